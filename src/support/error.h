@@ -1,0 +1,58 @@
+// The two kinds of failure. A UserError is about the program being run and carries its place; INVARIANT is about us.
+#pragma once
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "support/source.h"
+
+namespace sheaf {
+
+enum class ErrorKind : uint8_t { Parse, Compile, Runtime, Autodiff, Io };
+const char* name_of(ErrorKind kind);  // "parse", "compile", "runtime", "autodiff", "io"
+
+// One user function that was being called when an error arose.
+struct StackEntry {
+  std::string function;   // "head"
+  std::string arguments;  // "x: f32[8x3]", may be empty
+  Span call;              // the call form
+};
+
+// `message` is the first line(s) as the specification words them, without hints; `hints` print as "  = hint: …",
+// `notes` as "  = …". Position and stack are filled in by whoever first knows them.
+struct UserError : std::exception {
+  ErrorKind kind;
+  std::string message;
+  Span span;
+  std::vector<std::string> notes;
+  std::vector<std::string> hints;
+  std::vector<StackEntry> stack;  // innermost first
+  std::string label;              // printed beside the carets
+
+  UserError(ErrorKind kind, std::string message, Span span = {})
+      : kind(kind), message(std::move(message)), span(span) {}
+  const char* what() const noexcept override { return message.c_str(); }
+  UserError&& hint(std::string h) && { hints.push_back(std::move(h)); return std::move(*this); }
+};
+
+inline UserError runtime_error(std::string message) { return {ErrorKind::Runtime, std::move(message)}; }
+
+// "FILE:LINE: runtime error: MSG"
+std::string one_line(const UserError& e);
+// The full report of the command line and the REPL, ending in an empty line.
+std::string report(const UserError& e);
+
+[[noreturn]] void invariant_failed(const char* condition, const char* file, int line, const std::string& detail);
+
+// INVARIANT(cond) or INVARIANT(cond, "streamed " << detail).
+#define INVARIANT(cond, ...)                                                        \
+  do {                                                                              \
+    if (!(cond)) [[unlikely]] {                                                     \
+      std::ostringstream invariant_out_;                                            \
+      __VA_OPT__(invariant_out_ << __VA_ARGS__;)                                    \
+      ::sheaf::invariant_failed(#cond, __FILE__, __LINE__, invariant_out_.str());   \
+    }                                                                               \
+  } while (0)
+
+}  // namespace sheaf
