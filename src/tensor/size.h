@@ -1,0 +1,56 @@
+// A size or offset: a number, or an expression over symbols whose values are known only at run time. Expressions are
+// interned and simplified when built, so equal expressions are the same pointer. Constants cost no allocation.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "support/error.h"
+#include "support/small_vec.h"
+
+namespace sheaf {
+
+enum class SizeOp : uint8_t { Symbol, Add, Mul, FloorDiv, Mod, Min, Max };
+struct SizeNode;
+
+class Size {
+ public:
+  constexpr Size(int64_t v = 0) : bits_((v << 1) | 1) {}
+  static Size symbol(uint32_t id);  // the id is an index into the values given to `eval`
+  bool is_const() const { return bits_ & 1; }
+  int64_t value() const { return bits_ >> 1; }  // only when is_const()
+  const SizeNode* node() const { return reinterpret_cast<const SizeNode*>(bits_); }
+  int64_t eval(std::span<const int64_t> symbols) const;
+  friend bool operator==(Size a, Size b) { return a.bits_ == b.bits_; }
+  friend Size operator+(Size a, Size b);
+  friend Size operator-(Size a, Size b);
+  friend Size operator*(Size a, Size b);
+  friend Size floor_div(Size a, Size b);
+  friend Size mod(Size a, Size b);
+  friend Size min(Size a, Size b);
+  friend Size max(Size a, Size b);
+  uint64_t hash() const { return static_cast<uint64_t>(bits_) * 0x9E3779B97F4A7C15ull; }
+  std::string str() const;  // "3", "s0", "(s0 * 4)"
+
+ private:
+  static Size of(SizeOp op, Size a, Size b);
+  int64_t bits_;
+};
+
+struct SizeNode {
+  SizeOp op;
+  Size a, b;  // a: the symbol's id
+};
+
+using Sizes = SmallVec<Size, 6>;
+using Dims = SmallVec<int64_t, 6>;
+
+Size num_elems(const Sizes& s);
+Sizes to_sizes(const Dims& d);
+// Every entry must be a constant.
+Dims to_dims(const Sizes& s);
+std::string shape_text(const Dims& d);    // "[2, 3]" as messages spell it
+std::string shape_text(const Sizes& d);
+std::string shape_x_text(const Dims& d);  // "2x3", "" for rank 0
+
+}  // namespace sheaf

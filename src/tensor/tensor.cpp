@@ -1,0 +1,299 @@
+#include "tensor/tensor.h"
+
+#include <fmt/format.h>
+#include <sys/sysinfo.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <mutex>
+#include <vector>
+
+#include "support/error.h"
+
+namespace sheaf {
+
+// Small blocks are kept for reuse in free lists by size class: an eager op on a 4x4 tensor should not pay malloc twice.
+class BufferPool {
+ public:
+  static BufferPool& get() {
+    static auto* pool = new BufferPool;
+    return *pool;
+  }
+
+  std::byte* take(size_t bytes) {
+    size_t rounded = round_up(bytes);
+    if (live_.load(std::memory_order_relaxed) + rounded > limit_.load(std::memory_order_relaxed))
+      throw runtime_error(fmt::format("out of memory: {} bytes asked for, {} in use of {} allowed", bytes, live_.load(),
+                                      limit_.load()));
+    std::byte* p = nullptr;
+    if (rounded <= kSmall) {
+      auto& list = thread_lists().lists[rounded / kAlign];
+      if (!list.empty()) {
+        p = list.back();
+        list.pop_back();
+      }
+    }
+    if (!p) p = static_cast<std::byte*>(std::aligned_alloc(kAlign, rounded));
+    if (!p) throw runtime_error(fmt::format("out of memory: {} bytes asked for", bytes));
+    size_t now = live_.fetch_add(rounded, std::memory_order_relaxed) + rounded;
+    size_t peak = peak_.load(std::memory_order_relaxed);
+    while (now > peak && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {}
+    return p;
+  }
+
+  void give(std::byte* p, size_t bytes) {
+    size_t rounded = round_up(bytes);
+    live_.fetch_sub(rounded, std::memory_order_relaxed);
+    if (rounded <= kSmall) {
+      auto& list = thread_lists().lists[rounded / kAlign];
+      if (list.size() < 64) {
+        list.push_back(p);
+        return;
+      }
+    }
+    std::free(p);
+  }
+
+  MemoryStats stats() const { return {live_.load(), peak_.load(), limit_.load()}; }
+  void set_limit(size_t bytes) { limit_.store(bytes); }
+
+ private:
+  static constexpr size_t kAlign = 64, kSmall = 4096;
+  struct Lists {
+    std::vector<std::byte*> lists[kSmall / kAlign + 1];
+    ~Lists() {
+      for (auto& l : lists)
+        for (std::byte* p : l) std::free(p);
+    }
+  };
+  static Lists& thread_lists() {
+    thread_local Lists l;
+    return l;
+  }
+  static size_t round_up(size_t n) { return n == 0 ? kAlign : (n + kAlign - 1) / kAlign * kAlign; }
+  static size_t default_limit() {
+    struct sysinfo info {};
+    sysinfo(&info);
+    size_t ram = static_cast<size_t>(info.totalram) * info.mem_unit;
+    return ram / 10 * 9;
+  }
+
+  std::atomic<size_t> live_{0}, peak_{0}, limit_{default_limit()};
+};
+
+Ref<Buffer> Buffer::allocate(size_t bytes) {
+  std::byte* p = BufferPool::get().take(bytes);
+  return make_ref<Buffer>(p, bytes, [p, bytes] { BufferPool::get().give(p, bytes); });
+}
+
+MemoryStats memory_stats() { return BufferPool::get().stats(); }
+void set_memory_limit(size_t bytes) { BufferPool::get().set_limit(bytes); }
+
+int64_t Tensor::num_elems() const {
+  int64_t n = 1;
+  for (int64_t d : sizes) n *= d;
+  return n;
+}
+
+bool Tensor::is_contiguous() const {
+  int64_t expect = 1;
+  for (int a = rank() - 1; a >= 0; --a) {
+    if (sizes[a] == 0) return true;
+    if (sizes[a] != 1 && strides[a] != expect) return false;
+    expect *= sizes[a];
+  }
+  return true;
+}
+
+Dims contiguous_strides(const Dims& sizes) {
+  Dims s(sizes.size());
+  int64_t stride = 1;
+  for (size_t a = sizes.size(); a-- > 0;) {
+    s[a] = stride;
+    stride *= std::max<int64_t>(sizes[a], 1);
+  }
+  return s;
+}
+
+int64_t checked_num_elems(const Dims& sizes) {
+  if (sizes.size() > kMaxRank)
+    throw runtime_error(fmt::format("a tensor of rank {} is not supported (at most {})", sizes.size(), kMaxRank));
+  bool zero = false;
+  for (int64_t d : sizes) zero |= d == 0;
+  if (zero) return 0;
+  int64_t n = 1, bytes;
+  for (int64_t d : sizes)
+    if (d < 0 || __builtin_mul_overflow(n, d, &n) || __builtin_mul_overflow(n, int64_t{16}, &bytes))
+      throw runtime_error("out of memory: a tensor of shape " + shape_text(sizes) + " is too large");
+  return n;
+}
+
+Tensor empty_tensor(DType dtype, Dims sizes) {
+  int64_t n = checked_num_elems(sizes);
+  Tensor t;
+  t.dtype = dtype;
+  t.strides = contiguous_strides(sizes);
+  t.sizes = std::move(sizes);
+  t.buffer = Buffer::allocate(static_cast<size_t>(n) * size_bytes(dtype));
+  return t;
+}
+
+Tensor zeros_tensor(DType dtype, Dims sizes) {
+  Tensor t = empty_tensor(dtype, std::move(sizes));
+  std::memset(t.buffer->data(), 0, t.buffer->size_bytes());
+  return t;
+}
+
+namespace {
+
+template <class T>
+void gather_elements(const Tensor& from, T* to) {
+  const T* base = reinterpret_cast<const T*>(from.buffer->data());
+  for_each_offset(from, [&](int64_t off) { *to++ = base[off]; });
+}
+
+}  // namespace
+
+Tensor copy_of(const Tensor& t) {
+  Tensor out = empty_tensor(t.dtype, t.sizes);
+  if (t.is_contiguous()) {
+    if (t.num_elems() > 0) std::memcpy(out.buffer->data(), t.bytes(), t.num_elems() * size_bytes(t.dtype));
+    return out;
+  }
+  switch (size_bytes(t.dtype)) {
+    case 1: gather_elements(t, out.data<uint8_t>()); break;
+    case 2: gather_elements(t, out.data<uint16_t>()); break;
+    case 4: gather_elements(t, out.data<uint32_t>()); break;
+    default: gather_elements(t, out.data<uint64_t>()); break;
+  }
+  return out;
+}
+
+Tensor contiguous(const Tensor& t) { return t.is_contiguous() ? t : copy_of(t); }
+
+int64_t saturate_to_int(double v) {
+  if (std::isnan(v)) return 0;
+  if (v >= 9223372036854775807.0) return std::numeric_limits<int64_t>::max();
+  if (v <= -9223372036854775808.0) return std::numeric_limits<int64_t>::min();
+  return static_cast<int64_t>(v);
+}
+
+double load_double(DType d, const std::byte* p) {
+  auto as = [&]<class T>(T) { T v; std::memcpy(&v, p, sizeof v); return v; };
+  switch (d) {
+    case DType::F32: return as(float{});
+    case DType::F64: return as(double{});
+    case DType::BF16: return bf16_to_f32(as(uint16_t{}));
+    case DType::F16: return f16_to_f32(as(uint16_t{}));
+    case DType::I32: return as(int32_t{});
+    case DType::I64: return static_cast<double>(as(int64_t{}));
+    case DType::U32: return as(uint32_t{});
+    case DType::Bool: return as(uint8_t{}) != 0;
+    case DType::I8: return as(int8_t{});
+    case DType::U8: return as(uint8_t{});
+    case DType::I16: return as(int16_t{});
+    case DType::U16: return as(uint16_t{});
+  }
+  return 0;
+}
+
+namespace {
+
+int64_t load_int(DType d, const std::byte* p) {
+  if (d == DType::I64) {
+    int64_t v;
+    std::memcpy(&v, p, sizeof v);
+    return v;
+  }
+  return saturate_to_int(load_double(d, p));
+}
+
+int64_t clamp_int(int64_t v, int64_t lo, int64_t hi) { return v < lo ? lo : v > hi ? hi : v; }
+
+}  // namespace
+
+void store_int(DType d, std::byte* p, int64_t v) {
+  auto put = [&]<class T>(T x) { std::memcpy(p, &x, sizeof x); };
+  switch (d) {
+    case DType::F32: put(static_cast<float>(v)); break;
+    case DType::F64: put(static_cast<double>(v)); break;
+    case DType::BF16: put(f32_to_bf16(static_cast<float>(v))); break;
+    case DType::F16: put(f32_to_f16(static_cast<float>(v))); break;
+    case DType::I32: put(static_cast<int32_t>(v)); break;
+    case DType::I64: put(v); break;
+    case DType::U32: put(static_cast<uint32_t>(v)); break;
+    case DType::Bool: put(static_cast<uint8_t>(v != 0)); break;
+    case DType::I8: case DType::U8: put(static_cast<uint8_t>(v)); break;
+    case DType::I16: case DType::U16: put(static_cast<uint16_t>(v)); break;
+  }
+}
+
+void store_double(DType d, std::byte* p, double v) {
+  auto put = [&]<class T>(T x) { std::memcpy(p, &x, sizeof x); };
+  switch (d) {
+    case DType::F32: put(static_cast<float>(v)); break;
+    case DType::F64: put(v); break;
+    case DType::BF16: put(f32_to_bf16(static_cast<float>(v))); break;
+    case DType::F16: put(f32_to_f16(static_cast<float>(v))); break;
+    case DType::Bool: put(static_cast<uint8_t>(v != 0)); break;
+    case DType::I32: store_int(d, p, clamp_int(saturate_to_int(v), INT32_MIN, INT32_MAX)); break;
+    case DType::I64: store_int(d, p, saturate_to_int(v)); break;
+    case DType::U32: store_int(d, p, clamp_int(saturate_to_int(v), 0, UINT32_MAX)); break;
+    case DType::I8: store_int(d, p, clamp_int(saturate_to_int(v), INT8_MIN, INT8_MAX)); break;
+    case DType::U8: store_int(d, p, clamp_int(saturate_to_int(v), 0, UINT8_MAX)); break;
+    case DType::I16: store_int(d, p, clamp_int(saturate_to_int(v), INT16_MIN, INT16_MAX)); break;
+    case DType::U16: store_int(d, p, clamp_int(saturate_to_int(v), 0, UINT16_MAX)); break;
+  }
+}
+
+Tensor cast_tensor(const Tensor& t, DType to) {
+  if (t.dtype == to) return t;
+  Tensor out = empty_tensor(to, t.sizes);
+  std::byte* p = out.buffer->data();
+  int step = size_bytes(to), width = size_bytes(t.dtype);
+  const std::byte* base = t.buffer->data();
+  bool int_to_int = !is_float(t.dtype) && !is_float(to);
+  for_each_offset(t, [&](int64_t off) {
+    const std::byte* q = base + off * width;
+    if (int_to_int) store_int(to, p, load_int(t.dtype, q));
+    else store_double(to, p, load_double(t.dtype, q));
+    p += step;
+  });
+  return out;
+}
+
+Tensor select_axis0(const Tensor& t, int64_t index) {
+  Tensor out = t;
+  out.offset += index * t.strides[0];
+  out.sizes.erase(out.sizes.begin());
+  out.strides.erase(out.strides.begin());
+  return out;
+}
+
+Tensor reshaped(const Tensor& t, Dims sizes) {
+  Tensor out = contiguous(t);
+  out.strides = contiguous_strides(sizes);
+  out.sizes = std::move(sizes);
+  return out;
+}
+
+namespace {
+
+const std::byte* element_address(const Tensor& t, int64_t flat) {
+  int64_t off = t.offset;
+  for (int a = t.rank() - 1; a >= 0; --a) {
+    off += flat % t.sizes[a] * t.strides[a];
+    flat /= t.sizes[a];
+  }
+  return t.buffer->data() + off * size_bytes(t.dtype);
+}
+
+}  // namespace
+
+double element_as_double(const Tensor& t, int64_t flat) { return load_double(t.dtype, element_address(t, flat)); }
+int64_t element_as_int(const Tensor& t, int64_t flat) { return load_int(t.dtype, element_address(t, flat)); }
+
+}  // namespace sheaf

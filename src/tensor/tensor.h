@@ -1,0 +1,112 @@
+// Concrete arrays: a dtype, sizes, strides and a counted buffer. Copying a Tensor copies the handle; views share the
+// buffer. Contents are immutable once a tensor is visible to the language: only its maker, or an owner that holds the
+// only reference (`unique()`), writes.
+#pragma once
+#include <cstddef>
+#include <functional>
+
+#include "support/ref.h"
+#include "tensor/dtype.h"
+#include "tensor/size.h"
+
+namespace sheaf {
+
+inline constexpr int kMaxRank = 32;
+
+// Raw memory. `owner` (when set) keeps foreign memory, such as a mapped file, alive.
+class Buffer : public Counted {
+ public:
+  Buffer(std::byte* data, size_t bytes, std::function<void()> release_memory)
+      : data_(data), bytes_(bytes), release_(std::move(release_memory)) {}
+  ~Buffer() { if (release_) release_(); }
+  // Uninitialised, 64-byte aligned. Throws UserError when the memory budget or the machine refuses.
+  static Ref<Buffer> allocate(size_t bytes);
+  std::byte* data() const { return data_; }
+  size_t size_bytes() const { return bytes_; }
+
+ private:
+  std::byte* data_;
+  size_t bytes_;
+  std::function<void()> release_;  // empty: ours, freed by the allocator
+  friend class BufferPool;
+};
+
+// Bytes in live buffers of ours, their high-water mark, and the limit above which allocation fails as a user error.
+struct MemoryStats {
+  size_t live_bytes, peak_bytes, limit_bytes;
+};
+MemoryStats memory_stats();
+void set_memory_limit(size_t bytes);
+
+struct Tensor {
+  DType dtype = DType::F32;
+  Dims sizes;
+  Dims strides;  // in elements; 0 on stretched axes, negative on flipped ones
+  int64_t offset = 0;  // in elements
+  Ref<Buffer> buffer;
+
+  int rank() const { return static_cast<int>(sizes.size()); }
+  int64_t num_elems() const;
+  bool is_contiguous() const;
+  template <class T>
+  T* data() const { return reinterpret_cast<T*>(buffer->data()) + offset; }
+  std::byte* bytes() const { return buffer->data() + offset * size_bytes(dtype); }
+};
+
+Dims contiguous_strides(const Dims& sizes);
+// Product of the sizes; throws UserError if it (times 8) overflows.
+int64_t checked_num_elems(const Dims& sizes);
+
+Tensor empty_tensor(DType dtype, Dims sizes);
+Tensor zeros_tensor(DType dtype, Dims sizes);
+// A contiguous tensor with the same elements (itself if it already is).
+Tensor contiguous(const Tensor& t);
+// Fresh contiguous copy, never shared.
+Tensor copy_of(const Tensor& t);
+Tensor cast_tensor(const Tensor& t, DType to);
+
+// Views. Arguments are already checked.
+Tensor select_axis0(const Tensor& t, int64_t index);  // drops axis 0
+// The view with the given sizes, or a contiguous copy when strides do not allow it.
+Tensor reshaped(const Tensor& t, Dims sizes);
+
+// One element, widened; `flat` counts in row-major order.
+double element_as_double(const Tensor& t, int64_t flat);
+int64_t element_as_int(const Tensor& t, int64_t flat);  // float: truncated and saturated, NaN 0
+// The element at an address, widened.
+double load_double(DType d, const std::byte* p);
+void store_double(DType d, std::byte* p, double v);
+void store_int(DType d, std::byte* p, int64_t v);
+int64_t saturate_to_int(double v);
+
+// Calls f(element offset) for every element in row-major order.
+template <class F>
+void for_each_offset(const Tensor& t, F&& f) {
+  int r = t.rank();
+  int64_t n = t.num_elems();
+  if (n == 0) return;
+  if (t.is_contiguous()) {
+    for (int64_t i = 0; i < n; ++i) f(t.offset + i);
+    return;
+  }
+  Dims idx(r, 0);
+  int64_t off = t.offset;
+  for (int64_t k = 0; k < n; ++k) {
+    f(off);
+    for (int a = r - 1; a >= 0; --a) {
+      off += t.strides[a];
+      if (++idx[a] < t.sizes[a]) break;
+      off -= t.strides[a] * t.sizes[a];
+      idx[a] = 0;
+    }
+  }
+}
+
+template <class T>
+Tensor tensor_of(DType dtype, Dims sizes, const T* values) {
+  Tensor t = empty_tensor(dtype, std::move(sizes));
+  std::copy(values, values + t.num_elems(), t.data<T>());
+  return t;
+}
+
+}  // namespace sheaf
