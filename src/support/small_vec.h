@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <initializer_list>
+#include <iterator>
 #include <span>
 #include <type_traits>
 
@@ -17,7 +18,7 @@ class SmallVec {
   SmallVec() = default;
   explicit SmallVec(size_t n, T v = T{}) { resize(n, v); }
   SmallVec(std::initializer_list<T> l) { assign(l.begin(), l.end()); }
-  template <class It>
+  template <std::input_iterator It>
   SmallVec(It b, It e) { assign(b, e); }
   SmallVec(const SmallVec& o) { assign(o.begin(), o.end()); }
   SmallVec(SmallVec&& o) noexcept { steal(o); }
