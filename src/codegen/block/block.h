@@ -1,0 +1,19 @@
+// A back end that needs no compiler: runs the vector axis of a kernel a few hundred elements at a time, one C++ loop per
+// (operation, type). Same bits as the reference executor. A compiled kernel is immutable: many threads may run it.
+#pragma once
+#include <memory>
+#include <span>
+
+#include "loop/ir.h"
+
+namespace sheaf::codegen {
+
+class BlockKernel {
+ public:
+  static std::shared_ptr<const BlockKernel> compile(loop::Kernel kernel);
+  virtual ~BlockKernel() = default;
+  // Keeps the first failed check (by index) in `check`.
+  virtual void run(std::span<std::byte* const> buffers, std::span<const int64_t> sizes, loop::CheckRecord& check) const = 0;
+};
+
+}  // namespace sheaf::codegen

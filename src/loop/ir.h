@@ -1,0 +1,105 @@
+// The kernel IR: loop nests over typed buffers with scalar values in SSA form. It says everything that decides a bit:
+// fused multiply-adds are explicit, reductions state their lanes and blocks, integer operations are total. Every back end
+// must give exactly the values of the reference executor (reference.h).
+//
+// A kernel is a list of values (instructions, in definition order) and a tree of statements that says when each runs.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/source.h"
+#include "tensor/dtype.h"
+
+namespace sheaf::loop {
+
+enum class Op : uint8_t {
+  Const,  // imm: the bits of the value
+  Size,   // i64 run-time parameter number imm
+  Index,  // i64 loop variable of axis imm
+  Load,   // element args[0] (i64) of buffer imm; has the buffer's type
+  Result, // value of reduction imm
+  // Arithmetic in `type`. Integers wrap. Div on ints truncates, FloorDiv and FloorMod round down; x/0 = 0, x mod 0 = 0.
+  Add, Sub, Mul, Div, Fma, Neg, Abs,
+  Min, Max,    // a NaN operand loses
+  FloorDiv, FloorMod, Rem,
+  Sqrt, Floor, Ceil, Trunc,
+  Rint,        // half to even
+  Round,       // half away from zero
+  And, Or, Xor, Not, Shl, Shr, Sar,  // shift counts are taken modulo the width
+  Lt, Le, Gt, Ge, Eq, Ne,            // operands of type `from`, result Bool; every comparison with NaN is false but Ne
+  Select,   // args[0] ? args[1] : args[2]
+  Convert,  // from `from` to `type`: float to int truncates and saturates (NaN 0), to bool is x != 0, to narrow floats rounds to even
+  Bitcast,  // same width
+  // Elementary functions; one pass expands them into the operations above (passes/loop/math_functions.h).
+  Exp, Log, Sin, Cos, Tan, Tanh, Pow, Erf, Expm1, Log1p, Atan2, ErfInv,
+};
+
+using ValueId = uint32_t;
+inline constexpr ValueId kNoValue = ~0u;
+
+struct Inst {
+  Op op;
+  DType type;              // of the result
+  DType from = DType::F32; // operand type of comparisons, Convert, Bitcast
+  ValueId args[3] = {kNoValue, kNoValue, kNoValue};
+  int64_t imm = 0;
+};
+
+enum class Mark : uint8_t { Serial, Parallel, Vector };
+enum class Combine : uint8_t { Sum, Prod, Max, Min, ArgMax, ArgMin };  // Max/Min/Arg*: a NaN element wins (NumPy)
+
+// How a reduction of n elements is bracketed: blocks of `block` consecutive elements; inside a block element k goes to lane
+// k mod `lanes`, each lane in order; lanes are combined by halving (lane i with lane i + half); block results are combined
+// pairwise like the carries of a binary counter. A function of n alone, so the bits do not depend on threads or vectors.
+inline constexpr int kReduceLanes = 32;
+inline constexpr int kReduceBlock = 2048;
+
+struct Stmt;
+using Block = std::vector<Stmt>;
+
+struct Stmt {
+  enum Kind : uint8_t { Let, Loop, Reduce, Store, Check, Call } kind;
+  ValueId value = kNoValue;  // Let: runs this value. Reduce: element to combine. Store: what. Check: condition (Bool)
+  ValueId extent = kNoValue; // Loop, Reduce
+  ValueId offset = kNoValue; // Store: element offset. Check: payload (i64)
+  int32_t axis = -1;         // Loop, Reduce
+  int32_t id = -1;           // Store: buffer. Reduce: reduction number. Check: site
+  Mark mark = Mark::Serial;
+  Combine combine = Combine::Sum;
+  std::string routine;             // Call: a name of library.h
+  std::vector<int32_t> buffers;    // Call
+  std::vector<ValueId> arguments;  // Call: i64 values
+  Block body;                      // Loop, Reduce
+};
+
+struct BufferParam {
+  DType dtype;
+  bool written = false;
+};
+
+struct Kernel {
+  std::string name;
+  std::vector<BufferParam> buffers;
+  int num_sizes = 0;
+  int num_axes = 0;
+  int num_reductions = 0;
+  std::vector<Inst> values;
+  std::vector<DType> reduction_types;
+  Block body;
+};
+
+// What a failed `check` leaves behind: the first failure by launch and index.
+struct CheckRecord {
+  int32_t site = -1;
+  int64_t payload = 0;
+  bool failed() const { return site >= 0; }
+};
+
+std::string_view name_of(Op op);
+std::string print(const Kernel& k);
+// Throws an internal error when the kernel breaks a rule of the IR.
+void verify(const Kernel& k);
+
+}  // namespace sheaf::loop
