@@ -1,0 +1,130 @@
+#include "autodiff/vjp.h"
+
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ops/emit.h"
+#include "support/error.h"
+
+namespace sheaf::autodiff {
+namespace {
+
+using graph::Attrs;
+using graph::Node;
+using graph::OpKind;
+
+bool carries_gradient(DType d) { return is_float(d); }
+
+// The nodes between `wrt` and `y`: reachable from y, and depending on some wrt. Iterative; ids order the graph.
+class Between {
+ public:
+  Between(const std::vector<Operand>& y, const std::vector<Operand>& wrt) {
+    uint64_t oldest = ~0ull;
+    for (const Operand& w : wrt) {
+      depends_.insert(w.node().get());
+      oldest = std::min(oldest, w.node()->id);
+    }
+    std::map<uint64_t, Node*> reached;
+    std::vector<Node*> todo;
+    for (const Operand& o : y)
+      if (o.is_node()) todo.push_back(o.node().get());
+    while (!todo.empty()) {
+      Node* n = todo.back();
+      todo.pop_back();
+      // Nothing made before the oldest wrt can depend on one.
+      if (n->id < oldest || !reached.emplace(n->id, n).second) continue;
+      for (const Operand& in : n->inputs)
+        if (in.is_node()) todo.push_back(in.node().get());
+    }
+    for (auto& [id, n] : reached) {
+      for (const Operand& in : n->inputs)
+        if (in.is_node() && depends_.count(in.node().get())) depends_.insert(n);
+      if (depends_.count(n)) order_.push_back(n);
+    }
+  }
+  const std::vector<Node*>& order() const { return order_; }  // ascending
+  bool depends(const Operand& o) const { return o.is_node() && depends_.count(o.node().get()); }
+
+ private:
+  std::unordered_set<Node*> depends_;
+  std::vector<Node*> order_;
+};
+
+class Sweep : public graph::VjpCtx {
+ public:
+  Sweep(const Between& between, bool record) : between_(between), record_(record) {}
+
+  void seed(const Operand& y, Operand dy) { accumulate(y.node().get(), y.index(), std::move(dy)); }
+  Operand adjoint(const Operand& w) const {
+    auto it = adjoints_.find(w.node().get());
+    return it == adjoints_.end() ? Operand() : it->second[w.index()];
+  }
+
+  void visit(Node* n) {
+    auto it = adjoints_.find(n);
+    if (it == adjoints_.end()) return;
+    bool any_input = false;
+    for (const Operand& in : n->inputs) any_input |= between_.depends(in) && carries_gradient(in.dtype());
+    if (!any_input || n->op->vjp.zero) return;
+    if (!n->op->vjp.rule) {
+      UserError e(ErrorKind::Autodiff, "no differentiation rule for operation '" + std::string(n->op->name) + "'", n->span);
+      e.notes.push_back(std::string(n->op->vjp.reason));
+      throw e;
+    }
+    node_ = n;
+    n->op->vjp.rule(*this);
+  }
+
+  const Attrs& attrs() const override { return node_->attrs; }
+  int num_inputs() const override { return static_cast<int>(node_->inputs.size()); }
+  Operand x(int i) override { return plain(node_->inputs[i]); }
+  Operand y(int i) override { return record_ || node_->values.empty() ? Operand(Ref<Node>(node_), i) : Operand(node_->values[i]); }
+  bool has_dy(int i) const override { return static_cast<bool>(adjoints_.at(node_)[i]); }
+  Operand dy(int i) override {
+    Operand& a = adjoints_[node_][i];
+    if (!a) a = ops::zeros(node_->types[i]);
+    return a;
+  }
+  bool needs(int i) const override {
+    return between_.depends(node_->inputs[i]) && carries_gradient(node_->inputs[i].dtype());
+  }
+  void grad(int i, Operand g) override {
+    if (!needs(i)) return;
+    const Operand& in = node_->inputs[i];
+    if (!(g.sizes() == in.sizes())) g = ops::sum_to(std::move(g), in.sizes());
+    accumulate(in.node().get(), in.index(), std::move(g));
+  }
+
+ private:
+  // Without recording, rules work on plain values and build nothing.
+  Operand plain(const Operand& o) const { return !record_ && o.is_node() && o.has_value() ? Operand(o.value()) : o; }
+
+  void accumulate(Node* n, int index, Operand g) {
+    auto [it, fresh] = adjoints_.try_emplace(n);
+    if (fresh) it->second.resize(n->types.size());
+    Operand& slot = it->second[index];
+    slot = slot ? ops::add(slot, std::move(g)) : std::move(g);
+  }
+
+  const Between& between_;
+  bool record_;
+  Node* node_ = nullptr;
+  std::unordered_map<Node*, std::vector<Operand>> adjoints_;
+};
+
+}  // namespace
+
+std::vector<Operand> vjp(const std::vector<Operand>& y, const std::vector<Operand>& dy, const std::vector<Operand>& wrt, bool record) {
+  Between between(y, wrt);
+  Sweep sweep(between, record);
+  for (size_t i = 0; i < y.size(); ++i)
+    if (between.depends(y[i]) && carries_gradient(y[i].dtype())) sweep.seed(y[i], dy[i]);
+  const auto& order = between.order();
+  for (size_t i = order.size(); i-- > 0;) sweep.visit(order[i]);
+  std::vector<Operand> out;
+  for (const Operand& w : wrt) out.push_back(sweep.adjoint(w));
+  return out;
+}
+
+}  // namespace sheaf::autodiff

@@ -1,0 +1,192 @@
+#include "compiler/eager.h"
+
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+#include "codegen/block/block.h"
+#include "lower/single_op.h"
+#include "support/error.h"
+
+namespace sheaf::compiler {
+namespace {
+
+using codegen::BlockKernel;
+using graph::Attrs;
+using graph::OpDef;
+using graph::OpKind;
+
+struct Key {
+  const OpDef* op;
+  Attrs attrs;
+  SmallVec<uint16_t, 8> arrays;  // dtype and rank of inputs, then outputs
+  friend bool operator==(const Key& a, const Key& b) { return a.op == b.op && a.arrays == b.arrays && a.attrs == b.attrs; }
+};
+
+struct KeyHash {
+  size_t operator()(const Key& k) const {
+    uint64_t h = reinterpret_cast<uint64_t>(k.op) ^ k.attrs.hash();
+    for (uint16_t a : k.arrays) h = (h ^ a) * 0x9E3779B97F4A7C15ull;
+    return h;
+  }
+};
+
+// Attributes such as padding amounts are part of a kernel, so a program may ask for many: the cache is emptied when full.
+constexpr size_t kMaxKernels = 4096;
+
+class KernelCache {
+ public:
+  std::shared_ptr<const BlockKernel> get(Key key) {
+    {
+      std::shared_lock lock(mu_);
+      auto it = kernels_.find(key);
+      if (it != kernels_.end()) return it->second;
+    }
+    std::vector<lower::ArrayKey> in, out;
+    for (uint16_t a : key.arrays) {
+      bool output = a & 0x8000;
+      (output ? out : in).push_back({static_cast<DType>((a >> 8) & 0x7f), a & 0xff});
+    }
+    auto kernel = BlockKernel::compile(lower::lower_single(*key.op, key.attrs, in, out));
+    std::unique_lock lock(mu_);
+    if (kernels_.size() >= kMaxKernels) kernels_.clear();
+    kernels_.emplace(std::move(key), kernel);
+    return kernel;
+  }
+
+ private:
+  std::shared_mutex mu_;
+  std::unordered_map<Key, std::shared_ptr<const BlockKernel>, KeyHash> kernels_;
+};
+
+KernelCache& cache() {
+  static auto* c = new KernelCache;
+  return *c;
+}
+
+// Merges neighbouring axes that every array walks as one, so that most elementwise work is a single flat loop.
+void collapse_axes(std::vector<Tensor>& arrays) {
+  int rank = arrays[0].rank();
+  int kept = 0;  // axes [0, kept) are final
+  for (int a = 0; a < rank; ++a) {
+    bool drop = arrays[0].sizes[a] == 1;
+    bool merge = !drop && kept > 0;
+    for (size_t k = 0; merge && k < arrays.size(); ++k)
+      merge = arrays[k].strides[kept - 1] == arrays[k].strides[a] * arrays[k].sizes[a];
+    for (Tensor& t : arrays) {
+      if (drop) continue;
+      if (merge) {
+        t.sizes[kept - 1] *= t.sizes[a];
+        t.strides[kept - 1] = t.strides[a];
+      } else {
+        t.sizes[kept] = t.sizes[a];
+        t.strides[kept] = t.strides[a];
+      }
+    }
+    if (!drop && !merge) ++kept;
+  }
+  for (Tensor& t : arrays) {
+    t.sizes.resize(kept);
+    t.strides.resize(kept);
+  }
+}
+
+Tensor stretched(const Tensor& t, const Dims& sizes) {
+  if (t.sizes == sizes) return t;
+  Tensor out = t;
+  out.sizes = sizes;
+  out.strides = Dims(sizes.size(), 0);
+  int shift = out.rank() - t.rank();
+  for (int i = 0; i < t.rank(); ++i)
+    if (t.sizes[i] == sizes[shift + i]) out.strides[shift + i] = t.strides[i];
+  return out;
+}
+
+// The input as [outer, reduced, inner]; axes that are not neighbours are moved together first.
+Tensor canonical_reduce_input(const Tensor& t, const Attrs& attrs) {
+  std::vector<bool> reduced(t.rank(), false);
+  for (Size s : attrs.sizes("axes")) reduced[s.value()] = true;
+  int first = 0;
+  while (first < t.rank() && !reduced[first]) ++first;
+  int last = first;
+  while (last < t.rank() && reduced[last]) ++last;
+  bool together = true;
+  for (int i = last; i < t.rank(); ++i) together &= !reduced[i];
+  Tensor moved = t;
+  if (!together) {
+    int at = 0;
+    for (bool want : {false, true}) {
+      if (want) first = at;
+      for (int i = 0; i < t.rank(); ++i)
+        if (reduced[i] == want) {
+          moved.sizes[at] = t.sizes[i];
+          moved.strides[at++] = t.strides[i];
+        }
+    }
+    last = t.rank();
+  }
+  int64_t parts[3] = {1, 1, 1};
+  for (int i = 0; i < t.rank(); ++i) parts[i < first ? 0 : i < last ? 1 : 2] *= moved.sizes[i];
+  return reshaped(moved, {parts[0], parts[1], parts[2]});
+}
+
+void launch(const OpDef& op, const Attrs& attrs, const std::vector<Tensor>& in, const std::vector<Tensor>& out,
+            std::span<const graph::TensorType> in_types) {
+  Key key{&op, attrs, {}};
+  SmallVec<int64_t, 48> sizes;
+  SmallVec<std::byte*, 8> buffers;
+  for (const Tensor& t : in) {
+    key.arrays.push_back(static_cast<uint16_t>(static_cast<int>(t.dtype) << 8 | t.rank()));
+    for (int64_t s : t.sizes) sizes.push_back(s);
+    for (int64_t s : t.strides) sizes.push_back(s);
+    buffers.push_back(t.bytes());
+  }
+  for (const Tensor& t : out) {
+    key.arrays.push_back(static_cast<uint16_t>(0x8000 | static_cast<int>(t.dtype) << 8 | t.rank()));
+    for (int64_t s : t.sizes) sizes.push_back(s);
+    buffers.push_back(t.bytes());
+  }
+  loop::CheckRecord check;
+  cache().get(std::move(key))->run(buffers, sizes, check);
+  if (!check.failed()) return;
+  INVARIANT(op.check_text, op.name << " has a check without a text");
+  throw runtime_error(op.check_text({check.site, check.payload, in_types, attrs}));
+}
+
+}  // namespace
+
+std::vector<Tensor> run_op(const OpDef& op, const std::vector<Tensor>& inputs, const Attrs& attrs,
+                           const std::vector<graph::TensorType>& out_types) {
+  if (op.view) {
+    if (auto v = op.view(inputs[0], attrs)) return {std::move(*v)};
+  }
+  // Movement that cannot be a view of strides (a reshape of a transposed array) is a copy in row-major order.
+  if (op.kind == OpKind::Movement && op.name == "reshape") return {reshaped(inputs[0], to_dims(out_types[0].sizes))};
+  std::vector<Tensor> outputs;
+  for (const auto& t : out_types) outputs.push_back(empty_tensor(t.dtype, to_dims(t.sizes)));
+  std::vector<graph::TensorType> in_types;
+  if (op.check_text)
+    for (const Tensor& t : inputs) in_types.push_back({t.dtype, to_sizes(t.sizes)});
+
+  if (op.kind == OpKind::Elementwise) {
+    if (outputs[0].num_elems() == 0) return outputs;
+    std::vector<Tensor> arrays{outputs[0]};
+    for (const Tensor& t : inputs) arrays.push_back(stretched(t, outputs[0].sizes));
+    collapse_axes(arrays);
+    launch(op, attrs, {arrays.begin() + 1, arrays.end()}, {arrays[0]}, in_types);
+    return outputs;
+  }
+  if (op.kind == OpKind::Reduce) {
+    Tensor x = canonical_reduce_input(inputs[0], attrs);
+    Tensor flat = reshaped(outputs[0], {x.sizes[0], x.sizes[2]});
+    launch(op, {{"inner1", x.sizes[2] == 1}}, {x}, {flat}, in_types);
+    return outputs;
+  }
+  std::vector<Tensor> in = inputs;
+  if (op.kind == OpKind::Ordered)
+    for (Tensor& t : in) t = contiguous(t);
+  launch(op, attrs, in, outputs, in_types);
+  return outputs;
+}
+
+}  // namespace sheaf::compiler

@@ -1,0 +1,63 @@
+#include "graph/attrs.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace sheaf::graph {
+namespace {
+
+uint64_t mix(uint64_t h, uint64_t x) { return (h ^ x) * 0x9E3779B97F4A7C15ull + (h >> 29); }
+
+uint64_t hash_value(const AttrValue& v) {
+  return std::visit(
+      [](const auto& x) -> uint64_t {
+        using T = std::decay_t<decltype(x)>;
+        if constexpr (std::is_same_v<T, Sizes>) {
+          uint64_t h = x.size();
+          for (Size s : x) h = mix(h, s.hash());
+          return h;
+        } else if constexpr (std::is_same_v<T, DType>) {
+          return static_cast<uint64_t>(x);
+        } else {
+          return std::hash<T>()(x);
+        }
+      },
+      v);
+}
+
+std::string text(const AttrValue& v) {
+  return std::visit(
+      [](const auto& x) -> std::string {
+        using T = std::decay_t<decltype(x)>;
+        if constexpr (std::is_same_v<T, Sizes>) return shape_text(x);
+        else if constexpr (std::is_same_v<T, DType>) return std::string(name_of(x));
+        else if constexpr (std::is_same_v<T, std::string>) return "\"" + x + "\"";
+        else return fmt::format("{}", x);
+      },
+      v);
+}
+
+}  // namespace
+
+uint64_t Attrs::hash() const {
+  uint64_t h = 17;
+  for (const auto& [k, v] : items_) h = mix(mix(h, hash_value(v)), v.index());
+  return h;
+}
+
+bool operator==(const Attrs& a, const Attrs& b) {
+  if (a.items_.size() != b.items_.size()) return false;
+  for (size_t i = 0; i < a.items_.size(); ++i)
+    if (std::strcmp(a.items_[i].first, b.items_[i].first) != 0 || a.items_[i].second != b.items_[i].second) return false;
+  return true;
+}
+
+std::string Attrs::str() const {
+  if (items_.empty()) return "";
+  std::string s = "{";
+  for (size_t i = 0; i < items_.size(); ++i) s += (i ? ", " : "") + std::string(items_[i].first) + "=" + text(items_[i].second);
+  return s + "}";
+}
+
+}  // namespace sheaf::graph

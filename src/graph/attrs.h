@@ -1,0 +1,45 @@
+// Static attributes of a node: axes, sizes, dtypes, names. Data are inputs, never attributes.
+#pragma once
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tensor/dtype.h"
+#include "tensor/size.h"
+
+namespace sheaf::graph {
+
+using AttrValue = std::variant<int64_t, bool, double, std::string, DType, Sizes>;
+
+class Attrs {
+ public:
+  Attrs() = default;
+  Attrs(std::initializer_list<std::pair<const char*, AttrValue>> l) : items_(l) {}
+  // Keys are string literals; few per node, so a linear search is the fastest.
+  template <class T>
+  const T& get(std::string_view key) const {
+    const AttrValue* v = find(key);
+    INVARIANT(v, "attribute " << key << " is missing");
+    return std::get<T>(*v);
+  }
+  int64_t integer(std::string_view key) const { return get<int64_t>(key); }
+  bool flag(std::string_view key) const { const AttrValue* v = find(key); return v && std::get<bool>(*v); }
+  const Sizes& sizes(std::string_view key) const { return get<Sizes>(key); }
+  const AttrValue* find(std::string_view key) const {
+    for (const auto& [k, v] : items_)
+      if (k == key) return &v;
+    return nullptr;
+  }
+  bool empty() const { return items_.empty(); }
+  const std::vector<std::pair<const char*, AttrValue>>& items() const { return items_; }
+  uint64_t hash() const;
+  std::string str() const;  // "{axes=[1], keepdims=true}", "" when empty
+  friend bool operator==(const Attrs& a, const Attrs& b);
+
+ private:
+  std::vector<std::pair<const char*, AttrValue>> items_;
+};
+
+}  // namespace sheaf::graph

@@ -1,0 +1,55 @@
+#include "graph/node.h"
+
+#include "graph/engine.h"
+
+namespace sheaf::graph {
+namespace {
+
+std::atomic<uint64_t> next_id{1};
+Engine* installed = nullptr;
+
+}  // namespace
+
+void install_engine(Engine* e) { installed = e; }
+Engine& engine() {
+  INVARIANT(installed, "no engine is installed");
+  return *installed;
+}
+
+std::string type_text(const TensorType& t) {
+  std::string s = std::string(name_of(t.dtype)) + "[";
+  for (int i = 0; i < t.rank(); ++i) s += (i ? "x" : "") + t.sizes[i].str();
+  return s + "]";
+}
+
+bool Operand::has_value() const { return !node_ || !node_->values.empty(); }
+const Tensor& Operand::value() const { return node_ ? node_->values[index_] : tensor_; }
+DType Operand::dtype() const { return node_ ? node_->types[index_].dtype : tensor_.dtype; }
+TensorType Operand::type() const { return node_ ? node_->types[index_] : TensorType{tensor_.dtype, to_sizes(tensor_.sizes)}; }
+int Operand::rank() const { return node_ ? node_->types[index_].rank() : tensor_.rank(); }
+Size Operand::size(int axis) const {
+  if (axis < 0) axis += rank();
+  return node_ ? node_->types[index_].sizes[axis] : Size(tensor_.sizes[axis]);
+}
+
+Node::Node(const OpDef* op, Attrs attrs, std::vector<Operand> inputs, std::vector<TensorType> types)
+    : op(op), attrs(std::move(attrs)), inputs(std::move(inputs)), types(std::move(types)), id(next_id++) {}
+
+Node::~Node() {
+  // A tape of 100,000 steps is a chain of that length: dropping the last node must not recurse through it.
+  thread_local std::vector<Operand>* pending = nullptr;
+  if (pending) {
+    for (Operand& o : inputs)
+      if (o.is_node()) pending->push_back(std::move(o));
+    return;
+  }
+  std::vector<Operand> work = std::move(inputs);
+  pending = &work;
+  while (!work.empty()) {
+    Operand o = std::move(work.back());
+    work.pop_back();
+  }
+  pending = nullptr;
+}
+
+}  // namespace sheaf::graph

@@ -1,0 +1,63 @@
+// The graph: immutable SSA nodes that point at their inputs. A node may carry the concrete values of its outputs (tape
+// mode: the op ran when the node was made). Ids grow with creation, so descending id is a reverse topological order.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "graph/attrs.h"
+#include "support/ref.h"
+#include "support/source.h"
+#include "tensor/tensor.h"
+
+namespace sheaf::graph {
+
+struct OpDef;
+
+struct TensorType {
+  DType dtype = DType::F32;
+  Sizes sizes;
+  int rank() const { return static_cast<int>(sizes.size()); }
+  friend bool operator==(const TensorType&, const TensorType&) = default;
+};
+std::string type_text(const TensorType& t);  // "f32[2x3]"
+
+struct Node;
+
+// One output of a node, or a concrete tensor: whatever an op can be applied to.
+class Operand {
+ public:
+  Operand() = default;
+  Operand(Tensor t) : tensor_(std::move(t)) {}
+  Operand(Ref<Node> node, int index) : node_(std::move(node)), index_(index) {}
+  bool is_node() const { return static_cast<bool>(node_); }
+  const Ref<Node>& node() const { return node_; }
+  int index() const { return index_; }
+  bool has_value() const;          // a tensor, or a node that carries its value
+  const Tensor& value() const;     // only when has_value()
+  DType dtype() const;
+  TensorType type() const;
+  int rank() const;
+  Size size(int axis) const;
+  Sizes sizes() const { return type().sizes; }
+  explicit operator bool() const { return node_ || tensor_.buffer; }
+
+ private:
+  Tensor tensor_;
+  Ref<Node> node_;
+  int index_ = 0;
+};
+
+struct Node : Counted {
+  const OpDef* op;
+  Attrs attrs;
+  std::vector<Operand> inputs;
+  std::vector<TensorType> types;
+  std::vector<Tensor> values;  // empty unless executed
+  uint64_t id;
+  Span span;                   // the user's form it came from
+  Node(const OpDef* op, Attrs attrs, std::vector<Operand> inputs, std::vector<TensorType> types);
+  ~Node();  // takes long chains apart iteratively
+};
+
+}  // namespace sheaf::graph

@@ -1,0 +1,100 @@
+// The type of an op entry. Every fact about one op is in its entry (ops/); nothing else lists ops.
+#pragma once
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "graph/node.h"
+
+namespace sheaf::loop {
+class Builder;
+}
+
+namespace sheaf::graph {
+
+enum class OpKind : uint8_t { Elementwise, Reduce, Movement, Gather, Scatter, Contract, Ordered, Create, Structure };
+
+// Shape and dtype rule: the types of the outputs from the inputs' types. Throws UserError on a mismatch.
+struct InferCtx {
+  std::span<const TensorType> inputs;
+  const Attrs& attrs;
+};
+using InferFn = std::vector<TensorType> (*)(const InferCtx&);
+
+// Reverse rule: reads inputs, outputs and the adjoints of the outputs, gives adjoints to the inputs that need one.
+class VjpCtx {
+ public:
+  virtual ~VjpCtx() = default;
+  virtual const Attrs& attrs() const = 0;
+  virtual int num_inputs() const = 0;
+  virtual Operand x(int input) = 0;
+  virtual Operand y(int output = 0) = 0;
+  virtual Operand dy(int output = 0) = 0;  // zeros when nothing flowed in
+  virtual bool has_dy(int output) const = 0;
+  virtual bool needs(int input) const = 0;
+  // Adds to the adjoint of an input; an adjoint of a stretched shape is summed back to the input's.
+  virtual void grad(int input, Operand g) = 0;
+};
+struct Vjp {
+  void (*rule)(VjpCtx&) = nullptr;
+  std::string_view reason;  // without a rule: why there is none
+  bool zero = false;        // the derivative is zero by definition
+};
+constexpr Vjp differentiable(void (*rule)(VjpCtx&)) { return {rule, {}, false}; }
+constexpr Vjp not_differentiable(std::string_view why) { return {nullptr, why, false}; }
+constexpr Vjp zero_derivative(std::string_view why) { return {nullptr, why, true}; }
+
+// Batching rule: the inputs flagged `batched` have one extra leading axis of size `batch`; so must all outputs.
+struct BatchCtx {
+  const OpDef& op;
+  const Attrs& attrs;
+  std::vector<Operand> inputs;
+  std::vector<bool> batched;
+  Size batch;
+};
+using BatchFn = std::vector<Operand> (*)(BatchCtx&);
+
+// Builds the value of one output element from the input elements (all of compute types).
+struct ScalarCtx {
+  loop::Builder& b;
+  std::span<const uint32_t> x;  // loop::ValueId
+  const Attrs& attrs;
+  DType type;  // the output's compute type
+};
+using ScalarFn = uint32_t (*)(ScalarCtx&);
+
+// Builds a whole kernel (lower/context.h).
+class LowerCtx;
+using LowerFn = void (*)(LowerCtx&);
+
+// Movement without copying: the strided view of a concrete tensor, or nothing when a copy is needed.
+using ViewFn = std::optional<Tensor> (*)(const Tensor&, const Attrs&);
+
+// What a failed check of the op's kernel means to the user.
+struct CheckCtx {
+  int site;
+  int64_t payload;
+  std::span<const TensorType> inputs;
+  const Attrs& attrs;
+};
+using CheckTextFn = std::string (*)(const CheckCtx&);
+
+struct OpDef {
+  std::string_view name;
+  OpKind kind;
+  std::string_view doc;
+  InferFn infer;
+  Vjp vjp;
+  BatchFn batch = nullptr;     // nullptr: vmap runs the function once per example
+  ScalarFn scalar = nullptr;   // Elementwise
+  LowerFn lower = nullptr;     // everything else that computes
+  ViewFn view = nullptr;       // Movement
+  CheckTextFn check_text = nullptr;
+  // For tests: the plain formula in double (unary or binary), and where to sample.
+  double (*reference1)(double) = nullptr;
+  double (*reference2)(double, double) = nullptr;
+  double domain_lo = -3.0, domain_hi = 3.0;
+};
+
+}  // namespace sheaf::graph

@@ -1,0 +1,57 @@
+// The one general batched matrix product; everything contracted is brought to it by views.
+#include "loop/builder.h"
+#include "ops/emit.h"
+#include "ops/lower_ctx.h"
+#include "ops/rules.h"
+#include "ops/table.h"
+
+namespace sheaf::ops {
+namespace {
+
+using graph::differentiable;
+using graph::LowerCtx;
+using graph::OpKind;
+using graph::VjpCtx;
+
+std::vector<TensorType> infer_dot(const InferCtx& c) {
+  const TensorType &a = c.inputs[0], &b = c.inputs[1];
+  INVARIANT(a.rank() == 3 && b.rank() == 3 && a.sizes[0] == b.sizes[0] && a.sizes[2] == b.sizes[1], type_text(a) << " by " << type_text(b));
+  DType out = a.dtype == DType::I8 ? DType::I32 : a.dtype;
+  return {{out, {a.sizes[0], a.sizes[1], b.sizes[2]}}};
+}
+
+void lower_dot(LowerCtx& c) {
+  const auto &a = c.in[0], &b = c.in[1];
+  c.b.call("contract", {a.buffer, b.buffer, c.out[0].buffer},
+           {c.b.i64(static_cast<int64_t>(a.dtype)), a.sizes[0], a.sizes[1], b.sizes[2], a.sizes[2], a.strides[0], a.strides[1], a.strides[2],
+            b.strides[0], b.strides[1], b.strides[2]});
+}
+
+void vjp_dot(VjpCtx& c) {
+  if (c.needs(0)) c.grad(0, dot(c.dy(), swap_last_two(c.x(1))));
+  if (c.needs(1)) c.grad(1, dot(swap_last_two(c.x(0)), c.dy()));
+}
+
+std::vector<Operand> batch_dot(BatchCtx& c) {
+  for (size_t i = 0; i < 2; ++i) {
+    Sizes s = c.inputs[i].sizes();
+    if (!c.batched[i]) {
+      s.insert(s.begin(), c.batch);
+      c.inputs[i] = broadcast_to(c.inputs[i], s);
+    }
+    c.inputs[i] = reshape(c.inputs[i], {s[0] * s[1], s[2], s[3]});
+  }
+  Operand y = dot(c.inputs[0], c.inputs[1]);
+  return {reshape(y, {c.batch, floor_div(y.size(0), c.batch), y.size(1), y.size(2)})};
+}
+
+const OpDef kOps[] = {
+    {.name = "dot", .kind = OpKind::Contract, .doc = "[B, M, K] by [B, K, N]; bf16 and f16 accumulate in f32, i8 in i32.", .infer = infer_dot,
+     .vjp = differentiable(vjp_dot), .batch = batch_dot, .lower = lower_dot},
+};
+
+}  // namespace
+
+std::span<const OpDef> contract_ops() { return kOps; }
+
+}  // namespace sheaf::ops

@@ -1,0 +1,200 @@
+// Indexed reads and writes. Canonical shapes: x [outer, n, inner]; `take`/`scatter` index rows with idx [j]; the `_along`
+// pair indexes single elements with idx [outer, j, inner]. Indices are i64; out of range is a reported check.
+#include <fmt/format.h>
+
+#include "loop/builder.h"
+#include "ops/emit.h"
+#include "ops/lower_ctx.h"
+#include "ops/rules.h"
+#include "ops/table.h"
+
+namespace sheaf::ops {
+namespace {
+
+using graph::CheckCtx;
+using graph::differentiable;
+using graph::LowerCtx;
+using graph::OpKind;
+using graph::VjpCtx;
+
+std::string who(const Attrs& a) { return a.get<std::string>("who"); }
+bool wrap(const Attrs& a) { return a.flag("wrap"); }
+
+// The index, counted from the end if negative and allowed; reported when out of range, and clamped so that no access is.
+uint32_t checked_index(LowerCtx& c, uint32_t raw, uint32_t n) {
+  auto& b = c.b;
+  uint32_t zero = b.i64(0);
+  uint32_t at = wrap(c.attrs) ? b.select(b.lt(raw, zero), b.add(raw, n), raw) : raw;
+  b.check(b.and_(b.ge(at, zero), b.lt(at, n)), 0, raw);
+  return b.max(b.min(at, b.sub(n, b.i64(1))), zero);
+}
+
+std::string range_text(const CheckCtx& c) {
+  std::string name = who(c.attrs);
+  Size n = c.inputs[0].sizes[1];
+  if (name == "get") return fmt::format("get: index {} is out of bounds for tensor with {} rows", c.payload, n.str());
+  return fmt::format("{}: index {} is out of bounds for axis with size {}", name, c.payload, n.str());
+}
+
+std::vector<TensorType> infer_take(const InferCtx& c) {
+  const Sizes& s = c.inputs[0].sizes;
+  return {{c.inputs[0].dtype, {s[0], c.inputs[1].sizes[0], s[2]}}};
+}
+std::vector<TensorType> infer_take_along(const InferCtx& c) { return {{c.inputs[0].dtype, c.inputs[1].sizes}}; }
+std::vector<TensorType> infer_first(const InferCtx& c) { return {c.inputs[0]}; }
+
+void lower_take(LowerCtx& c) {
+  auto& b = c.b;
+  uint32_t o = b.begin_loop(c.out[0].sizes[0], loop::Mark::Parallel);
+  uint32_t j = b.begin_loop(c.out[0].sizes[1], loop::Mark::Serial);
+  uint32_t at = checked_index(c, c.load(c.in[1], {j}), c.in[0].sizes[1]);
+  uint32_t i = b.begin_loop(c.out[0].sizes[2], loop::Mark::Vector);
+  c.store(c.out[0], {o, j, i}, c.load(c.in[0], {o, at, i}));
+  b.end(); b.end(); b.end();
+}
+
+void copy_input(LowerCtx& c) {
+  c.for_each(c.in[0].sizes, [&](auto index) { c.store(c.out[0], index, c.load(c.in[0], index)); });
+}
+
+uint32_t stored_value(LowerCtx& c, std::span<const uint32_t> at) {
+  return c.b.convert(c.b.load(c.out[0].buffer, c.offset(c.out[0], at)), compute_type(c.out[0].dtype));
+}
+
+uint32_t combine(LowerCtx& c, uint32_t old_value, uint32_t update) {
+  if (c.attrs.flag("set")) return update;
+  return c.b.type_of(update) == DType::Bool ? c.b.or_(old_value, update) : c.b.add(old_value, update);
+}
+
+// Rows in order of the index: the result does not depend on threads, and repeated rows add up in order.
+void lower_scatter(LowerCtx& c) {
+  auto& b = c.b;
+  copy_input(c);
+  uint32_t o = b.begin_loop(c.in[2].sizes[0], loop::Mark::Serial);
+  uint32_t j = b.begin_loop(c.in[2].sizes[1], loop::Mark::Serial);
+  uint32_t at = checked_index(c, c.load(c.in[1], {j}), c.in[0].sizes[1]);
+  uint32_t i = b.begin_loop(c.in[2].sizes[2], loop::Mark::Vector);
+  uint32_t to[] = {o, at, i};
+  c.store(c.out[0], to, combine(c, stored_value(c, to), c.load(c.in[2], {o, j, i})));
+  b.end(); b.end(); b.end();
+}
+
+void lower_take_along(LowerCtx& c) {
+  c.for_each(c.out[0].sizes, [&](auto index) {
+    uint32_t at = checked_index(c, c.load(c.in[1], index), c.in[0].sizes[1]);
+    c.store(c.out[0], index, c.load(c.in[0], {index[0], at, index[2]}));
+  });
+}
+
+void lower_put_along(LowerCtx& c) {
+  auto& b = c.b;
+  copy_input(c);
+  uint32_t o = b.begin_loop(c.in[2].sizes[0], loop::Mark::Serial);
+  uint32_t j = b.begin_loop(c.in[2].sizes[1], loop::Mark::Serial);
+  uint32_t i = b.begin_loop(c.in[2].sizes[2], loop::Mark::Vector);
+  uint32_t at = checked_index(c, c.load(c.in[1], {o, j, i}), c.in[0].sizes[1]);
+  uint32_t to[] = {o, at, i};
+  c.store(c.out[0], to, combine(c, stored_value(c, to), c.load(c.in[2], {o, j, i})));
+  b.end(); b.end(); b.end();
+}
+
+std::vector<TensorType> infer_dynamic_slice(const InferCtx& c) { return {{c.inputs[0].dtype, c.attrs.sizes("sizes")}}; }
+
+// Start of a window of `window` elements, moved so that it lies inside [0, n).
+uint32_t clamped_start(LowerCtx& c, const LowerCtx::Array& starts, int axis, uint32_t n, uint32_t window) {
+  auto& b = c.b;
+  uint32_t s = c.load(starts, {b.i64(axis)});
+  return b.max(b.min(s, b.sub(n, window)), b.i64(0));
+}
+
+void lower_dynamic_slice(LowerCtx& c) {
+  auto& b = c.b;
+  std::vector<uint32_t> start;
+  for (int a = 0; a < c.in[0].rank(); ++a) start.push_back(clamped_start(c, c.in[1], a, c.in[0].sizes[a], c.out[0].sizes[a]));
+  c.for_each(c.out[0].sizes, [&](auto index) {
+    std::vector<uint32_t> from;
+    for (size_t a = 0; a < index.size(); ++a) from.push_back(b.add(index[a], start[a]));
+    c.store(c.out[0], index, c.load(c.in[0], from));
+  });
+}
+
+void lower_update_slice(LowerCtx& c) {
+  auto& b = c.b;
+  copy_input(c);
+  std::vector<uint32_t> start;
+  for (int a = 0; a < c.in[0].rank(); ++a) start.push_back(clamped_start(c, c.in[2], a, c.in[0].sizes[a], c.in[1].sizes[a]));
+  c.for_each(c.in[1].sizes, [&](auto index) {
+    std::vector<uint32_t> to;
+    for (size_t a = 0; a < index.size(); ++a) to.push_back(b.add(index[a], start[a]));
+    c.store(c.out[0], to, c.load(c.in[1], index));
+  });
+}
+
+// The pieces of a batched x [batch, outer, n, inner] seen as [batch * outer, n, inner].
+Operand merge_batch(const Operand& x) { return reshape(x, {x.size(0) * x.size(1), x.size(2), x.size(3)}); }
+
+std::vector<Operand> batch_take(BatchCtx& c) {
+  if (!c.batched[1]) {
+    Operand y = take(merge_batch(c.inputs[0]), c.inputs[1], 1, who(c.attrs), wrap(c.attrs));
+    return {reshape(y, {c.batch, c.inputs[0].size(1), y.size(1), y.size(2)})};
+  }
+  if (!c.batched[0]) {  // every example reads the same x: one long index
+    Size j = c.inputs[1].size(1);
+    Operand y = take(c.inputs[0], reshape(c.inputs[1], {c.batch * j}), 1, who(c.attrs), wrap(c.attrs));
+    return {transpose(reshape(y, {y.size(0), c.batch, j, y.size(2)}), {1, 0, 2, 3})};
+  }
+  Operand x = c.inputs[0];
+  Size o = x.size(1), i = x.size(3), j = c.inputs[1].size(1);
+  Operand idx = broadcast_to(reshape(c.inputs[1], {c.batch, 1, j, 1}), {c.batch, o, j, i});
+  Operand y = take_along(merge_batch(x), merge_batch(idx), 1, who(c.attrs), wrap(c.attrs));
+  return {reshape(y, {c.batch, o, j, i})};
+}
+
+std::vector<Operand> batch_along(BatchCtx& c) {
+  for (size_t k = 0; k < c.inputs.size(); ++k) {
+    if (!c.batched[k]) {
+      Sizes s = c.inputs[k].sizes();
+      s.insert(s.begin(), c.batch);
+      c.inputs[k] = broadcast_to(c.inputs[k], s);
+    }
+    c.inputs[k] = merge_batch(c.inputs[k]);
+  }
+  Operand y = graph::apply(c.op, c.inputs, c.attrs);
+  return {reshape(y, {c.batch, floor_div(y.size(0), c.batch), y.size(1), y.size(2)})};
+}
+
+const OpDef kOps[] = {
+    {.name = "take", .kind = OpKind::Gather, .doc = "Rows of axis 1 at the given indices.", .infer = infer_take,
+     .vjp = differentiable([](VjpCtx& c) {
+       c.grad(0, scatter(zeros(c.x(0).type()), c.x(1), c.dy(), 1, false, who(c.attrs()), wrap(c.attrs())));
+     }), .batch = batch_take, .lower = lower_take, .check_text = range_text},
+    {.name = "scatter", .kind = OpKind::Scatter, .doc = "x with rows of axis 1 added to, or (set) replaced.", .infer = infer_first,
+     .vjp = differentiable([](VjpCtx& c) {
+       bool set = c.attrs().flag("set");
+       if (c.needs(0)) c.grad(0, set ? scatter(c.dy(), c.x(1), zeros(c.x(2).type()), 1, true, who(c.attrs()), wrap(c.attrs())) : c.dy());
+       if (c.needs(2)) c.grad(2, take(c.dy(), c.x(1), 1, who(c.attrs()), wrap(c.attrs())));
+     }), .lower = lower_scatter, .check_text = range_text},
+    {.name = "take_along", .kind = OpKind::Gather, .doc = "Elements along axis 1 at per-element indices.", .infer = infer_take_along,
+     .vjp = differentiable([](VjpCtx& c) {
+       c.grad(0, put_along(zeros(c.x(0).type()), c.x(1), c.dy(), 1, who(c.attrs()), wrap(c.attrs())));
+     }), .batch = batch_along, .lower = lower_take_along, .check_text = range_text},
+    {.name = "put_along", .kind = OpKind::Scatter, .doc = "x with elements along axis 1 added to at per-element indices.", .infer = infer_first,
+     .vjp = differentiable([](VjpCtx& c) {
+       c.grad(0, c.dy());
+       if (c.needs(2)) c.grad(2, take_along(c.dy(), c.x(1), 1, who(c.attrs()), wrap(c.attrs())));
+     }), .batch = batch_along, .lower = lower_put_along, .check_text = range_text},
+    {.name = "dynamic_slice", .kind = OpKind::Gather, .doc = "A window whose start is data; moved inside if it sticks out.",
+     .infer = infer_dynamic_slice, .vjp = differentiable([](VjpCtx& c) { c.grad(0, update_slice(zeros(c.x(0).type()), c.dy(), c.x(1))); }),
+     .lower = lower_dynamic_slice},
+    {.name = "update_slice", .kind = OpKind::Scatter, .doc = "x with a window, whose start is data, replaced.", .infer = infer_first,
+     .vjp = differentiable([](VjpCtx& c) {
+       if (c.needs(0)) c.grad(0, update_slice(c.dy(), zeros(c.x(1).type()), c.x(2)));
+       if (c.needs(1)) c.grad(1, dynamic_slice(c.dy(), c.x(2), c.x(1).sizes()));
+     }), .lower = lower_update_slice},
+};
+
+}  // namespace
+
+std::span<const OpDef> gather_ops() { return kOps; }
+
+}  // namespace sheaf::ops

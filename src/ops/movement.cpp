@@ -1,0 +1,262 @@
+// Movement: the same elements at other places. What strides can say is a view; the rest copies.
+#include "loop/builder.h"
+#include "ops/emit.h"
+#include "ops/lower_ctx.h"
+#include "ops/rules.h"
+#include "ops/table.h"
+
+namespace sheaf::ops {
+namespace {
+
+using graph::differentiable;
+using graph::LowerCtx;
+using graph::OpKind;
+using graph::VjpCtx;
+
+std::vector<int> perm_of(const Attrs& a) {
+  std::vector<int> p;
+  for (Size s : a.sizes("perm")) p.push_back(static_cast<int>(s.value()));
+  return p;
+}
+
+Sizes prepend(Size first, const Sizes& rest) {
+  Sizes s = rest;
+  s.insert(s.begin(), first);
+  return s;
+}
+
+std::vector<TensorType> infer_sizes(const InferCtx& c) { return {{c.inputs[0].dtype, c.attrs.sizes("sizes")}}; }
+
+std::vector<TensorType> infer_transpose(const InferCtx& c) {
+  Sizes s;
+  for (int p : perm_of(c.attrs)) s.push_back(c.inputs[0].sizes[p]);
+  return {{c.inputs[0].dtype, s}};
+}
+
+std::vector<TensorType> infer_pad(const InferCtx& c) {
+  Sizes s;
+  const Sizes &lo = c.attrs.sizes("lo"), &hi = c.attrs.sizes("hi"), &mid = c.attrs.sizes("interior");
+  for (int i = 0; i < c.inputs[0].rank(); ++i) {
+    Size n = c.inputs[0].sizes[i];
+    s.push_back(lo[i] + hi[i] + n + mid[i] * max(n - Size(1), Size(0)));
+  }
+  return {{c.inputs[0].dtype, s}};
+}
+
+std::vector<TensorType> infer_concat(const InferCtx& c) {
+  TensorType t = c.inputs[0];
+  int axis = static_cast<int>(c.attrs.integer("axis"));
+  for (size_t i = 1; i < c.inputs.size(); ++i) t.sizes[axis] = t.sizes[axis] + c.inputs[i].sizes[axis];
+  return {t};
+}
+
+// A view of a strided tensor under new sizes, when one exists: each run of new axes must cover a run of old axes whose
+// strides nest.
+std::optional<Tensor> view_reshape(const Tensor& t, const Attrs& a) {
+  Dims sizes = to_dims(a.sizes("sizes"));
+  if (t.is_contiguous()) {
+    Tensor out = t;
+    out.strides = contiguous_strides(sizes);
+    out.sizes = std::move(sizes);
+    return out;
+  }
+  Dims strides(sizes.size(), 0);
+  size_t i = 0, j = 0;
+  while (i < t.sizes.size() || j < sizes.size()) {
+    int64_t old_run = 1, new_run = 1;
+    size_t i0 = i, j0 = j;
+    if (i < t.sizes.size()) old_run = t.sizes[i++];
+    if (j < sizes.size()) new_run = sizes[j++];
+    while (old_run != new_run) {
+      if (old_run < new_run) {
+        if (i >= t.sizes.size()) return std::nullopt;
+        old_run *= t.sizes[i++];
+      } else {
+        if (j >= sizes.size()) return std::nullopt;
+        new_run *= sizes[j++];
+      }
+    }
+    int64_t stride = i > i0 ? t.strides[i - 1] : 1;
+    for (size_t k = i0; k + 1 < i; ++k)
+      if (t.sizes[k] != 1 && t.strides[k] != t.strides[k + 1] * t.sizes[k + 1]) return std::nullopt;
+    for (size_t k = j; k-- > j0;) {
+      strides[k] = stride;
+      stride *= sizes[k];
+    }
+  }
+  Tensor out = t;
+  out.sizes = std::move(sizes);
+  out.strides = std::move(strides);
+  return out;
+}
+
+std::optional<Tensor> view_transpose(const Tensor& t, const Attrs& a) {
+  Tensor out = t;
+  std::vector<int> p = perm_of(a);
+  for (size_t i = 0; i < p.size(); ++i) {
+    out.sizes[i] = t.sizes[p[i]];
+    out.strides[i] = t.strides[p[i]];
+  }
+  return out;
+}
+
+std::optional<Tensor> view_broadcast(const Tensor& t, const Attrs& a) {
+  Tensor out = t;
+  out.sizes = to_dims(a.sizes("sizes"));
+  out.strides = Dims(out.sizes.size(), 0);
+  int shift = out.rank() - t.rank();
+  for (int i = 0; i < t.rank(); ++i) out.strides[shift + i] = t.sizes[i] == 1 && out.sizes[shift + i] != 1 ? 0 : t.strides[i];
+  return out;
+}
+
+std::optional<Tensor> view_slice(const Tensor& t, const Attrs& a) {
+  Tensor out = t;
+  out.sizes = to_dims(a.sizes("sizes"));
+  for (int i = 0; i < t.rank(); ++i) {
+    if (out.sizes[i] > 0) out.offset += a.sizes("starts")[i].value() * t.strides[i];
+    out.strides[i] = t.strides[i] * a.sizes("steps")[i].value();
+  }
+  return out;
+}
+
+// A plain copy in the order of the output; used when reshape has no view.
+void lower_copy(LowerCtx& c) {
+  if (c.in[0].rank() == 0) {
+    c.store(c.out[0], {}, c.load(c.in[0], {}));
+    return;
+  }
+  // The output is contiguous whatever its sizes, so it is walked with the input's.
+  LowerCtx::Array out = c.out[0];
+  out.sizes = c.in[0].sizes;
+  out.strides.resize(out.sizes.size());
+  uint32_t stride = c.b.i64(1);
+  for (size_t i = out.sizes.size(); i-- > 0;) {
+    out.strides[i] = stride;
+    stride = c.b.mul(stride, out.sizes[i]);
+  }
+  c.for_each(c.in[0].sizes, [&](auto index) { c.store(out, index, c.load(c.in[0], index)); });
+}
+
+void lower_pad(LowerCtx& c) {
+  auto& b = c.b;
+  uint32_t fill = b.number(compute_type(c.in[0].dtype), c.attrs.get<double>("value"));
+  const Sizes &lo = c.attrs.sizes("lo"), &mid = c.attrs.sizes("interior");
+  auto body = [&](std::span<const uint32_t> index) {
+    std::vector<uint32_t> source;
+    uint32_t inside = b.boolean(true);
+    for (size_t i = 0; i < index.size(); ++i) {
+      uint32_t at = b.add(index[i], b.i64(-lo[i].value()));
+      int64_t step = mid[i].value() + 1;
+      if (step != 1) {
+        inside = b.and_(inside, b.eq(b.binary(loop::Op::FloorMod, at, b.i64(step)), b.i64(0)));
+        at = b.binary(loop::Op::FloorDiv, at, b.i64(step));
+      }
+      inside = b.and_(inside, b.and_(b.ge(at, b.i64(0)), b.lt(at, c.in[0].sizes[i])));
+      source.push_back(b.max(b.min(at, b.sub(c.in[0].sizes[i], b.i64(1))), b.i64(0)));
+    }
+    c.store(c.out[0], index, b.select(inside, c.load(c.in[0], source), fill));
+  };
+  if (c.in[0].rank() == 0) return body({});
+  c.for_each(c.out[0].sizes, body);
+}
+
+void lower_concat(LowerCtx& c) {
+  auto& b = c.b;
+  size_t axis = static_cast<size_t>(c.attrs.integer("axis"));
+  uint32_t base = b.i64(0);
+  for (const auto& part : c.in) {
+    c.for_each(part.sizes, [&](auto index) {
+      std::vector<uint32_t> to(index.begin(), index.end());
+      to[axis] = b.add(to[axis], base);
+      c.store(c.out[0], to, c.load(part, index));
+    });
+    base = b.add(base, part.sizes[axis]);
+  }
+}
+
+void vjp_slice(VjpCtx& c) {
+  Operand g = c.dy();
+  Sizes lo, hi, mid;
+  for (int i = 0; i < c.x(0).rank(); ++i) {
+    int64_t step = c.attrs().sizes("steps")[i].value();
+    Size start = c.attrs().sizes("starts")[i], n = c.attrs().sizes("sizes")[i];
+    if (step < 0) {
+      g = flip(g, i);
+      start = start + Size(step) * max(n - Size(1), Size(0));
+      step = -step;
+    }
+    Size covered = n == Size(0) ? Size(0) : (n - Size(1)) * Size(step) + Size(1);
+    if (n == Size(0)) start = Size(0);
+    lo.push_back(start);
+    mid.push_back(Size(step - 1));
+    hi.push_back(c.x(0).size(i) - start - covered);
+  }
+  c.grad(0, pad(g, lo, hi, mid));
+}
+
+void vjp_pad(VjpCtx& c) {
+  Sizes steps;
+  for (Size m : c.attrs().sizes("interior")) steps.push_back(m + Size(1));
+  c.grad(0, slice(c.dy(), c.attrs().sizes("lo"), c.x(0).sizes(), steps));
+}
+
+void vjp_transpose(VjpCtx& c) {
+  std::vector<int> p = perm_of(c.attrs()), back(p.size());
+  for (size_t i = 0; i < p.size(); ++i) back[p[i]] = static_cast<int>(i);
+  c.grad(0, transpose(c.dy(), back));
+}
+
+std::vector<Operand> batch_broadcast(BatchCtx& c) {
+  // The batch axis must not be taken for a stretched one: give the operand its full rank first.
+  const Sizes& target = c.attrs.sizes("sizes");
+  Sizes s = c.inputs[0].sizes();
+  while (s.size() < target.size() + 1) s.insert(s.begin() + 1, Size(1));
+  return {broadcast_to(reshape(c.inputs[0], s), prepend(c.batch, target))};
+}
+
+std::vector<Operand> batch_concat(BatchCtx& c) {
+  for (size_t i = 0; i < c.inputs.size(); ++i)
+    if (!c.batched[i]) c.inputs[i] = broadcast_to(c.inputs[i], prepend(c.batch, c.inputs[i].sizes()));
+  return {concat(std::move(c.inputs), static_cast<int>(c.attrs.integer("axis")) + 1)};
+}
+
+const OpDef kOps[] = {
+    {.name = "reshape", .kind = OpKind::Movement, .doc = "The same elements in row-major order under other sizes.", .infer = infer_sizes,
+     .vjp = differentiable([](VjpCtx& c) { c.grad(0, reshape(c.dy(), c.x(0).sizes())); }),
+     .batch = [](BatchCtx& c) { return std::vector{reshape(c.inputs[0], prepend(c.batch, c.attrs.sizes("sizes")))}; },
+     .lower = lower_copy, .view = view_reshape},
+    {.name = "transpose", .kind = OpKind::Movement, .doc = "Axes in another order.", .infer = infer_transpose, .vjp = differentiable(vjp_transpose),
+     .batch = [](BatchCtx& c) {
+       std::vector<int> p = {0};
+       for (int a : perm_of(c.attrs)) p.push_back(a + 1);
+       return std::vector{transpose(c.inputs[0], p)};
+     }, .view = view_transpose},
+    {.name = "broadcast", .kind = OpKind::Movement, .doc = "Stretches axes of size 1 and adds leading axes.", .infer = infer_sizes,
+     .vjp = differentiable([](VjpCtx& c) { c.grad(0, sum_to(c.dy(), c.x(0).sizes())); }), .batch = batch_broadcast, .view = view_broadcast},
+    {.name = "slice", .kind = OpKind::Movement, .doc = "Every step-th element from a start, per axis; a negative step walks back.",
+     .infer = infer_sizes, .vjp = differentiable(vjp_slice),
+     .batch = [](BatchCtx& c) {
+       return std::vector{slice(c.inputs[0], prepend(0, c.attrs.sizes("starts")), prepend(c.batch, c.attrs.sizes("sizes")), prepend(1, c.attrs.sizes("steps")))};
+     }, .view = view_slice},
+    {.name = "pad", .kind = OpKind::Movement, .doc = "Adds a constant before, after and between the elements of each axis.", .infer = infer_pad,
+     .vjp = differentiable(vjp_pad),
+     .batch = [](BatchCtx& c) {
+       return std::vector{pad(c.inputs[0], prepend(0, c.attrs.sizes("lo")), prepend(0, c.attrs.sizes("hi")), prepend(0, c.attrs.sizes("interior")), c.attrs.get<double>("value"))};
+     }, .lower = lower_pad},
+    {.name = "concat", .kind = OpKind::Movement, .doc = "Arrays one after the other along an axis.", .infer = infer_concat,
+     .vjp = differentiable([](VjpCtx& c) {
+       int axis = static_cast<int>(c.attrs().integer("axis"));
+       Size at = 0;
+       for (int i = 0; i < c.num_inputs(); ++i) {
+         Size n = c.x(i).size(axis);
+         if (c.needs(i)) c.grad(i, slice_axis(c.dy(), axis, at, n));
+         at = at + n;
+       }
+     }), .batch = batch_concat, .lower = lower_concat},
+};
+
+}  // namespace
+
+std::span<const OpDef> movement_ops() { return kOps; }
+
+}  // namespace sheaf::ops

@@ -1,0 +1,133 @@
+// Reductions over one or more axes (attributes `axes`, `keepdims`). The kernel sees the input as [outer, reduced, inner].
+#include <algorithm>
+
+#include "loop/builder.h"
+#include "ops/emit.h"
+#include "ops/lower_ctx.h"
+#include "ops/rules.h"
+#include "ops/table.h"
+
+namespace sheaf::ops {
+namespace {
+
+using graph::differentiable;
+using graph::LowerCtx;
+using graph::OpKind;
+using graph::VjpCtx;
+using graph::zero_derivative;
+using loop::Combine;
+
+std::vector<int> axes_of(const Attrs& a) {
+  std::vector<int> axes;
+  for (Size s : a.sizes("axes")) axes.push_back(static_cast<int>(s.value()));
+  return axes;
+}
+
+Sizes reduced_sizes(const Sizes& in, const std::vector<int>& axes, bool keepdims) {
+  Sizes out;
+  for (int i = 0; i < static_cast<int>(in.size()); ++i) {
+    bool gone = std::find(axes.begin(), axes.end(), i) != axes.end();
+    if (!gone) out.push_back(in[i]);
+    else if (keepdims) out.push_back(Size(1));
+  }
+  return out;
+}
+
+std::vector<TensorType> infer_reduce(const InferCtx& c) {
+  return {{c.inputs[0].dtype, reduced_sizes(c.inputs[0].sizes, axes_of(c.attrs), c.attrs.flag("keepdims"))}};
+}
+
+// max and min of nothing have no value.
+std::vector<TensorType> infer_extremum(const InferCtx& c) {
+  for (int a : axes_of(c.attrs))
+    if (c.inputs[0].sizes[a] == Size(0)) throw runtime_error("cannot take the extremum of an empty axis");
+  return infer_reduce(c);
+}
+
+std::vector<TensorType> infer_position(const InferCtx& c) {
+  auto t = infer_extremum(c);
+  t[0].dtype = DType::I32;
+  return t;
+}
+
+template <Combine kCombine>
+void lower_reduce(LowerCtx& c) {
+  auto& b = c.b;
+  const auto& x = c.in[0];
+  bool as_int = x.dtype == DType::Bool;  // bools reduce as 0 and 1
+  auto reduce_row = [&](uint32_t o, uint32_t i) {
+    uint32_t k = b.begin_reduce(x.sizes[1], kCombine);
+    uint32_t v = c.load(x, {o, k, i});
+    uint32_t r = b.end_reduce(as_int ? b.convert(v, DType::I32) : v);
+    c.store(c.out[0], {o, i}, b.convert(r, compute_type(c.out[0].dtype)));
+  };
+  // `inner1`: the inner axis has size 1, so the reduced axis is the one to vectorise.
+  uint32_t o = b.begin_loop(x.sizes[0], loop::Mark::Parallel);
+  if (c.attrs.flag("inner1")) {
+    reduce_row(o, b.i64(0));
+  } else {
+    uint32_t i = b.begin_loop(x.sizes[2], loop::Mark::Vector);
+    reduce_row(o, i);
+    b.end();
+  }
+  b.end();
+}
+
+// An adjoint of the reduced shape, stretched back over the input.
+Operand spread(VjpCtx& c, Operand g) {
+  Sizes keep = reduced_sizes(c.x(0).sizes(), axes_of(c.attrs()), true);
+  return broadcast_to(reshape(std::move(g), keep), c.x(0).sizes());
+}
+
+void vjp_extremum(VjpCtx& c) {
+  Operand hit = equal(c.x(0), spread(c, c.y()));
+  c.grad(0, where(hit, spread(c, c.dy()), like(c.dy(), 0)));
+}
+
+// The product of all other elements, also when some are zero: exclusive running products from both ends.
+void vjp_product(VjpCtx& c) {
+  Operand x = c.x(0);
+  int rank = x.rank();
+  std::vector<int> axes = axes_of(c.attrs()), perm;
+  for (int i = 0; i < rank; ++i)
+    if (std::find(axes.begin(), axes.end(), i) == axes.end()) perm.push_back(i);
+  int kept = static_cast<int>(perm.size());
+  perm.insert(perm.end(), axes.begin(), axes.end());
+  Operand moved = transpose(x, perm);
+  Size outer = 1, n = 1;
+  for (int i = 0; i < rank; ++i) (i < kept ? outer : n) = (i < kept ? outer : n) * moved.size(i);
+  Operand rows = reshape(moved, {outer, n});
+  Operand ones = full({x.dtype(), {outer, Size(1)}}, 1);
+  auto exclusive = [&](Operand r) { return slice_axis(concat({ones, cumulate(r, 1, 1)}, 1), 1, 0, n); };
+  Operand others = exclusive(rows) * flip(exclusive(flip(rows, 1)), 1);
+  std::vector<int> back(rank);
+  for (int i = 0; i < rank; ++i) back[perm[i]] = i;
+  c.grad(0, spread(c, c.dy()) * transpose(reshape(others, moved.sizes()), back));
+}
+
+std::vector<Operand> batch_reduce(BatchCtx& c) {
+  Sizes axes;
+  for (int a : axes_of(c.attrs)) axes.push_back(Size(a + 1));
+  return graph::apply_all(c.op, {c.inputs[0]}, {{"axes", axes}, {"keepdims", c.attrs.flag("keepdims")}});
+}
+
+const OpDef kOps[] = {
+    {.name = "sum", .kind = OpKind::Reduce, .doc = "Sum along axes, by fixed blocks (error grows with log n).", .infer = infer_reduce,
+     .vjp = differentiable([](VjpCtx& c) { c.grad(0, spread(c, c.dy())); }), .batch = batch_reduce, .lower = lower_reduce<Combine::Sum>},
+    {.name = "product", .kind = OpKind::Reduce, .doc = "Product along axes.", .infer = infer_reduce, .vjp = differentiable(vjp_product),
+     .batch = batch_reduce, .lower = lower_reduce<Combine::Prod>},
+    {.name = "max", .kind = OpKind::Reduce, .doc = "Largest element along axes; NaN wins. Every tied position gets the gradient.",
+     .infer = infer_extremum, .vjp = differentiable(vjp_extremum), .batch = batch_reduce, .lower = lower_reduce<Combine::Max>},
+    {.name = "min", .kind = OpKind::Reduce, .doc = "Smallest element along axes; NaN wins. Every tied position gets the gradient.",
+     .infer = infer_extremum, .vjp = differentiable(vjp_extremum), .batch = batch_reduce, .lower = lower_reduce<Combine::Min>},
+    {.name = "argmax", .kind = OpKind::Reduce, .doc = "Position of the first largest element along one axis (i32); NaN wins.",
+     .infer = infer_position, .vjp = zero_derivative("a position"), .batch = batch_reduce, .lower = lower_reduce<Combine::ArgMax>},
+    {.name = "argmin", .kind = OpKind::Reduce, .doc = "Position of the first smallest element along one axis (i32); NaN wins.",
+     .infer = infer_position, .vjp = zero_derivative("a position"), .batch = batch_reduce, .lower = lower_reduce<Combine::ArgMin>},
+};
+
+}  // namespace
+
+std::span<const OpDef> reduce_ops() { return kOps; }
+
+}  // namespace sheaf::ops

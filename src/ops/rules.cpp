@@ -1,0 +1,55 @@
+#include "ops/rules.h"
+
+#include <fmt/format.h>
+
+#include "ops/emit.h"
+
+namespace sheaf::ops {
+
+Sizes broadcast_sizes(const Sizes& a, const Sizes& b) {
+  Sizes out(std::max(a.size(), b.size()));
+  for (size_t i = 0; i < out.size(); ++i) {
+    Size x = i < a.size() ? a[a.size() - 1 - i] : Size(1);
+    Size y = i < b.size() ? b[b.size() - 1 - i] : Size(1);
+    Size& z = out[out.size() - 1 - i];
+    if (x == y || y == Size(1)) z = x;
+    else if (x == Size(1)) z = y;
+    else throw runtime_error("Cannot broadcast shapes " + shape_text(a) + " and " + shape_text(b));
+  }
+  return out;
+}
+
+namespace {
+
+Sizes broadcast_all(const InferCtx& c) {
+  Sizes s = c.inputs[0].sizes;
+  for (size_t i = 1; i < c.inputs.size(); ++i)
+    if (!(c.inputs[i].sizes == s)) s = broadcast_sizes(s, c.inputs[i].sizes);
+  return s;
+}
+
+}  // namespace
+
+std::vector<TensorType> infer_elementwise(const InferCtx& c) { return {{c.inputs[0].dtype, broadcast_all(c)}}; }
+std::vector<TensorType> infer_predicate(const InferCtx& c) { return {{DType::Bool, broadcast_all(c)}}; }
+
+std::vector<Operand> batch_elementwise(BatchCtx& c) {
+  // Ranks are aligned at the right, so a batched operand of lower rank gets its missing axes after the batch axis.
+  int rank = 0;
+  for (size_t i = 0; i < c.inputs.size(); ++i) rank = std::max(rank, c.inputs[i].rank() - (c.batched[i] ? 1 : 0));
+  for (size_t i = 0; i < c.inputs.size(); ++i) {
+    if (!c.batched[i] || c.inputs[i].rank() == rank + 1) continue;
+    Sizes s = c.inputs[i].sizes();
+    while (static_cast<int>(s.size()) < rank + 1) s.insert(s.begin() + 1, Size(1));
+    c.inputs[i] = reshape(c.inputs[i], s);
+  }
+  return graph::apply_all(c.op, std::move(c.inputs), c.attrs);
+}
+
+int check_axis(int64_t axis, int rank) {
+  int64_t a = axis < 0 ? axis + rank : axis;
+  if (a < 0 || a >= rank) throw runtime_error(fmt::format("axis {} out of bounds for {}D tensor", axis, rank));
+  return static_cast<int>(a);
+}
+
+}  // namespace sheaf::ops

@@ -1,0 +1,26 @@
+// Rules shared by several entries: shapes, dtypes, batching.
+#pragma once
+#include "graph/engine.h"
+#include "graph/op_def.h"
+
+namespace sheaf::ops {
+
+using graph::Attrs;
+using graph::BatchCtx;
+using graph::InferCtx;
+using graph::Operand;
+using graph::TensorType;
+
+// NumPy broadcasting; throws `Cannot broadcast shapes [2, 3] and [4]`.
+Sizes broadcast_sizes(const Sizes& a, const Sizes& b);
+
+// Elementwise: broadcast sizes, the first input's dtype; or Bool.
+std::vector<TensorType> infer_elementwise(const InferCtx& c);
+std::vector<TensorType> infer_predicate(const InferCtx& c);
+
+std::vector<Operand> batch_elementwise(BatchCtx& c);
+
+// A non-negative axis; throws `axis 3 out of bounds for 2D tensor`.
+int check_axis(int64_t axis, int rank);
+
+}  // namespace sheaf::ops
