@@ -25,6 +25,7 @@ struct Node {
   int gap = 0;              // whitespace characters before this node, kept in front of a comment
   bool comma = false;       // one was written between this node and the next
   bool multiline = false;   // spans lines, whatever we do
+  bool has_seq = false;     // some child is one
   int flat_width = 0;
 
   bool is_seq() const { return kind == TokenKind::Open || kind == TokenKind::Prefix; }
@@ -39,6 +40,7 @@ void measure(Node& n) {
   for (size_t i = 0; i < n.children.size(); ++i) {
     const Node& child = n.children[i];
     n.flat_width += child.flat_width + (i > 0) + child.comma;
+    n.has_seq |= child.is_seq();
     n.multiline |= child.multiline || (i > 0 && child.newlines > 0);
   }
   if (n.kind == TokenKind::Open) n.flat_width += 1;
@@ -212,9 +214,8 @@ class Layout {
       case Style::Data: break;
     }
     // Rows of plain numbers fill their lines; anything bigger gets its own.
-    bool leaves = std::none_of(n.children.begin(), n.children.end(), [](const Node& c) { return c.is_seq(); });
     bool last = index + 1 == n.children.size();
-    return !leaves || column_ + 1 + child.flat_width + child.comma + (last ? trailing + 1 : 0) > width_;
+    return n.has_seq || column_ + 1 + child.flat_width + child.comma + (last ? trailing + 1 : 0) > width_;
   }
 
   void seq(const Node& n, int trailing, bool binds) {

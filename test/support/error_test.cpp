@@ -6,7 +6,8 @@ namespace sheaf {
 namespace {
 
 const char* kProgram =
-    ";; one\n;; two\n;; three\n;; four\n\n;; keep the head of a signal\n(defn head [x]\n  (slise x 0 4))\n\n(head [1 2 3])\n";
+    ";; one\n;; two\n;; three\n;; four\n\n;; keep the head of a signal\n(defn head [x]\n  (slise x 0 4))\n\n"
+    "(head [1 2 3])\n";
 
 Span span_of(uint32_t source, const std::string& part) {
   auto at = static_cast<uint32_t>(source_text(source).find(part));

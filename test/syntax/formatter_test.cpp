@@ -139,6 +139,14 @@ TEST(Formatter, RandomBytes) {
   EXPECT_GT(readable, 1000u);
 }
 
+TEST(Formatter, LongTexts) {
+  for (const char* piece : {"1 ", "(f 1) ", "1, ", ":a ", "'x ", "1\n", "[1] :f32 ", "; c\n"}) {
+    std::string text = "[";
+    while (text.size() < 300'000) text += piece;
+    format(text + "]");
+  }
+}
+
 TEST(Formatter, DeepAndWide) {
   std::string text(1990, '(');
   for (int i = 0; i < 20000; ++i) text += "\n1";

@@ -15,9 +15,10 @@ FormPtr read_one(std::string_view text) {
 }
 
 TEST(ToText, Rows) {
-  for (const char* text : {"x", ":axis", ":", "12", "-9223372036854775808", "1.0", "-0.0", "0.001", "100000.0", "1e+20", "inf",
-                           "-inf", "NaN", "\"a\\n\\t\\r\\\"\\\\b\"", "true", "false", "nil", "()", "[]", "{}", "(f 1 [2 3] {:a 4})",
-                           "'x", "`(a ~b ~@c)", "~ @x", "~@x", "(cast [1 2] :f32)", "# (a)"}) {
+  for (const char* text :
+       {"x", ":axis", ":", "12", "-9223372036854775808", "1.0", "-0.0", "0.001", "100000.0", "1e+20", "inf", "-inf", "NaN",
+        "\"a\\n\\t\\r\\\"\\\\b\"", "true", "false", "nil", "()", "[]", "{}", "(f 1 [2 3] {:a 4})", "'x", "`(a ~b ~@c)",
+        "~ @x", "~@x", "(cast [1 2] :f32)", "# (a)"}) {
     auto forms = read_text(text, 0);
     std::string printed;
     for (const auto& f : forms) printed += (printed.empty() ? "" : " ") + to_text(*f);

@@ -20,7 +20,7 @@ class RandomForms {
 
   FormPtr form(int depth) {
     switch (below(depth > 0 ? 14 : 8)) {
-      case 0: return make_symbol(pick({"x", "a/b", "x->y", "...", "@", "@x", "#", "%", "0:3", "+", "cast", "let", "fn"}), {});
+      case 0: return make_symbol(pick({"x", "a/b", "x->y", "...", "@", "@x", "#", "%", "0:3", "cast", "let", "fn"}), {});
       case 1: return make_keyword(pick({"", "axis", "f32", "a:b", "i8"}), {});
       case 2: return make_int(static_cast<int64_t>(rng_()) >> below(64), {});
       case 3: return make_float(any_float(), {});
@@ -31,8 +31,10 @@ class RandomForms {
       case 8: case 9: return make_seq(FormKind::List, items(depth, below(6)), {});
       case 10: return make_seq(FormKind::Vector, items(depth, below(6)), {});
       case 11: return make_seq(FormKind::Dict, items(depth, 2 * below(4)), {});
-      case 12: return make_seq(FormKind::List, {make_symbol("cast", {}), make_seq(FormKind::Vector, items(depth, below(4)), {}),
-                                                make_keyword("bf16", {})}, {});
+      case 12: {
+        FormPtr vector = make_seq(FormKind::Vector, items(depth, below(4)), {});
+        return make_seq(FormKind::List, {make_symbol("cast", {}), vector, make_keyword("bf16", {})}, {});
+      }
       default: {
         auto kind = static_cast<FormKind>(static_cast<int>(FormKind::Quote) + below(4));
         return make_seq(kind, {form(depth - 1)}, {});
@@ -44,8 +46,9 @@ class RandomForms {
   std::string soup(size_t pieces) {
     std::string out;
     for (size_t i = 0; i < pieces; ++i)
-      out += pick({"(", ")", "[", "]", "{", "}", "(f ", "(let [a ", "'", "`", "~", "~@", "#(", "% ", "%2 ", "%& ", "\"", "\\", "\"s\" ",
-                   "; c\n", "\n", "\n\n\n", " ", ",", ":f32 ", " :k ", "x ", "12 ", "-1.5e3 ", "\xE2\x80\xA8", "\xFF", "\xE2\x80", "\r\n"});
+      out += pick({"(", ")", "[", "]", "{", "}", "(f ", "(let [a ", "'", "`", "~", "~@", "#(", "% ", "%2 ", "%& ", "\"",
+                   "\\", "\"s\" ", "; c\n", "\n", "\n\n\n", " ", ",", ":f32 ", " :k ", "x ", "12 ", "-1.5e3 ", "\xE2\x80\xA8",
+                   "\xFF", "\xE2\x80", "\r\n"});
     return out;
   }
 
@@ -69,7 +72,9 @@ class RandomForms {
   }
 
  private:
-  std::string pick(std::initializer_list<const char*> options) { return options.begin()[below(static_cast<uint32_t>(options.size()))]; }
+  std::string pick(std::initializer_list<const char*> options) {
+    return options.begin()[below(static_cast<uint32_t>(options.size()))];
+  }
 
   double any_float() {
     constexpr std::array<double, 11> kSpecial = {0.0, -0.0, 1.0, -2.5, 1e-3, 1e15, 1e300, 5e-324, INFINITY, -INFINITY, NAN};
@@ -92,7 +97,8 @@ class RandomForms {
   }
 
   std::string blank() {
-    return pick({" ", " ", " ", " ", ", ", " ,  ", "\n", "\n  ", "\n\n\n", " ; note\n", "\n;; own line\n", "\t", "\r\n", "  ; far\r\n"});
+    return pick({" ", " ", " ", " ", ", ", " ,  ", "\n", "\n  ", "\n\n\n", " ; note\n", "\n;; own line\n", "\t", "\r\n",
+                 "  ; far\r\n"});
   }
 
   void append(const Form& f, std::string& out) {

@@ -261,8 +261,8 @@ TEST(ReaderLimits, Nesting) {
 }
 
 TEST(ReaderLimits, HostileTexts) {
-  for (const char* piece : {"(", ")", "[", "]", "'", "~@", "\"", "\\", "#(", "a", "a ", "() ", "[] ", "[]:f32", ";", ";\n", "9",
-                            "\xE2\x80", "\xFF", "[];\n", "{", "(a\n", "#", "%", "\"\\", "[\n1]", "\n)"}) {
+  for (const char* piece : {"(", ")", "[", "]", "'", "~@", "\"", "\\", "#(", "a", "a ", "() ", "[] ", "[]:f32", ";", ";\n",
+                            "9", "\xE2\x80", "\xFF", "[];\n", "{", "(a\n", "#", "%", "\"\\", "[\n1]", "\n)"}) {
     std::string text;
     while (text.size() < 300'000) text += piece;
     for (const std::string& t : {text, "(" + text, "#(" + text}) {
