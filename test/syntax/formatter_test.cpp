@@ -1,0 +1,158 @@
+#include "syntax/formatter.h"
+
+#include <gtest/gtest.h>
+
+#include "random_forms.h"
+#include "support/error.h"
+#include "syntax/reader.h"
+
+namespace sheaf::syntax {
+namespace {
+
+// Formats, and checks what must hold of every text.
+std::string format(const std::string& text, int width = 100) {
+  std::string once = format_source(text, width);
+  EXPECT_EQ(once, format_source(once, width)) << "not idempotent on:\n" << text;
+  auto before = read_text(text, 0), after = read_text(once, 0);
+  EXPECT_EQ(before.size(), after.size()) << text << "\n=>\n" << once;
+  for (size_t i = 0; i < std::min(before.size(), after.size()); ++i)
+    EXPECT_TRUE(equal(*before[i], *after[i])) << text << "\n=>\n" << once;
+  return once;
+}
+
+struct Row {
+  const char* before;
+  const char* after;
+};
+
+void expect_rows(const std::vector<Row>& rows, int width = 100) {
+  for (const Row& row : rows) {
+    EXPECT_EQ(format(row.before, width), row.after);
+    EXPECT_EQ(format(row.after, width), row.after);
+  }
+}
+
+TEST(Formatter, Indentation) {
+  expect_rows({
+      {"(defn f [x]\n(+ x 1))", "(defn f [x]\n  (+ x 1))\n"},
+      {"(let [a 1\nb 2]\n      (+ a\nb))", "(let [a 1\n      b 2]\n  (+ a\n     b))\n"},
+      {"(if a\n b\n   c)", "(if a\n  b\n  c)\n"},
+      {"(f a\nb)", "(f a\n   b)\n"},
+      {"(f\na\nb)", "(f\n  a\n  b)\n"},
+      {"[1\n2]", "[1\n 2]\n"},
+      {"{:a 1\n:b 2}", "{:a 1\n :b 2}\n"},
+      {"'(1 2\n3)", "'(1 2\n  3)\n"},
+      {"#(f %\n1)", "#(f %\n    1)\n"},
+      {"((fn [x]\nx)\n1)", "((fn [x]\n   x)\n 1)\n"},
+      {"(f \xCE\xB1\xCE\xB2 (g 1\n2))", "(f \xCE\xB1\xCE\xB2 (g 1\n         2))\n"},
+  });
+}
+
+TEST(Formatter, SpacesAndBlankLines) {
+  expect_rows({
+      {"", ""},
+      {" \n\n ", ""},
+      {"( f   a\tb )", "(f a b)\n"},
+      {"(f a\n)", "(f a)\n"},
+      {"(\nf a)", "(f a)\n"},
+      {"a\n\n\n\nb\n\n", "a\n\nb\n"},
+      {"(do\n\n\n  a\n\n\n  b)", "(do\n\n  a\n\n  b)\n"},
+      {"{:a 1 ,:b 2,}", "{:a 1, :b 2}\n"},
+      {"[1 2]:f32", "[1 2] :f32\n"},
+      {"[1 2]\n :f32", "[1 2] :f32\n"},
+      {"' x ~ @y ~@ z", "'x ~ @y ~@z\n"},
+      {"a\r\nb\r\n", "a\nb\n"},
+      {"(f)(g)", "(f) (g)\n"},
+  });
+}
+
+TEST(Formatter, Comments) {
+  expect_rows({
+      {";;  top ( \n  ; next\n(f)", ";;  top ( \n; next\n(f)\n"},
+      {"(f a ; why\nb)", "(f a ; why\n   b)\n"},
+      {"(f a   ; why\n)", "(f a   ; why\n   )\n"},
+      {"(let [a 1 ; one\n;; about b\nb 2]\na)", "(let [a 1 ; one\n      ;; about b\n      b 2]\n  a)\n"},
+      {"( ; first\nf)", "(; first\n f)\n"},
+      {"(f);x", "(f) ;x\n"},
+      {"(f) ; end\r\n", "(f) ; end\n"},
+      {"[1] ; c\n:f32", "[1] ; c\n:f32\n"},
+      {"'; c\nx", "'; c\n x\n"},
+  });
+}
+
+TEST(Formatter, StringsStayVerbatim) {
+  expect_rows({{"(f \"a\n   b ; c  \"   x)", "(f \"a\n   b ; c  \" x)\n"}, {"\"\\q\\n\"", "\"\\q\\n\"\n"}});
+}
+
+TEST(Formatter, NumbersStayAsWritten) { EXPECT_EQ(format("[1e-3 +5 .5 1. 007]"), "[1e-3 +5 .5 1. 007]\n"); }
+
+TEST(Formatter, BreaksLongLines) {
+  expect_rows(
+      {
+          {"(defn head [x] (slice x 0 4))", "(defn head [x]\n  (slice x 0 4))\n"},
+          {"(defn f \"Does it.\" [x] (g x))", "(defn f\n  \"Does it.\"\n  [x]\n  (g x))\n"},
+          {"(let [a 1 b 2 c 3] (+ a b c))", "(let [a 1 b 2 c 3]\n  (+ a b c))\n"},
+          {"(let [a (f 1) b (g 2)] (+ a b))", "(let [a (f 1)\n      b (g 2)]\n  (+ a b))\n"},
+          {"(map (fn [x] (+ x 1)) [1 2 3])", "(map (fn [x]\n       (+ x 1))\n     [1 2 3])\n"},
+          {"(a-very-long-head 1 2 3 4 5)", "(a-very-long-head\n  1\n  2\n  3\n  4\n  5)\n"},
+          {"(sum (f aaaaa) :axis 0 :k 1)", "(sum (f aaaaa)\n     :axis 0\n     :k 1)\n"},
+          {"[1 2 3 4 5 6 7 8 9 10 11 12]", "[1 2 3 4 5 6 7 8 9\n 10 11 12]\n"},
+          {"[[1 2 3 4] [5 6 7 8] [9 10]]", "[[1 2 3 4]\n [5 6 7 8]\n [9 10]]\n"},
+          {"{:a (f 1) :b (g 2) :c (h 3)}", "{:a (f 1)\n :b (g 2)\n :c (h 3)}\n"},
+          {"(cond (f a) 1 (g b) 2 :else 3)", "(cond\n  (f a) 1\n  (g b) 2\n  :else 3)\n"},
+      },
+      20);
+}
+
+TEST(Formatter, RejectsWhatDoesNotRead) {
+  try {
+    format_source("(f\n  [1)");
+    FAIL();
+  } catch (const UserError& e) {
+    EXPECT_EQ(e.message, "Unexpected closing ')'");
+    EXPECT_EQ(place(e.span), "<format>:2:5");
+  }
+}
+
+TEST(Formatter, RandomTexts) {
+  for (uint32_t seed = 0; seed < 4000; ++seed) {
+    RandomForms random(seed);
+    format(random.program(5), seed % 2 ? 20 : 60);
+    if (HasFailure()) FAIL() << "seed " << seed;
+  }
+}
+
+TEST(Formatter, RandomBytes) {
+  size_t readable = 0;
+  for (uint32_t seed = 0; seed < 10000; ++seed) {
+    RandomForms random(seed);
+    std::string text = seed % 2 ? random.soup(1 + random.below(12)) : random.mutate(random.program(3));
+    try {
+      read_text(text, 0);
+    } catch (const UserError&) {
+      continue;
+    }
+    ++readable;
+    format(text, 15);
+    if (HasFailure()) FAIL() << "seed " << seed;
+  }
+  EXPECT_GT(readable, 1000u);
+}
+
+TEST(Formatter, LongTexts) {
+  for (const char* piece : {"1 ", "(f 1) ", "1, ", ":a ", "'x ", "1\n", "[1] :f32 ", "; c\n"}) {
+    std::string text = "[";
+    while (text.size() < 300'000) text += piece;
+    format(text + "]");
+  }
+}
+
+TEST(Formatter, DeepAndWide) {
+  std::string text(1990, '(');
+  for (int i = 0; i < 20000; ++i) text += "\n1";
+  text += std::string(1990, ')');
+  EXPECT_LT(format(text).size(), 3'000'000u);
+}
+
+}  // namespace
+}  // namespace sheaf::syntax
