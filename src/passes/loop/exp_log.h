@@ -32,6 +32,23 @@ struct ExpConstants<float> {
   // ((2^r - 1) / r - ln2) / r on |r| <= 1/2; 2^-26.0 of 2^r
   static constexpr float kExp2[] = {0x1.ebfbe0p-3f, 0x1.c6aeccp-5f, 0x1.3b29b2p-7f, 0x1.5f49cep-10f, 0x1.44896ap-13f};
 };
+template <>
+struct ExpConstants<double> {
+  static constexpr double kLog2E = 0x1.71547652b82fep+0;
+  static constexpr double kLn2Hi = 0x1.62e42fefa39efp-1, kLn2Lo = 0x1.abc9e3b39803fp-56;
+  static constexpr double kMax = 710.0, kMin = -746.0;
+  static constexpr double kMax2 = 1025.0, kMin2 = -1076.0;
+  static constexpr double kMinusOneBelow = -38.0;
+  // as above; 2^-61.7 and 2^-64.3
+  static constexpr double kTail[] = {0x1.0000000000000p-1,  0x1.5555555555559p-3,  0x1.5555555555559p-5,
+                                     0x1.111111110f62cp-7,  0x1.6c16c16c14bf5p-10, 0x1.a01a01b01fbb7p-13,
+                                     0x1.a01a01ae07d38p-16, 0x1.71ddf7b0d0352p-19, 0x1.27e4cc07dfb17p-22,
+                                     0x1.af5ff325e3c42p-26, 0x1.1f8a80f546eafp-29};
+  static constexpr double kExp2[] = {0x1.ebfbdff82c58fp-3,  0x1.c6b08d704a0cfp-5,  0x1.3b2ab6fba4e1fp-7,
+                                     0x1.5d87fe78a25b5p-10, 0x1.430912f884b8fp-13, 0x1.ffcbfc753232bp-17,
+                                     0x1.62c021df1f069p-20, 0x1.b524dc834e062p-24, 0x1.e4d0774c8bf1dp-28,
+                                     0x1.ea02a4cddb6aep-32, 0x1.c2c17f41b1fc0p-36};
+};
 
 // p * 2^n for n in the range of exponents of T doubled, p near 1: one rounding, also where the result is denormal.
 template <class B, class T>
@@ -122,6 +139,15 @@ struct TanhConstants<float> {
   // (tanh(x) - x) / x^3 in x^2 on [0, 0.61]; 2^-28.1
   static constexpr float kPoly[] = {-0x1.55553ap-2f, 0x1.1108cap-3f, -0x1.b87710p-5f, 0x1.53c024p-6f, -0x1.7d7e8ep-8f};
 };
+template <>
+struct TanhConstants<double> {
+  static constexpr double kSmall = 0.6, kOneAbove = 20.0;
+  // as above; 2^-57.2
+  static constexpr double kPoly[] = {-0x1.5555555555521p-2, 0x1.111111110d0d8p-3,   -0x1.ba1ba1b6b0d6fp-5,
+                                     0x1.664f47c89a003p-6,  -0x1.226e1e47d627ep-7,  0x1.d6d032e70c452p-9,
+                                     -0x1.7d7390c1a50fap-10, 0x1.33af3e482c8b1p-11, -0x1.e1b3213358770p-13,
+                                     0x1.491472b4f546ap-14, -0x1.18b6bebb9c469p-16};
+};
 }  // namespace detail
 
 // A polynomial near 0; elsewhere 1 - 2 / (e^2|x| + 1), where the error of exp is halved by the subtraction.
@@ -151,6 +177,16 @@ struct LogConstants<float> {
   static constexpr float kPoly[] = {0x1.5555a4p-2f, -0x1.00002cp-2f, 0x1.9968c4p-3f, -0x1.54f5aap-3f,
                                     0x1.289f46p-3f, -0x1.0d553ep-3f, 0x1.aa02dcp-4f, -0x1.6bfacap-5f};
 };
+template <>
+struct LogConstants<double> {
+  static constexpr double kLn2Hi = 0x1.62e42fefa39efp-1, kLn2Lo = 0x1.abc9e3b39803fp-56;
+  static constexpr double kLog2EHi = 0x1.71547652b82fep+0, kLog2ELo = 0x1.777d0ffda0d24p-56;
+  static constexpr int64_t kCut = 0x3fe8000000000000;
+  // 2 (atanh(s) / s - 1) / s^2 in s^2 on [0, 0.2]; 2^-61.7
+  static constexpr double kPoly[] = {0x1.555555555554fp-1, 0x1.999999999c13fp-2, 0x1.24924921e7e78p-2,
+                                     0x1.c71c748c77f35p-3, 0x1.745c4ba42ae03p-3, 0x1.3b35a6d8455efp-3,
+                                     0x1.0dcd4e5a7dd7ap-3, 0x1.1b75d74ee3a52p-3};
+};
 
 // x = 2^e (1 + f) with f in [-1/4, 1/2), for positive finite x, denormals too.
 template <class B, class T>
@@ -172,6 +208,15 @@ template <class B>
 Scalar<B, float> log1p_tail(Scalar<B, float> f) {
   auto f2 = f * f;
   return fma(estrin(f, LogConstants<float>::kPoly) * f, f2, f2 * -0.5f);
+}
+// In double the series in f needs twenty terms; with s = f / (2 + f), log(1 + f) = 2 atanh(s) = f - s f + (2 atanh(s) - 2s)
+// needs eight. Written around f^2/2 because f - s f would lose bits.
+template <class B>
+Scalar<B, double> log1p_tail(Scalar<B, double> f) {
+  auto s = f / (f + 2.0);
+  auto z = s * s;
+  auto half_square = f * f * 0.5;
+  return fma(s, fma(estrin(z, LogConstants<double>::kPoly), z, half_square), -half_square);
 }
 
 // y = log(x) for positive finite x; -inf at 0, inf at inf, NaN below 0 and for NaN.
@@ -205,16 +250,17 @@ Scalar<B, T> log2(Scalar<B, T> x) {
 }
 
 // With 1 + x = 2^e (1 + f): f = 2^-e x + (2^-e - 1), one rounding, none where e is 0.
-template <class B>
-Scalar<B, float> log1p(Scalar<B, float> x) {
-  using C = detail::LogConstants<float>;
-  auto e_bits = (bits(x + 1.0f) - C::kCut) & ~0x7fffff;
-  auto scale = as_float(0x40800000 - e_bits) * 0.25f;  // 2^-e; denormal for the largest x
-  auto f = fma(x, scale, scale - 1.0f);
-  auto e = to<float>(e_bits) * 0x1p-23f;
-  auto y = fma(e, C::kLn2Hi, f + fma(e, C::kLn2Lo, detail::log1p_tail(f)));
-  y = select(x > -1.0f, y, select(x == -1.0f, -kInf<float>, x.lit(kNaN<float>)));
-  return select((x == kInf<float>) | (x == 0.0f), x, y);
+template <class B, class T>
+Scalar<B, T> log1p(Scalar<B, T> x) {
+  using C = detail::LogConstants<T>;
+  constexpr auto kBits = BitsOf<T>(FloatFormat<T>::kMantissaBits);
+  auto e = sar(bits(x + T(1)) - C::kCut, kBits);
+  auto scale = pow2<T>(BitsOf<T>(2) - e) * T(0.25);  // 2^-e; denormal for the largest x
+  auto f = fma(x, scale, scale - T(1));
+  auto k = to<T>(e);
+  auto y = fma(k, C::kLn2Hi, f + fma(k, C::kLn2Lo, detail::log1p_tail(f)));
+  y = select(x > T(-1), y, select(x == T(-1), -kInf<T>, x.lit(kNaN<T>)));
+  return select((x == kInf<T>) | (x == T(0)), x, y);
 }
 
 }  // namespace sheaf::passes::math

@@ -7,26 +7,44 @@
 #pragma once
 
 #include "passes/loop/exp_log.h"
+#include "passes/loop/special.h"
 #include "passes/loop/threefry.h"
 #include "passes/loop/trig.h"
 
 namespace sheaf::passes::math {
 
-#define SHEAF_UNARY_F32(name) \
-  template <class B>          \
-  typename B::V name##_f32(B& b, typename B::V x) { return name(Scalar<B, float>(b, x)).v; }
+#define SHEAF_UNARY(name)                                                                            \
+  template <class B>                                                                                 \
+  typename B::V name##_f32(B& b, typename B::V x) { return name(Scalar<B, float>(b, x)).v; }          \
+  template <class B>                                                                                 \
+  typename B::V name##_f64(B& b, typename B::V x) { return name(Scalar<B, double>(b, x)).v; }
+#define SHEAF_BINARY(name)                                                                           \
+  template <class B>                                                                                 \
+  typename B::V name##_f32(B& b, typename B::V x, typename B::V y) {                                  \
+    return name(Scalar<B, float>(b, x), Scalar<B, float>(b, y)).v;                                    \
+  }                                                                                                  \
+  template <class B>                                                                                 \
+  typename B::V name##_f64(B& b, typename B::V x, typename B::V y) {                                  \
+    return name(Scalar<B, double>(b, x), Scalar<B, double>(b, y)).v;                                  \
+  }
 
-SHEAF_UNARY_F32(exp)
-SHEAF_UNARY_F32(exp2)
-SHEAF_UNARY_F32(expm1)
-SHEAF_UNARY_F32(log)
-SHEAF_UNARY_F32(log2)
-SHEAF_UNARY_F32(log1p)
-SHEAF_UNARY_F32(tanh)
-SHEAF_UNARY_F32(sin)
-SHEAF_UNARY_F32(cos)
-SHEAF_UNARY_F32(tan)
+SHEAF_UNARY(exp)
+SHEAF_UNARY(exp2)
+SHEAF_UNARY(expm1)
+SHEAF_UNARY(log)
+SHEAF_UNARY(log2)
+SHEAF_UNARY(log1p)
+SHEAF_UNARY(tanh)
+SHEAF_UNARY(sin)
+SHEAF_UNARY(cos)
+SHEAF_UNARY(tan)
+SHEAF_UNARY(atan)
+SHEAF_UNARY(erf)
+SHEAF_UNARY(erfinv)
+SHEAF_BINARY(pow)
+SHEAF_BINARY(atan2)
 
-#undef SHEAF_UNARY_F32
+#undef SHEAF_UNARY
+#undef SHEAF_BINARY
 
 }  // namespace sheaf::passes::math

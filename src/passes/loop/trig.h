@@ -31,6 +31,23 @@ struct TrigConstants<float> {
   static constexpr float kTan[] = {0x1.555560p-2f, 0x1.110da6p-3f, 0x1.bad87cp-5f, 0x1.5cc954p-6f,
                                    0x1.62b978p-7f, 0x1.9768bcp-14f, 0x1.1eb7a2p-8f};
 };
+template <>
+struct TrigConstants<double> {
+  static constexpr double kTwoOverPi = 0x1.45f306dc9c883p-1;
+  static constexpr double kPiOver2Hi = 0x1.921fb54442d18p+0, kPiOver2Mid = 0x1.1a62633145c07p-54,
+                          kPiOver2Lo = -0x1.f1976b7ed8fbcp-110;
+  static constexpr double kCodyWaiteMax = 0x1p48;
+  // as above; 2^-57.9, 2^-63.9, 2^-59.9
+  static constexpr double kSin[] = {-0x1.5555555555548p-3, 0x1.111111110f74dp-7,   -0x1.a01a019bec942p-13,
+                                    0x1.71de35582947dp-19, -0x1.ae5e4de3cc40bp-26, 0x1.5d8c090cd226ap-33};
+  static constexpr double kCos[] = {0x1.555555555554ap-5,   -0x1.6c16c16c14ef9p-10, 0x1.a01a019c750d6p-16,
+                                    -0x1.27e4f7df7c1b9p-22, 0x1.1ee9cfdd817e2p-29,  -0x1.8fa074b289da0p-37};
+  static constexpr double kTan[] = {0x1.555555555555ep-2,  0x1.11111111105c3p-3,   0x1.ba1ba1babfff4p-5,
+                                    0x1.664f485cf8a93p-6,  0x1.226e3a87294b8p-7,   0x1.d6d2e6bac27acp-9,
+                                    0x1.7db19ca803368p-10, 0x1.34bb907a11676p-11,  0x1.ff3652ae1f345p-13,
+                                    0x1.5e508e3a0996dp-14, 0x1.1a3ff5efb7201p-14,  -0x1.afa9cdeeb191bp-16,
+                                    0x1.98b030cc02d93p-15, -0x1.97f9a561c2113p-16, 0x1.49238ee3d95b6p-17};
+};
 
 template <class B, class T>
 TrigReduced<B, T> reduce_cody_waite(Scalar<B, T> x) {
@@ -82,6 +99,9 @@ TrigReduced<B, float> reduce_trig(Scalar<B, float> x) {
           select(is_near, near.quadrant, far.quadrant)};
 }
 
+template <class B>
+TrigReduced<B, double> reduce_trig(Scalar<B, double> x) { return reduce_cody_waite(x); }
+
 template <class B, class T>
 Scalar<B, T> sin_reduced(Scalar<B, T> r, Scalar<B, T> lo) {
   auto s = r * r;
@@ -123,6 +143,65 @@ Scalar<B, T> tan(Scalar<B, T> x) {
   auto cot = fma(inverse, fma(lo, inverse, fma(hi, inverse, T(1))), inverse);
   auto y = select((q & BitsOf<T>(1)) != BitsOf<T>(0), cot, hi);
   return select(x == T(0), x, select(abs(x) < kInf<T>, y, kNaN<T>));
+}
+
+namespace detail {
+
+template <class T>
+struct AtanConstants;
+template <>
+struct AtanConstants<float> {
+  static constexpr float kPiHi = 0x1.921fb6p+1f, kPiLo = -0x1.777a5cp-24f;
+  // (atan(z) - z) / z^3 in z^2 on [0, 1]; 2^-25.8
+  static constexpr float kPoly[] = {-0x1.5554dcp-2f, 0x1.9978eap-3f, -0x1.230a84p-3f, 0x1.b4deaap-4f,
+                                    -0x1.35522ep-4f, 0x1.61f53cp-5f, -0x1.0c23e2p-6f, 0x1.7ec602p-9f};
+};
+template <>
+struct AtanConstants<double> {
+  static constexpr double kPiHi = 0x1.921fb54442d18p+1, kPiLo = 0x1.1a62633145c07p-53;
+  // as above; 2^-57.6
+  static constexpr double kPoly[] = {
+      -0x1.5555555555526p-2, 0x1.9999999995550p-3, -0x1.249249237e3c1p-3, 0x1.c71c717f994afp-4, -0x1.745d11ab3b6aap-4,
+      0x1.3b136678e8feep-4,  -0x1.110e503248160p-4, 0x1.e1bb9c05f9dd7p-5, -0x1.ae5e47e8b04ffp-5, 0x1.82da4fab22581p-5,
+      -0x1.59a2af76a687ap-5, 0x1.2c2bd437cfe39p-5, -0x1.e9f2642965247p-6, 0x1.6833c3c5c3d61p-6, -0x1.c77f716524a1ep-7,
+      0x1.d7a2c6d77f513p-8,  -0x1.7a23476aa94f4p-9, 0x1.b3dc2740bc506p-11, -0x1.3f1c726f79eaep-13,
+      0x1.bbc532976ab80p-17};
+};
+
+// atan(z + lo) for z in [0, 1], where lo is what rounding took from z.
+template <class B, class T>
+Scalar<B, T> atan_unit(Scalar<B, T> z, Scalar<B, T> lo) {
+  auto s = z * z;
+  return z + fma(estrin(s, AtanConstants<T>::kPoly) * s, z, lo);
+}
+
+}  // namespace detail
+
+template <class B, class T>
+Scalar<B, T> atan(Scalar<B, T> x) {
+  using C = detail::AtanConstants<T>;
+  auto ax = abs(x);
+  auto is_large = ax > T(1);
+  auto y = detail::atan_unit(select(is_large, T(1) / ax, ax), x.lit(0));
+  y = select(is_large, T(0.5) * C::kPiHi - (y - T(0.5) * C::kPiLo), y);
+  return copysign(y, x);
+}
+
+// The angle of (x, y): the smaller of |x|, |y| over the larger, and the octant. Zeros have quotient 0
+// and infinities 1.
+template <class B, class T>
+Scalar<B, T> atan2(Scalar<B, T> y, Scalar<B, T> x) {
+  using C = detail::AtanConstants<T>;
+  auto ax = abs(x), ay = abs(y);
+  auto is_steep = ay > ax;
+  auto num = select(is_steep, ax, ay), den = select(is_steep, ay, ax);
+  auto quotient = select(den == T(0), T(0), select(num == kInf<T>, T(1), num / den));
+  auto lo = fma(-quotient, den, num) / den;  // NaN where the quotient is one of those; it is exact then
+  auto a = detail::atan_unit(quotient, select(abs(lo) < T(1), lo, T(0)));
+  a = select(is_steep, T(0.5) * C::kPiHi - (a - T(0.5) * C::kPiLo), a);
+  auto is_left = bits(x) < BitsOf<T>(0);
+  a = copysign(select(is_left, C::kPiHi - (a - C::kPiLo), a), y);
+  return select((x != x) | (y != y), x + y, a);
 }
 
 }  // namespace sheaf::passes::math
