@@ -80,12 +80,12 @@ class Printer {
     }
     std::string out(1, open);
     bool fill = !multiline && width && total > width;
-    int64_t column = 1;
+    int64_t column = 0;
     for (size_t i = 0; i < parts.size(); ++i) {
       int64_t w = fill ? printing::display_width(parts[i]) : 0;
-      bool newline = multiline || (fill && column + 1 + w + 1 > width && column > 1);
+      bool newline = multiline || (fill && i > 0 && column + w + 2 > width);
       if (i > 0) out += newline ? ",\n " : ", ";
-      column = newline ? 1 + w + 1 : column + w + 2;
+      column = newline || i == 0 ? w + 2 : column + w + 2;  // up to and with the comma
       append_indented(out, parts[i], 1);
     }
     return out += close;

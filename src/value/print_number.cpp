@@ -100,14 +100,16 @@ Decimal shortest(double v, DType d) {
 std::string decimal_text(double v, DType d, std::string_view integral_suffix, int precision) {
   if (std::isnan(v)) return "NaN";
   if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
-  if (v == std::trunc(v) && std::fabs(v) < 1e15)
+  // Compared in the number's own type: the literal 1e15, which f32 rounds down, is not below 1e15.
+  bool small = d == DType::F64 ? std::fabs(v) < 1e15 : std::fabs(static_cast<float>(v)) < 1e15f;
+  if (v == std::trunc(v) && small)
     return std::to_string(static_cast<int64_t>(v)).append(integral_suffix);
   Decimal dec = shortest(v, d);
   // Only digits after the point are given up: 12345.678 at 4 digits is 12346, not 12350.
   int keep = std::max(precision, dec.point);
   if (precision > 0 && static_cast<int>(dec.digits.size()) > keep) dec = rounded(v, keep);
   std::string text = positional(dec);
-  bool lost_fraction = precision > 0 && std::fabs(v) < 1e15 && text.find('.') == std::string::npos;
+  bool lost_fraction = precision > 0 && small && text.find('.') == std::string::npos;
   return lost_fraction ? text.append(integral_suffix) : text;
 }
 

@@ -35,7 +35,7 @@ TEST(Print, Floats) {
   EXPECT_EQ(float_text(1e-7f), "0.0000001");
   EXPECT_EQ(float_text(3e6f), "3000000.0");
   EXPECT_EQ(float_text(123456792.0f), "123456792.0");
-  EXPECT_EQ(float_text(9.9e14f), "990000015474688.0");
+  EXPECT_EQ(float_text(9.9e14f), "990000028057600.0");
   EXPECT_EQ(float_text(1e15f), "1000000000000000");
   EXPECT_EQ(float_text(-1e15f), "-1000000000000000");
   EXPECT_EQ(float_text(3.4028235e38f), "340282350000000000000000000000000000000");
@@ -143,7 +143,7 @@ TEST(Pretty, BreaksLinesToFit) {
   std::vector<Value> many;
   for (int i = 0; i < 12; ++i) many.push_back(I(1000 + i));
   EXPECT_EQ(pretty_text(L(many), 4, 30),
-            "[1000, 1001, 1002, 1003,\n 1004, 1005, 1006, 1007,\n 1008, 1009, 1010, 1011]");
+            "[1000, 1001, 1002, 1003, 1004,\n 1005, 1006, 1007, 1008, 1009,\n 1010, 1011]");
   EXPECT_EQ(pretty_text(D({{"alpha", I(100)}, {"beta", I(200)}}), 4, 20), "{:alpha 100,\n :beta 200}");
   EXPECT_EQ(pretty_text(D({{"alpha", I(100)}, {"beta", I(200)}}), 4, 40), "{:alpha 100, :beta 200}");
 }
