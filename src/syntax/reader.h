@@ -1,5 +1,6 @@
 // Text to forms. Throws UserError (ErrorKind::Parse) with the hints of the language specification.
 #pragma once
+#include <string_view>
 #include <vector>
 
 #include "syntax/form.h"
@@ -8,6 +9,9 @@ namespace sheaf::syntax {
 
 // Reads every top-level form of a registered source.
 std::vector<FormPtr> read_all(uint32_t source);
+
+// The same for a text that need not be registered: with source 0 neither forms nor errors have a position.
+std::vector<FormPtr> read_text(std::string_view text, uint32_t source);
 
 // How a prompt should treat a text typed so far: brackets still open (strings and comments respected), or complete
 // (also when there are too many closers: reading it will report the error).
