@@ -1,0 +1,126 @@
+#include "loop/library.h"
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+
+#include "loop/scalar_ops.h"
+#include "support/error.h"
+
+namespace sheaf::loop {
+namespace {
+
+using namespace scalar;
+
+template <class T>
+T* pointer(const CallArgs& c, int i) { return reinterpret_cast<T*>(c.buffers[i]); }
+
+// What a contraction of T accumulates in.
+template <class T>
+using Accumulator = std::conditional_t<std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>, float,
+                                       std::conditional_t<std::is_same_v<T, int8_t>, int32_t, T>>;
+
+template <class T>
+void contract_in(const CallArgs& c) {
+  using Acc = Accumulator<T>;
+  using Out = std::conditional_t<std::is_same_v<T, int8_t>, int32_t, T>;
+  const T* a = pointer<const T>(c, 0);
+  const T* b = pointer<const T>(c, 1);
+  Out* out = pointer<Out>(c, 2);
+  int64_t batch = c.args[1], m = c.args[2], n = c.args[3], k = c.args[4];
+  int64_t sab = c.args[5], sam = c.args[6], sak = c.args[7], sbb = c.args[8], sbk = c.args[9], sbn = c.args[10];
+  for (int64_t p = 0; p < batch; ++p)
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < n; ++j) {
+        Acc total = 0;
+        for (int64_t begin = 0; begin < k; begin += kContractBlock) {
+          Acc sum = 0;
+          for (int64_t l = begin; l < std::min(k, begin + kContractBlock); ++l)
+            sum = apply<Op::Fma>(convert<Acc>(a[p * sab + i * sam + l * sak]), convert<Acc>(b[p * sbb + l * sbk + j * sbn]), sum);
+          total = apply<Op::Add>(total, sum);
+        }
+        *out++ = convert<Out>(total);
+      }
+}
+
+void contract(const CallArgs& c) {
+  switch (static_cast<DType>(c.args[0])) {
+    case DType::F32: return contract_in<float>(c);
+    case DType::F64: return contract_in<double>(c);
+    case DType::BF16: return contract_in<BFloat16>(c);
+    case DType::F16: return contract_in<Float16>(c);
+    case DType::I32: return contract_in<int32_t>(c);
+    case DType::I64: return contract_in<int64_t>(c);
+    case DType::U32: return contract_in<uint32_t>(c);
+    case DType::I8: return contract_in<int8_t>(c);
+    default: INVARIANT(false, "contract of dtype " << c.args[0]);
+  }
+}
+
+// A type that orders like T.
+template <class T>
+auto comparable(T x) {
+  if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>) return convert<float>(x);
+  else return x;
+}
+
+template <class T>
+void sort_in(const CallArgs& c) {
+  const T* x = pointer<const T>(c, 0);
+  T* values = pointer<T>(c, 1);
+  int32_t* positions = pointer<int32_t>(c, 2);
+  int64_t rows = c.args[1], n = c.args[2];
+  bool descending = c.args[3] != 0;
+  auto row = std::make_unique<T[]>(n);  // X may be V
+  for (int64_t r = 0; r < rows; ++r, x += n, values += n, positions += n) {
+    std::copy(x, x + n, row.get());
+    std::iota(positions, positions + n, 0);
+    std::stable_sort(positions, positions + n, [&](int32_t i, int32_t j) {
+      auto a = comparable(row[i]), b = comparable(row[j]);
+      if (a != a) return false;
+      if (b != b) return true;
+      return descending ? a > b : a < b;
+    });
+    for (int64_t i = 0; i < n; ++i) values[i] = row[positions[i]];
+  }
+}
+
+void sort(const CallArgs& c) {
+  visit_dtype(static_cast<DType>(c.args[0]), [&]<class T>(std::type_identity<T>) { sort_in<T>(c); });
+}
+
+template <class T>
+void cumulate_in(const CallArgs& c) {
+  using Acc = std::conditional_t<std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>, float, T>;
+  const T* x = pointer<const T>(c, 0);
+  T* y = pointer<T>(c, 1);
+  int64_t outer = c.args[1], n = c.args[2], inner = c.args[3], what = c.args[4];
+  auto running = std::make_unique<Acc[]>(inner);
+  for (int64_t o = 0; o < outer; ++o)
+    for (int64_t i = 0; i < n; ++i, x += inner, y += inner)
+      for (int64_t j = 0; j < inner; ++j) {
+        Acc e = convert<Acc>(x[j]);
+        if (i > 0) {
+          if (what == 0) e = combine<Combine::Sum>(running[j], e);
+          else if (what == 1) e = combine<Combine::Prod>(running[j], e);
+          else e = combine<Combine::Max>(running[j], e);
+        }
+        running[j] = e;
+        y[j] = convert<T>(e);
+      }
+}
+
+void cumulate(const CallArgs& c) {
+  visit_dtype(static_cast<DType>(c.args[0]), [&]<class T>(std::type_identity<T>) { cumulate_in<T>(c); });
+}
+
+}  // namespace
+
+Routine find_routine(std::string_view name) {
+  if (name == "contract") return contract;
+  if (name == "sort") return sort;
+  if (name == "cumulate") return cumulate;
+  return nullptr;
+}
+
+}  // namespace sheaf::loop

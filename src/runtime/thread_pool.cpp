@@ -1,0 +1,168 @@
+#include "runtime/thread_pool.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <fstream>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace sheaf::runtime {
+namespace {
+
+// A worker without work spins this long, so that launches in a row find it awake, before it sleeps.
+constexpr auto kSpin = std::chrono::microseconds(80);
+// Ranges per thread: enough to even out unequal ranges, few enough that claiming them costs nothing.
+constexpr int64_t kRangesPerThread = 4;
+
+inline void relax() {
+#if defined(__aarch64__)
+  asm volatile("isb" ::: "memory");  // `yield` is a no-op on most cores; isb waits about as long as x86's pause
+#elif defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// CPUs that a cgroup (v2) quota file allows, or 0.
+int quota_of(const std::string& file) {
+  std::ifstream in(file);
+  std::string quota;
+  double period = 0;
+  if (!(in >> quota >> period) || quota == "max" || period <= 0) return 0;
+  return std::max(1, static_cast<int>(std::stod(quota) / period + 0.999));
+}
+
+int available_cpus() {
+  cpu_set_t set;
+  int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : static_cast<int>(std::thread::hardware_concurrency());
+  std::string path;
+  std::ifstream in("/proc/self/cgroup");
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("0::")) path = line.substr(3);
+  // A quota on any group above ours holds for us too.
+  for (;; path.resize(path.rfind('/'))) {
+    if (int q = quota_of("/sys/fs/cgroup" + path + "/cpu.max")) n = std::min(n, q);
+    if (path.empty() || path.rfind('/') == std::string::npos) break;
+  }
+  return std::max(1, n);
+}
+
+class Pool {
+ public:
+  static Pool& get() {
+    static Pool* pool = new Pool;  // never destroyed: workers sleep until the process ends
+    return *pool;
+  }
+
+  int limit() const { return limit_.load(std::memory_order_relaxed); }
+  void set_limit(int n) { limit_.store(std::max(1, n), std::memory_order_relaxed); }
+
+  void run(int64_t n, function_ref<void(int64_t, int64_t)> body, int64_t grain) {
+    int threads = limit();
+    if (threads == 1 || n <= grain || inside_range || busy_.exchange(true, std::memory_order_acquire)) return body(0, n);
+    start_workers(threads - 1);
+    body_ = &body;
+    end_ = n;
+    step_ = std::max(grain, (n + threads * kRangesPerThread - 1) / (threads * kRangesPerThread));
+    next_.store(0, std::memory_order_relaxed);
+    members_ = threads - 1;
+    uint64_t job = ++last_job_;
+    open_.store(job, std::memory_order_seq_cst);
+    if (asleep_.load(std::memory_order_seq_cst) > 0) open_.notify_all();
+    work();
+    // A worker counts itself in before it looks whether the job is still open, so none can enter after this.
+    open_.store(0, std::memory_order_seq_cst);
+    for (int spins = 0; inside_.load(std::memory_order_seq_cst) != 0; ++spins) spins < 4000 ? relax() : std::this_thread::yield();
+    std::exception_ptr error = std::exchange(error_, nullptr);
+    busy_.store(false, std::memory_order_release);
+    if (error) std::rethrow_exception(error);
+  }
+
+ private:
+  Pool() : limit_(available_cpus()) {}
+
+  void start_workers(int n) {
+    for (; started_ < n; ++started_) std::thread([this, index = started_] { worker(index); }).detach();
+  }
+
+  // Claims and runs ranges until none is left.
+  void work() {
+    inside_range = true;
+    for (;;) {
+      int64_t begin = next_.fetch_add(step_, std::memory_order_relaxed);
+      if (begin >= end_) break;
+      try {
+        (*body_)(begin, std::min(end_, begin + step_));
+      } catch (...) {
+        std::lock_guard lock(error_mutex_);
+        if (!error_) error_ = std::current_exception();
+        next_.store(end_, std::memory_order_relaxed);
+      }
+    }
+    inside_range = false;
+  }
+
+  void worker(int index) {
+    uint64_t done = 0;
+    for (;;) {
+      uint64_t job = wait_for_job(done);
+      inside_.fetch_add(1, std::memory_order_seq_cst);
+      if (open_.load(std::memory_order_seq_cst) == job && index < members_) work();
+      inside_.fetch_sub(1, std::memory_order_seq_cst);
+      done = job;
+    }
+  }
+
+  uint64_t wait_for_job(uint64_t done) {
+    auto deadline = std::chrono::steady_clock::now() + kSpin;
+    for (int spins = 0;; ++spins) {
+      uint64_t job = open_.load(std::memory_order_acquire);
+      if (job != 0 && job != done) return job;
+      relax();
+      if (spins % 64 != 63 || std::chrono::steady_clock::now() < deadline) continue;
+      asleep_.fetch_add(1, std::memory_order_seq_cst);
+      job = open_.load(std::memory_order_seq_cst);
+      while (job == 0 || job == done) {
+        open_.wait(job, std::memory_order_acquire);
+        job = open_.load(std::memory_order_acquire);
+      }
+      asleep_.fetch_sub(1, std::memory_order_relaxed);
+      return job;
+    }
+  }
+
+  static thread_local bool inside_range;
+
+  std::atomic<int> limit_;
+  std::atomic<bool> busy_{false};
+  // Written by the caller that holds busy_ before it opens the job; read by workers that have entered it.
+  function_ref<void(int64_t, int64_t)>* body_ = nullptr;
+  int64_t end_ = 0, step_ = 0;
+  int members_ = 0, started_ = 0;
+  uint64_t last_job_ = 0;
+  std::mutex error_mutex_;
+  std::exception_ptr error_;  // GUARDED_BY(error_mutex_) while the job runs
+  alignas(64) std::atomic<uint64_t> open_{0};  // the job that may be entered, or 0
+  std::atomic<int> asleep_{0};
+  alignas(64) std::atomic<int> inside_{0};  // workers that have entered
+  alignas(64) std::atomic<int64_t> next_{0};
+};
+
+thread_local bool Pool::inside_range = false;
+
+}  // namespace
+
+int num_threads() { return Pool::get().limit(); }
+void set_num_threads(int n) { Pool::get().set_limit(n); }
+
+void parallel_for(int64_t n, function_ref<void(int64_t, int64_t)> body, int64_t grain) {
+  if (n <= 0) return;
+  Pool::get().run(n, body, std::max<int64_t>(grain, 1));
+}
+
+}  // namespace sheaf::runtime
