@@ -1,0 +1,107 @@
+// Comparison and logic.
+#include <cmath>
+
+#include "builtins/numeric.h"
+#include "value/equal.h"
+#include "value/print.h"
+
+namespace sheaf::builtins {
+namespace {
+
+using trace::to_value;
+
+// A predicate of two numeric values: two scalars give a bool, anything else a bool tensor (0-d for 0-d operands).
+Value predicate(std::string_view op, const Value& av, const Value& bv) {
+  auto [a, b] = nums(av, bv);
+  DType d = common_dtype(a, b);
+  return to_value(ops::apply2(op, ops::cast(a.x, d), ops::cast(b.x, d)), a.is_scalar() && b.is_scalar() ? Kind::Bool : Kind::Tensor);
+}
+
+bool is_text(const Value& v) { return v.is_string() || v.is_keyword(); }
+
+Value not_equal(const Value& a, const Value& b) {
+  if (is_text(a) || is_text(b) || a.is_nil() || b.is_nil()) {
+    bool same_kind = (a.is_string() && b.is_string()) || (a.is_keyword() && b.is_keyword());
+    if (a.is_nil() && b.is_nil()) return Value::boolean(false);
+    return Value::boolean(!same_kind || key_name(a).str() != key_name(b).str());
+  }
+  Value same = near_values(a, b);
+  if (same.is_bool()) return Value::boolean(!same.as_bool());
+  return to_value(ops::apply1("bit_not", trace::operand_of(same)), trace::kind_of(same));
+}
+
+Value logical(std::string_view op, const Value& a, const Value& b) {
+  auto truth = [](const Value& v) { return ops::cast(num(v).x, DType::Bool); };
+  bool scalars = num(a).is_scalar() && num(b).is_scalar();
+  return to_value(ops::apply2(op, truth(a), truth(b)), scalars ? Kind::Bool : Kind::Tensor);
+}
+
+template <Cmp kOp>
+Value compare(Call& c) { return compare_values(kOp, c[0], c[1]); }
+
+constexpr std::string_view kTwo = "Comparison: expected 2 arguments, got {}";
+
+const BuiltinDef kBuiltins[] = {
+    {"=", "Comparison", "(= a b)", "Structural equality, always a bool. Strings and keywords compare by text; arrays by shape and elements.",
+     {{"(= 2 2.0)", "true"}, {"(= \"k\" :k)", "true"}, {"(= [1 2] [1 3])", "false"}}, 2, 2,
+     [](Call& c) { return Value::boolean(language_equal(trace::concrete_tree(c[0]), trace::concrete_tree(c[1]))); }, {}, Effect::None, "=: expected 2 arguments, got {}"},
+    {"==", "Comparison", "(== a b)", "Element-wise equality within 1e-10.", {{"(== [1 2] [1 3])", "[true false]"}}, 2, 2,
+     [](Call& c) { return near_values(c[0], c[1]); }, {}, Effect::None, kTwo},
+    {"!=", "Comparison", "(!= a b)", "Negation of ==.", {{"(!= [1 2] 2)", "[true false]"}}, 2, 2, [](Call& c) { return not_equal(c[0], c[1]); }, {}, Effect::None, kTwo},
+    {"<", "Comparison", "(< a b)", "Element-wise less than.", {{"(< 1 2)", "true"}}, 2, 2, compare<Cmp::Lt>, {}, Effect::None, kTwo},
+    {">", "Comparison", "(> a b)", "Element-wise greater than.", {{"(> [5 1 7] 4)", "[true false true]"}}, 2, 2, compare<Cmp::Gt>, {}, Effect::None, kTwo},
+    {"<=", "Comparison", "(<= a b)", "Element-wise less than or equal.", {{"(<= 2 2)", "true"}}, 2, 2, compare<Cmp::Le>, {}, Effect::None, kTwo},
+    {">=", "Comparison", "(>= a b)", "Element-wise greater than or equal.", {{"(>= 1 2)", "false"}}, 2, 2, compare<Cmp::Ge>, {}, Effect::None, kTwo},
+    {"not", "Logic", "(not x)", "True for false, nil and zero.", {{"(not nil)", "true"}}, 1, 1, [](Call& c) { return Value::boolean(!is_true(c[0])); }},
+    {"logical-and", "Logic", "(logical-and a b)", "Element-wise and of truth (nonzero).", {{"(logical-and [1 0] [1 1])", "[true false]"}}, 2, 2,
+     [](Call& c) { return logical("bit_and", c[0], c[1]); }},
+    {"logical-or", "Logic", "(logical-or a b)", "Element-wise or of truth (nonzero).", {{"(logical-or [0 0] [1 0])", "[true false]"}}, 2, 2,
+     [](Call& c) { return logical("bit_or", c[0], c[1]); }},
+    {"logical-xor", "Logic", "(logical-xor a b)", "Element-wise exclusive or of truth (nonzero).", {{"(logical-xor [1 0] [1 1])", "[false true]"}}, 2, 2,
+     [](Call& c) { return logical("bit_xor", c[0], c[1]); }},
+    {"logical-not", "Logic", "(logical-not x)", "Element-wise not of truth (nonzero).", {{"(logical-not [1 0])", "[false true]"}}, 1, 1,
+     [](Call& c) {
+       Num n = num(c[0]);
+       return to_value(ops::apply1("bit_not", ops::cast(n.x, DType::Bool)), n.is_scalar() ? Kind::Bool : Kind::Tensor);
+     }},
+};
+
+}  // namespace
+
+Value compare_values(Cmp op, const Value& a, const Value& b) {
+  if ((a.is_number() || a.is_bool()) && (b.is_number() || b.is_bool())) {
+    auto test = [op](auto x, auto y) {
+      switch (op) {
+        case Cmp::Lt: return x < y;
+        case Cmp::Le: return x <= y;
+        case Cmp::Gt: return x > y;
+        case Cmp::Ge: return x >= y;
+      }
+      return false;
+    };
+    if (!a.is_float() && !b.is_float()) return Value::boolean(test(a.as_int(), b.as_int()));
+    auto f = [](const Value& v) { return v.is_float() ? v.as_float() : static_cast<float>(v.as_int()); };
+    return Value::boolean(test(f(a), f(b)));
+  }
+  switch (op) {
+    case Cmp::Lt: return predicate("lt", a, b);
+    case Cmp::Le: return predicate("le", a, b);
+    case Cmp::Gt: return predicate("lt", b, a);
+    case Cmp::Ge: return predicate("le", b, a);
+  }
+  return {};
+}
+
+Value near_values(const Value& a, const Value& b) {
+  if (is_text(a) || is_text(b) || a.is_nil() || b.is_nil()) return Value::boolean(language_equal(a, b));
+  if ((a.is_number() || a.is_bool()) && (b.is_number() || b.is_bool())) {
+    if (!a.is_float() && !b.is_float()) return Value::boolean(a.as_int() == b.as_int());
+    auto f = [](const Value& v) { return v.is_float() ? v.as_float() : static_cast<float>(v.as_int()); };
+    return Value::boolean(f(a) == f(b) || std::fabs(f(a) - f(b)) < 1e-10f);
+  }
+  return predicate("near", a, b);
+}
+
+std::span<const BuiltinDef> compare_builtins() { return kBuiltins; }
+
+}  // namespace sheaf::builtins

@@ -1,0 +1,197 @@
+#include "builtins/numeric.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "value/equal.h"
+#include "value/print.h"
+
+namespace sheaf::builtins {
+
+using trace::concrete;
+using trace::kind_of;
+using trace::operand_of;
+using trace::to_value;
+
+Num num(const Value& v) {
+  if (!trace::is_numeric(v)) throw runtime_error("Expected a number, got " + short_text(v));
+  return {operand_of(v), kind_of(v)};
+}
+
+std::pair<Num, Num> nums(const Value& a, const Value& b) {
+  if (!trace::is_numeric(a) || !trace::is_numeric(b))
+    throw runtime_error("Expected numbers, got " + short_text(a) + " and " + short_text(b));
+  return {{operand_of(a), kind_of(a)}, {operand_of(b), kind_of(b)}};
+}
+
+namespace {
+
+DType array_dtype(const Num& n) { return is_storage_only(n.x.dtype()) ? DType::I32 : n.x.dtype(); }
+
+// The dtype of a tensor met by a scalar of some kind.
+DType weak_dtype(DType tensor, Kind scalar) {
+  switch (scalar) {
+    case Kind::Bool: case Kind::Int: return tensor == DType::Bool && scalar == Kind::Int ? DType::I32 : tensor;
+    default: return is_float(tensor) ? tensor : DType::F32;
+  }
+}
+
+}  // namespace
+
+DType common_dtype(const Num& a, const Num& b) {
+  if (!a.is_scalar() && !b.is_scalar()) return promote(a.x.dtype(), b.x.dtype());
+  if (!a.is_scalar()) return weak_dtype(array_dtype(a), b.kind);
+  if (!b.is_scalar()) return weak_dtype(array_dtype(b), a.kind);
+  if (a.kind == Kind::Float || b.kind == Kind::Float) return DType::F32;
+  return is_float(a.x.dtype()) || is_float(b.x.dtype()) ? DType::F32 : DType::I64;
+}
+
+Kind common_kind(const Num& a, const Num& b) {
+  if (a.is_scalar() && b.is_scalar()) return a.kind == Kind::Float || b.kind == Kind::Float ? Kind::Float : Kind::Int;
+  bool zero_d = (a.is_scalar() || a.x.rank() == 0) && (b.is_scalar() || b.x.rank() == 0);
+  return zero_d && common_dtype(a, b) != DType::F64 ? Kind::Float : Kind::Tensor;
+}
+
+DType float_dtype(DType d) { return is_float(d) ? d : DType::F32; }
+
+Value binary(std::string_view op, const Value& av, const Value& bv, bool to_float) {
+  auto [a, b] = nums(av, bv);
+  DType d = common_dtype(a, b);
+  Kind k = common_kind(a, b);
+  if (to_float) {
+    d = float_dtype(d);
+    if (k == Kind::Int) k = Kind::Float;
+  }
+  Operand y = ops::apply2(op, ops::cast(a.x, d), ops::cast(b.x, d));
+  if (k == Kind::Float) y = ops::cast(y, DType::F32);
+  return to_value(y, k);
+}
+
+Value unary_float(std::string_view op, const Value& v) {
+  Num n = num(v);
+  if (n.is_scalar()) return to_value(ops::apply1(op, ops::cast(n.x, DType::F32)), Kind::Float);
+  return to_value(ops::apply1(op, ops::cast(n.x, float_dtype(n.x.dtype()))), Kind::Tensor);
+}
+
+bool is_true(const Value& v) { return truthy(v.is_traced() ? concrete(v) : v); }
+
+bool is_tensor_value(const Value& v) { return v.is_tensor() || (v.is_traced() && kind_of(v) == Kind::Tensor); }
+
+Value tensor_value(const Operand& o) { return to_value(o, Kind::Tensor); }
+
+Value float_value(const Operand& o) {
+  if (o.dtype() == DType::F64) return to_value(o, Kind::Tensor);
+  return to_value(ops::cast(o, DType::F32), Kind::Float);
+}
+
+Value element_value(const Operand& o) {
+  switch (o.dtype()) {
+    case DType::I64: case DType::U32: return to_value(ops::cast(o, DType::I64), Kind::Int);
+    default: return float_value(o);
+  }
+}
+
+Value row_value(const Operand& o, int64_t i) {
+  Operand row = ops::squeeze_axis(ops::slice_axis(o, 0, i, 1), 0);
+  return o.rank() == 1 ? element_value(row) : tensor_value(row);
+}
+
+namespace {
+
+// A plain scalar from any numeric value of one element.
+Value scalar_of(const Value& v, std::string_view who) {
+  Value c = concrete(v);
+  if (c.is_tensor()) {
+    const Tensor& t = c.as_tensor();
+    if (t.num_elems() != 1) throw runtime_error(fmt::format("{}: expected a number, got {}", who, short_text(c)));
+    return is_float(t.dtype) ? Value::floating(static_cast<float>(element_as_double(t, 0))) : Value::integer(element_as_int(t, 0));
+  }
+  if (c.is_bool()) return Value::integer(c.as_bool());
+  if (!c.is_number()) throw runtime_error(fmt::format("{}: expected a number, got {}", who, short_text(c)));
+  return c;
+}
+
+}  // namespace
+
+int64_t to_index(const Value& v, std::string_view who) {
+  Value s = scalar_of(v, who);
+  if (s.is_int()) return s.as_int();
+  if (std::isnan(s.as_float())) throw runtime_error("index cannot be NaN");
+  return saturate_to_int(s.as_float());
+}
+
+double to_double(const Value& v, std::string_view who) {
+  Value c = concrete(v);
+  if (c.is_tensor() && c.as_tensor().num_elems() == 1) return element_as_double(c.as_tensor(), 0);
+  Value s = scalar_of(c, who);
+  return s.is_int() ? static_cast<double>(s.as_int()) : s.as_float();
+}
+
+int64_t resolve_index(const Value& v, int64_t length) {
+  int64_t i = to_index(v, "index");
+  int64_t at = i < 0 ? i + length : i;
+  if (at < 0 || at >= length) throw runtime_error(fmt::format("index {} out of bounds for length {}", i, length));
+  return at;
+}
+
+std::vector<int64_t> to_ints(const Value& value, std::string_view who) {
+  Value v = concrete(value);
+  std::vector<int64_t> out;
+  if (v.is_seq()) {
+    for (const Value& x : v.items()) {
+      if (x.is_string()) {
+        UserError e = runtime_error(fmt::format("Invalid shape: expected integer, got symbol '{}'.", x.as_string()));
+        e.hints.push_back("inside a quote nothing is evaluated; write the shape as an unquoted vector, e.g. [n 3]");
+        throw e;
+      }
+      if (!trace::is_numeric(x)) throw runtime_error(fmt::format("shape must contain integers, got {}", short_text(x)));
+      out.push_back(to_index(x, who));
+    }
+    return out;
+  }
+  if (v.is_tensor()) {
+    const Tensor& t = v.as_tensor();
+    for (int64_t i = 0; i < t.num_elems(); ++i) out.push_back(element_as_int(t, i));
+    return out;
+  }
+  if (!trace::is_numeric(v)) throw runtime_error(fmt::format("shape must contain integers, got {}", short_text(v)));
+  out.push_back(to_index(v, who));
+  return out;
+}
+
+Dims to_shape(const Value& v, std::string_view who, bool keep_negative) {
+  Dims d;
+  for (int64_t n : to_ints(v, who)) d.push_back(keep_negative ? n : std::max<int64_t>(n, 0));
+  return d;
+}
+
+std::optional<int> axis_option(const Call& c, int rank, std::string_view name) {
+  const Value* v = c.option(name);
+  if (!v || v->is_nil()) return std::nullopt;
+  return ops::check_axis(to_index(*v, name), rank);
+}
+
+DType to_dtype(const Value& v, std::string_view who) {
+  if (!is_key(v)) throw runtime_error(fmt::format("{}: expected a dtype keyword, got {}", who, short_text(v)));
+  auto d = dtype_from_name(key_name(v).str());
+  if (!d) throw runtime_error(fmt::format("{}: unknown dtype :{}. Valid dtypes: {}", who, key_name(v).str(), dtype_list()));
+  return *d;
+}
+
+Operand tensor_operand(const Value& v, std::string_view who, bool scalars) {
+  if (is_tensor_value(v) || (scalars && trace::is_numeric(v))) return operand_of(v);
+  throw runtime_error(fmt::format("{}: expected tensor, got {}", who, type_name(v)));
+}
+
+Operand index_operand(const Value& v, std::string_view who) {
+  Operand o = tensor_operand(v, who, true);
+  if (o.has_value() && is_float(o.dtype())) {
+    const Tensor& t = o.value();
+    for (int64_t i = 0, n = t.num_elems(); i < n; ++i)
+      if (std::isnan(element_as_double(t, i))) throw runtime_error("index cannot be NaN");
+  }
+  return ops::cast(o, DType::I64);
+}
+
+}  // namespace sheaf::builtins

@@ -1,0 +1,127 @@
+#include <fmt/format.h>
+
+#include <unordered_map>
+
+#include "builtins/builtin.h"
+#include "builtins/numeric.h"
+#include "builtins/warnings.h"
+#include "value/print.h"
+
+namespace sheaf::builtins {
+namespace {
+
+struct Entry {
+  const BuiltinDef* def;
+  Value value;
+};
+
+struct Table {
+  std::vector<const BuiltinDef*> list;
+  std::unordered_map<std::string_view, Entry> by_name;
+  Table() {
+    for (auto family : {arithmetic_builtins(), math_builtins(), compare_builtins(), shape_builtins(), create_builtins(), movement_builtins(),
+                        index_builtins(), reduce_builtins(), linalg_builtins(), window_builtins(), random_builtins(), sequence_builtins(),
+                        higher_order_builtins(), tree_builtins(), dict_builtins(), text_builtins(), output_builtins(), host_builtins(),
+                        io_builtins(), gradient_builtins(), test_builtins()})
+      for (const BuiltinDef& d : family) {
+        list.push_back(&d);
+        Entry e{&d, Value::object(Tag::Builtin, new BuiltinObj(&d))};
+        INVARIANT(by_name.emplace(d.name, std::move(e)).second, "built-in " << d.name << " is defined twice");
+      }
+  }
+};
+
+const Table& table() {
+  static const auto* t = new Table;
+  return *t;
+}
+
+bool accepts(const BuiltinDef& d, std::string_view option) {
+  std::string_view names = d.options;
+  if (names.starts_with('*')) {
+    if (dtype_from_name(option)) return true;
+    names.remove_prefix(1);
+  }
+  while (!names.empty()) {
+    size_t end = std::min(names.find(' '), names.size());
+    if (names.substr(0, end) == option) return true;
+    names.remove_prefix(std::min(end + 1, names.size()));
+  }
+  return false;
+}
+
+std::string known_options(const BuiltinDef& d) {
+  std::string s;
+  std::string_view names = d.options;
+  bool dtypes = names.starts_with('*');
+  if (dtypes) names.remove_prefix(1);
+  for (char ch : names) {
+    if (s.empty()) s = ":";
+    if (ch == ' ') s += " :";
+    else s += ch;
+  }
+  return s + (dtypes ? " and dtypes such as :bf16" : "");
+}
+
+// Takes `:key value` and `:flag` out of the arguments.
+std::vector<Option> split_options(const BuiltinDef& d, std::vector<Value>& args) {
+  std::vector<Option> options;
+  std::vector<Value> positional;
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (!args[i].is_keyword()) {
+      positional.push_back(std::move(args[i]));
+      continue;
+    }
+    Name name = args[i].as_keyword();
+    if (!accepts(d, name.str()))
+      throw runtime_error(fmt::format("{}: unknown option :{}. Known options: {}", d.name, name.str(), known_options(d)));
+    bool flag = i + 1 == args.size() || args[i + 1].is_keyword() || dtype_from_name(name.str()).has_value();
+    options.push_back({name, flag ? Value::boolean(true) : std::move(args[++i])});
+  }
+  args = std::move(positional);
+  return options;
+}
+
+bool has_keyword(const std::vector<Value>& args) {
+  for (const Value& v : args)
+    if (v.is_keyword()) return true;
+  return false;
+}
+
+[[noreturn]] void wrong_count(const BuiltinDef& d, size_t n) {
+  if (!d.arity_text.empty()) throw runtime_error(fmt::format(fmt::runtime(d.arity_text), n));
+  std::string want = d.max_args == d.min_args ? std::to_string(d.min_args)
+                     : d.max_args < 0         ? "at least " + std::to_string(d.min_args)
+                                              : fmt::format("{} to {}", d.min_args, d.max_args);
+  throw runtime_error(fmt::format("{}: expected {} argument{}, got {}", d.name, want, want == "1" || want == "at least 1" ? "" : "s", n));
+}
+
+}  // namespace
+
+bool Call::flag(std::string_view name) const {
+  const Value* v = option(name);
+  return v && is_true(*v);
+}
+
+const BuiltinDef* find_builtin(std::string_view name) {
+  auto it = table().by_name.find(name);
+  return it == table().by_name.end() ? nullptr : it->second.def;
+}
+
+const std::vector<const BuiltinDef*>& all_builtins() { return table().list; }
+Value builtin_value(const BuiltinDef& def) { return table().by_name.at(def.name).value; }
+
+Value call_builtin(const BuiltinDef& d, Caller& caller, std::vector<Value>& args) {
+  Call c{caller, args, {}};
+  if (!d.options.empty() && has_keyword(args)) c.options = split_options(d, args);
+  if (static_cast<int>(args.size()) < d.min_args) wrong_count(d, args.size());
+  if (d.max_args >= 0 && static_cast<int>(args.size()) > d.max_args) {
+    // Fixed-arity operators reject surplus arguments; the others ignore them, as specified, with a warning.
+    if (!d.arity_text.empty()) wrong_count(d, args.size());
+    warn_ignored_argument(d, d.max_args);
+    args.resize(d.max_args);
+  }
+  return d.run(c);
+}
+
+}  // namespace sheaf::builtins

@@ -1,0 +1,54 @@
+#include "builtins/warnings.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <mutex>
+#include <set>
+
+#include "trace/traced.h"
+
+namespace sheaf::builtins {
+namespace {
+
+struct State {
+  std::mutex mu;
+  std::set<std::pair<uint64_t, std::string>> seen;
+  std::set<uint32_t> strict;
+};
+
+State& state() {
+  static auto* s = new State;
+  return *s;
+}
+
+}  // namespace
+
+void make_strict(uint32_t source) {
+  std::lock_guard lock(state().mu);
+  state().strict.insert(source);
+}
+
+bool is_strict(uint32_t source) {
+  std::lock_guard lock(state().mu);
+  return state().strict.count(source) > 0;
+}
+
+void warn(const std::string& message) {
+  Span span = trace::current_span();
+  if (is_strict(span.source)) throw runtime_error(message).hint("(use strict) makes this warning an error");
+  {
+    std::lock_guard lock(state().mu);
+    if (!state().seen.emplace((uint64_t{span.source} << 32) | span.begin, message).second) return;
+  }
+  std::string at = place(span);
+  std::fputs(fmt::format("{}{}warning: {}\n", at, at.empty() ? "" : ": ", message).c_str(), stderr);
+}
+
+void warn_ignored_argument(const BuiltinDef& def, int index) {
+  std::string text = fmt::format("{} ignores argument {}", def.name, index + 1);
+  if (def.options.find("axis") != std::string_view::npos) text += "; did you mean :axis?";
+  warn(text);
+}
+
+}  // namespace sheaf::builtins

@@ -1,0 +1,160 @@
+#include "trace/traced.h"
+
+#include <cmath>
+
+#include "compiler/eager.h"
+#include "ops/table.h"
+#include "value/dict.h"
+#include "value/print.h"
+
+namespace sheaf::trace {
+namespace {
+
+using graph::Attrs;
+using graph::Node;
+using graph::OpDef;
+using graph::TensorType;
+
+Value scalar_value(const Tensor& t, Kind kind) {
+  switch (kind) {
+    case Kind::Int: return Value::integer(is_float(t.dtype) ? std::llround(element_as_double(t, 0)) : element_as_int(t, 0));
+    case Kind::Float: return Value::floating(static_cast<float>(element_as_double(t, 0)));
+    case Kind::Bool: return Value::boolean(element_as_double(t, 0) != 0);
+    case Kind::Tensor: break;
+  }
+  return Value::tensor(t);
+}
+
+class TapeEngine final : public graph::Engine {
+ public:
+  std::vector<Operand> apply(const OpDef& op, std::vector<Operand> inputs, Attrs attrs) override {
+    std::vector<TensorType> types;
+    bool any_node = false, all_values = true;
+    for (const Operand& o : inputs) {
+      types.push_back(o.type());
+      any_node |= o.is_node();
+      all_values &= o.has_value();
+    }
+    std::vector<TensorType> out = op.infer({types, attrs});
+    std::vector<Tensor> values;
+    if (all_values) {
+      std::vector<Tensor> tensors;
+      for (const Operand& o : inputs) tensors.push_back(o.value());
+      values = compiler::run_op(op, tensors, attrs, out);
+    }
+    std::vector<Operand> results;
+    if (!any_node || (all_values && ends_gradients(op, out))) {
+      for (Tensor& t : values) results.emplace_back(std::move(t));
+      return results;
+    }
+    auto node = make_ref<Node>(&op, std::move(attrs), std::move(inputs), std::move(out));
+    node->values = std::move(values);
+    node->span = current_span();
+    for (size_t i = 0; i < node->types.size(); ++i) results.emplace_back(node, static_cast<int>(i));
+    return results;
+  }
+
+ private:
+  // A value known now, through which no derivative flows, need not be on the tape.
+  static bool ends_gradients(const OpDef& op, const std::vector<TensorType>& out) {
+    if (op.vjp.zero) return true;
+    for (const TensorType& t : out)
+      if (is_float(t.dtype)) return false;
+    return true;
+  }
+};
+
+}  // namespace
+
+Value Traced::concrete() const { return operand.has_value() ? scalar_value(operand.value(), kind) : Value::nil(); }
+
+std::string Traced::describe() const {
+  switch (kind) {
+    case Kind::Int: return "int";
+    case Kind::Float: return "float";
+    case Kind::Bool: return "bool";
+    case Kind::Tensor: break;
+  }
+  return graph::type_text(operand.type());
+}
+
+Value to_value(const Operand& o, Kind kind) {
+  if (!o.is_node()) return scalar_value(o.value(), kind);
+  return Value::object(Tag::Traced, new Traced(o, kind));
+}
+
+bool is_numeric(const Value& v) {
+  switch (v.tag()) {
+    case Tag::Bool: case Tag::Int: case Tag::Float: case Tag::Tensor: case Tag::Traced: return true;
+    default: return false;
+  }
+}
+
+Kind kind_of(const Value& v) {
+  switch (v.tag()) {
+    case Tag::Bool: return Kind::Bool;
+    case Tag::Int: return Kind::Int;
+    case Tag::Float: return Kind::Float;
+    case Tag::Traced: return static_cast<Traced*>(v.object())->kind;
+    default: return Kind::Tensor;
+  }
+}
+
+Operand operand_of(const Value& v) {
+  switch (v.tag()) {
+    case Tag::Traced: return static_cast<Traced*>(v.object())->operand;
+    case Tag::Tensor: return v.as_tensor();
+    default: break;
+  }
+  DType d = v.is_bool() ? DType::Bool : v.is_int() ? DType::I64 : DType::F32;
+  Tensor t = empty_tensor(d, {});
+  if (v.is_float()) *t.data<float>() = v.as_float();
+  else store_int(d, t.bytes(), v.as_int());
+  return t;
+}
+
+Value concrete(const Value& v) {
+  if (!v.is_traced()) return v;
+  Value c = v.as_traced()->concrete();
+  if (c.is_nil()) throw Untraceable("the value of a traced " + v.as_traced()->describe() + " is needed", current_span());
+  return c;
+}
+
+Value concrete_tree(const Value& v) {
+  if (v.is_traced()) return concrete(v);
+  if (v.is_seq()) {
+    std::vector<Value> items;
+    for (const Value& x : v.items()) items.push_back(concrete_tree(x));
+    return v.is_list() ? Value::list(std::move(items)) : Value::tuple(std::move(items));
+  }
+  if (v.is_dict()) {
+    std::vector<DictEntry> entries;
+    for (const DictEntry& e : v.as_dict().entries()) entries.push_back({e.key, concrete_tree(e.value)});
+    return make_dict(std::move(entries));
+  }
+  return v;
+}
+
+Span& current_span() {
+  thread_local Span span;
+  return span;
+}
+
+int& gradient_depth() {
+  thread_local int depth = 0;
+  return depth;
+}
+
+void install() {
+  static TapeEngine engine;
+  graph::install_engine(&engine);
+}
+
+Operand make_leaf(const Operand& o) {
+  auto node = make_ref<Node>(&ops::op("leaf"), Attrs{}, std::vector<Operand>{o}, std::vector<TensorType>{o.type()});
+  if (o.has_value()) node->values = {o.value()};
+  node->span = current_span();
+  return Operand(node, 0);
+}
+
+}  // namespace sheaf::trace

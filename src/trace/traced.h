@@ -1,0 +1,56 @@
+// Traced values: a graph node plus its language kind. They are ordinary values of the evaluator, so built-ins that only
+// move structure need no second version. A node that carries its value (tape mode) is also usable wherever a concrete
+// value is needed.
+#pragma once
+#include "graph/engine.h"
+#include "value/value.h"
+
+namespace sheaf::trace {
+
+using graph::Operand;
+
+// What the language sees: promotion and containers depend on it. A traced Int may be computed in f32 (when a gradient is
+// taken with respect to it); it still prints and indexes as an int.
+enum class Kind : uint8_t { Tensor, Int, Float, Bool };
+
+struct Traced final : TracedObj {
+  Operand operand;
+  Kind kind;
+  Traced(Operand o, Kind k) : operand(std::move(o)), kind(k) {}
+  Value concrete() const override;
+  std::string describe() const override;
+};
+
+// Thrown when a trace needs a value that it does not have; the call then runs another way.
+struct Untraceable : std::exception {
+  std::string reason;
+  Span span;
+  Untraceable(std::string reason, Span span) : reason(std::move(reason)), span(span) {}
+  const char* what() const noexcept override { return reason.c_str(); }
+};
+
+// The language value of an operand: a plain scalar or tensor when it is concrete, else a traced value.
+Value to_value(const Operand& o, Kind kind);
+// True for numbers, bools, tensors and traced values.
+bool is_numeric(const Value& v);
+Kind kind_of(const Value& numeric);
+// As an operand: ints are i64 (a traced int may be f32), floats f32, bools Bool, 0-d.
+Operand operand_of(const Value& numeric);
+// The value itself, or what a traced value stands for right now; throws Untraceable when that is not known.
+Value concrete(const Value& v);
+// The same all the way through lists and dicts.
+Value concrete_tree(const Value& v);
+
+// The user's form being run, for nodes and messages.
+Span& current_span();
+
+// Installs the engine that runs ops at once and records those that touch a node. Called once at start-up.
+void install();
+
+// A fresh node that stands for a tensor, as the place a gradient is taken with respect to.
+Operand make_leaf(const Operand& o);
+
+// How many gradients are being taken around the current call: above one, adjoints are recorded.
+int& gradient_depth();
+
+}  // namespace sheaf::trace
