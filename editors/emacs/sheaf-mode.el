@@ -14,6 +14,7 @@
 
 (require 'lisp-mode)
 (require 'comint)
+(require 'subr-x)
 
 (defgroup sheaf nil
   "Editing Sheaf programs."

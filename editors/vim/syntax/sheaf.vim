@@ -54,6 +54,8 @@ syntax keyword sheafFunction linear-warmup inverse-sqrt-warmup exponential-decay
 syntax keyword sheafFunction random-range
 syntax match sheafFunction "\k\@<!contains?\k\@!"
 
+syntax sync fromstart
+
 highlight default link sheafComment Comment
 highlight default link sheafTodo Todo
 highlight default link sheafString String
