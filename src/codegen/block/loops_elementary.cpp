@@ -1,11 +1,11 @@
 #include "codegen/block/loops.h"
-#include "loop/math.h"
+#include "loop/math/elementary.h"
 
 namespace sheaf::codegen::block {
 namespace {
 
 template <loop::Op op, class T, bool varying>
-void elementary(const Step& s, Context& c) {
+__attribute__((flatten)) void elementary(const Step& s, Context& c) {
   if constexpr (loop::scalar::num_operands(op) == 2)
     map2<varying, varying, T, T>(s, c, [](T x, T y) { return loop::elementary<op>(x, y); });
   else
