@@ -1,10 +1,10 @@
 // pow, erf and the inverse of erf as straight-line scalar code (see scalar.h).
 #pragma once
 
-#include "passes/loop/exp_log.h"
-#include "passes/loop/scalar.h"
+#include "loop/math/exp_log.h"
+#include "loop/math/scalar.h"
 
-namespace sheaf::passes::math {
+namespace sheaf::loop::math {
 namespace detail {
 
 template <class T>
@@ -189,4 +189,4 @@ Scalar<B, double> erfinv(Scalar<B, double> x) {
   return select(abs(x) == 1.0, x * kInf<double>, p * x);
 }
 
-}  // namespace sheaf::passes::math
+}  // namespace sheaf::loop::math

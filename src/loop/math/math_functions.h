@@ -6,12 +6,12 @@
 // absolute error of sin and cos is below 2e-7):
 #pragma once
 
-#include "passes/loop/exp_log.h"
-#include "passes/loop/special.h"
-#include "passes/loop/threefry.h"
-#include "passes/loop/trig.h"
+#include "loop/math/exp_log.h"
+#include "loop/math/special.h"
+#include "loop/math/threefry.h"
+#include "loop/math/trig.h"
 
-namespace sheaf::passes::math {
+namespace sheaf::loop::math {
 
 #define SHEAF_UNARY(name)                                                                            \
   template <class B>                                                                                 \
@@ -47,4 +47,4 @@ SHEAF_BINARY(atan2)
 #undef SHEAF_UNARY
 #undef SHEAF_BINARY
 
-}  // namespace sheaf::passes::math
+}  // namespace sheaf::loop::math

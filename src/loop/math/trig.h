@@ -6,10 +6,10 @@
 //   Payne-Hanek: for larger x, the product of the mantissa with the bits of 2/pi that matter at x's exponent, in integers.
 #pragma once
 
-#include "passes/loop/exp_log.h"
-#include "passes/loop/scalar.h"
+#include "loop/math/exp_log.h"
+#include "loop/math/scalar.h"
 
-namespace sheaf::passes::math {
+namespace sheaf::loop::math {
 namespace detail {
 
 template <class B, class T>
@@ -204,4 +204,4 @@ Scalar<B, T> atan2(Scalar<B, T> y, Scalar<B, T> x) {
   return select((x != x) | (y != y), x + y, a);
 }
 
-}  // namespace sheaf::passes::math
+}  // namespace sheaf::loop::math

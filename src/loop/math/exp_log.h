@@ -8,9 +8,9 @@
 #include <bit>
 #include <limits>
 
-#include "passes/loop/scalar.h"
+#include "loop/math/scalar.h"
 
-namespace sheaf::passes::math {
+namespace sheaf::loop::math {
 
 template <class T>
 inline constexpr T kInf = std::numeric_limits<T>::infinity();
@@ -263,4 +263,4 @@ Scalar<B, T> log1p(Scalar<B, T> x) {
   return select((x == kInf<T>) | (x == T(0)), x, y);
 }
 
-}  // namespace sheaf::passes::math
+}  // namespace sheaf::loop::math

@@ -4,9 +4,9 @@
 
 #include <utility>
 
-#include "passes/loop/scalar.h"
+#include "loop/math/scalar.h"
 
-namespace sheaf::passes::math {
+namespace sheaf::loop::math {
 
 template <class B>
 using Words = std::pair<Scalar<B, uint32_t>, Scalar<B, uint32_t>>;
@@ -40,4 +40,4 @@ Words<B> random_words(Scalar<B, uint32_t> k0, Scalar<B, uint32_t> k1, Scalar<B, 
 template <class B>
 Scalar<B, uint32_t> random_bits32(Words<B> w) { return w.first ^ w.second; }
 
-}  // namespace sheaf::passes::math
+}  // namespace sheaf::loop::math

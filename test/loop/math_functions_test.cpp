@@ -1,5 +1,5 @@
 // Checks the expansions of elementary functions, run by HostBuilder, against the C library in a wider type.
-#include "passes/loop/math_functions.h"
+#include "loop/math/math_functions.h"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 #include <random>
 #include <vector>
 
-#include "passes/loop/host_builder.h"
+#include "loop/math/host_builder.h"
 
-namespace sheaf::passes::math {
+namespace sheaf::loop::math {
 namespace {
 
 using H = HostBuilder;
@@ -190,4 +190,4 @@ TEST(Threefry, KnownAnswers) {  // from Random123's kat_vectors
 }
 
 }  // namespace
-}  // namespace sheaf::passes::math
+}  // namespace sheaf::loop::math

@@ -16,11 +16,17 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace sheaf::passes::math {
+namespace sheaf::loop::math {
+
+// What B keeps a value of element type T in; a builder with a C++ type for each specialises this.
+template <class B, class T>
+struct Kept {
+  using type = typename B::V;
+};
 
 template <class B, class T>
 struct Scalar {
-  using V = typename B::V;
+  using V = typename Kept<B, T>::type;
   B* b;
   V v;
 
@@ -201,4 +207,4 @@ Scalar<B, T> estrin(Scalar<B, T> x, const T (&c)[N]) {
   return detail::estrin_range(powers, c, N);
 }
 
-}  // namespace sheaf::passes::math
+}  // namespace sheaf::loop::math

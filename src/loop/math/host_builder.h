@@ -8,7 +8,7 @@
 #include <limits>
 #include <type_traits>
 
-namespace sheaf::passes::math {
+namespace sheaf::loop::math {
 
 struct HostBuilder {
   enum Type : uint8_t { F32, F64, I32, I64, U32, U64, Bool };
@@ -157,4 +157,4 @@ struct HostBuilder {
   }
 };
 
-}  // namespace sheaf::passes::math
+}  // namespace sheaf::loop::math
