@@ -68,9 +68,9 @@ Scalar<B, float> unit_uniform_f16(Scalar<B, uint32_t> bits32) {
   return to<float>(to<int32_t>(shr(bits32 & 0xffffu, 6))) * 0x1p-10f;
 }
 
-// u in [0, 1) moved to [lo, hi). Product and sum round separately; the maximum guards against rounding below lo.
+// u in [0, 1) moved to [lo, hi). JAX's compiler fuses product and sum; the maximum guards against rounding below lo.
 template <class B, class T>
-Scalar<B, T> uniform_between(Scalar<B, T> u, Scalar<B, T> lo, Scalar<B, T> hi) { return max(lo, u * (hi - lo) + lo); }
+Scalar<B, T> uniform_between(Scalar<B, T> u, Scalar<B, T> lo, Scalar<B, T> hi) { return max(lo, fma(u, hi - lo, lo)); }
 
 // A standard normal number from u in [0, 1): sqrt(2) erfinv(v), v uniform in (-1, 1). The lower end is the number after
 // -1, so that v is never -1; its distance to 1 rounds to 2.
