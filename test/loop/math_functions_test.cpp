@@ -108,10 +108,10 @@ TEST(MathF32, Exp2) { EXPECT_F32(1.1, exp2); }
 TEST(MathF32, Expm1) { EXPECT_F32(1.4, expm1); }
 TEST(MathF32, Tanh) { EXPECT_F32(1.4, tanh); }
 TEST(MathF32, Log) { EXPECT_F32(1.0, log); }
-TEST(MathF32, Log2) { EXPECT_F32(1.0, log2); }
+TEST(MathF32, Log2) { EXPECT_F32(1.1, log2); }
 TEST(MathF32, Log1p) { EXPECT_F32(1.0, log1p); }
-TEST(MathF32, Sin) { EXPECT_F32(1.2, sin, 1e5f); }
-TEST(MathF32, Cos) { EXPECT_F32(1.2, cos, 1e5f); }
+TEST(MathF32, Sin) { EXPECT_F32(1.3, sin, 1e5f); }
+TEST(MathF32, Cos) { EXPECT_F32(1.3, cos, 1e5f); }
 TEST(MathF32, Tan) { EXPECT_F32(1.5, tan, 1e5f); }
 TEST(MathF32, Atan) { EXPECT_F32(1.5, atan); }
 TEST(MathF32, Erf) { EXPECT_F32(1.5, erf); }
@@ -134,6 +134,18 @@ TEST(MathF32, SinAndCosOfHugeArguments) {
     ASSERT_NEAR(value(sin(lift(x))), std::sin(double(x)), 1e-6) << x;
     ASSERT_NEAR(value(cos(lift(x))), std::cos(double(x)), 1e-6) << x;
   });
+}
+
+TEST(MathF64, SinAndCosOfHugeArguments) {
+  for_doubles(0x1.fffffffffffffp1023, [](double x) {
+    ASSERT_NEAR(value(sin(lift(x))), double(std::sin((long double)x)), 4e-16) << x;
+    ASSERT_NEAR(value(cos(lift(x))), double(std::cos((long double)x)), 4e-16) << x;
+  });
+}
+
+TEST(MathF32, TanIsNeverNaN) {
+  for_floats(0, 0x1.fffffep127f, 1021, [](float x) { ASSERT_FALSE(std::isnan(value(tan(lift(x))))) << x; });
+  EXPECT_FALSE(std::isnan(value(tan(lift(0x1.f37c8ap+95f)))));  // within 2^-31 of an odd multiple of pi/2
 }
 
 // Random arguments of every size, arguments whose power is in range, and all pairs of special values.
@@ -172,7 +184,7 @@ void expect_binary(double max_ulps, int count, Ours ours, Reference reference) {
 
 TEST(MathF32, Pow) { EXPECT_BINARY(float, 1.5, 1000000, pow); }
 TEST(MathF64, Pow) { EXPECT_BINARY(double, 2, 50000, pow); }
-TEST(MathF32, Atan2) { EXPECT_BINARY(float, 2, 300000, atan2); }
+TEST(MathF32, Atan2) { EXPECT_BINARY(float, 1.5, 300000, atan2); }
 TEST(MathF64, Atan2) { EXPECT_BINARY(double, 2, 50000, atan2); }
 
 TEST(Threefry, KnownAnswers) {  // from Random123's kat_vectors
@@ -189,5 +201,45 @@ TEST(Threefry, KnownAnswers) {  // from Random123's kat_vectors
   expect(0, 42, 0, 1, 64467757u, 2916123636u);
 }
 
+// Expected values: jax 0.10.2, seed 42, shape (4,).
+TEST(Random, UniformAndNormal) {
+  const float uniform[] = {0.48870957f, 0.6797972f, 0.6162715f, 0.5610161f};
+  const float normal[] = {-0.02830462f, 0.46713185f, 0.29570296f, 0.15354592f};
+  for (uint32_t i = 0; i < 4; ++i) {
+    auto u = unit_uniform(random_bits32(random_words(lift(0u), lift(42u), lift(0u), lift(i))));
+    EXPECT_EQ(value(u), uniform[i]);
+    EXPECT_LE(ulps<float>(value(normal_from_unit(u)), normal[i]), 2);
+  }
+}
+
+TEST(Random, UniformAndNormalF64) {
+  const double uniform[] = {0.4267275666499091, 0.015010069515314584, 0.5741444178995352, 0.7298188969046309};
+  const double normal[] = {-0.18471174528191162, -2.169824560397754, 0.18693555179382582, 0.6122653570510959};
+  for (uint32_t i = 0; i < 4; ++i) {
+    auto u = unit_uniform(random_bits64(random_words(lift(0u), lift(42u), lift(0u), lift(i))));
+    EXPECT_EQ(value(u), uniform[i]);
+    EXPECT_LE(ulps<double>(value(normal_from_unit(u)), normal[i]), 2);
+  }
+}
+
+TEST(Random, NarrowUniform) {
+  const float bf16[] = {0.6328125f, 0.84375f, 0.96875f, 0.8359375f};
+  const float f16[] = {0.076171875f, 0.1904296875f, 0.9755859375f, 0.7568359375f};
+  for (uint32_t i = 0; i < 4; ++i) {
+    auto bits32 = random_bits32(random_words(lift(0u), lift(42u), lift(0u), lift(i)));
+    EXPECT_EQ(value(unit_uniform_bf16(bits32)), bf16[i]);
+    EXPECT_EQ(value(unit_uniform_f16(bits32)), f16[i]);
+  }
+}
+
+TEST(Random, ErfinvAtItsEnds) {
+  EXPECT_EQ(value(erfinv(lift(1.0f))), INFINITY);
+  EXPECT_EQ(value(erfinv(lift(-1.0f))), -INFINITY);
+  EXPECT_EQ(value(erfinv(lift(-1.0))), -INFINITY);
+  EXPECT_TRUE(std::isnan(value(erfinv(lift(1.5f)))));
+  EXPECT_EQ(value(erfinv(lift(0.0f))), 0.0f);
+  for (float x : {-0.999f, -0.5f, 1e-6f, 0.3f, 0.9999f})
+    EXPECT_NEAR(std::erf(double(value(erfinv(lift(x))))), x, 1e-6);
+}
 }  // namespace
 }  // namespace sheaf::loop::math

@@ -6,6 +6,8 @@
 //   Payne-Hanek: for larger x, the product of the mantissa with the bits of 2/pi that matter at x's exponent, in integers.
 #pragma once
 
+#include <vector>
+
 #include "loop/math/exp_log.h"
 #include "loop/math/scalar.h"
 
@@ -22,6 +24,11 @@ template <class T>
 struct TrigConstants;
 template <>
 struct TrigConstants<float> {
+  // For Payne-Hanek: the exponent field of the smallest argument, and 2/pi in words, shifted right so that the window of
+  // that argument starts at bit 0.
+  static constexpr int32_t kFarExponent = 143;
+  static constexpr uint32_t kTwoOverPiWords[] = {  // shifted by 9
+      0x00517cc1u, 0xb727220au, 0x94fe13abu, 0xe8fa9a6eu, 0xe06db14au, 0xcc9e21c8u};
   static constexpr float kTwoOverPi = 0x1.45f306p-1f;
   static constexpr float kPiOver2Hi = 0x1.921fb6p+0f, kPiOver2Mid = -0x1.777a5cp-25f, kPiOver2Lo = -0x1.ee59dap-50f;
   static constexpr float kCodyWaiteMax = 1.05e5f;
@@ -33,6 +40,12 @@ struct TrigConstants<float> {
 };
 template <>
 struct TrigConstants<double> {
+  static constexpr int64_t kFarExponent = 1071;
+  static constexpr uint64_t kTwoOverPiWords[] = {  // shifted by 6
+      0x028be60db9391054u, 0xa7f09d5f47d4d377u, 0x036d8a5664f10e41u, 0x07f9458eaf7aef15u, 0x86dc91b8e909374bu,
+      0x801924bba8274648u, 0x73f877ac72c4a69cu, 0xfba208d7d4baed12u, 0x13a671c09ad17df9u, 0x04e64758e60d4ce7u,
+      0xd272117e2ef7e4a0u, 0xec7fe25fff781660u, 0x3fbcbc462d6829b4u, 0x7db4d9fb3c9f2c26u, 0xdd3d18fd9a797fa8u,
+      0xb5d49eeb1faf97c5u, 0xecf41ce7de294a4bu, 0xa9afed7ec47e3574u};
   static constexpr double kTwoOverPi = 0x1.45f306dc9c883p-1;
   static constexpr double kPiOver2Hi = 0x1.921fb54442d18p+0, kPiOver2Mid = 0x1.1a62633145c07p-54,
                           kPiOver2Lo = -0x1.f1976b7ed8fbcp-110;
@@ -62,45 +75,51 @@ TrigReduced<B, T> reduce_cody_waite(Scalar<B, T> x) {
   return {r, lo, bits(shifted)};
 }
 
-// For finite |x| >= 2^16. With |x| = m 2^e, m an integer of 24 bits, frac(x / 2pi) = frac(m 2^(e-2) (2/pi)); bits of 2/pi
-// above 2^(2-e) give whole turns, bits more than 64 places below that are too small to matter.
-template <class B>
-TrigReduced<B, float> reduce_payne_hanek(Scalar<B, float> x) {
-  constexpr int32_t kTwoOverPi[] = {  // 2/pi shifted right by 9, so that the smallest exponent starts at bit 0
-      int32_t(0x00517cc1u), int32_t(0xb727220au), int32_t(0x94fe13abu), int32_t(0xe8fa9a6eu), int32_t(0xe06db14au), int32_t(0xcc9e21c8u)};
+// For finite |x| of exponent kFarExponent and more. With |x| = m 2^e, m an integer, frac(x / 2pi) = frac(m 2^(e-2) (2/pi));
+// bits of 2/pi above 2^(2-e) give whole turns, and a window of two words below that gives the angle within 2^-28 (2^-60 in
+// double). Words are as wide as T.
+template <class B, class T>
+TrigReduced<B, T> reduce_payne_hanek(Scalar<B, T> x) {
+  using C = TrigConstants<T>;
+  using Int = BitsOf<T>;
+  constexpr Int kWidth = sizeof(T) * 8, kBits = FloatFormat<T>::kMantissaBits;
+  constexpr int kLevels = sizeof(T) == 4 ? 2 : 4;  // of the choice among words
   auto ix = bits(x);
-  auto m = (ix & 0x7fffff) | 0x800000;
-  auto start = (shr(ix, 23) & 255) - 143;  // first bit of the window; 0 to 111
-  auto in_upper_half = (start & 64) != 0, in_odd_word = (start & 32) != 0;
-  auto word = [&](int i) { return x.b->i32(kTwoOverPi[i]); };
-  auto pick = [&](int i) {
-    return Scalar<B, int32_t>(*x.b, x.b->select(in_upper_half.v, word(i + 2), word(i)));
-  };
-  auto p0 = pick(0), p1 = pick(1), p2 = pick(2), p3 = pick(3);
-  auto w0 = select(in_odd_word, p1, p0), w1 = select(in_odd_word, p2, p1), w2 = select(in_odd_word, p3, p2);
-  auto shift = start & 31, back = shift ^ 31;
-  auto hi = (w0 << shift) | shr(shr(w1, 1), back);
-  auto lo = (w1 << shift) | shr(shr(w2, 1), back);
-  // The high word of m * hi:lo modulo 2^64; the product with lo needs its high half only, from 12-bit by 20-bit pieces.
-  auto lo20 = shr(lo, 12);
-  auto turns = m * hi + shr(shr(m, 12) * lo20, 8) + shr((m & 0xfff) * lo20, 20);  // of 2^-32 turn
-  auto quadrant = shr(turns + 0x20000000, 30);
-  auto r = to<float>(turns - (quadrant << 30)) * 0x1.921fb6p-30f;  // pi/2 2^-30
-  auto is_negative = ix < 0;
-  return {select(is_negative, -r, r), r.lit(0.0f), select(is_negative, -quadrant, quadrant)};
+  auto m = (ix & ((Int(1) << kBits) - 1)) | (Int(1) << kBits);
+  auto start = (shr(ix, kBits) & (2 * FloatFormat<T>::kBias + 1)) - C::kFarExponent;  // first bit of the window
+
+  std::vector<Scalar<B, Int>> words;
+  for (auto w : C::kTwoOverPiWords) words.push_back(ix.lit(Int(w)));
+  for (int level = kLevels - 1; level >= 0; --level) {
+    auto is_set = (start & (kWidth << level)) != Int(0);
+    int stride = 1 << level, remaining = 3 + stride - 1;
+    for (int i = 0; i < remaining; ++i) words[i] = select(is_set, words[i + stride], words[i]);
+  }
+  auto shift = start & (kWidth - 1), back = shift ^ (kWidth - 1);
+  auto hi = (words[0] << shift) | shr(shr(words[1], 1), back);
+  auto lo = (words[1] << shift) | shr(shr(words[2], 1), back);
+
+  // The high word of m * hi:lo modulo its size, in units of 2^-kWidth turn. Of the product with lo only the high word is
+  // needed, from half-words without the product of the low halves: at most three units short.
+  constexpr Int kHalf = kWidth / 2, kLowMask = (Int(1) << kHalf) - 1;
+  auto m_hi = shr(m, kHalf), lo_hi = shr(lo, kHalf);
+  auto turns = m * hi + m_hi * lo_hi + shr(m_hi * (lo & kLowMask), kHalf) + shr((m & kLowMask) * lo_hi, kHalf);
+  auto quadrant = shr(turns + (Int(1) << (kWidth - 3)), kWidth - 2);
+  // Half a unit stands for the bits cut off, and keeps r from being 0, of which tan would make 0 * inf.
+  constexpr T kUnit = C::kPiOver2Hi / T(Int(1) << (kWidth - 2));
+  auto r = (to<T>(turns - (quadrant << (kWidth - 2))) + T(0.5)) * kUnit;
+  auto is_negative = ix < Int(0);
+  return {select(is_negative, -r, r), r.lit(0), select(is_negative, -quadrant, quadrant)};
 }
 
-template <class B>
-TrigReduced<B, float> reduce_trig(Scalar<B, float> x) {
+template <class B, class T>
+TrigReduced<B, T> reduce_trig(Scalar<B, T> x) {
   auto near = reduce_cody_waite(x);
   auto far = reduce_payne_hanek(x);
-  auto is_near = abs(x) <= TrigConstants<float>::kCodyWaiteMax;
+  auto is_near = abs(x) <= TrigConstants<T>::kCodyWaiteMax;
   return {select(is_near, near.r, far.r), select(is_near, near.lo, far.lo),
           select(is_near, near.quadrant, far.quadrant)};
 }
-
-template <class B>
-TrigReduced<B, double> reduce_trig(Scalar<B, double> x) { return reduce_cody_waite(x); }
 
 template <class B, class T>
 Scalar<B, T> sin_reduced(Scalar<B, T> r, Scalar<B, T> lo) {
@@ -137,7 +156,9 @@ template <class B, class T>
 Scalar<B, T> tan(Scalar<B, T> x) {
   auto [r, r_lo, q] = detail::reduce_trig(x);
   auto s = r * r;
-  auto tail = fma(estrin(s, detail::TrigConstants<T>::kTan) * s, r, r_lo);
+  auto tail = estrin(s, detail::TrigConstants<T>::kTan) * s * r;
+  auto t = r + tail;
+  tail = tail + fma(r_lo, t * t, r_lo);  // tan' = 1 + tan^2
   auto hi = r + tail, lo = tail - (hi - r);
   auto inverse = T(-1) / hi;
   auto cot = fma(inverse, fma(lo, inverse, fma(hi, inverse, T(1))), inverse);
@@ -168,27 +189,26 @@ struct AtanConstants<double> {
       0x1.bbc532976ab80p-17};
 };
 
-// atan(z + lo) for z in [0, 1], where lo is what rounding took from z.
+// atan(z + lo) for z in [0, 1], where lo is what rounding took from z, or pi/2 less that. The polynomial's part is
+// subtracted last, since pi/2 - z is exact where it is below 1.
 template <class B, class T>
-Scalar<B, T> atan_unit(Scalar<B, T> z, Scalar<B, T> lo) {
+Scalar<B, T> atan_unit(Scalar<B, T> z, Scalar<B, T> lo, Scalar<B, bool> from_vertical) {
+  using C = AtanConstants<T>;
   auto s = z * z;
-  return z + fma(estrin(s, AtanConstants<T>::kPoly) * s, z, lo);
+  auto tail = fma(estrin(s, C::kPoly) * s, z, lo);
+  return select(from_vertical, (T(0.5) * C::kPiHi - z) - (tail - T(0.5) * C::kPiLo), z + tail);
 }
 
 }  // namespace detail
 
 template <class B, class T>
 Scalar<B, T> atan(Scalar<B, T> x) {
-  using C = detail::AtanConstants<T>;
   auto ax = abs(x);
-  auto is_large = ax > T(1);
-  auto y = detail::atan_unit(select(is_large, T(1) / ax, ax), x.lit(0));
-  y = select(is_large, T(0.5) * C::kPiHi - (y - T(0.5) * C::kPiLo), y);
-  return copysign(y, x);
+  auto is_steep = ax > T(1);
+  return copysign(detail::atan_unit(select(is_steep, T(1) / ax, ax), x.lit(0), is_steep), x);
 }
 
-// The angle of (x, y): the smaller of |x|, |y| over the larger, and the octant. Zeros have quotient 0
-// and infinities 1.
+// The angle of (x, y): the smaller of |x|, |y| over the larger, and the octant. Zeros have quotient 0 and infinities 1.
 template <class B, class T>
 Scalar<B, T> atan2(Scalar<B, T> y, Scalar<B, T> x) {
   using C = detail::AtanConstants<T>;
@@ -197,8 +217,7 @@ Scalar<B, T> atan2(Scalar<B, T> y, Scalar<B, T> x) {
   auto num = select(is_steep, ax, ay), den = select(is_steep, ay, ax);
   auto quotient = select(den == T(0), T(0), select(num == kInf<T>, T(1), num / den));
   auto lo = fma(-quotient, den, num) / den;  // NaN where the quotient is one of those; it is exact then
-  auto a = detail::atan_unit(quotient, select(abs(lo) < T(1), lo, T(0)));
-  a = select(is_steep, T(0.5) * C::kPiHi - (a - T(0.5) * C::kPiLo), a);
+  auto a = detail::atan_unit(quotient, select(abs(lo) < T(1), lo, T(0)), is_steep);
   auto is_left = bits(x) < BitsOf<T>(0);
   a = copysign(select(is_left, C::kPiHi - (a - C::kPiLo), a), y);
   return select((x != x) | (y != y), x + y, a);
