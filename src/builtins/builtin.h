@@ -122,5 +122,7 @@ std::span<const BuiltinDef> host_builtins();
 std::span<const BuiltinDef> io_builtins();
 std::span<const BuiltinDef> gradient_builtins();
 std::span<const BuiltinDef> test_builtins();
+// What special forms compile to: names that start with '%' and are hidden from users.
+std::span<const BuiltinDef> form_builtins();
 
 }  // namespace sheaf::builtins
