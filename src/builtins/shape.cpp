@@ -92,18 +92,6 @@ Value dtype(Call& c) {
   return Value::keyword(Name(name_of(d)));
 }
 
-Value type(Call& c) {
-  const Value& v = c[0];
-  if (!v.is_traced()) return Value::keyword(Name(type_name(v)));
-  switch (kind_of(v)) {
-    case Kind::Int: return Value::keyword(Name("int"));
-    case Kind::Float: return Value::keyword(Name("float"));
-    case Kind::Bool: return Value::keyword(Name("bool"));
-    case Kind::Tensor: break;
-  }
-  return Value::keyword(Name("tensor"));
-}
-
 bool has_kind(const Value& v, Kind k) { return trace::is_numeric(v) && kind_of(v) == k; }
 
 template <bool (*kTest)(const Value&)>
@@ -146,7 +134,8 @@ const BuiltinDef kBuiltins[] = {
      {{"(cast [1.7 -1.7] :i32)", "[ 1 -1]"}, {"(cast 3.14 :bf16)", "3.14"}}, 2, 2, cast},
     {"item", kConvert, "(item x i …)", "One element as an exact int, float or bool.", {{"(item (arange 5) 3)", "3"}, {"(item [[1 2] [3 4]] 1 0)", "3.0"}}, 1, -1, item},
     {"dtype", kTypes, "(dtype x)", "The dtype of a tensor or number as a keyword.", {{"(dtype (arange 3))", ":i32"}}, 1, 1, dtype},
-    {"type", kTypes, "(type x)", "The type of any value as a keyword.", {{"(type \"a\")", ":string"}, {"(type [1 2])", ":tensor"}}, 1, 1, type},
+    {"type", kTypes, "(type x)", "The type of any value as a keyword.", {{"(type \"a\")", ":string"}, {"(type [1 2])", ":tensor"}}, 1, 1,
+     [](Call& c) { return Value::keyword(Name(type_name(c[0]))); }},
     {"int?", kTypes, "(int? x)", "Is it an int?", {{"(int? 3)", "true"}, {"(int? 3.0)", "false"}}, 1, 1, ask<is_int_value>},
     {"float?", kTypes, "(float? x)", "Is it a float?", {{"(float? 3.0)", "true"}}, 1, 1, ask<is_float_value>},
     {"number?", kTypes, "(number? x)", "Is it an int or a float?", {{"(number? [1 2])", "false"}}, 1, 1, ask<is_number_value>},
