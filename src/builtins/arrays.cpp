@@ -126,6 +126,11 @@ Operand join_arrays(std::vector<Operand> parts, int axis, std::string_view who) 
   return ops::concat(std::move(parts), axis);
 }
 
+Operand stretch(const Operand& x, const Sizes& sizes) {
+  if (!(ops::broadcast_sizes(x.sizes(), sizes) == sizes)) throw runtime_error("Cannot broadcast shapes " + shape_text(x.sizes()) + " and " + shape_text(sizes));
+  return ops::broadcast_to(x, sizes);
+}
+
 Operand as_array(const Value& v, std::string_view who) {
   Operand x = tensor_operand(v, who, true);
   Kind k = trace::kind_of(v);

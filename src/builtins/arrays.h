@@ -20,6 +20,9 @@ Operand stack_arrays(std::vector<Operand> parts, int axis, std::string_view who)
 // Arrays one after the other along an axis, promoted to one dtype; checks the shapes.
 Operand join_arrays(std::vector<Operand> parts, int axis, std::string_view who);
 
+// x stretched to exactly these sizes; throws `Cannot broadcast shapes [2] and [3]`.
+Operand stretch(const Operand& x, const Sizes& sizes);
+
 // A tensor from a numeric value: int and float scalars become f32 arrays of rank 0.
 Operand as_array(const Value& v, std::string_view who);
 
