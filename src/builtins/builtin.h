@@ -1,5 +1,6 @@
 // The type of a built-in function of the language and the context it is called with.
 #pragma once
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -63,12 +64,32 @@ struct BuiltinDef {
   std::string_view arity_text = {};
 };
 
-struct BuiltinObj final : FunctionObj {
+// The object of every value tagged Builtin.
+struct CallableObj : FunctionObj {
+  // Arguments may be moved from.
+  virtual Value invoke(Caller& caller, std::vector<Value>& args) = 0;
+};
+
+struct BuiltinObj final : CallableObj {
   const BuiltinDef* def;
   std::string name_text;
   explicit BuiltinObj(const BuiltinDef* d) : def(d), name_text(d->name) {}
   const std::string& name() const override { return name_text; }
+  Value invoke(Caller& caller, std::vector<Value>& args) override;
 };
+
+// A function that a built-in made: (vmap f), (comp f g), (partial f x) …
+struct NativeFn final : CallableObj {
+  using Run = std::function<Value(Caller&, std::vector<Value>&)>;
+  std::string label;
+  Run run;
+  NativeFn(std::string label, Run run) : label(std::move(label)), run(std::move(run)) {}
+  const std::string& name() const override { return label; }
+  Value invoke(Caller& caller, std::vector<Value>& args) override { return run(caller, args); }
+};
+inline Value native_function(std::string label, NativeFn::Run run) {
+  return Value::object(Tag::Builtin, new NativeFn(std::move(label), std::move(run)));
+}
 
 // All built-ins by name; nullptr when there is none.
 const BuiltinDef* find_builtin(std::string_view name);

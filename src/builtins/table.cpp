@@ -130,4 +130,6 @@ Value call_builtin(const BuiltinDef& d, Caller& caller, std::vector<Value>& args
   return d.run(c);
 }
 
+Value BuiltinObj::invoke(Caller& caller, std::vector<Value>& args) { return call_builtin(*def, caller, args); }
+
 }  // namespace sheaf::builtins
