@@ -94,7 +94,7 @@ class Writer {
   void element(DType d, const std::byte* p) {
     if (d == DType::F64) append_float(out_, load_double(d, p));
     else if (is_float(d)) number(static_cast<float>(load_double(d, p)));
-    else if (d == DType::Bool) out_ += options_.tagged ? (*p == std::byte{0} ? "0" : "1") : (*p == std::byte{0} ? "false" : "true");
+    else if (d == DType::Bool && !options_.tagged) out_ += *p == std::byte{0} ? "false" : "true";
     else out_ += std::to_string(d == DType::I64 ? int64_at(p) : static_cast<int64_t>(load_double(d, p)));
   }
 

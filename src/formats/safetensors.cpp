@@ -152,7 +152,8 @@ std::string write_safetensors(const Value& v) {
     uint64_t end = offset + raw_bytes(t).size();
     std::string shape;
     for (int64_t d : t.sizes) shape += (shape.empty() ? "" : ",") + std::to_string(d);
-    header += fmt::format("{}{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", offset || header.size() > 1 ? "," : "",
+    if (header.size() > 1) header += ',';
+    header += fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}",
                           write_json(Value::string(key)), name_for(t.dtype), shape, offset, end);
     offset = end;
   }
