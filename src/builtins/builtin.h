@@ -78,13 +78,14 @@ struct BuiltinObj final : CallableObj {
   Value invoke(Caller& caller, std::vector<Value>& args) override;
 };
 
-// A function that a built-in made: (vmap f), (comp f g), (partial f x) …
+// A function that a built-in made: (vmap f), (comp f g), (partial f x) … The language sees an anonymous function; the
+// label says what made it.
 struct NativeFn final : CallableObj {
   using Run = std::function<Value(Caller&, std::vector<Value>&)>;
-  std::string label;
+  std::string label, no_name;
   Run run;
   NativeFn(std::string label, Run run) : label(std::move(label)), run(std::move(run)) {}
-  const std::string& name() const override { return label; }
+  const std::string& name() const override { return no_name; }
   Value invoke(Caller& caller, std::vector<Value>& args) override { return run(caller, args); }
 };
 inline Value native_function(std::string label, NativeFn::Run run) {

@@ -26,8 +26,8 @@ void append_indented(std::string& out, std::string_view text, int64_t indent) {
 
 std::string function_text(const Value& v) {
   const std::string& name = v.as_function()->name();
-  if (v.tag() == Tag::Builtin) return "<builtin:" + name + ">";
-  return name.empty() ? "<function>" : "<fn:" + name + ">";
+  if (name.empty()) return "<function>";
+  return (v.tag() == Tag::Builtin ? "<builtin:" : "<fn:") + name + ">";
 }
 
 // A list, tuple, dict or atom some of whose parts are rendered.
@@ -189,7 +189,7 @@ std::string_view type_name(const Value& v) {
     case Tag::Dict: return "dict";
     case Tag::Tensor: return "tensor";
     case Tag::Function: return "function";
-    case Tag::Builtin: return "builtin";
+    case Tag::Builtin: return v.as_function()->name().empty() ? "function" : "builtin";
     case Tag::Traced: return traced_type_name(*v.as_traced());
     case Tag::Atom: return "atom";
     case Tag::Opaque: return "opaque";
