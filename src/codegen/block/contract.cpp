@@ -1,10 +1,11 @@
 // The contraction, fast: C[M,N] = A[M,K] B[K,N], with the bits of loop/library.cpp's definition.
 //
-// Three forms, by shape:
+// Forms, by shape:
 // - tall: blocks of B (kContractBlock x kBlockN) are packed by all threads, then tiles of C are computed block by block of
 //   rows, each task packing its own block of A. Transposed operands only change how packing reads.
-// - thin, at most kThinRows rows: nothing is reused, so B streams through once; where its rows are contiguous without
-//   packing, otherwise panel by panel through a buffer in the first-level cache.
+// - thin, at most kThinRows rows: nothing is reused, so B streams through once; where its rows or columns are contiguous
+//   without packing, otherwise panel by panel through a buffer in the first-level cache.
+// - small: tiles straight from memory.
 // - integers: rows of B times elements of A, any order.
 // N = 1 is the thin form of the transposed product.
 #include <algorithm>
@@ -31,16 +32,19 @@ using loop::scalar::Float16;
 
 constexpr int64_t kBlockM = 128, kBlockN = 384, kThinRows = 8;
 constexpr int64_t kMaxRows = 8, kMaxColumns = 16;   // of a packed tile
+constexpr int64_t kSmall = 2048;                    // elements of B that stay in the first-level cache with room to spare
 constexpr int64_t kTaskFlops = 1 << 18;             // a task worth a thread: some 5 us
 
 template <class T>
 struct Kernels {
   using Packed = void (*)(int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first);
   using Direct = void (*)(int64_t k, const T* a, int64_t sam, int64_t sak, const T* b, int64_t sbk, T* c, int64_t ldc, bool first);
+  using Stream = void (*)(int64_t m, int64_t n, const T* a, int64_t sam, int64_t sak, const T* b, int64_t sbk, T* sums, int64_t ld);
   int64_t rows, columns, lanes;
   Packed tile, tile4, tile1;              // `rows`, 4 and 1 rows
-  Direct wide1, wide2, wide4;             // 8, 4, 3 vectors of columns
+  Direct wide1, wide2, wide4;             // 1, 2, 4 rows, four vectors of columns
   Direct narrow1, narrow2, narrow4;       // one vector
+  Stream stream4, stream1;                // four and one k at a time
 };
 
 #if defined(__aarch64__)
@@ -326,41 +330,123 @@ void tall(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, 
   }
 }
 
-// Few rows, rows of B contiguous and of the computed type.
+// Small, rows of B contiguous and of the computed type: tiles straight from memory, on one thread.
 template <class T>
-void thin_direct(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k) {
+void small(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k) {
   const Kernels<T>& kern = kernels<T>();
-  int64_t lanes = kern.lanes, strip = 24 * lanes;
-  int64_t strips = (n + strip - 1) / strip;
-  runtime::parallel_for(strips, [&](int64_t begin, int64_t end) {
-    T column[kContractBlock * 8], padded[4 * 8];  // at most 8 lanes
-    for (int64_t s = begin; s < end; ++s)
+  int64_t lanes = kern.lanes;
+  for (int64_t l0 = 0; l0 < k; l0 += kContractBlock) {
+    int64_t depth = std::min(kContractBlock, k - l0);
+    bool first = l0 == 0;
+    for (int64_t i = 0; i < m;) {
+      int64_t rows = m - i >= 4 ? 4 : m - i >= 2 ? 2 : 1;
+      auto wide = rows == 4 ? kern.wide4 : rows == 2 ? kern.wide2 : kern.wide1;
+      auto narrow = rows == 4 ? kern.narrow4 : rows == 2 ? kern.narrow2 : kern.narrow1;
+      int64_t j = 0;
+      for (; j + 4 * lanes <= n; j += 4 * lanes) wide(depth, a.at(i, l0), a.minor, a.k, b.at(j, l0), b.k, c + i * n + j, n, first);
+      for (; j + lanes <= n; j += lanes) narrow(depth, a.at(i, l0), a.minor, a.k, b.at(j, l0), b.k, c + i * n + j, n, first);
+      for (; j < n; ++j)
+        for (int64_t r = i; r < i + rows; ++r) {
+          T sum = 0;
+          for (int64_t l = l0; l < l0 + depth; ++l) sum = loop::scalar::apply<loop::Op::Fma>(*a.at(r, l), *b.at(j, l), sum);
+          c[r * n + j] = (first ? T(0) : c[r * n + j]) + sum;
+        }
+      i += rows;
+    }
+  }
+}
+
+// Few rows, rows of B contiguous: whole rows of a strip of B stream through, four at a time, past sums in the cache.
+template <class T>
+void thin_stream(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k) {
+  const Kernels<T>& kern = kernels<T>();
+  constexpr int64_t kStrip = 512;
+  runtime::parallel_for((n + kStrip - 1) / kStrip, [&](int64_t begin, int64_t end) {
+    T* sums = scratch<T>(1, m * kStrip);
+    for (int64_t s = begin; s < end; ++s) {
+      int64_t j0 = s * kStrip, columns = std::min(kStrip, n - j0), whole = columns / kern.lanes * kern.lanes;
       for (int64_t l0 = 0; l0 < k; l0 += kContractBlock) {
-        int64_t depth = std::min(kContractBlock, k - l0), stop = std::min(n, (s + 1) * strip);
-        bool first = l0 == 0;
-        for (int64_t i = 0; i < m;) {
-          int64_t rows = m - i >= 4 ? 4 : m - i >= 2 ? 2 : 1;
-          auto wide = rows == 4 ? kern.wide4 : rows == 2 ? kern.wide2 : kern.wide1;
-          auto narrow = rows == 4 ? kern.narrow4 : rows == 2 ? kern.narrow2 : kern.narrow1;
-          int64_t width = (rows == 4 ? 3 : rows == 2 ? 4 : 8) * lanes;
-          int64_t j = s * strip;
-          for (; j + width <= stop; j += width) wide(depth, a.at(i, l0), a.minor, a.k, b.at(j, l0), b.k, c + i * n + j, n, first);
-          for (; j + lanes <= stop; j += lanes) narrow(depth, a.at(i, l0), a.minor, a.k, b.at(j, l0), b.k, c + i * n + j, n, first);
-          if (j < stop) {
-            int64_t rest = stop - j;
-            std::fill(column, column + depth * lanes, T(0));
-            for (int64_t l = 0; l < depth; ++l)
-              for (int64_t v = 0; v < rest; ++v) column[l * lanes + v] = *b.at(j + v, l0 + l);
-            if (!first)
-              for (int64_t r = 0; r < rows; ++r) std::memcpy(padded + r * lanes, c + (i + r) * n + j, rest * sizeof(T));
-            narrow(depth, a.at(i, l0), a.minor, a.k, column, lanes, padded, lanes, first);
-            for (int64_t r = 0; r < rows; ++r) std::memcpy(c + (i + r) * n + j, padded + r * lanes, rest * sizeof(T));
-          }
-          i += rows;
+        int64_t depth = std::min(kContractBlock, k - l0), l = 0;
+        std::fill(sums, sums + m * kStrip, T(0));
+        for (; l + 4 <= depth; l += 4) kern.stream4(m, whole, a.at(0, l0 + l), a.minor, a.k, b.at(j0, l0 + l), b.k, sums, kStrip);
+        for (; l < depth; ++l) kern.stream1(m, whole, a.at(0, l0 + l), a.minor, a.k, b.at(j0, l0 + l), b.k, sums, kStrip);
+        for (int64_t j = whole; j < columns; ++j)
+          for (int64_t i = 0; i < m; ++i)
+            for (int64_t e = l0; e < l0 + depth; ++e)
+              sums[i * kStrip + j] = loop::scalar::apply<loop::Op::Fma>(*a.at(i, e), *b.at(j0 + j, e), sums[i * kStrip + j]);
+        for (int64_t i = 0; i < m; ++i) {
+          T* to = c + i * n + j0;
+          for (int64_t j = 0; j < columns; ++j) to[j] = (l0 == 0 ? T(0) : to[j]) + sums[i * kStrip + j];
         }
       }
-  }, std::max<int64_t>(1, kTaskFlops / (4 * strip * k * m + 1)));
+    }
+  }, std::max<int64_t>(1, kTaskFlops / (4 * kStrip * k + 1)));
 }
+
+#if defined(__aarch64__)
+// Few rows, columns of B contiguous (weights kept as [N, K]): 4 x 4 blocks are transposed in registers on their way, so
+// that a vector holds four columns, each with its chain over k. Four groups of columns are four distant streams.
+template <int kRows>
+void transposed_block(const Operand<float>& a, const Operand<float>& b, int64_t j, int64_t l0, int64_t depth, float* c, int64_t n, bool first) {
+  constexpr int kGroups = 4;
+  float32x4_t acc[kGroups][kRows];
+  for (auto& group : acc)
+    for (auto& v : group) v = vdupq_n_f32(0);
+  int64_t l = 0;
+  for (; l + 4 <= depth; l += 4) {
+#pragma GCC unroll 4
+    for (int g = 0; g < kGroups; ++g) {
+      const float* p = b.at(j + g * 4, l0 + l);
+      float32x4_t r0 = vld1q_f32(p), r1 = vld1q_f32(p + b.minor), r2 = vld1q_f32(p + 2 * b.minor), r3 = vld1q_f32(p + 3 * b.minor);
+      float32x4x2_t even = vtrnq_f32(r0, r1), odd = vtrnq_f32(r2, r3);
+      float32x4_t y[4] = {vcombine_f32(vget_low_f32(even.val[0]), vget_low_f32(odd.val[0])), vcombine_f32(vget_low_f32(even.val[1]), vget_low_f32(odd.val[1])),
+                          vcombine_f32(vget_high_f32(even.val[0]), vget_high_f32(odd.val[0])), vcombine_f32(vget_high_f32(even.val[1]), vget_high_f32(odd.val[1]))};
+#pragma GCC unroll 4
+      for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 4
+        for (int e = 0; e < 4; ++e) acc[g][i] = vfmaq_n_f32(acc[g][i], y[e], *a.at(i, l0 + l + e));
+    }
+  }
+  for (; l < depth; ++l)
+    for (int g = 0; g < kGroups; ++g) {
+      float y[4];
+      for (int e = 0; e < 4; ++e) y[e] = *b.at(j + g * 4 + e, l0 + l);
+      for (int i = 0; i < kRows; ++i) acc[g][i] = vfmaq_n_f32(acc[g][i], vld1q_f32(y), *a.at(i, l0 + l));
+    }
+  for (int i = 0; i < kRows; ++i)
+    for (int g = 0; g < kGroups; ++g) {
+      float* to = c + i * n + j + g * 4;
+      vst1q_f32(to, vaddq_f32(first ? vdupq_n_f32(0) : vld1q_f32(to), acc[g][i]));
+    }
+}
+
+void thin_transposed(const Operand<float>& a, const Operand<float>& b, float* c, int64_t m, int64_t n, int64_t k) {
+  constexpr int64_t kColumns = 16;
+  runtime::parallel_for((n + kColumns - 1) / kColumns, [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p)
+      for (int64_t l0 = 0; l0 < k; l0 += kContractBlock) {
+        int64_t depth = std::min(kContractBlock, k - l0), j = p * kColumns;
+        bool first = l0 == 0;
+        if (j + kColumns > n) {
+          for (; j < n; ++j)
+            for (int64_t i = 0; i < m; ++i) {
+              float sum = 0;
+              for (int64_t l = l0; l < l0 + depth; ++l) sum = __builtin_fmaf(*a.at(i, l), *b.at(j, l), sum);
+              c[i * n + j] = (first ? 0.0f : c[i * n + j]) + sum;
+            }
+          continue;
+        }
+        for (int64_t i = 0; i < m;) {
+          Operand<float> rows{a.at(i, 0), a.minor, a.k};
+          float* to = c + i * n;
+          if (m - i >= 4) transposed_block<4>(rows, b, j, l0, depth, to, n, first), i += 4;
+          else if (m - i >= 2) transposed_block<2>(rows, b, j, l0, depth, to, n, first), i += 2;
+          else transposed_block<1>(rows, b, j, l0, depth, to, n, first), i += 1;
+        }
+      }
+  }, std::max<int64_t>(1, kTaskFlops / (4 * kColumns * k + 1)));
+}
+#endif
 
 // Few rows, B in any order: panels pass through the first-level cache.
 template <class T, class S>
@@ -397,9 +483,15 @@ void multiply(Operand<S> a, Operand<S> b, T* c, int64_t m, int64_t n, int64_t k)
     std::swap(a, b);
     std::swap(m, n);
   }
+  if constexpr (std::is_same_v<T, S>)
+    if (b.minor == 1 && n * k <= kSmall && m <= 128) return small<T>(a, b, c, m, n, k);
   if (m > kThinRows) return tall<T>(a, b, c, m, n, k);
   if constexpr (std::is_same_v<T, S>)
-    if (b.minor == 1) return thin_direct<T>(a, b, c, m, n, k);
+    if (b.minor == 1) return thin_stream<T>(a, b, c, m, n, k);
+#if defined(__aarch64__)
+  if constexpr (std::is_same_v<T, float> && std::is_same_v<S, float>)
+    if (b.k == 1) return thin_transposed(a, b, c, m, n, k);
+#endif
   thin_packed<T>(a, b, c, m, n, k);
 }
 

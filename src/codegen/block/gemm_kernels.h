@@ -56,8 +56,27 @@ inline void direct_tile(int64_t k, const T* a, int64_t sam, int64_t sak, const T
     }
 }
 
+// sums[i][j] += a(i, l) b[l][j] for `depth` (1 or 4) consecutive l and n columns, with the sums in memory: long rows of b
+// stream through, several at a time. n is a multiple of kLanes.
+template <class T, int kDepth>
+inline void stream_rows(int64_t m, int64_t n, const T* a, int64_t sam, int64_t sak, const T* b, int64_t sbk, T* sums, int64_t ld) {
+  using S = Simd<T>;
+  for (int64_t i = 0; i < m; ++i) {
+    typename S::V x[kDepth];
+    for (int l = 0; l < kDepth; ++l) x[l] = S::splat(a[i * sam + l * sak]);
+    T* row = sums + i * ld;
+    for (int64_t j = 0; j < n; j += S::kLanes) {
+      typename S::V sum = S::load(row + j);
+#pragma GCC unroll 4
+      for (int l = 0; l < kDepth; ++l) sum = S::fma(x[l], S::load(b + l * sbk + j), sum);
+      S::store(row + j, sum);
+    }
+  }
+}
+
 template <class T>
 constexpr Kernels<T> kKernels{
     Simd<T>::kTileRows, Simd<T>::kTileVectors * Simd<T>::kLanes, Simd<T>::kLanes,
     packed_tile<T, Simd<T>::kTileRows, Simd<T>::kTileVectors>, packed_tile<T, 4, Simd<T>::kTileVectors>, packed_tile<T, 1, Simd<T>::kTileVectors>,
-    direct_tile<T, 1, 8>, direct_tile<T, 2, 4>, direct_tile<T, 4, 3>, direct_tile<T, 1, 1>, direct_tile<T, 2, 1>, direct_tile<T, 4, 1>};
+    direct_tile<T, 1, 4>, direct_tile<T, 2, 4>, direct_tile<T, 4, 4>, direct_tile<T, 1, 1>, direct_tile<T, 2, 1>, direct_tile<T, 4, 1>,
+    stream_rows<T, 4>, stream_rows<T, 1>};

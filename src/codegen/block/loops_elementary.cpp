@@ -29,18 +29,15 @@ __attribute__((flatten)) void elementary_many(const Step& s, Context& c) {
     V r = loop::expand<op>(loop::math::Scalar<B, T>(builder, a), loop::math::Scalar<B, T>(builder, b)).v;
     std::memcpy(to, &r, sizeof r);
   };
-  // The rest of a chunk goes through padded copies.
-  T px[B::kLanes] = {}, py[B::kLanes] = {}, pr[B::kLanes];
-  int64_t n = c.count, whole = n / B::kLanes * B::kLanes;
-  for (int64_t i = 0; i < n; i += B::kLanes) {
-    bool rest = i == whole;
-    if (rest) [[unlikely]] {
-      std::memcpy(px, x + i, (n - i) * sizeof(T));
-      std::memcpy(py, y + i, (n - i) * sizeof(T));
-    }
-    one(rest ? pr : out + i, rest ? px : x + i, rest ? py : y + i);
+  int64_t n = c.count, i = 0;
+  for (; i + B::kLanes <= n; i += B::kLanes) one(out + i, x + i, y + i);
+  if (i < n) {
+    T px[B::kLanes] = {}, py[B::kLanes] = {}, r[B::kLanes];
+    std::memcpy(px, x + i, (n - i) * sizeof(T));
+    std::memcpy(py, y + i, (n - i) * sizeof(T));
+    one(r, px, py);
+    std::memcpy(out + i, r, (n - i) * sizeof(T));
   }
-  if (whole < n) std::memcpy(out + whole, pr, (n - whole) * sizeof(T));
 }
 
 template <class T>
