@@ -296,8 +296,11 @@ void tall(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, 
     for (int64_t l0 = 0; l0 < k; l0 += kContractBlock) {
       int64_t depth = std::min(kContractBlock, k - l0);
       runtime::parallel_for(panels, [&](int64_t begin, int64_t end) {
-        for (int64_t p = begin; p < end; ++p)
-          pack(packed_b + p * nr * depth, b, j0 + p * nr, l0, std::min(nr, columns - p * nr), nr, depth);
+        // Where rows are contiguous, a few rows across all panels: each cache line is then read once.
+        int64_t part = b.minor == 1 ? 8 : depth;
+        for (int64_t l = 0; l < depth; l += part)
+          for (int64_t p = begin; p < end; ++p)
+            pack(packed_b + (p * depth + l) * nr, b, j0 + p * nr, l0 + l, std::min(nr, columns - p * nr), nr, std::min(part, depth - l));
       }, std::max<int64_t>(1, 16384 / (nr * depth)));
       // Rows are split first; columns too where there are too few blocks of rows for the threads.
       int64_t blocks = (m + block_m - 1) / block_m;
@@ -388,7 +391,7 @@ void thin_stream(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int6
 // that a vector holds four columns, each with its chain over k. Four groups of columns are four distant streams.
 template <int kRows>
 void transposed_block(const Operand<float>& a, const Operand<float>& b, int64_t j, int64_t l0, int64_t depth, float* c, int64_t n, bool first) {
-  constexpr int kGroups = 4;
+  constexpr int kGroups = 2;
   float32x4_t acc[kGroups][kRows];
   for (auto& group : acc)
     for (auto& v : group) v = vdupq_n_f32(0);
@@ -421,7 +424,7 @@ void transposed_block(const Operand<float>& a, const Operand<float>& b, int64_t 
 }
 
 void thin_transposed(const Operand<float>& a, const Operand<float>& b, float* c, int64_t m, int64_t n, int64_t k) {
-  constexpr int64_t kColumns = 16;
+  constexpr int64_t kColumns = 8;
   runtime::parallel_for((n + kColumns - 1) / kColumns, [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p)
       for (int64_t l0 = 0; l0 < k; l0 += kContractBlock) {
@@ -490,7 +493,7 @@ void multiply(Operand<S> a, Operand<S> b, T* c, int64_t m, int64_t n, int64_t k)
     if (b.minor == 1) return thin_stream<T>(a, b, c, m, n, k);
 #if defined(__aarch64__)
   if constexpr (std::is_same_v<T, float> && std::is_same_v<S, float>)
-    if (b.k == 1) return thin_transposed(a, b, c, m, n, k);
+    if (b.k == 1 && m <= 2) return thin_transposed(a, b, c, m, n, k);
 #endif
   thin_packed<T>(a, b, c, m, n, k);
 }
