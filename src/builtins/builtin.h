@@ -1,5 +1,6 @@
 // The type of a built-in function of the language and the context it is called with.
 #pragma once
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -56,19 +57,40 @@ struct BuiltinDef {
   int max_args = -1;           // -1: any; extra positional arguments beyond it are ignored (with a warning)
   Value (*run)(Call&) = nullptr;
   // Names of accepted keyword options separated by spaces ("axis keepdims"); empty: keywords are ordinary values.
-  // A leading '*' also accepts the names of all dtypes as flags.
+  // A leading '*' also accepts the names of all dtypes as flags. "padding=" takes the next argument even if it is a keyword.
   std::string_view options = {};
   Effect effect = Effect::None;
   // The message for a wrong argument count, if it is not "NAME: expected N arguments, got M"; "{}" stands for M.
   std::string_view arity_text = {};
 };
 
-struct BuiltinObj final : FunctionObj {
+// The object of every value tagged Builtin.
+struct CallableObj : FunctionObj {
+  // Arguments may be moved from.
+  virtual Value invoke(Caller& caller, std::vector<Value>& args) = 0;
+};
+
+struct BuiltinObj final : CallableObj {
   const BuiltinDef* def;
   std::string name_text;
   explicit BuiltinObj(const BuiltinDef* d) : def(d), name_text(d->name) {}
   const std::string& name() const override { return name_text; }
+  Value invoke(Caller& caller, std::vector<Value>& args) override;
 };
+
+// A function that a built-in made: (vmap f), (comp f g), (partial f x) … The language sees an anonymous function; the
+// label says what made it.
+struct NativeFn final : CallableObj {
+  using Run = std::function<Value(Caller&, std::vector<Value>&)>;
+  std::string label, no_name;
+  Run run;
+  NativeFn(std::string label, Run run) : label(std::move(label)), run(std::move(run)) {}
+  const std::string& name() const override { return no_name; }
+  Value invoke(Caller& caller, std::vector<Value>& args) override { return run(caller, args); }
+};
+inline Value native_function(std::string label, NativeFn::Run run) {
+  return Value::object(Tag::Builtin, new NativeFn(std::move(label), std::move(run)));
+}
 
 // All built-ins by name; nullptr when there is none.
 const BuiltinDef* find_builtin(std::string_view name);
@@ -103,5 +125,7 @@ std::span<const BuiltinDef> host_builtins();
 std::span<const BuiltinDef> io_builtins();
 std::span<const BuiltinDef> gradient_builtins();
 std::span<const BuiltinDef> test_builtins();
+// What special forms compile to: names that start with '%' and are hidden from users.
+std::span<const BuiltinDef> form_builtins();
 
 }  // namespace sheaf::builtins

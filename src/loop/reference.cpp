@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "loop/library.h"
-#include "loop/math.h"
+#include "loop/math/elementary.h"
 #include "loop/scalar_ops.h"
 #include "support/error.h"
 

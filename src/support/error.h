@@ -1,5 +1,6 @@
 // The two kinds of failure. A UserError is about the program being run and carries its place; INVARIANT is about us.
 #pragma once
+#include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -29,6 +30,7 @@ struct UserError : std::exception {
   std::vector<std::string> hints;
   std::vector<StackEntry> stack;  // innermost first
   std::string label;              // printed beside the carets
+  std::shared_ptr<const void> data;  // a language value attached by (error msg data)
 
   UserError(ErrorKind kind, std::string message, Span span = {})
       : kind(kind), message(std::move(message)), span(span) {}

@@ -10,8 +10,8 @@ namespace {
 
 using printing::Style;
 
-// Values nested deeper than this print as "...": the printer recurses, and data may nest without limit.
-constexpr int kMaxDepth = 2000;
+// Values nested deeper than this print as "...": every level copies the text of the ones inside it.
+constexpr size_t kMaxDepth = 2000;
 
 bool is_multiline(std::string_view s) { return s.find('\n') != std::string_view::npos; }
 
@@ -26,18 +26,121 @@ void append_indented(std::string& out, std::string_view text, int64_t indent) {
 
 std::string function_text(const Value& v) {
   const std::string& name = v.as_function()->name();
-  if (v.tag() == Tag::Builtin) return "<builtin:" + name + ">";
-  return name.empty() ? "<function>" : "<fn:" + name + ">";
+  if (name.empty()) return "<function>";
+  return (v.tag() == Tag::Builtin ? "<builtin:" : "<fn:") + name + ">";
 }
 
+// A list, tuple, dict or atom some of whose parts are rendered.
+struct Open {
+  Value value;
+  int64_t width;  // columns left, 0 for no limit
+  std::vector<std::string> heads;  // ":key " of a dict's entries
+  std::vector<std::string> parts;
+
+  size_t size() const {
+    if (value.tag() == Tag::Atom) return 1;
+    return value.is_dict() ? value.as_dict().size() : value.items().size();
+  }
+  const Value& child(size_t i) const {
+    if (value.tag() == Tag::Atom) return static_cast<const AtomObj*>(value.object())->value;
+    return value.is_dict() ? value.as_dict().entries()[i].value : value.items()[i];
+  }
+  // Room for part `i`: what surrounds it and one column for what follows are taken off.
+  int64_t width_of_child(size_t i) const {
+    if (width == 0) return 0;
+    int64_t around = value.is_dict() ? 1 + printing::display_width(heads[i]) : value.tag() == Tag::Atom ? 6 : 1;
+    return std::max<int64_t>(width - around - 1, 1);
+  }
+};
+
+bool any_multiline(const std::vector<std::string>& parts) { return std::any_of(parts.begin(), parts.end(), is_multiline); }
+
+int64_t joined_width(const std::vector<std::string>& parts) {
+  int64_t total = 0;
+  for (const std::string& s : parts) total += printing::display_width(s) + 2;
+  return total;
+}
+
+std::string sequence_text(const Open& o, char open, char close) {
+  std::string out(1, open);
+  bool multiline = any_multiline(o.parts);
+  bool fill = !multiline && o.width && 1 + joined_width(o.parts) > o.width;
+  int64_t column = 0;
+  for (size_t i = 0; i < o.parts.size(); ++i) {
+    int64_t w = fill ? printing::display_width(o.parts[i]) : 0;
+    bool newline = multiline || (fill && i > 0 && column + w + 2 > o.width);
+    if (i > 0) out += newline ? ",\n " : ", ";
+    column = newline || i == 0 ? w + 2 : column + w + 2;  // up to and with the comma
+    append_indented(out, o.parts[i], 1);
+  }
+  return out += close;
+}
+
+std::string dict_text(const Open& o) {
+  bool multiline = any_multiline(o.parts) || (o.width && 1 + joined_width(o.heads) + joined_width(o.parts) -
+                                                                 2 * static_cast<int64_t>(o.parts.size()) > o.width);
+  std::string out = "{";
+  for (size_t i = 0; i < o.parts.size(); ++i) {
+    if (i > 0) out += multiline ? ",\n " : ", ";
+    out += o.heads[i];
+    append_indented(out, o.parts[i], multiline ? 1 + printing::display_width(o.heads[i]) : 0);
+  }
+  return out += '}';
+}
+
+std::string closed_text(const Open& o) {
+  switch (o.value.tag()) {
+    case Tag::List: return sequence_text(o, '[', ']');
+    case Tag::Tuple: return sequence_text(o, '(', ')');
+    case Tag::Dict: return dict_text(o);
+    default: return "<atom " + o.parts[0] + ">";
+  }
+}
+
+// Keeps its own stack: a program deep in recursion may print, and data nest without limit.
 class Printer {
  public:
   explicit Printer(const Style& style) : style_(style) {}
 
-  // `width` is the number of columns left, 0 for no limit.
-  std::string text(const Value& v, int depth, int64_t width) {
+  std::string text(const Value& v) {
+    if (!is_container(v)) return leaf(v);
+    open(v, style_.width);
+    for (;;) {
+      Open& top = open_.back();
+      size_t i = top.parts.size();
+      if (i == top.size()) {
+        std::string done = closed_text(top);
+        open_.pop_back();
+        if (open_.empty()) return done;
+        open_.back().parts.push_back(std::move(done));
+        continue;
+      }
+      if (top.value.is_dict()) top.heads.push_back(":" + top.value.as_dict().entries()[i].key.str() + " ");
+      const Value& child = top.child(i);
+      if (!is_container(child)) top.parts.push_back(part(top.value, child));
+      else if (open_.size() >= kMaxDepth) top.parts.push_back("...");
+      else if (is_open_atom(child)) top.parts.push_back("<atom ...>");
+      else open(child, top.width_of_child(i));
+    }
+  }
+
+ private:
+  static bool is_container(const Value& v) { return v.is_seq() || v.is_dict() || v.tag() == Tag::Atom; }
+
+  void open(Value v, int64_t width) { open_.push_back({std::move(v), width, {}, {}}); }
+
+  // An atom can hold itself; the second time round it is not opened.
+  bool is_open_atom(const Value& v) const {
+    auto same = [&](const Open& o) { return o.value.object() == v.object(); };
+    return v.tag() == Tag::Atom && std::any_of(open_.begin(), open_.end(), same);
+  }
+
+  std::string part(const Value& inside, const Value& v) const {
+    return inside.is_list() && v.is_string() ? "'" + v.as_string() + "'" : leaf(v);
+  }
+
+  std::string leaf(const Value& v) const {
     switch (v.tag()) {
-      case Tag::Nil: return "nil";
       case Tag::Bool: return v.as_bool() ? "true" : "false";
       case Tag::Int: return std::to_string(v.as_int());
       case Tag::Float: return printing::decimal_text(v.as_float(), DType::F32, ".0", style_.precision);
@@ -45,85 +148,19 @@ class Printer {
       case Tag::Marker: return "...";
       case Tag::Unbound: return "<unbound>";
       case Tag::String: return v.as_string();
-      case Tag::List: return sequence(v, '[', ']', depth, width);
-      case Tag::Tuple: return sequence(v, '(', ')', depth, width);
-      case Tag::Dict: return dict(v.as_dict(), depth, width);
       case Tag::Tensor: return printing::tensor_text(v.as_tensor(), style_);
       case Tag::Function: case Tag::Builtin: return function_text(v);
       case Tag::Traced: {
         Value now = v.as_traced()->concrete();
-        return now.is_nil() ? "<" + v.as_traced()->describe() + ">" : text(now, depth, width);
+        return now.is_nil() ? "<" + v.as_traced()->describe() + ">" : leaf(now);
       }
-      case Tag::Atom: return atom(static_cast<const AtomObj*>(v.object()), depth, width);
       case Tag::Opaque: return "<opaque>";
+      default: return "nil";
     }
-    return "";
-  }
-
- private:
-  // Room inside brackets that take `columns`, and one more for what follows the item.
-  static int64_t narrower(int64_t width, int64_t columns) {
-    return width == 0 ? 0 : std::max<int64_t>(width - columns - 1, 1);
-  }
-
-  std::string sequence(const Value& v, char open, char close, int depth, int64_t width) {
-    if (depth >= kMaxDepth) return "...";
-    std::vector<std::string> parts;
-    bool multiline = false;
-    int64_t total = 1;
-    for (const Value& item : v.items()) {
-      std::string s = text(item, depth + 1, narrower(width, 1));
-      if (v.is_list() && item.is_string()) s = "'" + s + "'";
-      multiline |= is_multiline(s);
-      if (width) total += printing::display_width(s) + 2;
-      parts.push_back(std::move(s));
-    }
-    std::string out(1, open);
-    bool fill = !multiline && width && total > width;
-    int64_t column = 0;
-    for (size_t i = 0; i < parts.size(); ++i) {
-      int64_t w = fill ? printing::display_width(parts[i]) : 0;
-      bool newline = multiline || (fill && i > 0 && column + w + 2 > width);
-      if (i > 0) out += newline ? ",\n " : ", ";
-      column = newline || i == 0 ? w + 2 : column + w + 2;  // up to and with the comma
-      append_indented(out, parts[i], 1);
-    }
-    return out += close;
-  }
-
-  std::string dict(const DictObj& d, int depth, int64_t width) {
-    if (depth >= kMaxDepth) return "...";
-    std::vector<std::string> heads, parts;
-    bool multiline = false;
-    int64_t total = 1;
-    for (const DictEntry& e : d.entries()) {
-      heads.push_back(":" + e.key.str() + " ");
-      parts.push_back(text(e.value, depth + 1, narrower(width, 1 + (width ? printing::display_width(heads.back()) : 0))));
-      multiline |= is_multiline(parts.back());
-      if (width) total += printing::display_width(heads.back()) + printing::display_width(parts.back()) + 2;
-    }
-    multiline |= width && total > width;
-    std::string out = "{";
-    for (size_t i = 0; i < parts.size(); ++i) {
-      if (i > 0) out += multiline ? ",\n " : ", ";
-      out += heads[i];
-      append_indented(out, parts[i], multiline ? 1 + printing::display_width(heads[i]) : 0);
-    }
-    return out += '}';
-  }
-
-  // An atom can hold itself; the second time round it is not opened.
-  std::string atom(const AtomObj* a, int depth, int64_t width) {
-    if (depth >= kMaxDepth || std::find(open_atoms_.begin(), open_atoms_.end(), a) != open_atoms_.end())
-      return "<atom ...>";
-    open_atoms_.push_back(a);
-    std::string out = "<atom " + text(a->value, depth + 1, narrower(width, 6)) + ">";
-    open_atoms_.pop_back();
-    return out;
   }
 
   const Style& style_;
-  std::vector<const AtomObj*> open_atoms_;
+  std::vector<Open> open_;
 };
 
 std::string_view traced_type_name(const TracedObj& t) {
@@ -152,7 +189,7 @@ std::string_view type_name(const Value& v) {
     case Tag::Dict: return "dict";
     case Tag::Tensor: return "tensor";
     case Tag::Function: return "function";
-    case Tag::Builtin: return "builtin";
+    case Tag::Builtin: return v.as_function()->name().empty() ? "function" : "builtin";
     case Tag::Traced: return traced_type_name(*v.as_traced());
     case Tag::Atom: return "atom";
     case Tag::Opaque: return "opaque";
@@ -166,7 +203,7 @@ std::string render(const Value& v) { return pretty_text(v, 0, 0); }
 
 std::string pretty_text(const Value& v, int precision, int width) {
   Style style{precision, width};
-  return Printer(style).text(v, 0, width);
+  return Printer(style).text(v);
 }
 
 std::string short_text(const Value& v) {

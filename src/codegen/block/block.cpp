@@ -1,26 +1,26 @@
 #include "codegen/block/block.h"
 
-#include "loop/reference.h"
+#include "codegen/block/program.h"
 
 namespace sheaf::codegen {
 namespace {
 
-class Interpreted final : public BlockKernel {
+class Compiled final : public BlockKernel {
  public:
-  explicit Interpreted(loop::Kernel kernel) : kernel_(std::move(kernel)) {}
+  explicit Compiled(const loop::Kernel& kernel) : program_(block::compile(kernel)) {}
   void run(std::span<std::byte* const> buffers, std::span<const int64_t> sizes, loop::CheckRecord& check) const override {
-    loop::run_reference(kernel_, buffers, sizes, check);
+    block::execute(*program_, buffers, sizes, check);
   }
 
  private:
-  loop::Kernel kernel_;
+  std::unique_ptr<const block::Program> program_;
 };
 
 }  // namespace
 
 std::shared_ptr<const BlockKernel> BlockKernel::compile(loop::Kernel kernel) {
   loop::verify(kernel);
-  return std::make_shared<Interpreted>(std::move(kernel));
+  return std::make_shared<Compiled>(kernel);
 }
 
 }  // namespace sheaf::codegen

@@ -1,0 +1,15 @@
+// The command line of a program as a dict.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "value/value.h"
+
+namespace sheaf::builtins {
+
+// `defaults` (a dict) with the values given as `--name value`, `--name=value`, `--flag` or `--no-flag`, each read as the
+// type of its default. Words that are not options are left to (args); `--` ends the options; `--help` prints the names and
+// ends the program.
+Value parse_program_options(Value defaults, const std::vector<std::string>& words);
+
+}  // namespace sheaf::builtins

@@ -1,0 +1,15 @@
+// Standard output of the program being run. Text is collected and written in large pieces: at the end, when the program
+// asks for input, before an error is reported, and at every newline on a terminal. Thread-safe.
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace sheaf::builtins {
+
+void write_out(std::string_view text);
+// Writes what is waiting. Call before anything else writes to the terminal.
+void flush_out();
+// From now on text goes into *to instead (nullptr: to standard output again); returns the previous target.
+std::string* set_capture(std::string* to);
+
+}  // namespace sheaf::builtins

@@ -1,0 +1,128 @@
+// The loops behind the steps: one template per operand pattern, instantiated for each operation and type. `ivdep` says
+// that out may be exactly one of the inputs but never overlaps one shifted.
+#pragma once
+#include "codegen/block/step.h"
+#include "loop/scalar_ops.h"
+
+namespace sheaf::codegen::block {
+
+template <class T>
+inline T* at(Context& c, Id id) { return reinterpret_cast<T*>(c.address[id]); }
+
+// f(out[i], a[i]…) where an operand that is not varying is read once.
+template <bool va, class Out, class A, class F>
+inline void map1(const Step& s, Context& c, F f) {
+  Out* out = at<Out>(c, s.out);
+  const A* a = at<const A>(c, s.a);
+  if constexpr (!va) {
+    *out = f(*a);
+  } else {
+    int64_t n = c.count;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) out[i] = f(a[i]);
+  }
+}
+template <bool va, bool vb, class Out, class T, class F>
+inline void map2(const Step& s, Context& c, F f) {
+  Out* out = at<Out>(c, s.out);
+  const T* a = at<const T>(c, s.a);
+  const T* b = at<const T>(c, s.b);
+  int64_t n = c.count;
+  if constexpr (!va && !vb) {
+    *out = f(*a, *b);
+  } else if constexpr (va && vb) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) out[i] = f(a[i], b[i]);
+  } else if constexpr (va) {
+    T y = *b;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) out[i] = f(a[i], y);
+  } else {
+    T x = *a;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) out[i] = f(x, b[i]);
+  }
+}
+template <bool va, bool vb, bool vc, class T, class A, class F>
+inline void map3(const Step& s, Context& c, F f) {
+  T* out = at<T>(c, s.out);
+  const A* a = at<const A>(c, s.a);
+  const T* b = at<const T>(c, s.b);
+  const T* d = at<const T>(c, s.c);
+  if constexpr (!va && !vb && !vc) {
+    *out = f(*a, *b, *d);
+  } else {
+    int64_t n = c.count;
+    A x = *a;
+    T y = *b, z = *d;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) out[i] = f(va ? a[i] : x, vb ? b[i] : y, vc ? d[i] : z);
+  }
+}
+
+template <loop::Op op>
+inline constexpr bool kCommutes = op == loop::Op::Add || op == loop::Op::Mul || op == loop::Op::Min || op == loop::Op::Max ||
+                                  op == loop::Op::And || op == loop::Op::Or || op == loop::Op::Xor || op == loop::Op::Eq ||
+                                  op == loop::Op::Ne;
+
+template <loop::Op op, class T, bool va, bool vb>
+void binary(const Step& s, Context& c) {
+  if constexpr (op >= loop::Op::Lt && op <= loop::Op::Ne)
+    map2<va, vb, bool, T>(s, c, [](T x, T y) { return loop::scalar::compare<op>(x, y); });
+  else
+    map2<va, vb, T, T>(s, c, [](T x, T y) { return loop::scalar::apply<op>(x, y); });
+}
+template <loop::Op op, class T, bool va>
+void unary(const Step& s, Context& c) {
+  map1<va, T, T>(s, c, [](T x) { return loop::scalar::apply<op>(x); });
+}
+template <class T, bool va, bool vb, bool vc>
+void fma(const Step& s, Context& c) {
+  map3<va, vb, vc, T, T>(s, c, [](T x, T y, T z) { return loop::scalar::apply<loop::Op::Fma>(x, y, z); });
+}
+
+// The arithmetic of one type. A commutative operation has no uniform-varying form: its operands are swapped instead.
+template <class T>
+Run arithmetic_of(loop::Op wanted, Shape sa, Shape sb, Shape sc) {
+  bool va = sa == Shape::Varying, vb = sb == Shape::Varying, vc = sc == Shape::Varying;
+  Run found = nullptr;
+  auto consider = [&]<loop::Op op>() {
+    if constexpr (loop::scalar::is_defined<T>(op)) {
+      if constexpr (op == loop::Op::Fma) {
+        constexpr bool kAll = loop::scalar::kIsFloat<T>;
+        if (!va && !vb && !vc) found = fma<T, false, false, false>;
+        if (va && vb && vc) found = fma<T, true, true, true>;
+        if constexpr (kAll) {
+          if (va && vb && !vc) found = fma<T, true, true, false>;
+          if (va && !vb && vc) found = fma<T, true, false, true>;
+          if (!va && vb && vc) found = fma<T, false, true, true>;
+          if (va && !vb && !vc) found = fma<T, true, false, false>;
+          if (!va && vb && !vc) found = fma<T, false, true, false>;
+          if (!va && !vb && vc) found = fma<T, false, false, true>;
+        }
+      } else if constexpr (loop::scalar::num_operands(op) == 2) {
+        if (!va && !vb) found = binary<op, T, false, false>;
+        if (va && vb) found = binary<op, T, true, true>;
+        if (va && !vb) found = binary<op, T, true, false>;
+        if constexpr (!kCommutes<op>)
+          if (!va && vb) found = binary<op, T, false, true>;
+      } else {
+        found = va ? unary<op, T, true> : unary<op, T, false>;
+      }
+    }
+  };
+  [&]<int... i>(std::integer_sequence<int, i...>) {
+    constexpr int base = static_cast<int>(loop::Op::Add);
+    ((wanted == static_cast<loop::Op>(base + i) ? consider.template operator()<static_cast<loop::Op>(base + i)>() : void()), ...);
+  }(std::make_integer_sequence<int, static_cast<int>(loop::Op::Ne) - static_cast<int>(loop::Op::Add) + 1>{});
+  return found;
+}
+
+Run arithmetic_f32(loop::Op, Shape, Shape, Shape);
+Run arithmetic_f64(loop::Op, Shape, Shape, Shape);
+Run arithmetic_i32(loop::Op, Shape, Shape, Shape);
+Run arithmetic_i64(loop::Op, Shape, Shape, Shape);
+Run arithmetic_u32(loop::Op, Shape, Shape, Shape);
+Run arithmetic_bool(loop::Op, Shape, Shape, Shape);
+
+}  // namespace sheaf::codegen::block

@@ -1,0 +1,52 @@
+// A kernel compiled to steps, with the layout of the frame they run in.
+#pragma once
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "codegen/block/step.h"
+
+namespace sheaf::codegen::block {
+
+struct CallSite {
+  loop::Routine routine;
+  std::vector<int32_t> buffers;
+  std::vector<Id> arguments;
+};
+
+// Estimated nanoseconds of one iteration of a parallel loop: a sum of products of extents.
+struct Cost {
+  struct Term {
+    double ns;
+    std::vector<Id> extents;  // those known where the loop starts
+  };
+  std::vector<Term> terms;
+};
+
+struct Program {
+  Steps body;
+  // Frame: the table of addresses, then the scalars (starting as `scalars`), then states and arrays.
+  size_t num_ids = 0;
+  size_t frame_bytes = 0;
+  std::vector<int64_t> offsets;    // where in the frame an address points, by id
+  size_t scalars_at = 0, tail_at = 0;
+  std::vector<uint64_t> scalars;   // constants are in place
+  std::vector<Id> sizes;           // scalar of each run-time size, or kNoId
+  std::vector<std::unique_ptr<CallSite>> calls;
+  std::vector<std::unique_ptr<Cost>> costs;
+};
+
+std::unique_ptr<Program> compile(const loop::Kernel& kernel);
+
+// Steps that run other steps (execute.cpp).
+void run_serial(const Step&, Context&);    // a: extent, out: index
+void run_chunks(const Step&, Context&);    // a: extent
+void run_parallel_serial(const Step&, Context&);
+void run_parallel_chunks(const Step&, Context&);
+void run_reduce(const Step&, Context&);         // a: extent, c: index, b: element, out: result
+void run_reduce_chunks(const Step&, Context&);  // a: extent, b: element, out: result
+void run_call(const Step&, Context&);
+
+void execute(const Program&, std::span<std::byte* const> buffers, std::span<const int64_t> sizes, loop::CheckRecord& check);
+
+}  // namespace sheaf::codegen::block

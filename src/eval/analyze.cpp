@@ -1,0 +1,352 @@
+#include "eval/analyze.h"
+
+#include <fmt/format.h>
+
+#include "eval/analyzer.h"
+#include "eval/code.h"
+#include "eval/last_use.h"
+#include "syntax/printer.h"
+#include "value/dict.h"
+
+namespace sheaf::eval {
+namespace {
+
+std::optional<InlineOp> inline_op(const std::string& name, size_t argc) {
+  if (argc == 1) {
+    if (name == "not") return InlineOp::Not;
+    if (name == "-") return InlineOp::Neg;
+    return std::nullopt;
+  }
+  if (name == "+" && argc >= 2) return InlineOp::Add;
+  if (name == "-" && argc >= 2) return InlineOp::Sub;
+  if (name == "*" && argc >= 2) return InlineOp::Mul;
+  if (name == "/" && argc >= 2) return InlineOp::Div;
+  if (name == "//" && argc >= 2) return InlineOp::FloorDiv;
+  if ((name == "mod" || name == "%") && argc >= 2) return InlineOp::Mod;
+  if (argc != 2) return std::nullopt;
+  if (name == "<") return InlineOp::Lt;
+  if (name == "<=") return InlineOp::Le;
+  if (name == ">") return InlineOp::Gt;
+  if (name == ">=") return InlineOp::Ge;
+  return std::nullopt;
+}
+
+// Calls without a position of their own (toolchain specification §3).
+bool defers_position(const std::string& name) { return name == "get" || name == "dict" || name == "assoc" || name == "last"; }
+
+}  // namespace
+
+Value quoted(const Form& f) {
+  switch (f.kind) {
+    case FormKind::Symbol: return Value::string(f.name.str());
+    case FormKind::Keyword: return Value::keyword(f.name);
+    case FormKind::Int: return Value::integer(f.int_value);
+    case FormKind::Float: return Value::floating(static_cast<float>(f.float_value));
+    case FormKind::String: return Value::string(f.text);
+    case FormKind::Bool: return Value::boolean(f.int_value);
+    case FormKind::Nil: return Value::nil();
+    case FormKind::List: case FormKind::Vector: {
+      std::vector<Value> items;
+      for (const auto& x : f.items) items.push_back(quoted(*x));
+      return Value::list(std::move(items));
+    }
+    case FormKind::Dict: {
+      std::vector<DictEntry> entries;
+      for (size_t i = 0; i + 1 < f.items.size(); i += 2) {
+        const Form& k = *f.items[i];
+        if (k.kind == FormKind::Keyword || k.kind == FormKind::Symbol) entries.push_back({k.name, quoted(*f.items[i + 1])});
+        else if (k.kind == FormKind::String) entries.push_back({Name(k.text), quoted(*f.items[i + 1])});
+        else throw UserError(ErrorKind::Compile, "Dict key must be a keyword or a string", k.span);
+      }
+      return make_dict(std::move(entries));
+    }
+    case FormKind::Quote: return quoted(*f.items[0]);
+    default: throw UserError(ErrorKind::Compile, "Cannot convert quoted value: " + to_text(f), f.span);
+  }
+}
+
+ExprPtr Analyzer::constant(Value v, Span span) {
+  ExprPtr e = make_expr(ExprKind::Const, span);
+  e->value = std::move(v);
+  return e;
+}
+
+ExprPtr Analyzer::local_ref(int slot, Span span) {
+  ExprPtr e = make_expr(ExprKind::Local, span);
+  e->slot = slot;
+  return e;
+}
+
+ExprPtr Analyzer::builtin_call(std::string_view name, Span span, std::vector<ExprPtr> args) {
+  ExprPtr e = make_expr(ExprKind::CallBuiltin, span);
+  e->builtin = builtins::find_builtin(name);
+  INVARIANT(e->builtin, "no built-in " << name);
+  e->items = std::move(args);
+  return e;
+}
+
+ExprPtr Analyzer::bind(int slot, ExprPtr value, ExprPtr body, Span span) {
+  ExprPtr e = make_expr(ExprKind::Bind, span);
+  e->slot = slot;
+  e->items.push_back(std::move(value));
+  e->items.push_back(std::move(body));
+  return e;
+}
+
+int Analyzer::new_slot() { return fn_->proto->num_slots++; }
+
+int Analyzer::declare(Name name, bool literal_vector) {
+  int slot = new_slot();
+  fn_->visible.push_back({name, slot, literal_vector});
+  return slot;
+}
+
+// Value of a slot owned by `owner` as seen from `fn` (an inner function or the same one): captured step by step.
+ExprPtr Analyzer::slot_in(FnScope& fn, FnScope& owner, int slot, Name name, bool literal, Span span) {
+  if (&fn == &owner) return local_ref(slot, span);
+  int index = -1;
+  for (size_t i = 0; i < fn.captures.size(); ++i)
+    if (fn.captures[i].outer_slot == slot && fn.captures[i].name == name) index = static_cast<int>(i);
+  if (index < 0) {
+    ExprPtr outer = slot_in(*fn.parent, owner, slot, name, literal, span);
+    index = static_cast<int>(fn.captures.size());
+    fn.captures.push_back({name, slot, outer->kind == ExprKind::Capture, outer->slot, literal});
+  }
+  ExprPtr e = make_expr(ExprKind::Capture, span);
+  e->slot = index;
+  return e;
+}
+
+std::optional<Analyzer::Resolved> Analyzer::local(Name name, Span span) {
+  for (FnScope* f = fn_; f; f = f->parent)
+    for (size_t i = f->visible.size(); i-- > 0;)
+      if (f->visible[i].name == name) {
+        bool literal = f->visible[i].literal_vector;
+        return Resolved{slot_in(*fn_, *f, f->visible[i].slot, name, literal, span), literal};
+      }
+  return std::nullopt;
+}
+
+bool Analyzer::in_with_params() const {
+  for (FnScope* f = fn_; f; f = f->parent)
+    if (!f->params.empty()) return true;
+  return false;
+}
+
+// The field `f` of the innermost with-params dict.
+ExprPtr Analyzer::param_field(const Form& f, Cell* fallback) {
+  for (FnScope* s = fn_; s; s = s->parent) {
+    if (s->params.empty()) continue;
+    ExprPtr e = make_expr(ExprKind::ParamField, f.span);
+    e->value = Value::keyword(f.name);
+    e->cell = fallback;
+    e->items.push_back(slot_in(*fn_, *s, s->params.back().slot, Name("with-params"), false, f.span));
+    return e;
+  }
+  return nullptr;
+}
+
+// A user definition (made already, or further down in the text) hides the prelude's and the built-in's.
+bool Analyzer::is_overridden(Name name) {
+  if (prelude_) return false;
+  Cell* c = globals_.find_user(name);
+  return (c && c->user_defined) || host_.will_define(name);
+}
+
+ExprPtr Analyzer::symbol(const Form& f) {
+  if (f.name.str() == "...") return constant(Value::marker(), f.span);
+  if (auto l = local(f.name, f.span)) return std::move(l->expr);
+  auto global = [&](Cell* c) {
+    ExprPtr e = make_expr(ExprKind::Global, f.span);
+    e->cell = c;
+    return e;
+  };
+  Name name = prelude_ ? f.name : host_.resolve_alias(f.name, f.span.source);
+  Cell* existing = prelude_ ? nullptr : globals_.find_user(name);
+  if (existing && existing->user_defined) return global(existing);
+  if (existing && existing->broken) return global(existing);
+  bool known = builtins::find_builtin(name.str()) || globals_.is_prelude_name(name);
+  if (in_with_params()) return param_field(f, known ? globals_.cell(name, prelude_) : nullptr);
+  if (known || (!prelude_ && host_.will_define(name))) return global(globals_.cell(name, prelude_));
+  if (fn_->self == f.name) return make_expr(ExprKind::Self, f.span);
+  fail("Undefined symbol: " + f.name.str(), f.span);
+}
+
+bool Analyzer::is_literal_vector(const Form& f) {
+  if (f.is_vector()) return true;
+  if (!f.is_symbol()) return false;
+  if (auto l = local(f.name, f.span)) return l->literal_vector;
+  Cell* c = globals_.find_user(f.name);
+  return c && c->user_defined && c->literal_vector;
+}
+
+ExprPtr Analyzer::vector(const Form& f) {
+  ExprPtr e = make_expr(ExprKind::Vector, f.span);
+  e->flag = !f.items.empty();
+  for (const auto& x : f.items) {
+    FormPtr element = expand(x);
+    e->flag = e->flag && is_literal_vector(*element);
+    e->items.push_back(expr(element));
+  }
+  return e;
+}
+
+const Macro* Analyzer::macro_for(const Form& f) {
+  if (f.kind != FormKind::List || f.items.empty() || !f.items[0]->is_symbol()) return nullptr;
+  Name name = f.items[0]->name;
+  const Macro* m = globals_.find_macro(name, prelude_);
+  if (!m || local(name, f.span)) return nullptr;
+  return m;
+}
+
+FormPtr Analyzer::expand(const FormPtr& form) {
+  FormPtr f = form;
+  for (int depth = 0; const Macro* m = macro_for(*f); ++depth) {
+    if (depth + expansion_depth_ >= 100)
+      fail(fmt::format("Macro expansion depth exceeded 100 (possible infinite recursion in '{}')", m->name.str()), f->span);
+    f = expand_macro(*m, *f, [this](Name n) -> FormPtr {
+      if (!prelude_)
+        if (Cell* c = globals_.find_user(n); c && c->source && (c->user_defined || c->broken)) return c->source;
+      auto it = globals_.prelude_functions().find(n);
+      return it == globals_.prelude_functions().end() ? nullptr : it->second;
+    });
+  }
+  return f;
+}
+
+ExprPtr Analyzer::expr(const FormPtr& form) {
+  FormPtr expanded;
+  const Form* f = form.get();
+  bool was_macro = false;
+  if (f->kind == FormKind::List && macro_for(*f)) {
+    expanded = expand(form);
+    f = expanded.get();
+    was_macro = true;
+  }
+  struct Depth {
+    int& d;
+    bool on;
+    Depth(int& d, bool on) : d(d), on(on) { d += on; }
+    ~Depth() { d -= on; }
+  } depth(expansion_depth_, was_macro);
+  switch (f->kind) {
+    case FormKind::Symbol: return symbol(*f);
+    case FormKind::Vector: return vector(*f);
+    case FormKind::Dict: {
+      ExprPtr e = make_expr(ExprKind::Dict, f->span);
+      for (const auto& x : f->items) e->items.push_back(expr(x));
+      return e;
+    }
+    case FormKind::Quote: return constant(quoted(*f->items[0]), f->span);
+    case FormKind::Quasiquote: return expr(expand_quasiquote(f->items[0]));
+    case FormKind::Unquote: fail("Unquote (~) outside of quasiquote", f->span);
+    case FormKind::UnquoteSplicing: fail("Unquote-splicing (~@) outside of quasiquote", f->span);
+    case FormKind::List: return list(was_macro ? expanded : form);
+    default: return constant(quoted(*f), f->span);
+  }
+}
+
+ExprPtr Analyzer::list(const FormPtr& form) {
+  const Form& f = *form;
+  if (f.items.empty()) fail("Cannot compile empty list", f.span);
+  const Form& head = *f.items[0];
+  if (!head.is_symbol()) {
+    ExprPtr e = make_expr(ExprKind::Call, f.span);
+    for (const auto& x : f.items) e->items.push_back(expr(x));
+    return e;
+  }
+  if (!local(head.name, head.span) && !is_overridden(head.name))
+    if (Handler h = special(head.name.str())) return h(*this, form);
+  return call(f);
+}
+
+ExprPtr Analyzer::call(const Form& f) {
+  const Form& head = *f.items[0];
+  const std::string& text = head.name.str();
+  std::vector<ExprPtr> args;
+  for (size_t i = 1; i < f.items.size(); ++i) args.push_back(expr(f.items[i]));
+  auto l = local(head.name, head.span);
+  Name name = prelude_ ? head.name : host_.resolve_alias(head.name, f.span.source);
+  bool overridden = is_overridden(name);
+  // A local fn may call itself by the name it is bound to, unless that names something else.
+  bool self = !l && !overridden && fn_->self == head.name && !builtins::find_builtin(text) && !globals_.is_prelude_name(name);
+  if (l || self) {
+    ExprPtr e = make_expr(ExprKind::Call, f.span);
+    e->items.push_back(l ? std::move(l->expr) : make_expr(ExprKind::Self, head.span));
+    for (auto& a : args) e->items.push_back(std::move(a));
+    return e;
+  }
+  bool native = !overridden && !globals_.is_prelude_name(name) && builtins::find_builtin(name.str());
+  if (native) {
+    if (auto op = inline_op(text, args.size())) {
+      ExprPtr acc = std::move(args[0]);
+      if (args.size() == 1) {
+        ExprPtr e = make_expr(ExprKind::Op, f.span);
+        e->op = *op;
+        e->items.push_back(std::move(acc));
+        return e;
+      }
+      for (size_t i = 1; i < args.size(); ++i) {
+        ExprPtr e = make_expr(ExprKind::Op, f.span);
+        e->op = *op;
+        e->items.push_back(std::move(acc));
+        e->items.push_back(std::move(args[i]));
+        acc = std::move(e);
+      }
+      return acc;
+    }
+    ExprPtr e = builtin_call(name.str(), f.span, std::move(args));
+    e->flag = defers_position(text);
+    return e;
+  }
+  ExprPtr e = make_expr(ExprKind::CallGlobal, f.span);
+  e->cell = globals_.cell(name, prelude_);
+  e->items = std::move(args);
+  return e;
+}
+
+ExprPtr Analyzer::body(const Form& f, size_t first) {
+  if (first >= f.items.size()) return constant(Value::nil(), f.span);
+  if (first + 1 == f.items.size()) return expr(f.items[first]);
+  ExprPtr e = make_expr(ExprKind::Do, f.span);
+  for (size_t i = first; i < f.items.size(); ++i) e->items.push_back(expr(f.items[i]));
+  return e;
+}
+
+std::shared_ptr<Proto> Analyzer::top_level(const FormPtr& form) {
+  auto proto = std::make_shared<Proto>();
+  proto->span = form->span;
+  FnScope scope;
+  scope.proto = proto.get();
+  fn_ = &scope;
+  proto->body = expr(form);
+  fn_ = nullptr;
+  if (proto->body->kind == ExprKind::Const && proto->body->value.is_nil() && form->is_call("defmacro")) return nullptr;
+  mark_last_uses(*proto->body, proto->num_slots);
+  emit_code(*proto);
+  return proto;
+}
+
+void Analyzer::prelude_function(Cell& cell, const FormPtr& defn) {
+  FnScope scope;
+  Proto top;
+  scope.proto = &top;
+  fn_ = &scope;
+  cell.source = defn;
+  size_t params_at = defn->items.size() > 2 && defn->items[2]->kind == FormKind::String ? 3 : 2;
+  define_function(cell, *defn, params_at);
+  fn_ = nullptr;
+}
+
+std::shared_ptr<Proto> analyze_top_level(const FormPtr& form, Host& host, bool prelude) { return Analyzer(host, prelude).top_level(form); }
+void analyze_prelude_function(Cell& cell, const FormPtr& defn, Host& host) { Analyzer(host, true).prelude_function(cell, defn); }
+
+void collect_definitions(const Form& f, std::set<Name>& out) {
+  if (f.kind != FormKind::List || f.items.size() < 2 || !f.items[0]->is_symbol()) return;
+  const std::string& head = f.items[0]->name.str();
+  if ((head == "def" || head == "defn" || head == "defmodel" || head == "defbatch") && f.items[1]->is_symbol()) out.insert(f.items[1]->name);
+  if (head == "do")
+    for (const auto& x : f.items) collect_definitions(*x, out);
+}
+
+}  // namespace sheaf::eval

@@ -1,0 +1,38 @@
+// Forms to core code: expands macros, resolves names, rewrites the special forms.
+#pragma once
+#include <functional>
+
+#include "eval/globals.h"
+
+namespace sheaf::eval {
+
+// What the analyser asks of the session it works for.
+class Host {
+ public:
+  virtual ~Host() = default;
+  virtual Globals& globals() = 0;
+  // Analyses a module and returns the code that runs its definitions (nullptr: nothing to run).
+  virtual ExprPtr use_module(const syntax::Form& form, uint32_t importer) = 0;
+  // The global name that `name` means in a source (module aliases, private names).
+  virtual Name resolve_alias(Name name, uint32_t source) = 0;
+  virtual Name private_name(Name name, uint32_t source) = 0;
+  virtual void make_private(Name name, uint32_t source) = 0;
+  // True when redefinition replaces the old definition (REPL).
+  virtual bool may_redefine() const = 0;
+  // Names that the text being analysed defines somewhere, also further down.
+  virtual bool will_define(Name name) const = 0;
+  virtual void add_test(std::string name, std::shared_ptr<Proto> body, Span span) = 0;
+};
+
+// One top-level form as a parameterless function; nullptr when there is nothing to run (defmacro).
+std::shared_ptr<Proto> analyze_top_level(const syntax::FormPtr& form, Host& host, bool prelude);
+// A prelude function, compiled into its cell.
+void analyze_prelude_function(Cell& cell, const syntax::FormPtr& defn, Host& host);
+
+// Every name a top-level form defines (def, defn, defn-, also inside do), before analysis.
+void collect_definitions(const syntax::Form& form, std::set<Name>& out);
+
+bool is_special_form(const std::string& name);
+std::vector<std::string> special_form_names();
+
+}  // namespace sheaf::eval

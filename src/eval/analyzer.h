@@ -1,0 +1,111 @@
+// The analyser's working class, shared by analyze.cpp (names and calls), functions.cpp (fn, defn, patterns) and
+// special_forms.cpp. Private to eval.
+#pragma once
+#include <functional>
+#include <optional>
+
+#include "eval/analyze.h"
+#include "support/error.h"
+
+namespace sheaf::eval {
+
+using syntax::Form;
+using syntax::FormKind;
+using syntax::FormPtr;
+
+struct LocalVar {
+  Name name;
+  int slot;
+  bool literal_vector = false;
+};
+
+// A with-params block: fields are read from the dict in a hidden local.
+struct ParamsScope {
+  int slot;
+  size_t depth;  // number of visible locals when it was opened: locals below it are outside
+};
+
+// The function being analysed.
+struct FnScope {
+  FnScope* parent = nullptr;
+  Proto* proto = nullptr;
+  std::vector<LocalVar> visible;
+  std::vector<ParamsScope> params;
+  // Captured variables: where the enclosing function has them.
+  struct CaptureVar {
+    Name name;
+    int outer_slot;        // unique per binding
+    bool from_capture;     // of the enclosing function's captures
+    int outer_index;
+    bool literal_vector;
+  };
+  std::vector<CaptureVar> captures;
+  Name self;                       // a local name bound directly to this fn
+  std::vector<size_t> loop_arity;  // enclosing loops
+};
+
+class Analyzer {
+ public:
+  Analyzer(Host& host, bool prelude) : host_(host), globals_(host.globals()), prelude_(prelude) {}
+
+  std::shared_ptr<Proto> top_level(const FormPtr& form);
+  void prelude_function(Cell& cell, const FormPtr& defn);
+
+ private:
+  friend struct SpecialForms;
+  using Body = std::function<ExprPtr()>;
+  struct Resolved {
+    ExprPtr expr;
+    bool literal_vector;
+  };
+
+  // analyze.cpp
+  ExprPtr expr(const FormPtr& f);
+  ExprPtr list(const FormPtr& f);
+  ExprPtr call(const Form& f);
+  ExprPtr symbol(const Form& f);
+  ExprPtr vector(const Form& f);
+  ExprPtr body(const Form& f, size_t first);
+  std::optional<Resolved> local(Name name, Span span);
+  std::optional<Resolved> local_in(FnScope& fn, Name name, Span span);
+  ExprPtr slot_in(FnScope& fn, FnScope& owner, int slot, Name name, bool literal, Span span);
+  ExprPtr param_field(const Form& f, Cell* fallback);
+  bool in_with_params() const;
+  bool is_literal_vector(const Form& f);
+  bool is_overridden(Name name);
+  ExprPtr constant(Value v, Span span);
+  ExprPtr local_ref(int slot, Span span);
+  ExprPtr builtin_call(std::string_view name, Span span, std::vector<ExprPtr> args);
+  ExprPtr bind(int slot, ExprPtr value, ExprPtr body, Span span);
+  int new_slot();
+  int declare(Name name, bool literal_vector = false);
+  const Macro* macro_for(const Form& list_form);
+  FormPtr expand(const FormPtr& f);
+
+  // functions.cpp
+  ExprPtr fn_form(const Form& f);
+  ExprPtr defn_form(const Form& f, bool is_private);
+  std::shared_ptr<Proto> function(std::string name, const Form& params, const Form& whole, size_t first_body, bool named, Name self,
+                                  std::vector<ExprPtr>& captures);
+  ExprPtr bind_pattern(const Form& pattern, ExprPtr value, const Body& rest);
+  ExprPtr bind_dict_pattern(const Form& pattern, ExprPtr value, const Body& rest);
+  ExprPtr bind_vector_pattern(const Form& pattern, ExprPtr value, const Body& rest);
+  void define_function(Cell& cell, const Form& f, size_t params_at);
+
+  // special_forms.cpp
+  using Handler = ExprPtr (*)(Analyzer&, const FormPtr&);
+  static Handler special(const std::string& name);
+
+  [[noreturn]] static void fail(std::string message, Span span) { throw UserError(ErrorKind::Compile, std::move(message), span); }
+
+  Host& host_;
+  Globals& globals_;
+  bool prelude_;
+  FnScope* fn_ = nullptr;
+  int expansion_depth_ = 0;
+};
+
+// Quoted data: symbols become strings, lists and vectors lists.
+Value quoted(const Form& f);
+
+}  // namespace sheaf::eval

@@ -1,0 +1,128 @@
+// Core code: the program after reading, expansion and name resolution. Locals are registers of their function, globals are
+// cells, and every use of a local knows whether it is the last one (so that the value can be moved and updated in place).
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "builtins/builtin.h"
+#include "syntax/form.h"
+#include "value/value.h"
+
+namespace sheaf::eval {
+
+// A global name as user code (or prelude code) sees it. `value` is the definition in force: the user's, else the
+// prelude's, else the built-in; Unbound when there is none.
+struct Cell {
+  Name name;
+  Value value = Value::unbound();
+  bool user_defined = false;     // by a def or defn of the program (or, in prelude cells, of the prelude)
+  bool is_function = false;      // defined by defn: called by name with an exact argument count
+  bool literal_vector = false;   // its initialiser is written as a vector (stacking rule)
+  std::shared_ptr<UserError> broken;  // a defn whose body did not compile: reported when it is used at run time
+  syntax::FormPtr source;        // the defining form, for :show, macros and recompilation
+  Span defined_at;
+};
+
+enum class ExprKind : uint8_t {
+  Const,     // value
+  Local,     // slot; last
+  Capture,   // slot: index of a captured value
+  Self,      // the closure being run
+  Global,    // cell
+  If,        // items: condition, then, else
+  Do,        // items
+  Bind,      // slot; items: value, body   (let)
+  Destructure, // names in `slots`, items: value, body; `rest_slot`
+  Fn,        // proto; captures
+  Call,      // items: function, arguments
+  CallGlobal,// cell; items: arguments
+  CallBuiltin, // builtin; items: arguments
+  Op,        // op (an inline operator); items: operands
+  Vector,    // items; flag: every element is written as a vector
+  Dict,      // items: key, value, …
+  And, Or,
+  While,     // slot; items: condition, init, body
+  Repeat,    // slot (index), slot2 (accumulator); items: count, init, body
+  Loop,      // slots; items: initial values…, body
+  Recur,     // slots; items: values (targets are the enclosing Loop's slots, or the function's parameters)
+  Def,       // cell; items: value
+  Try,       // slot; items: body, handler
+  ParamField,// value: the key; flag: fall back to `cell`; items: dict
+};
+
+enum class InlineOp : uint8_t { Add, Sub, Mul, Div, FloorDiv, Mod, Lt, Le, Gt, Ge, Not, Neg };
+
+struct Proto;
+struct Expr;
+using ExprPtr = std::unique_ptr<Expr>;
+
+struct Expr {
+  ExprKind kind;
+  Span span;
+  std::vector<ExprPtr> items;
+  Value value;
+  int slot = -1, slot2 = -1;
+  std::vector<int> slots;
+  int rest_slot = -1;
+  bool last = false, flag = false;
+  Cell* cell = nullptr;
+  const builtins::BuiltinDef* builtin = nullptr;
+  InlineOp op = InlineOp::Add;
+  std::shared_ptr<Proto> proto;
+  std::vector<ExprPtr> captures;  // Fn: Local or Capture of the enclosing function
+};
+
+inline ExprPtr make_expr(ExprKind kind, Span span) {
+  auto e = std::make_unique<Expr>();
+  e->kind = kind;
+  e->span = span;
+  return e;
+}
+
+struct Param {
+  Name name;
+  int slot;
+};
+
+// One instruction. Operand c of arithmetic (and b of comparisons) with bit 15 set is a constant.
+struct Insn {
+  uint16_t op;
+  uint16_t a;
+  union {
+    struct { uint16_t b, c; };
+    int32_t i;
+  };
+};
+
+// A function's code, shared by all closures made from it.
+struct Proto {
+  std::string name;              // "" for fn
+  std::vector<Param> params;     // positional
+  int rest_slot = -1;            // `& rest`
+  bool named = false;            // made by defn
+  int num_slots = 0;             // locals
+  int num_captures = 0;
+  ExprPtr body;
+  Span span;                     // the defining form
+  syntax::FormPtr source;
+  // Filled in by emit_code:
+  std::vector<Insn> code;
+  std::vector<Span> spans;       // parallel to code
+  std::vector<Value> constants;
+  std::vector<Cell*> cells;
+  std::vector<const builtins::BuiltinDef*> builtin_refs;
+  std::vector<std::shared_ptr<Proto>> protos;
+  int num_registers = 0;
+  std::shared_ptr<Proto> checked;  // the same code with a test before each use of a parameter (lenient calls with missing arguments)
+};
+
+struct Closure final : FunctionObj {
+  std::shared_ptr<Proto> proto;
+  std::vector<Value> captures;
+  const std::string& name() const override { return proto->name; }
+};
+
+std::string print_core(const Expr& e);
+
+}  // namespace sheaf::eval

@@ -1,0 +1,47 @@
+#include "eval/destructure.h"
+
+#include <fmt/format.h>
+
+#include "builtins/numeric.h"
+#include "builtins/warnings.h"
+#include "value/dict.h"
+#include "value/print.h"
+
+namespace sheaf::eval {
+
+void destructure(const Value& v, std::span<Value> out, Value* rest) {
+  auto too_few = [&](size_t n) {
+    if (n < out.size()) throw runtime_error("let destructuring: arity mismatch").hint(fmt::format("{} names for {} values", out.size(), n));
+  };
+  std::vector<Value> extra;
+  if (v.is_seq()) {
+    const auto& items = v.items();
+    too_few(items.size());
+    for (size_t i = 0; i < out.size(); ++i) out[i] = items[i];
+    if (rest) extra.assign(items.begin() + out.size(), items.end());
+  } else if (builtins::is_tensor_value(v)) {
+    graph::Operand x = trace::operand_of(v);
+    if (x.rank() != 1)
+      throw runtime_error("let destructuring: expected a list or tuple, got tensor with shape " + shape_text(x.sizes()));
+    size_t n = static_cast<size_t>(x.size(0).value());
+    too_few(n);
+    for (size_t i = 0; i < out.size(); ++i) out[i] = builtins::row_value(x, i);
+    if (rest)
+      for (size_t i = out.size(); i < n; ++i) extra.push_back(builtins::row_value(x, i));
+  } else {
+    throw runtime_error("let destructuring: expected a list or tuple, got " + std::string(type_name(v)));
+  }
+  if (rest) *rest = Value::list(std::move(extra));
+}
+
+Value param_field(const Value& dict, Name key, const Value& fallback, uint32_t source) {
+  if (!dict.is_dict())
+    throw runtime_error(fmt::format("get: expected a dict, a tensor, or a list, got {} (key: {})", type_name(dict), key.str()))
+        .hint(fmt::format("'{}' is read as a field of the with-params dict", key.str()));
+  if (const Value* v = dict.as_dict().find(key)) return *v;
+  if (!fallback.is_nil() && fallback.tag() != Tag::Unbound) return fallback;
+  if (builtins::is_strict(source)) throw runtime_error(fmt::format("with-params: no field :{}", key.str()));
+  return Value::nil();
+}
+
+}  // namespace sheaf::eval

@@ -1,0 +1,315 @@
+// fn, defn, parameters and patterns.
+#include <fmt/format.h>
+
+#include "eval/analyzer.h"
+#include "eval/code.h"
+#include "eval/last_use.h"
+#include "syntax/printer.h"
+
+namespace sheaf::eval {
+namespace {
+
+Value names_list(const std::vector<Name>& names) {
+  std::vector<Value> items;
+  for (Name n : names) items.push_back(Value::string(n.str()));
+  return Value::list(std::move(items));
+}
+
+// `(x [B T C])`, `(x :as Type)`: the annotated name.
+bool is_annotated(const Form& f) { return f.kind == FormKind::List && f.items.size() >= 2 && f.items[0]->is_symbol(); }
+
+bool has_symbolic_shape(const Form& f) {
+  if (!is_annotated(f) || !f.items[1]->is_vector()) return false;
+  for (const auto& d : f.items[1]->items)
+    if (d->is_symbol()) return true;
+  return false;
+}
+
+}  // namespace
+
+ExprPtr Analyzer::bind_vector_pattern(const Form& pattern, ExprPtr value, const Body& rest) {
+  ExprPtr e = make_expr(ExprKind::Destructure, pattern.span);
+  e->span = value->span ? value->span : pattern.span;
+  e->items.push_back(std::move(value));
+  std::vector<std::pair<const Form*, int>> nested;
+  std::vector<std::pair<Name, int>> names;
+  for (size_t i = 0; i < pattern.items.size(); ++i) {
+    const Form& p = *pattern.items[i];
+    if (p.is_symbol("&")) {
+      if (i + 1 >= pattern.items.size() || !pattern.items[i + 1]->is_symbol()) fail("a name must follow & in a pattern", p.span);
+      e->rest_slot = new_slot();
+      names.push_back({pattern.items[i + 1]->name, e->rest_slot});
+      break;
+    }
+    int slot = new_slot();
+    e->slots.push_back(slot);
+    if (p.is_symbol()) names.push_back({p.name, slot});
+    else if (p.is_vector() || p.kind == FormKind::Dict) nested.push_back({&p, slot});
+    else fail("let destructuring: expected a name, got " + to_text(p), p.span);
+  }
+  for (auto& [name, slot] : names) fn_->visible.push_back({name, slot, false});
+  Body inner = rest;
+  for (size_t i = nested.size(); i-- > 0;) {
+    Body next = inner;
+    auto [form, slot] = nested[i];
+    inner = [this, form = form, slot = slot, next] { return bind_pattern(*form, local_ref(slot, form->span), next); };
+  }
+  e->items.push_back(inner());
+  return e;
+}
+
+// {:keys [a b] :or {a 1} :as m}, {a :key}: every name is read from the dict.
+ExprPtr Analyzer::bind_dict_pattern(const Form& pattern, ExprPtr value, const Body& rest) {
+  struct Entry {
+    const Form* target;
+    Name name, key;
+  };
+  std::vector<Entry> entries;
+  const Form* defaults = nullptr;
+  Name whole;
+  for (size_t i = 0; i + 1 < pattern.items.size(); i += 2) {
+    const Form &k = *pattern.items[i], &v = *pattern.items[i + 1];
+    if (k.is_keyword() && (k.name.str() == "keys" || k.name.str() == "strs") && v.is_vector()) {
+      for (const auto& n : v.items) {
+        if (!n->is_symbol()) fail(":keys takes a vector of names", n->span);
+        entries.push_back({nullptr, n->name, n->name});
+      }
+    } else if (k.is_keyword() && k.name.str() == "or" && v.kind == FormKind::Dict) {
+      defaults = &v;
+    } else if (k.is_keyword() && k.name.str() == "as" && v.is_symbol()) {
+      whole = v.name;
+    } else if (v.is_keyword() || v.kind == FormKind::String) {
+      entries.push_back({k.is_symbol() ? nullptr : &k, k.is_symbol() ? k.name : Name("_"), v.is_keyword() ? v.name : Name(v.text)});
+    } else {
+      fail("a dict pattern is {name :key …} or {:keys [name …] :or {…} :as name}", k.span);
+    }
+  }
+  int dict = new_slot();
+  if (whole) fn_->visible.push_back({whole, dict, false});
+  auto default_of = [&](Name n) -> FormPtr {
+    if (defaults)
+      for (size_t i = 0; i + 1 < defaults->items.size(); i += 2)
+        if (defaults->items[i]->is_symbol() && defaults->items[i]->name == n) return defaults->items[i + 1];
+    return nullptr;
+  };
+  std::function<ExprPtr(size_t)> from = [&](size_t i) -> ExprPtr {
+    if (i == entries.size()) return rest();
+    const Entry& en = entries[i];
+    std::vector<ExprPtr> args;
+    args.push_back(local_ref(dict, pattern.span));
+    args.push_back(constant(Value::keyword(en.key), pattern.span));
+    ExprPtr read = builtin_call("%field", pattern.span, std::move(args));
+    if (FormPtr d = default_of(en.name)) {
+      std::vector<ExprPtr> has;
+      has.push_back(local_ref(dict, pattern.span));
+      has.push_back(constant(Value::keyword(en.key), pattern.span));
+      ExprPtr choose = make_expr(ExprKind::If, pattern.span);
+      choose->items.push_back(builtin_call("%has-field", pattern.span, std::move(has)));
+      choose->items.push_back(std::move(read));
+      choose->items.push_back(expr(d));
+      read = std::move(choose);
+    }
+    if (en.target) return bind_pattern(*en.target, std::move(read), [&, i] { return from(i + 1); });
+    int slot = declare(en.name);
+    return bind(slot, std::move(read), from(i + 1), pattern.span);
+  };
+  return bind(dict, std::move(value), from(0), pattern.span);
+}
+
+ExprPtr Analyzer::bind_pattern(const Form& pattern, ExprPtr value, const Body& rest) {
+  if (pattern.is_symbol()) {
+    int slot = declare(pattern.name);
+    return bind(slot, std::move(value), rest(), pattern.span);
+  }
+  if (pattern.is_vector()) return bind_vector_pattern(pattern, std::move(value), rest);
+  if (pattern.kind == FormKind::Dict) return bind_dict_pattern(pattern, std::move(value), rest);
+  fail("expected a name or a pattern, got " + to_text(pattern), pattern.span);
+}
+
+std::shared_ptr<Proto> Analyzer::function(std::string name, const Form& params, const Form& whole, size_t first_body, bool named, Name self,
+                                          std::vector<ExprPtr>& captures) {
+  auto proto = std::make_shared<Proto>();
+  proto->name = name;
+  proto->named = named;
+  proto->span = whole.span;
+  FnScope scope;
+  scope.parent = fn_;
+  scope.proto = proto.get();
+  scope.self = self;
+  fn_ = &scope;
+  struct Restore {
+    FnScope*& fn;
+    FnScope* old;
+    ~Restore() { fn = old; }
+  } restore{fn_, scope.parent};
+
+  std::vector<std::pair<const Form*, int>> patterns;  // parameters that are taken apart in the body
+  std::vector<std::pair<const Form*, int>> contracts;
+  const Form* rest_pattern = nullptr;
+  for (size_t i = 0; i < params.items.size(); ++i) {
+    const Form& p = *params.items[i];
+    if (p.is_symbol("&")) {
+      if (i + 2 != params.items.size()) fail("exactly one name or pattern must follow & in a parameter list", p.span);
+      rest_pattern = params.items[i + 1].get();
+      break;
+    }
+    if (p.is_symbol()) {
+      int slot = declare(p.name);
+      proto->params.push_back({p.name, slot});
+    } else if (is_annotated(p)) {
+      int slot = declare(p.items[0]->name);
+      proto->params.push_back({p.items[0]->name, slot});
+      if (has_symbolic_shape(p)) contracts.push_back({p.items[1].get(), slot});
+    } else if (p.is_vector() || p.kind == FormKind::Dict) {
+      int slot = new_slot();
+      proto->params.push_back({Name(to_text(p)), slot});
+      patterns.push_back({&p, slot});
+    } else {
+      fail("parameters must be names, got " + to_text(p), p.span);
+    }
+  }
+  if (rest_pattern) proto->rest_slot = new_slot();
+
+  Body inner = [&] { return body(whole, first_body); };
+  if (!contracts.empty()) {
+    // (%contract "f" '[[B T] [C]] x w) checks the shapes and gives the named sizes in order of appearance.
+    Body next = inner;
+    inner = [&, next] {
+      std::vector<Value> shapes;
+      std::vector<Name> names;
+      std::vector<ExprPtr> args;
+      for (auto& [shape, slot] : contracts) {
+        shapes.push_back(quoted(*shape));
+        for (const auto& d : shape->items)
+          if (d->is_symbol() && std::find(names.begin(), names.end(), d->name) == names.end()) names.push_back(d->name);
+      }
+      args.push_back(constant(Value::string(name), whole.span));
+      args.push_back(constant(Value::list(std::move(shapes)), whole.span));
+      for (auto& [shape, slot] : contracts) args.push_back(local_ref(slot, shape->span));
+      std::vector<FormPtr> pattern;
+      for (Name n : names) pattern.push_back(syntax::make_symbol(n.str(), whole.span));
+      FormPtr p = make_seq(FormKind::Vector, std::move(pattern), whole.span);
+      return bind_vector_pattern(*p, builtin_call("%contract", whole.span, std::move(args)), next);
+    };
+  }
+  if (rest_pattern) {
+    Body next = inner;
+    inner = [&, next] {
+      ExprPtr value = local_ref(proto->rest_slot, rest_pattern->span);
+      if (rest_pattern->kind == FormKind::Dict) {
+        // Keyword parameters: the rest list becomes a dict; only the names of the pattern are accepted.
+        std::vector<Name> known;
+        bool open = false;
+        for (size_t i = 0; i + 1 < rest_pattern->items.size(); i += 2) {
+          const Form &k = *rest_pattern->items[i], &v = *rest_pattern->items[i + 1];
+          if (k.is_keyword() && k.name.str() == "keys")
+            for (const auto& n : v.items) known.push_back(n->name);
+          if (k.is_keyword() && k.name.str() == "as") open = true;
+          if (v.is_keyword() && !k.is_keyword()) known.push_back(v.name);
+        }
+        std::vector<ExprPtr> args;
+        args.push_back(std::move(value));
+        args.push_back(constant(open ? Value::nil() : names_list(known), rest_pattern->span));
+        args.push_back(constant(Value::string(name), rest_pattern->span));
+        value = builtin_call("%options", rest_pattern->span, std::move(args));
+      }
+      return bind_pattern(*rest_pattern, std::move(value), next);
+    };
+  }
+  for (size_t i = patterns.size(); i-- > 0;) {
+    Body next = inner;
+    auto [form, slot] = patterns[i];
+    inner = [this, form = form, slot = slot, next] { return bind_pattern(*form, local_ref(slot, form->span), next); };
+  }
+  proto->body = inner();
+  proto->num_captures = static_cast<int>(scope.captures.size());
+  mark_last_uses(*proto->body, proto->num_slots);
+  emit_code(*proto);
+  for (const auto& c : scope.captures) {
+    ExprPtr e = make_expr(c.from_capture ? ExprKind::Capture : ExprKind::Local, whole.span);
+    e->slot = c.outer_index;
+    captures.push_back(std::move(e));
+  }
+  return proto;
+}
+
+ExprPtr Analyzer::fn_form(const Form& f) {
+  size_t at = 1;
+  Name self = fn_->self;
+  if (f.items.size() > 2 && f.items[1]->is_symbol()) self = f.items[at++]->name;  // (fn name [x] …), as in Clojure
+  else self = Name();
+  if (f.items.size() <= at || !f.items[at]->is_vector()) fail("fn requires parameters and a body: (fn [params] body...)", f.span);
+  ExprPtr e = make_expr(ExprKind::Fn, f.span);
+  e->proto = function("", *f.items[at], f, at + 1, false, self, e->captures);
+  return e;
+}
+
+// Compiles a function body into a cell. A body that does not compile leaves the cell broken: the error is reported when
+// the function is used at run time; macros may still call it.
+void Analyzer::define_function(Cell& cell, const Form& f, size_t params_at) {
+  size_t first_body = params_at + 1;
+  if (first_body + 1 < f.items.size() && f.items[first_body]->is_keyword() && f.items[first_body]->name.str() == "jit") {
+    std::fputs("warning: :jit annotation is not required and deprecated in Sheaf v2\n", stderr);
+    ++first_body;
+  }
+  cell.is_function = true;
+  cell.user_defined = true;
+  cell.broken = nullptr;
+  try {
+    auto closure = make_ref<Closure>();
+    std::vector<ExprPtr> captures;
+    FnScope* outer = std::exchange(fn_, nullptr);
+    try {
+      closure->proto = function(f.items[1]->name.str(), *f.items[params_at], f, first_body, true, Name(), captures);
+    } catch (...) {
+      fn_ = outer;
+      throw;
+    }
+    fn_ = outer;
+    closure->proto->source = cell.source;
+    cell.value = Value::object(Tag::Function, closure.get());
+  } catch (const UserError& e) {
+    cell.value = Value::unbound();
+    cell.user_defined = false;
+    cell.broken = std::make_shared<UserError>(e);
+  }
+}
+
+ExprPtr Analyzer::defn_form(const Form& f, bool is_private) {
+  size_t params_at = f.items.size() > 3 && f.items[2]->kind == FormKind::String ? 3 : 2;
+  if (f.items.size() < 4 || !f.items[1]->is_symbol() || !f.items[params_at]->is_vector())
+    fail("defn requires at least 3 arguments: (defn name [params] body...)", f.span);
+  Name name = f.items[1]->name;
+  if (is_special_form(name.str())) fail(fmt::format("'{}' is a special form and cannot be redefined.", name.str()), f.span);
+  if (is_private) {
+    host_.make_private(name, f.span.source);
+    name = host_.private_name(name, f.span.source);
+  }
+  Cell* cell = globals_.user_cell(name);
+  if ((cell->user_defined || cell->broken) && !host_.may_redefine())
+    fail(fmt::format("Function '{}' is already defined. Redefinition is not allowed to prevent shadowing bugs.", name.str()), f.span);
+  globals_.hide_macro(name);
+  cell->source = std::make_shared<Form>(f);
+  cell->defined_at = f.span;
+  // Locals around a defn that is not at top level are captured like those of a fn.
+  bool nested = fn_ && (fn_->parent || !fn_->visible.empty());
+  if (nested) {
+    cell->is_function = true;
+    cell->user_defined = true;
+    ExprPtr e = make_expr(ExprKind::Fn, f.span);
+    e->proto = function(name.str(), *f.items[params_at], f, params_at + 1, true, Name(), e->captures);
+    ExprPtr d = make_expr(ExprKind::Def, f.span);
+    d->cell = cell;
+    d->items.push_back(std::move(e));
+    return d;
+  }
+  // Known while its own body is analysed, so that it can call itself.
+  cell->user_defined = true;
+  define_function(*cell, f, params_at);
+  ExprPtr e = make_expr(ExprKind::Global, f.span);
+  e->cell = cell;
+  if (cell->broken) return constant(Value::nil(), f.span);
+  return e;
+}
+
+}  // namespace sheaf::eval

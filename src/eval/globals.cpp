@@ -1,0 +1,63 @@
+#include "eval/globals.h"
+
+#include <algorithm>
+
+namespace sheaf::eval {
+
+Cell* Globals::find_user(Name name) {
+  auto it = user_.find(name.entry());
+  return it == user_.end() ? nullptr : it->second.get();
+}
+
+Cell* Globals::prelude_cell(Name name) {
+  auto [it, fresh] = prelude_.try_emplace(name.entry());
+  if (!fresh) return it->second.get();
+  it->second = std::make_unique<Cell>();
+  Cell* c = it->second.get();
+  c->name = name;
+  auto form = prelude_forms_.find(name);
+  if (form != prelude_forms_.end()) compile_prelude(*c, form->second);
+  else if (auto* b = builtins::find_builtin(name.str())) c->value = builtins::builtin_value(*b);
+  return c;
+}
+
+Cell* Globals::user_cell(Name name) {
+  auto [it, fresh] = user_.try_emplace(name.entry());
+  if (!fresh) return it->second.get();
+  it->second = std::make_unique<Cell>();
+  Cell* c = it->second.get();
+  c->name = name;
+  Cell* p = prelude_cell(name);
+  c->value = p->value;
+  c->is_function = p->is_function;
+  c->source = p->source;
+  return c;
+}
+
+void Globals::add_prelude_function(Name name, syntax::FormPtr form) { prelude_forms_[name] = std::move(form); }
+
+void Globals::define_macro(Macro m, bool prelude) {
+  Name name = m.name;
+  if (!prelude) hidden_macros_.erase(name);
+  (prelude ? prelude_macros_ : user_macros_)[name] = std::move(m);
+}
+
+const Macro* Globals::find_macro(Name name, bool prelude) const {
+  if (!prelude) {
+    auto it = user_macros_.find(name);
+    if (it != user_macros_.end()) return &it->second;
+    if (hidden_macros_.count(name)) return nullptr;
+  }
+  auto it = prelude_macros_.find(name);
+  return it == prelude_macros_.end() ? nullptr : &it->second;
+}
+
+std::vector<Cell*> Globals::user_cells() const {
+  std::vector<Cell*> out;
+  for (const auto& [k, c] : user_)
+    if (c->user_defined) out.push_back(c.get());
+  std::sort(out.begin(), out.end(), [](Cell* a, Cell* b) { return a->name < b->name; });
+  return out;
+}
+
+}  // namespace sheaf::eval

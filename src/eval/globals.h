@@ -1,0 +1,46 @@
+// The global names of a program: cells of the user's code and of the prelude, macros, modules. User code sees its own
+// definitions first, then the prelude's, then the built-ins; prelude code never sees the user's.
+#pragma once
+#include <map>
+#include <memory>
+#include <set>
+#include <unordered_map>
+
+#include "eval/core.h"
+#include "eval/macro.h"
+
+namespace sheaf::eval {
+
+class Globals {
+ public:
+  // The cell that code in this space refers to under `name`; created on first use, with the inherited value.
+  Cell* user_cell(Name name);
+  Cell* prelude_cell(Name name);
+  Cell* cell(Name name, bool prelude) { return prelude ? prelude_cell(name) : user_cell(name); }
+  // Only if it already exists.
+  Cell* find_user(Name name);
+
+  // Remembers a prelude definition; it is compiled when first asked for (`compile_prelude`).
+  void add_prelude_function(Name name, syntax::FormPtr form);
+  const std::map<Name, syntax::FormPtr>& prelude_functions() const { return prelude_forms_; }
+  std::function<void(Cell&, const syntax::FormPtr&)> compile_prelude;
+
+  void define_macro(Macro m, bool prelude);
+  const Macro* find_macro(Name name, bool prelude) const;
+  // A user definition hides a prelude macro of the same name.
+  void hide_macro(Name name) { user_macros_.erase(name); hidden_macros_.insert(name); }
+
+  // All names a user could mean, for completion and :env.
+  std::vector<Cell*> user_cells() const;
+  const std::map<Name, Macro>& prelude_macros() const { return prelude_macros_; }
+  const std::map<Name, Macro>& user_macros() const { return user_macros_; }
+  bool is_prelude_name(Name name) const { return prelude_forms_.count(name) > 0; }
+
+ private:
+  std::unordered_map<const Name::Entry*, std::unique_ptr<Cell>> user_, prelude_;
+  std::map<Name, syntax::FormPtr> prelude_forms_;
+  std::map<Name, Macro> user_macros_, prelude_macros_;
+  std::set<Name> hidden_macros_;
+};
+
+}  // namespace sheaf::eval

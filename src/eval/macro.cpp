@@ -1,0 +1,271 @@
+#include "eval/macro.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "support/error.h"
+#include "syntax/printer.h"
+
+namespace sheaf::eval {
+namespace {
+
+using syntax::Form;
+using syntax::FormKind;
+using syntax::FormPtr;
+
+UserError compile_error(std::string message, Span span) { return UserError(ErrorKind::Compile, std::move(message), span); }
+
+bool is_sequence(const Form& f) { return f.kind == FormKind::List || f.kind == FormKind::Vector; }
+bool is_number(const Form& f) { return f.kind == FormKind::Int || f.kind == FormKind::Float; }
+double number(const Form& f) { return f.kind == FormKind::Int ? static_cast<double>(f.int_value) : f.kind == FormKind::Float ? f.float_value : 0.0; }
+bool is_false(const Form& f) { return f.kind == FormKind::Nil || (f.kind == FormKind::Bool && !f.int_value); }
+
+class CompileTime {
+ public:
+  CompileTime(const HelperLookup& helpers, Span span) : helpers_(helpers), span_(span) {}
+  using Env = std::map<Name, FormPtr>;
+
+  FormPtr eval(const FormPtr& f, const Env& env) {
+    switch (f->kind) {
+      case FormKind::Symbol: {
+        auto it = env.find(f->name);
+        return it == env.end() ? f : it->second;
+      }
+      case FormKind::Quote: return f->items[0];
+      case FormKind::Quasiquote: return fill(f->items[0], env, 1);
+      case FormKind::Vector: {
+        std::vector<FormPtr> items;
+        for (const auto& x : f->items) items.push_back(eval(x, env));
+        return make_seq(FormKind::Vector, std::move(items), f->span);
+      }
+      case FormKind::List: return f->items.empty() ? f : call(*f, env);
+      default: return f;
+    }
+  }
+
+  // Copies a template, replacing unquotes at depth 1 and bare parameter names.
+  FormPtr fill(const FormPtr& f, const Env& env, int depth) {
+    switch (f->kind) {
+      case FormKind::Symbol: {
+        auto it = env.find(f->name);
+        return it != env.end() && depth == 1 ? it->second : respan(f);
+      }
+      case FormKind::Unquote:
+      case FormKind::UnquoteSplicing:
+        if (depth == 1) return eval(f->items[0], env);
+        return make_seq(f->kind, {fill(f->items[0], env, depth - 1)}, span_);
+      case FormKind::Quasiquote: return make_seq(f->kind, {fill(f->items[0], env, depth + 1)}, span_);
+      case FormKind::List: case FormKind::Vector: case FormKind::Dict: case FormKind::Quote: {
+        std::vector<FormPtr> items;
+        for (const auto& x : f->items) {
+          if (x->kind != FormKind::UnquoteSplicing || depth != 1) {
+            items.push_back(fill(x, env, depth));
+            continue;
+          }
+          FormPtr spliced = eval(x->items[0], env);
+          if (spliced->kind == FormKind::Nil) continue;
+          if (!is_sequence(*spliced)) throw compile_error("~@ splice requires a list, got: " + to_text(*spliced), span_);
+          items.insert(items.end(), spliced->items.begin(), spliced->items.end());
+        }
+        return make_seq(f->kind, std::move(items), span_);
+      }
+      default: return respan(f);
+    }
+  }
+
+ private:
+  // Template text takes the place of the macro call, so that errors point at the user's form.
+  FormPtr respan(const FormPtr& f) {
+    auto copy = std::make_shared<Form>(*f);
+    copy->span = span_;
+    return copy;
+  }
+
+  FormPtr nil() { return syntax::make_nil(span_); }
+  FormPtr boolean(bool b) { return syntax::make_bool(b, span_); }
+
+  FormPtr nth(const Form& seq, size_t i) { return is_sequence(seq) && i < seq.items.size() ? seq.items[i] : nil(); }
+
+  FormPtr list_like(std::vector<FormPtr> items) { return make_seq(FormKind::List, std::move(items), span_); }
+
+  FormPtr call(const Form& f, const Env& env) {
+    const Form& head = *f.items[0];
+    if (!head.is_symbol()) return rebuild(f, env);
+    const std::string& name = head.name.str();
+    if (name == "quote" && f.items.size() == 2) return f.items[1];
+    if (name == "if" && f.items.size() >= 3) {
+      bool no = is_false(*eval(f.items[1], env));
+      if (!no) return eval(f.items[2], env);
+      return f.items.size() > 3 ? eval(f.items[3], env) : nil();
+    }
+    if (name == "do") {
+      FormPtr last = nil();
+      for (size_t i = 1; i < f.items.size(); ++i) last = eval(f.items[i], env);
+      return last;
+    }
+    if (name == "let" && f.items.size() >= 2 && f.items[1]->is_vector()) {
+      Env inner = env;
+      const auto& b = f.items[1]->items;
+      for (size_t i = 0; i + 1 < b.size(); i += 2)
+        if (b[i]->is_symbol()) inner[b[i]->name] = eval(b[i + 1], inner);
+      FormPtr last = nil();
+      for (size_t i = 2; i < f.items.size(); ++i) last = eval(f.items[i], inner);
+      return last;
+    }
+    if (name == "map" && f.items.size() == 3 && f.items[1]->is_symbol()) {
+      FormPtr seq = eval(f.items[2], env);
+      std::vector<FormPtr> out;
+      if (is_sequence(*seq))
+        for (const auto& x : seq->items) {
+          FormPtr r = apply(f.items[1]->name, {x});
+          out.push_back(r ? r : list_like({f.items[1], x}));
+        }
+      return list_like(std::move(out));
+    }
+    std::vector<FormPtr> args;
+    for (size_t i = 1; i < f.items.size(); ++i) args.push_back(eval(f.items[i], env));
+    if (FormPtr r = apply(head.name, args)) return r;
+    args.insert(args.begin(), f.items[0]);
+    return make_seq(FormKind::List, std::move(args), f.span);
+  }
+
+  FormPtr rebuild(const Form& f, const Env& env) {
+    std::vector<FormPtr> items;
+    for (const auto& x : f.items) items.push_back(eval(x, env));
+    return make_seq(FormKind::List, std::move(items), f.span);
+  }
+
+  // nullptr when the name is neither a helper nor known here.
+  FormPtr apply(Name name, const std::vector<FormPtr>& args) {
+    if (FormPtr helper = helpers_(name)) return apply_helper(*helper, args);
+    const std::string& n = name.str();
+    auto arg = [&](size_t i) { return i < args.size() ? args[i] : nil(); };
+    if (n == "first") return nth(*arg(0), 0);
+    if (n == "second") return nth(*arg(0), 1);
+    if (n == "nth") return nth(*arg(0), static_cast<size_t>(std::max(0.0, number(*arg(1)))));
+    if (n == "rest") {
+      FormPtr s = arg(0);
+      if (!is_sequence(*s) || s->items.empty()) return list_like({});
+      return make_seq(s->kind, {s->items.begin() + 1, s->items.end()}, span_);
+    }
+    if (n == "count" || n == "len") return syntax::make_int(is_sequence(*arg(0)) ? static_cast<int64_t>(arg(0)->items.size()) : 0, span_);
+    if (n == "cons") {
+      std::vector<FormPtr> items = {arg(0)};
+      if (is_sequence(*arg(1))) items.insert(items.end(), arg(1)->items.begin(), arg(1)->items.end());
+      return list_like(std::move(items));
+    }
+    if (n == "append" || n == "concat") {
+      std::vector<FormPtr> items;
+      for (size_t i = 0; i < args.size(); ++i) {
+        bool spread = is_sequence(*args[i]) && (n == "concat" || i == 0);
+        if (spread) items.insert(items.end(), args[i]->items.begin(), args[i]->items.end());
+        else items.push_back(args[i]);
+      }
+      return list_like(std::move(items));
+    }
+    if (n == "not") return boolean(is_false(*arg(0)));
+    if (n == "str") {
+      std::string text;
+      for (const auto& a : args) text += a->kind == FormKind::String ? a->text : to_text(*a);
+      return syntax::make_string(std::move(text), span_);
+    }
+    if (args.size() == 2) return arithmetic(n, *args[0], *args[1]);
+    return nullptr;
+  }
+
+  FormPtr arithmetic(const std::string& n, const Form& a, const Form& b) {
+    double x = number(a), y = number(b);
+    if (n == "<") return boolean(x < y);
+    if (n == ">") return boolean(x > y);
+    if (n == "<=") return boolean(x <= y);
+    if (n == ">=") return boolean(x >= y);
+    if (n == "=" || n == "==") return boolean(is_number(a) && is_number(b) ? std::fabs(x - y) < 1e-10 : equal(a, b));
+    double r;
+    if (n == "+") r = x + y;
+    else if (n == "-") r = x - y;
+    else if (n == "*") r = x * y;
+    else if (n == "/") {
+      if (y == 0) throw compile_error("Division by zero", span_);
+      r = x / y;
+    } else {
+      return nullptr;
+    }
+    bool ints = a.kind == FormKind::Int && b.kind == FormKind::Int;
+    if (ints && r == std::floor(r) && std::fabs(r) < 9e15) return syntax::make_int(static_cast<int64_t>(r), span_);
+    return syntax::make_float(r, span_);
+  }
+
+  FormPtr apply_helper(const Form& defn, const std::vector<FormPtr>& args) {
+    if (++depth_ > 1000) throw compile_error("Compile-time recursion deeper than 1000", span_);
+    Env env;
+    size_t at = 2;
+    if (at < defn.items.size() && defn.items[at]->kind == FormKind::String) ++at;
+    size_t next = 0;
+    const auto& params = defn.items[at]->items;
+    for (size_t i = 0; i < params.size(); ++i) {
+      if (params[i]->is_symbol("&") && i + 1 < params.size()) {
+        env[params[i + 1]->name] = list_like({args.begin() + std::min(next, args.size()), args.end()});
+        break;
+      }
+      if (params[i]->is_symbol()) env[params[i]->name] = next < args.size() ? args[next] : nil();
+      ++next;
+    }
+    FormPtr last = nil();
+    for (size_t i = at + 1; i < defn.items.size(); ++i) last = eval(defn.items[i], env);
+    --depth_;
+    return last;
+  }
+
+  const HelperLookup& helpers_;
+  Span span_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+Macro parse_macro(const Form& form) {
+  size_t at = 2;
+  Macro m;
+  if (form.items.size() > 2 && form.items[2]->kind == FormKind::String) m.doc = form.items[at++]->text;
+  if (form.items.size() < at + 2 || !form.items[1]->is_symbol() || !form.items[at]->is_vector())
+    throw compile_error("defmacro requires a name, parameters and a template: (defmacro name [params] template)", form.span);
+  m.name = form.items[1]->name;
+  const auto& params = form.items[at]->items;
+  for (size_t i = 0; i < params.size(); ++i) {
+    if (!params[i]->is_symbol()) throw compile_error("defmacro parameters must be symbols", params[i]->span);
+    if (params[i]->is_symbol("&")) {
+      if (i + 2 != params.size()) throw compile_error("defmacro: exactly one name must follow &", params[i]->span);
+      m.rest = params[i + 1]->name;
+      break;
+    }
+    m.params.push_back(params[i]->name);
+  }
+  m.body = form.items[at + 1];
+  return m;
+}
+
+FormPtr expand_macro(const Macro& m, const Form& call, const HelperLookup& helpers) {
+  CompileTime::Env env;
+  for (size_t i = 0; i < m.params.size(); ++i)
+    env[m.params[i]] = i + 1 < call.items.size() ? call.items[i + 1] : syntax::make_nil(call.span);
+  if (m.rest) {
+    size_t first = std::min(m.params.size() + 1, call.items.size());
+    env[m.rest] = make_seq(FormKind::List, {call.items.begin() + first, call.items.end()}, call.span);
+  }
+  return CompileTime(helpers, call.span).eval(m.body, env);
+}
+
+FormPtr expand_quasiquote(const FormPtr& f) {
+  switch (f->kind) {
+    case FormKind::Unquote: case FormKind::UnquoteSplicing: return f->items[0];
+    case FormKind::List: case FormKind::Vector: case FormKind::Dict: case FormKind::Quote: {
+      std::vector<FormPtr> items;
+      for (const auto& x : f->items) items.push_back(expand_quasiquote(x));
+      return make_seq(f->kind, std::move(items), f->span);
+    }
+    default: return f;
+  }
+}
+
+}  // namespace sheaf::eval

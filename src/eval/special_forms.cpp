@@ -1,0 +1,428 @@
+// The special forms, one function each. What can be said in simpler forms is rewritten into them.
+#include <fmt/format.h>
+
+#include <unordered_map>
+
+#include "eval/analyzer.h"
+#include "eval/code.h"
+#include "eval/last_use.h"
+#include "syntax/printer.h"
+
+namespace sheaf::eval {
+
+using syntax::make_symbol;
+
+struct SpecialForms {
+  using A = Analyzer;
+
+  [[noreturn]] static void fail(std::string m, Span s) { A::fail(std::move(m), s); }
+
+  static FormPtr call_form(std::string_view head, std::vector<FormPtr> args, Span span) {
+    args.insert(args.begin(), make_symbol(head, span));
+    return make_seq(FormKind::List, std::move(args), span);
+  }
+  static std::vector<FormPtr> tail(const Form& f, size_t from) { return {f.items.begin() + std::min(from, f.items.size()), f.items.end()}; }
+
+  // Names that a form makes visible are forgotten when it ends.
+  struct Visible {
+    FnScope* fn;
+    size_t n;
+    explicit Visible(A& a) : fn(a.fn_), n(a.fn_->visible.size()) {}
+    ~Visible() { fn->visible.resize(n); }
+  };
+
+  static ExprPtr def_form(A& a, const FormPtr& f) {
+    if (f->items.size() < 3 || !f->items[1]->is_symbol()) fail("def requires a name and a value: (def name value)", f->span);
+    Name name = f->items[1]->name;
+    if (is_special_form(name.str())) fail(fmt::format("'{}' is a special form and cannot be redefined.", name.str()), f->span);
+    Cell* cell = a.globals_.user_cell(name);
+    if ((cell->user_defined || cell->broken) && !a.host_.may_redefine()) fail(fmt::format("'{}' is already defined. Redefinition is not allowed.", name.str()), f->span);
+    size_t value_at = f->items.size() > 3 && f->items[2]->kind == FormKind::String ? 3 : 2;
+    FormPtr init = a.expand(f->items[value_at]);
+    ExprPtr e = make_expr(ExprKind::Def, f->span);
+    e->items.push_back(a.expr(init));
+    a.globals_.hide_macro(name);
+    cell->user_defined = true;
+    cell->is_function = false;
+    cell->broken = nullptr;
+    if (!a.host_.may_redefine()) cell->value = Value::unbound();
+    cell->literal_vector = init->is_vector();
+    cell->source = f;
+    cell->defined_at = f->span;
+    e->cell = cell;
+    return e;
+  }
+
+  static ExprPtr defmacro_form(A& a, const FormPtr& f) {
+    a.globals_.define_macro(parse_macro(*f), a.prelude_);
+    return a.constant(Value::nil(), f->span);
+  }
+
+  static ExprPtr let_form(A& a, const FormPtr& f) {
+    if (f->items.size() < 2 || !f->items[1]->is_vector()) fail("let requires a binding vector: (let [name value ...] body...)", f->span);
+    const auto& b = f->items[1]->items;
+    if (b.size() % 2) fail("let bindings must have even number of elements (name value pairs)", f->span);
+    Visible scope(a);
+    std::function<ExprPtr(size_t)> from = [&](size_t i) -> ExprPtr {
+      if (i >= b.size()) return a.body(*f, 2);
+      FormPtr init = a.expand(b[i + 1]);
+      if (!b[i]->is_symbol()) return a.bind_pattern(*b[i], a.expr(init), [&, i] { return from(i + 2); });
+      ExprPtr value;
+      if (init->is_call("fn") && !a.local(Name("fn"), init->span)) {
+        value = named_fn(a, *init, b[i]->name);
+      } else {
+        value = a.expr(init);
+      }
+      int slot = a.declare(b[i]->name, init->is_vector());
+      ExprPtr rest = from(i + 2);
+      return a.bind(slot, std::move(value), std::move(rest), b[i]->span);
+    };
+    return from(0);
+  }
+
+  // A fn bound to a name by let may call itself by that name.
+  static ExprPtr named_fn(A& a, const Form& f, Name self) {
+    if (f.items.size() < 2 || !f.items[1]->is_vector()) return a.fn_form(f);
+    ExprPtr e = make_expr(ExprKind::Fn, f.span);
+    e->proto = a.function("", *f.items[1], f, 2, false, self, e->captures);
+    return e;
+  }
+
+  static ExprPtr if_form(A& a, const FormPtr& f) {
+    if (f->items.size() < 3 || f->items.size() > 4) fail("if requires 2 or 3 arguments: (if condition then [else])", f->span);
+    ExprPtr e = make_expr(ExprKind::If, f->span);
+    for (size_t i = 1; i < f->items.size(); ++i) e->items.push_back(a.expr(f->items[i]));
+    if (e->items.size() == 2) e->items.push_back(a.constant(Value::nil(), f->span));
+    return e;
+  }
+
+  static ExprPtr do_form(A& a, const FormPtr& f) {
+    if (f->items.size() < 2) fail("do requires at least one form", f->span);
+    return a.body(*f, 1);
+  }
+
+  static ExprPtr case_form(A& a, const FormPtr& f) {
+    if (f->items.size() < 2) fail("case requires a target: (case target key result ... [default])", f->span);
+    Visible scope(a);
+    ExprPtr target = a.expr(f->items[1]);
+    int slot = a.new_slot();
+    std::function<ExprPtr(size_t)> from = [&](size_t i) -> ExprPtr {
+      if (i >= f->items.size()) return a.constant(Value::nil(), f->span);
+      if (i + 1 == f->items.size()) return a.expr(f->items[i]);
+      ExprPtr e = make_expr(ExprKind::If, f->span);
+      std::vector<ExprPtr> args;
+      args.push_back(a.local_ref(slot, f->items[1]->span));
+      args.push_back(a.expr(f->items[i]));
+      e->items.push_back(a.builtin_call("=", f->span, std::move(args)));
+      e->items.back()->flag = true;
+      e->items.push_back(a.expr(f->items[i + 1]));
+      e->items.push_back(from(i + 2));
+      return e;
+    };
+    return a.bind(slot, std::move(target), from(2), f->span);
+  }
+
+  static ExprPtr while_form(A& a, const FormPtr& f) {
+    if (f->items.size() != 4 || !f->items[2]->is_vector() || f->items[2]->items.size() != 2 || !f->items[2]->items[0]->is_symbol())
+      fail("while requires a condition, an accumulator and a body: (while cond [acc init] body)", f->span);
+    Visible scope(a);
+    ExprPtr e = make_expr(ExprKind::While, f->span);
+    ExprPtr init = a.expr(f->items[2]->items[1]);
+    e->slot = a.declare(f->items[2]->items[0]->name);
+    e->items.push_back(a.expr(f->items[1]));
+    e->items.push_back(std::move(init));
+    e->items.push_back(a.expr(f->items[3]));
+    return e;
+  }
+
+  static ExprPtr repeat_form(A& a, const FormPtr& f) {
+    auto is_pair = [](const Form& v) { return v.is_vector() && v.items.size() == 2 && v.items[0]->is_symbol(); };
+    if (f->items.size() != 4 || !is_pair(*f->items[1]) || !is_pair(*f->items[2]))
+      fail("repeat requires an index, an accumulator and a body: (repeat [i n] [acc init] body)", f->span);
+    Visible scope(a);
+    ExprPtr e = make_expr(ExprKind::Repeat, f->span);
+    e->items.push_back(a.expr(f->items[1]->items[1]));
+    e->items.push_back(a.expr(f->items[2]->items[1]));
+    e->slot = a.declare(f->items[1]->items[0]->name);
+    e->slot2 = a.declare(f->items[2]->items[0]->name);
+    e->items.push_back(a.expr(f->items[3]));
+    return e;
+  }
+
+  static ExprPtr loop_form(A& a, const FormPtr& f) {
+    if (f->items.size() < 2 || !f->items[1]->is_vector() || f->items[1]->items.size() % 2) fail("loop requires a binding vector: (loop [name value ...] body...)", f->span);
+    Visible scope(a);
+    ExprPtr e = make_expr(ExprKind::Loop, f->span);
+    const auto& b = f->items[1]->items;
+    std::vector<std::pair<const Form*, int>> patterns;
+    for (size_t i = 0; i < b.size(); i += 2) {
+      e->items.push_back(a.expr(b[i + 1]));
+      if (b[i]->is_symbol()) {
+        e->slots.push_back(a.declare(b[i]->name));
+      } else {
+        e->slots.push_back(a.new_slot());
+        patterns.push_back({b[i].get(), e->slots.back()});
+      }
+    }
+    a.fn_->loop_arity.push_back(b.size() / 2);
+    std::function<ExprPtr(size_t)> from = [&](size_t i) -> ExprPtr {
+      if (i == patterns.size()) return a.body(*f, 2);
+      return a.bind_pattern(*patterns[i].first, a.local_ref(patterns[i].second, f->span), [&, i] { return from(i + 1); });
+    };
+    e->items.push_back(from(0));
+    a.fn_->loop_arity.pop_back();
+    return e;
+  }
+
+  static ExprPtr recur_form(A& a, const FormPtr& f) {
+    size_t want = a.fn_->loop_arity.empty() ? a.fn_->proto->params.size() : a.fn_->loop_arity.back();
+    size_t got = f->items.size() - 1;
+    if (got != want) fail(fmt::format("recur expects {} argument{}, got {}", want, want == 1 ? "" : "s", got), f->span);
+    ExprPtr e = make_expr(ExprKind::Recur, f->span);
+    for (size_t i = 1; i < f->items.size(); ++i) e->items.push_back(a.expr(f->items[i]));
+    return e;
+  }
+
+  static ExprPtr guard_form(A& a, const FormPtr& f) {
+    const std::string usage = "guard: expected (guard :no-nan e), (guard :range [lo hi] e) or (guard :shape [d ...] e)";
+    if (f->items.size() < 3 || !f->items[1]->is_keyword()) fail(usage, f->span);
+    const std::string& check = f->items[1]->name.str();
+    std::vector<ExprPtr> args;
+    args.push_back(a.constant(Value::keyword(f->items[1]->name), f->span));
+    if (check == "no-nan" && f->items.size() == 3) {
+      args.push_back(a.constant(Value::nil(), f->span));
+    } else if ((check == "range" || check == "shape") && f->items.size() == 4 && f->items[2]->is_vector()) {
+      for (const auto& x : f->items[2]->items)
+        if (x->kind != FormKind::Int && x->kind != FormKind::Float) fail("guard: bounds and dimensions must be literal numbers", x->span);
+      if (check == "range" && f->items[2]->items.size() != 2) fail(usage, f->span);
+      args.push_back(a.constant(quoted(*f->items[2]), f->span));
+    } else {
+      fail(usage, f->span);
+    }
+    args.push_back(a.expr(f->items.back()));
+    return a.builtin_call("%guard", f->span, std::move(args));
+  }
+
+  static ExprPtr quote_form(A& a, const FormPtr& f) {
+    if (f->items.size() != 2) fail("quote requires one argument", f->span);
+    return a.constant(quoted(*f->items[1]), f->span);
+  }
+
+  template <bool kLast>
+  static ExprPtr thread_form(A& a, const FormPtr& f) {
+    if (f->items.size() < 2) fail(kLast ? "->> requires a value" : "-> requires a value", f->span);
+    FormPtr acc = f->items[1];
+    for (size_t i = 2; i < f->items.size(); ++i) {
+      const FormPtr& step = f->items[i];
+      if (step->is_symbol()) {
+        acc = make_seq(FormKind::List, {step, acc}, step->span);
+      } else if (step->is_list() && !step->items.empty()) {
+        std::vector<FormPtr> items = step->items;
+        items.insert(kLast ? items.end() : items.begin() + 1, acc);
+        acc = make_seq(FormKind::List, std::move(items), step->span);
+      } else {
+        fail(std::string(kLast ? "->>" : "->") + ": each step must be a symbol or a call, got " + to_text(*step), step->span);
+      }
+    }
+    return a.expr(acc);
+  }
+
+  static ExprPtr as_form(A& a, const FormPtr& f) {
+    if (f->items.size() < 4 || !f->items[2]->is_symbol()) fail("as-> requires a value, a name and at least one step: (as-> init name step...)", f->span);
+    std::vector<FormPtr> bindings;
+    for (size_t i = 1; i + 1 < f->items.size(); ++i) {
+      if (i == 2) continue;
+      bindings.push_back(f->items[2]);
+      bindings.push_back(f->items[i]);
+    }
+    return a.expr(call_form("let", {make_seq(FormKind::Vector, std::move(bindings), f->span), f->items.back()}, f->span));
+  }
+
+  static ExprPtr with_params_form(A& a, const FormPtr& f) {
+    const std::string usage = "with-params: expected a vector naming the dict, [param] or [param :key]";
+    if (f->items.size() < 2 || !f->items[1]->is_vector()) {
+      UserError e(ErrorKind::Compile, usage + (f->items.size() > 1 ? ", got " + to_text(*f->items[1]) : ""), f->span);
+      e.hints.push_back("write (with-params [p] body...) or (with-params [p :key] body...)");
+      throw e;
+    }
+    const auto& b = f->items[1]->items;
+    if (b.empty() || b.size() > 2 || !b[0]->is_symbol() || (b.size() == 2 && !b[1]->is_keyword())) {
+      UserError e(ErrorKind::Compile, usage + ", got " + to_text(*f->items[1]), f->span);
+      e.hints.push_back("write (with-params [p] body...) or (with-params [p :key] body...)");
+      throw e;
+    }
+    ExprPtr dict = a.expr(b[0]);
+    if (b.size() == 2) {
+      std::vector<ExprPtr> args;
+      args.push_back(std::move(dict));
+      args.push_back(a.constant(Value::keyword(b[1]->name), f->span));
+      dict = a.builtin_call("get", f->span, std::move(args));
+    }
+    Visible scope(a);
+    int slot = a.declare(Name(" with-params"));
+    a.fn_->params.push_back({slot, a.fn_->visible.size()});
+    ExprPtr inner = a.body(*f, 2);
+    a.fn_->params.pop_back();
+    return a.bind(slot, std::move(dict), std::move(inner), f->span);
+  }
+
+  static ExprPtr use_form(A& a, const FormPtr& f) {
+    ExprPtr e = a.host_.use_module(*f, f->span.source);
+    return e ? std::move(e) : a.constant(Value::nil(), f->span);
+  }
+
+  template <bool kAnd>
+  static ExprPtr and_or_form(A& a, const FormPtr& f) {
+    if (f->items.size() == 1) return a.constant(Value::boolean(kAnd), f->span);
+    ExprPtr e = make_expr(kAnd ? ExprKind::And : ExprKind::Or, f->span);
+    for (size_t i = 1; i < f->items.size(); ++i) e->items.push_back(a.expr(f->items[i]));
+    return e;
+  }
+
+  // A path written as a vector becomes nested gets, so that a missing intermediate is reported.
+  static ExprPtr get_in_form(A& a, const FormPtr& f) {
+    if (f->items.size() != 3 || !f->items[2]->is_vector()) return a.call(*f);
+    ExprPtr e = a.expr(f->items[1]);
+    for (const auto& k : f->items[2]->items) {
+      std::vector<ExprPtr> args;
+      args.push_back(std::move(e));
+      args.push_back(a.expr(k));
+      e = a.builtin_call("get", f->span, std::move(args));
+    }
+    return e;
+  }
+
+  static ExprPtr try_form(A& a, const FormPtr& f) {
+    if (f->items.size() < 2) fail("try requires a body: (try e... (catch err e...))", f->span);
+    const Form& last = *f->items.back();
+    if (!last.is_call("catch")) return a.body(*f, 1);
+    if (last.items.size() < 2 || !last.items[1]->is_symbol()) fail("catch requires a name: (catch err e...)", last.span);
+    ExprPtr e = make_expr(ExprKind::Try, f->span);
+    FormPtr inner = call_form("do", {f->items.begin() + 1, f->items.end() - 1}, f->span);
+    e->items.push_back(inner->items.size() > 1 ? a.expr(inner) : a.constant(Value::nil(), f->span));
+    Visible scope(a);
+    e->slot = a.declare(last.items[1]->name);
+    e->items.push_back(a.body(last, 2));
+    return e;
+  }
+
+  // (for [x xs :when c :let [..] y ys] body): folds over each collection, appending to one list.
+  static ExprPtr for_form(A& a, const FormPtr& f) { return a.expr(comprehension(*f, true)); }
+  static ExprPtr doseq_form(A& a, const FormPtr& f) { return a.expr(comprehension(*f, false)); }
+
+  static FormPtr comprehension(const Form& f, bool collect) {
+    Span s = f.span;
+    if (f.items.size() < 2 || !f.items[1]->is_vector() || f.items[1]->items.size() % 2)
+      fail(std::string(collect ? "for" : "doseq") + " requires a binding vector: (for [x xs ...] body)", s);
+    const auto& b = f.items[1]->items;
+    FormPtr acc = make_symbol(" acc", s);
+    std::function<FormPtr(size_t)> from = [&](size_t i) -> FormPtr {
+      if (i >= b.size()) {
+        std::vector<FormPtr> body = tail(f, 2);
+        if (body.empty()) body.push_back(syntax::make_nil(s));
+        FormPtr value = body.size() == 1 ? body[0] : call_form("do", body, s);
+        return collect ? call_form("append", {acc, value}, s) : call_form("do", {value, syntax::make_nil(s)}, s);
+      }
+      if (b[i]->is_keyword()) {
+        const std::string& k = b[i]->name.str();
+        if (k == "when") return call_form("if", {b[i + 1], from(i + 2), acc}, s);
+        if (k == "let") return call_form("let", {b[i + 1], from(i + 2)}, s);
+        fail("unknown clause :" + k + "; use :when or :let", b[i]->span);
+      }
+      FormPtr fn = call_form("fn", {make_seq(FormKind::Vector, {acc, b[i]}, s), from(i + 2)}, s);
+      return call_form("reduce", {fn, acc, call_form("%items", {b[i + 1]}, s)}, s);
+    };
+    FormPtr init = collect ? make_seq(FormKind::Vector, {}, s) : syntax::make_nil(s);
+    return call_form("let", {make_seq(FormKind::Vector, {acc, init}, s), from(0)}, s);
+  }
+
+  // Forms that want the source text of their argument.
+  template <const char* kBuiltin>
+  static ExprPtr with_source(A& a, const FormPtr& f) {
+    if (f->items.size() < 2) fail(f->items[0]->name.str() + " requires an expression", f->span);
+    std::vector<ExprPtr> args;
+    args.push_back(a.constant(Value::string(to_text(*f->items[1])), f->span));
+    for (size_t i = 1; i < f->items.size(); ++i) args.push_back(a.expr(f->items[i]));
+    return a.builtin_call(kBuiltin, f->span, std::move(args));
+  }
+
+  // Forms whose body is run by a built-in: the body travels as a function.
+  template <const char* kBuiltin>
+  static ExprPtr with_thunk(A& a, const FormPtr& f) {
+    FormPtr thunk = call_form("fn", {make_seq(FormKind::Vector, {}, f->span)}, f->span);
+    std::vector<FormPtr> items = thunk->items;
+    for (const auto& x : tail(*f, 1)) items.push_back(x);
+    if (items.size() == 2) items.push_back(syntax::make_nil(f->span));
+    std::vector<ExprPtr> args;
+    args.push_back(a.constant(Value::string(f->items.size() > 1 ? to_text(*f->items[1]) : ""), f->span));
+    args.push_back(a.fn_form(*make_seq(FormKind::List, std::move(items), f->span)));
+    return a.builtin_call(kBuiltin, f->span, std::move(args));
+  }
+
+  static ExprPtr deftest_form(A& a, const FormPtr& f) {
+    if (f->items.size() < 2 || (!f->items[1]->is_symbol() && f->items[1]->kind != FormKind::String)) fail("deftest requires a name: (deftest name body...)", f->span);
+    std::string name = f->items[1]->is_symbol() ? f->items[1]->name.str() : f->items[1]->text;
+    std::vector<ExprPtr> captures;
+    FormPtr params = make_seq(FormKind::Vector, {}, f->span);
+    FnScope* outer = std::exchange(a.fn_, nullptr);
+    std::shared_ptr<Proto> proto;
+    try {
+      proto = a.function(name, *params, *f, 2, true, Name(), captures);
+    } catch (...) {
+      a.fn_ = outer;
+      throw;
+    }
+    a.fn_ = outer;
+    a.host_.add_test(name, proto, f->span);
+    return a.constant(Value::nil(), f->span);
+  }
+
+  // (progress …) and friends are library macros; value-and-grad's old four-argument form is refused here.
+  static ExprPtr value_and_grad_form(A& a, const FormPtr& f) {
+    if (f->items.size() >= 5 && f->items[1]->is_symbol() && !f->items[2]->is_keyword()) {
+      std::vector<ExprPtr> args;
+      args.push_back(a.constant(Value::string(fmt::format("value-and-grad '{}': interpreter support not yet implemented", f->items[1]->name.str())), f->span));
+      return a.builtin_call("error", f->span, std::move(args));
+    }
+    return a.call(*f);
+  }
+};
+
+namespace {
+
+constexpr char kSpy[] = "%spy", kTap[] = "%tap", kIs[] = "%is", kTimeIt[] = "%time-it", kThrows[] = "%throws", kFuture[] = "%future";
+
+using S = SpecialForms;
+
+}  // namespace
+
+Analyzer::Handler Analyzer::special(const std::string& name) {
+  static const auto* table = new std::unordered_map<std::string, Handler>{
+      {"def", S::def_form}, {"defmacro", S::defmacro_form}, {"let", S::let_form}, {"if", S::if_form}, {"do", S::do_form}, {"case", S::case_form},
+      {"while", S::while_form}, {"repeat", S::repeat_form}, {"loop", S::loop_form}, {"recur", S::recur_form}, {"guard", S::guard_form},
+      {"quote", S::quote_form}, {"->", S::thread_form<false>}, {"->>", S::thread_form<true>}, {"as->", S::as_form}, {"with-params", S::with_params_form},
+      {"use", S::use_form}, {"and", S::and_or_form<true>}, {"or", S::and_or_form<false>}, {"get-in", S::get_in_form}, {"try", S::try_form},
+      {"for", S::for_form}, {"doseq", S::doseq_form}, {"spy", S::with_source<kSpy>}, {"tap", S::with_source<kTap>}, {"is", S::with_thunk<kIs>},
+      {"time-it", S::with_thunk<kTimeIt>}, {"throws", S::with_thunk<kThrows>}, {"future", S::with_thunk<kFuture>}, {"deftest", S::deftest_form},
+      {"value-and-grad", S::value_and_grad_form},
+      {"fn", [](Analyzer& a, const FormPtr& f) { return a.fn_form(*f); }},
+      {"defn", [](Analyzer& a, const FormPtr& f) { return a.defn_form(*f, false); }},
+      {"defn-", [](Analyzer& a, const FormPtr& f) { return a.defn_form(*f, true); }},
+  };
+  auto it = table->find(name);
+  return it == table->end() ? nullptr : it->second;
+}
+
+std::vector<std::string> special_form_names() {
+  return {"def", "defn", "defmacro", "fn", "let", "if", "do", "case", "while", "repeat", "guard", "quote", "->", "as->", "use", "with-params",
+          "value-and-grad", "loop", "recur", "try", "and", "or"};
+}
+
+bool is_special_form(const std::string& name) {
+  // The forms of the original language; names we added may be redefined by a program.
+  static const auto* names = new std::set<std::string>{"def", "defn", "defmacro", "fn", "let", "if", "do", "case", "while", "repeat", "guard", "quote",
+                                                       "->", "as->", "use", "with-params", "value-and-grad", "get", "get-in", "dict", "assoc", "last"};
+  return names->count(name) > 0;
+}
+
+}  // namespace sheaf::eval

@@ -1,0 +1,607 @@
+#include "eval/vm.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <new>
+
+#include "builtins/numeric.h"
+#include "builtins/warnings.h"
+#include "eval/destructure.h"
+#include "trace/traced.h"
+#include "value/dict.h"
+#include "value/equal.h"
+#include "value/print.h"
+
+namespace sheaf::eval {
+
+std::atomic<bool> g_interrupted{false};
+std::atomic<int64_t> g_fuel{-1};
+CallObserver* g_observer = nullptr;
+
+namespace {
+
+// Virtual space only: pages are touched as frames grow. All-zero memory is a row of nils.
+constexpr size_t kStackValues = size_t{1} << 24;
+// No function may use more registers than fit behind the last frame.
+constexpr size_t kStackReserve = size_t{1} << 16;
+
+bool truth(const Value& v) {
+  switch (v.tag()) {
+    case Tag::Bool: return v.as_bool();
+    case Tag::Nil: return false;
+    case Tag::Int: return v.as_int() != 0;
+    case Tag::Float: return v.as_float() != 0;
+    case Tag::Traced: return builtins::is_true(v);
+    case Tag::Tensor:
+      if (v.as_tensor().rank() > 0) builtins::warn("a tensor of rank 1 or more is always true; use any, all or item");
+      return truthy(v);
+    default: return true;
+  }
+}
+
+[[gnu::noinline]] void stop_requested() {
+  if (g_interrupted.exchange(false)) throw runtime_error("Interrupted");
+  throw runtime_error("the program used up its fuel");
+}
+
+inline void poll() {
+  if (g_interrupted.load(std::memory_order_relaxed)) [[unlikely]] stop_requested();
+  if (g_fuel.load(std::memory_order_relaxed) >= 0) [[unlikely]] {
+    if (g_fuel.fetch_sub(1) == 0) stop_requested();
+  }
+}
+
+Value dict_value(std::span<Value> keys_and_values) {
+  auto* d = new DictObj;
+  Value v = Value::object(Tag::Dict, d);
+  for (size_t i = 0; i < keys_and_values.size(); i += 2) {
+    if (!is_key(keys_and_values[i]))
+      throw runtime_error("Dict key must be a keyword or a string, got " + std::string(type_name(keys_and_values[i])));
+    d->set(key_name(keys_and_values[i]), std::move(keys_and_values[i + 1]));
+  }
+  return v;
+}
+
+std::string call_text(const Value* args, int argc) {
+  std::string s = "(";
+  for (int i = 0; i < argc; ++i) s += (i ? ", " : "") + short_text(args[i]);
+  return s + ")";
+}
+
+}  // namespace
+
+Vm::Vm() {
+  void* p = mmap(nullptr, kStackValues * sizeof(Value), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  INVARIANT(p != MAP_FAILED, "no address space for the value stack");
+  stack_ = static_cast<Value*>(p);
+  stack_end_ = stack_ + kStackValues - kStackReserve;
+}
+
+Vm::~Vm() { munmap(stack_, kStackValues * sizeof(Value)); }
+
+Vm& Vm::current() {
+  thread_local Vm vm;
+  return vm;
+}
+
+Span Vm::span_at(const Frame& f) const {
+  size_t at = f.pc - f.proto->code.data();
+  return at > 0 && at <= f.proto->spans.size() ? f.proto->spans[at - 1] : Span{};
+}
+
+void Vm::push_frame(Closure* f, Value* base, const Proto* proto, bool boundary) {
+  if (frames_.size() >= kMaxFrames || base >= stack_end_)
+    throw runtime_error(fmt::format("recursion too deep: {} calls are active", frames_.size()))
+        .hint("use loop/recur, reduce or while for long iterations; they need no stack");
+  frames_.push_back({proto->code.data(), base, Ref<Closure>(f), proto, boundary});
+  if (g_observer && proto->named) g_observer->enter(proto->name, {base, proto->params.size()});
+}
+
+void Vm::pop_frame() {
+  Frame& f = frames_.back();
+  for (Value *r = f.base, *end = f.base + f.proto->num_registers; r != end; ++r)
+    if (r->tag() != Tag::Nil) *r = Value();
+  frames_.pop_back();
+}
+
+void Vm::arity_error(const Proto& p, const Value* args, int argc) {
+  std::string names;
+  for (const Param& q : p.params) names += (names.empty() ? "" : ", ") + q.name.str();
+  size_t n = p.params.size();
+  UserError e = runtime_error(fmt::format("{} expects {} argument{} ({}), got {}.\n  Called with: {}", p.name, n, n == 1 ? "" : "s", names, argc,
+                                          call_text(args, argc)));
+  throw e;
+}
+
+// A direct call with the wrong count may name its parameters: (f p g :lr 0.1).
+bool Vm::bind_by_name(const Proto& p, Value* args, int& argc) {
+  size_t n = p.params.size();
+  std::vector<Value> bound(n, Value::unbound());
+  size_t next = 0;
+  bool any = false;
+  for (int i = 0; i < argc; ++i) {
+    size_t named = n;
+    if (args[i].is_keyword() && i + 1 < argc)
+      for (size_t k = 0; k < n; ++k)
+        if (p.params[k].name == args[i].as_keyword()) named = k;
+    if (named < n) {
+      if (bound[named].tag() != Tag::Unbound) return false;
+      bound[named] = args[++i];
+      any = true;
+      continue;
+    }
+    while (next < n && bound[next].tag() != Tag::Unbound) ++next;
+    if (next == n) return false;
+    bound[next] = args[i];
+  }
+  for (const Value& v : bound)
+    if (v.tag() == Tag::Unbound) return false;
+  if (!any) return false;
+  for (int i = 0; i < argc; ++i) args[i] = Value();
+  for (size_t k = 0; k < n; ++k) args[k] = std::move(bound[k]);
+  argc = static_cast<int>(n);
+  return true;
+}
+
+const Proto* Vm::fit_arguments(Closure* f, Value* args, int& argc, bool direct) {
+  Proto& p = *f->proto;
+  int n = static_cast<int>(p.params.size());
+  if (p.rest_slot >= 0) {
+    if (argc < n && direct) arity_error(p, args, argc);
+    std::vector<Value> rest;
+    for (int i = n; i < argc; ++i) rest.push_back(std::move(args[i]));
+    for (int i = argc; i < n; ++i) args[i] = Value::unbound();
+    args[n] = Value::list(std::move(rest));
+    if (argc >= n) {
+      argc = n + 1;
+      return &p;
+    }
+  } else if (direct) {
+    if (!bind_by_name(p, args, argc)) arity_error(p, args, argc);
+    return &p;
+  } else if (argc > n) {
+    if (builtins::is_strict(p.span.source)) arity_error(p, args, argc);
+    for (int i = n; i < argc; ++i) args[i] = Value();
+    return &p;
+  } else {
+    if (builtins::is_strict(p.span.source)) arity_error(p, args, argc);
+    for (int i = argc; i < n; ++i) args[i] = Value::unbound();
+  }
+  // Some parameter is missing: run the variant that reports its use.
+  if (!p.checked) {
+    auto checked = std::make_shared<Proto>();
+    checked->name = p.name;
+    checked->params = p.params;
+    checked->rest_slot = p.rest_slot;
+    checked->named = p.named;
+    checked->num_slots = p.num_slots;
+    checked->num_captures = p.num_captures;
+    checked->span = p.span;
+    checked->source = p.source;
+    checked->body = std::move(p.body);
+    emit_code(*checked, true);
+    p.body = std::move(checked->body);
+    p.checked = std::move(checked);
+  }
+  return p.checked.get();
+}
+
+void Vm::enter_closure(Closure* f, Value* window, int argc, bool direct, bool boundary) {
+  const Proto* p = f->proto.get();
+  if (argc != static_cast<int>(p->params.size()) || p->rest_slot >= 0) [[unlikely]] p = fit_arguments(f, window + 1, argc, direct && p->named);
+  push_frame(f, window + 1, p, boundary);
+}
+
+void Vm::call_builtin_at(const builtins::BuiltinDef& def, Value* window, int argc) {
+  std::vector<Value> args;
+  if (!spare_args_.empty()) {
+    args = std::move(spare_args_.back());
+    spare_args_.pop_back();
+  }
+  for (int i = 0; i < argc; ++i) args.push_back(std::move(window[1 + i]));
+  *window = builtins::call_builtin(def, *this, args);
+  args.clear();
+  if (spare_args_.size() < 64) spare_args_.push_back(std::move(args));
+}
+
+void Vm::call_native(const Value& f, Value* window, int argc) {
+  std::vector<Value> args;
+  for (int i = 0; i < argc; ++i) args.push_back(std::move(window[1 + i]));
+  Ref<builtins::CallableObj> keep(static_cast<builtins::CallableObj*>(f.object()));
+  *window = keep->invoke(*this, args);
+}
+
+Value Vm::call(const Value& function, std::vector<Value> args) {
+  if (function.tag() == Tag::Builtin) {
+    Value keep = function;
+    return static_cast<builtins::CallableObj*>(keep.object())->invoke(*this, args);
+  }
+  if (function.tag() != Tag::Function) throw runtime_error("Expected a function, got " + short_text(function));
+  if (native_depth_ >= kMaxNativeDepth)
+    throw runtime_error(fmt::format("recursion too deep: {} built-in functions are waiting for their callbacks", native_depth_));
+  // The new window starts behind the registers of the running frame.
+  Value* window = frames_.empty() ? stack_ : frames_.back().base + frames_.back().proto->num_registers + 1;
+  if (window + args.size() >= stack_end_) throw runtime_error("recursion too deep: the value stack is full");
+  for (size_t i = 0; i < args.size(); ++i) window[1 + i] = std::move(args[i]);
+  size_t bottom = frames_.size();
+  Value keep = function;
+  enter_closure(static_cast<Closure*>(keep.object()), window, static_cast<int>(args.size()), false, true);
+  return run(bottom);
+}
+
+Value Vm::run_proto(const std::shared_ptr<Proto>& proto) {
+  auto closure = make_ref<Closure>();
+  closure->proto = proto;
+  return call(Value::object(Tag::Function, closure.get()), {});
+}
+
+void Vm::add_context(UserError& e, size_t bottom) {
+  while (frames_.size() > bottom) {
+    Frame& f = frames_.back();
+    Span at = span_at(f);
+    if (!e.span) e.span = at;
+    // The function of this frame was called from the frame below.
+    if (f.proto->named) {
+      std::string args;
+      for (const Param& q : f.proto->params) {
+        const Value& v = f.base[q.slot];
+        args += (args.empty() ? "" : ", ") + q.name.str();
+        if (!v.is_nil() && v.tag() != Tag::Unbound) args += ": " + short_text(v);
+      }
+      Span called = frames_.size() >= 2 ? span_at(frames_[frames_.size() - 2]) : Span{};
+      e.stack.push_back({f.proto->name, args, called});
+      if (g_observer) g_observer->unwind(f.proto->name);
+    }
+    pop_frame();
+  }
+}
+
+bool Vm::handle(UserError& e, size_t bottom) {
+  if (handlers_.empty() || handlers_.back().frame <= bottom) {
+    add_context(e, bottom);
+    return false;
+  }
+  Handler h = handlers_.back();
+  handlers_.pop_back();
+  add_context(e, h.frame);
+  Frame& f = frames_.back();
+  if (!e.span) e.span = span_at(f);
+  f.base[h.reg] = error_value(e);
+  f.pc = h.target;
+  return true;
+}
+
+Value Vm::run(size_t bottom) {
+  ++native_depth_;
+  struct Depth {
+    int& d;
+    ~Depth() { --d; }
+  } depth{native_depth_};
+  size_t handlers_before = handlers_.size();
+
+  const Insn* pc = nullptr;
+  Value* R = nullptr;
+  const Proto* p = nullptr;
+  auto load = [&] {
+    Frame& f = frames_.back();
+    pc = f.pc;
+    R = f.base;
+    p = f.proto;
+  };
+  load();
+  auto operand = [&](uint16_t x) -> const Value& { return x & kConstantBit ? p->constants[x & ~kConstantBit] : R[x]; };
+  // Before anything that may throw or call: the frame must know where it stands.
+  auto sync = [&] { frames_.back().pc = pc; };
+
+  for (;;) {
+    try {
+      for (;;) {
+        const Insn in = *pc++;
+        switch (static_cast<Code>(in.op)) {
+          case Code::Move: R[in.a] = R[in.b]; break;
+          case Code::Take: R[in.a] = std::move(R[in.b]); break;
+          case Code::Const: R[in.a] = p->constants[in.i]; break;
+          case Code::Int: R[in.a] = Value::integer(in.i); break;
+          case Code::Nil: R[in.a] = Value(); break;
+          case Code::Global: {
+            const Cell& c = *p->cells[in.i];
+            if (c.value.tag() == Tag::Unbound) [[unlikely]] {
+              sync();
+              if (c.broken) throw UserError(*c.broken);
+              throw runtime_error("Undefined symbol: " + c.name.str());
+            }
+            R[in.a] = c.value;
+            break;
+          }
+          case Code::Capture: R[in.a] = frames_.back().closure->captures[in.b]; break;
+          case Code::Self: R[in.a] = Value::object(Tag::Function, frames_.back().closure.get()); break;
+          case Code::CheckBound:
+            if (R[in.a].tag() == Tag::Unbound) {
+              sync();
+              throw runtime_error("Undefined symbol: " + p->constants[in.i].as_keyword().str());
+            }
+            break;
+
+#define SHEAF_ARITHMETIC(CODE, BUILTIN, SLOW, FLOAT_EXPR)                                     \
+  case Code::CODE: {                                                                          \
+    const Value &x = operand(in.b), &y = operand(in.c);                                       \
+    if (x.is_int() && y.is_int()) {                                                           \
+      int64_t r;                                                                              \
+      if (!BUILTIN(x.as_int(), y.as_int(), &r)) [[likely]] {                                  \
+        R[in.a] = Value::integer(r);                                                          \
+        break;                                                                                \
+      }                                                                                       \
+    } else if (x.is_float() && y.is_float()) {                                                \
+      R[in.a] = Value::floating(FLOAT_EXPR);                                                  \
+      break;                                                                                  \
+    }                                                                                         \
+    sync();                                                                                   \
+    trace::current_span() = span_at(frames_.back());                                          \
+    R[in.a] = builtins::SLOW(x, y);                                                           \
+    break;                                                                                    \
+  }
+            SHEAF_ARITHMETIC(Add, __builtin_add_overflow, add_values, x.as_float() + y.as_float())
+            SHEAF_ARITHMETIC(Sub, __builtin_sub_overflow, sub_values, x.as_float() - y.as_float())
+            SHEAF_ARITHMETIC(Mul, __builtin_mul_overflow, mul_values, x.as_float() * y.as_float())
+#undef SHEAF_ARITHMETIC
+#define SHEAF_BINARY(CODE, CALL)                                \
+  case Code::CODE:                                              \
+    sync();                                                     \
+    trace::current_span() = span_at(frames_.back());            \
+    R[in.a] = builtins::CALL(operand(in.b), operand(in.c));     \
+    break;
+            SHEAF_BINARY(Div, div_values)
+            SHEAF_BINARY(FloorDiv, floor_div_values)
+            SHEAF_BINARY(Mod, mod_values)
+#undef SHEAF_BINARY
+#define SHEAF_COMPARE(CODE, UNLESS, OP)                                                           \
+  case Code::CODE: {                                                                              \
+    const Value &x = operand(in.b), &y = operand(in.c);                                           \
+    if (x.is_int() && y.is_int()) {                                                               \
+      R[in.a] = Value::boolean(x.as_int() OP y.as_int());                                         \
+      break;                                                                                      \
+    }                                                                                             \
+    sync();                                                                                       \
+    trace::current_span() = span_at(frames_.back());                                              \
+    R[in.a] = builtins::compare_values(builtins::Cmp::CODE, x, y);                                \
+    break;                                                                                        \
+  }                                                                                               \
+  case Code::UNLESS: {                                                                            \
+    const Value &x = operand(in.a), &y = operand(in.b);                                           \
+    bool yes;                                                                                     \
+    if (x.is_int() && y.is_int()) yes = x.as_int() OP y.as_int();                                 \
+    else if (x.is_float() && y.is_float()) yes = x.as_float() OP y.as_float();                    \
+    else {                                                                                        \
+      sync();                                                                                     \
+      trace::current_span() = span_at(frames_.back());                                            \
+      yes = truth(builtins::compare_values(builtins::Cmp::CODE, x, y));                           \
+    }                                                                                             \
+    if (yes) ++pc;                                                                                \
+    else pc += pc->i;                                                                             \
+    break;                                                                                        \
+  }
+            SHEAF_COMPARE(Lt, UnlessLt, <)
+            SHEAF_COMPARE(Le, UnlessLe, <=)
+            SHEAF_COMPARE(Gt, UnlessGt, >)
+            SHEAF_COMPARE(Ge, UnlessGe, >=)
+#undef SHEAF_COMPARE
+          case Code::Not:
+            sync();
+            R[in.a] = Value::boolean(!truth(R[in.b]));
+            break;
+          case Code::Neg:
+            sync();
+            trace::current_span() = span_at(frames_.back());
+            R[in.a] = builtins::neg_value(R[in.b]);
+            break;
+          case Code::Jump:
+            if (in.i < 0) {
+              sync();
+              poll();
+            }
+            pc += in.i - 1;
+            break;
+          case Code::JumpIf: case Code::JumpIfNot:
+            sync();
+            if (truth(R[in.a]) == (static_cast<Code>(in.op) == Code::JumpIf)) pc += in.i - 1;
+            break;
+          case Code::Call: {
+            sync();
+            poll();
+            const Value& f = R[in.a];
+            if (f.tag() == Tag::Function) {
+              enter_closure(static_cast<Closure*>(f.object()), &R[in.a], in.b, false, false);
+              load();
+            } else if (f.tag() == Tag::Builtin) {
+              trace::current_span() = span_at(frames_.back());
+              Value keep = f;
+              call_native(keep, &R[in.a], in.b);
+            } else {
+              throw runtime_error("Expected a function, got " + short_text(f));
+            }
+            break;
+          }
+          case Code::CallGlobal: {
+            const Cell& c = *p->cells[pc->i];
+            ++pc;
+            sync();
+            poll();
+            const Value& f = c.value;
+            if (f.tag() == Tag::Function) [[likely]] {
+              enter_closure(static_cast<Closure*>(f.object()), &R[in.a], in.b, c.is_function, false);
+              load();
+            } else if (f.tag() == Tag::Builtin) {
+              trace::current_span() = span_at(frames_.back());
+              call_native(f, &R[in.a], in.b);
+            } else if (f.tag() == Tag::Unbound) {
+              if (c.broken) throw UserError(*c.broken);
+              throw runtime_error("Unknown function: " + c.name.str());
+            } else {
+              throw runtime_error("Expected a function, got " + short_text(f));
+            }
+            break;
+          }
+          case Code::CallBuiltin: {
+            const builtins::BuiltinDef& def = *p->builtin_refs[pc->i];
+            ++pc;
+            sync();
+            poll();
+            trace::current_span() = span_at(frames_.back());
+            call_builtin_at(def, &R[in.a], in.b);
+            break;
+          }
+          case Code::Closure: {
+            auto closure = make_ref<Closure>();
+            closure->proto = p->protos[in.i];
+            int n = closure->proto->num_captures;
+            closure->captures.reserve(n);
+            for (int k = 0; k < n; ++k) {
+              const Insn c = *pc++;
+              switch (static_cast<Code>(c.op)) {
+                case Code::Capture: closure->captures.push_back(frames_.back().closure->captures[c.b]); break;
+                case Code::Take: closure->captures.push_back(std::move(R[c.b])); break;
+                default: closure->captures.push_back(R[c.b]);
+              }
+            }
+            R[in.a] = Value::object(Tag::Function, closure.get());
+            break;
+          }
+          case Code::Vector: {
+            sync();
+            trace::current_span() = span_at(frames_.back());
+            Value v = vector_value({&R[in.a], in.b}, in.c);
+            for (int k = 0; k < in.b; ++k) R[in.a + k] = Value();
+            R[in.a] = std::move(v);
+            break;
+          }
+          case Code::Dict: {
+            sync();
+            Value v = dict_value({&R[in.a], in.b});
+            for (int k = 0; k < in.b; ++k) R[in.a + k] = Value();
+            R[in.a] = std::move(v);
+            break;
+          }
+          case Code::Destructure: {
+            sync();
+            trace::current_span() = span_at(frames_.back());
+            Value v = std::move(R[in.a]);
+            destructure(v, {&R[in.a], in.b}, in.c ? &R[in.a + in.b] : nullptr);
+            break;
+          }
+          case Code::ParamField: {
+            int32_t fallback = pc->i;
+            ++pc;
+            sync();
+            Name key = p->constants[in.i].as_keyword();
+            Value d = std::move(R[in.a]);
+            R[in.a] = param_field(d, key, fallback >= 0 ? p->cells[fallback]->value : Value(), span_at(frames_.back()).source);
+            break;
+          }
+          case Code::RepeatCount: {
+            sync();
+            Value n = trace::concrete(R[in.a]);
+            if (n.is_float()) n = Value::integer(saturate_to_int(n.as_float()));
+            else if (n.is_tensor() && n.as_tensor().rank() == 0) n = Value::integer(element_as_int(n.as_tensor(), 0));
+            if (!n.is_int()) throw runtime_error("repeat: count must be an integer, got " + std::string(type_name(n)));
+            R[in.a] = n;
+            break;
+          }
+          case Code::RepeatTest:
+            if (R[in.a].as_int() >= R[in.a + 1].as_int()) pc += pc->i;
+            else ++pc;
+            break;
+          case Code::Define: {
+            Cell& c = *p->cells[in.i];
+            c.value = R[in.a];
+            c.user_defined = true;
+            break;
+          }
+          case Code::PushTry: handlers_.push_back({frames_.size(), pc + in.i - 1, in.a}); break;
+          case Code::PopTry: handlers_.pop_back(); break;
+          case Code::Return: {
+            Frame& f = frames_.back();
+            bool boundary = f.boundary;
+            Value result = std::move(R[in.a]);
+            if (g_observer && p->named) [[unlikely]] g_observer->leave(p->name, result);
+            pop_frame();
+            if (boundary) return result;
+            R[-1] = std::move(result);
+            load();
+            break;
+          }
+        }
+      }
+    } catch (UserError& e) {
+      if (!handle(e, bottom)) {
+        handlers_.resize(handlers_before);
+        throw;
+      }
+      load();
+    } catch (const std::bad_alloc&) {
+      UserError e = runtime_error("out of memory");
+      if (!handle(e, bottom)) {
+        handlers_.resize(handlers_before);
+        throw e;
+      }
+      load();
+    } catch (...) {
+      // Exits, breached guards and abandoned traces pass through: only the frames are taken down.
+      while (frames_.size() > bottom) pop_frame();
+      handlers_.resize(handlers_before);
+      throw;
+    }
+  }
+}
+
+Value error_value(const UserError& e) {
+  std::vector<Value> stack;
+  for (const StackEntry& s : e.stack) stack.push_back(Value::string(s.function + (s.call ? " at " + place(s.call) : "")));
+  std::vector<DictEntry> entries;
+  entries.push_back({Name("message"), Value::string(e.message)});
+  entries.push_back({Name("kind"), Value::keyword(Name(name_of(e.kind)))});
+  entries.push_back({Name("at"), Value::string(place(e.span))});
+  entries.push_back({Name("stack"), Value::list(std::move(stack))});
+  if (e.data) entries.push_back({Name("data"), *std::static_pointer_cast<const Value>(e.data)});
+  return make_dict(std::move(entries));
+}
+
+Value vector_value(std::span<Value> elements, bool literal_vectors) {
+  using trace::Kind;
+  if (elements.empty()) return Value::list({});
+  bool numbers = true, traced = false, tensors = literal_vectors;
+  for (const Value& v : elements) {
+    if (v.is_traced()) {
+      Kind k = trace::kind_of(v);
+      traced = true;
+      numbers &= k == Kind::Int || k == Kind::Float;
+      tensors &= k == Kind::Tensor;
+    } else {
+      numbers &= v.is_number();
+      tensors &= v.is_tensor();
+    }
+  }
+  if (numbers && !traced) {
+    Tensor t = empty_tensor(DType::F32, {static_cast<int64_t>(elements.size())});
+    float* data = t.data<float>();
+    for (size_t i = 0; i < elements.size(); ++i) data[i] = elements[i].number();
+    return Value::tensor(std::move(t));
+  }
+  if (numbers || tensors) {
+    std::vector<graph::Operand> parts;
+    bool same = true;
+    for (const Value& v : elements) {
+      parts.push_back(ops::cast(trace::operand_of(v), DType::F32));
+      same &= parts.back().sizes() == parts[0].sizes();
+    }
+    if (same) {
+      for (graph::Operand& o : parts) o = ops::expand_axis(o, 0);
+      return trace::to_value(ops::concat(std::move(parts), 0), Kind::Tensor);
+    }
+  }
+  std::vector<Value> items;
+  for (Value& v : elements) items.push_back(std::move(v));
+  return Value::list(std::move(items));
+}
+
+}  // namespace sheaf::eval

@@ -1,0 +1,83 @@
+// Runs register code. One Vm per thread; frames live on the heap, so recursion depth is a limit of ours that ends in a
+// Sheaf error. Native functions that call back (map, reduce, …) nest `run` and count against a limit of their own.
+#pragma once
+#include <atomic>
+
+#include "eval/code.h"
+
+namespace sheaf::eval {
+
+inline constexpr size_t kMaxFrames = 200'000;
+inline constexpr int kMaxNativeDepth = 10'000;
+
+// Set from a signal handler; tested at calls and backward jumps.
+extern std::atomic<bool> g_interrupted;
+// Calls and turns left before a run stops with an error (for tests that run hostile programs); negative: no limit.
+extern std::atomic<int64_t> g_fuel;
+
+// What observers of calls (--trace, --guard, --blame) implement; nullptr when nobody watches.
+class CallObserver {
+ public:
+  virtual ~CallObserver() = default;
+  virtual void enter(const std::string& name, std::span<const Value> args) = 0;
+  virtual void leave(const std::string& name, const Value& result) = 0;
+  virtual void unwind(const std::string& name) = 0;
+};
+extern CallObserver* g_observer;
+
+class Vm final : public builtins::Caller {
+ public:
+  Vm();
+  ~Vm() override;
+  Vm(const Vm&) = delete;
+
+  Value call(const Value& function, std::vector<Value> args) override;
+  // Runs a parameterless proto (a top-level form).
+  Value run_proto(const std::shared_ptr<Proto>& proto);
+
+  // The Vm of the calling thread.
+  static Vm& current();
+
+ private:
+  struct Frame {
+    const Insn* pc;
+    Value* base;
+    Ref<Closure> closure;
+    const Proto* proto;
+    bool boundary;  // returning from it leaves `run`
+  };
+  struct Handler {
+    size_t frame;
+    const Insn* target;
+    int reg;
+  };
+
+  Value run(size_t bottom);
+  void push_frame(Closure* f, Value* base, const Proto* proto, bool boundary);
+  void pop_frame();
+  // Makes the arguments fit the parameters: rest lists, named arguments, missing and surplus ones.
+  const Proto* fit_arguments(Closure* f, Value* args, int& argc, bool direct);
+  void enter_closure(Closure* f, Value* window, int argc, bool direct, bool boundary);
+  void call_native(const Value& f, Value* window, int argc);
+  void call_builtin_at(const builtins::BuiltinDef& def, Value* window, int argc);
+  [[noreturn]] void arity_error(const Proto& p, const Value* args, int argc);
+  bool bind_by_name(const Proto& p, Value* args, int& argc);
+  void add_context(UserError& e, size_t bottom);
+  bool handle(UserError& e, size_t bottom);
+  Span span_at(const Frame& f) const;
+
+  Value* stack_;
+  Value* stack_end_;
+  std::vector<Frame> frames_;
+  std::vector<Handler> handlers_;
+  std::vector<std::vector<Value>> spare_args_;
+  int native_depth_ = 0;
+};
+
+// The value `err` of a catch clause, and back.
+Value error_value(const UserError& e);
+
+// What a vector literal makes of its elements (language specification §6).
+Value vector_value(std::span<Value> elements, bool literal_vectors);
+
+}  // namespace sheaf::eval

@@ -1,0 +1,56 @@
+// What the pickle machine builds before it becomes values: nodes are shared and still growing while it runs. Private to
+// the pickle loader.
+#pragma once
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "formats/raw_array.h"
+#include "value/value.h"
+
+namespace sheaf::formats::pickle {
+
+enum class Kind : uint8_t { Nil, Bool, Int, Float, Text, Bytes, List, Tuple, Dict, Global, Type, Array };
+
+struct Node {
+  Kind kind = Kind::Nil;
+  int64_t integer = 0;        // Bool, Int
+  double number = 0;          // Float
+  std::string text;           // Text, Bytes, Global ("module.name"), Type when we do not hold it
+  std::vector<Node*> items;   // List, Tuple; Dict: key, value, key, value …
+  std::optional<RawType> type;  // Type
+  std::unique_ptr<Tensor> tensor;  // Array, once its data came
+};
+
+// Owns the nodes of one pickle and limits what they may hold: a small file could ask for the same bytes again and again.
+class Nodes {
+ public:
+  explicit Nodes(size_t file_bytes) : budget_bytes_(64 * (file_bytes + 1024)) {}
+  Node* make(Kind kind) {
+    all_.emplace_back();
+    all_.back().kind = kind;
+    return &all_.back();
+  }
+  Node* text(Kind kind, std::string s) {
+    Node* n = make(kind);
+    n->text = std::move(s);
+    return n;
+  }
+  void spend(size_t bytes);
+
+ private:
+  std::deque<Node> all_;
+  size_t budget_bytes_;
+};
+
+// The result of calling `callee`, of which only data constructors are known; nil for the others.
+Node* apply_reduce(Nodes& nodes, Node* callee, Node* args);
+// Python's __setstate__, for the types we know.
+void apply_build(Nodes& nodes, Node* object, Node* state);
+// Each node becomes one value, so what was shared stays shared.
+Value to_value(Node* root);
+
+}  // namespace sheaf::formats::pickle

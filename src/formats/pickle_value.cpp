@@ -1,0 +1,97 @@
+// Pickle nodes to values, without recursion: files nest as deep as they like.
+#include <unordered_map>
+
+#include "formats/pickle_node.h"
+#include "support/error.h"
+#include "value/dict.h"
+
+namespace sheaf::formats::pickle {
+namespace {
+
+[[noreturn]] void fail(const std::string& message) { throw runtime_error("pickle: " + message); }
+
+Name key_of(const Node* n) {
+  if (n->kind == Kind::Text) return Name(n->text);
+  if (n->kind == Kind::Int) return Name(std::to_string(n->integer));
+  fail("a dict key is neither a string nor an int");
+}
+
+class Converter {
+ public:
+  Value convert(Node* root) {
+    visit(root);
+    while (!open_.empty()) {
+      Open& top = open_.back();
+      if (top.next < top.node->items.size()) {
+        bool is_key = top.node->kind == Kind::Dict && top.next % 2 == 0;
+        Node* child = top.node->items[top.next++];
+        if (!is_key) visit(child);  // may grow open_, so `top` is not used after it
+        continue;
+      }
+      Node* node = top.node;
+      open_.pop_back();
+      done_[node] = assemble(node);
+    }
+    return done_.at(root);
+  }
+
+ private:
+  struct Open {
+    Node* node;
+    size_t next = 0;
+  };
+
+  // Makes a leaf's value, or opens a container.
+  void visit(Node* n) {
+    bool container = n->kind == Kind::List || n->kind == Kind::Tuple || n->kind == Kind::Dict;
+    auto [it, fresh] = done_.try_emplace(n);
+    if (!fresh) {
+      if (container && it->second.is_nil()) fail("a value contains itself");
+      return;
+    }
+    if (container) open_.push_back({n});
+    else it->second = leaf(n);
+  }
+
+  Value leaf(const Node* n) {
+    switch (n->kind) {
+      case Kind::Bool: return Value::boolean(n->integer != 0);
+      case Kind::Int: return Value::integer(n->integer);
+      case Kind::Float: return Value::floating(static_cast<float>(n->number));
+      case Kind::Text: return Value::string(n->text);
+      case Kind::Bytes: {
+        std::vector<Value> items;
+        items.reserve(n->text.size());
+        for (unsigned char c : n->text) items.push_back(Value::integer(c));
+        return Value::list(std::move(items));
+      }
+      case Kind::Array:
+        if (!n->tensor) fail("an array without its data");
+        return Value::tensor(*n->tensor);
+      default: return Value::nil();
+    }
+  }
+
+  Value assemble(const Node* n) {
+    if (n->kind == Kind::Dict) {
+      std::vector<DictEntry> entries;
+      entries.reserve(n->items.size() / 2);
+      for (size_t i = 0; i < n->items.size(); i += 2)
+        entries.push_back({key_of(n->items[i]), done_.at(n->items[i + 1])});
+      return make_dict(std::move(entries));
+    }
+    std::vector<Value> items;
+    items.reserve(n->items.size());
+    for (Node* item : n->items) items.push_back(done_.at(item));
+    return n->kind == Kind::Tuple ? Value::tuple(std::move(items)) : Value::list(std::move(items));
+  }
+
+  std::unordered_map<const Node*, Value> done_;  // nil for a container that is still open
+  std::vector<Open> open_;
+};
+
+}  // namespace
+
+Value to_value(Node* root) { return Converter().convert(root); }
+
+}  // namespace sheaf::formats::pickle

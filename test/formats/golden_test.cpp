@@ -1,0 +1,54 @@
+// Files made by other programs (make_goldens.py), each compared with the JSON of what it must load as.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "formats/files.h"
+#include "formats/json.h"
+#include "support/error.h"
+#include "value/dict.h"
+#include "value/equal.h"
+#include "value/print.h"
+
+namespace sheaf::formats {
+namespace {
+
+namespace fs = std::filesystem;
+const std::string kGoldens = std::string(TEST_DIR) + "/goldens/";
+
+TEST(Goldens, LoadAsExpected) {
+  constexpr std::string_view kSuffix = ".expected.json";
+  int count = 0;
+  for (const auto& entry : fs::directory_iterator(kGoldens)) {
+    std::string expected = entry.path().string();
+    if (!expected.ends_with(kSuffix)) continue;
+    std::string path = expected.substr(0, expected.size() - kSuffix.size());
+    SCOPED_TRACE(path);
+    try {
+      Value got = load_value(path), want = parse_json(read_file(expected));
+      EXPECT_TRUE(tree_equal(got, want)) << render(got) << "\nexpected\n" << render(want);
+    } catch (const UserError& e) {
+      ADD_FAILURE() << e.message;
+    }
+    ++count;
+  }
+  EXPECT_GE(count, 40);
+}
+
+TEST(Goldens, SharedObjectsStayShared) {
+  Value v = load_value(kGoldens + "plain4.pkl");
+  const std::vector<Value>& pair = v.as_dict().find(Name("shared"))->items();
+  EXPECT_EQ(pair[0].object(), pair[1].object());
+}
+
+TEST(Goldens, CompressedArchivesSaySo) {
+  try {
+    load_value(kGoldens + "compressed.npz");
+    FAIL();
+  } catch (const UserError& e) {
+    EXPECT_EQ(e.message, "io load: parse '" + kGoldens + "compressed.npz': zip: 'w.npy' is compressed; save it uncompressed");
+  }
+}
+
+}  // namespace
+}  // namespace sheaf::formats

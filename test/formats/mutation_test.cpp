@@ -1,0 +1,117 @@
+// Damaged files: whatever the bytes, a loader returns a value or throws a UserError, and memory stays within a constant
+// times the size of the file.
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <new>
+#include <random>
+
+#include "formats/files.h"
+#include "formats/json.h"
+#include "formats/npy.h"
+#include "formats/pickle.h"
+#include "formats/safetensors.h"
+#include "support/error.h"
+
+namespace {
+
+// Bytes held through operator new; tensors have their own account (memory_stats).
+size_t g_live = 0, g_peak = 0;
+
+void* counted(size_t n) {
+  void* p = std::malloc(n);
+  if (!p) throw std::bad_alloc();
+  g_live += malloc_usable_size(p);
+  g_peak = std::max(g_peak, g_live);
+  return p;
+}
+
+}  // namespace
+
+void* operator new(size_t n) { return counted(n); }
+void* operator new[](size_t n) { return counted(n); }
+void operator delete(void* p) noexcept {
+  if (p) g_live -= malloc_usable_size(p);
+  std::free(p);
+}
+void operator delete[](void* p) noexcept { operator delete(p); }
+void operator delete(void* p, size_t) noexcept { operator delete(p); }
+void operator delete[](void* p, size_t) noexcept { operator delete(p); }
+
+namespace sheaf::formats {
+namespace {
+
+using Random = std::mt19937_64;
+
+size_t below(Random& rng, size_t n) { return n == 0 ? 0 : rng() % n; }
+
+void mutate_once(std::string& s, Random& rng) {
+  if (s.empty()) {
+    s.push_back(static_cast<char>(rng()));
+    return;
+  }
+  size_t at = below(rng, s.size());
+  switch (rng() % 8) {
+    case 0: s[at] ^= static_cast<char>(1 << rng() % 8); break;
+    case 1: s[at] = static_cast<char>(rng()); break;
+    case 2: s.resize(at); break;
+    case 3: s.erase(at, 1 + below(rng, 16)); break;
+    case 4: s.insert(at, s.substr(below(rng, s.size()), 1 + below(rng, 64))); break;
+    case 5: s.insert(at, 1 + below(rng, 8), static_cast<char>(rng())); break;
+    case 6: {
+      static constexpr uint64_t kEdges[] = {0, 1, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff,
+                                            0x7fffffffffffffff, 0x8000000000000000, 0xffffffffffffffff};
+      uint64_t v = kEdges[below(rng, std::size(kEdges))];
+      size_t width = std::min<size_t>(size_t{1} << rng() % 4, s.size() - at);
+      s.replace(at, width, reinterpret_cast<const char*>(&v), width);
+      break;
+    }
+    default: {
+      // A digit, as headers in text hold sizes and offsets.
+      size_t digit = s.find_first_of("0123456789", at);
+      if (digit != std::string::npos) s.replace(digit, 1, std::to_string(rng() >> rng() % 64));
+      break;
+    }
+  }
+}
+
+void run(const char* suffix, Value (*parse)(std::string_view)) {
+  std::vector<std::string> seeds;
+  for (const auto& e : std::filesystem::directory_iterator(std::string(TEST_DIR) + "/goldens"))
+    if (e.path().string().ends_with(suffix)) seeds.push_back(read_file(e.path().string()));
+  std::sort(seeds.begin(), seeds.end());  // directory order is not the same everywhere
+  ASSERT_FALSE(seeds.empty());
+  size_t limit = memory_stats().limit_bytes;
+  int loaded = 0;
+  for (uint64_t seed = 0; seed < 20000; ++seed) {
+    Random rng(seed);
+    std::string bytes = seeds[below(rng, seeds.size())];
+    for (size_t n = 1 + below(rng, 4); n > 0; --n) mutate_once(bytes, rng);
+    set_memory_limit(memory_stats().live_bytes + 128 * (bytes.size() + 4096));
+    size_t before = g_live;
+    g_peak = g_live;
+    try {
+      parse(bytes);
+      ++loaded;
+    } catch (const UserError& e) {
+      ASSERT_EQ(e.message.find("bytes asked for"), std::string::npos) << "seed " << seed << ": " << e.message;
+      ASSERT_NE(e.message, "") << "seed " << seed;
+    } catch (const std::exception& e) {
+      FAIL() << "seed " << seed << ": " << e.what();
+    }
+    ASSERT_LT(g_peak - before, 1024 * (bytes.size() + 1024)) << "seed " << seed;
+  }
+  set_memory_limit(limit);
+  EXPECT_GT(loaded, 100);
+}
+
+TEST(Mutations, Json) { run(".json", [](std::string_view s) { return parse_json(s); }); }
+TEST(Mutations, Safetensors) { run(".safetensors", parse_safetensors); }
+TEST(Mutations, Pickle) { run(".pkl", parse_pickle); }
+TEST(Mutations, Npy) { run(".npy", parse_npy); }
+TEST(Mutations, Npz) { run("stored.npz", parse_npz); }
+
+}  // namespace
+}  // namespace sheaf::formats

@@ -1,0 +1,87 @@
+#include "formats/safetensors.h"
+
+#include "make_values.h"
+#include "value/equal.h"
+#include "value/print.h"
+
+namespace sheaf::formats {
+namespace {
+
+using namespace testing_values;
+
+std::string file(const std::string& header, const std::string& data = "") {
+  uint64_t n = header.size();
+  return std::string(reinterpret_cast<const char*>(&n), 8) + header + data;
+}
+
+TEST(Safetensors, Writes) {
+  std::string out = write_safetensors(D({{"b", T(DType::F32, {1}, {1})}, {"a", L({I(1), Value::boolean(true)})}}));
+  std::string header =
+      "{\"a.0\":{\"dtype\":\"I32\",\"shape\":[],\"data_offsets\":[0,4]},\"a.1\":{\"dtype\":\"BOOL\",\"shape\":[],"
+      "\"data_offsets\":[4,5]},\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[5,9]}}";
+  header.resize((header.size() + 7) / 8 * 8, ' ');
+  EXPECT_EQ(out, file(header, std::string("\1\0\0\0\1\0\0\x80\x3f", 9)));
+}
+
+TEST(Safetensors, RoundTrip) {
+  std::vector<Value> tensors;
+  for (DType d : kAllTypes) tensors.push_back(T(d, {2, 2}, {0, 1, 0.1, 100}));
+  Value v = D({{"layers", L({D({{"w", T(DType::F32, {0, 2}, {})}})})}, {"all", L(tensors)}, {"s", T(DType::F64, {}, {0.1})}});
+  Value back = parse_safetensors(write_safetensors(v));
+  EXPECT_TRUE(tree_equal(v, back)) << render(back);
+}
+
+TEST(Safetensors, BareValuesAndScalars) {
+  auto round = [](Value v) { return render(parse_safetensors(write_safetensors(v))); };
+  EXPECT_EQ(round(T(DType::F32, {2}, {1, 2})), "{:tensor [1. 2.]}");
+  EXPECT_EQ(round(F(2.5f)), "{:value 2.5}");
+  EXPECT_EQ(round(I(int64_t{1} << 40)), "{:value 1099511627776}");
+  EXPECT_EQ(round(L({F(1), F(2)})), "[1., 2.]");
+  EXPECT_EQ(round(Tup({F(1)})), "[1.]");
+  EXPECT_EQ(round(D({})), "{}");
+}
+
+TEST(Safetensors, ViewsAreSavedRowMajor) {
+  Tensor t = T(DType::I32, {2, 3}, {0, 1, 2, 3, 4, 5}).as_tensor();
+  std::swap(t.sizes[0], t.sizes[1]);
+  std::swap(t.strides[0], t.strides[1]);
+  EXPECT_TRUE(tree_equal(parse_safetensors(write_safetensors(D({{"x", Value::tensor(t)}}))),
+                         D({{"x", T(DType::I32, {3, 2}, {0, 3, 1, 4, 2, 5})}})));
+}
+
+TEST(Safetensors, KeyThatIsAlsoALevel) {
+  std::string bytes = file("{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
+                           "\"a.b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}", "\1\2");
+  EXPECT_EQ(render(parse_safetensors(bytes)), "{:a [1], :a.b [2]}");
+}
+
+TEST(Safetensors, BadFiles) {
+  auto error = [](std::string bytes) { return message_of([&] { parse_safetensors(bytes); }); };
+  auto entry = [](std::string rest) { return "{\"x\":{" + rest + "}}"; };
+  EXPECT_EQ(error("abc"), "the file ends early: 8 bytes expected at offset 0, 3 left");
+  EXPECT_EQ(error(std::string(8, '\xff') + "{}"), "the file ends early: 18446744073709551615 bytes expected at offset 8, 2 left");
+  EXPECT_EQ(error(file("[]")), "the header is not a JSON object");
+  EXPECT_EQ(error(file("{\"x\":1}")), "'x' is not described by an object");
+  EXPECT_EQ(error(file(entry("\"dtype\":\"C64\",\"shape\":[],\"data_offsets\":[0,8]"))), "unsupported dtype 'C64'");
+  EXPECT_EQ(error(file(entry("\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]"))), "'x' has no valid shape");
+  EXPECT_EQ(error(file(entry("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]"))),
+            "'x' lies outside the file's 0 bytes of data");
+  EXPECT_EQ(error(file(entry("\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]"), "1234")),
+            "'x': an array of shape [2] needs 8 bytes, its data has 4");
+  EXPECT_EQ(error(file(entry("\"dtype\":\"F32\",\"shape\":[1152921504606846976,8],\"data_offsets\":[0,4]"), "1234")),
+            "'x': out of memory: a tensor of shape [1152921504606846976, 8] is too large");
+  EXPECT_EQ(error(file("{\"x\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},"
+                       "\"y\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[1,3]}}", "123")),
+            "'x' and 'y' overlap");
+}
+
+TEST(Safetensors, WhatCannotBeSaved) {
+  auto error = [](Value v) { return message_of([&] { write_safetensors(v); }); };
+  EXPECT_EQ(error(D({{"a", S("x")}})), "safetensors: cannot serialize string (only tensors and nested dicts/lists)");
+  EXPECT_EQ(error(K("k")), "safetensors: cannot serialize keyword (only tensors and nested dicts/lists)");
+  EXPECT_EQ(error(Value::nil()), "safetensors: cannot serialize nil (only tensors and nested dicts/lists)");
+  EXPECT_EQ(error(D({{"a.b", I(1)}, {"a", D({{"b", I(2)}})}})), "safetensors: two entries are named 'a.b'");
+}
+
+}  // namespace
+}  // namespace sheaf::formats
