@@ -110,6 +110,7 @@ std::span<const BuiltinDef> create_builtins();
 std::span<const BuiltinDef> movement_builtins();
 std::span<const BuiltinDef> order_builtins();
 std::span<const BuiltinDef> index_builtins();
+std::span<const BuiltinDef> at_builtins();
 std::span<const BuiltinDef> reduce_builtins();
 std::span<const BuiltinDef> linalg_builtins();
 std::span<const BuiltinDef> window_builtins();

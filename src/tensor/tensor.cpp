@@ -86,7 +86,9 @@ class BufferPool {
 
 Ref<Buffer> Buffer::allocate(size_t bytes) {
   std::byte* p = BufferPool::get().take(bytes);
-  return make_ref<Buffer>(p, bytes, [p, bytes] { BufferPool::get().give(p, bytes); });
+  auto buffer = make_ref<Buffer>(p, bytes, [p, bytes] { BufferPool::get().give(p, bytes); });
+  buffer->ours_ = true;
+  return buffer;
 }
 
 MemoryStats memory_stats() { return BufferPool::get().stats(); }

@@ -23,10 +23,13 @@ class Buffer : public Counted {
   static Ref<Buffer> allocate(size_t bytes);
   std::byte* data() const { return data_; }
   size_t size_bytes() const { return bytes_; }
+  // False for foreign memory, which may be read-only.
+  bool is_ours() const { return ours_; }
 
  private:
   std::byte* data_;
   size_t bytes_;
+  bool ours_ = false;
   std::function<void()> release_;  // empty: ours, freed by the allocator
   friend class BufferPool;
 };
