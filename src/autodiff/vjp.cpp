@@ -67,13 +67,22 @@ class Sweep : public graph::VjpCtx {
     bool any_input = false;
     for (const Operand& in : n->inputs) any_input |= between_.depends(in) && carries_gradient(in.dtype());
     if (!any_input || n->op->vjp.zero) return;
+    node_ = n;
+    if (n->custom) return run_custom();
     if (!n->op->vjp.rule) {
       UserError e(ErrorKind::Autodiff, "no differentiation rule for operation '" + std::string(n->op->name) + "'", n->span);
       e.notes.push_back(std::string(n->op->vjp.reason));
       throw e;
     }
-    node_ = n;
     n->op->vjp.rule(*this);
+  }
+
+  void run_custom() {
+    std::vector<Operand> dys;
+    for (size_t i = 0; i < node_->types.size(); ++i) dys.push_back(dy(static_cast<int>(i)));
+    std::vector<Operand> gs = (*node_->custom)(dys);
+    for (size_t i = 0; i < gs.size() && i < node_->inputs.size(); ++i)
+      if (gs[i]) grad(static_cast<int>(i), gs[i]);
   }
 
   const Attrs& attrs() const override { return node_->attrs; }

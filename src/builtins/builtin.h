@@ -57,7 +57,7 @@ struct BuiltinDef {
   int max_args = -1;           // -1: any; extra positional arguments beyond it are ignored (with a warning)
   Value (*run)(Call&) = nullptr;
   // Names of accepted keyword options separated by spaces ("axis keepdims"); empty: keywords are ordinary values.
-  // A leading '*' also accepts the names of all dtypes as flags.
+  // A leading '*' also accepts the names of all dtypes as flags. "padding=" takes the next argument even if it is a keyword.
   std::string_view options = {};
   Effect effect = Effect::None;
   // The message for a wrong argument count, if it is not "NAME: expected N arguments, got M"; "{}" stands for M.
@@ -108,6 +108,7 @@ std::span<const BuiltinDef> compare_builtins();
 std::span<const BuiltinDef> shape_builtins();
 std::span<const BuiltinDef> create_builtins();
 std::span<const BuiltinDef> movement_builtins();
+std::span<const BuiltinDef> order_builtins();
 std::span<const BuiltinDef> index_builtins();
 std::span<const BuiltinDef> reduce_builtins();
 std::span<const BuiltinDef> linalg_builtins();
@@ -123,5 +124,7 @@ std::span<const BuiltinDef> host_builtins();
 std::span<const BuiltinDef> io_builtins();
 std::span<const BuiltinDef> gradient_builtins();
 std::span<const BuiltinDef> test_builtins();
+// What special forms compile to: names that start with '%' and are hidden from users.
+std::span<const BuiltinDef> form_builtins();
 
 }  // namespace sheaf::builtins

@@ -145,7 +145,11 @@ std::vector<int64_t> to_ints(const Value& value, std::string_view who) {
         e.hints.push_back("inside a quote nothing is evaluated; write the shape as an unquoted vector, e.g. [n 3]");
         throw e;
       }
-      if (!trace::is_numeric(x)) throw runtime_error(fmt::format("shape must contain integers, got {}", short_text(x)));
+      if (!trace::is_numeric(x)) {
+        UserError e = runtime_error(fmt::format("shape must contain integers, got {}", short_text(x)));
+        if (x.is_callable()) e.hints.push_back("arithmetic inside a shape needs parentheses, e.g. [(* 2 n) 3]");
+        throw e;
+      }
       out.push_back(to_index(x, who));
     }
     return out;
@@ -190,6 +194,8 @@ Operand index_operand(const Value& v, std::string_view who) {
     const Tensor& t = o.value();
     for (int64_t i = 0, n = t.num_elems(); i < n; ++i)
       if (std::isnan(element_as_double(t, i))) throw runtime_error("index cannot be NaN");
+  } else if (is_float(o.dtype())) {
+    o = ops::where(ops::apply1("is_nan", o), ops::like(o, -HUGE_VAL), o);  // out of range everywhere, so the op's own check finds it
   }
   return ops::cast(o, DType::I64);
 }

@@ -20,9 +20,9 @@ struct Table {
   std::unordered_map<std::string_view, Entry> by_name;
   Table() {
     for (auto family : {arithmetic_builtins(), math_builtins(), compare_builtins(), shape_builtins(), create_builtins(), movement_builtins(),
-                        index_builtins(), reduce_builtins(), linalg_builtins(), window_builtins(), random_builtins(), sequence_builtins(),
+                        order_builtins(), index_builtins(), reduce_builtins(), linalg_builtins(), window_builtins(), random_builtins(), sequence_builtins(),
                         higher_order_builtins(), tree_builtins(), dict_builtins(), text_builtins(), output_builtins(), host_builtins(),
-                        io_builtins(), gradient_builtins(), test_builtins()})
+                        io_builtins(), gradient_builtins(), test_builtins(), form_builtins()})
       for (const BuiltinDef& d : family) {
         list.push_back(&d);
         Entry e{&d, Value::object(Tag::Builtin, new BuiltinObj(&d))};
@@ -36,18 +36,23 @@ const Table& table() {
   return *t;
 }
 
-bool accepts(const BuiltinDef& d, std::string_view option) {
+enum class Accepts : uint8_t { No, Flag, FlagOrValue, Value };
+
+Accepts accepts(const BuiltinDef& d, std::string_view option) {
   std::string_view names = d.options;
   if (names.starts_with('*')) {
-    if (dtype_from_name(option)) return true;
+    if (dtype_from_name(option)) return Accepts::Flag;
     names.remove_prefix(1);
   }
   while (!names.empty()) {
     size_t end = std::min(names.find(' '), names.size());
-    if (names.substr(0, end) == option) return true;
+    std::string_view name = names.substr(0, end);
+    bool value = name.ends_with('=');
+    if (value) name.remove_suffix(1);
+    if (name == option) return value ? Accepts::Value : Accepts::FlagOrValue;
     names.remove_prefix(std::min(end + 1, names.size()));
   }
-  return false;
+  return Accepts::No;
 }
 
 std::string known_options(const BuiltinDef& d) {
@@ -58,7 +63,7 @@ std::string known_options(const BuiltinDef& d) {
   for (char ch : names) {
     if (s.empty()) s = ":";
     if (ch == ' ') s += " :";
-    else s += ch;
+    else if (ch != '=') s += ch;
   }
   return s + (dtypes ? " and dtypes such as :bf16" : "");
 }
@@ -73,9 +78,10 @@ std::vector<Option> split_options(const BuiltinDef& d, std::vector<Value>& args)
       continue;
     }
     Name name = args[i].as_keyword();
-    if (!accepts(d, name.str()))
+    Accepts how = accepts(d, name.str());
+    if (how == Accepts::No)
       throw runtime_error(fmt::format("{}: unknown option :{}. Known options: {}", d.name, name.str(), known_options(d)));
-    bool flag = i + 1 == args.size() || args[i + 1].is_keyword() || dtype_from_name(name.str()).has_value();
+    bool flag = i + 1 == args.size() || how == Accepts::Flag || (how == Accepts::FlagOrValue && args[i + 1].is_keyword());
     options.push_back({name, flag ? Value::boolean(true) : std::move(args[++i])});
   }
   args = std::move(positional);

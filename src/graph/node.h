@@ -2,6 +2,7 @@
 // mode: the op ran when the node was made). Ids grow with creation, so descending id is a reverse topological order.
 #pragma once
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -48,6 +49,10 @@ class Operand {
   int index_ = 0;
 };
 
+// The reverse rule of one particular node (custom-vjp): adjoints of the inputs from those of the outputs; an empty operand
+// means that nothing flows to that input.
+using CustomVjp = std::function<std::vector<Operand>(const std::vector<Operand>& dy)>;
+
 struct Node : Counted {
   const OpDef* op;
   Attrs attrs;
@@ -56,6 +61,7 @@ struct Node : Counted {
   std::vector<Tensor> values;  // empty unless executed
   uint64_t id;
   Span span;                   // the user's form it came from
+  std::shared_ptr<const CustomVjp> custom;
   Node(const OpDef* op, Attrs attrs, std::vector<Operand> inputs, std::vector<TensorType> types);
   ~Node();  // takes long chains apart iteratively
 };

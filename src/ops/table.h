@@ -19,6 +19,8 @@ std::span<const OpDef> gather_ops();
 std::span<const OpDef> contract_ops();
 std::span<const OpDef> ordered_ops();
 std::span<const OpDef> create_ops();
+std::span<const OpDef> window_ops();
+std::span<const OpDef> random_ops();
 std::span<const OpDef> structure_ops();
 
 const std::vector<const OpDef*>& all_ops();

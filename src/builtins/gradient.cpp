@@ -1,0 +1,415 @@
+// Derivatives. The function runs on leaves that stand for the parameters; every op that touches one is put on a tape
+// with its value, and the entries' reverse rules walk it. Inside another derivative the adjoints are recorded too, so
+// gradients nest to any order.
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "autodiff/vjp.h"
+#include "builtins/numeric.h"
+#include "value/dict.h"
+#include "value/print.h"
+
+namespace sheaf::builtins {
+namespace {
+
+using autodiff::vjp;
+using trace::gradient_depth;
+using trace::to_value;
+
+struct DepthGuard {
+  DepthGuard() { ++gradient_depth(); }
+  ~DepthGuard() { --gradient_depth(); }
+};
+
+// The differentiable leaves of a tree, in depth-first key order.
+struct Leaves {
+  std::vector<Operand> nodes;
+
+  // The tree with every float (and number) replaced by a traced leaf.
+  Value trace(const Value& v) {
+    if (v.is_seq()) {
+      std::vector<Value> items;
+      for (const Value& x : v.items()) items.push_back(trace(x));
+      return v.is_list() ? Value::list(std::move(items)) : Value::tuple(std::move(items));
+    }
+    if (v.is_dict()) {
+      std::vector<DictEntry> entries;
+      for (const DictEntry& e : v.as_dict().entries()) entries.push_back({e.key, trace(e.value)});
+      return make_dict(std::move(entries));
+    }
+    if (!is_leaf(v)) return v;
+    Kind kind = trace::kind_of(v);
+    Operand x = trace::operand_of(v);
+    // An int parameter is differentiated like a float; the program still sees an int.
+    if (kind != Kind::Tensor) x = ops::cast(x, DType::F32);
+    nodes.push_back(trace::make_leaf(x));
+    return Value::object(Tag::Traced, new trace::Traced(nodes.back(), kind));
+  }
+
+  static bool is_leaf(const Value& v) {
+    if (v.is_number()) return true;
+    if (!is_tensor_value(v)) return v.is_traced() && trace::kind_of(v) != Kind::Bool;
+    return is_float(trace::operand_of(v).dtype());
+  }
+
+  // The tree of adjoints, with zeros where nothing flowed.
+  Value rebuild(const Value& v, const std::vector<Operand>& grads, size_t& next) const {
+    if (v.is_seq()) {
+      std::vector<Value> items;
+      for (const Value& x : v.items()) items.push_back(rebuild(x, grads, next));
+      return v.is_list() ? Value::list(std::move(items)) : Value::tuple(std::move(items));
+    }
+    if (v.is_dict()) {
+      std::vector<DictEntry> entries;
+      for (const DictEntry& e : v.as_dict().entries()) entries.push_back({e.key, rebuild(e.value, grads, next)});
+      return make_dict(std::move(entries));
+    }
+    if (is_leaf(v)) {
+      Operand g = grads[next] ? grads[next] : ops::zeros(nodes[next].type());
+      ++next;
+      return trace::kind_of(v) == Kind::Tensor ? tensor_value(g) : float_value(g);
+    }
+    if (is_tensor_value(v)) return tensor_value(ops::zeros({DType::F32, trace::operand_of(v).sizes()}));
+    return Value::nil();
+  }
+};
+
+// A leaf's value without its node, when nobody outside records.
+Operand released(const Operand& o) { return gradient_depth() == 0 && o.is_node() && o.has_value() ? Operand(o.value()) : o; }
+
+Value released_tree(const Value& v) { return gradient_depth() == 0 ? trace::concrete_tree(v) : v; }
+
+struct Settings {
+  std::vector<int64_t> argnums = {0};
+  bool single = true;  // the gradient of one argument, not a list
+  bool has_aux = false;
+  bool value = true;
+  std::string who = "value-and-grad";
+  bool any_arguments = false;
+};
+
+Operand scalar_loss(const Value& y, const std::string& who) {
+  bool ok = trace::is_numeric(y);
+  Operand o;
+  if (ok) {
+    o = trace::operand_of(y);
+    ok = num_elems(o.sizes()) == Size(1);
+  }
+  if (!ok) throw runtime_error(who + ": loss must return a scalar").hint("the function must return a single number, e.g. (sum x) or (mean x); got " + short_text(y));
+  if (!is_float(o.dtype())) o = ops::cast(o, DType::F32);
+  return ops::reshape(o, {});
+}
+
+Value value_and_grad(Caller& caller, const Value& f, std::vector<Value>& args, const Settings& s) {
+  if (!s.any_arguments && args.size() != 1) throw runtime_error(s.who + ": expected exactly 1 argument (params)");
+  std::vector<Leaves> leaves(s.argnums.size());
+  std::vector<Value> wrt, call_args = args;
+  std::vector<Operand> nodes;
+  Value aux;
+  Operand y;
+  {
+    DepthGuard depth;
+    for (size_t i = 0; i < s.argnums.size(); ++i) {
+      int64_t at = s.argnums[i] < 0 ? s.argnums[i] + static_cast<int64_t>(args.size()) : s.argnums[i];
+      if (at < 0 || at >= static_cast<int64_t>(args.size()))
+        throw runtime_error(fmt::format("{}: argnums {} is out of range for {} arguments", s.who, s.argnums[i], args.size()));
+      wrt.push_back(args[at]);
+      call_args[at] = leaves[i].trace(args[at]);
+      nodes.insert(nodes.end(), leaves[i].nodes.begin(), leaves[i].nodes.end());
+    }
+    Value result = caller.call(f, std::move(call_args));
+    if (s.has_aux) {
+      if (!result.is_seq() || result.items().size() != 2) throw runtime_error(s.who + ": with :has-aux the function must return [loss aux]");
+      aux = result.items()[1];
+      result = Value(result.items()[0]);
+    }
+    y = scalar_loss(result, s.who);
+  }
+  std::vector<Operand> grads(nodes.size());
+  if (y.is_node()) grads = vjp({y}, {ops::full(y.type(), 1)}, nodes, gradient_depth() > 0);
+  std::vector<Value> parts;
+  size_t offset = 0;
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    std::vector<Operand> mine(grads.begin() + offset, grads.begin() + offset + leaves[i].nodes.size());
+    offset += leaves[i].nodes.size();
+    size_t next = 0;
+    parts.push_back(leaves[i].rebuild(wrt[i], mine, next));
+  }
+  Value gradient = s.single ? std::move(parts[0]) : Value::list(std::move(parts));
+  Value value = float_value(released(y));
+  if (s.has_aux) value = Value::list({std::move(value), released_tree(aux)});
+  if (!s.value) return s.has_aux ? Value::list({std::move(gradient), value.items()[1]}) : gradient;
+  return Value::list({std::move(value), std::move(gradient)});
+}
+
+Settings settings_of(const Call& c, std::string who, bool value) {
+  Settings s;
+  s.who = std::move(who);
+  s.value = value;
+  s.has_aux = c.flag("has-aux");
+  if (const Value* a = c.option("argnums")) {
+    s.argnums = to_ints(*a, s.who);
+    s.single = a->is_number();
+    s.any_arguments = true;
+  }
+  return s;
+}
+
+Value make_gradient(Call& c, const char* who, bool value) {
+  if (!c[0].is_callable()) throw runtime_error(fmt::format("{}: expected a function, got {}", who, short_text(c[0])));
+  Settings s = settings_of(c, who, value);
+  return native_function(who, [f = c[0], s](Caller& caller, std::vector<Value>& args) { return value_and_grad(caller, f, args, s); });
+}
+
+// A function run on traced arguments, with its numeric outputs.
+struct Traced {
+  std::vector<Leaves> leaves;
+  std::vector<Operand> nodes;
+  Value result;
+  std::vector<Operand> outputs;
+};
+
+void collect_outputs(const Value& v, std::vector<Operand>& out) {
+  if (v.is_seq())
+    for (const Value& x : v.items()) collect_outputs(x, out);
+  else if (v.is_dict())
+    for (const DictEntry& e : v.as_dict().entries()) collect_outputs(e.value, out);
+  else if (trace::is_numeric(v))
+    out.push_back(ops::cast(trace::operand_of(v), float_dtype(trace::operand_of(v).dtype())));
+}
+
+Traced run_traced(Caller& caller, const Value& f, const std::vector<Value>& args) {
+  Traced t;
+  std::vector<Value> traced;
+  for (const Value& a : args) {
+    t.leaves.emplace_back();
+    traced.push_back(t.leaves.back().trace(a));
+    t.nodes.insert(t.nodes.end(), t.leaves.back().nodes.begin(), t.leaves.back().nodes.end());
+  }
+  t.result = caller.call(f, std::move(traced));
+  collect_outputs(t.result, t.outputs);
+  return t;
+}
+
+Value rebuild_all(const Traced& t, const std::vector<Value>& args, const std::vector<Operand>& grads) {
+  std::vector<Value> parts;
+  size_t offset = 0;
+  for (size_t i = 0; i < args.size(); ++i) {
+    std::vector<Operand> mine(grads.begin() + offset, grads.begin() + offset + t.leaves[i].nodes.size());
+    offset += mine.size();
+    size_t next = 0;
+    parts.push_back(t.leaves[i].rebuild(args[i], mine, next));
+  }
+  return Value::list(std::move(parts));
+}
+
+// The result's tree with new numeric leaves.
+Value with_outputs(const Value& v, const std::vector<Operand>& outputs, size_t& next) {
+  if (v.is_seq()) {
+    std::vector<Value> items;
+    for (const Value& x : v.items()) items.push_back(with_outputs(x, outputs, next));
+    return v.is_list() ? Value::list(std::move(items)) : Value::tuple(std::move(items));
+  }
+  if (v.is_dict()) {
+    std::vector<DictEntry> entries;
+    for (const DictEntry& e : v.as_dict().entries()) entries.push_back({e.key, with_outputs(e.value, outputs, next)});
+    return make_dict(std::move(entries));
+  }
+  if (!trace::is_numeric(v)) return v;
+  const Operand& o = outputs[next++];
+  return trace::kind_of(v) == Kind::Tensor ? tensor_value(o) : float_value(o);
+}
+
+std::vector<Operand> cotangents(const Value& v, const std::vector<Operand>& outputs, std::string_view who) {
+  std::vector<Operand> dy;
+  collect_outputs(v, dy);
+  bool fits = dy.size() == outputs.size();
+  for (size_t i = 0; fits && i < dy.size(); ++i) {
+    fits = dy[i].sizes() == outputs[i].sizes();
+    if (fits) dy[i] = ops::cast(dy[i], outputs[i].dtype());
+  }
+  if (!fits) throw runtime_error(fmt::format("{}: the cotangent must have the structure and shapes of the function's result", who));
+  return dy;
+}
+
+// (vjp f x …) -> [result pullback]; (pullback dy) -> list of adjoints, one per argument.
+Value vjp_function(Call& c) {
+  std::vector<Value> args(c.args.begin() + 1, c.args.end());
+  auto t = std::make_shared<Traced>();
+  {
+    DepthGuard depth;
+    *t = run_traced(c.caller, c[0], args);
+  }
+  size_t next = 0;
+  std::vector<Operand> plain;
+  for (const Operand& o : t->outputs) plain.push_back(released(o));
+  Value result = with_outputs(t->result, plain, next);
+  Value pullback = native_function("pullback", [t, args](Caller&, std::vector<Value>& dy) {
+    std::vector<Operand> g = vjp(t->outputs, cotangents(dy.size() == 1 ? dy[0] : Value::list(dy), t->outputs, "vjp"), t->nodes, gradient_depth() > 0);
+    return rebuild_all(*t, args, g);
+  });
+  return Value::list({std::move(result), std::move(pullback)});
+}
+
+// Forward mode from reverse mode: the pullback is linear in its cotangent, and its transpose is the push-forward.
+Value jvp_function(Call& c) {
+  std::vector<Value> primals = c[1].is_seq() ? c[1].items() : std::vector<Value>{c[1]};
+  std::vector<Value> tangents = c[2].is_seq() ? c[2].items() : std::vector<Value>{c[2]};
+  Traced t;
+  std::vector<Operand> dual, pulled;
+  {
+    DepthGuard depth;
+    t = run_traced(c.caller, c[0], primals);
+    for (const Operand& o : t.outputs) dual.push_back(trace::make_leaf(ops::zeros(o.type())));
+    pulled = vjp(t.outputs, dual, t.nodes, true);
+  }
+  std::vector<Operand> flat;
+  for (const Value& v : tangents) collect_outputs(v, flat);
+  if (flat.size() != t.nodes.size()) throw runtime_error("jvp: the tangents must have the structure of the primals");
+  std::vector<Operand> y, dy;
+  for (size_t i = 0; i < pulled.size(); ++i) {
+    if (!pulled[i] || !pulled[i].is_node()) continue;
+    y.push_back(pulled[i]);
+    dy.push_back(ops::broadcast_to(ops::cast(flat[i], pulled[i].dtype()), pulled[i].sizes()));
+  }
+  std::vector<Operand> pushed = vjp(y, dy, dual, gradient_depth() > 0);
+  for (size_t i = 0; i < pushed.size(); ++i)
+    if (!pushed[i]) pushed[i] = ops::zeros(dual[i].type());
+  std::vector<Operand> plain;
+  for (const Operand& o : t.outputs) plain.push_back(released(o));
+  size_t a = 0, b = 0;
+  Value value = with_outputs(t.result, plain, a);
+  return Value::list({std::move(value), with_outputs(t.result, pushed, b)});
+}
+
+// d result / d argument for one array argument and one array result: shape of the result, then of the argument.
+Value jacobian_of(Caller& caller, const Value& f, std::vector<Value>& args) {
+  if (args.empty() || !trace::is_numeric(args[0])) throw runtime_error("jacobian: the function's first argument must be a number or a tensor");
+  Traced t;
+  {
+    DepthGuard depth;
+    std::vector<Value> first = {args[0]};
+    std::vector<Value> rest(args.begin() + 1, args.end());
+    Value g = native_function("jacobian", [f, rest](Caller& c, std::vector<Value>& x) {
+      std::vector<Value> all = {x[0]};
+      all.insert(all.end(), rest.begin(), rest.end());
+      return c.call(f, std::move(all));
+    });
+    t = run_traced(caller, g, first);
+  }
+  if (t.outputs.size() != 1 || !trace::is_numeric(t.result)) throw runtime_error("jacobian: the function must return a number or a tensor");
+  const Operand &y = t.outputs[0], &x = t.nodes[0];
+  int64_t n = num_elems(y.sizes()).value();
+  std::vector<Operand> rows;
+  for (int64_t i = 0; i < n; ++i) {
+    Tensor unit = zeros_tensor(y.dtype(), {n});
+    store_double(y.dtype(), unit.bytes() + i * size_bytes(y.dtype()), 1);
+    std::vector<Operand> g = y.is_node() ? vjp({y}, {ops::reshape(Operand(unit), y.sizes())}, {x}, gradient_depth() > 0) : std::vector<Operand>(1);
+    rows.push_back(ops::expand_axis(g[0] ? g[0] : ops::zeros(x.type()), 0));
+  }
+  Sizes out = y.sizes();
+  for (Size s : x.sizes()) out.push_back(s);
+  Operand j = rows.empty() ? ops::zeros({y.dtype(), out}) : ops::reshape(ops::concat(std::move(rows), 0), out);
+  return out.empty() ? float_value(j) : tensor_value(j);
+}
+
+Value jacobian(Call& c) {
+  return native_function("jacobian", [f = c[0]](Caller& caller, std::vector<Value>& args) { return jacobian_of(caller, f, args); });
+}
+
+Value hessian(Call& c) {
+  Settings s;
+  s.who = "hessian";
+  s.value = false;
+  s.any_arguments = true;
+  Value inner = native_function("grad", [f = c[0], s](Caller& caller, std::vector<Value>& args) { return value_and_grad(caller, f, args, s); });
+  return native_function("hessian", [inner](Caller& caller, std::vector<Value>& args) { return jacobian_of(caller, inner, args); });
+}
+
+// (custom-vjp f forward backward): forward gives [result residuals], backward gives the arguments' adjoints from the residuals
+// and the result's adjoint.
+Value custom_vjp(Call& c) {
+  Value f = c[0], forward = c[1], backward = c[2];
+  return native_function("custom-vjp", [f, forward, backward](Caller& caller, std::vector<Value>& args) -> Value {
+    bool traced = false;
+    for (const Value& a : args) traced |= Leaves::is_leaf(a) && a.is_traced();
+    if (!traced) return caller.call(f, args);
+    std::vector<Operand> inputs;
+    std::vector<Value> plain;
+    for (const Value& a : args) {
+      if (!trace::is_numeric(a)) throw runtime_error("custom-vjp: arguments must be numbers or tensors where a gradient is taken");
+      inputs.push_back(trace::operand_of(a));
+      plain.push_back(trace::concrete(a));
+    }
+    Value pair = caller.call(forward, plain);
+    if (!pair.is_seq() || pair.items().size() != 2) throw runtime_error("custom-vjp: the forward function must return [result residuals]");
+    Value result = pair.items()[0], residuals = pair.items()[1];
+    if (!trace::is_numeric(result)) throw runtime_error("custom-vjp: the result must be a number or a tensor");
+    Operand y = trace::operand_of(result);
+    auto node = make_ref<graph::Node>(&ops::op("custom"), graph::Attrs{}, inputs, std::vector<graph::TensorType>{y.type()});
+    if (y.has_value()) node->values = {y.value()};
+    node->span = trace::current_span();
+    Kind kind = trace::kind_of(result);
+    Caller* from = &caller;
+    node->custom = std::make_shared<const graph::CustomVjp>([from, backward, residuals, kind](const std::vector<Operand>& dy) {
+      Value g = from->call(backward, {residuals, kind == Kind::Tensor ? tensor_value(dy[0]) : float_value(dy[0])});
+      std::vector<Value> parts = g.is_seq() ? g.items() : std::vector<Value>{g};
+      std::vector<Operand> out;
+      for (const Value& v : parts) out.push_back(trace::is_numeric(v) ? trace::operand_of(v) : Operand());
+      return out;
+    });
+    return to_value(Operand(node, 0), kind);
+  });
+}
+
+Value stop_gradient(Call& c) {
+  if (c[0].is_seq() || c[0].is_dict()) {
+    // A whole tree: each numeric leaf.
+    std::function<Value(const Value&)> walk = [&](const Value& v) -> Value {
+      if (v.is_seq()) {
+        std::vector<Value> items;
+        for (const Value& x : v.items()) items.push_back(walk(x));
+        return v.is_list() ? Value::list(std::move(items)) : Value::tuple(std::move(items));
+      }
+      if (v.is_dict()) {
+        std::vector<DictEntry> entries;
+        for (const DictEntry& e : v.as_dict().entries()) entries.push_back({e.key, walk(e.value)});
+        return make_dict(std::move(entries));
+      }
+      return v.is_traced() ? to_value(ops::apply1("stop_gradient", trace::operand_of(v)), trace::kind_of(v)) : v;
+    };
+    return walk(c[0]);
+  }
+  if (!c[0].is_traced()) return c[0];
+  return to_value(ops::apply1("stop_gradient", trace::operand_of(c[0])), trace::kind_of(c[0]));
+}
+
+const BuiltinDef kBuiltins[] = {
+    {"value-and-grad", "Derivatives", "(value-and-grad f [:argnums i] [:has-aux])",
+     "A function that gives [value gradient] of f, whose result must be one number. The gradient has the structure of the parameters.",
+     {{"((value-and-grad (fn [x] (* x x))) 3.0)", "[9.0, 6.0]"}}, 1, 1, [](Call& c) { return make_gradient(c, "value-and-grad", true); }, "argnums has-aux"},
+    {"grad", "Derivatives", "(grad f [:argnums i] [:has-aux])", "A function that gives the gradient of f; nests to any order.",
+     {{"((grad (fn [x] (** x 3))) 2.0)", "12.0"}, {"((grad (grad (fn [x] (** x 3)))) 2.0)", "12.0"}}, 1, 1, [](Call& c) { return make_gradient(c, "grad", false); }, "argnums has-aux"},
+    {"vjp", "Derivatives", "(vjp f x …)", "[result pullback]: (pullback dy) gives the list of adjoints of the arguments.",
+     {{"(let [[y back] (vjp (fn [a b] (* a b)) 3.0 4.0)] (back 1.0))", "[4.0, 3.0]"}}, 2, -1, vjp_function},
+    {"jvp", "Derivatives", "(jvp f primals tangents)", "[result tangent]: the derivative of f along a direction.",
+     {{"(jvp (fn [x] (* x x)) '[3.0] '[1.0])", "[9.0, 6.0]"}}, 3, 3, jvp_function},
+    {"jacobian", "Derivatives", "(jacobian f)", "A function that gives the matrix of partial derivatives: the result's axes, then the argument's.",
+     {{"((jacobian (fn [x] (* x x))) [1 2])", "[[2. 0.]\n [0. 4.]]"}}, 1, 1, jacobian},
+    {"hessian", "Derivatives", "(hessian f)", "A function that gives the matrix of second derivatives of a scalar function.",
+     {{"((hessian (fn [x] (sum (** x 3)))) [1 2])", "[[6.  0.]\n [0. 12.]]"}}, 1, 1, hessian},
+    {"checkpoint", "Derivatives", "(checkpoint f)", "f, marked so that its intermediate results may be computed again in the backward pass instead of kept.",
+     {{"((grad (checkpoint (fn [x] (* x x)))) 3.0)", "6.0"}}, 1, 1, [](Call& c) { return c[0]; }},
+    {"custom-vjp", "Derivatives", "(custom-vjp f forward backward)",
+     "f with a derivative of its own: (forward args…) gives [result residuals], (backward residuals dy) the list of adjoints.",
+     {{"((grad (custom-vjp (fn [x] (* x x)) (fn [x] [(* x x) {:x x}]) (fn [r dy] (list (* dy 10.0))))) 3.0)", "10.0"}}, 3, 3, custom_vjp},
+    {"stop-gradient", "Derivatives", "(stop-gradient x)", "x itself; its derivative counts as zero.", {{"((grad (fn [x] (* x (stop-gradient x)))) 3.0)", "3.0"}}, 1, 1,
+     stop_gradient, {}, Effect::None, "stop-gradient: expected 1 argument, got {}"},
+};
+
+}  // namespace
+
+std::span<const BuiltinDef> gradient_builtins() { return kBuiltins; }
+
+}  // namespace sheaf::builtins

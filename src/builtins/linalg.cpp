@@ -1,0 +1,94 @@
+// Products of matrices and their like. Operands are brought to `dot` by views; a matrix shared by a batch sees the batch as
+// more rows.
+#include <fmt/format.h>
+
+#include "builtins/einsum.h"
+#include "builtins/numeric.h"
+
+namespace sheaf::builtins {
+namespace {
+
+[[noreturn]] void mismatch(const Operand& a, const Operand& b, std::string hint = {}) {
+  UserError e = runtime_error("shape mismatch: expected " + shape_text(a.sizes()) + ", got " + shape_text(b.sizes()));
+  if (!hint.empty()) e.hints.push_back(std::move(hint));
+  throw e;
+}
+
+Operand batched_product(const Operand& a, const Operand& b) {
+  Sizes as = a.sizes(), bs = b.sizes();
+  const Sizes& longer = as.size() >= bs.size() ? as : bs;
+  Sizes out(longer.begin(), longer.end() - 2);
+  Size m = as[as.size() - 2], k = as.back(), n = bs.back(), batch = num_elems(out);
+  out.push_back(m);
+  out.push_back(n);
+  if (b.rank() == 2)
+    return ops::reshape(ops::dot(ops::reshape(a, {1, batch * m, k}), ops::reshape(b, {1, k, n})), out);
+  if (a.rank() == 2) return ops::reshape(ops::dot(ops::broadcast_to(a, {batch, m, k}), ops::reshape(b, {batch, k, n})), out);
+  Sizes shorter = as.size() < bs.size() ? Sizes(as.begin(), as.end() - 2) : Sizes(bs.begin(), bs.end() - 2);
+  if (!(num_elems(shorter) == batch)) mismatch(a, b, "the batch axes of two batched operands must have the same number of elements; see broadcast-to and einsum");
+  return ops::reshape(ops::dot(ops::reshape(a, {batch, m, k}), ops::reshape(b, {batch, k, n})), out);
+}
+
+Value product(Call& c) {
+  if (c.size() != 2)
+    throw runtime_error(fmt::format("@ requires 2 arguments, got {}", c.size())).hint("is a parenthesis misplaced? The form is (@ a b), e.g. (+ (@ x w) b)");
+  auto [x, y] = nums(c[0], c[1]);
+  DType d = contraction_dtype(x.x.dtype(), y.x.dtype());
+  Operand a = ops::cast(x.x, d), b = ops::cast(y.x, d);
+  int ra = a.rank(), rb = b.rank();
+  if (ra == 0 || rb == 0 || (ra == 1 && rb > 2) || (rb == 1 && ra > 2)) throw runtime_error(fmt::format("@ not supported for {}D x {}D", ra, rb));
+  if (!(a.size(ra - 1) == b.size(rb == 1 ? 0 : rb - 2))) mismatch(a, b);
+  // A vector is a matrix of one row or one column, and the axis goes again afterwards.
+  if (ra == 1) a = ops::expand_axis(a, 0);
+  if (rb == 1) b = ops::expand_axis(b, 1);
+  Operand y2 = batched_product(a, b);
+  if (rb == 1) y2 = ops::squeeze_axis(y2, y2.rank() - 1);
+  if (ra == 1) y2 = ops::squeeze_axis(y2, 0);
+  return y2.rank() == 0 ? element_value(y2) : tensor_value(y2);
+}
+
+Value einsum_call(Call& c) {
+  if (c.size() == 0 || (c.size() == 1 && c[0].is_string()))
+    throw runtime_error(fmt::format("einsum: expected 3 arguments (subscript, a, b), got {}", c.size()));
+  if (!c[0].is_string()) throw runtime_error("einsum: first argument must be a subscript string");
+  std::vector<Num> in;
+  for (size_t i = 1; i < c.size(); ++i) in.push_back(num(c[i]));
+  std::optional<DType> d;
+  for (const Num& n : in)
+    if (!n.is_scalar()) d = contraction_dtype(d.value_or(n.x.dtype()), n.x.dtype());
+  for (const Num& n : in)
+    if (n.is_scalar()) d = d ? common_dtype({ops::constant(*d, 0), Kind::Tensor}, n) : DType::F32;
+  if (d == DType::I8) d = DType::I32;
+  std::vector<Operand> operands;
+  for (const Num& n : in) operands.push_back(ops::cast(n.x, *d));
+  Operand y = einsum(c[0].as_string(), std::move(operands));
+  return y.rank() == 0 ? element_value(y) : tensor_value(y);
+}
+
+Value outer(Call& c) {
+  auto [x, y] = nums(c[0], c[1]);
+  DType d = common_dtype(x, y);
+  Operand a = ops::reshape(ops::cast(x.x, d), {num_elems(x.x.sizes()), 1}), b = ops::reshape(ops::cast(y.x, d), {1, num_elems(y.x.sizes())});
+  return tensor_value(ops::mul(a, b));
+}
+
+const BuiltinDef kBuiltins[] = {
+    {"@", "Linear algebra", "(@ a b)",
+     "Product of vectors, matrices, or batches of matrices: the last axis of a with the second to last of b (the only one of a vector). Two vectors "
+     "give a number. The leading axes of the operand with more axes are the batch, for every element of which a matrix is used again.",
+     {{"(@ [1 2 3] [4 5 6])", "32.0"}, {"(@ [[1 2] [3 4]] [1 1])", "[3. 7.]"}, {"(shape (@ (ones [5 2 3]) (ones [3 4])))", "[5. 2. 4.]"}}, 0, -1, product},
+    {"einsum", "Linear algebra", "(einsum \"ab,bc->ac\" x y …)",
+     "Sum of products by index letters, for any number of operands. A letter that the output does not name is summed over; a letter twice in one operand "
+     "takes its diagonal; ... stands for leading axes, aligned at the right. A result without axes is a number.",
+     {{"(einsum \"ab,bc->ac\" [[1 2] [3 4]] [[5 6] [7 8]])", "[[19. 22.]\n [43. 50.]]"},
+      {"(einsum \"ii->\" [[1 2] [3 4]])", "5.0"},
+      {"(einsum \"i,ij,j->\" [1 2] [[1 2] [3 4]] [1 1])", "17.0"}}, 0, -1, einsum_call},
+    {"outer", "Linear algebra", "(outer a b)", "Every element of a times every element of b, both flattened: a matrix.",
+     {{"(outer [1 2] [3 4 5])", "[[3. 4.  5.]\n [6. 8. 10.]]"}}, 2, 2, outer},
+};
+
+}  // namespace
+
+std::span<const BuiltinDef> linalg_builtins() { return kBuiltins; }
+
+}  // namespace sheaf::builtins

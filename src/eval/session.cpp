@@ -1,0 +1,239 @@
+#include "eval/session.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "builtins/future.h"
+#include "builtins/warnings.h"
+#include "eval/code.h"
+#include "eval/prelude.h"
+#include "eval/vm.h"
+#include "syntax/reader.h"
+#include "trace/traced.h"
+
+namespace sheaf::eval {
+namespace {
+
+namespace fs = std::filesystem;
+using syntax::Form;
+using syntax::FormKind;
+using syntax::FormPtr;
+
+// Modules of the original prelude: `use` of them does nothing, even beside a file of that name.
+bool is_reserved_module(const std::string& name) { return name == "macros" || name == "misc" || name == "nn" || name == "optim"; }
+
+bool is_added_module(const std::string& name) {
+  for (const PreludeModule& m : prelude_modules())
+    if (m.name == name) return true;
+  return false;
+}
+
+std::string read_source(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// An error in prelude code is told from the user's point of view: which prelude function, called from where.
+void explain_prelude_error(UserError& e) {
+  if (!e.span || source_kind(e.span.source) != SourceKind::Prelude) return;
+  for (const StackEntry& s : e.stack) {
+    if (!s.call || source_kind(s.call.source) == SourceKind::Prelude) continue;
+    e.message = s.function + " -> " + e.message;
+    LineCol at = start_of(s.call);
+    e.notes.push_back(fmt::format("called from {}:{}", source_name(s.call.source), at.line));
+    return;
+  }
+}
+
+// The module's name in (use NAME …).
+std::string module_name(const Form& form) {
+  if (form.items.size() >= 2) {
+    const Form& n = *form.items[1];
+    if (n.is_symbol()) return n.name.str();
+    if (n.kind == FormKind::String) return n.text;
+  }
+  throw UserError(ErrorKind::Compile, "use requires a module name: (use name)", form.span);
+}
+
+}  // namespace
+
+std::string doc_of(const Form& defn) { return defn.items.size() > 3 && defn.items[2]->kind == FormKind::String ? defn.items[2]->text : ""; }
+
+Session::Session() {
+  trace::install();
+  builtins::g_thread_caller = []() -> builtins::Caller& { return Vm::current(); };
+  globals_.compile_prelude = [this](Cell& cell, const FormPtr& form) { analyze_prelude_function(cell, form, *this); };
+  load_prelude();
+}
+
+Session::~Session() = default;
+
+void Session::load_prelude() {
+  // Function bodies are compiled when a program first mentions them: start-up pays for reading only.
+  for (const PreludeModule& m : prelude_modules()) {
+    uint32_t source = add_source(std::string(m.name) + ".shf", std::string(m.text), SourceKind::Prelude);
+    for (const FormPtr& f : syntax::read_all(source)) {
+      if (f->is_call("defmacro")) {
+        globals_.define_macro(parse_macro(*f), true);
+      } else if (f->is_call("defn") || f->is_call("defn-")) {
+        globals_.add_prelude_function(f->items[1]->name, f);
+      } else {
+        throw UserError(ErrorKind::Compile, "a prelude module holds only defn and defmacro", f->span);
+      }
+    }
+  }
+}
+
+template <class F>
+Value Session::guarded(F&& f) {
+  try {
+    return f();
+  } catch (UserError& e) {
+    explain_prelude_error(e);
+    throw;
+  }
+}
+
+std::vector<std::shared_ptr<Proto>> Session::analyze(uint32_t source) {
+  std::vector<FormPtr> forms = syntax::read_all(source);
+  std::set<Name> outer = pending_;
+  for (const FormPtr& f : forms) collect_definitions(*f, pending_);
+  std::vector<std::shared_ptr<Proto>> protos;
+  try {
+    for (const FormPtr& f : forms)
+      if (auto p = analyze_top_level(f, *this, false)) protos.push_back(std::move(p));
+  } catch (...) {
+    pending_ = outer;
+    throw;
+  }
+  pending_ = outer;
+  return protos;
+}
+
+Value Session::run(uint32_t source) {
+  return guarded([&] {
+    Value last;
+    for (const auto& p : analyze(source)) last = Vm::current().run_proto(p);
+    return last;
+  });
+}
+
+Value Session::run_text(const std::string& text, const std::string& name, SourceKind kind) { return run(add_source(name, text, kind)); }
+
+Value Session::run_file(const std::string& path) {
+  std::error_code ec;
+  std::ifstream in(path, std::ios::binary);
+  if (!in || fs::is_directory(path, ec))
+    throw UserError(ErrorKind::Io, fmt::format("cannot read '{}': {}", path, fs::is_directory(path, ec) ? "Is a directory" : std::strerror(errno)));
+  std::string canonical = fs::weakly_canonical(path, ec).string();
+  loaded_.insert(canonical);
+  return run(add_source(canonical, read_source(path), SourceKind::File));
+}
+
+Value Session::run_test(const TestCase& t) {
+  return guarded([&] { return Vm::current().run_proto(t.body); });
+}
+
+std::vector<fs::path> Session::load_path(uint32_t importer) const {
+  std::vector<fs::path> path;
+  if (importer && source_kind(importer) == SourceKind::File) path.push_back(fs::path(source_name(importer)).parent_path());
+  if (const char* lib = std::getenv("SHEAF_LIB")) path.push_back(lib);
+  std::error_code ec;
+  fs::path exe = fs::read_symlink("/proc/self/exe", ec);
+  if (!ec) path.push_back(exe.parent_path().parent_path() / "lib");
+  path.push_back(fs::current_path(ec));
+  return path;
+}
+
+void Session::analyze_module_form(const FormPtr& form, std::vector<std::shared_ptr<Proto>>& run) {
+  if (form->is_call("do")) {
+    for (size_t i = 1; i < form->items.size(); ++i) analyze_module_form(form->items[i], run);
+    return;
+  }
+  auto proto = analyze_top_level(form, *this, false);
+  // Only definitions and further modules of a module are run; other expressions were checked, and that is all.
+  if (proto && (form->is_call("def") || form->is_call("use") || proto->body->kind == ExprKind::Def || proto->body->kind == ExprKind::Do)) {
+    if (proto->body->kind != ExprKind::Do || globals_.find_macro(form->items[0]->name, false)) run.push_back(proto);
+  }
+}
+
+ExprPtr Session::use_module(const Form& form, uint32_t importer) {
+  std::string name = module_name(form);
+  if (name == "strict") {
+    builtins::make_strict(importer);
+    return nullptr;
+  }
+  std::string stem = name.ends_with(".shf") ? name.substr(0, name.size() - 4) : name;
+  std::vector<fs::path> path = load_path(importer);
+  std::vector<std::string> candidates = name.ends_with(".shf") ? std::vector<std::string>{name} : std::vector<std::string>{name, name + ".shf"};
+  bool relative = name.find('/') != std::string::npos;
+  if (relative) path.resize(1);
+  fs::path found;
+  std::error_code ec;
+  for (const fs::path& dir : path) {
+    for (const std::string& c : candidates) {
+      fs::path p = fs::path(c).is_absolute() ? fs::path(c) : dir / c;
+      if (found.empty() && fs::is_regular_file(p, ec)) found = fs::weakly_canonical(p, ec);
+    }
+  }
+  if (is_reserved_module(stem)) {
+    if (!found.empty())
+      std::fputs(fmt::format("warning: use: '{}' is built in, the local file {} is ignored; rename it to use it\n", stem, found.string()).c_str(), stderr);
+    return nullptr;
+  }
+  if (found.empty()) {
+    if (is_added_module(stem)) return nullptr;
+    std::string searched;
+    for (const fs::path& dir : path) searched += (searched.empty() ? "\"" : ", \"") + dir.string() + "\"";
+    throw UserError(ErrorKind::Compile, fmt::format("use: module '{}' not found\n  searched: [{}]", name, searched), form.span);
+  }
+  if (!loaded_.insert(found.string()).second) return nullptr;
+  uint32_t source = add_source(found.string(), read_source(found), SourceKind::File);
+  for (size_t i = 2; i + 1 < form.items.size(); i += 2)
+    if (form.items[i]->is_keyword() && form.items[i]->name.str() == "as" && form.items[i + 1]->is_symbol())
+      aliases_[importer][form.items[i + 1]->name.str()] = source;
+  std::vector<FormPtr> forms = syntax::read_all(source);
+  std::set<Name> outer = pending_;
+  for (const FormPtr& f : forms) collect_definitions(*f, pending_);
+  std::vector<std::shared_ptr<Proto>> protos;
+  try {
+    for (const FormPtr& f : forms) analyze_module_form(f, protos);
+  } catch (...) {
+    pending_ = outer;
+    throw;
+  }
+  pending_ = outer;
+  ExprPtr all = make_expr(ExprKind::Do, form.span);
+  for (auto& p : protos) {
+    ExprPtr fn = make_expr(ExprKind::Fn, form.span);
+    fn->proto = p;
+    ExprPtr call = make_expr(ExprKind::Call, form.span);
+    call->items.push_back(std::move(fn));
+    all->items.push_back(std::move(call));
+  }
+  ExprPtr nil = make_expr(ExprKind::Const, form.span);
+  all->items.push_back(std::move(nil));
+  return all;
+}
+
+Name Session::private_name(Name name, uint32_t source) {
+  auto it = privates_.find(source);
+  if (it == privates_.end() || !it->second.count(name)) return name;
+  return Name(fmt::format("{}#{}", name.str(), source));
+}
+
+Name Session::resolve_alias(Name name, uint32_t source) {
+  size_t slash = name.str().find('/');
+  if (slash != std::string::npos && slash > 0 && slash + 1 < name.str().size()) {
+    auto it = aliases_.find(source);
+    if (it != aliases_.end() && it->second.count(name.str().substr(0, slash))) return Name(name.str().substr(slash + 1));
+  }
+  return private_name(name, source);
+}
+
+}  // namespace sheaf::eval

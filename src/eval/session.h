@@ -1,0 +1,64 @@
+// A running Sheaf: the prelude, the user's definitions, modules, tests. Texts are analysed whole, then run.
+#pragma once
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "eval/analyze.h"
+#include "support/error.h"
+
+namespace sheaf::eval {
+
+struct TestCase {
+  std::string name;
+  std::shared_ptr<Proto> body;
+  Span span;
+};
+
+class Session final : public Host {
+ public:
+  Session();
+  ~Session() override;
+
+  // Analyses the whole text, then runs its forms; the value of the last one. Throws UserError with position and stack.
+  Value run(uint32_t source);
+  // The same from a file; throws UserError (io) when it cannot be read.
+  Value run_file(const std::string& path);
+  Value run_text(const std::string& text, const std::string& name = "<eval>", SourceKind kind = SourceKind::Eval);
+  // Analysis only: the protos in order.
+  std::vector<std::shared_ptr<Proto>> analyze(uint32_t source);
+
+  // The REPL lets a definition replace an earlier one.
+  void set_interactive(bool on) { interactive_ = on; }
+  const std::vector<TestCase>& tests() const { return tests_; }
+  Value run_test(const TestCase& t);
+
+  Globals& globals() override { return globals_; }
+  ExprPtr use_module(const syntax::Form& form, uint32_t importer) override;
+  Name resolve_alias(Name name, uint32_t source) override;
+  Name private_name(Name name, uint32_t source) override;
+  void make_private(Name name, uint32_t source) override { privates_[source].insert(name); }
+  bool may_redefine() const override { return interactive_; }
+  bool will_define(Name name) const override { return pending_.count(name) > 0; }
+  void add_test(std::string name, std::shared_ptr<Proto> body, Span span) override { tests_.push_back({std::move(name), std::move(body), span}); }
+
+ private:
+  void load_prelude();
+  void analyze_module_form(const syntax::FormPtr& form, std::vector<std::shared_ptr<Proto>>& run);
+  std::vector<std::filesystem::path> load_path(uint32_t importer) const;
+  template <class F>
+  Value guarded(F&& f);
+
+  Globals globals_;
+  bool interactive_ = false;
+  std::set<Name> pending_;               // names the texts being analysed define
+  std::set<std::string> loaded_;         // canonical paths of modules
+  std::map<uint32_t, std::map<std::string, uint32_t>> aliases_;  // source -> alias -> module source
+  std::map<uint32_t, std::set<Name>> privates_;
+  std::vector<TestCase> tests_;
+};
+
+// The doc string of a defn form, or "".
+std::string doc_of(const syntax::Form& defn);
+
+}  // namespace sheaf::eval

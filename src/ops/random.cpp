@@ -1,0 +1,193 @@
+#include "ops/random.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "loop/builder.h"
+#include "ops/lower_ctx.h"
+#include "ops/rules.h"
+#include "ops/table.h"
+#include "ops/threefry.h"
+
+namespace sheaf::ops {
+namespace {
+
+using graph::LowerCtx;
+using graph::OpKind;
+using graph::ScalarCtx;
+using graph::zero_derivative;
+using loop::Builder;
+using V = uint32_t;
+
+constexpr graph::Vjp kRandom = zero_derivative("random bits");
+
+// Elements of one parallel piece: a draw takes some hundred operations, so less than for plain arithmetic.
+constexpr int64_t kPiece = 4096;
+
+struct Words {
+  V first, second;
+};
+
+// Walks [keys, n] in pieces that run in parallel; `body` gets the position and the block of its counter. Counters begin at 0,
+// or at the second input.
+template <class F>
+void for_each_draw(LowerCtx& c, V n, F&& body) {
+  auto& b = c.b;
+  V piece = b.i64(kPiece);
+  V pieces = b.binary(loop::Op::FloorDiv, b.add(n, b.i64(kPiece - 1)), piece);
+  V at = b.begin_loop(b.mul(c.in[0].sizes[0], pieces), loop::Mark::Parallel);
+  V key = b.binary(loop::Op::FloorDiv, at, pieces), base = b.mul(b.binary(loop::Op::FloorMod, at, pieces), piece);
+  V k0 = c.load(c.in[0], {key, b.i64(0)}), k1 = c.load(c.in[0], {key, b.i64(1)});
+  V first = c.in.size() == 1 ? base : b.add(base, c.load(c.in[1], {key}));
+  V lane = b.begin_loop(b.min(piece, b.sub(n, base)), loop::Mark::Vector);
+  V counter = b.add(first, lane);
+  V hi = b.convert(b.shr(counter, b.i64(32)), DType::U32), lo = b.convert(counter, DType::U32);
+  auto [x0, x1] = threefry2x32(b, k0, k1, hi, lo);
+  body(key, b.add(base, lane), Words{x0, x1});
+  b.end();
+  b.end();
+}
+
+std::vector<TensorType> infer_threefry(const InferCtx& c) { return {{DType::U32, {c.inputs[0].sizes[0], c.attrs.sizes("n")[0], 2}}}; }
+
+void lower_threefry(LowerCtx& c) {
+  for_each_draw(c, c.out[0].sizes[1], [&](V key, V i, Words w) {
+    c.store(c.out[0], {key, i, c.b.i64(0)}, w.first);
+    c.store(c.out[0], {key, i, c.b.i64(1)}, w.second);
+  });
+}
+
+std::vector<TensorType> infer_draw(const InferCtx& c) { return {{c.attrs.get<DType>("dtype"), {c.inputs[0].sizes[0], c.attrs.sizes("n")[0]}}}; }
+
+V bits32(Builder& b, Words w) { return b.xor_(w.first, w.second); }
+V bits64(Builder& b, Words w) { return b.or_(b.shl(b.convert(w.first, DType::I64), b.i64(32)), b.convert(w.second, DType::I64)); }
+
+// In [0, 1): random bits fill the mantissa of a number in [1, 2), and 1 is taken off. The narrow types use the low 8 and 16
+// of the 32 bits, of which their mantissa takes 7 and 10; the f32 result is exact in them.
+V unit_uniform(Builder& b, Words w, DType dtype) {
+  switch (dtype) {
+    case DType::F64: return b.sub(b.bitcast(b.or_(b.shr(bits64(b, w), b.i64(12)), b.i64(0x3ff0000000000000)), DType::F64), b.f64(1));
+    case DType::BF16: return b.mul(b.convert(b.shr(b.and_(bits32(b, w), b.u32(0xff)), b.u32(1)), DType::F32), b.f32(0x1p-7f));
+    case DType::F16: return b.mul(b.convert(b.shr(b.and_(bits32(b, w), b.u32(0xffff)), b.u32(6)), DType::F32), b.f32(0x1p-10f));
+    default: return b.sub(b.bitcast(b.or_(b.shr(bits32(b, w), b.u32(9)), b.u32(0x3f800000)), DType::F32), b.f32(1));
+  }
+}
+
+// sqrt(2) erfinv(v) with v uniform in (-1, 1): the lower end is the number of the dtype after -1, so v is never -1.
+V normal(Builder& b, Words w, DType dtype) {
+  double half_ulp = dtype == DType::F64 ? 0x1p-53 : dtype == DType::BF16 ? 0x1p-8 : dtype == DType::F16 ? 0x1p-11 : 0x1p-24;
+  DType t = compute_type(dtype);
+  V low = b.number(t, half_ulp - 1);
+  V v = b.max(b.add(b.mul(unit_uniform(b, w, dtype), b.number(t, 2)), low), low);
+  return b.mul(b.number(t, std::numbers::sqrt2), b.unary(loop::Op::ErfInv, v));
+}
+
+// -log(-log(u)), u kept above 0 by the least normal number.
+V gumbel(Builder& b, Words w, DType dtype) {
+  double least = dtype == DType::F64 ? 0x1p-1022 : dtype == DType::F16 ? 0x1p-14 : 0x1p-126;
+  V u = b.max(unit_uniform(b, w, dtype), b.number(compute_type(dtype), least));
+  return b.neg(b.unary(loop::Op::Log, b.neg(b.unary(loop::Op::Log, u))));
+}
+
+void lower_draw(LowerCtx& c) {
+  const std::string& what = c.attrs.get<std::string>("what");
+  DType dtype = c.out[0].dtype;
+  for_each_draw(c, c.out[0].sizes[1], [&](V key, V i, Words w) {
+    V y = what == "bits"      ? (dtype == DType::I64 ? bits64(c.b, w) : bits32(c.b, w))
+          : what == "uniform" ? unit_uniform(c.b, w, dtype)
+          : what == "normal"  ? normal(c.b, w, dtype)
+                              : gumbel(c.b, w, dtype);
+    c.store(c.out[0], {key, i}, y);
+  });
+}
+
+// More keys are more rows.
+std::vector<Operand> batch_keys(BatchCtx& c) {
+  std::vector<Operand> rows;
+  for (size_t k = 0; k < c.inputs.size(); ++k) {
+    Sizes s = c.inputs[k].sizes();
+    if (!c.batched[k]) {
+      s.insert(s.begin(), c.batch);
+      c.inputs[k] = broadcast_to(c.inputs[k], s);
+    }
+    s[1] = s[0] * s[1];
+    s.erase(s.begin());
+    rows.push_back(reshape(c.inputs[k], s));
+  }
+  Operand y = graph::apply(c.op, rows, c.attrs);
+  Sizes s = y.sizes();
+  s[0] = floor_div(s[0], c.batch);
+  s.insert(s.begin(), c.batch);
+  return {reshape(y, s)};
+}
+
+// x mod s of unsigned numbers kept in i64. Halving makes x non-negative; the halved remainder, doubled, is below 2 s.
+V unsigned_mod64(Builder& b, V x, V s) {
+  auto less = [&](V p, V q) { return b.lt(b.xor_(p, b.i64(INT64_MIN)), b.xor_(q, b.i64(INT64_MIN))); };
+  V half = b.binary(loop::Op::FloorMod, b.shr(x, b.i64(1)), s);
+  V twice = b.add(b.add(half, half), b.and_(x, b.i64(1)));
+  V small = b.select(less(twice, s), twice, b.sub(twice, s));
+  V large = b.select(less(x, s), x, b.sub(x, s));  // s >= 2^63
+  return b.select(b.lt(s, b.i64(0)), large, small);
+}
+
+// (high * 2^bits + low) mod span, as jax.random.randint computes it. A span of 0 stands for the whole range.
+uint32_t scalar_offset(ScalarCtx& c) {
+  auto& b = c.b;
+  bool wide = c.type == DType::I64;
+  V span = c.x[2], zero = wide ? b.i64(0) : b.u32(0);
+  auto mod = [&](V x) { return wide ? unsigned_mod64(b, x, span) : b.binary(loop::Op::FloorMod, x, span); };
+  V root = mod(wide ? b.i64(int64_t{1} << 32) : b.u32(1u << 16));
+  V multiplier = mod(b.mul(root, root));
+  V offset = mod(b.add(b.mul(mod(c.x[0]), multiplier), mod(c.x[1])));
+  return b.select(b.eq(span, zero), c.x[1], offset);
+}
+
+// Neighbouring floats have neighbouring bit patterns. A narrow dtype is computed in f32, where its steps are wider.
+uint32_t scalar_next(ScalarCtx& c) {
+  auto& b = c.b;
+  DType dtype = c.attrs.get<DType>("dtype"), ints = dtype == DType::F64 ? DType::I64 : DType::I32;
+  V step = b.number(ints, dtype == DType::BF16 ? 0x1p16 : dtype == DType::F16 ? 0x1p13 : 1);
+  bool up = c.attrs.flag("up");
+  V x = up ? c.x[0] : b.neg(c.x[0]), zero = b.number(c.type, 0), bits = b.bitcast(x, ints);
+  V above = b.select(b.gt(x, zero), b.add(bits, step), b.sub(bits, step));
+  above = b.select(b.eq(x, zero), step, above);
+  V next = b.select(b.eq(x, b.number(c.type, HUGE_VAL)), x, b.bitcast(above, c.type));
+  return up ? next : b.neg(next);
+}
+
+const OpDef kOps[] = {
+    {.name = "threefry", .kind = OpKind::Create,
+     .doc = "Threefry-2x32 blocks under keys [K, 2] of the counters from start [K] on: [K, n, 2].", .infer = infer_threefry, .vjp = kRandom,
+     .batch = batch_keys, .lower = lower_threefry},
+    {.name = "draw", .kind = OpKind::Create, .doc = "Random bits, uniform, normal or Gumbel numbers under keys [K, 2]: [K, n].",
+     .infer = infer_draw, .vjp = kRandom, .batch = batch_keys, .lower = lower_draw},
+    {.name = "offset_from_bits", .kind = OpKind::Elementwise, .doc = "An integer in [0, span) from two random words.", .infer = infer_elementwise,
+     .vjp = kRandom, .batch = batch_elementwise, .scalar = scalar_offset},
+    {.name = "next_after", .kind = OpKind::Elementwise, .doc = "The next float above, or below.", .infer = infer_elementwise,
+     .vjp = zero_derivative("moves by one unit in the last place"), .batch = batch_elementwise, .scalar = scalar_next},
+};
+
+}  // namespace
+
+Operand threefry(Operand key, Operand start, Size n) {
+  Operand y = graph::apply(op("threefry"), {reshape(std::move(key), {1, 2}), reshape(std::move(start), {1})}, {{"n", Sizes{n}}});
+  return reshape(y, {n, 2});
+}
+
+Operand draw(std::string what, Operand keys, Size n, DType dtype) {
+  return graph::apply(op("draw"), {std::move(keys)}, {{"what", std::move(what)}, {"dtype", dtype}, {"n", Sizes{n}}});
+}
+
+Operand offset_from_bits(Operand high, Operand low, Operand span) {
+  return graph::apply(op("offset_from_bits"), {std::move(high), std::move(low), std::move(span)});
+}
+
+Operand next_after(Operand x, bool up) {
+  DType d = x.dtype();
+  return graph::apply(op("next_after"), {std::move(x)}, {{"dtype", d}, {"up", up}});
+}
+
+std::span<const OpDef> random_ops() { return kOps; }
+
+}  // namespace sheaf::ops

@@ -1,0 +1,141 @@
+#include "ops/window.h"
+
+#include "loop/builder.h"
+#include "ops/lower_ctx.h"
+#include "ops/rules.h"
+#include "ops/table.h"
+
+namespace sheaf::ops {
+namespace {
+
+using graph::differentiable;
+using graph::LowerCtx;
+using graph::OpKind;
+using graph::VjpCtx;
+
+// Elements of an axis that `count` positions of a window of `size` elements cover.
+Size covered(Size count, Size size, Size stride, Size dilation) { return (count - Size(1)) * stride + (size - Size(1)) * dilation + Size(1); }
+
+std::vector<TensorType> infer_window(const InferCtx& c) {
+  const Sizes &size = c.attrs.sizes("size"), &stride = c.attrs.sizes("stride"), &dilation = c.attrs.sizes("dilation");
+  const Sizes& x = c.inputs[0].sizes;
+  size_t lead = x.size() - size.size();
+  Sizes s(x.begin(), x.begin() + lead);
+  for (Size n : size) s.push_back(n);
+  for (size_t i = 0; i < size.size(); ++i)
+    s.push_back(floor_div(x[lead + i] - (size[i] - Size(1)) * dilation[i] - Size(1), stride[i]) + Size(1));
+  return {{c.inputs[0].dtype, s}};
+}
+
+std::vector<TensorType> infer_unwindow(const InferCtx& c) {
+  const Sizes &sizes = c.attrs.sizes("sizes"), &y = c.inputs[0].sizes;
+  Sizes s(y.begin(), y.end() - 2 * sizes.size());
+  for (Size n : sizes) s.push_back(n);
+  return {{c.inputs[0].dtype, s}};
+}
+
+std::optional<Tensor> view_window(const Tensor& t, const Attrs& a) {
+  Dims size = to_dims(a.sizes("size")), stride = to_dims(a.sizes("stride")), dilation = to_dims(a.sizes("dilation"));
+  size_t lead = t.sizes.size() - size.size();
+  Tensor out = t;
+  out.sizes.resize(lead);
+  out.strides.resize(lead);
+  for (size_t i = 0; i < size.size(); ++i) {
+    out.sizes.push_back(size[i]);
+    out.strides.push_back(t.strides[lead + i] * dilation[i]);
+  }
+  for (size_t i = 0; i < size.size(); ++i) {
+    out.sizes.push_back((t.sizes[lead + i] - (size[i] - 1) * dilation[i] - 1) / stride[i] + 1);
+    out.strides.push_back(t.strides[lead + i] * stride[i]);
+  }
+  return out;
+}
+
+// For a program that needs the windows as an array of their own.
+void lower_window(LowerCtx& c) {
+  auto& b = c.b;
+  const Sizes &stride = c.attrs.sizes("stride"), &dilation = c.attrs.sizes("dilation");
+  size_t lead = c.in[0].sizes.size() - stride.size();
+  c.for_each(c.out[0].sizes, [&](auto index) {
+    std::vector<uint32_t> from(index.begin(), index.begin() + lead);
+    for (size_t i = 0; i < stride.size(); ++i)
+      from.push_back(b.add(b.mul(index[lead + i], b.i64(dilation[i].value())), b.mul(index[lead + stride.size() + i], b.i64(stride[i].value()))));
+    c.store(c.out[0], index, c.load(c.in[0], from));
+  });
+}
+
+// Each element gathers from the windows that contain it, so that elements are independent and their order of summation is
+// fixed. Position p is element k of window q when p = q * stride + k * dilation.
+void lower_unwindow(LowerCtx& c) {
+  auto& b = c.b;
+  const Sizes &stride = c.attrs.sizes("stride"), &dilation = c.attrs.sizes("dilation");
+  size_t d = stride.size(), lead = c.out[0].sizes.size() - d;
+  const auto& y = c.in[0];
+  uint32_t zero = b.number(compute_type(y.dtype), 0);
+  c.for_each(c.out[0].sizes, [&](auto index) {
+    uint32_t total = b.i64(1);
+    for (size_t i = 0; i < d; ++i) total = b.mul(total, y.sizes[lead + i]);
+    uint32_t rest = b.begin_reduce(total, loop::Combine::Sum);
+    std::vector<uint32_t> from(index.begin(), index.begin() + lead);
+    from.resize(lead + 2 * d);
+    uint32_t inside = b.boolean(true);
+    for (size_t i = d; i-- > 0;) {
+      uint32_t size = y.sizes[lead + i], count = y.sizes[lead + d + i];
+      uint32_t k = i == 0 ? rest : b.binary(loop::Op::FloorMod, rest, size);
+      if (i != 0) rest = b.binary(loop::Op::FloorDiv, rest, size);
+      uint32_t q = b.sub(index[lead + i], b.mul(k, b.i64(dilation[i].value())));
+      if (stride[i].value() != 1) {
+        uint32_t step = b.i64(stride[i].value());
+        inside = b.and_(inside, b.eq(b.binary(loop::Op::FloorMod, q, step), b.i64(0)));
+        q = b.binary(loop::Op::FloorDiv, q, step);
+      }
+      inside = b.and_(inside, b.and_(b.ge(q, b.i64(0)), b.lt(q, count)));
+      from[lead + i] = k;
+      from[lead + d + i] = b.max(b.min(q, b.sub(count, b.i64(1))), b.i64(0));
+    }
+    c.store(c.out[0], index, b.end_reduce(b.select(inside, c.load(y, from), zero)));
+  });
+}
+
+void vjp_window(VjpCtx& c) {
+  Sizes x = c.x(0).sizes();
+  size_t d = c.attrs().sizes("size").size();
+  c.grad(0, unwindow(c.dy(), Sizes(x.end() - d, x.end()), c.attrs().sizes("stride"), c.attrs().sizes("dilation")));
+}
+
+void vjp_unwindow(VjpCtx& c) {
+  const Sizes &stride = c.attrs().sizes("stride"), &dilation = c.attrs().sizes("dilation");
+  Sizes y = c.x(0).sizes();
+  int d = static_cast<int>(stride.size()), lead = c.x(0).rank() - 2 * d;
+  Operand g = c.dy();
+  Sizes size;
+  for (int i = 0; i < d; ++i) {
+    size.push_back(y[lead + i]);
+    g = slice_axis(g, lead + i, 0, covered(y[lead + d + i], y[lead + i], stride[i], dilation[i]));  // beyond that no window reaches
+  }
+  c.grad(0, window(g, size, stride, dilation));
+}
+
+// A batch axis is one more leading axis.
+std::vector<Operand> batch_leading(BatchCtx& c) { return graph::apply_all(c.op, {c.inputs[0]}, c.attrs); }
+
+const OpDef kOps[] = {
+    {.name = "window", .kind = OpKind::Movement, .doc = "The last axes through windows that may overlap: [lead…, size…, out…].", .infer = infer_window,
+     .vjp = differentiable(vjp_window), .batch = batch_leading, .lower = lower_window, .view = view_window},
+    {.name = "unwindow", .kind = OpKind::Scatter, .doc = "Windows added back to the places they were read from.", .infer = infer_unwindow,
+     .vjp = differentiable(vjp_unwindow), .batch = batch_leading, .lower = lower_unwindow},
+};
+
+}  // namespace
+
+Operand window(Operand x, Sizes size, Sizes stride, Sizes dilation) {
+  return graph::apply(op("window"), {std::move(x)}, {{"size", std::move(size)}, {"stride", std::move(stride)}, {"dilation", std::move(dilation)}});
+}
+
+Operand unwindow(Operand y, Sizes sizes, Sizes stride, Sizes dilation) {
+  return graph::apply(op("unwindow"), {std::move(y)}, {{"sizes", std::move(sizes)}, {"stride", std::move(stride)}, {"dilation", std::move(dilation)}});
+}
+
+std::span<const OpDef> window_ops() { return kOps; }
+
+}  // namespace sheaf::ops

@@ -1,0 +1,13 @@
+// Windows over the last axes of an array, for convolution and pooling. The two are adjoint to each other.
+#pragma once
+#include "ops/emit.h"
+
+namespace sheaf::ops {
+
+// x [lead…, n…] seen through windows: [lead…, size…, out…] with out = (n - (size - 1) * dilation - 1) // stride + 1 per axis.
+// The three lists have one entry for each of the last axes. A view: nothing is copied.
+Operand window(Operand x, Sizes size, Sizes stride, Sizes dilation);
+// The reverse of [lead…, size…, out…]: every element added back where it was read, in an array [lead…, sizes…] of zeros.
+Operand unwindow(Operand y, Sizes sizes, Sizes stride, Sizes dilation);
+
+}  // namespace sheaf::ops
