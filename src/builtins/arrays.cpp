@@ -139,10 +139,9 @@ Operand as_array(const Value& v, std::string_view who) {
 
 std::optional<DType> dtype_option(const Call& c, std::string_view who) {
   for (const Option& o : c.options) {
-    if (o.name.str() == "dtype" && is_key(o.value)) return to_dtype(o.value, who);
+    if (o.name.str() == "dtype") return o.value.is_nil() ? std::nullopt : std::optional(to_dtype(o.value, who));
     if (auto d = dtype_from_name(o.name.str())) return d;
   }
-  if (const Value* v = c.option("dtype"); v && !v->is_nil()) return to_dtype(*v, who);
   return std::nullopt;
 }
 

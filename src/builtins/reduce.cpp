@@ -229,7 +229,7 @@ Value fold(Call& c) {
 
 constexpr char kSum[] = "sum", kProduct[] = "product", kMax[] = "max", kMin[] = "min", kArgmax[] = "argmax", kArgmin[] = "argmin", kMaximum[] = "maximum",
                kMinimum[] = "minimum", kAny[] = "any", kAll[] = "all";
-constexpr std::string_view kReductions = "Reductions", kOptions = "*axis keepdims dtype";
+constexpr std::string_view kReductions = "Reductions", kOptions = "*axis keepdims dtype=";
 
 const BuiltinDef kBuiltins[] = {
     {"sum", kReductions, "(sum x [:axis k] [:keepdims] [:DTYPE])", "Sum of all elements as a float, or along one or more axes as a tensor.",
