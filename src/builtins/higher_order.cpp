@@ -123,7 +123,10 @@ class ScanInput {
   int64_t size_ = 0;
 };
 
-bool is_scalar_carry(const Value& v) { return trace::is_numeric(v) && trace::operand_of(v).rank() == 0; }
+bool is_scalar_carry(const Value& v) {
+  if (is_tensor_value(v)) return trace::operand_of(v).rank() == 0;
+  return trace::is_numeric(v);
+}
 
 // Splits what the function returned into the next carry and the output.
 std::pair<Value, Value> split_step(Value r, bool scalar_carry) {

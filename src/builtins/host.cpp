@@ -2,11 +2,9 @@
 #include "builtins/host.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <iostream>
 #include <mutex>
@@ -26,14 +24,8 @@ std::vector<std::string>& program_args() {
   return *a;
 }
 
-// Written by the signal handler, so plain lock-free atomics.
-std::atomic<bool> g_asked{false}, g_question{false}, g_stop{false};
-
-void on_interrupt(int) {
-  if (g_stop) _exit(130);  // stuck where nobody polls
-  if (g_asked && !g_question) g_question = true;
-  else g_stop = true;
-}
+// Read and written in a signal handler.
+std::atomic<bool> g_asked{false}, g_answer{false};
 
 Value seconds(Call&) {
   static const Clock::time_point start = Clock::now();
@@ -156,7 +148,7 @@ const BuiltinDef kBuiltins[] = {
      "Has Ctrl-C been pressed? A program that asks decides itself how to end; a second Ctrl-C stops it.", {{"(interrupted?)", "false"}}, 0, 0,
      [](Call&) {
        g_asked = true;
-       return Value::boolean(g_question);
+       return Value::boolean(g_answer);
      },
      {}, Effect::Input},
     {"args", "State and host", "(args)", "The words after the program's name on the command line.", {{"(list? (args))", "true"}}, 0, 0, args, {}, Effect::Input},
@@ -176,12 +168,10 @@ const BuiltinDef kBuiltins[] = {
 
 void set_program_args(std::vector<std::string> a) { program_args() = std::move(a); }
 
-void install_interrupt_handler() { std::signal(SIGINT, on_interrupt); }
-bool stop_requested() { return g_stop; }
+bool interrupt_is_answer() { return g_asked && !g_answer.exchange(true); }
 void clear_interrupts() {
   g_asked = false;
-  g_question = false;
-  g_stop = false;
+  g_answer = false;
 }
 
 std::span<const BuiltinDef> host_builtins() { return kBuiltins; }

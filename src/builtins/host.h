@@ -13,11 +13,10 @@ struct ExitRequest {
 // What (args) and (options …) read: the words after the program's name.
 void set_program_args(std::vector<std::string> args);
 
-// Ctrl-C. A program that has called (interrupted?) gets the first one as an answer to that question; the second, or the
-// first if it never asked, sets `stop_requested`, which the evaluator polls.
-void install_interrupt_handler();
-bool stop_requested();
-// Before each top-level run (a REPL line, a file): forgets earlier questions and interrupts.
+// For the tool's handler of Ctrl-C (safe in a signal handler). True: the program has asked (interrupted?) and this is the
+// first Ctrl-C, which is its answer. False: the program is to be stopped.
+bool interrupt_is_answer();
+// Before each top-level run (a REPL line, a file): forgets earlier questions and answers.
 void clear_interrupts();
 
 }  // namespace sheaf::builtins

@@ -72,6 +72,18 @@ TEST(Atoms, GrowInPlaceAndSurviveErrors) {
   EXPECT_EQ(message_of([] { call_in(host_builtins(), "deref", values(Value::integer(1))); }), "deref: expected an atom, got int");
 }
 
+TEST(Interrupts, AProgramThatAsksGetsTheFirst) {
+  auto asked = [] { return call_in(host_builtins(), "interrupted?", {}).as_bool(); };
+  clear_interrupts();
+  EXPECT_FALSE(interrupt_is_answer());
+  EXPECT_FALSE(asked());
+  EXPECT_TRUE(interrupt_is_answer());
+  EXPECT_TRUE(asked());
+  EXPECT_FALSE(interrupt_is_answer());
+  clear_interrupts();
+  EXPECT_FALSE(asked());
+}
+
 TEST(Exit, CarriesTheStatus) {
   try {
     call_in(host_builtins(), "exit", values(Value::integer(3)));

@@ -347,7 +347,8 @@ class Compiler {
     int64_t states = states_bytes_;
     if (reduce) take_state(step, find_reducer(s.combine, k_.reduction_types[s.id], false));
     Id index = index_[s.axis];
-    if (index != kNoId) info_[index] = {Info::Affine, constant(0), constant(1), true};
+    Id zero = constant(0), one = constant(1);
+    if (index != kNoId) info_[index] = {Info::Affine, zero, one, true};
     block(s.body, step.body);
     if (reduce) step.b = varying(same_[s.value], step.body);
     arrays_.clear();

@@ -1,23 +1,51 @@
+#include <cstring>
+
 #include "codegen/block/loops.h"
+#include "codegen/block/vector_builder.h"
 #include "loop/math/elementary.h"
 
 namespace sheaf::codegen::block {
 namespace {
 
-template <loop::Op op, class T, bool varying>
-__attribute__((flatten)) void elementary(const Step& s, Context& c) {
-  if constexpr (loop::scalar::num_operands(op) == 2)
-    map2<varying, varying, T, T>(s, c, [](T x, T y) { return loop::elementary<op>(x, y); });
-  else
-    map1<varying, T, T>(s, c, [](T x) { return loop::elementary<op>(x); });
+template <loop::Op op, class T>
+void elementary_one(const Step& s, Context& c) {
+  if constexpr (loop::scalar::num_operands(op) == 2) *at<T>(c, s.out) = loop::elementary<op>(*at<const T>(c, s.a), *at<const T>(c, s.b));
+  else *at<T>(c, s.out) = loop::elementary<op>(*at<const T>(c, s.a));
 }
 
-template <class T, bool varying>
-Run elementary_of(loop::Op wanted) {
+template <loop::Op op, class T>
+__attribute__((flatten)) void elementary_many(const Step& s, Context& c) {
+  using B = VectorBuilder<T>;
+  using V = typename B::template Vec<T>;
+  constexpr bool kTwo = loop::scalar::num_operands(op) == 2;
+  B builder;
+  T* out = at<T>(c, s.out);
+  const T* x = at<const T>(c, s.a);
+  const T* y = kTwo ? at<const T>(c, s.b) : x;
+  auto one = [&](T* to, const T* p, const T* q) {
+    V a, b;
+    std::memcpy(&a, p, sizeof a);
+    std::memcpy(&b, q, sizeof b);
+    V r = loop::expand<op>(loop::math::Scalar<B, T>(builder, a), loop::math::Scalar<B, T>(builder, b)).v;
+    std::memcpy(to, &r, sizeof r);
+  };
+  int64_t n = c.count, i = 0;
+  for (; i + B::kLanes <= n; i += B::kLanes) one(out + i, x + i, y + i);
+  if (i < n) {
+    T px[B::kLanes] = {}, py[B::kLanes] = {}, r[B::kLanes];
+    std::memcpy(px, x + i, (n - i) * sizeof(T));
+    std::memcpy(py, y + i, (n - i) * sizeof(T));
+    one(r, px, py);
+    std::memcpy(out + i, r, (n - i) * sizeof(T));
+  }
+}
+
+template <class T>
+Run elementary_of(loop::Op wanted, bool varying) {
   Run found = nullptr;
   [&]<int... i>(std::integer_sequence<int, i...>) {
     constexpr int base = static_cast<int>(loop::Op::Exp);
-    ((wanted == static_cast<loop::Op>(base + i) ? void(found = elementary<static_cast<loop::Op>(base + i), T, varying>) : void()), ...);
+    ((wanted == static_cast<loop::Op>(base + i) ? void(found = varying ? elementary_many<static_cast<loop::Op>(base + i), T> : elementary_one<static_cast<loop::Op>(base + i), T>) : void()), ...);
   }(std::make_integer_sequence<int, static_cast<int>(loop::Op::ErfInv) - static_cast<int>(loop::Op::Exp) + 1>{});
   return found;
 }
@@ -25,8 +53,8 @@ Run elementary_of(loop::Op wanted) {
 }  // namespace
 
 Run find_elementary(loop::Op op, DType type, bool varying) {
-  if (type == DType::F32) return varying ? elementary_of<float, true>(op) : elementary_of<float, false>(op);
-  if (type == DType::F64) return varying ? elementary_of<double, true>(op) : elementary_of<double, false>(op);
+  if (type == DType::F32) return elementary_of<float>(op, varying);
+  if (type == DType::F64) return elementary_of<double>(op, varying);
   return nullptr;
 }
 

@@ -1,5 +1,4 @@
-// The elementary functions of the IR on C++ scalars: the expansions, built at once from the operations of scalar_ops.h.
-// A loop over one of them becomes vector code when everything is inlined (attribute flatten).
+// The elementary functions of the IR on C++ scalars: the expansions, computed at once by the operations of scalar_ops.h.
 #pragma once
 #include "loop/math/math_functions.h"
 #include "loop/scalar_ops.h"
@@ -58,23 +57,28 @@ struct math::Kept<NativeBuilder, T> {
   using type = T;
 };
 
-// `y` is the second operand of Pow and Atan2.
+// The function of `op` on values of any builder; `y` is the second operand of Pow and Atan2.
+template <Op op, class B, class T>
+inline math::Scalar<B, T> expand(math::Scalar<B, T> x, [[maybe_unused]] math::Scalar<B, T> y) {
+  if constexpr (op == Op::Exp) return exp(x);
+  else if constexpr (op == Op::Log) return log(x);
+  else if constexpr (op == Op::Sin) return sin(x);
+  else if constexpr (op == Op::Cos) return cos(x);
+  else if constexpr (op == Op::Tan) return tan(x);
+  else if constexpr (op == Op::Tanh) return tanh(x);
+  else if constexpr (op == Op::Pow) return pow(x, y);
+  else if constexpr (op == Op::Erf) return erf(x);
+  else if constexpr (op == Op::Expm1) return expm1(x);
+  else if constexpr (op == Op::Log1p) return log1p(x);
+  else if constexpr (op == Op::Atan2) return atan2(x, y);
+  else return erfinv(x);
+}
+
 template <Op op, class T>
-inline T elementary(T x, [[maybe_unused]] T y = T{}) {
+inline T elementary(T x, T y = T{}) {
   NativeBuilder builder;
   math::Scalar<NativeBuilder, T> a(builder, x), b(builder, y);
-  if constexpr (op == Op::Exp) return exp(a).v;
-  else if constexpr (op == Op::Log) return log(a).v;
-  else if constexpr (op == Op::Sin) return sin(a).v;
-  else if constexpr (op == Op::Cos) return cos(a).v;
-  else if constexpr (op == Op::Tan) return tan(a).v;
-  else if constexpr (op == Op::Tanh) return tanh(a).v;
-  else if constexpr (op == Op::Pow) return pow(a, b).v;
-  else if constexpr (op == Op::Erf) return erf(a).v;
-  else if constexpr (op == Op::Expm1) return expm1(a).v;
-  else if constexpr (op == Op::Log1p) return log1p(a).v;
-  else if constexpr (op == Op::Atan2) return atan2(a, b).v;
-  else return erfinv(a).v;
+  return expand<op>(a, b).v;
 }
 
 }  // namespace sheaf::loop

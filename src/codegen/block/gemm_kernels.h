@@ -1,0 +1,82 @@
+// Register tiles of the contraction, for one instruction set: included once per set by contract.cpp, inside a namespace,
+// with Simd<float> and Simd<double> defined. A tile is kRows x kVectors vectors; every element is one chain of fused
+// multiply-adds in order of k that starts from zero, as loop/library.h says.
+
+// A tile over packed operands: a is [k][rows], b is [k][kVectors * kLanes]. The first block of k adds to zero (which turns
+// -0 into +0, as the definition does), later ones to c.
+template <class T, int kRows, int kVectors>
+inline void packed_tile(int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first) {
+  using S = Simd<T>;
+  typename S::V acc[kRows][kVectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) acc[i][v] = S::zero();
+  for (int64_t l = 0; l < k; ++l, a += kRows, b += kVectors * S::kLanes) {
+    typename S::V y[kVectors];
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) y[v] = S::load(b + v * S::kLanes);
+    S::template multiply<kRows, kVectors>(acc, a, y);
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) {
+      T* to = c + i * ldc + v * S::kLanes;
+      S::store(to, S::add(first ? S::zero() : S::load(to), acc[i][v]));
+    }
+}
+
+// A tile straight from memory where b's rows are contiguous: no packing, for few rows of a.
+template <class T, int kRows, int kVectors>
+inline void direct_tile(int64_t k, const T* a, int64_t sam, int64_t sak, const T* b, int64_t sbk, T* c, int64_t ldc, bool first) {
+  using S = Simd<T>;
+  typename S::V acc[kRows][kVectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) acc[i][v] = S::zero();
+  for (int64_t l = 0; l < k; ++l, a += sak, b += sbk) {
+    typename S::V x[kRows];
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i) x[i] = S::splat(a[i * sam]);
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) {
+      typename S::V y = S::load(b + v * S::kLanes);
+#pragma GCC unroll 16
+      for (int i = 0; i < kRows; ++i) acc[i][v] = S::fma(x[i], y, acc[i][v]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) {
+      T* to = c + i * ldc + v * S::kLanes;
+      S::store(to, S::add(first ? S::zero() : S::load(to), acc[i][v]));
+    }
+}
+
+// sums[i][j] += a(i, l) b[l][j] for `depth` (1 or 4) consecutive l and n columns, with the sums in memory: long rows of b
+// stream through, several at a time. n is a multiple of kLanes.
+template <class T, int kDepth>
+inline void stream_rows(int64_t m, int64_t n, const T* a, int64_t sam, int64_t sak, const T* b, int64_t sbk, T* sums, int64_t ld) {
+  using S = Simd<T>;
+  for (int64_t i = 0; i < m; ++i) {
+    typename S::V x[kDepth];
+    for (int l = 0; l < kDepth; ++l) x[l] = S::splat(a[i * sam + l * sak]);
+    T* row = sums + i * ld;
+    for (int64_t j = 0; j < n; j += S::kLanes) {
+      typename S::V sum = S::load(row + j);
+#pragma GCC unroll 4
+      for (int l = 0; l < kDepth; ++l) sum = S::fma(x[l], S::load(b + l * sbk + j), sum);
+      S::store(row + j, sum);
+    }
+  }
+}
+
+template <class T>
+constexpr Kernels<T> kKernels{
+    Simd<T>::kTileRows, Simd<T>::kTileVectors * Simd<T>::kLanes, Simd<T>::kLanes,
+    packed_tile<T, Simd<T>::kTileRows, Simd<T>::kTileVectors>, packed_tile<T, 4, Simd<T>::kTileVectors>, packed_tile<T, 1, Simd<T>::kTileVectors>,
+    direct_tile<T, 1, 4>, direct_tile<T, 2, 4>, direct_tile<T, 4, 4>, direct_tile<T, 1, 1>, direct_tile<T, 2, 1>, direct_tile<T, 4, 1>,
+    stream_rows<T, 4>, stream_rows<T, 1>};

@@ -1,0 +1,90 @@
+// The fast contraction against the definition in loop/library.cpp, bit for bit.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "codegen/block/step.h"
+#include "loop/library.h"
+#include "loop/scalar_ops.h"
+#include "runtime/thread_pool.h"
+
+namespace sheaf::codegen::block {
+namespace {
+
+struct Shape3 {
+  int64_t batch, m, n, k;
+};
+
+template <class T>
+void fill(std::vector<T>& v, std::mt19937_64& rng) {
+  for (T& x : v) {
+    double e = std::normal_distribution<double>(0, 1)(rng);
+    if constexpr (std::is_integral_v<T>) x = static_cast<T>(rng());
+    else x = loop::scalar::convert<T>(rng() % 50 == 0 ? (e > 0 ? 1e-30 : -1e-30) : e);
+  }
+}
+
+template <class T>
+void expect_same(DType dtype, Shape3 s, bool ta, bool tb, int64_t step, uint64_t seed) {
+  std::mt19937_64 rng(seed);
+  using Out = std::conditional_t<std::is_same_v<T, int8_t>, int32_t, T>;
+  bool shared = s.batch > 1 && rng() % 3 == 0;  // one B for the whole batch
+  std::vector<T> a(s.batch * s.m * s.k * step + 1), b(s.batch * s.k * s.n * step + 1);
+  fill(a, rng);
+  fill(b, rng);
+  std::vector<Out> expected(s.batch * s.m * s.n), actual(s.batch * s.m * s.n);
+  int64_t sam = ta ? step : s.k * step, sak = ta ? s.m * step : step;
+  int64_t sbk = tb ? step : s.n * step, sbn = tb ? s.k * step : step;
+  std::vector<int64_t> args{static_cast<int64_t>(dtype), s.batch, s.m, s.n, s.k, s.m * s.k * step, sam, sak, shared ? 0 : s.k * s.n * step, sbk, sbn};
+  auto run = [&](loop::Routine r, std::vector<Out>& c) {
+    std::byte* p[] = {reinterpret_cast<std::byte*>(a.data()), reinterpret_cast<std::byte*>(b.data()), reinterpret_cast<std::byte*>(c.data())};
+    r({p, args});
+  };
+  run(loop::find_routine("contract"), expected);
+  run(find_fast_routine("contract"), actual);
+  for (size_t i = 0; i < expected.size(); ++i)
+    ASSERT_EQ(std::memcmp(&expected[i], &actual[i], sizeof(Out)), 0)
+        << sheaf::name_of(dtype) << " batch " << s.batch << " m " << s.m << " n " << s.n << " k " << s.k << " ta " << ta << " tb " << tb
+        << " step " << step << " seed " << seed << " element " << i;
+}
+
+void all_types(Shape3 s, bool ta, bool tb, int64_t step, uint64_t seed) {
+  expect_same<float>(DType::F32, s, ta, tb, step, seed);
+  expect_same<double>(DType::F64, s, ta, tb, step, seed);
+  expect_same<loop::scalar::BFloat16>(DType::BF16, s, ta, tb, step, seed);
+  expect_same<loop::scalar::Float16>(DType::F16, s, ta, tb, step, seed);
+  expect_same<int32_t>(DType::I32, s, ta, tb, step, seed);
+  expect_same<int64_t>(DType::I64, s, ta, tb, step, seed);
+  expect_same<uint32_t>(DType::U32, s, ta, tb, step, seed);
+  expect_same<int8_t>(DType::I8, s, ta, tb, step, seed);
+}
+
+TEST(Contract, EqualsDefinition) {
+  uint64_t seed = std::random_device{}();
+  std::mt19937_64 rng(seed);
+  constexpr int64_t sizes[] = {1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13, 16, 24, 25, 31, 40, 63, 97, 130};
+  auto pick = [&] { return sizes[rng() % std::size(sizes)]; };
+  for (int trial = 0; trial < 150; ++trial) {
+    runtime::set_num_threads(1 + trial % 3);
+    Shape3 s{1 + static_cast<int64_t>(rng() % 3), pick(), pick(), pick()};
+    if (trial % 10 == 0) s.k = 500 + static_cast<int64_t>(rng() % 700);
+    if (trial % 10 == 0) s.m = std::min<int64_t>(s.m, 20), s.batch = 1;
+    if (trial % 17 == 0) s.n = 1;
+    if (trial % 19 == 0) s.m = 1;
+    all_types(s, rng() % 2, rng() % 2, rng() % 5 == 0 ? 2 : 1, seed + trial);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(Contract, EmptyAndLarge) {
+  runtime::set_num_threads(2);
+  for (Shape3 s : {Shape3{1, 0, 3, 4}, Shape3{1, 3, 0, 4}, Shape3{2, 3, 5, 0}, Shape3{0, 1, 1, 1}}) all_types(s, false, false, 1, 1);
+  expect_same<float>(DType::F32, {1, 141, 400, 520}, false, false, 1, 2);
+  expect_same<float>(DType::F32, {1, 141, 400, 520}, true, true, 1, 3);
+  expect_same<double>(DType::F64, {1, 141, 400, 520}, false, true, 1, 4);
+  expect_same<loop::scalar::BFloat16>(DType::BF16, {2, 9, 400, 1100}, false, true, 1, 5);
+}
+
+}  // namespace
+}  // namespace sheaf::codegen::block
