@@ -9,7 +9,9 @@ namespace sheaf::ops {
 namespace {
 
 using graph::differentiable;
+using graph::kNumbers;
 using graph::LowerCtx;
+using graph::only;
 using graph::OpKind;
 using graph::VjpCtx;
 
@@ -46,7 +48,8 @@ std::vector<Operand> batch_dot(BatchCtx& c) {
 }
 
 const OpDef kOps[] = {
-    {.name = "dot", .kind = OpKind::Contract, .doc = "[B, M, K] by [B, K, N]; bf16 and f16 accumulate in f32, i8 in i32.", .infer = infer_dot,
+    {.name = "dot", .kind = OpKind::Contract, .doc = "[B, M, K] by [B, K, N]; bf16 and f16 accumulate in f32, i8 in i32.", .dtypes = kNumbers | only(DType::I8),
+     .infer = infer_dot,
      .vjp = differentiable(vjp_dot), .batch = batch_dot, .lower = lower_dot},
 };
 

@@ -11,6 +11,7 @@ namespace sheaf::ops {
 namespace {
 
 using graph::differentiable;
+using graph::kAnyType;
 using graph::LowerCtx;
 using graph::OpKind;
 using graph::VjpCtx;
@@ -77,14 +78,15 @@ std::vector<Operand> batch_cumulate(BatchCtx& c) {
 }
 
 const OpDef kOps[] = {
-    {.name = "sort", .kind = OpKind::Ordered, .doc = "Each row in order, stable, NaN last; also where each element came from (i32).",
+    {.name = "sort", .kind = OpKind::Ordered, .doc = "Each row in order, stable, NaN last; also where each element came from (i32).", .dtypes = kAnyType,
      .infer = infer_sort, .vjp = differentiable([](VjpCtx& c) {
        if (!c.has_dy(0)) return;
        auto rows = [](Operand o) { return reshape(o, {o.size(0), o.size(1), 1}); };
        Operand g = put_along(zeros({c.dy().dtype(), rows(c.x(0)).sizes()}), rows(cast(c.y(1), DType::I64)), rows(c.dy(0)), 1, "sort", false);
        c.grad(0, reshape(g, c.x(0).sizes()));
      }), .batch = batch_sort, .lower = lower_sort},
-    {.name = "cumulate", .kind = OpKind::Ordered, .doc = "Running sum, product or maximum along axis 1.", .infer = infer_same,
+    {.name = "cumulate", .kind = OpKind::Ordered, .doc = "Running sum, product or maximum along axis 1.", .dtypes = kAnyType,
+     .infer = infer_same,
      .vjp = differentiable(vjp_cumulate), .batch = batch_cumulate, .lower = lower_cumulate},
 };
 

@@ -12,7 +12,9 @@
 namespace sheaf::ops {
 namespace {
 
+using graph::kFloats;
 using graph::LowerCtx;
+using graph::only;
 using graph::OpKind;
 using graph::ScalarCtx;
 using graph::zero_derivative;
@@ -158,13 +160,16 @@ uint32_t scalar_next(ScalarCtx& c) {
 
 const OpDef kOps[] = {
     {.name = "threefry", .kind = OpKind::Create,
-     .doc = "Threefry-2x32 blocks under keys [K, 2] of the counters from start [K] on: [K, n, 2].", .infer = infer_threefry, .vjp = kRandom,
+     .doc = "Threefry-2x32 blocks under keys [K, 2] of the counters from start [K] on: [K, n, 2].", .dtypes = only(DType::U32),
+     .infer = infer_threefry, .vjp = kRandom,
      .batch = batch_keys, .lower = lower_threefry},
-    {.name = "draw", .kind = OpKind::Create, .doc = "Random bits, uniform, normal or Gumbel numbers under keys [K, 2]: [K, n].",
+    {.name = "draw", .kind = OpKind::Create, .doc = "Random bits, uniform, normal or Gumbel numbers under keys [K, 2]: [K, n].", .dtypes = only(DType::U32),
      .infer = infer_draw, .vjp = kRandom, .batch = batch_keys, .lower = lower_draw},
-    {.name = "offset_from_bits", .kind = OpKind::Elementwise, .doc = "An integer in [0, span) from two random words.", .infer = infer_elementwise,
+    {.name = "offset_from_bits", .kind = OpKind::Elementwise, .doc = "An integer in [0, span) from two random words.", .dtypes = only(DType::U32) | only(DType::I64),
+     .infer = infer_elementwise,
      .vjp = kRandom, .batch = batch_elementwise, .scalar = scalar_offset},
-    {.name = "next_after", .kind = OpKind::Elementwise, .doc = "The next float above, or below.", .infer = infer_elementwise,
+    {.name = "next_after", .kind = OpKind::Elementwise, .doc = "The next float above, or below.", .dtypes = kFloats,
+     .infer = infer_elementwise,
      .vjp = zero_derivative("moves by one unit in the last place"), .batch = batch_elementwise, .scalar = scalar_next},
 };
 
