@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "value/print.h"
 
@@ -139,10 +140,9 @@ Operand as_array(const Value& v, std::string_view who) {
 
 std::optional<DType> dtype_option(const Call& c, std::string_view who) {
   for (const Option& o : c.options) {
-    if (o.name.str() == "dtype" && is_key(o.value)) return to_dtype(o.value, who);
+    if (o.name.str() == "dtype") return o.value.is_nil() ? std::nullopt : std::optional(to_dtype(o.value, who));
     if (auto d = dtype_from_name(o.name.str())) return d;
   }
-  if (const Value* v = c.option("dtype"); v && !v->is_nil()) return to_dtype(*v, who);
   return std::nullopt;
 }
 
@@ -161,9 +161,12 @@ int one_axis(Call& c, size_t arg, int rank, int64_t fallback) {
   return ops::check_axis(arg < c.size() && !c[arg].is_nil() ? to_index(c[arg], "axis") : fallback, rank);
 }
 
+int rank_of(const Value& numeric) { return trace::kind_of(numeric) == Kind::Tensor ? trace::operand_of(numeric).rank() : 0; }
+
 Operand select_item(const Operand& x, int axis, const Value& index, std::string_view who) {
   if (is_known(index) && x.size(axis).is_const()) {
     int64_t at = resolve_index(index, x.size(axis).value());
+    if (!x.is_node() && axis == 0) return select_axis0(x.value(), at);
     return ops::squeeze_axis(ops::slice_axis(x, axis, at, 1), axis);
   }
   Operand at = index_operand(index, who);
@@ -171,5 +174,51 @@ Operand select_item(const Operand& x, int axis, const Value& index, std::string_
 }
 
 Operand slice_range(const Operand& x, int axis, int64_t start, int64_t end) { return ops::slice_axis(x, axis, start, end - start); }
+
+namespace {
+
+// The innermost axis of a copy between strided arrays.
+template <class T>
+void copy_run(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride, int64_t n) {
+  T* p = reinterpret_cast<T*>(to);
+  const T* q = reinterpret_cast<const T*>(from);
+  for (int64_t i = 0; i < n; ++i) p[i * to_stride] = q[i * from_stride];
+}
+
+// Same sizes, same dtype.
+void copy_elements(const Tensor& to, const Tensor& from, int axis, std::byte* p, const std::byte* q) {
+  int width = size_bytes(to.dtype);
+  if (to.rank() == 0) {
+    std::memcpy(p, q, width);
+    return;
+  }
+  int64_t n = to.sizes[axis], ts = to.strides[axis], fs = from.strides[axis];
+  if (axis + 1 < to.rank()) {
+    for (int64_t i = 0; i < n; ++i) copy_elements(to, from, axis + 1, p + i * ts * width, q + i * fs * width);
+    return;
+  }
+  switch (width) {
+    case 1: return copy_run<uint8_t>(p, ts, q, fs, n);
+    case 2: return copy_run<uint16_t>(p, ts, q, fs, n);
+    case 4: return copy_run<uint32_t>(p, ts, q, fs, n);
+    default: return copy_run<uint64_t>(p, ts, q, fs, n);
+  }
+}
+
+}  // namespace
+
+Value write_region(Value x, const Operand& v, const Region& r) {
+  const Tensor& old = x.as_tensor();
+  bool own = x.unique() && old.buffer->unique() && old.buffer->is_ours() && old.is_contiguous();
+  Tensor out = own ? old : copy_of(old);
+  Tensor box = out;
+  box.sizes = to_dims(r.sizes);
+  for (int i = 0; i < out.rank(); ++i) {
+    if (box.sizes[i] > 0) box.offset += r.starts[i].value() * out.strides[i];
+    box.strides[i] = out.strides[i] * r.steps[i].value();
+  }
+  if (box.num_elems() > 0) copy_elements(box, v.value(), 0, box.bytes(), v.value().bytes());
+  return own ? std::move(x) : Value::tensor(std::move(out));
+}
 
 }  // namespace sheaf::builtins

@@ -33,10 +33,20 @@ std::optional<std::vector<int>> axes_option(const Call& c, int rank);
 // `:axis k`, else the positional argument `arg` if there is one, else `fallback`.
 int one_axis(Call& c, size_t arg, int rank, int64_t fallback);
 
+// The number of axes of a numeric value; 0 for scalars.
+int rank_of(const Value& numeric);
 // Item `index` of an axis, without that axis. A known index is checked now (`index 9 out of bounds for length 4`), a traced
 // one when the program runs.
 Operand select_item(const Operand& x, int axis, const Value& index, std::string_view who);
-// x with the elements of axis `axis` from `start` up to (not including) `end`.
+// The part of x from `start` up to (not including) `end` along an axis.
 Operand slice_range(const Operand& x, int axis, int64_t start, int64_t end);
+
+// A strided box inside an array: where it starts, how long it is and how it steps, per axis.
+struct Region {
+  Sizes starts, sizes, steps;
+};
+// x (a concrete tensor) with `v` (concrete, the region's sizes, x's dtype) in the region. Written in place when `x` is the
+// only reference to its data, so a cache that is updated every step is not copied.
+Value write_region(Value x, const Operand& v, const Region& region);
 
 }  // namespace sheaf::builtins

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "builtins/arrays.h"
 #include "value/print.h"
@@ -45,7 +44,7 @@ struct Axis {
 
 struct Plan {
   std::string_view who;
-  Sizes starts, sizes, steps;  // the view, per axis of x
+  Region box;                  // the view, per axis of x
   std::vector<Axis> axes;      // what the view's axes become, new ones included
   bool whole = true;           // the view is all of x
 
@@ -95,9 +94,9 @@ class Planner {
  private:
   void view(Size start, Size size, int64_t step, Axis axis) {
     plan_.whole &= start == Size(0) && size == x_.size(axis_) && step == 1;
-    plan_.starts.push_back(start);
-    plan_.sizes.push_back(size);
-    plan_.steps.push_back(step);
+    plan_.box.starts.push_back(start);
+    plan_.box.sizes.push_back(size);
+    plan_.box.steps.push_back(step);
     plan_.axes.push_back(std::move(axis));
     ++axis_;
   }
@@ -159,29 +158,29 @@ Sizes view_sizes(const Plan& p) {
   size_t axis = 0;
   for (const Axis& a : p.axes) {
     if (a.kind == Axis::Kind::New) out.push_back(1);
-    else if (Size n = p.sizes[axis++]; a.kind == Axis::Kind::Kept) out.push_back(n);
+    else if (Size n = p.box.sizes[axis++]; a.kind == Axis::Kind::Kept) out.push_back(n);
   }
   return out;
 }
 
 Operand view_of(const Operand& x, const Plan& p) {
-  return ops::reshape(p.whole ? x : ops::slice(x, p.starts, p.sizes, p.steps), view_sizes(p));
+  return ops::reshape(p.whole ? x : ops::slice(x, p.box.starts, p.box.sizes, p.box.steps), view_sizes(p));
 }
 
 // x with the view replaced by `v`, which has the view's shape.
 Operand put_view(const Operand& x, const Operand& v, const Plan& p) {
-  Operand region = ops::reshape(v, p.sizes);
+  Operand region = ops::reshape(v, p.box.sizes);
   if (p.whole) return region;
-  bool plain = std::all_of(p.steps.begin(), p.steps.end(), [](Size s) { return s == Size(1); });
+  bool plain = std::all_of(p.box.steps.begin(), p.box.steps.end(), [](Size s) { return s == Size(1); });
   if (plain) {
-    Tensor starts = empty_tensor(DType::I64, {static_cast<int64_t>(p.starts.size())});
-    for (size_t i = 0; i < p.starts.size(); ++i) starts.data<int64_t>()[i] = p.starts[i].value();
+    Tensor starts = empty_tensor(DType::I64, {static_cast<int64_t>(p.box.starts.size())});
+    for (size_t i = 0; i < p.box.starts.size(); ++i) starts.data<int64_t>()[i] = p.box.starts[i].value();
     return ops::update_slice(x, region, starts);
   }
   // Spread the region out to x's places, and take it where it covers x.
   Sizes lo, hi, between;
   for (int i = 0; i < x.rank(); ++i) {
-    int64_t step = p.steps[i].value(), start = p.starts[i].value(), n = p.sizes[i].value(), size = known_size(x, i);
+    int64_t step = p.box.steps[i].value(), start = p.box.starts[i].value(), n = p.box.sizes[i].value(), size = known_size(x, i);
     if (step < 0) {
       region = ops::flip(region, i);
       start += step * std::max<int64_t>(n - 1, 0);
@@ -272,39 +271,6 @@ Value at(Call& c) {
   return y.rank() == 0 ? element_value(y) : tensor_value(y);
 }
 
-// Copies elements of `from` to the same places of `to`; same sizes, same dtype.
-void copy_elements(const Tensor& to, const Tensor& from) {
-  int width = size_bytes(to.dtype);
-  auto copy = [&](auto& self, int axis, std::byte* p, const std::byte* q) -> void {
-    if (axis == to.rank()) {
-      std::memcpy(p, q, width);
-      return;
-    }
-    int64_t n = to.sizes[axis];
-    if (axis + 1 == to.rank() && to.strides[axis] == 1 && from.strides[axis] == 1) {
-      std::memcpy(p, q, n * width);
-      return;
-    }
-    for (int64_t i = 0; i < n; ++i) self(self, axis + 1, p + i * to.strides[axis] * width, q + i * from.strides[axis] * width);
-  };
-  if (to.num_elems() > 0) copy(copy, 0, to.bytes(), from.bytes());
-}
-
-// Writes into a tensor that nobody else can see (or into a copy): a cache that is updated every step is not copied.
-Value write_in_place(Value x, const Operand& v, const Plan& p) {
-  const Tensor& old = x.as_tensor();
-  bool own = x.unique() && old.buffer->unique() && old.buffer->is_ours() && old.is_contiguous();
-  Tensor out = own ? old : copy_of(old);
-  Tensor region = out;
-  region.sizes = to_dims(p.sizes);
-  for (int i = 0; i < out.rank(); ++i) {
-    if (region.sizes[i] > 0) region.offset += p.starts[i].value() * out.strides[i];
-    region.strides[i] = out.strides[i] * p.steps[i].value();
-  }
-  copy_elements(region, ops::reshape(v, p.sizes).value());
-  return own ? std::move(x) : Value::tensor(std::move(out));
-}
-
 // A scalar written through a mask needs no positions, so the mask may be traced.
 Value write_masked(const Operand& x, const Operand& mask, const Operand& v, bool set) {
   Sizes s = mask.sizes();
@@ -328,7 +294,7 @@ Value write(Call& c) {
   if (!kSet) y = view_of(x, p) + y;
   if (c[0].is_tensor() && !y.is_node()) {
     x = Operand();  // gives up our share, so that the argument can be the only one
-    return write_in_place(std::move(c[0]), y, p);
+    return write_region(std::move(c[0]), ops::reshape(y, p.box.sizes), p.box);
   }
   return tensor_value(put_view(x, y, p));
 }

@@ -123,7 +123,7 @@ Value tensor(Call& c) {
   return tensor_value(d ? ops::cast(trace::operand_of(c[0]), *d) : as_array(c[0], "tensor"));
 }
 
-constexpr std::string_view kCreation = "Creation", kDtype = "*dtype";
+constexpr std::string_view kCreation = "Creation", kDtype = "*dtype=";
 
 const BuiltinDef kBuiltins[] = {
     {"zeros", kCreation, "(zeros shape [:dtype d])", "An f32 tensor of zeros. The shape is a list or vector of numbers, or the sizes themselves.",

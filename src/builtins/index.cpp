@@ -169,11 +169,19 @@ Value index_update(Call& c) {
   ops::check_axis(0, x.rank());
   Num v = num(c[2]);
   DType d = is_float(v.x.dtype()) && !is_float(x.dtype()) ? common_dtype(num(c[0]), v) : x.dtype();
-  Operand at = index_operand(c[1], "index-update");
-  if (!(num_elems(at.sizes()) == Size(1))) throw runtime_error(fmt::format("index-update: expected one index, got shape {}", shape_text(at.sizes())));
   Sizes row = x.sizes();
   row[0] = 1;
   Sizes slice(row.begin() + 1, row.end());
+  if (c[0].is_tensor() && x.dtype() == d && !v.x.is_node() && is_known(c[1])) {
+    int64_t i = to_index(c[1], "index-update"), n = known_size(x, 0);
+    if (i < 0 || i >= n) throw runtime_error(fmt::format("index-update: index {} is out of bounds for axis 0 with size {}", i, n));
+    Region r{Sizes(row.size(), Size(0)), row, Sizes(row.size(), Size(1))};
+    r.starts[0] = i;
+    x = Operand();  // gives up our share, so that the argument can be the only one
+    return write_region(std::move(c[0]), ops::reshape(stretch(ops::cast(v.x, d), slice), row), r);
+  }
+  Operand at = index_operand(c[1], "index-update");
+  if (!(num_elems(at.sizes()) == Size(1))) throw runtime_error(fmt::format("index-update: expected one index, got shape {}", shape_text(at.sizes())));
   Operand update = ops::reshape(stretch(ops::cast(v.x, d), slice), row);
   return tensor_value(ops::scatter(ops::cast(x, d), ops::reshape(at, {1}), update, 0, true, "index-update", false));
 }

@@ -93,7 +93,7 @@ Value element_value(const Operand& o) {
 }
 
 Value row_value(const Operand& o, int64_t i) {
-  Operand row = ops::squeeze_axis(ops::slice_axis(o, 0, i, 1), 0);
+  Operand row = o.is_node() ? ops::squeeze_axis(ops::slice_axis(o, 0, i, 1), 0) : Operand(select_axis0(o.value(), i));
   return o.rank() == 1 ? element_value(row) : tensor_value(row);
 }
 

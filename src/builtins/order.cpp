@@ -125,7 +125,7 @@ constexpr std::string_view kOrder = "Sorting and running totals";
 
 const BuiltinDef kBuiltins[] = {
     {"sort", kOrder, "(sort xs [:reverse] [:axis k] [:key f])", "A tensor in order along an axis (the last), NaN last; or a list, numbers by value and the rest by text, or by (f item). Stable.",
-     {{"(sort [3 1 2])", "[1. 2. 3.]"}, {"(sort '[10 9 -3] :reverse)", "[10, 9, -3]"}, {"(sort '[\"ccc\" \"a\"] :key len)", "['a', 'ccc']"}}, 1, 1, sort, "reverse axis key"},
+     {{"(sort [3 1 2])", "[1. 2. 3.]"}, {"(sort '[10 9 -3] :reverse)", "[10, 9, -3]"}, {"(sort '[\"ccc\" \"a\"] :key len)", "['a', 'ccc']"}}, 1, 1, sort, "reverse axis key="},
     {"argsort", kOrder, "(argsort x [:axis k] [:reverse])", "Where the elements of the sorted tensor come from, as i32, along an axis (the last). Stable.",
      {{"(argsort [30 10 20])", "[1 2 0]"}}, 1, 2, argsort, "axis reverse"},
     {"top_k", kOrder, "(top_k x k [:axis a])", "The k largest elements and their positions (i32) as a tuple, of the flattened tensor or along an axis.",

@@ -161,7 +161,8 @@ template <const char* kOp, bool kLarger>
 Value extremum_of_numbers(Call& c) {
   bool plain = true;
   for (Value& v : c.args) {
-    if (num(v).x.rank() > 0)
+    if (!trace::is_numeric(v)) throw runtime_error("Expected a number, got " + short_text(v));
+    if (rank_of(v) > 0)
       throw runtime_error(fmt::format("{}: expected numbers, got {} and {}", kOp, short_text(c[0]), short_text(v)))
           .hint(fmt::format("({}imum a b) compares arrays element by element", kOp));
     plain &= is_plain(v);
@@ -183,8 +184,8 @@ Value extremum_of_numbers(Call& c) {
 template <const char* kOp, bool kLarger>
 Value extremum(Call& c) {
   if (c[0].is_list()) c[0] = tensor_value(array_operand(c[0], kOp));
-  if (c.size() > 1 && num(c[0]).x.rank() == 0) return extremum_of_numbers<kOp, kLarger>(c);
-  if (c.size() > 1) warn(fmt::format("{} ignores argument 2; did you mean :axis, or {}imum?", kOp, kOp));
+  if (c.size() > 1 && trace::is_numeric(c[0]) && rank_of(c[0]) == 0) return extremum_of_numbers<kOp, kLarger>(c);
+  if (c.size() > 1 && trace::is_numeric(c[0])) warn(fmt::format("{} ignores argument 2; did you mean :axis, or {}imum?", kOp, kOp));
   Reduction r = read_call(c, kOp);
   Operand y = run(kOp, r.x, r, r.keepdims);
   if (r.whole) warn_inexact(y);
@@ -229,7 +230,7 @@ Value fold(Call& c) {
 
 constexpr char kSum[] = "sum", kProduct[] = "product", kMax[] = "max", kMin[] = "min", kArgmax[] = "argmax", kArgmin[] = "argmin", kMaximum[] = "maximum",
                kMinimum[] = "minimum", kAny[] = "any", kAll[] = "all";
-constexpr std::string_view kReductions = "Reductions", kOptions = "*axis keepdims dtype";
+constexpr std::string_view kReductions = "Reductions", kOptions = "*axis keepdims dtype=";
 
 const BuiltinDef kBuiltins[] = {
     {"sum", kReductions, "(sum x [:axis k] [:keepdims] [:DTYPE])", "Sum of all elements as a float, or along one or more axes as a tensor.",

@@ -32,6 +32,14 @@ Operand iota(Size n, DType dtype) { return apply(op("iota"), {}, {{"dtype", dtyp
 
 Operand cast(Operand x, DType to) {
   if (x.dtype() == to) return x;
+  // Scalars of the program meet arrays here all the time: no kernel for one element.
+  if (!x.is_node() && x.rank() == 0) {
+    const Tensor& from = x.value();
+    Tensor t = empty_tensor(to, {});
+    if (is_float(from.dtype)) store_double(to, t.bytes(), element_as_double(from, 0));
+    else store_int(to, t.bytes(), element_as_int(from, 0));
+    return t;
+  }
   return apply(op("cast"), {std::move(x)}, {{"dtype", to}});
 }
 Operand where(Operand condition, Operand a, Operand b) { return apply(op("where"), {std::move(condition), std::move(a), std::move(b)}); }

@@ -280,6 +280,7 @@ class Compiler {
     auto site = std::make_unique<CallSite>();
     site->routine = find_fast_routine(s.routine);
     INVARIANT(site->routine, "no routine " << s.routine);
+    INVARIANT(s.buffers.size() <= kMaxCallBuffers && s.arguments.size() <= kMaxCallArguments, "call of " << s.routine);
     site->buffers = s.buffers;
     for (ValueId a : s.arguments) site->arguments.push_back(same_[a]);
     out.push_back({.run = run_call, .call = site.get()});

@@ -170,8 +170,8 @@ void run_reduce_chunks(const Step& s, Context& c) {
 
 void run_call(const Step& s, Context& c) {
   const CallSite& site = *s.call;
-  std::byte* buffers[16];
-  int64_t arguments[32];
+  std::byte* buffers[kMaxCallBuffers];
+  int64_t arguments[kMaxCallArguments];
   for (size_t i = 0; i < site.buffers.size(); ++i) buffers[i] = c.buffers[site.buffers[i]];
   for (size_t i = 0; i < site.arguments.size(); ++i) arguments[i] = integer(c, site.arguments[i]);
   site.routine({{buffers, site.buffers.size()}, {arguments, site.arguments.size()}});

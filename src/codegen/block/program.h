@@ -8,6 +8,8 @@
 
 namespace sheaf::codegen::block {
 
+inline constexpr size_t kMaxCallBuffers = 16, kMaxCallArguments = 32;
+
 struct CallSite {
   loop::Routine routine;
   std::vector<int32_t> buffers;

@@ -1,0 +1,195 @@
+// Runs the programs of *.cases files (see FORMAT.md), each in a fresh session, and compares what they print.
+// Usage: run_cases [--only TEXT] FILE…
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include "builtins/guard.h"
+#include "builtins/host.h"
+#include "builtins/output.h"
+#include "eval/session.h"
+#include "eval/vm.h"
+#include "support/hints.h"
+#include "value/print.h"
+
+namespace {
+
+using namespace sheaf;
+
+struct Case {
+  std::string title, program;
+  int line = 0;
+  std::vector<std::string> output;   // => and ~> lines
+  std::vector<bool> approximate;     // parallel to output
+  std::vector<std::string> error;    // !! lines
+  std::string at;
+  std::vector<std::string> hints, stderr_texts;
+};
+
+std::vector<Case> read_cases(const char* path) {
+  std::vector<Case> cases;
+  std::ifstream in(path);
+  std::string line;
+  for (int number = 1; std::getline(in, line); ++number) {
+    auto rest = [&](size_t n) { return line.size() > n ? line.substr(n) : std::string(); };
+    if (line.starts_with(";;;")) continue;
+    if (line.starts_with("--- ")) {
+      cases.push_back({rest(4), "", number, {}, {}, {}, "", {}, {}});
+      continue;
+    }
+    if (cases.empty()) continue;
+    Case& c = cases.back();
+    if (line == "=>" || line.starts_with("=> ") || line.starts_with("~> ")) {
+      c.approximate.push_back(line[0] == '~');
+      c.output.push_back(rest(3));
+    } else if (line.starts_with("!! ")) c.error.push_back(rest(3));
+    else if (line.starts_with("!at ")) c.at = rest(4);
+    else if (line.starts_with("!hint ")) c.hints.push_back(rest(6));
+    else if (line.starts_with("!err ")) c.stderr_texts.push_back(rest(5));
+    else c.program += line + "\n";
+  }
+  return cases;
+}
+
+// Equal up to numbers that differ by little: relative 2e-6, absolute 1e-7.
+bool nearly_equal(const std::string& a, const std::string& b) {
+  const char *p = a.c_str(), *q = b.c_str();
+  auto starts_number = [](const char* s) { return std::isdigit(static_cast<unsigned char>(*s)) || (*s == '-' && std::isdigit(static_cast<unsigned char>(s[1]))) || (*s == '.' && std::isdigit(static_cast<unsigned char>(s[1]))); };
+  for (;;) {
+    while (*p == ' ') ++p;
+    while (*q == ' ') ++q;
+    if (!*p || !*q) return *p == *q;
+    if (starts_number(p) && starts_number(q)) {
+      char *pe, *qe;
+      double x = std::strtod(p, &pe), y = std::strtod(q, &qe);
+      if (std::fabs(x - y) > 1e-7 + 2e-6 * std::max(std::fabs(x), std::fabs(y))) return false;
+      p = pe;
+      q = qe;
+    } else if (*p++ != *q++) {
+      return false;
+    }
+  }
+}
+
+std::vector<std::string> split_lines(const std::string& text) {
+  std::vector<std::string> lines;
+  size_t at = 0;
+  while (at < text.size()) {
+    size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
+bool is_silent(const Value& v) {
+  if (v.is_nil()) return true;
+  if (!v.is_list()) return false;
+  for (const Value& x : v.items())
+    if (!x.is_nil()) return false;
+  return true;
+}
+
+// Standard error of one run, through a temporary file: warnings are written with stdio.
+struct StderrCapture {
+  int saved = dup(2);
+  FILE* file = std::tmpfile();
+  StderrCapture() { std::fflush(stderr); dup2(fileno(file), 2); }
+  std::string finish() {
+    std::fflush(stderr);
+    dup2(saved, 2);
+    close(saved);
+    std::string text(static_cast<size_t>(std::ftell(file) < 0 ? 0 : lseek(fileno(file), 0, SEEK_END)), '\0');
+    lseek(fileno(file), 0, SEEK_SET);
+    ssize_t n = read(fileno(file), text.data(), text.size());
+    text.resize(n < 0 ? 0 : static_cast<size_t>(n));
+    std::fclose(file);
+    return text;
+  }
+};
+
+std::string run_case(const Case& c) {
+  std::string out, error, at, failure;
+  std::vector<std::string> hints;
+  StderrCapture capture;
+  builtins::set_capture(&out);
+  eval::g_fuel = 20'000'000;
+  try {
+    eval::Session session;
+    Value v = session.run_text(c.program);
+    if (!is_silent(v)) out += render(v) + "\n";
+  } catch (const UserError& e) {
+    error = e.message;
+    LineCol lc = start_of(e.span);
+    at = fmt::format("{}:{}", lc.line, lc.column);
+    hints = split_lines(report(e));
+  } catch (const builtins::GuardBreach& b) {
+    error = "guard: " + b.check + ": " + b.message;
+  } catch (const builtins::ExitRequest&) {
+  } catch (const std::exception& e) {
+    error = std::string("internal: ") + e.what();
+  }
+  builtins::set_capture(nullptr);
+  std::string err = capture.finish();
+
+  std::vector<std::string> got = split_lines(out), got_error = split_lines(error);
+  bool same = got.size() == c.output.size();
+  for (size_t i = 0; same && i < got.size(); ++i) {
+    auto trimmed = [](std::string s) { while (!s.empty() && s.back() == ' ') s.pop_back(); return s; };
+    same = trimmed(got[i]) == trimmed(c.output[i]) || (c.approximate[i] && nearly_equal(got[i], c.output[i]));
+  }
+  if (!same) {
+    failure += "  expected:\n";
+    for (const auto& l : c.output) failure += "    " + l + "\n";
+    failure += "  got:\n";
+    for (const auto& l : got) failure += "    " + l + "\n";
+  }
+  if (got_error != c.error) {
+    failure += "  expected error: " + (c.error.empty() ? "(none)" : fmt::format("{}", fmt::join(c.error, "\n    "))) + "\n";
+    failure += "  got error: " + (error.empty() ? "(none)" : error) + (at.empty() ? "" : " at " + at) + "\n";
+  } else if (!c.at.empty() && c.at != at) {
+    failure += "  expected at " + c.at + ", got " + at + "\n";
+  }
+  for (const auto& h : c.hints) {
+    bool found = false;
+    for (const auto& l : hints) found |= l.find(h) != std::string::npos;
+    if (!found) failure += "  missing hint: " + h + "\n";
+  }
+  for (const auto& t : c.stderr_texts)
+    if (err.find(t) == std::string::npos) failure += "  standard error lacks: " + t + "\n    it was: " + err + "\n";
+  return failure;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string only;
+  int passed = 0, failed = 0;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
+      only = argv[++i];
+      continue;
+    }
+    for (const Case& c : read_cases(argv[i])) {
+      if (!only.empty() && c.title.find(only) == std::string::npos) continue;
+      std::string failure = run_case(c);
+      if (failure.empty()) {
+        ++passed;
+        continue;
+      }
+      ++failed;
+      std::printf("FAILED %s:%d %s\n%s%s\n", argv[i], c.line, c.title.c_str(), c.program.c_str(), failure.c_str());
+      std::fflush(stdout);
+    }
+  }
+  std::printf("%d passed, %d failed\n", passed, failed);
+  return failed ? 1 : 0;
+}
