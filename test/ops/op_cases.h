@@ -110,6 +110,14 @@ class OpCases {
         cases_.push_back({"where " + shape_text(s[0]) + shape_text(s[1]), {}, [m = maker_, s](Rng& rng) {
                             return std::vector{uniform_tensor(rng, DType::Bool, s[1]), m.values(rng, s[0]), m.values(rng, s[1])};
                           }});
+    } else if (name == "between") {
+      // lo below hi by far: the result is kept at or above lo.
+      for (auto& s : two)
+        cases_.push_back({"between " + shape_text(s[0]) + shape_text(s[1]), {{"dtype", dtype_}}, [m = maker_, s](Rng& rng) {
+                            if (m.data == Data::Wild) return std::vector{m.values(rng, s[0]), m.values(rng, s[1]), m.values(rng, s[0])};
+                            return std::vector{uniform_tensor(rng, m.dtype, s[0], 0.1, 0.9), uniform_tensor(rng, m.dtype, s[1], -2, 0),
+                                               uniform_tensor(rng, m.dtype, s[0], 1, 2)};
+                          }});
     } else if (name == "offset_from_bits") {
       for (auto& s : two) add({}, {s[0], s[1], s[0]});
     } else if (op_.reference1 || unary.count(name)) {
@@ -129,7 +137,7 @@ class OpCases {
     } else if ((name == "maximum" || name == "minimum") && data_ == Data::Smooth) {
       for (auto& s : two)
         cases_.push_back({name + " " + shape_text(s[0]) + shape_text(s[1]), {}, [m = maker_, s](Rng& rng) {
-                            return std::vector{separate_tensor(rng, m.dtype, s[0], 0.1), separate_tensor(rng, m.dtype, s[1], 0.13)};
+                            return separate_pair(rng, m.dtype, s[0], s[1]);
                           }});
     } else if (op_.reference2 || binary.count(name)) {
       for (auto& s : two) add({}, s);
@@ -144,7 +152,11 @@ class OpCases {
       bool empty = false;
       for (int64_t a : s.axes) empty |= s.x[a] == 0;
       if ((empty && extremum) || (position && s.axes.size() != 1)) continue;
-      for (bool keep : {false, true}) add({{"axes", to_sizes(s.axes)}, {"keepdims", keep}}, {s.x}, extremum);
+      for (bool keep : {false, true}) {
+        Attrs attrs{{"axes", to_sizes(s.axes)}, {"keepdims", keep}};
+        if (name == "product") factors(attrs, s.x);
+        else add(attrs, {s.x}, extremum);
+      }
     }
     if (data_ == Data::Wild) add({{"axes", to_sizes({0})}, {"keepdims", false}}, {{5000}});
   }
@@ -212,10 +224,15 @@ class OpCases {
   }
 
   void cumulate(int64_t what, const Dims& s) {
-    if (what != 1 || data_ == Data::Wild) return add({{"what", what}}, {s}, what == 2);
-    // Products near one, and once with zeros in a row.
+    if (what == 1) factors({{"what", what}}, s);
+    else add({{"what", what}}, {s}, what == 2);
+  }
+
+  // Data of products: factors near one, and once with zeros among them.
+  void factors(Attrs attrs, const Dims& s) {
+    if (data_ == Data::Wild) return add(std::move(attrs), {s});
     for (bool zeros : {false, true})
-      cases_.push_back({"cumulate product" + shape_text(s) + (zeros ? " with zeros" : ""), {{"what", what}}, [m = maker_, s, zeros](Rng& rng) {
+      cases_.push_back({std::string(op_.name) + " product" + shape_text(s) + attrs.str() + (zeros ? " with zeros" : ""), attrs, [m = maker_, s, zeros](Rng& rng) {
                           Tensor t = uniform_tensor(rng, m.dtype, s, 0.7, 1.4);
                           for_each_element(t, [&](int64_t k, std::byte* p) { if (zeros && k % 3 == 1) store_number(m.dtype, p, 0); });
                           return std::vector{t};

@@ -74,6 +74,15 @@ inline Tensor separate_tensor(Rng& rng, DType dtype, const Dims& sizes, double s
   return t;
 }
 
+// Two arrays with no two numbers near each other.
+inline std::vector<Tensor> separate_pair(Rng& rng, DType dtype, const Dims& a, const Dims& b) {
+  std::vector<Tensor> out{empty_tensor(dtype, a), empty_tensor(dtype, b)};
+  Tensor both = separate_tensor(rng, dtype, {out[0].num_elems() + out[1].num_elems()});
+  int64_t next = 0;
+  for (Tensor& t : out) for_each_element(t, [&](int64_t, std::byte* p) { store_number(dtype, p, element_as_double(both, next++)); });
+  return out;
+}
+
 inline Tensor index_tensor(Rng& rng, const Dims& sizes, int64_t n) {
   Tensor t = empty_tensor(DType::I64, sizes);
   for_each_element(t, [&](int64_t, std::byte* p) { store_int(DType::I64, p, n > 0 ? rng.below(n) : 0); });
