@@ -8,6 +8,7 @@
 #include "builtins/numeric.h"
 #include "builtins/warnings.h"
 #include "eval/destructure.h"
+#include "trace/jit.h"
 #include "trace/traced.h"
 #include "value/dict.h"
 #include "value/equal.h"
@@ -193,6 +194,28 @@ void Vm::enter_closure(Closure* f, Value* window, int argc, bool direct, bool bo
   push_frame(f, window + 1, p, boundary);
 }
 
+// A defn called with tensors may run as compiled code; its result then replaces the window's first register.
+bool Vm::call_compiled(const Value& f, Value* window, int argc) {
+  if (!trace::g_jit_enabled || g_observer) return false;
+  bool tensors = false;
+  for (int i = 1; i <= argc && !tensors; ++i) tensors = window[i].tag() > Tag::String && trace::holds_tensor(window[i]);
+  if (!tensors || trace::is_tracing() || trace::gradient_depth() > 0) return false;
+  auto* closure = static_cast<Closure*>(f.object());
+  if (argc != static_cast<int>(closure->proto->params.size()) && closure->proto->rest_slot < 0) return false;
+  std::vector<Value> roots = {f};
+  for (int i = 1; i <= argc; ++i) roots.push_back(window[i]);
+  Value result;
+  auto body = [this](std::vector<Value> traced) {
+    Value g = std::move(traced[0]);
+    traced.erase(traced.begin());
+    return call(g, std::move(traced));
+  };
+  if (!trace::call_compiled(closure->proto.get(), 1, closure->proto->name, roots, body, result)) return false;
+  for (int i = 1; i <= argc; ++i) window[i] = Value();
+  *window = std::move(result);
+  return true;
+}
+
 void Vm::call_builtin_at(const builtins::BuiltinDef& def, Value* window, int argc) {
   std::vector<Value> args;
   if (!spare_args_.empty()) {
@@ -312,7 +335,7 @@ Value Vm::run(size_t bottom) {
               if (c.broken) throw UserError(*c.broken);
               throw runtime_error("Undefined symbol: " + c.name.str());
             }
-            R[in.a] = c.value;
+            R[in.a] = trace::is_tracing() ? trace::global_value(c.value) : c.value;
             break;
           }
           case Code::Capture: R[in.a] = frames_.back().closure->captures[in.b]; break;
@@ -430,6 +453,7 @@ Value Vm::run(size_t bottom) {
             poll();
             const Value& f = c.value;
             if (f.tag() == Tag::Function) [[likely]] {
+              if (call_compiled(f, &R[in.a], in.b)) break;
               enter_closure(static_cast<Closure*>(f.object()), &R[in.a], in.b, c.is_function, false);
               load();
             } else if (f.tag() == Tag::Builtin) {
@@ -513,6 +537,7 @@ Value Vm::run(size_t bottom) {
             else ++pc;
             break;
           case Code::Define: {
+            if (trace::is_tracing()) throw trace::Untraceable("it defines a global", span_at(frames_.back()), true);
             Cell& c = *p->cells[in.i];
             c.value = R[in.a];
             c.user_defined = true;
