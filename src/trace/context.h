@@ -12,6 +12,8 @@ struct Context {
   std::vector<Value> current;                         // the value each has in the call that is traced
   std::vector<std::pair<size_t, Value>> guards;       // inputs whose value was asked for
   std::vector<std::pair<const Value*, Value>> globals;
+  bool takes_globals = true;                          // false: a sub-trace whose graph is used at once, not kept
+  Context* outer = nullptr;                           // the trace this one is part of
 
   // A traced value without a value for a tensor or number.
   Value add_input(const Value& leaf);
@@ -22,9 +24,12 @@ struct Context {
   static Context* current_context() { return current_ref(); }
 
   struct Use {
-    Context* outer;
-    explicit Use(Context& c) : outer(current_ref()) { current_ref() = &c; }
-    ~Use() { current_ref() = outer; }
+    Context& context;
+    explicit Use(Context& c) : context(c) {
+      c.outer = current_ref();
+      current_ref() = &c;
+    }
+    ~Use() { current_ref() = context.outer; }
   };
 };
 

@@ -221,6 +221,9 @@ bool holds_tensor(const Value& v) {
 Value global_value(const Value& cell_value) {
   Context* c = Context::current_context();
   if (!c || !holds_tensor(cell_value)) return cell_value;
+  // A global read inside a sub-trace (vmap) is an input of the whole.
+  while (c->outer) c = c->outer;
+  if (!c->takes_globals) return cell_value;
   for (const auto& [cell, value] : c->globals)
     if (cell == &cell_value) return value;
   Signature s;

@@ -135,7 +135,7 @@ Value Context::guarded_value(const Node* node) {
     if (!known) guards.emplace_back(i, current[i]);
     return current[i];
   }
-  return Value();
+  return outer ? outer->guarded_value(node) : Value();
 }
 
 Value concrete(const Value& v) {
