@@ -153,9 +153,10 @@ class Compiler {
     return out;
   }
 
-  void launch(loop::Kernel kernel, const std::vector<Stored>& arrays, std::vector<int64_t> sizes) {
+  void launch(std::string name, loop::Kernel kernel, const std::vector<Stored>& arrays, std::vector<int64_t> sizes) {
     int step = static_cast<int>(out_.executable.launches.size());
     runtime::Launch l;
+    l.name = std::move(name);
     l.kernel = kernel_for(std::move(kernel));
     l.sizes = std::move(sizes);
     l.node = static_cast<int>(out_.labels.size()) - 1;
@@ -178,7 +179,14 @@ class Compiler {
     for (size_t i = 1; i < layouts.size(); ++i) sizes.insert(sizes.end(), layouts[i].strides.begin(), layouts[i].strides.end());
     std::vector<Stored> arrays = inputs;
     arrays.insert(arrays.end(), outputs.begin(), outputs.end());
-    launch(lower::lower_group(spec), arrays, std::move(sizes));
+    launch(group_name(spec, space), lower::lower_group(spec), arrays, std::move(sizes));
+  }
+
+  static std::string group_name(const lower::GroupSpec& spec, const Dims& space) {
+    std::string name;
+    for (const auto& m : spec.members) name += (name.empty() ? "" : "+") + std::string(m.op->name);
+    if (name.size() > 60) name = name.substr(0, 57) + "...";
+    return name + " " + shape_text(space);
   }
 
   void label(Node* n) {
@@ -302,7 +310,7 @@ class Compiler {
     for (const Layout& l : layouts) sizes.insert(sizes.end(), l.strides.begin(), l.strides.end());
     std::vector<Stored> arrays = inputs;
     arrays.push_back(out);
-    launch(lower::lower_group(spec), arrays, std::move(sizes));
+    launch(group_name(spec, space), lower::lower_group(spec), arrays, std::move(sizes));
   }
 
   void emit_reduce_of_copy(const passes::FusionGroup& group, const Dims& space, const std::vector<int>& order, const std::vector<bool>& reduced, const Stored& out) {
@@ -343,7 +351,7 @@ class Compiler {
     }
     sizes.insert(sizes.end(), in.begin(), in.end());
     sizes.insert(sizes.end(), to.begin(), to.end());
-    launch(lower::lower_group(spec), {elements, out}, std::move(sizes));
+    launch(group_name(spec, space), lower::lower_group(spec), {elements, out}, std::move(sizes));
   }
 
   static Layout permuted(const Layout& l, const std::vector<int>& order) {
@@ -419,7 +427,9 @@ class Compiler {
       sizes.insert(sizes.end(), s.sizes.begin(), s.sizes.end());
       arrays.push_back(std::move(s));
     }
-    launch(lower::lower_single(*n->op, n->attrs, in, out), arrays, std::move(sizes));
+    std::string name(n->op->name);
+    for (const Stored& a : arrays) name += " " + shape_text(a.sizes);
+    launch(std::move(name), lower::lower_single(*n->op, n->attrs, in, out), arrays, std::move(sizes));
   }
 
   void finish_outputs() {
@@ -433,7 +443,7 @@ class Compiler {
         out_.executable.output_buffers.push_back(m.bytes);
       }
       m.last = end;
-      out_.executable.outputs.push_back({s.dtype, s.sizes, s.strides, {m.kind, m.index, s.offset * size_bytes(s.dtype)}, 0});
+      out_.executable.outputs.push_back({s.dtype, s.sizes, s.strides, {m.kind, m.index, s.offset * size_bytes(s.dtype)}});
     }
   }
 

@@ -5,6 +5,7 @@
 
 #include <new>
 
+#include "builtins/missing.h"
 #include "builtins/numeric.h"
 #include "builtins/warnings.h"
 #include "eval/destructure.h"
@@ -264,7 +265,10 @@ void Vm::add_context(UserError& e, size_t bottom) {
   while (frames_.size() > bottom) {
     Frame& f = frames_.back();
     Span at = span_at(f);
-    if (!e.span) e.span = at;
+    if (!e.span) {
+      e.span = at;
+      if (auto why = builtins::explain_nil(e.message)) e.notes.push_back(*why);
+    }
     // The function of this frame was called from the frame below.
     if (f.proto->named) {
       std::string args;
@@ -520,7 +524,7 @@ Value Vm::run(size_t bottom) {
             sync();
             Name key = p->constants[in.i].as_keyword();
             Value d = std::move(R[in.a]);
-            R[in.a] = param_field(d, key, fallback >= 0 ? p->cells[fallback]->value : Value(), span_at(frames_.back()).source);
+            R[in.a] = param_field(d, key, fallback >= 0 ? p->cells[fallback]->value : Value(), span_at(frames_.back()));
             break;
           }
           case Code::RepeatCount: {
