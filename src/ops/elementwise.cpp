@@ -4,6 +4,7 @@
 #include "loop/builder.h"
 #include "ops/emit.h"
 #include "ops/rules.h"
+#include "ops/scalar_rules.h"
 #include "ops/table.h"
 
 namespace sheaf::ops {
@@ -24,10 +25,6 @@ using graph::VjpCtx;
 using graph::zero_derivative;
 using loop::Op;
 
-template <Op kOp>
-uint32_t scalar_unary(ScalarCtx& c) { return c.b.unary(kOp, c.x[0]); }
-template <Op kOp>
-uint32_t scalar_binary(ScalarCtx& c) { return c.b.binary(kOp, c.x[0], c.x[1]); }
 template <Op kOp>
 uint32_t scalar_compare(ScalarCtx& c) { return c.b.compare(kOp, c.x[0], c.x[1]); }
 

@@ -14,11 +14,7 @@ using graph::LowerCtx;
 using graph::OpKind;
 using graph::VjpCtx;
 
-std::vector<int> perm_of(const Attrs& a) {
-  std::vector<int> p;
-  for (Size s : a.sizes("perm")) p.push_back(static_cast<int>(s.value()));
-  return p;
-}
+std::vector<int> perm_of(const Attrs& a) { return int_list(a, "perm"); }
 
 Sizes prepend(Size first, const Sizes& rest) {
   Sizes s = rest;
@@ -208,8 +204,7 @@ std::vector<Operand> batch_broadcast(BatchCtx& c) {
 }
 
 std::vector<Operand> batch_concat(BatchCtx& c) {
-  for (size_t i = 0; i < c.inputs.size(); ++i)
-    if (!c.batched[i]) c.inputs[i] = broadcast_to(c.inputs[i], prepend(c.batch, c.inputs[i].sizes()));
+  stretch_to_batch(c);
   return {concat(std::move(c.inputs), static_cast<int>(c.attrs.integer("axis")) + 1)};
 }
 

@@ -17,7 +17,6 @@ using graph::OpKind;
 using graph::VjpCtx;
 
 std::vector<TensorType> infer_sort(const InferCtx& c) { return {c.inputs[0], {DType::I32, c.inputs[0].sizes}}; }
-std::vector<TensorType> infer_same(const InferCtx& c) { return {c.inputs[0]}; }
 
 // [rows, n], contiguous.
 void lower_sort(LowerCtx& c) {

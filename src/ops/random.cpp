@@ -4,10 +4,10 @@
 #include <numbers>
 
 #include "loop/builder.h"
+#include "loop/math/threefry.h"
 #include "ops/lower_ctx.h"
 #include "ops/rules.h"
 #include "ops/table.h"
-#include "ops/threefry.h"
 
 namespace sheaf::ops {
 namespace {
@@ -46,8 +46,9 @@ void for_each_draw(LowerCtx& c, V n, F&& body) {
   V lane = b.begin_loop(b.min(piece, b.sub(n, base)), loop::Mark::Vector);
   V counter = b.add(first, lane);
   V hi = b.convert(b.shr(counter, b.i64(32)), DType::U32), lo = b.convert(counter, DType::U32);
-  auto [x0, x1] = threefry2x32(b, k0, k1, hi, lo);
-  body(key, b.add(base, lane), Words{x0, x1});
+  using Word = loop::math::Scalar<Builder, uint32_t>;
+  auto [x0, x1] = loop::math::threefry2x32(Word(b, k0), Word(b, k1), Word(b, hi), Word(b, lo));
+  body(key, b.add(base, lane), Words{x0.v, x1.v});
   b.end();
   b.end();
 }
@@ -111,15 +112,12 @@ void lower_draw(LowerCtx& c) {
 // More keys are more rows.
 std::vector<Operand> batch_keys(BatchCtx& c) {
   std::vector<Operand> rows;
-  for (size_t k = 0; k < c.inputs.size(); ++k) {
-    Sizes s = c.inputs[k].sizes();
-    if (!c.batched[k]) {
-      s.insert(s.begin(), c.batch);
-      c.inputs[k] = broadcast_to(c.inputs[k], s);
-    }
+  stretch_to_batch(c);
+  for (const Operand& x : c.inputs) {
+    Sizes s = x.sizes();
     s[1] = s[0] * s[1];
     s.erase(s.begin());
-    rows.push_back(reshape(c.inputs[k], s));
+    rows.push_back(reshape(x, s));
   }
   Operand y = graph::apply(c.op, rows, c.attrs);
   Sizes s = y.sizes();

@@ -18,11 +18,7 @@ using graph::VjpCtx;
 using graph::zero_derivative;
 using loop::Combine;
 
-std::vector<int> axes_of(const Attrs& a) {
-  std::vector<int> axes;
-  for (Size s : a.sizes("axes")) axes.push_back(static_cast<int>(s.value()));
-  return axes;
-}
+std::vector<int> axes_of(const Attrs& a) { return int_list(a, "axes"); }
 
 Sizes reduced_sizes(const Sizes& in, const std::vector<int>& axes, bool keepdims) {
   Sizes out;

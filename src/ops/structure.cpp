@@ -12,8 +12,6 @@ using graph::kNoData;
 using graph::OpKind;
 using graph::VjpCtx;
 
-std::vector<TensorType> infer_same(const InferCtx& c) { return {c.inputs[0]}; }
-
 const OpDef kOps[] = {
     {.name = "input", .kind = OpKind::Structure, .doc = "A parameter of the graph.", .dtypes = kNoData, .infer = nullptr,
      .vjp = graph::zero_derivative("nothing comes before it"), .batch = graph::once_per_example("has no input to be batched")},

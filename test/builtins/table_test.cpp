@@ -1,6 +1,7 @@
 // Every built-in says what it does, and every name of the language exists.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -25,7 +26,7 @@ TEST(Table, EveryBuiltinIsDocumented) {
     EXPECT_FALSE(d->category.empty());
     EXPECT_TRUE(d->signature.starts_with("(" + std::string(d->name))) << d->signature;
     EXPECT_TRUE(d->signature.ends_with(")")) << d->signature;
-    EXPECT_GE(d->doc.size(), 10u);
+    EXPECT_TRUE(d->doc.ends_with(".")) << d->doc;
     EXPECT_FALSE(d->examples.empty()) << "no example";
   }
 }
@@ -59,8 +60,9 @@ TEST(Names, OfTheSpecificationExist) {
   auto& globals = session.globals();
   std::vector<std::string> builtins = words(kBuiltinNames);
   EXPECT_EQ(builtins.size(), 117u);
+  std::vector<std::string> forms = eval::special_form_names();
   for (const std::string& name : builtins) {
-    bool form = eval::is_special_form(name);
+    bool form = std::count(forms.begin(), forms.end(), name) > 0;
     EXPECT_TRUE(find_builtin(name) || form || globals.is_prelude_name(Name(name))) << name;
   }
   for (const std::string& name : words(kLibraryNames)) EXPECT_TRUE(globals.is_prelude_name(Name(name))) << name;
@@ -93,7 +95,7 @@ TEST(Names, HaveALanguageTest) {
   for (const std::string& name : eval::special_form_names()) expect(name);
   eval::Session session;
   for (auto& [name, form] : session.globals().prelude_functions())
-    if (eval::doc_of(*form).find("Only usable in macros") == std::string::npos) expect(name.str());
+    if (!form->is_call("defn-") && eval::doc_of(*form).find("Only usable in macros") == std::string::npos) expect(name.str());
   for (auto& [name, macro] : session.globals().prelude_macros()) expect(name.str());
 }
 
