@@ -1,3 +1,4 @@
+// Walking the leaves of a value, for signature.cpp and jit.cpp.
 #pragma once
 #include "value/dict.h"
 

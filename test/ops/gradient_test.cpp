@@ -6,6 +6,7 @@
 #include "autodiff/vjp.h"
 #include "ops/emit.h"
 #include "op_cases.h"
+#include "random_program.h"
 #include "tolerance.h"
 #include "trace/traced.h"
 
@@ -173,6 +174,21 @@ std::vector<const OpDef*> differentiable_ops() {
   return out;
 }
 INSTANTIATE_TEST_SUITE_P(Ops, Gradient, ::testing::ValuesIn(differentiable_ops()), [](const auto& info) { return std::string(info.param->name); });
+
+// Whole programs, with their second derivative.
+TEST(RandomPrograms, GradientMatchesDifferences) {
+  trace::install();
+  for (int trial = 0; trial < 200; ++trial) {
+    uint64_t seed = test_seed() + trial;
+    Rng rng(seed);
+    std::vector<Tensor> x{uniform_tensor(rng, DType::F64, kProgramSizes, -1, 1), uniform_tensor(rng, DType::F64, kProgramSizes, -1, 1)};
+    Function f = RandomProgram(seed, 2 + trial % 12, true);
+    SCOPED_TRACE("SHEAF_SEED=" + std::to_string(seed));
+    expect_vjp_matches(f, x, Storage::Contiguous, rng);
+    if (trial % 4 == 0) expect_vjp_matches(gradient(f, random_like(rng, f(as_operands(x)))), x, Storage::Contiguous, rng);
+    if (HasFailure()) return;
+  }
+}
 
 // "Zero by definition" must be zero by differences too, away from the jumps.
 TEST(ZeroDerivative, IsZero) {

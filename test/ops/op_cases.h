@@ -7,7 +7,7 @@
 
 #include "graph/op_def.h"
 #include "ops/table.h"
-#include "random_tensors.h"
+#include "ops/random_tensors.h"
 
 namespace sheaf::ops {
 
