@@ -1,4 +1,4 @@
-// Walking the leaves of a value, for signature.cpp and jit.cpp.
+// The template that signature.h declares.
 #pragma once
 #include "value/dict.h"
 
