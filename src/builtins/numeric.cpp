@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "builtins/warnings.h"
 #include "value/equal.h"
 #include "value/print.h"
 
@@ -85,10 +86,17 @@ Value float_value(const Operand& o) {
   return to_value(ops::cast(o, DType::F32), Kind::Float);
 }
 
+void warn_if_inexact(const Operand& o) {
+  if (o.dtype() != DType::I32 || !o.has_value()) return;
+  int64_t v = element_as_int(o.value(), 0);
+  float f = static_cast<float>(v);
+  if (static_cast<int64_t>(f) != v) warn(fmt::format("the int {} taken out of a tensor becomes the float {}; (item x i) gives it exactly", v, float_text(f)));
+}
+
 Value element_value(const Operand& o) {
   switch (o.dtype()) {
     case DType::I64: case DType::U32: return to_value(ops::cast(o, DType::I64), Kind::Int);
-    default: return float_value(o);
+    default: warn_if_inexact(o); return float_value(o);
   }
 }
 

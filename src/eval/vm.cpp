@@ -200,6 +200,7 @@ void Vm::call_builtin_at(const builtins::BuiltinDef& def, Value* window, int arg
     spare_args_.pop_back();
   }
   for (int i = 0; i < argc; ++i) args.push_back(std::move(window[1 + i]));
+  *window = Value();  // an earlier, ignored result must not count as a holder of what is changed in place
   *window = builtins::call_builtin(def, *this, args);
   args.clear();
   if (spare_args_.size() < 64) spare_args_.push_back(std::move(args));
