@@ -58,6 +58,9 @@ DType float_dtype(DType d) { return is_float(d) ? d : DType::F32; }
 
 Value binary(std::string_view op, const Value& av, const Value& bv, bool to_float) {
   auto [a, b] = nums(av, bv);
+  // Dividing ints by zero is an error of the program, so the divisor must be known.
+  if ((op == "floor_div" || op == "mod") && a.kind == Kind::Int && b.kind == Kind::Int && trace::concrete(bv).as_int() == 0)
+    throw runtime_error("integer division by zero");
   DType d = common_dtype(a, b);
   Kind k = common_kind(a, b);
   if (to_float) {

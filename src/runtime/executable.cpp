@@ -1,5 +1,9 @@
 #include "runtime/executable.h"
 
+#include <chrono>
+
+#include "runtime/profiler.h"
+
 namespace sheaf::runtime {
 namespace {
 
@@ -32,7 +36,9 @@ std::vector<Tensor> Executable::run(std::span<const Tensor> inputs) const {
     pointers.clear();
     for (const Place& p : l.buffers) pointers.push_back(address(p));
     int64_t payload = 0;
+    auto start = g_profiling ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
     int site = l.kernel->run(pointers, l.sizes, payload);
+    if (g_profiling) record_kernel(l.name, static_cast<uint64_t>((std::chrono::steady_clock::now() - start).count()));
     if (site >= 0) throw CheckFailure{l.node, site, payload};
   }
   std::vector<Tensor> out;

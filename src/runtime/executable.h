@@ -26,6 +26,7 @@ struct Place {
 };
 
 struct Launch {
+  std::string name;       // "add+exp+sum f32 [768 128]", for the profiler
   std::shared_ptr<const Kernel> kernel;
   std::vector<Place> buffers;
   std::vector<int64_t> sizes;
@@ -37,7 +38,6 @@ struct OutputSpec {
   Dims sizes, strides;
   // Written by a launch into fresh memory (Output), or a view of an input or constant.
   Place place;
-  int64_t num_bytes = 0;
 };
 
 // A failed check, to be worded by the caller.
