@@ -9,6 +9,7 @@ namespace sheaf::ops {
 namespace {
 
 using graph::differentiable;
+using graph::kAnyType;
 using graph::LowerCtx;
 using graph::OpKind;
 using graph::VjpCtx;
@@ -111,9 +112,11 @@ void vjp_unwindow(VjpCtx& c) {
 std::vector<Operand> batch_leading(BatchCtx& c) { return graph::apply_all(c.op, {c.inputs[0]}, c.attrs); }
 
 const OpDef kOps[] = {
-    {.name = "window", .kind = OpKind::Movement, .doc = "The last axes through windows that may overlap: [lead…, size…, out…].", .infer = infer_window,
+    {.name = "window", .kind = OpKind::Movement, .doc = "The last axes through windows that may overlap: [lead…, size…, out…].", .dtypes = kAnyType,
+     .infer = infer_window,
      .vjp = differentiable(vjp_window), .batch = batch_leading, .lower = lower_window, .view = view_window},
-    {.name = "unwindow", .kind = OpKind::Scatter, .doc = "Windows added back to the places they were read from.", .infer = infer_unwindow,
+    {.name = "unwindow", .kind = OpKind::Scatter, .doc = "Windows added back to the places they were read from.", .dtypes = kAnyType,
+     .infer = infer_unwindow,
      .vjp = differentiable(vjp_unwindow), .batch = batch_leading, .lower = lower_unwindow},
 };
 
