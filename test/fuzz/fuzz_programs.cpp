@@ -2,7 +2,8 @@
 // Usage: fuzz_programs [--programs N] [--seed S] [--kind typed|wild|mutated] [--corpus FOLDER] [--show]
 // Trial i uses the seed S + i, so a failure is replayed by --seed THAT --programs 1.
 //   typed    well-typed scalar functions: (f x) is the value part of ((value-and-grad f) x) bit for bit, two runs agree,
-//            and in f64 the gradient agrees with central differences where the function is smooth;
+//            in f64 the gradient agrees with central differences where the function is smooth, forward mode with reverse
+//            mode, checkpoint with the plain function, and vmap with one call after the other;
 //   wild     every built-in with arguments of any type: no crash, no internal error, two runs agree;
 //   mutated  changed texts of the corpus: the same, and no tensor memory is left behind.
 #include <fmt/format.h>
@@ -53,9 +54,26 @@ bool read_numbers(const std::string& text, double* out, int count) {
   return true;
 }
 
+// The transforms against each other. Finite values only: NaN compares with nothing.
+void check_transforms(uint64_t seed, const TypedProgram& p) {
+  std::string program = fmt::format(
+      "(let [f {}\n      x (cast {} :f64)\n      y (cast {} :f64)\n      xs (stack (list x y))\n      near (fn [a b] (allclose a b :rtol 1e-7 :atol 1e-7))\n"
+      "      g (grad f)\n      rows (stack (list (g x) (g y)))\n      both (stack (list (cast (f x) :f64) (cast (f y) :f64)))]\n"
+      "  (if (or (any (isnan rows)) (any (isinf rows)) (any (isnan both)) (any (isinf both)))\n    (print \"skipped\")\n"
+      "    (do (print \"vmap\" (near ((vmap (fn [r] (cast (f r) :f64))) xs) both))\n        (print \"vmap grad\" (near ((vmap g) xs) rows))\n"
+      "        (print \"checkpoint\" (near ((grad (checkpoint f)) x) (g x)))\n"
+      "        (print \"jvp\" (near (second (jvp f (list x) (list y))) (sum (* (g x) y)))))))",
+      p.function, p.argument, p.direction);
+  set_current(seed, program);
+  Outcome o = run(program, kFuel);
+  if (o.kind != Outcome::Value) fail(seed, program, o.text);
+  else if (o.output.find("false") != std::string::npos) fail(seed, program, "transforms disagree:\n" + o.output);
+}
+
 void typed_trial(uint64_t seed) {
   Rng rng(seed);
   TypedProgram p = typed_program(rng);
+  check_transforms(seed, p);
   std::string program = fmt::format("(let [f {}\n      x {}\n      v (first ((value-and-grad f) x))]\n  (print (equal? (float (f x)) (float v)))\n  v)", p.function, p.argument);
   Outcome first = run_twice(seed, program);
   if (first.kind != Outcome::Value) return fail(seed, program, first.text);
