@@ -8,6 +8,7 @@
 #include "builtins/host.h"
 #include "builtins/output.h"
 #include "eval/session.h"
+#include "runtime/profiler.h"
 #include "value/print.h"
 
 namespace sheaf::tools {
@@ -47,4 +48,10 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace sheaf::tools
 
-int main(int argc, char** argv) { return sheaf::tools::run(argc, argv); }
+int main(int argc, char** argv) {
+  sheaf::runtime::g_profiling = std::getenv("SHEAF_PROFILE") != nullptr;
+  int rc = sheaf::tools::run(argc, argv);
+  if (sheaf::runtime::g_profiling)
+    for (const auto& t : sheaf::runtime::kernel_times()) std::fprintf(stderr, "%10.3f ms %6lu  %s\n", t.ns / 1e6, t.calls, t.name.c_str());
+  return rc;
+}
