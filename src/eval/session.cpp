@@ -99,8 +99,7 @@ Value Session::guarded(F&& f) {
   }
 }
 
-std::vector<std::shared_ptr<Proto>> Session::analyze(uint32_t source) {
-  std::vector<FormPtr> forms = syntax::read_all(source);
+std::vector<std::shared_ptr<Proto>> Session::analyze(const std::vector<FormPtr>& forms) {
   std::set<Name> outer = pending_;
   for (const FormPtr& f : forms) collect_definitions(*f, pending_);
   std::vector<std::shared_ptr<Proto>> protos;
@@ -115,13 +114,15 @@ std::vector<std::shared_ptr<Proto>> Session::analyze(uint32_t source) {
   return protos;
 }
 
-Value Session::run(uint32_t source) {
+Value Session::run_forms(const std::vector<FormPtr>& forms) {
   return guarded([&] {
     Value last;
-    for (const auto& p : analyze(source)) last = Vm::current().run_proto(p);
+    for (const auto& p : analyze(forms)) last = Vm::current().run_proto(p);
     return last;
   });
 }
+
+Value Session::run(uint32_t source) { return run_forms(syntax::read_all(source)); }
 
 Value Session::run_text(const std::string& text, const std::string& name, SourceKind kind) { return run(add_source(name, text, kind)); }
 
