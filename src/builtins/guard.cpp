@@ -12,32 +12,7 @@
 namespace sheaf::builtins {
 namespace {
 
-// A number as Rust's {:.2e} writes it: 1.20e-3.
-std::string scientific(double x) {
-  if (std::isnan(x)) return "NaN";
-  if (std::isinf(x)) return x < 0 ? "-inf" : "inf";
-  std::string s = fmt::format("{:.2e}", x);
-  size_t e = s.find('e');
-  return s.substr(0, e + 1) + std::to_string(std::stoi(s.substr(e + 1)));
-}
-
-struct Extent {
-  double lo = std::numeric_limits<double>::infinity(), hi = -std::numeric_limits<double>::infinity();
-  bool finite = true;
-};
-
-Extent extent_of(const Tensor& t) {
-  Extent x;
-  const std::byte* base = t.buffer->data();
-  int width = size_bytes(t.dtype);
-  for_each_offset(t, [&](int64_t off) {
-    double v = load_double(t.dtype, base + off * width);
-    x.lo = std::fmin(x.lo, v);
-    x.hi = std::fmax(x.hi, v);
-    x.finite &= std::isfinite(v);
-  });
-  return x;
-}
+constexpr double kInf = std::numeric_limits<double>::infinity();
 
 std::string bound_text(double x) { return x == std::floor(x) && std::fabs(x) < 1e15 ? fmt::format("{:.1f}", x) : fmt::format("{}", static_cast<float>(x)); }
 
@@ -59,6 +34,27 @@ std::optional<std::string> not_finite(const Value& v) {
 
 }  // namespace
 
+std::string scientific(double x) {
+  if (std::isnan(x)) return "NaN";
+  if (std::isinf(x)) return x < 0 ? "-inf" : "inf";
+  std::string s = fmt::format("{:.2e}", x);
+  size_t e = s.find('e');
+  return s.substr(0, e + 1) + std::to_string(std::stoi(s.substr(e + 1)));
+}
+
+Extent extent_of(const Tensor& t) {
+  Extent x{kInf, -kInf, true};
+  const std::byte* base = t.buffer->data();
+  int width = size_bytes(t.dtype);
+  for_each_offset(t, [&](int64_t off) {
+    double v = load_double(t.dtype, base + off * width);
+    x.lo = std::fmin(x.lo, v);
+    x.hi = std::fmax(x.hi, v);
+    x.finite &= std::isfinite(v);
+  });
+  return x;
+}
+
 std::string check_text(const GuardCheck& c) {
   switch (c.kind) {
     case GuardCheck::NoNan: return "NoNan";
@@ -73,7 +69,7 @@ std::optional<std::string> breach(const GuardCheck& c, const Value& value) {
   switch (c.kind) {
     case GuardCheck::NoNan: return not_finite(v);
     case GuardCheck::Range: {
-      Extent x;
+      Extent x{kInf, -kInf, true};
       if (v.is_tensor()) x = extent_of(v.as_tensor());
       else if (v.is_number()) x.lo = x.hi = v.number();
       else return std::nullopt;
