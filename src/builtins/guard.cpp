@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "support/error.h"
 #include "trace/traced.h"
 #include "value/dict.h"
 #include "value/print.h"
@@ -16,7 +17,9 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 
 std::string bound_text(double x) { return x == std::floor(x) && std::fabs(x) < 1e15 ? fmt::format("{:.1f}", x) : fmt::format("{}", static_cast<float>(x)); }
 
-std::optional<std::string> not_finite(const Value& v) {
+std::optional<std::string> not_finite(const Value& v, int depth = 0) {
+  constexpr int kMaxDepth = 100'000;
+  if (depth > kMaxDepth) throw runtime_error(fmt::format("guard: nested deeper than {} levels", kMaxDepth));
   if (v.is_float() && !std::isfinite(v.as_float())) return std::isnan(v.as_float()) ? "Value is NaN" : "Value is Inf";
   if (v.is_tensor()) {
     Extent x = extent_of(v.as_tensor());
@@ -25,10 +28,10 @@ std::optional<std::string> not_finite(const Value& v) {
   }
   if (v.is_dict())
     for (const DictEntry& e : v.as_dict().entries())
-      if (auto m = not_finite(e.value)) return ":" + e.key.str() + " -> " + *m;
+      if (auto m = not_finite(e.value, depth + 1)) return ":" + e.key.str() + " -> " + *m;
   if (v.is_seq())
     for (size_t i = 0; i < v.items().size(); ++i)
-      if (auto m = not_finite(v.items()[i])) return fmt::format("[{}] -> {}", i, *m);
+      if (auto m = not_finite(v.items()[i], depth + 1)) return fmt::format("[{}] -> {}", i, *m);
   return std::nullopt;
 }
 

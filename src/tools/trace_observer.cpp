@@ -121,6 +121,7 @@ void TraceObserver::event(const char* what, std::string_view name, size_t depth,
 
 void TraceObserver::enter(eval::Callee kind, std::string_view name, std::span<const Value> args) {
   if (!is_watched(kind, name)) return;
+  breached_ = false;
   Clock::time_point before = Clock::now();
   std::string text;
   std::vector<Value> texts;
@@ -135,7 +136,7 @@ void TraceObserver::enter(eval::Callee kind, std::string_view name, std::span<co
   line(fmt::format("{}├─ [{}]{}", indent_text(open_.size()), name, text));
   Clock::time_point start = Clock::now();
   overhead_ += start - before;
-  open_.push_back({start, overhead_, false});
+  open_.push_back({start, overhead_});
 }
 
 // `result` is nullptr when the call failed. What the writing itself costs is not part of anybody's time.
@@ -147,15 +148,17 @@ void TraceObserver::finish(std::string_view name, const Value* result, Clock::ti
   Value us = Value::floating(static_cast<float>(elapsed.count()) / 1e3f);
   if (result) event("return", name, open_.size() - 1, {{"result", Value::string(text)}, {"elapsed_us", us}});
   else event("error", name, open_.size() - 1, {{"elapsed_us", us}});
-  top.reported = true;
   overhead_ += Clock::now() - now;
 }
 
-void TraceObserver::check_guards(eval::Callee kind, std::string_view name, const Value& result) const {
+void TraceObserver::check_guards(eval::Callee kind, std::string_view name, const Value& result) {
   if (kind != eval::Callee::Function || (!functions_.empty() && !functions_.contains(name))) return;
   for (const GuardSpec& g : guards_) {
     if (!g.function.empty() && g.function != name) continue;
-    if (auto message = builtins::breach(g.check, result)) throw builtins::GuardBreach{builtins::check_text(g.check), *message, std::string(name)};
+    auto message = builtins::breach(g.check, result);
+    if (!message) continue;
+    breached_ = true;
+    throw builtins::GuardBreach{builtins::check_text(g.check), *message, std::string(name)};
   }
 }
 
@@ -168,7 +171,7 @@ void TraceObserver::leave(eval::Callee kind, std::string_view name, const Value&
 
 void TraceObserver::unwind(eval::Callee kind, std::string_view name) {
   if (!is_watched(kind, name) || open_.empty()) return;
-  if (!open_.back().reported) finish(name, nullptr, Clock::now());
+  if (!breached_) finish(name, nullptr, Clock::now());
   open_.pop_back();
 }
 

@@ -29,10 +29,9 @@ class TraceObserver final : public eval::CallObserver {
   struct Open {
     Clock::time_point start;
     Clock::duration overhead;  // ours, up to the start
-    bool reported = false;     // its end is written already
   };
   bool is_watched(eval::Callee kind, std::string_view name) const;
-  void check_guards(eval::Callee kind, std::string_view name, const Value& result) const;
+  void check_guards(eval::Callee kind, std::string_view name, const Value& result);
   void finish(std::string_view name, const Value* result, Clock::time_point now);
   void line(std::string text);
   void event(const char* what, std::string_view name, size_t depth, std::vector<std::pair<const char*, Value>> more);
@@ -44,6 +43,7 @@ class TraceObserver final : public eval::CallObserver {
   const std::thread::id thread_ = std::this_thread::get_id();  // calls on other threads are checked, not written down
   std::FILE* out_ = nullptr;
   std::vector<Open> open_;
+  bool breached_ = false;  // the calls around a breached guard end without being written down
   Clock::time_point began_ = Clock::now();
   Clock::duration overhead_{};
   std::deque<std::string> recent_;
