@@ -38,6 +38,13 @@ std::string read_source(const fs::path& path) {
   return text.str();
 }
 
+// ../lib beside the program.
+fs::path own_library() {
+  std::error_code ec;
+  fs::path exe = fs::read_symlink("/proc/self/exe", ec);
+  return ec ? fs::path() : exe.parent_path().parent_path() / "lib";
+}
+
 // An error in prelude code is told from the user's point of view: which prelude function, called from where.
 void explain_prelude_error(UserError& e) {
   if (!e.span || source_kind(e.span.source) != SourceKind::Prelude) return;
@@ -145,8 +152,7 @@ std::vector<fs::path> Session::load_path(uint32_t importer) const {
   if (importer && source_kind(importer) == SourceKind::File) path.push_back(fs::path(source_name(importer)).parent_path());
   if (const char* lib = std::getenv("SHEAF_LIB")) path.push_back(lib);
   std::error_code ec;
-  fs::path exe = fs::read_symlink("/proc/self/exe", ec);
-  if (!ec) path.push_back(exe.parent_path().parent_path() / "lib");
+  if (fs::path own = own_library(); !own.empty()) path.push_back(own);
   path.push_back(fs::current_path(ec));
   return path;
 }
@@ -183,7 +189,7 @@ ExprPtr Session::use_module(const Form& form, uint32_t importer) {
     }
   }
   if (is_reserved_module(stem)) {
-    if (!found.empty())
+    if (!found.empty() && found.parent_path() != own_library())
       std::fputs(fmt::format("warning: use: '{}' is built in, the local file {} is ignored; rename it to use it\n", stem, found.string()).c_str(), stderr);
     return nullptr;
   }

@@ -199,6 +199,7 @@ std::string usage_text() {
                                run the deftest forms of programs or directories
   sheaf doc NAME               what a function or form does
   sheaf doc --write DIR        the reference as Markdown pages
+  sheaf doc --check            run the examples of the reference
   sheaf explain FILE           run a program and say how its functions ran
   sheaf init-ai                write sheaf-context.md, a primer for coding assistants
 

@@ -74,7 +74,8 @@ int write_pages(const std::string& dir) {
 }  // namespace
 
 int run_doc(const Options& o) {
-  if (o.words.empty()) throw UsageError("doc requires a name, or --write DIR");
+  if (o.words.empty()) throw UsageError("doc requires a name, --write DIR or --check");
+  if (o.words[0] == "--check") return check_examples(o.words.size() > 1 ? o.words[1] : "");
   if (o.words[0] == "--write") {
     if (o.words.size() != 2) throw UsageError("doc --write requires a directory");
     return write_pages(o.words[1]);

@@ -52,11 +52,32 @@ std::string leaf_text(const Value& v) {
 
 bool is_node(const Value& v) { return v.is_dict() || v.is_seq(); }
 
+// Whether two values look the same in the tree.
+bool same_outline(const Value& a, const Value& b, int depth) {
+  if (a.tag() != b.tag() || depth > kMaxDepth) return false;
+  if (a.is_tensor()) return a.as_tensor().dtype == b.as_tensor().dtype && a.as_tensor().sizes == b.as_tensor().sizes;
+  if (a.is_seq()) {
+    if (a.items().size() != b.items().size()) return false;
+    for (size_t i = 0; i < a.items().size(); ++i)
+      if (!same_outline(a.items()[i], b.items()[i], depth + 1)) return false;
+    return true;
+  }
+  if (a.is_dict()) {
+    auto x = a.as_dict().entries(), y = b.as_dict().entries();
+    if (x.size() != y.size()) return false;
+    for (size_t i = 0; i < x.size(); ++i)
+      if (x[i].key.str() != y[i].key.str() || !same_outline(x[i].value, y[i].value, depth + 1)) return false;
+    return true;
+  }
+  return leaf_text(a) == leaf_text(b);
+}
+
 class Tree {
  public:
   // The lines of a node's children, without a head of its own.
   void children(const Value& v, const std::string& indent, int depth) {
     if (depth > kMaxDepth) return line(indent + "...");
+    if (lines > kMaxLines) return;
     if (v.is_dict()) {
       size_t width = 0;
       for (const DictEntry& e : v.as_dict().entries())
@@ -65,10 +86,9 @@ class Tree {
       return;
     }
     const std::vector<Value>& items = v.items();
-    for (size_t i = 0; i < items.size();) {
+    for (size_t i = 0; i < items.size() && lines <= kMaxLines;) {
       size_t end = i + 1;
-      std::string text = outline(items[i], indent, depth);
-      while (end < items.size() && outline(items[end], indent, depth) == text) ++end;
+      while (end < items.size() && same_outline(items[i], items[end], depth)) ++end;
       child(end - i == 1 ? fmt::format("[{}]", i) : fmt::format("[{}-{}] each", i, end - 1), items[i], indent, depth);
       i = end;
     }
@@ -87,12 +107,6 @@ class Tree {
     while (trimmed.ends_with(' ')) trimmed.remove_suffix(1);
     line(fmt::format("{}{}", indent, trimmed));
     children(v, indent + "  ", depth + 1);
-  }
-  static std::string outline(const Value& v, const std::string& indent, int depth) {
-    if (!is_node(v)) return leaf_text(v);
-    Tree t;
-    t.children(v, indent, depth + 1);
-    return t.text;
   }
 };
 

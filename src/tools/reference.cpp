@@ -101,7 +101,7 @@ void parse_doc(const std::string& doc, DocEntry& out) {
   std::string code;
   bool in_examples = false;
   for (const std::string& line : lines_of(doc)) {
-    in_examples |= line.starts_with('(') || line.starts_with('[') || line.starts_with('\'') || line.starts_with('`');
+    in_examples |= line.starts_with('(') || mark_position(line) != std::string::npos;
     if (!in_examples) {
       out.text += (out.text.empty() ? "" : "\n") + line;
       continue;
@@ -132,7 +132,9 @@ std::vector<DocEntry> reference_entries(eval::Session& session) {
     add(e);
   }
   for (const auto* d : builtins::all_builtins())
-    if (!is_internal(std::string(d->name)) && !d->category.empty() && !special.count(std::string(d->name))) add(builtin_entry(*d));
+    if (!is_internal(std::string(d->name)) && !d->category.empty() && !special.count(std::string(d->name)) &&
+        !session.globals().is_prelude_name(Name(d->name)))
+      add(builtin_entry(*d));
   for (const auto& [name, form] : session.globals().prelude_functions())
     if (form->is_call("defn") && !is_helper(eval::doc_of(*form)) && !is_internal(name.str()))
       add(function_entry(*form, "library function", module_heading(form->span)));

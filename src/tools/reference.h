@@ -34,6 +34,9 @@ std::string entry_text(const DocEntry& e);
 // Splits a doc string into its text and its examples.
 void parse_doc(const std::string& doc, DocEntry& out);
 
+// `sheaf doc --check [NAME]`: runs the examples and says which ones do not give what they claim. The exit status.
+int check_examples(const std::string& only);
+
 // The table of special_form_docs.cpp.
 const std::vector<DocEntry>& special_form_docs();
 

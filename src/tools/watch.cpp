@@ -1,6 +1,7 @@
 #include "tools/watch.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <new>
 
@@ -75,6 +76,8 @@ int Watch::report_exception() const {
   try {
     throw;
   } catch (const UserError& e) {
+    // The terminal has echoed ^C and left the cursor behind it.
+    if (e.message == "Interrupted" && is_terminal(STDERR_FILENO)) say_plain("\n");
     say(report(e));
   } catch (const builtins::GuardBreach& b) {
     report_breach(b);
