@@ -5,6 +5,7 @@
 #include "eval/analyzer.h"
 #include "eval/code.h"
 #include "eval/last_use.h"
+#include "eval/vm.h"
 #include "syntax/printer.h"
 #include "value/dict.h"
 
@@ -12,6 +13,7 @@ namespace sheaf::eval {
 namespace {
 
 std::optional<InlineOp> inline_op(const std::string& name, size_t argc) {
+  if (g_observer && g_observer->watches_all) return std::nullopt;  // a profile counts them like any other call
   if (argc == 1) {
     if (name == "not") return InlineOp::Not;
     if (name == "-") return InlineOp::Neg;
@@ -316,6 +318,7 @@ ExprPtr Analyzer::body(const Form& f, size_t first) {
 std::shared_ptr<Proto> Analyzer::top_level(const FormPtr& form) {
   auto proto = std::make_shared<Proto>();
   proto->span = form->span;
+  proto->top_level = true;
   FnScope scope;
   scope.proto = proto.get();
   fn_ = &scope;

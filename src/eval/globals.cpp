@@ -61,7 +61,7 @@ const Macro* Globals::find_macro(Name name, bool prelude) const {
 std::vector<Cell*> Globals::user_cells() const {
   std::vector<Cell*> out;
   for (const auto& [k, c] : user_)
-    if (c->user_defined) out.push_back(c.get());
+    if (c->user_defined || c->broken) out.push_back(c.get());
   std::sort(out.begin(), out.end(), [](Cell* a, Cell* b) { return a->name < b->name; });
   return out;
 }

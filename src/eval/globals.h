@@ -30,7 +30,7 @@ class Globals {
   // A user definition hides a prelude macro of the same name.
   void hide_macro(Name name) { user_macros_.erase(name); hidden_macros_.insert(name); }
 
-  // All names a user could mean, for completion and :env.
+  // What the program defined, by name; also functions that did not compile.
   std::vector<Cell*> user_cells() const;
   const std::map<Name, Macro>& prelude_macros() const { return prelude_macros_; }
   const std::map<Name, Macro>& user_macros() const { return user_macros_; }

@@ -57,25 +57,32 @@ std::optional<Tensor> view_reshape(const Tensor& t, const Attrs& a) {
     out.sizes = std::move(sizes);
     return out;
   }
+  // The strides of axes of size 1 mean nothing and would hide that their neighbours do not nest.
+  Dims old_sizes, old_strides;
+  for (int axis = 0; axis < t.rank(); ++axis) {
+    if (t.sizes[axis] == 1) continue;
+    old_sizes.push_back(t.sizes[axis]);
+    old_strides.push_back(t.strides[axis]);
+  }
   Dims strides(sizes.size(), 0);
   size_t i = 0, j = 0;
-  while (i < t.sizes.size() || j < sizes.size()) {
+  while (i < old_sizes.size() || j < sizes.size()) {
     int64_t old_run = 1, new_run = 1;
     size_t i0 = i, j0 = j;
-    if (i < t.sizes.size()) old_run = t.sizes[i++];
+    if (i < old_sizes.size()) old_run = old_sizes[i++];
     if (j < sizes.size()) new_run = sizes[j++];
     while (old_run != new_run) {
       if (old_run < new_run) {
-        if (i >= t.sizes.size()) return std::nullopt;
-        old_run *= t.sizes[i++];
+        if (i >= old_sizes.size()) return std::nullopt;
+        old_run *= old_sizes[i++];
       } else {
         if (j >= sizes.size()) return std::nullopt;
         new_run *= sizes[j++];
       }
     }
-    int64_t stride = i > i0 ? t.strides[i - 1] : 1;
+    int64_t stride = i > i0 ? old_strides[i - 1] : 1;
     for (size_t k = i0; k + 1 < i; ++k)
-      if (t.sizes[k] != 1 && t.strides[k] != t.strides[k + 1] * t.sizes[k + 1]) return std::nullopt;
+      if (old_strides[k] != old_strides[k + 1] * old_sizes[k + 1]) return std::nullopt;
     for (size_t k = j; k-- > j0;) {
       strides[k] = stride;
       stride *= sizes[k];

@@ -12,7 +12,7 @@
 namespace sheaf {
 
 // Equal up to numbers that differ by little: relative 2e-6, absolute 1e-7.
-inline bool nearly_equal(const std::string& a, const std::string& b) {
+inline bool nearly_equal(const std::string& a, const std::string& b, double relative = 2e-6, double absolute = 1e-7) {
   const char *p = a.c_str(), *q = b.c_str();
   auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
   auto starts_number = [&](const char* s) { return is_digit(*s) || ((*s == '-' || *s == '.') && is_digit(s[1])); };
@@ -23,7 +23,7 @@ inline bool nearly_equal(const std::string& a, const std::string& b) {
     if (starts_number(p) && starts_number(q)) {
       char *pe, *qe;
       double x = std::strtod(p, &pe), y = std::strtod(q, &qe);
-      if (std::fabs(x - y) > 1e-7 + 2e-6 * std::max(std::fabs(x), std::fabs(y))) return false;
+      if (std::fabs(x - y) > absolute + relative * std::max(std::fabs(x), std::fabs(y))) return false;
       p = pe;
       q = qe;
     } else if (*p++ != *q++) {

@@ -33,17 +33,22 @@ struct Case {
   std::vector<std::string> error;    // !! lines
   std::string at;
   std::vector<std::string> hints, stderr_texts;
+  double relative = 2e-6, absolute = 1e-7;  // how far the numbers of a ~> line may be off
 };
 
 std::vector<Case> read_cases(const char* path) {
   std::vector<Case> cases;
   std::ifstream in(path);
   std::string line;
+  Case fresh;
   for (int number = 1; std::getline(in, line); ++number) {
     auto rest = [&](size_t n) { return line.size() > n ? line.substr(n) : std::string(); };
+    if (line.starts_with(";;; tolerance ")) std::sscanf(line.c_str(), ";;; tolerance %lf %lf", &fresh.relative, &fresh.absolute);
     if (line.starts_with(";;;")) continue;
     if (line.starts_with("--- ")) {
-      cases.push_back({rest(4), "", number, {}, {}, {}, "", {}, {}});
+      cases.push_back(fresh);
+      cases.back().title = rest(4);
+      cases.back().line = number;
       continue;
     }
     if (cases.empty()) continue;
@@ -106,7 +111,7 @@ std::string run_case(const Case& c) {
   bool same = got.size() == c.output.size();
   for (size_t i = 0; same && i < got.size(); ++i) {
     auto trimmed = [](std::string s) { while (!s.empty() && s.back() == ' ') s.pop_back(); return s; };
-    same = got[i] == trimmed(c.output[i]) || (c.approximate[i] && nearly_equal(got[i], c.output[i]));
+    same = trimmed(got[i]) == trimmed(c.output[i]) || (c.approximate[i] && nearly_equal(got[i], c.output[i], c.relative, c.absolute));
   }
   if (!same) {
     failure += "  expected:\n";
