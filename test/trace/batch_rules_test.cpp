@@ -33,7 +33,7 @@ void expect_batch_rule(std::string_view name, const std::vector<Operand>& inputs
   for (size_t k = 0; k < inputs.size(); ++k)
     if (batched[k]) batch = inputs[k].size(0);
   BatchCtx c{op(name), attrs, inputs, batched, batch};
-  Operand all = op(name).batch(c)[0];
+  Operand all = op(name).batch.rule(c)[0];
   for (int64_t i = 0; i < batch.value(); ++i) {
     std::vector<Operand> one;
     for (size_t k = 0; k < inputs.size(); ++k) one.push_back(batched[k] ? squeeze_axis(slice_axis(inputs[k], 0, i, 1), 0) : inputs[k]);
