@@ -175,6 +175,25 @@ Operand select_item(const Operand& x, int axis, const Value& index, std::string_
 
 Operand slice_range(const Operand& x, int axis, int64_t start, int64_t end) { return ops::slice_axis(x, axis, start, end - start); }
 
+std::vector<Tensor> nonzero_positions(const Tensor& x, DType dtype) {
+  Tensor t = contiguous(x);
+  std::vector<int64_t> hits;
+  for (int64_t i = 0, n = t.num_elems(); i < n; ++i)
+    if (load_double(t.dtype, t.bytes() + i * size_bytes(t.dtype)) != 0) hits.push_back(i);
+  std::vector<Tensor> out(t.rank());
+  int64_t below = 1;  // elements per step of the axis
+  for (int a = t.rank() - 1; a >= 0; --a) {
+    out[a] = empty_tensor(dtype, {static_cast<int64_t>(hits.size())});
+    std::byte* p = out[a].bytes();
+    for (int64_t hit : hits) {
+      store_int(dtype, p, hit / below % t.sizes[a]);
+      p += size_bytes(dtype);
+    }
+    below *= t.sizes[a];
+  }
+  return out;
+}
+
 namespace {
 
 // The innermost axis of a copy between strided arrays.

@@ -41,6 +41,9 @@ Operand select_item(const Operand& x, int axis, const Value& index, std::string_
 // The part of x from `start` up to (not including) `end` along an axis.
 Operand slice_range(const Operand& x, int axis, int64_t start, int64_t end);
 
+// Where a tensor is not zero: one vector of positions (i32 or i64) per axis.
+std::vector<Tensor> nonzero_positions(const Tensor& t, DType dtype);
+
 // A strided box inside an array: where it starts, how long it is and how it steps, per axis.
 struct Region {
   Sizes starts, sizes, steps;

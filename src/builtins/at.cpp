@@ -53,23 +53,6 @@ struct Plan {
   }
 };
 
-// Positions of the true entries, one index per axis of the mask.
-std::vector<Operand> mask_indices(const Value& mask) {
-  Tensor t = contiguous(trace::concrete(mask).as_tensor());
-  std::vector<int64_t> hits;
-  for (int64_t i = 0, n = t.num_elems(); i < n; ++i)
-    if (t.data<uint8_t>()[i]) hits.push_back(i);
-  std::vector<Operand> out(t.rank());
-  int64_t below = 1;
-  for (int a = t.rank() - 1; a >= 0; --a) {
-    Tensor positions = empty_tensor(DType::I64, {static_cast<int64_t>(hits.size())});
-    for (size_t i = 0; i < hits.size(); ++i) positions.data<int64_t>()[i] = hits[i] / below % t.sizes[a];
-    below *= t.sizes[a];
-    out[a] = positions;
-  }
-  return out;
-}
-
 class Planner {
  public:
   Planner(const Operand& x, std::span<const Value> indices, std::string_view who) : x_(x) {
@@ -143,7 +126,7 @@ class Planner {
       if (!(mask.size(i) == x_.size(axis_ + i)))
         throw runtime_error(fmt::format("{}: the mask has shape {}, the tensor {}", plan_.who, shape_text(mask.sizes()), shape_text(x_.sizes())));
     if (mask.rank() == 0) throw runtime_error(fmt::format("{}: a 0-d mask selects nothing", plan_.who));
-    for (Operand& i : mask_indices(v)) gather(std::move(i));
+    for (Tensor& positions : nonzero_positions(trace::concrete(v).as_tensor(), DType::I64)) gather(std::move(positions));
   }
 
   const Operand& x_;

@@ -7,6 +7,7 @@
 
 #include "autodiff/vjp.h"
 #include "builtins/numeric.h"
+#include "trace/jit.h"
 #include "value/dict.h"
 #include "value/print.h"
 
@@ -101,7 +102,7 @@ Operand scalar_loss(const Value& y, const std::string& who) {
   return ops::reshape(o, {});
 }
 
-Value value_and_grad(Caller& caller, const Value& f, std::vector<Value>& args, const Settings& s) {
+Value value_and_grad_now(Caller& caller, const Value& f, const std::vector<Value>& args, const Settings& s) {
   if (!s.any_arguments && args.size() != 1) throw runtime_error(s.who + ": expected exactly 1 argument (params)");
   std::vector<Leaves> leaves(s.argnums.size());
   std::vector<Value> wrt, call_args = args;
@@ -141,6 +142,24 @@ Value value_and_grad(Caller& caller, const Value& f, std::vector<Value>& args, c
   if (s.has_aux) value = Value::list({std::move(value), released_tree(aux)});
   if (!s.value) return s.has_aux ? Value::list({std::move(gradient), value.items()[1]}) : gradient;
   return Value::list({std::move(value), std::move(gradient)});
+}
+
+// Through one compiled graph of forward and backward pass when that is possible, else on the tape.
+Value value_and_grad(Caller& caller, const Value& f, std::vector<Value>& args, const Settings& s) {
+  if (trace::g_jit_enabled && !trace::is_tracing() && gradient_depth() == 0 && f.tag() == Tag::Function) {
+    std::vector<Value> roots = {f};
+    roots.insert(roots.end(), args.begin(), args.end());
+    uint64_t purpose = 2 + s.value + 2 * s.has_aux + 4 * s.single + 8 * s.any_arguments;
+    for (int64_t a : s.argnums) purpose = purpose * 31 + static_cast<uint64_t>(a + 64);
+    Value result;
+    auto body = [&](std::vector<Value> traced) {
+      Value g = std::move(traced[0]);
+      traced.erase(traced.begin());
+      return value_and_grad_now(caller, g, traced, s);
+    };
+    if (trace::call_compiled(f.as_function()->code_identity(), purpose, s.who, roots, body, result)) return result;
+  }
+  return value_and_grad_now(caller, f, args, s);
 }
 
 Settings settings_of(const Call& c, std::string who, bool value) {

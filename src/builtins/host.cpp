@@ -41,7 +41,7 @@ AtomObj& atom_argument(const Value& v, const char* who) {
   return *static_cast<AtomObj*>(v.object());
 }
 
-// Guards the contents of all atoms: a Value is two words. Never held while user code runs.
+// Guards the contents of all atoms: a Value is two words. Not held while user code runs.
 std::mutex& atom_mutex() {
   static auto* mu = new std::mutex;
   return *mu;
@@ -71,20 +71,18 @@ bool same_reference(const Value& a, const Value& b) {
 }
 
 // `append` and `assoc` check everything before they touch their first argument, so it can be lent to them: a list in an
-// atom then grows in place, and an error leaves the atom as it was.
+// atom then grows in place, and an error leaves the atom as it was. They run no user code, so the lock can be held.
 bool changes_in_place(const Value& f) {
   return f.tag() == Tag::Builtin && (f.as_function()->name() == "append" || f.as_function()->name() == "assoc");
 }
 
 Value swap_in_place(Call& c, AtomObj& a, std::vector<Value> args) {
-  {
-    std::lock_guard lock(atom_mutex());
-    args[0].swap(a.value);
-  }
+  std::lock_guard lock(atom_mutex());
+  args[0].swap(a.value);
   try {
-    return write_atom(a, static_cast<CallableObj*>(c[1].object())->invoke(c.caller, args));
+    a.value = static_cast<CallableObj*>(c[1].object())->invoke(c.caller, args);
+    return a.value;
   } catch (...) {
-    std::lock_guard lock(atom_mutex());
     args[0].swap(a.value);
     throw;
   }
@@ -95,7 +93,7 @@ Value swap_atom(Call& c) {
   AtomObj& a = atom_argument(c[0], "swap!");
   std::vector<Value> extra(c.args.begin() + 2, c.args.end());
   extra.insert(extra.begin(), Value());
-  if (changes_in_place(c[1]) && !g_atomic_counts) return swap_in_place(c, a, std::move(extra));
+  if (changes_in_place(c[1])) return swap_in_place(c, a, std::move(extra));
   for (;;) {
     Value old = read_atom(a);
     extra[0] = old;

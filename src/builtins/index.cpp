@@ -5,6 +5,7 @@
 
 #include "builtins/arrays.h"
 #include "builtins/warnings.h"
+#include "builtins/missing.h"
 #include "value/dict.h"
 #include "value/print.h"
 
@@ -38,10 +39,18 @@ Value character(const std::string& s, const Value& index) {
 Value get_from_dict(Call& c) {
   if (!is_key(c[1])) throw runtime_error(fmt::format("get: expected a keyword or a string as the key of a dict, got {}", short_text(c[1])));
   const Value* found = c[0].as_dict().find(key_name(c[1]));
-  if (!found) return c.size() > 2 ? c[2] : Value::nil();
+  if (!found) {
+    if (c.size() > 2) return c[2];
+    remember_missing_key(key_name(c[1]), c[0].as_dict());
+    return Value::nil();
+  }
   for (size_t i = 2; i < c.size() && found->is_dict() && is_key(c[i]); ++i) {
-    found = found->as_dict().find(key_name(c[i]));
-    if (!found) return Value::nil();
+    const DictObj& inner = found->as_dict();
+    found = inner.find(key_name(c[i]));
+    if (!found) {
+      remember_missing_key(key_name(c[i]), inner);
+      return Value::nil();
+    }
   }
   return *found;
 }

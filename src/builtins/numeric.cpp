@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "builtins/warnings.h"
 #include "value/equal.h"
 #include "value/print.h"
 
@@ -57,6 +58,9 @@ DType float_dtype(DType d) { return is_float(d) ? d : DType::F32; }
 
 Value binary(std::string_view op, const Value& av, const Value& bv, bool to_float) {
   auto [a, b] = nums(av, bv);
+  // Dividing ints by zero is an error of the program, so the divisor must be known.
+  if ((op == "floor_div" || op == "mod") && a.kind == Kind::Int && b.kind == Kind::Int && trace::concrete(bv).as_int() == 0)
+    throw runtime_error("integer division by zero");
   DType d = common_dtype(a, b);
   Kind k = common_kind(a, b);
   if (to_float) {
@@ -85,10 +89,17 @@ Value float_value(const Operand& o) {
   return to_value(ops::cast(o, DType::F32), Kind::Float);
 }
 
+void warn_if_inexact(const Operand& o) {
+  if (o.dtype() != DType::I32 || !o.has_value()) return;
+  int64_t v = element_as_int(o.value(), 0);
+  float f = static_cast<float>(v);
+  if (static_cast<int64_t>(f) != v) warn(fmt::format("the int {} taken out of a tensor becomes the float {}; (item x i) gives it exactly", v, float_text(f)));
+}
+
 Value element_value(const Operand& o) {
   switch (o.dtype()) {
     case DType::I64: case DType::U32: return to_value(ops::cast(o, DType::I64), Kind::Int);
-    default: return float_value(o);
+    default: warn_if_inexact(o); return float_value(o);
   }
 }
 

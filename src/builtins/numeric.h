@@ -71,6 +71,8 @@ Operand tensor_operand(const Value& v, std::string_view who, bool scalars = fals
 bool is_tensor_value(const Value& v);
 Value tensor_value(const Operand& o);             // kind Tensor
 Value float_value(const Operand& o);              // kind Float: a 0-d operand as a scalar (f64 stays a 0-d tensor)
+// Warns about an i32 (0-d operand) that no float equals.
+void warn_if_inexact(const Operand& o);
 // An element taken out of a tensor (0-d operand): float, int or 0-d f64 by the dtype (decisions "Elements").
 Value element_value(const Operand& o);
 // Item i of axis 0: an element for rank 1, else a view.

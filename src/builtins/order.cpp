@@ -94,18 +94,8 @@ Value nonzero(Call& c) {
   Value v = trace::concrete(c[0]);
   Operand o = array_operand(v, "nonzero");
   ops::check_axis(0, o.rank());
-  Tensor t = contiguous(o.value());
-  std::vector<int64_t> hits;
-  for (int64_t i = 0, n = t.num_elems(); i < n; ++i)
-    if (load_double(t.dtype, t.bytes() + i * size_bytes(t.dtype)) != 0) hits.push_back(i);
-  std::vector<Value> out(t.rank());
-  int64_t below = 1;  // elements per step of the axis
-  for (int a = t.rank() - 1; a >= 0; --a) {
-    Tensor positions = empty_tensor(DType::I32, {static_cast<int64_t>(hits.size())});
-    for (size_t i = 0; i < hits.size(); ++i) positions.data<int32_t>()[i] = static_cast<int32_t>(hits[i] / below % t.sizes[a]);
-    below *= t.sizes[a];
-    out[a] = Value::tensor(std::move(positions));
-  }
+  std::vector<Value> out;
+  for (Tensor& t : nonzero_positions(o.value(), DType::I32)) out.push_back(Value::tensor(std::move(t)));
   return Value::tuple(std::move(out));
 }
 

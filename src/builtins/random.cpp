@@ -63,16 +63,13 @@ DType float_option(const Call& c, std::string_view who) {
   return d;
 }
 
-// u in [0, 1) moved to [lo, hi); the maximum guards against rounding below lo.
-Operand between(const Operand& u, const Operand& lo, const Operand& hi) { return ops::apply2("maximum", lo, u * (hi - lo) + lo); }
-
 Operand bound(const Value& v, DType d) { return ops::cast(num(v).x, d); }
 
 Value uniform(Call& c) {
   DType d = float_option(c, "random-uniform");
   Operand u = draw("uniform", key_operand(c[0], "random-uniform"), shape_of(c[1], "random-uniform"), d);
   const Value *lo = c.option("minval"), *hi = c.option("maxval");
-  if (lo || hi) u = between(u, lo ? bound(*lo, d) : ops::constant(d, 0), hi ? bound(*hi, d) : ops::constant(d, 1));
+  if (lo || hi) u = ops::between(u, lo ? bound(*lo, d) : ops::constant(d, 0), hi ? bound(*hi, d) : ops::constant(d, 1));
   return tensor_value(u);
 }
 
@@ -225,7 +222,7 @@ Value truncated_normal(Call& c) {
   Operand lo = bound(c[1], d), hi = bound(c[2], d), root2 = ops::constant(d, std::numbers::sqrt2);
   Sizes shape = c.size() > 3 ? shape_of(c[3], who) : ops::broadcast_sizes(lo.sizes(), hi.sizes());
   Operand u = draw("uniform", key_operand(c[0], who), shape, d);
-  Operand x = root2 * ops::apply1("erfinv", between(u, ops::apply1("erf", lo / root2), ops::apply1("erf", hi / root2)));
+  Operand x = root2 * ops::apply1("erfinv", ops::between(u, ops::apply1("erf", lo / root2), ops::apply1("erf", hi / root2)));
   // Rounding must not reach the ends.
   return tensor_value(ops::apply2("minimum", ops::apply2("maximum", x, ops::next_after(lo, true)), ops::next_after(hi, false)));
 }

@@ -126,10 +126,18 @@ Value std_dev(Call& c) {
   return result(r, ops::apply1("sqrt", variance(x, r)));
 }
 
+// The p-norm of all elements or along axes, as one vector; p is 2 unless :ord says otherwise.
 Value norm(Call& c) {
+  const Value* ord = c.option("ord");
+  double p = ord && !ord->is_nil() ? to_double(*ord, "norm") : 2;
   Reduction r = read_call(c, "norm");
   Operand x = averaged(r);
-  return result(r, ops::apply1("sqrt", run("sum", x * x, r, r.keepdims)));
+  if (p == 2) return result(r, ops::apply1("sqrt", run("sum", x * x, r, r.keepdims)));
+  Operand size = ops::apply1("abs", x);
+  if (p == 1) return result(r, run("sum", size, r, r.keepdims));
+  if (std::isinf(p)) return result(r, run(p > 0 ? "max" : "min", size, r, r.keepdims));
+  Operand powers = run("sum", ops::apply2("pow", size, ops::like(x, p)), r, r.keepdims);
+  return result(r, ops::apply2("pow", powers, ops::like(x, 1 / p)));
 }
 
 // log Σ eˣ with the largest element taken out first: e⁸⁹ is no f32. An infinite maximum stays in.
@@ -141,12 +149,6 @@ Value logsumexp(Call& c) {
   Operand s = ops::apply1("log", run("sum", ops::apply1("exp", x - m), r, true)) + m;
   for (size_t i = r.axes.size(); !r.keepdims && i-- > 0;) s = ops::squeeze_axis(s, r.axes[i]);
   return result(r, s);
-}
-
-void warn_inexact(const Operand& y) {
-  if (y.dtype() != DType::I32 || !y.has_value()) return;
-  int64_t v = element_as_int(y.value(), 0);
-  if (static_cast<int64_t>(static_cast<float>(v)) != v) warn(fmt::format("{} of an i32 tensor is not exact as a float", v));
 }
 
 bool is_plain(const Value& v) { return v.is_number() || v.is_bool(); }
@@ -188,7 +190,7 @@ Value extremum(Call& c) {
   if (c.size() > 1 && trace::is_numeric(c[0])) warn(fmt::format("{} ignores argument 2; did you mean :axis, or {}imum?", kOp, kOp));
   Reduction r = read_call(c, kOp);
   Operand y = run(kOp, r.x, r, r.keepdims);
-  if (r.whole) warn_inexact(y);
+  if (r.whole) warn_if_inexact(y);
   return result(r, y);
 }
 
@@ -245,7 +247,8 @@ const BuiltinDef kBuiltins[] = {
      {{"(min [3 1 4])", "1.0"}, {"(min 3 1 4)", "1.0"}}, 1, -1, extremum<kMin, false>, kOptions},
     {"var", kReductions, "(var x [:axis k] [:keepdims] [:DTYPE])", "Population variance (divides by n), in two passes.", {{"(var [1 2 3 4])", "1.25"}}, 1, 1, var, kOptions},
     {"std", kReductions, "(std x [:axis k] [:keepdims] [:DTYPE])", "Population standard deviation: the square root of var.", {{"(std [1 3])", "1.0"}}, 1, 1, std_dev, kOptions},
-    {"norm", kReductions, "(norm x [:axis k] [:keepdims] [:DTYPE])", "Euclidean length: the square root of the sum of squares.", {{"(norm [3 4])", "5.0"}}, 1, 1, norm, kOptions},
+    {"norm", kReductions, "(norm x [:ord p] [:axis k] [:keepdims] [:DTYPE])", "Length of x as one vector, or of the vectors along axes; p is 2, or any number or inf.",
+     {{"(norm [3 4])", "5.0"}, {"(norm [3 -4] :ord 1)", "7.0"}, {"(norm [3 -4] :ord inf)", "4.0"}}, 1, 1, norm, "*axis keepdims ord dtype="},
     {"logsumexp", kReductions, "(logsumexp x [:axis k] [:keepdims] [:DTYPE])", "Logarithm of the sum of exponentials, without overflow.",
      {{"(logsumexp [1000])", "1000.0"}}, 1, 1, logsumexp, kOptions},
     {"argmax", kReductions, "(argmax x [:axis k])", "Position of the largest element (the first of ties) in the flattened tensor as an int, or along an axis as an i32 tensor.",

@@ -5,6 +5,7 @@
 #include "builtins/builtin.h"
 #include "builtins/numeric.h"
 #include "builtins/warnings.h"
+#include "trace/jit.h"
 #include "value/print.h"
 
 namespace sheaf::builtins {
@@ -118,13 +119,15 @@ const std::vector<const BuiltinDef*>& all_builtins() { return table().list; }
 Value builtin_value(const BuiltinDef& def) { return table().by_name.at(def.name).value; }
 
 Value call_builtin(const BuiltinDef& d, Caller& caller, std::vector<Value>& args) {
+  if (d.effect != Effect::None && trace::is_tracing()) [[unlikely]]
+    throw trace::Untraceable(fmt::format("it calls {}, which has an effect", d.name), trace::current_span(), true);
   Call c{caller, args, {}};
   if (!d.options.empty() && has_keyword(args)) c.options = split_options(d, args);
   if (static_cast<int>(args.size()) < d.min_args) wrong_count(d, args.size());
   if (d.max_args >= 0 && static_cast<int>(args.size()) > d.max_args) {
     // Fixed-arity operators reject surplus arguments; the others ignore them, as specified, with a warning.
     if (!d.arity_text.empty()) wrong_count(d, args.size());
-    warn_ignored_argument(d, d.max_args);
+    warn_ignored_argument(d, d.max_args, args[d.max_args]);
     args.resize(d.max_args);
   }
   return d.run(c);

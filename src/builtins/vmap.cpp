@@ -1,4 +1,5 @@
-// Runs the function once for each example and stacks the results.
+// The function is traced for one example and the graph applied to the whole batch by the ops' batching rules. What cannot
+// be traced or batched (branches on data, effects) runs once for each example, and the results are stacked.
 #include "builtins/vmap.h"
 
 #include <fmt/format.h>
@@ -7,6 +8,8 @@
 #include <optional>
 
 #include "builtins/elements.h"
+#include "trace/context.h"
+#include "transforms/batch.h"
 #include "value/print.h"
 
 namespace sheaf::builtins {
@@ -60,6 +63,100 @@ Value stack_results(std::vector<Value> results) {
   return tensors || numbers ? stack_trees(std::move(results)) : Value::list(std::move(results));
 }
 
+// The results of one example as a tree, with the batched leaves in place.
+struct BatchedTree {
+  std::vector<transforms::Batched> leaves;
+  int64_t batch;
+
+  Operand full(size_t i) const {
+    if (leaves[i].batched) return leaves[i].value;
+    Sizes s = leaves[i].value.sizes();
+    s.insert(s.begin(), Size(batch));
+    return ops::broadcast_to(leaves[i].value, s);
+  }
+
+  // The tree of one example.
+  Value row(const Value& v, int64_t b, size_t& next) const {
+    if (v.is_traced()) {
+      size_t i = next++;
+      Operand x = leaves[i].batched ? ops::squeeze_axis(ops::slice_axis(leaves[i].value, 0, b, 1), 0) : leaves[i].value;
+      return trace::to_value(x, trace::kind_of(v));
+    }
+    if (v.is_seq()) {
+      std::vector<Value> items;
+      for (const Value& x : v.items()) items.push_back(row(x, b, next));
+      return v.is_list() ? Value::list(std::move(items)) : Value::tuple(std::move(items));
+    }
+    if (v.is_dict()) {
+      std::vector<DictEntry> entries;
+      for (const DictEntry& e : v.as_dict().entries()) entries.push_back({e.key, row(e.value, b, next)});
+      return make_dict(std::move(entries));
+    }
+    return v;
+  }
+};
+
+bool collect_leaves(const Value& v, std::vector<Operand>& out) {
+  if (v.is_traced()) out.push_back(trace::operand_of(v));
+  if (v.is_seq())
+    for (const Value& x : v.items())
+      if (!collect_leaves(x, out)) return false;
+  if (v.is_dict())
+    for (const DictEntry& e : v.as_dict().entries())
+      if (!collect_leaves(e.value, out)) return false;
+  return !v.is_callable() && v.tag() != Tag::Opaque && v.tag() != Tag::Atom;
+}
+
+// All examples at once; nothing when the function does not allow it.
+std::optional<Value> run_at_once(Caller& caller, const Value& f, const std::vector<Argument>& arguments, int64_t n) {
+  graph::Graph g;
+  std::vector<transforms::Batched> inputs;
+  std::vector<Value> example;
+  for (const Argument& a : arguments) {
+    if (a.axis < 0) {
+      example.push_back(a.whole);
+      continue;
+    }
+    std::vector<int> perm = {a.axis};
+    for (int i = 0; i < a.mapped.rank(); ++i)
+      if (i != a.axis) perm.push_back(i);
+    Operand batch = ops::transpose(a.mapped, perm);
+    Sizes sizes = batch.sizes();
+    sizes.erase(sizes.begin());
+    auto node = make_ref<graph::Node>(&ops::op("input"), graph::Attrs{}, std::vector<Operand>{}, std::vector<graph::TensorType>{{batch.dtype(), sizes}});
+    g.inputs.push_back(node);
+    inputs.push_back({batch, true});
+    example.push_back(tensor_value(Operand(node, 0)));
+  }
+  try {
+    Value result;
+    {
+      trace::Context context;
+      context.takes_globals = false;
+      trace::Context::Use use(context);
+      result = caller.call(f, std::move(example));
+    }
+    if (!collect_leaves(result, g.outputs)) return std::nullopt;
+    BatchedTree tree{transforms::batch_graph(g, inputs, n), n};
+    if (result.is_traced() && trace::kind_of(result) != Kind::Bool) {
+      Operand all = tree.full(0);
+      return tensor_value(trace::kind_of(result) == Kind::Tensor ? all : ops::cast(all, DType::F32));
+    }
+    std::vector<Value> rows;
+    for (int64_t b = 0; b < n; ++b) {
+      size_t next = 0;
+      rows.push_back(tree.row(result, b, next));
+    }
+    return stack_results(std::move(rows));
+  } catch (const trace::Untraceable&) {
+    return std::nullopt;
+  } catch (const transforms::NotBatchable&) {
+    return std::nullopt;
+  } catch (const UserError&) {
+    return std::nullopt;  // the loop below meets the error at the right example, or does not
+  }
+}
+
 Value run_batch(Caller& caller, const Value& f, const Axes& axes, std::vector<Value>& args) {
   std::vector<Argument> arguments;
   int64_t n = -1;
@@ -78,6 +175,8 @@ Value run_batch(Caller& caller, const Value& f, const Axes& axes, std::vector<Va
     arguments.push_back(std::move(a));
   }
   if (n < 0) throw runtime_error("vmap: at least one argument must be a mapped tensor");
+  if (n > 1)
+    if (auto all = run_at_once(caller, f, arguments, n)) return std::move(*all);
   std::vector<Value> results;
   results.reserve(n);
   for (int64_t i = 0; i < n; ++i) {

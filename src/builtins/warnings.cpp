@@ -7,6 +7,7 @@
 #include <set>
 
 #include "trace/traced.h"
+#include "value/print.h"
 
 namespace sheaf::builtins {
 namespace {
@@ -45,9 +46,9 @@ void warn(const std::string& message) {
   std::fputs(fmt::format("{}{}warning: {}\n", at, at.empty() ? "" : ": ", message).c_str(), stderr);
 }
 
-void warn_ignored_argument(const BuiltinDef& def, int index) {
+void warn_ignored_argument(const BuiltinDef& def, int index, const Value& argument) {
   std::string text = fmt::format("{} ignores argument {}", def.name, index + 1);
-  if (def.options.find("axis") != std::string_view::npos) text += "; did you mean :axis?";
+  if (def.options.find("axis") != std::string_view::npos) text += fmt::format("; did you mean :axis {}?", short_text(argument));
   warn(text);
 }
 

@@ -10,7 +10,7 @@ namespace sheaf::builtins {
 // Reports at the current form (trace::current_span).
 void warn(const std::string& message);
 // `mean ignores argument 2; did you mean :axis 1?`
-void warn_ignored_argument(const BuiltinDef& def, int index);
+void warn_ignored_argument(const BuiltinDef& def, int index, const Value& argument);
 // From now on warnings in this source are errors.
 void make_strict(uint32_t source);
 bool is_strict(uint32_t source);

@@ -324,7 +324,7 @@ const BuiltinDef kBuiltins[] = {
     {"conv2d", "Convolution", "(conv2d x w [:stride s] [:padding p] [:dilation d] [:groups g])",
      "Cross-correlation of images x [N, C, H, W] with the kernels w [O, C / groups, KH, KW]: [N, O, out…]. x may lack the batch axis. Options are one "
      "number or one for each axis; :padding is also :same, :valid (the default), or four numbers [[top bottom] [left right]].",
-     {{"(conv2d (ones [1 1 3 3]) (ones [1 1 2 2]))", "[[[[4. 4.]\n   [4. 4.]]]]"}, {"(shape (conv2d (ones [8 3 32 32]) (ones [16 3 3 3]) :padding :same :stride 2))", "[ 8. 16. 16. 16.]"}},
+     {{"(conv2d (ones [1 1 3 3]) (ones [1 1 2 2]))", "[[[[4. 4.]\n [4. 4.]]]]"}, {"(shape (conv2d (ones [8 3 32 32]) (ones [16 3 3 3]) :padding :same :stride 2))", "[ 8. 16. 16. 16.]"}},
      2, 2, [](Call& c) { return convolve(c, "conv2d", 2); }, kConvOptions},
     {"conv-transpose", "Convolution", "(conv-transpose x w [:stride s] [:padding p] [:dilation d] [:groups g] [:output-padding o])",
      "The adjoint of a convolution, which enlarges: x [N, C, spatial…] with the kernels w [C, O / groups, spatial…] (one or two spatial axes). The size is "

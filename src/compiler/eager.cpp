@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "codegen/block/block.h"
+#include "compiler/layout.h"
 #include "lower/single_op.h"
 #include "support/error.h"
 
@@ -64,42 +65,9 @@ KernelCache& cache() {
   return *c;
 }
 
-// Merges neighbouring axes that every array walks as one, so that most elementwise work is a single flat loop.
-void collapse_axes(std::vector<Tensor>& arrays) {
-  int rank = arrays[0].rank();
-  int kept = 0;  // axes [0, kept) are final
-  for (int a = 0; a < rank; ++a) {
-    bool drop = arrays[0].sizes[a] == 1;
-    bool merge = !drop && kept > 0;
-    for (size_t k = 0; merge && k < arrays.size(); ++k)
-      merge = arrays[k].strides[kept - 1] == arrays[k].strides[a] * arrays[k].sizes[a];
-    for (Tensor& t : arrays) {
-      if (drop) continue;
-      if (merge) {
-        t.sizes[kept - 1] *= t.sizes[a];
-        t.strides[kept - 1] = t.strides[a];
-      } else {
-        t.sizes[kept] = t.sizes[a];
-        t.strides[kept] = t.strides[a];
-      }
-    }
-    if (!drop && !merge) ++kept;
-  }
-  for (Tensor& t : arrays) {
-    t.sizes.resize(kept);
-    t.strides.resize(kept);
-  }
-}
-
-Tensor stretched(const Tensor& t, const Dims& sizes) {
-  if (t.sizes == sizes) return t;
-  Tensor out = t;
-  out.sizes = sizes;
-  out.strides = Dims(sizes.size(), 0);
-  int shift = out.rank() - t.rank();
-  for (int i = 0; i < t.rank(); ++i)
-    if (t.sizes[i] == sizes[shift + i]) out.strides[shift + i] = t.strides[i];
-  return out;
+void set_layout(Tensor& t, Layout layout) {
+  t.sizes = std::move(layout.sizes);
+  t.strides = std::move(layout.strides);
 }
 
 // The input as [outer, reduced, inner]; axes that are not neighbours are moved together first.
@@ -170,10 +138,14 @@ std::vector<Tensor> run_op(const OpDef& op, const std::vector<Tensor>& inputs, c
 
   if (op.kind == OpKind::Elementwise) {
     if (outputs[0].num_elems() == 0) return outputs;
-    std::vector<Tensor> arrays{outputs[0]};
-    for (const Tensor& t : inputs) arrays.push_back(stretched(t, outputs[0].sizes));
-    collapse_axes(arrays);
-    launch(op, attrs, {arrays.begin() + 1, arrays.end()}, {arrays[0]}, in_types);
+    std::vector<Layout> layouts{{outputs[0].sizes, outputs[0].strides}};
+    for (const Tensor& t : inputs) layouts.push_back(stretched({t.sizes, t.strides}, outputs[0].sizes));
+    collapse_axes(layouts);
+    std::vector<Tensor> in = inputs;
+    for (size_t i = 0; i < in.size(); ++i) set_layout(in[i], std::move(layouts[i + 1]));
+    Tensor out = outputs[0];
+    set_layout(out, std::move(layouts[0]));
+    launch(op, attrs, in, {out}, in_types);
     return outputs;
   }
   if (op.kind == OpKind::Reduce) {

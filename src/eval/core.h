@@ -122,6 +122,14 @@ struct Closure final : FunctionObj {
   std::shared_ptr<Proto> proto;
   std::vector<Value> captures;
   const std::string& name() const override { return proto->name; }
+  const void* code_identity() const override { return proto.get(); }
+  const std::vector<Value>* captured() const override { return &captures; }
+  Value with_captured(std::vector<Value> values) const override {
+    auto copy = make_ref<Closure>();
+    copy->proto = proto;
+    copy->captures = std::move(values);
+    return Value::object(Tag::Function, copy.get());
+  }
 };
 
 // Core code as indented text: one form per operation, locals as %N, captured values as ^N, last uses with a `!`.

@@ -2,6 +2,7 @@
 #pragma once
 #include <span>
 
+#include "support/source.h"
 #include "value/value.h"
 
 namespace sheaf::eval {
@@ -11,6 +12,6 @@ void destructure(const Value& v, std::span<Value> out, Value* rest);
 
 // Field `key` of a with-params dict. When it is missing: `fallback` if there is one (a function of that name), else nil
 // (an error in strict sources).
-Value param_field(const Value& dict, Name key, const Value& fallback, uint32_t source);
+Value param_field(const Value& dict, Name key, const Value& fallback, Span span);
 
 }  // namespace sheaf::eval

@@ -346,8 +346,10 @@ class Emitter {
       case ExprKind::ParamField: {
         int w = dst == top ? dst : top;
         value(*e.items[0], w, w);
+        Span saved = std::exchange(span_, e.span);
         emit_wide(Code::ParamField, w, constant(e.value));
         emit_wide(Code::Jump, 0, e.cell ? cell(e.cell) : -1);
+        span_ = saved;
         if (w != dst) emit(Code::Take, dst, w);
         return;
       }

@@ -5,6 +5,7 @@
 #include "eval/code.h"
 #include "eval/last_use.h"
 #include "syntax/printer.h"
+#include "trace/jit.h"
 
 namespace sheaf::eval {
 namespace {
@@ -267,6 +268,7 @@ void Analyzer::define_function(Cell& cell, const Form& f, size_t params_at) {
     }
     fn_ = outer;
     closure->proto->source = cell.source;
+    if (!cell.value.is_nil() && cell.value.tag() != Tag::Unbound) trace::forget_compiled();
     cell.value = Value::object(Tag::Function, closure.get());
   } catch (const UserError& e) {
     cell.value = Value::unbound();

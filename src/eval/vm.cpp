@@ -6,9 +6,11 @@
 #include <new>
 
 #include "builtins/host.h"
+#include "builtins/missing.h"
 #include "builtins/numeric.h"
 #include "builtins/warnings.h"
 #include "eval/destructure.h"
+#include "trace/jit.h"
 #include "trace/traced.h"
 #include "value/dict.h"
 #include "value/equal.h"
@@ -225,6 +227,28 @@ void Vm::enter_closure(Closure* f, Value* window, int argc, bool direct, bool bo
   push_frame(f, window + 1, p, boundary);
 }
 
+// A defn called with tensors may run as compiled code; its result then replaces the window's first register.
+bool Vm::call_compiled(const Value& f, Value* window, int argc) {
+  if (!trace::g_jit_enabled || g_observer) return false;
+  bool tensors = false;
+  for (int i = 1; i <= argc && !tensors; ++i) tensors = window[i].tag() > Tag::String && trace::holds_tensor(window[i]);
+  if (!tensors || trace::is_tracing() || trace::gradient_depth() > 0) return false;
+  auto* closure = static_cast<Closure*>(f.object());
+  if (argc != static_cast<int>(closure->proto->params.size()) && closure->proto->rest_slot < 0) return false;
+  std::vector<Value> roots = {f};
+  for (int i = 1; i <= argc; ++i) roots.push_back(window[i]);
+  Value result;
+  auto body = [this](std::vector<Value> traced) {
+    Value g = std::move(traced[0]);
+    traced.erase(traced.begin());
+    return call(g, std::move(traced));
+  };
+  if (!trace::call_compiled(closure->proto.get(), 1, closure->proto->name, roots, body, result)) return false;
+  for (int i = 1; i <= argc; ++i) window[i] = Value();
+  *window = std::move(result);
+  return true;
+}
+
 void Vm::call_builtin_at(const builtins::BuiltinDef& def, Value* window, int argc) {
   std::vector<Value> args;
   if (!spare_args_.empty()) {
@@ -232,6 +256,7 @@ void Vm::call_builtin_at(const builtins::BuiltinDef& def, Value* window, int arg
     spare_args_.pop_back();
   }
   for (int i = 0; i < argc; ++i) args.push_back(std::move(window[1 + i]));
+  *window = Value();  // an earlier, ignored result must not count as a holder of what is changed in place
   if (g_observer) [[unlikely]] *window = observed(def.name, args, [&] { return builtins::call_builtin(def, *this, args); });
   else *window = builtins::call_builtin(def, *this, args);
   args.clear();
@@ -273,7 +298,10 @@ void Vm::add_context(UserError& e, size_t bottom) {
   while (frames_.size() > bottom) {
     Frame& f = frames_.back();
     Span at = span_at(f);
-    if (!e.span) e.span = at;
+    if (!e.span) {
+      e.span = at;
+      if (auto why = builtins::explain_nil(e.message)) e.notes.push_back(*why);
+    }
     // The function of this frame was called from the frame below.
     if (f.proto->named) {
       std::string args;
@@ -343,7 +371,7 @@ Value Vm::run(size_t bottom) {
               if (c.broken) throw UserError(*c.broken);
               throw runtime_error("Undefined symbol: " + c.name.str());
             }
-            R[in.a] = c.value;
+            R[in.a] = trace::is_tracing() ? trace::global_value(c.value) : c.value;
             break;
           }
           case Code::Capture: R[in.a] = frames_.back().closure->captures[in.b]; break;
@@ -461,6 +489,7 @@ Value Vm::run(size_t bottom) {
             poll();
             const Value& f = c.value;
             if (f.tag() == Tag::Function) [[likely]] {
+              if (call_compiled(f, &R[in.a], in.b)) break;
               enter_closure(static_cast<Closure*>(f.object()), &R[in.a], in.b, c.is_function, false);
               load();
             } else if (f.tag() == Tag::Builtin) {
@@ -527,7 +556,7 @@ Value Vm::run(size_t bottom) {
             sync();
             Name key = p->constants[in.i].as_keyword();
             Value d = std::move(R[in.a]);
-            R[in.a] = param_field(d, key, fallback >= 0 ? p->cells[fallback]->value : Value(), span_at(frames_.back()).source);
+            R[in.a] = param_field(d, key, fallback >= 0 ? p->cells[fallback]->value : Value(), span_at(frames_.back()));
             break;
           }
           case Code::RepeatCount: {
@@ -544,6 +573,7 @@ Value Vm::run(size_t bottom) {
             else ++pc;
             break;
           case Code::Define: {
+            if (trace::is_tracing()) throw trace::Untraceable("it defines a global", span_at(frames_.back()), true);
             Cell& c = *p->cells[in.i];
             c.value = R[in.a];
             c.user_defined = true;

@@ -137,27 +137,23 @@ void lower_copy(LowerCtx& c) {
   c.for_each(c.in[0].sizes, [&](auto index) { c.store(out, index, c.load(c.in[0], index)); });
 }
 
+// Fills the output, then puts the input's elements in their places: both walk memory in order.
 void lower_pad(LowerCtx& c) {
   auto& b = c.b;
   uint32_t fill = b.number(compute_type(c.in[0].dtype), c.attrs.get<double>("value"));
-  const Sizes &lo = c.attrs.sizes("lo"), &mid = c.attrs.sizes("interior");
-  auto body = [&](std::span<const uint32_t> index) {
-    std::vector<uint32_t> source;
-    uint32_t inside = b.boolean(true);
+  if (c.in[0].rank() == 0) {
+    c.store(c.out[0], {}, c.load(c.in[0], {}));
+    return;
+  }
+  c.for_each(c.out[0].sizes, [&](auto index) { c.store(c.out[0], index, fill); });
+  c.for_each(c.in[0].sizes, [&](auto index) {
+    std::vector<uint32_t> to;
     for (size_t i = 0; i < index.size(); ++i) {
-      uint32_t at = b.add(index[i], b.i64(-lo[i].value()));
-      int64_t step = mid[i].value() + 1;
-      if (step != 1) {
-        inside = b.and_(inside, b.eq(b.binary(loop::Op::FloorMod, at, b.i64(step)), b.i64(0)));
-        at = b.binary(loop::Op::FloorDiv, at, b.i64(step));
-      }
-      inside = b.and_(inside, b.and_(b.ge(at, b.i64(0)), b.lt(at, c.in[0].sizes[i])));
-      source.push_back(b.max(b.min(at, b.sub(c.in[0].sizes[i], b.i64(1))), b.i64(0)));
+      int64_t step = c.attrs.sizes("interior")[i].value() + 1;
+      to.push_back(b.add(b.mul(index[i], b.i64(step)), b.i64(c.attrs.sizes("lo")[i].value())));
     }
-    c.store(c.out[0], index, b.select(inside, c.load(c.in[0], source), fill));
-  };
-  if (c.in[0].rank() == 0) return body({});
-  c.for_each(c.out[0].sizes, body);
+    c.store(c.out[0], to, c.load(c.in[0], index));
+  });
 }
 
 void lower_concat(LowerCtx& c) {

@@ -12,9 +12,11 @@
 namespace sheaf::ops {
 namespace {
 
+using graph::differentiable;
 using graph::LowerCtx;
 using graph::OpKind;
 using graph::ScalarCtx;
+using graph::VjpCtx;
 using graph::zero_derivative;
 using loop::Builder;
 using V = uint32_t;
@@ -73,13 +75,16 @@ V unit_uniform(Builder& b, Words w, DType dtype) {
   }
 }
 
+// An intermediate result of a narrow dtype: JAX has its precision after every step.
+V rounded(Builder& b, V x, DType dtype) { return compute_type(dtype) == dtype ? x : b.convert(b.convert(x, dtype), compute_type(dtype)); }
+
 // sqrt(2) erfinv(v) with v uniform in (-1, 1): the lower end is the number of the dtype after -1, so v is never -1.
 V normal(Builder& b, Words w, DType dtype) {
   double half_ulp = dtype == DType::F64 ? 0x1p-53 : dtype == DType::BF16 ? 0x1p-8 : dtype == DType::F16 ? 0x1p-11 : 0x1p-24;
   DType t = compute_type(dtype);
-  V low = b.number(t, half_ulp - 1);
-  V v = b.max(b.add(b.mul(unit_uniform(b, w, dtype), b.number(t, 2)), low), low);
-  return b.mul(b.number(t, std::numbers::sqrt2), b.unary(loop::Op::ErfInv, v));
+  V low = b.number(t, half_ulp - 1), root2 = rounded(b, b.number(t, std::numbers::sqrt2), dtype);
+  V v = b.max(rounded(b, b.add(b.mul(unit_uniform(b, w, dtype), b.number(t, 2)), low), dtype), low);
+  return b.mul(root2, rounded(b, b.unary(loop::Op::ErfInv, v), dtype));
 }
 
 // -log(-log(u)), u kept above 0 by the least normal number.
@@ -143,6 +148,21 @@ uint32_t scalar_offset(ScalarCtx& c) {
   return b.select(b.eq(span, zero), c.x[1], offset);
 }
 
+// The maximum guards against rounding below lo. Fused, because so is jax.random.uniform once compiled.
+uint32_t scalar_between(ScalarCtx& c) {
+  auto& b = c.b;
+  DType dtype = c.attrs.get<DType>("dtype");
+  V u = c.x[0], lo = c.x[1], span = rounded(b, b.sub(c.x[2], lo), dtype);
+  return b.max(lo, dtype == DType::BF16 ? b.add(rounded(b, b.mul(u, span), dtype), lo) : b.fma(u, span, lo));
+}
+
+void vjp_between(VjpCtx& c) {
+  Operand u = c.x(0);
+  if (c.needs(0)) c.grad(0, c.dy() * (c.x(2) - c.x(1)));
+  if (c.needs(1)) c.grad(1, c.dy() * (like(u, 1) - u));
+  if (c.needs(2)) c.grad(2, c.dy() * u);
+}
+
 // Neighbouring floats have neighbouring bit patterns. A narrow dtype is computed in f32, where its steps are wider.
 uint32_t scalar_next(ScalarCtx& c) {
   auto& b = c.b;
@@ -164,6 +184,8 @@ const OpDef kOps[] = {
      .infer = infer_draw, .vjp = kRandom, .batch = batch_keys, .lower = lower_draw},
     {.name = "offset_from_bits", .kind = OpKind::Elementwise, .doc = "An integer in [0, span) from two random words.", .infer = infer_elementwise,
      .vjp = kRandom, .batch = batch_elementwise, .scalar = scalar_offset},
+    {.name = "between", .kind = OpKind::Elementwise, .doc = "u in [0, 1) moved to [lo, hi).", .infer = infer_elementwise,
+     .vjp = differentiable(vjp_between), .batch = batch_elementwise, .scalar = scalar_between},
     {.name = "next_after", .kind = OpKind::Elementwise, .doc = "The next float above, or below.", .infer = infer_elementwise,
      .vjp = zero_derivative("moves by one unit in the last place"), .batch = batch_elementwise, .scalar = scalar_next},
 };
@@ -181,6 +203,11 @@ Operand draw(std::string what, Operand keys, Size n, DType dtype) {
 
 Operand offset_from_bits(Operand high, Operand low, Operand span) {
   return graph::apply(op("offset_from_bits"), {std::move(high), std::move(low), std::move(span)});
+}
+
+Operand between(Operand u, Operand lo, Operand hi) {
+  DType d = u.dtype();
+  return graph::apply(op("between"), {std::move(u), std::move(lo), std::move(hi)}, {{"dtype", d}});
 }
 
 Operand next_after(Operand x, bool up) {

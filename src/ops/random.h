@@ -12,6 +12,8 @@ Operand threefry(Operand key, Operand start, Size n);
 Operand draw(std::string what, Operand keys, Size n, DType dtype);
 // `offset` in [0, span) from two words of random bits per element, all of one dtype (u32, or i64 seen as unsigned).
 Operand offset_from_bits(Operand high, Operand low, Operand span);
+// u in [0, 1) moved to [lo, hi).
+Operand between(Operand u, Operand lo, Operand hi);
 // The next number of the dtype above (or below) x.
 Operand next_after(Operand x, bool up);
 

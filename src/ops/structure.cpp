@@ -17,6 +17,7 @@ const OpDef kOps[] = {
      .vjp = graph::zero_derivative("nothing comes before it")},
     {.name = "leaf", .kind = OpKind::Structure, .doc = "What a gradient is taken with respect to: its input, under a name of its own.",
      .infer = infer_same, .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy()); }),
+     .batch = [](BatchCtx& c) { return c.inputs; },
      .view = [](const Tensor& t, const graph::Attrs&) -> std::optional<Tensor> { return t; }},
     {.name = "custom", .kind = OpKind::Structure, .doc = "A function whose derivative the program gives itself (custom-vjp).", .infer = nullptr,
      .vjp = graph::not_differentiable("the node carries its own rule")},

@@ -4,6 +4,7 @@
 
 #include "compiler/eager.h"
 #include "ops/table.h"
+#include "trace/context.h"
 #include "value/dict.h"
 #include "value/print.h"
 
@@ -113,9 +114,34 @@ Operand operand_of(const Value& v) {
   return t;
 }
 
+Context*& Context::current_ref() {
+  thread_local Context* c = nullptr;
+  return c;
+}
+
+Value Context::add_input(const Value& leaf) {
+  Operand o = operand_of(leaf);
+  auto node = make_ref<Node>(&ops::op("input"), Attrs{}, std::vector<Operand>{}, std::vector<TensorType>{o.type()});
+  inputs.push_back(node);
+  current.push_back(leaf);
+  return Value::object(Tag::Traced, new Traced(Operand(node, 0), kind_of(leaf)));
+}
+
+Value Context::guarded_value(const Node* node) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].get() != node || current[i].is_tensor()) continue;
+    bool known = false;
+    for (const auto& g : guards) known |= g.first == i;
+    if (!known) guards.emplace_back(i, current[i]);
+    return current[i];
+  }
+  return outer ? outer->guarded_value(node) : Value();
+}
+
 Value concrete(const Value& v) {
   if (!v.is_traced()) return v;
   Value c = v.as_traced()->concrete();
+  if (c.is_nil() && Context::current_ref()) c = Context::current_ref()->guarded_value(static_cast<Traced*>(v.object())->operand.node().get());
   if (c.is_nil()) throw Untraceable("the value of a traced " + v.as_traced()->describe() + " is needed", current_span());
   return c;
 }

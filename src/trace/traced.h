@@ -25,7 +25,8 @@ struct Traced final : TracedObj {
 struct Untraceable : std::exception {
   std::string reason;
   Span span;
-  Untraceable(std::string reason, Span span) : reason(std::move(reason)), span(span) {}
+  bool fatal = false;  // no other arguments will change it: the function is never tried again
+  Untraceable(std::string reason, Span span, bool fatal = false) : reason(std::move(reason)), span(span), fatal(fatal) {}
   const char* what() const noexcept override { return reason.c_str(); }
 };
 

@@ -193,7 +193,7 @@ std::string plain(const Value& v, const Spec& spec) {
     bool negative = text[0] == '-';
     return number_text(negative, "", text.substr(negative), spec);
   }
-  if (v.is_string() && spec.precision >= 0) {
+  if (v.is_string() && spec.precision >= 0 && (!spec.type || spec.type == 's')) {
     size_t end = 0;
     for (int i = 0; i < spec.precision && end < text.size(); ++i) end += utf8_length(text[end]);
     text.resize(std::min(end, text.size()));

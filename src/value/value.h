@@ -146,6 +146,10 @@ struct TensorObj final : Object {
 // Anything callable. Closures live in eval, built-ins in builtins; both derive from this.
 struct FunctionObj : Object {
   virtual const std::string& name() const = 0;  // "" for an anonymous function
+  // For tracing: what identifies the code, and the values it closed over (which may be replaced).
+  virtual const void* code_identity() const { return this; }
+  virtual const std::vector<Value>* captured() const { return nullptr; }
+  virtual Value with_captured(std::vector<Value> values) const;
 };
 
 // A scalar or tensor whose value is a graph node (trace layer). `concrete` is what it stands for right now when that is
@@ -159,6 +163,7 @@ struct AtomObj final : Object {
   Value value;
 };
 
+inline Value FunctionObj::with_captured(std::vector<Value>) const { return Value(); }
 inline const std::string& Value::as_string() const { return static_cast<StringObj*>(u_.o)->text; }
 inline const std::vector<Value>& Value::items() const { return static_cast<ListObj*>(u_.o)->items; }
 inline const Tensor& Value::as_tensor() const { return static_cast<TensorObj*>(u_.o)->tensor; }

@@ -1,5 +1,5 @@
 // Runs the programs of *.cases files (see FORMAT.md), each in a fresh session, and compares what they print.
-// Usage: run_cases [--only TEXT] FILE…
+// Usage: run_cases [--jit=off|auto|always] [--only TEXT] FILE…
 #include <fmt/format.h>
 
 #include <cmath>
@@ -18,6 +18,7 @@
 #include "eval/session.h"
 #include "eval/vm.h"
 #include "support/hints.h"
+#include "trace/jit.h"
 #include "value/print.h"
 
 namespace {
@@ -174,6 +175,11 @@ int main(int argc, char** argv) {
   std::string only;
   int passed = 0, failed = 0;
   for (int i = 1; i < argc; ++i) {
+    if (std::strncmp(argv[i], "--jit=", 6) == 0) {
+      std::string mode = argv[i] + 6;
+      trace::set_jit_mode(mode == "off" ? trace::JitMode::Off : mode == "always" ? trace::JitMode::Always : trace::JitMode::Auto);
+      continue;
+    }
     if (std::strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
       only = argv[++i];
       continue;

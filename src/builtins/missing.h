@@ -1,0 +1,17 @@
+// Where a nil came from. A key that a dict does not have gives nil, and the error arises later, elsewhere; the last such
+// miss on this thread is remembered so that the report can name it.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "support/name.h"
+#include "value/dict.h"
+
+namespace sheaf::builtins {
+
+// At the current form (trace::current_span), or at `span` when given.
+void remember_missing_key(Name key, const DictObj& dict, Span span = {});
+// "no key :Wq in (get p :Wq) (has :Wk :Wv), at FILE:LINE:COLUMN", if the message speaks of a nil and there was a miss.
+std::optional<std::string> explain_nil(const std::string& message);
+
+}  // namespace sheaf::builtins

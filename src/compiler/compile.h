@@ -1,0 +1,27 @@
+// A graph with known sizes to an executable: shares common nodes, fuses, lowers, plans memory.
+#pragma once
+#include "graph/graph.h"
+#include "graph/op_def.h"
+#include "runtime/executable.h"
+
+namespace sheaf::compiler {
+
+// What a launch came from, to word a failed check.
+struct Label {
+  const graph::OpDef* op;
+  graph::Attrs attrs;
+  std::vector<graph::TensorType> inputs;
+  Span span;
+};
+
+struct Compiled {
+  runtime::Executable executable;
+  std::vector<Label> labels;
+};
+
+Compiled compile(const graph::Graph& g);
+
+// Runs it; a failed check becomes a UserError at the user's form.
+std::vector<Tensor> run(const Compiled& c, std::span<const Tensor> inputs);
+
+}  // namespace sheaf::compiler

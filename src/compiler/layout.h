@@ -1,0 +1,19 @@
+// Strided layouts for kernels: stretching, collapsing and grouping axes.
+#pragma once
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace sheaf::compiler {
+
+// An array without its memory.
+struct Layout {
+  Dims sizes, strides;
+};
+
+// Under larger sizes, with stride 0 on stretched and new axes.
+Layout stretched(const Layout& a, const Dims& sizes);
+// Drops axes of size 1 and merges neighbouring axes that every array walks as one. All arrays have the same sizes.
+void collapse_axes(std::vector<Layout>& arrays);
+
+}  // namespace sheaf::compiler

@@ -1,0 +1,20 @@
+// A closed graph: what a trace produced, ready to be compiled.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "graph/node.h"
+
+namespace sheaf::graph {
+
+struct Graph {
+  std::vector<Ref<Node>> inputs;   // nodes of the op "input", in order
+  std::vector<Operand> outputs;    // nodes or constants
+};
+
+// The nodes the outputs depend on, inputs included, in order of creation.
+std::vector<Node*> live_nodes(const Graph& g);
+// "graph(x0: f32[2x3]) { v1 = exp(x0); return v1 }", one node a line; deterministic.
+std::string print(const Graph& g);
+
+}  // namespace sheaf::graph

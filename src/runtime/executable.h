@@ -1,0 +1,61 @@
+// A compiled graph: constants, a memory plan and a list of kernel launches. Immutable; many threads may run one at once,
+// each with scratch memory borrowed for the call.
+#pragma once
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace sheaf::runtime {
+
+// A kernel of some back end.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  // The number of the failed check, or -1; `payload` belongs to it.
+  virtual int run(std::span<std::byte* const> buffers, std::span<const int64_t> sizes, int64_t& payload) const = 0;
+};
+
+// Where a value lives during a run.
+struct Place {
+  enum Kind : uint8_t { Input, Constant, Scratch, Output } kind = Scratch;
+  int index = 0;          // Input, Constant, Output: which
+  int64_t offset = 0;     // in bytes, from the start of the input's data, the constant's data, the scratch or the output
+};
+
+struct Launch {
+  std::string name;       // "add+exp+sum f32 [768 128]", for the profiler
+  std::shared_ptr<const Kernel> kernel;
+  std::vector<Place> buffers;
+  std::vector<int64_t> sizes;
+  int node = -1;          // for messages: index into Executable::labels
+};
+
+struct OutputSpec {
+  DType dtype;
+  Dims sizes, strides;
+  // Written by a launch into fresh memory (Output), or a view of an input or constant.
+  Place place;
+};
+
+// A failed check, to be worded by the caller.
+struct CheckFailure {
+  int label;
+  int site;
+  int64_t payload;
+};
+
+struct Executable {
+  std::vector<Launch> launches;
+  std::vector<Tensor> constants;
+  std::vector<OutputSpec> outputs;
+  std::vector<int64_t> output_buffers;  // bytes of each fresh output buffer
+  size_t scratch_bytes = 0;
+
+  // Inputs must be contiguous and of the planned sizes. Throws CheckFailure.
+  std::vector<Tensor> run(std::span<const Tensor> inputs) const;
+};
+
+}  // namespace sheaf::runtime

@@ -1,0 +1,309 @@
+#include "trace/jit.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "compiler/compile.h"
+#include "ops/table.h"
+#include "trace/context.h"
+#include "trace/signature.h"
+#include "trace/traced.h"
+
+namespace sheaf::trace {
+
+bool g_jit_enabled = true;
+
+namespace {
+
+using compiler::Compiled;
+using graph::Node;
+
+JitMode g_mode = JitMode::Auto;
+std::function<void(const JitEvent&)> g_listener;
+
+// More signatures than this of one function: its structure keeps changing, and compiling it again and again would cost
+// more than it saves.
+constexpr size_t kMaxSignatures = 32;
+constexpr size_t kMaxVariantsPerSignature = 4;
+constexpr size_t kMaxNodes = 200'000;
+
+struct Variant {
+  std::vector<std::pair<size_t, Value>> guards;  // leaf -> the value it must have
+  struct Global {
+    const Value* cell;
+    std::vector<uint64_t> key;
+  };
+  std::vector<Global> globals;
+  std::vector<size_t> used_inputs;  // leaves that the graph reads, in the order of its inputs
+  std::shared_ptr<const Compiled> code;
+  Value result;  // the tree of results; its traced leaves stand for the outputs, in order
+};
+
+struct Entry {
+  std::vector<uint64_t> key;
+  int calls = 0;
+  bool failed = false;
+  std::vector<std::shared_ptr<const Variant>> variants;
+};
+
+struct Function {
+  std::unordered_map<uint64_t, std::vector<Entry>> entries;
+  size_t num_entries = 0;
+  bool given_up = false;
+  Value keep;  // keeps the code alive that the identity points to
+};
+
+struct Table {
+  std::mutex mu;
+  std::map<std::pair<const void*, uint64_t>, Function> functions;
+  JitStats stats;
+};
+
+Table& table() {
+  static auto* t = new Table;
+  return *t;
+}
+
+void tell(const std::string& function, const char* outcome, const std::string& reason, Span span) {
+  if (g_listener) g_listener({function, outcome, reason, span});
+}
+
+Tensor input_tensor(const Value& v) {
+  if (v.is_tensor()) return contiguous(v.as_tensor());
+  return operand_of(v).value();
+}
+
+// The traced leaves of a result, in order; false if some leaf cannot leave a trace.
+bool collect_results(const Value& v, std::vector<Operand>& out) {
+  switch (v.tag()) {
+    case Tag::Traced: out.push_back(static_cast<Traced*>(v.object())->operand); return true;
+    case Tag::List: case Tag::Tuple:
+      for (const Value& x : v.items())
+        if (!collect_results(x, out)) return false;
+      return true;
+    case Tag::Dict:
+      for (const DictEntry& e : v.as_dict().entries())
+        if (!collect_results(e.value, out)) return false;
+      return true;
+    case Tag::Function: {
+      const std::vector<Value>* captured = v.as_function()->captured();
+      std::vector<Operand> inside;
+      if (captured)
+        for (const Value& x : *captured)
+          if (!collect_results(x, inside)) return false;
+      return inside.empty();
+    }
+    case Tag::Builtin: return dynamic_cast<const void*>(v.object()) != nullptr;
+    case Tag::Atom: case Tag::Opaque: return false;
+    default: return true;
+  }
+}
+
+Value rebuild(const Value& v, std::vector<Tensor>& outputs, size_t& next) {
+  switch (v.tag()) {
+    case Tag::Traced: return to_value(Operand(std::move(outputs[next++])), static_cast<Traced*>(v.object())->kind);
+    case Tag::List: case Tag::Tuple: {
+      std::vector<Value> items;
+      items.reserve(v.items().size());
+      for (const Value& x : v.items()) items.push_back(rebuild(x, outputs, next));
+      return v.is_list() ? Value::list(std::move(items)) : Value::tuple(std::move(items));
+    }
+    case Tag::Dict: {
+      std::vector<DictEntry> entries;
+      for (const DictEntry& e : v.as_dict().entries()) entries.push_back({e.key, rebuild(e.value, outputs, next)});
+      return make_dict(std::move(entries));
+    }
+    default: return v;
+  }
+}
+
+bool same_scalar(const Value& a, const Value& b) {
+  if (a.tag() != b.tag()) return false;
+  return a.is_int() ? a.as_int() == b.as_int() : a.as_float() == b.as_float();
+}
+
+// The leaves of the roots and of the globals a variant reads; empty when a global has changed its structure.
+bool matches(const Variant& v, const Signature& s, std::vector<const Value*>& leaves) {
+  leaves = s.leaves;
+  for (const Variant::Global& g : v.globals) {
+    Signature now;
+    add_to_signature(*g.cell, now);
+    if (now.key != g.key) return false;
+    leaves.insert(leaves.end(), now.leaves.begin(), now.leaves.end());
+  }
+  for (const auto& [leaf, value] : v.guards)
+    if (!same_scalar(*leaves[leaf], value)) return false;
+  return true;
+}
+
+Value run_variant(const Variant& v, const std::vector<const Value*>& leaves) {
+  std::vector<Tensor> inputs;
+  inputs.reserve(v.used_inputs.size());
+  for (size_t i : v.used_inputs) inputs.push_back(input_tensor(*leaves[i]));
+  std::vector<Tensor> outputs = compiler::run(*v.code, inputs);
+  size_t next = 0;
+  return rebuild(v.result, outputs, next);
+}
+
+std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots, const std::function<Value(std::vector<Value>)>& body) {
+  Context context;
+  std::vector<Value> traced;
+  auto make = [&](const Value& leaf) { return context.add_input(leaf); };
+  for (const Value& r : roots) traced.push_back(replace_leaves(r, make));
+  auto variant = std::make_shared<Variant>();
+  {
+    Context::Use use(context);
+    variant->result = body(std::move(traced));
+  }
+  graph::Graph g;
+  if (!collect_results(variant->result, g.outputs)) throw Untraceable("the result holds a function or an object that depends on the arguments", {});
+  std::map<Node*, size_t> position;
+  for (size_t i = 0; i < context.inputs.size(); ++i) position[context.inputs[i].get()] = i;
+  graph::Graph all{{}, g.outputs};
+  std::vector<Node*> live = live_nodes(all);
+  if (live.size() > kMaxNodes) throw Untraceable(fmt::format("the graph has {} nodes (at most {})", live.size(), kMaxNodes), {});
+  for (Node* n : live)
+    if (auto it = position.find(n); it != position.end()) {
+      g.inputs.push_back(context.inputs[it->second]);
+      variant->used_inputs.push_back(it->second);
+    }
+  variant->guards = std::move(context.guards);
+  for (const auto& [cell, value] : context.globals) {
+    Signature s;
+    add_to_signature(*cell, s);
+    variant->globals.push_back({cell, std::move(s.key)});
+  }
+  variant->code = std::make_shared<const Compiled>(compiler::compile(g));
+  return variant;
+}
+
+}  // namespace
+
+void set_jit_mode(JitMode mode) {
+  g_mode = mode;
+  g_jit_enabled = mode != JitMode::Off;
+}
+
+void set_jit_listener(std::function<void(const JitEvent&)> listener) { g_listener = std::move(listener); }
+JitStats jit_stats() { return table().stats; }
+bool is_tracing() { return Context::current_context() != nullptr; }
+void abandon_trace(std::string reason) { throw Untraceable(std::move(reason), current_span()); }
+
+void forget_compiled() {
+  std::lock_guard lock(table().mu);
+  table().functions.clear();
+}
+
+bool holds_tensor(const Value& v) {
+  switch (v.tag()) {
+    case Tag::Tensor: return true;
+    case Tag::List: case Tag::Tuple:
+      for (const Value& x : v.items())
+        if (holds_tensor(x)) return true;
+      return false;
+    case Tag::Dict:
+      for (const DictEntry& e : v.as_dict().entries())
+        if (holds_tensor(e.value)) return true;
+      return false;
+    case Tag::Function:
+      if (const std::vector<Value>* captured = v.as_function()->captured())
+        for (const Value& x : *captured)
+          if (holds_tensor(x)) return true;
+      return false;
+    default: return false;
+  }
+}
+
+Value global_value(const Value& cell_value) {
+  Context* c = Context::current_context();
+  if (!c || !holds_tensor(cell_value)) return cell_value;
+  // A global read inside a sub-trace (vmap) is an input of the whole.
+  while (c->outer) c = c->outer;
+  if (!c->takes_globals) return cell_value;
+  for (const auto& [cell, value] : c->globals)
+    if (cell == &cell_value) return value;
+  Signature s;
+  add_to_signature(cell_value, s);
+  if (!s.traceable) abandon_trace("a global holds a value that cannot be an input of compiled code");
+  auto make = [&](const Value& leaf) { return c->add_input(leaf); };
+  Value traced = replace_leaves(cell_value, make);
+  c->globals.emplace_back(&cell_value, traced);
+  return traced;
+}
+
+bool call_compiled(const void* identity, uint64_t purpose, const std::string& name, std::vector<Value>& roots,
+                   const std::function<Value(std::vector<Value>)>& body, Value& result) {
+  Signature s;
+  for (const Value& r : roots) add_to_signature(r, s);
+  if (!s.traceable || !s.has_tensor) return false;
+  uint64_t hash = s.hash();
+  std::vector<const Value*> leaves;
+  std::shared_ptr<const Variant> found;
+  {
+    std::lock_guard lock(table().mu);
+    Function& f = table().functions[{identity, purpose}];
+    if (f.given_up) return false;
+    if (f.keep.is_nil()) f.keep = roots[0];
+    auto& bucket = f.entries[hash];
+    Entry* entry = nullptr;
+    for (Entry& e : bucket)
+      if (e.key == s.key) entry = &e;
+    if (!entry) {
+      if (f.num_entries >= kMaxSignatures) {
+        f.given_up = true;
+        tell(name, "interpreted", "the structure or the sizes of its arguments keep changing", {});
+        return false;
+      }
+      ++f.num_entries;
+      bucket.push_back({s.key, 0, false, {}});
+      entry = &bucket.back();
+    }
+    for (const auto& v : entry->variants)
+      if (matches(*v, s, leaves)) found = v;
+    if (!found) {
+      if (entry->failed) return false;
+      if (++entry->calls < 2 && g_mode == JitMode::Auto) return false;
+      if (entry->variants.size() >= kMaxVariantsPerSignature) {
+        entry->failed = true;
+        tell(name, "interpreted", "the numbers its sizes depend on keep changing", {});
+        return false;
+      }
+    }
+    ++table().stats.dispatches;
+  }
+  if (!found) {
+    std::string reason;
+    Span span;
+    bool fatal = false;
+    try {
+      found = make_variant(roots, body);
+    } catch (const Untraceable& u) {
+      reason = u.reason;
+      span = u.span;
+      fatal = u.fatal;
+    } catch (const UserError& e) {
+      // Not necessarily the user's fault: the interpreted run decides.
+      reason = "tracing it failed: " + e.message;
+      span = e.span;
+    }
+    std::lock_guard lock(table().mu);
+    Function& f = table().functions[{identity, purpose}];
+    for (Entry& e : f.entries[hash]) {
+      if (e.key != s.key) continue;
+      if (found) e.variants.push_back(found);
+      else e.failed = true;
+    }
+    f.given_up |= fatal;
+    ++(found ? table().stats.compiled : table().stats.failed);
+    tell(name, found ? "compiled" : "interpreted", reason, span);
+    if (!found || !matches(*found, s, leaves)) return false;
+  }
+  result = run_variant(*found, leaves);
+  return true;
+}
+
+}  // namespace sheaf::trace

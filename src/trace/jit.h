@@ -1,0 +1,47 @@
+// The tracing JIT. A pure function called with tensors is run once on inputs that have types but no values; the graph
+// that leaves behind is compiled and kept with the structure, dtypes and sizes it was made for. It runs user code only
+// through a callback, so it needs no evaluator.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "support/source.h"
+#include "value/value.h"
+
+namespace sheaf::trace {
+
+enum class JitMode : uint8_t { Off, Auto, Always };  // Auto: from the second call of a signature on
+void set_jit_mode(JitMode mode);
+extern bool g_jit_enabled;
+// Calls, in order, what was decided for each function: for `explain` and -v.
+struct JitEvent {
+  std::string function, outcome, reason;
+  Span span;
+};
+void set_jit_listener(std::function<void(const JitEvent&)> listener);
+struct JitStats {
+  uint64_t dispatches = 0, compiled = 0, failed = 0;
+};
+JitStats jit_stats();
+
+// True while a function runs on inputs without values.
+bool is_tracing();
+// Throws Untraceable: something happened that must not be baked into compiled code.
+[[noreturn]] void abandon_trace(std::string reason);
+
+// Definitions changed: compiled code that may have inlined them is forgotten.
+void forget_compiled();
+
+// Worth a look at all: some argument holds a tensor.
+bool holds_tensor(const Value& v);
+
+// A global read by the function being traced becomes an input; elsewhere its value.
+Value global_value(const Value& cell_value);
+
+// Runs `body` on `roots` (a function and its arguments) through compiled code if that is possible, and says so. `identity`
+// and `purpose` name what is run; `body` must be a pure function of the roots and of globals.
+bool call_compiled(const void* identity, uint64_t purpose, const std::string& name, std::vector<Value>& roots,
+                   const std::function<Value(std::vector<Value>)>& body, Value& result);
+
+}  // namespace sheaf::trace

@@ -1,0 +1,63 @@
+#include "trace/signature.h"
+
+namespace sheaf::trace {
+
+uint64_t Signature::hash() const {
+  uint64_t h = 0;
+  for (uint64_t w : key) h = (h ^ w) * 0x9E3779B97F4A7C15ull + (h >> 31);
+  return h;
+}
+
+void add_to_signature(const Value& v, Signature& s) {
+  auto word = [&](uint64_t x) { s.key.push_back(x); };
+  uint64_t tag = static_cast<uint64_t>(v.tag()) << 56;
+  switch (v.tag()) {
+    case Tag::Nil: case Tag::Marker: word(tag); return;
+    case Tag::Bool: word(tag | v.as_bool()); return;
+    case Tag::Int: case Tag::Float:
+      word(tag);
+      s.leaves.push_back(&v);
+      return;
+    case Tag::Tensor: {
+      const Tensor& t = v.as_tensor();
+      word(tag | static_cast<uint64_t>(t.dtype) << 8 | static_cast<uint64_t>(t.rank()));
+      for (int64_t d : t.sizes) word(static_cast<uint64_t>(d));
+      s.leaves.push_back(&v);
+      s.has_tensor = true;
+      return;
+    }
+    case Tag::Keyword:
+      word(tag);
+      word(reinterpret_cast<uint64_t>(v.as_keyword().entry()));
+      return;
+    case Tag::String:
+      word(tag);
+      word(reinterpret_cast<uint64_t>(Name(v.as_string()).entry()));
+      return;
+    case Tag::List: case Tag::Tuple:
+      word(tag | v.items().size());
+      for (const Value& x : v.items()) add_to_signature(x, s);
+      return;
+    case Tag::Dict:
+      word(tag | v.as_dict().size());
+      for (const DictEntry& e : v.as_dict().entries()) {
+        word(reinterpret_cast<uint64_t>(e.key.entry()));
+        add_to_signature(e.value, s);
+      }
+      return;
+    case Tag::Function: {
+      word(tag);
+      word(reinterpret_cast<uint64_t>(v.as_function()->code_identity()));
+      if (const std::vector<Value>* captured = v.as_function()->captured())
+        for (const Value& x : *captured) add_to_signature(x, s);
+      return;
+    }
+    case Tag::Builtin:
+      word(tag);
+      word(reinterpret_cast<uint64_t>(v.object()));
+      return;
+    default: s.traceable = false;
+  }
+}
+
+}  // namespace sheaf::trace

@@ -1,0 +1,26 @@
+// What compiled code is keyed on: the structure of the arguments, dtypes and sizes of tensors, text of strings and
+// keywords, the code of functions. Numbers are leaves: their values are data.
+#pragma once
+#include <vector>
+
+#include "value/value.h"
+
+namespace sheaf::trace {
+
+struct Signature {
+  std::vector<uint64_t> key;
+  std::vector<const Value*> leaves;  // tensors and numbers, in order; pointers into the values walked
+  bool traceable = true;             // false: holds something that cannot be an input
+  bool has_tensor = false;
+  uint64_t hash() const;
+};
+
+void add_to_signature(const Value& v, Signature& s);
+
+// The same value with each leaf replaced by make(leaf), in the order of Signature::leaves.
+template <class F>
+Value replace_leaves(const Value& v, F& make);
+
+}  // namespace sheaf::trace
+
+#include "trace/signature_inl.h"
