@@ -285,12 +285,14 @@ Value jvp_function(Call& c) {
   }
   std::vector<Operand> flat;
   for (const Value& v : tangents) collect_outputs(v, flat);
-  if (flat.size() != t.nodes.size()) throw runtime_error("jvp: the tangents must have the structure of the primals");
+  bool fits = flat.size() == t.nodes.size();
+  for (size_t i = 0; fits && i < flat.size(); ++i) fits = flat[i].sizes() == t.nodes[i].sizes();
+  if (!fits) throw runtime_error("jvp: the tangents must have the structure and shapes of the primals");
   std::vector<Operand> y, dy;
   for (size_t i = 0; i < pulled.size(); ++i) {
     if (!pulled[i] || !pulled[i].is_node()) continue;
     y.push_back(pulled[i]);
-    dy.push_back(ops::broadcast_to(ops::cast(flat[i], pulled[i].dtype()), pulled[i].sizes()));
+    dy.push_back(ops::cast(flat[i], pulled[i].dtype()));
   }
   std::vector<Operand> pushed = vjp(y, dy, dual, gradient_depth() > 0);
   for (size_t i = 0; i < pushed.size(); ++i)
@@ -305,6 +307,7 @@ Value jvp_function(Call& c) {
 // d result / d argument for one array argument and one array result: shape of the result, then of the argument.
 Value jacobian_of(Caller& caller, const Value& f, std::vector<Value>& args) {
   if (args.empty() || !trace::is_numeric(args[0])) throw runtime_error("jacobian: the function's first argument must be a number or a tensor");
+  if (!Leaves::is_leaf(args[0])) throw runtime_error("jacobian: cannot differentiate with respect to " + short_text(args[0]));
   Traced t;
   {
     DepthGuard depth;

@@ -286,7 +286,7 @@ Value pad(Call& c) {
   Operand spec = array_operand(c[1], "pad", DType::I64);
   std::vector<int64_t> w = to_ints(tensor_value(ops::reshape(spec, {num_elems(spec.sizes())})), "pad");
   bool pairs = spec.rank() == 2 && w.size() == 2 * static_cast<size_t>(rank);
-  if (w.size() > 2 && !pairs) throw runtime_error(fmt::format("pad: expected a number, [before after], or {} such pairs, got shape {}", rank, shape_text(spec.sizes())));
+  if (w.empty() || (w.size() > 2 && !pairs)) throw runtime_error(fmt::format("pad: expected a number, [before after], or {} such pairs, got shape {}", rank, shape_text(spec.sizes())));
   Sizes lo, hi;
   for (int i = 0; i < rank; ++i) {
     size_t first = pairs ? 2 * i : 0;

@@ -226,6 +226,7 @@ Value convolve_transposed(Call& c) {
 
 // The last axes of a picture: as many as `:size` (or `:scale`) names, else all but the first two.
 int spatial_axes(const Operand& x, const Ints& given, std::string_view who) {
+  if (given.empty()) throw runtime_error(fmt::format("{}: needs at least one size", who));
   int d = given.size() > 1 ? static_cast<int>(given.size()) : std::max(1, x.rank() - 2);
   if (x.rank() < d) throw runtime_error(fmt::format("{}: expected a tensor of at least {} axes, got {}", who, d, shape_text(x.sizes())));
   return d;

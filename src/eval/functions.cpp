@@ -204,7 +204,8 @@ std::shared_ptr<Proto> Analyzer::function(std::string name, const Form& params, 
         for (size_t i = 0; i + 1 < rest_pattern->items.size(); i += 2) {
           const Form &k = *rest_pattern->items[i], &v = *rest_pattern->items[i + 1];
           if (k.is_keyword() && k.name.str() == "keys")
-            for (const auto& n : v.items) known.push_back(n->name);
+            for (const auto& n : v.items)
+              if (n->is_symbol()) known.push_back(n->name);  // bind_pattern complains about the others
           if (k.is_keyword() && k.name.str() == "as") open = true;
           if (v.is_keyword() && !k.is_keyword()) known.push_back(v.name);
         }

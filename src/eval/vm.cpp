@@ -10,6 +10,7 @@
 #include "builtins/numeric.h"
 #include "builtins/warnings.h"
 #include "eval/destructure.h"
+#include "eval/tombstone.h"
 #include "trace/jit.h"
 #include "trace/traced.h"
 #include "value/dict.h"
@@ -320,7 +321,8 @@ void Vm::add_context(UserError& e, size_t bottom) {
       for (const Param& q : f.proto->params) {
         const Value& v = f.base[q.slot];
         args += (args.empty() ? "" : ", ") + q.name.str();
-        if (!v.is_nil() && v.tag() != Tag::Unbound) args += ": " + short_text(v);
+        std::string type = v.tag() == Tag::Unbound ? tombstone_text(v) : v.is_nil() ? "" : short_text(v);
+        if (!type.empty()) args += ": " + type;
       }
       Span called = frames_.size() >= 2 ? span_at(frames_[frames_.size() - 2]) : Span{};
       e.stack.push_back({f.proto->name, args, called});
@@ -373,6 +375,12 @@ Value Vm::run(size_t bottom) {
         switch (static_cast<Code>(in.op)) {
           case Code::Move: R[in.a] = R[in.b]; break;
           case Code::Take: R[in.a] = std::move(R[in.b]); break;
+          case Code::TakeParam: {
+            Value note = R[in.b].is_object() ? tombstone_of(R[in.b]) : Value();
+            R[in.a] = std::move(R[in.b]);
+            R[in.b] = std::move(note);
+            break;
+          }
           case Code::Const: R[in.a] = p->constants[in.i]; break;
           case Code::Int: R[in.a] = Value::integer(in.i); break;
           case Code::Nil: R[in.a] = Value(); break;

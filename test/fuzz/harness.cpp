@@ -1,0 +1,106 @@
+#include "fuzz/harness.h"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include <unistd.h>
+
+#include "builtins/guard.h"
+#include "builtins/host.h"
+#include "builtins/output.h"
+#include "eval/session.h"
+#include "eval/vm.h"
+#include "value/print.h"
+
+namespace fuzz {
+namespace {
+
+using namespace sheaf;
+
+constexpr unsigned kHangSeconds = 20;
+
+int g_failures = 0;
+std::string g_program;
+char g_seed_text[64];
+
+void write_all(const char* text, size_t n) {
+  while (n > 0) {
+    ssize_t k = write(1, text, n);
+    if (k <= 0) return;
+    text += k;
+    n -= static_cast<size_t>(k);
+  }
+}
+
+extern "C" void on_crash(int signal) {
+  const char* what = signal == SIGALRM ? "\nHANG " : signal == SIGABRT ? "\nABORT " : "\nCRASH ";
+  write_all(what, std::strlen(what));
+  write_all(g_seed_text, std::strlen(g_seed_text));
+  write_all(g_program.data(), g_program.size());
+  write_all("\n", 1);
+  _exit(1);
+}
+
+}  // namespace
+
+void install_crash_handlers() {
+  // A stack of its own, so that an overflow of the ordinary one can be reported.
+  static std::vector<char> stack(1 << 16);
+  stack_t s{};
+  s.ss_sp = stack.data();
+  s.ss_size = stack.size();
+  sigaltstack(&s, nullptr);
+  struct sigaction action{};
+  action.sa_handler = on_crash;
+  action.sa_flags = SA_ONSTACK;
+  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM}) sigaction(signal, &action, nullptr);
+}
+
+void set_current(uint64_t seed, const std::string& program) {
+  g_program = program;
+  std::snprintf(g_seed_text, sizeof g_seed_text, "--seed %llu\n", static_cast<unsigned long long>(seed));
+}
+
+Outcome run(const std::string& program, int64_t fuel) {
+  Outcome out;
+  std::string* previous = builtins::set_capture(&out.output);
+  eval::g_fuel = fuel;
+  alarm(kHangSeconds);
+  try {
+    eval::Session session;
+    out.value = session.run_text(program);
+    out.text = render(out.value);
+  } catch (const UserError& e) {
+    out.kind = Outcome::Error;
+    out.text = e.message;
+    report(e);  // must not fail either
+  } catch (const builtins::GuardBreach& b) {
+    out.kind = Outcome::Error;
+    out.text = b.message;
+  } catch (const builtins::ExitRequest&) {
+    out.kind = Outcome::Error;
+    out.text = "exit";
+  } catch (const std::exception& e) {
+    out.kind = Outcome::Internal;
+    out.text = e.what();
+  } catch (...) {
+    out.kind = Outcome::Internal;
+    out.text = "unknown exception";
+  }
+  alarm(0);
+  eval::g_fuel = -1;
+  builtins::set_capture(previous);
+  return out;
+}
+
+void fail(uint64_t seed, const std::string& program, const std::string& why) {
+  ++g_failures;
+  std::printf("FAILED --seed %llu: %s\n%s\n\n", static_cast<unsigned long long>(seed), why.c_str(), program.c_str());
+  std::fflush(stdout);
+}
+
+int failures() { return g_failures; }
+
+}  // namespace fuzz
