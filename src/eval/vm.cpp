@@ -66,14 +66,15 @@ Value dict_value(std::span<Value> keys_and_values) {
   return v;
 }
 
-bool is_watched(const Proto& p) { return p.named || (g_observer->watches_all && !p.top_level); }
+// While a function is traced for compilation nothing is called for good.
+bool is_watched(const Proto& p) { return (p.named || (g_observer->watches_all && !p.top_level)) && !trace::is_tracing(); }
 Callee callee_kind(const Proto& p) { return p.named ? Callee::Function : Callee::Lambda; }
 std::string_view callee_name(const Proto& p) { return p.name.empty() ? std::string_view("<lambda>") : p.name; }
 
 // Runs a built-in under the eyes of an observer. Those that special forms compile to are not calls to the user.
 template <class F>
 Value observed(std::string_view name, const std::vector<Value>& args, F&& run) {
-  if (!g_observer->watches_all || (name.starts_with('%') && name.size() > 1)) return run();
+  if (!g_observer->watches_all || (name.starts_with('%') && name.size() > 1) || trace::is_tracing()) return run();
   g_observer->enter(Callee::Builtin, name, args);
   try {
     Value v = run();
@@ -87,7 +88,8 @@ Value observed(std::string_view name, const std::vector<Value>& args, F&& run) {
 
 Value invoke_callable(builtins::Caller& caller, builtins::CallableObj& f, std::vector<Value>& args) {
   if (!g_observer) [[likely]] return f.invoke(caller, args);
-  return observed(f.name().empty() ? std::string_view("<function>") : f.name(), args, [&] { return f.invoke(caller, args); });
+  auto* made = dynamic_cast<builtins::NativeFn*>(&f);
+  return observed(made ? std::string_view(made->label) : f.name(), args, [&] { return f.invoke(caller, args); });
 }
 
 std::string call_text(const Value* args, int argc) {
@@ -230,7 +232,7 @@ void Vm::enter_closure(Closure* f, Value* window, int argc, bool direct, bool bo
 
 // A defn called with tensors may run as compiled code; its result then replaces the window's first register.
 bool Vm::call_compiled(const Value& f, Value* window, int argc) {
-  if (!trace::g_jit_enabled || g_observer) return false;
+  if (!trace::g_jit_enabled) return false;
   bool tensors = false;
   for (int i = 1; i <= argc && !tensors; ++i) tensors = window[i].tag() > Tag::String && trace::holds_tensor(window[i]);
   if (!tensors || trace::is_tracing() || trace::gradient_depth() > 0) return false;
@@ -244,7 +246,17 @@ bool Vm::call_compiled(const Value& f, Value* window, int argc) {
     traced.erase(traced.begin());
     return call(g, std::move(traced));
   };
-  if (!trace::call_compiled(closure->proto.get(), 1, closure->proto->name, roots, body, result)) return false;
+  const Proto& p = *closure->proto;
+  if (g_observer) g_observer->enter(Callee::Function, p.name, {window + 1, static_cast<size_t>(argc)});
+  bool compiled;
+  try {
+    compiled = trace::call_compiled(&p, 1, p.name, roots, body, result);
+  } catch (...) {
+    if (g_observer) g_observer->unwind(Callee::Function, p.name);
+    throw;
+  }
+  if (g_observer) compiled ? g_observer->leave(Callee::Function, p.name, result) : g_observer->cancel(Callee::Function, p.name);
+  if (!compiled) return false;
   for (int i = 1; i <= argc; ++i) window[i] = Value();
   *window = std::move(result);
   return true;

@@ -17,8 +17,9 @@ extern std::atomic<int64_t> g_fuel;
 enum class Callee : uint8_t { Function, Lambda, Builtin };
 
 // What observers of calls (--trace, --guard, --blame) implement; nullptr when nobody watches. Every `enter` is followed
-// by one `leave` or, when the call ends by an exception (which `leave` itself may throw), one `unwind`. Calls come from
-// every thread that runs user code. Set before anything runs.
+// by one `leave`, or one `unwind` when the call ends by an exception (which `leave` itself may throw), or one `cancel` when
+// it did not happen after all. A call that runs as compiled code is one call; what it consists of is not seen. Calls come
+// from every thread that runs user code. Set before anything runs.
 class CallObserver {
  public:
   // With `watches_all`, lambdas ("<lambda>") and built-ins are reported too.
@@ -27,6 +28,7 @@ class CallObserver {
   virtual void enter(Callee kind, std::string_view name, std::span<const Value> args) = 0;
   virtual void leave(Callee kind, std::string_view name, const Value& result) = 0;
   virtual void unwind(Callee kind, std::string_view name) = 0;
+  virtual void cancel(Callee kind, std::string_view name) {}
   const bool watches_all;
 };
 extern CallObserver* g_observer;

@@ -220,7 +220,7 @@ Options, before or after the file (what follows -- belongs to the program):
       --jit-profile            dispatch times at exit
 
       --emit=KIND              print a stage of the program instead of running it: forms, core, graph, grad, loop
-      --jit=MODE               on, off
+      --jit=MODE               on (default), off, always (also the first call)
       --dynamic SPEC           sizes to compile for any value of
       --fullgraph              an error when a function cannot be compiled whole
       --cache-dir DIR          where compiled code is kept

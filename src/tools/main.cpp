@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <cstdlib>
 
+#include "runtime/profiler.h"
 #include "runtime/thread_pool.h"
 #include "support/error.h"
 #include "support/large_stack.h"

@@ -61,6 +61,17 @@ void Profiler::close() {
   if (!open_.empty()) open_.back().child_ns += ns;
 }
 
+// The time stays with the caller.
+void Profiler::cancel(eval::Callee, std::string_view) {
+  if (std::this_thread::get_id() != thread_ || open_.empty()) return;
+  Open top = open_.back();
+  open_.pop_back();
+  --counts_[top.function].calls;
+  --counts_[top.function].active;
+  --top.edge->calls;
+  --top.edge->active;
+}
+
 std::string Profiler::table(int64_t wall_ns) const {
   std::vector<int> order(names_.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);

@@ -19,6 +19,7 @@ class Profiler final : public eval::CallObserver {
   void enter(eval::Callee kind, std::string_view name, std::span<const Value> args) override;
   void leave(eval::Callee kind, std::string_view name, const Value& result) override { close(); }
   void unwind(eval::Callee kind, std::string_view name) override { close(); }
+  void cancel(eval::Callee kind, std::string_view name) override;
 
   // The table and the call tree.
   std::string report() const;
