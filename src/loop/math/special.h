@@ -138,7 +138,7 @@ Scalar<B, T> erf(Scalar<B, T> x) {
 
 namespace detail {
 
-// log(x) for normal x in (0, 1) with XLA's errors (Cephes' logf, in Eigen's order): a difference of one unit here would be
+// log(x) for normal x in (0, 1), NaN below 0, with XLA's errors (Cephes' logf, in Eigen's order): a difference of one unit here would be
 // one of up to three in a normal number. In double ours serves; what is required to agree is f32.
 template <class B>
 Scalar<B, float> log_as_xla(Scalar<B, float> x) {
@@ -152,7 +152,7 @@ Scalar<B, float> log_as_xla(Scalar<B, float> x) {
   auto middle = fma(fma(m, -1.2420140846e-1f, 1.4249322787e-1f), m, -1.6668057665e-1f);
   auto low = fma(fma(m, 2.0000714765e-1f, -2.4999993993e-1f), m, 3.3333331174e-1f);
   auto y = fma(fma(fma(high, c, middle), c, low), c, e * -2.12194440e-4f);
-  return (fma(s, -0.5f, m) + y) + e * 0.693359375f;
+  return select(x >= 0.0f, (fma(s, -0.5f, m) + y) + e * 0.693359375f, kNaN<float>);
 }
 template <class B>
 Scalar<B, double> log_as_xla(Scalar<B, double> x) { return log1p(x - 1.0); }
