@@ -78,14 +78,16 @@ void lower_unwindow(LowerCtx& c) {
   std::vector<uint32_t> to(lead + d), from(lead + 2 * d);
   for (size_t i = lead; i-- > 0; rest = b.binary(loop::Op::FloorDiv, rest, x.sizes[i])) to[i] = from[i] = b.binary(loop::Op::FloorMod, rest, x.sizes[i]);
   for (size_t i = 0; i < d; ++i) to[lead + i] = b.begin_loop(x.sizes[lead + i], mark(i));
-  c.store(x, to, b.number(x.dtype, 0));
+  DType type = compute_type(x.dtype);
+  c.store(x, to, b.number(type, 0));
   for (size_t i = 0; i < d; ++i) b.end();
   for (size_t i = 0; i < d; ++i) from[lead + i] = b.begin_loop(y.sizes[lead + i], loop::Mark::Serial);
   for (size_t i = 0; i < d; ++i) {
     from[lead + d + i] = b.begin_loop(y.sizes[lead + d + i], mark(i));
     to[lead + i] = b.add(b.mul(from[lead + d + i], b.i64(stride[i].value())), b.mul(from[lead + i], b.i64(dilation[i].value())));
   }
-  c.store(x, to, b.add(b.load(x.buffer, c.offset(x, to)), c.load(y, from)));
+  uint32_t sum = b.convert(b.load(x.buffer, c.offset(x, to)), type), tap = c.load(y, from);
+  c.store(x, to, type == DType::Bool ? b.or_(sum, tap) : b.add(sum, tap));
   for (size_t i = 0; i < 2 * d + 1; ++i) b.end();
 }
 

@@ -213,6 +213,7 @@ void abandon_trace(std::string reason) { throw Untraceable(std::move(reason), cu
 void forget_compiled() {
   std::lock_guard lock(table().mu);
   table().functions.clear();
+  runtime::release_scratch();
 }
 
 bool holds_tensor(const Value& v, int depth) {
