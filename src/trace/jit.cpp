@@ -18,6 +18,7 @@
 namespace sheaf::trace {
 
 bool g_jit_enabled = true;
+bool g_describe_graphs = false;
 
 namespace {
 
@@ -42,6 +43,7 @@ struct Variant {
   std::vector<Global> globals;
   std::vector<size_t> used_inputs;  // leaves that the graph reads, in the order of its inputs
   std::shared_ptr<const Compiled> code;
+  std::string graph;  // as text, when asked for
   Value result;  // the tree of results; its traced leaves stand for the outputs, in order
 };
 
@@ -70,8 +72,8 @@ Table& table() {
   return *t;
 }
 
-void tell(const std::string& function, const char* outcome, const std::string& reason, Span span) {
-  if (g_listener) g_listener({function, outcome, reason, span});
+void tell(const std::string& function, const char* outcome, const std::string& reason, Span span, std::string graph = {}) {
+  if (g_listener) g_listener({function, outcome, reason, span, std::move(graph)});
 }
 
 Tensor input_tensor(const Value& v) {
@@ -191,6 +193,7 @@ std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots, con
     add_to_signature(*cell, s);
     variant->globals.push_back({cell, std::move(s.key)});
   }
+  if (g_describe_graphs) variant->graph = print(g);
   variant->code = std::make_shared<const Compiled>(compiler::compile(g));
   return variant;
 }
@@ -318,7 +321,7 @@ bool call_compiled(const void* identity, uint64_t purpose, const std::string& na
     }
     f.given_up |= fatal;
     ++(found ? table().stats.compiled : table().stats.failed);
-    tell(name, found ? "compiled" : "interpreted", reason, span);
+    tell(name, found ? "compiled" : "interpreted", reason, span, found ? found->graph : "");
     if (!found || !matches(*found, s, leaves)) return false;
   }
   result = run_variant(*found, leaves);

@@ -18,7 +18,9 @@ extern bool g_jit_enabled;
 struct JitEvent {
   std::string function, outcome, reason;
   Span span;
+  std::string graph;  // the graph as text, when g_describe_graphs is set
 };
+extern bool g_describe_graphs;
 void set_jit_listener(std::function<void(const JitEvent&)> listener);
 struct JitStats {
   uint64_t dispatches = 0, compiled = 0, failed = 0;
