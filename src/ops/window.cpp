@@ -10,7 +10,9 @@ namespace {
 
 using graph::differentiable;
 using graph::kAnyType;
+using graph::kIntegers;
 using graph::LowerCtx;
+using graph::only;
 using graph::OpKind;
 using graph::VjpCtx;
 
@@ -117,7 +119,7 @@ const OpDef kOps[] = {
     {.name = "window", .kind = OpKind::Movement, .doc = "The last axes through windows that may overlap: [lead…, size…, out…].", .dtypes = kAnyType,
      .infer = infer_window,
      .vjp = differentiable(vjp_window), .batch = batch_leading, .lower = lower_window, .view = view_window},
-    {.name = "unwindow", .kind = OpKind::Scatter, .doc = "Windows added back to the places they were read from.", .dtypes = kAnyType,
+    {.name = "unwindow", .kind = OpKind::Scatter, .doc = "Windows added back to the places they were read from.", .dtypes = only(DType::F32) | only(DType::F64) | kIntegers,
      .infer = infer_unwindow,
      .vjp = differentiable(vjp_unwindow), .batch = batch_leading, .lower = lower_unwindow},
 };
