@@ -1,8 +1,8 @@
 #include "builtins/future.h"
 
 #include <future>
-#include <thread>
 
+#include "support/large_stack.h"
 #include "value/print.h"
 
 namespace sheaf::builtins {
@@ -14,10 +14,7 @@ namespace {
 // The thread is joined when the last reference goes away: a program never ends with a half-run future.
 struct FutureObj final : Object {
   std::shared_future<Value> result;
-  std::thread thread;
-  ~FutureObj() override {
-    if (thread.joinable()) thread.join();
-  }
+  LargeStackThread thread;
 };
 
 }  // namespace
@@ -26,13 +23,13 @@ Value start_future(Call& c) {
   enable_atomic_counts();
   auto* f = new FutureObj;
   Value v = Value::object(Tag::Opaque, f);
-  std::promise<Value> promise;
-  f->result = promise.get_future().share();
-  f->thread = std::thread([promise = std::move(promise), thunk = c[1]]() mutable {
+  auto promise = std::make_shared<std::promise<Value>>();
+  f->result = promise->get_future().share();
+  f->thread.start([promise, thunk = c[1]] {
     try {
-      promise.set_value(g_thread_caller().call(thunk, {}));
+      promise->set_value(g_thread_caller().call(thunk, {}));
     } catch (...) {
-      promise.set_exception(std::current_exception());
+      promise->set_exception(std::current_exception());
     }
   });
   return v;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "support/error.h"
 #include "trace/traced.h"
 #include "value/dict.h"
 #include "value/print.h"
@@ -12,7 +13,30 @@
 namespace sheaf::builtins {
 namespace {
 
-// A number as Rust's {:.2e} writes it: 1.20e-3.
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+std::string bound_text(double x) { return x == std::floor(x) && std::fabs(x) < 1e15 ? fmt::format("{:.1f}", x) : fmt::format("{}", static_cast<float>(x)); }
+
+std::optional<std::string> not_finite(const Value& v, int depth = 0) {
+  constexpr int kMaxDepth = 100'000;
+  if (depth > kMaxDepth) throw runtime_error(fmt::format("guard: nested deeper than {} levels", kMaxDepth));
+  if (v.is_float() && !std::isfinite(v.as_float())) return std::isnan(v.as_float()) ? "Value is NaN" : "Value is Inf";
+  if (v.is_tensor()) {
+    Extent x = extent_of(v.as_tensor());
+    if (x.finite) return std::nullopt;
+    return fmt::format("Tensor contains NaN or Inf values: {} [min:{} max:{}]", tensor_type_text(v.as_tensor()), scientific(x.lo), scientific(x.hi));
+  }
+  if (v.is_dict())
+    for (const DictEntry& e : v.as_dict().entries())
+      if (auto m = not_finite(e.value, depth + 1)) return ":" + e.key.str() + " -> " + *m;
+  if (v.is_seq())
+    for (size_t i = 0; i < v.items().size(); ++i)
+      if (auto m = not_finite(v.items()[i], depth + 1)) return fmt::format("[{}] -> {}", i, *m);
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::string scientific(double x) {
   if (std::isnan(x)) return "NaN";
   if (std::isinf(x)) return x < 0 ? "-inf" : "inf";
@@ -21,13 +45,8 @@ std::string scientific(double x) {
   return s.substr(0, e + 1) + std::to_string(std::stoi(s.substr(e + 1)));
 }
 
-struct Extent {
-  double lo = std::numeric_limits<double>::infinity(), hi = -std::numeric_limits<double>::infinity();
-  bool finite = true;
-};
-
 Extent extent_of(const Tensor& t) {
-  Extent x;
+  Extent x{kInf, -kInf, true};
   const std::byte* base = t.buffer->data();
   int width = size_bytes(t.dtype);
   for_each_offset(t, [&](int64_t off) {
@@ -38,26 +57,6 @@ Extent extent_of(const Tensor& t) {
   });
   return x;
 }
-
-std::string bound_text(double x) { return x == std::floor(x) && std::fabs(x) < 1e15 ? fmt::format("{:.1f}", x) : fmt::format("{}", static_cast<float>(x)); }
-
-std::optional<std::string> not_finite(const Value& v) {
-  if (v.is_float() && !std::isfinite(v.as_float())) return std::isnan(v.as_float()) ? "Value is NaN" : "Value is Inf";
-  if (v.is_tensor()) {
-    Extent x = extent_of(v.as_tensor());
-    if (x.finite) return std::nullopt;
-    return fmt::format("Tensor contains NaN or Inf values: {} [min:{} max:{}]", tensor_type_text(v.as_tensor()), scientific(x.lo), scientific(x.hi));
-  }
-  if (v.is_dict())
-    for (const DictEntry& e : v.as_dict().entries())
-      if (auto m = not_finite(e.value)) return ":" + e.key.str() + " -> " + *m;
-  if (v.is_seq())
-    for (size_t i = 0; i < v.items().size(); ++i)
-      if (auto m = not_finite(v.items()[i])) return fmt::format("[{}] -> {}", i, *m);
-  return std::nullopt;
-}
-
-}  // namespace
 
 std::string check_text(const GuardCheck& c) {
   switch (c.kind) {
@@ -73,7 +72,7 @@ std::optional<std::string> breach(const GuardCheck& c, const Value& value) {
   switch (c.kind) {
     case GuardCheck::NoNan: return not_finite(v);
     case GuardCheck::Range: {
-      Extent x;
+      Extent x{kInf, -kInf, true};
       if (v.is_tensor()) x = extent_of(v.as_tensor());
       else if (v.is_number()) x.lo = x.hi = v.number();
       else return std::nullopt;

@@ -18,6 +18,15 @@ std::string check_text(const GuardCheck& c);
 // What is wrong with the value, or nothing.
 std::optional<std::string> breach(const GuardCheck& c, const Value& v);
 
+// Least and greatest element (NaN left out; lo > hi when there is none), and whether all are finite.
+struct Extent {
+  double lo, hi;
+  bool finite;
+};
+Extent extent_of(const Tensor& t);
+// A number as Rust's {:.2e} writes it: 1.20e-3.
+std::string scientific(double x);
+
 // Thrown when a guard fails; ends the program with status 1 (an ordinary error in the REPL).
 struct GuardBreach {
   std::string check, message;

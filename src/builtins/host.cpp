@@ -166,8 +166,14 @@ const BuiltinDef kBuiltins[] = {
 
 void set_program_args(std::vector<std::string> a) { program_args() = std::move(a); }
 
-bool interrupt_is_answer() { return g_asked && !g_answer.exchange(true); }
+std::atomic<bool> g_interrupted{false};
+
+void interrupt() {
+  if (!g_asked || g_answer.exchange(true)) g_interrupted = true;
+}
+
 void clear_interrupts() {
+  g_interrupted = false;
   g_asked = false;
   g_answer = false;
 }

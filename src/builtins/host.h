@@ -1,5 +1,6 @@
 // What a program sees of the process it runs in, and what the tool sets up for it.
 #pragma once
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -13,9 +14,12 @@ struct ExitRequest {
 // What (args) and (options …) read: the words after the program's name.
 void set_program_args(std::vector<std::string> args);
 
-// For the tool's handler of Ctrl-C (safe in a signal handler). True: the program has asked (interrupted?) and this is the
-// first Ctrl-C, which is its answer. False: the program is to be stopped.
-bool interrupt_is_answer();
+// Set by Ctrl-C when the running program is to stop; the evaluator tests it at calls and backward jumps, and whatever
+// else takes long may. Whoever acts on it clears it.
+extern std::atomic<bool> g_interrupted;
+// What Ctrl-C does (safe in a signal handler): the first one answers a program that has asked (interrupted?), any other
+// stops the program.
+void interrupt();
 // Before each top-level run (a REPL line, a file): forgets earlier questions and answers.
 void clear_interrupts();
 

@@ -140,6 +140,8 @@ Value choice(Call& c) {
     last = ops::constant_int(DType::I64, sums.size(0).value() - 1);
   } else {
     Operand n = num(c[1]).x;
+    if (n.has_value() && n.rank() == 0 && element_as_int(n.value(), 0) < 1)
+      throw runtime_error(fmt::format("choice: nothing to choose from, n is {}", element_as_int(n.value(), 0)));
     at = ops::cast(u * ops::cast(n, DType::F32), DType::I64);
     last = ops::cast(n, DType::I64) - ops::constant_int(DType::I64, 1);
   }

@@ -131,6 +131,8 @@ Value is_close(Call& c) {
   return Value::boolean(true);
 }
 
+constexpr int kMaxTreeDepth = 4000;
+
 // One line of `describe`.
 using Row = std::vector<std::string>;
 
@@ -161,12 +163,13 @@ struct Description {
                     text(std::sqrt(squares / static_cast<double>(std::max<int64_t>(used, 1)))), std::to_string(nans)});
   }
 
-  void visit(const std::string& path, const Value& v) {
+  void visit(const std::string& path, const Value& v, int depth = 0) {
+    if (depth > kMaxTreeDepth) throw runtime_error(fmt::format("describe: nested deeper than {} levels", kMaxTreeDepth));
     auto below = [&](std::string_view key) { return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key); };
     if (v.is_dict())
-      for (const DictEntry& e : v.as_dict().entries()) visit(below(e.key.str()), e.value);
+      for (const DictEntry& e : v.as_dict().entries()) visit(below(e.key.str()), e.value, depth + 1);
     else if (v.is_seq())
-      for (size_t i = 0; i < v.items().size(); ++i) visit(below(std::to_string(i)), v.items()[i]);
+      for (size_t i = 0; i < v.items().size(); ++i) visit(below(std::to_string(i)), v.items()[i], depth + 1);
     else if (trace::is_numeric(v))
       number(path.empty() ? "." : path, trace::operand_of(v).value());
     else

@@ -5,6 +5,7 @@
 #include "eval/analyzer.h"
 #include "eval/code.h"
 #include "eval/last_use.h"
+#include "eval/vm.h"
 #include "syntax/printer.h"
 #include "value/dict.h"
 
@@ -12,6 +13,7 @@ namespace sheaf::eval {
 namespace {
 
 std::optional<InlineOp> inline_op(const std::string& name, size_t argc) {
+  if (g_observer && g_observer->watches_all) return std::nullopt;  // a profile counts them like any other call
   if (argc == 1) {
     if (name == "not") return InlineOp::Not;
     if (name == "-") return InlineOp::Neg;
@@ -165,7 +167,7 @@ ExprPtr Analyzer::symbol(const Form& f) {
   Cell* existing = prelude_ ? nullptr : globals_.find_user(name);
   if (existing && existing->user_defined) return global(existing);
   if (existing && existing->broken) return global(existing);
-  bool known = builtins::find_builtin(name.str()) || globals_.is_prelude_name(name);
+  bool known = builtins::find_builtin(name.str()) || globals_.is_prelude_name(name, prelude_);
   if (in_with_params()) return param_field(f, known ? globals_.cell(name, prelude_) : nullptr);
   if (known || (!prelude_ && host_.will_define(name))) return global(globals_.cell(name, prelude_));
   if (fn_->self == f.name) return make_expr(ExprKind::Self, f.span);
@@ -269,14 +271,14 @@ ExprPtr Analyzer::call(const Form& f) {
   Name name = prelude_ ? head.name : host_.resolve_alias(head.name, f.span.source);
   bool overridden = is_overridden(name);
   // A local fn may call itself by the name it is bound to, unless that names something else.
-  bool self = !l && !overridden && fn_->self == head.name && !builtins::find_builtin(text) && !globals_.is_prelude_name(name);
+  bool self = !l && !overridden && fn_->self == head.name && !builtins::find_builtin(text) && !globals_.is_prelude_name(name, prelude_);
   if (l || self) {
     ExprPtr e = make_expr(ExprKind::Call, f.span);
     e->items.push_back(l ? std::move(l->expr) : make_expr(ExprKind::Self, head.span));
     for (auto& a : args) e->items.push_back(std::move(a));
     return e;
   }
-  bool native = !overridden && !globals_.is_prelude_name(name) && builtins::find_builtin(name.str());
+  bool native = !overridden && !globals_.is_prelude_name(name, prelude_) && builtins::find_builtin(name.str());
   if (native) {
     if (auto op = inline_op(text, args.size())) {
       ExprPtr acc = std::move(args[0]);
@@ -316,6 +318,7 @@ ExprPtr Analyzer::body(const Form& f, size_t first) {
 std::shared_ptr<Proto> Analyzer::top_level(const FormPtr& form) {
   auto proto = std::make_shared<Proto>();
   proto->span = form->span;
+  proto->top_level = true;
   FnScope scope;
   scope.proto = proto.get();
   fn_ = &scope;

@@ -8,6 +8,7 @@ namespace sheaf::eval {
 enum class Code : uint16_t {
   Move,       // R[a] = R[b]
   Take,       // R[a] = R[b], leaving nil behind
+  TakeParam,  // the same, leaving a note of its type for error reports
   Const,      // R[a] = K[i]
   Int,        // R[a] = i
   Nil,        // R[a] = nil

@@ -101,6 +101,7 @@ struct Proto {
   std::vector<Param> params;     // positional
   int rest_slot = -1;            // `& rest`
   bool named = false;            // made by defn
+  bool top_level = false;        // a form of a text, not a function
   int num_slots = 0;             // locals
   int num_captures = 0;
   ExprPtr body;
@@ -131,6 +132,7 @@ struct Closure final : FunctionObj {
   }
 };
 
+// Core code as indented text: one form per operation, locals as %N, captured values as ^N, last uses with a `!`.
 std::string print_core(const Expr& e);
 
 }  // namespace sheaf::eval

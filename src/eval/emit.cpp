@@ -156,7 +156,7 @@ class Emitter {
       }
       case ExprKind::Local:
         check_param(e);
-        emit(e.last && !checked_ ? Code::Take : Code::Move, dst, e.slot);
+        emit(!e.last || checked_ ? Code::Move : p_.named && is_param(e.slot) ? Code::TakeParam : Code::Take, dst, e.slot);
         return;
       case ExprKind::Capture: emit(Code::Capture, dst, e.slot); return;
       case ExprKind::Self: emit(Code::Self, dst); return;
@@ -369,7 +369,7 @@ void emit_code(Proto& proto, bool checked) { Emitter(proto, checked).run(); }
 
 std::string print_code(const Proto& p) {
   constexpr std::string_view names[] = {
-      "move", "take", "const", "int", "nil", "global", "capture", "self", "check-bound", "add", "sub", "mul", "div", "floor-div", "mod", "lt", "le",
+      "move", "take", "take-param", "const", "int", "nil", "global", "capture", "self", "check-bound", "add", "sub", "mul", "div", "floor-div", "mod", "lt", "le",
       "gt", "ge", "not", "neg", "jump", "jump-if", "jump-if-not", "unless-lt", "unless-le", "unless-gt", "unless-ge", "call", "call-global",
       "call-builtin", "closure", "vector", "dict", "destructure", "param-field", "repeat-test", "repeat-count", "define", "push-try", "pop-try", "return"};
   std::string out = fmt::format("fn {} ({} parameters, {} registers)\n", p.name.empty() ? "<fn>" : p.name, p.params.size(), p.num_registers);

@@ -27,11 +27,17 @@ Cell* Globals::user_cell(Name name) {
   it->second = std::make_unique<Cell>();
   Cell* c = it->second.get();
   c->name = name;
+  if (is_prelude_name(name, true) && !is_prelude_name(name)) return c;
   Cell* p = prelude_cell(name);
   c->value = p->value;
   c->is_function = p->is_function;
   c->source = p->source;
   return c;
+}
+
+bool Globals::is_prelude_name(Name name, bool prelude) const {
+  auto it = prelude_forms_.find(name);
+  return it != prelude_forms_.end() && (prelude || !it->second->is_call("defn-"));
 }
 
 void Globals::add_prelude_function(Name name, syntax::FormPtr form) { prelude_forms_[name] = std::move(form); }
@@ -55,7 +61,7 @@ const Macro* Globals::find_macro(Name name, bool prelude) const {
 std::vector<Cell*> Globals::user_cells() const {
   std::vector<Cell*> out;
   for (const auto& [k, c] : user_)
-    if (c->user_defined) out.push_back(c.get());
+    if (c->user_defined || c->broken) out.push_back(c.get());
   std::sort(out.begin(), out.end(), [](Cell* a, Cell* b) { return a->name < b->name; });
   return out;
 }

@@ -30,11 +30,12 @@ class Globals {
   // A user definition hides a prelude macro of the same name.
   void hide_macro(Name name) { user_macros_.erase(name); hidden_macros_.insert(name); }
 
-  // All names a user could mean, for completion and :env.
+  // What the program defined, by name; also functions that did not compile.
   std::vector<Cell*> user_cells() const;
   const std::map<Name, Macro>& prelude_macros() const { return prelude_macros_; }
   const std::map<Name, Macro>& user_macros() const { return user_macros_; }
-  bool is_prelude_name(Name name) const { return prelude_forms_.count(name) > 0; }
+  // What code of this space may name; the library's defn- are its own.
+  bool is_prelude_name(Name name, bool prelude = false) const;
 
  private:
   std::unordered_map<const Name::Entry*, std::unique_ptr<Cell>> user_, prelude_;

@@ -38,6 +38,13 @@ std::string read_source(const fs::path& path) {
   return text.str();
 }
 
+// ../lib beside the program.
+fs::path own_library() {
+  std::error_code ec;
+  fs::path exe = fs::read_symlink("/proc/self/exe", ec);
+  return ec ? fs::path() : exe.parent_path().parent_path() / "lib";
+}
+
 // An error in prelude code is told from the user's point of view: which prelude function, called from where.
 void explain_prelude_error(UserError& e) {
   if (!e.span || source_kind(e.span.source) != SourceKind::Prelude) return;
@@ -99,8 +106,7 @@ Value Session::guarded(F&& f) {
   }
 }
 
-std::vector<std::shared_ptr<Proto>> Session::analyze(uint32_t source) {
-  std::vector<FormPtr> forms = syntax::read_all(source);
+std::vector<std::shared_ptr<Proto>> Session::analyze(const std::vector<FormPtr>& forms) {
   std::set<Name> outer = pending_;
   for (const FormPtr& f : forms) collect_definitions(*f, pending_);
   std::vector<std::shared_ptr<Proto>> protos;
@@ -115,13 +121,15 @@ std::vector<std::shared_ptr<Proto>> Session::analyze(uint32_t source) {
   return protos;
 }
 
-Value Session::run(uint32_t source) {
+Value Session::run_forms(const std::vector<FormPtr>& forms) {
   return guarded([&] {
     Value last;
-    for (const auto& p : analyze(source)) last = Vm::current().run_proto(p);
+    for (const auto& p : analyze(forms)) last = Vm::current().run_proto(p);
     return last;
   });
 }
+
+Value Session::run(uint32_t source) { return run_forms(syntax::read_all(source)); }
 
 Value Session::run_text(const std::string& text, const std::string& name, SourceKind kind) { return run(add_source(name, text, kind)); }
 
@@ -144,8 +152,7 @@ std::vector<fs::path> Session::load_path(uint32_t importer) const {
   if (importer && source_kind(importer) == SourceKind::File) path.push_back(fs::path(source_name(importer)).parent_path());
   if (const char* lib = std::getenv("SHEAF_LIB")) path.push_back(lib);
   std::error_code ec;
-  fs::path exe = fs::read_symlink("/proc/self/exe", ec);
-  if (!ec) path.push_back(exe.parent_path().parent_path() / "lib");
+  if (fs::path own = own_library(); !own.empty()) path.push_back(own);
   path.push_back(fs::current_path(ec));
   return path;
 }
@@ -182,7 +189,7 @@ ExprPtr Session::use_module(const Form& form, uint32_t importer) {
     }
   }
   if (is_reserved_module(stem)) {
-    if (!found.empty())
+    if (!found.empty() && found.parent_path() != own_library())
       std::fputs(fmt::format("warning: use: '{}' is built in, the local file {} is ignored; rename it to use it\n", stem, found.string()).c_str(), stderr);
     return nullptr;
   }

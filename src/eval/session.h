@@ -25,11 +25,15 @@ class Session final : public Host {
   // The same from a file; throws UserError (io) when it cannot be read.
   Value run_file(const std::string& path);
   Value run_text(const std::string& text, const std::string& name = "<eval>", SourceKind kind = SourceKind::Eval);
+  // The same for forms that have been read already.
+  Value run_forms(const std::vector<syntax::FormPtr>& forms);
   // Analysis only: the protos in order.
-  std::vector<std::shared_ptr<Proto>> analyze(uint32_t source);
+  std::vector<std::shared_ptr<Proto>> analyze(const std::vector<syntax::FormPtr>& forms);
 
   // The REPL lets a definition replace an earlier one.
   void set_interactive(bool on) { interactive_ = on; }
+  // Canonical paths of the files run or used so far.
+  const std::set<std::string>& loaded_files() const { return loaded_; }
   const std::vector<TestCase>& tests() const { return tests_; }
   Value run_test(const TestCase& t);
 

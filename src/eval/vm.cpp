@@ -5,10 +5,12 @@
 
 #include <new>
 
+#include "builtins/host.h"
 #include "builtins/missing.h"
 #include "builtins/numeric.h"
 #include "builtins/warnings.h"
 #include "eval/destructure.h"
+#include "eval/tombstone.h"
 #include "trace/jit.h"
 #include "trace/traced.h"
 #include "value/dict.h"
@@ -17,7 +19,6 @@
 
 namespace sheaf::eval {
 
-std::atomic<bool> g_interrupted{false};
 std::atomic<int64_t> g_fuel{-1};
 CallObserver* g_observer = nullptr;
 
@@ -43,12 +44,12 @@ bool truth(const Value& v) {
 }
 
 [[gnu::noinline]] void stop_requested() {
-  if (g_interrupted.exchange(false)) throw runtime_error("Interrupted");
+  if (builtins::g_interrupted.exchange(false)) throw runtime_error("Interrupted");
   throw runtime_error("the program used up its fuel");
 }
 
 inline void poll() {
-  if (g_interrupted.load(std::memory_order_relaxed)) [[unlikely]] stop_requested();
+  if (builtins::g_interrupted.load(std::memory_order_relaxed)) [[unlikely]] stop_requested();
   if (g_fuel.load(std::memory_order_relaxed) >= 0) [[unlikely]] {
     if (g_fuel.fetch_sub(1) == 0) stop_requested();
   }
@@ -63,6 +64,32 @@ Value dict_value(std::span<Value> keys_and_values) {
     d->set(key_name(keys_and_values[i]), std::move(keys_and_values[i + 1]));
   }
   return v;
+}
+
+// While a function is traced for compilation nothing is called for good.
+bool is_watched(const Proto& p) { return (p.named || (g_observer->watches_all && !p.top_level)) && !trace::is_tracing(); }
+Callee callee_kind(const Proto& p) { return p.named ? Callee::Function : Callee::Lambda; }
+std::string_view callee_name(const Proto& p) { return p.name.empty() ? std::string_view("<lambda>") : p.name; }
+
+// Runs a built-in under the eyes of an observer. Those that special forms compile to are not calls to the user.
+template <class F>
+Value observed(std::string_view name, const std::vector<Value>& args, F&& run) {
+  if (!g_observer->watches_all || (name.starts_with('%') && name.size() > 1) || trace::is_tracing()) return run();
+  g_observer->enter(Callee::Builtin, name, args);
+  try {
+    Value v = run();
+    g_observer->leave(Callee::Builtin, name, v);
+    return v;
+  } catch (...) {
+    g_observer->unwind(Callee::Builtin, name);
+    throw;
+  }
+}
+
+Value invoke_callable(builtins::Caller& caller, builtins::CallableObj& f, std::vector<Value>& args) {
+  if (!g_observer) [[likely]] return f.invoke(caller, args);
+  auto* made = dynamic_cast<builtins::NativeFn*>(&f);
+  return observed(made ? std::string_view(made->label) : f.name(), args, [&] { return f.invoke(caller, args); });
 }
 
 std::string call_text(const Value* args, int argc) {
@@ -97,7 +124,8 @@ void Vm::push_frame(Closure* f, Value* base, const Proto* proto, bool boundary) 
     throw runtime_error(fmt::format("recursion too deep: {} calls are active", frames_.size()))
         .hint("use loop/recur, reduce or while for long iterations; they need no stack");
   frames_.push_back({proto->code.data(), base, Ref<Closure>(f), proto, boundary});
-  if (g_observer && proto->named) g_observer->enter(proto->name, {base, proto->params.size()});
+  if (g_observer && is_watched(*proto)) [[unlikely]]
+    g_observer->enter(callee_kind(*proto), callee_name(*proto), {base, proto->params.size()});
 }
 
 void Vm::pop_frame() {
@@ -105,6 +133,12 @@ void Vm::pop_frame() {
   for (Value *r = f.base, *end = f.base + f.proto->num_registers; r != end; ++r)
     if (r->tag() != Tag::Nil) *r = Value();
   frames_.pop_back();
+}
+
+void Vm::unwind_frame() {
+  const Proto& p = *frames_.back().proto;
+  if (g_observer && is_watched(p)) g_observer->unwind(callee_kind(p), callee_name(p));
+  pop_frame();
 }
 
 void Vm::arity_error(const Proto& p, const Value* args, int argc) {
@@ -180,6 +214,7 @@ const Proto* Vm::fit_arguments(Closure* f, Value* args, int& argc, bool direct) 
     checked->num_slots = p.num_slots;
     checked->num_captures = p.num_captures;
     checked->span = p.span;
+    checked->top_level = p.top_level;
     checked->source = p.source;
     checked->body = std::move(p.body);
     emit_code(*checked, true);
@@ -197,7 +232,7 @@ void Vm::enter_closure(Closure* f, Value* window, int argc, bool direct, bool bo
 
 // A defn called with tensors may run as compiled code; its result then replaces the window's first register.
 bool Vm::call_compiled(const Value& f, Value* window, int argc) {
-  if (!trace::g_jit_enabled || g_observer) return false;
+  if (!trace::g_jit_enabled) return false;
   bool tensors = false;
   for (int i = 1; i <= argc && !tensors; ++i) tensors = window[i].tag() > Tag::String && trace::holds_tensor(window[i]);
   if (!tensors || trace::is_tracing() || trace::gradient_depth() > 0) return false;
@@ -211,7 +246,17 @@ bool Vm::call_compiled(const Value& f, Value* window, int argc) {
     traced.erase(traced.begin());
     return call(g, std::move(traced));
   };
-  if (!trace::call_compiled(closure->proto.get(), 1, closure->proto->name, roots, body, result)) return false;
+  const Proto& p = *closure->proto;
+  if (g_observer) g_observer->enter(Callee::Function, p.name, {window + 1, static_cast<size_t>(argc)});
+  bool compiled;
+  try {
+    compiled = trace::call_compiled(&p, 1, p.name, roots, body, result);
+  } catch (...) {
+    if (g_observer) g_observer->unwind(Callee::Function, p.name);
+    throw;
+  }
+  if (g_observer) compiled ? g_observer->leave(Callee::Function, p.name, result) : g_observer->cancel(Callee::Function, p.name);
+  if (!compiled) return false;
   for (int i = 1; i <= argc; ++i) window[i] = Value();
   *window = std::move(result);
   return true;
@@ -225,7 +270,8 @@ void Vm::call_builtin_at(const builtins::BuiltinDef& def, Value* window, int arg
   }
   for (int i = 0; i < argc; ++i) args.push_back(std::move(window[1 + i]));
   *window = Value();  // an earlier, ignored result must not count as a holder of what is changed in place
-  *window = builtins::call_builtin(def, *this, args);
+  if (g_observer) [[unlikely]] *window = observed(def.name, args, [&] { return builtins::call_builtin(def, *this, args); });
+  else *window = builtins::call_builtin(def, *this, args);
   args.clear();
   if (spare_args_.size() < 64) spare_args_.push_back(std::move(args));
 }
@@ -234,13 +280,13 @@ void Vm::call_native(const Value& f, Value* window, int argc) {
   std::vector<Value> args;
   for (int i = 0; i < argc; ++i) args.push_back(std::move(window[1 + i]));
   Ref<builtins::CallableObj> keep(static_cast<builtins::CallableObj*>(f.object()));
-  *window = keep->invoke(*this, args);
+  *window = invoke_callable(*this, *keep, args);
 }
 
 Value Vm::call(const Value& function, std::vector<Value> args) {
   if (function.tag() == Tag::Builtin) {
     Value keep = function;
-    return static_cast<builtins::CallableObj*>(keep.object())->invoke(*this, args);
+    return invoke_callable(*this, *static_cast<builtins::CallableObj*>(keep.object()), args);
   }
   if (function.tag() != Tag::Function) throw runtime_error("Expected a function, got " + short_text(function));
   if (native_depth_ >= kMaxNativeDepth)
@@ -275,13 +321,13 @@ void Vm::add_context(UserError& e, size_t bottom) {
       for (const Param& q : f.proto->params) {
         const Value& v = f.base[q.slot];
         args += (args.empty() ? "" : ", ") + q.name.str();
-        if (!v.is_nil() && v.tag() != Tag::Unbound) args += ": " + short_text(v);
+        std::string type = v.tag() == Tag::Unbound ? tombstone_text(v) : v.is_nil() ? "" : short_text(v);
+        if (!type.empty()) args += ": " + type;
       }
       Span called = frames_.size() >= 2 ? span_at(frames_[frames_.size() - 2]) : Span{};
       e.stack.push_back({f.proto->name, args, called});
-      if (g_observer) g_observer->unwind(f.proto->name);
     }
-    pop_frame();
+    unwind_frame();
   }
 }
 
@@ -329,6 +375,12 @@ Value Vm::run(size_t bottom) {
         switch (static_cast<Code>(in.op)) {
           case Code::Move: R[in.a] = R[in.b]; break;
           case Code::Take: R[in.a] = std::move(R[in.b]); break;
+          case Code::TakeParam: {
+            Value note = R[in.b].is_object() ? tombstone_of(R[in.b]) : Value();
+            R[in.a] = std::move(R[in.b]);
+            R[in.b] = std::move(note);
+            break;
+          }
           case Code::Const: R[in.a] = p->constants[in.i]; break;
           case Code::Int: R[in.a] = Value::integer(in.i); break;
           case Code::Nil: R[in.a] = Value(); break;
@@ -553,7 +605,7 @@ Value Vm::run(size_t bottom) {
             Frame& f = frames_.back();
             bool boundary = f.boundary;
             Value result = std::move(R[in.a]);
-            if (g_observer && p->named) [[unlikely]] g_observer->leave(p->name, result);
+            if (g_observer && is_watched(*p)) [[unlikely]] g_observer->leave(callee_kind(*p), callee_name(*p), result);
             pop_frame();
             if (boundary) return result;
             R[-1] = std::move(result);
@@ -577,7 +629,7 @@ Value Vm::run(size_t bottom) {
       load();
     } catch (...) {
       // Exits, breached guards and abandoned traces pass through: only the frames are taken down.
-      while (frames_.size() > bottom) pop_frame();
+      while (frames_.size() > bottom) unwind_frame();
       handlers_.resize(handlers_before);
       throw;
     }

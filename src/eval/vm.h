@@ -2,6 +2,7 @@
 // Sheaf error. Native functions that call back (map, reduce, …) nest `run` and count against a limit of their own.
 #pragma once
 #include <atomic>
+#include <string_view>
 
 #include "eval/code.h"
 
@@ -10,18 +11,25 @@ namespace sheaf::eval {
 inline constexpr size_t kMaxFrames = 200'000;
 inline constexpr int kMaxNativeDepth = 10'000;
 
-// Set from a signal handler; tested at calls and backward jumps.
-extern std::atomic<bool> g_interrupted;
 // Calls and turns left before a run stops with an error (for tests that run hostile programs); negative: no limit.
 extern std::atomic<int64_t> g_fuel;
 
-// What observers of calls (--trace, --guard, --blame) implement; nullptr when nobody watches.
+enum class Callee : uint8_t { Function, Lambda, Builtin };
+
+// What observers of calls (--trace, --guard, --blame) implement; nullptr when nobody watches. Every `enter` is followed
+// by one `leave`, or one `unwind` when the call ends by an exception (which `leave` itself may throw), or one `cancel` when
+// it did not happen after all. A call that runs as compiled code is one call; what it consists of is not seen. Calls come
+// from every thread that runs user code. Set before anything runs.
 class CallObserver {
  public:
+  // With `watches_all`, lambdas ("<lambda>") and built-ins are reported too.
+  explicit CallObserver(bool watches_all) : watches_all(watches_all) {}
   virtual ~CallObserver() = default;
-  virtual void enter(const std::string& name, std::span<const Value> args) = 0;
-  virtual void leave(const std::string& name, const Value& result) = 0;
-  virtual void unwind(const std::string& name) = 0;
+  virtual void enter(Callee kind, std::string_view name, std::span<const Value> args) = 0;
+  virtual void leave(Callee kind, std::string_view name, const Value& result) = 0;
+  virtual void unwind(Callee kind, std::string_view name) = 0;
+  virtual void cancel(Callee kind, std::string_view name) {}
+  const bool watches_all;
 };
 extern CallObserver* g_observer;
 
@@ -64,6 +72,8 @@ class Vm final : public builtins::Caller {
   [[noreturn]] void arity_error(const Proto& p, const Value* args, int argc);
   bool bind_by_name(const Proto& p, Value* args, int& argc);
   void add_context(UserError& e, size_t bottom);
+  // Takes down the top frame of a call that fails.
+  void unwind_frame();
   bool handle(UserError& e, size_t bottom);
   Span span_at(const Frame& f) const;
 

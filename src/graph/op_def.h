@@ -1,5 +1,6 @@
 // The type of an op entry. Every fact about one op is in its entry (ops/); nothing else lists ops.
 #pragma once
+#include <concepts>
 #include <functional>
 #include <optional>
 #include <span>
@@ -14,6 +15,21 @@ class Builder;
 namespace sheaf::graph {
 
 enum class OpKind : uint8_t { Elementwise, Reduce, Movement, Gather, Scatter, Contract, Ordered, Create, Structure };
+
+// The dtypes of the data an op takes; conditions are Bool and indices i64 besides.
+struct DTypes {
+  uint16_t bits = 0;
+  constexpr bool has(DType d) const { return bits >> static_cast<int>(d) & 1; }
+  friend constexpr DTypes operator|(DTypes a, DTypes b) { return {static_cast<uint16_t>(a.bits | b.bits)}; }
+};
+constexpr DTypes only(DType d) { return {static_cast<uint16_t>(1 << static_cast<int>(d))}; }
+inline constexpr DTypes kNoData = {};
+inline constexpr DTypes kAnyType = {(1 << kNumDTypes) - 1};
+inline constexpr DTypes kFloats = only(DType::F32) | only(DType::F64) | only(DType::BF16) | only(DType::F16);
+inline constexpr DTypes kIntegers = only(DType::I32) | only(DType::I64) | only(DType::U32);
+inline constexpr DTypes kNumbers = kFloats | kIntegers;
+inline constexpr DTypes kNumbersAndBool = kNumbers | only(DType::Bool);
+inline constexpr DTypes kIntegersAndBool = kIntegers | only(DType::Bool);
 
 // Shape and dtype rule: the types of the outputs from the inputs' types. Throws UserError on a mismatch.
 struct InferCtx {
@@ -54,6 +70,19 @@ struct BatchCtx {
   Size batch;
 };
 using BatchFn = std::vector<Operand> (*)(BatchCtx&);
+struct Batch {
+  BatchFn rule = nullptr;
+  std::string_view reason;  // without a rule: why the function is run once per example instead
+  constexpr Batch() = default;
+  template <class F>
+    requires std::convertible_to<F, BatchFn>
+  constexpr Batch(F f) : rule(f) {}
+};
+constexpr Batch once_per_example(std::string_view why) {
+  Batch b;
+  b.reason = why;
+  return b;
+}
 
 // Builds the value of one output element from the input elements (all of compute types).
 struct ScalarCtx {
@@ -84,9 +113,10 @@ struct OpDef {
   std::string_view name;
   OpKind kind;
   std::string_view doc;
+  DTypes dtypes;
   InferFn infer;
   Vjp vjp;
-  BatchFn batch = nullptr;     // nullptr: vmap runs the function once per example
+  Batch batch;
   ScalarFn scalar = nullptr;   // Elementwise
   LowerFn lower = nullptr;     // everything else that computes
   ViewFn view = nullptr;       // Movement

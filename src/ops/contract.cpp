@@ -9,7 +9,9 @@ namespace sheaf::ops {
 namespace {
 
 using graph::differentiable;
+using graph::kNumbers;
 using graph::LowerCtx;
+using graph::only;
 using graph::OpKind;
 using graph::VjpCtx;
 
@@ -33,20 +35,15 @@ void vjp_dot(VjpCtx& c) {
 }
 
 std::vector<Operand> batch_dot(BatchCtx& c) {
-  for (size_t i = 0; i < 2; ++i) {
-    Sizes s = c.inputs[i].sizes();
-    if (!c.batched[i]) {
-      s.insert(s.begin(), c.batch);
-      c.inputs[i] = broadcast_to(c.inputs[i], s);
-    }
-    c.inputs[i] = reshape(c.inputs[i], {s[0] * s[1], s[2], s[3]});
-  }
+  stretch_to_batch(c);
+  for (Operand& x : c.inputs) x = reshape(x, {x.size(0) * x.size(1), x.size(2), x.size(3)});
   Operand y = dot(c.inputs[0], c.inputs[1]);
   return {reshape(y, {c.batch, floor_div(y.size(0), c.batch), y.size(1), y.size(2)})};
 }
 
 const OpDef kOps[] = {
-    {.name = "dot", .kind = OpKind::Contract, .doc = "[B, M, K] by [B, K, N]; bf16 and f16 accumulate in f32, i8 in i32.", .infer = infer_dot,
+    {.name = "dot", .kind = OpKind::Contract, .doc = "[B, M, K] by [B, K, N]; bf16 and f16 accumulate in f32, i8 in i32.", .dtypes = kNumbers | only(DType::I8),
+     .infer = infer_dot,
      .vjp = differentiable(vjp_dot), .batch = batch_dot, .lower = lower_dot},
 };
 

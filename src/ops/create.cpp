@@ -8,6 +8,7 @@
 namespace sheaf::ops {
 namespace {
 
+using graph::kNoData;
 using graph::LowerCtx;
 using graph::OpKind;
 using graph::zero_derivative;
@@ -19,7 +20,9 @@ void lower_iota(LowerCtx& c) {
 }
 
 const OpDef kOps[] = {
-    {.name = "iota", .kind = OpKind::Create, .doc = "0, 1, 2, …", .infer = infer_iota, .vjp = zero_derivative("depends on no input"), .lower = lower_iota},
+    {.name = "iota", .kind = OpKind::Create, .doc = "0, 1, 2, …", .dtypes = kNoData,
+     .infer = infer_iota, .vjp = zero_derivative("depends on no input"),
+     .batch = graph::once_per_example("has no input to be batched"), .lower = lower_iota},
 };
 
 }  // namespace

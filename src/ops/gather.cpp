@@ -13,7 +13,9 @@ namespace {
 
 using graph::CheckCtx;
 using graph::differentiable;
+using graph::kAnyType;
 using graph::LowerCtx;
+using graph::once_per_example;
 using graph::OpKind;
 using graph::VjpCtx;
 
@@ -44,7 +46,6 @@ std::vector<TensorType> infer_take(const InferCtx& c) {
   return {{c.inputs[0].dtype, {s[0], c.inputs[1].sizes[0], s[2]}}};
 }
 std::vector<TensorType> infer_take_along(const InferCtx& c) { return {{c.inputs[0].dtype, c.inputs[1].sizes}}; }
-std::vector<TensorType> infer_first(const InferCtx& c) { return {c.inputs[0]}; }
 
 void lower_take(LowerCtx& c) {
   auto& b = c.b;
@@ -154,46 +155,44 @@ std::vector<Operand> batch_take(BatchCtx& c) {
 }
 
 std::vector<Operand> batch_along(BatchCtx& c) {
-  for (size_t k = 0; k < c.inputs.size(); ++k) {
-    if (!c.batched[k]) {
-      Sizes s = c.inputs[k].sizes();
-      s.insert(s.begin(), c.batch);
-      c.inputs[k] = broadcast_to(c.inputs[k], s);
-    }
-    c.inputs[k] = merge_batch(c.inputs[k]);
-  }
+  stretch_to_batch(c);
+  for (Operand& x : c.inputs) x = merge_batch(x);
   Operand y = graph::apply(c.op, c.inputs, c.attrs);
   return {reshape(y, {c.batch, floor_div(y.size(0), c.batch), y.size(1), y.size(2)})};
 }
 
 const OpDef kOps[] = {
-    {.name = "take", .kind = OpKind::Gather, .doc = "Rows of axis 1 at the given indices.", .infer = infer_take,
+    {.name = "take", .kind = OpKind::Gather, .doc = "Rows of axis 1 at the given indices.", .dtypes = kAnyType, .infer = infer_take,
      .vjp = differentiable([](VjpCtx& c) {
        c.grad(0, scatter(zeros(c.x(0).type()), c.x(1), c.dy(), 1, false, who(c.attrs()), wrap(c.attrs())));
      }), .batch = batch_take, .lower = lower_take, .check_text = range_text},
-    {.name = "scatter", .kind = OpKind::Scatter, .doc = "x with rows of axis 1 added to, or (set) replaced.", .infer = infer_first,
+    {.name = "scatter", .kind = OpKind::Scatter, .doc = "x with rows of axis 1 added to, or (set) replaced.", .dtypes = kAnyType,
+     .infer = infer_same,
      .vjp = differentiable([](VjpCtx& c) {
        bool set = c.attrs().flag("set");
        if (c.needs(0)) c.grad(0, set ? scatter(c.dy(), c.x(1), zeros(c.x(2).type()), 1, true, who(c.attrs()), wrap(c.attrs())) : c.dy());
        if (c.needs(2)) c.grad(2, take(c.dy(), c.x(1), 1, who(c.attrs()), wrap(c.attrs())));
-     }), .lower = lower_scatter, .check_text = range_text},
-    {.name = "take_along", .kind = OpKind::Gather, .doc = "Elements along axis 1 at per-element indices.", .infer = infer_take_along,
+     }), .batch = once_per_example("rows of different examples may be named by different indices"), .lower = lower_scatter, .check_text = range_text},
+    {.name = "take_along", .kind = OpKind::Gather, .doc = "Elements along axis 1 at per-element indices.", .dtypes = kAnyType,
+     .infer = infer_take_along,
      .vjp = differentiable([](VjpCtx& c) {
        c.grad(0, put_along(zeros(c.x(0).type()), c.x(1), c.dy(), 1, who(c.attrs()), wrap(c.attrs())));
      }), .batch = batch_along, .lower = lower_take_along, .check_text = range_text},
-    {.name = "put_along", .kind = OpKind::Scatter, .doc = "x with elements along axis 1 added to at per-element indices.", .infer = infer_first,
+    {.name = "put_along", .kind = OpKind::Scatter, .doc = "x with elements along axis 1 added to at per-element indices.", .dtypes = kAnyType,
+     .infer = infer_same,
      .vjp = differentiable([](VjpCtx& c) {
        c.grad(0, c.dy());
        if (c.needs(2)) c.grad(2, take_along(c.dy(), c.x(1), 1, who(c.attrs()), wrap(c.attrs())));
      }), .batch = batch_along, .lower = lower_put_along, .check_text = range_text},
-    {.name = "dynamic_slice", .kind = OpKind::Gather, .doc = "A window whose start is data; moved inside if it sticks out.",
+    {.name = "dynamic_slice", .kind = OpKind::Gather, .doc = "A window whose start is data; moved inside if it sticks out.", .dtypes = kAnyType,
      .infer = infer_dynamic_slice, .vjp = differentiable([](VjpCtx& c) { c.grad(0, update_slice(zeros(c.x(0).type()), c.dy(), c.x(1))); }),
-     .lower = lower_dynamic_slice},
-    {.name = "update_slice", .kind = OpKind::Scatter, .doc = "x with a window, whose start is data, replaced.", .infer = infer_first,
+     .batch = once_per_example("a batch of starts is no single window"), .lower = lower_dynamic_slice},
+    {.name = "update_slice", .kind = OpKind::Scatter, .doc = "x with a window, whose start is data, replaced.", .dtypes = kAnyType,
+     .infer = infer_same,
      .vjp = differentiable([](VjpCtx& c) {
        if (c.needs(0)) c.grad(0, update_slice(c.dy(), zeros(c.x(1).type()), c.x(2)));
        if (c.needs(1)) c.grad(1, dynamic_slice(c.dy(), c.x(2), c.x(1).sizes()));
-     }), .lower = lower_update_slice},
+     }), .batch = once_per_example("a batch of starts is no single window"), .lower = lower_update_slice},
 };
 
 }  // namespace

@@ -5,61 +5,71 @@
 #include "loop/builder.h"
 #include "ops/emit.h"
 #include "ops/rules.h"
+#include "ops/scalar_rules.h"
 #include "ops/table.h"
 
 namespace sheaf::ops {
 namespace {
 
 using graph::differentiable;
+using graph::kFloats;
 using graph::OpKind;
-using graph::ScalarCtx;
 using graph::VjpCtx;
 using loop::Op;
-
-template <Op kOp>
-uint32_t unary(ScalarCtx& c) { return c.b.unary(kOp, c.x[0]); }
-template <Op kOp>
-uint32_t binary(ScalarCtx& c) { return c.b.binary(kOp, c.x[0], c.x[1]); }
 
 Operand one(const Operand& x) { return like(x, 1); }
 
 const OpDef kOps[] = {
-    {.name = "exp", .kind = OpKind::Elementwise, .doc = "e to the power x.", .infer = infer_elementwise,
-     .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * c.y()); }), .batch = batch_elementwise, .scalar = unary<Op::Exp>,
+    {.name = "exp", .kind = OpKind::Elementwise, .doc = "e to the power x.", .dtypes = kFloats, .infer = infer_elementwise,
+     .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * c.y()); }), .batch = batch_elementwise, .scalar = scalar_unary<Op::Exp>,
      .reference1 = [](double x) { return std::exp(x); }},
-    {.name = "log", .kind = OpKind::Elementwise, .doc = "Natural logarithm; of 0 -inf, of a negative number NaN.", .infer = infer_elementwise,
-     .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() / c.x(0)); }), .batch = batch_elementwise, .scalar = unary<Op::Log>,
+    {.name = "log", .kind = OpKind::Elementwise, .doc = "Natural logarithm; of 0 -inf, of a negative number NaN.", .dtypes = kFloats,
+     .infer = infer_elementwise,
+     .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() / c.x(0)); }), .batch = batch_elementwise, .scalar = scalar_unary<Op::Log>,
      .reference1 = [](double x) { return std::log(x); }, .domain_lo = 0.1, .domain_hi = 5},
-    {.name = "sqrt", .kind = OpKind::Elementwise, .doc = "Square root; of a negative number NaN.", .infer = infer_elementwise,
+    {.name = "sqrt", .kind = OpKind::Elementwise, .doc = "Square root; of a negative number NaN.", .dtypes = kFloats,
+     .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * like(c.y(), 0.5) / c.y()); }), .batch = batch_elementwise,
-     .scalar = unary<Op::Sqrt>, .reference1 = [](double x) { return std::sqrt(x); }, .domain_lo = 0.1, .domain_hi = 5},
-    {.name = "sin", .kind = OpKind::Elementwise, .doc = "Sine of an angle in radians.", .infer = infer_elementwise,
+     .scalar = scalar_unary<Op::Sqrt>, .reference1 = [](double x) { return std::sqrt(x); }, .domain_lo = 0.1, .domain_hi = 5},
+    {.name = "sin", .kind = OpKind::Elementwise, .doc = "Sine of an angle in radians.", .dtypes = kFloats,
+     .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * apply1("cos", c.x(0))); }), .batch = batch_elementwise,
-     .scalar = unary<Op::Sin>, .reference1 = [](double x) { return std::sin(x); }},
-    {.name = "cos", .kind = OpKind::Elementwise, .doc = "Cosine of an angle in radians.", .infer = infer_elementwise,
+     .scalar = scalar_unary<Op::Sin>, .reference1 = [](double x) { return std::sin(x); }},
+    {.name = "cos", .kind = OpKind::Elementwise, .doc = "Cosine of an angle in radians.", .dtypes = kFloats,
+     .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, -(c.dy() * apply1("sin", c.x(0)))); }), .batch = batch_elementwise,
-     .scalar = unary<Op::Cos>, .reference1 = [](double x) { return std::cos(x); }},
-    {.name = "tan", .kind = OpKind::Elementwise, .doc = "Tangent of an angle in radians.", .infer = infer_elementwise,
+     .scalar = scalar_unary<Op::Cos>, .reference1 = [](double x) { return std::cos(x); }},
+    {.name = "tan", .kind = OpKind::Elementwise, .doc = "Tangent of an angle in radians.", .dtypes = kFloats,
+     .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * (one(c.y()) + c.y() * c.y())); }), .batch = batch_elementwise,
-     .scalar = unary<Op::Tan>, .reference1 = [](double x) { return std::tan(x); }, .domain_lo = -1.2, .domain_hi = 1.2},
-    {.name = "tanh", .kind = OpKind::Elementwise, .doc = "Hyperbolic tangent.", .infer = infer_elementwise,
+     .scalar = scalar_unary<Op::Tan>, .reference1 = [](double x) { return std::tan(x); }, .domain_lo = -1.2, .domain_hi = 1.2},
+    {.name = "tanh", .kind = OpKind::Elementwise, .doc = "Hyperbolic tangent.", .dtypes = kFloats, .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * (one(c.y()) - c.y() * c.y())); }), .batch = batch_elementwise,
-     .scalar = unary<Op::Tanh>, .reference1 = [](double x) { return std::tanh(x); }},
-    {.name = "erf", .kind = OpKind::Elementwise, .doc = "Error function.", .infer = infer_elementwise,
+     .scalar = scalar_unary<Op::Tanh>, .reference1 = [](double x) { return std::tanh(x); }},
+    {.name = "erf", .kind = OpKind::Elementwise, .doc = "Error function.", .dtypes = kFloats, .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) {
        c.grad(0, c.dy() * like(c.y(), 2 / std::sqrt(std::numbers::pi)) * apply1("exp", -(c.x(0) * c.x(0))));
-     }), .batch = batch_elementwise, .scalar = unary<Op::Erf>, .reference1 = [](double x) { return std::erf(x); }},
-    {.name = "erfinv", .kind = OpKind::Elementwise, .doc = "Inverse of the error function on (-1, 1).", .infer = infer_elementwise,
+     }), .batch = batch_elementwise, .scalar = scalar_unary<Op::Erf>, .reference1 = [](double x) { return std::erf(x); }},
+    {.name = "erfinv", .kind = OpKind::Elementwise, .doc = "Inverse of the error function on (-1, 1).", .dtypes = kFloats,
+     .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) {
        c.grad(0, c.dy() * like(c.y(), std::sqrt(std::numbers::pi) / 2) * apply1("exp", c.y() * c.y()));
-     }), .batch = batch_elementwise, .scalar = unary<Op::ErfInv>, .domain_lo = -0.9, .domain_hi = 0.9},
-    {.name = "expm1", .kind = OpKind::Elementwise, .doc = "e to the power x, less one, exact near 0.", .infer = infer_elementwise,
+     }), .batch = batch_elementwise, .scalar = scalar_unary<Op::ErfInv>,
+     .reference1 = [](double y) {
+       double x = 0;  // Newton's method on erf(x) = y
+       for (int i = 0; i < 30; ++i) x -= (std::erf(x) - y) * std::exp(x * x) * std::sqrt(std::numbers::pi) / 2;
+       return x;
+     }, .domain_lo = -0.9, .domain_hi = 0.9},
+    {.name = "expm1", .kind = OpKind::Elementwise, .doc = "e to the power x, less one, exact near 0.", .dtypes = kFloats,
+     .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * (c.y() + one(c.y()))); }), .batch = batch_elementwise,
-     .scalar = unary<Op::Expm1>, .reference1 = [](double x) { return std::expm1(x); }},
-    {.name = "log1p", .kind = OpKind::Elementwise, .doc = "log(1 + x), exact near 0.", .infer = infer_elementwise,
+     .scalar = scalar_unary<Op::Expm1>, .reference1 = [](double x) { return std::expm1(x); }},
+    {.name = "log1p", .kind = OpKind::Elementwise, .doc = "log(1 + x), exact near 0.", .dtypes = kFloats,
+     .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() / (one(c.y()) + c.x(0))); }), .batch = batch_elementwise,
-     .scalar = unary<Op::Log1p>, .reference1 = [](double x) { return std::log1p(x); }, .domain_lo = -0.9, .domain_hi = 3},
-    {.name = "pow", .kind = OpKind::Elementwise, .doc = "a to the power b, with the special cases of C's pow.", .infer = infer_elementwise,
+     .scalar = scalar_unary<Op::Log1p>, .reference1 = [](double x) { return std::log1p(x); }, .domain_lo = -0.9, .domain_hi = 3},
+    {.name = "pow", .kind = OpKind::Elementwise, .doc = "a to the power b, with the special cases of C's pow.", .dtypes = kFloats,
+     .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) {
        Operand x = c.x(0), p = c.x(1);
        // x^(p-1) is infinite at x = 0 for p < 1, but the derivative of x^0 is 0 there too.
@@ -73,15 +83,16 @@ const OpDef kOps[] = {
          Operand log_x = apply1("log", where(positive, x, one(x)));
          c.grad(1, where(positive, c.dy() * c.y() * log_x, like(x, 0)));
        }
-     }), .batch = batch_elementwise, .scalar = binary<Op::Pow>,
+     }), .batch = batch_elementwise, .scalar = scalar_binary<Op::Pow>,
      .reference2 = [](double a, double b) { return std::pow(a, b); }, .domain_lo = 0.2, .domain_hi = 2.5},
-    {.name = "atan2", .kind = OpKind::Elementwise, .doc = "Angle of the point (x, y) given as (atan2 y x), in (-pi, pi].", .infer = infer_elementwise,
+    {.name = "atan2", .kind = OpKind::Elementwise, .doc = "Angle of the point (x, y) given as (atan2 y x), in (-pi, pi].", .dtypes = kFloats,
+     .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) {
        Operand y = c.x(0), x = c.x(1);
        Operand g = c.dy() / (x * x + y * y);
        if (c.needs(0)) c.grad(0, g * x);
        if (c.needs(1)) c.grad(1, -(g * y));
-     }), .batch = batch_elementwise, .scalar = binary<Op::Atan2>,
+     }), .batch = batch_elementwise, .scalar = scalar_binary<Op::Atan2>,
      .reference2 = [](double a, double b) { return std::atan2(a, b); }, .domain_lo = 0.3, .domain_hi = 2},
 };
 

@@ -9,15 +9,12 @@ namespace sheaf::ops {
 namespace {
 
 using graph::differentiable;
+using graph::kAnyType;
 using graph::LowerCtx;
 using graph::OpKind;
 using graph::VjpCtx;
 
-std::vector<int> perm_of(const Attrs& a) {
-  std::vector<int> p;
-  for (Size s : a.sizes("perm")) p.push_back(static_cast<int>(s.value()));
-  return p;
-}
+std::vector<int> perm_of(const Attrs& a) { return int_list(a, "perm"); }
 
 Sizes prepend(Size first, const Sizes& rest) {
   Sizes s = rest;
@@ -128,10 +125,6 @@ std::optional<Tensor> view_slice(const Tensor& t, const Attrs& a) {
 
 // A plain copy in the order of the output; used when reshape has no view.
 void lower_copy(LowerCtx& c) {
-  if (c.in[0].rank() == 0) {
-    c.store(c.out[0], {}, c.load(c.in[0], {}));
-    return;
-  }
   // The output is contiguous whatever its sizes, so it is walked with the input's.
   LowerCtx::Array out = c.out[0];
   out.sizes = c.in[0].sizes;
@@ -218,35 +211,39 @@ std::vector<Operand> batch_broadcast(BatchCtx& c) {
 }
 
 std::vector<Operand> batch_concat(BatchCtx& c) {
-  for (size_t i = 0; i < c.inputs.size(); ++i)
-    if (!c.batched[i]) c.inputs[i] = broadcast_to(c.inputs[i], prepend(c.batch, c.inputs[i].sizes()));
+  stretch_to_batch(c);
   return {concat(std::move(c.inputs), static_cast<int>(c.attrs.integer("axis")) + 1)};
 }
 
 const OpDef kOps[] = {
-    {.name = "reshape", .kind = OpKind::Movement, .doc = "The same elements in row-major order under other sizes.", .infer = infer_sizes,
+    {.name = "reshape", .kind = OpKind::Movement, .doc = "The same elements in row-major order under other sizes.", .dtypes = kAnyType,
+     .infer = infer_sizes,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, reshape(c.dy(), c.x(0).sizes())); }),
      .batch = [](BatchCtx& c) { return std::vector{reshape(c.inputs[0], prepend(c.batch, c.attrs.sizes("sizes")))}; },
      .lower = lower_copy, .view = view_reshape},
-    {.name = "transpose", .kind = OpKind::Movement, .doc = "Axes in another order.", .infer = infer_transpose, .vjp = differentiable(vjp_transpose),
+    {.name = "transpose", .kind = OpKind::Movement, .doc = "Axes in another order.", .dtypes = kAnyType,
+     .infer = infer_transpose, .vjp = differentiable(vjp_transpose),
      .batch = [](BatchCtx& c) {
        std::vector<int> p = {0};
        for (int a : perm_of(c.attrs)) p.push_back(a + 1);
        return std::vector{transpose(c.inputs[0], p)};
      }, .view = view_transpose},
-    {.name = "broadcast", .kind = OpKind::Movement, .doc = "Stretches axes of size 1 and adds leading axes.", .infer = infer_sizes,
+    {.name = "broadcast", .kind = OpKind::Movement, .doc = "Stretches axes of size 1 and adds leading axes.", .dtypes = kAnyType,
+     .infer = infer_sizes,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, sum_to(c.dy(), c.x(0).sizes())); }), .batch = batch_broadcast, .view = view_broadcast},
-    {.name = "slice", .kind = OpKind::Movement, .doc = "Every step-th element from a start, per axis; a negative step walks back.",
+    {.name = "slice", .kind = OpKind::Movement, .doc = "Every step-th element from a start, per axis; a negative step walks back.", .dtypes = kAnyType,
      .infer = infer_sizes, .vjp = differentiable(vjp_slice),
      .batch = [](BatchCtx& c) {
        return std::vector{slice(c.inputs[0], prepend(0, c.attrs.sizes("starts")), prepend(c.batch, c.attrs.sizes("sizes")), prepend(1, c.attrs.sizes("steps")))};
      }, .view = view_slice},
-    {.name = "pad", .kind = OpKind::Movement, .doc = "Adds a constant before, after and between the elements of each axis.", .infer = infer_pad,
+    {.name = "pad", .kind = OpKind::Movement, .doc = "Adds a constant before, after and between the elements of each axis.", .dtypes = kAnyType,
+     .infer = infer_pad,
      .vjp = differentiable(vjp_pad),
      .batch = [](BatchCtx& c) {
        return std::vector{pad(c.inputs[0], prepend(0, c.attrs.sizes("lo")), prepend(0, c.attrs.sizes("hi")), prepend(0, c.attrs.sizes("interior")), c.attrs.get<double>("value"))};
      }, .lower = lower_pad},
-    {.name = "concat", .kind = OpKind::Movement, .doc = "Arrays one after the other along an axis.", .infer = infer_concat,
+    {.name = "concat", .kind = OpKind::Movement, .doc = "Arrays one after the other along an axis.", .dtypes = kAnyType,
+     .infer = infer_concat,
      .vjp = differentiable([](VjpCtx& c) {
        int axis = static_cast<int>(c.attrs().integer("axis"));
        Size at = 0;

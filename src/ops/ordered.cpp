@@ -11,12 +11,12 @@ namespace sheaf::ops {
 namespace {
 
 using graph::differentiable;
+using graph::kAnyType;
 using graph::LowerCtx;
 using graph::OpKind;
 using graph::VjpCtx;
 
 std::vector<TensorType> infer_sort(const InferCtx& c) { return {c.inputs[0], {DType::I32, c.inputs[0].sizes}}; }
-std::vector<TensorType> infer_same(const InferCtx& c) { return {c.inputs[0]}; }
 
 // [rows, n], contiguous.
 void lower_sort(LowerCtx& c) {
@@ -32,30 +32,37 @@ void lower_cumulate(LowerCtx& c) {
 
 Operand running_sum_from_the_end(Operand g) { return flip(cumulate(flip(std::move(g), 1), 1, 0), 1); }
 
+// Elements along axis 1 moved by `by` places; `fill` comes in.
+Operand moved_back(const Operand& x, int64_t by, double fill) {
+  Size n = x.size(1), kept = max(n - Size(by), Size(0));
+  return pad(slice_axis(x, 1, 0, kept), {0, n - kept, 0}, {0, 0, 0}, {0, 0, 0}, fill);
+}
+Operand moved_ahead(const Operand& x, int64_t by) {
+  Size n = x.size(1), kept = max(n - Size(by), Size(0));
+  return pad(slice_axis(x, 1, n - kept, kept), {0, 0, 0}, {0, n - kept, 0}, {0, 0, 0});
+}
+
+// d y_j / d x_i is the product of the other factors up to j. So the adjoint is e_i s_i, with e_i the product before i and
+// s_i = dy_i + x_{i+1} s_{i+1}, which is solved by doubling. Nothing is divided: it holds where factors are zero, and so do
+// its own derivatives.
+Operand running_product_adjoint(const Operand& x, const Operand& dy) {
+  Operand s = dy, factor = moved_ahead(x, 1);
+  int64_t n = x.size(1).value();
+  for (int64_t step = 1; step < n; step *= 2) {
+    s = s + factor * moved_ahead(s, step);
+    if (2 * step < n) factor = factor * moved_ahead(factor, step);
+  }
+  return moved_back(cumulate(x, 1, 1), 1, 1) * s;
+}
+
 void vjp_cumulate(VjpCtx& c) {
   switch (c.attrs().integer("what")) {
     case 0: c.grad(0, running_sum_from_the_end(c.dy())); return;
-    case 1: {
-      // d y_j / d x_i = y_j / x_i for j >= i. Where x_i is zero the quotient is replaced by the product of the others, which
-      // the scan over a copy with that factor set to one gives; a second zero later makes the rest vanish by itself.
-      Operand x = c.x(0), zero = like(x, 0);
-      Operand is_zero = equal(x, zero);
-      Operand safe = where(is_zero, like(x, 1), x);
-      Operand zeros_so_far = cumulate(where(is_zero, like(x, 1), zero), 1, 0);
-      Operand products = cumulate(safe, 1, 1);
-      Operand none = where(equal(zeros_so_far, zero), c.dy() * products, zero);
-      Operand one_zero = where(equal(zeros_so_far, like(x, 1)), c.dy() * products, zero);
-      Operand at_nonzero = where(equal(zeros_so_far, zero), running_sum_from_the_end(none) / safe, zero);
-      Operand at_zero = where(equal(zeros_so_far, like(x, 1)), running_sum_from_the_end(one_zero), zero);
-      c.grad(0, where(is_zero, at_zero, at_nonzero));
-      return;
-    }
+    case 1: c.grad(0, running_product_adjoint(c.x(0), c.dy())); return;
     default: {
       // Running maximum: the adjoint of a plateau goes to the element that started it.
       Operand y = c.y(), x = c.x(0);
-      Size n = x.size(1);
-      Operand before = pad(slice_axis(y, 1, 0, max(n - Size(1), Size(0))), {0, min(n, Size(1)), 0}, {0, 0, 0}, {0, 0, 0}, -HUGE_VAL);
-      Operand starts = less(before, x);
+      Operand starts = less(moved_back(y, 1, -HUGE_VAL), x);
       Operand group = cumulate(where(starts, like(x, 1), like(x, 0)), 1, 0) - like(x, 1);
       Operand total = put_along(zeros(x.type()), cast(group, DType::I64), c.dy(), 1, "cummax", false);
       Operand back = take_along(total, cast(group, DType::I64), 1, "cummax", false);
@@ -77,14 +84,15 @@ std::vector<Operand> batch_cumulate(BatchCtx& c) {
 }
 
 const OpDef kOps[] = {
-    {.name = "sort", .kind = OpKind::Ordered, .doc = "Each row in order, stable, NaN last; also where each element came from (i32).",
+    {.name = "sort", .kind = OpKind::Ordered, .doc = "Each row in order, stable, NaN last; also where each element came from (i32).", .dtypes = kAnyType,
      .infer = infer_sort, .vjp = differentiable([](VjpCtx& c) {
        if (!c.has_dy(0)) return;
        auto rows = [](Operand o) { return reshape(o, {o.size(0), o.size(1), 1}); };
        Operand g = put_along(zeros({c.dy().dtype(), rows(c.x(0)).sizes()}), rows(cast(c.y(1), DType::I64)), rows(c.dy(0)), 1, "sort", false);
        c.grad(0, reshape(g, c.x(0).sizes()));
      }), .batch = batch_sort, .lower = lower_sort},
-    {.name = "cumulate", .kind = OpKind::Ordered, .doc = "Running sum, product or maximum along axis 1.", .infer = infer_same,
+    {.name = "cumulate", .kind = OpKind::Ordered, .doc = "Running sum, product or maximum along axis 1.", .dtypes = kAnyType,
+     .infer = infer_same,
      .vjp = differentiable(vjp_cumulate), .batch = batch_cumulate, .lower = lower_cumulate},
 };
 

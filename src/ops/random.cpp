@@ -4,16 +4,18 @@
 #include <numbers>
 
 #include "loop/builder.h"
+#include "loop/math/threefry.h"
 #include "ops/lower_ctx.h"
 #include "ops/rules.h"
 #include "ops/table.h"
-#include "ops/threefry.h"
 
 namespace sheaf::ops {
 namespace {
 
 using graph::differentiable;
+using graph::kFloats;
 using graph::LowerCtx;
+using graph::only;
 using graph::OpKind;
 using graph::ScalarCtx;
 using graph::VjpCtx;
@@ -44,8 +46,9 @@ void for_each_draw(LowerCtx& c, V n, F&& body) {
   V lane = b.begin_loop(b.min(piece, b.sub(n, base)), loop::Mark::Vector);
   V counter = b.add(first, lane);
   V hi = b.convert(b.shr(counter, b.i64(32)), DType::U32), lo = b.convert(counter, DType::U32);
-  auto [x0, x1] = threefry2x32(b, k0, k1, hi, lo);
-  body(key, b.add(base, lane), Words{x0, x1});
+  using Word = loop::math::Scalar<Builder, uint32_t>;
+  auto [x0, x1] = loop::math::threefry2x32(Word(b, k0), Word(b, k1), Word(b, hi), Word(b, lo));
+  body(key, b.add(base, lane), Words{x0.v, x1.v});
   b.end();
   b.end();
 }
@@ -109,15 +112,12 @@ void lower_draw(LowerCtx& c) {
 // More keys are more rows.
 std::vector<Operand> batch_keys(BatchCtx& c) {
   std::vector<Operand> rows;
-  for (size_t k = 0; k < c.inputs.size(); ++k) {
-    Sizes s = c.inputs[k].sizes();
-    if (!c.batched[k]) {
-      s.insert(s.begin(), c.batch);
-      c.inputs[k] = broadcast_to(c.inputs[k], s);
-    }
+  stretch_to_batch(c);
+  for (const Operand& x : c.inputs) {
+    Sizes s = x.sizes();
     s[1] = s[0] * s[1];
     s.erase(s.begin());
-    rows.push_back(reshape(c.inputs[k], s));
+    rows.push_back(reshape(x, s));
   }
   Operand y = graph::apply(c.op, rows, c.attrs);
   Sizes s = y.sizes();
@@ -178,15 +178,17 @@ uint32_t scalar_next(ScalarCtx& c) {
 
 const OpDef kOps[] = {
     {.name = "threefry", .kind = OpKind::Create,
-     .doc = "Threefry-2x32 blocks under keys [K, 2] of the counters from start [K] on: [K, n, 2].", .infer = infer_threefry, .vjp = kRandom,
+     .doc = "Threefry-2x32 blocks under keys [K, 2] of the counters from start [K] on: [K, n, 2].", .dtypes = only(DType::U32),
+     .infer = infer_threefry, .vjp = kRandom,
      .batch = batch_keys, .lower = lower_threefry},
-    {.name = "draw", .kind = OpKind::Create, .doc = "Random bits, uniform, normal or Gumbel numbers under keys [K, 2]: [K, n].",
+    {.name = "draw", .kind = OpKind::Create, .doc = "Random bits, uniform, normal or Gumbel numbers under keys [K, 2]: [K, n].", .dtypes = only(DType::U32),
      .infer = infer_draw, .vjp = kRandom, .batch = batch_keys, .lower = lower_draw},
-    {.name = "offset_from_bits", .kind = OpKind::Elementwise, .doc = "An integer in [0, span) from two random words.", .infer = infer_elementwise,
+    {.name = "offset_from_bits", .kind = OpKind::Elementwise, .doc = "An integer in [0, span) from two random words.", .dtypes = only(DType::U32) | only(DType::I64),
+     .infer = infer_elementwise,
      .vjp = kRandom, .batch = batch_elementwise, .scalar = scalar_offset},
-    {.name = "between", .kind = OpKind::Elementwise, .doc = "u in [0, 1) moved to [lo, hi).", .infer = infer_elementwise,
+    {.name = "between", .kind = OpKind::Elementwise, .doc = "u in [0, 1) moved to [lo, hi).", .dtypes = kFloats, .infer = infer_elementwise,
      .vjp = differentiable(vjp_between), .batch = batch_elementwise, .scalar = scalar_between},
-    {.name = "next_after", .kind = OpKind::Elementwise, .doc = "The next float above, or below.", .infer = infer_elementwise,
+    {.name = "next_after", .kind = OpKind::Elementwise, .doc = "The next float above, or below.", .dtypes = kFloats, .infer = infer_elementwise,
      .vjp = zero_derivative("moves by one unit in the last place"), .batch = batch_elementwise, .scalar = scalar_next},
 };
 

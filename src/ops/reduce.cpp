@@ -11,17 +11,14 @@ namespace sheaf::ops {
 namespace {
 
 using graph::differentiable;
+using graph::kAnyType;
 using graph::LowerCtx;
 using graph::OpKind;
 using graph::VjpCtx;
 using graph::zero_derivative;
 using loop::Combine;
 
-std::vector<int> axes_of(const Attrs& a) {
-  std::vector<int> axes;
-  for (Size s : a.sizes("axes")) axes.push_back(static_cast<int>(s.value()));
-  return axes;
-}
+std::vector<int> axes_of(const Attrs& a) { return int_list(a, "axes"); }
 
 Sizes reduced_sizes(const Sizes& in, const std::vector<int>& axes, bool keepdims) {
   Sizes out;
@@ -112,17 +109,19 @@ std::vector<Operand> batch_reduce(BatchCtx& c) {
 }
 
 const OpDef kOps[] = {
-    {.name = "sum", .kind = OpKind::Reduce, .doc = "Sum along axes, by fixed blocks (error grows with log n).", .infer = infer_reduce,
+    {.name = "sum", .kind = OpKind::Reduce, .doc = "Sum along axes, by fixed blocks (error grows with log n).", .dtypes = kAnyType,
+     .infer = infer_reduce,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, spread(c, c.dy())); }), .batch = batch_reduce, .lower = lower_reduce<Combine::Sum>},
-    {.name = "product", .kind = OpKind::Reduce, .doc = "Product along axes.", .infer = infer_reduce, .vjp = differentiable(vjp_product),
+    {.name = "product", .kind = OpKind::Reduce, .doc = "Product along axes.", .dtypes = kAnyType,
+     .infer = infer_reduce, .vjp = differentiable(vjp_product),
      .batch = batch_reduce, .lower = lower_reduce<Combine::Prod>},
-    {.name = "max", .kind = OpKind::Reduce, .doc = "Largest element along axes; NaN wins. Every tied position gets the gradient.",
+    {.name = "max", .kind = OpKind::Reduce, .doc = "Largest element along axes; NaN wins. Every tied position gets the gradient.", .dtypes = kAnyType,
      .infer = infer_extremum, .vjp = differentiable(vjp_extremum), .batch = batch_reduce, .lower = lower_reduce<Combine::Max>},
-    {.name = "min", .kind = OpKind::Reduce, .doc = "Smallest element along axes; NaN wins. Every tied position gets the gradient.",
+    {.name = "min", .kind = OpKind::Reduce, .doc = "Smallest element along axes; NaN wins. Every tied position gets the gradient.", .dtypes = kAnyType,
      .infer = infer_extremum, .vjp = differentiable(vjp_extremum), .batch = batch_reduce, .lower = lower_reduce<Combine::Min>},
-    {.name = "argmax", .kind = OpKind::Reduce, .doc = "Position of the first largest element along one axis (i32); NaN wins.",
+    {.name = "argmax", .kind = OpKind::Reduce, .doc = "Position of the first largest element along one axis (i32); NaN wins.", .dtypes = kAnyType,
      .infer = infer_position, .vjp = zero_derivative("a position"), .batch = batch_reduce, .lower = lower_reduce<Combine::ArgMax>},
-    {.name = "argmin", .kind = OpKind::Reduce, .doc = "Position of the first smallest element along one axis (i32); NaN wins.",
+    {.name = "argmin", .kind = OpKind::Reduce, .doc = "Position of the first smallest element along one axis (i32); NaN wins.", .dtypes = kAnyType,
      .infer = infer_position, .vjp = zero_derivative("a position"), .batch = batch_reduce, .lower = lower_reduce<Combine::ArgMin>},
 };
 

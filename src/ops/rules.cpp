@@ -33,6 +33,23 @@ Sizes broadcast_all(const InferCtx& c) {
 std::vector<TensorType> infer_elementwise(const InferCtx& c) { return {{c.inputs[0].dtype, broadcast_all(c)}}; }
 std::vector<TensorType> infer_predicate(const InferCtx& c) { return {{DType::Bool, broadcast_all(c)}}; }
 
+std::vector<TensorType> infer_same(const InferCtx& c) { return {c.inputs[0]}; }
+
+std::vector<int> int_list(const Attrs& attrs, std::string_view key) {
+  std::vector<int> out;
+  for (Size s : attrs.sizes(key)) out.push_back(static_cast<int>(s.value()));
+  return out;
+}
+
+void stretch_to_batch(BatchCtx& c) {
+  for (size_t i = 0; i < c.inputs.size(); ++i) {
+    if (c.batched[i]) continue;
+    Sizes s = c.inputs[i].sizes();
+    s.insert(s.begin(), c.batch);
+    c.inputs[i] = broadcast_to(c.inputs[i], std::move(s));
+  }
+}
+
 std::vector<Operand> batch_elementwise(BatchCtx& c) {
   // Ranks are aligned at the right, so a batched operand of lower rank gets its missing axes after the batch axis.
   int rank = 0;

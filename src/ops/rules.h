@@ -20,6 +20,15 @@ std::vector<TensorType> infer_predicate(const InferCtx& c);
 
 std::vector<Operand> batch_elementwise(BatchCtx& c);
 
+// The outputs are of the first input's type.
+std::vector<TensorType> infer_same(const InferCtx& c);
+
+// A list attribute whose entries are known: axes, a permutation.
+std::vector<int> int_list(const Attrs& attrs, std::string_view key);
+
+// Gives the inputs that are not batched a stretched batch axis, so that all have one.
+void stretch_to_batch(BatchCtx& c);
+
 // A non-negative axis; throws `axis 3 out of bounds for 2D tensor`.
 int check_axis(int64_t axis, int rank);
 

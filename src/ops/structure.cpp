@@ -7,20 +7,21 @@ namespace sheaf::ops {
 namespace {
 
 using graph::differentiable;
+using graph::kAnyType;
+using graph::kNoData;
 using graph::OpKind;
 using graph::VjpCtx;
 
-std::vector<TensorType> infer_same(const InferCtx& c) { return {c.inputs[0]}; }
-
 const OpDef kOps[] = {
-    {.name = "input", .kind = OpKind::Structure, .doc = "A parameter of the graph.", .infer = nullptr,
-     .vjp = graph::zero_derivative("nothing comes before it")},
-    {.name = "leaf", .kind = OpKind::Structure, .doc = "What a gradient is taken with respect to: its input, under a name of its own.",
-     .infer = infer_same, .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy()); }),
-     .batch = [](BatchCtx& c) { return c.inputs; },
+    {.name = "input", .kind = OpKind::Structure, .doc = "A parameter of the graph.", .dtypes = kNoData, .infer = nullptr,
+     .vjp = graph::zero_derivative("nothing comes before it"), .batch = graph::once_per_example("has no input to be batched")},
+    {.name = "leaf", .kind = OpKind::Structure, .doc = "What a gradient is taken with respect to: its input, under a name of its own.", .dtypes = kAnyType,
+     .infer = infer_same, .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy()); }), .batch = [](BatchCtx& c) { return std::move(c.inputs); },
      .view = [](const Tensor& t, const graph::Attrs&) -> std::optional<Tensor> { return t; }},
-    {.name = "custom", .kind = OpKind::Structure, .doc = "A function whose derivative the program gives itself (custom-vjp).", .infer = nullptr,
-     .vjp = graph::not_differentiable("the node carries its own rule")},
+    {.name = "custom", .kind = OpKind::Structure, .doc = "A function whose derivative the program gives itself (custom-vjp).", .dtypes = kNoData,
+     .infer = nullptr,
+     .vjp = graph::not_differentiable("the node carries its own rule"),
+     .batch = graph::once_per_example("its rule is a function of the program")},
 };
 
 }  // namespace

@@ -9,6 +9,7 @@ namespace sheaf::ops {
 namespace {
 
 using graph::differentiable;
+using graph::kAnyType;
 using graph::LowerCtx;
 using graph::OpKind;
 using graph::VjpCtx;
@@ -64,37 +65,28 @@ void lower_window(LowerCtx& c) {
   });
 }
 
-// Each element gathers from the windows that contain it, so that elements are independent and their order of summation is
-// fixed. Position p is element k of window q when p = q * stride + k * dilation.
+// Tap by tap, so that the inner loop adds one stretch of memory to another, and in an order that does not depend on threads.
 void lower_unwindow(LowerCtx& c) {
   auto& b = c.b;
   const Sizes &stride = c.attrs.sizes("stride"), &dilation = c.attrs.sizes("dilation");
   size_t d = stride.size(), lead = c.out[0].sizes.size() - d;
-  const auto& y = c.in[0];
-  uint32_t zero = b.number(compute_type(y.dtype), 0);
-  c.for_each(c.out[0].sizes, [&](auto index) {
-    uint32_t total = b.i64(1);
-    for (size_t i = 0; i < d; ++i) total = b.mul(total, y.sizes[lead + i]);
-    uint32_t rest = b.begin_reduce(total, loop::Combine::Sum);
-    std::vector<uint32_t> from(index.begin(), index.begin() + lead);
-    from.resize(lead + 2 * d);
-    uint32_t inside = b.boolean(true);
-    for (size_t i = d; i-- > 0;) {
-      uint32_t size = y.sizes[lead + i], count = y.sizes[lead + d + i];
-      uint32_t k = i == 0 ? rest : b.binary(loop::Op::FloorMod, rest, size);
-      if (i != 0) rest = b.binary(loop::Op::FloorDiv, rest, size);
-      uint32_t q = b.sub(index[lead + i], b.mul(k, b.i64(dilation[i].value())));
-      if (stride[i].value() != 1) {
-        uint32_t step = b.i64(stride[i].value());
-        inside = b.and_(inside, b.eq(b.binary(loop::Op::FloorMod, q, step), b.i64(0)));
-        q = b.binary(loop::Op::FloorDiv, q, step);
-      }
-      inside = b.and_(inside, b.and_(b.ge(q, b.i64(0)), b.lt(q, count)));
-      from[lead + i] = k;
-      from[lead + d + i] = b.max(b.min(q, b.sub(count, b.i64(1))), b.i64(0));
-    }
-    c.store(c.out[0], index, b.end_reduce(b.select(inside, c.load(y, from), zero)));
-  });
+  const auto &y = c.in[0], &x = c.out[0];
+  auto mark = [&](size_t i) { return i + 1 == d ? loop::Mark::Vector : loop::Mark::Serial; };
+  uint32_t total = b.i64(1);
+  for (size_t i = 0; i < lead; ++i) total = b.mul(total, x.sizes[i]);
+  uint32_t rest = b.begin_loop(total, loop::Mark::Parallel);
+  std::vector<uint32_t> to(lead + d), from(lead + 2 * d);
+  for (size_t i = lead; i-- > 0; rest = b.binary(loop::Op::FloorDiv, rest, x.sizes[i])) to[i] = from[i] = b.binary(loop::Op::FloorMod, rest, x.sizes[i]);
+  for (size_t i = 0; i < d; ++i) to[lead + i] = b.begin_loop(x.sizes[lead + i], mark(i));
+  c.store(x, to, b.number(x.dtype, 0));
+  for (size_t i = 0; i < d; ++i) b.end();
+  for (size_t i = 0; i < d; ++i) from[lead + i] = b.begin_loop(y.sizes[lead + i], loop::Mark::Serial);
+  for (size_t i = 0; i < d; ++i) {
+    from[lead + d + i] = b.begin_loop(y.sizes[lead + d + i], mark(i));
+    to[lead + i] = b.add(b.mul(from[lead + d + i], b.i64(stride[i].value())), b.mul(from[lead + i], b.i64(dilation[i].value())));
+  }
+  c.store(x, to, b.add(b.load(x.buffer, c.offset(x, to)), c.load(y, from)));
+  for (size_t i = 0; i < 2 * d + 1; ++i) b.end();
 }
 
 void vjp_window(VjpCtx& c) {
@@ -120,9 +112,11 @@ void vjp_unwindow(VjpCtx& c) {
 std::vector<Operand> batch_leading(BatchCtx& c) { return graph::apply_all(c.op, {c.inputs[0]}, c.attrs); }
 
 const OpDef kOps[] = {
-    {.name = "window", .kind = OpKind::Movement, .doc = "The last axes through windows that may overlap: [lead…, size…, out…].", .infer = infer_window,
+    {.name = "window", .kind = OpKind::Movement, .doc = "The last axes through windows that may overlap: [lead…, size…, out…].", .dtypes = kAnyType,
+     .infer = infer_window,
      .vjp = differentiable(vjp_window), .batch = batch_leading, .lower = lower_window, .view = view_window},
-    {.name = "unwindow", .kind = OpKind::Scatter, .doc = "Windows added back to the places they were read from.", .infer = infer_unwindow,
+    {.name = "unwindow", .kind = OpKind::Scatter, .doc = "Windows added back to the places they were read from.", .dtypes = kAnyType,
+     .infer = infer_unwindow,
      .vjp = differentiable(vjp_unwindow), .batch = batch_leading, .lower = lower_unwindow},
 };
 
@@ -132,7 +126,34 @@ Operand window(Operand x, Sizes size, Sizes stride, Sizes dilation) {
   return graph::apply(op("window"), {std::move(x)}, {{"size", std::move(size)}, {"stride", std::move(stride)}, {"dilation", std::move(dilation)}});
 }
 
+namespace {
+
+// Windows side by side are a partition of the axis: [lead…, size…, out…] with the axes of a pair brought together.
+bool is_partition(const Sizes& y, const Sizes& sizes, const Sizes& stride, const Sizes& dilation) {
+  size_t d = sizes.size(), lead = y.size() - 2 * d;
+  for (size_t i = 0; i < d; ++i)
+    if (!(y[lead + i] == stride[i]) || !(dilation[i] == Size(1)) || !(y[lead + d + i] * stride[i] == sizes[i])) return false;
+  return true;
+}
+
+}  // namespace
+
 Operand unwindow(Operand y, Sizes sizes, Sizes stride, Sizes dilation) {
+  DType dtype = y.dtype();
+  if (is_partition(y.sizes(), sizes, stride, dilation)) {
+    int d = static_cast<int>(sizes.size()), lead = y.rank() - 2 * d;
+    std::vector<int> perm;
+    for (int i = 0; i < lead; ++i) perm.push_back(i);
+    for (int i = 0; i < d; ++i) {
+      perm.push_back(lead + d + i);
+      perm.push_back(lead + i);
+    }
+    Sizes ys = y.sizes(), out(ys.begin(), ys.begin() + lead);
+    for (Size n : sizes) out.push_back(n);
+    return reshape(transpose(std::move(y), perm), out);
+  }
+  // Narrow types would round after every window.
+  if (compute_type(dtype) != dtype) return cast(unwindow(cast(std::move(y), compute_type(dtype)), sizes, stride, dilation), dtype);
   return graph::apply(op("unwindow"), {std::move(y)}, {{"sizes", std::move(sizes)}, {"stride", std::move(stride)}, {"dilation", std::move(dilation)}});
 }
 

@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 
 #include "support/hints.h"
+#include "support/internal_error.h"
 
 namespace sheaf {
 namespace {
@@ -117,10 +116,7 @@ std::string report(const UserError& e) {
 }
 
 void invariant_failed(const char* condition, const char* file, int line, const std::string& detail) {
-  std::fflush(stdout);
-  std::fprintf(stderr, "internal error: %s:%d: %s is false%s%s\n", file, line, condition, detail.empty() ? "" : ": ",
-               detail.c_str());
-  std::abort();
+  throw InternalError(fmt::format("{}:{}: {} is false{}{}", file, line, condition, detail.empty() ? "" : ": ", detail));
 }
 
 }  // namespace sheaf

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/sysinfo.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
@@ -151,10 +152,36 @@ Tensor zeros_tensor(DType dtype, Dims sizes) {
 
 namespace {
 
+// rows x columns elements, `down` and `along` apart, to contiguous memory. In squares when the source runs down the columns:
+// a row at a time would touch a new cache line for every element.
+template <class T>
+void copy_matrix(const T* from, int64_t rows, int64_t columns, int64_t down, int64_t along, T* to) {
+  constexpr int64_t kSquare = 32;
+  if (along == 1) {
+    for (int64_t r = 0; r < rows; ++r) std::memcpy(to + r * columns, from + r * down, columns * sizeof(T));
+    return;
+  }
+  int64_t step = down == 1 ? kSquare : columns;
+  for (int64_t begin = 0; begin < columns; begin += step)
+    for (int64_t r0 = 0; r0 < rows; r0 += kSquare)
+      for (int64_t r = r0; r < std::min(rows, r0 + kSquare); ++r)
+        for (int64_t c = begin; c < std::min(columns, begin + step); ++c) to[r * columns + c] = from[r * down + c * along];
+}
+
+// Matrices of the last two axes, one for each position of the others.
 template <class T>
 void gather_elements(const Tensor& from, T* to) {
+  int rank = from.rank();  // at least 1: a 0-d tensor is contiguous
+  int64_t columns = from.sizes[rank - 1], rows = rank > 1 ? from.sizes[rank - 2] : 1;
+  if (rows * columns == 0) return;
+  Tensor outer = from;
+  outer.sizes.resize(std::max(rank - 2, 0));
+  outer.strides.resize(outer.sizes.size());
   const T* base = reinterpret_cast<const T*>(from.buffer->data());
-  for_each_offset(from, [&](int64_t off) { *to++ = base[off]; });
+  for_each_offset(outer, [&](int64_t off) {
+    copy_matrix(base + off, rows, columns, rank > 1 ? from.strides[rank - 2] : 0, from.strides[rank - 1], to);
+    to += rows * columns;
+  });
 }
 
 }  // namespace

@@ -1,57 +1,67 @@
-// The sheaf program.
-#include <cstdio>
-#include <cstring>
-#include <string>
-#include <vector>
+// The sheaf program: reads the command line and hands over to a command, on a stack large enough for user code.
+#include <fmt/format.h>
 
-#include "builtins/guard.h"
-#include "builtins/host.h"
-#include "builtins/output.h"
-#include "eval/session.h"
+#include <cstdio>
+#include <cstdlib>
+
 #include "runtime/profiler.h"
-#include "value/print.h"
+#include "runtime/thread_pool.h"
+#include "support/error.h"
+#include "support/large_stack.h"
+#include "tensor/tensor.h"
+#include "tools/commands.h"
+#include "tools/interrupt.h"
+#include "tools/terminal.h"
 
 namespace sheaf::tools {
 namespace {
 
-bool is_silent(const Value& v) {
-  if (v.is_nil()) return true;
-  if (!v.is_list()) return false;
-  for (const Value& x : v.items())
-    if (!x.is_nil()) return false;
-  return true;
+// Unknown names mean the CPU, as in the original; a device that was asked for and is not there is an error.
+void choose_device(const Options& o) {
+  if (o.device == "cuda") throw UsageError("--device cuda: there is no working CUDA device");
+  if (o.device == "metal" || o.device == "vulkan") say(fmt::format("sheaf: {} is not available here, running on CPU", o.device));
 }
 
-int run(int argc, char** argv) {
-  eval::Session session;
-  try {
-    Value v;
-    if (argc >= 3 && std::strcmp(argv[1], "-c") == 0) v = session.run_text(argv[2]);
-    else if (argc >= 2) v = session.run_file(argv[1]);
-    if (!is_silent(v)) builtins::write_out(render(v) + "\n");
-    builtins::flush_out();
-    return 0;
-  } catch (const UserError& e) {
-    builtins::flush_out();
-    std::fputs(report(e).c_str(), stderr);
-    return 1;
-  } catch (const builtins::GuardBreach& b) {
-    builtins::flush_out();
-    std::fprintf(stderr, "\033[91m/!\\ Guard Breached: %s\033[0m\n%s\n", b.check.c_str(), b.message.c_str());
-    return 1;
-  } catch (const builtins::ExitRequest& e) {
-    builtins::flush_out();
-    return e.code;
+int run_command(const Options& o) {
+  if (o.threads) runtime::set_num_threads(o.threads);
+  if (o.max_memory) set_memory_limit(o.max_memory);
+  choose_device(o);
+  install_interrupt_handler();
+  if (!o.emit.empty()) return run_emit(o);
+  switch (o.mode) {
+    case Mode::Help: std::fputs(usage_text().c_str(), stdout); return 0;
+    case Mode::Version: std::puts("Sheaf " SHEAF_VERSION); return 0;
+    case Mode::Repl: return run_repl(o);
+    case Mode::File: case Mode::Eval: return run_program(o);
+    case Mode::InitAi: return run_init_ai(o);
+    case Mode::Format: return run_format(o);
+    case Mode::Test: return run_tests(o);
+    case Mode::Doc: return run_doc(o);
+    case Mode::Explain: return run_explain(o);
   }
+  return 1;
+}
+
+int run(const std::vector<std::string>& words) {
+  try {
+    return run_command(parse_command_line(words));
+  } catch (const UsageError& e) {
+    say(fmt::format("sheaf: {}", e.what()));
+    if (std::string_view(e.what()).starts_with("unknown ")) say("Run 'sheaf --help' for the commands and options.");
+  } catch (const UserError& e) {
+    say(report(e));
+  } catch (const std::exception& e) {
+    say(fmt::format("internal error: {}", e.what()));
+  }
+  return 1;
 }
 
 }  // namespace
 }  // namespace sheaf::tools
 
 int main(int argc, char** argv) {
-  sheaf::runtime::g_profiling = std::getenv("SHEAF_PROFILE") != nullptr;
-  int rc = sheaf::tools::run(argc, argv);
-  if (sheaf::runtime::g_profiling)
-    for (const auto& t : sheaf::runtime::kernel_times()) std::fprintf(stderr, "%10.3f ms %6lu  %s\n", t.ns / 1e6, t.calls, t.name.c_str());
-  return rc;
+  std::vector<std::string> words(argv + 1, argv + argc);
+  int status = 1;
+  sheaf::LargeStackThread([&] { status = sheaf::tools::run(words); });
+  return status;
 }

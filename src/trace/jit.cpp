@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -9,6 +10,7 @@
 
 #include "compiler/compile.h"
 #include "ops/table.h"
+#include "runtime/profiler.h"
 #include "trace/context.h"
 #include "trace/signature.h"
 #include "trace/traced.h"
@@ -141,12 +143,24 @@ bool matches(const Variant& v, const Signature& s, std::vector<const Value*>& le
 }
 
 Value run_variant(const Variant& v, const std::vector<const Value*>& leaves) {
+  using Clock = std::chrono::steady_clock;
+  auto now = [] { return runtime::g_profiling ? Clock::now() : Clock::time_point(); };
+  auto start = now();
   std::vector<Tensor> inputs;
   inputs.reserve(v.used_inputs.size());
   for (size_t i : v.used_inputs) inputs.push_back(input_tensor(*leaves[i]));
+  auto gathered = now();
   std::vector<Tensor> outputs = compiler::run(*v.code, inputs);
+  auto done = now();
   size_t next = 0;
-  return rebuild(v.result, outputs, next);
+  Value result = rebuild(v.result, outputs, next);
+  if (runtime::g_profiling) {
+    std::lock_guard lock(table().mu);
+    table().stats.flatten_ns += static_cast<uint64_t>((gathered - start).count());
+    table().stats.call_ns += static_cast<uint64_t>((done - gathered).count());
+    table().stats.output_ns += static_cast<uint64_t>((now() - done).count());
+  }
+  return result;
 }
 
 std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots, const std::function<Value(std::vector<Value>)>& body) {
@@ -189,7 +203,10 @@ void set_jit_mode(JitMode mode) {
 }
 
 void set_jit_listener(std::function<void(const JitEvent&)> listener) { g_listener = std::move(listener); }
-JitStats jit_stats() { return table().stats; }
+JitStats jit_stats() {
+  std::lock_guard lock(table().mu);
+  return table().stats;
+}
 bool is_tracing() { return Context::current_context() != nullptr; }
 void abandon_trace(std::string reason) { throw Untraceable(std::move(reason), current_span()); }
 
@@ -198,21 +215,22 @@ void forget_compiled() {
   table().functions.clear();
 }
 
-bool holds_tensor(const Value& v) {
+bool holds_tensor(const Value& v, int depth) {
+  if (depth > kMaxInputDepth) return false;  // a chain, not a structure of arguments
   switch (v.tag()) {
     case Tag::Tensor: return true;
     case Tag::List: case Tag::Tuple:
       for (const Value& x : v.items())
-        if (holds_tensor(x)) return true;
+        if (holds_tensor(x, depth + 1)) return true;
       return false;
     case Tag::Dict:
       for (const DictEntry& e : v.as_dict().entries())
-        if (holds_tensor(e.value)) return true;
+        if (holds_tensor(e.value, depth + 1)) return true;
       return false;
     case Tag::Function:
       if (const std::vector<Value>* captured = v.as_function()->captured())
         for (const Value& x : *captured)
-          if (holds_tensor(x)) return true;
+          if (holds_tensor(x, depth + 1)) return true;
       return false;
     default: return false;
   }

@@ -22,6 +22,8 @@ struct JitEvent {
 void set_jit_listener(std::function<void(const JitEvent&)> listener);
 struct JitStats {
   uint64_t dispatches = 0, compiled = 0, failed = 0;
+  // Measured while runtime::g_profiling is on: gathering the inputs, running, building the result.
+  uint64_t flatten_ns = 0, call_ns = 0, output_ns = 0;
 };
 JitStats jit_stats();
 
@@ -34,7 +36,7 @@ bool is_tracing();
 void forget_compiled();
 
 // Worth a look at all: some argument holds a tensor.
-bool holds_tensor(const Value& v);
+bool holds_tensor(const Value& v, int depth = 0);
 
 // A global read by the function being traced becomes an input; elsewhere its value.
 Value global_value(const Value& cell_value);

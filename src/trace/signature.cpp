@@ -8,7 +8,11 @@ uint64_t Signature::hash() const {
   return h;
 }
 
-void add_to_signature(const Value& v, Signature& s) {
+void add_to_signature(const Value& v, Signature& s, int depth) {
+  if (depth > kMaxInputDepth) {
+    s.traceable = false;
+    return;
+  }
   auto word = [&](uint64_t x) { s.key.push_back(x); };
   uint64_t tag = static_cast<uint64_t>(v.tag()) << 56;
   switch (v.tag()) {
@@ -36,20 +40,20 @@ void add_to_signature(const Value& v, Signature& s) {
       return;
     case Tag::List: case Tag::Tuple:
       word(tag | v.items().size());
-      for (const Value& x : v.items()) add_to_signature(x, s);
+      for (const Value& x : v.items()) add_to_signature(x, s, depth + 1);
       return;
     case Tag::Dict:
       word(tag | v.as_dict().size());
       for (const DictEntry& e : v.as_dict().entries()) {
         word(reinterpret_cast<uint64_t>(e.key.entry()));
-        add_to_signature(e.value, s);
+        add_to_signature(e.value, s, depth + 1);
       }
       return;
     case Tag::Function: {
       word(tag);
       word(reinterpret_cast<uint64_t>(v.as_function()->code_identity()));
       if (const std::vector<Value>* captured = v.as_function()->captured())
-        for (const Value& x : *captured) add_to_signature(x, s);
+        for (const Value& x : *captured) add_to_signature(x, s, depth + 1);
       return;
     }
     case Tag::Builtin:

@@ -15,7 +15,9 @@ struct Signature {
   uint64_t hash() const;
 };
 
-void add_to_signature(const Value& v, Signature& s);
+// Arguments nested deeper than this are not traced: the walks over them recurse.
+inline constexpr int kMaxInputDepth = 1000;
+void add_to_signature(const Value& v, Signature& s, int depth = 0);
 
 // The same value with each leaf replaced by make(leaf), in the order of Signature::leaves.
 template <class F>

@@ -1,3 +1,4 @@
+// The template that signature.h declares.
 #pragma once
 #include "value/dict.h"
 

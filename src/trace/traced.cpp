@@ -146,20 +146,43 @@ Value concrete(const Value& v) {
   return c;
 }
 
-Value concrete_tree(const Value& v) {
+namespace {
+
+// Data nest without limit, so this keeps its own stack.
+bool has_traced(const Value& v) {
+  std::vector<const Value*> todo{&v};
+  while (!todo.empty()) {
+    const Value& x = *todo.back();
+    todo.pop_back();
+    if (x.is_traced()) return true;
+    if (x.is_seq())
+      for (const Value& y : x.items()) todo.push_back(&y);
+    if (x.is_dict())
+      for (const DictEntry& e : x.as_dict().entries()) todo.push_back(&e.value);
+  }
+  return false;
+}
+
+Value concrete_copy(const Value& v, int depth) {
+  constexpr int kMaxDepth = 100'000;
+  if (depth > kMaxDepth) throw runtime_error("data under a gradient are nested too deep");
   if (v.is_traced()) return concrete(v);
   if (v.is_seq()) {
     std::vector<Value> items;
-    for (const Value& x : v.items()) items.push_back(concrete_tree(x));
+    for (const Value& x : v.items()) items.push_back(concrete_copy(x, depth + 1));
     return v.is_list() ? Value::list(std::move(items)) : Value::tuple(std::move(items));
   }
   if (v.is_dict()) {
     std::vector<DictEntry> entries;
-    for (const DictEntry& e : v.as_dict().entries()) entries.push_back({e.key, concrete_tree(e.value)});
+    for (const DictEntry& e : v.as_dict().entries()) entries.push_back({e.key, concrete_copy(e.value, depth + 1)});
     return make_dict(std::move(entries));
   }
   return v;
 }
+
+}  // namespace
+
+Value concrete_tree(const Value& v) { return has_traced(v) ? concrete_copy(v, 0) : v; }
 
 Span& current_span() {
   thread_local Span span;

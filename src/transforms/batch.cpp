@@ -29,8 +29,8 @@ std::vector<Batched> batch_graph(const graph::Graph& g, const std::vector<Batche
       c.batched.push_back(b.batched);
     }
     if (!depends) continue;
-    if (n->custom || (any && !n->op->batch)) throw NotBatchable{n->op};
-    std::vector<Operand> out = any ? n->op->batch(c) : graph::apply_all(*n->op, std::move(c.inputs), n->attrs);
+    if (n->custom || (any && !n->op->batch.rule)) throw NotBatchable{n->op};
+    std::vector<Operand> out = any ? n->op->batch.rule(c) : graph::apply_all(*n->op, std::move(c.inputs), n->attrs);
     std::vector<Batched>& results = mapped[n];
     for (Operand& o : out) results.push_back({std::move(o), any});
   }

@@ -47,7 +47,7 @@ class Value {
   static Value floating(float f) { Value v; v.tag_ = Tag::Float; v.u_.i = 0; v.u_.f = f; return v; }
   static Value keyword(Name n) { Value v; v.tag_ = Tag::Keyword; v.u_.name = n.entry(); return v; }
   static Value marker() { Value v; v.tag_ = Tag::Marker; return v; }
-  static Value unbound() { Value v; v.tag_ = Tag::Unbound; return v; }
+  static Value unbound(int64_t note = 0) { Value v; v.tag_ = Tag::Unbound; v.u_.i = note; return v; }
   static Value string(std::string s);
   static Value list(std::vector<Value> items);
   static Value tuple(std::vector<Value> items);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "builtins/builtin.h"
+#include "common/make_values.h"
 #include "value/print.h"
 
 namespace sheaf::builtins {
@@ -38,14 +39,6 @@ inline Value ints(std::initializer_list<int64_t> xs) {
   return Value::list(std::move(out));
 }
 
-template <class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const UserError& e) {
-    return e.message;
-  }
-  return "no error";
-}
+using testing_values::message_of;
 
 }  // namespace sheaf::builtins

@@ -2,7 +2,6 @@
 // Usage: run_cases [--jit=off|auto|always] [--only TEXT] FILE…
 #include <fmt/format.h>
 
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +14,7 @@
 #include "builtins/guard.h"
 #include "builtins/host.h"
 #include "builtins/output.h"
+#include "common/printed.h"
 #include "eval/session.h"
 #include "eval/vm.h"
 #include "support/hints.h"
@@ -63,45 +63,6 @@ std::vector<Case> read_cases(const char* path) {
     else c.program += line + "\n";
   }
   return cases;
-}
-
-// Equal up to numbers that differ by little.
-bool nearly_equal(const std::string& a, const std::string& b, double relative, double absolute) {
-  const char *p = a.c_str(), *q = b.c_str();
-  auto starts_number = [](const char* s) { return std::isdigit(static_cast<unsigned char>(*s)) || (*s == '-' && std::isdigit(static_cast<unsigned char>(s[1]))) || (*s == '.' && std::isdigit(static_cast<unsigned char>(s[1]))); };
-  for (;;) {
-    while (*p == ' ') ++p;
-    while (*q == ' ') ++q;
-    if (!*p || !*q) return *p == *q;
-    if (starts_number(p) && starts_number(q)) {
-      char *pe, *qe;
-      double x = std::strtod(p, &pe), y = std::strtod(q, &qe);
-      if (std::fabs(x - y) > absolute + relative * std::max(std::fabs(x), std::fabs(y))) return false;
-      p = pe;
-      q = qe;
-    } else if (*p++ != *q++) {
-      return false;
-    }
-  }
-}
-
-std::vector<std::string> split_lines(const std::string& text) {
-  std::vector<std::string> lines;
-  size_t at = 0;
-  while (at < text.size()) {
-    size_t end = std::min(text.find('\n', at), text.size());
-    lines.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return lines;
-}
-
-bool is_silent(const Value& v) {
-  if (v.is_nil()) return true;
-  if (!v.is_list()) return false;
-  for (const Value& x : v.items())
-    if (!x.is_nil()) return false;
-  return true;
 }
 
 // Standard error of one run, through a temporary file: warnings are written with stdio.

@@ -1,6 +1,6 @@
 """Checks the recipes of docs/design/random.md against jax: each is written out in numpy and must give jax's values.
 
-Run by hand after a change of jax: pip install jax, then python test/passes/loop/random_recipes.py
+Run by hand after a change of jax: pip install jax, then python test/loop/random_recipes.py
 """
 import jax
 import jax.numpy as jnp

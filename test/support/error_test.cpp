@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/internal_error.h"
+
 namespace sheaf {
 namespace {
 
@@ -98,8 +100,17 @@ TEST(Report, LongStackIsShortened) {
 
 TEST(Invariant, SaysWhatFailed) {
   int two = 2;
-  EXPECT_DEATH(INVARIANT(two == 3, "two is " << two), "two == 3 is false: two is 2");
-  EXPECT_DEATH(INVARIANT(two == 3), "error_test.cpp:[0-9]+: two == 3 is false");
+  auto message = [](auto&& f) -> std::string {
+    try {
+      f();
+    } catch (const InternalError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_TRUE(message([&] { INVARIANT(two == 3, "two is " << two); }).ends_with(": two == 3 is false: two is 2"));
+  EXPECT_TRUE(message([&] { INVARIANT(two == 3); }).ends_with(": two == 3 is false"));
+  EXPECT_EQ(message([&] { INVARIANT(two == 2); }), "");
 }
 
 }  // namespace

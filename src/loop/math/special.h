@@ -138,6 +138,25 @@ Scalar<B, T> erf(Scalar<B, T> x) {
 
 namespace detail {
 
+// log(x) for normal x in (0, 1), NaN below 0, with XLA's errors (Cephes' logf, in Eigen's order): a difference of one unit here would be
+// one of up to three in a normal number. In double ours serves; what is required to agree is f32.
+template <class B>
+Scalar<B, float> log_as_xla(Scalar<B, float> x) {
+  auto m = as_float((bits(x) & 0x007fffff) | 0x3f000000);
+  auto e = to<float>(sar(bits(x), 23) - 126);
+  auto is_low = m < 0.707106781186547524f;
+  e = select(is_low, e - 1.0f, e);
+  m = (m - 1.0f) + select(is_low, m, 0.0f);
+  auto s = m * m, c = s * m;
+  auto high = fma(fma(m, 7.0376836292e-2f, -1.1514610310e-1f), m, 1.1676998740e-1f);
+  auto middle = fma(fma(m, -1.2420140846e-1f, 1.4249322787e-1f), m, -1.6668057665e-1f);
+  auto low = fma(fma(m, 2.0000714765e-1f, -2.4999993993e-1f), m, 3.3333331174e-1f);
+  auto y = fma(fma(fma(high, c, middle), c, low), c, e * -2.12194440e-4f);
+  return select(x >= 0.0f, (fma(s, -0.5f, m) + y) + e * 0.693359375f, kNaN<float>);
+}
+template <class B>
+Scalar<B, double> log_as_xla(Scalar<B, double> x) { return log1p(x - 1.0); }
+
 // log(1 + x) for x in [-1, 0] with XLA's errors, which erfinv must share to give JAX's numbers: beyond sqrt(2) - 1 it is
 // log of the rounded sum, below that a rational function (Cephes) that was fitted to x > sqrt(1/2) - 1 and, in double, is
 // wrong by up to 128 units where x is smaller.
@@ -152,7 +171,7 @@ Scalar<B, T> log1p_as_xla(Scalar<B, T> x) {
   auto s = x * x;
   auto ratio = horner(x, kNumerator) / horner(x, kDenominator);
   auto small = x + (s * T(-0.5) + x * s * ratio);
-  return select(abs(x) < T(0.41421356237309510), small, log1p((x + T(1)) - T(1)));
+  return select(abs(x) < T(0.41421356237309510), small, log_as_xla(x + T(1)));
 }
 
 }  // namespace detail

@@ -1,0 +1,28 @@
+// Threads that run user code. Built-ins that call back nest native frames (map inside map …), and the limits on that
+// (eval/vm.h) assume a stack of this size; the memory is reserved, not used, until something nests that deep.
+#pragma once
+#include <pthread.h>
+
+#include <cstddef>
+#include <functional>
+
+namespace sheaf {
+
+inline constexpr size_t kLargeStackBytes = size_t{512} << 20;
+
+// Joins when destroyed. `body` must not throw.
+class LargeStackThread {
+ public:
+  LargeStackThread() = default;
+  explicit LargeStackThread(std::function<void()> body) { start(std::move(body)); }
+  LargeStackThread(const LargeStackThread&) = delete;
+  ~LargeStackThread() { join(); }
+  void start(std::function<void()> body);
+  void join();
+
+ private:
+  pthread_t thread_{};
+  bool running_ = false;
+};
+
+}  // namespace sheaf

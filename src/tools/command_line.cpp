@@ -1,0 +1,230 @@
+#include "tools/command_line.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+
+namespace sheaf::tools {
+namespace {
+
+bool is_file(const std::string& word) {
+  std::error_code ec;
+  return std::filesystem::is_regular_file(word, ec);
+}
+
+// A program: also one that does not exist, which is reported as unreadable rather than as an unknown command.
+bool names_program(const std::string& word) { return word.ends_with(".shf") || is_file(word); }
+
+size_t parse_bytes(const std::string& flag, const std::string& text) {
+  double n = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+  std::string_view unit(end, text.data() + text.size() - end);
+  if (unit.ends_with('B') || unit.ends_with('b')) unit.remove_suffix(1);
+  if (unit.ends_with('i')) unit.remove_suffix(1);
+  constexpr std::string_view units = "KMGT";
+  double scale = 1;
+  if (unit.size() == 1 && units.find(std::toupper(unit[0])) != units.npos) {
+    for (size_t i = 0; i <= units.find(std::toupper(unit[0])); ++i) scale *= 1024;
+    unit = {};
+  }
+  if (error != std::errc() || !unit.empty() || !(n > 0) || n * scale > 9e18) throw UsageError(fmt::format("{}: expected a size such as 8G, got '{}'", flag, text));
+  return static_cast<size_t>(n * scale);
+}
+
+int parse_count(const std::string& flag, const std::string& text, int lo, int hi) {
+  int n = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (error != std::errc() || end != text.data() + text.size() || n < lo || n > hi)
+    throw UsageError(fmt::format("{}: expected a number from {} to {}, got '{}'", flag, lo, hi, text));
+  return n;
+}
+
+std::vector<std::string> split_commas(const std::string& text) {
+  std::vector<std::string> out;
+  for (size_t at = 0; at <= text.size();) {
+    size_t comma = std::min(text.find(',', at), text.size());
+    if (comma > at) out.push_back(text.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return out;
+}
+
+std::string one_of(const std::string& flag, const std::string& value, std::initializer_list<const char*> allowed) {
+  std::string list;
+  for (const char* a : allowed) {
+    if (value == a) return value;
+    list += list.empty() ? a : fmt::format(", {}", a);
+  }
+  throw UsageError(fmt::format("{}: expected one of {}, got '{}'", flag, list, value));
+}
+
+class Parser {
+ public:
+  explicit Parser(const std::vector<std::string>& words) : words_(words) {}
+
+  Options parse() {
+    // --help and --version win wherever they stand, except among the words meant for the program.
+    for (const std::string& w : words_) {
+      if (w == "--") break;
+      if (w == "-h" || w == "--help") return {.mode = Mode::Help};
+      if (w == "--version") return {.mode = Mode::Version};
+    }
+    while (at_ < words_.size()) word(words_[at_++]);
+    finish();
+    return std::move(o_);
+  }
+
+ private:
+  void word(const std::string& w) {
+    if (w == "--") {
+      has_rest_ = true;
+      rest_.assign(words_.begin() + at_, words_.end());
+      at_ = words_.size();
+      return;
+    }
+    if (flag(w)) return;
+    if (has_expression_ && !head_) {
+      expression_ += (expression_.empty() ? "" : " ") + w;
+      return;
+    }
+    if (head_) {
+      tail_.push_back(w);
+      return;
+    }
+    if (w.starts_with('-') && w != "-") throw UsageError(fmt::format("unknown option '{}'", w));
+    head_ = w;
+  }
+
+  // A flag of ours; true when it (and its value) has been taken.
+  bool flag(const std::string& w) {
+    if (w == "-v" || w == "--verbose") return ++o_.verbosity, true;
+    if (w == "-vv") return o_.verbosity = std::max(o_.verbosity, 2), true;
+    if (w == "--jit-profile") return o_.jit_profile = true;
+    if (w == "--blame") return o_.blame = true;
+    if (w == "--mem-profile") return o_.mem_profile = true;
+    if (w == "--fullgraph") return o_.fullgraph = true;
+    if (w == "--trace") {
+      o_.trace = true;
+      // The next word is a list of functions, unless it is the program.
+      if (at_ < words_.size() && !words_[at_].starts_with('-') && !names_program(words_[at_])) o_.traced = split_commas(words_[at_++]);
+      return true;
+    }
+    if (w == "-c") {
+      // Words that look like flags of ours stay flags, except right behind -c: (- 5) may be written -c -5.
+      if (at_ == words_.size() || words_[at_] == "--") throw UsageError("-c requires an argument");
+      has_expression_ = true;
+      expression_ += (expression_.empty() ? "" : " ") + words_[at_++];
+      return true;
+    }
+    size_t equals = w.starts_with("--") ? w.find('=') : std::string::npos;
+    std::string name = w.substr(0, equals);
+    using Set = std::function<void(Options&, const std::string&)>;
+    static const auto* valued = new std::map<std::string, Set>{
+        {"--device", [](Options& o, const std::string& v) { o.device = v; }},
+        {"--guard",
+         [](Options& o, const std::string& v) {
+           auto spec = parse_guard_spec(v);
+           if (!spec) throw UsageError(fmt::format("invalid guard spec '{}': expected [f:]no-nan, [f:]range:LO:HI or [f:]shape:D:D…", v));
+           o.guards.push_back(*spec);
+         }},
+        {"--trace=", [](Options& o, const std::string& v) { o.trace = true, o.traced = split_commas(v); }},
+        {"--trace-level", [](Options& o, const std::string& v) { o.trace_level = parse_count("--trace-level", v, 1, 3); }},
+        {"--trace-out", [](Options& o, const std::string& v) { o.trace_out = v; }},
+        {"--threads", [](Options& o, const std::string& v) { o.threads = parse_count("--threads", v, 1, 4096); }},
+        {"--max-memory", [](Options& o, const std::string& v) { o.max_memory = parse_bytes("--max-memory", v); }},
+        {"--emit", [](Options& o, const std::string& v) { o.emit = one_of("--emit", v, {"forms", "core", "graph", "grad", "loop"}); }},
+        {"--jit", [](Options& o, const std::string& v) { o.jit = v; }},
+        {"--dynamic", [](Options& o, const std::string& v) { o.dynamic = v; }},
+        {"--cache-dir", [](Options& o, const std::string& v) { o.cache_dir = v; }},
+    };
+    if (equals != std::string::npos && name == "--trace") name = "--trace=";
+    auto it = valued->find(name);
+    if (it == valued->end() || (equals == std::string::npos && name.ends_with('='))) return false;
+    if (equals != std::string::npos) {
+      it->second(o_, w.substr(equals + 1));
+    } else {
+      if (at_ == words_.size()) throw UsageError(name + " requires an argument");
+      it->second(o_, words_[at_++]);
+    }
+    return true;
+  }
+
+  void finish() {
+    static const std::map<std::string, Mode> commands = {
+        {"fmt", Mode::Format}, {"test", Mode::Test}, {"doc", Mode::Doc}, {"explain", Mode::Explain}};
+    o_.words = tail_;
+    o_.words.insert(o_.words.end(), rest_.begin(), rest_.end());
+    if (head_ && *head_ == "init-ai") {
+      o_.mode = Mode::InitAi;
+    } else if (head_ && names_program(*head_)) {
+      o_.mode = Mode::File;
+      o_.target = *head_;
+    } else if (head_ && commands.count(*head_)) {
+      o_.mode = commands.at(*head_);
+    } else if (has_expression_) {
+      o_.mode = Mode::Eval;
+      o_.target = expression_;
+    } else if (head_) {
+      throw UsageError(fmt::format("unknown command '{}'", *head_));
+    } else {
+      o_.mode = Mode::Repl;
+    }
+  }
+
+  const std::vector<std::string>& words_;
+  size_t at_ = 0;
+  Options o_;
+  std::optional<std::string> head_;     // the word that decides
+  std::vector<std::string> tail_;       // what follows it
+  bool has_expression_ = false, has_rest_ = false;
+  std::string expression_;
+  std::vector<std::string> rest_;       // behind --
+};
+
+}  // namespace
+
+Options parse_command_line(const std::vector<std::string>& words) { return Parser(words).parse(); }
+
+std::string usage_text() {
+  return R"(Usage:
+  sheaf                        the prompt (REPL)
+  sheaf [OPTIONS] FILE [ARG…]  run a program; it sees the words after its name
+  sheaf [OPTIONS] -c EXPR      evaluate EXPR (the following words joined by spaces)
+  sheaf fmt [--check] FILE…    re-indent programs in place
+  sheaf test [--only TEXT] FILE…
+                               run the deftest forms of programs or directories
+  sheaf doc NAME               what a function or form does
+  sheaf doc --write DIR        the reference as Markdown pages
+  sheaf doc --check            run the examples of the reference
+  sheaf explain FILE           run a program and say how its functions ran
+  sheaf init-ai                write sheaf-context.md, a primer for coding assistants
+
+Options, before or after the file (what follows -- belongs to the program):
+  -h, --help                   print this and exit
+      --version                print the version and exit
+  -v, --verbose                say what is compiled; -vv more, without the disk cache
+      --device D               cpu, cuda, metal, vulkan
+      --threads N              worker threads
+      --max-memory SIZE        stop with an error beyond this much tensor memory (8G, 500M)
+
+      --trace [F,G,…]          show calls of all functions, or of those named
+      --trace-level N          1: names and times, 2: values too (default), 3: also built-ins and lambdas
+      --trace-out FILE         write the trace as JSON lines
+      --guard SPEC             check results: [f:]no-nan, [f:]range:LO:HI, [f:]shape:D:D…; repeatable
+      --blame                  time by function at exit
+      --mem-profile            memory report at exit
+      --jit-profile            dispatch times at exit
+
+      --emit=KIND              print a stage of the program instead of running it: forms, core, graph, grad, loop
+      --jit=MODE               on (default), off, always (also the first call)
+      --dynamic SPEC           sizes to compile for any value of
+      --fullgraph              an error when a function cannot be compiled whole
+      --cache-dir DIR          where compiled code is kept
+)";
+}
+
+}  // namespace sheaf::tools

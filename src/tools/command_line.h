@@ -1,0 +1,50 @@
+// The command line, as toolchain specification §1 and our additions to it say.
+#pragma once
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tools/guard_spec.h"
+
+namespace sheaf::tools {
+
+enum class Mode : uint8_t { Repl, File, Eval, InitAi, Format, Test, Doc, Explain, Help, Version };
+
+struct Options {
+  Mode mode = Mode::Repl;
+  std::string target;              // the file or the expression
+  std::vector<std::string> words;  // of a subcommand; else the program's arguments
+
+  int verbosity = 0;
+  std::string device;              // "" chooses
+  bool jit_profile = false, blame = false, mem_profile = false;
+
+  bool trace = false;
+  std::vector<std::string> traced;  // empty: all functions
+  int trace_level = 2;              // 1: names and times; 2: values too; 3: also built-ins and lambdas
+  std::string trace_out;            // a file for JSON lines
+  std::vector<GuardSpec> guards;
+
+  std::string emit;                 // forms, core, graph, grad, loop
+  int threads = 0;                  // 0: what the machine has
+  size_t max_memory = 0;            // bytes; 0: no limit
+  // For the compiler.
+  std::string jit, dynamic, cache_dir;
+  bool fullgraph = false;
+
+  bool is_watched() const { return trace || !trace_out.empty() || !guards.empty(); }
+};
+
+// The message as the user sees it, without the leading "sheaf: ".
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Throws UsageError.
+Options parse_command_line(const std::vector<std::string>& words);
+
+// What --help prints.
+std::string usage_text();
+
+}  // namespace sheaf::tools

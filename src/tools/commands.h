@@ -1,0 +1,17 @@
+// What main dispatches to. Each returns the exit status; they run on the large stack.
+#pragma once
+#include "tools/command_line.h"
+
+namespace sheaf::tools {
+
+int run_program(const Options& options);   // a file or -c
+int run_repl(const Options& options);
+int run_init_ai(const Options& options);
+int run_format(const Options& options);
+int run_tests(const Options& options);
+int run_doc(const Options& options);
+int run_explain(const Options& options);
+// --emit: prints a stage of the program instead of running it.
+int run_emit(const Options& options);
+
+}  // namespace sheaf::tools

@@ -1,0 +1,72 @@
+// --emit: the stages of a program as text.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "builtins/output.h"
+#include "eval/code.h"
+#include "eval/session.h"
+#include "syntax/printer.h"
+#include "syntax/reader.h"
+#include "tools/commands.h"
+#include "tools/read_file.h"
+#include "tools/terminal.h"
+#include "tools/watch.h"
+
+namespace sheaf::tools {
+namespace {
+
+uint32_t add_program(const Options& o) {
+  if (o.mode == Mode::Eval) return add_source("<eval>", o.target, SourceKind::Eval);
+  std::ifstream in(o.target, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  return add_source(std::filesystem::weakly_canonical(o.target).string(), text.str(), SourceKind::File);
+}
+
+std::string core_of(const eval::Proto& p) { return eval::print_core(*p.body) + eval::print_code(p) + "\n"; }
+
+std::string core_text(eval::Session& session, uint32_t source) {
+  std::vector<syntax::FormPtr> forms = syntax::read_all(source);
+  std::string out;
+  for (const auto& p : session.analyze(forms)) out += core_of(*p);
+  // Functions are compiled into their cells, not into the code of the form that defines them.
+  for (eval::Cell* c : session.globals().user_cells()) {
+    if (c->broken) out += fmt::format("; {} does not compile: {}\n\n", c->name.str(), one_line(*c->broken));
+    if (c->value.tag() != Tag::Function) continue;
+    const eval::Proto& p = *static_cast<eval::Closure*>(c->value.object())->proto;
+    out += fmt::format("; {}\n{}", c->name.str(), core_of(p));
+  }
+  return out;
+}
+
+}  // namespace
+
+int run_emit(const Options& o) {
+  if (o.mode != Mode::File && o.mode != Mode::Eval) throw UsageError("--emit requires a file or -c");
+  if (o.mode == Mode::File && !check_readable(o.target)) return 1;
+  Watch watch(o);
+  try {
+    if (o.emit != "forms" && o.emit != "core") {
+      say(fmt::format("sheaf: --emit={} is not available for this program: nothing in it is compiled", o.emit));
+      return 1;
+    }
+    uint32_t source = add_program(o);
+    std::string out;
+    if (o.emit == "forms") {
+      for (const syntax::FormPtr& f : syntax::read_all(source)) out += syntax::pretty(*f) + "\n";
+    } else {
+      eval::Session session;
+      out = core_text(session, source);
+    }
+    builtins::write_out(out);
+    builtins::flush_out();
+    return 0;
+  } catch (...) {
+    return watch.report_exception();
+  }
+}
+
+}  // namespace sheaf::tools

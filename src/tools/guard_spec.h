@@ -1,0 +1,18 @@
+// `--guard [f:]check`: a check on the results of one function, or of all.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "builtins/guard.h"
+
+namespace sheaf::tools {
+
+struct GuardSpec {
+  std::string function;  // "": every function
+  builtins::GuardCheck check;
+};
+
+// "no-nan", "range:LO:HI", "shape:D:D…", each also as "f:…". Nothing when it is none of these.
+std::optional<GuardSpec> parse_guard_spec(const std::string& text);
+
+}  // namespace sheaf::tools

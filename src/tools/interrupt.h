@@ -1,0 +1,10 @@
+// Ctrl-C stops the running program, not the tool (see builtins/host.h); pressed three times with nobody listening, it
+// ends the process.
+#pragma once
+
+namespace sheaf::tools {
+
+// To be called on the thread that runs user code: its blocking reads are woken.
+void install_interrupt_handler();
+
+}  // namespace sheaf::tools

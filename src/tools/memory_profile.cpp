@@ -1,0 +1,80 @@
+#include "tools/memory_profile.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+#include "tensor/tensor.h"
+
+namespace sheaf::tools {
+namespace {
+
+size_t rss_bytes() {
+  unsigned long total = 0, resident = 0;
+  if (std::FILE* f = std::fopen("/proc/self/statm", "r")) {
+    if (std::fscanf(f, "%lu %lu", &total, &resident) != 2) resident = 0;
+    std::fclose(f);
+  }
+  return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+size_t high_water_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<size_t>(usage.ru_maxrss) * 1024;
+}
+
+std::string size_text(double n) {
+  if (n < 1024.0 * 1024) return fmt::format("{:.1f} KB", n / 1024);
+  if (n < 1024.0 * 1024 * 1024) return fmt::format("{:.1f} MB", n / (1024.0 * 1024));
+  return fmt::format("{:.2f} GB", n / (1024.0 * 1024 * 1024));
+}
+
+std::string delta_text(double n) { return (n < 0 ? "-" : "+") + size_text(n < 0 ? -n : n); }
+
+}  // namespace
+
+MemoryProfile::MemoryProfile() : sampler_([this] { sample(); }) { checkpoint("start"); }
+
+MemoryProfile::~MemoryProfile() {
+  {
+    std::lock_guard lock(mu_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  sampler_.join();
+}
+
+void MemoryProfile::sample() {
+  std::unique_lock lock(mu_);
+  while (!stop_) {
+    sampled_peak_ = std::max(sampled_peak_, rss_bytes());
+    wake_.wait_for(lock, std::chrono::milliseconds(100));
+  }
+}
+
+void MemoryProfile::checkpoint(std::string name) { points_.push_back({std::move(name), rss_bytes()}); }
+
+std::string MemoryProfile::report() {
+  size_t peak = high_water_bytes();
+  {
+    std::lock_guard lock(mu_);
+    peak = std::max(peak, sampled_peak_);
+  }
+  for (const Point& p : points_) peak = std::max(peak, p.rss_bytes);
+  auto row = [](std::string_view name, std::string_view rss, std::string_view delta) { return fmt::format("  {:<20} | {:>10} | {:>10}\n", name, rss, delta); };
+  std::string out = "Memory profile:\n" + row("Checkpoint", "RSS", "Delta") + fmt::format("  {:-<21}+{:-<12}+{:-<11}\n", "", "", "");
+  for (size_t i = 0; i < points_.size(); ++i) {
+    double rss = static_cast<double>(points_[i].rss_bytes);
+    out += row(points_[i].name, size_text(rss), i == 0 ? "-" : delta_text(rss - static_cast<double>(points_[i - 1].rss_bytes)));
+  }
+  out += row("peak", size_text(static_cast<double>(peak)), delta_text(static_cast<double>(peak) - static_cast<double>(points_[0].rss_bytes)));
+  MemoryStats stats = memory_stats();
+  return out + fmt::format("  Tensors: peak {}, live {}\n", size_text(static_cast<double>(stats.peak_bytes)), size_text(static_cast<double>(stats.live_bytes)));
+}
+
+}  // namespace sheaf::tools

@@ -1,0 +1,65 @@
+// The prompt. Works on a terminal with the line editor and on a pipe line by line.
+#pragma once
+#include <memory>
+#include <set>
+#include <string>
+
+#include "eval/session.h"
+#include "tools/line_editor.h"
+#include "tools/watch.h"
+
+namespace sheaf::tools {
+
+class Repl {
+ public:
+  explicit Repl(const Options& options);
+  // The exit status: that of (exit n), else 0.
+  int run();
+
+ private:
+  // repl.cpp
+  int run_terminal(int out);
+  int run_pipe();
+  void entry(const std::string& text);
+  // Runs forms as the two passes of a program; redefinition is allowed and what depends on it is compiled again.
+  Value evaluate(const std::vector<syntax::FormPtr>& forms);
+  Value evaluate_text(const std::string& text);
+  void warn_about_hiding(const std::vector<syntax::FormPtr>& forms) const;
+  void recompile_dependants(const std::set<Name>& names);
+  void remember(const Value& v);
+  void remember_error(const UserError& e);
+  void echo(const Value& v);
+  bool guarded(const std::function<void()>& f);
+
+  // repl_commands.cpp
+  void command(const std::string& line);
+  void help(const std::string& name);
+  void list_builtins();
+  void env(bool variables);
+  void show(const std::string& name);
+  void load(const std::string& path);
+  void reload();
+  void time(const std::string& text);
+  void type(const std::string& text);
+
+  // repl_names.cpp
+  Completions complete(const std::string& text, size_t cursor);
+  NameKind kind_of(std::string_view name);
+  std::vector<std::string> known_names();
+
+  const Options& options_;
+  Watch watch_;
+  eval::Session session_;
+  bool terminal_ = false;
+  bool quit_ = false;
+  int status_ = 0;
+};
+
+// Names of the REPL commands, without the colon.
+const std::vector<std::string>& command_names();
+// The names that *1 *2 *3 *e have as globals.
+bool is_repl_variable(const std::string& name);
+// Names a form defines, macros included.
+void collect_all_definitions(const syntax::Form& form, std::set<Name>& out);
+
+}  // namespace sheaf::tools

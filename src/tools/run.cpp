@@ -1,0 +1,53 @@
+// Running a file or an expression.
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "builtins/host.h"
+#include "builtins/output.h"
+#include "eval/session.h"
+#include "tools/commands.h"
+#include "tools/read_file.h"
+#include "tools/terminal.h"
+#include "tools/watch.h"
+#include "value/print.h"
+
+namespace sheaf::tools {
+
+std::optional<std::string> why_unreadable(const std::string& path) {
+  std::error_code ec;
+  if (std::filesystem::is_directory(path, ec)) return std::strerror(EISDIR);
+  if (std::ifstream(path, std::ios::binary)) return std::nullopt;
+  return std::strerror(errno);
+}
+
+bool check_readable(const std::string& path) {
+  auto why = why_unreadable(path);
+  if (why) say(fmt::format("sheaf: cannot read '{}': {}", path, *why));
+  return !why;
+}
+
+int run_program(const Options& o) {
+  if (o.mode == Mode::File && !check_readable(o.target)) return 1;
+  builtins::set_program_args(o.words);
+  Watch watch(o);
+  int status = 0;
+  try {
+    eval::Session session;
+    watch.checkpoint("after init");
+    Value v = o.mode == Mode::File ? session.run_file(o.target) : session.run_text(o.target);
+    watch.checkpoint("after eval");
+    bool hidden = o.blame && !o.mem_profile;
+    if (!hidden && !is_silent(v)) builtins::write_out(render(v) + "\n");
+    builtins::flush_out();
+  } catch (...) {
+    status = watch.report_exception();
+  }
+  watch.report_profiles();
+  return status;
+}
+
+}  // namespace sheaf::tools

@@ -1,0 +1,16 @@
+// Where the tool itself speaks: standard error, magenta on a terminal, always after the program's output so far.
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace sheaf::tools {
+
+bool is_terminal(int fd);
+int terminal_width();  // of standard output, else standard error; 80 when neither is a terminal
+
+// Writes a line (or several); the newline is added unless the text ends with one.
+void say(std::string_view text);
+// The same without colour, for text that brings its own.
+void say_plain(std::string_view text);
+
+}  // namespace sheaf::tools

@@ -1,0 +1,40 @@
+// Everything that looks on while a program runs: the observers of its calls, the profiles reported at exit, and the
+// report of whatever ends it.
+#pragma once
+#include <memory>
+
+#include "tools/command_line.h"
+#include "tools/memory_profile.h"
+#include "tools/profiler.h"
+#include "tools/trace_observer.h"
+
+namespace sheaf::tools {
+
+class Watch {
+ public:
+  // Installs what the options ask for. Must come before the Session: prelude functions are compiled for it. Throws
+  // UsageError.
+  explicit Watch(const Options& options);
+  ~Watch();
+
+  void checkpoint(const char* name);
+  // For a catch (...) block: reports the exception being handled and gives the exit status. An ExitRequest is reported
+  // by its status alone.
+  int report_exception() const;
+  // The profiles, once, at exit.
+  void report_profiles();
+
+ private:
+  void report_breach(const builtins::GuardBreach& b) const;
+
+  const Options& options_;
+  std::unique_ptr<TraceObserver> trace_;
+  std::unique_ptr<Profiler> profiler_;
+  std::unique_ptr<eval::CallObserver> both_;
+  std::unique_ptr<MemoryProfile> memory_;
+};
+
+// The silence rule of results: nil, and lists of nothing but nil.
+bool is_silent(const Value& v);
+
+}  // namespace sheaf::tools

@@ -1,0 +1,115 @@
+// Graphs through the compiler give the bits that running op by op gives: every op alone, and random compositions with
+// their gradients, where nodes are shared, fused and placed in common memory.
+#include <gtest/gtest.h>
+
+#include "autodiff/vjp.h"
+#include "compiler/compile.h"
+#include "compiler/eager.h"
+#include "ops/op_cases.h"
+#include "ops/random_program.h"
+#include "trace/traced.h"
+
+namespace sheaf::compiler {
+namespace {
+
+using namespace ops;
+using graph::Graph;
+using graph::Node;
+
+Ref<Node> input_node(const Tensor& t) {
+  return make_ref<Node>(&op("input"), Attrs{}, std::vector<Operand>{}, std::vector<TensorType>{{t.dtype, to_sizes(t.sizes)}});
+}
+
+// The graph of f for arrays of these types.
+template <class F>
+Graph graph_of(const std::vector<Tensor>& in, F&& f) {
+  Graph g;
+  std::vector<Operand> operands;
+  for (const Tensor& t : in) {
+    g.inputs.push_back(input_node(t));
+    operands.emplace_back(g.inputs.back(), 0);
+  }
+  g.outputs = f(operands);
+  return g;
+}
+
+void expect_same(const std::vector<Tensor>& expected, const Graph& g, const std::vector<Tensor>& in) {
+  Compiled code = compile(g);
+  for (int turn = 0; turn < 2; ++turn) {  // scratch memory is dirty in the second
+    std::vector<Tensor> actual = run(code, in);
+    ASSERT_EQ(expected.size(), actual.size());
+    for (size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(same_bits(expected[i], actual[i])) << "output " << i << "\n" << graph::print(g);
+  }
+}
+
+class CompiledOps : public ::testing::TestWithParam<const OpDef*> {
+ protected:
+  void SetUp() override { trace::install(); }
+};
+
+TEST_P(CompiledOps, GiveTheBitsOfRunningAtOnce) {
+  const OpDef& op = *GetParam();
+  Rng rng(test_seed());
+  for (DType dtype : dtypes_of(op))
+    for (const OpCase& c : cases_of(op, dtype, Data::Wild)) {
+      std::vector<Tensor> in = c.make(rng);
+      SCOPED_TRACE(c.label + " " + std::string(sheaf::name_of(dtype)) + " SHEAF_SEED=" + std::to_string(rng.seed));
+      std::vector<Tensor> expected = run_op(op, in, c.attrs, op.infer({types_of(in), c.attrs}));
+      expect_same(expected, graph_of(in, [&](const std::vector<Operand>& xs) { return graph::apply_all(op, xs, c.attrs); }), in);
+      if (HasFailure()) return;
+    }
+}
+
+std::vector<const OpDef*> ops_of_inputs() {
+  std::vector<const OpDef*> out;
+  for (const OpDef* d : all_ops())
+    if (d->kind != graph::OpKind::Structure && d->name != "iota") out.push_back(d);
+  return out;
+}
+INSTANTIATE_TEST_SUITE_P(Ops, CompiledOps, ::testing::ValuesIn(ops_of_inputs()), [](const auto& info) { return std::string(info.param->name); });
+
+std::vector<Tensor> values_of(const std::vector<Operand>& os) {
+  std::vector<Tensor> out;
+  for (const Operand& o : os) out.push_back(o.value());
+  return out;
+}
+
+TEST(CompiledPrograms, GiveTheBitsOfRunningAtOnce) {
+  trace::install();
+  for (int trial = 0; trial < 300; ++trial) {
+    uint64_t seed = test_seed() + trial;
+    Rng rng(seed);
+    DType dtype = trial % 3 == 0 ? DType::F64 : trial % 3 == 1 ? DType::F32 : DType::BF16;
+    std::vector<Tensor> in{uniform_tensor(rng, dtype, kProgramSizes), uniform_tensor(rng, dtype, kProgramSizes)};
+    RandomProgram program(seed, 3 + trial % 25, false);
+    SCOPED_TRACE("SHEAF_SEED=" + std::to_string(seed));
+    expect_same(values_of(program({in[0], in[1]})), graph_of(in, program), in);
+    if (HasFailure()) return;
+  }
+}
+
+// A step of training in one graph: values and gradients.
+TEST(CompiledPrograms, GiveTheGradientsOfTheTape) {
+  trace::install();
+  for (int trial = 0; trial < 100; ++trial) {
+    uint64_t seed = test_seed() + trial;
+    Rng rng(seed);
+    DType dtype = trial % 2 == 0 ? DType::F64 : DType::F32;
+    std::vector<Tensor> in{uniform_tensor(rng, dtype, kProgramSizes), uniform_tensor(rng, dtype, kProgramSizes)};
+    RandomProgram program(seed, 3 + trial % 15, false);
+    auto gradient = [&](const std::vector<Operand>& xs) {
+      std::vector<Operand> leaves, ones, out;
+      for (const Operand& x : xs) leaves.push_back(trace::make_leaf(x));
+      out = program(leaves);
+      for (const Operand& y : out) ones.push_back(full(y.type(), 1));
+      for (Operand& g : autodiff::vjp(out, ones, leaves, true)) out.push_back(g ? g : zeros({dtype, to_sizes(kProgramSizes)}));
+      return out;
+    };
+    SCOPED_TRACE("SHEAF_SEED=" + std::to_string(seed));
+    expect_same(values_of(gradient({in[0], in[1]})), graph_of(in, gradient), in);
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace sheaf::compiler

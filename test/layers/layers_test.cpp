@@ -1,0 +1,136 @@
+// Which folder of src/ may include which: every #include is checked against the table of docs/design/layers.md.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder may include itself, the folders here, and what those may include.
+const std::map<std::string, std::vector<std::string>> kMayInclude = {
+    {"support", {}},
+    {"tensor", {"support"}},
+    {"syntax", {"support"}},
+    {"text", {"support"}},
+    {"value", {"tensor"}},
+    {"formats", {"value", "text"}},
+    {"loop", {"tensor"}},
+    {"graph", {"tensor"}},
+    {"runtime", {"tensor"}},
+    {"ops", {"graph", "loop"}},
+    {"autodiff", {"ops"}},
+    {"transforms", {"ops"}},
+    {"passes/graph", {"ops"}},
+    {"passes/loop", {"loop"}},
+    {"lower", {"ops"}},
+    {"plan", {"graph", "loop", "runtime"}},
+    {"codegen/block", {"loop", "runtime"}},
+    {"codegen/llvm", {"loop", "runtime"}},
+    {"codegen/cuda", {"loop", "runtime"}},
+    {"compiler", {"autodiff", "transforms", "passes/graph", "passes/loop", "lower", "plan", "codegen/block", "codegen/llvm", "codegen/cuda"}},
+    {"trace", {"compiler", "value"}},
+    {"builtins", {"trace", "formats"}},
+    {"eval", {"builtins", "syntax"}},
+    {"tools", {"eval"}},
+};
+
+// Headers of other libraries that appear in some layers only.
+const std::map<std::string, std::set<std::string>> kForeign = {
+    {"llvm/", {"codegen/llvm"}},
+    {"cuda", {"codegen/cuda", "runtime"}},
+    {"nlohmann/", {"formats"}},
+};
+
+// The longest folder of the table that the path lies in ("loop/math/x.h" is part of loop), or "".
+std::string layer_of(const std::string& path) {
+  std::string best;
+  for (const auto& [layer, below] : kMayInclude)
+    if (path.starts_with(layer + "/") && layer.size() > best.size()) best = layer;
+  return best;
+}
+
+std::set<std::string> reachable(const std::string& layer) {
+  std::set<std::string> seen{layer};
+  for (const std::string& below : kMayInclude.at(layer)) seen.merge(reachable(below));
+  return seen;
+}
+
+struct Include {
+  std::string file, target;
+  int line;
+  bool quoted;
+};
+
+std::vector<Include> includes_of(const fs::path& root) {
+  std::vector<Include> out;
+  for (const auto& entry : fs::recursive_directory_iterator(root)) {
+    std::string extension = entry.path().extension().string();
+    if (extension != ".h" && extension != ".cpp" && extension != ".in") continue;
+    std::ifstream in(entry.path());
+    std::string line;
+    for (int number = 1; std::getline(in, line); ++number) {
+      if (!line.starts_with("#include ")) continue;
+      bool quoted = line[9] == '"';
+      size_t end = line.find(quoted ? '"' : '>', 10);
+      if (end == std::string::npos) continue;  // a macro, in a template for the build
+      out.push_back({fs::relative(entry.path(), root).generic_string(), line.substr(10, end - 10), number, quoted});
+    }
+  }
+  return out;
+}
+
+TEST(Layers, IncludeOnlyWhatTheyMay) {
+  fs::path root = fs::path(TEST_DIR) / "../../src";
+  std::vector<Include> all = includes_of(root);
+  EXPECT_GT(all.size(), 300u);
+  for (const Include& i : all) {
+    std::string where = i.file + ":" + std::to_string(i.line);
+    std::string from = layer_of(i.file);
+    ASSERT_FALSE(from.empty()) << where << " is in no layer of the table";
+    if (!i.quoted) {
+      for (const auto& [prefix, layers] : kForeign)
+        EXPECT_TRUE(!i.target.starts_with(prefix) || layers.count(from)) << where << " includes <" << i.target << ">";
+      continue;
+    }
+    std::string to = layer_of(i.target);
+    EXPECT_FALSE(to.empty()) << where << " includes \"" << i.target << "\": write the path from src/";
+    EXPECT_TRUE(to.empty() || reachable(from).count(to)) << where << ": " << from << " may not include " << to << " (" << i.target << ")";
+  }
+}
+
+TEST(Layers, SourcesIncludeTheirOwnHeaderFirst) {
+  fs::path root = fs::path(TEST_DIR) / "../../src";
+  std::set<std::string> seen;
+  for (const Include& i : includes_of(root)) {
+    if (!i.file.ends_with(".cpp") || !seen.insert(i.file).second) continue;
+    std::string own = i.file.substr(0, i.file.size() - 4) + ".h";
+    EXPECT_TRUE(i.target == own || !fs::exists(root / own)) << i.file;
+  }
+}
+
+TEST(Layers, HeadersAreGuarded) {
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(TEST_DIR) / "../../src")) {
+    if (entry.path().extension() != ".h") continue;
+    std::ifstream in(entry.path());
+    std::string text{std::istreambuf_iterator<char>(in), {}};
+    bool guarded = text.find("#pragma once") != std::string::npos || text.find("included once per") != std::string::npos;
+    EXPECT_TRUE(guarded) << entry.path();
+    EXPECT_EQ(text.find("using namespace"), std::string::npos) << entry.path();
+    EXPECT_TRUE(text.starts_with("//")) << entry.path() << " does not say what it is for";
+  }
+}
+
+TEST(Layers, FoldersHaveAReadme) {
+  for (const auto& [layer, below] : kMayInclude) {
+    fs::path folder = fs::path(TEST_DIR) / "../../src" / layer;
+    EXPECT_TRUE(!fs::exists(folder) || fs::exists(folder / "README.md")) << layer;
+  }
+}
+
+}  // namespace

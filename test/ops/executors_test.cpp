@@ -1,0 +1,207 @@
+// Every op through the reference executor, the block executor and the way programs run it: the same bits for all dtypes,
+// odd shapes and storage orders, and the same first failed check.
+#include <gtest/gtest.h>
+
+#include "codegen/block/block.h"
+#include "compiler/eager.h"
+#include "loop/reference.h"
+#include "lower/single_op.h"
+#include "op_cases.h"
+#include "runtime/thread_pool.h"
+
+namespace sheaf::ops {
+namespace {
+
+struct Launch {
+  std::vector<Tensor> in;
+  std::vector<TensorType> out;
+  Attrs attrs;
+};
+
+Tensor stretched(const Tensor& t, const Dims& sizes) {
+  Tensor out = t;
+  out.sizes = sizes;
+  out.strides = Dims(sizes.size(), 0);
+  for (int i = 0, shift = out.rank() - t.rank(); i < t.rank(); ++i)
+    if (t.sizes[i] != 1) out.strides[shift + i] = t.strides[i];
+  return out;
+}
+
+// What a kernel of the op expects, said as plainly as possible (compiler/eager.cpp merges axes and avoids copies).
+Launch canonical(const OpDef& op, const OpCase& c, const std::vector<Tensor>& in) {
+  Launch l{in, op.infer({types_of(in), c.attrs}), c.attrs};
+  if (op.kind == OpKind::Elementwise)
+    for (Tensor& t : l.in) t = stretched(t, to_dims(l.out[0].sizes));
+  if (op.kind == OpKind::Ordered)
+    for (Tensor& t : l.in) t = contiguous(t);
+  if (op.kind == OpKind::Reduce) {
+    // Kept axes first, then the reduced ones.
+    const Tensor& x = in[0];
+    std::vector<bool> reduced(x.rank(), false);
+    for (Size a : c.attrs.sizes("axes")) reduced[a.value()] = true;
+    Tensor moved = x;
+    int64_t parts[2] = {1, 1};
+    int at = 0;
+    for (bool which : {false, true})
+      for (int a = 0; a < x.rank(); ++a) {
+        if (reduced[a] != which) continue;
+        moved.sizes[at] = x.sizes[a];
+        moved.strides[at++] = x.strides[a];
+        parts[which] *= x.sizes[a];
+      }
+    Tensor rows = contiguous(moved);
+    rows.sizes = {parts[0], parts[1], 1};
+    rows.strides = contiguous_strides(rows.sizes);
+    l.in = {rows};
+    l.out[0].sizes = {Size(parts[0]), Size(1)};
+    l.attrs = {{"inner1", true}};
+  }
+  return l;
+}
+
+struct Outcome {
+  std::vector<Tensor> out;
+  loop::CheckRecord check;
+};
+
+template <class Run>
+Outcome outcome(const Launch& l, Run&& run) {
+  std::vector<std::byte*> buffers;
+  std::vector<int64_t> sizes;
+  Outcome r;
+  for (const Tensor& t : l.in) {
+    buffers.push_back(t.bytes());
+    sizes.insert(sizes.end(), t.sizes.begin(), t.sizes.end());
+    sizes.insert(sizes.end(), t.strides.begin(), t.strides.end());
+  }
+  for (const TensorType& t : l.out) {
+    r.out.push_back(zeros_tensor(t.dtype, to_dims(t.sizes)));
+    buffers.push_back(r.out.back().bytes());
+    for (Size s : t.sizes) sizes.push_back(s.value());
+  }
+  run(buffers, sizes, r.check);
+  return r;
+}
+
+loop::Kernel kernel_of(const OpDef& op, const Launch& l) {
+  std::vector<lower::ArrayKey> in, out;
+  for (const Tensor& t : l.in) in.push_back({t.dtype, t.rank()});
+  for (const TensorType& t : l.out) out.push_back({t.dtype, t.rank()});
+  return lower::lower_single(op, l.attrs, in, out);
+}
+
+void compare(const OpDef& op, const OpCase& c, const std::vector<Tensor>& in) {
+  Launch l = canonical(op, c, in);
+  loop::Kernel kernel = kernel_of(op, l);
+  loop::verify(kernel);
+  Outcome reference = outcome(l, [&](auto&... args) { loop::run_reference(kernel, args...); });
+  auto block = codegen::BlockKernel::compile(kernel);
+  Outcome actual = outcome(l, [&](auto&... args) { block->run(args...); });
+  EXPECT_EQ(reference.check.site, actual.check.site);
+  if (reference.check.failed()) {
+    EXPECT_EQ(reference.check.payload, actual.check.payload);
+    return;
+  }
+  for (size_t i = 0; i < reference.out.size(); ++i) EXPECT_TRUE(same_bits(reference.out[i], actual.out[i])) << "block executor, output " << i;
+  std::vector<TensorType> types = op.infer({types_of(in), c.attrs});
+  std::vector<Tensor> eager = compiler::run_op(op, in, c.attrs, types);
+  for (size_t i = 0; i < eager.size(); ++i) {
+    Tensor expected = reference.out[i];
+    expected.sizes = to_dims(types[i].sizes);
+    expected.strides = contiguous_strides(expected.sizes);
+    EXPECT_TRUE(same_bits(expected, eager[i])) << "run_op, output " << i;
+  }
+}
+
+void compare_all(const OpDef& op) {
+  runtime::set_num_threads(2);
+  Rng rng(test_seed());
+  for (DType dtype : dtypes_of(op))
+    for (const OpCase& c : cases_of(op, dtype, Data::Wild))
+      for (Storage how : kStorages) {
+        std::vector<Tensor> in = c.make(rng);
+        // Stretching an index is fine too: it is read only.
+        for (Tensor& t : in) t = stored_as(t, how);
+        SCOPED_TRACE(c.label + " " + std::string(sheaf::name_of(dtype)) + " " + name_of(how) + " SHEAF_SEED=" + std::to_string(rng.seed));
+        compare(op, c, in);
+        if (::testing::Test::HasFailure()) return;
+      }
+}
+
+class Executors : public ::testing::TestWithParam<const OpDef*> {};
+
+TEST_P(Executors, Agree) { compare_all(*GetParam()); }
+
+std::vector<const OpDef*> computed_ops() {
+  std::vector<const OpDef*> out;
+  for (const OpDef* d : all_ops())
+    if (d->scalar || d->lower) out.push_back(d);
+  return out;
+}
+INSTANTIATE_TEST_SUITE_P(Ops, Executors, ::testing::ValuesIn(computed_ops()), [](const auto& info) { return std::string(info.param->name); });
+
+// Larger than one parallel piece and many vector blocks.
+TEST(Executors, AgreeOnLargeArrays) {
+  Rng rng(test_seed());
+  for (const char* name : {"add", "mul", "exp", "where", "lt"})
+    for (DType dtype : {DType::F32, DType::F64, DType::BF16}) {
+      const OpDef& d = op(name);
+      if (!d.dtypes.has(dtype)) continue;
+      OpCase c{name, {}, nullptr};
+      std::vector<Tensor> in{wild_tensor(rng, dtype, {17, 1009}), wild_tensor(rng, dtype, {1009})};
+      if (d.reference1) in.pop_back();
+      if (d.name == "where") in.insert(in.begin(), wild_tensor(rng, DType::Bool, {17, 1}));
+      SCOPED_TRACE(std::string(name) + " SHEAF_SEED=" + std::to_string(rng.seed));
+      compare(d, c, in);
+    }
+}
+
+TEST(Executors, AgreeOnTheFirstBadIndex) {
+  Rng rng(test_seed());
+  OpCase c{"take", {{"who", std::string("take")}, {"wrap", false}, {"set", false}}, nullptr};
+  for (const char* name : {"take", "scatter"}) {
+    Tensor index = index_tensor(rng, {9}, 4);
+    index.data<int64_t>()[3] = 40;
+    index.data<int64_t>()[7] = -1;
+    std::vector<Tensor> in{wild_tensor(rng, DType::F32, {3, 4, 2}), index};
+    if (std::string(name) == "scatter") in.push_back(wild_tensor(rng, DType::F32, {3, 9, 2}));
+    SCOPED_TRACE(name);
+    compare(op(name), c, in);
+    EXPECT_ANY_THROW(compiler::run_op(op(name), in, c.attrs, op(name).infer({types_of(in), c.attrs})));
+  }
+}
+
+// Movement that is only a view, against its definition by indices.
+TEST(Views, AreWhatTheySay) {
+  Rng rng(test_seed());
+  auto at = [](const Tensor& t, const Dims& index) {
+    int64_t offset = t.offset;
+    for (int a = 0; a < t.rank(); ++a) offset += index[a] * t.strides[a];
+    return load_double(t.dtype, t.buffer->data() + offset * size_bytes(t.dtype));
+  };
+  for (const char* name : {"transpose", "broadcast", "slice", "reshape"})
+    for (DType dtype : {DType::F32, DType::I8, DType::I64})
+      for (const OpCase& c : cases_of(op(name), dtype, Data::Smooth))
+        for (Storage how : kStorages) {
+          Tensor x = stored_as(c.make(rng)[0], how);
+          Tensor y = compiler::run_op(op(name), {x}, c.attrs, op(name).infer({types_of({x}), c.attrs}))[0];
+          SCOPED_TRACE(c.label + " " + name_of(how) + " SHEAF_SEED=" + std::to_string(rng.seed));
+          Dims index(y.rank(), 0);
+          for (int64_t k = 0; k < y.num_elems(); ++k) {
+            int64_t rest = k;
+            for (int a = y.rank(); a-- > 0; rest /= y.sizes[a]) index[a] = rest % y.sizes[a];
+            Dims from(x.rank(), 0);
+            int64_t flat = k;
+            for (int a = x.rank(); a-- > 0;) {
+              if (op(name).name == "transpose") from[c.attrs.sizes("perm")[a].value()] = index[a];
+              else if (op(name).name == "broadcast") from[a] = x.sizes[a] == 1 ? 0 : index[y.rank() - x.rank() + a];
+              else if (op(name).name == "slice") from[a] = c.attrs.sizes("starts")[a].value() + index[a] * c.attrs.sizes("steps")[a].value();
+              else from[a] = flat % x.sizes[a], flat /= x.sizes[a];
+            }
+            ASSERT_EQ(at(x, from), at(y, index)) << "element " << k;
+          }
+        }
+}
+
+}  // namespace
+}  // namespace sheaf::ops

@@ -1,0 +1,118 @@
+// Toolchain specification §1: selection, flags, streams, exit status.
+#include <gtest/gtest.h>
+
+#include "run_sheaf.h"
+
+namespace sheaf::tools {
+namespace {
+
+TEST(CommandLine, HelpAndVersionWinAnywhere) {
+  Sandbox s;
+  Result r = s.run("--version");
+  EXPECT_EQ(r.out, "Sheaf 2.2.0\n");
+  EXPECT_EQ(r.status, 0);
+  r = s.run("nothing.shf --blame --help");
+  EXPECT_TRUE(contains(r.out, "Usage:"));
+  EXPECT_EQ(r.status, 0);
+  EXPECT_EQ(r.err, "");
+}
+
+TEST(CommandLine, RunsFilesAndExpressions) {
+  Sandbox s;
+  s.write("a.shf", "(print \"hi\") (+ 1 2)");
+  s.write("script", "(* 6 7)");
+  EXPECT_EQ(s.run("a.shf").out, "hi\n3\n");
+  EXPECT_EQ(s.run("script").out, "42\n");
+  EXPECT_EQ(s.run("-v a.shf -v").out, "hi\n3\n");
+  EXPECT_EQ(s.run("-c '(+ 19' 23 ')'").out, "42\n");
+  EXPECT_EQ(s.run("-c -5").out, "-5\n");
+  EXPECT_EQ(s.run("-c '(+ 1' -v '2)'").out, "3\n");
+  EXPECT_EQ(s.run("a.shf -c '(print 9)'").out, "hi\n3\n");
+}
+
+TEST(CommandLine, SilentValues) {
+  Sandbox s;
+  EXPECT_EQ(s.run("-c nil").out, "");
+  EXPECT_EQ(s.run("-c '[]'").out, "");
+  EXPECT_EQ(s.run("-c '(list nil nil)'").out, "");
+  EXPECT_EQ(s.run("-c '(list nil 1)'").out, "[nil, 1]\n");
+}
+
+TEST(CommandLine, Errors) {
+  Sandbox s;
+  Result r = s.run("frobnicate");
+  EXPECT_EQ(r.status, 1);
+  EXPECT_TRUE(contains(r.err, "sheaf: unknown command 'frobnicate'\n"));
+  EXPECT_TRUE(contains(r.err, "--help"));
+  EXPECT_EQ(r.out, "");
+  r = s.run("missing.shf");
+  EXPECT_EQ(r.status, 1);
+  EXPECT_EQ(r.err, "sheaf: cannot read 'missing.shf': No such file or directory\n");
+  r = s.run("--device");
+  EXPECT_EQ(r.status, 1);
+  EXPECT_EQ(r.err, "sheaf: --device requires an argument\n");
+  EXPECT_EQ(s.run("--frob x.shf").status, 1);
+  EXPECT_EQ(s.run("-c").status, 1);
+  EXPECT_EQ(s.run("--device cuda -c 1").status, 1);
+  EXPECT_EQ(s.run("--device toaster -c 1").out, "1\n");
+  r = s.run("-c '(car 1)'");
+  EXPECT_EQ(r.status, 1);
+  EXPECT_EQ(r.out, "");
+  EXPECT_TRUE(r.err.starts_with("error: Unknown function: car\n --> <eval>:1:1\n"));
+  EXPECT_TRUE(r.err.ends_with("\n\n"));
+  EXPECT_FALSE(contains(r.err, "\033["));
+}
+
+TEST(CommandLine, ProgramArguments) {
+  Sandbox s;
+  s.write("a.shf", "(args)");
+  EXPECT_EQ(s.run("a.shf one --two -3 --blame --mem-profile").out, "['one', '--two', '-3']\n");
+  EXPECT_EQ(s.run("a.shf one -- --blame --help").out, "['one', '--blame', '--help']\n");
+  EXPECT_EQ(s.run("-c '(args)' -- x y").out, "['x', 'y']\n");
+}
+
+TEST(CommandLine, ExitStatusOfTheProgram) {
+  Sandbox s;
+  Result r = s.run("-c '(do (print 1) (exit 7))'");
+  EXPECT_EQ(r.status, 7);
+  EXPECT_EQ(r.out, "1\n");
+}
+
+TEST(CommandLine, MemoryLimit) {
+  Sandbox s;
+  Result r = s.run("--max-memory 1M -c \"(sum (zeros '[1000 1000]))\"");
+  EXPECT_EQ(r.status, 1);
+  EXPECT_TRUE(r.err.starts_with("error: "));
+  EXPECT_EQ(s.run("--max-memory 1G --threads 1 -c \"(sum (ones '[10]))\"").out, "10.0\n");
+  EXPECT_EQ(s.run("--max-memory lots -c 1").status, 1);
+}
+
+TEST(CommandLine, Emit) {
+  Sandbox s;
+  s.write("a.shf", "(defn f [x]   (+ x\n 1)) (f 2)");
+  EXPECT_EQ(s.run("--emit=forms a.shf").out, "(defn f [x] (+ x 1))\n(f 2)\n");
+  EXPECT_TRUE(contains(s.run("--emit=core a.shf").out, "(call-global f\n  2)"));
+  EXPECT_EQ(s.run("--emit=graph a.shf").status, 1);
+  EXPECT_EQ(s.run("--emit=poetry a.shf").status, 1);
+}
+
+TEST(DeepRecursion, EndsInAnError) {
+  Sandbox s;
+  for (const char* program : {"(defn f [x] (map f [x])) (f 1)", "(defn f [x] (sort [1 2] :key f)) (f 1)", "(defn f [a x] (reduce f 0 [1 2])) (f 1 2)",
+                              "(defn f [x] (+ 1 (f x))) (f 1)", "(await (future (do (defn f [x] (map f [x])) (f 1))))"}) {
+    s.write("a.shf", program);
+    Result r = s.run("a.shf");
+    EXPECT_EQ(r.status, 1) << program;
+    EXPECT_TRUE(contains(r.err, "recursion too deep")) << program << r.err.substr(0, 300);
+  }
+}
+
+TEST(DeepRecursion, DeepDataIsPrintedAndFreed) {
+  Sandbox s;
+  Result r = s.run("-c \"(def x (repeat [i 1000000] [acc nil] (list acc))) (print (> (len (str x)) 1000))\"");
+  EXPECT_EQ(r.out, "true\n");
+  EXPECT_EQ(r.status, 0);
+}
+
+}  // namespace
+}  // namespace sheaf::tools

@@ -1,0 +1,100 @@
+// Toolchain specification §4: trace, guards, profiles.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <regex>
+
+#include "run_sheaf.h"
+
+namespace sheaf::tools {
+namespace {
+
+bool matches(const std::string& text, const std::string& pattern) { return std::regex_search(text, std::regex(pattern)); }
+
+struct Observe : testing::Test {
+  Sandbox s;
+  void SetUp() override { s.write("a.shf", "(defn sq [x] (* x x))\n(defn norm2 [v] (sum (sq v)))\n(norm2 [1 2 3])\n"); }
+};
+
+TEST_F(Observe, Trace) {
+  Result r = s.run("--trace a.shf");  // the file is not a list of functions
+  EXPECT_EQ(r.out, "14.0\n");
+  EXPECT_TRUE(matches(r.err,
+                      "^├─ \\[norm2\\] f32\\[3\\] \\[min:1.00e0 max:3.00e0\\] \\(12B\\)\n"
+                      "│ ├─ \\[sq\\] f32\\[3\\] \\[min:1.00e0 max:3.00e0\\] \\(12B\\)\n"
+                      "│ └─ <- f32\\[3\\] \\[min:1.00e0 max:9.00e0\\] \\(12B\\) \\([0-9.]+(μs|ms)\\)\n"
+                      "└─ <- 14.000000 \\([0-9.]+(μs|ms)\\)\n$"))
+      << r.err;
+}
+
+TEST_F(Observe, TraceOfSomeFunctions) {
+  Result r = s.run("--trace sq a.shf");
+  EXPECT_TRUE(r.err.starts_with("├─ [sq]")) << r.err;
+  EXPECT_FALSE(contains(r.err, "norm2"));
+  r = s.run("a.shf --trace --trace-level 1");
+  EXPECT_TRUE(r.err.starts_with("├─ [norm2]\n│ ├─ [sq]\n│ └─ <- (")) << r.err;
+}
+
+TEST_F(Observe, TraceValues) {
+  s.write("b.shf", "(defn f [a b c d e g h] nil) (f 7 0.5 \"" + std::string(60, 'x') + "\" '[1 2] {:b 1 :a 2} f :k)");
+  Result r = s.run("--trace b.shf");
+  EXPECT_TRUE(r.err.starts_with("├─ [f] 7, 0.500000, \"" + std::string(47, 'x') + "...\", list(len:2), dict(keys:[\"a\", \"b\"]), fn/7, :k\n└─ <- nil (")) << r.err;
+}
+
+TEST_F(Observe, TraceOfAnErrorKeepsTheDepth) {
+  s.write("b.shf", "(defn bad [] (error \"x\")) (defn ok [] 1) (try (bad) (catch e nil)) (ok)");
+  Result r = s.run("--trace b.shf");
+  EXPECT_TRUE(matches(r.err, "^├─ \\[bad\\]\n└─ <- error \\(.*\\)\n├─ \\[ok\\]\n└─ <- 1 \\(.*\\)\n$")) << r.err;
+}
+
+TEST_F(Observe, TraceFile) {
+  Result r = s.run("--trace-out t.jsonl a.shf");
+  EXPECT_EQ(r.err, "");
+  std::string text = s.read("t.jsonl");
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4);
+  EXPECT_TRUE(contains(text, "\"event\":\"call\""));
+}
+
+TEST_F(Observe, Guards) {
+  Result r = s.run("--guard norm2:range:0:10 a.shf");
+  EXPECT_EQ(r.status, 1);
+  EXPECT_EQ(r.out, "");
+  EXPECT_TRUE(contains(r.err, "/!\\ Guard Breached: Range { lo: 0.0, hi: 10.0 }"));
+  EXPECT_TRUE(contains(r.err, "Function: norm2\nValue range [1.40e1, 1.40e1] outside allowed [0.00e0, 1.00e1]\nBacktrace (last 4 operations):\n  ├─ [norm2]"));
+  EXPECT_TRUE(r.err.ends_with("--- End of Backtrace ---\n"));
+  EXPECT_EQ(s.run("--guard sq:shape:3 --guard no-nan --guard norm2:shape a.shf").out, "14.0\n");
+  EXPECT_TRUE(contains(s.run("--guard sq:shape:3:4 a.shf").err, "Shape mismatch: expected [3, 4], got [3]"));
+  EXPECT_EQ(s.run("--guard range:0:1 --trace other a.shf").out, "14.0\n");  // only listed functions are checked
+}
+
+TEST_F(Observe, InvalidGuards) {
+  for (const char* spec : {"nan", "range:1", "f:range:a:b", ":no-nan", "range:2:1"}) {
+    Result r = s.run(std::string("--guard ") + spec + " a.shf");
+    EXPECT_EQ(r.status, 1) << spec;
+    EXPECT_TRUE(r.err.starts_with(std::string("sheaf: invalid guard spec '") + spec + "': ")) << r.err;
+  }
+}
+
+TEST_F(Observe, Blame) {
+  s.write("b.shf", "(defn fib [n] (if (< n 2) n (+ (fib (- n 1)) (fib (- n 2)))))\n(defn twice [f x] (map (fn [y] (f y)) [x x]))\n(twice fib 12)");
+  Result r = s.run("--blame b.shf");
+  EXPECT_EQ(r.out, "");  // the final value is not printed
+  EXPECT_TRUE(matches(r.err, "^Profiler: [0-9.]+(ms|s) wall\n"));
+  EXPECT_TRUE(contains(r.err, "  Function                          Calls      Total       Self   Avg/call\n  " + std::string(72, '-') + "\n"));
+  EXPECT_TRUE(matches(r.err, "  fib  +930 +[0-9.]+..?s"));
+  EXPECT_TRUE(contains(r.err, "  Call tree:\n"));
+  EXPECT_TRUE(contains(r.err, "[recursive]"));
+  EXPECT_TRUE(contains(r.err, "── <lambda> ("));
+  EXPECT_TRUE(contains(r.err, "── twice ("));
+  EXPECT_EQ(s.run("--blame --mem-profile a.shf").out, "14.0\n");
+}
+
+TEST_F(Observe, MemoryAndJitProfiles) {
+  Result r = s.run("--mem-profile --jit-profile a.shf");
+  EXPECT_EQ(r.out, "14.0\n");
+  for (const char* part : {"Memory profile:\n", "start ", "after init ", "after eval ", "peak ", "Tensors: peak", "JIT profile: 0 dispatches"})
+    EXPECT_TRUE(contains(r.err, part)) << part;
+}
+
+}  // namespace
+}  // namespace sheaf::tools

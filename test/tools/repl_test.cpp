@@ -1,0 +1,150 @@
+// The prompt, on a pipe and on a terminal.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+
+#include <chrono>
+#include <thread>
+
+#include "run_sheaf.h"
+
+namespace sheaf::tools {
+namespace {
+
+TEST(ReplPipe, ResultsAndStreams) {
+  Sandbox s;
+  Result r = s.run("", "(+ 1 2)\n[[1 2]\n [3 4]]\n\"hello\"\nnil\n(tensor 5.0)\n*2\n");
+  EXPECT_EQ(r.status, 0);
+  EXPECT_EQ(r.out,
+            "=> 3\n"
+            "=> tensor f32[2x2] = [[1. 2.]\n"
+            "                      [3. 4.]]\n"
+            "=> hello\n"
+            "=> tensor f32[] = 5.\n");
+  EXPECT_EQ(r.err, "Sheaf 2.2.0 (:h for help)\nBye!\n");
+}
+
+TEST(ReplPipe, LastResultsAndError) {
+  Sandbox s;
+  Result r = s.run("", "1\n2\n3\n(list *1 *2 *3)\n(car 1)\n(get *e :message)\n");
+  EXPECT_TRUE(r.out.ends_with("=> [3, 2, 1]\n=> Unknown function: car\n")) << r.out;
+  EXPECT_TRUE(contains(r.err, "error: Unknown function: car\n --> <repl>:1:1\n  |\n1 | (car 1)"));
+}
+
+TEST(ReplPipe, RedefinitionReachesDependants) {
+  Sandbox s;
+  Result r = s.run("", "(defn f [] 1)\n(defn g [x] (+ (f) (sum x)))\n(g [1])\n(defn f [] 10)\n(g [1])\n(defn sum [x] 100)\n(g [1])\n"
+                       "(defn late [] (+ later 1))\n(def later 5)\n(late)\n");
+  EXPECT_TRUE(contains(r.out, "=> 2.0\n=> <fn:f>\n=> 11.0\n=> <fn:sum>\n=> 110\n")) << r.out;
+  EXPECT_TRUE(r.out.ends_with("=> 5\n=> 6\n")) << r.out;
+  EXPECT_TRUE(contains(r.err, "warning: sum hides the built-in sum\n"));
+  EXPECT_TRUE(contains(r.err, "note: late cannot run yet: Undefined symbol: later\n"));
+}
+
+TEST(ReplPipe, Commands) {
+  Sandbox s;
+  s.write("lib.shf", "(def data (list 1 2))\n(defn size [] (len data))\n");
+  Result r = s.run("", ":help let\n:h nothing-like-it\n(defn f [x] (* x 2))\n(def k 3)\n:env\n:reg\n:show f\n:show k\n:show zork\n:frob\n:type [1 2]\n"
+                       ":load lib.shf\n(size)\n:q\n(print \"unreached\")\n");
+  EXPECT_TRUE(r.out.starts_with("\n  let\n  ---\n")) << r.out;
+  EXPECT_TRUE(contains(r.out, "Functions:\n  f\nVariables:\n  k = 3\n  f\n(defn f [x] (* x 2))\n3\ntensor f32[2]\n=> <fn:size>\n=> 2\n")) << r.out;
+  EXPECT_FALSE(contains(r.out, "unreached"));
+  for (const char* line : {"No help found for 'nothing-like-it'.\n", "Unknown symbol: zork\n", "Unknown command: :frob\n"}) EXPECT_TRUE(contains(r.err, line));
+  r = s.run("", ":list\n");
+  EXPECT_TRUE(r.out.starts_with("Sheaf built-in functions ("));
+  EXPECT_TRUE(contains(r.out, "\n- relu\n"));
+}
+
+TEST(ReplPipe, GuardsAndExit) {
+  Sandbox s;
+  Result r = s.run("--guard no-nan", "(defn f [x] (log x))\n(f 0)\n(guard :range [0 1] 5)\n(+ 1 1)\n(exit 3)\n");
+  EXPECT_EQ(r.status, 3);
+  EXPECT_TRUE(r.out.ends_with("=> 2\n"));
+  EXPECT_TRUE(contains(r.err, "Guard Breached: NoNan"));
+  EXPECT_TRUE(contains(r.err, "Function: f\n"));
+  EXPECT_TRUE(contains(r.err, "Guard Breached: Range"));
+}
+
+TEST(ReplPipe, UnfinishedInputIsReported) {
+  Sandbox s;
+  Result r = s.run("", "(+ 1");
+  EXPECT_TRUE(contains(r.err, "error: Unclosed (+ ...)"));
+}
+
+// The program on a terminal of its own.
+class Terminal {
+ public:
+  explicit Terminal(const Sandbox& s) {
+    winsize size{24, 80, 0, 0};
+    pid_ = forkpty(&fd_, nullptr, nullptr, &size);
+    if (pid_ == 0) {
+      setenv("HOME", s.dir().c_str(), 1);
+      setenv("TERM", "xterm", 1);
+      if (chdir(s.dir().c_str()) == 0) execl(SHEAF_BINARY, "sheaf", nullptr);
+      _exit(127);
+    }
+  }
+  ~Terminal() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    close(fd_);
+  }
+  void type(const std::string& keys) { EXPECT_EQ(write(fd_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size())); }
+  // Reads until `text` has come since the last call; false after 20 seconds.
+  bool expect(const std::string& text) {
+    auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    size_t at;
+    while ((at = seen_.find(text)) == std::string::npos) {
+      pollfd p{fd_, POLLIN, 0};
+      if (std::chrono::steady_clock::now() > end) return false;
+      if (poll(&p, 1, 1000) <= 0) continue;
+      char buffer[4096];
+      ssize_t n = read(fd_, buffer, sizeof buffer);
+      if (n <= 0) return seen_.find(text) != std::string::npos;
+      seen_.append(buffer, static_cast<size_t>(n));
+    }
+    seen_.erase(0, at + text.size());
+    return true;
+  }
+
+ private:
+  int fd_ = -1;
+  pid_t pid_ = -1;
+  std::string seen_;
+};
+
+TEST(ReplTerminal, EditsCompletesAndSurvivesInterrupts) {
+  Sandbox s;
+  {
+    Terminal t(s);
+    ASSERT_TRUE(t.expect("sheaf> "));
+    t.type("(+ 40 3\x7f"  "2)\r");
+    EXPECT_TRUE(t.expect("=> 42"));
+    ASSERT_TRUE(t.expect("sheaf> "));
+    t.type("(zerop\x7f\t");
+    EXPECT_TRUE(t.expect("zeros"));
+    t.type("\x03");
+    EXPECT_TRUE(t.expect("^C (use :quit to exit)"));
+    ASSERT_TRUE(t.expect("sheaf> "));
+    t.type("(do\r7)\r");
+    EXPECT_TRUE(t.expect("     > "));
+    EXPECT_TRUE(t.expect("=> 7"));
+    ASSERT_TRUE(t.expect("sheaf> "));
+    t.type("(while true [x 0] (+ x 1))\r");
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    t.type("\x03");
+    EXPECT_TRUE(t.expect("error: Interrupted"));
+    ASSERT_TRUE(t.expect("sheaf> "));
+    t.type("(for [i (range 8)] (zeros '[100 100]))\r");
+    EXPECT_TRUE(t.expect("8 tensors, 80,000 parameters"));
+    EXPECT_TRUE(t.expect("[0-7] each f32[100x100]"));
+    ASSERT_TRUE(t.expect("sheaf> "));
+    t.type("\x04");
+    EXPECT_TRUE(t.expect("Bye!"));
+  }
+  EXPECT_TRUE(s.read(".sheaf_history").starts_with("#V2\n(+ 40 2)\n(do\\n  7)\n")) << s.read(".sheaf_history");
+}
+
+}  // namespace
+}  // namespace sheaf::tools

@@ -1,0 +1,94 @@
+#include <gtest/gtest.h>
+
+#include "run_sheaf.h"
+
+namespace sheaf::tools {
+namespace {
+
+TEST(InitAi, WritesOnceAndAsks) {
+  Sandbox s;
+  Result r = s.run("init-ai");
+  EXPECT_EQ(r.status, 0);
+  std::string text = s.read("sheaf-context.md");
+  EXPECT_TRUE(contains(text, "(relu x)"));
+  EXPECT_TRUE(contains(r.err, std::to_string(text.size()) + " bytes"));
+  s.write("sheaf-context.md", "mine");
+  r = s.run("init-ai", "n\n");
+  EXPECT_EQ(r.status, 0);
+  EXPECT_EQ(r.err, "sheaf-context.md already exists: overwrite? [y/N] Aborted.\n");
+  EXPECT_EQ(s.read("sheaf-context.md"), "mine");
+  s.run("init-ai", "y\n");
+  EXPECT_EQ(s.read("sheaf-context.md"), text);
+}
+
+TEST(Format, InPlaceAndCheck) {
+  Sandbox s;
+  s.write("a.shf", "(defn f [x]\n(+ x   1))\n");
+  Result r = s.run("fmt --check a.shf");
+  EXPECT_EQ(r.status, 1);
+  EXPECT_EQ(r.out, "would format a.shf\n");
+  EXPECT_EQ(s.run("fmt a.shf").status, 0);
+  EXPECT_EQ(s.read("a.shf"), "(defn f [x]\n  (+ x 1))\n");
+  r = s.run("fmt --check a.shf");
+  EXPECT_EQ(r.status, 0);
+  EXPECT_EQ(r.out, "");
+  s.write("bad.shf", "(+ 1");
+  r = s.run("fmt bad.shf a.shf");
+  EXPECT_EQ(r.status, 1);
+  EXPECT_TRUE(contains(r.err, "Unclosed"));
+  EXPECT_EQ(s.read("bad.shf"), "(+ 1");
+  EXPECT_EQ(s.run("fmt").status, 1);
+}
+
+TEST(Tests, CountsAndStatus) {
+  Sandbox s;
+  s.write("a.shf", "(defn sq [x] (* x x))\n(deftest squares (is (= (sq 3) 9)))\n(deftest wrong (is (= (sq 3) 8)))\n");
+  s.write("b.shf", "(deftest fine (throws (error \"x\")))\n");
+  Result r = s.run("test a.shf b.shf");
+  EXPECT_EQ(r.status, 1);
+  EXPECT_TRUE(r.out.starts_with("ok   squares ("));
+  EXPECT_TRUE(contains(r.out, "\nFAIL wrong\n"));
+  EXPECT_TRUE(r.out.ends_with("2 passed, 1 failed\n"));
+  EXPECT_TRUE(contains(r.err, "a.shf:3:16"));
+  r = s.run("test b.shf");
+  EXPECT_EQ(r.status, 0);
+  EXPECT_TRUE(r.out.ends_with("1 passed, 0 failed\n"));
+  EXPECT_TRUE(s.run("test .").out.ends_with("2 passed, 1 failed\n"));
+  EXPECT_TRUE(s.run("test . --only fine").out.ends_with("1 passed, 0 failed\n"));
+  EXPECT_EQ(s.run("test none.shf").status, 1);
+}
+
+TEST(Doc, Entries) {
+  Sandbox s;
+  Result r = s.run("doc relu");
+  EXPECT_TRUE(r.out.starts_with("\n  relu\n  ----\n"));
+  EXPECT_TRUE(contains(r.out, "(relu [-1 2])"));
+  r = s.run("doc no-such-name");
+  EXPECT_EQ(r.status, 1);
+  EXPECT_EQ(r.err, "No help found for 'no-such-name'.\n");
+}
+
+TEST(Doc, Pages) {
+  Sandbox s;
+  EXPECT_EQ(s.run("doc --write ref").status, 0);
+  EXPECT_TRUE(contains(s.read("ref/special-forms.md"), "## let\n"));
+  EXPECT_TRUE(contains(s.read("ref/README.md"), "(special-forms.md)"));
+}
+
+TEST(Doc, ExamplesHold) {
+  Sandbox s;
+  Result r = s.run("doc --check");
+  EXPECT_EQ(r.status, 0) << r.out;
+}
+
+TEST(Explain, ListsFunctions) {
+  Sandbox s;
+  s.write("a.shf", "(defn f [x] x) (f 1) (relu 2)");
+  Result r = s.run("explain a.shf");
+  EXPECT_TRUE(contains(r.out, "interpreted")) << r.out;
+  EXPECT_TRUE(contains(r.out, "a.shf:1:1"));
+  EXPECT_EQ(s.run("explain").status, 1);
+}
+
+}  // namespace
+}  // namespace sheaf::tools
