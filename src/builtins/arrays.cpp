@@ -170,6 +170,7 @@ Operand select_item(const Operand& x, int axis, const Value& index, std::string_
     return ops::squeeze_axis(ops::slice_axis(x, axis, at, 1), axis);
   }
   Operand at = index_operand(index, who);
+  if (!(num_elems(at.sizes()) == Size(1))) throw runtime_error(fmt::format("index: expected a number, got {}", short_text(index)));
   return ops::take(x, ops::reshape(at, {}), axis, std::string(who), true);
 }
 

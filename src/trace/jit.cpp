@@ -324,7 +324,11 @@ bool call_compiled(const void* identity, uint64_t purpose, const std::string& na
     tell(name, found ? "compiled" : "interpreted", reason, span, found ? found->graph : "");
     if (!found || !matches(*found, s, leaves)) return false;
   }
-  result = run_variant(*found, leaves);
+  try {
+    result = run_variant(*found, leaves);
+  } catch (const UserError&) {
+    return false;  // an index out of range, say: the interpreted run reports it in the right words, with its place
+  }
   return true;
 }
 

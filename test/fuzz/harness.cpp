@@ -12,6 +12,7 @@
 #include "builtins/output.h"
 #include "eval/session.h"
 #include "eval/vm.h"
+#include "trace/jit.h"
 #include "value/print.h"
 
 namespace fuzz {
@@ -63,8 +64,9 @@ void set_current(uint64_t seed, const std::string& program) {
   std::snprintf(g_seed_text, sizeof g_seed_text, "--seed %llu\n", static_cast<unsigned long long>(seed));
 }
 
-Outcome run(const std::string& program, int64_t fuel) {
+Outcome run(const std::string& program, int64_t fuel, bool compiled) {
   Outcome out;
+  trace::set_jit_mode(compiled ? trace::JitMode::Always : trace::JitMode::Off);
   std::string* previous = builtins::set_capture(&out.output);
   eval::g_fuel = fuel;
   alarm(kHangSeconds);
@@ -90,6 +92,7 @@ Outcome run(const std::string& program, int64_t fuel) {
     out.text = "unknown exception";
   }
   alarm(0);
+  trace::forget_compiled();  // it holds constants of the program
   eval::g_fuel = -1;
   builtins::set_capture(previous);
   return out;

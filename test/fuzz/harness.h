@@ -33,8 +33,9 @@ struct Outcome {
 void set_current(uint64_t seed, const std::string& program);
 void install_crash_handlers();
 
-// Kind Internal: something other than an error of the language left the evaluator.
-Outcome run(const std::string& program, int64_t fuel);
+// Kind Internal: something other than an error of the language left the evaluator. `compiled`: functions are compiled
+// at their first call, else never.
+Outcome run(const std::string& program, int64_t fuel, bool compiled);
 
 // Prints the seed and the program, and counts.
 void fail(uint64_t seed, const std::string& program, const std::string& why);

@@ -164,7 +164,7 @@ TypedProgram typed_program(Rng& rng) {
   g.scope.emplace_back("x", p.shape);
   Shape inner = rng.chance(0.5) ? Shape{} : rng.pick(shapes);
   std::string body = g.expr(inner, 2 + rng.below(3));
-  p.function = fmt::format("(fn [x] (sum {}))", body);
+  p.function = fmt::format("(defn f [x] (sum {}))", body);
   p.argument = g.literal(p.shape);
   p.direction = g.literal(p.shape);
   return p;

@@ -8,7 +8,7 @@ using Shape = std::vector<int>;
 
 struct TypedProgram {
   Shape shape;           // of the argument
-  std::string function;  // "(fn [x] …)", giving a scalar
+  std::string function;  // "(defn f [x] …)", giving a scalar
   std::string argument, direction;
 };
 

@@ -54,6 +54,14 @@ class Wild {
     }
   }
 
+  // A defn that gets tensors, which is what may be compiled.
+  std::string function_call(int depth) {
+    scope_ = {"x", "y"};
+    std::string body = expr(depth);
+    scope_.clear();
+    return fmt::format("(defn f [x y]\n  {})\n(f {} {})", body, tensor(), rng_.chance(0.7) ? tensor() : atom());
+  }
+
  private:
   std::string push(const char* stem) {
     pending_.push_back(fmt::format("{}{}", stem, counter_++));
@@ -177,7 +185,10 @@ bool touches_world(const std::string& program) {
   return false;
 }
 
-std::string wild_program(Rng& rng) { return Wild(rng).expr(1 + rng.below(4)); }
+std::string wild_program(Rng& rng) {
+  Wild w(rng);
+  return rng.chance(0.5) ? w.expr(1 + rng.below(4)) : w.function_call(1 + rng.below(4));
+}
 
 std::vector<std::string> read_corpus(const std::string& folder) {
   std::vector<std::filesystem::path> paths;
