@@ -219,25 +219,43 @@ void forget_compiled() {
   runtime::release_scratch();
 }
 
-bool holds_tensor(const Value& v, int depth) {
-  if (depth > kMaxInputDepth) return false;  // a chain, not a structure of arguments
+namespace {
+
+// A call must not cost more than looking at a few arguments: a tensor behind this many other values is not found, and the
+// function is then simply interpreted.
+constexpr int kMaxLook = 256;
+
+bool find_tensor(const Value& v, int depth, int& budget) {
+  if (depth > kMaxInputDepth || --budget < 0) return false;  // a chain or plain data, not a structure of arguments
   switch (v.tag()) {
     case Tag::Tensor: return true;
     case Tag::List: case Tag::Tuple:
-      for (const Value& x : v.items())
-        if (holds_tensor(x, depth + 1)) return true;
+      for (const Value& x : v.items()) {
+        if (find_tensor(x, depth + 1, budget)) return true;
+        if (budget < 0) return false;
+      }
       return false;
     case Tag::Dict:
-      for (const DictEntry& e : v.as_dict().entries())
-        if (holds_tensor(e.value, depth + 1)) return true;
+      if (v.as_dict().size() > kMaxLook) return false;
+      for (const DictEntry& e : v.as_dict().entries()) {
+        if (find_tensor(e.value, depth + 1, budget)) return true;
+        if (budget < 0) return false;
+      }
       return false;
     case Tag::Function:
       if (const std::vector<Value>* captured = v.as_function()->captured())
         for (const Value& x : *captured)
-          if (holds_tensor(x, depth + 1)) return true;
+          if (find_tensor(x, depth + 1, budget)) return true;
       return false;
     default: return false;
   }
+}
+
+}  // namespace
+
+bool holds_tensor(const Value& v) {
+  int budget = kMaxLook;
+  return find_tensor(v, 0, budget);
 }
 
 Value global_value(const Value& cell_value) {

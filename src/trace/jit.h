@@ -38,7 +38,7 @@ bool is_tracing();
 void forget_compiled();
 
 // Worth a look at all: some argument holds a tensor.
-bool holds_tensor(const Value& v, int depth = 0);
+bool holds_tensor(const Value& v);
 
 // A global read by the function being traced becomes an input; elsewhere its value.
 Value global_value(const Value& cell_value);
