@@ -94,7 +94,8 @@ Value compare_values(Cmp op, const Value& a, const Value& b) {
 }
 
 Value near_values(const Value& a, const Value& b) {
-  if (is_text(a) || is_text(b) || a.is_nil() || b.is_nil()) return Value::boolean(language_equal(a, b));
+  if (is_text(a) || is_text(b) || a.is_nil() || b.is_nil())
+    return Value::boolean(!trace::is_numeric(a) && !trace::is_numeric(b) && language_equal(a, b));
   if ((a.is_number() || a.is_bool()) && (b.is_number() || b.is_bool())) {
     if (!a.is_float() && !b.is_float()) return Value::boolean(a.as_int() == b.as_int());
     auto f = [](const Value& v) { return v.is_float() ? v.as_float() : static_cast<float>(v.as_int()); };

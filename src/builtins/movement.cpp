@@ -269,13 +269,16 @@ Value tile(Call& c) {
   while (s.size() < reps.size()) s.insert(s.begin(), Size(1));
   while (reps.size() < s.size()) reps.insert(reps.begin(), 1);
   Sizes split, stretched, merged;
+  Dims known;  // a stretched axis takes no memory, so nothing else would refuse a size that cannot be
   for (size_t i = 0; i < s.size(); ++i) {
+    if (s[i].is_const()) known.push_back(checked_num_elems({reps[i], s[i].value()}));
     split.push_back(1);
     split.push_back(s[i]);
     stretched.push_back(reps[i]);
     stretched.push_back(s[i]);
     merged.push_back(Size(reps[i]) * s[i]);
   }
+  checked_num_elems(known);
   return tensor_value(ops::reshape(ops::broadcast_to(ops::reshape(x, split), stretched), merged));
 }
 

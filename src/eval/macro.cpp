@@ -205,7 +205,7 @@ class CompileTime {
     const auto& params = defn.items[at]->items;
     for (size_t i = 0; i < params.size(); ++i) {
       if (params[i]->is_symbol("&") && i + 1 < params.size()) {
-        env[params[i + 1]->name] = list_like({args.begin() + std::min(next, args.size()), args.end()});
+        if (params[i + 1]->is_symbol()) env[params[i + 1]->name] = list_like({args.begin() + std::min(next, args.size()), args.end()});
         break;
       }
       if (params[i]->is_symbol()) env[params[i]->name] = next < args.size() ? args[next] : nil();

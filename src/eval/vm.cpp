@@ -44,6 +44,8 @@ bool truth(const Value& v) {
 }
 
 [[gnu::noinline]] void stop_requested() {
+  // A failed trace is followed by the interpreted run: leave the request to that.
+  if (trace::is_tracing()) trace::abandon_trace("it was stopped");
   if (builtins::g_interrupted.exchange(false)) throw runtime_error("Interrupted");
   throw runtime_error("the program used up its fuel");
 }
@@ -51,7 +53,10 @@ bool truth(const Value& v) {
 inline void poll() {
   if (builtins::g_interrupted.load(std::memory_order_relaxed)) [[unlikely]] stop_requested();
   if (g_fuel.load(std::memory_order_relaxed) >= 0) [[unlikely]] {
-    if (g_fuel.fetch_sub(1) == 0) stop_requested();
+    if (g_fuel.fetch_sub(1) <= 0) {
+      g_fuel = 0;  // so that it stops again at the next call: a catch clause gets no new fuel
+      stop_requested();
+    }
   }
 }
 

@@ -26,6 +26,15 @@ Value scalar_value(const Tensor& t, Kind kind) {
   return Value::tensor(t);
 }
 
+// A loop with very many turns must not fill the memory with its trace. Numbers of nodes grow in the order of creation.
+void check_length(const Operand& o) {
+  constexpr uint64_t kMaxTracedNodes = 400'000;
+  const Context* c = Context::current_context();
+  if (!c) return;
+  while (c->outer) c = c->outer;
+  if (!c->inputs.empty() && o.node()->id > c->inputs[0]->id + kMaxTracedNodes) throw Untraceable("its trace is too long", current_span(), true);
+}
+
 class TapeEngine final : public graph::Engine {
  public:
   std::vector<Operand> apply(const OpDef& op, std::vector<Operand> inputs, Attrs attrs) override {
@@ -83,6 +92,7 @@ std::string Traced::describe() const {
 
 Value to_value(const Operand& o, Kind kind) {
   if (!o.is_node()) return scalar_value(o.value(), kind);
+  check_length(o);
   return Value::object(Tag::Traced, new Traced(o, kind));
 }
 
