@@ -86,12 +86,35 @@ void DictObj::erase(Name key) {
   }
 }
 
+namespace {
+
+// The first eight bytes as a number that orders like the text: most comparisons need no more.
+uint64_t leading_bytes(const std::string& text) {
+  uint64_t p = 0;
+  for (size_t i = 0; i < 8; ++i) p = p << 8 | (i < text.size() ? static_cast<unsigned char>(text[i]) : 0);
+  return p;
+}
+
+}  // namespace
+
 void DictObj::sort() const {
   // Sorting on demand changes only the representation, but two threads may ask at once.
   static std::mutex mu;
   std::lock_guard lock(mu);
   if (sorted_) return;
-  std::sort(entries_.begin(), entries_.end(), [](const DictEntry& a, const DictEntry& b) { return a.key < b.key; });
+  struct Key {
+    uint64_t leading;
+    uint32_t at;
+  };
+  std::vector<Key> order(entries_.size());
+  for (uint32_t i = 0; i < entries_.size(); ++i) order[i] = {leading_bytes(entries_[i].key.str()), i};
+  std::sort(order.begin(), order.end(), [&](const Key& a, const Key& b) {
+    return a.leading != b.leading ? a.leading < b.leading : entries_[a.at].key < entries_[b.at].key;
+  });
+  std::vector<DictEntry> sorted;
+  sorted.reserve(entries_.size());
+  for (const Key& k : order) sorted.push_back(std::move(entries_[k.at]));
+  entries_ = std::move(sorted);
   for (uint32_t i = 0; i < entries_.size(); ++i) index_[entries_[i].key.entry()] = i;
   sorted_ = true;
 }
