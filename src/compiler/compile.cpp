@@ -14,6 +14,9 @@
 #include "plan/memory.h"
 
 namespace sheaf::compiler {
+
+std::function<void(const std::string&)> g_kernel_listener;
+
 namespace {
 
 using codegen::BlockKernel;
@@ -44,7 +47,10 @@ std::shared_ptr<const runtime::Kernel> kernel_for(loop::Kernel k) {
   std::string text = loop::print(k);
   std::lock_guard lock(mu);
   auto& entry = (*known)[text];
-  if (!entry) entry = std::make_shared<BlockLaunch>(BlockKernel::compile(std::move(k)));
+  if (!entry) {
+    if (g_kernel_listener) g_kernel_listener(text);
+    entry = std::make_shared<BlockLaunch>(BlockKernel::compile(std::move(k)));
+  }
   return entry;
 }
 

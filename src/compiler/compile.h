@@ -1,5 +1,7 @@
 // A graph with known sizes to an executable: shares common nodes, fuses, lowers, plans memory.
 #pragma once
+#include <functional>
+
 #include "graph/graph.h"
 #include "graph/op_def.h"
 #include "runtime/executable.h"
@@ -20,6 +22,9 @@ struct Compiled {
 };
 
 Compiled compile(const graph::Graph& g);
+
+// Told the text of every kernel that is compiled for the first time (--emit=loop).
+extern std::function<void(const std::string&)> g_kernel_listener;
 
 // Runs it; a failed check becomes a UserError at the user's form.
 std::vector<Tensor> run(const Compiled& c, std::span<const Tensor> inputs);

@@ -12,6 +12,7 @@
 #include "eval/prelude.h"
 #include "eval/vm.h"
 #include "syntax/reader.h"
+#include "trace/jit.h"
 #include "trace/traced.h"
 
 namespace sheaf::eval {
@@ -78,7 +79,7 @@ Session::Session() {
   load_prelude();
 }
 
-Session::~Session() = default;
+Session::~Session() { trace::forget_compiled(); }  // compiled code refers to the cells of this session
 
 void Session::load_prelude() {
   // Function bodies are compiled when a program first mentions them: start-up pays for reading only.

@@ -600,6 +600,7 @@ Value Vm::run(size_t bottom) {
           case Code::Define: {
             if (trace::is_tracing()) throw trace::Untraceable("it defines a global", span_at(frames_.back()), true);
             Cell& c = *p->cells[in.i];
+            if (c.value.tag() != Tag::Unbound) trace::forget_compiled();
             c.value = R[in.a];
             c.user_defined = true;
             break;

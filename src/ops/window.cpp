@@ -10,7 +10,9 @@ namespace {
 
 using graph::differentiable;
 using graph::kAnyType;
+using graph::kIntegers;
 using graph::LowerCtx;
+using graph::only;
 using graph::OpKind;
 using graph::VjpCtx;
 
@@ -78,14 +80,16 @@ void lower_unwindow(LowerCtx& c) {
   std::vector<uint32_t> to(lead + d), from(lead + 2 * d);
   for (size_t i = lead; i-- > 0; rest = b.binary(loop::Op::FloorDiv, rest, x.sizes[i])) to[i] = from[i] = b.binary(loop::Op::FloorMod, rest, x.sizes[i]);
   for (size_t i = 0; i < d; ++i) to[lead + i] = b.begin_loop(x.sizes[lead + i], mark(i));
-  c.store(x, to, b.number(x.dtype, 0));
+  DType type = compute_type(x.dtype);
+  c.store(x, to, b.number(type, 0));
   for (size_t i = 0; i < d; ++i) b.end();
   for (size_t i = 0; i < d; ++i) from[lead + i] = b.begin_loop(y.sizes[lead + i], loop::Mark::Serial);
   for (size_t i = 0; i < d; ++i) {
     from[lead + d + i] = b.begin_loop(y.sizes[lead + d + i], mark(i));
     to[lead + i] = b.add(b.mul(from[lead + d + i], b.i64(stride[i].value())), b.mul(from[lead + i], b.i64(dilation[i].value())));
   }
-  c.store(x, to, b.add(b.load(x.buffer, c.offset(x, to)), c.load(y, from)));
+  uint32_t sum = b.convert(b.load(x.buffer, c.offset(x, to)), type), tap = c.load(y, from);
+  c.store(x, to, type == DType::Bool ? b.or_(sum, tap) : b.add(sum, tap));
   for (size_t i = 0; i < 2 * d + 1; ++i) b.end();
 }
 
@@ -115,7 +119,7 @@ const OpDef kOps[] = {
     {.name = "window", .kind = OpKind::Movement, .doc = "The last axes through windows that may overlap: [lead…, size…, out…].", .dtypes = kAnyType,
      .infer = infer_window,
      .vjp = differentiable(vjp_window), .batch = batch_leading, .lower = lower_window, .view = view_window},
-    {.name = "unwindow", .kind = OpKind::Scatter, .doc = "Windows added back to the places they were read from.", .dtypes = kAnyType,
+    {.name = "unwindow", .kind = OpKind::Scatter, .doc = "Windows added back to the places they were read from.", .dtypes = only(DType::F32) | only(DType::F64) | kIntegers,
      .infer = infer_unwindow,
      .vjp = differentiable(vjp_unwindow), .batch = batch_leading, .lower = lower_unwindow},
 };

@@ -8,14 +8,21 @@ namespace sheaf::runtime {
 namespace {
 
 // Scratch kept by each thread between calls: a training loop allocates nothing after its first step.
-std::byte* borrow_scratch(size_t bytes, Ref<Buffer>& held) {
+Ref<Buffer>& kept_scratch() {
   thread_local Ref<Buffer> kept;
+  return kept;
+}
+
+std::byte* borrow_scratch(size_t bytes, Ref<Buffer>& held) {
+  Ref<Buffer>& kept = kept_scratch();
   if (!kept || kept->size_bytes() < bytes || !kept->unique()) kept = Buffer::allocate(bytes);
   held = kept;
   return kept->data();
 }
 
 }  // namespace
+
+void release_scratch() { kept_scratch() = nullptr; }
 
 std::vector<Tensor> Executable::run(std::span<const Tensor> inputs) const {
   Ref<Buffer> scratch;

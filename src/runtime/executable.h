@@ -58,4 +58,7 @@ struct Executable {
   std::vector<Tensor> run(std::span<const Tensor> inputs) const;
 };
 
+// Gives back the scratch memory that the calling thread keeps between runs.
+void release_scratch();
+
 }  // namespace sheaf::runtime

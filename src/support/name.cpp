@@ -3,38 +3,56 @@
 #include <xxhash.h>
 
 #include <mutex>
-#include <unordered_map>
+#include <vector>
 
 namespace sheaf {
 namespace {
 
-struct Hasher {
-  size_t operator()(std::string_view s) const { return XXH3_64bits(s.data(), s.size()); }
-};
+// Open addressing with the hash beside the pointer: a program that makes 200,000 keys looks each one up a few times, and
+// one cache line per probe is what that costs.
+class Table {
+ public:
+  const Name::Entry* intern(std::string_view text) {
+    uint64_t hash = XXH3_64bits(text.data(), text.size());
+    std::lock_guard lock(mu_);
+    if (2 * (count_ + 1) > slots_.size()) grow();
+    Slot& s = find(hash, text);
+    if (!s.entry) {
+      s = {hash, new Name::Entry{std::string(text), hash}};
+      ++count_;
+    }
+    return s.entry;
+  }
 
-struct Table {
-  std::mutex mu;
-  std::unordered_map<std::string_view, const Name::Entry*, Hasher> entries;  // keys view into the entries
-};
+ private:
+  struct Slot {
+    uint64_t hash = 0;
+    const Name::Entry* entry = nullptr;
+  };
 
-Table& table() {
-  static auto* t = new Table;
-  return *t;
-}
+  Slot& find(uint64_t hash, std::string_view text) {
+    size_t mask = slots_.size() - 1;
+    for (size_t i = hash & mask;; i = (i + 1) & mask)
+      if (!slots_[i].entry || (slots_[i].hash == hash && slots_[i].entry->text == text)) return slots_[i];
+  }
+
+  void grow() {
+    std::vector<Slot> old(slots_.empty() ? 1024 : 2 * slots_.size());
+    old.swap(slots_);
+    for (const Slot& s : old)
+      if (s.entry) find(s.hash, s.entry->text) = s;
+  }
+
+  std::mutex mu_;
+  std::vector<Slot> slots_;
+  size_t count_ = 0;
+};
 
 }  // namespace
 
 Name::Name(std::string_view text) {
-  Table& t = table();
-  std::lock_guard lock(t.mu);
-  auto it = t.entries.find(text);
-  if (it != t.entries.end()) {
-    entry_ = it->second;
-    return;
-  }
-  auto* e = new Entry{std::string(text), Hasher()(text)};
-  t.entries.emplace(e->text, e);
-  entry_ = e;
+  static auto* table = new Table;
+  entry_ = table->intern(text);
 }
 
 }  // namespace sheaf

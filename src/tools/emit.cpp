@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "builtins/output.h"
+#include "compiler/compile.h"
 #include "eval/code.h"
 #include "eval/session.h"
 #include "syntax/printer.h"
@@ -14,6 +15,7 @@
 #include "tools/read_file.h"
 #include "tools/terminal.h"
 #include "tools/watch.h"
+#include "trace/jit.h"
 
 namespace sheaf::tools {
 namespace {
@@ -42,6 +44,24 @@ std::string core_text(eval::Session& session, uint32_t source) {
   return out;
 }
 
+// Graphs and kernels exist once something is compiled: runs the program and prints them as they are made.
+int run_and_show(const Options& o, uint32_t source) {
+  int compiled = 0;
+  bool graphs = o.emit != "loop";
+  trace::set_jit_mode(trace::JitMode::Always);
+  trace::g_describe_graphs = graphs;
+  trace::set_jit_listener([&](const trace::JitEvent& e) {
+    if (e.outcome != "compiled") return;
+    ++compiled;
+    if (graphs) builtins::write_out(fmt::format("; {}\n{}", e.function, e.graph));
+  });
+  if (!graphs) compiler::g_kernel_listener = [](const std::string& text) { builtins::write_out(text); };
+  eval::Session().run(source);
+  builtins::flush_out();
+  if (compiled == 0) say(fmt::format("sheaf: --emit={}: nothing in this program is compiled", o.emit));
+  return compiled ? 0 : 1;
+}
+
 }  // namespace
 
 int run_emit(const Options& o) {
@@ -49,11 +69,8 @@ int run_emit(const Options& o) {
   if (o.mode == Mode::File && !check_readable(o.target)) return 1;
   Watch watch(o);
   try {
-    if (o.emit != "forms" && o.emit != "core") {
-      say(fmt::format("sheaf: --emit={} is not available for this program: nothing in it is compiled", o.emit));
-      return 1;
-    }
     uint32_t source = add_program(o);
+    if (o.emit != "forms" && o.emit != "core") return run_and_show(o, source);
     std::string out;
     if (o.emit == "forms") {
       for (const syntax::FormPtr& f : syntax::read_all(source)) out += syntax::pretty(*f) + "\n";

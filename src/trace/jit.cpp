@@ -18,6 +18,7 @@
 namespace sheaf::trace {
 
 bool g_jit_enabled = true;
+bool g_describe_graphs = false;
 
 namespace {
 
@@ -42,6 +43,7 @@ struct Variant {
   std::vector<Global> globals;
   std::vector<size_t> used_inputs;  // leaves that the graph reads, in the order of its inputs
   std::shared_ptr<const Compiled> code;
+  std::string graph;  // as text, when asked for
   Value result;  // the tree of results; its traced leaves stand for the outputs, in order
 };
 
@@ -70,8 +72,8 @@ Table& table() {
   return *t;
 }
 
-void tell(const std::string& function, const char* outcome, const std::string& reason, Span span) {
-  if (g_listener) g_listener({function, outcome, reason, span});
+void tell(const std::string& function, const char* outcome, const std::string& reason, Span span, std::string graph = {}) {
+  if (g_listener) g_listener({function, outcome, reason, span, std::move(graph)});
 }
 
 Tensor input_tensor(const Value& v) {
@@ -191,6 +193,7 @@ std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots, con
     add_to_signature(*cell, s);
     variant->globals.push_back({cell, std::move(s.key)});
   }
+  if (g_describe_graphs) variant->graph = print(g);
   variant->code = std::make_shared<const Compiled>(compiler::compile(g));
   return variant;
 }
@@ -213,27 +216,46 @@ void abandon_trace(std::string reason) { throw Untraceable(std::move(reason), cu
 void forget_compiled() {
   std::lock_guard lock(table().mu);
   table().functions.clear();
+  runtime::release_scratch();
 }
 
-bool holds_tensor(const Value& v, int depth) {
-  if (depth > kMaxInputDepth) return false;  // a chain, not a structure of arguments
+namespace {
+
+// A call must not cost more than looking at a few arguments: a tensor behind this many other values is not found, and the
+// function is then simply interpreted.
+constexpr int kMaxLook = 256;
+
+bool find_tensor(const Value& v, int depth, int& budget) {
+  if (depth > kMaxInputDepth || --budget < 0) return false;  // a chain or plain data, not a structure of arguments
   switch (v.tag()) {
     case Tag::Tensor: return true;
     case Tag::List: case Tag::Tuple:
-      for (const Value& x : v.items())
-        if (holds_tensor(x, depth + 1)) return true;
+      for (const Value& x : v.items()) {
+        if (find_tensor(x, depth + 1, budget)) return true;
+        if (budget < 0) return false;
+      }
       return false;
     case Tag::Dict:
-      for (const DictEntry& e : v.as_dict().entries())
-        if (holds_tensor(e.value, depth + 1)) return true;
+      if (v.as_dict().size() > kMaxLook) return false;
+      for (const DictEntry& e : v.as_dict().entries()) {
+        if (find_tensor(e.value, depth + 1, budget)) return true;
+        if (budget < 0) return false;
+      }
       return false;
     case Tag::Function:
       if (const std::vector<Value>* captured = v.as_function()->captured())
         for (const Value& x : *captured)
-          if (holds_tensor(x, depth + 1)) return true;
+          if (find_tensor(x, depth + 1, budget)) return true;
       return false;
     default: return false;
   }
+}
+
+}  // namespace
+
+bool holds_tensor(const Value& v) {
+  int budget = kMaxLook;
+  return find_tensor(v, 0, budget);
 }
 
 Value global_value(const Value& cell_value) {
@@ -317,7 +339,7 @@ bool call_compiled(const void* identity, uint64_t purpose, const std::string& na
     }
     f.given_up |= fatal;
     ++(found ? table().stats.compiled : table().stats.failed);
-    tell(name, found ? "compiled" : "interpreted", reason, span);
+    tell(name, found ? "compiled" : "interpreted", reason, span, found ? found->graph : "");
     if (!found || !matches(*found, s, leaves)) return false;
   }
   try {

@@ -18,7 +18,9 @@ extern bool g_jit_enabled;
 struct JitEvent {
   std::string function, outcome, reason;
   Span span;
+  std::string graph;  // the graph as text, when g_describe_graphs is set
 };
+extern bool g_describe_graphs;
 void set_jit_listener(std::function<void(const JitEvent&)> listener);
 struct JitStats {
   uint64_t dispatches = 0, compiled = 0, failed = 0;
@@ -36,7 +38,7 @@ bool is_tracing();
 void forget_compiled();
 
 // Worth a look at all: some argument holds a tensor.
-bool holds_tensor(const Value& v, int depth = 0);
+bool holds_tensor(const Value& v);
 
 // A global read by the function being traced becomes an input; elsewhere its value.
 Value global_value(const Value& cell_value);

@@ -9,10 +9,10 @@ uint64_t Signature::hash() const {
 }
 
 void add_to_signature(const Value& v, Signature& s, int depth) {
-  if (depth > kMaxInputDepth) {
-    s.traceable = false;
-    return;
-  }
+  // A structure this deep or this large is data, not a parameter tree: walking it at every call would cost too much.
+  constexpr size_t kMaxWords = 1 << 16;
+  if (depth > kMaxInputDepth || s.key.size() > kMaxWords) s.traceable = false;
+  if (!s.traceable) return;
   auto word = [&](uint64_t x) { s.key.push_back(x); };
   uint64_t tag = static_cast<uint64_t>(v.tag()) << 56;
   switch (v.tag()) {

@@ -39,6 +39,7 @@ class TapeEngine final : public graph::Engine {
  public:
   std::vector<Operand> apply(const OpDef& op, std::vector<Operand> inputs, Attrs attrs) override {
     std::vector<TensorType> types;
+    types.reserve(inputs.size());
     bool any_node = false, all_values = true;
     for (const Operand& o : inputs) {
       types.push_back(o.type());
@@ -49,6 +50,7 @@ class TapeEngine final : public graph::Engine {
     std::vector<Tensor> values;
     if (all_values) {
       std::vector<Tensor> tensors;
+      tensors.reserve(inputs.size());
       for (const Operand& o : inputs) tensors.push_back(o.value());
       values = compiler::run_op(op, tensors, attrs, out);
     }
