@@ -8,6 +8,7 @@
 #include "compiler/layout.h"
 #include "lower/group.h"
 #include "lower/single_op.h"
+#include "ops/reduce.h"
 #include "ops/table.h"
 #include "passes/graph/fuse.h"
 #include "passes/graph/share.h"
@@ -52,14 +53,6 @@ std::shared_ptr<const runtime::Kernel> kernel_for(loop::Kernel k) {
     entry = std::make_shared<BlockLaunch>(BlockKernel::compile(std::move(k)));
   }
   return entry;
-}
-
-loop::Combine combine_of(std::string_view op) {
-  if (op == "sum") return loop::Combine::Sum;
-  if (op == "product") return loop::Combine::Prod;
-  if (op == "max") return loop::Combine::Max;
-  if (op == "min") return loop::Combine::Min;
-  return op == "argmax" ? loop::Combine::ArgMax : loop::Combine::ArgMin;
 }
 
 // A materialised value: some memory and how it is laid out there.
@@ -273,7 +266,7 @@ class Compiler {
     values_[key(root, 0)] = out;
     spec.outputs = {root->types[0].dtype};
     spec.members.back().store = 0;
-    spec.combine = combine_of(root->op->name);
+    spec.combine = ops::combine_of(*root->op);
     // Kept axes in order around the reduced ones: [outer…, reduced…, inner…] when those are neighbours, else moved last.
     std::vector<int> order;
     size_t first = 0;
@@ -345,7 +338,7 @@ class Compiler {
     spec.outputs = {out.dtype};
     spec.externals = {{0, {}}};
     spec.members = {{root->op, &root->attrs, out.dtype, {-1}, 0}};
-    spec.combine = combine_of(root->op->name);
+    spec.combine = ops::combine_of(*root->op);
     spec.rank = parts[2] == 1 ? 2 : 3;
     spec.reduce_axis = 1;
     std::vector<int64_t> sizes = {parts[0], parts[1]};

@@ -149,9 +149,9 @@ std::vector<Tensor> run_op(const OpDef& op, const std::vector<Tensor>& inputs, c
                            const std::vector<graph::TensorType>& out_types) {
   if (op.view) {
     if (auto v = op.view(inputs[0], attrs)) return {std::move(*v)};
+    // Movement that strides cannot express (a reshape of a transposed array) is a copy in row-major order.
+    return {reshaped(inputs[0], to_dims(out_types[0].sizes))};
   }
-  // Movement that cannot be a view of strides (a reshape of a transposed array) is a copy in row-major order.
-  if (op.kind == OpKind::Movement && op.name == "reshape") return {reshaped(inputs[0], to_dims(out_types[0].sizes))};
   std::vector<Tensor> outputs;
   for (const auto& t : out_types) outputs.push_back(empty_tensor(t.dtype, to_dims(t.sizes)));
   std::vector<graph::TensorType> in_types;

@@ -1,4 +1,6 @@
 // Reductions over one or more axes (attributes `axes`, `keepdims`). The kernel sees the input as [outer, reduced, inner].
+#include "ops/reduce.h"
+
 #include <algorithm>
 
 #include "loop/builder.h"
@@ -128,5 +130,13 @@ const OpDef kOps[] = {
 }  // namespace
 
 std::span<const OpDef> reduce_ops() { return kOps; }
+
+loop::Combine combine_of(const OpDef& op) {
+  // In the order of the entries above.
+  constexpr Combine kCombines[] = {Combine::Sum, Combine::Prod, Combine::Max, Combine::Min, Combine::ArgMax, Combine::ArgMin};
+  static_assert(std::size(kCombines) == std::size(kOps));
+  INVARIANT(&op >= kOps && &op < std::end(kOps), op.name << " is not a reduction");
+  return kCombines[&op - kOps];
+}
 
 }  // namespace sheaf::ops
