@@ -32,7 +32,6 @@ std::function<void(const JitEvent&)> g_listener;
 // more than it saves.
 constexpr size_t kMaxSignatures = 32;
 constexpr size_t kMaxVariantsPerSignature = 4;
-constexpr size_t kMaxNodes = 200'000;
 
 struct Variant {
   std::vector<std::pair<size_t, Value>> guards;  // leaf -> the value it must have
@@ -181,7 +180,6 @@ std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots, con
   for (size_t i = 0; i < context.inputs.size(); ++i) position[context.inputs[i].get()] = i;
   graph::Graph all{{}, g.outputs};
   std::vector<Node*> live = live_nodes(all);
-  if (live.size() > kMaxNodes) throw Untraceable(fmt::format("the graph has {} nodes (at most {})", live.size(), kMaxNodes), {});
   for (Node* n : live)
     if (auto it = position.find(n); it != position.end()) {
       g.inputs.push_back(context.inputs[it->second]);

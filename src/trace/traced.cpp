@@ -28,7 +28,7 @@ Value scalar_value(const Tensor& t, Kind kind) {
 
 // A loop with very many turns must not fill the memory with its trace. Numbers of nodes grow in the order of creation.
 void check_length(const Operand& o) {
-  constexpr uint64_t kMaxTracedNodes = 400'000;
+  constexpr uint64_t kMaxTracedNodes = 60'000;
   const Context* c = Context::current_context();
   if (!c) return;
   while (c->outer) c = c->outer;
