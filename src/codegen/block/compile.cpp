@@ -512,9 +512,9 @@ class Compiler {
     if (region.b != kNoId) lives[region.b].last = end, ++lives[region.b].uses;
 
     std::map<Id, bool> points;  // loads that point into memory
-    for (auto& [id, l] : lives)
+    for (auto& [id, life] : lives)
       if (info_[id].load)
-        points[id] = std::none_of(stores.begin(), stores.end(), [&](int64_t s) { return l.first < s && s < l.last; });
+        points[id] = std::none_of(stores.begin(), stores.end(), [&l = life](int64_t s) { return l.first < s && s < l.last; });
     for_each_list(region.body, [&](Steps& list) { compute_in_place(list, lives, points); });
 
     lives.clear();
