@@ -54,6 +54,10 @@ const Value* DictObj::find(Name key) const {
       if (e.key == key) return &e.value;
     return nullptr;
   }
+  if (index_.empty()) {  // sorted, and not added to since
+    size_t at = lower_bound(key);
+    return at < entries_.size() && entries_[at].key == key ? &entries_[at].value : nullptr;
+  }
   auto it = index_.find(key.entry());
   return it == index_.end() ? nullptr : &entries_[it->second].value;
 }
@@ -67,8 +71,8 @@ void DictObj::set(Name key, Value value) {
     entries_.insert(entries_.begin() + lower_bound(key), DictEntry{key, std::move(value)});
     return;
   }
-  if (entries_.size() == kSmall)
-    for (uint32_t i = 0; i < kSmall; ++i) index_[entries_[i].key.entry()] = i;
+  if (index_.empty())
+    for (uint32_t i = 0; i < entries_.size(); ++i) index_[entries_[i].key.entry()] = i;
   sorted_ = sorted_ && entries_.back().key < key;
   index_[key.entry()] = static_cast<uint32_t>(entries_.size());
   entries_.push_back({key, std::move(value)});
@@ -80,8 +84,6 @@ void DictObj::erase(Name key) {
     if (!(entries_[i].key == key)) continue;
     entries_.erase(entries_.begin() + i);
     index_.clear();
-    if (entries_.size() > kSmall)
-      for (uint32_t k = 0; k < entries_.size(); ++k) index_[entries_[k].key.entry()] = k;
     return;
   }
 }
@@ -115,7 +117,7 @@ void DictObj::sort() const {
   sorted.reserve(entries_.size());
   for (const Key& k : order) sorted.push_back(std::move(entries_[k.at]));
   entries_ = std::move(sorted);
-  for (uint32_t i = 0; i < entries_.size(); ++i) index_[entries_[i].key.entry()] = i;
+  index_.clear();
   sorted_ = true;
 }
 
