@@ -8,8 +8,8 @@
 #include "autodiff/vjp.h"
 #include "builtins/numeric.h"
 #include "trace/jit.h"
-#include "value/dict.h"
 #include "value/print.h"
+#include "value/tree.h"
 
 namespace sheaf::builtins {
 namespace {
@@ -28,24 +28,16 @@ struct Leaves {
   std::vector<Operand> nodes;
 
   // The tree with every float (and number) replaced by a traced leaf.
-  Value trace(const Value& v) {
-    if (v.is_seq()) {
-      std::vector<Value> items;
-      for (const Value& x : v.items()) items.push_back(trace(x));
-      return v.is_list() ? Value::list(std::move(items)) : Value::tuple(std::move(items));
-    }
-    if (v.is_dict()) {
-      std::vector<DictEntry> entries;
-      for (const DictEntry& e : v.as_dict().entries()) entries.push_back({e.key, trace(e.value)});
-      return make_dict(std::move(entries));
-    }
-    if (!is_leaf(v)) return v;
-    Kind kind = trace::kind_of(v);
-    Operand x = trace::operand_of(v);
-    // An int parameter is differentiated like a float; the program still sees an int.
-    if (kind != Kind::Tensor) x = ops::cast(x, DType::F32);
-    nodes.push_back(trace::make_leaf(x));
-    return Value::object(Tag::Traced, new trace::Traced(nodes.back(), kind));
+  Value trace(const Value& tree) {
+    return map_leaves(tree, [&](const Value& v) {
+      if (!is_leaf(v)) return v;
+      Kind kind = trace::kind_of(v);
+      Operand x = trace::operand_of(v);
+      // An int parameter is differentiated like a float; the program still sees an int.
+      if (kind != Kind::Tensor) x = ops::cast(x, DType::F32);
+      nodes.push_back(trace::make_leaf(x));
+      return Value::object(Tag::Traced, new trace::Traced(nodes.back(), kind));
+    });
   }
 
   static bool is_leaf(const Value& v) {
@@ -55,24 +47,17 @@ struct Leaves {
   }
 
   // The tree of adjoints, with zeros where nothing flowed.
-  Value rebuild(const Value& v, const std::vector<Operand>& grads, size_t& next) const {
-    if (v.is_seq()) {
-      std::vector<Value> items;
-      for (const Value& x : v.items()) items.push_back(rebuild(x, grads, next));
-      return v.is_list() ? Value::list(std::move(items)) : Value::tuple(std::move(items));
-    }
-    if (v.is_dict()) {
-      std::vector<DictEntry> entries;
-      for (const DictEntry& e : v.as_dict().entries()) entries.push_back({e.key, rebuild(e.value, grads, next)});
-      return make_dict(std::move(entries));
-    }
-    if (is_leaf(v)) {
-      Operand g = grads[next] ? grads[next] : ops::zeros(nodes[next].type());
-      ++next;
-      return trace::kind_of(v) == Kind::Tensor ? tensor_value(g) : float_value(g);
-    }
-    if (is_tensor_value(v)) return tensor_value(ops::zeros({DType::F32, trace::operand_of(v).sizes()}));
-    return Value::nil();
+  Value rebuild(const Value& tree, const std::vector<Operand>& grads) const {
+    size_t next = 0;
+    return map_leaves(tree, [&](const Value& v) {
+      if (is_leaf(v)) {
+        Operand g = grads[next] ? grads[next] : ops::zeros(nodes[next].type());
+        ++next;
+        return trace::kind_of(v) == Kind::Tensor ? tensor_value(g) : float_value(g);
+      }
+      if (is_tensor_value(v)) return tensor_value(ops::zeros({DType::F32, trace::operand_of(v).sizes()}));
+      return Value::nil();
+    });
   }
 };
 
@@ -134,8 +119,7 @@ Value value_and_grad_now(Caller& caller, const Value& f, const std::vector<Value
   for (size_t i = 0; i < leaves.size(); ++i) {
     std::vector<Operand> mine(grads.begin() + offset, grads.begin() + offset + leaves[i].nodes.size());
     offset += leaves[i].nodes.size();
-    size_t next = 0;
-    parts.push_back(leaves[i].rebuild(wrt[i], mine, next));
+    parts.push_back(leaves[i].rebuild(wrt[i], mine));
   }
   Value gradient = s.single ? std::move(parts[0]) : Value::list(std::move(parts));
   Value value = float_value(released(y));
@@ -217,27 +201,19 @@ Value rebuild_all(const Traced& t, const std::vector<Value>& args, const std::ve
   for (size_t i = 0; i < args.size(); ++i) {
     std::vector<Operand> mine(grads.begin() + offset, grads.begin() + offset + t.leaves[i].nodes.size());
     offset += mine.size();
-    size_t next = 0;
-    parts.push_back(t.leaves[i].rebuild(args[i], mine, next));
+    parts.push_back(t.leaves[i].rebuild(args[i], mine));
   }
   return Value::list(std::move(parts));
 }
 
 // The result's tree with new numeric leaves.
-Value with_outputs(const Value& v, const std::vector<Operand>& outputs, size_t& next) {
-  if (v.is_seq()) {
-    std::vector<Value> items;
-    for (const Value& x : v.items()) items.push_back(with_outputs(x, outputs, next));
-    return v.is_list() ? Value::list(std::move(items)) : Value::tuple(std::move(items));
-  }
-  if (v.is_dict()) {
-    std::vector<DictEntry> entries;
-    for (const DictEntry& e : v.as_dict().entries()) entries.push_back({e.key, with_outputs(e.value, outputs, next)});
-    return make_dict(std::move(entries));
-  }
-  if (!trace::is_numeric(v)) return v;
-  const Operand& o = outputs[next++];
-  return trace::kind_of(v) == Kind::Tensor ? tensor_value(o) : float_value(o);
+Value with_outputs(const Value& tree, const std::vector<Operand>& outputs) {
+  size_t next = 0;
+  return map_leaves(tree, [&](const Value& v) {
+    if (!trace::is_numeric(v)) return v;
+    const Operand& o = outputs[next++];
+    return trace::kind_of(v) == Kind::Tensor ? tensor_value(o) : float_value(o);
+  });
 }
 
 std::vector<Operand> cotangents(const Value& v, const std::vector<Operand>& outputs, std::string_view who) {
@@ -260,10 +236,9 @@ Value vjp_function(Call& c) {
     DepthGuard depth;
     *t = run_traced(c.caller, c[0], args);
   }
-  size_t next = 0;
   std::vector<Operand> plain;
   for (const Operand& o : t->outputs) plain.push_back(released(o));
-  Value result = with_outputs(t->result, plain, next);
+  Value result = with_outputs(t->result, plain);
   Value pullback = native_function("pullback", [t, args](Caller&, std::vector<Value>& dy) {
     std::vector<Operand> g = vjp(t->outputs, cotangents(dy.size() == 1 ? dy[0] : Value::list(dy), t->outputs, "vjp"), t->nodes, gradient_depth() > 0);
     return rebuild_all(*t, args, g);
@@ -299,9 +274,8 @@ Value jvp_function(Call& c) {
     if (!pushed[i]) pushed[i] = ops::zeros(dual[i].type());
   std::vector<Operand> plain;
   for (const Operand& o : t.outputs) plain.push_back(released(o));
-  size_t a = 0, b = 0;
-  Value value = with_outputs(t.result, plain, a);
-  return Value::list({std::move(value), with_outputs(t.result, pushed, b)});
+  Value value = with_outputs(t.result, plain);
+  return Value::list({std::move(value), with_outputs(t.result, pushed)});
 }
 
 // d result / d argument for one array argument and one array result: shape of the result, then of the argument.
@@ -385,26 +359,11 @@ Value custom_vjp(Call& c) {
   });
 }
 
+// Of a whole tree: each traced leaf.
 Value stop_gradient(Call& c) {
-  if (c[0].is_seq() || c[0].is_dict()) {
-    // A whole tree: each numeric leaf.
-    std::function<Value(const Value&)> walk = [&](const Value& v) -> Value {
-      if (v.is_seq()) {
-        std::vector<Value> items;
-        for (const Value& x : v.items()) items.push_back(walk(x));
-        return v.is_list() ? Value::list(std::move(items)) : Value::tuple(std::move(items));
-      }
-      if (v.is_dict()) {
-        std::vector<DictEntry> entries;
-        for (const DictEntry& e : v.as_dict().entries()) entries.push_back({e.key, walk(e.value)});
-        return make_dict(std::move(entries));
-      }
-      return v.is_traced() ? to_value(ops::apply1("stop_gradient", trace::operand_of(v)), trace::kind_of(v)) : v;
-    };
-    return walk(c[0]);
-  }
-  if (!c[0].is_traced()) return c[0];
-  return to_value(ops::apply1("stop_gradient", trace::operand_of(c[0])), trace::kind_of(c[0]));
+  return map_leaves(c[0], [](const Value& v) {
+    return v.is_traced() ? to_value(ops::apply1("stop_gradient", trace::operand_of(v)), trace::kind_of(v)) : v;
+  });
 }
 
 const BuiltinDef kBuiltins[] = {

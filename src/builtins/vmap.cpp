@@ -11,6 +11,7 @@
 #include "trace/context.h"
 #include "transforms/batch.h"
 #include "value/print.h"
+#include "value/tree.h"
 
 namespace sheaf::builtins {
 namespace {
@@ -76,23 +77,14 @@ struct BatchedTree {
   }
 
   // The tree of one example.
-  Value row(const Value& v, int64_t b, size_t& next) const {
-    if (v.is_traced()) {
-      size_t i = next++;
-      Operand x = leaves[i].batched ? ops::squeeze_axis(ops::slice_axis(leaves[i].value, 0, b, 1), 0) : leaves[i].value;
+  Value row(const Value& tree, int64_t b) const {
+    size_t next = 0;
+    return map_leaves(tree, [&](const Value& v) {
+      if (!v.is_traced()) return v;
+      const transforms::Batched& leaf = leaves[next++];
+      Operand x = leaf.batched ? ops::squeeze_axis(ops::slice_axis(leaf.value, 0, b, 1), 0) : leaf.value;
       return trace::to_value(x, trace::kind_of(v));
-    }
-    if (v.is_seq()) {
-      std::vector<Value> items;
-      for (const Value& x : v.items()) items.push_back(row(x, b, next));
-      return v.is_list() ? Value::list(std::move(items)) : Value::tuple(std::move(items));
-    }
-    if (v.is_dict()) {
-      std::vector<DictEntry> entries;
-      for (const DictEntry& e : v.as_dict().entries()) entries.push_back({e.key, row(e.value, b, next)});
-      return make_dict(std::move(entries));
-    }
-    return v;
+    });
   }
 };
 
@@ -143,10 +135,7 @@ std::optional<Value> run_at_once(Caller& caller, const Value& f, const std::vect
       return tensor_value(trace::kind_of(result) == Kind::Tensor ? all : ops::cast(all, DType::F32));
     }
     std::vector<Value> rows;
-    for (int64_t b = 0; b < n; ++b) {
-      size_t next = 0;
-      rows.push_back(tree.row(result, b, next));
-    }
+    for (int64_t b = 0; b < n; ++b) rows.push_back(tree.row(result, b));
     return stack_results(std::move(rows));
   } catch (const trace::Untraceable&) {
     return std::nullopt;

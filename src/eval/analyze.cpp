@@ -142,7 +142,7 @@ ExprPtr Analyzer::param_field(const Form& f, Cell* fallback) {
     ExprPtr e = make_expr(ExprKind::ParamField, f.span);
     e->value = Value::keyword(f.name);
     e->cell = fallback;
-    e->items.push_back(slot_in(*fn_, *s, s->params.back().slot, Name("with-params"), false, f.span));
+    e->items.push_back(slot_in(*fn_, *s, s->params.back(), Name("with-params"), false, f.span));
     return e;
   }
   return nullptr;

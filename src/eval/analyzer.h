@@ -19,18 +19,12 @@ struct LocalVar {
   bool literal_vector = false;
 };
 
-// A with-params block: fields are read from the dict in a hidden local.
-struct ParamsScope {
-  int slot;
-  size_t depth;  // number of visible locals when it was opened: locals below it are outside
-};
-
 // The function being analysed.
 struct FnScope {
   FnScope* parent = nullptr;
   Proto* proto = nullptr;
   std::vector<LocalVar> visible;
-  std::vector<ParamsScope> params;
+  std::vector<int> params;  // open with-params blocks: the hidden local that holds the dict
   // Captured variables: where the enclosing function has them.
   struct CaptureVar {
     Name name;
@@ -67,7 +61,6 @@ class Analyzer {
   ExprPtr vector(const Form& f);
   ExprPtr body(const Form& f, size_t first);
   std::optional<Resolved> local(Name name, Span span);
-  std::optional<Resolved> local_in(FnScope& fn, Name name, Span span);
   ExprPtr slot_in(FnScope& fn, FnScope& owner, int slot, Name name, bool literal, Span span);
   ExprPtr param_field(const Form& f, Cell* fallback);
   bool in_with_params() const;

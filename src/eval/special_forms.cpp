@@ -260,7 +260,7 @@ struct SpecialForms {
     }
     Visible scope(a);
     int slot = a.declare(Name(" with-params"));
-    a.fn_->params.push_back({slot, a.fn_->visible.size()});
+    a.fn_->params.push_back(slot);
     ExprPtr inner = a.body(*f, 2);
     a.fn_->params.pop_back();
     return a.bind(slot, std::move(dict), std::move(inner), f->span);

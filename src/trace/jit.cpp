@@ -14,6 +14,7 @@
 #include "trace/context.h"
 #include "trace/signature.h"
 #include "trace/traced.h"
+#include "value/tree.h"
 
 namespace sheaf::trace {
 
@@ -106,22 +107,12 @@ bool collect_results(const Value& v, std::vector<Operand>& out) {
   }
 }
 
-Value rebuild(const Value& v, std::vector<Tensor>& outputs, size_t& next) {
-  switch (v.tag()) {
-    case Tag::Traced: return to_value(Operand(std::move(outputs[next++])), static_cast<Traced*>(v.object())->kind);
-    case Tag::List: case Tag::Tuple: {
-      std::vector<Value> items;
-      items.reserve(v.items().size());
-      for (const Value& x : v.items()) items.push_back(rebuild(x, outputs, next));
-      return v.is_list() ? Value::list(std::move(items)) : Value::tuple(std::move(items));
-    }
-    case Tag::Dict: {
-      std::vector<DictEntry> entries;
-      for (const DictEntry& e : v.as_dict().entries()) entries.push_back({e.key, rebuild(e.value, outputs, next)});
-      return make_dict(std::move(entries));
-    }
-    default: return v;
-  }
+// The result's tree with its traced leaves replaced by the outputs, in order.
+Value rebuild(const Value& tree, std::vector<Tensor>& outputs) {
+  size_t next = 0;
+  return map_leaves(tree, [&](const Value& v) {
+    return v.is_traced() ? to_value(Operand(std::move(outputs[next++])), static_cast<Traced*>(v.object())->kind) : v;
+  });
 }
 
 bool same_scalar(const Value& a, const Value& b) {
@@ -153,8 +144,7 @@ Value run_variant(const Variant& v, const std::vector<const Value*>& leaves) {
   auto gathered = now();
   std::vector<Tensor> outputs = compiler::run(*v.code, inputs);
   auto done = now();
-  size_t next = 0;
-  Value result = rebuild(v.result, outputs, next);
+  Value result = rebuild(v.result, outputs);
   if (runtime::g_profiling) {
     std::lock_guard lock(table().mu);
     table().stats.flatten_ns += static_cast<uint64_t>((gathered - start).count());
