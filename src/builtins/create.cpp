@@ -21,8 +21,15 @@ Dims shape_arguments(Call& c, std::string_view who) {
   return d;
 }
 
+// A constant array is a stretched view that takes no memory, but the first use of it would: refuse here, where the shape is.
+void check_fits(DType d, const Dims& sizes) {
+  double bytes = static_cast<double>(checked_num_elems(sizes)) * size_bytes(d);
+  if (bytes > static_cast<double>(memory_stats().limit_bytes))
+    throw runtime_error("out of memory: a tensor of shape " + shape_text(sizes) + " is too large");
+}
+
 Operand filled(DType d, const Dims& sizes, double value) {
-  checked_num_elems(sizes);
+  check_fits(d, sizes);
   return ops::full({d, to_sizes(sizes)}, value);
 }
 
@@ -31,7 +38,7 @@ Value ones(Call& c) { return tensor_value(filled(dtype_option(c, "ones").value_o
 
 Value full(Call& c) {
   Dims sizes = to_shape(c[0], "full");
-  checked_num_elems(sizes);
+  check_fits(DType::F32, sizes);
   Operand v = as_array(c[1], "full");
   if (auto d = dtype_option(c, "full")) v = ops::cast(trace::operand_of(c[1]), *d);
   return tensor_value(stretch(v, to_sizes(sizes)));
