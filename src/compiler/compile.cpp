@@ -1,18 +1,18 @@
 #include "compiler/compile.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <unordered_map>
 
 #include "codegen/block/block.h"
-#include "compiler/layout.h"
+#include "compiler/storage.h"
 #include "lower/group.h"
 #include "lower/single_op.h"
 #include "ops/reduce.h"
 #include "ops/table.h"
 #include "passes/graph/fuse.h"
 #include "passes/graph/share.h"
-#include "plan/memory.h"
 
 namespace sheaf::compiler {
 
@@ -25,7 +25,7 @@ using graph::Attrs;
 using graph::Node;
 using graph::Operand;
 using graph::OpKind;
-using runtime::Place;
+using passes::FusionGroup;
 
 class BlockLaunch final : public runtime::Kernel {
  public:
@@ -55,41 +55,22 @@ std::shared_ptr<const runtime::Kernel> kernel_for(loop::Kernel k) {
   return entry;
 }
 
-// A materialised value: some memory and how it is laid out there.
-struct Stored {
-  int memory = -1;       // index into memories_
-  int64_t offset = 0;    // elements
-  Dims sizes, strides;
-  DType dtype = DType::F32;
-  Layout layout() const { return {sizes, strides}; }
-  bool is_contiguous() const {
-    Tensor t;
-    t.sizes = sizes;
-    t.strides = strides;
-    return t.is_contiguous();
-  }
-};
-
-struct Memory {
-  Place::Kind kind = Place::Scratch;
-  int index = -1;        // Input, Constant
-  int64_t bytes = 0;     // Scratch (or Output, once an output refers to it)
-  int first = 0, last = 0;
-};
+bool has_check(const loop::Block& b) {
+  return std::any_of(b.begin(), b.end(), [](const loop::Stmt& s) { return s.kind == loop::Stmt::Check || has_check(s.body); });
+}
 
 class Compiler {
  public:
-  explicit Compiler(const graph::Graph& g) : g_(passes::share_common(g)) {}
+  explicit Compiler(const graph::Graph& g) : g_(passes::share_common(g)), storage_(out_.executable) {}
 
   Compiled run() {
     for (size_t i = 0; i < g_.inputs.size(); ++i) {
       const auto& t = g_.inputs[i]->types[0];
-      Dims sizes = to_dims(t.sizes);
-      values_[key(g_.inputs[i].get(), 0)] = {memory({Place::Input, static_cast<int>(i)}), 0, sizes, contiguous_strides(sizes), t.dtype};
+      values_[key(g_.inputs[i].get(), 0)] = storage_.input(static_cast<int>(i), t.dtype, to_dims(t.sizes));
     }
     for (const auto& group : passes::choose_groups(g_)) emit(group);
-    finish_outputs();
-    place_memory();
+    for (const Operand& o : g_.outputs) storage_.output(stored(o));
+    storage_.place();
     return std::move(out_);
   }
 
@@ -97,26 +78,11 @@ class Compiler {
   using Key = std::pair<Node*, int>;
   static Key key(Node* n, int i) { return {n, i}; }
 
-  int memory(Memory m) {
-    memories_.push_back(m);
-    return static_cast<int>(memories_.size()) - 1;
-  }
-
-  Stored fresh(const graph::TensorType& t) {
-    Dims sizes = to_dims(t.sizes);
-    int64_t bytes = checked_num_elems(sizes) * size_bytes(t.dtype);
-    int step = static_cast<int>(out_.executable.launches.size());
-    return {memory({Place::Scratch, -1, bytes, step, step}), 0, sizes, contiguous_strides(sizes), t.dtype};
-  }
-
-  Stored constant(const Tensor& t) {
-    out_.executable.constants.push_back(t);
-    return {memory({Place::Constant, static_cast<int>(out_.executable.constants.size()) - 1}), 0, t.sizes, t.strides, t.dtype};
-  }
+  Stored fresh(const graph::TensorType& t) { return storage_.fresh(t.dtype, to_dims(t.sizes)); }
 
   // Where an operand is; views are resolved here, when first asked for.
   Stored stored(const Operand& o) {
-    if (!o.is_node()) return constant(o.value());
+    if (!o.is_node()) return storage_.constant(o.value());
     Node* n = o.node().get();
     auto it = values_.find(key(n, o.index()));
     if (it != values_.end()) return it->second;
@@ -142,43 +108,37 @@ class Compiler {
 
   Stored contiguous_copy(const Stored& in) {
     static const Attrs kNone;
-    Stored out = fresh({in.dtype, to_sizes(in.sizes)});
+    Stored out = storage_.fresh(in.dtype, in.sizes);
     lower::GroupSpec spec;
     spec.inputs = {in.dtype};
     spec.outputs = {in.dtype};
-    spec.externals = {{0, {}}};
+    spec.externals = {{0, false, {}}};
     spec.members = {{&ops::op("stop_gradient"), &kNone, in.dtype, {-1}, 0}};
-    launch_group(spec, {in}, {out}, in.sizes);
+    launch_map(spec, {in, out}, {in.layout(), out.layout()}, in.sizes);
     return out;
   }
 
   void launch(std::string name, loop::Kernel kernel, const std::vector<Stored>& arrays, std::vector<int64_t> sizes) {
-    int step = static_cast<int>(out_.executable.launches.size());
     runtime::Launch l;
     l.name = std::move(name);
+    bool checks = has_check(kernel.body);
     l.kernel = kernel_for(std::move(kernel));
     l.sizes = std::move(sizes);
     l.node = static_cast<int>(out_.labels.size()) - 1;
-    for (const Stored& s : arrays) {
-      memories_[s.memory].last = std::max(memories_[s.memory].last, step);
-      uses_.push_back({step, static_cast<int>(l.buffers.size()), s.memory, s.offset * size_bytes(s.dtype)});
-      l.buffers.push_back({});
-    }
-    out_.executable.launches.push_back(std::move(l));
+    storage_.launch(std::move(l), arrays, checks);
   }
 
-  // Launches a group kernel over `space`; arrays are stretched to it and its axes collapsed as far as all agree.
-  void launch_group(lower::GroupSpec& spec, const std::vector<Stored>& inputs, const std::vector<Stored>& outputs, const Dims& space) {
-    std::vector<Layout> layouts{{space, contiguous_strides(space)}};
-    for (const Stored& s : inputs) layouts.push_back(stretched(s.layout(), space));
-    for (const Stored& s : outputs) layouts.push_back(s.layout());
+  // Launches a group kernel whose arrays (inputs, then outputs) have these layouts over a common space.
+  void launch_group(const lower::GroupSpec& spec, const std::vector<Stored>& arrays, const std::vector<Layout>& layouts, const Dims& space) {
+    std::vector<int64_t> sizes(layouts[0].sizes.begin(), layouts[0].sizes.end());
+    for (const Layout& l : layouts) sizes.insert(sizes.end(), l.strides.begin(), l.strides.end());
+    launch(group_name(spec, space), lower::lower_group(spec), arrays, std::move(sizes));
+  }
+
+  void launch_map(lower::GroupSpec& spec, const std::vector<Stored>& arrays, std::vector<Layout> layouts, const Dims& space) {
     collapse_axes(layouts);
     spec.rank = static_cast<int>(layouts[0].sizes.size());
-    std::vector<int64_t> sizes(layouts[0].sizes.begin(), layouts[0].sizes.end());
-    for (size_t i = 1; i < layouts.size(); ++i) sizes.insert(sizes.end(), layouts[i].strides.begin(), layouts[i].strides.end());
-    std::vector<Stored> arrays = inputs;
-    arrays.insert(arrays.end(), outputs.begin(), outputs.end());
-    launch(group_name(spec, space), lower::lower_group(spec), arrays, std::move(sizes));
+    launch_group(spec, arrays, layouts, space);
   }
 
   static std::string group_name(const lower::GroupSpec& spec, const Dims& space) {
@@ -195,78 +155,140 @@ class Compiler {
   }
 
   void emit(const passes::FusionGroup& group) {
-    Node* root = group.root();
-    label(root);
-    switch (root->op->kind) {
-      case OpKind::Elementwise: return emit_elementwise(group);
-      case OpKind::Reduce: return emit_reduce(group);
-      default: return emit_single(root);
+    label(group.root());
+    switch (group.kind) {
+      case FusionGroup::Map: case FusionGroup::Rows: return emit_loops(group);
+      case FusionGroup::Reduce: return emit_reduce(group);
+      case FusionGroup::Single: return emit_single(group.root());
     }
   }
 
-  // The description of a group; external arrays are appended to `inputs`.
-  lower::GroupSpec describe(const passes::FusionGroup& group, std::vector<Stored>& inputs) {
+  // A group described for lowering, and its arrays with their layouts over the group's space, inputs first.
+  struct Described {
     lower::GroupSpec spec;
-    std::map<Node*, int> member;
-    std::map<std::pair<Node*, int>, int> external;
-    for (Node* n : group.members) {
-      lower::GroupMember m{n->op, &n->attrs, n->types[0].dtype, {}, -1};
-      for (const Operand& in : n->inputs) {
-        if (in.is_node())
-          if (auto it = member.find(in.node().get()); it != member.end()) {
-            m.args.push_back(it->second);
-            continue;
-          }
-        if (in.is_node())
-          if (auto it = external.find(key(in.node().get(), in.index())); it != external.end()) {
-            m.args.push_back(it->second);
-            continue;
-          }
-        lower::GroupInput g;
-        if (!in.is_node() && in.rank() == 0) {
-          g.constant = in.value();
-        } else {
-          g.array = static_cast<int>(inputs.size());
-          inputs.push_back(stored(in));
-          spec.inputs.push_back(in.dtype());
-        }
-        spec.externals.push_back(std::move(g));
-        int arg = -static_cast<int>(spec.externals.size());
-        if (in.is_node()) external[key(in.node().get(), in.index())] = arg;
-        m.args.push_back(arg);
+    std::vector<Stored> arrays;
+    std::vector<Layout> layouts;
+  };
+
+  // The layout of an array under the sizes of its user, over the space of the group.
+  static Layout over_space(const Stored& s, const Dims& user, const Dims& space, bool row) {
+    Layout at = stretched(s.layout(), user), out{space, {}};
+    for (size_t a = 0; a < user.size(); ++a)
+      if (user[a] != 1) out.strides.push_back(at.strides[a]);
+    if (row) out.strides.push_back(0);
+    return out;
+  }
+
+  // The members with everything they read; nothing is stored yet.
+  Described describe(const FusionGroup& group) {
+    Described d;
+    Dims space = to_dims(group.space);
+    bool by_row = group.kind == FusionGroup::Rows;
+    d.spec.shape = by_row ? lower::GroupSpec::Rows : group.kind == FusionGroup::Map ? lower::GroupSpec::Map : lower::GroupSpec::Reduce;
+    for (const FusionGroup::Member& m : group.members) {
+      Node* n = m.node;
+      bool reduces = n->op->kind == OpKind::Reduce;
+      lower::GroupMember member{n->op, &n->attrs, n->types[0].dtype, {}};
+      member.row = m.row;
+      if (reduces) member.combine = ops::combine_of(*n->op);
+      Dims user = to_dims(reduces ? n->inputs[0].sizes() : n->types[0].sizes);
+      for (size_t i = 0; i < n->inputs.size(); ++i) {
+        if (m.inputs[i] >= 0) member.args.push_back(m.inputs[i]);
+        else member.args.push_back(-1 - external(d, n->inputs[i], user, space, by_row, m.row && !reduces));
       }
-      member[n] = static_cast<int>(spec.members.size());
-      spec.members.push_back(std::move(m));
+      d.spec.members.push_back(std::move(member));
     }
-    return spec;
+    return d;
   }
 
-  void emit_elementwise(const passes::FusionGroup& group) {
-    std::vector<Stored> inputs, outputs;
-    lower::GroupSpec spec = describe(group, inputs);
-    for (Node* n : group.stored) {
-      for (size_t m = 0; m < group.members.size(); ++m)
-        if (group.members[m] == n) spec.members[m].store = static_cast<int>(outputs.size());
-      spec.outputs.push_back(n->types[0].dtype);
-      outputs.push_back(fresh(n->types[0]));
-      values_[key(n, 0)] = outputs.back();
+  int external(Described& d, const Operand& o, const Dims& user, const Dims& space, bool by_row, bool row_user) {
+    lower::GroupInput in;
+    if (!o.is_node() && o.rank() == 0) {
+      in.constant = o.value();
+    } else {
+      Stored s = stored(o);
+      Layout l = over_space(s, user, space, row_user);
+      for (size_t k = 0; k < d.spec.externals.size(); ++k)
+        if (int a = d.spec.externals[k].array; a >= 0 && d.arrays[a].memory == s.memory && d.arrays[a].offset == s.offset &&
+                                               d.arrays[a].dtype == s.dtype && d.layouts[a].strides == l.strides)
+          return static_cast<int>(k);
+      in.array = static_cast<int>(d.arrays.size());
+      in.row = by_row && l.strides.back() == 0;
+      d.spec.inputs.push_back(s.dtype);
+      d.arrays.push_back(std::move(s));
+      d.layouts.push_back(std::move(l));
     }
-    if (outputs[0].sizes.size() && checked_num_elems(outputs[0].sizes) == 0) return;
-    launch_group(spec, inputs, outputs, outputs[0].sizes);
+    d.spec.externals.push_back(std::move(in));
+    return static_cast<int>(d.spec.externals.size()) - 1;
   }
 
-  void emit_reduce(const passes::FusionGroup& group) {
+  void add_output(Described& d, const FusionGroup& group, size_t member) {
+    const FusionGroup::Member& m = group.members[member];
+    Stored s = fresh(m.node->types[0]);
+    d.spec.members[member].store = static_cast<int>(d.spec.outputs.size());
+    d.spec.outputs.push_back(s.dtype);
+    d.layouts.push_back(over_space(s, s.sizes, to_dims(group.space), m.row));
+    values_[key(m.node, 0)] = s;
+    d.arrays.push_back(std::move(s));
+  }
+
+  void emit_loops(const FusionGroup& group) {
+    Described d = describe(group);
+    Dims space = to_dims(group.space);
+    size_t num_inputs = d.arrays.size();
+    for (size_t m = 0; m < group.members.size(); ++m)
+      if (group.members[m].stored) add_output(d, group, m);
+    if (checked_num_elems(space) == 0) return;
+    if (group.kind == FusionGroup::Map) {
+      offer_overwrites(d, num_inputs);
+      return launch_map(d.spec, d.arrays, d.layouts, space);
+    }
+    lower::choose_kept(d.spec);
+    offer_overwrites(d, num_inputs);
+    // The row stays an axis of its own; the first axis is shared out between threads.
+    std::vector<Layout> rows = d.layouts;
+    for (Layout& l : rows) l.sizes.resize(space.size() - 1), l.strides.resize(space.size() - 1);
+    collapse_axes(rows);
+    size_t outer = rows[0].sizes.size(), widest = 0;
+    constexpr int64_t kEnough = 16;
+    for (size_t a = 1; a < outer && rows[0].sizes[widest] < kEnough; ++a)
+      if (rows[0].sizes[a] > rows[0].sizes[widest]) widest = a;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      std::swap(rows[i].sizes[0], rows[i].sizes[widest]);
+      std::swap(rows[i].strides[0], rows[i].strides[widest]);
+      rows[i].sizes.push_back(space.back());
+      rows[i].strides.push_back(d.layouts[i].strides.back());
+    }
+    d.spec.rank = static_cast<int>(outer) + 1;
+    launch_group(d.spec, d.arrays, rows, space);
+  }
+
+  // Tells which inputs have the layout of which outputs, and are read nowhere else.
+  void offer_overwrites(const Described& d, size_t num_inputs) {
+    for (size_t o = num_inputs; o < d.arrays.size(); ++o) {
+      bool held = false;  // the output holds other values for a while
+      for (const auto& m : d.spec.members) held |= m.kept_in == static_cast<int>(o - num_inputs);
+      for (size_t i = 0; i < num_inputs && !held; ++i) {
+        const Stored& in = d.arrays[i];
+        bool same = in.offset == 0 && d.layouts[i].strides == d.layouts[o].strides && size_bytes(in.dtype) == size_bytes(d.arrays[o].dtype);
+        for (size_t k = 0; k < num_inputs; ++k) same &= k == i || d.arrays[k].memory != in.memory;
+        if (same) storage_.may_write_over(in, d.arrays[o]);
+      }
+    }
+  }
+
+  void emit_reduce(const FusionGroup& group) {
     Node* root = group.root();
-    Dims space = to_dims(root->inputs[0].sizes());
-    std::vector<bool> reduced(space.size(), false);
-    for (Size s : root->attrs.sizes("axes")) reduced[s.value()] = true;
-    std::vector<Stored> inputs;
-    lower::GroupSpec spec = describe(group, inputs);
+    Dims sizes = to_dims(root->inputs[0].sizes()), space = to_dims(group.space);
+    std::vector<bool> is_reduced(sizes.size(), false), reduced;
+    for (Size s : root->attrs.sizes("axes")) is_reduced[s.value()] = true;
+    for (size_t a = 0; a < sizes.size(); ++a)
+      if (sizes[a] != 1) reduced.push_back(is_reduced[a]);
+    Described d = describe(group);
     Stored out = fresh(root->types[0]);
     values_[key(root, 0)] = out;
-    spec.outputs = {root->types[0].dtype};
-    spec.members.back().store = 0;
-    spec.combine = ops::combine_of(*root->op);
+    d.spec.outputs = {out.dtype};
+    d.spec.members.back().store = 0;
     // Kept axes in order around the reduced ones: [outer…, reduced…, inner…] when those are neighbours, else moved last.
     std::vector<int> order;
     size_t first = 0;
@@ -283,7 +305,7 @@ class Compiler {
           if (reduced[i] == want) order.push_back(static_cast<int>(i));
     }
     std::vector<Layout> layouts;
-    for (const Stored& s : inputs) layouts.push_back(permuted(stretched(s.layout(), space), order));
+    for (const Layout& l : d.layouts) layouts.push_back(permuted(l, order));
     // The output's strides over the space: 0 along reduced axes.
     Layout result{Dims(), Dims()};
     Dims kept;
@@ -303,27 +325,24 @@ class Compiler {
       // Some array cannot walk the reduced axes as one: reduce a contiguous copy of the elements instead.
       return emit_reduce_of_copy(group, space, order, reduced_in_order, out);
     }
-    spec.rank = static_cast<int>(layouts[0].sizes.size());
-    spec.reduce_axis = axis;
-    std::vector<int64_t> sizes(layouts[0].sizes.begin(), layouts[0].sizes.end());
-    for (const Layout& l : layouts) sizes.insert(sizes.end(), l.strides.begin(), l.strides.end());
-    std::vector<Stored> arrays = inputs;
-    arrays.push_back(out);
-    launch(group_name(spec, space), lower::lower_group(spec), arrays, std::move(sizes));
+    d.spec.rank = static_cast<int>(layouts[0].sizes.size());
+    d.spec.reduce_axis = axis;
+    d.arrays.push_back(out);
+    launch_group(d.spec, d.arrays, layouts, space);
   }
 
-  void emit_reduce_of_copy(const passes::FusionGroup& group, const Dims& space, const std::vector<int>& order, const std::vector<bool>& reduced, const Stored& out) {
+  void emit_reduce_of_copy(const FusionGroup& group, const Dims& space, const std::vector<int>& order, const std::vector<bool>& reduced, const Stored& out) {
     Node* root = group.root();
     const Operand& x = root->inputs[0];
-    Stored elements;
     if (group.members.size() > 1) {
-      passes::FusionGroup producers;
-      producers.members.assign(group.members.begin(), group.members.end() - 1);
-      producers.stored = {x.node().get()};
-      emit_elementwise(producers);
+      FusionGroup producers = group;
+      producers.kind = FusionGroup::Map;
+      producers.members.pop_back();
+      producers.members.back().stored = true;
+      emit_loops(producers);
     }
-    elements = stored(x);
-    Layout moved = permuted(elements.layout(), order);
+    Stored elements = stored(x);
+    Layout moved = permuted(over_space(elements, to_dims(x.sizes()), space, false), order);
     elements.sizes = moved.sizes;
     elements.strides = moved.strides;
     elements = contiguous_copy(elements);
@@ -336,9 +355,10 @@ class Compiler {
     lower::GroupSpec spec;
     spec.inputs = {elements.dtype};
     spec.outputs = {out.dtype};
-    spec.externals = {{0, {}}};
+    spec.externals = {{0, false, {}}};
+    spec.shape = lower::GroupSpec::Reduce;
     spec.members = {{root->op, &root->attrs, out.dtype, {-1}, 0}};
-    spec.combine = ops::combine_of(*root->op);
+    spec.members[0].combine = ops::combine_of(*root->op);
     spec.rank = parts[2] == 1 ? 2 : 3;
     spec.reduce_axis = 1;
     std::vector<int64_t> sizes = {parts[0], parts[1]};
@@ -431,58 +451,19 @@ class Compiler {
     launch(std::move(name), lower::lower_single(*n->op, n->attrs, in, out), arrays, std::move(sizes));
   }
 
-  void finish_outputs() {
-    int end = static_cast<int>(out_.executable.launches.size());
-    for (const Operand& o : g_.outputs) {
-      Stored s = stored(o);
-      Memory& m = memories_[s.memory];
-      if (m.kind == Place::Scratch) {
-        m.kind = Place::Output;
-        m.index = static_cast<int>(out_.executable.output_buffers.size());
-        out_.executable.output_buffers.push_back(m.bytes);
-      }
-      m.last = end;
-      out_.executable.outputs.push_back({s.dtype, s.sizes, s.strides, {m.kind, m.index, s.offset * size_bytes(s.dtype)}});
-    }
-  }
-
-  void place_memory() {
-    std::vector<plan::Lifetime> lifetimes;
-    std::vector<int> which;
-    for (size_t i = 0; i < memories_.size(); ++i)
-      if (memories_[i].kind == Place::Scratch) {
-        lifetimes.push_back({memories_[i].bytes, memories_[i].first, memories_[i].last});
-        which.push_back(static_cast<int>(i));
-      }
-    plan::MemoryPlan plan = plan::plan_memory(lifetimes);
-    out_.executable.scratch_bytes = plan.total_bytes;
-    std::vector<int64_t> base(memories_.size(), 0);
-    for (size_t i = 0; i < which.size(); ++i) base[which[i]] = plan.offsets[i];
-    for (const Use& u : uses_) {
-      const Memory& m = memories_[u.memory];
-      out_.executable.launches[u.launch].buffers[u.slot] = {m.kind, m.index, base[u.memory] + u.offset_bytes};
-    }
-  }
-
-  struct Use {
-    int launch, slot, memory;
-    int64_t offset_bytes;
-  };
-
   graph::Graph g_;
   Compiled out_;
+  Storage storage_;
   std::map<Key, Stored> values_;
-  std::vector<Memory> memories_;
-  std::vector<Use> uses_;
 };
 
 }  // namespace
 
 Compiled compile(const graph::Graph& g) { return Compiler(g).run(); }
 
-std::vector<Tensor> run(const Compiled& c, std::span<const Tensor> inputs) {
+std::vector<Tensor> run(const Compiled& c, std::span<const Tensor> inputs, std::span<const uint8_t> given_up) {
   try {
-    return c.executable.run(inputs);
+    return c.executable.run(inputs, given_up);
   } catch (const runtime::CheckFailure& f) {
     const Label& l = c.labels[f.label];
     INVARIANT(l.op->check_text, l.op->name << " has a check without a text");

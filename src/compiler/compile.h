@@ -27,6 +27,6 @@ Compiled compile(const graph::Graph& g);
 extern std::function<void(const std::string&)> g_kernel_listener;
 
 // Runs it; a failed check becomes a UserError at the user's form.
-std::vector<Tensor> run(const Compiled& c, std::span<const Tensor> inputs);
+std::vector<Tensor> run(const Compiled& c, std::span<const Tensor> inputs, std::span<const uint8_t> given_up = {});
 
 }  // namespace sheaf::compiler

@@ -243,8 +243,12 @@ bool Vm::call_compiled(const Value& f, Value* window, int argc) {
   if (!tensors || trace::is_tracing() || trace::gradient_depth() > 0) return false;
   auto* closure = static_cast<Closure*>(f.object());
   if (argc != static_cast<int>(closure->proto->params.size()) && closure->proto->rest_slot < 0) return false;
+  // Moved, not copied: what only this call holds may be overwritten by its results.
   std::vector<Value> roots = {f};
-  for (int i = 1; i <= argc; ++i) roots.push_back(window[i]);
+  for (int i = 1; i <= argc; ++i) roots.push_back(std::move(window[i]));
+  auto give_back = [&] {
+    for (int i = 1; i <= argc; ++i) window[i] = std::move(roots[i]);
+  };
   Value result;
   auto body = [this](std::vector<Value> traced) {
     Value g = std::move(traced[0]);
@@ -252,17 +256,20 @@ bool Vm::call_compiled(const Value& f, Value* window, int argc) {
     return call(g, std::move(traced));
   };
   const Proto& p = *closure->proto;
-  if (g_observer) g_observer->enter(Callee::Function, p.name, {window + 1, static_cast<size_t>(argc)});
+  if (g_observer) g_observer->enter(Callee::Function, p.name, {roots.data() + 1, static_cast<size_t>(argc)});
   bool compiled;
   try {
     compiled = trace::call_compiled(&p, 1, p.name, roots, body, result);
   } catch (...) {
+    give_back();
     if (g_observer) g_observer->unwind(Callee::Function, p.name);
     throw;
   }
   if (g_observer) compiled ? g_observer->leave(Callee::Function, p.name, result) : g_observer->cancel(Callee::Function, p.name);
-  if (!compiled) return false;
-  for (int i = 1; i <= argc; ++i) window[i] = Value();
+  if (!compiled) {
+    give_back();
+    return false;
+  }
   *window = std::move(result);
   return true;
 }

@@ -1,130 +1,289 @@
 #include "lower/group.h"
 
+#include <algorithm>
+
 #include "ops/lower_ctx.h"
 
 namespace sheaf::lower {
 namespace {
 
 using loop::Builder;
+using loop::kNoValue;
 using loop::Mark;
 using loop::ValueId;
 
 constexpr int64_t kChunk = 16384;  // as in single_op.cpp: fixed, so that nothing depends on the number of threads
 
-struct GroupLowering {
-  const GroupSpec& spec;
-  Builder& b;
-  std::vector<ValueId> space;
-  std::vector<std::vector<ValueId>> strides;  // by array: inputs, then outputs
+class GroupLowering {
+ public:
+  GroupLowering(const GroupSpec& spec, Builder& b) : spec_(spec), b_(b) {
+    for (DType d : spec.inputs) b.buffer(d, false);
+    for (DType d : spec.outputs) b.buffer(d, true);
+    for (int a = 0; a < spec.rank; ++a) space_.push_back(b.size());
+    for (size_t i = 0; i < spec.inputs.size() + spec.outputs.size(); ++i) {
+      strides_.emplace_back();
+      for (int a = 0; a < spec.rank; ++a) strides_.back().push_back(b.size());
+    }
+    row_values_.assign(spec.members.size(), kNoValue);
+    row_externals_.assign(spec.externals.size(), kNoValue);
+    kept_.assign(spec.members.size(), false);
+  }
 
+  void map() {
+    if (spec_.rank == 0) return element_loop({});
+    if (spec_.rank == 1) {
+      ValueId step = b_.i64(kChunk);
+      ValueId chunks = b_.binary(loop::Op::FloorDiv, b_.add(space_[0], b_.i64(kChunk - 1)), step);
+      ValueId base = b_.mul(b_.begin_loop(chunks, Mark::Parallel), step);
+      ValueId i = b_.add(base, b_.begin_loop(b_.min(step, b_.sub(space_[0], base)), Mark::Vector));
+      element_loop({i});
+      b_.end();
+      b_.end();
+      return;
+    }
+    std::vector<ValueId> index;
+    for (int a = 0; a < spec_.rank; ++a)
+      index.push_back(b_.begin_loop(space_[a], a + 1 == spec_.rank ? Mark::Vector : a == 0 ? Mark::Parallel : Mark::Serial));
+    element_loop(index);
+    for (int a = 0; a < spec_.rank; ++a) b_.end();
+  }
+
+  // A reduction along any one axis, at the end.
+  void reduction() {
+    std::vector<ValueId> index(spec_.rank, kNoValue);
+    bool vector_inner = spec_.reduce_axis + 1 < spec_.rank;  // an axis behind the reduced one is walked by lanes
+    int opened = 0;
+    for (int a = 0; a < spec_.rank; ++a) {
+      if (a == spec_.reduce_axis) continue;
+      bool vector = vector_inner && a + 1 == spec_.rank;
+      index[a] = b_.begin_loop(space_[a], vector ? Mark::Vector : opened == 0 ? Mark::Parallel : Mark::Serial);
+      ++opened;
+    }
+    const GroupMember& last = spec_.members.back();
+    ValueId r = reduce(last, index, spec_.reduce_axis);
+    index[spec_.reduce_axis] = kNoValue;
+    store(last.store, index, r);
+    for (int k = 0; k < opened; ++k) b_.end();
+  }
+
+  // All axes but the last are loops; inside, each reduction is a loop over the row, and one more computes what is stored.
+  void rows() {
+    std::vector<ValueId> index;
+    for (int a = 0; a + 1 < spec_.rank; ++a) index.push_back(b_.begin_loop(space_[a], a == 0 ? Mark::Parallel : Mark::Serial));
+    index.push_back(kNoValue);
+    row_index_ = index;
+    bool elements = false;
+    for (size_t m = 0; m < spec_.members.size(); ++m) {
+      const GroupMember& member = spec_.members[m];
+      if (!member.row) {
+        elements |= member.store >= 0;
+        continue;
+      }
+      if (member.combine) {
+        row_values_[m] = reduce(member, index, spec_.rank - 1);
+      } else {
+        std::vector<ValueId> x;
+        for (int a : member.args) x.push_back(a >= 0 ? row_values_[a] : row_external(-1 - a));
+        row_values_[m] = apply(member, x);
+      }
+      if (member.store >= 0) store(member.store, index, row_values_[m]);
+    }
+    if (elements) {
+      load_row_externals();
+      index.back() = b_.begin_loop(space_.back(), Mark::Vector);
+      element_loop(index);
+      b_.end();
+    }
+    for (int a = 0; a + 1 < spec_.rank; ++a) b_.end();
+  }
+
+ private:
   ValueId offset(size_t array, const std::vector<ValueId>& index) {
-    ValueId off = b.i64(0);
+    ValueId off = b_.i64(0);
     for (size_t a = 0; a < index.size(); ++a)
-      if (index[a] != loop::kNoValue) off = b.add(off, b.mul(index[a], strides[array][a]));
+      if (index[a] != kNoValue) off = b_.add(off, b_.mul(index[a], strides_[array][a]));
     return off;
+  }
+
+  ValueId load(int array, const std::vector<ValueId>& index) {
+    DType type = array < static_cast<int>(spec_.inputs.size()) ? spec_.inputs[array] : spec_.outputs[array - spec_.inputs.size()];
+    return b_.convert(b_.load(array, offset(array, index)), compute_type(type));
+  }
+
+  void store(int output, const std::vector<ValueId>& index, ValueId v) {
+    size_t array = spec_.inputs.size() + output;
+    b_.store(static_cast<int>(array), offset(array, index), b_.convert(v, spec_.outputs[output]));
   }
 
   ValueId constant(const Tensor& t) {
     DType type = compute_type(t.dtype);
-    return is_float(type) || type == DType::Bool ? b.number(type, element_as_double(t, 0)) : b.convert(b.i64(element_as_int(t, 0)), type);
+    return is_float(type) || type == DType::Bool ? b_.number(type, element_as_double(t, 0)) : b_.convert(b_.i64(element_as_int(t, 0)), type);
   }
 
-  // Values of the members at one place of the space; the reduction, if any, is left out.
-  std::vector<ValueId> compute(const std::vector<ValueId>& index, size_t count) {
-    std::vector<ValueId> external(spec.externals.size(), loop::kNoValue), value;
-    auto argument = [&](int arg) {
-      if (arg >= 0) return value[arg];
-      ValueId& v = external[-1 - arg];
-      if (v == loop::kNoValue) {
-        const GroupInput& in = spec.externals[-1 - arg];
-        v = in.array < 0 ? constant(in.constant) : b.convert(b.load(in.array, offset(in.array, index)), compute_type(spec.inputs[in.array]));
+  ValueId row_external(int e) {
+    const GroupInput& in = spec_.externals[e];
+    ValueId& v = row_externals_[e];
+    if (v == kNoValue) v = in.array < 0 ? constant(in.constant) : load(in.array, row_index_);
+    return v;
+  }
+
+  ValueId apply(const GroupMember& member, const std::vector<ValueId>& x) {
+    graph::ScalarCtx c{b_, x, *member.attrs, compute_type(member.dtype)};
+    ValueId v = member.op->scalar(c);
+    // Narrow types round at every op, as they do when each op runs alone.
+    if (member.dtype != compute_type(member.dtype)) v = b_.convert(b_.convert(v, member.dtype), compute_type(member.dtype));
+    return v;
+  }
+
+  // The values at one place of the space, computed when asked for. One loop has one of these.
+  struct Place {
+    std::vector<ValueId> index, member, external;
+  };
+  Place place(std::vector<ValueId> index) {
+    return {std::move(index), std::vector<ValueId>(spec_.members.size(), kNoValue), std::vector<ValueId>(spec_.externals.size(), kNoValue)};
+  }
+
+  ValueId argument(int arg, Place& p) {
+    if (arg >= 0) return value(arg, p);
+    int e = -1 - arg;
+    const GroupInput& in = spec_.externals[e];
+    // Row values must be made in the row's own scope: inside a loop they would be made again for each element.
+    if (in.row && row_externals_[e] != kNoValue) return row_externals_[e];
+    ValueId& v = p.external[e];
+    if (v == kNoValue) v = in.array < 0 ? constant(in.constant) : load(in.array, p.index);
+    return v;
+  }
+
+  ValueId value(int m, Place& p) {
+    const GroupMember& member = spec_.members[m];
+    if (member.row) return row_values_[m];
+    ValueId& v = p.member[m];
+    if (v != kNoValue) return v;
+    if (kept_[m]) return v = load(static_cast<int>(spec_.inputs.size()) + member.kept_in, p.index);
+    std::vector<ValueId> x;
+    for (int a : member.args) x.push_back(argument(a, p));
+    return p.member[m] = apply(member, x);
+  }
+
+  // Loads of what every element of the row shares.
+  void load_row_externals() {
+    if (spec_.shape != GroupSpec::Rows) return;
+    for (size_t e = 0; e < spec_.externals.size(); ++e)
+      if (spec_.externals[e].row) row_external(static_cast<int>(e));
+  }
+
+  ValueId reduce(const GroupMember& member, std::vector<ValueId> index, int axis) {
+    load_row_externals();
+    index[axis] = b_.begin_reduce(space_[axis], *member.combine);
+    Place p = place(index);
+    ValueId x = argument(member.args[0], p);
+    // What a later loop needs again and is dear stays in memory.
+    for (size_t m = 0; m < spec_.members.size(); ++m)
+      if (spec_.members[m].kept_in >= 0 && !kept_[m] && p.member[m] != kNoValue) {
+        store(spec_.members[m].kept_in, index, p.member[m]);
+        kept_[m] = true;
       }
-      return v;
-    };
-    for (size_t m = 0; m < count; ++m) {
-      const GroupMember& member = spec.members[m];
-      std::vector<ValueId> x;
-      for (int a : member.args) x.push_back(argument(a));
-      graph::ScalarCtx c{b, x, *member.attrs, compute_type(member.dtype)};
-      ValueId v = member.op->scalar(c);
-      // Narrow types round at every op, as they do when each op runs alone.
-      if (member.dtype != compute_type(member.dtype)) v = b.convert(b.convert(v, member.dtype), compute_type(member.dtype));
-      value.push_back(v);
-      if (member.store >= 0) {
-        size_t array = spec.inputs.size() + member.store;
-        b.store(static_cast<int>(array), offset(array, index), b.convert(v, spec.outputs[member.store]));
-      }
-    }
-    return value;
+    if (b_.type_of(x) == DType::Bool) x = b_.convert(x, DType::I32);
+    ValueId r = b_.convert(b_.end_reduce(x), compute_type(member.dtype));
+    if (member.dtype != compute_type(member.dtype)) r = b_.convert(b_.convert(r, member.dtype), compute_type(member.dtype));
+    return r;
   }
 
-  void elementwise() {
-    size_t n = spec.members.size();
-    if (spec.rank == 0) {
-      compute({}, n);
-      return;
+  // Everything that is stored, stores last: an output may be the same memory as an input.
+  void element_loop(const std::vector<ValueId>& index) {
+    Place p = place(index);
+    std::vector<std::pair<int, ValueId>> stores;
+    for (size_t m = 0; m < spec_.members.size(); ++m) {
+      const GroupMember& member = spec_.members[m];
+      bool written = kept_[m] && member.kept_in == member.store;
+      if (member.store >= 0 && !member.row && !written) stores.emplace_back(member.store, value(static_cast<int>(m), p));
     }
-    if (spec.rank == 1) {
-      ValueId step = b.i64(kChunk);
-      ValueId chunks = b.binary(loop::Op::FloorDiv, b.add(space[0], b.i64(kChunk - 1)), step);
-      ValueId base = b.mul(b.begin_loop(chunks, Mark::Parallel), step);
-      ValueId i = b.add(base, b.begin_loop(b.min(step, b.sub(space[0], base)), Mark::Vector));
-      compute({i}, n);
-      b.end();
-      b.end();
-      return;
-    }
-    std::vector<ValueId> index;
-    for (int a = 0; a < spec.rank; ++a)
-      index.push_back(b.begin_loop(space[a], a + 1 == spec.rank ? Mark::Vector : a == 0 ? Mark::Parallel : Mark::Serial));
-    compute(index, n);
-    for (int a = 0; a < spec.rank; ++a) b.end();
+    for (auto& [output, v] : stores) store(output, index, v);
   }
 
-  void reduction() {
-    const GroupMember& last = spec.members.back();
-    std::vector<ValueId> index(spec.rank, loop::kNoValue);
-    bool vector_inner = spec.reduce_axis + 1 < spec.rank;  // an axis behind the reduced one is walked by lanes
-    int opened = 0;
-    for (int a = 0; a < spec.rank; ++a) {
-      if (a == spec.reduce_axis) continue;
-      bool vector = vector_inner && a + 1 == spec.rank;
-      index[a] = b.begin_loop(space[a], vector ? Mark::Vector : opened == 0 ? Mark::Parallel : Mark::Serial);
-      ++opened;
-    }
-    index[spec.reduce_axis] = b.begin_reduce(space[spec.reduce_axis], spec.combine);
-    std::vector<ValueId> values = compute(index, spec.members.size() - 1);
-    int arg = last.args[0];
-    ValueId x;
-    if (arg >= 0) {
-      x = values[arg];
-    } else {
-      const GroupInput& in = spec.externals[-1 - arg];
-      x = in.array < 0 ? constant(in.constant) : b.convert(b.load(in.array, offset(in.array, index)), compute_type(spec.inputs[in.array]));
-    }
-    if (b.type_of(x) == DType::Bool) x = b.convert(x, DType::I32);
-    ValueId r = b.end_reduce(x);
-    index[spec.reduce_axis] = loop::kNoValue;
-    size_t array = spec.inputs.size() + last.store;
-    b.store(static_cast<int>(array), offset(array, index), b.convert(b.convert(r, compute_type(last.dtype)), spec.outputs[last.store]));
-    for (int k = 0; k < opened; ++k) b.end();
-  }
+  const GroupSpec& spec_;
+  Builder& b_;
+  std::vector<ValueId> space_;
+  std::vector<std::vector<ValueId>> strides_;  // by array: inputs, then outputs
+  std::vector<ValueId> row_index_, row_values_, row_externals_;
+  std::vector<bool> kept_;                     // by member: an earlier loop has written its values
 };
+
+// Roughly the instructions of a member for one element.
+int cost_of(const GroupSpec& spec, const GroupMember& m) {
+  Builder b("cost");
+  std::vector<ValueId> x;
+  for (int a : m.args) {
+    DType type = DType::F32;
+    if (a >= 0) type = spec.members[a].dtype;
+    else if (const GroupInput& in = spec.externals[-1 - a]; in.array >= 0) type = spec.inputs[in.array];
+    else type = in.constant.dtype;
+    x.push_back(b.convert(b.i64(1), compute_type(type)));
+  }
+  size_t before = x.size();
+  graph::ScalarCtx c{b, x, *m.attrs, compute_type(m.dtype)};
+  m.op->scalar(c);
+  int cost = 0;
+  loop::Kernel k = b.finish();
+  for (size_t i = before; i < k.values.size(); ++i) {
+    loop::Op op = k.values[i].op;
+    cost += op >= loop::Op::Exp ? 10 : op == loop::Op::Div || op == loop::Op::Sqrt ? 4 : 1;
+  }
+  return cost;
+}
 
 }  // namespace
 
+void choose_kept(GroupSpec& spec) {
+  constexpr int kDear = 8;
+  // Loops over the row, in order: the reductions, then the one that stores.
+  std::vector<std::vector<bool>> needs;
+  auto need = [&](auto& self, int m, std::vector<bool>& in) -> void {
+    if (m < 0 || in[m] || spec.members[m].row) return;
+    in[m] = true;
+    for (int a : spec.members[m].args) self(self, a, in);
+  };
+  for (const GroupMember& m : spec.members)
+    if (m.combine) {
+      needs.emplace_back(spec.members.size(), false);
+      need(need, m.args[0], needs.back());
+    }
+  size_t reductions = needs.size();
+  needs.emplace_back(spec.members.size(), false);
+  for (size_t m = 0; m < spec.members.size(); ++m)
+    if (spec.members[m].store >= 0 && !spec.members[m].row) need(need, static_cast<int>(m), needs.back());
+
+  std::vector<bool> taken(spec.outputs.size(), false);
+  for (size_t m = spec.members.size(); m-- > 0;) {
+    GroupMember& member = spec.members[m];
+    if (member.row || member.combine || cost_of(spec, member) < kDear) continue;
+    size_t first = 0, loops = 0;
+    for (size_t l = needs.size(); l-- > 0;)
+      if (needs[l][m]) first = l, ++loops;
+    if (loops < 2 || first >= reductions) continue;
+    // In its own output, or in another whose values are written by the last loop.
+    auto can_hold = [&](const GroupMember& host) {
+      return host.store >= 0 && !host.row && !taken[host.store] && spec.outputs[host.store] == member.dtype;
+    };
+    const GroupMember* host = nullptr;
+    if (member.store >= 0) host = &member;
+    else
+      for (const GroupMember& h : spec.members)
+        if (!host && can_hold(h)) host = &h;
+    if (!host || !can_hold(*host)) continue;
+    member.kept_in = host->store;
+    taken[host->store] = true;
+  }
+}
+
 loop::Kernel lower_group(const GroupSpec& spec) {
   Builder b(std::string(spec.members.back().op->name));
-  GroupLowering g{spec, b, {}, {}};
-  for (DType d : spec.inputs) b.buffer(d, false);
-  for (DType d : spec.outputs) b.buffer(d, true);
-  for (int a = 0; a < spec.rank; ++a) g.space.push_back(b.size());
-  for (size_t i = 0; i < spec.inputs.size() + spec.outputs.size(); ++i) {
-    g.strides.emplace_back();
-    for (int a = 0; a < spec.rank; ++a) g.strides.back().push_back(b.size());
+  GroupLowering g(spec, b);
+  switch (spec.shape) {
+    case GroupSpec::Map: g.map(); break;
+    case GroupSpec::Rows: g.rows(); break;
+    case GroupSpec::Reduce: g.reduction(); break;
   }
-  if (spec.reduce_axis >= 0) g.reduction();
-  else g.elementwise();
   return b.finish();
 }
 

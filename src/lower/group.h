@@ -1,6 +1,8 @@
-// A kernel for a group of fused nodes. Sizes and strides are run-time parameters: first the collapsed space, then for each
-// array (inputs, then outputs) its strides. The text of the kernel identifies it, so equal layers share one.
+// A kernel for a group of fused nodes. Sizes and strides are run-time parameters: first the space, then for each array
+// (inputs, then outputs) its strides. The text of the kernel identifies it, so equal layers share one.
 #pragma once
+#include <optional>
+
 #include "graph/op_def.h"
 #include "loop/ir.h"
 
@@ -9,28 +11,37 @@ namespace sheaf::lower {
 // An operand of a member that comes from outside the group: input `array`, or (for scalars) a constant in the code.
 struct GroupInput {
   int array = -1;
-  Tensor constant;  // 0-d, when array < 0
+  bool row = false;  // the same along the last axis of the space: loaded once per row
+  Tensor constant;   // 0-d, when array < 0
 };
 
 struct GroupMember {
   const graph::OpDef* op;
   const graph::Attrs* attrs;
-  DType dtype;                    // of its value
-  std::vector<int> args;          // >= 0: an earlier member; < 0: GroupInput number -1 - arg
-  int store = -1;                 // output array it is stored to
+  DType dtype;                          // of its value
+  std::vector<int> args;                // >= 0: an earlier member; < 0: GroupInput number -1 - arg
+  int store = -1;                       // output array it is stored to
+  bool row = false;                     // one value per row
+  std::optional<loop::Combine> combine; // a reduction of its one operand
+  int kept_in = -1;                     // output array that holds its values between loops over the row (choose_kept)
 };
 
 struct GroupSpec {
+  enum Shape : uint8_t { Map, Rows, Reduce } shape = Map;
   std::vector<DType> inputs;      // arrays read
   std::vector<DType> outputs;     // arrays written
   std::vector<GroupInput> externals;
   std::vector<GroupMember> members;
-  int rank = 0;                   // of the collapsed space
-  // Reduction at the end: the last member reduces axis `reduce_axis` of the space; -1 for none.
-  int reduce_axis = -1;
-  loop::Combine combine = loop::Combine::Sum;
+  int rank = 0;                   // of the collapsed space; Rows: the last axis is the row
+  int reduce_axis = -1;           // Reduce: the axis that the last member reduces
 };
 
+// Rows: values that are dear to compute and needed by several loops over the row are kept in an output array of the same
+// type until that array's own values are written. Sets GroupMember::kept_in.
+void choose_kept(GroupSpec& spec);
+
+// A Map, or Rows whose arrays hold nothing in between, may write an output over an input of the same layout: each element
+// is read before it is written.
 loop::Kernel lower_group(const GroupSpec& spec);
 
 }  // namespace sheaf::lower

@@ -24,16 +24,38 @@ std::byte* borrow_scratch(size_t bytes, Ref<Buffer>& held) {
 
 void release_scratch() { kept_scratch() = nullptr; }
 
-std::vector<Tensor> Executable::run(std::span<const Tensor> inputs) const {
+std::vector<Tensor> Executable::run(std::span<const Tensor> inputs, std::span<const uint8_t> given_up) const {
   Ref<Buffer> scratch;
   std::byte* scratch_data = scratch_bytes ? borrow_scratch(scratch_bytes, scratch) : nullptr;
-  std::vector<Ref<Buffer>> fresh;
-  for (int64_t bytes : output_buffers) fresh.push_back(Buffer::allocate(static_cast<size_t>(bytes)));
+  using Clock = std::chrono::steady_clock;
+  auto now = [] { return g_profiling ? Clock::now() : Clock::time_point(); };
+  struct Memory {
+    Ref<Buffer> buffer;
+    int64_t offset_bytes = 0;
+  };
+  auto entered = now();
+  BufferTime buffers;
+  std::vector<Memory> results;
+  results.reserve(output_buffers.size());
+  for (const OutputBuffer& o : output_buffers) {
+    if (o.donor >= 0 && !given_up.empty() && given_up[o.donor]) {
+      const Tensor& t = inputs[o.donor];
+      results.push_back({t.buffer, t.offset * size_bytes(t.dtype)});
+      ++buffers.hits;
+    } else {
+      results.push_back({Buffer::allocate(static_cast<size_t>(o.bytes)), 0});
+      ++buffers.misses;
+    }
+  }
+  if (g_profiling) {
+    buffers.ns = static_cast<uint64_t>((now() - entered).count());
+    record_buffers(buffers);
+  }
   auto address = [&](const Place& p) -> std::byte* {
     switch (p.kind) {
       case Place::Input: return inputs[p.index].bytes() + p.offset;
       case Place::Constant: return constants[p.index].bytes() + p.offset;
-      case Place::Output: return fresh[p.index]->data() + p.offset;
+      case Place::Output: return results[p.index].buffer->data() + results[p.index].offset_bytes + p.offset;
       case Place::Scratch: break;
     }
     return scratch_data + p.offset;
@@ -43,9 +65,9 @@ std::vector<Tensor> Executable::run(std::span<const Tensor> inputs) const {
     pointers.clear();
     for (const Place& p : l.buffers) pointers.push_back(address(p));
     int64_t payload = 0;
-    auto start = g_profiling ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+    auto start = now();
     int site = l.kernel->run(pointers, l.sizes, payload);
-    if (g_profiling) record_kernel(l.name, static_cast<uint64_t>((std::chrono::steady_clock::now() - start).count()));
+    if (g_profiling) record_kernel(l.name, static_cast<uint64_t>((now() - start).count()));
     if (site >= 0) throw CheckFailure{l.node, site, payload};
   }
   std::vector<Tensor> out;
@@ -54,9 +76,16 @@ std::vector<Tensor> Executable::run(std::span<const Tensor> inputs) const {
     t.dtype = o.dtype;
     t.sizes = o.sizes;
     t.strides = o.strides;
-    const Tensor* source = o.place.kind == Place::Input ? &inputs[o.place.index] : o.place.kind == Place::Constant ? &constants[o.place.index] : nullptr;
-    t.buffer = source ? source->buffer : fresh[o.place.index];
-    t.offset = (source ? source->offset : 0) + o.place.offset / size_bytes(o.dtype);
+    int64_t offset = o.place.offset;
+    if (o.place.kind == Place::Output) {
+      t.buffer = results[o.place.index].buffer;
+      offset += results[o.place.index].offset_bytes;
+    } else {
+      const Tensor& source = o.place.kind == Place::Input ? inputs[o.place.index] : constants[o.place.index];
+      t.buffer = source.buffer;
+      offset += source.offset * size_bytes(source.dtype);
+    }
+    t.offset = offset / size_bytes(o.dtype);
     out.push_back(std::move(t));
   }
   return out;

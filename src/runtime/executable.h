@@ -47,15 +47,22 @@ struct CheckFailure {
   int64_t payload;
 };
 
+// Memory for outputs. `donor`: the input whose memory it may take over when the caller gives that up, or -1.
+struct OutputBuffer {
+  int64_t bytes;
+  int donor;
+};
+
 struct Executable {
   std::vector<Launch> launches;
   std::vector<Tensor> constants;
   std::vector<OutputSpec> outputs;
-  std::vector<int64_t> output_buffers;  // bytes of each fresh output buffer
+  std::vector<OutputBuffer> output_buffers;
   size_t scratch_bytes = 0;
 
-  // Inputs must be contiguous and of the planned sizes. Throws CheckFailure.
-  std::vector<Tensor> run(std::span<const Tensor> inputs) const;
+  // Inputs must be contiguous and of the planned sizes. The memory of those flagged in `given_up` (empty: none) belongs to
+  // nobody else and may be written. Throws CheckFailure, with all inputs as they were.
+  std::vector<Tensor> run(std::span<const Tensor> inputs, std::span<const uint8_t> given_up = {}) const;
 };
 
 // Gives back the scratch memory that the calling thread keeps between runs.

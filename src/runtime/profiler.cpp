@@ -12,6 +12,7 @@ namespace {
 
 std::mutex mu;
 std::map<std::string, KernelTime> times;
+BufferTime buffers;
 
 }  // namespace
 
@@ -21,6 +22,18 @@ void record_kernel(const std::string& name, uint64_t ns) {
   t.name = name;
   ++t.calls;
   t.ns += ns;
+}
+
+void record_buffers(const BufferTime& t) {
+  std::lock_guard lock(mu);
+  buffers.hits += t.hits;
+  buffers.misses += t.misses;
+  buffers.ns += t.ns;
+}
+
+BufferTime buffer_times() {
+  std::lock_guard lock(mu);
+  return buffers;
 }
 
 std::vector<KernelTime> kernel_times() {

@@ -14,6 +14,12 @@ struct KernelTime {
 };
 
 void record_kernel(const std::string& name, uint64_t ns);
+// Memory for results: taken over from an argument (a hit) or allocated (a miss).
+struct BufferTime {
+  uint64_t hits = 0, misses = 0, ns = 0;
+};
+void record_buffers(const BufferTime& t);
+BufferTime buffer_times();
 // Slowest first.
 std::vector<KernelTime> kernel_times();
 

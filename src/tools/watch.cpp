@@ -45,18 +45,18 @@ class Both final : public eval::CallObserver {
   eval::CallObserver& b_;
 };
 
-// Inputs are used where they are, so nothing is spent on buffers and there is no cache of them.
 std::string jit_profile_text() {
   trace::JitStats s = trace::jit_stats();
+  runtime::BufferTime buffers = runtime::buffer_times();
   double total = static_cast<double>(s.flatten_ns + s.call_ns + s.output_ns);
   std::string out = fmt::format("JIT profile: {} dispatches, {:.2f} ms\n", s.dispatches, total / 1e6);
-  auto part = [&](const char* name, uint64_t ns, const char* note) {
+  auto part = [&](const char* name, uint64_t ns, const std::string& note) {
     double share = total > 0 ? 100 * static_cast<double>(ns) / total : 0;
     out += fmt::format("  {:<8} {:>10.2f} ms ({:>5.1f}%){}\n", name, static_cast<double>(ns) / 1e6, share, note);
   };
   part("flatten", s.flatten_ns, "");
-  part("buffers", 0, "  cache: 0 hits, 0 misses");
-  part("call", s.call_ns, "");
+  part("buffers", buffers.ns, fmt::format("  cache: {} hits, {} misses", buffers.hits, buffers.misses));
+  part("call", s.call_ns - std::min(s.call_ns, buffers.ns), "");
   part("output", s.output_ns, "");
   out += fmt::format("  {} variants compiled, {} attempts failed\n", s.compiled, s.failed);
   constexpr size_t kShownKernels = 20;

@@ -125,7 +125,7 @@ bool matches(const Variant& v, const Signature& s, std::vector<const Value*>& le
   leaves = s.leaves;
   for (const Variant::Global& g : v.globals) {
     Signature now;
-    add_to_signature(*g.cell, now);
+    add_to_signature(*g.cell, now, false);
     if (now.key != g.key) return false;
     leaves.insert(leaves.end(), now.leaves.begin(), now.leaves.end());
   }
@@ -134,15 +134,20 @@ bool matches(const Variant& v, const Signature& s, std::vector<const Value*>& le
   return true;
 }
 
-Value run_variant(const Variant& v, const std::vector<const Value*>& leaves) {
+Value run_variant(const Variant& v, const std::vector<const Value*>& leaves, const std::vector<uint8_t>& owned) {
   using Clock = std::chrono::steady_clock;
   auto now = [] { return runtime::g_profiling ? Clock::now() : Clock::time_point(); };
   auto start = now();
   std::vector<Tensor> inputs;
   inputs.reserve(v.used_inputs.size());
-  for (size_t i : v.used_inputs) inputs.push_back(input_tensor(*leaves[i]));
+  std::vector<uint8_t> given_up;
+  given_up.reserve(v.used_inputs.size());
+  for (size_t i : v.used_inputs) {
+    inputs.push_back(input_tensor(*leaves[i]));
+    given_up.push_back(i < owned.size() && owned[i]);
+  }
   auto gathered = now();
-  std::vector<Tensor> outputs = compiler::run(*v.code, inputs);
+  std::vector<Tensor> outputs = compiler::run(*v.code, inputs, given_up);
   auto done = now();
   Value result = rebuild(v.result, outputs);
   if (runtime::g_profiling) {
@@ -178,7 +183,7 @@ std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots, con
   variant->guards = std::move(context.guards);
   for (const auto& [cell, value] : context.globals) {
     Signature s;
-    add_to_signature(*cell, s);
+    add_to_signature(*cell, s, false);
     variant->globals.push_back({cell, std::move(s.key)});
   }
   if (g_describe_graphs) variant->graph = print(g);
@@ -255,7 +260,7 @@ Value global_value(const Value& cell_value) {
   for (const auto& [cell, value] : c->globals)
     if (cell == &cell_value) return value;
   Signature s;
-  add_to_signature(cell_value, s);
+  add_to_signature(cell_value, s, false);
   if (!s.traceable) abandon_trace("a global holds a value that cannot be an input of compiled code");
   auto make = [&](const Value& leaf) { return c->add_input(leaf); };
   Value traced = replace_leaves(cell_value, make);
@@ -266,7 +271,7 @@ Value global_value(const Value& cell_value) {
 bool call_compiled(const void* identity, uint64_t purpose, const std::string& name, std::vector<Value>& roots,
                    const std::function<Value(std::vector<Value>)>& body, Value& result) {
   Signature s;
-  for (const Value& r : roots) add_to_signature(r, s);
+  for (const Value& r : roots) add_to_signature(r, s, true);
   if (!s.traceable || !s.has_tensor) return false;
   uint64_t hash = s.hash();
   std::vector<const Value*> leaves;
@@ -331,7 +336,7 @@ bool call_compiled(const void* identity, uint64_t purpose, const std::string& na
     if (!found || !matches(*found, s, leaves)) return false;
   }
   try {
-    result = run_variant(*found, leaves);
+    result = run_variant(*found, leaves, s.owned);
   } catch (const UserError&) {
     return false;  // an index out of range, say: the interpreted run reports it in the right words, with its place
   }

@@ -44,7 +44,8 @@ bool holds_tensor(const Value& v);
 Value global_value(const Value& cell_value);
 
 // Runs `body` on `roots` (a function and its arguments) through compiled code if that is possible, and says so. `identity`
-// and `purpose` name what is run; `body` must be a pure function of the roots and of globals.
+// and `purpose` name what is run; `body` must be a pure function of the roots and of globals. Arguments that the roots alone
+// hold may be overwritten when compiled code has run; otherwise they are left as they were.
 bool call_compiled(const void* identity, uint64_t purpose, const std::string& name, std::vector<Value>& roots,
                    const std::function<Value(std::vector<Value>)>& body, Value& result);
 

@@ -8,25 +8,28 @@ uint64_t Signature::hash() const {
   return h;
 }
 
-void add_to_signature(const Value& v, Signature& s, int depth) {
+void add_to_signature(const Value& v, Signature& s, bool owned, int depth) {
   // A structure this deep or this large is data, not a parameter tree: walking it at every call would cost too much.
   constexpr size_t kMaxWords = 1 << 16;
   if (depth > kMaxInputDepth || s.key.size() > kMaxWords) s.traceable = false;
   if (!s.traceable) return;
   auto word = [&](uint64_t x) { s.key.push_back(x); };
   uint64_t tag = static_cast<uint64_t>(v.tag()) << 56;
+  owned = owned && v.unique();
   switch (v.tag()) {
     case Tag::Nil: case Tag::Marker: word(tag); return;
     case Tag::Bool: word(tag | v.as_bool()); return;
     case Tag::Int: case Tag::Float:
       word(tag);
       s.leaves.push_back(&v);
+      s.owned.push_back(false);
       return;
     case Tag::Tensor: {
       const Tensor& t = v.as_tensor();
       word(tag | static_cast<uint64_t>(t.dtype) << 8 | static_cast<uint64_t>(t.rank()));
       for (int64_t d : t.sizes) word(static_cast<uint64_t>(d));
       s.leaves.push_back(&v);
+      s.owned.push_back(owned && t.buffer->unique() && t.buffer->is_ours());
       s.has_tensor = true;
       return;
     }
@@ -40,20 +43,20 @@ void add_to_signature(const Value& v, Signature& s, int depth) {
       return;
     case Tag::List: case Tag::Tuple:
       word(tag | v.items().size());
-      for (const Value& x : v.items()) add_to_signature(x, s, depth + 1);
+      for (const Value& x : v.items()) add_to_signature(x, s, owned, depth + 1);
       return;
     case Tag::Dict:
       word(tag | v.as_dict().size());
       for (const DictEntry& e : v.as_dict().entries()) {
         word(reinterpret_cast<uint64_t>(e.key.entry()));
-        add_to_signature(e.value, s, depth + 1);
+        add_to_signature(e.value, s, owned, depth + 1);
       }
       return;
     case Tag::Function: {
       word(tag);
       word(reinterpret_cast<uint64_t>(v.as_function()->code_identity()));
       if (const std::vector<Value>* captured = v.as_function()->captured())
-        for (const Value& x : *captured) add_to_signature(x, s, depth + 1);
+        for (const Value& x : *captured) add_to_signature(x, s, owned, depth + 1);
       return;
     }
     case Tag::Builtin:

@@ -10,6 +10,7 @@ namespace sheaf::trace {
 struct Signature {
   std::vector<uint64_t> key;
   std::vector<const Value*> leaves;  // tensors and numbers, in order; pointers into the values walked
+  std::vector<uint8_t> owned;        // for each leaf: nobody else can reach its memory, and it may be written
   bool traceable = true;             // false: holds something that cannot be an input
   bool has_tensor = false;
   uint64_t hash() const;
@@ -17,7 +18,8 @@ struct Signature {
 
 // Arguments nested deeper than this are not traced: the walks over them recurse.
 inline constexpr int kMaxInputDepth = 1000;
-void add_to_signature(const Value& v, Signature& s, int depth = 0);
+// `owned`: the holder of `v` will not look at it again.
+void add_to_signature(const Value& v, Signature& s, bool owned, int depth = 0);
 
 // The same value with each leaf replaced by make(leaf), in the order of Signature::leaves.
 template <class F>

@@ -1,10 +1,27 @@
+// The algorithm:
+//
+// 1. Find for every computing node who uses it, stepping over views that only add or drop axes of size 1 or repeat a value
+//    along rows. A use is of the whole (one value per element of the user's space), of a row (one value for each row of it),
+//    or foreign (the user needs the array in memory).
+// 2. Walk from consumers to producers. A node joins the group of its earliest consumer when the space fits and every use
+//    outside comes after that group's root. So groups ordered by their roots find their inputs ready, without a search for
+//    cycles.
 #include "passes/graph/fuse.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "graph/op_def.h"
 
 namespace sheaf::passes {
+
+Sizes squeezed(const Sizes& sizes) {
+  Sizes out;
+  for (Size s : sizes)
+    if (!(s == Size(1))) out.push_back(s);
+  return out;
+}
+
 namespace {
 
 using graph::Node;
@@ -14,108 +31,259 @@ using graph::OpKind;
 // More arrays than this in one kernel gain nothing and cost address registers.
 constexpr size_t kMaxMembers = 48;
 constexpr size_t kMaxArrays = 14;
+// A kernel that goes row by row has this many rows at least, or nothing would be left to share between threads; and a row
+// is long enough to be worth its own loops when no reduction asks for them.
+constexpr int64_t kMinRows = 4;
+constexpr int64_t kMinRowOfMap = 32;
 
-struct Group {
-  std::vector<Node*> members;  // root first (built from consumers to producers)
-  Sizes space;                 // what the loops run over
-  bool reduce = false;
+enum class Level : uint8_t { Whole, Row, Foreign };
+
+// How a value of sizes `inner` appears under `outer`: the same elements, or repeated along the last axis that is not 1.
+Level level_of(const Sizes& inner, const Sizes& outer) {
+  if (inner.size() > outer.size()) return Level::Foreign;
+  size_t pad = outer.size() - inner.size();
+  size_t last = outer.size();
+  while (last > 0 && outer[last - 1] == Size(1)) --last;
+  bool row = false;
+  for (size_t a = 0; a < outer.size(); ++a) {
+    Size have = a < pad ? Size(1) : inner[a - pad];
+    if (have == outer[a]) continue;
+    if (a + 1 != last || !(have == Size(1))) return Level::Foreign;
+    row = true;
+  }
+  return row ? Level::Row : Level::Whole;
+}
+
+struct Source {
+  Node* node = nullptr;
+  Level level = Level::Foreign;
 };
 
-const Sizes& out_sizes(const Node* n) { return n->types[0].sizes; }
+// The node whose values a user of sizes `at` reads through `o`, views stepped over as far as the level allows.
+Source source_of(const Operand& o, const Sizes& at) {
+  if (!o.is_node()) return {};
+  Node* n = o.node().get();
+  Level level = level_of(n->types[o.index()].sizes, at);
+  while (level != Level::Foreign && n->op->view && !n->inputs.empty() && n->inputs[0].is_node()) {
+    const Sizes &in = n->inputs[0].node()->types[n->inputs[0].index()].sizes, &out = n->types[0].sizes;
+    if (n->op->name == "broadcast") {
+      Level step = level_of(in, out);
+      if (step == Level::Foreign || (step == Level::Row && level == Level::Row)) return {n, Level::Foreign};
+      if (step == Level::Row) level = Level::Row;
+    } else if (n->op->name == "reshape" ? !(squeezed(in) == squeezed(out)) : n->op->name != "leaf") {
+      return {n, Level::Foreign};
+    }
+    n = n->inputs[0].node().get();
+  }
+  return {n, level};
+}
 
-bool starts_group(const Node* n) { return n->op->kind == OpKind::Elementwise || n->op->kind == OpKind::Reduce; }
+// The array behind any chain of views.
+Node* base_of(const Operand& o) {
+  Node* n = o.node().get();
+  while (n->op->view && n->inputs[0].is_node()) n = n->inputs[0].node().get();
+  return n;
+}
 
-size_t num_arrays(const Group& g, const std::unordered_map<Node*, int>& group_of, int id) {
-  std::vector<const void*> seen;
-  size_t constants = 0;
-  for (Node* m : g.members)
-    for (const Operand& in : m->inputs) {
-      if (!in.is_node()) {
-        constants += in.rank() > 0;
+bool fusable(const Node* n) { return n->op->kind == OpKind::Elementwise || n->op->kind == OpKind::Reduce; }
+
+// The space that the loops of a node run over.
+Sizes loop_sizes(const Node* n) { return n->op->kind == OpKind::Reduce ? n->inputs[0].sizes() : n->types[0].sizes; }
+
+bool is_empty(const Sizes& s) {
+  return std::any_of(s.begin(), s.end(), [](Size d) { return d == Size(0); });
+}
+
+int64_t num_rows(const Sizes& space) {
+  int64_t rows = 1;
+  for (size_t a = 0; a + 1 < space.size(); ++a) rows *= space[a].value();
+  return rows;
+}
+
+// Reduces just the last axis (of those that are not 1) of an array with enough rows.
+bool reduces_rows(const Node* n) {
+  if (n->op->kind != OpKind::Reduce) return false;
+  Sizes in = loop_sizes(n);
+  Sizes space = squeezed(in);
+  if (space.size() < 2 || is_empty(space) || num_rows(space) < kMinRows) return false;
+  size_t last = in.size();
+  while (in[last - 1] == Size(1)) --last;
+  bool found = false;
+  for (Size a : n->attrs.sizes("axes")) {
+    if (a.value() + 1 == static_cast<int64_t>(last)) found = true;
+    else if (!(in[a.value()] == Size(1))) return false;
+  }
+  return found;
+}
+
+struct Use {
+  Node* user;  // nullptr: an output of the graph
+  Level level;
+};
+
+struct Group {
+  FusionGroup::Kind kind;
+  std::vector<Node*> members;  // root first (built from consumers to producers)
+  Sizes space;
+  uint64_t root_id() const { return members[0]->id; }
+};
+
+class Grouping {
+ public:
+  explicit Grouping(const graph::Graph& g) : live_(live_nodes(g)) {
+    for (Node* n : live_) {
+      if (!computes(n)) continue;
+      for (const Operand& in : n->inputs) {
+        if (!in.is_node()) continue;
+        Source s = fusable(n) ? source_of(in, loop_sizes(n)) : Source{};
+        if (s.level != Level::Foreign && computes(s.node)) uses_[s.node].push_back({n, s.level});
+        else uses_[base_of(in)].push_back({n, Level::Foreign});
+      }
+    }
+    for (const Operand& o : g.outputs)
+      if (o.is_node()) uses_[base_of(o)].push_back({nullptr, Level::Foreign});
+  }
+
+  std::vector<FusionGroup> run() {
+    for (size_t i = live_.size(); i-- > 0;)
+      if (computes(live_[i]) && !join(live_[i])) start(live_[i]);
+    std::vector<FusionGroup> out;
+    for (size_t k = 0; k < groups_.size(); ++k) out.push_back(finished(static_cast<int>(k)));
+    std::sort(out.begin(), out.end(), [](const FusionGroup& a, const FusionGroup& b) { return a.root()->id < b.root()->id; });
+    return out;
+  }
+
+ private:
+  static bool computes(const Node* n) { return n->op->kind != OpKind::Structure && !n->op->view; }
+
+  void start(Node* n) {
+    Group g{FusionGroup::Single, {n}, {}};
+    if (n->op->kind == OpKind::Elementwise) g.kind = FusionGroup::Map, g.space = squeezed(n->types[0].sizes);
+    else if (reduces_rows(n)) g.kind = FusionGroup::Rows, g.space = squeezed(loop_sizes(n));
+    else if (n->op->kind == OpKind::Reduce) g.kind = FusionGroup::Reduce, g.space = squeezed(loop_sizes(n));
+    group_of_[n] = static_cast<int>(groups_.size());
+    row_[n] = g.kind == FusionGroup::Rows;
+    groups_.push_back(std::move(g));
+  }
+
+  // The earliest group among the consumers that could take the node in.
+  int candidate(Node* n) const {
+    int best = -1;
+    for (const Use& u : uses_.at(n)) {
+      if (u.level == Level::Foreign) continue;
+      int k = group_of_.at(u.user);
+      if (best < 0 || groups_[k].root_id() < groups_[best].root_id()) best = k;
+    }
+    return best;
+  }
+
+  bool join(Node* n) {
+    if (!fusable(n) || !uses_.count(n)) return false;
+    int k = candidate(n);
+    if (k < 0) return false;
+    Group& g = groups_[k];
+    if (g.members.size() >= kMaxMembers || is_empty(g.space)) return false;
+    // All uses inside must see the node alike; those outside come later.
+    bool outside = false, seen = false, row = false;
+    for (const Use& u : uses_[n]) {
+      bool inside = u.user && group_of_[u.user] == k;
+      if (!inside) {
+        outside = true;
+        if (u.user && u.user->id <= g.root_id()) return false;
         continue;
       }
-      auto it = group_of.find(in.node().get());
-      if (it != group_of.end() && it->second == id) continue;
-      if (std::find(seen.begin(), seen.end(), in.node().get()) == seen.end()) seen.push_back(in.node().get());
+      if (u.level == Level::Foreign) return false;
+      // A reduction reads its operand along the row even where it is itself one value per row.
+      bool user_row = row_[u.user] && u.user->op->kind != OpKind::Reduce;
+      if (user_row && u.level == Level::Row) return false;
+      bool this_row = user_row || u.level == Level::Row;
+      if (seen && this_row != row) return false;
+      seen = true;
+      row = this_row;
     }
-  return seen.size() + constants + 1;
-}
+    if (n->op->kind == OpKind::Reduce ? !can_take_reduction(g, n, row) : !can_take_map(g, n, row, outside)) return false;
+    group_of_[n] = k;
+    g.members.push_back(n);
+    bool promoted = n->op->kind == OpKind::Reduce && !row;
+    if (num_arrays(k) > kMaxArrays) {
+      g.members.pop_back();
+      group_of_.erase(n);
+      return false;
+    }
+    if (promoted) {
+      // What was one value per element of the smaller space is one value per row of the reduced array.
+      for (Node* m : g.members) row_[m] = true;
+      g.space = squeezed(loop_sizes(n));
+    }
+    row_[n] = row || promoted;
+    if (row_[n]) g.kind = FusionGroup::Rows;
+    return true;
+  }
+
+  bool can_take_reduction(const Group& g, const Node* n, bool row) const {
+    if (!reduces_rows(n)) return false;
+    if (row) return (g.kind == FusionGroup::Rows || g.kind == FusionGroup::Map) && g.space == squeezed(loop_sizes(n));
+    return g.kind == FusionGroup::Map && g.space == squeezed(n->types[0].sizes);
+  }
+
+  bool can_take_map(const Group& g, const Node* n, bool row, bool outside) const {
+    Sizes own = squeezed(n->types[0].sizes);
+    if (!row) {
+      // A reduction along other axes keeps its inputs to itself: its loops do not store elements.
+      return own == g.space && !(outside && g.kind == FusionGroup::Reduce);
+    }
+    if (g.kind == FusionGroup::Reduce || g.space.size() != own.size() + 1) return false;
+    return g.kind == FusionGroup::Rows || (num_rows(g.space) >= kMinRows && g.space.back().value() >= kMinRowOfMap);
+  }
+
+  size_t num_arrays(int k) const {
+    std::vector<const void*> seen;
+    size_t constants = 0;
+    for (Node* m : groups_[k].members)
+      for (const Operand& in : m->inputs) {
+        if (!in.is_node()) {
+          constants += in.rank() > 0;
+          continue;
+        }
+        Source s = source_of(in, loop_sizes(m));
+        auto it = s.level == Level::Foreign ? group_of_.end() : group_of_.find(s.node);
+        if (it != group_of_.end() && it->second == k) continue;
+        if (std::find(seen.begin(), seen.end(), in.node().get()) == seen.end()) seen.push_back(in.node().get());
+      }
+    return seen.size() + constants + 1;
+  }
+
+  FusionGroup finished(int k) {
+    const Group& g = groups_[k];
+    FusionGroup f;
+    f.kind = g.kind;
+    f.space = g.space;
+    std::vector<Node*> order = g.members;
+    std::sort(order.begin(), order.end(), [](Node* a, Node* b) { return a->id < b->id; });
+    std::unordered_map<Node*, int> position;
+    for (Node* n : order) {
+      FusionGroup::Member m{n, row_[n], {}, n == order.back()};
+      for (const Operand& in : n->inputs) {
+        Source s = fusable(n) ? source_of(in, loop_sizes(n)) : Source{};
+        auto it = s.level == Level::Foreign ? position.end() : position.find(s.node);
+        m.inputs.push_back(it == position.end() ? -1 : it->second);
+      }
+      for (const Use& u : uses_[n]) m.stored |= !u.user || group_of_[u.user] != k;
+      position[n] = static_cast<int>(f.members.size());
+      f.members.push_back(std::move(m));
+    }
+    return f;
+  }
+
+  std::vector<Node*> live_;
+  std::unordered_map<Node*, std::vector<Use>> uses_;
+  std::vector<Group> groups_;
+  std::unordered_map<Node*, int> group_of_;
+  std::unordered_map<Node*, bool> row_;
+};
 
 }  // namespace
 
-std::vector<FusionGroup> choose_groups(const graph::Graph& g) {
-  std::vector<Node*> live = live_nodes(g);
-  std::unordered_map<Node*, std::vector<Node*>> users;
-  std::unordered_map<Node*, bool> is_output;
-  for (Node* n : live)
-    for (const Operand& in : n->inputs)
-      if (in.is_node()) users[in.node().get()].push_back(n);
-  for (const Operand& o : g.outputs)
-    if (o.is_node()) is_output[o.node().get()] = true;
-
-  std::vector<Group> groups;
-  std::unordered_map<Node*, int> group_of;
-  for (size_t i = live.size(); i-- > 0;) {
-    Node* n = live[i];
-    if (n->op->kind == OpKind::Structure || n->op->view) continue;
-    int joined = -1;
-    if (n->op->kind == OpKind::Elementwise && !users[n].empty()) {
-      // The group of the earliest consumer; every other use must come after that group's root.
-      for (Node* u : users[n]) {
-        auto it = group_of.find(u);
-        if (it == group_of.end() || !starts_group(u)) continue;
-        const Group& c = groups[it->second];
-        if (joined < 0 || c.members[0]->id < groups[joined].members[0]->id) joined = it->second;
-      }
-      if (joined >= 0) {
-        Group& c = groups[joined];
-        bool fits = c.space == out_sizes(n) && c.members.size() < kMaxMembers;
-        bool outside = is_output[n];
-        for (Node* u : users[n]) {
-          auto it = group_of.find(u);
-          if (it != group_of.end() && it->second == joined) continue;
-          outside = true;
-          fits &= u->id > c.members[0]->id;
-        }
-        // A reduction keeps its inputs to itself: its loops do not store elements.
-        fits &= !(outside && c.reduce);
-        if (fits) {
-          group_of[n] = joined;
-          c.members.push_back(n);
-          if (num_arrays(c, group_of, joined) > kMaxArrays) {
-            c.members.pop_back();
-            fits = false;
-          }
-        }
-        if (!fits) joined = -1;
-      }
-    }
-    if (joined < 0) {
-      Group fresh;
-      fresh.members = {n};
-      fresh.reduce = n->op->kind == OpKind::Reduce;
-      fresh.space = fresh.reduce ? n->inputs[0].sizes() : out_sizes(n);
-      group_of[n] = static_cast<int>(groups.size());
-      groups.push_back(std::move(fresh));
-    }
-  }
-  std::vector<FusionGroup> out;
-  for (size_t k = groups.size(); k-- > 0;) {
-    FusionGroup f;
-    f.members.assign(groups[k].members.rbegin(), groups[k].members.rend());
-    std::sort(f.members.begin(), f.members.end(), [](Node* a, Node* b) { return a->id < b->id; });
-    for (Node* m : f.members) {
-      bool outside = is_output[m] || m == f.members.back();
-      for (Node* u : users[m]) {
-        auto it = group_of.find(u);
-        outside |= it == group_of.end() || it->second != static_cast<int>(k);
-      }
-      if (outside) f.stored.push_back(m);
-    }
-    out.push_back(std::move(f));
-  }
-  std::sort(out.begin(), out.end(), [](const FusionGroup& a, const FusionGroup& b) { return a.root()->id < b.root()->id; });
-  return out;
-}
+std::vector<FusionGroup> choose_groups(const graph::Graph& g) { return Grouping(g).run(); }
 
 }  // namespace sheaf::passes

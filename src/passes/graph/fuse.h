@@ -1,20 +1,35 @@
-// Chooses which elementwise nodes are computed together: with the elementwise node or the reduction that consumes them.
+// Chooses which nodes are computed together by one kernel.
 #pragma once
-#include <unordered_map>
 #include <vector>
 
 #include "graph/graph.h"
 
 namespace sheaf::passes {
 
+// A kernel to be. Every live node except inputs and views is a member of exactly one group.
 struct FusionGroup {
-  std::vector<graph::Node*> members;  // ascending ids; the last is the root
-  std::vector<graph::Node*> stored;   // members whose value is needed outside (the root among them)
-  graph::Node* root() const { return members.back(); }
+  enum Kind : uint8_t {
+    Map,     // elementwise nodes over one space
+    Rows,    // elementwise nodes and reductions along the last axis of the space, one row after the other
+    Reduce,  // elementwise nodes and, as the root, a reduction along any axes
+    Single,  // one node of another kind
+  };
+  struct Member {
+    graph::Node* node;
+    bool row = false;         // has one value per row, not one per element
+    std::vector<int> inputs;  // for each operand the position of the member that makes it, or -1
+    bool stored = false;      // needed outside (the root always is)
+  };
+  Kind kind = Single;
+  std::vector<Member> members;  // ascending ids; the last is the root
+  Sizes space;                  // Map, Rows, Reduce: without axes of size 1
+  graph::Node* root() const { return members.back().node; }
 };
 
-// Expects: sizes known.  Leaves: every live node except inputs and views is in exactly one group; groups are in an order in
-// which each finds its inputs ready.
+// Sizes without the ones.
+Sizes squeezed(const Sizes& sizes);
+
+// Expects: sizes known.  Leaves: groups in an order in which each finds its inputs ready.
 std::vector<FusionGroup> choose_groups(const graph::Graph& g);
 
 }  // namespace sheaf::passes
