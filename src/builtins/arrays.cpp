@@ -128,7 +128,11 @@ Operand join_arrays(std::vector<Operand> parts, int axis, std::string_view who) 
 }
 
 Operand stretch(const Operand& x, const Sizes& sizes) {
-  if (!(ops::broadcast_sizes(x.sizes(), sizes) == sizes)) throw runtime_error("Cannot broadcast shapes " + shape_text(x.sizes()) + " and " + shape_text(sizes));
+  if (!(ops::broadcast_sizes(x.sizes(), sizes) == sizes)) {
+    UserError e = runtime_error("Cannot broadcast shapes " + shape_text(x.sizes()) + " and " + shape_text(sizes));
+    e.label = "only axes of size 1 stretch, and none may shrink";
+    throw e;
+  }
   return ops::broadcast_to(x, sizes);
 }
 

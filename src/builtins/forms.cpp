@@ -23,13 +23,20 @@ Value field(Call& c) {
   return v ? *v : Value::nil();
 }
 
+// The caller's mistake, found by code in the function: the report points at the call.
+UserError caller_error(std::string message) {
+  UserError e = runtime_error(std::move(message));
+  e.blames_caller = true;
+  return e;
+}
+
 // The keyword arguments of a call as a dict; a keyword followed by another one, or by nothing, is a flag.
 Value options(Call& c) {
   const auto& rest = c[0].items();
   std::string who = c[2].as_string().empty() ? "fn" : c[2].as_string();
   std::vector<DictEntry> entries;
   for (size_t i = 0; i < rest.size(); ++i) {
-    if (!rest[i].is_keyword()) throw runtime_error(fmt::format("{}: unexpected argument {}; options are written :name value", who, short_text(rest[i])));
+    if (!rest[i].is_keyword()) throw caller_error(fmt::format("{}: unexpected argument {}; options are written :name value", who, short_text(rest[i])));
     Name name = rest[i].as_keyword();
     if (!c[1].is_nil()) {
       std::string known;
@@ -38,7 +45,7 @@ Value options(Call& c) {
         found |= k.as_string() == name.str();
         known += (known.empty() ? ":" : " :") + k.as_string();
       }
-      if (!found) throw runtime_error(fmt::format("{}: unknown option :{}. Known options: {}", who, name.str(), known));
+      if (!found) throw caller_error(fmt::format("{}: unknown option :{}. Known options: {}", who, name.str(), known));
     }
     bool flag = i + 1 == rest.size() || rest[i + 1].is_keyword();
     entries.push_back({name, flag ? Value::boolean(true) : rest[++i]});
@@ -56,7 +63,7 @@ Value contract(Call& c) {
     std::string want;
     for (const Value& d : dims) want += (want.empty() ? "" : " ") + (d.is_string() ? d.as_string() : render(d));
     auto breached = [&](const std::string& why) {
-      throw runtime_error(fmt::format("{}: argument {} must have shape [{}], got {}{}", who, i + 1, want, short_text(c[2 + i]), why));
+      throw caller_error(fmt::format("{}: argument {} must have shape [{}], got {}{}", who, i + 1, want, short_text(c[2 + i]), why));
     };
     if (!is_tensor_value(c[2 + i])) breached("");
     Operand x = trace::operand_of(c[2 + i]);
@@ -83,8 +90,11 @@ Value guard(Call& c) {
     check.hi = c[1].items()[1].number();
   }
   if (check.kind == GuardCheck::Shape) check.dims = to_ints(c[1], "guard");
-  if (auto message = breach(check, c[2])) throw GuardBreach{check_text(check), *message, ""};
-  return c[2];
+  auto message = breach(check, c[2]);
+  if (!message) return c[2];
+  GuardBreach b{check_text(check), *message, "", runtime_error("")};
+  if (check.kind == GuardCheck::NoNan) b.where.hints.push_back("sheaf --guard no-nan FILE names the first function that returns such a value");
+  throw b;
 }
 
 // The items of a collection as a list; ints from int tensors.

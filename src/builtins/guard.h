@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "support/error.h"
 #include "value/value.h"
 
 namespace sheaf::builtins {
@@ -31,6 +32,7 @@ std::string scientific(double x);
 struct GuardBreach {
   std::string check, message;
   std::string function;  // --guard: whose result it was
+  UserError where;       // its place and stack, filled in on the way out; the message is above
 };
 
 }  // namespace sheaf::builtins

@@ -142,7 +142,7 @@ std::pair<Value, Value> split_step(Value r, bool scalar_carry) {
       return {row_value(o, 0), row_value(o, 1)};
     }
   }
-  throw runtime_error("scan: fn must return [new-carry output]");
+  throw runtime_error("scan: fn must return [new-carry output]").hint("it returned " + short_text(r));
 }
 
 constexpr std::string_view kScanArity = "scan requires 3 arguments: (scan fn init coll)";

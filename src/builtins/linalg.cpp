@@ -8,10 +8,26 @@
 namespace sheaf::builtins {
 namespace {
 
-[[noreturn]] void mismatch(const Operand& a, const Operand& b, std::string hint = {}) {
-  UserError e = runtime_error("shape mismatch: expected " + shape_text(a.sizes()) + ", got " + shape_text(b.sizes()));
-  if (!hint.empty()) e.hints.push_back(std::move(hint));
-  throw e;
+UserError mismatch(const Operand& a, const Operand& b) {
+  return runtime_error("shape mismatch: expected " + shape_text(a.sizes()) + ", got " + shape_text(b.sizes()));
+}
+
+// The contracted axes have different sizes; a transposition that would make them fit is worth a hint.
+UserError inner_mismatch(const Operand& a, const Operand& b) {
+  UserError e = mismatch(a, b);
+  Size columns = a.size(-1), rows = b.size(b.rank() == 1 ? 0 : -2);
+  e.label = fmt::format("the left has {} columns, the right {} rows", columns.str(), rows.str());
+  if (b.rank() >= 2 && b.size(-1) == columns)
+    e.hints.push_back(fmt::format("with the last two axes of the right operand swapped it would fit: {}", b.rank() == 2 ? "(@ a (tr b))" : "(@ a (swapaxes b -1 -2))"));
+  else if (a.rank() >= 2 && a.size(-2) == rows)
+    e.hints.push_back(fmt::format("with the last two axes of the left operand swapped it would fit: {}", a.rank() == 2 ? "(@ (tr a) b)" : "(@ (swapaxes a -1 -2) b)"));
+  return e;
+}
+
+UserError batch_mismatch(const Operand& a, const Operand& b, Size left, Size right) {
+  UserError e = mismatch(a, b);
+  e.label = fmt::format("the batch axes differ: {} matrices against {}", left.str(), right.str());
+  return std::move(e).hint("the batch axes of two batched operands must have the same number of elements; see broadcast-to and einsum");
 }
 
 Operand batched_product(const Operand& a, const Operand& b) {
@@ -25,7 +41,7 @@ Operand batched_product(const Operand& a, const Operand& b) {
     return ops::reshape(ops::dot(ops::reshape(a, {1, batch * m, k}), ops::reshape(b, {1, k, n})), out);
   if (a.rank() == 2) return ops::reshape(ops::dot(ops::broadcast_to(a, {batch, m, k}), ops::reshape(b, {batch, k, n})), out);
   Sizes shorter = as.size() < bs.size() ? Sizes(as.begin(), as.end() - 2) : Sizes(bs.begin(), bs.end() - 2);
-  if (!(num_elems(shorter) == batch)) mismatch(a, b, "the batch axes of two batched operands must have the same number of elements; see broadcast-to and einsum");
+  if (!(num_elems(shorter) == batch)) throw batch_mismatch(a, b, num_elems(Sizes(as.begin(), as.end() - 2)), num_elems(Sizes(bs.begin(), bs.end() - 2)));
   return ops::reshape(ops::dot(ops::reshape(a, {batch, m, k}), ops::reshape(b, {batch, k, n})), out);
 }
 
@@ -37,7 +53,7 @@ Value product(Call& c) {
   Operand a = ops::cast(x.x, d), b = ops::cast(y.x, d);
   int ra = a.rank(), rb = b.rank();
   if (ra == 0 || rb == 0 || (ra == 1 && rb > 2) || (rb == 1 && ra > 2)) throw runtime_error(fmt::format("@ not supported for {}D x {}D", ra, rb));
-  if (!(a.size(ra - 1) == b.size(rb == 1 ? 0 : rb - 2))) mismatch(a, b);
+  if (!(a.size(ra - 1) == b.size(rb == 1 ? 0 : rb - 2))) throw inner_mismatch(a, b);
   // A vector is a matrix of one row or one column, and the axis goes again afterwards.
   if (ra == 1) a = ops::expand_axis(a, 0);
   if (rb == 1) b = ops::expand_axis(b, 1);

@@ -9,9 +9,11 @@
 
 namespace sheaf::builtins {
 
+// ":Wk :Wv", the first few keys of a dict.
+std::string key_list(const DictObj& dict);
 // At the current form (trace::current_span), or at `span` when given.
 void remember_missing_key(Name key, const DictObj& dict, Span span = {});
-// "no key :Wq in (get p :Wq) (has :Wk :Wv), at FILE:LINE:COLUMN", if the message speaks of a nil and there was a miss.
+// "no key :Wq in p (has :Wk :Wv), at FILE:LINE:COLUMN", if the message speaks of a nil and there was a miss.
 std::optional<std::string> explain_nil(const std::string& message);
 
 }  // namespace sheaf::builtins

@@ -23,8 +23,12 @@ Value reshape(Call& c) {
   Sizes sizes;
   for (int64_t d : want) sizes.push_back(d < 0 ? inferred : Size(d));
   Size count = num_elems(sizes);
-  if (!(count == total) && count.is_const() && total.is_const())
-    throw runtime_error(fmt::format("Cannot reshape: input has {} elements, but target shape {} expects {}.", total.str(), shape_text(sizes), count.str()));
+  if (!(count == total) && count.is_const() && total.is_const()) {
+    UserError e = runtime_error(fmt::format("Cannot reshape: input has {} elements, but target shape {} expects {}.", total.str(), shape_text(sizes), count.str()));
+    if (std::any_of(want.begin(), want.end(), [](int64_t d) { return d < 0; }))
+      e.hints.push_back(fmt::format("-1 cannot be inferred: {} is not a multiple of {}, the product of the other sizes", total.str(), given.str()));
+    throw e;
+  }
   return tensor_value(ops::reshape(x, sizes));
 }
 

@@ -171,6 +171,8 @@ std::vector<int64_t> to_ints(const Value& value, std::string_view who) {
     return out;
   }
   if (!trace::is_numeric(v)) throw runtime_error(fmt::format("shape must contain integers, got {}", short_text(v)));
+  // Entries of a shape are truncated as everywhere, but a lone fraction is no shape: something else was meant.
+  if (v.is_float() && v.as_float() != std::floor(v.as_float())) throw runtime_error(fmt::format("shape must contain integers, got {}", short_text(v)));
   out.push_back(to_index(v, who));
   return out;
 }

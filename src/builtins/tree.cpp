@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include "builtins/elements.h"
+#include "builtins/missing.h"
+#include "value/print.h"
 
 namespace sheaf::builtins {
 namespace {
@@ -13,18 +15,27 @@ void check_depth(int depth, const char* who) {
   if (depth > kMaxDepth) throw runtime_error(fmt::format("{}: nested deeper than {} levels", who, kMaxDepth));
 }
 
+UserError missing_key(Name key, const DictObj& dict) {
+  return runtime_error(fmt::format("tree-map: key {} missing in one tree", key.str())).hint("that tree has " + key_list(dict));
+}
+
+UserError structure_mismatch(const Value& a, const Value& b) {
+  return runtime_error("tree-map: tree structure mismatch")
+      .hint(fmt::format("{} in the first tree meets {} in another; all trees must have the same keys and lengths", short_text(a), short_text(b)));
+}
+
 Value map_trees(Caller& caller, const Value& f, std::vector<Value> trees, int depth) {
   check_depth(depth, "tree-map");
   const Value first = trees[0];
   if (first.is_dict()) {
     std::vector<DictEntry> out;
     for (const Value& t : trees)
-      if (!t.is_dict()) throw runtime_error("tree-map: tree structure mismatch");
+      if (!t.is_dict()) throw structure_mismatch(first, t);
     for (const DictEntry& e : first.as_dict().entries()) {
       std::vector<Value> children;
       for (const Value& t : trees) {
         const Value* child = t.as_dict().find(e.key);
-        if (!child) throw runtime_error(fmt::format("tree-map: key {} missing in one tree", e.key.str()));
+        if (!child) throw missing_key(e.key, t.as_dict());
         children.push_back(*child);
       }
       out.push_back({e.key, map_trees(caller, f, std::move(children), depth + 1)});
@@ -34,8 +45,9 @@ Value map_trees(Caller& caller, const Value& f, std::vector<Value> trees, int de
   if (first.is_list()) {
     std::vector<Value> out;
     for (const Value& t : trees) {
-      if (!t.is_list()) throw runtime_error("tree-map: tree structure mismatch");
-      if (t.items().size() != first.items().size()) throw runtime_error("tree-map: list length mismatch");
+      if (!t.is_list()) throw structure_mismatch(first, t);
+      if (t.items().size() != first.items().size())
+        throw runtime_error("tree-map: list length mismatch").hint(fmt::format("lists of {} and {} items meet", first.items().size(), t.items().size()));
     }
     for (size_t i = 0; i < first.items().size(); ++i) {
       std::vector<Value> children;

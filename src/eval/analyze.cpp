@@ -6,6 +6,7 @@
 #include "eval/code.h"
 #include "eval/last_use.h"
 #include "eval/vm.h"
+#include "support/hints.h"
 #include "syntax/printer.h"
 #include "value/dict.h"
 
@@ -171,7 +172,12 @@ ExprPtr Analyzer::symbol(const Form& f) {
   if (in_with_params()) return param_field(f, known ? globals_.cell(name, prelude_) : nullptr);
   if (known || (!prelude_ && host_.will_define(name))) return global(globals_.cell(name, prelude_));
   if (fn_->self == f.name) return make_expr(ExprKind::Self, f.span);
-  fail("Undefined symbol: " + f.name.str(), f.span);
+  UserError e(ErrorKind::Compile, "Undefined symbol: " + f.name.str(), f.span);
+  std::vector<std::string_view> names;
+  for (const FnScope* scope = fn_; scope; scope = scope->parent)
+    for (const auto& v : scope->visible) names.push_back(v.name.str());
+  if (auto likely = likely_name(f.name.str(), names); !likely.empty()) e.hints.push_back(did_you_mean(likely));
+  throw e;
 }
 
 bool Analyzer::is_literal_vector(const Form& f) {
@@ -266,7 +272,14 @@ ExprPtr Analyzer::call(const Form& f) {
   const Form& head = *f.items[0];
   const std::string& text = head.name.str();
   std::vector<ExprPtr> args;
-  for (size_t i = 1; i < f.items.size(); ++i) args.push_back(expr(f.items[i]));
+  try {
+    for (size_t i = 1; i < f.items.size(); ++i) args.push_back(expr(f.items[i]));
+  } catch (UserError& e) {
+    // (lambda [x] …): the unknown x is only a consequence of the unknown head.
+    if (e.hints.empty() && e.message.starts_with("Undefined symbol: ") && !local(head.name, head.span) && !is_overridden(head.name))
+      if (std::string advice = habit_hint(text); !advice.empty()) e.hints.push_back(text + " is not known here. " + advice);
+    throw;
+  }
   auto l = local(head.name, head.span);
   Name name = prelude_ ? head.name : host_.resolve_alias(head.name, f.span.source);
   bool overridden = is_overridden(name);

@@ -11,6 +11,7 @@
 #include "eval/code.h"
 #include "eval/prelude.h"
 #include "eval/vm.h"
+#include "support/hints.h"
 #include "syntax/reader.h"
 #include "trace/jit.h"
 #include "trace/traced.h"
@@ -58,6 +59,24 @@ void explain_prelude_error(UserError& e) {
   }
 }
 
+// A name that nobody defined, close to one that somebody did.
+void suggest_name(UserError& e, const Globals& globals) {
+  if (!e.hints.empty()) return;
+  std::string_view name = e.message;
+  if (name.starts_with("Undefined symbol: ")) name.remove_prefix(18);
+  else if (name.starts_with("Unknown function: ")) name.remove_prefix(18);
+  else return;
+  std::vector<std::string_view> names;
+  for (const Cell* c : globals.user_cells()) names.push_back(c->name.str());
+  for (const auto& [n, form] : globals.prelude_functions())
+    if (globals.is_prelude_name(n)) names.push_back(n.str());
+  for (const auto& [n, macro] : globals.user_macros()) names.push_back(n.str());
+  for (const auto& [n, macro] : globals.prelude_macros()) names.push_back(n.str());
+  for (const auto* b : builtins::all_builtins())
+    if (!b->name.starts_with('%') || b->name == "%") names.push_back(b->name);
+  if (auto likely = likely_name(name, names); !likely.empty()) e.hints.push_back(did_you_mean(likely));
+}
+
 // The module's name in (use NAME …).
 std::string module_name(const Form& form) {
   if (form.items.size() >= 2) {
@@ -102,6 +121,7 @@ Value Session::guarded(F&& f) {
   try {
     return f();
   } catch (UserError& e) {
+    suggest_name(e, globals_);
     explain_prelude_error(e);
     throw;
   }

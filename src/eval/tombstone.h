@@ -6,7 +6,7 @@
 
 namespace sheaf::eval {
 
-// An unbound value that remembers what `v` was (tensors, lists, dicts; others leave nil).
+// An unbound value that remembers what `v` was, as far as it fits.
 Value tombstone_of(const Value& v);
 // "f32[8x3]", "dict(4)"; "" when nothing is known.
 std::string tombstone_text(const Value& v);

@@ -5,11 +5,12 @@
 
 #include <new>
 
+#include "builtins/guard.h"
 #include "builtins/host.h"
-#include "builtins/missing.h"
 #include "builtins/numeric.h"
 #include "builtins/warnings.h"
 #include "eval/destructure.h"
+#include "eval/operands.h"
 #include "eval/tombstone.h"
 #include "trace/jit.h"
 #include "trace/traced.h"
@@ -58,6 +59,13 @@ inline void poll() {
       stop_requested();
     }
   }
+}
+
+// The value of a parameter at its last use; error reports still know what it was.
+Value take_param(Value& slot) {
+  if (!slot.is_object()) return slot;
+  Value note = tombstone_of(slot);
+  return std::exchange(slot, std::move(note));
 }
 
 Value dict_value(std::span<Value> keys_and_values) {
@@ -150,7 +158,7 @@ void Vm::arity_error(const Proto& p, const Value* args, int argc) {
   std::string names;
   for (const Param& q : p.params) names += (names.empty() ? "" : ", ") + q.name.str();
   size_t n = p.params.size();
-  UserError e = runtime_error(fmt::format("{} expects {} argument{} ({}), got {}.\n  Called with: {}", p.name, n, n == 1 ? "" : "s", names, argc,
+  UserError e = runtime_error(fmt::format("{} expects {} argument{} ({}), got {}.\n  Called with: {}", p.name.empty() ? "fn" : p.name, n, n == 1 ? "" : "s", names, argc,
                                           call_text(args, argc)));
   throw e;
 }
@@ -282,8 +290,14 @@ void Vm::call_builtin_at(const builtins::BuiltinDef& def, Value* window, int arg
   }
   for (int i = 0; i < argc; ++i) args.push_back(std::move(window[1 + i]));
   *window = Value();  // an earlier, ignored result must not count as a holder of what is changed in place
-  if (g_observer) [[unlikely]] *window = observed(def.name, args, [&] { return builtins::call_builtin(def, *this, args); });
-  else *window = builtins::call_builtin(def, *this, args);
+  try {
+    if (g_observer) [[unlikely]] *window = observed(def.name, args, [&] { return builtins::call_builtin(def, *this, args); });
+    else *window = builtins::call_builtin(def, *this, args);
+  } catch (UserError& e) {
+    // What special forms compile to, and errors that the program raises itself, have nothing to explain.
+    if (!e.span && !e.blames_caller && !def.name.starts_with("%") && def.name != "error") describe_operands(e, def.name, span_at(frames_.back()), args);
+    throw;
+  }
   args.clear();
   if (spare_args_.size() < 64) spare_args_.push_back(std::move(args));
 }
@@ -319,45 +333,6 @@ Value Vm::run_proto(const std::shared_ptr<Proto>& proto) {
   return call(Value::object(Tag::Function, closure.get()), {});
 }
 
-void Vm::add_context(UserError& e, size_t bottom) {
-  while (frames_.size() > bottom) {
-    Frame& f = frames_.back();
-    Span at = span_at(f);
-    if (!e.span) {
-      e.span = at;
-      if (auto why = builtins::explain_nil(e.message)) e.notes.push_back(*why);
-    }
-    // The function of this frame was called from the frame below.
-    if (f.proto->named) {
-      std::string args;
-      for (const Param& q : f.proto->params) {
-        const Value& v = f.base[q.slot];
-        args += (args.empty() ? "" : ", ") + q.name.str();
-        std::string type = v.tag() == Tag::Unbound ? tombstone_text(v) : v.is_nil() ? "" : short_text(v);
-        if (!type.empty()) args += ": " + type;
-      }
-      Span called = frames_.size() >= 2 ? span_at(frames_[frames_.size() - 2]) : Span{};
-      e.stack.push_back({f.proto->name, args, called});
-    }
-    unwind_frame();
-  }
-}
-
-bool Vm::handle(UserError& e, size_t bottom) {
-  if (handlers_.empty() || handlers_.back().frame <= bottom) {
-    add_context(e, bottom);
-    return false;
-  }
-  Handler h = handlers_.back();
-  handlers_.pop_back();
-  add_context(e, h.frame);
-  Frame& f = frames_.back();
-  if (!e.span) e.span = span_at(f);
-  f.base[h.reg] = error_value(e);
-  f.pc = h.target;
-  return true;
-}
-
 Value Vm::run(size_t bottom) {
   ++native_depth_;
   struct Depth {
@@ -387,12 +362,7 @@ Value Vm::run(size_t bottom) {
         switch (static_cast<Code>(in.op)) {
           case Code::Move: R[in.a] = R[in.b]; break;
           case Code::Take: R[in.a] = std::move(R[in.b]); break;
-          case Code::TakeParam: {
-            Value note = R[in.b].is_object() ? tombstone_of(R[in.b]) : Value();
-            R[in.a] = std::move(R[in.b]);
-            R[in.b] = std::move(note);
-            break;
-          }
+          case Code::TakeParam: R[in.a] = take_param(R[in.b]); break;
           case Code::Const: R[in.a] = p->constants[in.i]; break;
           case Code::Int: R[in.a] = Value::integer(in.i); break;
           case Code::Nil: R[in.a] = Value(); break;
@@ -553,7 +523,7 @@ Value Vm::run(size_t bottom) {
               const Insn c = *pc++;
               switch (static_cast<Code>(c.op)) {
                 case Code::Capture: closure->captures.push_back(frames_.back().closure->captures[c.b]); break;
-                case Code::Take: closure->captures.push_back(std::move(R[c.b])); break;
+                case Code::Take: closure->captures.push_back(take_param(R[c.b])); break;
                 default: closure->captures.push_back(R[c.b]);
               }
             }
@@ -640,25 +610,17 @@ Value Vm::run(size_t bottom) {
         throw e;
       }
       load();
+    } catch (builtins::GuardBreach& b) {
+      add_context(b.where, bottom);
+      handlers_.resize(handlers_before);
+      throw;
     } catch (...) {
-      // Exits, breached guards and abandoned traces pass through: only the frames are taken down.
+      // Exits and abandoned traces pass through: only the frames are taken down.
       while (frames_.size() > bottom) unwind_frame();
       handlers_.resize(handlers_before);
       throw;
     }
   }
-}
-
-Value error_value(const UserError& e) {
-  std::vector<Value> stack;
-  for (const StackEntry& s : e.stack) stack.push_back(Value::string(s.function + (s.call ? " at " + place(s.call) : "")));
-  std::vector<DictEntry> entries;
-  entries.push_back({Name("message"), Value::string(e.message)});
-  entries.push_back({Name("kind"), Value::keyword(Name(name_of(e.kind)))});
-  entries.push_back({Name("at"), Value::string(place(e.span))});
-  entries.push_back({Name("stack"), Value::list(std::move(stack))});
-  if (e.data) entries.push_back({Name("data"), *std::static_pointer_cast<const Value>(e.data)});
-  return make_dict(std::move(entries));
 }
 
 Value vector_value(std::span<Value> elements, bool literal_vectors) {

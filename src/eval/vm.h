@@ -72,6 +72,7 @@ class Vm final : public builtins::Caller {
   [[noreturn]] void arity_error(const Proto& p, const Value* args, int argc);
   bool bind_by_name(const Proto& p, Value* args, int& argc);
   void add_context(UserError& e, size_t bottom);
+  void describe_operator(UserError& e) const;
   // Takes down the top frame of a call that fails.
   void unwind_frame();
   bool handle(UserError& e, size_t bottom);

@@ -6,6 +6,17 @@
 
 namespace sheaf::ops {
 
+namespace {
+
+// The i-th axis from the end is the one that disagrees.
+UserError broadcast_error(const Sizes& a, const Sizes& b, int i, Size x, Size y) {
+  UserError e = runtime_error("Cannot broadcast shapes " + shape_text(a) + " and " + shape_text(b));
+  e.label = fmt::format("{} differs: {} and {}", i == 0 ? "the last axis" : fmt::format("axis {}", -1 - i), x.str(), y.str());
+  return e;
+}
+
+}  // namespace
+
 Sizes broadcast_sizes(const Sizes& a, const Sizes& b) {
   Sizes out(std::max(a.size(), b.size()));
   for (size_t i = 0; i < out.size(); ++i) {
@@ -14,7 +25,7 @@ Sizes broadcast_sizes(const Sizes& a, const Sizes& b) {
     Size& z = out[out.size() - 1 - i];
     if (x == y || y == Size(1)) z = x;
     else if (x == Size(1)) z = y;
-    else throw runtime_error("Cannot broadcast shapes " + shape_text(a) + " and " + shape_text(b));
+    else throw broadcast_error(a, b, static_cast<int>(i), x, y);
   }
   return out;
 }

@@ -105,15 +105,17 @@ std::string one_line(const UserError& e) {
   return fmt::format("{}:{}: {}", source_name(e.span.source), start_of(e.span).line, text);
 }
 
-std::string report(const UserError& e) {
-  std::string out = "error: " + e.message + "\n";
+std::string details(const UserError& e) {
+  std::string out;
   if (e.span) out += " --> " + place(e.span) + "\n" + context(e.span, e.label);
   for (const std::string& note : e.notes) out += "  = " + note + "\n";
   for (const std::string& hint : e.hints) out += "  = hint: " + hint + "\n";
   bool has_hint = !e.hints.empty() || e.message.find("= hint:") != std::string::npos;
   if (std::string hint = has_hint ? "" : generic_hint(e.message); !hint.empty()) out += "  = hint: " + hint + "\n";
-  return out + stack_lines(e.stack) + "\n";
+  return out + stack_lines(e.stack);
 }
+
+std::string report(const UserError& e) { return "error: " + e.message + "\n" + details(e) + "\n"; }
 
 void invariant_failed(const char* condition, const char* file, int line, const std::string& detail) {
   throw InternalError(fmt::format("{}:{}: {} is false{}{}", file, line, condition, detail.empty() ? "" : ": ", detail));

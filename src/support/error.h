@@ -30,6 +30,7 @@ struct UserError : std::exception {
   std::vector<std::string> hints;
   std::vector<StackEntry> stack;  // innermost first
   std::string label;              // printed beside the carets
+  bool blames_caller = false;     // about the arguments of the running function: its place is the call, not the function
   std::shared_ptr<const void> data;  // a language value attached by (error msg data)
 
   UserError(ErrorKind kind, std::string message, Span span = {})
@@ -42,6 +43,8 @@ inline UserError runtime_error(std::string message) { return {ErrorKind::Runtime
 
 // "FILE:LINE: runtime error: MSG"
 std::string one_line(const UserError& e);
+// Where, notes, hints and stack: everything of the report behind the message, without the empty line at its end.
+std::string details(const UserError& e);
 // The full report of the command line and the REPL, ending in an empty line.
 std::string report(const UserError& e);
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <utility>
+#include <vector>
 
 namespace sheaf {
 namespace {
@@ -64,21 +66,61 @@ std::string_view word_after(std::string_view message, std::string_view marker) {
 }
 
 std::string unknown_name_hint(std::string_view name, bool is_function) {
-  for (const Habit& h : kHabits)
-    if (h.name == name) return std::string(h.advice);
+  if (std::string advice = habit_hint(name); !advice.empty()) return advice;
   return is_function ? "Check for typos. Use (use module) to import functions." : "Check for typos.";
 }
 
+// Indices of something whose size the message names behind one of these words.
 std::string bounds_hint(std::string_view message) {
-  std::string_view size = word_after(message, " with size ");
-  if (size.empty()) size = word_after(message, " has size ");
+  std::string_view size;
+  for (std::string_view marker : {" with size ", " has size ", " for length ", " tensor with ", " out of bounds for "})
+    if (size.empty()) size = word_after(message, marker);
   bool is_number = !size.empty() && size.find_first_not_of("0123456789") == std::string_view::npos && size.size() < 18;
   if (!is_number) return "Indices are 0-based; the valid range is [0, size-1].";
-  if (size == "0") return "The axis is empty: no index is valid.";
-  return fmt::format("Indices are 0-based; the valid range is [0, {}].", std::stoll(std::string(size)) - 1);
+  if (size == "0") return "It is empty: no index is valid.";
+  std::string range = fmt::format("Indices are 0-based; the valid range is [0, {}]", std::stoll(std::string(size)) - 1);
+  if (contains(message, ": end (")) return range + fmt::format(", and the end is exclusive: at most {}.", size);
+  return range + (contains(message, "axis") ? "." : "; check with (len x).");
+}
+
+// How many characters must be inserted, dropped, replaced or swapped with their neighbour to turn a into b.
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> before, above(b.size() + 1), row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) above[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, above[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    before = std::exchange(above, row);
+  }
+  return above[b.size()];
 }
 
 }  // namespace
+
+std::string habit_hint(std::string_view name) {
+  for (const Habit& h : kHabits)
+    if (h.name == name) return std::string(h.advice);
+  return "";
+}
+
+std::string_view likely_name(std::string_view name, std::span<const std::string_view> names) {
+  if (!habit_hint(name).empty()) return {};
+  // A short name is close to many others.
+  size_t limit = name.size() < 3 ? 0 : name.size() < 6 ? 1 : 2;
+  std::string_view best;
+  size_t least = limit + 1;
+  for (std::string_view n : names) {
+    if (n.size() > name.size() + limit || name.size() > n.size() + limit) continue;
+    size_t d = edit_distance(name, n);
+    if (d > 0 && (d < least || (d == least && d <= limit && n < best))) best = n, least = d;
+  }
+  return best;
+}
+
+std::string did_you_mean(std::string_view name) { return fmt::format("Check for typos: did you mean {}?", name); }
 
 std::string generic_hint(std::string_view message) {
   if (auto name = word_after(message, "Undefined symbol: "); !name.empty()) return unknown_name_hint(name, false);
@@ -96,10 +138,11 @@ std::string generic_hint(std::string_view message) {
   if (contains_any(message, {"shape must be", "shape must contain", "Invalid shape"}))
     return "Quote the shape or write it as a vector of integers: '[2 3] or [2 3].";
   if (contains(message, "out of bounds")) {
-    if (contains(message, "axis") && contains(message, "tensor"))
-      return "Axes are 0-based; inspect the tensor with (ndim x) and (shape x).";
-    return contains(message, "axis") ? bounds_hint(message) : "Check the number of elements with (len x).";
+    if (std::string_view rank = word_after(message, " out of bounds for "); rank.size() > 1 && rank.ends_with('D') && contains(message, "axis"))
+      return fmt::format("Axes are 0-based: (ndim x) is {}; negative ones count from the end.", rank.substr(0, rank.size() - 1));
+    return bounds_hint(message);
   }
+  if (contains(message, "index cannot be NaN")) return "Something like 0/0 or inf-inf came before; find it with (isnan x) or (guard :no-nan x). Indices go up to (- (len x) 1).";
   if (contains_any(message, {"index cannot be", "index must be", "ndex out of range"}))
     return "Check the number of elements with (len x).";
   if (contains_any(message, {"must be a list", "expected a list", "Expected a list"}))

@@ -1,5 +1,6 @@
 // General advice by the wording of a message, for errors whose thrower had nothing more specific to say.
 #pragma once
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -7,5 +8,10 @@ namespace sheaf {
 
 // A hint for `message`, or "" when none applies.
 std::string generic_hint(std::string_view message);
+// What to use instead of a name that users of other languages try first; "" for other names.
+std::string habit_hint(std::string_view name);
+// The one of `names` that `name` is probably a slip for, or "": for habits from other languages generic_hint knows better.
+std::string_view likely_name(std::string_view name, std::span<const std::string_view> names);
+std::string did_you_mean(std::string_view name);
 
 }  // namespace sheaf

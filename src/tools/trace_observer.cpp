@@ -158,7 +158,7 @@ void TraceObserver::check_guards(eval::Callee kind, std::string_view name, const
     auto message = builtins::breach(g.check, result);
     if (!message) continue;
     breached_ = true;
-    throw builtins::GuardBreach{builtins::check_text(g.check), *message, std::string(name)};
+    throw builtins::GuardBreach{builtins::check_text(g.check), *message, std::string(name), runtime_error("")};
   }
 }
 

@@ -106,6 +106,7 @@ void Watch::report_breach(const builtins::GuardBreach& b) const {
   say_plain(fmt::format("\033[91m/!\\ Guard Breached: {}\033[0m", b.check));
   if (!b.function.empty()) say("Function: " + b.function);
   say(b.message);
+  if (b.function.empty()) say(details(b.where));
   if (!trace_) return;
   std::string lines = fmt::format("Backtrace (last {} operations):\n", trace_->recent().size());
   for (const std::string& line : trace_->recent()) lines += "  " + line + "\n";

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "support/error.h"
+#include "support/form_text.h"
 
 namespace sheaf {
 namespace {
@@ -41,8 +42,10 @@ TEST(Hints, ByMessage) {
            {"slice: end (9) out of bounds for axis 0 with size 5", "0-based; the valid range is [0, 4]"},
            {"index-update: index 8 is out of bounds for axis 0 with size 0", "no index is valid"},
            {"index 3 out of bounds for axis 0", "[0, size-1]"},
-           {"axis 3 out of bounds for 2D tensor", "(ndim x)"},
+           {"axis 3 out of bounds for 2D tensor", "(ndim x) is 2"},
            {"index 9 out of bounds for length 4", "(len x)"},
+           {"slice: end (9) out of bounds for axis 0 with size 5", "at most 5"},
+           {"get: index 29 is out of bounds for tensor with 29 rows", "[0, 28]"},
            {"index cannot be NaN", "(len x)"},
            {"Expected a function, got 3", "called"},
            {"append: first argument must be a list", "(list a b)"},
@@ -56,6 +59,25 @@ TEST(Hints, ByMessage) {
 TEST(Hints, OnlyWhenTheErrorHasNone) {
   EXPECT_TRUE(has(report(runtime_error("Unknown function: f")), "hint: Check for typos"));
   EXPECT_FALSE(has(report(runtime_error("Unknown function: f").hint("mine")), "typos"));
+}
+
+TEST(Hints, NamesThatAreProbablySlips) {
+  std::vector<std::string_view> names = {"scores", "join-heads", "x", "learning-rate", "softmax"};
+  auto likely = [&](std::string_view name) { return std::string(likely_name(name, names)); };
+  EXPECT_EQ(likely("scrores"), "scores");
+  EXPECT_EQ(likely("joinheads"), "join-heads");
+  EXPECT_EQ(likely("sofmtax"), "softmax");
+  EXPECT_EQ(likely("y"), "");
+  EXPECT_EQ(likely("gradient"), "");
+  EXPECT_EQ(likely("scores"), "");
+}
+
+TEST(Hints, PartsOfAForm) {
+  EXPECT_EQ(form_parts("(f a (g \")\" [b]) 'c ; )\n {:k v})"), (std::vector<std::string_view>{"f", "a", "(g \")\" [b])", "'c", "{:k v}"}));
+  EXPECT_TRUE(form_parts("x").empty());
+  EXPECT_EQ(form_parts("(f (g"), (std::vector<std::string_view>{"f", "(g"}));
+  EXPECT_EQ(short_form("(get p :Wq)"), "(get p :Wq)");
+  EXPECT_EQ(short_form("(reduce (fn [total x] (+ total x)) 0.0 (random-split key n))"), "(reduce …)");
 }
 
 }  // namespace

@@ -1,0 +1,53 @@
+#include "eval/operands.h"
+
+#include <cctype>
+
+#include "support/form_text.h"
+#include "value/print.h"
+
+namespace sheaf::eval {
+namespace {
+
+constexpr size_t kMaxText = 32;
+
+// What is written out says it all: numbers, strings, keywords, vectors, quoted data, functions.
+bool is_literal(std::string_view form) {
+  char c = form[0];
+  bool signed_number = (c == '-' || c == '+' || c == '.') && form.size() > 1 && std::isdigit(static_cast<unsigned char>(form[1]));
+  return std::isdigit(static_cast<unsigned char>(c)) || signed_number || c == '"' || c == ':' || c == '[' || c == '\'' || c == '#' || c == '{' ||
+         form.starts_with("(fn ") || form == "true" || form == "false" || form == "nil";
+}
+
+std::string operand_text(const Value& v) {
+  std::string s = short_text(v);
+  return s.size() > kMaxText ? s.substr(0, kMaxText) + "…" : s;
+}
+
+// A nil may also be what an operand left behind when it was moved into the work: only a message that speaks of nil and a
+// single nil make it certain.
+bool shows_nil(const UserError& e, std::span<const Value> operands) {
+  size_t nils = 0;
+  for (const Value& v : operands) nils += v.is_nil();
+  return nils == 1 && e.message.find("nil") != std::string::npos;
+}
+
+}  // namespace
+
+void describe_operands(UserError& e, std::string_view function, Span call, std::span<const Value> operands) {
+  std::vector<std::string_view> parts = form_parts(text_of(call));
+  // A threaded or generated call has other operands than its text.
+  bool written = parts.size() > operands.size() && parts[0] == function;
+  bool nil = shows_nil(e, operands);
+  std::string note;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (written && parts[i + 1][0] == ':') break;  // options have been taken out: what follows does not correspond
+    const Value& v = operands[i];
+    if (v.is_callable() || v.tag() == Tag::Unbound || (v.is_nil() && !nil) || (written && is_literal(parts[i + 1]))) continue;
+    std::string what = operand_text(v);
+    if (written) note += (note.empty() ? "where " : ", ") + short_form(parts[i + 1]) + " is " + what;
+    else note += (note.empty() ? std::string(function) + " is given " : ", ") + what;
+  }
+  if (!note.empty()) e.notes.push_back(std::move(note));
+}
+
+}  // namespace sheaf::eval

@@ -1,0 +1,87 @@
+// What an error learns on its way out of the machine: its place, the operands, the stack.
+#include "builtins/missing.h"
+#include "eval/operands.h"
+#include "eval/tombstone.h"
+#include "eval/vm.h"
+#include "support/form_text.h"
+#include "value/dict.h"
+#include "value/print.h"
+
+namespace sheaf::eval {
+namespace {
+
+std::string argument_text(const Value& v) { return v.tag() == Tag::Unbound ? tombstone_text(v) : short_text(v); }
+
+}  // namespace
+
+// Operators are instructions of their own; their operands are still in the registers. (Built-ins that are called describe
+// theirs where they are called.)
+void Vm::describe_operator(UserError& e) const {
+  const Frame& f = frames_.back();
+  size_t at = f.pc - f.proto->code.data();
+  if (at == 0) return;
+  const Insn& in = f.proto->code[at - 1];
+  Code op = static_cast<Code>(in.op);
+  uint16_t left = in.b, right = in.c;
+  if (op >= Code::UnlessLt && op <= Code::UnlessGe) left = in.a, right = in.b;
+  else if (op < Code::Add || op > Code::Ge) return;
+  auto operand = [&](uint16_t x) -> const Value& { return x & kConstantBit ? f.proto->constants[x & ~kConstantBit] : f.base[x]; };
+  Value both[] = {operand(left), operand(right)};
+  // (+ a b c) is two instructions with one form: which operands failed is not in the text.
+  std::vector<std::string_view> parts = form_parts(text_of(e.span));
+  if (parts.size() == 3) describe_operands(e, parts[0], e.span, both);
+}
+
+void Vm::add_context(UserError& e, size_t bottom) {
+  while (frames_.size() > bottom) {
+    Frame& f = frames_.back();
+    bool blame_caller = e.blames_caller;
+    if (blame_caller) {
+      e.blames_caller = false;
+    } else if (!e.span) {
+      e.span = span_at(f);
+      describe_operator(e);
+      if (auto why = builtins::explain_nil(e.message)) e.notes.push_back(*why);
+    }
+    // The function of this frame was called from the frame below.
+    if (f.proto->named && !blame_caller) {
+      std::string args;
+      for (const Param& q : f.proto->params) {
+        args += (args.empty() ? "" : ", ") + q.name.str();
+        if (std::string type = argument_text(f.base[q.slot]); !type.empty()) args += ": " + type;
+      }
+      Span called = frames_.size() >= 2 ? span_at(frames_[frames_.size() - 2]) : Span{};
+      e.stack.push_back({f.proto->name, args, called});
+    }
+    unwind_frame();
+  }
+}
+
+bool Vm::handle(UserError& e, size_t bottom) {
+  if (handlers_.empty() || handlers_.back().frame <= bottom) {
+    add_context(e, bottom);
+    return false;
+  }
+  Handler h = handlers_.back();
+  handlers_.pop_back();
+  add_context(e, h.frame);
+  Frame& f = frames_.back();
+  if (!e.span) e.span = span_at(f);
+  f.base[h.reg] = error_value(e);
+  f.pc = h.target;
+  return true;
+}
+
+Value error_value(const UserError& e) {
+  std::vector<Value> stack;
+  for (const StackEntry& s : e.stack) stack.push_back(Value::string(s.function + (s.call ? " at " + place(s.call) : "")));
+  std::vector<DictEntry> entries;
+  entries.push_back({Name("message"), Value::string(e.message)});
+  entries.push_back({Name("kind"), Value::keyword(Name(name_of(e.kind)))});
+  entries.push_back({Name("at"), Value::string(place(e.span))});
+  entries.push_back({Name("stack"), Value::list(std::move(stack))});
+  if (e.data) entries.push_back({Name("data"), *std::static_pointer_cast<const Value>(e.data)});
+  return make_dict(std::move(entries));
+}
+
+}  // namespace sheaf::eval

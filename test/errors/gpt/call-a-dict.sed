@@ -1,0 +1,1 @@
+s/(get config :heads)))\]/(config :heads)))]/

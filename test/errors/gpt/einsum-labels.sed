@@ -1,0 +1,1 @@
+s/(@ q (tr k))/(einsum "td,ds->ts" q k)/

@@ -1,0 +1,1 @@
+s/(nth keys i)/(nth keys (+ i 1))/

@@ -1,0 +1,1 @@
+s/(random-normal kt \[vocab width\])/(random-normal 0.02 [vocab width])/

@@ -1,0 +1,1 @@
+s/(print "losses fell:"/(+ "losses fell: "/

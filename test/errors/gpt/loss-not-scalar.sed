@@ -1,0 +1,1 @@
+s/^    (mean losses)))/    losses))/

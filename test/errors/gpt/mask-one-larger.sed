@@ -1,0 +1,1 @@
+s/(where (causal-mask T)/(where (causal-mask (+ T 1))/

@@ -1,0 +1,1 @@
+s/:b (zeros \[out\])}/:b (zeros [in])}/

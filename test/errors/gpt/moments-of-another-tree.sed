@@ -1,0 +1,1 @@
+s/:m (tree-map-zeros p)/:m (tree-map-zeros (get p :blocks))/

@@ -1,0 +1,1 @@
+s/(get p :blocks))$/(get p :block))/

@@ -1,0 +1,1 @@
+s/^  \[(slice data start (+ start length))/  [(slice data start (+ start length 2))/

@@ -1,0 +1,1 @@
+s/(reshape x \[T heads (\/\/ C heads)\])/(reshape x [T heads C])/

@@ -1,0 +1,1 @@
+s/^    \[(update-params state grads) loss\]))/    (update-params state grads)))/

@@ -1,0 +1,1 @@
+s/(+ start length 1))\]/(+ start length))]/

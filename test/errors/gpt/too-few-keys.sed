@@ -1,0 +1,1 @@
+s/\[kq kk kv ko\] (random-split key 4)/[kq kk kv ko] (random-split key 3)/

@@ -1,0 +1,1 @@
+s/(@ (join-heads/(@ (tr (join-heads/; s/q k v)) (get p :Wo)/q k v))) (get p :Wo)/

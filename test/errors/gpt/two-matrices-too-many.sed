@@ -1,0 +1,1 @@
+s/(@ (softmax masked) v)/(@ (softmax masked) v q)/

@@ -1,0 +1,1 @@
+s/(@ (join-heads/(@ (joinheads/

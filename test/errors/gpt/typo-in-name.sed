@@ -1,0 +1,1 @@
+s/(where (causal-mask T) scores/(where (causal-mask T) scrores/

@@ -1,0 +1,1 @@
+s/(get batch :targets)/(get batch :target)/

@@ -1,0 +1,1 @@
+s/(layer-norm x p -1)/(layer-norm x p 2)/

@@ -1,0 +1,1 @@
+s/(chars s))) :i32)/(chars s))) :int32)/

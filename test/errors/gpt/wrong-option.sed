@@ -1,0 +1,1 @@
+s/(softmax masked)/(softmax masked :dim -1)/
