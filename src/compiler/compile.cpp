@@ -7,6 +7,7 @@
 
 #include "codegen/block/block.h"
 #include "compiler/storage.h"
+#include "graph/verify.h"
 #include "lower/group.h"
 #include "lower/single_op.h"
 #include "ops/reduce.h"
@@ -16,7 +17,13 @@
 
 namespace sheaf::compiler {
 
-std::function<void(const std::string&)> g_kernel_listener;
+std::function<void(const graph::Graph&)> g_graph_listener;
+std::function<void(const loop::Kernel&)> g_kernel_listener;
+#ifdef NDEBUG
+bool g_verify = false;
+#else
+bool g_verify = true;
+#endif
 
 namespace {
 
@@ -49,7 +56,8 @@ std::shared_ptr<const runtime::Kernel> kernel_for(loop::Kernel k) {
   std::lock_guard lock(mu);
   auto& entry = (*known)[text];
   if (!entry) {
-    if (g_kernel_listener) g_kernel_listener(text);
+    if (g_verify) loop::verify(k);
+    if (g_kernel_listener) g_kernel_listener(k);
     entry = std::make_shared<BlockLaunch>(BlockKernel::compile(std::move(k)));
   }
   return entry;
@@ -61,7 +69,11 @@ bool has_check(const loop::Block& b) {
 
 class Compiler {
  public:
-  explicit Compiler(const graph::Graph& g) : g_(passes::share_common(g)), storage_(out_.executable) {}
+  explicit Compiler(const graph::Graph& g) : g_(passes::share_common(g)), storage_(out_.executable) {
+    if (!g_verify) return;
+    graph::verify(g);
+    graph::verify(g_);
+  }
 
   Compiled run() {
     for (size_t i = 0; i < g_.inputs.size(); ++i) {
@@ -459,7 +471,10 @@ class Compiler {
 
 }  // namespace
 
-Compiled compile(const graph::Graph& g) { return Compiler(g).run(); }
+Compiled compile(const graph::Graph& g) {
+  if (g_graph_listener) g_graph_listener(g);
+  return Compiler(g).run();
+}
 
 std::vector<Tensor> run(const Compiled& c, std::span<const Tensor> inputs, std::span<const uint8_t> given_up) {
   try {

@@ -6,6 +6,10 @@
 #include "graph/op_def.h"
 #include "runtime/executable.h"
 
+namespace sheaf::loop {
+struct Kernel;
+}
+
 namespace sheaf::compiler {
 
 // What a launch came from, to word a failed check.
@@ -23,8 +27,12 @@ struct Compiled {
 
 Compiled compile(const graph::Graph& g);
 
-// Told the text of every kernel that is compiled for the first time (--emit=loop).
-extern std::function<void(const std::string&)> g_kernel_listener;
+// Graphs are verified before and after the passes, kernels before they are compiled: on in debug builds and in tests.
+extern bool g_verify;
+
+// Told every graph that is compiled, and every kernel that is compiled for the first time (--emit=loop).
+extern std::function<void(const graph::Graph&)> g_graph_listener;
+extern std::function<void(const loop::Kernel&)> g_kernel_listener;
 
 // Runs it; a failed check becomes a UserError at the user's form.
 std::vector<Tensor> run(const Compiled& c, std::span<const Tensor> inputs, std::span<const uint8_t> given_up = {});

@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "tensor/element_text.h"
+
 namespace sheaf::graph {
 namespace {
 
@@ -26,13 +28,23 @@ uint64_t hash_value(const AttrValue& v) {
       v);
 }
 
+std::string quoted(const std::string& text) {
+  std::string s = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') s += '\\';
+    s += c == '\n' ? "\\n" : std::string(1, c);
+  }
+  return s + "\"";
+}
+
 std::string text(const AttrValue& v) {
   return std::visit(
       [](const auto& x) -> std::string {
         using T = std::decay_t<decltype(x)>;
         if constexpr (std::is_same_v<T, Sizes>) return shape_text(x);
         else if constexpr (std::is_same_v<T, DType>) return std::string(name_of(x));
-        else if constexpr (std::is_same_v<T, std::string>) return "\"" + x + "\"";
+        else if constexpr (std::is_same_v<T, std::string>) return quoted(x);
+        else if constexpr (std::is_same_v<T, double>) return exact_text(DType::F64, reinterpret_cast<const std::byte*>(&x));
         else return fmt::format("{}", x);
       },
       v);

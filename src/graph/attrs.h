@@ -32,6 +32,8 @@ class Attrs {
       if (k == key) return &v;
     return nullptr;
   }
+  // `key` must live as long as the attributes.
+  void add(const char* key, AttrValue value) { items_.emplace_back(key, std::move(value)); }
   bool empty() const { return items_.empty(); }
   const std::vector<std::pair<const char*, AttrValue>>& items() const { return items_; }
   uint64_t hash() const;

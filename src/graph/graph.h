@@ -14,7 +14,7 @@ struct Graph {
 
 // The nodes the outputs depend on, inputs included, in order of creation.
 std::vector<Node*> live_nodes(const Graph& g);
-// "graph(x0: f32[2x3]) { v1 = exp(x0); return v1 }", one node a line; deterministic.
+// The text of graph/text.h, one node a line; deterministic.
 std::string print(const Graph& g);
 
 }  // namespace sheaf::graph

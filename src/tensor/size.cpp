@@ -133,7 +133,12 @@ Dims to_dims(const Sizes& s) {
   return d;
 }
 
-std::string shape_text(const Dims& d) { return shape_text(to_sizes(d)); }
+// Not by way of Sizes: those hold 63 bits, and a message may speak of a size that no memory holds.
+std::string shape_text(const Dims& d) {
+  std::string s = "[";
+  for (size_t i = 0; i < d.size(); ++i) s += (i ? ", " : "") + std::to_string(d[i]);
+  return s + "]";
+}
 
 std::string shape_text(const Sizes& d) {
   std::string s = "[";

@@ -9,6 +9,7 @@
 #include "compiler/compile.h"
 #include "eval/code.h"
 #include "eval/session.h"
+#include "loop/ir.h"
 #include "syntax/printer.h"
 #include "syntax/reader.h"
 #include "tools/commands.h"
@@ -55,7 +56,7 @@ int run_and_show(const Options& o, uint32_t source) {
     ++compiled;
     if (graphs) builtins::write_out(fmt::format("; {}\n{}", e.function, e.graph));
   });
-  if (!graphs) compiler::g_kernel_listener = [](const std::string& text) { builtins::write_out(text); };
+  if (!graphs) compiler::g_kernel_listener = [](const loop::Kernel& k) { builtins::write_out(loop::print(k)); };
   eval::Session().run(source);
   builtins::flush_out();
   if (compiled == 0) say(fmt::format("sheaf: --emit={}: nothing in this program is compiled", o.emit));

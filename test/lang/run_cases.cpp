@@ -1,5 +1,6 @@
 // Runs the programs of *.cases files (see FORMAT.md), each in a fresh session, and compares what they print.
-// Usage: run_cases [--jit=off|auto|always] [--only TEXT] FILE…
+// Usage: run_cases [--jit=off|auto|always] [--check-ir] [--only TEXT] FILE…
+// With --check-ir every graph and kernel on the way is verified and must survive being printed and parsed.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -15,8 +16,13 @@
 #include "builtins/host.h"
 #include "builtins/output.h"
 #include "common/printed.h"
+#include "compiler/compile.h"
 #include "eval/session.h"
 #include "eval/vm.h"
+#include "graph/text.h"
+#include "graph/verify.h"
+#include "loop/text.h"
+#include "ops/table.h"
 #include "support/hints.h"
 #include "trace/jit.h"
 #include "value/print.h"
@@ -83,6 +89,39 @@ struct StderrCapture {
   }
 };
 
+int g_graphs = 0, g_kernels = 0;
+
+// What cannot be thrown from within a compilation, where it would only abandon a trace.
+std::string g_ir_failure;
+
+uint32_t add_text(std::string text) { return add_source("<ir>", std::move(text), SourceKind::Eval); }
+
+void check_ir() {
+  compiler::g_verify = true;
+  compiler::g_graph_listener = [](const graph::Graph& g) {
+    ++g_graphs;
+    try {
+      graph::verify(g);
+      Scanner s(add_text(graph::print(g)));
+      graph::Graph again = graph::parse(s, [](std::string_view name) -> const graph::OpDef* { return &ops::op(name); });
+      if (!graph::equal(g, again)) g_ir_failure = "  graph changed by printing and parsing:\n" + graph::print(g) + graph::print(again);
+    } catch (const std::exception& e) {
+      g_ir_failure = fmt::format("  {}\n{}", e.what(), graph::print(g));
+    }
+  };
+  compiler::g_kernel_listener = [](const loop::Kernel& k) {
+    ++g_kernels;
+    try {
+      Scanner s(add_text(loop::print(k)));
+      loop::Kernel again = loop::parse(s);
+      loop::verify(again);
+      if (!loop::equal(k, again)) g_ir_failure = "  kernel changed by printing and parsing:\n" + loop::print(k) + loop::print(again);
+    } catch (const std::exception& e) {
+      g_ir_failure = fmt::format("  {}\n{}", e.what(), loop::print(k));
+    }
+  };
+}
+
 std::string run_case(const Case& c) {
   std::string out, error, at, failure;
   std::vector<std::string> hints;
@@ -107,6 +146,7 @@ std::string run_case(const Case& c) {
   builtins::set_capture(nullptr);
   std::string err = capture.finish();
 
+  failure += std::exchange(g_ir_failure, "");
   std::vector<std::string> got = split_lines(out), got_error = split_lines(error);
   bool same = got.size() == c.output.size();
   for (size_t i = 0; same && i < got.size(); ++i) {
@@ -146,6 +186,10 @@ int main(int argc, char** argv) {
       trace::set_jit_mode(mode == "off" ? trace::JitMode::Off : mode == "always" ? trace::JitMode::Always : trace::JitMode::Auto);
       continue;
     }
+    if (std::strcmp(argv[i], "--check-ir") == 0) {
+      check_ir();
+      continue;
+    }
     if (std::strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
       only = argv[++i];
       continue;
@@ -162,6 +206,7 @@ int main(int argc, char** argv) {
       std::fflush(stdout);
     }
   }
+  if (g_graphs) std::printf("%d graphs and %d kernels checked\n", g_graphs, g_kernels);
   std::printf("%d passed, %d failed\n", passed, failed);
   return failed ? 1 : 0;
 }

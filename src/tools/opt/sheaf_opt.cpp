@@ -1,0 +1,161 @@
+// sheaf-opt: reads graphs and kernels as text, runs passes by name, prints the result. A pass is debugged without the front
+// end: what `sheaf --emit=graph` and `--emit=loop` print is accepted here.
+//   sheaf-opt [--pass=NAME]… [FILE]      (standard input without a file)
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "autodiff/vjp.h"
+#include "compiler/compile.h"
+#include "graph/text.h"
+#include "graph/verify.h"
+#include "loop/text.h"
+#include "ops/emit.h"
+#include "ops/table.h"
+#include "passes/graph/fuse.h"
+#include "passes/graph/share.h"
+#include "trace/traced.h"
+#include "transforms/batch.h"
+
+namespace sheaf::tools {
+namespace {
+
+using graph::Graph;
+using graph::Node;
+using graph::Operand;
+
+constexpr int64_t kBatch = 5;  // a size that examples rarely have
+
+const graph::OpDef* find_op(std::string_view name) {
+  for (const graph::OpDef* d : ops::all_ops())
+    if (d->name == name) return d;
+  return nullptr;
+}
+
+Ref<Node> input(graph::TensorType type) {
+  return make_ref<Node>(&ops::op("input"), graph::Attrs(), std::vector<Operand>(), std::vector<graph::TensorType>{std::move(type)});
+}
+
+// The adjoints of all float inputs; those of the outputs are further inputs.
+Graph gradient(const Graph& g) {
+  Graph out{g.inputs, {}};
+  std::vector<Operand> dy, wrt;
+  for (const Operand& y : g.outputs) {
+    out.inputs.push_back(input(y.type()));
+    dy.push_back(Operand(out.inputs.back(), 0));
+  }
+  for (const auto& n : g.inputs)
+    if (is_float(n->types[0].dtype)) wrt.push_back(Operand(n, 0));
+  std::vector<Operand> adjoints = autodiff::vjp(g.outputs, dy, wrt, true);
+  for (size_t i = 0; i < wrt.size(); ++i) out.outputs.push_back(adjoints[i] ? adjoints[i] : ops::zeros(wrt[i].type()));
+  return out;
+}
+
+// Every input with a leading axis of kBatch.
+Graph batched(const Graph& g) {
+  Graph out;
+  std::vector<transforms::Batched> inputs;
+  for (const auto& n : g.inputs) {
+    graph::TensorType t{n->types[0].dtype, {Size(kBatch)}};
+    for (Size d : n->types[0].sizes) t.sizes.push_back(d);
+    out.inputs.push_back(input(std::move(t)));
+    inputs.push_back({Operand(out.inputs.back(), 0), true});
+  }
+  try {
+    for (transforms::Batched& b : transforms::batch_graph(g, inputs, Size(kBatch))) out.outputs.push_back(std::move(b.value));
+  } catch (const transforms::NotBatchable& e) {
+    throw runtime_error(fmt::format("{} has no batching rule: {}", e.op->name, e.op->batch.reason));
+  }
+  return out;
+}
+
+std::string groups_text(const Graph& g) {
+  constexpr const char* kinds[] = {"map", "rows", "reduce", "single"};
+  std::string out;
+  for (const passes::FusionGroup& group : passes::choose_groups(g)) {
+    out += fmt::format("group {} {{", kinds[group.kind]);
+    for (const auto& m : group.members) out += fmt::format(" {}{}", m.node->op->name, m.stored ? "!" : "");
+    out += " }\n";
+  }
+  return out;
+}
+
+std::string kernels_text(const Graph& g) {
+  std::string out;
+  compiler::g_kernel_listener = [&](const loop::Kernel& k) { out += loop::print(k); };
+  compiler::compile(g);
+  compiler::g_kernel_listener = nullptr;
+  return out;
+}
+
+// A pass either gives another graph or ends in another kind of text.
+std::string run_passes(Graph g, const std::vector<std::string>& passes) {
+  for (const std::string& p : passes) {
+    if (p == "verify") graph::verify(g);
+    else if (p == "share") g = passes::share_common(g);
+    else if (p == "vjp") g = gradient(g);
+    else if (p == "batch") g = batched(g);
+    else if (p == "fuse") return groups_text(g);
+    else if (p == "lower") return kernels_text(g);
+    else throw runtime_error(fmt::format("unknown pass '{}'; the passes are verify share vjp batch fuse lower", p));
+    graph::verify(g);
+  }
+  return graph::print(g);
+}
+
+std::string run_passes(const loop::Kernel& k, const std::vector<std::string>& passes) {
+  for (const std::string& p : passes)
+    if (p != "verify") throw runtime_error(fmt::format("'{}' is a pass over graphs, and this is a kernel", p));
+  loop::verify(k);
+  return loop::print(k);
+}
+
+std::string read_all(const std::string& path) {
+  std::stringstream text;
+  if (path.empty()) {
+    text << std::cin.rdbuf();
+  } else {
+    std::ifstream in(path, std::ios::binary);
+    if (!in) throw runtime_error(fmt::format("cannot read '{}'", path));
+    text << in.rdbuf();
+  }
+  return text.str();
+}
+
+int run(int argc, char** argv) {
+  std::vector<std::string> passes;
+  std::string path;
+  for (int i = 1; i < argc; ++i) {
+    std::string_view word = argv[i];
+    if (word.starts_with("--pass=")) passes.emplace_back(word.substr(7));
+    else if (word.starts_with("-")) throw runtime_error(fmt::format("unknown option '{}'; usage: sheaf-opt [--pass=NAME]… [FILE]", word));
+    else path = word;
+  }
+  trace::install();
+  Scanner s(add_source(path.empty() ? "<stdin>" : path, read_all(path), SourceKind::File));
+  while (!s.at_end()) {
+    bool is_kernel = s.next_is("kernel");
+    std::string text = is_kernel ? run_passes(loop::parse(s), passes) : run_passes(graph::parse(s, find_op), passes);
+    std::fputs(text.c_str(), stdout);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace sheaf::tools
+
+int main(int argc, char** argv) {
+  try {
+    return sheaf::tools::run(argc, argv);
+  } catch (const sheaf::UserError& e) {
+    std::fputs(("sheaf-opt: " + sheaf::report(e)).c_str(), stderr);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "sheaf-opt: internal error: %s\n", e.what());
+  }
+  return 1;
+}
