@@ -98,6 +98,7 @@ class Sweep : public graph::VjpCtx {
   bool needs(int i) const override {
     return between_.depends(node_->inputs[i]) && carries_gradient(node_->inputs[i].dtype());
   }
+  Operand take_adjoint(int i) override { return needs(i) ? take_adjoint_of(node_->inputs[i]) : Operand(); }
   void grad(int i, Operand g) override {
     if (!needs(i)) return;
     const Operand& in = node_->inputs[i];
@@ -108,6 +109,17 @@ class Sweep : public graph::VjpCtx {
  private:
   // Without recording, rules work on plain values and build nothing.
   Operand plain(const Operand& o) const { return !record_ && o.is_node() && o.has_value() ? Operand(o.value()) : o; }
+
+  // A reshaped array has received nothing itself as long as its users come first; what it was made from may have.
+  Operand take_adjoint_of(const Operand& o) {
+    if (!between_.depends(o)) return {};
+    Node* n = o.node().get();
+    auto it = adjoints_.find(n);
+    if (it != adjoints_.end() && it->second[o.index()]) return std::exchange(it->second[o.index()], Operand());
+    if (n->op->name != "reshape") return {};
+    Operand g = take_adjoint_of(n->inputs[0]);
+    return g ? ops::reshape(std::move(g), n->types[0].sizes) : g;
+  }
 
   void accumulate(Node* n, int index, Operand g) {
     auto [it, fresh] = adjoints_.try_emplace(n);

@@ -119,15 +119,20 @@ class Compiler {
   }
 
   Stored contiguous_copy(const Stored& in) {
-    static const Attrs kNone;
     Stored out = storage_.fresh(in.dtype, in.sizes);
+    copy(in, out);
+    return out;
+  }
+
+  void copy(const Stored& in, const Stored& out) {
+    static const Attrs kNone;
     lower::GroupSpec spec;
     spec.inputs = {in.dtype};
     spec.outputs = {in.dtype};
     spec.externals = {{0, false, {}}};
     spec.members = {{&ops::op("stop_gradient"), &kNone, in.dtype, {-1}, 0}};
     launch_map(spec, {in, out}, {in.layout(), out.layout()}, in.sizes);
-    return out;
+    out_.executable.launches.back().is_copy = true;
   }
 
   void launch(std::string name, loop::Kernel kernel, const std::vector<Stored>& arrays, std::vector<int64_t> sizes) {
@@ -440,6 +445,7 @@ class Compiler {
   }
 
   void emit_single(Node* n) {
+    bool updates = n->op->kind == OpKind::Update;
     std::vector<Stored> arrays;
     std::vector<lower::ArrayKey> in, out;
     std::vector<int64_t> sizes;
@@ -452,7 +458,7 @@ class Compiler {
       arrays.push_back(std::move(s));
     }
     for (size_t i = 0; i < n->types.size(); ++i) {
-      Stored s = fresh(n->types[i]);
+      Stored s = updates ? base_for_update(arrays[0]) : fresh(n->types[i]);
       values_[key(n, static_cast<int>(i))] = s;
       out.push_back({s.dtype, static_cast<int>(s.sizes.size())});
       sizes.insert(sizes.end(), s.sizes.begin(), s.sizes.end());
@@ -460,7 +466,18 @@ class Compiler {
     }
     std::string name(n->op->name);
     for (const Stored& a : arrays) name += " " + shape_text(a.sizes);
-    launch(std::move(name), lower::lower_single(*n->op, n->attrs, in, out), arrays, std::move(sizes));
+    // The kernel does not read the first input of an update; its place in the list is taken by the output.
+    if (updates) arrays[0] = arrays.back();
+    launch(std::move(name), lower::lower_single(*n->op, n->attrs, in, out, updates), arrays, std::move(sizes));
+  }
+
+  // A copy of an array that is about to be changed; it needs no work where the array itself can be given up.
+  Stored base_for_update(const Stored& in) {
+    Stored out = storage_.fresh(in.dtype, in.sizes);
+    if (checked_num_elems(in.sizes) == 0) return out;
+    if (in.offset == 0 && in.is_contiguous()) storage_.may_write_over(in, out);
+    copy(in, out);
+    return out;
   }
 
   graph::Graph g_;

@@ -14,7 +14,8 @@ class Builder;
 
 namespace sheaf::graph {
 
-enum class OpKind : uint8_t { Elementwise, Reduce, Movement, Gather, Scatter, Contract, Ordered, Create, Structure };
+// The output of an Update is its first input with some elements changed.
+enum class OpKind : uint8_t { Elementwise, Reduce, Movement, Gather, Scatter, Update, Contract, Ordered, Create, Structure };
 
 // The dtypes of the data an op takes; conditions are Bool and indices i64 besides.
 struct DTypes {
@@ -49,6 +50,8 @@ class VjpCtx {
   virtual Operand dy(int output = 0) = 0;  // zeros when nothing flowed in
   virtual bool has_dy(int output) const = 0;
   virtual bool needs(int input) const = 0;
+  // What has flowed to an input so far, taken away from it so that the rule may add to it in its own way; empty if nothing.
+  virtual Operand take_adjoint(int input) = 0;
   // Adds to the adjoint of an input; an adjoint of a stretched shape is summed back to the input's.
   virtual void grad(int input, Operand g) = 0;
 };

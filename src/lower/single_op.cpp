@@ -34,9 +34,10 @@ void lower_elementwise(const graph::OpDef& op, LowerCtx& c) {
 }  // namespace
 
 loop::Kernel lower_single(const graph::OpDef& op, const graph::Attrs& attrs, const std::vector<ArrayKey>& inputs,
-                          const std::vector<ArrayKey>& outputs) {
+                          const std::vector<ArrayKey>& outputs, bool in_place) {
   loop::Builder b{std::string(op.name)};
   LowerCtx c(b, attrs);
+  c.in_place = in_place;
   for (const ArrayKey& k : inputs) {
     LowerCtx::Array a{b.buffer(k.dtype, false), k.dtype, {}, {}};
     for (int i = 0; i < k.rank; ++i) a.sizes.push_back(b.size());

@@ -57,7 +57,9 @@ void lower_take(LowerCtx& c) {
   b.end(); b.end(); b.end();
 }
 
+// The result starts as the first input; in place it already is.
 void copy_input(LowerCtx& c) {
+  if (c.in_place) return;
   c.for_each(c.in[0].sizes, [&](auto index) { c.store(c.out[0], index, c.load(c.in[0], index)); });
 }
 
@@ -161,12 +163,30 @@ std::vector<Operand> batch_along(BatchCtx& c) {
   return {reshape(y, {c.batch, floor_div(y.size(0), c.batch), y.size(1), y.size(2)})};
 }
 
+void vjp_take_along(VjpCtx& c) {
+  Operand index = c.x(1);
+  Size n = c.x(0).size(1);
+  constexpr int64_t kMostI32 = INT32_MAX;
+  if (!(index.size(1) == Size(1)) || !n.is_const() || n.value() > kMostI32) {
+    c.grad(0, put_along(zeros(c.x(0).type()), index, c.dy(), 1, who(c.attrs()), wrap(c.attrs())));
+    return;
+  }
+  // One element of each row was read: a comparison with the position, which fuses with what comes before and after.
+  Operand at = cast(index, DType::I32);
+  if (wrap(c.attrs())) at = where(apply2("lt", at, full({DType::I32, {}}, 0)), add(at, full({DType::I32, {}}, static_cast<double>(n.value()))), at);
+  Operand here = apply2("eq", reshape(iota(n, DType::I32), {Size(1), n, Size(1)}), at);
+  c.grad(0, where(here, c.dy(), full({c.dy().dtype(), {}}, 0)));
+}
+
 const OpDef kOps[] = {
     {.name = "take", .kind = OpKind::Gather, .doc = "Rows of axis 1 at the given indices.", .dtypes = kAnyType, .infer = infer_take,
      .vjp = differentiable([](VjpCtx& c) {
-       c.grad(0, scatter(zeros(c.x(0).type()), c.x(1), c.dy(), 1, false, who(c.attrs()), wrap(c.attrs())));
+       // Rows are added to what a large table has received elsewhere, without an array of zeros and a sum.
+       Operand so_far = c.take_adjoint(0);
+       if (!so_far) so_far = zeros(c.x(0).type());
+       c.grad(0, scatter(so_far, c.x(1), c.dy(), 1, false, who(c.attrs()), wrap(c.attrs())));
      }), .batch = batch_take, .lower = lower_take, .check_text = range_text},
-    {.name = "scatter", .kind = OpKind::Scatter, .doc = "x with rows of axis 1 added to, or (set) replaced.", .dtypes = kAnyType,
+    {.name = "scatter", .kind = OpKind::Update, .doc = "x with rows of axis 1 added to, or (set) replaced.", .dtypes = kAnyType,
      .infer = infer_same,
      .vjp = differentiable([](VjpCtx& c) {
        bool set = c.attrs().flag("set");
@@ -175,10 +195,8 @@ const OpDef kOps[] = {
      }), .batch = once_per_example("rows of different examples may be named by different indices"), .lower = lower_scatter, .check_text = range_text},
     {.name = "take_along", .kind = OpKind::Gather, .doc = "Elements along axis 1 at per-element indices.", .dtypes = kAnyType,
      .infer = infer_take_along,
-     .vjp = differentiable([](VjpCtx& c) {
-       c.grad(0, put_along(zeros(c.x(0).type()), c.x(1), c.dy(), 1, who(c.attrs()), wrap(c.attrs())));
-     }), .batch = batch_along, .lower = lower_take_along, .check_text = range_text},
-    {.name = "put_along", .kind = OpKind::Scatter, .doc = "x with elements along axis 1 added to at per-element indices.", .dtypes = kAnyType,
+     .vjp = differentiable(vjp_take_along), .batch = batch_along, .lower = lower_take_along, .check_text = range_text},
+    {.name = "put_along", .kind = OpKind::Update, .doc = "x with elements along axis 1 added to at per-element indices.", .dtypes = kAnyType,
      .infer = infer_same,
      .vjp = differentiable([](VjpCtx& c) {
        c.grad(0, c.dy());
@@ -187,7 +205,7 @@ const OpDef kOps[] = {
     {.name = "dynamic_slice", .kind = OpKind::Gather, .doc = "A window whose start is data; moved inside if it sticks out.", .dtypes = kAnyType,
      .infer = infer_dynamic_slice, .vjp = differentiable([](VjpCtx& c) { c.grad(0, update_slice(zeros(c.x(0).type()), c.dy(), c.x(1))); }),
      .batch = once_per_example("a batch of starts is no single window"), .lower = lower_dynamic_slice},
-    {.name = "update_slice", .kind = OpKind::Scatter, .doc = "x with a window, whose start is data, replaced.", .dtypes = kAnyType,
+    {.name = "update_slice", .kind = OpKind::Update, .doc = "x with a window, whose start is data, replaced.", .dtypes = kAnyType,
      .infer = infer_same,
      .vjp = differentiable([](VjpCtx& c) {
        if (c.needs(0)) c.grad(0, update_slice(c.dy(), zeros(c.x(1).type()), c.x(2)));

@@ -23,6 +23,7 @@ class LowerCtx {
   loop::Builder& b;
   const Attrs& attrs;
   std::vector<Array> in, out;
+  bool in_place = false;  // Update: the output's memory already holds the first input
 
   V offset(const Array& a, std::span<const V> index) {
     V off = b.i64(0);

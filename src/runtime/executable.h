@@ -31,6 +31,7 @@ struct Launch {
   std::vector<Place> buffers;
   std::vector<int64_t> sizes;
   int node = -1;          // for messages: index into Executable::labels
+  bool is_copy = false;   // of buffer 0 to buffer 1, element for element: nothing to do where they are the same memory
 };
 
 struct OutputSpec {

@@ -33,6 +33,8 @@ std::function<void(const JitEvent&)> g_listener;
 // more than it saves.
 constexpr size_t kMaxSignatures = 32;
 constexpr size_t kMaxVariantsPerSignature = 4;
+// Arguments with this many elements are worth a trace at the very first call: it costs less than running op by op.
+constexpr int64_t kLargeWork = 1 << 18;
 
 struct Variant {
   std::vector<std::pair<size_t, Value>> guards;  // leaf -> the value it must have
@@ -299,7 +301,8 @@ bool call_compiled(const void* identity, uint64_t purpose, const std::string& na
       if (matches(*v, s, leaves)) found = v;
     if (!found) {
       if (entry->failed) return false;
-      if (++entry->calls < 2 && g_mode == JitMode::Auto) return false;
+      bool at_once = g_mode == JitMode::Always || (s.num_elems >= kLargeWork && f.num_entries == 1);
+      if (++entry->calls < 2 && !at_once) return false;
       if (entry->variants.size() >= kMaxVariantsPerSignature) {
         entry->failed = true;
         tell(name, "interpreted", "the numbers its sizes depend on keep changing", {});

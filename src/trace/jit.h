@@ -11,7 +11,7 @@
 
 namespace sheaf::trace {
 
-enum class JitMode : uint8_t { Off, Auto, Always };  // Auto: from the second call of a signature on
+enum class JitMode : uint8_t { Off, Auto, Always };  // Auto: from the second call of a signature on, large work at once
 void set_jit_mode(JitMode mode);
 extern bool g_jit_enabled;
 // Calls, in order, what was decided for each function: for `explain` and -v.

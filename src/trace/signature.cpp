@@ -28,6 +28,7 @@ void add_to_signature(const Value& v, Signature& s, bool owned, int depth) {
       const Tensor& t = v.as_tensor();
       word(tag | static_cast<uint64_t>(t.dtype) << 8 | static_cast<uint64_t>(t.rank()));
       for (int64_t d : t.sizes) word(static_cast<uint64_t>(d));
+      s.num_elems += t.num_elems();
       s.leaves.push_back(&v);
       s.owned.push_back(owned && t.buffer->unique() && t.buffer->is_ours());
       s.has_tensor = true;
