@@ -33,8 +33,8 @@ struct Leaves {
       if (!is_leaf(v)) return v;
       Kind kind = trace::kind_of(v);
       Operand x = trace::operand_of(v);
-      // An int parameter is differentiated like a float; the program still sees an int.
-      if (kind != Kind::Tensor) x = ops::cast(x, DType::F32);
+      // An int parameter is differentiated like a float; the program still sees an int. An i32 tensor becomes f32.
+      if (kind != Kind::Tensor || !is_float(x.dtype())) x = ops::cast(x, DType::F32);
       nodes.push_back(trace::make_leaf(x));
       return Value::object(Tag::Traced, new trace::Traced(nodes.back(), kind));
     });
@@ -43,7 +43,8 @@ struct Leaves {
   static bool is_leaf(const Value& v) {
     if (v.is_number()) return true;
     if (!is_tensor_value(v)) return v.is_traced() && trace::kind_of(v) != Kind::Bool;
-    return is_float(trace::operand_of(v).dtype());
+    DType d = trace::operand_of(v).dtype();
+    return is_float(d) || d == DType::I32;
   }
 
   // The tree of adjoints, with zeros where nothing flowed.

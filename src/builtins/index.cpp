@@ -231,6 +231,11 @@ Value take_along_axis(Call& c) {
   return tensor_value(ops::take_along(ops::broadcast_to(x, full), ops::broadcast_to(at, picked), axis, "take-along-axis", true));
 }
 
+// For each row of scores [N V] the one of its class, classes [N 1]. A class outside 0…V-1 is reported as one-hot does.
+Value class_scores(Call& c) {
+  return tensor_value(ops::take_along(num(c[0]).x, index_operand(c[1], "one-hot"), 1, "one-hot", false));
+}
+
 // The inverse of a gather: updates[…, k, …] is added to row index[k] of the axis.
 Value scatter_add(Call& c) {
   int axis = one_axis(c, 3, tensor_operand(c[0], "scatter-add").rank(), 0);
@@ -263,6 +268,7 @@ const BuiltinDef kBuiltins[] = {
      {{"(take 2 '[1 2 3])", "[1, 2]"}, {"(take [[1 2] [3 4]] [1 0] :axis 1)", "[[2. 1.]\n [4. 3.]]"}}, 2, 2, take, "axis"},
     {"take-along-axis", kIndexing, "(take-along-axis x indices axis)", "Picks along an axis by an index for every place, as argsort and argmax give.",
      {{"(take-along-axis [[10 20] [30 40]] [[1] [0]] 1)", "[[20.]\n [30.]]"}}, 2, 3, take_along_axis, "axis"},
+    {"%class-scores", "", "", "", {}, 2, 2, class_scores},
     {"scatter-add", kIndexing, "(scatter-add x indices updates [:axis k])", "x with updates added to the rows (of axis 0) at the indices; repeated indices add up.",
      {{"(scatter-add [0 0 0] [2 0 2] [1 2 3])", "[2. 0. 4.]"}}, 3, 4, scatter_add, "axis"},
 };

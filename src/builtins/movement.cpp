@@ -167,6 +167,14 @@ Value concat(Call& c) {
 }
 
 Value stack(Call& c) {
+  // One tensor is the sequence of its rows, already stacked on axis 0.
+  if (c.size() == 1 && is_tensor_value(c[0]) && num(c[0]).x.rank() > 0) {
+    Operand x = num(c[0]).x;
+    std::vector<int> perm(x.rank());
+    std::iota(perm.begin(), perm.end(), 0);
+    std::rotate(perm.begin(), perm.begin() + 1, perm.begin() + axis_option(c, x.rank()).value_or(0) + 1);
+    return tensor_value(ops::transpose(x, perm));
+  }
   std::vector<Operand> parts;
   auto add = [&](const Value& v) { parts.push_back(array_operand(v, "stack")); };
   if (c[0].is_seq() && c.size() == 1) for (const Value& v : c[0].items()) add(v);
@@ -371,7 +379,7 @@ const BuiltinDef kBuiltins[] = {
     {"dynamic-slice", kMovement, "(dynamic-slice x start end)", "Rows start to end of axis 0, both included.", {{"(dynamic-slice [10 20 30 40] 1 2)", "[20. 30.]"}}, 3, 3, dynamic_slice},
     {"concat", kMovement, "(concat a b … [:axis k])", "Tensors (and numeric lists) joined along an axis (0); lists joined into a list; text joined to a string.",
      {{"(concat [1 2] [3])", "[1. 2. 3.]"}, {"(concat '[1 2] '[3 \"x\"])", "[1, 2, 3, 'x']"}, {"(concat \"ab\" 3)", "ab3"}}, 1, -1, concat, "axis"},
-    {"stack", kMovement, "(stack xs [:axis k])", "A list of tensors of one shape on a new axis (0).", {{"(stack (list [1 2] [3 4]))", "[[1. 2.]\n [3. 4.]]"}}, 1, -1, stack, "axis"},
+    {"stack", kMovement, "(stack xs [:axis k])", "A list of tensors of one shape (or the rows of a tensor) on a new axis (0).", {{"(stack (list [1 2] [3 4]))", "[[1. 2.]\n [3. 4.]]"}}, 1, -1, stack, "axis"},
     {"split", kMovement, "(split x n [:axis k])", "A list of n equal pieces along an axis (0), or the pieces between a list of positions.",
      {{"(split [1 2 3 4] 2)", "[[1. 2.], [3. 4.]]"}, {"(split [1 2 3 4] '[1 3])", "[[1.], [2. 3.], [4.]]"}}, 2, 2, split<kSplit>, "axis"},
     {"tensor-split", kMovement, "(tensor-split x n [:axis k])", "A list of n equal pieces along an axis (0).", {{"(tensor-split [1 2 3 4] 2)", "[[1. 2.], [3. 4.]]"}}, 2, 2, split<kTensorSplit>, "axis"},

@@ -152,7 +152,9 @@ std::vector<int64_t> to_ints(const Value& value, std::string_view who) {
   if (v.is_seq()) {
     for (const Value& x : v.items()) {
       if (x.is_string()) {
-        UserError e = runtime_error(fmt::format("Invalid shape: expected integer, got symbol '{}'.", x.as_string()));
+        bool draws = who.starts_with("random-");
+        UserError e = runtime_error(draws ? fmt::format("Invalid shape: expected integer, got symbol '{}'.", x.as_string())
+                                          : fmt::format("shape must contain integers, got {}", short_text(x)));
         e.hints.push_back("inside a quote nothing is evaluated; write the shape as an unquoted vector, e.g. [n 3]");
         throw e;
       }

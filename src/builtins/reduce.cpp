@@ -208,7 +208,8 @@ Value position(Call& c) {
 // any is a sum of bools, all a product: both have a value for nothing at all.
 template <const char* kOp, const char* kWho>
 Value truth(Call& c) {
-  Reduction r = read_call(c, ops::cast(num(c[0]).x, DType::Bool), kWho);
+  Operand x = c[0].is_list() ? array_operand(c[0], kWho) : num(c[0]).x;
+  Reduction r = read_call(c, ops::cast(x, DType::Bool), kWho);
   Operand y = run(kOp, r.x, r, r.keepdims);
   return to_value(y, r.whole ? Kind::Bool : Kind::Tensor);
 }

@@ -130,6 +130,13 @@ std::optional<Analyzer::Resolved> Analyzer::local(Name name, Span span) {
   return std::nullopt;
 }
 
+bool Analyzer::is_local(Name name) const {
+  for (FnScope* f = fn_; f; f = f->parent)
+    for (const LocalVar& v : f->visible)
+      if (v.name == name) return true;
+  return false;
+}
+
 bool Analyzer::in_with_params() const {
   for (FnScope* f = fn_; f; f = f->parent)
     if (!f->params.empty()) return true;

@@ -63,6 +63,7 @@ class Analyzer {
   std::optional<Resolved> local(Name name, Span span);
   ExprPtr slot_in(FnScope& fn, FnScope& owner, int slot, Name name, bool literal, Span span);
   ExprPtr param_field(const Form& f, Cell* fallback);
+  bool is_local(Name name) const;
   bool in_with_params() const;
   bool is_literal_vector(const Form& f);
   bool is_overridden(Name name);

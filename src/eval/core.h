@@ -100,6 +100,7 @@ struct Proto {
   std::string name;              // "" for fn
   std::vector<Param> params;     // positional
   int rest_slot = -1;            // `& rest`
+  std::vector<Name> options;     // the names of `& {:keys […]}`
   bool named = false;            // made by defn
   bool top_level = false;        // a form of a text, not a function
   int num_slots = 0;             // locals

@@ -209,6 +209,7 @@ std::shared_ptr<Proto> Analyzer::function(std::string name, const Form& params, 
           if (k.is_keyword() && k.name.str() == "as") open = true;
           if (v.is_keyword() && !k.is_keyword()) known.push_back(v.name);
         }
+        proto->options = known;
         std::vector<ExprPtr> args;
         args.push_back(std::move(value));
         args.push_back(constant(open ? Value::nil() : names_list(known), rest_pattern->span));

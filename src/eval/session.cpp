@@ -220,11 +220,11 @@ ExprPtr Session::use_module(const Form& form, uint32_t importer) {
     for (const fs::path& dir : path) searched += (searched.empty() ? "\"" : ", \"") + dir.string() + "\"";
     throw UserError(ErrorKind::Compile, fmt::format("use: module '{}' not found\n  searched: [{}]", name, searched), form.span);
   }
-  if (!loaded_.insert(found.string()).second) return nullptr;
-  uint32_t source = add_source(found.string(), read_source(found), SourceKind::File);
   for (size_t i = 2; i + 1 < form.items.size(); i += 2)
     if (form.items[i]->is_keyword() && form.items[i]->name.str() == "as" && form.items[i + 1]->is_symbol())
-      aliases_[importer][form.items[i + 1]->name.str()] = source;
+      aliases_[importer].insert(form.items[i + 1]->name.str());
+  if (!loaded_.insert(found.string()).second) return nullptr;
+  uint32_t source = add_source(found.string(), read_source(found), SourceKind::File);
   std::vector<FormPtr> forms = syntax::read_all(source);
   std::set<Name> outer = pending_;
   for (const FormPtr& f : forms) collect_definitions(*f, pending_);

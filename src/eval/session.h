@@ -57,7 +57,7 @@ class Session final : public Host {
   bool interactive_ = false;
   std::set<Name> pending_;               // names the texts being analysed define
   std::set<std::string> loaded_;         // canonical paths of modules
-  std::map<uint32_t, std::map<std::string, uint32_t>> aliases_;  // source -> alias -> module source
+  std::map<uint32_t, std::set<std::string>> aliases_;  // the names that `:as` gave modules, by importing source
   std::map<uint32_t, std::set<Name>> privates_;
   std::vector<TestCase> tests_;
 };

@@ -36,9 +36,9 @@ struct SpecialForms {
     Name name = f->items[1]->name;
     if (is_special_form(name.str())) fail(fmt::format("'{}' is a special form and cannot be redefined.", name.str()), f->span);
     Cell* cell = a.globals_.user_cell(name);
-    if ((cell->user_defined || cell->broken) && !a.host_.may_redefine()) fail(fmt::format("'{}' is already defined. Redefinition is not allowed.", name.str()), f->span);
-    size_t value_at = f->items.size() > 3 && f->items[2]->kind == FormKind::String ? 3 : 2;
-    FormPtr init = a.expand(f->items[value_at]);
+    bool taken = (cell->user_defined || cell->broken) && !a.host_.may_redefine();
+    if (taken || a.is_local(name)) fail(fmt::format("'{}' is already defined. Redefinition is not allowed.", name.str()), f->span);
+    FormPtr init = a.expand(f->items[2]);
     ExprPtr e = make_expr(ExprKind::Def, f->span);
     e->items.push_back(a.expr(init));
     a.globals_.hide_macro(name);

@@ -193,11 +193,26 @@ bool Vm::bind_by_name(const Proto& p, Value* args, int& argc) {
   return true;
 }
 
+// Options may be written anywhere: (softmax :axis 0 x) means (softmax x :axis 0).
+void Vm::move_options_last(const Proto& p, Value* args, int argc) {
+  int positional = static_cast<int>(p.params.size()), left = argc;
+  for (int i = 0; i < positional && i + 1 < left;) {
+    bool option = args[i].is_keyword() && std::find(p.options.begin(), p.options.end(), args[i].as_keyword()) != p.options.end();
+    if (!option) {
+      ++i;
+      continue;
+    }
+    std::rotate(args + i, args + i + 2, args + argc);
+    left -= 2;
+  }
+}
+
 const Proto* Vm::fit_arguments(Closure* f, Value* args, int& argc, bool direct) {
   Proto& p = *f->proto;
   int n = static_cast<int>(p.params.size());
   if (p.rest_slot >= 0) {
     if (argc < n && direct) arity_error(p, args, argc);
+    if (!p.options.empty()) move_options_last(p, args, argc);
     std::vector<Value> rest;
     for (int i = n; i < argc; ++i) rest.push_back(std::move(args[i]));
     for (int i = argc; i < n; ++i) args[i] = Value::unbound();
@@ -223,6 +238,7 @@ const Proto* Vm::fit_arguments(Closure* f, Value* args, int& argc, bool direct) 
     checked->name = p.name;
     checked->params = p.params;
     checked->rest_slot = p.rest_slot;
+    checked->options = p.options;
     checked->named = p.named;
     checked->num_slots = p.num_slots;
     checked->num_captures = p.num_captures;

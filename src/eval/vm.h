@@ -63,6 +63,7 @@ class Vm final : public builtins::Caller {
   Value run(size_t bottom);
   void push_frame(Closure* f, Value* base, const Proto* proto, bool boundary);
   void pop_frame();
+  static void move_options_last(const Proto& p, Value* args, int argc);
   // Makes the arguments fit the parameters: rest lists, named arguments, missing and surplus ones.
   const Proto* fit_arguments(Closure* f, Value* args, int& argc, bool direct);
   void enter_closure(Closure* f, Value* window, int argc, bool direct, bool boundary);
