@@ -36,6 +36,14 @@ Value logical(std::string_view op, const Value& a, const Value& b) {
   return to_value(ops::apply2(op, truth(a), truth(b)), scalars ? Kind::Bool : Kind::Tensor);
 }
 
+// `and` and `or` as values, (reduce and xs): every argument is there already. Calls by name are forms of the language.
+template <bool kStopAt>
+Value first_or_last(Call& c) {
+  for (Value& v : c.args)
+    if (is_true(v) == kStopAt || &v == &c.args.back()) return std::move(v);
+  return Value::boolean(!kStopAt);
+}
+
 template <Cmp kOp>
 Value compare(Call& c) { return compare_values(kOp, c[0], c[1]); }
 
@@ -54,6 +62,8 @@ const BuiltinDef kBuiltins[] = {
     {">=", "Comparison", "(>= a b)", "Element-wise greater than or equal.", {{"(>= 1 2)", "false"}}, 2, 2, compare<Cmp::Ge>, {}, Effect::None, kTwo},
     {"not", "Logic", "(not x)", "True for false, nil and zero.", {{"(not nil)", "true"}}, 1, 1, [](Call& c) { return Value::boolean(!is_true(c[0])); },
      {}, Effect::None, "not: expected 1 argument, got {}"},
+    {"and", "", "", "", {}, 0, -1, first_or_last<false>},
+    {"or", "", "", "", {}, 0, -1, first_or_last<true>},
     {"logical-and", "Logic", "(logical-and a b)", "Element-wise and of truth (nonzero).", {{"(logical-and [1 0] [1 1])", "[true false]"}}, 2, 2,
      [](Call& c) { return logical("bit_and", c[0], c[1]); }},
     {"logical-or", "Logic", "(logical-or a b)", "Element-wise or of truth (nonzero).", {{"(logical-or [0 0] [1 0])", "[true false]"}}, 2, 2,

@@ -344,7 +344,8 @@ std::shared_ptr<Proto> Analyzer::top_level(const FormPtr& form) {
   fn_ = &scope;
   proto->body = expr(form);
   fn_ = nullptr;
-  if (proto->body->kind == ExprKind::Const && proto->body->value.is_nil() && form->is_call("defmacro")) return nullptr;
+  // What comes to a bare nil (defmacro, comment, use of a built-in module) is not run: the value before it stands.
+  if (proto->body->kind == ExprKind::Const && proto->body->value.is_nil()) return nullptr;
   mark_last_uses(*proto->body, proto->num_slots);
   emit_code(*proto);
   return proto;

@@ -30,6 +30,16 @@ TEST(CommandLine, RunsFilesAndExpressions) {
   EXPECT_EQ(s.run("a.shf -c '(print 9)'").out, "hi\n3\n");
 }
 
+TEST(CommandLine, ModulesUnderAnotherName) {
+  Sandbox s;
+  s.write("lib.shf", "(def k 10) (print \"never\") (defn scaled [x] (* x k))");
+  s.write("other.shf", "(use lib) (defn twice [x] (scaled (* 2 x)))");
+  s.write("main.shf", "(use other) (use lib :as l) (print (l/scaled 3) l/k (twice 1))");
+  Result r = s.run("main.shf");
+  EXPECT_EQ(r.out, "30 10 20\n");
+  EXPECT_EQ(r.err, "");
+}
+
 TEST(CommandLine, SilentValues) {
   Sandbox s;
   EXPECT_EQ(s.run("-c nil").out, "");
