@@ -195,7 +195,36 @@ bool Analyzer::is_literal_vector(const Form& f) {
   return c && c->user_defined && c->literal_vector;
 }
 
+namespace {
+
+// How many numbers a vector of number literals (and such vectors) holds; 0 for any other form.
+size_t count_numbers(const Form& f) {
+  size_t n = 0;
+  for (const auto& x : f.items) {
+    size_t here = x->is_vector() ? count_numbers(*x) : x->kind == FormKind::Int || x->kind == FormKind::Float;
+    if (here == 0) return 0;
+    n += here;
+  }
+  return n;
+}
+
+Value number_table(const Form& f) {
+  if (!f.is_vector()) return quoted(f);
+  std::vector<Value> items;
+  bool rows = true;
+  for (const auto& x : f.items) {
+    items.push_back(number_table(*x));
+    rows &= x->is_vector();
+  }
+  return vector_value(items, rows);
+}
+
+}  // namespace
+
 ExprPtr Analyzer::vector(const Form& f) {
+  // Data written into a program is made once: code for each number would be large and slow.
+  constexpr size_t kTable = 256;
+  if (count_numbers(f) > kTable) return constant(number_table(f), f.span);
   ExprPtr e = make_expr(ExprKind::Vector, f.span);
   e->flag = !f.items.empty();
   for (const auto& x : f.items) {

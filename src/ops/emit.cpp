@@ -117,6 +117,14 @@ Operand pad(Operand x, Sizes lo, Sizes hi, Sizes interior, double value) {
 
 Operand concat(std::vector<Operand> parts, int axis) {
   if (parts.size() == 1) return parts[0];
+  // Many parts are joined in steps: a kernel has a loop for each of its parts, and equal groups share one kernel.
+  constexpr size_t kGroup = 64;
+  while (parts.size() > kGroup) {
+    std::vector<Operand> groups;
+    for (size_t i = 0; i < parts.size(); i += kGroup)
+      groups.push_back(concat({parts.begin() + i, parts.begin() + std::min(i + kGroup, parts.size())}, axis));
+    parts = std::move(groups);
+  }
   return apply(op("concat"), std::move(parts), {{"axis", int64_t{axis}}});
 }
 
