@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "builtins/arrays.h"
+#include "builtins/text.h"
 #include "value/print.h"
 
 namespace sheaf::builtins {
@@ -146,11 +147,7 @@ Value concat(Call& c) {
     ops::check_axis(axis, parts[0].rank());
     return tensor_value(join_arrays(std::move(parts), axis, "concat"));
   }
-  if (c[0].is_string()) {
-    std::string text;
-    for (const Value& v : c.args) text += render(trace::concrete_tree(v));
-    return Value::string(std::move(text));
-  }
+  if (c[0].is_string()) return joined_text(c.args);
   if (!c[0].is_list()) {
     const Value* odd = &c[0];
     for (const Value& v : c.args)

@@ -141,11 +141,7 @@ Value str_call(Call& c) {
   throw runtime_error(fmt::format("str-call: unknown method '{}'", name)).hint("the methods are " + known);
 }
 
-Value str(Call& c) {
-  std::string out;
-  for (const Value& v : c.args) out += text_of(v);
-  return Value::string(std::move(out));
-}
+Value str(Call& c) { return joined_text(c.args); }
 
 Value gensym(Call& c) {
   static std::atomic<uint32_t> counter{0};
@@ -199,6 +195,19 @@ const BuiltinDef kBuiltins[] = {
 };
 
 }  // namespace
+
+Value joined_text(std::vector<Value>& parts) {
+  // Text that grows at its end, (str acc "x"), grows in place when nobody else holds it.
+  if (parts.size() > 1 && parts[0].is_string() && parts[0].unique()) {
+    Value grown = std::move(parts[0]);
+    auto& text = const_cast<std::string&>(grown.as_string());
+    for (size_t i = 1; i < parts.size(); ++i) text += text_of(parts[i]);
+    return grown;
+  }
+  std::string out;
+  for (const Value& v : parts) out += text_of(v);
+  return Value::string(std::move(out));
+}
 
 std::string text_of(const Value& v) { return v.is_string() ? v.as_string() : render(trace::concrete_tree(v)); }
 

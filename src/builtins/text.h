@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "value/value.h"
 
@@ -11,6 +12,9 @@ namespace sheaf::builtins {
 
 // A string itself, anything else as print shows it.
 std::string text_of(const Value& v);
+
+// The texts of the parts one after the other. The parts are used up.
+Value joined_text(std::vector<Value>& parts);
 
 // The whole text as a number, with an optional sign and spaces around; nullopt when it is none or does not fit.
 std::optional<int64_t> parse_int(std::string_view text);
