@@ -216,11 +216,7 @@ Value take(Call& c) {
 }
 
 // Sizes other than along `axis` broadcast between x and the indices.
-Value take_along_axis(Call& c) {
-  Operand x = tensor_operand(c[0], "take-along-axis"), at = index_operand(c[1], "take-along-axis");
-  int axis = one_axis(c, 2, x.rank(), -1);
-  if (at.rank() != x.rank())
-    throw runtime_error(fmt::format("take-along-axis: the indices have {} axes, the tensor {}", at.rank(), x.rank()));
+Operand take_along(const Operand& x, const Operand& at, int axis, const char* who, bool wrap) {
   Sizes xs = x.sizes(), is = at.sizes();
   Size n = xs[axis], j = is[axis];
   xs[axis] = is[axis] = 1;
@@ -228,12 +224,22 @@ Value take_along_axis(Call& c) {
   Sizes full = common, picked = common;
   full[axis] = n;
   picked[axis] = j;
-  return tensor_value(ops::take_along(ops::broadcast_to(x, full), ops::broadcast_to(at, picked), axis, "take-along-axis", true));
+  return ops::take_along(ops::broadcast_to(x, full), ops::broadcast_to(at, picked), axis, who, wrap);
 }
 
-// For each row of scores [N V] the one of its class, classes [N 1]. A class outside 0…V-1 is reported as one-hot does.
+Value take_along_axis(Call& c) {
+  Operand x = tensor_operand(c[0], "take-along-axis"), at = index_operand(c[1], "take-along-axis");
+  int axis = one_axis(c, 2, x.rank(), -1);
+  if (at.rank() != x.rank())
+    throw runtime_error(fmt::format("take-along-axis: the indices have {} axes, the tensor {}", at.rank(), x.rank()));
+  return tensor_value(take_along(x, at, axis, "take-along-axis", true));
+}
+
+// For each row of scores [N V] the one of its class, classes [N 1]. Errors are those of a product with a one-hot matrix.
 Value class_scores(Call& c) {
-  return tensor_value(ops::take_along(num(c[0]).x, index_operand(c[1], "one-hot"), 1, "one-hot", false));
+  Operand scores = num(c[0]).x, classes = index_operand(c[1], "one-hot");
+  ops::broadcast_sizes(scores.sizes(), {classes.size(0), scores.size(1)});
+  return tensor_value(take_along(scores, classes, 1, "one-hot", false));
 }
 
 // The inverse of a gather: updates[…, k, …] is added to row index[k] of the axis.

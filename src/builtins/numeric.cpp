@@ -152,9 +152,9 @@ std::vector<int64_t> to_ints(const Value& value, std::string_view who) {
   if (v.is_seq()) {
     for (const Value& x : v.items()) {
       if (x.is_string()) {
-        bool draws = who.starts_with("random-");
-        UserError e = runtime_error(draws ? fmt::format("Invalid shape: expected integer, got symbol '{}'.", x.as_string())
-                                          : fmt::format("shape must contain integers, got {}", short_text(x)));
+        bool creates = who == "zeros" || who == "ones";
+        UserError e = runtime_error(creates ? fmt::format("shape must contain integers, got {}", short_text(x))
+                                            : fmt::format("Invalid shape: expected integer, got symbol '{}'.", x.as_string()));
         e.hints.push_back("inside a quote nothing is evaluated; write the shape as an unquoted vector, e.g. [n 3]");
         throw e;
       }

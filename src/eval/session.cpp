@@ -185,9 +185,9 @@ void Session::analyze_module_form(const FormPtr& form, std::vector<std::shared_p
   }
   auto proto = analyze_top_level(form, *this, false);
   // Only definitions and further modules of a module are run; other expressions were checked, and that is all.
-  if (proto && (form->is_call("def") || form->is_call("use") || proto->body->kind == ExprKind::Def || proto->body->kind == ExprKind::Do)) {
-    if (proto->body->kind != ExprKind::Do || globals_.find_macro(form->items[0]->name, false)) run.push_back(proto);
-  }
+  if (!proto) return;
+  bool several = proto->body->kind == ExprKind::Do && form->is_list() && form->items[0]->is_symbol() && globals_.find_macro(form->items[0]->name, false);
+  if (form->is_call("use") || proto->body->kind == ExprKind::Def || several) run.push_back(proto);
 }
 
 ExprPtr Session::use_module(const Form& form, uint32_t importer) {

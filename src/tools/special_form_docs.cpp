@@ -50,8 +50,6 @@ const std::vector<DocEntry>& special_form_docs() {
            {gives("(for [i '[1 2] j '[10 20]] (+ i j))", "[11, 21, 12, 22]"), gives("(for [i (range 5) :when (> i 2)] (* i i))", "[9, 16]")}),
       form("doseq", "(doseq [x xs …] body …)", "Runs the body for all combinations, for its effects; nil.",
            {gives("(doseq [w '[\"a\" \"b\"]] (print w))", "a\nb")}),
-      form("and", "(and e …)", "The first false value, or the last value. Stops at the first false one.", {gives("(and 1 0 (error \"never\"))", "0")}),
-      form("or", "(or e …)", "The first true value, or the last value. Stops at the first true one.", {gives("(or nil 5 (error \"never\"))", "5")}),
       form("->", "(-> x step …)", "Threads a value through steps as their first argument.",
            {gives("(-> 5 (- 2) (* 10))", "30")}),
       form("->>", "(->> x step …)", "Threads a value through steps as their last argument.",
