@@ -5,6 +5,7 @@
 #include <span>
 
 #include "loop/ir.h"
+#include "loop/library.h"
 
 namespace sheaf::codegen {
 
@@ -15,5 +16,8 @@ class BlockKernel {
   // Keeps the first failed check (by index) in `check`.
   virtual void run(std::span<std::byte* const> buffers, std::span<const int64_t> sizes, loop::CheckRecord& check) const = 0;
 };
+
+// Faster forms of the routines of loop/library.h, same bits; the plain one where there is none.
+loop::Routine find_fast_routine(std::string_view name);
 
 }  // namespace sheaf::codegen

@@ -1,8 +1,7 @@
 // From kernel to steps.
 //
-// 1. Choose what runs chunk by chunk (a *region*): a loop marked Vector; a Parallel loop with nothing better inside; a
-//    Reduce outside of those. Everything around a region runs one scalar at a time, everything inside one chunk at a time,
-//    inner loops and reductions of a region being serial.
+// 1. Choose what runs chunk by chunk: the regions of loop/regions.h. Everything around a region runs one scalar at a time,
+//    everything inside one chunk at a time.
 // 2. Classify every value in a region: uniform (the same for all its iterations), affine (i64, base + i * stride with
 //    uniform base and stride: never computed elementwise unless someone needs the elements) or varying. Uniform values
 //    that depend on nothing inside move to the region's prologue.
@@ -12,7 +11,9 @@
 #include <functional>
 #include <map>
 
+#include "codegen/block/block.h"
 #include "codegen/block/program.h"
+#include "loop/regions.h"
 #include "loop/scalar_ops.h"
 #include "support/error.h"
 
@@ -28,12 +29,7 @@ using loop::Op;
 using loop::Stmt;
 using loop::ValueId;
 
-constexpr double kStepNs = 6, kElementNs = 0.3, kElementaryNs = 2, kScalarNs = 3, kCallNs = 1000;
-constexpr int64_t kUnknownExtent = 64;
-
-bool contains(const Block& b, const std::function<bool(const Stmt&)>& is) {
-  return std::any_of(b.begin(), b.end(), [&](const Stmt& s) { return is(s) || contains(s.body, is); });
-}
+constexpr loop::WorkRates kRates{.element = 0.3, .elementary = 2, .start = 6, .scalar = 3, .call = 1000};
 
 struct Info {
   enum Kind : uint8_t { Uniform, Affine, Varying } kind = Uniform;
@@ -287,31 +283,6 @@ class Compiler {
     p_->calls.push_back(std::move(site));
   }
 
-  // Whether the iterations of `s` can run chunk by chunk.
-  bool fits_region(const Stmt& s) const {
-    std::vector<bool> inside(k_.values.size(), false);
-    std::function<void(const Block&)> mark = [&](const Block& b) {
-      for (const Stmt& t : b) {
-        if (t.kind == Stmt::Let) inside[t.value] = true;
-        mark(t.body);
-      }
-    };
-    mark(s.body);
-    return !contains(s.body, [&](const Stmt& t) {
-      if (t.kind == Stmt::Call) return true;
-      if (t.kind == Stmt::Loop && t.mark == Mark::Vector) return true;
-      if (t.extent == kNoValue) return false;
-      Op op = values_[t.extent].op;
-      return inside[t.extent] || op == Op::Index || op == Op::Result;
-    });
-  }
-  bool wants_region(const Stmt& s) const {
-    auto has = [&](auto is) { return contains(s.body, is); };
-    if (s.kind == Stmt::Reduce) return !has([](const Stmt& t) { return t.kind == Stmt::Loop || t.kind == Stmt::Reduce || t.kind == Stmt::Call; });
-    if (s.mark == Mark::Vector) return fits_region(s);
-    return s.mark == Mark::Parallel && !has([](const Stmt& t) { return t.kind == Stmt::Reduce; }) && fits_region(s);
-  }
-
   // Compiles the body of a loop inside a region or a scalar one; arrays made inside are not known after it.
   void inner_body(const Block& b, Steps& out) {
     size_t known = arrays_order_.size();
@@ -343,7 +314,7 @@ class Compiler {
     bool reduce = s.kind == Stmt::Reduce;
     bool parallel = s.mark == Mark::Parallel && !inside_parallel_;
     Step step{.run = reduce ? run_reduce_chunks : parallel ? run_parallel_chunks : run_chunks, .a = same_[s.extent]};
-    Region region{&s, &step.prologue, contains(s.body, [](const Stmt& t) { return t.kind == Stmt::Store; })};
+    Region region{&s, &step.prologue, loop::contains_store(s.body)};
     region_ = &region;
     int64_t states = states_bytes_;
     if (reduce) take_state(step, find_reducer(s.combine, k_.reduction_types[s.id], false));
@@ -373,7 +344,7 @@ class Compiler {
   }
 
   void reduce(const Stmt& s, Steps& out) {
-    if (!region_ && wants_region(s)) return region(s, out);
+    if (!region_ && loop::is_region(k_, s)) return region(s, out);
     Step step{.run = run_reduce, .a = same_[s.extent]};
     take_state(step, find_reducer(s.combine, k_.reduction_types[s.id], region_ != nullptr));
     step.c = index_scalar(s.axis);
@@ -395,7 +366,7 @@ class Compiler {
   }
 
   void loop(const Stmt& s, Steps& out) {
-    if (!region_ && wants_region(s)) return region(s, out);
+    if (!region_ && loop::is_region(k_, s)) return region(s, out);
     bool parallel = s.mark == Mark::Parallel && !inside_parallel_ && !region_;
     Step step{.run = parallel ? run_parallel_serial : run_serial, .out = index_scalar(s.axis), .a = same_[s.extent]};
     if (parallel) inside_parallel_ = true;
@@ -421,35 +392,11 @@ class Compiler {
   // The work of one iteration of a parallel loop.
   void attach_cost(Step& step, const Stmt& s) {
     auto cost = std::make_unique<Cost>();
-    std::vector<bool> inside(values_.size(), false);
-    std::function<void(const Block&)> mark = [&](const Block& b) {
-      for (const Stmt& t : b) {
-        if (t.kind == Stmt::Let) inside[t.value] = true;
-        mark(t.body);
-      }
-    };
-    mark(s.body);
-    std::function<void(const Block&, std::vector<Id>, double, bool)> walk = [&](const Block& b, std::vector<Id> extents, double scale, bool chunked) {
-      double ns = chunked ? 0 : kScalarNs;
-      for (const Stmt& t : b) {
-        if (t.kind == Stmt::Let && values_[t.value].op >= Op::Exp) ns += kElementaryNs;
-        else if (t.kind == Stmt::Call) ns += kCallNs;
-        else if (t.kind != Stmt::Loop && t.kind != Stmt::Reduce) ns += chunked ? kElementNs : kScalarNs;
-        else {
-          std::vector<Id> inner = extents;
-          double times = 1;
-          Id e = same_[t.extent];
-          Op op = values_[e].op;
-          if (inside[e] || op == Op::Index || op == Op::Result) times = kUnknownExtent;
-          else inner.push_back(e);
-          bool vector = t.kind == Stmt::Reduce || t.mark == Mark::Vector;
-          if (vector && !chunked) ns += kStepNs * static_cast<double>(t.body.size() + 2);
-          walk(t.body, inner, scale * times, chunked || vector);
-        }
-      }
-      cost->terms.push_back({ns * scale, extents});
-    };
-    walk(s.body, {}, 1, step.run == run_parallel_chunks);
+    for (loop::WorkTerm& t : loop::work_of(k_, s, step.run == run_parallel_chunks, kRates)) {
+      Cost::Term term{t.ns, {}};
+      for (ValueId e : t.extents) term.extents.push_back(same_[e]);
+      cost->terms.push_back(std::move(term));
+    }
     step.cost = cost.get();
     p_->costs.push_back(std::move(cost));
   }

@@ -19,11 +19,13 @@
 #include <immintrin.h>
 #endif
 
+#include "codegen/block/block.h"
 #include "codegen/block/step.h"
 #include "loop/scalar_ops.h"
 #include "runtime/thread_pool.h"
 
-namespace sheaf::codegen::block {
+namespace sheaf::codegen {
+namespace block {
 namespace {
 
 using loop::kContractBlock;
@@ -591,9 +593,11 @@ void contract(const loop::CallArgs& call) {
 
 }  // namespace
 
+}  // namespace block
+
 loop::Routine find_fast_routine(std::string_view name) {
-  if (name == "contract") return contract;
+  if (name == "contract") return block::contract;
   return loop::find_routine(name);
 }
 
-}  // namespace sheaf::codegen::block
+}  // namespace sheaf::codegen

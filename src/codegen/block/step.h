@@ -80,7 +80,4 @@ Run find_check(Shape cond, Shape payload);             // a: condition, b: paylo
 
 const Reducer& find_reducer(loop::Combine combine, DType type, bool side_by_side);
 
-// Faster forms of loop/library.h, same bits; the plain one where there is none.
-loop::Routine find_fast_routine(std::string_view name);
-
 }  // namespace sheaf::codegen::block

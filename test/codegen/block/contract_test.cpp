@@ -4,7 +4,7 @@
 #include <cstring>
 #include <random>
 
-#include "codegen/block/step.h"
+#include "codegen/block/block.h"
 #include "loop/library.h"
 #include "loop/scalar_ops.h"
 #include "runtime/thread_pool.h"

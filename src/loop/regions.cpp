@@ -1,0 +1,83 @@
+#include "loop/regions.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace sheaf::loop {
+namespace {
+
+constexpr double kUnknownExtent = 64;
+
+template <class Is>
+bool contains(const Block& b, Is is) {
+  return std::any_of(b.begin(), b.end(), [&](const Stmt& s) { return is(s) || contains(s.body, is); });
+}
+
+std::vector<bool> values_inside(const Kernel& k, const Block& b) {
+  std::vector<bool> inside(k.values.size(), false);
+  std::function<void(const Block&)> mark = [&](const Block& block) {
+    for (const Stmt& s : block) {
+      if (s.kind == Stmt::Let) inside[s.value] = true;
+      mark(s.body);
+    }
+  };
+  mark(b);
+  return inside;
+}
+
+// Known where the block starts.
+bool is_outside(const Kernel& k, const std::vector<bool>& inside, ValueId v) {
+  Op op = k.values[v].op;
+  return !inside[v] && op != Op::Index && op != Op::Result;
+}
+
+bool fits(const Kernel& k, const Stmt& s) {
+  std::vector<bool> inside = values_inside(k, s.body);
+  return !contains(s.body, [&](const Stmt& t) {
+    if (t.kind == Stmt::Call || (t.kind == Stmt::Loop && t.mark == Mark::Vector)) return true;
+    return t.extent != kNoValue && !is_outside(k, inside, t.extent);
+  });
+}
+
+}  // namespace
+
+bool is_region(const Kernel& k, const Stmt& s) {
+  if (s.kind == Stmt::Reduce)
+    return !contains(s.body, [](const Stmt& t) { return t.kind == Stmt::Loop || t.kind == Stmt::Reduce || t.kind == Stmt::Call; });
+  if (s.mark == Mark::Vector) return fits(k, s);
+  return s.mark == Mark::Parallel && !contains(s.body, [](const Stmt& t) { return t.kind == Stmt::Reduce; }) && fits(k, s);
+}
+
+bool contains_store(const Block& b) {
+  return contains(b, [](const Stmt& s) { return s.kind == Stmt::Store || s.kind == Stmt::Call; });
+}
+bool contains_check(const Block& b) {
+  return contains(b, [](const Stmt& s) { return s.kind == Stmt::Check; });
+}
+
+std::vector<WorkTerm> work_of(const Kernel& k, const Stmt& s, bool region, const WorkRates& rates) {
+  std::vector<WorkTerm> terms;
+  std::vector<bool> inside = values_inside(k, s.body);
+  std::function<void(const Block&, std::vector<ValueId>, double, bool)> walk = [&](const Block& b, std::vector<ValueId> extents, double scale, bool in_region) {
+    double ns = in_region ? 0 : rates.scalar;
+    for (const Stmt& t : b) {
+      if (t.kind == Stmt::Let && k.values[t.value].op >= Op::Exp) ns += rates.elementary;
+      else if (t.kind == Stmt::Call) ns += rates.call;
+      else if (t.kind != Stmt::Loop && t.kind != Stmt::Reduce) ns += in_region ? rates.element : rates.scalar;
+      else {
+        std::vector<ValueId> inner = extents;
+        double times = 1;
+        if (is_outside(k, inside, t.extent)) inner.push_back(t.extent);
+        else times = kUnknownExtent;
+        bool vector = t.kind == Stmt::Reduce || t.mark == Mark::Vector;
+        if (vector && !in_region) ns += rates.start * static_cast<double>(t.body.size() + 2);
+        walk(t.body, inner, scale * times, in_region || vector);
+      }
+    }
+    terms.push_back({ns * scale, extents});
+  };
+  walk(s.body, {}, 1, region);
+  return terms;
+}
+
+}  // namespace sheaf::loop
