@@ -45,6 +45,12 @@ Builder::V Builder::emit(Inst inst) {
   return id;
 }
 
+Builder::V Builder::same(const Inst& inst, V a, V b, V c) {
+  // `binary` folds, so it must see arithmetic of two operands.
+  bool arithmetic = inst.op >= Op::Add && inst.op < Op::Lt && b != kNoValue && c == kNoValue;
+  return arithmetic ? binary(inst.op, a, b) : emit({inst.op, inst.type, inst.from, {a, b, c}});
+}
+
 Builder::V Builder::binary(Op op, V a, V b) {
   INVARIANT(type_of(a) == type_of(b), name_of(op) << " of " << name_of(type_of(a)) << " and " << name_of(type_of(b)));
   // Offsets are mostly i64 sums and products with constants: fold the trivial ones so that strides stay recognisable.

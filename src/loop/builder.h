@@ -12,6 +12,8 @@ namespace sheaf::loop {
 class Builder {
  public:
   using V = ValueId;
+  using Type = DType;
+  static constexpr DType F32 = DType::F32, F64 = DType::F64, I32 = DType::I32, I64 = DType::I64, U32 = DType::U32, Bool = DType::Bool;
   explicit Builder(std::string name);
 
   int buffer(DType dtype, bool written);
@@ -24,9 +26,12 @@ class Builder {
   V i64(int64_t x) { return constant(DType::I64, x); }
   V u32(uint32_t x) { return constant(DType::U32, x); }
   V boolean(bool x) { return constant(DType::Bool, x); }
+  V constant(DType type, int64_t bits);
   // A constant of a compute type from a double.
   V number(DType type, double x);
 
+  // The operation of an instruction (no leaf, no load) on other operands.
+  V same(const Inst& inst, V a, V b, V c);
   V unary(Op op, V a) { return emit({op, type_of(a), type_of(a), {a, kNoValue, kNoValue}}); }
   V binary(Op op, V a, V b);
   V compare(Op op, V a, V b);
@@ -85,7 +90,6 @@ class Builder {
     Stmt stmt;
     std::map<Key, V> known;
   };
-  V constant(DType type, int64_t bits);
   V emit(Inst inst);
   Block& block() { return scopes_.back().stmt.body; }
 

@@ -1,0 +1,31 @@
+// Rebuilds a kernel statement by statement, for passes that replace single values. Parameters keep their numbers.
+#pragma once
+#include "loop/builder.h"
+
+namespace sheaf::passes {
+
+class Rewriter {
+ public:
+  explicit Rewriter(const loop::Kernel& k) : k_(k), b_(k.name), map_(k.values.size(), loop::kNoValue) {}
+  virtual ~Rewriter() = default;
+  loop::Kernel run();
+
+ protected:
+  using V = loop::ValueId;
+  // What takes the place of a value whose operands have been replaced by `a`, `b`, `c`; by default the same operation.
+  virtual V replace(const loop::Inst& inst, V a, V b, V c);
+  // The same for run-time size number `i`, which is `size` now.
+  virtual V replace_size(int64_t i, V size) { return size; }
+  loop::Builder& builder() { return b_; }
+
+ private:
+  V mapped(V v);
+  void block(const loop::Block& b);
+
+  const loop::Kernel& k_;
+  loop::Builder b_;
+  std::vector<V> map_;
+  std::vector<V> sizes_, index_, result_;
+};
+
+}  // namespace sheaf::passes
