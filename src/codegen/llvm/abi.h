@@ -1,0 +1,58 @@
+// What generated code and its host know of each other. Generated code refers to no outside symbol: what it cannot do by
+// itself it calls through the table of services in its context. Both sides name a service by its place in the table.
+#pragma once
+#include <cstdint>
+#include <exception>
+
+#include "loop/ir.h"
+#include "loop/library.h"
+
+namespace sheaf::codegen::native {
+
+struct Context;
+// The body of a parallel loop for the iterations [begin, end); `captures` are values of the code around it.
+using RangeBody = void (*)(Context*, const void* captures, int64_t begin, int64_t end);
+
+enum Service : int { kParallel, kFail, kFailLanes, kEndRegion, kCall, kFmodF32, kFmodF64, kFmaF32, kFmaF64, kNumServices };
+
+struct Services {
+  // Runs a loop of n iterations of `ns` nanoseconds each, on several threads where that pays, in ranges of at least `minimum`.
+  void (*parallel)(Context*, RangeBody, const void* captures, int64_t n, int64_t minimum, double ns);
+  void (*fail)(Context*, int64_t site, int64_t payload);
+  // A check failed in a region for some of `count` iterations from `first` on. What counts is the order of iterations, not
+  // that of statements, so failures wait until the region ends.
+  void (*fail_lanes)(Context*, int64_t first, int64_t count, const uint8_t* ok, const int64_t* payloads, int64_t site);
+  void (*end_region)(Context*);
+  void (*call)(Context*, int64_t number, const int64_t* arguments);
+  float (*fmod_f32)(float, float);
+  double (*fmod_f64)(double, double);
+  float (*fma_f32)(float, float, float);
+  double (*fma_f64)(double, double, double);
+};
+extern const Services kServices;
+
+inline constexpr size_t kMaxCallBuffers = 16;
+
+struct CallSite {
+  loop::Routine routine;
+  std::vector<int32_t> buffers;
+  size_t num_arguments;
+};
+
+// The first three fields are read by generated code.
+struct Context {
+  const Services* services;
+  std::byte* const* buffers;
+  const int64_t* sizes;
+
+  const CallSite* calls;
+  loop::CheckRecord check;
+  int64_t pending_at = INT64_MAX;  // the lowest iteration of the region that failed a check
+  loop::CheckRecord pending;
+  std::exception_ptr error;        // nothing is thrown through generated code
+};
+
+// Entry of a kernel.
+using Entry = void (*)(Context*);
+
+}  // namespace sheaf::codegen::native

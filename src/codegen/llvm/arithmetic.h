@@ -1,0 +1,62 @@
+// The scalar operations of the loop IR as LLVM instructions, on scalars or vectors alike; the bits of loop/scalar_ops.h.
+#pragma once
+#include <functional>
+#include <initializer_list>
+
+#include "codegen/llvm/abi.h"
+#include "codegen/llvm/emit.h"
+
+namespace llvm {
+class IRBuilderBase;
+class Type;
+class Value;
+}
+
+namespace sheaf::codegen::native {
+
+class Arithmetic {
+ public:
+  using Value = llvm::Value;
+  // Emits a call of a service on scalars.
+  using CallService = std::function<Value*(Service, std::initializer_list<Value*>)>;
+  Arithmetic(llvm::IRBuilderBase& builder, const Host& host, CallService call) : b_(builder), host_(host), call_(std::move(call)) {}
+
+  // A bool is one bit in registers and a byte in memory; bf16 and f16 are their bits.
+  llvm::Type* type(DType d, int lanes = 1);
+  llvm::Type* memory_type(DType d, int lanes = 1);
+  Value* constant(DType d, int64_t bits);
+  Value* splat(Value* x, int lanes);
+
+  Value* apply(const loop::Inst& inst, Value* a, Value* b, Value* c);
+  Value* convert(Value* x, DType from, DType to);
+
+  // Reductions. Those of bools are carried out on bytes: the accumulator type.
+  static DType accumulator(DType d) { return d == DType::Bool ? DType::U8 : d; }
+  Value* identity(loop::Combine c, DType d);
+  Value* combine(loop::Combine c, DType d, Value* a, Value* b);
+  // For ArgMax and ArgMin: whether the later x takes the place of `best`.
+  Value* replaces(loop::Combine c, DType d, Value* x, Value* best);
+  // Equal, or both NaN.
+  Value* ties(DType d, Value* x, Value* y);
+
+ private:
+  static int lanes_of(Value* x);
+  Value* like(Value* x, DType d, int64_t bits);  // a constant with the lanes of x
+  Value* by_lane(llvm::Type* result, std::initializer_list<Value*> args, const std::function<Value*(std::initializer_list<Value*>)>& f);
+  Value* minimum(bool is_float, bool is_signed, Value* a, Value* b);
+  Value* maximum(bool is_float, bool is_signed, Value* a, Value* b);
+  Value* is_zero(Value* x);
+  Value* integer(loop::Op op, DType d, Value* a, Value* b);
+  Value* fmod(DType d, Value* a, Value* b);
+  Value* compare(loop::Op op, DType d, Value* a, Value* b);
+  Value* shift(loop::Op op, DType d, Value* a, Value* b);
+  Value* to_bf16(Value* x);
+  Value* to_f16(Value* x);
+  Value* from_f16(Value* x);
+
+  llvm::IRBuilderBase& b_;
+  const Host& host_;
+  CallService call_;
+};
+
+}  // namespace sheaf::codegen::native

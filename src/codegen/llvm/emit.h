@@ -1,0 +1,25 @@
+// From kernels to LLVM modules to object files. Internal to this folder; LLVM's headers stay in three .cpp files.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "codegen/llvm/native.h"
+
+namespace llvm {
+class Module;
+}
+
+namespace sheaf::codegen::native {
+
+// What decides how code is emitted; never what it computes.
+struct Host {
+  int lanes;      // elements in a piece of a vector: a register of 32-bit elements
+  bool fma;       // fused multiply-add in hardware
+  bool f16;       // conversions between f32 and f16 in hardware
+  bool aarch64;
+};
+
+// emit.cpp: adds the function `name` for the kernel, and says what it calls.
+std::vector<NativeObject::Call> emit_kernel(const loop::Kernel& kernel, const std::string& name, const Host& host, llvm::Module& module);
+
+}  // namespace sheaf::codegen::native

@@ -1,0 +1,38 @@
+// Kernels of the loop IR as machine code of this computer, made by LLVM. Same bits as the reference executor. Thread-safe.
+//
+// Making code and running it are apart: an object holds the code of several kernels and can be kept in a file; loading one
+// needs no LLVM.
+#pragma once
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "loop/ir.h"
+#include "loop/library.h"
+#include "runtime/executable.h"
+
+namespace sheaf::codegen {
+
+struct NativeObject {
+  struct Call {
+    std::string routine;
+    std::vector<int32_t> buffers;
+    size_t num_arguments;
+  };
+  std::string elf;                       // a relocatable file without outside symbols; kernel i is the function "k<i>"
+  std::vector<std::vector<Call>> calls;  // of each kernel
+};
+
+// Whether this program was built with LLVM.
+bool native_available();
+// Processor and version: objects of equal targets can be exchanged.
+std::string native_target();
+
+// Kernels must hold no elementary functions (passes/loop/expand_math.h). Throws an internal error when LLVM fails.
+NativeObject make_native_object(std::span<const loop::Kernel> kernels);
+// The kernels of an object, ready to run; throws std::runtime_error when it is damaged.
+using FindRoutine = loop::Routine (*)(std::string_view);
+std::vector<std::shared_ptr<const runtime::Kernel>> load_native_object(const NativeObject& object, FindRoutine find_routine);
+
+}  // namespace sheaf::codegen

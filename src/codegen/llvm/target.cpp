@@ -1,0 +1,110 @@
+// This computer as a target of LLVM: its features, and modules to object files.
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/CommandLine.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/TargetParser/Host.h>
+#include <llvm/TargetParser/SubtargetFeature.h>
+
+#include "codegen/llvm/emit.h"
+#include "support/error.h"
+
+namespace sheaf::codegen {
+namespace native {
+namespace {
+
+struct Machine {
+  const llvm::Target* target = nullptr;
+  std::string triple, cpu, features;
+  Host host{};
+
+  Machine() {
+    // Half of the time to compile, for code that is no faster: addresses are already simple, and the order of the source
+    // interleaves independent work.
+    const char* options[] = {"sheaf", "-disable-lsr", "-enable-misched=false"};
+    llvm::cl::ParseCommandLineOptions(static_cast<int>(std::size(options)), options);
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    triple = llvm::sys::getProcessTriple();
+    cpu = llvm::sys::getHostCPUName().str();
+    auto has = llvm::sys::getHostCPUFeatures();
+    llvm::SubtargetFeatures list;
+    for (const auto& f : has) list.AddFeature(f.getKey(), f.getValue());
+    auto can = [&](const char* name) { return has.lookup(name); };
+#if defined(__aarch64__)
+    // The name of a processor implies scalable vectors where the system may hide them.
+    for (const char* name : {"sve", "sve2", "sme"})
+      if (!can(name)) list.AddFeature(name, false);
+    host = {.lanes = 4, .fma = true, .f16 = true, .aarch64 = true};
+#else
+    host = {.lanes = can("avx512f") && can("avx512vl") ? 16 : can("avx2") ? 8 : 4, .fma = can("fma"), .f16 = can("f16c"), .aarch64 = false};
+#endif
+    features = list.getString();
+    std::string error;
+#if LLVM_VERSION_MAJOR >= 22
+    target = llvm::TargetRegistry::lookupTarget(llvm::Triple(triple), error);
+#else
+    target = llvm::TargetRegistry::lookupTarget(triple, error);
+#endif
+    INVARIANT(target, "LLVM: " << error);
+  }
+
+  std::unique_ptr<llvm::TargetMachine> make() const {
+    llvm::TargetOptions options;
+    options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // the kernel says where a fused multiply-add is
+#if LLVM_VERSION_MAJOR >= 21
+    auto* machine = target->createTargetMachine(llvm::Triple(triple), cpu, features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default);
+#else
+    auto* machine = target->createTargetMachine(triple, cpu, features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default);
+#endif
+    return std::unique_ptr<llvm::TargetMachine>(machine);
+  }
+};
+
+const Machine& machine() {
+  static const Machine m;
+  return m;
+}
+
+}  // namespace
+}  // namespace native
+
+bool native_available() { return true; }
+
+std::string native_target() {
+  const auto& m = native::machine();
+  return "llvm" LLVM_VERSION_STRING " " + m.triple + " " + m.cpu + " " + m.features;
+}
+
+NativeObject make_native_object(std::span<const loop::Kernel> kernels) {
+  const auto& m = native::machine();
+  auto target = m.make();
+  llvm::LLVMContext context;
+  llvm::Module module("sheaf", context);
+#if LLVM_VERSION_MAJOR >= 21
+  module.setTargetTriple(llvm::Triple(m.triple));
+#else
+  module.setTargetTriple(m.triple);
+#endif
+  module.setDataLayout(target->createDataLayout());
+  NativeObject out;
+  for (size_t i = 0; i < kernels.size(); ++i)
+    out.calls.push_back(native::emit_kernel(kernels[i], "k" + std::to_string(i), m.host, module));
+  std::string problem;
+  llvm::raw_string_ostream problems(problem);
+  INVARIANT(!llvm::verifyModule(module, &problems), "LLVM: " << problem);
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager passes;
+  bool failed = target->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile);
+  INVARIANT(!failed, "LLVM cannot write object files");
+  passes.run(module);
+  out.elf.assign(bytes.begin(), bytes.end());
+  return out;
+}
+
+}  // namespace sheaf::codegen
