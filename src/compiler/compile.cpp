@@ -1,11 +1,11 @@
 #include "compiler/compile.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <unordered_map>
 
-#include "codegen/block/block.h"
 #include "compiler/storage.h"
 #include "graph/verify.h"
 #include "lower/group.h"
@@ -27,26 +27,11 @@ bool g_verify = true;
 
 namespace {
 
-using codegen::BlockKernel;
 using graph::Attrs;
 using graph::Node;
 using graph::Operand;
 using graph::OpKind;
 using passes::FusionGroup;
-
-class BlockLaunch final : public runtime::Kernel {
- public:
-  explicit BlockLaunch(std::shared_ptr<const BlockKernel> k) : kernel_(std::move(k)) {}
-  int run(std::span<std::byte* const> buffers, std::span<const int64_t> sizes, int64_t& payload) const override {
-    loop::CheckRecord check;
-    kernel_->run(buffers, sizes, check);
-    payload = check.payload;
-    return check.site;
-  }
-
- private:
-  std::shared_ptr<const BlockKernel> kernel_;
-};
 
 // Kernels by their text: twelve equal layers compile one.
 std::shared_ptr<const runtime::Kernel> kernel_for(loop::Kernel k) {
@@ -58,7 +43,7 @@ std::shared_ptr<const runtime::Kernel> kernel_for(loop::Kernel k) {
   if (!entry) {
     if (g_verify) loop::verify(k);
     if (g_kernel_listener) g_kernel_listener(k);
-    entry = std::make_shared<BlockLaunch>(BlockKernel::compile(std::move(k)));
+    entry = std::make_shared<TieredKernel>(std::move(k));
   }
   return entry;
 }
@@ -495,7 +480,10 @@ Compiled compile(const graph::Graph& g) {
 
 std::vector<Tensor> run(const Compiled& c, std::span<const Tensor> inputs, std::span<const uint8_t> given_up) {
   try {
-    return c.executable.run(inputs, given_up);
+    auto start = std::chrono::steady_clock::now();
+    std::vector<Tensor> out = c.executable.run(inputs, given_up);
+    c.tier->after_run(c.executable.launches, (std::chrono::steady_clock::now() - start).count());
+    return out;
   } catch (const runtime::CheckFailure& f) {
     const Label& l = c.labels[f.label];
     INVARIANT(l.op->check_text, l.op->name << " has a check without a text");

@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 
+#include "compiler/tiered.h"
 #include "graph/graph.h"
 #include "graph/op_def.h"
 #include "runtime/executable.h"
@@ -23,6 +24,7 @@ struct Label {
 struct Compiled {
   runtime::Executable executable;
   std::vector<Label> labels;
+  std::shared_ptr<ExecutableTier> tier = std::make_shared<ExecutableTier>();
 };
 
 Compiled compile(const graph::Graph& g);

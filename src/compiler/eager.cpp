@@ -4,15 +4,14 @@
 #include <shared_mutex>
 #include <unordered_map>
 
-#include "codegen/block/block.h"
 #include "compiler/layout.h"
+#include "compiler/tiered.h"
 #include "lower/single_op.h"
 #include "support/error.h"
 
 namespace sheaf::compiler {
 namespace {
 
-using codegen::BlockKernel;
 using graph::Attrs;
 using graph::OpDef;
 using graph::OpKind;
@@ -37,7 +36,7 @@ constexpr size_t kMaxKernels = 4096;
 
 class KernelCache {
  public:
-  std::shared_ptr<const BlockKernel> get(Key key) {
+  std::shared_ptr<const TieredKernel> get(Key key) {
     {
       std::shared_lock lock(mu_);
       auto it = kernels_.find(key);
@@ -48,7 +47,7 @@ class KernelCache {
       bool output = a & 0x8000;
       (output ? out : in).push_back({static_cast<DType>((a >> 8) & 0x7f), a & 0xff});
     }
-    auto kernel = BlockKernel::compile(lower::lower_single(*key.op, key.attrs, in, out));
+    auto kernel = std::make_shared<const TieredKernel>(lower::lower_single(*key.op, key.attrs, in, out));
     std::unique_lock lock(mu_);
     if (kernels_.size() >= kMaxKernels) kernels_.clear();
     kernels_.emplace(std::move(key), kernel);
@@ -57,7 +56,7 @@ class KernelCache {
 
  private:
   std::shared_mutex mu_;
-  std::unordered_map<Key, std::shared_ptr<const BlockKernel>, KeyHash> kernels_;
+  std::unordered_map<Key, std::shared_ptr<const TieredKernel>, KeyHash> kernels_;
 };
 
 KernelCache& cache() {
@@ -115,8 +114,8 @@ bool launch_flat(const OpDef& op, const Attrs& attrs, const std::vector<Tensor>&
   key.arrays.push_back(static_cast<uint16_t>(0x8000 | static_cast<int>(out.dtype) << 8 | 1));
   sizes.push_back(n);
   buffers.push_back(out.bytes());
-  loop::CheckRecord check;
-  cache().get(std::move(key))->run(buffers, sizes, check);
+  int64_t payload;
+  cache().get(std::move(key))->run(buffers, sizes, payload);
   return true;
 }
 
@@ -136,11 +135,11 @@ void launch(const OpDef& op, const Attrs& attrs, const std::vector<Tensor>& in, 
     for (int64_t s : t.sizes) sizes.push_back(s);
     buffers.push_back(t.bytes());
   }
-  loop::CheckRecord check;
-  cache().get(std::move(key))->run(buffers, sizes, check);
-  if (!check.failed()) return;
+  int64_t payload;
+  int site = cache().get(std::move(key))->run(buffers, sizes, payload);
+  if (site < 0) return;
   INVARIANT(op.check_text, op.name << " has a check without a text");
-  throw runtime_error(op.check_text({check.site, check.payload, in_types, attrs}));
+  throw runtime_error(op.check_text({site, payload, in_types, attrs}));
 }
 
 }  // namespace

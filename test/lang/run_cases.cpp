@@ -1,5 +1,5 @@
 // Runs the programs of *.cases files (see FORMAT.md), each in a fresh session, and compares what they print.
-// Usage: run_cases [--jit=off|auto|always] [--check-ir] [--only TEXT] FILE…
+// Usage: run_cases [--jit=off|auto|always] [--backend=auto|block|native] [--check-ir] [--only TEXT] FILE…
 // With --check-ir every graph and kernel on the way is verified and must survive being printed and parsed.
 #include <fmt/format.h>
 
