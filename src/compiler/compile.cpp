@@ -429,8 +429,30 @@ class Compiler {
     return axis;
   }
 
+  // The window of an array is changed where it is; its offset and strides are parameters, so all windows share a kernel.
+  void emit_window(Node* n) {
+    Stored base = base_for_update(stored(n->inputs[0])), update = stored(n->inputs[1]), window = base;
+    values_[key(n, 0)] = base;
+    Tensor t;
+    t.dtype = base.dtype;
+    t.sizes = base.sizes;
+    t.strides = base.strides;
+    t = *n->op->window(t, n->attrs);
+    window.offset = t.offset;
+    window.sizes = t.sizes;
+    window.strides = t.strides;
+    if (checked_num_elems(window.sizes) == 0) return;
+    lower::GroupSpec spec;
+    spec.inputs = {base.dtype, update.dtype};
+    spec.outputs = {base.dtype};
+    spec.externals = {{0, false, {}}, {1, false, {}}};
+    spec.members = {{n->op, &n->attrs, base.dtype, {-1, -2}, 0}};
+    launch_map(spec, {window, update, window}, {window.layout(), update.layout(), window.layout()}, window.sizes);
+  }
+
   void emit_single(Node* n) {
     bool updates = n->op->kind == OpKind::Update;
+    if (updates && n->op->window) return emit_window(n);
     std::vector<Stored> arrays;
     std::vector<lower::ArrayKey> in, out;
     std::vector<int64_t> sizes;

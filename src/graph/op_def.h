@@ -120,9 +120,10 @@ struct OpDef {
   InferFn infer;
   Vjp vjp;
   Batch batch;
-  ScalarFn scalar = nullptr;   // Elementwise
+  ScalarFn scalar = nullptr;   // Elementwise; Update with a window
   LowerFn lower = nullptr;     // everything else that computes
   ViewFn view = nullptr;       // Movement
+  ViewFn window = nullptr;     // Update: the part of the output that changes, element by element as `scalar` says
   CheckTextFn check_text = nullptr;
   // For tests: the plain formula in double (unary or binary), and where to sample.
   double (*reference1)(double) = nullptr;

@@ -55,7 +55,7 @@ loop::Kernel lower_single(const graph::OpDef& op, const graph::Attrs& attrs, con
     }
     c.out.push_back(std::move(a));
   }
-  if (op.scalar) lower_elementwise(op, c);
+  if (op.kind == graph::OpKind::Elementwise) lower_elementwise(op, c);
   else op.lower(c);
   return b.finish();
 }

@@ -96,6 +96,11 @@ Operand slice(Operand x, Sizes starts, Sizes sizes, Sizes steps) {
   return apply(op("slice"), {std::move(x)}, {{"starts", std::move(starts)}, {"sizes", std::move(sizes)}, {"steps", std::move(steps)}});
 }
 
+Operand slice_add(Operand x, Operand updates, Sizes starts, Sizes steps) {
+  Sizes sizes = updates.sizes();
+  return apply(op("slice_add"), {std::move(x), std::move(updates)}, {{"starts", std::move(starts)}, {"sizes", std::move(sizes)}, {"steps", std::move(steps)}});
+}
+
 Operand slice_axis(Operand x, int axis, Size start, Size size, int64_t step) {
   Sizes starts(x.rank(), Size(0)), sizes = x.sizes(), steps(x.rank(), Size(1));
   starts[axis] = start;

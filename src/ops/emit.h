@@ -50,6 +50,8 @@ Operand transpose(Operand x, const std::vector<int>& perm);
 Operand swap_last_two(Operand x);
 Operand broadcast_to(Operand x, Sizes sizes);
 Operand slice(Operand x, Sizes starts, Sizes sizes, Sizes steps);
+// x with `updates` added to the elements that slice(x, starts, sizes of updates, steps) names; steps are positive.
+Operand slice_add(Operand x, Operand updates, Sizes starts, Sizes steps);
 Operand slice_axis(Operand x, int axis, Size start, Size size, int64_t step = 1);
 Operand flip(Operand x, int axis);
 // Zero padding; `interior` zeros between neighbours.

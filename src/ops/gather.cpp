@@ -47,14 +47,16 @@ std::vector<TensorType> infer_take(const InferCtx& c) {
 }
 std::vector<TensorType> infer_take_along(const InferCtx& c) { return {{c.inputs[0].dtype, c.inputs[1].sizes}}; }
 
+// All rows of all outer blocks are one parallel loop: a look-up in one table has a single outer block.
 void lower_take(LowerCtx& c) {
   auto& b = c.b;
-  uint32_t o = b.begin_loop(c.out[0].sizes[0], loop::Mark::Parallel);
-  uint32_t j = b.begin_loop(c.out[0].sizes[1], loop::Mark::Serial);
+  uint32_t rows = c.out[0].sizes[1];
+  uint32_t r = b.begin_loop(b.mul(c.out[0].sizes[0], rows), loop::Mark::Parallel);
+  uint32_t o = b.binary(loop::Op::FloorDiv, r, rows), j = b.sub(r, b.mul(o, rows));
   uint32_t at = checked_index(c, c.load(c.in[1], {j}), c.in[0].sizes[1]);
   uint32_t i = b.begin_loop(c.out[0].sizes[2], loop::Mark::Vector);
   c.store(c.out[0], {o, j, i}, c.load(c.in[0], {o, at, i}));
-  b.end(); b.end(); b.end();
+  b.end(); b.end();
 }
 
 // The result starts as the first input; in place it already is.
@@ -72,17 +74,22 @@ uint32_t combine(LowerCtx& c, uint32_t old_value, uint32_t update) {
   return c.b.type_of(update) == DType::Bool ? c.b.or_(old_value, update) : c.b.add(old_value, update);
 }
 
-// Rows in order of the index: the result does not depend on threads, and repeated rows add up in order.
+// Rows in order of the index: the result does not depend on threads, and repeated rows add up in order. Threads share the
+// columns, not the rows.
 void lower_scatter(LowerCtx& c) {
+  constexpr int64_t kColumns = 64;
   auto& b = c.b;
   copy_input(c);
+  uint32_t width = c.in[2].sizes[2], step = b.i64(kColumns);
+  uint32_t blocks = b.binary(loop::Op::FloorDiv, b.add(width, b.i64(kColumns - 1)), step);
+  uint32_t first = b.mul(b.begin_loop(blocks, loop::Mark::Parallel), step);
   uint32_t o = b.begin_loop(c.in[2].sizes[0], loop::Mark::Serial);
   uint32_t j = b.begin_loop(c.in[2].sizes[1], loop::Mark::Serial);
   uint32_t at = checked_index(c, c.load(c.in[1], {j}), c.in[0].sizes[1]);
-  uint32_t i = b.begin_loop(c.in[2].sizes[2], loop::Mark::Vector);
+  uint32_t i = b.add(first, b.begin_loop(b.min(step, b.sub(width, first)), loop::Mark::Vector));
   uint32_t to[] = {o, at, i};
   c.store(c.out[0], to, combine(c, stored_value(c, to), c.load(c.in[2], {o, j, i})));
-  b.end(); b.end(); b.end();
+  b.end(); b.end(); b.end(); b.end();
 }
 
 void lower_take_along(LowerCtx& c) {

@@ -170,9 +170,26 @@ void lower_concat(LowerCtx& c) {
   }
 }
 
+uint32_t scalar_slice_add(graph::ScalarCtx& c) {
+  return c.type == DType::Bool ? c.b.or_(c.x[0], c.x[1]) : c.b.add(c.x[0], c.x[1]);
+}
+
+void lower_slice_add(LowerCtx& c) {
+  auto& b = c.b;
+  if (!c.in_place) c.for_each(c.in[0].sizes, [&](auto index) { c.store(c.out[0], index, c.load(c.in[0], index)); });
+  c.for_each(c.in[1].sizes, [&](auto index) {
+    std::vector<uint32_t> to;
+    for (size_t i = 0; i < index.size(); ++i)
+      to.push_back(b.add(b.mul(index[i], b.i64(c.attrs.sizes("steps")[i].value())), b.i64(c.attrs.sizes("starts")[i].value())));
+    uint32_t x[] = {b.convert(b.load(c.out[0].buffer, c.offset(c.out[0], to)), compute_type(c.out[0].dtype)), c.load(c.in[1], index)};
+    graph::ScalarCtx s{b, x, c.attrs, compute_type(c.out[0].dtype)};
+    c.store(c.out[0], to, scalar_slice_add(s));
+  });
+}
+
 void vjp_slice(VjpCtx& c) {
   Operand g = c.dy();
-  Sizes lo, hi, mid;
+  Sizes lo, hi, mid, steps;
   for (int i = 0; i < c.x(0).rank(); ++i) {
     int64_t step = c.attrs().sizes("steps")[i].value();
     Size start = c.attrs().sizes("starts")[i], n = c.attrs().sizes("sizes")[i];
@@ -185,8 +202,11 @@ void vjp_slice(VjpCtx& c) {
     if (n == Size(0)) start = Size(0);
     lo.push_back(start);
     mid.push_back(Size(step - 1));
+    steps.push_back(Size(step));
     hi.push_back(c.x(0).size(i) - start - covered);
   }
+  // The parts of one array add up in one array, without a padded one for each.
+  if (Operand so_far = c.take_adjoint(0)) return c.grad(0, slice_add(so_far, g, lo, steps));
   c.grad(0, pad(g, lo, hi, mid));
 }
 
@@ -236,6 +256,15 @@ const OpDef kOps[] = {
      .batch = [](BatchCtx& c) {
        return std::vector{slice(c.inputs[0], prepend(0, c.attrs.sizes("starts")), prepend(c.batch, c.attrs.sizes("sizes")), prepend(1, c.attrs.sizes("steps")))};
      }, .view = view_slice},
+    {.name = "slice_add", .kind = OpKind::Update, .doc = "x with every step-th element from a start, per axis, added to.", .dtypes = kAnyType,
+     .infer = infer_same, .vjp = differentiable([](VjpCtx& c) {
+       c.grad(0, c.dy());
+       if (c.needs(1)) c.grad(1, slice(c.dy(), c.attrs().sizes("starts"), c.attrs().sizes("sizes"), c.attrs().sizes("steps")));
+     }),
+     .batch = [](BatchCtx& c) {
+       stretch_to_batch(c);
+       return std::vector{slice_add(c.inputs[0], c.inputs[1], prepend(0, c.attrs.sizes("starts")), prepend(1, c.attrs.sizes("steps")))};
+     }, .scalar = scalar_slice_add, .lower = lower_slice_add, .window = view_slice},
     {.name = "pad", .kind = OpKind::Movement, .doc = "Adds a constant before, after and between the elements of each axis.", .dtypes = kAnyType,
      .infer = infer_pad,
      .vjp = differentiable(vjp_pad),

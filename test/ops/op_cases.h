@@ -54,6 +54,7 @@ class OpCases {
     else if (name == "transpose") for (Dims p : {Dims{1, 0}, Dims{2, 0, 1}, Dims{0, 2, 1}, Dims{0}}) for (bool hole : {false, true}) add({{"perm", to_sizes(p)}}, {shape_of_rank(p.size(), hole)});
     else if (name == "broadcast") for (auto [from, to] : std::vector<std::pair<Dims, Dims>>{{{}, {3}}, {{}, {}}, {{3}, {2, 3}}, {{2, 1}, {2, 5}}, {{1, 3, 1}, {4, 3, 2}}, {{1}, {0}}, {{0}, {2, 0}}, {{1, 7}, {41, 7}}}) add({{"sizes", to_sizes(to)}}, {from});
     else if (name == "slice") slice();
+    else if (name == "slice_add") slice_add();
     else if (name == "pad") pad();
     else if (name == "concat") concat();
     else if (name == "take" || name == "scatter") rows(name);
@@ -166,6 +167,13 @@ class OpCases {
     for (const Window& w : {Window{{5}, {1}, {3}, {1}}, {{7}, {0}, {4}, {2}}, {{7}, {6}, {3}, {-3}}, {{3, 5}, {2, 4}, {3, 5}, {-1, -1}}, {{3, 5}, {1, 0}, {1, 5}, {1, 1}},
                             {{4}, {2}, {0}, {1}}, {{0, 2}, {0, 0}, {0, 1}, {1, 1}}, {{1}, {0}, {1}, {1}}, {{5, 3}, {1, 1}, {2, 0}, {2, -1}}})
       add({{"starts", to_sizes(w.starts)}, {"sizes", to_sizes(w.sizes)}, {"steps", to_sizes(w.steps)}}, {w.x});
+  }
+
+  void slice_add() {
+    struct Window { Dims x, starts, sizes, steps; };
+    for (const Window& w : {Window{{5}, {1}, {3}, {1}}, {{7}, {0}, {4}, {2}}, {{3, 5}, {1, 0}, {1, 5}, {1, 1}}, {{4}, {2}, {0}, {1}},
+                            {{0, 2}, {0, 0}, {0, 1}, {1, 1}}, {{1}, {0}, {1}, {1}}, {{5, 3}, {1, 1}, {2, 2}, {2, 1}}, {{2, 3, 67}, {1, 0, 2}, {1, 3, 40}, {1, 1, 1}}})
+      add({{"starts", to_sizes(w.starts)}, {"sizes", to_sizes(w.sizes)}, {"steps", to_sizes(w.steps)}}, {w.x, w.sizes});
   }
 
   void pad() {

@@ -29,7 +29,7 @@ TEST(Table, EveryEntryDecides) {
     EXPECT_TRUE(d->infer) << "no shape rule";
     EXPECT_TRUE(d->dtypes.bits || d->name == "iota") << "no dtype decision";
     EXPECT_TRUE(d->scalar || d->lower || d->view) << "nothing computes it";
-    EXPECT_EQ(d->kind == OpKind::Elementwise, d->scalar != nullptr);
+    EXPECT_EQ(d->kind == OpKind::Elementwise || d->window, d->scalar != nullptr);
     EXPECT_LT(d->domain_lo, d->domain_hi);
     for (DType t : dtypes_of(*d)) {
       EXPECT_FALSE(cases_of(*d, t, Data::Smooth).empty()) << "test/ops/op_cases.h makes no arguments for it";
