@@ -1,5 +1,6 @@
 // Colours of program text at the prompt.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
