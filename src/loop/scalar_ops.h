@@ -110,18 +110,19 @@ inline T int_rem(T a, T b) {
 template <Op op, class T>
 inline T apply(T a, [[maybe_unused]] T b = T{}, [[maybe_unused]] T c = T{}) {
   using U = UnsignedOf<T>;
+  using Product = std::conditional_t<(sizeof(U) < 4), uint32_t, U>;  // narrow ones would be promoted to int, which must not overflow
   if constexpr (op == Op::Add) {
     if constexpr (kIsFloat<T>) return a + b; else return T(U(a) + U(b));
   } else if constexpr (op == Op::Sub) {
     if constexpr (kIsFloat<T>) return a - b; else return T(U(a) - U(b));
   } else if constexpr (op == Op::Mul) {
-    if constexpr (kIsFloat<T>) return a * b; else return T(U(a) * U(b));
+    if constexpr (kIsFloat<T>) return a * b; else return T(Product(U(a)) * Product(U(b)));
   } else if constexpr (op == Op::Div) {
     if constexpr (kIsFloat<T>) return a / b; else return int_div(a, b);
   } else if constexpr (op == Op::Fma) {
     if constexpr (std::is_same_v<T, float>) return __builtin_fmaf(a, b, c);
     else if constexpr (kIsFloat<T>) return __builtin_fma(a, b, c);
-    else return T(U(a) * U(b) + U(c));
+    else return T(Product(U(a)) * Product(U(b)) + Product(U(c)));
   } else if constexpr (op == Op::Neg) {
     if constexpr (kIsFloat<T>) return -a; else return T(U(0) - U(a));
   } else if constexpr (op == Op::Abs) {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <execinfo.h>
 #include <unistd.h>
 
 #include "builtins/guard.h"
@@ -41,6 +42,8 @@ extern "C" void on_crash(int signal) {
   write_all(g_seed_text, std::strlen(g_seed_text));
   write_all(g_program.data(), g_program.size());
   write_all("\n", 1);
+  void* frames[32];
+  backtrace_symbols_fd(frames, backtrace(frames, 32), 1);
   _exit(1);
 }
 
