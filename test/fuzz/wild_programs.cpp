@@ -38,10 +38,20 @@ class Wild {
   std::string expr(int depth) {
     if (depth <= 0) return rng_.chance(0.4) && !scope_.empty() ? rng_.pick(scope_) : atom();
     switch (rng_.below(24)) {
-      case 0: return fmt::format("(let [{} {}] {})", push("v"), expr(depth - 1), pop(depth));
+      case 0: {
+        Bound b = bind("v", depth);
+        return fmt::format("(let [{} {}] {})", b.name, expr(depth - 1), b.body);
+      }
       case 1: return fmt::format("(if {} {} {})", expr(depth - 1), expr(depth - 1), expr(depth - 1));
-      case 2: return fmt::format("((fn [{}] {}) {})", push("v"), pop(depth), expr(depth - 1));
-      case 3: return fmt::format("(repeat [i {}] [{} {}] {})", rng_.below(4), push("a"), expr(depth - 1), pop(depth));
+      case 2: {
+        Bound b = bind("v", depth);
+        return fmt::format("((fn [{}] {}) {})", b.name, b.body, expr(depth - 1));
+      }
+      case 3: {
+        Bound b = bind("a", depth);
+        int turns = rng_.below(4);
+        return fmt::format("(repeat [i {}] [{} {}] {})", turns, b.name, expr(depth - 1), b.body);
+      }
       case 4: return fmt::format("(try {} (catch e (get e :message)))", expr(depth - 1));
       case 5: return fmt::format("((vmap {}) {})", function(depth - 1), expr(depth - 1));
       case 6: return fmt::format("(({} {}) {})", rng_.pick({"value-and-grad", "grad", "jacobian", "hessian", "checkpoint"}), loss(depth - 1), expr(depth - 1));
@@ -63,26 +73,26 @@ class Wild {
   }
 
  private:
-  std::string push(const char* stem) {
-    pending_.push_back(fmt::format("{}{}", stem, counter_++));
-    return pending_.back();
-  }
-  std::string pop(int depth) {
-    scope_.push_back(pending_.back());
-    pending_.pop_back();
-    std::string body = expr(depth - 1);
+  // A new name, and an expression in which it may occur.
+  struct Bound {
+    std::string name, body;
+  };
+  Bound bind(const char* stem, int depth) {
+    Bound b{fmt::format("{}{}", stem, counter_++), {}};
+    scope_.push_back(b.name);
+    b.body = expr(depth - 1);
     scope_.pop_back();
-    return body;
+    return b;
   }
 
   std::string function(int depth) {
     if (rng_.chance(0.2)) return std::string(rng_.pick(usable_builtins())->name);
-    std::string name = push("f");
-    return rng_.chance(0.7) ? fmt::format("(fn [{}] {})", name, pop(depth)) : fmt::format("(fn [{} other] {})", name, pop(depth));
+    Bound b = bind("f", depth);
+    return rng_.chance(0.7) ? fmt::format("(fn [{}] {})", b.name, b.body) : fmt::format("(fn [{} other] {})", b.name, b.body);
   }
   std::string loss(int depth) {
-    std::string name = push("x");
-    return fmt::format("(fn [{}] (sum {}))", name, pop(depth));
+    Bound b = bind("x", depth);
+    return fmt::format("(fn [{}] (sum {}))", b.name, b.body);
   }
 
   std::string call(int depth) {
@@ -132,8 +142,8 @@ class Wild {
   }
 
   Rng& rng_;
+  std::vector<std::string> scope_;
   int counter_ = 0;
-  std::vector<std::string> scope_, pending_;
 };
 
 // Tokens with the white space before them; joining them gives the text back.
