@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "builtins/arrays.h"
 #include "builtins/warnings.h"
@@ -22,8 +23,18 @@ Value item_value(const Operand& x, const Value& index, std::string_view who) {
   return x.rank() == 1 ? element_value(y) : tensor_value(y);
 }
 
+bool is_ascii(const std::string& s) {
+  size_t i = 0;
+  for (uint64_t word; i + sizeof word <= s.size(); i += sizeof word) {
+    std::memcpy(&word, s.data() + i, sizeof word);
+    if (word & 0x8080808080808080u) return false;
+  }
+  return std::all_of(s.begin() + static_cast<std::ptrdiff_t>(i), s.end(), [](char ch) { return static_cast<signed char>(ch) >= 0; });
+}
+
 // The n-th character of UTF-8 text.
 Value character(const std::string& s, const Value& index) {
+  if (is_ascii(s)) return Value::string(s.substr(static_cast<size_t>(resolve_index(index, static_cast<int64_t>(s.size()))), 1));
   auto starts = [](char ch) { return (static_cast<unsigned char>(ch) & 0xC0) != 0x80; };
   int64_t n = std::count_if(s.begin(), s.end(), starts);
   int64_t at = resolve_index(index, n);

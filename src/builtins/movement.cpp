@@ -132,13 +132,9 @@ Value dynamic_slice(Call& c) {
 // Tensors and numeric lists join into a tensor when there is a tensor or an :axis; otherwise the first argument decides
 // between text and a list.
 Value concat(Call& c) {
-  bool arrays = true, any_tensor = c.option("axis") != nullptr;
-  for (const Value& v : c.args) {
-    bool empty = v.is_list() && v.items().empty();
-    arrays &= is_tensor_value(v) || is_numeric_list(v) || empty;
-    any_tensor |= is_tensor_value(v);
-  }
-  if (arrays && any_tensor) {
+  auto joins = [](const Value& v) { return is_tensor_value(v) || is_numeric_list(v) || (v.is_list() && v.items().empty()); };
+  bool arrays = c.option("axis") || std::any_of(c.args.begin(), c.args.end(), is_tensor_value);
+  if (arrays && std::all_of(c.args.begin(), c.args.end(), joins)) {
     std::vector<Operand> parts;
     for (const Value& v : c.args)
       if (is_tensor_value(v) || !v.items().empty()) parts.push_back(array_operand(v, "concat", DType::I32));

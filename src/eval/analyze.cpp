@@ -375,6 +375,7 @@ std::shared_ptr<Proto> Analyzer::top_level(const FormPtr& form) {
   fn_ = nullptr;
   // What comes to a bare nil (defmacro, comment, use of a built-in module) is not run: the value before it stands.
   if (proto->body->kind == ExprKind::Const && proto->body->value.is_nil()) return nullptr;
+  check_recur(*proto->body, false);
   mark_last_uses(*proto->body, proto->num_slots);
   emit_code(*proto);
   return proto;
@@ -392,6 +393,7 @@ void Analyzer::prelude_function(Cell& cell, const FormPtr& defn) {
 }
 
 std::shared_ptr<Proto> analyze_top_level(const FormPtr& form, Host& host, bool prelude) { return Analyzer(host, prelude).top_level(form); }
+FormPtr expand_top_level(const FormPtr& form, Host& host) { return Analyzer(host, false).expand_call(form); }
 void analyze_prelude_function(Cell& cell, const FormPtr& defn, Host& host) { Analyzer(host, true).prelude_function(cell, defn); }
 
 void collect_definitions(const Form& f, std::set<Name>& out) {

@@ -26,6 +26,8 @@ class Host {
 
 // One top-level form as a parameterless function; nullptr when there is nothing to run (defmacro).
 std::shared_ptr<Proto> analyze_top_level(const syntax::FormPtr& form, Host& host, bool prelude);
+// The form that a macro call at the top level comes to; any other form itself.
+syntax::FormPtr expand_top_level(const syntax::FormPtr& form, Host& host);
 // A prelude function, compiled into its cell.
 void analyze_prelude_function(Cell& cell, const syntax::FormPtr& defn, Host& host);
 

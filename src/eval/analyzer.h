@@ -38,11 +38,15 @@ struct FnScope {
   std::vector<size_t> loop_arity;  // enclosing loops
 };
 
+// Refuses a recur that is not the last thing its loop or function does. `tail`: the value of `e` is the result.
+void check_recur(const Expr& e, bool tail);
+
 class Analyzer {
  public:
   Analyzer(Host& host, bool prelude) : host_(host), globals_(host.globals()), prelude_(prelude) {}
 
   std::shared_ptr<Proto> top_level(const FormPtr& form);
+  FormPtr expand_call(const FormPtr& form) { return expand(form); }
   void prelude_function(Cell& cell, const FormPtr& defn);
 
  private:

@@ -37,7 +37,7 @@ void destructure(const Value& v, std::span<Value> out, Value* rest) {
 
 Value param_field(const Value& dict, Name key, const Value& fallback, Span span) {
   if (!dict.is_dict())
-    throw runtime_error(fmt::format("get: expected a dict, a tensor, or a list, got {} (key: {})", type_name(dict), key.str()))
+    throw runtime_error(fmt::format("get: expected a dict, a tensor, or a list, got {} (key: :{})", type_name(dict), key.str()))
         .hint(fmt::format("'{}' is read as a field of the with-params dict", key.str()));
   if (const Value* v = dict.as_dict().find(key)) return *v;
   if (!fallback.is_nil() && fallback.tag() != Tag::Unbound) return fallback;

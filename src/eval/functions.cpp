@@ -226,6 +226,7 @@ std::shared_ptr<Proto> Analyzer::function(std::string name, const Form& params, 
   }
   proto->body = inner();
   proto->num_captures = static_cast<int>(scope.captures.size());
+  check_recur(*proto->body, true);
   mark_last_uses(*proto->body, proto->num_slots);
   emit_code(*proto);
   for (const auto& c : scope.captures) {
@@ -234,6 +235,24 @@ std::shared_ptr<Proto> Analyzer::function(std::string name, const Form& params, 
     captures.push_back(std::move(e));
   }
   return proto;
+}
+
+void check_recur(const Expr& e, bool tail) {
+  if (e.kind == ExprKind::Recur && !tail)
+    throw UserError(ErrorKind::Compile, "recur must be the last expression of a loop or function", e.span)
+        .hint("a call by name may stand anywhere");
+  for (size_t i = 0; i < e.items.size(); ++i) {
+    bool last = i + 1 == e.items.size(), here = false;
+    switch (e.kind) {
+      case ExprKind::If: here = tail && i > 0; break;
+      case ExprKind::Do: case ExprKind::Bind: case ExprKind::Destructure: case ExprKind::And: case ExprKind::Or: case ExprKind::Try:
+        here = tail && last;
+        break;
+      case ExprKind::Loop: here = last; break;
+      default: break;
+    }
+    if (e.items[i]) check_recur(*e.items[i], here);
+  }
 }
 
 ExprPtr Analyzer::fn_form(const Form& f) {

@@ -178,16 +178,15 @@ std::vector<fs::path> Session::load_path(uint32_t importer) const {
   return path;
 }
 
-void Session::analyze_module_form(const FormPtr& form, std::vector<std::shared_ptr<Proto>>& run) {
+void Session::analyze_module_form(const FormPtr& written, std::vector<std::shared_ptr<Proto>>& run) {
+  FormPtr form = expand_top_level(written, *this);
   if (form->is_call("do")) {
     for (size_t i = 1; i < form->items.size(); ++i) analyze_module_form(form->items[i], run);
     return;
   }
   auto proto = analyze_top_level(form, *this, false);
   // Only definitions and further modules of a module are run; other expressions were checked, and that is all.
-  if (!proto) return;
-  bool several = proto->body->kind == ExprKind::Do && form->is_list() && form->items[0]->is_symbol() && globals_.find_macro(form->items[0]->name, false);
-  if (form->is_call("use") || proto->body->kind == ExprKind::Def || several) run.push_back(proto);
+  if (proto && (form->is_call("use") || proto->body->kind == ExprKind::Def)) run.push_back(proto);
 }
 
 ExprPtr Session::use_module(const Form& form, uint32_t importer) {

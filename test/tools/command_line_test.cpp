@@ -40,6 +40,15 @@ TEST(CommandLine, ModulesUnderAnotherName) {
   EXPECT_EQ(r.err, "");
 }
 
+TEST(CommandLine, ModulesOnlyDefine) {
+  Sandbox s;
+  s.write("lib.shf", "(defmacro value [n v] `(do (def ~n ~v) (print \"never\")))\n(value a 5) (do (def b 6) (print \"never\")) (let [x 1] (print \"never\"))");
+  s.write("main.shf", "(print \"first\") (use lib) (print a b)");
+  Result r = s.run("main.shf");
+  EXPECT_EQ(r.out, "first\n5 6\n");
+  EXPECT_EQ(r.err, "");
+}
+
 TEST(CommandLine, SilentValues) {
   Sandbox s;
   EXPECT_EQ(s.run("-c nil").out, "");
