@@ -22,20 +22,20 @@ Sizes with(Sizes lead, Size a, Size b) {
 }
 
 Operand array(const Value& v, const char* name) {
-  if (!is_tensor_value(v)) throw runtime_error(fmt::format("attention: {} must be a tensor, got {}", name, type_name(v)));
+  if (!is_tensor_value(v)) throw runtime_error(fmt::format("{} must be a tensor, got {}", name, type_name(v)));
   Operand x = trace::operand_of(v);
-  if (x.rank() < 2) throw runtime_error(fmt::format("attention: {} needs at least 2 axes (positions and features), got shape {}", name, shape_text(x.sizes())));
+  if (x.rank() < 2) throw runtime_error(fmt::format("{} needs at least 2 axes (positions and features), got shape {}", name, shape_text(x.sizes())));
   return x;
 }
 
 [[noreturn]] void mismatch(const Operand& q, const Operand& k, const Operand& v, const std::string& why) {
-  throw runtime_error(fmt::format("attention: {}: q is {}, k {}, v {}", why, shape_text(q.sizes()), shape_text(k.sizes()), shape_text(v.sizes())));
+  throw runtime_error(fmt::format("{}: q is {}, k {}, v {}", why, shape_text(q.sizes()), shape_text(k.sizes()), shape_text(v.sizes())));
 }
 
 // A whole number as i64; a fraction is rounded by `rounding`.
 Operand whole(const Value& v, const char* rounding, const char* option) {
   Num n = num(v);
-  if (!(num_elems(n.x.sizes()) == Size(1))) throw runtime_error(fmt::format("attention: :{} must be one number, got shape {}", option, shape_text(n.x.sizes())));
+  if (!(num_elems(n.x.sizes()) == Size(1))) throw runtime_error(fmt::format(":{} must be one number, got shape {}", option, shape_text(n.x.sizes())));
   Operand x = ops::reshape(n.x, {});
   if (is_float(x.dtype())) x = ops::apply1(rounding, x);
   return ops::cast(x, DType::I64);
@@ -89,7 +89,7 @@ Value attend(Call& c) {
   if (mask) {
     Sizes scores = ops::broadcast_sizes(with(lead, rows, columns), mask.sizes());
     if (!(scores[scores.size() - 1] == columns) || !(scores[scores.size() - 2] == rows))
-      throw runtime_error(fmt::format("attention: a mask of shape {} does not fit scores {}", shape_text(mask.sizes()), shape_text(with(lead, rows, columns))));
+      throw runtime_error(fmt::format("a mask of shape {} does not fit scores {}", shape_text(mask.sizes()), shape_text(with(lead, rows, columns))));
     lead = Sizes(scores.begin(), scores.end() - 2);
     mask = ops::broadcast_to(added ? ops::cast(mask, dtype) : mask, scores);
   }
@@ -103,7 +103,7 @@ Value attend(Call& c) {
     if (num_elems(s.sizes()) == Size(1)) {
       scale = ops::cast(ops::reshape(s, {}), compute);
     } else {
-      if (!(s.size(-1) == Size(1))) throw runtime_error(fmt::format("attention: :scale must be one number, or one for each row or head, got shape {}", shape_text(s.sizes())));
+      if (!(s.size(-1) == Size(1))) throw runtime_error(fmt::format(":scale must be one number, or one for each row or head, got shape {}", shape_text(s.sizes())));
       q = ops::mul(ops::cast(q, dtype), ops::cast(s, dtype));
       scale = ops::constant(compute, 1);
     }

@@ -14,13 +14,21 @@ using portable::Simd;
 #include SHEAF_KERNELS
 }  // namespace for_any
 #if defined(__x86_64__)
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#else
 #pragma GCC push_options
 #pragma GCC target("avx2,fma")
+#endif
 namespace for_avx2 {
 using avx2::Simd;
 #include SHEAF_KERNELS
 }  // namespace for_avx2
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
 #pragma GCC pop_options
+#endif
 #endif
 template <class T>
 const Kernels<T>& kernels() {

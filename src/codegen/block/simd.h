@@ -171,8 +171,12 @@ struct Simd {
 }  // namespace portable
 
 #if defined(__x86_64__)
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#else
 #pragma GCC push_options
 #pragma GCC target("avx2,fma")
+#endif
 namespace avx2 {
 template <class T>
 struct Simd;
@@ -258,7 +262,11 @@ struct Simd<double> {
   }
 };
 }  // namespace avx2
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
 #pragma GCC pop_options
+#endif
 #endif
 #endif
 
