@@ -7,6 +7,7 @@
 
 #include "autodiff/vjp.h"
 #include "builtins/numeric.h"
+#include "passes/graph/raise_attention.h"
 #include "trace/jit.h"
 #include "value/print.h"
 #include "value/tree.h"
@@ -113,6 +114,8 @@ Value value_and_grad_now(Caller& caller, const Value& f, const std::vector<Value
     }
     y = scalar_loss(result, s.who);
   }
+  // Composites are raised first: the reverse of what they are written with would store what they do not.
+  if (y.is_node() && !y.has_value()) y = passes::raise_attention({y})[0];
   std::vector<Operand> grads(nodes.size());
   if (y.is_node()) grads = vjp({y}, {ops::full(y.type(), 1)}, nodes, gradient_depth() > 0);
   std::vector<Value> parts;

@@ -2,6 +2,7 @@
 // more rows.
 #include <fmt/format.h>
 
+#include "builtins/attention.h"
 #include "builtins/einsum.h"
 #include "builtins/numeric.h"
 
@@ -101,6 +102,7 @@ const BuiltinDef kBuiltins[] = {
       {"(einsum \"i,ij,j->\" [1 2] [[1 2] [3 4]] [1 1])", "17.0"}}, 0, -1, einsum_call},
     {"outer", "Linear algebra", "(outer a b)", "Every element of a times every element of b, both flattened: a matrix.",
      {{"(outer [1 2] [3 4 5])", "[[3. 4.  5.]\n [6. 8. 10.]]"}}, 2, 2, outer},
+    {"%attention", "", "", "", {}, 8, 8, attend},
 };
 
 }  // namespace

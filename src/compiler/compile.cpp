@@ -13,6 +13,7 @@
 #include "ops/reduce.h"
 #include "ops/table.h"
 #include "passes/graph/fuse.h"
+#include "passes/graph/raise_attention.h"
 #include "passes/graph/share.h"
 
 namespace sheaf::compiler {
@@ -54,7 +55,7 @@ bool has_check(const loop::Block& b) {
 
 class Compiler {
  public:
-  explicit Compiler(const graph::Graph& g) : g_(passes::share_common(g)), storage_(out_.executable) {
+  explicit Compiler(const graph::Graph& g) : g_(passes::share_common(passes::raise_attention(g))), storage_(out_.executable) {
     if (!g_verify) return;
     graph::verify(g);
     graph::verify(g_);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <numeric>
 
+#include "loop/attention.h"
 #include "loop/scalar_ops.h"
 #include "support/error.h"
 
@@ -117,6 +118,8 @@ void cumulate(const CallArgs& c) {
 }  // namespace
 
 Routine find_routine(std::string_view name) {
+  if (name == "attention") return attention;
+  if (name == "attention_vjp") return attention_vjp;
   if (name == "contract") return contract;
   if (name == "sort") return sort;
   if (name == "cumulate") return cumulate;

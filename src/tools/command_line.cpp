@@ -139,6 +139,7 @@ class Parser {
         {"--emit", [](Options& o, const std::string& v) { o.emit = one_of("--emit", v, {"forms", "core", "graph", "grad", "loop"}); }},
         {"--jit", [](Options& o, const std::string& v) { o.jit = v; }},
         {"--backend", [](Options& o, const std::string& v) { o.backend = one_of("--backend", v, {"auto", "block", "native"}); }},
+        {"--disable", [](Options& o, const std::string& v) { o.disable = one_of("--disable", v, {"raise-attention"}); }},
         {"--dynamic", [](Options& o, const std::string& v) { o.dynamic = v; }},
         {"--cache-dir", [](Options& o, const std::string& v) { o.cache_dir = v; }},
     };
@@ -223,6 +224,7 @@ Options, before or after the file (what follows -- belongs to the program):
       --emit=KIND              print a stage of the program instead of running it: forms, core, graph, grad, loop
       --jit=MODE               on (default), off, always (also the first call)
       --backend=KIND           auto (default: native code where it pays), block, native (all at once)
+      --disable=PASS           leave out a pass of the compiler: raise-attention
       --dynamic SPEC           sizes to compile for any value of
       --fullgraph              an error when a function cannot be compiled whole
       --cache-dir DIR          where compiled code is kept

@@ -30,7 +30,7 @@ struct Options {
   int threads = 0;                  // 0: what the machine has
   size_t max_memory = 0;            // bytes; 0: no limit
   // For the compiler.
-  std::string jit, backend, dynamic, cache_dir;
+  std::string jit, backend, disable, dynamic, cache_dir;
   bool fullgraph = false;
 
   bool is_watched() const { return trace || !trace_out.empty() || !guards.empty(); }

@@ -9,6 +9,7 @@
 #include "builtins/host.h"
 #include "builtins/output.h"
 #include "compiler/tiered.h"
+#include "passes/graph/raise_attention.h"
 #include "runtime/profiler.h"
 #include "support/error.h"
 #include "support/internal_error.h"
@@ -89,6 +90,7 @@ Watch::Watch(const Options& o) : options_(o) {
   if (trace_ && profiler_) both_ = std::make_unique<Both>(*profiler_, *trace_);
   // Every call is to be visible to a trace or a guard.
   trace::set_jit_mode(o.is_watched() ? trace::JitMode::Off : jit_mode(o.jit));
+  passes::g_raise_attention = o.disable != "raise-attention";
   compiler::set_backend(o.backend == "block" ? compiler::Backend::Block : o.backend == "native" ? compiler::Backend::Native : compiler::Backend::Auto);
   if (o.verbosity > 0) trace::set_jit_listener(log_event);
   if (o.jit_profile) runtime::g_profiling = true;

@@ -158,7 +158,7 @@ TEST_P(Gradient, InNarrowTypesIsNearTheOneInDouble) {
       Operands g = adjoints(f, as_operands(x), w, false), g64 = adjoints(f64, as_operands(x64), w64, false);
       for (size_t i = 0; i < g.size(); ++i) {
         Tensor narrow = g[i].value(), exact = g64[i].value();
-        ASSERT_EQ(narrow.dtype, dtype);
+        ASSERT_EQ(narrow.dtype, x[i].dtype);
         double largest = 1;
         for (int64_t k = 0; k < exact.num_elems(); ++k) largest = std::max(largest, std::fabs(element_as_double(exact, k)));
         // A rule rounds at each of its ops; a long row adds up errors of its terms.

@@ -61,6 +61,7 @@ class OpCases {
     else if (name == "take_along" || name == "put_along") along(name);
     else if (name == "dynamic_slice" || name == "update_slice") windows_of_data(name);
     else if (name == "dot") for (Dims s : {Dims{1, 2, 3, 4}, Dims{2, 1, 1, 1}, Dims{2, 3, 0, 2}, Dims{0, 2, 2, 2}, Dims{1, 0, 2, 3}, Dims{3, 5, 7, 2}, Dims{1, 3, 521, 2}}) add({}, {{s[0], s[1], s[2]}, {s[0], s[2], s[3]}});
+    else if (name == "attention" || name == "attention_vjp") attention(name == "attention_vjp");
     else if (name == "sort") for (bool down : {false, true}) for (Dims s : {Dims{1, 1}, Dims{3, 5}, Dims{2, 0}, Dims{0, 3}, Dims{2, 131}}) add({{"descending", down}}, {s}, true);
     else if (name == "cumulate") for (int64_t what : {0, 1, 2}) for (Dims s : {Dims{1, 1, 1}, Dims{2, 5, 3}, Dims{2, 0, 3}, Dims{0, 2, 1}, Dims{1, 37, 1}, Dims{1, 2, 1}}) cumulate(what, s);
     else if (name == "window") for (auto& w : windows()) add({{"size", w.size}, {"stride", w.stride}, {"dilation", w.dilation}}, {w.x});
@@ -225,6 +226,36 @@ class OpCases {
                           if (name == "dynamic_slice") return std::vector{m.values(rng, x), starts};
                           return std::vector{m.values(rng, x), m.values(rng, window), starts};
                         }});
+  }
+
+  void attention(bool reverse) {
+    // Batch, query heads, key heads, rows, columns, features of q and k, of v.
+    struct Shape { int64_t b, h, g, t, s, d, e; };
+    for (Shape s : {Shape{1, 1, 1, 1, 1, 1, 1}, {2, 1, 1, 3, 5, 2, 3}, {1, 4, 2, 2, 3, 3, 1}, {1, 2, 2, 0, 2, 2, 2}, {0, 1, 1, 2, 2, 2, 2}, {1, 1, 1, 18, 17, 5, 4}})
+      for (int mask : {0, 1, 2})            // none, Bool, added
+        for (bool causal : {false, true}) {
+          if (mask && s.t > 5) continue;
+          bool each = s.b > 1 && mask == 1;  // scale, offset and window for each element of the batch
+          std::string label = std::string(op_.name) + shape_text(Dims{s.b, s.h, s.g, s.t, s.s, s.d, s.e}) + (mask == 1 ? " mask" : mask == 2 ? " bias" : "") + (causal ? " causal" : "");
+          cases_.push_back({label, {{"causal", causal}}, [m = maker_, s, mask, each, reverse](Rng& rng) {
+                              DType type = compute_type(m.dtype);
+                              auto values = [&](DType d, const Dims& sizes, double lo = -1, double hi = 1) { return m.data == Data::Wild ? wild_tensor(rng, d, sizes) : uniform_tensor(rng, d, sizes, lo, hi); };
+                              auto whole = [&](int64_t lo, int64_t hi) {
+                                Tensor t = empty_tensor(DType::I64, each ? Dims{s.b} : Dims{});
+                                for_each_element(t, [&](int64_t, std::byte* p) { store_int(DType::I64, p, lo + rng.below(hi - lo + 1)); });
+                                return t;
+                              };
+                              // Every row sees something, or its gradient is NaN.
+                              std::vector in{values(m.dtype, {s.b, s.h, s.t, s.d}), values(m.dtype, {s.b, s.g, s.s, s.d}), values(m.dtype, {s.b, s.g, s.s, s.e}),
+                                             values(type, each ? Dims{s.b} : Dims{}, 0.4, 0.9), whole(0, 1), whole(s.t + 1, s.t + 4)};
+                              if (reverse) in.insert(in.end(), {values(type, {s.b, s.t, s.h}, 1, 2), values(type, {s.b, s.t, s.h}), values(m.dtype, {s.b, s.t, s.h, s.e})});
+                              if (mask == 2) in.push_back(values(m.dtype, {s.b, s.h, s.t, s.s}));
+                              if (mask != 1) return in;
+                              in.push_back(uniform_tensor(rng, DType::Bool, {s.b, s.h, s.t, s.s}));
+                              if (m.data == Data::Smooth) for_each_element(in.back(), [&](int64_t k, std::byte* p) { if (k % s.s == 0) *p = std::byte{1}; });
+                              return in;
+                            }});
+        }
   }
 
   void cumulate(int64_t what, const Dims& s) {

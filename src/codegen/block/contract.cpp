@@ -13,13 +13,9 @@
 #include <memory>
 #include <vector>
 
-#if defined(__aarch64__)
-#include <arm_neon.h>
-#elif defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
+#include "codegen/block/attention.h"
 #include "codegen/block/block.h"
+#include "codegen/block/simd.h"
 #include "codegen/block/step.h"
 #include "loop/scalar_ops.h"
 #include "runtime/thread_pool.h"
@@ -49,157 +45,8 @@ struct Kernels {
   Stream stream4, stream1;                // four and one k at a time
 };
 
-#if defined(__aarch64__)
-namespace native {
-template <class T>
-struct Simd;
-template <>
-struct Simd<float> {
-  using V = float32x4_t;
-  // 8 x 12: 24 accumulators, 2 + 3 operands: 29 of 32 registers.
-  static constexpr int kLanes = 4, kTileRows = 8, kTileVectors = 3;
-  static V zero() { return vdupq_n_f32(0); }
-  static V load(const float* p) { return vld1q_f32(p); }
-  static void store(float* p, V v) { vst1q_f32(p, v); }
-  static V splat(float x) { return vdupq_n_f32(x); }
-  static V add(V a, V b) { return vaddq_f32(a, b); }
-  static V fma(V a, V b, V c) { return vfmaq_f32(c, a, b); }
-  template <int kRows, int kVectors>
-  static void multiply(V (&acc)[kRows][kVectors], const float* a, const V (&y)[kVectors]) {
-    if constexpr (kRows % 4 == 0) {
-#pragma GCC unroll 4
-      for (int i = 0; i < kRows; i += 4) {
-        V x = load(a + i);
-#pragma GCC unroll 4
-        for (int v = 0; v < kVectors; ++v) {
-          acc[i][v] = vfmaq_laneq_f32(acc[i][v], y[v], x, 0);
-          acc[i + 1][v] = vfmaq_laneq_f32(acc[i + 1][v], y[v], x, 1);
-          acc[i + 2][v] = vfmaq_laneq_f32(acc[i + 2][v], y[v], x, 2);
-          acc[i + 3][v] = vfmaq_laneq_f32(acc[i + 3][v], y[v], x, 3);
-        }
-      }
-    } else {
-      for (int i = 0; i < kRows; ++i)
-        for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(splat(a[i]), y[v], acc[i][v]);
-    }
-  }
-};
-template <>
-struct Simd<double> {
-  using V = float64x2_t;
-  static constexpr int kLanes = 2, kTileRows = 8, kTileVectors = 3;
-  static V zero() { return vdupq_n_f64(0); }
-  static V load(const double* p) { return vld1q_f64(p); }
-  static void store(double* p, V v) { vst1q_f64(p, v); }
-  static V splat(double x) { return vdupq_n_f64(x); }
-  static V add(V a, V b) { return vaddq_f64(a, b); }
-  static V fma(V a, V b, V c) { return vfmaq_f64(c, a, b); }
-  template <int kRows, int kVectors>
-  static void multiply(V (&acc)[kRows][kVectors], const double* a, const V (&y)[kVectors]) {
-    if constexpr (kRows % 2 == 0) {
-#pragma GCC unroll 4
-      for (int i = 0; i < kRows; i += 2) {
-        V x = load(a + i);
-#pragma GCC unroll 4
-        for (int v = 0; v < kVectors; ++v) {
-          acc[i][v] = vfmaq_laneq_f64(acc[i][v], y[v], x, 0);
-          acc[i + 1][v] = vfmaq_laneq_f64(acc[i + 1][v], y[v], x, 1);
-        }
-      }
-    } else {
-      for (int i = 0; i < kRows; ++i)
-        for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(splat(a[i]), y[v], acc[i][v]);
-    }
-  }
-};
-#include "codegen/block/gemm_kernels.h"
-}  // namespace native
-template <class T>
-const Kernels<T>& kernels() { return native::kKernels<T>; }
-#else
-
-// Any machine: one element at a time, through libm's fma where the machine has none.
-namespace portable {
-template <class T>
-struct Simd {
-  using V = T;
-  static constexpr int kLanes = 1, kTileRows = 4, kTileVectors = 4;
-  static V zero() { return 0; }
-  static V load(const T* p) { return *p; }
-  static void store(T* p, V v) { *p = v; }
-  static V splat(T x) { return x; }
-  static V add(V a, V b) { return a + b; }
-  static V fma(V a, V b, V c) { return loop::scalar::apply<loop::Op::Fma>(a, b, c); }
-  template <int kRows, int kVectors>
-  static void multiply(V (&acc)[kRows][kVectors], const T* a, const V (&y)[kVectors]) {
-    for (int i = 0; i < kRows; ++i)
-      for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(a[i], y[v], acc[i][v]);
-  }
-};
-#include "codegen/block/gemm_kernels.h"
-}  // namespace portable
-
-#if defined(__x86_64__)
-#pragma GCC push_options
-#pragma GCC target("avx2,fma")
-namespace avx2 {
-template <class T>
-struct Simd;
-template <>
-struct Simd<float> {
-  using V = __m256;
-  // 6 x 16: 12 accumulators + 2 loads + 1 broadcast, which just fits the 16 registers.
-  static constexpr int kLanes = 8, kTileRows = 6, kTileVectors = 2;
-  static V zero() { return _mm256_setzero_ps(); }
-  static V load(const float* p) { return _mm256_loadu_ps(p); }
-  static void store(float* p, V v) { _mm256_storeu_ps(p, v); }
-  static V splat(float x) { return _mm256_set1_ps(x); }
-  static V add(V a, V b) { return _mm256_add_ps(a, b); }
-  static V fma(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
-  template <int kRows, int kVectors>
-  static void multiply(V (&acc)[kRows][kVectors], const float* a, const V (&y)[kVectors]) {
-#pragma GCC unroll 8
-    for (int i = 0; i < kRows; ++i) {
-      V x = splat(a[i]);
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(x, y[v], acc[i][v]);
-    }
-  }
-};
-template <>
-struct Simd<double> {
-  using V = __m256d;
-  static constexpr int kLanes = 4, kTileRows = 6, kTileVectors = 2;
-  static V zero() { return _mm256_setzero_pd(); }
-  static V load(const double* p) { return _mm256_loadu_pd(p); }
-  static void store(double* p, V v) { _mm256_storeu_pd(p, v); }
-  static V splat(double x) { return _mm256_set1_pd(x); }
-  static V add(V a, V b) { return _mm256_add_pd(a, b); }
-  static V fma(V a, V b, V c) { return _mm256_fmadd_pd(a, b, c); }
-  template <int kRows, int kVectors>
-  static void multiply(V (&acc)[kRows][kVectors], const double* a, const V (&y)[kVectors]) {
-#pragma GCC unroll 8
-    for (int i = 0; i < kRows; ++i) {
-      V x = splat(a[i]);
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(x, y[v], acc[i][v]);
-    }
-  }
-};
-#include "codegen/block/gemm_kernels.h"
-}  // namespace avx2
-#pragma GCC pop_options
-#endif
-
-template <class T>
-const Kernels<T>& kernels() {
-#if defined(__x86_64__)
-  static const bool has_fma = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  if (has_fma) return avx2::kKernels<T>;
-#endif
-  return portable::kKernels<T>;
-}
-#endif
+#define SHEAF_KERNELS "codegen/block/gemm_kernels.h"
+#include "codegen/block/instruction_sets.h"
 
 // One matrix of the batch. S is what memory holds, T what is computed in.
 template <class S>
@@ -597,6 +444,8 @@ void contract(const loop::CallArgs& call) {
 
 loop::Routine find_fast_routine(std::string_view name) {
   if (name == "contract") return block::contract;
+  if (name == "attention") return block::attention;
+  if (name == "attention_vjp") return block::attention_vjp;
   return loop::find_routine(name);
 }
 

@@ -1,5 +1,5 @@
-// Register tiles of the contraction, for one instruction set: included once per set by contract.cpp, inside a namespace,
-// with Simd<float> and Simd<double> defined. A tile is kRows x kVectors vectors; every element is one chain of fused
+// Register tiles of the contraction, for one instruction set: included once per set by contract.cpp (see
+// instruction_sets.h). A tile is kRows x kVectors vectors; every element is one chain of fused
 // multiply-adds in order of k that starts from zero, as loop/library.h says.
 
 // A tile over packed operands: a is [k][rows], b is [k][kVectors * kLanes]. The first block of k adds to zero (which turns

@@ -8,7 +8,7 @@
 
 namespace sheaf::codegen::block {
 
-inline constexpr size_t kMaxCallBuffers = 16, kMaxCallArguments = 32;
+inline constexpr size_t kMaxCallBuffers = 16, kMaxCallArguments = 40;
 
 struct CallSite {
   loop::Routine routine;

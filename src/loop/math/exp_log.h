@@ -27,6 +27,7 @@ struct ExpConstants<float> {
   static constexpr float kMax = 89.0f, kMin = -104.0f;        // exp is inf above and 0 below
   static constexpr float kMax2 = 129.0f, kMin2 = -151.0f;     // the same for exp2
   static constexpr float kMinusOneBelow = -18.0f;             // expm1 is -1 there
+  static constexpr float kZeroBelow = -87.0f;                 // decay is 0 there: nothing denormal is left
   // (e^r - 1 - r) / r^2 on |r| <= ln2/2; 2^-25.9 relative to r
   static constexpr float kTail[] = {0x1.fffffep-2f, 0x1.5554a4p-3f, 0x1.555778p-5f, 0x1.123030p-7f, 0x1.6af13ap-10f};
   // ((2^r - 1) / r - ln2) / r on |r| <= 1/2; 2^-26.0 of 2^r
@@ -39,6 +40,7 @@ struct ExpConstants<double> {
   static constexpr double kMax = 710.0, kMin = -746.0;
   static constexpr double kMax2 = 1025.0, kMin2 = -1076.0;
   static constexpr double kMinusOneBelow = -38.0;
+  static constexpr double kZeroBelow = -708.0;
   // as above; 2^-61.7 and 2^-64.3
   static constexpr double kTail[] = {0x1.0000000000000p-1,  0x1.5555555555559p-3,  0x1.5555555555559p-5,
                                      0x1.111111110f62cp-7,  0x1.6c16c16c14bf5p-10, 0x1.a01a01b01fbb7p-13,
@@ -105,6 +107,14 @@ Scalar<B, T> exp(Scalar<B, T> x) {
   using C = detail::ExpConstants<T>;
   auto [r, n] = detail::reduce_exp(detail::clamp(x, C::kMin, C::kMax));
   return detail::scale(detail::exp_reduced(r), n);
+}
+
+// e^x for x at most little above 0, where the result of a smaller x than kZeroBelow may as well be 0: the weights of
+// attention. Needs neither clamps nor a scaling in halves.
+template <class B, class T>
+Scalar<B, T> decay(Scalar<B, T> x) {
+  auto [r, n] = detail::reduce_exp(x);
+  return select(x < detail::ExpConstants<T>::kZeroBelow, T(0), detail::exp_reduced(r) * pow2<T>(n));
 }
 
 template <class B, class T>

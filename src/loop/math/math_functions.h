@@ -34,6 +34,7 @@ namespace sheaf::loop::math {
   }
 
 SHEAF_UNARY(exp)
+SHEAF_UNARY(decay)
 SHEAF_UNARY(exp2)
 SHEAF_UNARY(expm1)
 SHEAF_UNARY(log)

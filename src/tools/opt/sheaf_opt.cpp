@@ -18,6 +18,7 @@
 #include "ops/emit.h"
 #include "ops/table.h"
 #include "passes/graph/fuse.h"
+#include "passes/graph/raise_attention.h"
 #include "passes/graph/share.h"
 #include "trace/traced.h"
 #include "transforms/batch.h"
@@ -98,11 +99,12 @@ std::string run_passes(Graph g, const std::vector<std::string>& passes) {
   for (const std::string& p : passes) {
     if (p == "verify") graph::verify(g);
     else if (p == "share") g = passes::share_common(g);
+    else if (p == "raise-attention") g = passes::raise_attention(g);
     else if (p == "vjp") g = gradient(g);
     else if (p == "batch") g = batched(g);
     else if (p == "fuse") return groups_text(g);
     else if (p == "lower") return kernels_text(g);
-    else throw runtime_error(fmt::format("unknown pass '{}'; the passes are verify share vjp batch fuse lower", p));
+    else throw runtime_error(fmt::format("unknown pass '{}'; the passes are verify share raise-attention vjp batch fuse lower", p));
     graph::verify(g);
   }
   return graph::print(g);

@@ -1,0 +1,558 @@
+// Attention and its reverse, fast, with the bits of loop/attention.h's definition.
+//
+// Forward: a task is some rows of one head; blocks of columns stream past them. One panel of rows (at most two vectors) and
+// one block at a time: scores, weights, weights times v, all in the first-level cache. Reverse: a task is a key head; blocks
+// of columns are the outer loop, so that dk and dv of a block stay in the cache while all rows pass, and dq is the task's
+// own. With fewer key heads than threads, dq and dk, dv are separate tasks over parts of the rows and of the columns: more
+// work, more threads, the same bits, as every sum runs in the same order either way.
+#include "codegen/block/attention.h"
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "codegen/block/simd.h"
+#include "codegen/block/vector_builder.h"
+#include "loop/attention.h"
+#include "runtime/thread_pool.h"
+#include "support/error.h"
+
+namespace sheaf::codegen::block {
+namespace {
+
+using loop::AttentionArgs;
+using loop::ColumnRange;
+using loop::kAttentionBlock;
+using loop::kAttentionRows;
+using loop::kAttentionStretch;
+using loop::MaskKind;
+using loop::scalar::BFloat16;
+using loop::scalar::convert;
+using loop::scalar::Float16;
+
+template <class T>
+struct Kernels {
+  int64_t lanes;
+  void (*rows_times)(int64_t n, int64_t width, int64_t depth, const T* a, int64_t lda, const T* b, int64_t ldb, T* out, int64_t ldo, bool add);
+  void (*columns_times)(int64_t n, int64_t width, int64_t depth, const T* a, int64_t lda, const T* b, int64_t ldb, T* out, int64_t ldo, const T* factor);
+  void (*weigh)(int64_t n, T* s, int64_t width, T* m, T* l, T* factor);
+  void (*join)(int64_t n, T* m, T* l, const T* m2, const T* l2, T* first, T* second);
+  void (*reverse)(int64_t n, T* s, T* dp, int64_t ld, int64_t width, const T* lse, const T* delta);
+};
+
+#define SHEAF_KERNELS "codegen/block/attention_kernels.h"
+#include "codegen/block/instruction_sets.h"
+
+constexpr int64_t kTaskRows = 64;
+constexpr int64_t kTaskFlops = 1 << 18;  // a task worth a thread: some 5 us
+
+int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
+
+// Arrays in memory that the thread keeps; `use` tells apart what is alive at the same time.
+template <class T, int use = 0>
+class Workspace {
+ public:
+  static constexpr int64_t kAlign = 64 / sizeof(T);
+  explicit Workspace(int64_t elements) {
+    static thread_local std::unique_ptr<std::byte[]> memory;
+    static thread_local size_t capacity = 0;
+    size_t bytes = elements * sizeof(T) + 64;
+    if (bytes > capacity) {
+      memory.reset();
+      memory.reset(new std::byte[bytes]);
+      capacity = bytes;
+    }
+    next_ = reinterpret_cast<T*>((reinterpret_cast<uintptr_t>(memory.get()) + 63) / 64 * 64);
+  }
+  T* take(int64_t elements) { return std::exchange(next_, next_ + round_up(elements, kAlign)); }
+
+ private:
+  T* next_;
+};
+
+// Rows of a matrix in memory, and as T with contiguous rows of at least `padded` elements: in place, or by copying.
+template <class S, class T>
+struct Rows {
+  const S* data;
+  int64_t row, element;  // strides
+  bool in_place(int64_t width, int64_t padded) const { return std::is_same_v<S, T> && element == 1 && width == padded; }
+  void copy(int64_t begin, int64_t n, int64_t width, int64_t padded, T* to) const {
+    for (int64_t i = 0; i < n; ++i, to += padded) {
+      const S* from = data + (begin + i) * row;
+      if (element == 1)
+        for (int64_t e = 0; e < width; ++e) to[e] = convert<T>(from[e]);
+      else
+        for (int64_t e = 0; e < width; ++e) to[e] = convert<T>(from[e * element]);
+      std::fill(to + width, to + padded, T(0));
+    }
+  }
+  // `n` rows from `begin` side by side: to[e][rows], missing rows zero.
+  void transpose(int64_t begin, int64_t n, int64_t width, int64_t rows, T factor, T* to) const {
+    int64_t e = 0;
+#if defined(__aarch64__)
+    if constexpr (std::is_same_v<S, float>)
+      if (element == 1 && n % 4 == 0)
+        for (; e + 4 <= width; e += 4)
+          for (int64_t i = 0; i < n; i += 4) {
+            const float* p = data + (begin + i) * row + e;
+            float32x4_t r0 = vmulq_n_f32(vld1q_f32(p), factor), r1 = vmulq_n_f32(vld1q_f32(p + row), factor);
+            float32x4_t r2 = vmulq_n_f32(vld1q_f32(p + 2 * row), factor), r3 = vmulq_n_f32(vld1q_f32(p + 3 * row), factor);
+            float32x4x2_t even = vtrnq_f32(r0, r1), odd = vtrnq_f32(r2, r3);
+            float* q = to + e * rows + i;
+            vst1q_f32(q, vcombine_f32(vget_low_f32(even.val[0]), vget_low_f32(odd.val[0])));
+            vst1q_f32(q + rows, vcombine_f32(vget_low_f32(even.val[1]), vget_low_f32(odd.val[1])));
+            vst1q_f32(q + 2 * rows, vcombine_f32(vget_high_f32(even.val[0]), vget_high_f32(odd.val[0])));
+            vst1q_f32(q + 3 * rows, vcombine_f32(vget_high_f32(even.val[1]), vget_high_f32(odd.val[1])));
+          }
+#endif
+    for (; e < width; ++e)
+      for (int64_t i = 0; i < rows; ++i) to[e * rows + i] = i < n ? convert<T>(data[(begin + i) * row + e * element]) * factor : T(0);
+  }
+};
+
+// One head of one element of the batch.
+template <class S, class T>
+struct Head {
+  const AttentionArgs& a;
+  T scale;
+  loop::Sight sight;
+  Rows<S, T> q, k, v;
+  const std::byte* mask;  // at row 0, column 0
+
+  Head(const AttentionArgs& a, std::span<std::byte* const> buffers, int64_t b, int64_t h)
+      : a(a), scale(reinterpret_cast<const T*>(buffers[3])[b * a.scale]),
+        sight(a, reinterpret_cast<const int64_t*>(buffers[4])[b * a.offset], reinterpret_cast<const int64_t*>(buffers[5])[b * a.window]) {
+    int64_t g = h / a.heads_per_group();
+    auto rows = [&](int buffer, const int64_t* strides, int64_t head) {
+      return Rows<S, T>{reinterpret_cast<const S*>(buffers[buffer]) + b * strides[0] + head * strides[1], strides[2], strides[3]};
+    };
+    q = rows(0, a.q, h);
+    k = rows(1, a.k, g);
+    v = rows(2, a.v, g);
+    mask = nullptr;
+    if (a.mask != MaskKind::None)
+      mask = buffers[a.lse ? 9 : 6] + (b * a.mask_strides[0] + h * a.mask_strides[1]) * static_cast<int64_t>(a.mask == MaskKind::Bool ? 1 : sizeof(S));
+  }
+
+  const bool* shown(int64_t i) const { return reinterpret_cast<const bool*>(mask) + i * a.mask_strides[2]; }
+
+  // What a Bool mask shows rows [first, last] of columns [begin, end): nothing, everything or some.
+  enum class Shown { Nothing, Some, Everything };
+  Shown shown(int64_t first, int64_t last, int64_t begin, int64_t end) const {
+    if (a.mask != MaskKind::Bool) return Shown::Everything;
+    bool any = false, all = true;
+    int64_t step = a.mask_strides[3];
+    for (int64_t i = first; i <= last; ++i) {
+      const bool* m = shown(i);
+      if (step == 1)
+        for (int64_t j = begin; j < end; ++j) any |= m[j], all &= m[j];
+      else
+        for (int64_t j = begin; j < end; ++j) any |= m[j * step], all &= m[j * step];
+    }
+    return all ? Shown::Everything : any ? Shown::Some : Shown::Nothing;
+  }
+
+  // Puts `value` where rows i, … (n of them, ld apart by column in s) do not see columns [begin, end).
+  void hide(int64_t i, int64_t n, int64_t begin, int64_t end, bool masked, T value, T* s, int64_t ld) const {
+    // The first row sees least far ahead, the last least far back.
+    ColumnRange top = sight.range(i, i), bottom = sight.range(i + n - 1, i + n - 1);
+    if (!masked && top.end >= end && bottom.begin <= begin && bottom.end > begin) return;
+    for (int64_t r = 0; r < n; ++r) {
+      ColumnRange seen = sight.range(i + r, i + r);
+      for (int64_t j = begin; j < std::min(end, seen.begin); ++j) s[(j - begin) * ld + r] = value;
+      for (int64_t j = std::max(begin, seen.end); j < end; ++j) s[(j - begin) * ld + r] = value;
+      if (!masked) continue;
+      const bool* m = shown(i + r);
+      for (int64_t j = begin; j < end; ++j)
+        if (!m[j * a.mask_strides[3]]) s[(j - begin) * ld + r] = value;
+    }
+  }
+  void add_mask(int64_t i, int64_t n, int64_t begin, int64_t end, T* s, int64_t ld) const {
+    for (int64_t r = 0; r < n; ++r) {
+      const S* m = reinterpret_cast<const S*>(mask) + (i + r) * a.mask_strides[2];
+      for (int64_t j = begin; j < end; ++j) s[(j - begin) * ld + r] += convert<T>(m[j * a.mask_strides[3]]);
+    }
+  }
+};
+
+// Calls f(first row, rows, width) for the panels of rows [begin, end), a group or part of one.
+template <class F>
+inline void panels(int64_t begin, int64_t end, int64_t lanes, F&& f) {
+  for (int64_t i = begin; i < end;) {
+    int64_t width = end - i > lanes ? 2 * lanes : lanes, n = std::min(width, end - i);
+    f(i, n, width);
+    i += n;
+  }
+}
+
+// Streaming sums of the rows of a task. Arrays by row, y [rows][padded].
+template <class T>
+struct Sums {
+  T *m, *l, *y;
+  bool touched[kTaskRows / kAttentionRows];
+  void clear(int64_t rows, int64_t padded) {
+    std::fill(m, m + rows, -std::numeric_limits<T>::infinity());
+    std::fill(l, l + rows, T(0));
+    std::fill(y, y + rows * padded, T(0));
+    std::fill(std::begin(touched), std::end(touched), false);
+  }
+};
+
+template <class S, class T>
+class Forward {
+ public:
+  Forward(const loop::CallArgs& c) : a_(c.args), buffers_(c.buffers) {
+    int out = a_.mask == MaskKind::None ? 6 : 7;
+    y_ = reinterpret_cast<S*>(buffers_[out]);
+    lse_ = reinterpret_cast<T*>(buffers_[out + 1]);
+    padded_ = round_up(a_.width, kern_.lanes);
+  }
+
+  void run() {
+    if (a_.batch * a_.heads * a_.rows == 0) return;
+    // Rows per task: fewer when there would be too few tasks.
+    int64_t heads = a_.batch * a_.heads;
+    task_rows_ = std::min(kTaskRows, round_up(a_.rows, kAttentionRows));
+    while (task_rows_ > kAttentionRows && heads * ((a_.rows + task_rows_ - 1) / task_rows_) < 4 * runtime::num_threads()) task_rows_ /= 2;
+    task_rows_ = round_up(task_rows_, kAttentionRows);
+    int64_t parts = (a_.rows + task_rows_ - 1) / task_rows_, tasks = heads * parts;
+    int64_t stretches = (a_.columns + kAttentionStretch - 1) / kAttentionStretch;
+    if (tasks < 2 * runtime::num_threads() && stretches > 1 && a_.rows <= kAttentionRows) return run_by_stretch(tasks, stretches);
+    int64_t flops = 2 * std::min(task_rows_, a_.rows) * a_.columns * (a_.depth + a_.width) + 1;
+    runtime::parallel_for(tasks, [&](int64_t begin, int64_t end) {
+      Workspace<T> memory(block_elements() + (stretches > 1 ? 2 : 1) * sums_elements());
+      Block block = block_in(memory);
+      Sums<T> total = sums_in(memory), part = stretches > 1 ? sums_in(memory) : total;
+      for (int64_t t = begin; t < end; ++t) {
+        Task task = task_at(t, parts);
+        pack(task, block.q);
+        stretch(task, block, 0, total);
+        for (int64_t i = 1; i < stretches; ++i) {
+          stretch(task, block, i, part);
+          join(task, total, part);
+        }
+        finish(task, total);
+      }
+    }, std::max<int64_t>(1, kTaskFlops / flops));
+  }
+
+ private:
+  struct Task {
+    int64_t b, h, first, rows;
+    Head<S, T> head;
+  };
+  // What a block of columns is computed in.
+  struct Block {
+    T *q, *s, *k, *v;
+  };
+
+  // A panel may reach beyond the rows.
+  int64_t rows_memory() const { return task_rows_ + 2 * kern_.lanes; }
+  int64_t block_elements() const { return rows_memory() * a_.depth + kAttentionBlock * (kAttentionRows + a_.depth + padded_) + 5 * Workspace<T>::kAlign; }
+  Block block_in(Workspace<T>& w) const {
+    return {w.take(rows_memory() * a_.depth), w.take(kAttentionBlock * kAttentionRows), w.take(kAttentionBlock * a_.depth), w.take(kAttentionBlock * padded_)};
+  }
+  int64_t sums_elements() const { return rows_memory() * (2 + padded_) + 3 * Workspace<T>::kAlign; }
+  template <int use>
+  Sums<T> sums_in(Workspace<T, use>& w) const { return {w.take(rows_memory()), w.take(rows_memory()), w.take(rows_memory() * padded_), {}}; }
+
+  Task task_at(int64_t t, int64_t parts) const {
+    int64_t head = t / parts, first = t % parts * task_rows_, b = head / a_.heads, h = head % a_.heads;
+    return {b, h, first, std::min(task_rows_, a_.rows - first), Head<S, T>(a_, buffers_, b, h)};
+  }
+
+  void pack(const Task& t, T* q) const {
+    for (int64_t i = 0; i < t.rows; i += kAttentionRows)
+      panels(i, std::min(t.rows, i + kAttentionRows), kern_.lanes, [&](int64_t r, int64_t n, int64_t width) {
+        t.head.q.transpose(t.first + r, n, a_.depth, width, t.head.scale, q + r * a_.depth);
+      });
+  }
+
+  // One query against a long cache: stretches are tasks too.
+  void run_by_stretch(int64_t tasks, int64_t stretches) {
+    Workspace<T, 1> shared(tasks * stretches * sums_elements());
+    std::vector<Sums<T>> sums;
+    for (int64_t i = 0; i < tasks * stretches; ++i) sums.push_back(sums_in(shared));
+    runtime::parallel_for(tasks * stretches, [&](int64_t begin, int64_t end) {
+      Workspace<T> memory(block_elements());
+      Block block = block_in(memory);
+      for (int64_t i = begin; i < end; ++i) {
+        Task task = task_at(i / stretches, 1);
+        pack(task, block.q);
+        stretch(task, block, i % stretches, sums[i]);
+      }
+    }, 1);
+    for (int64_t t = 0; t < tasks; ++t) {
+      Task task = task_at(t, 1);
+      for (int64_t i = 1; i < stretches; ++i) join(task, sums[t * stretches], sums[t * stretches + i]);
+      finish(task, sums[t * stretches]);
+    }
+  }
+
+  // The sums over the blocks of one stretch of columns.
+  void stretch(const Task& t, const Block& block, int64_t which, Sums<T>& sums) const {
+    sums.clear(t.rows + 2 * kern_.lanes, padded_);
+    int64_t groups = (t.rows + kAttentionRows - 1) / kAttentionRows;
+    ColumnRange ranges[kTaskRows / kAttentionRows];
+    int64_t begin = INT64_MAX, end = 0;
+    for (int64_t g = 0; g < groups; ++g) {
+      int64_t first = t.first + g * kAttentionRows, last = t.first + std::min(t.rows, (g + 1) * kAttentionRows) - 1;
+      ColumnRange r = t.head.sight.range(first, last);
+      ranges[g] = {std::max(r.begin, which * kAttentionStretch), std::min(r.end, (which + 1) * kAttentionStretch)};
+      if (ranges[g].begin >= ranges[g].end) continue;
+      begin = std::min(begin, ranges[g].begin);
+      end = std::max(end, ranges[g].end);
+    }
+    if (begin >= end) return;
+    bool k_in_place = t.head.k.in_place(a_.depth, a_.depth), v_in_place = t.head.v.in_place(a_.width, padded_);
+    for (int64_t j = begin / kAttentionBlock * kAttentionBlock; j < end; j += kAttentionBlock) {
+      int64_t from = std::max(j, begin), to = std::min(end, j + kAttentionBlock);
+      if (!k_in_place) t.head.k.copy(from, to - from, a_.depth, a_.depth, block.k);
+      if (!v_in_place) t.head.v.copy(from, to - from, a_.width, padded_, block.v);
+      const T* k = k_in_place ? reinterpret_cast<const T*>(t.head.k.data) + from * t.head.k.row : block.k;
+      const T* v = v_in_place ? reinterpret_cast<const T*>(t.head.v.data) + from * t.head.v.row : block.v;
+      int64_t k_row = k_in_place ? t.head.k.row : a_.depth, v_row = v_in_place ? t.head.v.row : padded_;
+      for (int64_t g = 0; g < groups; ++g) {
+        int64_t c0 = std::max(from, ranges[g].begin), c1 = std::min(to, ranges[g].end);
+        if (c0 >= c1) continue;
+        int64_t first = g * kAttentionRows, last = std::min(t.rows, first + kAttentionRows);
+        auto shown = t.head.shown(t.first + first, t.first + last - 1, c0, c1);
+        if (shown == Head<S, T>::Shown::Nothing) continue;
+        sums.touched[g] = true;
+        panels(first, last, kern_.lanes, [&](int64_t r, int64_t n, int64_t width) {
+          int64_t columns = c1 - c0;
+          T factor[kAttentionRows];
+          kern_.rows_times(columns, width, a_.depth, k + (c0 - from) * k_row, k_row, block.q + r * a_.depth, width, block.s, width, false);
+          if (a_.mask == MaskKind::Added) t.head.add_mask(t.first + r, n, c0, c1, block.s, width);
+          t.head.hide(t.first + r, n, c0, c1, shown == Head<S, T>::Shown::Some, -std::numeric_limits<T>::infinity(), block.s, width);
+          kern_.weigh(columns, block.s, width, sums.m + r, sums.l + r, factor);
+          kern_.columns_times(n, padded_, columns, block.s, width, v + (c0 - from) * v_row, v_row, sums.y + r * padded_, padded_, factor);
+        });
+      }
+    }
+  }
+
+  void join(const Task& t, Sums<T>& total, const Sums<T>& part) const {
+    T first[kAttentionRows], second[kAttentionRows];
+    for (int64_t g = 0; g * kAttentionRows < t.rows; ++g) {
+      if (!part.touched[g]) continue;
+      int64_t r = g * kAttentionRows, n = std::min(kAttentionRows, t.rows - r), elements = n * padded_;
+      if (!total.touched[g]) {
+        std::copy(part.m + r, part.m + r + n, total.m + r);
+        std::copy(part.l + r, part.l + r + n, total.l + r);
+        std::copy(part.y + r * padded_, part.y + r * padded_ + elements, total.y + r * padded_);
+        total.touched[g] = true;
+        continue;
+      }
+      kern_.join(n, total.m + r, total.l + r, part.m + r, part.l + r, first, second);
+      for (int64_t i = 0; i < n; ++i) {
+        T *to = total.y + (r + i) * padded_, a = first[i], b = second[i];
+        const T* from = part.y + (r + i) * padded_;
+        for (int64_t e = 0; e < a_.width; ++e) to[e] = loop::scalar::apply<loop::Op::Fma>(from[e], b, to[e] * a);
+      }
+    }
+  }
+
+  void finish(const Task& t, const Sums<T>& sums) const {
+    T logs[kTaskRows];
+    using Vec = typename VectorBuilder<T>::template Vec<T>;
+    constexpr int64_t kLanes = VectorBuilder<T>::kLanes;
+    VectorBuilder<T> b;
+    for (int64_t i = 0; i < t.rows; i += kLanes) {
+      Vec x;
+      std::memcpy(&x, sums.l + i, sizeof x);
+      x = loop::math::log(loop::math::Scalar<VectorBuilder<T>, T>(b, x)).v;
+      std::memcpy(logs + i, &x, sizeof x);
+    }
+    for (int64_t i = 0; i < t.rows; ++i) {
+      int64_t at = (t.b * a_.rows + t.first + i) * a_.heads + t.h;
+      T factor = T(1) / sums.l[i];
+      const T* from = sums.y + i * padded_;
+      S* to = y_ + at * a_.width;
+      for (int64_t e = 0; e < a_.width; ++e) to[e] = convert<S>(from[e] * factor);
+      lse_[at] = sums.m[i] + logs[i];
+    }
+  }
+
+  AttentionArgs a_;
+  std::span<std::byte* const> buffers_;
+  const Kernels<T>& kern_ = kernels<T>();
+  int64_t padded_, task_rows_ = kTaskRows;
+  S* y_;
+  T* lse_;
+};
+
+template <class S, class T>
+class Reverse {
+ public:
+  Reverse(const loop::CallArgs& c) : a_(c.args), buffers_(c.buffers) {
+    lse_ = reinterpret_cast<const T*>(buffers_[6]);
+    delta_ = reinterpret_cast<const T*>(buffers_[7]);
+    int out = a_.mask == MaskKind::None ? 9 : 10;
+    dq_ = reinterpret_cast<S*>(buffers_[out]);
+    dk_ = reinterpret_cast<S*>(buffers_[out + 1]);
+    dv_ = reinterpret_cast<S*>(buffers_[out + 2]);
+    depth_ = round_up(a_.depth, kern_.lanes);
+    width_ = round_up(a_.width, kern_.lanes);
+    row_groups_ = (a_.rows + kAttentionRows - 1) / kAttentionRows;
+    blocks_ = (a_.columns + kAttentionBlock - 1) / kAttentionBlock;
+  }
+
+  void run() {
+    int64_t heads = a_.batch * a_.groups, row_groups = row_groups_ * a_.heads_per_group();
+    int64_t flops = 2 * a_.rows * a_.heads_per_group() * a_.columns * (3 * a_.depth + 2 * a_.width) + 1;
+    int64_t threads = runtime::num_threads();
+    if (2 * heads > threads || flops < 4 * kTaskFlops) {
+      runtime::parallel_for(heads, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) part(i, {0, row_groups, 0, blocks_, true, true});
+      }, std::max<int64_t>(1, kTaskFlops / flops));
+      return;
+    }
+    int64_t parts = 2 * threads;
+    runtime::parallel_for(heads * 2 * parts, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        int64_t p = i % (2 * parts) / 2;
+        if (i % 2) part(i / (2 * parts), {0, row_groups, blocks_ * p / parts, blocks_ * (p + 1) / parts, false, true});
+        else part(i / (2 * parts), {row_groups * p / parts, row_groups * (p + 1) / parts, 0, blocks_, true, false});
+      }
+    }, 1);
+  }
+
+ private:
+  // Groups of rows (of all query heads of the key head, one after the other) and blocks of columns.
+  struct Part {
+    int64_t row_begin, row_end, block_begin, block_end;
+    bool want_q, want_kv;
+  };
+
+  // Rows as the right-hand side of a product: in place or copied.
+  struct Side {
+    const T* data;
+    int64_t row;
+  };
+  static Side side(const Rows<S, T>& rows, int64_t begin, int64_t n, int64_t width, int64_t padded, T* copy) {
+    if (rows.in_place(width, padded)) return {reinterpret_cast<const T*>(rows.data) + begin * rows.row, rows.row};
+    rows.copy(begin, n, width, padded, copy);
+    return {copy, padded};
+  }
+
+  // A group of rows of one head.
+  struct Group {
+    const Head<S, T>* head;
+    int64_t first, count, to;  // `to`: its first row in dq
+    ColumnRange range;
+    bool all;                  // some weight is NaN, and so are all
+    Side q, dy;
+    T *qt, *dyt, *lse, *delta, *dq;
+  };
+
+  void part(int64_t task, const Part& p) const {
+    constexpr int64_t kArea = kAttentionBlock * kAttentionRows;
+    int64_t b = task / a_.groups, g = task % a_.groups, per_group = a_.heads_per_group();
+    int64_t count = p.row_end - p.row_begin, rows = count * kAttentionRows;
+    static thread_local std::vector<Head<S, T>> heads;
+    static thread_local std::vector<Group> groups;
+    heads.clear();
+    groups.resize(count);
+    for (int64_t h = 0; h < per_group; ++h) heads.emplace_back(a_, buffers_, b, g * per_group + h);
+    Workspace<T> memory(rows * (a_.depth + 2 * depth_ + a_.width + width_ + 2) + 2 * kArea + kAttentionBlock * (2 * depth_ + a_.width + width_) + 13 * Workspace<T>::kAlign);
+    T *qt = memory.take(rows * a_.depth), *q = memory.take(rows * depth_), *dq = memory.take(rows * depth_);
+    T *dyt = memory.take(rows * a_.width), *dy = memory.take(rows * width_), *lse = memory.take(rows), *delta = memory.take(rows);
+    T *s = memory.take(kArea), *ds = memory.take(kArea), *k = memory.take(kAttentionBlock * depth_), *v = memory.take(kAttentionBlock * a_.width);
+    T *dk = memory.take(kAttentionBlock * depth_), *dv = memory.take(kAttentionBlock * width_);
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t which = (p.row_begin + i) / row_groups_, first = (p.row_begin + i) % row_groups_ * kAttentionRows, h = g * per_group + which, at = i * kAttentionRows;
+      int64_t n = std::min(kAttentionRows, a_.rows - first);
+      const Head<S, T>& head = heads[which];
+      Rows<S, T> dys{reinterpret_cast<const S*>(buffers_[8]) + b * a_.dy[0] + h * a_.dy[2], a_.dy[1], a_.dy[3]};
+      Group group{&head, first, n, (b * a_.rows + first) * a_.heads + h, head.sight.range(first, first + n - 1), false, {}, {},
+                  qt + at * a_.depth, dyt + at * a_.width, lse + at, delta + at, dq + at * depth_};
+      panels(0, n, kern_.lanes, [&](int64_t r, int64_t m, int64_t width) {
+        head.q.transpose(first + r, m, a_.depth, width, head.scale, group.qt + r * a_.depth);
+        dys.transpose(first + r, m, a_.width, width, T(1), group.dyt + r * a_.width);
+      });
+      if (p.want_kv) {
+        group.q = side(head.q, first, n, a_.depth, depth_, q + at * depth_);
+        group.dy = side(dys, first, n, a_.width, width_, dy + at * width_);
+      }
+      for (int64_t r = 0; r < n; ++r) {
+        group.lse[r] = lse_[b * a_.lse[0] + (first + r) * a_.lse[1] + h * a_.lse[2]];
+        group.delta[r] = delta_[b * a_.delta[0] + (first + r) * a_.delta[1] + h * a_.delta[2]];
+        group.all |= !std::isfinite(group.lse[r]);
+      }
+      std::fill(group.lse + n, group.lse + kAttentionRows, T(0));
+      std::fill(group.delta + n, group.delta + kAttentionRows, T(0));
+      if (group.all) group.range = {0, a_.columns};
+      groups[i] = group;
+    }
+    if (p.want_q) std::fill(dq, dq + rows * depth_, T(0));
+    for (int64_t j = p.block_begin * kAttentionBlock; j < std::min(a_.columns, p.block_end * kAttentionBlock); j += kAttentionBlock) {
+      int64_t end = std::min(a_.columns, j + kAttentionBlock);
+      Side ks = side(heads[0].k, j, end - j, a_.depth, depth_, k), vs = side(heads[0].v, j, end - j, a_.width, a_.width, v);
+      if (p.want_kv) {
+        std::fill(dk, dk + (end - j) * depth_, T(0));
+        std::fill(dv, dv + (end - j) * width_, T(0));
+      }
+      for (int64_t i = 0; i < count; ++i) {
+        const Group& group = groups[i];
+        const Head<S, T>& head = *group.head;
+        int64_t c0 = std::max(j, group.range.begin), c1 = std::min(end, group.range.end), columns = c1 - c0;
+        if (c0 >= c1) continue;
+        auto shown = head.shown(group.first, group.first + group.count - 1, c0, c1);
+        if (shown == Head<S, T>::Shown::Nothing && !group.all) continue;
+        bool masked = shown != Head<S, T>::Shown::Everything;
+        const T *k_rows = ks.data + (c0 - j) * ks.row, *v_rows = vs.data + (c0 - j) * vs.row;
+        panels(0, group.count, kern_.lanes, [&](int64_t r, int64_t n, int64_t width) {
+          kern_.rows_times(columns, width, a_.depth, k_rows, ks.row, group.qt + r * a_.depth, width, s + r, kAttentionRows, false);
+          kern_.rows_times(columns, width, a_.width, v_rows, vs.row, group.dyt + r * a_.width, width, ds + r, kAttentionRows, false);
+          if (a_.mask == MaskKind::Added) head.add_mask(group.first + r, n, c0, c1, s + r, kAttentionRows);
+          head.hide(group.first + r, n, c0, c1, masked, -std::numeric_limits<T>::infinity(), s + r, kAttentionRows);
+          kern_.reverse(columns, s + r, ds + r, kAttentionRows, width, group.lse + r, group.delta + r);
+          head.hide(group.first + r, n, c0, c1, masked, T(0), ds + r, kAttentionRows);
+        });
+        if (p.want_q) kern_.columns_times(group.count, depth_, columns, ds, kAttentionRows, k_rows, ks.row, group.dq, depth_, nullptr);
+        if (!p.want_kv) continue;
+        kern_.rows_times(columns, depth_, group.count, ds, kAttentionRows, group.q.data, group.q.row, dk + (c0 - j) * depth_, depth_, true);
+        kern_.rows_times(columns, width_, group.count, s, kAttentionRows, group.dy.data, group.dy.row, dv + (c0 - j) * width_, width_, true);
+      }
+      if (p.want_kv)
+        for (int64_t c = j; c < end; ++c) {
+          int64_t to = (b * a_.columns + c) * a_.groups + g;
+          store(dk + (c - j) * depth_, a_.depth, heads[0].scale, dk_ + to * a_.depth);
+          store(dv + (c - j) * width_, a_.width, T(1), dv_ + to * a_.width);
+        }
+    }
+    if (p.want_q)
+      for (const Group& group : groups)
+        for (int64_t r = 0; r < group.count; ++r) store(group.dq + r * depth_, a_.depth, group.head->scale, dq_ + (group.to + r * a_.heads) * a_.depth);
+  }
+
+  static void store(const T* from, int64_t n, T factor, S* to) {
+    for (int64_t i = 0; i < n; ++i) to[i] = convert<S>(from[i] * factor);
+  }
+
+  AttentionArgs a_;
+  std::span<std::byte* const> buffers_;
+  const Kernels<T>& kern_ = kernels<T>();
+  int64_t depth_, width_, row_groups_, blocks_;
+  const T *lse_, *delta_;
+  S *dq_, *dk_, *dv_;
+};
+
+template <template <class, class> class Work>
+void run(const loop::CallArgs& c) {
+  switch (static_cast<DType>(c.args[0])) {
+    case DType::F32: return Work<float, float>(c).run();
+    case DType::F64: return Work<double, double>(c).run();
+    case DType::BF16: return Work<BFloat16, float>(c).run();
+    case DType::F16: return Work<Float16, float>(c).run();
+    default: INVARIANT(false, "attention of dtype " << c.args[0]);
+  }
+}
+
+}  // namespace
+
+void attention(const loop::CallArgs& c) { run<Forward>(c); }
+void attention_vjp(const loop::CallArgs& c) { run<Reverse>(c); }
+
+}  // namespace sheaf::codegen::block

@@ -1,0 +1,201 @@
+// The inner loops of attention for one instruction set: included once per set by attention.cpp (see instruction_sets.h).
+// Scores are kept transposed, [column][row], with neighbouring rows in the lanes of a vector: then the maximum and the sum
+// over a row are ordinary vector operations, and no operand of a product is packed but the rows of q.
+
+// Rows of a tile beside two vectors of columns: 16 accumulators of 32 registers, 8 of 16.
+template <class T>
+constexpr int kTile = Simd<T>::kDepth > 1 ? 8 : 4;
+
+template <class T, int kRows, int kVectors>
+inline void rows_tile(int64_t depth, const T* a, int64_t lda, const T* b, int64_t ldb, T* out, int64_t ldo, bool add) {
+  using S = Simd<T>;
+  typename S::V acc[kRows][kVectors];
+#pragma GCC unroll 8
+  for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) acc[i][v] = add ? S::load(out + i * ldo + v * S::kLanes) : S::zero();
+  int64_t l = 0;
+  for (; l + S::kDepth <= depth; l += S::kDepth) S::multiply_rows(acc, a + l, lda, b + l * ldb, ldb);
+  if constexpr (S::kDepth > 1)
+    for (; l < depth; ++l)
+#pragma GCC unroll 8
+      for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) acc[i][v] = S::fma(S::splat(a[i * lda + l]), S::load(b + l * ldb + v * S::kLanes), acc[i][v]);
+#pragma GCC unroll 8
+  for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) S::store(out + i * ldo + v * S::kLanes, acc[i][v]);
+}
+
+template <class T, int kVectors>
+inline void rows_strip(int64_t n, int64_t depth, const T* a, int64_t lda, const T* b, int64_t ldb, T* out, int64_t ldo, bool add) {
+  int64_t i = 0;
+  auto tile = [&]<int rows>(std::integral_constant<int, rows>) __attribute__((always_inline)) {
+    rows_tile<T, rows, kVectors>(depth, a + i * lda, lda, b, ldb, out + i * ldo, ldo, add);
+    i += rows;
+  };
+  while (i + kTile<T> <= n) tile(std::integral_constant<int, kTile<T>>{});
+  while (i + 2 <= n) tile(std::integral_constant<int, 2>{});
+  if (i < n) tile(std::integral_constant<int, 1>{});
+}
+
+// out[i][c] = (add ? out[i][c] : 0) + a[i][0] b[0][c] + a[i][1] b[1][c] + …: i < n, c < width, a multiple of the lanes.
+template <class T>
+void rows_times(int64_t n, int64_t width, int64_t depth, const T* a, int64_t lda, const T* b, int64_t ldb, T* out, int64_t ldo, bool add) {
+  constexpr int64_t kLanes = Simd<T>::kLanes;
+  int64_t c = 0;
+  for (; c + 2 * kLanes <= width; c += 2 * kLanes) rows_strip<T, 2>(n, depth, a, lda, b + c, ldb, out + c, ldo, add);
+  if (c < width) rows_strip<T, 1>(n, depth, a, lda, b + c, ldb, out + c, ldo, add);
+}
+
+template <class T, int kRows, int kVectors>
+inline void columns_tile(int64_t depth, const T* a, int64_t lda, const T* b, int64_t ldb, T* out, int64_t ldo, const T* factor) {
+  using S = Simd<T>;
+  typename S::V acc[kRows][kVectors];
+#pragma GCC unroll 8
+  for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      acc[i][v] = S::load(out + i * ldo + v * S::kLanes);
+      if (factor) acc[i][v] = S::mul(acc[i][v], S::splat(factor[i]));
+    }
+  for (int64_t l = 0; l < depth; ++l, a += lda, b += ldb) {
+    typename S::V y[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) y[v] = S::load(b + v * S::kLanes);
+    S::template multiply<kRows, kVectors>(acc, a, y);
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) S::store(out + i * ldo + v * S::kLanes, acc[i][v]);
+}
+
+// out[i][c] = out[i][c] factor[i] + a[0][i] b[0][c] + a[1][i] b[1][c] + …: i < n, c < width. Without factors they are 1. Computes,
+// and writes, up to whole vectors of rows.
+template <class T>
+void columns_times(int64_t n, int64_t width, int64_t depth, const T* a, int64_t lda, const T* b, int64_t ldb, T* out, int64_t ldo, const T* factor) {
+  constexpr int64_t kLanes = Simd<T>::kLanes;
+  constexpr int kShort = kLanes < kTile<T> ? kLanes : kTile<T>;
+  auto strip = [&]<int vectors>(std::integral_constant<int, vectors>, int64_t c) __attribute__((always_inline)) {
+    int64_t i = 0;
+    auto tile = [&]<int rows>(std::integral_constant<int, rows>) __attribute__((always_inline)) {
+      columns_tile<T, rows, vectors>(depth, a + i, lda, b + c, ldb, out + i * ldo + c, ldo, factor ? factor + i : nullptr);
+      i += rows;
+    };
+    while (i + kTile<T> <= n) tile(std::integral_constant<int, kTile<T>>{});
+    if (n - i == 1) return tile(std::integral_constant<int, 1>{});
+    while (i < n) tile(std::integral_constant<int, kShort>{});
+  };
+  int64_t c = 0;
+  // One row: nothing to share, so more columns at a time keep the units busy.
+  if (n == 1)
+    for (; c + 8 * kLanes <= width; c += 8 * kLanes) columns_tile<T, 1, 8>(depth, a, lda, b + c, ldb, out + c, ldo, factor);
+  for (; c + 2 * kLanes <= width; c += 2 * kLanes) strip(std::integral_constant<int, 2>{}, c);
+  if (c < width) strip(std::integral_constant<int, 1>{}, c);
+}
+
+// loop::math::decay; written out because functions from outside are not compiled for this instruction set.
+template <class T, int n>
+inline typename Simd<T>::V polynomial(const typename Simd<T>::V* powers, const T* c) {
+  using S = Simd<T>;
+  if constexpr (n == 1) {
+    return S::splat(c[0]);
+  } else if constexpr (n == 2) {
+    return S::fma(powers[0], S::splat(c[1]), S::splat(c[0]));
+  } else {
+    constexpr int level = n > 8 ? 3 : n > 4 ? 2 : 1, half = 1 << level;
+    return S::fma(polynomial<T, n - half>(powers, c + half), powers[level], polynomial<T, half>(powers, c));
+  }
+}
+template <class T>
+inline typename Simd<T>::V decay(typename Simd<T>::V x) {
+  using S = Simd<T>;
+  using C = loop::math::detail::ExpConstants<T>;
+  constexpr int kTerms = std::size(C::kTail);
+  auto magic = S::splat(loop::math::FloatFormat<T>::kRoundToInt);
+  auto shifted = S::fma(x, S::splat(C::kLog2E), magic), n = S::sub(shifted, magic);
+  auto r = S::fma(n, S::splat(-C::kLn2Lo), S::fma(n, S::splat(-C::kLn2Hi), x));
+  typename S::V powers[4];
+  powers[0] = r;
+  for (int level = 1; (1 << level) < kTerms; ++level) powers[level] = S::mul(powers[level - 1], powers[level - 1]);
+  auto e = S::add(S::fma(polynomial<T, kTerms>(powers, C::kTail), powers[1], r), S::splat(T(1)));
+  return S::if_less(x, S::splat(C::kZeroBelow), S::zero(), S::mul(e, S::pow2(shifted)));
+}
+
+// What is subtracted from scores of which m is the largest.
+template <class T>
+inline typename Simd<T>::V reference_point(typename Simd<T>::V m) {
+  using S = Simd<T>;
+  return S::if_less(m, S::splat(std::numeric_limits<T>::lowest()), S::zero(), m);
+}
+
+// A block of n columns of scores s[n][width] becomes weights; m, l and the factor for what was summed before, by row.
+template <class T>
+void weigh(int64_t n, T* s, int64_t width, T* m, T* l, T* factor) {
+  using S = Simd<T>;
+  auto vectors = [&]<int kVectors>(std::integral_constant<int, kVectors>, int64_t at) __attribute__((always_inline)) {
+    typename S::V most[kVectors], sum[kVectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) most[v] = S::load(m + at + v * S::kLanes);
+    for (int64_t j = 0; j < n; ++j)
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) most[v] = S::max(S::load(s + j * width + at + v * S::kLanes), most[v]);
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      int64_t lane = at + v * S::kLanes;
+      auto point = reference_point<T>(most[v]);
+      auto c = decay<T>(S::sub(S::load(m + lane), point));
+      S::store(m + lane, most[v]);
+      S::store(factor + lane, c);
+      sum[v] = S::mul(S::load(l + lane), c);
+      most[v] = point;
+    }
+    for (int64_t j = 0; j < n; ++j)
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) {
+        T* p = s + j * width + at + v * S::kLanes;
+        auto weight = decay<T>(S::sub(S::load(p), most[v]));
+        S::store(p, weight);
+        sum[v] = S::add(sum[v], weight);
+      }
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) S::store(l + at + v * S::kLanes, sum[v]);
+  };
+  int64_t at = 0;
+  for (; at + 2 * S::kLanes <= width; at += 2 * S::kLanes) vectors(std::integral_constant<int, 2>{}, at);
+  if (at < width) vectors(std::integral_constant<int, 1>{}, at);
+}
+
+// The same rows summed over two stretches: m and l become those of both, `first` and `second` the factors of the parts.
+template <class T>
+void join(int64_t n, T* m, T* l, const T* m2, const T* l2, T* first, T* second) {
+  using S = Simd<T>;
+  for (int64_t i = 0; i < n; i += S::kLanes) {
+    auto m1 = S::load(m + i), most = S::max(S::load(m2 + i), m1), point = reference_point<T>(most);
+    auto a = decay<T>(S::sub(m1, point)), b = decay<T>(S::sub(S::load(m2 + i), point));
+    S::store(l + i, S::fma(S::load(l2 + i), b, S::mul(S::load(l + i), a)));
+    S::store(m + i, most);
+    S::store(first + i, a);
+    S::store(second + i, b);
+  }
+}
+
+// Scores s[n][ld] become weights, and dp the adjoints of the scores, for rows < width.
+template <class T>
+void reverse(int64_t n, T* s, T* dp, int64_t ld, int64_t width, const T* lse, const T* delta) {
+  using S = Simd<T>;
+  for (int64_t at = 0; at < width; at += S::kLanes) {
+    auto most = S::load(lse + at), d = S::load(delta + at);
+    for (int64_t j = 0; j < n; ++j) {
+      T *p = s + j * ld + at, *q = dp + j * ld + at;
+      auto weight = decay<T>(S::sub(S::load(p), most));
+      S::store(p, weight);
+      S::store(q, S::mul(weight, S::sub(S::load(q), d)));
+    }
+  }
+}
+
+template <class T>
+constexpr Kernels<T> kKernels{Simd<T>::kLanes, rows_times<T>, columns_times<T>, weigh<T>, join<T>, reverse<T>};

@@ -1,0 +1,273 @@
+// Vectors of floats for the register tiles: Simd<float> and Simd<double> per instruction set, and what a tile does with
+// them. Elements are computed independently, each operation rounded once, so the width of a vector shows in no bit.
+#pragma once
+#include <bit>
+#include <cstdint>
+
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#elif defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "loop/math/exp_log.h"
+#include "loop/scalar_ops.h"
+
+namespace sheaf::codegen::block {
+
+// Each Simd<T> has, beside arithmetic:
+//   max(a, b)                b where a is NaN; b is never NaN
+//   if_less(x, c, a, b)      x < c ? a : b
+//   pow2(shifted)            2^n where the sum with loop::math's kRoundToInt left n in the low bits
+//   multiply(acc, a, y)      acc[i][v] += a[i] y[v]
+//   multiply_rows(acc, a, lda, b, ldb)   acc[i][v] += a[i * lda + l] b[l * ldb + v's elements] for kDepth l, in order
+
+#if defined(__aarch64__)
+namespace neon {
+template <class T>
+struct Simd;
+template <>
+struct Simd<float> {
+  using V = float32x4_t;
+  // 8 x 12: 24 accumulators, 2 + 3 operands: 29 of 32 registers.
+  static constexpr int kLanes = 4, kTileRows = 8, kTileVectors = 3, kDepth = 4;
+  static V zero() { return vdupq_n_f32(0); }
+  static V load(const float* p) { return vld1q_f32(p); }
+  static void store(float* p, V v) { vst1q_f32(p, v); }
+  static V splat(float x) { return vdupq_n_f32(x); }
+  static V add(V a, V b) { return vaddq_f32(a, b); }
+  static V sub(V a, V b) { return vsubq_f32(a, b); }
+  static V mul(V a, V b) { return vmulq_f32(a, b); }
+  static V fma(V a, V b, V c) { return vfmaq_f32(c, a, b); }
+  static V max(V a, V b) { return vmaxnmq_f32(a, b); }
+  static V if_less(V x, V c, V a, V b) { return vbslq_f32(vcltq_f32(x, c), a, b); }
+  static V pow2(V shifted) {
+    constexpr int32_t kOffset = loop::math::FloatFormat<float>::kBias - std::bit_cast<int32_t>(loop::math::FloatFormat<float>::kRoundToInt);
+    return vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(vreinterpretq_s32_f32(shifted), vdupq_n_s32(kOffset)), 23));
+  }
+  template <int kRows, int kVectors>
+  static void multiply(V (&acc)[kRows][kVectors], const float* a, const V (&y)[kVectors]) {
+    if constexpr (kRows % 4 == 0) {
+#pragma GCC unroll 4
+      for (int i = 0; i < kRows; i += 4) {
+        V x = load(a + i);
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) {
+          acc[i][v] = vfmaq_laneq_f32(acc[i][v], y[v], x, 0);
+          acc[i + 1][v] = vfmaq_laneq_f32(acc[i + 1][v], y[v], x, 1);
+          acc[i + 2][v] = vfmaq_laneq_f32(acc[i + 2][v], y[v], x, 2);
+          acc[i + 3][v] = vfmaq_laneq_f32(acc[i + 3][v], y[v], x, 3);
+        }
+      }
+    } else {
+      for (int i = 0; i < kRows; ++i)
+        for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(splat(a[i]), y[v], acc[i][v]);
+    }
+  }
+  template <int kRows, int kVectors>
+  static void multiply_rows(V (&acc)[kRows][kVectors], const float* a, int64_t lda, const float* b, int64_t ldb) {
+    V x[kRows];
+#pragma GCC unroll 8
+    for (int i = 0; i < kRows; ++i) x[i] = load(a + i * lda);
+    auto step = [&]<int l>(std::integral_constant<int, l>) __attribute__((always_inline)) {
+      V y[kVectors];
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) y[v] = load(b + l * ldb + v * kLanes);
+#pragma GCC unroll 8
+      for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) acc[i][v] = vfmaq_laneq_f32(acc[i][v], y[v], x[i], l);
+    };
+    step(std::integral_constant<int, 0>{});
+    step(std::integral_constant<int, 1>{});
+    step(std::integral_constant<int, 2>{});
+    step(std::integral_constant<int, 3>{});
+  }
+};
+template <>
+struct Simd<double> {
+  using V = float64x2_t;
+  static constexpr int kLanes = 2, kTileRows = 8, kTileVectors = 3, kDepth = 2;
+  static V zero() { return vdupq_n_f64(0); }
+  static V load(const double* p) { return vld1q_f64(p); }
+  static void store(double* p, V v) { vst1q_f64(p, v); }
+  static V splat(double x) { return vdupq_n_f64(x); }
+  static V add(V a, V b) { return vaddq_f64(a, b); }
+  static V sub(V a, V b) { return vsubq_f64(a, b); }
+  static V mul(V a, V b) { return vmulq_f64(a, b); }
+  static V fma(V a, V b, V c) { return vfmaq_f64(c, a, b); }
+  static V max(V a, V b) { return vmaxnmq_f64(a, b); }
+  static V if_less(V x, V c, V a, V b) { return vbslq_f64(vcltq_f64(x, c), a, b); }
+  static V pow2(V shifted) {
+    constexpr int64_t kOffset = loop::math::FloatFormat<double>::kBias - std::bit_cast<int64_t>(loop::math::FloatFormat<double>::kRoundToInt);
+    return vreinterpretq_f64_s64(vshlq_n_s64(vaddq_s64(vreinterpretq_s64_f64(shifted), vdupq_n_s64(kOffset)), 52));
+  }
+  template <int kRows, int kVectors>
+  static void multiply(V (&acc)[kRows][kVectors], const double* a, const V (&y)[kVectors]) {
+    if constexpr (kRows % 2 == 0) {
+#pragma GCC unroll 4
+      for (int i = 0; i < kRows; i += 2) {
+        V x = load(a + i);
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) {
+          acc[i][v] = vfmaq_laneq_f64(acc[i][v], y[v], x, 0);
+          acc[i + 1][v] = vfmaq_laneq_f64(acc[i + 1][v], y[v], x, 1);
+        }
+      }
+    } else {
+      for (int i = 0; i < kRows; ++i)
+        for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(splat(a[i]), y[v], acc[i][v]);
+    }
+  }
+  template <int kRows, int kVectors>
+  static void multiply_rows(V (&acc)[kRows][kVectors], const double* a, int64_t lda, const double* b, int64_t ldb) {
+    V y0[kVectors], y1[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) y0[v] = load(b + v * kLanes), y1[v] = load(b + ldb + v * kLanes);
+#pragma GCC unroll 8
+    for (int i = 0; i < kRows; ++i) {
+      V x = load(a + i * lda);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) acc[i][v] = vfmaq_laneq_f64(vfmaq_laneq_f64(acc[i][v], y0[v], x, 0), y1[v], x, 1);
+    }
+  }
+};
+}  // namespace neon
+#else
+
+// Any machine: one element at a time, through libm's fma where the machine has none.
+namespace portable {
+template <class T>
+struct Simd {
+  using V = T;
+  static constexpr int kLanes = 1, kTileRows = 4, kTileVectors = 4, kDepth = 1;
+  static V zero() { return 0; }
+  static V load(const T* p) { return *p; }
+  static void store(T* p, V v) { *p = v; }
+  static V splat(T x) { return x; }
+  static V add(V a, V b) { return a + b; }
+  static V sub(V a, V b) { return a - b; }
+  static V mul(V a, V b) { return a * b; }
+  static V fma(V a, V b, V c) { return loop::scalar::apply<loop::Op::Fma>(a, b, c); }
+  static V max(V a, V b) { return a > b ? a : b; }
+  static V if_less(V x, V c, V a, V b) { return x < c ? a : b; }
+  static V pow2(V shifted) {
+    using Format = loop::math::FloatFormat<T>;
+    using Bits = std::make_unsigned_t<loop::math::BitsOf<T>>;
+    Bits n = std::bit_cast<Bits>(shifted) - std::bit_cast<Bits>(Format::kRoundToInt) + Bits(Format::kBias);
+    return std::bit_cast<T>(Bits(n << Format::kMantissaBits));
+  }
+  template <int kRows, int kVectors>
+  static void multiply(V (&acc)[kRows][kVectors], const T* a, const V (&y)[kVectors]) {
+    for (int i = 0; i < kRows; ++i)
+      for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(a[i], y[v], acc[i][v]);
+  }
+  template <int kRows, int kVectors>
+  static void multiply_rows(V (&acc)[kRows][kVectors], const T* a, int64_t lda, const T* b, int64_t) {
+    for (int i = 0; i < kRows; ++i)
+      for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(a[i * lda], b[v], acc[i][v]);
+  }
+};
+}  // namespace portable
+
+#if defined(__x86_64__)
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+#endif
+namespace avx2 {
+template <class T>
+struct Simd;
+template <>
+struct Simd<float> {
+  using V = __m256;
+  // 6 x 16: 12 accumulators + 2 loads + 1 broadcast, which just fits the 16 registers.
+  static constexpr int kLanes = 8, kTileRows = 6, kTileVectors = 2, kDepth = 1;
+  static V zero() { return _mm256_setzero_ps(); }
+  static V load(const float* p) { return _mm256_loadu_ps(p); }
+  static void store(float* p, V v) { _mm256_storeu_ps(p, v); }
+  static V splat(float x) { return _mm256_set1_ps(x); }
+  static V add(V a, V b) { return _mm256_add_ps(a, b); }
+  static V sub(V a, V b) { return _mm256_sub_ps(a, b); }
+  static V mul(V a, V b) { return _mm256_mul_ps(a, b); }
+  static V fma(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
+  static V max(V a, V b) { return _mm256_max_ps(a, b); }
+  static V if_less(V x, V c, V a, V b) { return _mm256_blendv_ps(b, a, _mm256_cmp_ps(x, c, _CMP_LT_OQ)); }
+  static V pow2(V shifted) {
+    constexpr int32_t kOffset = loop::math::FloatFormat<float>::kBias - std::bit_cast<int32_t>(loop::math::FloatFormat<float>::kRoundToInt);
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(_mm256_castps_si256(shifted), _mm256_set1_epi32(kOffset)), 23));
+  }
+  template <int kRows, int kVectors>
+  static void multiply(V (&acc)[kRows][kVectors], const float* a, const V (&y)[kVectors]) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kRows; ++i) {
+      V x = splat(a[i]);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(x, y[v], acc[i][v]);
+    }
+  }
+  template <int kRows, int kVectors>
+  static void multiply_rows(V (&acc)[kRows][kVectors], const float* a, int64_t lda, const float* b, int64_t) {
+    V y[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) y[v] = load(b + v * kLanes);
+#pragma GCC unroll 8
+    for (int i = 0; i < kRows; ++i) {
+      V x = splat(a[i * lda]);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(x, y[v], acc[i][v]);
+    }
+  }
+};
+template <>
+struct Simd<double> {
+  using V = __m256d;
+  static constexpr int kLanes = 4, kTileRows = 6, kTileVectors = 2, kDepth = 1;
+  static V zero() { return _mm256_setzero_pd(); }
+  static V load(const double* p) { return _mm256_loadu_pd(p); }
+  static void store(double* p, V v) { _mm256_storeu_pd(p, v); }
+  static V splat(double x) { return _mm256_set1_pd(x); }
+  static V add(V a, V b) { return _mm256_add_pd(a, b); }
+  static V sub(V a, V b) { return _mm256_sub_pd(a, b); }
+  static V mul(V a, V b) { return _mm256_mul_pd(a, b); }
+  static V fma(V a, V b, V c) { return _mm256_fmadd_pd(a, b, c); }
+  static V max(V a, V b) { return _mm256_max_pd(a, b); }
+  static V if_less(V x, V c, V a, V b) { return _mm256_blendv_pd(b, a, _mm256_cmp_pd(x, c, _CMP_LT_OQ)); }
+  static V pow2(V shifted) {
+    constexpr int64_t kOffset = loop::math::FloatFormat<double>::kBias - std::bit_cast<int64_t>(loop::math::FloatFormat<double>::kRoundToInt);
+    return _mm256_castsi256_pd(_mm256_slli_epi64(_mm256_add_epi64(_mm256_castpd_si256(shifted), _mm256_set1_epi64x(kOffset)), 52));
+  }
+  template <int kRows, int kVectors>
+  static void multiply(V (&acc)[kRows][kVectors], const double* a, const V (&y)[kVectors]) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kRows; ++i) {
+      V x = splat(a[i]);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(x, y[v], acc[i][v]);
+    }
+  }
+  template <int kRows, int kVectors>
+  static void multiply_rows(V (&acc)[kRows][kVectors], const double* a, int64_t lda, const double* b, int64_t) {
+    V y[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) y[v] = load(b + v * kLanes);
+#pragma GCC unroll 8
+    for (int i = 0; i < kRows; ++i) {
+      V x = splat(a[i * lda]);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(x, y[v], acc[i][v]);
+    }
+  }
+};
+}  // namespace avx2
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif
+#endif
+
+}  // namespace sheaf::codegen::block

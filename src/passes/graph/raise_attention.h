@@ -1,0 +1,18 @@
+// Recognises attention that a program has written out, softmax(scale · q kᵀ + mask) v, and makes it one op (ops/attention.cpp).
+#pragma once
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace sheaf::passes {
+
+// Off: nothing is raised (--disable=raise-attention).
+extern bool g_raise_attention;
+
+// Expects: sizes known; to run before derivatives are taken, since the reverse of what was written out stores the scores.
+// Leaves: operands of the same values, rounded in another way: the only graph pass that changes bits. Scores of fewer than
+// 64 x 64 elements are left as they are: they cost little, and stay the same to the bit.
+std::vector<graph::Operand> raise_attention(const std::vector<graph::Operand>& outputs);
+graph::Graph raise_attention(const graph::Graph& g);
+
+}  // namespace sheaf::passes
