@@ -55,6 +55,7 @@ class Sweep : public graph::VjpCtx {
  public:
   Sweep(const Between& between, bool record) : between_(between), record_(record) {}
 
+  // Adds to the adjoint of y, as a node that uses y would.
   void seed(const Operand& y, Operand dy) { accumulate(y.node().get(), y.index(), std::move(dy)); }
   Operand adjoint(const Operand& w) const {
     auto it = adjoints_.find(w.node().get());
@@ -105,6 +106,38 @@ class Sweep : public graph::VjpCtx {
     if (!(g.sizes() == in.sizes())) g = ops::sum_to(std::move(g), in.sizes());
     accumulate(in.node().get(), in.index(), std::move(g));
   }
+  const Node& node() const override { return *node_; }
+  Operand pending(int i) const override { return needs(i) ? adjoint(node_->inputs[i]) : Operand(); }
+  void replace_grad(int i, Operand g) override {
+    const Operand& in = node_->inputs[i];
+    auto [it, fresh] = adjoints_.try_emplace(in.node().get());
+    if (fresh) it->second.resize(in.node()->types.size());
+    it->second[in.index()] = std::move(g);
+  }
+  void add_outputs(std::shared_ptr<const graph::Graph> body, const std::vector<graph::TensorType>& types) override {
+    node_->subgraphs[0] = std::move(body);
+    node_->types.insert(node_->types.end(), types.begin(), types.end());
+    adjoints_[node_].resize(node_->types.size());
+  }
+  std::vector<Operand> nested(const std::vector<Operand>& y, const std::vector<Operand>& dy, const std::vector<Operand>& wrt,
+                              const std::vector<Operand>& start) override {
+    return sweep_graph(y, dy, wrt, start, true);
+  }
+
+  static std::vector<Operand> sweep_graph(const std::vector<Operand>& y, const std::vector<Operand>& dy, const std::vector<Operand>& wrt,
+                                          const std::vector<Operand>& start, bool record) {
+    Between between(y, wrt);
+    Sweep sweep(between, record);
+    for (size_t i = 0; i < start.size(); ++i)
+      if (start[i]) sweep.seed(wrt[i], start[i]);
+    for (size_t i = 0; i < y.size(); ++i)
+      if (between.depends(y[i]) && carries_gradient(y[i].dtype())) sweep.seed(y[i], dy[i]);
+    const auto& order = between.order();
+    for (size_t i = order.size(); i-- > 0;) sweep.visit(order[i]);
+    std::vector<Operand> out;
+    for (const Operand& w : wrt) out.push_back(sweep.adjoint(w));
+    return out;
+  }
 
  private:
   // Without recording, rules work on plain values and build nothing.
@@ -137,15 +170,7 @@ class Sweep : public graph::VjpCtx {
 }  // namespace
 
 std::vector<Operand> vjp(const std::vector<Operand>& y, const std::vector<Operand>& dy, const std::vector<Operand>& wrt, bool record) {
-  Between between(y, wrt);
-  Sweep sweep(between, record);
-  for (size_t i = 0; i < y.size(); ++i)
-    if (between.depends(y[i]) && carries_gradient(y[i].dtype())) sweep.seed(y[i], dy[i]);
-  const auto& order = between.order();
-  for (size_t i = order.size(); i-- > 0;) sweep.visit(order[i]);
-  std::vector<Operand> out;
-  for (const Operand& w : wrt) out.push_back(sweep.adjoint(w));
-  return out;
+  return Sweep::sweep_graph(y, dy, wrt, {}, record);
 }
 
 }  // namespace sheaf::autodiff

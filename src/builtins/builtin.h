@@ -40,8 +40,9 @@ struct Call {
   bool flag(std::string_view name) const;  // given and truthy
 };
 
-// Effects decide what may be compiled: Output effects become host calls, Input effects keep a function interpreted.
-enum class Effect : uint8_t { None, Output, Input };
+// Effects decide what may be compiled: Output effects become host calls (their result is nil; of a Watch, its last
+// argument), Input effects keep a function interpreted.
+enum class Effect : uint8_t { None, Output, Watch, Input };
 
 struct Example {
   std::string_view code, result;

@@ -30,6 +30,20 @@ Value not_equal(const Value& a, const Value& b) {
   return to_value(ops::apply1("bit_not", trace::operand_of(same)), trace::kind_of(same));
 }
 
+bool is_unknown(const Value& v) { return v.is_traced() && !trace::operand_of(v).has_value(); }
+
+// Numbers whose values are not known while tracing compare as language_equal would: ints exactly, others as f32.
+Value equal(const Value& a, const Value& b) {
+  if ((is_unknown(a) || is_unknown(b)) && trace::is_numeric(a) && trace::is_numeric(b)) {
+    Num x = num(a), y = num(b);
+    if (x.is_scalar() && y.is_scalar()) {
+      DType d = is_float(x.x.dtype()) || is_float(y.x.dtype()) ? DType::F32 : DType::I64;
+      return to_value(ops::equal(ops::cast(x.x, d), ops::cast(y.x, d)), Kind::Bool);
+    }
+  }
+  return Value::boolean(language_equal(trace::concrete_tree(a), trace::concrete_tree(b)));
+}
+
 Value logical(std::string_view op, const Value& a, const Value& b) {
   auto truth = [](const Value& v) { return ops::cast(num(v).x, DType::Bool); };
   bool scalars = num(a).is_scalar() && num(b).is_scalar();
@@ -52,7 +66,7 @@ constexpr std::string_view kTwo = "Comparison: expected 2 arguments, got {}";
 const BuiltinDef kBuiltins[] = {
     {"=", "Comparison", "(= a b)", "Structural equality, always a bool. Strings and keywords compare by text; arrays by shape and elements.",
      {{"(= 2 2.0)", "true"}, {"(= \"k\" :k)", "true"}, {"(= [1 2] [1 3])", "false"}}, 2, 2,
-     [](Call& c) { return Value::boolean(language_equal(trace::concrete_tree(c[0]), trace::concrete_tree(c[1]))); }, {}, Effect::None, "=: expected 2 arguments, got {}"},
+     [](Call& c) { return equal(c[0], c[1]); }, {}, Effect::None, "=: expected 2 arguments, got {}"},
     {"==", "Comparison", "(== a b)", "Element-wise equality within 1e-10.", {{"(== [1 2] [1 3])", "[true false]"}}, 2, 2,
      [](Call& c) { return near_values(c[0], c[1]); }, {}, Effect::None, kTwo},
     {"!=", "Comparison", "(!= a b)", "Negation of ==.", {{"(!= [1 2] 2)", "[true false]"}}, 2, 2, [](Call& c) { return not_equal(c[0], c[1]); }, {}, Effect::None, kTwo},
@@ -60,7 +74,7 @@ const BuiltinDef kBuiltins[] = {
     {">", "Comparison", "(> a b)", "Element-wise greater than.", {{"(> [5 1 7] 4)", "[true false true]"}}, 2, 2, compare<Cmp::Gt>, {}, Effect::None, kTwo},
     {"<=", "Comparison", "(<= a b)", "Element-wise less than or equal.", {{"(<= 2 2)", "true"}}, 2, 2, compare<Cmp::Le>, {}, Effect::None, kTwo},
     {">=", "Comparison", "(>= a b)", "Element-wise greater than or equal.", {{"(>= 1 2)", "false"}}, 2, 2, compare<Cmp::Ge>, {}, Effect::None, kTwo},
-    {"not", "Logic", "(not x)", "True for false, nil and zero.", {{"(not nil)", "true"}}, 1, 1, [](Call& c) { return Value::boolean(!is_true(c[0])); },
+    {"not", "Logic", "(not x)", "True for false, nil and zero.", {{"(not nil)", "true"}}, 1, 1, [](Call& c) { return not_value(c[0]); },
      {}, Effect::None, "not: expected 1 argument, got {}"},
     {"and", "Logic", "(and e …)", "The first false value, or the last value. Called by name it stops at the first false one.",
      {{"(and 1 0 2)", "0"}, {"(reduce and '[1 2 3])", "3"}}, 0, -1, first_or_last<false>},

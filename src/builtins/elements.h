@@ -17,6 +17,7 @@ class Elements {
   // Throws `WHO: expected a list or a tensor, got TYPE`.
   Elements(Value source, std::string_view who, Walk walk = Walk::Sequences, Ints ints = Ints::AsFloats);
   int64_t size() const { return size_; }
+  const Value& source() const { return source_; }
   Value at(int64_t i) const;
   std::vector<Value> all() const;
 

@@ -8,6 +8,7 @@
 #include "autodiff/vjp.h"
 #include "builtins/numeric.h"
 #include "passes/graph/raise_attention.h"
+#include "trace/control.h"
 #include "trace/jit.h"
 #include "value/print.h"
 #include "value/tree.h"
@@ -363,6 +364,15 @@ Value custom_vjp(Call& c) {
   });
 }
 
+// Only compiled code has intermediate results to save; a tape keeps what it has computed.
+Value make_checkpoint(Call& c) {
+  if (!c[0].is_callable()) throw runtime_error(fmt::format("checkpoint: expected a function, got {}", short_text(c[0])));
+  return native_function("checkpoint", [f = c[0]](Caller& caller, std::vector<Value>& args) {
+    if (!trace::is_tracing()) return caller.call(f, std::move(args));
+    return trace::trace_checkpoint([&] { return caller.call(f, args); });
+  });
+}
+
 // Of a whole tree: each traced leaf.
 Value stop_gradient(Call& c) {
   return map_leaves(c[0], [](const Value& v) {
@@ -385,7 +395,7 @@ const BuiltinDef kBuiltins[] = {
     {"hessian", "Derivatives", "(hessian f)", "A function that gives the matrix of second derivatives of a scalar function.",
      {{"((hessian (fn [x] (sum (** x 3)))) [1 2])", "[[6.  0.]\n [0. 12.]]"}}, 1, 1, hessian},
     {"checkpoint", "Derivatives", "(checkpoint f)", "f, marked so that its intermediate results may be computed again in the backward pass instead of kept.",
-     {{"((grad (checkpoint (fn [x] (* x x)))) 3.0)", "6.0"}}, 1, 1, [](Call& c) { return c[0]; }},
+     {{"((grad (checkpoint (fn [x] (* x x)))) 3.0)", "6.0"}}, 1, 1, make_checkpoint},
     {"custom-vjp", "Derivatives", "(custom-vjp f forward backward)",
      "f with a derivative of its own: (forward args…) gives [result residuals], (backward residuals dy) the list of adjoints.",
      {{"((grad (custom-vjp (fn [x] (* x x)) (fn [x] [(* x x) {:x x}]) (fn [r dy] (list (* dy 10.0))))) 3.0)", "10.0"}}, 3, 3, custom_vjp},

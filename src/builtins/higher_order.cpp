@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 
 #include "builtins/elements.h"
 #include "builtins/vmap.h"
+#include "trace/jit.h"
+#include "trace/loops.h"
 #include "value/print.h"
 
 namespace sheaf::builtins {
@@ -26,12 +29,38 @@ Value call2(Call& c, const Value& f, Value a, Value b) {
   return c.caller.call(f, std::move(args));
 }
 
+// Rows of traced loops as the items that walking the whole collection gives.
+Value item_of(const Operand& row) { return row.rank() == 0 ? element_value(row) : tensor_value(row); }
+
+// A loop over tensors that is traced becomes one node when it is long; lists, and what cannot be a node, are unrolled.
+bool is_long_loop(int64_t n) { return n > trace::kMaxUnrolledTurns && trace::is_tracing(); }
+
+std::optional<std::vector<Operand>> tensors_of(const std::vector<Value>& columns) {
+  std::vector<Operand> out;
+  for (const Value& v : columns) {
+    if (!is_tensor_value(v) || trace::operand_of(v).rank() == 0) return std::nullopt;
+    out.push_back(trace::operand_of(v));
+  }
+  return out;
+}
+
 Value map(Call& c) {
   std::vector<Elements> columns;
+  std::optional<std::vector<Operand>> tensors = trace::is_tracing() ? tensors_of({c.args.begin() + 1, c.args.end()}) : std::nullopt;
   int64_t n = INT64_MAX;
   for (size_t i = 1; i < c.size(); ++i) {
     columns.emplace_back(std::move(c[i]), "map");
     n = std::min(n, columns.back().size());
+  }
+  if (tensors && is_long_loop(n)) {
+    for (Operand& o : *tensors)
+      if (!(o.size(0) == Size(n))) o = ops::slice_axis(o, 0, 0, n);
+    auto turn = [&](const Operand&, Value, const std::vector<Operand>& rows) {
+      std::vector<Value> args;
+      for (const Operand& r : rows) args.push_back(item_of(r));
+      return std::pair(Value::nil(), c.caller.call(c[0], std::move(args)));
+    };
+    if (auto done = trace::trace_loop({n, Value::nil(), *tensors, turn})) return Value::list(done->outputs.list());
   }
   std::vector<Value> out;
   out.reserve(n);
@@ -81,9 +110,18 @@ Value every(Call& c) {
 
 Value reduce(Call& c) {
   bool has_init = c.size() == 3;
+  std::optional<std::vector<Operand>> tensors = trace::is_tracing() ? tensors_of({c.args.back()}) : std::nullopt;
   Elements xs(std::move(c[c.size() - 1]), "reduce", Walk::Dicts);
   if (!has_init && xs.size() == 0) throw runtime_error("reduce: cannot reduce empty collection without init");
   Value acc = has_init ? std::move(c[1]) : xs.at(0);
+  if (tensors && is_long_loop(xs.size())) {
+    int64_t n = has_init ? xs.size() : xs.size() - 1;
+    if (!has_init) (*tensors)[0] = ops::slice_axis((*tensors)[0], 0, 1, n);
+    auto turn = [&](const Operand&, Value carry, const std::vector<Operand>& rows) {
+      return std::pair(call2(c, c[0], std::move(carry), item_of(rows[0])), Value::nil());
+    };
+    if (auto done = trace::trace_loop({n, acc, *tensors, turn})) return done->carry;
+  }
   for (int64_t i = has_init ? 0 : 1; i < xs.size(); ++i) acc = call2(c, c[0], std::move(acc), xs.at(i));
   return acc;
 }
@@ -109,6 +147,24 @@ class ScanInput {
     whole_ = std::move(xs);
   }
   int64_t size() const { return size_; }
+  // The tensors that are sliced, when there is nothing else; all of the same length.
+  std::optional<std::vector<Operand>> tensors() const {
+    std::vector<Value> sources;
+    for (const auto& column : columns_) sources.push_back(column.second.source());
+    auto out = tensors_of(sources);
+    if (out)
+      for (Operand& o : *out)
+        if (!(o.size(0) == Size(size_))) o = ops::slice_axis(o, 0, 0, size_);
+    return out;
+  }
+  // An item made of rows of those tensors.
+  Value from_rows(const std::vector<Operand>& rows) const {
+    if (!whole_.is_dict()) return item_of(rows[0]);
+    Value d = whole_;
+    DictObj& out = d.mutable_dict();
+    for (size_t k = 0; k < rows.size(); ++k) out.set(columns_[k].first, item_of(rows[k]));
+    return d;
+  }
   Value at(int64_t i) const {
     if (!whole_.is_dict()) return columns_[0].second.at(i);
     Value d = whole_;
@@ -156,6 +212,15 @@ Value scan(Call& c) {
   }
   ScanInput xs(std::move(c[2]));
   Value carry = std::move(c[1]);
+  if (is_long_loop(xs.size()))
+    if (auto tensors = xs.tensors()) {
+      auto turn = [&](const Operand&, Value before, const std::vector<Operand>& rows) {
+        bool scalar_carry = is_scalar_carry(before);
+        return split_step(call2(c, c[0], std::move(before), xs.from_rows(rows)), scalar_carry);
+      };
+      if (auto done = trace::trace_loop({xs.size(), carry, *tensors, turn}))
+        return Value::tuple({done->carry, stack ? done->outputs.stack(stack_trees) : Value::list(done->outputs.list())});
+    }
   std::vector<Value> outputs;
   outputs.reserve(xs.size());
   for (int64_t i = 0; i < xs.size(); ++i) {

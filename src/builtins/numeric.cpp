@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "builtins/warnings.h"
+#include "trace/control.h"
 #include "value/equal.h"
 #include "value/print.h"
 
@@ -80,7 +81,17 @@ Value unary_float(std::string_view op, const Value& v) {
   return to_value(ops::apply1(op, ops::cast(n.x, float_dtype(n.x.dtype()))), Kind::Tensor);
 }
 
-bool is_true(const Value& v) { return truthy(v.is_traced() ? concrete(v) : v); }
+bool is_true(const Value& v) {
+  if (!v.is_traced()) return truthy(v);
+  if (auto known = trace::known_truth(v)) return *known;
+  throw trace::Untraceable("the truth of a traced " + v.as_traced()->describe() + " is needed", trace::current_span());
+}
+
+Value not_value(const Value& v) {
+  if (!v.is_traced()) return Value::boolean(!truthy(v));
+  if (auto known = trace::known_truth(v)) return Value::boolean(!*known);
+  return to_value(ops::apply1("bit_not", trace::truth_operand(v)), Kind::Bool);
+}
 
 bool is_tensor_value(const Value& v) { return v.is_tensor() || (v.is_traced() && kind_of(v) == Kind::Tensor); }
 

@@ -51,6 +51,7 @@ Value near_values(const Value& a, const Value& b);  // ==
 
 // The truth of a value; a traced scalar or 0-d tensor by its current value.
 bool is_true(const Value& v);
+Value not_value(const Value& v);
 
 // A number used as an index or a size, truncated toward zero; any numeric scalar or 1-element tensor.
 int64_t to_index(const Value& v, std::string_view who);

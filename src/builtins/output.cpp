@@ -114,7 +114,15 @@ const BuiltinDef kBuiltins[] = {
 
 }  // namespace
 
+namespace {
+thread_local bool muted = false;
+}
+
+MutedOutput::MutedOutput() : before_(std::exchange(muted, true)) {}
+MutedOutput::~MutedOutput() { muted = before_; }
+
 void write_out(std::string_view text) {
+  if (muted) return;
   Sink& s = sink();
   std::lock_guard lock(s.mu);
   if (s.capture) {

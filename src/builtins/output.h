@@ -9,6 +9,16 @@ namespace sheaf::builtins {
 void write_out(std::string_view text);
 // Writes what is waiting. Call before anything else writes to the terminal.
 void flush_out();
+// While alive, what this thread writes is dropped.
+class MutedOutput {
+ public:
+  MutedOutput();
+  ~MutedOutput();
+  MutedOutput(const MutedOutput&) = delete;
+
+ private:
+  bool before_;
+};
 // From now on text goes into *to instead (nullptr: to standard output again); returns the previous target.
 std::string* set_capture(std::string* to);
 

@@ -3,8 +3,11 @@
 #include <unordered_map>
 
 #include "builtins/builtin.h"
+#include "builtins/guard.h"
 #include "builtins/numeric.h"
+#include "builtins/output.h"
 #include "builtins/warnings.h"
+#include "trace/host_call.h"
 #include "trace/jit.h"
 #include "value/print.h"
 
@@ -103,6 +106,38 @@ bool has_keyword(const std::vector<Value>& args) {
   throw runtime_error(fmt::format("{}: expected {} argument{}, got {}", d.name, want, want == "1" || want == "at least 1" ? "" : "s", n));
 }
 
+Value run_checked(const BuiltinDef& d, Caller& caller, std::vector<Value>& args) {
+  Call c{caller, args, {}};
+  if (!d.options.empty() && has_keyword(args)) c.options = split_options(d, args);
+  if (static_cast<int>(args.size()) < d.min_args) wrong_count(d, args.size());
+  if (d.max_args >= 0 && static_cast<int>(args.size()) > d.max_args) {
+    // Fixed-arity operators reject surplus arguments; the others ignore them, as specified, with a warning.
+    if (!d.arity_text.empty()) wrong_count(d, args.size());
+    warn_ignored_argument(d, d.max_args, args[d.max_args]);
+    args.resize(d.max_args);
+  }
+  return d.run(c);
+}
+
+// What host calls need: they never call back.
+struct NoCaller final : Caller {
+  Value call(const Value&, std::vector<Value>) override { throw runtime_error("a host call cannot call functions of the program"); }
+};
+
+// While tracing: the effect becomes a node.
+Value record_effect(const BuiltinDef& d, std::vector<Value>& args) {
+  if (d.effect == Effect::Input) throw trace::Untraceable(fmt::format("it calls {}, which has an effect", d.name), trace::current_span(), true);
+  trace::record_host_call(args, [&d](std::vector<Value> values) {
+    static NoCaller nobody;
+    try {
+      call_builtin(d, nobody, values);
+    } catch (const GuardBreach& b) {
+      throw runtime_error(b.message);  // compiled code failed: the interpreted run breaches the guard at its place
+    }
+  });
+  return d.effect == Effect::Watch && !args.empty() ? args.back() : Value::nil();
+}
+
 }  // namespace
 
 bool Call::flag(std::string_view name) const {
@@ -119,18 +154,14 @@ const std::vector<const BuiltinDef*>& all_builtins() { return table().list; }
 Value builtin_value(const BuiltinDef& def) { return table().by_name.at(def.name).value; }
 
 Value call_builtin(const BuiltinDef& d, Caller& caller, std::vector<Value>& args) {
-  if (d.effect != Effect::None && trace::is_tracing()) [[unlikely]]
-    throw trace::Untraceable(fmt::format("it calls {}, which has an effect", d.name), trace::current_span(), true);
-  Call c{caller, args, {}};
-  if (!d.options.empty() && has_keyword(args)) c.options = split_options(d, args);
-  if (static_cast<int>(args.size()) < d.min_args) wrong_count(d, args.size());
-  if (d.max_args >= 0 && static_cast<int>(args.size()) > d.max_args) {
-    // Fixed-arity operators reject surplus arguments; the others ignore them, as specified, with a warning.
-    if (!d.arity_text.empty()) wrong_count(d, args.size());
-    warn_ignored_argument(d, d.max_args, args[d.max_args]);
-    args.resize(d.max_args);
+  if (d.effect != Effect::None) [[unlikely]] {
+    if (trace::is_tracing()) return record_effect(d, args);
+    if (d.effect != Effect::Input && trace::is_repeated_output()) {
+      MutedOutput muted;
+      return run_checked(d, caller, args);
+    }
   }
-  return d.run(c);
+  return run_checked(d, caller, args);
 }
 
 Value BuiltinObj::invoke(Caller& caller, std::vector<Value>& args) { return call_builtin(*def, caller, args); }

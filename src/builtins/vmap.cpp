@@ -127,6 +127,7 @@ std::optional<Value> run_at_once(Caller& caller, const Value& f, const std::vect
       context.takes_globals = false;
       trace::Context::Use use(context);
       result = caller.call(f, std::move(example));
+      if (!context.effects.empty()) return std::nullopt;  // one example after the other
     }
     if (!collect_leaves(result, g.outputs)) return std::nullopt;
     BatchedTree tree{transforms::batch_graph(g, inputs, n), n};

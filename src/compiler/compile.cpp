@@ -6,6 +6,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "compiler/control.h"
 #include "compiler/storage.h"
 #include "graph/verify.h"
 #include "lower/group.h"
@@ -55,7 +56,8 @@ bool has_check(const loop::Block& b) {
 
 class Compiler {
  public:
-  explicit Compiler(const graph::Graph& g) : g_(passes::share_common(passes::raise_attention(g))), storage_(out_.executable) {
+  Compiler(const graph::Graph& g, bool owned_outputs)
+      : g_(passes::share_common(passes::raise_attention(g))), owned_outputs_(owned_outputs), storage_(out_.executable) {
     if (!g_verify) return;
     graph::verify(g);
     graph::verify(g_);
@@ -67,7 +69,10 @@ class Compiler {
       values_[key(g_.inputs[i].get(), 0)] = storage_.input(static_cast<int>(i), t.dtype, to_dims(t.sizes));
     }
     for (const auto& group : passes::choose_groups(g_)) emit(group);
-    for (const Operand& o : g_.outputs) storage_.output(stored(o));
+    for (const Operand& o : g_.outputs) {
+      Stored s = stored(o);
+      storage_.output(owned_outputs_ && !storage_.is_own(s) ? contiguous_copy(s) : s);
+    }
     storage_.place();
     return std::move(out_);
   }
@@ -122,10 +127,14 @@ class Compiler {
   }
 
   void launch(std::string name, loop::Kernel kernel, const std::vector<Stored>& arrays, std::vector<int64_t> sizes) {
+    bool checks = has_check(kernel.body);
+    launch(std::move(name), kernel_for(std::move(kernel)), arrays, std::move(sizes), checks);
+  }
+
+  void launch(std::string name, std::shared_ptr<const runtime::Kernel> kernel, const std::vector<Stored>& arrays, std::vector<int64_t> sizes, bool checks) {
     runtime::Launch l;
     l.name = std::move(name);
-    bool checks = has_check(kernel.body);
-    l.kernel = kernel_for(std::move(kernel));
+    l.kernel = std::move(kernel);
     l.sizes = std::move(sizes);
     l.node = static_cast<int>(out_.labels.size()) - 1;
     storage_.launch(std::move(l), arrays, checks);
@@ -158,11 +167,12 @@ class Compiler {
   }
 
   void emit(const passes::FusionGroup& group) {
-    label(group.root());
+    Node* root = group.root();
+    label(root);
     switch (group.kind) {
       case FusionGroup::Map: case FusionGroup::Rows: return emit_loops(group);
       case FusionGroup::Reduce: return emit_reduce(group);
-      case FusionGroup::Single: return emit_single(group.root());
+      case FusionGroup::Single: return root->op->kind == OpKind::Control || root->op->kind == OpKind::Host ? emit_nested(root) : emit_single(root);
     }
   }
 
@@ -488,7 +498,24 @@ class Compiler {
     return out;
   }
 
+  // A control node or host call is one launch: its kernel runs what is inside, which may fail.
+  void emit_nested(Node* n) {
+    NestedKernel nested = nested_kernel(*n);
+    std::vector<Stored> arrays;
+    for (const Operand& o : n->inputs) {
+      Stored s = stored(o);
+      arrays.push_back(s.is_contiguous() ? s : contiguous_copy(s));
+    }
+    for (size_t i = 0; i < n->types.size(); ++i) {
+      arrays.push_back(fresh(n->types[i]));
+      values_[key(n, static_cast<int>(i))] = arrays.back();
+    }
+    arrays.push_back(storage_.fresh(DType::Bool, {nested.scratch_bytes}));
+    launch(std::string(n->op->name), std::move(nested.kernel), arrays, {}, true);
+  }
+
   graph::Graph g_;
+  bool owned_outputs_;
   Compiled out_;
   Storage storage_;
   std::map<Key, Stored> values_;
@@ -496,9 +523,17 @@ class Compiler {
 
 }  // namespace
 
-Compiled compile(const graph::Graph& g) {
+Compiled compile(const graph::Graph& g, bool owned_outputs) {
   if (g_graph_listener) g_graph_listener(g);
-  return Compiler(g).run();
+  return Compiler(g, owned_outputs).run();
+}
+
+UserError check_error(const Compiled& c, const runtime::CheckFailure& f) {
+  const Label& l = c.labels[f.label];
+  INVARIANT(l.op->check_text, l.op->name << " has a check without a text");
+  UserError e = runtime_error(l.op->check_text({f.site, f.payload, l.inputs, l.attrs}));
+  e.span = l.span;
+  return e;
 }
 
 std::vector<Tensor> run(const Compiled& c, std::span<const Tensor> inputs, std::span<const uint8_t> given_up) {
@@ -508,11 +543,7 @@ std::vector<Tensor> run(const Compiled& c, std::span<const Tensor> inputs, std::
     c.tier->after_run(c.executable.launches, (std::chrono::steady_clock::now() - start).count());
     return out;
   } catch (const runtime::CheckFailure& f) {
-    const Label& l = c.labels[f.label];
-    INVARIANT(l.op->check_text, l.op->name << " has a check without a text");
-    UserError e = runtime_error(l.op->check_text({f.site, f.payload, l.inputs, l.attrs}));
-    e.span = l.span;
-    throw e;
+    throw check_error(c, f);
   }
 }
 

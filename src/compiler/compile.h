@@ -6,6 +6,7 @@
 #include "graph/graph.h"
 #include "graph/op_def.h"
 #include "runtime/executable.h"
+#include "support/error.h"
 
 namespace sheaf::loop {
 struct Kernel;
@@ -27,7 +28,9 @@ struct Compiled {
   std::shared_ptr<ExecutableTier> tier = std::make_shared<ExecutableTier>();
 };
 
-Compiled compile(const graph::Graph& g);
+// With `owned_outputs` every output is written to a buffer of its own, in row-major order: a nested graph whose caller
+// says where its results go.
+Compiled compile(const graph::Graph& g, bool owned_outputs = false);
 
 // Graphs are verified before and after the passes, kernels before they are compiled: on in debug builds and in tests.
 extern bool g_verify;
@@ -35,6 +38,9 @@ extern bool g_verify;
 // Told every graph that is compiled, and every kernel that is compiled for the first time (--emit=loop).
 extern std::function<void(const graph::Graph&)> g_graph_listener;
 extern std::function<void(const loop::Kernel&)> g_kernel_listener;
+
+// A failed check as an error at the user's form.
+UserError check_error(const Compiled& c, const runtime::CheckFailure& failure);
 
 // Runs it; a failed check becomes a UserError at the user's form.
 std::vector<Tensor> run(const Compiled& c, std::span<const Tensor> inputs, std::span<const uint8_t> given_up = {});

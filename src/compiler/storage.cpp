@@ -46,6 +46,11 @@ void Storage::launch(runtime::Launch l, const std::vector<Stored>& arrays, bool 
 
 void Storage::may_write_over(const Stored& in, const Stored& out) { overwrites_.push_back({next_launch(), in.memory, out.memory}); }
 
+bool Storage::is_own(const Stored& s) const {
+  const Memory& m = memories_[s.memory];
+  return m.kind == Place::Scratch && s.offset == 0 && s.is_contiguous() && checked_num_elems(s.sizes) * size_bytes(s.dtype) == m.bytes;
+}
+
 void Storage::output(const Stored& s) {
   Memory& m = memories_[s.memory];
   if (m.kind == Place::Scratch) {

@@ -33,6 +33,8 @@ class Storage {
   // is read nowhere else by it.
   void may_write_over(const Stored& in, const Stored& out);
 
+  // A whole memory in row-major order that is neither an input, a constant nor an output already.
+  bool is_own(const Stored& s) const;
   void output(const Stored& s);
   // After the last launch and output.
   void place();

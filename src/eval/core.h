@@ -95,6 +95,20 @@ struct Insn {
   };
 };
 
+// Where an instruction may go either way: what a trace follows when it cannot tell which.
+struct Fork {
+  enum Kind : uint8_t {
+    Choice,  // the ways meet at `join`, with the value in `dst`
+    Recur,   // a way leaves by recur
+    While,   // `yes` is the body, up to `join`, which jumps back to `start`; `dst` is the accumulator
+    Repeat,  // the same, with the turns counted in register `start`
+  } kind = Choice;
+  int at = 0;           // the conditional jump
+  int yes = 0, no = 0;  // where it goes
+  int join = 0, dst = 0, start = 0;
+  Span span;
+};
+
 // A function's code, shared by all closures made from it.
 struct Proto {
   std::string name;              // "" for fn
@@ -115,6 +129,7 @@ struct Proto {
   std::vector<Cell*> cells;
   std::vector<const builtins::BuiltinDef*> builtin_refs;
   std::vector<std::shared_ptr<Proto>> protos;
+  std::vector<Fork> forks;       // by `at`, ascending
   int num_registers = 0;
   std::shared_ptr<Proto> checked;  // the same code with a test before each use of a parameter (lenient calls with missing arguments)
 };

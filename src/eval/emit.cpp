@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "eval/code.h"
 #include "support/error.h"
 
@@ -13,10 +15,12 @@ class Emitter {
   void run() {
     p_.code.clear();
     p_.spans.clear();
+    p_.forks.clear();
     recur_ = {nullptr, 0};
     int top = p_.num_slots;
     value(*p_.body, top, top);
     emit(Code::Return, top);
+    std::sort(p_.forks.begin(), p_.forks.end(), [](const Fork& a, const Fork& b) { return a.at < b.at; });
     p_.num_registers = max_register_ + 1;
   }
 
@@ -137,6 +141,22 @@ class Emitter {
     return {at, at};
   }
 
+  // A fork at the jump word `at`, the last one emitted; the rest is filled in when known. Fused comparisons are two words.
+  size_t add_fork(Fork::Kind kind, int at, int dst, Span span) {
+    bool fused = static_cast<Code>(p_.code[at].op) == Code::Jump;
+    p_.forks.push_back({kind, fused ? at - 1 : at, at + 1, 0, 0, dst, 0, span});
+    return p_.forks.size() - 1;
+  }
+
+  // Holds a recur of a loop around it.
+  static bool recurs(const Expr& e) {
+    if (e.kind == ExprKind::Recur) return true;
+    if (e.kind == ExprKind::Fn || e.kind == ExprKind::Loop) return false;
+    for (const auto& x : e.items)
+      if (recurs(*x)) return true;
+    return false;
+  }
+
   void call_arguments(const Expr& e, size_t first, int window) {
     for (size_t i = first; i < e.items.size(); ++i) {
       int r = window + 1 + static_cast<int>(i - first);
@@ -168,11 +188,14 @@ class Emitter {
       }
       case ExprKind::If: {
         auto [at, base] = jump_unless(*e.items[0], top);
+        size_t fork = add_fork(recurs(*e.items[1]) || recurs(*e.items[2]) ? Fork::Recur : Fork::Choice, at, dst, e.span);
         value(*e.items[1], dst, top);
         int out = emit_wide(Code::Jump, 0, 0);
         patch(at, base);
+        p_.forks[fork].no = here();
         value(*e.items[2], dst, top);
         patch(out, out);
+        p_.forks[fork].join = here();
         return;
       }
       case ExprKind::Do:
@@ -268,11 +291,19 @@ class Emitter {
         // Not straight into dst: a later operand may still read the local that dst is.
         int w = dst == top ? dst : top;
         std::vector<int> outs;
+        std::vector<size_t> forks;
         for (size_t i = 0; i < e.items.size(); ++i) {
           value(*e.items[i], w, w);
-          if (i + 1 < e.items.size()) outs.push_back(emit_wide(e.kind == ExprKind::And ? Code::JumpIfNot : Code::JumpIf, w, 0));
+          if (i + 1 == e.items.size()) break;
+          outs.push_back(emit_wide(e.kind == ExprKind::And ? Code::JumpIfNot : Code::JumpIf, w, 0));
+          forks.push_back(add_fork(Fork::Choice, outs.back(), w, e.span));
         }
         for (int at : outs) patch(at, at);
+        for (size_t f : forks) {
+          Fork& fork = p_.forks[f];
+          fork.no = fork.join = here();
+          if (e.kind == ExprKind::Or) std::swap(fork.yes, fork.no);
+        }
         if (w != dst) emit(Code::Take, dst, w);
         return;
       }
@@ -280,10 +311,14 @@ class Emitter {
         value(*e.items[1], e.slot, top);
         int start = here();
         auto [at, base] = jump_unless(*e.items[0], top);
+        size_t fork = add_fork(Fork::While, at, e.slot, e.span);
         value(*e.items[2], e.slot, top);
         int back = emit_wide(Code::Jump, 0, 0);
         p_.code[back].i = start - back;
         patch(at, base);
+        p_.forks[fork].start = start;
+        p_.forks[fork].join = back;
+        p_.forks[fork].no = here();
         emit(Code::Take, dst, e.slot);
         return;
       }
@@ -298,13 +333,17 @@ class Emitter {
         emit_wide(Code::Int, index, 0);
         int test = emit(Code::RepeatTest, index);
         int at = emit_wide(Code::Jump, 0, 0);
+        size_t fork = add_fork(Fork::Repeat, at, e.slot2, e.span);
         emit(Code::Move, e.slot, index);
         value(*e.items[2], e.slot2, top + 2);
+        p_.forks[fork].join = here();
+        p_.forks[fork].start = index;
         p_.constants.push_back(Value::integer(1));
         emit(Code::Add, index, index, static_cast<int>(p_.constants.size() - 1) | kConstantBit);
         int back = emit_wide(Code::Jump, 0, 0);
         p_.code[back].i = test - back;
         patch(at, at);
+        p_.forks[fork].no = here();
         emit(Code::Take, dst, e.slot2);
         return;
       }

@@ -12,7 +12,10 @@
 #include "eval/destructure.h"
 #include "eval/operands.h"
 #include "eval/tombstone.h"
+#include "runtime/executable.h"
+#include "trace/control.h"
 #include "trace/jit.h"
+#include "trace/loops.h"
 #include "trace/traced.h"
 #include "value/dict.h"
 #include "value/equal.h"
@@ -44,21 +47,30 @@ bool truth(const Value& v) {
   }
 }
 
+// A traced value whose truth is not known while tracing.
+bool is_open(const Value& traced) { return trace::is_tracing() && !trace::known_truth(traced); }
+
+UserError stop_error() {
+  return runtime_error(builtins::g_interrupted.exchange(false) ? "Interrupted" : "the program used up its fuel");
+}
+
 [[gnu::noinline]] void stop_requested() {
   // A failed trace is followed by the interpreted run: leave the request to that.
   if (trace::is_tracing()) trace::abandon_trace("it was stopped");
-  if (builtins::g_interrupted.exchange(false)) throw runtime_error("Interrupted");
-  throw runtime_error("the program used up its fuel");
+  throw stop_error();
+}
+
+// Compiled code asks too, between launches.
+bool must_stop() {
+  if (builtins::g_interrupted.load(std::memory_order_relaxed)) [[unlikely]] return true;
+  if (g_fuel.load(std::memory_order_relaxed) < 0) [[likely]] return false;
+  if (g_fuel.fetch_sub(1) > 0) return false;
+  g_fuel = 0;  // so that it stops again at the next call: a catch clause gets no new fuel
+  return true;
 }
 
 inline void poll() {
-  if (builtins::g_interrupted.load(std::memory_order_relaxed)) [[unlikely]] stop_requested();
-  if (g_fuel.load(std::memory_order_relaxed) >= 0) [[unlikely]] {
-    if (g_fuel.fetch_sub(1) <= 0) {
-      g_fuel = 0;  // so that it stops again at the next call: a catch clause gets no new fuel
-      stop_requested();
-    }
-  }
+  if (must_stop()) [[unlikely]] stop_requested();
 }
 
 // The value of a parameter at its last use; error reports still know what it was.
@@ -118,6 +130,7 @@ Vm::Vm() {
   INVARIANT(p != MAP_FAILED, "no address space for the value stack");
   stack_ = static_cast<Value*>(p);
   stack_end_ = stack_ + kStackValues - kStackReserve;
+  runtime::g_stop_requested = must_stop;
 }
 
 Vm::~Vm() { munmap(stack_, kStackValues * sizeof(Value)); }
@@ -453,7 +466,13 @@ Value Vm::run(size_t bottom) {
     else {                                                                                        \
       sync();                                                                                     \
       trace::current_span() = span_at(frames_.back());                                            \
-      yes = truth(builtins::compare_values(builtins::Cmp::CODE, x, y));                           \
+      Value v = builtins::compare_values(builtins::Cmp::CODE, x, y);                              \
+      if (v.is_traced() && is_open(v)) [[unlikely]] {                                             \
+        fork(v);                                                                                  \
+        load();                                                                                   \
+        break;                                                                                    \
+      }                                                                                           \
+      yes = truth(v);                                                                             \
     }                                                                                             \
     if (yes) ++pc;                                                                                \
     else pc += pc->i;                                                                             \
@@ -466,7 +485,12 @@ Value Vm::run(size_t bottom) {
 #undef SHEAF_COMPARE
           case Code::Not:
             sync();
-            R[in.a] = Value::boolean(!truth(R[in.b]));
+            if (R[in.b].is_traced()) [[unlikely]] {
+              trace::current_span() = span_at(frames_.back());
+              R[in.a] = builtins::not_value(R[in.b]);
+            } else {
+              R[in.a] = Value::boolean(!truth(R[in.b]));
+            }
             break;
           case Code::Neg:
             sync();
@@ -482,6 +506,11 @@ Value Vm::run(size_t bottom) {
             break;
           case Code::JumpIf: case Code::JumpIfNot:
             sync();
+            if (R[in.a].is_traced() && is_open(R[in.a])) [[unlikely]] {
+              fork(R[in.a]);
+              load();
+              break;
+            }
             if (truth(R[in.a]) == (static_cast<Code>(in.op) == Code::JumpIf)) pc += in.i - 1;
             break;
           case Code::Call: {
@@ -587,6 +616,13 @@ Value Vm::run(size_t bottom) {
             break;
           }
           case Code::RepeatTest:
+            if (R[in.a].as_int() == 0 && R[in.a + 1].as_int() > trace::kMaxUnrolledTurns && trace::is_tracing()) [[unlikely]] {
+              sync();
+              if (trace_repeat()) {
+                load();
+                break;
+              }
+            }
             if (R[in.a].as_int() >= R[in.a + 1].as_int()) pc += pc->i;
             else ++pc;
             break;
@@ -630,6 +666,14 @@ Value Vm::run(size_t bottom) {
       add_context(b.where, bottom);
       handlers_.resize(handlers_before);
       throw;
+    } catch (const runtime::Stopped&) {
+      // Compiled code was stopped between launches. Its arguments may be half overwritten, so it is not run another way.
+      UserError e = stop_error();
+      if (!handle(e, bottom)) {
+        handlers_.resize(handlers_before);
+        throw e;
+      }
+      load();
     } catch (...) {
       // Exits and abandoned traces pass through: only the frames are taken down.
       while (frames_.size() > bottom) unwind_frame();

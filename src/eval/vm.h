@@ -78,6 +78,14 @@ class Vm final : public builtins::Caller {
   void unwind_frame();
   bool handle(UserError& e, size_t bottom);
   Span span_at(const Frame& f) const;
+  // Tracing (vm_trace.cpp): goes both ways at the jump just read, whose condition is a traced value.
+  void fork(const Value& condition);
+  void trace_while(const Fork& fork);
+  // The repeat whose test was just read, as a loop node; false when it must be unrolled.
+  bool trace_repeat();
+  // Runs the current function from `start` to `end` on a copy of its registers, with some of them replaced; gives what
+  // register `dst` holds there, or (-1) the condition of the jump that is there.
+  Value run_part(int start, int end, int dst, std::initializer_list<std::pair<int, Value>> replaced = {});
 
   Value* stack_;
   Value* stack_end_;

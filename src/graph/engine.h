@@ -9,6 +9,8 @@ class Engine {
  public:
   virtual ~Engine() = default;
   virtual std::vector<Operand> apply(const OpDef& op, std::vector<Operand> inputs, Attrs attrs) = 0;
+  // A control node as given, but for values: it is recorded, or, when all its inputs are known, run.
+  virtual std::vector<Operand> apply_control(Ref<Node> node) = 0;
 };
 void install_engine(Engine* engine);
 Engine& engine();

@@ -5,13 +5,13 @@
 #include "graph/op_def.h"
 
 namespace sheaf::graph {
-
 std::vector<Node*> live_nodes(const Graph& g) {
   std::map<uint64_t, Node*> found;
   std::vector<Node*> todo;
   for (const auto& n : g.inputs) found.emplace(n->id, n.get());
   for (const Operand& o : g.outputs)
     if (o.is_node()) todo.push_back(o.node().get());
+  for (const auto& n : g.effects) todo.push_back(n.get());
   while (!todo.empty()) {
     Node* n = todo.back();
     todo.pop_back();

@@ -10,9 +10,10 @@ namespace sheaf::graph {
 struct Graph {
   std::vector<Ref<Node>> inputs;   // nodes of the op "input", in order
   std::vector<Operand> outputs;    // nodes or constants
+  std::vector<Ref<Node>> effects;  // host calls, and control nodes that hold some, in the order of the program
 };
 
-// The nodes the outputs depend on, inputs included, in order of creation.
+// The nodes the outputs and effects depend on, inputs included, in order of creation.
 std::vector<Node*> live_nodes(const Graph& g);
 // The text of graph/text.h, one node a line; deterministic.
 std::string print(const Graph& g);

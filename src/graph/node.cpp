@@ -35,6 +35,17 @@ Size Operand::size(int axis) const {
 Node::Node(const OpDef* op, Attrs attrs, std::vector<Operand> inputs, std::vector<TensorType> types)
     : op(op), attrs(std::move(attrs)), inputs(std::move(inputs)), types(std::move(types)), id(next_id++) {}
 
+Ref<Node> with_inputs(const Node& n, std::vector<Operand> inputs) {
+  auto copy = make_ref<Node>(n.op, n.attrs, std::move(inputs), n.types);
+  copy->span = n.span;
+  copy->custom = n.custom;
+  copy->host = n.host;
+  copy->subgraphs = n.subgraphs;
+  return copy;
+}
+
+uint64_t next_node_id() { return next_id.load(); }
+
 Node::~Node() {
   // A tape of 100,000 steps is a chain of that length: dropping the last node must not recurse through it.
   thread_local std::vector<Operand>* pending = nullptr;

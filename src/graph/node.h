@@ -4,6 +4,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "graph/attrs.h"
@@ -14,6 +15,7 @@
 namespace sheaf::graph {
 
 struct OpDef;
+struct Graph;
 
 struct TensorType {
   DType dtype = DType::F32;
@@ -53,6 +55,9 @@ class Operand {
 // means that nothing flows to that input.
 using CustomVjp = std::function<std::vector<Operand>(const std::vector<Operand>& dy)>;
 
+// What a host-call node does when its turn comes (prints, checks a guard), given the values of its inputs. May throw.
+using HostCall = std::function<void(std::span<const Tensor>)>;
+
 struct Node : Counted {
   const OpDef* op;
   Attrs attrs;
@@ -62,8 +67,15 @@ struct Node : Counted {
   uint64_t id;
   Span span;                   // the user's form it came from
   std::shared_ptr<const CustomVjp> custom;
+  std::shared_ptr<const HostCall> host;
+  std::vector<std::shared_ptr<const Graph>> subgraphs;  // of control nodes: branches, bodies, tests
   Node(const OpDef* op, Attrs attrs, std::vector<Operand> inputs, std::vector<TensorType> types);
   ~Node();  // takes long chains apart iteratively
 };
+
+// The same node on other inputs; values, which belong to the old ones, are left behind.
+Ref<Node> with_inputs(const Node& n, std::vector<Operand> inputs);
+// Nodes made from now on have this id or a greater one.
+uint64_t next_node_id();
 
 }  // namespace sheaf::graph

@@ -25,6 +25,16 @@ std::string constant_text(const Operand& o) {
   return s + "}";
 }
 
+std::string indented(const std::string& text) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = text.find('\n', at);
+    out += "    " + text.substr(at, end - at + 1);
+    at = end + 1;
+  }
+  return out;
+}
+
 class Printer {
  public:
   std::string run(const Graph& g) {
@@ -35,7 +45,10 @@ class Printer {
     }
     std::string out = "graph(" + params + ") {\n";
     for (Node* n : live_nodes(g))
-      if (!numbers_.count(n)) out += "  " + line(*n) + "\n";
+      if (!numbers_.count(n)) {
+        out += "  " + line(*n) + "\n";
+        for (const auto& inner : n->subgraphs) out += indented(print(*inner));
+      }
     return out + "  return " + list(g.outputs) + "\n}\n";
   }
 

@@ -43,6 +43,7 @@ void verify(const Graph& g) {
     for (const Operand& in : n->inputs) check_operand(g, in, n->id, name.c_str());
     INVARIANT(!n->types.empty(), name << " has no output");
     if (!inputs.count(n)) check_types(g, *n);
+    for (const auto& inner : n->subgraphs) verify(*inner);
   }
   for (const Operand& o : g.outputs) check_operand(g, o, ~0ull, "the results");
 }

@@ -23,6 +23,9 @@ std::span<const OpDef> create_ops();
 std::span<const OpDef> window_ops();
 std::span<const OpDef> random_ops();
 std::span<const OpDef> structure_ops();
+std::span<const OpDef> control_ops();
+std::span<const OpDef> scan_ops();
+std::span<const OpDef> while_ops();
 
 const std::vector<const OpDef*>& all_ops();
 const OpDef& op(std::string_view name);  // must exist

@@ -20,15 +20,42 @@ std::byte* borrow_scratch(size_t bytes, Ref<Buffer>& held) {
   return kept->data();
 }
 
+using Clock = std::chrono::steady_clock;
+Clock::time_point now() { return g_profiling ? Clock::now() : Clock::time_point(); }
+
 }  // namespace
 
 void release_scratch() { kept_scratch() = nullptr; }
 
+bool (*g_stop_requested)() = nullptr;
+
+void Executable::run_at(std::span<std::byte* const> inputs, std::span<std::byte* const> results, std::byte* scratch) const {
+  auto address = [&](const Place& p) -> std::byte* {
+    switch (p.kind) {
+      case Place::Input: return inputs[p.index] + p.offset;
+      case Place::Constant: return constants[p.index].bytes() + p.offset;
+      case Place::Output: return results[p.index] + p.offset;
+      case Place::Scratch: break;
+    }
+    return scratch + p.offset;
+  };
+  SmallVec<std::byte*, 16> pointers;
+  for (const Launch& l : launches) {
+    if (g_stop_requested && g_stop_requested()) throw Stopped{};
+    pointers.clear();
+    for (const Place& p : l.buffers) pointers.push_back(address(p));
+    if (l.is_copy && pointers[0] == pointers[1]) continue;
+    int64_t payload = 0;
+    auto start = now();
+    int site = l.kernel->run(pointers, l.sizes, payload);
+    if (g_profiling) record_kernel(l.name, static_cast<uint64_t>((now() - start).count()));
+    if (site >= 0) throw CheckFailure{l.node, site, payload};
+  }
+}
+
 std::vector<Tensor> Executable::run(std::span<const Tensor> inputs, std::span<const uint8_t> given_up) const {
   Ref<Buffer> scratch;
   std::byte* scratch_data = scratch_bytes ? borrow_scratch(scratch_bytes, scratch) : nullptr;
-  using Clock = std::chrono::steady_clock;
-  auto now = [] { return g_profiling ? Clock::now() : Clock::time_point(); };
   struct Memory {
     Ref<Buffer> buffer;
     int64_t offset_bytes = 0;
@@ -51,26 +78,10 @@ std::vector<Tensor> Executable::run(std::span<const Tensor> inputs, std::span<co
     buffers.ns = static_cast<uint64_t>((now() - entered).count());
     record_buffers(buffers);
   }
-  auto address = [&](const Place& p) -> std::byte* {
-    switch (p.kind) {
-      case Place::Input: return inputs[p.index].bytes() + p.offset;
-      case Place::Constant: return constants[p.index].bytes() + p.offset;
-      case Place::Output: return results[p.index].buffer->data() + results[p.index].offset_bytes + p.offset;
-      case Place::Scratch: break;
-    }
-    return scratch_data + p.offset;
-  };
-  SmallVec<std::byte*, 16> pointers;
-  for (const Launch& l : launches) {
-    pointers.clear();
-    for (const Place& p : l.buffers) pointers.push_back(address(p));
-    if (l.is_copy && pointers[0] == pointers[1]) continue;
-    int64_t payload = 0;
-    auto start = now();
-    int site = l.kernel->run(pointers, l.sizes, payload);
-    if (g_profiling) record_kernel(l.name, static_cast<uint64_t>((now() - start).count()));
-    if (site >= 0) throw CheckFailure{l.node, site, payload};
-  }
+  SmallVec<std::byte*, 16> input_data, result_data;
+  for (const Tensor& t : inputs) input_data.push_back(t.bytes());
+  for (const Memory& m : results) result_data.push_back(m.buffer->data() + m.offset_bytes);
+  run_at(input_data, result_data, scratch_data);
   std::vector<Tensor> out;
   for (const OutputSpec& o : outputs) {
     Tensor t;

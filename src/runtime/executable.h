@@ -62,9 +62,15 @@ struct Executable {
   size_t scratch_bytes = 0;
 
   // Inputs must be contiguous and of the planned sizes. The memory of those flagged in `given_up` (empty: none) belongs to
-  // nobody else and may be written. Throws CheckFailure, with all inputs as they were.
+  // nobody else and may be written. Throws CheckFailure, with all inputs as they were, or Stopped.
   std::vector<Tensor> run(std::span<const Tensor> inputs, std::span<const uint8_t> given_up = {}) const;
+  // The launches alone, on memory of the caller's: contiguous inputs, the output buffers, scratch.
+  void run_at(std::span<std::byte* const> inputs, std::span<std::byte* const> results, std::byte* scratch) const;
 };
+
+// Asked between launches: true ends the run with Stopped. Set before anything runs.
+extern bool (*g_stop_requested)();
+struct Stopped {};
 
 // Gives back the scratch memory that the calling thread keeps between runs.
 void release_scratch();

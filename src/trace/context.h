@@ -1,5 +1,7 @@
 // The trace in progress on this thread.
 #pragma once
+#include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -11,7 +13,10 @@ struct Context {
   std::vector<Ref<graph::Node>> inputs;               // one per leaf, globals' leaves behind the arguments'
   std::vector<Value> current;                         // the value each has in the call that is traced
   std::vector<std::pair<size_t, Value>> guards;       // inputs whose value was asked for
+  std::vector<std::pair<Operand, Tensor>> predicates; // scalars computed from inputs whose value was asked for (outermost only)
+  bool guards_predicates = true;                      // false: a branch on such a scalar takes both ways
   std::vector<std::pair<const Value*, Value>> globals;
+  std::vector<Ref<graph::Node>> effects;              // host calls, in order
   bool takes_globals = true;                          // false: a sub-trace whose graph is used at once, not kept
   Context* outer = nullptr;                           // the trace this one is part of
 
@@ -19,9 +24,15 @@ struct Context {
   Value add_input(const Value& leaf);
   // The number an input has now, remembered as a guard; nil when the node is not a scalar input.
   Value guarded_value(const graph::Node* node);
+  // The value that a scalar or a short vector has now when it follows from scalar inputs alone.
+  std::optional<Tensor> scalar_now(const Operand& o);
+  // The same, remembered as a condition for using the compiled code.
+  std::optional<Tensor> guarded_scalar(const Operand& o);
 
   static Context*& current_ref();
   static Context* current_context() { return current_ref(); }
+
+  Context& outermost() { return outer ? outer->outermost() : *this; }
 
   struct Use {
     Context& context;
@@ -31,6 +42,10 @@ struct Context {
     }
     ~Use() { current_ref() = context.outer; }
   };
+
+ private:
+  const Value* current_of(const graph::Node* node) const;
+  std::unordered_map<const graph::Node*, std::optional<Tensor>> now_;  // what scalar_now has found (outermost only)
 };
 
 }  // namespace sheaf::trace

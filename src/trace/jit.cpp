@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -12,6 +13,7 @@
 #include "ops/table.h"
 #include "runtime/profiler.h"
 #include "trace/context.h"
+#include "trace/host_call.h"
 #include "trace/signature.h"
 #include "trace/traced.h"
 #include "value/tree.h"
@@ -43,6 +45,12 @@ struct Variant {
     std::vector<uint64_t> key;
   };
   std::vector<Global> globals;
+  // Scalars computed from the leaves that must come out as they did when the code was made.
+  struct Predicates {
+    std::shared_ptr<const Compiled> code;
+    std::vector<size_t> inputs;
+    std::vector<Tensor> expected;
+  } predicates;
   std::vector<size_t> used_inputs;  // leaves that the graph reads, in the order of its inputs
   std::shared_ptr<const Compiled> code;
   std::string graph;  // as text, when asked for
@@ -53,6 +61,7 @@ struct Entry {
   std::vector<uint64_t> key;
   int calls = 0;
   bool failed = false;
+  bool takes_both_ways = false;  // predicates keep changing: branches on them are compiled as branches
   std::vector<std::shared_ptr<const Variant>> variants;
 };
 
@@ -122,6 +131,11 @@ bool same_scalar(const Value& a, const Value& b) {
   return a.is_int() ? a.as_int() == b.as_int() : a.as_float() == b.as_float();
 }
 
+bool same_elements(const Tensor& a, const Tensor& b) {
+  Tensor x = contiguous(a), y = contiguous(b);
+  return std::memcmp(x.bytes(), y.bytes(), static_cast<size_t>(x.num_elems() * size_bytes(x.dtype))) == 0;
+}
+
 // The leaves of the roots and of the globals a variant reads; empty when a global has changed its structure.
 bool matches(const Variant& v, const Signature& s, std::vector<const Value*>& leaves) {
   leaves = s.leaves;
@@ -133,7 +147,26 @@ bool matches(const Variant& v, const Signature& s, std::vector<const Value*>& le
   }
   for (const auto& [leaf, value] : v.guards)
     if (!same_scalar(*leaves[leaf], value)) return false;
+  if (v.predicates.expected.empty()) return true;
+  std::vector<Tensor> inputs;
+  for (size_t i : v.predicates.inputs) inputs.push_back(input_tensor(*leaves[i]));
+  std::vector<Tensor> now = compiler::run(*v.predicates.code, inputs);
+  for (size_t i = 0; i < now.size(); ++i)
+    if (!same_elements(now[i], v.predicates.expected[i])) return false;
   return true;
+}
+
+// The inputs that g reads, in the order of their places among `all`; g.inputs is set.
+std::vector<size_t> used_inputs(graph::Graph& g, const std::vector<Ref<Node>>& all) {
+  std::map<Node*, size_t> position;
+  for (size_t i = 0; i < all.size(); ++i) position[all[i].get()] = i;
+  std::vector<size_t> used;
+  for (Node* n : live_nodes(g))
+    if (auto it = position.find(n); it != position.end()) {
+      g.inputs.push_back(all[it->second]);
+      used.push_back(it->second);
+    }
+  return used;
 }
 
 Value run_variant(const Variant& v, const std::vector<const Value*>& leaves, const std::vector<uint8_t>& owned) {
@@ -161,8 +194,9 @@ Value run_variant(const Variant& v, const std::vector<const Value*>& leaves, con
   return result;
 }
 
-std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots, const std::function<Value(std::vector<Value>)>& body) {
+std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots, const std::function<Value(std::vector<Value>)>& body, bool takes_both_ways) {
   Context context;
+  context.guards_predicates = !takes_both_ways;
   std::vector<Value> traced;
   auto make = [&](const Value& leaf) { return context.add_input(leaf); };
   for (const Value& r : roots) traced.push_back(replace_leaves(r, make));
@@ -173,15 +207,17 @@ std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots, con
   }
   graph::Graph g;
   if (!collect_results(variant->result, g.outputs)) throw Untraceable("the result holds a function or an object that depends on the arguments", {});
-  std::map<Node*, size_t> position;
-  for (size_t i = 0; i < context.inputs.size(); ++i) position[context.inputs[i].get()] = i;
-  graph::Graph all{{}, g.outputs};
-  std::vector<Node*> live = live_nodes(all);
-  for (Node* n : live)
-    if (auto it = position.find(n); it != position.end()) {
-      g.inputs.push_back(context.inputs[it->second]);
-      variant->used_inputs.push_back(it->second);
+  g.effects = std::move(context.effects);
+  variant->used_inputs = used_inputs(g, context.inputs);
+  if (!context.predicates.empty()) {
+    graph::Graph p;
+    for (auto& [operand, value] : context.predicates) {
+      p.outputs.push_back(operand);
+      variant->predicates.expected.push_back(value);
     }
+    variant->predicates.inputs = used_inputs(p, context.inputs);
+    variant->predicates.code = std::make_shared<const Compiled>(compiler::compile(p));
+  }
   variant->guards = std::move(context.guards);
   for (const auto& [cell, value] : context.globals) {
     Signature s;
@@ -278,6 +314,7 @@ bool call_compiled(const void* identity, uint64_t purpose, const std::string& na
   uint64_t hash = s.hash();
   std::vector<const Value*> leaves;
   std::shared_ptr<const Variant> found;
+  bool takes_both_ways = false;
   {
     std::lock_guard lock(table().mu);
     Function& f = table().functions[{identity, purpose}];
@@ -294,7 +331,7 @@ bool call_compiled(const void* identity, uint64_t purpose, const std::string& na
         return false;
       }
       ++f.num_entries;
-      bucket.push_back({s.key, 0, false, {}});
+      bucket.push_back({s.key, 0, false, false, {}});
       entry = &bucket.back();
     }
     for (const auto& v : entry->variants)
@@ -304,10 +341,15 @@ bool call_compiled(const void* identity, uint64_t purpose, const std::string& na
       bool at_once = g_mode == JitMode::Always || (s.num_elems >= kLargeWork && f.num_entries == 1);
       if (++entry->calls < 2 && !at_once) return false;
       if (entry->variants.size() >= kMaxVariantsPerSignature) {
-        entry->failed = true;
-        tell(name, "interpreted", "the numbers its sizes depend on keep changing", {});
-        return false;
+        if (entry->takes_both_ways) {
+          entry->failed = true;
+          tell(name, "interpreted", "the numbers its sizes depend on keep changing", {});
+          return false;
+        }
+        entry->takes_both_ways = true;
+        entry->variants.clear();
       }
+      takes_both_ways = entry->takes_both_ways;
     }
     ++table().stats.dispatches;
   }
@@ -316,7 +358,7 @@ bool call_compiled(const void* identity, uint64_t purpose, const std::string& na
     Span span;
     bool fatal = false;
     try {
-      found = make_variant(roots, body);
+      found = make_variant(roots, body, takes_both_ways);
     } catch (const Untraceable& u) {
       reason = u.reason;
       span = u.span;
@@ -338,11 +380,17 @@ bool call_compiled(const void* identity, uint64_t purpose, const std::string& na
     tell(name, found ? "compiled" : "interpreted", reason, span, found ? found->graph : "");
     if (!found || !matches(*found, s, leaves)) return false;
   }
+  uint64_t outputs = outputs_made();
+  bool failed = false;
   try {
     result = run_variant(*found, leaves, s.owned);
   } catch (const UserError&) {
-    return false;  // an index out of range, say: the interpreted run reports it in the right words, with its place
+    failed = true;  // an index out of range, say: the interpreted run reports it in the right words, with its place
   }
+  if (!failed) return true;
+  if (outputs_made() == outputs) return false;
+  RepeatedOutputs repeated(outputs);
+  result = body(roots);
   return true;
 }
 

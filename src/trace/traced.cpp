@@ -66,6 +66,16 @@ class TapeEngine final : public graph::Engine {
     return results;
   }
 
+  std::vector<Operand> apply_control(Ref<Node> node) override {
+    bool known = true;
+    for (const Operand& o : node->inputs) known &= o.has_value();
+    if (known) return node->op->unroll(*node);
+    node->span = current_span();
+    std::vector<Operand> results;
+    for (size_t i = 0; i < node->types.size(); ++i) results.emplace_back(node, static_cast<int>(i));
+    return results;
+  }
+
  private:
   // A value known now, through which no derivative flows, need not be on the tape.
   static bool ends_gradients(const OpDef& op, const std::vector<TensorType>& out) {
@@ -153,7 +163,12 @@ Value Context::guarded_value(const Node* node) {
 Value concrete(const Value& v) {
   if (!v.is_traced()) return v;
   Value c = v.as_traced()->concrete();
-  if (c.is_nil() && Context::current_ref()) c = Context::current_ref()->guarded_value(static_cast<Traced*>(v.object())->operand.node().get());
+  if (c.is_nil() && Context::current_ref()) {
+    const auto* t = static_cast<Traced*>(v.object());
+    c = Context::current_ref()->guarded_value(t->operand.node().get());
+    if (c.is_nil())
+      if (auto now = Context::current_ref()->guarded_scalar(t->operand)) c = scalar_value(*now, t->kind);
+  }
   if (c.is_nil()) throw Untraceable("the value of a traced " + v.as_traced()->describe() + " is needed", current_span());
   return c;
 }

@@ -9,6 +9,23 @@ namespace sheaf::transforms {
 using graph::Node;
 using graph::Operand;
 
+namespace {
+
+std::vector<Operand> batch_subgraph(const graph::Graph& g, const std::vector<Operand>& inputs, const std::vector<bool>& batched, Size batch,
+                                    std::vector<bool>& out_batched) {
+  std::vector<Batched> in;
+  for (size_t i = 0; i < inputs.size(); ++i) in.push_back({inputs[i], batched[i]});
+  std::vector<Operand> out;
+  out_batched.clear();
+  for (Batched& b : batch_graph(g, in, batch)) {
+    out.push_back(std::move(b.value));
+    out_batched.push_back(b.batched);
+  }
+  return out;
+}
+
+}  // namespace
+
 std::vector<Batched> batch_graph(const graph::Graph& g, const std::vector<Batched>& inputs, Size batch) {
   std::unordered_map<Node*, std::vector<Batched>> mapped;
   for (size_t i = 0; i < g.inputs.size(); ++i) mapped[g.inputs[i].get()] = {inputs[i]};
@@ -20,7 +37,7 @@ std::vector<Batched> batch_graph(const graph::Graph& g, const std::vector<Batche
   for (Node* n : live_nodes(g)) {
     if (mapped.count(n)) continue;
     bool depends = false, any = false;
-    graph::BatchCtx c{*n->op, n->attrs, {}, {}, batch};
+    graph::BatchCtx c{*n->op, n->attrs, {}, {}, batch, n, batch_subgraph};
     for (const Operand& in : n->inputs) {
       Batched b = lookup(in);
       depends |= in.is_node() && mapped.count(in.node().get());
@@ -29,8 +46,10 @@ std::vector<Batched> batch_graph(const graph::Graph& g, const std::vector<Batche
       c.batched.push_back(b.batched);
     }
     if (!depends) continue;
-    if (n->custom || (any && !n->op->batch.rule)) throw NotBatchable{n->op};
-    std::vector<Operand> out = any ? n->op->batch.rule(c) : graph::apply_all(*n->op, std::move(c.inputs), n->attrs);
+    if (n->custom || n->host || (any && !n->op->batch.rule)) throw NotBatchable{n->op};
+    std::vector<Operand> out = any                     ? n->op->batch.rule(c)
+                               : n->op->kind != graph::OpKind::Control ? graph::apply_all(*n->op, std::move(c.inputs), n->attrs)
+                                                      : graph::engine().apply_control(with_inputs(*n, std::move(c.inputs)));
     std::vector<Batched>& results = mapped[n];
     for (Operand& o : out) results.push_back({std::move(o), any});
   }

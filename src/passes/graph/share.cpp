@@ -46,20 +46,21 @@ graph::Graph share_common(const graph::Graph& g) {
     }
     Ref<Node> found;
     auto [begin, end] = known.equal_range(hash);
-    for (auto it = begin; it != end && !found && !n->custom; ++it) {
+    bool unique = n->custom || n->host || !n->subgraphs.empty();
+    for (auto it = begin; it != end && !found && !unique; ++it) {
       Node* k = it->second.get();
       bool same = k->op == n->op && k->attrs == n->attrs && k->inputs.size() == inputs.size();
       for (size_t i = 0; same && i < inputs.size(); ++i) same = same_operand(k->inputs[i], inputs[i]);
       if (same) found = it->second;
     }
     if (!found) {
-      found = make_ref<Node>(n->op, n->attrs, std::move(inputs), n->types);
-      found->span = n->span;
+      found = with_inputs(*n, std::move(inputs));
       known.emplace(hash, found);
     }
     replacement[n] = found;
   }
-  graph::Graph out{g.inputs, {}};
+  graph::Graph out{g.inputs, {}, {}};
+  for (const auto& n : g.effects) out.effects.push_back(replacement.at(n.get()));
   for (const Operand& o : g.outputs) out.outputs.push_back(renamed(o));
   return out;
 }

@@ -1,0 +1,199 @@
+#include "trace/control.h"
+
+#include <fmt/format.h>
+
+#include <unordered_map>
+
+#include "ops/control.h"
+#include "ops/emit.h"
+#include "trace/subtrace.h"
+#include "value/dict.h"
+#include "value/print.h"
+#include "value/tree.h"
+
+namespace sheaf::trace {
+
+using graph::Node;
+
+Subtrace subtrace(const std::vector<Ref<Node>>& inputs, const std::function<Value()>& body, Errors errors) {
+  Subtrace t;
+  t.piece.inputs = inputs;
+  t.piece.since = graph::next_node_id();
+  Context context;
+  {
+    Context::Use use(context);
+    try {
+      t.result = body();
+    } catch (const UserError& e) {
+      if (errors == Errors::Raise) throw;
+      t.failed = true;
+      // What it says does not matter: the interpreted run comes to the same place.
+      context.effects.push_back(ops::host_call({}, [message = e.message](std::span<const Tensor>) { throw runtime_error(message); }));
+    }
+  }
+  t.piece.effects = std::move(context.effects);
+  return t;
+}
+
+void keep_effects(const std::vector<Operand>& outputs, const std::vector<ops::GraphPtr>& subgraphs) {
+  for (const auto& g : subgraphs)
+    if (!g->effects.empty()) {
+      Context::current_context()->effects.push_back(outputs[0].node());
+      return;
+    }
+}
+
+Operand truth_operand(const Value& v) {
+  Operand x = operand_of(v);
+  return x.dtype() == DType::Bool ? x : ops::apply1("bit_not", ops::equal(x, ops::like(x, 0)));
+}
+
+namespace {
+
+// Two results of the same structure, with the arrays that differ put aside.
+class Merge {
+ public:
+  std::vector<Operand> yes, no;
+
+  // The tree with a placeholder for each array that depends on the way taken.
+  Value tree(const Value& a, const Value& b) {
+    if (is_numeric(a) && is_numeric(b)) return leaf(a, b);
+    if (a.tag() != b.tag()) differ(a, b);
+    switch (a.tag()) {
+      case Tag::List: case Tag::Tuple: {
+        if (a.items().size() != b.items().size()) differ(a, b);
+        std::vector<Value> items;
+        for (size_t i = 0; i < a.items().size(); ++i) items.push_back(tree(a.items()[i], b.items()[i]));
+        return a.is_list() ? Value::list(std::move(items)) : Value::tuple(std::move(items));
+      }
+      case Tag::Dict: {
+        auto x = a.as_dict().entries(), y = b.as_dict().entries();
+        std::vector<DictEntry> entries;
+        for (size_t i = 0; i < x.size(); ++i) {
+          if (x.size() != y.size() || !(x[i].key == y[i].key)) differ(a, b);
+          entries.push_back({x[i].key, tree(x[i].value, y[i].value)});
+        }
+        if (x.size() != y.size()) differ(a, b);
+        return make_dict(std::move(entries));
+      }
+      case Tag::Nil: case Tag::Marker: return a;
+      case Tag::String:
+        if (a.as_string() != b.as_string()) differ(a, b);
+        return a;
+      case Tag::Keyword:
+        if (!(a.as_keyword() == b.as_keyword())) differ(a, b);
+        return a;
+      case Tag::Function: {
+        if (a.object() == b.object()) return a;
+        const auto *x = a.as_function()->captured(), *y = b.as_function()->captured();
+        if (a.as_function()->code_identity() != b.as_function()->code_identity() || !x || !y || x->size() != y->size()) differ(a, b);
+        std::vector<Value> captured;
+        for (size_t i = 0; i < x->size(); ++i) captured.push_back(tree((*x)[i], (*y)[i]));
+        return a.as_function()->with_captured(std::move(captured));
+      }
+      default:
+        if (a.object() != b.object()) differ(a, b);
+        return a;
+    }
+  }
+
+  // The tree of the way that gives a value, when the other ends in an error.
+  Value only(const Value& v, bool is_yes) {
+    return map_leaves(v, [&](const Value& x) {
+      if (!x.is_traced()) return x;
+      Operand o = operand_of(x);
+      Operand nothing = ops::zeros(o.type());
+      return is_yes ? add(o, nothing, kind_of(x)) : add(nothing, o, kind_of(x));
+    });
+  }
+
+  // The merged tree with its placeholders replaced by the outputs of the node.
+  Value fill(const Value& tree, const std::vector<Operand>& outputs) const {
+    return map_leaves(tree, [&](const Value& v) -> Value {
+      if (v.is_traced()) {
+        auto it = places_.find(v.object());
+        return it == places_.end() ? v : to_value(outputs[it->second], kind_of(v));
+      }
+      const std::vector<Value>* captured = v.tag() == Tag::Function ? v.as_function()->captured() : nullptr;
+      if (!captured || captured->empty()) return v;
+      std::vector<Value> values;
+      for (const Value& x : *captured) values.push_back(fill(x, outputs));
+      return v.as_function()->with_captured(std::move(values));
+    });
+  }
+
+ private:
+  Value leaf(const Value& a, const Value& b) {
+    if (!a.is_traced() && !b.is_traced() && a.tag() == b.tag()) {
+      if (a.is_tensor() ? a.object() == b.object() : a.as_int() == b.as_int()) return a;
+    }
+    Kind kind = kind_of(a);
+    Operand x = operand_of(a), y = operand_of(b);
+    // An int that a gradient is taken of is computed in f32.
+    if (kind == Kind::Int && x.dtype() != y.dtype()) {
+      x = ops::cast(x, DType::F32);
+      y = ops::cast(y, DType::F32);
+    }
+    if (kind != kind_of(b) || !(x.type() == y.type())) differ(a, b);
+    return add(std::move(x), std::move(y), kind);
+  }
+
+  Value add(Operand a, Operand b, Kind kind) {
+    Value placeholder = Value::object(Tag::Traced, new Traced(Operand(ops::parameter(a.type()), 0), kind));
+    places_[placeholder.object()] = yes.size();
+    yes.push_back(std::move(a));
+    no.push_back(std::move(b));
+    return placeholder;
+  }
+
+  [[noreturn]] static void differ(const Value& a, const Value& b) {
+    throw Untraceable(fmt::format("the branches on a traced value give different kinds of results: {} and {}", short_text(a), short_text(b)), current_span());
+  }
+
+  std::unordered_map<const Object*, size_t> places_;
+};
+
+}  // namespace
+
+Value trace_cond(const Value& condition, const std::function<Value()>& yes, const std::function<Value()>& no) {
+  Span span = current_span();
+  Operand predicate = truth_operand(condition);
+  Subtrace a = subtrace({}, yes, Errors::Record), b = subtrace({}, no, Errors::Record);
+  current_span() = span;
+  if (a.failed && b.failed) throw Untraceable("both branches on a traced value end in an error", span);
+  Merge merge;
+  Value tree = a.failed ? merge.only(b.result, false) : b.failed ? merge.only(a.result, true) : merge.tree(a.result, b.result);
+  if (merge.yes.empty()) {
+    if (a.piece.effects.empty() && b.piece.effects.empty()) return tree;
+    merge.yes = merge.no = {ops::constant_int(DType::Bool, 1)};  // a node has at least one output
+  }
+  a.piece.outputs = std::move(merge.yes);
+  b.piece.outputs = std::move(merge.no);
+  std::vector<Operand> captures;
+  ops::GraphPtr first = ops::close(a.piece, captures), second = ops::close(b.piece, captures);
+  first = ops::with_captures(first, 0, captures);
+  std::vector<Operand> outputs = ops::cond(std::move(predicate), first, second, std::move(captures));
+  keep_effects(outputs, {first, second});
+  return merge.fill(tree, outputs);
+}
+
+Value trace_checkpoint(const std::function<Value()>& f) {
+  Subtrace t = subtrace({}, f);
+  map_leaves(t.result, [&](const Value& v) {
+    if (v.is_traced()) t.piece.outputs.push_back(operand_of(v));
+    return v;
+  });
+  if (t.piece.outputs.empty()) {
+    auto& effects = Context::current_context()->effects;
+    effects.insert(effects.end(), t.piece.effects.begin(), t.piece.effects.end());
+    return t.result;
+  }
+  std::vector<Operand> captures;
+  ops::GraphPtr body = ops::close(t.piece, captures);
+  std::vector<Operand> outputs = ops::checkpoint(body, std::move(captures));
+  keep_effects(outputs, {body});
+  size_t next = 0;
+  return map_leaves(t.result, [&](const Value& v) { return v.is_traced() ? to_value(outputs[next++], kind_of(v)) : v; });
+}
+
+}  // namespace sheaf::trace

@@ -1,0 +1,269 @@
+#include "trace/loops.h"
+
+#include <cstring>
+
+#include "ops/emit.h"
+#include "ops/loops.h"
+#include "trace/control.h"
+#include "trace/subtrace.h"
+#include "value/dict.h"
+#include "value/tree.h"
+
+namespace sheaf::trace {
+namespace {
+
+using graph::TensorType;
+
+// The carried value: a tree whose arrays and numbers are either carried by the loop or the same in every turn.
+class Carry {
+ public:
+  explicit Carry(Value init) : init_(std::move(init)) {
+    map_leaves(init_, [&](const Value& v) {
+      leaves_.push_back(v);
+      carried_.push_back(v.is_traced() && operand_of(v).is_node());
+      return v;
+    });
+  }
+
+  // Operands of the carried leaves.
+  std::vector<Operand> operands() const {
+    std::vector<Operand> out;
+    for (size_t i = 0; i < leaves_.size(); ++i)
+      if (carried_[i]) out.push_back(operand_of(leaves_[i]));
+    return out;
+  }
+
+  std::vector<TensorType> types() const {
+    std::vector<TensorType> out;
+    for (const Operand& o : operands()) out.push_back(o.type());
+    return out;
+  }
+
+  // The tree with the carried leaves replaced.
+  Value with(const std::vector<Operand>& values) const {
+    size_t leaf = 0, next = 0;
+    return map_leaves(init_, [&](const Value& v) { return carried_[leaf++] ? to_value(values[next++], kind_of(v)) : v; });
+  }
+
+  enum class Fit { Same, Widened, No };
+  // Compares a turn's result, and collects its carried leaves. Constants that changed become carried (Widened).
+  Fit compare(const Value& result, std::vector<Operand>& out) {
+    at_ = 0;
+    widened_ = false;
+    out.clear();
+    if (!walk(init_, result, out)) return Fit::No;
+    return widened_ ? Fit::Widened : Fit::Same;
+  }
+
+  // Every number and array is carried.
+  bool widen_all() {
+    bool any = false;
+    for (size_t i = 0; i < leaves_.size(); ++i)
+      if (!carried_[i] && is_numeric(leaves_[i])) carried_[i] = any = true;
+    return any;
+  }
+
+ private:
+  bool walk(const Value& a, const Value& b, std::vector<Operand>& out) {
+    if (a.is_seq()) {
+      if (a.tag() != b.tag() || a.items().size() != b.items().size()) return false;
+      for (size_t i = 0; i < a.items().size(); ++i)
+        if (!walk(a.items()[i], b.items()[i], out)) return false;
+      return true;
+    }
+    if (a.is_dict()) {
+      if (!b.is_dict()) return false;
+      auto x = a.as_dict().entries(), y = b.as_dict().entries();
+      if (x.size() != y.size()) return false;
+      for (size_t i = 0; i < x.size(); ++i)
+        if (!(x[i].key == y[i].key) || !walk(x[i].value, y[i].value, out)) return false;
+      return true;
+    }
+    size_t i = at_++;
+    if (!is_numeric(a)) return same_constant(a, b);
+    if (!is_numeric(b)) return false;
+    if (!carried_[i] && same_constant(a, b)) return true;
+    Operand x = operand_of(a), y = operand_of(b);
+    if (kind_of(a) != kind_of(b) || !(x.type() == y.type())) return false;
+    if (!carried_[i]) carried_[i] = widened_ = true;
+    out.push_back(std::move(y));
+    return true;
+  }
+
+  static bool same_constant(const Value& a, const Value& b) {
+    if (a.tag() != b.tag()) return false;
+    switch (a.tag()) {
+      case Tag::Nil: case Tag::Marker: return true;
+      case Tag::Bool: case Tag::Int: return a.as_int() == b.as_int();
+      case Tag::Float: {
+        float x = a.as_float(), y = b.as_float();
+        return std::memcmp(&x, &y, sizeof x) == 0;
+      }
+      case Tag::Keyword: return a.as_keyword() == b.as_keyword();
+      case Tag::String: return a.as_string() == b.as_string();
+      default: return a.object() == b.object();
+    }
+  }
+
+  Value init_;
+  std::vector<Value> leaves_;
+  std::vector<bool> carried_;
+  size_t at_ = 0;
+  bool widened_ = false;
+};
+
+Operand row_of(const Operand& stacked, int64_t i) { return ops::squeeze_axis(ops::slice_axis(stacked, 0, i, 1), 0); }
+
+std::vector<Operand> part(const std::vector<Operand>& v, size_t first, size_t count) {
+  return {v.begin() + static_cast<ptrdiff_t>(first), v.begin() + static_cast<ptrdiff_t>(first + count)};
+}
+
+std::optional<LoopResult> loop_node(const LoopSpec& loop) {
+  LoopResult result;
+  Span span = current_span();
+  std::vector<Operand> xs = loop.xs;
+  Value init = loop.init;
+  int64_t done = 0;
+  // One turn may change the form of the carried value (0 becomes 0.0): it is run by itself.
+  for (int peeled = 0; peeled < 2; ++peeled) {
+    Carry carry(init);
+    bool wide = false;
+    for (;;) {
+      std::vector<TensorType> types{{DType::I64, {}}};
+      for (const TensorType& t : carry.types()) types.push_back(t);
+      size_t num_carries = types.size() - 1;
+      for (const Operand& x : xs) {
+        types.push_back(x.type());
+        types.back().sizes.erase(types.back().sizes.begin());
+      }
+      std::vector<Ref<graph::Node>> inputs = ops::parameters(types);
+      std::vector<Operand> in = ops::operands(inputs);
+      Value output;
+      Subtrace t = subtrace(inputs, [&] {
+        Operand index = done ? ops::add(in[0], ops::constant_int(DType::I64, done)) : in[0];
+        auto [next, out] = loop.body(index, carry.with(part(in, 1, num_carries)), part(in, 1 + num_carries, xs.size()));
+        output = std::move(out);
+        return next;
+      });
+      current_span() = span;
+      Carry::Fit fit = carry.compare(t.result, t.piece.outputs);
+      if (fit == Carry::Fit::Widened) continue;
+      if (fit == Carry::Fit::No) {
+        // A constant may have decided the form (the first turn of a counter).
+        if (!wide && carry.widen_all()) {
+          wide = true;
+          continue;
+        }
+        break;
+      }
+      map_leaves(output, [&](const Value& v) {
+        if (v.is_traced()) t.piece.outputs.push_back(operand_of(v));
+        return v;
+      });
+      if (t.piece.outputs.empty()) t.piece.outputs.push_back(ops::constant_int(DType::Bool, 1));  // a node has at least one output
+      ops::Scan s;
+      s.turns = loop.turns - done;
+      s.carries = carry.operands();
+      s.xs = std::move(xs);
+      s.body = ops::close(t.piece, s.captures);
+      ops::GraphPtr body = s.body;
+      std::vector<Operand> all = ops::scan(std::move(s));
+      keep_effects(all, {body});
+      result.carry = carry.with(part(all, 0, num_carries));
+      result.outputs.set_rest(std::move(output), part(all, num_carries, all.size() - num_carries), loop.turns - done);
+      return result;
+    }
+    if (peeled || loop.turns - done < 2) return std::nullopt;
+    std::vector<Operand> rows;
+    for (Operand& x : xs) {
+      rows.push_back(row_of(x, 0));
+      x = ops::slice_axis(x, 0, 1, loop.turns - 1);
+    }
+    auto [next, out] = loop.body(ops::constant_int(DType::I64, 0), std::move(init), rows);
+    init = std::move(next);
+    result.outputs.add(std::move(out));
+    done = 1;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<LoopResult> trace_loop(const LoopSpec& loop) {
+  auto& effects = Context::current_context()->effects;
+  size_t before = effects.size();
+  std::optional<LoopResult> result;
+  try {
+    result = loop_node(loop);
+  } catch (const Untraceable& u) {
+    if (u.fatal) throw;
+    // The unrolled loop may know what a turn in general does not (its index), or meets the reason itself.
+  } catch (const UserError&) {
+  }
+  if (!result) effects.resize(before);
+  return result;
+}
+
+std::vector<Value> Outputs::list() const {
+  std::vector<std::vector<Operand>> rows;
+  std::vector<Value> out = first_;
+  size_t traced = 0;
+  map_leaves(tree_, [&](const Value& v) {
+    if (v.is_traced()) rows.push_back(ops::unstack(stacked_[traced++]));
+    return v;
+  });
+  for (int64_t i = 0; i < turns_; ++i) {
+    size_t next = 0;
+    out.push_back(map_leaves(tree_, [&](const Value& v) { return v.is_traced() ? to_value(rows[next++][static_cast<size_t>(i)], kind_of(v)) : v; }));
+  }
+  return out;
+}
+
+Value Outputs::stack(const std::function<Value(std::vector<Value>)>& join) const {
+  bool whole = first_.empty();
+  map_leaves(tree_, [&](const Value& v) {
+    whole &= v.is_traced() || v.is_nil();
+    return v;
+  });
+  if (!whole) return join(list());
+  size_t next = 0;
+  return map_leaves(tree_, [&](const Value& v) {
+    if (!v.is_traced()) return v;
+    const Operand& all = stacked_[next++];
+    return to_value(kind_of(v) == Kind::Int ? ops::cast(all, DType::F32) : all, Kind::Tensor);  // as in a vector literal
+  });
+}
+
+Value trace_while(Value init, const std::function<Value(Value)>& test, const std::function<Value(Value)>& body) {
+  Span span = current_span();
+  Carry carry(init);
+  bool wide = false;
+  for (int turns = 0; turns < 8; ++turns) {
+    std::vector<Ref<graph::Node>> inputs = ops::parameters(carry.types());
+    std::vector<Operand> in = ops::operands(inputs);
+    Subtrace b = subtrace(inputs, [&] { return body(carry.with(in)); });
+    current_span() = span;
+    Carry::Fit fit = carry.compare(b.result, b.piece.outputs);
+    if (fit == Carry::Fit::Widened) continue;
+    if (fit == Carry::Fit::No) {
+      if (wide || !carry.widen_all()) break;
+      wide = true;
+      continue;
+    }
+    if (b.piece.outputs.empty()) throw Untraceable("a while on a traced value carries nothing that changes", span);
+    std::vector<Ref<graph::Node>> test_inputs = ops::parameters(carry.types());
+    Subtrace t = subtrace(test_inputs, [&] { return test(carry.with(ops::operands(test_inputs))); });
+    current_span() = span;
+    if (!is_numeric(t.result)) throw Untraceable("the condition of a while on a traced value is no number", span);
+    t.piece.outputs = {t.result.is_traced() ? truth_operand(t.result) : ops::cast(operand_of(t.result), DType::Bool)};
+    std::vector<Operand> captures;
+    ops::GraphPtr test_graph = ops::close(t.piece, captures), body_graph = ops::close(b.piece, captures);
+    test_graph = ops::with_captures(test_graph, inputs.size(), captures);
+    std::vector<Operand> all = ops::while_loop(test_graph, body_graph, carry.operands(), std::move(captures));
+    keep_effects(all, {test_graph, body_graph});
+    return carry.with(all);
+  }
+  throw Untraceable("the accumulator of a while on a traced value changes its kind or shape from turn to turn", span);
+}
+
+}  // namespace sheaf::trace
