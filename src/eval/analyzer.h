@@ -93,6 +93,8 @@ class Analyzer {
   // special_forms.cpp
   using Handler = ExprPtr (*)(Analyzer&, const FormPtr&);
   static Handler special(const std::string& name);
+  friend std::vector<std::string> special_form_names();
+  static const std::unordered_map<std::string, Handler>& special_forms();
 
   [[noreturn]] static void fail(std::string message, Span span) { throw UserError(ErrorKind::Compile, std::move(message), span); }
 

@@ -396,7 +396,7 @@ using S = SpecialForms;
 
 }  // namespace
 
-Analyzer::Handler Analyzer::special(const std::string& name) {
+const std::unordered_map<std::string, Analyzer::Handler>& Analyzer::special_forms() {
   static const auto* table = new std::unordered_map<std::string, Handler>{
       {"def", S::def_form}, {"defmacro", S::defmacro_form}, {"let", S::let_form}, {"if", S::if_form}, {"do", S::do_form}, {"case", S::case_form},
       {"while", S::while_form}, {"repeat", S::repeat_form}, {"loop", S::loop_form}, {"recur", S::recur_form}, {"guard", S::guard_form},
@@ -409,13 +409,19 @@ Analyzer::Handler Analyzer::special(const std::string& name) {
       {"defn", [](Analyzer& a, const FormPtr& f) { return a.defn_form(*f, false); }},
       {"defn-", [](Analyzer& a, const FormPtr& f) { return a.defn_form(*f, true); }},
   };
-  auto it = table->find(name);
-  return it == table->end() ? nullptr : it->second;
+  return *table;
+}
+
+Analyzer::Handler Analyzer::special(const std::string& name) {
+  auto it = special_forms().find(name);
+  return it == special_forms().end() ? nullptr : it->second;
 }
 
 std::vector<std::string> special_form_names() {
-  return {"def", "defn", "defmacro", "fn", "let", "if", "do", "case", "while", "repeat", "guard", "quote", "->", "as->", "use", "with-params",
-          "value-and-grad", "loop", "recur", "try", "and", "or"};
+  std::vector<std::string> names;
+  for (const auto& [name, handler] : Analyzer::special_forms()) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 bool is_special_form(const std::string& name) {

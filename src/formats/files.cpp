@@ -91,6 +91,7 @@ Value parse_any(const std::string& path, std::string_view bytes) {
 
 std::string text_for(const std::string& path, const Value& v) {
   if (path.ends_with(".safetensors")) return write_safetensors(v);
+  if (path.ends_with(".npz")) return write_npz(v);
   if (!path.ends_with(".npy")) return write_json(v);
   if (!v.is_tensor()) throw runtime_error("npy: cannot serialize " + std::string(type_name(v)) + " (only a tensor)");
   return write_npy(v.as_tensor());
@@ -150,7 +151,7 @@ void save_value(const std::string& path, const Value& v) {
     bytes = text_for(path, v);
   } catch (UserError& e) {
     // Messages of a named format already say who speaks.
-    if (!e.message.starts_with("safetensors: ") && !e.message.starts_with("npy: ")) e.message = "io save: " + e.message;
+    if (!e.message.starts_with("safetensors: ") && !e.message.starts_with("npy: ") && !e.message.starts_with("npz: ") && !e.message.starts_with("zip: ")) e.message = "io save: " + e.message;
     throw;
   }
   write_file(path, bytes, "io save");

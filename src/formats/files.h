@@ -16,7 +16,7 @@ void write_file(const std::string& path, std::string_view bytes, std::string_vie
 
 // .safetensors by name; NumPy arrays, zip archives of them and pickles by their first bytes; JSON otherwise.
 Value load_value(const std::string& path);
-// .safetensors and .npy by name, JSON otherwise.
+// .safetensors, .npy and .npz by name, JSON otherwise.
 void save_value(const std::string& path, const Value& v);
 
 }  // namespace sheaf::formats

@@ -6,6 +6,7 @@
 #include "formats/raw_array.h"
 #include "formats/zip.h"
 #include "value/dict.h"
+#include "value/print.h"
 
 namespace sheaf::formats {
 namespace {
@@ -111,6 +112,15 @@ class HeaderParser {
   std::string_view text_;
 };
 
+// An int as i64, a float as f32.
+Tensor scalar_tensor(const Value& v) {
+  DType d = v.is_int() ? DType::I64 : v.is_float() ? DType::F32 : DType::Bool;
+  Tensor t = empty_tensor(d, {});
+  if (v.is_int()) store_int(d, t.bytes(), v.as_int());
+  else store_double(d, t.bytes(), v.is_float() ? v.as_float() : v.as_bool());
+  return t;
+}
+
 }  // namespace
 
 bool is_npy(std::string_view bytes) { return bytes.starts_with(kMagic); }
@@ -152,6 +162,20 @@ std::string write_npy(const Tensor& t0) {
   out += header;
   out += raw_bytes(t);
   return out;
+}
+
+std::string write_npz(const Value& v) {
+  auto refuse = [](const Value& x) { throw runtime_error("npz: cannot serialize " + std::string(type_name(x)) + " (only a dict of tensors and numbers)"); };
+  if (!v.is_dict()) refuse(v);
+  std::vector<std::string> texts;  // names and arrays by turns
+  for (const DictEntry& e : v.as_dict().entries()) {
+    if (!e.value.is_tensor() && !e.value.is_number() && !e.value.is_bool()) refuse(e.value);
+    texts.push_back(e.key.str() + ".npy");
+    texts.push_back(write_npy(e.value.is_tensor() ? e.value.as_tensor() : scalar_tensor(e.value)));
+  }
+  std::vector<ZipEntry> entries;
+  for (size_t i = 0; i < texts.size(); i += 2) entries.push_back({texts[i], texts[i + 1], 0, nullptr});
+  return write_zip(entries);
 }
 
 }  // namespace sheaf::formats

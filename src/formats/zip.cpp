@@ -1,31 +1,57 @@
 #include "formats/zip.h"
 
-#include <array>
+#include <zlib.h>
+
+#include <algorithm>
+#include <new>
 
 #include "formats/byte_reader.h"
+#include "tensor/tensor.h"
 
 namespace sheaf::formats {
 namespace {
 
-constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd64 = 0x06064b50;
+constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50, kEnd64 = 0x06064b50;
+constexpr uint64_t kMaxRatio = 1032;  // of deflate
 
 [[noreturn]] void fail(const std::string& message) { throw runtime_error("zip: " + message); }
 
-std::array<uint32_t, 256> make_crc_table() {
-  std::array<uint32_t, 256> table;
-  for (uint32_t i = 0; i < 256; ++i) {
-    uint32_t c = i;
-    for (int k = 0; k < 8; ++k) c = c & 1 ? 0xEDB88320u ^ (c >> 1) : c >> 1;
-    table[i] = c;
+uint32_t checksum(std::string_view data) {
+  uLong c = crc32(0, nullptr, 0);
+  for (size_t at = 0; at < data.size();) {
+    size_t n = std::min<size_t>(data.size() - at, 1u << 30);
+    c = crc32(c, reinterpret_cast<const Bytef*>(data.data() + at), static_cast<uInt>(n));
+    at += n;
   }
-  return table;
+  return static_cast<uint32_t>(c);
 }
 
-uint32_t crc32(std::string_view data) {
-  static const std::array<uint32_t, 256> table = make_crc_table();
-  uint32_t c = ~0u;
-  for (unsigned char b : data) c = table[(c ^ b) & 0xFF] ^ (c >> 8);
-  return ~c;
+// Memory grows with what really comes out, never with what the file claims.
+std::shared_ptr<const std::string> inflated(std::string_view packed, uint64_t size, const std::string& name) {
+  MemoryStats memory = memory_stats();
+  if (size > kMaxRatio * packed.size() + 64 || size > memory.limit_bytes - std::min(memory.limit_bytes, memory.live_bytes)) fail(name + " would be too large");
+  auto out = std::make_shared<std::string>();
+  z_stream z{};
+  if (inflateInit2(&z, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
+  std::unique_ptr<z_stream, int (*)(z_stream*)> end(&z, inflateEnd);
+  int state = Z_OK;
+  while (state == Z_OK && out->size() <= size) {
+    size_t used = out->size();
+    out->resize(std::min<uint64_t>(size + 1, used == 0 ? 4 * packed.size() + 64 : 2 * used));
+    if (z.avail_in == 0) {
+      size_t n = std::min<size_t>(packed.size(), 1u << 30);
+      z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
+      z.avail_in = static_cast<uInt>(n);
+      packed.remove_prefix(n);
+    }
+    z.next_out = reinterpret_cast<Bytef*>(out->data() + used);
+    z.avail_out = static_cast<uInt>(std::min<size_t>(out->size() - used, 1u << 30));
+    state = inflate(&z, Z_NO_FLUSH);
+    out->resize(reinterpret_cast<char*>(z.next_out) - out->data());
+    if (state == Z_BUF_ERROR && !packed.empty()) state = Z_OK;
+  }
+  if (state != Z_STREAM_END || out->size() != size) fail(name + " is damaged");
+  return out;
 }
 
 std::string_view from(std::string_view bytes, uint64_t offset) {
@@ -84,16 +110,31 @@ ZipEntry read_entry(std::string_view bytes, ByteReader& in) {
   in.take(comment_bytes);
   std::string quoted = "'" + std::string(name) + "'";
   if (flags & 1) fail(quoted + " is encrypted");
-  if (method != 0) fail(quoted + " is compressed; save it uncompressed");
+  if (method != 0 && method != 8) fail(quoted + " is compressed in a way other than deflate");
   ByteReader local(from(bytes, offset));
   if (local.number<uint32_t>() != kLocal) fail(quoted + " is not where the directory says");
   local.take(22);
   auto local_name = local.number<uint16_t>(), local_extra = local.number<uint16_t>();
   local.take(local_name);
   local.take(local_extra);
-  ZipEntry entry{name, local.take(packed)};
-  if (size != packed || crc32(entry.data) != crc) fail(quoted + " is damaged");
+  ZipEntry entry{name, local.take(packed), packed, nullptr};
+  if (method == 8) {
+    entry.inflated = inflated(entry.data, size, quoted);
+    entry.data = *entry.inflated;
+  }
+  if (size != entry.data.size() || checksum(entry.data) != crc) fail(quoted + " is damaged");
   return entry;
+}
+
+template <class T>
+void put(std::string& out, T v) { out.append(reinterpret_cast<const char*>(&v), sizeof v); }
+
+// What the local header and the directory say alike: version, no flags, stored, the first day of the format, sizes.
+void put_description(std::string& out, const ZipEntry& e, uint32_t crc) {
+  for (uint16_t v : {20, 0, 0, 0, 0x21}) put(out, v);
+  for (uint32_t v : {crc, static_cast<uint32_t>(e.data.size()), static_cast<uint32_t>(e.data.size())}) put(out, v);
+  put(out, static_cast<uint16_t>(e.name.size()));
+  put(out, uint16_t{0});
 }
 
 }  // namespace
@@ -108,9 +149,36 @@ std::vector<ZipEntry> read_zip(std::string_view bytes) {
   for (uint64_t i = 0; i < directory.entries; ++i) {
     out.push_back(read_entry(bytes, in));
     // Entries may not share bytes: a small file could otherwise stand for an enormous one.
-    total += out.back().data.size();
+    total += out.back().stored_bytes;
     if (total > bytes.size()) fail("entries overlap");
   }
+  return out;
+}
+
+std::string write_zip(const std::vector<ZipEntry>& entries) {
+  std::string out, directory;
+  for (const ZipEntry& e : entries) {
+    if (out.size() + e.data.size() + e.name.size() > 0xFFFF0000u || e.name.size() > 0xFFFF || entries.size() >= 0xFFFF) fail("archives above 4 GiB are not written");
+    uint32_t crc = checksum(e.data), offset = static_cast<uint32_t>(out.size());
+    put(out, kLocal);
+    put_description(out, e, crc);
+    out.append(e.name).append(e.data);
+    put(directory, kCentral);
+    put(directory, uint16_t{20});
+    put_description(directory, e, crc);
+    for (int i = 0; i < 3; ++i) put(directory, uint16_t{0});  // comment, disk, internal attributes
+    put(directory, uint32_t{0});
+    put(directory, offset);
+    directory.append(e.name);
+  }
+  uint32_t offset = static_cast<uint32_t>(out.size());
+  out += directory;
+  put(out, kEnd);
+  put(out, uint32_t{0});
+  for (int i = 0; i < 2; ++i) put(out, static_cast<uint16_t>(entries.size()));
+  put(out, static_cast<uint32_t>(directory.size()));
+  put(out, offset);
+  put(out, uint16_t{0});
   return out;
 }
 

@@ -1,5 +1,6 @@
-// Reading zip archives whose entries are stored, not compressed, as NumPy and PyTorch write them.
+// Zip archives as NumPy and PyTorch write them: entries are stored, or deflated.
 #pragma once
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -7,11 +8,15 @@
 namespace sheaf::formats {
 
 struct ZipEntry {
-  std::string_view name, data;  // into the archive's bytes
+  std::string_view name, data;  // into the archive's bytes; data into `inflated` if that is set
+  uint64_t stored_bytes = 0;    // what it takes in the archive
+  std::shared_ptr<const std::string> inflated;
 };
 
 bool is_zip(std::string_view bytes);
-// Throws UserError for a damaged archive or a compressed entry.
+// Throws UserError for a damaged archive.
 std::vector<ZipEntry> read_zip(std::string_view bytes);
+// Entries are stored; only name and data matter.
+std::string write_zip(const std::vector<ZipEntry>& entries);
 
 }  // namespace sheaf::formats

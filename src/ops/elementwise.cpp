@@ -166,10 +166,6 @@ const OpDef kOps[] = {
      .vjp = kIntegral, .batch = batch_elementwise, .scalar = scalar_binary<Op::Shr>},
     {.name = "shift_right_signed", .kind = OpKind::Elementwise, .doc = "Arithmetic shift right, count modulo the width.", .dtypes = kIntegers,
      .infer = infer_elementwise, .vjp = kIntegral, .batch = batch_elementwise, .scalar = scalar_binary<Op::Sar>},
-    {.name = "bitcast", .kind = OpKind::Elementwise, .doc = "The same bits as another dtype of equal width.", .dtypes = only(DType::F32) | only(DType::F64) | kIntegers,
-     .infer = infer_cast,
-     .vjp = not_differentiable("reinterprets bits"), .batch = batch_elementwise,
-     .scalar = [](ScalarCtx& c) { return c.b.bitcast(c.x[0], c.type); }},
     {.name = "where", .kind = OpKind::Elementwise, .doc = "Second operand where the first (Bool) is true, else the third.", .dtypes = kAnyType,
      .infer = infer_where,
      .vjp = differentiable([](VjpCtx& c) {

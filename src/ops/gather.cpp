@@ -15,7 +15,6 @@ using graph::CheckCtx;
 using graph::differentiable;
 using graph::kAnyType;
 using graph::LowerCtx;
-using graph::once_per_example;
 using graph::OpKind;
 using graph::VjpCtx;
 
@@ -185,6 +184,77 @@ void vjp_take_along(VjpCtx& c) {
   c.grad(0, where(here, c.dy(), full({c.dy().dtype(), {}}, 0)));
 }
 
+// With one index for all examples the batch is more outer rows; with one each, elements are named one by one.
+std::vector<Operand> batch_scatter(BatchCtx& c) {
+  bool own_index = c.batched[1];
+  Operand index = c.inputs[1];
+  c.batched[1] = true;  // stays as it is
+  stretch_to_batch(c);
+  Size o = c.inputs[2].size(1), j = c.inputs[2].size(2), i = c.inputs[2].size(3);
+  Operand x = merge_batch(c.inputs[0]), updates = merge_batch(c.inputs[2]);
+  if (own_index) index = merge_batch(broadcast_to(reshape(index, {c.batch, 1, j, 1}), {c.batch, o, j, i}));
+  Operand y = graph::apply(op(own_index ? "put_along" : "scatter"), {x, index, updates}, c.attrs);
+  return {reshape(y, c.inputs[0].sizes())};
+}
+
+// The positions, in the flat array, of a window whose start is data: [W], or [batch, W] when the starts are batched.
+Operand window_positions(const Operand& starts, bool batched, const Sizes& full, const Sizes& window) {
+  Sizes lead = batched ? Sizes{starts.size(0)} : Sizes{};
+  int rank = static_cast<int>(full.size());
+  Operand at = constant_int(DType::I64, 0);
+  Size stride = 1;
+  for (int a = rank - 1; a >= 0; --a) {
+    Sizes column = lead, along(rank, 1);
+    for (int k = 0; k < rank; ++k) column.push_back(1);
+    along[a] = window[a];
+    auto number = [](Size s) { return constant_int(DType::I64, s.value()); };
+    Operand start = reshape(slice_axis(starts, batched ? 1 : 0, a, 1), column);
+    start = apply2("maximum", apply2("minimum", start, number(full[a] - window[a])), constant_int(DType::I64, 0));
+    at = at + (start + reshape(iota(window[a], DType::I64), along)) * number(stride);
+    stride = stride * full[a];
+  }
+  Sizes flat = lead;
+  flat.push_back(num_elems(window));
+  return reshape(at, flat);
+}
+
+Sizes without_batch(const Operand& x, bool batched) {
+  Sizes s = x.sizes();
+  if (batched) s.erase(s.begin());
+  return s;
+}
+
+// As one long row: [1, n, 1], behind the batch.
+Operand as_row(const Operand& x, bool batched, Size batch) {
+  Size n = num_elems(without_batch(x, batched));
+  return reshape(x, batched ? Sizes{batch, 1, n, 1} : Sizes{1, n, 1});
+}
+
+Sizes with_batch(Size batch, Sizes s) {
+  s.insert(s.begin(), batch);
+  return s;
+}
+
+// Positions inside a window are never out of range.
+Attrs window_attrs(bool set) { return {{"who", std::string("window")}, {"wrap", false}, {"set", set}}; }
+
+std::vector<Operand> batch_dynamic_slice(BatchCtx& c) {
+  const Sizes& window = c.attrs.sizes("sizes");
+  Operand at = window_positions(c.inputs[1], c.batched[1], without_batch(c.inputs[0], c.batched[0]), window);
+  Attrs attrs = window_attrs(false);
+  BatchCtx rows{op("take"), attrs, {as_row(c.inputs[0], c.batched[0], c.batch), at}, c.batched, c.batch};
+  return {reshape(batch_take(rows)[0], with_batch(c.batch, window))};
+}
+
+std::vector<Operand> batch_update_slice(BatchCtx& c) {
+  Sizes full = without_batch(c.inputs[0], c.batched[0]), window = without_batch(c.inputs[1], c.batched[1]);
+  Operand at = window_positions(c.inputs[2], c.batched[2], full, window);
+  Attrs attrs = window_attrs(true);
+  BatchCtx rows{op("scatter"), attrs, {as_row(c.inputs[0], c.batched[0], c.batch), at, as_row(c.inputs[1], c.batched[1], c.batch)},
+                {c.batched[0], c.batched[2], c.batched[1]}, c.batch};
+  return {reshape(batch_scatter(rows)[0], with_batch(c.batch, full))};
+}
+
 const OpDef kOps[] = {
     {.name = "take", .kind = OpKind::Gather, .doc = "Rows of axis 1 at the given indices.", .dtypes = kAnyType, .infer = infer_take,
      .vjp = differentiable([](VjpCtx& c) {
@@ -199,25 +269,25 @@ const OpDef kOps[] = {
        bool set = c.attrs().flag("set");
        if (c.needs(0)) c.grad(0, set ? scatter(c.dy(), c.x(1), zeros(c.x(2).type()), 1, true, who(c.attrs()), wrap(c.attrs())) : c.dy());
        if (c.needs(2)) c.grad(2, take(c.dy(), c.x(1), 1, who(c.attrs()), wrap(c.attrs())));
-     }), .batch = once_per_example("rows of different examples may be named by different indices"), .lower = lower_scatter, .check_text = range_text},
+     }), .batch = batch_scatter, .lower = lower_scatter, .check_text = range_text},
     {.name = "take_along", .kind = OpKind::Gather, .doc = "Elements along axis 1 at per-element indices.", .dtypes = kAnyType,
      .infer = infer_take_along,
      .vjp = differentiable(vjp_take_along), .batch = batch_along, .lower = lower_take_along, .check_text = range_text},
-    {.name = "put_along", .kind = OpKind::Update, .doc = "x with elements along axis 1 added to at per-element indices.", .dtypes = kAnyType,
-     .infer = infer_same,
+    {.name = "put_along", .kind = OpKind::Update, .doc = "x with elements along axis 1 added to, or (set) replaced, at per-element indices.",
+     .dtypes = kAnyType, .infer = infer_same,
      .vjp = differentiable([](VjpCtx& c) {
-       c.grad(0, c.dy());
+       if (c.needs(0)) c.grad(0, c.attrs().flag("set") ? graph::apply(op("put_along"), {c.dy(), c.x(1), zeros(c.x(2).type())}, c.attrs()) : c.dy());
        if (c.needs(2)) c.grad(2, take_along(c.dy(), c.x(1), 1, who(c.attrs()), wrap(c.attrs())));
      }), .batch = batch_along, .lower = lower_put_along, .check_text = range_text},
     {.name = "dynamic_slice", .kind = OpKind::Gather, .doc = "A window whose start is data; moved inside if it sticks out.", .dtypes = kAnyType,
      .infer = infer_dynamic_slice, .vjp = differentiable([](VjpCtx& c) { c.grad(0, update_slice(zeros(c.x(0).type()), c.dy(), c.x(1))); }),
-     .batch = once_per_example("a batch of starts is no single window"), .lower = lower_dynamic_slice},
+     .batch = batch_dynamic_slice, .lower = lower_dynamic_slice},
     {.name = "update_slice", .kind = OpKind::Update, .doc = "x with a window, whose start is data, replaced.", .dtypes = kAnyType,
      .infer = infer_same,
      .vjp = differentiable([](VjpCtx& c) {
        if (c.needs(0)) c.grad(0, update_slice(c.dy(), zeros(c.x(1).type()), c.x(2)));
        if (c.needs(1)) c.grad(1, dynamic_slice(c.dy(), c.x(2), c.x(1).sizes()));
-     }), .batch = once_per_example("a batch of starts is no single window"), .lower = lower_update_slice},
+     }), .batch = batch_update_slice, .lower = lower_update_slice},
 };
 
 }  // namespace

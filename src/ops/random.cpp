@@ -28,9 +28,8 @@ constexpr graph::Vjp kRandom = zero_derivative("random bits");
 // Elements of one parallel piece: a draw takes some hundred operations, so less than for plain arithmetic.
 constexpr int64_t kPiece = 4096;
 
-struct Words {
-  V first, second;
-};
+using Word = loop::math::Scalar<Builder, uint32_t>;
+using Words = loop::math::Words<Builder>;
 
 // Walks [keys, n] in pieces that run in parallel; `body` gets the position and the block of its counter. Counters begin at 0,
 // or at the second input.
@@ -46,9 +45,7 @@ void for_each_draw(LowerCtx& c, V n, F&& body) {
   V lane = b.begin_loop(b.min(piece, b.sub(n, base)), loop::Mark::Vector);
   V counter = b.add(first, lane);
   V hi = b.convert(b.shr(counter, b.i64(32)), DType::U32), lo = b.convert(counter, DType::U32);
-  using Word = loop::math::Scalar<Builder, uint32_t>;
-  auto [x0, x1] = loop::math::threefry2x32(Word(b, k0), Word(b, k1), Word(b, hi), Word(b, lo));
-  body(key, b.add(base, lane), Words{x0.v, x1.v});
+  body(key, b.add(base, lane), loop::math::threefry2x32(Word(b, k0), Word(b, k1), Word(b, hi), Word(b, lo)));
   b.end();
   b.end();
 }
@@ -57,24 +54,20 @@ std::vector<TensorType> infer_threefry(const InferCtx& c) { return {{DType::U32,
 
 void lower_threefry(LowerCtx& c) {
   for_each_draw(c, c.out[0].sizes[1], [&](V key, V i, Words w) {
-    c.store(c.out[0], {key, i, c.b.i64(0)}, w.first);
-    c.store(c.out[0], {key, i, c.b.i64(1)}, w.second);
+    c.store(c.out[0], {key, i, c.b.i64(0)}, w.first.v);
+    c.store(c.out[0], {key, i, c.b.i64(1)}, w.second.v);
   });
 }
 
 std::vector<TensorType> infer_draw(const InferCtx& c) { return {{c.attrs.get<DType>("dtype"), {c.inputs[0].sizes[0], c.attrs.sizes("n")[0]}}}; }
 
-V bits32(Builder& b, Words w) { return b.xor_(w.first, w.second); }
-V bits64(Builder& b, Words w) { return b.or_(b.shl(b.convert(w.first, DType::I64), b.i64(32)), b.convert(w.second, DType::I64)); }
-
-// In [0, 1): random bits fill the mantissa of a number in [1, 2), and 1 is taken off. The narrow types use the low 8 and 16
-// of the 32 bits, of which their mantissa takes 7 and 10; the f32 result is exact in them.
-V unit_uniform(Builder& b, Words w, DType dtype) {
+// In [0, 1), with as many random bits as the mantissa holds.
+V unit_uniform(Words w, DType dtype) {
   switch (dtype) {
-    case DType::F64: return b.sub(b.bitcast(b.or_(b.shr(bits64(b, w), b.i64(12)), b.i64(0x3ff0000000000000)), DType::F64), b.f64(1));
-    case DType::BF16: return b.mul(b.convert(b.shr(b.and_(bits32(b, w), b.u32(0xff)), b.u32(1)), DType::F32), b.f32(0x1p-7f));
-    case DType::F16: return b.mul(b.convert(b.shr(b.and_(bits32(b, w), b.u32(0xffff)), b.u32(6)), DType::F32), b.f32(0x1p-10f));
-    default: return b.sub(b.bitcast(b.or_(b.shr(bits32(b, w), b.u32(9)), b.u32(0x3f800000)), DType::F32), b.f32(1));
+    case DType::F64: return loop::math::unit_uniform(loop::math::random_bits64(w)).v;
+    case DType::BF16: return loop::math::unit_uniform_bf16(loop::math::random_bits32(w)).v;
+    case DType::F16: return loop::math::unit_uniform_f16(loop::math::random_bits32(w)).v;
+    default: return loop::math::unit_uniform(loop::math::random_bits32(w)).v;
   }
 }
 
@@ -86,14 +79,14 @@ V normal(Builder& b, Words w, DType dtype) {
   double half_ulp = dtype == DType::F64 ? 0x1p-53 : dtype == DType::BF16 ? 0x1p-8 : dtype == DType::F16 ? 0x1p-11 : 0x1p-24;
   DType t = compute_type(dtype);
   V low = b.number(t, half_ulp - 1), root2 = rounded(b, b.number(t, std::numbers::sqrt2), dtype);
-  V v = b.max(rounded(b, b.add(b.mul(unit_uniform(b, w, dtype), b.number(t, 2)), low), dtype), low);
+  V v = b.max(rounded(b, b.add(b.mul(unit_uniform(w, dtype), b.number(t, 2)), low), dtype), low);
   return b.mul(root2, rounded(b, b.unary(loop::Op::ErfInv, v), dtype));
 }
 
 // -log(-log(u)), u kept above 0 by the least normal number.
 V gumbel(Builder& b, Words w, DType dtype) {
   double least = dtype == DType::F64 ? 0x1p-1022 : dtype == DType::F16 ? 0x1p-14 : 0x1p-126;
-  V u = b.max(unit_uniform(b, w, dtype), b.number(compute_type(dtype), least));
+  V u = b.max(unit_uniform(w, dtype), b.number(compute_type(dtype), least));
   return b.neg(b.unary(loop::Op::Log, b.neg(b.unary(loop::Op::Log, u))));
 }
 
@@ -101,8 +94,8 @@ void lower_draw(LowerCtx& c) {
   const std::string& what = c.attrs.get<std::string>("what");
   DType dtype = c.out[0].dtype;
   for_each_draw(c, c.out[0].sizes[1], [&](V key, V i, Words w) {
-    V y = what == "bits"      ? (dtype == DType::I64 ? bits64(c.b, w) : bits32(c.b, w))
-          : what == "uniform" ? unit_uniform(c.b, w, dtype)
+    V y = what == "bits"      ? (dtype == DType::I64 ? loop::math::random_bits64(w).v : loop::math::random_bits32(w).v)
+          : what == "uniform" ? unit_uniform(w, dtype)
           : what == "normal"  ? normal(c.b, w, dtype)
                               : gumbel(c.b, w, dtype);
     c.store(c.out[0], {key, i}, y);

@@ -1,5 +1,6 @@
 // Random programs through the evaluator.
-// Usage: fuzz_programs [--programs N] [--seed S] [--kind typed|wild|mutated] [--corpus FOLDER] [--show]
+// Usage: fuzz_programs [--programs N] [--seed S] [--kind typed|wild|mutated] [--corpus FOLDER] [--show] [--every-op N]
+// With --every-op N it fails unless each op of the table was applied N times.
 // Trial i uses the seed S + i, so a failure is replayed by --seed THAT --programs 1.
 //   typed    well-typed scalar functions: (f x) is the value part of ((value-and-grad f) x) bit for bit, interpreted and
 //            compiled runs agree,
@@ -17,6 +18,7 @@
 #include "fuzz/harness.h"
 #include "fuzz/typed_programs.h"
 #include "fuzz/wild_programs.h"
+#include "ops/table.h"
 #include "tensor/tensor.h"
 
 namespace {
@@ -25,6 +27,18 @@ using namespace fuzz;
 
 constexpr int64_t kFuel = 200'000;
 constexpr size_t kMemoryBytes = size_t{256} << 20;
+
+// False when some op of the table was applied less than n times; prints which.
+bool all_ops_at_least(int64_t n) {
+  bool ok = true;
+  for (const auto* op : sheaf::ops::all_ops()) {
+    // Made by the tracer itself, never applied.
+    if (op->name == "input" || op->name == "leaf" || op->name == "custom" || applied(*op) >= n) continue;
+    std::printf("%s was applied %lld times\n", std::string(op->name).c_str(), static_cast<long long>(applied(*op)));
+    ok = false;
+  }
+  return ok;
+}
 
 bool g_show = false;
 int g_values = 0, g_errors = 0, g_smooth = 0;
@@ -78,7 +92,8 @@ void typed_trial(uint64_t seed) {
   Rng rng(seed);
   TypedProgram p = typed_program(rng);
   check_transforms(seed, p);
-  std::string program = fmt::format("{}\n(let [x {}\n      v (first ((value-and-grad f) x))]\n  (print (equal? (float (f x)) (float v)))\n  v)", p.function, p.argument);
+  // Interpreted, (f x) runs op by op and value-and-grad on a tape; compiled, both are traced: all bits must agree.
+  std::string program = fmt::format("{}\n(let [x {}\n      [v g] ((value-and-grad f) x)]\n  (print (equal? (float (f x)) (float v)))\n  (list v g))", p.function, p.argument);
   Outcome first = run_twice(seed, program);
   if (first.kind != Outcome::Value) return fail(seed, program, first.text);
   if (first.output != "true\n") fail(seed, program, "the value of value-and-grad is not the value of the function");
@@ -127,6 +142,7 @@ void mutated_trial(uint64_t seed, const std::vector<std::string>& corpus) {
 int main(int argc, char** argv) {
   uint64_t seed = 1;
   int programs = 1000;
+  int64_t every_op = 0;
   std::string kind, folder = CORPUS_DIR;
   for (int i = 1; i < argc; ++i) {
     std::string_view option = argv[i];
@@ -135,6 +151,7 @@ int main(int argc, char** argv) {
     else if (option == "--seed") seed = std::strtoull(argv[++i], nullptr, 10);
     else if (option == "--programs") programs = std::atoi(argv[++i]);
     else if (option == "--kind") kind = argv[++i];
+    else if (option == "--every-op") every_op = std::atoi(argv[++i]);
     else if (option == "--corpus") folder = argv[++i];
     else return std::fprintf(stderr, "fuzz_programs: unknown option %s\n", argv[i]), 2;
   }
@@ -152,5 +169,6 @@ int main(int argc, char** argv) {
   }
   std::printf("%d programs from seed %llu: %d values, %d errors, %d gradients compared, %d failures\n", programs,
               static_cast<unsigned long long>(seed), g_values, g_errors, g_smooth, failures());
-  return failures() ? 1 : 0;
+  bool covered = every_op == 0 || all_ops_at_least(every_op);
+  return failures() || !covered ? 1 : 0;
 }

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <unordered_map>
 
 #include <execinfo.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include "builtins/output.h"
 #include "eval/session.h"
 #include "eval/vm.h"
+#include "graph/engine.h"
 #include "trace/jit.h"
 #include "value/print.h"
 
@@ -34,6 +36,25 @@ void write_all(const char* text, size_t n) {
     text += k;
     n -= static_cast<size_t>(k);
   }
+}
+
+// Counts what is applied on its way to the engine that does it.
+class CountingEngine final : public graph::Engine {
+ public:
+  std::vector<graph::Operand> apply(const graph::OpDef& op, std::vector<graph::Operand> inputs, graph::Attrs attrs) override {
+    ++counts[&op];
+    return inner->apply(op, std::move(inputs), std::move(attrs));
+  }
+  graph::Engine* inner = nullptr;
+  std::unordered_map<const graph::OpDef*, int64_t> counts;
+};
+CountingEngine g_counting;
+
+// A session installs its own engine.
+void count_ops() {
+  if (&graph::engine() == &g_counting) return;
+  g_counting.inner = &graph::engine();
+  graph::install_engine(&g_counting);
 }
 
 extern "C" void on_crash(int signal) {
@@ -75,6 +96,7 @@ Outcome run(const std::string& program, int64_t fuel, bool compiled) {
   alarm(kHangSeconds);
   try {
     eval::Session session;
+    count_ops();
     out.value = session.run_text(program);
     out.text = render(out.value);
   } catch (const UserError& e) {
@@ -106,6 +128,8 @@ void fail(uint64_t seed, const std::string& program, const std::string& why) {
   std::printf("FAILED --seed %llu: %s\n%s\n\n", static_cast<unsigned long long>(seed), why.c_str(), program.c_str());
   std::fflush(stdout);
 }
+
+int64_t applied(const graph::OpDef& op) { return g_counting.counts[&op]; }
 
 int failures() { return g_failures; }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/op_def.h"
 #include "value/value.h"
 
 namespace fuzz {
@@ -36,6 +37,9 @@ void install_crash_handlers();
 // Kind Internal: something other than an error of the language left the evaluator. `compiled`: functions are compiled
 // at their first call, else never.
 Outcome run(const std::string& program, int64_t fuel, bool compiled);
+
+// How often an op was applied in all runs so far.
+int64_t applied(const sheaf::graph::OpDef& op);
 
 // Prints the seed and the program, and counts.
 void fail(uint64_t seed, const std::string& program, const std::string& why);

@@ -45,6 +45,20 @@ class Generator {
     return fits.empty() || rng_.chance(0.1) ? literal(shape) : rng_.pick(fits);
   }
 
+  // Added where equal values would make a kink: at a tie the derivative is a convention, not a slope.
+  std::string offset() { return fmt::format("{:.6f}", 0.000731 + 0.0137 * rng_.below(97)); }
+  // Distinct numbers, to tell elements apart.
+  std::string ramp(const Shape& shape) { return fmt::format("(* 0.0173 (reshape (sin (* 1.7 (+ {} (range {})))) {}))", offset(), num_elems(shape), shape_text(shape)); }
+
+  // Of the argument's dtype even if it is a literal: what is written into it must not be rounded to f32.
+  std::string wide(const Shape& s, int depth) { return fmt::format("(+ {} (* 0 (sum x)))", expr(s, depth)); }
+
+  std::string indices(int count, int below) {
+    std::string s;
+    for (int i = 0; i < count; ++i) s += fmt::format("{}{}", i ? " " : "", rng_.below(below));
+    return s;
+  }
+
   std::string fresh(const char* stem) { return fmt::format("{}{}", stem, ++counter_); }
 
   Shape broadcastable(Shape s) {
@@ -62,17 +76,27 @@ class Generator {
     return body;
   }
 
+  // A body that knows nothing but its parameter.
+  std::string closed(const std::string& name, const Shape& s, const Shape& result, int depth) {
+    std::vector<std::pair<std::string, Shape>> outer = std::exchange(scope, {{name, s}});
+    std::string body = expr(result, depth);
+    scope = std::move(outer);
+    return body;
+  }
+
   std::string rule(const Shape& s, int d) {
     const int rank = static_cast<int>(s.size());
     const int axis = rank ? rng_.below(rank) : 0;
     auto with = [&](int at, int size) { Shape t = s; t[static_cast<size_t>(at)] = size; return t; };
     auto inserted = [&](int at, int size) { Shape t = s; t.insert(t.begin() + at, size); return t; };
-    switch (rng_.below(34)) {
+    switch (rng_.below(60)) {
       case 0: case 1: case 2:
-        return fmt::format("({} {})", rng_.pick({"sin", "cos", "tanh", "sigmoid", "gelu", "silu", "erf", "expm1", "-", "relu", "abs", "celu", "inc"}), expr(s, d));
+        if (rng_.chance(0.2)) return fmt::format("({} (+ {} {}))", rng_.pick({"relu", "abs", "celu"}) , expr(s, d), offset());
+        return fmt::format("({} {})", rng_.pick({"sin", "cos", "tanh", "sigmoid", "gelu", "silu", "erf", "expm1", "-", "inc"}), expr(s, d));
       case 3: return fmt::format("({} (+ 1.5 (sin {})))", rng_.pick({"log", "sqrt", "log1p"}), expr(s, d));
       case 4: case 5: case 6:
-        return fmt::format("({} {} {})", rng_.pick({"+", "-", "*", "maximum", "minimum"}), expr(s, d), expr(broadcastable(s), d - 1));
+        if (rng_.chance(0.4)) return fmt::format("({} {} (+ {} {}))", rng_.pick({"maximum", "minimum"}), expr(s, d), expr(broadcastable(s), d - 1), offset());
+        return fmt::format("({} {} {})", rng_.pick({"+", "-", "*"}), expr(s, d), expr(broadcastable(s), d - 1));
       case 7: return fmt::format("(/ {} (+ 2 (cos {})))", expr(s, d), expr(broadcastable(s), d - 1));
       case 8: return fmt::format("(** {} {})", expr(s, d), rng_.pick({"2", "3", "2.0"}));
       case 9: return fmt::format("(** (+ 2 (sin {})) {})", expr(s, d), expr(broadcastable(s), d - 1));
@@ -108,7 +132,7 @@ class Generator {
         return fmt::format("(@ {} {})", expr({s[0], s[1], k}, d), expr({s[0], k, s[2]}, d));
       }
       case 24: return rank == 2 ? fmt::format("(einsum \"ij,kj,j->ik\" {} {} {})", expr({s[0], 2}, d), expr({s[1], 2}, d), expr({2}, d - 1)) : "";
-      case 25: return rank ? fmt::format("({} {} :axis {})", rng_.pick({"softmax", "log-softmax", "cumsum", "cumprod", "sort"}), expr(s, d), axis) : "";
+      case 25: return rank ? fmt::format("({} {} :axis {})", rng_.pick({"softmax", "log-softmax", "cumsum", "cumprod"}), expr(s, d), axis) : "";
       case 26: return rank && s.back() > 1 ? fmt::format("({} {} {{:gamma {} :beta {}}} -1)", rng_.pick({"layer-norm", "rms-norm"}), expr(s, d), leaf({s.back()}), leaf({s.back()})) : "";
       case 27: {
         std::string t = fresh("t");
@@ -140,6 +164,49 @@ class Generator {
       }
       case 31: return fmt::format("(if (> {} {}) {} {})", expr({}, d - 1), literal({}), expr(s, d), expr(s, d - 1));
       case 32: return fmt::format("(get {{:u {} :v {}}} :u)", expr(s, d), expr({2}, d - 1));
+      case 33: return rank ? fmt::format("(sort (+ {} {}) :axis {})", expr(s, d), ramp(s), axis) : "";
+      case 34: return rank < 3 ? fmt::format("({} (+ {} {}) :axis {})", rng_.pick({"max", "min"}), expr(inserted(0, 3), d), ramp(inserted(0, 3)), 0) : "";
+      case 35: return fmt::format("(* {} ({} {}))", expr(s, d), rng_.pick({"floor", "ceil", "round", "sign"}), expr(broadcastable(s), d - 1));
+      case 36: return fmt::format("(+ {} ({} {} {}))", expr(s, d), rng_.pick({"mod", "//"}), expr(s, d - 1), rng_.pick({"0.7", "1.3", "2"}));
+      case 37: return fmt::format("(where ({} {} {}) {} {})", rng_.pick({"<", "<=", ">=", "==", "!="}), expr(s, d - 1), expr(broadcastable(s), 0), expr(s, d), expr(s, d - 1));
+      case 38: return fmt::format("(where ({} {}) 0.5 {})", rng_.pick({"isnan", "isinf"}), expr(s, d - 1), expr(s, d));
+      case 39: return rank < 3 ? fmt::format("(+ {} (float ({} (+ {} {}) :axis 0)))", expr(s, d), rng_.pick({"argmax", "argmin"}), expr(inserted(0, 3), d - 1), ramp(inserted(0, 3))) : "";
+      case 40: return fmt::format("(* {} (+ 0.5 ({} {} {})))", expr(s, d), rng_.pick({"random-uniform", "random-normal", "random-normal"}), rng_.below(1000), shape_text(s));
+      case 56: return fmt::format("(* {} (random-truncated-normal {} -1.5 2.0 {}))", expr(s, d), rng_.below(1000), shape_text(s));
+      case 57: return rank == 2 ? fmt::format("({} {})", rng_.pick({"tril", "triu"}), expr(s, d)) : "";
+      case 58: return fmt::format("(* {} (random-uniform (random-key (int {})) {}))", expr(s, d), expr({}, d - 1), shape_text(s));
+      case 41: return fmt::format("(+ {} (float ({} (random-randint {} {} 0 100) {})))", expr(s, d), "ash", rng_.below(1000), shape_text(s), rng_.pick({"1", "2", "-1", "-3"}));
+      case 42: return fmt::format("(where ({} (> {} 0.1) (< {} {})) {} {})", rng_.pick({"logical-and", "logical-or", "logical-xor"}), expr(s, d - 1), expr(s, 0), literal({}), expr(s, d), leaf(s));
+      case 43: return fmt::format("(where (logical-not (> {} {})) {} {})", expr(s, d - 1), literal({}), leaf(s), expr(s, d));
+      case 44: return fmt::format("(atan2 {} (+ 2.5 (sin {})))", expr(s, d), expr(broadcastable(s), d - 1));
+      case 55: return fmt::format("(+ {} (stop-gradient {}))", expr(s, d), literal(broadcastable(s)));
+      case 45: return fmt::format("(tan (* 0.3 (sin {})))", expr(s, d));
+      case 46: {
+        if (!rank) return "";
+        int k = s[static_cast<size_t>(axis)];
+        return fmt::format("(take-along-axis {} (broadcast-to (reshape (cast [{}] :i32) {}) {}) :axis {})", expr(with(axis, 3), d), indices(k, 3), shape_text(axis_shape(s, axis)), shape_text(s), axis);
+      }
+      case 47: return rank ? fmt::format("(index-update {} {} {})", wide(s, d), rng_.below(s[0]), expr(Shape(s.begin() + 1, s.end()), d - 1)) : "";
+      case 48: return rank ? fmt::format("({} {} {} {})", rng_.pick({"at-set", "at-add"}), wide(s, d), expr(Shape(s.begin() + 1, s.end()), d - 1), rng_.below(s[0])) : "";
+      case 49: return rank == 1 ? fmt::format("(dynamic-slice {} {} {})", expr({s[0] + 2}, d), 1, s[0]) : "";
+      case 50: return rank == 1 ? fmt::format("(scatter-add {} [{}] {})", wide(s, d), indices(3, s[0]), expr({3}, d - 1)) : "";
+      case 51: {
+        if (rank != 2) return "";
+        return fmt::format("(reshape (conv2d (reshape {} [1 1 {} {}]) (reshape {} [1 1 2 2])) {})", expr({s[0] + 1, s[1] + 1}, d), s[0] + 1, s[1] + 1, expr({2, 2}, d - 1), shape_text(s));
+      }
+      case 52: return rank == 2 ? fmt::format("(reshape (avg-pool (reshape {} [1 1 {} {}]) :size 2) {})", expr({2 * s[0], 2 * s[1]}, d), 2 * s[0], 2 * s[1], shape_text(s)) : "";
+      case 53: {
+        std::string t = fresh("t");
+        std::string value = expr(s, d), body = closed(t, s, s, d - 1);
+        // A derivative of its own that is the true one, so that it agrees with differences.
+        return fmt::format("((custom-vjp (fn [{0}] {1}) (fn [{0}] (list {1} {0})) (fn [{0} dy] (list (first ((second (vjp (fn [{0}] {1}) {0})) dy))))) {2})", t, body, value);
+      }
+      case 54: {
+        // The gradient of an inner function, so that rules are differentiated again.
+        if (d < 1) return "";
+        std::string t = fresh("t"), body = closed(t, s, {}, 1);
+        return fmt::format("((grad (fn [{}] (sum {}))) {})", t, body, expr(s, d - 1));
+      }
       default: return rank > 1 && rank < 3 ? fmt::format("(stack (map (fn [k] (* (+ 1 k) {})) (range {})))", expr(Shape(s.begin() + 1, s.end()), d), s[0]) : "";
     }
   }
@@ -148,6 +215,13 @@ class Generator {
     std::string out = "[";
     for (int i = 0; i < static_cast<int>(s.size()); ++i) out += i == axis ? fmt::format("[0 {}]", s[static_cast<size_t>(i)] - 1) : "[0 0]";
     return out + "]";
+  }
+
+  // Ones everywhere but on one axis.
+  static Shape axis_shape(const Shape& s, int axis) {
+    Shape t(s.size(), 1);
+    t[static_cast<size_t>(axis)] = s[static_cast<size_t>(axis)];
+    return t;
   }
 
   Rng& rng_;

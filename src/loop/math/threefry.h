@@ -2,11 +2,9 @@
 // recipes of every distribution). Values are u32 Scalars (see scalar.h); bits agree with JAX exactly.
 #pragma once
 
-#include <limits>
 #include <utility>
 
 #include "loop/math/scalar.h"
-#include "loop/math/special.h"
 
 namespace sheaf::loop::math {
 
@@ -29,13 +27,6 @@ Words<B> threefry2x32(Scalar<B, uint32_t> k0, Scalar<B, uint32_t> k1, Scalar<B, 
     x1 = x1 + keys[(group + 2) % 3] + (group + 1);
   }
   return {x0, x1};
-}
-
-// The two words of element `index` of a draw with this key: the counter is the 64-bit index in row-major order.
-template <class B>
-Words<B> random_words(Scalar<B, uint32_t> k0, Scalar<B, uint32_t> k1, Scalar<B, uint32_t> index_hi,
-                      Scalar<B, uint32_t> index_lo) {
-  return threefry2x32(k0, k1, index_hi, index_lo);
 }
 
 // 32 random bits. Draws of 16 and 8 bits are the low ones of these.
@@ -66,18 +57,6 @@ Scalar<B, float> unit_uniform_bf16(Scalar<B, uint32_t> bits32) {
 template <class B>
 Scalar<B, float> unit_uniform_f16(Scalar<B, uint32_t> bits32) {
   return to<float>(to<int32_t>(shr(bits32 & 0xffffu, 6))) * 0x1p-10f;
-}
-
-// u in [0, 1) moved to [lo, hi). JAX's compiler fuses product and sum; the maximum guards against rounding below lo.
-template <class B, class T>
-Scalar<B, T> uniform_between(Scalar<B, T> u, Scalar<B, T> lo, Scalar<B, T> hi) { return max(lo, fma(u, hi - lo, lo)); }
-
-// A standard normal number from u in [0, 1): sqrt(2) erfinv(v), v uniform in (-1, 1). The lower end is the number after
-// -1, so that v is never -1; its distance to 1 rounds to 2.
-template <class B, class T>
-Scalar<B, T> normal_from_unit(Scalar<B, T> u) {
-  constexpr T kLow = T(-1) + std::numeric_limits<T>::epsilon() / 2;
-  return T(1.41421356237309504880) * erfinv(max(u * T(2) + kLow, kLow));
 }
 
 }  // namespace sheaf::loop::math
