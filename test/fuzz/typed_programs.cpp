@@ -168,7 +168,7 @@ class Generator {
       case 34: return rank < 3 ? fmt::format("({} (+ {} {}) :axis {})", rng_.pick({"max", "min"}), expr(inserted(0, 3), d), ramp(inserted(0, 3)), 0) : "";
       case 35: return fmt::format("(* {} ({} {}))", expr(s, d), rng_.pick({"floor", "ceil", "round", "sign"}), expr(broadcastable(s), d - 1));
       case 36: return fmt::format("(+ {} ({} {} {}))", expr(s, d), rng_.pick({"mod", "//"}), expr(s, d - 1), rng_.pick({"0.7", "1.3", "2"}));
-      case 37: return fmt::format("(where ({} {} {}) {} {})", rng_.pick({"<", "<=", ">=", "==", "!="}), expr(s, d - 1), expr(broadcastable(s), 0), expr(s, d), expr(s, d - 1));
+      case 37: return fmt::format("(where ({} {} (+ {} {})) {} {})", rng_.pick({"<", "<=", ">=", "==", "!="}), expr(s, d - 1), expr(broadcastable(s), 0), offset(), expr(s, d), expr(s, d - 1));
       case 38: return fmt::format("(where ({} {}) 0.5 {})", rng_.pick({"isnan", "isinf"}), expr(s, d - 1), expr(s, d));
       case 39: return rank < 3 ? fmt::format("(+ {} (float ({} (+ {} {}) :axis 0)))", expr(s, d), rng_.pick({"argmax", "argmin"}), expr(inserted(0, 3), d - 1), ramp(inserted(0, 3))) : "";
       case 40: return fmt::format("(* {} (+ 0.5 ({} {} {})))", expr(s, d), rng_.pick({"random-uniform", "random-normal", "random-normal"}), rng_.below(1000), shape_text(s));
