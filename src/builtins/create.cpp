@@ -88,7 +88,12 @@ Value linspace(Call& c) {
   DType work = float_dtype(d);
   Tensor t = empty_tensor(work, {n});
   for (int64_t i = 0; i < n; ++i) store_double(work, t.bytes() + i * size_bytes(work), at(i));
-  Operand w(t), a = ops::cast(num(c[0]).x, work), b = ops::cast(num(c[1]).x, work);
+  auto end = [&](const Value& v) {
+    Operand x = num(v).x;
+    if (!(num_elems(x.sizes()) == Size(1))) throw runtime_error(fmt::format("linspace: expected a number, got {}", short_text(v)));
+    return ops::cast(ops::reshape(x, {}), work);
+  };
+  Operand w(t), a = end(c[0]), b = end(c[1]);
   return tensor_value(ops::cast(a * (ops::constant(work, 1) - w) + b * w, d));
 }
 

@@ -67,7 +67,9 @@ Value binary(std::string_view op, const Value& av, const Value& bv, bool to_floa
     d = float_dtype(d);
     if (k == Kind::Int) k = Kind::Float;
   }
-  Operand y = ops::apply2(op, ops::cast(a.x, d), ops::cast(b.x, d));
+  // What bools have no operation for is done with ints.
+  DType work = d == DType::Bool && !ops::op(op).dtypes.has(d) ? DType::I32 : d;
+  Operand y = ops::cast(ops::apply2(op, ops::cast(a.x, work), ops::cast(b.x, work)), d);
   if (k == Kind::Float) y = ops::cast(y, DType::F32);
   return to_value(y, k);
 }
