@@ -29,7 +29,7 @@ using loop::scalar::BFloat16;
 using loop::scalar::Float16;
 
 constexpr int64_t kBlockM = 128, kBlockN = 384, kThinRows = 8;
-constexpr int64_t kMaxRows = 8, kMaxColumns = 16;   // of a packed tile
+constexpr int64_t kMaxRows = 14, kMaxColumns = 32;  // of a packed tile
 constexpr int64_t kSmall = 2048;                    // elements of B that stay in the first-level cache with room to spare
 constexpr int64_t kTaskFlops = 1 << 18;             // a task worth a thread: some 5 us
 
@@ -59,6 +59,23 @@ struct Operand {
 template <class T, class S>
 inline T widen(S x) { return loop::scalar::convert<T>(x); }
 
+using Float4 = float __attribute__((vector_size(16)));
+inline Float4 load4(const float* p) {
+  Float4 v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+
+// to[c][r] = from[r][c] for four rows and columns.
+inline void transpose4(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
+  Float4 a = load4(from), b = load4(from + from_stride), c = load4(from + 2 * from_stride), d = load4(from + 3 * from_stride);
+  Float4 ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+  Float4 ab2 = __builtin_shufflevector(a, b, 2, 6, 3, 7), cd2 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  Float4 rows[4] = {__builtin_shufflevector(ab, cd, 0, 1, 4, 5), __builtin_shufflevector(ab, cd, 2, 3, 6, 7),
+                    __builtin_shufflevector(ab2, cd2, 0, 1, 4, 5), __builtin_shufflevector(ab2, cd2, 2, 3, 6, 7)};
+  for (int r = 0; r < 4; ++r) std::memcpy(to + r * to_stride, &rows[r], sizeof rows[r]);
+}
+
 // dst[l][i] = src(i, l) for i < width (of which `used` exist, the rest zero) and l < k.
 template <class T, class S>
 void pack(T* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, int64_t width, int64_t k) {
@@ -77,26 +94,23 @@ void pack(T* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, i
     if (width == 12) rows(std::integral_constant<int64_t, 12>{});
     else if (width == 8) rows(std::integral_constant<int64_t, 8>{});
     else if (width == 6) rows(std::integral_constant<int64_t, 6>{});
+    else if (width == 14) rows(std::integral_constant<int64_t, 14>{});
     else if (width == 16) rows(std::integral_constant<int64_t, 16>{});
+    else if (width == 32) rows(std::integral_constant<int64_t, 32>{});
     else rows(width);
     return;
   }
   int64_t l = 0;
-#if defined(__aarch64__)
+  // 4 x 4 blocks turned in registers, where k is contiguous.
   if constexpr (std::is_same_v<T, float> && std::is_same_v<S, float>)
-    if (src.k == 1 && width % 4 == 0)
-      for (; l + 4 <= k; l += 4)
-        for (int64_t i = 0; i < width; i += 4) {
-          const float* p = from + i * src.minor + l;
-          float32x4_t r0 = vld1q_f32(p), r1 = vld1q_f32(p + src.minor), r2 = vld1q_f32(p + 2 * src.minor), r3 = vld1q_f32(p + 3 * src.minor);
-          float32x4x2_t even = vtrnq_f32(r0, r1), odd = vtrnq_f32(r2, r3);
-          float* q = dst + l * width + i;
-          vst1q_f32(q, vcombine_f32(vget_low_f32(even.val[0]), vget_low_f32(odd.val[0])));
-          vst1q_f32(q + width, vcombine_f32(vget_low_f32(even.val[1]), vget_low_f32(odd.val[1])));
-          vst1q_f32(q + 2 * width, vcombine_f32(vget_high_f32(even.val[0]), vget_high_f32(odd.val[0])));
-          vst1q_f32(q + 3 * width, vcombine_f32(vget_high_f32(even.val[1]), vget_high_f32(odd.val[1])));
-        }
-#endif
+    if (src.k == 1) {
+      int64_t whole = width / 4 * 4;
+      for (; l + 4 <= k; l += 4) {
+        for (int64_t i = 0; i < whole; i += 4) transpose4(from + i * src.minor + l, src.minor, dst + l * width + i, width);
+        for (int64_t i = whole; i < width; ++i)
+          for (int64_t m = l; m < l + 4; ++m) dst[m * width + i] = from[i * src.minor + m];
+      }
+    }
   // A few k at a time, so that each row's cache line is read once.
   for (; l < k; l += 16) {
     int64_t end = std::min(k, l + 16);

@@ -26,6 +26,18 @@ using avx2::Simd;
 }  // namespace for_avx2
 #if defined(__clang__)
 #pragma clang attribute pop
+#pragma clang attribute push(__attribute__((target("avx512f,avx2,fma"))), apply_to = function)
+#else
+#pragma GCC pop_options
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx2,fma")
+#endif
+namespace for_avx512 {
+using avx512::Simd;
+#include SHEAF_KERNELS
+}  // namespace for_avx512
+#if defined(__clang__)
+#pragma clang attribute pop
 #else
 #pragma GCC pop_options
 #endif
@@ -34,6 +46,8 @@ template <class T>
 const Kernels<T>& kernels() {
 #if defined(__x86_64__)
   static const bool has_fma = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  static const bool has_avx512 = has_fma && __builtin_cpu_supports("avx512f");
+  if (has_avx512) return for_avx512::kKernels<T>;
   if (has_fma) return for_avx2::kKernels<T>;
 #endif
   return for_any::kKernels<T>;

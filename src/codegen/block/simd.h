@@ -171,6 +171,26 @@ struct Simd {
 }  // namespace portable
 
 #if defined(__x86_64__)
+// Tiles by broadcasting elements of a: the same text for every width. A macro, because the functions must be compiled inside
+// the region of each instruction set.
+#define SHEAF_BROADCAST_TILES(T)                                                                                    \
+  template <int kRows, int kVectors>                                                                                \
+  static void multiply(V (&acc)[kRows][kVectors], const T* a, const V (&y)[kVectors]) {                             \
+    _Pragma("GCC unroll 16") for (int i = 0; i < kRows; ++i) {                                                      \
+      V x = splat(a[i]);                                                                                            \
+      _Pragma("GCC unroll 4") for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(x, y[v], acc[i][v]);               \
+    }                                                                                                               \
+  }                                                                                                                 \
+  template <int kRows, int kVectors>                                                                                \
+  static void multiply_rows(V (&acc)[kRows][kVectors], const T* a, int64_t lda, const T* b, int64_t) {              \
+    V y[kVectors];                                                                                                  \
+    _Pragma("GCC unroll 4") for (int v = 0; v < kVectors; ++v) y[v] = load(b + v * kLanes);                         \
+    _Pragma("GCC unroll 16") for (int i = 0; i < kRows; ++i) {                                                      \
+      V x = splat(a[i * lda]);                                                                                      \
+      _Pragma("GCC unroll 4") for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(x, y[v], acc[i][v]);               \
+    }                                                                                                               \
+  }
+
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
 #else
@@ -199,27 +219,7 @@ struct Simd<float> {
     constexpr int32_t kOffset = loop::math::FloatFormat<float>::kBias - std::bit_cast<int32_t>(loop::math::FloatFormat<float>::kRoundToInt);
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(_mm256_castps_si256(shifted), _mm256_set1_epi32(kOffset)), 23));
   }
-  template <int kRows, int kVectors>
-  static void multiply(V (&acc)[kRows][kVectors], const float* a, const V (&y)[kVectors]) {
-#pragma GCC unroll 8
-    for (int i = 0; i < kRows; ++i) {
-      V x = splat(a[i]);
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(x, y[v], acc[i][v]);
-    }
-  }
-  template <int kRows, int kVectors>
-  static void multiply_rows(V (&acc)[kRows][kVectors], const float* a, int64_t lda, const float* b, int64_t) {
-    V y[kVectors];
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) y[v] = load(b + v * kLanes);
-#pragma GCC unroll 8
-    for (int i = 0; i < kRows; ++i) {
-      V x = splat(a[i * lda]);
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(x, y[v], acc[i][v]);
-    }
-  }
+  SHEAF_BROADCAST_TILES(float)
 };
 template <>
 struct Simd<double> {
@@ -239,27 +239,7 @@ struct Simd<double> {
     constexpr int64_t kOffset = loop::math::FloatFormat<double>::kBias - std::bit_cast<int64_t>(loop::math::FloatFormat<double>::kRoundToInt);
     return _mm256_castsi256_pd(_mm256_slli_epi64(_mm256_add_epi64(_mm256_castpd_si256(shifted), _mm256_set1_epi64x(kOffset)), 52));
   }
-  template <int kRows, int kVectors>
-  static void multiply(V (&acc)[kRows][kVectors], const double* a, const V (&y)[kVectors]) {
-#pragma GCC unroll 8
-    for (int i = 0; i < kRows; ++i) {
-      V x = splat(a[i]);
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(x, y[v], acc[i][v]);
-    }
-  }
-  template <int kRows, int kVectors>
-  static void multiply_rows(V (&acc)[kRows][kVectors], const double* a, int64_t lda, const double* b, int64_t) {
-    V y[kVectors];
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) y[v] = load(b + v * kLanes);
-#pragma GCC unroll 8
-    for (int i = 0; i < kRows; ++i) {
-      V x = splat(a[i * lda]);
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(x, y[v], acc[i][v]);
-    }
-  }
+  SHEAF_BROADCAST_TILES(double)
 };
 }  // namespace avx2
 #if defined(__clang__)
@@ -267,6 +247,64 @@ struct Simd<double> {
 #else
 #pragma GCC pop_options
 #endif
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx512f,avx2,fma"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx2,fma")
+#endif
+namespace avx512 {
+template <class T>
+struct Simd;
+template <>
+struct Simd<float> {
+  using V = __m512;
+  // 14 x 32: 28 accumulators + 2 loads + 1 broadcast: 31 of 32 registers.
+  static constexpr int kLanes = 16, kTileRows = 14, kTileVectors = 2, kDepth = 1;
+  static V zero() { return _mm512_setzero_ps(); }
+  static V load(const float* p) { return _mm512_loadu_ps(p); }
+  static void store(float* p, V v) { _mm512_storeu_ps(p, v); }
+  static V splat(float x) { return _mm512_set1_ps(x); }
+  static V add(V a, V b) { return _mm512_add_ps(a, b); }
+  static V sub(V a, V b) { return _mm512_sub_ps(a, b); }
+  static V mul(V a, V b) { return _mm512_mul_ps(a, b); }
+  static V fma(V a, V b, V c) { return _mm512_fmadd_ps(a, b, c); }
+  static V max(V a, V b) { return _mm512_max_ps(a, b); }
+  static V if_less(V x, V c, V a, V b) { return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, c, _CMP_LT_OQ), b, a); }
+  static V pow2(V shifted) {
+    constexpr int32_t kOffset = loop::math::FloatFormat<float>::kBias - std::bit_cast<int32_t>(loop::math::FloatFormat<float>::kRoundToInt);
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(_mm512_castps_si512(shifted), _mm512_set1_epi32(kOffset)), 23));
+  }
+  SHEAF_BROADCAST_TILES(float)
+};
+template <>
+struct Simd<double> {
+  using V = __m512d;
+  static constexpr int kLanes = 8, kTileRows = 14, kTileVectors = 2, kDepth = 1;
+  static V zero() { return _mm512_setzero_pd(); }
+  static V load(const double* p) { return _mm512_loadu_pd(p); }
+  static void store(double* p, V v) { _mm512_storeu_pd(p, v); }
+  static V splat(double x) { return _mm512_set1_pd(x); }
+  static V add(V a, V b) { return _mm512_add_pd(a, b); }
+  static V sub(V a, V b) { return _mm512_sub_pd(a, b); }
+  static V mul(V a, V b) { return _mm512_mul_pd(a, b); }
+  static V fma(V a, V b, V c) { return _mm512_fmadd_pd(a, b, c); }
+  static V max(V a, V b) { return _mm512_max_pd(a, b); }
+  static V if_less(V x, V c, V a, V b) { return _mm512_mask_blend_pd(_mm512_cmp_pd_mask(x, c, _CMP_LT_OQ), b, a); }
+  static V pow2(V shifted) {
+    constexpr int64_t kOffset = loop::math::FloatFormat<double>::kBias - std::bit_cast<int64_t>(loop::math::FloatFormat<double>::kRoundToInt);
+    return _mm512_castsi512_pd(_mm512_slli_epi64(_mm512_add_epi64(_mm512_castpd_si512(shifted), _mm512_set1_epi64(kOffset)), 52));
+  }
+  SHEAF_BROADCAST_TILES(double)
+};
+}  // namespace avx512
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#undef SHEAF_BROADCAST_TILES
 #endif
 #endif
 
