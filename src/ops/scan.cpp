@@ -580,7 +580,9 @@ std::vector<Operand> batch_scan(BatchCtx& c) {
       p.outputs[i] = with_batch(p.outputs[i], result[i] || !batched[i], c.batch);
     }
     if (grown) continue;
-    out.body = close(p, out.captures);
+    std::vector<Operand> captures;
+    out.body = close(p, captures);
+    append(out.captures, captures);
     std::vector<Operand> all = make_scan(std::move(out));
     for (size_t i = 0; i < all.size(); ++i)
       all[i] = i < num_carries ? with_batch(all[i], batched[i], c.batch) : result[i] ? swap_first_two(all[i]) : with_batch(all[i], false, c.batch);

@@ -4,6 +4,7 @@
 
 #include "autodiff/vjp.h"
 #include "compiler/compile.h"
+#include "ops/emit.h"
 #include "ops/loops.h"
 #include "ops/op_cases.h"
 #include "trace/traced.h"

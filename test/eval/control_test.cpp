@@ -180,11 +180,12 @@ const Example kExamples[] = {
 (defn d [x] ((grad (fn [q] (let [[v g] ((value-and-grad (fn [p] (sum (repeat [i 20] [y (* 1.0 p)] (* p (sin (* p y))))))) q)] (* v (sum g))))) x))
 (defn e [x] ((grad (fn [r] (sum ((grad (fn [q] (sum (* q ((grad (fn [p] (sum (repeat [i 20] [y [1 1]] (tanh (+ (* y y 0.5) p)))))) q))))) r)))) x))
 (print (a [0.1 0.2]) (a [0.1 0.2]) (b [0.1 0.2]) (b [0.1 0.2]) (c [0.1 0.2]) (c [0.1 0.2]) (d [1.1 1.2]) (d [1.1 1.2]) (e [0.1 0.2]) (e [0.1 0.2])))"},
-    {"vmap_of_loops", {"f", "g", "h"}, R"((def m (reshape (sin (range 90)) [30 3]))
+    {"vmap_of_loops", {"f", "g", "h", "k"}, R"((def m (reshape (sin (range 90)) [30 3]))
 (defn f [m] ((vmap (fn [x] (first (scan (fn [c r] (list (+ (* c 0.9) (sin r)) c)) 0.0 x)))) m))
 (defn g [m k] ((vmap (fn [x] (repeat [i 20] [y x] (+ (* y 0.5) (* k i))))) m))
 (defn h [m] ((vmap (grad (fn [x] (sum (repeat [i 20] [y x] (sin (+ y x))))))) m))
-(print (f (transpose m)) (f (transpose m)) (g m 2.0) (g m 2.0) (h m) (h m)))"},
+(defn k [m w] ((vmap (fn [x] (repeat [i 20] [y x] (tanh (+ (* y w) (sum w)))))) m))
+(print (f (transpose m)) (f (transpose m)) (g m 2.0) (g m 2.0) (h m) (h m) (k m [0.1 0.2 0.3]) (k m [0.1 0.2 0.3])))"},
     {"try_in_a_gradient", {"g"}, R"((defn g [x] ((grad (fn [p] (try (sum (repeat [i 20] [y p] (* y 1.1))) (catch e 0.0)))) x))
 (print (g [1 2]) (g [1 2])))"},
     {"training_driver", {"train"}, R"((defn loss [w x y] (let [e (- (@ x w) y)] (mean (* e e))))
