@@ -45,6 +45,10 @@ class CountingEngine final : public graph::Engine {
     ++counts[&op];
     return inner->apply(op, std::move(inputs), std::move(attrs));
   }
+  std::vector<graph::Operand> apply_control(Ref<graph::Node> node) override {
+    ++counts[node->op];
+    return inner->apply_control(std::move(node));
+  }
   graph::Engine* inner = nullptr;
   std::unordered_map<const graph::OpDef*, int64_t> counts;
 };
