@@ -156,6 +156,24 @@ CORNERS = """--- a row that sees nothing is NaN; its gradient leaves the others 
     (and (is-close (f p) (g p) :rtol 1e-5 :atol 1e-5)
          (reduce (fn [ok key] (and ok (is-close (get ((grad (loss f)) p) key) (get ((grad (loss g)) p) key) :rtol 1e-4 :atol 1e-5))) true '[:q :k :v]))))
 (map same masks)
-=> [true, true, true, true, true]"""
+=> [true, true, true, true, true]
+--- what comes after it may be a loop, a branch or a print
+(def q (reshape (/ (range 280) 280) [70 4]))
+(defn written [q] (@ (softmax (@ q (transpose q))) q))
+(defn library [q] (attention q q q :scale 1.0))
+(defn looped [att q] (sum (reduce (fn [a i] (+ a (* 0.5 (sin (+ a i))))) (att q) (range 40))))
+(defn branched [att q] (let [s (sum (att q))] (if (> s 0) (* s 2) (- s))))
+(defn printed [att q] (let [s (sum (att q))] (when (> s 0) (print "positive")) (* s s)))
+(defn agree [f]
+  (f written q)
+  (list (is-close (f written q) (f library q) :rtol 1e-5)
+        (is-close ((grad (fn [q] (f written q))) q) ((grad (fn [q] (f library q))) q) :rtol 1e-4 :atol 1e-5)))
+(map agree (list looped branched printed))
+=> positive
+=> positive
+=> positive
+=> positive
+=> positive
+=> [[true, true], [true, true], [true, true]]"""
 
 main()

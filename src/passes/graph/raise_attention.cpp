@@ -138,12 +138,12 @@ struct Match {
 
 class Raising {
  public:
-  std::vector<Operand> run(const std::vector<Operand>& outputs) {
-    std::vector<Node*> live = live_nodes(graph::Graph{{}, outputs});
+  graph::Graph run(const graph::Graph& g) {
+    std::vector<Node*> live = live_nodes(g);
     for (Node* n : live)
       for (const Operand& in : n->inputs)
         if (in.is_node()) ++uses_[in.node().get()];
-    for (const Operand& o : outputs)
+    for (const Operand& o : g.outputs)
       if (o.is_node()) ++uses_[o.node().get()];
     for (Node* n : live) {
       if (auto m = match(n)) {
@@ -154,9 +154,23 @@ class Raising {
       for (const Operand& in : n->inputs) changed |= in.is_node() && replaced_.count(in.node().get());
       if (changed) replaced_[n] = remade(n);
     }
-    std::vector<Operand> out;
-    for (const Operand& o : outputs) out.push_back(renamed(o));
+    graph::Graph out{g.inputs, {}, {}};
+    for (const Operand& o : g.outputs) out.outputs.push_back(renamed(o));
+    for (const auto& n : g.effects) {
+      auto it = copies_.find(n.get());
+      out.effects.push_back(it == copies_.end() ? n : it->second);
+    }
     return out;
+  }
+
+  // Whether a node that has an effect was made again.
+  bool touched_effects() const {
+    for (const auto& [n, copy] : copies_) {
+      if (n->host) return true;
+      for (const auto& g : n->subgraphs)
+        if (!g->effects.empty()) return true;
+    }
+    return false;
   }
 
  private:
@@ -166,14 +180,12 @@ class Raising {
     return it == replaced_.end() ? o : it->second[o.index()];
   }
 
-  std::vector<Operand> remade(Node* n) const {
+  std::vector<Operand> remade(Node* n) {
     std::vector<Operand> inputs;
     for (const Operand& in : n->inputs) inputs.push_back(renamed(in));
     // Reshapes around the op would copy, as its result is a transposed view.
     if (n->op->name == "reshape") return {viewed(inputs[0], n->types[0].sizes)};
-    auto node = make_ref<Node>(n->op, n->attrs, std::move(inputs), n->types);
-    node->span = n->span;
-    node->custom = n->custom;
+    Ref<Node> node = copies_[n] = with_inputs(*n, std::move(inputs));
     std::vector<Operand> out;
     for (size_t i = 0; i < n->types.size(); ++i) out.emplace_back(node, static_cast<int>(i));
     return out;
@@ -241,20 +253,19 @@ class Raising {
   }
 
   std::unordered_map<Node*, int64_t> uses_;
-  std::unordered_map<Node*, std::vector<Operand>> replaced_;
+  std::unordered_map<Node*, std::vector<Operand>> replaced_;  // by outputs
+  std::unordered_map<Node*, Ref<Node>> copies_;               // of the nodes that were only made again
 };
 
 }  // namespace
 
+graph::Graph raise_attention(const graph::Graph& g) { return g_raise_attention ? Raising().run(g) : g; }
+
 std::vector<Operand> raise_attention(const std::vector<Operand>& outputs) {
   if (!g_raise_attention) return outputs;
-  return Raising().run(outputs);
-}
-
-graph::Graph raise_attention(const graph::Graph& g) {
-  graph::Graph out = g;
-  out.outputs = raise_attention(g.outputs);
-  return out;
+  Raising raising;
+  graph::Graph out = raising.run({{}, outputs, {}});
+  return raising.touched_effects() ? outputs : out.outputs;
 }
 
 }  // namespace sheaf::passes
