@@ -1,12 +1,18 @@
-// Every op through the reference executor, the block executor and the way programs run it: the same bits for all dtypes,
-// odd shapes and storage orders, and the same first failed check.
+// Every op through the reference executor, the block executor, native code and the way programs run it: the same bits for
+// all dtypes, odd shapes and storage orders, and the same first failed check.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <map>
+
 #include "codegen/block/block.h"
+#include "codegen/llvm/native.h"
 #include "compiler/eager.h"
 #include "loop/reference.h"
 #include "lower/single_op.h"
 #include "op_cases.h"
+#include "passes/loop/expand_math.h"
+#include "passes/loop/specialize.h"
 #include "runtime/thread_pool.h"
 
 namespace sheaf::ops {
@@ -90,6 +96,24 @@ loop::Kernel kernel_of(const OpDef& op, const Launch& l) {
   return lower::lower_single(op, l.attrs, in, out);
 }
 
+// Compiling takes longer than everything else here: cases share kernels, and unless SHEAF_ALL_NATIVE is set only some
+// dtypes are compiled.
+bool is_compiled(DType d) {
+  static const bool all = std::getenv("SHEAF_ALL_NATIVE") != nullptr;
+  return codegen::native_available() && (all || d == DType::F32 || d == DType::BF16 || d == DType::I64);
+}
+const runtime::Kernel& native_kernel(const loop::Kernel& kernel, std::span<const int64_t> sizes) {
+  static auto* known = new std::map<std::string, std::shared_ptr<const runtime::Kernel>>;
+  loop::Kernel kernels[] = {passes::specialize(kernel, passes::StrideSizes(kernel).known(sizes))};
+  auto& entry = (*known)[loop::print(kernels[0])];
+  if (!entry) {
+    kernels[0] = passes::expand_math(kernels[0]);
+    loop::verify(kernels[0]);
+    entry = codegen::load_native_object(codegen::make_native_object(kernels), codegen::find_fast_routine)[0];
+  }
+  return *entry;
+}
+
 void compare(const OpDef& op, const OpCase& c, const std::vector<Tensor>& in) {
   Launch l = canonical(op, c, in);
   loop::Kernel kernel = kernel_of(op, l);
@@ -97,12 +121,18 @@ void compare(const OpDef& op, const OpCase& c, const std::vector<Tensor>& in) {
   Outcome reference = outcome(l, [&](auto&... args) { loop::run_reference(kernel, args...); });
   auto block = codegen::BlockKernel::compile(kernel);
   Outcome actual = outcome(l, [&](auto&... args) { block->run(args...); });
+  Outcome native = actual;
+  if (is_compiled(in.empty() ? DType::F32 : in[0].dtype))
+    native = outcome(l, [&](auto& buffers, auto& sizes, auto& check) { check.site = native_kernel(kernel, sizes).run(buffers, sizes, check.payload); });
   EXPECT_EQ(reference.check.site, actual.check.site);
+  EXPECT_EQ(reference.check.site, native.check.site);
   if (reference.check.failed()) {
     EXPECT_EQ(reference.check.payload, actual.check.payload);
+    EXPECT_EQ(reference.check.payload, native.check.payload);
     return;
   }
   for (size_t i = 0; i < reference.out.size(); ++i) EXPECT_TRUE(same_bits(reference.out[i], actual.out[i])) << "block executor, output " << i;
+  for (size_t i = 0; i < reference.out.size(); ++i) EXPECT_TRUE(same_bits(reference.out[i], native.out[i])) << "native code, output " << i;
   std::vector<TensorType> types = op.infer({types_of(in), c.attrs});
   std::vector<Tensor> eager = compiler::run_op(op, in, c.attrs, types);
   for (size_t i = 0; i < eager.size(); ++i) {

@@ -10,7 +10,8 @@
 //    Every loop has two scopes: one that runs once if the loop runs at all, for loads, and the body.
 // 4. The body of a parallel loop becomes a function of its own; values it uses from outside are passed in an array.
 // 5. Reductions keep the lanes and blocks of ir.h: in vector registers along their own axis; as rows of an array where
-//    they run inside a region.
+//    they run inside a region. Reductions of whole columns walk the rows of memory: loops over rows around loops over
+//    columns, and then the rest of the region with the totals.
 #include "codegen/llvm/emit.h"
 
 #include <llvm/IR/IRBuilder.h>
@@ -45,8 +46,11 @@ using Values = std::vector<Value*>;
 
 constexpr loop::WorkRates kRates{.element = 0.1, .elementary = 1.5, .start = 0.5, .scalar = 0.5, .call = 1000};
 // Pieces of a step: enough independent work for the pipelines, few enough that the values of one fit the registers.
-constexpr int kPieces = 4, kPiecesOfLongBodies = 2, kPiecesOfColumns = 8;
-constexpr int kLongBody = 150, kShortBody = 30;  // in statements
+constexpr int kPieces = 4, kPiecesOfLongBodies = 2;
+constexpr int kLongBody = 150;  // in statements
+// Columns that are reduced together, in bytes of a row: a row that is touched should give several cache lines, and 32 rows
+// of accumulators stay in the first-level cache.
+constexpr int64_t kColumnBytes = 1024;
 // Iterations of a region that are worth a range of their own.
 constexpr int64_t kMinRange = 256;
 constexpr int kPendingBlocks = 40;  // levels of the binary counter of blocks: more than memory holds
@@ -531,8 +535,8 @@ class Emitter {
 
   void loop(const Stmt& s) {
     bool region = !step_ && loop::is_region(k_, s);
-    // Iterations of a region are independent, so a large one outside of parallel loops may use the threads too.
-    if (!step_ && !fn_->parent && (s.mark == Mark::Parallel || region)) return outlined(s, region);
+    // Iterations of a region are independent, so a large one outside of all loops may use the threads too.
+    if (!step_ && !fn_->parent && (s.mark == Mark::Parallel || (region && depth() == 1))) return outlined(s, region);
     Val* zero = constant(0);
     if (region) region_loop(s, zero, value(s.extent));
     else serial_loop(s, zero->scalar, value(s.extent)->scalar);
@@ -555,36 +559,34 @@ class Emitter {
     return (d == DType::F32 || d == DType::F64) && (s.combine == Combine::Sum || s.combine == Combine::Prod);
   }
   int pieces_of(const Stmt& s) const {
-    int n = statements(s.body);
-    if (n > kLongBody) return kPiecesOfLongBodies;
-    for (const Stmt& t : s.body)
-      if (t.kind == Stmt::Reduce && is_ordered(t) && n <= kShortBody) return kPiecesOfColumns;
-    return kPieces;
+    return statements(s.body) > kLongBody ? kPiecesOfLongBodies : kPieces;
   }
 
   void region_loop(const Stmt& s, Val* begin, Val* end) {
-    Val* n = uniform(Op::Max, uniform(Op::Sub, end, begin), constant(0));
-    Val* at = begin;
-    auto part = [&](int pieces, int lanes) {
-      Val* stop = uniform(Op::Add, begin, uniform(Op::And, n, constant(-int64_t{pieces} * lanes)));
-      Loop l = open(at->scalar, stop->scalar, int64_t{pieces} * lanes, {}, !loop::contains_store(s.body));
-      step(s, pieces, lanes, l.i);
-      close(l);
-      at = stop;
-    };
-    if (int pieces = pieces_of(s); pieces > 1) part(pieces, host_.lanes);
-    part(1, host_.lanes);
-    part(1, 1);
+    if (reduces_columns(s)) columns(s, begin, end);
+    else steps(s, begin, end, pieces_of(s), !loop::contains_store(s.body), [&] { block(s.body); });
     end_region(s);
   }
 
-  // The body of a region for the iterations from `first` on.
-  void step(const Stmt& s, int pieces, int lanes, Value* first) {
-    Step st{pieces, lanes, first, depth()};
-    step_ = &st;
-    fn_->index[static_cast<size_t>(s.axis)] = make({Val::Affine, depth(), nullptr, constant(0), constant(1)});
-    block(s.body);
-    step_ = nullptr;
+  // Runs `body` for the iterations [begin, end) of a region: several pieces at a time, then one, then single iterations.
+  template <class Body>
+  void steps(const Stmt& s, Val* begin, Val* end, int pieces, bool move_loads, Body body) {
+    Val* n = uniform(Op::Max, uniform(Op::Sub, end, begin), constant(0));
+    Val* at = begin;
+    auto part = [&](int count, int lanes) {
+      Val* stop = uniform(Op::Add, begin, uniform(Op::And, n, constant(-int64_t{count} * lanes)));
+      Loop l = open(at->scalar, stop->scalar, int64_t{count} * lanes, {}, move_loads);
+      Step st{count, lanes, l.i, depth()};
+      step_ = &st;
+      fn_->index[static_cast<size_t>(s.axis)] = make({Val::Affine, depth(), nullptr, constant(0), constant(1)});
+      body();
+      step_ = nullptr;
+      close(l);
+      at = stop;
+    };
+    if (pieces > 1) part(pieces, host_.lanes);
+    part(1, host_.lanes);
+    part(1, 1);
   }
 
   void outlined(const Stmt& s, bool region) {
@@ -622,6 +624,12 @@ class Emitter {
       Value* r = position ? position_along(s) : value_along(s);
       end_region(s);
       fn_->result[static_cast<size_t>(s.id)] = uniform(r, depth());
+      return;
+    }
+    if (auto known = totals_.find(s.id); step_ && known != totals_.end()) {
+      Val out{Val::Varying, depth()};
+      for (int p = 0; p < num_pieces(); ++p) out.pieces.push_back(from_accumulator(s, load_columns(known->second, nullptr, p)));
+      fn_->result[static_cast<size_t>(s.id)] = make(std::move(out));
       return;
     }
     Values r = position ? position_inside(s) : is_ordered(s) ? ordered_inside(s) : unordered_inside(s);
@@ -880,6 +888,156 @@ class Emitter {
     });
   }
 
+  // --- reductions of columns ---
+
+  // Whether the reductions of a region can go first: only values come before them, and nothing but values is in them.
+  bool reduces_columns(const Stmt& s) const {
+    bool seen = false, stored = false;
+    for (const Stmt& t : s.body) {
+      if (t.kind == Stmt::Let) continue;
+      if (t.kind != Stmt::Reduce) {
+        stored = true;
+        continue;
+      }
+      if (stored || t.combine == Combine::ArgMax || t.combine == Combine::ArgMin) return false;
+      for (const Stmt& u : t.body)
+        if (u.kind != Stmt::Let) return false;
+      seen = true;
+    }
+    return seen;
+  }
+
+  // Rows of accumulators for the columns from `first` on.
+  struct Columns {
+    Value *memory, *first;
+    DType type;
+    int64_t width;   // of a row
+    Value* used;     // columns, rounded up to whole steps: what lies behind the last is computed and never read
+  };
+  Value* column_address(const Columns& c, Value* row, Value* column) {
+    return element(a_.type(c.type), c.memory, row ? b_.CreateAdd(b_.CreateMul(row, i64(c.width)), column) : column);
+  }
+  // The accumulators of piece p of the current step.
+  Value* step_address(const Columns& c, Value* row, int p) {
+    Value* column = b_.CreateAdd(b_.CreateSub(step_->first, c.first), i64(int64_t{p} * step_->lanes));
+    return column_address(c, row, column);
+  }
+  Value* load_columns(const Columns& c, Value* row, int p) {
+    return b_.CreateAlignedLoad(a_.type(c.type, step_->lanes), step_address(c, row, p), llvm::Align(static_cast<uint64_t>(size_bytes(c.type))));
+  }
+  // row `to` = f(the same columns of row `x` of cx, and of row `y` of cy), piece by piece; rows that f does not use are null.
+  template <class F>
+  void each_column(const Columns& to, Value* row, const Columns& cx, Value* x, const Columns& cy, Value* y, F f) {
+    Loop l = open(i64(0), to.used, int64_t{kPieces} * host_.lanes, {}, false);
+    llvm::Align align(static_cast<uint64_t>(size_bytes(to.type)));
+    llvm::Type* type = a_.type(to.type, host_.lanes);
+    for (int p = 0; p < kPieces; ++p) {
+      Value* at = b_.CreateAdd(l.i, i64(int64_t{p} * host_.lanes));
+      Value* left = x ? b_.CreateAlignedLoad(type, column_address(cx, x, at), align) : nullptr;
+      Value* right = y ? b_.CreateAlignedLoad(type, column_address(cy, y, at), align) : nullptr;
+      b_.CreateAlignedStore(f(left, right), column_address(to, row, at), align);
+    }
+    close(l);
+  }
+
+  void columns(const Stmt& s, Val* begin, Val* end) {
+    int64_t widest = 1;
+    for (const Stmt& t : s.body)
+      if (t.kind == Stmt::Reduce) widest = std::max<int64_t>(widest, size_bytes(accumulator(t)));
+    int64_t width = kColumnBytes / widest;
+    Loop l = open(begin->scalar, end->scalar, width, {}, false);
+    Val* first = uniform(l.i, depth());
+    Val* last = uniform(Op::Min, end, uniform(Op::Add, first, constant(width)));
+    int64_t together = int64_t{kPieces} * host_.lanes;
+    Value* used = b_.CreateAnd(b_.CreateAdd(b_.CreateSub(last->scalar, l.i), i64(together - 1)), i64(-together));
+    size_t before = 0;
+    for (const Stmt& t : s.body) {
+      if (t.kind == Stmt::Reduce) totals_.emplace(t.id, column_totals(s, t, before, first, last, {nullptr, l.i, accumulator(t), width, used}));
+      ++before;
+    }
+    steps(s, first, last, pieces_of(s), !loop::contains_store(s.body), [&] { block(s.body); });
+    for (const Stmt& t : s.body)
+      if (t.kind == Stmt::Reduce) totals_.erase(t.id);
+    close(l);
+  }
+
+  Columns column_rows(Columns like, int64_t rows) {
+    like.memory = stack_array(a_.type(like.type), rows * like.width);
+    return like;
+  }
+
+  // The totals of reduction `t`, statement number `before` of region `s`, for the columns [first, last).
+  Columns column_totals(const Stmt& s, const Stmt& t, size_t before, Val* first, Val* last, const Columns& shape) {
+    Columns total = column_rows(shape, 1);
+    Value* n = value(t.extent)->scalar;
+    Value* none = nullptr;
+    auto clear = [&](const Columns& c, Value* row) {
+      Value* identity = a_.splat(a_.identity(t.combine, c.type), host_.lanes);
+      each_column(c, row, c, none, c, none, [&](Value*, Value*) { return identity; });
+    };
+    auto both = [&](Value* x, Value* y) { return combined(t, x, y); };
+    auto copy = [](Value* x, Value*) { return x; };
+    // Adds element `i` of every column to a row.
+    auto add = [&](const Columns& c, Value* row, Val* i) {
+      steps(s, first, last, pieces_of(t), true, [&] {
+        for (size_t k = 0; k < before; ++k)
+          if (s.body[k].kind == Stmt::Let) let(s.body[k].value);
+          else reduce(s.body[k]);
+        fn_->index[static_cast<size_t>(t.axis)] = i;
+        block(t.body);
+        Values x = pieces(value(t.value));
+        llvm::Align align(static_cast<uint64_t>(size_bytes(c.type)));
+        for (int p = 0; p < num_pieces(); ++p)
+          b_.CreateAlignedStore(combined(t, load_columns(c, row, p), to_accumulator(t, x[static_cast<size_t>(p)])), step_address(c, row, p), align);
+      });
+    };
+    clear(total, none);
+    if (!is_ordered(t)) {
+      Loop l = open(i64(0), n, 1, {}, false);
+      add(total, none, uniform(l.i, depth()));
+      close(l);
+      return total;
+    }
+    Columns lanes = column_rows(shape, kReduceLanes), pending = column_rows(shape, kPendingBlocks);
+    auto smin = [&](Value* x, Value* y) { return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, x, y); };
+    Loop blocks = open(i64(0), n, kReduceBlock, {}, false);
+    Value* limit = smin(n, b_.CreateAdd(blocks.i, i64(kReduceBlock)));
+    Value* used = smin(b_.CreateSub(limit, blocks.i), i64(kReduceLanes));
+    Loop empty = open(i64(0), used, 1, {}, false);
+    clear(lanes, empty.i);
+    close(empty);
+    Loop rows = open(blocks.i, limit, 1, {}, false);
+    add(lanes, b_.CreateAnd(rows.i, i64(kReduceLanes - 1)), uniform(rows.i, depth()));
+    close(rows);
+    // Lanes that no element reached would hold the identity, which changes nothing.
+    Loop halve = open(i64(0), i64(5), 1, {}, false);
+    static_assert(kReduceLanes == 1 << 5);
+    Value* half = b_.CreateLShr(i64(kReduceLanes / 2), halve.i);
+    Loop pair = open(i64(0), b_.CreateSub(smin(used, b_.CreateShl(half, 1)), half), 1, {}, false);
+    each_column(lanes, pair.i, lanes, pair.i, lanes, b_.CreateAdd(pair.i, half), both);
+    close(pair);
+    close(halve);
+    Value* number = b_.CreateUDiv(blocks.i, i64(kReduceBlock));
+    Value* count = b_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, number);
+    Value* carries = b_.CreateIntrinsic(llvm::Intrinsic::cttz, {b_.getInt64Ty()}, {b_.CreateNot(number), b_.getFalse()});
+    Loop carry = open(i64(0), carries, 1, {}, false);
+    each_column(lanes, i64(0), pending, b_.CreateSub(b_.CreateSub(count, i64(1)), carry.i), lanes, i64(0), both);
+    close(carry);
+    each_column(pending, b_.CreateSub(count, carries), lanes, i64(0), lanes, none, copy);
+    close(blocks);
+    // All blocks, from the last to the first.
+    Value* all = b_.CreateUDiv(b_.CreateAdd(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, n, i64(0)), i64(kReduceBlock - 1)), i64(kReduceBlock));
+    Value* waiting = b_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, all);
+    If some = open_if(b_.CreateICmpSGT(waiting, i64(0)));
+    Value* top = b_.CreateSub(waiting, i64(1));
+    each_column(total, none, pending, top, pending, none, copy);
+    Loop rest = open(i64(0), top, 1, {}, false);
+    each_column(total, none, pending, b_.CreateSub(b_.CreateSub(top, i64(1)), rest.i), total, i64(0), both);
+    close(rest);
+    close_if(some);
+    return total;
+  }
+
   const loop::Kernel& k_;
   const std::string& name_;
   const Host& host_;
@@ -890,6 +1048,7 @@ class Emitter {
   std::deque<Val> vals_;
   Function* fn_ = nullptr;
   Step* step_ = nullptr;
+  std::map<int, Columns> totals_;  // of reductions that have run before the region's steps
   std::vector<NativeObject::Call> calls_;
 };
 

@@ -41,7 +41,7 @@ struct Machine {
       if (!can(name)) list.AddFeature(name, false);
     host = {.lanes = 4, .fma = true, .f16 = true, .aarch64 = true};
 #else
-    host = {.lanes = can("avx512f") && can("avx512vl") ? 16 : can("avx2") ? 8 : 4, .fma = can("fma"), .f16 = can("f16c"), .aarch64 = false};
+    host = {.lanes = can("avx2") ? 8 : 4, .fma = can("fma"), .f16 = can("f16c"), .aarch64 = false};
 #endif
     features = list.getString();
     std::string error;

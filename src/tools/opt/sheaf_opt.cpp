@@ -20,6 +20,7 @@
 #include "passes/graph/fuse.h"
 #include "passes/graph/raise_attention.h"
 #include "passes/graph/share.h"
+#include "passes/loop/expand_math.h"
 #include "trace/traced.h"
 #include "transforms/batch.h"
 
@@ -110,9 +111,12 @@ std::string run_passes(Graph g, const std::vector<std::string>& passes) {
   return graph::print(g);
 }
 
-std::string run_passes(const loop::Kernel& k, const std::vector<std::string>& passes) {
-  for (const std::string& p : passes)
-    if (p != "verify") throw runtime_error(fmt::format("'{}' is a pass over graphs, and this is a kernel", p));
+std::string run_passes(loop::Kernel k, const std::vector<std::string>& passes) {
+  for (const std::string& p : passes) {
+    loop::verify(k);
+    if (p == "expand-math") k = passes::expand_math(k);
+    else if (p != "verify") throw runtime_error(fmt::format("unknown pass '{}'; the passes over kernels are verify expand-math", p));
+  }
   loop::verify(k);
   return loop::print(k);
 }

@@ -48,7 +48,7 @@ TEST(RandomKernel, NativeEqualsReference) {
   if (!native_available()) GTEST_SKIP() << "built without LLVM";
   if (const char* seed = std::getenv("SHEAF_SEED")) return run(std::strtoull(seed, nullptr, 10), 1);
   const char* count = std::getenv("SHEAF_COUNT");
-  uint64_t n = count ? std::strtoull(count, nullptr, 10) : 160;
+  uint64_t n = count ? std::strtoull(count, nullptr, 10) : 48;
   uint64_t first = std::random_device{}();
   for (uint64_t i = 0; i < n && !::testing::Test::HasFailure(); i += kBatch) {
     runtime::set_num_threads(1 + static_cast<int>(i / kBatch % 3));

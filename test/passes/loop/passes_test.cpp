@@ -1,0 +1,64 @@
+// Passes over kernels keep every bit: random kernels in the reference executor before and after.
+#include <gtest/gtest.h>
+
+#include "codegen/random_kernels.h"
+#include "loop/reference.h"
+#include "passes/loop/expand_math.h"
+#include "passes/loop/specialize.h"
+
+namespace sheaf::passes {
+namespace {
+
+namespace testing = codegen::testing;
+
+bool has_elementary(const loop::Kernel& k) {
+  for (const loop::Inst& i : k.values)
+    if (i.op >= loop::Op::Exp) return true;
+  return false;
+}
+
+template <class Pass>
+void keeps_bits(Pass pass) {
+  uint64_t first = std::random_device{}();
+  for (uint64_t seed = first; seed < first + 60; ++seed) {
+    testing::Generator::Case c = testing::Generator(seed).make();
+    loop::Kernel changed = pass(c);
+    loop::verify(changed);
+    std::vector<testing::Memory> expected = c.buffers, actual = c.buffers;
+    loop::CheckRecord expected_check, actual_check;
+    loop::run_reference(c.kernel, testing::pointers(expected), c.sizes, expected_check);
+    loop::run_reference(changed, testing::pointers(actual), c.sizes, actual_check);
+    ASSERT_EQ(testing::difference(expected, expected_check, actual, actual_check), "") << "seed " << seed << "\n" << loop::print(c.kernel);
+  }
+}
+
+TEST(ExpandMath, KeepsBitsAndLeavesNoElementaryFunction) {
+  keeps_bits([](const testing::Generator::Case& c) {
+    loop::Kernel k = expand_math(c.kernel);
+    EXPECT_FALSE(has_elementary(k));
+    return k;
+  });
+}
+
+TEST(Specialize, KeepsBits) {
+  keeps_bits([](const testing::Generator::Case& c) { return specialize(c.kernel, StrideSizes(c.kernel).known(c.sizes)); });
+}
+
+TEST(Specialize, FindsTheStridesOfVectorAxes) {
+  loop::Builder b("f");
+  b.buffer(DType::F32, false);
+  b.buffer(DType::F32, true);
+  auto n = b.size(), m = b.size(), outer = b.size(), inner = b.size();
+  auto i = b.begin_loop(n, loop::Mark::Parallel), j = b.begin_loop(m, loop::Mark::Vector);
+  b.store(1, b.add(b.mul(i, m), j), b.load(0, b.add(b.mul(i, outer), b.mul(j, inner))));
+  b.end();
+  b.end();
+  loop::Kernel k = b.finish();
+  std::vector<int64_t> sizes{1, 1, 1, 1};
+  EXPECT_EQ(StrideSizes(k).known(sizes), (std::vector<KnownSize>{{3, 1}}));
+  sizes[3] = 5;
+  EXPECT_TRUE(StrideSizes(k).known(sizes).empty());
+}
+
+}  // namespace
+}  // namespace sheaf::passes
