@@ -650,14 +650,14 @@ Value Vm::run(size_t bottom) {
         }
       }
     } catch (UserError& e) {
-      if (!handle(e, bottom)) {
+      if (!handle(e, bottom, handlers_before)) {
         handlers_.resize(handlers_before);
         throw;
       }
       load();
     } catch (const std::bad_alloc&) {
       UserError e = runtime_error("out of memory");
-      if (!handle(e, bottom)) {
+      if (!handle(e, bottom, handlers_before)) {
         handlers_.resize(handlers_before);
         throw e;
       }
@@ -669,7 +669,7 @@ Value Vm::run(size_t bottom) {
     } catch (const runtime::Stopped&) {
       // Compiled code was stopped between launches. Its arguments may be half overwritten, so it is not run another way.
       UserError e = stop_error();
-      if (!handle(e, bottom)) {
+      if (!handle(e, bottom, handlers_before)) {
         handlers_.resize(handlers_before);
         throw e;
       }

@@ -76,7 +76,7 @@ class Vm final : public builtins::Caller {
   void describe_operator(UserError& e) const;
   // Takes down the top frame of a call that fails.
   void unwind_frame();
-  bool handle(UserError& e, size_t bottom);
+  bool handle(UserError& e, size_t bottom, size_t handlers_before);
   Span span_at(const Frame& f) const;
   // Tracing (vm_trace.cpp): goes both ways at the jump just read, whose condition is a traced value.
   void fork(const Value& condition);

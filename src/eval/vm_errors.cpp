@@ -4,6 +4,7 @@
 #include "eval/tombstone.h"
 #include "eval/vm.h"
 #include "support/form_text.h"
+#include "trace/jit.h"
 #include "value/dict.h"
 #include "value/print.h"
 
@@ -57,10 +58,16 @@ void Vm::add_context(UserError& e, size_t bottom) {
   }
 }
 
-bool Vm::handle(UserError& e, size_t bottom) {
+bool Vm::handle(UserError& e, size_t bottom, size_t handlers_before) {
   if (handlers_.empty() || handlers_.back().frame <= bottom) {
     add_context(e, bottom);
     return false;
+  }
+  // In a trace nothing has run yet: a check that comes before this error may fail when it does, and would be the one to catch.
+  if (trace::is_tracing()) {
+    while (frames_.size() > bottom) unwind_frame();
+    handlers_.resize(handlers_before);
+    trace::abandon_trace("it catches an error");
   }
   Handler h = handlers_.back();
   handlers_.pop_back();
