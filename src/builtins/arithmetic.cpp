@@ -38,8 +38,11 @@ Value fold(Call& c) {
 }
 
 Value power(Call& c) {
-  const Value &a = c[0], &b = c[1];
-  // Small integral exponents are products; x ** 1 is x itself, int or not.
+  const Value& a = c[0];
+  Value b = c[1];
+  // Small integral exponents are products; x ** 1 is x itself, int or not. Of an int the exponent thus decides the type, so
+  // it has to be known.
+  if (b.is_traced() && !is_float(num(b).x.dtype()) && !is_float(num(a).x.dtype())) b = trace::concrete(b);
   auto small = [&]() -> int {
     if (b.is_int() && b.as_int() >= 0 && b.as_int() <= 3) return static_cast<int>(b.as_int());
     if (b.is_float() && (b.as_float() == 0 || b.as_float() == 1 || b.as_float() == 2 || b.as_float() == 3)) return static_cast<int>(b.as_float());

@@ -179,7 +179,9 @@ ExprPtr Analyzer::symbol(const Form& f) {
   if (existing && existing->broken) return global(existing);
   bool known = builtins::find_builtin(name.str()) || globals_.is_prelude_name(name, prelude_);
   if (in_with_params()) return param_field(f, known ? globals_.cell(name, prelude_) : nullptr);
-  if (known || (!prelude_ && host_.will_define(name))) return global(globals_.cell(name, prelude_));
+  // A form at the top level runs before what is below it: a value defined there cannot be meant.
+  bool too_early = !fn_->parent && fn_->proto->top_level && host_.will_define_value(name);
+  if (known || (!prelude_ && host_.will_define(name) && !too_early)) return global(globals_.cell(name, prelude_));
   if (fn_->self == f.name) return make_expr(ExprKind::Self, f.span);
   UserError e(ErrorKind::Compile, "Undefined symbol: " + f.name.str(), f.span);
   std::vector<std::string_view> names;
@@ -242,6 +244,8 @@ const Macro* Analyzer::macro_for(const Form& f) {
   Name name = f.items[0]->name;
   const Macro* m = globals_.find_macro(name, prelude_);
   if (!m || local(name, f.span)) return nullptr;
+  // What the program defines further down hides the prelude's macro here already, as it does functions.
+  if (!prelude_ && m == globals_.find_macro(name, true) && host_.will_define(name)) return nullptr;
   return m;
 }
 
@@ -398,12 +402,15 @@ std::shared_ptr<Proto> analyze_top_level(const FormPtr& form, Host& host, bool p
 FormPtr expand_top_level(const FormPtr& form, Host& host) { return Analyzer(host, false).expand_call(form); }
 void analyze_prelude_function(Cell& cell, const FormPtr& defn, Host& host) { Analyzer(host, true).prelude_function(cell, defn); }
 
-void collect_definitions(const Form& f, std::set<Name>& out) {
+void collect_definitions(const Form& f, std::set<Name>& values, std::set<Name>& functions) {
   if (f.kind != FormKind::List || f.items.size() < 2 || !f.items[0]->is_symbol()) return;
   const std::string& head = f.items[0]->name.str();
-  if ((head == "def" || head == "defn" || head == "defmodel" || head == "defbatch") && f.items[1]->is_symbol()) out.insert(f.items[1]->name);
+  if (f.items[1]->is_symbol()) {
+    if (head == "def") values.insert(f.items[1]->name);
+    if (head == "defn" || head == "defmodel" || head == "defbatch") functions.insert(f.items[1]->name);
+  }
   if (head == "do")
-    for (const auto& x : f.items) collect_definitions(*x, out);
+    for (const auto& x : f.items) collect_definitions(*x, values, functions);
 }
 
 }  // namespace sheaf::eval

@@ -19,8 +19,9 @@ class Host {
   virtual void make_private(Name name, uint32_t source) = 0;
   // True when redefinition replaces the old definition (REPL).
   virtual bool may_redefine() const = 0;
-  // Names that the text being analysed defines somewhere, also further down.
+  // Names that the program being analysed defines somewhere, also further down or in a module used further down.
   virtual bool will_define(Name name) const = 0;
+  virtual bool will_define_value(Name name) const = 0;  // by def
   virtual void add_test(std::string name, std::shared_ptr<Proto> body, Span span) = 0;
 };
 
@@ -31,8 +32,8 @@ syntax::FormPtr expand_top_level(const syntax::FormPtr& form, Host& host);
 // A prelude function, compiled into its cell.
 void analyze_prelude_function(Cell& cell, const syntax::FormPtr& defn, Host& host);
 
-// Every name a top-level form defines (def, defn, defn-, also inside do), before analysis.
-void collect_definitions(const syntax::Form& form, std::set<Name>& out);
+// The names a top-level form defines as values (def) and as functions (defn and the like), also inside do, before analysis.
+void collect_definitions(const syntax::Form& form, std::set<Name>& values, std::set<Name>& functions);
 
 bool is_special_form(const std::string& name);
 std::vector<std::string> special_form_names();

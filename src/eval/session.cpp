@@ -77,6 +77,8 @@ void suggest_name(UserError& e, const Globals& globals) {
   if (auto likely = likely_name(name, names); !likely.empty()) e.hints.push_back(did_you_mean(likely));
 }
 
+std::string module_stem(const std::string& name) { return name.ends_with(".shf") ? name.substr(0, name.size() - 4) : name; }
+
 // The module's name in (use NAME …).
 std::string module_name(const Form& form) {
   if (form.items.size() >= 2) {
@@ -128,8 +130,9 @@ Value Session::guarded(F&& f) {
 }
 
 std::vector<std::shared_ptr<Proto>> Session::analyze(const std::vector<FormPtr>& forms) {
-  std::set<Name> outer = pending_;
-  for (const FormPtr& f : forms) collect_definitions(*f, pending_);
+  Definitions outer = pending_;
+  read_ahead_.clear();  // what an analysis that failed has left: the files may be others now
+  for (const FormPtr& f : forms) look_ahead(*f, f->span.source);
   std::vector<std::shared_ptr<Proto>> protos;
   try {
     for (const FormPtr& f : forms)
@@ -191,25 +194,54 @@ void Session::analyze_module_form(const FormPtr& written, std::vector<std::share
   if (proto && (form->is_call("use") || proto->body->kind == ExprKind::Def)) run.push_back(proto);
 }
 
+Session::ModulePlace Session::find_module(const std::string& name, uint32_t importer) const {
+  ModulePlace place{load_path(importer), {}};
+  // A path is relative to the importing file, or to the current directory (the last entry) where there is none.
+  if (name.find('/') != std::string::npos) place.searched = {is_file(importer) ? place.searched.front() : place.searched.back()};
+  std::vector<std::string> candidates{name};
+  if (!name.ends_with(".shf")) candidates.push_back(name + ".shf");
+  std::error_code ec;
+  for (const fs::path& dir : place.searched)
+    for (const std::string& c : candidates) {
+      fs::path p = fs::path(c).is_absolute() ? fs::path(c) : dir / c;
+      if (place.file.empty() && fs::is_regular_file(p, ec)) place.file = fs::weakly_canonical(p, ec);
+    }
+  return place;
+}
+
+Session::ModuleText Session::module_text(const fs::path& file) {
+  if (auto node = read_ahead_.extract(file.string())) return std::move(node.mapped());
+  ModuleText text;
+  text.source = add_source(file.string(), read_source(file), SourceKind::File);
+  text.forms = syntax::read_all(text.source);
+  return text;
+}
+
+void Session::look_ahead(const Form& form, uint32_t importer) {
+  collect_definitions(form, pending_.values, pending_.functions);
+  if (form.is_call("do"))
+    for (const FormPtr& f : form.items) look_ahead(*f, importer);
+  if (!form.is_call("use") || form.items.size() < 2) return;
+  try {
+    std::string name = module_name(form);
+    if (name == "strict" || is_reserved_module(module_stem(name))) return;
+    fs::path file = find_module(name, importer).file;
+    if (file.empty() || loaded_.count(file.string()) || read_ahead_.count(file.string())) return;
+    ModuleText& text = read_ahead_[file.string()] = module_text(file);
+    for (const FormPtr& f : text.forms) look_ahead(*f, text.source);
+  } catch (const UserError&) {
+    // Reported when the module is used.
+  }
+}
+
 ExprPtr Session::use_module(const Form& form, uint32_t importer) {
   std::string name = module_name(form);
   if (name == "strict") {
     builtins::make_strict(importer);
     return nullptr;
   }
-  std::string stem = name.ends_with(".shf") ? name.substr(0, name.size() - 4) : name;
-  std::vector<fs::path> path = load_path(importer);
-  std::vector<std::string> candidates = name.ends_with(".shf") ? std::vector<std::string>{name} : std::vector<std::string>{name, name + ".shf"};
-  // A path is relative to the importing file, or to the current directory (the last entry) where there is none.
-  if (name.find('/') != std::string::npos) path = {is_file(importer) ? path.front() : path.back()};
-  fs::path found;
-  std::error_code ec;
-  for (const fs::path& dir : path) {
-    for (const std::string& c : candidates) {
-      fs::path p = fs::path(c).is_absolute() ? fs::path(c) : dir / c;
-      if (found.empty() && fs::is_regular_file(p, ec)) found = fs::weakly_canonical(p, ec);
-    }
-  }
+  std::string stem = module_stem(name);
+  auto [searched_in, found] = find_module(name, importer);
   if (is_reserved_module(stem)) {
     if (!found.empty() && found.parent_path() != own_library())
       std::fputs(fmt::format("warning: use: '{}' is built in, the local file {} is ignored; rename it to use it\n", stem, found.string()).c_str(), stderr);
@@ -218,20 +250,19 @@ ExprPtr Session::use_module(const Form& form, uint32_t importer) {
   if (found.empty()) {
     if (is_added_module(stem)) return nullptr;
     std::string searched;
-    for (const fs::path& dir : path) searched += (searched.empty() ? "\"" : ", \"") + dir.string() + "\"";
+    for (const fs::path& dir : searched_in) searched += (searched.empty() ? "\"" : ", \"") + dir.string() + "\"";
     throw UserError(ErrorKind::Compile, fmt::format("use: module '{}' not found\n  searched: [{}]", name, searched), form.span);
   }
   for (size_t i = 2; i + 1 < form.items.size(); i += 2)
     if (form.items[i]->is_keyword() && form.items[i]->name.str() == "as" && form.items[i + 1]->is_symbol())
       aliases_[importer].insert(form.items[i + 1]->name.str());
   if (!loaded_.insert(found.string()).second) return nullptr;
-  uint32_t source = add_source(found.string(), read_source(found), SourceKind::File);
-  std::vector<FormPtr> forms = syntax::read_all(source);
-  std::set<Name> outer = pending_;
-  for (const FormPtr& f : forms) collect_definitions(*f, pending_);
+  ModuleText text = module_text(found);
+  Definitions outer = pending_;
+  for (const FormPtr& f : text.forms) look_ahead(*f, text.source);
   std::vector<std::shared_ptr<Proto>> protos;
   try {
-    for (const FormPtr& f : forms) analyze_module_form(f, protos);
+    for (const FormPtr& f : text.forms) analyze_module_form(f, protos);
   } catch (...) {
     pending_ = outer;
     throw;

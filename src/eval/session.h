@@ -43,19 +43,38 @@ class Session final : public Host {
   Name private_name(Name name, uint32_t source) override;
   void make_private(Name name, uint32_t source) override { privates_[source].insert(name); }
   bool may_redefine() const override { return interactive_; }
-  bool will_define(Name name) const override { return pending_.count(name) > 0; }
+  bool will_define(Name name) const override { return pending_.values.count(name) || pending_.functions.count(name); }
+  bool will_define_value(Name name) const override { return pending_.values.count(name) > 0; }
   void add_test(std::string name, std::shared_ptr<Proto> body, Span span) override { tests_.push_back({std::move(name), std::move(body), span}); }
 
  private:
   void load_prelude();
   void analyze_module_form(const syntax::FormPtr& form, std::vector<std::shared_ptr<Proto>>& run);
   std::vector<std::filesystem::path> load_path(uint32_t importer) const;
+  // Where (use NAME) looks: the directories, and the file found there (empty: none).
+  struct ModulePlace {
+    std::vector<std::filesystem::path> searched;
+    std::filesystem::path file;
+  };
+  ModulePlace find_module(const std::string& name, uint32_t importer) const;
+  // A module's source and its forms.
+  struct ModuleText {
+    uint32_t source = 0;
+    std::vector<syntax::FormPtr> forms;
+  };
+  ModuleText module_text(const std::filesystem::path& file);
+  // Adds what the forms define, and the modules they use, to pending_.
+  void look_ahead(const syntax::Form& form, uint32_t importer);
   template <class F>
   Value guarded(F&& f);
 
   Globals globals_;
   bool interactive_ = false;
-  std::set<Name> pending_;               // names the texts being analysed define
+  struct Definitions {
+    std::set<Name> values, functions;
+  };
+  Definitions pending_;                  // names the texts being analysed define
+  std::map<std::string, ModuleText> read_ahead_;  // modules read for their definitions and not analysed yet, by canonical path
   std::set<std::string> loaded_;         // canonical paths of modules
   std::map<uint32_t, std::set<std::string>> aliases_;  // the names that `:as` gave modules, by importing source
   std::map<uint32_t, std::set<Name>> privates_;

@@ -49,6 +49,18 @@ TEST(CommandLine, ModulePathsWithoutAFile) {
   EXPECT_EQ(s.run("", "(use sub/deep)\n(deep 4)\n").out, "=> 8.5\n");
 }
 
+TEST(CommandLine, ModulesHideBuiltinsAboveTheirUse) {
+  Sandbox s;
+  s.write("a.shf", "(use b) (defn std [x] (str \"std \" x)) (defn cond [x] (str \"cond \" x))");
+  s.write("b.shf", "(use a) (defn for [x] (str \"for \" x)) (def norm 7)");
+  s.write("main.shf", "(defn go [x] [(std x) (cond x) (for x) norm]) (use a) (print (go 1))");
+  EXPECT_EQ(s.run("main.shf").out, "['std 1', 'cond 1', 'for 1', 7]\n");
+  s.write("early.shf", "(print 1) (print k) (use b) (def k 5)");
+  Result r = s.run("early.shf");
+  EXPECT_EQ(r.out, "");
+  EXPECT_TRUE(contains(r.err, "Undefined symbol: k")) << r.err;
+}
+
 TEST(CommandLine, ModulesOnlyDefine) {
   Sandbox s;
   s.write("lib.shf", "(defmacro value [n v] `(do (def ~n ~v) (print \"never\")))\n(value a 5) (do (def b 6) (print \"never\")) (let [x 1] (print \"never\"))");
