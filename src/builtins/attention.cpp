@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "builtins/numeric.h"
+#include "trace/size_values.h"
 #include "value/print.h"
 
 namespace sheaf::builtins {
@@ -108,7 +109,7 @@ Value attend(Call& c) {
       scale = ops::constant(compute, 1);
     }
   }
-  Operand offset = c[7].is_nil() ? ops::constant_int(DType::I64, columns.value() - rows.value()) : whole(c[7], "floor", "offset");
+  Operand offset = c[7].is_nil() ? trace::sizes_operand({columns - rows}, DType::I64, true) : whole(c[7], "floor", "offset");
   Operand window = c[4].is_nil() ? ops::constant_int(DType::I64, int64_t{1} << 40) : whole(c[4], "ceil", "window");
 
   std::vector<Operand> in = {canonical(ops::cast(q, dtype), lead, heads), canonical(ops::cast(k, dtype), lead, groups), canonical(ops::cast(v, dtype), lead, groups),

@@ -110,7 +110,6 @@ Array diagonal(Array a) {
     Size n = a.x.size(p);
     if (!(n == a.x.size(q)))
       throw runtime_error(fmt::format("einsum: label '{}' has sizes {} and {} in one operand", label_text(l), n.str(), a.x.size(q).str()));
-    if (!n.is_const()) throw trace::Untraceable("a diagonal needs a known size", trace::current_span());
     std::vector<int> perm;
     Labels rest;
     Sizes merged;

@@ -66,7 +66,7 @@ Elements::Elements(Value source, std::string_view who, Walk walk, Ints ints) : s
   } else if (is_tensor_value(source_)) {
     Operand o = operand_of(source_);
     if (o.rank() == 0) throw runtime_error(fmt::format("{}: a 0-d tensor has no elements to go through", who));
-    size_ = axis_length(o, 0, who);
+    size_ = o.size(0).value();
   } else {
     throw runtime_error(fmt::format("{}: expected a list{} a tensor{}, got {}", who, walk == Walk::Dicts ? "," : " or",
                                     walk == Walk::Dicts ? ", or a dict" : "", type_name(source_)));
@@ -92,12 +92,6 @@ std::vector<Value> Elements::all() const {
   out.reserve(size_);
   for (int64_t i = 0; i < size_; ++i) out.push_back(at(i));
   return out;
-}
-
-int64_t axis_length(const Operand& o, int axis, std::string_view who) {
-  Size n = o.size(axis);
-  if (!n.is_const()) throw trace::Untraceable(fmt::format("{} needs to know the length {}", who, n.str()), trace::current_span());
-  return n.value();
 }
 
 Value stack_operands(const std::vector<Operand>& parts) {

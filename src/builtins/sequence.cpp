@@ -28,8 +28,8 @@ Value rest(Call& c) {
   if (!is_tensor_value(v)) throw runtime_error(fmt::format("rest: expected a list, got {}", type_name(v)));
   Operand o = trace::operand_of(v);
   if (o.rank() == 0) throw runtime_error("rest: expected a list, got a 0-d tensor");
-  int64_t n = axis_length(o, 0, "rest");
-  return n == 0 ? v : tensor_value(ops::slice_axis(o, 0, 1, n - 1));
+  Size n = o.size(0);
+  return n == Size(0) ? v : tensor_value(ops::slice_axis(o, 0, 1, n - Size(1)));
 }
 
 Value cons(Call& c) {
@@ -132,7 +132,7 @@ Value partition(Call& c) {
   if (is_tensor_value(xs) && !padded) {
     Operand o = trace::operand_of(xs);
     if (o.rank() == 0) throw runtime_error("partition: a 0-d tensor has no elements to go through");
-    int64_t length = axis_length(o, 0, "partition");
+    int64_t length = o.size(0).value();
     for (int64_t at = 0; at + n <= length; at += step) groups.push_back(tensor_value(ops::slice_axis(o, 0, at, n)));
     return Value::list(std::move(groups));
   }

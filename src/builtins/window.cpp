@@ -135,7 +135,6 @@ Axes conv_axes(const Call& c, std::string_view who, const Images& in, int d) {
   Axes axes;
   for (int i = 0; i < d; ++i) {
     Size k = in.w.size(2 + i);
-    if (!k.is_const()) throw trace::Untraceable("the size of a kernel must be known", trace::current_span());
     if (k.value() == 0) throw runtime_error(fmt::format("{}: the kernel {} is empty", who, shape_text(in.w.sizes())));
     axes.push_back({in.x.size(2 + i), k.value(), stride[i], dilation[i], 0, 0});
   }

@@ -225,7 +225,7 @@ Options, before or after the file (what follows -- belongs to the program):
       --jit=MODE               on (default), off, always (also the first call)
       --backend=KIND           auto (default: native code where it pays), block, native (all at once)
       --disable=PASS           leave out a pass of the compiler: raise-attention
-      --dynamic SPEC           sizes to compile for any value of
+      --dynamic=MODE           sizes that compiled code leaves open: auto (default: those that change), off, all
       --fullgraph              an error when a function cannot be compiled whole
       --cache-dir DIR          where compiled code is kept
 )";

@@ -75,6 +75,13 @@ trace::JitMode jit_mode(const std::string& name) {
   throw UsageError(fmt::format("--jit: expected on, off or always, got '{}'", name));
 }
 
+trace::DynamicMode dynamic_mode(const std::string& name) {
+  if (name.empty() || name == "auto") return trace::DynamicMode::Auto;
+  if (name == "off") return trace::DynamicMode::Off;
+  if (name == "all") return trace::DynamicMode::All;
+  throw UsageError(fmt::format("--dynamic: expected auto, off or all, got '{}'", name));
+}
+
 void log_event(const trace::JitEvent& e) {
   std::string at = e.span ? " at " + place(e.span) : "";
   if (e.outcome == "compiled") say(fmt::format("jit: compiling {} [cpu]...", e.function));
@@ -90,6 +97,7 @@ Watch::Watch(const Options& o) : options_(o) {
   if (trace_ && profiler_) both_ = std::make_unique<Both>(*profiler_, *trace_);
   // Every call is to be visible to a trace or a guard.
   trace::set_jit_mode(o.is_watched() ? trace::JitMode::Off : jit_mode(o.jit));
+  trace::set_dynamic_mode(dynamic_mode(o.dynamic));
   passes::g_raise_attention = o.disable != "raise-attention";
   compiler::set_backend(o.backend == "block" ? compiler::Backend::Block : o.backend == "native" ? compiler::Backend::Native : compiler::Backend::Auto);
   if (o.verbosity > 0) trace::set_jit_listener(log_event);
