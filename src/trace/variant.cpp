@@ -142,24 +142,27 @@ std::optional<Bound> bind(const Variant& v, const Signature& s, std::vector<size
     if (now.key != g.key) return std::nullopt;
     b.leaves.insert(b.leaves.end(), now.leaves.begin(), now.leaves.end());
   }
+  bool fits = true;
   for (const auto& [leaf, value] : v.guards) {
     if (same_scalar(*b.leaves[leaf], value)) continue;
-    if (blamed && value.is_int()) blamed->push_back(leaf);
-    return std::nullopt;
+    fits = false;
+    if (!blamed) break;
+    if (value.is_int()) blamed->push_back(leaf);
   }
+  if (!fits) return std::nullopt;
   if (v.predicates.expected.empty()) return b;
   std::vector<Tensor> inputs;
   for (size_t i : v.predicates.inputs) inputs.push_back(input_tensor(*b.leaves[i]));
   std::vector<Tensor> now = compiler::run(*v.predicates.code, inputs);
   for (size_t i = 0; i < now.size(); ++i) {
     if (same_elements(now[i], v.predicates.expected[i])) continue;
+    fits = false;
     // A branch that goes the other way is another variant; a number that was needed might be left open instead.
     if (blamed && now[i].dtype != DType::Bool)
       for (size_t leaf : v.predicates.inputs)
         if (b.leaves[leaf]->is_int()) blamed->push_back(leaf);
-    return std::nullopt;
   }
-  return b;
+  return fits ? std::optional(std::move(b)) : std::nullopt;
 }
 
 std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots, const std::function<Value(std::vector<Value>)>& body, bool takes_both_ways,
