@@ -167,6 +167,8 @@ Settings settings_of(const Call& c, std::string who, bool value) {
 Value make_gradient(Call& c, const char* who, bool value) {
   if (!c[0].is_callable()) throw runtime_error(fmt::format("{}: expected a function, got {}", who, short_text(c[0])));
   Settings s = settings_of(c, who, value);
+  // JAX's grad takes the derivative by the first argument; value-and-grad without :argnums is the original's, of one.
+  if (!value) s.any_arguments = true;
   return native_function(who, [f = c[0], s](Caller& caller, std::vector<Value>& args) { return value_and_grad(caller, f, args, s); });
 }
 
@@ -384,7 +386,7 @@ const BuiltinDef kBuiltins[] = {
     {"value-and-grad", "Derivatives", "(value-and-grad f [:argnums i] [:has-aux])",
      "A function that gives [value gradient] of f, whose result must be one number. The gradient has the structure of the parameters.",
      {{"((value-and-grad (fn [x] (* x x))) 3.0)", "[9.0, 6.0]"}}, 1, 1, [](Call& c) { return make_gradient(c, "value-and-grad", true); }, "argnums has-aux"},
-    {"grad", "Derivatives", "(grad f [:argnums i] [:has-aux])", "A function that gives the gradient of f; nests to any order.",
+    {"grad", "Derivatives", "(grad f [:argnums i] [:has-aux])", "A function that gives the gradient of f by its first argument, or those of :argnums; nests to any order.",
      {{"((grad (fn [x] (** x 3))) 2.0)", "12.0"}, {"((grad (grad (fn [x] (** x 3)))) 2.0)", "12.0"}}, 1, 1, [](Call& c) { return make_gradient(c, "grad", false); }, "argnums has-aux"},
     {"vjp", "Derivatives", "(vjp f x …)", "[result pullback]: (pullback dy) gives the list of adjoints of the arguments.",
      {{"(let [[y back] (vjp (fn [a b] (* a b)) 3.0 4.0)] (back 1.0))", "[4.0, 3.0]"}}, 2, -1, vjp_function},

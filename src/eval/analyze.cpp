@@ -143,17 +143,19 @@ bool Analyzer::in_with_params() const {
   return false;
 }
 
-// The field `f` of the innermost with-params dict.
+// The field `f` of the open with-params dicts, innermost first.
 ExprPtr Analyzer::param_field(const Form& f, Cell* fallback) {
+  ExprPtr e = make_expr(ExprKind::ParamField, f.span);
+  e->value = Value::keyword(f.name);
+  e->cell = fallback;
   for (FnScope* s = fn_; s; s = s->parent) {
-    if (s->params.empty()) continue;
-    ExprPtr e = make_expr(ExprKind::ParamField, f.span);
-    e->value = Value::keyword(f.name);
-    e->cell = fallback;
-    e->items.push_back(slot_in(*fn_, *s, s->params.back(), Name("with-params"), false, f.span));
-    return e;
+    // Captured variables are told apart by slot and name, and slots are counted per function: a name for each function.
+    int depth = 0;
+    for (FnScope* up = s->parent; up; up = up->parent) ++depth;
+    Name owner(fmt::format("with-params {}", depth));
+    for (size_t i = s->params.size(); i-- > 0;) e->items.push_back(slot_in(*fn_, *s, s->params[i], owner, false, f.span));
   }
-  return nullptr;
+  return e;
 }
 
 // A user definition (made already, or further down in the text) hides the prelude's and the built-in's.

@@ -32,7 +32,7 @@ enum class Code : uint16_t {
   Vector,     // R[a] = vector of b values from R[a]; c: flag "literal vectors"
   Dict,       // R[a] = dict of b keys and values from R[a]
   Destructure,// b names from the value R[a] into R[a], R[a+1] …; c: 1 if the rest follows in R[a+b]
-  ParamField, // R[a] = field K[i] of the dict R[a]; next word's i: a cell to fall back to, or -1
+  ParamField, // R[a] = field K[i] of the first of the dicts R[a]… that has it; next word's a: how many dicts, i: a cell to fall back to, or -1
   RepeatTest, // R[a] = count left is R[a+1]? index R[a]: if R[a] >= R[a+1] jump by next word's i
   RepeatCount,// R[a] = R[a] as a whole number of turns
   Define,     // cells[i] = R[a]

@@ -48,7 +48,7 @@ enum class ExprKind : uint8_t {
   Recur,     // slots; items: values (targets are the enclosing Loop's slots, or the function's parameters)
   Def,       // cell; items: value
   Try,       // slot; items: body, handler
-  ParamField,// value: the key; flag: fall back to `cell`; items: dict
+  ParamField,// value: the key; cell: a function to fall back to; items: the dicts, innermost first
 };
 
 enum class InlineOp : uint8_t { Add, Sub, Mul, Div, FloorDiv, Mod, Lt, Le, Gt, Ge, Not, Neg };

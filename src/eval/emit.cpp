@@ -384,10 +384,11 @@ class Emitter {
       }
       case ExprKind::ParamField: {
         int w = dst == top ? dst : top;
-        value(*e.items[0], w, w);
+        int count = static_cast<int>(e.items.size());
+        for (int i = 0; i < count; ++i) value(*e.items[i], w + i, w + i);
         Span saved = std::exchange(span_, e.span);
         emit_wide(Code::ParamField, w, constant(e.value));
-        emit_wide(Code::Jump, 0, e.cell ? cell(e.cell) : -1);
+        emit_wide(Code::Jump, count, e.cell ? cell(e.cell) : -1);
         span_ = saved;
         if (w != dst) emit(Code::Take, dst, w);
         return;

@@ -193,9 +193,11 @@ Value Session::run_test(const TestCase& t) {
   return guarded([&] { return Vm::current().run_proto(t.body); });
 }
 
+static bool is_file(uint32_t source) { return source && source_kind(source) == SourceKind::File; }
+
 std::vector<fs::path> Session::load_path(uint32_t importer) const {
   std::vector<fs::path> path;
-  if (importer && source_kind(importer) == SourceKind::File) path.push_back(fs::path(source_name(importer)).parent_path());
+  if (is_file(importer)) path.push_back(fs::path(source_name(importer)).parent_path());
   if (const char* lib = std::getenv("SHEAF_LIB")) path.push_back(lib);
   std::error_code ec;
   if (fs::path own = own_library(); !own.empty()) path.push_back(own);
@@ -235,8 +237,8 @@ ExprPtr Session::use_module(const Form& form, uint32_t importer) {
   std::string stem = name.ends_with(".shf") ? name.substr(0, name.size() - 4) : name;
   std::vector<fs::path> path = load_path(importer);
   std::vector<std::string> candidates = name.ends_with(".shf") ? std::vector<std::string>{name} : std::vector<std::string>{name, name + ".shf"};
-  bool relative = name.find('/') != std::string::npos;
-  if (relative) path.resize(1);
+  // A path is relative to the importing file, or to the current directory (the last entry) where there is none.
+  if (name.find('/') != std::string::npos) path = {is_file(importer) ? path.front() : path.back()};
   fs::path found;
   std::error_code ec;
   for (const fs::path& dir : path) {

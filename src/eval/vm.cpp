@@ -599,11 +599,13 @@ Value Vm::run(size_t bottom) {
           }
           case Code::ParamField: {
             int32_t fallback = pc->i;
+            std::span<Value> dicts(&R[in.a], pc->a);
             ++pc;
             sync();
             Name key = p->constants[in.i].as_keyword();
-            Value d = std::move(R[in.a]);
-            R[in.a] = param_field(d, key, fallback >= 0 ? p->cells[fallback]->value : Value(), span_at(frames_.back()));
+            Value v = param_field(dicts, key, fallback >= 0 ? p->cells[fallback]->value : Value(), span_at(frames_.back()));
+            std::fill(dicts.begin(), dicts.end(), Value());
+            R[in.a] = std::move(v);
             break;
           }
           case Code::RepeatCount: {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include "builtins/output.h"
@@ -24,8 +25,8 @@ constexpr const char* kHelp = R"(Commands:
   :help, :h            this text
   :help NAME, :? NAME  what a function or form does
   :list                all built-in and library functions
-  :env                 your functions and variables
-  :registry, :reg      your functions
+  :env                 the functions, yours and the library's, and your variables
+  :registry, :reg      the functions
   :show NAME           the source of a function, the value of a variable
   :load FILE           run a file
   :reload              read the loaded files again; changed definitions only, data kept
@@ -76,13 +77,16 @@ void Repl::list_builtins() {
 }
 
 void Repl::env(bool variables) {
+  std::set<std::string> names;
+  for (const auto& [name, form] : session_.globals().prelude_functions()) names.insert(name.str());
   std::string functions, values;
   for (eval::Cell* c : session_.globals().user_cells()) {
     const std::string& name = c->name.str();
     if (is_repl_variable(name) || name.find('#') != std::string::npos) continue;
-    if (c->is_function) functions += "  " + name + "\n";
+    if (c->is_function) names.insert(name);
     else values += fmt::format("  {} = {}\n", name, short_text(c->value));
   }
+  for (const std::string& name : names) functions += "  " + name + "\n";
   builtins::write_out(variables ? "Functions:\n" + functions + "Variables:\n" + values : functions);
 }
 

@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <new>
+#include <utility>
 
 #include "builtins/host.h"
 #include "builtins/output.h"
@@ -82,11 +84,21 @@ trace::DynamicMode dynamic_mode(const std::string& name) {
   throw UsageError(fmt::format("--dynamic: expected auto, off or all, got '{}'", name));
 }
 
-void log_event(const trace::JitEvent& e) {
-  std::string at = e.span ? " at " + place(e.span) : "";
-  if (e.outcome == "compiled") say(fmt::format("jit: compiling {} [cpu]...", e.function));
-  else say(fmt::format("jit: {} skipped ({}{})", e.function, e.reason, at));
-}
+// The JIT log of -v; the device is named with the first line.
+class JitLog {
+ public:
+  void add(const trace::JitEvent& e) {
+    if (!std::exchange(device_named_, true)) say("sheaf: running on CPU");
+    std::string at = e.span ? " at " + place(e.span) : "";
+    if (e.outcome == "compiled") say(fmt::format("jit: compiling {} [cpu]...", e.function));
+    else say(fmt::format("jit: {} skipped ({}{})", e.function, e.reason, at));
+  }
+
+ private:
+  bool device_named_ = false;
+};
+
+bool is_gradient(const trace::JitEvent& e) { return e.outcome == "compiled" && e.function == "value-and-grad"; }
 
 }  // namespace
 
@@ -100,7 +112,14 @@ Watch::Watch(const Options& o) : options_(o) {
   trace::set_dynamic_mode(dynamic_mode(o.dynamic));
   passes::g_raise_attention = o.disable != "raise-attention";
   compiler::set_backend(o.backend == "block" ? compiler::Backend::Block : o.backend == "native" ? compiler::Backend::Native : compiler::Backend::Auto);
-  if (o.verbosity > 0) trace::set_jit_listener(log_event);
+  bool show_gradients = std::getenv("SHEAF_DEBUG_GRAD") != nullptr;
+  if (show_gradients) trace::g_describe_graphs = true;
+  if (o.verbosity > 0 || memory_ || show_gradients)
+    trace::set_jit_listener([this, show_gradients, log = JitLog()](const trace::JitEvent& e) mutable {
+      if (options_.verbosity > 0) log.add(e);
+      if (is_gradient(e)) checkpoint("after VAG compile");
+      if (show_gradients && is_gradient(e)) say(e.graph);
+    });
   if (o.jit_profile) runtime::g_profiling = true;
   eval::g_observer = both_ ? both_.get() : trace_ ? static_cast<eval::CallObserver*>(trace_.get()) : profiler_.get();
 }

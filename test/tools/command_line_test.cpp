@@ -72,6 +72,15 @@ TEST(CommandLine, PrivateFunctionsMayComeLater) {
   EXPECT_EQ(s.run("-c '(use lib) (defn step [x] (* x 100)) (list (f (list 1 2)) (g 1) (step 1))'").out, "[[2, 3], 2, 100]\n");
 }
 
+TEST(CommandLine, ModulePathsWithoutAFile) {
+  Sandbox s;
+  fs::create_directory(s.dir() / "sub");
+  s.write("sub/deep.shf", "(use ./helper) (defn deep [x] (helper (* x 2)))");
+  s.write("sub/helper.shf", "(defn helper [x] (+ x 0.5))");
+  EXPECT_EQ(s.run("-c '(use sub/deep) (deep 4)'").out, "8.5\n");
+  EXPECT_EQ(s.run("", "(use sub/deep)\n(deep 4)\n").out, "=> 8.5\n");
+}
+
 TEST(CommandLine, ModulesOnlyDefine) {
   Sandbox s;
   s.write("lib.shf", "(defmacro value [n v] `(do (def ~n ~v) (print \"never\")))\n(value a 5) (do (def b 6) (print \"never\")) (let [x 1] (print \"never\"))");

@@ -96,5 +96,18 @@ TEST_F(Observe, MemoryAndJitProfiles) {
     EXPECT_TRUE(contains(r.err, part)) << part;
 }
 
+TEST_F(Observe, CompiledGradients) {
+  s.write("g.shf", "(print ((value-and-grad (fn [x] (sum (* x x)))) [1 2]))");
+  Result r = s.run("-v --mem-profile --jit=always g.shf");
+  EXPECT_EQ(r.out, "[5.0, [2. 4.]]\n");
+  EXPECT_TRUE(r.err.starts_with("sheaf: running on CPU\njit: compiling value-and-grad [cpu]...\n")) << r.err;
+  EXPECT_TRUE(contains(r.err, "after VAG compile ")) << r.err;
+  setenv("SHEAF_DEBUG_GRAD", "1", 1);
+  r = s.run("--jit=always g.shf");
+  unsetenv("SHEAF_DEBUG_GRAD");
+  EXPECT_EQ(r.out, "[5.0, [2. 4.]]\n");
+  EXPECT_TRUE(contains(r.err, "graph @")) << r.err;
+}
+
 }  // namespace
 }  // namespace sheaf::tools
