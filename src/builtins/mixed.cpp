@@ -28,7 +28,8 @@ Value with_contractions(Call& c) {
   auto d = is_key(c[0]) ? dtype_from_name(key_name(c[0]).str()) : std::nullopt;
   if (d != DType::BF16 && d != DType::F16 && d != DType::F32) throw runtime_error("mixed: expected :bf16, :f16 or :f32, got " + short_text(c[0]));
   Within within(*d);
-  return c.caller.call(c[1], c[2].items());
+  auto args = c[2].items();
+  return c.caller.call(c[1], {args.begin(), args.end()});
 }
 
 }  // namespace sheaf::builtins
