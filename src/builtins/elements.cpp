@@ -39,7 +39,7 @@ std::pair<std::string_view, int64_t> split_number(std::string_view key) {
   return {key.substr(0, end), n};
 }
 
-bool all_of(const std::vector<Value>& items, bool (*test)(const Value&)) { return std::all_of(items.begin(), items.end(), test); }
+bool all_of(std::span<const Value> items, bool (*test)(const Value&)) { return std::all_of(items.begin(), items.end(), test); }
 
 bool same_keys(const DictObj& a, const DictObj& b) {
   auto x = a.entries(), y = b.entries();
@@ -87,7 +87,7 @@ Value Elements::at(int64_t i) const {
 }
 
 std::vector<Value> Elements::all() const {
-  if (source_.is_seq()) return source_.items();
+  if (source_.is_seq()) return source_.items_copy();
   std::vector<Value> out;
   out.reserve(size_);
   for (int64_t i = 0; i < size_; ++i) out.push_back(at(i));

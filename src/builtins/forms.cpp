@@ -100,7 +100,7 @@ Value guard(Call& c) {
 // The items of a collection as a list; ints from int tensors.
 Value items(Call& c) {
   const Value& v = c[0];
-  if (v.is_seq()) return Value::list(v.items());
+  if (v.is_seq()) return Value::list(v.items_copy());
   std::vector<Value> out;
   if (is_tensor_value(v)) {
     Operand x = trace::operand_of(v);

@@ -253,8 +253,8 @@ Value vjp_function(Call& c) {
 
 // Forward mode from reverse mode: the pullback is linear in its cotangent, and its transpose is the push-forward.
 Value jvp_function(Call& c) {
-  std::vector<Value> primals = c[1].is_seq() ? c[1].items() : std::vector<Value>{c[1]};
-  std::vector<Value> tangents = c[2].is_seq() ? c[2].items() : std::vector<Value>{c[2]};
+  std::vector<Value> primals = c[1].is_seq() ? c[1].items_copy() : std::vector<Value>{c[1]};
+  std::vector<Value> tangents = c[2].is_seq() ? c[2].items_copy() : std::vector<Value>{c[2]};
   Traced t;
   std::vector<Operand> dual, pulled;
   {
@@ -355,7 +355,7 @@ Value custom_vjp(Call& c) {
     Caller* from = &caller;
     node->custom = std::make_shared<const graph::CustomVjp>([from, backward, residuals, kind](const std::vector<Operand>& dy) {
       Value g = from->call(backward, {residuals, kind == Kind::Tensor ? tensor_value(dy[0]) : float_value(dy[0])});
-      std::vector<Value> parts = g.is_seq() ? g.items() : std::vector<Value>{g};
+      std::vector<Value> parts = g.is_seq() ? g.items_copy() : std::vector<Value>{g};
       std::vector<Operand> out;
       for (const Value& v : parts) out.push_back(trace::is_numeric(v) ? trace::operand_of(v) : Operand());
       return out;

@@ -145,7 +145,7 @@ bool descend(Value& at, const Value& step) {
 
 Value get_in(Call& c) {
   std::vector<Value> path;
-  if (c[1].is_seq()) path = c[1].items();
+  if (c[1].is_seq()) path = c[1].items_copy();
   else if (is_tensor_value(c[1])) for (int64_t i : to_ints(c[1], "get-in")) path.push_back(Value::integer(i));
   else throw runtime_error(fmt::format("get-in: expected a list as the path, got {}", short_text(c[1])));
   Value at = c[0];
@@ -171,7 +171,7 @@ Value item_at(Call& c) {
     throw runtime_error(kLeast == 1 ? fmt::format("{}: empty {}", kWho, what) : fmt::format("{}: {} too short", kWho, what));
   };
   if (c[0].is_seq()) {
-    const std::vector<Value>& items = c[0].items();
+    auto items = c[0].items();
     need(static_cast<int64_t>(items.size()), "list");
     return kAt < 0 ? items.back() : items[kAt];
   }
@@ -212,7 +212,7 @@ Value take(Call& c) {
     Size wanted = to_size(c[0], "take");
     Size n = wanted < Size(0) ? Size(0) : wanted;
     if (c[1].is_seq()) {
-      const std::vector<Value>& items = c[1].items();
+      auto items = c[1].items();
       return Value::list({items.begin(), items.begin() + std::min<int64_t>(n.value(), static_cast<int64_t>(items.size()))});
     }
     Operand x = tensor_operand(c[1], "take");

@@ -154,9 +154,9 @@ Value concat(Call& c) {
     throw runtime_error(fmt::format("concat: expected tensors, lists or strings, got {}", short_text(*odd))).hint("(append x v) adds one element");
   }
   Value out = std::move(c[0]);
-  std::vector<Value>& items = out.mutable_items();
+  Items& items = out.mutable_items();
   for (size_t i = 1; i < c.size(); ++i) {
-    if (c[i].is_list()) items.insert(items.end(), c[i].items().begin(), c[i].items().end());
+    if (c[i].is_list()) items.append(c[i].items());
     else items.push_back(c[i]);
   }
   return out;

@@ -47,7 +47,7 @@ std::vector<int64_t> sorted_order(const std::vector<SortKey>& keys, bool reverse
 }
 
 Value sort_list(Call& c) {
-  const std::vector<Value>& items = c[0].items();
+  auto items = c[0].items();
   const Value* key = c.option("key");
   std::vector<SortKey> keys;
   for (const Value& v : items) keys.push_back(sort_key(key ? c.caller.call(*key, {v}) : v));

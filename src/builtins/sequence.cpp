@@ -1,5 +1,5 @@
 // Lists and sequences that need no function: building, taking apart, looking up. A list that nobody else holds grows in
-// place, so appending in a loop is linear.
+// place at either end, so append, cons and rest in a loop are linear.
 #include <fmt/format.h>
 #include <utf8proc.h>
 
@@ -18,8 +18,7 @@ Value rest(Call& c) {
   if (v.is_seq()) {
     if (v.items().empty()) return v;
     if (v.unique()) {
-      auto& items = v.mutable_items();
-      items.erase(items.begin());
+      v.mutable_items().pop_front();
       return v;
     }
     std::vector<Value> tail(v.items().begin() + 1, v.items().end());
@@ -35,8 +34,7 @@ Value rest(Call& c) {
 Value cons(Call& c) {
   Value list = std::move(c[1]);
   if (!list.is_list()) throw runtime_error("cons: second argument must be a list");
-  auto& items = list.mutable_items();
-  items.insert(items.begin(), std::move(c[0]));
+  list.mutable_items().push_front(std::move(c[0]));
   return list;
 }
 
