@@ -175,7 +175,8 @@ ExprPtr Analyzer::symbol(const Form& f) {
   Cell* existing = prelude_ ? nullptr : globals_.find_user(name);
   if (existing && existing->user_defined) return global(existing);
   if (existing && existing->broken) return global(existing);
-  bool known = builtins::find_builtin(name.str()) || globals_.is_prelude_name(name, prelude_);
+  Name plain = plain_name(name);
+  bool known = builtins::find_builtin(plain.str()) || globals_.is_prelude_name(plain, prelude_);
   if (in_with_params()) return param_field(f, known ? globals_.cell(name, prelude_) : nullptr);
   if (known || (!prelude_ && host_.will_define(name))) return global(globals_.cell(name, prelude_));
   if (fn_->self == f.name) return make_expr(ExprKind::Self, f.span);
@@ -191,7 +192,7 @@ bool Analyzer::is_literal_vector(const Form& f) {
   if (f.is_vector()) return true;
   if (!f.is_symbol()) return false;
   if (auto l = local(f.name, f.span)) return l->literal_vector;
-  Cell* c = globals_.find_user(f.name);
+  Cell* c = globals_.find_user(prelude_ ? f.name : host_.resolve_alias(f.name, f.span.source));
   return c && c->user_defined && c->literal_vector;
 }
 
@@ -238,7 +239,7 @@ ExprPtr Analyzer::vector(const Form& f) {
 const Macro* Analyzer::macro_for(const Form& f) {
   if (f.kind != FormKind::List || f.items.empty() || !f.items[0]->is_symbol()) return nullptr;
   Name name = f.items[0]->name;
-  const Macro* m = globals_.find_macro(name, prelude_);
+  const Macro* m = globals_.find_macro(prelude_ ? name : host_.defined_name(name, f.items[0]->span.source), prelude_);
   if (!m || local(name, f.span)) return nullptr;
   return m;
 }
@@ -247,7 +248,7 @@ FormPtr Analyzer::expand(const FormPtr& form) {
   FormPtr f = form;
   for (int depth = 0; const Macro* m = macro_for(*f); ++depth) {
     if (depth + expansion_depth_ >= 100)
-      fail(fmt::format("Macro expansion depth exceeded 100 (possible infinite recursion in '{}')", m->name.str()), f->span);
+      fail(fmt::format("Macro expansion depth exceeded 100 (possible infinite recursion in '{}')", plain_name(m->name).str()), f->span);
     f = expand_macro(*m, *f, [this](Name n) -> FormPtr {
       if (!prelude_)
         if (Cell* c = globals_.find_user(n); c && c->source && (c->user_defined || c->broken)) return c->source;
@@ -317,17 +318,18 @@ ExprPtr Analyzer::call(const Form& f) {
     throw;
   }
   auto l = local(head.name, head.span);
-  Name name = prelude_ ? head.name : host_.resolve_alias(head.name, f.span.source);
+  Name name = prelude_ ? head.name : host_.resolve_alias(head.name, head.span.source);
+  Name plain = plain_name(name);
   bool overridden = is_overridden(name);
   // A local fn may call itself by the name it is bound to, unless that names something else.
-  bool self = !l && !overridden && fn_->self == head.name && !builtins::find_builtin(text) && !globals_.is_prelude_name(name, prelude_);
+  bool self = !l && !overridden && fn_->self == head.name && !builtins::find_builtin(text) && !globals_.is_prelude_name(plain, prelude_);
   if (l || self) {
     ExprPtr e = make_expr(ExprKind::Call, f.span);
     e->items.push_back(l ? std::move(l->expr) : make_expr(ExprKind::Self, head.span));
     for (auto& a : args) e->items.push_back(std::move(a));
     return e;
   }
-  bool native = !overridden && !globals_.is_prelude_name(name, prelude_) && builtins::find_builtin(name.str());
+  bool native = !overridden && !globals_.is_prelude_name(plain, prelude_) && builtins::find_builtin(plain.str());
   if (native) {
     if (auto op = inline_op(text, args.size())) {
       ExprPtr acc = std::move(args[0]);
@@ -346,7 +348,7 @@ ExprPtr Analyzer::call(const Form& f) {
       }
       return acc;
     }
-    ExprPtr e = builtin_call(name.str(), f.span, std::move(args));
+    ExprPtr e = builtin_call(plain.str(), f.span, std::move(args));
     e->flag = defers_position(text);
     return e;
   }
@@ -396,12 +398,14 @@ std::shared_ptr<Proto> analyze_top_level(const FormPtr& form, Host& host, bool p
 FormPtr expand_top_level(const FormPtr& form, Host& host) { return Analyzer(host, false).expand_call(form); }
 void analyze_prelude_function(Cell& cell, const FormPtr& defn, Host& host) { Analyzer(host, true).prelude_function(cell, defn); }
 
-void collect_definitions(const Form& f, std::set<Name>& out) {
+void collect_definitions(const Form& f, std::set<Name>& out, std::set<Name>& own) {
   if (f.kind != FormKind::List || f.items.size() < 2 || !f.items[0]->is_symbol()) return;
   const std::string& head = f.items[0]->name.str();
-  if ((head == "def" || head == "defn" || head == "defmodel" || head == "defbatch") && f.items[1]->is_symbol()) out.insert(f.items[1]->name);
+  bool defines = head == "def" || head == "defn" || head == "defn-" || head == "defmodel" || head == "defbatch";
+  if (defines && f.items[1]->is_symbol()) out.insert(f.items[1]->name);
+  if (head == "defn-" && f.items[1]->is_symbol()) own.insert(f.items[1]->name);
   if (head == "do")
-    for (const auto& x : f.items) collect_definitions(*x, out);
+    for (const auto& x : f.items) collect_definitions(*x, out, own);
 }
 
 }  // namespace sheaf::eval

@@ -13,9 +13,11 @@ class Host {
   virtual Globals& globals() = 0;
   // Analyses a module and returns the code that runs its definitions (nullptr: nothing to run).
   virtual ExprPtr use_module(const syntax::Form& form, uint32_t importer) = 0;
-  // The global name that `name` means in a source (module aliases, private names).
+  // The global name that `name` means in a source: a module's by its alias, or what defined_name gives.
   virtual Name resolve_alias(Name name, uint32_t source) = 0;
-  virtual Name private_name(Name name, uint32_t source) = 0;
+  // The global name that a definition of `name` in a source defines; one of the file's own if it is private, or if a
+  // module defines that name and the file left it out with `:only`.
+  virtual Name defined_name(Name name, uint32_t source) = 0;
   virtual void make_private(Name name, uint32_t source) = 0;
   // True when redefinition replaces the old definition (REPL).
   virtual bool may_redefine() const = 0;
@@ -31,8 +33,8 @@ syntax::FormPtr expand_top_level(const syntax::FormPtr& form, Host& host);
 // A prelude function, compiled into its cell.
 void analyze_prelude_function(Cell& cell, const syntax::FormPtr& defn, Host& host);
 
-// Every name a top-level form defines (def, defn, defn-, also inside do), before analysis.
-void collect_definitions(const syntax::Form& form, std::set<Name>& out);
+// Every name a top-level form defines (def, defn, defn-, also inside do), before analysis; by defn- also in `own`.
+void collect_definitions(const syntax::Form& form, std::set<Name>& out, std::set<Name>& own);
 
 bool is_special_form(const std::string& name);
 std::vector<std::string> special_form_names();

@@ -67,7 +67,13 @@ void suggest_name(UserError& e, const Globals& globals) {
   else if (name.starts_with("Unknown function: ")) name.remove_prefix(18);
   else return;
   std::vector<std::string_view> names;
-  for (const Cell* c : globals.user_cells()) names.push_back(c->name.str());
+  for (const Cell* c : globals.user_cells()) {
+    if (c->name.str() == name) {
+      e.hints.push_back(fmt::format("{} is defined in another file, but private there or left out here by :only.", name));
+      return;
+    }
+    names.push_back(c->name.str());
+  }
   for (const auto& [n, form] : globals.prelude_functions())
     if (globals.is_prelude_name(n)) names.push_back(n.str());
   for (const auto& [n, macro] : globals.user_macros()) names.push_back(n.str());
@@ -76,6 +82,9 @@ void suggest_name(UserError& e, const Globals& globals) {
     if (!b->name.starts_with('%') || b->name == "%") names.push_back(b->name);
   if (auto likely = likely_name(name, names); !likely.empty()) e.hints.push_back(did_you_mean(likely));
 }
+
+// Each line typed at the prompt is a source of its own; they belong together.
+uint32_t scope_of(uint32_t source) { return source && source_kind(source) == SourceKind::Repl ? 0 : source; }
 
 // The module's name in (use NAME …).
 std::string module_name(const Form& form) {
@@ -129,7 +138,7 @@ Value Session::guarded(F&& f) {
 
 std::vector<std::shared_ptr<Proto>> Session::analyze(const std::vector<FormPtr>& forms) {
   std::set<Name> outer = pending_;
-  for (const FormPtr& f : forms) collect_definitions(*f, pending_);
+  announce(forms);
   std::vector<std::shared_ptr<Proto>> protos;
   try {
     for (const FormPtr& f : forms)
@@ -178,12 +187,24 @@ std::vector<fs::path> Session::load_path(uint32_t importer) const {
   return path;
 }
 
-void Session::analyze_module_form(const FormPtr& written, std::vector<std::shared_ptr<Proto>>& run) {
+void Session::announce(const std::vector<FormPtr>& forms) {
+  for (const FormPtr& f : forms) {
+    std::set<Name> own;
+    collect_definitions(*f, pending_, own);
+    for (Name n : own) make_private(n, f->span.source);
+  }
+}
+
+void Session::analyze_module_form(const FormPtr& written, std::vector<std::shared_ptr<Proto>>& run, std::set<Name>& names) {
   FormPtr form = expand_top_level(written, *this);
   if (form->is_call("do")) {
-    for (size_t i = 1; i < form->items.size(); ++i) analyze_module_form(form->items[i], run);
+    for (size_t i = 1; i < form->items.size(); ++i) analyze_module_form(form->items[i], run, names);
     return;
   }
+  std::set<Name> own;
+  collect_definitions(*form, names, own);
+  for (Name n : own) names.erase(n);
+  if (form->is_call("defmacro") && form->items.size() > 1 && form->items[1]->is_symbol()) names.insert(form->items[1]->name);
   auto proto = analyze_top_level(form, *this, false);
   // Only definitions and further modules of a module are run; other expressions were checked, and that is all.
   if (proto && (form->is_call("use") || proto->body->kind == ExprKind::Def)) run.push_back(proto);
@@ -219,22 +240,26 @@ ExprPtr Session::use_module(const Form& form, uint32_t importer) {
     for (const fs::path& dir : path) searched += (searched.empty() ? "\"" : ", \"") + dir.string() + "\"";
     throw UserError(ErrorKind::Compile, fmt::format("use: module '{}' not found\n  searched: [{}]", name, searched), form.span);
   }
-  for (size_t i = 2; i + 1 < form.items.size(); i += 2)
-    if (form.items[i]->is_keyword() && form.items[i]->name.str() == "as" && form.items[i + 1]->is_symbol())
-      aliases_[importer].insert(form.items[i + 1]->name.str());
-  if (!loaded_.insert(found.string()).second) return nullptr;
+  if (!loaded_.insert(found.string()).second) {
+    import(form, found.string(), importer);
+    return nullptr;
+  }
   uint32_t source = add_source(found.string(), read_source(found), SourceKind::File);
   std::vector<FormPtr> forms = syntax::read_all(source);
   std::set<Name> outer = pending_;
-  for (const FormPtr& f : forms) collect_definitions(*f, pending_);
+  announce(forms);
   std::vector<std::shared_ptr<Proto>> protos;
+  std::set<Name> names;
   try {
-    for (const FormPtr& f : forms) analyze_module_form(f, protos);
+    for (const FormPtr& f : forms) analyze_module_form(f, protos, names);
   } catch (...) {
     pending_ = outer;
     throw;
   }
   pending_ = outer;
+  names.insert(scope(source).imported.begin(), scope(source).imported.end());
+  module_names_[found.string()] = std::move(names);
+  import(form, found.string(), importer);
   ExprPtr all = make_expr(ExprKind::Do, form.span);
   for (auto& p : protos) {
     ExprPtr fn = make_expr(ExprKind::Fn, form.span);
@@ -248,19 +273,60 @@ ExprPtr Session::use_module(const Form& form, uint32_t importer) {
   return all;
 }
 
-Name Session::private_name(Name name, uint32_t source) {
-  auto it = privates_.find(source);
-  if (it == privates_.end() || !it->second.count(name)) return name;
-  return Name(fmt::format("{}#{}", name.str(), source));
+// The names of a loaded module become visible to the importing scope: all, or those of `:only`.
+void Session::import(const Form& use, const std::string& path, uint32_t importer) {
+  Scope& here = scope(importer);
+  const Form* only = nullptr;
+  for (size_t i = 2; i + 1 < use.items.size(); i += 2) {
+    if (!use.items[i]->is_keyword()) continue;
+    if (use.items[i]->name.str() == "as" && use.items[i + 1]->is_symbol()) here.aliases.insert(use.items[i + 1]->name.str());
+    if (use.items[i]->name.str() == "only") only = use.items[i + 1].get();
+  }
+  auto defined = module_names_.find(path);
+  if (defined == module_names_.end()) return;  // it is being loaded: two modules that use each other
+  const std::set<Name>& names = defined->second;
+  here.imported.insert(names.begin(), names.end());
+  if (!only) {
+    for (Name n : names) here.left_out.erase(n);
+    return;
+  }
+  if (!only->is_vector()) throw UserError(ErrorKind::Compile, "use: :only takes a vector of names: (use name :only [f g])", only->span);
+  std::set<Name> wanted;
+  for (const FormPtr& n : only->items) {
+    if (n->is_symbol() && names.count(n->name)) {
+      wanted.insert(n->name);
+      continue;
+    }
+    UserError e(ErrorKind::Compile, fmt::format("use: module '{}' defines no {}", module_name(use), n->is_symbol() ? n->name.str() : "name like this"), n->span);
+    std::vector<std::string_view> candidates;
+    for (Name k : names) candidates.push_back(k.str());
+    if (n->is_symbol())
+      if (auto likely = likely_name(n->name.str(), candidates); !likely.empty()) e.hints.push_back(did_you_mean(likely));
+    throw e;
+  }
+  for (Name n : names) {
+    Cell* mine = globals_.find_user(n);
+    bool defined_here = mine && mine->user_defined && scope_of(mine->defined_at.source) == scope_of(importer);
+    if (wanted.count(n)) here.left_out.erase(n);
+    else if (!defined_here) here.left_out.insert(n);
+  }
+}
+
+Session::Scope& Session::scope(uint32_t source) { return scopes_[scope_of(source)]; }
+
+void Session::make_private(Name name, uint32_t source) { scope(source).privates.insert(name); }
+
+Name Session::defined_name(Name name, uint32_t source) {
+  if (scopes_.empty()) return name;
+  const Scope& here = scope(source);
+  return here.privates.count(name) || here.left_out.count(name) ? own_name(name, scope_of(source)) : name;
 }
 
 Name Session::resolve_alias(Name name, uint32_t source) {
   size_t slash = name.str().find('/');
-  if (slash != std::string::npos && slash > 0 && slash + 1 < name.str().size()) {
-    auto it = aliases_.find(source);
-    if (it != aliases_.end() && it->second.count(name.str().substr(0, slash))) return Name(name.str().substr(slash + 1));
-  }
-  return private_name(name, source);
+  if (slash != std::string::npos && slash > 0 && slash + 1 < name.str().size() && scope(source).aliases.count(name.str().substr(0, slash)))
+    return Name(name.str().substr(slash + 1));
+  return defined_name(name, source);
 }
 
 }  // namespace sheaf::eval

@@ -40,15 +40,26 @@ class Session final : public Host {
   Globals& globals() override { return globals_; }
   ExprPtr use_module(const syntax::Form& form, uint32_t importer) override;
   Name resolve_alias(Name name, uint32_t source) override;
-  Name private_name(Name name, uint32_t source) override;
-  void make_private(Name name, uint32_t source) override { privates_[source].insert(name); }
+  Name defined_name(Name name, uint32_t source) override;
+  void make_private(Name name, uint32_t source) override;
   bool may_redefine() const override { return interactive_; }
-  bool will_define(Name name) const override { return pending_.count(name) > 0; }
+  bool will_define(Name name) const override { return pending_.count(plain_name(name)) > 0; }
   void add_test(std::string name, std::shared_ptr<Proto> body, Span span) override { tests_.push_back({std::move(name), std::move(body), span}); }
 
  private:
   void load_prelude();
-  void analyze_module_form(const syntax::FormPtr& form, std::vector<std::shared_ptr<Proto>>& run);
+  // What the texts of one scope, a file or everything typed at the prompt, call their own.
+  struct Scope {
+    std::set<std::string> aliases;  // of modules, given by `:as`
+    std::set<Name> privates;        // defined by defn-
+    std::set<Name> imported;        // defined by the modules it uses
+    std::set<Name> left_out;        // of these, the ones not among an `:only`
+  };
+  Scope& scope(uint32_t source);
+  // Takes note of the names that the forms define, before any of them is analysed.
+  void announce(const std::vector<syntax::FormPtr>& forms);
+  void import(const syntax::Form& use, const std::string& path, uint32_t importer);
+  void analyze_module_form(const syntax::FormPtr& form, std::vector<std::shared_ptr<Proto>>& run, std::set<Name>& names);
   std::vector<std::filesystem::path> load_path(uint32_t importer) const;
   template <class F>
   Value guarded(F&& f);
@@ -57,8 +68,8 @@ class Session final : public Host {
   bool interactive_ = false;
   std::set<Name> pending_;               // names the texts being analysed define
   std::set<std::string> loaded_;         // canonical paths of modules
-  std::map<uint32_t, std::set<std::string>> aliases_;  // the names that `:as` gave modules, by importing source
-  std::map<uint32_t, std::set<Name>> privates_;
+  std::map<std::string, std::set<Name>> module_names_;  // what each loaded module, and those it uses, define; by path
+  std::map<uint32_t, Scope> scopes_;
   std::vector<TestCase> tests_;
 };
 

@@ -42,8 +42,9 @@ bool mentions(const syntax::Form& f, const std::set<Name>& names) {
 bool is_repl_variable(const std::string& name) { return name == "*1" || name == "*2" || name == "*3" || name == "*e"; }
 
 void collect_all_definitions(const syntax::Form& f, std::set<Name>& out) {
-  eval::collect_definitions(f, out);
-  if (f.items.size() >= 2 && (f.is_call("defmacro") || f.is_call("defn-")) && f.items[1]->is_symbol()) out.insert(f.items[1]->name);
+  std::set<Name> own;
+  eval::collect_definitions(f, out, own);
+  if (f.items.size() >= 2 && f.is_call("defmacro") && f.items[1]->is_symbol()) out.insert(f.items[1]->name);
   if (f.is_call("do"))
     for (const auto& x : f.items) collect_all_definitions(*x, out);
 }
