@@ -171,7 +171,7 @@ ExprPtr Analyzer::symbol(const Form& f) {
     e->cell = c;
     return e;
   };
-  Name name = prelude_ ? f.name : host_.resolve_alias(f.name, f.span.source);
+  Name name = prelude_ ? f.name : host_.resolve_alias(f.name, f.home());
   Cell* existing = prelude_ ? nullptr : globals_.find_user(name);
   if (existing && existing->user_defined) return global(existing);
   if (existing && existing->broken) return global(existing);
@@ -192,7 +192,7 @@ bool Analyzer::is_literal_vector(const Form& f) {
   if (f.is_vector()) return true;
   if (!f.is_symbol()) return false;
   if (auto l = local(f.name, f.span)) return l->literal_vector;
-  Cell* c = globals_.find_user(prelude_ ? f.name : host_.resolve_alias(f.name, f.span.source));
+  Cell* c = globals_.find_user(prelude_ ? f.name : host_.resolve_alias(f.name, f.home()));
   return c && c->user_defined && c->literal_vector;
 }
 
@@ -239,7 +239,7 @@ ExprPtr Analyzer::vector(const Form& f) {
 const Macro* Analyzer::macro_for(const Form& f) {
   if (f.kind != FormKind::List || f.items.empty() || !f.items[0]->is_symbol()) return nullptr;
   Name name = f.items[0]->name;
-  const Macro* m = globals_.find_macro(prelude_ ? name : host_.defined_name(name, f.items[0]->span.source), prelude_);
+  const Macro* m = globals_.find_macro(prelude_ ? name : host_.defined_name(name, f.items[0]->home()), prelude_);
   if (!m || local(name, f.span)) return nullptr;
   return m;
 }
@@ -318,7 +318,7 @@ ExprPtr Analyzer::call(const Form& f) {
     throw;
   }
   auto l = local(head.name, head.span);
-  Name name = prelude_ ? head.name : host_.resolve_alias(head.name, head.span.source);
+  Name name = prelude_ ? head.name : host_.resolve_alias(head.name, head.home());
   Name plain = plain_name(name);
   bool overridden = is_overridden(name);
   // A local fn may call itself by the name it is bound to, unless that names something else.

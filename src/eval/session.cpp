@@ -96,6 +96,22 @@ std::string module_name(const Form& form) {
   throw UserError(ErrorKind::Compile, "use requires a module name: (use name)", form.span);
 }
 
+// The names of `:only [name …]`, all of which the module defines.
+std::set<Name> only_names(const Form& use, const Form& only, const std::set<Name>& defined) {
+  if (!only.is_vector()) throw UserError(ErrorKind::Compile, "use: :only takes a vector of names: (use name :only [f g])", only.span);
+  std::set<Name> wanted;
+  for (const FormPtr& n : only.items) {
+    if (!n->is_symbol()) throw UserError(ErrorKind::Compile, "use: :only takes a vector of names: (use name :only [f g])", n->span);
+    if (wanted.insert(n->name); defined.count(n->name)) continue;
+    UserError e(ErrorKind::Compile, fmt::format("use: module '{}' defines no {}", module_name(use), n->name.str()), n->span);
+    std::vector<std::string_view> names;
+    for (Name k : defined) names.push_back(k.str());
+    if (auto likely = likely_name(n->name.str(), names); !likely.empty()) e.hints.push_back(did_you_mean(likely));
+    throw e;
+  }
+  return wanted;
+}
+
 }  // namespace
 
 std::string doc_of(const Form& defn) { return defn.items.size() > 3 && defn.items[2]->kind == FormKind::String ? defn.items[2]->text : ""; }
@@ -286,29 +302,13 @@ void Session::import(const Form& use, const std::string& path, uint32_t importer
   if (defined == module_names_.end()) return;  // it is being loaded: two modules that use each other
   const std::set<Name>& names = defined->second;
   here.imported.insert(names.begin(), names.end());
-  if (!only) {
-    for (Name n : names) here.left_out.erase(n);
-    return;
-  }
-  if (!only->is_vector()) throw UserError(ErrorKind::Compile, "use: :only takes a vector of names: (use name :only [f g])", only->span);
-  std::set<Name> wanted;
-  for (const FormPtr& n : only->items) {
-    if (n->is_symbol() && names.count(n->name)) {
-      wanted.insert(n->name);
-      continue;
-    }
-    UserError e(ErrorKind::Compile, fmt::format("use: module '{}' defines no {}", module_name(use), n->is_symbol() ? n->name.str() : "name like this"), n->span);
-    std::vector<std::string_view> candidates;
-    for (Name k : names) candidates.push_back(k.str());
-    if (n->is_symbol())
-      if (auto likely = likely_name(n->name.str(), candidates); !likely.empty()) e.hints.push_back(did_you_mean(likely));
-    throw e;
-  }
+  std::set<Name> wanted = only ? only_names(use, *only, names) : names;
+  for (Name n : wanted) here.left_out.erase(n);
+  here.wanted.merge(wanted);
   for (Name n : names) {
     Cell* mine = globals_.find_user(n);
     bool defined_here = mine && mine->user_defined && scope_of(mine->defined_at.source) == scope_of(importer);
-    if (wanted.count(n)) here.left_out.erase(n);
-    else if (!defined_here) here.left_out.insert(n);
+    if (!here.wanted.count(n) && !defined_here) here.left_out.insert(n);
   }
 }
 

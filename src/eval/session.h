@@ -53,7 +53,8 @@ class Session final : public Host {
     std::set<std::string> aliases;  // of modules, given by `:as`
     std::set<Name> privates;        // defined by defn-
     std::set<Name> imported;        // defined by the modules it uses
-    std::set<Name> left_out;        // of these, the ones not among an `:only`
+    std::set<Name> wanted;          // of these, the ones of a `use` without `:only` or among its names
+    std::set<Name> left_out;        // and the others
   };
   Scope& scope(uint32_t source);
   // Takes note of the names that the forms define, before any of them is analysed.

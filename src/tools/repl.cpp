@@ -96,7 +96,8 @@ void Repl::recompile_dependants(const std::set<Name>& names) {
     if (!c->source->is_call("defn") && !c->source->is_call("defn-")) continue;
     // A function that was defined among locals has captured them; compiling its text alone would lose them.
     if (c->value.tag() == Tag::Function && !static_cast<eval::Closure*>(c->value.object())->captures.empty()) continue;
-    eval::analyze_top_level(c->source, session_, false);
+    syntax::FormPtr source = c->source;  // which the definition replaces
+    eval::analyze_top_level(source, session_, false);
   }
 }
 
