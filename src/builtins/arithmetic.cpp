@@ -56,7 +56,9 @@ Value power(Call& c) {
     case 2: return is_plain_scalar(a) ? Value::floating(scalar_float(a) * scalar_float(a)) : binary("mul", a, a, true);
     case 3: {
       if (is_plain_scalar(a)) return Value::floating(scalar_float(a) * scalar_float(a) * scalar_float(a));
-      return binary("mul", binary("mul", a, a, true), a, true);
+      // Narrow floats would round in between, which the op for any exponent does not.
+      DType d = num(a).x.dtype();
+      return d == DType::BF16 || d == DType::F16 ? binary("pow", a, b, true) : binary("mul", binary("mul", a, a, true), a, true);
     }
     default: return binary("pow", a, b, true);
   }

@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include <numeric>
+#include <optional>
 
 #include "autodiff/vjp.h"
 #include "builtins/mixed.h"
 #include "builtins/numeric.h"
-#include "passes/graph/raise_attention.h"
+#include "compiler/pipeline.h"
+#include "support/phases.h"
 #include "trace/control.h"
 #include "trace/jit.h"
 #include "value/print.h"
@@ -117,9 +119,14 @@ Value value_and_grad_now(Caller& caller, const Value& f, const std::vector<Value
     y = scalar_loss(result, s.who);
   }
   // Composites are raised first: the reverse of what they are written with would store what they do not.
-  if (y.is_node() && !y.has_value()) y = passes::raise_attention({y})[0];
+  std::optional<Phase> phase;
+  if (y.is_node() && !y.has_value()) {
+    y = compiler::raised({y})[0];
+    phase.emplace("vjp");
+  }
   std::vector<Operand> grads(nodes.size());
   if (y.is_node()) grads = vjp({y}, {ops::full(y.type(), 1)}, nodes, gradient_depth() > 0);
+  phase.reset();
   std::vector<Value> parts;
   size_t offset = 0;
   for (size_t i = 0; i < leaves.size(); ++i) {

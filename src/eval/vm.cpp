@@ -282,7 +282,9 @@ bool Vm::call_compiled(const Value& f, Value* window, int argc) {
   auto* closure = static_cast<Closure*>(f.object());
   if (argc != static_cast<int>(closure->proto->params.size()) && closure->proto->rest_slot < 0) return false;
   // Moved, not copied: what only this call holds may be overwritten by its results.
-  std::vector<Value> roots = {f};
+  std::vector<Value> roots;
+  roots.reserve(static_cast<size_t>(argc) + 1);
+  roots.push_back(f);
   for (int i = 1; i <= argc; ++i) roots.push_back(std::move(window[i]));
   auto give_back = [&] {
     for (int i = 1; i <= argc; ++i) window[i] = std::move(roots[i]);

@@ -71,8 +71,8 @@ Table& table() {
   return *t;
 }
 
-void tell(const std::string& function, const char* outcome, const std::string& reason, Span span, std::string graph = {}) {
-  if (g_listener) g_listener({function, outcome, reason, span, std::move(graph)});
+void tell(const std::string& function, const char* outcome, const std::string& reason, Span span, const Variant* made = nullptr) {
+  if (g_listener) g_listener({function, outcome, reason, span, made && made->code && made->code->cached, made ? made->text : ""});
 }
 
 // A call as a member of its family.
@@ -353,7 +353,7 @@ bool call_compiled(const void* identity, uint64_t purpose, const std::string& na
     }
     f.given_up |= fatal;
     ++(d.found ? table().stats.compiled : table().stats.failed);
-    tell(name, d.found ? "compiled" : "interpreted", reason, span, d.found ? d.found->text : "");
+    tell(name, d.found ? "compiled" : "interpreted", reason, span, d.found.get());
     if (!d.found) return false;
     auto bound = bind(*d.found, s);
     if (!bound) return false;

@@ -21,6 +21,7 @@ void set_dynamic_mode(DynamicMode mode);
 struct JitEvent {
   std::string function, outcome, reason;
   Span span;
+  bool cached = false;  // compiled code was found on disk
   std::string graph;  // the graph as text, when g_describe_graphs is set
 };
 extern bool g_describe_graphs;

@@ -7,6 +7,7 @@
 
 #include "compiler/instantiate.h"
 #include "runtime/profiler.h"
+#include "support/phases.h"
 #include "trace/context.h"
 #include "trace/jit.h"
 #include "trace/traced.h"
@@ -189,6 +190,7 @@ std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots, con
       return context.add_input(v, it == open.of_leaf.end() ? nullptr : &it->second);
     };
     for (const Value& r : roots) traced.push_back(replace_leaves(r, make));
+    Phase phase("trace");
     Context::Use use(context);
     variant->result = body(std::move(traced));
   }

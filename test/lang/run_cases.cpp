@@ -17,6 +17,7 @@
 #include "builtins/output.h"
 #include "common/printed.h"
 #include "compiler/compile.h"
+#include "compiler/pipeline.h"
 #include "eval/session.h"
 #include "eval/vm.h"
 #include "graph/text.h"

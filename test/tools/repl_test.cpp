@@ -139,8 +139,8 @@ TEST(ReplTerminal, EditsCompletesAndSurvivesInterrupts) {
     t.type("(+ 40 3\x7f"  "2)\r");
     EXPECT_TRUE(t.expect("=> 42"));
     ASSERT_TRUE(t.expect("sheaf> "));
-    t.type("(zerop\x7f\t");
-    EXPECT_TRUE(t.expect("zeros"));
+    t.type("(linsp\x7f\t");
+    EXPECT_TRUE(t.expect("linspace"));
     t.type("\x03");
     EXPECT_TRUE(t.expect("^C (use :quit to exit)"));
     ASSERT_TRUE(t.expect("sheaf> "));
