@@ -8,7 +8,7 @@ namespace sheaf::tools {
 namespace {
 
 const char* kProgram = R"((defn f [x] (sum (* (tanh x) (+ x 1.0)) :axis 0))
-(print (f (reshape (arange 0.0 12.0 0.5) [4 6]))))";
+(print (f (reshape (* 0.5 (arange 24)) [4 6]))))";
 
 class Cache : public testing::Test {
  protected:

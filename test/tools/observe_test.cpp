@@ -106,7 +106,7 @@ TEST_F(Observe, CompiledGradients) {
   r = s.run("--jit=always g.shf");
   unsetenv("SHEAF_DEBUG_GRAD");
   EXPECT_EQ(r.out, "[5.0, [2. 4.]]\n");
-  EXPECT_TRUE(contains(r.err, "graph @")) << r.err;
+  EXPECT_TRUE(contains(r.err, "graph(")) << r.err;
 }
 
 }  // namespace

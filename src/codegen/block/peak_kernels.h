@@ -1,4 +1,4 @@
-// For one instruction set (see instruction_sets.h): as many independent multiply-adds and loads as the machine takes. Every
+// Included once per instruction set by peak.cpp (see instruction_sets.h): as many independent multiply-adds and loads as the machine takes. Every
 // loop over accumulators is unrolled: they must stay in registers.
 
 template <class T>
