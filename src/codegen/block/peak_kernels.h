@@ -1,5 +1,5 @@
-// Included once per instruction set by peak.cpp (see instruction_sets.h): as many independent multiply-adds and loads as the machine takes. Every
-// loop over accumulators is unrolled: they must stay in registers.
+// Peaks for one instruction set, included once per set by peak.cpp (see instruction_sets.h): as many independent
+// multiply-adds and loads as the machine takes. Every loop over accumulators is unrolled: they must stay in registers.
 
 template <class T>
 T first_lane(typename Simd<T>::V v) {
