@@ -42,7 +42,7 @@ Value power(Call& c) {
   Value b = c[1];
   // Small integral exponents are products; x ** 1 is x itself, int or not. Of an int the exponent thus decides the type, so
   // it has to be known.
-  if (b.is_traced() && !is_float(num(b).x.dtype()) && !is_float(num(a).x.dtype())) b = trace::concrete(b);
+  if (b.is_traced() && num(b).is_scalar() && !is_float(num(b).x.dtype()) && !is_float(num(a).x.dtype())) b = trace::concrete(b);
   auto small = [&]() -> int {
     if (b.is_int() && b.as_int() >= 0 && b.as_int() <= 3) return static_cast<int>(b.as_int());
     if (b.is_float() && (b.as_float() == 0 || b.as_float() == 1 || b.as_float() == 2 || b.as_float() == 3)) return static_cast<int>(b.as_float());
@@ -59,7 +59,9 @@ Value power(Call& c) {
     case 2: return is_plain_scalar(a) ? Value::floating(scalar_float(a) * scalar_float(a)) : binary("mul", a, a, true);
     case 3: {
       if (is_plain_scalar(a)) return Value::floating(scalar_float(a) * scalar_float(a) * scalar_float(a));
-      return binary("mul", binary("mul", a, a, true), a, true);
+      // Narrow floats would round in between, which the op for any exponent does not.
+      DType d = num(a).x.dtype();
+      return d == DType::BF16 || d == DType::F16 ? binary("pow", a, b, true) : binary("mul", binary("mul", a, a, true), a, true);
     }
     default: return binary("pow", a, b, true);
   }

@@ -5,21 +5,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "trace/size_values.h"
 #include "value/print.h"
 
 namespace sheaf::builtins {
-
-int64_t known_size(const Operand& x, int axis) {
-  Size s = x.size(axis);
-  if (!s.is_const()) throw trace::Untraceable("the size of axis " + std::to_string(axis) + " is needed", trace::current_span());
-  return s.value();
-}
-
-Dims known_sizes(const Operand& x) {
-  Dims d;
-  for (int i = 0; i < x.rank(); ++i) d.push_back(known_size(x, i));
-  return d;
-}
 
 bool is_known(const Value& v) { return !v.is_traced() || trace::operand_of(v).has_value(); }
 
@@ -167,10 +156,19 @@ int one_axis(Call& c, size_t arg, int rank, int64_t fallback) {
 
 int rank_of(const Value& numeric) { return trace::kind_of(numeric) == Kind::Tensor ? trace::operand_of(numeric).rank() : 0; }
 
+Dims known_sizes(const Sizes& sizes) {
+  Dims known;
+  for (Size s : sizes)
+    if (s.is_const()) known.push_back(s.value());
+  return known;
+}
+
+Value int_value(Size s) { return trace::to_value(trace::sizes_operand({s}, DType::I64, true), Kind::Int); }
+
 Operand select_item(const Operand& x, int axis, const Value& index, std::string_view who) {
-  if (is_known(index) && x.size(axis).is_const()) {
-    int64_t at = resolve_index(index, x.size(axis).value());
-    if (!x.is_node() && axis == 0) return select_axis0(x.value(), at);
+  if (is_known(index) || trace::size_value(index)) {
+    Size at = resolve_index(index, x.size(axis));
+    if (!x.is_node() && at.is_const() && axis == 0) return select_axis0(x.value(), at.value());
     return ops::squeeze_axis(ops::slice_axis(x, axis, at, 1), axis);
   }
   Operand at = index_operand(index, who);
@@ -178,7 +176,7 @@ Operand select_item(const Operand& x, int axis, const Value& index, std::string_
   return ops::take(x, ops::reshape(at, {}), axis, std::string(who), true);
 }
 
-Operand slice_range(const Operand& x, int axis, int64_t start, int64_t end) { return ops::slice_axis(x, axis, start, end - start); }
+Operand slice_range(const Operand& x, int axis, Size start, Size end) { return ops::slice_axis(x, axis, start, end - start); }
 
 std::vector<Tensor> nonzero_positions(const Tensor& x, DType dtype) {
   Tensor t = contiguous(x);

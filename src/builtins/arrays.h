@@ -4,9 +4,6 @@
 
 namespace sheaf::builtins {
 
-// Sizes as numbers; a trace with a size known only at run time is given up.
-int64_t known_size(const Operand& x, int axis);
-Dims known_sizes(const Operand& x);
 // True unless the value is traced and what it stands for is not known yet.
 bool is_known(const Value& v);
 
@@ -35,11 +32,15 @@ int one_axis(Call& c, size_t arg, int rank, int64_t fallback);
 
 // The number of axes of a numeric value; 0 for scalars.
 int rank_of(const Value& numeric);
+// Those of the sizes that are known now.
+Dims known_sizes(const Sizes& sizes);
+// A size as a number of the language.
+Value int_value(Size s);
 // Item `index` of an axis, without that axis. A known index is checked now (`index 9 out of bounds for length 4`), a traced
 // one when the program runs.
 Operand select_item(const Operand& x, int axis, const Value& index, std::string_view who);
 // The part of x from `start` up to (not including) `end` along an axis.
-Operand slice_range(const Operand& x, int axis, int64_t start, int64_t end);
+Operand slice_range(const Operand& x, int axis, Size start, Size end);
 
 // Where a tensor is not zero: one vector of positions (i32 or i64) per axis.
 std::vector<Tensor> nonzero_positions(const Tensor& t, DType dtype);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "builtins/arrays.h"
+#include "trace/size_values.h"
 #include "value/print.h"
 
 namespace sheaf::builtins {
@@ -87,17 +88,20 @@ class Planner {
   void gather(Operand index) { view(0, x_.size(axis_), 1, {Axis::Kind::Kept, std::move(index)}); }
 
   void add_span(const SpanObj& s) {
-    int64_t n = known_size(x_, axis_), step = s.step.is_nil() ? 1 : to_index(s.step, "span");
+    Size n = x_.size(axis_);
+    int64_t step = s.step.is_nil() ? 1 : to_index(s.step, "span");
     if (step == 0) throw runtime_error("span: the step must not be 0");
-    auto end = [&](const Value& v, int64_t missing) {
+    Size lowest = step < 0 ? -1 : 0, highest = step < 0 ? n - Size(1) : n;
+    auto end = [&](const Value& v, Size missing) {
       if (v.is_nil()) return missing;
-      int64_t i = to_index(v, "span");
-      return std::clamp<int64_t>(i < 0 ? i + n : i, step < 0 ? -1 : 0, step < 0 ? n - 1 : n);
+      Size i = to_size(v, "span");
+      if (i < Size(0)) i = i + n;
+      return i < lowest ? lowest : highest < i ? highest : i;
     };
-    int64_t start = end(s.start, step < 0 ? n - 1 : 0), stop = end(s.stop, step < 0 ? -1 : n);
-    int64_t length = step < 0 ? start - stop : stop - start, stride = std::abs(step);
-    int64_t count = length <= 0 ? 0 : (length + stride - 1) / stride;
-    view(count == 0 ? 0 : start, count, step, {Axis::Kind::Kept, {}});
+    Size start = end(s.start, step < 0 ? n - Size(1) : Size(0)), stop = end(s.stop, step < 0 ? Size(-1) : n);
+    Size length = step < 0 ? start - stop : stop - start, stride = std::abs(step);
+    Size count = length <= Size(0) ? Size(0) : floor_div(length + stride - Size(1), stride);
+    view(count == Size(0) ? Size(0) : start, count, step, {Axis::Kind::Kept, {}});
   }
 
   void add(const Value& v) {
@@ -113,8 +117,8 @@ class Planner {
       gather(ops::cast(array_operand(v, plan_.who, DType::I64), DType::I64));
     } else if (!is_numeric(v)) {
       throw runtime_error(fmt::format("{}: expected an index, a span, :, ... or nil, got {}", plan_.who, short_text(v)));
-    } else if (kind_of(v) != Kind::Tensor && is_known(v) && !gather_ints_) {
-      view(resolve_index(v, known_size(x_, axis_)), 1, 1, {Axis::Kind::Dropped, {}});
+    } else if (kind_of(v) != Kind::Tensor && (is_known(v) || trace::size_value(v)) && !gather_ints_) {
+      view(resolve_index(v, x_.size(axis_)), 1, 1, {Axis::Kind::Dropped, {}});
     } else {
       gather(index_operand(v, plan_.who));
     }
@@ -156,14 +160,12 @@ Operand put_view(const Operand& x, const Operand& v, const Plan& p) {
   if (p.whole) return region;
   bool plain = std::all_of(p.box.steps.begin(), p.box.steps.end(), [](Size s) { return s == Size(1); });
   if (plain) {
-    Tensor starts = empty_tensor(DType::I64, {static_cast<int64_t>(p.box.starts.size())});
-    for (size_t i = 0; i < p.box.starts.size(); ++i) starts.data<int64_t>()[i] = p.box.starts[i].value();
-    return ops::update_slice(x, region, starts);
+    return ops::update_slice(x, region, trace::sizes_operand(p.box.starts, DType::I64, false));
   }
   // Spread the region out to x's places, and take it where it covers x.
   Sizes lo, hi, between;
   for (int i = 0; i < x.rank(); ++i) {
-    int64_t step = p.box.steps[i].value(), start = p.box.starts[i].value(), n = p.box.sizes[i].value(), size = known_size(x, i);
+    int64_t step = p.box.steps[i].value(), start = p.box.starts[i].value(), n = p.box.sizes[i].value(), size = x.size(i).value();
     if (step < 0) {
       region = ops::flip(region, i);
       start += step * std::max<int64_t>(n - 1, 0);
@@ -219,7 +221,7 @@ Gather plan_gather(const Plan& p, const Operand& view) {
   for (int k = 0; k < count; ++k) {
     Size n = view.size(places[k]);
     Operand digit = ops::take(ops::iota(n, DType::I64), indices[k], 0, std::string(p.who), true);
-    g.index = k == 0 ? digit : g.index * ops::constant_int(DType::I64, known_size(view, places[k])) + digit;
+    g.index = k == 0 ? digit : g.index * trace::sizes_operand({n}, DType::I64, true) + digit;
   }
   return g;
 }

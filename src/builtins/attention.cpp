@@ -4,7 +4,9 @@
 
 #include <cmath>
 
+#include "builtins/mixed.h"
 #include "builtins/numeric.h"
+#include "trace/size_values.h"
 #include "value/print.h"
 
 namespace sheaf::builtins {
@@ -69,7 +71,8 @@ Value attend(Call& c) {
   Num all{q, Kind::Tensor};
   for (const Operand& x : {k, v}) all = {ops::constant(common_dtype(all, {x, Kind::Tensor}), 0), Kind::Tensor};
   if (added) all.x = ops::constant(common_dtype(all, num(c[5])), 0);
-  DType dtype = float_dtype(all.x.dtype());
+  DType result = float_dtype(all.x.dtype());
+  DType dtype = result == DType::F32 ? mixed_dtype() : result;
 
   // Query heads that share a key head count once.
   Size heads = q.rank() >= 2 + 2 ? q.size(-3) : Size(1), groups = heads;
@@ -108,14 +111,14 @@ Value attend(Call& c) {
       scale = ops::constant(compute, 1);
     }
   }
-  Operand offset = c[7].is_nil() ? ops::constant_int(DType::I64, columns.value() - rows.value()) : whole(c[7], "floor", "offset");
+  Operand offset = c[7].is_nil() ? trace::sizes_operand({columns - rows}, DType::I64, true) : whole(c[7], "floor", "offset");
   Operand window = c[4].is_nil() ? ops::constant_int(DType::I64, int64_t{1} << 40) : whole(c[4], "ceil", "window");
 
   std::vector<Operand> in = {canonical(ops::cast(q, dtype), lead, heads), canonical(ops::cast(k, dtype), lead, groups), canonical(ops::cast(v, dtype), lead, groups),
                              scale, offset, window};
   if (mask) in.push_back(canonical(mask, lead, heads));
   Operand y = graph::apply_all(ops::op("attention"), std::move(in), {{"causal", is_true(c[3])}})[0];
-  return tensor_value(ops::reshape(ops::transpose(y, {0, 2, 1, 3}), with(lead, rows, width)));
+  return tensor_value(ops::cast(ops::reshape(ops::transpose(y, {0, 2, 1, 3}), with(lead, rows, width)), result));
 }
 
 }  // namespace sheaf::builtins

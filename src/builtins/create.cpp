@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "builtins/arrays.h"
+#include "trace/size_values.h"
 #include "value/print.h"
 
 namespace sheaf::builtins {
@@ -14,34 +15,37 @@ using ops::operator-;
 using ops::operator*;
 
 // `(zeros [2 3])` or `(zeros 2 3)`.
-Dims shape_arguments(Call& c, std::string_view who) {
+Sizes shape_arguments(Call& c, std::string_view who) {
   if (c.size() == 1) return to_shape(c[0], who);
-  Dims d;
-  for (Value& v : c.args) d.push_back(std::max<int64_t>(to_index(v, who), 0));
-  return d;
+  Sizes out;
+  for (Value& v : c.args) {
+    Size s = to_size(v, who);
+    out.push_back(s < Size(0) ? Size(0) : s);
+  }
+  return out;
 }
 
 // A constant array is a stretched view that takes no memory, but the first use of it would: refuse here, where the shape is.
-void check_fits(DType d, const Dims& sizes) {
-  double bytes = static_cast<double>(checked_num_elems(sizes)) * size_bytes(d);
+void check_fits(DType d, const Sizes& sizes) {
+  double bytes = static_cast<double>(checked_num_elems(known_sizes(sizes))) * size_bytes(d);
   if (bytes > static_cast<double>(memory_stats().limit_bytes))
     throw runtime_error("out of memory: a tensor of shape " + shape_text(sizes) + " is too large");
 }
 
-Operand filled(DType d, const Dims& sizes, double value) {
+Operand filled(DType d, const Sizes& sizes, double value) {
   check_fits(d, sizes);
-  return ops::full({d, to_sizes(sizes)}, value);
+  return ops::full({d, sizes}, value);
 }
 
 Value zeros(Call& c) { return tensor_value(filled(dtype_option(c, "zeros").value_or(DType::F32), shape_arguments(c, "zeros"), 0)); }
 Value ones(Call& c) { return tensor_value(filled(dtype_option(c, "ones").value_or(DType::F32), shape_arguments(c, "ones"), 1)); }
 
 Value full(Call& c) {
-  Dims sizes = to_shape(c[0], "full");
+  Sizes sizes = to_shape(c[0], "full");
   check_fits(DType::F32, sizes);
   Operand v = as_array(c[1], "full");
   if (auto d = dtype_option(c, "full")) v = ops::cast(trace::operand_of(c[1]), *d);
-  return tensor_value(stretch(v, to_sizes(sizes)));
+  return tensor_value(stretch(v, sizes));
 }
 
 Value eye(Call& c) {
@@ -52,7 +56,16 @@ Value eye(Call& c) {
   return Value::tensor(std::move(t));
 }
 
+// A range whose ends depend on sizes that are not known.
+Value open_range(Size first, Size stop, DType d) {
+  Operand y = ops::iota(stop < first ? Size(0) : stop - first, d);
+  return tensor_value(first == Size(0) ? y : y + ops::cast(trace::sizes_operand({first}, DType::I64, true), d));
+}
+
 Value range(Call& c) {
+  bool open = trace::size_value(c[0]) || (c.size() > 1 && trace::size_value(c[1]));
+  if (open && (c.size() < 3 || to_size(c[2], "range") == Size(1)))
+    return open_range(c.size() > 1 ? to_size(c[0], "range") : Size(0), to_size(c[c.size() > 1 ? 1 : 0], "range"), dtype_option(c, "range").value_or(DType::I32));
   int64_t first = c.size() > 1 ? to_index(c[0], "range") : 0;
   int64_t stop = to_index(c[c.size() > 1 ? 1 : 0], "range"), step = c.size() > 2 ? to_index(c[2], "range") : 1;
   // Widths are taken in 128 bits: the ends may be at the two ends of i64.
@@ -101,11 +114,11 @@ Value linspace(Call& c) {
 Value one_hot(Call& c) {
   bool index = trace::is_numeric(c[0]) && (trace::kind_of(c[0]) == Kind::Int || trace::kind_of(c[0]) == Kind::Tensor);
   if (!index) throw runtime_error(fmt::format("one-hot: expected an int or a tensor of indices, got {}", short_text(c[0])));
-  int64_t n = to_index(c[1], "one-hot");
+  Size n = to_size(c[1], "one-hot");
   Operand at = index_operand(c[0], "one-hot");
   Sizes out = at.sizes();
   Size rows = num_elems(out);
-  out.push_back(std::max<int64_t>(n, 0));
+  out.push_back(n < Size(0) ? Size(0) : n);
   DType d = dtype_option(c, "one-hot").value_or(DType::F32);
   Operand y = ops::put_along(ops::zeros({d, {rows, out.back()}}), ops::reshape(at, {rows, 1}), ops::full({d, {rows, 1}}, 1), 1, "one-hot", false);
   return tensor_value(ops::reshape(y, out));
@@ -118,7 +131,7 @@ Value triangle(Call& c) {
   Operand x = tensor_operand(c[0], who);
   if (x.rank() != 2) throw runtime_error(fmt::format("{}: input must be 2D (matrix), got {}D", who, x.rank()));
   int64_t k = c.size() > 1 ? to_index(c[1], who) : 0;
-  Operand rows = ops::expand_axis(ops::iota(known_size(x, 0), DType::I64), 1), cols = ops::iota(known_size(x, 1), DType::I64);
+  Operand rows = ops::expand_axis(ops::iota(x.size(0), DType::I64), 1), cols = ops::iota(x.size(1), DType::I64);
   if (k != 0) rows = rows + ops::constant_int(DType::I64, k);
   Operand keep = kLower ? ops::less_equal(cols, rows) : ops::less_equal(rows, cols);
   return tensor_value(ops::where(keep, x, ops::like(x, 0)));

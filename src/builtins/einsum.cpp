@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "builtins/mixed.h"
 #include "support/error.h"
 
 namespace sheaf::builtins {
@@ -110,7 +111,6 @@ Array diagonal(Array a) {
     Size n = a.x.size(p);
     if (!(n == a.x.size(q)))
       throw runtime_error(fmt::format("einsum: label '{}' has sizes {} and {} in one operand", label_text(l), n.str(), a.x.size(q).str()));
-    if (!n.is_const()) throw trace::Untraceable("a diagonal needs a known size", trace::current_span());
     std::vector<int> perm;
     Labels rest;
     Sizes merged;
@@ -206,7 +206,7 @@ Array contract(const Array& a, const Array& b, const Labels& needed) {
   Sizes out = batch;
   for (Size n : left) out.push_back(n);
   for (Size n : right) out.push_back(n);
-  return {ops::reshape(ops::dot(x, y), out), joined(joined(r.batch, r.left), r.right)};
+  return {ops::reshape(mixed_dot(x, y), out), joined(joined(r.batch, r.left), r.right)};
 }
 
 double estimate(Size n) { return n.is_const() ? static_cast<double>(n.value()) : 64; }

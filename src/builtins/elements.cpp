@@ -39,7 +39,7 @@ std::pair<std::string_view, int64_t> split_number(std::string_view key) {
   return {key.substr(0, end), n};
 }
 
-bool all_of(const std::vector<Value>& items, bool (*test)(const Value&)) { return std::all_of(items.begin(), items.end(), test); }
+bool all_of(std::span<const Value> items, bool (*test)(const Value&)) { return std::all_of(items.begin(), items.end(), test); }
 
 bool same_keys(const DictObj& a, const DictObj& b) {
   auto x = a.entries(), y = b.entries();
@@ -66,7 +66,7 @@ Elements::Elements(Value source, std::string_view who, Walk walk, Ints ints) : s
   } else if (is_tensor_value(source_)) {
     Operand o = operand_of(source_);
     if (o.rank() == 0) throw runtime_error(fmt::format("{}: a 0-d tensor has no elements to go through", who));
-    size_ = axis_length(o, 0, who);
+    size_ = o.size(0).value();
   } else {
     throw runtime_error(fmt::format("{}: expected a list{} a tensor{}, got {}", who, walk == Walk::Dicts ? "," : " or",
                                     walk == Walk::Dicts ? ", or a dict" : "", type_name(source_)));
@@ -87,17 +87,11 @@ Value Elements::at(int64_t i) const {
 }
 
 std::vector<Value> Elements::all() const {
-  if (source_.is_seq()) return source_.items();
+  if (source_.is_seq()) return source_.items_copy();
   std::vector<Value> out;
   out.reserve(size_);
   for (int64_t i = 0; i < size_; ++i) out.push_back(at(i));
   return out;
-}
-
-int64_t axis_length(const Operand& o, int axis, std::string_view who) {
-  Size n = o.size(axis);
-  if (!n.is_const()) throw trace::Untraceable(fmt::format("{} needs to know the length {}", who, n.str()), trace::current_span());
-  return n.value();
 }
 
 Value stack_operands(const std::vector<Operand>& parts) {

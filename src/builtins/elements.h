@@ -27,8 +27,6 @@ class Elements {
   int64_t size_ = 0;
 };
 
-// The number of items along axis 0 of a tensor; its size must be known.
-int64_t axis_length(const Operand& o, int axis, std::string_view who);
 // Tensors of one shape on a new axis 0, promoted to one dtype. `parts` is not empty.
 Value stack_operands(const std::vector<Operand>& parts);
 // Stacks leaf by leaf: numbers and tensors of one shape become a tensor, dicts with the same keys and lists of one length

@@ -3,9 +3,9 @@
 
 #include <chrono>
 
+#include "builtins/arrays.h"
 #include "builtins/future.h"
 #include "builtins/guard.h"
-#include "builtins/numeric.h"
 #include "builtins/output.h"
 #include "value/dict.h"
 #include "value/print.h"
@@ -57,7 +57,7 @@ Value options(Call& c) {
 Value contract(Call& c) {
   std::string who = c[0].as_string();
   const auto& shapes = c[1].items();
-  std::vector<std::pair<std::string, int64_t>> sizes;
+  std::vector<std::pair<std::string, Size>> sizes;
   for (size_t i = 0; i < shapes.size(); ++i) {
     const auto& dims = shapes[i].items();
     std::string want;
@@ -70,14 +70,14 @@ Value contract(Call& c) {
     if (x.rank() != static_cast<int>(dims.size())) breached("");
     for (size_t a = 0; a < dims.size(); ++a) {
       if (!dims[a].is_string()) continue;
-      int64_t n = x.size(static_cast<int>(a)).value();
+      Size n = x.size(static_cast<int>(a));
       auto it = std::find_if(sizes.begin(), sizes.end(), [&](auto& s) { return s.first == dims[a].as_string(); });
       if (it == sizes.end()) sizes.push_back({dims[a].as_string(), n});
-      else if (it->second != n) breached(fmt::format(" ({} is {} elsewhere, {} here)", it->first, it->second, n));
+      else if (!(it->second == n)) breached(fmt::format(" ({} is {} elsewhere, {} here)", it->first, it->second.str(), n.str()));
     }
   }
   std::vector<Value> out;
-  for (auto& s : sizes) out.push_back(Value::integer(s.second));
+  for (auto& s : sizes) out.push_back(int_value(s.second));
   return Value::list(std::move(out));
 }
 
@@ -100,7 +100,7 @@ Value guard(Call& c) {
 // The items of a collection as a list; ints from int tensors.
 Value items(Call& c) {
   const Value& v = c[0];
-  if (v.is_seq()) return Value::list(v.items());
+  if (v.is_seq()) return Value::list(v.items_copy());
   std::vector<Value> out;
   if (is_tensor_value(v)) {
     Operand x = trace::operand_of(v);

@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include <numeric>
+#include <optional>
 
 #include "autodiff/vjp.h"
+#include "builtins/mixed.h"
 #include "builtins/numeric.h"
-#include "passes/graph/raise_attention.h"
+#include "compiler/pipeline.h"
+#include "support/phases.h"
 #include "trace/control.h"
 #include "trace/jit.h"
 #include "value/print.h"
@@ -116,9 +119,14 @@ Value value_and_grad_now(Caller& caller, const Value& f, const std::vector<Value
     y = scalar_loss(result, s.who);
   }
   // Composites are raised first: the reverse of what they are written with would store what they do not.
-  if (y.is_node() && !y.has_value()) y = passes::raise_attention({y})[0];
+  std::optional<Phase> phase;
+  if (y.is_node() && !y.has_value()) {
+    y = compiler::raised({y})[0];
+    phase.emplace("vjp");
+  }
   std::vector<Operand> grads(nodes.size());
   if (y.is_node()) grads = vjp({y}, {ops::full(y.type(), 1)}, nodes, gradient_depth() > 0);
+  phase.reset();
   std::vector<Value> parts;
   size_t offset = 0;
   for (size_t i = 0; i < leaves.size(); ++i) {
@@ -140,6 +148,7 @@ Value value_and_grad(Caller& caller, const Value& f, std::vector<Value>& args, c
     roots.insert(roots.end(), args.begin(), args.end());
     uint64_t purpose = 2 + s.value + 2 * s.has_aux + 4 * s.single + 8 * s.any_arguments;
     for (int64_t a : s.argnums) purpose = purpose * 31 + static_cast<uint64_t>(a + 64);
+    purpose ^= mixed_purpose();
     Value result;
     auto body = [&](std::vector<Value> traced) {
       Value g = std::move(traced[0]);
@@ -255,8 +264,8 @@ Value vjp_function(Call& c) {
 
 // Forward mode from reverse mode: the pullback is linear in its cotangent, and its transpose is the push-forward.
 Value jvp_function(Call& c) {
-  std::vector<Value> primals = c[1].is_seq() ? c[1].items() : std::vector<Value>{c[1]};
-  std::vector<Value> tangents = c[2].is_seq() ? c[2].items() : std::vector<Value>{c[2]};
+  std::vector<Value> primals = c[1].is_seq() ? c[1].items_copy() : std::vector<Value>{c[1]};
+  std::vector<Value> tangents = c[2].is_seq() ? c[2].items_copy() : std::vector<Value>{c[2]};
   Traced t;
   std::vector<Operand> dual, pulled;
   {
@@ -357,7 +366,7 @@ Value custom_vjp(Call& c) {
     Caller* from = &caller;
     node->custom = std::make_shared<const graph::CustomVjp>([from, backward, residuals, kind](const std::vector<Operand>& dy) {
       Value g = from->call(backward, {residuals, kind == Kind::Tensor ? tensor_value(dy[0]) : float_value(dy[0])});
-      std::vector<Value> parts = g.is_seq() ? g.items() : std::vector<Value>{g};
+      std::vector<Value> parts = g.is_seq() ? g.items_copy() : std::vector<Value>{g};
       std::vector<Operand> out;
       for (const Value& v : parts) out.push_back(trace::is_numeric(v) ? trace::operand_of(v) : Operand());
       return out;

@@ -86,7 +86,7 @@ Value get_last_axis(Call& c, const Operand& x) {
   Operand at = index_operand(index, "get");
   if (is_run(at)) {
     int64_t first = element_as_int(at.value(), 0), n = at.value().num_elems();
-    if (first + n > known_size(x, axis)) throw runtime_error(fmt::format("index {} out of bounds for length {}", first + n - 1, known_size(x, axis)));
+    if (Size(first + n) > x.size(axis)) throw runtime_error(fmt::format("index {} out of bounds for length {}", first + n - 1, x.size(axis).str()));
     return tensor_value(ops::slice_axis(x, axis, first, n));
   }
   return tensor_value(ops::take(x, at, axis, "take", true));
@@ -135,7 +135,7 @@ bool descend(Value& at, const Value& step) {
     at = item_value(operand_of(at), step, "get-in");
     return true;
   }
-  int64_t n = tensor ? known_size(operand_of(at), 0) : static_cast<int64_t>(at.items().size());
+  int64_t n = tensor ? operand_of(at).size(0).value() : static_cast<int64_t>(at.items().size());
   int64_t i = to_index(step, "get-in");
   i = i < 0 ? i + n : i;
   if (i < 0 || i >= n) return false;
@@ -145,7 +145,7 @@ bool descend(Value& at, const Value& step) {
 
 Value get_in(Call& c) {
   std::vector<Value> path;
-  if (c[1].is_seq()) path = c[1].items();
+  if (c[1].is_seq()) path = c[1].items_copy();
   else if (is_tensor_value(c[1])) for (int64_t i : to_ints(c[1], "get-in")) path.push_back(Value::integer(i));
   else throw runtime_error(fmt::format("get-in: expected a list as the path, got {}", short_text(c[1])));
   Value at = c[0];
@@ -171,16 +171,16 @@ Value item_at(Call& c) {
     throw runtime_error(kLeast == 1 ? fmt::format("{}: empty {}", kWho, what) : fmt::format("{}: {} too short", kWho, what));
   };
   if (c[0].is_seq()) {
-    const std::vector<Value>& items = c[0].items();
+    auto items = c[0].items();
     need(static_cast<int64_t>(items.size()), "list");
     return kAt < 0 ? items.back() : items[kAt];
   }
   if (!is_tensor_value(c[0])) throw runtime_error(fmt::format("{}: expected a list or a tensor, got {}", kWho, type_name(c[0])));
   Operand x = operand_of(c[0]);
   if (x.rank() == 0) throw runtime_error(fmt::format("{}: a 0-d tensor has no items", kWho));
-  int64_t n = known_size(x, 0);
-  need(n, "tensor");
-  return row_value(x, kAt < 0 ? n - 1 : kAt);
+  Size n = x.size(0);
+  if (n < Size(kLeast)) need(n.value(), "tensor");
+  return row_value(x, kAt < 0 ? n - Size(1) : Size(kAt));
 }
 
 // A float put into an int tensor makes it f32; otherwise the tensor's dtype stays.
@@ -193,7 +193,7 @@ Value index_update(Call& c) {
   row[0] = 1;
   Sizes slice(row.begin() + 1, row.end());
   if (c[0].is_tensor() && x.dtype() == d && !v.x.is_node() && is_known(c[1])) {
-    int64_t i = to_index(c[1], "index-update"), n = known_size(x, 0);
+    int64_t i = to_index(c[1], "index-update"), n = x.size(0).value();
     if (i < 0 || i >= n) throw runtime_error(fmt::format("index-update: index {} is out of bounds for axis 0 with size {}", i, n));
     Region r{Sizes(row.size(), Size(0)), row, Sizes(row.size(), Size(1))};
     r.starts[0] = i;
@@ -209,14 +209,15 @@ Value index_update(Call& c) {
 // `(take n xs)`: the first n items. `(take x indices)`: a gather, of the flattened tensor or along an axis.
 Value take(Call& c) {
   if (is_numeric(c[0]) && kind_of(c[0]) != Kind::Tensor) {
-    int64_t n = std::max<int64_t>(to_index(c[0], "take"), 0);
+    Size wanted = to_size(c[0], "take");
+    Size n = wanted < Size(0) ? Size(0) : wanted;
     if (c[1].is_seq()) {
-      const std::vector<Value>& items = c[1].items();
-      return Value::list({items.begin(), items.begin() + std::min<int64_t>(n, static_cast<int64_t>(items.size()))});
+      auto items = c[1].items();
+      return Value::list({items.begin(), items.begin() + std::min<int64_t>(n.value(), static_cast<int64_t>(items.size()))});
     }
     Operand x = tensor_operand(c[1], "take");
     ops::check_axis(0, x.rank());
-    return tensor_value(slice_range(x, 0, 0, std::min(n, known_size(x, 0))));
+    return tensor_value(slice_range(x, 0, 0, n < x.size(0) ? n : x.size(0)));
   }
   Operand x = tensor_operand(c[0], "take");
   auto axis = axis_option(c, x.rank());

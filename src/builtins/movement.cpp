@@ -16,17 +16,17 @@ using ops::operator/;
 
 Value reshape(Call& c) {
   Operand x = as_array(c[0], "reshape");
-  Dims want = to_shape(c[1], "reshape", true);
+  Sizes want = to_shape(c[1], "reshape", true);
   Size total = num_elems(x.sizes()), given = 1;
-  for (int64_t d : want)
-    if (d >= 0) given = given * Size(d);
+  for (Size d : want)
+    if (d >= Size(0)) given = given * d;
   Size inferred = given == Size(0) ? Size(0) : floor_div(total, given);
   Sizes sizes;
-  for (int64_t d : want) sizes.push_back(d < 0 ? inferred : Size(d));
+  for (Size d : want) sizes.push_back(d < Size(0) ? inferred : d);
   Size count = num_elems(sizes);
-  if (!(count == total) && count.is_const() && total.is_const()) {
+  if (!(count == total)) {
     UserError e = runtime_error(fmt::format("Cannot reshape: input has {} elements, but target shape {} expects {}.", total.str(), shape_text(sizes), count.str()));
-    if (std::any_of(want.begin(), want.end(), [](int64_t d) { return d < 0; }))
+    if (std::any_of(want.begin(), want.end(), [](Size d) { return d < Size(0); }))
       e.hints.push_back(fmt::format("-1 cannot be inferred: {} is not a multiple of {}, the product of the other sizes", total.str(), given.str()));
     throw e;
   }
@@ -92,17 +92,20 @@ Value moveaxis(Call& c) {
 }
 
 // Starts and ends saturate at 0.
-int64_t bound(const Value& v, std::string_view who) { return std::max<int64_t>(to_index(v, who), 0); }
+Size bound(const Value& v, std::string_view who) {
+  Size s = to_size(v, who);
+  return s < Size(0) ? Size(0) : s;
+}
 
-void check_bounds(std::string_view who, int64_t start, int64_t end, int axis, int64_t size) {
-  if (start > end) throw runtime_error(fmt::format("{}: start ({}) > end ({})", who, start, end));
-  if (end > size) throw runtime_error(fmt::format("{}: end ({}) out of bounds for axis {} with size {}", who, end, axis, size));
+void check_bounds(std::string_view who, Size start, Size end, int axis, Size size) {
+  if (start > end) throw runtime_error(fmt::format("{}: start ({}) > end ({})", who, start.str(), end.str()));
+  if (end > size) throw runtime_error(fmt::format("{}: end ({}) out of bounds for axis {} with size {}", who, end.str(), axis, size.str()));
 }
 
 Value slice_string(Call& c) {
   const std::string& s = c[0].as_string();
-  int64_t size = static_cast<int64_t>(s.size()), start = bound(c[1], "slice");
-  int64_t end = c.size() > 2 && !c[2].is_nil() ? std::min(bound(c[2], "slice"), size) : size;
+  int64_t size = static_cast<int64_t>(s.size()), start = bound(c[1], "slice").value();
+  int64_t end = c.size() > 2 && !c[2].is_nil() ? std::min(bound(c[2], "slice").value(), size) : size;
   check_bounds("slice", start, end, 0, size);
   auto inside_character = [&](int64_t at) { return at < size && (static_cast<unsigned char>(s[at]) & 0xC0) == 0x80; };
   for (int64_t at : {start, end})
@@ -115,8 +118,8 @@ Value slice(Call& c) {
   Operand x = tensor_operand(c[0], "slice");
   int axis = axis_option(c, x.rank()).value_or(0);
   ops::check_axis(axis, x.rank());
-  int64_t size = known_size(x, axis), start = bound(c[1], "slice");
-  int64_t end = c.size() > 2 && !c[2].is_nil() ? bound(c[2], "slice") : size;
+  Size size = x.size(axis), start = bound(c[1], "slice");
+  Size end = c.size() > 2 && !c[2].is_nil() ? bound(c[2], "slice") : size;
   check_bounds("slice", start, end, axis, size);
   return tensor_value(slice_range(x, axis, start, end));
 }
@@ -124,8 +127,8 @@ Value slice(Call& c) {
 Value dynamic_slice(Call& c) {
   Operand x = tensor_operand(c[0], "dynamic-slice");
   ops::check_axis(0, x.rank());
-  int64_t start = bound(c[1], "dynamic-slice"), end = bound(c[2], "dynamic-slice") + 1;
-  check_bounds("dynamic-slice", start, end, 0, known_size(x, 0));
+  Size start = bound(c[1], "dynamic-slice"), end = bound(c[2], "dynamic-slice") + Size(1);
+  check_bounds("dynamic-slice", start, end, 0, x.size(0));
   return tensor_value(slice_range(x, 0, start, end));
 }
 
@@ -151,9 +154,9 @@ Value concat(Call& c) {
     throw runtime_error(fmt::format("concat: expected tensors, lists or strings, got {}", short_text(*odd))).hint("(append x v) adds one element");
   }
   Value out = std::move(c[0]);
-  std::vector<Value>& items = out.mutable_items();
+  Items& items = out.mutable_items();
   for (size_t i = 1; i < c.size(); ++i) {
-    if (c[i].is_list()) items.insert(items.end(), c[i].items().begin(), c[i].items().end());
+    if (c[i].is_list()) items.append(c[i].items());
     else items.push_back(c[i]);
   }
   return out;
@@ -177,12 +180,13 @@ Value stack(Call& c) {
   return tensor_value(stack_arrays(std::move(parts), axis, "stack"));
 }
 
-Value cut(const Operand& x, int axis, const std::vector<int64_t>& ends) {
+Value cut(const Operand& x, int axis, const std::vector<Size>& ends) {
   std::vector<Value> out;
-  int64_t at = 0;
-  for (int64_t end : ends) {
-    out.push_back(tensor_value(slice_range(x, axis, at, std::max(at, end))));
-    at = std::max(at, end);
+  Size at = 0;
+  for (Size end : ends) {
+    Size next = end < at ? at : end;
+    out.push_back(tensor_value(slice_range(x, axis, at, next)));
+    at = next;
   }
   return Value::list(std::move(out));
 }
@@ -192,24 +196,27 @@ Value split(Call& c) {
   Operand x = tensor_operand(c[0], kWho);
   int axis = axis_option(c, x.rank()).value_or(0);
   ops::check_axis(axis, x.rank());
-  int64_t size = known_size(x, axis);
-  std::vector<int64_t> ends;
+  Size size = x.size(axis);
+  std::vector<Size> ends;
   if (c[1].is_seq() || (is_tensor_value(c[1]) && trace::operand_of(c[1]).rank() > 0)) {
-    for (int64_t e : to_ints(c[1], kWho)) ends.push_back(std::clamp<int64_t>(e < 0 ? e + size : e, 0, size));
+    for (Size e : to_shape(c[1], kWho, true)) {
+      Size end = e < Size(0) ? e + size : e;
+      ends.push_back(end < Size(0) ? Size(0) : size < end ? size : end);
+    }
     ends.push_back(size);
     return cut(x, axis, ends);
   }
   int64_t n = to_index(c[1], kWho);
   if (n <= 0) throw runtime_error(fmt::format("{}: the number of parts must be positive, got {}", kWho, n));
-  if (size % n != 0) throw runtime_error(fmt::format("{}: dimension {} ({}) not divisible by {}", kWho, axis, size, n));
-  for (int64_t i = 1; i <= n; ++i) ends.push_back(size / n * i);
+  if (!(mod(size, n) == Size(0))) throw runtime_error(fmt::format("{}: dimension {} ({}) not divisible by {}", kWho, axis, size.str(), n));
+  for (int64_t i = 1; i <= n; ++i) ends.push_back(floor_div(size, n) * Size(i));
   return cut(x, axis, ends);
 }
 
 Operand rolled(const Operand& x, int axis, int64_t by) {
-  int64_t n = known_size(x, axis);
-  int64_t k = n == 0 ? 0 : ((by % n) + n) % n;
-  if (k == 0) return x;
+  Size n = x.size(axis);
+  Size k = n == Size(0) ? Size(0) : mod(by, n);
+  if (k == Size(0)) return x;
   return ops::concat({slice_range(x, axis, n - k, n), slice_range(x, axis, 0, n - k)}, axis);
 }
 
@@ -260,30 +267,31 @@ Value expand_dims(Call& c) {
   return tensor_value(ops::expand_axis(x, one_axis(c, 1, x.rank() + 1, 0)));
 }
 
+// A stretched axis takes no memory, so nothing else would refuse a size that cannot be.
+void check_known_size(const Sizes& sizes) { checked_num_elems(known_sizes(sizes)); }
+
 Value broadcast(Call& c) {
-  Dims sizes = to_shape(c[1], "broadcast-to");
-  checked_num_elems(sizes);
-  return tensor_value(stretch(as_array(c[0], "broadcast-to"), to_sizes(sizes)));
+  Sizes sizes = to_shape(c[1], "broadcast-to");
+  check_known_size(sizes);
+  return tensor_value(stretch(as_array(c[0], "broadcast-to"), sizes));
 }
 
 // Every axis of n becomes [reps, n], stretched, and is merged again.
 Value tile(Call& c) {
   Operand x = as_array(c[0], "tile");
-  Dims reps = to_shape(c[1], "tile");
+  Sizes reps = to_shape(c[1], "tile");
   Sizes s = x.sizes();
   while (s.size() < reps.size()) s.insert(s.begin(), Size(1));
   while (reps.size() < s.size()) reps.insert(reps.begin(), 1);
   Sizes split, stretched, merged;
-  Dims known;  // a stretched axis takes no memory, so nothing else would refuse a size that cannot be
   for (size_t i = 0; i < s.size(); ++i) {
-    if (s[i].is_const()) known.push_back(checked_num_elems({reps[i], s[i].value()}));
     split.push_back(1);
     split.push_back(s[i]);
     stretched.push_back(reps[i]);
     stretched.push_back(s[i]);
-    merged.push_back(Size(reps[i]) * s[i]);
+    merged.push_back(reps[i] * s[i]);
   }
-  checked_num_elems(known);
+  check_known_size(stretched);
   return tensor_value(ops::reshape(ops::broadcast_to(ops::reshape(x, split), stretched), merged));
 }
 
@@ -311,8 +319,8 @@ Value pad(Call& c) {
 Value append_and_roll(Call& c) {
   Operand x = tensor_operand(c[0], "append-and-roll");
   if (x.rank() != 1) throw runtime_error(fmt::format("append-and-roll: expected a 1D tensor, got {}D", x.rank()));
-  int64_t n = known_size(x, 0);
-  if (n == 0) throw runtime_error("append-and-roll: the tensor is empty");
+  Size n = x.size(0);
+  if (n == Size(0)) throw runtime_error("append-and-roll: the tensor is empty");
   if (!trace::is_numeric(c[1]) || num_elems(num(c[1]).x.sizes()) != Size(1))
     throw runtime_error(fmt::format("append-and-roll: expected a number, got {}", short_text(c[1])));
   Num v = num(c[1]);

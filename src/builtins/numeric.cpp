@@ -6,6 +6,7 @@
 
 #include "builtins/warnings.h"
 #include "trace/control.h"
+#include "trace/size_values.h"
 #include "value/equal.h"
 #include "value/print.h"
 
@@ -60,7 +61,7 @@ DType float_dtype(DType d) { return is_float(d) ? d : DType::F32; }
 Value binary(std::string_view op, const Value& av, const Value& bv, bool to_float) {
   auto [a, b] = nums(av, bv);
   // Dividing ints by zero is an error of the program, so the divisor must be known.
-  if ((op == "floor_div" || op == "mod") && a.kind == Kind::Int && b.kind == Kind::Int && trace::concrete(bv).as_int() == 0)
+  if ((op == "floor_div" || op == "mod") && a.kind == Kind::Int && b.kind == Kind::Int && to_size(bv, op) == Size(0))
     throw runtime_error("integer division by zero");
   DType d = common_dtype(a, b);
   Kind k = common_kind(a, b);
@@ -116,8 +117,8 @@ Value element_value(const Operand& o) {
   }
 }
 
-Value row_value(const Operand& o, int64_t i) {
-  Operand row = o.is_node() ? ops::squeeze_axis(ops::slice_axis(o, 0, i, 1), 0) : Operand(select_axis0(o.value(), i));
+Value row_value(const Operand& o, Size i) {
+  Operand row = o.is_node() || !i.is_const() ? ops::squeeze_axis(ops::slice_axis(o, 0, i, 1), 0) : Operand(select_axis0(o.value(), i.value()));
   return o.rank() == 1 ? element_value(row) : tensor_value(row);
 }
 
@@ -152,16 +153,28 @@ double to_double(const Value& v, std::string_view who) {
   return s.is_int() ? static_cast<double>(s.as_int()) : s.as_float();
 }
 
-int64_t resolve_index(const Value& v, int64_t length) {
-  int64_t i = to_index(v, "index");
-  int64_t at = i < 0 ? i + length : i;
-  if (at < 0 || at >= length) throw runtime_error(fmt::format("index {} out of bounds for length {}", i, length));
+Size to_size(const Value& v, std::string_view who) {
+  auto s = trace::size_value(v);
+  return s ? *s : Size(to_index(v, who));
+}
+
+Size resolve_index(const Value& v, Size length) {
+  Size i = to_size(v, "index");
+  Size at = i < Size(0) ? i + length : i;
+  if (at < Size(0) || at >= length) throw runtime_error(fmt::format("index {} out of bounds for length {}", i.str(), length.str()));
   return at;
 }
 
-std::vector<int64_t> to_ints(const Value& value, std::string_view who) {
+int64_t resolve_index(const Value& v, int64_t length) { return resolve_index(v, Size(length)).value(); }
+
+namespace {
+
+// A list of sizes or other whole numbers from a list, tuple or tensor of numbers, or a single number.
+Sizes to_extents(const Value& value, std::string_view who) {
+  if (value.is_traced())
+    if (const Sizes* sizes = trace::size_values(operand_of(value))) return *sizes;
   Value v = concrete(value);
-  std::vector<int64_t> out;
+  Sizes out;
   if (v.is_seq()) {
     for (const Value& x : v.items()) {
       if (x.is_string()) {
@@ -176,7 +189,7 @@ std::vector<int64_t> to_ints(const Value& value, std::string_view who) {
         if (x.is_callable()) e.hints.push_back("arithmetic inside a shape needs parentheses, e.g. [(* 2 n) 3]");
         throw e;
       }
-      out.push_back(to_index(x, who));
+      out.push_back(to_size(x, who));
     }
     return out;
   }
@@ -192,10 +205,19 @@ std::vector<int64_t> to_ints(const Value& value, std::string_view who) {
   return out;
 }
 
-Dims to_shape(const Value& v, std::string_view who, bool keep_negative) {
-  Dims d;
-  for (int64_t n : to_ints(v, who)) d.push_back(keep_negative ? n : std::max<int64_t>(n, 0));
-  return d;
+}  // namespace
+
+std::vector<int64_t> to_ints(const Value& v, std::string_view who) {
+  std::vector<int64_t> out;
+  for (Size s : to_extents(v, who)) out.push_back(s.value());
+  return out;
+}
+
+Sizes to_shape(const Value& v, std::string_view who, bool keep_negative) {
+  Sizes out = to_extents(v, who);
+  for (Size& s : out)
+    if (!keep_negative && s < Size(0)) s = 0;
+  return out;
 }
 
 std::optional<int> axis_option(const Call& c, int rank, std::string_view name) {

@@ -56,10 +56,13 @@ Value not_value(const Value& v);
 // A number used as an index or a size, truncated toward zero; any numeric scalar or 1-element tensor.
 int64_t to_index(const Value& v, std::string_view who);
 double to_double(const Value& v, std::string_view who);
+// The same where a size that is not known yet will do.
+Size to_size(const Value& v, std::string_view who);
 // Resolves a possibly negative index: `index 9 out of bounds for length 4`.
 int64_t resolve_index(const Value& v, int64_t length);
+Size resolve_index(const Value& v, Size length);
 // A shape from a list or tensor of numbers (or one number); negative entries become 0 unless `keep_negative`.
-Dims to_shape(const Value& v, std::string_view who, bool keep_negative = false);
+Sizes to_shape(const Value& v, std::string_view who, bool keep_negative = false);
 // A list of ints from a list, tuple or tensor of numbers, or a single number.
 std::vector<int64_t> to_ints(const Value& v, std::string_view who);
 // The :axis option, resolved; nullopt when absent or nil.
@@ -77,7 +80,7 @@ void warn_if_inexact(const Operand& o);
 // An element taken out of a tensor (0-d operand): float, int or 0-d f64 by the dtype (decisions "Elements").
 Value element_value(const Operand& o);
 // Item i of axis 0: an element for rank 1, else a view.
-Value row_value(const Operand& o, int64_t i);
+Value row_value(const Operand& o, Size i);
 // i64 operand of an index tensor (any numeric dtype, truncated); NaN entries are errors.
 Operand index_operand(const Value& v, std::string_view who);
 

@@ -47,7 +47,7 @@ std::vector<int64_t> sorted_order(const std::vector<SortKey>& keys, bool reverse
 }
 
 Value sort_list(Call& c) {
-  const std::vector<Value>& items = c[0].items();
+  auto items = c[0].items();
   const Value* key = c.option("key");
   std::vector<SortKey> keys;
   for (const Value& v : items) keys.push_back(sort_key(key ? c.caller.call(*key, {v}) : v));
@@ -59,7 +59,7 @@ Value sort_list(Call& c) {
 // Rows of a tensor ordered by what a function says of each.
 Value sort_rows(Call& c, const Operand& x) {
   std::vector<SortKey> keys;
-  int64_t n = known_size(x, 0);
+  int64_t n = x.size(0).value();
   for (int64_t i = 0; i < n; ++i) keys.push_back(sort_key(c.caller.call(*c.option("key"), {row_value(x, i)})));
   std::vector<int64_t> order = sorted_order(keys, c.flag("reverse"));
   return tensor_value(ops::take(x, tensor_of(DType::I64, {n}, order.data()), 0, "sort", false));
@@ -84,7 +84,7 @@ Value top_k(Call& c) {
   auto axis = axis_option(c, x.rank());
   if (!axis) x = ops::reshape(x, {num_elems(x.sizes())});
   int a = axis.value_or(0);
-  int64_t k = std::clamp<int64_t>(to_index(c[1], "top_k"), 0, known_size(x, a));
+  int64_t k = std::clamp<int64_t>(to_index(c[1], "top_k"), 0, x.size(a).value());
   ops::Sorted s = ops::sort(x, a, true);
   return Value::tuple({tensor_value(slice_range(s.values, a, 0, k)), tensor_value(slice_range(s.indices, a, 0, k))});
 }

@@ -54,8 +54,6 @@ Operand draw(std::string what, const Operand& key, const Sizes& shape, DType dty
   return ops::reshape(ops::draw(std::move(what), ops::reshape(key, {1, 2}), num_elems(shape), dtype), shape);
 }
 
-Sizes shape_of(const Value& v, std::string_view who) { return to_sizes(to_shape(v, who)); }
-
 DType float_option(const Call& c, std::string_view who) {
   const Value* v = c.option("dtype");
   DType d = v ? to_dtype(*v, who) : DType::F32;
@@ -67,14 +65,14 @@ Operand bound(const Value& v, DType d) { return ops::cast(num(v).x, d); }
 
 Value uniform(Call& c) {
   DType d = float_option(c, "random-uniform");
-  Operand u = draw("uniform", key_operand(c[0], "random-uniform"), shape_of(c[1], "random-uniform"), d);
+  Operand u = draw("uniform", key_operand(c[0], "random-uniform"), to_shape(c[1], "random-uniform"), d);
   const Value *lo = c.option("minval"), *hi = c.option("maxval");
   if (lo || hi) u = ops::between(u, lo ? bound(*lo, d) : ops::constant(d, 0), hi ? bound(*hi, d) : ops::constant(d, 1));
   return tensor_value(u);
 }
 
 Value normal(Call& c) {
-  return tensor_value(draw("normal", key_operand(c[0], "random-normal"), shape_of(c[1], "random-normal"), float_option(c, "random-normal")));
+  return tensor_value(draw("normal", key_operand(c[0], "random-normal"), to_shape(c[1], "random-normal"), float_option(c, "random-normal")));
 }
 
 // Bounds of the integers of a dtype; hi is one past the last.
@@ -96,7 +94,7 @@ Value randint(Call& c) {
   DType dtype = option ? to_dtype(*option, who) : DType::I32;
   if (!is_int(dtype)) throw runtime_error(fmt::format("{}: expected an int dtype, got :{}", who, name_of(dtype)));
   Operand key = key_operand(c[0], who);
-  Sizes shape = shape_of(c[1], who);
+  Sizes shape = to_shape(c[1], who);
   Operand lo = ops::cast(num(c[2]).x, DType::I64), hi = ops::cast(num(c[3]).x, DType::I64);
   if (lo.has_value() && hi.has_value() && lo.rank() == 0 && hi.rank() == 0 && element_as_int(hi.value(), 0) <= element_as_int(lo.value(), 0))
     throw runtime_error("random-randint: high must be > low");
@@ -136,7 +134,6 @@ Value choice(Call& c) {
     // The first i with u < p0 + … + pi: as many sums as are not above u come before it.
     Operand sums = ops::cumulate(ops::cast(vector_operand(*p, "choice"), DType::F32), 0, 0);
     at = ops::sum_all(ops::cast(ops::less_equal(sums, u), DType::I64));
-    if (!sums.size(0).is_const()) throw trace::Untraceable("the number of choices must be known", trace::current_span());
     last = ops::constant_int(DType::I64, sums.size(0).value() - 1);
   } else {
     Operand n = num(c[1]).x;
@@ -182,7 +179,6 @@ Value permute(Call& c) {
   if (x.x.rank() == 0) return tensor_value(permutation(key, std::max<int64_t>(to_index(c[1], who), 0)));
   int axis = axis_option(c, x.x.rank()).value_or(0);
   Size n = x.x.size(axis);
-  if (!n.is_const()) throw trace::Untraceable("the length of a permutation must be known", trace::current_span());
   return tensor_value(ops::take(x.x, ops::cast(permutation(key, n.value()), DType::I64), axis, std::string(who), false));
 }
 
@@ -190,7 +186,7 @@ Value bernoulli(Call& c) {
   constexpr std::string_view who = "random-bernoulli";
   Operand p = c.size() > 1 ? num(c[1]).x : ops::constant(DType::F32, 0.5);
   p = ops::cast(p, float_dtype(p.dtype()));
-  Sizes shape = c.size() > 2 ? shape_of(c[2], who) : p.sizes();
+  Sizes shape = c.size() > 2 ? to_shape(c[2], who) : p.sizes();
   return tensor_value(ops::less(draw("uniform", key_operand(c[0], who), shape, p.dtype()), p));
 }
 
@@ -205,7 +201,7 @@ Value categorical(Call& c) {
   Sizes sizes = logits.sizes();
   if (const Value* option = c.option("shape")) {
     // The shape of the result: its last axes are the batch axes of the logits.
-    Sizes shape = shape_of(*option, who), batch = sizes;
+    Sizes shape = to_shape(*option, who), batch = sizes;
     batch.erase(batch.begin() + axis);
     extra = static_cast<int>(shape.size()) - (rank - 1);
     if (extra < 0 || !(ops::broadcast_sizes(batch, shape) == shape))
@@ -222,7 +218,7 @@ Value truncated_normal(Call& c) {
   constexpr std::string_view who = "random-truncated-normal";
   DType d = float_option(c, who);
   Operand lo = bound(c[1], d), hi = bound(c[2], d), root2 = ops::constant(d, std::numbers::sqrt2);
-  Sizes shape = c.size() > 3 ? shape_of(c[3], who) : ops::broadcast_sizes(lo.sizes(), hi.sizes());
+  Sizes shape = c.size() > 3 ? to_shape(c[3], who) : ops::broadcast_sizes(lo.sizes(), hi.sizes());
   Operand u = draw("uniform", key_operand(c[0], who), shape, d);
   Operand x = root2 * ops::apply1("erfinv", ops::between(u, ops::apply1("erf", lo / root2), ops::apply1("erf", hi / root2)));
   // Rounding must not reach the ends.

@@ -7,6 +7,7 @@
 
 #include "builtins/arrays.h"
 #include "builtins/warnings.h"
+#include "trace/size_values.h"
 #include "value/print.h"
 
 namespace sheaf::builtins {
@@ -97,9 +98,9 @@ Operand averaged(Reduction& r) {
 }
 
 Operand mean_of(const Operand& x, const Reduction& r, bool keepdims) {
-  double n = 1;
-  for (int a : r.axes) n *= static_cast<double>(known_size(x, a));
-  return r.axes.empty() ? x : run("sum", x, r, keepdims) / ops::like(x, n);
+  Size n = 1;
+  for (int a : r.axes) n = n * x.size(a);
+  return r.axes.empty() ? x : run("sum", x, r, keepdims) / trace::sizes_operand({n}, x.dtype(), true);
 }
 
 Value mean(Call& c) {

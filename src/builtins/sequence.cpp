@@ -1,5 +1,5 @@
 // Lists and sequences that need no function: building, taking apart, looking up. A list that nobody else holds grows in
-// place, so appending in a loop is linear.
+// place at either end, so append, cons and rest in a loop are linear.
 #include <fmt/format.h>
 #include <utf8proc.h>
 
@@ -18,8 +18,7 @@ Value rest(Call& c) {
   if (v.is_seq()) {
     if (v.items().empty()) return v;
     if (v.unique()) {
-      auto& items = v.mutable_items();
-      items.erase(items.begin());
+      v.mutable_items().pop_front();
       return v;
     }
     std::vector<Value> tail(v.items().begin() + 1, v.items().end());
@@ -28,15 +27,14 @@ Value rest(Call& c) {
   if (!is_tensor_value(v)) throw runtime_error(fmt::format("rest: expected a list, got {}", type_name(v)));
   Operand o = trace::operand_of(v);
   if (o.rank() == 0) throw runtime_error("rest: expected a list, got a 0-d tensor");
-  int64_t n = axis_length(o, 0, "rest");
-  return n == 0 ? v : tensor_value(ops::slice_axis(o, 0, 1, n - 1));
+  Size n = o.size(0);
+  return n == Size(0) ? v : tensor_value(ops::slice_axis(o, 0, 1, n - Size(1)));
 }
 
 Value cons(Call& c) {
   Value list = std::move(c[1]);
   if (!list.is_list()) throw runtime_error("cons: second argument must be a list");
-  auto& items = list.mutable_items();
-  items.insert(items.begin(), std::move(c[0]));
+  list.mutable_items().push_front(std::move(c[0]));
   return list;
 }
 
@@ -132,7 +130,7 @@ Value partition(Call& c) {
   if (is_tensor_value(xs) && !padded) {
     Operand o = trace::operand_of(xs);
     if (o.rank() == 0) throw runtime_error("partition: a 0-d tensor has no elements to go through");
-    int64_t length = axis_length(o, 0, "partition");
+    int64_t length = o.size(0).value();
     for (int64_t at = 0; at + n <= length; at += step) groups.push_back(tensor_value(ops::slice_axis(o, 0, at, n)));
     return Value::list(std::move(groups));
   }

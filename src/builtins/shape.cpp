@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "builtins/arrays.h"
+#include "trace/size_values.h"
 #include "value/dict.h"
 #include "value/print.h"
 
@@ -17,16 +18,13 @@ using trace::to_value;
 Value shape(Call& c) {
   if (c[0].is_list()) return Value::integer(static_cast<int64_t>(c[0].items().size()));
   Operand x = tensor_operand(c[0], "shape");
-  if (c.size() > 1 && !c[1].is_nil()) return Value::integer(known_size(x, ops::check_axis(to_index(c[1], "shape"), x.rank())));
-  Dims d = known_sizes(x);
-  Tensor t = empty_tensor(DType::F32, {static_cast<int64_t>(d.size())});
-  for (size_t i = 0; i < d.size(); ++i) t.data<float>()[i] = static_cast<float>(d[i]);
-  return Value::tensor(std::move(t));
+  if (c.size() > 1 && !c[1].is_nil()) return int_value(x.size(ops::check_axis(to_index(c[1], "shape"), x.rank())));
+  return tensor_value(trace::sizes_operand(x.sizes(), DType::F32, false));
 }
 
 Value dims(Call& c) {
   std::vector<Value> out;
-  for (int64_t n : known_sizes(tensor_operand(c[0], "dims"))) out.push_back(Value::integer(n));
+  for (Size n : tensor_operand(c[0], "dims").sizes()) out.push_back(int_value(n));
   return Value::list(std::move(out));
 }
 
@@ -38,7 +36,7 @@ Value length(Call& c) {
   if (!is_tensor_value(v)) throw runtime_error(fmt::format("len: expected collection, got {}", type_name(v)));
   Operand x = operand_of(v);
   if (x.rank() == 0) throw runtime_error("len: expected collection, got a 0-d tensor");
-  return Value::integer(known_size(x, 0));
+  return int_value(x.size(0));
 }
 
 Value to_int(Call& c) {

@@ -158,7 +158,7 @@ Value run_batch(Caller& caller, const Value& f, const Axes& axes, std::vector<Va
     } else {
       a.mapped = trace::operand_of(args[i]);
       a.axis = ops::check_axis(*axis, a.mapped.rank());
-      int64_t length = axis_length(a.mapped, a.axis, "vmap");
+      int64_t length = a.mapped.size(a.axis).value();
       if (n >= 0 && n != length) throw runtime_error(fmt::format("vmap: mapped arguments have different lengths: {} and {}", n, length));
       n = length;
     }

@@ -1,31 +1,27 @@
 #include "compiler/compile.h"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <mutex>
 #include <unordered_map>
 
 #include "compiler/control.h"
+#include "compiler/pipeline.h"
 #include "compiler/storage.h"
-#include "graph/verify.h"
 #include "lower/group.h"
 #include "lower/single_op.h"
 #include "ops/reduce.h"
 #include "ops/table.h"
 #include "passes/graph/fuse.h"
-#include "passes/graph/raise_attention.h"
-#include "passes/graph/share.h"
+#include "support/phases.h"
 
 namespace sheaf::compiler {
 
+using passes::FusionGroup;
+
 std::function<void(const graph::Graph&)> g_graph_listener;
 std::function<void(const loop::Kernel&)> g_kernel_listener;
-#ifdef NDEBUG
-bool g_verify = false;
-#else
-bool g_verify = true;
-#endif
+std::function<void(const graph::Graph&, const std::vector<FusionGroup>&, const Compiled&)> g_compiled_listener;
 
 namespace {
 
@@ -33,19 +29,57 @@ using graph::Attrs;
 using graph::Node;
 using graph::Operand;
 using graph::OpKind;
-using passes::FusionGroup;
 
-// Kernels by their text: twelve equal layers compile one.
+// All that a kernel says, as bytes: much cheaper than its text.
+class KernelBytes {
+ public:
+  explicit KernelBytes(const loop::Kernel& k) {
+    // A field that is added must be added here.
+    static_assert(sizeof(loop::Inst) == 24 && sizeof(loop::Stmt) == 136 && sizeof(loop::BufferParam) == 2 && sizeof(loop::Kernel) == 144);
+    bytes_.reserve(k.values.size() * sizeof(loop::Inst) + 1024);
+    text(k.name);
+    for (const auto& b : k.buffers) add(b.dtype, b.written);
+    add(k.num_sizes, k.num_axes, k.num_reductions, k.values.size());
+    for (const auto& i : k.values) add(i.op, i.type, i.from, i.args[0], i.args[1], i.args[2], i.imm);
+    for (DType d : k.reduction_types) add(d);
+    block(k.body);
+  }
+  std::string take() { return std::move(bytes_); }
+
+ private:
+  template <class... T>
+  void add(const T&... x) {
+    (bytes_.append(reinterpret_cast<const char*>(&x), sizeof x), ...);
+  }
+  void text(const std::string& s) {
+    add(s.size());
+    bytes_ += s;
+  }
+  void block(const loop::Block& b) {
+    add(b.size());
+    for (const loop::Stmt& s : b) {
+      add(s.kind, s.value, s.extent, s.offset, s.axis, s.id, s.mark, s.combine, s.buffers.size(), s.arguments.size());
+      text(s.routine);
+      for (int32_t i : s.buffers) add(i);
+      for (loop::ValueId v : s.arguments) add(v);
+      block(s.body);
+    }
+  }
+  std::string bytes_;
+};
+
+// Twelve equal layers compile one.
 std::shared_ptr<const runtime::Kernel> kernel_for(loop::Kernel k) {
   static std::mutex mu;
   static auto* known = new std::unordered_map<std::string, std::shared_ptr<const runtime::Kernel>>;
-  std::string text = loop::print(k);
+  std::string bytes = KernelBytes(k).take();
   std::lock_guard lock(mu);
-  auto& entry = (*known)[text];
+  auto& entry = (*known)[std::move(bytes)];
   if (!entry) {
     if (g_verify) loop::verify(k);
     if (g_kernel_listener) g_kernel_listener(k);
-    entry = std::make_shared<TieredKernel>(std::move(k));
+    Phase phase("block");
+    entry = std::make_shared<TieredKernel>(std::move(k), TieredKernel::Use::InGraph);
   }
   return entry;
 }
@@ -57,27 +91,41 @@ bool has_check(const loop::Block& b) {
 class Compiler {
  public:
   Compiler(const graph::Graph& g, bool owned_outputs)
-      : g_(passes::share_common(passes::raise_attention(g))), owned_outputs_(owned_outputs), storage_(out_.executable) {
-    if (!g_verify) return;
-    graph::verify(g);
-    graph::verify(g_);
-  }
+      : g_(simplified(g)), owned_outputs_(owned_outputs), storage_(out_.executable) {}
 
   Compiled run() {
     for (size_t i = 0; i < g_.inputs.size(); ++i) {
       const auto& t = g_.inputs[i]->types[0];
       values_[key(g_.inputs[i].get(), 0)] = storage_.input(static_cast<int>(i), t.dtype, to_dims(t.sizes));
     }
-    for (const auto& group : passes::choose_groups(g_)) emit(group);
+    std::vector<FusionGroup> all = groups();
+    for (const auto& group : all) emit(group);
     for (const Operand& o : g_.outputs) {
       Stored s = stored(o);
       storage_.output(owned_outputs_ && !storage_.is_own(s) ? contiguous_copy(s) : s);
     }
-    storage_.place();
+    {
+      Phase phase("plan");
+      storage_.place();
+    }
+    find_code_of_kernels();
+    if (g_compiled_listener) g_compiled_listener(g_, all, out_);
     return std::move(out_);
   }
 
  private:
+  void find_code_of_kernels() {
+    if (code_folder().empty()) return;
+    Phase phase("load");
+    for (const runtime::Launch& l : out_.executable.launches)
+      if (auto* k = dynamic_cast<const TieredKernel*>(l.kernel.get())) out_.cached |= k->is_native(l.sizes);
+  }
+
+  std::vector<FusionGroup> groups() const {
+    Phase phase("fuse");
+    return passes::choose_groups(g_, is_enabled(Pass::Fuse));
+  }
+
   using Key = std::pair<Node*, int>;
   static Key key(Node* n, int i) { return {n, i}; }
 
@@ -137,6 +185,7 @@ class Compiler {
     l.kernel = std::move(kernel);
     l.sizes = std::move(sizes);
     l.node = static_cast<int>(out_.labels.size()) - 1;
+    if (!out_.labels.empty()) l.span = out_.labels.back().span;
     storage_.launch(std::move(l), arrays, checks);
   }
 
@@ -256,7 +305,7 @@ class Compiler {
       offer_overwrites(d, num_inputs);
       return launch_map(d.spec, d.arrays, d.layouts, space);
     }
-    lower::choose_kept(d.spec);
+    if (is_enabled(Pass::Keep)) lower::choose_kept(d.spec);
     offer_overwrites(d, num_inputs);
     // The row stays an axis of its own; the first axis is shared out between threads.
     std::vector<Layout> rows = d.layouts;
@@ -525,6 +574,7 @@ class Compiler {
 
 Compiled compile(const graph::Graph& g, bool owned_outputs) {
   if (g_graph_listener) g_graph_listener(g);
+  Phase phase("lower");
   return Compiler(g, owned_outputs).run();
 }
 
@@ -538,9 +588,8 @@ UserError check_error(const Compiled& c, const runtime::CheckFailure& f) {
 
 std::vector<Tensor> run(const Compiled& c, std::span<const Tensor> inputs, std::span<const uint8_t> given_up) {
   try {
-    auto start = std::chrono::steady_clock::now();
-    std::vector<Tensor> out = c.executable.run(inputs, given_up);
-    c.tier->after_run(c.executable.launches, (std::chrono::steady_clock::now() - start).count());
+    std::vector<Tensor> out;
+    c.tier->watch(c.executable.launches, [&] { out = c.executable.run(inputs, given_up); });
     return out;
   } catch (const runtime::CheckFailure& f) {
     throw check_error(c, f);

@@ -11,6 +11,9 @@
 namespace sheaf::loop {
 struct Kernel;
 }
+namespace sheaf::passes {
+struct FusionGroup;
+}
 
 namespace sheaf::compiler {
 
@@ -25,6 +28,7 @@ struct Label {
 struct Compiled {
   runtime::Executable executable;
   std::vector<Label> labels;
+  bool cached = false;  // native code of its kernels was there already, on disk or in memory (of those that are worth it)
   std::shared_ptr<ExecutableTier> tier = std::make_shared<ExecutableTier>();
 };
 
@@ -32,12 +36,11 @@ struct Compiled {
 // says where its results go.
 Compiled compile(const graph::Graph& g, bool owned_outputs = false);
 
-// Graphs are verified before and after the passes, kernels before they are compiled: on in debug builds and in tests.
-extern bool g_verify;
-
 // Told every graph that is compiled, and every kernel that is compiled for the first time (--emit=loop).
 extern std::function<void(const graph::Graph&)> g_graph_listener;
 extern std::function<void(const loop::Kernel&)> g_kernel_listener;
+// Told every executable, with the graph behind the passes and its groups (--emit, --perf-hints).
+extern std::function<void(const graph::Graph&, const std::vector<passes::FusionGroup>&, const Compiled&)> g_compiled_listener;
 
 // A failed check as an error at the user's form.
 UserError check_error(const Compiled& c, const runtime::CheckFailure& failure);

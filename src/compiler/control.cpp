@@ -1,6 +1,5 @@
 #include "compiler/control.h"
 
-#include <chrono>
 #include <cstring>
 
 #include "compiler/compile.h"
@@ -21,9 +20,7 @@ class Part {
   int64_t scratch_bytes() const { return static_cast<int64_t>(code_.executable.scratch_bytes); }
   void run(Pointers inputs, Pointers outputs, std::byte* scratch) const {
     try {
-      auto start = std::chrono::steady_clock::now();
-      code_.executable.run_at(inputs, outputs, scratch);
-      code_.tier->after_run(code_.executable.launches, (std::chrono::steady_clock::now() - start).count());
+      code_.tier->watch(code_.executable.launches, [&] { code_.executable.run_at({inputs, outputs, scratch}); });
     } catch (const runtime::CheckFailure& f) {
       throw check_error(code_, f);
     }

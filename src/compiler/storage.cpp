@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/pipeline.h"
 #include "plan/memory.h"
 
 namespace sheaf::compiler {
@@ -106,7 +107,8 @@ void Storage::merge_scratch(std::vector<int>& same) {
 }
 
 void Storage::place() {
-  choose_donations();
+  if (!is_enabled(Pass::InPlace)) overwrites_.clear();
+  else choose_donations();
   std::vector<int> same(memories_.size());
   for (size_t i = 0; i < same.size(); ++i) same[i] = static_cast<int>(i);
   merge_scratch(same);
@@ -114,7 +116,9 @@ void Storage::place() {
   std::vector<int> which;
   for (size_t i = 0; i < memories_.size(); ++i)
     if (memories_[i].kind == Place::Scratch && same[i] == static_cast<int>(i)) {
-      lifetimes.push_back({memories_[i].bytes, memories_[i].first, memories_[i].last});
+      const Memory& m = memories_[i];
+      bool reuse = is_enabled(Pass::ReuseScratch);
+      lifetimes.push_back({m.bytes, reuse ? m.first : 0, reuse ? m.last : next_launch()});
       which.push_back(static_cast<int>(i));
     }
   plan::MemoryPlan plan = plan::plan_memory(lifetimes);

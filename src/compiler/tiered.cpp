@@ -6,32 +6,65 @@
 #include <thread>
 
 #include "codegen/llvm/native.h"
+#include "compiler/pipeline.h"
 #include "passes/loop/expand_math.h"
+#include "runtime/thread_pool.h"
+#include "support/phases.h"
 
 namespace sheaf::compiler {
 namespace {
 
 std::atomic<Backend> g_backend{Backend::Auto};
 
-// About what compiling a kernel costs.
+// An executable compiles its kernels once they have spent this together.
 constexpr int64_t kWorthNs = 10'000'000;
 // A batch leaves out kernels with less than this part of the time.
 constexpr int64_t kSmallPart = 100;
 // Programs that ask for more stride patterns of one kernel than this keep to the block executor.
 constexpr int kMaxVersions = 8;
+// A kernel of a graph waits this many times longer before it is compiled by itself.
+constexpr int64_t kPatienceInGraph = 8;
 
 int64_t now_ns() { return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
+// Runs shorter than this are timed once in kSampled.
+constexpr int64_t kQuickNs = 5000;
+constexpr int kSampled = 16;
+
 bool computes(const loop::Block& b) {
   return std::any_of(b.begin(), b.end(), [](const loop::Stmt& s) { return s.kind == loop::Stmt::Store || computes(s.body); });
+}
+
+int64_t num_math(const loop::Kernel& k) {
+  return std::count_if(k.values.begin(), k.values.end(), [](const loop::Inst& i) { return i.op >= loop::Op::Exp; });
+}
+
+// Measured with LLVM 22 on a Neoverse-N1: 3 ms, and 0.15 for each value; an elementary function becomes some 20 values.
+int64_t estimated_compile_ns(const loop::Kernel& k) {
+  return 3'000'000 + 150'000 * (static_cast<int64_t>(k.values.size()) + 20 * num_math(k));
 }
 
 }  // namespace
 
 void set_backend(Backend b) { g_backend = b; }
 
-TieredKernel::TieredKernel(loop::Kernel kernel)
-    : kernel_(std::move(kernel)), strides_(kernel_), worth_compiling_(computes(kernel_.body)), block_(codegen::BlockKernel::compile(kernel_)) {}
+int SampledTime::weight() const {
+  if (last_ns_.load(std::memory_order_relaxed) >= kQuickNs) return 1;
+  thread_local uint32_t turn = 0;
+  return ++turn % kSampled == 0 ? kSampled : 0;
+}
+
+int64_t SampledTime::add(int64_t ns, int weight) {
+  last_ns_.store(ns, std::memory_order_relaxed);
+  ns *= weight;
+  return sum_.fetch_add(ns, std::memory_order_relaxed) + ns;
+}
+
+TieredKernel::TieredKernel(loop::Kernel kernel, Use use)
+    : kernel_(std::move(kernel)), strides_(kernel_),
+      worth_compiling_(computes(kernel_.body) && (is_enabled(Pass::ExpandMath) || num_math(kernel_) == 0)),
+      compile_ns_(estimated_compile_ns(kernel_)), patience_(use == Use::InGraph ? kPatienceInGraph : 1),
+      block_(codegen::BlockKernel::compile(kernel_)) {}
 
 TieredKernel::~TieredKernel() {
   for (const Version* v = versions_.load(); v;) delete std::exchange(v, v->next);
@@ -43,36 +76,60 @@ uint64_t TieredKernel::pattern(std::span<const int64_t> sizes) const {
   return p;
 }
 
-const runtime::Kernel* TieredKernel::find(uint64_t pattern) const {
+const TieredKernel::Version* TieredKernel::find(uint64_t pattern) const {
   for (const Version* v = versions_.load(std::memory_order_acquire); v; v = v->next)
-    if (v->pattern == pattern) return v->code.get();
+    if (v->pattern == pattern) return v;
   return nullptr;
 }
 
+std::vector<passes::KnownSize> TieredKernel::known_strides(std::span<const int64_t> sizes) const {
+  return is_enabled(Pass::Specialize) ? strides_.known(sizes) : std::vector<passes::KnownSize>();
+}
+
 loop::Kernel TieredKernel::specialized(std::span<const int64_t> sizes) const {
-  return passes::expand_math(passes::specialize(kernel_, strides_.known(sizes)));
+  loop::Kernel k = passes::specialize(kernel_, known_strides(sizes));
+  return is_enabled(Pass::ExpandMath) ? passes::expand_math(k) : k;
 }
 
-void TieredKernel::install(uint64_t pattern, std::shared_ptr<const runtime::Kernel> code) const {
-  int count = 0;
+CodeKey TieredKernel::key(std::span<const int64_t> sizes) const {
+  std::call_once(printed_, [&] { text_ = loop::print(kernel_); });
+  return code_key(text_, known_strides(sizes));
+}
+
+void TieredKernel::install(uint64_t pattern, NativeCode code) const {
+  std::lock_guard lock(installing_);
+  const Version* known = find(pattern);
+  if (known && (known->code || !code)) return;
+  int count = 1;
   for (const Version* v = versions_.load(); v; v = v->next) ++count;
+  if (code) block_time_.reset();
   versions_.store(new Version{pattern, std::move(code), versions_.load()}, std::memory_order_release);
-  block_ns_.store(0, std::memory_order_relaxed);
-  if (count + 1 >= kMaxVersions) failed_ = true;
+  if (count >= 2 * kMaxVersions) failed_ = true;
 }
 
-const runtime::Kernel* TieredKernel::compile_one(std::span<const int64_t> sizes) const {
-  std::lock_guard lock(compiling_);
+// Code that exists in memory or on disk. A pattern is looked for once.
+const runtime::Kernel* TieredKernel::ready_code(std::span<const int64_t> sizes) const {
   uint64_t p = pattern(sizes);
-  if (const runtime::Kernel* known = find(p)) return known;
+  if (const Version* v = find(p)) return v->code.get();
+  if (!is_compilable() || !codegen::native_available()) return nullptr;
+  install(p, find_code(key(sizes)));
+  return find(p)->code.get();
+}
+
+bool TieredKernel::is_native(std::span<const int64_t> sizes) const {
+  return g_backend.load(std::memory_order_relaxed) != Backend::Block && worth_compiling_ && ready_code(sizes);
+}
+
+const runtime::Kernel* TieredKernel::compile(std::span<const int64_t> sizes) const {
+  uint64_t p = pattern(sizes);
   try {
-    loop::Kernel kernels[] = {specialized(sizes)};
-    install(p, codegen::load_native_object(codegen::make_native_object(kernels), codegen::find_fast_routine)[0]);
+    install(p, find_or_make_code(key(sizes), [&] { return specialized(sizes); }));
   } catch (...) {
     failed_ = true;
     if (g_backend == Backend::Native) throw;  // asked for by tests, who want to know
+    return nullptr;
   }
-  return find(p);
+  return find(p)->code.get();
 }
 
 int TieredKernel::run_block(std::span<std::byte* const> buffers, std::span<const int64_t> sizes, int64_t& payload) const {
@@ -85,17 +142,20 @@ int TieredKernel::run_block(std::span<std::byte* const> buffers, std::span<const
 int TieredKernel::run(std::span<std::byte* const> buffers, std::span<const int64_t> sizes, int64_t& payload) const {
   Backend backend = g_backend.load(std::memory_order_relaxed);
   if (backend == Backend::Block || !worth_compiling_) return run_block(buffers, sizes, payload);
-  if (versions_.load(std::memory_order_relaxed))
-    if (const runtime::Kernel* native = find(pattern(sizes))) return native->run(buffers, sizes, payload);
-  if (!codegen::native_available() || failed_.load(std::memory_order_relaxed)) return run_block(buffers, sizes, payload);
+  if (const runtime::Kernel* native = ready_code(sizes)) return native->run(buffers, sizes, payload);
+  if (!is_compilable() || !codegen::native_available()) return run_block(buffers, sizes, payload);
   if (backend == Backend::Native) {
-    if (const runtime::Kernel* native = compile_one(sizes)) return native->run(buffers, sizes, payload);
+    if (const runtime::Kernel* native = compile(sizes)) return native->run(buffers, sizes, payload);
     return run_block(buffers, sizes, payload);
   }
+  int weight = block_time_.weight();
+  if (!weight) return run_block(buffers, sizes, payload);
   int64_t start = now_ns();
   int site = run_block(buffers, sizes, payload);
-  int64_t ns = now_ns() - start;
-  if (block_ns_.fetch_add(ns, std::memory_order_relaxed) + ns > kWorthNs) compile_one(sizes);
+  if (block_time_.add(now_ns() - start, weight) > patience_ * compile_ns_) {
+    Phase phase("native");
+    compile(sizes);
+  }
   return site;
 }
 
@@ -103,53 +163,36 @@ void compile_natively(std::span<const runtime::Launch> launches, int64_t min_blo
   struct Job {
     const TieredKernel* kernel;
     std::span<const int64_t> sizes;
-    std::unique_lock<std::mutex> lock;
-    loop::Kernel specialized;
   };
   std::vector<Job> jobs;
-  std::set<std::pair<const TieredKernel*, uint64_t>> seen;
+  std::set<CodeKey> seen;
   for (const runtime::Launch& l : launches) {
     auto* k = dynamic_cast<const TieredKernel*>(l.kernel.get());
-    if (!k || !k->worth_compiling_ || k->failed_ || k->block_ns() < min_block_ns || k->is_native(l.sizes)) continue;
-    if (!seen.emplace(k, k->pattern(l.sizes)).second) continue;
-    jobs.push_back({k, l.sizes, {}, {}});
+    if (!k || !k->is_compilable() || k->block_ns() < min_block_ns || k->is_native(l.sizes)) continue;
+    if (seen.insert(k->key(l.sizes)).second) jobs.push_back({k, l.sizes});
   }
-  // One lock for each kernel, in the order of their addresses; a kernel that another thread is compiling is left to it.
-  std::sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) { return a.kernel < b.kernel; });
-  for (size_t i = 0; i < jobs.size(); ++i) {
-    if (i > 0 && jobs[i].kernel == jobs[i - 1].kernel) continue;
-    jobs[i].lock = std::unique_lock(jobs[i].kernel->compiling_, std::try_to_lock);
-  }
-  std::vector<Job*> mine;
-  for (size_t i = 0, first = 0; i < jobs.size(); ++i) {
-    if (jobs[i].kernel != jobs[first].kernel) first = i;
-    if (!jobs[first].lock.owns_lock() || jobs[i].kernel->is_native(jobs[i].sizes)) continue;
-    jobs[i].specialized = jobs[i].kernel->specialized(jobs[i].sizes);
-    mine.push_back(&jobs[i]);
-  }
-  if (mine.empty()) return;
-  // Two halves of about the same size.
-  std::sort(mine.begin(), mine.end(), [](const Job* a, const Job* b) { return a->specialized.values.size() > b->specialized.values.size(); });
-  auto compile = [&](size_t first) {
-    std::vector<loop::Kernel> kernels;
-    for (size_t i = first; i < mine.size(); i += 2) kernels.push_back(std::move(mine[i]->specialized));
-    if (kernels.empty()) return;
-    try {
-      auto code = codegen::load_native_object(codegen::make_native_object(kernels), codegen::find_fast_routine);
-      for (size_t i = first; i < mine.size(); i += 2) mine[i]->kernel->install(mine[i]->kernel->pattern(mine[i]->sizes), code[i / 2]);
-    } catch (...) {
-      for (size_t i = first; i < mine.size(); i += 2) mine[i]->kernel->failed_ = true;
-    }
+  if (jobs.empty()) return;
+  Phase phase("native");
+  // The longest first, so that no thread is left with one at the end.
+  std::sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) { return a.kernel->compile_ns() > b.kernel->compile_ns(); });
+  std::atomic<size_t> next{0};
+  auto work = [&] {
+    for (size_t i; (i = next++) < jobs.size();) jobs[i].kernel->compile(jobs[i].sizes);
   };
-  std::thread other([&] { compile(1); });
-  compile(0);
-  other.join();
+  // Not on the pool's workers: they must be free for kernels of other threads, and LLVM wants a deep stack.
+  std::vector<std::thread> others;
+  size_t threads = std::min<size_t>(jobs.size(), static_cast<size_t>(runtime::num_threads()));
+  for (size_t i = 1; i < threads; ++i) others.emplace_back(work);
+  work();
+  for (std::thread& t : others) t.join();
 }
 
-void ExecutableTier::after_run(std::span<const runtime::Launch> launches, int64_t elapsed_ns) {
+int64_t ExecutableTier::now_ns() { return compiler::now_ns(); }
+
+void ExecutableTier::after_run(std::span<const runtime::Launch> launches, int64_t elapsed_ns, int weight) {
   if (g_backend.load(std::memory_order_relaxed) != Backend::Auto || !codegen::native_available()) return;
-  if (spent_ns_.fetch_add(elapsed_ns, std::memory_order_relaxed) + elapsed_ns < kWorthNs) return;
-  spent_ns_ = 0;
+  if (spent_.add(elapsed_ns, weight) < kWorthNs) return;
+  spent_.reset();
   int64_t block_ns = 0;
   std::set<const runtime::Kernel*> seen;
   for (const runtime::Launch& l : launches)

@@ -1,5 +1,6 @@
-// A kernel that starts in the block executor and becomes native code once it has run long enough to pay for compiling.
-// Both give the same bits, so nobody sees the switch. Thread-safe.
+// A kernel that starts in the block executor and becomes native code once it has run long enough to pay for compiling; code
+// that is on disk already is used from the first launch on. Both executors give the same bits, so nobody sees the switch.
+// Thread-safe.
 //
 // Native code is made for a pattern of strides: which of the strides along vector axes are 0, 1 or something else. Launches
 // with another pattern keep to the block executor until they have earned code of their own.
@@ -7,64 +8,108 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "codegen/block/block.h"
+#include "compiler/check.h"
+#include "compiler/native_code.h"
 #include "loop/ir.h"
 #include "passes/loop/specialize.h"
 #include "runtime/executable.h"
 
 namespace sheaf::compiler {
 
+// Times of something that may take less than reading the clock does: what is quick is timed now and then, and counts more.
+class SampledTime {
+ public:
+  // How often this run counts; 0: it need not be timed.
+  int weight() const;
+  // Adds a run; the sum.
+  int64_t add(int64_t ns, int weight);
+  int64_t sum() const { return sum_.load(std::memory_order_relaxed); }
+  void reset() { sum_.store(0, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<int64_t> sum_{0}, last_ns_{INT64_MAX};
+};
+
 // Native: compile everything at its first launch. Without LLVM everything runs in the block executor.
 enum class Backend : uint8_t { Auto, Block, Native };
 void set_backend(Backend b);
 
-class TieredKernel final : public runtime::Kernel {
+class TieredKernel final : public CheckableKernel {
  public:
-  explicit TieredKernel(loop::Kernel kernel);
+  // Alone: the kernel itself decides when it is compiled. InGraph: its executable does, together with its other kernels;
+  // by itself it is compiled only when one run takes very long (a loop around it).
+  enum class Use : uint8_t { Alone, InGraph };
+  explicit TieredKernel(loop::Kernel kernel, Use use = Use::Alone);
   ~TieredKernel() override;
   int run(std::span<std::byte* const> buffers, std::span<const int64_t> sizes, int64_t& payload) const override;
 
   // Time spent in the block executor since native code was last made.
-  int64_t block_ns() const { return block_ns_.load(std::memory_order_relaxed); }
-  bool is_native(std::span<const int64_t> sizes) const { return find(pattern(sizes)) != nullptr; }
+  int64_t block_ns() const { return block_time_.sum(); }
+  // About how long compiling takes.
+  int64_t compile_ns() const { return compile_ns_; }
+  // Whether launches with these sizes run natively; looks for code on disk the first time.
+  bool is_native(std::span<const int64_t> sizes) const;
+  // Whether code for it could be made at all.
+  bool is_compilable() const { return worth_compiling_ && !failed_.load(std::memory_order_relaxed); }
+  CodeKey key(std::span<const int64_t> sizes) const;
+  // Finds or makes code for launches with these sizes; nullptr when that fails.
+  const runtime::Kernel* compile(std::span<const int64_t> sizes) const;
+  const loop::Kernel& kernel() const override { return kernel_; }
+  // The kernel as native code is made from it.
+  loop::Kernel specialized(std::span<const int64_t> sizes) const;
+  int run_block(std::span<std::byte* const> buffers, std::span<const int64_t> sizes, int64_t& payload) const override;
 
  private:
-  friend void compile_natively(std::span<const runtime::Launch> launches, int64_t min_block_ns);
+  // Code for a pattern, or the knowledge that there was none on disk.
   struct Version {
     uint64_t pattern;
-    std::shared_ptr<const runtime::Kernel> code;
+    NativeCode code;
     const Version* next;
   };
   uint64_t pattern(std::span<const int64_t> sizes) const;
-  const runtime::Kernel* find(uint64_t pattern) const;
-  loop::Kernel specialized(std::span<const int64_t> sizes) const;
-  void install(uint64_t pattern, std::shared_ptr<const runtime::Kernel> code) const;
-  const runtime::Kernel* compile_one(std::span<const int64_t> sizes) const;
-  int run_block(std::span<std::byte* const> buffers, std::span<const int64_t> sizes, int64_t& payload) const;
+  const Version* find(uint64_t pattern) const;
+  const runtime::Kernel* ready_code(std::span<const int64_t> sizes) const;
+  void install(uint64_t pattern, NativeCode code) const;
+  std::vector<passes::KnownSize> known_strides(std::span<const int64_t> sizes) const;
 
   loop::Kernel kernel_;
   passes::StrideSizes strides_;
   bool worth_compiling_;  // something else than calls of routines
+  int64_t compile_ns_, patience_;
   std::shared_ptr<const codegen::BlockKernel> block_;
-  mutable std::atomic<int64_t> block_ns_{0};
+  mutable std::once_flag printed_;
+  mutable std::string text_;  // what identifies the kernel
+  mutable SampledTime block_time_;
   mutable std::atomic<bool> failed_{false};
   mutable std::atomic<const Version*> versions_{nullptr};
-  mutable std::mutex compiling_;  // held by the one thread that makes code
+  mutable std::mutex installing_;
 };
 
-// Makes native code for the kernels of these launches that have none and took that long, as one batch on two threads.
+// Makes native code for the kernels of these launches that have none and took that long, each distinct one once, on all
+// threads.
 void compile_natively(std::span<const runtime::Launch> launches, int64_t min_block_ns);
 
 // Watches the runs of an executable: when its kernels together have spent enough time, all are compiled at once.
 class ExecutableTier {
  public:
-  void after_run(std::span<const runtime::Launch> launches, int64_t elapsed_ns);
+  // Calls `run`, which runs the launches.
+  template <class F>
+  void watch(std::span<const runtime::Launch> launches, F run) {
+    int weight = spent_.weight();
+    int64_t start = weight ? now_ns() : 0;
+    run();
+    if (weight) after_run(launches, now_ns() - start, weight);
+  }
 
  private:
-  std::atomic<int64_t> spent_ns_{0};
+  static int64_t now_ns();
+  void after_run(std::span<const runtime::Launch> launches, int64_t elapsed_ns, int weight);
+  SampledTime spent_;
 };
 
 }  // namespace sheaf::compiler

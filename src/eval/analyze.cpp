@@ -173,11 +173,12 @@ ExprPtr Analyzer::symbol(const Form& f) {
     e->cell = c;
     return e;
   };
-  Name name = prelude_ ? f.name : host_.resolve_alias(f.name, f.span.source);
+  Name name = prelude_ ? f.name : host_.resolve_alias(f.name, f.home());
   Cell* existing = prelude_ ? nullptr : globals_.find_user(name);
   if (existing && existing->user_defined) return global(existing);
   if (existing && existing->broken) return global(existing);
-  bool known = builtins::find_builtin(name.str()) || globals_.is_prelude_name(name, prelude_);
+  Name plain = plain_name(name);
+  bool known = builtins::find_builtin(plain.str()) || globals_.is_prelude_name(plain, prelude_);
   if (in_with_params()) return param_field(f, known ? globals_.cell(name, prelude_) : nullptr);
   // A form at the top level runs before what is below it: a value defined there cannot be meant.
   bool too_early = !fn_->parent && fn_->proto->top_level && host_.will_define_value(name);
@@ -195,7 +196,7 @@ bool Analyzer::is_literal_vector(const Form& f) {
   if (f.is_vector()) return true;
   if (!f.is_symbol()) return false;
   if (auto l = local(f.name, f.span)) return l->literal_vector;
-  Cell* c = globals_.find_user(f.name);
+  Cell* c = globals_.find_user(prelude_ ? f.name : host_.resolve_alias(f.name, f.home()));
   return c && c->user_defined && c->literal_vector;
 }
 
@@ -242,7 +243,7 @@ ExprPtr Analyzer::vector(const Form& f) {
 const Macro* Analyzer::macro_for(const Form& f) {
   if (f.kind != FormKind::List || f.items.empty() || !f.items[0]->is_symbol()) return nullptr;
   Name name = f.items[0]->name;
-  const Macro* m = globals_.find_macro(name, prelude_);
+  const Macro* m = globals_.find_macro(prelude_ ? name : host_.defined_name(name, f.items[0]->home()), prelude_);
   if (!m || local(name, f.span)) return nullptr;
   // What the program defines further down hides the prelude's macro here already, as it does functions.
   if (!prelude_ && m == globals_.find_macro(name, true) && host_.will_define(name)) return nullptr;
@@ -253,7 +254,7 @@ FormPtr Analyzer::expand(const FormPtr& form) {
   FormPtr f = form;
   for (int depth = 0; const Macro* m = macro_for(*f); ++depth) {
     if (depth + expansion_depth_ >= 100)
-      fail(fmt::format("Macro expansion depth exceeded 100 (possible infinite recursion in '{}')", m->name.str()), f->span);
+      fail(fmt::format("Macro expansion depth exceeded 100 (possible infinite recursion in '{}')", plain_name(m->name).str()), f->span);
     f = expand_macro(*m, *f, [this](Name n) -> FormPtr {
       if (!prelude_)
         if (Cell* c = globals_.find_user(n); c && c->source && (c->user_defined || c->broken)) return c->source;
@@ -323,17 +324,18 @@ ExprPtr Analyzer::call(const Form& f) {
     throw;
   }
   auto l = local(head.name, head.span);
-  Name name = prelude_ ? head.name : host_.resolve_alias(head.name, f.span.source);
+  Name name = prelude_ ? head.name : host_.resolve_alias(head.name, head.home());
+  Name plain = plain_name(name);
   bool overridden = is_overridden(name);
   // A local fn may call itself by the name it is bound to, unless that names something else.
-  bool self = !l && !overridden && fn_->self == head.name && !builtins::find_builtin(text) && !globals_.is_prelude_name(name, prelude_);
+  bool self = !l && !overridden && fn_->self == head.name && !builtins::find_builtin(text) && !globals_.is_prelude_name(plain, prelude_);
   if (l || self) {
     ExprPtr e = make_expr(ExprKind::Call, f.span);
     e->items.push_back(l ? std::move(l->expr) : make_expr(ExprKind::Self, head.span));
     for (auto& a : args) e->items.push_back(std::move(a));
     return e;
   }
-  bool native = !overridden && !globals_.is_prelude_name(name, prelude_) && builtins::find_builtin(name.str());
+  bool native = !overridden && !globals_.is_prelude_name(plain, prelude_) && builtins::find_builtin(plain.str());
   if (native) {
     if (auto op = inline_op(text, args.size())) {
       ExprPtr acc = std::move(args[0]);
@@ -352,7 +354,7 @@ ExprPtr Analyzer::call(const Form& f) {
       }
       return acc;
     }
-    ExprPtr e = builtin_call(name.str(), f.span, std::move(args));
+    ExprPtr e = builtin_call(plain.str(), f.span, std::move(args));
     e->flag = defers_position(text);
     return e;
   }
@@ -402,15 +404,17 @@ std::shared_ptr<Proto> analyze_top_level(const FormPtr& form, Host& host, bool p
 FormPtr expand_top_level(const FormPtr& form, Host& host) { return Analyzer(host, false).expand_call(form); }
 void analyze_prelude_function(Cell& cell, const FormPtr& defn, Host& host) { Analyzer(host, true).prelude_function(cell, defn); }
 
-void collect_definitions(const Form& f, std::set<Name>& values, std::set<Name>& functions) {
+void collect_definitions(const Form& f, Definitions& out) {
   if (f.kind != FormKind::List || f.items.size() < 2 || !f.items[0]->is_symbol()) return;
   const std::string& head = f.items[0]->name.str();
   if (f.items[1]->is_symbol()) {
-    if (head == "def") values.insert(f.items[1]->name);
-    if (head == "defn" || head == "defmodel" || head == "defbatch") functions.insert(f.items[1]->name);
+    Name name = f.items[1]->name;
+    if (head == "def") out.values.insert(name);
+    if (head == "defn" || head == "defn-" || head == "defmodel" || head == "defbatch") out.functions.insert(name);
+    if (head == "defn-") out.own.insert(name);
   }
   if (head == "do")
-    for (const auto& x : f.items) collect_definitions(*x, values, functions);
+    for (const auto& x : f.items) collect_definitions(*x, out);
 }
 
 }  // namespace sheaf::eval

@@ -13,13 +13,15 @@ class Host {
   virtual Globals& globals() = 0;
   // Analyses a module and returns the code that runs its definitions (nullptr: nothing to run).
   virtual ExprPtr use_module(const syntax::Form& form, uint32_t importer) = 0;
-  // The global name that `name` means in a source (module aliases, private names).
+  // The global name that `name` means in a source: a module's by its alias, or what defined_name gives.
   virtual Name resolve_alias(Name name, uint32_t source) = 0;
-  virtual Name private_name(Name name, uint32_t source) = 0;
+  // The global name that a definition of `name` in a source defines; one of the file's own if it is private, or if a
+  // module defines that name and the file left it out with `:only`.
+  virtual Name defined_name(Name name, uint32_t source) = 0;
   virtual void make_private(Name name, uint32_t source) = 0;
   // True when redefinition replaces the old definition (REPL).
   virtual bool may_redefine() const = 0;
-  // Names that the program being analysed defines somewhere, also further down or in a module used further down.
+  // Names that the text being analysed defines somewhere, also further down.
   virtual bool will_define(Name name) const = 0;
   virtual bool will_define_value(Name name) const = 0;  // by def
   virtual void add_test(std::string name, std::shared_ptr<Proto> body, Span span) = 0;
@@ -32,8 +34,12 @@ syntax::FormPtr expand_top_level(const syntax::FormPtr& form, Host& host);
 // A prelude function, compiled into its cell.
 void analyze_prelude_function(Cell& cell, const syntax::FormPtr& defn, Host& host);
 
-// The names a top-level form defines as values (def) and as functions (defn and the like), also inside do, before analysis.
-void collect_definitions(const syntax::Form& form, std::set<Name>& values, std::set<Name>& functions);
+// Every name that top-level forms define (also inside do), before analysis.
+struct Definitions {
+  std::set<Name> values, functions;  // by def; by defn and the like
+  std::set<Name> own;                // of the functions those by defn-
+};
+void collect_definitions(const syntax::Form& form, Definitions& out);
 
 bool is_special_form(const std::string& name);
 std::vector<std::string> special_form_names();

@@ -304,14 +304,12 @@ ExprPtr Analyzer::defn_form(const Form& f, bool is_private) {
     fail("defn requires at least 3 arguments: (defn name [params] body...)", f.span);
   Name name = f.items[1]->name;
   if (is_special_form(name.str())) fail(fmt::format("'{}' is a special form and cannot be redefined.", name.str()), f.span);
-  if (is_private) {
-    host_.make_private(name, f.span.source);
-    name = host_.private_name(name, f.span.source);
-  }
-  Cell* cell = globals_.user_cell(name);
+  if (is_private) host_.make_private(name, f.span.source);
+  Name global = host_.defined_name(name, f.span.source);
+  Cell* cell = globals_.user_cell(global);
   if ((cell->user_defined || cell->broken) && !host_.may_redefine())
     fail(fmt::format("Function '{}' is already defined. Redefinition is not allowed to prevent shadowing bugs.", name.str()), f.span);
-  globals_.hide_macro(name);
+  globals_.hide_macro(global);
   cell->source = std::make_shared<Form>(f);
   cell->defined_at = f.span;
   // Locals around a defn that is not at top level are captured like those of a fn.

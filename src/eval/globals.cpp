@@ -1,8 +1,21 @@
 #include "eval/globals.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace sheaf::eval {
+
+namespace {
+constexpr char kOwn = '\x1f';
+}
+
+Name own_name(Name plain, uint32_t scope) { return Name(fmt::format("{}{}{}", plain.str(), kOwn, scope)); }
+
+Name plain_name(Name name) {
+  size_t at = name.str().find(kOwn);
+  return at == std::string::npos ? name : Name(name.str().substr(0, at));
+}
 
 Cell* Globals::find_user(Name name) {
   auto it = user_.find(name.entry());
@@ -26,9 +39,9 @@ Cell* Globals::user_cell(Name name) {
   if (!fresh) return it->second.get();
   it->second = std::make_unique<Cell>();
   Cell* c = it->second.get();
-  c->name = name;
-  if (is_prelude_name(name, true) && !is_prelude_name(name)) return c;
-  Cell* p = prelude_cell(name);
+  c->name = plain_name(name);
+  if (is_prelude_name(c->name, true) && !is_prelude_name(c->name)) return c;
+  Cell* p = prelude_cell(c->name);
   c->value = p->value;
   c->is_function = p->is_function;
   c->source = p->source;
@@ -54,7 +67,7 @@ const Macro* Globals::find_macro(Name name, bool prelude) const {
     if (it != user_macros_.end()) return &it->second;
     if (hidden_macros_.count(name)) return nullptr;
   }
-  auto it = prelude_macros_.find(name);
+  auto it = prelude_macros_.find(plain_name(name));
   return it == prelude_macros_.end() ? nullptr : &it->second;
 }
 

@@ -11,9 +11,15 @@
 
 namespace sheaf::eval {
 
+// A name that belongs to one file: the plain name, a character that no symbol contains, and which file.
+Name own_name(Name plain, uint32_t scope);
+// `name` without that.
+Name plain_name(Name name);
+
 class Globals {
  public:
-  // The cell that code in this space refers to under `name`; created on first use, with the inherited value.
+  // The cell that code in this space refers to under `name`; created on first use, with the value that the library gives
+  // to the plain name.
   Cell* user_cell(Name name);
   Cell* prelude_cell(Name name);
   Cell* cell(Name name, bool prelude) { return prelude ? prelude_cell(name) : user_cell(name); }

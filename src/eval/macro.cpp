@@ -78,6 +78,7 @@ class CompileTime {
   // Template text takes the place of the macro call, so that errors point at the user's form.
   FormPtr respan(const FormPtr& f) {
     auto copy = std::make_shared<Form>(*f);
+    copy->written_in = f->home();
     copy->span = span_;
     return copy;
   }

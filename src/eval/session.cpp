@@ -67,7 +67,13 @@ void suggest_name(UserError& e, const Globals& globals) {
   else if (name.starts_with("Unknown function: ")) name.remove_prefix(18);
   else return;
   std::vector<std::string_view> names;
-  for (const Cell* c : globals.user_cells()) names.push_back(c->name.str());
+  for (const Cell* c : globals.user_cells()) {
+    if (c->name.str() == name) {
+      e.hints.push_back(fmt::format("{} is defined in another file, but private there or left out here by :only.", name));
+      return;
+    }
+    names.push_back(c->name.str());
+  }
   for (const auto& [n, form] : globals.prelude_functions())
     if (globals.is_prelude_name(n)) names.push_back(n.str());
   for (const auto& [n, macro] : globals.user_macros()) names.push_back(n.str());
@@ -76,6 +82,9 @@ void suggest_name(UserError& e, const Globals& globals) {
     if (!b->name.starts_with('%') || b->name == "%") names.push_back(b->name);
   if (auto likely = likely_name(name, names); !likely.empty()) e.hints.push_back(did_you_mean(likely));
 }
+
+// Each line typed at the prompt is a source of its own; they belong together.
+uint32_t scope_of(uint32_t source) { return source && source_kind(source) == SourceKind::Repl ? 0 : source; }
 
 std::string module_stem(const std::string& name) { return name.ends_with(".shf") ? name.substr(0, name.size() - 4) : name; }
 
@@ -87,6 +96,29 @@ std::string module_name(const Form& form) {
     if (n.kind == FormKind::String) return n.text;
   }
   throw UserError(ErrorKind::Compile, "use requires a module name: (use name)", form.span);
+}
+
+// The vector of `:only` in a use form, or null.
+const Form* only_form(const Form& use) {
+  for (size_t i = 2; i + 1 < use.items.size(); i += 2)
+    if (use.items[i]->is_keyword() && use.items[i]->name.str() == "only") return use.items[i + 1].get();
+  return nullptr;
+}
+
+// The names of `:only [name …]`, all of which the module defines.
+std::set<Name> only_names(const Form& use, const Form& only, const std::set<Name>& defined) {
+  if (!only.is_vector()) throw UserError(ErrorKind::Compile, "use: :only takes a vector of names: (use name :only [f g])", only.span);
+  std::set<Name> wanted;
+  for (const FormPtr& n : only.items) {
+    if (!n->is_symbol()) throw UserError(ErrorKind::Compile, "use: :only takes a vector of names: (use name :only [f g])", n->span);
+    if (wanted.insert(n->name); defined.count(n->name)) continue;
+    UserError e(ErrorKind::Compile, fmt::format("use: module '{}' defines no {}", module_name(use), n->name.str()), n->span);
+    std::vector<std::string_view> names;
+    for (Name k : defined) names.push_back(k.str());
+    if (auto likely = likely_name(n->name.str(), names); !likely.empty()) e.hints.push_back(did_you_mean(likely));
+    throw e;
+  }
+  return wanted;
 }
 
 }  // namespace
@@ -132,7 +164,7 @@ Value Session::guarded(F&& f) {
 std::vector<std::shared_ptr<Proto>> Session::analyze(const std::vector<FormPtr>& forms) {
   Definitions outer = pending_;
   read_ahead_.clear();  // what an analysis that failed has left: the files may be others now
-  for (const FormPtr& f : forms) look_ahead(*f, f->span.source);
+  announce(forms);
   std::vector<std::shared_ptr<Proto>> protos;
   try {
     for (const FormPtr& f : forms)
@@ -183,15 +215,43 @@ std::vector<fs::path> Session::load_path(uint32_t importer) const {
   return path;
 }
 
-void Session::analyze_module_form(const FormPtr& written, std::vector<std::shared_ptr<Proto>>& run) {
-  FormPtr form = expand_top_level(written, *this);
-  if (form->is_call("do")) {
-    for (size_t i = 1; i < form->items.size(); ++i) analyze_module_form(form->items[i], run);
+void Session::announce(const std::vector<FormPtr>& forms) {
+  for (const FormPtr& f : forms) {
+    Definitions found;
+    collect_definitions(*f, found);
+    for (Name n : found.own) make_private(n, f->span.source);
+    pending_.values.merge(found.values);
+    pending_.functions.merge(found.functions);
+    announce_modules(*f, f->span.source);
+  }
+}
+
+void Session::announce_modules(const Form& form, uint32_t importer) {
+  if (form.is_call("do"))
+    for (const FormPtr& f : form.items) announce_modules(*f, importer);
+  if (!form.is_call("use") || form.items.size() < 2) return;
+  if (const Form* only = only_form(form)) {
+    for (const FormPtr& n : only->items)
+      if (n->is_symbol()) pending_.functions.insert(n->name);
     return;
   }
-  auto proto = analyze_top_level(form, *this, false);
-  // Only definitions and further modules of a module are run; other expressions were checked, and that is all.
-  if (proto && (form->is_call("use") || proto->body->kind == ExprKind::Def)) run.push_back(proto);
+  try {
+    std::string name = module_name(form);
+    if (name == "strict" || is_reserved_module(module_stem(name))) return;
+    fs::path file = find_module(name, importer).file;
+    if (file.empty() || loaded_.count(file.string()) || read_ahead_.count(file.string())) return;
+    const ModuleText& text = read_ahead_[file.string()] = module_text(file);
+    for (const FormPtr& f : text.forms) {
+      Definitions found;
+      collect_definitions(*f, found);
+      for (Name n : found.own) found.functions.erase(n);
+      pending_.values.merge(found.values);
+      pending_.functions.merge(found.functions);
+      announce_modules(*f, text.source);
+    }
+  } catch (const UserError&) {
+    // Reported when the module is used.
+  }
 }
 
 Session::ModulePlace Session::find_module(const std::string& name, uint32_t importer) const {
@@ -217,21 +277,21 @@ Session::ModuleText Session::module_text(const fs::path& file) {
   return text;
 }
 
-void Session::look_ahead(const Form& form, uint32_t importer) {
-  collect_definitions(form, pending_.values, pending_.functions);
-  if (form.is_call("do"))
-    for (const FormPtr& f : form.items) look_ahead(*f, importer);
-  if (!form.is_call("use") || form.items.size() < 2) return;
-  try {
-    std::string name = module_name(form);
-    if (name == "strict" || is_reserved_module(module_stem(name))) return;
-    fs::path file = find_module(name, importer).file;
-    if (file.empty() || loaded_.count(file.string()) || read_ahead_.count(file.string())) return;
-    ModuleText& text = read_ahead_[file.string()] = module_text(file);
-    for (const FormPtr& f : text.forms) look_ahead(*f, text.source);
-  } catch (const UserError&) {
-    // Reported when the module is used.
+void Session::analyze_module_form(const FormPtr& written, std::vector<std::shared_ptr<Proto>>& run, std::set<Name>& names) {
+  FormPtr form = expand_top_level(written, *this);
+  if (form->is_call("do")) {
+    for (size_t i = 1; i < form->items.size(); ++i) analyze_module_form(form->items[i], run, names);
+    return;
   }
+  Definitions found;
+  collect_definitions(*form, found);
+  for (Name n : found.own) found.functions.erase(n);
+  names.merge(found.values);
+  names.merge(found.functions);
+  if (form->is_call("defmacro") && form->items.size() > 1 && form->items[1]->is_symbol()) names.insert(form->items[1]->name);
+  auto proto = analyze_top_level(form, *this, false);
+  // Only definitions and further modules of a module are run; other expressions were checked, and that is all.
+  if (proto && (form->is_call("use") || proto->body->kind == ExprKind::Def)) run.push_back(proto);
 }
 
 ExprPtr Session::use_module(const Form& form, uint32_t importer) {
@@ -253,21 +313,26 @@ ExprPtr Session::use_module(const Form& form, uint32_t importer) {
     for (const fs::path& dir : searched_in) searched += (searched.empty() ? "\"" : ", \"") + dir.string() + "\"";
     throw UserError(ErrorKind::Compile, fmt::format("use: module '{}' not found\n  searched: [{}]", name, searched), form.span);
   }
-  for (size_t i = 2; i + 1 < form.items.size(); i += 2)
-    if (form.items[i]->is_keyword() && form.items[i]->name.str() == "as" && form.items[i + 1]->is_symbol())
-      aliases_[importer].insert(form.items[i + 1]->name.str());
-  if (!loaded_.insert(found.string()).second) return nullptr;
+  if (!loaded_.insert(found.string()).second) {
+    import(form, found.string(), importer);
+    return nullptr;
+  }
   ModuleText text = module_text(found);
   Definitions outer = pending_;
-  for (const FormPtr& f : text.forms) look_ahead(*f, text.source);
+  announce(text.forms);
   std::vector<std::shared_ptr<Proto>> protos;
+  std::set<Name> names;
   try {
-    for (const FormPtr& f : text.forms) analyze_module_form(f, protos);
+    for (const FormPtr& f : text.forms) analyze_module_form(f, protos, names);
   } catch (...) {
     pending_ = outer;
     throw;
   }
   pending_ = outer;
+  const std::set<Name>& imported = scope(text.source).imported;
+  names.insert(imported.begin(), imported.end());
+  module_names_[found.string()] = std::move(names);
+  import(form, found.string(), importer);
   ExprPtr all = make_expr(ExprKind::Do, form.span);
   for (auto& p : protos) {
     ExprPtr fn = make_expr(ExprKind::Fn, form.span);
@@ -281,19 +346,42 @@ ExprPtr Session::use_module(const Form& form, uint32_t importer) {
   return all;
 }
 
-Name Session::private_name(Name name, uint32_t source) {
-  auto it = privates_.find(source);
-  if (it == privates_.end() || !it->second.count(name)) return name;
-  return Name(fmt::format("{}#{}", name.str(), source));
+// The names of a loaded module become visible to the importing scope: all, or those of `:only`.
+void Session::import(const Form& use, const std::string& path, uint32_t importer) {
+  Scope& here = scope(importer);
+  const Form* only = only_form(use);
+  for (size_t i = 2; i + 1 < use.items.size(); i += 2)
+    if (use.items[i]->is_keyword() && use.items[i]->name.str() == "as" && use.items[i + 1]->is_symbol())
+      here.aliases.insert(use.items[i + 1]->name.str());
+  auto defined = module_names_.find(path);
+  if (defined == module_names_.end()) return;  // it is being loaded: two modules that use each other
+  const std::set<Name>& names = defined->second;
+  here.imported.insert(names.begin(), names.end());
+  std::set<Name> wanted = only ? only_names(use, *only, names) : names;
+  for (Name n : wanted) here.left_out.erase(n);
+  here.wanted.merge(wanted);
+  for (Name n : names) {
+    Cell* mine = globals_.find_user(n);
+    bool defined_here = mine && mine->user_defined && scope_of(mine->defined_at.source) == scope_of(importer);
+    if (!here.wanted.count(n) && !defined_here) here.left_out.insert(n);
+  }
+}
+
+Session::Scope& Session::scope(uint32_t source) { return scopes_[scope_of(source)]; }
+
+void Session::make_private(Name name, uint32_t source) { scope(source).privates.insert(name); }
+
+Name Session::defined_name(Name name, uint32_t source) {
+  if (scopes_.empty()) return name;
+  const Scope& here = scope(source);
+  return here.privates.count(name) || here.left_out.count(name) ? own_name(name, scope_of(source)) : name;
 }
 
 Name Session::resolve_alias(Name name, uint32_t source) {
   size_t slash = name.str().find('/');
-  if (slash != std::string::npos && slash > 0 && slash + 1 < name.str().size()) {
-    auto it = aliases_.find(source);
-    if (it != aliases_.end() && it->second.count(name.str().substr(0, slash))) return Name(name.str().substr(slash + 1));
-  }
-  return private_name(name, source);
+  if (slash != std::string::npos && slash > 0 && slash + 1 < name.str().size() && scope(source).aliases.count(name.str().substr(0, slash)))
+    return Name(name.str().substr(slash + 1));
+  return defined_name(name, source);
 }
 
 }  // namespace sheaf::eval

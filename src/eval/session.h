@@ -40,16 +40,29 @@ class Session final : public Host {
   Globals& globals() override { return globals_; }
   ExprPtr use_module(const syntax::Form& form, uint32_t importer) override;
   Name resolve_alias(Name name, uint32_t source) override;
-  Name private_name(Name name, uint32_t source) override;
-  void make_private(Name name, uint32_t source) override { privates_[source].insert(name); }
+  Name defined_name(Name name, uint32_t source) override;
+  void make_private(Name name, uint32_t source) override;
   bool may_redefine() const override { return interactive_; }
-  bool will_define(Name name) const override { return pending_.values.count(name) || pending_.functions.count(name); }
-  bool will_define_value(Name name) const override { return pending_.values.count(name) > 0; }
+  bool will_define(Name name) const override { return will_define_value(name) || pending_.functions.count(plain_name(name)); }
+  bool will_define_value(Name name) const override { return pending_.values.count(plain_name(name)) > 0; }
   void add_test(std::string name, std::shared_ptr<Proto> body, Span span) override { tests_.push_back({std::move(name), std::move(body), span}); }
 
  private:
   void load_prelude();
-  void analyze_module_form(const syntax::FormPtr& form, std::vector<std::shared_ptr<Proto>>& run);
+  // What the texts of one scope, a file or everything typed at the prompt, call their own.
+  struct Scope {
+    std::set<std::string> aliases;  // of modules, given by `:as`
+    std::set<Name> privates;        // defined by defn-
+    std::set<Name> imported;        // defined by the modules it uses
+    std::set<Name> wanted;          // of these, the ones of a `use` without `:only` or among its names
+    std::set<Name> left_out;        // and the others
+  };
+  Scope& scope(uint32_t source);
+  // Takes note of the names that the forms, and the modules they use, define, before any of them is analysed.
+  void announce(const std::vector<syntax::FormPtr>& forms);
+  void announce_modules(const syntax::Form& form, uint32_t importer);
+  void import(const syntax::Form& use, const std::string& path, uint32_t importer);
+  void analyze_module_form(const syntax::FormPtr& form, std::vector<std::shared_ptr<Proto>>& run, std::set<Name>& names);
   std::vector<std::filesystem::path> load_path(uint32_t importer) const;
   // Where (use NAME) looks: the directories, and the file found there (empty: none).
   struct ModulePlace {
@@ -63,21 +76,16 @@ class Session final : public Host {
     std::vector<syntax::FormPtr> forms;
   };
   ModuleText module_text(const std::filesystem::path& file);
-  // Adds what the forms define, and the modules they use, to pending_.
-  void look_ahead(const syntax::Form& form, uint32_t importer);
   template <class F>
   Value guarded(F&& f);
 
   Globals globals_;
   bool interactive_ = false;
-  struct Definitions {
-    std::set<Name> values, functions;
-  };
   Definitions pending_;                  // names the texts being analysed define
   std::map<std::string, ModuleText> read_ahead_;  // modules read for their definitions and not analysed yet, by canonical path
   std::set<std::string> loaded_;         // canonical paths of modules
-  std::map<uint32_t, std::set<std::string>> aliases_;  // the names that `:as` gave modules, by importing source
-  std::map<uint32_t, std::set<Name>> privates_;
+  std::map<std::string, std::set<Name>> module_names_;  // what each loaded module, and those it uses, define; by path
+  std::map<uint32_t, Scope> scopes_;
   std::vector<TestCase> tests_;
 };
 

@@ -35,13 +35,14 @@ struct SpecialForms {
     if (f->items.size() < 3 || !f->items[1]->is_symbol()) fail("def requires a name and a value: (def name value)", f->span);
     Name name = f->items[1]->name;
     if (is_special_form(name.str())) fail(fmt::format("'{}' is a special form and cannot be redefined.", name.str()), f->span);
-    Cell* cell = a.globals_.user_cell(name);
+    Name global = a.host_.defined_name(name, f->span.source);
+    Cell* cell = a.globals_.user_cell(global);
     bool taken = (cell->user_defined || cell->broken) && !a.host_.may_redefine();
     if (taken || a.is_local(name)) fail(fmt::format("'{}' is already defined. Redefinition is not allowed.", name.str()), f->span);
     FormPtr init = a.expand(f->items[2]);
     ExprPtr e = make_expr(ExprKind::Def, f->span);
     e->items.push_back(a.expr(init));
-    a.globals_.hide_macro(name);
+    a.globals_.hide_macro(global);
     cell->user_defined = true;
     cell->is_function = false;
     cell->broken = nullptr;
@@ -54,7 +55,9 @@ struct SpecialForms {
   }
 
   static ExprPtr defmacro_form(A& a, const FormPtr& f) {
-    a.globals_.define_macro(parse_macro(*f), a.prelude_);
+    Macro m = parse_macro(*f);
+    if (!a.prelude_) m.name = a.host_.defined_name(m.name, f->span.source);
+    a.globals_.define_macro(std::move(m), a.prelude_);
     return a.constant(Value::nil(), f->span);
   }
 

@@ -7,6 +7,7 @@
 
 #include "builtins/guard.h"
 #include "builtins/host.h"
+#include "builtins/mixed.h"
 #include "builtins/numeric.h"
 #include "builtins/warnings.h"
 #include "eval/destructure.h"
@@ -281,7 +282,9 @@ bool Vm::call_compiled(const Value& f, Value* window, int argc) {
   auto* closure = static_cast<Closure*>(f.object());
   if (argc != static_cast<int>(closure->proto->params.size()) && closure->proto->rest_slot < 0) return false;
   // Moved, not copied: what only this call holds may be overwritten by its results.
-  std::vector<Value> roots = {f};
+  std::vector<Value> roots;
+  roots.reserve(static_cast<size_t>(argc) + 1);
+  roots.push_back(f);
   for (int i = 1; i <= argc; ++i) roots.push_back(std::move(window[i]));
   auto give_back = [&] {
     for (int i = 1; i <= argc; ++i) window[i] = std::move(roots[i]);
@@ -296,7 +299,7 @@ bool Vm::call_compiled(const Value& f, Value* window, int argc) {
   if (g_observer) g_observer->enter(Callee::Function, p.name, {roots.data() + 1, static_cast<size_t>(argc)});
   bool compiled;
   try {
-    compiled = trace::call_compiled(&p, 1, p.name, roots, body, result);
+    compiled = trace::call_compiled(&p, 1 ^ builtins::mixed_purpose(), p.name, roots, body, result);
   } catch (...) {
     give_back();
     if (g_observer) g_observer->unwind(Callee::Function, p.name);

@@ -9,7 +9,11 @@
 namespace sheaf::eval {
 
 inline constexpr size_t kMaxFrames = 200'000;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr int kMaxNativeDepth = 2'000;  // frames are larger, and no more than 2^16 of them can be recorded
+#else
 inline constexpr int kMaxNativeDepth = 10'000;
+#endif
 
 // Calls and turns left before a run stops with an error (for tests that run hostile programs); negative: no limit.
 extern std::atomic<int64_t> g_fuel;

@@ -45,7 +45,7 @@ Value tensor_of_frame(const Frame& f) {
   auto type = dtype_from_name(dtype->as_string());
   if (!type) throw runtime_error("unsupported dtype '" + dtype->as_string() + "'");
   Dims sizes = shape_of(*shape);
-  const std::vector<Value>& items = data->items();
+  auto items = data->items();
   if (checked_file_elems(sizes) != static_cast<int64_t>(items.size()))
     throw runtime_error(fmt::format("a tensor of shape {} has {} elements", shape_text(sizes), items.size()));
   Tensor t = empty_tensor(*type, sizes);
@@ -66,7 +66,7 @@ Value untagged(Frame& f) {
   if (f.entries.size() == 1) {
     const DictEntry& e = f.entries[0];
     if (e.key.str() == "__keyword" && e.value.is_string()) return Value::keyword(Name(e.value.as_string()));
-    if (e.key.str() == "__tuple" && e.value.is_list()) return Value::tuple(e.value.items());
+    if (e.key.str() == "__tuple" && e.value.is_list()) return Value::tuple(e.value.items_copy());
   }
   return make_dict(std::move(f.entries));
 }

@@ -83,11 +83,13 @@ const OpDef kOps[] = {
          Operand log_x = apply1("log", where(positive, x, one(x)));
          c.grad(1, where(positive, c.dy() * c.y() * log_x, like(x, 0)));
        }
-     }), .batch = batch_elementwise, .scalar = [](graph::ScalarCtx& c) {
-       // The language multiplies out squares and cubes; an exponent known only at run time must give the same bits.
-       uint32_t x = c.x[0], p = c.x[1], square = c.b.mul(x, x);
-       uint32_t other = c.b.select(c.b.eq(p, c.b.number(c.type, 3)), c.b.mul(square, x), c.b.binary(Op::Pow, x, p));
-       return c.b.select(c.b.eq(p, c.b.number(c.type, 2)), square, other);
+     }), .batch = batch_elementwise,
+     // A program that says (** x 3) gets products; one whose exponent is an argument must get the same bits.
+     .scalar = [](graph::ScalarCtx& c) {
+       uint32_t x = c.x[0], p = c.x[1];
+       uint32_t square = c.b.binary(Op::Mul, x, x), cube = c.b.binary(Op::Mul, square, x);
+       auto is = [&](double n) { return c.b.eq(p, c.b.number(c.type, n)); };
+       return c.b.select(is(2), square, c.b.select(is(3), cube, c.b.binary(Op::Pow, x, p)));
      },
      .reference2 = [](double a, double b) { return std::pow(a, b); }, .domain_lo = 0.2, .domain_hi = 2.5},
     {.name = "atan2", .kind = OpKind::Elementwise, .doc = "Angle of the point (x, y) given as (atan2 y x), in (-pi, pi].", .dtypes = kFloats,

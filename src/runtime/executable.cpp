@@ -29,40 +29,47 @@ void release_scratch() { kept_scratch() = nullptr; }
 
 bool (*g_stop_requested)() = nullptr;
 
-void Executable::run_at(std::span<std::byte* const> inputs, std::span<std::byte* const> results, std::byte* scratch) const {
-  auto address = [&](const Place& p) -> std::byte* {
-    switch (p.kind) {
-      case Place::Input: return inputs[p.index] + p.offset;
-      case Place::Constant: return constants[p.index].bytes() + p.offset;
-      case Place::Output: return results[p.index] + p.offset;
-      case Place::Scratch: break;
-    }
-    return scratch + p.offset;
-  };
+void (*g_run_launches)(const Executable&, const Memory&) = nullptr;
+
+std::byte* Executable::address(const Place& p, const Memory& m) const {
+  switch (p.kind) {
+    case Place::Input: return m.inputs[p.index] + p.offset;
+    case Place::Constant: return constants[p.index].bytes() + p.offset;
+    case Place::Output: return m.results[p.index] + p.offset;
+    case Place::Scratch: break;
+  }
+  return m.scratch + p.offset;
+}
+
+void Executable::run_launch(const Launch& l, const Memory& m) const {
   SmallVec<std::byte*, 16> pointers;
+  for (const Place& p : l.buffers) pointers.push_back(address(p, m));
+  if (l.is_copy && pointers[0] == pointers[1]) return;
+  int64_t payload = 0;
+  auto start = now();
+  int site = l.kernel->run(pointers, l.sizes, payload);
+  if (g_profiling) record_kernel(l.name, l.span, static_cast<uint64_t>((now() - start).count()));
+  if (site >= 0) throw CheckFailure{l.node, site, payload};
+}
+
+void Executable::run_at(const Memory& m) const {
+  if (g_run_launches) return g_run_launches(*this, m);
   for (const Launch& l : launches) {
     if (g_stop_requested && g_stop_requested()) throw Stopped{};
-    pointers.clear();
-    for (const Place& p : l.buffers) pointers.push_back(address(p));
-    if (l.is_copy && pointers[0] == pointers[1]) continue;
-    int64_t payload = 0;
-    auto start = now();
-    int site = l.kernel->run(pointers, l.sizes, payload);
-    if (g_profiling) record_kernel(l.name, static_cast<uint64_t>((now() - start).count()));
-    if (site >= 0) throw CheckFailure{l.node, site, payload};
+    run_launch(l, m);
   }
 }
 
 std::vector<Tensor> Executable::run(std::span<const Tensor> inputs, std::span<const uint8_t> given_up) const {
   Ref<Buffer> scratch;
   std::byte* scratch_data = scratch_bytes ? borrow_scratch(scratch_bytes, scratch) : nullptr;
-  struct Memory {
+  struct Result {
     Ref<Buffer> buffer;
     int64_t offset_bytes = 0;
   };
   auto entered = now();
   BufferTime buffers;
-  std::vector<Memory> results;
+  std::vector<Result> results;
   results.reserve(output_buffers.size());
   for (const OutputBuffer& o : output_buffers) {
     if (o.donor >= 0 && !given_up.empty() && given_up[o.donor]) {
@@ -80,9 +87,10 @@ std::vector<Tensor> Executable::run(std::span<const Tensor> inputs, std::span<co
   }
   SmallVec<std::byte*, 16> input_data, result_data;
   for (const Tensor& t : inputs) input_data.push_back(t.bytes());
-  for (const Memory& m : results) result_data.push_back(m.buffer->data() + m.offset_bytes);
-  run_at(input_data, result_data, scratch_data);
+  for (const Result& r : results) result_data.push_back(r.buffer->data() + r.offset_bytes);
+  run_at({input_data, result_data, scratch_data});
   std::vector<Tensor> out;
+  out.reserve(outputs.size());
   for (const OutputSpec& o : outputs) {
     Tensor t;
     t.dtype = o.dtype;

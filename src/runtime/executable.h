@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "support/source.h"
 #include "tensor/tensor.h"
 
 namespace sheaf::runtime {
@@ -31,6 +32,7 @@ struct Launch {
   std::vector<Place> buffers;
   std::vector<int64_t> sizes;
   int node = -1;          // for messages: index into Executable::labels
+  Span span;              // the form its (last) node came from
   bool is_copy = false;   // of buffer 0 to buffer 1, element for element: nothing to do where they are the same memory
 };
 
@@ -54,6 +56,12 @@ struct OutputBuffer {
   int donor;
 };
 
+// What an executable runs on: contiguous inputs, the output buffers, scratch.
+struct Memory {
+  std::span<std::byte* const> inputs, results;
+  std::byte* scratch;
+};
+
 struct Executable {
   std::vector<Launch> launches;
   std::vector<Tensor> constants;
@@ -64,9 +72,15 @@ struct Executable {
   // Inputs must be contiguous and of the planned sizes. The memory of those flagged in `given_up` (empty: none) belongs to
   // nobody else and may be written. Throws CheckFailure, with all inputs as they were, or Stopped.
   std::vector<Tensor> run(std::span<const Tensor> inputs, std::span<const uint8_t> given_up = {}) const;
-  // The launches alone, on memory of the caller's: contiguous inputs, the output buffers, scratch.
-  void run_at(std::span<std::byte* const> inputs, std::span<std::byte* const> results, std::byte* scratch) const;
+  // The launches alone, on memory of the caller's.
+  void run_at(const Memory& memory) const;
+  // One of them; throws CheckFailure.
+  void run_launch(const Launch& l, const Memory& memory) const;
+  std::byte* address(const Place& p, const Memory& memory) const;
 };
+
+// Set before anything runs: takes the place of running one launch after the other.
+extern void (*g_run_launches)(const Executable& executable, const Memory& memory);
 
 // Asked between launches: true ends the run with Stopped. Set before anything runs.
 extern bool (*g_stop_requested)();

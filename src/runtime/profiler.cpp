@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <tuple>
 
 namespace sheaf::runtime {
 
@@ -12,12 +13,17 @@ namespace {
 
 std::mutex mu;
 std::map<std::string, KernelTime> times;
+std::map<std::tuple<uint32_t, uint32_t, uint32_t>, SpanTime> by_span;
 BufferTime buffers;
 
 }  // namespace
 
-void record_kernel(const std::string& name, uint64_t ns) {
+void record_kernel(const std::string& name, Span span, uint64_t ns) {
   std::lock_guard lock(mu);
+  SpanTime& s = by_span[{span.source, span.begin, span.end}];
+  s.span = span;
+  ++s.calls;
+  s.ns += ns;
   KernelTime& t = times[name];
   t.name = name;
   ++t.calls;
@@ -41,6 +47,14 @@ std::vector<KernelTime> kernel_times() {
   std::vector<KernelTime> out;
   for (const auto& [name, t] : times) out.push_back(t);
   std::sort(out.begin(), out.end(), [](const KernelTime& a, const KernelTime& b) { return a.ns > b.ns; });
+  return out;
+}
+
+std::vector<SpanTime> span_times() {
+  std::lock_guard lock(mu);
+  std::vector<SpanTime> out;
+  for (const auto& [key, t] : by_span) out.push_back(t);
+  std::sort(out.begin(), out.end(), [](const SpanTime& a, const SpanTime& b) { return a.ns > b.ns; });
   return out;
 }
 

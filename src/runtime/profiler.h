@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "support/source.h"
+
 namespace sheaf::runtime {
 
 extern bool g_profiling;
@@ -13,7 +15,7 @@ struct KernelTime {
   uint64_t calls = 0, ns = 0;
 };
 
-void record_kernel(const std::string& name, uint64_t ns);
+void record_kernel(const std::string& name, Span span, uint64_t ns);
 // Memory for results: taken over from an argument (a hit) or allocated (a miss).
 struct BufferTime {
   uint64_t hits = 0, misses = 0, ns = 0;
@@ -22,5 +24,11 @@ void record_buffers(const BufferTime& t);
 BufferTime buffer_times();
 // Slowest first.
 std::vector<KernelTime> kernel_times();
+// The same by the form that a launch came from.
+struct SpanTime {
+  Span span;
+  uint64_t calls = 0, ns = 0;
+};
+std::vector<SpanTime> span_times();
 
 }  // namespace sheaf::runtime

@@ -34,12 +34,15 @@ struct Form {
   double float_value = 0;      // Float
   std::string text;            // String
   std::vector<FormPtr> items;  // List, Vector, Dict, quotes
+  uint32_t written_in = 0;     // Symbol from a macro's template: the source of that; see home()
 
   bool is_symbol() const { return kind == FormKind::Symbol; }
   bool is_symbol(std::string_view s) const { return kind == FormKind::Symbol && name.str() == s; }
   bool is_keyword() const { return kind == FormKind::Keyword; }
   bool is_list() const { return kind == FormKind::List; }
   bool is_vector() const { return kind == FormKind::Vector; }
+  // The source whose private names and aliases a symbol means.
+  uint32_t home() const { return written_in ? written_in : span.source; }
   // A list whose head is the symbol `s`.
   bool is_call(std::string_view s) const { return kind == FormKind::List && !items.empty() && items[0]->is_symbol(s); }
 };

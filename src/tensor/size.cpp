@@ -1,8 +1,13 @@
 #include "tensor/size.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <tuple>
+#include <vector>
+
+#include "tensor/size_facts.h"
 
 namespace sheaf {
 namespace {
@@ -50,55 +55,147 @@ int64_t Size::eval(std::span<const int64_t> symbols) const {
   return apply(n->op, n->a.eval(symbols), n->b.eval(symbols));
 }
 
+// coefficient * factors, the factors in a fixed order and none of them a product.
+struct SizeProduct {
+  int64_t coefficient = 1;
+  SmallVec<Size, 4> factors;
+
+  static SizeProduct of(Size s) {
+    SizeProduct p;
+    p.multiply(s);
+    return p;
+  }
+  void multiply(Size s) {
+    if (s.is_const()) {
+      coefficient *= s.value();
+    } else if (s.node()->op == SizeOp::Mul) {
+      multiply(s.node()->a);
+      multiply(s.node()->b);
+    } else {
+      factors.insert(std::upper_bound(factors.begin(), factors.end(), s, [](Size a, Size b) { return a.bits_ < b.bits_; }), s);
+    }
+  }
+  bool same_factors(const SizeProduct& o) const {
+    return std::equal(factors.begin(), factors.end(), o.factors.begin(), o.factors.end(), [](Size a, Size b) { return a.is_same(b); });
+  }
+  // Takes the divisor's factors away; false when it does not divide exactly.
+  bool divide(const SizeProduct& by) {
+    if (by.coefficient == 0 || coefficient % by.coefficient != 0) return false;
+    coefficient /= by.coefficient;
+    for (Size f : by.factors) {
+      auto it = std::find_if(factors.begin(), factors.end(), [&](Size g) { return g.is_same(f); });
+      if (it == factors.end()) return false;
+      factors.erase(it);
+    }
+    return true;
+  }
+  Size size() const {
+    if (coefficient == 0 || factors.empty()) return Size(coefficient);
+    Size s = factors[0];
+    for (size_t i = 1; i < factors.size(); ++i) s = Size::of(SizeOp::Mul, s, factors[i]);
+    return coefficient == 1 ? s : Size::of(SizeOp::Mul, s, Size(coefficient));
+  }
+};
+
+// A sum of products, like terms combined.
+struct SizeSum {
+  std::vector<SizeProduct> terms;
+
+  static SizeSum of(Size s) {
+    SizeSum t;
+    t.add(s);
+    return t;
+  }
+  void add(Size s) {
+    if (!s.is_const() && s.node()->op == SizeOp::Add) {
+      add(s.node()->a);
+      add(s.node()->b);
+    } else {
+      add(SizeProduct::of(s));
+    }
+  }
+  void add(SizeProduct p) {
+    if (p.coefficient == 0) return;
+    for (auto it = terms.begin(); it != terms.end(); ++it) {
+      if (!it->same_factors(p)) continue;
+      it->coefficient += p.coefficient;
+      if (it->coefficient == 0) terms.erase(it);
+      return;
+    }
+    auto before = [](const SizeProduct& a, const SizeProduct& b) {
+      if (a.factors.empty() != b.factors.empty()) return b.factors.empty();  // the number comes last
+      return std::lexicographical_compare(a.factors.begin(), a.factors.end(), b.factors.begin(), b.factors.end(),
+                                          [](Size x, Size y) { return x.bits_ < y.bits_; });
+    };
+    terms.insert(std::upper_bound(terms.begin(), terms.end(), p, before), std::move(p));
+  }
+  bool divide(const SizeProduct& by) {
+    for (SizeProduct& t : terms)
+      if (!t.divide(by)) return false;
+    return true;
+  }
+  Size size() const {
+    if (terms.empty()) return Size(0);
+    Size s = terms[0].size();
+    for (size_t i = 1; i < terms.size(); ++i) s = Size::of(SizeOp::Add, s, terms[i].size());
+    return s;
+  }
+};
+
 Size operator+(Size a, Size b) {
   if (a.is_const() && b.is_const()) return Size(a.value() + b.value());
-  if (is_value(a, 0)) return b;
-  if (is_value(b, 0)) return a;
-  if (a.is_const() || (!b.is_const() && b.bits_ < a.bits_)) std::swap(a, b);
-  // (x + c1) + c2 = x + (c1 + c2)
-  if (b.is_const() && a.node()->op == SizeOp::Add && a.node()->b.is_const()) return a.node()->a + (a.node()->b + b);
-  if (a == b * Size(-1)) return Size(0);
-  return Size::of(SizeOp::Add, a, b);
+  SizeSum sum = SizeSum::of(a);
+  sum.add(b);
+  return sum.size();
 }
 
-Size operator-(Size a, Size b) { return a == b ? Size(0) : a + b * Size(-1); }
+Size operator-(Size a, Size b) { return a + b * Size(-1); }
 
 Size operator*(Size a, Size b) {
   if (a.is_const() && b.is_const()) return Size(a.value() * b.value());
-  if (is_value(a, 0) || is_value(b, 0)) return Size(0);
-  if (is_value(a, 1)) return b;
-  if (is_value(b, 1)) return a;
-  if (a.is_const() || (!b.is_const() && b.bits_ < a.bits_)) std::swap(a, b);
-  if (b.is_const() && a.node()->op == SizeOp::Mul && a.node()->b.is_const()) return a.node()->a * (a.node()->b * b);
-  return Size::of(SizeOp::Mul, a, b);
+  // A number times a sum is the sum of the products, so that differences cancel.
+  if (b.is_const()) std::swap(a, b);
+  if (a.is_const() && b.node()->op == SizeOp::Add) {
+    SizeSum sum = SizeSum::of(b);
+    if (a.value() == 0) return Size(0);
+    for (SizeProduct& t : sum.terms) t.coefficient *= a.value();
+    return sum.size();
+  }
+  SizeProduct p = SizeProduct::of(a);
+  p.multiply(b);
+  return p.size();
 }
+
+namespace {
+
+// a / b when that is exact whatever the symbols are.
+std::optional<Size> exact_quotient(Size a, Size b) {
+  SizeSum sum = SizeSum::of(a);
+  if (is_value(b, 0) || !sum.divide(SizeProduct::of(b))) return std::nullopt;
+  return sum.size();
+}
+
+}  // namespace
 
 Size floor_div(Size a, Size b) {
   if (a.is_const() && b.is_const()) return Size(apply(SizeOp::FloorDiv, a.value(), b.value()));
-  if (is_value(b, 1)) return a;
-  if (a == b) return Size(1);  // sizes that are divided by are positive
-  if (!a.is_const() && a.node()->op == SizeOp::Mul) {
-    if (a.node()->a == b) return a.node()->b;
-    if (a.node()->b == b) return a.node()->a;
-  }
-  return Size::of(SizeOp::FloorDiv, a, b);
+  auto exact = exact_quotient(a, b);  // sizes that are divided by are positive
+  return exact ? *exact : Size::of(SizeOp::FloorDiv, a, b);
 }
 
 Size mod(Size a, Size b) {
   if (a.is_const() && b.is_const()) return Size(apply(SizeOp::Mod, a.value(), b.value()));
-  if (is_value(b, 1) || a == b) return Size(0);
-  if (!a.is_const() && a.node()->op == SizeOp::Mul && (a.node()->a == b || a.node()->b == b)) return Size(0);
-  return Size::of(SizeOp::Mod, a, b);
+  return exact_quotient(a, b) ? Size(0) : Size::of(SizeOp::Mod, a, b);
 }
 
 Size min(Size a, Size b) {
   if (a.is_const() && b.is_const()) return Size(std::min(a.value(), b.value()));
-  return a == b ? a : Size::of(SizeOp::Min, a, b);
+  return a.is_same(b) ? a : Size::of(SizeOp::Min, a, b);
 }
 
 Size max(Size a, Size b) {
   if (a.is_const() && b.is_const()) return Size(std::max(a.value(), b.value()));
-  return a == b ? a : Size::of(SizeOp::Max, a, b);
+  return a.is_same(b) ? a : Size::of(SizeOp::Max, a, b);
 }
 
 std::string Size::str() const {
@@ -122,14 +219,28 @@ Size num_elems(const Sizes& s) {
   return n;
 }
 
+int64_t Size::value_now() const {
+  SizeFacts* facts = SizeFacts::current();
+  INVARIANT(facts, "size " << str() << " is not known here");
+  return facts->value(*this);
+}
+
+bool Size::equal_now(Size a, Size b) {
+  SizeFacts* facts = SizeFacts::current();
+  return facts && facts->equal(a, b);
+}
+
+bool Size::less_now(Size a, Size b) {
+  SizeFacts* facts = SizeFacts::current();
+  INVARIANT(facts, "sizes " << a.str() << " and " << b.str() << " cannot be compared here");
+  return facts->less(a, b);
+}
+
 Sizes to_sizes(const Dims& d) { return Sizes(d.begin(), d.end()); }
 
 Dims to_dims(const Sizes& s) {
   Dims d;
-  for (Size x : s) {
-    INVARIANT(x.is_const(), "size " << x.str() << " is not known here");
-    d.push_back(x.value());
-  }
+  for (Size x : s) d.push_back(x.value());
   return d;
 }
 

@@ -18,10 +18,17 @@ class Size {
   constexpr Size(int64_t v = 0) : bits_((v << 1) | 1) {}
   static Size symbol(uint32_t id);  // the id is an index into the values given to `eval`
   bool is_const() const { return bits_ & 1; }
-  int64_t value() const { return bits_ >> 1; }  // only when is_const()
+  // The number. That of an expression is known only among SizeFacts, which then remember that it was asked for.
+  int64_t value() const { return is_const() ? bits_ >> 1 : value_now(); }
   const SizeNode* node() const { return reinterpret_cast<const SizeNode*>(bits_); }
   int64_t eval(std::span<const int64_t> symbols) const;
-  friend bool operator==(Size a, Size b) { return a.bits_ == b.bits_; }
+  bool is_same(Size o) const { return bits_ == o.bits_; }
+  // Expressions that are not the same are compared by SizeFacts; without those they differ.
+  friend bool operator==(Size a, Size b) { return a.bits_ == b.bits_ || (!(a.bits_ & b.bits_ & 1) && equal_now(a, b)); }
+  friend bool operator<(Size a, Size b) { return a.is_const() && b.is_const() ? a.bits_ < b.bits_ : less_now(a, b); }
+  friend bool operator>(Size a, Size b) { return b < a; }
+  friend bool operator<=(Size a, Size b) { return !(b < a); }
+  friend bool operator>=(Size a, Size b) { return !(a < b); }
   friend Size operator+(Size a, Size b);
   friend Size operator-(Size a, Size b);
   friend Size operator*(Size a, Size b);
@@ -33,7 +40,12 @@ class Size {
   std::string str() const;  // "3", "s0", "(s0 * 4)"
 
  private:
+  friend struct SizeProduct;
+  friend struct SizeSum;
   static Size of(SizeOp op, Size a, Size b);
+  int64_t value_now() const;
+  static bool equal_now(Size a, Size b);
+  static bool less_now(Size a, Size b);
   int64_t bits_;
 };
 

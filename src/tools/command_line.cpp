@@ -8,6 +8,8 @@
 #include <map>
 #include <optional>
 
+#include "compiler/pipeline.h"
+
 namespace sheaf::tools {
 namespace {
 
@@ -62,6 +64,15 @@ std::string one_of(const std::string& flag, const std::string& value, std::initi
   throw UsageError(fmt::format("{}: expected one of {}, got '{}'", flag, list, value));
 }
 
+std::string pass_name(const std::string& name) {
+  std::string list;
+  for (const compiler::PassInfo& p : compiler::all_passes()) {
+    if (name == p.name) return name;
+    list += fmt::format("\n  {:<16} {}", p.name, p.doc);
+  }
+  throw UsageError(fmt::format("--disable: there is no pass '{}'; the passes are:{}", name, list));
+}
+
 class Parser {
  public:
   explicit Parser(const std::vector<std::string>& words) : words_(words) {}
@@ -107,6 +118,9 @@ class Parser {
     if (w == "--blame") return o_.blame = true;
     if (w == "--mem-profile") return o_.mem_profile = true;
     if (w == "--fullgraph") return o_.fullgraph = true;
+    if (w == "--perf-hints") return o_.perf_hints = true;
+    // `sheaf fmt --check` is another.
+    if (w == "--check" && (!head_ || names_program(*head_))) return o_.check = true;
     if (w == "--trace") {
       o_.trace = true;
       // The next word is a list of functions, unless it is the program.
@@ -136,10 +150,12 @@ class Parser {
         {"--trace-out", [](Options& o, const std::string& v) { o.trace_out = v; }},
         {"--threads", [](Options& o, const std::string& v) { o.threads = parse_count("--threads", v, 1, 4096); }},
         {"--max-memory", [](Options& o, const std::string& v) { o.max_memory = parse_bytes("--max-memory", v); }},
-        {"--emit", [](Options& o, const std::string& v) { o.emit = one_of("--emit", v, {"forms", "core", "graph", "grad", "loop"}); }},
+        {"--emit", [](Options& o, const std::string& v) { o.emit = one_of("--emit", v, {"forms", "core", "graph", "grad", "fused", "plan", "loop", "llvm", "asm"}); }},
         {"--jit", [](Options& o, const std::string& v) { o.jit = v; }},
         {"--backend", [](Options& o, const std::string& v) { o.backend = one_of("--backend", v, {"auto", "block", "native"}); }},
-        {"--disable", [](Options& o, const std::string& v) { o.disable = one_of("--disable", v, {"raise-attention"}); }},
+        {"--disable", [](Options& o, const std::string& v) {
+           for (const std::string& name : split_commas(v)) o.disabled.push_back(pass_name(name));
+         }},
         {"--dynamic", [](Options& o, const std::string& v) { o.dynamic = v; }},
         {"--cache-dir", [](Options& o, const std::string& v) { o.cache_dir = v; }},
     };
@@ -157,7 +173,7 @@ class Parser {
 
   void finish() {
     static const std::map<std::string, Mode> commands = {
-        {"fmt", Mode::Format}, {"test", Mode::Test}, {"doc", Mode::Doc}, {"explain", Mode::Explain}};
+        {"fmt", Mode::Format}, {"test", Mode::Test}, {"doc", Mode::Doc}, {"explain", Mode::Explain}, {"cache", Mode::Cache}};
     o_.words = tail_;
     o_.words.insert(o_.words.end(), rest_.begin(), rest_.end());
     if (head_ && *head_ == "init-ai") {
@@ -203,6 +219,8 @@ std::string usage_text() {
   sheaf doc --write DIR        the reference as Markdown pages
   sheaf doc --check            run the examples of the reference
   sheaf explain FILE           run a program and say how its functions ran
+  sheaf cache list|explain|clear
+                               compiled code that is kept on disk
   sheaf init-ai                write sheaf-context.md, a primer for coding assistants
 
 Options, before or after the file (what follows -- belongs to the program):
@@ -221,13 +239,17 @@ Options, before or after the file (what follows -- belongs to the program):
       --mem-profile            memory report at exit
       --jit-profile            dispatch times at exit
 
-      --emit=KIND              print a stage of the program instead of running it: forms, core, graph, grad, loop
+      --perf-hints             at exit: copies, numbers made wider without being asked to, functions that run interpreted
+
+      --emit=KIND              print a stage of the program instead of its result: forms, core, graph, grad, fused, plan,
+                               loop, llvm, asm
       --jit=MODE               on (default), off, always (also the first call)
       --backend=KIND           auto (default: native code where it pays), block, native (all at once)
-      --disable=PASS           leave out a pass of the compiler: raise-attention
-      --dynamic SPEC           sizes to compile for any value of
+      --disable=PASS,…         leave out passes of the compiler (an unknown name lists them)
+      --dynamic=MODE           sizes that compiled code leaves open: auto (default: those that change), off, all
       --fullgraph              an error when a function cannot be compiled whole
-      --cache-dir DIR          where compiled code is kept
+      --check                  run everything compiled in the block executor too, and stop at the first bit that differs
+      --cache-dir DIR          where compiled code is kept (default: $XDG_CACHE_HOME/sheaf or ~/.cache/sheaf)
 )";
 }
 

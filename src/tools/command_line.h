@@ -9,7 +9,7 @@
 
 namespace sheaf::tools {
 
-enum class Mode : uint8_t { Repl, File, Eval, InitAi, Format, Test, Doc, Explain, Help, Version };
+enum class Mode : uint8_t { Repl, File, Eval, InitAi, Format, Test, Doc, Explain, Cache, Help, Version };
 
 struct Options {
   Mode mode = Mode::Repl;
@@ -26,12 +26,13 @@ struct Options {
   std::string trace_out;            // a file for JSON lines
   std::vector<GuardSpec> guards;
 
-  std::string emit;                 // forms, core, graph, grad, loop
+  std::string emit;                 // forms, core, graph, grad, fused, plan, loop, llvm, asm
   int threads = 0;                  // 0: what the machine has
   size_t max_memory = 0;            // bytes; 0: no limit
   // For the compiler.
-  std::string jit, backend, disable, dynamic, cache_dir;
-  bool fullgraph = false;
+  std::string jit, backend, dynamic, cache_dir;
+  std::vector<std::string> disabled;  // passes
+  bool fullgraph = false, check = false, perf_hints = false;
 
   bool is_watched() const { return trace || !trace_out.empty() || !guards.empty(); }
 };

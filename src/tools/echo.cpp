@@ -85,7 +85,7 @@ class Tree {
       for (const DictEntry& e : v.as_dict().entries()) child(fmt::format("{:<{}}", ":" + e.key.str(), width), e.value, indent, depth);
       return;
     }
-    const std::vector<Value>& items = v.items();
+    auto items = v.items();
     for (size_t i = 0; i < items.size() && lines <= kMaxLines;) {
       size_t end = i + 1;
       while (end < items.size() && same_outline(items[i], items[end], depth)) ++end;

@@ -7,6 +7,7 @@
 
 #include "builtins/output.h"
 #include "compiler/compile.h"
+#include "compiler/inspect.h"
 #include "eval/code.h"
 #include "eval/session.h"
 #include "loop/ir.h"
@@ -48,7 +49,7 @@ std::string core_text(eval::Session& session, uint32_t source) {
 // Graphs and kernels exist once something is compiled: runs the program and prints them as they are made.
 int run_and_show(const Options& o, uint32_t source) {
   int compiled = 0;
-  bool graphs = o.emit != "loop";
+  bool graphs = o.emit == "graph" || o.emit == "grad";
   trace::set_jit_mode(trace::JitMode::Always);
   trace::g_describe_graphs = graphs;
   trace::set_jit_listener([&](const trace::JitEvent& e) {
@@ -56,7 +57,13 @@ int run_and_show(const Options& o, uint32_t source) {
     ++compiled;
     if (graphs) builtins::write_out(fmt::format("; {}\n{}", e.function, e.graph));
   });
-  if (!graphs) compiler::g_kernel_listener = [](const loop::Kernel& k) { builtins::write_out(loop::print(k)); };
+  if (o.emit == "loop") compiler::g_kernel_listener = [](const loop::Kernel& k) { builtins::write_out(loop::print(k)); };
+  compiler::g_compiled_listener = [&](const graph::Graph&, const std::vector<passes::FusionGroup>& groups, const compiler::Compiled& c) {
+    if (o.emit == "fused") builtins::write_out(compiler::groups_text(groups) + "\n");
+    if (o.emit == "plan") builtins::write_out(compiler::plan_text(c.executable) + "\n");
+    if (o.emit == "llvm") builtins::write_out(compiler::native_text(c.executable, codegen::NativeText::Ir));
+    if (o.emit == "asm") builtins::write_out(compiler::native_text(c.executable, codegen::NativeText::Assembly));
+  };
   eval::Session().run(source);
   builtins::flush_out();
   if (compiled == 0) say(fmt::format("sheaf: --emit={}: nothing in this program is compiled", o.emit));

@@ -1,6 +1,7 @@
 // `sheaf explain`: runs a program and says how each of its functions ran, and why.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <set>
@@ -13,19 +14,82 @@
 #include "tools/terminal.h"
 #include "tools/watch.h"
 #include "trace/jit.h"
+#include "value/dict.h"
+#include "value/print.h"
 
 namespace sheaf::tools {
 namespace {
 
-// Counts the calls of each function.
+// The types of arguments, as far as they fit: "f32[4 8], {:w f32[8 2] :b f32[2]}, 3".
+void add_types(const Value& v, std::string& out) {
+  constexpr size_t kEnough = 120;
+  if (out.size() > kEnough) return;
+  switch (v.tag()) {
+    case Tag::Tensor: {
+      const Tensor& t = v.as_tensor();
+      out += name_of(t.dtype);
+      out += '[';
+      for (int i = 0; i < t.rank(); ++i) out += fmt::format("{}{}", i ? " " : "", t.sizes[i]);
+      out += ']';
+      return;
+    }
+    case Tag::List: case Tag::Tuple: {
+      out += '(';
+      const char* between = "";
+      for (const Value& x : v.items()) {
+        out += between;
+        between = " ";
+        add_types(x, out);
+        if (out.size() > kEnough) return;
+      }
+      out += ')';
+      return;
+    }
+    case Tag::Dict: {
+      out += '{';
+      const char* between = "";
+      for (const DictEntry& e : v.as_dict().entries()) {
+        out += fmt::format("{}:{} ", between, e.key.str());
+        between = " ";
+        add_types(e.value, out);
+        if (out.size() > kEnough) return;
+      }
+      out += '}';
+      return;
+    }
+    case Tag::Int: out += "int"; return;
+    case Tag::Float: out += "float"; return;
+    default: out += type_name(v); return;
+  }
+}
+
+std::string types_text(std::span<const Value> args) {
+  std::string out;
+  for (const Value& v : args) {
+    if (!out.empty()) out += ", ";
+    add_types(v, out);
+  }
+  return out;
+}
+
+// Counts the calls of each function, and knows the arguments of the last one.
 class CallCounter final : public eval::CallObserver {
  public:
   CallCounter() : CallObserver(false) {}
-  void enter(eval::Callee, std::string_view name, std::span<const Value>) override { add(name, 1); }
+  void enter(eval::Callee, std::string_view name, std::span<const Value> args) override {
+    add(name, 1);
+    std::string types = types_text(args);
+    std::lock_guard lock(mu_);
+    last_types_[std::string(name)] = std::move(types);
+  }
   void leave(eval::Callee, std::string_view, const Value&) override {}
   void unwind(eval::Callee, std::string_view) override {}
   void cancel(eval::Callee, std::string_view name) override { add(name, -1); }
   const std::map<std::string, int64_t>& calls() const { return calls_; }
+  std::string last_types(const std::string& name) {
+    std::lock_guard lock(mu_);
+    return last_types_[name];
+  }
 
  private:
   void add(std::string_view name, int64_t n) {
@@ -34,16 +98,25 @@ class CallCounter final : public eval::CallObserver {
   }
   std::mutex mu_;
   std::map<std::string, int64_t> calls_;
+  std::map<std::string, std::string> last_types_;
 };
 
 struct Story {
-  int variants = 0;
-  std::set<std::string> reasons;  // for not compiling
+  std::vector<std::string> variants;  // what each was compiled for
+  std::set<std::string> reasons;      // for not compiling
 };
 
+constexpr size_t kShownVariants = 8;
+
 std::string line(const std::string& name, int64_t calls, const Story& s, const std::string& at) {
-  std::string how = s.variants ? fmt::format("compiled ({} variant{})", s.variants, s.variants == 1 ? "" : "s") : "interpreted";
+  size_t n = s.variants.size();
+  std::string how = n ? fmt::format("compiled ({} variant{})", n, n == 1 ? "" : "s") : "interpreted";
   std::string out = fmt::format("  {:<30} {:>8} calls  {:<24} {}\n", name, calls, how, at);
+  for (size_t i = 0; i < std::min(n, kShownVariants); ++i) {
+    bool same = i > 0 && std::find(s.variants.begin(), s.variants.begin() + static_cast<long>(i), s.variants[i]) != s.variants.begin() + static_cast<long>(i);
+    const char* why = i == 0 ? "" : same ? "  (a number or function it depends on has changed)" : "  (other types or sizes)";
+    out += fmt::format("  {:<30}   {} {}{}\n", "", i == 0 ? "compiled for" : "recompiled for", s.variants[i], why);
+  }
   for (const std::string& r : s.reasons) out += fmt::format("  {:<30}   not compiled: {}\n", "", r);
   return out;
 }
@@ -58,7 +131,7 @@ int run_explain(const Options& o) {
   CallCounter counter;
   std::map<std::string, Story> stories;
   trace::set_jit_listener([&](const trace::JitEvent& e) {
-    if (e.outcome == "compiled") ++stories[e.function].variants;
+    if (e.outcome == "compiled") stories[e.function].variants.push_back(counter.last_types(e.function));
     else stories[e.function].reasons.insert(e.reason + (e.span ? " at " + place(e.span) : ""));
   });
   eval::g_observer = &counter;

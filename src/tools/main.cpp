@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "compiler/code_store.h"
 #include "runtime/profiler.h"
 #include "runtime/thread_pool.h"
 #include "support/error.h"
@@ -26,6 +27,8 @@ int run_command(const Options& o) {
   if (o.threads) runtime::set_num_threads(o.threads);
   if (o.max_memory) set_memory_limit(o.max_memory);
   choose_device(o);
+  // -vv is for looking at the compiler at work.
+  if (o.verbosity < 2) compiler::set_code_folder(o.cache_dir.empty() ? compiler::default_code_folder() : std::filesystem::path(o.cache_dir));
   install_interrupt_handler();
   if (!o.emit.empty()) return run_emit(o);
   switch (o.mode) {
@@ -38,6 +41,7 @@ int run_command(const Options& o) {
     case Mode::Test: return run_tests(o);
     case Mode::Doc: return run_doc(o);
     case Mode::Explain: return run_explain(o);
+    case Mode::Cache: return run_cache(o);
   }
   return 1;
 }

@@ -42,8 +42,11 @@ bool mentions(const syntax::Form& f, const std::set<Name>& names) {
 bool is_repl_variable(const std::string& name) { return name == "*1" || name == "*2" || name == "*3" || name == "*e"; }
 
 void collect_all_definitions(const syntax::Form& f, std::set<Name>& out) {
-  eval::collect_definitions(f, out, out);
-  if (f.items.size() >= 2 && (f.is_call("defmacro") || f.is_call("defn-")) && f.items[1]->is_symbol()) out.insert(f.items[1]->name);
+  eval::Definitions found;
+  eval::collect_definitions(f, found);
+  out.insert(found.values.begin(), found.values.end());
+  out.insert(found.functions.begin(), found.functions.end());
+  if (f.items.size() >= 2 && f.is_call("defmacro") && f.items[1]->is_symbol()) out.insert(f.items[1]->name);
   if (f.is_call("do"))
     for (const auto& x : f.items) collect_all_definitions(*x, out);
 }
@@ -95,7 +98,8 @@ void Repl::recompile_dependants(const std::set<Name>& names) {
     if (!c->source->is_call("defn") && !c->source->is_call("defn-")) continue;
     // A function that was defined among locals has captured them; compiling its text alone would lose them.
     if (c->value.tag() == Tag::Function && !static_cast<eval::Closure*>(c->value.object())->captures.empty()) continue;
-    eval::analyze_top_level(c->source, session_, false);
+    syntax::FormPtr source = c->source;  // which the definition replaces
+    eval::analyze_top_level(source, session_, false);
   }
 }
 

@@ -5,16 +5,21 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
+#include <mutex>
 #include <new>
 #include <utility>
 
 #include "builtins/host.h"
 #include "builtins/output.h"
+#include "compiler/check.h"
+#include "compiler/inspect.h"
+#include "compiler/pipeline.h"
 #include "compiler/tiered.h"
-#include "passes/graph/raise_attention.h"
 #include "runtime/profiler.h"
 #include "support/error.h"
 #include "support/internal_error.h"
+#include "support/phases.h"
 #include "tools/terminal.h"
 #include "trace/jit.h"
 
@@ -63,6 +68,7 @@ std::string jit_profile_text() {
   part("call", s.call_ns - std::min(s.call_ns, buffers.ns), "");
   part("output", s.output_ns, "");
   out += fmt::format("  {} variants compiled, {} attempts failed\n", s.compiled, s.failed);
+  for (const PhaseTime& p : phase_times()) out += fmt::format("  {:>10.3f} ms {:>8} times  compiling: {}\n", static_cast<double>(p.ns) / 1e6, p.count, p.name);
   constexpr size_t kShownKernels = 20;
   std::vector<runtime::KernelTime> kernels = runtime::kernel_times();
   for (size_t i = 0; i < std::min(kernels.size(), kShownKernels); ++i)
@@ -77,13 +83,21 @@ trace::JitMode jit_mode(const std::string& name) {
   throw UsageError(fmt::format("--jit: expected on, off or always, got '{}'", name));
 }
 
+trace::DynamicMode dynamic_mode(const std::string& name) {
+  if (name.empty() || name == "auto") return trace::DynamicMode::Auto;
+  if (name == "off") return trace::DynamicMode::Off;
+  if (name == "all") return trace::DynamicMode::All;
+  throw UsageError(fmt::format("--dynamic: expected auto, off or all, got '{}'", name));
+}
+
 // The JIT log of -v; the device is named with the first line.
 class JitLog {
  public:
   void add(const trace::JitEvent& e) {
     if (!std::exchange(device_named_, true)) say("sheaf: running on CPU");
     std::string at = e.span ? " at " + place(e.span) : "";
-    if (e.outcome == "compiled") say(fmt::format("jit: compiling {} [cpu]...", e.function));
+    if (e.cached) say(fmt::format("jit: {} (cached)", e.function));
+    else if (e.outcome == "compiled") say(fmt::format("jit: compiling {} [cpu]...", e.function));
     else say(fmt::format("jit: {} skipped ({}{})", e.function, e.reason, at));
   }
 
@@ -92,6 +106,82 @@ class JitLog {
 };
 
 bool is_gradient(const trace::JitEvent& e) { return e.outcome == "compiled" && e.function == "value-and-grad"; }
+
+// The name of the function that a form stands in.
+std::string function_around(const Span& span) {
+  if (!span) return "(unknown)";
+  const std::string& text = source_text(span.source);
+  constexpr std::string_view kHead = "(defn ";
+  for (size_t at = text.rfind(kHead, span.begin); at != std::string::npos; at = at ? text.rfind(kHead, at - 1) : std::string::npos) {
+    if (at > 0 && text[at - 1] != '\n') continue;
+    size_t begin = at + kHead.size();
+    return text.substr(begin, text.find_first_of(" \t\n[", begin) - begin);
+  }
+  return "(top level)";
+}
+
+// Time inside compiled code by the function whose forms it came from: calls that were compiled into one are apart again.
+std::string compiled_blame() {
+  struct Row {
+    uint64_t calls = 0, ns = 0;
+    Span hottest;
+  };
+  std::map<std::string, Row> rows;
+  uint64_t total = 0;
+  for (const runtime::SpanTime& t : runtime::span_times()) {
+    Row& r = rows[function_around(t.span)];
+    if (!r.calls) r.hottest = t.span;
+    r.calls += t.calls;
+    r.ns += t.ns;
+    total += t.ns;
+  }
+  if (rows.empty()) return "";
+  std::vector<std::pair<std::string, Row>> order(rows.begin(), rows.end());
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second.ns > b.second.ns; });
+  std::string out = fmt::format("\n  Compiled code: {}\n  {:<30} {:>8} {:>10} {:>7}  hottest form\n", duration_text(static_cast<int64_t>(total)), "Forms of", "Launches", "Time", "Share");
+  for (const auto& [name, r] : order)
+    out += fmt::format("  {:<30} {:>8} {:>10} {:>6.1f}%  {}\n", name, r.calls, duration_text(static_cast<int64_t>(r.ns)), 100.0 * static_cast<double>(r.ns) / static_cast<double>(std::max<uint64_t>(total, 1)), place(r.hottest));
+  return out;
+}
+
+// --perf-hints, gathered while the program runs; each is said once.
+class Hints {
+ public:
+  void add(const compiler::Hint& h) {
+    std::string line = fmt::format("  {}{}", h.span ? place(h.span) + ": " : "", h.text);
+    std::lock_guard lock(mu_);
+    int64_t& bytes = lines_[line];
+    bytes = std::max(bytes, h.bytes);
+  }
+  std::string text() {
+    std::lock_guard lock(mu_);
+    if (lines_.empty()) return "Performance hints: none\n";
+    std::vector<std::pair<std::string, int64_t>> order(lines_.begin(), lines_.end());
+    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+    std::string out = "Performance hints:\n";
+    for (const auto& [line, bytes] : order) out += line + "\n";
+    return out;
+  }
+
+ private:
+  std::mutex mu_;
+  std::map<std::string, int64_t> lines_;
+};
+
+Hints& hints() {
+  static auto* h = new Hints;
+  return *h;
+}
+
+// What --perf-hints and --fullgraph make of a function that is interpreted.
+void require_compiled(const trace::JitEvent& e, const Options& o) {
+  if (e.outcome == "compiled") return;
+  if (o.perf_hints) hints().add({e.span, fmt::format("{} runs interpreted: {}", e.function, e.reason), 0});
+  if (!o.fullgraph) return;
+  UserError error = runtime_error(fmt::format("--fullgraph: {} is not compiled: {}", e.function, e.reason));
+  error.span = e.span;
+  throw error;
+}
 
 }  // namespace
 
@@ -102,23 +192,31 @@ Watch::Watch(const Options& o) : options_(o) {
   if (trace_ && profiler_) both_ = std::make_unique<Both>(*profiler_, *trace_);
   // Every call is to be visible to a trace or a guard.
   trace::set_jit_mode(o.is_watched() ? trace::JitMode::Off : jit_mode(o.jit));
-  passes::g_raise_attention = o.disable != "raise-attention";
+  trace::set_dynamic_mode(dynamic_mode(o.dynamic));
+  for (const std::string& name : o.disabled) compiler::disable_pass(name);
   compiler::set_backend(o.backend == "block" ? compiler::Backend::Block : o.backend == "native" ? compiler::Backend::Native : compiler::Backend::Auto);
   bool show_gradients = std::getenv("SHEAF_DEBUG_GRAD") != nullptr;
   if (show_gradients) trace::g_describe_graphs = true;
-  if (o.verbosity > 0 || memory_ || show_gradients)
+  if (o.verbosity > 0 || o.fullgraph || o.perf_hints || memory_ || show_gradients)
     trace::set_jit_listener([this, show_gradients, log = JitLog()](const trace::JitEvent& e) mutable {
       if (options_.verbosity > 0) log.add(e);
       if (is_gradient(e)) checkpoint("after VAG compile");
       if (show_gradients && is_gradient(e)) say(e.graph);
+      require_compiled(e, options_);
     });
-  if (o.jit_profile) runtime::g_profiling = true;
+  if (o.perf_hints)
+    compiler::g_compiled_listener = [](const graph::Graph& g, const auto&, const compiler::Compiled& c) {
+      for (const compiler::Hint& h : compiler::performance_hints(g, c)) hints().add(h);
+    };
+  if (o.check) compiler::check_everything();
+  if (o.jit_profile || o.blame) runtime::g_profiling = true;
   eval::g_observer = both_ ? both_.get() : trace_ ? static_cast<eval::CallObserver*>(trace_.get()) : profiler_.get();
 }
 
 Watch::~Watch() {
   eval::g_observer = nullptr;
   trace::set_jit_listener(nullptr);
+  compiler::g_compiled_listener = nullptr;
 }
 
 void Watch::checkpoint(const char* name) {
@@ -163,9 +261,10 @@ int Watch::report_exception() const {
 
 void Watch::report_profiles() {
   eval::g_observer = nullptr;
-  if (profiler_) say(profiler_->report());
+  if (profiler_) say(profiler_->report() + compiled_blame());
   if (memory_) say(memory_->report());
   if (options_.jit_profile) say(jit_profile_text());
+  if (options_.perf_hints) say(hints().text());
 }
 
 bool is_silent(const Value& v) {

@@ -20,8 +20,8 @@ struct Context {
   bool takes_globals = true;                          // false: a sub-trace whose graph is used at once, not kept
   Context* outer = nullptr;                           // the trace this one is part of
 
-  // A traced value without a value for a tensor or number.
-  Value add_input(const Value& leaf);
+  // A traced value without a value for a tensor or number. With `symbols`, these are its sizes, or, of an int, its value.
+  Value add_input(const Value& leaf, const Sizes* symbols = nullptr);
   // The number an input has now, remembered as a guard; nil when the node is not a scalar input.
   Value guarded_value(const graph::Node* node);
   // The value that a scalar or a short vector has now when it follows from scalar inputs alone.

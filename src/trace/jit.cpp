@@ -2,21 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
 
-#include "compiler/compile.h"
-#include "ops/table.h"
-#include "runtime/profiler.h"
 #include "trace/context.h"
 #include "trace/host_call.h"
-#include "trace/signature.h"
 #include "trace/traced.h"
-#include "value/tree.h"
+#include "trace/variant.h"
 
 namespace sheaf::trace {
 
@@ -25,37 +19,18 @@ bool g_describe_graphs = false;
 
 namespace {
 
-using compiler::Compiled;
-using graph::Node;
-
 JitMode g_mode = JitMode::Auto;
+DynamicMode g_dynamic = DynamicMode::Auto;
 std::function<void(const JitEvent&)> g_listener;
 
 // More signatures than this of one function: its structure keeps changing, and compiling it again and again would cost
 // more than it saves.
 constexpr size_t kMaxSignatures = 32;
 constexpr size_t kMaxVariantsPerSignature = 4;
+// Variants with open sizes of one structure: each has assumed something else about them.
+constexpr size_t kMaxOpenVariants = 8;
 // Arguments with this many elements are worth a trace at the very first call: it costs less than running op by op.
 constexpr int64_t kLargeWork = 1 << 18;
-
-struct Variant {
-  std::vector<std::pair<size_t, Value>> guards;  // leaf -> the value it must have
-  struct Global {
-    const Value* cell;
-    std::vector<uint64_t> key;
-  };
-  std::vector<Global> globals;
-  // Scalars computed from the leaves that must come out as they did when the code was made.
-  struct Predicates {
-    std::shared_ptr<const Compiled> code;
-    std::vector<size_t> inputs;
-    std::vector<Tensor> expected;
-  } predicates;
-  std::vector<size_t> used_inputs;  // leaves that the graph reads, in the order of its inputs
-  std::shared_ptr<const Compiled> code;
-  std::string graph;  // as text, when asked for
-  Value result;  // the tree of results; its traced leaves stand for the outputs, in order
-};
 
 struct Entry {
   std::vector<uint64_t> key;
@@ -65,9 +40,22 @@ struct Entry {
   std::vector<std::shared_ptr<const Variant>> variants;
 };
 
+// Signatures that differ in sizes alone.
+struct Family {
+  std::vector<uint64_t> key;         // with zeros in place of sizes
+  std::vector<uint64_t> sizes;       // of the first call, by slot
+  std::vector<uint8_t> open;         // by slot: calls differ there
+  std::vector<uint8_t> open_leaves;  // by leaf: an int whose value was needed, and changes
+  int calls = 0;
+  bool closed = false;               // leaving sizes open has failed
+  std::vector<std::shared_ptr<const Variant>> variants;
+};
+
 struct Function {
   std::unordered_map<uint64_t, std::vector<Entry>> entries;
+  std::unordered_map<uint64_t, std::vector<Family>> families;
   size_t num_entries = 0;
+  bool crowded = false;   // has had as many signatures as it may
   bool given_up = false;
   Value keep;  // keeps the code alive that the identity points to
 };
@@ -83,152 +71,76 @@ Table& table() {
   return *t;
 }
 
-void tell(const std::string& function, const char* outcome, const std::string& reason, Span span, std::string graph = {}) {
-  if (g_listener) g_listener({function, outcome, reason, span, std::move(graph)});
+void tell(const std::string& function, const char* outcome, const std::string& reason, Span span, const Variant* made = nullptr) {
+  if (g_listener) g_listener({function, outcome, reason, span, made && made->code && made->code->cached, made ? made->text : ""});
 }
 
-Tensor input_tensor(const Value& v) {
-  if (v.is_tensor()) return contiguous(v.as_tensor());
-  return operand_of(v).value();
-}
+// A call as a member of its family.
+struct Member {
+  std::vector<SizeSlot> slots;
+  std::vector<uint64_t> family;  // the key with zeros in place of sizes
 
-// The traced leaves of a result, in order; false if some leaf cannot leave a trace.
-bool collect_results(const Value& v, std::vector<Operand>& out) {
-  switch (v.tag()) {
-    case Tag::Traced: out.push_back(static_cast<Traced*>(v.object())->operand); return true;
-    case Tag::List: case Tag::Tuple:
-      for (const Value& x : v.items())
-        if (!collect_results(x, out)) return false;
-      return true;
-    case Tag::Dict:
-      for (const DictEntry& e : v.as_dict().entries())
-        if (!collect_results(e.value, out)) return false;
-      return true;
-    case Tag::Function: {
-      const std::vector<Value>* captured = v.as_function()->captured();
-      std::vector<Operand> inside;
-      if (captured)
-        for (const Value& x : *captured)
-          if (!collect_results(x, inside)) return false;
-      return inside.empty();
-    }
-    case Tag::Builtin: return dynamic_cast<const void*>(v.object()) != nullptr;
-    case Tag::Atom: case Tag::Opaque: return false;
-    default: return true;
-  }
-}
-
-// The result's tree with its traced leaves replaced by the outputs, in order.
-Value rebuild(const Value& tree, std::vector<Tensor>& outputs) {
-  size_t next = 0;
-  return map_leaves(tree, [&](const Value& v) {
-    return v.is_traced() ? to_value(Operand(std::move(outputs[next++])), static_cast<Traced*>(v.object())->kind) : v;
-  });
-}
-
-bool same_scalar(const Value& a, const Value& b) {
-  if (a.tag() != b.tag()) return false;
-  return a.is_int() ? a.as_int() == b.as_int() : a.as_float() == b.as_float();
-}
-
-bool same_elements(const Tensor& a, const Tensor& b) {
-  Tensor x = contiguous(a), y = contiguous(b);
-  return std::memcmp(x.bytes(), y.bytes(), static_cast<size_t>(x.num_elems() * size_bytes(x.dtype))) == 0;
-}
-
-// The leaves of the roots and of the globals a variant reads; empty when a global has changed its structure.
-bool matches(const Variant& v, const Signature& s, std::vector<const Value*>& leaves) {
-  leaves = s.leaves;
-  for (const Variant::Global& g : v.globals) {
-    Signature now;
-    add_to_signature(*g.cell, now, false);
-    if (now.key != g.key) return false;
-    leaves.insert(leaves.end(), now.leaves.begin(), now.leaves.end());
-  }
-  for (const auto& [leaf, value] : v.guards)
-    if (!same_scalar(*leaves[leaf], value)) return false;
-  if (v.predicates.expected.empty()) return true;
-  std::vector<Tensor> inputs;
-  for (size_t i : v.predicates.inputs) inputs.push_back(input_tensor(*leaves[i]));
-  std::vector<Tensor> now = compiler::run(*v.predicates.code, inputs);
-  for (size_t i = 0; i < now.size(); ++i)
-    if (!same_elements(now[i], v.predicates.expected[i])) return false;
-  return true;
-}
-
-// The inputs that g reads, in the order of their places among `all`; g.inputs is set.
-std::vector<size_t> used_inputs(graph::Graph& g, const std::vector<Ref<Node>>& all) {
-  std::map<Node*, size_t> position;
-  for (size_t i = 0; i < all.size(); ++i) position[all[i].get()] = i;
-  std::vector<size_t> used;
-  for (Node* n : live_nodes(g))
-    if (auto it = position.find(n); it != position.end()) {
-      g.inputs.push_back(all[it->second]);
-      used.push_back(it->second);
-    }
-  return used;
-}
-
-Value run_variant(const Variant& v, const std::vector<const Value*>& leaves, const std::vector<uint8_t>& owned) {
-  using Clock = std::chrono::steady_clock;
-  auto now = [] { return runtime::g_profiling ? Clock::now() : Clock::time_point(); };
-  auto start = now();
-  std::vector<Tensor> inputs;
-  inputs.reserve(v.used_inputs.size());
-  std::vector<uint8_t> given_up;
-  given_up.reserve(v.used_inputs.size());
-  for (size_t i : v.used_inputs) {
-    inputs.push_back(input_tensor(*leaves[i]));
-    given_up.push_back(i < owned.size() && owned[i]);
-  }
-  auto gathered = now();
-  std::vector<Tensor> outputs = compiler::run(*v.code, inputs, given_up);
-  auto done = now();
-  Value result = rebuild(v.result, outputs);
-  if (runtime::g_profiling) {
-    std::lock_guard lock(table().mu);
-    table().stats.flatten_ns += static_cast<uint64_t>((gathered - start).count());
-    table().stats.call_ns += static_cast<uint64_t>((done - gathered).count());
-    table().stats.output_ns += static_cast<uint64_t>((now() - done).count());
-  }
-  return result;
-}
-
-std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots, const std::function<Value(std::vector<Value>)>& body, bool takes_both_ways) {
-  Context context;
-  context.guards_predicates = !takes_both_ways;
-  std::vector<Value> traced;
-  auto make = [&](const Value& leaf) { return context.add_input(leaf); };
-  for (const Value& r : roots) traced.push_back(replace_leaves(r, make));
-  auto variant = std::make_shared<Variant>();
-  {
-    Context::Use use(context);
-    variant->result = body(std::move(traced));
-  }
-  graph::Graph g;
-  if (!collect_results(variant->result, g.outputs)) throw Untraceable("the result holds a function or an object that depends on the arguments", {});
-  g.effects = std::move(context.effects);
-  variant->used_inputs = used_inputs(g, context.inputs);
-  if (!context.predicates.empty()) {
-    graph::Graph p;
-    for (auto& [operand, value] : context.predicates) {
-      p.outputs.push_back(operand);
-      variant->predicates.expected.push_back(value);
-    }
-    variant->predicates.inputs = used_inputs(p, context.inputs);
-    variant->predicates.code = std::make_shared<const Compiled>(compiler::compile(p));
-  }
-  variant->guards = std::move(context.guards);
-  for (const auto& [cell, value] : context.globals) {
+  explicit Member(const std::vector<Value>& roots) {
     Signature s;
-    add_to_signature(*cell, s, false);
-    variant->globals.push_back({cell, std::move(s.key)});
+    s.slots = &slots;
+    for (const Value& r : roots) add_to_signature(r, s, false);
+    family = std::move(s.key);
+    for (const SizeSlot& slot : slots) family[slot.word] = 0;
   }
-  if (g_describe_graphs) variant->graph = print(g);
-  variant->code = std::make_shared<const Compiled>(compiler::compile(g));
-  return variant;
+};
+
+// nullptr when there are too many already: a function whose structure keeps changing is not worth compiling.
+Family* family_of(Function& f, const Member& m, const Signature& s) {
+  auto& bucket = f.families[Signature::hash_words(m.family)];
+  for (Family& x : bucket)
+    if (x.key == m.family) return &x;
+  if (f.families.size() > kMaxSignatures) return nullptr;
+  Family x;
+  x.key = m.family;
+  for (const SizeSlot& slot : m.slots) x.sizes.push_back(s.key[slot.word]);
+  x.open.assign(m.slots.size(), 0);
+  x.open_leaves.assign(s.leaves.size(), 0);
+  bucket.push_back(std::move(x));
+  return &bucket.back();
 }
 
+// Sizes 0 and 1 behave unlike others (they stretch), so they are never left open.
+constexpr uint64_t kLeastOpen = 2;
+
+void note_sizes(Family& x, const Member& m, const Signature& s) {
+  ++x.calls;
+  for (size_t i = 0; i < m.slots.size(); ++i)
+    x.open[i] |= g_dynamic == DynamicMode::All || s.key[m.slots[i].word] != x.sizes[i];
+}
+
+// What a trace of this call leaves open; equal sizes share a symbol, as do ints.
+OpenSizes open_sizes(const Family& x, const Member& m, const Signature& s) {
+  OpenSizes out;
+  std::map<int64_t, Size> by_size, by_int;
+  auto symbol = [&](std::map<int64_t, Size>& known, int64_t value, int64_t least) {
+    auto [it, is_new] = known.emplace(value, Size::symbol(static_cast<uint32_t>(out.symbols.size())));
+    if (is_new) out.symbols.push_back({{}, {}, least});
+    return it->second;
+  };
+  auto add = [&](Size symbol) -> OpenSizes::Symbol& { return out.symbols[static_cast<size_t>(symbol.node()->a.value())]; };
+  for (size_t i = 0; i < m.slots.size(); ++i) {
+    const SizeSlot& slot = m.slots[i];
+    uint64_t n = s.key[slot.word];
+    if (!x.open[i] || n < kLeastOpen) continue;
+    Size v = symbol(by_size, static_cast<int64_t>(n), kLeastOpen);
+    add(v).words.push_back(slot.word);
+    Sizes& sizes = out.of_leaf[slot.leaf];
+    if (sizes.empty()) sizes = to_sizes(s.leaves[slot.leaf]->as_tensor().sizes);
+    sizes[slot.axis] = v;
+  }
+  for (uint32_t leaf = 0; leaf < x.open_leaves.size(); ++leaf) {
+    if (!x.open_leaves[leaf] || !s.leaves[leaf]->is_int() || s.leaves[leaf]->as_int() < 0) continue;
+    Size v = symbol(by_int, s.leaves[leaf]->as_int(), 0);
+    add(v).leaves.push_back(leaf);
+    out.of_leaf[leaf] = {v};
+  }
+  return out;
+}
 }  // namespace
 
 void set_jit_mode(JitMode mode) {
@@ -236,10 +148,17 @@ void set_jit_mode(JitMode mode) {
   g_jit_enabled = mode != JitMode::Off;
 }
 
+void set_dynamic_mode(DynamicMode mode) { g_dynamic = mode; }
+
 void set_jit_listener(std::function<void(const JitEvent&)> listener) { g_listener = std::move(listener); }
 JitStats jit_stats() {
   std::lock_guard lock(table().mu);
-  return table().stats;
+  JitStats stats = table().stats;
+  RunTimes t = run_times();
+  stats.flatten_ns = t.flatten_ns;
+  stats.call_ns = t.call_ns;
+  stats.output_ns = t.output_ns;
+  return stats;
 }
 bool is_tracing() { return Context::current_context() != nullptr; }
 void abandon_trace(std::string reason) { throw Untraceable(std::move(reason), current_span()); }
@@ -306,59 +225,112 @@ Value global_value(const Value& cell_value) {
   return traced;
 }
 
+namespace {
+
+// What to do about a call that no variant fits.
+struct Decision {
+  std::shared_ptr<const Variant> found;
+  Bound bound;
+  bool trace = false, takes_both_ways = false;
+  OpenSizes open;
+};
+
+Entry* find_entry(Function& f, uint64_t hash, const Signature& s) {
+  auto it = f.entries.find(hash);
+  if (it == f.entries.end()) return nullptr;
+  for (Entry& e : it->second)
+    if (e.key == s.key) return &e;
+  return nullptr;
+}
+
+bool find_variant(const std::vector<std::shared_ptr<const Variant>>& variants, const Signature& s, Decision& d, std::vector<size_t>* blamed) {
+  for (const auto& v : variants) {
+    auto bound = bind(*v, s, blamed);
+    if (!bound) continue;
+    d.found = v;
+    d.bound = std::move(*bound);
+    return true;
+  }
+  return false;
+}
+
+// Called with the table locked.
+Decision decide(Function& f, const std::string& name, const std::vector<Value>& roots, const Signature& s, uint64_t hash) {
+  Decision d;
+  std::vector<size_t> blamed;
+  Entry* entry = find_entry(f, hash, s);
+  if (entry && find_variant(entry->variants, s, d, &blamed)) return d;
+  Member member(roots);
+  Family* found = family_of(f, member, s);
+  if (!found) {
+    f.given_up = true;
+    tell(name, "interpreted", "the structure of its arguments keeps changing", {});
+    return d;
+  }
+  Family& family = *found;
+  note_sizes(family, member, s);
+  if (find_variant(family.variants, s, d, &blamed)) return d;
+  for (size_t leaf : blamed)
+    if (leaf < family.open_leaves.size()) family.open_leaves[leaf] = 1;
+  bool at_once = g_mode == JitMode::Always || (s.num_elems >= kLargeWork && f.num_entries == 0);
+  if (!family.closed && g_dynamic != DynamicMode::Off && (family.calls >= 2 || at_once)) {
+    d.open = open_sizes(family, member, s);
+    if (!d.open.empty() && family.variants.size() < kMaxOpenVariants) {
+      d.trace = true;
+      return d;
+    }
+    d.open = {};
+  }
+  if (!entry) {
+    if (f.num_entries >= kMaxSignatures) {
+      if (!f.crowded) tell(name, "interpreted", "the sizes of its arguments keep changing", {});
+      f.crowded = true;
+      return d;
+    }
+    ++f.num_entries;
+    auto& bucket = f.entries[hash];
+    bucket.push_back({s.key, 0, false, false, {}});
+    entry = &bucket.back();
+  }
+  if (entry->failed || (++entry->calls < 2 && !at_once)) return d;
+  if (entry->variants.size() >= kMaxVariantsPerSignature) {
+    if (entry->takes_both_ways) {
+      entry->failed = true;
+      tell(name, "interpreted", "the numbers its sizes depend on keep changing", {});
+      return d;
+    }
+    entry->takes_both_ways = true;
+    entry->variants.clear();
+  }
+  d.takes_both_ways = entry->takes_both_ways;
+  d.trace = true;
+  return d;
+}
+
+}  // namespace
+
 bool call_compiled(const void* identity, uint64_t purpose, const std::string& name, std::vector<Value>& roots,
                    const std::function<Value(std::vector<Value>)>& body, Value& result) {
   Signature s;
   for (const Value& r : roots) add_to_signature(r, s, true);
   if (!s.traceable || !s.has_tensor) return false;
   uint64_t hash = s.hash();
-  std::vector<const Value*> leaves;
-  std::shared_ptr<const Variant> found;
-  bool takes_both_ways = false;
+  Decision d;
   {
     std::lock_guard lock(table().mu);
     Function& f = table().functions[{identity, purpose}];
     if (f.given_up) return false;
     if (f.keep.is_nil()) f.keep = roots[0];
-    auto& bucket = f.entries[hash];
-    Entry* entry = nullptr;
-    for (Entry& e : bucket)
-      if (e.key == s.key) entry = &e;
-    if (!entry) {
-      if (f.num_entries >= kMaxSignatures) {
-        f.given_up = true;
-        tell(name, "interpreted", "the structure or the sizes of its arguments keep changing", {});
-        return false;
-      }
-      ++f.num_entries;
-      bucket.push_back({s.key, 0, false, false, {}});
-      entry = &bucket.back();
-    }
-    for (const auto& v : entry->variants)
-      if (matches(*v, s, leaves)) found = v;
-    if (!found) {
-      if (entry->failed) return false;
-      bool at_once = g_mode == JitMode::Always || (s.num_elems >= kLargeWork && f.num_entries == 1);
-      if (++entry->calls < 2 && !at_once) return false;
-      if (entry->variants.size() >= kMaxVariantsPerSignature) {
-        if (entry->takes_both_ways) {
-          entry->failed = true;
-          tell(name, "interpreted", "the numbers its sizes depend on keep changing", {});
-          return false;
-        }
-        entry->takes_both_ways = true;
-        entry->variants.clear();
-      }
-      takes_both_ways = entry->takes_both_ways;
-    }
+    d = decide(f, name, roots, s, hash);
+    if (!d.found && !d.trace) return false;
     ++table().stats.dispatches;
   }
-  if (!found) {
+  if (!d.found) {
     std::string reason;
     Span span;
-    bool fatal = false;
+    bool fatal = false, is_open = !d.open.empty();
     try {
-      found = make_variant(roots, body, takes_both_ways);
+      d.found = make_variant(roots, body, d.takes_both_ways, s.key, std::move(d.open));
     } catch (const Untraceable& u) {
       reason = u.reason;
       span = u.span;
@@ -370,20 +342,27 @@ bool call_compiled(const void* identity, uint64_t purpose, const std::string& na
     }
     std::lock_guard lock(table().mu);
     Function& f = table().functions[{identity, purpose}];
-    for (Entry& e : f.entries[hash]) {
-      if (e.key != s.key) continue;
-      if (found) e.variants.push_back(found);
-      else e.failed = true;
+    if (is_open) {
+      if (Family* family = family_of(f, Member(roots), s)) {
+        if (d.found) family->variants.push_back(d.found);
+        else family->closed = true;
+      }
+    } else if (Entry* e = find_entry(f, hash, s)) {
+      if (d.found) e->variants.push_back(d.found);
+      else e->failed = true;
     }
     f.given_up |= fatal;
-    ++(found ? table().stats.compiled : table().stats.failed);
-    tell(name, found ? "compiled" : "interpreted", reason, span, found ? found->graph : "");
-    if (!found || !matches(*found, s, leaves)) return false;
+    ++(d.found ? table().stats.compiled : table().stats.failed);
+    tell(name, d.found ? "compiled" : "interpreted", reason, span, d.found.get());
+    if (!d.found) return false;
+    auto bound = bind(*d.found, s);
+    if (!bound) return false;
+    d.bound = std::move(*bound);
   }
   uint64_t outputs = outputs_made();
   bool failed = false;
   try {
-    result = run_variant(*found, leaves, s.owned);
+    result = run_variant(*d.found, d.bound, s.owned);
   } catch (const UserError&) {
     failed = true;  // an index out of range, say: the interpreted run reports it in the right words, with its place
   }

@@ -14,10 +14,14 @@ namespace sheaf::trace {
 enum class JitMode : uint8_t { Off, Auto, Always };  // Auto: from the second call of a signature on, large work at once
 void set_jit_mode(JitMode mode);
 extern bool g_jit_enabled;
+// Which sizes compiled code leaves open: those that have changed between calls, none, or all.
+enum class DynamicMode : uint8_t { Auto, Off, All };
+void set_dynamic_mode(DynamicMode mode);
 // Calls, in order, what was decided for each function: for `explain` and -v.
 struct JitEvent {
   std::string function, outcome, reason;
   Span span;
+  bool cached = false;  // compiled code was found on disk
   std::string graph;  // the graph as text, when g_describe_graphs is set
 };
 extern bool g_describe_graphs;

@@ -192,6 +192,7 @@ std::optional<LoopResult> loop_node(const LoopSpec& loop) {
 std::optional<LoopResult> trace_loop(const LoopSpec& loop) {
   auto& effects = Context::current_context()->effects;
   size_t before = effects.size();
+  uint64_t first_node = graph::next_node_id();
   std::optional<LoopResult> result;
   try {
     result = loop_node(loop);
@@ -200,8 +201,13 @@ std::optional<LoopResult> trace_loop(const LoopSpec& loop) {
     // The unrolled loop may know what a turn in general does not (its index), or meets the reason itself.
   } catch (const UserError&) {
   }
-  if (!result) effects.resize(before);
-  return result;
+  if (result) return result;
+  effects.resize(before);
+  // About what one turn takes: it has been run two or three times by now.
+  int64_t nodes = static_cast<int64_t>(graph::next_node_id() - first_node) / 3;
+  if (nodes * loop.turns > kMaxUnrolledNodes)
+    throw Untraceable(std::to_string(loop.turns) + " turns of a loop whose values change their form would be too much code", current_span());
+  return std::nullopt;
 }
 
 std::vector<Value> Outputs::list() const {

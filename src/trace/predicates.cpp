@@ -3,6 +3,7 @@
 #include "graph/op_def.h"
 #include "trace/context.h"
 #include "trace/control.h"
+#include "trace/size_values.h"
 #include "value/equal.h"
 
 namespace sheaf::trace {
@@ -36,6 +37,11 @@ std::optional<Tensor> Context::scalar_now(const Operand& o) {
   while (!todo.empty()) {
     const Node* n = todo.back();
     if (now.count(n)) {
+      todo.pop_back();
+      continue;
+    }
+    if (size_values(*n)) {
+      now[n] = known_numbers(*n);
       todo.pop_back();
       continue;
     }

@@ -2,9 +2,9 @@
 
 namespace sheaf::trace {
 
-uint64_t Signature::hash() const {
+uint64_t Signature::hash_words(const std::vector<uint64_t>& words) {
   uint64_t h = 0;
-  for (uint64_t w : key) h = (h ^ w) * 0x9E3779B97F4A7C15ull + (h >> 31);
+  for (uint64_t w : words) h = (h ^ w) * 0x9E3779B97F4A7C15ull + (h >> 31);
   return h;
 }
 
@@ -27,7 +27,10 @@ void add_to_signature(const Value& v, Signature& s, bool owned, int depth) {
     case Tag::Tensor: {
       const Tensor& t = v.as_tensor();
       word(tag | static_cast<uint64_t>(t.dtype) << 8 | static_cast<uint64_t>(t.rank()));
-      for (int64_t d : t.sizes) word(static_cast<uint64_t>(d));
+      for (int i = 0; i < t.rank(); ++i) {
+        if (s.slots) s.slots->push_back({static_cast<uint32_t>(s.key.size()), static_cast<uint32_t>(s.leaves.size()), static_cast<uint32_t>(i)});
+        word(static_cast<uint64_t>(t.sizes[i]));
+      }
       s.num_elems += t.num_elems();
       s.leaves.push_back(&v);
       s.owned.push_back(owned && t.buffer->unique() && t.buffer->is_ours());

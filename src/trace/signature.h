@@ -7,6 +7,11 @@
 
 namespace sheaf::trace {
 
+// Where the key holds the size of an axis.
+struct SizeSlot {
+  uint32_t word, leaf, axis;
+};
+
 struct Signature {
   std::vector<uint64_t> key;
   std::vector<const Value*> leaves;  // tensors and numbers, in order; pointers into the values walked
@@ -14,7 +19,9 @@ struct Signature {
   bool traceable = true;             // false: holds something that cannot be an input
   bool has_tensor = false;
   int64_t num_elems = 0;             // of all tensors
-  uint64_t hash() const;
+  std::vector<SizeSlot>* slots = nullptr;  // filled when given
+  uint64_t hash() const { return hash_words(key); }
+  static uint64_t hash_words(const std::vector<uint64_t>& words);
 };
 
 // Arguments nested deeper than this are not traced: the walks over them recurse.

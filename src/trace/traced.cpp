@@ -1,10 +1,13 @@
 #include "trace/traced.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "compiler/eager.h"
 #include "ops/table.h"
+#include "tensor/size_facts.h"
 #include "trace/context.h"
+#include "trace/size_values.h"
 #include "value/dict.h"
 #include "value/print.h"
 
@@ -47,6 +50,14 @@ class TapeEngine final : public graph::Engine {
       all_values &= o.has_value();
     }
     std::vector<TensorType> out = op.infer({types, attrs});
+    if (SizeFacts::current()) {
+      if (auto sizes = apply_to_sizes(op, inputs, attrs, out[0])) return {std::move(*sizes)};
+      // What depends on a size that is not known cannot be run now.
+      if (!are_known(attrs, out)) {
+        any_node = true;
+        all_values = false;
+      }
+    }
     std::vector<Tensor> values;
     if (all_values) {
       std::vector<Tensor> tensors;
@@ -77,6 +88,12 @@ class TapeEngine final : public graph::Engine {
   }
 
  private:
+  static bool are_known(const Attrs& attrs, const std::vector<TensorType>& out) {
+    auto known = [](const Sizes& s) { return std::all_of(s.begin(), s.end(), [](Size x) { return x.is_const(); }); };
+    for (const auto& [key, value] : attrs.items())
+      if (const Sizes* s = std::get_if<Sizes>(&value); s && !known(*s)) return false;
+    return std::all_of(out.begin(), out.end(), [&](const TensorType& t) { return known(t.sizes); });
+  }
   // A value known now, through which no derivative flows, need not be on the tape.
   static bool ends_gradients(const OpDef& op, const std::vector<TensorType>& out) {
     if (op.vjp.zero) return true;
@@ -141,11 +158,14 @@ Context*& Context::current_ref() {
   return c;
 }
 
-Value Context::add_input(const Value& leaf) {
-  Operand o = operand_of(leaf);
-  auto node = make_ref<Node>(&ops::op("input"), Attrs{}, std::vector<Operand>{}, std::vector<TensorType>{o.type()});
+Value Context::add_input(const Value& leaf, const Sizes* symbols) {
+  TensorType type = operand_of(leaf).type();
+  bool is_size = symbols && !leaf.is_tensor();
+  if (symbols && !is_size) type.sizes = *symbols;
+  auto node = make_ref<Node>(&ops::op("input"), Attrs{}, std::vector<Operand>{}, std::vector<TensorType>{std::move(type)});
   inputs.push_back(node);
   current.push_back(leaf);
+  if (is_size) return to_value(sizes_operand(*symbols, DType::I64, true), Kind::Int);
   return Value::object(Tag::Traced, new Traced(Operand(node, 0), kind_of(leaf)));
 }
 
@@ -163,6 +183,7 @@ Value Context::guarded_value(const Node* node) {
 Value concrete(const Value& v) {
   if (!v.is_traced()) return v;
   Value c = v.as_traced()->concrete();
+  if (const auto* t = static_cast<Traced*>(v.object()); size_values(t->operand)) c = scalar_value(known_numbers(*t->operand.node()), t->kind);
   if (c.is_nil() && Context::current_ref()) {
     const auto* t = static_cast<Traced*>(v.object());
     c = Context::current_ref()->guarded_value(t->operand.node().get());

@@ -1,6 +1,8 @@
 // Dicts map names to values and iterate in byte order of the key. Small ones are a sorted array; large ones add a hash
-// index and are sorted when someone iterates, so building 200,000 entries is not quadratic.
+// index and are sorted when someone iterates, so building 200,000 entries is not quadratic. Once
+// there are threads, a dict that is shared is never sorted in place: others may be reading it.
 #pragma once
+#include <atomic>
 #include <span>
 #include <unordered_map>
 
@@ -14,6 +16,9 @@ struct DictEntry {
 };
 
 struct DictObj final : Object {
+  DictObj() = default;
+  DictObj(const DictObj& o) : Object(o), entries_(o.entries_), index_(o.index_), sorted_(o.sorted_) {}
+  ~DictObj() override { delete in_order_.load(); }
   size_t size() const { return entries_.size(); }
   const Value* find(Name key) const;
   void set(Name key, Value value);
@@ -25,11 +30,14 @@ struct DictObj final : Object {
 
  private:
   static constexpr size_t kSmall = 24;
-  void sort() const;
+  using Entries = std::vector<DictEntry>;
+  void sort_in_place() const;
+  Entries& unshared();  // the entries, about to be changed by the only holder
   size_t lower_bound(Name key) const;
-  mutable std::vector<DictEntry> entries_;
+  mutable Entries entries_;
   mutable std::unordered_map<const Name::Entry*, uint32_t> index_;  // used above kSmall entries
   mutable bool sorted_ = true;
+  mutable std::atomic<const Entries*> in_order_ = nullptr;  // sorted copy of a shared dict
 };
 
 inline const DictObj& Value::as_dict() const { return *static_cast<DictObj*>(u_.o); }

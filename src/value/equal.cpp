@@ -14,7 +14,7 @@ struct Pair {
   Value a, b;
 };
 
-void push_items(std::vector<Pair>& todo, const std::vector<Value>& a, const std::vector<Value>& b) {
+void push_items(std::vector<Pair>& todo, std::span<const Value> a, std::span<const Value> b) {
   for (size_t i = a.size(); i-- > 0;) todo.push_back({a[i], b[i]});
 }
 

@@ -1,7 +1,7 @@
 #include "value/value.h"
 
 #include <algorithm>
-#include <mutex>
+#include <memory>
 
 #include "value/dict.h"
 
@@ -33,8 +33,24 @@ Value Value::list(std::vector<Value> items) { return object(Tag::List, new ListO
 Value Value::tuple(std::vector<Value> items) { return object(Tag::Tuple, new ListObj(std::move(items))); }
 Value Value::tensor(Tensor t) { return object(Tag::Tensor, new TensorObj(std::move(t))); }
 
-std::vector<Value>& Value::mutable_items() {
-  if (!unique()) *this = object(tag_, new ListObj(items()));
+void Items::push_front(Value v) {
+  if (head_ == 0) {
+    head_ = std::max<size_t>(4, all_.size());
+    all_.insert(all_.begin(), head_, Value());
+  }
+  all_[--head_] = std::move(v);
+}
+
+void Items::pop_front() {
+  all_[head_++] = Value();
+  if (head_ > 16 && head_ > 2 * size()) {  // most of it is room
+    all_.erase(all_.begin(), all_.begin() + head_);
+    head_ = 0;
+  }
+}
+
+Items& Value::mutable_items() {
+  if (!unique()) *this = object(tag_, new ListObj(items_copy()));
   return static_cast<ListObj*>(u_.o)->items;
 }
 
@@ -62,27 +78,34 @@ const Value* DictObj::find(Name key) const {
   return it == index_.end() ? nullptr : &entries_[it->second].value;
 }
 
+DictObj::Entries& DictObj::unshared() {
+  if (in_order_.load(std::memory_order_relaxed)) delete in_order_.exchange(nullptr);
+  return entries_;
+}
+
 void DictObj::set(Name key, Value value) {
+  Entries& entries = unshared();
   if (const Value* old = find(key)) {
     const_cast<Value&>(*old) = std::move(value);
     return;
   }
-  if (entries_.size() < kSmall) {
-    entries_.insert(entries_.begin() + lower_bound(key), DictEntry{key, std::move(value)});
+  if (entries.size() < kSmall) {
+    entries.insert(entries.begin() + lower_bound(key), DictEntry{key, std::move(value)});
     return;
   }
   if (index_.empty())
-    for (uint32_t i = 0; i < entries_.size(); ++i) index_[entries_[i].key.entry()] = i;
-  sorted_ = sorted_ && entries_.back().key < key;
-  index_[key.entry()] = static_cast<uint32_t>(entries_.size());
-  entries_.push_back({key, std::move(value)});
+    for (uint32_t i = 0; i < entries.size(); ++i) index_[entries[i].key.entry()] = i;
+  sorted_ = sorted_ && entries.back().key < key;
+  index_[key.entry()] = static_cast<uint32_t>(entries.size());
+  entries.push_back({key, std::move(value)});
 }
 
 void DictObj::erase(Name key) {
-  sort();
-  for (size_t i = 0; i < entries_.size(); ++i) {
-    if (!(entries_[i].key == key)) continue;
-    entries_.erase(entries_.begin() + i);
+  Entries& entries = unshared();
+  sort_in_place();
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (!(entries[i].key == key)) continue;
+    entries.erase(entries.begin() + i);
     index_.clear();
     return;
   }
@@ -97,37 +120,50 @@ uint64_t leading_bytes(const std::string& text) {
   return p;
 }
 
+struct SortKey {
+  uint64_t leading;
+  uint32_t at;
+};
+
+std::vector<SortKey> key_order(std::span<const DictEntry> entries) {
+  std::vector<SortKey> order(entries.size());
+  for (uint32_t i = 0; i < entries.size(); ++i) order[i] = {leading_bytes(entries[i].key.str()), i};
+  std::sort(order.begin(), order.end(), [&](const SortKey& a, const SortKey& b) {
+    return a.leading != b.leading ? a.leading < b.leading : entries[a.at].key < entries[b.at].key;
+  });
+  return order;
+}
+
 }  // namespace
 
-void DictObj::sort() const {
-  // Sorting on demand changes only the representation, but two threads may ask at once.
-  static std::mutex mu;
-  std::lock_guard lock(mu);
+void DictObj::sort_in_place() const {
   if (sorted_) return;
-  struct Key {
-    uint64_t leading;
-    uint32_t at;
-  };
-  std::vector<Key> order(entries_.size());
-  for (uint32_t i = 0; i < entries_.size(); ++i) order[i] = {leading_bytes(entries_[i].key.str()), i};
-  std::sort(order.begin(), order.end(), [&](const Key& a, const Key& b) {
-    return a.leading != b.leading ? a.leading < b.leading : entries_[a.at].key < entries_[b.at].key;
-  });
-  std::vector<DictEntry> sorted;
+  Entries sorted;
   sorted.reserve(entries_.size());
-  for (const Key& k : order) sorted.push_back(std::move(entries_[k.at]));
+  for (const SortKey& k : key_order(entries_)) sorted.push_back(std::move(entries_[k.at]));
   entries_ = std::move(sorted);
   index_.clear();
   sorted_ = true;
 }
 
 std::span<const DictEntry> DictObj::entries() const {
-  if (entries_.size() > kSmall) sort();
-  return entries_;
+  if (sorted_) return entries_;
+  if (!g_atomic_counts || unique()) {
+    sort_in_place();
+    return entries_;
+  }
+  if (const Entries* copy = in_order_.load(std::memory_order_acquire)) return *copy;
+  auto copy = std::make_unique<Entries>();
+  copy->reserve(entries_.size());
+  for (const SortKey& k : key_order(entries_)) copy->push_back(entries_[k.at]);
+  const Entries* first = nullptr;
+  if (!in_order_.compare_exchange_strong(first, copy.get(), std::memory_order_acq_rel)) return *first;
+  return *copy.release();
 }
 
 std::span<DictEntry> DictObj::mutable_entries() {
-  if (entries_.size() > kSmall) sort();
+  unshared();
+  sort_in_place();
   return entries_;
 }
 

@@ -3,6 +3,7 @@
 // only reference (`unique()`), which is how lists grow and dicts update without copying.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,6 +32,7 @@ struct Object : Counted {
 // Deletes an object whose last reference is gone; deep structures are taken apart iteratively.
 void destroy_object(const Object* o);
 
+class Items;
 struct StringObj;
 struct ListObj;
 struct DictObj;
@@ -104,7 +106,8 @@ class Value {
   Name as_keyword() const { return Name::from_entry(u_.name); }
   Object* object() const { return u_.o; }
   const std::string& as_string() const;
-  const std::vector<Value>& items() const;  // List or Tuple
+  std::span<const Value> items() const;  // List or Tuple
+  std::vector<Value> items_copy() const { return {items().begin(), items().end()}; }
   const DictObj& as_dict() const;
   const Tensor& as_tensor() const;
   FunctionObj* as_function() const { return reinterpret_cast<FunctionObj*>(u_.o); }
@@ -113,7 +116,7 @@ class Value {
   // True when this Value holds the only reference to its object.
   bool unique() const { return is_object() && u_.o->unique(); }
   // For in-place updates: the items of an unshared list (copying it first if it is shared).
-  std::vector<Value>& mutable_items();
+  Items& mutable_items();
   DictObj& mutable_dict();
 
  private:
@@ -133,8 +136,28 @@ struct StringObj final : Object {
   explicit StringObj(std::string t) : text(std::move(t)) {}
 };
 
+// The elements of a list: a vector with room in front as well, so that cons and rest of a list that nobody else holds
+// cost no more than append.
+class Items {
+ public:
+  Items(std::vector<Value> v) : all_(std::move(v)) {}
+  Value* begin() { return all_.data() + head_; }
+  Value* end() { return all_.data() + all_.size(); }
+  size_t size() const { return all_.size() - head_; }
+  Value& operator[](size_t i) { return all_[head_ + i]; }
+  operator std::span<const Value>() const { return {all_.data() + head_, size()}; }
+  void push_back(Value v) { all_.push_back(std::move(v)); }
+  void append(std::span<const Value> more) { all_.insert(all_.end(), more.begin(), more.end()); }
+  void push_front(Value v);
+  void pop_front();  // of at least one
+
+ private:
+  std::vector<Value> all_;
+  size_t head_ = 0;  // the first `head_` are free, and nil
+};
+
 struct ListObj final : Object {  // also tuples
-  std::vector<Value> items;
+  Items items;
   explicit ListObj(std::vector<Value> i) : items(std::move(i)) {}
 };
 
@@ -165,7 +188,7 @@ struct AtomObj final : Object {
 
 inline Value FunctionObj::with_captured(std::vector<Value>) const { return Value(); }
 inline const std::string& Value::as_string() const { return static_cast<StringObj*>(u_.o)->text; }
-inline const std::vector<Value>& Value::items() const { return static_cast<ListObj*>(u_.o)->items; }
+inline std::span<const Value> Value::items() const { return static_cast<ListObj*>(u_.o)->items; }
 inline const Tensor& Value::as_tensor() const { return static_cast<TensorObj*>(u_.o)->tensor; }
 
 // A keyword's or string's text as a dict key; only for those two tags.

@@ -38,7 +38,7 @@ TEST(Goldens, LoadAsExpected) {
 
 TEST(Goldens, SharedObjectsStayShared) {
   Value v = load_value(kGoldens + "plain4.pkl");
-  const std::vector<Value>& pair = v.as_dict().find(Name("shared"))->items();
+  auto pair = v.as_dict().find(Name("shared"))->items();
   EXPECT_EQ(pair[0].object(), pair[1].object());
 }
 

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include <execinfo.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "builtins/guard.h"
@@ -23,7 +24,8 @@ namespace {
 
 using namespace sheaf;
 
-constexpr unsigned kHangSeconds = 20;
+// Of processor time; a program that waits for something gets longer, since the machine may be busy.
+constexpr unsigned kHangSeconds = 20, kHangWallSeconds = 300;
 
 int g_failures = 0;
 std::string g_program;
@@ -61,8 +63,16 @@ void count_ops() {
   graph::install_engine(&g_counting);
 }
 
+// SIGPROF after so much processor time, SIGALRM after so much time; 0: never.
+void limit_time(unsigned cpu_seconds, unsigned wall_seconds) {
+  itimerval timer{};
+  timer.it_value.tv_sec = cpu_seconds;
+  setitimer(ITIMER_PROF, &timer, nullptr);
+  alarm(wall_seconds);
+}
+
 extern "C" void on_crash(int signal) {
-  const char* what = signal == SIGALRM ? "\nHANG " : signal == SIGABRT ? "\nABORT " : "\nCRASH ";
+  const char* what = signal == SIGALRM || signal == SIGPROF ? "\nHANG " : signal == SIGABRT ? "\nABORT " : "\nCRASH ";
   write_all(what, std::strlen(what));
   write_all(g_seed_text, std::strlen(g_seed_text));
   write_all(g_program.data(), g_program.size());
@@ -84,7 +94,7 @@ void install_crash_handlers() {
   struct sigaction action{};
   action.sa_handler = on_crash;
   action.sa_flags = SA_ONSTACK;
-  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM}) sigaction(signal, &action, nullptr);
+  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM, SIGPROF}) sigaction(signal, &action, nullptr);
 }
 
 void set_current(uint64_t seed, const std::string& program) {
@@ -97,7 +107,7 @@ Outcome run(const std::string& program, int64_t fuel, bool compiled) {
   trace::set_jit_mode(compiled ? trace::JitMode::Always : trace::JitMode::Off);
   std::string* previous = builtins::set_capture(&out.output);
   eval::g_fuel = fuel;
-  alarm(kHangSeconds);
+  limit_time(kHangSeconds, kHangWallSeconds);
   try {
     eval::Session session;
     count_ops();
@@ -120,7 +130,7 @@ Outcome run(const std::string& program, int64_t fuel, bool compiled) {
     out.kind = Outcome::Internal;
     out.text = "unknown exception";
   }
-  alarm(0);
+  limit_time(0, 0);
   trace::forget_compiled();  // it holds constants of the program
   eval::g_fuel = -1;
   builtins::set_capture(previous);

@@ -89,7 +89,7 @@ class Generator {
     const int axis = rank ? rng_.below(rank) : 0;
     auto with = [&](int at, int size) { Shape t = s; t[static_cast<size_t>(at)] = size; return t; };
     auto inserted = [&](int at, int size) { Shape t = s; t.insert(t.begin() + at, size); return t; };
-    switch (rng_.below(60)) {
+    switch (rng_.below(66)) {
       case 0: case 1: case 2:
         if (rng_.chance(0.2)) return fmt::format("({} (+ {} {}))", rng_.pick({"relu", "abs", "celu"}) , expr(s, d), offset());
         return fmt::format("({} {})", rng_.pick({"sin", "cos", "tanh", "sigmoid", "gelu", "silu", "erf", "expm1", "-", "inc"}), expr(s, d));
@@ -209,6 +209,34 @@ class Generator {
         if (d < 1) return "";
         std::string t = fresh("t"), body = closed(t, s, {}, 1);
         return fmt::format("((grad (fn [{}] (sum {}))) {})", t, body, expr(s, d - 1));
+      }
+      case 60: case 61: {
+        if (rank != 2) return "";
+        int columns = s[0] + rng_.below(3), depth = 1 + rng_.below(3);
+        return fmt::format("(attention {} {} {}{})", expr({s[0], depth}, d), expr({columns, depth}, d - 1), expr({columns, s[1]}, d),
+                           rng_.pick({"", " :causal true", " :window 2", " :scale 0.7"}));
+      }
+      case 62: {
+        std::string t = fresh("t");
+        return fmt::format("((checkpoint (fn [{}] {})) {})", t, bound(t.c_str(), s, s, d), expr(s, d - 1));
+      }
+      case 63: {
+        // Long enough to stay a loop in compiled code; the sine keeps the carry small.
+        std::string c = fresh("c"), x = fresh("x"), init = wide(s, d - 1);
+        scope.emplace_back(c, s);
+        std::string body = bound(x.c_str(), {}, s, d - 1);
+        scope.pop_back();
+        std::string loop = fmt::format("(scan (fn [{0} {1}] (list (+ (* 0.5 {0}) (sin {2})) (* {1} {0}))) {3} (cast (* 0.1 (range {4})) (dtype x)) :stack)", c, x, body, init, 17 + rng_.below(3));
+        return rng_.chance(0.5) ? fmt::format("(first {})", loop) : fmt::format("(mean (second {}) :axis 0)", loop);
+      }
+      case 64: {
+        // It grows in every turn, so it ends.
+        std::string t = fresh("t");
+        return fmt::format("(while (< (sum {0}) {1}) [{0} (+ 1 (** {2} 2))] (* {0} (+ 1.5 (** (sin {3}) 2))))", t, 10 + rng_.below(40), wide(s, d - 1), bound(t.c_str(), s, s, d - 1));
+      }
+      case 65: {
+        std::string k = fresh("k");
+        return fmt::format("(get (map (fn [{0}] (* (cos {0}) {1})) (cast (* 0.1 (range 18)) (dtype x))) {2})", k, bound(k.c_str(), {}, s, d - 1), rng_.below(18));
       }
       default: return rank > 1 && rank < 3 ? fmt::format("(stack (map (fn [k] (* (+ 1 k) {})) (range {})))", expr(Shape(s.begin() + 1, s.end()), d), s[0]) : "";
     }

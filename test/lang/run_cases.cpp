@@ -1,5 +1,5 @@
 // Runs the programs of *.cases files (see FORMAT.md), each in a fresh session, and compares what they print.
-// Usage: run_cases [--jit=off|auto|always] [--backend=auto|block|native] [--check-ir] [--only TEXT] FILE…
+// Usage: run_cases [--jit=off|auto|always] [--backend=auto|block|native] [--dynamic=auto|off|all] [--check-ir] [--only TEXT] FILE…
 // With --check-ir every graph and kernel on the way is verified and must survive being printed and parsed.
 #include <fmt/format.h>
 
@@ -17,6 +17,7 @@
 #include "builtins/output.h"
 #include "common/printed.h"
 #include "compiler/compile.h"
+#include "compiler/pipeline.h"
 #include "eval/session.h"
 #include "eval/vm.h"
 #include "graph/text.h"
@@ -194,6 +195,16 @@ int main(int argc, char** argv) {
       trace::set_jit_mode(mode == "off" ? trace::JitMode::Off : mode == "always" ? trace::JitMode::Always : trace::JitMode::Auto);
       continue;
     }
+    if (std::strncmp(argv[i], "--backend=", 10) == 0) {
+      std::string kind = argv[i] + 10;
+      compiler::set_backend(kind == "block" ? compiler::Backend::Block : kind == "native" ? compiler::Backend::Native : compiler::Backend::Auto);
+      continue;
+    }
+    if (std::strncmp(argv[i], "--dynamic=", 10) == 0) {
+      std::string mode = argv[i] + 10;
+      trace::set_dynamic_mode(mode == "off" ? trace::DynamicMode::Off : mode == "all" ? trace::DynamicMode::All : trace::DynamicMode::Auto);
+      continue;
+    }
     if (std::strcmp(argv[i], "--check-ir") == 0) {
       check_ir();
       continue;
@@ -201,6 +212,10 @@ int main(int argc, char** argv) {
     if (std::strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
       only = argv[++i];
       continue;
+    }
+    if (argv[i][0] == '-') {
+      std::fprintf(stderr, "unknown option %s\n", argv[i]);
+      return 2;
     }
     for (const Case& c : read_cases(argv[i])) {
       if (!only.empty() && c.title.find(only) == std::string::npos) continue;

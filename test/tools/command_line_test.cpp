@@ -40,6 +40,38 @@ TEST(CommandLine, ModulesUnderAnotherName) {
   EXPECT_EQ(r.err, "");
 }
 
+TEST(CommandLine, ModulesInPart) {
+  Sandbox s;
+  s.write("deep.shf", "(defn depth [] 7)");
+  s.write("lib.shf", "(use deep) (def k 10) (defn relu [x] (* x k)) (defn helper [x] (relu (+ x (depth)))) (defn init [x] (helper x))\n"
+                     "(defmacro twice [e] `(+ (helper ~e) (helper ~e))) (defmacro other [e] e)");
+  // The other names are free for the file itself, mean the library's, or nothing.
+  s.write("main.shf", "(use lib :only [init twice]) (defn before [] (list (helper 1) k)) (defn helper [x] (- x)) (def k 1)\n"
+                      "(defmacro other [e] `(list ~e ~e)) (print (init 1) (twice 1) (before) (relu -3) (other 5))");
+  Result r = s.run("main.shf");
+  EXPECT_EQ(r.out, "80 160 [-1, 1] 0.0 [5, 5]\n");
+  EXPECT_EQ(r.err, "");
+  for (const char* name : {"helper", "depth", "other"}) {
+    s.write("main.shf", std::string("(use lib :only [init])\n(print (") + name + " 1))");
+    r = s.run("main.shf");
+    EXPECT_TRUE(contains(r.err, std::string("error: Unknown function: ") + name + "\n")) << r.err;
+    EXPECT_TRUE(contains(r.err, "main.shf:2:8")) << r.err;
+  }
+  EXPECT_TRUE(contains(s.run("-c '(use lib :only [init]) k'").err, "k is defined in another file, but private there or left out here by :only."));
+  EXPECT_TRUE(contains(s.run("-c '(use lib :only [inti]) 1'").err, "use: module 'lib' defines no inti"));
+  EXPECT_TRUE(contains(s.run("-c '(use lib :only init) 1'").err, "use: :only takes a vector of names"));
+  // By its alias, or by another use, everything is there.
+  EXPECT_EQ(s.run("-c '(use lib :as l :only [init]) (list l/k (l/helper 1))'").out, "[10, 80]\n");
+  EXPECT_EQ(s.run("-c '(use lib :only [init]) (use lib :only [k]) (use deep) (list k (depth) (init 1))'").out, "[10, 7, 80]\n");
+  EXPECT_EQ(s.run("-c '(use lib :only [init]) (use lib) (list k (helper 1))'").out, "[10, 80]\n");
+}
+
+TEST(CommandLine, PrivateFunctionsMayComeLater) {
+  Sandbox s;
+  s.write("lib.shf", "(defn f [x] (map step x)) (defn g [x] (step x)) (defn- step [x] (+ x 1))");
+  EXPECT_EQ(s.run("-c '(use lib) (defn step [x] (* x 100)) (list (f (list 1 2)) (g 1) (step 1))'").out, "[[2, 3], 2, 100]\n");
+}
+
 TEST(CommandLine, ModulePathsWithoutAFile) {
   Sandbox s;
   fs::create_directory(s.dir() / "sub");

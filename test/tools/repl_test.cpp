@@ -42,6 +42,15 @@ TEST(ReplPipe, RedefinitionReachesDependants) {
   EXPECT_TRUE(contains(r.err, "note: late cannot run yet: Undefined symbol: later\n"));
 }
 
+// What one line says about names holds for the next ones.
+TEST(ReplPipe, ModulesAndPrivateNames) {
+  Sandbox s;
+  s.write("lib.shf", "(def k 10)\n(defn scaled [x] (* x k))\n");
+  Result r = s.run("", "(use lib :as l :only [scaled])\n(scaled 2)\nl/k\nk\n(def k 3)\n(scaled k)\n(defn- own [] 4)\n(own)\n");
+  EXPECT_EQ(r.out, "=> 20\n=> 10\n=> 3\n=> 30\n=> <fn:own>\n=> 4\n") << r.err;
+  EXPECT_TRUE(contains(r.err, "error: Undefined symbol: k\n")) << r.err;
+}
+
 TEST(ReplPipe, Commands) {
   Sandbox s;
   s.write("lib.shf", "(def data (list 1 2))\n(defn size [] (len data))\n");
@@ -130,8 +139,8 @@ TEST(ReplTerminal, EditsCompletesAndSurvivesInterrupts) {
     t.type("(+ 40 3\x7f"  "2)\r");
     EXPECT_TRUE(t.expect("=> 42"));
     ASSERT_TRUE(t.expect("sheaf> "));
-    t.type("(zerop\x7f\t");
-    EXPECT_TRUE(t.expect("zeros"));
+    t.type("(linsp\x7f\t");
+    EXPECT_TRUE(t.expect("linspace"));
     t.type("\x03");
     EXPECT_TRUE(t.expect("^C (use :quit to exit)"));
     ASSERT_TRUE(t.expect("sheaf> "));

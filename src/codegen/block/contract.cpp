@@ -1,14 +1,16 @@
 // The contraction, fast: C[M,N] = A[M,K] B[K,N], with the bits of loop/library.cpp's definition.
 //
 // Forms, by shape:
-// - tall: blocks of B (kContractBlock x kBlockN) are packed by all threads, then tiles of C are computed block by block of
-//   rows, each task packing its own block of A. Transposed operands only change how packing reads.
+// - tall: A is packed by all threads, then each task computes a strip of columns, packing its panels of B itself: where rows of
+//   B are contiguous as a by-product of the first tile, and while a panel is computed the next one is asked for. Transposed operands
+//   only change how packing reads.
 // - thin, at most kThinRows rows: nothing is reused, so B streams through once; where its rows or columns are contiguous
 //   without packing, otherwise panel by panel through a buffer in the first-level cache.
 // - small: tiles straight from memory.
 // - integers: rows of B times elements of A, any order.
 // N = 1 is the thin form of the transposed product.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -28,21 +30,40 @@ using loop::kContractBlock;
 using loop::scalar::BFloat16;
 using loop::scalar::Float16;
 
-constexpr int64_t kBlockM = 128, kBlockN = 384, kThinRows = 8;
+constexpr int64_t kThinRows = 8;
+constexpr int64_t kBlockRows = 128;                 // of packed A at most, to stay in the second-level cache beside a strip of B
+constexpr int64_t kStripPanels = 8, kFewRows = 48;
+constexpr int64_t kPackedElements = 1 << 20;        // of A at a time: stays in the last-level cache
 constexpr int64_t kMaxRows = 14, kMaxColumns = 32;  // of a packed tile
 constexpr int64_t kSmall = 2048;                    // elements of B that stay in the first-level cache with room to spare
 constexpr int64_t kTaskFlops = 1 << 18;             // a task worth a thread: some 5 us
 
+// Memory that will be needed soon: asked for at each step of k, moving on every (mask + 1) steps.
+struct Ahead {
+  const std::byte* at;
+  int64_t step, mask;
+};
+
+template <class T>
+using PackedTile = void (*)(int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first, Ahead ahead);
+template <class T>
+using TileRow = std::array<PackedTile<T>, 4>;  // by vectors of columns, less one
+
 template <class T>
 struct Kernels {
-  using Packed = void (*)(int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first);
+  using Packing = void (*)(int64_t k, const T* a, const T* b, int64_t sbk, T* packed, T* c, int64_t ldc, bool first);
   using Direct = void (*)(int64_t k, const T* a, int64_t sam, int64_t sak, const T* b, int64_t sbk, T* c, int64_t ldc, bool first);
   using Stream = void (*)(int64_t m, int64_t n, const T* a, int64_t sam, int64_t sak, const T* b, int64_t sbk, T* sums, int64_t ld);
   int64_t rows, columns, lanes;
-  Packed tile, tile4, tile1;              // `rows`, 4 and 1 rows
+  std::array<TileRow<T>, 4> tiles;        // of 1, 2, 4 and `rows` rows
+  Packing packing_tile;                   // the largest
   Direct wide1, wide2, wide4;             // 1, 2, 4 rows, four vectors of columns
   Direct narrow1, narrow2, narrow4;       // one vector
   Stream stream4, stream1;                // four and one k at a time
+
+  // The tile for so many rows: its place in `tiles`, and the rows it computes.
+  int form(int64_t m) const { return m == 1 ? 0 : m == 2 ? 1 : m <= 4 ? 2 : 3; }
+  int64_t height(int64_t m) const { return m > 4 ? rows : m > 2 ? 4 : m; }
 };
 
 #define SHEAF_KERNELS "codegen/block/gemm_kernels.h"
@@ -88,7 +109,9 @@ void pack(T* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, i
   if (src.minor == 1) {
     auto rows = [&](auto w) {
       for (int64_t l = 0; l < k; ++l)
-        for (int64_t i = 0; i < w; ++i) dst[l * w + i] = widen<T>(from[l * src.k + i]);
+        if constexpr (std::is_same_v<T, S>) std::memcpy(dst + l * w, from + l * src.k, w * sizeof(T));
+        else
+          for (int64_t i = 0; i < w; ++i) dst[l * w + i] = widen<T>(from[l * src.k + i]);
     };
     // A constant width becomes a few vector moves.
     if (width == 12) rows(std::integral_constant<int64_t, 12>{});
@@ -97,6 +120,7 @@ void pack(T* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, i
     else if (width == 14) rows(std::integral_constant<int64_t, 14>{});
     else if (width == 16) rows(std::integral_constant<int64_t, 16>{});
     else if (width == 32) rows(std::integral_constant<int64_t, 32>{});
+    else if (width == 4) rows(std::integral_constant<int64_t, 4>{});
     else rows(width);
     return;
   }
@@ -147,54 +171,148 @@ inline void at_edge(T* c, int64_t ldc, int64_t rows, int64_t columns, bool first
 }
 
 int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
+int64_t pieces(int64_t x, int64_t of) { return (x + of - 1) / of; }
 
-template <class T, class S>
-void tall(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k) {
-  const Kernels<T>& kern = kernels<T>();
-  int64_t mr = kern.rows, nr = kern.columns;
-  int64_t block_m = round_up(std::min(kBlockM, m), mr), block_n = std::min(round_up(n, nr), kBlockN / nr * nr);
-  T* packed_b = scratch<T>(0, kContractBlock * block_n);
-  for (int64_t j0 = 0; j0 < n; j0 += block_n) {
-    int64_t columns = std::min(block_n, n - j0), panels = (columns + nr - 1) / nr;
-    for (int64_t l0 = 0; l0 < k; l0 += kContractBlock) {
-      int64_t depth = std::min(kContractBlock, k - l0);
-      runtime::parallel_for(panels, [&](int64_t begin, int64_t end) {
-        // Where rows are contiguous, a few rows across all panels: each cache line is then read once.
-        int64_t part = b.minor == 1 ? 8 : depth;
-        for (int64_t l = 0; l < depth; l += part)
-          for (int64_t p = begin; p < end; ++p)
-            pack(packed_b + (p * depth + l) * nr, b, j0 + p * nr, l0 + l, std::min(nr, columns - p * nr), nr, std::min(part, depth - l));
-      }, std::max<int64_t>(1, 16384 / (nr * depth)));
-      // Rows are split first; columns too where there are too few blocks of rows for the threads.
-      int64_t blocks = (m + block_m - 1) / block_m;
-      int64_t wanted = runtime::num_threads() * 2;
-      int64_t splits = blocks >= wanted ? 1 : std::clamp<int64_t>((wanted + blocks - 1) / blocks, 1, panels);
-      int64_t flops = std::min(block_m, m) * ((panels + splits - 1) / splits) * nr * depth * 2;
-      runtime::parallel_for(blocks * splits, [&](int64_t begin, int64_t end) {
-        T* packed_a = scratch<T>(1, kContractBlock * block_m);
-        int64_t packed = -1;
-        for (int64_t task = begin; task < end; ++task) {
-          int64_t block = task / splits, split = task % splits;
-          int64_t i0 = block * block_m, rows = std::min(block_m, m - i0);
-          if (block != packed) {
-            for (int64_t i = 0; i < rows; i += mr) pack(packed_a + i * depth, a, i0 + i, l0, std::min(mr, rows - i), mr, depth);
-            packed = block;
-          }
-          int64_t first_panel = panels * split / splits, last_panel = panels * (split + 1) / splits;
-          for (int64_t p = first_panel; p < last_panel; ++p)
-            for (int64_t i = 0; i < rows; i += mr) {
-              int64_t j = j0 + p * nr, tile_rows = std::min(mr, rows - i), tile_columns = std::min(nr, columns - p * nr);
-              T* to = c + (i0 + i) * n + j;
-              const T* pa = packed_a + i * depth;
-              const T* pb = packed_b + p * nr * depth;
-              if (tile_rows == mr && tile_columns == nr) kern.tile(depth, pa, pb, to, n, l0 == 0);
-              else at_edge(to, n, tile_rows, tile_columns, l0 == 0, [&](T* t, int64_t ld) { kern.tile(depth, pa, pb, t, ld, l0 == 0); });
-            }
-        }
-      }, std::max<int64_t>(1, kTaskFlops / std::max<int64_t>(1, flops)));
+// Packs neighbouring panels of `width`, of which the last may be narrower: dst holds panel after panel, each [k][its width].
+template <class T, class S, class Width>
+void pack_panels(T* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, int64_t width, int64_t k, Width&& width_of) {
+  // Where the panels' rows are contiguous, a few rows across all panels: each cache line is then read once.
+  int64_t part = src.minor == 1 ? 8 : k;
+  for (int64_t l = 0; l < k; l += part) {
+    if (src.minor == 1)
+      for (int64_t r = l + part; r < std::min(k, l + 2 * part); ++r)
+        for (int64_t i = 0; i < used; i += 64 / sizeof(S)) __builtin_prefetch(src.at(i0 + i, l0 + r));
+    for (int64_t i = 0; i < used; i += width) {
+      int64_t here = std::min(width, used - i), w = width_of(here);
+      pack(dst + i * k + l * w, src, i0 + i, l0 + l, here, w, std::min(part, k - l));
     }
   }
 }
+
+// C in strips of columns by groups of rows: one task computes one such piece over all of the k that are packed.
+template <class T, class S>
+class Tall {
+ public:
+  Tall(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k) : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k) {}
+
+  void run() {
+    int64_t depth = std::min(k_, std::max(kContractBlock, kPackedElements / m_ / kContractBlock * kContractBlock));
+    int64_t rows = std::min(m_, std::max(block_rows_, kPackedElements / depth / block_rows_ * block_rows_));
+    packed_a_ = scratch<T>(0, round_up(rows, mr_) * depth);
+    for (rows_from_ = 0; rows_from_ < m_; rows_from_ += rows) {
+      rows_ = std::min(rows, m_ - rows_from_);
+      for (k_from_ = 0; k_from_ < k_; k_from_ += depth) {
+        depth_ = std::min(depth, k_ - k_from_);
+        pack_a();
+        multiply();
+      }
+    }
+  }
+
+ private:
+  // The panel of B that is packed next; without `from` there is none.
+  struct Next {
+    const S* from = nullptr;
+    int64_t depth = 0;
+  };
+
+  T* packed_a(int64_t row, int64_t l, int64_t depth) const { return packed_a_ + l * round_up(rows_, mr_) + row * depth; }
+
+  void pack_a() {
+    int64_t groups = pieces(rows_, block_rows_);
+    runtime::parallel_for(groups * pieces(depth_, kContractBlock), [&](int64_t begin, int64_t end) {
+      for (int64_t task = begin; task < end; ++task) {
+        int64_t row = task % groups * block_rows_, l = task / groups * kContractBlock, depth = std::min(kContractBlock, depth_ - l);
+        pack_panels(packed_a(row, l, depth), a_, rows_from_ + row, k_from_ + l, std::min(block_rows_, rows_ - row), mr_, depth,
+                    [&](int64_t used) { return kern_.height(used); });
+      }
+    }, std::max<int64_t>(1, 16384 / (std::min(rows_, block_rows_) * std::min(depth_, kContractBlock))));
+  }
+
+  // Columns are split first, in strips of whole panels; rows too where there are too few strips for the threads.
+  void multiply() {
+    int64_t panels = pieces(n_, nr_), wanted = runtime::num_threads() * 4;
+    int64_t strip = std::clamp<int64_t>(panels / wanted, 1, kStripPanels), strips = pieces(panels, strip);
+    int64_t row_tiles = pieces(rows_, mr_), groups = std::clamp<int64_t>(pieces(wanted, strips), 1, row_tiles);
+    int64_t flops = 2 * pieces(rows_, groups) * std::min(strip * nr_, n_) * depth_;
+    runtime::parallel_for(strips * groups, [&](int64_t begin, int64_t end) {
+      T* packed_b = scratch<T>(1, kContractBlock * strip * nr_);
+      for (int64_t task = begin; task < end; ++task) {
+        int64_t group = task / strips, first = row_tiles * group / groups * mr_, last = std::min(rows_, row_tiles * (group + 1) / groups * mr_);
+        int64_t column = task % strips * strip * nr_;
+        piece(packed_b, first, last, column, std::min(n_, column + strip * nr_));
+      }
+    }, std::max<int64_t>(1, kTaskFlops / std::max<int64_t>(1, flops)));
+  }
+
+  void piece(T* packed_b, int64_t first_row, int64_t last_row, int64_t first_column, int64_t last_column) {
+    for (int64_t l = 0; l < depth_; l += kContractBlock) {
+      int64_t depth = std::min(kContractBlock, depth_ - l);
+      // Few rows make little of a packed panel: whole rows of the strip are then read faster than panel by panel.
+      bool at_once = b_.minor == 1 && last_row - first_row < kFewRows;
+      if (at_once)
+        pack_panels(packed_b, b_, first_column, k_from_ + l, last_column - first_column, nr_, depth, [&](int64_t used) { return round_up(used, kern_.lanes); });
+      for (int64_t row = first_row; row < last_row; row += block_rows_) {
+        int64_t rows = std::min(block_rows_, last_row - row);
+        for (int64_t j = first_column; j < last_column; j += nr_) {
+          Next next = row > first_row ? Next{} : next_panel(j + nr_, l, first_column, last_column);
+          panel_tiles(packed_b + (j - first_column) * depth, row, rows, j, l, depth, row == first_row && !at_once, next);
+        }
+      }
+    }
+  }
+
+  // The panel at column j; behind the strip the next block of k, and behind that the next strip.
+  Next next_panel(int64_t j, int64_t l, int64_t first_column, int64_t last_column) const {
+    if (j >= last_column) j = first_column, l += kContractBlock;
+    if (l >= depth_) j = last_column, l = 0;
+    if (j >= n_) return {};
+    return {b_.at(j, k_from_ + l), std::min(kContractBlock, depth_ - l)};
+  }
+
+  // All tiles of a block of rows over one panel of B.
+  void panel_tiles(T* packed_b, int64_t row, int64_t rows, int64_t j, int64_t l, int64_t depth, bool pack_b, const Next& next) {
+    int64_t columns = std::min(nr_, n_ - j), vectors = pieces(columns, kern_.lanes), width = vectors * kern_.lanes;
+    bool first = k_from_ + l == 0;
+    int64_t i = 0;
+    if (pack_b) {
+      if constexpr (std::is_same_v<T, S>)
+        if (b_.minor == 1 && columns == nr_ && rows >= mr_) {
+          kern_.packing_tile(depth, packed_a(row, l, depth), b_.at(j, k_from_ + l), b_.k, packed_b, c_ + (rows_from_ + row) * n_ + j, n_, first);
+          i = mr_;
+        }
+      if (i == 0) pack(packed_b, b_, j, k_from_ + l, columns, width, depth);
+    }
+    for (; i < rows; i += mr_) {
+      int64_t used = std::min(mr_, rows - i);
+      PackedTile<T> tile = kern_.tiles[kern_.form(used)][vectors - 1];
+      T* to = c_ + (rows_from_ + row + i) * n_ + j;
+      const T* pa = packed_a(row + i, l, depth);
+      Ahead ahead = part_of(next, i / mr_);
+      if (used == kern_.height(used) && columns == width) tile(depth, pa, packed_b, to, n_, first, ahead);
+      else at_edge(to, n_, used, columns, first, [&](T* t, int64_t ld) { tile(depth, pa, packed_b, t, ld, first, ahead); });
+    }
+  }
+
+  // What of it a tile is to ask for: a fourth of the rows, or a column.
+  Ahead part_of(const Next& next, int64_t tile) const {
+    auto at = [](const S* p) { return reinterpret_cast<const std::byte*>(p); };
+    int64_t size = sizeof(S);
+    // The line of a row's first column was touched by the panel before.
+    if (next.from && b_.minor == 1 && tile < 5) return {at(next.from + tile % 4 * (next.depth / 4) * b_.k + nr_ - 1), b_.k * size, 3};
+    if (next.from && b_.minor != 1 && tile < nr_) return {at(next.from + tile * b_.minor), size, 0};
+    return {at(b_.data), 0, 0};
+  }
+
+  const Kernels<T>& kern_ = kernels<T>();
+  const int64_t mr_ = kern_.rows, nr_ = kern_.columns, block_rows_ = kBlockRows / mr_ * mr_;
+  const Operand<S>& a_;
+  const Operand<S>& b_;
+  T* c_;
+  int64_t m_, n_, k_;
+  T* packed_a_ = nullptr;
+  int64_t rows_from_ = 0, rows_ = 0, k_from_ = 0, depth_ = 0;  // what of A is packed
+};
 
 // Small, rows of B contiguous and of the computed type: tiles straight from memory, on one thread.
 template <class T>
@@ -319,9 +437,10 @@ template <class T, class S>
 void thin_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k) {
   const Kernels<T>& kern = kernels<T>();
   int64_t nr = kern.columns, panels = (n + nr - 1) / nr;
-  int64_t mr = m == 1 ? 1 : m <= 4 ? 4 : kern.rows;
-  auto tile = mr == 1 ? kern.tile1 : mr == 4 ? kern.tile4 : kern.tile;
-  int64_t groups = (m + mr - 1) / mr;
+  int64_t mr = kern.height(m);
+  auto tile = kern.tiles[kern.form(m)][nr / kern.lanes - 1];
+  int64_t groups = pieces(m, mr);
+  Ahead nothing{reinterpret_cast<const std::byte*>(a.data), 0, 0};
   T* packed_a = scratch<T>(0, groups * mr * k);
   for (int64_t g = 0; g < groups; ++g)
     for (int64_t l0 = 0; l0 < k; l0 += kContractBlock)
@@ -336,8 +455,8 @@ void thin_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int6
           int64_t rows = std::min(mr, m - g * mr);
           T* to = c + g * mr * n + p * nr;
           const T* pa = packed_a + g * mr * k + l0 * mr;
-          if (rows == mr && columns == nr) tile(depth, pa, packed_b, to, n, l0 == 0);
-          else at_edge(to, n, rows, columns, l0 == 0, [&](T* t, int64_t ld) { tile(depth, pa, packed_b, t, ld, l0 == 0); });
+          if (rows == mr && columns == nr) tile(depth, pa, packed_b, to, n, l0 == 0, nothing);
+          else at_edge(to, n, rows, columns, l0 == 0, [&](T* t, int64_t ld) { tile(depth, pa, packed_b, t, ld, l0 == 0, nothing); });
         }
       }
   }, std::max<int64_t>(1, kTaskFlops / (8 * nr * k + 1)));
@@ -351,7 +470,7 @@ void multiply(Operand<S> a, Operand<S> b, T* c, int64_t m, int64_t n, int64_t k)
   }
   if constexpr (std::is_same_v<T, S>)
     if (b.minor == 1 && n * k <= kSmall && m <= 128) return small<T>(a, b, c, m, n, k);
-  if (m > kThinRows) return tall<T>(a, b, c, m, n, k);
+  if (m > kThinRows) return Tall<T, S>(a, b, c, m, n, k).run();
   if constexpr (std::is_same_v<T, S>)
     if (b.minor == 1) return thin_stream<T>(a, b, c, m, n, k);
 #if defined(__aarch64__)

@@ -26,11 +26,14 @@ struct NativeObject {
 
 // Whether this program was built with LLVM.
 bool native_available();
-// Processor and version: objects of equal targets can be exchanged.
-std::string native_target();
+// Processor and version of LLVM: objects of equal targets can be exchanged. Does not initialise LLVM.
+const std::string& native_target();
 
 // Kernels must hold no elementary functions (passes/loop/expand_math.h). Throws an internal error when LLVM fails.
 NativeObject make_native_object(std::span<const loop::Kernel> kernels);
+// What LLVM is given and what it makes of it, for people: LLVM's IR, or assembly.
+enum class NativeText : uint8_t { Ir, Assembly };
+std::string native_text(const loop::Kernel& kernel, NativeText what);
 // The kernels of an object, ready to run; throws std::runtime_error when it is damaged.
 using FindRoutine = loop::Routine (*)(std::string_view);
 std::vector<std::shared_ptr<const runtime::Kernel>> load_native_object(const NativeObject& object, FindRoutine find_routine);

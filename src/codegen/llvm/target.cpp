@@ -75,35 +75,62 @@ const Machine& machine() {
 
 bool native_available() { return true; }
 
-std::string native_target() {
-  const auto& m = native::machine();
-  return "llvm" LLVM_VERSION_STRING " " + m.triple + " " + m.cpu + " " + m.features;
+namespace native {
+namespace {
+
+// Making one costs a fifth of compiling a small kernel.
+llvm::TargetMachine& target_of_thread() {
+  thread_local std::unique_ptr<llvm::TargetMachine> target;
+  if (!target) target = machine().make();
+  return *target;
+}
+
+void set_target(llvm::Module& module) {
+#if LLVM_VERSION_MAJOR >= 21
+  module.setTargetTriple(llvm::Triple(machine().triple));
+#else
+  module.setTargetTriple(machine().triple);
+#endif
+  module.setDataLayout(target_of_thread().createDataLayout());
+}
+
+std::string emit_file(llvm::Module& module, llvm::CodeGenFileType type) {
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager passes;
+  bool failed = target_of_thread().addPassesToEmitFile(passes, stream, nullptr, type);
+  INVARIANT(!failed, "LLVM cannot write this kind of file");
+  passes.run(module);
+  return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace
+}  // namespace native
+
+std::string native_text(const loop::Kernel& kernel, NativeText what) {
+  llvm::LLVMContext context;
+  llvm::Module module("sheaf", context);
+  native::set_target(module);
+  native::emit_kernel(kernel, kernel.name, native::machine().host, module);
+  if (what == NativeText::Assembly) return native::emit_file(module, llvm::CodeGenFileType::AssemblyFile);
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module.print(stream, nullptr);
+  return text;
 }
 
 NativeObject make_native_object(std::span<const loop::Kernel> kernels) {
   const auto& m = native::machine();
-  auto target = m.make();
   llvm::LLVMContext context;
   llvm::Module module("sheaf", context);
-#if LLVM_VERSION_MAJOR >= 21
-  module.setTargetTriple(llvm::Triple(m.triple));
-#else
-  module.setTargetTriple(m.triple);
-#endif
-  module.setDataLayout(target->createDataLayout());
+  native::set_target(module);
   NativeObject out;
   for (size_t i = 0; i < kernels.size(); ++i)
     out.calls.push_back(native::emit_kernel(kernels[i], "k" + std::to_string(i), m.host, module));
   std::string problem;
   llvm::raw_string_ostream problems(problem);
   INVARIANT(!llvm::verifyModule(module, &problems), "LLVM: " << problem);
-  llvm::SmallVector<char, 0> bytes;
-  llvm::raw_svector_ostream stream(bytes);
-  llvm::legacy::PassManager passes;
-  bool failed = target->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile);
-  INVARIANT(!failed, "LLVM cannot write object files");
-  passes.run(module);
-  out.elf.assign(bytes.begin(), bytes.end());
+  out.elf = native::emit_file(module, llvm::CodeGenFileType::ObjectFile);
   return out;
 }
 

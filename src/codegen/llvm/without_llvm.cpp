@@ -5,10 +5,11 @@
 namespace sheaf::codegen {
 
 bool native_available() { return false; }
-std::string native_target() { return "none"; }
 NativeObject make_native_object(std::span<const loop::Kernel>) {
   INVARIANT(false, "this build has no LLVM");
   return {};
 }
+
+std::string native_text(const loop::Kernel&, NativeText) { return "; this build has no LLVM\n"; }
 
 }  // namespace sheaf::codegen

@@ -131,6 +131,9 @@ struct Group {
 class Grouping {
  public:
   explicit Grouping(const graph::Graph& g) : live_(live_nodes(g)) {
+    uses_.reserve(live_.size());
+    group_of_.reserve(live_.size());
+    row_.reserve(live_.size());
     for (Node* n : live_) {
       if (!computes(n)) continue;
       for (const Operand& in : n->inputs) {
@@ -144,9 +147,9 @@ class Grouping {
       if (o.is_node()) uses_[base_of(o)].push_back({nullptr, Level::Foreign});
   }
 
-  std::vector<FusionGroup> run() {
+  std::vector<FusionGroup> run(bool merge) {
     for (size_t i = live_.size(); i-- > 0;)
-      if (computes(live_[i]) && !join(live_[i])) start(live_[i]);
+      if (computes(live_[i]) && !(merge && join(live_[i]))) start(live_[i]);
     std::vector<FusionGroup> out;
     for (size_t k = 0; k < groups_.size(); ++k) out.push_back(finished(static_cast<int>(k)));
     std::sort(out.begin(), out.end(), [](const FusionGroup& a, const FusionGroup& b) { return a.root()->id < b.root()->id; });
@@ -284,6 +287,6 @@ class Grouping {
 
 }  // namespace
 
-std::vector<FusionGroup> choose_groups(const graph::Graph& g) { return Grouping(g).run(); }
+std::vector<FusionGroup> choose_groups(const graph::Graph& g, bool merge) { return Grouping(g).run(merge); }
 
 }  // namespace sheaf::passes

@@ -29,7 +29,8 @@ struct FusionGroup {
 // Sizes without the ones.
 Sizes squeezed(const Sizes& sizes);
 
-// Expects: sizes known.  Leaves: groups in an order in which each finds its inputs ready.
-std::vector<FusionGroup> choose_groups(const graph::Graph& g);
+// Expects: sizes known.  Leaves: groups in an order in which each finds its inputs ready. Without `merge` every node is a
+// group of its own.
+std::vector<FusionGroup> choose_groups(const graph::Graph& g, bool merge = true);
 
 }  // namespace sheaf::passes

@@ -12,7 +12,6 @@
 
 namespace sheaf::passes {
 
-bool g_raise_attention = true;
 
 namespace {
 
@@ -259,10 +258,9 @@ class Raising {
 
 }  // namespace
 
-graph::Graph raise_attention(const graph::Graph& g) { return g_raise_attention ? Raising().run(g) : g; }
+graph::Graph raise_attention(const graph::Graph& g) { return Raising().run(g); }
 
 std::vector<Operand> raise_attention(const std::vector<Operand>& outputs) {
-  if (!g_raise_attention) return outputs;
   Raising raising;
   graph::Graph out = raising.run({{}, outputs, {}});
   return raising.touched_effects() ? outputs : out.outputs;

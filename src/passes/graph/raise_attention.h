@@ -6,9 +6,6 @@
 
 namespace sheaf::passes {
 
-// Off: nothing is raised (--disable=raise-attention).
-extern bool g_raise_attention;
-
 // Expects: sizes known; to run before derivatives are taken, since the reverse of what was written out stores the scores.
 // Leaves: operands of the same values, rounded in another way: the only graph pass that changes bits. Scores of fewer than
 // 64 x 64 elements are left as they are: they cost little, and stay the same to the bit.

@@ -35,8 +35,11 @@ graph::Graph share_common(const graph::Graph& g) {
     auto it = replacement.find(o.node().get());
     return it == replacement.end() ? o : Operand(it->second, o.index());
   };
+  std::vector<Node*> live = live_nodes(g);
+  known.reserve(live.size());
+  replacement.reserve(live.size());
   for (const auto& n : g.inputs) replacement[n.get()] = n;
-  for (Node* n : live_nodes(g)) {
+  for (Node* n : live) {
     if (replacement.count(n)) continue;
     std::vector<Operand> inputs;
     uint64_t hash = reinterpret_cast<uint64_t>(n->op) ^ n->attrs.hash();

@@ -12,6 +12,7 @@
 
 #include "autodiff/vjp.h"
 #include "compiler/compile.h"
+#include "compiler/inspect.h"
 #include "graph/text.h"
 #include "graph/verify.h"
 #include "loop/text.h"
@@ -76,17 +77,6 @@ Graph batched(const Graph& g) {
   return out;
 }
 
-std::string groups_text(const Graph& g) {
-  constexpr const char* kinds[] = {"map", "rows", "reduce", "single"};
-  std::string out;
-  for (const passes::FusionGroup& group : passes::choose_groups(g)) {
-    out += fmt::format("group {} {{", kinds[group.kind]);
-    for (const auto& m : group.members) out += fmt::format(" {}{}", m.node->op->name, m.stored ? "!" : "");
-    out += " }\n";
-  }
-  return out;
-}
-
 std::string kernels_text(const Graph& g) {
   std::string out;
   compiler::g_kernel_listener = [&](const loop::Kernel& k) { out += loop::print(k); };
@@ -103,7 +93,7 @@ std::string run_passes(Graph g, const std::vector<std::string>& passes) {
     else if (p == "raise-attention") g = passes::raise_attention(g);
     else if (p == "vjp") g = gradient(g);
     else if (p == "batch") g = batched(g);
-    else if (p == "fuse") return groups_text(g);
+    else if (p == "fuse") return compiler::groups_text(passes::choose_groups(g));
     else if (p == "lower") return kernels_text(g);
     else throw runtime_error(fmt::format("unknown pass '{}'; the passes are verify share raise-attention vjp batch fuse lower", p));
     graph::verify(g);

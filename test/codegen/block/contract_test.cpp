@@ -83,6 +83,9 @@ TEST(Contract, EmptyAndLarge) {
   expect_same<float>(DType::F32, {1, 141, 400, 520}, false, false, 1, 2);
   expect_same<float>(DType::F32, {1, 141, 400, 520}, true, true, 1, 3);
   expect_same<double>(DType::F64, {1, 141, 400, 520}, false, true, 1, 4);
+  // More than is packed at a time, of rows and of k.
+  expect_same<float>(DType::F32, {1, 2300, 30, 1100}, false, false, 1, 6);
+  expect_same<float>(DType::F32, {1, 2300, 17, 1100}, true, true, 1, 7);
   expect_same<loop::scalar::BFloat16>(DType::BF16, {2, 9, 400, 1100}, false, true, 1, 5);
 }
 

@@ -1,0 +1,180 @@
+// The contraction over shapes of real work: GFLOP/s, the part of the measured peak, and OpenBLAS beside it.
+// Usage: bench_gemm [--threads N] [TEXT…]: shapes whose line contains one of the texts, or all.
+// Each answer is compared with the definition (loop/library.h), bit for bit on a sample, before it is timed; best of several runs, the two
+// libraries taking turns. OpenBLAS is looked for at run time only; OPENBLAS may name it.
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "codegen/block/block.h"
+#include "codegen/block/peak.h"
+#include "runtime/thread_pool.h"
+#include "tensor/tensor.h"
+
+using namespace sheaf;
+
+namespace {
+
+struct Shape {
+  std::string what, form;  // form: which of the operands are stored transposed, as BLAS has it
+  int64_t batch, m, n, k;
+};
+
+std::vector<Shape> shapes() {
+  std::vector<Shape> out;
+  for (const char* form : {"NN", "NT", "TN"}) out.push_back({"square", form, 1, 1024, 1024, 1024});
+  // A linear layer of I inputs and O outputs over so many tokens: forward, gradient of the input, of the weight.
+  auto linear = [&](const std::string& what, int64_t tokens, int64_t i, int64_t o) {
+    out.push_back({what + " y", "NN", 1, tokens, o, i});
+    out.push_back({what + " dx", "NT", 1, tokens, i, o});
+    out.push_back({what + " dw", "TN", 1, i, o, tokens});
+  };
+  for (int64_t tokens : {64, 1024}) {
+    linear("gpt2 qkv", tokens, 768, 2304);
+    linear("gpt2 out", tokens, 768, 768);
+    linear("gpt2 up", tokens, 768, 3072);
+    linear("gpt2 down", tokens, 3072, 768);
+  }
+  out.push_back({"gpt2 logits", "NT", 1, 64, 50257, 768});
+  out.push_back({"gpt2 logits dx", "NN", 1, 64, 768, 50257});
+  out.push_back({"gpt2 logits dw", "TN", 1, 50257, 768, 64});
+  linear("nanogpt up", 1024, 384, 1536);
+  linear("layer 64", 4096, 64, 64);
+  for (const char* form : {"NN", "NT", "TN"}) out.push_back({"small", form, 1024, 16, 16, 16});
+  for (const char* form : {"NN", "NT", "TN"}) out.push_back({"heads", form, 96, 64, 64, 32});
+  for (int64_t size : {45, 46, 127, 128, 129}) out.push_back({"odd", "NN", 1, size, size, size});
+  for (int64_t m : {2, 4, 8, 9, 16, 32}) out.push_back({"skinny", "NN", 1, m, 3072, 768});
+  for (int64_t m : {2, 4, 8, 9, 16, 32}) out.push_back({"skinny", "NT", 1, m, 3072, 768});
+  out.push_back({"narrow", "NN", 1, 4096, 10, 512});
+  for (const char* form : {"NN", "NT"}) {
+    out.push_back({"decode", form, 1, 1, 3072, 768});
+    out.push_back({"decode", form, 1, 1, 50257, 768});
+  }
+  return out;
+}
+
+// cblas_sgemm, under the names that builds of OpenBLAS give it; the integers of some are 64 bits wide.
+struct OpenBlas {
+  template <class Int>
+  using Gemm = void (*)(int order, int ta, int tb, Int m, Int n, Int k, float alpha, const float* a, Int lda, const float* b, Int ldb, float beta, float* c, Int ldc);
+  Gemm<int> narrow = nullptr;
+  Gemm<int64_t> wide = nullptr;
+  std::string name;
+
+  explicit OpenBlas(int threads) {
+    const char* named = std::getenv("OPENBLAS");
+    void* lib = nullptr;
+    for (const char* path : {named ? named : "libopenblas.so.0", "libopenblas.so"})
+      if (!lib && (lib = dlopen(path, RTLD_NOW))) name = path;
+    if (!lib) return;
+    narrow = reinterpret_cast<Gemm<int>>(dlsym(lib, "cblas_sgemm"));
+    if (!narrow) wide = reinterpret_cast<Gemm<int64_t>>(dlsym(lib, "scipy_cblas_sgemm64_"));
+    for (const char* set : {"openblas_set_num_threads", "scipy_openblas_set_num_threads64_"})
+      if (auto f = reinterpret_cast<void (*)(int)>(dlsym(lib, set))) f(threads);
+  }
+  explicit operator bool() const { return narrow || wide; }
+
+  void run(const Shape& s, const float* a, const float* b, float* c) const {
+    constexpr int kRowMajor = 101, kPlain = 111, kTransposed = 112;
+    bool ta = s.form[0] == 'T', tb = s.form[1] == 'T';
+    auto call = [&]<class Int>(Gemm<Int> f) {
+      for (int64_t p = 0; p < s.batch; ++p)
+        f(kRowMajor, ta ? kTransposed : kPlain, tb ? kTransposed : kPlain, static_cast<Int>(s.m), static_cast<Int>(s.n), static_cast<Int>(s.k), 1,
+          a + p * s.m * s.k, static_cast<Int>(ta ? s.m : s.k), b + p * s.n * s.k, static_cast<Int>(tb ? s.k : s.n), 0, c + p * s.m * s.n, static_cast<Int>(s.n));
+    };
+    narrow ? call(narrow) : call(wide);
+  }
+};
+
+struct Matrices {
+  Ref<Buffer> memory[3];
+  Shape shape;
+  std::vector<int64_t> args;
+
+  explicit Matrices(const Shape& s) : shape(s) {
+    int64_t elements[] = {s.batch * s.m * s.k, s.batch * s.k * s.n, s.batch * s.m * s.n};
+    std::mt19937 rng(1);
+    for (int i = 0; i < 3; ++i) {
+      memory[i] = Buffer::allocate(static_cast<size_t>(elements[i]) * sizeof(float));
+      for (int64_t e = 0; e < elements[i]; ++e) at(i)[e] = static_cast<float>(rng() >> 8) / 8388608.0f - 1.0f;
+    }
+    bool ta = s.form[0] == 'T', tb = s.form[1] == 'T';
+    args = {static_cast<int64_t>(DType::F32), s.batch, s.m, s.n, s.k, s.m * s.k, ta ? 1 : s.k, ta ? s.m : 1, s.k * s.n, tb ? 1 : s.n, tb ? s.k : 1};
+  }
+  float* at(int i) const { return reinterpret_cast<float*>(memory[i]->data()); }
+
+  void run() const {
+    std::byte* buffers[] = {memory[0]->data(), memory[1]->data(), memory[2]->data()};
+    codegen::find_fast_routine("contract")({buffers, args});
+  }
+
+  // A few elements at the corners and between, by the definition.
+  bool is_right() const {
+    std::mt19937_64 rng(2);
+    for (int trial = 0; trial < 200; ++trial) {
+      auto pick = [&](int64_t size) { return trial % 4 == 0 ? size - 1 : static_cast<int64_t>(rng() % static_cast<uint64_t>(size)); };
+      int64_t p = pick(shape.batch), i = pick(shape.m), j = pick(shape.n);
+      float expected;
+      std::byte* buffers[] = {reinterpret_cast<std::byte*>(at(0) + p * args[5] + i * args[6]), reinterpret_cast<std::byte*>(at(1) + p * args[8] + j * args[10]),
+                              reinterpret_cast<std::byte*>(&expected)};
+      std::vector<int64_t> one = args;
+      one[1] = one[2] = one[3] = 1;
+      loop::find_routine("contract")({buffers, one});
+      if (std::memcmp(&expected, at(2) + (p * shape.m + i) * shape.n + j, sizeof expected) != 0) return false;
+    }
+    return true;
+  }
+};
+
+double now_ms() { return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+template <class F>
+double timed_ms(F f) {
+  double start = now_ms();
+  f();
+  return now_ms() - start;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<std::string> wanted;
+  for (int i = 1; i < argc; ++i) {
+    if (std::string(argv[i]) == "--threads" && i + 1 < argc) runtime::set_num_threads(std::atoi(argv[++i]));
+    else wanted.push_back(argv[i]);
+  }
+  int threads = runtime::num_threads();
+  codegen::Peak one = codegen::measure_peak(1), peak = codegen::measure_peak(threads);
+  OpenBlas blas(threads);
+  fmt::print("peak: 1 thread {:.1f} GFLOP/s, reads {:.1f} GB/s; {} threads {:.1f} GFLOP/s, reads {:.1f} GB/s; peer: {}\n", one.gflops, one.read_gbs, threads, peak.gflops,
+             peak.read_gbs, blas ? blas.name : "none");
+  fmt::print("{:<40} {:>9} {:>9} {:>7} {:>7} {:>9} {:>7}\n", "batch x m x n x k", "ms", "GFLOP/s", "% peak", "% read", "OpenBLAS", "ratio");
+  for (const Shape& s : shapes()) {
+    std::string line = fmt::format("{:<15} {} {}x{}x{}x{}", s.what, s.form, s.batch, s.m, s.n, s.k);
+    if (!wanted.empty() && std::none_of(wanted.begin(), wanted.end(), [&](auto& w) { return line.find(w) != std::string::npos; })) continue;
+    Matrices matrices(s);
+    matrices.run();
+    if (!matrices.is_right()) {
+      fmt::print("{}: wrong result\n", line);
+      return 1;
+    }
+    double ours = 1e9, theirs = 1e9;
+    double end = now_ms() + 300;
+    for (int runs = 0; runs < 5 || now_ms() < end; ++runs) {
+      ours = std::min(ours, timed_ms([&] { matrices.run(); }));
+      if (blas) theirs = std::min(theirs, timed_ms([&] { blas.run(s, matrices.at(0), matrices.at(1), matrices.at(2)); }));
+    }
+    double flops = 2.0 * static_cast<double>(s.batch * s.m * s.n * s.k);
+    double bytes = 4.0 * static_cast<double>(s.batch * (s.m * s.k + s.k * s.n + s.m * s.n));
+    fmt::print("{:<40} {:>9.4f} {:>9.1f} {:>7.1f} {:>7.1f} ", line, ours, flops / ours * 1e-6, flops / ours * 1e-4 / peak.gflops, bytes / ours * 1e-4 / peak.read_gbs);
+    if (blas) fmt::print("{:>9.4f} {:>6.2f}x", theirs, theirs / ours);
+    fmt::print("\n");
+  }
+}

@@ -1,0 +1,66 @@
+#include "codegen/block/peak.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#include "codegen/block/simd.h"
+#include "runtime/thread_pool.h"
+#include "tensor/tensor.h"
+
+namespace sheaf::codegen {
+namespace block {
+namespace {
+
+template <class T>
+struct Kernels {
+  int64_t multiplies;  // of one turn
+  T (*multiply)(int64_t turns);
+  T (*read)(const T* p, int64_t n);
+};
+
+#define SHEAF_KERNELS "codegen/block/peak_kernels.h"
+#include "codegen/block/instruction_sets.h"
+
+constexpr int64_t kTurns = 100'000;
+constexpr int64_t kBytes = 128 << 20;
+constexpr int kAttempts = 8;
+
+std::atomic<float> g_sink{0};  // the results must look needed
+
+// Seconds until `threads` threads have each done their part, the least of several attempts.
+template <class F>
+double seconds(int threads, F part) {
+  double best = 1e9;
+  for (int i = 0; i < kAttempts; ++i) {
+    auto start = std::chrono::steady_clock::now();
+    runtime::parallel_for(threads, [&](int64_t begin, int64_t end) {
+      for (int64_t t = begin; t < end; ++t) g_sink.store(part(t), std::memory_order_relaxed);
+    }, 1);
+    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  return best;
+}
+
+}  // namespace
+}  // namespace block
+
+Peak measure_peak(int threads) {
+  using namespace block;
+  const Kernels<float>& k = kernels<float>();
+  int before = runtime::num_threads();
+  threads = std::clamp(threads, 1, before);
+  runtime::set_num_threads(threads);
+  Peak peak;
+  peak.gflops = static_cast<double>(2 * k.multiplies * kTurns * threads) / seconds(threads, [&](int64_t) { return k.multiply(kTurns); }) * 1e-9;
+  Ref<Buffer> memory = Buffer::allocate(kBytes);
+  float* data = reinterpret_cast<float*>(memory->data());
+  int64_t each = kBytes / static_cast<int64_t>(sizeof(float)) / threads;
+  std::fill(data, data + each * threads, 1.0f);
+  peak.read_gbs = static_cast<double>(kBytes) / seconds(threads, [&](int64_t t) { return k.read(data + t * each, each); }) * 1e-9;
+  runtime::set_num_threads(before);
+  return peak;
+}
+
+}  // namespace sheaf::codegen

@@ -1,0 +1,20 @@
+// --check: every launch runs in the block executor too, on memory of its own, and the results are compared bit for bit.
+#pragma once
+#include <span>
+
+#include "loop/ir.h"
+#include "runtime/executable.h"
+
+namespace sheaf::compiler {
+
+// A kernel that can be run in two ways.
+class CheckableKernel : public runtime::Kernel {
+ public:
+  virtual int run_block(std::span<std::byte* const> buffers, std::span<const int64_t> sizes, int64_t& payload) const = 0;
+  virtual const loop::Kernel& kernel() const = 0;
+};
+
+// From now on; the first difference throws std::runtime_error that names the launch, its place and the element.
+void check_everything();
+
+}  // namespace sheaf::compiler

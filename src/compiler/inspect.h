@@ -1,0 +1,26 @@
+// Executables as text, and what about them costs time without need.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "compiler/compile.h"
+#include "passes/graph/fuse.h"
+
+namespace sheaf::compiler {
+
+// The groups of nodes that became kernels, with the forms they came from.
+std::string groups_text(const std::vector<passes::FusionGroup>& groups);
+// Launches in order, with the memory each reads and writes.
+std::string plan_text(const runtime::Executable& e);
+// The native code of its kernels, each distinct one once.
+std::string native_text(const runtime::Executable& e, codegen::NativeText what);
+
+struct Hint {
+  Span span;
+  std::string text;
+  int64_t bytes = 0;  // that could be saved, to put large ones first
+};
+// Copies that a change of layout forces, and numbers that were made wider without being asked to.
+std::vector<Hint> performance_hints(const graph::Graph& g, const Compiled& c);
+
+}  // namespace sheaf::compiler

@@ -1,0 +1,65 @@
+#include "compiler/pipeline.h"
+
+#include "graph/verify.h"
+#include "passes/graph/raise_attention.h"
+#include "passes/graph/share.h"
+#include "support/phases.h"
+
+namespace sheaf::compiler {
+
+#ifdef NDEBUG
+bool g_verify = false;
+#else
+bool g_verify = true;
+#endif
+
+namespace {
+
+constexpr PassInfo kPasses[] = {
+    {"raise-attention", "attention that is written out becomes one op; rounds in another way"},
+    {"share", "nodes that compute the same become one"},
+    {"fuse", "elementwise nodes and reductions share a kernel"},
+    {"keep", "values that several loops over a row need wait in an output array"},
+    {"in-place", "results are written over operands and arguments that nobody reads again"},
+    {"reuse-scratch", "values that do not live at the same time share memory"},
+    {"specialize", "native code knows which strides are 0 or 1"},
+    {"expand-math", "elementary functions become arithmetic; without it kernels that hold some have no native code"},
+};
+bool disabled[std::size(kPasses)] = {};
+
+template <class F>
+graph::Graph run(Pass p, F pass, graph::Graph g) {
+  if (!is_enabled(p)) return g;
+  Phase phase(kPasses[static_cast<size_t>(p)].name);
+  g = pass(g);
+  if (g_verify) graph::verify(g);
+  return g;
+}
+
+}  // namespace
+
+std::span<const PassInfo> all_passes() { return kPasses; }
+bool is_enabled(Pass p) { return !disabled[static_cast<size_t>(p)]; }
+
+bool disable_pass(std::string_view name) {
+  for (size_t i = 0; i < std::size(kPasses); ++i)
+    if (name == kPasses[i].name) return disabled[i] = true;
+  return false;
+}
+
+graph::Graph simplified(const graph::Graph& g) {
+  if (g_verify) graph::verify(g);
+  graph::Graph out = g;
+  // Before sharing: what is recognised may be written out twice, once for each use.
+  out = run(Pass::RaiseAttention, [](const graph::Graph& x) { return passes::raise_attention(x); }, std::move(out));
+  out = run(Pass::Share, passes::share_common, std::move(out));
+  return out;
+}
+
+std::vector<graph::Operand> raised(const std::vector<graph::Operand>& outputs) {
+  if (!is_enabled(Pass::RaiseAttention)) return outputs;
+  Phase phase("raise-attention");
+  return passes::raise_attention(outputs);
+}
+
+}  // namespace sheaf::compiler

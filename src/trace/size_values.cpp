@@ -1,0 +1,159 @@
+#include "trace/size_values.h"
+
+#include <cmath>
+
+#include "ops/table.h"
+#include "trace/traced.h"
+
+namespace sheaf::trace {
+
+using graph::Attrs;
+using graph::OpDef;
+using graph::Operand;
+using graph::TensorType;
+
+namespace {
+
+constexpr int64_t kMaxNumbers = 16;
+
+const OpDef* sizes_op() {
+  static const OpDef* op = &ops::op("sizes");
+  return op;
+}
+
+// Whole numbers up to here are exact in a dtype; 0 where sizes are not kept.
+int64_t exact_up_to(DType d) {
+  switch (d) {
+    case DType::F32: return int64_t{1} << 24;
+    case DType::I32: return INT32_MAX;
+    case DType::U32: return UINT32_MAX;
+    case DType::F64: case DType::I64: return int64_t{1} << 53;
+    default: return 0;
+  }
+}
+
+struct Numbers {
+  Sizes values;
+  bool scalar = false;
+  Size at(size_t i) const { return values[values.size() == 1 ? 0 : i]; }
+};
+
+// An operand as whole numbers.
+std::optional<Numbers> numbers_of(const Operand& o) {
+  if (o.rank() > 1) return std::nullopt;
+  if (const Sizes* s = size_values(o)) return Numbers{*s, o.rank() == 0};
+  if (!o.has_value() || o.dtype() == DType::Bool || o.value().num_elems() > kMaxNumbers) return std::nullopt;
+  Numbers n{{}, o.rank() == 0};
+  Tensor t = contiguous(o.value());
+  for (int64_t i = 0; i < t.num_elems(); ++i) {
+    double x = element_as_double(t, i);
+    if (x != std::floor(x) || std::abs(x) > static_cast<double>(int64_t{1} << 53)) return std::nullopt;
+    n.values.push_back(Size(static_cast<int64_t>(x)));
+  }
+  return n;
+}
+
+// a / b where that is whole in this call; it must then be so in others.
+std::optional<Size> whole_quotient(Size a, Size b) {
+  if (b == Size(0) || !(mod(a, b) == Size(0))) return std::nullopt;
+  return floor_div(a, b);
+}
+
+std::optional<Size> combine(std::string_view op, Size a, Size b) {
+  if (op == "add") return a + b;
+  if (op == "sub") return a - b;
+  if (op == "mul") return a * b;
+  if (op == "maximum") return max(a, b);
+  if (op == "minimum") return min(a, b);
+  if (op == "div") return whole_quotient(a, b);
+  // Facts about expressions hold for positive divisors.
+  if ((op == "floor_div" || op == "mod") && Size(0) < b) return op == "mod" ? mod(a, b) : floor_div(a, b);
+  return std::nullopt;
+}
+
+std::optional<bool> compare(std::string_view op, Size a, Size b) {
+  if (op == "lt") return a < b;
+  if (op == "le") return a <= b;
+  if (op == "eq" || op == "near") return a == b;
+  return std::nullopt;
+}
+
+}  // namespace
+
+const Sizes* size_values(const graph::Node& n) { return n.op == sizes_op() ? &n.attrs.sizes("values") : nullptr; }
+const Sizes* size_values(const Operand& o) { return o.is_node() ? size_values(*o.node()) : nullptr; }
+
+Tensor known_numbers(const graph::Node& n) {
+  Sizes values;
+  for (Size s : *size_values(n)) values.push_back(Size(s.value()));
+  return sizes_operand(std::move(values), n.types[0].dtype, n.types[0].rank() == 0).value();
+}
+
+std::optional<Size> size_value(const Value& v) {
+  if (!v.is_traced()) return std::nullopt;
+  const Sizes* s = size_values(static_cast<Traced*>(v.object())->operand);
+  return s && s->size() == 1 ? std::optional((*s)[0]) : std::nullopt;
+}
+
+Operand sizes_operand(Sizes values, DType dtype, bool scalar) {
+  bool known = true;
+  for (Size s : values) known &= s.is_const();
+  if (!known) return graph::apply(*sizes_op(), {}, {{"values", std::move(values)}, {"dtype", dtype}, {"scalar", scalar}});
+  Tensor t = empty_tensor(dtype, scalar ? Dims{} : Dims{static_cast<int64_t>(values.size())});
+  for (size_t i = 0; i < values.size(); ++i) store_int(dtype, t.bytes() + static_cast<int64_t>(i) * size_bytes(dtype), values[i].value());
+  return t;
+}
+
+std::optional<Operand> apply_to_sizes(const OpDef& op, const std::vector<Operand>& inputs, const Attrs& attrs, const TensorType& out) {
+  if (out.rank() > 1 || inputs.empty()) return std::nullopt;
+  std::vector<Numbers> in;
+  bool any = false;
+  for (const Operand& o : inputs) {
+    any |= size_values(o) != nullptr;
+    auto n = numbers_of(o);
+    if (!n) return std::nullopt;
+    in.push_back(std::move(*n));
+  }
+  if (!any) return std::nullopt;
+  bool scalar = out.rank() == 0;
+  size_t count = scalar ? 1 : static_cast<size_t>(out.sizes[0].value());
+  if (count > kMaxNumbers || count == 0) return std::nullopt;
+  Sizes values;
+  std::string_view name = op.name;
+  if (in.size() == 2 && out.dtype == DType::Bool) {
+    Tensor t = empty_tensor(DType::Bool, to_dims(out.sizes));
+    for (size_t i = 0; i < count; ++i) {
+      auto truth = compare(name, in[0].at(i), in[1].at(i));
+      if (!truth) return std::nullopt;
+      store_int(DType::Bool, t.bytes() + i, *truth);
+    }
+    return Operand(std::move(t));
+  }
+  int64_t limit = exact_up_to(out.dtype);
+  if (limit == 0) return std::nullopt;
+  if (name == "concat") {
+    for (const Numbers& n : in)
+      for (Size s : n.values) values.push_back(s);
+  } else if (name == "slice") {
+    if (in[0].scalar) return std::nullopt;
+    for (size_t i = 0; i < count; ++i)
+      values.push_back(in[0].values[static_cast<size_t>(attrs.sizes("starts")[0].value() + static_cast<int64_t>(i) * attrs.sizes("steps")[0].value())]);
+  } else if (name == "cast" || name == "reshape" || name == "broadcast" || name == "floor" || name == "ceil" || name == "round" || name == "stop_gradient") {
+    for (size_t i = 0; i < count; ++i) values.push_back(in[0].at(i));
+  } else if (name == "neg") {
+    for (size_t i = 0; i < count; ++i) values.push_back(in[0].at(i) * Size(-1));
+  } else if (in.size() == 2) {
+    for (size_t i = 0; i < count; ++i) {
+      auto s = combine(name, in[0].at(i), in[1].at(i));
+      if (!s) return std::nullopt;
+      values.push_back(*s);
+    }
+  } else {
+    return std::nullopt;
+  }
+  for (Size s : values)
+    if (Size(limit) < s || s < Size(-limit)) return std::nullopt;
+  return sizes_operand(std::move(values), out.dtype, scalar);
+}
+
+}  // namespace sheaf::trace

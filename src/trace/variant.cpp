@@ -1,0 +1,267 @@
+#include "trace/variant.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+
+#include "compiler/instantiate.h"
+#include "runtime/profiler.h"
+#include "support/phases.h"
+#include "trace/context.h"
+#include "trace/jit.h"
+#include "trace/traced.h"
+#include "value/tree.h"
+
+namespace sheaf::trace {
+namespace {
+
+using compiler::Compiled;
+using graph::Node;
+
+Tensor input_tensor(const Value& v) {
+  if (v.is_tensor()) return contiguous(v.as_tensor());
+  return operand_of(v).value();
+}
+
+// The traced leaves of a result, in order; false if some leaf cannot leave a trace.
+bool collect_results(const Value& v, std::vector<Operand>& out) {
+  switch (v.tag()) {
+    case Tag::Traced: out.push_back(static_cast<Traced*>(v.object())->operand); return true;
+    case Tag::List: case Tag::Tuple:
+      for (const Value& x : v.items())
+        if (!collect_results(x, out)) return false;
+      return true;
+    case Tag::Dict:
+      for (const DictEntry& e : v.as_dict().entries())
+        if (!collect_results(e.value, out)) return false;
+      return true;
+    case Tag::Function: {
+      const std::vector<Value>* captured = v.as_function()->captured();
+      std::vector<Operand> inside;
+      if (captured)
+        for (const Value& x : *captured)
+          if (!collect_results(x, inside)) return false;
+      return inside.empty();
+    }
+    case Tag::Builtin: return dynamic_cast<const void*>(v.object()) != nullptr;
+    case Tag::Atom: case Tag::Opaque: return false;
+    default: return true;
+  }
+}
+
+// The result's tree with its traced leaves replaced by the outputs, in order.
+Value rebuild(const Value& tree, std::vector<Tensor>& outputs) {
+  size_t next = 0;
+  return map_leaves(tree, [&](const Value& v) {
+    return v.is_traced() ? to_value(Operand(std::move(outputs[next++])), static_cast<Traced*>(v.object())->kind) : v;
+  });
+}
+
+bool same_scalar(const Value& a, const Value& b) {
+  if (a.tag() != b.tag()) return false;
+  return a.is_int() ? a.as_int() == b.as_int() : a.as_float() == b.as_float();
+}
+
+bool same_elements(const Tensor& a, const Tensor& b) {
+  Tensor x = contiguous(a), y = contiguous(b);
+  return std::memcmp(x.bytes(), y.bytes(), static_cast<size_t>(x.num_elems() * size_bytes(x.dtype))) == 0;
+}
+
+// The inputs that g reads, in the order of their places among `all`; g.inputs is set.
+std::vector<size_t> used_inputs(graph::Graph& g, const std::vector<Ref<Node>>& all) {
+  std::map<Node*, size_t> position;
+  for (size_t i = 0; i < all.size(); ++i) position[all[i].get()] = i;
+  std::vector<size_t> used;
+  for (Node* n : live_nodes(g))
+    if (auto it = position.find(n); it != position.end()) {
+      g.inputs.push_back(all[it->second]);
+      used.push_back(it->second);
+    }
+  return used;
+}
+
+// The values of the symbols; false when what shared one differs, or a size that was known.
+bool bind_symbols(const Variant::Open& open, const Signature& s, std::vector<int64_t>& values) {
+  if (s.key.size() != open.key.size()) return false;
+  size_t num_open = 0, num_equal = 0;
+  for (const OpenSizes::Symbol& symbol : open.sizes.symbols) {
+    int64_t v = symbol.words.empty() ? s.leaves[symbol.leaves[0]]->as_int() : static_cast<int64_t>(s.key[symbol.words[0]]);
+    if (v < symbol.least) return false;
+    for (uint32_t w : symbol.words) {
+      if (static_cast<int64_t>(s.key[w]) != v) return false;
+      ++num_open;
+      num_equal += s.key[w] == open.key[w];
+    }
+    for (uint32_t leaf : symbol.leaves)
+      if (!s.leaves[leaf]->is_int() || s.leaves[leaf]->as_int() != v) return false;
+    values.push_back(v);
+  }
+  size_t same = 0;
+  for (size_t i = 0; i < s.key.size(); ++i) same += s.key[i] == open.key[i];
+  if (same - num_equal != s.key.size() - num_open) return false;
+  return std::all_of(open.facts.begin(), open.facts.end(), [&](const SizeFact& f) { return f.agrees(values); });
+}
+
+// Code for sizes that stay as they are; the oldest go when there are many.
+std::shared_ptr<const Compiled> instance(Variant::Open& open, const std::vector<int64_t>& symbols) {
+  constexpr size_t kMaxInstances = 64;
+  std::vector<int64_t> key;
+  for (size_t i = 0; i < symbols.size(); ++i)
+    if (open.shaping[i]) key.push_back(symbols[i]);
+  {
+    std::lock_guard lock(open.mu);
+    if (auto it = open.instances.find(key); it != open.instances.end()) {
+      it->second.last_use = ++open.clock;
+      return it->second.code;
+    }
+  }
+  auto made = std::make_shared<Compiled>(compiler::compile(compiler::instantiate(open.graph, symbols, compiler::SizeNodes::Inputs)));
+  made->tier = open.tier;
+  std::lock_guard lock(open.mu);
+  if (open.instances.size() >= kMaxInstances) {
+    auto oldest = std::min_element(open.instances.begin(), open.instances.end(), [](const auto& a, const auto& b) { return a.second.last_use < b.second.last_use; });
+    open.instances.erase(oldest);
+  }
+  open.instances[std::move(key)] = {made, ++open.clock};
+  return made;
+}
+
+struct {
+  std::atomic<uint64_t> flatten_ns{0}, call_ns{0}, output_ns{0};
+} g_times;
+
+}  // namespace
+
+std::optional<Bound> bind(const Variant& v, const Signature& s, std::vector<size_t>* blamed) {
+  Bound b;
+  if (v.open && !bind_symbols(*v.open, s, b.symbols)) return std::nullopt;
+  b.leaves = s.leaves;
+  for (const Variant::Global& g : v.globals) {
+    Signature now;
+    add_to_signature(*g.cell, now, false);
+    if (now.key != g.key) return std::nullopt;
+    b.leaves.insert(b.leaves.end(), now.leaves.begin(), now.leaves.end());
+  }
+  bool fits = true;
+  for (const auto& [leaf, value] : v.guards) {
+    if (same_scalar(*b.leaves[leaf], value)) continue;
+    fits = false;
+    if (!blamed) break;
+    if (value.is_int()) blamed->push_back(leaf);
+  }
+  if (!fits) return std::nullopt;
+  if (v.predicates.expected.empty()) return b;
+  std::vector<Tensor> inputs;
+  for (size_t i : v.predicates.inputs) inputs.push_back(input_tensor(*b.leaves[i]));
+  std::vector<Tensor> now = compiler::run(*v.predicates.code, inputs);
+  for (size_t i = 0; i < now.size(); ++i) {
+    if (same_elements(now[i], v.predicates.expected[i])) continue;
+    fits = false;
+    // A branch that goes the other way is another variant; a number that was needed might be left open instead.
+    if (blamed && now[i].dtype != DType::Bool)
+      for (size_t leaf : v.predicates.inputs)
+        if (b.leaves[leaf]->is_int()) blamed->push_back(leaf);
+  }
+  return fits ? std::optional(std::move(b)) : std::nullopt;
+}
+
+std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots, const std::function<Value(std::vector<Value>)>& body, bool takes_both_ways,
+                                            const std::vector<uint64_t>& key, OpenSizes open) {
+  Context context;
+  context.guards_predicates = !takes_both_ways;
+  SizeFacts facts;
+  Signature s;
+  for (const Value& r : roots) add_to_signature(r, s, false);
+  std::vector<int64_t> now;
+  for (const OpenSizes::Symbol& symbol : open.symbols) {
+    now.push_back(symbol.words.empty() ? s.leaves[symbol.leaves[0]]->as_int() : static_cast<int64_t>(key[symbol.words[0]]));
+    facts.add_symbol(now.back(), symbol.least);
+  }
+  std::vector<Value> traced;
+  auto variant = std::make_shared<Variant>();
+  graph::Graph g;
+  {
+    std::optional<SizeFacts::Use> sizes;
+    if (!open.empty()) sizes.emplace(facts);
+    uint32_t leaf = 0;
+    auto make = [&](const Value& v) {
+      auto it = open.of_leaf.find(leaf++);
+      return context.add_input(v, it == open.of_leaf.end() ? nullptr : &it->second);
+    };
+    for (const Value& r : roots) traced.push_back(replace_leaves(r, make));
+    Phase phase("trace");
+    Context::Use use(context);
+    variant->result = body(std::move(traced));
+  }
+  if (!collect_results(variant->result, g.outputs)) throw Untraceable("the result holds a function or an object that depends on the arguments", {});
+  g.effects = std::move(context.effects);
+  variant->used_inputs = used_inputs(g, context.inputs);
+  if (!context.predicates.empty()) {
+    graph::Graph p;
+    for (auto& [operand, value] : context.predicates) {
+      p.outputs.push_back(operand);
+      variant->predicates.expected.push_back(value);
+    }
+    variant->predicates.inputs = used_inputs(p, context.inputs);
+    // The sizes that a predicate was computed from are facts.
+    if (!open.empty()) p = compiler::instantiate(p, now, compiler::SizeNodes::Constants);
+    variant->predicates.code = std::make_shared<const Compiled>(compiler::compile(p));
+  }
+  variant->guards = std::move(context.guards);
+  for (const auto& [cell, value] : context.globals) {
+    Signature global;
+    add_to_signature(*cell, global, false);
+    variant->globals.push_back({cell, std::move(global.key)});
+  }
+  if (g_describe_graphs) variant->text = print(g);
+  if (open.empty()) {
+    variant->code = std::make_shared<const Compiled>(compiler::compile(g));
+    return variant;
+  }
+  variant->open = std::make_unique<Variant::Open>();
+  Variant::Open& o = *variant->open;
+  o.key = key;
+  o.facts = facts.facts();
+  o.numbers = compiler::size_nodes(g);
+  o.shaping = compiler::shaping_symbols(g, now.size());
+  o.sizes = std::move(open);
+  o.graph = std::move(g);
+  return variant;
+}
+
+Value run_variant(const Variant& v, const Bound& b, const std::vector<uint8_t>& owned) {
+  using Clock = std::chrono::steady_clock;
+  auto now = [] { return runtime::g_profiling ? Clock::now() : Clock::time_point(); };
+  auto start = now();
+  std::vector<Tensor> inputs;
+  inputs.reserve(v.used_inputs.size());
+  std::vector<uint8_t> given_up;
+  given_up.reserve(v.used_inputs.size());
+  for (size_t i : v.used_inputs) {
+    inputs.push_back(input_tensor(*b.leaves[i]));
+    given_up.push_back(i < owned.size() && owned[i]);
+  }
+  std::shared_ptr<const Compiled> code = v.code;
+  if (v.open) {
+    code = instance(*v.open, b.symbols);
+    for (const Node* n : v.open->numbers) {
+      inputs.push_back(compiler::size_numbers(*n, b.symbols));
+      given_up.push_back(false);
+    }
+  }
+  auto gathered = now();
+  std::vector<Tensor> outputs = compiler::run(*code, inputs, given_up);
+  auto done = now();
+  Value result = rebuild(v.result, outputs);
+  if (runtime::g_profiling) {
+    g_times.flatten_ns += static_cast<uint64_t>((gathered - start).count());
+    g_times.call_ns += static_cast<uint64_t>((done - gathered).count());
+    g_times.output_ns += static_cast<uint64_t>((now() - done).count());
+  }
+  return result;
+}
+
+RunTimes run_times() { return {g_times.flatten_ns, g_times.call_ns, g_times.output_ns}; }
+
+}  // namespace sheaf::trace

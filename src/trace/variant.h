@@ -1,0 +1,85 @@
+// What one trace of a function gave: compiled code, and the calls it is good for.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "compiler/compile.h"
+#include "tensor/size_facts.h"
+#include "trace/signature.h"
+
+namespace sheaf::trace {
+
+// Sizes and ints of the arguments that a trace leaves open. Those that are equal in the call that is traced share a symbol.
+struct OpenSizes {
+  struct Symbol {
+    std::vector<uint32_t> words;   // of the signature's key: sizes
+    std::vector<uint32_t> leaves;  // ints
+    int64_t least;
+  };
+  std::vector<Symbol> symbols;
+  std::map<uint32_t, Sizes> of_leaf;  // the sizes of a tensor, the value of an int
+  bool empty() const { return symbols.empty(); }
+};
+
+struct Variant {
+  std::vector<std::pair<size_t, Value>> guards;  // leaf -> the value it must have
+  struct Global {
+    const Value* cell;
+    std::vector<uint64_t> key;
+  };
+  std::vector<Global> globals;
+  // Scalars computed from the leaves that must come out as they did when the code was made.
+  struct Predicates {
+    std::shared_ptr<const compiler::Compiled> code;
+    std::vector<size_t> inputs;
+    std::vector<Tensor> expected;
+  } predicates;
+  std::vector<size_t> used_inputs;  // leaves that the graph reads, in the order of its inputs
+  std::string text;                 // of the graph, when asked for
+  Value result;                     // the tree of results; its traced leaves stand for the outputs, in order
+
+  // For sizes that are all known, the code; else what it is made from when a call brings new sizes.
+  std::shared_ptr<const compiler::Compiled> code;
+  struct Open {
+    std::vector<uint64_t> key;  // the signature it was traced for
+    OpenSizes sizes;
+    std::vector<SizeFact> facts;
+    graph::Graph graph;
+    std::vector<const graph::Node*> numbers;  // inputs behind the others
+    std::vector<uint8_t> shaping;             // by symbol
+    std::shared_ptr<compiler::ExecutableTier> tier = std::make_shared<compiler::ExecutableTier>();
+    struct Instance {
+      std::shared_ptr<const compiler::Compiled> code;
+      uint64_t last_use = 0;
+    };
+    std::mutex mu;
+    std::map<std::vector<int64_t>, Instance> instances;  // by the values of the shaping symbols
+    uint64_t clock = 0;
+  };
+  std::unique_ptr<Open> open;
+};
+
+// Traces `body` on `roots`. Throws Untraceable, or what the program raises.
+std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots, const std::function<Value(std::vector<Value>)>& body, bool takes_both_ways,
+                                            const std::vector<uint64_t>& key, OpenSizes open);
+
+// A call that a variant fits: what it reads, and the values of its symbols.
+struct Bound {
+  std::vector<const Value*> leaves;
+  std::vector<int64_t> symbols;
+};
+// Nothing when it does not fit; ints among the leaves whose other value is to blame are added to `blamed`.
+std::optional<Bound> bind(const Variant& v, const Signature& s, std::vector<size_t>* blamed = nullptr);
+
+Value run_variant(const Variant& v, const Bound& b, const std::vector<uint8_t>& owned);
+
+// Measured while runtime::g_profiling is on: gathering the inputs, running, building the result.
+struct RunTimes {
+  uint64_t flatten_ns = 0, call_ns = 0, output_ns = 0;
+};
+RunTimes run_times();
+
+}  // namespace sheaf::trace

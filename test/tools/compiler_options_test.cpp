@@ -1,0 +1,96 @@
+// Options that look into the compiler or steer it.
+#include <gtest/gtest.h>
+
+#include "run_sheaf.h"
+
+namespace sheaf::tools {
+namespace {
+
+const char* kTrain = R"((defn hidden [x w] (tanh (@ x w)))
+(defn loss [w x] (mean (** (hidden x w) 2)))
+(defn step [w x] (let [[l g] ((value-and-grad (fn [q] (loss q x))) w)] (- w (* 0.1 g))))
+(def x (reshape (* 0.1 (arange 60)) [10 6]))
+(def w (repeat [i 5] [w (ones [6 4])] (step w x)))
+(print (sum w)))";
+
+
+TEST(CompilerOptions, FullgraphMakesAFallbackAnError) {
+  Sandbox s;
+  s.write("good.shf", kTrain);
+  EXPECT_EQ(s.run("--fullgraph good.shf").status, 0) << s.run("--fullgraph good.shf").err;
+  s.write("bad.shf", "(def seen (atom 0))\n(defn f [x]\n  (swap! seen (fn [n] (+ n 1)))\n  (* x 2.0))\n(def a (f [1.0 2.0]))\n(def b (f [1.0 2.0]))\n(print (sum b))");
+  Result plain = s.run("bad.shf");
+  EXPECT_EQ(plain.status, 0) << plain.err;
+  Result r = s.run("--fullgraph bad.shf");
+  EXPECT_EQ(r.status, 1);
+  EXPECT_TRUE(contains(r.err, "--fullgraph: f is not compiled")) << r.err;
+  EXPECT_TRUE(contains(r.err, "bad.shf:3:")) << r.err;
+}
+
+TEST(CompilerOptions, DisableKnowsEveryPass) {
+  Sandbox s;
+  s.write("p.shf", kTrain);
+  std::string expected = s.run("p.shf").out;
+  Result unknown = s.run("--disable=frob p.shf");
+  EXPECT_EQ(unknown.status, 1);
+  for (const char* pass : {"raise-attention", "share", "fuse", "keep", "in-place", "reuse-scratch", "specialize", "expand-math"}) {
+    EXPECT_TRUE(contains(unknown.err, pass)) << unknown.err;
+    for (const char* backend : {"auto", "native"}) {
+      Result r = s.run(std::string("--jit=always --backend=") + backend + " --disable=" + pass + " p.shf");
+      EXPECT_EQ(r.out, expected) << pass << " " << backend << r.err;
+    }
+  }
+  EXPECT_EQ(s.run("--jit=always --disable=fuse,share,keep p.shf").out, expected);
+}
+
+TEST(CompilerOptions, CheckRunsBesideTheBlockExecutor) {
+  Sandbox s;
+  s.write("p.shf", kTrain);
+  Result r = s.run("--check --jit=always --backend=native p.shf");
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(r.out, s.run("p.shf").out);
+  // Host calls are made once.
+  EXPECT_EQ(s.run("--check --jit=always -c '(do (defn f [x] (print (sum x)) (* x 2.0)) (print (f [1.0 2.0])))'").out, "3.0\n[2. 4.]\n");
+}
+
+TEST(CompilerOptions, EmitShowsEveryStage) {
+  Sandbox s;
+  s.write("p.shf", "(defn f [x] (sum (* (tanh x) 2.0)))\n(print (f (ones [4 5])))");
+  EXPECT_TRUE(contains(s.run("--emit=fused p.shf").out, "group ")) << s.run("--emit=fused p.shf").err;
+  EXPECT_TRUE(contains(s.run("--emit=fused p.shf").out, "p.shf:1:"));
+  Result plan = s.run("--emit=plan p.shf");
+  EXPECT_TRUE(contains(plan.out, "plan: ") && contains(plan.out, "input 0")) << plan.out;
+  Result llvm = s.run("--emit=llvm p.shf");
+  if (contains(llvm.out, "no LLVM")) GTEST_SKIP();
+  EXPECT_TRUE(contains(llvm.out, "define ")) << llvm.out;
+  EXPECT_TRUE(contains(s.run("--emit=asm p.shf").out, "ret"));
+}
+
+TEST(CompilerOptions, PerfHintsNameUpcastsAndFallbacks) {
+  Sandbox s;
+  s.write("p.shf", "(defn f [x y] (+ (cast x :bf16) y))\n(print (sum (f (ones [8 8]) (ones [8 8]))))");
+  Result r = s.run("--perf-hints --jit=always p.shf");
+  EXPECT_TRUE(contains(r.err, "Performance hints:")) << r.err;
+  EXPECT_TRUE(contains(r.err, "p.shf:1:15: bf16 [8, 8] becomes f32")) << r.err;
+  EXPECT_TRUE(contains(s.run("--perf-hints --jit=always -c '(do (defn f [x] (* x 2.0)) (f [1.0]))'").err, "hints: none"));
+}
+
+TEST(CompilerOptions, BlameTellsFunctionsInCompiledCodeApart) {
+  Sandbox s;
+  s.write("p.shf", kTrain);
+  Result r = s.run("--blame --jit=always p.shf");
+  EXPECT_TRUE(contains(r.err, "Compiled code:")) << r.err;
+  EXPECT_TRUE(contains(r.err, "hidden  ")) << r.err;
+  EXPECT_TRUE(contains(r.err, "p.shf:1:")) << r.err;
+}
+
+TEST(CompilerOptions, ExplainSaysWhatWasCompiledForWhat) {
+  Sandbox s;
+  s.write("p.shf", "(defn f [x] (* x 2.0))\n(f (ones [3 4]))\n(f (ones [3 4]))\n(f (cast (ones [3 4]) :bf16))\n(f (cast (ones [3 4]) :bf16))\n");
+  Result r = s.run("explain p.shf");
+  EXPECT_TRUE(contains(r.out, "compiled for f32[3 4]")) << r.out;
+  EXPECT_TRUE(contains(r.out, "recompiled for bf16[3 4]  (other types or sizes)")) << r.out;
+}
+
+}  // namespace
+}  // namespace sheaf::tools
