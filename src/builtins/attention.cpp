@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "builtins/mixed.h"
 #include "builtins/numeric.h"
 #include "trace/size_values.h"
 #include "value/print.h"
@@ -70,7 +71,8 @@ Value attend(Call& c) {
   Num all{q, Kind::Tensor};
   for (const Operand& x : {k, v}) all = {ops::constant(common_dtype(all, {x, Kind::Tensor}), 0), Kind::Tensor};
   if (added) all.x = ops::constant(common_dtype(all, num(c[5])), 0);
-  DType dtype = float_dtype(all.x.dtype());
+  DType result = float_dtype(all.x.dtype());
+  DType dtype = result == DType::F32 ? mixed_dtype() : result;
 
   // Query heads that share a key head count once.
   Size heads = q.rank() >= 2 + 2 ? q.size(-3) : Size(1), groups = heads;
@@ -116,7 +118,7 @@ Value attend(Call& c) {
                              scale, offset, window};
   if (mask) in.push_back(canonical(mask, lead, heads));
   Operand y = graph::apply_all(ops::op("attention"), std::move(in), {{"causal", is_true(c[3])}})[0];
-  return tensor_value(ops::reshape(ops::transpose(y, {0, 2, 1, 3}), with(lead, rows, width)));
+  return tensor_value(ops::cast(ops::reshape(ops::transpose(y, {0, 2, 1, 3}), with(lead, rows, width)), result));
 }
 
 }  // namespace sheaf::builtins

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "builtins/mixed.h"
 #include "support/error.h"
 
 namespace sheaf::builtins {
@@ -205,7 +206,7 @@ Array contract(const Array& a, const Array& b, const Labels& needed) {
   Sizes out = batch;
   for (Size n : left) out.push_back(n);
   for (Size n : right) out.push_back(n);
-  return {ops::reshape(ops::dot(x, y), out), joined(joined(r.batch, r.left), r.right)};
+  return {ops::reshape(mixed_dot(x, y), out), joined(joined(r.batch, r.left), r.right)};
 }
 
 double estimate(Size n) { return n.is_const() ? static_cast<double>(n.value()) : 64; }

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "autodiff/vjp.h"
+#include "builtins/mixed.h"
 #include "builtins/numeric.h"
 #include "passes/graph/raise_attention.h"
 #include "trace/control.h"
@@ -140,6 +141,7 @@ Value value_and_grad(Caller& caller, const Value& f, std::vector<Value>& args, c
     roots.insert(roots.end(), args.begin(), args.end());
     uint64_t purpose = 2 + s.value + 2 * s.has_aux + 4 * s.single + 8 * s.any_arguments;
     for (int64_t a : s.argnums) purpose = purpose * 31 + static_cast<uint64_t>(a + 64);
+    purpose ^= mixed_purpose();
     Value result;
     auto body = [&](std::vector<Value> traced) {
       Value g = std::move(traced[0]);

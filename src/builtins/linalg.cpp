@@ -4,6 +4,7 @@
 
 #include "builtins/attention.h"
 #include "builtins/einsum.h"
+#include "builtins/mixed.h"
 #include "builtins/numeric.h"
 
 namespace sheaf::builtins {
@@ -39,11 +40,11 @@ Operand batched_product(const Operand& a, const Operand& b) {
   out.push_back(m);
   out.push_back(n);
   if (b.rank() == 2)
-    return ops::reshape(ops::dot(ops::reshape(a, {1, batch * m, k}), ops::reshape(b, {1, k, n})), out);
-  if (a.rank() == 2) return ops::reshape(ops::dot(ops::broadcast_to(a, {batch, m, k}), ops::reshape(b, {batch, k, n})), out);
+    return ops::reshape(mixed_dot(ops::reshape(a, {1, batch * m, k}), ops::reshape(b, {1, k, n})), out);
+  if (a.rank() == 2) return ops::reshape(mixed_dot(ops::broadcast_to(a, {batch, m, k}), ops::reshape(b, {batch, k, n})), out);
   Sizes shorter = as.size() < bs.size() ? Sizes(as.begin(), as.end() - 2) : Sizes(bs.begin(), bs.end() - 2);
   if (!(num_elems(shorter) == batch)) throw batch_mismatch(a, b, num_elems(Sizes(as.begin(), as.end() - 2)), num_elems(Sizes(bs.begin(), bs.end() - 2)));
-  return ops::reshape(ops::dot(ops::reshape(a, {batch, m, k}), ops::reshape(b, {batch, k, n})), out);
+  return ops::reshape(mixed_dot(ops::reshape(a, {batch, m, k}), ops::reshape(b, {batch, k, n})), out);
 }
 
 Value product(Call& c) {
@@ -103,6 +104,7 @@ const BuiltinDef kBuiltins[] = {
     {"outer", "Linear algebra", "(outer a b)", "Every element of a times every element of b, both flattened: a matrix.",
      {{"(outer [1 2] [3 4 5])", "[[3. 4.  5.]\n [6. 8. 10.]]"}}, 2, 2, outer},
     {"%attention", "", "", "", {}, 8, 8, attend},
+    {"%with-contractions", "", "", "", {}, 3, 3, with_contractions},
 };
 
 }  // namespace

@@ -24,8 +24,12 @@ UserError structure_mismatch(const Value& a, const Value& b) {
       .hint(fmt::format("{} in the first tree meets {} in another; all trees must have the same keys and lengths", short_text(a), short_text(b)));
 }
 
-Value map_trees(Caller& caller, const Value& f, std::vector<Value> trees, int depth) {
+std::string below(const std::string& path, std::string_view part) { return path.empty() ? std::string(part) : path + "." + std::string(part); }
+
+// `path`, when given, is where the trees are: it becomes the first argument of f.
+Value map_trees(Caller& caller, const Value& f, std::vector<Value> trees, int depth, const std::string* path = nullptr) {
   check_depth(depth, "tree-map");
+  auto child_path = [&](std::string_view part) { return path ? below(*path, part) : std::string(); };
   const Value first = trees[0];
   if (first.is_dict()) {
     std::vector<DictEntry> out;
@@ -38,7 +42,8 @@ Value map_trees(Caller& caller, const Value& f, std::vector<Value> trees, int de
         if (!child) throw missing_key(e.key, t.as_dict());
         children.push_back(*child);
       }
-      out.push_back({e.key, map_trees(caller, f, std::move(children), depth + 1)});
+      std::string inner = child_path(e.key.str());
+      out.push_back({e.key, map_trees(caller, f, std::move(children), depth + 1, path ? &inner : nullptr)});
     }
     return make_dict(std::move(out));
   }
@@ -52,10 +57,12 @@ Value map_trees(Caller& caller, const Value& f, std::vector<Value> trees, int de
     for (size_t i = 0; i < first.items().size(); ++i) {
       std::vector<Value> children;
       for (const Value& t : trees) children.push_back(t.items()[i]);
-      out.push_back(map_trees(caller, f, std::move(children), depth + 1));
+      std::string inner = child_path(std::to_string(i));
+      out.push_back(map_trees(caller, f, std::move(children), depth + 1, path ? &inner : nullptr));
     }
     return Value::list(std::move(out));
   }
+  if (path) trees.insert(trees.begin(), Value::string(*path));
   return caller.call(f, std::move(trees));
 }
 
@@ -63,6 +70,13 @@ Value tree_map(Call& c) {
   Value f = std::move(c[0]);
   c.args.erase(c.args.begin());
   return map_trees(c.caller, f, std::move(c.args), 0);
+}
+
+Value tree_map_path(Call& c) {
+  Value f = std::move(c[0]);
+  c.args.erase(c.args.begin());
+  std::string root;
+  return map_trees(c.caller, f, std::move(c.args), 0, &root);
 }
 
 // Calls visit(leaf) depth first, dict entries in key order.
@@ -123,6 +137,10 @@ const BuiltinDef kBuiltins[] = {
      .examples = {{"(tree-map (fn [t] (* 2 t)) {:a 3 :b '[1 2.5]})", "{:a 6, :b [2, 5.0]}"},
                   {"(tree-map - {:w 5 :b [1 2]} {:w 1 :b [1 1]})", "{:b [0. 1.], :w 4}"}},
      .min_args = 2, .run = tree_map, .arity_text = "tree-map requires at least 2 arguments: (tree-map fn tree ...)"},
+    {.name = "tree-map-path", .category = "Trees", .signature = "(tree-map-path f tree …)",
+     .doc = "Like tree-map, but f gets the leaf's path first: its keys and positions with dots between them, as files name them.",
+     .examples = {{"(tree-map-path (fn [path x] path) {:a 3 :b (list 1 {:c 2})})", "{:a a, :b ['b.0', {:c b.1.c}]}"}},
+     .min_args = 2, .run = tree_map_path, .arity_text = "tree-map-path requires at least 2 arguments: (tree-map-path fn tree ...)"},
     {.name = "tree-reduce", .category = "Trees", .signature = "(tree-reduce f tree init)",
      .doc = "Folds the leaves depth first, dict entries in key order: f gets the accumulator and a leaf.",
      .examples = {{"(tree-reduce (fn [a l] (+ a (sum l))) {:a [1 2] :b {:c 3}} 0)", "6.0"}}, .min_args = 3, .max_args = 3, .run = tree_reduce,

@@ -10,6 +10,7 @@
 #include <limits>
 #include <numeric>
 
+#include "builtins/mixed.h"
 #include "builtins/numeric.h"
 #include "value/print.h"
 
@@ -174,7 +175,7 @@ Value convolve(Call& c, std::string_view who, int d) {
   Operand kernel = ops::reshape(in.w, {groups, floor_div(outputs, groups), taps});
   Sizes sizes{outputs, batch};
   for (Size n : out) sizes.push_back(n);
-  Operand y = ops::reshape(ops::dot(kernel, columns), sizes);
+  Operand y = ops::reshape(mixed_dot(kernel, columns), sizes);
   return without_batch(ops::transpose(y, rotation(0, 1, y.rank())), in);
 }
 
@@ -217,7 +218,7 @@ Value convolve_transposed(Call& c) {
   for (Size n : size) sizes.push_back(n);
   sizes.push_back(batch);
   for (Size n : counts) sizes.push_back(n);
-  Operand y = ops::reshape(ops::dot(kernel, x), sizes);  // [O, size…, N, out…]
+  Operand y = ops::reshape(mixed_dot(kernel, x), sizes);  // [O, size…, N, out…]
   y = ops::unwindow(ops::transpose(y, inverse(rotation(0, 1 + d, y.rank()))), full, stride, dilation);
   for (int i = 0; i < d; ++i) y = ops::slice_axis(y, 2 + i, start[i], length[i]);
   return without_batch(y, in);

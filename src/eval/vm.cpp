@@ -7,6 +7,7 @@
 
 #include "builtins/guard.h"
 #include "builtins/host.h"
+#include "builtins/mixed.h"
 #include "builtins/numeric.h"
 #include "builtins/warnings.h"
 #include "eval/destructure.h"
@@ -296,7 +297,7 @@ bool Vm::call_compiled(const Value& f, Value* window, int argc) {
   if (g_observer) g_observer->enter(Callee::Function, p.name, {roots.data() + 1, static_cast<size_t>(argc)});
   bool compiled;
   try {
-    compiled = trace::call_compiled(&p, 1, p.name, roots, body, result);
+    compiled = trace::call_compiled(&p, 1 ^ builtins::mixed_purpose(), p.name, roots, body, result);
   } catch (...) {
     give_back();
     if (g_observer) g_observer->unwind(Callee::Function, p.name);

@@ -90,5 +90,23 @@ TEST(Explain, ListsFunctions) {
   EXPECT_EQ(s.run("explain").status, 1);
 }
 
+// Gradients, clipping, weight decay and a schedule are one program, which serves every step.
+TEST(Explain, ATrainingStepIsCompiledOnce) {
+  for (std::string opt : {"(adamw {:lr (cosine-schedule {:lr 0.1 :warmup 10 :total 60}) :clip 1.0 :mask (fn [leaf] (> (ndim leaf) 1))})",
+                          "(sgd {:lr (one-cycle-schedule {:lr 0.1 :total 60}) :momentum 0.9 :nesterov true})",
+                          "(ema 0.9 (chain (clip-norm 1.0) (lion {:lr (linear-schedule {:lr 0.1 :warmup 10 :total 60})})))",
+                          "(adafactor {:lr (inverse-sqrt-schedule {:lr 0.1 :warmup 10})})"}) {
+    Sandbox s;
+    s.write("a.shf",
+            "(defn step [opt p s x]\n"
+            "  (let [[l g] ((value-and-grad (mixed :bf16 (fn [p] (mse-loss (dense x p) 1.0)))) p)]\n"
+            "    ((get opt :step) p g s)))\n"
+            "(let [opt " + opt + " p (dense-init 1 4 2) x (random-normal 2 [8 4])]\n"
+            "  (repeat [i 60] [st (list p ((get opt :init) p))] (step opt (first st) (second st) x)))\n");
+    Result r = s.run("explain a.shf");
+    EXPECT_TRUE(contains(r.out, "60 calls  compiled (1 variant)")) << r.out << r.err;
+  }
+}
+
 }  // namespace
 }  // namespace sheaf::tools

@@ -1,0 +1,34 @@
+#include "builtins/mixed.h"
+
+#include <utility>
+
+#include "value/print.h"
+
+namespace sheaf::builtins {
+namespace {
+
+thread_local DType t_dtype = DType::F32;
+
+struct Within {
+  DType before;
+  explicit Within(DType d) : before(std::exchange(t_dtype, d)) {}
+  ~Within() { t_dtype = before; }
+};
+
+}  // namespace
+
+DType mixed_dtype() { return t_dtype; }
+
+Operand mixed_dot(const Operand& a, const Operand& b) {
+  if (t_dtype == DType::F32 || a.dtype() != DType::F32) return ops::dot(a, b);
+  return ops::cast(ops::dot(ops::cast(a, t_dtype), ops::cast(b, t_dtype)), DType::F32);
+}
+
+Value with_contractions(Call& c) {
+  auto d = is_key(c[0]) ? dtype_from_name(key_name(c[0]).str()) : std::nullopt;
+  if (d != DType::BF16 && d != DType::F16 && d != DType::F32) throw runtime_error("mixed: expected :bf16, :f16 or :f32, got " + short_text(c[0]));
+  Within within(*d);
+  return c.caller.call(c[1], c[2].items());
+}
+
+}  // namespace sheaf::builtins

@@ -1,0 +1,17 @@
+// Products in a smaller dtype than their operands, for the time of a call: what (mixed :bf16 f) does to f.
+#pragma once
+#include "builtins/builtin.h"
+#include "builtins/numeric.h"
+
+namespace sheaf::builtins {
+
+// The dtype f32 products on this thread are formed in: F32 outside of `mixed`.
+DType mixed_dtype();
+// Part of the identity of compiled code: the same function inside and outside of `mixed` is two.
+inline uint64_t mixed_purpose() { return static_cast<uint64_t>(mixed_dtype()) << 32; }
+// ops::dot, with f32 operands rounded to mixed_dtype() and the result f32 again. Its gradient rounds alike.
+Operand mixed_dot(const Operand& a, const Operand& b);
+// (%with-contractions dtype f args)
+Value with_contractions(Call& c);
+
+}  // namespace sheaf::builtins
