@@ -157,7 +157,7 @@ class Parser {
 
   void finish() {
     static const std::map<std::string, Mode> commands = {
-        {"fmt", Mode::Format}, {"test", Mode::Test}, {"doc", Mode::Doc}, {"explain", Mode::Explain}};
+        {"fmt", Mode::Format}, {"test", Mode::Test}, {"doc", Mode::Doc}, {"explain", Mode::Explain}, {"new", Mode::New}};
     o_.words = tail_;
     o_.words.insert(o_.words.end(), rest_.begin(), rest_.end());
     if (head_ && *head_ == "init-ai") {
@@ -203,6 +203,8 @@ std::string usage_text() {
   sheaf doc --write DIR        the reference as Markdown pages
   sheaf doc --check            run the examples of the reference
   sheaf explain FILE           run a program and say how its functions ran
+  sheaf new mlp|gpt|cnn|rnn NAME
+                               write a small project: a program, its tests, a README
   sheaf init-ai                write sheaf-context.md, a primer for coding assistants
 
 Options, before or after the file (what follows -- belongs to the program):
