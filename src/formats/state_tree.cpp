@@ -170,7 +170,10 @@ Value join(const Value& v, const std::map<std::string, Value>& arrays) {
     for (const DictEntry& x : e.value.as_dict().entries()) entries.push_back({x.key, join(x.value, arrays)});
     return make_dict(std::move(entries));
   }
-  if (kind == "u" && e.value.is_list()) return Value::tuple(join(e.value, arrays).items());
+  if (kind == "u" && e.value.is_list()) {
+    Value list = join(e.value, arrays);
+    return Value::tuple({list.items().begin(), list.items().end()});
+  }
   if (!e.value.is_string()) throw runtime_error("its metadata are damaged");
   const std::string& text = e.value.as_string();
   if (kind == "t") {

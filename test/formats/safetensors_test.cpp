@@ -1,5 +1,7 @@
 #include "formats/safetensors.h"
 
+#include <cmath>
+
 #include "make_values.h"
 #include "value/equal.h"
 #include "value/print.h"
