@@ -120,7 +120,15 @@ class Compiler {
     l.sizes = std::move(sizes);
     l.node = static_cast<int>(out_.labels.size()) - 1;
     if (!out_.labels.empty()) l.span = out_.labels.back().span;
+    for (const Stored& s : arrays) l.bytes += bytes_of(s);
     storage_.launch(std::move(l), arrays, kernel.checks);
+  }
+
+  static int64_t bytes_of(const Stored& s) {
+    int64_t elements = 1;
+    for (size_t a = 0; a < s.sizes.size(); ++a)
+      if (s.strides[a] != 0) elements *= s.sizes[a];
+    return elements * size_bytes(s.dtype);
   }
 
   // Launches a group kernel whose arrays (inputs, then outputs) have these layouts over a common space.
@@ -470,6 +478,8 @@ class Compiler {
     // The kernel does not read the first input of an update; its place in the list is taken by the output.
     if (updates) arrays[0] = arrays.back();
     launch(std::move(name), lowered_single(*n->op, n->attrs, in, out, updates), arrays, std::move(sizes));
+    bool product = n->op->kind == OpKind::Contract && n->inputs.size() == 2;  // attention's work depends on its mask
+    if (product) out_.executable.launches.back().flops = 2 * checked_num_elems(arrays.back().sizes) * arrays[0].sizes.back();
   }
 
   // A copy of an array that is about to be changed; it needs no work where the array itself can be given up.

@@ -239,7 +239,7 @@ Options, before or after the file (what follows -- belongs to the program):
       --guard SPEC             check results: [f:]no-nan, [f:]range:LO:HI, [f:]shape:D:D…; repeatable
       --blame                  time by function at exit
       --mem-profile            memory report at exit
-      --jit-profile            dispatch times at exit
+      --jit-profile            dispatch times at exit, and of each kernel its rate beside the machine's peak
 
       --perf-hints             at exit: copies, numbers made wider without being asked to, functions that run interpreted
 
