@@ -47,7 +47,7 @@ Value map_file(const std::string& path, Call& c) {
     if (!c[3].is_dict()) throw runtime_error("io map: expected a dict of options, got " + short_text(c[3]));
     for (const DictEntry& e : c[3].as_dict().entries()) {
       if (e.key.str() == "shape") {
-        sizes = to_shape(e.value, "io map", true);
+        for (int64_t n : to_ints(e.value, "io map")) sizes.push_back(n);
       } else if (e.key.str() == "offset") {
         int64_t bytes = to_index(e.value, "io map");
         if (bytes < 0) throw runtime_error(fmt::format("io map: an offset of {} bytes", bytes));
