@@ -68,11 +68,11 @@ const BuiltinDef kBuiltins[] = {
      "Draws curves: a dict of rows of numbers (lists or tensors) by name, or one row. Without :file as text for a terminal, else as SVG. Options, in a dict: "
      ":title, :file, :x (positions, default 0 1 2 …), :log (logarithmic height), :width and :height in characters, :x-label, :y-label.",
      {{"(plot [0 1 2 3] {:width 24 :height 3})",
-       "        3 ┤         ⣀⡠⠤⠒\n      1.5 ┤   ⣀⡠⠤⠒⠊⠉\n        0 ┤⠤⠒⠊⠉\n          └─────────────\n           0           3"}},
+       "        3 ┤         ⣠⠤⠒⠉\n      1.5 ┤    ⣀⡠⠔⠊⠉\n        0 ┤⣀⠤⠒⠋\n          └─────────────\n           0           3"}},
      1, 2, plot, {}, Effect::Output},
     {"log-metrics", "Looking", "(log-metrics path step values)",
      "Adds the numbers of a dict to a log: a line of JSON when path ends in .jsonl, else an event file for TensorBoard in the directory path.",
-     {{"(do (log-metrics \"run/log.jsonl\" 7 {:loss 0.5 :lr 0.1}) (io \"read\" \"run/log.jsonl\"))", "{\"step\":7,\"loss\":0.5,\"lr\":0.1}"}}, 3, 3, log_metrics, {},
+     {{"(do (log-metrics \"log.jsonl\" 7 {:loss 0.5 :lr 0.1}) (last (io \"load\" \"log.jsonl\")))", "{:loss 0.5, :lr 0.1, :step 7}"}}, 3, 3, log_metrics, {},
      Effect::Output},
 };
 

@@ -13,14 +13,14 @@ TEST(Progress, FitsTheLine) {
   EXPECT_EQ(progress_bar(p, 60), " 42% ━━━━╸──────  420/1000  12.0/s  00:49 left  loss 0.1234");
   EXPECT_EQ(progress_bar(p, 40), " 42%  420/1000  00:49 left  loss 0.1234");
   EXPECT_EQ(progress_bar(p, 30), " 42%  00:49 left  loss 0.1234");
-  EXPECT_EQ(progress_bar(p, 12), " 42%  loss 0");
+  EXPECT_EQ(progress_bar(p, 12), " 42%  loss ");
   EXPECT_EQ(progress_line(p), " 420/1000   42%  12.0/s  00:49 left  loss 0.1234");
 }
 
 TEST(Progress, Ends) {
-  EXPECT_EQ(progress_bar({0, 10, 0, 0, {}}, 40), "  0% ─────────────────  0/10  --:-- left");
-  EXPECT_EQ(progress_bar({10, 10, 0, 5000, {}}, 50), "100% ━━━━━━━━━━━━━━━━━  10/10  500.0 s each  1:23:20");
-  EXPECT_EQ(progress_bar({60, 100, 50, 10, {}}, 40), " 60% ━━━╸──  60/100  1.0/s  00:40 left");
+  EXPECT_EQ(progress_bar({0, 10, 0, 0, {}}, 40), "  0% ────────────────  0/10  --:-- left");
+  EXPECT_EQ(progress_bar({10, 10, 0, 5000, {}}, 50), "100% ━━━━━━━━━━━━━━  10/10  500.0 s each  1:23:20");
+  EXPECT_EQ(progress_bar({60, 100, 50, 10, {}}, 40), " 60% ━━━━───  60/100  1.0/s  00:40 left");
   EXPECT_EQ(progress_bar({0, 0, 0, 0, {}}, 30), "100% ━━━━━━━━━━━━  0/0  00:00");
 }
 
