@@ -37,6 +37,7 @@ const std::map<std::string, std::vector<std::string>> kMayInclude = {
     {"trace", {"compiler", "value"}},
     {"builtins", {"trace", "formats"}},
     {"eval", {"builtins", "syntax"}},
+    {"embed", {"eval"}},
     {"tools", {"eval"}},
 };
 
