@@ -109,9 +109,9 @@ const BuiltinDef kBuiltins[] = {
     {"quantize", "Linear algebra", "(quantize w kind [options])",
      "A matrix [K, N] in 8 bits (:q8) or 4 bits (:q4) an element, with one scale for each {:group 32} rows of a column: a dict that @ takes in place of the matrix "
      "on its right.",
-     {{"(@ [[1 1]] (quantize [[1 2] [3 4]] :q8 {:group 2}))", "[[4. 6.]]"}, {"(get (quantize (ones [32 4]) :q4) :quantized)", ":q4"}}, 2, 3, quantize},
+     {{"(@ [[1 1]] (quantize [[1 2] [127 127]] :q8 {:group 2}))", "[[128. 129.]]"}, {"(get (quantize (ones [32 4]) :q4) :quantized)", ":q4"}}, 2, 3, quantize},
     {"dequantize", "Linear algebra", "(dequantize q)", "The matrix that a quantized one stands for.",
-     {{"(dequantize (quantize [[8 -4] [-4 4]] :q4 {:group 2}))", "[[ 8. -4.]\n [-4.  4.]]"}}, 1, 1, dequantize},
+     {{"(dequantize (quantize [[8 -8] [-4 4]] :q4 {:group 2}))", "[[ 8. -8.]\n [-4.  4.]]"}}, 1, 1, dequantize},
 };
 
 }  // namespace

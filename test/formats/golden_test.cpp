@@ -36,7 +36,7 @@ TEST(Goldens, LoadAsExpected) {
     }
     ++count;
   }
-  EXPECT_GE(count, 75);
+  EXPECT_GE(count, 69);
 }
 
 // What we write is what we read: the readers were checked against other programs above.
