@@ -121,6 +121,7 @@ std::span<const BuiltinDef> higher_order_builtins();
 std::span<const BuiltinDef> tree_builtins();
 std::span<const BuiltinDef> dict_builtins();
 std::span<const BuiltinDef> text_builtins();
+std::span<const BuiltinDef> tokenize_builtins();
 std::span<const BuiltinDef> output_builtins();
 std::span<const BuiltinDef> host_builtins();
 std::span<const BuiltinDef> io_builtins();
