@@ -358,7 +358,7 @@ TEST(Threads, CanBeInterrupted) {
 }
 
 TEST(Library, ShowsOnlyItsOwnNames) {
-  FILE* p = popen("nm -D --defined-only " LIBRARY " | awk '{print $NF}'", "r");
+  FILE* p = popen("nm -D --defined-only --extern-only " LIBRARY " | awk '{print $NF}'", "r");
   ASSERT_NE(p, nullptr);
   char line[512];
   int names = 0;
