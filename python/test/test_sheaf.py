@@ -1,7 +1,10 @@
 """The Python module as a user meets it. Run by `./x python`; parts that need PyTorch are left out where there is none."""
 
+import contextlib
 import gc
+import io
 import os
+import re
 import runpy
 import signal
 import tempfile
@@ -256,6 +259,20 @@ class Threads(SessionTest):
         with self.assertRaises(KeyboardInterrupt):
             self.s.eval("(loop [i 0] (recur (+ i 1)))")
         self.assertEqual(self.s.eval("1"), 1)
+
+
+class Documentation(unittest.TestCase):
+    def test_the_page(self):
+        page = (ROOT / "docs" / "embedding.md").read_text()
+        blocks = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
+        self.assertGreater(len(blocks), 3)
+        expected = re.findall(r"print\(.*\)  # (.*)", "".join(blocks))
+        printed = io.StringIO()
+        names = {}
+        with contextlib.redirect_stdout(printed):
+            for block in blocks:
+                exec(block, names)
+        self.assertEqual(printed.getvalue().splitlines(), expected)
 
 
 class Training(unittest.TestCase):
