@@ -186,13 +186,13 @@ const BuiltinDef kBuiltins[] = {
     {"decode", "Tokenizers", "(decode tok ids [:special])",
      "The text of ids, given as a tensor or list. Special tokens are left out unless :special is given. A character whose bytes are not all there is "
      "U+FFFD.",
-     {{"(let [t (train-bpe \"low low low\" {:vocab 260})] (decode t (encode t \"slow 日本\")))", "\"slow 日本\""}}, 2, 2, decode, "special", Effect::Input},
+     {{"(let [t (train-bpe \"low low low\" {:vocab 260})] (decode t (encode t \"slow 日本\")))", "slow 日本"}}, 2, 2, decode, "special", Effect::Input},
     {"vocab-size", "Tokenizers", "(vocab-size tok)", "How many tokens there are, added ones included.", {{"(vocab-size (train-bpe \"low low low\" {:vocab 258}))", "258"}}, 1, 1,
      [](Call& c) { return Value::integer(static_cast<int64_t>(tokenizer_arg(c[0], "vocab-size").vocabulary_size())); }, {}, Effect::Input},
     {"token-id", "Tokenizers", "(token-id tok token)", "The id of a token as the vocabulary writes it; nil when there is none.",
      {{"(token-id (train-bpe \"\" {:special '[\"<eos>\"]}) \"<eos>\")", "0"}}, 2, 2, token_id, {}, Effect::Input},
     {"token-text", "Tokenizers", "(token-text tok id)", "A token as the vocabulary writes it (Ġ is a space in byte-level ones); nil when there is none.",
-     {{"(token-text (train-bpe \"low low low\" {:vocab 260}) 258)", "\"Ġlow\""}}, 2, 2, token_text, {}, Effect::Input},
+     {{"(token-text (train-bpe \"low low low\" {:vocab 260}) 258)", "Ġlow"}}, 2, 2, token_text, {}, Effect::Input},
     {"train-bpe", "Tokenizers", "(train-bpe text [options])",
      "A byte-level BPE tokenizer trained on a text or a list of texts. Options: :vocab, the number of tokens (1024); :special, tokens that come first "
      "and are never split; :min-count, how often a pair must occur (1); :pattern, what splits text into words: :gpt2, :llama3 or a regular expression.",
