@@ -356,21 +356,4 @@ TEST(Threads, CanBeInterrupted) {
   stopper.join();
 }
 
-<<<<<<< .merge_file_ReHAXH
-TEST(Library, ShowsOnlyItsOwnNames) {
-  // Some linkers put local names into the table too.
-  FILE* p = popen("nm -D --extern-only --defined-only " LIBRARY " | awk '{print $NF}'", "r");
-  ASSERT_NE(p, nullptr);
-  char line[512];
-  int names = 0;
-  while (std::fgets(line, sizeof line, p)) {
-    ++names;
-    EXPECT_TRUE(std::string(line).starts_with("sheaf_")) << line;
-  }
-  pclose(p);
-  EXPECT_GT(names, 30);
-}
-
-=======
->>>>>>> .merge_file_jnVU55
 }  // namespace
