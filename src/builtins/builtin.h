@@ -121,9 +121,14 @@ std::span<const BuiltinDef> higher_order_builtins();
 std::span<const BuiltinDef> tree_builtins();
 std::span<const BuiltinDef> dict_builtins();
 std::span<const BuiltinDef> text_builtins();
+std::span<const BuiltinDef> tokenize_builtins();
 std::span<const BuiltinDef> output_builtins();
 std::span<const BuiltinDef> host_builtins();
 std::span<const BuiltinDef> io_builtins();
+std::span<const BuiltinDef> data_builtins();
+std::span<const BuiltinDef> progress_builtins();
+std::span<const BuiltinDef> plot_builtins();
+std::span<const BuiltinDef> quantize_builtins();
 std::span<const BuiltinDef> gradient_builtins();
 std::span<const BuiltinDef> test_builtins();
 // What special forms compile to: names that start with '%' and are hidden from users.

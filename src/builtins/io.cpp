@@ -1,9 +1,7 @@
 // (io VERB …): files and directories. Relative paths are relative to the current directory.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <glob.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -41,24 +39,25 @@ Value entropy(const std::string&, Call&) {
   return Value::integer(bits);
 }
 
-Value append(const std::string& path, Call& c) {
-  std::string text = text_of(c[2]);
-  std::error_code error;
-  fs::path parent = fs::path(path).parent_path();
-  if (!parent.empty()) fs::create_directories(parent, error);
-  check(error, "append", path);
-  int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-  if (fd < 0) os_failure("append", path, std::strerror(errno));
-  std::string_view left = text;
-  int failed = 0;
-  while (!left.empty() && !failed) {
-    ssize_t n = ::write(fd, left.data(), left.size());
-    if (n >= 0) left.remove_prefix(static_cast<size_t>(n));
-    else if (errno != EINTR) failed = errno;
+// (io "map" path dtype [{:shape s :offset bytes}])
+Value map_file(const std::string& path, Call& c) {
+  Dims sizes;
+  uint64_t offset = 0;
+  if (c.size() > 3) {
+    if (!c[3].is_dict()) throw runtime_error("io map: expected a dict of options, got " + short_text(c[3]));
+    for (const DictEntry& e : c[3].as_dict().entries()) {
+      if (e.key.str() == "shape") {
+        sizes = to_dims(to_shape(e.value, "io map", true));
+      } else if (e.key.str() == "offset") {
+        int64_t bytes = to_index(e.value, "io map");
+        if (bytes < 0) throw runtime_error(fmt::format("io map: an offset of {} bytes", bytes));
+        offset = static_cast<uint64_t>(bytes);
+      } else {
+        throw runtime_error("io map: unknown option :" + e.key.str() + ". Known options: :offset :shape");
+      }
+    }
   }
-  if (::close(fd) != 0 && !failed) failed = errno;
-  if (failed) os_failure("append", path, std::strerror(failed));
-  return {};
+  return formats::map_elements(path, to_dtype(c[2], "io map"), sizes, offset);
 }
 
 Value list_directory(const std::string& path, Call&) {
@@ -100,7 +99,11 @@ const Verb kVerbs[] = {
        formats::write_file(path, text_of(c[2]));
        return Value();
      }},
-    {"append", 2, append},
+    {"append", 2, [](const std::string& path, Call& c) {
+       formats::append_file(path, text_of(c[2]), "io append");
+       return Value();
+     }},
+    {"map", 2, map_file},
     {"ls", 1, list_directory},
     {"glob", 1, matching_paths},
     {"mkdir", 1, [](const std::string& path, Call&) {
@@ -134,10 +137,14 @@ Value io(Call& c) {
 
 const BuiltinDef kBuiltins[] = {
     {"io", "Files", "(io verb path …)",
-     "Files. \"read\" path: the text; \"write\" and \"append\" path text; \"load\" path and \"save\" path value: by format (.safetensors, .npy, pickles for "
-     "loading, else JSON), parent directories are made; \"exists\" path; \"ls\" directory: names; \"glob\" pattern: paths; \"mkdir\" path; \"rm\" path: a "
-     "file or empty directory, was it there?; \"entropy\": a random int from the system.",
-     {{"(io \"exists\" \"/no/such/file\")", "false"}, {"(int? (io \"entropy\"))", "true"}}, 0, -1, io, {}, Effect::Input},
+     "Files. \"read\" path: the text; \"write\" and \"append\" path text; \"load\" path and \"save\" path value: by format (.safetensors, .npy, .npz, .csv, "
+     ".tsv, .jsonl, .png, .wav; PyTorch checkpoints and pickles for loading; a directory of .npy files; else JSON), parent directories are made and files "
+     "replaced as a whole; \"map\" path dtype [{:shape s :offset bytes}]: a tensor over the elements of a file of any size, read as they are used; \"exists\" "
+     "path; \"ls\" directory: names; \"glob\" pattern: paths; \"mkdir\" path; \"rm\" path: a file or empty directory, was it there?; \"entropy\": a random "
+     "int from the system.",
+     {{"(io \"exists\" \"/no/such/file\")", "false"},
+      {"(do (io \"save\" \"s.safetensors\" {:w [1 2] :step 3 :note nil}) (io \"load\" \"s.safetensors\"))", "{:note nil, :step 3, :w [1. 2.]}"},
+      {"(do (io \"write\" \"t.bin\" \"abcd\") (io \"map\" \"t.bin\" :u8))", "[ 97  98  99 100]"}}, 0, -1, io, {}, Effect::Input},
 };
 
 }  // namespace

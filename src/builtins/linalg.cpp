@@ -6,6 +6,7 @@
 #include "builtins/einsum.h"
 #include "builtins/mixed.h"
 #include "builtins/numeric.h"
+#include "builtins/quantize.h"
 
 namespace sheaf::builtins {
 namespace {
@@ -50,6 +51,7 @@ Operand batched_product(const Operand& a, const Operand& b) {
 Value product(Call& c) {
   if (c.size() != 2)
     throw runtime_error(fmt::format("@ requires 2 arguments, got {}", c.size())).hint("is a parenthesis misplaced? The form is (@ a b), e.g. (+ (@ x w) b)");
+  if (is_quantized(c[1])) return quantized_product(c[0], c[1]);
   auto [x, y] = nums(c[0], c[1]);
   DType d = contraction_dtype(x.x.dtype(), y.x.dtype());
   Operand a = ops::cast(x.x, d), b = ops::cast(y.x, d);

@@ -2,6 +2,7 @@
 #include "builtins/output.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +25,8 @@ struct Sink {
   std::string buffer;
   std::string* capture = nullptr;
   bool terminal = isatty(STDOUT_FILENO) == 1;
+  std::string status;         // what the last line should show
+  bool status_drawn = false;  // and whether it does
   Sink() {
     std::atexit([] {
       try {
@@ -49,6 +52,20 @@ void write_buffer(Sink& s) {
     if (n < 0) throw UserError(ErrorKind::Io, fmt::format("cannot write to standard output: {}", std::strerror(errno)));
     at += static_cast<size_t>(n);
   }
+}
+
+constexpr std::string_view kEraseLine = "\r\x1b[K";
+
+// The lock is held.
+void hide_status(Sink& s) {
+  if (s.status_drawn) s.buffer += kEraseLine;
+  s.status_drawn = false;
+}
+
+void draw_status(Sink& s) {
+  hide_status(s);
+  s.buffer += s.status;
+  s.status_drawn = !s.status.empty();
 }
 
 // One value: its text; a format string and values: formatted; else the texts with single spaces.
@@ -129,13 +146,34 @@ void write_out(std::string_view text) {
     s.capture->append(text);
     return;
   }
+  hide_status(s);
   s.buffer.append(text);
+  if (!s.status.empty() && text.ends_with('\n')) draw_status(s);
   if (s.buffer.size() >= kBufferBytes || (s.terminal && text.find('\n') != std::string_view::npos)) write_buffer(s);
 }
 
 void flush_out() {
   Sink& s = sink();
   std::lock_guard lock(s.mu);
+  hide_status(s);
+  write_buffer(s);
+}
+
+bool is_terminal_out() { return sink().terminal && !sink().capture; }
+
+int terminal_width() {
+  for (int fd : {STDOUT_FILENO, STDERR_FILENO}) {
+    winsize size{};
+    if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  }
+  return 80;
+}
+
+void set_status(std::string text) {
+  Sink& s = sink();
+  std::lock_guard lock(s.mu);
+  s.status = std::move(text);
+  draw_status(s);
   write_buffer(s);
 }
 

@@ -9,6 +9,10 @@ namespace sheaf::builtins {
 void write_out(std::string_view text);
 // Writes what is waiting. Call before anything else writes to the terminal.
 void flush_out();
+bool is_terminal_out();
+int terminal_width();  // of standard output, else standard error; 80 when neither is a terminal
+// The line at the bottom of a terminal, below whatever is printed; empty: none. Only for terminals.
+void set_status(std::string text);
 // While alive, what this thread writes is dropped.
 class MutedOutput {
  public:

@@ -25,8 +25,8 @@ struct Table {
   Table() {
     for (auto family : {arithmetic_builtins(), math_builtins(), compare_builtins(), shape_builtins(), create_builtins(), movement_builtins(),
                         order_builtins(), index_builtins(), at_builtins(), reduce_builtins(), linalg_builtins(), window_builtins(), random_builtins(), sequence_builtins(),
-                        higher_order_builtins(), tree_builtins(), dict_builtins(), text_builtins(), output_builtins(), host_builtins(),
-                        io_builtins(), gradient_builtins(), test_builtins(), form_builtins()})
+                        higher_order_builtins(), tree_builtins(), dict_builtins(), text_builtins(), tokenize_builtins(), output_builtins(), host_builtins(),
+                        io_builtins(), data_builtins(), progress_builtins(), plot_builtins(), quantize_builtins(), gradient_builtins(), test_builtins(), form_builtins()})
       for (const BuiltinDef& d : family) {
         list.push_back(&d);
         Entry e{&d, Value::object(Tag::Builtin, new BuiltinObj(&d))};

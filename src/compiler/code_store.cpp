@@ -214,10 +214,20 @@ void make_room(const fs::path& path, uint64_t limit, uint64_t& known) {
   }
 }
 
-// The build-id note of the program: a hash of its contents made by the linker.
+bool holds_this_code(const dl_phdr_info& info) {
+  auto here = reinterpret_cast<ElfW(Addr)>(&holds_this_code);
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& p = info.dlpi_phdr[i];
+    if (p.p_type == PT_LOAD && here - (info.dlpi_addr + p.p_vaddr) < p.p_memsz) return true;
+  }
+  return false;
+}
+
+// The build-id note of the program, or of the library that this is part of: a hash of its contents made by the linker.
 std::string build_id() {
   std::string out;
   dl_iterate_phdr([](dl_phdr_info* info, size_t, void* data) {
+    if (!holds_this_code(*info)) return 0;
     for (int i = 0; i < info->dlpi_phnum; ++i) {
       const ElfW(Phdr)& p = info->dlpi_phdr[i];
       if (p.p_type != PT_NOTE) continue;
@@ -233,7 +243,7 @@ std::string build_id() {
         at = desc + (note.n_descsz + 3) / 4 * 4;
       }
     }
-    return 1;  // the first object is the program itself
+    return 1;
   }, &out);
   return out;
 }

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
-#include <unordered_map>
 
 #include "compiler/control.h"
+#include "compiler/lowered.h"
 #include "compiler/pipeline.h"
 #include "compiler/storage.h"
-#include "lower/group.h"
-#include "lower/single_op.h"
 #include "ops/reduce.h"
 #include "ops/table.h"
 #include "passes/graph/fuse.h"
@@ -29,64 +26,6 @@ using graph::Attrs;
 using graph::Node;
 using graph::Operand;
 using graph::OpKind;
-
-// All that a kernel says, as bytes: much cheaper than its text.
-class KernelBytes {
- public:
-  explicit KernelBytes(const loop::Kernel& k) {
-    // A field that is added must be added here.
-    static_assert(sizeof(loop::Inst) == 24 && sizeof(loop::Stmt) == 136 && sizeof(loop::BufferParam) == 2 && sizeof(loop::Kernel) == 144);
-    bytes_.reserve(k.values.size() * sizeof(loop::Inst) + 1024);
-    text(k.name);
-    for (const auto& b : k.buffers) add(b.dtype, b.written);
-    add(k.num_sizes, k.num_axes, k.num_reductions, k.values.size());
-    for (const auto& i : k.values) add(i.op, i.type, i.from, i.args[0], i.args[1], i.args[2], i.imm);
-    for (DType d : k.reduction_types) add(d);
-    block(k.body);
-  }
-  std::string take() { return std::move(bytes_); }
-
- private:
-  template <class... T>
-  void add(const T&... x) {
-    (bytes_.append(reinterpret_cast<const char*>(&x), sizeof x), ...);
-  }
-  void text(const std::string& s) {
-    add(s.size());
-    bytes_ += s;
-  }
-  void block(const loop::Block& b) {
-    add(b.size());
-    for (const loop::Stmt& s : b) {
-      add(s.kind, s.value, s.extent, s.offset, s.axis, s.id, s.mark, s.combine, s.buffers.size(), s.arguments.size());
-      text(s.routine);
-      for (int32_t i : s.buffers) add(i);
-      for (loop::ValueId v : s.arguments) add(v);
-      block(s.body);
-    }
-  }
-  std::string bytes_;
-};
-
-// Twelve equal layers compile one.
-std::shared_ptr<const runtime::Kernel> kernel_for(loop::Kernel k) {
-  static std::mutex mu;
-  static auto* known = new std::unordered_map<std::string, std::shared_ptr<const runtime::Kernel>>;
-  std::string bytes = KernelBytes(k).take();
-  std::lock_guard lock(mu);
-  auto& entry = (*known)[std::move(bytes)];
-  if (!entry) {
-    if (g_verify) loop::verify(k);
-    if (g_kernel_listener) g_kernel_listener(k);
-    Phase phase("block");
-    entry = std::make_shared<TieredKernel>(std::move(k), TieredKernel::Use::InGraph);
-  }
-  return entry;
-}
-
-bool has_check(const loop::Block& b) {
-  return std::any_of(b.begin(), b.end(), [](const loop::Stmt& s) { return s.kind == loop::Stmt::Check || has_check(s.body); });
-}
 
 class Compiler {
  public:
@@ -174,26 +113,29 @@ class Compiler {
     out_.executable.launches.back().is_copy = true;
   }
 
-  void launch(std::string name, loop::Kernel kernel, const std::vector<Stored>& arrays, std::vector<int64_t> sizes) {
-    bool checks = has_check(kernel.body);
-    launch(std::move(name), kernel_for(std::move(kernel)), arrays, std::move(sizes), checks);
-  }
-
-  void launch(std::string name, std::shared_ptr<const runtime::Kernel> kernel, const std::vector<Stored>& arrays, std::vector<int64_t> sizes, bool checks) {
+  void launch(std::string name, LoweredKernel kernel, const std::vector<Stored>& arrays, std::vector<int64_t> sizes) {
     runtime::Launch l;
     l.name = std::move(name);
-    l.kernel = std::move(kernel);
+    l.kernel = std::move(kernel.kernel);
     l.sizes = std::move(sizes);
     l.node = static_cast<int>(out_.labels.size()) - 1;
     if (!out_.labels.empty()) l.span = out_.labels.back().span;
-    storage_.launch(std::move(l), arrays, checks);
+    for (const Stored& s : arrays) l.bytes += bytes_of(s);
+    storage_.launch(std::move(l), arrays, kernel.checks);
+  }
+
+  static int64_t bytes_of(const Stored& s) {
+    int64_t elements = 1;
+    for (size_t a = 0; a < s.sizes.size(); ++a)
+      if (s.strides[a] != 0) elements *= s.sizes[a];
+    return elements * size_bytes(s.dtype);
   }
 
   // Launches a group kernel whose arrays (inputs, then outputs) have these layouts over a common space.
   void launch_group(const lower::GroupSpec& spec, const std::vector<Stored>& arrays, const std::vector<Layout>& layouts, const Dims& space) {
     std::vector<int64_t> sizes(layouts[0].sizes.begin(), layouts[0].sizes.end());
     for (const Layout& l : layouts) sizes.insert(sizes.end(), l.strides.begin(), l.strides.end());
-    launch(group_name(spec, space), lower::lower_group(spec), arrays, std::move(sizes));
+    launch(group_name(spec, space), lowered_group(spec), arrays, std::move(sizes));
   }
 
   void launch_map(lower::GroupSpec& spec, const std::vector<Stored>& arrays, std::vector<Layout> layouts, const Dims& space) {
@@ -432,7 +374,7 @@ class Compiler {
     }
     sizes.insert(sizes.end(), in.begin(), in.end());
     sizes.insert(sizes.end(), to.begin(), to.end());
-    launch(group_name(spec, space), lower::lower_group(spec), {elements, out}, std::move(sizes));
+    launch(group_name(spec, space), lowered_group(spec), {elements, out}, std::move(sizes));
   }
 
   static Layout permuted(const Layout& l, const std::vector<int>& order) {
@@ -535,7 +477,9 @@ class Compiler {
     for (const Stored& a : arrays) name += " " + shape_text(a.sizes);
     // The kernel does not read the first input of an update; its place in the list is taken by the output.
     if (updates) arrays[0] = arrays.back();
-    launch(std::move(name), lower::lower_single(*n->op, n->attrs, in, out, updates), arrays, std::move(sizes));
+    launch(std::move(name), lowered_single(*n->op, n->attrs, in, out, updates), arrays, std::move(sizes));
+    bool product = n->op->kind == OpKind::Contract && n->inputs.size() == 2;  // attention's work depends on its mask
+    if (product) out_.executable.launches.back().flops = 2 * checked_num_elems(arrays.back().sizes) * arrays[0].sizes.back();
   }
 
   // A copy of an array that is about to be changed; it needs no work where the array itself can be given up.
@@ -560,7 +504,7 @@ class Compiler {
       values_[key(n, static_cast<int>(i))] = arrays.back();
     }
     arrays.push_back(storage_.fresh(DType::Bool, {nested.scratch_bytes}));
-    launch(std::string(n->op->name), std::move(nested.kernel), arrays, {}, true);
+    launch(std::string(n->op->name), {std::move(nested.kernel), true}, arrays, {});
   }
 
   graph::Graph g_;

@@ -1,6 +1,7 @@
 #include "compiler/pipeline.h"
 
 #include "graph/verify.h"
+#include "passes/graph/orient_dots.h"
 #include "passes/graph/raise_attention.h"
 #include "passes/graph/share.h"
 #include "support/phases.h"
@@ -18,6 +19,7 @@ namespace {
 constexpr PassInfo kPasses[] = {
     {"raise-attention", "attention that is written out becomes one op; rounds in another way"},
     {"share", "nodes that compute the same become one"},
+    {"orient-dots", "products that are only read transposed are computed that way round"},
     {"fuse", "elementwise nodes and reductions share a kernel"},
     {"keep", "values that several loops over a row need wait in an output array"},
     {"in-place", "results are written over operands and arguments that nobody reads again"},
@@ -53,6 +55,7 @@ graph::Graph simplified(const graph::Graph& g) {
   // Before sharing: what is recognised may be written out twice, once for each use.
   out = run(Pass::RaiseAttention, [](const graph::Graph& x) { return passes::raise_attention(x); }, std::move(out));
   out = run(Pass::Share, passes::share_common, std::move(out));
+  out = run(Pass::OrientDots, passes::orient_dots, std::move(out));  // after sharing: every use of a product is then in sight
   return out;
 }
 

@@ -185,6 +185,10 @@ Value Session::run_forms(const std::vector<FormPtr>& forms) {
   });
 }
 
+Value Session::call(const Value& function, std::vector<Value> args) {
+  return guarded([&] { return Vm::current().call(function, std::move(args)); });
+}
+
 Value Session::run(uint32_t source) { return run_forms(syntax::read_all(source)); }
 
 Value Session::run_text(const std::string& text, const std::string& name, SourceKind kind) { return run(add_source(name, text, kind)); }

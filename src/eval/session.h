@@ -27,6 +27,8 @@ class Session final : public Host {
   Value run_text(const std::string& text, const std::string& name = "<eval>", SourceKind kind = SourceKind::Eval);
   // The same for forms that have been read already.
   Value run_forms(const std::vector<syntax::FormPtr>& forms);
+  // Calls a function value from outside; errors are told as those of a run.
+  Value call(const Value& function, std::vector<Value> args);
   // Analysis only: the protos in order.
   std::vector<std::shared_ptr<Proto>> analyze(const std::vector<syntax::FormPtr>& forms);
 

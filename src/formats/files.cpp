@@ -1,19 +1,30 @@
 #include "formats/files.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <map>
+#include <set>
 
+#include "formats/csv.h"
 #include "formats/json.h"
+#include "formats/mapped_file.h"
 #include "formats/npy.h"
 #include "formats/pickle.h"
+#include "formats/png.h"
+#include "formats/raw_array.h"
 #include "formats/safetensors.h"
+#include "formats/torch.h"
+#include "formats/wav.h"
 #include "formats/zip.h"
 #include "support/error.h"
+#include "value/dict.h"
 #include "value/print.h"
 
 namespace sheaf::formats {
@@ -23,6 +34,13 @@ namespace fs = std::filesystem;
 
 [[noreturn]] void os_failure(std::string_view verb, const std::string& path, int error) {
   throw runtime_error(std::string(verb) + " '" + path + "': " + std::strerror(error));
+}
+
+void make_parents(const std::string& path, std::string_view verb) {
+  std::error_code error;
+  fs::path parent = fs::path(path).parent_path();
+  if (!parent.empty()) fs::create_directories(parent, error);
+  if (error) os_failure(verb, path, error.value());
 }
 
 class File {
@@ -67,34 +85,130 @@ bool is_special(const std::string& path) {
 }
 
 // Writes a temporary file beside the target and renames it over; errno says what failed.
-bool replace_file(const std::string& target, std::string_view bytes) {
+bool replace_file(const std::string& target, std::span<const std::string_view> parts) {
   std::string temporary = target + ".XXXXXX";
   mode_t mode = new_file_mode(target);
   File file(::mkstemp(temporary.data()));
   if (!file.ok()) return false;
-  if (::fchmod(file.fd(), mode) == 0 && write_all(file.fd(), bytes) && ::fsync(file.fd()) == 0 && file.close() &&
-      ::rename(temporary.c_str(), target.c_str()) == 0)
+  bool written = ::fchmod(file.fd(), mode) == 0;
+  for (std::string_view part : parts) written = written && write_all(file.fd(), part);
+  if (written && ::fsync(file.fd()) == 0 && file.close() && ::rename(temporary.c_str(), target.c_str()) == 0) {
+    // The new name is an entry of the directory, which has to reach the disk too; some file systems cannot say.
+    File directory(::open(fs::path(target).parent_path().empty() ? "." : fs::path(target).parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (directory.ok()) ::fsync(directory.fd());
     return true;
+  }
   int error = errno;
   ::unlink(temporary.c_str());
   errno = error;
   return false;
 }
 
-Value parse_any(const std::string& path, std::string_view bytes) {
-  if (path.ends_with(".safetensors")) return parse_safetensors(bytes);
-  if (is_npy(bytes)) return parse_npy(bytes);
-  if (is_zip(bytes)) return parse_npz(bytes);
+// Files of this size and more are mapped: what a program does not touch is not read.
+constexpr int64_t kMapFrom = 1 << 20;
+
+char separator_of(const std::string& path) { return path.ends_with(".tsv") ? '\t' : ','; }
+bool is_table(const std::string& path) { return path.ends_with(".csv") || path.ends_with(".tsv"); }
+
+Value parse_any(const std::string& path, std::string_view bytes, const Ref<Buffer>& whole) {
+  if (path.ends_with(".safetensors")) return parse_safetensors(bytes, whole);
+  if (is_npy(bytes)) return parse_npy(bytes, whole);
+  if (is_zip(bytes)) {
+    std::vector<ZipEntry> entries = read_zip(bytes);
+    return is_torch_archive(entries) ? parse_torch_archive(entries, whole) : parse_npz(entries, whole);
+  }
+  if (is_torch_legacy(bytes)) return parse_torch_legacy(bytes, whole);
   if (bytes.starts_with('\x80')) return parse_pickle(bytes);
+  if (is_png(bytes)) return parse_png(bytes);
+  if (is_wav(bytes)) return parse_wav(bytes);
+  if (is_table(path)) return parse_csv(bytes, separator_of(path));
+  if (path.ends_with(".jsonl")) return parse_json_lines(bytes);
   return parse_json(bytes);
 }
 
+// Runs `parse`; what it finds wrong is said of `path`.
+template <class F>
+auto reading(const std::string& path, F&& parse) {
+  try {
+    return parse();
+  } catch (UserError& e) {
+    if (!e.message.starts_with("io load")) e.message = "io load: parse '" + path + "': " + e.message;
+    throw;
+  }
+}
+
+Value load_file(const std::string& path) {
+  std::error_code error;
+  auto size = fs::is_regular_file(path, error) ? static_cast<int64_t>(fs::file_size(path, error)) : 0;
+  if (size >= kMapFrom) {
+    Ref<Buffer> whole = map_file(path, "io load");
+    return reading(path, [&] { return parse_any(path, bytes_of(*whole), whole); });
+  }
+  std::string bytes = read_file(path, "io load");
+  return reading(path, [&] { return parse_any(path, bytes, {}); });
+}
+
+// {"weight_map": {"layer.w": "model-00001-of-00002.safetensors", …}}
+Value load_sharded(const std::string& path) {
+  return reading(path, [&] {
+    Value index = parse_json(read_file(path, "io load"), {.tagged = false});
+    const Value* map = index.is_dict() ? index.as_dict().find(Name("weight_map")) : nullptr;
+    if (!map || !map->is_dict()) throw runtime_error("there is no \"weight_map\"");
+    std::map<std::string, std::set<std::string>> wanted;  // by file
+    for (const DictEntry& e : map->as_dict().entries()) {
+      if (!e.value.is_string() || e.value.as_string().find('/') != std::string::npos) throw runtime_error("'" + e.key.str() + "' is in no file beside the index");
+      wanted[e.value.as_string()].insert(e.key.str());
+    }
+    std::vector<KeyedTensor> all;
+    for (const auto& [file, names] : wanted) {
+      std::string shard = (fs::path(path).parent_path() / file).string();
+      Ref<Buffer> whole = map_file(shard, "io load");
+      size_t before = all.size();
+      for (KeyedTensor& t : reading(shard, [&] { return parse_shard(bytes_of(*whole), whole); }))
+        if (names.count(t.key)) all.push_back(std::move(t));
+      if (all.size() - before != names.size()) throw runtime_error(fmt::format("'{}' lacks {} of the arrays it should hold", file, names.size() - (all.size() - before)));
+    }
+    return tree_from_keys(std::move(all));
+  });
+}
+
+Value load_directory(const std::string& path) {
+  std::vector<DictEntry> entries;
+  std::error_code error;
+  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
+    if (it->is_directory()) entries.push_back({Name(it->path().filename().string()), load_directory(it->path().string())});
+    else if (it->path().extension() == ".npy") entries.push_back({Name(it->path().stem().string()), load_file(it->path().string())});
+  }
+  if (error) os_failure("io load", path, error.value());
+  return make_dict(std::move(entries));
+}
+
+void save_directory(const std::string& path, const Value& v) {
+  if (!v.is_dict()) throw runtime_error("io save '" + path + "': a directory holds a dict of tensors, not " + std::string(type_name(v)));
+  for (const DictEntry& e : v.as_dict().entries()) {
+    std::string name = e.key.str();
+    if (name.empty() || name.find('/') != std::string::npos) throw runtime_error("io save '" + path + "': '" + name + "' cannot be the name of a file");
+    if (e.value.is_dict()) save_directory(path + name + "/", e.value);
+    else save_value(path + name + ".npy", e.value);
+  }
+}
+
 std::string text_for(const std::string& path, const Value& v) {
-  if (path.ends_with(".safetensors")) return write_safetensors(v);
   if (path.ends_with(".npz")) return write_npz(v);
+  if (path.ends_with(".png")) return write_png(v);
+  if (path.ends_with(".wav")) return write_wav(v);
+  if (is_table(path)) return write_csv(v, separator_of(path));
+  if (path.ends_with(".jsonl")) return write_json_lines(v);
   if (!path.ends_with(".npy")) return write_json(v);
   if (!v.is_tensor()) throw runtime_error("npy: cannot serialize " + std::string(type_name(v)) + " (only a tensor)");
   return write_npy(v.as_tensor());
+}
+
+// Messages of a named format already say who speaks.
+bool names_its_format(const std::string& message) {
+  for (std::string_view who : {"safetensors: ", "npy: ", "npz: ", "zip: ", "png: ", "wav: ", "csv: "})
+    if (message.starts_with(who)) return true;
+  return false;
 }
 
 }  // namespace
@@ -119,42 +233,72 @@ std::string read_file(const std::string& path, std::string_view verb) {
   return out;
 }
 
-void write_file(const std::string& path, std::string_view bytes, std::string_view verb) {
-  std::error_code error;
-  fs::path parent = fs::path(path).parent_path();
-  if (!parent.empty()) fs::create_directories(parent, error);
-  if (error) os_failure(verb, path, error.value());
+void write_file(const std::string& path, std::string_view bytes, std::string_view verb) { write_file(path, std::span(&bytes, 1), verb); }
+
+void write_file(const std::string& path, std::span<const std::string_view> parts, std::string_view verb) {
+  make_parents(path, verb);
   if (is_special(path)) {  // /dev/stdout, a named pipe: there is nothing to replace
     File file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-    if (!file.ok() || !write_all(file.fd(), bytes) || !file.close()) os_failure(verb, path, errno);
+    bool ok = file.ok();
+    for (std::string_view part : parts) ok = ok && write_all(file.fd(), part);
+    if (!ok || !file.close()) os_failure(verb, path, errno);
     return;
   }
+  std::error_code error;
   // A link stays a link; what it points to is replaced.
   fs::path target = fs::is_symlink(fs::symlink_status(path, error)) ? fs::weakly_canonical(path, error) : fs::path(path);
   if (error && error != std::errc::no_such_file_or_directory) os_failure(verb, path, error.value());
-  if (!replace_file(target.string(), bytes)) os_failure(verb, path, errno);
+  if (!replace_file(target.string(), parts)) os_failure(verb, path, errno);
+}
+
+void append_file(const std::string& path, std::string_view bytes, std::string_view verb) {
+  make_parents(path, verb);
+  File file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
+  if (!file.ok() || !write_all(file.fd(), bytes) || !file.close()) os_failure(verb, path, errno);
 }
 
 Value load_value(const std::string& path) {
-  std::string bytes = read_file(path, "io load");
+  std::error_code error;
+  if (path.ends_with(".safetensors.index.json")) return load_sharded(path);
+  return fs::is_directory(path, error) ? load_directory(path) : load_file(path);
+}
+
+void save_value(const std::string& path, const Value& v) {
+  if (path.ends_with('/')) return save_directory(path, v);
   try {
-    return parse_any(path, bytes);
+    if (path.ends_with(".safetensors")) {
+      SafetensorsFile file = describe_safetensors(v);
+      std::vector<std::string_view> parts = {file.header};
+      for (const Tensor& t : file.arrays) parts.push_back(raw_bytes(t));
+      return write_file(path, parts, "io save");
+    }
+    write_file(path, text_for(path, v), "io save");
   } catch (UserError& e) {
-    e.message = "io load: parse '" + path + "': " + e.message;
+    if (!names_its_format(e.message) && !e.message.starts_with("io save")) e.message = "io save: " + e.message;
     throw;
   }
 }
 
-void save_value(const std::string& path, const Value& v) {
-  std::string bytes;
-  try {
-    bytes = text_for(path, v);
-  } catch (UserError& e) {
-    // Messages of a named format already say who speaks.
-    if (!e.message.starts_with("safetensors: ") && !e.message.starts_with("npy: ") && !e.message.starts_with("npz: ") && !e.message.starts_with("zip: ")) e.message = "io save: " + e.message;
-    throw;
+Value map_elements(const std::string& path, DType dtype, const Dims& sizes, uint64_t skip_bytes) {
+  Ref<Buffer> whole = map_file(path, "io map");
+  auto fail = [&](const std::string& reason) { throw runtime_error("io map '" + path + "': " + reason); };
+  if (dtype == DType::Bool) fail("bools are not mapped; map :u8 and compare");
+  auto width = static_cast<uint64_t>(size_bytes(dtype));
+  if (skip_bytes > whole->size_bytes() || skip_bytes % width != 0) fail(fmt::format("an offset of {} bytes in a file of {}", skip_bytes, whole->size_bytes()));
+  uint64_t bytes = whole->size_bytes() - skip_bytes;
+  if (bytes % width != 0) fail(fmt::format("{} bytes are not a whole number of {} elements", bytes, name_of(dtype)));
+  auto n = static_cast<int64_t>(bytes / width);
+  Dims shape = sizes.empty() ? Dims{n} : sizes;
+  auto open = std::find(shape.begin(), shape.end(), -1);
+  if (open != shape.end()) {
+    *open = 1;
+    int64_t rest = checked_file_elems(shape);
+    if (rest == 0 || n % rest != 0) fail(fmt::format("{} elements do not fill rows of {}", n, rest));
+    *open = n / rest;
   }
-  write_file(path, bytes, "io save");
+  if (checked_file_elems(shape) != n) fail(fmt::format("a shape of {} needs {} elements, the file has {}", shape_text(shape), checked_file_elems(shape), n));
+  if (n == 0) return Value::tensor(empty_tensor(dtype, shape));
+  return Value::tensor({dtype, shape, contiguous_strides(shape), static_cast<int64_t>(skip_bytes / width), whole});
 }
 
 }  // namespace sheaf::formats

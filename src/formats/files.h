@@ -1,6 +1,7 @@
 // Whole files: bytes in and out, and values by format (built-ins specification §13). Failures are UserErrors that name
 // the path.
 #pragma once
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -10,13 +11,22 @@ namespace sheaf::formats {
 
 // `verb` begins the message: "io read 'P': No such file or directory".
 std::string read_file(const std::string& path, std::string_view verb = "io read");
-// Replaces the file as one step: a reader, or a crash, sees the old contents or the new. Missing parent directories are
-// made.
+// Replaces the file as one step: a reader, or a crash, sees the old contents or the new, and what was written is on the disk
+// when the call returns. Missing parent directories are made.
 void write_file(const std::string& path, std::string_view bytes, std::string_view verb = "io write");
+// The same, of parts that follow each other.
+void write_file(const std::string& path, std::span<const std::string_view> parts, std::string_view verb);
+// Adds to the end of a file, which is made if it is not there.
+void append_file(const std::string& path, std::string_view bytes, std::string_view verb);
 
-// .safetensors by name; NumPy arrays, zip archives of them and pickles by their first bytes; JSON otherwise.
+// By name: .safetensors (mapped, not read), .safetensors.index.json (the files it names), .csv .tsv .jsonl; a directory is a
+// dict of its .npy files. By their first bytes: NumPy arrays and zip archives of them, PyTorch checkpoints, pickles, PNG
+// pictures, WAV sound. JSON otherwise. Large arrays are mapped where the format allows.
 Value load_value(const std::string& path);
-// .safetensors, .npy and .npz by name, JSON otherwise.
+// By name: .safetensors .npy .npz .csv .tsv .jsonl .png .wav, a path that ends in / for a directory of .npy files; JSON
+// otherwise.
 void save_value(const std::string& path, const Value& v);
+// A file of plain elements as a tensor over it: `sizes` with at most one -1, or empty for one axis.
+Value map_elements(const std::string& path, DType dtype, const Dims& sizes, uint64_t skip_bytes);
 
 }  // namespace sheaf::formats

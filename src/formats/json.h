@@ -19,4 +19,8 @@ inline constexpr int kMaxJsonDepth = 1000;
 Value parse_json(std::string_view text, const JsonOptions& options = {});
 std::string write_json(const Value& v, const JsonOptions& options = {});
 
+// One value per line, untagged; empty lines are skipped. A list back and forth.
+Value parse_json_lines(std::string_view text);
+std::string write_json_lines(const Value& v);
+
 }  // namespace sheaf::formats

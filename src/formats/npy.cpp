@@ -4,7 +4,6 @@
 
 #include "formats/byte_reader.h"
 #include "formats/raw_array.h"
-#include "formats/zip.h"
 #include "value/dict.h"
 #include "value/print.h"
 
@@ -125,7 +124,7 @@ Tensor scalar_tensor(const Value& v) {
 
 bool is_npy(std::string_view bytes) { return bytes.starts_with(kMagic); }
 
-Value parse_npy(std::string_view bytes) {
+Value parse_npy(std::string_view bytes, const Ref<Buffer>& whole) {
   ByteReader in(bytes);
   if (in.take(kMagic.size()) != kMagic) fail("not an .npy file");
   auto version = in.number<uint8_t>();
@@ -133,15 +132,17 @@ Value parse_npy(std::string_view bytes) {
   if (version < 1 || version > 3) fail("unsupported version " + std::to_string(version));
   uint32_t header_bytes = version == 1 ? in.number<uint16_t>() : in.number<uint32_t>();
   Header header = HeaderParser(in.take(header_bytes)).parse();
-  return Value::tensor(tensor_from_raw(header.type, header.sizes, in.take(in.left()), header.fortran));
+  return Value::tensor(tensor_from_raw(header.type, header.sizes, in.take(in.left()), header.fortran, whole));
 }
 
-Value parse_npz(std::string_view bytes) {
+Value parse_npz(std::string_view bytes) { return parse_npz(read_zip(bytes)); }
+
+Value parse_npz(const std::vector<ZipEntry>& archive, const Ref<Buffer>& whole) {
   std::vector<DictEntry> entries;
-  for (const ZipEntry& e : read_zip(bytes)) {
+  for (const ZipEntry& e : archive) {
     std::string_view name = e.name;
     if (name.ends_with(".npy")) name.remove_suffix(4);
-    entries.push_back({Name(name), parse_npy(e.data)});
+    entries.push_back({Name(name), parse_npy(e.data, e.inflated ? Ref<Buffer>() : whole)});
   }
   return make_dict(std::move(entries));
 }

@@ -19,12 +19,13 @@ using pickle::Node;
 // Python's pickle stack machine, restricted to what builds data.
 class Machine {
  public:
-  explicit Machine(std::string_view bytes) : in_(bytes), nodes_(bytes.size()) {}
+  Machine(std::string_view bytes, const pickle::PersistentLoad* load) : in_(bytes), nodes_(bytes.size()), load_(load) {}
 
   Value run() {
     while (step()) {}
     return pickle::to_value(pop());
   }
+  size_t used() const { return in_.position(); }
 
  private:
   // One opcode; false after STOP.
@@ -49,6 +50,12 @@ class Machine {
       case 'J': push_int(Kind::Int, in_.number<int32_t>()); break;
       case 'K': push_int(Kind::Int, in_.number<uint8_t>()); break;
       case 'M': push_int(Kind::Int, in_.number<uint16_t>()); break;
+      case 0x8b: {  // LONG4
+        auto length = in_.number<uint32_t>();
+        if (length > 255) fail("an int does not fit 64 bits");
+        push_int(Kind::Int, long_integer(static_cast<uint8_t>(length)));
+        break;
+      }
       case 0x8a: push_int(Kind::Int, long_integer(in_.number<uint8_t>())); break;
       case 'G': push_float(); break;
       case 0x8c: push_bytes(Kind::Text, in_.number<uint8_t>()); break;
@@ -87,6 +94,21 @@ class Machine {
         pickle::apply_build(nodes_, top(), state);
         break;
       }
+      case 'Q': {  // BINPERSID
+        if (!load_) fail("the file refers to storages that are not in it");
+        Node* id = pop();
+        push((*load_)(nodes_, id));
+        break;
+      }
+      case 0x81: {  // NEWOBJ: an instance of a class, of which we know none
+        pop();
+        Node* callee = pop();
+        push(pickle::apply_reduce(nodes_, callee, nodes_.make(Kind::Tuple)));
+        break;
+      }
+      case '0': pop(); break;
+      case 0x8f: push(nodes_.make(Kind::List)); break;  // EMPTY_SET
+      case 0x90: append_items(pop_mark()); break;       // ADDITEMS
       case 'q': memo_[in_.number<uint8_t>()] = top(); break;
       case 'r': memo_[in_.number<uint32_t>()] = top(); break;
       case 0x94: memo_[static_cast<uint32_t>(memo_.size())] = top(); break;
@@ -187,6 +209,7 @@ class Machine {
 
   ByteReader in_;
   pickle::Nodes nodes_;
+  const pickle::PersistentLoad* load_;
   std::vector<Node*> stack_;
   std::vector<size_t> marks_;
   std::unordered_map<uint32_t, Node*> memo_;
@@ -194,6 +217,13 @@ class Machine {
 
 }  // namespace
 
-Value parse_pickle(std::string_view bytes) { return Machine(bytes).run(); }
+Value parse_pickle(std::string_view bytes) { return Machine(bytes, nullptr).run(); }
+
+Value parse_pickle(std::string_view bytes, const pickle::PersistentLoad& load, size_t* used) {
+  Machine machine(bytes, &load);
+  Value v = machine.run();
+  if (used) *used = machine.used();
+  return v;
+}
 
 }  // namespace sheaf::formats

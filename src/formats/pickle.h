@@ -3,10 +3,13 @@
 #pragma once
 #include <string_view>
 
+#include "formats/pickle_node.h"
 #include "value/value.h"
 
 namespace sheaf::formats {
 
 Value parse_pickle(std::string_view bytes);
+// For pickles with storages beside them. `used`, when given, becomes the number of bytes that belong to the pickle.
+Value parse_pickle(std::string_view bytes, const pickle::PersistentLoad& load, size_t* used = nullptr);
 
 }  // namespace sheaf::formats

@@ -2,6 +2,7 @@
 // the pickle loader.
 #pragma once
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,7 +14,7 @@
 
 namespace sheaf::formats::pickle {
 
-enum class Kind : uint8_t { Nil, Bool, Int, Float, Text, Bytes, List, Tuple, Dict, Global, Type, Array };
+enum class Kind : uint8_t { Nil, Bool, Int, Float, Text, Bytes, List, Tuple, Dict, Global, Type, Array, Storage };
 
 struct Node {
   Kind kind = Kind::Nil;
@@ -23,6 +24,8 @@ struct Node {
   std::vector<Node*> items;   // List, Tuple; Dict: key, value, key, value …
   std::optional<RawType> type;  // Type
   std::unique_ptr<Tensor> tensor;  // Array, once its data came
+  std::string_view bytes;          // Storage: raw elements, `text` their type
+  Ref<Buffer> whole;               // Storage: memory that holds them and may be shared
 };
 
 // Owns the nodes of one pickle and limits what they may hold: a small file could ask for the same bytes again and again.
@@ -40,14 +43,22 @@ class Nodes {
     return n;
   }
   void spend(size_t bytes);
+  // Bytes beside the pickle that belong to it.
+  void allow(size_t bytes) { budget_bytes_ += 16 * bytes; }
 
  private:
   std::deque<Node> all_;
   size_t budget_bytes_;
 };
 
+// What a persistent id of the file stands for.
+using PersistentLoad = std::function<Node*(Nodes& nodes, const Node* id)>;
+
 // The result of calling `callee`, of which only data constructors are known; nil for the others.
 Node* apply_reduce(Nodes& nodes, Node* callee, Node* args);
+// The same for functions of PyTorch, and the size of a storage's elements (0: unknown).
+Node* apply_torch(Nodes& nodes, const Node* callee, Node* args);
+uint64_t torch_element_bytes(std::string_view storage);
 // Python's __setstate__, for the types we know.
 void apply_build(Nodes& nodes, Node* object, Node* state);
 // Each node becomes one value, so what was shared stays shared.

@@ -149,6 +149,8 @@ Node* apply_reduce(Nodes& nodes, Node* callee, Node* args) {
     nodes.spend(8 * (n > 0 ? arg[0]->items.size() : 0));
     return make_dict_node(nodes, args);
   }
+  if (is_global(callee, "collections.defaultdict")) return nodes.make(Kind::Dict);
+  if (callee->kind == Kind::Global && callee->text.starts_with("torch.")) return apply_torch(nodes, callee, args);
   if (is_bytes_constructor(callee)) {
     if (n == 0) return nodes.make(Kind::Bytes);
     if (arg[0]->kind == Kind::Bytes) return arg[0];

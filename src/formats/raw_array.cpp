@@ -63,13 +63,17 @@ int64_t checked_file_elems(const Dims& sizes) {
   return checked_num_elems(sizes);
 }
 
-Tensor tensor_from_raw(const RawType& type, const Dims& sizes, std::string_view bytes, bool fortran) {
+Tensor tensor_from_raw(const RawType& type, const Dims& sizes, std::string_view bytes, bool fortran, const Ref<Buffer>& whole) {
   int64_t n = checked_file_elems(sizes);
   if (static_cast<uint64_t>(n) * type.element_bytes != bytes.size())
     throw runtime_error(fmt::format("an array of shape {} needs {} bytes, its data has {}", shape_text(sizes),
                                     n * type.element_bytes, bytes.size()));
   Dims stored = sizes;
   if (fortran) std::reverse(stored.begin(), stored.end());
+  auto at = static_cast<uint64_t>(whole ? bytes.data() - reinterpret_cast<const char*>(whole->data()) : 0);
+  bool as_is = !type.big_endian && type.dtype != DType::Bool && !type.is_u64 && !fortran;
+  if (whole && as_is && n > 0 && at % type.element_bytes == 0)
+    return {type.dtype, stored, contiguous_strides(stored), static_cast<int64_t>(at / type.element_bytes), whole};
   Tensor t = empty_tensor(type.dtype, stored);
   if (n > 0) std::memcpy(t.bytes(), bytes.data(), bytes.size());
   if (type.big_endian) swap_elements(t.bytes(), n, type.element_bytes);

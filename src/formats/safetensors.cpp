@@ -7,15 +7,13 @@
 
 #include "formats/byte_reader.h"
 #include "formats/json.h"
-#include "formats/key_tree.h"
 #include "formats/raw_array.h"
+#include "formats/state_tree.h"
 #include "value/dict.h"
 #include "value/print.h"
 
 namespace sheaf::formats {
 namespace {
-
-constexpr int kMaxDepth = 1000;
 
 struct NamedType {
   std::string_view name;
@@ -80,90 +78,85 @@ void check_overlap(std::vector<const Entry*> entries) {
       throw runtime_error("'" + entries[i - 1]->key + "' and '" + entries[i]->key + "' overlap");
 }
 
-void flatten(const Value& v, const std::string& path, int depth, std::map<std::string, Tensor>& out) {
-  if (depth > kMaxDepth)
-    throw runtime_error("safetensors: cannot serialize values nested deeper than " + std::to_string(kMaxDepth) + " levels");
-  auto add = [&](const char* bare_name, Tensor t) {
-    std::string key = path.empty() ? bare_name : path;
-    if (!out.emplace(key, contiguous(t)).second) throw runtime_error("safetensors: two entries are named '" + key + "'");
-  };
-  auto scalar = [&](DType d, auto store) {
-    Tensor t = empty_tensor(d, {});
-    store(t.bytes());
-    add("value", std::move(t));
-  };
-  auto below = [&](const std::string& part) { return path.empty() ? part : path + "." + part; };
-  switch (v.tag()) {
-    case Tag::Tensor: add("tensor", v.as_tensor()); break;
-    case Tag::Int: {
-      bool small = v.as_int() == static_cast<int32_t>(v.as_int());
-      DType d = small ? DType::I32 : DType::I64;
-      scalar(d, [&](std::byte* p) { store_int(d, p, v.as_int()); });
-      break;
-    }
-    case Tag::Float: scalar(DType::F32, [&](std::byte* p) { store_double(DType::F32, p, v.as_float()); }); break;
-    case Tag::Bool: scalar(DType::Bool, [&](std::byte* p) { store_int(DType::Bool, p, v.as_bool()); }); break;
-    case Tag::List: case Tag::Tuple:
-      for (size_t i = 0; i < v.items().size(); ++i) flatten(v.items()[i], below(std::to_string(i)), depth + 1, out);
-      break;
-    case Tag::Dict:
-      for (const DictEntry& e : v.as_dict().entries()) flatten(e.value, below(e.key.str()), depth + 1, out);
-      break;
-    case Tag::Traced: flatten(v.as_traced()->concrete(), path, depth, out); break;
-    default:
-      throw runtime_error("safetensors: cannot serialize " + std::string(type_name(v)) +
-                          " (only tensors and nested dicts/lists)");
-  }
-}
+struct Contents {
+  std::vector<KeyedTensor> arrays;
+  std::string structure;  // of "sheaf" in the metadata
+};
 
-}  // namespace
-
-Value parse_safetensors(std::string_view bytes) {
+Contents read_contents(std::string_view bytes, const Ref<Buffer>& whole) {
   ByteReader in(bytes);
   auto header_bytes = in.number<uint64_t>();
   Value header = parse_json(in.take(header_bytes), {.tagged = false});
   if (!header.is_dict()) throw runtime_error("the header is not a JSON object");
   std::string_view data = in.take(in.left());
+  Contents out;
   std::vector<Entry> entries;
-  for (const DictEntry& e : header.as_dict().entries())
-    if (e.key.str() != "__metadata__") entries.push_back(parse_entry(e.key.str(), e.value, data.size()));
+  for (const DictEntry& e : header.as_dict().entries()) {
+    if (e.key.str() != "__metadata__") {
+      entries.push_back(parse_entry(e.key.str(), e.value, data.size()));
+      continue;
+    }
+    const Value* ours = e.value.is_dict() ? e.value.as_dict().find(Name("sheaf")) : nullptr;
+    if (ours && ours->is_string()) out.structure = ours->as_string();
+  }
   std::vector<const Entry*> order;
   for (const Entry& e : entries) order.push_back(&e);
   check_overlap(std::move(order));
-  std::vector<KeyedTensor> out;
   for (const Entry& e : entries) {
     RawType type{e.dtype, size_bytes(e.dtype)};
     try {
-      out.push_back({e.key, Value::tensor(tensor_from_raw(type, e.sizes, data.substr(e.begin, e.end - e.begin)))});
+      out.arrays.push_back({e.key, Value::tensor(tensor_from_raw(type, e.sizes, data.substr(e.begin, e.end - e.begin), false, whole))});
     } catch (UserError& error) {
       error.message = "'" + e.key + "': " + error.message;
       throw;
     }
   }
-  return tree_from_keys(std::move(out));
+  return out;
 }
 
-std::string write_safetensors(const Value& v) {
-  std::map<std::string, Tensor> tensors;  // in key order, which is also the order of the data
-  flatten(v, "", 0, tensors);
+}  // namespace
+
+std::vector<KeyedTensor> parse_shard(std::string_view bytes, const Ref<Buffer>& whole) { return read_contents(bytes, whole).arrays; }
+
+Value parse_safetensors(std::string_view bytes, const Ref<Buffer>& whole) {
+  Contents c = read_contents(bytes, whole);
+  if (c.structure.empty()) return tree_from_keys(std::move(c.arrays));
+  std::map<std::string, Value> arrays;
+  for (KeyedTensor& t : c.arrays) arrays.emplace(std::move(t.key), std::move(t.value));
+  return join_state(c.structure, arrays);
+}
+
+SafetensorsFile describe_safetensors(const Value& v) {
+  StateTree tree = split_state(v);
+  SafetensorsFile file;
   std::string header = "{";
+  if (!tree.structure.empty()) header += "\"__metadata__\":{\"sheaf\":" + write_json(Value::string(tree.structure)) + "}";
+  // Larger elements first: every array is then aligned, and can be used where it lies when the file is mapped.
+  std::vector<std::pair<const std::string*, const Tensor*>> order;
+  for (const auto& [key, t] : tree.arrays) order.emplace_back(&key, &t);
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return size_bytes(a.second->dtype) > size_bytes(b.second->dtype); });
   uint64_t offset = 0;
-  for (const auto& [key, t] : tensors) {
-    uint64_t end = offset + raw_bytes(t).size();
+  for (const auto& [key, t] : order) {
+    uint64_t end = offset + raw_bytes(*t).size();
     std::string shape;
-    for (int64_t d : t.sizes) shape += (shape.empty() ? "" : ",") + std::to_string(d);
+    for (int64_t d : t->sizes) shape += (shape.empty() ? "" : ",") + std::to_string(d);
     if (header.size() > 1) header += ',';
-    header += fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}",
-                          write_json(Value::string(key)), name_for(t.dtype), shape, offset, end);
+    header += fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", write_json(Value::string(*key)), name_for(t->dtype), shape, offset, end);
     offset = end;
+    file.arrays.push_back(*t);
   }
   header += '}';
   header.append((8 - header.size() % 8) % 8, ' ');
   uint64_t length = header.size();
-  std::string out(reinterpret_cast<const char*>(&length), sizeof length);
-  out.reserve(8 + length + offset);
-  out += header;
-  for (const auto& [key, t] : tensors) out += raw_bytes(t);
+  file.header.assign(reinterpret_cast<const char*>(&length), sizeof length);
+  file.header += header;
+  return file;
+}
+
+std::string write_safetensors(const Value& v) {
+  SafetensorsFile file = describe_safetensors(v);
+  std::string out = std::move(file.header);
+  for (const Tensor& t : file.arrays) out += raw_bytes(t);
   return out;
 }
 

@@ -1,58 +1,14 @@
 #include "formats/zip.h"
 
-#include <zlib.h>
-
-#include <algorithm>
-#include <new>
-
 #include "formats/byte_reader.h"
-#include "tensor/tensor.h"
+#include "formats/inflate.h"
 
 namespace sheaf::formats {
 namespace {
 
 constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50, kEnd64 = 0x06064b50;
-constexpr uint64_t kMaxRatio = 1032;  // of deflate
 
 [[noreturn]] void fail(const std::string& message) { throw runtime_error("zip: " + message); }
-
-uint32_t checksum(std::string_view data) {
-  uLong c = crc32(0, nullptr, 0);
-  for (size_t at = 0; at < data.size();) {
-    size_t n = std::min<size_t>(data.size() - at, 1u << 30);
-    c = crc32(c, reinterpret_cast<const Bytef*>(data.data() + at), static_cast<uInt>(n));
-    at += n;
-  }
-  return static_cast<uint32_t>(c);
-}
-
-// Memory grows with what really comes out, never with what the file claims.
-std::shared_ptr<const std::string> inflated(std::string_view packed, uint64_t size, const std::string& name) {
-  MemoryStats memory = memory_stats();
-  if (size > kMaxRatio * packed.size() + 64 || size > memory.limit_bytes - std::min(memory.limit_bytes, memory.live_bytes)) fail(name + " would be too large");
-  auto out = std::make_shared<std::string>();
-  z_stream z{};
-  if (inflateInit2(&z, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
-  std::unique_ptr<z_stream, int (*)(z_stream*)> end(&z, inflateEnd);
-  int state = Z_OK;
-  while (state == Z_OK && out->size() <= size) {
-    size_t used = out->size();
-    out->resize(std::min<uint64_t>(size + 1, used == 0 ? 4 * packed.size() + 64 : 2 * used));
-    if (z.avail_in == 0) {
-      size_t n = std::min<size_t>(packed.size(), 1u << 30);
-      z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
-      z.avail_in = static_cast<uInt>(n);
-      packed.remove_prefix(n);
-    }
-    z.next_out = reinterpret_cast<Bytef*>(out->data() + used);
-    z.avail_out = static_cast<uInt>(std::min<size_t>(out->size() - used, 1u << 30));
-    state = inflate(&z, Z_NO_FLUSH);
-    out->resize(reinterpret_cast<char*>(z.next_out) - out->data());
-    if (state == Z_BUF_ERROR && !packed.empty()) state = Z_OK;
-  }
-  if (state != Z_STREAM_END || out->size() != size) fail(name + " is damaged");
-  return out;
-}
 
 std::string_view from(std::string_view bytes, uint64_t offset) {
   if (offset > bytes.size()) fail("a position lies outside the file");
@@ -119,10 +75,10 @@ ZipEntry read_entry(std::string_view bytes, ByteReader& in) {
   local.take(local_extra);
   ZipEntry entry{name, local.take(packed), packed, nullptr};
   if (method == 8) {
-    entry.inflated = inflated(entry.data, size, quoted);
+    entry.inflated = std::make_shared<const std::string>(inflate_bytes(entry.data, size, Wrapping::None, "zip: " + quoted));
     entry.data = *entry.inflated;
   }
-  if (size != entry.data.size() || checksum(entry.data) != crc) fail(quoted + " is damaged");
+  if (size != entry.data.size() || crc32_of(entry.data) != crc) fail(quoted + " is damaged");
   return entry;
 }
 
@@ -159,7 +115,7 @@ std::string write_zip(const std::vector<ZipEntry>& entries) {
   std::string out, directory;
   for (const ZipEntry& e : entries) {
     if (out.size() + e.data.size() + e.name.size() > 0xFFFF0000u || e.name.size() > 0xFFFF || entries.size() >= 0xFFFF) fail("archives above 4 GiB are not written");
-    uint32_t crc = checksum(e.data), offset = static_cast<uint32_t>(out.size());
+    uint32_t crc = crc32_of(e.data), offset = static_cast<uint32_t>(out.size());
     put(out, kLocal);
     put_description(out, e, crc);
     out.append(e.name).append(e.data);

@@ -7,12 +7,25 @@
 
 namespace sheaf::graph {
 std::vector<Node*> live_nodes(const Graph& g) {
-  // Every pass asks: a sorted vector and one hash table, no tree.
-  std::unordered_set<Node*> found;
-  found.reserve(1024);
+  // Every pass asks, so this is worth a bit for each node: those of a graph are made one after the other. Older ones, such as
+  // inputs that were there before, are few.
+  constexpr uint64_t kWindow = 1 << 18;
+  uint64_t newest = 0;
+  for (const auto& n : g.inputs) newest = std::max(newest, n->id);
+  for (const Operand& o : g.outputs)
+    if (o.is_node()) newest = std::max(newest, o.node()->id);
+  for (const auto& n : g.effects) newest = std::max(newest, n->id);
+  uint64_t first = newest < kWindow ? 0 : newest - kWindow + 1;
+  std::vector<bool> seen(newest - first + 1);
+  std::unordered_set<Node*> seen_before;
   std::vector<Node*> order, todo;
   auto add = [&](Node* n) {
-    if (!found.insert(n).second) return false;
+    if (n->id < first || n->id > newest) {
+      if (!seen_before.insert(n).second) return false;
+    } else {
+      if (seen[n->id - first]) return false;
+      seen[n->id - first] = true;
+    }
     order.push_back(n);
     return true;
   };

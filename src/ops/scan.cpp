@@ -213,11 +213,11 @@ class Reverse {
   }
 
   // Where a value of the forward turn is found: a parameter (the index, a row, a capture), kept by the forward loop (a carry
-  // or an inner value), the carry of the next turn (so that it is kept once, and its adjoints meet as they do outside a
-  // loop), or the same in every turn and computed once.
+  // or an inner value), the carry of the next turn (what the backward turn before this one read as its own carry, handed on:
+  // it is kept once, and its adjoints meet one by one as they do outside a loop), or the same in every turn and computed once.
   struct Source {
     enum Kind { Index, Row, Kept, Next, Fixed } kind;
-    size_t at = 0;  // of xs, or of what is kept
+    size_t at = 0;  // of xs, of what is kept, or of the carries
     Operand fixed;
   };
 
@@ -230,7 +230,6 @@ class Reverse {
       if (is_new) kept.push_back(o);
       return it->second.at;
     };
-    std::map<size_t, size_t> next;  // carry -> what is kept of it
     for (const Turn& t : turns)
       for (const Operand& o : t.captures) {
         std::pair<const Node*, int> key{o.node().get(), o.index()};
@@ -245,7 +244,7 @@ class Reverse {
           sources_[key] = {Source::Row, p - 1 - num_carries_, {}};
         } else if (size_t i = carry_output(o); p == parameters_.size() && i < num_carries_) {
           sources_[key] = {Source::Next, i, {}};
-          next[i] = keep(Operand(parameters_[1 + i], 0));
+          handed_on_[i] = {keep(Operand(parameters_[1 + i], 0)), c_.y(static_cast<int>(i))};
         } else if (varying_.count(o.node().get())) {
           keep(o);
         } else if (inside_.count(o.node().get())) {
@@ -264,16 +263,7 @@ class Reverse {
       std::vector<Operand> values = replay(*g, inputs);
       for (size_t i = 0; i < fixed.size(); ++i) sources_[fixed_keys[i]].fixed = values[i];
     }
-    if (!kept.empty()) {
-      std::vector<Operand> all = keep_rows(kept);
-      for (size_t k = 0; k < kept.size(); ++k) kept_.push_back(all[k]);
-      for (auto [i, k] : next) {
-        Operand last = expand_axis(c_.y(static_cast<int>(i)), 0);
-        Operand line = concat(s_.reverse ? std::vector{last, kept_[k]} : std::vector{kept_[k], last}, 0);
-        next_[i] = slice_axis(line, 0, s_.reverse ? 0 : 1, s_.turns);
-        kept_[k] = slice_axis(line, 0, s_.reverse ? 1 : 0, s_.turns);
-      }
-    }
+    if (!kept.empty()) kept_ = keep_rows(kept);
   }
 
   // Makes inner values outputs of the forward loop, unless they are already.
@@ -332,18 +322,29 @@ class Reverse {
         case Source::Index: in.push_back(index); break;
         case Source::Row: in.push_back(row_at(s_.xs[s.at])); break;
         case Source::Kept: in.push_back(row_at(kept_[s.at])); break;
-        case Source::Next: in.push_back(row_at(next_.at(s.at))); break;
+        case Source::Next: in.push_back(handed_on_.at(s.at).value); break;
         case Source::Fixed: in.push_back(s.fixed); break;
       }
     }
     return in;
   }
 
+  // Each row is one value, wherever a turn and the one behind it use it.
+  using Rows = std::map<std::pair<const Node*, int>, Operand>;
+  static Operand& find_row(Rows& rows, const Operand& stacked) { return rows[{stacked.node().get(), stacked.index()}]; }
+
   void run_turn(const Turn& t, int64_t index) {
-    auto row_at = [&](const Operand& stacked) { return row(stacked, index); };
+    Rows rows;
+    auto row_at = [&](const Operand& stacked) {
+      if (!stacked.is_node()) return row(stacked, index);
+      Operand& r = find_row(rows, stacked);
+      if (!r) r = row(stacked, index);
+      return r;
+    };
     std::vector<Operand> dys;
     for (size_t i : flowing_) dys.push_back(row_at(c_.dy(static_cast<int>(i))));
     std::vector<Operand> out = replay(*t.graph, inputs_of(t, carry_, dys, captures_, constant_int(DType::I64, index), row_at));
+    for (auto& [i, h] : handed_on_) h.value = row_at(kept_[h.kept]);
     size_t at = 0;
     for (size_t i = 0; i < num_carries_; ++i) carry_[i] = t.flags_out[i] ? out[at++] : Operand();
     for (size_t i = 0; i < t.xs.size(); ++i) rows_[i].push_back(t.xs[i] ? out[at++] : zeros(row_type(xs_type(i))));
@@ -352,8 +353,6 @@ class Reverse {
 
   bool is_single(const Operand& stacked) const {
     for (const Operand& k : kept_)
-      if (same(k, stacked)) return true;
-    for (const auto& [i, k] : next_)
       if (same(k, stacked)) return true;
     for (Size x : s_.single_rows)
       if (same(s_.xs[static_cast<size_t>(x.value())], stacked)) return true;
@@ -391,9 +390,13 @@ class Reverse {
       loop.carries.push_back(a);
       captures.push_back(add(a.type()));
     }
-    std::map<std::pair<const Node*, int>, Operand> rows;
+    for (auto& [i, h] : handed_on_) {
+      loop.carries.push_back(h.value);
+      h.value = add(n_.types[i]);
+    }
+    Rows rows;
     auto row_at = [&](const Operand& stacked) {
-      Operand& r = rows[{stacked.node().get(), stacked.index()}];
+      Operand& r = find_row(rows, stacked);
       if (r && stacked.is_node()) return r;
       if (is_single(stacked)) loop.single_rows.push_back(Size(static_cast<int64_t>(loop.xs.size())));
       loop.xs.push_back(left == s_.turns ? stacked : slice_axis(stacked, 0, offset, left));
@@ -408,12 +411,14 @@ class Reverse {
     for (bool x : t.xs) num_rows += x;
     p.outputs = part(out, 0, num_flagged);
     append(p.outputs, part(out, num_flagged + num_rows, captures_.size()));
+    for (const auto& [i, h] : handed_on_) p.outputs.push_back(row_at(kept_[h.kept]));
     append(p.outputs, part(out, num_flagged, num_rows));
     loop.body = close(p, loop.captures);
     std::vector<Operand> results = make_scan(std::move(loop));
     size_t at = 0;
     for (size_t i = 0; i < num_carries_; ++i) carry_[i] = t.flags_out[i] ? results[at++] : Operand();
     for (Operand& a : captures_) a = results[at++];
+    at += handed_on_.size();
     for (size_t i = 0; i < t.xs.size(); ++i)
       rest_.push_back(t.xs[i] ? results[at++] : zeros(stacked_type(row_type(xs_type(i)), left)));
   }
@@ -539,7 +544,12 @@ class Reverse {
   std::unordered_set<const Node*> varying_;
   std::map<std::pair<const Node*, int>, Source> sources_;
   std::vector<Operand> kept_;       // stacked
-  std::map<size_t, Operand> next_;  // carries of the next turn, stacked
+  // By carry: what is kept of it, and the value that the backward turn at hand finds as the next turn's.
+  struct HandedOn {
+    size_t kept;
+    Operand value;
+  };
+  std::map<size_t, HandedOn> handed_on_;
   int64_t first_apart_ = 0;         // 1: the first turn is reversed by itself
   std::vector<Operand> first_rows_;
   std::vector<Operand> carry_, captures_, rest_;

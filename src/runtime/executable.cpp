@@ -48,7 +48,7 @@ void Executable::run_launch(const Launch& l, const Memory& m) const {
   int64_t payload = 0;
   auto start = now();
   int site = l.kernel->run(pointers, l.sizes, payload);
-  if (g_profiling) record_kernel(l.name, l.span, static_cast<uint64_t>((now() - start).count()));
+  if (g_profiling) record_kernel(l, static_cast<uint64_t>((now() - start).count()));
   if (site >= 0) throw CheckFailure{l.node, site, payload};
 }
 

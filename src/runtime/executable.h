@@ -33,6 +33,8 @@ struct Launch {
   std::vector<int64_t> sizes;
   int node = -1;          // for messages: index into Executable::labels
   Span span;              // the form its (last) node came from
+  int64_t flops = 0;      // of contractions, a multiply-add counted as two; 0: not known
+  int64_t bytes = 0;      // that must pass at least: every element of every array once
   bool is_copy = false;   // of buffer 0 to buffer 1, element for element: nothing to do where they are the same memory
 };
 

@@ -5,6 +5,8 @@
 #include <mutex>
 #include <tuple>
 
+#include "runtime/executable.h"
+
 namespace sheaf::runtime {
 
 bool g_profiling = false;
@@ -18,14 +20,17 @@ BufferTime buffers;
 
 }  // namespace
 
-void record_kernel(const std::string& name, Span span, uint64_t ns) {
+void record_kernel(const Launch& l, uint64_t ns) {
   std::lock_guard lock(mu);
-  SpanTime& s = by_span[{span.source, span.begin, span.end}];
-  s.span = span;
+  SpanTime& s = by_span[{l.span.source, l.span.begin, l.span.end}];
+  s.span = l.span;
   ++s.calls;
   s.ns += ns;
-  KernelTime& t = times[name];
-  t.name = name;
+  KernelTime& t = times[l.name];
+  t.name = l.name;
+  t.flops = l.flops;
+  t.bytes = l.bytes;
+  t.best_ns = t.calls == 0 ? ns : std::min(t.best_ns, ns);
   ++t.calls;
   t.ns += ns;
 }

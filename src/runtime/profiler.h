@@ -10,12 +10,16 @@ namespace sheaf::runtime {
 
 extern bool g_profiling;
 
+struct Launch;
+
 struct KernelTime {
   std::string name;
   uint64_t calls = 0, ns = 0;
+  uint64_t best_ns = 0;           // the fastest call: the first ones may have run without native code
+  int64_t flops = 0, bytes = 0;   // of one call
 };
 
-void record_kernel(const std::string& name, Span span, uint64_t ns);
+void record_kernel(const Launch& l, uint64_t ns);
 // Memory for results: taken over from an argument (a hit) or allocated (a miss).
 struct BufferTime {
   uint64_t hits = 0, misses = 0, ns = 0;

@@ -173,7 +173,7 @@ class Parser {
 
   void finish() {
     static const std::map<std::string, Mode> commands = {
-        {"fmt", Mode::Format}, {"test", Mode::Test}, {"doc", Mode::Doc}, {"explain", Mode::Explain}, {"cache", Mode::Cache}};
+        {"fmt", Mode::Format}, {"test", Mode::Test}, {"doc", Mode::Doc}, {"explain", Mode::Explain}, {"cache", Mode::Cache}, {"new", Mode::New}};
     o_.words = tail_;
     o_.words.insert(o_.words.end(), rest_.begin(), rest_.end());
     if (head_ && *head_ == "init-ai") {
@@ -221,6 +221,8 @@ std::string usage_text() {
   sheaf explain FILE           run a program and say how its functions ran
   sheaf cache list|explain|clear
                                compiled code that is kept on disk
+  sheaf new mlp|gpt|cnn|rnn NAME
+                               write a small project: a program, its tests, a README
   sheaf init-ai                write sheaf-context.md, a primer for coding assistants
 
 Options, before or after the file (what follows -- belongs to the program):
@@ -237,7 +239,7 @@ Options, before or after the file (what follows -- belongs to the program):
       --guard SPEC             check results: [f:]no-nan, [f:]range:LO:HI, [f:]shape:D:D…; repeatable
       --blame                  time by function at exit
       --mem-profile            memory report at exit
-      --jit-profile            dispatch times at exit
+      --jit-profile            dispatch times at exit, and of each kernel its rate beside the machine's peak
 
       --perf-hints             at exit: copies, numbers made wider without being asked to, functions that run interpreted
 

@@ -9,7 +9,7 @@
 
 namespace sheaf::tools {
 
-enum class Mode : uint8_t { Repl, File, Eval, InitAi, Format, Test, Doc, Explain, Cache, Help, Version };
+enum class Mode : uint8_t { Repl, File, Eval, InitAi, New, Format, Test, Doc, Explain, Cache, Help, Version };
 
 struct Options {
   Mode mode = Mode::Repl;

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 
 #include "builtins/host.h"
 #include "builtins/output.h"
@@ -13,6 +14,8 @@
 
 namespace sheaf::tools {
 namespace {
+
+namespace fs = std::filesystem;
 
 struct Outcome {
   std::string output, error;
@@ -74,9 +77,28 @@ bool holds(const DocExample& x, const Outcome& o) {
   return x.mark.empty() || without_blanks(o.output) == without_blanks(x.result);
 }
 
+// Examples may write files: they do so here.
+class ScratchFolder {
+ public:
+  ScratchFolder() : before_(fs::current_path()) {
+    std::string pattern = (fs::temp_directory_path() / "sheaf-doc-XXXXXX").string();
+    here_ = mkdtemp(pattern.data());
+    fs::current_path(here_);
+  }
+  ~ScratchFolder() {
+    std::error_code error;
+    fs::current_path(before_, error);
+    fs::remove_all(here_, error);
+  }
+
+ private:
+  fs::path before_, here_;
+};
+
 }  // namespace
 
 int check_examples(const std::string& only) {
+  ScratchFolder scratch;
   eval::Session session;
   int passed = 0, failed = 0;
   for (const DocEntry& e : reference_entries(session)) {

@@ -37,6 +37,7 @@ int run_command(const Options& o) {
     case Mode::Repl: return run_repl(o);
     case Mode::File: case Mode::Eval: return run_program(o);
     case Mode::InitAi: return run_init_ai(o);
+    case Mode::New: return run_new(o);
     case Mode::Format: return run_format(o);
     case Mode::Test: return run_tests(o);
     case Mode::Doc: return run_doc(o);

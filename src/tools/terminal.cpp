@@ -1,6 +1,5 @@
 #include "tools/terminal.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -12,13 +11,7 @@ namespace sheaf::tools {
 
 bool is_terminal(int fd) { return isatty(fd) == 1; }
 
-int terminal_width() {
-  for (int fd : {STDOUT_FILENO, STDERR_FILENO}) {
-    winsize size{};
-    if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  }
-  return 80;
-}
+int terminal_width() { return builtins::terminal_width(); }
 
 void say_plain(std::string_view text) {
   try {

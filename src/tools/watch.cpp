@@ -12,11 +12,13 @@
 
 #include "builtins/host.h"
 #include "builtins/output.h"
+#include "codegen/block/peak.h"
 #include "compiler/check.h"
 #include "compiler/inspect.h"
 #include "compiler/pipeline.h"
 #include "compiler/tiered.h"
 #include "runtime/profiler.h"
+#include "runtime/thread_pool.h"
 #include "support/error.h"
 #include "support/internal_error.h"
 #include "support/phases.h"
@@ -54,6 +56,27 @@ class Both final : public eval::CallObserver {
   eval::CallObserver& b_;
 };
 
+// The kernels that took longest; rates are those of a kernel's fastest call, beside what the machine can do at most.
+std::string kernels_text() {
+  constexpr size_t kShownKernels = 30;
+  std::vector<runtime::KernelTime> kernels = runtime::kernel_times();
+  if (kernels.empty()) return "";
+  codegen::Peak peak = codegen::measure_peak(runtime::num_threads());
+  std::string out = fmt::format("  this machine, {} threads: {:.1f} GFLOP/s (f32), reads {:.1f} GB/s\n  {:>10} {:>6} {:>8} {:>10} {:>8} {:>7} {:>8}  kernel\n", runtime::num_threads(),
+                                peak.gflops, peak.read_gbs, "ms", "%", "calls", "best ms", "GFLOP/s", "GB/s", "of peak");
+  double total = 0;
+  for (const runtime::KernelTime& k : kernels) total += static_cast<double>(k.ns);
+  for (size_t i = 0; i < std::min(kernels.size(), kShownKernels); ++i) {
+    const runtime::KernelTime& k = kernels[i];
+    double ns = static_cast<double>(k.ns), best = std::max(1.0, static_cast<double>(k.best_ns));
+    double gflops = static_cast<double>(k.flops) / best, gbs = static_cast<double>(k.bytes) / best;
+    bool compute = gflops / peak.gflops > gbs / peak.read_gbs;  // which limit is nearer: arithmetic or memory
+    out += fmt::format("  {:>10.3f} {:>6.1f} {:>8} {:>10.4f} {:>8} {:>7.1f} {:>5.0f}% {}  {}\n", ns / 1e6, 100 * ns / total, k.calls, best / 1e6,
+                       k.flops ? fmt::format("{:.1f}", gflops) : "", gbs, 100 * (compute ? gflops / peak.gflops : gbs / peak.read_gbs), compute ? "a" : "m", k.name);
+  }
+  return out;
+}
+
 std::string jit_profile_text() {
   trace::JitStats s = trace::jit_stats();
   runtime::BufferTime buffers = runtime::buffer_times();
@@ -69,11 +92,7 @@ std::string jit_profile_text() {
   part("output", s.output_ns, "");
   out += fmt::format("  {} variants compiled, {} attempts failed\n", s.compiled, s.failed);
   for (const PhaseTime& p : phase_times()) out += fmt::format("  {:>10.3f} ms {:>8} times  compiling: {}\n", static_cast<double>(p.ns) / 1e6, p.count, p.name);
-  constexpr size_t kShownKernels = 20;
-  std::vector<runtime::KernelTime> kernels = runtime::kernel_times();
-  for (size_t i = 0; i < std::min(kernels.size(), kShownKernels); ++i)
-    out += fmt::format("  {:>10.3f} ms {:>8} calls  {}\n", static_cast<double>(kernels[i].ns) / 1e6, kernels[i].calls, kernels[i].name);
-  return out;
+  return out + kernels_text();
 }
 
 trace::JitMode jit_mode(const std::string& name) {

@@ -13,6 +13,12 @@ void add_to_signature(const Value& v, Signature& s, bool owned, int depth) {
   constexpr size_t kMaxWords = 1 << 16;
   if (depth > kMaxInputDepth || s.key.size() > kMaxWords) s.traceable = false;
   if (!s.traceable) return;
+  if (s.key.capacity() == 0) {
+    // One allocation each for the calls that are short enough to notice.
+    s.key.reserve(32);
+    s.leaves.reserve(16);
+    s.owned.reserve(16);
+  }
   auto word = [&](uint64_t x) { s.key.push_back(x); };
   uint64_t tag = static_cast<uint64_t>(v.tag()) << 56;
   owned = owned && v.unique();

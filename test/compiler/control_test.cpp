@@ -69,6 +69,18 @@ Operands recurrence(const Operands& in, bool reverse) {
   return scan(std::move(s));
 }
 
+// Both carries are used more than once in a turn, by inner values too, and one is also a row of ys:
+// a' = tanh(w a b + x), b' = sin(a' b) + w, ys = (a', a' b' (index + 1))
+Operands entwined(const Operands& in, bool reverse) {
+  GraphPtr body = graph_of({kIndex, kVector, kVector, kVector, kVector}, [](const Operands& p) {
+    const Operand &a = p[1], &b = p[2], &x = p[3], &w = p[4];
+    Operand next_a = apply1("tanh", w * a * b + x), next_b = apply1("sin", next_a * b) + w;
+    return Operands{next_a, next_b, next_a, next_a * next_b * cast(p[0] + constant_int(DType::I64, 1), DType::F32)};
+  });
+  Scan s{body, 20, reverse, {in[0], apply1("sin", in[2])}, {in[1]}, {in[2]}, {}, 0};
+  return scan(std::move(s));
+}
+
 class Control : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -86,6 +98,22 @@ TEST_F(Control, Scan) {
     expect_same(with_gradient(f), in_);
     expect_same(with_gradient(with_gradient(f)), in_);
   }
+}
+
+// Where a carry is used by several inner values that the reverse keeps, and whatever of the results has an adjoint.
+TEST_F(Control, ScanOfEntwinedCarries) {
+  for (bool reverse : {false, true})
+    for (unsigned chosen : {1, 8, 15}) {
+      SCOPED_TRACE(chosen);
+      Function f = [=](const Operands& in) {
+        Operands all = entwined(in, reverse), out;
+        for (size_t i = 0; i < all.size(); ++i)
+          if (chosen >> i & 1) out.push_back(all[i]);
+        return out;
+      };
+      expect_same(with_gradient(f), in_);
+      expect_same(with_gradient(with_gradient(f)), in_);
+    }
 }
 
 TEST_F(Control, CondRunsOneWay) {

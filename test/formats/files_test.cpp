@@ -1,8 +1,13 @@
 #include "formats/files.h"
 
+#include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 
 #include "make_values.h"
@@ -70,6 +75,103 @@ TEST_F(Files, FormatsByNameAndContent) {
   EXPECT_TRUE(tree_equal(load_value(at("p")), I(7)));
   write_file(at("empty"), "");
   EXPECT_EQ(message_of([&] { load_value(at("empty")); }).substr(0, 15), "io load: parse ");
+}
+
+TEST_F(Files, DirectoriesOfArrays) {
+  Value v = D({{"x", T(DType::I32, {2}, {1, 2})}, {"inner", D({{"y", T(DType::F64, {}, {0.1})}})}});
+  save_value(at("d/"), v);
+  write_file(at("d/note.txt"), "other files are left alone");
+  EXPECT_TRUE(tree_equal(load_value(at("d")), v));
+  EXPECT_EQ(message_of([&] { save_value(at("d/"), I(1)); }), "io save '" + at("d/") + "': a directory holds a dict of tensors, not int");
+}
+
+TEST_F(Files, ElementsOfAFile) {
+  write_file(at("t"), std::string("\1\0\2\0\3\0\4\0", 8));
+  EXPECT_TRUE(tree_equal(map_elements(at("t"), DType::U16, {}, 0), T(DType::U16, {4}, {1, 2, 3, 4})));
+  EXPECT_TRUE(tree_equal(map_elements(at("t"), DType::U16, {-1, 2}, 0), T(DType::U16, {2, 2}, {1, 2, 3, 4})));
+  EXPECT_TRUE(tree_equal(map_elements(at("t"), DType::U16, {}, 4), T(DType::U16, {2}, {3, 4})));
+  auto error = [&](DType d, Dims s, uint64_t skip) { return message_of([&] { map_elements(at("t"), d, s, skip); }).substr(("io map '" + at("t") + "': ").size()); };
+  EXPECT_EQ(error(DType::U16, {3}, 0), "a shape of [3] needs 3 elements, the file has 4");
+  EXPECT_EQ(error(DType::U16, {-1, 3}, 0), "4 elements do not fill rows of 3");
+  EXPECT_EQ(error(DType::F64, {}, 4), "an offset of 4 bytes in a file of 8");
+  EXPECT_EQ(error(DType::F32, {}, 12), "an offset of 12 bytes in a file of 8");
+  write_file(at("t"), "abc");
+  EXPECT_EQ(error(DType::U16, {}, 0), "3 bytes are not a whole number of u16 elements");
+  write_file(at("t"), "");
+  EXPECT_TRUE(tree_equal(map_elements(at("t"), DType::U16, {}, 0), T(DType::U16, {0}, {})));
+}
+
+// A file of 6 GB, most of which is a hole, opens without being read; its arrays are views of the file.
+TEST_F(Files, LargeCheckpointsOpenAtOnce) {
+  constexpr uint64_t kArray = uint64_t{3} << 30;
+  std::string header = "{\"a\":{\"dtype\":\"F32\",\"shape\":[805306368],\"data_offsets\":[0," + std::to_string(kArray) + "]},\"b\":{\"dtype\":\"BF16\",\"shape\":[3,536870912],\"data_offsets\":[" +
+                       std::to_string(kArray) + "," + std::to_string(2 * kArray) + "]}}";
+  header.resize((header.size() + 7) / 8 * 8, ' ');
+  uint64_t n = header.size();
+  write_file(at("big.safetensors"), std::string(reinterpret_cast<const char*>(&n), 8) + header);
+  std::error_code error;
+  fs::resize_file(at("big.safetensors"), 8 + n + 2 * kArray, error);
+  if (error) GTEST_SKIP() << "no room for a sparse file: " << error.message();
+  size_t before = memory_stats().live_bytes;
+  auto start = std::chrono::steady_clock::now();
+  Value v = load_value(at("big.safetensors"));
+  double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  EXPECT_LT(ms, 100);
+  EXPECT_LT(memory_stats().live_bytes - before, size_t{1} << 20);
+  const Tensor& b = v.as_dict().find(Name("b"))->as_tensor();
+  EXPECT_FALSE(b.buffer->is_ours());
+  EXPECT_EQ(element_as_double(b, b.num_elems() - 1), 0);
+}
+
+TEST_F(Files, AMappedFileStaysWhenItIsReplaced) {
+  Value v = D({{"w", Value::tensor(zeros_tensor(DType::F32, {1 << 19}))}});
+  save_value(at("m.safetensors"), v);
+  Value loaded = load_value(at("m.safetensors"));
+  save_value(at("m.safetensors"), D({{"w", T(DType::F32, {1}, {5})}}));
+  EXPECT_TRUE(tree_equal(loaded, v));
+}
+
+// A disk that is full after some bytes: the old file stays and nothing is left beside it.
+TEST_F(Files, AFailedSaveKeepsTheOldFile) {
+  Value before = D({{"w", T(DType::F32, {2}, {1, 2})}, {"step", I(1)}}), large = D({{"w", Value::tensor(zeros_tensor(DType::F32, {100000}))}});
+  save_value(at("c.safetensors"), before);
+  for (uint64_t limit : {0, 1, 100, 4096, 65536, 399999}) {
+    pid_t child = fork();
+    if (child == 0) {
+      std::signal(SIGXFSZ, SIG_IGN);
+      rlimit r{limit, limit};
+      setrlimit(RLIMIT_FSIZE, &r);
+      std::string message = message_of([&] { save_value(at("c.safetensors"), large); });
+      _exit(message == "io save '" + at("c.safetensors") + "': File too large" ? 0 : 1);
+    }
+    int status = 1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0) << limit;
+    EXPECT_EQ(entries(), 1u) << limit;
+    EXPECT_TRUE(tree_equal(load_value(at("c.safetensors")), before));
+  }
+}
+
+// A process that is killed while it saves again and again: there is always a whole file.
+TEST_F(Files, AKilledSaveKeepsAWholeFile) {
+  save_value(at("k.safetensors"), D({{"step", I(0)}, {"w", Value::tensor(zeros_tensor(DType::I64, {20000}))}}));
+  for (int round = 0; round < 20; ++round) {
+    pid_t child = fork();
+    if (child == 0) {
+      for (int64_t i = 1;; ++i) {
+        Tensor t = empty_tensor(DType::I64, {20000});
+        std::fill(t.data<int64_t>(), t.data<int64_t>() + 20000, i);
+        save_value(at("k.safetensors"), D({{"step", I(i)}, {"w", Value::tensor(t)}}));
+      }
+    }
+    ::usleep(2000 + 1700 * round);
+    ::kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    Value v = load_value(at("k.safetensors"));
+    const Tensor& w = v.as_dict().find(Name("w"))->as_tensor();
+    int64_t step = v.as_dict().find(Name("step"))->as_int();
+    for (int64_t i : {int64_t{0}, int64_t{9999}, int64_t{19999}}) EXPECT_EQ(element_as_int(w, i), step);
+  }
 }
 
 struct Nothing final : FunctionObj {

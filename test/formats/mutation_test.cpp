@@ -8,11 +8,15 @@
 #include <new>
 
 #include "common/mutate.h"
+#include "formats/csv.h"
 #include "formats/files.h"
 #include "formats/json.h"
 #include "formats/npy.h"
 #include "formats/pickle.h"
+#include "formats/png.h"
 #include "formats/safetensors.h"
+#include "formats/torch.h"
+#include "formats/wav.h"
 #include "support/error.h"
 
 namespace {
@@ -78,10 +82,15 @@ void run(const char* suffix, Value (*parse)(std::string_view)) {
 }
 
 TEST(Mutations, Json) { run(".json", [](std::string_view s) { return parse_json(s); }); }
-TEST(Mutations, Safetensors) { run(".safetensors", parse_safetensors); }
-TEST(Mutations, Pickle) { run(".pkl", parse_pickle); }
-TEST(Mutations, Npy) { run(".npy", parse_npy); }
-TEST(Mutations, Npz) { run(".npz", parse_npz); }
+TEST(Mutations, Safetensors) { run(".safetensors", [](std::string_view s) { return parse_safetensors(s); }); }
+TEST(Mutations, Pickle) { run(".pkl", [](std::string_view s) { return parse_pickle(s); }); }
+TEST(Mutations, Torch) { run(".pt", parse_torch); }
+TEST(Mutations, Csv) { run(".csv", [](std::string_view s) { return parse_csv(s); }); }
+TEST(Mutations, JsonLines) { run(".jsonl", parse_json_lines); }
+TEST(Mutations, Png) { run(".png", parse_png); }
+TEST(Mutations, Wav) { run(".wav", parse_wav); }
+TEST(Mutations, Npy) { run(".npy", [](std::string_view s) { return parse_npy(s); }); }
+TEST(Mutations, Npz) { run(".npz", [](std::string_view s) { return parse_npz(s); }); }
 
 }  // namespace
 }  // namespace sheaf::formats

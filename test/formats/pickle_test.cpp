@@ -39,8 +39,8 @@ TEST(Pickle, UnknownGlobalsAreNil) {
 }
 
 TEST(Pickle, BadFiles) {
-  EXPECT_EQ(error(p("Q.")), "pickle: unsupported opcode 0x51 ('Q') at offset 2");
-  EXPECT_EQ(error(p("\x81.")), "pickle: unsupported opcode 0x81 ('?') at offset 2");
+  EXPECT_EQ(error(p("Y.")), "pickle: unsupported opcode 0x59 ('Y') at offset 2");
+  EXPECT_EQ(error(p("\xfe.")), "pickle: unsupported opcode 0xfe ('?') at offset 2");
   EXPECT_EQ(error("\x80\x06."), "pickle: unsupported protocol 6");
   EXPECT_EQ(error(p(".")), "pickle: the stack ran empty");
   EXPECT_EQ(error(p("(.")), "pickle: the stack ran empty");

@@ -1,5 +1,5 @@
 // Damaged bytes into the reader and the file loaders: whatever comes, they give a value or an error of the language.
-// Usage: fuzz_bytes [--inputs N] [--seed S] [--kind reader|json|safetensors|pickle|npy|npz|zip]
+// Usage: fuzz_bytes [--inputs N] [--seed S] [--kind reader|json|jsonl|safetensors|pickle|torch|npy|npz|zip|csv|png|wav]
 // Input i is made from the seed S + i, so a failure is replayed by --seed THAT --inputs 1.
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,11 +11,15 @@
 #include <string_view>
 
 #include "common/mutate.h"
+#include "formats/csv.h"
 #include "formats/files.h"
 #include "formats/json.h"
 #include "formats/npy.h"
 #include "formats/pickle.h"
+#include "formats/png.h"
 #include "formats/safetensors.h"
+#include "formats/torch.h"
+#include "formats/wav.h"
 #include "formats/zip.h"
 #include "fuzz/harness.h"
 #include "fuzz/wild_programs.h"
@@ -50,6 +54,11 @@ const Target kTargets[] = {
     {"json", ".json", [](const std::string& s) { formats::parse_json(s); }},
     {"safetensors", ".safetensors", [](const std::string& s) { formats::parse_safetensors(s); }},
     {"pickle", ".pkl", [](const std::string& s) { formats::parse_pickle(s); }},
+    {"torch", ".pt", [](const std::string& s) { formats::parse_torch(s); }},
+    {"jsonl", ".jsonl", [](const std::string& s) { formats::parse_json_lines(s); }},
+    {"csv", ".csv", [](const std::string& s) { formats::parse_csv(s); }},
+    {"png", ".png", [](const std::string& s) { formats::parse_png(s); }},
+    {"wav", ".wav", [](const std::string& s) { formats::parse_wav(s); }},
     {"npy", ".npy", [](const std::string& s) { formats::parse_npy(s); }},
     {"npz", ".npz", [](const std::string& s) { formats::parse_npz(s); }},
     {"zip", ".npz", [](const std::string& s) { formats::read_zip(s); }},

@@ -18,6 +18,7 @@ const std::map<std::string, std::vector<std::string>> kMayInclude = {
     {"tensor", {"support"}},
     {"syntax", {"support"}},
     {"text", {"support"}},
+    {"tokenizers", {"support"}},
     {"value", {"tensor"}},
     {"formats", {"value", "text"}},
     {"loop", {"tensor"}},
@@ -35,8 +36,9 @@ const std::map<std::string, std::vector<std::string>> kMayInclude = {
     {"codegen/cuda", {"loop", "runtime"}},
     {"compiler", {"autodiff", "transforms", "passes/graph", "passes/loop", "lower", "plan", "codegen/block", "codegen/llvm", "codegen/cuda"}},
     {"trace", {"compiler", "value"}},
-    {"builtins", {"trace", "formats"}},
+    {"builtins", {"trace", "formats", "tokenizers"}},
     {"eval", {"builtins", "syntax"}},
+    {"embed", {"eval"}},
     {"tools", {"eval"}},
 };
 
@@ -44,7 +46,8 @@ const std::map<std::string, std::vector<std::string>> kMayInclude = {
 const std::map<std::string, std::set<std::string>> kForeign = {
     {"llvm/", {"codegen/llvm"}},
     {"cuda", {"codegen/cuda", "runtime"}},
-    {"nlohmann/", {"formats"}},
+    {"nlohmann/", {"formats", "tokenizers"}},
+    {"pcre2", {"tokenizers"}},
 };
 
 // The longest folder of the table that the path lies in ("loop/math/x.h" is part of loop), or "".

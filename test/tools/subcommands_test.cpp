@@ -81,6 +81,23 @@ TEST(Doc, ExamplesHold) {
   EXPECT_EQ(r.status, 0) << r.out;
 }
 
+// A project of every kind: its tests pass, it trains, and starting it again continues.
+TEST(New, ProjectsRun) {
+  for (std::string kind : {"mlp", "gpt", "cnn", "rnn"}) {
+    Sandbox s;
+    EXPECT_EQ(s.run("new " + kind + " demo").status, 0);
+    Result tests = s.run("test demo/test.shf");
+    EXPECT_EQ(tests.status, 0) << kind << tests.out << tests.err;
+    s.run("--version; (cd demo; for n in 12 15; do '" SHEAF_BINARY "' train.shf --steps $n >>out.txt 2>&1; echo $? >>status.txt; done)");
+    EXPECT_EQ(s.read("demo/status.txt"), "0\n0\n") << kind << s.read("demo/out.txt");
+    EXPECT_TRUE(fs::exists(s.dir() / "demo/run/step-00000015.safetensors")) << kind;
+    EXPECT_TRUE(contains(s.read("demo/README.md"), "# demo\n"));
+    EXPECT_EQ(s.run("new " + kind + " demo").status, 1);
+  }
+  Sandbox s;
+  EXPECT_TRUE(contains(s.run("new tree x").err, "the kinds are mlp|gpt|cnn|rnn"));
+}
+
 TEST(Explain, ListsFunctions) {
   Sandbox s;
   s.write("a.shf", "(defn f [x] x) (f 1) (relu 2)");

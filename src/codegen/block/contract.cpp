@@ -6,7 +6,7 @@
 //   only change how packing reads.
 // - thin, at most kThinRows rows: nothing is reused, so B streams through once; where its rows or columns are contiguous
 //   without packing, otherwise panel by panel through a buffer in the first-level cache.
-// - small: tiles straight from memory.
+// - small: B stays in the first-level cache, A is read where it is.
 // - integers: rows of B times elements of A, any order.
 // N = 1 is the thin form of the transposed product.
 #include <algorithm>
@@ -32,10 +32,11 @@ using loop::scalar::Float16;
 
 constexpr int64_t kThinRows = 8;
 constexpr int64_t kBlockRows = 128;                 // of packed A at most, to stay in the second-level cache beside a strip of B
+constexpr int64_t kPackRows = 32;                   // of A in one task of packing, at most
 constexpr int64_t kStripPanels = 8, kFewRows = 48;
 constexpr int64_t kPackedElements = 1 << 20;        // of A at a time: stays in the last-level cache
 constexpr int64_t kMaxRows = 14, kMaxColumns = 32;  // of a packed tile
-constexpr int64_t kSmall = 2048;                    // elements of B that stay in the first-level cache with room to spare
+constexpr int64_t kSmall = 6144;                    // elements of B that stay in the first-level cache with room to spare
 constexpr int64_t kTaskFlops = 1 << 18;             // a task worth a thread: some 5 us
 
 // Memory that will be needed soon: asked for at each step of k, moving on every (mask + 1) steps.
@@ -49,16 +50,21 @@ using PackedTile = void (*)(int64_t k, const T* a, const T* b, T* c, int64_t ldc
 template <class T>
 using TileRow = std::array<PackedTile<T>, 4>;  // by vectors of columns, less one
 
+// With a and b where they are: tiles of 1, 2, 4 and `small_rows` rows, each of one and of `small_vectors` vectors.
+template <class T>
+using DirectTile = void (*)(int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc, bool first);
+template <class T>
+using DirectTiles = std::array<std::array<DirectTile<T>, 2>, 4>;
+
 template <class T>
 struct Kernels {
   using Packing = void (*)(int64_t k, const T* a, const T* b, int64_t sbk, T* packed, T* c, int64_t ldc, bool first);
-  using Direct = void (*)(int64_t k, const T* a, int64_t sam, int64_t sak, const T* b, int64_t sbk, T* c, int64_t ldc, bool first);
   using Stream = void (*)(int64_t m, int64_t n, const T* a, int64_t sam, int64_t sak, const T* b, int64_t sbk, T* sums, int64_t ld);
   int64_t rows, columns, lanes;
   std::array<TileRow<T>, 4> tiles;        // of 1, 2, 4 and `rows` rows
   Packing packing_tile;                   // the largest
-  Direct wide1, wide2, wide4;             // 1, 2, 4 rows, four vectors of columns
-  Direct narrow1, narrow2, narrow4;       // one vector
+  int64_t small_rows, small_vectors;
+  DirectTiles<T> by_row, by_column;       // rows of a contiguous, or its columns
   Stream stream4, stream1;                // four and one k at a time
 
   // The tile for so many rows: its place in `tiles`, and the rows it computes.
@@ -102,8 +108,13 @@ template <class T, class S>
 void pack(T* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, int64_t width, int64_t k) {
   const S* from = src.at(i0, l0);
   if (used < width) {
-    for (int64_t l = 0; l < k; ++l)
-      for (int64_t i = 0; i < width; ++i) dst[l * width + i] = i < used ? widen<T>(from[i * src.minor + l * src.k]) : T(0);
+    for (int64_t l = 0; l < k; ++l, dst += width) {
+      const S* row = from + l * src.k;
+      if (std::is_same_v<T, S> && src.minor == 1) std::memcpy(dst, row, used * sizeof(T));
+      else
+        for (int64_t i = 0; i < used; ++i) dst[i] = widen<T>(row[i * src.minor]);
+      std::fill(dst + used, dst + width, T(0));
+    }
     return;
   }
   if (src.minor == 1) {
@@ -219,14 +230,14 @@ class Tall {
   T* packed_a(int64_t row, int64_t l, int64_t depth) const { return packed_a_ + l * round_up(rows_, mr_) + row * depth; }
 
   void pack_a() {
-    int64_t groups = pieces(rows_, block_rows_);
+    int64_t height = kPackRows / mr_ * mr_, groups = pieces(rows_, height);
     runtime::parallel_for(groups * pieces(depth_, kContractBlock), [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
-        int64_t row = task % groups * block_rows_, l = task / groups * kContractBlock, depth = std::min(kContractBlock, depth_ - l);
-        pack_panels(packed_a(row, l, depth), a_, rows_from_ + row, k_from_ + l, std::min(block_rows_, rows_ - row), mr_, depth,
+        int64_t row = task % groups * height, l = task / groups * kContractBlock, depth = std::min(kContractBlock, depth_ - l);
+        pack_panels(packed_a(row, l, depth), a_, rows_from_ + row, k_from_ + l, std::min(height, rows_ - row), mr_, depth,
                     [&](int64_t used) { return kern_.height(used); });
       }
-    }, std::max<int64_t>(1, 16384 / (std::min(rows_, block_rows_) * std::min(depth_, kContractBlock))));
+    }, std::max<int64_t>(1, 16384 / (height * std::min(depth_, kContractBlock))));
   }
 
   // Columns are split first, in strips of whole panels; rows too where there are too few strips for the threads.
@@ -314,30 +325,35 @@ class Tall {
   int64_t rows_from_ = 0, rows_ = 0, k_from_ = 0, depth_ = 0;  // what of A is packed
 };
 
-// Small, rows of B contiguous and of the computed type: tiles straight from memory, on one thread.
+// B fits in the first-level cache and k in one block; rows or columns of A are contiguous. Tiles straight from A, and from B too
+// where its rows are contiguous and end with a vector.
 template <class T>
 void small(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k) {
   const Kernels<T>& kern = kernels<T>();
-  int64_t lanes = kern.lanes;
-  for (int64_t l0 = 0; l0 < k; l0 += kContractBlock) {
-    int64_t depth = std::min(kContractBlock, k - l0);
-    bool first = l0 == 0;
-    for (int64_t i = 0; i < m;) {
-      int64_t rows = m - i >= 4 ? 4 : m - i >= 2 ? 2 : 1;
-      auto wide = rows == 4 ? kern.wide4 : rows == 2 ? kern.wide2 : kern.wide1;
-      auto narrow = rows == 4 ? kern.narrow4 : rows == 2 ? kern.narrow2 : kern.narrow1;
+  int64_t lanes = kern.lanes, wide = kern.small_vectors * lanes, ldb = b.k;
+  const T* pb = b.data;
+  if (b.minor != 1 || n % lanes != 0) {
+    ldb = round_up(n, lanes);
+    T* packed = scratch<T>(0, ldb * k);
+    pack(packed, b, 0, 0, n, ldb, k);
+    pb = packed;
+  }
+  const DirectTiles<T>& tiles = a.k == 1 ? kern.by_row : kern.by_column;
+  int64_t lda = a.k == 1 ? a.minor : a.k;
+  runtime::parallel_for(pieces(m, kern.small_rows), [&](int64_t begin, int64_t end) {
+    int64_t last = std::min(m, end * kern.small_rows);
+    for (int64_t i = begin * kern.small_rows; i < last;) {
+      int64_t left = last - i, rows = left >= kern.small_rows ? kern.small_rows : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+      const auto& tile = tiles[rows == 1 ? 0 : rows == 2 ? 1 : left < kern.small_rows ? 2 : 3];
+      const T* pa = a.at(i, 0);
+      T* to = c + i * n;
       int64_t j = 0;
-      for (; j + 4 * lanes <= n; j += 4 * lanes) wide(depth, a.at(i, l0), a.minor, a.k, b.at(j, l0), b.k, c + i * n + j, n, first);
-      for (; j + lanes <= n; j += lanes) narrow(depth, a.at(i, l0), a.minor, a.k, b.at(j, l0), b.k, c + i * n + j, n, first);
-      for (; j < n; ++j)
-        for (int64_t r = i; r < i + rows; ++r) {
-          T sum = 0;
-          for (int64_t l = l0; l < l0 + depth; ++l) sum = loop::scalar::apply<loop::Op::Fma>(*a.at(r, l), *b.at(j, l), sum);
-          c[r * n + j] = (first ? T(0) : c[r * n + j]) + sum;
-        }
+      for (; j + wide <= n; j += wide) tile[1](k, pa, lda, pb + j, ldb, to + j, n, true);
+      for (; j + lanes <= n; j += lanes) tile[0](k, pa, lda, pb + j, ldb, to + j, n, true);
+      if (j < n) at_edge(to + j, n, rows, n - j, true, [&](T* t, int64_t ld) { tile[0](k, pa, lda, pb + j, ldb, t, ld, true); });
       i += rows;
     }
-  }
+  }, std::max<int64_t>(1, kTaskFlops / (2 * kern.small_rows * n * k + 1)));
 }
 
 // Few rows, rows of B contiguous: whole rows of a strip of B stream through, four at a time, past sums in the cache.
@@ -369,7 +385,7 @@ void thin_stream(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int6
 
 #if defined(__aarch64__)
 // Few rows, columns of B contiguous (weights kept as [N, K]): 4 x 4 blocks are transposed in registers on their way, so
-// that a vector holds four columns, each with its chain over k. Four groups of columns are four distant streams.
+// that a vector holds four columns, each with its chain over k.
 template <int kRows>
 void transposed_block(const Operand<float>& a, const Operand<float>& b, int64_t j, int64_t l0, int64_t depth, float* c, int64_t n, bool first) {
   constexpr int kGroups = 2;
@@ -381,6 +397,9 @@ void transposed_block(const Operand<float>& a, const Operand<float>& b, int64_t 
 #pragma GCC unroll 4
     for (int g = 0; g < kGroups; ++g) {
       const float* p = b.at(j + g * 4, l0 + l);
+      // The columns of the next block, which is kGroups * 4 further on.
+      if (l % 16 == 0)
+        for (int r = 0; r < 4; ++r) __builtin_prefetch(p + (kGroups * 4 + r) * b.minor);
       float32x4_t r0 = vld1q_f32(p), r1 = vld1q_f32(p + b.minor), r2 = vld1q_f32(p + 2 * b.minor), r3 = vld1q_f32(p + 3 * b.minor);
       float32x4x2_t even = vtrnq_f32(r0, r1), odd = vtrnq_f32(r2, r3);
       float32x4_t y[4] = {vcombine_f32(vget_low_f32(even.val[0]), vget_low_f32(odd.val[0])), vcombine_f32(vget_low_f32(even.val[1]), vget_low_f32(odd.val[1])),
@@ -469,7 +488,7 @@ void multiply(Operand<S> a, Operand<S> b, T* c, int64_t m, int64_t n, int64_t k)
     std::swap(m, n);
   }
   if constexpr (std::is_same_v<T, S>)
-    if (b.minor == 1 && n * k <= kSmall && m <= 128) return small<T>(a, b, c, m, n, k);
+    if (n * k <= kSmall && k <= kContractBlock && (a.k == 1 || a.minor == 1) && n >= kernels<T>().lanes) return small<T>(a, b, c, m, n, k);
   if (m > kThinRows) return Tall<T, S>(a, b, c, m, n, k).run();
   if constexpr (std::is_same_v<T, S>)
     if (b.minor == 1) return thin_stream<T>(a, b, c, m, n, k);

@@ -61,25 +61,41 @@ inline void packing_tile(int64_t k, const T* a, const T* b, int64_t sbk, T* pack
   add_tile<T, kRows, kVectors>(acc, c, ldc, first);
 }
 
-// A tile straight from memory where b's rows are contiguous: no packing, for few rows of a.
+// Tiles with a straight from memory, for products too small to pack it: rows of a contiguous (lda apart), or its columns (as if
+// packed, but lda apart). Rows of b are ldb apart.
 template <class T, int kRows, int kVectors>
-inline void direct_tile(int64_t k, const T* a, int64_t sam, int64_t sak, const T* b, int64_t sbk, T* c, int64_t ldc, bool first) {
+inline void row_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc, bool first) {
   using S = Simd<T>;
   typename S::V acc[kRows][kVectors];
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i)
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) acc[i][v] = S::zero();
-  for (int64_t l = 0; l < k; ++l, a += sak, b += sbk) {
-    typename S::V x[kRows];
-#pragma GCC unroll 16
-    for (int i = 0; i < kRows; ++i) x[i] = S::splat(a[i * sam]);
+  int64_t l = 0;
+  for (; l + S::kDepth <= k; l += S::kDepth) S::template multiply_rows<kRows, kVectors>(acc, a + l, lda, b + l * ldb, ldb);
+  for (; l < k; ++l)
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) {
-      typename S::V y = S::load(b + v * S::kLanes);
+      typename S::V y = S::load(b + l * ldb + v * S::kLanes);
 #pragma GCC unroll 16
-      for (int i = 0; i < kRows; ++i) acc[i][v] = S::fma(x[i], y, acc[i][v]);
+      for (int i = 0; i < kRows; ++i) acc[i][v] = S::fma(S::splat(a[i * lda + l]), y, acc[i][v]);
     }
+  add_tile<T, kRows, kVectors>(acc, c, ldc, first);
+}
+
+template <class T, int kRows, int kVectors>
+inline void column_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc, bool first) {
+  using S = Simd<T>;
+  typename S::V acc[kRows][kVectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) acc[i][v] = S::zero();
+  for (int64_t l = 0; l < k; ++l, a += lda, b += ldb) {
+    typename S::V y[kVectors];
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) y[v] = S::load(b + v * S::kLanes);
+    S::template multiply<kRows, kVectors>(acc, a, y);
   }
   add_tile<T, kRows, kVectors>(acc, c, ldc, first);
 }
@@ -102,6 +118,12 @@ inline void stream_rows(int64_t m, int64_t n, const T* a, int64_t sam, int64_t s
   }
 }
 
+// Several k of each row of a wait in registers where the instruction set multiplies by a lane, which leaves fewer for sums.
+template <class T>
+constexpr int kSmallRows = Simd<T>::kDepth > 1 ? 8 : Simd<T>::kTileRows;
+template <class T>
+constexpr int kSmallVectors = Simd<T>::kDepth > 1 ? 2 : Simd<T>::kTileVectors;
+
 template <class T, int kRows>
 constexpr TileRow<T> packed_tiles() {
   constexpr int kMost = Simd<T>::kTileVectors;
@@ -113,5 +135,9 @@ constexpr Kernels<T> kKernels{
     Simd<T>::kTileRows, Simd<T>::kTileVectors * Simd<T>::kLanes, Simd<T>::kLanes,
     {packed_tiles<T, 1>(), packed_tiles<T, 2>(), packed_tiles<T, 4>(), packed_tiles<T, Simd<T>::kTileRows>()},
     packing_tile<T, Simd<T>::kTileRows, Simd<T>::kTileVectors>,
-    direct_tile<T, 1, 4>, direct_tile<T, 2, 4>, direct_tile<T, 4, 4>, direct_tile<T, 1, 1>, direct_tile<T, 2, 1>, direct_tile<T, 4, 1>,
+    kSmallRows<T>, kSmallVectors<T>,
+    {{{row_tile<T, 1, 1>, row_tile<T, 1, kSmallVectors<T>>}, {row_tile<T, 2, 1>, row_tile<T, 2, kSmallVectors<T>>}, {row_tile<T, 4, 1>, row_tile<T, 4, kSmallVectors<T>>},
+      {row_tile<T, kSmallRows<T>, 1>, row_tile<T, kSmallRows<T>, kSmallVectors<T>>}}},
+    {{{column_tile<T, 1, 1>, column_tile<T, 1, kSmallVectors<T>>}, {column_tile<T, 2, 1>, column_tile<T, 2, kSmallVectors<T>>}, {column_tile<T, 4, 1>, column_tile<T, 4, kSmallVectors<T>>},
+      {column_tile<T, kSmallRows<T>, 1>, column_tile<T, kSmallRows<T>, kSmallVectors<T>>}}},
     stream_rows<T, 4>, stream_rows<T, 1>};

@@ -19,6 +19,7 @@
 #include "ops/emit.h"
 #include "ops/table.h"
 #include "passes/graph/fuse.h"
+#include "passes/graph/orient_dots.h"
 #include "passes/graph/raise_attention.h"
 #include "passes/graph/share.h"
 #include "passes/loop/expand_math.h"
@@ -91,11 +92,12 @@ std::string run_passes(Graph g, const std::vector<std::string>& passes) {
     if (p == "verify") graph::verify(g);
     else if (p == "share") g = passes::share_common(g);
     else if (p == "raise-attention") g = passes::raise_attention(g);
+    else if (p == "orient-dots") g = passes::orient_dots(g);
     else if (p == "vjp") g = gradient(g);
     else if (p == "batch") g = batched(g);
     else if (p == "fuse") return compiler::groups_text(passes::choose_groups(g));
     else if (p == "lower") return kernels_text(g);
-    else throw runtime_error(fmt::format("unknown pass '{}'; the passes are verify share raise-attention vjp batch fuse lower", p));
+    else throw runtime_error(fmt::format("unknown pass '{}'; the passes are verify share raise-attention orient-dots vjp batch fuse lower", p));
     graph::verify(g);
   }
   return graph::print(g);

@@ -1,0 +1,35 @@
+#include "formats/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "support/error.h"
+
+namespace sheaf::formats {
+
+Ref<Buffer> map_file(const std::string& path, std::string_view verb) {
+  auto fail = [&](int error) { throw runtime_error(std::string(verb) + " '" + path + "': " + std::strerror(error)); };
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) fail(errno);
+  struct stat info {};
+  int error = ::fstat(fd, &info) != 0 ? errno : S_ISDIR(info.st_mode) ? EISDIR : 0;
+  size_t size = error ? 0 : static_cast<size_t>(info.st_size);
+  void* p = size > 0 ? ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0) : nullptr;
+  if (p == MAP_FAILED) error = errno;
+  ::close(fd);
+  if (error) fail(error);
+  return make_ref<Buffer>(static_cast<std::byte*>(p), size, [p, size] {
+    if (p) ::munmap(p, size);
+  });
+}
+
+void release_pages(const Buffer& mapped) {
+  if (mapped.size_bytes() > 0 && !mapped.is_ours()) ::madvise(mapped.data(), mapped.size_bytes(), MADV_DONTNEED);
+}
+
+}  // namespace sheaf::formats

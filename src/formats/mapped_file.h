@@ -1,0 +1,17 @@
+// Files as memory: pages are read when they are touched, and belong to the system's cache.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "tensor/tensor.h"
+
+namespace sheaf::formats {
+
+// The whole file, read-only, for as long as the buffer lives; saving over the file later does not change it. An empty file
+// gives an empty buffer.
+Ref<Buffer> map_file(const std::string& path, std::string_view verb);
+inline std::string_view bytes_of(const Buffer& b) { return {reinterpret_cast<const char*>(b.data()), b.size_bytes()}; }
+// Gives the pages of a mapped buffer back to the system; they are read again when touched.
+void release_pages(const Buffer& mapped);
+
+}  // namespace sheaf::formats

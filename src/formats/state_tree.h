@@ -1,0 +1,19 @@
+// Trees as arrays with names and a JSON text that says where each belongs. Private to the safetensors format.
+#pragma once
+#include <map>
+#include <string>
+
+#include "value/value.h"
+
+namespace sheaf::formats {
+
+struct StateTree {
+  std::map<std::string, Tensor> arrays;  // in the order of the names
+  std::string structure;                 // empty when the names alone say everything
+};
+
+// Throws UserError for what has no lasting form (functions, atoms …).
+StateTree split_state(const Value& v);
+Value join_state(std::string_view structure, const std::map<std::string, Value>& arrays);
+
+}  // namespace sheaf::formats

@@ -1,0 +1,19 @@
+// PyTorch checkpoints (torch.save): a zip archive of a pickle and raw storages, or the older layout, several pickles in a row
+// with the storages behind them. Nothing is ever called: tensors, containers, numbers and text come back, objects are nil.
+#pragma once
+#include <string_view>
+
+#include "formats/zip.h"
+#include "value/value.h"
+
+namespace sheaf::formats {
+
+bool is_torch_archive(const std::vector<ZipEntry>& entries);
+// `whole` as for tensor_from_raw.
+Value parse_torch_archive(const std::vector<ZipEntry>& entries, const Ref<Buffer>& whole = {});
+bool is_torch_legacy(std::string_view bytes);
+Value parse_torch_legacy(std::string_view bytes, const Ref<Buffer>& whole = {});
+// Either, for a file that claims to be one.
+Value parse_torch(std::string_view bytes);
+
+}  // namespace sheaf::formats

@@ -1,0 +1,38 @@
+// A model turns one piece of text into ids. Immutable; any thread may call it.
+#pragma once
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "tokenizers/fields.h"
+#include "tokenizers/vocabulary.h"
+
+namespace sheaf::tokenizers {
+
+using Ids = std::vector<int32_t>;
+
+class Model {
+ public:
+  virtual ~Model() = default;
+  // Appends the ids of a piece that is not empty.
+  virtual void encode(std::string_view piece, Ids& out) const = 0;
+  const Vocabulary& vocabulary() const { return vocabulary_; }
+
+ protected:
+  // The ids of "<0x41>" … for each byte; false, with nothing appended, when one is missing.
+  bool append_byte_tokens(std::string_view bytes, Ids& out) const;
+  Vocabulary vocabulary_;
+};
+
+// The "model" of a tokenizer.
+std::unique_ptr<const Model> make_model(const Json& document);
+
+// One for each type.
+std::unique_ptr<const Model> make_bpe(const Json& document);
+std::unique_ptr<const Model> make_word_piece(const Json& document);
+std::unique_ptr<const Model> make_word_level(const Json& document);
+std::unique_ptr<const Model> make_unigram(const Json& document);
+// {"token": id, …}, the "vocab" of all but Unigram.
+Vocabulary read_vocabulary(const Json& document);
+
+}  // namespace sheaf::tokenizers

@@ -1,0 +1,22 @@
+// The first stage after added tokens are cut out: a text is rewritten before it is split. Immutable.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tokenizers/fields.h"
+
+namespace sheaf::tokenizers {
+
+class Normalizer {
+ public:
+  Normalizer() = default;                    // changes nothing
+  explicit Normalizer(const Json& document);  // the "normalizer" of a tokenizer
+  bool is_identity() const { return steps_.empty(); }
+  std::string apply(std::string text) const;
+
+ private:
+  std::vector<std::function<std::string(std::string)>> steps_;
+};
+
+}  // namespace sheaf::tokenizers

@@ -1,0 +1,84 @@
+// The ids of pieces seen before: text repeats itself, and looking a word up is far cheaper than merging it again. One
+// thread at a time.
+#pragma once
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace sheaf::tokenizers {
+
+class PieceCache {
+ public:
+  static constexpr size_t kMaxPieceBytes = 64;  // longer ones hardly come twice
+
+  // The ids of the piece, or those that `make(out)` appends, which are kept.
+  template <class Make>
+  void append(std::string_view piece, std::vector<int32_t>& out, Make&& make) {
+    if (piece.size() > kMaxPieceBytes) return make(out);
+    if (slots_.empty() || texts_.size() > kMaxTextBytes || ids_.size() > kMaxIds || 2 * count_ > slots_.size()) make_room();
+    uint32_t hash = hash_of(piece);
+    size_t at = hash & (slots_.size() - 1);
+    for (;; at = (at + 1) & (slots_.size() - 1)) {
+      const Slot& s = slots_[at];
+      if (s.text_bytes == 0) break;
+      if (s.hash != hash || s.text_bytes != piece.size() || std::memcmp(texts_.data() + s.text, piece.data(), piece.size()) != 0) continue;
+      out.insert(out.end(), ids_.begin() + s.ids, ids_.begin() + s.ids + s.num_ids);
+      return;
+    }
+    size_t before = out.size();
+    make(out);
+    slots_[at] = {hash, static_cast<uint32_t>(texts_.size()), static_cast<uint32_t>(ids_.size()), static_cast<uint16_t>(piece.size()),
+                  static_cast<uint16_t>(out.size() - before)};
+    texts_.insert(texts_.end(), piece.begin(), piece.end());
+    ids_.insert(ids_.end(), out.begin() + static_cast<std::ptrdiff_t>(before), out.end());
+    ++count_;
+  }
+
+ private:
+  static constexpr size_t kMaxSlots = 1 << 18, kMaxTextBytes = 4 << 20, kMaxIds = 1 << 20;
+  struct Slot {
+    uint32_t hash, text, ids;
+    uint16_t text_bytes = 0, num_ids;  // 0 bytes: free
+  };
+  static uint32_t hash_of(std::string_view s) {
+    uint64_t h = s.size() * 0x9E3779B97F4A7C15;
+    auto mix = [&](uint64_t word) {
+      h = (h ^ word) * 0xD6E8FEB86659FD93;
+      h ^= h >> 32;
+    };
+    uint64_t word = 0;
+    for (; s.size() > 8; s.remove_prefix(8)) {
+      std::memcpy(&word, s.data(), 8);
+      mix(word);
+    }
+    word = 0;
+    std::memcpy(&word, s.data(), s.size());
+    mix(word);
+    return static_cast<uint32_t>(h ^ h >> 29);
+  }
+  // Grows, and starts anew once it is as large as it may be: what is common comes back soon.
+  void make_room() {
+    bool full = slots_.size() >= kMaxSlots || texts_.size() > kMaxTextBytes || ids_.size() > kMaxIds;
+    std::vector<Slot> old(full ? slots_.size() : slots_.empty() ? 1 << 10 : 2 * slots_.size());
+    old.swap(slots_);
+    if (full) {
+      texts_.clear();
+      ids_.clear();
+      count_ = 0;
+      return;
+    }
+    for (const Slot& s : old) {
+      if (s.text_bytes == 0) continue;
+      size_t at = s.hash & (slots_.size() - 1);
+      while (slots_[at].text_bytes != 0) at = (at + 1) & (slots_.size() - 1);
+      slots_[at] = s;
+    }
+  }
+  std::vector<Slot> slots_;  // a power of two
+  std::vector<char> texts_;
+  std::vector<int32_t> ids_;
+  size_t count_ = 0;
+};
+
+}  // namespace sheaf::tokenizers

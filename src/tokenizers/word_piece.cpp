@@ -1,0 +1,79 @@
+// WordPiece: the longest token that fits, from the left; and the plain list of words.
+#include "tokenizers/characters.h"
+#include "tokenizers/model.h"
+
+namespace sheaf::tokenizers {
+namespace {
+
+constexpr std::string_view kWhere = "the model";
+
+// A model in which a piece that cannot be written is one unknown token.
+class WithUnknown : public Model {
+ protected:
+  explicit WithUnknown(const Json& document) {
+    vocabulary_ = read_vocabulary(document);
+    unknown_text_ = text_member_or(document, "unk_token", kWhere, "[UNK]");
+    unknown_ = vocabulary_.id_of(unknown_text_);
+  }
+  void append_unknown(std::string_view piece, Ids& out) const {
+    if (unknown_ == Vocabulary::kNone)
+      throw runtime_error(fmt::format("no tokens for the text '{}', and no unknown token '{}'", piece.substr(0, std::min<size_t>(piece.size(), valid_prefix(piece.substr(0, 40)))), unknown_text_));
+    out.push_back(unknown_);
+  }
+
+ private:
+  std::string unknown_text_;
+  int32_t unknown_;
+};
+
+class WordPiece final : public WithUnknown {
+ public:
+  explicit WordPiece(const Json& document)
+      : WithUnknown(document), prefix_(text_member_or(document, "continuing_subword_prefix", kWhere, "##")),
+        max_chars_(static_cast<size_t>(count_member_or(document, "max_input_chars_per_word", kWhere, 100))) {}
+
+  void encode(std::string_view piece, Ids& out) const override {
+    if (count_chars(piece) > max_chars_) return append_unknown(piece, out);
+    size_t before = out.size();
+    std::string token;
+    for (size_t start = 0; start < piece.size();) {
+      token = start > 0 ? prefix_ : "";
+      size_t room = std::min(vocabulary_.max_bytes() - std::min(vocabulary_.max_bytes(), token.size()), piece.size() - start);
+      token.append(piece.substr(start, room));
+      size_t prefix = token.size() - room;
+      int32_t id = Vocabulary::kNone;
+      for (; token.size() > prefix; token.pop_back()) {
+        size_t end = start + token.size() - prefix;
+        bool between = end == piece.size() || (static_cast<unsigned char>(piece[end]) & 0xC0) != 0x80;
+        if (between && (id = vocabulary_.id_of(token)) != Vocabulary::kNone) break;
+      }
+      if (id == Vocabulary::kNone) {
+        out.resize(before);
+        return append_unknown(piece, out);
+      }
+      out.push_back(id);
+      start += token.size() - prefix;
+    }
+  }
+
+ private:
+  std::string prefix_;
+  size_t max_chars_;
+};
+
+class WordLevel final : public WithUnknown {
+ public:
+  explicit WordLevel(const Json& document) : WithUnknown(document) {}
+  void encode(std::string_view piece, Ids& out) const override {
+    int32_t id = vocabulary_.id_of(piece);
+    if (id == Vocabulary::kNone) append_unknown(piece, out);
+    else out.push_back(id);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<const Model> make_word_piece(const Json& document) { return std::make_unique<WordPiece>(document); }
+std::unique_ptr<const Model> make_word_level(const Json& document) { return std::make_unique<WordLevel>(document); }
+
+}  // namespace sheaf::tokenizers

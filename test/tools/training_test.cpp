@@ -1,0 +1,133 @@
+// Runs as a user sees them: the bar on terminals of two widths, lines in a file, Ctrl-C, and continuing.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "run_sheaf.h"
+
+namespace sheaf::tools {
+namespace {
+
+constexpr const char* kRun =
+    "(def opt (adam {:lr 0.01}))\n"
+    "(defn step [state i]\n"
+    "  (let [[l g] ((value-and-grad (fn [w] (sum (** (- w 3) 2)))) (get state :w))\n"
+    "        [w s] ((get opt :step) (get state :w) g (get state :s))]\n"
+    "    (merge state {:w w :s s :loss l})))\n"
+    "(defn run [path n] (training-loop {:w (zeros [4]) :s ((get opt :init) (zeros [4])) :loss 0.0} step\n"
+    "  {:steps n :path path :every 1000000 :show (fn [s] {:loss (get s :loss)})}))\n";
+
+// What a program writes to a terminal of `columns`, until it ends.
+std::string on_terminal(const Sandbox& s, const std::string& file, unsigned short columns) {
+  winsize size{24, columns, 0, 0};
+  int fd;
+  pid_t pid = forkpty(&fd, nullptr, nullptr, &size);
+  if (pid == 0) {
+    if (chdir(s.dir().c_str()) != 0) _exit(1);
+    execl(SHEAF_BINARY, "sheaf", file.c_str(), nullptr);
+    _exit(1);
+  }
+  std::string out;
+  char buf[4096];
+  for (ssize_t n; (n = read(fd, buf, sizeof buf)) > 0;) out.append(buf, static_cast<size_t>(n));
+  close(fd);
+  waitpid(pid, nullptr, 0);
+  return out;
+}
+
+int columns_of(const std::string& line) {
+  int n = 0;
+  for (char c : line) n += (c & 0xC0) != 0x80;
+  return n;
+}
+
+TEST(Training, BarFitsTheTerminal) {
+  Sandbox s;
+  s.write("a.shf", "(progress [i 40] [acc 0] {:show (fn [a] {:loss (/ a 7.0)})}\n"
+                   "  (do (when (= i 20) (print \"half way\")) (reduce + acc (range 40000))))\n");
+  for (unsigned short columns : {80, 40}) {
+    std::string out = on_terminal(s, "a.shf", columns);
+    EXPECT_TRUE(contains(out, "half way\r\n")) << out;
+    EXPECT_TRUE(contains(out, "\r\x1b[K")) << out;
+    EXPECT_TRUE(contains(out, "100%")) << out;
+    EXPECT_EQ(contains(out, "━"), columns == 80) << out;
+    // Between carriage returns no line is wider than the terminal.
+    std::string line;
+    for (size_t i = 0; i < out.size(); ++i) {
+      if (out[i] == '\r' || out[i] == '\n') {
+        EXPECT_LT(columns_of(line), columns) << line;
+        line.clear();
+      } else if (out.compare(i, 3, "\x1b[K") == 0) {
+        i += 2;
+      } else {
+        line += out[i];
+      }
+    }
+  }
+}
+
+TEST(Training, LinesInAFile) {
+  Sandbox s;
+  s.write("a.shf", "(progress [i 20] [acc 0] {:every 5 :show (fn [a] {:acc a})} (+ acc 1))");
+  Result r = s.run("a.shf");
+  EXPECT_TRUE(r.out.starts_with(" 5/20   25%  ")) << r.out;
+  EXPECT_TRUE(contains(r.out, "  acc 5\n10/20   50%  ")) << r.out;
+  EXPECT_FALSE(contains(r.out, "\r")) << r.out;
+  EXPECT_TRUE(contains(s.run("-c '(progress [i 2] [a 0] {:evry 1} a)'").err, "progress: unknown option :evry. Known options: :every :show"));
+}
+
+TEST(Training, ControlCSavesAndEnds) {
+  Sandbox s;
+  s.write("a.shf", std::string(kRun) + "(run \"r\" 100000000)\n");
+  pid_t pid = fork();
+  if (pid == 0) {
+    if (chdir(s.dir().c_str()) != 0 || !freopen("out", "w", stdout)) _exit(1);
+    execl(SHEAF_BINARY, "sheaf", "a.shf", nullptr);
+    _exit(1);
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  kill(pid, SIGINT);
+  int status = 0;
+  waitpid(pid, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 130);
+  // What it saved is a step of the run, and continues to the bits of a run that was not cut.
+  s.write("b.shf", std::string(kRun) +
+                       "(let [n (get (load-checkpoint \"r\") :step)]\n"
+                       "  (print (> n 0) (equal? (run \"r\" (+ n 5)) (run \"other\" (+ n 5)))))\n");
+  Result r = s.run("b.shf");
+  EXPECT_TRUE(contains(r.out, "true true\n")) << r.out << r.err;
+}
+
+// A run that is killed at any moment continues from its newest checkpoint to the same bits.
+TEST(Training, KilledRunsContinue) {
+  Sandbox s;
+  std::string often = kRun;
+  often.replace(often.find(":every 1000000"), std::strlen(":every 1000000"), ":every 7");
+  s.write("a.shf", often + "(run \"r\" 400) (print \"done\")\n");
+  int killed = 0;
+  for (int round = 0; round < 8; ++round) {
+    pid_t pid = fork();
+    if (pid == 0) {
+      if (chdir(s.dir().c_str()) != 0 || !freopen("/dev/null", "w", stdout)) _exit(1);
+      execl(SHEAF_BINARY, "sheaf", "a.shf", nullptr);
+      _exit(1);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(40 + 35 * round));
+    kill(pid, SIGKILL);
+    int status = 0;
+    waitpid(pid, &status, 0);
+    killed += WIFSIGNALED(status);
+  }
+  s.write("b.shf", often + "(print (equal? (run \"r\" 400) (run \"whole\" 400)))\n");
+  Result r = s.run("b.shf");
+  EXPECT_TRUE(contains(r.out, "true\n")) << killed << " killed\n" << r.out << r.err;
+}
+
+}  // namespace
+}  // namespace sheaf::tools
