@@ -1,0 +1,16 @@
+# Milliseconds to encode a file with a tokenizer, and the number of ids: whole, and as its lines over all cores.
+import sys
+import time
+
+from tokenizers import Tokenizer
+
+tok = Tokenizer.from_file(sys.argv[1])
+with open(sys.argv[2], encoding="utf-8", newline="") as f:
+    text = f.read()
+lines = text.splitlines(keepends=True)
+start = time.perf_counter()
+count = len(tok.encode(text, add_special_tokens=False).ids)
+print("whole", (time.perf_counter() - start) * 1e3, count)
+start = time.perf_counter()
+count = sum(len(e.ids) for e in tok.encode_batch_fast(lines, add_special_tokens=False))
+print("lines", (time.perf_counter() - start) * 1e3, count)
