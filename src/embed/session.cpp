@@ -1,6 +1,4 @@
 // Sessions. User code may nest deeply, so each session runs it on a thread with a large stack and its callers wait.
-#include "eval/session.h"
-
 #include <fmt/format.h>
 
 #include <atomic>
@@ -12,6 +10,7 @@
 #include "builtins/output.h"
 #include "compiler/code_store.h"
 #include "embed/handle.h"
+#include "eval/interactive.h"
 #include "support/large_stack.h"
 #include "syntax/reader.h"
 
@@ -192,7 +191,7 @@ void sheaf_free(sheaf_session* s) { delete s; }
 sheaf_error* sheaf_eval(sheaf_session* s, const char* text, sheaf_value** out) {
   return s->run([&](sheaf::eval::Session& session) {
     s->forget_callers();
-    return session.run_text(text, "<eval>", sheaf::SourceKind::Repl);
+    return sheaf::eval::run_interactively(session, sheaf::syntax::read_all(sheaf::add_source("<eval>", text, sheaf::SourceKind::Repl)));
   }, out);
 }
 

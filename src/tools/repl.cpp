@@ -9,6 +9,7 @@
 
 #include "builtins/host.h"
 #include "builtins/output.h"
+#include "eval/interactive.h"
 #include "eval/vm.h"
 #include "syntax/reader.h"
 #include "tools/commands.h"
@@ -30,26 +31,9 @@ bool is_command(const std::string& text) {
 
 bool is_blank(const std::string& text) { return text.find_first_not_of(" \t\r\n") == std::string::npos; }
 
-bool mentions(const syntax::Form& f, const std::set<Name>& names) {
-  if (f.is_symbol() && names.count(f.name)) return true;
-  for (const auto& x : f.items)
-    if (mentions(*x, names)) return true;
-  return false;
-}
-
 }  // namespace
 
 bool is_repl_variable(const std::string& name) { return name == "*1" || name == "*2" || name == "*3" || name == "*e"; }
-
-void collect_all_definitions(const syntax::Form& f, std::set<Name>& out) {
-  eval::Definitions found;
-  eval::collect_definitions(f, found);
-  out.insert(found.values.begin(), found.values.end());
-  out.insert(found.functions.begin(), found.functions.end());
-  if (f.items.size() >= 2 && f.is_call("defmacro") && f.items[1]->is_symbol()) out.insert(f.items[1]->name);
-  if (f.is_call("do"))
-    for (const auto& x : f.items) collect_all_definitions(*x, out);
-}
 
 Repl::Repl(const Options& options) : options_(options), watch_(options) {
   builtins::set_program_args(options.words);
@@ -79,9 +63,7 @@ void Repl::echo(const Value& v) {
 void Repl::warn_about_hiding(const std::vector<syntax::FormPtr>& forms) const {
   auto& session = const_cast<eval::Session&>(session_);
   eval::Globals& g = session.globals();
-  std::set<Name> names;
-  for (const auto& f : forms) collect_all_definitions(*f, names);
-  for (Name n : names) {
+  for (Name n : eval::defined_names(forms)) {
     eval::Cell* c = g.find_user(n);
     if ((c && c->user_defined) || g.user_macros().count(n) || eval::is_special_form(n.str())) continue;
     if (g.is_prelude_name(n) || g.prelude_macros().count(n)) say(fmt::format("warning: {} hides the library's {}", n.str(), n.str()));
@@ -89,31 +71,10 @@ void Repl::warn_about_hiding(const std::vector<syntax::FormPtr>& forms) const {
   }
 }
 
-// Calls of built-ins, macros and the stacking of vectors are decided when a function is compiled. Names that mean
-// something else now make the functions that mention them out of date; so are those that did not compile for want of one.
-void Repl::recompile_dependants(const std::set<Name>& names) {
-  if (names.empty()) return;
-  for (eval::Cell* c : session_.globals().user_cells()) {
-    if (!c->is_function || !c->source || names.count(c->name) || !mentions(*c->source, names)) continue;
-    if (!c->source->is_call("defn") && !c->source->is_call("defn-")) continue;
-    // A function that was defined among locals has captured them; compiling its text alone would lose them.
-    if (c->value.tag() == Tag::Function && !static_cast<eval::Closure*>(c->value.object())->captures.empty()) continue;
-    syntax::FormPtr source = c->source;  // which the definition replaces
-    eval::analyze_top_level(source, session_, false);
-  }
-}
-
 Value Repl::evaluate(const std::vector<syntax::FormPtr>& forms) {
   warn_about_hiding(forms);
   std::set<Name> names;
-  for (const auto& f : forms) collect_all_definitions(*f, names);
-  // What a macro expands to a definition shows up as new names.
-  std::set<Name> before;
-  for (eval::Cell* c : session_.globals().user_cells()) before.insert(c->name);
-  Value v = session_.run_forms(forms);
-  for (eval::Cell* c : session_.globals().user_cells())
-    if (!before.count(c->name)) names.insert(c->name);
-  recompile_dependants(names);
+  Value v = eval::run_interactively(session_, forms, &names);
   for (Name n : names)
     if (eval::Cell* c = session_.globals().find_user(n); c && c->broken) say(fmt::format("note: {} cannot run yet: {}", n.str(), c->broken->message));
   return v;

@@ -25,7 +25,6 @@ class Repl {
   Value evaluate(const std::vector<syntax::FormPtr>& forms);
   Value evaluate_text(const std::string& text);
   void warn_about_hiding(const std::vector<syntax::FormPtr>& forms) const;
-  void recompile_dependants(const std::set<Name>& names);
   void remember(const Value& v);
   void remember_error(const UserError& e);
   void echo(const Value& v);
@@ -59,7 +58,5 @@ class Repl {
 const std::vector<std::string>& command_names();
 // The names that *1 *2 *3 *e have as globals.
 bool is_repl_variable(const std::string& name);
-// Names a form defines, macros included.
-void collect_all_definitions(const syntax::Form& form, std::set<Name>& out);
 
 }  // namespace sheaf::tools

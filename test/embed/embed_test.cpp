@@ -52,6 +52,11 @@ TEST(Session, LaterTextsSeeAndReplaceEarlierDefinitions) {
   EXPECT_EQ(s.call("maximum", 1, 2).text(), s.eval("(maximum 1 2)").text());
   s.eval("(defn maximum [a b] a)");  // a built-in's name
   EXPECT_EQ(s.call("maximum", 1, 2).as_int(), 1);
+  // Functions that mention what is defined again follow.
+  s.eval("(defmacro twice [x] `(* 2 ~x))\n(defn g [x] (twice x))");
+  EXPECT_EQ(s.call("g", 5).as_int(), 10);
+  s.eval("(defmacro twice [x] `(+ 2 ~x))");
+  EXPECT_EQ(s.call("g", 5).as_int(), 7);
 }
 
 TEST(Session, LooksNamesUp) {

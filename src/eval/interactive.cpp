@@ -1,0 +1,63 @@
+#include "eval/interactive.h"
+
+#include "eval/code.h"
+
+namespace sheaf::eval {
+namespace {
+
+using syntax::Form;
+using syntax::FormPtr;
+
+bool mentions(const Form& f, const std::set<Name>& names) {
+  if (f.is_symbol() && names.count(f.name)) return true;
+  for (const FormPtr& x : f.items)
+    if (mentions(*x, names)) return true;
+  return false;
+}
+
+void collect(const Form& f, std::set<Name>& out) {
+  Definitions found;
+  collect_definitions(f, found);
+  out.insert(found.values.begin(), found.values.end());
+  out.insert(found.functions.begin(), found.functions.end());
+  if (f.items.size() >= 2 && f.is_call("defmacro") && f.items[1]->is_symbol()) out.insert(f.items[1]->name);
+  if (f.is_call("do"))
+    for (const FormPtr& x : f.items) collect(*x, out);
+}
+
+// Calls of built-ins, macros and the stacking of vectors are decided when a function is compiled. Names that mean
+// something else now make the functions that mention them out of date; so are those that did not compile for want of one.
+void recompile_dependants(Session& session, const std::set<Name>& names) {
+  if (names.empty()) return;
+  for (Cell* c : session.globals().user_cells()) {
+    if (!c->is_function || !c->source || names.count(c->name) || !mentions(*c->source, names)) continue;
+    if (!c->source->is_call("defn") && !c->source->is_call("defn-")) continue;
+    // A function that was defined among locals has captured them; compiling its text alone would lose them.
+    if (c->value.tag() == Tag::Function && !static_cast<Closure*>(c->value.object())->captures.empty()) continue;
+    FormPtr source = c->source;  // which the definition replaces
+    analyze_top_level(source, session, false);
+  }
+}
+
+}  // namespace
+
+std::set<Name> defined_names(const std::vector<FormPtr>& forms) {
+  std::set<Name> names;
+  for (const FormPtr& f : forms) collect(*f, names);
+  return names;
+}
+
+Value run_interactively(Session& session, const std::vector<FormPtr>& forms, std::set<Name>* changed) {
+  std::set<Name> names = defined_names(forms);
+  // What a macro expands to a definition shows up as new names.
+  std::set<Name> before;
+  for (Cell* c : session.globals().user_cells()) before.insert(c->name);
+  Value v = session.run_forms(forms);
+  for (Cell* c : session.globals().user_cells())
+    if (!before.count(c->name)) names.insert(c->name);
+  recompile_dependants(session, names);
+  if (changed) *changed = std::move(names);
+  return v;
+}
+
+}  // namespace sheaf::eval
