@@ -154,7 +154,7 @@ Contents from_bytes(std::string_view bytes) {
       call.num_arguments = r.number();
       std::string_view buffers = r.text();
       call.buffers.resize(buffers.size() / sizeof(int32_t));
-      std::memcpy(call.buffers.data(), buffers.data(), call.buffers.size() * sizeof(int32_t));
+      if (!call.buffers.empty()) std::memcpy(call.buffers.data(), buffers.data(), call.buffers.size() * sizeof(int32_t));
       calls.push_back(std::move(call));
     }
     c.object.calls.push_back(std::move(calls));

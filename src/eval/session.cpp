@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <mutex>
 #include <sstream>
 
 #include "builtins/future.h"
@@ -126,8 +127,12 @@ std::set<Name> only_names(const Form& use, const Form& only, const std::set<Name
 std::string doc_of(const Form& defn) { return defn.items.size() > 3 && defn.items[2]->kind == FormKind::String ? defn.items[2]->text : ""; }
 
 Session::Session() {
-  trace::install();
-  builtins::g_thread_caller = []() -> builtins::Caller& { return Vm::current(); };
+  // Sessions may begin on several threads at once; what belongs to the process is set by the first.
+  static std::once_flag once;
+  std::call_once(once, [] {
+    trace::install();
+    builtins::g_thread_caller = []() -> builtins::Caller& { return Vm::current(); };
+  });
   globals_.compile_prelude = [this](Cell& cell, const FormPtr& form) { analyze_prelude_function(cell, form, *this); };
   load_prelude();
 }

@@ -131,7 +131,7 @@ Vm::Vm() {
   INVARIANT(p != MAP_FAILED, "no address space for the value stack");
   stack_ = static_cast<Value*>(p);
   stack_end_ = stack_ + kStackValues - kStackReserve;
-  runtime::g_stop_requested = must_stop;
+  [[maybe_unused]] static const bool once = (runtime::g_stop_requested = must_stop, true);  // machines may begin on several threads at once
 }
 
 Vm::~Vm() { munmap(stack_, kStackValues * sizeof(Value)); }

@@ -6,14 +6,15 @@ namespace sheaf::graph {
 namespace {
 
 std::atomic<uint64_t> next_id{1};
-Engine* installed = nullptr;
+std::atomic<Engine*> installed = nullptr;
 
 }  // namespace
 
-void install_engine(Engine* e) { installed = e; }
+void install_engine(Engine* e) { installed.store(e, std::memory_order_release); }
 Engine& engine() {
-  INVARIANT(installed, "no engine is installed");
-  return *installed;
+  Engine* e = installed.load(std::memory_order_acquire);
+  INVARIANT(e, "no engine is installed");
+  return *e;
 }
 
 std::string type_text(const TensorType& t) {

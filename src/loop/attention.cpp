@@ -180,7 +180,7 @@ void attention_vjp_in(const CallArgs& c, const AttentionArgs& a) {
       Head<S, T> head(a, c, b, h);
       auto lse_of = [&](int64_t i) { return lse[b * a.lse[0] + i * a.lse[1] + h * a.lse[2]]; };
       auto dy_of = [&](int64_t i, int64_t e) { return convert<T>(dys[b * a.dy[0] + i * a.dy[1] + h * a.dy[2] + e * a.dy[3]]); };
-      auto row = [&](std::vector<T>& d, int64_t n, int64_t i, int64_t heads, int64_t at, int64_t width) { return &d[((b * n + i) * heads + at) * width]; };
+      auto row = [&](std::vector<T>& d, int64_t n, int64_t i, int64_t heads, int64_t at, int64_t width) { return d.data() + ((b * n + i) * heads + at) * width; };
       for (int64_t first = 0; first < a.rows; first += kAttentionRows) {
         int64_t last = std::min(a.rows, first + kAttentionRows) - 1;
         bool all = false;

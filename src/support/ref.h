@@ -7,9 +7,13 @@
 
 namespace sheaf {
 
-inline bool g_atomic_counts = false;
-// Call once, before a second thread may touch counted objects; there is no way back.
-inline void enable_atomic_counts() { g_atomic_counts = true; }
+namespace detail {
+inline std::atomic<bool> atomic_counts = false;
+}
+// Call before a second thread may touch counted objects; there is no way back.
+inline void enable_atomic_counts() { detail::atomic_counts.store(true, std::memory_order_relaxed); }
+// Relaxed is enough: a thread that another one started sees what that one set, and no object crosses between others.
+inline bool counts_are_atomic() { return detail::atomic_counts.load(std::memory_order_relaxed); }
 
 class Counted {
  public:
@@ -17,16 +21,16 @@ class Counted {
   Counted(const Counted&) : count_(0) {}
   Counted& operator=(const Counted&) { return *this; }
   void retain() const {
-    if (g_atomic_counts) std::atomic_ref<uint32_t>(count_).fetch_add(1, std::memory_order_relaxed);
+    if (counts_are_atomic()) std::atomic_ref<uint32_t>(count_).fetch_add(1, std::memory_order_relaxed);
     else ++count_;
   }
   // True when the last reference went away.
   bool release() const {
-    if (g_atomic_counts) return std::atomic_ref<uint32_t>(count_).fetch_sub(1, std::memory_order_acq_rel) == 1;
+    if (counts_are_atomic()) return std::atomic_ref<uint32_t>(count_).fetch_sub(1, std::memory_order_acq_rel) == 1;
     return --count_ == 0;
   }
   bool unique() const {
-    return (g_atomic_counts ? std::atomic_ref<uint32_t>(count_).load(std::memory_order_acquire) : count_) == 1;
+    return (counts_are_atomic() ? std::atomic_ref<uint32_t>(count_).load(std::memory_order_acquire) : count_) == 1;
   }
 
  protected:

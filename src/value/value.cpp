@@ -148,7 +148,7 @@ void DictObj::sort_in_place() const {
 
 std::span<const DictEntry> DictObj::entries() const {
   if (sorted_) return entries_;
-  if (!g_atomic_counts || unique()) {
+  if (!counts_are_atomic() || unique()) {
     sort_in_place();
     return entries_;
   }

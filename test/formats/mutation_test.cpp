@@ -36,6 +36,13 @@ void* counted(size_t n) {
 
 void* operator new(size_t n) { return counted(n); }
 void* operator new[](size_t n) { return counted(n); }
+void* operator new(size_t n, const std::nothrow_t&) noexcept {  // sorts ask for their scratch space this way
+  try {
+    return counted(n);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 void operator delete(void* p) noexcept {
   if (p) g_live -= malloc_usable_size(p);
   std::free(p);
