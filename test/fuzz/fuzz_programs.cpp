@@ -150,7 +150,7 @@ struct Options {
   std::string kind, corpus = CORPUS_DIR;
 };
 
-bool fuzz(const Options& o) {
+bool run_trials(const Options& o) {
   install_crash_handlers();
   sheaf::set_memory_limit(kMemoryBytes);
   std::freopen("/dev/null", "w", stderr);  // warnings of the programs
@@ -184,6 +184,6 @@ int main(int argc, char** argv) {
     else return std::fprintf(stderr, "fuzz_programs: unknown option %s\n", argv[i]), 2;
   }
   bool clean = false;
-  sheaf::LargeStackThread([&] { clean = fuzz(o); });  // as the program itself runs what users write
+  sheaf::LargeStackThread([&] { clean = run_trials(o); });  // as the program itself runs what users write
   return clean ? 0 : 1;
 }
