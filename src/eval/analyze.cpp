@@ -259,7 +259,7 @@ FormPtr Analyzer::expand(const FormPtr& form) {
       if (!prelude_)
         if (Cell* c = globals_.find_user(n); c && c->source && (c->user_defined || c->broken)) return c->source;
       auto it = globals_.prelude_functions().find(n);
-      return it == globals_.prelude_functions().end() ? nullptr : it->second;
+      return it == globals_.prelude_functions().end() ? nullptr : it->second.form();
     });
   }
   return f;

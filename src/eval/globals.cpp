@@ -28,8 +28,8 @@ Cell* Globals::prelude_cell(Name name) {
   it->second = std::make_unique<Cell>();
   Cell* c = it->second.get();
   c->name = name;
-  auto form = prelude_forms_.find(name);
-  if (form != prelude_forms_.end()) compile_prelude(*c, form->second);
+  auto f = prelude_functions_.find(name);
+  if (f != prelude_functions_.end()) compile_prelude(*c, f->second.form());
   else if (auto* b = builtins::find_builtin(name.str())) c->value = builtins::builtin_value(*b);
   return c;
 }
@@ -49,11 +49,9 @@ Cell* Globals::user_cell(Name name) {
 }
 
 bool Globals::is_prelude_name(Name name, bool prelude) const {
-  auto it = prelude_forms_.find(name);
-  return it != prelude_forms_.end() && (prelude || !it->second->is_call("defn-"));
+  auto it = prelude_functions_.find(name);
+  return it != prelude_functions_.end() && (prelude || !it->second.own);
 }
-
-void Globals::add_prelude_function(Name name, syntax::FormPtr form) { prelude_forms_[name] = std::move(form); }
 
 void Globals::define_macro(Macro m, bool prelude) {
   Name name = m.name;

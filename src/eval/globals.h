@@ -8,6 +8,7 @@
 
 #include "eval/core.h"
 #include "eval/macro.h"
+#include "syntax/reader.h"
 
 namespace sheaf::eval {
 
@@ -26,9 +27,15 @@ class Globals {
   // Only if it already exists.
   Cell* find_user(Name name);
 
-  // Remembers a prelude definition; it is compiled when first asked for (`compile_prelude`).
-  void add_prelude_function(Name name, syntax::FormPtr form);
-  const std::map<Name, syntax::FormPtr>& prelude_functions() const { return prelude_forms_; }
+  // Where a function of the prelude stands; it is read and compiled (`compile_prelude`) when first asked for.
+  struct PreludeFunction {
+    uint32_t source;
+    syntax::Extent extent;
+    bool own;  // a defn-
+    syntax::FormPtr form() const { return syntax::read_extent(source, extent); }
+  };
+  void add_prelude_function(Name name, const PreludeFunction& f) { prelude_functions_[name] = f; }
+  const std::map<Name, PreludeFunction>& prelude_functions() const { return prelude_functions_; }
   std::function<void(Cell&, const syntax::FormPtr&)> compile_prelude;
 
   void define_macro(Macro m, bool prelude);
@@ -45,7 +52,7 @@ class Globals {
 
  private:
   std::unordered_map<const Name::Entry*, std::unique_ptr<Cell>> user_, prelude_;
-  std::map<Name, syntax::FormPtr> prelude_forms_;
+  std::map<Name, PreludeFunction> prelude_functions_;
   std::map<Name, Macro> user_macros_, prelude_macros_;
   std::set<Name> hidden_macros_;
 };

@@ -13,6 +13,7 @@
 #include "eval/prelude.h"
 #include "eval/vm.h"
 #include "support/hints.h"
+#include "syntax/lexer.h"
 #include "syntax/reader.h"
 #include "trace/jit.h"
 #include "trace/traced.h"
@@ -140,16 +141,18 @@ Session::Session() {
 Session::~Session() { trace::forget_compiled(); }  // compiled code refers to the cells of this session
 
 void Session::load_prelude() {
-  // Function bodies are compiled when a program first mentions them: start-up pays for reading only.
+  // Functions are read and compiled when a program first mentions them: start-up pays for finding them.
   for (const PreludeModule& m : prelude_modules()) {
     uint32_t source = add_source(std::string(m.name) + ".shf", std::string(m.text), SourceKind::Prelude);
-    for (const FormPtr& f : syntax::read_all(source)) {
-      if (f->is_call("defmacro")) {
-        globals_.define_macro(parse_macro(*f), true);
-      } else if (f->is_call("defn") || f->is_call("defn-")) {
-        globals_.add_prelude_function(f->items[1]->name, f);
+    for (syntax::Extent e : syntax::top_level_extents(m.text)) {
+      syntax::Lexer lexer(m.text, e.begin + 1);
+      std::string_view head = lexer.text_of(lexer.next_code()), name = lexer.text_of(lexer.next_code());
+      if (head == "defmacro") {
+        globals_.define_macro(parse_macro(*syntax::read_extent(source, e)), true);
+      } else if (head == "defn" || head == "defn-") {
+        globals_.add_prelude_function(Name(name), {source, e, head == "defn-"});
       } else {
-        throw UserError(ErrorKind::Compile, "a prelude module holds only defn and defmacro", f->span);
+        throw UserError(ErrorKind::Compile, "a prelude module holds only defn and defmacro", Span{source, e.begin, e.end});
       }
     }
   }

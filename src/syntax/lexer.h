@@ -26,7 +26,7 @@ struct Token {
 
 class Lexer {
  public:
-  explicit Lexer(std::string_view text) : text_(text) {}
+  explicit Lexer(std::string_view text, size_t begin = 0) : text_(text), pos_(begin) {}
   Token next();
   // The next token that is not a comment.
   Token next_code();
@@ -37,7 +37,7 @@ class Lexer {
   Token string_token();
 
   std::string_view text_;
-  size_t pos_ = 0;
+  size_t pos_;
 };
 
 // The length in bytes of the whitespace character (comma included) at `pos`, or 0.

@@ -104,7 +104,7 @@ FormKind kind_of_opener(std::string_view opener) {
 // Keeps its own stack of open forms, so hostile nesting costs memory, not the thread's stack.
 class Reader {
  public:
-  Reader(std::string_view text, uint32_t source) : text_(text), source_(source), lexer_(text) {}
+  Reader(std::string_view text, uint32_t source, size_t begin = 0) : text_(text), source_(source), lexer_(text, begin) {}
 
   std::vector<FormPtr> read_all() {
     for (Token t = lexer_.next_code(); t.kind != TokenKind::End; t = lexer_.next_code()) take(t);
@@ -304,6 +304,19 @@ class Reader {
 std::vector<FormPtr> read_all(uint32_t source) { return read_text(source_text(source), source); }
 
 std::vector<FormPtr> read_text(std::string_view text, uint32_t source) { return Reader(text, source).read_all(); }
+
+std::vector<Extent> top_level_extents(std::string_view text) {
+  std::vector<Extent> out;
+  int depth = 0;
+  Lexer lexer(text);
+  for (Token t = lexer.next_code(); t.kind != TokenKind::End; t = lexer.next_code()) {
+    if (t.kind == TokenKind::Open && depth++ == 0) out.push_back({t.begin, t.end});
+    if (t.kind == TokenKind::Close && --depth == 0) out.back().end = t.end;
+  }
+  return out;
+}
+
+FormPtr read_extent(uint32_t source, Extent extent) { return Reader(std::string_view(source_text(source)).substr(0, extent.end), source, extent.begin).read_all().front(); }
 
 Completeness completeness(std::string_view text) {
   std::string expected;  // closers, innermost last

@@ -13,6 +13,14 @@ std::vector<FormPtr> read_all(uint32_t source);
 // The same for a text that need not be registered: with source 0 neither forms nor errors have a position.
 std::vector<FormPtr> read_text(std::string_view text, uint32_t source);
 
+// The bracketed top-level forms of a text whose brackets match, found without building anything.
+struct Extent {
+  uint32_t begin, end;  // byte offsets, half-open
+};
+std::vector<Extent> top_level_extents(std::string_view text);
+// Reads one of them, with the positions it has in its source.
+FormPtr read_extent(uint32_t source, Extent extent);
+
 // How a prompt should treat a text typed so far: brackets still open (strings and comments respected), or complete
 // (also when there are too many closers: reading it will report the error).
 enum class Completeness { Complete, Open };

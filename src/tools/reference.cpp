@@ -50,6 +50,8 @@ DocEntry function_entry(const syntax::Form& defn, std::string type, std::string 
   return e;
 }
 
+DocEntry library_entry(const syntax::Form& defn) { return function_entry(defn, "library function", module_heading(defn.span)); }
+
 DocEntry macro_entry(const eval::Macro& m, std::string category) {
   DocEntry e;
   e.name = m.name.str();
@@ -136,9 +138,10 @@ std::vector<DocEntry> reference_entries(eval::Session& session) {
     if (!is_internal(std::string(d->name)) && !d->category.empty() && !special.count(std::string(d->name)) &&
         !session.globals().is_prelude_name(Name(d->name)))
       add(builtin_entry(*d));
-  for (const auto& [name, form] : session.globals().prelude_functions())
-    if (form->is_call("defn") && !is_helper(eval::doc_of(*form)) && !is_internal(name.str()))
-      add(function_entry(*form, "library function", module_heading(form->span)));
+  for (const auto& [name, f] : session.globals().prelude_functions()) {
+    if (f.own || is_internal(name.str())) continue;
+    if (syntax::FormPtr form = f.form(); !is_helper(eval::doc_of(*form))) add(library_entry(*form));
+  }
   for (const auto& [name, m] : session.globals().prelude_macros())
     if (!is_helper(m.doc)) add(macro_entry(m, module_heading(m.body ? m.body->span : Span{})));
   std::vector<DocEntry> out;
@@ -159,8 +162,7 @@ std::optional<DocEntry> find_entry(eval::Session& session, const std::string& na
     if (e.name == name) return e;
   if (auto it = g.prelude_macros().find(n); it != g.prelude_macros().end())
     return macro_entry(it->second, module_heading(it->second.body ? it->second.body->span : Span{}));
-  if (auto it = g.prelude_functions().find(n); it != g.prelude_functions().end())
-    return function_entry(*it->second, "library function", module_heading(it->second->span));
+  if (auto it = g.prelude_functions().find(n); it != g.prelude_functions().end()) return library_entry(*it->second.form());
   if (const auto* d = builtins::find_builtin(name); d && !is_internal(name)) return builtin_entry(*d);
   return std::nullopt;
 }

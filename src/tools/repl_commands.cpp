@@ -98,7 +98,7 @@ void Repl::show(const std::string& name) {
     if (c->is_function && c->source) builtins::write_out(syntax::pretty(*c->source) + "\n");
     else builtins::write_out(render(c->value) + "\n");
   } else if (auto f = g.prelude_functions().find(n); f != g.prelude_functions().end()) {
-    builtins::write_out(syntax::pretty(*f->second) + "\n");
+    builtins::write_out(syntax::pretty(*f->second.form()) + "\n");
   } else if (const auto* d = builtins::find_builtin(name)) {
     builtins::write_out(fmt::format("{} is built in: {}\n", name, d->signature));
   } else if (const eval::Macro* m = g.find_macro(n, false)) {

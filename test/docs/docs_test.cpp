@@ -60,8 +60,8 @@ TEST_F(Docs, ExamplesOfTheLibrary) {
       EXPECT_TRUE(failure.empty()) << name << ", docstring " << failure;
     }
   };
-  for (auto& [name, form] : definitions.globals().prelude_functions())
-    if (!form->is_call("defn-")) check(std::string(name.str()), eval::doc_of(*form));
+  for (auto& [name, f] : definitions.globals().prelude_functions())
+    if (!f.own) check(std::string(name.str()), eval::doc_of(*f.form()));
   for (auto& [name, macro] : definitions.globals().prelude_macros()) check(std::string(name.str()), macro.doc);
 }
 

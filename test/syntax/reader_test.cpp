@@ -283,5 +283,18 @@ TEST(Completeness, Rows) {
     EXPECT_FALSE(open(text)) << text;
 }
 
+TEST(Extents, OfTopLevelForms) {
+  std::string text = "; (no)\n(a \"(\" ; )\n  [b])\n\n{:c #(d %)}'(e)";
+  uint32_t source = add_source("extents", text, SourceKind::Eval);
+  std::vector<std::string> found, read;
+  for (Extent e : top_level_extents(text)) {
+    found.push_back(text.substr(e.begin, e.end - e.begin));
+    FormPtr f = read_extent(source, e);
+    read.push_back(text.substr(f->span.begin, f->span.end - f->span.begin));
+  }
+  EXPECT_EQ(found, (std::vector<std::string>{"(a \"(\" ; )\n  [b])", "{:c #(d %)}", "(e)"}));
+  EXPECT_EQ(read, found);
+}
+
 }  // namespace
 }  // namespace sheaf::syntax
