@@ -18,7 +18,9 @@ class Table {
     if (2 * (count_ + 1) > slots_.size()) grow();
     Slot& s = find(hash, text);
     if (!s.entry) {
-      s = {hash, new Name::Entry{std::string(text), hash}};
+      if (entries_.empty() || entries_.back().size() == kBlock) entries_.emplace_back().reserve(kBlock);
+      entries_.back().push_back({std::string(text), hash});
+      s = {hash, &entries_.back().back()};
       ++count_;
     }
     return s.entry;
@@ -39,11 +41,19 @@ class Table {
   void grow() {
     std::vector<Slot> old(slots_.empty() ? 1024 : 2 * slots_.size());
     old.swap(slots_);
-    for (const Slot& s : old)
-      if (s.entry) find(s.hash, s.entry->text) = s;
+    size_t mask = slots_.size() - 1;
+    for (const Slot& s : old) {  // all are different, so no text is looked at: those are elsewhere in memory
+      if (!s.entry) continue;
+      size_t i = s.hash & mask;
+      while (slots_[i].entry) i = (i + 1) & mask;
+      slots_[i] = s;
+    }
   }
 
+  static constexpr size_t kBlock = 256;
+
   std::mutex mu_;
+  std::vector<std::vector<Name::Entry>> entries_;  // blocks that never move
   std::vector<Slot> slots_;
   size_t count_ = 0;
 };
