@@ -94,8 +94,8 @@ TEST(Names, HaveALanguageTest) {
     if (!d->name.starts_with("%")) expect(d->name);
   for (const std::string& name : eval::special_form_names()) expect(name);
   eval::Session session;
-  for (auto& [name, form] : session.globals().prelude_functions())
-    if (!form->is_call("defn-") && eval::doc_of(*form).find("Only usable in macros") == std::string::npos) expect(name.str());
+  for (auto& [name, f] : session.globals().prelude_functions())
+    if (!f.own && eval::doc_of(*f.form()).find("Only usable in macros") == std::string::npos) expect(name.str());
   for (auto& [name, macro] : session.globals().prelude_macros()) expect(name.str());
 }
 

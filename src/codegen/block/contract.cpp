@@ -240,18 +240,19 @@ class Tall {
     }, std::max<int64_t>(1, 16384 / (height * std::min(depth_, kContractBlock))));
   }
 
-  // Columns are split first, in strips of whole panels; rows too where there are too few strips for the threads.
+  // Columns are split first, in strips of whole panels; rows too where there are too few strips for the threads. As many strips as
+  // give every thread the same number, all of nearly one width: eleven of 96 columns would keep one of two threads idle for a tenth of the time.
   void multiply() {
-    int64_t panels = pieces(n_, nr_), wanted = runtime::num_threads() * 4;
-    int64_t strip = std::clamp<int64_t>(panels / wanted, 1, kStripPanels), strips = pieces(panels, strip);
+    int64_t panels = pieces(n_, nr_), threads = runtime::num_threads(), wanted = threads * 4;
+    int64_t strips = std::min(panels, round_up(std::max(pieces(panels, kStripPanels), wanted), threads)), widest = pieces(panels, strips);
     int64_t row_tiles = pieces(rows_, mr_), groups = std::clamp<int64_t>(pieces(wanted, strips), 1, row_tiles);
-    int64_t flops = 2 * pieces(rows_, groups) * std::min(strip * nr_, n_) * depth_;
+    int64_t flops = 2 * pieces(rows_, groups) * std::min(widest * nr_, n_) * depth_;
     runtime::parallel_for(strips * groups, [&](int64_t begin, int64_t end) {
-      T* packed_b = scratch<T>(1, kContractBlock * strip * nr_);
+      T* packed_b = scratch<T>(1, kContractBlock * widest * nr_);
       for (int64_t task = begin; task < end; ++task) {
         int64_t group = task / strips, first = row_tiles * group / groups * mr_, last = std::min(rows_, row_tiles * (group + 1) / groups * mr_);
-        int64_t column = task % strips * strip * nr_;
-        piece(packed_b, first, last, column, std::min(n_, column + strip * nr_));
+        int64_t strip = task % strips;
+        piece(packed_b, first, last, panels * strip / strips * nr_, std::min(n_, panels * (strip + 1) / strips * nr_));
       }
     }, std::max<int64_t>(1, kTaskFlops / std::max<int64_t>(1, flops)));
   }
