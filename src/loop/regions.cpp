@@ -31,6 +31,16 @@ bool is_outside(const Kernel& k, const std::vector<bool>& inside, ValueId v) {
   return !inside[v] && op != Op::Index && op != Op::Result;
 }
 
+// What stands for an extent where the block starts: itself, or the full size of the pieces that a loop is cut into, min(piece, rest).
+ValueId known_extent(const Kernel& k, const std::vector<bool>& inside, ValueId extent) {
+  if (is_outside(k, inside, extent)) return extent;
+  const Inst& v = k.values[extent];
+  if (v.op == Op::Min)
+    for (int i : {0, 1})
+      if (is_outside(k, inside, v.args[i])) return v.args[i];
+  return kNoValue;
+}
+
 bool fits(const Kernel& k, const Stmt& s) {
   std::vector<bool> inside = values_inside(k, s.body);
   return !contains(s.body, [&](const Stmt& t) {
@@ -67,7 +77,7 @@ std::vector<WorkTerm> work_of(const Kernel& k, const Stmt& s, bool region, const
       else {
         std::vector<ValueId> inner = extents;
         double times = 1;
-        if (is_outside(k, inside, t.extent)) inner.push_back(t.extent);
+        if (ValueId extent = known_extent(k, inside, t.extent); extent != kNoValue) inner.push_back(extent);
         else times = kUnknownExtent;
         bool vector = t.kind == Stmt::Reduce || t.mark == Mark::Vector;
         if (vector && !in_region) ns += rates.start * static_cast<double>(t.body.size() + 2);
