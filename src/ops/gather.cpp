@@ -91,17 +91,24 @@ void lower_scatter(LowerCtx& c) {
   b.end(); b.end(); b.end(); b.end();
 }
 
+// Two nests, of which one runs: along the last axis (inner 1) the index is the vector axis, else inner is.
 void lower_take_along(LowerCtx& c) {
-  c.for_each(c.out[0].sizes, [&](auto index) {
-    uint32_t at = checked_index(c, c.load(c.in[1], index), c.in[0].sizes[1]);
-    c.store(c.out[0], index, c.load(c.in[0], {index[0], at, index[2]}));
-  });
+  auto& b = c.b;
+  auto element = [&](uint32_t o, uint32_t j, uint32_t i) {
+    uint32_t at = checked_index(c, c.load(c.in[1], {o, j, i}), c.in[0].sizes[1]);
+    c.store(c.out[0], {o, j, i}, c.load(c.in[0], {o, at, i}));
+  };
+  uint32_t zero = b.i64(0), outer = c.out[0].sizes[0], n = c.out[0].sizes[1], inner = c.out[0].sizes[2];
+  uint32_t along_last = b.eq(inner, b.i64(1));
+  uint32_t last[] = {b.select(along_last, outer, zero), n}, other[] = {b.select(along_last, zero, outer), n, inner};
+  c.for_each(last, [&](auto index) { element(index[0], index[1], zero); });
+  c.for_each(other, [&](auto index) { element(index[0], index[1], index[2]); });
 }
 
 void lower_put_along(LowerCtx& c) {
   auto& b = c.b;
   copy_input(c);
-  uint32_t o = b.begin_loop(c.in[2].sizes[0], loop::Mark::Serial);
+  uint32_t o = b.begin_loop(c.in[2].sizes[0], loop::Mark::Parallel);  // each writes rows of its own
   uint32_t j = b.begin_loop(c.in[2].sizes[1], loop::Mark::Serial);
   uint32_t i = b.begin_loop(c.in[2].sizes[2], loop::Mark::Vector);
   uint32_t at = checked_index(c, c.load(c.in[1], {o, j, i}), c.in[0].sizes[1]);

@@ -17,6 +17,7 @@
 
 #include "codegen/block/attention.h"
 #include "codegen/block/block.h"
+#include "codegen/block/ordered.h"
 #include "codegen/block/simd.h"
 #include "codegen/block/step.h"
 #include "loop/scalar_ops.h"
@@ -599,6 +600,8 @@ loop::Routine find_fast_routine(std::string_view name) {
   if (name == "contract") return block::contract;
   if (name == "attention") return block::attention;
   if (name == "attention_vjp") return block::attention_vjp;
+  if (name == "sort") return block::sort;
+  if (name == "cumulate") return block::cumulate;
   return loop::find_routine(name);
 }
 
