@@ -8,6 +8,7 @@
 #include "codegen/llvm/native.h"
 #include "compiler/pipeline.h"
 #include "passes/loop/expand_math.h"
+#include "passes/loop/tile.h"
 #include "runtime/thread_pool.h"
 #include "support/phases.h"
 
@@ -88,6 +89,7 @@ std::vector<passes::KnownSize> TieredKernel::known_strides(std::span<const int64
 
 loop::Kernel TieredKernel::specialized(std::span<const int64_t> sizes) const {
   loop::Kernel k = passes::specialize(kernel_, known_strides(sizes));
+  if (is_enabled(Pass::Tile)) k = passes::tile_transposed(k);
   return is_enabled(Pass::ExpandMath) ? passes::expand_math(k) : k;
 }
 

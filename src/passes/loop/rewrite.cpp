@@ -32,6 +32,7 @@ void Rewriter::block(const loop::Block& block_in) {
         break;
       }
       case Stmt::Loop:
+        if (rewrite_loop(s)) break;
         index_[s.axis] = b_.begin_loop(mapped(s.extent), s.mark);
         block(s.body);
         b_.end();

@@ -16,11 +16,14 @@ class Rewriter {
   virtual V replace(const loop::Inst& inst, V a, V b, V c);
   // The same for run-time size number `i`, which is `size` now.
   virtual V replace_size(int64_t i, V size) { return size; }
+  // True when a loop has been rebuilt in another way.
+  virtual bool rewrite_loop(const loop::Stmt& s) { return false; }
   loop::Builder& builder() { return b_; }
+  V mapped(V v);
+  void set_index(int axis, V index) { index_[axis] = index; }
+  void block(const loop::Block& b);
 
  private:
-  V mapped(V v);
-  void block(const loop::Block& b);
 
   const loop::Kernel& k_;
   loop::Builder b_;

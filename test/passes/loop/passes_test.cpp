@@ -5,6 +5,7 @@
 #include "loop/reference.h"
 #include "passes/loop/expand_math.h"
 #include "passes/loop/specialize.h"
+#include "passes/loop/tile.h"
 
 namespace sheaf::passes {
 namespace {
@@ -42,6 +43,37 @@ TEST(ExpandMath, KeepsBitsAndLeavesNoElementaryFunction) {
 
 TEST(Specialize, KeepsBits) {
   keeps_bits([](const testing::Generator::Case& c) { return specialize(c.kernel, StrideSizes(c.kernel).known(c.sizes)); });
+}
+
+TEST(Tile, KeepsBits) {
+  keeps_bits([](const testing::Generator::Case& c) { return tile_transposed(specialize(c.kernel, StrideSizes(c.kernel).known(c.sizes))); });
+}
+
+TEST(Tile, WalksATransposedOperandInSquares) {
+  loop::Builder b("f");
+  b.buffer(DType::F32, false);
+  b.buffer(DType::F32, true);
+  auto n = b.size(), m = b.size(), across = b.size();
+  auto i = b.begin_loop(n, loop::Mark::Parallel), j = b.begin_loop(m, loop::Mark::Vector);
+  b.store(1, b.add(b.mul(i, m), j), b.neg(b.load(0, b.add(i, b.mul(j, across)))));
+  b.end();
+  b.end();
+  loop::Kernel k = b.finish(), tiled = tile_transposed(k);
+  loop::verify(tiled);
+  EXPECT_EQ(tiled.num_axes, 4);
+  for (auto [rows, columns] : {std::pair<int64_t, int64_t>{1, 1}, {16, 16}, {17, 33}, {0, 5}, {40, 3}}) {
+    std::vector<float> x(rows * columns + 1), expected(rows * columns + 1), actual(rows * columns + 1);
+    for (size_t e = 0; e < x.size(); ++e) x[e] = static_cast<float>(e);
+    std::vector<int64_t> sizes{rows, columns, rows};
+    auto run = [&](const loop::Kernel& kernel, std::vector<float>& out) {
+      std::byte* buffers[] = {reinterpret_cast<std::byte*>(x.data()), reinterpret_cast<std::byte*>(out.data())};
+      loop::CheckRecord check;
+      loop::run_reference(kernel, buffers, sizes, check);
+    };
+    run(k, expected);
+    run(tiled, actual);
+    EXPECT_EQ(expected, actual) << rows << " by " << columns;
+  }
 }
 
 TEST(Specialize, FindsTheStridesOfVectorAxes) {
