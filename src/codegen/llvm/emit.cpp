@@ -53,6 +53,7 @@ constexpr int kLongBody = 150;  // in statements
 constexpr int64_t kColumnBytes = 1024;
 // Iterations of a region that are worth a range of their own.
 constexpr int64_t kMinRange = 256;
+constexpr int64_t kWave = 2048;     // blocks of a reduction whose totals wait to be combined
 constexpr int kPendingBlocks = 40;  // levels of the binary counter of blocks: more than memory holds
 
 // A value of the kernel in the function being emitted.
@@ -221,6 +222,7 @@ class Emitter {
     return a;
   }
   Value* element(llvm::Type* type, Value* array, Value* i) { return b_.CreateGEP(type, array, i); }
+  Value* smin(Value* x, Value* y) { return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, x, y); }
 
   // --- services ---
 
@@ -286,10 +288,14 @@ class Emitter {
     fn_ = inner->parent;
     Value* outer = value(v)->scalar;
     fn_ = inner;
+    return uniform(capture(outer), 0);
+  }
+  // A value of the parent, in the function that is being written.
+  Value* capture(Value* outer) {
     At at(*this, 0);
     Value* slot = element(b_.getInt64Ty(), fn_->captures, i64(static_cast<int64_t>(fn_->captured.size())));
     fn_->captured.push_back(outer);
-    return uniform(b_.CreateLoad(outer->getType(), slot), 0);
+    return b_.CreateLoad(outer->getType(), slot);
   }
 
   static bool is_constant(const Val* v, int64_t x) {
@@ -590,7 +596,15 @@ class Emitter {
   }
 
   void outlined(const Stmt& s, bool region) {
-    Value* n = value(s.extent)->scalar;
+    fork(value(s.extent)->scalar, region ? kMinRange : 1, work(s, region), [&](Value* first, Value* last) {
+      if (region) region_loop(s, uniform(first, 0), uniform(last, 0));
+      else serial_loop(s, first, last);
+    });
+  }
+
+  // A loop of n iterations for threads to share: `body` writes the code for those from its first argument to its second.
+  template <class Body>
+  void fork(Value* n, int64_t minimum, Value* ns, Body body) {
     auto* type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy(), b_.getPtrTy(), b_.getInt64Ty(), b_.getInt64Ty()}, false);
     Function* outer = fn_;
     Function f;
@@ -599,21 +613,24 @@ class Emitter {
       begin(f, llvm::Function::Create(type, llvm::Function::InternalLinkage, name_ + "_range", m_));
       f.captures = f.code->getArg(1);
       f.parent = outer;
-      Value *first = f.code->getArg(2), *last = f.code->getArg(3);
-      if (region) region_loop(s, uniform(first, 0), uniform(last, 0));
-      else serial_loop(s, first, last);
+      body(f.code->getArg(2), f.code->getArg(3));
       b_.CreateRetVoid();
       fn_ = outer;
     }
     Value* captures = stack_array(b_.getInt64Ty(), std::max<int64_t>(1, static_cast<int64_t>(f.captured.size())));
     for (size_t i = 0; i < f.captured.size(); ++i) b_.CreateStore(f.captured[i], element(b_.getInt64Ty(), captures, i64(static_cast<int64_t>(i))));
+    service(kParallel, b_.getVoidTy(), {f.code, captures, n, i64(minimum), ns}, true);
+  }
+
+  // Nanoseconds of one iteration, as code.
+  Value* work(const Stmt& s, bool region) {
     Value* ns = llvm::ConstantFP::get(b_.getDoubleTy(), 0.0);
     for (const loop::WorkTerm& t : loop::work_of(k_, s, region, kRates)) {
       Value* x = llvm::ConstantFP::get(b_.getDoubleTy(), t.ns);
       for (ValueId e : t.extents) x = b_.CreateFMul(x, b_.CreateSIToFP(value(e)->scalar, b_.getDoubleTy()));
       ns = b_.CreateFAdd(ns, x);
     }
-    service(kParallel, b_.getVoidTy(), {f.code, captures, n, i64(region ? kMinRange : 1), ns}, true);
+    return ns;
   }
 
   // --- reductions ---
@@ -723,7 +740,7 @@ class Emitter {
     Value* several = b_.CreateICmpSGT(n, i64(kReduceBlock));
     Values identity(static_cast<size_t>(pieces), a_.splat(a_.identity(s.combine, d), lanes));
     Loop l = open(i64(0), n, kReduceBlock, identity, false);
-    Value* limit = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, n, b_.CreateAdd(l.i, i64(kReduceBlock)));
+    Value* limit = smin(n, b_.CreateAdd(l.i, i64(kReduceBlock)));
     Values total = block_total(l.i, limit);
     If f = open_if(several);
     push_block(s, pending, b_.CreateUDiv(l.i, i64(kReduceBlock)), total);
@@ -742,40 +759,75 @@ class Emitter {
     return total;
   }
 
-  // A reduction along the vector axis: the 32 lanes are a few registers.
+  // A reduction along the vector axis.
   Value* value_along(const Stmt& s) {
+    bool shared = !fn_->parent && depth() == 1;
+    Value* total = shared ? total_of_shared_blocks(s) : by_blocks(s, 1, 1, [&](Value* base, Value* limit) { return Values{block_total(s, base, limit)}; })[0];
+    return from_accumulator(s, total);
+  }
+
+  // Outside of all loops threads share the blocks, a wave of them at a time; their totals are then combined in order.
+  Value* total_of_shared_blocks(const Stmt& s) {
+    DType d = accumulator(s);
+    Value* blocks = b_.CreateUDiv(b_.CreateAdd(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, value(s.extent)->scalar, i64(0)), i64(kReduceBlock - 1)), i64(kReduceBlock));
+    Value *totals = stack_array(a_.type(d), kWave), *identity = a_.identity(s.combine, d);
+    Value* ns = b_.CreateFMul(work(s, true), llvm::ConstantFP::get(b_.getDoubleTy(), double{kReduceBlock}));
+    Rows pending = rows(d, kPendingBlocks, 1, 1);
+    Loop wave = open(i64(0), blocks, kWave, {}, false);
+    Value* count = smin(i64(kWave), b_.CreateSub(blocks, wave.i));
+    fork(count, 1, ns, [&](Value* first, Value* last) {
+      Value *to = capture(totals), *before = capture(wave.i), *n = value(s.extent)->scalar;
+      Loop l = open(first, last, 1, {}, false);
+      Value* base = b_.CreateMul(b_.CreateAdd(before, l.i), i64(kReduceBlock));
+      b_.CreateStore(block_total(s, base, smin(n, b_.CreateAdd(base, i64(kReduceBlock)))), element(a_.type(d), to, l.i));
+      close(l);
+      end_region(s);
+    });
+    Loop each = open(i64(0), count, 1, {}, false);
+    push_block(s, pending, b_.CreateAdd(wave.i, each.i), {b_.CreateLoad(a_.type(d), element(a_.type(d), totals, each.i))});
+    close(each);
+    close(wave);
+    If some = open_if(b_.CreateICmpSGT(blocks, i64(0)));
+    Value* all = pop_blocks(s, pending, value(s.extent)->scalar)[0];
+    BasicBlock *end = b_.GetInsertBlock(), *from = some.from;
+    close_if(some);
+    llvm::PHINode* phi = b_.CreatePHI(all->getType(), 2);
+    phi->addIncoming(all, end);
+    phi->addIncoming(identity, from);
+    return phi;
+  }
+
+  // The total of elements [base, limit), at most a block: the 32 lanes are a few registers.
+  Value* block_total(const Stmt& s, Value* base, Value* limit) {
     DType d = accumulator(s);
     int lanes = host_.lanes, pieces = kReduceLanes / lanes, together = std::min(pieces, statements(s.body) > kLongBody ? kPiecesOfLongBodies : kPieces);
     bool move_loads = !loop::contains_store(s.body);
     Rows memory = rows(d, 1, pieces, lanes);
     Values identity(static_cast<size_t>(pieces), a_.splat(a_.identity(s.combine, d), lanes));
-    Values total = by_blocks(s, 1, 1, [&](Value* base, Value* limit) {
-      Value* full = b_.CreateAdd(base, b_.CreateAnd(b_.CreateSub(limit, base), i64(-kReduceLanes)));
-      Loop wide = open(base, full, kReduceLanes, identity, move_loads);
-      Values acc = carried(wide);
-      for (int p = 0; p < pieces; p += together) {
-        Values x = elements(s, together, lanes, b_.CreateAdd(wide.i, i64(p * lanes)));
-        for (int q = 0; q < together; ++q) acc[static_cast<size_t>(p + q)] = combined(s, acc[static_cast<size_t>(p + q)], x[static_cast<size_t>(q)]);
-      }
-      acc = close(wide, acc);
-      // Fewer than 32 elements are left: at most once.
-      Loop rest = open(full, limit, kReduceLanes, acc, false);
-      store_row(memory, i64(0), carried(rest));
-      Value* narrow = b_.CreateAdd(full, b_.CreateAnd(b_.CreateSub(limit, full), i64(-lanes)));
-      auto add = [&](Value* from, Value* to, int count) {
-        Loop l = open(from, to, count, {}, move_loads);
-        Value* at = element(a_.type(d), memory.memory, b_.CreateSub(l.i, full));
-        Value* x = elements(s, 1, count, l.i)[0];
-        llvm::Align align(static_cast<uint64_t>(size_bytes(d)));
-        b_.CreateAlignedStore(combined(s, b_.CreateAlignedLoad(x->getType(), at, align), x), at, align);
-        close(l);
-      };
-      add(full, narrow, lanes);
-      add(narrow, limit, 1);
-      acc = close(rest, load_row(memory, i64(0)));
-      return Values{halved(s, acc)};
-    });
-    return from_accumulator(s, total[0]);
+    Value* full = b_.CreateAdd(base, b_.CreateAnd(b_.CreateSub(limit, base), i64(-kReduceLanes)));
+    Loop wide = open(base, full, kReduceLanes, identity, move_loads);
+    Values acc = carried(wide);
+    for (int p = 0; p < pieces; p += together) {
+      Values x = elements(s, together, lanes, b_.CreateAdd(wide.i, i64(p * lanes)));
+      for (int q = 0; q < together; ++q) acc[static_cast<size_t>(p + q)] = combined(s, acc[static_cast<size_t>(p + q)], x[static_cast<size_t>(q)]);
+    }
+    acc = close(wide, acc);
+    // Fewer than 32 elements are left: at most once.
+    Loop rest = open(full, limit, kReduceLanes, acc, false);
+    store_row(memory, i64(0), carried(rest));
+    Value* narrow = b_.CreateAdd(full, b_.CreateAnd(b_.CreateSub(limit, full), i64(-lanes)));
+    auto add = [&](Value* from, Value* to, int count) {
+      Loop l = open(from, to, count, {}, move_loads);
+      Value* at = element(a_.type(d), memory.memory, b_.CreateSub(l.i, full));
+      Value* x = elements(s, 1, count, l.i)[0];
+      llvm::Align align(static_cast<uint64_t>(size_bytes(d)));
+      b_.CreateAlignedStore(combined(s, b_.CreateAlignedLoad(x->getType(), at, align), x), at, align);
+      close(l);
+    };
+    add(full, narrow, lanes);
+    add(narrow, limit, 1);
+    acc = close(rest, load_row(memory, i64(0)));
+    return halved(s, acc);
   }
 
   // The same for positions: each lane keeps its best, the first of equals; then the lanes are compared.
@@ -870,7 +922,6 @@ class Emitter {
     Values identity(static_cast<size_t>(num_pieces()), a_.splat(a_.identity(s.combine, d), num_lanes()));
     return by_blocks(s, num_pieces(), num_lanes(), [&](Value* base, Value* limit) {
       Values none;
-      auto smin = [&](Value* x, Value* y) { return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, x, y); };
       Value* first = smin(limit, b_.CreateAdd(base, i64(kReduceLanes)));
       inside(s, base, first, none, [&](Values&, const Values& x, Value* i) { store_row(lanes, b_.CreateSub(i, base), combined(s, identity, x)); });
       inside(s, first, limit, none, [&](Values&, const Values& x, Value* i) {
@@ -999,7 +1050,6 @@ class Emitter {
       return total;
     }
     Columns lanes = column_rows(shape, kReduceLanes), pending = column_rows(shape, kPendingBlocks);
-    auto smin = [&](Value* x, Value* y) { return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, x, y); };
     Loop blocks = open(i64(0), n, kReduceBlock, {}, false);
     Value* limit = smin(n, b_.CreateAdd(blocks.i, i64(kReduceBlock)));
     Value* used = smin(b_.CreateSub(limit, blocks.i), i64(kReduceLanes));

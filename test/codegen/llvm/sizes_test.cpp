@@ -154,6 +154,40 @@ TEST_P(Sizes, NativeEqualsBlock) {
 }
 INSTANTIATE_TEST_SUITE_P(Types, Sizes, ::testing::ValuesIn(kTypes), [](const auto& info) { return std::string(sheaf::name_of(info.param)); });
 
+// Blocks of a reduction outside of all loops are shared out in waves: none, one, several, and more than a wave.
+TEST(Reduction, SharedByThreadsKeepsItsBits) {
+  if (!native_available()) GTEST_SKIP() << "built without LLVM";
+  Builder b("total");
+  b.buffer(DType::F32, false);
+  b.buffer(DType::F32, true);
+  V i = b.begin_reduce(b.size(), loop::Combine::Sum);
+  b.store(1, b.i64(0), b.end_reduce(b.load(0, i)));
+  loop::Kernel kernels[] = {b.finish()};
+  auto block = BlockKernel::compile(kernels[0]);
+  auto native = load_native_object(make_native_object(kernels), find_fast_routine);
+  std::mt19937_64 rng(3);
+  std::vector<float> x(2048 * 2048 + 3 * 2048 + 77);
+  for (float& e : x) e = std::normal_distribution<float>(0, 1)(rng);
+  for (size_t n : {size_t{0}, size_t{1}, size_t{31}, size_t{2047}, size_t{2048}, size_t{2049}, size_t{100001}, x.size() - 77, x.size()}) {
+    auto total = [&](auto run) {
+      float y = -1;
+      std::byte* buffers[] = {reinterpret_cast<std::byte*>(x.data()), reinterpret_cast<std::byte*>(&y)};
+      int64_t sizes[] = {static_cast<int64_t>(n)};
+      run(buffers, sizes);
+      return y;
+    };
+    float expected = total([&](auto& buffers, auto& sizes) {
+      loop::CheckRecord check;
+      block->run(buffers, sizes, check);
+    });
+    for (int threads : {1, 2, 8}) {
+      runtime::set_num_threads(threads);
+      int64_t payload = 0;
+      EXPECT_EQ(total([&](auto& buffers, auto& sizes) { native[0]->run(buffers, sizes, payload); }), expected) << n << " elements, " << threads << " threads";
+    }
+  }
+}
+
 // i64 to f32 rounds once: by way of f64 these would round to an even neighbour first.
 TEST(Conversion, OfLargeIntegersRoundsOnce) {
   if (!native_available()) GTEST_SKIP() << "built without LLVM";
