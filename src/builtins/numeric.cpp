@@ -6,6 +6,7 @@
 
 #include "builtins/warnings.h"
 #include "trace/control.h"
+#include "trace/int_bounds.h"
 #include "trace/size_values.h"
 #include "value/equal.h"
 #include "value/print.h"
@@ -72,6 +73,7 @@ Value binary(std::string_view op, const Value& av, const Value& bv, bool to_floa
   // What bools have no operation for is done with ints.
   DType work = d == DType::Bool && !ops::op(op).dtypes.has(d) ? DType::I32 : d;
   Operand y = ops::cast(ops::apply2(op, ops::cast(a.x, work), ops::cast(b.x, work)), d);
+  if (k == Kind::Int && d == DType::I64 && (op == "add" || op == "sub" || op == "mul")) y = trace::checked_int(op, ops::cast(a.x, d), ops::cast(b.x, d), y);
   if (k == Kind::Float) y = ops::cast(y, DType::F32);
   return to_value(y, k);
 }
@@ -84,12 +86,14 @@ Value unary_float(std::string_view op, const Value& v) {
 
 bool is_true(const Value& v) {
   if (!v.is_traced()) return truthy(v);
+  if (operand_of(v).rank() > 0) warn_always_true();
   if (auto known = trace::known_truth(v)) return *known;
   throw trace::Untraceable("the truth of a traced " + v.as_traced()->describe() + " is needed", trace::current_span());
 }
 
 Value not_value(const Value& v) {
   if (!v.is_traced()) return Value::boolean(!truthy(v));
+  if (operand_of(v).rank() > 0) warn_always_true();
   if (auto known = trace::known_truth(v)) return Value::boolean(!*known);
   return to_value(ops::apply1("bit_not", trace::truth_operand(v)), Kind::Bool);
 }
