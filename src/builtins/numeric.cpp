@@ -179,8 +179,12 @@ Sizes to_extents(const Value& value, std::string_view who) {
     if (const Sizes* sizes = trace::size_values(operand_of(value))) return *sizes;
   Value v = concrete(value);
   Sizes out;
+  auto expect_axis = [&](const Value& x) {
+    if (who == "axis" && !trace::is_numeric(x)) throw runtime_error("axis: expected a number, got " + short_text(x));
+  };
   if (v.is_seq()) {
     for (const Value& x : v.items()) {
+      expect_axis(x);
       if (x.is_string()) {
         bool creates = who == "zeros" || who == "ones";
         UserError e = runtime_error(creates ? fmt::format("shape must contain integers, got {}", short_text(x))
@@ -202,6 +206,7 @@ Sizes to_extents(const Value& value, std::string_view who) {
     for (int64_t i = 0; i < t.num_elems(); ++i) out.push_back(element_as_int(t, i));
     return out;
   }
+  expect_axis(v);
   if (!trace::is_numeric(v)) throw runtime_error(fmt::format("shape must contain integers, got {}", short_text(v)));
   // Entries of a shape are truncated as everywhere, but a lone fraction is no shape: something else was meant.
   if (v.is_float() && v.as_float() != std::floor(v.as_float())) throw runtime_error(fmt::format("shape must contain integers, got {}", short_text(v)));
