@@ -11,6 +11,9 @@ struct Scan {
   int64_t turns = 0;
   bool reverse = false;
   std::vector<Operand> carries, xs, captures;
+  // Of the xs, those whose rows were values of their own in the turns of another loop: what each turn adds to their adjoints
+  // is added one by one, not as a sum.
+  Sizes single_rows;
   int64_t order = 0;  // how many reverses it is the result of
 };
 std::vector<Operand> scan(Scan s);

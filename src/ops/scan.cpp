@@ -46,6 +46,7 @@ Scan scan_of(const Node& n) {
   s.body = n.subgraphs[0];
   s.turns = n.attrs.integer("turns");
   s.reverse = n.attrs.flag("reverse");
+  s.single_rows = n.attrs.sizes("single_rows");
   s.order = n.attrs.integer("order");
   auto carries = static_cast<size_t>(n.attrs.integer("carries")), xs = static_cast<size_t>(n.attrs.integer("xs"));
   s.carries = part(n.inputs, 0, carries);
@@ -58,7 +59,7 @@ std::vector<Operand> make_scan(Scan s) {
   std::vector<TensorType> types = output_types(*s.body);
   for (size_t i = s.carries.size(); i < types.size(); ++i) types[i] = stacked_type(types[i], s.turns);
   graph::Attrs attrs{{"turns", s.turns}, {"carries", static_cast<int64_t>(s.carries.size())}, {"xs", static_cast<int64_t>(s.xs.size())}, {"reverse", s.reverse},
-                     {"order", s.order}};
+                     {"single_rows", s.single_rows}, {"order", s.order}};
   std::vector<Operand> inputs = std::move(s.carries);
   append(inputs, s.xs);
   append(inputs, s.captures);
@@ -78,12 +79,16 @@ class Reverse {
     parameters_ = s_.body->inputs;
     outputs_ = s_.body->outputs;
     for (Node* n : graph::live_nodes(*s_.body)) inside_.insert(n);
+    pending_rows_.resize(wanted_.size());
+    for (Size x : s_.single_rows) {
+      size_t i = num_carries_ + static_cast<size_t>(x.value());
+      if (wanted_[i] && !is_repeated(n_, i)) pending_rows_[i] = c.pending(static_cast<int>(i));
+    }
   }
 
   void run() {
-    // Loops that are differentiated twice are unrolled (trace/loops.cpp). What comes here again is linear in what it is differentiated by
-    // (a push-forward, a pullback's cotangent); beyond that adjoints would be added up in another order than outside a loop, and
-    // compiled code must not differ from interpreted code in a bit.
+    // From the third derivative on adjoints would be added up in another order than outside a loop, and compiled code must
+    // not differ from interpreted code in a bit.
     if (s_.order >= 2) throw UserError(ErrorKind::Autodiff, "a third derivative through a long loop is taken turn by turn", n_.span);
     mark_varying();
     // 1. Turns backward: as many by themselves as it takes until the same carries have an adjoint before and after. The
@@ -115,7 +120,7 @@ class Reverse {
 
  private:
   // One turn backward. The graph's inputs: adjoints of the carries behind the turn (those flagged), of the rows of ys, of
-  // the captures so far; then captures of the piece. Outputs: adjoints of the flagged carries before it, of the wanted rows
+  // single rows of xs so far, of the captures so far; then captures of the piece. Outputs: adjoints of the flagged carries before it, of the wanted rows
   // of xs, of the captures.
   struct Turn {
     std::vector<bool> flags_in, flags_out, xs;
@@ -164,7 +169,8 @@ class Reverse {
     for (size_t i = num_carries_; i < wanted_.size(); ++i) {
       if (!wanted_[i]) continue;
       wrt.emplace_back(parameters_[1 + i], 0);
-      before.push_back(i >= num_carries_ + num_xs_ ? add(n_.inputs[i].type()) : Operand());
+      if (i >= num_carries_ + num_xs_) before.push_back(add(n_.inputs[i].type()));
+      else before.push_back(pending_rows_[i] ? add(row_type(n_.inputs[i].type())) : Operand());
     }
     std::vector<Operand> grads = c_.nested(y, dy, wrt, before);
     size_t at = 0;
@@ -208,7 +214,7 @@ class Reverse {
 
   // Where a value of the forward turn is found: a parameter (the index, a row, a capture), kept by the forward loop (a carry
   // or an inner value), the carry of the next turn (what the backward turn before this one read as its own carry, handed on:
-  // it is kept once), or the same in every turn and computed once.
+  // it is kept once, and its adjoints meet one by one as they do outside a loop), or the same in every turn and computed once.
   struct Source {
     enum Kind { Index, Row, Kept, Next, Fixed } kind;
     size_t at = 0;  // of xs, of what is kept, or of the carries
@@ -307,6 +313,8 @@ class Reverse {
     for (size_t i = 0; i < num_carries_; ++i)
       if (t.flags_in[i]) in.push_back(carries[i] ? carries[i] : zeros(n_.types[i]));
     append(in, dys);
+    for (const Operand& p : pending_rows_)
+      if (p) in.push_back(row_at(p));
     append(in, captures);
     for (const Operand& o : t.captures) {
       const Source& s = sources_.at({o.node().get(), o.index()});
@@ -341,6 +349,14 @@ class Reverse {
     for (size_t i = 0; i < num_carries_; ++i) carry_[i] = t.flags_out[i] ? out[at++] : Operand();
     for (size_t i = 0; i < t.xs.size(); ++i) rows_[i].push_back(t.xs[i] ? out[at++] : zeros(row_type(xs_type(i))));
     for (Operand& a : captures_) a = out[at++];
+  }
+
+  bool is_single(const Operand& stacked) const {
+    for (const Operand& k : kept_)
+      if (same(k, stacked)) return true;
+    for (Size x : s_.single_rows)
+      if (same(s_.xs[static_cast<size_t>(x.value())], stacked)) return true;
+    return false;
   }
 
   TensorType xs_type(size_t wanted) const {
@@ -382,6 +398,7 @@ class Reverse {
     auto row_at = [&](const Operand& stacked) {
       Operand& r = find_row(rows, stacked);
       if (r && stacked.is_node()) return r;
+      if (is_single(stacked)) loop.single_rows.push_back(Size(static_cast<int64_t>(loop.xs.size())));
       loop.xs.push_back(left == s_.turns ? stacked : slice_axis(stacked, 0, offset, left));
       r = add(row_type(stacked.type()));
       return r;
@@ -436,7 +453,7 @@ class Reverse {
     for (size_t k = 0; k < inputs.size(); ++k) {
       size_t i = inputs[k];
       if (!wanted_[i]) continue;
-      Operand so_far = i < num_carries_ ? c_.pending(static_cast<int>(i)) : Operand();
+      Operand so_far = i < num_carries_ ? c_.pending(static_cast<int>(i)) : pending_rows_[i] ? row(pending_rows_[i], index) : Operand();
       size_t at = 0;
       for (size_t j = num_carries_ + num_xs_; j < wanted_.size(); ++j) {
         if (!wanted_[j]) continue;
@@ -491,7 +508,8 @@ class Reverse {
       ++at;
       if (parts.empty()) continue;
       Operand g = concat(std::move(parts), 0);
-      c_.grad(static_cast<int>(i), c_.pending(static_cast<int>(i)) ? g : g + zeros_of_rows(g));
+      if (pending_rows_[i]) c_.replace_grad(static_cast<int>(i), g);
+      else c_.grad(static_cast<int>(i), c_.pending(static_cast<int>(i)) ? g : g + zeros_of_rows(g));
     }
     at = 0;
     for (size_t i = num_carries_ + num_xs_; i < wanted_.size(); ++i) {
@@ -517,6 +535,7 @@ class Reverse {
   Scan s_;
   size_t num_carries_, num_xs_;
   std::vector<bool> wanted_;        // by input
+  std::vector<Operand> pending_rows_;  // by input: adjoints so far of xs with single rows
   std::vector<size_t> flowing_;     // outputs behind the carries that have an adjoint
   // One turn forward: the nodes of the body.
   std::vector<Ref<Node>> parameters_;
