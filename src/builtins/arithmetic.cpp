@@ -74,10 +74,21 @@ Value absolute(Call& c) {
   return to_value(ops::apply1("abs", ops::cast(n.x, d)), n.is_scalar() ? Kind::Float : Kind::Tensor);
 }
 
+// Of a plain int, in the integers: what does not fit is an overflow.
+Value shift_int(int64_t x, int64_t n) {
+  if (n < 0) return Value::integer(x >> std::min<int64_t>(-(n + 1), 62) >> 1);
+  int64_t r = 0;
+  if (x != 0 && (n > 63 || __builtin_mul_overflow(static_cast<__int128>(x), __int128{1} << n, &r))) overflow("ash", Value::integer(x), Value::integer(n));
+  return Value::integer(r);
+}
+
 Value shift(Call& c) {
   int64_t n = to_index(c[1], "ash");
   Num x = num(c[0]);
+  constexpr int64_t kMaxFactor = 62;  // 2^n as an int
+  if (is_plain_scalar(c[0]) || (x.is_scalar() && n > kMaxFactor)) return shift_int(to_index(c[0], "ash"), n);
   Operand v = ops::cast(x.x, DType::I64);
+  if (x.is_scalar() && n >= 0) return mul_values(to_value(v, Kind::Int), Value::integer(int64_t{1} << n));
   // A shift by the width or more empties the number (or leaves its sign).
   Operand count = ops::constant_int(DType::I64, std::min<int64_t>(std::abs(n), 63));
   Operand y = n < 0 ? ops::apply2("shift_right_signed", v, count) : ops::apply2("shift_left", v, count);
@@ -166,6 +177,7 @@ Value neg_value(const Value& a) {
   Num n = num(a);
   if (n.x.dtype() == DType::Bool) n.x = ops::cast(n.x, DType::I32);
   if (is_storage_only(n.x.dtype())) n.x = ops::cast(n.x, DType::I32);
+  if (n.kind == Kind::Int && !is_float(n.x.dtype())) return sub_values(Value::integer(0), a);  // the least int has no opposite
   return to_value(ops::neg(n.x), n.kind == Kind::Bool ? Kind::Int : n.kind);
 }
 

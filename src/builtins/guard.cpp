@@ -20,7 +20,7 @@ std::string bound_text(double x) { return x == std::floor(x) && std::fabs(x) < 1
 std::optional<std::string> not_finite(const Value& v, int depth = 0) {
   constexpr int kMaxDepth = 100'000;
   if (depth > kMaxDepth) throw runtime_error(fmt::format("guard: nested deeper than {} levels", kMaxDepth));
-  if (v.is_float() && !std::isfinite(v.as_float())) return std::isnan(v.as_float()) ? "Value is NaN" : "Value is Inf";
+  if (v.is_float() && !std::isfinite(v.as_float())) return std::isnan(v.as_float()) ? "Value is NaN" : fmt::format("Value is NaN or Inf: {}", v.as_float());
   if (v.is_tensor()) {
     Extent x = extent_of(v.as_tensor());
     if (x.finite) return std::nullopt;

@@ -6,6 +6,7 @@
 
 #include "builtins/warnings.h"
 #include "trace/control.h"
+#include "trace/int_bounds.h"
 #include "trace/size_values.h"
 #include "value/equal.h"
 #include "value/print.h"
@@ -72,6 +73,7 @@ Value binary(std::string_view op, const Value& av, const Value& bv, bool to_floa
   // What bools have no operation for is done with ints.
   DType work = d == DType::Bool && !ops::op(op).dtypes.has(d) ? DType::I32 : d;
   Operand y = ops::cast(ops::apply2(op, ops::cast(a.x, work), ops::cast(b.x, work)), d);
+  if (k == Kind::Int && d == DType::I64 && (op == "add" || op == "sub" || op == "mul")) y = trace::checked_int(op, ops::cast(a.x, d), ops::cast(b.x, d), y);
   if (k == Kind::Float) y = ops::cast(y, DType::F32);
   return to_value(y, k);
 }
@@ -84,12 +86,14 @@ Value unary_float(std::string_view op, const Value& v) {
 
 bool is_true(const Value& v) {
   if (!v.is_traced()) return truthy(v);
+  if (operand_of(v).rank() > 0) warn_always_true();
   if (auto known = trace::known_truth(v)) return *known;
   throw trace::Untraceable("the truth of a traced " + v.as_traced()->describe() + " is needed", trace::current_span());
 }
 
 Value not_value(const Value& v) {
   if (!v.is_traced()) return Value::boolean(!truthy(v));
+  if (operand_of(v).rank() > 0) warn_always_true();
   if (auto known = trace::known_truth(v)) return Value::boolean(!*known);
   return to_value(ops::apply1("bit_not", trace::truth_operand(v)), Kind::Bool);
 }
@@ -175,8 +179,12 @@ Sizes to_extents(const Value& value, std::string_view who) {
     if (const Sizes* sizes = trace::size_values(operand_of(value))) return *sizes;
   Value v = concrete(value);
   Sizes out;
+  auto expect_axis = [&](const Value& x) {
+    if (who == "axis" && !trace::is_numeric(x)) throw runtime_error("axis: expected a number, got " + short_text(x));
+  };
   if (v.is_seq()) {
     for (const Value& x : v.items()) {
+      expect_axis(x);
       if (x.is_string()) {
         bool creates = who == "zeros" || who == "ones";
         UserError e = runtime_error(creates ? fmt::format("shape must contain integers, got {}", short_text(x))
@@ -198,6 +206,7 @@ Sizes to_extents(const Value& value, std::string_view who) {
     for (int64_t i = 0; i < t.num_elems(); ++i) out.push_back(element_as_int(t, i));
     return out;
   }
+  expect_axis(v);
   if (!trace::is_numeric(v)) throw runtime_error(fmt::format("shape must contain integers, got {}", short_text(v)));
   // Entries of a shape are truncated as everywhere, but a lone fraction is no shape: something else was meant.
   if (v.is_float() && v.as_float() != std::floor(v.as_float())) throw runtime_error(fmt::format("shape must contain integers, got {}", short_text(v)));

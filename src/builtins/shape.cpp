@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "builtins/arrays.h"
+#include "trace/marks.h"
 #include "trace/size_values.h"
 #include "value/dict.h"
 #include "value/print.h"
@@ -104,10 +105,14 @@ bool is_dict_value(const Value& v) { return v.is_dict(); }
 bool is_fn_value(const Value& v) { return v.is_callable(); }
 bool is_nil_value(const Value& v) { return v.is_nil(); }
 
-// The axis is a promise to the compiler; nothing to do while interpreting but to see that it exists.
+// Without an axis, all of them.
+template <trace::SizeMark kMark>
 Value mark(Call& c) {
-  if (c.size() > 1) ops::check_axis(to_index(c[1], "axis"), tensor_operand(c[0], "mark-dynamic").rank());
-  return std::move(c[0]);
+  int rank = tensor_operand(c[0], kMark == trace::SizeMark::Dynamic ? "mark-dynamic" : "mark-static").rank();
+  if (c.size() > 1) return trace::mark_size(c[0], ops::check_axis(to_index(c[1], "axis"), rank), kMark);
+  Value x = c[0];
+  for (int axis = 0; axis < rank; ++axis) x = trace::mark_size(x, axis, kMark);
+  return x;
 }
 
 Value check(Call& c) {
@@ -143,9 +148,12 @@ const BuiltinDef kBuiltins[] = {
     {"tensor?", kTypes, "(tensor? x)", "Is it a tensor?", {{"(tensor? [1 2])", "true"}}, 1, 1, ask<is_tensor_value>},
     {"fn?", kTypes, "(fn? x)", "Can it be called?", {{"(fn? sum)", "true"}}, 1, 1, ask<is_fn_value>},
     {"nil?", kTypes, "(nil? x)", "Is it nil?", {{"(nil? nil)", "true"}}, 1, 1, ask<is_nil_value>},
-    {"mark-dynamic", "Compilation", "(mark-dynamic x axis)", "x itself; says that the size of the axis varies from call to call, so compiled code should serve all of them.",
-     {{"(mark-dynamic [1 2] 0)", "[1. 2.]"}}, 1, 2, mark},
-    {"mark-static", "Compilation", "(mark-static x axis)", "x itself; says that the size of the axis is worth compiling for.", {{"(mark-static [1 2] 0)", "[1. 2.]"}}, 1, 2, mark},
+    {"mark-dynamic", "Compilation", "(mark-dynamic x [axis])",
+     "x itself; says that the size of the axis (of all axes) varies from call to call: compiled code serves all sizes from the first trace on. Say it of a tensor that a function is "
+     "called with, or inside the function of its argument.",
+     {{"(mark-dynamic [1 2] 0)", "[1. 2.]"}}, 1, 2, mark<trace::SizeMark::Dynamic>},
+    {"mark-static", "Compilation", "(mark-static x [axis])",
+     "x itself; says that each size of the axis (of all axes) is worth code of its own: it is never left open.", {{"(mark-static [1 2] 0)", "[1. 2.]"}}, 1, 2, mark<trace::SizeMark::Static>},
     {"check", "Compilation", "(check condition message)", "Raises the message unless the condition holds.", {{"(check (> 2 1) \"never\")", "true"}}, 1, 2, check},
 };
 

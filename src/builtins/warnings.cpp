@@ -46,6 +46,8 @@ void warn(const std::string& message) {
   std::fputs(fmt::format("{}{}warning: {}\n", at, at.empty() ? "" : ": ", message).c_str(), stderr);
 }
 
+void warn_always_true() { warn("a tensor of rank 1 or more is always true; use any, all or item"); }
+
 void warn_ignored_argument(const BuiltinDef& def, int index, const Value& argument) {
   std::string text = fmt::format("{} ignores argument {}", def.name, index + 1);
   if (def.options.find("axis") != std::string_view::npos) text += fmt::format("; did you mean :axis {}?", short_text(argument));

@@ -9,6 +9,8 @@ namespace sheaf::builtins {
 
 // Reports at the current form (trace::current_span).
 void warn(const std::string& message);
+// A tensor of rank 1 or more was asked for its truth.
+void warn_always_true();
 // `mean ignores argument 2; did you mean :axis 1?`
 void warn_ignored_argument(const BuiltinDef& def, int index, const Value& argument);
 // From now on warnings in this source are errors.

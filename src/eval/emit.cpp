@@ -118,8 +118,16 @@ class Emitter {
     return Code::Add;
   }
 
-  // Jumps away when the condition is false; returns the word to patch and the base of the jump.
-  std::pair<int, int> jump_unless(const Expr& cond, int top) {
+  // A jump by the truth of a register, at a form for what there is to say about it.
+  int truth_jump(Code code, int reg, Span form) {
+    Span saved = std::exchange(span_, form);
+    int at = emit_wide(code, reg, 0);
+    span_ = saved;
+    return at;
+  }
+
+  // Jumps away when the condition of `form` is false; returns the word to patch and the base of the jump.
+  std::pair<int, int> jump_unless(const Expr& cond, int top, Span form) {
     if (cond.kind == ExprKind::Op && cond.op >= InlineOp::Lt && cond.op <= InlineOp::Ge) {
       int t = top;
       int a = operand(*cond.items[0], t, is_simple(*cond.items[1]));
@@ -137,7 +145,7 @@ class Emitter {
     }
     int r = top;
     value(cond, r, r);
-    int at = emit_wide(Code::JumpIfNot, r, 0);
+    int at = truth_jump(Code::JumpIfNot, r, form);
     return {at, at};
   }
 
@@ -187,7 +195,7 @@ class Emitter {
         return;
       }
       case ExprKind::If: {
-        auto [at, base] = jump_unless(*e.items[0], top);
+        auto [at, base] = jump_unless(*e.items[0], top, e.span);
         size_t fork = add_fork(recurs(*e.items[1]) || recurs(*e.items[2]) ? Fork::Recur : Fork::Choice, at, dst, e.span);
         value(*e.items[1], dst, top);
         int out = emit_wide(Code::Jump, 0, 0);
@@ -295,7 +303,7 @@ class Emitter {
         for (size_t i = 0; i < e.items.size(); ++i) {
           value(*e.items[i], w, w);
           if (i + 1 == e.items.size()) break;
-          outs.push_back(emit_wide(e.kind == ExprKind::And ? Code::JumpIfNot : Code::JumpIf, w, 0));
+          outs.push_back(truth_jump(e.kind == ExprKind::And ? Code::JumpIfNot : Code::JumpIf, w, e.span));
           forks.push_back(add_fork(Fork::Choice, outs.back(), w, e.span));
         }
         for (int at : outs) patch(at, at);
@@ -310,7 +318,7 @@ class Emitter {
       case ExprKind::While: {
         value(*e.items[1], e.slot, top);
         int start = here();
-        auto [at, base] = jump_unless(*e.items[0], top);
+        auto [at, base] = jump_unless(*e.items[0], top, e.span);
         size_t fork = add_fork(Fork::While, at, e.slot, e.span);
         value(*e.items[2], e.slot, top);
         int back = emit_wide(Code::Jump, 0, 0);

@@ -309,7 +309,7 @@ ExprPtr Analyzer::defn_form(const Form& f, bool is_private) {
   Cell* cell = globals_.user_cell(global);
   if ((cell->user_defined || cell->broken) && !host_.may_redefine())
     fail(fmt::format("Function '{}' is already defined. Redefinition is not allowed to prevent shadowing bugs.", name.str()), f.span);
-  globals_.hide_macro(global);
+  globals_.hide_macro(global, host_.may_redefine());
   cell->source = std::make_shared<Form>(f);
   cell->defined_at = f.span;
   // Locals around a defn that is not at top level are captured like those of a fn.

@@ -40,8 +40,12 @@ class Globals {
 
   void define_macro(Macro m, bool prelude);
   const Macro* find_macro(Name name, bool prelude) const;
-  // A user definition hides a prelude macro of the same name.
-  void hide_macro(Name name) { user_macros_.erase(name); hidden_macros_.insert(name); }
+  // A user definition hides a prelude macro of the same name. A macro of the user's own stays the meaning of a call, whichever came
+  // first, unless definitions replace each other.
+  void hide_macro(Name name, bool replaces) {
+    if (replaces) user_macros_.erase(name);
+    hidden_macros_.insert(name);
+  }
 
   // What the program defined, by name; also functions that did not compile.
   std::vector<Cell*> user_cells() const;

@@ -1,5 +1,6 @@
 #include "eval/operands.h"
 
+#include <algorithm>
 #include <cctype>
 
 #include "support/form_text.h"
@@ -15,7 +16,7 @@ bool is_literal(std::string_view form) {
   char c = form[0];
   bool signed_number = (c == '-' || c == '+' || c == '.') && form.size() > 1 && std::isdigit(static_cast<unsigned char>(form[1]));
   return std::isdigit(static_cast<unsigned char>(c)) || signed_number || c == '"' || c == ':' || c == '[' || c == '\'' || c == '#' || c == '{' ||
-         form.starts_with("(fn ") || form == "true" || form == "false" || form == "nil";
+         form.starts_with("(fn ") || form == "true" || form == "false" || form == "nil" || form == "nan" || form == "inf" || form == "-inf" || form == "...";
 }
 
 std::string operand_text(const Value& v) {
@@ -42,6 +43,7 @@ void describe_operands(UserError& e, std::string_view function, Span call, std::
   for (size_t i = 0; i < operands.size(); ++i) {
     if (written && parts[i + 1][0] == ':') break;  // options have been taken out: what follows does not correspond
     const Value& v = operands[i];
+    if (written && std::find(parts.begin() + 1, parts.begin() + 1 + static_cast<ptrdiff_t>(i), parts[i + 1]) != parts.begin() + 1 + static_cast<ptrdiff_t>(i)) continue;  // said already
     if (v.is_callable() || v.tag() == Tag::Unbound || (v.is_nil() && !nil) || (written && is_literal(parts[i + 1]))) continue;
     std::string what = operand_text(v);
     if (written) note += (note.empty() ? "where " : ", ") + short_form(parts[i + 1]) + " is " + what;

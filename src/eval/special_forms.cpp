@@ -42,7 +42,7 @@ struct SpecialForms {
     FormPtr init = a.expand(f->items[2]);
     ExprPtr e = make_expr(ExprKind::Def, f->span);
     e->items.push_back(a.expr(init));
-    a.globals_.hide_macro(global);
+    a.globals_.hide_macro(global, a.host_.may_redefine());
     cell->user_defined = true;
     cell->is_function = false;
     cell->broken = nullptr;

@@ -9,7 +9,7 @@ namespace sheaf::eval {
 namespace {
 
 // Payload: 4 bits of what it was (a dtype, or one of these), 3 bits of rank, the rest sizes of equal width.
-constexpr uint64_t kList = 13, kDict = 14, kString = 15, kFunction = 31;
+constexpr uint64_t kList = 13, kDict = 14, kFunction = 15;
 constexpr int kSizeBits = 57;
 
 int bits_per_size(int rank) { return rank == 0 ? 0 : std::min(kSizeBits / rank, 40); }
@@ -39,7 +39,6 @@ Value tombstone_of(const Value& v) {
     case Tag::Tensor: bits = array_bits(trace::operand_of(v)); break;
     case Tag::List: bits = kList | v.items().size() << 7; break;
     case Tag::Dict: bits = kDict | v.as_dict().size() << 7; break;
-    case Tag::String: bits = kString; break;
     case Tag::Function: case Tag::Builtin: bits = kFunction; break;
     default: break;
   }
@@ -53,7 +52,6 @@ std::string tombstone_text(const Value& v) {
   if (what == 0) return "";
   if (what == kList) return fmt::format("list({})", bits >> 7);
   if (what == kDict) return fmt::format("dict({})", bits >> 7);
-  if (bits == kString) return "string";
   if (bits == kFunction) return "function";
   int rank = static_cast<int>(bits >> 4 & 7), width = bits_per_size(rank), shift = 7;
   std::string s = std::string(name_of(static_cast<DType>(what - 1))) + "[";

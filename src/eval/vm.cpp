@@ -42,7 +42,7 @@ bool truth(const Value& v) {
     case Tag::Float: return v.as_float() != 0;
     case Tag::Traced: return builtins::is_true(v);
     case Tag::Tensor:
-      if (v.as_tensor().rank() > 0) builtins::warn("a tensor of rank 1 or more is always true; use any, all or item");
+      if (v.as_tensor().rank() > 0) builtins::warn_always_true();
       return truthy(v);
     default: return true;
   }
@@ -76,7 +76,7 @@ inline void poll() {
 
 // The value of a parameter at its last use; error reports still know what it was.
 Value take_param(Value& slot) {
-  if (!slot.is_object()) return slot;
+  if (!slot.is_object() || slot.is_string()) return slot;  // nothing overwrites a string, and a report shows its text
   Value note = tombstone_of(slot);
   return std::exchange(slot, std::move(note));
 }
@@ -492,6 +492,7 @@ Value Vm::run(size_t bottom) {
               trace::current_span() = span_at(frames_.back());
               R[in.a] = builtins::not_value(R[in.b]);
             } else {
+              if (R[in.b].is_tensor()) trace::current_span() = span_at(frames_.back());
               R[in.a] = Value::boolean(!truth(R[in.b]));
             }
             break;
@@ -514,6 +515,7 @@ Value Vm::run(size_t bottom) {
               load();
               break;
             }
+            if (R[in.a].is_tensor() || R[in.a].is_traced()) trace::current_span() = span_at(frames_.back());
             if (truth(R[in.a]) == (static_cast<Code>(in.op) == Code::JumpIf)) pc += in.i - 1;
             break;
           case Code::Call: {

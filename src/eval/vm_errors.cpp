@@ -11,7 +11,10 @@
 namespace sheaf::eval {
 namespace {
 
-std::string argument_text(const Value& v) { return v.tag() == Tag::Unbound ? tombstone_text(v) : short_text(v); }
+std::string argument_text(const Value& v) {
+  if (v.tag() == Tag::Unbound) return tombstone_text(v);
+  return v.is_string() ? brief_string(v.as_string()) : short_text(v);
+}
 
 }  // namespace
 

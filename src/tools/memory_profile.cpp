@@ -57,14 +57,15 @@ void MemoryProfile::sample() {
   }
 }
 
-void MemoryProfile::checkpoint(std::string name) { points_.push_back({std::move(name), rss_bytes()}); }
+void MemoryProfile::checkpoint(std::string name) {
+  Point p{std::move(name), rss_bytes()};
+  std::lock_guard lock(mu_);
+  points_.push_back(std::move(p));
+}
 
 std::string MemoryProfile::report() {
-  size_t peak = high_water_bytes();
-  {
-    std::lock_guard lock(mu_);
-    peak = std::max(peak, sampled_peak_);
-  }
+  std::lock_guard lock(mu_);
+  size_t peak = std::max(high_water_bytes(), sampled_peak_);
   for (const Point& p : points_) peak = std::max(peak, p.rss_bytes);
   auto row = [](std::string_view name, std::string_view rss, std::string_view delta) { return fmt::format("  {:<20} | {:>10} | {:>10}\n", name, rss, delta); };
   std::string out = "Memory profile:\n" + row("Checkpoint", "RSS", "Delta") + fmt::format("  {:-<21}+{:-<12}+{:-<11}\n", "", "", "");

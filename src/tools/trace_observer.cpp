@@ -15,7 +15,6 @@ namespace sheaf::tools {
 namespace {
 
 constexpr size_t kRecentLines = 100;
-constexpr size_t kMaxString = 50, kCutString = 47;
 constexpr size_t kMaxIndent = 200;  // a runaway recursion must not write lines of a megabyte
 
 std::string indent_text(size_t depth) {
@@ -38,15 +37,6 @@ std::string tensor_text(const Tensor& t) {
   return x.finite ? out : out + " [NaN DETECTED]";
 }
 
-std::string string_text(const std::string& s) {
-  size_t points = 0, cut = s.size();
-  for (size_t i = 0; i < s.size(); ++i) {
-    if ((static_cast<unsigned char>(s[i]) & 0xC0) == 0x80) continue;
-    if (points++ == kCutString) cut = i;
-  }
-  return points > kMaxString ? "\"" + s.substr(0, cut) + "...\"" : "\"" + s + "\"";
-}
-
 std::string arity_text(const Value& f) {
   if (f.tag() == Tag::Function) return std::to_string(static_cast<eval::Closure*>(f.object())->proto->params.size());
   auto* b = dynamic_cast<builtins::BuiltinObj*>(f.object());
@@ -59,7 +49,7 @@ std::string trace_text(const Value& v) {
   switch (v.tag()) {
     case Tag::Tensor: return tensor_text(v.as_tensor());
     case Tag::Float: return fmt::format("{:.6f}", v.as_float());
-    case Tag::String: return string_text(v.as_string());
+    case Tag::String: return brief_string(v.as_string());
     case Tag::List: return fmt::format("list(len:{})", v.items().size());
     case Tag::Tuple: return fmt::format("tuple(len:{})", v.items().size());
     case Tag::Function: case Tag::Builtin: return "fn/" + arity_text(v);

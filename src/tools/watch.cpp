@@ -124,7 +124,8 @@ class JitLog {
   bool device_named_ = false;
 };
 
-bool is_gradient(const trace::JitEvent& e) { return e.outcome == "compiled" && e.function == "value-and-grad"; }
+constexpr std::string_view kGradient = "value-and-grad";
+bool is_gradient(const trace::JitEvent& e) { return e.outcome == "compiled" && e.function == kGradient; }
 
 // The name of the function that a form stands in.
 std::string function_around(const Span& span) {
@@ -223,6 +224,11 @@ Watch::Watch(const Options& o) : options_(o) {
       if (show_gradients && is_gradient(e)) say(e.graph);
       require_compiled(e, options_);
     });
+  if (memory_)
+    trace::set_run_listener([this](const std::string& function) {
+      if (function == kGradient) checkpoint("after VAG dispatch");
+    });
+  trace::set_jit_warning([](const std::string& text) { say(text); });
   if (o.perf_hints)
     compiler::g_compiled_listener = [](const graph::Graph& g, const auto&, const compiler::Compiled& c) {
       for (const compiler::Hint& h : compiler::performance_hints(g, c)) hints().add(h);
@@ -235,6 +241,8 @@ Watch::Watch(const Options& o) : options_(o) {
 Watch::~Watch() {
   eval::g_observer = nullptr;
   trace::set_jit_listener(nullptr);
+  trace::set_run_listener(nullptr);
+  trace::set_jit_warning(nullptr);
   compiler::g_compiled_listener = nullptr;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "trace/marks.h"
 #include "trace/traced.h"
 
 namespace sheaf::trace {
@@ -17,6 +18,9 @@ struct Context {
   bool guards_predicates = true;                      // false: a branch on such a scalar takes both ways
   std::vector<std::pair<const Value*, Value>> globals;
   std::vector<Ref<graph::Node>> effects;              // host calls, in order
+  std::vector<ArgumentMark> marks;                    // outermost only
+  std::vector<size_t> small_ints;                     // inputs that were taken to be below 2^kArgumentBits (outermost only)
+  std::unordered_map<const graph::Node*, int> int_bits;  // what is known of ints (outermost only)
   bool takes_globals = true;                          // false: a sub-trace whose graph is used at once, not kept
   Context* outer = nullptr;                           // the trace this one is part of
 

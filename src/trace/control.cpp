@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "ops/control.h"
@@ -167,6 +168,10 @@ Value trace_cond(const Value& condition, const std::function<Value()>& yes, cons
     if (a.piece.effects.empty() && b.piece.effects.empty()) return tree;
     merge.yes = merge.no = {ops::constant_int(DType::Bool, 1)};  // a node has at least one output
   }
+  // The reverse computes the values of the way that was taken again, so that a second derivative would add up what flows to them in
+  // another order than interpreted code.
+  if (gradient_depth() >= 2 && std::any_of(merge.yes.begin(), merge.yes.end(), [](const Operand& o) { return is_float(o.dtype()); }))
+    throw Untraceable("a branch on a traced value is differentiated twice", span);
   a.piece.outputs = std::move(merge.yes);
   b.piece.outputs = std::move(merge.no);
   std::vector<Operand> captures;
@@ -178,6 +183,7 @@ Value trace_cond(const Value& condition, const std::function<Value()>& yes, cons
 }
 
 Value trace_checkpoint(const std::function<Value()>& f) {
+  if (gradient_depth() >= 2) return f();  // as for branches; a tape keeps everything too
   Subtrace t = subtrace({}, f);
   map_leaves(t.result, [&](const Value& v) {
     if (v.is_traced()) t.piece.outputs.push_back(operand_of(v));

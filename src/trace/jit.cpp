@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -9,6 +10,7 @@
 
 #include "trace/context.h"
 #include "trace/host_call.h"
+#include "trace/marks.h"
 #include "trace/traced.h"
 #include "trace/variant.h"
 
@@ -22,6 +24,7 @@ namespace {
 JitMode g_mode = JitMode::Auto;
 DynamicMode g_dynamic = DynamicMode::Auto;
 std::function<void(const JitEvent&)> g_listener;
+std::function<void(const std::string&)> g_ran, g_warn;
 
 // More signatures than this of one function: its structure keeps changing, and compiling it again and again would cost
 // more than it saves.
@@ -31,6 +34,8 @@ constexpr size_t kMaxVariantsPerSignature = 4;
 constexpr size_t kMaxOpenVariants = 8;
 // Arguments with this many elements are worth a trace at the very first call: it costs less than running op by op.
 constexpr int64_t kLargeWork = 1 << 18;
+// Variants of all functions before the user hears of it.
+constexpr size_t kManyVariants = 64;
 
 struct Entry {
   std::vector<uint64_t> key;
@@ -45,6 +50,7 @@ struct Family {
   std::vector<uint64_t> key;         // with zeros in place of sizes
   std::vector<uint64_t> sizes;       // of the first call, by slot
   std::vector<uint8_t> open;         // by slot: calls differ there
+  std::vector<uint8_t> pinned;       // by slot: marked static
   std::vector<uint8_t> open_leaves;  // by leaf: an int whose value was needed, and changes
   int calls = 0;
   bool closed = false;               // leaving sizes open has failed
@@ -64,6 +70,7 @@ struct Table {
   std::mutex mu;
   std::map<std::pair<const void*, uint64_t>, Function> functions;
   JitStats stats;
+  std::map<std::string, size_t> variants;  // by the name of the function
 };
 
 Table& table() {
@@ -73,6 +80,18 @@ Table& table() {
 
 void tell(const std::string& function, const char* outcome, const std::string& reason, Span span, const Variant* made = nullptr) {
   if (g_listener) g_listener({function, outcome, reason, span, made && made->code && made->code->cached, made ? made->text : ""});
+}
+
+// Called with the table locked.
+void count_variant(const std::string& function) {
+  ++table().variants[function];
+  if (++table().stats.compiled != kManyVariants + 1 || !g_warn) return;
+  std::vector<std::pair<std::string, size_t>> most(table().variants.begin(), table().variants.end());
+  std::stable_sort(most.begin(), most.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string list;
+  for (const auto& [name, n] : most) list += fmt::format("{}{}={}", list.empty() ? "" : ", ", name, n);
+  // The words are those that tools look for.
+  g_warn(fmt::format("WARN jit: {} distinct VMFB modules loaded (variants: {}).", table().stats.compiled, list));
 }
 
 // A call as a member of its family.
@@ -99,18 +118,30 @@ Family* family_of(Function& f, const Member& m, const Signature& s) {
   x.key = m.family;
   for (const SizeSlot& slot : m.slots) x.sizes.push_back(s.key[slot.word]);
   x.open.assign(m.slots.size(), 0);
+  x.pinned.assign(m.slots.size(), 0);
   x.open_leaves.assign(s.leaves.size(), 0);
   bucket.push_back(std::move(x));
   return &bucket.back();
 }
 
-// Sizes 0 and 1 behave unlike others (they stretch), so they are never left open.
-constexpr uint64_t kLeastOpen = 2;
+void note_mark(Family& x, size_t slot, SizeMark mark) {
+  x.pinned[slot] = mark == SizeMark::Static;
+  x.open[slot] |= mark == SizeMark::Dynamic;
+}
 
 void note_sizes(Family& x, const Member& m, const Signature& s) {
   ++x.calls;
-  for (size_t i = 0; i < m.slots.size(); ++i)
-    x.open[i] |= g_dynamic == DynamicMode::All || s.key[m.slots[i].word] != x.sizes[i];
+  for (size_t i = 0; i < m.slots.size(); ++i) {
+    const SizeSlot& slot = m.slots[i];
+    x.open[i] |= g_dynamic == DynamicMode::All || s.key[slot.word] != x.sizes[i];
+    if (auto mark = mark_of(s.leaves[slot.leaf]->as_tensor(), static_cast<int>(slot.axis))) note_mark(x, i, *mark);
+  }
+}
+
+void note_marks(Family& x, const Member& m, const std::vector<ArgumentMark>& marks) {
+  for (const ArgumentMark& mark : marks)
+    for (size_t i = 0; i < m.slots.size(); ++i)
+      if (m.slots[i].leaf == mark.input && static_cast<int>(m.slots[i].axis) == mark.axis) note_mark(x, i, mark.mark);
 }
 
 // What a trace of this call leaves open; equal sizes share a symbol, as do ints.
@@ -126,7 +157,7 @@ OpenSizes open_sizes(const Family& x, const Member& m, const Signature& s) {
   for (size_t i = 0; i < m.slots.size(); ++i) {
     const SizeSlot& slot = m.slots[i];
     uint64_t n = s.key[slot.word];
-    if (!x.open[i] || n < kLeastOpen) continue;
+    if (!x.open[i] || x.pinned[i] || n < kLeastOpen) continue;
     Size v = symbol(by_size, static_cast<int64_t>(n), kLeastOpen);
     add(v).words.push_back(slot.word);
     Sizes& sizes = out.of_leaf[slot.leaf];
@@ -151,6 +182,8 @@ void set_jit_mode(JitMode mode) {
 void set_dynamic_mode(DynamicMode mode) { g_dynamic = mode; }
 
 void set_jit_listener(std::function<void(const JitEvent&)> listener) { g_listener = std::move(listener); }
+void set_run_listener(std::function<void(const std::string&)> listener) { g_ran = std::move(listener); }
+void set_jit_warning(std::function<void(const std::string&)> warn) { g_warn = std::move(warn); }
 JitStats jit_stats() {
   std::lock_guard lock(table().mu);
   JitStats stats = table().stats;
@@ -243,6 +276,14 @@ Entry* find_entry(Function& f, uint64_t hash, const Signature& s) {
   return nullptr;
 }
 
+Entry& entry_of(Function& f, uint64_t hash, const Signature& s) {
+  if (Entry* known = find_entry(f, hash, s)) return *known;
+  ++f.num_entries;
+  auto& bucket = f.entries[hash];
+  bucket.push_back({s.key, 0, false, false, {}});
+  return bucket.back();
+}
+
 bool find_variant(const std::vector<std::shared_ptr<const Variant>>& variants, const Signature& s, Decision& d, std::vector<size_t>* blamed) {
   for (const auto& v : variants) {
     auto bound = bind(*v, s, blamed);
@@ -287,10 +328,7 @@ Decision decide(Function& f, const std::string& name, const std::vector<Value>& 
       f.crowded = true;
       return d;
     }
-    ++f.num_entries;
-    auto& bucket = f.entries[hash];
-    bucket.push_back({s.key, 0, false, false, {}});
-    entry = &bucket.back();
+    entry = &entry_of(f, hash, s);
   }
   if (entry->failed || (++entry->calls < 2 && !at_once)) return d;
   if (entry->variants.size() >= kMaxVariantsPerSignature) {
@@ -330,7 +368,21 @@ bool call_compiled(const void* identity, uint64_t purpose, const std::string& na
     Span span;
     bool fatal = false, is_open = !d.open.empty();
     try {
-      d.found = make_variant(roots, body, d.takes_both_ways, s.key, std::move(d.open));
+      try {
+        d.found = make_variant(roots, body, d.takes_both_ways, s.key, std::move(d.open), g_dynamic != DynamicMode::Off);
+      } catch (const MarksFound& found) {
+        {
+          std::lock_guard lock(table().mu);
+          Member member(roots);
+          d.open = {};
+          if (Family* family = family_of(table().functions[{identity, purpose}], member, s)) {
+            note_marks(*family, member, found.marks);
+            if (!family->closed) d.open = open_sizes(*family, member, s);
+          }
+        }
+        is_open = !d.open.empty();
+        d.found = make_variant(roots, body, d.takes_both_ways, s.key, std::move(d.open), false);
+      }
     } catch (const Untraceable& u) {
       reason = u.reason;
       span = u.span;
@@ -342,17 +394,20 @@ bool call_compiled(const void* identity, uint64_t purpose, const std::string& na
     }
     std::lock_guard lock(table().mu);
     Function& f = table().functions[{identity, purpose}];
+    Member member(roots);
+    Family* family = family_of(f, member, s);
+    if (family && d.found) note_marks(*family, member, d.found->marks);
     if (is_open) {
-      if (Family* family = family_of(f, Member(roots), s)) {
-        if (d.found) family->variants.push_back(d.found);
-        else family->closed = true;
-      }
-    } else if (Entry* e = find_entry(f, hash, s)) {
-      if (d.found) e->variants.push_back(d.found);
-      else e->failed = true;
+      if (family && d.found) family->variants.push_back(d.found);
+      else if (family) family->closed = true;
+    } else {
+      Entry& e = entry_of(f, hash, s);
+      if (d.found) e.variants.push_back(d.found);
+      else e.failed = true;
     }
     f.given_up |= fatal;
-    ++(d.found ? table().stats.compiled : table().stats.failed);
+    if (d.found) count_variant(name);
+    else ++table().stats.failed;
     tell(name, d.found ? "compiled" : "interpreted", reason, span, d.found.get());
     if (!d.found) return false;
     auto bound = bind(*d.found, s);
@@ -366,6 +421,7 @@ bool call_compiled(const void* identity, uint64_t purpose, const std::string& na
   } catch (const UserError&) {
     failed = true;  // an index out of range, say: the interpreted run reports it in the right words, with its place
   }
+  if (g_ran) g_ran(name);
   if (!failed) return true;
   if (outputs_made() == outputs) return false;
   RepeatedOutputs repeated(outputs);

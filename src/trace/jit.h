@@ -26,6 +26,10 @@ struct JitEvent {
 };
 extern bool g_describe_graphs;
 void set_jit_listener(std::function<void(const JitEvent&)> listener);
+// Called with its name whenever the code of a function has run.
+void set_run_listener(std::function<void(const std::string&)> listener);
+// Called once, with a line of text, when there is far more compiled code than programs have functions.
+void set_jit_warning(std::function<void(const std::string&)> warn);
 struct JitStats {
   uint64_t dispatches = 0, compiled = 0, failed = 0;
   // Measured while runtime::g_profiling is on: gathering the inputs, running, building the result.

@@ -5,6 +5,7 @@
 #include "ops/emit.h"
 #include "ops/loops.h"
 #include "trace/control.h"
+#include "trace/int_bounds.h"
 #include "trace/subtrace.h"
 #include "value/dict.h"
 #include "value/tree.h"
@@ -138,6 +139,7 @@ std::optional<LoopResult> loop_node(const LoopSpec& loop) {
       }
       std::vector<Ref<graph::Node>> inputs = ops::parameters(types);
       std::vector<Operand> in = ops::operands(inputs);
+      bound_int(in[0], loop.turns);
       Value output;
       Subtrace t = subtrace(inputs, [&] {
         Operand index = done ? ops::add(in[0], ops::constant_int(DType::I64, done)) : in[0];
@@ -201,12 +203,15 @@ std::optional<LoopResult> trace_loop(const LoopSpec& loop) {
     // The unrolled loop may know what a turn in general does not (its index), or meets the reason itself.
   } catch (const UserError&) {
   }
-  if (result) return result;
+  // A second derivative adds up what flows to the values of a turn in the order of the tape, which a loop's reverse, with values
+  // kept or computed once for all turns, cannot follow to the bit.
+  bool twice = gradient_depth() >= 2;
+  if (result && !twice) return result;
   effects.resize(before);
   // About what one turn takes: it has been run two or three times by now.
   int64_t nodes = static_cast<int64_t>(graph::next_node_id() - first_node) / 3;
   if (nodes * loop.turns > kMaxUnrolledNodes)
-    throw Untraceable(std::to_string(loop.turns) + " turns of a loop whose values change their form would be too much code", current_span());
+    throw Untraceable(std::to_string(loop.turns) + (twice ? " turns of a loop that is differentiated twice" : " turns of a loop whose values change their form") + " would be too much code", current_span());
   return std::nullopt;
 }
 

@@ -50,8 +50,8 @@ struct LoopResult {
   Value carry;
   Outputs outputs;
 };
-// Nothing when the loop must be unrolled: the carried value changes its form from turn to turn, or a turn cannot be traced
-// without knowing which one it is.
+// Nothing when the loop must be unrolled: the carried value changes its form from turn to turn, a turn cannot be traced
+// without knowing which one it is, or the loop is differentiated twice.
 std::optional<LoopResult> trace_loop(const LoopSpec& loop);
 
 // (while test [acc init] body); throws Untraceable when it cannot be a node.

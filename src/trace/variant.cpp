@@ -9,6 +9,7 @@
 #include "runtime/profiler.h"
 #include "support/phases.h"
 #include "trace/context.h"
+#include "trace/int_bounds.h"
 #include "trace/jit.h"
 #include "trace/traced.h"
 #include "value/tree.h"
@@ -66,6 +67,13 @@ bool same_scalar(const Value& a, const Value& b) {
 bool same_elements(const Tensor& a, const Tensor& b) {
   Tensor x = contiguous(a), y = contiguous(b);
   return std::memcmp(x.bytes(), y.bytes(), static_cast<size_t>(x.num_elems() * size_bytes(x.dtype))) == 0;
+}
+
+// The trace has taken a size for known that is marked dynamic, or the other way round.
+bool is_missed(const ArgumentMark& m, const Node& input) {
+  Size d = input.types[0].sizes[static_cast<size_t>(m.axis)];
+  if (m.mark == SizeMark::Static) return !d.is_const();
+  return d.is_const() && d.value() >= static_cast<int64_t>(kLeastOpen);
 }
 
 // The inputs that g reads, in the order of their places among `all`; g.inputs is set.
@@ -150,6 +158,10 @@ std::optional<Bound> bind(const Variant& v, const Signature& s, std::vector<size
     if (!blamed) break;
     if (value.is_int()) blamed->push_back(leaf);
   }
+  for (size_t leaf : v.small_ints) {
+    const Value& n = *b.leaves[leaf];
+    fits &= n.is_int() && std::abs(n.as_int() / 2) < int64_t{1} << (kArgumentBits - 1);
+  }
   if (!fits) return std::nullopt;
   if (v.predicates.expected.empty()) return b;
   std::vector<Tensor> inputs;
@@ -167,7 +179,7 @@ std::optional<Bound> bind(const Variant& v, const Signature& s, std::vector<size
 }
 
 std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots, const std::function<Value(std::vector<Value>)>& body, bool takes_both_ways,
-                                            const std::vector<uint64_t>& key, OpenSizes open) {
+                                            const std::vector<uint64_t>& key, OpenSizes open, bool heeds_marks) {
   Context context;
   context.guards_predicates = !takes_both_ways;
   SizeFacts facts;
@@ -194,6 +206,8 @@ std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots, con
     Context::Use use(context);
     variant->result = body(std::move(traced));
   }
+  if (heeds_marks && std::any_of(context.marks.begin(), context.marks.end(), [&](const ArgumentMark& m) { return is_missed(m, *context.inputs[m.input]); }))
+    throw MarksFound{std::move(context.marks)};
   if (!collect_results(variant->result, g.outputs)) throw Untraceable("the result holds a function or an object that depends on the arguments", {});
   g.effects = std::move(context.effects);
   variant->used_inputs = used_inputs(g, context.inputs);
@@ -209,6 +223,8 @@ std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots, con
     variant->predicates.code = std::make_shared<const Compiled>(compiler::compile(p));
   }
   variant->guards = std::move(context.guards);
+  variant->small_ints = std::move(context.small_ints);
+  variant->marks = std::move(context.marks);
   for (const auto& [cell, value] : context.globals) {
     Signature global;
     add_to_signature(*cell, global, false);

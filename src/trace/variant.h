@@ -8,6 +8,7 @@
 
 #include "compiler/compile.h"
 #include "tensor/size_facts.h"
+#include "trace/marks.h"
 #include "trace/signature.h"
 
 namespace sheaf::trace {
@@ -26,6 +27,8 @@ struct OpenSizes {
 
 struct Variant {
   std::vector<std::pair<size_t, Value>> guards;  // leaf -> the value it must have
+  std::vector<size_t> small_ints;                // leaves that must be ints below 2^kArgumentBits
+  std::vector<ArgumentMark> marks;               // that the function put on its arguments
   struct Global {
     const Value* cell;
     std::vector<uint64_t> key;
@@ -62,9 +65,12 @@ struct Variant {
   std::unique_ptr<Open> open;
 };
 
-// Traces `body` on `roots`. Throws Untraceable, or what the program raises.
+// Sizes 0 and 1 behave unlike others (they stretch), so they are never left open.
+inline constexpr uint64_t kLeastOpen = 2;
+
+// Traces `body` on `roots`. Throws Untraceable, what the program raises, or, with `heeds_marks`, MarksFound.
 std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots, const std::function<Value(std::vector<Value>)>& body, bool takes_both_ways,
-                                            const std::vector<uint64_t>& key, OpenSizes open);
+                                            const std::vector<uint64_t>& key, OpenSizes open, bool heeds_marks);
 
 // A call that a variant fits: what it reads, and the values of its symbols.
 struct Bound {

@@ -206,6 +206,20 @@ std::string pretty_text(const Value& v, int precision, int width) {
   return Printer(style).text(v);
 }
 
+std::string brief_string(const std::string& s) {
+  constexpr size_t kMaxPoints = 50, kCutPoints = 47;
+  size_t points = 0;
+  std::string out, cut;
+  for (char c : s) {
+    bool continues = (static_cast<unsigned char>(c) & 0xC0) == 0x80;
+    if (!continues && points++ == kCutPoints) cut = out;
+    if (points > kMaxPoints) return "\"" + cut + "...\"";
+    if (c == '\n') out += "\\n";
+    else out += c;
+  }
+  return "\"" + out + "\"";
+}
+
 std::string short_text(const Value& v) {
   auto counted = [](const char* what, size_t n) { return what + ("(" + std::to_string(n) + ")"); };
   switch (v.tag()) {

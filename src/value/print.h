@@ -14,6 +14,8 @@ std::string_view type_name(const Value& v);
 std::string render(const Value& v);
 // The short rendering of messages: "txt" in quotes, :kw, nil, list(3), dict(2), f32[2x3], function; scalars as printed.
 std::string short_text(const Value& v);
+// A string in quotes as traces and stacks show it: on one line, cut when it is long.
+std::string brief_string(const std::string& s);
 // "f32[2x3]", "f32[]" for rank 0.
 std::string tensor_type_text(const Tensor& t);
 // A float as printed: shortest digits that read back to the same value of that type, never an exponent; "3.0".

@@ -116,6 +116,20 @@ TEST_F(Control, ScanOfEntwinedCarries) {
     }
 }
 
+// The start of a carry is a capture too, and is used before and after the loop. (Programs take second derivatives of such loops turn by
+// turn: test/eval/control_test.cpp.)
+TEST_F(Control, ScanThatStartsFromACapture) {
+  for (bool reverse : {false, true}) {
+    Function f = [=](const Operands& in) {
+      Operand before = apply1("sin", in[2]);
+      Operands out = recurrence({in[2], in[1], in[2]}, reverse);
+      return Operands{out[0] * in[2], out[1], before + in[2]};
+    };
+    expect_same(f, in_);
+    expect_same(with_gradient(f), in_);
+  }
+}
+
 TEST_F(Control, CondRunsOneWay) {
   auto way = [](double k) {
     return graph_of({kVector, kVector}, [k](const Operands& p) { return Operands{apply1("sin", p[0] * p[1]) * like(p[0], k), p[0]}; });

@@ -125,6 +125,36 @@ TEST(DynamicSizes, ErrorsAreThoseOfTheInterpreter) {
             run("(try (+ (ones [5]) (ones [6])) (catch e (get e :message)))", trace::JitMode::Off).value);
 }
 
+// Marked inside the function, or on the tensor it is called with: one variant, made by the first trace, serves all sizes.
+TEST(DynamicSizes, MarkedDynamic) {
+  const char* calls = "(map (fn [n] (f (* 0.5 (ones [n 3])))) '[4 4 5 7 9 2])";
+  Outcome evidence = run(std::string("(defn f [x] (sum (exp x)))\n") + calls, trace::JitMode::Always);
+  EXPECT_EQ(evidence.compiled["f"], 2);
+  expect_compiled(std::string("(defn f [x] (sum (exp (mark-dynamic x 0))))\n") + calls, "f", 1);
+  expect_compiled(std::string("(defn f [x] (sum (exp (mark-dynamic x -2))))\n") + calls, "f", 1);
+  expect_compiled("(defn f [x] (sum (exp x)))\n(map (fn [n] (f (mark-dynamic (* 0.5 (ones [n 3])) 0))) '[4 4 5 7 9 2])", "f", 1);
+  expect_compiled("(defn f [p] (sum (exp (get p :x))))\n(map (fn [n] (f {:x (mark-dynamic (* 0.5 (ones [n n])))})) '[4 4 5 7 9 2])", "f", 1);
+}
+
+TEST(DynamicSizes, MarkedDynamicUnderAGradient) {
+  expect_compiled("(defn f [x] ((value-and-grad (fn [p] (sum (* (mark-dynamic p 0) p)))) x))\n(map (fn [n] (f (ones [n]))) '[4 4 5 7])", "f", 1);
+}
+
+TEST(DynamicSizes, MarkedStatic) {
+  for (const char* f : {"(defn f [x] (sum (exp (mark-static x 0))))\n(map (fn [n] (f (ones [n 3]))) '[4 4 5 5 7 7])",
+                        "(defn f [x] (sum (exp x)))\n(map (fn [n] (f (mark-static (ones [n 3]) 0))) '[4 4 5 5 7 7])"}) {
+    Outcome expected = run(f, trace::JitMode::Off), marked = run(f, trace::JitMode::Always);
+    EXPECT_EQ(expected.value, marked.value);
+    EXPECT_EQ(marked.compiled["f"], 3) << f;
+  }
+}
+
+// A mark is of one tensor and one axis: what is computed from it, and views of it, have none.
+TEST(DynamicSizes, MarksDoNotSpread) {
+  Outcome o = run("(defn f [x] (sum (exp x)))\n(map (fn [n] (f (tr (mark-dynamic (ones [n 3]) 1)))) '[4 4 5 5])", trace::JitMode::Always);
+  EXPECT_EQ(o.compiled["f"], 2);
+}
+
 TEST(DynamicSizes, SwitchedOff) {
   trace::set_dynamic_mode(trace::DynamicMode::Off);
   Outcome out = run("(defn f [x] (* x 2)) (map (fn [n] (sum (f (ones [(+ n 2)])))) (range 6))", trace::JitMode::Always);

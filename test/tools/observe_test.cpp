@@ -101,12 +101,24 @@ TEST_F(Observe, CompiledGradients) {
   Result r = s.run("-v --mem-profile --jit=always g.shf");
   EXPECT_EQ(r.out, "[5.0, [2. 4.]]\n");
   EXPECT_TRUE(r.err.starts_with("sheaf: running on CPU\njit: compiling value-and-grad [cpu]...\n")) << r.err;
-  EXPECT_TRUE(contains(r.err, "after VAG compile ")) << r.err;
+  EXPECT_TRUE(matches(r.err, "after VAG compile .*\n  after VAG dispatch .*\n  after eval ")) << r.err;
   setenv("SHEAF_DEBUG_GRAD", "1", 1);
   r = s.run("--jit=always g.shf");
   unsetenv("SHEAF_DEBUG_GRAD");
   EXPECT_EQ(r.out, "[5.0, [2. 4.]]\n");
   EXPECT_TRUE(contains(r.err, "graph(")) << r.err;
+}
+
+TEST_F(Observe, ManyVariants) {
+  std::string text = "(defn g [x] (exp x))\n(g [1 2])\n";
+  for (int i = 0; i < 70; ++i) {
+    std::string n = std::to_string(i);
+    text += "(defn f" + n + " [x] (* x " + n + "))\n(f" + n + " [1 2])\n";
+  }
+  s.write("m.shf", text);
+  Result r = s.run("--jit=always m.shf");
+  EXPECT_TRUE(r.err.starts_with("WARN jit: 65 distinct VMFB modules loaded (variants: f0=1, f1=1, ")) << r.err;
+  EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << r.err;
 }
 
 }  // namespace

@@ -1,0 +1,20 @@
+// How large ints in a trace can get. Most are counters and positions, whose arithmetic cannot overflow: only the rest is checked
+// when compiled code runs.
+#pragma once
+#include "graph/engine.h"
+
+namespace sheaf::trace {
+
+// The int that an argument holds is taken to be below 2^this (and asked for, when the code is used again).
+inline constexpr int kArgumentBits = 31;
+inline constexpr int kUnknownBits = 64;
+
+// |x| <= 2^bits for a scalar int.
+int int_bits(const graph::Operand& x);
+// Says so of a node whose bound follows from elsewhere (the index of a loop).
+void bound_int(const graph::Operand& x, int64_t largest);
+// The int y = a `op` b (add, sub or mul, of i64 scalars), with a check where it may have overflowed: then the compiled run fails,
+// and the interpreted one that follows reports it.
+graph::Operand checked_int(std::string_view op, const graph::Operand& a, const graph::Operand& b, const graph::Operand& y);
+
+}  // namespace sheaf::trace

@@ -1,0 +1,75 @@
+#include "trace/marks.h"
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <unordered_map>
+
+#include "trace/context.h"
+#include "trace/traced.h"
+
+namespace sheaf::trace {
+namespace {
+
+struct Marks {
+  Dims sizes, strides;  // of the tensor that was marked: views of its memory are not
+  std::map<int, SizeMark> by_axis;
+};
+
+// By buffer: a marked tensor has a buffer of its own over the same memory.
+struct Table {
+  std::mutex mu;
+  std::unordered_map<const Buffer*, Marks> marks;
+  std::atomic<size_t> count{0};
+};
+
+Table& table() {
+  static auto* t = new Table;
+  return *t;
+}
+
+Tensor marked_tensor(const Tensor& t, int axis, SizeMark mark) {
+  Marks marks{t.sizes, t.strides, {}};
+  {
+    std::lock_guard lock(table().mu);
+    if (auto it = table().marks.find(t.buffer.get()); it != table().marks.end() && it->second.sizes == t.sizes && it->second.strides == t.strides) marks = it->second;
+  }
+  marks.by_axis[axis] = mark;
+  auto key = std::make_shared<const Buffer*>();
+  Tensor out = t;
+  out.buffer = make_ref<Buffer>(t.buffer->data(), t.buffer->size_bytes(), [memory = t.buffer, key] {
+    std::lock_guard lock(table().mu);
+    table().marks.erase(*key);
+    table().count = table().marks.size();
+  });
+  *key = out.buffer.get();
+  std::lock_guard lock(table().mu);
+  table().marks[*key] = std::move(marks);
+  table().count = table().marks.size();
+  return out;
+}
+
+}  // namespace
+
+Value mark_size(const Value& tensor, int axis, SizeMark mark) {
+  if (tensor.is_tensor()) return Value::tensor(marked_tensor(tensor.as_tensor(), axis, mark));
+  Context* c = Context::current_context();
+  if (!c) return tensor;
+  c = &c->outermost();
+  const graph::Node* n = operand_of(tensor).node().get();
+  while (n->op->name == "leaf" && n->inputs[0].is_node()) n = n->inputs[0].node().get();  // an argument that a gradient is taken by
+  for (size_t i = 0; i < c->inputs.size(); ++i)
+    if (c->inputs[i].get() == n) c->marks.push_back({i, axis, mark});
+  return tensor;
+}
+
+std::optional<SizeMark> mark_of(const Tensor& t, int axis) {
+  if (table().count.load(std::memory_order_relaxed) == 0) return std::nullopt;
+  std::lock_guard lock(table().mu);
+  auto it = table().marks.find(t.buffer.get());
+  if (it == table().marks.end() || !(it->second.sizes == t.sizes) || !(it->second.strides == t.strides)) return std::nullopt;
+  auto mark = it->second.by_axis.find(axis);
+  return mark == it->second.by_axis.end() ? std::nullopt : std::optional(mark->second);
+}
+
+}  // namespace sheaf::trace
