@@ -27,6 +27,15 @@ TEST(CompilerOptions, FullgraphMakesAFallbackAnError) {
   EXPECT_TRUE(contains(r.err, "bad.shf:3:")) << r.err;
 }
 
+TEST(CompilerOptions, WhatALossTellsBesidesCompilesWithIt) {
+  Sandbox s;
+  s.write("aux.shf", "(defn f [p] ((value-and-grad (fn [p] (list (sum (** p 2)) {:top (max p) :all (top_k p 2)})) :has-aux true) p))\n"
+                     "(f [1 2 3])\n(f [1 2 3])\n(print (f [1 2 4]))");
+  Result r = s.run("--fullgraph aux.shf");
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(r.out, s.run("--jit=off aux.shf").out);
+}
+
 TEST(CompilerOptions, DisableKnowsEveryPass) {
   Sandbox s;
   s.write("p.shf", kTrain);
