@@ -36,6 +36,16 @@ TEST(CompilerOptions, WhatALossTellsBesidesCompilesWithIt) {
   EXPECT_EQ(r.out, s.run("--jit=off aux.shf").out);
 }
 
+TEST(CompilerOptions, ASizeStaysOpenBesideANumberThatIsGiven) {
+  Sandbox s;
+  s.write("heads.shf", "(defn split [x heads] (swapaxes (reshape x [(shape x 0) (shape x 1) heads -1]) 1 2))\n"
+                       "(doseq [t '[5 6 7 8 9 10 11 12]] (print (sum (split (random-normal (random-key 0) [1 t 16]) 4))))\n"
+                       "(doseq [heads '[2 8 4 2]] (print (shape (split (ones [1 20 16]) heads))))");
+  Result r = s.run("explain heads.shf");
+  EXPECT_TRUE(contains(r.out + r.err, "12 calls  compiled (2 variants)")) << r.out << r.err;
+  EXPECT_EQ(s.run("heads.shf").out, s.run("--jit=off heads.shf").out);
+}
+
 TEST(CompilerOptions, DisableKnowsEveryPass) {
   Sandbox s;
   s.write("p.shf", kTrain);
