@@ -11,6 +11,7 @@
 #include "builtins/numeric.h"
 #include "compiler/pipeline.h"
 #include "support/phases.h"
+#include "trace/context.h"
 #include "trace/control.h"
 #include "trace/jit.h"
 #include "value/print.h"
@@ -70,7 +71,8 @@ struct Leaves {
 // A leaf's value without its node, when nobody outside records.
 Operand released(const Operand& o) { return gradient_depth() == 0 && o.is_node() && o.has_value() ? Operand(o.value()) : o; }
 
-Value released_tree(const Value& v) { return gradient_depth() == 0 ? trace::concrete_tree(v) : v; }
+// In a trace nothing has a value yet; what comes out belongs to the graph being made.
+Value released_tree(const Value& v) { return gradient_depth() == 0 && !trace::Context::current_ref() ? trace::concrete_tree(v) : v; }
 
 struct Settings {
   std::vector<int64_t> argnums = {0};

@@ -220,10 +220,27 @@ Operand rolled(const Operand& x, int axis, int64_t by) {
   return ops::concat({slice_range(x, axis, n - k, n), slice_range(x, axis, 0, n - k)}, axis);
 }
 
+// A shift that is data while a program is traced: each element is read from where it comes.
+std::optional<Operand> unknown_shift(const Value& v) {
+  if (!v.is_traced() || trace::kind_of(v) != Kind::Tensor) return std::nullopt;
+  Operand by = trace::operand_of(v);
+  if (by.rank() != 0 || by.has_value() || is_float(by.dtype())) return std::nullopt;
+  return ops::cast(by, DType::I64);
+}
+
+Operand rolled_by_data(const Operand& x, int axis, const Operand& by) {
+  int64_t n = x.size(axis).value();
+  return n == 0 ? x : ops::take(x, ops::apply2("mod", ops::sub(ops::iota(n, DType::I64), by), ops::constant_int(DType::I64, n)), axis, "roll", false);
+}
+
 Value roll(Call& c) {
   Operand x = tensor_operand(c[0], "roll");
-  std::vector<int64_t> by = to_ints(c[1], "roll");
   const Value* axis = c.option("axis");
+  if (auto by = unknown_shift(c[1]); by && axis && trace::is_numeric(*axis) && !is_tensor_value(*axis)) {
+    int a = ops::check_axis(to_index(*axis, "axis"), x.rank());
+    if (x.size(a).is_const()) return tensor_value(rolled_by_data(x, a, *by));
+  }
+  std::vector<int64_t> by = to_ints(c[1], "roll");
   if (!axis || axis->is_nil()) {
     if (by.size() != 1) throw runtime_error("roll: several shifts need as many axes");
     return tensor_value(ops::reshape(rolled(ops::reshape(x, {num_elems(x.sizes())}), 0, by[0]), x.sizes()));

@@ -175,8 +175,10 @@ namespace {
 
 // A list of sizes or other whole numbers from a list, tuple or tensor of numbers, or a single number.
 Sizes to_extents(const Value& value, std::string_view who) {
-  if (value.is_traced())
+  if (value.is_traced()) {
     if (const Sizes* sizes = trace::size_values(operand_of(value))) return *sizes;
+    if (auto sizes = trace::mixed_extents(operand_of(value))) return *std::move(sizes);
+  }
   Value v = concrete(value);
   Sizes out;
   auto expect_axis = [&](const Value& x) {

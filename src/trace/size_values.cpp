@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ops/table.h"
+#include "trace/context.h"
 #include "trace/traced.h"
 
 namespace sheaf::trace {
@@ -93,6 +94,44 @@ std::optional<Size> size_value(const Value& v) {
   if (!v.is_traced()) return std::nullopt;
   const Sizes* s = size_values(static_cast<Traced*>(v.object())->operand);
   return s && s->size() == 1 ? std::optional((*s)[0]) : std::nullopt;
+}
+
+namespace {
+
+// The places of a vector that literals and `concat` put together, as operands of their own.
+void collect_parts(const Operand& o, std::vector<Operand>& parts) {
+  std::string_view op = o.is_node() && !size_values(o) ? std::string_view(o.node()->op->name) : std::string_view();
+  bool is_same = op == "cast" || op == "reshape";
+  if (op != "concat" && !(is_same && o.node()->inputs[0].rank() <= 1)) return parts.push_back(o);
+  for (const Operand& part : o.node()->inputs) collect_parts(part, parts);
+}
+
+// A number that is given, guarded: first as an argument, which may be left open later, else by what it is computed from.
+std::optional<Numbers> guarded_number(const Operand& o) {
+  Context* context = Context::current_context();
+  if (!context || !o.is_node()) return std::nullopt;
+  if (Value v = context->guarded_value(o.node().get()); v.is_int()) return Numbers{{Size(v.as_int())}, true};
+  auto now = context->guarded_scalar(o);
+  return now ? numbers_of(Operand(*now)) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Sizes> mixed_extents(const Operand& o) {
+  if (o.rank() != 1 || !o.is_node()) return std::nullopt;
+  std::vector<Operand> parts;
+  collect_parts(o, parts);
+  bool any = false;
+  for (const Operand& part : parts) any |= size_values(part) != nullptr;
+  if (!any) return std::nullopt;
+  Sizes out;
+  for (const Operand& part : parts) {
+    auto n = numbers_of(part);
+    if (!n && part.rank() == 0) n = guarded_number(part);
+    if (!n) return std::nullopt;
+    for (Size s : n->values) out.push_back(s);
+  }
+  return out;
 }
 
 Operand sizes_operand(Sizes values, DType dtype, bool scalar) {

@@ -16,6 +16,10 @@ Tensor known_numbers(const graph::Node& size_node);
 // The one expression of a traced number or one-element vector.
 std::optional<Size> size_value(const Value& v);
 
+// The numbers of a short vector that is used as sizes and has sizes in some places: these stay expressions, the numbers in its other places
+// (a number of heads that was given, say) must be the same in other calls. Nothing when there are none, or a place is data.
+std::optional<Sizes> mixed_extents(const graph::Operand& o);
+
 // Sizes as a tensor of numbers: data when all are known, else a node.
 graph::Operand sizes_operand(Sizes values, DType dtype, bool scalar);
 

@@ -27,6 +27,25 @@ TEST(CompilerOptions, FullgraphMakesAFallbackAnError) {
   EXPECT_TRUE(contains(r.err, "bad.shf:3:")) << r.err;
 }
 
+TEST(CompilerOptions, WhatALossTellsBesidesCompilesWithIt) {
+  Sandbox s;
+  s.write("aux.shf", "(defn f [p] ((value-and-grad (fn [p] (list (sum (** p 2)) {:top (max p) :all (top_k p 2)})) :has-aux true) p))\n"
+                     "(f [1 2 3])\n(f [1 2 3])\n(print (f [1 2 4]))");
+  Result r = s.run("--fullgraph aux.shf");
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(r.out, s.run("--jit=off aux.shf").out);
+}
+
+TEST(CompilerOptions, ASizeStaysOpenBesideANumberThatIsGiven) {
+  Sandbox s;
+  s.write("heads.shf", "(defn split [x heads] (swapaxes (reshape x [(shape x 0) (shape x 1) heads -1]) 1 2))\n"
+                       "(doseq [t '[5 6 7 8 9 10 11 12]] (print (sum (split (random-normal (random-key 0) [1 t 16]) 4))))\n"
+                       "(doseq [heads '[2 8 4 2]] (print (shape (split (ones [1 20 16]) heads))))");
+  Result r = s.run("explain heads.shf");
+  EXPECT_TRUE(contains(r.out + r.err, "12 calls  compiled (2 variants)")) << r.out << r.err;
+  EXPECT_EQ(s.run("heads.shf").out, s.run("--jit=off heads.shf").out);
+}
+
 TEST(CompilerOptions, DisableKnowsEveryPass) {
   Sandbox s;
   s.write("p.shf", kTrain);
