@@ -30,7 +30,7 @@ namespace {
 
 using loop::kContractBlock;
 
-constexpr int64_t kStreamRows = 32, kThinRows = 8;  // at most, in the forms of that name
+constexpr int64_t kStreamRows = 32, kThinRows = 8, kTurnedRows = 4;  // at most, in the thin forms
 constexpr int64_t kBlockRows = 128;                 // of packed A at most, to stay in the second-level cache beside a strip of B
 constexpr int64_t kPackRows = 32;                   // of A in one task of packing, at most
 constexpr int64_t kStripPanels = 8, kFewRows = 48;
@@ -296,7 +296,7 @@ void multiply(Operand<S> a, Operand<S> b, T* c, int64_t m, int64_t n, int64_t k)
   if (m <= kStreamRows && b.minor == 1) return thin_stream<T, S>(a, b, c, m, n, k);
   if (m > kThinRows) return Tall<T, S>(a, b, c, m, n, k).run();
   if constexpr (std::is_same_v<T, float>)
-    if (b.k == 1 && thin_transposed<S>(a, b, c, m, n, k)) return;
+    if (b.k == 1 && m <= kTurnedRows && thin_transposed<S>(a, b, c, m, n, k)) return;
   thin_packed<T>(a, b, c, m, n, k);
 }
 

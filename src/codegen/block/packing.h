@@ -71,14 +71,25 @@ void pack(T* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, i
     return;
   }
   int64_t l = 0;
-  // 4 x 4 blocks turned in registers, where k is contiguous.
-  if constexpr (std::is_same_v<T, float> && std::is_same_v<S, float>)
+  // 4 x 4 blocks turned in registers, where k is contiguous; narrow elements are widened a cache line at a time first.
+  if constexpr (std::is_same_v<T, float>)
     if (src.k == 1) {
+      constexpr int64_t kStep = std::is_same_v<S, float> ? 4 : 64 / sizeof(S);
       int64_t whole = width / 4 * 4;
-      for (; l + 4 <= k; l += 4) {
-        for (int64_t i = 0; i < whole; i += 4) transpose4(from + i * src.minor + l, src.minor, dst + l * width + i, width);
+      for (; l + kStep <= k; l += kStep) {
+        for (int64_t i = 0; i < whole; i += 4) {
+          const S* rows = from + i * src.minor + l;
+          if constexpr (std::is_same_v<S, float>) {
+            transpose4(rows, src.minor, dst + l * width + i, width);
+          } else {
+            float wide[4][kStep];
+            for (int r = 0; r < 4; ++r)
+              for (int64_t e = 0; e < kStep; ++e) wide[r][e] = widen<float>(rows[r * src.minor + e]);
+            for (int64_t e = 0; e < kStep; e += 4) transpose4(&wide[0][e], kStep, dst + (l + e) * width + i, width);
+          }
+        }
         for (int64_t i = whole; i < width; ++i)
-          for (int64_t m = l; m < l + 4; ++m) dst[m * width + i] = from[i * src.minor + m];
+          for (int64_t m = l; m < l + kStep; ++m) dst[m * width + i] = widen<float>(from[i * src.minor + m]);
       }
     }
   // A few k at a time, so that each row's cache line is read once.

@@ -22,6 +22,7 @@ using loop::scalar::Float16;
 //   max(a, b)                b where a is NaN; b is never NaN
 //   if_less(x, c, a, b)      x < c ? a : b
 //   pow2(shifted)            2^n where the sum with loop::math's kRoundToInt left n in the low bits
+//   load_row(y, b)           consecutive elements into all of y
 //   multiply(acc, a, y)      acc[i][v] += a[i] y[v]
 //   multiply_rows(acc, a, lda, b, ldb)   acc[i][v] += a[i * lda + l] b[l * ldb + v's elements] for kDepth l, in order
 // Simd<float> also loads kLanes elements of the narrow floats, widened.
@@ -39,6 +40,21 @@ struct Simd<float> {
   static V load(const float* p) { return vld1q_f32(p); }
   static V load(const BFloat16* p) { return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(&p->bits), 16)); }
   static V load(const Float16* p) { return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(&p->bits))); }
+  template <int kVectors, class B>
+  static void load_row(V (&y)[kVectors], const B* b) {
+    // Bits of bf16 are brought to the upper halves by a permutation, which more units do than shift.
+    if constexpr (std::is_same_v<B, BFloat16> && kVectors % 2 == 0) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; v += 2) {
+        uint16x8_t both = vld1q_u16(&b[v * kLanes].bits), none = vdupq_n_u16(0);
+        y[v] = vreinterpretq_f32_u16(vzip1q_u16(none, both));
+        y[v + 1] = vreinterpretq_f32_u16(vzip2q_u16(none, both));
+      }
+    } else {
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) y[v] = load(b + v * kLanes);
+    }
+  }
   static void store(float* p, V v) { vst1q_f32(p, v); }
   static V splat(float x) { return vdupq_n_f32(x); }
   static V add(V a, V b) { return vaddq_f32(a, b); }
@@ -77,11 +93,10 @@ struct Simd<float> {
     for (int i = 0; i < kRows; ++i) x[i] = load(a + i * lda);
     auto step = [&]<int l>(std::integral_constant<int, l>) __attribute__((always_inline)) {
       V y[kVectors];
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) y[v] = load(b + l * ldb + v * kLanes);
+      load_row(y, b + l * ldb);
 #pragma GCC unroll 8
       for (int i = 0; i < kRows; ++i)
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int v = 0; v < kVectors; ++v) acc[i][v] = vfmaq_laneq_f32(acc[i][v], y[v], x[i], l);
     };
     step(std::integral_constant<int, 0>{});
@@ -96,6 +111,11 @@ struct Simd<double> {
   static constexpr int kLanes = 2, kTileRows = 8, kTileVectors = 3, kDepth = 2;
   static V zero() { return vdupq_n_f64(0); }
   static V load(const double* p) { return vld1q_f64(p); }
+  template <int kVectors>
+  static void load_row(V (&y)[kVectors], const double* b) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) y[v] = load(b + v * kLanes);
+  }
   static void store(double* p, V v) { vst1q_f64(p, v); }
   static V splat(double x) { return vdupq_n_f64(x); }
   static V add(V a, V b) { return vaddq_f64(a, b); }
@@ -150,6 +170,10 @@ struct Simd {
   static V zero() { return 0; }
   template <class S>
   static V load(const S* p) { return loop::scalar::convert<T>(*p); }
+  template <int kVectors, class B>
+  static void load_row(V (&y)[kVectors], const B* b) {
+    for (int v = 0; v < kVectors; ++v) y[v] = load(b + v);
+  }
   static void store(T* p, V v) { *p = v; }
   static V splat(T x) { return x; }
   static V add(V a, V b) { return a + b; }
@@ -181,6 +205,10 @@ struct Simd {
 // Tiles by broadcasting elements of a: the same text for every width. A macro, because the functions must be compiled inside
 // the region of each instruction set.
 #define SHEAF_BROADCAST_TILES(T)                                                                                    \
+  template <int kVectors, class B>                                                                                  \
+  static void load_row(V (&y)[kVectors], const B* b) {                                                              \
+    _Pragma("GCC unroll 8") for (int v = 0; v < kVectors; ++v) y[v] = load(b + v * kLanes);                         \
+  }                                                                                                                 \
   template <int kRows, int kVectors>                                                                                \
   static void multiply(V (&acc)[kRows][kVectors], const T* a, const V (&y)[kVectors]) {                             \
     _Pragma("GCC unroll 16") for (int i = 0; i < kRows; ++i) {                                                      \
@@ -191,10 +219,10 @@ struct Simd {
   template <int kRows, int kVectors, class B>                                                                       \
   static void multiply_rows(V (&acc)[kRows][kVectors], const T* a, int64_t lda, const B* b, int64_t) {              \
     V y[kVectors];                                                                                                  \
-    _Pragma("GCC unroll 4") for (int v = 0; v < kVectors; ++v) y[v] = load(b + v * kLanes);                         \
+    load_row(y, b);                                                                                                 \
     _Pragma("GCC unroll 16") for (int i = 0; i < kRows; ++i) {                                                      \
       V x = splat(a[i * lda]);                                                                                      \
-      _Pragma("GCC unroll 4") for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(x, y[v], acc[i][v]);               \
+      _Pragma("GCC unroll 8") for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(x, y[v], acc[i][v]);               \
     }                                                                                                               \
   }
 
