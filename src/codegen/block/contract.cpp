@@ -4,8 +4,8 @@
 // - tall: A is packed by all threads, then each task computes a strip of columns, packing its panels of B itself: where rows of
 //   B are contiguous as a by-product of the first tile, and while a panel is computed the next one is asked for. Transposed operands
 //   only change how packing reads.
-// - thin, at most kThinRows rows: nothing is reused, so B streams through once; where its rows or columns are contiguous
-//   without packing, otherwise panel by panel through a buffer in the first-level cache.
+// - thin: nothing or little is reused, so B streams through once where its rows or columns are contiguous (thin.h), otherwise
+//   panel by panel through a buffer in the first-level cache.
 // - small: B stays in the first-level cache, A is read where it is.
 // - integers: rows of B times elements of A, any order.
 // N = 1 is the thin form of the transposed product.
@@ -30,7 +30,9 @@ namespace {
 
 using loop::kContractBlock;
 
-constexpr int64_t kStreamRows = 32, kThinRows = 8, kTurnedRows = 4;  // at most, in the thin forms
+constexpr int64_t kStreamRows = 32, kThinRows = 8;  // at most, in the thin forms
+template <class S>
+constexpr int64_t kTurnedRows = sizeof(S) == 4 ? 8 : 4;  // narrow elements are widened again for each four rows
 constexpr int64_t kBlockRows = 128;                 // of packed A at most, to stay in the second-level cache beside a strip of B
 constexpr int64_t kPackRows = 32;                   // of A in one task of packing, at most
 constexpr int64_t kStripPanels = 8, kFewRows = 48;
@@ -296,7 +298,7 @@ void multiply(Operand<S> a, Operand<S> b, T* c, int64_t m, int64_t n, int64_t k)
   if (m <= kStreamRows && b.minor == 1) return thin_stream<T, S>(a, b, c, m, n, k);
   if (m > kThinRows) return Tall<T, S>(a, b, c, m, n, k).run();
   if constexpr (std::is_same_v<T, float>)
-    if (b.k == 1 && m <= kTurnedRows && thin_transposed<S>(a, b, c, m, n, k)) return;
+    if (b.k == 1 && m <= kTurnedRows<S> && thin_transposed<S>(a, b, c, m, n, k)) return;
   thin_packed<T>(a, b, c, m, n, k);
 }
 
