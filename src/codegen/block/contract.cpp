@@ -18,6 +18,7 @@
 #include "codegen/block/attention.h"
 #include "codegen/block/block.h"
 #include "codegen/block/packing.h"
+#include "codegen/block/quantized.h"
 #include "codegen/block/simd.h"
 #include "codegen/block/step.h"
 #include "codegen/block/thin.h"
@@ -399,6 +400,7 @@ void contract(const loop::CallArgs& call) {
 
 loop::Routine find_fast_routine(std::string_view name) {
   if (name == "contract") return block::contract;
+  if (name == "contract_quantized") return block::contract_quantized;
   if (name == "attention") return block::attention;
   if (name == "attention_vjp") return block::attention_vjp;
   return loop::find_routine(name);
