@@ -1,5 +1,6 @@
 // The contraction over shapes of real work: GFLOP/s, the part of the measured peak, and OpenBLAS beside it.
 // Usage: bench_gemm [--threads N] [TEXT…]: shapes whose line contains one of the texts, or all.
+// Decoding reads weights that no cache holds: those shapes go round enough copies of B to make it so.
 // Each answer is compared with the definition (loop/library.h), bit for bit on a sample, before it is timed; best of several runs, the two
 // libraries taking turns. OpenBLAS is looked for at run time only; OPENBLAS may name it.
 #include <dlfcn.h>
@@ -15,6 +16,7 @@
 
 #include "codegen/block/block.h"
 #include "codegen/block/peak.h"
+#include "loop/scalar_ops.h"
 #include "runtime/thread_pool.h"
 #include "tensor/tensor.h"
 
@@ -25,6 +27,7 @@ namespace {
 struct Shape {
   std::string what, form;  // form: which of the operands are stored transposed, as BLAS has it
   int64_t batch, m, n, k;
+  DType dtype = DType::F32;
 };
 
 std::vector<Shape> shapes() {
@@ -53,10 +56,14 @@ std::vector<Shape> shapes() {
   for (int64_t m : {2, 4, 8, 9, 16, 32}) out.push_back({"skinny", "NN", 1, m, 3072, 768});
   for (int64_t m : {2, 4, 8, 9, 16, 32}) out.push_back({"skinny", "NT", 1, m, 3072, 768});
   out.push_back({"narrow", "NN", 1, 4096, 10, 512});
-  for (const char* form : {"NN", "NT"}) {
-    out.push_back({"decode", form, 1, 1, 3072, 768});
-    out.push_back({"decode", form, 1, 1, 50257, 768});
-  }
+  // The products of one token of GPT-2, and of one row by a square matrix.
+  for (DType dtype : {DType::F32, DType::BF16, DType::F16})
+    for (const char* form : {"NN", "NT"}) {
+      for (auto [n, k] : {std::pair<int64_t, int64_t>{768, 768}, {2304, 768}, {3072, 768}, {768, 3072}, {50257, 768}, {2048, 2048}})
+        out.push_back({"decode " + std::string(name_of(dtype)), form, 1, 1, n, k, dtype});
+      if (dtype != DType::F32)
+        for (int64_t m : {2, 4, 8, 16}) out.push_back({"skinny " + std::string(name_of(dtype)), form, 1, m, 3072, 768, dtype});
+    }
   return out;
 }
 
@@ -93,41 +100,53 @@ struct OpenBlas {
   }
 };
 
+constexpr int64_t kColdBytes = 192 << 20;
+
 struct Matrices {
   Ref<Buffer> memory[3];
   Shape shape;
   std::vector<int64_t> args;
+  int64_t copies = 1, b_bytes, element = 0;
+  mutable int64_t turn = 0;
 
-  explicit Matrices(const Shape& s) : shape(s) {
-    int64_t elements[] = {s.batch * s.m * s.k, s.batch * s.k * s.n, s.batch * s.m * s.n};
+  explicit Matrices(const Shape& s) : shape(s), element(size_bytes(s.dtype)) {
+    b_bytes = s.batch * s.k * s.n * element;
+    if (s.what.starts_with("decode")) copies = std::max<int64_t>(1, kColdBytes / b_bytes);
+    int64_t elements[] = {s.batch * s.m * s.k, s.batch * s.k * s.n * copies, s.batch * s.m * s.n};
     std::mt19937 rng(1);
     for (int i = 0; i < 3; ++i) {
-      memory[i] = Buffer::allocate(static_cast<size_t>(elements[i]) * sizeof(float));
-      for (int64_t e = 0; e < elements[i]; ++e) at(i)[e] = static_cast<float>(rng() >> 8) / 8388608.0f - 1.0f;
+      memory[i] = Buffer::allocate(static_cast<size_t>(elements[i] * element));
+      for (int64_t e = 0; e < elements[i]; ++e) {
+        float x = static_cast<float>(rng() >> 8) / 8388608.0f - 1.0f;
+        if (s.dtype == DType::BF16) reinterpret_cast<loop::scalar::BFloat16*>(memory[i]->data())[e] = loop::scalar::to_bf16(x);
+        else if (s.dtype == DType::F16) reinterpret_cast<loop::scalar::Float16*>(memory[i]->data())[e] = loop::scalar::to_f16(x);
+        else at(i)[e] = x;
+      }
     }
     bool ta = s.form[0] == 'T', tb = s.form[1] == 'T';
-    args = {static_cast<int64_t>(DType::F32), s.batch, s.m, s.n, s.k, s.m * s.k, ta ? 1 : s.k, ta ? s.m : 1, s.k * s.n, tb ? 1 : s.n, tb ? s.k : 1};
+    args = {static_cast<int64_t>(s.dtype), s.batch, s.m, s.n, s.k, s.m * s.k, ta ? 1 : s.k, ta ? s.m : 1, s.k * s.n, tb ? 1 : s.n, tb ? s.k : 1};
   }
   float* at(int i) const { return reinterpret_cast<float*>(memory[i]->data()); }
+  std::byte* next_b() const { return memory[1]->data() + turn++ % copies * b_bytes; }
 
   void run() const {
-    std::byte* buffers[] = {memory[0]->data(), memory[1]->data(), memory[2]->data()};
+    std::byte* buffers[] = {memory[0]->data(), next_b(), memory[2]->data()};
     codegen::find_fast_routine("contract")({buffers, args});
   }
 
-  // A few elements at the corners and between, by the definition.
+  // A few elements at the corners and between, by the definition, after the first run.
   bool is_right() const {
     std::mt19937_64 rng(2);
     for (int trial = 0; trial < 200; ++trial) {
       auto pick = [&](int64_t size) { return trial % 4 == 0 ? size - 1 : static_cast<int64_t>(rng() % static_cast<uint64_t>(size)); };
       int64_t p = pick(shape.batch), i = pick(shape.m), j = pick(shape.n);
       float expected;
-      std::byte* buffers[] = {reinterpret_cast<std::byte*>(at(0) + p * args[5] + i * args[6]), reinterpret_cast<std::byte*>(at(1) + p * args[8] + j * args[10]),
+      std::byte* buffers[] = {memory[0]->data() + (p * args[5] + i * args[6]) * element, memory[1]->data() + (p * args[8] + j * args[10]) * element,
                               reinterpret_cast<std::byte*>(&expected)};
       std::vector<int64_t> one = args;
       one[1] = one[2] = one[3] = 1;
       loop::find_routine("contract")({buffers, one});
-      if (std::memcmp(&expected, at(2) + (p * shape.m + i) * shape.n + j, sizeof expected) != 0) return false;
+      if (std::memcmp(&expected, memory[2]->data() + ((p * shape.m + i) * shape.n + j) * element, static_cast<size_t>(element)) != 0) return false;
     }
     return true;
   }
@@ -166,15 +185,16 @@ int main(int argc, char** argv) {
       return 1;
     }
     double ours = 1e9, theirs = 1e9;
+    bool peer = blas && s.dtype == DType::F32;
     double end = now_ms() + 300;
     for (int runs = 0; runs < 5 || now_ms() < end; ++runs) {
       ours = std::min(ours, timed_ms([&] { matrices.run(); }));
-      if (blas) theirs = std::min(theirs, timed_ms([&] { blas.run(s, matrices.at(0), matrices.at(1), matrices.at(2)); }));
+      if (peer) theirs = std::min(theirs, timed_ms([&] { blas.run(s, matrices.at(0), reinterpret_cast<const float*>(matrices.next_b()), matrices.at(2)); }));
     }
     double flops = 2.0 * static_cast<double>(s.batch * s.m * s.n * s.k);
-    double bytes = 4.0 * static_cast<double>(s.batch * (s.m * s.k + s.k * s.n + s.m * s.n));
+    double bytes = static_cast<double>(matrices.element) * static_cast<double>(s.batch * (s.m * s.k + s.k * s.n + s.m * s.n));
     fmt::print("{:<40} {:>9.4f} {:>9.1f} {:>7.1f} {:>7.1f} ", line, ours, flops / ours * 1e-6, flops / ours * 1e-4 / peak.gflops, bytes / ours * 1e-4 / peak.read_gbs);
-    if (blas) fmt::print("{:>9.4f} {:>6.2f}x", theirs, theirs / ours);
+    if (peer) fmt::print("{:>9.4f} {:>6.2f}x", theirs, theirs / ours);
     fmt::print("\n");
   }
 }

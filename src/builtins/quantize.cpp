@@ -1,68 +1,49 @@
-// The rows of a matrix [K, N] (the axis a product sums over) are taken in groups. :q8 stores [groups, rows, N] i8, :q4
-// [groups, rows / 2, N] u8, where the low half of a byte belongs to the first half of the group's rows. Scales are f32 [groups, N].
+// The rows of a matrix [K, N] (the axis a product sums over) are taken in groups, with a scale for each group and column: scales are f32 [groups, N]. Values are
+// stored as loop/quantized.h says, :q8 as i8 and :q4 as u8, four rows of a column side by side where the group allows it.
 // Tensors in a dict: they are saved, traced and moved like any others.
 #include "builtins/quantize.h"
 
 #include <fmt/format.h>
 
+#include <numeric>
+
+#include "ops/quantized.h"
 #include "value/print.h"
 
 namespace sheaf::builtins {
 namespace {
 
-// Up to this many rows of x the weights are read as they are stored: widening them first would write, and read again, four
-// times as much memory as they take.
-constexpr int64_t kFewRows = 4;
+// Up to this many rows of x the weights are read as they are stored: widening them first would write, and read again, several times as much memory
+// as they take. With more rows the faster product of floats makes up for it.
+constexpr int64_t kFewRows = 16;
 
 struct Weights {
-  bool four_bits;
   Operand values, scales;
-  Size groups() const { return values.size(0); }
-  Size rows() const { return four_bits ? values.size(1) * Size(2) : values.size(1); }
-  Size columns() const { return values.size(2); }
+  Size rows() const { return values.size(0) * values.size(2) * values.size(4) * Size(values.dtype() == DType::U8 ? 2 : 1); }
+  Size columns() const { return scales.size(1); }
 };
 
 Weights weights_of(const Value& v) {
   const DictObj& d = v.as_dict();
-  const Value *kind = d.find(Name("quantized")), *values = d.find(Name("values")), *scales = d.find(Name("scales"));
+  const Value *values = d.find(Name("values")), *scales = d.find(Name("scales"));
   if (!values || !scales || !is_tensor_value(*values) || !is_tensor_value(*scales)) throw runtime_error("@: the dict is not what quantize gives");
-  Weights w{key_name(*kind).str() == "q4", num(*values).x, num(*scales).x};
-  if (w.values.rank() != 3 || w.scales.rank() != 2) throw runtime_error("@: the dict is not what quantize gives");
+  Weights w{num(*values).x, num(*scales).x};
+  if (w.values.rank() == 3) w.values = ops::quantized_tiles(w.values, 1, w.values.dtype());  // [groups, rows, N], as files of version 2.2 have it
+  bool ok = w.values.rank() == 5 && w.scales.rank() == 2 && (w.values.dtype() == DType::I8 || w.values.dtype() == DType::U8);
+  if (!ok) throw runtime_error("@: the dict is not what quantize gives");
   return w;
 }
 
-// The two halves of bytes, minus 8, as f32.
-std::pair<Operand, Operand> halves(const Operand& bytes) {
-  Operand v = ops::cast(bytes, DType::F32), high = ops::apply1("floor", ops::mul(v, ops::like(v, 1.0 / 16)));
-  Operand low = ops::sub(v, ops::mul(high, ops::like(v, 16)));
-  return {ops::sub(low, ops::like(v, 8)), ops::sub(high, ops::like(v, 8))};
-}
-
-// [groups, rows, N]
-Operand levels(const Weights& w) {
-  if (!w.four_bits) return ops::cast(w.values, DType::F32);
-  auto [low, high] = halves(w.values);
-  return ops::concat({low, high}, 1);
-}
-
 Operand widened(const Weights& w) {
-  Operand y = ops::mul(levels(w), ops::expand_axis(w.scales, 1));
-  return ops::reshape(y, {w.groups() * w.rows(), w.columns()});
+  return ops::reshape(ops::mul(ops::quantized_levels(w.values, w.columns(), DType::F32), ops::expand_axis(w.scales, 1)), {w.rows(), w.columns()});
 }
 
-// x [M, K] @ w without widening w: sums within groups, then over scaled groups.
-Operand grouped_product(const Operand& x, const Weights& w) {
-  Operand xs = ops::reshape(x, {x.size(0), w.groups(), w.rows(), 1});
-  auto inner = [&](const Operand& part, const Operand& v) { return ops::sum(ops::mul(part, ops::expand_axis(v, 0)), {2}); };
-  Operand sums;
-  if (w.four_bits) {
-    auto [low, high] = halves(w.values);
-    Size half = w.values.size(1);
-    sums = ops::add(inner(ops::slice_axis(xs, 2, 0, half), low), inner(ops::slice_axis(xs, 2, half, half), high));
-  } else {
-    sums = inner(xs, ops::cast(w.values, DType::F32));
-  }
-  return ops::sum(ops::mul(sums, ops::expand_axis(w.scales, 0)), {1});
+// x [M, K]
+Operand product(const Operand& x, const Weights& w) {
+  Size m = x.size(0);
+  auto alone = [](const Operand& t) { return ops::expand_axis(t, 0); };
+  Operand y = m.is_const() && m.value() <= kFewRows ? ops::quantized_dot(alone(x), alone(w.values), alone(w.scales)) : ops::dot(alone(x), alone(widened(w)));
+  return ops::reshape(y, {m, w.columns()});
 }
 
 Operand absolute(const Operand& x) { return ops::apply1("abs", x); }
@@ -87,7 +68,7 @@ Value quantize(Call& c) {
   auto nonzero = [](const Operand& s) { return ops::where(ops::equal(s, ops::like(s, 0)), ops::full({s.dtype(), s.sizes()}, 1), s); };
   if (kind == "q8") {
     scale = nonzero(ops::mul(ops::reduce("max", absolute(x), {1}, false), ops::like(x, 1.0 / 127)));
-    values = ops::cast(ops::apply1("round", ops::div(x, ops::expand_axis(scale, 1))), DType::I8);
+    values = ops::apply1("round", ops::div(x, ops::expand_axis(scale, 1)));
   } else {
     // The largest element, with its sign, becomes -8: all sixteen levels are used.
     Operand hi = ops::reduce("max", x, {1}, false), lo = ops::reduce("min", x, {1}, false);
@@ -95,8 +76,10 @@ Value quantize(Call& c) {
     Operand level = ops::add(ops::apply1("round", ops::div(x, ops::expand_axis(scale, 1))), ops::like(x, 8));
     level = ops::apply2("minimum", ops::apply2("maximum", level, ops::like(x, 0)), ops::like(x, 15));
     Operand low = ops::slice_axis(level, 1, 0, group / 2), high = ops::slice_axis(level, 1, group / 2, group / 2);
-    values = ops::cast(ops::add(low, ops::mul(high, ops::like(x, 16))), DType::U8);
+    values = ops::add(low, ops::mul(high, ops::like(x, 16)));
   }
+  int64_t deep = std::gcd(4, kind == "q4" ? group / 2 : group);
+  values = ops::quantized_tiles(values, deep, kind == "q4" ? DType::U8 : DType::I8);
   return make_dict({{Name("quantized"), Value::keyword(Name(kind))}, {Name("scales"), tensor_value(scale)}, {Name("values"), tensor_value(values)}});
 }
 
@@ -128,16 +111,13 @@ Value quantized_product(const Value& left, const Value& right) {
   DType result = float_dtype(x.dtype());
   x = ops::cast(x, DType::F32);
   if (x.rank() == 0) throw runtime_error("@ not supported for 0D x 2D");
-  Size k = w.groups() * w.rows();
+  Size k = w.rows();
   if (!(x.size(x.rank() - 1) == k)) throw runtime_error(fmt::format("shape mismatch: expected {}, got a quantized [{}, {}]", shape_text(x.sizes()), k.str(), w.columns().str()));
   Sizes out = x.sizes();
   out.pop_back();
   Size m = num_elems(out);
   out.push_back(w.columns());
-  Operand rows = ops::reshape(x, {m, k});
-  bool few = m.is_const() && m.value() <= kFewRows;
-  Operand y = few ? grouped_product(rows, w) : ops::reshape(ops::dot(ops::reshape(rows, {1, m, k}), ops::expand_axis(widened(w), 0)), {m, w.columns()});
-  return tensor_value(ops::cast(ops::reshape(y, out), result));
+  return tensor_value(ops::cast(ops::reshape(product(ops::reshape(x, {m, k}), w), out), result));
 }
 
 std::span<const BuiltinDef> quantize_builtins() { return kBuiltins; }

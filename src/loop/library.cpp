@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "loop/attention.h"
+#include "loop/quantized.h"
 #include "loop/scalar_ops.h"
 #include "support/error.h"
 
@@ -56,6 +57,61 @@ void contract(const CallArgs& c) {
     case DType::I8: return contract_in<int8_t>(c);
     default: INVARIANT(false, "contract of dtype " << c.args[0]);
   }
+}
+
+// Element l of a group of a column, as a whole number; `from` is the group's first element of the column.
+template <class W>
+int32_t level(const W* from, const QuantizedArgs& g, int64_t l) {
+  int64_t r = l % g.stored();
+  W stored = from[r / g.deep * g.values.row + r % g.deep * g.values.deep];
+  if (!g.four_bits) return stored;
+  return (l < g.stored() ? stored & 15 : stored >> 4) - 8;
+}
+
+// What a group adds to the sum over groups: before its scale.
+template <class W>
+double group_sum(const double* x, const W* w, const QuantizedArgs& g) {
+  double sum = 0;
+  for (int64_t l = 0; l < g.group_size(); ++l) sum = apply<Op::Fma>(x[l * g.x.k], double(level(w, g, l)), sum);
+  return sum;
+}
+template <class W>
+float group_sum(const float* x, const W* w, const QuantizedArgs& g) {
+  uint32_t largest = 0;
+  for (int64_t l = 0; l < g.group_size(); ++l) largest = std::max(largest, std::bit_cast<uint32_t>(x[l * g.x.k]) & 0x7fffffffu);
+  QuantizedStep step(largest);
+  if (step.step != step.step) return step.step;
+  int64_t upper = 0, low = 0;
+  for (int64_t l = 0; l < g.group_size(); ++l) {
+    int32_t count = step.count(x[l * g.x.k]);
+    upper += int64_t(upper_bytes(count)) * level(w, g, l);
+    low += int64_t(low_byte(count)) * level(w, g, l);
+  }
+  return apply<Op::Fma>(float(upper), 256.0f, float(low)) * step.step;
+}
+
+template <class T, class W>
+void contract_quantized_in(const CallArgs& c, const QuantizedArgs& g) {
+  T* out = pointer<T>(c, 3);
+  for (int64_t p = 0; p < g.batch; ++p)
+    for (int64_t i = 0; i < g.m; ++i)
+      for (int64_t j = 0; j < g.n; ++j) {
+        T total = 0;
+        for (int64_t q = 0; q < g.groups; ++q) {
+          const T* x = pointer<const T>(c, 0) + p * g.x.batch + i * g.x.row + q * g.group_size() * g.x.k;
+          const W* w = pointer<const W>(c, 1) + p * g.values.batch + q * g.values.group + j / kQuantizedTile * g.values.tile + j % kQuantizedTile * g.values.column;
+          T scale = pointer<const T>(c, 2)[p * g.scales.batch + q * g.scales.group + j * g.scales.column];
+          total = apply<Op::Fma>(group_sum(x, w, g), scale, total);
+        }
+        *out++ = total;
+      }
+}
+
+void contract_quantized(const CallArgs& c) {
+  QuantizedArgs g(c.args);
+  bool wide = static_cast<DType>(g.dtype) == DType::F64;
+  if (g.four_bits) wide ? contract_quantized_in<double, uint8_t>(c, g) : contract_quantized_in<float, uint8_t>(c, g);
+  else wide ? contract_quantized_in<double, int8_t>(c, g) : contract_quantized_in<float, int8_t>(c, g);
 }
 
 // A type that orders like T.
@@ -121,6 +177,7 @@ Routine find_routine(std::string_view name) {
   if (name == "attention") return attention;
   if (name == "attention_vjp") return attention_vjp;
   if (name == "contract") return contract;
+  if (name == "contract_quantized") return contract_quantized;
   if (name == "sort") return sort;
   if (name == "cumulate") return cumulate;
   return nullptr;

@@ -17,6 +17,7 @@ std::span<const OpDef> reduce_ops();
 std::span<const OpDef> movement_ops();
 std::span<const OpDef> gather_ops();
 std::span<const OpDef> contract_ops();
+std::span<const OpDef> quantized_ops();
 std::span<const OpDef> attention_ops();
 std::span<const OpDef> ordered_ops();
 std::span<const OpDef> create_ops();

@@ -4,8 +4,8 @@
 // - tall: A is packed by all threads, then each task computes a strip of columns, packing its panels of B itself: where rows of
 //   B are contiguous as a by-product of the first tile, and while a panel is computed the next one is asked for. Transposed operands
 //   only change how packing reads.
-// - thin, at most kThinRows rows: nothing is reused, so B streams through once; where its rows or columns are contiguous
-//   without packing, otherwise panel by panel through a buffer in the first-level cache.
+// - thin: nothing or little is reused, so B streams through once where its rows or columns are contiguous (thin.h), otherwise
+//   panel by panel through a buffer in the first-level cache.
 // - small: B stays in the first-level cache, A is read where it is.
 // - integers: rows of B times elements of A, any order.
 // N = 1 is the thin form of the transposed product.
@@ -18,8 +18,11 @@
 #include "codegen/block/attention.h"
 #include "codegen/block/block.h"
 #include "codegen/block/ordered.h"
+#include "codegen/block/packing.h"
+#include "codegen/block/quantized.h"
 #include "codegen/block/simd.h"
 #include "codegen/block/step.h"
+#include "codegen/block/thin.h"
 #include "loop/scalar_ops.h"
 #include "runtime/thread_pool.h"
 
@@ -28,10 +31,10 @@ namespace block {
 namespace {
 
 using loop::kContractBlock;
-using loop::scalar::BFloat16;
-using loop::scalar::Float16;
 
-constexpr int64_t kThinRows = 8;
+constexpr int64_t kStreamRows = 32, kThinRows = 8;  // at most, in the thin forms
+template <class S>
+constexpr int64_t kTurnedRows = sizeof(S) == 4 ? 8 : 4;  // narrow elements are widened again for each four rows
 constexpr int64_t kBlockRows = 128;                 // of packed A at most, to stay in the second-level cache beside a strip of B
 constexpr int64_t kPackRows = 32;                   // of A in one task of packing, at most
 constexpr int64_t kStripPanels = 8, kFewRows = 48;
@@ -60,13 +63,11 @@ using DirectTiles = std::array<std::array<DirectTile<T>, 2>, 4>;
 template <class T>
 struct Kernels {
   using Packing = void (*)(int64_t k, const T* a, const T* b, int64_t sbk, T* packed, T* c, int64_t ldc, bool first);
-  using Stream = void (*)(int64_t m, int64_t n, const T* a, int64_t sam, int64_t sak, const T* b, int64_t sbk, T* sums, int64_t ld);
   int64_t rows, columns, lanes;
   std::array<TileRow<T>, 4> tiles;        // of 1, 2, 4 and `rows` rows
   Packing packing_tile;                   // the largest
   int64_t small_rows, small_vectors;
   DirectTiles<T> by_row, by_column;       // rows of a contiguous, or its columns
-  Stream stream4, stream1;                // four and one k at a time
 
   // The tile for so many rows: its place in `tiles`, and the rows it computes.
   int form(int64_t m) const { return m == 1 ? 0 : m == 2 ? 1 : m <= 4 ? 2 : 3; }
@@ -75,102 +76,6 @@ struct Kernels {
 
 #define SHEAF_KERNELS "codegen/block/gemm_kernels.h"
 #include "codegen/block/instruction_sets.h"
-
-// One matrix of the batch. S is what memory holds, T what is computed in.
-template <class S>
-struct Operand {
-  const S* data;
-  int64_t minor, k;  // strides: along the row of A or column of B, and along k
-  const S* at(int64_t i, int64_t l) const { return data + i * minor + l * k; }
-};
-
-template <class T, class S>
-inline T widen(S x) { return loop::scalar::convert<T>(x); }
-
-using Float4 = float __attribute__((vector_size(16)));
-inline Float4 load4(const float* p) {
-  Float4 v;
-  std::memcpy(&v, p, sizeof v);
-  return v;
-}
-
-// to[c][r] = from[r][c] for four rows and columns.
-inline void transpose4(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
-  Float4 a = load4(from), b = load4(from + from_stride), c = load4(from + 2 * from_stride), d = load4(from + 3 * from_stride);
-  Float4 ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
-  Float4 ab2 = __builtin_shufflevector(a, b, 2, 6, 3, 7), cd2 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-  Float4 rows[4] = {__builtin_shufflevector(ab, cd, 0, 1, 4, 5), __builtin_shufflevector(ab, cd, 2, 3, 6, 7),
-                    __builtin_shufflevector(ab2, cd2, 0, 1, 4, 5), __builtin_shufflevector(ab2, cd2, 2, 3, 6, 7)};
-  for (int r = 0; r < 4; ++r) std::memcpy(to + r * to_stride, &rows[r], sizeof rows[r]);
-}
-
-// dst[l][i] = src(i, l) for i < width (of which `used` exist, the rest zero) and l < k.
-template <class T, class S>
-void pack(T* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, int64_t width, int64_t k) {
-  const S* from = src.at(i0, l0);
-  if (used < width) {
-    for (int64_t l = 0; l < k; ++l, dst += width) {
-      const S* row = from + l * src.k;
-      if (std::is_same_v<T, S> && src.minor == 1) std::memcpy(dst, row, used * sizeof(T));
-      else
-        for (int64_t i = 0; i < used; ++i) dst[i] = widen<T>(row[i * src.minor]);
-      std::fill(dst + used, dst + width, T(0));
-    }
-    return;
-  }
-  if (src.minor == 1) {
-    auto rows = [&](auto w) {
-      for (int64_t l = 0; l < k; ++l)
-        if constexpr (std::is_same_v<T, S>) std::memcpy(dst + l * w, from + l * src.k, w * sizeof(T));
-        else
-          for (int64_t i = 0; i < w; ++i) dst[l * w + i] = widen<T>(from[l * src.k + i]);
-    };
-    // A constant width becomes a few vector moves.
-    if (width == 12) rows(std::integral_constant<int64_t, 12>{});
-    else if (width == 8) rows(std::integral_constant<int64_t, 8>{});
-    else if (width == 6) rows(std::integral_constant<int64_t, 6>{});
-    else if (width == 14) rows(std::integral_constant<int64_t, 14>{});
-    else if (width == 16) rows(std::integral_constant<int64_t, 16>{});
-    else if (width == 32) rows(std::integral_constant<int64_t, 32>{});
-    else if (width == 4) rows(std::integral_constant<int64_t, 4>{});
-    else rows(width);
-    return;
-  }
-  int64_t l = 0;
-  // 4 x 4 blocks turned in registers, where k is contiguous.
-  if constexpr (std::is_same_v<T, float> && std::is_same_v<S, float>)
-    if (src.k == 1) {
-      int64_t whole = width / 4 * 4;
-      for (; l + 4 <= k; l += 4) {
-        for (int64_t i = 0; i < whole; i += 4) transpose4(from + i * src.minor + l, src.minor, dst + l * width + i, width);
-        for (int64_t i = whole; i < width; ++i)
-          for (int64_t m = l; m < l + 4; ++m) dst[m * width + i] = from[i * src.minor + m];
-      }
-    }
-  // A few k at a time, so that each row's cache line is read once.
-  for (; l < k; l += 16) {
-    int64_t end = std::min(k, l + 16);
-    for (int64_t i = 0; i < width; ++i)
-      for (int64_t m = l; m < end; ++m) dst[m * width + i] = widen<T>(from[i * src.minor + m * src.k]);
-  }
-}
-
-// Memory of a thread for packed blocks; `slot` tells apart what is in use at the same time.
-template <class T>
-T* scratch(int slot, size_t elements) {
-  struct Memory {
-    std::unique_ptr<std::byte[]> bytes;
-    size_t size = 0;
-  };
-  static thread_local Memory memory[3];
-  Memory& m = memory[slot];
-  size_t needed = elements * sizeof(T) + 64;
-  if (m.size < needed) {
-    m.bytes.reset(new std::byte[needed]);
-    m.size = needed;
-  }
-  return reinterpret_cast<T*>((reinterpret_cast<uintptr_t>(m.bytes.get()) + 63) / 64 * 64);
-}
 
 // A tile at the edge is computed whole beside C and its part copied.
 template <class T, class F>
@@ -181,9 +86,6 @@ inline void at_edge(T* c, int64_t ldc, int64_t rows, int64_t columns, bool first
   tile(whole, kMaxColumns);
   for (int64_t i = 0; i < rows; ++i) std::memcpy(c + i * ldc, whole + i * kMaxColumns, columns * sizeof(T));
 }
-
-int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
-int64_t pieces(int64_t x, int64_t of) { return (x + of - 1) / of; }
 
 // Packs neighbouring panels of `width`, of which the last may be narrower: dst holds panel after panel, each [k][its width].
 template <class T, class S, class Width>
@@ -358,101 +260,6 @@ void small(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n,
   }, std::max<int64_t>(1, kTaskFlops / (2 * kern.small_rows * n * k + 1)));
 }
 
-// Few rows, rows of B contiguous: whole rows of a strip of B stream through, four at a time, past sums in the cache.
-template <class T>
-void thin_stream(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k) {
-  const Kernels<T>& kern = kernels<T>();
-  constexpr int64_t kStrip = 512;
-  runtime::parallel_for((n + kStrip - 1) / kStrip, [&](int64_t begin, int64_t end) {
-    T* sums = scratch<T>(1, m * kStrip);
-    for (int64_t s = begin; s < end; ++s) {
-      int64_t j0 = s * kStrip, columns = std::min(kStrip, n - j0), whole = columns / kern.lanes * kern.lanes;
-      for (int64_t l0 = 0; l0 < k; l0 += kContractBlock) {
-        int64_t depth = std::min(kContractBlock, k - l0), l = 0;
-        std::fill(sums, sums + m * kStrip, T(0));
-        for (; l + 4 <= depth; l += 4) kern.stream4(m, whole, a.at(0, l0 + l), a.minor, a.k, b.at(j0, l0 + l), b.k, sums, kStrip);
-        for (; l < depth; ++l) kern.stream1(m, whole, a.at(0, l0 + l), a.minor, a.k, b.at(j0, l0 + l), b.k, sums, kStrip);
-        for (int64_t j = whole; j < columns; ++j)
-          for (int64_t i = 0; i < m; ++i)
-            for (int64_t e = l0; e < l0 + depth; ++e)
-              sums[i * kStrip + j] = loop::scalar::apply<loop::Op::Fma>(*a.at(i, e), *b.at(j0 + j, e), sums[i * kStrip + j]);
-        for (int64_t i = 0; i < m; ++i) {
-          T* to = c + i * n + j0;
-          for (int64_t j = 0; j < columns; ++j) to[j] = (l0 == 0 ? T(0) : to[j]) + sums[i * kStrip + j];
-        }
-      }
-    }
-  }, std::max<int64_t>(1, kTaskFlops / (4 * kStrip * k + 1)));
-}
-
-#if defined(__aarch64__)
-// Few rows, columns of B contiguous (weights kept as [N, K]): 4 x 4 blocks are transposed in registers on their way, so
-// that a vector holds four columns, each with its chain over k.
-template <int kRows>
-void transposed_block(const Operand<float>& a, const Operand<float>& b, int64_t j, int64_t l0, int64_t depth, float* c, int64_t n, bool first) {
-  constexpr int kGroups = 2;
-  float32x4_t acc[kGroups][kRows];
-  for (auto& group : acc)
-    for (auto& v : group) v = vdupq_n_f32(0);
-  int64_t l = 0;
-  for (; l + 4 <= depth; l += 4) {
-#pragma GCC unroll 4
-    for (int g = 0; g < kGroups; ++g) {
-      const float* p = b.at(j + g * 4, l0 + l);
-      // The columns of the next block, which is kGroups * 4 further on.
-      if (l % 16 == 0)
-        for (int r = 0; r < 4; ++r) __builtin_prefetch(p + (kGroups * 4 + r) * b.minor);
-      float32x4_t r0 = vld1q_f32(p), r1 = vld1q_f32(p + b.minor), r2 = vld1q_f32(p + 2 * b.minor), r3 = vld1q_f32(p + 3 * b.minor);
-      float32x4x2_t even = vtrnq_f32(r0, r1), odd = vtrnq_f32(r2, r3);
-      float32x4_t y[4] = {vcombine_f32(vget_low_f32(even.val[0]), vget_low_f32(odd.val[0])), vcombine_f32(vget_low_f32(even.val[1]), vget_low_f32(odd.val[1])),
-                          vcombine_f32(vget_high_f32(even.val[0]), vget_high_f32(odd.val[0])), vcombine_f32(vget_high_f32(even.val[1]), vget_high_f32(odd.val[1]))};
-#pragma GCC unroll 4
-      for (int i = 0; i < kRows; ++i)
-#pragma GCC unroll 4
-        for (int e = 0; e < 4; ++e) acc[g][i] = vfmaq_n_f32(acc[g][i], y[e], *a.at(i, l0 + l + e));
-    }
-  }
-  for (; l < depth; ++l)
-    for (int g = 0; g < kGroups; ++g) {
-      float y[4];
-      for (int e = 0; e < 4; ++e) y[e] = *b.at(j + g * 4 + e, l0 + l);
-      for (int i = 0; i < kRows; ++i) acc[g][i] = vfmaq_n_f32(acc[g][i], vld1q_f32(y), *a.at(i, l0 + l));
-    }
-  for (int i = 0; i < kRows; ++i)
-    for (int g = 0; g < kGroups; ++g) {
-      float* to = c + i * n + j + g * 4;
-      vst1q_f32(to, vaddq_f32(first ? vdupq_n_f32(0) : vld1q_f32(to), acc[g][i]));
-    }
-}
-
-void thin_transposed(const Operand<float>& a, const Operand<float>& b, float* c, int64_t m, int64_t n, int64_t k) {
-  constexpr int64_t kColumns = 8;
-  runtime::parallel_for((n + kColumns - 1) / kColumns, [&](int64_t begin, int64_t end) {
-    for (int64_t p = begin; p < end; ++p)
-      for (int64_t l0 = 0; l0 < k; l0 += kContractBlock) {
-        int64_t depth = std::min(kContractBlock, k - l0), j = p * kColumns;
-        bool first = l0 == 0;
-        if (j + kColumns > n) {
-          for (; j < n; ++j)
-            for (int64_t i = 0; i < m; ++i) {
-              float sum = 0;
-              for (int64_t l = l0; l < l0 + depth; ++l) sum = __builtin_fmaf(*a.at(i, l), *b.at(j, l), sum);
-              c[i * n + j] = (first ? 0.0f : c[i * n + j]) + sum;
-            }
-          continue;
-        }
-        for (int64_t i = 0; i < m;) {
-          Operand<float> rows{a.at(i, 0), a.minor, a.k};
-          float* to = c + i * n;
-          if (m - i >= 4) transposed_block<4>(rows, b, j, l0, depth, to, n, first), i += 4;
-          else if (m - i >= 2) transposed_block<2>(rows, b, j, l0, depth, to, n, first), i += 2;
-          else transposed_block<1>(rows, b, j, l0, depth, to, n, first), i += 1;
-        }
-      }
-  }, std::max<int64_t>(1, kTaskFlops / (4 * kColumns * k + 1)));
-}
-#endif
-
 // Few rows, B in any order: panels pass through the first-level cache.
 template <class T, class S>
 void thin_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k) {
@@ -491,13 +298,10 @@ void multiply(Operand<S> a, Operand<S> b, T* c, int64_t m, int64_t n, int64_t k)
   }
   if constexpr (std::is_same_v<T, S>)
     if (n * k <= kSmall && k <= kContractBlock && (a.k == 1 || a.minor == 1) && n >= kernels<T>().lanes) return small<T>(a, b, c, m, n, k);
+  if (m <= kStreamRows && b.minor == 1) return thin_stream<T, S>(a, b, c, m, n, k);
   if (m > kThinRows) return Tall<T, S>(a, b, c, m, n, k).run();
-  if constexpr (std::is_same_v<T, S>)
-    if (b.minor == 1) return thin_stream<T>(a, b, c, m, n, k);
-#if defined(__aarch64__)
-  if constexpr (std::is_same_v<T, float> && std::is_same_v<S, float>)
-    if (b.k == 1 && m <= 2) return thin_transposed(a, b, c, m, n, k);
-#endif
+  if constexpr (std::is_same_v<T, float>)
+    if (b.k == 1 && m <= kTurnedRows<S> && thin_transposed<S>(a, b, c, m, n, k)) return;
   thin_packed<T>(a, b, c, m, n, k);
 }
 
@@ -598,6 +402,7 @@ void contract(const loop::CallArgs& call) {
 
 loop::Routine find_fast_routine(std::string_view name) {
   if (name == "contract") return block::contract;
+  if (name == "contract_quantized") return block::contract_quantized;
   if (name == "attention") return block::attention;
   if (name == "attention_vjp") return block::attention_vjp;
   if (name == "sort") return block::sort;

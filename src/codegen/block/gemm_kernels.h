@@ -100,24 +100,6 @@ inline void column_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t 
   add_tile<T, kRows, kVectors>(acc, c, ldc, first);
 }
 
-// sums[i][j] += a(i, l) b[l][j] for `depth` (1 or 4) consecutive l and n columns, with the sums in memory: long rows of b
-// stream through, several at a time. n is a multiple of kLanes.
-template <class T, int kDepth>
-inline void stream_rows(int64_t m, int64_t n, const T* a, int64_t sam, int64_t sak, const T* b, int64_t sbk, T* sums, int64_t ld) {
-  using S = Simd<T>;
-  for (int64_t i = 0; i < m; ++i) {
-    typename S::V x[kDepth];
-    for (int l = 0; l < kDepth; ++l) x[l] = S::splat(a[i * sam + l * sak]);
-    T* row = sums + i * ld;
-    for (int64_t j = 0; j < n; j += S::kLanes) {
-      typename S::V sum = S::load(row + j);
-#pragma GCC unroll 4
-      for (int l = 0; l < kDepth; ++l) sum = S::fma(x[l], S::load(b + l * sbk + j), sum);
-      S::store(row + j, sum);
-    }
-  }
-}
-
 // Several k of each row of a wait in registers where the instruction set multiplies by a lane, which leaves fewer for sums.
 template <class T>
 constexpr int kSmallRows = Simd<T>::kDepth > 1 ? 8 : Simd<T>::kTileRows;
@@ -139,5 +121,4 @@ constexpr Kernels<T> kKernels{
     {{{row_tile<T, 1, 1>, row_tile<T, 1, kSmallVectors<T>>}, {row_tile<T, 2, 1>, row_tile<T, 2, kSmallVectors<T>>}, {row_tile<T, 4, 1>, row_tile<T, 4, kSmallVectors<T>>},
       {row_tile<T, kSmallRows<T>, 1>, row_tile<T, kSmallRows<T>, kSmallVectors<T>>}}},
     {{{column_tile<T, 1, 1>, column_tile<T, 1, kSmallVectors<T>>}, {column_tile<T, 2, 1>, column_tile<T, 2, kSmallVectors<T>>}, {column_tile<T, 4, 1>, column_tile<T, 4, kSmallVectors<T>>},
-      {column_tile<T, kSmallRows<T>, 1>, column_tile<T, kSmallRows<T>, kSmallVectors<T>>}}},
-    stream_rows<T, 4>, stream_rows<T, 1>};
+      {column_tile<T, kSmallRows<T>, 1>, column_tile<T, kSmallRows<T>, kSmallVectors<T>>}}}};

@@ -15,10 +15,10 @@ using portable::Simd;
 }  // namespace for_any
 #if defined(__x86_64__)
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
 #else
 #pragma GCC push_options
-#pragma GCC target("avx2,fma")
+#pragma GCC target("avx2,fma,f16c")
 #endif
 namespace for_avx2 {
 using avx2::Simd;
@@ -26,11 +26,11 @@ using avx2::Simd;
 }  // namespace for_avx2
 #if defined(__clang__)
 #pragma clang attribute pop
-#pragma clang attribute push(__attribute__((target("avx512f,avx2,fma"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx512f,avx2,fma,f16c"))), apply_to = function)
 #else
 #pragma GCC pop_options
 #pragma GCC push_options
-#pragma GCC target("avx512f,avx2,fma")
+#pragma GCC target("avx512f,avx2,fma,f16c")
 #endif
 namespace for_avx512 {
 using avx512::Simd;
@@ -45,7 +45,7 @@ using avx512::Simd;
 template <class T>
 const Kernels<T>& kernels() {
 #if defined(__x86_64__)
-  static const bool has_fma = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  static const bool has_fma = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
   static const bool has_avx512 = has_fma && __builtin_cpu_supports("avx512f");
   if (has_avx512) return for_avx512::kKernels<T>;
   if (has_fma) return for_avx2::kKernels<T>;

@@ -15,12 +15,17 @@
 
 namespace sheaf::codegen::block {
 
+using loop::scalar::BFloat16;
+using loop::scalar::Float16;
+
 // Each Simd<T> has, beside arithmetic:
 //   max(a, b)                b where a is NaN; b is never NaN
 //   if_less(x, c, a, b)      x < c ? a : b
 //   pow2(shifted)            2^n where the sum with loop::math's kRoundToInt left n in the low bits
+//   load_row(y, b)           consecutive elements into all of y
 //   multiply(acc, a, y)      acc[i][v] += a[i] y[v]
 //   multiply_rows(acc, a, lda, b, ldb)   acc[i][v] += a[i * lda + l] b[l * ldb + v's elements] for kDepth l, in order
+// Simd<float> also loads kLanes elements of the narrow floats, widened.
 
 #if defined(__aarch64__)
 namespace neon {
@@ -33,6 +38,23 @@ struct Simd<float> {
   static constexpr int kLanes = 4, kTileRows = 8, kTileVectors = 3, kDepth = 4;
   static V zero() { return vdupq_n_f32(0); }
   static V load(const float* p) { return vld1q_f32(p); }
+  static V load(const BFloat16* p) { return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(&p->bits), 16)); }
+  static V load(const Float16* p) { return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(&p->bits))); }
+  template <int kVectors, class B>
+  static void load_row(V (&y)[kVectors], const B* b) {
+    // Bits of bf16 are brought to the upper halves by a permutation, which more units do than shift.
+    if constexpr (std::is_same_v<B, BFloat16> && kVectors % 2 == 0) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; v += 2) {
+        uint16x8_t both = vld1q_u16(&b[v * kLanes].bits), none = vdupq_n_u16(0);
+        y[v] = vreinterpretq_f32_u16(vzip1q_u16(none, both));
+        y[v + 1] = vreinterpretq_f32_u16(vzip2q_u16(none, both));
+      }
+    } else {
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) y[v] = load(b + v * kLanes);
+    }
+  }
   static void store(float* p, V v) { vst1q_f32(p, v); }
   static V splat(float x) { return vdupq_n_f32(x); }
   static V add(V a, V b) { return vaddq_f32(a, b); }
@@ -64,18 +86,17 @@ struct Simd<float> {
         for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(splat(a[i]), y[v], acc[i][v]);
     }
   }
-  template <int kRows, int kVectors>
-  static void multiply_rows(V (&acc)[kRows][kVectors], const float* a, int64_t lda, const float* b, int64_t ldb) {
+  template <int kRows, int kVectors, class B>
+  static void multiply_rows(V (&acc)[kRows][kVectors], const float* a, int64_t lda, const B* b, int64_t ldb) {
     V x[kRows];
 #pragma GCC unroll 8
     for (int i = 0; i < kRows; ++i) x[i] = load(a + i * lda);
     auto step = [&]<int l>(std::integral_constant<int, l>) __attribute__((always_inline)) {
       V y[kVectors];
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) y[v] = load(b + l * ldb + v * kLanes);
+      load_row(y, b + l * ldb);
 #pragma GCC unroll 8
       for (int i = 0; i < kRows; ++i)
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int v = 0; v < kVectors; ++v) acc[i][v] = vfmaq_laneq_f32(acc[i][v], y[v], x[i], l);
     };
     step(std::integral_constant<int, 0>{});
@@ -90,6 +111,11 @@ struct Simd<double> {
   static constexpr int kLanes = 2, kTileRows = 8, kTileVectors = 3, kDepth = 2;
   static V zero() { return vdupq_n_f64(0); }
   static V load(const double* p) { return vld1q_f64(p); }
+  template <int kVectors>
+  static void load_row(V (&y)[kVectors], const double* b) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) y[v] = load(b + v * kLanes);
+  }
   static void store(double* p, V v) { vst1q_f64(p, v); }
   static V splat(double x) { return vdupq_n_f64(x); }
   static V add(V a, V b) { return vaddq_f64(a, b); }
@@ -142,7 +168,12 @@ struct Simd {
   using V = T;
   static constexpr int kLanes = 1, kTileRows = 4, kTileVectors = 4, kDepth = 1;
   static V zero() { return 0; }
-  static V load(const T* p) { return *p; }
+  template <class S>
+  static V load(const S* p) { return loop::scalar::convert<T>(*p); }
+  template <int kVectors, class B>
+  static void load_row(V (&y)[kVectors], const B* b) {
+    for (int v = 0; v < kVectors; ++v) y[v] = load(b + v);
+  }
   static void store(T* p, V v) { *p = v; }
   static V splat(T x) { return x; }
   static V add(V a, V b) { return a + b; }
@@ -162,10 +193,10 @@ struct Simd {
     for (int i = 0; i < kRows; ++i)
       for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(a[i], y[v], acc[i][v]);
   }
-  template <int kRows, int kVectors>
-  static void multiply_rows(V (&acc)[kRows][kVectors], const T* a, int64_t lda, const T* b, int64_t) {
+  template <int kRows, int kVectors, class B>
+  static void multiply_rows(V (&acc)[kRows][kVectors], const T* a, int64_t lda, const B* b, int64_t) {
     for (int i = 0; i < kRows; ++i)
-      for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(a[i * lda], b[v], acc[i][v]);
+      for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(a[i * lda], load(b + v), acc[i][v]);
   }
 };
 }  // namespace portable
@@ -174,6 +205,10 @@ struct Simd {
 // Tiles by broadcasting elements of a: the same text for every width. A macro, because the functions must be compiled inside
 // the region of each instruction set.
 #define SHEAF_BROADCAST_TILES(T)                                                                                    \
+  template <int kVectors, class B>                                                                                  \
+  static void load_row(V (&y)[kVectors], const B* b) {                                                              \
+    _Pragma("GCC unroll 8") for (int v = 0; v < kVectors; ++v) y[v] = load(b + v * kLanes);                         \
+  }                                                                                                                 \
   template <int kRows, int kVectors>                                                                                \
   static void multiply(V (&acc)[kRows][kVectors], const T* a, const V (&y)[kVectors]) {                             \
     _Pragma("GCC unroll 16") for (int i = 0; i < kRows; ++i) {                                                      \
@@ -181,21 +216,21 @@ struct Simd {
       _Pragma("GCC unroll 4") for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(x, y[v], acc[i][v]);               \
     }                                                                                                               \
   }                                                                                                                 \
-  template <int kRows, int kVectors>                                                                                \
-  static void multiply_rows(V (&acc)[kRows][kVectors], const T* a, int64_t lda, const T* b, int64_t) {              \
+  template <int kRows, int kVectors, class B>                                                                       \
+  static void multiply_rows(V (&acc)[kRows][kVectors], const T* a, int64_t lda, const B* b, int64_t) {              \
     V y[kVectors];                                                                                                  \
-    _Pragma("GCC unroll 4") for (int v = 0; v < kVectors; ++v) y[v] = load(b + v * kLanes);                         \
+    load_row(y, b);                                                                                                 \
     _Pragma("GCC unroll 16") for (int i = 0; i < kRows; ++i) {                                                      \
       V x = splat(a[i * lda]);                                                                                      \
-      _Pragma("GCC unroll 4") for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(x, y[v], acc[i][v]);               \
+      _Pragma("GCC unroll 8") for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(x, y[v], acc[i][v]);               \
     }                                                                                                               \
   }
 
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
 #else
 #pragma GCC push_options
-#pragma GCC target("avx2,fma")
+#pragma GCC target("avx2,fma,f16c")
 #endif
 namespace avx2 {
 template <class T>
@@ -207,6 +242,8 @@ struct Simd<float> {
   static constexpr int kLanes = 8, kTileRows = 6, kTileVectors = 2, kDepth = 1;
   static V zero() { return _mm256_setzero_ps(); }
   static V load(const float* p) { return _mm256_loadu_ps(p); }
+  static V load(const BFloat16* p) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))), 16)); }
+  static V load(const Float16* p) { return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))); }
   static void store(float* p, V v) { _mm256_storeu_ps(p, v); }
   static V splat(float x) { return _mm256_set1_ps(x); }
   static V add(V a, V b) { return _mm256_add_ps(a, b); }
@@ -249,10 +286,10 @@ struct Simd<double> {
 #endif
 
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx2,fma"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx512f,avx2,fma,f16c"))), apply_to = function)
 #else
 #pragma GCC push_options
-#pragma GCC target("avx512f,avx2,fma")
+#pragma GCC target("avx512f,avx2,fma,f16c")
 #endif
 namespace avx512 {
 template <class T>
@@ -264,6 +301,8 @@ struct Simd<float> {
   static constexpr int kLanes = 16, kTileRows = 14, kTileVectors = 2, kDepth = 1;
   static V zero() { return _mm512_setzero_ps(); }
   static V load(const float* p) { return _mm512_loadu_ps(p); }
+  static V load(const BFloat16* p) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))), 16)); }
+  static V load(const Float16* p) { return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))); }
   static void store(float* p, V v) { _mm512_storeu_ps(p, v); }
   static V splat(float x) { return _mm512_set1_ps(x); }
   static V add(V a, V b) { return _mm512_add_ps(a, b); }

@@ -1,0 +1,123 @@
+// Operands of a contraction, and copies of their parts in the order in which a kernel reads them.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <type_traits>
+
+#include "loop/scalar_ops.h"
+
+namespace sheaf::codegen::block {
+
+// One matrix of the batch. S is what memory holds, T what is computed in.
+template <class S>
+struct Operand {
+  const S* data;
+  int64_t minor, k;  // strides: along the row of A or column of B, and along k
+  const S* at(int64_t i, int64_t l) const { return data + i * minor + l * k; }
+};
+
+template <class T, class S>
+inline T widen(S x) { return loop::scalar::convert<T>(x); }
+
+using Float4 = float __attribute__((vector_size(16)));
+inline Float4 load4(const float* p) {
+  Float4 v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+
+// to[c][r] = from[r][c] for four rows and columns.
+inline void transpose4(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
+  Float4 a = load4(from), b = load4(from + from_stride), c = load4(from + 2 * from_stride), d = load4(from + 3 * from_stride);
+  Float4 ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+  Float4 ab2 = __builtin_shufflevector(a, b, 2, 6, 3, 7), cd2 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  Float4 rows[4] = {__builtin_shufflevector(ab, cd, 0, 1, 4, 5), __builtin_shufflevector(ab, cd, 2, 3, 6, 7),
+                    __builtin_shufflevector(ab2, cd2, 0, 1, 4, 5), __builtin_shufflevector(ab2, cd2, 2, 3, 6, 7)};
+  for (int r = 0; r < 4; ++r) std::memcpy(to + r * to_stride, &rows[r], sizeof rows[r]);
+}
+
+// dst[l][i] = src(i, l) for i < width (of which `used` exist, the rest zero) and l < k.
+template <class T, class S>
+void pack(T* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, int64_t width, int64_t k) {
+  const S* from = src.at(i0, l0);
+  if (used < width) {
+    for (int64_t l = 0; l < k; ++l, dst += width) {
+      const S* row = from + l * src.k;
+      if (std::is_same_v<T, S> && src.minor == 1) std::memcpy(dst, row, used * sizeof(T));
+      else
+        for (int64_t i = 0; i < used; ++i) dst[i] = widen<T>(row[i * src.minor]);
+      std::fill(dst + used, dst + width, T(0));
+    }
+    return;
+  }
+  if (src.minor == 1) {
+    auto rows = [&](auto w) {
+      for (int64_t l = 0; l < k; ++l)
+        if constexpr (std::is_same_v<T, S>) std::memcpy(dst + l * w, from + l * src.k, w * sizeof(T));
+        else
+          for (int64_t i = 0; i < w; ++i) dst[l * w + i] = widen<T>(from[l * src.k + i]);
+    };
+    // A constant width becomes a few vector moves.
+    if (width == 12) rows(std::integral_constant<int64_t, 12>{});
+    else if (width == 8) rows(std::integral_constant<int64_t, 8>{});
+    else if (width == 6) rows(std::integral_constant<int64_t, 6>{});
+    else if (width == 14) rows(std::integral_constant<int64_t, 14>{});
+    else if (width == 16) rows(std::integral_constant<int64_t, 16>{});
+    else if (width == 32) rows(std::integral_constant<int64_t, 32>{});
+    else if (width == 4) rows(std::integral_constant<int64_t, 4>{});
+    else rows(width);
+    return;
+  }
+  int64_t l = 0;
+  // 4 x 4 blocks turned in registers, where k is contiguous; narrow elements are widened a cache line at a time first.
+  if constexpr (std::is_same_v<T, float>)
+    if (src.k == 1) {
+      constexpr int64_t kStep = std::is_same_v<S, float> ? 4 : 64 / sizeof(S);
+      int64_t whole = width / 4 * 4;
+      for (; l + kStep <= k; l += kStep) {
+        for (int64_t i = 0; i < whole; i += 4) {
+          const S* rows = from + i * src.minor + l;
+          if constexpr (std::is_same_v<S, float>) {
+            transpose4(rows, src.minor, dst + l * width + i, width);
+          } else {
+            float wide[4][kStep];
+            for (int r = 0; r < 4; ++r)
+              for (int64_t e = 0; e < kStep; ++e) wide[r][e] = widen<float>(rows[r * src.minor + e]);
+            for (int64_t e = 0; e < kStep; e += 4) transpose4(&wide[0][e], kStep, dst + (l + e) * width + i, width);
+          }
+        }
+        for (int64_t i = whole; i < width; ++i)
+          for (int64_t m = l; m < l + kStep; ++m) dst[m * width + i] = widen<float>(from[i * src.minor + m]);
+      }
+    }
+  // A few k at a time, so that each row's cache line is read once.
+  for (; l < k; l += 16) {
+    int64_t end = std::min(k, l + 16);
+    for (int64_t i = 0; i < width; ++i)
+      for (int64_t m = l; m < end; ++m) dst[m * width + i] = widen<T>(from[i * src.minor + m * src.k]);
+  }
+}
+
+// Memory of a thread for packed blocks; `slot` tells apart what is in use at the same time.
+template <class T>
+T* scratch(int slot, size_t elements) {
+  struct Memory {
+    std::unique_ptr<std::byte[]> bytes;
+    size_t size = 0;
+  };
+  static thread_local Memory memory[3];
+  Memory& m = memory[slot];
+  size_t needed = elements * sizeof(T) + 64;
+  if (m.size < needed) {
+    m.bytes.reset(new std::byte[needed]);
+    m.size = needed;
+  }
+  return reinterpret_cast<T*>((reinterpret_cast<uintptr_t>(m.bytes.get()) + 63) / 64 * 64);
+}
+
+inline int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
+inline int64_t pieces(int64_t x, int64_t of) { return (x + of - 1) / of; }
+
+}  // namespace sheaf::codegen::block

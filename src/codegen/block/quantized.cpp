@@ -1,0 +1,283 @@
+// Weights are read once, as they are stored, in strips of columns: a group of rows of a strip at a time, for all rows of x.
+// 1. Each group of x becomes whole numbers, kept as bytes (and the upper two together).
+// 2. A group's sums for a column are exact in 32 bits, by instructions that multiply bytes and add four products (NEON) or 16-bit numbers and
+//    add two (AVX2).
+// 3. They are scaled and added to the row of the result.
+#include "codegen/block/quantized.h"
+
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#elif defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "codegen/block/packing.h"
+#include "loop/quantized.h"
+#include "loop/scalar_ops.h"
+#include "runtime/thread_pool.h"
+
+namespace sheaf::codegen::block {
+namespace {
+
+constexpr int64_t kMaxGroup = 512;        // rows, for sums in 32 bits
+constexpr int64_t kMaxDots = 128;         // for sums of bytes below 2^22
+constexpr int64_t kSumElements = 4096, kMinStrip = 512, kMaxStrip = 2048;
+constexpr int64_t kTaskElements = 1 << 18;
+constexpr int64_t kQuad = 4;              // consecutive rows that lie side by side
+constexpr int64_t kTile = loop::kQuantizedTile;
+constexpr int64_t kAheadBytes = 2048;
+
+// One group of one row of x, from its first element on.
+struct Counts {
+  const int8_t *high, *middle, *low;
+  const int16_t* upper;                   // 256 high + middle
+  int32_t upper_offset, low_offset;       // added to the sums: 4 bits are stored with 8 added
+  float step;
+};
+
+// One group of a strip of weights: tiles of `rows` times 4 times `deep` bytes, one after the other.
+struct Group {
+  const uint8_t* bytes;
+  int64_t rows, deep, columns;
+  const float* scales;
+  const float* next_scales;
+  int64_t tile_bytes() const { return rows * kTile * deep; }
+};
+
+// sums[column] += the sum over the group, for columns from `from` on.
+template <bool kFourBits>
+void add_group(const Counts& x, const Group& g, int64_t from, float* sums) {
+  for (int64_t j = from; j < g.columns; ++j) {
+    int32_t upper = x.upper_offset, low = x.low_offset;
+    for (int64_t r = 0; r < g.rows; ++r)
+      for (int64_t e = 0; e < g.deep; ++e) {
+        uint8_t byte = g.bytes[j / kTile * g.tile_bytes() + (r * kTile + j % kTile) * g.deep + e];
+        int64_t l = r * g.deep + e;
+        int32_t w = kFourBits ? byte & 15 : static_cast<int8_t>(byte);
+        upper += x.upper[l] * w;
+        low += x.low[l] * w;
+        if (kFourBits) {
+          upper += x.upper[l + g.rows * g.deep] * (byte >> 4);
+          low += x.low[l + g.rows * g.deep] * (byte >> 4);
+        }
+      }
+    float sum = loop::scalar::apply<loop::Op::Fma>(static_cast<float>(upper), 256.0f, static_cast<float>(low)) * x.step;
+    sums[j] = loop::scalar::apply<loop::Op::Fma>(sum, g.scales[j], sums[j]);
+  }
+}
+template <bool kFourBits>
+void add_any(const Counts& x, const Group& g, float* sums) { add_group<kFourBits>(x, g, 0, sums); }
+
+#if defined(__aarch64__)
+#pragma GCC push_options
+#pragma GCC target("arch=armv8.2-a+dotprod")
+// The sums of a vector of four columns: of the three bytes of x, each by four rows.
+struct DotSums {
+  int32x4_t high, middle, low;
+  template <int lane>
+  __attribute__((always_inline)) void add(int8x16_t w, int8x16_t h, int8x16_t m, int8x16_t l) {
+    high = vdotq_laneq_s32(high, w, h, lane);
+    middle = vdotq_laneq_s32(middle, w, m, lane);
+    low = vdotq_laneq_s32(low, w, l, lane);
+  }
+};
+
+template <bool kFourBits, int kVectors>
+__attribute__((always_inline)) inline void dot_columns(const Counts& x, const Group& g, int64_t j, float* sums) {
+  DotSums acc[kVectors];
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) acc[v] = {vdupq_n_s32(0), vdupq_n_s32(x.upper_offset), vdupq_n_s32(x.low_offset)};
+  const uint8_t* row = g.bytes + j / kTile * g.tile_bytes();
+  int64_t half = g.rows * kQuad;
+  // One row of bytes, whose elements of x are those of `lane` in the vectors from element l on.
+  auto step = [&]<int lane>(std::integral_constant<int, lane>, int64_t l) __attribute__((always_inline)) {
+    int8x16_t h = vld1q_s8(x.high + l), m = vld1q_s8(x.middle + l), low = vld1q_s8(x.low + l);
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      uint8x16_t w = vld1q_u8(row + v * g.tile_bytes());
+      if constexpr (kFourBits) {
+        acc[v].template add<lane>(vreinterpretq_s8_u8(vandq_u8(w, vdupq_n_u8(15))), h, m, low);
+        acc[v].template add<lane>(vreinterpretq_s8_u8(vshrq_n_u8(w, 4)), vld1q_s8(x.high + half + l), vld1q_s8(x.middle + half + l), vld1q_s8(x.low + half + l));
+      } else {
+        acc[v].template add<lane>(vreinterpretq_s8_u8(w), h, m, low);
+      }
+    }
+    row += kTile * kQuad;
+  };
+  int64_t r = 0;
+  for (; r + 4 <= g.rows; r += 4) {
+    step(std::integral_constant<int, 0>{}, r * kQuad);
+    step(std::integral_constant<int, 1>{}, r * kQuad);
+    step(std::integral_constant<int, 2>{}, r * kQuad);
+    step(std::integral_constant<int, 3>{}, r * kQuad);
+  }
+  for (; r < g.rows; ++r) step(std::integral_constant<int, 0>{}, r * kQuad);
+  // Conversion by adding: below 2^22 the bits of a whole number are those of its sum with 1.5 * 2^23, and the instruction for it is four times slower.
+  constexpr float kRound = 12582912.0f;
+  auto to_float = [](int32x4_t v) { return vsubq_f32(vreinterpretq_f32_s32(vaddq_s32(v, vreinterpretq_s32_f32(vdupq_n_f32(kRound)))), vdupq_n_f32(kRound)); };
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) {
+    float32x4_t upper = vfmaq_n_f32(to_float(acc[v].middle), to_float(acc[v].high), 256.0f);
+    float32x4_t sum = vmulq_n_f32(vfmaq_n_f32(to_float(acc[v].low), upper, 256.0f), x.step);
+    float* to = sums + j + 4 * v;
+    vst1q_f32(to, vfmaq_f32(vld1q_f32(to), sum, vld1q_f32(g.scales + j + 4 * v)));
+  }
+}
+
+template <bool kFourBits>
+void add_dots(const Counts& x, const Group& g, float* sums) {
+  int64_t j = 0;
+  for (; j + 16 <= g.columns; j += 16) {
+    __builtin_prefetch(g.next_scales + j, 0, 2);
+    for (int64_t r = 0; r < g.rows; ++r) __builtin_prefetch(g.bytes + j / kTile * g.tile_bytes() + r * 64 + kAheadBytes, 0, 2);
+    dot_columns<kFourBits, 4>(x, g, j, sums);
+  }
+  for (; j + 4 <= g.columns; j += 4) dot_columns<kFourBits, 1>(x, g, j, sums);
+  add_group<kFourBits>(x, g, j, sums);
+}
+#pragma GCC pop_options
+
+bool has_dots() {
+  static const bool has = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+  return has;
+}
+#elif defined(__x86_64__)
+#define SHEAF_AVX2 __attribute__((target("avx2,fma")))
+// Four columns: each has two partial sums side by side.
+template <bool kFourBits>
+SHEAF_AVX2 void add_dots(const Counts& x, const Group& g, float* sums) {
+  auto four = [](const int16_t* p) SHEAF_AVX2 {
+    int64_t all;
+    std::memcpy(&all, p, sizeof all);
+    return _mm256_set1_epi64x(all);
+  };
+  auto four_bytes = [](const int8_t* p) SHEAF_AVX2 {
+    int32_t all;
+    std::memcpy(&all, p, sizeof all);
+    return _mm256_cvtepi8_epi16(_mm_set1_epi32(all));
+  };
+  auto total = [](__m256i v) SHEAF_AVX2 {
+    __m256i pairs = _mm256_hadd_epi32(v, v);
+    return _mm_unpacklo_epi64(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
+  };
+  int64_t j = 0, half = g.rows * kQuad;
+  for (; j + 4 <= g.columns; j += 4) {
+    __m256i upper = _mm256_setzero_si256(), low = _mm256_setzero_si256();
+    auto add = [&](__m256i w, int64_t l) SHEAF_AVX2 {
+      upper = _mm256_add_epi32(upper, _mm256_madd_epi16(w, four(x.upper + l)));
+      low = _mm256_add_epi32(low, _mm256_madd_epi16(w, four_bytes(x.low + l)));
+    };
+    for (int64_t r = 0; r < g.rows; ++r) {
+      const uint8_t* row = g.bytes + j / kTile * g.tile_bytes() + r * kTile * kQuad;
+      if (r % 4 == 0) _mm_prefetch(reinterpret_cast<const char*>(row + kAheadBytes), _MM_HINT_T1);
+      __m128i w = _mm_loadu_si128(reinterpret_cast<const __m128i*>(row));
+      if constexpr (kFourBits) {
+        __m128i mask = _mm_set1_epi8(15);
+        add(_mm256_cvtepu8_epi16(_mm_and_si128(w, mask)), r * kQuad);
+        add(_mm256_cvtepu8_epi16(_mm_and_si128(_mm_srli_epi16(w, 4), mask)), half + r * kQuad);
+      } else {
+        add(_mm256_cvtepi8_epi16(w), r * kQuad);
+      }
+    }
+    __m128 u = _mm_cvtepi32_ps(_mm_add_epi32(total(upper), _mm_set1_epi32(x.upper_offset))), l = _mm_cvtepi32_ps(_mm_add_epi32(total(low), _mm_set1_epi32(x.low_offset)));
+    __m128 sum = _mm_mul_ps(_mm_fmadd_ps(u, _mm_set1_ps(256.0f), l), _mm_set1_ps(x.step));
+    _mm_storeu_ps(sums + j, _mm_fmadd_ps(sum, _mm_loadu_ps(g.scales + j), _mm_loadu_ps(sums + j)));
+  }
+  add_group<kFourBits>(x, g, j, sums);
+}
+#undef SHEAF_AVX2
+
+bool has_dots() {
+  static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  return has;
+}
+#endif
+
+using AddGroup = void (*)(const Counts& x, const Group& g, float* sums);
+
+AddGroup kernel_for(bool four_bits, int64_t deep, int64_t group) {
+#if defined(__aarch64__) || defined(__x86_64__)
+  if (deep == kQuad && group <= kMaxDots && has_dots()) return four_bits ? add_dots<true> : add_dots<false>;
+#endif
+  return four_bits ? add_any<true> : add_any<false>;
+}
+
+// The rows of x as whole numbers: for each row and group where its bytes are, and its step.
+class Counted {
+ public:
+  Counted(const float* x, const loop::QuantizedArgs& g) : groups_(g.groups) {
+    int64_t size = g.group_size(), k = g.groups * size, all = g.m * k;
+    // A vector of bytes is read from any quad on.
+    int8_t* bytes = scratch<int8_t>(0, 3 * (all + 16));
+    int8_t *high = bytes, *middle = high + all + 16, *low = middle + all + 16;
+    int16_t* upper = scratch<int16_t>(0, all);
+    counts_ = scratch<Counts>(0, g.m * g.groups);
+    float* row = scratch<float>(0, size);
+    for (int64_t i = 0; i < g.m; ++i)
+      for (int64_t q = 0; q < g.groups; ++q) {
+        const float* from = x + i * g.x.row + q * size * g.x.k;
+        for (int64_t l = 0; l < size; ++l) row[l] = from[l * g.x.k];
+        int64_t at = i * k + q * size;
+        counts_[i * groups_ + q] = count(row, size, g.four_bits, high + at, middle + at, low + at, upper + at);
+      }
+  }
+  const Counts& at(int64_t row, int64_t group) const { return counts_[row * groups_ + group]; }
+
+ private:
+  static Counts count(const float* x, int64_t size, bool four_bits, int8_t* __restrict high, int8_t* __restrict middle, int8_t* __restrict low, int16_t* __restrict upper) {
+    uint32_t largest = 0;
+    for (int64_t l = 0; l < size; ++l) largest = std::max(largest, std::bit_cast<uint32_t>(x[l]) & 0x7fffffffu);
+    loop::QuantizedStep step(largest);
+    bool finite = step.step == step.step;
+    int32_t uppers = 0, lows = 0;
+    for (int64_t l = 0; l < size; ++l) {
+      int32_t c = step.count(finite ? x[l] : 0.0f), u = loop::upper_bytes(c);
+      low[l] = static_cast<int8_t>(loop::low_byte(c));
+      middle[l] = static_cast<int8_t>(loop::low_byte(u));
+      high[l] = static_cast<int8_t>(loop::upper_bytes(u));
+      upper[l] = static_cast<int16_t>(u);
+      uppers += u;
+      lows += low[l];
+    }
+    return {high, middle, low, upper, four_bits ? -8 * uppers : 0, four_bits ? -8 * lows : 0, step.step};
+  }
+
+  int64_t groups_;
+  Counts* counts_;
+};
+
+void multiply(const float* x, const uint8_t* values, const float* scales, float* out, const loop::QuantizedArgs& g) {
+  Counted counted(x, g);
+  AddGroup kernel = kernel_for(g.four_bits, g.deep, g.group_size());
+  int64_t threads = runtime::num_threads(), most = std::clamp(kSumElements / std::max<int64_t>(1, g.m), kMinStrip, kMaxStrip);
+  int64_t width = round_up(pieces(g.n, threads * pieces(g.n, threads * most)), 16);
+  runtime::parallel_for(pieces(g.n, width), [&](int64_t begin, int64_t end) {
+    for (int64_t strip = begin; strip < end; ++strip) {
+      int64_t j = strip * width, columns = std::min(width, g.n - j);
+      for (int64_t i = 0; i < g.m; ++i) std::fill_n(out + i * g.n + j, columns, 0.0f);
+      for (int64_t q = 0; q < g.groups; ++q) {
+        const uint8_t* bytes = values + q * g.values.group + j / kTile * g.rows * kTile * g.deep;
+        const float *here = scales + q * g.scales.group + j, *next = q + 1 < g.groups ? here + g.scales.group : here;
+        for (int64_t i = 0; i < g.m; ++i) kernel(counted.at(i, q), {bytes, g.rows, g.deep, columns, here, next}, out + i * g.n + j);
+      }
+    }
+  }, std::max<int64_t>(1, kTaskElements / (g.m * width * g.groups * g.group_size() + 1)));
+}
+
+}  // namespace
+
+void contract_quantized(const loop::CallArgs& call) {
+  loop::QuantizedArgs g(call.args);
+  auto is = [](int64_t size, int64_t stride, int64_t wanted) { return size <= 1 || stride == wanted; };
+  bool in_order = is(g.deep, g.values.deep, 1) && g.values.column == g.deep && is(g.rows, g.values.row, kTile * g.deep) &&
+                  is(pieces(g.n, kTile), g.values.tile, g.rows * kTile * g.deep) && is(g.n, g.scales.column, 1);
+  if (static_cast<DType>(g.dtype) != DType::F32 || !in_order || g.group_size() > kMaxGroup) return loop::find_routine("contract_quantized")(call);
+  if (g.m <= 0 || g.n <= 0) return;
+  for (int64_t p = 0; p < g.batch; ++p)
+    multiply(reinterpret_cast<const float*>(call.buffers[0]) + p * g.x.batch, reinterpret_cast<const uint8_t*>(call.buffers[1]) + p * g.values.batch,
+             reinterpret_cast<const float*>(call.buffers[2]) + p * g.scales.batch, reinterpret_cast<float*>(call.buffers[3]) + p * g.m * g.n, g);
+}
+
+}  // namespace sheaf::codegen::block

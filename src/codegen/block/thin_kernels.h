@@ -1,0 +1,116 @@
+// Kernels of products of few rows, for one instruction set: included once per set by thin.cpp (see instruction_sets.h).
+
+// Vectors that a step takes: a cache line of B, or as many as leave room for the sums of all rows in registers.
+template <class T, class S, int kRows>
+constexpr int kStreamVectors = std::max<int>(1, std::min<int>(64 / sizeof(S) / Simd<T>::kLanes, kStreamSums / kRows));
+
+template <class T, int kRows, int kVectors, int kDepth, class S>
+inline void stream_step(const T* a, int64_t lda, const S* b, int64_t ldb, T* sums, int64_t ld) {
+  using V = Simd<T>;
+  typename V::V acc[kRows][kVectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) acc[i][v] = V::load(sums + i * ld + v * V::kLanes);
+  if constexpr (kDepth % V::kDepth == 0) {
+#pragma GCC unroll 8
+    for (int l = 0; l < kDepth; l += V::kDepth) V::template multiply_rows<kRows, kVectors>(acc, a + l, lda, b + l * ldb, ldb);
+  } else {
+    static_assert(kDepth == 1);
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 16
+      for (int v = 0; v < kVectors; ++v) acc[i][v] = V::fma(V::splat(a[i * lda]), V::load(b + v * V::kLanes), acc[i][v]);
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) V::store(sums + i * ld + v * V::kLanes, acc[i][v]);
+}
+
+// sums[i][j] += a[i][l] b[l][j] for kDepth consecutive l and n columns, while the rows at `next` are asked for.
+template <class T, class S, int kRows, int kDepth>
+inline void stream_rows(int64_t n, const T* a, int64_t lda, const S* b, int64_t ldb, const S* next, T* sums, int64_t ld) {
+  constexpr int kVectors = kStreamVectors<T, S, kRows>, kLanes = Simd<T>::kLanes;
+  int64_t j = 0;
+  for (; j + kVectors * kLanes <= n; j += kVectors * kLanes) {
+    // The next rows into the second-level cache: if they are a multiple of 4 KiB apart, they would evict each other in the first.
+#pragma GCC unroll 8
+    for (int l = 0; l < kDepth; ++l) {
+      __builtin_prefetch(next + l * ldb + j, 0, 2);
+      __builtin_prefetch(b + l * ldb + j + kSoon<S>);
+    }
+    stream_step<T, kRows, kVectors, kDepth>(a, lda, b + j, ldb, sums + j, ld);
+  }
+  for (; j + kLanes <= n; j += kLanes) stream_step<T, kRows, 1, kDepth>(a, lda, b + j, ldb, sums + j, ld);
+  for (; j < n; ++j)
+    for (int i = 0; i < kRows; ++i)
+      for (int l = 0; l < kDepth; ++l)
+        sums[i * ld + j] = loop::scalar::apply<loop::Op::Fma>(a[i * lda + l], widen<T>(b[l * ldb + j]), sums[i * ld + j]);
+}
+
+// The same for more rows, tile by tile as in a packed product, since the registers are too few for the addresses of as many rows: a is
+// [depth][kRows], and sums are the tiles one after the other. May leave a copy of the rows behind, for more rows of a.
+template <class T, class S, int kRows, bool kCopy>
+inline void stream_tiles(int64_t tiles, int64_t depth, const T* a, const S* b, int64_t ldb, const S* next, T* sums, T* copy, int64_t ld) {
+  using V = Simd<T>;
+  constexpr int kVectors = V::kTileVectors, kColumns = kVectors * V::kLanes;
+  for (int64_t tile = 0; tile < tiles; ++tile, b += kColumns, next += kColumns, copy += kColumns, sums += kRows * kColumns) {
+    typename V::V acc[kRows][kVectors];
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 16
+      for (int v = 0; v < kVectors; ++v) acc[i][v] = V::load(sums + i * kColumns + v * V::kLanes);
+    const T* x = a;
+    const S *row = b, *ahead = next;
+    T* to = copy;
+    for (int64_t l = 0; l < depth; ++l, x += kRows, row += ldb, ahead += ldb, to += ld) {
+      __builtin_prefetch(ahead, 0, 2);
+      __builtin_prefetch(row + kSoon<S>);
+      typename V::V y[kVectors];
+      V::load_row(y, row);
+      if (kCopy)
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) V::store(to + v * V::kLanes, y[v]);
+      V::template multiply<kRows, kVectors>(acc, x, y);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 16
+      for (int v = 0; v < kVectors; ++v) V::store(sums + i * kColumns + v * V::kLanes, acc[i][v]);
+  }
+}
+
+// A row in T, while the one at `next` is asked for.
+template <class T, class S>
+inline void copy_row(int64_t n, const S* b, const S* next, T* to) {
+  using V = Simd<T>;
+  constexpr int kVectors = 64 / sizeof(S) / V::kLanes;
+  int64_t j = 0;
+  for (; j + kVectors * V::kLanes <= n; j += kVectors * V::kLanes) {
+    __builtin_prefetch(next + j, 0, 2);
+    __builtin_prefetch(b + j + kSoon<S>);
+    typename V::V y[kVectors];
+    V::load_row(y, b + j);
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) V::store(to + j + v * V::kLanes, y[v]);
+  }
+  for (; j < n; ++j) to[j] = widen<T>(b[j]);
+}
+
+template <class T, class S>
+constexpr Streams<T, S> kStreams{
+    copy_row<T, S>,
+    {stream_rows<T, S, 1, kStreamDepth>, stream_rows<T, S, 2, kStreamDepth>, stream_rows<T, S, 4, kStreamDepth>},
+    {stream_rows<T, S, 1, 1>, stream_rows<T, S, 2, 1>, stream_rows<T, S, 4, 1>},
+    {stream_tiles<T, S, 1, false>, stream_tiles<T, S, 2, false>, stream_tiles<T, S, 4, false>, stream_tiles<T, S, Simd<T>::kTileRows, false>},
+    stream_tiles<T, S, Simd<T>::kTileRows, true>};
+
+template <class T>
+constexpr int64_t kTileColumns = Simd<T>::kTileVectors * Simd<T>::kLanes;
+
+template <class T>
+constexpr auto kKernels = [] {
+  if constexpr (std::is_same_v<T, float>) return Kernels<T>{Simd<T>::kTileRows, kTileColumns<T>, kStreams<T, float>, kStreams<T, BFloat16>, kStreams<T, Float16>};
+  else return Kernels<T>{Simd<T>::kTileRows, kTileColumns<T>, kStreams<T, T>};
+}();

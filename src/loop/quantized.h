@@ -1,0 +1,57 @@
+// What a product with quantized weights computes, to the bit.
+//
+// Weights of a column are whole numbers times a scale, one scale for each group of rows: 8 bits (i8), or 4 bits less 8 (u8, two to a byte: the low half
+// of a byte belongs to the first half of the group's rows, the high half to the second). They are stored as [groups, tiles, rows, 4, deep]: a tile is four
+// columns, and `deep` consecutive rows of a column lie side by side. So a machine finds in one register what it multiplies and adds in one
+// instruction, and memory is read from one end to the other. Columns that fill up the last tile are not read.
+//
+// In f32 a group of x is taken as whole numbers too: of at most 22 bits, times a power of two, which loses no more than an f32 sum of the group
+// does. Sums within a group are then exact, whatever their order; sums over groups are fused multiply-adds in f32, in order. An
+// element of x that is not finite makes its row NaN. In f64 everything is a chain of fused multiply-adds.
+#pragma once
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+namespace sheaf::loop {
+
+// Buffers: x, values, scales, out (contiguous). Strides are in elements.
+struct QuantizedArgs {
+  int64_t dtype, four_bits, batch, m, n, groups, rows, deep;
+  struct { int64_t batch, row, k; } x;
+  struct { int64_t batch, group, tile, row, column, deep; } values;
+  struct { int64_t batch, group, column; } scales;
+
+  explicit QuantizedArgs(std::span<const int64_t> v)
+      : dtype(v[0]), four_bits(v[1]), batch(v[2]), m(v[3]), n(v[4]), groups(v[5]), rows(v[6]), deep(v[7]), x{v[8], v[9], v[10]},
+        values{v[11], v[12], v[13], v[14], v[15], v[16]}, scales{v[17], v[18], v[19]} {}
+  int64_t stored() const { return rows * deep; }                          // rows of bytes in a group
+  int64_t group_size() const { return four_bits ? 2 * stored() : stored(); }
+};
+
+inline constexpr int kQuantizedBits = 22;
+inline constexpr int64_t kQuantizedTile = 4;  // columns
+
+// The power of two that a group of x is counted in, from the bits of its largest element without sign, and its inverse. Where x is below
+// 2^-100, its last bits go.
+struct QuantizedStep {
+  float step, inverse;
+  explicit QuantizedStep(uint32_t largest) {
+    uint32_t exponent = std::max(largest >> 23, 27u);
+    inverse = std::bit_cast<float>((254 + kQuantizedBits - 1 - std::min(exponent, 254u)) << 23);
+    step = exponent == 255 ? std::numeric_limits<float>::quiet_NaN() : std::bit_cast<float>((exponent - (kQuantizedBits - 1)) << 23);
+  }
+  // x as a whole number of steps, to the nearest even.
+  int32_t count(float x) const {
+    constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: sums with it have no bits below one
+    return std::bit_cast<int32_t>(x * inverse + kRound) - std::bit_cast<int32_t>(kRound);
+  }
+};
+
+// 256 upper + low, where low is in [-128, 128).
+inline int32_t low_byte(int32_t count) { return static_cast<int8_t>(static_cast<uint8_t>(count)); }
+inline int32_t upper_bytes(int32_t count) { return (count - low_byte(count)) >> 8; }
+
+}  // namespace sheaf::loop
