@@ -91,9 +91,9 @@ Value top_k(Call& c) {
 
 // How many there are is data, so the values must be known.
 Value nonzero(Call& c) {
-  Value v = trace::concrete(c[0]);
-  Operand o = array_operand(v, "nonzero");
-  ops::check_axis(0, o.rank());
+  Operand x = array_operand(c[0], "nonzero");
+  ops::check_axis(0, x.rank());
+  Operand o = trace::operand_of(trace::concrete(tensor_value(x)));
   std::vector<Value> out;
   for (Tensor& t : nonzero_positions(o.value(), DType::I32)) out.push_back(Value::tensor(std::move(t)));
   return Value::tuple(std::move(out));
