@@ -28,7 +28,6 @@ Weights weights_of(const Value& v) {
   const Value *values = d.find(Name("values")), *scales = d.find(Name("scales"));
   if (!values || !scales || !is_tensor_value(*values) || !is_tensor_value(*scales)) throw runtime_error("@: the dict is not what quantize gives");
   Weights w{num(*values).x, num(*scales).x};
-  if (w.values.rank() == 3) w.values = ops::quantized_tiles(w.values, 1, w.values.dtype());  // [groups, rows, N], as files of version 2.2 have it
   bool ok = w.values.rank() == 5 && w.scales.rank() == 2 && (w.values.dtype() == DType::I8 || w.values.dtype() == DType::U8);
   if (!ok) throw runtime_error("@: the dict is not what quantize gives");
   return w;

@@ -61,6 +61,7 @@ class OpCases {
     else if (name == "take_along" || name == "put_along") along(name);
     else if (name == "dynamic_slice" || name == "update_slice") windows_of_data(name);
     else if (name == "dot") for (Dims s : {Dims{1, 2, 3, 4}, Dims{2, 1, 1, 1}, Dims{2, 3, 0, 2}, Dims{0, 2, 2, 2}, Dims{1, 0, 2, 3}, Dims{3, 5, 7, 2}, Dims{1, 3, 521, 2}}) add({}, {{s[0], s[1], s[2]}, {s[0], s[2], s[3]}});
+    else if (name == "quantized_dot") quantized();
     else if (name == "attention" || name == "attention_vjp") attention(name == "attention_vjp");
     else if (name == "sort") for (bool down : {false, true}) for (Dims s : {Dims{1, 1}, Dims{3, 5}, Dims{2, 0}, Dims{0, 3}, Dims{2, 131}}) add({{"descending", down}}, {s}, true);
     else if (name == "cumulate") for (int64_t what : {0, 1, 2}) for (Dims s : {Dims{1, 1, 1}, Dims{2, 5, 3}, Dims{2, 0, 3}, Dims{0, 2, 1}, Dims{1, 37, 1}, Dims{1, 2, 1}}) cumulate(what, s);
@@ -82,6 +83,19 @@ class OpCases {
                         for (const Dims& s : shapes) in.push_back(m.values(rng, s, kinked));
                         return in;
                       }});
+  }
+
+  // Batch, rows of x, groups, columns, rows of bytes in a group, rows side by side; the last is what a group of 32 is in 8 bits, and 64 in 4.
+  void quantized() {
+    for (DType bits : {DType::I8, DType::U8})
+      for (Dims s : {Dims{1, 1, 2, 5, 3, 1}, Dims{2, 3, 1, 4, 2, 2}, Dims{1, 2, 0, 3, 1, 4}, Dims{0, 1, 1, 1, 1, 1}, Dims{1, 0, 1, 3, 1, 4}, Dims{1, 2, 3, 0, 1, 4},
+                     Dims{1, 2, 2, 23, 5, 4}, Dims{2, 3, 3, 37, 8, 4}}) {
+        int64_t k = s[2] * s[4] * s[5] * (bits == DType::U8 ? 2 : 1);
+        std::vector<Dims> shapes{{s[0], s[1], k}, {s[0], s[2], (s[3] + 3) / 4, s[4], 4, s[5]}, {s[0], s[2], s[3]}};
+        cases_.push_back({"quantized_dot " + std::string(name_of(bits)) + " " + shape_text(shapes[0]) + shape_text(shapes[1]), {}, [m = maker_, shapes, bits](Rng& rng) {
+                            return std::vector{m.values(rng, shapes[0]), uniform_tensor(rng, bits, shapes[1]), m.values(rng, shapes[2])};
+                          }});
+      }
   }
 
   static Dims shape_of_rank(size_t rank, bool hole) {

@@ -28,13 +28,18 @@ constexpr int64_t kTaskElements = 1 << 18;
 constexpr int64_t kQuad = 4;              // consecutive rows that lie side by side
 constexpr int64_t kTile = loop::kQuantizedTile;
 constexpr int64_t kAheadBytes = 2048;
+// A float of whole numbers: below 2^22 the bits of a sum with it are its own bits plus that number.
+constexpr float kRound = 12582912.0f;  // 1.5 * 2^23
+constexpr int32_t kRoundBits = std::bit_cast<int32_t>(kRound);
+constexpr float kLeastStep = 0x1p-80f, kMostStep = 0x1p60f;  // between them nothing overflows on the way
 
 // One group of one row of x, from its first element on.
 struct Counts {
   const int8_t *high, *middle, *low;
   const int16_t* upper;                   // 256 high + middle
-  int32_t upper_offset, low_offset;       // added to the sums: 4 bits are stored with 8 added
+  int32_t high_offset, middle_offset, low_offset;  // added to the sums: 4 bits are stored with 8 added
   float step;
+  int32_t upper_offset() const { return 256 * high_offset + middle_offset; }
 };
 
 // One group of a strip of weights: tiles of `rows` times 4 times `deep` bytes, one after the other.
@@ -50,7 +55,7 @@ struct Group {
 template <bool kFourBits>
 void add_group(const Counts& x, const Group& g, int64_t from, float* sums) {
   for (int64_t j = from; j < g.columns; ++j) {
-    int32_t upper = x.upper_offset, low = x.low_offset;
+    int32_t upper = x.upper_offset(), low = x.low_offset;
     for (int64_t r = 0; r < g.rows; ++r)
       for (int64_t e = 0; e < g.deep; ++e) {
         uint8_t byte = g.bytes[j / kTile * g.tile_bytes() + (r * kTile + j % kTile) * g.deep + e];
@@ -71,32 +76,46 @@ template <bool kFourBits>
 void add_any(const Counts& x, const Group& g, float* sums) { add_group<kFourBits>(x, g, 0, sums); }
 
 #if defined(__aarch64__)
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("dotprod"))), apply_to = function)
+#else
 #pragma GCC push_options
 #pragma GCC target("arch=armv8.2-a+dotprod")
+#endif
 // The sums of a vector of four columns: of the three bytes of x, each by four rows.
 struct DotSums {
   int32x4_t high, middle, low;
   template <int lane>
   __attribute__((always_inline)) void add(int8x16_t w, int8x16_t h, int8x16_t m, int8x16_t l) {
-    high = vdotq_laneq_s32(high, w, h, lane);
-    middle = vdotq_laneq_s32(middle, w, m, lane);
-    low = vdotq_laneq_s32(low, w, l, lane);
+    high = dot<lane>(high, w, h);
+    middle = dot<lane>(middle, w, m);
+    low = dot<lane>(low, w, l);
+  }
+  template <int lane>
+  __attribute__((always_inline)) static int32x4_t dot(int32x4_t sum, int8x16_t w, int8x16_t x) {
+#if defined(__clang__)  // declares the intrinsic only where all code may use the instruction
+    asm("sdot %0.4s, %1.16b, %2.4b[%3]" : "+w"(sum) : "w"(w), "w"(x), "i"(lane));
+    return sum;
+#else
+    return vdotq_laneq_s32(sum, w, x, lane);
+#endif
   }
 };
 
-template <bool kFourBits, int kVectors>
+// With kRows, there are so many rows of bytes.
+template <bool kFourBits, int kVectors, int64_t kRows>
 __attribute__((always_inline)) inline void dot_columns(const Counts& x, const Group& g, int64_t j, float* sums) {
+  const int64_t rows = kRows ? kRows : g.rows, tile = rows * kTile * kQuad, half = rows * kQuad;
   DotSums acc[kVectors];
 #pragma GCC unroll 4
-  for (int v = 0; v < kVectors; ++v) acc[v] = {vdupq_n_s32(0), vdupq_n_s32(x.upper_offset), vdupq_n_s32(x.low_offset)};
-  const uint8_t* row = g.bytes + j / kTile * g.tile_bytes();
-  int64_t half = g.rows * kQuad;
+  for (int v = 0; v < kVectors; ++v) acc[v] = {vdupq_n_s32(kRoundBits + x.high_offset), vdupq_n_s32(kRoundBits + x.middle_offset), vdupq_n_s32(kRoundBits + x.low_offset)};
+  const uint8_t* row = g.bytes + j / kTile * tile;
   // One row of bytes, whose elements of x are those of `lane` in the vectors from element l on.
   auto step = [&]<int lane>(std::integral_constant<int, lane>, int64_t l) __attribute__((always_inline)) {
     int8x16_t h = vld1q_s8(x.high + l), m = vld1q_s8(x.middle + l), low = vld1q_s8(x.low + l);
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      uint8x16_t w = vld1q_u8(row + v * g.tile_bytes());
+      uint8x16_t w = vld1q_u8(row + v * tile);
       if constexpr (kFourBits) {
         acc[v].template add<lane>(vreinterpretq_s8_u8(vandq_u8(w, vdupq_n_u8(15))), h, m, low);
         acc[v].template add<lane>(vreinterpretq_s8_u8(vshrq_n_u8(w, 4)), vld1q_s8(x.high + half + l), vld1q_s8(x.middle + half + l), vld1q_s8(x.low + half + l));
@@ -107,37 +126,55 @@ __attribute__((always_inline)) inline void dot_columns(const Counts& x, const Gr
     row += kTile * kQuad;
   };
   int64_t r = 0;
-  for (; r + 4 <= g.rows; r += 4) {
+#pragma GCC unroll 2
+  for (; r + 4 <= rows; r += 4) {
     step(std::integral_constant<int, 0>{}, r * kQuad);
     step(std::integral_constant<int, 1>{}, r * kQuad);
     step(std::integral_constant<int, 2>{}, r * kQuad);
     step(std::integral_constant<int, 3>{}, r * kQuad);
   }
-  for (; r < g.rows; ++r) step(std::integral_constant<int, 0>{}, r * kQuad);
-  // Conversion by adding: below 2^22 the bits of a whole number are those of its sum with 1.5 * 2^23, and the instruction for it is four times slower.
-  constexpr float kRound = 12582912.0f;
-  auto to_float = [](int32x4_t v) { return vsubq_f32(vreinterpretq_f32_s32(vaddq_s32(v, vreinterpretq_s32_f32(vdupq_n_f32(kRound)))), vdupq_n_f32(kRound)); };
+  for (; r < rows; ++r) step(std::integral_constant<int, 0>{}, r * kQuad);
+  // acc is 1.5 * 2^23 as a float, plus the sum: no instruction converts, and the first two steps take that away without rounding.
+  float h = x.step * 65536, m = x.step * 256;
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) {
-    float32x4_t upper = vfmaq_n_f32(to_float(acc[v].middle), to_float(acc[v].high), 256.0f);
-    float32x4_t sum = vmulq_n_f32(vfmaq_n_f32(to_float(acc[v].low), upper, 256.0f), x.step);
+    float32x4_t sum = vfmaq_n_f32(vdupq_n_f32(-kRound * (h + m)), vreinterpretq_f32_s32(acc[v].high), h);
+    sum = vfmaq_n_f32(sum, vreinterpretq_f32_s32(acc[v].middle), m);
+    sum = vfmaq_n_f32(sum, vsubq_f32(vreinterpretq_f32_s32(acc[v].low), vdupq_n_f32(kRound)), x.step);
     float* to = sums + j + 4 * v;
     vst1q_f32(to, vfmaq_f32(vld1q_f32(to), sum, vld1q_f32(g.scales + j + 4 * v)));
   }
 }
 
-template <bool kFourBits>
-void add_dots(const Counts& x, const Group& g, float* sums) {
+template <bool kFourBits, int64_t kRows>
+void add_dots_of(const Counts& counts, const Group& group, float* sums) {
+  const Counts x = counts;  // copies, which no store to the sums can change
+  const Group g = group;
+  constexpr int kVectors = 4;
+  constexpr int64_t kColumns = kVectors * kTile;
+  const int64_t tile = kTile * kQuad * (kRows ? kRows : g.rows), lines = kVectors * tile / 64;
   int64_t j = 0;
-  for (; j + 16 <= g.columns; j += 16) {
+  for (; j + kColumns <= g.columns; j += kColumns) {
     __builtin_prefetch(g.next_scales + j, 0, 2);
-    for (int64_t r = 0; r < g.rows; ++r) __builtin_prefetch(g.bytes + j / kTile * g.tile_bytes() + r * 64 + kAheadBytes, 0, 2);
-    dot_columns<kFourBits, 4>(x, g, j, sums);
+#pragma GCC unroll 8
+    for (int64_t line = 0; line < lines; ++line) __builtin_prefetch(g.bytes + j / kTile * tile + line * 64 + kAheadBytes, 0, 2);
+    dot_columns<kFourBits, kVectors, kRows>(x, g, j, sums);
   }
-  for (; j + 4 <= g.columns; j += 4) dot_columns<kFourBits, 1>(x, g, j, sums);
+  for (; j + kTile <= g.columns; j += kTile) dot_columns<kFourBits, 1, kRows>(x, g, j, sums);
   add_group<kFourBits>(x, g, j, sums);
 }
+
+template <bool kFourBits>
+void add_dots(const Counts& x, const Group& g, float* sums) {
+  constexpr int64_t kRows = kFourBits ? 4 : 8;  // of groups of 32
+  if (!(x.step > kLeastStep && x.step < kMostStep)) return add_group<kFourBits>(x, g, 0, sums);
+  g.rows == kRows ? add_dots_of<kFourBits, kRows>(x, g, sums) : add_dots_of<kFourBits, 0>(x, g, sums);
+}
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
 #pragma GCC pop_options
+#endif
 
 bool has_dots() {
   static const bool has = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
@@ -145,29 +182,30 @@ bool has_dots() {
 }
 #elif defined(__x86_64__)
 #define SHEAF_AVX2 __attribute__((target("avx2,fma")))
+SHEAF_AVX2 inline __m256i four_times(const int16_t* p) {
+  int64_t all;
+  std::memcpy(&all, p, sizeof all);
+  return _mm256_set1_epi64x(all);
+}
+SHEAF_AVX2 inline __m256i four_times(const int8_t* p) {
+  int32_t all;
+  std::memcpy(&all, p, sizeof all);
+  return _mm256_cvtepi8_epi16(_mm_set1_epi32(all));
+}
+SHEAF_AVX2 inline __m128i sums_of_pairs(__m256i v) {
+  __m256i pairs = _mm256_hadd_epi32(v, v);
+  return _mm_unpacklo_epi64(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
+}
+
 // Four columns: each has two partial sums side by side.
 template <bool kFourBits>
 SHEAF_AVX2 void add_dots(const Counts& x, const Group& g, float* sums) {
-  auto four = [](const int16_t* p) SHEAF_AVX2 {
-    int64_t all;
-    std::memcpy(&all, p, sizeof all);
-    return _mm256_set1_epi64x(all);
-  };
-  auto four_bytes = [](const int8_t* p) SHEAF_AVX2 {
-    int32_t all;
-    std::memcpy(&all, p, sizeof all);
-    return _mm256_cvtepi8_epi16(_mm_set1_epi32(all));
-  };
-  auto total = [](__m256i v) SHEAF_AVX2 {
-    __m256i pairs = _mm256_hadd_epi32(v, v);
-    return _mm_unpacklo_epi64(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
-  };
   int64_t j = 0, half = g.rows * kQuad;
   for (; j + 4 <= g.columns; j += 4) {
     __m256i upper = _mm256_setzero_si256(), low = _mm256_setzero_si256();
     auto add = [&](__m256i w, int64_t l) SHEAF_AVX2 {
-      upper = _mm256_add_epi32(upper, _mm256_madd_epi16(w, four(x.upper + l)));
-      low = _mm256_add_epi32(low, _mm256_madd_epi16(w, four_bytes(x.low + l)));
+      upper = _mm256_add_epi32(upper, _mm256_madd_epi16(w, four_times(x.upper + l)));
+      low = _mm256_add_epi32(low, _mm256_madd_epi16(w, four_times(x.low + l)));
     };
     for (int64_t r = 0; r < g.rows; ++r) {
       const uint8_t* row = g.bytes + j / kTile * g.tile_bytes() + r * kTile * kQuad;
@@ -181,7 +219,7 @@ SHEAF_AVX2 void add_dots(const Counts& x, const Group& g, float* sums) {
         add(_mm256_cvtepi8_epi16(w), r * kQuad);
       }
     }
-    __m128 u = _mm_cvtepi32_ps(_mm_add_epi32(total(upper), _mm_set1_epi32(x.upper_offset))), l = _mm_cvtepi32_ps(_mm_add_epi32(total(low), _mm_set1_epi32(x.low_offset)));
+    __m128 u = _mm_cvtepi32_ps(_mm_add_epi32(sums_of_pairs(upper), _mm_set1_epi32(x.upper_offset()))), l = _mm_cvtepi32_ps(_mm_add_epi32(sums_of_pairs(low), _mm_set1_epi32(x.low_offset)));
     __m128 sum = _mm_mul_ps(_mm_fmadd_ps(u, _mm_set1_ps(256.0f), l), _mm_set1_ps(x.step));
     _mm_storeu_ps(sums + j, _mm_fmadd_ps(sum, _mm_loadu_ps(g.scales + j), _mm_loadu_ps(sums + j)));
   }
@@ -231,17 +269,19 @@ class Counted {
     for (int64_t l = 0; l < size; ++l) largest = std::max(largest, std::bit_cast<uint32_t>(x[l]) & 0x7fffffffu);
     loop::QuantizedStep step(largest);
     bool finite = step.step == step.step;
-    int32_t uppers = 0, lows = 0;
+    int32_t highs = 0, middles = 0, lows = 0;
     for (int64_t l = 0; l < size; ++l) {
       int32_t c = step.count(finite ? x[l] : 0.0f), u = loop::upper_bytes(c);
       low[l] = static_cast<int8_t>(loop::low_byte(c));
       middle[l] = static_cast<int8_t>(loop::low_byte(u));
       high[l] = static_cast<int8_t>(loop::upper_bytes(u));
       upper[l] = static_cast<int16_t>(u);
-      uppers += u;
+      highs += high[l];
+      middles += middle[l];
       lows += low[l];
     }
-    return {high, middle, low, upper, four_bits ? -8 * uppers : 0, four_bits ? -8 * lows : 0, step.step};
+    int32_t offset = four_bits ? -8 : 0;
+    return {high, middle, low, upper, offset * highs, offset * middles, offset * lows, step.step};
   }
 
   int64_t groups_;

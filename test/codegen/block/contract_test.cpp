@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <limits>
 #include <random>
 
 #include "codegen/block/block.h"
@@ -87,6 +88,62 @@ TEST(Contract, EmptyAndLarge) {
   expect_same<float>(DType::F32, {1, 2300, 30, 1100}, false, false, 1, 6);
   expect_same<float>(DType::F32, {1, 2300, 17, 1100}, true, true, 1, 7);
   expect_same<loop::scalar::BFloat16>(DType::BF16, {2, 9, 400, 1100}, false, true, 1, 5);
+}
+
+// Up to 32 rows, odd columns and blocks of k for every way in which B is stored.
+TEST(Contract, ThinEqualsDefinition) {
+  uint64_t seed = std::random_device{}();
+  std::mt19937_64 rng(seed);
+  for (int trial = 0; trial < 120; ++trial) {
+    runtime::set_num_threads(1 + trial % 3);
+    Shape3 s{1, 1 + static_cast<int64_t>(rng() % 33), 1 + static_cast<int64_t>(rng() % 200), 1 + static_cast<int64_t>(rng() % 120)};
+    if (trial % 4 == 0) s.m = 1;
+    if (trial % 8 == 0) s.n = 2000 + static_cast<int64_t>(rng() % 2500);
+    if (trial % 6 == 0) s.k = 505 + static_cast<int64_t>(rng() % 40);
+    bool tb = rng() % 2;
+    expect_same<float>(DType::F32, s, rng() % 2, tb, 1, seed + trial);
+    expect_same<double>(DType::F64, s, rng() % 2, tb, 1, seed + trial);
+    expect_same<loop::scalar::BFloat16>(DType::BF16, s, rng() % 2, tb, 1, seed + trial);
+    expect_same<loop::scalar::Float16>(DType::F16, s, rng() % 2, tb, 1, seed + trial);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(ContractQuantized, EqualsDefinition) {
+  uint64_t seed = std::random_device{}();
+  std::mt19937_64 rng(seed);
+  auto pick = [&](std::initializer_list<int64_t> from) { return from.begin()[rng() % from.size()]; };
+  for (int trial = 0; trial < 200; ++trial) {
+    runtime::set_num_threads(1 + trial % 3);
+    bool four_bits = rng() % 2;
+    int64_t m = pick({1, 1, 2, 3, 16, 17}), n = pick({1, 2, 3, 4, 7, 16, 31, 97, 1030}), groups = pick({0, 1, 2, 5}), rows = pick({1, 3, 4, 8, 16, 33, 130}), deep = pick({1, 2, 4, 4, 4});
+    int64_t tiles = (n + 3) / 4, k = groups * rows * deep * (four_bits ? 2 : 1);
+    std::vector<float> x(m * k + 1), scales(groups * n + 1);
+    std::vector<uint8_t> values(groups * tiles * rows * 4 * deep + 1);
+    fill(x, rng);
+    fill(scales, rng);
+    for (uint8_t& v : values) v = static_cast<uint8_t>(rng() % 10 == 0 ? 0x80 : rng());
+    // Large and small groups, and elements that are not finite.
+    if (trial % 5 == 0)
+      for (float& e : x) e *= pick({0, 1, 2, 3}) == 0 ? 1e38f : 1e-30f;
+    if (trial % 7 == 0 && k > 0) x[rng() % (m * k)] = trial % 2 ? std::numeric_limits<float>::infinity() : std::numeric_limits<float>::quiet_NaN();
+    int64_t tile = rows * 4 * deep;
+    std::vector<int64_t> args{static_cast<int64_t>(DType::F32), four_bits, 1, m, n, groups, rows, deep, m * k, k, 1,
+                              groups * tiles * tile, tiles * tile, tile, 4 * deep, deep, 1, groups * n, n, 1};
+    std::vector<float> expected(m * n), actual(m * n);
+    auto run = [&](loop::Routine r, std::vector<float>& out) {
+      std::byte* p[] = {reinterpret_cast<std::byte*>(x.data()), reinterpret_cast<std::byte*>(values.data()), reinterpret_cast<std::byte*>(scales.data()),
+                        reinterpret_cast<std::byte*>(out.data())};
+      r({p, args});
+    };
+    run(loop::find_routine("contract_quantized"), expected);
+    run(find_fast_routine("contract_quantized"), actual);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      bool same = std::memcmp(&expected[i], &actual[i], sizeof(float)) == 0 || (expected[i] != expected[i] && actual[i] != actual[i]);
+      ASSERT_TRUE(same) << (four_bits ? "q4" : "q8") << " m " << m << " n " << n << " groups " << groups << " rows " << rows << " deep " << deep << " seed " << seed
+                        << " trial " << trial << " element " << i << ": " << expected[i] << " " << actual[i];
+    }
+  }
 }
 
 }  // namespace
