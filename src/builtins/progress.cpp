@@ -66,7 +66,7 @@ Value tick(Call& c) {
   bar.drawn = now;
   Progress p{done, bar.total, bar.first, std::chrono::duration<double>(now - bar.start).count(), {}};
   shown_values(c, bar, c[2], p);
-  if (!terminal) write_out(progress_line(p) + "\n");
+  if (!terminal) write_out(progress_line(p) + "\n"), flush_out();  // for who follows a log, and for runs that are killed
   else if (last) set_status(""), write_out(progress_bar(p, terminal_width()) + "\n");
   else set_status(progress_bar(p, terminal_width()));
   return std::move(c[2]);
