@@ -15,11 +15,25 @@ struct Marker {
     for (size_t i = e.items.size(); i-- > 0;) walk(*e.items[i], live);
   }
 
-  // Everything used anywhere inside a loop is needed again in its next turn.
+  // What the next turn of a loop needs: everything used inside of it but what it binds itself, which is bound anew before it is used.
+  void add_needs_of_turn(const Expr& body, Live& live) {
+    Live used(live.size(), false);
+    add_uses(body, used);
+    remove_bound(body, used);
+    merge(live, used);
+  }
   void add_uses(const Expr& e, Live& live) {
     if (e.kind == ExprKind::Local) live[e.slot] = true;
     for (const auto& x : e.items) add_uses(*x, live);
     for (const auto& x : e.captures) add_uses(*x, live);
+  }
+  void remove_bound(const Expr& e, Live& live) {
+    if (e.kind == ExprKind::Bind) live[e.slot] = false;
+    if (e.kind == ExprKind::Destructure) {
+      for (int s : e.slots) live[s] = false;
+      if (e.rest_slot >= 0) live[e.rest_slot] = false;
+    }
+    for (const auto& x : e.items) remove_bound(*x, live);
   }
 
   void walk(Expr& e, Live& live) {
@@ -60,8 +74,8 @@ struct Marker {
         return;
       case ExprKind::While: {
         Live inside = live;
-        add_uses(*e.items[0], inside);
-        add_uses(*e.items[2], inside);
+        add_needs_of_turn(*e.items[0], inside);
+        add_needs_of_turn(*e.items[2], inside);
         inside[e.slot] = false;  // the body's value replaces the accumulator
         Live body = inside;
         walk(*e.items[2], body);
@@ -74,7 +88,7 @@ struct Marker {
       }
       case ExprKind::Repeat: {
         Live inside = live;
-        add_uses(*e.items[2], inside);
+        add_needs_of_turn(*e.items[2], inside);
         inside[e.slot] = false;
         inside[e.slot2] = false;
         Live body = inside;
@@ -87,7 +101,7 @@ struct Marker {
       case ExprKind::Loop: {
         Expr& body = *e.items.back();
         Live inside = live;
-        add_uses(body, inside);
+        add_needs_of_turn(body, inside);
         for (int s : e.slots) inside[s] = false;  // a turn sets them all anew
         Live turn = inside;
         loops_.push_back(inside);

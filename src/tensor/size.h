@@ -15,7 +15,9 @@ struct SizeNode;
 
 class Size {
  public:
-  constexpr Size(int64_t v = 0) : bits_((v << 1) | 1) {}
+  // One bit tells numbers from expressions, so what does not fit in the others becomes the nearest that does: too large for anything.
+  constexpr Size(int64_t v = 0) : bits_((v > kLargest ? kLargest : v < -kLargest ? -kLargest : v) << 1 | 1) {}
+  static constexpr int64_t kLargest = INT64_MAX >> 1;
   static Size symbol(uint32_t id);  // the id is an index into the values given to `eval`
   bool is_const() const { return bits_ & 1; }
   // The number. That of an expression is known only among SizeFacts, which then remember that it was asked for.

@@ -6,6 +6,7 @@
 #include "builtins/guard.h"
 #include "builtins/output.h"
 #include "eval/session.h"
+#include "runtime/profiler.h"
 #include "trace/jit.h"
 
 namespace sheaf::eval {
@@ -229,6 +230,25 @@ TEST(ControlFlowReasons, BranchesAreNotDifferentiatedTwice) {
   EXPECT_EQ(off.text, on.text);
   EXPECT_EQ(on.compiled["g"], 1);
   EXPECT_EQ(on.interpreted["h"], "a branch on a traced value is differentiated twice at <program>:1:23");
+}
+
+// A driver passes its state on and keeps nothing of it: the step writes the new state over the old one, however the driver is written.
+TEST(Drivers, GiveUpTheStateTheyPassOn) {
+  const std::string step = "(defn step [x c] [(+ x 1) {:k (at-set (get c :k) x : (span 0 1))}])\n";
+  const char* drivers[] = {
+      "(loop [i 0 x (ones [4 1]) c {:k (zeros [4 9])}] (if (= i 20) x (let [[x c] (step x c)] (recur (+ i 1) x c))))",
+      "(reduce (fn [[x c] i] (step x c)) [(ones [4 1]) {:k (zeros [4 9])}] (range 20))",
+      "(repeat [i 20] [s [(ones [4 1]) {:k (zeros [4 9])}]] (let [[x c] s] (step x c)))",
+      "(while (< (sum (first s)) 80) [s [(ones [4 1]) {:k (zeros [4 9])}]] (let [[x c] s] (step x c)))",
+  };
+  runtime::g_profiling = true;
+  for (const char* driver : drivers) {
+    uint64_t before = runtime::buffer_times().hits;
+    Outcome o = run(step + "(defn go [] " + driver + ")\n(do (go) nil)", trace::JitMode::Auto);
+    EXPECT_EQ(o.error, "");
+    EXPECT_GE(runtime::buffer_times().hits - before, 15u) << driver;
+  }
+  runtime::g_profiling = false;
 }
 
 // Only the first call of a signature runs interpreted: numbers change, the code stays.
