@@ -30,6 +30,7 @@ struct Sink {
   Sink() {
     std::atexit([] {
       try {
+        keep_status();
         flush_out();
       } catch (const UserError&) {  // nobody is left to tell
       }
@@ -159,14 +160,19 @@ void flush_out() {
   write_buffer(s);
 }
 
-bool is_terminal_out() { return sink().terminal && !sink().capture; }
+bool is_terminal_out() {
+  static const bool dumb = std::getenv("TERM") && std::strcmp(std::getenv("TERM"), "dumb") == 0;
+  return sink().terminal && !dumb && !sink().capture;
+}
 
 int terminal_width() {
   for (int fd : {STDOUT_FILENO, STDERR_FILENO}) {
     winsize size{};
     if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
   }
-  return 80;
+  const char* columns = std::getenv("COLUMNS");
+  int n = columns ? std::atoi(columns) : 0;
+  return n > 0 ? n : 80;
 }
 
 void set_status(std::string text) {
@@ -174,6 +180,17 @@ void set_status(std::string text) {
   std::lock_guard lock(s.mu);
   s.status = std::move(text);
   draw_status(s);
+  write_buffer(s);
+}
+
+void keep_status() {
+  Sink& s = sink();
+  std::lock_guard lock(s.mu);
+  if (s.status.empty()) return;
+  if (!s.status_drawn) draw_status(s);
+  s.buffer += '\n';
+  s.status.clear();
+  s.status_drawn = false;
   write_buffer(s);
 }
 

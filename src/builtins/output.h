@@ -9,10 +9,12 @@ namespace sheaf::builtins {
 void write_out(std::string_view text);
 // Writes what is waiting. Call before anything else writes to the terminal.
 void flush_out();
-bool is_terminal_out();
-int terminal_width();  // of standard output, else standard error; 80 when neither is a terminal
+bool is_terminal_out();  // a terminal that colours and redraws, that is
+int terminal_width();    // of standard output, else standard error, else $COLUMNS; 80 when none of them says
 // The line at the bottom of a terminal, below whatever is printed; empty: none. Only for terminals.
 void set_status(std::string text);
+// What the status shows stays where it is, as a line, and there is no status any more.
+void keep_status();
 // While alive, what this thread writes is dropped.
 class MutedOutput {
  public:

@@ -204,12 +204,42 @@ std::string plot_text(const std::vector<Curve>& curves, const PlotOptions& o) {
   return out;
 }
 
-std::string plot_svg(const std::vector<Curve>& curves, const PlotOptions& o) {
-  constexpr int kWidth = 720, kHeight = 432, kLeft = 72, kRight = 24, kTop = 44, kBottom = 52;
+namespace {
+
+// The look of curve k: six colours whole, then the same ones broken.
+std::string stroke_of(size_t k) {
   static constexpr const char* kColours[] = {"#1f6feb", "#d1242f", "#1a7f37", "#8250df", "#0a7ea4", "#bc4c00"};
+  static constexpr const char* kDashes[] = {"", " stroke-dasharray=\"7 4\"", " stroke-dasharray=\"2 4\""};
+  return fmt::format("stroke=\"{}\"{} stroke-width=\"1.8\" stroke-linecap=\"round\"", kColours[k % 6], kDashes[k / 6 % 3]);
+}
+
+// Names in rows from `left` to `right`, below `top`, which moves to the end of them.
+std::string legend_svg(const std::vector<Curve>& curves, int left, int right, int& top) {
+  constexpr int kMark = 20, kGap = 26, kLine = 20;
+  constexpr double kLetter = 7.5;  // about, as nobody here knows the font
+  std::string out;
+  double x = left;
+  for (size_t k = 0; k < curves.size(); ++k) {
+    const std::string& name = curves[k].name;
+    if (name.empty()) continue;
+    double width = kMark + kLetter * static_cast<double>(std::count_if(name.begin(), name.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+    if (x > left && x + width > right) x = left, top += kLine;
+    out += fmt::format("<path d=\"M{:.0f} {}h14\" {}/><text x=\"{:.0f}\" y=\"{}\">{}</text>\n", x, top, stroke_of(k), x + kMark, top + 4, escaped(name));
+    x += width + kGap;
+  }
+  if (!out.empty()) top += kLine;
+  return out;
+}
+
+}  // namespace
+
+std::string plot_svg(const std::vector<Curve>& curves, const PlotOptions& o) {
+  constexpr int kWidth = 720, kHeight = 432, kLeft = 72, kRight = 24, kBottom = 52;
   Frame f = frame_of(curves, o.log_y);
+  int top = o.title.empty() ? 20 : 46;
+  std::string legend = legend_svg(curves, kLeft, kWidth - kRight, top);
   auto px = [&](double part) { return kLeft + part * (kWidth - kLeft - kRight); };
-  auto py = [&](double part) { return kHeight - kBottom - part * (kHeight - kTop - kBottom); };
+  auto py = [&](double part) { return kHeight - kBottom - part * (kHeight - top - kBottom); };
   std::string out = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" font-family=\"system-ui, sans-serif\" font-size=\"13\" fill=\"#333\">\n"
       "<rect width=\"{0}\" height=\"{1}\" fill=\"#fff\"/>\n",
@@ -225,10 +255,10 @@ std::string plot_svg(const std::vector<Curve>& curves, const PlotOptions& o) {
     out += fmt::format("<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\" stroke=\"#999\"/>\n", x, kHeight - kBottom, kHeight - kBottom + 5);
     out += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", x, kHeight - kBottom + 20, short_number(v));
   }
-  out += fmt::format("<path d=\"M{} {}V{}H{}\" fill=\"none\" stroke=\"#999\"/>\n", kLeft, kTop, kHeight - kBottom, kWidth - kRight);
+  out += fmt::format("<path d=\"M{} {}V{}H{}\" fill=\"none\" stroke=\"#999\"/>\n", kLeft, top, kHeight - kBottom, kWidth - kRight);
   if (!o.x_label.empty()) out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", (kLeft + kWidth - kRight) / 2, kHeight - 12, escaped(o.x_label));
   if (!o.y_label.empty())
-    out += fmt::format("<text transform=\"translate(18 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n", (kTop + kHeight - kBottom) / 2, escaped(o.y_label));
+    out += fmt::format("<text transform=\"translate(18 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n", (top + kHeight - kBottom) / 2, escaped(o.y_label));
   for (size_t k = 0; k < curves.size(); ++k) {
     std::string path;
     double at_x = -1, at_y = -1;
@@ -238,16 +268,9 @@ std::string plot_svg(const std::vector<Curve>& curves, const PlotOptions& o) {
       at_x = x1;
       at_y = y1;
     });
-    out += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\" stroke-linejoin=\"round\" stroke-linecap=\"round\"/>\n", path, kColours[k % 6]);
+    out += fmt::format("<path d=\"{}\" fill=\"none\" {} stroke-linejoin=\"round\"/>\n", path, stroke_of(k));
   }
-  double x = kLeft + 12;
-  for (size_t k = 0; k < curves.size(); ++k) {
-    if (curves[k].name.empty()) continue;
-    out += fmt::format("<rect x=\"{:.0f}\" y=\"{}\" width=\"14\" height=\"3\" fill=\"{}\"/><text x=\"{:.0f}\" y=\"{}\">{}</text>\n", x, kTop - 3, kColours[k % 6], x + 20,
-                       kTop + 3, escaped(curves[k].name));
-    x += 40 + 8.0 * static_cast<double>(curves[k].name.size());
-  }
-  return out + "</svg>\n";
+  return out + legend + "</svg>\n";
 }
 
 }  // namespace sheaf::builtins

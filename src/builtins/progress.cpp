@@ -1,4 +1,6 @@
 // What the progress macro calls: a bar that is redrawn on a terminal, plain lines elsewhere.
+#include <fmt/format.h>
+
 #include <chrono>
 
 #include "builtins/numeric.h"
@@ -19,6 +21,18 @@ struct BarObj final : Object {
   int64_t total = 0, every = 0, first = 0;  // `first`: turns done before this run
   Value show;
   Clock::time_point start = Clock::now(), drawn;
+  bool is_drawn = false;
+  // A loop that an error or Ctrl-C ends leaves its bar as it was.
+  ~BarObj() override {
+    try {
+      if (is_drawn) keep_status();
+    } catch (const UserError&) {  // standard output is gone, which whoever writes next will hear
+    }
+  }
+  void draw(const Progress& p) {
+    is_drawn = true;
+    set_status(progress_bar(p, terminal_width()));
+  }
 };
 
 std::string shown_value(const Value& v) {
@@ -51,6 +65,10 @@ Value start(Call& c) {
       else if (e.key.str() == "show") bar->show = e.value;
       else throw runtime_error("progress: unknown option :" + e.key.str() + ". Known options: :every :show");
     }
+  if (bar->every <= 0 || bar->total <= 0) return v;
+  // Something is there to see while the first turn runs, and when there is no turn left to run.
+  if (bar->first >= bar->total) write_out(fmt::format("{}/{}  100%  done by an earlier run\n", bar->first, bar->total));
+  else if (is_terminal_out()) bar->draw({bar->first, bar->total, bar->first, 0, {}});
   return v;
 }
 
@@ -67,8 +85,8 @@ Value tick(Call& c) {
   Progress p{done, bar.total, bar.first, std::chrono::duration<double>(now - bar.start).count(), {}};
   shown_values(c, bar, c[2], p);
   if (!terminal) write_out(progress_line(p) + "\n"), flush_out();  // for who follows a log, and for runs that are killed
-  else if (last) set_status(""), write_out(progress_bar(p, terminal_width()) + "\n");
-  else set_status(progress_bar(p, terminal_width()));
+  else bar.draw(p);
+  if (terminal && last) bar.is_drawn = false, keep_status();
   return std::move(c[2]);
 }
 

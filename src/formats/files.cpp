@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <mutex>
 #include <set>
 
 #include "formats/csv.h"
@@ -84,22 +86,65 @@ bool is_special(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
 }
 
-// Writes a temporary file beside the target and renames it over; errno says what failed.
-bool replace_file(const std::string& target, std::span<const std::string_view> parts) {
-  std::string temporary = target + ".XXXXXX";
+// Files on their way to a name. Whoever writes one holds a lock on it, which ends with the process, so what nobody holds is a
+// leftover of a program that was killed. The name says nothing of the target, whose own may be as long as names get.
+constexpr std::string_view kPartStart = ".sheaf-", kPartEnd = ".part";
+
+bool is_part(std::string_view name) {
+  return name.size() == kPartStart.size() + 6 + kPartEnd.size() && name.starts_with(kPartStart) && name.ends_with(kPartEnd);
+}
+
+void remove_if_abandoned(const fs::path& part) {
+  File file(::open(part.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (file.ok() && ::flock(file.fd(), LOCK_EX | LOCK_NB) == 0) ::unlink(part.c_str());
+}
+
+// Once for each directory: a process does not leave anything behind while it lives.
+void remove_abandoned_parts(const fs::path& directory) {
+  static std::mutex mu;
+  static auto* done = new std::set<fs::path>;
+  std::error_code error;
+  fs::path whole = fs::absolute(directory, error);
+  {
+    std::lock_guard lock(mu);
+    if (!done->insert(whole).second) return;
+  }
+  for (fs::directory_iterator it(whole, error), end; !error && it != end; it.increment(error))
+    if (is_part(it->path().filename().native())) remove_if_abandoned(it->path());
+}
+
+// A new file, locked, whose name becomes `path`; -1 with errno set.
+int open_part(const fs::path& directory, std::string& path) {
+  for (;;) {
+    path = (directory / (std::string(kPartStart) + "XXXXXX" + std::string(kPartEnd))).string();
+    int fd = ::mkostemps(path.data(), static_cast<int>(kPartEnd.size()), O_CLOEXEC);
+    if (fd < 0) return fd;
+    ::flock(fd, LOCK_EX);  // where there are no locks nothing is ever taken for abandoned
+    struct stat info {};
+    if (::fstat(fd, &info) != 0 || info.st_nlink > 0) return fd;
+    ::close(fd);  // another process saw it before it was locked, and removed it
+  }
+}
+
+// Writes a part beside the target and renames it over; errno says what failed.
+bool replace_file(const fs::path& target, std::span<const std::string_view> parts) {
+  fs::path directory = target.has_parent_path() ? target.parent_path() : fs::path(".");
+  remove_abandoned_parts(directory);
   mode_t mode = new_file_mode(target);
-  File file(::mkstemp(temporary.data()));
+  std::string part;
+  File file(open_part(directory, part));
   if (!file.ok()) return false;
   bool written = ::fchmod(file.fd(), mode) == 0;
-  for (std::string_view part : parts) written = written && write_all(file.fd(), part);
-  if (written && ::fsync(file.fd()) == 0 && file.close() && ::rename(temporary.c_str(), target.c_str()) == 0) {
+  for (std::string_view bytes : parts) written = written && write_all(file.fd(), bytes);
+  // Renamed before it is closed: closing ends the lock, and what fsync has seen on the disk no close can lose.
+  if (written && ::fsync(file.fd()) == 0 && ::rename(part.c_str(), target.c_str()) == 0) {
     // The new name is an entry of the directory, which has to reach the disk too; some file systems cannot say.
-    File directory(::open(fs::path(target).parent_path().empty() ? "." : fs::path(target).parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (directory.ok()) ::fsync(directory.fd());
+    File entry(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (entry.ok()) ::fsync(entry.fd());
     return true;
   }
   int error = errno;
-  ::unlink(temporary.c_str());
+  ::unlink(part.c_str());
   errno = error;
   return false;
 }
@@ -248,7 +293,7 @@ void write_file(const std::string& path, std::span<const std::string_view> parts
   // A link stays a link; what it points to is replaced.
   fs::path target = fs::is_symlink(fs::symlink_status(path, error)) ? fs::weakly_canonical(path, error) : fs::path(path);
   if (error && error != std::errc::no_such_file_or_directory) os_failure(verb, path, error.value());
-  if (!replace_file(target.string(), parts)) os_failure(verb, path, errno);
+  if (!replace_file(target, parts)) os_failure(verb, path, errno);
 }
 
 void append_file(const std::string& path, std::string_view bytes, std::string_view verb) {

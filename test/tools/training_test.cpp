@@ -23,12 +23,12 @@ constexpr const char* kRun =
     "  {:steps n :path path :every 1000000 :show (fn [s] {:loss (get s :loss)})}))\n";
 
 // What a program writes to a terminal of `columns`, until it ends.
-std::string on_terminal(const Sandbox& s, const std::string& file, unsigned short columns) {
+std::string on_terminal(const Sandbox& s, const std::string& file, unsigned short columns, const char* kind = "xterm") {
   winsize size{24, columns, 0, 0};
   int fd;
   pid_t pid = forkpty(&fd, nullptr, nullptr, &size);
   if (pid == 0) {
-    if (chdir(s.dir().c_str()) != 0) _exit(1);
+    if (chdir(s.dir().c_str()) != 0 || setenv("TERM", kind, 1) != 0) _exit(1);
     execl(SHEAF_BINARY, "sheaf", file.c_str(), nullptr);
     _exit(1);
   }
@@ -69,6 +69,24 @@ TEST(Training, BarFitsTheTerminal) {
       }
     }
   }
+}
+
+TEST(Training, BarFromBeginningToEnd) {
+  Sandbox s;
+  s.write("a.shf", "(try (progress [i 4] [acc 0] (if (= i 2) (error \"stop\") acc)) (catch e (print e)))\n(print \"after\")\n");
+  // It is there before the first turn is over, stays where an error ends the loop, and is not drawn again.
+  std::string out = on_terminal(s, "a.shf", 80);
+  EXPECT_TRUE(out.starts_with("  0% ─")) << out;
+  EXPECT_TRUE(contains(out, "0/4  --:-- left\r\x1b[K 25%")) << out;
+  EXPECT_TRUE(contains(out, "1/4  ")) << out;
+  EXPECT_EQ(out.find("%", out.find("after")), std::string::npos) << out;
+  // Without escape codes it is lines.
+  out = on_terminal(s, "a.shf", 80, "dumb");
+  EXPECT_FALSE(contains(out, "\x1b")) << out;
+  EXPECT_TRUE(out.starts_with("1/4   25%")) << out;
+  // A run with nothing left to do says so.
+  s.write("b.shf", std::string(kRun) + "(run \"r\" 3) (run \"r\" 3) (print)");
+  EXPECT_TRUE(contains(on_terminal(s, "b.shf", 80), "3/3  100%  done by an earlier run\r\n"));
 }
 
 TEST(Training, LinesInAFile) {
