@@ -1,12 +1,12 @@
 #include "compiler/compile.h"
 
 #include <algorithm>
-#include <map>
 
 #include "compiler/control.h"
 #include "compiler/lowered.h"
 #include "compiler/pipeline.h"
 #include "compiler/storage.h"
+#include "graph/node_map.h"
 #include "ops/reduce.h"
 #include "ops/table.h"
 #include "passes/graph/fuse.h"
@@ -30,12 +30,12 @@ using graph::OpKind;
 class Compiler {
  public:
   Compiler(const graph::Graph& g, bool owned_outputs)
-      : g_(simplified(g)), owned_outputs_(owned_outputs), storage_(out_.executable) {}
+      : g_(simplified(g)), owned_outputs_(owned_outputs), storage_(out_.executable), first_value_(live_nodes(g_), -1) {}
 
   Compiled run() {
     for (size_t i = 0; i < g_.inputs.size(); ++i) {
       const auto& t = g_.inputs[i]->types[0];
-      values_[key(g_.inputs[i].get(), 0)] = storage_.input(static_cast<int>(i), t.dtype, to_dims(t.sizes));
+      keep(g_.inputs[i].get(), 0, storage_.input(static_cast<int>(i), t.dtype, to_dims(t.sizes)));
     }
     std::vector<FusionGroup> all = groups();
     for (const auto& group : all) emit(group);
@@ -65,8 +65,14 @@ class Compiler {
     return passes::choose_groups(g_, is_enabled(Pass::Fuse));
   }
 
-  using Key = std::pair<Node*, int>;
-  static Key key(Node* n, int i) { return {n, i}; }
+  const Stored& keep(const Node* n, int index, Stored s) {
+    int& first = first_value_[n];
+    if (first < 0) {
+      first = static_cast<int>(values_.size());
+      values_.resize(values_.size() + n->types.size());
+    }
+    return values_[static_cast<size_t>(first + index)] = std::move(s);
+  }
 
   Stored fresh(const graph::TensorType& t) { return storage_.fresh(t.dtype, to_dims(t.sizes)); }
 
@@ -74,8 +80,7 @@ class Compiler {
   Stored stored(const Operand& o) {
     if (!o.is_node()) return storage_.constant(o.value());
     Node* n = o.node().get();
-    auto it = values_.find(key(n, o.index()));
-    if (it != values_.end()) return it->second;
+    if (int first = first_value_[n]; first >= 0) return values_[static_cast<size_t>(first + o.index())];
     INVARIANT(n->op->view, "the value of " << n->op->name << " is not ready");
     Stored in = stored(n->inputs[0]);
     Tensor t;
@@ -92,8 +97,7 @@ class Compiler {
       out.sizes = to_dims(n->types[0].sizes);
       out.strides = contiguous_strides(out.sizes);
     }
-    values_[key(n, 0)] = out;
-    return out;
+    return keep(n, 0, std::move(out));
   }
 
   Stored contiguous_copy(const Stored& in) {
@@ -232,7 +236,7 @@ class Compiler {
     d.spec.members[member].store = static_cast<int>(d.spec.outputs.size());
     d.spec.outputs.push_back(s.dtype);
     d.layouts.push_back(over_space(s, s.sizes, to_dims(group.space), m.row));
-    values_[key(m.node, 0)] = s;
+    keep(m.node, 0, s);
     d.arrays.push_back(std::move(s));
   }
 
@@ -290,7 +294,7 @@ class Compiler {
       if (sizes[a] != 1) reduced.push_back(is_reduced[a]);
     Described d = describe(group);
     Stored out = fresh(root->types[0]);
-    values_[key(root, 0)] = out;
+    keep(root, 0, out);
     d.spec.outputs = {out.dtype};
     d.spec.members.back().store = 0;
     // Kept axes in order around the reduced ones: [outer…, reduced…, inner…] when those are neighbours, else moved last.
@@ -434,7 +438,7 @@ class Compiler {
   // The window of an array is changed where it is; its offset and strides are parameters, so all windows share a kernel.
   void emit_window(Node* n) {
     Stored base = base_for_update(stored(n->inputs[0])), update = stored(n->inputs[1]), window = base;
-    values_[key(n, 0)] = base;
+    keep(n, 0, base);
     Tensor t;
     t.dtype = base.dtype;
     t.sizes = base.sizes;
@@ -468,7 +472,7 @@ class Compiler {
     }
     for (size_t i = 0; i < n->types.size(); ++i) {
       Stored s = updates ? base_for_update(arrays[0]) : fresh(n->types[i]);
-      values_[key(n, static_cast<int>(i))] = s;
+      keep(n, static_cast<int>(i), s);
       out.push_back({s.dtype, static_cast<int>(s.sizes.size())});
       sizes.insert(sizes.end(), s.sizes.begin(), s.sizes.end());
       arrays.push_back(std::move(s));
@@ -501,7 +505,7 @@ class Compiler {
     }
     for (size_t i = 0; i < n->types.size(); ++i) {
       arrays.push_back(fresh(n->types[i]));
-      values_[key(n, static_cast<int>(i))] = arrays.back();
+      keep(n, static_cast<int>(i), arrays.back());
     }
     arrays.push_back(storage_.fresh(DType::Bool, {nested.scratch_bytes}));
     launch(std::string(n->op->name), {std::move(nested.kernel), true}, arrays, {});
@@ -511,7 +515,8 @@ class Compiler {
   bool owned_outputs_;
   Compiled out_;
   Storage storage_;
-  std::map<Key, Stored> values_;
+  std::vector<Stored> values_;         // of the nodes that have been asked for, all outputs of one side by side
+  graph::NodeMap<int> first_value_;    // its place there, or -1
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "builtins/missing.h"
 #include "builtins/numeric.h"
 #include "builtins/warnings.h"
+#include "trace/jit.h"
 #include "value/dict.h"
 #include "value/print.h"
 
@@ -35,14 +36,14 @@ void destructure(const Value& v, std::span<Value> out, Value* rest) {
   if (rest) *rest = Value::list(std::move(extra));
 }
 
-Value param_field(std::span<const Value> dicts, Name key, const Value& fallback, Span span) {
+Value param_field(std::span<const Value> dicts, Name key, const Value* global, Span span) {
   const Value& dict = dicts.front();
   if (!dict.is_dict())
     throw runtime_error(fmt::format("get: expected a dict, a tensor, or a list, got {} (key: :{})", type_name(dict), key.str()))
         .hint(fmt::format("'{}' is read as a field of the with-params dict", key.str()));
   for (const Value& d : dicts)
     if (const Value* v = d.is_dict() ? d.as_dict().find(key) : nullptr) return *v;
-  if (!fallback.is_nil() && fallback.tag() != Tag::Unbound) return fallback;
+  if (global && !global->is_nil() && global->tag() != Tag::Unbound) return trace::global_value(*global);
   if (builtins::is_strict(span.source)) throw runtime_error(fmt::format("with-params: no field :{}", key.str()));
   builtins::remember_missing_key(key, dict.as_dict(), span);
   return Value::nil();

@@ -608,7 +608,7 @@ Value Vm::run(size_t bottom) {
             ++pc;
             sync();
             Name key = p->constants[in.i].as_keyword();
-            Value v = param_field(dicts, key, fallback >= 0 ? p->cells[fallback]->value : Value(), span_at(frames_.back()));
+            Value v = param_field(dicts, key, fallback >= 0 ? &p->cells[fallback]->value : nullptr, span_at(frames_.back()));
             std::fill(dicts.begin(), dicts.end(), Value());
             R[in.a] = std::move(v);
             break;
@@ -636,7 +636,7 @@ Value Vm::run(size_t bottom) {
           case Code::Define: {
             if (trace::is_tracing()) throw trace::Untraceable("it defines a global", span_at(frames_.back()), true);
             Cell& c = *p->cells[in.i];
-            if (c.value.tag() != Tag::Unbound) trace::forget_compiled();
+            if (c.value.tag() != Tag::Unbound) trace::before_redefinition(c.value, R[in.a]);
             c.value = R[in.a];
             c.user_defined = true;
             break;

@@ -44,6 +44,8 @@ bool is_tracing();
 
 // Definitions changed: compiled code that may have inlined them is forgotten.
 void forget_compiled();
+// A global gets another value. Arrays are inputs of the code that reads them, so it stays where both values hold some.
+void before_redefinition(const Value& old, const Value& now);
 
 // Worth a look at all: some argument holds a tensor.
 bool holds_tensor(const Value& v);

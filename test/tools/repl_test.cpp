@@ -32,6 +32,22 @@ TEST(ReplPipe, LastResultsAndError) {
   EXPECT_TRUE(contains(r.err, "error: Unknown function: car\n --> <repl>:1:1\n  |\n1 | (car 1)"));
 }
 
+// Arrays in globals are inputs of compiled code: another value needs no other code, and is seen.
+TEST(ReplPipe, CompiledCodeOutlivesItsData) {
+  Sandbox s;
+  Result r = s.run("-v", "(def w [1.0 2.0])\n(defn g [x] (sum (* x w)))\n(defn h [p x] (with-params [p] (sum (* x a w))))\n(def x [1.0 1.0])\n"
+                         "(g x)\n(g x)\n(h {:a 2.0} x)\n(h {:a 2.0} x)\n"
+                         "(def w [10.0 20.0])\n(g x)\n(g x)\n(h {:a 2.0} x)\n(h {:a 2.0} x)\n"
+                         "(def w 7.0)\n(g x)\n(h {:a 2.0} x)\n");
+  EXPECT_TRUE(contains(r.out, "=> 3.0\n=> 3.0\n=> 6.0\n=> 6.0\n=> tensor f32[2] = [10. 20.]\n=> 30.0\n=> 30.0\n=> 60.0\n=> 60.0\n=> 7.0\n=> 14.0\n=> 28.0\n")) << r.out;
+  for (std::string name : {"g", "h"}) {
+    std::string line = "jit: compiling " + name + " ";
+    size_t first = r.err.find(line);
+    EXPECT_NE(first, std::string::npos) << r.err;
+    EXPECT_EQ(r.err.find(line, first + 1), std::string::npos) << r.err;
+  }
+}
+
 TEST(ReplPipe, RedefinitionReachesDependants) {
   Sandbox s;
   Result r = s.run("", "(defn f [] 1)\n(defn g [x] (+ (f) (sum x)))\n(g [1])\n(defn f [] 10)\n(g [1])\n(defn sum [x] 100)\n(g [1])\n"

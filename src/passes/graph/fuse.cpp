@@ -9,8 +9,9 @@
 #include "passes/graph/fuse.h"
 
 #include <algorithm>
-#include <unordered_map>
+#include <utility>
 
+#include "graph/node_map.h"
 #include "graph/op_def.h"
 
 namespace sheaf::passes {
@@ -119,6 +120,7 @@ bool reduces_rows(const Node* n) {
 struct Use {
   Node* user;  // nullptr: an output of the graph
   Level level;
+  int next;    // the next use of the same node, or -1
 };
 
 struct Group {
@@ -130,27 +132,29 @@ struct Group {
 
 class Grouping {
  public:
-  explicit Grouping(const graph::Graph& g) : live_(live_nodes(g)) {
-    uses_.reserve(live_.size());
-    group_of_.reserve(live_.size());
-    row_.reserve(live_.size());
+  explicit Grouping(const graph::Graph& g)
+      : live_(live_nodes(g)), first_use_(live_, -1), first_source_(live_), group_of_(live_, -1), row_(live_), position_(live_) {
     for (Node* n : live_) {
       if (!computes(n)) continue;
+      first_source_[n] = sources_.size();
+      Sizes at = fusable(n) ? loop_sizes(n) : Sizes();
       for (const Operand& in : n->inputs) {
+        Source s = fusable(n) ? source_of(in, at) : Source{};
+        sources_.push_back(s);
         if (!in.is_node()) continue;
-        Source s = fusable(n) ? source_of(in, loop_sizes(n)) : Source{};
-        if (s.level != Level::Foreign && computes(s.node)) uses_[s.node].push_back({n, s.level});
-        else uses_[base_of(in)].push_back({n, Level::Foreign});
+        if (s.level != Level::Foreign && computes(s.node)) add_use(s.node, n, s.level);
+        else add_use(base_of(in), n, Level::Foreign);
       }
     }
     for (const Operand& o : g.outputs)
-      if (o.is_node()) uses_[base_of(o)].push_back({nullptr, Level::Foreign});
+      if (o.is_node()) add_use(base_of(o), nullptr, Level::Foreign);
   }
 
   std::vector<FusionGroup> run(bool merge) {
     for (size_t i = live_.size(); i-- > 0;)
       if (computes(live_[i]) && !(merge && join(live_[i]))) start(live_[i]);
     std::vector<FusionGroup> out;
+    out.reserve(groups_.size());
     for (size_t k = 0; k < groups_.size(); ++k) out.push_back(finished(static_cast<int>(k)));
     std::sort(out.begin(), out.end(), [](const FusionGroup& a, const FusionGroup& b) { return a.root()->id < b.root()->id; });
     return out;
@@ -158,6 +162,19 @@ class Grouping {
 
  private:
   static bool computes(const Node* n) { return n->op->kind != OpKind::Structure && !n->op->view; }
+
+  void add_use(Node* of, Node* user, Level level) {
+    uses_.push_back({user, level, std::exchange(first_use_[of], static_cast<int>(uses_.size()))});
+  }
+  // Calls f for the uses of n until it gives false; whether it never did.
+  template <class F>
+  bool all_uses(const Node* n, F f) const {
+    for (int u = first_use_[n]; u >= 0; u = uses_[u].next)
+      if (!f(uses_[u])) return false;
+    return true;
+  }
+  // Where input i of a computing node comes from.
+  const Source& source(const Node* n, size_t i) const { return sources_[first_source_[n] + i]; }
 
   void start(Node* n) {
     Group g{FusionGroup::Single, {n}, {}};
@@ -172,28 +189,28 @@ class Grouping {
   // The earliest group among the consumers that could take the node in.
   int candidate(Node* n) const {
     int best = -1;
-    for (const Use& u : uses_.at(n)) {
-      if (u.level == Level::Foreign) continue;
-      int k = group_of_.at(u.user);
+    all_uses(n, [&](const Use& u) {
+      if (u.level == Level::Foreign) return true;
+      int k = group_of_[u.user];
       if (best < 0 || groups_[k].root_id() < groups_[best].root_id()) best = k;
-    }
+      return true;
+    });
     return best;
   }
 
   bool join(Node* n) {
-    if (!fusable(n) || !uses_.count(n)) return false;
+    if (!fusable(n)) return false;
     int k = candidate(n);
     if (k < 0) return false;
     Group& g = groups_[k];
     if (g.members.size() >= kMaxMembers || is_empty(g.space)) return false;
     // All uses inside must see the node alike; those outside come later.
     bool outside = false, seen = false, row = false;
-    for (const Use& u : uses_[n]) {
+    bool alike = all_uses(n, [&](const Use& u) {
       bool inside = u.user && group_of_[u.user] == k;
       if (!inside) {
         outside = true;
-        if (u.user && u.user->id <= g.root_id()) return false;
-        continue;
+        return !u.user || u.user->id > g.root_id();
       }
       if (u.level == Level::Foreign) return false;
       // A reduction reads its operand along the row even where it is itself one value per row.
@@ -203,19 +220,21 @@ class Grouping {
       if (seen && this_row != row) return false;
       seen = true;
       row = this_row;
-    }
+      return true;
+    });
+    if (!alike) return false;
     if (n->op->kind == OpKind::Reduce ? !can_take_reduction(g, n, row) : !can_take_map(g, n, row, outside)) return false;
     group_of_[n] = k;
     g.members.push_back(n);
     bool promoted = n->op->kind == OpKind::Reduce && !row;
     if (num_arrays(k) > kMaxArrays) {
       g.members.pop_back();
-      group_of_.erase(n);
+      group_of_[n] = -1;
       return false;
     }
     if (promoted) {
       // What was one value per element of the smaller space is one value per row of the reduced array.
-      for (Node* m : g.members) row_[m] = true;
+      for (Node* m : g.members) row_[m] = 1;
       g.space = squeezed(loop_sizes(n));
     }
     row_[n] = row || promoted;
@@ -243,14 +262,14 @@ class Grouping {
     std::vector<const void*> seen;
     size_t constants = 0;
     for (Node* m : groups_[k].members)
-      for (const Operand& in : m->inputs) {
+      for (size_t i = 0; i < m->inputs.size(); ++i) {
+        const Operand& in = m->inputs[i];
         if (!in.is_node()) {
           constants += in.rank() > 0;
           continue;
         }
-        Source s = source_of(in, loop_sizes(m));
-        auto it = s.level == Level::Foreign ? group_of_.end() : group_of_.find(s.node);
-        if (it != group_of_.end() && it->second == k) continue;
+        const Source& s = source(m, i);
+        if (s.level != Level::Foreign && group_of_[s.node] == k) continue;
         if (std::find(seen.begin(), seen.end(), in.node().get()) == seen.end()) seen.push_back(in.node().get());
       }
     return seen.size() + constants + 1;
@@ -263,26 +282,30 @@ class Grouping {
     f.space = g.space;
     std::vector<Node*> order = g.members;
     std::sort(order.begin(), order.end(), [](Node* a, Node* b) { return a->id < b->id; });
-    std::unordered_map<Node*, int> position;
+    f.members.reserve(order.size());
     for (Node* n : order) {
-      FusionGroup::Member m{n, row_[n], {}, n == order.back()};
-      for (const Operand& in : n->inputs) {
-        Source s = fusable(n) ? source_of(in, loop_sizes(n)) : Source{};
-        auto it = s.level == Level::Foreign ? position.end() : position.find(s.node);
-        m.inputs.push_back(it == position.end() ? -1 : it->second);
+      FusionGroup::Member m{n, row_[n] != 0, {}, n == order.back()};
+      m.inputs.reserve(n->inputs.size());
+      for (size_t i = 0; i < n->inputs.size(); ++i) {
+        const Source& s = source(n, i);
+        m.inputs.push_back(s.level != Level::Foreign && group_of_[s.node] == k ? position_[s.node] : -1);
       }
-      for (const Use& u : uses_[n]) m.stored |= !u.user || group_of_[u.user] != k;
-      position[n] = static_cast<int>(f.members.size());
+      m.stored |= !all_uses(n, [&](const Use& u) { return u.user && group_of_[u.user] == k; });
+      position_[n] = static_cast<int>(f.members.size());
       f.members.push_back(std::move(m));
     }
     return f;
   }
 
   std::vector<Node*> live_;
-  std::unordered_map<Node*, std::vector<Use>> uses_;
+  std::vector<Use> uses_;
+  graph::NodeMap<int> first_use_;          // -1: none
+  std::vector<Source> sources_;            // of all inputs of all computing nodes
+  graph::NodeMap<size_t> first_source_;
   std::vector<Group> groups_;
-  std::unordered_map<Node*, int> group_of_;
-  std::unordered_map<Node*, bool> row_;
+  graph::NodeMap<int> group_of_;           // -1: none yet
+  graph::NodeMap<char> row_;               // one value for each row
+  graph::NodeMap<int> position_;           // among the members of its group
 };
 
 }  // namespace

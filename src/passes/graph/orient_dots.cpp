@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "graph/node_map.h"
 #include "graph/op_def.h"
 #include "ops/emit.h"
 
@@ -31,41 +32,48 @@ bool keeps_matrices(const Node* n) {
 
 class Orienting {
  public:
-  graph::Graph run(const graph::Graph& g) {
-    std::vector<Node*> nodes = live_nodes(g);
-    for (Node* n : nodes)
+  explicit Orienting(const graph::Graph& g) : g_(g), nodes_(live_nodes(g)), users_(nodes_), replacement_(nodes_) {
+    for (Node* n : nodes_)
       for (const Operand& in : n->inputs)
-        if (in.is_node()) users_[in.node().get()].push_back(n);
+        if (in.is_node() && leads_to_transposes(in.node().get())) users_[in.node().get()].push_back(n);
     for (const Operand& o : g.outputs)
       if (o.is_node()) users_[o.node().get()].push_back(nullptr);
-    bool any = std::any_of(nodes.begin(), nodes.end(), [&](Node* n) { return turns(n); });
-    if (!any) return g;
-    for (const auto& n : g.inputs) replacement_[n.get()] = n;
-    for (Node* n : nodes)
-      if (!replacement_.count(n) && !turned_.count(n)) visit(n);
-    graph::Graph out{g.inputs, {}, {}};
-    for (const auto& n : g.effects) out.effects.push_back(replacement_.at(n.get()));
-    for (const Operand& o : g.outputs) out.outputs.push_back(renamed(o));
+  }
+
+  graph::Graph run() {
+    auto first = std::find_if(nodes_.begin(), nodes_.end(), [&](Node* n) { return turns(n); });
+    if (first == nodes_.end()) return g_;
+    for (const auto& n : g_.inputs) replacement_[n.get()] = n;
+    // Nodes must stay in their order, which is that of their ids: all are made again from the first one that turns.
+    for (auto n = nodes_.begin(); n != first; ++n) replacement_[*n] = Ref<Node>(*n);
+    for (auto n = first; n != nodes_.end(); ++n)
+      if (!replacement_[*n] && !turned_.count(*n)) visit(*n);
+    graph::Graph out{g_.inputs, {}, {}};
+    for (const auto& n : g_.effects) out.effects.push_back(replacement_[n.get()]);
+    for (const Operand& o : g_.outputs) out.outputs.push_back(renamed(o));
     return out;
   }
 
  private:
+  // Whose users matter: products, and what may stand between them and transposes.
+  static bool leads_to_transposes(const Node* n) { return n->op->name == "dot" || n->op->name == "reshape"; }
+
   bool turns(Node* n) const { return n->op->name == "dot" && only_transposed(n); }
 
   bool only_transposed(Node* n) const {
-    auto it = users_.find(n);
-    if (it == users_.end()) return false;
-    return std::all_of(it->second.begin(), it->second.end(), [&](Node* u) { return u && (swaps_last_two(u) || (keeps_matrices(u) && only_transposed(u))); });
+    const Users& users = users_[n];
+    return !users.empty() && std::all_of(users.begin(), users.end(), [&](Node* u) { return u && (swaps_last_two(u) || (keeps_matrices(u) && only_transposed(u))); });
   }
 
   Operand renamed(const Operand& o) const {
     if (!o.is_node()) return o;
-    auto it = turned_.find(o.node().get());
-    return it != turned_.end() ? it->second : Operand(replacement_.at(o.node().get()), o.index());
+    const Ref<Node>& n = replacement_[o.node().get()];
+    return n ? Operand(n, o.index()) : turned_.at(o.node().get());
   }
 
   void visit(Node* n) {
     std::vector<Operand> inputs;
+    inputs.reserve(n->inputs.size());
     for (const Operand& in : n->inputs) inputs.push_back(renamed(in));
     if (turns(n)) {
       Operand y = ops::dot(ops::swap_last_two(inputs[1]), ops::swap_last_two(inputs[0]));
@@ -79,19 +87,22 @@ class Orienting {
 
   // Everything between a turned dot and the transposes: what those gave is now the product itself.
   void forward(Node* n, const Operand& y) {
-    for (Node* u : users_.at(n)) {
+    for (Node* u : users_[n]) {
       if (swaps_last_two(u)) turned_[u] = ops::reshape(y, u->types[0].sizes);
       else forward(u, turned_[u] = y);
     }
   }
 
-  std::unordered_map<Node*, std::vector<Node*>> users_;  // nullptr: an output
-  std::unordered_map<Node*, Ref<Node>> replacement_;
+  using Users = std::vector<Node*>;  // nullptr: an output
+  const graph::Graph& g_;
+  std::vector<Node*> nodes_;
+  graph::NodeMap<Users> users_;
+  graph::NodeMap<Ref<Node>> replacement_;
   std::unordered_map<Node*, Operand> turned_;
 };
 
 }  // namespace
 
-graph::Graph orient_dots(const graph::Graph& g) { return Orienting().run(g); }
+graph::Graph orient_dots(const graph::Graph& g) { return Orienting(g).run(); }
 
 }  // namespace sheaf::passes

@@ -8,6 +8,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "graph/node_map.h"
 #include "ops/emit.h"
 
 namespace sheaf::passes {
@@ -139,6 +140,7 @@ class Raising {
  public:
   graph::Graph run(const graph::Graph& g) {
     std::vector<Node*> live = live_nodes(g);
+    uses_ = graph::NodeMap<int64_t>(live);
     for (Node* n : live)
       for (const Operand& in : n->inputs)
         if (in.is_node()) ++uses_[in.node().get()];
@@ -149,6 +151,7 @@ class Raising {
         replaced_[n] = {raised(n, *m)};
         continue;
       }
+      if (replaced_.empty()) continue;
       bool changed = false;
       for (const Operand& in : n->inputs) changed |= in.is_node() && replaced_.count(in.node().get());
       if (changed) replaced_[n] = remade(n);
@@ -197,10 +200,10 @@ class Raising {
     Operand left = n->inputs[0];
     int64_t used = 1;
     while (is(left, "reshape") && keeps_matrices(left)) {
-      used = std::max(used, uses_.at(left.node().get()));
+      used = std::max(used, uses_[left.node().get()]);
       left = Operand(input(left, 0));
     }
-    if (!left.is_node() || left.rank() < 2 || used > 1 || uses_.at(left.node().get()) > 1) return {};
+    if (!left.is_node() || left.rank() < 2 || used > 1 || uses_[left.node().get()] > 1) return {};
     std::optional<Operand> x = softmax_of(left);
     Match m{left, {}};
     if (!x || (left.size(-2) * left.size(-1)).value() < kLeastScores || !peel(*x, m.scores)) return {};
@@ -251,7 +254,7 @@ class Raising {
     return ops::reshape(ops::transpose(y, {0, 2, 1, 3}), n->types[0].sizes);
   }
 
-  std::unordered_map<Node*, int64_t> uses_;
+  graph::NodeMap<int64_t> uses_;
   std::unordered_map<Node*, std::vector<Operand>> replaced_;  // by outputs
   std::unordered_map<Node*, Ref<Node>> copies_;               // of the nodes that were only made again
 };

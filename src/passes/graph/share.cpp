@@ -1,7 +1,8 @@
 #include "passes/graph/share.h"
 
-#include <unordered_map>
+#include <vector>
 
+#include "graph/node_map.h"
 #include "graph/op_def.h"
 
 namespace sheaf::passes {
@@ -25,45 +26,72 @@ uint64_t hash_operand(const Operand& o) {
   return t.rank() == 0 ? static_cast<uint64_t>(element_as_int(t, 0)) + static_cast<uint64_t>(t.dtype) : t.sizes.size() + 7;
 }
 
+// Nodes by what they compute: open addressing, never more than half full.
+class Known {
+ public:
+  explicit Known(size_t most) {
+    size_t size = 16;
+    while (size < 2 * most) size *= 2;
+    slots_.resize(size);
+  }
+  // The node that `same` accepts, or null and a place for it.
+  template <class F>
+  Node*& find(uint64_t hash, F same) {
+    size_t mask = slots_.size() - 1;
+    for (size_t i = (hash ^ hash >> 32) & mask;; i = (i + 1) & mask) {
+      Slot& s = slots_[i];
+      if (!s.node) s.hash = hash;
+      if (!s.node || (s.hash == hash && same(s.node))) return s.node;
+    }
+  }
+
+ private:
+  struct Slot {
+    uint64_t hash = 0;
+    Node* node = nullptr;
+  };
+  std::vector<Slot> slots_;
+};
+
 }  // namespace
 
 graph::Graph share_common(const graph::Graph& g) {
-  std::unordered_multimap<uint64_t, Ref<Node>> known;
-  std::unordered_map<Node*, Ref<Node>> replacement;
-  auto renamed = [&](const Operand& o) {
-    if (!o.is_node()) return o;
-    auto it = replacement.find(o.node().get());
-    return it == replacement.end() ? o : Operand(it->second, o.index());
-  };
   std::vector<Node*> live = live_nodes(g);
-  known.reserve(live.size());
-  replacement.reserve(live.size());
+  Known known(live.size());
+  graph::NodeMap<Ref<Node>> replacement(live);
+  auto renamed = [&](const Operand& o) { return o.is_node() ? Operand(replacement[o.node().get()], o.index()) : o; };
   for (const auto& n : g.inputs) replacement[n.get()] = n;
+  // Nodes must stay in their order, which is that of their ids: all are made again from the first one that goes.
+  bool any_gone = false;
+  std::vector<Operand> inputs;
   for (Node* n : live) {
-    if (replacement.count(n)) continue;
-    std::vector<Operand> inputs;
+    if (replacement[n]) continue;
+    inputs.clear();
     uint64_t hash = reinterpret_cast<uint64_t>(n->op) ^ n->attrs.hash();
     for (const Operand& in : n->inputs) {
       inputs.push_back(renamed(in));
       hash = hash * 0x9E3779B97F4A7C15ull + hash_operand(inputs.back());
     }
-    Ref<Node> found;
-    auto [begin, end] = known.equal_range(hash);
-    bool unique = n->custom || n->host || !n->subgraphs.empty();
-    for (auto it = begin; it != end && !found && !unique; ++it) {
-      Node* k = it->second.get();
+    auto made = [&] { return any_gone ? with_inputs(*n, inputs) : Ref<Node>(n); };
+    if (n->custom || n->host || !n->subgraphs.empty()) {
+      replacement[n] = made();
+      continue;
+    }
+    Node*& found = known.find(hash, [&](const Node* k) {
       bool same = k->op == n->op && k->attrs == n->attrs && k->inputs.size() == inputs.size();
       for (size_t i = 0; same && i < inputs.size(); ++i) same = same_operand(k->inputs[i], inputs[i]);
-      if (same) found = it->second;
+      return same;
+    });
+    if (found) {
+      any_gone = true;
+      replacement[n] = Ref<Node>(found);
+    } else {
+      replacement[n] = made();
+      found = replacement[n].get();
     }
-    if (!found) {
-      found = with_inputs(*n, std::move(inputs));
-      known.emplace(hash, found);
-    }
-    replacement[n] = found;
   }
   graph::Graph out{g.inputs, {}, {}};
-  for (const auto& n : g.effects) out.effects.push_back(replacement.at(n.get()));
+  for (const auto& n : g.effects) out.effects.push_back(replacement[n.get()]);
   for (const Operand& o : g.outputs) out.outputs.push_back(renamed(o));
   return out;
 }
