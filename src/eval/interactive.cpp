@@ -1,5 +1,9 @@
 #include "eval/interactive.h"
 
+#include <algorithm>
+#include <iterator>
+#include <map>
+
 #include "eval/code.h"
 
 namespace sheaf::eval {
@@ -39,6 +43,14 @@ void recompile_dependants(Session& session, const std::set<Name>& names) {
   }
 }
 
+// What functions that mention it were compiled for: data, written as a vector or not.
+enum class Meaning : uint8_t { Other, Data, VectorData };
+
+Meaning meaning_of(const Cell& c) {
+  if (!c.user_defined || c.is_function || c.broken || c.value.is_callable() || c.value.tag() == Tag::Unbound) return Meaning::Other;
+  return c.literal_vector ? Meaning::VectorData : Meaning::Data;
+}
+
 }  // namespace
 
 std::set<Name> defined_names(const std::vector<FormPtr>& forms) {
@@ -50,12 +62,18 @@ std::set<Name> defined_names(const std::vector<FormPtr>& forms) {
 Value run_interactively(Session& session, const std::vector<FormPtr>& forms, std::set<Name>* changed) {
   std::set<Name> names = defined_names(forms);
   // What a macro expands to a definition shows up as new names.
-  std::set<Name> before;
-  for (Cell* c : session.globals().user_cells()) before.insert(c->name);
+  std::map<Name, Meaning> before;
+  for (Cell* c : session.globals().user_cells()) before[c->name] = meaning_of(*c);
   Value v = session.run_forms(forms);
-  for (Cell* c : session.globals().user_cells())
-    if (!before.count(c->name)) names.insert(c->name);
-  recompile_dependants(session, names);
+  std::set<Name> mean_the_same;
+  for (Cell* c : session.globals().user_cells()) {
+    auto it = before.find(c->name);
+    if (it == before.end()) names.insert(c->name);
+    else if (it->second != Meaning::Other && it->second == meaning_of(*c)) mean_the_same.insert(c->name);
+  }
+  std::set<Name> others;
+  std::set_difference(names.begin(), names.end(), mean_the_same.begin(), mean_the_same.end(), std::inserter(others, others.end()));
+  recompile_dependants(session, others);
   if (changed) *changed = std::move(names);
   return v;
 }
