@@ -2,6 +2,7 @@
 // more rows.
 #include <fmt/format.h>
 
+#include "builtins/arrays.h"
 #include "builtins/attention.h"
 #include "builtins/einsum.h"
 #include "builtins/mixed.h"
@@ -92,6 +93,23 @@ Value outer(Call& c) {
   return tensor_value(ops::mul(a, b));
 }
 
+// An op on [batch, m, n] on the matrices in the last two axes of a tensor; its outputs begin with the same axes.
+template <const char* kOp>
+Value decompose(Call& c) {
+  Operand x = array_operand(c[0], kOp);
+  DType d = is_float(x.dtype()) ? x.dtype() : DType::F32;
+  Sizes sizes = x.sizes(), lead(sizes.begin(), sizes.end() - 2);
+  Operand all = ops::reshape(ops::cast(x, d == DType::F64 ? d : DType::F32), {num_elems(lead), sizes[sizes.size() - 2], sizes.back()});
+  std::vector<Value> out;
+  for (Operand& y : graph::apply_all(ops::op(kOp), {all}, {})) {
+    Sizes whole = lead;
+    for (int axis = 1; axis < y.rank(); ++axis) whole.push_back(y.size(axis));
+    out.push_back(tensor_value(ops::cast(ops::reshape(y, whole), d)));
+  }
+  return Value::list(std::move(out));
+}
+constexpr char kEigh[] = "eigh", kSvd[] = "svd";
+
 const BuiltinDef kBuiltins[] = {
     {"@", "Linear algebra", "(@ a b)",
      "Product of vectors, matrices, or batches of matrices: the last axis of a with the second to last of b (the only one of a vector). Two vectors "
@@ -106,6 +124,8 @@ const BuiltinDef kBuiltins[] = {
     {"outer", "Linear algebra", "(outer a b)", "Every element of a times every element of b, both flattened: a matrix.",
      {{"(outer [1 2] [3 4 5])", "[[3. 4.  5.]\n [6. 8. 10.]]"}}, 2, 2, outer},
     {"%attention", "", "", "", {}, 8, 8, attend},
+    {"%eigh", "", "", "", {}, 1, 1, decompose<kEigh>},
+    {"%svd", "", "", "", {}, 1, 1, decompose<kSvd>},
     {"%with-contractions", "", "", "", {}, 3, 3, with_contractions},
 };
 

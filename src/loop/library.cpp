@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "loop/attention.h"
+#include "loop/decompose.h"
 #include "loop/quantized.h"
 #include "loop/scalar_ops.h"
 #include "support/error.h"
@@ -180,6 +181,8 @@ Routine find_routine(std::string_view name) {
   if (name == "contract_quantized") return contract_quantized;
   if (name == "sort") return sort;
   if (name == "cumulate") return cumulate;
+  if (name == "eigh") return eigh;
+  if (name == "svd") return svd;
   return nullptr;
 }
 

@@ -20,6 +20,7 @@ std::span<const OpDef> contract_ops();
 std::span<const OpDef> quantized_ops();
 std::span<const OpDef> attention_ops();
 std::span<const OpDef> ordered_ops();
+std::span<const OpDef> decompose_ops();
 std::span<const OpDef> create_ops();
 std::span<const OpDef> window_ops();
 std::span<const OpDef> random_ops();
