@@ -318,6 +318,18 @@ std::vector<int64_t> order_of(const std::vector<double>& keys, bool falling) {
   return order;
 }
 
+// Vectors are determined up to their signs: the largest component (the first of equals) is made positive, so that the vectors of a matrix nearby
+// are nearby too. True when the row was turned round.
+bool orient(Matrix& m, int64_t row) {
+  auto* v = m.row(row);
+  int64_t largest = 0;
+  for (int64_t j = 1; j < m.columns; ++j)
+    if (std::abs(v[j]) > std::abs(v[largest])) largest = j;
+  if (m.columns == 0 || !std::signbit(v[largest])) return false;
+  for (int64_t j = 0; j < m.columns; ++j) v[j] = -v[j];
+  return true;
+}
+
 // Row order[j] of m as column j.
 template <class T>
 void put_columns(T* out, const Matrix& m, const std::vector<int64_t>& order) {
@@ -337,6 +349,7 @@ bool eigh_one(const T* a, T* w, T* v, int64_t n) {
   if (!diagonalise(t)) return false;
   std::vector<int64_t> order = order_of(t.diagonal, false);
   for (int64_t i = 0; i < n; ++i) w[i] = static_cast<T>(std::ldexp(t.diagonal[order[i]], exponent));
+  for (int64_t i = 0; i < n; ++i) orient(t.vectors, i);
   put_columns(v, t.vectors, order);
   return true;
 }
@@ -355,6 +368,9 @@ bool svd_one(const T* a, T* u, T* s, T* v, int64_t m, int64_t n) {
     b.diagonal[i] = -b.diagonal[i];
     for (int64_t j = 0; j < n; ++j) b.v.row(i)[j] = -b.v.row(i)[j];
   }
+  for (int64_t i = 0; i < n; ++i)
+    if (orient(b.v, i))
+      for (int64_t j = 0; j < b.u.columns; ++j) b.u.row(i)[j] = -b.u.row(i)[j];
   std::vector<int64_t> order = order_of(b.diagonal, true);
   for (int64_t i = 0; i < n; ++i) s[i] = static_cast<T>(std::ldexp(b.diagonal[order[i]], exponent));
   put_columns(u, b.u, order);
