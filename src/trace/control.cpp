@@ -196,8 +196,12 @@ Value trace_checkpoint(const std::function<Value()>& f) {
   }
   std::vector<Operand> captures;
   ops::GraphPtr body = ops::close(t.piece, captures);
-  std::vector<Operand> outputs = ops::checkpoint(body, std::move(captures));
+  std::vector<Operand> outputs = ops::checkpoint(body, captures);
   keep_effects(outputs, {body});
+  // What the function gives back as it got it does not go through the node: its gradients are then added where they would be without one.
+  for (size_t o = 0; o < outputs.size(); ++o)
+    for (size_t i = 0; i < captures.size(); ++i)
+      if (body->outputs[o].is_node() && body->outputs[o].node().get() == body->inputs[i].get()) outputs[o] = captures[i];
   size_t next = 0;
   return map_leaves(t.result, [&](const Value& v) { return v.is_traced() ? to_value(outputs[next++], kind_of(v)) : v; });
 }
