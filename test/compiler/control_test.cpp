@@ -37,6 +37,21 @@ void expect_same(const Function& f, const std::vector<Tensor>& in) {
   for (size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(same_bits(expected[i], contiguous(actual[i]))) << "output " << i;
 }
 
+// The same but for the signs of zeros, all that a loop differentiated twice as a node promises (docs/design/control.md); programs unroll such loops.
+void expect_same_but_zeros(const Function& f, const std::vector<Tensor>& in) {
+  auto plain = [](std::vector<Tensor> all) {
+    for (Tensor& t : all) {
+      t = contiguous(t);
+      for (int64_t i = 0; i < t.num_elems(); ++i)
+        if (t.data<float>()[i] == 0) t.data<float>()[i] = 0;
+    }
+    return all;
+  };
+  std::vector<Tensor> expected = plain(run_now(f, in)), actual = plain(run_compiled(f, in));
+  ASSERT_EQ(expected.size(), actual.size());
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(same_bits(expected[i], actual[i])) << "output " << i;
+}
+
 // f's outputs and the adjoints of its inputs.
 Function with_gradient(const Function& f) {
   return [f](const Operands& xs) {
@@ -96,7 +111,7 @@ TEST_F(Control, Scan) {
     Function f = [reverse](const Operands& in) { return recurrence(in, reverse); };
     expect_same(f, in_);
     expect_same(with_gradient(f), in_);
-    expect_same(with_gradient(with_gradient(f)), in_);
+    expect_same_but_zeros(with_gradient(with_gradient(f)), in_);
   }
 }
 
@@ -112,7 +127,7 @@ TEST_F(Control, ScanOfEntwinedCarries) {
         return out;
       };
       expect_same(with_gradient(f), in_);
-      expect_same(with_gradient(with_gradient(f)), in_);
+      expect_same_but_zeros(with_gradient(with_gradient(f)), in_);
     }
 }
 
