@@ -34,7 +34,7 @@ Weights weights_of(const Value& v) {
 }
 
 Operand widened(const Weights& w) {
-  return ops::reshape(ops::mul(ops::quantized_levels(w.values, w.columns(), DType::F32), ops::expand_axis(w.scales, 1)), {w.rows(), w.columns()});
+  return ops::reshape(ops::mul(ops::quantized_levels(w.values, w.columns(), w.scales.dtype()), ops::expand_axis(w.scales, 1)), {w.rows(), w.columns()});
 }
 
 // x [M, K]
@@ -108,7 +108,9 @@ Value quantized_product(const Value& left, const Value& right) {
   Weights w = weights_of(right);
   Operand x = tensor_operand(left, "@");
   DType result = float_dtype(x.dtype());
-  x = ops::cast(x, DType::F32);
+  DType computed = result == DType::F64 ? DType::F64 : DType::F32;
+  x = ops::cast(x, computed);
+  w.scales = ops::cast(w.scales, computed);
   if (x.rank() == 0) throw runtime_error("@ not supported for 0D x 2D");
   Size k = w.rows();
   if (!(x.size(x.rank() - 1) == k)) throw runtime_error(fmt::format("shape mismatch: expected {}, got a quantized [{}, {}]", shape_text(x.sizes()), k.str(), w.columns().str()));

@@ -50,6 +50,9 @@ class Generator {
   // Distinct numbers, to tell elements apart.
   std::string ramp(const Shape& shape) { return fmt::format("(* 0.0173 (reshape (sin (* 1.7 (+ {} (range {})))) {}))", offset(), num_elems(shape), shape_text(shape)); }
 
+  // A matrix whose diagonal steps by more than a sine can add up to.
+  std::string spread(int rows, int columns) { return fmt::format("(* {} (eye {} {}) (+ 1 (reshape (range {}) [{} 1])))", 3 * std::max(rows, columns), rows, columns, rows, rows); }
+
   // Of the argument's dtype even if it is a literal: what is written into it must not be rounded to f32.
   std::string wide(const Shape& s, int depth) { return fmt::format("(+ {} (* 0 (sum x)))", expr(s, depth)); }
 
@@ -89,7 +92,7 @@ class Generator {
     const int axis = rank ? rng_.below(rank) : 0;
     auto with = [&](int at, int size) { Shape t = s; t[static_cast<size_t>(at)] = size; return t; };
     auto inserted = [&](int at, int size) { Shape t = s; t.insert(t.begin() + at, size); return t; };
-    switch (rng_.below(66)) {
+    switch (rng_.below(69)) {
       case 0: case 1: case 2:
         if (rng_.chance(0.2)) return fmt::format("({} (+ {} {}))", rng_.pick({"relu", "abs", "celu"}) , expr(s, d), offset());
         return fmt::format("({} {})", rng_.pick({"sin", "cos", "tanh", "sigmoid", "gelu", "silu", "erf", "expm1", "-", "inc"}), expr(s, d));
@@ -237,6 +240,23 @@ class Generator {
       case 65: {
         std::string k = fresh("k");
         return fmt::format("(get (map (fn [{0}] (* (cos {0}) {1})) (cast (* 0.1 (range 18)) (dtype x))) {2})", k, bound(k.c_str(), {}, s, d - 1), rng_.below(18));
+      }
+      case 66: {
+        if (rank != 2) return "";
+        int rows = 2 + 2 * rng_.below(2);
+        return fmt::format("(@ {} (quantize {} {} {{:group {}}}))", expr({s[0], rows}, d), literal({rows, s[1]}), rng_.pick({":q8", ":q4"}), rng_.chance(0.5) ? 2 : rows);
+      }
+      // Eigenvalues and singular values well apart, so that vectors have derivatives; their squares, so that signs do not matter.
+      case 67: {
+        if (rank != 1) return "";
+        std::string a = fmt::format("(+ (sin {}) {})", expr({s[0], s[0]}, d), spread(s[0], s[0]));
+        return rng_.chance(0.5) ? fmt::format("(first (eigh {}))", a) : fmt::format("(get (** (second (eigh {})) 2) 0)", a);
+      }
+      case 68: {
+        if (rank != 1) return "";
+        int columns = s[0] + rng_.below(2);
+        std::string a = fmt::format("(+ (sin {}) {})", expr({s[0], columns}, d), spread(s[0], columns));
+        return rng_.chance(0.5) ? fmt::format("(second (svd {}))", a) : fmt::format("(get (** (first (svd {})) 2) 0)", a);
       }
       default: return rank > 1 && rank < 3 ? fmt::format("(stack (map (fn [k] (* (+ 1 k) {})) (range {})))", expr(Shape(s.begin() + 1, s.end()), d), s[0]) : "";
     }
