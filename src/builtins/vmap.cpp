@@ -54,14 +54,11 @@ struct Argument {
   }
 };
 
-// All tensors of one shape: stacked; all numbers: a rank-1 f32 tensor; else the list itself.
+// Tensors of one shape (a number is one of rank 0): stacked; all numbers: a rank-1 f32 tensor; else the list itself. Whether a number came as a
+// 0-d tensor must not matter: a batched body has no such difference.
 Value stack_results(std::vector<Value> results) {
-  auto is_scalar_number = [](const Value& v) {
-    return trace::is_numeric(v) && (trace::kind_of(v) == Kind::Int || trace::kind_of(v) == Kind::Float);
-  };
-  bool tensors = std::all_of(results.begin(), results.end(), is_tensor_value);
-  bool numbers = std::all_of(results.begin(), results.end(), is_scalar_number);
-  return tensors || numbers ? stack_trees(std::move(results)) : Value::list(std::move(results));
+  bool numbers = std::all_of(results.begin(), results.end(), [](const Value& v) { return trace::is_numeric(v) && trace::kind_of(v) != Kind::Bool; });
+  return numbers ? stack_trees(std::move(results)) : Value::list(std::move(results));
 }
 
 // The results of one example as a tree, with the batched leaves in place.

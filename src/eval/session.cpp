@@ -123,6 +123,16 @@ std::set<Name> only_names(const Form& use, const Form& only, const std::set<Name
   return wanted;
 }
 
+// All sessions of a process share them: sources are never forgotten.
+const std::vector<uint32_t>& prelude_sources() {
+  static const std::vector<uint32_t> sources = [] {
+    std::vector<uint32_t> ids;
+    for (const PreludeModule& m : prelude_modules()) ids.push_back(add_source(std::string(m.name) + ".shf", std::string(m.text), SourceKind::Prelude));
+    return ids;
+  }();
+  return sources;
+}
+
 }  // namespace
 
 std::string doc_of(const Form& defn) { return defn.items.size() > 3 && defn.items[2]->kind == FormKind::String ? defn.items[2]->text : ""; }
@@ -142,8 +152,9 @@ Session::~Session() { trace::forget_compiled(); }  // compiled code refers to th
 
 void Session::load_prelude() {
   // Functions are read and compiled when a program first mentions them: start-up pays for finding them.
+  size_t index = 0;
   for (const PreludeModule& m : prelude_modules()) {
-    uint32_t source = add_source(std::string(m.name) + ".shf", std::string(m.text), SourceKind::Prelude);
+    uint32_t source = prelude_sources()[index++];
     for (syntax::Extent e : syntax::top_level_extents(m.text)) {
       syntax::Lexer lexer(m.text, e.begin + 1);
       std::string_view head = lexer.text_of(lexer.next_code()), name = lexer.text_of(lexer.next_code());

@@ -165,10 +165,7 @@ class Generator {
         std::string init = leaf(s);
         return fmt::format("(repeat [i {}] [{} {}] {})", rng_.below(4), a, init, bound(a.c_str(), s, s, d));
       }
-      case 31:
-        // A number and a 0-d tensor are not the same to vmap.
-        if (s.empty()) return fmt::format("(if (> {} {}) (sum {}) (sum {}))", expr({}, d - 1), literal({}), expr(s, d), expr(s, d - 1));
-        return fmt::format("(if (> {} {}) {} {})", expr({}, d - 1), literal({}), expr(s, d), expr(s, d - 1));
+      case 31: return fmt::format("(if (> {} {}) {} {})", expr({}, d - 1), literal({}), expr(s, d), expr(s, d - 1));
       case 32: return fmt::format("(get {{:u {} :v {}}} :u)", expr(s, d), expr({2}, d - 1));
       case 33: return rank ? fmt::format("(sort (+ {} {}) :axis {})", expr(s, d), ramp(s), axis) : "";
       case 34: return rank < 3 ? fmt::format("({} (+ {} {}) :axis {})", rng_.pick({"max", "min"}), expr(inserted(0, 3), d), ramp(inserted(0, 3)), 0) : "";
