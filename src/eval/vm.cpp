@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <new>
+#include <stdexcept>
 
 #include "builtins/guard.h"
 #include "builtins/host.h"
@@ -383,6 +384,14 @@ Value Vm::run(size_t bottom) {
     p = f.proto;
   };
   load();
+  // Goes on where a `try` catches the error.
+  auto raise = [&](UserError e) {
+    if (!handle(e, bottom, handlers_before)) {
+      handlers_.resize(handlers_before);
+      throw e;
+    }
+    load();
+  };
   auto operand = [&](uint16_t x) -> const Value& { return x & kConstantBit ? p->constants[x & ~kConstantBit] : R[x]; };
   // Before anything that may throw or call: the frame must know where it stands.
   auto sync = [&] { frames_.back().pc = pc; };
@@ -663,24 +672,16 @@ Value Vm::run(size_t bottom) {
       }
       load();
     } catch (const std::bad_alloc&) {
-      UserError e = runtime_error("out of memory");
-      if (!handle(e, bottom, handlers_before)) {
-        handlers_.resize(handlers_before);
-        throw e;
-      }
-      load();
+      raise(runtime_error("out of memory"));
+    } catch (const std::length_error&) {  // more elements than any memory holds
+      raise(runtime_error("out of memory"));
     } catch (builtins::GuardBreach& b) {
       add_context(b.where, bottom);
       handlers_.resize(handlers_before);
       throw;
     } catch (const runtime::Stopped&) {
       // Compiled code was stopped between launches. Its arguments may be half overwritten, so it is not run another way.
-      UserError e = stop_error();
-      if (!handle(e, bottom, handlers_before)) {
-        handlers_.resize(handlers_before);
-        throw e;
-      }
-      load();
+      raise(stop_error());
     } catch (...) {
       // Exits and abandoned traces pass through: only the frames are taken down.
       while (frames_.size() > bottom) unwind_frame();

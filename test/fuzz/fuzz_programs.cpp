@@ -153,7 +153,7 @@ struct Options {
 bool run_trials(const Options& o) {
   install_crash_handlers();
   sheaf::set_memory_limit(kMemoryBytes);
-  std::freopen("/dev/null", "w", stderr);  // warnings of the programs
+  silence_warnings();
   run("1", kFuel, true);  // what stays for the life of the process is allocated before anything is counted
   std::vector<std::string> corpus = read_corpus(o.corpus);
   for (int i = 0; i < o.programs; ++i) {

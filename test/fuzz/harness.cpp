@@ -6,6 +6,10 @@
 #include <cstring>
 #include <unordered_map>
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#include <sanitizer/common_interface_defs.h>
+#endif
+
 #include <execinfo.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -95,6 +99,13 @@ void install_crash_handlers() {
   action.sa_handler = on_crash;
   action.sa_flags = SA_ONSTACK;
   for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM, SIGPROF}) sigaction(signal, &action, nullptr);
+}
+
+void silence_warnings() {
+  std::freopen("/dev/null", "w", stderr);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  __sanitizer_set_report_fd(reinterpret_cast<void*>(intptr_t{1}));
+#endif
 }
 
 void set_current(uint64_t seed, const std::string& program) {

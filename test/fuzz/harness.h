@@ -33,6 +33,8 @@ struct Outcome {
 // What the crash handlers print.
 void set_current(uint64_t seed, const std::string& program);
 void install_crash_handlers();
+// What programs write to stderr goes nowhere; a sanitizer reports to stdout.
+void silence_warnings();
 
 // Kind Internal: something other than an error of the language left the evaluator. `compiled`: functions are compiled
 // at their first call, else never.

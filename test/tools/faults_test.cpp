@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <random>
@@ -42,8 +43,11 @@ class Disk {
     std::string real = fs::canonical(sandbox_.dir()).string();
     auto set = [](const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); };
     if (n > 0) set("LD_PRELOAD", FAULT_SHIM), set("FAULT_FOLDER", real + "/disk"), set("FAULT_AT", std::to_string(n)), set("FAULT", fault), set("FAULT_MARK", real + "/mark");
-    ::setenv("ASAN_OPTIONS", "verify_asan_link_order=0", 0);
+    const char* options = std::getenv("ASAN_OPTIONS");
+    std::string before = options ? options : "";
+    set("ASAN_OPTIONS", before + ":verify_asan_link_order=0");
     Result r = sandbox_.run("program.shf");
+    set("ASAN_OPTIONS", before);
     ::unsetenv("LD_PRELOAD");
     operation_ = sandbox_.read("mark");
     return r;

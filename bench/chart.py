@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""bench/chart.py FILE…: puts the rows that `./x bench … --json FILE` kept into the README (between the two marks) and draws them as docs/bench.svg."""
+import json
+import os
+import sys
+from xml.sax.saxutils import escape
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BEGIN, END = "<!-- rows of bench/chart.py -->\n", "<!-- end of rows -->\n"
+BAR, LEFT, WIDTH, FULL = 18, 260, 760, 5.0  # heights and widths in pixels; the ratio at the right edge
+
+
+def figure(x):
+    return f"{x:.0f}" if x >= 100 else f"{x:.3g}"
+
+
+def table(rows):
+    lines = ["| work | ours ms | best peer | its ms | ratio | of the floor | memory, MB | its |", "|---|---|---|---|---|---|---|---|"]
+    for r in rows:
+        floor = f"{r['floor_pct']:.0f} %" if r.get("floor_pct") else ""
+        memory = [f"{r[k]:.0f}" if r.get(k) else "" for k in ("rss_mb", "peer_rss_mb")]
+        lines.append(f"| {r['work']} | {figure(r['ours_ms'])} | {r['peer']} | {figure(r['peer_ms'])} | {r['ratio']:.2f}x | {floor} | {memory[0]} | {memory[1]} |")
+    return "\n".join(lines) + "\n"
+
+
+def drawing(rows):
+    height = BAR * len(rows) + 50
+    unit = (WIDTH - LEFT - 60) / FULL
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" font-family="sans-serif" font-size="12">',
+           f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
+           f'<text x="{LEFT}" y="18" fill="#333333">times as fast as the fastest peer (longer is better)</text>']
+    for tick in range(int(FULL) + 1):
+        x = LEFT + tick * unit
+        out.append(f'<line x1="{x:.1f}" y1="26" x2="{x:.1f}" y2="{height - 18}" stroke="{"#888888" if tick == 1 else "#e4e4e4"}"/>')
+        out.append(f'<text x="{x:.1f}" y="{height - 4}" text-anchor="middle" fill="#666666">{tick}x</text>')
+    for i, r in enumerate(rows):
+        y = 30 + i * BAR
+        length = min(r["ratio"], FULL) * unit
+        out.append(f'<text x="{LEFT - 8}" y="{y + 12}" text-anchor="end" fill="#333333">{escape(r["work"])}</text>')
+        out.append(f'<rect x="{LEFT}" y="{y + 2}" width="{length:.1f}" height="{BAR - 5}" fill="{"#2f6f9f" if r["ratio"] >= 1 else "#b5523b"}"/>')
+        out.append(f'<text x="{LEFT + length + 4:.1f}" y="{y + 12}" fill="#333333">{r["ratio"]:.2f}</text>')
+    return "\n".join([*out, "</svg>"]) + "\n"
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit("usage: bench/chart.py FILE…")
+    rows = []
+    for path in sys.argv[1:]:
+        with open(path) as f:
+            rows += [r for r in json.load(f)["rows"] if r.get("ratio")]
+    readme = os.path.join(ROOT, "README.md")
+    with open(readme) as f:
+        before, _, rest = f.read().partition(BEGIN)
+        _, _, after = rest.partition(END)
+    with open(readme, "w") as f:
+        f.write(before + BEGIN + table(rows) + END + after)
+    with open(os.path.join(ROOT, "docs", "bench.svg"), "w") as f:
+        f.write(drawing(rows))
+
+
+main()
