@@ -136,7 +136,7 @@ int main(int argc, char** argv) {
     else if (option == "--kind") kind = argv[i + 1];
     else return std::fprintf(stderr, "fuzz_bytes: unknown option %s\n", argv[i]), 2;
   }
-  install_crash_handlers();
+  CrashHandlers handlers;
   set_memory_limit(kMemoryBytes);
   bool ok = true, any = false;
   for (const Target& t : kTargets) {

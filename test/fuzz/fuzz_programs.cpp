@@ -151,7 +151,7 @@ struct Options {
 };
 
 bool run_trials(const Options& o) {
-  install_crash_handlers();
+  CrashHandlers handlers;
   sheaf::set_memory_limit(kMemoryBytes);
   silence_warnings();
   run("1", kFuel, true);  // what stays for the life of the process is allocated before anything is counted

@@ -88,18 +88,20 @@ extern "C" void on_crash(int signal) {
 
 }  // namespace
 
-void install_crash_handlers() {
+CrashHandlers::CrashHandlers() {
   // A stack of its own, so that an overflow of the ordinary one can be reported.
   static std::vector<char> stack(1 << 16);
   stack_t s{};
   s.ss_sp = stack.data();
   s.ss_size = stack.size();
-  sigaltstack(&s, nullptr);
+  sigaltstack(&s, &before_);
   struct sigaction action{};
   action.sa_handler = on_crash;
   action.sa_flags = SA_ONSTACK;
   for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM, SIGPROF}) sigaction(signal, &action, nullptr);
 }
+
+CrashHandlers::~CrashHandlers() { sigaltstack(&before_, nullptr); }
 
 void silence_warnings() {
   std::freopen("/dev/null", "w", stderr);

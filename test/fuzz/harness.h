@@ -1,6 +1,7 @@
 // Runs program texts for the fuzzers: in a fresh session, with little fuel and memory, and with handlers that print the
 // program when the process crashes or hangs.
 #pragma once
+#include <csignal>
 #include <random>
 #include <string>
 #include <vector>
@@ -32,7 +33,17 @@ struct Outcome {
 
 // What the crash handlers print.
 void set_current(uint64_t seed, const std::string& program);
-void install_crash_handlers();
+// On a stack that is the thread's for as long as this lives; sanitizers have one of their own.
+class CrashHandlers {
+ public:
+  CrashHandlers();
+  ~CrashHandlers();
+  CrashHandlers(const CrashHandlers&) = delete;
+  CrashHandlers& operator=(const CrashHandlers&) = delete;
+
+ private:
+  stack_t before_{};
+};
 // What programs write to stderr goes nowhere; a sanitizer reports to stdout.
 void silence_warnings();
 
