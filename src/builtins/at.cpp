@@ -37,6 +37,10 @@ const SpanObj* as_span(const Value& v) { return v.tag() == Tag::Opaque ? dynamic
 bool is_colon(const Value& v) { return v.is_keyword() && v.as_keyword().str().empty(); }
 bool is_mask(const Value& v) { return is_tensor_value(v) && operand_of(v).dtype() == DType::Bool; }
 
+bool is_list_of_bools(const Value& v) {
+  return v.is_seq() && !v.items().empty() && std::all_of(v.items().begin(), v.items().end(), [](const Value& x) { return x.is_bool() || is_list_of_bools(x); });
+}
+
 // One axis of the view.
 struct Axis {
   enum class Kind : uint8_t { Kept, Dropped, New } kind;
@@ -56,8 +60,12 @@ struct Plan {
 
 class Planner {
  public:
-  Planner(const Operand& x, std::span<const Value> indices, std::string_view who) : x_(x) {
+  Planner(const Operand& x, std::span<const Value> written, std::string_view who) : x_(x) {
     plan_.who = who;
+    // A list of booleans, which is what [true false] makes, is a mask.
+    std::vector<Value> indices(written.begin(), written.end());
+    for (Value& v : indices)
+      if (is_list_of_bools(v)) v = tensor_value(array_operand(v, who, DType::Bool));
     int used = 0, dots = 0;
     for (const Value& v : indices) {
       used += v.is_nil() || v.tag() == Tag::Marker ? 0 : is_mask(v) ? std::max(operand_of(v).rank(), 1) : 1;

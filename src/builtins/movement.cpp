@@ -230,7 +230,7 @@ std::optional<Operand> unknown_shift(const Value& v) {
 
 Operand rolled_by_data(const Operand& x, int axis, const Operand& by) {
   int64_t n = x.size(axis).value();
-  return n == 0 ? x : ops::take(x, ops::apply2("mod", ops::sub(ops::iota(n, DType::I64), by), ops::constant_int(DType::I64, n)), axis, "roll", false);
+  return n == 0 ? x : ops::take(x, ops::apply2("mod", ops::sub(ops::iota(n, DType::I64), by), ops::constant_int(DType::I64, n)), axis, ops::kInRange, false);
 }
 
 Value roll(Call& c) {

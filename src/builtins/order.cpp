@@ -62,7 +62,7 @@ Value sort_rows(Call& c, const Operand& x) {
   int64_t n = x.size(0).value();
   for (int64_t i = 0; i < n; ++i) keys.push_back(sort_key(c.caller.call(*c.option("key"), {row_value(x, i)})));
   std::vector<int64_t> order = sorted_order(keys, c.flag("reverse"));
-  return tensor_value(ops::take(x, tensor_of(DType::I64, {n}, order.data()), 0, "sort", false));
+  return tensor_value(ops::take(x, tensor_of(DType::I64, {n}, order.data()), 0, ops::kInRange, false));
 }
 
 Value sort(Call& c) {

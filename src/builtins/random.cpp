@@ -161,7 +161,7 @@ Operand permutation(Operand key, int64_t n) {
     key = ops::reshape(ops::slice_axis(keys, 0, 0, 1), {2});
     Operand words = ops::reshape(ops::draw("bits", ops::slice_axis(keys, 0, 1, 1), n, DType::U32), {n});
     Operand next = ops::sort(words, 0, false).indices;
-    order = order ? ops::take(order, ops::cast(next, DType::I64), 0, "random-permutation", false) : next;
+    order = order ? ops::take(order, ops::cast(next, DType::I64), 0, ops::kInRange, false) : next;
   }
   return order ? order : ops::iota(n, DType::I32);
 }
@@ -179,7 +179,7 @@ Value permute(Call& c) {
   if (x.x.rank() == 0) return tensor_value(permutation(key, std::max<int64_t>(to_index(c[1], who), 0)));
   int axis = axis_option(c, x.x.rank()).value_or(0);
   Size n = x.x.size(axis);
-  return tensor_value(ops::take(x.x, ops::cast(permutation(key, n.value()), DType::I64), axis, std::string(who), false));
+  return tensor_value(ops::take(x.x, ops::cast(permutation(key, n.value()), DType::I64), axis, ops::kInRange, false));
 }
 
 Value bernoulli(Call& c) {

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "builtins/elements.h"
+#include "trace/checks.h"
 #include "trace/context.h"
 #include "transforms/batch.h"
 #include "value/print.h"
@@ -119,14 +120,18 @@ std::optional<Value> run_at_once(Caller& caller, const Value& f, const std::vect
   }
   try {
     Value result;
+    std::vector<Ref<graph::Node>> checked;
     {
       trace::Context context;
       context.takes_globals = false;
+      context.parameters = g.inputs;
       trace::Context::Use use(context);
       result = caller.call(f, std::move(example));
       if (!context.effects.empty()) return std::nullopt;  // one example after the other
+      checked = std::move(context.checked);
     }
     if (!collect_leaves(result, g.outputs)) return std::nullopt;
+    for (auto& check : trace::unused_checks(checked, g)) g.outputs.emplace_back(std::move(check), 0);
     BatchedTree tree{transforms::batch_graph(g, inputs, n), n};
     if (result.is_traced() && trace::kind_of(result) != Kind::Bool) {
       Operand all = tree.full(0);

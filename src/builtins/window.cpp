@@ -279,7 +279,7 @@ Value max_pool(Call& c) {
   }
   win = ops::reshape(win, flat);
   Operand at = ops::cast(ops::reduce("argmax", win, {lead}, true), DType::I64);
-  return tensor_value(ops::reshape(ops::take_along(win, at, lead, "max-pool", false), sizes));
+  return tensor_value(ops::reshape(ops::take_along(win, at, lead, ops::kInRange, false), sizes));
 }
 
 Value avg_pool(Call& c) {

@@ -158,6 +158,12 @@ ExprPtr Analyzer::param_field(const Form& f, Cell* fallback) {
   return e;
 }
 
+// The head of a call that the library wrote, in a macro or as part of a special form: what the program calls so does not concern it.
+bool Analyzer::is_library_head(const Form& head) const {
+  uint32_t home = head.home();
+  return !prelude_ && home && source_kind(home) == SourceKind::Prelude && (builtins::find_builtin(head.name.str()) || globals_.is_prelude_name(head.name, true));
+}
+
 // A user definition (made already, or further down in the text) hides the prelude's and the built-in's.
 bool Analyzer::is_overridden(Name name) {
   if (prelude_) return false;
@@ -243,7 +249,7 @@ ExprPtr Analyzer::vector(const Form& f) {
 const Macro* Analyzer::macro_for(const Form& f) {
   if (f.kind != FormKind::List || f.items.empty() || !f.items[0]->is_symbol()) return nullptr;
   Name name = f.items[0]->name;
-  const Macro* m = globals_.find_macro(prelude_ ? name : host_.defined_name(name, f.items[0]->home()), prelude_);
+  const Macro* m = globals_.find_macro(prelude_ ? name : host_.resolve_alias(name, f.items[0]->home()), prelude_);
   if (!m || local(name, f.span)) return nullptr;
   // What the program defines further down hides the prelude's macro here already, as it does functions.
   if (!prelude_ && m == globals_.find_macro(name, true) && host_.will_define(name)) return nullptr;
@@ -255,9 +261,10 @@ FormPtr Analyzer::expand(const FormPtr& form) {
   for (int depth = 0; const Macro* m = macro_for(*f); ++depth) {
     if (depth + expansion_depth_ >= 100)
       fail(fmt::format("Macro expansion depth exceeded 100 (possible infinite recursion in '{}')", plain_name(m->name).str()), f->span);
-    f = expand_macro(*m, *f, [this](Name n) -> FormPtr {
-      if (!prelude_)
-        if (Cell* c = globals_.find_user(n); c && c->source && (c->user_defined || c->broken)) return c->source;
+    uint32_t home = m->body->home();
+    f = expand_macro(*m, *f, [this, home](Name n) -> FormPtr {
+      if (!prelude_ && source_kind(home) != SourceKind::Prelude)
+        if (Cell* c = globals_.find_user(host_.resolve_alias(n, home)); c && c->source && (c->user_defined || c->broken)) return c->source;
       auto it = globals_.prelude_functions().find(n);
       return it == globals_.prelude_functions().end() ? nullptr : it->second.form();
     });
@@ -323,10 +330,11 @@ ExprPtr Analyzer::call(const Form& f) {
       if (std::string advice = habit_hint(text); !advice.empty()) e.hints.push_back(text + " is not known here. " + advice);
     throw;
   }
-  auto l = local(head.name, head.span);
-  Name name = prelude_ ? head.name : host_.resolve_alias(head.name, head.home());
+  bool library = is_library_head(head);
+  auto l = library ? std::nullopt : local(head.name, head.span);
+  Name name = prelude_ || library ? head.name : host_.resolve_alias(head.name, head.home());
   Name plain = plain_name(name);
-  bool overridden = is_overridden(name);
+  bool overridden = !library && is_overridden(name);
   // A local fn may call itself by the name it is bound to, unless that names something else.
   bool self = !l && !overridden && fn_->self == head.name && !builtins::find_builtin(text) && !globals_.is_prelude_name(plain, prelude_);
   if (l || self) {
@@ -359,7 +367,7 @@ ExprPtr Analyzer::call(const Form& f) {
     return e;
   }
   ExprPtr e = make_expr(ExprKind::CallGlobal, f.span);
-  e->cell = globals_.cell(name, prelude_);
+  e->cell = globals_.cell(name, prelude_ || library);
   e->items = std::move(args);
   return e;
 }
@@ -412,6 +420,7 @@ void collect_definitions(const Form& f, Definitions& out) {
     if (head == "def") out.values.insert(name);
     if (head == "defn" || head == "defn-" || head == "defmodel" || head == "defbatch") out.functions.insert(name);
     if (head == "defn-") out.own.insert(name);
+    if (head == "defmacro") out.macros.insert(name);
   }
   if (head == "do")
     for (const auto& x : f.items) collect_definitions(*x, out);

@@ -71,6 +71,7 @@ class Analyzer {
   bool in_with_params() const;
   bool is_literal_vector(const Form& f);
   bool is_overridden(Name name);
+  bool is_library_head(const Form& head) const;
   ExprPtr constant(Value v, Span span);
   ExprPtr local_ref(int slot, Span span);
   ExprPtr builtin_call(std::string_view name, Span span, std::vector<ExprPtr> args);

@@ -29,17 +29,26 @@ bool has_symbolic_shape(const Form& f) {
 }  // namespace
 
 ExprPtr Analyzer::bind_vector_pattern(const Form& pattern, ExprPtr value, const Body& rest) {
+  size_t n = pattern.items.size();
+  if (n >= 2 && pattern.items[n - 2]->is_keyword() && pattern.items[n - 2]->name.str() == "as" && pattern.items[n - 1]->is_symbol()) {
+    int whole = declare(pattern.items[n - 1]->name);
+    FormPtr parts = make_seq(FormKind::Vector, {pattern.items.begin(), pattern.items.end() - 2}, pattern.span);
+    ExprPtr again = local_ref(whole, value->span ? value->span : pattern.span);
+    return bind(whole, std::move(value), bind_vector_pattern(*parts, std::move(again), rest), pattern.span);
+  }
   ExprPtr e = make_expr(ExprKind::Destructure, pattern.span);
   e->span = value->span ? value->span : pattern.span;
   e->items.push_back(std::move(value));
   std::vector<std::pair<const Form*, int>> nested;
   std::vector<std::pair<Name, int>> names;
-  for (size_t i = 0; i < pattern.items.size(); ++i) {
+  for (size_t i = 0; i < n; ++i) {
     const Form& p = *pattern.items[i];
     if (p.is_symbol("&")) {
-      if (i + 1 >= pattern.items.size() || !pattern.items[i + 1]->is_symbol()) fail("a name must follow & in a pattern", p.span);
+      const Form* others = i + 1 < n ? pattern.items[i + 1].get() : nullptr;
+      if (!others || (!others->is_symbol() && !others->is_vector())) fail("a name must follow & in a pattern", p.span);
       e->rest_slot = new_slot();
-      names.push_back({pattern.items[i + 1]->name, e->rest_slot});
+      if (others->is_symbol()) names.push_back({others->name, e->rest_slot});
+      else nested.push_back({others, e->rest_slot});
       break;
     }
     int slot = new_slot();

@@ -24,9 +24,7 @@ void collect(const Form& f, std::set<Name>& out) {
   collect_definitions(f, found);
   out.insert(found.values.begin(), found.values.end());
   out.insert(found.functions.begin(), found.functions.end());
-  if (f.items.size() >= 2 && f.is_call("defmacro") && f.items[1]->is_symbol()) out.insert(f.items[1]->name);
-  if (f.is_call("do"))
-    for (const FormPtr& x : f.items) collect(*x, out);
+  out.insert(found.macros.begin(), found.macros.end());
 }
 
 // Calls of built-ins, macros and the stacking of vectors are decided when a function is compiled. Names that mean

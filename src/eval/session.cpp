@@ -85,9 +85,6 @@ void suggest_name(UserError& e, const Globals& globals) {
   if (auto likely = likely_name(name, names); !likely.empty()) e.hints.push_back(did_you_mean(likely));
 }
 
-// Each line typed at the prompt is a source of its own; they belong together.
-uint32_t scope_of(uint32_t source) { return source && source_kind(source) == SourceKind::Repl ? 0 : source; }
-
 std::string module_stem(const std::string& name) { return name.ends_with(".shf") ? name.substr(0, name.size() - 4) : name; }
 
 // The module's name in (use NAME …).
@@ -107,8 +104,15 @@ const Form* only_form(const Form& use) {
   return nullptr;
 }
 
+// The name of `:as` in a use form, or null.
+const Form* alias_form(const Form& use) {
+  for (size_t i = 2; i + 1 < use.items.size(); i += 2)
+    if (use.items[i]->is_keyword() && use.items[i]->name.str() == "as" && use.items[i + 1]->is_symbol()) return use.items[i + 1].get();
+  return nullptr;
+}
+
 // The names of `:only [name …]`, all of which the module defines.
-std::set<Name> only_names(const Form& use, const Form& only, const std::set<Name>& defined) {
+std::set<Name> only_names(const Form& use, const Form& only, const std::map<Name, Name>& defined) {
   if (!only.is_vector()) throw UserError(ErrorKind::Compile, "use: :only takes a vector of names: (use name :only [f g])", only.span);
   std::set<Name> wanted;
   for (const FormPtr& n : only.items) {
@@ -116,7 +120,7 @@ std::set<Name> only_names(const Form& use, const Form& only, const std::set<Name
     if (wanted.insert(n->name); defined.count(n->name)) continue;
     UserError e(ErrorKind::Compile, fmt::format("use: module '{}' defines no {}", module_name(use), n->name.str()), n->span);
     std::vector<std::string_view> names;
-    for (Name k : defined) names.push_back(k.str());
+    for (const auto& [k, global] : defined) names.push_back(k.str());
     if (auto likely = likely_name(n->name.str(), names); !likely.empty()) e.hints.push_back(did_you_mean(likely));
     throw e;
   }
@@ -243,6 +247,8 @@ void Session::announce(const std::vector<FormPtr>& forms) {
     Definitions found;
     collect_definitions(*f, found);
     for (Name n : found.own) make_private(n, f->span.source);
+    Scope& here = scope(f->span.source);
+    for (const std::set<Name>* names : {&found.values, &found.functions, &found.macros}) here.defines.insert(names->begin(), names->end());
     pending_.values.merge(found.values);
     pending_.functions.merge(found.functions);
     announce_modules(*f, f->span.source);
@@ -252,7 +258,7 @@ void Session::announce(const std::vector<FormPtr>& forms) {
 void Session::announce_modules(const Form& form, uint32_t importer) {
   if (form.is_call("do"))
     for (const FormPtr& f : form.items) announce_modules(*f, importer);
-  if (!form.is_call("use") || form.items.size() < 2) return;
+  if (!form.is_call("use") || form.items.size() < 2 || alias_form(form)) return;
   if (const Form* only = only_form(form)) {
     for (const FormPtr& n : only->items)
       if (n->is_symbol()) pending_.functions.insert(n->name);
@@ -300,7 +306,7 @@ Session::ModuleText Session::module_text(const fs::path& file) {
   return text;
 }
 
-void Session::analyze_module_form(const FormPtr& written, std::vector<std::shared_ptr<Proto>>& run, std::set<Name>& names) {
+void Session::analyze_module_form(const FormPtr& written, std::vector<std::shared_ptr<Proto>>& run, Exports& names) {
   FormPtr form = expand_top_level(written, *this);
   if (form->is_call("do")) {
     for (size_t i = 1; i < form->items.size(); ++i) analyze_module_form(form->items[i], run, names);
@@ -309,9 +315,8 @@ void Session::analyze_module_form(const FormPtr& written, std::vector<std::share
   Definitions found;
   collect_definitions(*form, found);
   for (Name n : found.own) found.functions.erase(n);
-  names.merge(found.values);
-  names.merge(found.functions);
-  if (form->is_call("defmacro") && form->items.size() > 1 && form->items[1]->is_symbol()) names.insert(form->items[1]->name);
+  for (const std::set<Name>* defined : {&found.values, &found.functions, &found.macros})
+    for (Name n : *defined) names[n] = defined_name(n, form->span.source);
   auto proto = analyze_top_level(form, *this, false);
   // Only definitions and further modules of a module are run; other expressions were checked, and that is all.
   if (proto && (form->is_call("use") || proto->body->kind == ExprKind::Def)) run.push_back(proto);
@@ -323,8 +328,10 @@ ExprPtr Session::use_module(const Form& form, uint32_t importer) {
     builtins::make_strict(importer);
     return nullptr;
   }
+  const Form* alias = alias_form(form);
   std::string stem = module_stem(name);
   auto [searched_in, found] = find_module(name, importer);
+  if (alias && (is_reserved_module(stem) || (found.empty() && is_added_module(stem)))) scope(importer).aliases[alias->name.str()] = "";
   if (is_reserved_module(stem)) {
     if (!found.empty() && found.parent_path() != own_library())
       std::fputs(fmt::format("warning: use: '{}' is built in, the local file {} is ignored; rename it to use it\n", stem, found.string()).c_str(), stderr);
@@ -342,9 +349,10 @@ ExprPtr Session::use_module(const Form& form, uint32_t importer) {
   }
   ModuleText text = module_text(found);
   Definitions outer = pending_;
+  scope(text.source).separate = alias != nullptr;
   announce(text.forms);
   std::vector<std::shared_ptr<Proto>> protos;
-  std::set<Name> names;
+  Exports names;
   try {
     for (const FormPtr& f : text.forms) analyze_module_form(f, protos, names);
   } catch (...) {
@@ -352,7 +360,7 @@ ExprPtr Session::use_module(const Form& form, uint32_t importer) {
     throw;
   }
   pending_ = outer;
-  const std::set<Name>& imported = scope(text.source).imported;
+  const Exports& imported = scope(text.source).imported;
   names.insert(imported.begin(), imported.end());
   module_names_[found.string()] = std::move(names);
   import(form, found.string(), importer);
@@ -369,42 +377,81 @@ ExprPtr Session::use_module(const Form& form, uint32_t importer) {
   return all;
 }
 
-// The names of a loaded module become visible to the importing scope: all, or those of `:only`.
+// The names of a loaded module become visible to the importing scope: all, or those of `:only`. Those of a separate module do so under
+// their plain names too, where they mean nothing else.
 void Session::import(const Form& use, const std::string& path, uint32_t importer) {
   Scope& here = scope(importer);
-  const Form* only = only_form(use);
-  for (size_t i = 2; i + 1 < use.items.size(); i += 2)
-    if (use.items[i]->is_keyword() && use.items[i]->name.str() == "as" && use.items[i + 1]->is_symbol())
-      here.aliases.insert(use.items[i + 1]->name.str());
+  const Form *only = only_form(use), *alias = alias_form(use);
+  if (alias) here.aliases[alias->name.str()] = path;
   auto defined = module_names_.find(path);
   if (defined == module_names_.end()) return;  // it is being loaded: two modules that use each other
-  const std::set<Name>& names = defined->second;
-  here.imported.insert(names.begin(), names.end());
-  std::set<Name> wanted = only ? only_names(use, *only, names) : names;
+  const Exports& names = defined->second;
+  if (!alias || only) here.imported.insert(names.begin(), names.end());
+  std::set<Name> wanted;
+  if (only) wanted = only_names(use, *only, names);
+  else
+    for (const auto& [n, global] : names) wanted.insert(n);
+  for (const auto& [n, global] : names) {
+    if (global == n) continue;
+    if (!alias || only) {
+      if (wanted.count(n)) here.asked_for[n] = global;
+    } else if (auto [it, fresh] = here.at_hand.emplace(n, global); !fresh && it->second != global) {
+      it->second = Name();
+    }
+    wanted.erase(n);
+  }
   for (Name n : wanted) here.left_out.erase(n);
   here.wanted.merge(wanted);
-  for (Name n : names) {
+  for (const auto& [n, global] : names) {
+    if (global != n) continue;
     Cell* mine = globals_.find_user(n);
     bool defined_here = mine && mine->user_defined && scope_of(mine->defined_at.source) == scope_of(importer);
     if (!here.wanted.count(n) && !defined_here) here.left_out.insert(n);
   }
 }
 
-Session::Scope& Session::scope(uint32_t source) { return scopes_[scope_of(source)]; }
+uint32_t Session::scope_of(uint32_t source) {
+  if (!source || source_kind(source) == SourceKind::Repl) return 0;
+  if (!is_file(source)) return source;
+  auto [it, fresh] = file_scopes_.try_emplace(source);
+  if (fresh) it->second = first_source_.emplace(source_name(source), source).first->second;
+  return it->second;
+}
 
 void Session::make_private(Name name, uint32_t source) { scope(source).privates.insert(name); }
 
 Name Session::defined_name(Name name, uint32_t source) {
   if (scopes_.empty()) return name;
   const Scope& here = scope(source);
-  return here.privates.count(name) || here.left_out.count(name) ? own_name(name, scope_of(source)) : name;
+  bool own = here.privates.count(name) || here.left_out.count(name) || (here.separate && here.defines.count(name));
+  return own ? own_name(name, scope_of(source)) : name;
+}
+
+bool Session::is_library_name(Name name) const {
+  return builtins::find_builtin(name.str()) || globals_.is_prelude_name(name) || globals_.prelude_macros().count(name);
 }
 
 Name Session::resolve_alias(Name name, uint32_t source) {
+  if (scopes_.empty()) return name;
+  const Scope& here = scope(source);
   size_t slash = name.str().find('/');
-  if (slash != std::string::npos && slash > 0 && slash + 1 < name.str().size() && scope(source).aliases.count(name.str().substr(0, slash)))
-    return Name(name.str().substr(slash + 1));
-  return defined_name(name, source);
+  if (slash != std::string::npos && slash > 0 && slash + 1 < name.str().size()) {
+    if (auto alias = here.aliases.find(name.str().substr(0, slash)); alias != here.aliases.end()) {
+      Name plain(name.str().substr(slash + 1));
+      if (alias->second.empty()) return is_library_name(plain) ? plain : name;
+      auto names = module_names_.find(alias->second);
+      if (names == module_names_.end()) return defined_name(plain, first_source_.at(alias->second));
+      auto it = names->second.find(plain);
+      return it == names->second.end() ? name : it->second;
+    }
+  }
+  Name defined = defined_name(name, source);
+  if (defined != name || here.defines.count(name)) return defined;
+  if (auto it = here.asked_for.find(name); it != here.asked_for.end()) return it->second;
+  auto it = here.at_hand.find(name);
+  if (it == here.at_hand.end() || !it->second || is_library_name(name)) return name;
+  const Cell* global = globals_.find_user(name);
+  return (global && global->user_defined) || will_define(name) ? name : it->second;
 }
 
 }  // namespace sheaf::eval

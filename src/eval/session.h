@@ -51,20 +51,28 @@ class Session final : public Host {
 
  private:
   void load_prelude();
+  // What a module, with those it uses, defines: the plain names, and the global names they stand for.
+  using Exports = std::map<Name, Name>;
   // What the texts of one scope, a file or everything typed at the prompt, call their own.
   struct Scope {
-    std::set<std::string> aliases;  // of modules, given by `:as`
-    std::set<Name> privates;        // defined by defn-
-    std::set<Name> imported;        // defined by the modules it uses
-    std::set<Name> wanted;          // of these, the ones of a `use` without `:only` or among its names
-    std::set<Name> left_out;        // and the others
+    bool separate = false;                       // loaded by a `use` with `:as`: all it defines is its own
+    std::map<std::string, std::string> aliases;  // given by `:as`: the module's path, or "" for the library
+    std::set<Name> defines;                      // by the texts read so far
+    std::set<Name> privates;                     // defined by defn-
+    Exports imported;                            // defined by the modules it uses
+    std::set<Name> wanted;                       // of these, the ones of a `use` without `:only` or among its names
+    std::set<Name> left_out;                     // and the others
+    Exports asked_for, at_hand;                  // names of separate modules: wanted ones, and those of a `use` with `:as` (no name if two have it)
   };
-  Scope& scope(uint32_t source);
+  // Each line typed at the prompt is a source of its own, and so is a file each time it is read; they belong together.
+  uint32_t scope_of(uint32_t source);
+  Scope& scope(uint32_t source) { return scopes_[scope_of(source)]; }
+  bool is_library_name(Name name) const;
   // Takes note of the names that the forms, and the modules they use, define, before any of them is analysed.
   void announce(const std::vector<syntax::FormPtr>& forms);
   void announce_modules(const syntax::Form& form, uint32_t importer);
   void import(const syntax::Form& use, const std::string& path, uint32_t importer);
-  void analyze_module_form(const syntax::FormPtr& form, std::vector<std::shared_ptr<Proto>>& run, std::set<Name>& names);
+  void analyze_module_form(const syntax::FormPtr& form, std::vector<std::shared_ptr<Proto>>& run, Exports& names);
   std::vector<std::filesystem::path> load_path(uint32_t importer) const;
   // Where (use NAME) looks: the directories, and the file found there (empty: none).
   struct ModulePlace {
@@ -86,7 +94,9 @@ class Session final : public Host {
   Definitions pending_;                  // names the texts being analysed define
   std::map<std::string, ModuleText> read_ahead_;  // modules read for their definitions and not analysed yet, by canonical path
   std::set<std::string> loaded_;         // canonical paths of modules
-  std::map<std::string, std::set<Name>> module_names_;  // what each loaded module, and those it uses, define; by path
+  std::map<std::string, Exports> module_names_;  // of each loaded module, by path
+  std::map<std::string, uint32_t> first_source_;  // of each file, by path
+  std::map<uint32_t, uint32_t> file_scopes_;      // the same by source
   std::map<uint32_t, Scope> scopes_;
   std::vector<TestCase> tests_;
 };

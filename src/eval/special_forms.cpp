@@ -21,6 +21,13 @@ struct SpecialForms {
     args.insert(args.begin(), make_symbol(head, span));
     return make_seq(FormKind::List, std::move(args), span);
   }
+  // A call of a built-in, whatever the program calls by its name.
+  static FormPtr library_call(A& a, std::string_view head, std::vector<FormPtr> args, Span span) {
+    auto symbol = std::make_shared<Form>(*make_symbol(head, span));
+    symbol->written_in = a.globals_.prelude_functions().begin()->second.source;
+    args.insert(args.begin(), std::move(symbol));
+    return make_seq(FormKind::List, std::move(args), span);
+  }
   static std::vector<FormPtr> tail(const Form& f, size_t from) { return {f.items.begin() + std::min(from, f.items.size()), f.items.end()}; }
 
   // Names that a form makes visible are forgotten when it ends.
@@ -310,10 +317,10 @@ struct SpecialForms {
   }
 
   // (for [x xs :when c :let [..] y ys] body): folds over each collection, appending to one list.
-  static ExprPtr for_form(A& a, const FormPtr& f) { return a.expr(comprehension(*f, true)); }
-  static ExprPtr doseq_form(A& a, const FormPtr& f) { return a.expr(comprehension(*f, false)); }
+  static ExprPtr for_form(A& a, const FormPtr& f) { return a.expr(comprehension(a, *f, true)); }
+  static ExprPtr doseq_form(A& a, const FormPtr& f) { return a.expr(comprehension(a, *f, false)); }
 
-  static FormPtr comprehension(const Form& f, bool collect) {
+  static FormPtr comprehension(A& a, const Form& f, bool collect) {
     Span s = f.span;
     if (f.items.size() < 2 || !f.items[1]->is_vector() || f.items[1]->items.size() % 2)
       fail(std::string(collect ? "for" : "doseq") + " requires a binding vector: (for [x xs ...] body)", s);
@@ -324,7 +331,7 @@ struct SpecialForms {
         std::vector<FormPtr> body = tail(f, 2);
         if (body.empty()) body.push_back(syntax::make_nil(s));
         FormPtr value = body.size() == 1 ? body[0] : call_form("do", body, s);
-        return collect ? call_form("append", {acc, value}, s) : call_form("do", {value, syntax::make_nil(s)}, s);
+        return collect ? library_call(a, "append", {acc, value}, s) : call_form("do", {value, syntax::make_nil(s)}, s);
       }
       if (b[i]->is_keyword()) {
         const std::string& k = b[i]->name.str();
@@ -333,7 +340,7 @@ struct SpecialForms {
         fail("unknown clause :" + k + "; use :when or :let", b[i]->span);
       }
       FormPtr fn = call_form("fn", {make_seq(FormKind::Vector, {acc, b[i]}, s), from(i + 2)}, s);
-      return call_form("reduce", {fn, acc, call_form("%items", {b[i + 1]}, s)}, s);
+      return library_call(a, "reduce", {fn, acc, call_form("%items", {b[i + 1]}, s)}, s);
     };
     FormPtr init = collect ? make_seq(FormKind::Vector, {}, s) : syntax::make_nil(s);
     return call_form("let", {make_seq(FormKind::Vector, {acc, init}, s), from(0)}, s);

@@ -29,7 +29,10 @@ class Parser {
       g.inputs.push_back(std::move(n));
     }
     s_.expect("{");
-    while (!s_.accept("return")) node();
+    while (!s_.accept("return")) {
+      if (s_.accept("keep")) kept(g);
+      else node();
+    }
     if (!s_.accept("}")) {
       g.outputs = operands("}");
       s_.expect("}");
@@ -79,6 +82,15 @@ class Parser {
     s_.expect(")");
     Attrs attrs = s_.accept("{") ? attributes() : Attrs();
     define(name, make_ref<Node>(&d, std::move(attrs), std::move(inputs), std::move(types)));
+  }
+
+  // keep v6, v8
+  void kept(Graph& g) {
+    do {
+      Operand o = operand();
+      if (!o.is_node()) s_.fail("only nodes can be kept");
+      g.effects.push_back(o.node());
+    } while (s_.accept(","));
   }
 
   std::vector<Operand> operands(std::string_view closer) {

@@ -49,10 +49,15 @@ class Printer {
         out += "  " + line(*n) + "\n";
         for (const auto& inner : n->subgraphs) out += indented(print(*inner));
       }
-    return out + "  return " + list(g.outputs) + "\n}\n";
+    std::string kept;
+    for (const auto& n : g.effects)
+      if (is_plain(*n)) kept += (kept.empty() ? "" : ", ") + name(n.get());
+    return out + (kept.empty() ? "" : "  keep " + kept + "\n") + "  return " + list(g.outputs) + "\n}\n";
   }
 
  private:
+  // Host calls, and control nodes with their sub-graphs, are seen to be effects.
+  static bool is_plain(const Node& n) { return n.op->kind != OpKind::Host && n.op->kind != OpKind::Control; }
   void number(Node* n) { numbers_.emplace(n, numbers_.size()); }
   std::string name(Node* n) const { return fmt::format("v{}", numbers_.at(n)); }
 
@@ -96,6 +101,9 @@ class Comparison {
       if (j == y.size() || !same(*x[i], *y[j])) return false;
       other_[x[i]] = y[j++];
     }
+    if (a.effects.size() != b.effects.size()) return false;
+    for (size_t i = 0; i < a.effects.size(); ++i)
+      if (other_.at(a.effects[i].get()) != b.effects[i].get()) return false;
     return same(a.outputs, b.outputs);
   }
 

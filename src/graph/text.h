@@ -5,8 +5,13 @@
 //   graph(v0: f32[2x3]) {
 //     v1: f32[2x3] = mul(v0, const f32[] {0x1.8p+1})
 //     v2: (f32[2x3], i32[2x3]) = sort(v1) {axis=1}
+//     v3: i64[1] = …
+//     v4: bool[1x1x1] = take(const bool[1x3x1] splat {false}, v3) {who="get", wrap=true, set=false}
+//     keep v4
 //     return v2.0, v1
 //   }
+//
+// `keep` names nodes that are computed although no output needs them: checks.
 #pragma once
 #include <functional>
 #include <string>

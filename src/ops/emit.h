@@ -62,6 +62,8 @@ Operand expand_axis(Operand x, int axis);
 
 // Rows of axis `axis` at `index` (i64, any rank): sizes x[:axis] + index + x[axis+1:]. `who` words the range error;
 // negative entries count from the end if `wrap`.
+// `who` reports an index that is out of range; kInRange says that none can be.
+inline constexpr const char* kInRange = "";
 Operand take(Operand x, Operand index, int axis, std::string who, bool wrap);
 // x with `updates` added to (or, with `set`, put in) the rows named by `index` (rank 1, i64) of axis `axis`.
 Operand scatter(Operand x, Operand index, Operand updates, int axis, bool set, std::string who, bool wrap);

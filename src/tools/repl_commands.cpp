@@ -78,7 +78,8 @@ void Repl::list_builtins() {
 
 void Repl::env(bool variables) {
   std::set<std::string> names;
-  for (const auto& [name, form] : session_.globals().prelude_functions()) names.insert(name.str());
+  for (const auto& [name, form] : session_.globals().prelude_functions())
+    if (session_.globals().is_prelude_name(name)) names.insert(name.str());
   std::string functions, values;
   for (eval::Cell* c : session_.globals().user_cells()) {
     const std::string& name = c->name.str();
@@ -133,7 +134,7 @@ void Repl::reload() {
         if (f->is_call("defmacro")) forms.push_back(f);
         if (!f->is_call("def") && !f->is_call("defn") && !f->is_call("defn-")) continue;
         if (f->items.size() < 2 || !f->items[1]->is_symbol()) continue;
-        eval::Cell* c = session_.globals().find_user(f->items[1]->name);
+        eval::Cell* c = session_.globals().find_user(session_.defined_name(f->items[1]->name, f->span.source));
         bool same = c && c->source && !c->broken && syntax::equal(*c->source, *f);
         if (same) continue;
         ++changed;

@@ -65,7 +65,7 @@ const std::vector<DocEntry>& special_form_docs() {
            "Checks a value and gives it back; the program stops when the check fails.",
            {gives("(guard :range [0 1] 0.5)", "0.5"), gives("(guard :shape [2] [3 4])", "[3. 4.]")}),
       form("use", "(use module [:as alias] [:only [name …]])",
-           "Loads a module: NAME.shf beside the file, in $SHEAF_LIB, in the library or in the current directory. Its definitions become visible, with :only just those; with :as a also as a/name. (use strict) turns warnings into errors.",
+           "Loads a module: NAME.shf beside the file, in $SHEAF_LIB, in the library or in the current directory. Its definitions become visible, with :only just those. With :as a they are a/name, and two modules, or a module and the program, may define the same names. (use strict) turns warnings into errors.",
            {gives("(use nn) (relu -1)", "0.0")}),
       form("try", "(try e … (catch err e …))", "Evaluates the forms; if one raises an error, the catch clause with err bound to {:message :kind :at :stack}.",
            {gives("(try (error \"no luck\") (catch e (get e :message)))", "no luck")}),

@@ -12,12 +12,14 @@ namespace sheaf::trace {
 
 struct Context {
   std::vector<Ref<graph::Node>> inputs;               // one per leaf, globals' leaves behind the arguments'
+  std::vector<Ref<graph::Node>> parameters;           // of a trace whose inputs stand for no leaf: a turn, an example
   std::vector<Value> current;                         // the value each has in the call that is traced
   std::vector<std::pair<size_t, Value>> guards;       // inputs whose value was asked for
   std::vector<std::pair<Operand, Tensor>> predicates; // scalars computed from inputs whose value was asked for (outermost only)
   bool guards_predicates = true;                      // false: a branch on such a scalar takes both ways
   std::vector<std::pair<const Value*, Value>> globals;
   std::vector<Ref<graph::Node>> effects;              // host calls, in order
+  std::vector<Ref<graph::Node>> checked;              // reads and writes that check their indices
   std::vector<ArgumentMark> marks;                    // outermost only
   std::vector<size_t> small_ints;                     // inputs that were taken to be below 2^kArgumentBits (outermost only)
   std::unordered_map<const graph::Node*, int> int_bits;  // what is known of ints (outermost only)

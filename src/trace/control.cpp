@@ -7,6 +7,7 @@
 
 #include "ops/control.h"
 #include "ops/emit.h"
+#include "trace/checks.h"
 #include "trace/subtrace.h"
 #include "value/dict.h"
 #include "value/print.h"
@@ -21,6 +22,7 @@ Subtrace subtrace(const std::vector<Ref<Node>>& inputs, const std::function<Valu
   t.piece.inputs = inputs;
   t.piece.since = graph::next_node_id();
   Context context;
+  context.parameters = inputs;
   {
     Context::Use use(context);
     try {
@@ -33,7 +35,13 @@ Subtrace subtrace(const std::vector<Ref<Node>>& inputs, const std::function<Valu
     }
   }
   t.piece.effects = std::move(context.effects);
+  t.checked = std::move(context.checked);
   return t;
+}
+
+void keep_checks(Subtrace& t) {
+  auto unused = unused_checks(t.checked, {t.piece.inputs, t.piece.outputs, t.piece.effects});
+  t.piece.effects.insert(t.piece.effects.end(), unused.begin(), unused.end());
 }
 
 void keep_effects(const std::vector<Operand>& outputs, const std::vector<ops::GraphPtr>& subgraphs) {
@@ -164,6 +172,10 @@ Value trace_cond(const Value& condition, const std::function<Value()>& yes, cons
   if (a.failed && b.failed) throw Untraceable("both branches on a traced value end in an error", span);
   Merge merge;
   Value tree = a.failed ? merge.only(b.result, false) : b.failed ? merge.only(a.result, true) : merge.tree(a.result, b.result);
+  a.piece.outputs = merge.yes;
+  b.piece.outputs = merge.no;
+  keep_checks(a);
+  keep_checks(b);
   if (merge.yes.empty()) {
     if (a.piece.effects.empty() && b.piece.effects.empty()) return tree;
     merge.yes = merge.no = {ops::constant_int(DType::Bool, 1)};  // a node has at least one output
@@ -189,6 +201,7 @@ Value trace_checkpoint(const std::function<Value()>& f) {
     if (v.is_traced()) t.piece.outputs.push_back(operand_of(v));
     return v;
   });
+  keep_checks(t);
   if (t.piece.outputs.empty()) {
     auto& effects = Context::current_context()->effects;
     effects.insert(effects.end(), t.piece.effects.begin(), t.piece.effects.end());

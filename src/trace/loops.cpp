@@ -163,6 +163,7 @@ std::optional<LoopResult> loop_node(const LoopSpec& loop) {
         return v;
       });
       if (t.piece.outputs.empty()) t.piece.outputs.push_back(ops::constant_int(DType::Bool, 1));  // a node has at least one output
+      keep_checks(t);
       ops::Scan s;
       s.turns = loop.turns - done;
       s.carries = carry.operands();
@@ -193,7 +194,8 @@ std::optional<LoopResult> loop_node(const LoopSpec& loop) {
 
 std::optional<LoopResult> trace_loop(const LoopSpec& loop) {
   auto& effects = Context::current_context()->effects;
-  size_t before = effects.size();
+  auto& checked = Context::current_context()->checked;
+  size_t before = effects.size(), checked_before = checked.size();
   uint64_t first_node = graph::next_node_id();
   std::optional<LoopResult> result;
   try {
@@ -208,6 +210,7 @@ std::optional<LoopResult> trace_loop(const LoopSpec& loop) {
   bool twice = gradient_depth() >= 2;
   if (result && !twice) return result;
   effects.resize(before);
+  checked.resize(checked_before);
   // About what one turn takes: it has been run two or three times by now.
   int64_t nodes = static_cast<int64_t>(graph::next_node_id() - first_node) / 3;
   if (nodes * loop.turns > kMaxUnrolledNodes)
@@ -267,6 +270,8 @@ Value trace_while(Value init, const std::function<Value(Value)>& test, const std
     current_span() = span;
     if (!is_numeric(t.result)) throw Untraceable("the condition of a while on a traced value is no number", span);
     t.piece.outputs = {t.result.is_traced() ? truth_operand(t.result) : ops::cast(operand_of(t.result), DType::Bool)};
+    keep_checks(t);
+    keep_checks(b);
     std::vector<Operand> captures;
     ops::GraphPtr test_graph = ops::close(t.piece, captures), body_graph = ops::close(b.piece, captures);
     test_graph = ops::with_captures(test_graph, inputs.size(), captures);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "compiler/eager.h"
+#include "graph/graph.h"
 #include "ops/table.h"
 #include "tensor/size_facts.h"
 #include "trace/context.h"
@@ -73,6 +74,8 @@ class TapeEngine final : public graph::Engine {
     auto node = make_ref<Node>(&op, std::move(attrs), std::move(inputs), std::move(out));
     node->values = std::move(values);
     node->span = current_span();
+    if (op.check_text && !all_values)
+      if (Context* c = Context::current_context()) c->checked.push_back(node);
     for (size_t i = 0; i < node->types.size(); ++i) results.emplace_back(node, static_cast<int>(i));
     return results;
   }
@@ -80,6 +83,7 @@ class TapeEngine final : public graph::Engine {
   std::vector<Operand> apply_control(Ref<Node> node) override {
     bool known = true;
     for (const Operand& o : node->inputs) known &= o.has_value();
+    for (const auto& g : node->subgraphs) known &= g->effects.empty();  // effects have their turn when the graph runs
     if (known) return node->op->unroll(*node);
     node->span = current_span();
     std::vector<Operand> results;

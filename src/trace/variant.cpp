@@ -8,6 +8,7 @@
 #include "compiler/instantiate.h"
 #include "runtime/profiler.h"
 #include "support/phases.h"
+#include "trace/checks.h"
 #include "trace/context.h"
 #include "trace/int_bounds.h"
 #include "trace/jit.h"
@@ -210,6 +211,12 @@ std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots, con
     throw MarksFound{std::move(context.marks)};
   if (!collect_results(variant->result, g.outputs)) throw Untraceable("the result holds a function or an object that depends on the arguments", {});
   g.effects = std::move(context.effects);
+  {
+    std::optional<SizeFacts::Use> sizes;
+    if (!open.empty()) sizes.emplace(facts);
+    auto unused = unused_checks(context.checked, {context.inputs, g.outputs, g.effects});
+    g.effects.insert(g.effects.end(), unused.begin(), unused.end());
+  }
   variant->used_inputs = used_inputs(g, context.inputs);
   if (!context.predicates.empty()) {
     graph::Graph p;

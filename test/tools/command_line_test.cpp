@@ -40,6 +40,34 @@ TEST(CommandLine, ModulesUnderAnotherName) {
   EXPECT_EQ(r.err, "");
 }
 
+// Under an alias a module keeps its names apart from those of others and of the program.
+TEST(CommandLine, ModulesWithTheSameNames) {
+  Sandbox s;
+  s.write("a.shf", "(def rate 2) (defn init [] (list \"a\" rate)) (defn relu [x] \"own\") (defn only-a [x] (relu x))\n"
+                   "(defn- twice [x] `(* 2 ~x)) (defmacro doubled [x] `(list rate ~(twice x)))");
+  s.write("b.shf", "(use c) (def rate 3) (defn init [] (list \"b\" rate (shared)))");
+  s.write("c.shf", "(defn shared [] 7)");
+  s.write("user.shf", "(use a :as m) (use b) (defn both [] (list (m/init) (init)))");
+  auto out = [&](const std::string& program) {
+    s.write("main.shf", program);
+    Result r = s.run("main.shf");
+    return r.out + r.err;
+  };
+  EXPECT_EQ(out("(use a :as a) (use b :as b) (print (a/init) (b/init) a/rate b/rate (map a/only-a (list 1)))"), "['a', 2] ['b', 3, 7] 2 3 ['own']\n");
+  EXPECT_EQ(out("(use a :as a) (def rate 9) (defn init [] (list rate (a/init))) (print (init))"), "[9, ['a', 2]]\n");
+  // Macros and their helpers, as the module means them; the library's names stay the library's; others need no alias.
+  EXPECT_EQ(out("(use a :as a) (print (a/doubled 4) (relu -1) (only-a 1))"), "[2, 8] 0.0 own\n");
+  EXPECT_EQ(out("(use a :as a) (use b) (print (init) (a/init))"), "['b', 3, 7] ['a', 2]\n");
+  EXPECT_EQ(out("(use user) (print (both) (init))"), "[['a', 2], ['b', 3, 7]] ['b', 3, 7]\n");
+  EXPECT_EQ(out("(use a :as a) (use a) (print (init) (a/init))"), "['a', 2] ['a', 2]\n");
+  EXPECT_EQ(out("(use a :as a :only [only-a]) (defn init [] 1) (print (init) (a/init) (only-a 1))"), "1 ['a', 2] own\n");
+  EXPECT_EQ(out("(use nn :as n) (use linalg :as l) (print (n/relu -3.0) (l/det [[2 0] [0 3]]))"), "0.0 6.0\n");
+  EXPECT_TRUE(contains(out("(use a :as a) (use b :as b) (init)"), "Unknown function: init\n"));
+  EXPECT_TRUE(contains(out("(use a :as a) (a/nothing 1)"), "Unknown function: a/nothing\n"));
+  EXPECT_TRUE(contains(out("(use a :as a) a/twice"), "Undefined symbol: a/twice\n"));
+  EXPECT_TRUE(contains(out("(use a) (use b)"), "'rate' is already defined."));
+}
+
 TEST(CommandLine, ModulesInPart) {
   Sandbox s;
   s.write("deep.shf", "(defn depth [] 7)");
