@@ -61,11 +61,11 @@ int64_t SampledTime::add(int64_t ns, int weight) {
   return sum_.fetch_add(ns, std::memory_order_relaxed) + ns;
 }
 
-TieredKernel::TieredKernel(loop::Kernel kernel, Use use)
+TieredKernel::TieredKernel(loop::Kernel kernel, Use use, std::string text)
     : kernel_(std::move(kernel)), strides_(kernel_),
       worth_compiling_(computes(kernel_.body) && (is_enabled(Pass::ExpandMath) || num_math(kernel_) == 0)),
       compile_ns_(estimated_compile_ns(kernel_)), patience_(use == Use::InGraph ? kPatienceInGraph : 1),
-      block_(codegen::BlockKernel::compile(kernel_)) {}
+      block_(codegen::BlockKernel::compile(kernel_)), text_(std::move(text)) {}
 
 TieredKernel::~TieredKernel() {
   for (const Version* v = versions_.load(); v;) delete std::exchange(v, v->next);
@@ -93,10 +93,14 @@ loop::Kernel TieredKernel::specialized(std::span<const int64_t> sizes) const {
   return is_enabled(Pass::ExpandMath) ? passes::expand_math(k) : k;
 }
 
-CodeKey TieredKernel::key(std::span<const int64_t> sizes) const {
-  std::call_once(printed_, [&] { text_ = loop::print(kernel_); });
-  return code_key(text_, known_strides(sizes));
+const std::string& TieredKernel::text() const {
+  std::call_once(printed_, [&] {
+    if (text_.empty()) text_ = loop::print(kernel_);
+  });
+  return text_;
 }
+
+CodeKey TieredKernel::key(std::span<const int64_t> sizes) const { return code_key(text(), known_strides(sizes)); }
 
 void TieredKernel::install(uint64_t pattern, NativeCode code) const {
   std::lock_guard lock(installing_);

@@ -13,8 +13,9 @@ struct Graph {
   std::vector<Ref<Node>> effects;  // host calls, and control nodes that hold some, in the order of the program
 };
 
-// The nodes the outputs and effects depend on, inputs included, in order of creation.
-std::vector<Node*> live_nodes(const Graph& g);
+// The nodes the outputs and effects depend on, inputs included, in order of creation; only those with the id `oldest` or a
+// greater one.
+std::vector<Node*> live_nodes(const Graph& g, uint64_t oldest = 0);
 // The text of graph/text.h, one node a line; deterministic.
 std::string print(const Graph& g);
 

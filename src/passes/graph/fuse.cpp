@@ -285,7 +285,6 @@ class Grouping {
     f.members.reserve(order.size());
     for (Node* n : order) {
       FusionGroup::Member m{n, row_[n] != 0, {}, n == order.back()};
-      m.inputs.reserve(n->inputs.size());
       for (size_t i = 0; i < n->inputs.size(); ++i) {
         const Source& s = source(n, i);
         m.inputs.push_back(s.level != Level::Foreign && group_of_[s.node] == k ? position_[s.node] : -1);
