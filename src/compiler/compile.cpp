@@ -30,9 +30,10 @@ using graph::OpKind;
 class Compiler {
  public:
   Compiler(const graph::Graph& g, bool owned_outputs)
-      : g_(simplified(g)), owned_outputs_(owned_outputs), storage_(out_.executable), first_value_(live_nodes(g_), -1) {}
+      : g_(simplified(g)), owned_outputs_(owned_outputs), storage_(out_.executable), first_value_(g_.nodes, -1) {}
 
   Compiled run() {
+    values_.reserve(g_.nodes.size());
     for (size_t i = 0; i < g_.inputs.size(); ++i) {
       const auto& t = g_.inputs[i]->types[0];
       keep(g_.inputs[i].get(), 0, storage_.input(static_cast<int>(i), t.dtype, to_dims(t.sizes)));
@@ -157,6 +158,7 @@ class Compiler {
 
   void label(Node* n) {
     Label l{n->op, n->attrs, {}, n->span};
+    l.inputs.reserve(n->inputs.size());
     for (const Operand& in : n->inputs) l.inputs.push_back(in.type());
     out_.labels.push_back(std::move(l));
   }

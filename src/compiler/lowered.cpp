@@ -40,6 +40,7 @@ Key key_of(const lower::GroupSpec& s) {
   static_assert(sizeof(void*) != 8 || (sizeof(lower::GroupInput) == 32 && sizeof(lower::GroupMember) == 72 && sizeof(lower::GroupSpec) == 112));
   Key k;
   k.bytes.reserve(512);
+  k.attrs.reserve(s.members.size());
   k.add('g', s.shape, s.rank, s.reduce_axis, s.inputs.size(), s.outputs.size(), s.externals.size(), s.members.size());
   for (DType d : s.inputs) k.add(d);
   for (DType d : s.outputs) k.add(d);

@@ -27,6 +27,7 @@ std::vector<Node*> in_order(std::vector<Node*> nodes) {
 }  // namespace
 
 std::vector<Node*> live_nodes(const Graph& g, uint64_t oldest) {
+  if (!g.nodes.empty() && oldest == 0) return g.nodes;
   // Every pass asks, so this is worth a bit for each node: those of a graph are made one after the other. Older ones, such as
   // inputs that were there before, are few.
   constexpr uint64_t kWindow = 1 << 18;
@@ -54,9 +55,13 @@ std::vector<Node*> live_nodes(const Graph& g, uint64_t oldest) {
   for (const Operand& o : g.outputs)
     if (o.is_node()) add(o.node().get());
   for (const auto& n : g.effects) add(n.get());
-  for (size_t i = 0; i < order.size(); ++i)
+  for (size_t i = 0; i < order.size(); ++i) {
+    constexpr size_t kAhead = 4;
+    if (i + 2 * kAhead < order.size()) __builtin_prefetch(&order[i + 2 * kAhead]->inputs);
+    if (i + kAhead < order.size()) __builtin_prefetch(order[i + kAhead]->inputs.data());
     for (const Operand& in : order[i]->inputs)
       if (in.is_node()) add(in.node().get());
+  }
   for (const auto& n : g.inputs) add(n.get());
   return in_order(std::move(order));
 }

@@ -77,7 +77,7 @@ bool is_missed(const ArgumentMark& m, const Node& input) {
   return d.is_const() && d.value() >= static_cast<int64_t>(kLeastOpen);
 }
 
-// The inputs that g reads, in the order of their places among `all`; g.inputs is set.
+// The inputs that g reads, in the order of their places among `all`; g.inputs and g.nodes are set.
 std::vector<size_t> used_inputs(graph::Graph& g, const std::vector<Ref<Node>>& all) {
   std::vector<Node*> live = live_nodes(g);
   constexpr size_t kNone = ~size_t{0};
@@ -89,6 +89,7 @@ std::vector<size_t> used_inputs(graph::Graph& g, const std::vector<Ref<Node>>& a
       g.inputs.push_back(all[at]);
       used.push_back(at);
     }
+  g.nodes = std::move(live);
   return used;
 }
 
