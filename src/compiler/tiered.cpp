@@ -19,8 +19,10 @@ std::atomic<Backend> g_backend{Backend::Auto};
 
 // An executable compiles its kernels once they have spent this together.
 constexpr int64_t kWorthNs = 10'000'000;
-// A batch leaves out kernels with less than this part of the time.
+// A batch leaves out kernels with less than this part of the time, unless they have spent this much: kernels that will have
+// earned their code a few runs later are better made now, side by side with the others, than found missing by the next start.
 constexpr int64_t kSmallPart = 100;
+constexpr int64_t kSmallNs = kWorthNs / 50;
 // Programs that ask for more stride patterns of one kernel than this keep to the block executor.
 constexpr int kMaxVersions = 8;
 // A kernel of a graph waits this many times longer before it is compiled by itself.
@@ -56,8 +58,9 @@ int SampledTime::weight() const {
 }
 
 int64_t SampledTime::add(int64_t ns, int weight) {
-  last_ns_.store(ns, std::memory_order_relaxed);
-  ns *= weight;
+  // The runs in between stand for themselves: one during which the thread had to wait must not count for them too.
+  int64_t between = std::min(ns, last_ns_.exchange(ns, std::memory_order_relaxed));
+  ns += between * (weight - 1);
   return sum_.fetch_add(ns, std::memory_order_relaxed) + ns;
 }
 
@@ -203,7 +206,7 @@ void ExecutableTier::after_run(std::span<const runtime::Launch> launches, int64_
   std::set<const runtime::Kernel*> seen;
   for (const runtime::Launch& l : launches)
     if (auto* k = dynamic_cast<const TieredKernel*>(l.kernel.get()); k && seen.insert(k).second) block_ns += k->block_ns();
-  if (block_ns >= kWorthNs) compile_natively(launches, block_ns / kSmallPart);
+  if (block_ns >= kWorthNs) compile_natively(launches, std::min(block_ns / kSmallPart, kSmallNs));
 }
 
 }  // namespace sheaf::compiler
