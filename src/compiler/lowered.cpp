@@ -8,7 +8,6 @@
 
 #include "compiler/compile.h"
 #include "compiler/pipeline.h"
-#include "support/phases.h"
 
 namespace sheaf::compiler {
 namespace {
@@ -82,7 +81,6 @@ class Kernels {
     } else {
       if (g_verify) loop::verify(k);
       if (g_kernel_listener) g_kernel_listener(k);
-      Phase phase("block");
       auto made = std::make_shared<TieredKernel>(std::move(k), TieredKernel::Use::InGraph, std::move(text));
       by_text_.emplace(made->text(), made);
       out.kernel = std::move(made);

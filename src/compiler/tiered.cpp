@@ -68,7 +68,7 @@ TieredKernel::TieredKernel(loop::Kernel kernel, Use use, std::string text)
     : kernel_(std::move(kernel)), strides_(kernel_),
       worth_compiling_(computes(kernel_.body) && (is_enabled(Pass::ExpandMath) || num_math(kernel_) == 0)),
       compile_ns_(estimated_compile_ns(kernel_)), patience_(use == Use::InGraph ? kPatienceInGraph : 1),
-      block_(codegen::BlockKernel::compile(kernel_)), text_(std::move(text)) {}
+      text_(std::move(text)) {}
 
 TieredKernel::~TieredKernel() {
   for (const Version* v = versions_.load(); v;) delete std::exchange(v, v->next);
@@ -141,9 +141,20 @@ const runtime::Kernel* TieredKernel::compile(std::span<const int64_t> sizes) con
   return find(p)->code.get();
 }
 
+const codegen::BlockKernel& TieredKernel::block() const {
+  if (const codegen::BlockKernel* ready = block_ready_.load(std::memory_order_acquire)) return *ready;
+  std::lock_guard lock(installing_);
+  if (!block_) {
+    Phase phase("block");
+    block_ = codegen::BlockKernel::compile(kernel_);
+    block_ready_.store(block_.get(), std::memory_order_release);
+  }
+  return *block_;
+}
+
 int TieredKernel::run_block(std::span<std::byte* const> buffers, std::span<const int64_t> sizes, int64_t& payload) const {
   loop::CheckRecord check;
-  block_->run(buffers, sizes, check);
+  block().run(buffers, sizes, check);
   payload = check.payload;
   return check.site;
 }

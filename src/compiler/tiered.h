@@ -78,13 +78,16 @@ class TieredKernel final : public CheckableKernel {
   const Version* find(uint64_t pattern) const;
   const runtime::Kernel* ready_code(std::span<const int64_t> sizes) const;
   void install(uint64_t pattern, NativeCode code) const;
+  const codegen::BlockKernel& block() const;
   std::vector<passes::KnownSize> known_strides(std::span<const int64_t> sizes) const;
 
   loop::Kernel kernel_;
   passes::StrideSizes strides_;
   bool worth_compiling_;  // something else than calls of routines
   int64_t compile_ns_, patience_;
-  std::shared_ptr<const codegen::BlockKernel> block_;
+  // Made by the first run that needs it: with code on disk few kernels do.
+  mutable std::shared_ptr<const codegen::BlockKernel> block_;  // GUARDED_BY(installing_)
+  mutable std::atomic<const codegen::BlockKernel*> block_ready_{nullptr};
   mutable std::once_flag printed_;
   mutable std::string text_;
   mutable SampledTime block_time_;
