@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 #include <unordered_map>
 
@@ -22,7 +23,10 @@ struct Key {
 
   template <class... T>
   void add(const T&... x) {
-    (bytes.append(reinterpret_cast<const char*>(&x), sizeof x), ...);
+    char packed[(sizeof x + ...)];
+    char* at = packed;
+    ((std::memcpy(at, &x, sizeof x), at += sizeof x), ...);
+    bytes.append(packed, sizeof packed);
   }
 };
 

@@ -19,9 +19,8 @@ std::atomic<Backend> g_backend{Backend::Auto};
 
 // An executable compiles its kernels once they have spent this together.
 constexpr int64_t kWorthNs = 10'000'000;
-// A batch leaves out kernels with less than this part of the time, unless they have spent this much: kernels that will have
-// earned their code a few runs later are better made now, side by side with the others, than found missing by the next start.
-constexpr int64_t kSmallPart = 100;
+// A batch leaves out kernels that have spent less than this. It is little on purpose: what will have earned its code a few runs
+// later is better made now, side by side with the others, than found missing by the next start.
 constexpr int64_t kSmallNs = kWorthNs / 50;
 // Programs that ask for more stride patterns of one kernel than this keep to the block executor.
 constexpr int kMaxVersions = 8;
@@ -58,9 +57,11 @@ int SampledTime::weight() const {
 }
 
 int64_t SampledTime::add(int64_t ns, int weight) {
-  // The runs in between stand for themselves: one during which the thread had to wait must not count for them too.
-  int64_t between = std::min(ns, last_ns_.exchange(ns, std::memory_order_relaxed));
-  ns += between * (weight - 1);
+  // A run during which the thread had to wait for a processor tells nothing of the work: it counts as a slow one, and not for
+  // the runs that were not timed.
+  constexpr int64_t kSlow = 8;
+  int64_t last = std::min(ns, last_ns_.exchange(ns, std::memory_order_relaxed));
+  ns = std::min(ns, kSlow * std::max<int64_t>(last, kQuickNs)) + last * (weight - 1);
   return sum_.fetch_add(ns, std::memory_order_relaxed) + ns;
 }
 
@@ -217,7 +218,7 @@ void ExecutableTier::after_run(std::span<const runtime::Launch> launches, int64_
   std::set<const runtime::Kernel*> seen;
   for (const runtime::Launch& l : launches)
     if (auto* k = dynamic_cast<const TieredKernel*>(l.kernel.get()); k && seen.insert(k).second) block_ns += k->block_ns();
-  if (block_ns >= kWorthNs) compile_natively(launches, std::min(block_ns / kSmallPart, kSmallNs));
+  if (block_ns >= kWorthNs) compile_natively(launches, kSmallNs);
 }
 
 }  // namespace sheaf::compiler

@@ -68,7 +68,7 @@ int run(const std::vector<std::string>& words) {
 // be mapped each time.
 void prepare_heap() {
 #ifdef __GLIBC__
-  mallopt(M_TOP_PAD, 32 << 20);
+  mallopt(M_TOP_PAD, 16 << 20);
   mallopt(M_MMAP_THRESHOLD, 4 << 20);
 #endif
 }
