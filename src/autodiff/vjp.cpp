@@ -1,9 +1,10 @@
 #include "autodiff/vjp.h"
 
-#include <map>
-#include <unordered_map>
-#include <unordered_set>
+#include <algorithm>
+#include <utility>
 
+#include "graph/graph.h"
+#include "graph/node_map.h"
 #include "ops/emit.h"
 #include "support/error.h"
 
@@ -21,50 +22,37 @@ class Between {
  public:
   Between(const std::vector<Operand>& y, const std::vector<Operand>& wrt) {
     uint64_t oldest = ~0ull;
-    for (const Operand& w : wrt) {
-      depends_.insert(w.node().get());
-      oldest = std::min(oldest, w.node()->id);
-    }
-    std::map<uint64_t, Node*> reached;
-    std::vector<Node*> todo;
-    for (const Operand& o : y)
-      if (o.is_node()) todo.push_back(o.node().get());
-    while (!todo.empty()) {
-      Node* n = todo.back();
-      todo.pop_back();
-      // Nothing made before the oldest wrt can depend on one.
-      if (n->id < oldest || !reached.emplace(n->id, n).second) continue;
-      for (const Operand& in : n->inputs)
-        if (in.is_node()) todo.push_back(in.node().get());
-    }
-    for (auto& [id, n] : reached) {
-      for (const Operand& in : n->inputs)
-        if (in.is_node() && depends_.count(in.node().get())) depends_.insert(n);
-      if (depends_.count(n)) order_.push_back(n);
+    for (const Operand& w : wrt) oldest = std::min(oldest, w.node()->id);
+    // Nothing made before the oldest wrt can depend on one.
+    std::vector<Node*> reached = graph::live_nodes({{}, y, {}}, oldest);
+    depends_ = graph::NodeMap<uint8_t>(reached);
+    for (const Operand& w : wrt) depends_[w.node().get()] = 1;
+    for (Node* n : reached) {
+      if (std::any_of(n->inputs.begin(), n->inputs.end(), [&](const Operand& in) { return depends(in); })) depends_[n] = 1;
+      if (depends_[n]) order_.push_back(n);
     }
   }
   const std::vector<Node*>& order() const { return order_; }  // ascending
-  bool depends(const Operand& o) const { return o.is_node() && depends_.count(o.node().get()); }
+  bool depends(const Operand& o) const { return o.is_node() && std::as_const(depends_)[o.node().get()]; }
 
  private:
-  std::unordered_set<Node*> depends_;
+  graph::NodeMap<uint8_t> depends_;
   std::vector<Node*> order_;
 };
 
 class Sweep : public graph::VjpCtx {
  public:
-  Sweep(const Between& between, bool record) : between_(between), record_(record) {}
+  Sweep(const Between& between, bool record) : between_(between), record_(record), adjoints_(between.order()) {}
 
   // Adds to the adjoint of y, as a node that uses y would.
   void seed(const Operand& y, Operand dy) { accumulate(y.node().get(), y.index(), std::move(dy)); }
   Operand adjoint(const Operand& w) const {
-    auto it = adjoints_.find(w.node().get());
-    return it == adjoints_.end() ? Operand() : it->second[w.index()];
+    const std::vector<Operand>& of = adjoints_[w.node().get()];
+    return of.empty() ? Operand() : of[w.index()];
   }
 
   void visit(Node* n) {
-    auto it = adjoints_.find(n);
-    if (it == adjoints_.end()) return;
+    if (adjoints_[n].empty()) return;
     bool any_input = false;
     for (const Operand& in : n->inputs) any_input |= between_.depends(in) && carries_gradient(in.dtype());
     if (!any_input || n->op->vjp.zero) return;
@@ -90,7 +78,7 @@ class Sweep : public graph::VjpCtx {
   int num_inputs() const override { return static_cast<int>(node_->inputs.size()); }
   Operand x(int i) override { return plain(node_->inputs[i]); }
   Operand y(int i) override { return record_ || node_->values.empty() ? Operand(Ref<Node>(node_), i) : Operand(node_->values[i]); }
-  bool has_dy(int i) const override { return static_cast<bool>(adjoints_.at(node_)[i]); }
+  bool has_dy(int i) const override { return static_cast<bool>(adjoints_[node_][i]); }
   Operand dy(int i) override {
     Operand& a = adjoints_[node_][i];
     if (!a) a = ops::zeros(node_->types[i]);
@@ -110,9 +98,7 @@ class Sweep : public graph::VjpCtx {
   Operand pending(int i) const override { return needs(i) ? adjoint(node_->inputs[i]) : Operand(); }
   void replace_grad(int i, Operand g) override {
     const Operand& in = node_->inputs[i];
-    auto [it, fresh] = adjoints_.try_emplace(in.node().get());
-    if (fresh) it->second.resize(in.node()->types.size());
-    it->second[in.index()] = std::move(g);
+    slot(in.node().get(), in.index()) = std::move(g);
   }
   void add_outputs(std::shared_ptr<const graph::Graph> body, const std::vector<graph::TensorType>& types) override {
     node_->subgraphs[0] = std::move(body);
@@ -147,24 +133,27 @@ class Sweep : public graph::VjpCtx {
   Operand take_adjoint_of(const Operand& o) {
     if (!between_.depends(o)) return {};
     Node* n = o.node().get();
-    auto it = adjoints_.find(n);
-    if (it != adjoints_.end() && it->second[o.index()]) return std::exchange(it->second[o.index()], Operand());
+    if (std::vector<Operand>& of = adjoints_[n]; !of.empty() && of[o.index()]) return std::exchange(of[o.index()], Operand());
     if (n->op->name != "reshape") return {};
     Operand g = take_adjoint_of(n->inputs[0]);
     return g ? ops::reshape(std::move(g), n->types[0].sizes) : g;
   }
 
   void accumulate(Node* n, int index, Operand g) {
-    auto [it, fresh] = adjoints_.try_emplace(n);
-    if (fresh) it->second.resize(n->types.size());
-    Operand& slot = it->second[index];
-    slot = slot ? ops::add(slot, std::move(g)) : std::move(g);
+    Operand& sum = slot(n, index);
+    sum = sum ? ops::add(sum, std::move(g)) : std::move(g);
+  }
+
+  Operand& slot(Node* n, int index) {
+    std::vector<Operand>& of = adjoints_[n];
+    if (of.empty()) of.resize(n->types.size());
+    return of[index];
   }
 
   const Between& between_;
   bool record_;
   Node* node_ = nullptr;
-  std::unordered_map<Node*, std::vector<Operand>> adjoints_;
+  graph::NodeMap<std::vector<Operand>> adjoints_;  // by output; empty where nothing has arrived
 };
 
 }  // namespace

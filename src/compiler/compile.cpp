@@ -30,9 +30,10 @@ using graph::OpKind;
 class Compiler {
  public:
   Compiler(const graph::Graph& g, bool owned_outputs)
-      : g_(simplified(g)), owned_outputs_(owned_outputs), storage_(out_.executable), first_value_(live_nodes(g_), -1) {}
+      : g_(simplified(g)), owned_outputs_(owned_outputs), storage_(out_.executable), first_value_(g_.nodes, -1) {}
 
   Compiled run() {
+    values_.reserve(g_.nodes.size());
     for (size_t i = 0; i < g_.inputs.size(); ++i) {
       const auto& t = g_.inputs[i]->types[0];
       keep(g_.inputs[i].get(), 0, storage_.input(static_cast<int>(i), t.dtype, to_dims(t.sizes)));
@@ -157,6 +158,7 @@ class Compiler {
 
   void label(Node* n) {
     Label l{n->op, n->attrs, {}, n->span};
+    l.inputs.reserve(n->inputs.size());
     for (const Operand& in : n->inputs) l.inputs.push_back(in.type());
     out_.labels.push_back(std::move(l));
   }
@@ -212,7 +214,7 @@ class Compiler {
   int external(Described& d, const Operand& o, const Dims& user, const Dims& space, bool by_row, bool row_user) {
     lower::GroupInput in;
     if (!o.is_node() && o.rank() == 0) {
-      in.constant = o.value();
+      in.constant = o;
     } else {
       Stored s = stored(o);
       Layout l = over_space(s, user, space, row_user);
@@ -369,15 +371,14 @@ class Compiler {
     spec.members[0].combine = ops::combine_of(*root->op);
     spec.rank = parts[2] == 1 ? 2 : 3;
     spec.reduce_axis = 1;
-    std::vector<int64_t> sizes = {parts[0], parts[1]};
-    if (spec.rank == 3) sizes.push_back(parts[2]);
-    std::vector<int64_t> in = {parts[1] * parts[2], parts[2]}, to = {parts[2], 0};
+    Dims lengths = {parts[0], parts[1]}, in = {parts[1] * parts[2], parts[2]}, to = {parts[2], 0};
     if (spec.rank == 3) {
+      lengths.push_back(parts[2]);
       in.push_back(1);
       to.push_back(1);
     }
-    sizes.insert(sizes.end(), in.begin(), in.end());
-    sizes.insert(sizes.end(), to.begin(), to.end());
+    std::vector<int64_t> sizes;
+    for (const Dims* part : {&lengths, &in, &to}) sizes.insert(sizes.end(), part->begin(), part->end());
     launch(group_name(spec, space), lowered_group(spec), {elements, out}, std::move(sizes));
   }
 

@@ -3,12 +3,12 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 #include <unordered_map>
 
 #include "compiler/compile.h"
 #include "compiler/pipeline.h"
-#include "support/phases.h"
 
 namespace sheaf::compiler {
 namespace {
@@ -23,7 +23,10 @@ struct Key {
 
   template <class... T>
   void add(const T&... x) {
-    (bytes.append(reinterpret_cast<const char*>(&x), sizeof x), ...);
+    char packed[(sizeof x + ...)];
+    char* at = packed;
+    ((std::memcpy(at, &x, sizeof x), at += sizeof x), ...);
+    bytes.append(packed, sizeof packed);
   }
 };
 
@@ -37,17 +40,19 @@ struct KeyHash {
 
 Key key_of(const lower::GroupSpec& s) {
   // A field that is added must be added below.
-  static_assert(sizeof(void*) != 8 || (sizeof(lower::GroupInput) == 160 && sizeof(lower::GroupMember) == 64 && sizeof(lower::GroupSpec) == 112));
+  static_assert(sizeof(void*) != 8 || (sizeof(lower::GroupInput) == 32 && sizeof(lower::GroupMember) == 72 && sizeof(lower::GroupSpec) == 112));
   Key k;
   k.bytes.reserve(512);
+  k.attrs.reserve(s.members.size());
   k.add('g', s.shape, s.rank, s.reduce_axis, s.inputs.size(), s.outputs.size(), s.externals.size(), s.members.size());
   for (DType d : s.inputs) k.add(d);
   for (DType d : s.outputs) k.add(d);
   for (const auto& e : s.externals) {
     k.add(e.array, e.row);
     if (e.array >= 0) continue;
-    k.add(e.constant.dtype);
-    k.bytes.append(reinterpret_cast<const char*>(e.constant.bytes()), static_cast<size_t>(size_bytes(e.constant.dtype)));
+    const Tensor& constant = e.constant.value();
+    k.add(constant.dtype);
+    k.bytes.append(reinterpret_cast<const char*>(constant.bytes()), static_cast<size_t>(size_bytes(constant.dtype)));
   }
   for (const auto& m : s.members) {
     k.add(m.op, m.dtype, m.args.size(), m.store, m.row, m.combine.has_value(), m.combine.value_or(loop::Combine::Sum), m.kept_in);
@@ -74,14 +79,16 @@ class Kernels {
     loop::Kernel k = lower();
     if (by_source_.size() >= kMaxKernels) by_source_.clear(), by_text_.clear();
     LoweredKernel out{nullptr, has_check(k.body)};
-    auto& known = by_text_[loop::print(k)];
-    if (!known) {
+    std::string text = loop::print(k);
+    if (auto known = by_text_.find(text); known != by_text_.end()) {
+      out.kernel = known->second;
+    } else {
       if (g_verify) loop::verify(k);
       if (g_kernel_listener) g_kernel_listener(k);
-      Phase phase("block");
-      known = std::make_shared<TieredKernel>(std::move(k), TieredKernel::Use::InGraph);
+      auto made = std::make_shared<TieredKernel>(std::move(k), TieredKernel::Use::InGraph, std::move(text));
+      by_text_.emplace(made->text(), made);
+      out.kernel = std::move(made);
     }
-    out.kernel = known;
     return by_source_.emplace(std::move(key), std::move(out)).first->second;
   }
 
@@ -89,7 +96,7 @@ class Kernels {
   std::mutex mu_;
   std::unordered_map<Key, LoweredKernel, KeyHash> by_source_;  // GUARDED_BY(mu_)
   // Attributes that a kernel does not depend on leave the same text.
-  std::unordered_map<std::string, std::shared_ptr<const runtime::Kernel>> by_text_;  // GUARDED_BY(mu_)
+  std::unordered_map<std::string_view, std::shared_ptr<const TieredKernel>> by_text_;  // GUARDED_BY(mu_)
 };
 
 Kernels& kernels() {

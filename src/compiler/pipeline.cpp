@@ -57,6 +57,7 @@ graph::Graph simplified(const graph::Graph& g) {
   out = run(Pass::RaiseAttention, [](const graph::Graph& x) { return passes::raise_attention(x); }, std::move(out));
   out = run(Pass::Share, passes::share_common, std::move(out));
   out = run(Pass::OrientDots, passes::orient_dots, std::move(out));  // after sharing: every use of a product is then in sight
+  out.nodes = live_nodes(out);
   return out;
 }
 

@@ -22,7 +22,7 @@ bool is_enabled(Pass p);
 // False when no pass has that name. To be called before anything is compiled.
 bool disable_pass(std::string_view name);
 
-// A graph as the back end gets it: composites raised, common nodes shared.
+// A graph as the back end gets it: composites raised, common nodes shared, its nodes listed.
 graph::Graph simplified(const graph::Graph& g);
 // Part of a graph that is about to be differentiated.
 std::vector<graph::Operand> raised(const std::vector<graph::Operand>& outputs);

@@ -85,9 +85,11 @@ void Storage::choose_donations() {
     if (memories_[i].kind == Place::Input) inputs.push_back(static_cast<int>(i));
     if (memories_[i].kind == Place::Output) outputs.push_back(static_cast<int>(i));
   }
-  for (int out : outputs)
-    for (int in : inputs)
-      if (possible(in, out) && memories_[in].last < memories_[out].first) donate(in, out);
+  for (int out : outputs) {
+    if (taken[out]) continue;
+    auto in = std::find_if(inputs.begin(), inputs.end(), [&](int i) { return possible(i, out) && memories_[i].last < memories_[out].first; });
+    if (in != inputs.end()) donate(*in, out);
+  }
 }
 
 // Scratch that dies in the launch that writes other scratch over it becomes one memory.

@@ -19,8 +19,9 @@ std::atomic<Backend> g_backend{Backend::Auto};
 
 // An executable compiles its kernels once they have spent this together.
 constexpr int64_t kWorthNs = 10'000'000;
-// A batch leaves out kernels with less than this part of the time.
-constexpr int64_t kSmallPart = 100;
+// A batch leaves out kernels that have spent less than this. It is little on purpose: what will have earned its code a few runs
+// later is better made now, side by side with the others, than found missing by the next start.
+constexpr int64_t kSmallNs = kWorthNs / 50;
 // Programs that ask for more stride patterns of one kernel than this keep to the block executor.
 constexpr int kMaxVersions = 8;
 // A kernel of a graph waits this many times longer before it is compiled by itself.
@@ -56,16 +57,19 @@ int SampledTime::weight() const {
 }
 
 int64_t SampledTime::add(int64_t ns, int weight) {
-  last_ns_.store(ns, std::memory_order_relaxed);
-  ns *= weight;
+  // A run during which the thread had to wait for a processor tells nothing of the work: it counts as a slow one, and not for
+  // the runs that were not timed.
+  constexpr int64_t kSlow = 8;
+  int64_t last = std::min(ns, last_ns_.exchange(ns, std::memory_order_relaxed));
+  ns = std::min(ns, kSlow * std::max<int64_t>(last, kQuickNs)) + last * (weight - 1);
   return sum_.fetch_add(ns, std::memory_order_relaxed) + ns;
 }
 
-TieredKernel::TieredKernel(loop::Kernel kernel, Use use)
+TieredKernel::TieredKernel(loop::Kernel kernel, Use use, std::string text)
     : kernel_(std::move(kernel)), strides_(kernel_),
       worth_compiling_(computes(kernel_.body) && (is_enabled(Pass::ExpandMath) || num_math(kernel_) == 0)),
       compile_ns_(estimated_compile_ns(kernel_)), patience_(use == Use::InGraph ? kPatienceInGraph : 1),
-      block_(codegen::BlockKernel::compile(kernel_)) {}
+      text_(std::move(text)) {}
 
 TieredKernel::~TieredKernel() {
   for (const Version* v = versions_.load(); v;) delete std::exchange(v, v->next);
@@ -93,10 +97,14 @@ loop::Kernel TieredKernel::specialized(std::span<const int64_t> sizes) const {
   return is_enabled(Pass::ExpandMath) ? passes::expand_math(k) : k;
 }
 
-CodeKey TieredKernel::key(std::span<const int64_t> sizes) const {
-  std::call_once(printed_, [&] { text_ = loop::print(kernel_); });
-  return code_key(text_, known_strides(sizes));
+const std::string& TieredKernel::text() const {
+  std::call_once(printed_, [&] {
+    if (text_.empty()) text_ = loop::print(kernel_);
+  });
+  return text_;
 }
+
+CodeKey TieredKernel::key(std::span<const int64_t> sizes) const { return code_key(text(), known_strides(sizes)); }
 
 void TieredKernel::install(uint64_t pattern, NativeCode code) const {
   std::lock_guard lock(installing_);
@@ -134,9 +142,20 @@ const runtime::Kernel* TieredKernel::compile(std::span<const int64_t> sizes) con
   return find(p)->code.get();
 }
 
+const codegen::BlockKernel& TieredKernel::block() const {
+  if (const codegen::BlockKernel* ready = block_ready_.load(std::memory_order_acquire)) return *ready;
+  std::lock_guard lock(installing_);
+  if (!block_) {
+    Phase phase("block");
+    block_ = codegen::BlockKernel::compile(kernel_);
+    block_ready_.store(block_.get(), std::memory_order_release);
+  }
+  return *block_;
+}
+
 int TieredKernel::run_block(std::span<std::byte* const> buffers, std::span<const int64_t> sizes, int64_t& payload) const {
   loop::CheckRecord check;
-  block_->run(buffers, sizes, check);
+  block().run(buffers, sizes, check);
   payload = check.payload;
   return check.site;
 }
@@ -199,7 +218,7 @@ void ExecutableTier::after_run(std::span<const runtime::Launch> launches, int64_
   std::set<const runtime::Kernel*> seen;
   for (const runtime::Launch& l : launches)
     if (auto* k = dynamic_cast<const TieredKernel*>(l.kernel.get()); k && seen.insert(k).second) block_ns += k->block_ns();
-  if (block_ns >= kWorthNs) compile_natively(launches, block_ns / kSmallPart);
+  if (block_ns >= kWorthNs) compile_natively(launches, kSmallNs);
 }
 
 }  // namespace sheaf::compiler

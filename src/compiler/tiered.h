@@ -44,7 +44,8 @@ class TieredKernel final : public CheckableKernel {
   // Alone: the kernel itself decides when it is compiled. InGraph: its executable does, together with its other kernels;
   // by itself it is compiled only when one run takes very long (a loop around it).
   enum class Use : uint8_t { Alone, InGraph };
-  explicit TieredKernel(loop::Kernel kernel, Use use = Use::Alone);
+  // `text` is the kernel's, where the caller has it already.
+  explicit TieredKernel(loop::Kernel kernel, Use use = Use::Alone, std::string text = {});
   ~TieredKernel() override;
   int run(std::span<std::byte* const> buffers, std::span<const int64_t> sizes, int64_t& payload) const override;
 
@@ -60,6 +61,8 @@ class TieredKernel final : public CheckableKernel {
   // Finds or makes code for launches with these sizes; nullptr when that fails.
   const runtime::Kernel* compile(std::span<const int64_t> sizes) const;
   const loop::Kernel& kernel() const override { return kernel_; }
+  // What identifies the kernel.
+  const std::string& text() const;
   // The kernel as native code is made from it.
   loop::Kernel specialized(std::span<const int64_t> sizes) const;
   int run_block(std::span<std::byte* const> buffers, std::span<const int64_t> sizes, int64_t& payload) const override;
@@ -75,15 +78,18 @@ class TieredKernel final : public CheckableKernel {
   const Version* find(uint64_t pattern) const;
   const runtime::Kernel* ready_code(std::span<const int64_t> sizes) const;
   void install(uint64_t pattern, NativeCode code) const;
+  const codegen::BlockKernel& block() const;
   std::vector<passes::KnownSize> known_strides(std::span<const int64_t> sizes) const;
 
   loop::Kernel kernel_;
   passes::StrideSizes strides_;
   bool worth_compiling_;  // something else than calls of routines
   int64_t compile_ns_, patience_;
-  std::shared_ptr<const codegen::BlockKernel> block_;
+  // Made by the first run that needs it: with code on disk few kernels do.
+  mutable std::shared_ptr<const codegen::BlockKernel> block_;  // GUARDED_BY(installing_)
+  mutable std::atomic<const codegen::BlockKernel*> block_ready_{nullptr};
   mutable std::once_flag printed_;
-  mutable std::string text_;  // what identifies the kernel
+  mutable std::string text_;
   mutable SampledTime block_time_;
   mutable std::atomic<bool> failed_{false};
   mutable std::atomic<const Version*> versions_{nullptr};

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "tensor/element_text.h"
@@ -52,23 +53,28 @@ std::string text(const AttrValue& v) {
 
 }  // namespace
 
+void Attrs::add(const char* key, AttrValue value) {
+  if (!shared_ || !shared_->unique()) shared_ = make_ref<Shared>(items());
+  shared_->items.emplace_back(key, std::move(value));
+}
+
 uint64_t Attrs::hash() const {
   uint64_t h = 17;
-  for (const auto& [k, v] : items_) h = mix(mix(h, hash_value(v)), v.index());
+  for (const auto& [k, v] : items()) h = mix(mix(h, hash_value(v)), v.index());
   return h;
 }
 
 bool operator==(const Attrs& a, const Attrs& b) {
-  if (a.items_.size() != b.items_.size()) return false;
-  for (size_t i = 0; i < a.items_.size(); ++i)
-    if (std::strcmp(a.items_[i].first, b.items_[i].first) != 0 || a.items_[i].second != b.items_[i].second) return false;
-  return true;
+  if (a.shared_ == b.shared_) return true;
+  const Attrs::Items &x = a.items(), &y = b.items();
+  return std::equal(x.begin(), x.end(), y.begin(), y.end(),
+                    [](const auto& p, const auto& q) { return std::strcmp(p.first, q.first) == 0 && p.second == q.second; });
 }
 
 std::string Attrs::str() const {
-  if (items_.empty()) return "";
+  if (empty()) return "";
   std::string s = "{";
-  for (size_t i = 0; i < items_.size(); ++i) s += (i ? ", " : "") + std::string(items_[i].first) + "=" + text(items_[i].second);
+  for (const auto& [key, value] : items()) s += (s.size() > 1 ? ", " : "") + std::string(key) + "=" + text(value);
   return s + "}";
 }
 

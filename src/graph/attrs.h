@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "support/ref.h"
 #include "tensor/dtype.h"
 #include "tensor/size.h"
 
@@ -13,10 +14,12 @@ namespace sheaf::graph {
 
 using AttrValue = std::variant<int64_t, bool, double, std::string, DType, Sizes>;
 
+// Copies share the attributes until one of them gets another.
 class Attrs {
  public:
+  using Items = std::vector<std::pair<const char*, AttrValue>>;
   Attrs() = default;
-  Attrs(std::initializer_list<std::pair<const char*, AttrValue>> l) : items_(l) {}
+  Attrs(std::initializer_list<std::pair<const char*, AttrValue>> l) : shared_(l.size() ? make_ref<Shared>(Items(l)) : nullptr) {}
   // Keys are string literals; few per node, so a linear search is the fastest.
   template <class T>
   const T& get(std::string_view key) const {
@@ -28,20 +31,27 @@ class Attrs {
   bool flag(std::string_view key) const { const AttrValue* v = find(key); return v && std::get<bool>(*v); }
   const Sizes& sizes(std::string_view key) const { return get<Sizes>(key); }
   const AttrValue* find(std::string_view key) const {
-    for (const auto& [k, v] : items_)
+    for (const auto& [k, v] : items())
       if (k == key) return &v;
     return nullptr;
   }
   // `key` must live as long as the attributes.
-  void add(const char* key, AttrValue value) { items_.emplace_back(key, std::move(value)); }
-  bool empty() const { return items_.empty(); }
-  const std::vector<std::pair<const char*, AttrValue>>& items() const { return items_; }
+  void add(const char* key, AttrValue value);
+  bool empty() const { return !shared_; }
+  const Items& items() const {
+    static const Items none;
+    return shared_ ? shared_->items : none;
+  }
   uint64_t hash() const;
   std::string str() const;  // "{axes=[1], keepdims=true}", "" when empty
   friend bool operator==(const Attrs& a, const Attrs& b);
 
  private:
-  std::vector<std::pair<const char*, AttrValue>> items_;
+  struct Shared : Counted {
+    explicit Shared(Items i) : items(std::move(i)) {}
+    Items items;
+  };
+  Ref<Shared> shared_;  // null: none
 };
 
 }  // namespace sheaf::graph

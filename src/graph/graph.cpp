@@ -26,7 +26,8 @@ std::vector<Node*> in_order(std::vector<Node*> nodes) {
 
 }  // namespace
 
-std::vector<Node*> live_nodes(const Graph& g) {
+std::vector<Node*> live_nodes(const Graph& g, uint64_t oldest) {
+  if (!g.nodes.empty() && oldest == 0) return g.nodes;
   // Every pass asks, so this is worth a bit for each node: those of a graph are made one after the other. Older ones, such as
   // inputs that were there before, are few.
   constexpr uint64_t kWindow = 1 << 18;
@@ -35,31 +36,33 @@ std::vector<Node*> live_nodes(const Graph& g) {
   for (const Operand& o : g.outputs)
     if (o.is_node()) newest = std::max(newest, o.node()->id);
   for (const auto& n : g.effects) newest = std::max(newest, n->id);
-  uint64_t first = newest < kWindow ? 0 : newest - kWindow + 1;
+  if (newest < oldest) return {};
+  uint64_t first = std::max(oldest, newest < kWindow ? 0 : newest - kWindow + 1);
   std::vector<bool> seen(newest - first + 1);
   std::unordered_set<Node*> seen_before;
-  std::vector<Node*> order, todo;
+  // Nodes are looked at in the order in which they are found, so the list is also what is left to do.
+  std::vector<Node*> order;
   auto add = [&](Node* n) {
+    if (n->id < oldest) return;
     if (n->id < first || n->id > newest) {
-      if (!seen_before.insert(n).second) return false;
+      if (!seen_before.insert(n).second) return;
     } else {
-      if (seen[n->id - first]) return false;
+      if (seen[n->id - first]) return;
       seen[n->id - first] = true;
     }
     order.push_back(n);
-    return true;
   };
-  for (const auto& n : g.inputs) add(n.get());
   for (const Operand& o : g.outputs)
-    if (o.is_node()) todo.push_back(o.node().get());
-  for (const auto& n : g.effects) todo.push_back(n.get());
-  while (!todo.empty()) {
-    Node* n = todo.back();
-    todo.pop_back();
-    if (!add(n)) continue;
-    for (const Operand& in : n->inputs)
-      if (in.is_node()) todo.push_back(in.node().get());
+    if (o.is_node()) add(o.node().get());
+  for (const auto& n : g.effects) add(n.get());
+  for (size_t i = 0; i < order.size(); ++i) {
+    constexpr size_t kAhead = 4;
+    if (i + 2 * kAhead < order.size()) __builtin_prefetch(&order[i + 2 * kAhead]->inputs);
+    if (i + kAhead < order.size()) __builtin_prefetch(order[i + kAhead]->inputs.data());
+    for (const Operand& in : order[i]->inputs)
+      if (in.is_node()) add(in.node().get());
   }
+  for (const auto& n : g.inputs) add(n.get());
   return in_order(std::move(order));
 }
 

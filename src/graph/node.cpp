@@ -23,14 +23,19 @@ std::string type_text(const TensorType& t) {
   return s + "]";
 }
 
+const Tensor& Operand::tensor() const {
+  static const Tensor none{};
+  return constant_ ? constant_->tensor : none;
+}
 bool Operand::has_value() const { return !node_ || !node_->values.empty(); }
-const Tensor& Operand::value() const { return node_ ? node_->values[index_] : tensor_; }
-DType Operand::dtype() const { return node_ ? node_->types[index_].dtype : tensor_.dtype; }
-TensorType Operand::type() const { return node_ ? node_->types[index_] : TensorType{tensor_.dtype, to_sizes(tensor_.sizes)}; }
-int Operand::rank() const { return node_ ? node_->types[index_].rank() : tensor_.rank(); }
+const Tensor& Operand::value() const { return node_ ? node_->values[index_] : tensor(); }
+DType Operand::dtype() const { return node_ ? node_->types[index_].dtype : tensor().dtype; }
+TensorType Operand::type() const { return node_ ? node_->types[index_] : TensorType{tensor().dtype, to_sizes(tensor().sizes)}; }
+int Operand::rank() const { return node_ ? node_->types[index_].rank() : tensor().rank(); }
+Sizes Operand::sizes() const { return node_ ? node_->types[index_].sizes : to_sizes(tensor().sizes); }
 Size Operand::size(int axis) const {
   if (axis < 0) axis += rank();
-  return node_ ? node_->types[index_].sizes[axis] : Size(tensor_.sizes[axis]);
+  return node_ ? node_->types[index_].sizes[axis] : Size(tensor().sizes[axis]);
 }
 
 Node::Node(const OpDef* op, Attrs attrs, std::vector<Operand> inputs, std::vector<TensorType> types)

@@ -27,11 +27,12 @@ std::string type_text(const TensorType& t);  // "f32[2x3]"
 
 struct Node;
 
-// One output of a node, or a concrete tensor: whatever an op can be applied to.
+// One output of a node, or a concrete tensor: whatever an op can be applied to. Graphs are full of these and passes copy them,
+// so both are behind pointers.
 class Operand {
  public:
   Operand() = default;
-  Operand(Tensor t) : tensor_(std::move(t)) {}
+  Operand(Tensor t) : constant_(make_ref<Constant>(std::move(t))) {}
   Operand(Ref<Node> node, int index) : node_(std::move(node)), index_(index) {}
   bool is_node() const { return static_cast<bool>(node_); }
   const Ref<Node>& node() const { return node_; }
@@ -42,11 +43,16 @@ class Operand {
   TensorType type() const;
   int rank() const;
   Size size(int axis) const;
-  Sizes sizes() const { return type().sizes; }
-  explicit operator bool() const { return node_ || tensor_.buffer; }
+  Sizes sizes() const;
+  explicit operator bool() const { return node_ || (constant_ && constant_->tensor.buffer); }
 
  private:
-  Tensor tensor_;
+  struct Constant : Counted {
+    explicit Constant(Tensor t) : tensor(std::move(t)) {}
+    Tensor tensor;
+  };
+  const Tensor& tensor() const;
+  Ref<const Constant> constant_;
   Ref<Node> node_;
   int index_ = 0;
 };

@@ -38,6 +38,7 @@ void verify(const Graph& g) {
     INVARIANT(n->inputs.empty() && n->types.size() == 1, "an input is no plain parameter");
     INVARIANT(inputs.insert(n.get()).second, "one node is two inputs");
   }
+  if (!g.nodes.empty()) INVARIANT(g.nodes == live_nodes({g.inputs, g.outputs, g.effects}), "the list of nodes is not that of\n" << print(g));
   for (const Node* n : live_nodes(g)) {
     std::string name(n->op->name);
     for (const Operand& in : n->inputs) check_operand(g, in, n->id, name.c_str());

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "loop/text.h"
 #include "support/error.h"
 #include "tensor/element_text.h"
@@ -11,72 +13,140 @@ bool is_leaf(Op op) { return op == Op::Const || op == Op::Size || op == Op::Inde
 // Operations whose operands have another type than the result.
 bool has_from(Op op) { return (op >= Op::Lt && op <= Op::Ne) || op == Op::Convert || op == Op::Bitcast; }
 
-std::string constant_text(const Inst& i) {
-  if (i.type == DType::I64) return std::to_string(i.imm);
-  return fmt::format("{}({})", sheaf::name_of(i.type), exact_text(i.type, reinterpret_cast<const std::byte*>(&i.imm)));
-}
-
+// Every kernel is printed, as its text is what it is known by: everything is appended to one string.
 struct Printer {
   const Kernel& k;
   std::string out;
   std::vector<uint32_t> numbers = std::vector<uint32_t>(k.values.size(), kNoValue);
   uint32_t next = 0;
 
-  std::string ref(ValueId v) const {
+  void number(int64_t n) {
+    fmt::format_int text(n);
+    out.append(text.data(), text.size());
+  }
+  void named(char letter, int64_t n) {
+    out += letter;
+    number(n);
+  }
+
+  void ref(ValueId v) {
     const Inst& i = k.values[v];
     switch (i.op) {
-      case Op::Const: return constant_text(i);
-      case Op::Size: return fmt::format("s{}", i.imm);
-      case Op::Index: return fmt::format("i{}", i.imm);
-      case Op::Result: return fmt::format("r{}", i.imm);
-      default: return numbers[v] == kNoValue ? "v?" : fmt::format("v{}", numbers[v]);
+      case Op::Const:
+        if (i.type == DType::I64) return number(i.imm);
+        out += sheaf::name_of(i.type);
+        out += '(';
+        out += exact_text(i.type, reinterpret_cast<const std::byte*>(&i.imm));
+        out += ')';
+        return;
+      case Op::Size: return named('s', i.imm);
+      case Op::Index: return named('i', i.imm);
+      case Op::Result: return named('r', i.imm);
+      default:
+        if (numbers[v] == kNoValue) out += "v?";
+        else named('v', numbers[v]);
     }
   }
 
-  void line(int depth, const std::string& text) { out += std::string(2 * depth, ' ') + text + "\n"; }
+  void indent(int depth) { out.append(static_cast<size_t>(2 * depth), ' '); }
 
   void block(const Block& b, int depth) {
-    for (const Stmt& s : b) stmt(s, depth);
+    for (const Stmt& s : b) {
+      indent(depth);
+      stmt(s, depth);
+      out += '\n';
+    }
   }
 
-  void let(ValueId v, int depth) {
+  void element(int64_t buffer, ValueId offset) {
+    named('b', buffer);
+    out += '[';
+    ref(offset);
+    out += ']';
+  }
+
+  void let(ValueId v) {
     const Inst& i = k.values[v];
-    std::string text;
+    uint32_t own = next++;
+    named('v', own);
+    out += ": ";
+    out += sheaf::name_of(i.type);
+    out += " = ";
     if (i.op == Op::Load) {
-      text = fmt::format("b{}[{}]", i.imm, ref(i.args[0]));
+      element(i.imm, i.args[0]);
     } else {
-      text = std::string(name_of(i.op)) + (has_from(i.op) ? "." + std::string(sheaf::name_of(i.from)) : "") + "(";
-      for (int a = 0; a < 3 && i.args[a] != kNoValue; ++a) text += (a ? ", " : "") + ref(i.args[a]);
-      text += ")";
+      out += name_of(i.op);
+      if (has_from(i.op)) {
+        out += '.';
+        out += sheaf::name_of(i.from);
+      }
+      out += '(';
+      for (int a = 0; a < 3 && i.args[a] != kNoValue; ++a) {
+        if (a) out += ", ";
+        ref(i.args[a]);
+      }
+      out += ')';
     }
-    numbers[v] = next++;
-    line(depth, fmt::format("v{}: {} = {}", numbers[v], sheaf::name_of(i.type), text));
+    numbers[v] = own;
+  }
+
+  // `axis` < `extent` and what is done for each.
+  void loop(const Stmt& s, int depth) {
+    named('i', s.axis);
+    out += " < ";
+    ref(s.extent);
+    out += " {\n";
+    block(s.body, depth + 1);
+    if (s.kind == Stmt::Reduce) {
+      indent(depth + 1);
+      out += "yield ";
+      ref(s.value);
+      out += '\n';
+    }
+    indent(depth);
+    out += '}';
   }
 
   void stmt(const Stmt& s, int depth) {
     switch (s.kind) {
-      case Stmt::Let: let(s.value, depth); break;
-      case Stmt::Store: line(depth, fmt::format("b{}[{}] = {}", s.id, ref(s.offset), ref(s.value))); break;
-      case Stmt::Check: line(depth, fmt::format("check {}, site {}, {}", ref(s.value), s.id, ref(s.offset))); break;
+      case Stmt::Let: return let(s.value);
+      case Stmt::Store:
+        element(s.id, s.offset);
+        out += " = ";
+        return ref(s.value);
+      case Stmt::Check:
+        out += "check ";
+        ref(s.value);
+        out += ", site ";
+        number(s.id);
+        out += ", ";
+        return ref(s.offset);
       case Stmt::Call: {
-        std::string args;
-        for (int32_t b : s.buffers) args += fmt::format("{}b{}", args.empty() ? "" : ", ", b);
-        for (ValueId a : s.arguments) args += (args.empty() ? "" : ", ") + ref(a);
-        line(depth, "call " + s.routine + "(" + args + ")");
-        break;
+        out += "call " + s.routine + "(";
+        const char* between = "";
+        for (int32_t b : s.buffers) {
+          out += std::exchange(between, ", ");
+          named('b', b);
+        }
+        for (ValueId a : s.arguments) {
+          out += std::exchange(between, ", ");
+          ref(a);
+        }
+        out += ')';
+        return;
       }
       case Stmt::Loop:
-        line(depth, fmt::format("{} i{} < {} {{", kMarkNames[static_cast<int>(s.mark)], s.axis, ref(s.extent)));
-        block(s.body, depth + 1);
-        line(depth, "}");
-        break;
+        out += kMarkNames[static_cast<int>(s.mark)];
+        out += ' ';
+        return loop(s, depth);
       case Stmt::Reduce:
-        line(depth, fmt::format("r{}: {} = {} i{} < {} {{", s.id, sheaf::name_of(k.reduction_types[s.id]), kCombineNames[static_cast<int>(s.combine)],
-                                s.axis, ref(s.extent)));
-        block(s.body, depth + 1);
-        line(depth + 1, "yield " + ref(s.value));
-        line(depth, "}");
-        break;
+        named('r', s.id);
+        out += ": ";
+        out += sheaf::name_of(k.reduction_types[s.id]);
+        out += " = ";
+        out += kCombineNames[static_cast<int>(s.combine)];
+        out += ' ';
+        return loop(s, depth);
     }
   }
 };
@@ -121,13 +191,21 @@ struct Comparison {
 }  // namespace
 
 std::string print(const Kernel& k) {
-  std::string params;
-  for (size_t i = 0; i < k.buffers.size(); ++i)
-    params += fmt::format("{}b{}: {}{}", i ? ", " : "", i, k.buffers[i].written ? "mut " : "", sheaf::name_of(k.buffers[i].dtype));
-  for (int i = 0; i < k.num_sizes; ++i) params += fmt::format("{}s{}", params.empty() ? "" : ", ", i);
-  Printer p{k, "kernel @" + k.name + "(" + params + ") {\n"};
+  Printer p{k, "kernel @" + k.name + "("};
+  const char* between = "";
+  for (size_t i = 0; i < k.buffers.size(); ++i) {
+    p.out += std::exchange(between, ", ");
+    p.named('b', static_cast<int64_t>(i));
+    p.out += k.buffers[i].written ? ": mut " : ": ";
+    p.out += sheaf::name_of(k.buffers[i].dtype);
+  }
+  for (int i = 0; i < k.num_sizes; ++i) {
+    p.out += std::exchange(between, ", ");
+    p.named('s', i);
+  }
+  p.out += ") {\n";
   p.block(k.body, 1);
-  return p.out + "}\n";
+  return std::move(p.out) + "}\n";
 }
 
 bool equal(const Kernel& a, const Kernel& b) {

@@ -123,7 +123,7 @@ class GroupLowering {
   ValueId row_external(int e) {
     const GroupInput& in = spec_.externals[e];
     ValueId& v = row_externals_[e];
-    if (v == kNoValue) v = in.array < 0 ? constant(in.constant) : load(in.array, row_index_);
+    if (v == kNoValue) v = in.array < 0 ? constant(in.constant.value()) : load(in.array, row_index_);
     return v;
   }
 
@@ -150,7 +150,7 @@ class GroupLowering {
     // Row values must be made in the row's own scope: inside a loop they would be made again for each element.
     if (in.row && row_externals_[e] != kNoValue) return row_externals_[e];
     ValueId& v = p.external[e];
-    if (v == kNoValue) v = in.array < 0 ? constant(in.constant) : load(in.array, p.index);
+    if (v == kNoValue) v = in.array < 0 ? constant(in.constant.value()) : load(in.array, p.index);
     return v;
   }
 
@@ -217,7 +217,7 @@ int cost_of(const GroupSpec& spec, const GroupMember& m) {
     DType type = DType::F32;
     if (a >= 0) type = spec.members[a].dtype;
     else if (const GroupInput& in = spec.externals[-1 - a]; in.array >= 0) type = spec.inputs[in.array];
-    else type = in.constant.dtype;
+    else type = in.constant.dtype();
     x.push_back(b.convert(b.i64(1), compute_type(type)));
   }
   size_t before = x.size();
@@ -256,11 +256,11 @@ void choose_kept(GroupSpec& spec) {
   std::vector<bool> taken(spec.outputs.size(), false);
   for (size_t m = spec.members.size(); m-- > 0;) {
     GroupMember& member = spec.members[m];
-    if (member.row || member.combine || cost_of(spec, member) < kDear) continue;
+    if (member.row || member.combine) continue;
     size_t first = 0, loops = 0;
     for (size_t l = needs.size(); l-- > 0;)
       if (needs[l][m]) first = l, ++loops;
-    if (loops < 2 || first >= reductions) continue;
+    if (loops < 2 || first >= reductions || cost_of(spec, member) < kDear) continue;
     // In its own output, or in another whose values are written by the last loop.
     auto can_hold = [&](const GroupMember& host) {
       return host.store >= 0 && !host.row && !taken[host.store] && spec.outputs[host.store] == member.dtype;

@@ -11,15 +11,15 @@ namespace sheaf::lower {
 // An operand of a member that comes from outside the group: input `array`, or (for scalars) a constant in the code.
 struct GroupInput {
   int array = -1;
-  bool row = false;  // the same along the last axis of the space: loaded once per row
-  Tensor constant;   // 0-d, when array < 0
+  bool row = false;         // the same along the last axis of the space: loaded once per row
+  graph::Operand constant;  // a 0-d tensor, when array < 0
 };
 
 struct GroupMember {
   const graph::OpDef* op;
   const graph::Attrs* attrs;
   DType dtype;                          // of its value
-  std::vector<int> args;                // >= 0: an earlier member; < 0: GroupInput number -1 - arg
+  SmallVec<int, 4> args;                // >= 0: an earlier member; < 0: GroupInput number -1 - arg
   int store = -1;                       // output array it is stored to
   bool row = false;                     // one value per row
   std::optional<loop::Combine> combine; // a reduction of its one operand

@@ -1,11 +1,13 @@
 // A vector of trivially copyable elements that keeps up to N of them inside itself: shapes, strides, axes.
 #pragma once
 #include <algorithm>
-#include <cstring>
+#include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <iterator>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 namespace sheaf {
 
@@ -20,17 +22,17 @@ class SmallVec {
   SmallVec(std::initializer_list<T> l) { assign(l.begin(), l.end()); }
   template <std::input_iterator It>
   SmallVec(It b, It e) { assign(b, e); }
-  SmallVec(const SmallVec& o) { assign(o.begin(), o.end()); }
+  SmallVec(const SmallVec& o) { copy(o); }
   SmallVec(SmallVec&& o) noexcept { steal(o); }
-  ~SmallVec() { if (data_ != inline_) delete[] data_; }
+  ~SmallVec() { if (!is_inline()) delete[] data_; }
   SmallVec& operator=(const SmallVec& o) {
-    if (this != &o) assign(o.begin(), o.end());
+    if (this != &o) copy(o);
     return *this;
   }
   SmallVec& operator=(SmallVec&& o) noexcept {
     if (this != &o) {
-      if (data_ != inline_) delete[] data_;
-      data_ = inline_;
+      if (!is_inline()) delete[] data_;
+      data_ = room();
       steal(o);
     }
     return *this;
@@ -79,33 +81,39 @@ class SmallVec {
   }
 
  private:
+  // Elements are made where they are needed: a shape costs no more to make or copy than what it holds.
+  T* room() { return reinterpret_cast<T*>(inline_); }
+  bool is_inline() const { return static_cast<const void*>(data_) == inline_; }
   void grow(size_t n) {
     size_t cap = std::max(n, 2 * static_cast<size_t>(capacity_));
     T* p = new T[cap];
     std::copy(begin(), end(), p);
-    if (data_ != inline_) delete[] data_;
+    if (!is_inline()) delete[] data_;
     data_ = p;
     capacity_ = static_cast<uint32_t>(cap);
   }
+  void copy(const SmallVec& o) {
+    if (o.size_ > capacity_) grow(o.size_);
+    for (size_t i = 0; i < o.size_; ++i) data_[i] = o.data_[i];
+    size_ = o.size_;
+  }
   void steal(SmallVec& o) {
-    if (o.data_ == o.inline_) {
-      size_ = o.size_;
+    if (o.is_inline()) {
       capacity_ = N;
-      std::copy(o.begin(), o.end(), data_);
+      for (size_t i = 0; i < o.size_; ++i) data_[i] = o.data_[i];
     } else {
       data_ = o.data_;
-      size_ = o.size_;
       capacity_ = o.capacity_;
-      o.data_ = o.inline_;
+      o.data_ = o.room();
       o.capacity_ = N;
     }
-    o.size_ = 0;
+    size_ = std::exchange(o.size_, 0);
   }
 
-  T* data_ = inline_;
+  T* data_ = room();
   uint32_t size_ = 0;
   uint32_t capacity_ = N;
-  T inline_[N];
+  alignas(T) std::byte inline_[N * sizeof(T)];
 };
 
 }  // namespace sheaf

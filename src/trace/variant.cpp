@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "compiler/instantiate.h"
+#include "graph/node_map.h"
 #include "runtime/profiler.h"
 #include "support/phases.h"
 #include "trace/checks.h"
@@ -77,16 +78,19 @@ bool is_missed(const ArgumentMark& m, const Node& input) {
   return d.is_const() && d.value() >= static_cast<int64_t>(kLeastOpen);
 }
 
-// The inputs that g reads, in the order of their places among `all`; g.inputs is set.
+// The inputs that g reads, in the order of their places among `all`; g.inputs and g.nodes are set.
 std::vector<size_t> used_inputs(graph::Graph& g, const std::vector<Ref<Node>>& all) {
-  std::map<Node*, size_t> position;
+  std::vector<Node*> live = live_nodes(g);
+  constexpr size_t kNone = ~size_t{0};
+  graph::NodeMap<size_t> position(live, kNone);
   for (size_t i = 0; i < all.size(); ++i) position[all[i].get()] = i;
   std::vector<size_t> used;
-  for (Node* n : live_nodes(g))
-    if (auto it = position.find(n); it != position.end()) {
-      g.inputs.push_back(all[it->second]);
-      used.push_back(it->second);
+  for (Node* n : live)
+    if (size_t at = position[n]; at != kNone) {
+      g.inputs.push_back(all[at]);
+      used.push_back(at);
     }
+  g.nodes = std::move(live);
   return used;
 }
 

@@ -5,6 +5,7 @@
 #include "autodiff/vjp.h"
 #include "compiler/compile.h"
 #include "compiler/eager.h"
+#include "compiler/pipeline.h"
 #include "ops/op_cases.h"
 #include "ops/random_program.h"
 #include "trace/traced.h"
@@ -44,7 +45,10 @@ void expect_same(const std::vector<Tensor>& expected, const Graph& g, const std:
 
 class CompiledOps : public ::testing::TestWithParam<const OpDef*> {
  protected:
-  void SetUp() override { trace::install(); }
+  void SetUp() override {
+    trace::install();
+    g_verify = true;
+  }
 };
 
 TEST_P(CompiledOps, GiveTheBitsOfRunningAtOnce) {

@@ -9,6 +9,7 @@
 #include "passes/graph/fuse.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "graph/node_map.h"
@@ -123,10 +124,18 @@ struct Use {
   int next;    // the next use of the same node, or -1
 };
 
+// What a group reads from outside: a value, and the node that would make it a member's if it joined.
+struct Read {
+  const Node* value;
+  const Node* source;  // nullptr: needed in memory
+};
+
 struct Group {
   FusionGroup::Kind kind;
   std::vector<Node*> members;  // root first (built from consumers to producers)
   Sizes space;
+  std::vector<Read> reads;     // each value once
+  size_t constants = 0;        // arrays
   uint64_t root_id() const { return members[0]->id; }
 };
 
@@ -177,10 +186,11 @@ class Grouping {
   const Source& source(const Node* n, size_t i) const { return sources_[first_source_[n] + i]; }
 
   void start(Node* n) {
-    Group g{FusionGroup::Single, {n}, {}};
+    Group g{FusionGroup::Single, {n}, {}, {}};
     if (n->op->kind == OpKind::Elementwise) g.kind = FusionGroup::Map, g.space = squeezed(n->types[0].sizes);
     else if (reduces_rows(n)) g.kind = FusionGroup::Rows, g.space = squeezed(loop_sizes(n));
     else if (n->op->kind == OpKind::Reduce) g.kind = FusionGroup::Reduce, g.space = squeezed(loop_sizes(n));
+    if (g.kind != FusionGroup::Single) add_reads(g.reads, g.constants, n);
     group_of_[n] = static_cast<int>(groups_.size());
     row_[n] = g.kind == FusionGroup::Rows;
     groups_.push_back(std::move(g));
@@ -224,21 +234,23 @@ class Grouping {
     });
     if (!alike) return false;
     if (n->op->kind == OpKind::Reduce ? !can_take_reduction(g, n, row) : !can_take_map(g, n, row, outside)) return false;
+    reads_.clear();
+    std::copy_if(g.reads.begin(), g.reads.end(), std::back_inserter(reads_), [&](const Read& r) { return r.source != n; });
+    size_t constants = g.constants;
+    add_reads(reads_, constants, n);
+    if (reads_.size() + constants + 1 > kMaxArrays) return false;
+    std::swap(g.reads, reads_);
+    g.constants = constants;
     group_of_[n] = k;
     g.members.push_back(n);
-    bool promoted = n->op->kind == OpKind::Reduce && !row;
-    if (num_arrays(k) > kMaxArrays) {
-      g.members.pop_back();
-      group_of_[n] = -1;
-      return false;
-    }
-    if (promoted) {
+    if (bool promoted = n->op->kind == OpKind::Reduce && !row; promoted) {
       // What was one value per element of the smaller space is one value per row of the reduced array.
       for (Node* m : g.members) row_[m] = 1;
       g.space = squeezed(loop_sizes(n));
+      row = true;
     }
-    row_[n] = row || promoted;
-    if (row_[n]) g.kind = FusionGroup::Rows;
+    row_[n] = row;
+    if (row) g.kind = FusionGroup::Rows;
     return true;
   }
 
@@ -258,21 +270,20 @@ class Grouping {
     return g.kind == FusionGroup::Rows || (num_rows(g.space) >= kMinRows && g.space.back().value() >= kMinRowOfMap);
   }
 
-  size_t num_arrays(int k) const {
-    std::vector<const void*> seen;
-    size_t constants = 0;
-    for (Node* m : groups_[k].members)
-      for (size_t i = 0; i < m->inputs.size(); ++i) {
-        const Operand& in = m->inputs[i];
-        if (!in.is_node()) {
-          constants += in.rank() > 0;
-          continue;
-        }
-        const Source& s = source(m, i);
-        if (s.level != Level::Foreign && group_of_[s.node] == k) continue;
-        if (std::find(seen.begin(), seen.end(), in.node().get()) == seen.end()) seen.push_back(in.node().get());
+  // What n reads; its producers come later, so none of them is a member yet.
+  void add_reads(std::vector<Read>& reads, size_t& constants, const Node* n) const {
+    for (size_t i = 0; i < n->inputs.size(); ++i) {
+      const Operand& in = n->inputs[i];
+      if (!in.is_node()) {
+        constants += in.rank() > 0;
+        continue;
       }
-    return seen.size() + constants + 1;
+      const Source& s = source(n, i);
+      const Node* from = s.level == Level::Foreign ? nullptr : s.node;
+      auto known = std::find_if(reads.begin(), reads.end(), [&](const Read& r) { return r.value == in.node().get(); });
+      if (known == reads.end()) reads.push_back({in.node().get(), from});
+      else if (!from) known->source = nullptr;
+    }
   }
 
   FusionGroup finished(int k) {
@@ -285,7 +296,6 @@ class Grouping {
     f.members.reserve(order.size());
     for (Node* n : order) {
       FusionGroup::Member m{n, row_[n] != 0, {}, n == order.back()};
-      m.inputs.reserve(n->inputs.size());
       for (size_t i = 0; i < n->inputs.size(); ++i) {
         const Source& s = source(n, i);
         m.inputs.push_back(s.level != Level::Foreign && group_of_[s.node] == k ? position_[s.node] : -1);
@@ -303,6 +313,7 @@ class Grouping {
   std::vector<Source> sources_;            // of all inputs of all computing nodes
   graph::NodeMap<size_t> first_source_;
   std::vector<Group> groups_;
+  std::vector<Read> reads_;                // of the group at hand, if a node joined
   graph::NodeMap<int> group_of_;           // -1: none yet
   graph::NodeMap<char> row_;               // one value for each row
   graph::NodeMap<int> position_;           // among the members of its group

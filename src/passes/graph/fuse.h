@@ -17,7 +17,7 @@ struct FusionGroup {
   struct Member {
     graph::Node* node;
     bool row = false;         // has one value per row, not one per element
-    std::vector<int> inputs;  // for each operand the position of the member that makes it, or -1
+    SmallVec<int, 4> inputs;  // for each operand the position of the member that makes it, or -1
     bool stored = false;      // needed outside (the root always is)
   };
   Kind kind = Single;

@@ -156,6 +156,7 @@ class Raising {
       for (const Operand& in : n->inputs) changed |= in.is_node() && replaced_.count(in.node().get());
       if (changed) replaced_[n] = remade(n);
     }
+    if (replaced_.empty()) return g;
     graph::Graph out{g.inputs, {}, {}};
     for (const Operand& o : g.outputs) out.outputs.push_back(renamed(o));
     for (const auto& n : g.effects) {

@@ -61,18 +61,28 @@ graph::Graph share_common(const graph::Graph& g) {
   graph::NodeMap<Ref<Node>> replacement(live);
   auto renamed = [&](const Operand& o) { return o.is_node() ? Operand(replacement[o.node().get()], o.index()) : o; };
   for (const auto& n : g.inputs) replacement[n.get()] = n;
+  graph::Graph out{g.inputs, {}, {}, {}};
+  out.nodes.reserve(live.size());
   // Nodes must stay in their order, which is that of their ids: all are made again from the first one that goes.
   bool any_gone = false;
+  std::vector<Node*> again;
   std::vector<Operand> inputs;
   for (Node* n : live) {
-    if (replacement[n]) continue;
+    if (replacement[n]) {
+      out.nodes.push_back(n);
+      continue;
+    }
     inputs.clear();
     uint64_t hash = reinterpret_cast<uint64_t>(n->op) ^ n->attrs.hash();
     for (const Operand& in : n->inputs) {
       inputs.push_back(renamed(in));
       hash = hash * 0x9E3779B97F4A7C15ull + hash_operand(inputs.back());
     }
-    auto made = [&] { return any_gone ? with_inputs(*n, inputs) : Ref<Node>(n); };
+    auto made = [&] {
+      Ref<Node> node = any_gone ? with_inputs(*n, inputs) : Ref<Node>(n);
+      (any_gone ? again : out.nodes).push_back(node.get());
+      return node;
+    };
     if (n->custom || n->host || !n->subgraphs.empty()) {
       replacement[n] = made();
       continue;
@@ -90,7 +100,7 @@ graph::Graph share_common(const graph::Graph& g) {
       found = replacement[n].get();
     }
   }
-  graph::Graph out{g.inputs, {}, {}};
+  out.nodes.insert(out.nodes.end(), again.begin(), again.end());
   for (const auto& n : g.effects) out.effects.push_back(replacement[n.get()]);
   for (const Operand& o : g.outputs) out.outputs.push_back(renamed(o));
   return out;
