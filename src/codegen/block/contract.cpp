@@ -33,7 +33,7 @@ namespace {
 
 using loop::kContractBlock;
 
-constexpr int64_t kStreamRows = 32, kThinRows = 8;  // at most, in the thin forms
+constexpr int64_t kStreamRows = 32, kStreamRowsPacked = 16, kThinRows = 8;  // at most, in the thin forms; the second where a tile can pack B on its way
 template <class S>
 constexpr int64_t kTurnedRows = sizeof(S) == 4 ? 8 : 4;  // narrow elements are widened again for each four rows
 constexpr int64_t kTurnedMost = 192;                // rows at most where columns of B are read where they are
@@ -174,8 +174,8 @@ class Tall {
   void piece(T* packed_b, int64_t first_row, int64_t last_row, int64_t first_column, int64_t last_column) {
     for (int64_t l = 0; l < depth_; l += kContractBlock) {
       int64_t depth = std::min(kContractBlock, depth_ - l);
-      // Few rows make little of a packed panel: whole rows of the strip are then read faster than panel by panel.
-      bool at_once = b_.minor == 1 && last_row - first_row < kFewRows;
+      // Few rows make little of a packed panel: where no tile packs it on its way, whole rows of the strip are read faster than panel by panel.
+      bool at_once = !std::is_same_v<T, S> && b_.minor == 1 && last_row - first_row < kFewRows;
       if (at_once)
         pack_panels(packed_b, b_, first_column, k_from_ + l, last_column - first_column, nr_, depth, [&](int64_t used) { return round_up(used, kern_.lanes); });
       for (int64_t row = first_row; row < last_row; row += block_rows_) {
@@ -390,7 +390,9 @@ void multiply(Operand<S> a, Operand<S> b, T* c, int64_t m, int64_t n, int64_t k)
   }
   if constexpr (std::is_same_v<T, S>)
     if (n * k <= kSmall && k <= kContractBlock && (a.k == 1 || a.minor == 1) && n >= kernels<T>().lanes) return small<T>(a, b, c, m, n, k);
-  if (m <= kStreamRows && b.minor == 1) return thin_stream<T, S>(a, b, c, m, n, k);
+  // A panel whose rows are a multiple of 8 KiB apart falls into few sets of the second-level cache, and streaming it pays for longer.
+  bool packs_well = std::is_same_v<T, S> && b.k * sizeof(S) % 8192 != 0;
+  if (m <= (packs_well ? kStreamRowsPacked : kStreamRows) && b.minor == 1) return thin_stream<T, S>(a, b, c, m, n, k);
   if constexpr (std::is_same_v<T, S>)
     if (m > kThinRows && m <= kTurnedMost && b.k == 1 && Turned<T>::fits(m, b)) return Turned<T>(a, b, c, m, n, k).run();
   if (m > kThinRows) return Tall<T, S>(a, b, c, m, n, k).run();
