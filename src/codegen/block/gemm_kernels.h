@@ -60,7 +60,7 @@ inline void packing_tile(int64_t k, const T* a, const T* b, int64_t sbk, T* pack
   using S = Simd<T>;
   constexpr int64_t kDistance = 8;  // rows
   typename S::V acc[kRows][kVectors], y[kVectors];
-  auto load = [&] __attribute__((always_inline)) {
+  auto load = [&]() __attribute__((always_inline)) {
     // The line of a row's first column is near: the panel before has read it.
     for (int64_t last = kVectors * S::kLanes - 1; last > 0; last -= 64 / sizeof(T)) __builtin_prefetch(b + kDistance * sbk + last);
 #pragma GCC unroll 16
