@@ -4,6 +4,7 @@
 // - tall: A is packed by all threads, then each task computes a strip of columns, packing its panels of B itself: where rows of
 //   B are contiguous as a by-product of the first tile, and while a panel is computed the next one is asked for. Transposed operands
 //   only change how packing reads.
+// - turned: some rows, and columns of B are contiguous: B is read where it is, by tiles of the transposed product.
 // - thin: nothing or little is reused, so B streams through once where its rows or columns are contiguous (thin.h), otherwise
 //   panel by panel through a buffer in the first-level cache.
 // - small: B stays in the first-level cache, A is read where it is.
@@ -32,9 +33,10 @@ namespace {
 
 using loop::kContractBlock;
 
-constexpr int64_t kStreamRows = 32, kThinRows = 8;  // at most, in the thin forms
+constexpr int64_t kStreamRows = 32, kStreamRowsPacked = 16, kThinRows = 8;  // at most, in the thin forms; the second where a tile can pack B on its way
 template <class S>
 constexpr int64_t kTurnedRows = sizeof(S) == 4 ? 8 : 4;  // narrow elements are widened again for each four rows
+constexpr int64_t kTurnedMost = 192;                // rows at most where columns of B are read where they are
 constexpr int64_t kBlockRows = 128;                 // of packed A at most, to stay in the second-level cache beside a strip of B
 constexpr int64_t kPackRows = 32;                   // of A in one task of packing, at most
 constexpr int64_t kStripPanels = 8, kFewRows = 48;
@@ -43,16 +45,22 @@ constexpr int64_t kMaxRows = 14, kMaxColumns = 32;  // of a packed tile
 constexpr int64_t kSmall = 6144;                    // elements of B that stay in the first-level cache with room to spare
 constexpr int64_t kTaskFlops = 1 << 18;             // a task worth a thread: some 5 us
 
-// Memory that will be needed soon: asked for at each step of k, moving on every (mask + 1) steps.
+// Memory that will be needed soon: asked for at each step of k, moving on by `step` bytes and by what is left of `turn` in turns. The next
+// tile begins `tile` bytes further on; after `tiles` of them nothing new is asked for, and nothing that may not exist: looking for
+// its page takes long.
 struct Ahead {
   const std::byte* at;
-  int64_t step, mask;
+  int64_t step, turn, tile, tiles;
+  void pass(int64_t done) {
+    if ((tiles -= done) > 0) at += done * tile;
+    else step = turn = 0;
+  }
 };
 
 template <class T>
-using PackedTile = void (*)(int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first, Ahead ahead);
+using PackedTiles = void (*)(int64_t tiles, int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first, Ahead ahead);
 template <class T>
-using TileRow = std::array<PackedTile<T>, 4>;  // by vectors of columns, less one
+using TileRow = std::array<PackedTiles<T>, 4>;  // by vectors of columns, less one
 
 // With a and b where they are: tiles of 1, 2, 4 and `small_rows` rows, each of one and of `small_vectors` vectors.
 template <class T>
@@ -68,6 +76,9 @@ struct Kernels {
   Packing packing_tile;                   // the largest
   int64_t small_rows, small_vectors;
   DirectTiles<T> by_row, by_column;       // rows of a contiguous, or its columns
+  using Turned = void (*)(int64_t tiles, int64_t k, const T* a, int64_t lda, const T* b, T* c, int64_t ldc, bool first, Ahead ahead);
+  std::array<Turned, 4> turned;           // by row, several side by side: of 1, 2, 4 and `small_rows` rows
+  int64_t depth;                          // k in one step of it
 
   // The tile for so many rows: its place in `tiles`, and the rows it computes.
   int form(int64_t m) const { return m == 1 ? 0 : m == 2 ? 1 : m <= 4 ? 2 : 3; }
@@ -163,8 +174,8 @@ class Tall {
   void piece(T* packed_b, int64_t first_row, int64_t last_row, int64_t first_column, int64_t last_column) {
     for (int64_t l = 0; l < depth_; l += kContractBlock) {
       int64_t depth = std::min(kContractBlock, depth_ - l);
-      // Few rows make little of a packed panel: whole rows of the strip are then read faster than panel by panel.
-      bool at_once = b_.minor == 1 && last_row - first_row < kFewRows;
+      // Few rows make little of a packed panel: where no tile packs it on its way, whole rows of the strip are read faster than panel by panel.
+      bool at_once = !std::is_same_v<T, S> && b_.minor == 1 && last_row - first_row < kFewRows;
       if (at_once)
         pack_panels(packed_b, b_, first_column, k_from_ + l, last_column - first_column, nr_, depth, [&](int64_t used) { return round_up(used, kern_.lanes); });
       for (int64_t row = first_row; row < last_row; row += block_rows_) {
@@ -198,25 +209,31 @@ class Tall {
         }
       if (i == 0) pack(packed_b, b_, j, k_from_ + l, columns, width, depth);
     }
-    for (; i < rows; i += mr_) {
-      int64_t used = std::min(mr_, rows - i);
-      PackedTile<T> tile = kern_.tiles[kern_.form(used)][vectors - 1];
+    Ahead ahead = asking(next, depth);
+    while (i < rows) {
+      int64_t used = std::min(mr_, rows - i), tiles = std::max<int64_t>(1, (rows - i) / mr_);
+      PackedTiles<T> run = kern_.tiles[kern_.form(used)][vectors - 1];
       T* to = c_ + (rows_from_ + row + i) * n_ + j;
       const T* pa = packed_a(row + i, l, depth);
-      Ahead ahead = part_of(next, i / mr_);
-      if (used == kern_.height(used) && columns == width) tile(depth, pa, packed_b, to, n_, first, ahead);
-      else at_edge(to, n_, used, columns, first, [&](T* t, int64_t ld) { tile(depth, pa, packed_b, t, ld, first, ahead); });
+      if (used == kern_.height(used) && columns == width) {
+        run(tiles, depth, pa, packed_b, to, n_, first, ahead);
+      } else {
+        tiles = 1;
+        at_edge(to, n_, used, columns, first, [&](T* t, int64_t ld) { run(1, depth, pa, packed_b, t, ld, first, ahead); });
+      }
+      ahead.pass(tiles);
+      i += tiles * mr_;
     }
   }
 
-  // What of it a tile is to ask for: a fourth of the rows, or a column.
-  Ahead part_of(const Next& next, int64_t tile) const {
+  // How tiles of such a depth ask for it: for half of its rows each, or for two columns.
+  Ahead asking(const Next& next, int64_t depth) const {
+    int64_t size = sizeof(S), along = b_.k * size, across = b_.minor * size;
     auto at = [](const S* p) { return reinterpret_cast<const std::byte*>(p); };
-    int64_t size = sizeof(S);
+    if (!next.from) return {at(b_.data), 0, 0, 0, 0};
     // The line of a row's first column was touched by the panel before.
-    if (next.from && b_.minor == 1 && tile < 5) return {at(next.from + tile % 4 * (next.depth / 4) * b_.k + nr_ - 1), b_.k * size, 3};
-    if (next.from && b_.minor != 1 && tile < nr_) return {at(next.from + tile * b_.minor), size, 0};
-    return {at(b_.data), 0, 0};
+    if (b_.minor == 1) return {at(next.from + nr_ - 1), along, along, depth / 2 * along, pieces(2 * next.depth, depth)};
+    return {at(next.from), across, 2 * along, 2 * across, nr_ / 2};
   }
 
   const Kernels<T>& kern_ = kernels<T>();
@@ -260,6 +277,81 @@ void small(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n,
   }, std::max<int64_t>(1, kTaskFlops / (2 * kern.small_rows * n * k + 1)));
 }
 
+// Some rows, columns of B contiguous: the product of the transposed matrices, by tiles that take several k of a column of B at once, so that B is
+// neither turned nor packed. A is, and sums wait as [column][row] until a strip of columns is done.
+template <class T>
+class Turned {
+ public:
+  Turned(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k) : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k) {}
+
+  // Columns a multiple of 8 KiB apart share too few sets of the first-level cache, and few rows would be filled up with too many.
+  static bool fits(int64_t m, const Operand<T>& b) {
+    return b.minor * sizeof(T) % 8192 != 0 && 4 * m >= 3 * round_up(m, kernels<T>().small_vectors * kernels<T>().lanes);
+  }
+
+  void run() {
+    int64_t depth = std::min(k_, std::max(kContractBlock, kPackedElements / ld_ / kContractBlock * kContractBlock));
+    packed_a_ = scratch<T>(0, ld_ * depth);
+    for (k_from_ = 0; k_from_ < k_; k_from_ += depth) {
+      depth_ = std::min(depth, k_ - k_from_);
+      pack_a();
+      int64_t groups = pieces(n_, rows_), wanted = runtime::num_threads() * 4;
+      int64_t strips = std::min(groups, round_up(std::max(pieces(groups, kStripGroups), wanted), wanted / 4)), widest = pieces(groups, strips) * rows_;
+      runtime::parallel_for(strips, [&](int64_t begin, int64_t end) {
+        T* sums = scratch<T>(1, widest * ld_);
+        for (int64_t strip = begin; strip < end; ++strip)
+          columns(sums, groups * strip / strips * rows_, std::min(n_, groups * (strip + 1) / strips * rows_));
+      }, std::max<int64_t>(1, kTaskFlops / (2 * m_ * widest * depth_ + 1)));
+    }
+  }
+
+ private:
+  static constexpr int64_t kStripGroups = 16;
+
+  void pack_a() {
+    int64_t panels = ld_ / wide_;
+    runtime::parallel_for(panels * pieces(depth_, kContractBlock), [&](int64_t begin, int64_t end) {
+      for (int64_t task = begin; task < end; ++task) {
+        int64_t i = task % panels * wide_, l = task / panels * kContractBlock, depth = std::min(kContractBlock, depth_ - l);
+        pack(packed_a_ + l * ld_ + i * depth, a_, i, k_from_ + l, std::min(wide_, m_ - i), wide_, depth);
+      }
+    }, std::max<int64_t>(1, 16384 / (wide_ * std::min(depth_, kContractBlock))));
+  }
+
+  void columns(T* sums, int64_t first, int64_t last) {
+    if (k_from_ > 0) transpose(sums, ld_, c_ + first, n_, last - first, m_);
+    for (int64_t l = 0; l < depth_; l += kContractBlock) {
+      int64_t depth = std::min(kContractBlock, depth_ - l);
+      for (int64_t j = first; j < last;) {
+        int64_t left = last - j, rows = left >= rows_ ? rows_ : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+        const T* from = b_.at(j, k_from_ + l);
+        bool begin = k_from_ + l == 0;
+        Ahead ahead{reinterpret_cast<const std::byte*>(from), 0, 0, 0, 0};
+        if (left >= 2 * rows_) {
+          // Each tile asks for one of the next columns, or for two where there are fewer tiles than columns.
+          int64_t column = b_.minor * int64_t(sizeof(T)), along = kern_.depth * int64_t(sizeof(T));
+          ahead.at += rows_ * column;
+          ahead.turn = 2 * along;
+          if (ld_ / wide_ >= rows_) ahead.step = along, ahead.tile = column, ahead.tiles = rows_;
+          else ahead.step = column, ahead.tile = 2 * column, ahead.tiles = rows_ / 2;
+        }
+        kern_.turned[rows == rows_ ? 3 : rows / 2](ld_ / wide_, depth, from, b_.minor, packed_a_ + l * ld_, sums + (j - first) * ld_, ld_, begin, ahead);
+        j += rows;
+      }
+    }
+    transpose(c_ + first, n_, sums, ld_, m_, last - first);
+  }
+
+  const Kernels<T>& kern_ = kernels<T>();
+  const int64_t rows_ = kern_.small_rows, wide_ = kern_.small_vectors * kern_.lanes;
+  const Operand<T>& a_;
+  const Operand<T>& b_;
+  T* c_;
+  int64_t m_, n_, k_, ld_ = round_up(m_, wide_);
+  T* packed_a_ = nullptr;
+  int64_t k_from_ = 0, depth_ = 0;  // what of A is packed
+};
+
 // Few rows, B in any order: panels pass through the first-level cache.
 template <class T, class S>
 void thin_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k) {
@@ -268,7 +360,7 @@ void thin_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int6
   int64_t mr = kern.height(m);
   auto tile = kern.tiles[kern.form(m)][nr / kern.lanes - 1];
   int64_t groups = pieces(m, mr);
-  Ahead nothing{reinterpret_cast<const std::byte*>(a.data), 0, 0};
+  Ahead nothing{reinterpret_cast<const std::byte*>(a.data), 0, 0, 0, 0};
   T* packed_a = scratch<T>(0, groups * mr * k);
   for (int64_t g = 0; g < groups; ++g)
     for (int64_t l0 = 0; l0 < k; l0 += kContractBlock)
@@ -283,8 +375,8 @@ void thin_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int6
           int64_t rows = std::min(mr, m - g * mr);
           T* to = c + g * mr * n + p * nr;
           const T* pa = packed_a + g * mr * k + l0 * mr;
-          if (rows == mr && columns == nr) tile(depth, pa, packed_b, to, n, l0 == 0, nothing);
-          else at_edge(to, n, rows, columns, l0 == 0, [&](T* t, int64_t ld) { tile(depth, pa, packed_b, t, ld, l0 == 0, nothing); });
+          if (rows == mr && columns == nr) tile(1, depth, pa, packed_b, to, n, l0 == 0, nothing);
+          else at_edge(to, n, rows, columns, l0 == 0, [&](T* t, int64_t ld) { tile(1, depth, pa, packed_b, t, ld, l0 == 0, nothing); });
         }
       }
   }, std::max<int64_t>(1, kTaskFlops / (8 * nr * k + 1)));
@@ -298,7 +390,11 @@ void multiply(Operand<S> a, Operand<S> b, T* c, int64_t m, int64_t n, int64_t k)
   }
   if constexpr (std::is_same_v<T, S>)
     if (n * k <= kSmall && k <= kContractBlock && (a.k == 1 || a.minor == 1) && n >= kernels<T>().lanes) return small<T>(a, b, c, m, n, k);
-  if (m <= kStreamRows && b.minor == 1) return thin_stream<T, S>(a, b, c, m, n, k);
+  // A panel whose rows are a multiple of 8 KiB apart falls into few sets of the second-level cache, and streaming it pays for longer.
+  bool packs_well = std::is_same_v<T, S> && b.k * sizeof(S) % 8192 != 0;
+  if (m <= (packs_well ? kStreamRowsPacked : kStreamRows) && b.minor == 1) return thin_stream<T, S>(a, b, c, m, n, k);
+  if constexpr (std::is_same_v<T, S>)
+    if (m > kThinRows && m <= kTurnedMost && b.k == 1 && Turned<T>::fits(m, b)) return Turned<T>(a, b, c, m, n, k).run();
   if (m > kThinRows) return Tall<T, S>(a, b, c, m, n, k).run();
   if constexpr (std::is_same_v<T, float>)
     if (b.k == 1 && m <= kTurnedRows<S> && thin_transposed<S>(a, b, c, m, n, k)) return;

@@ -15,30 +15,43 @@ inline void add_tile(const typename Simd<T>::V (&acc)[kRows][kVectors], T* c, in
     }
 }
 
-// A tile over packed operands: a is [k][rows], b is [k][kVectors * kLanes]. Meanwhile it asks for what comes next. One step at a
-// time: unrolled, GCC's order of loads and multiplications was 8 % slower.
+// `tiles` tiles, one below the other, over packed operands: a is [tile][k][rows], b is [k][kVectors * kLanes]. Meanwhile they ask for what
+// comes next. One step at a time: unrolled, GCC's order of loads and multiplications was 8 % slower. The first product is not added to
+// zero: that shows in the sign of a zero only, which adding to c takes away.
 template <class T, int kRows, int kVectors>
-inline void packed_tile(int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first, Ahead ahead) {
+inline void packed_tiles(int64_t tiles, int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first, Ahead ahead) {
   using S = Simd<T>;
   constexpr int64_t kLine = 64 / sizeof(T);
   typename S::V acc[kRows][kVectors];
+  for (; tiles > 0; --tiles, c += kRows * ldc) {
+    const T* row = b;
+    const std::byte* ask = ahead.at;
+    int64_t step = ahead.step;
+    auto load = [&](typename S::V (&y)[kVectors]) __attribute__((always_inline)) {
+      __builtin_prefetch(a + 4 * kLine);
 #pragma GCC unroll 16
-  for (int i = 0; i < kRows; ++i) {
-    __builtin_prefetch(c + i * ldc, 1);
-    __builtin_prefetch(c + i * ldc + kVectors * S::kLanes - 1, 1);
+      for (int v = 0; v < kVectors; ++v) y[v] = S::load(row + v * S::kLanes);
+      row += kVectors * S::kLanes;
+    };
 #pragma GCC unroll 16
-    for (int v = 0; v < kVectors; ++v) acc[i][v] = S::zero();
-  }
-  for (int64_t l = 0; l < k; ++l, a += kRows, b += kVectors * S::kLanes) {
-    __builtin_prefetch(a + 4 * kLine);
-    __builtin_prefetch(ahead.at, 0, 2);
-    ahead.at += (l & ahead.mask) == 0 ? ahead.step : 0;
+    for (int i = 0; i < kRows; ++i) {
+      // The line of a row's first column was touched by the tile beside it.
+      for (int64_t last = kVectors * S::kLanes - 1; last > 0; last -= kLine) __builtin_prefetch(c + i * ldc + last, 1);
+    }
     typename S::V y[kVectors];
-#pragma GCC unroll 16
-    for (int v = 0; v < kVectors; ++v) y[v] = S::load(b + v * S::kLanes);
-    S::template multiply<kRows, kVectors>(acc, a, y);
+    load(y);
+    S::template begin<kRows, kVectors>(acc, a, y);
+    a += kRows;
+    for (int64_t l = 1; l < k; ++l, a += kRows) {
+      __builtin_prefetch(ask, 0, 2);
+      ask += step;
+      step = ahead.turn - step;
+      load(y);
+      S::template multiply<kRows, kVectors>(acc, a, y);
+    }
+    add_tile<T, kRows, kVectors>(acc, c, ldc, first);
+    ahead.pass(1);
   }
-  add_tile<T, kRows, kVectors>(acc, c, ldc, first);
 }
 
 // The first tile of a panel of b, whose rows are contiguous: reads b where it is and leaves it packed for the tiles below.
@@ -46,16 +59,19 @@ template <class T, int kRows, int kVectors>
 inline void packing_tile(int64_t k, const T* a, const T* b, int64_t sbk, T* packed, T* c, int64_t ldc, bool first) {
   using S = Simd<T>;
   constexpr int64_t kDistance = 8;  // rows
-  typename S::V acc[kRows][kVectors];
-#pragma GCC unroll 16
-  for (int i = 0; i < kRows; ++i)
-#pragma GCC unroll 16
-    for (int v = 0; v < kVectors; ++v) acc[i][v] = S::zero();
-  for (int64_t l = 0; l < k; ++l, a += kRows, b += sbk, packed += kVectors * S::kLanes) {
-    __builtin_prefetch(b + kDistance * sbk);
-    typename S::V y[kVectors];
+  typename S::V acc[kRows][kVectors], y[kVectors];
+  auto load = [&]() __attribute__((always_inline)) {
+    // The line of a row's first column is near: the panel before has read it.
+    for (int64_t last = kVectors * S::kLanes - 1; last > 0; last -= 64 / sizeof(T)) __builtin_prefetch(b + kDistance * sbk + last);
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) S::store(packed + v * S::kLanes, y[v] = S::load(b + v * S::kLanes));
+    b += sbk, packed += kVectors * S::kLanes;
+  };
+  load();
+  S::template begin<kRows, kVectors>(acc, a, y);
+  a += kRows;
+  for (int64_t l = 1; l < k; ++l, a += kRows) {
+    load();
     S::template multiply<kRows, kVectors>(acc, a, y);
   }
   add_tile<T, kRows, kVectors>(acc, c, ldc, first);
@@ -63,8 +79,8 @@ inline void packing_tile(int64_t k, const T* a, const T* b, int64_t sbk, T* pack
 
 // Tiles with a straight from memory, for products too small to pack it: rows of a contiguous (lda apart), or its columns (as if
 // packed, but lda apart). Rows of b are ldb apart.
-template <class T, int kRows, int kVectors>
-inline void row_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc, bool first) {
+template <class T, int kRows, int kVectors, class F>
+inline void add_row_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc, bool first, F&& each_step) {
   using S = Simd<T>;
   typename S::V acc[kRows][kVectors];
 #pragma GCC unroll 16
@@ -72,7 +88,15 @@ inline void row_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) acc[i][v] = S::zero();
   int64_t l = 0;
-  for (; l + S::kDepth <= k; l += S::kDepth) S::template multiply_rows<kRows, kVectors>(acc, a + l, lda, b + l * ldb, ldb);
+  if constexpr (requires { S::multiply_row_steps(acc, k, a, lda, b, ldb, each_step); }) {
+    S::multiply_row_steps(acc, k / S::kDepth, a, lda, b, ldb, each_step);
+    l = k / S::kDepth * S::kDepth;
+  } else {
+    for (; l + S::kDepth <= k; l += S::kDepth) {
+      each_step();
+      S::template multiply_rows<kRows, kVectors>(acc, a + l, lda, b + l * ldb, ldb);
+    }
+  }
   for (; l < k; ++l)
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) {
@@ -81,6 +105,27 @@ inline void row_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb
       for (int i = 0; i < kRows; ++i) acc[i][v] = S::fma(S::splat(a[i * lda + l]), y, acc[i][v]);
     }
   add_tile<T, kRows, kVectors>(acc, c, ldc, first);
+}
+
+template <class T, int kRows, int kVectors>
+inline void row_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc, bool first) {
+  add_row_tile<T, kRows, kVectors>(k, a, lda, b, ldb, c, ldc, first, [] {});
+}
+
+// `tiles` of these side by side, b being [tile][k][kVectors * kLanes], for rows of a that come from memory: it asks for the next ones.
+template <class T, int kRows, int kVectors>
+inline void turned_tiles(int64_t tiles, int64_t k, const T* a, int64_t lda, const T* b, T* c, int64_t ldc, bool first, Ahead ahead) {
+  constexpr int64_t kWidth = kVectors * Simd<T>::kLanes;
+  for (; tiles > 0; --tiles, b += k * kWidth, c += kWidth) {
+    const std::byte* ask = ahead.at;
+    int64_t step = ahead.step;
+    add_row_tile<T, kRows, kVectors>(k, a, lda, b, kWidth, c, ldc, first, [&] {
+      __builtin_prefetch(ask);
+      ask += step;
+      step = ahead.turn - step;
+    });
+    ahead.pass(1);
+  }
 }
 
 template <class T, int kRows, int kVectors>
@@ -107,18 +152,20 @@ template <class T>
 constexpr int kSmallVectors = Simd<T>::kDepth > 1 ? 2 : Simd<T>::kTileVectors;
 
 template <class T, int kRows>
-constexpr TileRow<T> packed_tiles() {
+constexpr TileRow<T> tiles_of() {
   constexpr int kMost = Simd<T>::kTileVectors;
-  return {packed_tile<T, kRows, 1>, packed_tile<T, kRows, std::min(2, kMost)>, packed_tile<T, kRows, std::min(3, kMost)>, packed_tile<T, kRows, std::min(4, kMost)>};
+  return {packed_tiles<T, kRows, 1>, packed_tiles<T, kRows, std::min(2, kMost)>, packed_tiles<T, kRows, std::min(3, kMost)>, packed_tiles<T, kRows, std::min(4, kMost)>};
 }
 
 template <class T>
 constexpr Kernels<T> kKernels{
     Simd<T>::kTileRows, Simd<T>::kTileVectors * Simd<T>::kLanes, Simd<T>::kLanes,
-    {packed_tiles<T, 1>(), packed_tiles<T, 2>(), packed_tiles<T, 4>(), packed_tiles<T, Simd<T>::kTileRows>()},
+    {tiles_of<T, 1>(), tiles_of<T, 2>(), tiles_of<T, 4>(), tiles_of<T, Simd<T>::kTileRows>()},
     packing_tile<T, Simd<T>::kTileRows, Simd<T>::kTileVectors>,
     kSmallRows<T>, kSmallVectors<T>,
     {{{row_tile<T, 1, 1>, row_tile<T, 1, kSmallVectors<T>>}, {row_tile<T, 2, 1>, row_tile<T, 2, kSmallVectors<T>>}, {row_tile<T, 4, 1>, row_tile<T, 4, kSmallVectors<T>>},
       {row_tile<T, kSmallRows<T>, 1>, row_tile<T, kSmallRows<T>, kSmallVectors<T>>}}},
     {{{column_tile<T, 1, 1>, column_tile<T, 1, kSmallVectors<T>>}, {column_tile<T, 2, 1>, column_tile<T, 2, kSmallVectors<T>>}, {column_tile<T, 4, 1>, column_tile<T, 4, kSmallVectors<T>>},
-      {column_tile<T, kSmallRows<T>, 1>, column_tile<T, kSmallRows<T>, kSmallVectors<T>>}}}};
+      {column_tile<T, kSmallRows<T>, 1>, column_tile<T, kSmallRows<T>, kSmallVectors<T>>}}},
+    {turned_tiles<T, 1, kSmallVectors<T>>, turned_tiles<T, 2, kSmallVectors<T>>, turned_tiles<T, 4, kSmallVectors<T>>, turned_tiles<T, kSmallRows<T>, kSmallVectors<T>>},
+    Simd<T>::kDepth};

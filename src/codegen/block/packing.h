@@ -38,6 +38,19 @@ inline void transpose4(const float* from, int64_t from_stride, float* to, int64_
   for (int r = 0; r < 4; ++r) std::memcpy(to + r * to_stride, &rows[r], sizeof rows[r]);
 }
 
+// to[i][j] = from[j][i] for i < rows and j < columns.
+template <class T>
+void transpose(T* to, int64_t to_stride, const T* from, int64_t from_stride, int64_t rows, int64_t columns) {
+  int64_t whole_rows = 0, whole_columns = 0;
+  if constexpr (std::is_same_v<T, float>) {
+    whole_rows = rows / 4 * 4, whole_columns = columns / 4 * 4;
+    for (int64_t i = 0; i < whole_rows; i += 4)
+      for (int64_t j = 0; j < whole_columns; j += 4) transpose4(from + j * from_stride + i, from_stride, to + i * to_stride + j, to_stride);
+  }
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = i < whole_rows ? whole_columns : 0; j < columns; ++j) to[i * to_stride + j] = from[j * from_stride + i];
+}
+
 // dst[l][i] = src(i, l) for i < width (of which `used` exist, the rest zero) and l < k.
 template <class T, class S>
 void pack(T* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, int64_t width, int64_t k) {

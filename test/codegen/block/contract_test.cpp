@@ -1,6 +1,7 @@
 // The fast contraction against the definition in loop/library.cpp, bit for bit.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -87,7 +88,20 @@ TEST(Contract, EmptyAndLarge) {
   // More than is packed at a time, of rows and of k.
   expect_same<float>(DType::F32, {1, 2300, 30, 1100}, false, false, 1, 6);
   expect_same<float>(DType::F32, {1, 2300, 17, 1100}, true, true, 1, 7);
+  expect_same<float>(DType::F32, {1, 41, 23, 26000}, false, true, 1, 8);
   expect_same<loop::scalar::BFloat16>(DType::BF16, {2, 9, 400, 1100}, false, true, 1, 5);
+}
+
+// Sums begin at +0: products that are all -0 give +0, however a tile begins.
+TEST(Contract, ZerosHaveNoSign) {
+  for (Shape3 s : {Shape3{1, 1, 40, 9}, Shape3{1, 8, 40, 9}, Shape3{1, 40, 40, 9}, Shape3{1, 150, 150, 90}})
+    for (bool tb : {false, true}) {
+      std::vector<float> a(s.m * s.k, 0.0f), b(s.k * s.n, -1.0f), c(s.m * s.n, 1.0f);
+      std::vector<int64_t> args{static_cast<int64_t>(DType::F32), 1, s.m, s.n, s.k, 0, s.k, 1, 0, tb ? 1 : s.n, tb ? s.k : 1};
+      std::byte* p[] = {reinterpret_cast<std::byte*>(a.data()), reinterpret_cast<std::byte*>(b.data()), reinterpret_cast<std::byte*>(c.data())};
+      find_fast_routine("contract")({p, args});
+      for (float x : c) ASSERT_EQ(std::bit_cast<uint32_t>(x), 0u) << "m " << s.m << " tb " << tb;
+    }
 }
 
 // Up to 32 rows, odd columns and blocks of k for every way in which B is stored.
