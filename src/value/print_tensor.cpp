@@ -41,6 +41,18 @@ std::string row_text(const std::vector<std::string>& cells, const std::vector<si
   return out += ']';
 }
 
+// Of a tensor without elements: how many empty rows stand for it.
+constexpr int64_t kMostBrackets = 1000;  // more of them tell nothing
+int64_t num_brackets(const Tensor& t) {
+  if (t.num_elems() > 0) return 0;
+  int64_t rows = 1;
+  for (int64_t size : t.sizes) {
+    if (size == 0 || rows > kMostBrackets) break;
+    rows *= std::min(size, kLongest);
+  }
+  return rows;
+}
+
 class TensorPrinter {
  public:
   TensorPrinter(const Tensor& t, const Style& style) : t_(t), style_(style) {}
@@ -126,7 +138,10 @@ std::string element_text_at(DType d, const std::byte* p, int precision) {
   return std::to_string(static_cast<int64_t>(load_double(d, p)));
 }
 
-std::string tensor_text(const Tensor& t, const Style& style) { return TensorPrinter(t, style).block(0, t.offset); }
+std::string tensor_text(const Tensor& t, const Style& style) {
+  if (num_brackets(t) > kMostBrackets) return "[]";
+  return TensorPrinter(t, style).block(0, t.offset);
+}
 
 }  // namespace sheaf::printing
 
