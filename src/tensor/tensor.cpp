@@ -153,7 +153,8 @@ Dims contiguous_strides(const Dims& sizes) {
   int64_t stride = 1;
   for (size_t a = sizes.size(); a-- > 0;) {
     s[a] = stride;
-    stride *= std::max<int64_t>(sizes[a], 1);
+    // Only a tensor without elements can have axes as long as that: its strides are never used.
+    if (__builtin_mul_overflow(stride, std::max<int64_t>(sizes[a], 1), &stride)) stride = std::numeric_limits<int64_t>::max();
   }
   return s;
 }

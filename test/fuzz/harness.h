@@ -44,7 +44,7 @@ class CrashHandlers {
  private:
   stack_t before_{};
 };
-// What programs write to stderr goes nowhere; a sanitizer reports to stdout.
+// What programs write to stderr goes nowhere; the sanitizer of addresses or threads reports to stdout.
 void silence_warnings();
 
 // Kind Internal: something other than an error of the language left the evaluator. `compiled`: functions are compiled
