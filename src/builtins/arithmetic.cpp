@@ -90,7 +90,7 @@ Value shift(Call& c) {
   Operand v = ops::cast(x.x, DType::I64);
   if (x.is_scalar() && n >= 0) return mul_values(to_value(v, Kind::Int), Value::integer(int64_t{1} << n));
   // A shift by the width or more empties the number (or leaves its sign).
-  Operand count = ops::constant_int(DType::I64, std::min<int64_t>(std::abs(n), 63));
+  Operand count = ops::constant_int(DType::I64, n < -63 ? 63 : std::min<int64_t>(std::abs(n), 63));
   Operand y = n < 0 ? ops::apply2("shift_right_signed", v, count) : ops::apply2("shift_left", v, count);
   if (n > 63) y = ops::apply2("bit_and", y, ops::constant_int(DType::I64, 0));
   return x.is_scalar() ? to_value(y, Kind::Int) : to_value(ops::cast(y, DType::I32), Kind::Tensor);

@@ -163,6 +163,8 @@ Dims known_sizes(const Sizes& sizes) {
   return known;
 }
 
+void check_known_size(const Sizes& sizes) { checked_num_elems(known_sizes(sizes)); }
+
 Value int_value(Size s) { return trace::to_value(trace::sizes_operand({s}, DType::I64, true), Kind::Int); }
 
 Operand select_item(const Operand& x, int axis, const Value& index, std::string_view who) {

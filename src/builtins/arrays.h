@@ -34,6 +34,8 @@ int one_axis(Call& c, size_t arg, int rank, int64_t fallback);
 int rank_of(const Value& numeric);
 // Those of the sizes that are known now.
 Dims known_sizes(const Sizes& sizes);
+// Throws when a tensor of these sizes cannot be. A stretched axis takes no memory, so nothing else would refuse it.
+void check_known_size(const Sizes& sizes);
 // A size as a number of the language.
 Value int_value(Size s);
 // Item `index` of an axis, without that axis. A known index is checked now (`index 9 out of bounds for length 4`), a traced

@@ -107,8 +107,8 @@ class Planner {
       return i < lowest ? lowest : highest < i ? highest : i;
     };
     Size start = end(s.start, step < 0 ? n - Size(1) : Size(0)), stop = end(s.stop, step < 0 ? Size(-1) : n);
-    Size length = step < 0 ? start - stop : stop - start, stride = std::abs(step);
-    Size count = length <= Size(0) ? Size(0) : floor_div(length + stride - Size(1), stride);
+    Size length = step < 0 ? start - stop : stop - start, stride = step < 0 ? Size(step) * Size(-1) : Size(step);
+    Size count = length <= Size(0) ? Size(0) : floor_div(length - Size(1), stride) + Size(1);
     view(count == Size(0) ? Size(0) : start, count, step, {Axis::Kind::Kept, {}});
   }
 

@@ -86,10 +86,17 @@ Value Elements::at(int64_t i) const {
   return row_value(o, i);
 }
 
+std::vector<Value> empty_list(int64_t room) {
+  // A tensor whose rows are empty may have more of them than memory holds.
+  if (static_cast<size_t>(room) > memory_stats().limit_bytes / sizeof(Value)) throw runtime_error(fmt::format("out of memory: a list of {} values", room));
+  std::vector<Value> out;
+  out.reserve(room);
+  return out;
+}
+
 std::vector<Value> Elements::all() const {
   if (source_.is_seq()) return source_.items_copy();
-  std::vector<Value> out;
-  out.reserve(size_);
+  std::vector<Value> out = empty_list(size_);
   for (int64_t i = 0; i < size_; ++i) out.push_back(at(i));
   return out;
 }

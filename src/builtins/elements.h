@@ -27,6 +27,9 @@ class Elements {
   int64_t size_ = 0;
 };
 
+// With room for so many; throws when there is no memory for them.
+std::vector<Value> empty_list(int64_t room);
+
 // Tensors of one shape on a new axis 0, promoted to one dtype. `parts` is not empty.
 Value stack_operands(const std::vector<Operand>& parts);
 // Stacks leaf by leaf: numbers and tensors of one shape become a tensor, dicts with the same keys and lists of one length

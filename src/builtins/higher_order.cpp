@@ -62,8 +62,7 @@ Value map(Call& c) {
     };
     if (auto done = trace::trace_loop({n, Value::nil(), *tensors, turn})) return Value::list(done->outputs.list());
   }
-  std::vector<Value> out;
-  out.reserve(n);
+  std::vector<Value> out = empty_list(n);
   for (int64_t i = 0; i < n; ++i) {
     std::vector<Value> args;
     args.reserve(columns.size());
@@ -221,8 +220,7 @@ Value scan(Call& c) {
       if (auto done = trace::trace_loop({xs.size(), carry, *tensors, turn}))
         return Value::tuple({done->carry, stack ? done->outputs.stack(stack_trees) : Value::list(done->outputs.list())});
     }
-  std::vector<Value> outputs;
-  outputs.reserve(xs.size());
+  std::vector<Value> outputs = empty_list(xs.size());
   for (int64_t i = 0; i < xs.size(); ++i) {
     bool scalar_carry = is_scalar_carry(carry);
     auto [next, out] = split_step(call2(c, c[0], std::move(carry), xs.at(i)), scalar_carry);

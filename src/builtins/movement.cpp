@@ -284,9 +284,6 @@ Value expand_dims(Call& c) {
   return tensor_value(ops::expand_axis(x, one_axis(c, 1, x.rank() + 1, 0)));
 }
 
-// A stretched axis takes no memory, so nothing else would refuse a size that cannot be.
-void check_known_size(const Sizes& sizes) { checked_num_elems(known_sizes(sizes)); }
-
 Value broadcast(Call& c) {
   Sizes sizes = to_shape(c[1], "broadcast-to");
   check_known_size(sizes);

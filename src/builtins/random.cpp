@@ -96,7 +96,7 @@ Value randint(Call& c) {
   Operand key = key_operand(c[0], who);
   Sizes shape = to_shape(c[1], who);
   Operand lo = ops::cast(num(c[2]).x, DType::I64), hi = ops::cast(num(c[3]).x, DType::I64);
-  if (lo.has_value() && hi.has_value() && lo.rank() == 0 && hi.rank() == 0 && element_as_int(hi.value(), 0) <= element_as_int(lo.value(), 0))
+  if (lo.rank() == 0 && hi.rank() == 0 && is_true(compare_values(Cmp::Le, to_value(hi, Kind::Int), to_value(lo, Kind::Int))))
     throw runtime_error("random-randint: high must be > low");
   auto [least, end] = int_range(dtype);
   auto clip = [](const Operand& x, int64_t a, int64_t b) {

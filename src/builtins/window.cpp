@@ -10,6 +10,7 @@
 #include <limits>
 #include <numeric>
 
+#include "builtins/arrays.h"
 #include "builtins/mixed.h"
 #include "builtins/numeric.h"
 #include "value/print.h"
@@ -311,6 +312,7 @@ Value upsample(Call& c) {
     stretched.push_back(by[i]);
     out.push_back(n * Size(by[i]));
   }
+  check_known_size(stretched);
   return tensor_value(ops::reshape(ops::broadcast_to(ops::reshape(x, apart), stretched), out));
 }
 

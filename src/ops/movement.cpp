@@ -4,6 +4,7 @@
 #include "ops/lower_ctx.h"
 #include "ops/rules.h"
 #include "ops/table.h"
+#include "tensor/saturated.h"
 
 namespace sheaf::ops {
 namespace {
@@ -74,10 +75,10 @@ std::optional<Tensor> view_reshape(const Tensor& t, const Attrs& a) {
     while (old_run != new_run) {
       if (old_run < new_run) {
         if (i >= old_sizes.size()) return std::nullopt;
-        old_run *= old_sizes[i++];
+        old_run = saturated_mul(old_run, old_sizes[i++]);
       } else {
         if (j >= sizes.size()) return std::nullopt;
-        new_run *= sizes[j++];
+        new_run = saturated_mul(new_run, sizes[j++]);
       }
     }
     int64_t stride = i > i0 ? old_strides[i - 1] : 1;

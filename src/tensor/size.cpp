@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "tensor/saturated.h"
 #include "tensor/size_facts.h"
 
 namespace sheaf {
@@ -20,8 +21,8 @@ int64_t floor_div_value(int64_t a, int64_t b) {
 
 int64_t apply(SizeOp op, int64_t a, int64_t b) {
   switch (op) {
-    case SizeOp::Add: return a + b;
-    case SizeOp::Mul: return a * b;
+    case SizeOp::Add: return saturated_add(a, b);
+    case SizeOp::Mul: return saturated_mul(a, b);
     case SizeOp::FloorDiv: return floor_div_value(a, b);
     case SizeOp::Mod: return b == 0 ? 0 : a - b * floor_div_value(a, b);
     case SizeOp::Min: return std::min(a, b);
@@ -67,7 +68,7 @@ struct SizeProduct {
   }
   void multiply(Size s) {
     if (s.is_const()) {
-      coefficient *= s.value();
+      coefficient = saturated_mul(coefficient, s.value());
     } else if (s.node()->op == SizeOp::Mul) {
       multiply(s.node()->a);
       multiply(s.node()->b);
@@ -118,7 +119,7 @@ struct SizeSum {
     if (p.coefficient == 0) return;
     for (auto it = terms.begin(); it != terms.end(); ++it) {
       if (!it->same_factors(p)) continue;
-      it->coefficient += p.coefficient;
+      it->coefficient = saturated_add(it->coefficient, p.coefficient);
       if (it->coefficient == 0) terms.erase(it);
       return;
     }
@@ -152,13 +153,13 @@ Size operator+(Size a, Size b) {
 Size operator-(Size a, Size b) { return a + b * Size(-1); }
 
 Size operator*(Size a, Size b) {
-  if (a.is_const() && b.is_const()) return Size(a.value() * b.value());
+  if (a.is_const() && b.is_const()) return Size(saturated_mul(a.value(), b.value()));
   // A number times a sum is the sum of the products, so that differences cancel.
   if (b.is_const()) std::swap(a, b);
   if (a.is_const() && b.node()->op == SizeOp::Add) {
     SizeSum sum = SizeSum::of(b);
     if (a.value() == 0) return Size(0);
-    for (SizeProduct& t : sum.terms) t.coefficient *= a.value();
+    for (SizeProduct& t : sum.terms) t.coefficient = saturated_mul(t.coefficient, a.value());
     return sum.size();
   }
   SizeProduct p = SizeProduct::of(a);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "support/error.h"
+#include "tensor/saturated.h"
 
 namespace sheaf {
 
@@ -134,7 +135,7 @@ void set_memory_limit(size_t bytes) { BufferPool::get().set_limit(bytes); }
 
 int64_t Tensor::num_elems() const {
   int64_t n = 1;
-  for (int64_t d : sizes) n *= d;
+  for (int64_t d : sizes) n = saturated_mul(n, d);
   return n;
 }
 
@@ -143,7 +144,7 @@ bool Tensor::is_contiguous() const {
   for (int a = rank() - 1; a >= 0; --a) {
     if (sizes[a] == 0) return true;
     if (sizes[a] != 1 && strides[a] != expect) return false;
-    expect *= sizes[a];
+    expect = saturated_mul(expect, sizes[a]);
   }
   return true;
 }
@@ -154,7 +155,7 @@ Dims contiguous_strides(const Dims& sizes) {
   for (size_t a = sizes.size(); a-- > 0;) {
     s[a] = stride;
     // Only a tensor without elements can have axes as long as that: its strides are never used.
-    if (__builtin_mul_overflow(stride, std::max<int64_t>(sizes[a], 1), &stride)) stride = std::numeric_limits<int64_t>::max();
+    stride = saturated_mul(stride, std::max<int64_t>(sizes[a], 1));
   }
   return s;
 }

@@ -88,6 +88,21 @@ extern "C" void on_crash(int signal) {
 
 }  // namespace
 
+#if defined(__SANITIZE_ADDRESS__)
+// The sanitizer of undefined behaviour writes to stderr, which is silenced, and knows nothing of seeds: it calls this before it ends the program.
+extern "C" void __attribute__((weak)) __ubsan_get_current_report_data(const char**, const char**, const char**, unsigned*, unsigned*, char**);
+extern "C" void __ubsan_on_report() {
+  const char *kind = "", *message = "", *file = "";
+  unsigned line = 0, column = 0;
+  char* address = nullptr;
+  __ubsan_get_current_report_data(&kind, &message, &file, &line, &column, &address);
+  char text[512];
+  std::snprintf(text, sizeof text, "%s:%u:%u: %s: %s", file, line, column, kind, message);
+  write_all(text, std::strlen(text));
+  on_crash(0);
+}
+#endif
+
 CrashHandlers::CrashHandlers() {
   // A stack of its own, so that an overflow of the ordinary one can be reported.
   static std::vector<char> stack(1 << 16);
