@@ -115,7 +115,7 @@ Value enumerate(Call& c) {
   int64_t start = c.size() > 1 ? to_index(c[1], "enumerate") : 0;
   Elements xs(std::move(c[0]), "enumerate", Walk::Sequences, Ints::Exact);
   std::vector<Value> rows;
-  for (int64_t i = 0; i < xs.size(); ++i) rows.push_back(Value::list({Value::integer(start + i), xs.at(i)}));
+  for (int64_t i = 0; i < xs.size(); ++i) rows.push_back(Value::list({add_values(Value::integer(start), Value::integer(i)), xs.at(i)}));
   return Value::list(std::move(rows));
 }
 

@@ -28,8 +28,12 @@ namespace {
 
 using namespace sheaf;
 
-// Of processor time; a program that waits for something gets longer, since the machine may be busy.
+// Of processor time; a program that waits for something gets longer, since the machine may be busy. Sanitizers take ten times as long.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr unsigned kHangSeconds = 200, kHangWallSeconds = 900;
+#else
 constexpr unsigned kHangSeconds = 20, kHangWallSeconds = 300;
+#endif
 
 int g_failures = 0;
 std::string g_program;
