@@ -107,14 +107,15 @@ void check_close(const std::string& path, const Value& a, const Value& b, const 
   if (ao.rank() == 0) sizes = bo.sizes();
   Tensor x = contiguous(ops::broadcast_to(ao, sizes).value()), y = contiguous(ops::broadcast_to(bo, sizes).value());
   int64_t bad = 0, worst = -1, n = x.num_elems();
-  double worst_excess = -1;
+  double worst_excess = 0;
   for (int64_t i = 0; i < n; ++i) {
     double p = load_double(x.dtype, x.bytes() + i * size_bytes(x.dtype)), q = load_double(y.dtype, y.bytes() + i * size_bytes(y.dtype));
     double allowed = t.atol + t.rtol * std::fabs(q), miss = std::fabs(p - q);
     if (p == q || (miss <= allowed && std::isfinite(q)) || (t.equal_nan && std::isnan(p) && std::isnan(q))) continue;
     ++bad;
-    double excess = std::isnan(miss) ? HUGE_VAL : miss - allowed;
-    if (excess > worst_excess) worst = i, worst_excess = excess;
+    double excess = miss - allowed;
+    if (std::isnan(excess)) excess = HUGE_VAL;
+    if (worst < 0 || excess > worst_excess) worst = i, worst_excess = excess;
   }
   if (bad == 0) return;
   double p = element_as_double(x, worst), q = element_as_double(y, worst);
