@@ -59,7 +59,7 @@ std::vector<Shape> shapes() {
   // The products of one token of GPT-2, and of one row by a square matrix.
   for (DType dtype : {DType::F32, DType::BF16, DType::F16})
     for (const char* form : {"NN", "NT"}) {
-      for (auto [n, k] : {std::pair<int64_t, int64_t>{768, 768}, {2304, 768}, {3072, 768}, {768, 3072}, {50257, 768}, {2048, 2048}})
+      for (auto [n, k] : {std::pair<int64_t, int64_t>{768, 768}, {2304, 768}, {3072, 768}, {768, 3072}, {50257, 768}, {2048, 2048}, {8192, 2048}, {2048, 8192}, {4096, 4096}})
         out.push_back({"decode " + std::string(name_of(dtype)), form, 1, 1, n, k, dtype});
       if (dtype != DType::F32)
         for (int64_t m : {2, 4, 8, 16}) out.push_back({"skinny " + std::string(name_of(dtype)), form, 1, m, 3072, 768, dtype});

@@ -82,13 +82,9 @@ float group_sum(const float* x, const W* w, const QuantizedArgs& g) {
   for (int64_t l = 0; l < g.group_size(); ++l) largest = std::max(largest, std::bit_cast<uint32_t>(x[l * g.x.k]) & 0x7fffffffu);
   QuantizedStep step(largest);
   if (step.step != step.step) return step.step;
-  int64_t upper = 0, low = 0;
-  for (int64_t l = 0; l < g.group_size(); ++l) {
-    int32_t count = step.count(x[l * g.x.k]);
-    upper += int64_t(upper_bytes(count)) * level(w, g, l);
-    low += int64_t(low_byte(count)) * level(w, g, l);
-  }
-  return apply<Op::Fma>(float(upper), 256.0f, float(low)) * step.step;
+  int64_t sum = 0;
+  for (int64_t l = 0; l < g.group_size(); ++l) sum += int64_t(step.count(x[l * g.x.k])) * level(w, g, l);
+  return float(sum) * step.step;
 }
 
 template <class T, class W>

@@ -5,9 +5,9 @@
 // columns, and `deep` consecutive rows of a column lie side by side. So a machine finds in one register what it multiplies and adds in one
 // instruction, and memory is read from one end to the other. Columns that fill up the last tile are not read.
 //
-// In f32 a group of x is taken as whole numbers too: of at most 22 bits, times a power of two, which loses no more than an f32 sum of the group
-// does. Sums within a group are then exact, whatever their order; sums over groups are fused multiply-adds in f32, in order. An
-// element of x that is not finite makes its row NaN. In f64 everything is a chain of fused multiply-adds.
+// In f32 a group of x is taken as whole numbers too, of two bytes, times a power of two: an element loses at most 2^-15 of the group's largest, a
+// hundredth of what weights of 8 bits have lost. Sums within a group are then exact, whatever their order; sums over groups are
+// fused multiply-adds in f32, in order. An element of x that is not finite makes its row NaN. In f64 everything is a chain of fused multiply-adds.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -31,7 +31,6 @@ struct QuantizedArgs {
   int64_t group_size() const { return four_bits ? 2 * stored() : stored(); }
 };
 
-inline constexpr int kQuantizedBits = 22;
 inline constexpr int64_t kQuantizedTile = 4;  // columns
 
 // The power of two that a group of x is counted in, from the bits of its largest element without sign, and its inverse. Where x is below
@@ -39,9 +38,12 @@ inline constexpr int64_t kQuantizedTile = 4;  // columns
 struct QuantizedStep {
   float step, inverse;
   explicit QuantizedStep(uint32_t largest) {
-    uint32_t exponent = std::max(largest >> 23, 27u);
-    inverse = std::bit_cast<float>((254 + kQuantizedBits - 1 - std::min(exponent, 254u)) << 23);
-    step = exponent == 255 ? std::numeric_limits<float>::quiet_NaN() : std::bit_cast<float>((exponent - (kQuantizedBits - 1)) << 23);
+    constexpr uint32_t kBits = 14, kInfinity = 255u << 23;
+    // From 2^15 - 256 on a count would not fit into two bytes: such elements belong to the next power.
+    constexpr uint32_t kCarry = 1 << 17;
+    uint32_t exponent = std::max((std::min(largest, kInfinity - 1) + kCarry) >> 23, 27u);
+    inverse = std::bit_cast<float>((254 + kBits - exponent) << 23);
+    step = largest >= kInfinity ? std::numeric_limits<float>::quiet_NaN() : std::bit_cast<float>((exponent - kBits) << 23);
   }
   // x as a whole number of steps, to the nearest even.
   int32_t count(float x) const {
@@ -50,8 +52,8 @@ struct QuantizedStep {
   }
 };
 
-// 256 upper + low, where low is in [-128, 128).
+// 256 high + low, both in [-128, 128).
 inline int32_t low_byte(int32_t count) { return static_cast<int8_t>(static_cast<uint8_t>(count)); }
-inline int32_t upper_bytes(int32_t count) { return (count - low_byte(count)) >> 8; }
+inline int32_t high_byte(int32_t count) { return (count - low_byte(count)) >> 8; }
 
 }  // namespace sheaf::loop

@@ -1,5 +1,5 @@
 // Weights are read once, as they are stored, in strips of columns: a group of rows of a strip at a time, for all rows of x.
-// 1. Each group of x becomes whole numbers, kept as bytes (and the upper two together).
+// 1. Each group of x becomes whole numbers, kept as their two bytes and together.
 // 2. A group's sums for a column are exact in 32 bits, by instructions that multiply bytes and add four products (NEON) or 16-bit numbers and
 //    add two (AVX2).
 // 3. They are scaled and added to the row of the result.
@@ -27,7 +27,7 @@ constexpr int64_t kSumElements = 4096, kMinStrip = 512, kMaxStrip = 2048;
 constexpr int64_t kTaskElements = 1 << 18;
 constexpr int64_t kQuad = 4;              // consecutive rows that lie side by side
 constexpr int64_t kTile = loop::kQuantizedTile;
-constexpr int64_t kAheadBytes = 2048;
+constexpr int64_t kAheadBytes = 2048, kSoonBytes = 512;
 // A float of whole numbers: below 2^22 the bits of a sum with it are its own bits plus that number.
 constexpr float kRound = 12582912.0f;  // 1.5 * 2^23
 constexpr int32_t kRoundBits = std::bit_cast<int32_t>(kRound);
@@ -35,11 +35,11 @@ constexpr float kLeastStep = 0x1p-80f, kMostStep = 0x1p60f;  // between them not
 
 // One group of one row of x, from its first element on.
 struct Counts {
-  const int8_t *high, *middle, *low;
-  const int16_t* upper;                   // 256 high + middle
-  int32_t high_offset, middle_offset, low_offset;  // added to the sums: 4 bits are stored with 8 added
+  const int8_t *high, *low;
+  const int16_t* whole;              // 256 high + low
+  int32_t high_offset, low_offset;   // added to the sums: 4 bits are stored with 8 added
   float step;
-  int32_t upper_offset() const { return 256 * high_offset + middle_offset; }
+  int32_t offset() const { return 256 * high_offset + low_offset; }
 };
 
 // One group of a strip of weights: tiles of `rows` times 4 times `deep` bytes, one after the other.
@@ -55,21 +55,16 @@ struct Group {
 template <bool kFourBits>
 void add_group(const Counts& x, const Group& g, int64_t from, float* sums) {
   for (int64_t j = from; j < g.columns; ++j) {
-    int32_t upper = x.upper_offset(), low = x.low_offset;
+    int32_t sum = x.offset();
     for (int64_t r = 0; r < g.rows; ++r)
       for (int64_t e = 0; e < g.deep; ++e) {
         uint8_t byte = g.bytes[j / kTile * g.tile_bytes() + (r * kTile + j % kTile) * g.deep + e];
         int64_t l = r * g.deep + e;
         int32_t w = kFourBits ? byte & 15 : static_cast<int8_t>(byte);
-        upper += x.upper[l] * w;
-        low += x.low[l] * w;
-        if (kFourBits) {
-          upper += x.upper[l + g.rows * g.deep] * (byte >> 4);
-          low += x.low[l + g.rows * g.deep] * (byte >> 4);
-        }
+        sum += x.whole[l] * w;
+        if (kFourBits) sum += x.whole[l + g.rows * g.deep] * (byte >> 4);
       }
-    float sum = loop::scalar::apply<loop::Op::Fma>(static_cast<float>(upper), 256.0f, static_cast<float>(low)) * x.step;
-    sums[j] = loop::scalar::apply<loop::Op::Fma>(sum, g.scales[j], sums[j]);
+    sums[j] = loop::scalar::apply<loop::Op::Fma>(static_cast<float>(sum) * x.step, g.scales[j], sums[j]);
   }
 }
 template <bool kFourBits>
@@ -82,46 +77,35 @@ void add_any(const Counts& x, const Group& g, float* sums) { add_group<kFourBits
 #pragma GCC push_options
 #pragma GCC target("arch=armv8.2-a+dotprod")
 #endif
-// The sums of a vector of four columns: of the three bytes of x, each by four rows.
-struct DotSums {
-  int32x4_t high, middle, low;
-  template <int lane>
-  __attribute__((always_inline)) void add(int8x16_t w, int8x16_t h, int8x16_t m, int8x16_t l) {
-    high = dot<lane>(high, w, h);
-    middle = dot<lane>(middle, w, m);
-    low = dot<lane>(low, w, l);
-  }
-  template <int lane>
-  __attribute__((always_inline)) static int32x4_t dot(int32x4_t sum, int8x16_t w, int8x16_t x) {
-#if defined(__clang__)  // declares the intrinsic only where all code may use the instruction
-    asm("sdot %0.4s, %1.16b, %2.4b[%3]" : "+w"(sum) : "w"(w), "w"(x), "i"(lane));
-    return sum;
-#else
-    return vdotq_laneq_s32(sum, w, x, lane);
-#endif
-  }
-};
+// For each vector, the sums of its four columns over four rows are added. As an instruction that stays in its place: a compiler puts those of one
+// sum next to each other, where each waits for the one before.
+template <int lane, int kVectors>
+__attribute__((always_inline)) inline void add_products(int32x4_t (&sums)[kVectors], const uint8x16_t (&w)[kVectors], int8x16_t x) {
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) asm volatile("sdot %0.4s, %1.16b, %2.4b[%3]" : "+w"(sums[v]) : "w"(w[v]), "w"(x), "i"(lane));
+}
 
 // With kRows, there are so many rows of bytes.
 template <bool kFourBits, int kVectors, int64_t kRows>
 __attribute__((always_inline)) inline void dot_columns(const Counts& x, const Group& g, int64_t j, float* sums) {
   const int64_t rows = kRows ? kRows : g.rows, tile = rows * kTile * kQuad, half = rows * kQuad;
-  DotSums acc[kVectors];
+  int32x4_t high[kVectors], low[kVectors];  // sums with the two bytes of x
 #pragma GCC unroll 4
-  for (int v = 0; v < kVectors; ++v) acc[v] = {vdupq_n_s32(kRoundBits + x.high_offset), vdupq_n_s32(kRoundBits + x.middle_offset), vdupq_n_s32(kRoundBits + x.low_offset)};
+  for (int v = 0; v < kVectors; ++v) high[v] = vdupq_n_s32(kRoundBits + x.high_offset), low[v] = vdupq_n_s32(kRoundBits + x.low_offset);
   const uint8_t* row = g.bytes + j / kTile * tile;
   // One row of bytes, whose elements of x are those of `lane` in the vectors from element l on.
   auto step = [&]<int lane>(std::integral_constant<int, lane>, int64_t l) __attribute__((always_inline)) {
-    int8x16_t h = vld1q_s8(x.high + l), m = vld1q_s8(x.middle + l), low = vld1q_s8(x.low + l);
+    uint8x16_t w[kVectors], second[kVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      uint8x16_t w = vld1q_u8(row + v * tile);
-      if constexpr (kFourBits) {
-        acc[v].template add<lane>(vreinterpretq_s8_u8(vandq_u8(w, vdupq_n_u8(15))), h, m, low);
-        acc[v].template add<lane>(vreinterpretq_s8_u8(vshrq_n_u8(w, 4)), vld1q_s8(x.high + half + l), vld1q_s8(x.middle + half + l), vld1q_s8(x.low + half + l));
-      } else {
-        acc[v].template add<lane>(vreinterpretq_s8_u8(w), h, m, low);
-      }
+      w[v] = vld1q_u8(row + v * tile);
+      if constexpr (kFourBits) second[v] = vshrq_n_u8(w[v], 4), w[v] = vandq_u8(w[v], vdupq_n_u8(15));
+    }
+    add_products<lane>(high, w, vld1q_s8(x.high + l));
+    add_products<lane>(low, w, vld1q_s8(x.low + l));
+    if constexpr (kFourBits) {
+      add_products<lane>(high, second, vld1q_s8(x.high + half + l));
+      add_products<lane>(low, second, vld1q_s8(x.low + half + l));
     }
     row += kTile * kQuad;
   };
@@ -134,13 +118,12 @@ __attribute__((always_inline)) inline void dot_columns(const Counts& x, const Gr
     step(std::integral_constant<int, 3>{}, r * kQuad);
   }
   for (; r < rows; ++r) step(std::integral_constant<int, 0>{}, r * kQuad);
-  // acc is 1.5 * 2^23 as a float, plus the sum: no instruction converts, and the first two steps take that away without rounding.
-  float h = x.step * 65536, m = x.step * 256;
+  // As floats they are 1.5 * 2^23 plus the sum, so nothing need be converted; that of the high bytes without that of both is exact.
+  float h = x.step * 256;
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) {
-    float32x4_t sum = vfmaq_n_f32(vdupq_n_f32(-kRound * (h + m)), vreinterpretq_f32_s32(acc[v].high), h);
-    sum = vfmaq_n_f32(sum, vreinterpretq_f32_s32(acc[v].middle), m);
-    sum = vfmaq_n_f32(sum, vsubq_f32(vreinterpretq_f32_s32(acc[v].low), vdupq_n_f32(kRound)), x.step);
+    float32x4_t sum = vfmaq_n_f32(vdupq_n_f32(-kRound * (h + x.step)), vreinterpretq_f32_s32(high[v]), h);
+    sum = vfmaq_n_f32(sum, vreinterpretq_f32_s32(low[v]), x.step);
     float* to = sums + j + 4 * v;
     vst1q_f32(to, vfmaq_f32(vld1q_f32(to), sum, vld1q_f32(g.scales + j + 4 * v)));
   }
@@ -157,7 +140,10 @@ void add_dots_of(const Counts& counts, const Group& group, float* sums) {
   for (; j + kColumns <= g.columns; j += kColumns) {
     __builtin_prefetch(g.next_scales + j, 0, 2);
 #pragma GCC unroll 8
-    for (int64_t line = 0; line < lines; ++line) __builtin_prefetch(g.bytes + j / kTile * tile + line * 64 + kAheadBytes, 0, 2);
+    for (int64_t line = 0; line < lines; ++line) {
+      __builtin_prefetch(g.bytes + j / kTile * tile + line * 64 + kAheadBytes, 0, 2);
+      __builtin_prefetch(g.bytes + j / kTile * tile + line * 64 + kSoonBytes);
+    }
     dot_columns<kFourBits, kVectors, kRows>(x, g, j, sums);
   }
   for (; j + kTile <= g.columns; j += kTile) dot_columns<kFourBits, 1, kRows>(x, g, j, sums);
@@ -187,11 +173,6 @@ SHEAF_AVX2 inline __m256i four_times(const int16_t* p) {
   std::memcpy(&all, p, sizeof all);
   return _mm256_set1_epi64x(all);
 }
-SHEAF_AVX2 inline __m256i four_times(const int8_t* p) {
-  int32_t all;
-  std::memcpy(&all, p, sizeof all);
-  return _mm256_cvtepi8_epi16(_mm_set1_epi32(all));
-}
 SHEAF_AVX2 inline __m128i sums_of_pairs(__m256i v) {
   __m256i pairs = _mm256_hadd_epi32(v, v);
   return _mm_unpacklo_epi64(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
@@ -202,11 +183,8 @@ template <bool kFourBits>
 SHEAF_AVX2 void add_dots(const Counts& x, const Group& g, float* sums) {
   int64_t j = 0, half = g.rows * kQuad;
   for (; j + 4 <= g.columns; j += 4) {
-    __m256i upper = _mm256_setzero_si256(), low = _mm256_setzero_si256();
-    auto add = [&](__m256i w, int64_t l) SHEAF_AVX2 {
-      upper = _mm256_add_epi32(upper, _mm256_madd_epi16(w, four_times(x.upper + l)));
-      low = _mm256_add_epi32(low, _mm256_madd_epi16(w, four_times(x.low + l)));
-    };
+    __m256i total = _mm256_setzero_si256();
+    auto add = [&](__m256i w, int64_t l) SHEAF_AVX2 { total = _mm256_add_epi32(total, _mm256_madd_epi16(w, four_times(x.whole + l))); };
     for (int64_t r = 0; r < g.rows; ++r) {
       const uint8_t* row = g.bytes + j / kTile * g.tile_bytes() + r * kTile * kQuad;
       if (r % 4 == 0) _mm_prefetch(reinterpret_cast<const char*>(row + kAheadBytes), _MM_HINT_T1);
@@ -219,8 +197,7 @@ SHEAF_AVX2 void add_dots(const Counts& x, const Group& g, float* sums) {
         add(_mm256_cvtepi8_epi16(w), r * kQuad);
       }
     }
-    __m128 u = _mm_cvtepi32_ps(_mm_add_epi32(sums_of_pairs(upper), _mm_set1_epi32(x.upper_offset()))), l = _mm_cvtepi32_ps(_mm_add_epi32(sums_of_pairs(low), _mm_set1_epi32(x.low_offset)));
-    __m128 sum = _mm_mul_ps(_mm_fmadd_ps(u, _mm_set1_ps(256.0f), l), _mm_set1_ps(x.step));
+    __m128 sum = _mm_mul_ps(_mm_cvtepi32_ps(_mm_add_epi32(sums_of_pairs(total), _mm_set1_epi32(x.offset()))), _mm_set1_ps(x.step));
     _mm_storeu_ps(sums + j, _mm_fmadd_ps(sum, _mm_loadu_ps(g.scales + j), _mm_loadu_ps(sums + j)));
   }
   add_group<kFourBits>(x, g, j, sums);
@@ -248,9 +225,8 @@ class Counted {
   Counted(const float* x, const loop::QuantizedArgs& g) : groups_(g.groups) {
     int64_t size = g.group_size(), k = g.groups * size, all = g.m * k;
     // A vector of bytes is read from any quad on.
-    int8_t* bytes = scratch<int8_t>(0, 3 * (all + 16));
-    int8_t *high = bytes, *middle = high + all + 16, *low = middle + all + 16;
-    int16_t* upper = scratch<int16_t>(0, all);
+    int8_t *high = scratch<int8_t>(0, 2 * (all + 16)), *low = high + all + 16;
+    int16_t* whole = scratch<int16_t>(0, all);
     counts_ = scratch<Counts>(0, g.m * g.groups);
     float* row = scratch<float>(0, size);
     for (int64_t i = 0; i < g.m; ++i)
@@ -258,30 +234,28 @@ class Counted {
         const float* from = x + i * g.x.row + q * size * g.x.k;
         for (int64_t l = 0; l < size; ++l) row[l] = from[l * g.x.k];
         int64_t at = i * k + q * size;
-        counts_[i * groups_ + q] = count(row, size, g.four_bits, high + at, middle + at, low + at, upper + at);
+        counts_[i * groups_ + q] = count(row, size, g.four_bits, high + at, low + at, whole + at);
       }
   }
   const Counts& at(int64_t row, int64_t group) const { return counts_[row * groups_ + group]; }
 
  private:
-  static Counts count(const float* x, int64_t size, bool four_bits, int8_t* __restrict high, int8_t* __restrict middle, int8_t* __restrict low, int16_t* __restrict upper) {
+  static Counts count(const float* x, int64_t size, bool four_bits, int8_t* __restrict high, int8_t* __restrict low, int16_t* __restrict whole) {
     uint32_t largest = 0;
     for (int64_t l = 0; l < size; ++l) largest = std::max(largest, std::bit_cast<uint32_t>(x[l]) & 0x7fffffffu);
     loop::QuantizedStep step(largest);
     bool finite = step.step == step.step;
-    int32_t highs = 0, middles = 0, lows = 0;
+    int32_t highs = 0, lows = 0;
     for (int64_t l = 0; l < size; ++l) {
-      int32_t c = step.count(finite ? x[l] : 0.0f), u = loop::upper_bytes(c);
+      int32_t c = step.count(finite ? x[l] : 0.0f);
       low[l] = static_cast<int8_t>(loop::low_byte(c));
-      middle[l] = static_cast<int8_t>(loop::low_byte(u));
-      high[l] = static_cast<int8_t>(loop::upper_bytes(u));
-      upper[l] = static_cast<int16_t>(u);
+      high[l] = static_cast<int8_t>(loop::high_byte(c));
+      whole[l] = static_cast<int16_t>(c);
       highs += high[l];
-      middles += middle[l];
       lows += low[l];
     }
     int32_t offset = four_bits ? -8 : 0;
-    return {high, middle, low, upper, offset * highs, offset * middles, offset * lows, step.step};
+    return {high, low, whole, offset * highs, offset * lows, step.step};
   }
 
   int64_t groups_;
