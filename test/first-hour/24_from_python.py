@@ -1,34 +1,38 @@
-"""Python hands arrays over, Sheaf trains on them, Python gets the weights. Usage: 24_from_python.py PATH-OF-SHEAF"""
-import json
-import struct
-import subprocess
-import sys
+"""Python hands arrays over, Sheaf trains on them where they are, Python gets the weights. NumPy and PyTorch arrays go the same way."""
+from array import array
 
-PROGRAM = """
-(def data (io "load" "data.json"))
-(def x (tensor (get data :x)))
-(def y (tensor (get data :y)))
+import sheaf
+
+s = sheaf.Session()
+s.eval("""
 (def opt (adam {:lr 0.1}))
-(defn loss [p] (mse-loss (dense x p) y))
-(let [p {:W (zeros [2 1]) :b (zeros [1])}
-      [p s] (repeat [i 300] [state (list p ((get opt :init) p))]
-              (let [[p s] state] ((get opt :step) p ((grad loss) p) s)))]
-  (io "save" "weights.safetensors" p))
-"""
+(defn start []
+  (let [p {:W (zeros [2 1]) :b (zeros [1])}] (list p ((get opt :init) p))))
+(defn loss [p x y] (mse-loss (dense x p) y))
+(defn train-step [[p state] x y]
+  (let [[l g] ((value-and-grad (fn [p] (loss p x y))) p)]
+    (list l ((get opt :step) p g state))))
+(defn same [x] x)
+""")
 
-x = [[i % 7 / 7, i % 5 / 5] for i in range(35)]
-y = [[3 * a - 2 * b + 1] for a, b in x]
-with open("data.json", "w") as f:
-    json.dump({"x": x, "y": y}, f)
-with open("train.shf", "w") as f:
-    f.write(PROGRAM)
-subprocess.run([sys.argv[1], "train.shf"], check=True)
 
-# safetensors is simple enough to read by hand; the safetensors package gives the same
-with open("weights.safetensors", "rb") as f:
-    header = json.loads(f.read(struct.unpack("<Q", f.read(8))[0]))
-    data = f.read()
-weights = {k: struct.unpack(f"<{(v['data_offsets'][1] - v['data_offsets'][0]) // 4}f", data[slice(*v["data_offsets"])])
-           for k, v in header.items() if k != "__metadata__"}
-print("weights", weights)
-assert abs(weights["W"][0] - 3) < 0.01 and abs(weights["W"][1] + 2) < 0.01 and abs(weights["b"][0] - 1) < 0.01
+def table(rows):
+    return memoryview(array("f", sum(rows, []))).cast("B").cast("f", shape=[len(rows), len(rows[0])])
+
+
+x = table([[i % 7 / 7, i % 5 / 5] for i in range(35)])
+y = table([[3 * a - 2 * b + 1] for a, b in x.tolist()])
+
+# The memory is shared: what Python writes, Sheaf reads.
+kept = s.same(x)
+x[0, 0] = 0.5
+assert memoryview(kept)[0, 0] == 0.5
+x[0, 0] = 0.0
+
+state = s.start()
+for step in range(300):
+    loss, state = s.train_step(state, x, y)
+weights = {name: memoryview(w).tolist() for name, w in state[0].items()}
+print(f"loss {loss:.6f}, weights {weights}")
+(a,), (b,) = weights["W"]
+assert abs(a - 3) < 0.01 and abs(b + 2) < 0.01 and abs(weights["b"][0] - 1) < 0.01
