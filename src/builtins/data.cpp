@@ -17,8 +17,8 @@ constexpr int64_t kBytesBeforeRelease = 64 << 20;
 void note_touched(const Tensor& tokens, int64_t rows, int64_t row_bytes) {
   if (tokens.buffer->is_ours()) return;
   static std::atomic<int64_t> touched{0};
-  constexpr int64_t kPage = 4096, kAround = 16;  // a fault brings its neighbours along
-  if (touched.fetch_add(rows * (row_bytes + kAround * kPage)) < kBytesBeforeRelease) return;
+  constexpr int64_t kAround = 2 << 20;  // a fault brings its neighbours along: as much as the system keeps together
+  if (touched.fetch_add(rows * (row_bytes + kAround)) < kBytesBeforeRelease) return;
   touched = 0;
   formats::release_pages(*tokens.buffer);
 }
