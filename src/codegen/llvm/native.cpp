@@ -44,7 +44,7 @@ std::vector<std::shared_ptr<const runtime::Kernel>> load_native_object(const Nat
       if (!routine || c.buffers.size() > native::kMaxCallBuffers) throw std::runtime_error("native code: no routine " + c.routine);
       calls.push_back({routine, c.buffers, c.num_arguments});
     }
-    out.push_back(std::make_shared<NativeKernel>(code, reinterpret_cast<native::Entry>(entry), std::move(calls)));
+    out.push_back(std::make_shared<NativeKernel>(code, reinterpret_cast<native::Entry>(const_cast<void*>(entry)), std::move(calls)));
   }
   return out;
 }
