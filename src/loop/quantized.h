@@ -52,8 +52,7 @@ struct QuantizedStep {
   }
 };
 
-// 256 high + low, both in [-128, 128).
-inline int32_t low_byte(int32_t count) { return static_cast<int8_t>(static_cast<uint8_t>(count)); }
-inline int32_t high_byte(int32_t count) { return (count - low_byte(count)) >> 8; }
+// count = 256 high + low, where low is in [-128, 128): the count's last byte.
+inline int32_t high_byte(int32_t count) { return (count + 128) >> 8; }
 
 }  // namespace sheaf::loop

@@ -27,7 +27,7 @@ constexpr int64_t kSumElements = 4096, kMinStrip = 512, kMaxStrip = 2048;
 constexpr int64_t kTaskElements = 1 << 18;
 constexpr int64_t kQuad = 4;              // consecutive rows that lie side by side
 constexpr int64_t kTile = loop::kQuantizedTile;
-constexpr int64_t kAheadBytes = 2048, kSoonBytes = 512;
+constexpr int64_t kAheadBytes = 4096, kSoonBytes = 512;
 // A float of whole numbers: below 2^22 the bits of a sum with it are its own bits plus that number.
 constexpr float kRound = 12582912.0f;  // 1.5 * 2^23
 constexpr int32_t kRoundBits = std::bit_cast<int32_t>(kRound);
@@ -44,11 +44,16 @@ struct Counts {
 
 // One group of a strip of weights: tiles of `rows` times 4 times `deep` bytes, one after the other.
 struct Group {
-  const uint8_t* bytes;
+  const uint8_t *bytes, *next_bytes;  // of the group after it
   int64_t rows, deep, columns;
   const float* scales;
   const float* next_scales;
   int64_t tile_bytes() const { return rows * kTile * deep; }
+  // What is read so many bytes after `at`: behind the last columns of a strip come the first of the next group.
+  const uint8_t* ahead(int64_t at) const {
+    int64_t all = columns / kTile * tile_bytes();
+    return at < all ? bytes + at : next_bytes + (at - all);
+  }
 };
 
 // sums[column] += the sum over the group, for columns from `from` on.
@@ -139,10 +144,11 @@ void add_dots_of(const Counts& counts, const Group& group, float* sums) {
   int64_t j = 0;
   for (; j + kColumns <= g.columns; j += kColumns) {
     __builtin_prefetch(g.next_scales + j, 0, 2);
+    const uint8_t *far = g.ahead(j / kTile * tile + kAheadBytes), *soon = g.ahead(j / kTile * tile + kSoonBytes);
 #pragma GCC unroll 8
     for (int64_t line = 0; line < lines; ++line) {
-      __builtin_prefetch(g.bytes + j / kTile * tile + line * 64 + kAheadBytes, 0, 2);
-      __builtin_prefetch(g.bytes + j / kTile * tile + line * 64 + kSoonBytes);
+      __builtin_prefetch(far + line * 64, 0, 2);
+      __builtin_prefetch(soon + line * 64);
     }
     dot_columns<kFourBits, kVectors, kRows>(x, g, j, sums);
   }
@@ -232,9 +238,12 @@ class Counted {
     for (int64_t i = 0; i < g.m; ++i)
       for (int64_t q = 0; q < g.groups; ++q) {
         const float* from = x + i * g.x.row + q * size * g.x.k;
-        for (int64_t l = 0; l < size; ++l) row[l] = from[l * g.x.k];
+        if (g.x.k != 1) {
+          for (int64_t l = 0; l < size; ++l) row[l] = from[l * g.x.k];
+          from = row;
+        }
         int64_t at = i * k + q * size;
-        counts_[i * groups_ + q] = count(row, size, g.four_bits, high + at, low + at, whole + at);
+        counts_[i * groups_ + q] = count(from, size, g.four_bits, high + at, low + at, whole + at);
       }
   }
   const Counts& at(int64_t row, int64_t group) const { return counts_[row * groups_ + group]; }
@@ -244,18 +253,18 @@ class Counted {
     uint32_t largest = 0;
     for (int64_t l = 0; l < size; ++l) largest = std::max(largest, std::bit_cast<uint32_t>(x[l]) & 0x7fffffffu);
     loop::QuantizedStep step(largest);
-    bool finite = step.step == step.step;
+    if (step.step == step.step)
+      for (int64_t l = 0; l < size; ++l) whole[l] = static_cast<int16_t>(step.count(x[l]));
+    else
+      std::fill_n(whole, size, int16_t{0});
+    // Loops of their own, which compilers turn into vectors.
+    for (int64_t l = 0; l < size; ++l) high[l] = static_cast<int8_t>(loop::high_byte(whole[l]));
+    for (int64_t l = 0; l < size; ++l) low[l] = static_cast<int8_t>(whole[l]);
+    if (!four_bits) return {high, low, whole, 0, 0, step.step};
     int32_t highs = 0, lows = 0;
-    for (int64_t l = 0; l < size; ++l) {
-      int32_t c = step.count(finite ? x[l] : 0.0f);
-      low[l] = static_cast<int8_t>(loop::low_byte(c));
-      high[l] = static_cast<int8_t>(loop::high_byte(c));
-      whole[l] = static_cast<int16_t>(c);
-      highs += high[l];
-      lows += low[l];
-    }
-    int32_t offset = four_bits ? -8 : 0;
-    return {high, low, whole, offset * highs, offset * lows, step.step};
+    for (int64_t l = 0; l < size; ++l) highs += high[l];
+    for (int64_t l = 0; l < size; ++l) lows += low[l];
+    return {high, low, whole, -8 * highs, -8 * lows, step.step};
   }
 
   int64_t groups_;
@@ -273,8 +282,10 @@ void multiply(const float* x, const uint8_t* values, const float* scales, float*
       for (int64_t i = 0; i < g.m; ++i) std::fill_n(out + i * g.n + j, columns, 0.0f);
       for (int64_t q = 0; q < g.groups; ++q) {
         const uint8_t* bytes = values + q * g.values.group + j / kTile * g.rows * kTile * g.deep;
-        const float *here = scales + q * g.scales.group + j, *next = q + 1 < g.groups ? here + g.scales.group : here;
-        for (int64_t i = 0; i < g.m; ++i) kernel(counted.at(i, q), {bytes, g.rows, g.deep, columns, here, next}, out + i * g.n + j);
+        const float* here = scales + q * g.scales.group + j;
+        bool last = q + 1 == g.groups;
+        for (int64_t i = 0; i < g.m; ++i)
+          kernel(counted.at(i, q), {bytes, last ? bytes : bytes + g.values.group, g.rows, g.deep, columns, here, last ? here : here + g.scales.group}, out + i * g.n + j);
       }
     }
   }, std::max<int64_t>(1, kTaskElements / (g.m * width * g.groups * g.group_size() + 1)));
