@@ -249,7 +249,7 @@ class OpCases {
 
   void windows_of_data(const std::string& name) {
     for (auto [x, window] : std::vector<std::pair<Dims, Dims>>{{{5}, {3}}, {{4, 5}, {2, 5}}, {{3, 2}, {1, 0}}, {{1}, {1}}, {{0, 2}, {0, 1}}, {{2, 3, 67}, {1, 2, 40}}})
-      cases_.push_back({name + shape_text(x) + " by " + shape_text(window), name == "dynamic_slice" ? Attrs{{"sizes", to_sizes(window)}} : Attrs{}, [m = maker_, x, window, name](Rng& rng) {
+      cases_.push_back({name + shape_text(x) + " by " + shape_text(window), name == "dynamic_slice" ? Attrs{{"sizes", to_sizes(window)}} : Attrs{}, [m = maker_, x = x, window = window, name](Rng& rng) {
                           Tensor starts = empty_tensor(DType::I64, {static_cast<int64_t>(x.size())});
                           for (size_t a = 0; a < x.size(); ++a) starts.data<int64_t>()[a] = rng.below(9) - 2;  // some stick out
                           if (name == "dynamic_slice") return std::vector{m.values(rng, x), starts};
