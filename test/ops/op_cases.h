@@ -327,14 +327,14 @@ class OpCases {
     };
     for (auto [k, n] : {std::pair<int64_t, int64_t>{1, 1}, {3, 5}, {0, 4}, {2, 0}, {1, 4099}}) {
       if (name == "threefry") {
-        cases_.push_back({"threefry", {{"n", Sizes{Size(n)}}}, [keys, k](Rng& rng) { return std::vector{keys(rng, k), index_tensor(rng, {k}, int64_t{1} << 40)}; }});
+        cases_.push_back({"threefry", {{"n", Sizes{Size(n)}}}, [keys, k = k](Rng& rng) { return std::vector{keys(rng, k), index_tensor(rng, {k}, int64_t{1} << 40)}; }});
         continue;
       }
       for (const char* what : {"bits", "uniform", "normal", "gumbel"})
         for (DType d : {DType::F32, DType::F64, DType::BF16, DType::F16, DType::U32, DType::I64}) {
           if (is_float(d) == (std::string(what) == "bits")) continue;
           cases_.push_back({std::string("draw ") + what, {{"what", std::string(what)}, {"dtype", d}, {"n", Sizes{Size(n)}}},
-                            [keys, k](Rng& rng) { return std::vector{keys(rng, k)}; }});
+                            [keys, k = k](Rng& rng) { return std::vector{keys(rng, k)}; }});
         }
     }
   }
