@@ -186,7 +186,7 @@ Value load_file(const std::string& path) {
   std::error_code error;
   auto size = fs::is_regular_file(path, error) ? static_cast<int64_t>(fs::file_size(path, error)) : 0;
   if (size >= kMapFrom) {
-    Ref<Buffer> whole = map_file(path, "io load");
+    Ref<Buffer> whole = map_file(path, "io load", Use::Whole);
     return reading(path, [&] { return parse_any(path, bytes_of(*whole), whole); });
   }
   std::string bytes = read_file(path, "io load");
@@ -207,7 +207,7 @@ Value load_sharded(const std::string& path) {
     std::vector<KeyedTensor> all;
     for (const auto& [file, names] : wanted) {
       std::string shard = (fs::path(path).parent_path() / file).string();
-      Ref<Buffer> whole = map_file(shard, "io load");
+      Ref<Buffer> whole = map_file(shard, "io load", Use::Whole);
       size_t before = all.size();
       for (KeyedTensor& t : reading(shard, [&] { return parse_shard(bytes_of(*whole), whole); }))
         if (names.count(t.key)) all.push_back(std::move(t));
@@ -325,7 +325,7 @@ void save_value(const std::string& path, const Value& v) {
 }
 
 Value map_elements(const std::string& path, DType dtype, const Dims& sizes, uint64_t skip_bytes) {
-  Ref<Buffer> whole = map_file(path, "io map");
+  Ref<Buffer> whole = map_file(path, "io map", Use::InPlaces);
   auto fail = [&](const std::string& reason) { throw runtime_error("io map '" + path + "': " + reason); };
   if (dtype == DType::Bool) fail("bools are not mapped; map :u8 and compare");
   auto width = static_cast<uint64_t>(size_bytes(dtype));

@@ -8,11 +8,18 @@
 #include <cerrno>
 #include <cstring>
 
+#include "formats/read_ahead.h"
 #include "support/error.h"
 
 namespace sheaf::formats {
 
-Ref<Buffer> map_file(const std::string& path, std::string_view verb) {
+namespace {
+
+constexpr size_t kAheadFrom = 4 << 20;  // bytes; less is there before a thread is
+
+}  // namespace
+
+Ref<Buffer> map_file(const std::string& path, std::string_view verb, Use use) {
   auto fail = [&](int error) { throw runtime_error(std::string(verb) + " '" + path + "': " + std::strerror(error)); };
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) fail(errno);
@@ -23,8 +30,17 @@ Ref<Buffer> map_file(const std::string& path, std::string_view verb) {
   if (p == MAP_FAILED) error = errno;
   ::close(fd);
   if (error) fail(error);
-  return make_ref<Buffer>(static_cast<std::byte*>(p), size, [p, size] {
-    if (p) ::munmap(p, size);
+  auto* data = static_cast<std::byte*>(p);
+  if (use == Use::InPlaces || size < kAheadFrom)
+    return make_ref<Buffer>(data, size, [p, size] {
+      if (p) ::munmap(p, size);
+    });
+  auto file = std::make_shared<Mapping>(data, size);
+  read_ahead(file);
+  return make_ref<Buffer>(data, size, [file] {
+    std::lock_guard lock(file->mu);
+    file->gone = true;
+    ::munmap(file->data, file->bytes);
   });
 }
 

@@ -1,11 +1,13 @@
 #include "formats/files.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -172,6 +174,23 @@ TEST_F(Files, AKilledSaveKeepsAWholeFile) {
     int64_t step = v.as_dict().find(Name("step"))->as_int();
     for (int64_t i : {int64_t{0}, int64_t{9999}, int64_t{19999}}) EXPECT_EQ(element_as_int(w, i), step);
   }
+}
+
+TEST_F(Files, WeightsAreReadAhead) {
+  save_value(at("w.safetensors"), D({{"w", Value::tensor(empty_tensor(DType::F32, {9 << 20}))}}));
+  int fd = ::open(at("w.safetensors").c_str(), O_RDONLY);
+  ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+  ::close(fd);
+  Value v = load_value(at("w.safetensors"));
+  const Tensor& w = v.as_dict().find(Name("w"))->as_tensor();
+  std::vector<unsigned char> pages(w.buffer->size_bytes() / 4096);  // as many or more than there are
+  auto missing = [&] {
+    EXPECT_EQ(::mincore(w.buffer->data(), w.buffer->size_bytes() / 65536 * 65536, pages.data()), 0);
+    return std::count_if(pages.begin(), pages.begin() + static_cast<int64_t>(w.buffer->size_bytes() / 65536 * 65536 / sysconf(_SC_PAGESIZE)), [](unsigned char p) { return !(p & 1); });
+  };
+  for (int i = 0; i < 1000 && missing() > 0; ++i) ::usleep(10'000);
+  EXPECT_EQ(missing(), 0);
+  for (int i = 0; i < 20; ++i) load_value(at("w.safetensors"));  // given up while it is read
 }
 
 struct Nothing final : FunctionObj {

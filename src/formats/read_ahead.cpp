@@ -1,0 +1,75 @@
+#include "formats/read_ahead.h"
+
+#include <sys/mman.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <deque>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace sheaf::formats {
+namespace {
+
+constexpr size_t kPiece = 16 << 20;
+constexpr size_t kRequest = 128 << 10;  // systems read no more at a request than a disk takes at once
+
+size_t room() {
+  struct sysinfo info {};
+  sysinfo(&info);
+  return static_cast<size_t>(info.totalram) * info.mem_unit / 2;
+}
+
+bool in_memory(std::byte* data, size_t bytes) {
+  static const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  std::vector<unsigned char> pages((bytes + page - 1) / page);
+  return ::mincore(data, bytes, pages.data()) == 0 && std::all_of(pages.begin(), pages.end(), [](unsigned char p) { return p & 1; });
+}
+
+void read(Mapping& file, size_t bytes) {
+  for (size_t at = 0; at < bytes; at += kPiece) {
+    std::lock_guard lock(file.mu);  // not longer than a piece: giving up the buffer waits for it
+    if (file.gone) return;
+    size_t n = std::min(kPiece, bytes - at);
+    if (in_memory(file.data + at, n)) continue;
+    for (size_t done = 0; done < n; done += kRequest) ::madvise(file.data + at + done, std::min(kRequest, n - done), MADV_WILLNEED);
+  }
+}
+
+// Lives as long as the process, since the thread may outlive everything else.
+struct Queue {
+  std::mutex mu;
+  std::deque<std::shared_ptr<Mapping>> files;
+  bool running = false;
+
+  void run() {
+    for (size_t left = room();;) {
+      std::shared_ptr<Mapping> file;
+      {
+        std::lock_guard lock(mu);
+        if (files.empty()) {
+          running = false;
+          return;
+        }
+        file = std::move(files.front());
+        files.pop_front();
+      }
+      size_t bytes = std::min(file->bytes, left);
+      read(*file, bytes);
+      left -= bytes;
+    }
+  }
+};
+
+}  // namespace
+
+void read_ahead(std::shared_ptr<Mapping> file) {
+  static auto* queue = new Queue;
+  std::lock_guard lock(queue->mu);
+  queue->files.push_back(std::move(file));
+  if (!std::exchange(queue->running, true)) std::thread([] { queue->run(); }).detach();
+}
+
+}  // namespace sheaf::formats
