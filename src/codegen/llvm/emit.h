@@ -1,4 +1,4 @@
-// From kernels to LLVM modules to object files. Internal to this folder; LLVM's headers stay in three .cpp files.
+// From kernels to LLVM modules to object files. Internal to this folder; free of LLVM's headers.
 #pragma once
 #include <string>
 #include <vector>

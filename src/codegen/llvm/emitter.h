@@ -1,0 +1,249 @@
+// From a kernel to an LLVM function. Internal to emit.cpp, emit_reduce.cpp and emit_columns.cpp, and the one header that
+// includes LLVM's.
+//
+// 1. Regions (loop/regions.h) run as vector code: a main loop of several *pieces* of `lanes` elements, a loop of one
+//    piece, and a scalar loop for what is left. Everything else is scalar code. No IR pass runs afterwards, so what is
+//    emitted is what the code generator sees: values in SSA form, no variables in memory but the lanes of reductions.
+// 2. Values inside a region are uniform (the same for all its iterations), affine (i64, base + i * stride with uniform base
+//    and stride) or varying (one vector for each piece). Affine values are computed only where someone needs the
+//    elements; loads and stores of stride 1 are vector accesses, of stride 0 a splat, others go lane by lane.
+// 3. A pure value is emitted in the outermost *scope* where its operands are known, which is all the hoisting there is.
+//    Every loop has two scopes: one that runs once if the loop runs at all, for loads, and the body.
+// 4. The body of a parallel loop becomes a function of its own; values it uses from outside are passed in an array.
+// 5. Reductions keep the lanes and blocks of ir.h: in vector registers along their own axis; as rows of an array where
+//    they run inside a region. Reductions of whole columns walk the rows of memory: loops over rows around loops over
+//    columns, and then the rest of the region with the totals.
+#pragma once
+#include <llvm/ADT/STLFunctionalExtras.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/Module.h>
+
+#include <deque>
+#include <map>
+
+#include "codegen/llvm/abi.h"
+#include "codegen/llvm/arithmetic.h"
+#include "codegen/llvm/emit.h"
+#include "loop/ir.h"
+
+namespace sheaf::codegen::native {
+
+using llvm::BasicBlock;
+using llvm::Value;
+using loop::Block;
+using loop::Combine;
+using loop::Inst;
+using loop::kReduceBlock;
+using loop::kReduceLanes;
+using loop::Op;
+using loop::Stmt;
+using loop::ValueId;
+using Values = std::vector<Value*>;
+
+// Pieces of a step: enough independent work for the pipelines, few enough that the values of one fit the registers.
+constexpr int kPieces = 4;
+constexpr int kPendingBlocks = 40;  // levels of the binary counter of blocks: more than memory holds
+
+// A value of the kernel in the function being emitted.
+struct Val {
+  enum Kind : uint8_t { Uniform, Affine, Varying } kind;
+  int depth;                          // the scope it is known in
+  Value* scalar = nullptr;            // Uniform
+  Val *base = nullptr, *stride = nullptr;  // Affine
+  Values pieces;                      // Varying; Affine once the elements have been asked for
+  std::map<int, Value*> splats;       // Uniform: by lanes
+};
+
+struct Scope {
+  llvm::Instruction* resume = nullptr;  // where code of this scope goes while an inner one is open
+  std::vector<ValueId> values;          // known here
+  int loads = -1;                       // the scope that loads of this one may move to, or -1
+};
+
+struct Function {
+  llvm::Function* code;
+  Value* context;
+  Value* captures = nullptr;
+  Function* parent = nullptr;
+  BasicBlock* entry = nullptr;
+  std::vector<Scope> scopes;
+  std::vector<Val*> values, index, result, sizes;
+  std::vector<Value*> buffers;
+  Values captured;                      // in the parent
+};
+
+// The iterations of a region that code is being emitted for: pieces * lanes of them from `first` on.
+struct Step {
+  int pieces, lanes;
+  Value* first;
+  int depth;
+};
+
+struct Loop {
+  BasicBlock *guard, *body, *exit;
+  llvm::PHINode* i;
+  Value *end, *step;
+  std::vector<llvm::PHINode*> carried;
+  Values initial;
+};
+struct If {
+  BasicBlock *from, *join;
+};
+
+// Rows of pieces on the stack.
+struct Rows {
+  Value* memory;
+  DType type;
+  int pieces, lanes;
+};
+
+// Rows of accumulators for the columns from `first` on.
+struct Columns {
+  Value *memory, *first;
+  DType type;
+  int64_t width;   // of a row
+  Value* used;     // columns, rounded up to whole steps: what lies behind the last is computed and never read
+};
+
+class Emitter {
+ public:
+  Emitter(const loop::Kernel& k, const std::string& name, const Host& host, llvm::Module& m);
+  std::vector<NativeObject::Call> run();
+
+ private:
+  // --- emit.cpp: functions, scopes, loops ---
+
+  // While it lives, code goes to the scope of this depth.
+  struct At {
+    llvm::IRBuilderBase::InsertPointGuard guard;
+    At(Emitter& e, int depth) : guard(e.b_) {
+      if (depth < e.depth()) e.b_.SetInsertPoint(e.fn_->scopes[static_cast<size_t>(depth)].resume);
+    }
+  };
+
+  void begin(Function& f, llvm::Function* code);
+  BasicBlock* new_block(const char* name) { return BasicBlock::Create(c_, name, fn_->code); }
+  int depth() const { return static_cast<int>(fn_->scopes.size()) - 1; }
+  void push_scope(llvm::Instruction* resume, BasicBlock* next, int loads);
+  void pop_scope();
+  // A loop over [begin, end) by `step`, which divides the distance; `initial` values are carried around.
+  Loop open(Value* begin, Value* end, int64_t step, Values initial, bool move_loads);
+  // Ends the loop with the next carried values; returns them as they are behind it.
+  Values close(Loop& l, const Values& next = {});
+  static Values carried(const Loop& l) { return Values(l.carried.begin(), l.carried.end()); }
+  If open_if(Value* condition);
+  // Ends it; the value is `then` if it ran, else `otherwise`.
+  Value* close_if(If& f, Value* then = nullptr, Value* otherwise = nullptr);
+
+  Value* i64(int64_t x) { return b_.getInt64(static_cast<uint64_t>(x)); }
+  Value* stack_array(llvm::Type* type, int64_t n);
+  Value* element(llvm::Type* type, Value* array, Value* i) { return b_.CreateGEP(type, array, i); }
+  Value* smin(Value* x, Value* y) { return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, x, y); }
+
+  // --- emit.cpp: services ---
+
+  Value* context_field(int i, llvm::Type* type) { return b_.CreateLoad(type, element(b_.getPtrTy(), fn_->context, i64(i))); }
+  Value* service(Service s, llvm::Type* result, const Values& args, bool with_context);
+
+  // --- emit.cpp: values ---
+
+  Val* make(Val v);
+  Val* uniform(Value* x, int depth) { return make({Val::Uniform, depth, x}); }
+  Val* constant(int64_t x) { return uniform(i64(x), 0); }
+  void define(ValueId v, Val* x);
+  Val* value(ValueId v);
+  Val* size(int64_t i);
+  Value* buffer(int64_t i);
+  Val* capture(ValueId v);
+  // A value of the parent, in the function that is being written.
+  Value* capture(Value* outer);
+  // i64 arithmetic on uniform values.
+  Val* uniform(Op op, Val* x, Val* y);
+  int num_pieces() const { return step_ ? step_->pieces : 1; }
+  int num_lanes() const { return step_ ? step_->lanes : 1; }
+  // The elements of a value in piece p of the current step.
+  Value* piece(Val* v, int p);
+  Values pieces(Val* v);
+
+  // --- emit.cpp: statements, memory, checks and calls ---
+
+  void block(const Block& b);
+  void let(ValueId v);
+  Val* affine(const Inst& inst, Val* const* arg);
+  void addresses(int64_t number, Val* offset, llvm::function_ref<void(Value* address, int piece, int lane)> f);
+  Val* load(const Inst& inst, Val* offset);
+  void store(const Stmt& s);
+  void check(const Stmt& s);
+  void end_region(const Stmt& s);
+  void call(const Stmt& s);
+
+  // --- emit.cpp: loops ---
+
+  void loop(const Stmt& s);
+  void serial_loop(const Stmt& s, Value* begin, Value* end);
+  static int pieces_of(const Stmt& s);
+  void region_loop(const Stmt& s, Val* begin, Val* end);
+  // Runs `body` for the iterations [begin, end) of a region: several pieces at a time, then one, then single iterations.
+  void steps(const Stmt& s, Val* begin, Val* end, int pieces, bool move_loads, llvm::function_ref<void()> body);
+  void outlined(const Stmt& s, bool region);
+  // A loop of n iterations for threads to share: `body` writes the code for those from its first argument to its second.
+  void fork(Value* n, int64_t minimum, Value* ns, llvm::function_ref<void(Value* first, Value* last)> body);
+  // Nanoseconds of one iteration, as code.
+  Value* work(const Stmt& s, bool region);
+
+  // --- emit_reduce.cpp ---
+
+  void reduce(const Stmt& s);
+  bool is_ordered(const Stmt& s) const;
+  DType accumulator(const Stmt& s) const { return Arithmetic::accumulator(k_.reduction_types[static_cast<size_t>(s.id)]); }
+  Value* to_accumulator(const Stmt& s, Value* x) { return a_.convert(x, k_.reduction_types[static_cast<size_t>(s.id)], accumulator(s)); }
+  Value* from_accumulator(const Stmt& s, Value* x) { return a_.convert(x, accumulator(s), k_.reduction_types[static_cast<size_t>(s.id)]); }
+  Value* combined(const Stmt& s, Value* x, Value* y) { return a_.combine(s.combine, accumulator(s), x, y); }
+  Values combined(const Stmt& s, const Values& x, const Values& y);
+  Values elements(const Stmt& s, int pieces_wanted, int lanes, Value* first);
+  Value* halved(const Stmt& s, Values x);
+  Rows rows(DType d, int n, int pieces, int lanes);
+  Value* row_address(const Rows& r, Value* i, int p);
+  Values load_row(const Rows& r, Value* i);
+  void store_row(const Rows& r, Value* i, const Values& x);
+  void push_block(const Stmt& s, const Rows& pending, Value* blocks, Values total);
+  Values pop_blocks(const Stmt& s, const Rows& pending, Value* n);
+  Values by_blocks(const Stmt& s, int pieces, int lanes, llvm::function_ref<Values(Value* base, Value* limit)> block_total);
+  Value* value_along(const Stmt& s);
+  Value* total_of_shared_blocks(const Stmt& s);
+  Value* block_total(const Stmt& s, Value* base, Value* limit);
+  Value* position_along(const Stmt& s);
+  void inside(const Stmt& s, Value* from, Value* to, Values& state, llvm::function_ref<void(Values& now, const Values& x, Value* i)> add);
+  Values unordered_inside(const Stmt& s);
+  Values position_inside(const Stmt& s);
+  Values ordered_inside(const Stmt& s);
+
+  // --- emit_columns.cpp ---
+
+  // Whether the reductions of a region can go first: only values come before them, and nothing but values is in them.
+  static bool reduces_columns(const Stmt& s);
+  void columns(const Stmt& s, Val* begin, Val* end);
+  Value* column_address(const Columns& c, Value* row, Value* column);
+  Value* step_address(const Columns& c, Value* row, int p);
+  Value* load_columns(const Columns& c, Value* row, int p);
+  void each_column(const Columns& to, Value* row, const Columns& cx, Value* x, const Columns& cy, Value* y,
+                   llvm::function_ref<Value*(Value* x, Value* y)> f);
+  Columns column_rows(Columns like, int64_t rows);
+  Columns column_totals(const Stmt& s, const Stmt& t, size_t before, Val* first, Val* last, const Columns& shape);
+
+  const loop::Kernel& k_;
+  const std::string& name_;
+  const Host& host_;
+  llvm::Module& m_;
+  llvm::LLVMContext& c_;
+  llvm::IRBuilder<> b_;
+  Arithmetic a_;
+  std::deque<Val> vals_;
+  Function* fn_ = nullptr;
+  Step* step_ = nullptr;
+  std::map<int, Columns> totals_;  // of reductions that have run before the region's steps
+  std::vector<NativeObject::Call> calls_;
+};
+
+}  // namespace sheaf::codegen::native
