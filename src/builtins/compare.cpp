@@ -11,9 +11,14 @@ namespace {
 using trace::to_value;
 
 // A predicate of two numeric values: two scalars give a bool, anything else a bool tensor (0-d for 0-d operands).
-Value predicate(std::string_view op, const Value& av, const Value& bv) {
+// `swapped`: of the second and the first; errors name them as they are written.
+Value predicate(std::string_view op, const Value& av, const Value& bv, bool swapped = false) {
   auto [a, b] = nums(av, bv);
   DType d = common_dtype(a, b);
+  if (swapped) {
+    ops::broadcast_sizes(a.x.sizes(), b.x.sizes());
+    std::swap(a, b);
+  }
   return to_value(ops::apply2(op, ops::cast(a.x, d), ops::cast(b.x, d)), a.is_scalar() && b.is_scalar() ? Kind::Bool : Kind::Tensor);
 }
 
@@ -113,8 +118,8 @@ Value compare_values(Cmp op, const Value& a, const Value& b) {
   switch (op) {
     case Cmp::Lt: return predicate("lt", a, b);
     case Cmp::Le: return predicate("le", a, b);
-    case Cmp::Gt: return predicate("lt", b, a);
-    case Cmp::Ge: return predicate("le", b, a);
+    case Cmp::Gt: return predicate("lt", a, b, true);
+    case Cmp::Ge: return predicate("le", a, b, true);
   }
   return {};
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "builtins/arrays.h"
+#include "builtins/warnings.h"
 #include "trace/size_values.h"
 #include "value/print.h"
 
@@ -16,7 +17,9 @@ using ops::operator*;
 
 // `(zeros [2 3])` or `(zeros 2 3)`.
 Sizes shape_arguments(Call& c, std::string_view who) {
-  if (c.size() == 1) return to_shape(c[0], who);
+  bool whole = c[0].is_seq() || (is_tensor_value(c[0]) && trace::operand_of(c[0]).rank() > 0);
+  if (whole && c.size() > 1) warn(fmt::format("{} ignores argument 2", who));
+  if (whole || c.size() == 1) return to_shape(c[0], who);
   Sizes out;
   for (Value& v : c.args) {
     Size s = to_size(v, who);

@@ -144,7 +144,10 @@ class CompileTime {
     auto arg = [&](size_t i) { return i < args.size() ? args[i] : nil(); };
     if (n == "first") return nth(*arg(0), 0);
     if (n == "second") return nth(*arg(0), 1);
-    if (n == "nth") return nth(*arg(0), static_cast<size_t>(std::max(0.0, number(*arg(1)))));
+    if (n == "nth") {
+      double i = number(*arg(1));
+      return i >= 0 && i < static_cast<double>(arg(0)->items.size()) ? nth(*arg(0), static_cast<size_t>(i)) : nil();
+    }
     if (n == "rest") {
       FormPtr s = arg(0);
       if (!is_sequence(*s) || s->items.empty()) return list_like({});

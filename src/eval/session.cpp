@@ -71,7 +71,9 @@ void suggest_name(UserError& e, const Globals& globals) {
   std::vector<std::string_view> names;
   for (const Cell* c : globals.user_cells()) {
     if (c->name.str() == name) {
-      e.hints.push_back(fmt::format("{} is defined in another file, but private there or left out here by :only.", name));
+      if (c->defined_at && c->defined_at.source == e.span.source)
+        e.hints.push_back(fmt::format("{} has its value only after its definition on line {} has run.", name, start_of(c->defined_at).line));
+      else e.hints.push_back(fmt::format("{} is defined in another file, but private there or left out here by :only.", name));
       return;
     }
     names.push_back(c->name.str());

@@ -121,7 +121,10 @@ Value invoke_callable(builtins::Caller& caller, builtins::CallableObj& f, std::v
 
 std::string call_text(const Value* args, int argc) {
   std::string s = "(";
-  for (int i = 0; i < argc; ++i) s += (i ? ", " : "") + short_text(args[i]);
+  for (int i = 0; i < argc; ++i) {
+    bool by_type = args[i].tag() == Tag::Tuple || args[i].tag() == Tag::Builtin;
+    s += (i ? ", " : "") + (by_type ? std::string(type_name(args[i])) : short_text(args[i]));
+  }
   return s + ")";
 }
 
@@ -175,6 +178,7 @@ void Vm::arity_error(const Proto& p, const Value* args, int argc) {
   size_t n = p.params.size();
   UserError e = runtime_error(fmt::format("{} expects {} argument{} ({}), got {}.\n  Called with: {}", p.name.empty() ? "fn" : p.name, n, n == 1 ? "" : "s", names, argc,
                                           call_text(args, argc)));
+  if (argc > static_cast<int>(n) && !p.options.empty()) e.hints.push_back(fmt::format("options are written by name: :{} value", p.options[0].str()));
   throw e;
 }
 
@@ -227,7 +231,17 @@ const Proto* Vm::fit_arguments(Closure* f, Value* args, int& argc, bool direct) 
   int n = static_cast<int>(p.params.size());
   if (p.rest_slot >= 0) {
     if (argc < n && direct) arity_error(p, args, argc);
-    if (!p.options.empty()) move_options_last(p, args, argc);
+    if (!p.options.empty()) {
+      move_options_last(p, args, argc);
+      int first_option = std::min(n, argc);
+      while (first_option < argc && !args[first_option].is_keyword()) ++first_option;
+      if (first_option > n) {
+        if (direct || builtins::is_strict(p.span.source)) arity_error(p, args, argc);
+        // A call through a value ignores what the parameters do not take.
+        std::rotate(args + n, args + first_option, args + argc);
+        for (int kept = argc - (first_option - n); argc > kept; --argc) args[argc - 1] = Value();
+      }
+    }
     std::vector<Value> rest;
     for (int i = n; i < argc; ++i) rest.push_back(std::move(args[i]));
     for (int i = argc; i < n; ++i) args[i] = Value::unbound();
@@ -281,7 +295,10 @@ bool Vm::call_compiled(const Value& f, Value* window, int argc) {
   for (int i = 1; i <= argc && !tensors; ++i) tensors = window[i].tag() > Tag::String && trace::holds_tensor(window[i]);
   if (!tensors || trace::is_tracing() || trace::gradient_depth() > 0) return false;
   auto* closure = static_cast<Closure*>(f.object());
-  if (argc != static_cast<int>(closure->proto->params.size()) && closure->proto->rest_slot < 0) return false;
+  int n = static_cast<int>(closure->proto->params.size());
+  if (argc != n && closure->proto->rest_slot < 0) return false;
+  // `body` calls through a value, which does not count arguments: a call that may have too many is interpreted.
+  if (argc > n && !closure->proto->options.empty() && !window[n + 1].is_keyword()) return false;
   // Moved, not copied: what only this call holds may be overwritten by its results.
   std::vector<Value> roots;
   roots.reserve(static_cast<size_t>(argc) + 1);

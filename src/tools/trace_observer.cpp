@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 
 #include "formats/json.h"
@@ -48,7 +49,7 @@ std::string arity_text(const Value& f) {
 std::string trace_text(const Value& v) {
   switch (v.tag()) {
     case Tag::Tensor: return tensor_text(v.as_tensor());
-    case Tag::Float: return fmt::format("{:.6f}", v.as_float());
+    case Tag::Float: return std::isfinite(v.as_float()) ? fmt::format("{:.6f}", v.as_float()) : render(v);
     case Tag::String: return brief_string(v.as_string());
     case Tag::List: return fmt::format("list(len:{})", v.items().size());
     case Tag::Tuple: return fmt::format("tuple(len:{})", v.items().size());

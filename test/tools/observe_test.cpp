@@ -39,6 +39,9 @@ TEST_F(Observe, TraceValues) {
   s.write("b.shf", "(defn f [a b c d e g h] nil) (f 7 0.5 \"" + std::string(60, 'x') + "\" '[1 2] {:b 1 :a 2} f :k)");
   Result r = s.run("--trace b.shf");
   EXPECT_TRUE(r.err.starts_with("├─ [f] 7, 0.500000, \"" + std::string(47, 'x') + "...\", list(len:2), dict(keys:[\"a\", \"b\"]), fn/7, :k\n└─ <- nil (")) << r.err;
+  s.write("c.shf", "(defn f [a b] a) (f nan -inf)");
+  r = s.run("--trace c.shf");
+  EXPECT_TRUE(r.err.starts_with("├─ [f] NaN, -inf\n└─ <- NaN (")) << r.err;
 }
 
 TEST_F(Observe, TraceOfAnErrorKeepsTheDepth) {
