@@ -14,7 +14,7 @@ namespace sheaf::formats {
 namespace {
 
 constexpr size_t kPiece = 16 << 20;
-constexpr size_t kRequest = 128 << 10;  // systems read no more at a request than a disk takes at once
+constexpr size_t kRequest = 1 << 20;  // systems read no more at a request than a disk takes at once
 
 size_t room() {
   struct sysinfo info {};

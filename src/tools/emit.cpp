@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "builtins/host.h"
 #include "builtins/output.h"
 #include "compiler/compile.h"
 #include "compiler/inspect.h"
@@ -50,6 +51,7 @@ std::string core_text(eval::Session& session, uint32_t source) {
 int run_and_show(const Options& o, uint32_t source) {
   int compiled = 0;
   bool graphs = o.emit == "graph" || o.emit == "grad";
+  builtins::set_program_args(o.words);
   trace::set_jit_mode(trace::JitMode::Always);
   trace::g_describe_graphs = graphs;
   trace::set_jit_listener([&](const trace::JitEvent& e) {

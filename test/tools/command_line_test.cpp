@@ -194,6 +194,8 @@ TEST(CommandLine, Emit) {
   EXPECT_TRUE(contains(s.run("--emit=core a.shf").out, "(call-global f\n  2)"));
   EXPECT_EQ(s.run("--emit=graph a.shf").status, 1);
   EXPECT_EQ(s.run("--emit=poetry a.shf").status, 1);
+  s.write("b.shf", "(defn f [x] (+ x 1)) (print (args)) (f [1 2])");
+  EXPECT_TRUE(s.run("--emit=graph b.shf -- one two").out.starts_with("['one', 'two']\n; f\n"));
 }
 
 TEST(DeepRecursion, EndsInAnError) {
