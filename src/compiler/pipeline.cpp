@@ -44,9 +44,12 @@ graph::Graph run(Pass p, F pass, graph::Graph g) {
 std::span<const PassInfo> all_passes() { return kPasses; }
 bool is_enabled(Pass p) { return !disabled[static_cast<size_t>(p)]; }
 
-bool disable_pass(std::string_view name) {
+bool switch_pass(std::string_view name, bool on) {
   for (size_t i = 0; i < std::size(kPasses); ++i)
-    if (name == kPasses[i].name) return disabled[i] = true;
+    if (name == kPasses[i].name) {
+      disabled[i] = !on;
+      return true;
+    }
   return false;
 }
 

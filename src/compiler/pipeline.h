@@ -19,8 +19,8 @@ struct PassInfo {
 std::span<const PassInfo> all_passes();
 
 bool is_enabled(Pass p);
-// False when no pass has that name. To be called before anything is compiled.
-bool disable_pass(std::string_view name);
+// False when no pass has that name. What is compiled already stays as it is.
+bool switch_pass(std::string_view name, bool on);
 
 // A graph as the back end gets it: composites raised, common nodes shared, its nodes listed.
 graph::Graph simplified(const graph::Graph& g);

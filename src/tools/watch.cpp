@@ -213,7 +213,7 @@ Watch::Watch(const Options& o) : options_(o) {
   // Every call is to be visible to a trace or a guard.
   trace::set_jit_mode(o.is_watched() ? trace::JitMode::Off : jit_mode(o.jit));
   trace::set_dynamic_mode(dynamic_mode(o.dynamic));
-  for (const std::string& name : o.disabled) compiler::disable_pass(name);
+  for (const std::string& name : o.disabled) compiler::switch_pass(name, false);
   compiler::set_backend(o.backend == "block" ? compiler::Backend::Block : o.backend == "native" ? compiler::Backend::Native : compiler::Backend::Auto);
   bool show_gradients = std::getenv("SHEAF_DEBUG_GRAD") != nullptr;
   if (show_gradients) trace::g_describe_graphs = true;

@@ -17,7 +17,8 @@ namespace {
 using sheaf::builtins::BuiltinDef;
 
 constexpr const char* kOutside[] = {"io",    "exit",  "read-line", "time",     "now-ns",       "time-it", "gensym", "env", "args",
-                                    "options", "future", "await",     "use",      "interrupted?", "spy",     "tap",    "deftest", "entropy"};
+                                    "options", "future", "await",     "use",      "interrupted?", "spy",     "tap",    "deftest", "entropy",
+                                    "progress"};
 
 bool is_word_char(char c) { return !std::isspace(static_cast<unsigned char>(c)) && !std::strchr("()[]{}\"'`~;,", c); }
 
