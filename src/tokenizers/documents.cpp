@@ -28,7 +28,11 @@ Ordered bpe_model(Ordered vocab, Ordered merges) {
 std::string document(Ordered added, Ordered pre_tokenizer, Ordered decoder, Ordered model) {
   Ordered out = {{"version", "1.0"}, {"truncation", nullptr}, {"padding", nullptr}, {"added_tokens", std::move(added)}, {"normalizer", nullptr},
                  {"pre_tokenizer", std::move(pre_tokenizer)}, {"post_processor", nullptr}, {"decoder", std::move(decoder)}, {"model", std::move(model)}};
-  return out.dump(1);
+  try {
+    return out.dump(1);
+  } catch (const Ordered::type_error&) {
+    throw runtime_error("a token or the pattern is not valid UTF-8");
+  }
 }
 
 template <class F>

@@ -128,6 +128,8 @@ TEST(Utf8, BrokenCharactersBecomeOneMarkEach) {
   EXPECT_EQ(valid_prefix("12345678\xc3\xa9 \xc3"), 11u);
 }
 
+TEST(Documents, TokensMustBeText) { EXPECT_THROW(document_of_list("5\ta\xb1\n"), sheaf::UserError); }
+
 TEST(Documents, ListsAndMerges) {
   Tokenizer list(document_of_list("5\ta\n7\tab\n9\t\"\\n\"\r\n"));
   EXPECT_EQ(list.encode("abaa\n", false), (Ids{7, 5, 5, 9}));
