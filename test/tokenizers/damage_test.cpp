@@ -9,6 +9,7 @@
 #include "tokenizers/characters.h"
 #include "tokenizers/documents.h"
 #include "tokenizers/tokenizer.h"
+#include "tokenizers/train_bpe.h"
 
 namespace {
 
@@ -128,7 +129,11 @@ TEST(Utf8, BrokenCharactersBecomeOneMarkEach) {
   EXPECT_EQ(valid_prefix("12345678\xc3\xa9 \xc3"), 11u);
 }
 
-TEST(Documents, TokensMustBeText) { EXPECT_THROW(document_of_list("5\ta\xb1\n"), sheaf::UserError); }
+TEST(Documents, SpecialTokensMustBeText) {
+  BpeTraining options;
+  options.special = {"<pad\xb1"};
+  EXPECT_THROW(train_bpe({"text"}, options), sheaf::UserError);
+}
 
 TEST(Documents, ListsAndMerges) {
   Tokenizer list(document_of_list("5\ta\n7\tab\n9\t\"\\n\"\r\n"));
