@@ -139,6 +139,7 @@ TEST_F(Files, AFailedSaveKeepsTheOldFile) {
   save_value(at("c.safetensors"), before);
   for (uint64_t limit : {0, 1, 100, 4096, 65536, 399999}) {
     pid_t child = fork();
+    ASSERT_GE(child, 0);  // kill(-1) would end everything
     if (child == 0) {
       std::signal(SIGXFSZ, SIG_IGN);
       rlimit r{limit, limit};
@@ -159,6 +160,7 @@ TEST_F(Files, AKilledSaveKeepsAWholeFile) {
   save_value(at("k.safetensors"), D({{"step", I(0)}, {"w", Value::tensor(zeros_tensor(DType::I64, {20000}))}}));
   for (int round = 0; round < 20; ++round) {
     pid_t child = fork();
+    ASSERT_GE(child, 0);  // kill(-1) would end everything
     if (child == 0) {
       for (int64_t i = 1;; ++i) {
         Tensor t = empty_tensor(DType::I64, {20000});

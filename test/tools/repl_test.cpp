@@ -111,6 +111,7 @@ class Terminal {
   explicit Terminal(const Sandbox& s) {
     winsize size{24, 80, 0, 0};
     pid_ = forkpty(&fd_, nullptr, nullptr, &size);
+    if (pid_ < 0) throw std::runtime_error("there is no terminal to be had: is /dev/pts mounted?");
     if (pid_ == 0) {
       setenv("HOME", s.dir().c_str(), 1);
       setenv("TERM", "xterm", 1);

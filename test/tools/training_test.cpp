@@ -27,6 +27,7 @@ std::string on_terminal(const Sandbox& s, const std::string& file, unsigned shor
   winsize size{24, columns, 0, 0};
   int fd;
   pid_t pid = forkpty(&fd, nullptr, nullptr, &size);
+  if (pid < 0) throw std::runtime_error("there is no terminal to be had: is /dev/pts mounted?");
   if (pid == 0) {
     if (chdir(s.dir().c_str()) != 0 || setenv("TERM", kind, 1) != 0) _exit(1);
     execl(SHEAF_BINARY, "sheaf", file.c_str(), nullptr);
@@ -103,6 +104,7 @@ TEST(Training, ControlCSavesAndEnds) {
   Sandbox s;
   s.write("a.shf", std::string(kRun) + "(run \"r\" 100000000)\n");
   pid_t pid = fork();
+  ASSERT_GE(pid, 0);  // kill(-1) would end everything
   if (pid == 0) {
     if (chdir(s.dir().c_str()) != 0 || !freopen("out", "w", stdout)) _exit(1);
     execl(SHEAF_BINARY, "sheaf", "a.shf", nullptr);
@@ -131,6 +133,7 @@ TEST(Training, KilledRunsContinue) {
   int killed = 0;
   for (int round = 0; round < 8; ++round) {
     pid_t pid = fork();
+    ASSERT_GE(pid, 0);  // kill(-1) would end everything
     if (pid == 0) {
       if (chdir(s.dir().c_str()) != 0 || !freopen("/dev/null", "w", stdout)) _exit(1);
       execl(SHEAF_BINARY, "sheaf", "a.shf", nullptr);
