@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include <chrono>
+#include <stdexcept>
 #include <thread>
 
 #include "run_sheaf.h"

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <stdexcept>
 #include <thread>
 
 #include "run_sheaf.h"
