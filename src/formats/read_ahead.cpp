@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -69,7 +70,13 @@ void read_ahead(std::shared_ptr<Mapping> file) {
   static auto* queue = new Queue;
   std::lock_guard lock(queue->mu);
   queue->files.push_back(std::move(file));
-  if (!std::exchange(queue->running, true)) std::thread([] { queue->run(); }).detach();
+  if (queue->running) return;
+  try {
+    std::thread([] { queue->run(); }).detach();
+    queue->running = true;
+  } catch (const std::system_error&) {
+    queue->files.clear();  // no thread to be had: pages come when they are touched
+  }
 }
 
 }  // namespace sheaf::formats

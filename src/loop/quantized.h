@@ -5,7 +5,7 @@
 // columns, and `deep` consecutive rows of a column lie side by side. So a machine finds in one register what it multiplies and adds in one
 // instruction, and memory is read from one end to the other. Columns that fill up the last tile are not read.
 //
-// In f32 a group of x is taken as whole numbers too, of two bytes, times a power of two: an element loses at most 2^-15 of the group's largest, a
+// In f32 a group of x is taken as whole numbers too, of two bytes, times a power of two: an element loses at most about 2^-15 of the group's largest, a
 // hundredth of what weights of 8 bits have lost. Sums within a group are then exact, whatever their order; sums over groups are
 // fused multiply-adds in f32, in order. An element of x that is not finite makes its row NaN. In f64 everything is a chain of fused multiply-adds.
 #pragma once
