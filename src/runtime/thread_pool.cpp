@@ -18,8 +18,8 @@ namespace {
 // A worker without work spins this long, so that launches in a row find it awake, before it sleeps. Going to
 // sleep takes some 30 more: 100 in all.
 constexpr auto kSpin = std::chrono::microseconds(60);
-// Ranges per thread: enough to even out unequal ranges, few enough that claiming them costs nothing.
-constexpr int64_t kRangesPerThread = 4;
+// A thread claims this part of its share of what is left: ranges that get shorter even out unequal ones, and claiming them costs nothing.
+constexpr int64_t kPart = 4;
 
 inline void relax() {
 #if defined(__aarch64__)
@@ -69,7 +69,8 @@ class Pool {
     start_workers(threads - 1);
     body_ = &body;
     end_ = n;
-    step_ = std::max(grain, (n + threads * kRangesPerThread - 1) / (threads * kRangesPerThread));
+    grain_ = grain;
+    parts_ = threads * kPart;
     next_.store(0, std::memory_order_relaxed);
     members_ = threads - 1;
     uint64_t job = ++last_job_;
@@ -95,10 +96,13 @@ class Pool {
   void work() {
     inside_range = true;
     for (;;) {
-      int64_t begin = next_.fetch_add(step_, std::memory_order_relaxed);
+      int64_t begin = next_.load(std::memory_order_relaxed), end;
+      do {
+        end = std::min(end_, begin + std::max(grain_, (end_ - begin) / parts_));
+      } while (begin < end_ && !next_.compare_exchange_weak(begin, end, std::memory_order_relaxed));
       if (begin >= end_) break;
       try {
-        (*body_)(begin, std::min(end_, begin + step_));
+        (*body_)(begin, end);
       } catch (...) {
         std::lock_guard lock(error_mutex_);
         if (!error_) error_ = std::current_exception();
@@ -143,7 +147,7 @@ class Pool {
   std::atomic<bool> busy_{false};
   // Written by the caller that holds busy_ before it opens the job; read by workers that have entered it.
   function_ref<void(int64_t, int64_t)>* body_ = nullptr;
-  int64_t end_ = 0, step_ = 0;
+  int64_t end_ = 0, grain_ = 1, parts_ = 1;
   int members_ = 0, started_ = 0;
   uint64_t last_job_ = 0;
   std::mutex error_mutex_;

@@ -13,7 +13,9 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "codegen/block/attention.h"
@@ -154,14 +156,44 @@ class Tall {
     }, std::max<int64_t>(1, 16384 / (height * std::min(depth_, kContractBlock))));
   }
 
-  // Columns are split first, in strips of whole panels; rows too where there are too few strips for the threads. As many strips as
-  // give every thread the same number, all of nearly one width: eleven of 96 columns would keep one of two threads idle for a tenth of the time.
+  // How C is shared out: strips of whole panels by groups of whole tiles of rows, a task each.
+  struct Grid {
+    int64_t strips, groups, widest;  // the last in panels
+  };
+
+  // The grid that is done first, in cycles for each k: tiles, what of A comes from further away than the second-level cache, and packing B, of
+  // the thread that does most. Threads do not end together: part of a task is waited for on average. All strips have nearly one width.
+  Grid grid() const {
+    constexpr double kBegin = 4, kFetch = 0.2, kPack = 1, kWait = 0.15;
+    double tile = mr_ * (nr_ / kern_.lanes) / 2.0, least = std::numeric_limits<double>::infinity();
+    int64_t panels = pieces(n_, nr_), row_tiles = pieces(rows_, mr_), threads = runtime::num_threads();
+    auto task = [&](double wide, double tall) { return kBegin + wide * tall * tile + tall * mr_ * kFetch + wide * nr_ * kPack; };
+    Grid best{};
+    auto weigh = [&](int64_t strips) {
+      int64_t widest = pieces(panels, strips), before = 0;
+      for (int64_t rounds : {1, 2, 3, 4, 6, 8}) {
+        int64_t groups = std::clamp<int64_t>(rounds * threads / strips, 1, row_tiles);
+        if (std::exchange(before, groups) == groups) continue;
+        double largest = task(widest, pieces(row_tiles, groups)), usual = task(double(panels) / strips, double(row_tiles) / groups);
+        double cost = std::max(pieces(strips * groups, threads) * usual, largest) + (threads > 1 ? kWait * largest : 0);
+        if (cost < least) least = cost, best = {strips, groups, widest};
+      }
+    };
+    int64_t before = 0;
+    for (int64_t width = std::min(kStripPanels, panels); width > 0; --width) {
+      int64_t strips = pieces(panels, width), even = std::min(panels, round_up(strips, threads));
+      if (strips > before) weigh(strips);
+      if (even > std::max(strips, before)) weigh(even);
+      before = even;
+    }
+    return best;
+  }
+
   void multiply() {
-    int64_t panels = pieces(n_, nr_), threads = runtime::num_threads(), wanted = threads * 4;
-    int64_t strips = std::min(panels, round_up(std::max(pieces(panels, kStripPanels), wanted), threads)), widest = pieces(panels, strips);
-    int64_t row_tiles = pieces(rows_, mr_), groups = std::clamp<int64_t>(pieces(wanted, strips), 1, row_tiles);
+    auto [strips, groups, widest] = grid();
+    int64_t panels = pieces(n_, nr_), row_tiles = pieces(rows_, mr_);
     int64_t flops = 2 * pieces(rows_, groups) * std::min(widest * nr_, n_) * depth_;
-    runtime::parallel_for(strips * groups, [&](int64_t begin, int64_t end) {
+    runtime::parallel_for(strips * groups, [&, strips = strips, groups = groups, widest = widest](int64_t begin, int64_t end) {
       T* packed_b = scratch<T>(1, kContractBlock * widest * nr_);
       for (int64_t task = begin; task < end; ++task) {
         int64_t group = task / strips, first = row_tiles * group / groups * mr_, last = std::min(rows_, row_tiles * (group + 1) / groups * mr_);

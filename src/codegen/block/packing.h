@@ -84,26 +84,29 @@ void pack(T* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, i
     return;
   }
   int64_t l = 0;
-  // 4 x 4 blocks turned in registers, where k is contiguous; narrow elements are widened a cache line at a time first.
+  // 4 x 4 blocks turned in registers, where k is contiguous: a cache line of each row at a time, since the lines of many rows may fall into one set.
   if constexpr (std::is_same_v<T, float>)
     if (src.k == 1) {
-      constexpr int64_t kStep = std::is_same_v<S, float> ? 4 : 64 / sizeof(S);
       int64_t whole = width / 4 * 4;
-      for (; l + kStep <= k; l += kStep) {
-        for (int64_t i = 0; i < whole; i += 4) {
-          const S* rows = from + i * src.minor + l;
-          if constexpr (std::is_same_v<S, float>) {
-            transpose4(rows, src.minor, dst + l * width + i, width);
-          } else {
-            float wide[4][kStep];
-            for (int r = 0; r < 4; ++r)
-              for (int64_t e = 0; e < kStep; ++e) wide[r][e] = widen<float>(rows[r * src.minor + e]);
-            for (int64_t e = 0; e < kStep; e += 4) transpose4(&wide[0][e], kStep, dst + (l + e) * width + i, width);
+      auto turn = [&](auto step) {
+        for (; l + step <= k; l += step) {
+          for (int64_t i = 0; i < whole; i += 4) {
+            const S* rows = from + i * src.minor + l;
+            if constexpr (std::is_same_v<S, float>) {
+              for (int64_t e = 0; e < step; e += 4) transpose4(rows + e, src.minor, dst + (l + e) * width + i, width);
+            } else {
+              float wide[4][step];
+              for (int r = 0; r < 4; ++r)
+                for (int64_t e = 0; e < step; ++e) wide[r][e] = widen<float>(rows[r * src.minor + e]);
+              for (int64_t e = 0; e < step; e += 4) transpose4(&wide[0][e], step, dst + (l + e) * width + i, width);
+            }
           }
+          for (int64_t i = whole; i < width; ++i)
+            for (int64_t m = l; m < l + step; ++m) dst[m * width + i] = widen<float>(from[i * src.minor + m]);
         }
-        for (int64_t i = whole; i < width; ++i)
-          for (int64_t m = l; m < l + kStep; ++m) dst[m * width + i] = widen<float>(from[i * src.minor + m]);
-      }
+      };
+      turn(std::integral_constant<int64_t, 64 / sizeof(S)>{});
+      turn(std::integral_constant<int64_t, 4>{});
     }
   // A few k at a time, so that each row's cache line is read once.
   for (; l < k; l += 16) {
