@@ -67,6 +67,8 @@ struct BuiltinDef {
 
 // The object of every value tagged Builtin.
 struct CallableObj : FunctionObj {
+  const uint64_t number = new_code_number();
+  uint64_t code_number() const override { return number; }
   // Arguments may be moved from.
   virtual Value invoke(Caller& caller, std::vector<Value>& args) = 0;
 };

@@ -157,7 +157,7 @@ Value value_and_grad(Caller& caller, const Value& f, std::vector<Value>& args, c
       traced.erase(traced.begin());
       return value_and_grad_now(caller, g, traced, s);
     };
-    if (trace::call_compiled(f.as_function()->code_identity(), purpose, s.who, roots, body, result)) return result;
+    if (trace::call_compiled(f.as_function()->code_number(), purpose, s.who, roots, body, result)) return result;
   }
   return value_and_grad_now(caller, f, args, s);
 }

@@ -111,6 +111,7 @@ struct Fork {
 
 // A function's code, shared by all closures made from it.
 struct Proto {
+  const uint64_t number = new_code_number();
   std::string name;              // "" for fn
   std::vector<Param> params;     // positional
   int rest_slot = -1;            // `& rest`
@@ -138,7 +139,7 @@ struct Closure final : FunctionObj {
   std::shared_ptr<Proto> proto;
   std::vector<Value> captures;
   const std::string& name() const override { return proto->name; }
-  const void* code_identity() const override { return proto.get(); }
+  uint64_t code_number() const override { return proto->number; }
   const std::vector<Value>* captured() const override { return &captures; }
   Value with_captured(std::vector<Value> values) const override {
     auto copy = make_ref<Closure>();

@@ -96,7 +96,10 @@ Value dict_value(std::span<Value> keys_and_values) {
 // While a function is traced for compilation nothing is called for good.
 bool is_watched(const Proto& p) { return (p.named || (g_observer->watches_all && !p.top_level)) && !trace::is_tracing(); }
 Callee callee_kind(const Proto& p) { return p.named ? Callee::Function : Callee::Lambda; }
-std::string_view callee_name(const Proto& p) { return p.name.empty() ? std::string_view("<lambda>") : p.name; }
+const std::string& callee_name(const Proto& p) {
+  static const std::string lambda = "<lambda>";
+  return p.name.empty() ? lambda : p.name;
+}
 
 // Runs a built-in under the eyes of an observer. Those that special forms compile to are not calls to the user.
 template <class F>
@@ -288,7 +291,11 @@ void Vm::enter_closure(Closure* f, Value* window, int argc, bool direct, bool bo
   push_frame(f, window + 1, p, boundary);
 }
 
-// A defn called with tensors may run as compiled code; its result then replaces the window's first register.
+// A function with a name that came as a value is compiled like one called by its name. One without is the body of a loop as often as not,
+// whose sizes may grow; what it calls is compiled.
+bool is_passed_on(const Value& f) { return static_cast<Closure*>(f.object())->proto->named; }
+
+// A function called with tensors may run as compiled code; its result then replaces the window's first register.
 bool Vm::call_compiled(const Value& f, Value* window, int argc) {
   if (!trace::g_jit_enabled) return false;
   bool tensors = false;
@@ -311,19 +318,20 @@ bool Vm::call_compiled(const Value& f, Value* window, int argc) {
   auto body = [this](std::vector<Value> traced) {
     Value g = std::move(traced[0]);
     traced.erase(traced.begin());
-    return call(g, std::move(traced));
+    return call_here(g, std::move(traced), false);
   };
   const Proto& p = *closure->proto;
-  if (g_observer) g_observer->enter(Callee::Function, p.name, {roots.data() + 1, static_cast<size_t>(argc)});
+  bool watched = g_observer && is_watched(p);
+  if (watched) g_observer->enter(callee_kind(p), callee_name(p), {roots.data() + 1, static_cast<size_t>(argc)});
   bool compiled;
   try {
-    compiled = trace::call_compiled(&p, 1 ^ builtins::mixed_purpose(), p.name, roots, body, result);
+    compiled = trace::call_compiled(p.number, 1 ^ builtins::mixed_purpose(), callee_name(p), roots, body, result);
   } catch (...) {
     give_back();
-    if (g_observer) g_observer->unwind(Callee::Function, p.name);
+    if (watched) g_observer->unwind(callee_kind(p), callee_name(p));
     throw;
   }
-  if (g_observer) compiled ? g_observer->leave(Callee::Function, p.name, result) : g_observer->cancel(Callee::Function, p.name);
+  if (watched) compiled ? g_observer->leave(callee_kind(p), callee_name(p), result) : g_observer->cancel(callee_kind(p), callee_name(p));
   if (!compiled) {
     give_back();
     return false;
@@ -359,7 +367,9 @@ void Vm::call_native(const Value& f, Value* window, int argc) {
   *window = invoke_callable(*this, *keep, args);
 }
 
-Value Vm::call(const Value& function, std::vector<Value> args) {
+Value Vm::call(const Value& function, std::vector<Value> args) { return call_here(function, std::move(args), true); }
+
+Value Vm::call_here(const Value& function, std::vector<Value> args, bool may_compile) {
   if (function.tag() == Tag::Builtin) {
     Value keep = function;
     return invoke_callable(*this, *static_cast<builtins::CallableObj*>(keep.object()), args);
@@ -373,6 +383,7 @@ Value Vm::call(const Value& function, std::vector<Value> args) {
   for (size_t i = 0; i < args.size(); ++i) window[1 + i] = std::move(args[i]);
   size_t bottom = frames_.size();
   Value keep = function;
+  if (may_compile && is_passed_on(keep) && call_compiled(keep, window, static_cast<int>(args.size()))) return std::move(*window);
   enter_closure(static_cast<Closure*>(keep.object()), window, static_cast<int>(args.size()), false, true);
   return run(bottom);
 }
@@ -549,6 +560,7 @@ Value Vm::run(size_t bottom) {
             poll();
             const Value& f = R[in.a];
             if (f.tag() == Tag::Function) {
+              if (is_passed_on(f) && call_compiled(Value(f), &R[in.a], in.b)) break;
               enter_closure(static_cast<Closure*>(f.object()), &R[in.a], in.b, false, false);
               load();
             } else if (f.tag() == Tag::Builtin) {

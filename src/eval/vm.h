@@ -71,6 +71,7 @@ class Vm final : public builtins::Caller {
   // Makes the arguments fit the parameters: rest lists, named arguments, missing and surplus ones.
   const Proto* fit_arguments(Closure* f, Value* args, int& argc, bool direct);
   void enter_closure(Closure* f, Value* window, int argc, bool direct, bool boundary);
+  Value call_here(const Value& function, std::vector<Value> args, bool may_compile);
   bool call_compiled(const Value& f, Value* window, int argc);
   void call_native(const Value& f, Value* window, int argc);
   void call_builtin_at(const builtins::BuiltinDef& def, Value* window, int argc);

@@ -111,7 +111,8 @@ constexpr size_t kShownVariants = 8;
 std::string line(const std::string& name, int64_t calls, const Story& s, const std::string& at) {
   size_t n = s.variants.size();
   std::string how = n ? fmt::format("compiled ({} variant{})", n, n == 1 ? "" : "s") : "interpreted";
-  std::string out = fmt::format("  {:<30} {:>8} calls  {:<24} {}\n", name, calls, how, at);
+  std::string count = calls ? fmt::format("{:>8} calls", calls) : "";  // nobody counts those of a function without a name
+  std::string out = fmt::format("  {:<30} {:<14}  {:<24} {}\n", name, count, how, at);
   for (size_t i = 0; i < std::min(n, kShownVariants); ++i) {
     bool same = i > 0 && std::find(s.variants.begin(), s.variants.begin() + static_cast<long>(i), s.variants[i]) != s.variants.begin() + static_cast<long>(i);
     const char* why = i == 0 ? "" : same ? "  (a number or function it depends on has changed)" : "  (other types or sizes)";

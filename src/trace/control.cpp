@@ -95,7 +95,7 @@ class Merge {
       case Tag::Function: {
         if (a.object() == b.object()) return a;
         const auto *x = a.as_function()->captured(), *y = b.as_function()->captured();
-        if (a.as_function()->code_identity() != b.as_function()->code_identity() || !x || !y || x->size() != y->size()) differ(a, b);
+        if (a.as_function()->code_number() != b.as_function()->code_number() || !x || !y || x->size() != y->size()) differ(a, b);
         std::vector<Value> captured;
         for (size_t i = 0; i < x->size(); ++i) captured.push_back(tree((*x)[i], (*y)[i]));
         return a.as_function()->with_captured(std::move(captured));

@@ -63,12 +63,11 @@ struct Function {
   size_t num_entries = 0;
   bool crowded = false;   // has had as many signatures as it may
   bool given_up = false;
-  Value keep;  // keeps the code alive that the identity points to
 };
 
 struct Table {
   std::mutex mu;
-  std::map<std::pair<const void*, uint64_t>, Function> functions;
+  std::map<std::pair<uint64_t, uint64_t>, Function> functions;
   JitStats stats;
   std::map<std::string, size_t> variants;  // by the name of the function
 };
@@ -353,7 +352,7 @@ Decision decide(Function& f, const std::string& name, const std::vector<Value>& 
 
 }  // namespace
 
-bool call_compiled(const void* identity, uint64_t purpose, const std::string& name, std::vector<Value>& roots,
+bool call_compiled(uint64_t code, uint64_t purpose, const std::string& name, std::vector<Value>& roots,
                    const std::function<Value(std::vector<Value>)>& body, Value& result) {
   Signature s;
   for (const Value& r : roots) add_to_signature(r, s, true);
@@ -362,9 +361,8 @@ bool call_compiled(const void* identity, uint64_t purpose, const std::string& na
   Decision d;
   {
     std::lock_guard lock(table().mu);
-    Function& f = table().functions[{identity, purpose}];
+    Function& f = table().functions[{code, purpose}];
     if (f.given_up) return false;
-    if (f.keep.is_nil()) f.keep = roots[0];
     d = decide(f, name, roots, s, hash);
     if (!d.found && !d.trace) return false;
     ++table().stats.dispatches;
@@ -381,7 +379,7 @@ bool call_compiled(const void* identity, uint64_t purpose, const std::string& na
           std::lock_guard lock(table().mu);
           Member member(roots);
           d.open = {};
-          if (Family* family = family_of(table().functions[{identity, purpose}], member, s)) {
+          if (Family* family = family_of(table().functions[{code, purpose}], member, s)) {
             note_marks(*family, member, found.marks);
             if (!family->closed) d.open = open_sizes(*family, member, s);
           }
@@ -399,7 +397,7 @@ bool call_compiled(const void* identity, uint64_t purpose, const std::string& na
       span = e.span;
     }
     std::lock_guard lock(table().mu);
-    Function& f = table().functions[{identity, purpose}];
+    Function& f = table().functions[{code, purpose}];
     Member member(roots);
     Family* family = family_of(f, member, s);
     if (family && d.found) note_marks(*family, member, d.found->marks);

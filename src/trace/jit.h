@@ -53,10 +53,10 @@ bool holds_tensor(const Value& v);
 // A global read by the function being traced becomes an input; elsewhere its value.
 Value global_value(const Value& cell_value);
 
-// Runs `body` on `roots` (a function and its arguments) through compiled code if that is possible, and says so. `identity`
-// and `purpose` name what is run; `body` must be a pure function of the roots and of globals. Arguments that the roots alone
+// Runs `body` on `roots` (a function and its arguments) through compiled code if that is possible, and says so. The number
+// of the `code` and `purpose` name what is run; `body` must be a pure function of the roots and of globals. Arguments that the roots alone
 // hold may be overwritten when compiled code has run; otherwise they are left as they were.
-bool call_compiled(const void* identity, uint64_t purpose, const std::string& name, std::vector<Value>& roots,
+bool call_compiled(uint64_t code, uint64_t purpose, const std::string& name, std::vector<Value>& roots,
                    const std::function<Value(std::vector<Value>)>& body, Value& result);
 
 }  // namespace sheaf::trace

@@ -64,14 +64,14 @@ void add_to_signature(const Value& v, Signature& s, bool owned, int depth) {
       return;
     case Tag::Function: {
       word(tag);
-      word(reinterpret_cast<uint64_t>(v.as_function()->code_identity()));
+      word(v.as_function()->code_number());
       if (const std::vector<Value>* captured = v.as_function()->captured())
         for (const Value& x : *captured) add_to_signature(x, s, owned, depth + 1);
       return;
     }
     case Tag::Builtin:
       word(tag);
-      word(reinterpret_cast<uint64_t>(v.object()));
+      word(v.as_function()->code_number());
       return;
     default: s.traceable = false;
   }

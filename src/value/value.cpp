@@ -1,11 +1,17 @@
 #include "value/value.h"
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 
 #include "value/dict.h"
 
 namespace sheaf {
+
+uint64_t new_code_number() {
+  static std::atomic<uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
 
 void destroy_object(const Object* o) {
   // A list of a million nested lists must not recurse a million destructors: past a small depth the rest is queued.

@@ -166,11 +166,14 @@ struct TensorObj final : Object {
   explicit TensorObj(Tensor t) : tensor(std::move(t)) {}
 };
 
+// A number that no other code has or will have: an address could be that of other code one day.
+uint64_t new_code_number();
+
 // Anything callable. Closures live in eval, built-ins in builtins; both derive from this.
 struct FunctionObj : Object {
   virtual const std::string& name() const = 0;  // "" for an anonymous function
-  // For tracing: what identifies the code, and the values it closed over (which may be replaced).
-  virtual const void* code_identity() const { return this; }
+  // For tracing: the number of the code (new_code_number), and the values it closed over (which may be replaced).
+  virtual uint64_t code_number() const { return 0; }
   virtual const std::vector<Value>* captured() const { return nullptr; }
   virtual Value with_captured(std::vector<Value> values) const;
 };

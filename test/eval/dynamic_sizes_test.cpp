@@ -2,30 +2,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <map>
-
-#include "eval/session.h"
-#include "trace/jit.h"
-#include "value/print.h"
+#include "run_program.h"
 
 namespace sheaf {
 namespace {
-
-struct Outcome {
-  std::string value;
-  std::map<std::string, int> compiled;  // by function
-};
-
-Outcome run(const std::string& program, trace::JitMode mode) {
-  Outcome out;
-  trace::set_jit_mode(mode);
-  trace::set_jit_listener([&](const trace::JitEvent& e) { out.compiled[e.function] += e.outcome == "compiled"; });
-  eval::Session session;
-  out.value = render(session.run_text(program));
-  trace::set_jit_listener(nullptr);
-  trace::set_jit_mode(trace::JitMode::Auto);
-  return out;
-}
 
 // The program gives what it gives interpreted, with at most so many compilations of a function.
 void expect_compiled(const std::string& program, const std::string& function, int at_most) {

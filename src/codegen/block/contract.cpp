@@ -429,7 +429,7 @@ void multiply(Operand<S> a, Operand<S> b, T* c, int64_t m, int64_t n, int64_t k)
     if (m > kThinRows && m <= kTurnedMost && b.k == 1 && Turned<T>::fits(m, b)) return Turned<T>(a, b, c, m, n, k).run();
   if (m > kThinRows) return Tall<T, S>(a, b, c, m, n, k).run();
   if constexpr (std::is_same_v<T, float>)
-    if (b.k == 1 && m <= kTurnedRows<S> && thin_transposed<S>(a, b, c, m, n, k)) return;
+    if (b.k == 1 && m <= kTurnedRows<S> && thin_turned<S>(a, b, c, m, n, k)) return;
   thin_packed<T>(a, b, c, m, n, k);
 }
 

@@ -26,6 +26,7 @@ using loop::scalar::Float16;
 //   multiply(acc, a, y)      acc[i][v] += a[i] y[v]
 //   begin(acc, a, y)         acc[i][v] = a[i] y[v]
 //   multiply_rows(acc, a, lda, b, ldb)   acc[i][v] += a[i * lda + l] b[l * ldb + v's elements] for kDepth l, in order
+//   multiply_columns(acc, b, ldb, x, ldx)   for floats: acc[i] += x[i * ldx + l] b[l + lane * ldb] for kColumnDepth<element of b> l, in order
 //   multiply_row_steps(acc, steps, a, lda, b, ldb, each)   so many of these, each() before every one; only where that is faster than a loop
 // Simd<float> also loads kLanes elements of the narrow floats, widened.
 
@@ -168,6 +169,70 @@ struct Simd<float> {
     multiply(std::integral_constant<int, 2>{}, load(b + 2 * ldb), load(b + 2 * ldb + kLanes));
     multiply(std::integral_constant<int, 3>{}, load(b + 3 * ldb), load(b + 3 * ldb + kLanes));
   }
+  template <class S>
+  static constexpr int kColumnDepth = 16 / sizeof(S);
+  // acc[i] += x[i][e] y[e] for e < 4, in order; a vector y[e] holds an element of each of four columns.
+  template <int kRows>
+  static void multiply_turned(V (&acc)[kRows], const V (&y)[4], const float* x, int64_t ldx) {
+    float32x4_t r[kRows];
+#pragma GCC unroll 8
+    for (int i = 0; i < kRows; ++i) r[i] = vld1q_f32(x + i * ldx);
+    auto step = [&]<int e>(std::integral_constant<int, e>) __attribute__((always_inline)) {
+#pragma GCC unroll 8
+      for (int i = 0; i < kRows; ++i) acc[i] = vfmaq_laneq_f32(acc[i], y[e], r[i], e);
+    };
+    step(std::integral_constant<int, 0>{});
+    step(std::integral_constant<int, 1>{});
+    step(std::integral_constant<int, 2>{});
+    step(std::integral_constant<int, 3>{});
+  }
+
+  // Products with a vector of consecutive elements of each of four columns, ldb apart.
+  template <int kRows>
+  static void multiply_columns(V (&acc)[kRows], const float* b, int64_t ldb, const float* x, int64_t ldx) {
+    float32x4_t c0 = vld1q_f32(b), c1 = vld1q_f32(b + ldb), c2 = vld1q_f32(b + 2 * ldb), c3 = vld1q_f32(b + 3 * ldb);
+    auto pairs = [](float32x4_t v) { return vreinterpretq_f64_f32(v); };
+    auto single = [](float64x2_t v) { return vreinterpretq_f32_f64(v); };
+    float64x2_t even = pairs(vtrn1q_f32(c0, c1)), odd = pairs(vtrn2q_f32(c0, c1)), even2 = pairs(vtrn1q_f32(c2, c3)), odd2 = pairs(vtrn2q_f32(c2, c3));
+    float32x4_t y[4] = {single(vzip1q_f64(even, even2)), single(vzip1q_f64(odd, odd2)), single(vzip2q_f64(even, even2)), single(vzip2q_f64(odd, odd2))};
+    multiply_turned(acc, y, x, ldx);
+  }
+
+  // bf16: a table lookup takes an element of each column out of two registers and puts zeros below it.
+  template <int kRows>
+  static void multiply_columns(V (&acc)[kRows], const BFloat16* b, int64_t ldb, const float* x, int64_t ldx) {
+    auto column = [&](int c) { return vreinterpretq_u64_u16(vld1q_u16(&b[c * ldb].bits)); };
+    uint64x2_t c0 = column(0), c1 = column(1), c2 = column(2), c3 = column(3);
+    auto bytes = [](uint64x2_t v) { return vreinterpretq_u8_u64(v); };
+    uint8x16x2_t four[2] = {{{bytes(vzip1q_u64(c0, c1)), bytes(vzip1q_u64(c2, c3))}}, {{bytes(vzip2q_u64(c0, c1)), bytes(vzip2q_u64(c2, c3))}}};
+#pragma GCC unroll 2
+    for (int half = 0; half < 2; ++half) {
+      float32x4_t y[4];
+#pragma GCC unroll 4
+      for (uint32_t e = 0; e < 4; ++e) {
+        uint32_t low = 0xffff | (2 * e) << 16 | (2 * e + 1) << 24;  // 0xff: outside of the table, hence 0
+        const uint32x4_t places = {low, low + 0x08080000, low + 0x10100000, low + 0x18180000};
+        y[e] = vreinterpretq_f32_u8(vqtbl2q_u8(four[half], vreinterpretq_u8_u32(places)));
+      }
+      multiply_turned(acc, y, x + half * 4, ldx);
+    }
+  }
+
+  template <int kRows>
+  static void multiply_columns(V (&acc)[kRows], const Float16* b, int64_t ldb, const float* x, int64_t ldx) {
+    auto column = [&](int c) { return vld1q_u16(&b[c * ldb].bits); };
+    auto words = [](uint16x8_t v) { return vreinterpretq_u32_u16(v); };
+    uint16x8_t c0 = column(0), c1 = column(1), c2 = column(2), c3 = column(3);
+    uint16x8_t even = vtrn1q_u16(c0, c1), odd = vtrn2q_u16(c0, c1), even2 = vtrn1q_u16(c2, c3), odd2 = vtrn2q_u16(c2, c3);
+    // Elements 0 and 4, 2 and 6, 1 and 5, 3 and 7 of the four columns.
+    auto low = [&](uint16x8_t a, uint16x8_t b) { return vreinterpretq_f16_u32(vtrn1q_u32(words(a), words(b))); };
+    auto high = [&](uint16x8_t a, uint16x8_t b) { return vreinterpretq_f16_u32(vtrn2q_u32(words(a), words(b))); };
+    float16x8_t e04 = low(even, even2), e26 = high(even, even2), e15 = low(odd, odd2), e37 = high(odd, odd2);
+    float32x4_t first[4] = {vcvt_f32_f16(vget_low_f16(e04)), vcvt_f32_f16(vget_low_f16(e15)), vcvt_f32_f16(vget_low_f16(e26)), vcvt_f32_f16(vget_low_f16(e37))};
+    float32x4_t second[4] = {vcvt_high_f32_f16(e04), vcvt_high_f32_f16(e15), vcvt_high_f32_f16(e26), vcvt_high_f32_f16(e37)};
+    multiply_turned(acc, first, x, ldx);
+    multiply_turned(acc, second, x + 4, ldx);
+  }
 };
 template <>
 struct Simd<double> {
@@ -274,6 +339,12 @@ struct Simd {
     for (int i = 0; i < kRows; ++i)
       for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(a[i * lda], load(b + v), acc[i][v]);
   }
+  template <class S>
+  static constexpr int kColumnDepth = 1;
+  template <int kRows, class S>
+  static void multiply_columns(V (&acc)[kRows], const S* b, int64_t, const T* x, int64_t ldx) {
+    for (int i = 0; i < kRows; ++i) acc[i] = fma(x[i * ldx], load(b), acc[i]);
+  }
 };
 }  // namespace portable
 
@@ -309,6 +380,19 @@ struct Simd {
     }                                                                                                               \
   }
 
+// By blocks of as many columns as a vector has lanes, transposed in registers.
+#define SHEAF_TURNED_COLUMNS                                                                                        \
+  template <class S>                                                                                                \
+  static constexpr int kColumnDepth = kLanes;                                                                       \
+  template <int kRows, class S>                                                                                     \
+  static void multiply_columns(V (&acc)[kRows], const S* b, int64_t ldb, const float* x, int64_t ldx) {             \
+    V y[kLanes];                                                                                                    \
+    _Pragma("GCC unroll 16") for (int e = 0; e < kLanes; ++e) y[e] = load(b + e * ldb);                             \
+    transpose(y);                                                                                                   \
+    _Pragma("GCC unroll 16") for (int e = 0; e < kLanes; ++e)                                                       \
+      _Pragma("GCC unroll 4") for (int i = 0; i < kRows; ++i) acc[i] = fma(splat(x[i * ldx + e]), y[e], acc[i]);    \
+  }
+
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
 #else
@@ -340,6 +424,16 @@ struct Simd<float> {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(_mm256_castps_si256(shifted), _mm256_set1_epi32(kOffset)), 23));
   }
   SHEAF_BROADCAST_TILES(float)
+  static void transpose(V (&y)[8]) {
+    V pairs[8], fours[8];
+    _Pragma("GCC unroll 8") for (int i = 0; i < 8; i += 2) pairs[i] = _mm256_unpacklo_ps(y[i], y[i + 1]), pairs[i + 1] = _mm256_unpackhi_ps(y[i], y[i + 1]);
+    _Pragma("GCC unroll 8") for (int i = 0; i < 8; i += 4) {
+      fours[i] = _mm256_shuffle_ps(pairs[i], pairs[i + 2], 0x44), fours[i + 1] = _mm256_shuffle_ps(pairs[i], pairs[i + 2], 0xee);
+      fours[i + 2] = _mm256_shuffle_ps(pairs[i + 1], pairs[i + 3], 0x44), fours[i + 3] = _mm256_shuffle_ps(pairs[i + 1], pairs[i + 3], 0xee);
+    }
+    _Pragma("GCC unroll 8") for (int i = 0; i < 4; ++i) y[i] = _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x20), y[i + 4] = _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x31);
+  }
+  SHEAF_TURNED_COLUMNS
 };
 template <>
 struct Simd<double> {
@@ -399,6 +493,24 @@ struct Simd<float> {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(_mm512_castps_si512(shifted), _mm512_set1_epi32(kOffset)), 23));
   }
   SHEAF_BROADCAST_TILES(float)
+  static void transpose(V (&y)[16]) {
+    V pairs[16], fours[16], eights[16];
+    _Pragma("GCC unroll 16") for (int i = 0; i < 16; i += 2) pairs[i] = _mm512_unpacklo_ps(y[i], y[i + 1]), pairs[i + 1] = _mm512_unpackhi_ps(y[i], y[i + 1]);
+    _Pragma("GCC unroll 16") for (int i = 0; i < 16; i += 4) {
+      fours[i] = _mm512_shuffle_ps(pairs[i], pairs[i + 2], 0x44), fours[i + 1] = _mm512_shuffle_ps(pairs[i], pairs[i + 2], 0xee);
+      fours[i + 2] = _mm512_shuffle_ps(pairs[i + 1], pairs[i + 3], 0x44), fours[i + 3] = _mm512_shuffle_ps(pairs[i + 1], pairs[i + 3], 0xee);
+    }
+    // fours[4 g + e] has element e (+ 4 per quarter) of columns 4 g to 4 g + 3.
+    _Pragma("GCC unroll 16") for (int e = 0; e < 4; ++e) {
+      eights[e] = _mm512_shuffle_f32x4(fours[e], fours[e + 4], 0x88), eights[e + 4] = _mm512_shuffle_f32x4(fours[e], fours[e + 4], 0xdd);
+      eights[e + 8] = _mm512_shuffle_f32x4(fours[e + 8], fours[e + 12], 0x88), eights[e + 12] = _mm512_shuffle_f32x4(fours[e + 8], fours[e + 12], 0xdd);
+    }
+    _Pragma("GCC unroll 16") for (int e = 0; e < 4; ++e) {
+      y[e] = _mm512_shuffle_f32x4(eights[e], eights[e + 8], 0x88), y[e + 8] = _mm512_shuffle_f32x4(eights[e], eights[e + 8], 0xdd);
+      y[e + 4] = _mm512_shuffle_f32x4(eights[e + 4], eights[e + 12], 0x88), y[e + 12] = _mm512_shuffle_f32x4(eights[e + 4], eights[e + 12], 0xdd);
+    }
+  }
+  SHEAF_TURNED_COLUMNS
 };
 template <>
 struct Simd<double> {
@@ -427,6 +539,7 @@ struct Simd<double> {
 #pragma GCC pop_options
 #endif
 #undef SHEAF_BROADCAST_TILES
+#undef SHEAF_TURNED_COLUMNS
 #endif
 #endif
 

@@ -1,7 +1,5 @@
-// Thin products stream B. Where its rows are contiguous (thin_stream), a thread walks down a strip of columns, several rows at a time,
-// past sums in the first-level cache, and asks for the next rows: the machine's own prefetching stops at the end of each row of a strip.
-// Where its columns are (thin_transposed, weights kept as [N, K]), blocks of them are transposed in registers on their way,
-// so that a vector holds neighbouring columns, each with its chain over k.
+// Rows of B are contiguous: a thread walks down a strip of columns, several rows at a time, past sums in the first-level cache, and asks for the
+// next rows: the machine's own prefetching stops at the end of each row of a strip.
 #include "codegen/block/thin.h"
 
 #include <array>
@@ -56,25 +54,6 @@ struct Kernels<float> {
 
 #define SHEAF_KERNELS "codegen/block/thin_kernels.h"
 #include "codegen/block/instruction_sets.h"
-
-// The rows of A one after the other, in T: where they are if they are so, else in the scratch memory of this thread.
-template <class T, class S>
-Operand<T> contiguous_rows(const Operand<S>& a, int64_t m, int64_t k) {
-  if constexpr (std::is_same_v<T, S>)
-    if (a.k == 1) return a;
-  T* to = scratch<T>(0, m * k);
-  for (int64_t i = 0; i < m; ++i)
-    for (int64_t l = 0; l < k; ++l) to[i * k + l] = widen<T>(*a.at(i, l));
-  return {to, k, 1};
-}
-
-// Calls f(row, form) for groups of 2^form rows, `form` at most `most`.
-template <class F>
-void row_groups(int64_t m, int most, F&& f) {
-  int64_t i = 0;
-  for (int form = most; form >= 0; --form)
-    for (; m - i >= (1 << form); i += 1 << form) f(i, form);
-}
 
 // Strips of columns of equal width, as many for each thread.
 int64_t strip_width(int64_t m, int64_t n, int64_t multiple) {
@@ -209,143 +188,5 @@ template void thin_stream(const Operand<float>&, const Operand<float>&, float*, 
 template void thin_stream(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t);
 template void thin_stream(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t);
 template void thin_stream(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t);
-
-#if defined(__aarch64__)
-namespace {
-
-constexpr int64_t kColumns = 8;  // of B at a time
-constexpr int64_t kFarBytes = 4096;
-
-// acc[i] += x[i][e] y[e] for e < 4, in order; a vector y[e] holds an element of each of four columns.
-template <int kRows>
-inline void multiply_turned(float32x4_t (&acc)[kRows], const float32x4_t (&y)[4], const float* x, int64_t ldx) {
-  float32x4_t r[kRows];
-#pragma GCC unroll 8
-  for (int i = 0; i < kRows; ++i) r[i] = vld1q_f32(x + i * ldx);
-  auto step = [&]<int e>(std::integral_constant<int, e>) __attribute__((always_inline)) {
-#pragma GCC unroll 8
-    for (int i = 0; i < kRows; ++i) acc[i] = vfmaq_laneq_f32(acc[i], y[e], r[i], e);
-  };
-  step(std::integral_constant<int, 0>{});
-  step(std::integral_constant<int, 1>{});
-  step(std::integral_constant<int, 2>{});
-  step(std::integral_constant<int, 3>{});
-}
-
-// Products with a vector of consecutive elements of each of four columns, ldb apart.
-template <int kRows>
-inline void multiply_columns(float32x4_t (&acc)[kRows], const float* b, int64_t ldb, const float* x, int64_t ldx) {
-  float32x4_t c0 = vld1q_f32(b), c1 = vld1q_f32(b + ldb), c2 = vld1q_f32(b + 2 * ldb), c3 = vld1q_f32(b + 3 * ldb);
-  auto pairs = [](float32x4_t v) { return vreinterpretq_f64_f32(v); };
-  auto single = [](float64x2_t v) { return vreinterpretq_f32_f64(v); };
-  float64x2_t even = pairs(vtrn1q_f32(c0, c1)), odd = pairs(vtrn2q_f32(c0, c1)), even2 = pairs(vtrn1q_f32(c2, c3)), odd2 = pairs(vtrn2q_f32(c2, c3));
-  float32x4_t y[4] = {single(vzip1q_f64(even, even2)), single(vzip1q_f64(odd, odd2)), single(vzip2q_f64(even, even2)), single(vzip2q_f64(odd, odd2))};
-  multiply_turned(acc, y, x, ldx);
-}
-
-// bf16: a table lookup takes an element of each column out of two registers and puts zeros below it.
-template <int kRows>
-inline void multiply_columns(float32x4_t (&acc)[kRows], const BFloat16* b, int64_t ldb, const float* x, int64_t ldx) {
-  auto column = [&](int c) { return vreinterpretq_u64_u16(vld1q_u16(&b[c * ldb].bits)); };
-  uint64x2_t c0 = column(0), c1 = column(1), c2 = column(2), c3 = column(3);
-  auto bytes = [](uint64x2_t v) { return vreinterpretq_u8_u64(v); };
-  uint8x16x2_t four[2] = {{{bytes(vzip1q_u64(c0, c1)), bytes(vzip1q_u64(c2, c3))}}, {{bytes(vzip2q_u64(c0, c1)), bytes(vzip2q_u64(c2, c3))}}};
-#pragma GCC unroll 2
-  for (int half = 0; half < 2; ++half) {
-    float32x4_t y[4];
-#pragma GCC unroll 4
-    for (uint32_t e = 0; e < 4; ++e) {
-      uint32_t low = 0xffff | (2 * e) << 16 | (2 * e + 1) << 24;  // 0xff: outside of the table, hence 0
-      const uint32x4_t places = {low, low + 0x08080000, low + 0x10100000, low + 0x18180000};
-      y[e] = vreinterpretq_f32_u8(vqtbl2q_u8(four[half], vreinterpretq_u8_u32(places)));
-    }
-    multiply_turned(acc, y, x + half * 4, ldx);
-  }
-}
-
-template <int kRows>
-inline void multiply_columns(float32x4_t (&acc)[kRows], const Float16* b, int64_t ldb, const float* x, int64_t ldx) {
-  auto column = [&](int c) { return vld1q_u16(&b[c * ldb].bits); };
-  auto words = [](uint16x8_t v) { return vreinterpretq_u32_u16(v); };
-  uint16x8_t c0 = column(0), c1 = column(1), c2 = column(2), c3 = column(3);
-  uint16x8_t even = vtrn1q_u16(c0, c1), odd = vtrn2q_u16(c0, c1), even2 = vtrn1q_u16(c2, c3), odd2 = vtrn2q_u16(c2, c3);
-  // Elements 0 and 4, 2 and 6, 1 and 5, 3 and 7 of the four columns.
-  auto low = [&](uint16x8_t a, uint16x8_t b) { return vreinterpretq_f16_u32(vtrn1q_u32(words(a), words(b))); };
-  auto high = [&](uint16x8_t a, uint16x8_t b) { return vreinterpretq_f16_u32(vtrn2q_u32(words(a), words(b))); };
-  float16x8_t e04 = low(even, even2), e26 = high(even, even2), e15 = low(odd, odd2), e37 = high(odd, odd2);
-  float32x4_t first[4] = {vcvt_f32_f16(vget_low_f16(e04)), vcvt_f32_f16(vget_low_f16(e15)), vcvt_f32_f16(vget_low_f16(e26)), vcvt_f32_f16(vget_low_f16(e37))};
-  float32x4_t second[4] = {vcvt_high_f32_f16(e04), vcvt_high_f32_f16(e15), vcvt_high_f32_f16(e26), vcvt_high_f32_f16(e37)};
-  multiply_turned(acc, first, x, ldx);
-  multiply_turned(acc, second, x + 4, ldx);
-}
-
-// total[i][c] += the sum over `depth` k of x[i][k] column[c][k], for kRows rows and kColumns columns `ldb` apart; meanwhile asks for as much at `next`.
-template <class S, int kRows>
-void transposed_block(const float* x, int64_t ldx, const S* b, int64_t ldb, int64_t depth, const S* next, float* total) {
-  constexpr int kStep = 16 / sizeof(S), kLine = 64 / sizeof(S), kGroups = kColumns / 4;
-  float32x4_t acc[kGroups][kRows];
-#pragma GCC unroll 2
-  for (int g = 0; g < kGroups; ++g)
-#pragma GCC unroll 8
-    for (int i = 0; i < kRows; ++i) acc[g][i] = vdupq_n_f32(0);
-  auto step = [&](int64_t l) __attribute__((always_inline)) {
-#pragma GCC unroll 2
-    for (int g = 0; g < kGroups; ++g) multiply_columns(acc[g], b + g * 4 * ldb + l, ldb, x + l, ldx);
-  };
-  int64_t l = 0;
-  for (; l + kLine <= depth; l += kLine) {
-#pragma GCC unroll 8
-    for (int r = 0; r < kColumns; ++r) __builtin_prefetch(next + r * ldb + l);
-#pragma GCC unroll 4
-    for (int s = 0; s < kLine; s += kStep) step(l + s);
-  }
-  for (; l + kStep <= depth; l += kStep) step(l);
-  for (; l < depth; ++l)
-    for (int g = 0; g < kGroups; ++g) {
-      float y[4];
-      for (int e = 0; e < 4; ++e) y[e] = widen<float>(b[(g * 4 + e) * ldb + l]);
-      for (int i = 0; i < kRows; ++i) acc[g][i] = vfmaq_n_f32(acc[g][i], vld1q_f32(y), x[i * ldx + l]);
-    }
-#pragma GCC unroll 8
-  for (int i = 0; i < kRows; ++i)
-#pragma GCC unroll 2
-    for (int g = 0; g < kGroups; ++g) {
-      float* to = total + i * kColumns + g * 4;
-      vst1q_f32(to, vaddq_f32(vld1q_f32(to), acc[g][i]));
-    }
-}
-
-}  // namespace
-
-template <class S>
-bool thin_transposed(const Operand<S>& a, const Operand<S>& b, float* c, int64_t m, int64_t n, int64_t k) {
-  if (n < kColumns) return false;
-  static constexpr std::array kBlocks{transposed_block<S, 1>, transposed_block<S, 2>, transposed_block<S, 4>};
-  Operand<float> x = contiguous_rows<float>(a, m, k);
-  runtime::parallel_for(pieces(n, kColumns), [&](int64_t begin, int64_t end) {
-    for (int64_t p = begin; p < end; ++p) {
-      // The last block overlaps the one before it.
-      int64_t j = p * kColumns, from = std::min(j, n - kColumns);
-      row_groups(m, 2, [&](int64_t i, int form) {
-        float total[4 * kColumns] = {};
-        for (int64_t l = 0; l < k; l += kContractBlock) {
-          // What is asked for must not be so far ahead that the first-level cache loses it again.
-          const S* next = k * sizeof(S) <= kFarBytes ? b.at(from + kColumns, l) : l + kContractBlock < k ? b.at(from, l + kContractBlock) : b.at(from + kColumns, 0);
-          kBlocks[form](x.at(i, l), x.minor, b.at(from, l), b.minor, std::min(kContractBlock, k - l), next, total);
-        }
-        for (int64_t r = 0; r < 1 << form; ++r) std::memcpy(c + (i + r) * n + j, total + r * kColumns + j - from, (from + kColumns - j) * sizeof(float));
-      });
-    }
-  }, std::max<int64_t>(1, kTaskFlops / (2 * m * kColumns * k + 1)));
-  return true;
-}
-#else
-template <class S>
-bool thin_transposed(const Operand<S>&, const Operand<S>&, float*, int64_t, int64_t, int64_t) { return false; }
-#endif
-
-template bool thin_transposed(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t);
-template bool thin_transposed(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t);
-template bool thin_transposed(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t);
 
 }  // namespace sheaf::codegen::block

@@ -11,8 +11,27 @@ namespace sheaf::codegen::block {
 template <class T, class S>
 void thin_stream(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k);
 
-// Columns of B are contiguous (b.k == 1). False where there is no such kernel for this machine.
+// Columns of B are contiguous (b.k == 1). False where there are too few.
 template <class S>
-bool thin_transposed(const Operand<S>& a, const Operand<S>& b, float* c, int64_t m, int64_t n, int64_t k);
+bool thin_turned(const Operand<S>& a, const Operand<S>& b, float* c, int64_t m, int64_t n, int64_t k);
+
+// The rows of A one after the other, in T: where they are if they are so, else in the scratch memory of this thread.
+template <class T, class S>
+Operand<T> contiguous_rows(const Operand<S>& a, int64_t m, int64_t k) {
+  if constexpr (std::is_same_v<T, S>)
+    if (a.k == 1) return a;
+  T* to = scratch<T>(0, m * k);
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t l = 0; l < k; ++l) to[i * k + l] = widen<T>(*a.at(i, l));
+  return {to, k, 1};
+}
+
+// Calls f(row, form) for groups of 2^form rows, `form` at most `most`.
+template <class F>
+void row_groups(int64_t m, int most, F&& f) {
+  int64_t i = 0;
+  for (int form = most; form >= 0; --form)
+    for (; m - i >= (1 << form); i += 1 << form) f(i, form);
+}
 
 }  // namespace sheaf::codegen::block
