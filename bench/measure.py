@@ -1,0 +1,70 @@
+"""Running programs and timing them."""
+import functools
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from settings import BUILD
+
+
+def run_measured(command):
+    """What it wrote to both streams, and the peak of its memory in MB."""
+    with tempfile.TemporaryFile("w+") as errors, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as child:
+        out = child.stdout.read()
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = status
+        errors.seek(0)
+        text = errors.read()
+    if status:
+        sys.exit(f"{' '.join(command)}: failed\n{text}")
+    return out, text, usage.ru_maxrss / 1024
+
+
+def wall_ms(command):
+    start = time.perf_counter()
+    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    return (time.perf_counter() - start) * 1e3, out
+
+
+def printed_ms(command):
+    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    return float(out), None
+
+
+def compare(work, ours, peers, measure, runs=7, same_answer=True):
+    """One row per peer; all take turns so that noise hits everyone."""
+    times = {name: [] for name in ["ours", *peers]}
+    answers = {}
+    for _ in range(runs):
+        for name, command in [("ours", ours), *peers.items()]:
+            ms, answers[name] = measure(command)
+            times[name].append(ms)
+    if same_answer and len(set(answers.values())) > 1:
+        sys.exit(f"{work}: answers differ: {answers}")
+    ours_ms = statistics.median(times["ours"])
+    rows = []
+    for name in peers:
+        peer_ms = statistics.median(times[name])
+        rows.append({"work": work, "ours_ms": ours_ms, "peer": name, "peer_ms": peer_ms, "ratio": peer_ms / ours_ms, "floor_pct": None})
+    return rows or [{"work": work, "ours_ms": ours_ms, "peer": None, "peer_ms": None, "ratio": None, "floor_pct": None}]
+
+
+def built(target):
+    """The path of a program of the build."""
+    subprocess.run(["cmake", "--build", BUILD, "--target", target], check=True, stdout=subprocess.DEVNULL)
+    return os.path.join(BUILD, target)
+
+
+@functools.cache
+def peak():
+    """The best of several measurements: other programs can only make them worse."""
+    best = {}
+    command = built("bench_peak")
+    for _ in range(3):
+        for line in subprocess.run([command], capture_output=True, text=True, check=True).stdout.splitlines():
+            name, value = line.split()
+            best[name] = max(best.get(name, 0), float(value))
+    return best

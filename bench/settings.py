@@ -1,0 +1,19 @@
+"""Where things are, and the options of the command line."""
+import os
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.path.join(ROOT, "build")
+SHEAF = os.path.join(BUILD, "sheaf")
+BENCH = os.path.join(ROOT, "bench")
+PROGRAMS = os.path.join(BENCH, "programs")
+
+TORCH, JAX, TOKENIZERS = "2.10.0", "0.10.2", "0.23.3"
+OPTIONS = {"--modes": "eager", "--torch": TORCH, "--peers": "torch,jax", "--rounds": "3", "--budget": "1000"}
+
+
+def rounds():
+    return range(int(OPTIONS["--rounds"]))
+
+
+def program(name):
+    return os.path.join(PROGRAMS, name + ".shf")
