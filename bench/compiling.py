@@ -7,7 +7,7 @@ import sys
 import tempfile
 
 from measure import run_measured
-from settings import SHEAF, program, rounds
+from settings import PROGRAMS, SHEAF, program, rounds
 
 
 def compile_run(name, arguments, cache):
@@ -35,7 +35,7 @@ def repl_edit():
     runs = []
     for _ in rounds():
         with tempfile.TemporaryDirectory() as cache:
-            out = subprocess.run([SHEAF, "--cache-dir", os.path.join(cache, "code")], input=text + REPL_LINES, capture_output=True, text=True)
+            out = subprocess.run([SHEAF, "--cache-dir", os.path.join(cache, "code")], input=text + REPL_LINES, capture_output=True, text=True, cwd=PROGRAMS)
         found = re.search("^edit (.*)$", out.stdout, re.M)
         if not found:
             sys.exit(f"the prompt did not get to the end\n{out.stdout}\n{out.stderr}")

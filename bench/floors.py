@@ -10,6 +10,8 @@ GPTS = {  # vocabulary, length, layers, width, batch; whether the optimizer's ar
     "train/makemore-transformer-b256": (27, 16, 4, 64, 256, False),
 }
 GPT2 = (50257, 12, 768)  # vocabulary, layers, width
+WEIGHT_BYTES = {"": 4, "-bf16": 2, "-q8": 1 + 2 / 32, "-q4": 0.5 + 2 / 32}  # quantized: with a 16-bit scale for 32
+OLMO_WEIGHTS = 16 * (4 * 2048 * 2048 + 3 * 2048 * 8192) + 100352 * 2048  # of the products
 
 
 def gpt_weights(vocabulary, layers, width):
@@ -49,8 +51,13 @@ def costs(work):
         forward = {"matmul": 2 * rows * d * d, "attention": attention, "gru-cell": 2 * 256 * 6 * d * d, "gru-seq": 2 * rows * 6 * d * d,
                    "transformer-block": attention + 2 * rows * 8 * d * d}.get(layer)
         return (forward * (3 if gradient else 1), 0) if forward else None
-    if work == "gen/gpt2-124m-100tok-kvcache":
-        return 0, 100 * 4 * gpt_weights(*GPT2)
+    if work.startswith("gen/gpt2-124m-100tok-kvcache"):
+        return 0, 100 * WEIGHT_BYTES[work.removeprefix("gen/gpt2-124m-100tok-kvcache")] * gpt_weights(*GPT2)
+    if work.startswith("infer/olmo2-1b-decode"):
+        return 0, 17 * WEIGHT_BYTES[work.removeprefix("infer/olmo2-1b-decode")] * OLMO_WEIGHTS
+    if work in ("infer/olmo2-1b-32tok-top5", "infer/olmo2-1b-117tok-top5"):  # bf16 has another peak where there are instructions for it
+        tokens = int(work.removeprefix("infer/olmo2-1b-").removesuffix("tok-top5"))
+        return 2 * tokens * OLMO_WEIGHTS, 0
     if work == "gen/gpt2-124m-100tok-nocache":
         vocabulary, layers, width = GPT2
         return sum(gpt_forward(0, layers, width, t, 1) + 2 * vocabulary * width for t in range(8, 108)), 0

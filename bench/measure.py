@@ -23,6 +23,18 @@ def run_measured(command):
     return out, text, usage.ru_maxrss / 1024
 
 
+def first_steps(command, environment):
+    """Seconds of a program that announces when it is ready and each of its first ten steps: from the command to the tenth, and how much longer the first
+    three took than settled ones (making code, and the first touch of memory)."""
+    begin = time.perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, **environment}) as child:
+        stamps = [time.perf_counter() for line in child.stdout if line.strip() in ("ready", "step")]
+    if child.returncode or len(stamps) != 11:
+        sys.exit(f"{' '.join(command)}: announced {len(stamps)} lines, status {child.returncode}")
+    steps = [b - a for a, b in zip(stamps, stamps[1:])]
+    return {"to_step_10_s": stamps[-1] - begin, "first_steps_s": sum(steps[:3]) - 3 * statistics.median(steps[3:])}
+
+
 def wall_ms(command):
     start = time.perf_counter()
     out = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

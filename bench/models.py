@@ -1,68 +1,98 @@
 """Rows of models, named as in peer_torch.py: the same work here and by its peers."""
 import json
+import os
 import statistics
+import tempfile
 
+import peers
 from floors import floor_ms
-from measure import peak, run_measured
-from peers import jax_command, torch_command
+from measure import first_steps, peak, run_measured
 from settings import OPTIONS, SHEAF, program, rounds
 
-JAX_ROWS = ["mlp-1024-b256", "train/nanogpt-cpu-b12", "train/nanogpt-char-b4", "train/gpt2-124m-b1-t64"]
+
+def median_each(lists):
+    return {name: statistics.median(values) for name, values in lists.items()}
 
 
-def row(work, name, *arguments):
-    """Processes of ours and of the peers take turns; the figure is that of the fastest peer and mode."""
-    ours = [SHEAF, program(name), "--", *map(str, arguments), OPTIONS["--budget"]]
-    peers = [torch_command(work)]
-    if work in JAX_ROWS and "jax" in OPTIONS["--peers"]:
-        peers.append(jax_command(work))
-    mine, theirs, memory = [], {}, {}
+def starts(name, arguments, opponents):
+    """The first ten steps with nothing on disk, then with the code that was left there, by side."""
+    found = {}
+    with tempfile.TemporaryDirectory() as cache:
+        commands = {"ours": [SHEAF, "--cache-dir", os.path.join(cache, "code"), program(name), "--", *arguments, "-1"]}
+        commands.update((p.label(mode), command) for p in opponents for mode, command in p.starts.items())
+        for state in ["cold", "cached"]:
+            for side, command in commands.items():
+                # A folder of its own for each mode of torch.compile.
+                found.setdefault(side, {})[state] = first_steps(command, {"TORCHINDUCTOR_CACHE_DIR": os.path.join(cache, side)})
+    return found
+
+
+def row(work, name, *arguments, opponents, start=False):
+    """Processes of ours and of the peers take turns, one at a time; the figure is that of the fastest peer and mode."""
+    arguments = [str(a) for a in arguments]
+    ours = [SHEAF, program(name), "--", *arguments, OPTIONS["--budget"]]
+    times, memory = {}, {}
+
+    def note(side, ms, rss_mb):
+        times.setdefault(side, []).append(ms)
+        memory.setdefault(side, []).append(rss_mb)
+
     for _ in rounds():
         out, _, rss_mb = run_measured(ours)
-        mine.append(float(out.split()[0]))
-        memory.setdefault("ours", []).append(rss_mb)
-        for line in "".join(run_measured(p)[0] for p in peers).splitlines():
-            found = json.loads(line)
-            if found.get("work") == work and "ms" in found:
-                mode = found["mode"] if found["mode"] == "jax" else "torch " + found["mode"]
-                theirs.setdefault(mode, []).append(found["ms"])
-                memory.setdefault(mode, []).append(found["peak_rss_mb"])
-    ours_ms = statistics.median(mine)
-    mode, peer_ms = min(((m, statistics.median(t)) for m, t in theirs.items()), key=lambda x: x[1])
+        note("ours", float(out.split()[0]), rss_mb)
+        for peer in opponents:
+            for line in run_measured(peer.command)[0].splitlines():
+                found = json.loads(line)
+                if found.get("work") == peer.work and "ms" in found:
+                    note(peer.label(found["mode"]), found["ms"], found["peak_rss_mb"])
+    modes, memory = median_each(times), median_each(memory)
+    ours_ms = modes.pop("ours")
+    best = min(modes, key=modes.get)
     least = floor_ms(work, peak())
-    return {"work": work, "ours_ms": ours_ms, "peer": mode, "peer_ms": peer_ms, "ratio": peer_ms / ours_ms, "floor_pct": least and 100 * least / ours_ms,
-            "rss_mb": statistics.median(memory["ours"]), "peer_rss_mb": statistics.median(memory[mode]),
-            "modes_ms": {m: statistics.median(t) for m, t in theirs.items()}}
+    return {"work": work, "ours_ms": ours_ms, "peer": best, "peer_ms": modes[best], "ratio": modes[best] / ours_ms, "floor_pct": least and 100 * least / ours_ms,
+            "rss_mb": memory["ours"], "peer_rss_mb": memory[best], "modes_ms": modes, "starts": starts(name, arguments, opponents) if start else {}}
 
 
-def ops():
-    for layer in ["embedding", "matmul", "layernorm", "attention", "gru-cell", "gru-seq", "transformer-block"]:
-        for name in [layer, layer + "+grad"]:
-            yield row("op/" + name, "ops", name)
+LAYERS = ["embedding", "matmul", "layernorm", "attention", "gru-cell", "gru-seq", "transformer-block"]
+GPTS = {"train/nanogpt-cpu-b12": [65, 64, 4, 4, 128, 12, 0], "train/nanogpt-char-b4": [65, 256, 6, 6, 384, 4, 0],
+        "train/gpt2-124m-b1-t64": [50257, 64, 12, 12, 768, 1, 1], "train/gpt2-124m-b4-t64": [50257, 64, 12, 12, 768, 4, 1]}
+GPT2 = [12, 12, 768, 50257]
+NOCACHE, CACHED = "gen/gpt2-124m-100tok-nocache", "gen/gpt2-124m-100tok-kvcache"
+MAKEMORE = {"train/makemore-mlp": ["small", 256]} | {f"train/makemore-{model}-b{batch}": [model, batch]
+                                                     for model in ["mlp", "rnn", "gru", "lstm", "bow", "transformer"] for batch in [32, 256]}
 
 
-def mlp():
-    yield row("mlp-1024-b256", "mlp")
+def op(work):
+    return row(work, "ops", work.removeprefix("op/"), opponents=peers.torch(work))
 
 
-def makemore():
-    yield row("train/makemore-mlp", "makemore", "small", 256)
-    for model in ["mlp", "rnn", "gru", "lstm", "bow", "transformer"]:
-        for batch in [32, 256]:
-            yield row(f"train/makemore-{model}-b{batch}", "makemore", model, batch)
+def mlp(work):
+    return row(work, "mlp", opponents=peers.torch(work) + peers.jax(work))
 
 
-def train():
-    yield row("train/nanogpt-cpu-b12", "gpt_train", 65, 64, 4, 4, 128, 12, 0)
-    yield row("train/nanogpt-char-b4", "gpt_train", 65, 256, 6, 6, 384, 4, 0)
-    yield row("train/gpt2-124m-b1-t64", "gpt_train", 50257, 64, 12, 12, 768, 1, 1)
+def makemore(work):
+    return row(work, "makemore", *MAKEMORE[work], opponents=peers.torch(work, starts=True), start=True)
 
 
-def gen():
-    for way in ["nocache", "kvcache"]:
-        yield row(f"gen/gpt2-124m-100tok-{way}", "generate", way, 12, 12, 768, 50257)
+def gpt(work):
+    return row(work, "gpt_train", *GPTS[work], opponents=peers.torch(work, starts=True) + peers.jax(work), start=True)
 
 
-def models():
-    for work in [ops, mlp, makemore, train, gen]:
-        yield from work()
+def nocache(work):
+    return row(work, "generate", "nocache", "f32", *GPT2, opponents=peers.torch(work, starts=True), start=True)
+
+
+def cached(work):
+    kind = work.removeprefix(CACHED).removeprefix("-") or "f32"
+    opponents = {"f32": lambda: peers.torch(CACHED, starts=True) + peers.llama(CACHED, "f32"),
+                 "bf16": lambda: peers.torch(CACHED, "bf16", starts=True) + peers.llama(CACHED, "f16", "bf16"),
+                 "q8": lambda: peers.llama(CACHED, "q8"), "q4": lambda: peers.llama(CACHED, "q4")}
+    return row(work, "generate", "kvcache", kind, *GPT2, opponents=opponents[kind](), start=True)
+
+
+# By group: what measures a row, given its name.
+GROUPS = {"ops": {f"op/{layer}{gradient}": op for layer in LAYERS for gradient in ["", "+grad"]},
+          "mlp": {"mlp-1024-b256": mlp},
+          "makemore": dict.fromkeys(MAKEMORE, makemore),
+          "train": dict.fromkeys(GPTS, gpt),
+          "gen": {NOCACHE: nocache} | dict.fromkeys([CACHED, CACHED + "-bf16", CACHED + "-q8", CACHED + "-q4"], cached)}

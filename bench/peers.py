@@ -1,9 +1,10 @@
 """Programs of others: virtual environments made on first use, and the commands that run the peers' side of a row."""
+import dataclasses
 import os
 import subprocess
 import sys
 
-from settings import BENCH, JAX, OPTIONS, ROOT, TOKENIZERS, TORCH
+from settings import BENCH, BUILD, GGUF, JAX, LLAMA, OPTIONS, ROOT, TOKENIZERS, TORCH
 
 
 def python_with(module, *packages, folder=".venv"):
@@ -25,14 +26,48 @@ def tokenizers_python():
     return python_with("tokenizers", f"tokenizers=={TOKENIZERS}")
 
 
+def llama_python():
+    """Built from its sources for this processor, some minutes of one core."""
+    os.environ.setdefault("CMAKE_ARGS", "-DGGML_NATIVE=ON")
+    return python_with("llama_cpp, gguf", "--no-binary", "llama-cpp-python", f"llama-cpp-python=={LLAMA}", f"gguf=={GGUF}", folder="build/llama")
+
+
+@dataclasses.dataclass
+class Peer:
+    """`command` prints JSON lines with "work", "mode", "ms", "peak_rss_mb" (those of other works are left out). Each of `starts` announces its first ten steps."""
+    name: str
+    work: str
+    command: list
+    starts: dict = dataclasses.field(default_factory=dict)
+
+    def label(self, mode):
+        return self.name if mode == self.name else f"{self.name} {mode}"
+
+
 def budget_seconds():
     return str(float(OPTIONS["--budget"]) / 1000)
 
 
-def torch_command(work):
-    return [torch_python(), os.path.join(BENCH, "peer_torch.py"), "--what", work, "--modes", OPTIONS["--modes"],
-            "--threads", str(os.cpu_count()), "--budget", budget_seconds(), "--isolate"]
+def torch(work, dtype="f32", starts=False):
+    if "torch" not in OPTIONS["--peers"]:
+        return []
+    python, threads, modes = torch_python(), str(os.cpu_count()), OPTIONS["--modes"]
+    command = [python, os.path.join(BENCH, "peer_torch.py"), "--what", work, "--modes", modes, "--dtype", dtype, "--threads", threads, "--budget", budget_seconds(), "--isolate"]
+    # All modes that compile make much the same code, each for tens of seconds.
+    started = ["eager", "compile"] if modes == "all" else modes.split(",")
+    announced = {m: [python, os.path.join(BENCH, "peer_torch_start.py"), "--what", work, "--modes", m, "--dtype", dtype, "--threads", threads] for m in started if starts}
+    return [Peer("torch", work, command, announced)]
 
 
-def jax_command(work):
-    return [python_with("jax", f"jax=={JAX}"), os.path.join(BENCH, "peer_jax.py"), "--what", work, "--budget", budget_seconds()]
+def jax(work):
+    if "jax" not in OPTIONS["--peers"]:
+        return []
+    return [Peer("jax", work, [python_with("jax", f"jax=={JAX}"), os.path.join(BENCH, "peer_jax.py"), "--what", work, "--budget", budget_seconds()])]
+
+
+def llama(work, *kinds):
+    if "llama" not in OPTIONS["--peers"]:
+        return []
+    python = llama_python()
+    command = lambda kind, *more: [python, os.path.join(BENCH, "peer_llama.py"), "--weights", kind, "--folder", os.path.join(BUILD, "gguf"), *more]
+    return [Peer("llama.cpp", work, command(kind, "--budget", budget_seconds()), {kind: command(kind, "--once", "--tokens", "10")}) for kind in kinds]
