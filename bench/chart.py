@@ -14,13 +14,25 @@ def figure(x):
     return f"{x:.0f}" if x >= 100 else f"{x:.3g}"
 
 
+COLUMNS = ["work", "ours ms", "best peer", "its ms", "ratio", "of the floor", "memory, MB", "its", "cold ms", "cached ms", "to step 10, s", "its"]
+
+
+def start_cells(starts):
+    """What the first ten steps took more than settled ones, cold and cached, and the seconds to the tenth step, ours and those of the fastest peer."""
+    if not starts:
+        return [""] * 4
+    ours = starts["ours"]
+    theirs = [side["cold"]["to_step_10_s"] for name, side in starts.items() if name != "ours"]
+    return [*(f"{ours[state]['extra_ms']:.0f}" for state in ("cold", "cached")), figure(ours["cold"]["to_step_10_s"]), figure(min(theirs)) if theirs else ""]
+
+
 def table(rows):
-    lines = ["| work | ours ms | best peer | its ms | ratio | of the floor | memory, MB | its |", "|---|---|---|---|---|---|---|---|"]
+    lines = [COLUMNS, ["---"] * len(COLUMNS)]
     for r in rows:
         floor = f"{r['floor_pct']:.0f} %" if r.get("floor_pct") else ""
         memory = [f"{r[k]:.0f}" if r.get(k) else "" for k in ("rss_mb", "peer_rss_mb")]
-        lines.append(f"| {r['work']} | {figure(r['ours_ms'])} | {r['peer']} | {figure(r['peer_ms'])} | {r['ratio']:.2f}x | {floor} | {memory[0]} | {memory[1]} |")
-    return "\n".join(lines) + "\n"
+        lines.append([r["work"], figure(r["ours_ms"]), r["peer"], figure(r["peer_ms"]), f"{r['ratio']:.2f}x", floor, *memory, *start_cells(r.get("starts"))])
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def drawing(rows):

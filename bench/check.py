@@ -24,7 +24,7 @@ def distances(model):
 def check():
     """Prints a line for each model; the status of the program."""
     failed = False
-    print(f"{'model':<14} {'of':<10} {'ours':>9} {'torch f32':>9}   from PyTorch in f64, as a part of the largest number")
+    print(f"{'model':<14} {'of':<46} {'ours':>9} {'torch f32':>9}   from PyTorch in f64, as a part of the largest number")
     for model in MODELS:
         found = distances(model)
         grads = {name: found.pop(name) for name in list(found) if name.startswith("grads.")}
@@ -34,5 +34,5 @@ def check():
         for name, (ours, theirs) in found.items():
             wrong = not ours <= BOUND
             failed |= wrong
-            print(f"{model:<14} {name:<10} {ours:>9.1e} {theirs:>9.1e}{'   too far' if wrong else ''}", flush=True)
+            print(f"{model:<14} {name:<46} {ours:>9.1e} {theirs:>9.1e}{'   too far' if wrong else ''}", flush=True)
     return 1 if failed else 0

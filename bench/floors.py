@@ -64,7 +64,7 @@ def costs(work):
     return None
 
 
-def floor_ms(work, peak):
-    """Milliseconds, given {"gflops", "read_gbs"}; None where the row has no such limit."""
+def floor_pct(work, ms, peak):
+    """How near to it `ms` milliseconds are, given {"gflops", "read_gbs"}; None where the row has no such limit."""
     cost = costs(work)
-    return cost and (cost[0] / peak["gflops"] + cost[1] / peak["read_gbs"]) * 1e-6
+    return cost and 100 * (cost[0] / peak["gflops"] + cost[1] / peak["read_gbs"]) * 1e-6 / ms

@@ -1,5 +1,4 @@
 """Running programs and timing them."""
-import functools
 import os
 import statistics
 import subprocess
@@ -24,15 +23,13 @@ def run_measured(command):
 
 
 def first_steps(command, environment):
-    """Seconds of a program that announces when it is ready and each of its first ten steps: from the command to the tenth, and how much longer the first
-    three took than settled ones (making code, and the first touch of memory)."""
+    """Seconds of a program that announces when it is ready and each of its first ten steps: from the command to the tenth, and those of the ten."""
     begin = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, **environment}) as child:
         stamps = [time.perf_counter() for line in child.stdout if line.strip() in ("ready", "step")]
     if child.returncode or len(stamps) != 11:
         sys.exit(f"{' '.join(command)}: announced {len(stamps)} lines, status {child.returncode}")
-    steps = [b - a for a, b in zip(stamps, stamps[1:])]
-    return {"to_step_10_s": stamps[-1] - begin, "first_steps_s": sum(steps[:3]) - 3 * statistics.median(steps[3:])}
+    return {"to_step_10_s": stamps[-1] - begin, "ten_steps_s": stamps[-1] - stamps[0]}
 
 
 def wall_ms(command):
@@ -70,13 +67,14 @@ def built(target):
     return os.path.join(BUILD, target)
 
 
-@functools.cache
+best_peak = {}
+
+
 def peak():
-    """The best of several measurements: other programs can only make them worse."""
-    best = {}
+    """The best of the measurements so far: other programs can only make them worse. Call it now and then."""
     command = built("bench_peak")
     for _ in range(3):
         for line in subprocess.run([command], capture_output=True, text=True, check=True).stdout.splitlines():
             name, value = line.split()
-            best[name] = max(best.get(name, 0), float(value))
-    return best
+            best_peak[name] = max(best_peak.get(name, 0), float(value))
+    return best_peak

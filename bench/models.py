@@ -5,7 +5,7 @@ import statistics
 import tempfile
 
 import peers
-from floors import floor_ms
+from floors import floor_pct
 from measure import first_steps, peak, run_measured
 from settings import OPTIONS, SHEAF, program, rounds
 
@@ -14,21 +14,24 @@ def median_each(lists):
     return {name: statistics.median(values) for name, values in lists.items()}
 
 
-def starts(name, arguments, opponents):
-    """The first ten steps with nothing on disk, then with the code that was left there, by side."""
+def starts(name, arguments, opponents, settled_ms):
+    """The first ten steps with nothing on disk, then with the code that was left there, by side; extra_ms is how much longer they took than settled ones: making code,
+    slower code until then, the first touch of memory."""
     found = {}
     with tempfile.TemporaryDirectory() as cache:
         commands = {"ours": [SHEAF, "--cache-dir", os.path.join(cache, "code"), program(name), "--", *arguments, "-1"]}
         commands.update((p.label(mode), command) for p in opponents for mode, command in p.starts.items())
-        for state in ["cold", "cached"]:
-            for side, command in commands.items():
-                # A folder of its own for each mode of torch.compile.
-                found.setdefault(side, {})[state] = first_steps(command, {"TORCHINDUCTOR_CACHE_DIR": os.path.join(cache, side)})
+        for side, command in commands.items():
+            # Only we and torch.compile leave anything on disk, in a folder of its own for each mode.
+            states = ["cold", "cached"] if side == "ours" or "compile" in side else ["cold"]
+            for state in states:
+                seconds = first_steps(command, {"TORCHINDUCTOR_CACHE_DIR": os.path.join(cache, side)})
+                found.setdefault(side, {})[state] = seconds | {"extra_ms": 1e3 * seconds["ten_steps_s"] - 10 * settled_ms[side]}
     return found
 
 
-def row(work, name, *arguments, opponents, start=False):
-    """Processes of ours and of the peers take turns, one at a time; the figure is that of the fastest peer and mode."""
+def row(work, name, *arguments, opponents, steps=0):
+    """Processes of ours and of the peers take turns, one at a time; the figure is that of the fastest peer and mode. `steps`: how many the work is made of, where its start counts."""
     arguments = [str(a) for a in arguments]
     ours = [SHEAF, program(name), "--", *arguments, OPTIONS["--budget"]]
     times, memory = {}, {}
@@ -38,6 +41,7 @@ def row(work, name, *arguments, opponents, start=False):
         memory.setdefault(side, []).append(rss_mb)
 
     for _ in rounds():
+        peak()
         out, _, rss_mb = run_measured(ours)
         note("ours", float(out.split()[0]), rss_mb)
         for peer in opponents:
@@ -46,11 +50,11 @@ def row(work, name, *arguments, opponents, start=False):
                 if found.get("work") == peer.work and "ms" in found:
                     note(peer.label(found["mode"]), found["ms"], found["peak_rss_mb"])
     modes, memory = median_each(times), median_each(memory)
+    start = starts(name, arguments, opponents, {side: ms / steps for side, ms in modes.items()}) if steps and OPTIONS["--starts"] == "yes" else {}
     ours_ms = modes.pop("ours")
     best = min(modes, key=modes.get)
-    least = floor_ms(work, peak())
-    return {"work": work, "ours_ms": ours_ms, "peer": best, "peer_ms": modes[best], "ratio": modes[best] / ours_ms, "floor_pct": least and 100 * least / ours_ms,
-            "rss_mb": memory["ours"], "peer_rss_mb": memory[best], "modes_ms": modes, "starts": starts(name, arguments, opponents) if start else {}}
+    return {"work": work, "ours_ms": ours_ms, "peer": best, "peer_ms": modes[best], "ratio": modes[best] / ours_ms, "floor_pct": floor_pct(work, ours_ms, peak()),
+            "rss_mb": memory["ours"], "peer_rss_mb": memory[best], "modes_ms": modes, "starts": start}
 
 
 LAYERS = ["embedding", "matmul", "layernorm", "attention", "gru-cell", "gru-seq", "transformer-block"]
@@ -71,15 +75,15 @@ def mlp(work):
 
 
 def makemore(work):
-    return row(work, "makemore", *MAKEMORE[work], opponents=peers.torch(work, starts=True), start=True)
+    return row(work, "makemore", *MAKEMORE[work], opponents=peers.torch(work, starts=True), steps=1)
 
 
 def gpt(work):
-    return row(work, "gpt_train", *GPTS[work], opponents=peers.torch(work, starts=True) + peers.jax(work), start=True)
+    return row(work, "gpt_train", *GPTS[work], opponents=peers.torch(work, starts=True) + peers.jax(work), steps=1)
 
 
 def nocache(work):
-    return row(work, "generate", "nocache", "f32", *GPT2, opponents=peers.torch(work, starts=True), start=True)
+    return row(work, "generate", "nocache", "f32", *GPT2, opponents=peers.torch(work))
 
 
 def cached(work):
@@ -87,7 +91,7 @@ def cached(work):
     opponents = {"f32": lambda: peers.torch(CACHED, starts=True) + peers.llama(CACHED, "f32"),
                  "bf16": lambda: peers.torch(CACHED, "bf16", starts=True) + peers.llama(CACHED, "f16", "bf16"),
                  "q8": lambda: peers.llama(CACHED, "q8"), "q4": lambda: peers.llama(CACHED, "q4")}
-    return row(work, "generate", "kvcache", kind, *GPT2, opponents=opponents[kind](), start=True)
+    return row(work, "generate", "kvcache", kind, *GPT2, opponents=opponents[kind](), steps=100)
 
 
 # By group: what measures a row, given its name.

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """llama.cpp's side of generation: GPT-2 124M with random weights, greedy, a forward of a prompt of 8 tokens and 99 forwards of one token with a cache.
 
-  peer_llama.py --weights f32|bf16|f16|q8|q4 --folder DIR [--threads N] [--budget SECONDS] [--tokens N] [--once]
+  peer_llama.py --weights f32|bf16|f16|q8|q4 --folder DIR [--threads N] [--budget SECONDS]
 Writes DIR/gpt2-WEIGHTS.gguf when it is not there. Prints one JSON line for attention with and without its flash kernel:
 {"work", "mode", "ms", "first_ms", "n", "peak_rss_mb"}; ms is the median of whole generations.
---once announces instead: "ready" when the model is loaded, then "step" behind each token.
 The head is the table of embeddings, as in the model; it is read in the same kind of numbers as the linears. Keys and values are cached as f16, which is the default.
 """
 import argparse
@@ -95,12 +94,11 @@ def next_token(context, tokens):
     return int(np.ctypeslib.as_array(llama_cpp.llama_get_logits_ith(context, -1), (VOCABULARY,)).argmax())
 
 
-def generate(context, prompt, count, behind=lambda: None):
+def generate(context, prompt, count):
     llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(context), False)
     tokens = []
-    for i in range(count):
+    for _ in range(count):
         tokens.append(next_token(context, tokens[-1:] or prompt))
-        behind()
     # One cell of the cache for each token that was given: all forwards were done.
     held = llama_cpp.llama_memory_seq_pos_max(llama_cpp.llama_get_memory(context), 0) + 1
     if held != len(prompt) + count - 1:
@@ -120,8 +118,6 @@ def main():
     options.add_argument("--folder", required=True)
     options.add_argument("--threads", type=int, default=os.cpu_count())
     options.add_argument("--budget", type=float, default=1.0)
-    options.add_argument("--tokens", type=int, default=TOKENS)
-    options.add_argument("--once", action="store_true")
     given = options.parse_args()
     os.makedirs(given.folder, exist_ok=True)
     path = os.path.join(given.folder, f"gpt2-{given.weights}.gguf")
@@ -130,14 +126,9 @@ def main():
         os.rename(path + ".new", path)
     model = load(path)
     prompt = [int(x) for x in np.random.default_rng(1).integers(0, VOCABULARY, PROMPT)]
-    if given.once:
-        context = new_context(model, given.threads, True)
-        print("ready", flush=True)
-        generate(context, prompt, given.tokens, lambda: print("step", flush=True))
-        return
     for flash in [True, False]:
         context = new_context(model, given.threads, flash)
-        run = lambda: generate(context, prompt, given.tokens)
+        run = lambda: generate(context, prompt, TOKENS)
         first = clock(run)
         times = []
         while len(times) < 3 or sum(times) < given.budget * 1e3:

@@ -17,7 +17,7 @@ def announced(f):
     return call
 
 
-def generation(work, mode):
+def generation(mode):
     """Ten tokens. An eager model says so behind each forward; a compiled forward is wrapped, since a hook within would break it up."""
     model, start = peer["gpt2"]()
     if mode == "eager":
@@ -25,14 +25,14 @@ def generation(work, mode):
     else:
         wrap = peer["wrap"]
         peer["wrap"] = lambda f, *arguments, **options: announced(wrap(f, *arguments, **options))
-    return peer["nocache"](mode, model, start, 10) if work.endswith("nocache") else peer["decode"](mode, "sdpa", model, start, 9)
+    return peer["decode"](mode, "sdpa", model, start, 9)
 
 
 def main():
     work, mode = peer["A"].what, peer["A"].modes
     _, build, variants, _, _ = peer["ROWS"][work]
     if work.startswith("gen/"):
-        run = generation(work, mode)
+        run = generation(mode)
         announce("ready")
         run()
         return

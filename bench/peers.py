@@ -68,6 +68,5 @@ def jax(work):
 def llama(work, *kinds):
     if "llama" not in OPTIONS["--peers"]:
         return []
-    python = llama_python()
-    command = lambda kind, *more: [python, os.path.join(BENCH, "peer_llama.py"), "--weights", kind, "--folder", os.path.join(BUILD, "gguf"), *more]
-    return [Peer("llama.cpp", work, command(kind, "--budget", budget_seconds()), {kind: command(kind, "--once", "--tokens", "10")}) for kind in kinds]
+    command = [llama_python(), os.path.join(BENCH, "peer_llama.py"), "--folder", os.path.join(BUILD, "gguf"), "--budget", budget_seconds(), "--weights"]
+    return [Peer("llama.cpp", work, [*command, kind]) for kind in kinds]

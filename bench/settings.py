@@ -8,7 +8,7 @@ BENCH = os.path.join(ROOT, "bench")
 PROGRAMS = os.path.join(BENCH, "programs")
 
 TORCH, JAX, LLAMA, GGUF, TOKENIZERS = "2.10.0", "0.10.2", "0.3.36", "0.19.0", "0.23.3"
-OPTIONS = {"--modes": "eager", "--torch": TORCH, "--peers": "torch,jax,llama", "--rounds": "3", "--budget": "1000"}
+OPTIONS = {"--modes": "eager", "--torch": TORCH, "--peers": "torch,jax,llama", "--rounds": "3", "--budget": "1000", "--starts": "yes"}
 
 
 def rounds():
