@@ -27,12 +27,13 @@ def start_cells(starts):
 
 
 def table(rows):
-    lines = [COLUMNS, ["---"] * len(COLUMNS)]
+    lines = []
     for r in rows:
         floor = f"{r['floor_pct']:.0f} %" if r.get("floor_pct") else ""
         memory = [f"{r[k]:.0f}" if r.get(k) else "" for k in ("rss_mb", "peer_rss_mb")]
         lines.append([r["work"], figure(r["ours_ms"]), r["peer"], figure(r["peer_ms"]), f"{r['ratio']:.2f}x", floor, *memory, *start_cells(r.get("starts"))])
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    filled = [i for i in range(len(COLUMNS)) if any(line[i] for line in lines)]
+    return "".join(f"| {' | '.join(line[i] for i in filled)} |\n" for line in [COLUMNS, ["---"] * len(COLUMNS), *lines])
 
 
 def drawing(rows):
