@@ -49,7 +49,10 @@ std::vector<Shape> shapes() {
   out.push_back({"gpt2 logits dx", "NN", 1, 64, 768, 50257});
   out.push_back({"gpt2 logits dw", "TN", 1, 50257, 768, 64});
   linear("nanogpt up", 1024, 384, 1536);
-  linear("layer 64", 4096, 64, 64);
+  // makemore: a batch of 256 over 16 positions, and one step of a recurrence.
+  for (auto [i, o] : {std::pair<int64_t, int64_t>{64, 64}, {64, 192}, {64, 256}, {256, 64}, {1024, 64}, {64, 27}}) linear("layer 64", 4096, i, o);
+  for (int64_t rows : {32, 256})
+    for (auto [i, o] : {std::pair<int64_t, int64_t>{128, 64}, {128, 128}, {64, 192}, {192, 200}}) linear("step", rows, i, o);
   for (const char* form : {"NN", "NT", "TN"}) out.push_back({"small", form, 1024, 16, 16, 16});
   for (const char* form : {"NN", "NT", "TN"}) out.push_back({"heads", form, 96, 64, 64, 32});
   for (int64_t size : {45, 46, 127, 128, 129}) out.push_back({"odd", "NN", 1, size, size, size});

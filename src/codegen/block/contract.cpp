@@ -4,7 +4,7 @@
 // - tall: A is packed by all threads, then each task computes a strip of columns, packing its panels of B itself: where rows of
 //   B are contiguous as a by-product of the first tile, and while a panel is computed the next one is asked for. Transposed operands
 //   only change how packing reads.
-// - turned: some rows, and columns of B are contiguous: B is read where it is, by tiles of the transposed product.
+// - in place: many rows and few columns, rows of A contiguous, or some rows and columns of B contiguous: that factor is read where it is.
 // - thin: nothing or little is reused, so B streams through once where its rows or columns are contiguous (thin.h), otherwise
 //   panel by panel through a buffer in the first-level cache.
 // - small: B stays in the first-level cache, A is read where it is.
@@ -39,6 +39,7 @@ constexpr int64_t kStreamRows = 32, kStreamRowsPacked = 16, kThinRows = 8;  // a
 template <class S>
 constexpr int64_t kTurnedRows = sizeof(S) == 4 ? 8 : 4;  // narrow elements are widened again for each four rows
 constexpr int64_t kTurnedMost = 192;                // rows at most where columns of B are read where they are
+constexpr int64_t kFlatMost = 256, kFlatRows = 96;  // columns at most, rows at least where rows of A are
 constexpr int64_t kBlockRows = 128;                 // of packed A at most, to stay in the second-level cache beside a strip of B
 constexpr int64_t kPackRows = 32;                   // of A in one task of packing, at most
 constexpr int64_t kStripPanels = 8, kFewRows = 48;
@@ -309,79 +310,110 @@ void small(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n,
   }, std::max<int64_t>(1, kTaskFlops / (2 * kern.small_rows * n * k + 1)));
 }
 
-// Some rows, columns of B contiguous: the product of the transposed matrices, by tiles that take several k of a column of B at once, so that B is
-// neither turned nor packed. A is, and sums wait as [column][row] until a strip of columns is done.
+// One factor is read where it is, by tiles that take several k of its rows at once: X[P,K] by Y[K,Q], of which Y is packed. Threads share P.
+// - flat: many rows, few columns, rows of A contiguous. X is A.
+// - turned: some rows, columns of B contiguous: the product of the transposed matrices. X is B's columns, so B is neither turned nor packed, and sums
+//   wait as [column][row] until a strip of columns is done.
 template <class T>
-class Turned {
+class InPlace {
  public:
-  Turned(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k) : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k) {}
+  static InPlace flat(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k) { return {a, b, c, m, n, k, false}; }
+  static InPlace turned(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k) { return {b, a, c, n, m, k, true}; }
 
-  // Columns a multiple of 8 KiB apart share too few sets of the first-level cache, and few rows would be filled up with too many.
-  static bool fits(int64_t m, const Operand<T>& b) {
-    return b.minor * sizeof(T) % 8192 != 0 && 4 * m >= 3 * round_up(m, kernels<T>().small_vectors * kernels<T>().lanes);
-  }
+  static bool fits_flat(int64_t m, int64_t n, const Operand<T>& a) { return a.k == 1 && m >= kFlatRows && n >= 2 * width() && n <= kFlatMost && spread(a); }
+  // Few rows would be filled up with too many.
+  static bool fits_turned(int64_t m, const Operand<T>& b) { return b.k == 1 && m <= kTurnedMost && spread(b) && 4 * m >= 3 * round_up(m, width()); }
 
   void run() {
     int64_t depth = std::min(k_, std::max(kContractBlock, kPackedElements / ld_ / kContractBlock * kContractBlock));
-    packed_a_ = scratch<T>(0, ld_ * depth);
+    packed_ = scratch<T>(0, ld_ * depth);
     for (k_from_ = 0; k_from_ < k_; k_from_ += depth) {
       depth_ = std::min(depth, k_ - k_from_);
-      pack_a();
-      int64_t groups = pieces(n_, rows_), wanted = runtime::num_threads() * 4;
+      pack_y();
+      int64_t groups = pieces(p_, rows_), wanted = runtime::num_threads() * 4;
       int64_t strips = std::min(groups, round_up(std::max(pieces(groups, kStripGroups), wanted), wanted / 4)), widest = pieces(groups, strips) * rows_;
       runtime::parallel_for(strips, [&](int64_t begin, int64_t end) {
-        T* sums = scratch<T>(1, widest * ld_);
-        for (int64_t strip = begin; strip < end; ++strip)
-          columns(sums, groups * strip / strips * rows_, std::min(n_, groups * (strip + 1) / strips * rows_));
-      }, std::max<int64_t>(1, kTaskFlops / (2 * m_ * widest * depth_ + 1)));
+        for (int64_t at = begin; at < end; ++at) {
+          int64_t first = groups * at / strips * rows_, last = std::min(p_, groups * (at + 1) / strips * rows_);
+          if (!turned_) {
+            strip(c_ + first * q_, q_, first, last);
+            continue;
+          }
+          T* sums = scratch<T>(1, widest * ld_);
+          if (k_from_ > 0) transpose(sums, ld_, c_ + first, p_, last - first, q_);
+          strip(sums, ld_, first, last);
+          transpose(c_ + first, p_, sums, ld_, q_, last - first);
+        }
+      }, std::max<int64_t>(1, kTaskFlops / (2 * q_ * widest * depth_ + 1)));
     }
   }
 
  private:
   static constexpr int64_t kStripGroups = 16;
 
-  void pack_a() {
-    int64_t panels = ld_ / wide_;
+  InPlace(const Operand<T>& x, const Operand<T>& y, T* c, int64_t p, int64_t q, int64_t k, bool turned)
+      : x_(x), y_(y), c_(c), p_(p), q_(q), k_(k), turned_(turned), ld_(round_up(q, turned ? wide_ : kern_.lanes)) {}
+
+  static int64_t width() { return kernels<T>().small_vectors * kernels<T>().lanes; }
+  // Rows a multiple of 8 KiB apart share too few sets of the first-level cache.
+  static bool spread(const Operand<T>& x) { return x.minor * sizeof(T) % 8192 != 0; }
+
+  void pack_y() {
+    int64_t panels = pieces(q_, wide_);
     runtime::parallel_for(panels * pieces(depth_, kContractBlock), [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
-        int64_t i = task % panels * wide_, l = task / panels * kContractBlock, depth = std::min(kContractBlock, depth_ - l);
-        pack(packed_a_ + l * ld_ + i * depth, a_, i, k_from_ + l, std::min(wide_, m_ - i), wide_, depth);
+        int64_t j = task % panels * wide_, l = task / panels * kContractBlock, depth = std::min(kContractBlock, depth_ - l);
+        pack(packed_ + l * ld_ + j * depth, y_, j, k_from_ + l, std::min(wide_, q_ - j), std::min(wide_, ld_ - j), depth);
       }
     }, std::max<int64_t>(1, 16384 / (wide_ * std::min(depth_, kContractBlock))));
   }
 
-  void columns(T* sums, int64_t first, int64_t last) {
-    if (k_from_ > 0) transpose(sums, ld_, c_ + first, n_, last - first, m_);
+  // Rows of X by all of Y, to `to`, whose rows are ldc apart.
+  void strip(T* to, int64_t ldc, int64_t first, int64_t last) {
     for (int64_t l = 0; l < depth_; l += kContractBlock) {
       int64_t depth = std::min(kContractBlock, depth_ - l);
-      for (int64_t j = first; j < last;) {
-        int64_t left = last - j, rows = left >= rows_ ? rows_ : left >= 4 ? 4 : left >= 2 ? 2 : 1;
-        const T* from = b_.at(j, k_from_ + l);
-        bool begin = k_from_ + l == 0;
-        Ahead ahead{reinterpret_cast<const std::byte*>(from), 0, 0, 0, 0};
-        if (left >= 2 * rows_) {
-          // Each tile asks for one of the next columns, or for two where there are fewer tiles than columns.
-          int64_t column = b_.minor * int64_t(sizeof(T)), along = kern_.depth * int64_t(sizeof(T));
-          ahead.at += rows_ * column;
-          ahead.turn = 2 * along;
-          if (ld_ / wide_ >= rows_) ahead.step = along, ahead.tile = column, ahead.tiles = rows_;
-          else ahead.step = column, ahead.tile = 2 * column, ahead.tiles = rows_ / 2;
-        }
-        kern_.turned[rows == rows_ ? 3 : rows / 2](ld_ / wide_, depth, from, b_.minor, packed_a_ + l * ld_, sums + (j - first) * ld_, ld_, begin, ahead);
-        j += rows;
+      for (int64_t i = first; i < last;) {
+        int64_t left = last - i, rows = left >= rows_ ? rows_ : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+        group(to + (i - first) * ldc, ldc, i, rows, left >= 2 * rows_, l, depth);
+        i += rows;
       }
     }
-    transpose(c_ + first, n_, sums, ld_, m_, last - first);
+  }
+
+  void group(T* to, int64_t ldc, int64_t i, int64_t rows, bool ask, int64_t l, int64_t depth) {
+    int64_t tiles = ldc / wide_, whole = tiles * wide_, form = rows == rows_ ? 3 : rows / 2;
+    const T* from = x_.at(i, k_from_ + l);
+    const T* packed = packed_ + l * ld_;
+    bool begin = k_from_ + l == 0;
+    Ahead ahead{reinterpret_cast<const std::byte*>(from), 0, 0, 0, 0};
+    if (ask) {
+      // Each tile asks for one of the next rows, or for two where there are fewer tiles than rows.
+      int64_t row = x_.minor * int64_t(sizeof(T)), along = kern_.depth * int64_t(sizeof(T));
+      ahead.at += rows_ * row;
+      ahead.turn = 2 * along;
+      if (tiles >= rows_) ahead.step = along, ahead.tile = row, ahead.tiles = rows_;
+      else ahead.step = row, ahead.tile = 2 * row, ahead.tiles = rows_ / 2;
+    }
+    kern_.turned[form](tiles, depth, from, x_.minor, packed, to, ldc, begin, ahead);
+    // What is left, a vector at a time.
+    int64_t width = std::min(wide_, ld_ - whole);
+    for (int64_t j = whole; j < q_; j += kern_.lanes) {
+      auto run = [&](T* t, int64_t ld) { kern_.by_row[form][0](depth, from, x_.minor, packed + whole * depth + j - whole, width, t, ld, begin); };
+      if (j + kern_.lanes <= ldc) run(to + j, ldc);
+      else at_edge(to + j, ldc, rows, q_ - j, begin, run);
+    }
   }
 
   const Kernels<T>& kern_ = kernels<T>();
-  const int64_t rows_ = kern_.small_rows, wide_ = kern_.small_vectors * kern_.lanes;
-  const Operand<T>& a_;
-  const Operand<T>& b_;
+  const int64_t rows_ = kern_.small_rows, wide_ = width();
+  const Operand<T>& x_;
+  const Operand<T>& y_;
   T* c_;
-  int64_t m_, n_, k_, ld_ = round_up(m_, wide_);
-  T* packed_a_ = nullptr;
-  int64_t k_from_ = 0, depth_ = 0;  // what of A is packed
+  int64_t p_, q_, k_;
+  bool turned_;
+  int64_t ld_;  // of a packed k, and of sums that wait
+  T* packed_ = nullptr;
+  int64_t k_from_ = 0, depth_ = 0;  // what of Y is packed
 };
 
 // Few rows, B in any order: panels pass through the first-level cache.
@@ -421,12 +453,14 @@ void multiply(Operand<S> a, Operand<S> b, T* c, int64_t m, int64_t n, int64_t k)
     std::swap(m, n);
   }
   if constexpr (std::is_same_v<T, S>)
+    if (InPlace<T>::fits_flat(m, n, a)) return InPlace<T>::flat(a, b, c, m, n, k).run();
+  if constexpr (std::is_same_v<T, S>)
     if (n * k <= kSmall && k <= kContractBlock && (a.k == 1 || a.minor == 1) && n >= kernels<T>().lanes) return small<T>(a, b, c, m, n, k);
   // A panel whose rows are a multiple of 8 KiB apart falls into few sets of the second-level cache, and streaming it pays for longer.
   bool packs_well = std::is_same_v<T, S> && b.k * sizeof(S) % 8192 != 0;
   if (m <= (packs_well ? kStreamRowsPacked : kStreamRows) && b.minor == 1) return thin_stream<T, S>(a, b, c, m, n, k);
   if constexpr (std::is_same_v<T, S>)
-    if (m > kThinRows && m <= kTurnedMost && b.k == 1 && Turned<T>::fits(m, b)) return Turned<T>(a, b, c, m, n, k).run();
+    if (m > kThinRows && InPlace<T>::fits_turned(m, b)) return InPlace<T>::turned(a, b, c, m, n, k).run();
   if (m > kThinRows) return Tall<T, S>(a, b, c, m, n, k).run();
   if constexpr (std::is_same_v<T, float>)
     if (b.k == 1 && m <= kTurnedRows<S> && thin_turned<S>(a, b, c, m, n, k)) return;

@@ -123,6 +123,23 @@ TEST(Contract, ThinEqualsDefinition) {
   }
 }
 
+// Many rows and few columns, and the other way round: odd columns, blocks of k, every way in which the factors are stored.
+TEST(Contract, FlatEqualsDefinition) {
+  uint64_t seed = std::random_device{}();
+  std::mt19937_64 rng(seed);
+  for (int trial = 0; trial < 60; ++trial) {
+    runtime::set_num_threads(1 + trial % 3);
+    Shape3 s{1, 90 + static_cast<int64_t>(rng() % 300), 8 + static_cast<int64_t>(rng() % 260), 1 + static_cast<int64_t>(rng() % 200)};
+    if (trial % 6 == 0) s.k = 505 + static_cast<int64_t>(rng() % 40);
+    if (trial % 3 == 0) std::swap(s.m, s.n);
+    bool ta = rng() % 2, tb = rng() % 2;
+    expect_same<float>(DType::F32, s, ta, tb, 1, seed + trial);
+    expect_same<double>(DType::F64, s, ta, tb, 1, seed + trial);
+    if (HasFatalFailure()) return;
+  }
+  expect_same<float>(DType::F32, {1, 100, 250, 5000}, false, false, 1, seed);  // k is packed in two goes
+}
+
 TEST(ContractQuantized, EqualsDefinition) {
   uint64_t seed = std::random_device{}();
   std::mt19937_64 rng(seed);
