@@ -7,6 +7,7 @@
 // - in place: many rows and few columns, rows of A contiguous, or some rows and columns of B contiguous: that factor is read where it is.
 // - thin: nothing or little is reused, so B streams through once where its rows or columns are contiguous (thin.h), otherwise
 //   panel by panel through a buffer in the first-level cache.
+// - outer: rows of both contiguous along C and not far apart: nothing is packed, sums are carried along k.
 // - small: B stays in the first-level cache, A is read where it is.
 // - integers: rows of B times elements of A, any order.
 // N = 1 is the thin form of the transposed product.
@@ -39,6 +40,7 @@ constexpr int64_t kStreamRows = 32, kStreamRowsPacked = 16, kThinRows = 8;  // a
 template <class S>
 constexpr int64_t kTurnedRows = sizeof(S) == 4 ? 8 : 4;  // narrow elements are widened again for each four rows
 constexpr int64_t kTurnedMost = 192;                // rows at most where columns of B are read where they are
+constexpr int64_t kTurnDepth = 128;                 // from here on copying the result is nothing
 constexpr int64_t kFlatMost = 256, kFlatRows = 96;  // columns at most, rows at least where rows of A are
 constexpr int64_t kBlockRows = 128;                 // of packed A at most, to stay in the second-level cache beside a strip of B
 constexpr int64_t kPackRows = 32;                   // of A in one task of packing, at most
@@ -71,17 +73,30 @@ using DirectTile = void (*)(int64_t k, const T* a, int64_t lda, const T* b, int6
 template <class T>
 using DirectTiles = std::array<std::array<DirectTile<T>, 2>, 4>;
 
+// Where a tile of a sum of outer products begins and ends.
+template <class T>
+struct Carried {
+  T *sums, *c;        // without c the sums wait for more
+  int64_t ldc;
+  bool begin, first;  // begin: the first k of a block; first: of the first block
+  const std::byte* ask;
+  int64_t step;
+};
+template <class T>
+using OuterTile = void (*)(int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, const Carried<T>& to);
+
 template <class T>
 struct Kernels {
   using Packing = void (*)(int64_t k, const T* a, const T* b, int64_t sbk, T* packed, T* c, int64_t ldc, bool first);
   int64_t rows, columns, lanes;
   std::array<TileRow<T>, 4> tiles;        // of 1, 2, 4 and `rows` rows
-  Packing packing_tile;                   // the largest
+  std::array<Packing, 2> packing;         // of two vectors, and the largest
   int64_t small_rows, small_vectors;
   DirectTiles<T> by_row, by_column;       // rows of a contiguous, or its columns
   using Turned = void (*)(int64_t tiles, int64_t k, const T* a, int64_t lda, const T* b, T* c, int64_t ldc, bool first, Ahead ahead);
   std::array<Turned, 4> turned;           // by row, several side by side: of 1, 2, 4 and `small_rows` rows
   int64_t depth;                          // k in one step of it
+  std::array<OuterTile<T>, 4> outer;      // of `rows` rows, by vectors of columns, less one
 
   // The tile for so many rows: its place in `tiles`, and the rows it computes.
   int form(int64_t m) const { return m == 1 ? 0 : m == 2 ? 1 : m <= 4 ? 2 : 3; }
@@ -167,7 +182,7 @@ class Tall {
   Grid grid() const {
     constexpr double kBegin = 4, kFetch = 0.2, kPack = 1, kWait = 0.15;
     double tile = mr_ * (nr_ / kern_.lanes) / 2.0, least = std::numeric_limits<double>::infinity();
-    int64_t panels = pieces(n_, nr_), row_tiles = pieces(rows_, mr_), threads = runtime::num_threads();
+    int64_t panels = panels_, row_tiles = pieces(rows_, mr_), threads = runtime::num_threads();
     auto task = [&](double wide, double tall) { return kBegin + wide * tall * tile + tall * mr_ * kFetch + wide * nr_ * kPack; };
     Grid best{};
     auto weigh = [&](int64_t strips) {
@@ -192,19 +207,27 @@ class Tall {
 
   void multiply() {
     auto [strips, groups, widest] = grid();
-    int64_t panels = pieces(n_, nr_), row_tiles = pieces(rows_, mr_);
+    int64_t row_tiles = pieces(rows_, mr_);
     int64_t flops = 2 * pieces(rows_, groups) * std::min(widest * nr_, n_) * depth_;
     runtime::parallel_for(strips * groups, [&, strips = strips, groups = groups, widest = widest](int64_t begin, int64_t end) {
       T* packed_b = scratch<T>(1, kContractBlock * widest * nr_);
       for (int64_t task = begin; task < end; ++task) {
         int64_t group = task / strips, first = row_tiles * group / groups * mr_, last = std::min(rows_, row_tiles * (group + 1) / groups * mr_);
         int64_t strip = task % strips;
-        piece(packed_b, first, last, panels * strip / strips * nr_, std::min(n_, panels * (strip + 1) / strips * nr_));
+        piece(packed_b, first, last, panels_ * strip / strips, panels_ * (strip + 1) / strips);
       }
     }, std::max<int64_t>(1, kTaskFlops / std::max<int64_t>(1, flops)));
   }
 
-  void piece(T* packed_b, int64_t first_row, int64_t last_row, int64_t first_column, int64_t last_column) {
+  // A tile of one vector leaves multipliers idle: where one would be left over, the last panel takes a vector of the one before.
+  int64_t column_of(int64_t panel) const {
+    if (panel == panels_) return n_;
+    bool narrow = std::is_same_v<T, S> && nr_ > 2 * kern_.lanes && panel > 0 && panel == panels_ - 1 && n_ - panel * nr_ <= kern_.lanes;
+    return panel * nr_ - (narrow ? kern_.lanes : 0);
+  }
+
+  void piece(T* packed_b, int64_t first_row, int64_t last_row, int64_t first_panel, int64_t last_panel) {
+    int64_t first_column = column_of(first_panel), last_column = column_of(last_panel);
     for (int64_t l = 0; l < depth_; l += kContractBlock) {
       int64_t depth = std::min(kContractBlock, depth_ - l);
       // Few rows make little of a packed panel: where no tile packs it on its way, whole rows of the strip are read faster than panel by panel.
@@ -213,9 +236,10 @@ class Tall {
         pack_panels(packed_b, b_, first_column, k_from_ + l, last_column - first_column, nr_, depth, [&](int64_t used) { return round_up(used, kern_.lanes); });
       for (int64_t row = first_row; row < last_row; row += block_rows_) {
         int64_t rows = std::min(block_rows_, last_row - row);
-        for (int64_t j = first_column; j < last_column; j += nr_) {
-          Next next = row > first_row ? Next{} : next_panel(j + nr_, l, first_column, last_column);
-          panel_tiles(packed_b + (j - first_column) * depth, row, rows, j, l, depth, row == first_row && !at_once, next);
+        for (int64_t panel = first_panel; panel < last_panel; ++panel) {
+          int64_t j = column_of(panel), end = column_of(panel + 1);
+          Next next = row > first_row ? Next{} : next_panel(end, l, first_column, last_column);
+          panel_tiles(packed_b + (j - first_column) * depth, row, rows, j, end - j, l, depth, row == first_row && !at_once, next);
         }
       }
     }
@@ -230,14 +254,14 @@ class Tall {
   }
 
   // All tiles of a block of rows over one panel of B.
-  void panel_tiles(T* packed_b, int64_t row, int64_t rows, int64_t j, int64_t l, int64_t depth, bool pack_b, const Next& next) {
-    int64_t columns = std::min(nr_, n_ - j), vectors = pieces(columns, kern_.lanes), width = vectors * kern_.lanes;
+  void panel_tiles(T* packed_b, int64_t row, int64_t rows, int64_t j, int64_t columns, int64_t l, int64_t depth, bool pack_b, const Next& next) {
+    int64_t vectors = pieces(columns, kern_.lanes), width = vectors * kern_.lanes;
     bool first = k_from_ + l == 0;
     int64_t i = 0;
     if (pack_b) {
       if constexpr (std::is_same_v<T, S>)
-        if (b_.minor == 1 && columns == nr_ && rows >= mr_) {
-          kern_.packing_tile(depth, packed_a(row, l, depth), b_.at(j, k_from_ + l), b_.k, packed_b, c_ + (rows_from_ + row) * n_ + j, n_, first);
+        if (b_.minor == 1 && columns == width && (columns == nr_ || vectors == 2) && rows >= mr_) {
+          kern_.packing[columns == nr_](depth, packed_a(row, l, depth), b_.at(j, k_from_ + l), b_.k, packed_b, c_ + (rows_from_ + row) * n_ + j, n_, first);
           i = mr_;
         }
       if (i == 0) pack(packed_b, b_, j, k_from_ + l, columns, width, depth);
@@ -274,7 +298,7 @@ class Tall {
   const Operand<S>& a_;
   const Operand<S>& b_;
   T* c_;
-  int64_t m_, n_, k_;
+  int64_t m_, n_, k_, panels_ = pieces(n_, nr_);
   T* packed_a_ = nullptr;
   int64_t rows_from_ = 0, rows_ = 0, k_from_ = 0, depth_ = 0;  // what of A is packed
 };
@@ -416,6 +440,94 @@ class InPlace {
   int64_t k_from_ = 0, depth_ = 0;  // what of Y is packed
 };
 
+// Rows of both factors contiguous along C, as in the gradient of a weight: a sum of outer products. Nothing is packed: all tiles of a piece of C read a
+// stretch of k, which the first-level cache holds, where it is, and sums are carried from stretch to stretch.
+template <class T>
+class Outer {
+ public:
+  Outer(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k) : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k) {}
+
+  // Rows further apart share too few sets of the cache, and the more so the longer they are read.
+  static bool fits(int64_t m, int64_t n, int64_t k, const Operand<T>& a, const Operand<T>& b) {
+    const Kernels<T>& kern = kernels<T>();
+    int64_t apart = std::max(a.k, b.k) * int64_t(sizeof(T));
+    return a.minor == 1 && b.minor == 1 && m >= 2 * kern.rows && n >= 2 * kern.lanes && apart <= (k <= kContractBlock ? 1024 : 512);
+  }
+
+  void run() {
+    int64_t threads = runtime::num_threads(), down = 1, across = 1;
+    // Large pieces, but as many as keep all threads busy to the end.
+    for (auto [rows, columns] : {std::pair<int64_t, int64_t>{64, 64}, {32, 64}, {32, 32}, {16, 32}}) {
+      down = std::max<int64_t>(1, m_ / rows), across = std::max<int64_t>(1, n_ / columns);
+      if (10 * round_up(down * across, threads) <= 11 * down * across) break;
+    }
+    auto split = [](int64_t size, int64_t at, int64_t of, int64_t unit) { return at == of ? size : size * at / of / unit * unit; };
+    runtime::parallel_for(down * across, [&](int64_t begin, int64_t end) {
+      for (int64_t at = begin; at < end; ++at) {
+        int64_t i = at / across, j = at % across;
+        piece(split(m_, i, down, mr_), split(m_, i + 1, down, mr_), split(n_, j, across, lanes_), split(n_, j + 1, across, lanes_));
+      }
+    }, std::max<int64_t>(1, kTaskFlops / (2 * m_ * n_ / (down * across) * k_ + 1)));
+  }
+
+ private:
+  static constexpr int64_t kStretchBytes = 64 << 10;
+
+  // A panel of columns. Those of a piece overlap where its width is no multiple of a vector, and so do its rows of tiles.
+  struct Panel {
+    int64_t j, vectors;
+  };
+  std::vector<Panel> panels(int64_t first, int64_t last) const {
+    std::vector<Panel> out;
+    for (int64_t j = first, most = std::min(kern_.columns, last - first) / lanes_; j < last;) {
+      int64_t left = pieces(last - j, lanes_), vectors = left <= most ? left : left == most + 1 && most > 2 ? 2 : most;
+      j = std::min(j, last - vectors * lanes_);
+      out.push_back({j, vectors});
+      j += vectors * lanes_;
+    }
+    return out;
+  }
+
+  void piece(int64_t first_row, int64_t last_row, int64_t first_column, int64_t last_column) {
+    std::vector<Panel> columns = panels(first_column, last_column);
+    int64_t height = pieces(last_row - first_row, mr_), width = std::ssize(columns), tile = mr_ * kern_.columns;
+    auto row = [&](int64_t r) { return std::min(first_row + r * mr_, last_row - mr_); };
+    T* carried = scratch<T>(0, 2 * height * width * tile);
+    T* totals = carried + height * width * tile;
+    int64_t stretch = (a_.k + b_.k) * 128 * int64_t(sizeof(T)) <= kStretchBytes ? 128 : 64;
+    bool one_block = k_ <= kContractBlock;
+    for (int64_t l = 0, depth; l < k_; l += depth) {
+      int64_t block = l / kContractBlock * kContractBlock, block_end = std::min(k_, block + kContractBlock);
+      depth = std::min(stretch, block_end - l);
+      for (int64_t at = 0; at < height * width; ++at) {
+        int64_t r = at / width, p = at % width, i = row(r);
+        auto [j, vectors] = columns[p];
+        Carried<T> to{carried + at * tile, nullptr, n_, l == block, block == 0, reinterpret_cast<const std::byte*>(a_.data), 0};
+        if (l + depth == block_end) {
+          if (one_block) to.c = c_ + i * n_ + j;
+          else to.c = totals + at * tile, to.ldc = vectors * lanes_;
+        }
+        // The first tiles ask for the next stretch, a panel each.
+        if (l + 2 * depth <= k_ && at < height + width) {
+          const Operand<T>& of = at < height ? a_ : b_;
+          to.ask = reinterpret_cast<const std::byte*>(of.at(at < height ? row(at) : columns[at - height].j, l + depth));
+          to.step = of.k * int64_t(sizeof(T));
+        }
+        kern_.outer[vectors - 1](depth, a_.at(i, l), a_.k, b_.at(j, l), b_.k, to);
+        if (l + depth == k_ && !one_block)
+          for (int64_t e = 0; e < mr_; ++e) std::memcpy(c_ + (i + e) * n_ + j, to.c + e * to.ldc, to.ldc * sizeof(T));
+      }
+    }
+  }
+
+  const Kernels<T>& kern_ = kernels<T>();
+  const int64_t mr_ = kern_.rows, lanes_ = kern_.lanes;
+  const Operand<T>& a_;
+  const Operand<T>& b_;
+  T* c_;
+  int64_t m_, n_, k_;
+};
+
 // Few rows, B in any order: panels pass through the first-level cache.
 template <class T, class S>
 void thin_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k) {
@@ -461,6 +573,15 @@ void multiply(Operand<S> a, Operand<S> b, T* c, int64_t m, int64_t n, int64_t k)
   if (m <= (packs_well ? kStreamRowsPacked : kStreamRows) && b.minor == 1) return thin_stream<T, S>(a, b, c, m, n, k);
   if constexpr (std::is_same_v<T, S>)
     if (m > kThinRows && InPlace<T>::fits_turned(m, b)) return InPlace<T>::turned(a, b, c, m, n, k).run();
+  if constexpr (std::is_same_v<T, S>)
+    if (Outer<T>::fits(m, n, k, a, b)) return Outer<T>(a, b, c, m, n, k).run();
+  // Of two factors with contiguous rows the wide one is better packed on the way.
+  if constexpr (std::is_same_v<T, S>)
+    if (m > n && n > kThinRows && n <= kFlatMost && k >= kTurnDepth && a.minor == 1 && b.minor == 1) {
+      T* turned = scratch<T>(2, m * n);
+      Tall<T, S>(b, a, turned, n, m, k).run();
+      return transpose(c, n, turned, m, m, n);
+    }
   if (m > kThinRows) return Tall<T, S>(a, b, c, m, n, k).run();
   if constexpr (std::is_same_v<T, float>)
     if (b.k == 1 && m <= kTurnedRows<S> && thin_turned<S>(a, b, c, m, n, k)) return;

@@ -145,6 +145,42 @@ inline void column_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t 
   add_tile<T, kRows, kVectors>(acc, c, ldc, first);
 }
 
+// A tile that is carried on: k more of a sum of outer products, rows of a and b being lda and ldb apart. It begins at zero or where `carried` was left,
+// and is left there again, or added to c. Meanwhile it asks for memory.
+template <class T, int kRows, int kVectors>
+inline void outer_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, const Carried<T>& to) {
+  using S = Simd<T>;
+  typename S::V acc[kRows][kVectors], y[kVectors];
+  const std::byte* ask = to.ask;
+  auto load = [&]() __attribute__((always_inline)) {
+    __builtin_prefetch(ask, 0, 2);
+    ask += to.step;
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) y[v] = S::load(b + v * S::kLanes);
+    b += ldb;
+  };
+  int64_t l = 0;
+  if (to.begin) {
+    load();
+    S::template begin<kRows, kVectors>(acc, a, y);
+    a += lda, l = 1;
+  } else {
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 16
+      for (int v = 0; v < kVectors; ++v) acc[i][v] = S::load(to.sums + (i * kVectors + v) * S::kLanes);
+  }
+  for (; l < k; ++l, a += lda) {
+    load();
+    S::template multiply<kRows, kVectors>(acc, a, y);
+  }
+  if (to.c) return add_tile<T, kRows, kVectors>(acc, to.c, to.ldc, to.first);
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) S::store(to.sums + (i * kVectors + v) * S::kLanes, acc[i][v]);
+}
+
 // Several k of each row of a wait in registers where the instruction set multiplies by a lane, which leaves fewer for sums.
 template <class T>
 constexpr int kSmallRows = Simd<T>::kDepth > 1 ? 8 : Simd<T>::kTileRows;
@@ -161,11 +197,13 @@ template <class T>
 constexpr Kernels<T> kKernels{
     Simd<T>::kTileRows, Simd<T>::kTileVectors * Simd<T>::kLanes, Simd<T>::kLanes,
     {tiles_of<T, 1>(), tiles_of<T, 2>(), tiles_of<T, 4>(), tiles_of<T, Simd<T>::kTileRows>()},
-    packing_tile<T, Simd<T>::kTileRows, Simd<T>::kTileVectors>,
+    {packing_tile<T, Simd<T>::kTileRows, std::min(2, Simd<T>::kTileVectors)>, packing_tile<T, Simd<T>::kTileRows, Simd<T>::kTileVectors>},
     kSmallRows<T>, kSmallVectors<T>,
     {{{row_tile<T, 1, 1>, row_tile<T, 1, kSmallVectors<T>>}, {row_tile<T, 2, 1>, row_tile<T, 2, kSmallVectors<T>>}, {row_tile<T, 4, 1>, row_tile<T, 4, kSmallVectors<T>>},
       {row_tile<T, kSmallRows<T>, 1>, row_tile<T, kSmallRows<T>, kSmallVectors<T>>}}},
     {{{column_tile<T, 1, 1>, column_tile<T, 1, kSmallVectors<T>>}, {column_tile<T, 2, 1>, column_tile<T, 2, kSmallVectors<T>>}, {column_tile<T, 4, 1>, column_tile<T, 4, kSmallVectors<T>>},
       {column_tile<T, kSmallRows<T>, 1>, column_tile<T, kSmallRows<T>, kSmallVectors<T>>}}},
     {turned_tiles<T, 1, kSmallVectors<T>>, turned_tiles<T, 2, kSmallVectors<T>>, turned_tiles<T, 4, kSmallVectors<T>>, turned_tiles<T, kSmallRows<T>, kSmallVectors<T>>},
-    Simd<T>::kDepth};
+    Simd<T>::kDepth,
+    {outer_tile<T, Simd<T>::kTileRows, 1>, outer_tile<T, Simd<T>::kTileRows, std::min(2, Simd<T>::kTileVectors)>, outer_tile<T, Simd<T>::kTileRows, std::min(3, Simd<T>::kTileVectors)>,
+     outer_tile<T, Simd<T>::kTileRows, std::min(4, Simd<T>::kTileVectors)>}};
