@@ -49,6 +49,7 @@ class Arithmetic {
   Value* integer(loop::Op op, DType d, Value* a, Value* b);
   Value* fmod(DType d, Value* a, Value* b);
   Value* compare(loop::Op op, DType d, Value* a, Value* b);
+  Value* select(Value* condition, Value* yes, Value* no);
   Value* shift(loop::Op op, DType d, Value* a, Value* b);
   Value* to_bf16(Value* x);
   Value* to_f16(Value* x);

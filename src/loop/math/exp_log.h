@@ -62,8 +62,8 @@ Scalar<B, T> scale(Scalar<B, T> p, Scalar<B, BitsOf<T>> n) {
 // x = n ln2 + r with |r| <= ln2/2 (a little more after rounding). The sum with kRoundToInt leaves n in the low bits.
 template <class B, class T>
 struct ExpReduced {
-  Scalar<B, T> r;
-  Scalar<B, BitsOf<T>> n;
+  Scalar<B, T> r, shifted;
+  Scalar<B, BitsOf<T>> n() const { return bits(shifted) - std::bit_cast<BitsOf<T>>(FloatFormat<T>::kRoundToInt); }
 };
 template <class B, class T>
 ExpReduced<B, T> reduce_exp(Scalar<B, T> x) {
@@ -72,7 +72,7 @@ ExpReduced<B, T> reduce_exp(Scalar<B, T> x) {
   auto shifted = fma(x, C::kLog2E, kMagic);
   auto n = shifted - kMagic;
   auto r = fma(n, -C::kLn2Lo, fma(n, -C::kLn2Hi, x));
-  return {r, bits(shifted) - std::bit_cast<BitsOf<T>>(kMagic)};
+  return {r, shifted};
 }
 
 // e^r - 1 - r for |r| <= ln2/2.
@@ -105,16 +105,16 @@ Scalar<B, T> clamp(Scalar<B, T> x, T lo, T hi) {
 template <class B, class T>
 Scalar<B, T> exp(Scalar<B, T> x) {
   using C = detail::ExpConstants<T>;
-  auto [r, n] = detail::reduce_exp(detail::clamp(x, C::kMin, C::kMax));
-  return detail::scale(detail::exp_reduced(r), n);
+  auto reduced = detail::reduce_exp(detail::clamp(x, C::kMin, C::kMax));
+  return detail::scale(detail::exp_reduced(reduced.r), reduced.n());
 }
 
 // e^x for x at most little above 0, where the result of a smaller x than kZeroBelow may as well be 0: the weights of
 // attention. Needs neither clamps nor a scaling in halves.
 template <class B, class T>
 Scalar<B, T> decay(Scalar<B, T> x) {
-  auto [r, n] = detail::reduce_exp(x);
-  return select(x < detail::ExpConstants<T>::kZeroBelow, T(0), detail::exp_reduced(r) * pow2<T>(n));
+  auto [r, shifted] = detail::reduce_exp(x);
+  return select(x < detail::ExpConstants<T>::kZeroBelow, T(0), detail::exp_reduced(r) * pow2_shifted(shifted));
 }
 
 template <class B, class T>
@@ -132,7 +132,9 @@ Scalar<B, T> exp2(Scalar<B, T> x) {
 template <class B, class T>
 Scalar<B, T> expm1(Scalar<B, T> x) {
   using C = detail::ExpConstants<T>;
-  auto [r, n] = detail::reduce_exp(detail::clamp(x, C::kMinusOneBelow, C::kMax));
+  auto reduced = detail::reduce_exp(detail::clamp(x, C::kMinusOneBelow, C::kMax));
+  auto r = reduced.r;
+  auto n = reduced.n();
   auto tail = detail::exp_tail(r);
   auto half = pow2<T>(n - 1);
   auto y = fma(tail, half, fma(r, half, half - T(0.5)));
@@ -166,12 +168,12 @@ Scalar<B, T> tanh(Scalar<B, T> x) {
   using C = detail::TanhConstants<T>;
   auto ax = abs(x);
   auto clamped = select(ax > C::kOneAbove, C::kOneAbove, ax);
-  auto [r, n] = detail::reduce_exp(clamped + clamped);
-  auto e = detail::exp_reduced(r) * pow2<T>(n);
+  auto [r, shifted] = detail::reduce_exp(clamped + clamped);
+  auto e = detail::exp_reduced(r) * pow2_shifted(shifted);
   auto large = T(1) - T(2) / (e + T(1));
   auto s = x * x;
   auto small = fma(estrin(s, C::kPoly) * s, ax, ax);
-  return copysign(select(ax < C::kSmall, small, large), x);
+  return with_sign(select(ax < C::kSmall, small, large), x);
 }
 
 namespace detail {

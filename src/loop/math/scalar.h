@@ -172,6 +172,19 @@ Scalar<B, T> pow2(Scalar<B, BitsOf<T>> n) {
   return as_float((n + FloatFormat<T>::kBias) << BitsOf<T>(FloatFormat<T>::kMantissaBits));
 }
 
+// The same for the n that the sum with kRoundToInt left in the low bits of `shifted`: the other bits of that constant are shifted out.
+template <class B, class T>
+Scalar<B, T> pow2_shifted(Scalar<B, T> shifted) {
+  constexpr auto kShift = BitsOf<T>(FloatFormat<T>::kMantissaBits);
+  return as_float((bits(shifted) << kShift) + (BitsOf<T>(FloatFormat<T>::kBias) << kShift));
+}
+
+// magnitude, which has no sign of its own, with the sign of `sign`.
+template <class B, class T>
+Scalar<B, T> with_sign(Scalar<B, T> magnitude, Scalar<B, T> sign) {
+  return as_float(bits(magnitude) | (bits(sign) & FloatFormat<T>::kSignBit));
+}
+
 // |magnitude| with the sign of `sign`.
 template <class B, class T>
 Scalar<B, T> copysign(Scalar<B, T> magnitude, Scalar<B, T> sign) {

@@ -78,8 +78,8 @@ Scalar<B, T> pow(Scalar<B, T> x, Scalar<B, T> y) {
   auto product_lo = fma(y, log_lo, fma(y, log_hi, -product));
   // Beyond the range of exp the low part may be NaN (inf - inf), and does not matter.
   auto is_ordinary = (product > E::kMin) & (product < E::kMax);
-  auto [r, n] = detail::reduce_exp(detail::clamp(product, E::kMin, E::kMax));
-  auto magnitude = detail::scale(detail::exp_reduced(r + select(is_ordinary, product_lo, T(0))), n);
+  auto reduced = detail::reduce_exp(detail::clamp(product, E::kMin, E::kMax));
+  auto magnitude = detail::scale(detail::exp_reduced(reduced.r + select(is_ordinary, product_lo, T(0))), reduced.n());
   magnitude = select(ax == T(1), T(1), magnitude);  // also for infinite y
 
   auto half_y = y * T(0.5);

@@ -2,6 +2,10 @@
 // known when it was made and that were not, for one thread and two: the bits of the block executor.
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
+#include <limits>
+
 #include "codegen/block/block.h"
 #include "codegen/llvm/native.h"
 #include "codegen/random_kernels.h"
@@ -207,6 +211,35 @@ TEST(Conversion, OfLargeIntegersRoundsOnce) {
   int64_t sizes[] = {static_cast<int64_t>(x.size())}, payload = 0;
   native[0]->run(buffers, sizes, payload);
   for (size_t i = 0; i < x.size(); ++i) EXPECT_EQ(y[i], static_cast<float>(x[i])) << x[i];
+}
+
+// x > k ? k : x is what it says for NaN and for zeros of either sign, also where it becomes one instruction.
+TEST(Select, BetweenLimitsKeepsNaNAndZeros) {
+  if (!native_available()) GTEST_SKIP() << "built without LLVM";
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  std::vector<float> x{0.0f, -0.0f, 1.0f, -1.0f, 2.0f, 3.0f, -3.0f, inf, -inf, NAN, 1e-40f, -1e-40f, 2.5f, -2.5f, 0.5f, -0.5f, NAN, 7.0f, -0.0f};
+  for (float k : {2.0f, 0.0f, -0.0f, -1.0f}) {
+    Builder b("limits");
+    b.buffer(DType::F32, false);
+    b.buffer(DType::F32, true);
+    b.buffer(DType::F32, true);
+    V j = b.begin_loop(b.size(), Mark::Vector);
+    V e = b.load(0, j), limit = b.f32(k);
+    b.store(1, j, b.select(b.gt(e, limit), limit, e));
+    b.store(2, j, b.select(b.lt(e, limit), limit, e));
+    b.end();
+    loop::Kernel kernels[] = {b.finish()};
+    auto native = load_native_object(make_native_object(kernels), find_fast_routine);
+    std::vector<float> below(x.size()), above(x.size());
+    std::byte* buffers[] = {reinterpret_cast<std::byte*>(x.data()), reinterpret_cast<std::byte*>(below.data()), reinterpret_cast<std::byte*>(above.data())};
+    int64_t sizes[] = {static_cast<int64_t>(x.size())}, payload = 0;
+    native[0]->run(buffers, sizes, payload);
+    auto same = [](float a, float b) { return (a != a && b != b) || std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b); };
+    for (size_t i = 0; i < x.size(); ++i) {
+      EXPECT_TRUE(same(below[i], x[i] > k ? k : x[i])) << x[i] << " " << k;
+      EXPECT_TRUE(same(above[i], x[i] < k ? k : x[i])) << x[i] << " " << k;
+    }
+  }
 }
 
 }  // namespace
