@@ -182,22 +182,22 @@ class Tall {
   Grid grid() const {
     constexpr double kBegin = 4, kFetch = 0.2, kPack = 1, kWait = 0.15;
     double tile = mr_ * (nr_ / kern_.lanes) / 2.0, least = std::numeric_limits<double>::infinity();
-    int64_t panels = panels_, row_tiles = pieces(rows_, mr_), threads = runtime::num_threads();
+    int64_t row_tiles = pieces(rows_, mr_), threads = runtime::num_threads();
     auto task = [&](double wide, double tall) { return kBegin + wide * tall * tile + tall * mr_ * kFetch + wide * nr_ * kPack; };
     Grid best{};
     auto weigh = [&](int64_t strips) {
-      int64_t widest = pieces(panels, strips), before = 0;
+      int64_t widest = pieces(panels_, strips), before = 0;
       for (int64_t rounds : {1, 2, 3, 4, 6, 8}) {
         int64_t groups = std::clamp<int64_t>(rounds * threads / strips, 1, row_tiles);
         if (std::exchange(before, groups) == groups) continue;
-        double largest = task(widest, pieces(row_tiles, groups)), usual = task(double(panels) / strips, double(row_tiles) / groups);
+        double largest = task(widest, pieces(row_tiles, groups)), usual = task(double(panels_) / strips, double(row_tiles) / groups);
         double cost = std::max(pieces(strips * groups, threads) * usual, largest) + (threads > 1 ? kWait * largest : 0);
         if (cost < least) least = cost, best = {strips, groups, widest};
       }
     };
     int64_t before = 0;
-    for (int64_t width = std::min(kStripPanels, panels); width > 0; --width) {
-      int64_t strips = pieces(panels, width), even = std::min(panels, round_up(strips, threads));
+    for (int64_t width = std::min(kStripPanels, panels_); width > 0; --width) {
+      int64_t strips = pieces(panels_, width), even = std::min(panels_, round_up(strips, threads));
       if (strips > before) weigh(strips);
       if (even > std::max(strips, before)) weigh(even);
       before = even;
