@@ -218,7 +218,8 @@ class Forward {
     int64_t parts = (a_.rows + task_rows_ - 1) / task_rows_, tasks = heads * parts;
     int64_t stretches = (a_.columns + kAttentionStretch - 1) / kAttentionStretch;
     if (tasks < 2 * runtime::num_threads() && stretches > 1 && a_.rows <= kAttentionRows) return run_by_stretch(tasks, stretches);
-    int64_t flops = 2 * std::min(task_rows_, a_.rows) * a_.columns * (a_.depth + a_.width) + 1;
+    // A row takes the time of a vector of rows.
+    int64_t flops = 2 * std::clamp(a_.rows, kern_.lanes, task_rows_) * a_.columns * (a_.depth + a_.width) + 1;
     runtime::parallel_for(tasks, [&](int64_t begin, int64_t end) {
       Workspace<T> memory(block_elements() + (stretches > 1 ? 2 : 1) * sums_elements());
       Block block = block_in(memory);
