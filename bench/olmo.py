@@ -89,7 +89,7 @@ def process(work):
     _, dtype, files = work.rsplit("-", 2)
     folder = weights(dtype) if files == "safetensors" else npy_folder(dtype)
     ours = [SHEAF, RUN, "--", "--model", folder, "--steps", str(STEPS), prompt_file()]
-    theirs = [peers.torch_python(), PEER, weights(dtype), "--threads", str(os.cpu_count())]
+    theirs = [peers.torch_python(), PEER, weights(dtype), "--threads", str(len(os.sched_getaffinity(0)))]
     warm(folder), warm(weights(dtype))
     mine, others, imports = [], [], []
     for _ in rounds():

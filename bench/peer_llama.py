@@ -116,7 +116,7 @@ def main():
     options = argparse.ArgumentParser()
     options.add_argument("--weights", choices=list(KINDS), required=True)
     options.add_argument("--folder", required=True)
-    options.add_argument("--threads", type=int, default=os.cpu_count())
+    options.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     options.add_argument("--budget", type=float, default=1.0)
     given = options.parse_args()
     os.makedirs(given.folder, exist_ok=True)

@@ -51,7 +51,7 @@ def budget_seconds():
 def torch(work, dtype="f32", starts=False):
     if "torch" not in OPTIONS["--peers"]:
         return []
-    python, threads, modes = torch_python(), str(os.cpu_count()), OPTIONS["--modes"]
+    python, threads, modes = torch_python(), str(len(os.sched_getaffinity(0))), OPTIONS["--modes"]
     command = [python, os.path.join(BENCH, "peer_torch.py"), "--what", work, "--modes", modes, "--dtype", dtype, "--threads", threads, "--budget", budget_seconds(), "--isolate"]
     # All modes that compile make much the same code, each for tens of seconds.
     started = ["eager", "compile"] if modes == "all" else modes.split(",")
