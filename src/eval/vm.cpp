@@ -101,6 +101,10 @@ const std::string& callee_name(const Proto& p) {
   return p.name.empty() ? lambda : p.name;
 }
 
+// A function with a name that came as a value is compiled like one called by its name. One without is the body of a loop as often as not,
+// whose sizes may grow; what it calls is compiled.
+bool is_passed_on(const Value& f) { return static_cast<Closure*>(f.object())->proto->named; }
+
 // Runs a built-in under the eyes of an observer. Those that special forms compile to are not calls to the user.
 template <class F>
 Value observed(std::string_view name, const std::vector<Value>& args, F&& run) {
@@ -290,10 +294,6 @@ void Vm::enter_closure(Closure* f, Value* window, int argc, bool direct, bool bo
   if (argc != static_cast<int>(p->params.size()) || p->rest_slot >= 0) [[unlikely]] p = fit_arguments(f, window + 1, argc, direct && p->named);
   push_frame(f, window + 1, p, boundary);
 }
-
-// A function with a name that came as a value is compiled like one called by its name. One without is the body of a loop as often as not,
-// whose sizes may grow; what it calls is compiled.
-bool is_passed_on(const Value& f) { return static_cast<Closure*>(f.object())->proto->named; }
 
 // A function called with tensors may run as compiled code; its result then replaces the window's first register.
 bool Vm::call_compiled(const Value& f, Value* window, int argc) {
