@@ -153,6 +153,12 @@ const codegen::BlockKernel& TieredKernel::block() const {
   return *block_;
 }
 
+// Whether this run alone is clearly worth more than compiling: one of tens of millions of elements need not be slow first.
+bool TieredKernel::takes_long(std::span<const int64_t> sizes) const {
+  constexpr double kClearly = 2;
+  return block().estimated_ns(sizes) > kClearly * runtime::num_threads() * static_cast<double>(patience_ * compile_ns_);
+}
+
 int TieredKernel::run_block(std::span<std::byte* const> buffers, std::span<const int64_t> sizes, int64_t& payload) const {
   loop::CheckRecord check;
   block().run(buffers, sizes, check);
@@ -165,7 +171,7 @@ int TieredKernel::run(std::span<std::byte* const> buffers, std::span<const int64
   if (backend == Backend::Block || !worth_compiling_) return run_block(buffers, sizes, payload);
   if (const runtime::Kernel* native = ready_code(sizes)) return native->run(buffers, sizes, payload);
   if (!is_compilable() || !codegen::native_available()) return run_block(buffers, sizes, payload);
-  if (backend == Backend::Native) {
+  if (backend == Backend::Native || takes_long(sizes)) {
     if (const runtime::Kernel* native = compile(sizes)) return native->run(buffers, sizes, payload);
     return run_block(buffers, sizes, payload);
   }

@@ -79,6 +79,7 @@ class TieredKernel final : public CheckableKernel {
   const runtime::Kernel* ready_code(std::span<const int64_t> sizes) const;
   void install(uint64_t pattern, NativeCode code) const;
   const codegen::BlockKernel& block() const;
+  bool takes_long(std::span<const int64_t> sizes) const;
   std::vector<passes::KnownSize> known_strides(std::span<const int64_t> sizes) const;
 
   loop::Kernel kernel_;

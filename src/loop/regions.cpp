@@ -1,6 +1,7 @@
 #include "loop/regions.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 namespace sheaf::loop {
@@ -88,6 +89,58 @@ std::vector<WorkTerm> work_of(const Kernel& k, const Stmt& s, bool region, const
   };
   walk(s.body, {}, 1, region);
   return terms;
+}
+
+KernelWork::KernelWork(const Kernel& k, const WorkRates& rates) {
+  for (const Stmt& s : k.body) {
+    if (s.extent == kNoValue) continue;
+    for (const WorkTerm& w : work_of(k, s, is_region(k, s), rates)) {
+      Term term{w.ns, {number(k, s.extent)}};
+      for (ValueId e : w.extents) term.numbers.push_back(number(k, e));
+      terms_.push_back(std::move(term));
+    }
+  }
+}
+
+size_t KernelWork::number(const Kernel& k, ValueId id) {
+  if (auto it = known_.find(id); it != known_.end()) return it->second;
+  const Inst& v = k.values[id];
+  Number n{v.op, v.imm, 0, 0};
+  switch (v.op) {
+    case Op::Const: case Op::Size: break;
+    case Op::Add: case Op::Sub: case Op::Mul: case Op::FloorDiv: case Op::Min: case Op::Max:
+      n.a = number(k, v.args[0]);
+      n.b = number(k, v.args[1]);
+      break;
+    default: n = {Op::Const, 1, 0, 0};
+  }
+  numbers_.push_back(n);
+  return known_[id] = numbers_.size() - 1;
+}
+
+double KernelWork::ns(std::span<const int64_t> sizes) const {
+  std::vector<double> x;
+  x.reserve(numbers_.size());
+  for (const Number& n : numbers_) {
+    double a = x.empty() ? 0 : x[n.a], b = x.empty() ? 0 : x[n.b];
+    switch (n.op) {
+      case Op::Size: x.push_back(static_cast<double>(sizes[static_cast<size_t>(n.imm)])); break;
+      case Op::Add: x.push_back(a + b); break;
+      case Op::Sub: x.push_back(a - b); break;
+      case Op::Mul: x.push_back(a * b); break;
+      case Op::FloorDiv: x.push_back(b == 0 ? 0 : std::floor(a / b)); break;
+      case Op::Min: x.push_back(std::min(a, b)); break;
+      case Op::Max: x.push_back(std::max(a, b)); break;
+      default: x.push_back(static_cast<double>(n.imm));
+    }
+  }
+  double total = 0;
+  for (const Term& t : terms_) {
+    double ns = t.ns;
+    for (size_t i : t.numbers) ns *= x[i];
+    total += ns;
+  }
+  return total;
 }
 
 }  // namespace sheaf::loop

@@ -1,5 +1,7 @@
 // Facts about loops that back ends share: which of them run many iterations at a time, and what an iteration costs.
 #pragma once
+#include <map>
+#include <span>
 #include <vector>
 
 #include "loop/ir.h"
@@ -27,5 +29,28 @@ struct WorkTerm {
 // The work of one iteration of a parallel loop, as a sum over extents that are known where it starts. `region`: whether its
 // own iterations run many at a time.
 std::vector<WorkTerm> work_of(const Kernel& k, const Stmt& s, bool region, const WorkRates& rates);
+
+// The work of a whole kernel by its run-time sizes; an extent that is more than arithmetic on them counts as one.
+class KernelWork {
+ public:
+  KernelWork(const Kernel& k, const WorkRates& rates);
+  double ns(std::span<const int64_t> sizes) const;
+
+ private:
+  // Of a value outside of loops: a size, a constant, or arithmetic on earlier numbers.
+  struct Number {
+    Op op;
+    int64_t imm;
+    size_t a, b;
+  };
+  struct Term {
+    double ns;
+    std::vector<size_t> numbers;  // their product
+  };
+  size_t number(const Kernel& k, ValueId v);
+  std::vector<Number> numbers_;
+  std::map<ValueId, size_t> known_;
+  std::vector<Term> terms_;
+};
 
 }  // namespace sheaf::loop

@@ -70,7 +70,7 @@ class BufferPool {
   void set_limit(size_t bytes) { limit_.store(bytes); }
 
  private:
-  static constexpr size_t kAlign = 64, kSmall = 4096, kLarge = 64 << 10, kHuge = 4 << 20;
+  static constexpr size_t kAlign = 64, kSmall = 4096, kLarge = 64 << 10, kHuge = 2 << 20;
   // What is kept but unused never exceeds this, nor what is in use.
   static constexpr size_t kMostKept = size_t{512} << 20;
   struct Lists {

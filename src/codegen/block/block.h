@@ -15,6 +15,8 @@ class BlockKernel {
   virtual ~BlockKernel() = default;
   // Keeps the first failed check (by index) in `check`.
   virtual void run(std::span<std::byte* const> buffers, std::span<const int64_t> sizes, loop::CheckRecord& check) const = 0;
+  // About how long a run with these sizes takes one thread.
+  virtual double estimated_ns(std::span<const int64_t> sizes) const = 0;
 };
 
 // Faster forms of the routines of loop/library.h, same bits; the plain one where there is none.

@@ -29,8 +29,6 @@ using loop::Op;
 using loop::Stmt;
 using loop::ValueId;
 
-constexpr loop::WorkRates kRates{.element = 0.3, .elementary = 2, .start = 6, .scalar = 3, .call = 1000};
-
 struct Info {
   enum Kind : uint8_t { Uniform, Affine, Varying } kind = Uniform;
   Id base = kNoId, stride = kNoId;  // Affine; a load keeps its stride here

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "codegen/block/step.h"
+#include "loop/regions.h"
 
 namespace sheaf::codegen::block {
 
@@ -37,6 +38,9 @@ struct Program {
   std::vector<std::unique_ptr<CallSite>> calls;
   std::vector<std::unique_ptr<Cost>> costs;
 };
+
+// What steps cost here.
+inline constexpr loop::WorkRates kRates{.element = 0.3, .elementary = 2, .start = 6, .scalar = 3, .call = 1000};
 
 std::unique_ptr<Program> compile(const loop::Kernel& kernel);
 

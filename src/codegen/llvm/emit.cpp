@@ -1,6 +1,9 @@
 // What every kernel needs: functions, scopes and values; statements, memory, checks and calls; loops.
 #include "codegen/llvm/emit.h"
 
+#include <functional>
+#include <map>
+
 #include "codegen/llvm/emitter.h"
 #include "loop/regions.h"
 #include "loop/scalar_ops.h"
@@ -10,8 +13,10 @@ namespace sheaf::codegen::native {
 namespace {
 
 constexpr loop::WorkRates kRates{.element = 0.1, .elementary = 1.5, .start = 0.5, .scalar = 0.5, .call = 1000};
-constexpr int kPiecesOfLongBodies = 2;
+// A long body with much alive would keep its values in memory when many vectors go side by side.
+constexpr int kPiecesOfWideBodies = 2;
 constexpr int kLongBody = 150;  // in statements
+constexpr int kMuchAlive = 16;  // values
 // Iterations of a region that are worth a range of their own.
 constexpr int64_t kMinRange = 256;
 
@@ -24,6 +29,35 @@ int statements(const Block& b) {
   int n = 0;
   for (const Stmt& s : b) n += 1 + statements(s.body);
   return n;
+}
+
+// How many values of the statements, constants aside, are needed at once; those of loops inside count as if they ran once.
+int most_alive(const loop::Kernel& k, const Block& b) {
+  std::map<ValueId, int> last;  // use
+  std::vector<const Stmt*> in_order;
+  std::function<void(const Block&)> number = [&](const Block& inner) {
+    for (const Stmt& s : inner) {
+      int at = static_cast<int>(in_order.size());
+      in_order.push_back(&s);
+      if (s.kind == Stmt::Let)
+        for (ValueId arg : k.values[s.value].args) last[arg] = at;
+      else for (ValueId arg : {s.value, s.offset}) last[arg] = at;
+      number(s.body);
+    }
+  };
+  number(b);
+  std::map<int, int> ending;
+  int alive = 0, most = 0;
+  for (int at = 0; at < static_cast<int>(in_order.size()); ++at) {
+    alive -= ending[at];
+    const Stmt& s = *in_order[static_cast<size_t>(at)];
+    if (s.kind != Stmt::Let || k.values[s.value].op == Op::Const) continue;
+    auto use = last.find(s.value);
+    if (use == last.end()) continue;
+    most = std::max(most, ++alive);
+    ++ending[use->second];
+  }
+  return most;
 }
 
 }  // namespace
@@ -454,8 +488,8 @@ void Emitter::serial_loop(const Stmt& s, Value* begin, Value* end) {
   close(l);
 }
 
-int Emitter::pieces_of(const Stmt& s) {
-  return statements(s.body) > kLongBody ? kPiecesOfLongBodies : kPieces;
+int Emitter::pieces_of(const Stmt& s) const {
+  return statements(s.body) > kLongBody && most_alive(k_, s.body) > kMuchAlive ? kPiecesOfWideBodies : kPieces;
 }
 
 void Emitter::region_loop(const Stmt& s, Val* begin, Val* end) {

@@ -182,7 +182,7 @@ class Emitter {
 
   void loop(const Stmt& s);
   void serial_loop(const Stmt& s, Value* begin, Value* end);
-  static int pieces_of(const Stmt& s);
+  int pieces_of(const Stmt& s) const;
   void region_loop(const Stmt& s, Val* begin, Val* end);
   // Runs `body` for the iterations [begin, end) of a region: several pieces at a time, then one, then single iterations.
   void steps(const Stmt& s, Val* begin, Val* end, int pieces, bool move_loads, llvm::function_ref<void()> body);
