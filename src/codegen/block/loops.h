@@ -82,7 +82,8 @@ void fma(const Step& s, Context& c) {
 }
 
 // The arithmetic of one type. A commutative operation has no uniform-varying form: its operands are swapped instead.
-template <class T>
+// `In` says how a loop is compiled (tuned.h).
+template <class T, template <Run> class In>
 Run arithmetic_of(loop::Op wanted, Shape sa, Shape sb, Shape sc) {
   bool va = sa == Shape::Varying, vb = sb == Shape::Varying, vc = sc == Shape::Varying;
   Run found = nullptr;
@@ -90,24 +91,24 @@ Run arithmetic_of(loop::Op wanted, Shape sa, Shape sb, Shape sc) {
     if constexpr (loop::scalar::is_defined<T>(op)) {
       if constexpr (op == loop::Op::Fma) {
         constexpr bool kAll = loop::scalar::kIsFloat<T>;
-        if (!va && !vb && !vc) found = fma<T, false, false, false>;
-        if (va && vb && vc) found = fma<T, true, true, true>;
+        if (!va && !vb && !vc) found = In<fma<T, false, false, false>>::kRun;
+        if (va && vb && vc) found = In<fma<T, true, true, true>>::kRun;
         if constexpr (kAll) {
-          if (va && vb && !vc) found = fma<T, true, true, false>;
-          if (va && !vb && vc) found = fma<T, true, false, true>;
-          if (!va && vb && vc) found = fma<T, false, true, true>;
-          if (va && !vb && !vc) found = fma<T, true, false, false>;
-          if (!va && vb && !vc) found = fma<T, false, true, false>;
-          if (!va && !vb && vc) found = fma<T, false, false, true>;
+          if (va && vb && !vc) found = In<fma<T, true, true, false>>::kRun;
+          if (va && !vb && vc) found = In<fma<T, true, false, true>>::kRun;
+          if (!va && vb && vc) found = In<fma<T, false, true, true>>::kRun;
+          if (va && !vb && !vc) found = In<fma<T, true, false, false>>::kRun;
+          if (!va && vb && !vc) found = In<fma<T, false, true, false>>::kRun;
+          if (!va && !vb && vc) found = In<fma<T, false, false, true>>::kRun;
         }
       } else if constexpr (loop::scalar::num_operands(op) == 2) {
-        if (!va && !vb) found = binary<op, T, false, false>;
-        if (va && vb) found = binary<op, T, true, true>;
-        if (va && !vb) found = binary<op, T, true, false>;
+        if (!va && !vb) found = In<binary<op, T, false, false>>::kRun;
+        if (va && vb) found = In<binary<op, T, true, true>>::kRun;
+        if (va && !vb) found = In<binary<op, T, true, false>>::kRun;
         if constexpr (!kCommutes<op>)
-          if (!va && vb) found = binary<op, T, false, true>;
+          if (!va && vb) found = In<binary<op, T, false, true>>::kRun;
       } else {
-        found = va ? unary<op, T, true> : unary<op, T, false>;
+        found = va ? In<unary<op, T, true>>::kRun : In<unary<op, T, false>>::kRun;
       }
     }
   };
@@ -117,6 +118,13 @@ Run arithmetic_of(loop::Op wanted, Shape sa, Shape sb, Shape sc) {
   }(std::make_integer_sequence<int, static_cast<int>(loop::Op::Ne) - static_cast<int>(loop::Op::Add) + 1>{});
   return found;
 }
+
+template <class T>
+struct Arithmetic {
+  Run (*find)(loop::Op, Shape, Shape, Shape);
+  template <template <Run> class In>
+  static constexpr Arithmetic of() { return {arithmetic_of<T, In>}; }
+};
 
 Run arithmetic_f32(loop::Op, Shape, Shape, Shape);
 Run arithmetic_f64(loop::Op, Shape, Shape, Shape);

@@ -1,4 +1,5 @@
 #include "codegen/block/loops.h"
+#include "codegen/block/simd.h"
 
 namespace sheaf::codegen::block {
 namespace {
@@ -7,6 +8,22 @@ template <class To, class From, bool varying>
 void convert(const Step& s, Context& c) {
   map1<varying, To, From>(s, c, [](From x) { return loop::scalar::convert<To>(x); });
 }
+
+template <class From, template <Run> class In>
+Run convert_of(DType to, bool varying) {
+  return loop::scalar::visit_dtype(to, [&]<class To>(std::type_identity<To>) -> Run {
+    return varying ? In<convert<To, From, true>>::kRun : convert<To, From, false>;
+  });
+}
+
+template <class From>
+struct Kernels {
+  Run (*find)(DType to, bool varying);
+  template <template <Run> class In>
+  static constexpr Kernels of() { return {convert_of<From, In>}; }
+};
+#define SHEAF_KERNELS "codegen/block/tuned.h"
+#include "codegen/block/instruction_sets.h"
 
 }  // namespace
 
@@ -24,11 +41,7 @@ Run find_arithmetic(const loop::Inst& inst, Shape a, Shape b, Shape c) {
 }
 
 Run find_convert(DType from, DType to, bool varying) {
-  return loop::scalar::visit_dtype(from, [&]<class From>(std::type_identity<From>) {
-    return loop::scalar::visit_dtype(to, [&]<class To>(std::type_identity<To>) -> Run {
-      return varying ? convert<To, From, true> : convert<To, From, false>;
-    });
-  });
+  return loop::scalar::visit_dtype(from, [&]<class From>(std::type_identity<From>) { return kernels<From>().find(to, varying); });
 }
 
 }  // namespace sheaf::codegen::block

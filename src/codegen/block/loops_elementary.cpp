@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "codegen/block/loops.h"
+#include "codegen/block/simd.h"
 #include "codegen/block/vector_builder.h"
 #include "loop/math/elementary.h"
 
@@ -14,7 +15,7 @@ void elementary_one(const Step& s, Context& c) {
 }
 
 template <loop::Op op, class T>
-__attribute__((flatten)) void elementary_many(const Step& s, Context& c) {
+void elementary_many(const Step& s, Context& c) {
   using B = VectorBuilder<T>;
   using V = typename B::template Vec<T>;
   constexpr bool kTwo = loop::scalar::num_operands(op) == 2;
@@ -40,21 +41,30 @@ __attribute__((flatten)) void elementary_many(const Step& s, Context& c) {
   }
 }
 
-template <class T>
+template <class T, template <Run> class In>
 Run elementary_of(loop::Op wanted, bool varying) {
   Run found = nullptr;
   [&]<int... i>(std::integer_sequence<int, i...>) {
     constexpr int base = static_cast<int>(loop::Op::Exp);
-    ((wanted == static_cast<loop::Op>(base + i) ? void(found = varying ? elementary_many<static_cast<loop::Op>(base + i), T> : elementary_one<static_cast<loop::Op>(base + i), T>) : void()), ...);
+    ((wanted == static_cast<loop::Op>(base + i) ? void(found = varying ? In<elementary_many<static_cast<loop::Op>(base + i), T>>::kRun : elementary_one<static_cast<loop::Op>(base + i), T>) : void()), ...);
   }(std::make_integer_sequence<int, static_cast<int>(loop::Op::ErfInv) - static_cast<int>(loop::Op::Exp) + 1>{});
   return found;
 }
 
+template <class T>
+struct Kernels {
+  Run (*find)(loop::Op, bool varying);
+  template <template <Run> class In>
+  static constexpr Kernels of() { return {elementary_of<T, In>}; }
+};
+#define SHEAF_KERNELS "codegen/block/tuned.h"
+#include "codegen/block/instruction_sets.h"
+
 }  // namespace
 
 Run find_elementary(loop::Op op, DType type, bool varying) {
-  if (type == DType::F32) return elementary_of<float>(op, varying);
-  if (type == DType::F64) return elementary_of<double>(op, varying);
+  if (type == DType::F32) return kernels<float>().find(op, varying);
+  if (type == DType::F64) return kernels<double>().find(op, varying);
   return nullptr;
 }
 

@@ -1,10 +1,19 @@
 #include "codegen/block/loops.h"
+#include "codegen/block/simd.h"
 
 namespace sheaf::codegen::block {
+namespace {
 
-Run arithmetic_i32(loop::Op op, Shape a, Shape b, Shape c) { return arithmetic_of<int32_t>(op, a, b, c); }
-Run arithmetic_i64(loop::Op op, Shape a, Shape b, Shape c) { return arithmetic_of<int64_t>(op, a, b, c); }
-Run arithmetic_u32(loop::Op op, Shape a, Shape b, Shape c) { return arithmetic_of<uint32_t>(op, a, b, c); }
-Run arithmetic_bool(loop::Op op, Shape a, Shape b, Shape c) { return arithmetic_of<bool>(op, a, b, c); }
+template <class T>
+using Kernels = Arithmetic<T>;
+#define SHEAF_KERNELS "codegen/block/tuned.h"
+#include "codegen/block/instruction_sets.h"
+
+}  // namespace
+
+Run arithmetic_i32(loop::Op op, Shape a, Shape b, Shape c) { return kernels<int32_t>().find(op, a, b, c); }
+Run arithmetic_i64(loop::Op op, Shape a, Shape b, Shape c) { return kernels<int64_t>().find(op, a, b, c); }
+Run arithmetic_u32(loop::Op op, Shape a, Shape b, Shape c) { return kernels<uint32_t>().find(op, a, b, c); }
+Run arithmetic_bool(loop::Op op, Shape a, Shape b, Shape c) { return kernels<bool>().find(op, a, b, c); }
 
 }  // namespace sheaf::codegen::block
