@@ -38,6 +38,9 @@ struct Kernels {
   void (*weigh)(int64_t n, T* s, int64_t width, T* m, T* l, T* factor);
   void (*join)(int64_t n, T* m, T* l, const T* m2, const T* l2, T* first, T* second);
   void (*reverse)(int64_t n, T* s, T* dp, int64_t ld, int64_t width, const T* lse, const T* delta);
+  void (*turn)(int64_t n, int64_t width, const T* from, int64_t row, T factor, T* to, int64_t ld);
+  void (*hide)(int64_t n, int64_t width, const T* begin, const T* end, T value, T* s, int64_t ld);
+  void (*logs)(int64_t n, const T* x, T* to);
 };
 
 #define SHEAF_KERNELS "codegen/block/attention_kernels.h"
@@ -88,27 +91,17 @@ struct Rows {
   }
   // `n` rows from `begin` side by side: to[e][rows], missing rows zero.
   void transpose(int64_t begin, int64_t n, int64_t width, int64_t rows, T factor, T* to) const {
-    int64_t e = 0;
-#if defined(__aarch64__)
-    if constexpr (std::is_same_v<S, float>)
-      if (element == 1 && n % 4 == 0)
-        for (; e + 4 <= width; e += 4)
-          for (int64_t i = 0; i < n; i += 4) {
-            const float* p = data + (begin + i) * row + e;
-            float32x4_t r0 = vmulq_n_f32(vld1q_f32(p), factor), r1 = vmulq_n_f32(vld1q_f32(p + row), factor);
-            float32x4_t r2 = vmulq_n_f32(vld1q_f32(p + 2 * row), factor), r3 = vmulq_n_f32(vld1q_f32(p + 3 * row), factor);
-            float32x4x2_t even = vtrnq_f32(r0, r1), odd = vtrnq_f32(r2, r3);
-            float* q = to + e * rows + i;
-            vst1q_f32(q, vcombine_f32(vget_low_f32(even.val[0]), vget_low_f32(odd.val[0])));
-            vst1q_f32(q + rows, vcombine_f32(vget_low_f32(even.val[1]), vget_low_f32(odd.val[1])));
-            vst1q_f32(q + 2 * rows, vcombine_f32(vget_high_f32(even.val[0]), vget_high_f32(odd.val[0])));
-            vst1q_f32(q + 3 * rows, vcombine_f32(vget_high_f32(even.val[1]), vget_high_f32(odd.val[1])));
-          }
-#endif
-    for (; e < width; ++e)
+    if constexpr (std::is_same_v<S, T>)
+      if (element == 1) return kernels<T>().turn(n, width, data + begin * row, row, factor, to, rows);
+    for (int64_t e = 0; e < width; ++e)
       for (int64_t i = 0; i < rows; ++i) to[e * rows + i] = i < n ? convert<T>(data[(begin + i) * row + e * element]) * factor : T(0);
   }
 };
+
+template <class T, class S>
+void store_scaled(const T* __restrict from, int64_t n, T factor, S* __restrict to) {
+  for (int64_t i = 0; i < n; ++i) to[i] = convert<S>(from[i] * factor);
+}
 
 // One head of one element of the batch.
 template <class S, class T>
@@ -157,11 +150,19 @@ struct Head {
     // The first row sees least far ahead, the last least far back.
     ColumnRange top = sight.range(i, i), bottom = sight.range(i + n - 1, i + n - 1);
     if (!masked && top.end >= end && bottom.begin <= begin && bottom.end > begin) return;
+    T first[kAttentionRows], last[kAttentionRows];
     for (int64_t r = 0; r < n; ++r) {
       ColumnRange seen = sight.range(i + r, i + r);
-      for (int64_t j = begin; j < std::min(end, seen.begin); ++j) s[(j - begin) * ld + r] = value;
-      for (int64_t j = std::max(begin, seen.end); j < end; ++j) s[(j - begin) * ld + r] = value;
-      if (!masked) continue;
+      first[r] = static_cast<T>(std::clamp<int64_t>(seen.begin - begin, 0, kAttentionBlock));
+      last[r] = static_cast<T>(std::clamp<int64_t>(seen.end - begin, 0, kAttentionBlock));
+    }
+    const Kernels<T>& kern = kernels<T>();
+    int64_t width = round_up(n, kern.lanes);
+    std::fill(first + n, first + width, T(0));
+    std::fill(last + n, last + width, T(kAttentionBlock));
+    kern.hide(end - begin, width, first, last, value, s, ld);
+    if (!masked) return;
+    for (int64_t r = 0; r < n; ++r) {
       const bool* m = shown(i + r);
       for (int64_t j = begin; j < end; ++j)
         if (!m[j * a.mask_strides[3]]) s[(j - begin) * ld + r] = value;
@@ -355,22 +356,11 @@ class Forward {
   }
 
   void finish(const Task& t, const Sums<T>& sums) const {
-    T logs[kTaskRows];
-    using Vec = typename VectorBuilder<T>::template Vec<T>;
-    constexpr int64_t kLanes = VectorBuilder<T>::kLanes;
-    VectorBuilder<T> b;
-    for (int64_t i = 0; i < t.rows; i += kLanes) {
-      Vec x;
-      std::memcpy(&x, sums.l + i, sizeof x);
-      x = loop::math::log(loop::math::Scalar<VectorBuilder<T>, T>(b, x)).v;
-      std::memcpy(logs + i, &x, sizeof x);
-    }
+    T logs[kTaskRows + VectorBuilder<T>::kLanes];
+    kern_.logs(t.rows, sums.l, logs);
     for (int64_t i = 0; i < t.rows; ++i) {
       int64_t at = (t.b * a_.rows + t.first + i) * a_.heads + t.h;
-      T factor = T(1) / sums.l[i];
-      const T* from = sums.y + i * padded_;
-      S* to = y_ + at * a_.width;
-      for (int64_t e = 0; e < a_.width; ++e) to[e] = convert<S>(from[e] * factor);
+      store_scaled(sums.y + i * padded_, a_.width, T(1) / sums.l[i], y_ + at * a_.width);
       lse_[at] = sums.m[i] + logs[i];
     }
   }
@@ -519,17 +509,13 @@ class Reverse {
       if (p.want_kv)
         for (int64_t c = j; c < end; ++c) {
           int64_t to = (b * a_.columns + c) * a_.groups + g;
-          store(dk + (c - j) * depth_, a_.depth, heads[0].scale, dk_ + to * a_.depth);
-          store(dv + (c - j) * width_, a_.width, T(1), dv_ + to * a_.width);
+          store_scaled(dk + (c - j) * depth_, a_.depth, heads[0].scale, dk_ + to * a_.depth);
+          store_scaled(dv + (c - j) * width_, a_.width, T(1), dv_ + to * a_.width);
         }
     }
     if (p.want_q)
       for (const Group& group : groups)
-        for (int64_t r = 0; r < group.count; ++r) store(group.dq + r * depth_, a_.depth, group.head->scale, dq_ + (group.to + r * a_.heads) * a_.depth);
-  }
-
-  static void store(const T* from, int64_t n, T factor, S* to) {
-    for (int64_t i = 0; i < n; ++i) to[i] = convert<S>(from[i] * factor);
+        for (int64_t r = 0; r < group.count; ++r) store_scaled(group.dq + r * depth_, a_.depth, group.head->scale, dq_ + (group.to + r * a_.heads) * a_.depth);
   }
 
   AttentionArgs a_;

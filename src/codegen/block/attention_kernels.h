@@ -4,7 +4,7 @@
 
 // Rows of a tile beside two vectors of columns: 16 accumulators of 32 registers, 8 of 16.
 template <class T>
-constexpr int kTile = Simd<T>::kDepth > 1 ? 8 : 4;
+constexpr int kTile = Simd<T>::kTileRows * Simd<T>::kTileVectors > 16 ? 8 : 4;
 
 template <class T, int kRows, int kVectors>
 inline void rows_tile(int64_t depth, const T* a, int64_t lda, const T* b, int64_t ldb, T* out, int64_t ldo, bool add) {
@@ -197,5 +197,60 @@ void reverse(int64_t n, T* s, T* dp, int64_t ld, int64_t width, const T* lse, co
   }
 }
 
+// to[e][i] = factor from[i][e] for i < n, e < width; rows of `to` are `ld` long, and the rest of them zero.
 template <class T>
-constexpr Kernels<T> kKernels{Simd<T>::kLanes, rows_times<T>, columns_times<T>, weigh<T>, join<T>, reverse<T>};
+void turn(int64_t n, int64_t width, const T* from, int64_t row, T factor, T* to, int64_t ld) {
+  using S = Simd<T>;
+  int64_t whole = 0, wide = 0;  // what is turned by vectors
+  if constexpr (requires(typename S::V (&y)[S::kLanes]) { S::transpose(y); }) {
+    whole = n / S::kLanes * S::kLanes, wide = width / S::kLanes * S::kLanes;
+    typename S::V y[S::kLanes], by = S::splat(factor);
+    for (int64_t e = 0; e < wide; e += S::kLanes)
+      for (int64_t i = 0; i < whole; i += S::kLanes) {
+#pragma GCC unroll 16
+        for (int l = 0; l < S::kLanes; ++l) y[l] = S::mul(S::load(from + (i + l) * row + e), by);
+        S::transpose(y);
+#pragma GCC unroll 16
+        for (int l = 0; l < S::kLanes; ++l) S::store(to + (e + l) * ld + i, y[l]);
+      }
+  }
+  for (int64_t e = whole == ld ? wide : 0; e < width; ++e)
+    for (int64_t i = e < wide ? whole : 0; i < ld; ++i) to[e * ld + i] = i < n ? from[i * row + e] * factor : T(0);
+}
+
+// Puts `value` into s[j][i], j < n, i < width, where row i does not see column j: begin[i] <= j < end[i].
+template <class T>
+void hide(int64_t n, int64_t width, const T* begin, const T* end, T value, T* s, int64_t ld) {
+  using S = Simd<T>;
+  auto fill = S::splat(value);
+  for (int64_t i = 0; i < width; i += S::kLanes) {
+    auto first = S::load(begin + i), last = S::load(end + i);
+    auto columns = [&](int64_t from, int64_t to) __attribute__((always_inline)) {
+      for (int64_t j = from; j < to; ++j) {
+        auto column = S::splat(static_cast<T>(j));
+        T* p = s + j * ld + i;
+        S::store(p, S::if_less(column, first, fill, S::if_less(column, last, S::load(p), fill)));
+      }
+    };
+    // All rows see what lies between.
+    int64_t seen = static_cast<int64_t>(*std::max_element(begin + i, begin + i + S::kLanes)), unseen = static_cast<int64_t>(*std::min_element(end + i, end + i + S::kLanes));
+    columns(0, std::min(n, seen));
+    columns(std::max(seen, unseen), n);
+  }
+}
+
+// Up to whole vectors of 16 bytes.
+template <class T>
+__attribute__((flatten)) void logs(int64_t n, const T* x, T* to) {
+  using B = VectorBuilder<T>;
+  B b;
+  for (int64_t i = 0; i < n; i += B::kLanes) {
+    typename B::template Vec<T> y;
+    std::memcpy(&y, x + i, sizeof y);
+    y = loop::math::log(loop::math::Scalar<B, T>(b, y)).v;
+    std::memcpy(to + i, &y, sizeof y);
+  }
+}
+
+template <class T>
+constexpr Kernels<T> kKernels{Simd<T>::kLanes, rows_times<T>, columns_times<T>, weigh<T>, join<T>, reverse<T>, turn<T>, hide<T>, logs<T>};

@@ -28,7 +28,8 @@ using loop::scalar::Float16;
 //   multiply_rows(acc, a, lda, b, ldb)   acc[i][v] += a[i * lda + l] b[l * ldb + v's elements] for kDepth l, in order
 //   multiply_columns(acc, b, ldb, x, ldx)   for floats: acc[i] += x[i * ldx + l] b[l + lane * ldb] for kColumnDepth<element of b> l, in order
 //   multiply_row_steps(acc, steps, a, lda, b, ldb, each)   so many of these, each() before every one; only where that is faster than a loop
-// Simd<float> also loads kLanes elements of the narrow floats, widened.
+// Simd<float> also loads kLanes elements of the narrow floats, widened, and has
+//   transpose(y)             of as many vectors as there are lanes; not the portable one
 
 #if defined(__aarch64__)
 namespace neon {
@@ -43,6 +44,13 @@ struct Simd<float> {
   static V load(const float* p) { return vld1q_f32(p); }
   static V load(const BFloat16* p) { return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(&p->bits), 16)); }
   static V load(const Float16* p) { return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(&p->bits))); }
+  static void transpose(V (&y)[4]) {
+    float32x4x2_t even = vtrnq_f32(y[0], y[1]), odd = vtrnq_f32(y[2], y[3]);
+    y[0] = vcombine_f32(vget_low_f32(even.val[0]), vget_low_f32(odd.val[0]));
+    y[1] = vcombine_f32(vget_low_f32(even.val[1]), vget_low_f32(odd.val[1]));
+    y[2] = vcombine_f32(vget_high_f32(even.val[0]), vget_high_f32(odd.val[0]));
+    y[3] = vcombine_f32(vget_high_f32(even.val[1]), vget_high_f32(odd.val[1]));
+  }
   template <int kVectors, class B>
   static void load_row(V (&y)[kVectors], const B* b) {
     // Bits of bf16 are brought to the upper halves by a permutation, which more units do than shift.
