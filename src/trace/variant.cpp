@@ -116,27 +116,28 @@ bool bind_symbols(const Variant::Open& open, const Signature& s, std::vector<int
   return std::all_of(open.facts.begin(), open.facts.end(), [&](const SizeFact& f) { return f.agrees(values); });
 }
 
-// Code for sizes that stay as they are; the oldest go when there are many.
+// Code for sizes that stay as they are. Some go when there are many: any, since lengths that come round in order would lose each other
+// if the oldest went.
 std::shared_ptr<const Compiled> instance(Variant::Open& open, const std::vector<int64_t>& symbols) {
-  constexpr size_t kMaxInstances = 64;
+  constexpr size_t kMaxLaunches = 1 << 16;  // of all: some 100 MB
   std::vector<int64_t> key;
   for (size_t i = 0; i < symbols.size(); ++i)
     if (open.shaping[i]) key.push_back(symbols[i]);
   {
     std::lock_guard lock(open.mu);
-    if (auto it = open.instances.find(key); it != open.instances.end()) {
-      it->second.last_use = ++open.clock;
-      return it->second.code;
-    }
+    if (auto it = open.instances.find(key); it != open.instances.end()) return it->second;
   }
   auto made = std::make_shared<Compiled>(compiler::compile(compiler::instantiate(open.graph, symbols, compiler::SizeNodes::Inputs)));
   made->tier = open.tier;
   std::lock_guard lock(open.mu);
-  if (open.instances.size() >= kMaxInstances) {
-    auto oldest = std::min_element(open.instances.begin(), open.instances.end(), [](const auto& a, const auto& b) { return a.second.last_use < b.second.last_use; });
-    open.instances.erase(oldest);
+  auto launches = [](const Compiled& c) { return c.executable.launches.size(); };
+  while (!open.instances.empty() && open.num_launches + launches(*made) > kMaxLaunches) {
+    auto some = std::next(open.instances.begin(), static_cast<int64_t>(++open.num_dropped * 7919 % open.instances.size()));
+    open.num_launches -= launches(*some->second);
+    open.instances.erase(some);
   }
-  open.instances[std::move(key)] = {made, ++open.clock};
+  // Another thread may have made the same.
+  if (open.instances.emplace(std::move(key), made).second) open.num_launches += launches(*made);
   return made;
 }
 

@@ -54,13 +54,10 @@ struct Variant {
     std::vector<const graph::Node*> numbers;  // inputs behind the others
     std::vector<uint8_t> shaping;             // by symbol
     std::shared_ptr<compiler::ExecutableTier> tier = std::make_shared<compiler::ExecutableTier>();
-    struct Instance {
-      std::shared_ptr<const compiler::Compiled> code;
-      uint64_t last_use = 0;
-    };
     std::mutex mu;
-    std::map<std::vector<int64_t>, Instance> instances;  // by the values of the shaping symbols
-    uint64_t clock = 0;
+    // By the values of the shaping symbols; behind mu, as what is counted of them.
+    std::map<std::vector<int64_t>, std::shared_ptr<const compiler::Compiled>> instances;
+    size_t num_launches = 0, num_dropped = 0;
   };
   std::unique_ptr<Open> open;
 };
