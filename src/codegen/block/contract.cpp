@@ -139,7 +139,7 @@ class Tall {
   Tall(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k) : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k) {}
 
   void run() {
-    int64_t depth = std::min(k_, std::max(kContractBlock, kPackedElements / m_ / kContractBlock * kContractBlock));
+    int64_t depth = std::min(k_, std::max(block_, kPackedElements / m_ / block_ * block_));
     int64_t rows = std::min(m_, std::max(block_rows_, kPackedElements / depth / block_rows_ * block_rows_));
     packed_a_ = scratch<T>(0, round_up(rows, mr_) * depth);
     for (rows_from_ = 0; rows_from_ < m_; rows_from_ += rows) {
@@ -163,13 +163,13 @@ class Tall {
 
   void pack_a() {
     int64_t height = kPackRows / mr_ * mr_, groups = pieces(rows_, height);
-    runtime::parallel_for(groups * pieces(depth_, kContractBlock), [&](int64_t begin, int64_t end) {
+    runtime::parallel_for(groups * pieces(depth_, block_), [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
-        int64_t row = task % groups * height, l = task / groups * kContractBlock, depth = std::min(kContractBlock, depth_ - l);
+        int64_t row = task % groups * height, l = task / groups * block_, depth = std::min(block_, depth_ - l);
         pack_panels(packed_a(row, l, depth), a_, rows_from_ + row, k_from_ + l, std::min(height, rows_ - row), mr_, depth,
                     [&](int64_t used) { return kern_.height(used); });
       }
-    }, std::max<int64_t>(1, 16384 / (height * std::min(depth_, kContractBlock))));
+    }, std::max<int64_t>(1, 16384 / (height * std::min(depth_, block_))));
   }
 
   // How C is shared out: strips of whole panels by groups of whole tiles of rows, a task each.
@@ -228,8 +228,8 @@ class Tall {
 
   void piece(T* packed_b, int64_t first_row, int64_t last_row, int64_t first_panel, int64_t last_panel) {
     int64_t first_column = column_of(first_panel), last_column = column_of(last_panel);
-    for (int64_t l = 0; l < depth_; l += kContractBlock) {
-      int64_t depth = std::min(kContractBlock, depth_ - l);
+    for (int64_t l = 0; l < depth_; l += block_) {
+      int64_t depth = std::min(block_, depth_ - l);
       // Few rows make little of a packed panel: where no tile packs it on its way, whole rows of the strip are read faster than panel by panel.
       bool at_once = !std::is_same_v<T, S> && b_.minor == 1 && last_row - first_row < kFewRows;
       if (at_once)
@@ -247,10 +247,10 @@ class Tall {
 
   // The panel at column j; behind the strip the next block of k, and behind that the next strip.
   Next next_panel(int64_t j, int64_t l, int64_t first_column, int64_t last_column) const {
-    if (j >= last_column) j = first_column, l += kContractBlock;
+    if (j >= last_column) j = first_column, l += block_;
     if (l >= depth_) j = last_column, l = 0;
     if (j >= n_) return {};
-    return {b_.at(j, k_from_ + l), std::min(kContractBlock, depth_ - l)};
+    return {b_.at(j, k_from_ + l), std::min(block_, depth_ - l)};
   }
 
   // All tiles of a block of rows over one panel of B.
@@ -298,7 +298,7 @@ class Tall {
   const Operand<S>& a_;
   const Operand<S>& b_;
   T* c_;
-  int64_t m_, n_, k_, panels_ = pieces(n_, nr_);
+  int64_t m_, n_, k_, block_ = loop::contract_block(k_), panels_ = pieces(n_, nr_);
   T* packed_a_ = nullptr;
   int64_t rows_from_ = 0, rows_ = 0, k_from_ = 0, depth_ = 0;  // what of A is packed
 };
@@ -349,7 +349,7 @@ class InPlace {
   static bool fits_turned(int64_t m, const Operand<T>& b) { return b.k == 1 && m <= kTurnedMost && spread(b) && 4 * m >= 3 * round_up(m, width()); }
 
   void run() {
-    int64_t depth = std::min(k_, std::max(kContractBlock, kPackedElements / ld_ / kContractBlock * kContractBlock));
+    int64_t depth = std::min(k_, std::max(block_, kPackedElements / ld_ / block_ * block_));
     packed_ = scratch<T>(0, ld_ * depth);
     for (k_from_ = 0; k_from_ < k_; k_from_ += depth) {
       depth_ = std::min(depth, k_ - k_from_);
@@ -384,18 +384,18 @@ class InPlace {
 
   void pack_y() {
     int64_t panels = pieces(q_, wide_);
-    runtime::parallel_for(panels * pieces(depth_, kContractBlock), [&](int64_t begin, int64_t end) {
+    runtime::parallel_for(panels * pieces(depth_, block_), [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
-        int64_t j = task % panels * wide_, l = task / panels * kContractBlock, depth = std::min(kContractBlock, depth_ - l);
+        int64_t j = task % panels * wide_, l = task / panels * block_, depth = std::min(block_, depth_ - l);
         pack(packed_ + l * ld_ + j * depth, y_, j, k_from_ + l, std::min(wide_, q_ - j), std::min(wide_, ld_ - j), depth);
       }
-    }, std::max<int64_t>(1, 16384 / (wide_ * std::min(depth_, kContractBlock))));
+    }, std::max<int64_t>(1, 16384 / (wide_ * std::min(depth_, block_))));
   }
 
   // Rows of X by all of Y, to `to`, whose rows are ldc apart.
   void strip(T* to, int64_t ldc, int64_t first, int64_t last) {
-    for (int64_t l = 0; l < depth_; l += kContractBlock) {
-      int64_t depth = std::min(kContractBlock, depth_ - l);
+    for (int64_t l = 0; l < depth_; l += block_) {
+      int64_t depth = std::min(block_, depth_ - l);
       for (int64_t i = first; i < last;) {
         int64_t left = last - i, rows = left >= rows_ ? rows_ : left >= 4 ? 4 : left >= 2 ? 2 : 1;
         group(to + (i - first) * ldc, ldc, i, rows, left >= 2 * rows_, l, depth);
@@ -433,7 +433,7 @@ class InPlace {
   const Operand<T>& x_;
   const Operand<T>& y_;
   T* c_;
-  int64_t p_, q_, k_;
+  int64_t p_, q_, k_, block_ = loop::contract_block(k_);
   bool turned_;
   int64_t ld_;  // of a packed k, and of sums that wait
   T* packed_ = nullptr;
@@ -497,7 +497,7 @@ class Outer {
     int64_t stretch = (a_.k + b_.k) * 128 * int64_t(sizeof(T)) <= kStretchBytes ? 128 : 64;
     bool one_block = k_ <= kContractBlock;
     for (int64_t l = 0, depth; l < k_; l += depth) {
-      int64_t block = l / kContractBlock * kContractBlock, block_end = std::min(k_, block + kContractBlock);
+      int64_t block = l / block_ * block_, block_end = std::min(k_, block + block_);
       depth = std::min(stretch, block_end - l);
       for (int64_t at = 0; at < height * width; ++at) {
         int64_t r = at / width, p = at % width, i = row(r);
@@ -525,27 +525,27 @@ class Outer {
   const Operand<T>& a_;
   const Operand<T>& b_;
   T* c_;
-  int64_t m_, n_, k_;
+  int64_t m_, n_, k_, block_ = loop::contract_block(k_);
 };
 
 // Few rows, B in any order: panels pass through the first-level cache.
 template <class T, class S>
 void thin_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k) {
   const Kernels<T>& kern = kernels<T>();
-  int64_t nr = kern.columns, panels = (n + nr - 1) / nr;
+  int64_t nr = kern.columns, panels = (n + nr - 1) / nr, block = loop::contract_block(k);
   int64_t mr = kern.height(m);
   auto tile = kern.tiles[kern.form(m)][nr / kern.lanes - 1];
   int64_t groups = pieces(m, mr);
   Ahead nothing{reinterpret_cast<const std::byte*>(a.data), 0, 0, 0, 0};
   T* packed_a = scratch<T>(0, groups * mr * k);
   for (int64_t g = 0; g < groups; ++g)
-    for (int64_t l0 = 0; l0 < k; l0 += kContractBlock)
-      pack(packed_a + g * mr * k + l0 * mr, a, g * mr, l0, std::min(mr, m - g * mr), mr, std::min(kContractBlock, k - l0));
+    for (int64_t l0 = 0; l0 < k; l0 += block)
+      pack(packed_a + g * mr * k + l0 * mr, a, g * mr, l0, std::min(mr, m - g * mr), mr, std::min(block, k - l0));
   runtime::parallel_for(panels, [&](int64_t begin, int64_t end) {
     T* packed_b = scratch<T>(1, kContractBlock * nr);
     for (int64_t p = begin; p < end; ++p)
-      for (int64_t l0 = 0; l0 < k; l0 += kContractBlock) {
-        int64_t depth = std::min(kContractBlock, k - l0), columns = std::min(nr, n - p * nr);
+      for (int64_t l0 = 0; l0 < k; l0 += block) {
+        int64_t depth = std::min(block, k - l0), columns = std::min(nr, n - p * nr);
         pack(packed_b, b, p * nr, l0, columns, nr, depth);
         for (int64_t g = 0; g < groups; ++g) {
           int64_t rows = std::min(mr, m - g * mr);

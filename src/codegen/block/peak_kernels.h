@@ -24,22 +24,24 @@ T multiply_in_registers(int64_t turns) {
   return first_lane<T>(acc[0]);
 }
 
-// The sum of n elements that lie in four distant stretches: one core follows several streams at once.
-template <class T>
+// The sum of n elements that lie in distant stretches: some cores are faster at one, others follow several at once.
+template <class T, int kStreams>
 T read_all(const T* p, int64_t n) {
   using S = Simd<T>;
-  constexpr int kStreams = 4, kVectors = 4;
+  constexpr int kVectors = 4;
   typename S::V acc[kStreams * kVectors];
 #pragma GCC unroll 32
   for (int v = 0; v < kStreams * kVectors; ++v) acc[v] = S::zero();
   int64_t part = n / kStreams;
-  for (int64_t i = 0; i + kVectors * S::kLanes <= part; i += kVectors * S::kLanes)
+  for (int64_t i = 0; i + kVectors * S::kLanes <= part; i += kVectors * S::kLanes) {
+    if (kStreams == 1) __builtin_prefetch(p + i + 512 / sizeof(T));
 #pragma GCC unroll 32
     for (int v = 0; v < kStreams * kVectors; ++v) acc[v] = S::add(acc[v], S::load(p + v / kVectors * part + i + v % kVectors * S::kLanes));
+  }
 #pragma GCC unroll 32
   for (int v = 1; v < kStreams * kVectors; ++v) acc[0] = S::add(acc[0], acc[v]);
   return first_lane<T>(acc[0]);
 }
 
 template <class T>
-constexpr Kernels<T> kKernels{Simd<T>::kTileRows * Simd<T>::kTileVectors * Simd<T>::kLanes, multiply_in_registers<T>, read_all<T>};
+constexpr Kernels<T> kKernels{Simd<T>::kTileRows * Simd<T>::kTileVectors * Simd<T>::kLanes, multiply_in_registers<T>, {read_all<T, 1>, read_all<T, 4>}};

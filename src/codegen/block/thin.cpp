@@ -1,5 +1,6 @@
-// Rows of B are contiguous: a thread walks down a strip of columns, several rows at a time, past sums in the first-level cache, and asks for the
-// next rows: the machine's own prefetching stops at the end of each row of a strip.
+// Rows of B are contiguous: a thread walks down its part of the columns past sums in the first-level cache. Where it has whole rows it reads memory in
+// order, one stream, which the machine's own prefetching follows best. Of a strip it takes several rows at a time and asks for the next ones: there that
+// prefetching stops at the end of each row.
 #include "codegen/block/thin.h"
 
 #include <array>
@@ -10,8 +11,6 @@
 
 namespace sheaf::codegen::block {
 namespace {
-
-using loop::kContractBlock;
 
 constexpr int kStreamDepth = 8, kTileDepth = 32;  // rows of B at a time: where they are, and copied
 constexpr int kStreamSums = 16;               // vectors of sums in registers
@@ -31,6 +30,8 @@ using TileStream = void (*)(int64_t tiles, int64_t depth, const T* a, const S* b
 template <class T, class S>
 struct Streams {
   void (*copy_row)(int64_t n, const S* b, const S* next, T* to);
+  RowStream<T, S> in_order;                     // in_order_depth k at a time, of one row of A by whole rows of B
+  int64_t in_order_depth;
   std::array<RowStream<T, S>, 3> deep, single;  // kStreamDepth and one k at a time; for 1, 2 and 4 rows of A
   std::array<TileStream<T, S>, 4> tiles;        // for 1, 2, 4 and tile_rows
   TileStream<T, S> copying_tiles;               // for tile_rows
@@ -65,13 +66,14 @@ int64_t strip_width(int64_t m, int64_t n, int64_t multiple) {
 // and end_block(first) behind each block of the definition. `Strip` is made with the first column and the number of columns.
 template <class Strip, class S>
 void walk_strips(const Operand<S>& b, int64_t m, int64_t n, int64_t k, int64_t width, auto&& make_strip) {
+  const int64_t length = loop::contract_block(k);
   runtime::parallel_for(pieces(n, width), [&](int64_t begin, int64_t end) {
     for (int64_t index = begin; index < end; ++index) {
       int64_t j = index * width;
       Strip strip = make_strip(j, std::min(width, n - j));
-      for (int64_t block = 0; block < k; block += kContractBlock) {
+      for (int64_t block = 0; block < k; block += length) {
         strip.begin_block();
-        int64_t last = std::min(k, block + kContractBlock);
+        int64_t last = std::min(k, block + length);
         for (int64_t l = block; l < last; l += strip.max_depth) {
           int64_t depth = std::min(strip.max_depth, last - l);
           // Behind the last rows of a strip come the first of the next.
@@ -84,31 +86,79 @@ void walk_strips(const Operand<S>& b, int64_t m, int64_t n, int64_t k, int64_t w
   }, std::max<int64_t>(1, kTaskFlops / (2 * m * width * k + 1)));
 }
 
-// Up to four rows: the sums of a row are contiguous.
+// Up to four rows: a task is a block of the definition by some of the columns. The sums of each block are apart until all are there.
 template <class T, class S>
-struct RowStrip {
-  const Streams<T, S>& kern;
-  Operand<T> x;
-  const Operand<S>& b;
-  T* c;
-  int64_t m, n, j, columns, ld;
-  int64_t max_depth = kStreamDepth;
-  T* sums = scratch<T>(1, m * ld);
+class FewRows {
+ public:
+  FewRows(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k)
+      : x_(contiguous_rows<T>(a, m, k)), b_(b), c_(c), m_(m), n_(n), k_(k), cuts_(cuts()), width_(round_up(pieces(n, cuts_), kMultiple)) {}
 
-  void begin_block() { std::fill(sums, sums + m * ld, T(0)); }
-  void rows(int64_t l, int64_t depth, const S* next) {
-    bool deep = depth == kStreamDepth;
-    for (int64_t end = l + depth; l < end; l += deep ? kStreamDepth : 1)
-      row_groups(m, 2, [&](int64_t i, int form) {
-        (deep ? kern.deep : kern.single)[form](columns, x.at(i, l), x.minor, b.at(j, l), b.k, i == 0 ? next : b.at(j, l), sums + i * ld, ld);
-      });
+  void run() {
+    cuts_ = pieces(n_, width_);
+    sums_ = scratch<T>(3, blocks_ * cuts_ * apart_);
+    runtime::parallel_for(blocks_ * cuts_, [&](int64_t begin, int64_t end) {
+      for (int64_t task = begin; task < end; ++task) part(task, task + 1 < end);
+    }, std::max<int64_t>(1, kTaskFlops / (2 * m_ * width_ * block_ + 1)));
+    add_up();
   }
-  void end_block(bool first) {
-    for (int64_t i = 0; i < m; ++i) {
-      T* to = c + i * n + j;
-      for (int64_t e = 0; e < columns; ++e) to[e] = (first ? T(0) : to[e]) + sums[i * ld + e];
+
+ private:
+  static constexpr int64_t kMultiple = 64, kPage = 4096 / sizeof(T);
+  static constexpr int64_t kMostSums = 16384;  // in whole rows
+
+  // Into how many strips the columns are cut: sums of a task stay in the first-level cache, and threads have the same to do.
+  int64_t cuts() const {
+    int64_t least = n_ * m_ <= kMostSums ? 1 : pieces(n_ * m_, kSumElements), most = std::max(least, pieces(n_, kMultiple)), threads = runtime::num_threads();
+    if (2 * m_ * n_ * k_ < 2 * kTaskFlops) return least;
+    for (int64_t cuts = least; cuts < most; ++cuts)
+      if (blocks_ * cuts % threads == 0 || blocks_ * cuts >= 4 * threads) return cuts;
+    return most;
+  }
+
+  int64_t first_column(int64_t task) const { return task % cuts_ * width_; }
+  int64_t first_k(int64_t task) const { return task / cuts_ * block_; }
+
+  void part(int64_t task, bool another) {
+    int64_t j = first_column(task), columns = std::min(width_, n_ - j), begin = first_k(task), end = std::min(k_, begin + block_);
+    T* to = sums_ + task * apart_;
+    std::fill(to, to + m_ * width_, T(0));
+    bool in_order = m_ == 1 && cuts_ == 1;
+    int64_t deep = in_order ? kern_.in_order_depth : kStreamDepth, depth;
+    for (int64_t l = begin; l < end; l += depth) {
+      depth = end - l < deep ? 1 : deep;
+      // Behind the last rows come the first of the next task.
+      const S* next = l + 2 * deep <= end ? b_.at(j, l + deep) : another && first_k(task + 1) + deep <= k_ ? b_.at(first_column(task + 1), first_k(task + 1)) : b_.at(j, l);
+      if (depth == 1 && deep > 1) next = b_.at(j, l);
+      row_groups(m_, 2, [&](int64_t i, int form) {
+        auto stream = depth < deep ? kern_.single[form] : in_order ? kern_.in_order : kern_.deep[form];
+        stream(columns, x_.at(i, l), x_.minor, b_.at(j, l), b_.k, i == 0 ? next : b_.at(j, l), to + i * width_, width_);
+      });
     }
   }
+
+  void add_up() {
+    runtime::parallel_for(m_ * cuts_, [&](int64_t begin, int64_t end) {
+      for (int64_t at = begin; at < end; ++at) {
+        int64_t row = at / cuts_, cut = at % cuts_, columns = std::min(width_, n_ - cut * width_);
+        const T* from = sums_ + cut * apart_ + row * width_;
+        T* to = c_ + row * n_ + cut * width_;
+        for (int64_t e = 0; e < columns; ++e) {
+          T total = from[e];
+          for (int64_t block = 1; block < blocks_; ++block) total += from[block * cuts_ * apart_ + e];
+          to[e] = total;
+        }
+      }
+    }, 8);
+  }
+
+  Operand<T> x_;
+  const Operand<S>& b_;
+  T* c_;
+  int64_t m_, n_, k_, block_ = loop::contract_block(k_), blocks_ = pieces(k_, block_), cuts_, width_;
+  // Sums of two tasks are pages apart: prefetching would else take the lines that another core writes.
+  int64_t apart_ = round_up(m_ * width_, kPage) + kPage;
+  T* sums_ = nullptr;
+  const Streams<T, S>& kern_ = kernels<T>().of(b_.data);
 };
 
 // More rows: sums are tiles, group of rows by group of rows. The first group reads B where it is and leaves a copy, in T and in the first-level cache,
@@ -173,12 +223,7 @@ struct TileStrip {
 template <class T, class S>
 void thin_stream(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k) {
   const Kernels<T>& kern = kernels<T>();
-  if (m <= kFewRows) {
-    Operand<T> x = contiguous_rows<T>(a, m, k);
-    int64_t width = strip_width(m, n, 64);
-    walk_strips<RowStrip<T, S>>(b, m, n, k, width, [&](int64_t j, int64_t columns) { return RowStrip<T, S>{kern.of(b.data), x, b, c, m, n, j, columns, width}; });
-    return;
-  }
+  if (m <= kFewRows) return FewRows<T, S>(a, b, c, m, n, k).run();
   T* x = scratch<T>(0, round_up(m, kern.tile_rows) * k);
   TileStrip<T, S>::groups(kern, m, [&](int64_t i, int64_t rows, int64_t height) { pack(x + i * k, a, i, 0, rows, height, k); });
   walk_strips<TileStrip<T, S>>(b, m, n, k, strip_width(m, n, kern.tile_columns), [&](int64_t j, int64_t columns) { return TileStrip<T, S>{kern, x, b, c, m, n, k, j, columns}; });

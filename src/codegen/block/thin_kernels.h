@@ -28,18 +28,20 @@ inline void stream_step(const T* a, int64_t lda, const S* b, int64_t ldb, T* sum
     for (int v = 0; v < kVectors; ++v) V::store(sums + i * ld + v * V::kLanes, acc[i][v]);
 }
 
-// sums[i][j] += a[i][l] b[l][j] for kDepth consecutive l and n columns, while the rows at `next` are asked for.
-template <class T, class S, int kRows, int kDepth>
+// sums[i][j] += a[i][l] b[l][j] for kDepth consecutive l and n columns, while the rows at `next` are asked for, or what comes next in memory.
+template <class T, class S, int kRows, int kDepth, bool kInOrder = false>
 inline void stream_rows(int64_t n, const T* a, int64_t lda, const S* b, int64_t ldb, const S* next, T* sums, int64_t ld) {
   constexpr int kVectors = kStreamVectors<T, S, kRows>, kLanes = Simd<T>::kLanes;
   int64_t j = 0;
   for (; j + kVectors * kLanes <= n; j += kVectors * kLanes) {
     // The next rows into the second-level cache: if they are a multiple of 4 KiB apart, they would evict each other in the first.
+    if constexpr (kInOrder) __builtin_prefetch(b + j + 512 / sizeof(S));
+    else
 #pragma GCC unroll 8
-    for (int l = 0; l < kDepth; ++l) {
-      __builtin_prefetch(next + l * ldb + j, 0, 2);
-      __builtin_prefetch(b + l * ldb + j + kSoon<S>);
-    }
+      for (int l = 0; l < kDepth; ++l) {
+        __builtin_prefetch(next + l * ldb + j, 0, 2);
+        __builtin_prefetch(b + l * ldb + j + kSoon<S>);
+      }
     stream_step<T, kRows, kVectors, kDepth>(a, lda, b + j, ldb, sums + j, ld);
   }
   for (; j + kLanes <= n; j += kLanes) stream_step<T, kRows, 1, kDepth>(a, lda, b + j, ldb, sums + j, ld);
@@ -98,9 +100,14 @@ inline void copy_row(int64_t n, const S* b, const S* next, T* to) {
   for (; j < n; ++j) to[j] = widen<T>(b[j]);
 }
 
+// Rows that lie one behind the other: with cores that take 16 bytes at a time one row is enough to keep memory busy, and more of them are several streams; narrow
+// elements take so much work that sums should be loaded less often.
+template <class T, class S>
+constexpr int kInOrderDepth = Simd<T>::kLanes * sizeof(T) > 16 ? kStreamDepth : sizeof(S) < sizeof(T) ? 4 : 1;
+
 template <class T, class S>
 constexpr Streams<T, S> kStreams{
-    copy_row<T, S>,
+    copy_row<T, S>, stream_rows<T, S, 1, kInOrderDepth<T, S>, kInOrderDepth<T, S> == 1>, kInOrderDepth<T, S>,
     {stream_rows<T, S, 1, kStreamDepth>, stream_rows<T, S, 2, kStreamDepth>, stream_rows<T, S, 4, kStreamDepth>},
     {stream_rows<T, S, 1, 1>, stream_rows<T, S, 2, 1>, stream_rows<T, S, 4, 1>},
     {stream_tiles<T, S, 1, false>, stream_tiles<T, S, 2, false>, stream_tiles<T, S, 4, false>, stream_tiles<T, S, Simd<T>::kTileRows, false>},

@@ -11,14 +11,15 @@
 namespace sheaf::codegen::block {
 namespace {
 
-using loop::kContractBlock;
-
 constexpr int64_t kFarBytes = 4096;
 constexpr int64_t kMaxColumns = 16;      // at a time
 constexpr int64_t kTaskFlops = 1 << 18;  // a task worth a thread: some 5 us
 
 template <class S>
-using Blocks = std::array<void (*)(const float* x, int64_t ldx, const S* b, int64_t ldb, int64_t depth, const S* next, float* total), 3>;  // for 1, 2 and 4 rows
+struct Blocks {
+  using Block = void (*)(const float* x, int64_t ldx, const S* b, int64_t ldb, int64_t depth, const S* next, float* total);
+  std::array<Block, 3> in_order, apart;  // for 1, 2 and 4 rows
+};
 
 template <class T>
 struct Kernels {
@@ -39,19 +40,21 @@ struct Kernels {
 template <class S>
 bool thin_turned(const Operand<S>& a, const Operand<S>& b, float* c, int64_t m, int64_t n, int64_t k) {
   const Kernels<float>& kern = kernels<float>();
-  const int64_t columns = kern.columns;
+  const int64_t columns = kern.columns, block = loop::contract_block(k);
   if (n < columns) return false;
   Operand<float> x = contiguous_rows<float>(a, m, k);
+  // What is asked for must not be so far ahead that the first-level cache loses it again.
+  const bool near = k * sizeof(S) <= kFarBytes, in_order = near && b.minor == k;
+  const auto& blocks = in_order ? kern.of(b.data).in_order : kern.of(b.data).apart;
   runtime::parallel_for(pieces(n, columns), [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) {
       // The last block overlaps the one before it.
       int64_t j = p * columns, from = std::min(j, n - columns);
       row_groups(m, 2, [&](int64_t i, int form) {
         float total[4 * kMaxColumns] = {};
-        for (int64_t l = 0; l < k; l += kContractBlock) {
-          // What is asked for must not be so far ahead that the first-level cache loses it again.
-          const S* next = k * sizeof(S) <= kFarBytes ? b.at(from + columns, l) : l + kContractBlock < k ? b.at(from, l + kContractBlock) : b.at(from + columns, 0);
-          kern.of(b.data)[form](x.at(i, l), x.minor, b.at(from, l), b.minor, std::min(kContractBlock, k - l), next, total);
+        for (int64_t l = 0; l < k; l += block) {
+          const S* next = in_order ? b.at(from + columns, 0) + l * columns : near ? b.at(from + columns, l) : l + block < k ? b.at(from, l + block) : b.at(from + columns, 0);
+          blocks[form](x.at(i, l), x.minor, b.at(from, l), b.minor, std::min(block, k - l), next, total);
         }
         for (int64_t r = 0; r < 1 << form; ++r) std::memcpy(c + (i + r) * n + j, total + r * columns + j - from, (from + columns - j) * sizeof(float));
       });

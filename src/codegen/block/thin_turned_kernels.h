@@ -3,8 +3,9 @@
 // Columns at a time: two vectors of sums, each a chain of its own, where that does not ask memory for too many columns at once.
 constexpr int kGroups = Simd<float>::kLanes < 16 ? 2 : 1, kColumns = kGroups * Simd<float>::kLanes;
 
-// total[i][c] += the sum over `depth` k of x[i][k] column[c][k], for kRows rows and kColumns columns `ldb` apart; meanwhile asks for as much at `next`.
-template <class S, int kRows>
+// total[i][c] += the sum over `depth` k of x[i][k] column[c][k], for kRows rows and kColumns columns `ldb` apart; meanwhile asks for as much at `next`: the same
+// k of columns as far apart, or memory in order, which is faster where that is the next columns and the caches hold them until then.
+template <class S, int kRows, bool kInOrder>
 void turned_block(const float* x, int64_t ldx, const S* b, int64_t ldb, int64_t depth, const S* next, float* total) {
   using V = Simd<float>;
   constexpr int kStep = V::template kColumnDepth<S>, kLine = std::max<int>(kStep, 64 / sizeof(S));
@@ -20,7 +21,14 @@ void turned_block(const float* x, int64_t ldx, const S* b, int64_t ldb, int64_t 
   int64_t l = 0;
   for (; l + kLine <= depth; l += kLine) {
 #pragma GCC unroll 16
-    for (int r = 0; r < kColumns; ++r) __builtin_prefetch(next + r * ldb + l);
+    for (int r = 0; r < kColumns; ++r) {
+      if constexpr (kInOrder) {
+        __builtin_prefetch(next + l * kColumns + r * kLine, 0, 2);
+        __builtin_prefetch(b + r * ldb + l + 64);
+      } else {
+        __builtin_prefetch(next + r * ldb + l);
+      }
+    }
 #pragma GCC unroll 4
     for (int s = 0; s < kLine; s += kStep) step(l + s);
   }
@@ -41,7 +49,8 @@ void turned_block(const float* x, int64_t ldx, const S* b, int64_t ldb, int64_t 
 }
 
 template <class S>
-constexpr Blocks<S> kBlocks{turned_block<S, 1>, turned_block<S, 2>, turned_block<S, 4>};
+constexpr Blocks<S> kBlocks{{turned_block<S, 1, true>, turned_block<S, 2, true>, turned_block<S, 4, true>},
+                            {turned_block<S, 1, false>, turned_block<S, 2, false>, turned_block<S, 4, false>}};
 
 template <class T>
 constexpr Kernels<T> kKernels{kColumns, kBlocks<float>, kBlocks<BFloat16>, kBlocks<Float16>};
