@@ -67,9 +67,10 @@ class Sweep : public graph::VjpCtx {
   }
 
   void run_custom() {
-    std::vector<Operand> dys;
+    std::vector<Operand> xs, dys;
+    for (int i = 0; i < num_inputs(); ++i) xs.push_back(x(i));
     for (size_t i = 0; i < node_->types.size(); ++i) dys.push_back(dy(static_cast<int>(i)));
-    std::vector<Operand> gs = (*node_->custom)(dys);
+    std::vector<Operand> gs = (*node_->custom)(xs, dys);
     for (size_t i = 0; i < gs.size() && i < node_->inputs.size(); ++i)
       if (gs[i]) grad(static_cast<int>(i), gs[i]);
   }

@@ -10,6 +10,7 @@
 #include "builtins/mixed.h"
 #include "builtins/numeric.h"
 #include "compiler/pipeline.h"
+#include "ops/subgraph.h"
 #include "support/phases.h"
 #include "trace/context.h"
 #include "trace/control.h"
@@ -83,6 +84,18 @@ struct Settings {
   bool any_arguments = false;
 };
 
+// What a function of the program returned as `[a b …]`, if it is n parts. A vector literal of numbers is a tensor, so one of
+// that length stands for its items.
+std::optional<std::vector<Value>> parts_of(const Value& v, size_t n) {
+  if (v.is_seq() && v.items().size() == n) return v.items_copy();
+  if (!is_tensor_value(v)) return std::nullopt;
+  Operand o = trace::operand_of(v);
+  if (o.rank() == 0 || !(o.size(0) == Size(static_cast<int64_t>(n)))) return std::nullopt;
+  std::vector<Value> parts;
+  for (size_t i = 0; i < n; ++i) parts.push_back(row_value(o, static_cast<int64_t>(i)));
+  return parts;
+}
+
 Operand scalar_loss(const Value& y, const std::string& who) {
   bool ok = trace::is_numeric(y);
   Operand o;
@@ -114,9 +127,10 @@ Value value_and_grad_now(Caller& caller, const Value& f, const std::vector<Value
     }
     Value result = caller.call(f, std::move(call_args));
     if (s.has_aux) {
-      if (!result.is_seq() || result.items().size() != 2) throw runtime_error(s.who + ": with :has-aux the function must return [loss aux]");
-      aux = result.items()[1];
-      result = Value(result.items()[0]);
+      auto parts = parts_of(result, 2);
+      if (!parts) throw runtime_error(s.who + ": with :has-aux the function must return [loss aux]");
+      result = std::move((*parts)[0]);
+      aux = std::move((*parts)[1]);
     }
     y = scalar_loss(result, s.who);
   }
@@ -341,39 +355,65 @@ Value hessian(Call& c) {
   return native_function("hessian", [inner](Caller& caller, std::vector<Value>& args) { return jacobian_of(caller, inner, args); });
 }
 
+// The traced leaves of a tree, in depth-first key order.
+std::vector<Operand> traced_leaves(const Value& tree) {
+  std::vector<Operand> out;
+  map_leaves(tree, [&](const Value& v) {
+    if (v.is_traced()) out.push_back(trace::operand_of(v));
+    return v;
+  });
+  return out;
+}
+
+Value with_traced_leaves(const Value& tree, std::span<const Operand> leaves) {
+  size_t next = 0;
+  return map_leaves(tree, [&](const Value& v) { return v.is_traced() ? to_value(leaves[next++], trace::kind_of(v)) : v; });
+}
+
+// One adjoint for each argument; those that are not numbers say that nothing flows.
+std::vector<Operand> adjoints_of(const Value& g, size_t num_args) {
+  std::optional<std::vector<Value>> parts = num_args == 1 && !g.is_seq() ? std::vector<Value>{g} : parts_of(g, num_args);
+  if (!parts)
+    throw runtime_error(fmt::format("custom-vjp: the backward function must return one adjoint for each of the {} arguments", num_args)).hint("it returned " + short_text(g));
+  std::vector<Operand> out;
+  for (const Value& v : *parts) out.push_back(trace::is_numeric(v) ? trace::operand_of(v) : Operand());
+  return out;
+}
+
 // (custom-vjp f forward backward): forward gives [result residuals], backward gives the arguments' adjoints from the residuals
-// and the result's adjoint.
+// and the result's adjoint. The node's inputs are the result, the arguments, and what the residuals hold of the graph, so
+// that the rule still finds them when the node is copied (the body of a loop is).
 Value custom_vjp(Call& c) {
   Value f = c[0], forward = c[1], backward = c[2];
   return native_function("custom-vjp", [f, forward, backward](Caller& caller, std::vector<Value>& args) -> Value {
     bool traced = false;
     for (const Value& a : args) traced |= Leaves::is_leaf(a) && a.is_traced();
-    if (!traced) return caller.call(f, args);
-    std::vector<Operand> inputs;
+    if (!traced || gradient_depth() == 0) return caller.call(f, args);
+    std::vector<Operand> inputs = {Operand()};
     std::vector<Value> plain;
     for (const Value& a : args) {
       if (!trace::is_numeric(a)) throw runtime_error("custom-vjp: arguments must be numbers or tensors where a gradient is taken");
       inputs.push_back(trace::operand_of(a));
-      plain.push_back(trace::concrete(a));
+      // Only a derivative of this derivative asks where the residuals came from.
+      plain.push_back(gradient_depth() == 1 && inputs.back().has_value() ? trace::concrete(a) : a);
     }
     Value pair = caller.call(forward, plain);
-    if (!pair.is_seq() || pair.items().size() != 2) throw runtime_error("custom-vjp: the forward function must return [result residuals]");
-    Value result = pair.items()[0], residuals = pair.items()[1];
+    auto parts = parts_of(pair, 2);
+    if (!parts) throw runtime_error("custom-vjp: the forward function must return [result residuals]").hint("it returned " + short_text(pair));
+    Value result = (*parts)[0], residuals = (*parts)[1];
     if (!trace::is_numeric(result)) throw runtime_error("custom-vjp: the result must be a number or a tensor");
-    Operand y = trace::operand_of(result);
-    auto node = make_ref<graph::Node>(&ops::op("custom"), graph::Attrs{}, inputs, std::vector<graph::TensorType>{y.type()});
-    if (y.has_value()) node->values = {y.value()};
-    node->span = trace::current_span();
+    inputs[0] = trace::operand_of(result);
+    for (Operand& o : traced_leaves(residuals)) inputs.push_back(std::move(o));
     Kind kind = trace::kind_of(result);
     Caller* from = &caller;
-    node->custom = std::make_shared<const graph::CustomVjp>([from, backward, residuals, kind](const std::vector<Operand>& dy) {
-      Value g = from->call(backward, {residuals, kind == Kind::Tensor ? tensor_value(dy[0]) : float_value(dy[0])});
-      std::vector<Value> parts = g.is_seq() ? g.items_copy() : std::vector<Value>{g};
-      std::vector<Operand> out;
-      for (const Value& v : parts) out.push_back(trace::is_numeric(v) ? trace::operand_of(v) : Operand());
+    size_t num_args = args.size();
+    auto rule = std::make_shared<const graph::CustomVjp>([from, backward, residuals, kind, num_args](std::span<const Operand> in, const std::vector<Operand>& dy) {
+      Value known = with_traced_leaves(residuals, in.subspan(1 + num_args));
+      std::vector<Operand> out = adjoints_of(from->call(backward, {known, kind == Kind::Tensor ? tensor_value(dy[0]) : float_value(dy[0])}), num_args);
+      out.insert(out.begin(), Operand());
       return out;
     });
-    return to_value(Operand(node, 0), kind);
+    return to_value(ops::custom(std::move(inputs), std::move(rule), trace::current_span()), kind);
   });
 }
 

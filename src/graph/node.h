@@ -57,9 +57,9 @@ class Operand {
   int index_ = 0;
 };
 
-// The reverse rule of one particular node (custom-vjp): adjoints of the inputs from those of the outputs; an empty operand
-// means that nothing flows to that input.
-using CustomVjp = std::function<std::vector<Operand>(const std::vector<Operand>& dy)>;
+// The reverse rule of one particular node (custom-vjp): adjoints of the inputs from the inputs and the adjoints of the outputs;
+// an empty operand means that nothing flows to that input.
+using CustomVjp = std::function<std::vector<Operand>(std::span<const Operand> inputs, const std::vector<Operand>& dy)>;
 
 // What a host-call node does when its turn comes (prints, checks a guard), given the values of its inputs. May throw.
 using HostCall = std::function<void(std::span<const Tensor>)>;

@@ -24,6 +24,15 @@ std::vector<Operand> operands(const std::vector<Ref<Node>>& nodes) {
   return out;
 }
 
+Operand custom(std::vector<Operand> inputs, std::shared_ptr<const graph::CustomVjp> rule, const Span& span) {
+  Operand y = inputs[0];
+  auto node = make_ref<Node>(&op("custom"), graph::Attrs{}, std::move(inputs), std::vector<graph::TensorType>{y.type()});
+  if (y.has_value()) node->values = {y.value()};
+  node->span = span;
+  node->custom = std::move(rule);
+  return Operand(std::move(node), 0);
+}
+
 namespace {
 
 const graph::OpDef& input_op() {
@@ -135,8 +144,12 @@ std::vector<Operand> replay(const Graph& g, const std::vector<Operand>& inputs) 
     if (done.count(n)) continue;
     std::vector<Operand> in;
     for (const Operand& o : n->inputs) in.push_back(renamed(o));
-    done[n] = n->op->kind != graph::OpKind::Control ? graph::apply_all(*n->op, std::move(in), n->attrs)
-                                   : graph::engine().apply_control(without_effects(*n, std::move(in)));
+    if (n->custom)
+      done[n] = {custom(std::move(in), n->custom, n->span)};
+    else if (n->op->kind == graph::OpKind::Control)
+      done[n] = graph::engine().apply_control(without_effects(*n, std::move(in)));
+    else
+      done[n] = graph::apply_all(*n->op, std::move(in), n->attrs);
   }
   std::vector<Operand> out;
   for (const Operand& o : g.outputs) out.push_back(renamed(o));

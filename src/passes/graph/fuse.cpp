@@ -72,7 +72,7 @@ Source source_of(const Operand& o, const Sizes& at) {
       Level step = level_of(in, out);
       if (step == Level::Foreign || (step == Level::Row && level == Level::Row)) return {n, Level::Foreign};
       if (step == Level::Row) level = Level::Row;
-    } else if (n->op->name == "reshape" ? !(squeezed(in) == squeezed(out)) : n->op->name != "leaf") {
+    } else if (n->op->name == "reshape" ? !(squeezed(in) == squeezed(out)) : n->op->kind != OpKind::Structure) {
       return {n, Level::Foreign};
     }
     n = n->inputs[0].node().get();
