@@ -370,7 +370,8 @@ const BuiltinDef kBuiltins[] = {
      .arity_text = "apply requires 2 arguments: (apply fn args)"},
     {.name = "vmap", .category = "Higher-order functions", .signature = "(vmap f [axes])",
      .doc = "A function that applies f to every slice of its tensor arguments and stacks the results on a new axis 0. axes says which axis of each "
-            "argument is sliced (default 0): a number for all, or one entry for each argument, nil to pass it whole.",
+            "argument is sliced (default 0): a number for all, or one entry for each argument, nil to pass it whole. A dict or list is passed whole beside "
+            "a mapped tensor; where there is none, the tensors in it are mapped.",
      .examples = {{"((vmap (fn [r] (sum r))) [[1 2] [3 4]])", "[3. 7.]"}, {"((vmap (fn [r k] (* k (sum r))) [0 nil]) [[1 2] [3 4]] 10)", "[30. 70.]"}},
      .min_args = 1, .max_args = 2, .run = make_vmap, .arity_text = "vmap requires 1 or 2 arguments: (vmap fn [axes])"},
     {.name = "some", .category = "Higher-order functions", .signature = "(some f xs)", .doc = "The first true value of (f x), or nil.",

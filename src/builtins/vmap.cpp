@@ -42,16 +42,27 @@ Axes parse_axes(const Value& value) {
   return axes;
 }
 
-// One argument of a batched call: a tensor and the axis it is sliced along, or a value passed whole.
+// One argument of a batched call: a tensor or a tree of them, and the axis they are sliced along; without one it is passed whole.
 struct Argument {
-  Value whole;
-  Operand mapped;
-  int axis = -1;
+  Value value;
+  std::optional<int64_t> axis;
+
+  // The value with make(tensor, axis) in the place of each tensor that is sliced.
+  template <class F>
+  Value with_tensors(F&& make) const {
+    if (!axis) return value;
+    return map_leaves(value, [&](const Value& v) {
+      if (!is_tensor_value(v)) return v;
+      Operand x = trace::operand_of(v);
+      return make(x, ops::check_axis(*axis, x.rank()));
+    });
+  }
 
   Value at(int64_t i) const {
-    if (axis < 0) return whole;
-    if (axis == 0 && !mapped.is_node()) return Value::tensor(select_axis0(mapped.value(), i));
-    return tensor_value(ops::squeeze_axis(ops::slice_axis(mapped, axis, i, 1), axis));
+    return with_tensors([&](const Operand& x, int along) {
+      if (along == 0 && !x.is_node()) return Value::tensor(select_axis0(x.value(), i));
+      return tensor_value(ops::squeeze_axis(ops::slice_axis(x, along, i, 1), along));
+    });
   }
 };
 
@@ -102,22 +113,19 @@ std::optional<Value> run_at_once(Caller& caller, const Value& f, const std::vect
   graph::Graph g;
   std::vector<transforms::Batched> inputs;
   std::vector<Value> example;
-  for (const Argument& a : arguments) {
-    if (a.axis < 0) {
-      example.push_back(a.whole);
-      continue;
-    }
-    std::vector<int> perm = {a.axis};
-    for (int i = 0; i < a.mapped.rank(); ++i)
-      if (i != a.axis) perm.push_back(i);
-    Operand batch = ops::transpose(a.mapped, perm);
-    Sizes sizes = batch.sizes();
-    sizes.erase(sizes.begin());
-    auto node = make_ref<graph::Node>(&ops::op("input"), graph::Attrs{}, std::vector<Operand>{}, std::vector<graph::TensorType>{{batch.dtype(), sizes}});
-    g.inputs.push_back(node);
-    inputs.push_back({batch, true});
-    example.push_back(tensor_value(Operand(node, 0)));
-  }
+  for (const Argument& a : arguments)
+    example.push_back(a.with_tensors([&](const Operand& x, int along) {
+      std::vector<int> perm = {along};
+      for (int i = 0; i < x.rank(); ++i)
+        if (i != along) perm.push_back(i);
+      Operand batch = ops::transpose(x, perm);
+      Sizes sizes = batch.sizes();
+      sizes.erase(sizes.begin());
+      auto node = make_ref<graph::Node>(&ops::op("input"), graph::Attrs{}, std::vector<Operand>{}, std::vector<graph::TensorType>{{batch.dtype(), sizes}});
+      g.inputs.push_back(node);
+      inputs.push_back({batch, true});
+      return tensor_value(Operand(node, 0));
+    }));
   try {
     Value result;
     std::vector<Ref<graph::Node>> checked;
@@ -150,21 +158,20 @@ std::optional<Value> run_at_once(Caller& caller, const Value& f, const std::vect
 }
 
 Value run_batch(Caller& caller, const Value& f, const Axes& axes, std::vector<Value>& args) {
+  // Beside a mapped tensor a tree is passed whole, as the parameters of a model are; where there is none its tensors are mapped.
+  bool any_tensor = false;
+  for (size_t i = 0; i < args.size(); ++i) any_tensor |= axes.of(i) && is_tensor_value(args[i]);
   std::vector<Argument> arguments;
   int64_t n = -1;
   for (size_t i = 0; i < args.size(); ++i) {
-    Argument a;
-    auto axis = axes.of(i);
-    if (!axis || !is_tensor_value(args[i])) {
-      a.whole = std::move(args[i]);
-    } else {
-      a.mapped = trace::operand_of(args[i]);
-      a.axis = ops::check_axis(*axis, a.mapped.rank());
-      int64_t length = a.mapped.size(a.axis).value();
+    bool whole = any_tensor && !is_tensor_value(args[i]);
+    arguments.push_back({std::move(args[i]), whole ? std::nullopt : axes.of(i)});
+    arguments.back().with_tensors([&](const Operand& x, int along) {
+      int64_t length = x.size(along).value();
       if (n >= 0 && n != length) throw runtime_error(fmt::format("vmap: mapped arguments have different lengths: {} and {}", n, length));
       n = length;
-    }
-    arguments.push_back(std::move(a));
+      return Value::nil();
+    });
   }
   if (n < 0) throw runtime_error("vmap: at least one argument must be a mapped tensor");
   if (n > 1)
