@@ -104,11 +104,21 @@ Value decompose(Call& c) {
   for (Operand& y : graph::apply_all(ops::op(kOp), {all}, {})) {
     Sizes whole = lead;
     for (int axis = 1; axis < y.rank(); ++axis) whole.push_back(y.size(axis));
-    out.push_back(tensor_value(ops::cast(ops::reshape(y, whole), d)));
+    Operand result = ops::cast(ops::reshape(y, whole), d);
+    out.push_back(result.rank() == 0 ? element_value(result) : tensor_value(result));
   }
   return Value::list(std::move(out));
 }
-constexpr char kEigh[] = "eigh", kSvd[] = "svd";
+constexpr char kEigh[] = "eigh", kSvd[] = "svd", kDet[] = "det", kCholesky[] = "cholesky";
+
+// Of a matrix and another with as many rows.
+Value solve(Call& c) {
+  auto [a, b] = nums(c[0], c[1]);
+  DType d = float_dtype(common_dtype(a, b)), wide = d == DType::F64 ? d : DType::F32;
+  auto alone = [&](const Operand& x) { return ops::expand_axis(ops::cast(x, wide), 0); };
+  Operand x = graph::apply_all(ops::op("solve"), {alone(a.x), alone(b.x)})[0];
+  return tensor_value(ops::cast(ops::squeeze_axis(x, 0), d));
+}
 
 const BuiltinDef kBuiltins[] = {
     {"@", "Linear algebra", "(@ a b)",
@@ -126,6 +136,9 @@ const BuiltinDef kBuiltins[] = {
     {"%attention", "", "", "", {}, 8, 8, attend},
     {"%eigh", "", "", "", {}, 1, 1, decompose<kEigh>},
     {"%svd", "", "", "", {}, 1, 1, decompose<kSvd>},
+    {"%det", "", "", "", {}, 1, 1, decompose<kDet>},
+    {"%cholesky", "", "", "", {}, 1, 1, decompose<kCholesky>},
+    {"%solve", "", "", "", {}, 2, 2, solve},
     {"%with-contractions", "", "", "", {}, 3, 3, with_contractions},
 };
 

@@ -8,39 +8,13 @@
 #include <numeric>
 #include <vector>
 
-#include "support/error.h"
-#include "tensor/dtype.h"
+#include "loop/matrices.h"
 
 namespace sheaf::loop {
 namespace {
 
 constexpr double kEps = std::numeric_limits<double>::epsilon();
 constexpr int kMostTurns = 60;  // for one value; three are usual
-
-// Everything below works on rows. They begin an odd number of cache lines apart, or a column of a matrix with 2^k of them would
-// lie in few sets of the cache.
-struct Matrix {
-  int64_t rows, columns, stride;
-  std::vector<double> data;
-  Matrix(int64_t r, int64_t c) : rows(r), columns(c), stride(((c + 7) / 8 | 1) * 8), data(static_cast<size_t>(r * stride)) {}
-  double* row(int64_t i) { return data.data() + i * stride; }
-  const double* row(int64_t i) const { return data.data() + i * stride; }
-};
-
-// Eight sums side by side, so that a compiler may use vectors and every one gives these bits.
-double dot(const double* a, const double* b, int64_t n) {
-  double lanes[8] = {};
-  int64_t i = 0;
-  for (; i + 8 <= n; i += 8)
-    for (int lane = 0; lane < 8; ++lane) lanes[lane] += a[i + lane] * b[i + lane];
-  double rest = 0;
-  for (; i < n; ++i) rest += a[i] * b[i];
-  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7])) + rest;
-}
-
-void add_scaled(double* y, double k, const double* x, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) y[i] += k * x[i];
-}
 
 // The length of (a, b), also where the squares would underflow.
 double length(double a, double b) {
@@ -379,12 +353,6 @@ bool svd_one(const T* a, T* u, T* s, T* v, int64_t m, int64_t n) {
 }
 
 template <class T>
-void fill_nan(T* out, int64_t n) { std::fill_n(out, n, std::numeric_limits<T>::quiet_NaN()); }
-
-template <class T>
-T* matrix(const CallArgs& c, int buffer, int64_t k, int64_t elems) { return reinterpret_cast<T*>(c.buffers[buffer]) + k * elems; }
-
-template <class T>
 void eigh_in(const CallArgs& c) {
   int64_t n = c.args[2];
   for (int64_t k = 0; k < c.args[1]; ++k) {
@@ -400,12 +368,6 @@ void svd_in(const CallArgs& c) {
     T *u = matrix<T>(c, 1, k, m * n), *s = matrix<T>(c, 2, k, n), *v = matrix<T>(c, 3, k, n * n);
     if (!svd_one(matrix<const T>(c, 0, k, m * n), u, s, v, m, n)) fill_nan(u, m * n), fill_nan(s, n), fill_nan(v, n * n);
   }
-}
-
-bool is_wide(const CallArgs& c) {
-  auto d = static_cast<DType>(c.args[0]);
-  INVARIANT(d == DType::F32 || d == DType::F64, "decomposition of dtype " << c.args[0]);
-  return d == DType::F64;
 }
 
 }  // namespace

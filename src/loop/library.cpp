@@ -6,6 +6,7 @@
 
 #include "loop/attention.h"
 #include "loop/decompose.h"
+#include "loop/factor.h"
 #include "loop/quantized.h"
 #include "loop/scalar_ops.h"
 #include "support/error.h"
@@ -179,6 +180,9 @@ Routine find_routine(std::string_view name) {
   if (name == "cumulate") return cumulate;
   if (name == "eigh") return eigh;
   if (name == "svd") return svd;
+  if (name == "solve") return solve;
+  if (name == "det") return det;
+  if (name == "cholesky") return cholesky;
   return nullptr;
 }
 

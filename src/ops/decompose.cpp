@@ -1,4 +1,5 @@
-// Eigenvalues and singular values of matrices. The routines are those of loop/decompose.h; the derivatives are the closed formulas.
+// Eigenvalues, singular values, linear equations and triangular factors of matrices. The routines are those of loop/decompose.h and
+// loop/factor.h; the derivatives are the closed formulas.
 #include "loop/builder.h"
 #include "ops/emit.h"
 #include "ops/lower_ctx.h"
@@ -35,6 +36,14 @@ void lower_svd(LowerCtx& c) {
            {c.b.i64(static_cast<int64_t>(c.in[0].dtype)), c.in[0].sizes[0], c.in[0].sizes[1], c.in[0].sizes[2]});
 }
 
+void lower_solve(LowerCtx& c) {
+  c.b.call("solve", {c.in[0].buffer, c.in[1].buffer, c.out[0].buffer},
+           {c.b.i64(static_cast<int64_t>(c.in[0].dtype)), c.in[0].sizes[0], c.in[0].sizes[1], c.in[1].sizes[2]});
+}
+void lower_square(LowerCtx& c, std::string routine) {
+  c.b.call(std::move(routine), {c.in[0].buffer, c.out[0].buffer}, {c.b.i64(static_cast<int64_t>(c.in[0].dtype)), c.in[0].sizes[0], c.in[0].sizes[1]});
+}
+
 Operand as_row(const Operand& x) { return expand_axis(x, 1); }
 Operand as_column(const Operand& x) { return expand_axis(x, 2); }
 Operand one_over(const Operand& x) {  // 0 of 0
@@ -69,11 +78,42 @@ void vjp_svd(VjpCtx& c) {
   c.grad(0, dot(dot(u, inner) + outside(u, du) * over, vt) + dot(u * over, swap_last_two(outside(v, dv))));
 }
 
-// A batch of batches is one longer batch.
+Operand solve(const Operand& a, const Operand& b) { return graph::apply_all(op("solve"), {a, b})[0]; }
+
+// With a x = b: a^T db = dx, and da = -db x^T.
+void vjp_solve(VjpCtx& c) {
+  Operand db = solve(swap_last_two(c.x(0)), c.dy());
+  c.grad(0, -dot(db, swap_last_two(c.y(0))));
+  c.grad(1, db);
+}
+
+// d det(a) = det(a) tr(a^-1 da).
+void vjp_det(VjpCtx& c) {
+  Operand a = c.x(0), eye = on_diagonal(full({a.dtype(), {a.size(0), a.size(1)}}, 1));
+  c.grad(0, reshape(c.dy() * c.y(0), {a.size(0), 1, 1}) * solve(swap_last_two(a), eye));
+}
+
+// l^-T (half the diagonal of l^T dl, and all below it) l^-1, and of that the symmetric part. Murray, arXiv:1602.07527.
+void vjp_cholesky(VjpCtx& c) {
+  Operand l = c.y(0), lt = swap_last_two(l), i = iota(l.size(1), DType::I64);
+  Operand row = reshape(i, {1, l.size(1), 1}), column = reshape(i, {1, 1, l.size(1)}), zero = like(l, 0);
+  auto below = [&](const Operand& m) { return where(less(column, row), m, zero); };
+  auto diagonal = [&](const Operand& m) { return where(equal(column, row), m, zero); };
+  Operand m = dot(lt, below(c.dy()) + diagonal(c.dy()));
+  Operand s = solve(lt, swap_last_two(solve(lt, swap_last_two(below(m) + like(m, 0.5) * diagonal(m)))));
+  c.grad(0, like(s, 0.5) * (s + swap_last_two(s)));
+}
+
+// A batch of batches is one longer batch; what all examples share is repeated.
 std::vector<Operand> batch_matrices(BatchCtx& c) {
-  Operand x = c.inputs[0];
-  Size batch = x.size(0), each = x.size(1);
-  auto out = graph::apply_all(c.op, {reshape(x, {batch * each, x.size(2), x.size(3)})}, c.attrs);
+  Size batch = c.batch, each = c.inputs[0].size(c.batched[0] ? 1 : 0);
+  std::vector<Operand> inputs;
+  for (size_t i = 0; i < c.inputs.size(); ++i) {
+    Operand x = c.inputs[i];
+    if (!c.batched[i]) x = broadcast_to(expand_axis(x, 0), {batch, each, x.size(1), x.size(2)});
+    inputs.push_back(reshape(x, {batch * each, x.size(2), x.size(3)}));
+  }
+  auto out = graph::apply_all(c.op, std::move(inputs), c.attrs);
   for (Operand& o : out) {
     Sizes sizes = o.sizes();
     sizes[0] = each;
@@ -88,6 +128,13 @@ const OpDef kOps[] = {
      .infer = infer_eigh, .vjp = differentiable(vjp_eigh), .batch = batch_matrices, .lower = lower_eigh},
     {.name = "svd", .kind = OpKind::Ordered, .doc = "u, s, v with x = u diag(s) v^T, s falling, of matrices [batch, m, n] with m >= n.", .dtypes = kWideFloats,
      .infer = infer_svd, .vjp = differentiable(vjp_svd), .batch = batch_matrices, .lower = lower_svd},
+    {.name = "solve", .kind = OpKind::Ordered, .doc = "x with a x = b, for a [batch, n, n] and b [batch, n, k].", .dtypes = kWideFloats,
+     .infer = [](const InferCtx& c) { return std::vector<TensorType>{c.inputs[1]}; }, .vjp = differentiable(vjp_solve), .batch = batch_matrices, .lower = lower_solve},
+    {.name = "det", .kind = OpKind::Ordered, .doc = "Determinants [batch] of matrices [batch, n, n].", .dtypes = kWideFloats,
+     .infer = [](const InferCtx& c) { return std::vector<TensorType>{{c.inputs[0].dtype, {c.inputs[0].sizes[0]}}}; }, .vjp = differentiable(vjp_det),
+     .batch = batch_matrices, .lower = [](LowerCtx& c) { lower_square(c, "det"); }},
+    {.name = "cholesky", .kind = OpKind::Ordered, .doc = "Lower triangular l with l l^T the symmetric part of matrices [batch, n, n].", .dtypes = kWideFloats,
+     .infer = infer_same, .vjp = differentiable(vjp_cholesky), .batch = batch_matrices, .lower = [](LowerCtx& c) { lower_square(c, "cholesky"); }},
 };
 
 }  // namespace

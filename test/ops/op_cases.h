@@ -65,7 +65,7 @@ class OpCases {
     else if (name == "attention" || name == "attention_vjp") attention(name == "attention_vjp");
     else if (name == "sort") for (bool down : {false, true}) for (Dims s : {Dims{1, 1}, Dims{3, 5}, Dims{2, 0}, Dims{0, 3}, Dims{2, 131}}) add({{"descending", down}}, {s}, true);
     else if (name == "cumulate") for (int64_t what : {0, 1, 2}) for (Dims s : {Dims{1, 1, 1}, Dims{2, 5, 3}, Dims{2, 0, 3}, Dims{0, 2, 1}, Dims{1, 37, 1}, Dims{1, 2, 1}}) cumulate(what, s);
-    else if (name == "eigh" || name == "svd") matrices(name == "svd");
+    else if (name == "eigh" || name == "svd" || name == "solve" || name == "det" || name == "cholesky") matrices(name == "svd", name == "solve");
     else if (name == "window") for (auto& w : windows()) add({{"size", w.size}, {"stride", w.stride}, {"dilation", w.dilation}}, {w.x});
     else if (name == "unwindow") unwindow();
     else if (name == "iota") for (Dims s : {Dims{0}, Dims{1}, Dims{300}}) cases_.push_back({"iota" + shape_text(s), {{"dtype", dtype_}, {"sizes", to_sizes(s)}}, [](Rng&) { return std::vector<Tensor>{}; }});
@@ -99,17 +99,19 @@ class OpCases {
       }
   }
 
-  // Values far apart, whose vectors have derivatives that are not large.
-  void matrices(bool tall) {
+  // Values far apart, whose vectors have derivatives that are not large; a right side where the op takes one.
+  void matrices(bool tall, bool right) {
     for (Dims s : {Dims{1, 1, 1}, Dims{2, 3, 3}, Dims{0, 2, 2}, Dims{2, 0, 0}, Dims{1, tall ? 6 : 4, 4}, Dims{3, tall ? 5 : 2, 2}})
-      cases_.push_back({std::string(op_.name) + " " + shape_text(s), {}, [m = maker_, s](Rng& rng) {
-                          if (m.data == Data::Wild) return std::vector{m.values(rng, s)};
-                          Tensor x = empty_tensor(m.dtype, s);
-                          for_each_element(x, [&](int64_t k, std::byte* p) {
-                            int64_t row = k / s[2] % s[1], column = k % s[2];
-                            store_number(m.dtype, p, rng.uniform(-0.3, 0.3) + (row == column ? 2.0 * static_cast<double>(row + 1) : 0));
-                          });
-                          return std::vector{x};
+      cases_.push_back({std::string(op_.name) + " " + shape_text(s), {}, [m = maker_, s, right](Rng& rng) {
+                          Tensor x = m.values(rng, s);
+                          if (m.data != Data::Wild)
+                            for_each_element(x, [&](int64_t k, std::byte* p) {
+                              int64_t row = k / s[2] % s[1], column = k % s[2];
+                              store_number(m.dtype, p, rng.uniform(-0.3, 0.3) + (row == column ? 2.0 * static_cast<double>(row + 1) : 0));
+                            });
+                          std::vector in{x};
+                          if (right) in.push_back(m.values(rng, {s[0], s[1], 3}));
+                          return in;
                         }});
   }
 
