@@ -145,6 +145,8 @@ std::string generic_hint(std::string_view message) {
   if (contains(message, "index cannot be NaN")) return "Something like 0/0 or inf-inf came before; find it with (isnan x) or (guard :no-nan x). Indices go up to (- (len x) 1).";
   if (contains_any(message, {"index cannot be", "index must be", "ndex out of range"}))
     return "Check the number of elements with (len x).";
+  if (contains_any(message, {"Expected a number, got list", "Expected numbers, got list", " and list("}))
+    return "Lists are not tensors: (tensor xs) makes one of numbers, (reduce + xs) adds the items, (map f xs) works on each.";
   if (contains_any(message, {"must be a list", "expected a list", "Expected a list"}))
     return "Lists are made with (list a b) or '[a b]; a vector of numbers such as [1 2] is a tensor.";
   return "";
