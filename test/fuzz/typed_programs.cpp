@@ -92,7 +92,7 @@ class Generator {
     const int axis = rank ? rng_.below(rank) : 0;
     auto with = [&](int at, int size) { Shape t = s; t[static_cast<size_t>(at)] = size; return t; };
     auto inserted = [&](int at, int size) { Shape t = s; t.insert(t.begin() + at, size); return t; };
-    switch (rng_.below(69)) {
+    switch (rng_.below(71)) {
       case 0: case 1: case 2:
         if (rng_.chance(0.2)) return fmt::format("({} (+ {} {}))", rng_.pick({"relu", "abs", "celu"}) , expr(s, d), offset());
         return fmt::format("({} {})", rng_.pick({"sin", "cos", "tanh", "sigmoid", "gelu", "silu", "erf", "expm1", "-", "inc"}), expr(s, d));
@@ -254,6 +254,16 @@ class Generator {
         int columns = s[0] + rng_.below(2);
         std::string a = fmt::format("(+ (sin {}) {})", expr({s[0], columns}, d), spread(s[0], columns));
         return rng_.chance(0.5) ? fmt::format("(second (svd {}))", a) : fmt::format("(get (** (first (svd {})) 2) 0)", a);
+      }
+      case 69: {
+        if (rank != 1 && rank != 2) return "";
+        std::string a = fmt::format("(+ (sin {}) {})", expr({s[0], s[0]}, d), spread(s[0], s[0]));
+        return fmt::format("(solve {} {})", a, expr(s, d));
+      }
+      case 70: {
+        if (rank != 2 || s[0] != s[1]) return "";
+        std::string a = fmt::format("(+ (sin {}) {})", expr(s, d), spread(s[0], s[0]));
+        return rng_.chance(0.5) ? fmt::format("(cholesky {})", a) : fmt::format("(* (det (* 0.1 {})) (inv {}))", a, a);
       }
       default: return rank > 1 && rank < 3 ? fmt::format("(stack (map (fn [k] (* (+ 1 k) {})) (range {})))", expr(Shape(s.begin() + 1, s.end()), d), s[0]) : "";
     }
