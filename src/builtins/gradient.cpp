@@ -108,7 +108,16 @@ Operand scalar_loss(const Value& y, const std::string& who) {
   return ops::reshape(o, {});
 }
 
-Value value_and_grad_now(Caller& caller, const Value& f, const std::vector<Value>& args, const Settings& s) {
+// Some op between the parameters and the loss has an array among its inputs.
+bool works_on_arrays(const Operand& y) {
+  if (!y.is_node()) return false;
+  for (const graph::Node* n : graph::live_nodes({{}, {y}, {}}))
+    for (const Operand& in : n->inputs)
+      if (in.rank() > 0) return true;
+  return false;
+}
+
+Value value_and_grad_now(Caller& caller, const Value& f, const std::vector<Value>& args, const Settings& s, bool* on_arrays = nullptr) {
   if (!s.any_arguments && args.size() != 1) throw runtime_error(s.who + ": expected exactly 1 argument (params)");
   std::vector<Leaves> leaves(s.argnums.size());
   std::vector<Value> wrt, call_args = args;
@@ -143,6 +152,7 @@ Value value_and_grad_now(Caller& caller, const Value& f, const std::vector<Value
   std::vector<Operand> grads(nodes.size());
   if (y.is_node()) grads = vjp({y}, {ops::full(y.type(), 1)}, nodes, gradient_depth() > 0);
   phase.reset();
+  if (on_arrays) *on_arrays = works_on_arrays(y);
   std::vector<Value> parts;
   size_t offset = 0;
   for (size_t i = 0; i < leaves.size(); ++i) {
@@ -171,7 +181,15 @@ Value value_and_grad(Caller& caller, const Value& f, std::vector<Value>& args, c
       traced.erase(traced.begin());
       return value_and_grad_now(caller, g, traced, s);
     };
-    if (trace::call_compiled(f.as_function()->code_number(), purpose, s.who, roots, body, result)) return result;
+    uint64_t code = f.as_function()->code_number();
+    if (trace::call_compiled(code, purpose, s.who, roots, body, result)) return result;
+    if (std::none_of(roots.begin(), roots.end(), trace::holds_tensor)) {
+      // Numbers are fitted to data in globals as well: from what they meet the next call knows whether compiling pays.
+      bool on_arrays = false;
+      result = value_and_grad_now(caller, f, args, s, &on_arrays);
+      if (on_arrays) trace::note_arrays(code, purpose);
+      return result;
+    }
   }
   return value_and_grad_now(caller, f, args, s);
 }

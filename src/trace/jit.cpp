@@ -63,6 +63,7 @@ struct Function {
   size_t num_entries = 0;
   bool crowded = false;   // has had as many signatures as it may
   bool given_up = false;
+  bool works_on_arrays = false;  // whatever the roots are
 };
 
 struct Table {
@@ -356,13 +357,13 @@ bool call_compiled(uint64_t code, uint64_t purpose, const std::string& name, std
                    const std::function<Value(std::vector<Value>)>& body, Value& result) {
   Signature s;
   for (const Value& r : roots) add_to_signature(r, s, true);
-  if (!s.traceable || !s.has_tensor) return false;
+  if (!s.traceable) return false;
   uint64_t hash = s.hash();
   Decision d;
   {
     std::lock_guard lock(table().mu);
     Function& f = table().functions[{code, purpose}];
-    if (f.given_up) return false;
+    if (f.given_up || !(s.has_tensor || f.works_on_arrays)) return false;
     d = decide(f, name, roots, s, hash);
     if (!d.found && !d.trace) return false;
     ++table().stats.dispatches;
@@ -431,6 +432,11 @@ bool call_compiled(uint64_t code, uint64_t purpose, const std::string& name, std
   RepeatedOutputs repeated(outputs);
   result = body(roots);
   return true;
+}
+
+void note_arrays(uint64_t code, uint64_t purpose) {
+  std::lock_guard lock(table().mu);
+  table().functions[{code, purpose}].works_on_arrays = true;
 }
 
 }  // namespace sheaf::trace

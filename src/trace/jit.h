@@ -58,5 +58,7 @@ Value global_value(const Value& cell_value);
 // hold may be overwritten when compiled code has run; otherwise they are left as they were.
 bool call_compiled(uint64_t code, uint64_t purpose, const std::string& name, std::vector<Value>& roots,
                    const std::function<Value(std::vector<Value>)>& body, Value& result);
+// Roots that hold no tensor are left alone, until this says that the body works on arrays all the same: globals.
+void note_arrays(uint64_t code, uint64_t purpose);
 
 }  // namespace sheaf::trace

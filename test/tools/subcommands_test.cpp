@@ -125,5 +125,20 @@ TEST(Explain, ATrainingStepIsCompiledOnce) {
   }
 }
 
+// No argument is a tensor, but the data are: compiled from the call on that follows the one which met them. Without data it stays
+// as it is.
+TEST(Explain, ALossOfNumbersOverGlobalData) {
+  Sandbox s;
+  s.write("a.shf",
+          "(def X (arange 8))\n"
+          "(defn fit [loss] (repeat [i 50] [p {:w 0.0 :b 0.0}] (sgd-step p (second ((value-and-grad loss) p)) 0.01)))\n"
+          "(print (fit (fn [p] (mean (** (- (+ (* (get p :w) X) (get p :b)) (* 2 X)) 2)))))\n");
+  s.write("b.shf", "(repeat [i 50] [x 3.0] (- x (* 0.1 (second ((value-and-grad (fn [x] (* x x))) x)))))\n");
+  Result a = s.run("explain a.shf"), b = s.run("explain b.shf");
+  EXPECT_TRUE(contains(a.out, "compiled (1 variant)")) << a.out << a.err;
+  EXPECT_FALSE(contains(b.out, "compiled (")) << b.out;
+  EXPECT_EQ(s.run("a.shf").out, s.run("--jit=off a.shf").out);
+}
+
 }  // namespace
 }  // namespace sheaf::tools
