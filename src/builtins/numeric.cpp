@@ -72,16 +72,27 @@ Value binary(std::string_view op, const Value& av, const Value& bv, bool to_floa
   }
   // What bools have no operation for is done with ints.
   DType work = d == DType::Bool && !ops::op(op).dtypes.has(d) ? DType::I32 : d;
+  if (k == Kind::Float && (op == "pow" || op == "atan2")) {
+    work = DType::F64;
+    a.x = ops::cast(a.x, d), b.x = ops::cast(b.x, d);
+  }
   Operand y = ops::cast(ops::apply2(op, ops::cast(a.x, work), ops::cast(b.x, work)), d);
   if (k == Kind::Int && d == DType::I64 && (op == "add" || op == "sub" || op == "mul")) y = trace::checked_int(op, ops::cast(a.x, d), ops::cast(b.x, d), y);
   if (k == Kind::Float) y = ops::cast(y, DType::F32);
   return to_value(y, k);
 }
 
+// Numbers are few and people read all their digits: an elementary function of one goes through f64, which gives the nearest f32.
 Value unary_float(std::string_view op, const Value& v) {
+  if (v.is_float() || v.is_int()) {
+    float x = v.is_float() ? v.as_float() : static_cast<float>(v.as_int());
+    if (auto y = ops::elementary_at(op, x)) return Value::floating(static_cast<float>(*y));
+  }
   Num n = num(v);
-  if (n.is_scalar()) return to_value(ops::apply1(op, ops::cast(n.x, DType::F32)), Kind::Float);
-  return to_value(ops::apply1(op, ops::cast(n.x, float_dtype(n.x.dtype()))), Kind::Tensor);
+  if (!n.is_scalar()) return to_value(ops::apply1(op, ops::cast(n.x, float_dtype(n.x.dtype()))), Kind::Tensor);
+  Operand x = ops::cast(n.x, DType::F32);
+  bool wide = ops::elementary_at(op, 0).has_value();
+  return to_value(wide ? ops::cast(ops::apply1(op, ops::cast(x, DType::F64)), DType::F32) : ops::apply1(op, x), Kind::Float);
 }
 
 bool is_true(const Value& v) {
