@@ -240,6 +240,8 @@ void save_directory(const std::string& path, const Value& v) {
 
 std::string text_for(const std::string& path, const Value& v) {
   if (path.ends_with(".npz")) return write_npz(v);
+  if (path.ends_with(".pt") || path.ends_with(".pth") || (path.ends_with(".bin") && !v.is_tensor())) return write_torch(v);
+  if (path.ends_with(".bin")) return std::string(raw_bytes(contiguous(v.as_tensor())));
   if (path.ends_with(".png")) return write_png(v);
   if (path.ends_with(".wav")) return write_wav(v);
   if (is_table(path)) return write_csv(v, separator_of(path));
@@ -251,7 +253,7 @@ std::string text_for(const std::string& path, const Value& v) {
 
 // Messages of a named format already say who speaks.
 bool names_its_format(const std::string& message) {
-  for (std::string_view who : {"safetensors: ", "npy: ", "npz: ", "zip: ", "png: ", "wav: ", "csv: "})
+  for (std::string_view who : {"safetensors: ", "npy: ", "npz: ", "zip: ", "torch: ", "png: ", "wav: ", "csv: "})
     if (message.starts_with(who)) return true;
   return false;
 }
