@@ -112,6 +112,8 @@ class Arrays(SessionTest):
         self.assertEqual(self.s.add_up(np.int64(3), np.float32(0.5)), 3.5)
 
     def test_what_has_no_tensor(self):
+        with self.assertRaises(ValueError):
+            sheaf.Session().eval("1\0 2")
         for x in (np.ones(2, "complex64"), np.ones(2, ">f4"), np.ones(2, "uint64"), np.array(["a"]), np.ones(2, "i4,f4")):
             with self.assertRaises((TypeError, sheaf.Error)):
                 self.s.same(x)

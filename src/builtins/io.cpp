@@ -11,6 +11,7 @@
 #include "builtins/elements.h"
 #include "builtins/text.h"
 #include "formats/files.h"
+#include "formats/raw_array.h"
 #include "value/print.h"
 
 namespace sheaf::builtins {
@@ -100,7 +101,9 @@ const Verb kVerbs[] = {
        return Value();
      }},
     {"append", 2, [](const std::string& path, Call& c) {
-       formats::append_file(path, text_of(c[2]), "io append");
+       Value v = trace::concrete_tree(c[2]);
+       bool elements = v.is_tensor() && path.ends_with(".bin");
+       formats::append_file(path, elements ? std::string(formats::raw_bytes(contiguous(v.as_tensor()))) : text_of(v), "io append");
        return Value();
      }},
     {"map", 2, map_file},
@@ -138,8 +141,8 @@ Value io(Call& c) {
 const BuiltinDef kBuiltins[] = {
     {"io", "Files", "(io verb path …)",
      "Files. \"read\" path: the text; \"write\" and \"append\" path text; \"load\" path and \"save\" path value: by format (.safetensors, .npy, .npz, .csv, "
-     ".tsv, .jsonl, .png, .wav; PyTorch checkpoints and pickles for loading; a directory of .npy files; else JSON), parent directories are made and files "
-     "replaced as a whole; \"map\" path dtype [{:shape s :offset bytes}]: a tensor over the elements of a file of any size, read as they are used; \"exists\" "
+     ".tsv, .jsonl, .png, .wav; PyTorch's .pt and .pth; pickles for loading; a directory of .npy files; else JSON), parent directories are made and files "
+     "replaced as a whole; a tensor saved as .bin, or appended to one, is its elements and nothing else, other values there are PyTorch checkpoints; \"map\" path dtype [{:shape s :offset bytes}]: a tensor over the elements of a file of any size, read as they are used; \"exists\" "
      "path; \"ls\" directory: names; \"glob\" pattern: paths; \"mkdir\" path; \"rm\" path: a file or empty directory, was it there?; \"entropy\": a random "
      "int from the system.",
      {{"(io \"exists\" \"/no/such/file\")", "false"},

@@ -26,7 +26,7 @@ Value tokenizer_value(std::string document) { return Value::object(Tag::Opaque, 
 
 const Tokenizer& tokenizer_arg(const Value& v, std::string_view who) {
   auto* t = v.tag() == Tag::Opaque ? dynamic_cast<const TokenizerObj*>(v.object()) : nullptr;
-  if (!t) throw runtime_error(fmt::format("{}: expected a tokenizer, got {}", who, type_name(v))).hint("(tokenizer path) reads one, (train-bpe text) makes one");
+  if (!t) throw runtime_error(fmt::format("{}: expected a tokenizer, got {}", who, type_name(v))).hint("(tokenizer path) reads one, (train-bpe text) and (char-tokenizer text) make one");
   return t->tokenizer;
 }
 
@@ -173,6 +173,11 @@ Value train_bpe(Call& c) {
   return naming("train-bpe", [&] { return tokenizer_value(tokenizers::train_bpe(texts, options)); });
 }
 
+Value char_tokenizer(Call& c) {
+  const std::string& text = string_arg(c[0], "char-tokenizer", "text");
+  return naming("char-tokenizer", [&] { return tokenizer_value(tokenizers::document_of_characters(text)); });
+}
+
 const BuiltinDef kBuiltins[] = {
     {"tokenizer", "Tokenizers", "(tokenizer path)",
      "The tokenizer in a file or folder: Hugging Face's tokenizer.json (BPE, WordPiece, Unigram, with its normalizers, patterns and added tokens), "
@@ -197,6 +202,9 @@ const BuiltinDef kBuiltins[] = {
      "A byte-level BPE tokenizer trained on a text or a list of texts. Options: :vocab, the number of tokens (1024); :special, tokens that come first "
      "and are never split; :min-count, how often a pair must occur (1); :pattern, what splits text into words: :gpt2, :llama3 or a regular expression.",
      {{"(map (fn [i] (token-text (train-bpe \"low low low\" {:vocab 260}) i)) '[256 257 258])", "['lo', 'low', 'Ġlow']"}}, 1, 2, train_bpe, {}, Effect::Input},
+    {"char-tokenizer", "Tokenizers", "(char-tokenizer text)",
+     "A tokenizer whose tokens are the characters that occur in a text, in the order of Unicode. A text with others is an error.",
+     {{"(let [t (char-tokenizer \"hello\")] (list (vocab-size t) (encode t \"hole\") (decode t '[1 0 2 2 3])))", "[4, [1 3 2 0], 'hello']"}}, 1, 1, char_tokenizer, {}, Effect::Input},
     {"save-tokenizer", "Tokenizers", "(save-tokenizer tok path)", "Writes a tokenizer as tokenizer.json, which other programs read too.",
      {{"(let [f (str \"/tmp/sheaf-doc-\" (io \"entropy\") \".json\")] (save-tokenizer (train-bpe \"low low\" {:vocab 259}) f) (let [t (tokenizer f)] (io \"rm\" f) (vocab-size t)))", "259"}},
      2, 2, save_tokenizer, {}, Effect::Input},

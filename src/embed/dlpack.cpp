@@ -21,7 +21,7 @@ DType dtype_of(const DLDataType& t) {
   const char* name = t.code == kDLInt ? "int" : t.code == kDLUInt ? "uint" : t.code == kDLFloat ? "float" : "";
   std::string text = *name ? fmt::format("{}{}", name, t.bits) : fmt::format("type code {} with {} bits", t.code, t.bits);
   if (t.lanes != 1) text += fmt::format(" in vectors of {}", t.lanes);
-  throw HostError{fmt::format("Sheaf has no tensors of {}.{}", text, dtype_list())};
+  throw HostError{fmt::format("Sheaf has no tensors of {}; its dtypes are {}", text, dtype_list())};
 }
 
 // `bytes` of memory from `data` on belong to `m`.

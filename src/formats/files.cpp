@@ -155,6 +155,19 @@ constexpr int64_t kMapFrom = 1 << 20;
 char separator_of(const std::string& path) { return path.ends_with(".tsv") ? '\t' : ','; }
 bool is_table(const std::string& path) { return path.ends_with(".csv") || path.ends_with(".tsv"); }
 
+// The formats that are known by their first bytes, for a file whose name promises one of them and which is something else.
+[[noreturn]] void not_what_it_is_called(const std::string& path, std::string_view bytes) {
+  std::string start;
+  for (unsigned char c : bytes.substr(0, 8)) start += fmt::format(" {:02x}", c);
+  throw runtime_error(fmt::format("not a {} file: {}", fs::path(path).extension().string(), bytes.empty() ? "it is empty" : "it begins with the bytes" + start));
+}
+
+bool has_first_bytes(const std::string& path) {
+  for (std::string_view end : {".npy", ".npz", ".pt", ".pth", ".bin", ".pkl", ".png", ".wav"})
+    if (path.ends_with(end)) return true;
+  return false;
+}
+
 Value parse_any(const std::string& path, std::string_view bytes, const Ref<Buffer>& whole) {
   if (path.ends_with(".safetensors")) return parse_safetensors(bytes, whole);
   if (is_npy(bytes)) return parse_npy(bytes, whole);
@@ -168,6 +181,7 @@ Value parse_any(const std::string& path, std::string_view bytes, const Ref<Buffe
   if (is_wav(bytes)) return parse_wav(bytes);
   if (is_table(path)) return parse_csv(bytes, separator_of(path));
   if (path.ends_with(".jsonl")) return parse_json_lines(bytes);
+  if (has_first_bytes(path) && !bytes.starts_with('{') && !bytes.starts_with('[')) not_what_it_is_called(path, bytes);
   return parse_json(bytes);
 }
 
@@ -240,6 +254,8 @@ void save_directory(const std::string& path, const Value& v) {
 
 std::string text_for(const std::string& path, const Value& v) {
   if (path.ends_with(".npz")) return write_npz(v);
+  if (path.ends_with(".pt") || path.ends_with(".pth") || (path.ends_with(".bin") && !v.is_tensor())) return write_torch(v);
+  if (path.ends_with(".bin")) return std::string(raw_bytes(contiguous(v.as_tensor())));
   if (path.ends_with(".png")) return write_png(v);
   if (path.ends_with(".wav")) return write_wav(v);
   if (is_table(path)) return write_csv(v, separator_of(path));
@@ -251,7 +267,7 @@ std::string text_for(const std::string& path, const Value& v) {
 
 // Messages of a named format already say who speaks.
 bool names_its_format(const std::string& message) {
-  for (std::string_view who : {"safetensors: ", "npy: ", "npz: ", "zip: ", "png: ", "wav: ", "csv: "})
+  for (std::string_view who : {"safetensors: ", "npy: ", "npz: ", "zip: ", "torch: ", "png: ", "wav: ", "csv: "})
     if (message.starts_with(who)) return true;
   return false;
 }

@@ -59,6 +59,9 @@ Node* apply_reduce(Nodes& nodes, Node* callee, Node* args);
 // The same for functions of PyTorch, and the size of a storage's elements (0: unknown).
 Node* apply_torch(Nodes& nodes, const Node* callee, Node* args);
 uint64_t torch_element_bytes(std::string_view storage);
+// "FloatStorage" (empty for types without a class of their own) and "float32".
+std::string_view torch_storage_of(DType d);
+std::string_view torch_dtype_of(DType d);
 // Python's __setstate__, for the types we know.
 void apply_build(Nodes& nodes, Node* object, Node* state);
 // Each node becomes one value, so what was shared stays shared.

@@ -33,6 +33,12 @@ std::optional<DType> dtype_named(std::string_view name) {
   return std::nullopt;
 }
 
+const TorchType& torch_type(DType d) {
+  for (const TorchType& t : kTypes)
+    if (t.ours == d) return t;
+  fail("unsupported tensor dtype");
+}
+
 Dims ints_of(const Node* n, const char* what) {
   if (n->kind != Kind::Tuple && n->kind != Kind::List) fail(fmt::format("a tensor's {} is not a tuple", what));
   Dims out;
@@ -81,6 +87,9 @@ uint64_t torch_element_bytes(std::string_view storage) {
   auto d = storage_type(storage);
   return d ? size_bytes(*d) : 0;
 }
+
+std::string_view torch_storage_of(DType d) { return torch_type(d).storage; }
+std::string_view torch_dtype_of(DType d) { return torch_type(d).dtype; }
 
 Node* apply_torch(Nodes& nodes, const Node* callee, Node* args) {
   std::string_view name = last_part(callee->text);

@@ -1,6 +1,7 @@
 // PyTorch checkpoints (torch.save): a zip archive of a pickle and raw storages, or the older layout, several pickles in a row
 // with the storages behind them. Nothing is ever called: tensors, containers, numbers and text come back, objects are nil.
 #pragma once
+#include <string>
 #include <string_view>
 
 #include "formats/zip.h"
@@ -15,5 +16,7 @@ bool is_torch_legacy(std::string_view bytes);
 Value parse_torch_legacy(std::string_view bytes, const Ref<Buffer>& whole = {});
 // Either, for a file that claims to be one.
 Value parse_torch(std::string_view bytes);
+// A tree of data, keywords as text, in the newer layout.
+std::string write_torch(const Value& v);
 
 }  // namespace sheaf::formats

@@ -7,6 +7,7 @@ namespace sheaf::formats {
 namespace {
 
 constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50, kEnd64 = 0x06064b50;
+constexpr size_t kLocalBytes = 30;  // of a local header, before the name
 
 [[noreturn]] void fail(const std::string& message) { throw runtime_error("zip: " + message); }
 
@@ -86,11 +87,23 @@ template <class T>
 void put(std::string& out, T v) { out.append(reinterpret_cast<const char*>(&v), sizeof v); }
 
 // What the local header and the directory say alike: version, no flags, stored, the first day of the format, sizes.
-void put_description(std::string& out, const ZipEntry& e, uint32_t crc) {
+void put_description(std::string& out, const ZipEntry& e, uint32_t crc, uint16_t extra_bytes) {
   for (uint16_t v : {20, 0, 0, 0, 0x21}) put(out, v);
   for (uint32_t v : {crc, static_cast<uint32_t>(e.data.size()), static_cast<uint32_t>(e.data.size())}) put(out, v);
   put(out, static_cast<uint16_t>(e.name.size()));
-  put(out, uint16_t{0});
+  put(out, extra_bytes);
+}
+
+// An extra field that moves what follows to a multiple of `align`; at least its own head of 4 bytes, or nothing.
+std::string padding(size_t data_at, size_t align) {
+  size_t bytes = (align - data_at % align) % align;
+  if (bytes == 0) return {};
+  if (bytes < 4) bytes += align;
+  std::string out;
+  put(out, uint16_t{0x4246});  // "FB", as PyTorch names it
+  put(out, static_cast<uint16_t>(bytes - 4));
+  out.append(bytes - 4, 'Z');
+  return out;
 }
 
 }  // namespace
@@ -111,17 +124,18 @@ std::vector<ZipEntry> read_zip(std::string_view bytes) {
   return out;
 }
 
-std::string write_zip(const std::vector<ZipEntry>& entries) {
+std::string write_zip(const std::vector<ZipEntry>& entries, size_t align) {
   std::string out, directory;
   for (const ZipEntry& e : entries) {
     if (out.size() + e.data.size() + e.name.size() > 0xFFFF0000u || e.name.size() > 0xFFFF || entries.size() >= 0xFFFF) fail("archives above 4 GiB are not written");
     uint32_t crc = crc32_of(e.data), offset = static_cast<uint32_t>(out.size());
+    std::string extra = padding(out.size() + kLocalBytes + e.name.size(), align);
     put(out, kLocal);
-    put_description(out, e, crc);
-    out.append(e.name).append(e.data);
+    put_description(out, e, crc, static_cast<uint16_t>(extra.size()));
+    out.append(e.name).append(extra).append(e.data);
     put(directory, kCentral);
     put(directory, uint16_t{20});
-    put_description(directory, e, crc);
+    put_description(directory, e, crc, 0);
     for (int i = 0; i < 3; ++i) put(directory, uint16_t{0});  // comment, disk, internal attributes
     put(directory, uint32_t{0});
     put(directory, offset);

@@ -16,7 +16,7 @@ struct ZipEntry {
 bool is_zip(std::string_view bytes);
 // Throws UserError for a damaged archive.
 std::vector<ZipEntry> read_zip(std::string_view bytes);
-// Entries are stored; only name and data matter.
-std::string write_zip(const std::vector<ZipEntry>& entries);
+// Entries are stored, their data at multiples of `align`; only name and data matter.
+std::string write_zip(const std::vector<ZipEntry>& entries, size_t align = 1);
 
 }  // namespace sheaf::formats

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tokenizers/characters.h"
 #include "tokenizers/fields.h"
@@ -33,6 +34,13 @@ std::string document(Ordered added, Ordered pre_tokenizer, Ordered decoder, Orde
   } catch (const Ordered::type_error&) {
     throw runtime_error("a token or the pattern is not valid UTF-8");
   }
+}
+
+// Writes texts with the longest token that fits, from the left; `bytes`: tokens are in the byte alphabet.
+std::string longest_match(Ordered vocab, bool bytes) {
+  Ordered model = {{"type", "WordPiece"}, {"unk_token", ""}, {"continuing_subword_prefix", ""}, {"max_input_chars_per_word", 0x7FFFFFFE}, {"vocab", std::move(vocab)}};
+  Ordered decoder = bytes ? byte_level(false) : Ordered{{"type", "Fuse"}};
+  return document(Ordered::array(), bytes ? byte_level(false) : Ordered(nullptr), std::move(decoder), std::move(model));
 }
 
 template <class F>
@@ -95,10 +103,21 @@ std::string document_of_list(std::string_view lines) {
   std::unordered_map<std::string, int32_t> ids;  // the first line of a token counts
   for (auto& [token, id] : tokens) ids.emplace(token, id);
   for (auto& [token, id] : ids) vocab.get_ref<Ordered::object_t&>().emplace_back(token, id);
-  bool bytes = byte_spaces && !spaces;
-  Ordered model = {{"type", "WordPiece"}, {"unk_token", ""}, {"continuing_subword_prefix", ""}, {"max_input_chars_per_word", 0x7FFFFFFE}, {"vocab", std::move(vocab)}};
-  Ordered decoder = bytes ? byte_level(false) : Ordered{{"type", "Fuse"}};
-  return document(Ordered::array(), bytes ? byte_level(false) : Ordered(nullptr), std::move(decoder), std::move(model));
+  return longest_match(std::move(vocab), byte_spaces && !spaces);
+}
+
+std::string document_of_characters(std::string_view text) {
+  std::string valid = to_valid_utf8(text);
+  std::set<int32_t> codes;
+  for_each_char(valid, [&](int32_t code) { codes.insert(code); });
+  if (codes.empty()) throw runtime_error("the text is empty");
+  Ordered vocab = Ordered::object();
+  for (int32_t code : codes) {
+    std::string token;
+    append_char(token, code);
+    vocab.get_ref<Ordered::object_t&>().emplace_back(token, vocab.size());
+  }
+  return longest_match(std::move(vocab), false);
 }
 
 std::string document_of_bpe(const std::vector<std::string>& tokens, size_t num_special, const std::vector<std::pair<std::string, std::string>>& merges,

@@ -14,6 +14,9 @@ std::string document_of_merges(std::string_view vocab_json, std::string_view mer
 // that fits, from the left. Tokens are taken to be in the byte alphabet when that is how they write spaces.
 std::string document_of_list(std::string_view lines);
 
+// Every character of the text is a token, in the order of their numbers in Unicode.
+std::string document_of_characters(std::string_view text);
+
 // A byte-level BPE: tokens in the order of their ids, in the byte alphabet; the first `num_special` are special and plain
 // text. `pattern`: what splits text into words.
 std::string document_of_bpe(const std::vector<std::string>& tokens, size_t num_special, const std::vector<std::pair<std::string, std::string>>& merges,

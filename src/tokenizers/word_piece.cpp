@@ -15,9 +15,13 @@ class WithUnknown : public Model {
     unknown_text_ = text_member_or(document, "unk_token", kWhere, "[UNK]");
     unknown_ = vocabulary_.id_of(unknown_text_);
   }
-  void append_unknown(std::string_view piece, Ids& out) const {
-    if (unknown_ == Vocabulary::kNone)
-      throw runtime_error(fmt::format("no tokens for the text '{}', and no unknown token '{}'", piece.substr(0, std::min<size_t>(piece.size(), valid_prefix(piece.substr(0, 40)))), unknown_text_));
+  // `from`: the part of a piece that begins where no token fits.
+  void append_unknown(std::string_view from, Ids& out) const {
+    if (unknown_ == Vocabulary::kNone) {
+      std::string_view shown = from.substr(0, valid_prefix(from.substr(0, 40)));
+      throw runtime_error(fmt::format("there is no token for '{}' where the text goes on '{}'{}", from.substr(0, char_bytes(from[0])), shown,
+                                      unknown_text_.empty() ? "" : ", and no unknown token '" + unknown_text_ + "'"));
+    }
     out.push_back(unknown_);
   }
 
@@ -49,7 +53,7 @@ class WordPiece final : public WithUnknown {
       }
       if (id == Vocabulary::kNone) {
         out.resize(before);
-        return append_unknown(piece, out);
+        return append_unknown(piece.substr(start), out);
       }
       out.push_back(id);
       start += token.size() - prefix;

@@ -214,7 +214,7 @@ std::string usage_text() {
   sheaf [OPTIONS] -c EXPR      evaluate EXPR (the following words joined by spaces)
   sheaf fmt [--check] FILE…    re-indent programs in place
   sheaf test [--only TEXT] FILE…
-                               run the deftest forms of programs or directories
+                               run the deftest forms of programs, or of those in directories
   sheaf doc NAME               what a function or form does
   sheaf doc --write DIR        the reference as Markdown pages
   sheaf doc --check            run the examples of the reference

@@ -33,7 +33,7 @@ std::string replaced(std::string text, std::string_view what, std::string_view w
 int run_new(const Options& o) {
   std::string known;
   for (const ProjectKind& k : kKinds) known += (known.empty() ? "" : "|") + std::string(k.name);
-  if (o.words.size() != 2) throw UsageError("sheaf new " + known + " NAME");
+  if (o.words.size() != 2) throw UsageError("expected sheaf new " + known + " NAME");
   const ProjectKind* kind = nullptr;
   for (const ProjectKind& k : kKinds)
     if (k.name == o.words[0]) kind = &k;

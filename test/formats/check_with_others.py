@@ -1,4 +1,4 @@
-"""Files that we write, read by the programs they are for: NumPy, safetensors, pandas, Pillow, the wave module and TensorBoard.
+"""Files that we write, read by the programs they are for: NumPy, PyTorch, safetensors, pandas, Pillow, the wave module and TensorBoard.
 Needs those packages. Usage: python check_with_others.py PATH-OF-SHEAF (in any folder; it works in a temporary one)
 """
 import glob
@@ -11,6 +11,7 @@ import wave
 
 import numpy as np
 import pandas as pd
+import torch
 from PIL import Image
 from safetensors import safe_open
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -22,6 +23,11 @@ PROGRAM = """
 (io "save" "all.npz" {:x x :n 3 :f 0.5 :b (> x 0) :i (range 4) :h (cast x :f16)})
 (io "save" "folder/" {:x x :inner {:i (range 4)}})
 (io "save" "state.safetensors" {:params {:w x :layers (list {:b [1 2]} {:b (cast [3 4] :bf16)})} :step 7 :name "run" :none nil :empty '[]})
+(io "save" "checkpoint.pt" {:model (flat {:h (list {:w x} {:w (cast x :bf16)}) :tied (tr x) :empty (zeros [0 3]) :one (at x 1 2)})
+                            :optimizer {:step 7 :far 12345678901 :lr 0.5 :none nil :fused false :betas (tuple 0.5 0.25) :groups (list "a" :b) :empty '[]}})
+(io "save" "kinds.bin" (zipmap '["f64" "f16" "i64" "i32" "i16" "i8" "u8" "u16" "u32" "bool"] (map (fn [d] (cast [0 1 5] d)) '[:f64 :f16 :i64 :i32 :i16 :i8 :u8 :u16 :u32 :bool])))
+(io "save" "tokens.bin" (cast (range 10) :u16))
+(io "append" "tokens.bin" (cast (range 10 15) :u16))
 (io "save" "table.csv" {:n (range 3) :x [0.1 -2.5 1e-7] :text '["a,b" "say \\"hi\\"" "plain"] :yes (> [1 -1 1] 0)})
 (io "save" "grey.png" (reshape (cast (range 64) :u8) [8 8]))
 (io "save" "rgb.png" (reshape (/ (range 48) 47.0) [4 4 3]))
@@ -44,6 +50,20 @@ with tempfile.TemporaryDirectory() as folder:
     with safe_open("state.safetensors", "np") as f:
         assert np.array_equal(f.get_tensor("params.w"), x) and f.get_tensor("step") == 7
         assert set(f.keys()) == {"params.w", "params.layers.0.b", "params.layers.1.b", "step"}, set(f.keys())
+    for mapped in (False, True):
+        checkpoint = torch.load("checkpoint.pt", mmap=mapped, weights_only=True)
+        assert list(checkpoint["model"]) == ["empty", "h.0.w", "h.1.w", "one", "tied"], checkpoint["model"].keys()
+        assert np.array_equal(checkpoint["model"]["h.0.w"].numpy(), x) and torch.equal(checkpoint["model"]["h.1.w"], torch.tensor(x).bfloat16())
+        assert np.array_equal(checkpoint["model"]["tied"].numpy(), x.T) and checkpoint["model"]["empty"].shape == (0, 3) and checkpoint["model"]["one"] == x[1, 2]
+    assert checkpoint["optimizer"] == {"step": 7, "far": 12345678901, "lr": 0.5, "none": None, "fused": False, "betas": (0.5, 0.25), "groups": ["a", "b"], "empty": []}
+    module = torch.nn.Linear(3, 2, bias=False)
+    module.load_state_dict({"weight": checkpoint["model"]["h.0.w"]})
+    assert np.array_equal(module.weight.detach().numpy(), x)
+    kinds = torch.load("kinds.bin", weights_only=True)
+    names = {"f64": "float64", "f16": "float16", "i64": "int64", "i32": "int32", "i16": "int16", "i8": "int8", "u8": "uint8", "u16": "uint16", "u32": "uint32", "bool": "bool"}
+    assert {k: str(v.dtype) for k, v in kinds.items()} == {k: "torch." + v for k, v in names.items()}
+    assert all(v.tolist() == ([False, True, True] if k == "bool" else [0, 1, 5]) for k, v in kinds.items())
+    assert np.array_equal(np.fromfile("tokens.bin", np.uint16), np.arange(15))
     frame = pd.read_csv("table.csv")
     assert list(frame["n"]) == [0, 1, 2] and list(frame["text"]) == ["a,b", 'say "hi"', "plain"] and list(frame["yes"]) == [True, False, True]
     assert np.array_equal(frame["x"].astype(np.float32), np.array([0.1, -2.5, 1e-7], np.float32))

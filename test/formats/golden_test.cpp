@@ -8,6 +8,7 @@
 #include "formats/npy.h"
 #include "formats/json.h"
 #include "formats/png.h"
+#include "formats/torch.h"
 #include "formats/wav.h"
 #include "support/error.h"
 #include "value/dict.h"
@@ -70,6 +71,30 @@ TEST(Goldens, ArchivesWeWriteComeBack) {
   EXPECT_EQ(write_npz(parse_npz(write_npz(v))), write_npz(v));
   EXPECT_EQ(render(parse_npz(write_npz(v))), render(v));
   EXPECT_THROW(write_npz(Value::string("x")), UserError);
+}
+
+// check_with_others.py has PyTorch read such files.
+TEST(Goldens, CheckpointsWeWriteComeBack) {
+  for (std::string name : {"state", "kinds", "views", "checkpoint", "parameter"}) {
+    Value v = load_value(kGoldens + "torch-" + name + ".pt");
+    Value again = parse_torch(write_torch(v));
+    EXPECT_TRUE(tree_equal(again, v)) << name << ": " << render(again);
+  }
+  EXPECT_THROW(write_torch(Value::object(Tag::Atom, new AtomObj)), UserError);
+  Value deep = Value::list({});
+  for (int i = 0; i < 1000; ++i) deep = Value::list({deep});
+  EXPECT_THROW(write_torch(deep), UserError);
+}
+
+TEST(Goldens, StoragesAreAligned) {
+  std::string bytes = write_torch(load_value(kGoldens + "torch-state.pt"));
+  int storages = 0;
+  for (const ZipEntry& e : read_zip(bytes)) {
+    if (!e.name.starts_with("archive/data/")) continue;
+    EXPECT_EQ((e.data.data() - bytes.data()) % 64, 0) << e.name;
+    ++storages;
+  }
+  EXPECT_GT(storages, 3);
 }
 
 }  // namespace

@@ -98,6 +98,8 @@ void check_every_fault(const std::string& path, const std::string& first, const 
 TEST(Faults, Safetensors) { check_every_fault("disk/a.safetensors", "{:w [1 2 3] :step 1}", "{:w (ones [4 5]) :b [1 2] :step 2}"); }
 TEST(Faults, Npz) { check_every_fault("disk/a.npz", "{:w [1 2 3]}", "{:w (ones [4 5]) :b [1 2]}"); }
 TEST(Faults, Npy) { check_every_fault("disk/a.npy", "[1 2 3]", "(ones [4 5])"); }
+TEST(Faults, Torch) { check_every_fault("disk/a.pt", "{:w [1 2 3]}", "{:w (ones [4 5]) :step 2}"); }
+TEST(Faults, Tokens) { check_every_fault("disk/a.bin", "(cast [1 2 3] :u16)", "(cast (ones [4 5]) :u16)"); }
 TEST(Faults, Json) { check_every_fault("disk/a.json", "{:w [1 2 3] :step 1}", "{:w '[\"a\" \"b\"] :step 2}"); }
 
 // A folder that is not there yet: what cannot be made is named too.

@@ -53,7 +53,9 @@ TEST(Tests, CountsAndStatus) {
   r = s.run("test b.shf");
   EXPECT_EQ(r.status, 0);
   EXPECT_TRUE(r.out.ends_with("1 passed, 0 failed\n"));
+  s.write("train.shf", "(print \"an hour of training\")\n");
   EXPECT_TRUE(s.run("test .").out.ends_with("2 passed, 1 failed\n"));
+  EXPECT_FALSE(contains(s.run("test .").out, "an hour"));
   EXPECT_TRUE(s.run("test . --only fine").out.ends_with("1 passed, 0 failed\n"));
   EXPECT_EQ(s.run("test none.shf").status, 1);
 }

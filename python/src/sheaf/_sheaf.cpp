@@ -462,8 +462,13 @@ PyObject* session_close(PyObject* o, PyObject*) {
 }
 
 PyObject* session_eval(PyObject* o, PyObject* text) {
-  const char* utf8 = PyUnicode_AsUTF8(text);
+  Py_ssize_t size = 0;
+  const char* utf8 = PyUnicode_AsUTF8AndSize(text, &size);
   if (!utf8) return nullptr;
+  if (std::memchr(utf8, 0, static_cast<size_t>(size))) {  // the C interface would see an end there
+    PyErr_SetString(PyExc_ValueError, "the text has a zero byte in it");
+    return nullptr;
+  }
   auto* self = reinterpret_cast<SessionObject*>(o);
   return run(self, [&](sheaf_value** out) { return sheaf_eval(self->session, utf8, out); });
 }
