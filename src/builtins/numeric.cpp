@@ -72,10 +72,6 @@ Value binary(std::string_view op, const Value& av, const Value& bv, bool to_floa
   }
   // What bools have no operation for is done with ints.
   DType work = d == DType::Bool && !ops::op(op).dtypes.has(d) ? DType::I32 : d;
-  if (k == Kind::Float && (op == "pow" || op == "atan2")) {
-    work = DType::F64;
-    a.x = ops::cast(a.x, d), b.x = ops::cast(b.x, d);
-  }
   Operand y = ops::cast(ops::apply2(op, ops::cast(a.x, work), ops::cast(b.x, work)), d);
   if (k == Kind::Int && d == DType::I64 && (op == "add" || op == "sub" || op == "mul")) y = trace::checked_int(op, ops::cast(a.x, d), ops::cast(b.x, d), y);
   if (k == Kind::Float) y = ops::cast(y, DType::F32);
