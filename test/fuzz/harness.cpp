@@ -71,14 +71,6 @@ void count_ops() {
   graph::install_engine(&g_counting);
 }
 
-// SIGPROF after so much processor time, SIGALRM after so much time; 0: never.
-void limit_time(unsigned cpu_seconds, unsigned wall_seconds) {
-  itimerval timer{};
-  timer.it_value.tv_sec = cpu_seconds;
-  setitimer(ITIMER_PROF, &timer, nullptr);
-  alarm(wall_seconds);
-}
-
 extern "C" void on_crash(int signal) {
   const char* what = signal == SIGALRM || signal == SIGPROF ? "\nHANG " : signal == SIGABRT ? "\nABORT " : "\nCRASH ";
   write_all(what, std::strlen(what));
@@ -127,6 +119,13 @@ void silence_warnings() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   __sanitizer_set_report_fd(reinterpret_cast<void*>(intptr_t{1}));
 #endif
+}
+
+void limit_time(unsigned cpu_seconds, unsigned wall_seconds) {
+  itimerval timer{};
+  timer.it_value.tv_sec = cpu_seconds;
+  setitimer(ITIMER_PROF, &timer, nullptr);
+  alarm(wall_seconds);
 }
 
 void set_current(uint64_t seed, const std::string& program) {

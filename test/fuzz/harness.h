@@ -44,6 +44,8 @@ class CrashHandlers {
  private:
   stack_t before_{};
 };
+// Ends the process as hanging after so much processor time, or so much time; 0: never.
+void limit_time(unsigned cpu_seconds, unsigned wall_seconds);
 // What programs write to stderr goes nowhere; the sanitizer of addresses or threads reports to stdout.
 void silence_warnings();
 
