@@ -81,7 +81,7 @@ template <class W>
 float group_sum(const float* x, const W* w, const QuantizedArgs& g) {
   uint32_t largest = 0;
   for (int64_t l = 0; l < g.group_size(); ++l) largest = std::max(largest, std::bit_cast<uint32_t>(x[l * g.x.k]) & 0x7fffffffu);
-  QuantizedStep step(largest);
+  QuantizedStep step(largest, g.four_bits);
   if (step.step != step.step) return step.step;
   int64_t sum = 0;
   for (int64_t l = 0; l < g.group_size(); ++l) sum += int64_t(step.count(x[l * g.x.k])) * level(w, g, l);

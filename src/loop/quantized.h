@@ -5,8 +5,8 @@
 // columns, and `deep` consecutive rows of a column lie side by side. So a machine finds in one register what it multiplies and adds in one
 // instruction, and memory is read from one end to the other. Columns that fill up the last tile are not read.
 //
-// In f32 a group of x is taken as whole numbers too, of two bytes, times a power of two: an element loses at most about 2^-15 of the group's largest, a
-// hundredth of what weights of 8 bits have lost. Sums within a group are then exact, whatever their order; sums over groups are
+// In f32 a group of x is taken as whole numbers too, times a power of two, of two bytes: an element loses at most about 2^-15 of the group's largest, a
+// hundredth of what weights of 8 bits have lost. For weights of 4 bits one byte does: 2^-7, a tenth of what they have lost. Sums within a group are then exact, whatever their order; sums over groups are
 // fused multiply-adds in f32, in order. An element of x that is not finite makes its row NaN. In f64 everything is a chain of fused multiply-adds.
 #pragma once
 #include <algorithm>
@@ -37,13 +37,14 @@ inline constexpr int64_t kQuantizedTile = 4;  // columns
 // 2^-100, its last bits go.
 struct QuantizedStep {
   float step, inverse;
-  explicit QuantizedStep(uint32_t largest) {
-    constexpr uint32_t kBits = 14, kInfinity = 255u << 23;
-    // From 2^15 - 256 on a count would not fit into two bytes: such elements belong to the next power.
+  QuantizedStep(uint32_t largest, bool four_bits) {
+    constexpr uint32_t kInfinity = 255u << 23;
+    const uint32_t bits = four_bits ? 6 : 14;
+    // From 2^15 - 256 (127) on a count would not fit into two bytes (one): such elements belong to the next power.
     constexpr uint32_t kCarry = 1 << 17;
     uint32_t exponent = std::max((std::min(largest, kInfinity - 1) + kCarry) >> 23, 27u);
-    inverse = std::bit_cast<float>((254 + kBits - exponent) << 23);
-    step = largest >= kInfinity ? std::numeric_limits<float>::quiet_NaN() : std::bit_cast<float>((exponent - kBits) << 23);
+    inverse = std::bit_cast<float>((254 + bits - exponent) << 23);
+    step = largest >= kInfinity ? std::numeric_limits<float>::quiet_NaN() : std::bit_cast<float>((exponent - bits) << 23);
   }
   // x as a whole number of steps, to the nearest even.
   int32_t count(float x) const {

@@ -94,7 +94,7 @@ __attribute__((always_inline)) inline void add_products(int32x4_t (&sums)[kVecto
 template <bool kFourBits, int kVectors, int64_t kRows>
 __attribute__((always_inline)) inline void dot_columns(const Counts& x, const Group& g, int64_t j, float* sums) {
   const int64_t rows = kRows ? kRows : g.rows, tile = rows * kTile * kQuad, half = rows * kQuad;
-  int32x4_t high[kVectors], low[kVectors];  // sums with the two bytes of x
+  int32x4_t high[kVectors], low[kVectors];  // sums with the bytes of x; with 4 bits there is one
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) high[v] = vdupq_n_s32(kRoundBits + x.high_offset), low[v] = vdupq_n_s32(kRoundBits + x.low_offset);
   const uint8_t* row = g.bytes + j / kTile * tile;
@@ -106,12 +106,9 @@ __attribute__((always_inline)) inline void dot_columns(const Counts& x, const Gr
       w[v] = vld1q_u8(row + v * tile);
       if constexpr (kFourBits) second[v] = vshrq_n_u8(w[v], 4), w[v] = vandq_u8(w[v], vdupq_n_u8(15));
     }
-    add_products<lane>(high, w, vld1q_s8(x.high + l));
+    if constexpr (!kFourBits) add_products<lane>(high, w, vld1q_s8(x.high + l));
     add_products<lane>(low, w, vld1q_s8(x.low + l));
-    if constexpr (kFourBits) {
-      add_products<lane>(high, second, vld1q_s8(x.high + half + l));
-      add_products<lane>(low, second, vld1q_s8(x.low + half + l));
-    }
+    if constexpr (kFourBits) add_products<lane>(low, second, vld1q_s8(x.low + half + l));
     row += kTile * kQuad;
   };
   int64_t r = 0;
@@ -127,7 +124,8 @@ __attribute__((always_inline)) inline void dot_columns(const Counts& x, const Gr
   float h = x.step * 256;
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) {
-    float32x4_t sum = vfmaq_n_f32(vdupq_n_f32(-kRound * (h + x.step)), vreinterpretq_f32_s32(high[v]), h);
+    float32x4_t sum = vdupq_n_f32(-kRound * (kFourBits ? x.step : h + x.step));
+    if constexpr (!kFourBits) sum = vfmaq_n_f32(sum, vreinterpretq_f32_s32(high[v]), h);
     sum = vfmaq_n_f32(sum, vreinterpretq_f32_s32(low[v]), x.step);
     float* to = sums + j + 4 * v;
     vst1q_f32(to, vfmaq_f32(vld1q_f32(to), sum, vld1q_f32(g.scales + j + 4 * v)));
@@ -252,7 +250,7 @@ class Counted {
   static Counts count(const float* x, int64_t size, bool four_bits, int8_t* __restrict high, int8_t* __restrict low, int16_t* __restrict whole) {
     uint32_t largest = 0;
     for (int64_t l = 0; l < size; ++l) largest = std::max(largest, std::bit_cast<uint32_t>(x[l]) & 0x7fffffffu);
-    loop::QuantizedStep step(largest);
+    loop::QuantizedStep step(largest, four_bits);
     if (step.step == step.step)
       for (int64_t l = 0; l < size; ++l) whole[l] = static_cast<int16_t>(step.count(x[l]));
     else
