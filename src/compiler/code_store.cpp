@@ -24,7 +24,7 @@ namespace {
 // The file: magic, checksum of all that follows, key, identity, label, calls of each kernel, ELF object. Numbers are
 // little-endian 64-bit; texts are preceded by their length.
 constexpr std::string_view kMagic = "sheaf code 1\n";
-constexpr std::string_view kSuffix = ".code";
+constexpr std::string_view kSuffix = ".code", kLinesSuffix = ".lines";
 // The time of last use is written at most this often: a use should not cost a write.
 constexpr std::time_t kUseGrain = 3600;
 
@@ -70,6 +70,9 @@ int open_folder(const fs::path& path, bool make) {
 }
 
 uint64_t checksum(std::string_view bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
+
+// Another build or processor has a file of its own.
+std::string lines_file(std::string_view name) { return fmt::format("{}-{:016x}{}", name, checksum(compiler_identity()), kLinesSuffix); }
 
 class Writer {
  public:
@@ -329,6 +332,21 @@ void store_code(const CodeKey& key, const codegen::NativeObject& object, const s
   counted = true;
 }
 
+std::string stored_lines(std::string_view name) {
+  Fd dir(open_folder(code_folder(), false));
+  if (!dir) return {};
+  Fd file(openat(dir.get(), lines_file(name).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!file || !is_private(file.get(), S_IFREG)) return {};
+  return read_all(file.get()).value_or("");
+}
+
+void store_line(std::string_view name, const std::string& line) {
+  Fd dir(open_folder(code_folder(), true));
+  if (!dir) return;
+  Fd file(openat(dir.get(), lines_file(name).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (file && is_private(file.get(), S_IFREG)) write_all(file.get(), line + "\n");
+}
+
 std::vector<StoredCode> stored_code() {
   fs::path path = code_folder();
   Fd dir(open_folder(path, false));
@@ -363,6 +381,9 @@ size_t clear_stored_code() {
   if (!dir) return 0;
   size_t n = 0;
   for (const File& f : files_of(path)) n += unlink(f.path.c_str()) == 0;
+  std::error_code ec;
+  for (const auto& e : fs::directory_iterator(path, ec))
+    if (e.path().extension() == kLinesSuffix) unlink(e.path().c_str());
   std::lock_guard lock(mu);
   counted = false;
   return n;

@@ -42,6 +42,10 @@ std::optional<codegen::NativeObject> load_code(const CodeKey& key);
 // Failures are silent: the code is there, it is just not kept. `label` is for `sheaf cache list`.
 void store_code(const CodeKey& key, const codegen::NativeObject& object, const std::string& label);
 
+// Lines of text kept beside the code, for this compiler_identity: all that were stored under a name, by any process.
+std::string stored_lines(std::string_view name);
+void store_line(std::string_view name, const std::string& line);
+
 struct StoredCode {
   std::string file, label, identity, problem;  // problem: why it would not be used
   uint64_t bytes = 0;
@@ -49,7 +53,7 @@ struct StoredCode {
 };
 // The files of the folder, last used first.
 std::vector<StoredCode> stored_code();
-// Removes all files; their number.
+// Removes all files, lines of text too; the number of files of code.
 size_t clear_stored_code();
 
 }  // namespace sheaf::compiler

@@ -119,6 +119,7 @@ class Parser {
     if (w == "--mem-profile") return o_.mem_profile = true;
     if (w == "--fullgraph") return o_.fullgraph = true;
     if (w == "--perf-hints") return o_.perf_hints = true;
+    if (w == "--max-autotune") return o_.max_autotune = true;
     // `sheaf fmt --check` is another.
     if (w == "--check" && (!head_ || names_program(*head_))) return o_.check = true;
     if (w == "--trace") {
@@ -251,6 +252,7 @@ Options, before or after the file (what follows -- belongs to the program):
       --dynamic=MODE           sizes that compiled code leaves open: auto (default: those that change), off, all
       --fullgraph              an error when a function cannot be compiled whole
       --check                  run everything compiled in the block executor too, and stop at the first bit that differs
+      --max-autotune           try every way to each product of matrices, keep the fastest on disk, show them all at exit
       --cache-dir DIR          where compiled code is kept (default: $XDG_CACHE_HOME/sheaf or ~/.cache/sheaf)
 )";
 }

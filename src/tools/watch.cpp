@@ -13,7 +13,9 @@
 #include "builtins/host.h"
 #include "builtins/output.h"
 #include "codegen/block/peak.h"
+#include "codegen/block/tuning.h"
 #include "compiler/check.h"
+#include "compiler/code_store.h"
 #include "compiler/inspect.h"
 #include "compiler/pipeline.h"
 #include "compiler/tiered.h"
@@ -164,6 +166,20 @@ std::string compiled_blame() {
   return out;
 }
 
+// --max-autotune: each product with the milliseconds of every way to it, the chosen one marked.
+std::string autotune_text() {
+  std::vector<codegen::TunedWork> all = codegen::tuned_work();
+  auto measured = std::count_if(all.begin(), all.end(), [](const auto& t) { return t.measured; });
+  std::string out = fmt::format("\nAutotune: {} products, {} measured now, {} known\n", all.size(), measured, std::ssize(all) - measured);
+  if (!all.empty()) out += "  gain  product [m x k x n, strides of both]: milliseconds of each way, the usual one first, * chosen\n";
+  for (const codegen::TunedWork& t : all) {
+    out += fmt::format("  {:4.2f}x {}:", t.ways[0].ms / t.ways[t.chosen].ms, t.work);
+    for (size_t i = 0; i < t.ways.size(); ++i) out += fmt::format("  {}{} {:.4f}", i == t.chosen ? "*" : "", t.ways[i].name, t.ways[i].ms);
+    out += "\n";
+  }
+  return out;
+}
+
 // --perf-hints, gathered while the program runs; each is said once.
 class Hints {
  public:
@@ -233,6 +249,8 @@ Watch::Watch(const Options& o) : options_(o) {
     compiler::g_compiled_listener = [](const graph::Graph& g, const auto&, const compiler::Compiled& c) {
       for (const compiler::Hint& h : compiler::performance_hints(g, c)) hints().add(h);
     };
+  if (o.max_autotune)
+    codegen::start_tuning(compiler::stored_lines("autotune"), [](const std::string& line) { compiler::store_line("autotune", line); });
   if (o.check) compiler::check_everything();
   if (o.jit_profile || o.blame) runtime::g_profiling = true;
   eval::g_observer = both_ ? both_.get() : trace_ ? static_cast<eval::CallObserver*>(trace_.get()) : profiler_.get();
@@ -292,6 +310,7 @@ void Watch::report_profiles() {
   if (memory_) say(memory_->report());
   if (options_.jit_profile) say(jit_profile_text());
   if (options_.perf_hints) say(hints().text());
+  if (options_.max_autotune) say(autotune_text());
 }
 
 bool is_silent(const Value& v) {

@@ -27,6 +27,7 @@
 #include "codegen/block/simd.h"
 #include "codegen/block/step.h"
 #include "codegen/block/thin.h"
+#include "codegen/block/tuning.h"
 #include "loop/scalar_ops.h"
 #include "runtime/thread_pool.h"
 
@@ -40,14 +41,17 @@ constexpr int64_t kStreamRows = 32, kStreamRowsPacked = 16, kThinRows = 8;  // a
 template <class S>
 constexpr int64_t kTurnedRows = sizeof(S) == 4 ? 8 : 4;  // narrow elements are widened again for each four rows
 constexpr int64_t kTurnedMost = 192;                // rows at most where columns of B are read where they are
-constexpr int64_t kTurnDepth = 128;                 // from here on copying the result is nothing
+constexpr int64_t kTurnDepth = 256;                 // from here on copying the result is nothing
 constexpr int64_t kFlatMost = 256, kFlatRows = 96;  // columns at most, rows at least where rows of A are
+constexpr int64_t kFlatNarrow = 64;
+constexpr int64_t kStaysNear = 1 << 18;             // elements of B that the second-level cache holds
 constexpr int64_t kBlockRows = 128;                 // of packed A at most, to stay in the second-level cache beside a strip of B
 constexpr int64_t kPackRows = 32;                   // of A in one task of packing, at most
 constexpr int64_t kStripPanels = 8, kFewRows = 48;
 constexpr int64_t kPackedElements = 1 << 20;        // of A at a time: stays in the last-level cache
 constexpr int64_t kMaxRows = 14, kMaxColumns = 32;  // of a packed tile
 constexpr int64_t kSmall = 6144;                    // elements of B that stay in the first-level cache with room to spare
+constexpr int64_t kSmallInPlace = 16384, kSmallRows = 256, kSmallColumns = 64;  // of B, of A, of a turned A where B is read where it is
 constexpr int64_t kTaskFlops = 1 << 18;             // a task worth a thread: some 5 us
 
 // Memory that will be needed soon: asked for at each step of k, moving on by `step` bytes and by what is left of `turn` in turns. The next
@@ -136,7 +140,7 @@ void pack_panels(T* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t 
 template <class T, class S>
 class Tall {
  public:
-  Tall(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k) : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k) {}
+  Tall(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int place = 0) : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), place_(place) {}
 
   void run() {
     int64_t depth = std::min(k_, std::max(block_, kPackedElements / m_ / block_ * block_));
@@ -178,8 +182,10 @@ class Tall {
   };
 
   // The grid that is done first, in cycles for each k: tiles, what of A comes from further away than the second-level cache, and packing B, of
-  // the thread that does most. Threads do not end together: part of a task is waited for on average. All strips have nearly one width.
+  // the thread that does most. Threads do not end together: part of a task is waited for on average. All strips have nearly one width. Or one of the
+  // next best, for trying.
   Grid grid() const {
+    std::vector<std::pair<double, Grid>> others;
     constexpr double kBegin = 4, kFetch = 0.2, kPack = 1, kWait = 0.15;
     double tile = mr_ * (nr_ / kern_.lanes) / 2.0, least = std::numeric_limits<double>::infinity();
     int64_t row_tiles = pieces(rows_, mr_), threads = runtime::num_threads();
@@ -193,6 +199,7 @@ class Tall {
         double largest = task(widest, pieces(row_tiles, groups)), usual = task(double(panels_) / strips, double(row_tiles) / groups);
         double cost = std::max(pieces(strips * groups, threads) * usual, largest) + (threads > 1 ? kWait * largest : 0);
         if (cost < least) least = cost, best = {strips, groups, widest};
+        if (place_ > 0) others.push_back({cost, {strips, groups, widest}});
       }
     };
     int64_t before = 0;
@@ -201,6 +208,10 @@ class Tall {
       if (strips > before) weigh(strips);
       if (even > std::max(strips, before)) weigh(even);
       before = even;
+    }
+    if (place_ < std::ssize(others)) {
+      std::nth_element(others.begin(), others.begin() + place_, others.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+      best = others[place_].second;
     }
     return best;
   }
@@ -299,6 +310,7 @@ class Tall {
   const Operand<S>& b_;
   T* c_;
   int64_t m_, n_, k_, block_ = loop::contract_block(k_), panels_ = pieces(n_, nr_);
+  int place_;  // of the grid among the best
   T* packed_a_ = nullptr;
   int64_t rows_from_ = 0, rows_ = 0, k_from_ = 0, depth_ = 0;  // what of A is packed
 };
@@ -344,7 +356,7 @@ class InPlace {
   static InPlace flat(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k) { return {a, b, c, m, n, k, false}; }
   static InPlace turned(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k) { return {b, a, c, n, m, k, true}; }
 
-  static bool fits_flat(int64_t m, int64_t n, const Operand<T>& a) { return a.k == 1 && m >= kFlatRows && n >= 2 * width() && n <= kFlatMost && spread(a); }
+  static bool fits_flat(int64_t m, int64_t n, const Operand<T>& a, int64_t least) { return a.k == 1 && m >= least && n >= 2 * width() && n <= kFlatMost && spread(a); }
   // Few rows would be filled up with too many.
   static bool fits_turned(int64_t m, const Operand<T>& b) { return b.k == 1 && m <= kTurnedMost && spread(b) && 4 * m >= 3 * round_up(m, width()); }
 
@@ -355,7 +367,7 @@ class InPlace {
       depth_ = std::min(depth, k_ - k_from_);
       pack_y();
       int64_t groups = pieces(p_, rows_), wanted = runtime::num_threads() * 4;
-      int64_t strips = std::min(groups, round_up(std::max(pieces(groups, kStripGroups), wanted), wanted / 4)), widest = pieces(groups, strips) * rows_;
+      int64_t strips = groups <= 2 * wanted ? groups : round_up(std::max(pieces(groups, kStripGroups), wanted), wanted / 4), widest = pieces(groups, strips) * rows_;
       runtime::parallel_for(strips, [&](int64_t begin, int64_t end) {
         for (int64_t at = begin; at < end; ++at) {
           int64_t first = groups * at / strips * rows_, last = std::min(p_, groups * (at + 1) / strips * rows_);
@@ -558,49 +570,129 @@ void thin_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int6
   }, std::max<int64_t>(1, kTaskFlops / (8 * nr * k + 1)));
 }
 
+// The ways to a product. Each gives the same bits; which is the fastest depends on the shape, the strides and the machine.
+enum class Form : uint8_t { Flat, Small, Stream, Turned, Outer, Swapped, Tall, Tall2, Tall3, Tall4, ThinTurned, ThinPacked };
+constexpr std::string_view kFormNames[] = {"flat", "small", "stream", "turned", "outer", "swapped", "tall", "tall-2", "tall-3", "tall-4", "thin-turned", "thin-packed"};
+constexpr int64_t kTunedFlops = 1 << 14;  // a smaller product is over before a choice is looked up
+
 template <class T, class S>
-void multiply(Operand<S> a, Operand<S> b, T* c, int64_t m, int64_t n, int64_t k) {
-  if (n == 1 && m > 1) {
-    std::swap(a, b);
-    std::swap(m, n);
-  }
-  if constexpr (std::is_same_v<T, S>)
-    if (InPlace<T>::fits_flat(m, n, a)) return InPlace<T>::flat(a, b, c, m, n, k).run();
-  if constexpr (std::is_same_v<T, S>)
-    if (n * k <= kSmall && k <= kContractBlock && (a.k == 1 || a.minor == 1) && n >= kernels<T>().lanes) return small<T>(a, b, c, m, n, k);
-  // A panel whose rows are a multiple of 8 KiB apart falls into few sets of the second-level cache, and streaming it pays for longer.
-  bool packs_well = std::is_same_v<T, S> && b.k * sizeof(S) % 8192 != 0;
-  if (m <= (packs_well ? kStreamRowsPacked : kStreamRows) && b.minor == 1) return thin_stream<T, S>(a, b, c, m, n, k);
-  if constexpr (std::is_same_v<T, S>)
-    if (m > kThinRows && InPlace<T>::fits_turned(m, b)) return InPlace<T>::turned(a, b, c, m, n, k).run();
-  if constexpr (std::is_same_v<T, S>)
-    if (Outer<T>::fits(m, n, k, a, b)) return Outer<T>(a, b, c, m, n, k).run();
-  // Of two factors with contiguous rows the wide one is better packed on the way.
-  if constexpr (std::is_same_v<T, S>)
-    if (m > n && n > kThinRows && n <= kFlatMost && k >= kTurnDepth && a.minor == 1 && b.minor == 1) {
-      T* turned = scratch<T>(2, m * n);
-      Tall<T, S>(b, a, turned, n, m, k).run();
-      return transpose(c, n, turned, m, m, n);
+class Product {
+ public:
+  Product(Operand<S> a, Operand<S> b, T* c, int64_t m, int64_t n, int64_t k) : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k) {
+    if (n == 1 && m > 1) {
+      std::swap(a_, b_);
+      std::swap(m_, n_);
     }
-  if (m > kThinRows) return Tall<T, S>(a, b, c, m, n, k).run();
-  if constexpr (std::is_same_v<T, float>)
-    if (b.k == 1 && m <= kTurnedRows<S> && thin_turned<S>(a, b, c, m, n, k)) return;
-  thin_packed<T>(a, b, c, m, n, k);
+  }
+
+  void run(bool alone) { run(alone && tuning() && m_ * n_ * k_ >= kTunedFlops ? fastest() : usual()); }
+
+ private:
+  static constexpr bool kSame = std::is_same_v<T, S>;
+  static constexpr DType kDType = std::is_same_v<S, float> ? DType::F32 : std::is_same_v<S, double> ? DType::F64 : std::is_same_v<S, BFloat16> ? DType::BF16 : DType::F16;
+
+  Form usual() const {
+    if constexpr (kSame) {
+      bool rows_of_b = b_.minor == 1, turned_b = m_ > kThinRows && InPlace<T>::fits_turned(m_, b_);
+      if (can(Form::Small) && rows_of_b && n_ % kernels<T>().lanes == 0 && n_ * k_ <= kSmallInPlace && m_ <= (a_.k == 1 ? kSmallRows : kSmallColumns)) return Form::Small;
+      if (InPlace<T>::fits_flat(m_, n_, a_, least_flat_rows())) return Form::Flat;
+      if (Outer<T>::fits(m_, n_, k_, a_, b_)) return Form::Outer;
+      if (can(Form::Small) && n_ * k_ <= kSmall && !turned_b) return Form::Small;
+      if (turned_b) return Form::Turned;
+    }
+    // A panel whose rows are a multiple of 8 KiB apart falls into few sets of the second-level cache, and streaming it pays for longer. What stays in
+    // that cache is packed sooner.
+    bool packs_well = kSame && b_.k * sizeof(S) % 8192 != 0, stays = kSame && n_ * k_ <= kStaysNear;
+    if (m_ <= (stays ? kThinRows : packs_well ? kStreamRowsPacked : kStreamRows) && can(Form::Stream)) return Form::Stream;
+    // Of two factors with contiguous rows the wide one is better packed on the way.
+    if (kSame && m_ > n_ && n_ <= kFlatMost && k_ >= kTurnDepth && can(Form::Swapped)) return Form::Swapped;
+    if (can(Form::Tall)) return Form::Tall;
+    return can(Form::ThinTurned) ? Form::ThinTurned : Form::ThinPacked;
+  }
+
+  // From how many rows on A is read where it is. Fewer pay where packing the others would take its time: for few columns, or where it is not a tile's by-product.
+  int64_t least_flat_rows() const {
+    bool narrow = n_ <= kFlatNarrow;
+    if (b_.minor == 1 && narrow && n_ * k_ > kSmall) return 32;
+    return (narrow && b_.k == 1) || k_ >= kTurnDepth ? 48 : kFlatRows;
+  }
+
+  // Whether a way works at all, well or not.
+  bool can(Form form) const {
+    bool many = m_ > kThinRows;
+    switch (form) {
+      case Form::Flat: return kSame && a_.k == 1 && many && n_ >= 2 * kernels<T>().lanes * kernels<T>().small_vectors;
+      case Form::Small: return kSame && n_ * k_ <= 4 * kSmall && k_ <= kContractBlock && (a_.k == 1 || a_.minor == 1) && n_ >= kernels<T>().lanes;
+      case Form::Stream: return b_.minor == 1 && m_ <= 2 * kStreamRows;
+      case Form::Turned: return kSame && b_.k == 1 && many && m_ <= 2 * kTurnedMost;
+      case Form::Outer: return kSame && a_.minor == 1 && b_.minor == 1 && m_ >= 2 * kernels<T>().rows && n_ >= 2 * kernels<T>().lanes;
+      case Form::Swapped: return kSame && n_ > kThinRows && a_.minor == 1 && b_.minor == 1;
+      case Form::Tall: case Form::Tall2: case Form::Tall3: case Form::Tall4: return many;
+      case Form::ThinTurned: return std::is_same_v<T, float> && b_.k == 1 && m_ <= kTurnedRows<S>;
+      case Form::ThinPacked: return !many;
+    }
+    return false;
+  }
+
+  Form fastest() {
+    std::array<Form, std::size(kFormNames)> forms;
+    std::array<std::string_view, std::size(kFormNames)> names;
+    size_t count = 0;
+    auto add = [&](Form form) { names[count] = kFormNames[static_cast<size_t>(form)], forms[count++] = form; };
+    Form first = usual();
+    add(first);
+    for (size_t f = 0; f < std::size(kFormNames); ++f)
+      if (Form form = static_cast<Form>(f); form != first && can(form)) add(form);
+    ProductWork work{kDType, m_, n_, k_, a_.minor, a_.k, b_.minor, b_.k};
+    return forms[fastest_way(work, {names.data(), count}, [&](size_t i) { run(forms[i]); })];
+  }
+
+  void run(Form form) {
+    if constexpr (kSame) {
+      switch (form) {
+        case Form::Flat: return InPlace<T>::flat(a_, b_, c_, m_, n_, k_).run();
+        case Form::Small: return small<T>(a_, b_, c_, m_, n_, k_);
+        case Form::Turned: return InPlace<T>::turned(a_, b_, c_, m_, n_, k_).run();
+        case Form::Outer: return Outer<T>(a_, b_, c_, m_, n_, k_).run();
+        case Form::Swapped: {
+          T* turned = scratch<T>(2, m_ * n_);
+          Tall<T, S>(b_, a_, turned, n_, m_, k_).run();
+          return transpose(c_, n_, turned, m_, m_, n_);
+        }
+        default: break;
+      }
+    }
+    if (form == Form::Stream) return thin_stream<T, S>(a_, b_, c_, m_, n_, k_);
+    if (form >= Form::Tall && form <= Form::Tall4) return Tall<T, S>(a_, b_, c_, m_, n_, k_, static_cast<int>(form) - static_cast<int>(Form::Tall)).run();
+    if constexpr (std::is_same_v<T, float>)
+      if (form == Form::ThinTurned && thin_turned<S>(a_, b_, c_, m_, n_, k_)) return;
+    thin_packed<T>(a_, b_, c_, m_, n_, k_);
+  }
+
+  Operand<S> a_, b_;
+  T* c_;
+  int64_t m_, n_, k_;
+};
+
+// `alone`: no other product runs beside it, so that it can be timed.
+template <class T, class S>
+void multiply(Operand<S> a, Operand<S> b, T* c, int64_t m, int64_t n, int64_t k, bool alone) {
+  Product<T, S>(a, b, c, m, n, k).run(alone);
 }
 
 struct Args {
   int64_t batch, m, n, k, sab, sam, sak, sbb, sbk, sbn;
 };
 
-// Calls one(p) for each matrix of the batch: several small ones at a time, or each by all threads.
+// Calls one(p, alone) for each matrix of the batch: several small ones at a time, or each by all threads.
 template <class F>
 void for_batch(const Args& g, F&& one) {
   int64_t flops = 2 * g.m * g.n * g.k + 1;
   if (flops > 8 * kTaskFlops || g.batch == 1) {
-    for (int64_t p = 0; p < g.batch; ++p) one(p);
+    for (int64_t p = 0; p < g.batch; ++p) one(p, true);
   } else {
     runtime::parallel_for(g.batch, [&](int64_t begin, int64_t end) {
-      for (int64_t p = begin; p < end; ++p) one(p);
+      for (int64_t p = begin; p < end; ++p) one(p, false);
     }, std::max<int64_t>(1, kTaskFlops / flops));
   }
 }
@@ -615,14 +707,14 @@ void contract_floats(const loop::CallArgs& call, const Args& g) {
     std::memset(c, 0, g.batch * g.m * g.n * sizeof(S));
     return;
   }
-  for_batch(g, [&](int64_t p) {
+  for_batch(g, [&](int64_t p, bool alone) {
     Operand<S> x{a + p * g.sab, g.sam, g.sak}, y{b + p * g.sbb, g.sbn, g.sbk};
     S* out = c + p * g.m * g.n;
     if constexpr (std::is_same_v<S, T>) {
-      multiply<T>(x, y, out, g.m, g.n, g.k);
+      multiply<T>(x, y, out, g.m, g.n, g.k, alone);
     } else {
       T* wide = scratch<T>(2, g.m * g.n);
-      multiply<T>(x, y, wide, g.m, g.n, g.k);
+      multiply<T>(x, y, wide, g.m, g.n, g.k, alone);
       runtime::parallel_for(g.m * g.n, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) out[i] = loop::scalar::convert<S>(wide[i]);
       }, 1 << 16);
