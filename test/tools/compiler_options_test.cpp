@@ -27,6 +27,26 @@ TEST(CompilerOptions, FullgraphMakesAFallbackAnError) {
   EXPECT_TRUE(contains(r.err, "bad.shf:3:")) << r.err;
 }
 
+TEST(CompilerOptions, AutotuneMeasuresOnceAndChangesNoBit) {
+  Sandbox s;
+  s.write("p.shf", "(defn f [a b] (@ a (tr b)))\n(def a (reshape (sin (arange 12800)) [100 128]))\n(print (sum (* (f a a) (f a a))) (f (ones [40 30]) (ones [20 30])))");
+  std::string plain = s.run("p.shf").out;
+  Result first = s.run("--max-autotune p.shf"), second = s.run("--max-autotune p.shf");
+  EXPECT_TRUE(contains(first.err, "Autotune: 2 products, 2 measured now, 0 known")) << first.err;
+  EXPECT_TRUE(contains(first.err, "f32 100x128x100 128,1 1,128:  ")) << first.err;
+  EXPECT_TRUE(contains(second.err, "Autotune: 2 products, 0 measured now, 2 known")) << second.err;
+  EXPECT_EQ(first.out, plain);
+  EXPECT_EQ(second.out, plain);
+  // A file that was cut off or written over is worth what is left of it.
+  for (const auto& e : fs::directory_iterator(s.dir() / ".cache/sheaf"))
+    if (e.path().extension() == ".lines") s.write(fs::relative(e.path(), s.dir()), "f32 100x128x100 128,1 1,128\tflat\tturned=0.1\nnonsense\nf32 40x30x2");
+  Result damaged = s.run("--max-autotune p.shf");
+  EXPECT_TRUE(contains(damaged.err, "2 measured now, 0 known")) << damaged.err;
+  EXPECT_EQ(damaged.out, plain);
+  s.run("cache clear");
+  EXPECT_TRUE(contains(s.run("--max-autotune p.shf").err, "2 measured now, 0 known"));
+}
+
 TEST(CompilerOptions, WhatALossTellsBesidesCompilesWithIt) {
   Sandbox s;
   s.write("aux.shf", "(defn f [p] ((value-and-grad (fn [p] (list (sum (** p 2)) {:top (max p) :all (top_k p 2)})) :has-aux true) p))\n"

@@ -59,9 +59,11 @@ template <class T, int kRows, int kVectors>
 inline void packing_tile(int64_t k, const T* a, const T* b, int64_t sbk, T* packed, T* c, int64_t ldc, bool first) {
   using S = Simd<T>;
   constexpr int64_t kDistance = 8;  // rows
+  // The line of a row's first column is near: the panel before has read it. But rows a multiple of 4 KiB apart push each other out.
+  bool gone = sbk * sizeof(T) % 4096 == 0;
   typename S::V acc[kRows][kVectors], y[kVectors];
   auto load = [&]() __attribute__((always_inline)) {
-    // The line of a row's first column is near: the panel before has read it.
+    if (gone) __builtin_prefetch(b + kDistance * sbk);
     for (int64_t last = kVectors * S::kLanes - 1; last > 0; last -= 64 / sizeof(T)) __builtin_prefetch(b + kDistance * sbk + last);
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) S::store(packed + v * S::kLanes, y[v] = S::load(b + v * S::kLanes));

@@ -37,6 +37,7 @@ std::unordered_map<ProductWork, size_t, Hash> chosen;               // GUARDED_B
 std::unordered_map<std::string, TunedWork> known;                   // GUARDED_BY(mu): from earlier runs, by the name of the work
 std::vector<TunedWork> met;                                         // GUARDED_BY(mu)
 std::function<void(const std::string&)> tell;                       // GUARDED_BY(mu)
+std::string only;                                                   // for tests, in one thread
 
 std::string text_of(const ProductWork& w) {
   return fmt::format("{} {}x{}x{} {},{} {},{}", sheaf::name_of(w.dtype), w.m, w.k, w.n, w.a_minor, w.a_k, w.b_k, w.b_minor);
@@ -152,7 +153,16 @@ namespace block {
 
 bool tuning() { return enabled.load(std::memory_order_relaxed); }
 
+void set_only_way(std::string_view name) {
+  only = name;
+  enabled = !only.empty();
+}
+
 size_t fastest_way(const ProductWork& work, std::span<const std::string_view> ways, runtime::function_ref<void(size_t)> run) {
+  if (!only.empty()) {
+    size_t i = std::find(ways.begin(), ways.end(), only) - ways.begin();
+    return i < ways.size() ? i : 0;
+  }
   auto look = [&]() -> std::optional<size_t> {
     std::shared_lock lock(mu);
     auto at = chosen.find(work);

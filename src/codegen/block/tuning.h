@@ -32,6 +32,8 @@ std::vector<TunedWork> tuned_work();
 namespace block {
 
 bool tuning();
+// For tests: the way of this name wherever it is among the ways, without measuring; empty for none.
+void set_only_way(std::string_view name);
 
 // A product of matrices [m, k] and [k, n] with their strides.
 struct ProductWork {

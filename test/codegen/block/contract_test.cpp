@@ -7,6 +7,7 @@
 #include <random>
 
 #include "codegen/block/block.h"
+#include "codegen/block/tuning.h"
 #include "loop/library.h"
 #include "loop/scalar_ops.h"
 #include "runtime/thread_pool.h"
@@ -139,6 +140,31 @@ TEST(Contract, FlatEqualsDefinition) {
     if (HasFatalFailure()) return;
   }
   expect_same<float>(DType::F32, {1, 100, 250, 5000}, false, false, 1, seed);  // k is packed in two goes
+}
+
+// Each way to a product, also where it is not the usual one.
+TEST(Contract, EveryWayEqualsDefinition) {
+  uint64_t seed = std::random_device{}();
+  std::mt19937_64 rng(seed);
+  constexpr int64_t sizes[] = {9, 12, 16, 17, 27, 32, 46, 64, 97, 130};
+  auto pick = [&] { return sizes[rng() % std::size(sizes)]; };
+  for (std::string_view way : {"flat", "small", "stream", "turned", "outer", "swapped", "tall", "tall-2", "tall-3", "tall-4", "thin-turned", "thin-packed"}) {
+    set_only_way(way);
+    for (int trial = 0; trial < 24; ++trial) {
+      runtime::set_num_threads(1 + trial % 3);
+      Shape3 s{1, way.starts_with("thin") ? 1 + trial % 8 : pick(), 16 + pick(), trial % 6 == 5 ? 500 + pick() : 16 * pick() / 2};
+      bool ta = trial % 2, tb = trial / 2 % 2;
+      expect_same<float>(DType::F32, s, ta, tb, 1, seed + trial);
+      if (trial < 8) expect_same<double>(DType::F64, s, ta, tb, 1, seed + trial);
+      if (trial < 8) expect_same<loop::scalar::BFloat16>(DType::BF16, s, ta, tb, 1, seed + trial);
+      if (trial < 8) expect_same<loop::scalar::Float16>(DType::F16, s, ta, tb, 1, seed + trial);
+      if (HasFatalFailure()) {
+        ADD_FAILURE() << "way " << way;
+        return set_only_way("");
+      }
+    }
+  }
+  set_only_way("");
 }
 
 TEST(ContractQuantized, EqualsDefinition) {
