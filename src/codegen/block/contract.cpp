@@ -43,15 +43,13 @@ constexpr int64_t kTurnedRows = sizeof(S) == 4 ? 8 : 4;  // narrow elements are 
 constexpr int64_t kTurnedMost = 192;                // rows at most where columns of B are read where they are
 constexpr int64_t kTurnDepth = 256;                 // from here on copying the result is nothing
 constexpr int64_t kFlatMost = 256, kFlatRows = 96;  // columns at most, rows at least where rows of A are
-constexpr int64_t kFlatNarrow = 64;
-constexpr int64_t kStaysNear = 1 << 18;             // elements of B that the second-level cache holds
 constexpr int64_t kBlockRows = 128;                 // of packed A at most, to stay in the second-level cache beside a strip of B
 constexpr int64_t kPackRows = 32;                   // of A in one task of packing, at most
 constexpr int64_t kStripPanels = 8, kFewRows = 48;
 constexpr int64_t kPackedElements = 1 << 20;        // of A at a time: stays in the last-level cache
 constexpr int64_t kMaxRows = 14, kMaxColumns = 32;  // of a packed tile
 constexpr int64_t kSmall = 6144;                    // elements of B that stay in the first-level cache with room to spare
-constexpr int64_t kSmallInPlace = 16384, kSmallRows = 256, kSmallColumns = 64;  // of B, of A, of a turned A where B is read where it is
+constexpr int64_t kSmallInPlace = 16384;            // the same where it need not be packed
 constexpr int64_t kTaskFlops = 1 << 18;             // a task worth a thread: some 5 us
 
 // Memory that will be needed soon: asked for at each step of k, moving on by `step` bytes and by what is left of `turn` in turns. The next
@@ -460,10 +458,10 @@ class Outer {
   Outer(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k) : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k) {}
 
   // Rows further apart share too few sets of the cache, and the more so the longer they are read.
-  static bool fits(int64_t m, int64_t n, int64_t k, const Operand<T>& a, const Operand<T>& b) {
+  static bool fits(int64_t m, int64_t n, int64_t k, const Operand<T>& a, const Operand<T>& b, bool wide_vectors) {
     const Kernels<T>& kern = kernels<T>();
     int64_t apart = std::max(a.k, b.k) * int64_t(sizeof(T));
-    return a.minor == 1 && b.minor == 1 && m >= 2 * kern.rows && n >= 2 * kern.lanes && apart <= (k <= kContractBlock ? 1024 : 512);
+    return a.minor == 1 && b.minor == 1 && m >= 2 * kern.rows && n >= 2 * kern.lanes && apart <= (k > kContractBlock ? 512 : wide_vectors ? 1024 : 768);
   }
 
   void run() {
@@ -591,28 +589,40 @@ class Product {
   static constexpr bool kSame = std::is_same_v<T, S>;
   static constexpr DType kDType = std::is_same_v<S, float> ? DType::F32 : std::is_same_v<S, double> ? DType::F64 : std::is_same_v<S, BFloat16> ? DType::BF16 : DType::F16;
 
+  // Limits are where one way begins to be faster than another (--max-autotune shows it), with vectors of 16 bytes and with wider ones, whose tiles are larger.
+  static constexpr int64_t kNear = 1 << 18;  // elements of B that the second-level cache holds
+  static bool wide_vectors() { return kernels<T>().lanes * sizeof(T) > 16; }
+
   Form usual() const {
     if constexpr (kSame) {
-      bool rows_of_b = b_.minor == 1, turned_b = m_ > kThinRows && InPlace<T>::fits_turned(m_, b_);
-      if (can(Form::Small) && rows_of_b && n_ % kernels<T>().lanes == 0 && n_ * k_ <= kSmallInPlace && m_ <= (a_.k == 1 ? kSmallRows : kSmallColumns)) return Form::Small;
+      bool turned_b = m_ > kThinRows && InPlace<T>::fits_turned(m_, b_);
+      if (fits_small()) return Form::Small;
       if (InPlace<T>::fits_flat(m_, n_, a_, least_flat_rows())) return Form::Flat;
-      if (Outer<T>::fits(m_, n_, k_, a_, b_)) return Form::Outer;
+      if (Outer<T>::fits(m_, n_, k_, a_, b_, wide_vectors())) return Form::Outer;
       if (can(Form::Small) && n_ * k_ <= kSmall && !turned_b) return Form::Small;
       if (turned_b) return Form::Turned;
     }
-    // A panel whose rows are a multiple of 8 KiB apart falls into few sets of the second-level cache, and streaming it pays for longer. What stays in
-    // that cache is packed sooner.
-    bool packs_well = kSame && b_.k * sizeof(S) % 8192 != 0, stays = kSame && n_ * k_ <= kStaysNear;
-    if (m_ <= (stays ? kThinRows : packs_well ? kStreamRowsPacked : kStreamRows) && can(Form::Stream)) return Form::Stream;
+    // A panel whose rows are a multiple of 8 KiB apart falls into few sets of the second-level cache, and streaming it pays for longer. Narrow vectors
+    // pack sooner what stays in that cache.
+    bool packs_well = kSame && b_.k * sizeof(S) % 8192 != 0, near = kSame && !wide_vectors() && n_ * k_ <= kNear;
+    if (m_ <= (near ? kThinRows : packs_well ? kStreamRowsPacked : kStreamRows) && can(Form::Stream)) return Form::Stream;
     // Of two factors with contiguous rows the wide one is better packed on the way.
     if (kSame && m_ > n_ && n_ <= kFlatMost && k_ >= kTurnDepth && can(Form::Swapped)) return Form::Swapped;
     if (can(Form::Tall)) return Form::Tall;
     return can(Form::ThinTurned) ? Form::ThinTurned : Form::ThinPacked;
   }
 
-  // From how many rows on A is read where it is. Fewer pay where packing the others would take its time: for few columns, or where it is not a tile's by-product.
+  bool fits_small() const {
+    constexpr int64_t kRows = 256, kColumns = 64;  // of A, and of a turned A with more k than that
+    if (!can(Form::Small) || n_ * k_ > kSmallInPlace) return false;
+    if (wide_vectors()) return b_.minor == 1 ? a_.k == 1 || m_ <= 4 * kRows : m_ >= 48;
+    return b_.minor == 1 && n_ % kernels<T>().lanes == 0 && m_ <= (a_.k == 1 || k_ <= kColumns ? kRows : kColumns);
+  }
+
+  // From how many rows on A is read where it is. Fewer pay where packing it would take its time: for few columns, or for many k.
   int64_t least_flat_rows() const {
-    bool narrow = n_ <= kFlatNarrow;
+    if (wide_vectors()) return kFlatRows;
+    bool narrow = n_ <= 64;
     if (b_.minor == 1 && narrow && n_ * k_ > kSmall) return 32;
     return (narrow && b_.k == 1) || k_ >= kTurnDepth ? 48 : kFlatRows;
   }
