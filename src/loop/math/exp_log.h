@@ -52,11 +52,17 @@ struct ExpConstants<double> {
                                      0x1.ea02a4cddb6aep-32, 0x1.c2c17f41b1fc0p-36};
 };
 
-// p * 2^n for n in the range of exponents of T doubled, p near 1: one rounding, also where the result is denormal.
+// p * 2^n for n in the range of exponents of T doubled, p near 1, where n + kRoundToInt is given: one rounding, also where the result is denormal. Half of
+// the range is held back and multiplied last.
 template <class B, class T>
-Scalar<B, T> scale(Scalar<B, T> p, Scalar<B, BitsOf<T>> n) {
-  auto half = sar(n, 1);
-  return p * pow2<T>(half) * pow2<T>(n - half);
+Scalar<B, T> scale(Scalar<B, T> p, Scalar<B, T> shifted) {
+  using F = FloatFormat<T>;
+  constexpr BitsOf<T> kShift = F::kMantissaBits, kHeld = F::kBias / 2 + 1;
+  constexpr auto power_of_two = [](BitsOf<T> n) { return std::bit_cast<T>((n + F::kBias) << kShift); };
+  auto small = shifted < F::kRoundToInt;
+  auto n = bits(shifted);
+  auto power = as_float((n << kShift) + select(small, (F::kBias + kHeld) << kShift, n.lit((F::kBias - kHeld) << kShift)));
+  return p * power * select(small, power_of_two(-kHeld), p.lit(power_of_two(kHeld)));
 }
 
 // x = n ln2 + r with |r| <= ln2/2 (a little more after rounding). The sum with kRoundToInt leaves n in the low bits.
@@ -106,7 +112,7 @@ template <class B, class T>
 Scalar<B, T> exp(Scalar<B, T> x) {
   using C = detail::ExpConstants<T>;
   auto reduced = detail::reduce_exp(detail::clamp(x, C::kMin, C::kMax));
-  return detail::scale(detail::exp_reduced(reduced.r), reduced.n());
+  return detail::scale(detail::exp_reduced(reduced.r), reduced.shifted);
 }
 
 // e^x for x at most little above 0, where the result of a smaller x than kZeroBelow may as well be 0: the weights of
@@ -124,7 +130,7 @@ Scalar<B, T> exp2(Scalar<B, T> x) {
   x = detail::clamp(x, C::kMin2, C::kMax2);
   auto shifted = x + kMagic;
   auto r = x - (shifted - kMagic);
-  return detail::scale(detail::exp2_reduced(r), bits(shifted) - std::bit_cast<BitsOf<T>>(kMagic));
+  return detail::scale(detail::exp2_reduced(r), shifted);
 }
 
 // 2^n tail + (2^n r + (2^n - 1)), in this order because the inner sum is nearly exact; computed as twice the half, so that

@@ -79,7 +79,7 @@ Scalar<B, T> pow(Scalar<B, T> x, Scalar<B, T> y) {
   // Beyond the range of exp the low part may be NaN (inf - inf), and does not matter.
   auto is_ordinary = (product > E::kMin) & (product < E::kMax);
   auto reduced = detail::reduce_exp(detail::clamp(product, E::kMin, E::kMax));
-  auto magnitude = detail::scale(detail::exp_reduced(reduced.r + select(is_ordinary, product_lo, T(0))), reduced.n());
+  auto magnitude = detail::scale(detail::exp_reduced(reduced.r + select(is_ordinary, product_lo, T(0))), reduced.shifted);
   magnitude = select(ax == T(1), T(1), magnitude);  // also for infinite y
 
   auto half_y = y * T(0.5);
