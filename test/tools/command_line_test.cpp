@@ -30,6 +30,14 @@ TEST(CommandLine, RunsFilesAndExpressions) {
   EXPECT_EQ(s.run("a.shf -c '(print 9)'").out, "hi\n3\n");
 }
 
+// A program that does not ask (interrupted?) ends as any other that is interrupted: 128 + the number of the signal.
+TEST(CommandLine, ControlCEndsAProgram) {
+  Sandbox s;
+  Result r = s.run("--version; timeout --preserve-status -s INT 1 '" SHEAF_BINARY "' -c '(while true [x 0] (+ x 1))'");
+  EXPECT_EQ(r.status, 130);
+  EXPECT_TRUE(contains(r.err, "error: Interrupted")) << r.err;
+}
+
 TEST(CommandLine, ModulesUnderAnotherName) {
   Sandbox s;
   s.write("lib.shf", "(def k 10) (print \"never\") (defn scaled [x] (* x k))");
