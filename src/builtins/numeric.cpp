@@ -217,8 +217,6 @@ Sizes to_extents(const Value& value, std::string_view who) {
   }
   expect_axis(v);
   if (!trace::is_numeric(v)) throw runtime_error(fmt::format("shape must contain integers, got {}", short_text(v)));
-  // Entries of a shape are truncated as everywhere, but a lone fraction is no shape: something else was meant.
-  if (v.is_float() && v.as_float() != std::floor(v.as_float())) throw runtime_error(fmt::format("shape must contain integers, got {}", short_text(v)));
   out.push_back(to_index(v, who));
   return out;
 }
@@ -232,6 +230,8 @@ std::vector<int64_t> to_ints(const Value& v, std::string_view who) {
 }
 
 Sizes to_shape(const Value& v, std::string_view who, bool keep_negative) {
+  // Entries of a shape are truncated as everywhere, but a lone fraction is no shape: something else was meant.
+  if (v.is_float() && v.as_float() != std::floor(v.as_float())) throw runtime_error(fmt::format("shape must contain integers, got {}", short_text(v)));
   Sizes out = to_extents(v, who);
   for (Size& s : out)
     if (!keep_negative && s < Size(0)) s = 0;
