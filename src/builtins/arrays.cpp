@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "trace/int_bounds.h"
 #include "trace/size_values.h"
 #include "value/print.h"
 
@@ -69,7 +70,8 @@ Operand array_operand(const Value& v, std::string_view who, DType ints) {
     std::byte* p = t.bytes();
     for (const Value& x : leaves.items) {
       if (x.is_float()) store_double(d, p, x.as_float());
-      else store_int(d, p, x.as_int());
+      else if (!x.is_int() || !is_int(d) || trace::holds_int(d, x.as_int())) store_int(d, p, x.as_int());
+      else throw runtime_error(fmt::format("{}: {} does not fit {}", who, x.as_int(), name_of(d)));
       p += size_bytes(d);
     }
     return t;

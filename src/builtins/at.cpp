@@ -274,7 +274,7 @@ Value write_masked(const Operand& x, const Operand& mask, const Operand& v, bool
 template <const char* kWho, bool kSet>
 Value write(Call& c) {
   Operand x = tensor_operand(c[0], kWho);
-  Operand v = ops::cast(num(c[1]).x, x.dtype());
+  Operand v = in_dtype(num(c[1]), x.dtype());
   std::span<const Value> indices = std::span<const Value>(c.args).subspan(2);
   if (indices.size() == 1 && is_mask(indices[0]) && v.rank() == 0 && operand_of(indices[0]).rank() <= x.rank())
     return write_masked(x, operand_of(indices[0]), v, kSet);

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "builtins/numeric.h"
+#include "trace/int_bounds.h"
 #include "value/equal.h"
 #include "value/print.h"
 
@@ -15,6 +16,9 @@ using trace::to_value;
 Value predicate(std::string_view op, const Value& av, const Value& bv, bool swapped = false) {
   auto [a, b] = nums(av, bv);
   DType d = common_dtype(a, b);
+  // An int beyond the dtype of the tensor has its place among the ints all the same.
+  for (const Num* n : {&a, &b})
+    if (n->kind == Kind::Int && is_int(d) && !trace::surely_holds(d, n->x)) d = DType::I64;
   if (swapped) {
     ops::broadcast_sizes(a.x.sizes(), b.x.sizes());
     std::swap(a, b);

@@ -5,6 +5,7 @@
 
 #include "builtins/arrays.h"
 #include "builtins/warnings.h"
+#include "trace/int_bounds.h"
 #include "trace/size_values.h"
 #include "value/print.h"
 
@@ -78,9 +79,8 @@ Value range(Call& c) {
   if (count > INT64_MAX / 16) throw runtime_error("out of memory: the range is too long");
   int64_t n = static_cast<int64_t>(count);
   DType d = dtype_option(c, "range").value_or(DType::I32);
-  auto fits = [](int64_t v) { return v >= INT32_MIN && v <= INT32_MAX; };
-  if (d == DType::I32 && n > 0 && !(fits(first) && fits(first + (n - 1) * step)))
-    throw runtime_error(fmt::format("range: {} … {} does not fit i32", first, first + (n - 1) * step)).hint("add :dtype :i64");
+  if (int64_t last = n > 0 ? first + (n - 1) * step : 0; is_int(d) && n > 0 && !(trace::holds_int(d, first) && trace::holds_int(d, last)))
+    throw runtime_error(fmt::format("range: {} … {} does not fit {}", first, last, name_of(d))).hint("add :dtype :i64");
   Tensor t = empty_tensor(d, {n});
   if (d == DType::I32) {
     for (int64_t i = 0; i < n; ++i) t.data<int32_t>()[i] = static_cast<int32_t>(first + i * step);

@@ -53,6 +53,13 @@ Value options(Call& c) {
   return make_dict(std::move(entries));
 }
 
+// A list with nils behind it, up to a length.
+Value padded(Call& c) {
+  Value list = std::move(c[0]);
+  while (static_cast<int64_t>(list.items().size()) < c[1].as_int()) list.mutable_items().push_back(Value::nil());
+  return list;
+}
+
 // Checks arguments against named shapes; the list of the sizes, in order of first appearance.
 Value contract(Call& c) {
   std::string who = c[0].as_string();
@@ -177,6 +184,7 @@ const BuiltinDef kBuiltins[] = {
     {"%field", "", "", "", {}, 2, 2, field},
     {"%has-field", "", "", "", {}, 2, 2, [](Call& c) { return Value::boolean(pattern_dict(c[0]).find(c[1].as_keyword()) != nullptr); }},
     {"%options", "", "", "", {}, 3, 3, options},
+    {"%padded", "", "", "", {}, 2, 2, padded},
     {"%contract", "", "", "", {}, 2, -1, contract},
     {"%guard", "", "", "", {}, 3, 3, guard, {}, Effect::Watch},
     {"%items", "", "", "", {}, 1, 1, items},

@@ -198,11 +198,11 @@ Value index_update(Call& c) {
     Region r{Sizes(row.size(), Size(0)), row, Sizes(row.size(), Size(1))};
     r.starts[0] = i;
     x = Operand();  // gives up our share, so that the argument can be the only one
-    return write_region(std::move(c[0]), ops::reshape(stretch(ops::cast(v.x, d), slice), row), r);
+    return write_region(std::move(c[0]), ops::reshape(stretch(in_dtype(v, d), slice), row), r);
   }
   Operand at = index_operand(c[1], "index-update");
   if (!(num_elems(at.sizes()) == Size(1))) throw runtime_error(fmt::format("index-update: expected one index, got shape {}", shape_text(at.sizes())));
-  Operand update = ops::reshape(stretch(ops::cast(v.x, d), slice), row);
+  Operand update = ops::reshape(stretch(in_dtype(v, d), slice), row);
   return tensor_value(ops::scatter(ops::cast(x, d), ops::reshape(at, {1}), update, 0, true, "index-update", false));
 }
 
@@ -266,7 +266,7 @@ Value scatter_add(Call& c) {
     else for (Size s : at.sizes()) wide.push_back(s);
     flat.push_back(i == axis ? num_elems(at.sizes()) : x.x.size(i));
   }
-  Operand updates = ops::reshape(stretch(ops::cast(u.x, d), wide), flat);
+  Operand updates = ops::reshape(stretch(in_dtype(u, d), wide), flat);
   return tensor_value(ops::scatter(ops::cast(x.x, d), ops::reshape(at, {num_elems(at.sizes())}), updates, axis, false, "scatter-add", true));
 }
 

@@ -49,13 +49,23 @@ Operand batched_product(const Operand& a, const Operand& b) {
   return ops::reshape(mixed_dot(ops::reshape(a, {batch, m, k}), ops::reshape(b, {batch, k, n})), out);
 }
 
+// A contraction of i32 to a number gives a float, which has no 32 bits to keep to: it is carried out in i64.
+DType number_dtype(DType d) { return d == DType::I32 ? DType::I64 : d; }
+
+// What a contraction in `d` gave, where number_dtype(d) was used for a number.
+Value contracted(const Operand& y, DType d) {
+  if (y.rank() > 0) return tensor_value(y);
+  return d == DType::I32 ? float_value(y) : element_value(y);
+}
+
 Value product(Call& c) {
   if (c.size() != 2)
     throw runtime_error(fmt::format("@ requires 2 arguments, got {}", c.size())).hint("is a parenthesis misplaced? The form is (@ a b), e.g. (+ (@ x w) b)");
   if (is_quantized(c[1])) return quantized_product(c[0], c[1]);
   auto [x, y] = nums(c[0], c[1]);
   DType d = contraction_dtype(x.x.dtype(), y.x.dtype());
-  Operand a = ops::cast(x.x, d), b = ops::cast(y.x, d);
+  DType work = x.x.rank() == 1 && y.x.rank() == 1 ? number_dtype(d) : d;
+  Operand a = ops::cast(x.x, work), b = ops::cast(y.x, work);
   int ra = a.rank(), rb = b.rank();
   if (ra == 0 || rb == 0 || (ra == 1 && rb > 2) || (rb == 1 && ra > 2)) throw runtime_error(fmt::format("@ not supported for {}D x {}D", ra, rb));
   if (!(a.size(ra - 1) == b.size(rb == 1 ? 0 : rb - 2))) throw inner_mismatch(a, b);
@@ -65,7 +75,7 @@ Value product(Call& c) {
   Operand y2 = batched_product(a, b);
   if (rb == 1) y2 = ops::squeeze_axis(y2, y2.rank() - 1);
   if (ra == 1) y2 = ops::squeeze_axis(y2, 0);
-  return y2.rank() == 0 ? element_value(y2) : tensor_value(y2);
+  return contracted(y2, d);
 }
 
 Value einsum_call(Call& c) {
@@ -80,10 +90,11 @@ Value einsum_call(Call& c) {
   for (const Num& n : in)
     if (n.is_scalar()) d = d ? common_dtype({ops::constant(*d, 0), Kind::Tensor}, n) : DType::F32;
   if (d == DType::I8) d = DType::I32;
+  const std::string& subscript = c[0].as_string();
+  bool to_number = subscript.find_last_not_of(' ') == subscript.find("->") + 1;
   std::vector<Operand> operands;
-  for (const Num& n : in) operands.push_back(ops::cast(n.x, *d));
-  Operand y = einsum(c[0].as_string(), std::move(operands));
-  return y.rank() == 0 ? element_value(y) : tensor_value(y);
+  for (const Num& n : in) operands.push_back(ops::cast(n.x, to_number ? number_dtype(*d) : *d));
+  return contracted(einsum(subscript, std::move(operands)), *d);
 }
 
 Value outer(Call& c) {

@@ -339,7 +339,7 @@ Value append_and_roll(Call& c) {
     throw runtime_error(fmt::format("append-and-roll: expected a number, got {}", short_text(c[1])));
   Num v = num(c[1]);
   DType d = common_dtype(num(c[0]), v);
-  return tensor_value(ops::concat({slice_range(ops::cast(x, d), 0, 1, n), ops::reshape(ops::cast(v.x, d), {1})}, 0));
+  return tensor_value(ops::concat({slice_range(ops::cast(x, d), 0, 1, n), ops::reshape(in_dtype(v, d), {1})}, 0));
 }
 
 // Two plain numbers give f32; otherwise the branches meet in their common dtype.
@@ -347,7 +347,7 @@ Value where(Call& c) {
   Operand condition = ops::cast(num(c[0]).x, DType::Bool);
   auto [a, b] = nums(c[1], c[2]);
   DType d = a.is_scalar() && b.is_scalar() ? DType::F32 : common_dtype(a, b);
-  return tensor_value(ops::where(condition, ops::cast(a.x, d), ops::cast(b.x, d)));
+  return tensor_value(ops::where(condition, in_dtype(a, d), in_dtype(b, d)));
 }
 
 Value normalize(Call& c) {
@@ -366,7 +366,7 @@ Value clip(Call& c) {
     if (c[i].is_nil()) continue;
     auto [a, b] = nums(x, c[i]);
     DType d = common_dtype(a, b);
-    Operand v = ops::cast(a.x, d), limit = ops::cast(b.x, d);
+    Operand v = in_dtype(a, d), limit = bound_in_dtype(b, d, i == 2);
     Operand beyond = i == 1 ? ops::less(v, limit) : ops::less(limit, v);
     bool may_be_nan = is_float(d) && !(b.is_scalar() && !c[i].is_traced() && !std::isnan(to_double(c[i], "clip")));
     if (may_be_nan) beyond = ops::apply2("bit_or", beyond, ops::apply1("is_nan", limit));

@@ -51,6 +51,22 @@ DType common_dtype(const Num& a, const Num& b) {
   return is_float(a.x.dtype()) || is_float(b.x.dtype()) ? DType::F32 : DType::I64;
 }
 
+Operand in_dtype(const Num& n, DType d) {
+  if (n.kind != Kind::Int || !is_int(d) || trace::surely_holds(d, n.x)) return ops::cast(n.x, d);
+  // Hashes count down in u32 by adding negative numbers.
+  if (d == DType::U32 && trace::int_bits(n.x) <= 32) return ops::cast(n.x, d);
+  if (!n.x.has_value()) return trace::checked_narrow(n.x, d);
+  throw runtime_error(fmt::format("{} does not fit {}", element_as_int(n.x.value(), 0), name_of(d))).hint("(cast x :i64) makes room in the tensor");
+}
+
+Operand bound_in_dtype(const Num& n, DType d, bool upper) {
+  if (n.kind == Kind::Int && is_int(d) && n.x.has_value() && !trace::surely_holds(d, n.x)) {
+    bool is_above = element_as_int(n.x.value(), 0) > 0;
+    if (is_above == upper) return ops::cast(ops::constant(DType::F64, upper ? HUGE_VAL : -HUGE_VAL), d);
+  }
+  return in_dtype(n, d);
+}
+
 Kind common_kind(const Num& a, const Num& b) {
   if (a.is_scalar() && b.is_scalar()) return a.kind == Kind::Float || b.kind == Kind::Float ? Kind::Float : Kind::Int;
   bool zero_d = (a.is_scalar() || a.x.rank() == 0) && (b.is_scalar() || b.x.rank() == 0);
@@ -72,7 +88,11 @@ Value binary(std::string_view op, const Value& av, const Value& bv, bool to_floa
   }
   // What bools have no operation for is done with ints.
   DType work = d == DType::Bool && !ops::op(op).dtypes.has(d) ? DType::I32 : d;
-  Operand y = ops::cast(ops::apply2(op, ops::cast(a.x, work), ops::cast(b.x, work)), d);
+  // A float comes out, which has no 32 bits to keep to.
+  if (k == Kind::Float && is_int(work)) d = work = DType::I64;
+  bool is_bound = op == "minimum" || op == "maximum";
+  auto in_work = [&](const Num& n) { return is_bound ? bound_in_dtype(n, work, op == "minimum") : in_dtype(n, work); };
+  Operand y = ops::cast(ops::apply2(op, in_work(a), in_work(b)), d);
   if (k == Kind::Int && d == DType::I64 && (op == "add" || op == "sub" || op == "mul")) y = trace::checked_int(op, ops::cast(a.x, d), ops::cast(b.x, d), y);
   if (k == Kind::Float) y = ops::cast(y, DType::F32);
   return to_value(y, k);
@@ -217,8 +237,6 @@ Sizes to_extents(const Value& value, std::string_view who) {
   }
   expect_axis(v);
   if (!trace::is_numeric(v)) throw runtime_error(fmt::format("shape must contain integers, got {}", short_text(v)));
-  // Entries of a shape are truncated as everywhere, but a lone fraction is no shape: something else was meant.
-  if (v.is_float() && v.as_float() != std::floor(v.as_float())) throw runtime_error(fmt::format("shape must contain integers, got {}", short_text(v)));
   out.push_back(to_index(v, who));
   return out;
 }
@@ -232,6 +250,8 @@ std::vector<int64_t> to_ints(const Value& v, std::string_view who) {
 }
 
 Sizes to_shape(const Value& v, std::string_view who, bool keep_negative) {
+  // Entries of a shape are truncated as everywhere, but a lone fraction is no shape: something else was meant.
+  if (v.is_float() && v.as_float() != std::floor(v.as_float())) throw runtime_error(fmt::format("shape must contain integers, got {}", short_text(v)));
   Sizes out = to_extents(v, who);
   for (Size& s : out)
     if (!keep_negative && s < Size(0)) s = 0;

@@ -26,6 +26,10 @@ std::pair<Num, Num> nums(const Value& a, const Value& b);
 
 // The dtype two operands meet in: tensors promote, scalars are weak (decisions "Promotion").
 DType common_dtype(const Num& a, const Num& b);
+// A number on its way into arithmetic in `d`. An int that d cannot hold is an error; it would be another number there.
+Operand in_dtype(const Num& n, DType d);
+// The same of a bound: an int beyond all that d holds bounds nothing.
+Operand bound_in_dtype(const Num& n, DType d, bool upper);
 // Kind of a combination: two scalars give a scalar (int if both are int or bool, else float); a 0-d tensor with a scalar or
 // another 0-d tensor gives a float, unless it is f64.
 Kind common_kind(const Num& a, const Num& b);

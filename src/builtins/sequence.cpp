@@ -45,7 +45,7 @@ Value append_to_tensor(const Value& xs, const Value& v) {
     throw runtime_error(fmt::format("append: expected a list, or a rank-1 tensor and a number, got {} and {}", short_text(xs), short_text(v)));
   Num y = num(v);
   DType d = is_storage_only(x.x.dtype()) && y.kind != Kind::Float ? x.x.dtype() : common_dtype(x, y);
-  return tensor_value(ops::concat({ops::cast(x.x, d), ops::expand_axis(ops::cast(y.x, d), 0)}, 0));
+  return tensor_value(ops::concat({ops::cast(x.x, d), ops::expand_axis(in_dtype(y, d), 0)}, 0));
 }
 
 Value append(Call& c) {

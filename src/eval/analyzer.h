@@ -87,6 +87,7 @@ class Analyzer {
   std::shared_ptr<Proto> function(std::string name, const Form& params, const Form& whole, size_t first_body, bool named, Name self,
                                   std::vector<ExprPtr>& captures);
   ExprPtr bind_pattern(const Form& pattern, ExprPtr value, const Body& rest);
+  ExprPtr bind_rest_pattern(const Form& pattern, ExprPtr list, const Body& rest);
   ExprPtr bind_dict_pattern(const Form& pattern, ExprPtr value, const Body& rest);
   ExprPtr bind_vector_pattern(const Form& pattern, ExprPtr value, const Body& rest);
   void define_function(Cell& cell, const Form& f, size_t params_at);

@@ -62,10 +62,24 @@ ExprPtr Analyzer::bind_vector_pattern(const Form& pattern, ExprPtr value, const 
   for (size_t i = nested.size(); i-- > 0;) {
     Body next = inner;
     auto [form, slot] = nested[i];
-    inner = [this, form = form, slot = slot, next] { return bind_pattern(*form, local_ref(slot, form->span), next); };
+    bool of_rest = slot == e->rest_slot;
+    inner = [this, form = form, slot = slot, of_rest, next] {
+      ExprPtr part = local_ref(slot, form->span);
+      return of_rest ? bind_rest_pattern(*form, std::move(part), next) : bind_pattern(*form, std::move(part), next);
+    };
   }
   e->items.push_back(inner());
   return e;
+}
+
+// Behind & there may be less than there are names: the others are nil, so that [x & [y]] is a y that may be left out.
+ExprPtr Analyzer::bind_rest_pattern(const Form& pattern, ExprPtr list, const Body& rest) {
+  if (!pattern.is_vector()) return bind_pattern(pattern, std::move(list), rest);
+  std::vector<ExprPtr> args;
+  args.push_back(std::move(list));
+  auto end = std::find_if(pattern.items.begin(), pattern.items.end(), [](const FormPtr& p) { return p->is_symbol("&") || p->is_keyword(); });
+  args.push_back(constant(Value::integer(end - pattern.items.begin()), pattern.span));
+  return bind_pattern(pattern, builtin_call("%padded", pattern.span, std::move(args)), rest);
 }
 
 // {:keys [a b] :or {a 1} :as m}, {a :key}: every name is read from the dict.
@@ -225,7 +239,7 @@ std::shared_ptr<Proto> Analyzer::function(std::string name, const Form& params, 
         args.push_back(constant(Value::string(name), rest_pattern->span));
         value = builtin_call("%options", rest_pattern->span, std::move(args));
       }
-      return bind_pattern(*rest_pattern, std::move(value), next);
+      return bind_rest_pattern(*rest_pattern, std::move(value), next);
     };
   }
   for (size_t i = patterns.size(); i-- > 0;) {

@@ -132,30 +132,42 @@ struct SpecialForms {
     return a.bind(slot, std::move(target), from(2), f->span);
   }
 
+  static bool is_pair(const Form& v) { return v.is_vector() && v.items.size() == 2; }
+  static bool is_accumulator(const Form& v) { return is_pair(v) && (v.items[0]->is_symbol() || v.items[0]->is_vector() || v.items[0]->kind == FormKind::Dict); }
+
+  // The slot of an accumulator; where it is a pattern, `seeing` takes the value apart for an expression that uses its names.
+  static int accumulator_slot(A& a, const Form& name) { return name.is_symbol() ? a.declare(name.name) : a.new_slot(); }
+  static ExprPtr seeing(A& a, const Form& name, int slot, const FormPtr& f) {
+    if (name.is_symbol()) return a.expr(f);
+    Visible scope(a);
+    return a.bind_pattern(name, a.local_ref(slot, name.span), [&] { return a.expr(f); });
+  }
+
   static ExprPtr while_form(A& a, const FormPtr& f) {
-    if (f->items.size() != 4 || !f->items[2]->is_vector() || f->items[2]->items.size() != 2 || !f->items[2]->items[0]->is_symbol())
+    if (f->items.size() != 4 || !is_accumulator(*f->items[2]))
       fail("while requires a condition, an accumulator and a body: (while cond [acc init] body)", f->span);
     Visible scope(a);
     ExprPtr e = make_expr(ExprKind::While, f->span);
+    const Form& acc = *f->items[2]->items[0];
     ExprPtr init = a.expr(f->items[2]->items[1]);
-    e->slot = a.declare(f->items[2]->items[0]->name);
-    e->items.push_back(a.expr(f->items[1]));
+    e->slot = accumulator_slot(a, acc);
+    e->items.push_back(seeing(a, acc, e->slot, f->items[1]));
     e->items.push_back(std::move(init));
-    e->items.push_back(a.expr(f->items[3]));
+    e->items.push_back(seeing(a, acc, e->slot, f->items[3]));
     return e;
   }
 
   static ExprPtr repeat_form(A& a, const FormPtr& f) {
-    auto is_pair = [](const Form& v) { return v.is_vector() && v.items.size() == 2 && v.items[0]->is_symbol(); };
-    if (f->items.size() != 4 || !is_pair(*f->items[1]) || !is_pair(*f->items[2]))
+    if (f->items.size() != 4 || !is_pair(*f->items[1]) || !f->items[1]->items[0]->is_symbol() || !is_accumulator(*f->items[2]))
       fail("repeat requires an index, an accumulator and a body: (repeat [i n] [acc init] body)", f->span);
     Visible scope(a);
     ExprPtr e = make_expr(ExprKind::Repeat, f->span);
     e->items.push_back(a.expr(f->items[1]->items[1]));
     e->items.push_back(a.expr(f->items[2]->items[1]));
     e->slot = a.declare(f->items[1]->items[0]->name);
-    e->slot2 = a.declare(f->items[2]->items[0]->name);
-    e->items.push_back(a.expr(f->items[3]));
+    const Form& acc = *f->items[2]->items[0];
+    e->slot2 = accumulator_slot(a, acc);
+    e->items.push_back(seeing(a, acc, e->slot2, f->items[3]));
     return e;
   }
 

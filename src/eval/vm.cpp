@@ -52,9 +52,7 @@ bool truth(const Value& v) {
 // A traced value whose truth is not known while tracing.
 bool is_open(const Value& traced) { return trace::is_tracing() && !trace::known_truth(traced); }
 
-UserError stop_error() {
-  return runtime_error(builtins::g_interrupted.exchange(false) ? "Interrupted" : "the program used up its fuel");
-}
+StopError stop_error() { return builtins::g_interrupted.exchange(false) ? "Interrupted" : "the program used up its fuel"; }
 
 [[gnu::noinline]] void stop_requested() {
   // A failed trace is followed by the interpreted run: leave the request to that.
@@ -67,7 +65,7 @@ bool must_stop() {
   if (builtins::g_interrupted.load(std::memory_order_relaxed)) [[unlikely]] return true;
   if (g_fuel.load(std::memory_order_relaxed) < 0) [[likely]] return false;
   if (g_fuel.fetch_sub(1) > 0) return false;
-  g_fuel = 0;  // so that it stops again at the next call: a catch clause gets no new fuel
+  g_fuel = 0;  // so that it stops again at the next call, whoever takes this one for an error of the program
   return true;
 }
 
@@ -413,7 +411,7 @@ Value Vm::run(size_t bottom) {
   };
   load();
   // Goes on where a `try` catches the error.
-  auto raise = [&](UserError e) {
+  auto raise = [&](auto e) {
     if (!handle(e, bottom, handlers_before)) {
       handlers_.resize(handlers_before);
       throw e;

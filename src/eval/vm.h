@@ -18,6 +18,12 @@ inline constexpr int kMaxNativeDepth = 10'000;
 // Calls and turns left before a run stops with an error (for tests that run hostile programs); negative: no limit.
 extern std::atomic<int64_t> g_fuel;
 
+// Ctrl-C, or the end of the fuel. No catch clause of the program takes it: a loop that goes on after every error could not be
+// stopped otherwise.
+struct StopError : UserError {
+  StopError(const char* message) : UserError(ErrorKind::Runtime, message) {}
+};
+
 enum class Callee : uint8_t { Function, Lambda, Builtin };
 
 // What observers of calls (--trace, --guard, --blame) implement; nullptr when nobody watches. Every `enter` is followed
@@ -81,6 +87,7 @@ class Vm final : public builtins::Caller {
   void describe_operator(UserError& e) const;
   // Takes down the top frame of a call that fails.
   void unwind_frame();
+  // True when a catch clause goes on; false when the error leaves this run.
   bool handle(UserError& e, size_t bottom, size_t handlers_before);
   Span span_at(const Frame& f) const;
   // Tracing (vm_trace.cpp): goes both ways at the jump just read, whose condition is a traced value.

@@ -62,7 +62,7 @@ void Vm::add_context(UserError& e, size_t bottom) {
 }
 
 bool Vm::handle(UserError& e, size_t bottom, size_t handlers_before) {
-  if (handlers_.empty() || handlers_.back().frame <= bottom) {
+  if (handlers_.empty() || handlers_.back().frame <= bottom || dynamic_cast<const StopError*>(&e)) {
     add_context(e, bottom);
     return false;
   }

@@ -48,6 +48,12 @@ constexpr std::array kHabits = {
     Habit{"push", "Use (append xs x), which gives a new list."},
     Habit{"push!", "Use (append xs x), which gives a new list."},
     Habit{"reverse", "Use (flip x)."},
+    Habit{"zero?", "Use (= x 0)."},
+    Habit{"not=", "Use (!= a b)."},
+    Habit{"mapv", "Use (map f xs), which gives a list."},
+    Habit{"jit", "Functions are compiled by themselves when they are called: leave jit out."},
+    Habit{"matmul", "Use (@ a b)."},
+    Habit{"pow", "Use (** a b)."},
 };
 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }

@@ -20,7 +20,7 @@ void on_interrupt(int) {
     return;
   }
   g_unheard = builtins::g_interrupted ? g_unheard + 1 : 0;
-  if (g_unheard >= 2) _exit(130);
+  if (g_unheard >= 2) _exit(kInterruptedStatus);
   builtins::interrupt();
 }
 

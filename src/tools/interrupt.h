@@ -4,6 +4,9 @@
 
 namespace sheaf::tools {
 
+// What a shell sees of a program that Ctrl-C ended: 128 + SIGINT.
+inline constexpr int kInterruptedStatus = 130;
+
 // To be called on the thread that runs user code: its blocking reads are woken.
 void install_interrupt_handler();
 

@@ -51,6 +51,14 @@ uint32_t add_file(const std::string& path) {
   return add_source(path, text.str(), SourceKind::File);
 }
 
+// The docstring is `:help`'s: it is mostly examples, longer than the code.
+std::string source_text(const syntax::Form& defn) {
+  if (eval::doc_of(defn).empty()) return syntax::pretty(defn) + "\n";
+  syntax::Form bare = defn;
+  bare.items.erase(bare.items.begin() + 2);
+  return syntax::pretty(bare) + "\n";
+}
+
 }  // namespace
 
 const std::vector<std::string>& command_names() {
@@ -96,10 +104,10 @@ void Repl::show(const std::string& name) {
   Name n(name);
   eval::Cell* c = g.find_user(n);
   if (c && (c->user_defined || c->broken)) {
-    if (c->is_function && c->source) builtins::write_out(syntax::pretty(*c->source) + "\n");
+    if (c->is_function && c->source) builtins::write_out(source_text(*c->source));
     else builtins::write_out(render(c->value) + "\n");
   } else if (auto f = g.prelude_functions().find(n); f != g.prelude_functions().end()) {
-    builtins::write_out(syntax::pretty(*f->second.form()) + "\n");
+    builtins::write_out(source_text(*f->second.form()));
   } else if (const auto* d = builtins::find_builtin(name)) {
     builtins::write_out(fmt::format("{} is built in: {}\n", name, d->signature));
   } else if (const eval::Macro* m = g.find_macro(n, false)) {

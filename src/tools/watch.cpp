@@ -24,6 +24,7 @@
 #include "support/error.h"
 #include "support/internal_error.h"
 #include "support/phases.h"
+#include "tools/interrupt.h"
 #include "tools/terminal.h"
 #include "trace/jit.h"
 
@@ -283,9 +284,11 @@ int Watch::report_exception() const {
   try {
     throw;
   } catch (const UserError& e) {
+    bool interrupted = e.message == "Interrupted";
     // The terminal has echoed ^C and left the cursor behind it.
-    if (e.message == "Interrupted" && is_terminal(STDERR_FILENO)) say_plain("\n");
+    if (interrupted && is_terminal(STDERR_FILENO)) say_plain("\n");
     say(report(e));
+    if (interrupted) return kInterruptedStatus;
   } catch (const builtins::GuardBreach& b) {
     report_breach(b);
   } catch (const builtins::ExitRequest& e) {

@@ -14,6 +14,11 @@ using graph::Operand;
 
 int bits_of(int64_t n) { return std::bit_width(n < 0 ? 0 - static_cast<uint64_t>(n) : static_cast<uint64_t>(n)); }
 
+// The zero behind the end of an array of one: a check that fused code keeps, on the way of the value.
+Operand failing_if(const Operand& wrong, const Operand& y) {
+  return ops::apply2("add", y, ops::take(Operand(zeros_tensor(y.dtype(), {1})), ops::cast(wrong, DType::I64), 0, "integer overflow", false));
+}
+
 int bits_of_dtype(DType d) {
   if (is_float(d)) return kUnknownBits;
   return d == DType::Bool ? 0 : std::min<int>(size_bytes(d) * 8, kUnknownBits);
@@ -83,9 +88,25 @@ Operand checked_int(std::string_view op, const Operand& a, const Operand& b, con
     Operand wrong = ops::apply2("bit_or", ops::apply1("bit_not", same), both(negative(a), both(negative(b), negative(y))));
     wrapped = both(ops::apply1("bit_not", ops::apply2("eq", a, zero)), wrong);
   }
-  // The zero behind the end of an array of one: a check that fused code keeps, on the way of the value.
-  Operand none = ops::take(Operand(zeros_tensor(DType::I64, {1})), ops::cast(wrapped, DType::I64), 0, "integer overflow", false);
-  return ops::apply2("add", y, none);
+  return failing_if(wrapped, y);
+}
+
+bool holds_int(DType d, int64_t v) {
+  int bits = size_bytes(d) * 8;
+  if (bits == 64) return true;
+  bool is_unsigned = d == DType::U32 || d == DType::U16 || d == DType::U8;
+  int64_t end = int64_t{1} << (is_unsigned ? bits : bits - 1);
+  return v < end && v >= (is_unsigned ? 0 : -end);
+}
+
+bool surely_holds(DType d, const Operand& x) {
+  if (x.has_value()) return holds_int(d, element_as_int(x.value(), 0));
+  return d == DType::I64 || (d == DType::I32 && int_bits(x) <= kArgumentBits);
+}
+
+Operand checked_narrow(const Operand& x, DType d) {
+  Operand y = ops::cast(x, d);
+  return failing_if(ops::apply1("bit_not", ops::apply2("eq", ops::cast(y, DType::I64), x)), y);
 }
 
 }  // namespace sheaf::trace

@@ -17,4 +17,10 @@ void bound_int(const graph::Operand& x, int64_t largest);
 // and the interpreted one that follows reports it.
 graph::Operand checked_int(std::string_view op, const graph::Operand& a, const graph::Operand& b, const graph::Operand& y);
 
+bool holds_int(DType d, int64_t v);
+// Whether d, an int dtype, surely holds the scalar int x.
+bool surely_holds(DType d, const graph::Operand& x);
+// The scalar int x, whose value is not known, in the int dtype d: a compiled run that meets one it does not hold fails, as above.
+graph::Operand checked_narrow(const graph::Operand& x, DType d);
+
 }  // namespace sheaf::trace

@@ -30,6 +30,17 @@ TEST(CommandLine, RunsFilesAndExpressions) {
   EXPECT_EQ(s.run("a.shf -c '(print 9)'").out, "hi\n3\n");
 }
 
+// A program that does not ask (interrupted?) ends as any other that is interrupted: 128 + the number of the signal.
+TEST(CommandLine, ControlCEndsAProgram) {
+  Sandbox s;
+  Result r = s.run("--version; timeout --preserve-status -s INT 1 '" SHEAF_BINARY "' -c '(while true [x 0] (+ x 1))'");
+  EXPECT_EQ(r.status, 130);
+  EXPECT_TRUE(contains(r.err, "error: Interrupted")) << r.err;
+  // Also one that goes on after every error.
+  r = s.run("--version; timeout --preserve-status -k 20 -s INT 1 '" SHEAF_BINARY "' -c '(while true [x 0] (try (repeat [i 100000] [a x] (+ a i)) (catch e 1)))'");
+  EXPECT_EQ(r.status, 130);
+}
+
 TEST(CommandLine, ModulesUnderAnotherName) {
   Sandbox s;
   s.write("lib.shf", "(def k 10) (print \"never\") (defn scaled [x] (* x k))");

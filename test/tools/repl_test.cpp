@@ -85,6 +85,8 @@ TEST(ReplPipe, Commands) {
   EXPECT_TRUE(contains(r.out, "\n(defn f [x] (* x 2))\n3\ntensor f32[2]\n=> <fn:size>\n=> 2\n")) << r.out;
   EXPECT_FALSE(contains(r.out, "unreached"));
   for (const char* line : {"No help found for 'nothing-like-it'.\n", "Unknown symbol: zork\n", "Unknown command: :frob\n"}) EXPECT_TRUE(contains(r.err, line));
+  r = s.run("", ":show relu\n");
+  EXPECT_EQ(r.out, "(defn relu [x] (maximum x 0.0))\n");
   r = s.run("", ":list\n");
   EXPECT_TRUE(r.out.starts_with("Sheaf built-in functions ("));
   EXPECT_TRUE(contains(r.out, "\n- relu\n"));
