@@ -7,7 +7,7 @@ namespace {
 template <const char* kOp>
 Value unary(Call& c) { return unary_float(kOp, c[0]); }
 
-constexpr char kExp[] = "exp", kLog[] = "log", kSqrt[] = "sqrt", kSin[] = "sin", kCos[] = "cos", kTan[] = "tan", kTanh[] = "tanh",
+constexpr char kExp[] = "exp", kLog[] = "log", kSqrt[] = "sqrt", kSin[] = "sin", kCos[] = "cos", kTan[] = "tan", kTanh[] = "tanh", kSigmoid[] = "sigmoid",
                kRound[] = "round", kCeil[] = "ceil", kFloor[] = "floor", kErf[] = "erf", kExpm1[] = "expm1", kLog1p[] = "log1p";
 
 template <const char* kOp>
@@ -32,6 +32,7 @@ const BuiltinDef kBuiltins[] = {
     {"cos", "Elementary functions", "(cos x)", "Cosine (radians).", {{"(cos 0)", "1.0"}}, 1, 1, unary<kCos>},
     {"tan", "Elementary functions", "(tan x)", "Tangent (radians).", {{"(tan 0)", "0.0"}}, 1, 1, unary<kTan>},
     {"tanh", "Elementary functions", "(tanh x)", "Hyperbolic tangent.", {{"(tanh 0)", "0.0"}}, 1, 1, unary<kTanh>},
+    {"%sigmoid", "", "", "", {}, 1, 1, unary<kSigmoid>},
     {"round", "Elementary functions", "(round x)", "Nearest integer, halves away from zero; still a float.", {{"(round -2.5)", "-3.0"}}, 1, 1, unary<kRound>},
     {"ceil", "Elementary functions", "(ceil x)", "Rounds up; still a float.", {{"(ceil 1.2)", "2.0"}}, 1, 1, unary<kCeil>},
     {"floor", "Elementary functions", "(floor x)", "Rounds down; still a float.", {{"(floor 7.9)", "7.0"}}, 1, 1, unary<kFloor>},

@@ -9,7 +9,7 @@ std::string_view name_of(Op op) {
       "const", "size", "index", "load", "result", "add", "sub", "mul", "div", "fma", "neg", "abs", "min", "max",
       "floordiv", "floormod", "rem", "sqrt", "floor", "ceil", "trunc", "rint", "round", "and", "or", "xor", "not", "shl", "shr",
       "sar", "lt", "le", "gt", "ge", "eq", "ne", "select", "convert", "bitcast", "exp", "log", "sin", "cos", "tan", "tanh", "pow",
-      "erf", "expm1", "log1p", "atan2", "erfinv"};
+      "erf", "expm1", "log1p", "atan2", "sigmoid", "erfinv"};
   return names[static_cast<int>(op)];
 }
 

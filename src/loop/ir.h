@@ -33,7 +33,7 @@ enum class Op : uint8_t {
   Convert,  // from `from` to `type`: float to int truncates and saturates (NaN 0), to bool is x != 0, to narrow floats rounds to even
   Bitcast,  // same width
   // Elementary functions; one pass expands them into the operations above (loop/math/math_functions.h).
-  Exp, Log, Sin, Cos, Tan, Tanh, Pow, Erf, Expm1, Log1p, Atan2, ErfInv,
+  Exp, Log, Sin, Cos, Tan, Tanh, Pow, Erf, Expm1, Log1p, Atan2, Sigmoid, ErfInv,
 };
 
 using ValueId = uint32_t;

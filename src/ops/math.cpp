@@ -47,6 +47,9 @@ const OpDef kOps[] = {
     {.name = "tanh", .kind = OpKind::Elementwise, .doc = "Hyperbolic tangent.", .dtypes = kFloats, .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * (one(c.y()) - c.y() * c.y())); }), .batch = batch_elementwise,
      .scalar = scalar_unary<Op::Tanh>, .reference1 = [](double x) { return std::tanh(x); }},
+    {.name = "sigmoid", .kind = OpKind::Elementwise, .doc = "1 / (1 + e^-x).", .dtypes = kFloats, .infer = infer_elementwise,
+     .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * (c.y() * (one(c.y()) - c.y()))); }), .batch = batch_elementwise,
+     .scalar = scalar_unary<Op::Sigmoid>, .reference1 = [](double x) { return 1 / (1 + std::exp(-x)); }},
     {.name = "erf", .kind = OpKind::Elementwise, .doc = "Error function.", .dtypes = kFloats, .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) {
        c.grad(0, c.dy() * like(c.y(), 2 / std::sqrt(std::numbers::pi)) * apply1("exp", -(c.x(0) * c.x(0))));
@@ -112,7 +115,7 @@ std::optional<double> elementary_at(std::string_view name, double x) {
 #define SHEAF_AT(op_name, op) \
   if (name == op_name) return loop::elementary<Op::op>(x);
   SHEAF_AT("exp", Exp) SHEAF_AT("log", Log) SHEAF_AT("sin", Sin) SHEAF_AT("cos", Cos) SHEAF_AT("tan", Tan) SHEAF_AT("tanh", Tanh)
-  SHEAF_AT("erf", Erf) SHEAF_AT("expm1", Expm1) SHEAF_AT("log1p", Log1p)
+  SHEAF_AT("erf", Erf) SHEAF_AT("sigmoid", Sigmoid) SHEAF_AT("expm1", Expm1) SHEAF_AT("log1p", Log1p)
 #undef SHEAF_AT
   return std::nullopt;
 }

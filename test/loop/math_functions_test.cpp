@@ -107,6 +107,13 @@ TEST(MathF32, Exp) { EXPECT_F32(1.1, exp); }
 TEST(MathF32, Exp2) { EXPECT_F32(1.1, exp2); }
 TEST(MathF32, Expm1) { EXPECT_F32(1.4, expm1); }
 TEST(MathF32, Tanh) { EXPECT_F32(1.4, tanh); }
+// Where the result is not denormal.
+TEST(MathF32, Sigmoid) {
+  expect_f32(2.4, [](auto x) { return sigmoid(select(x < -87.0f, -87.0f, x)); }, [](auto x) { return 1 / (1 + std::exp(-std::max<decltype(x)>(x, -87))); });
+}
+TEST(MathF64, Sigmoid) {
+  expect_f64(2.4, [](auto x) { return sigmoid(select(x < -700.0, -700.0, x)); }, [](auto x) { return 1 / (1 + std::exp(-std::max<decltype(x)>(x, -700))); });
+}
 TEST(MathF32, Log) { EXPECT_F32(1.0, log); }
 TEST(MathF32, Log2) { EXPECT_F32(1.1, log2); }
 TEST(MathF32, Log1p) { EXPECT_F32(1.0, log1p); }

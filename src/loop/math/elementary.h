@@ -71,6 +71,7 @@ inline math::Scalar<B, T> expand(math::Scalar<B, T> x, [[maybe_unused]] math::Sc
   else if constexpr (op == Op::Expm1) return expm1(x);
   else if constexpr (op == Op::Log1p) return log1p(x);
   else if constexpr (op == Op::Atan2) return atan2(x, y);
+  else if constexpr (op == Op::Sigmoid) return sigmoid(x);
   else return erfinv(x);
 }
 

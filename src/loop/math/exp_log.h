@@ -1,4 +1,4 @@
-// exp, exp2, expm1, tanh, log, log2, log1p as straight-line scalar code (see scalar.h). Polynomials are minimax fits with
+// exp, exp2, expm1, tanh, sigmoid, log, log2, log1p as straight-line scalar code (see scalar.h). Polynomials are minimax fits with
 // coefficients rounded to the working precision; their relative error is stated beside them as 2^-k.
 //
 // Overflow and underflow come out of the final scaling, which is done in two halves so that a denormal result is rounded
@@ -180,6 +180,14 @@ Scalar<B, T> tanh(Scalar<B, T> x) {
   auto s = x * x;
   auto small = fma(estrin(s, C::kPoly) * s, ax, ax);
   return with_sign(select(ax < C::kSmall, small, large), x);
+}
+
+// 1 / (1 + e^-x). From kOneAbove on the sum is 1; at the other limit the power is infinite, and the result 0, which would be denormal.
+template <class B, class T>
+Scalar<B, T> sigmoid(Scalar<B, T> x) {
+  constexpr T kOneAbove = std::is_same_v<T, float> ? 20 : 40, kZeroBelow = std::is_same_v<T, float> ? T(-88.8) : T(-709.9);
+  auto [r, shifted] = detail::reduce_exp(-detail::clamp(x, kZeroBelow, kOneAbove));
+  return T(1) / fma(detail::exp_reduced(r), pow2_shifted(shifted), T(1));
 }
 
 namespace detail {
