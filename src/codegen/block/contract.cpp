@@ -354,9 +354,9 @@ class InPlace {
   static InPlace flat(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k) { return {a, b, c, m, n, k, false}; }
   static InPlace turned(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k) { return {b, a, c, n, m, k, true}; }
 
-  static bool fits_flat(int64_t m, int64_t n, const Operand<T>& a, int64_t least) { return a.k == 1 && m >= least && n >= 2 * width() && n <= kFlatMost && spread(a); }
+  static bool fits_flat(int64_t m, int64_t n, const Operand<T>& a, int64_t least) { return a.k == 1 && m >= least && n >= 2 * width() && n <= kFlatMost; }
   // Few rows would be filled up with too many.
-  static bool fits_turned(int64_t m, const Operand<T>& b) { return b.k == 1 && m <= kTurnedMost && spread(b) && 4 * m >= 3 * round_up(m, width()); }
+  static bool fits_turned(int64_t m, const Operand<T>& b) { return b.k == 1 && m <= kTurnedMost && 4 * m >= 3 * round_up(m, width()); }
 
   void run() {
     int64_t depth = std::min(k_, std::max(block_, kPackedElements / ld_ / block_ * block_));
@@ -389,9 +389,6 @@ class InPlace {
       : x_(x), y_(y), c_(c), p_(p), q_(q), k_(k), turned_(turned), ld_(round_up(q, turned ? wide_ : kern_.lanes)) {}
 
   static int64_t width() { return kernels<T>().small_vectors * kernels<T>().lanes; }
-  // Rows a multiple of 8 KiB apart share too few sets of the first-level cache.
-  static bool spread(const Operand<T>& x) { return x.minor * sizeof(T) % 8192 != 0; }
-
   void pack_y() {
     int64_t panels = pieces(q_, wide_);
     runtime::parallel_for(panels * pieces(depth_, block_), [&](int64_t begin, int64_t end) {
@@ -420,6 +417,13 @@ class InPlace {
     const T* packed = packed_ + l * ld_;
     bool begin = k_from_ + l == 0;
     Ahead ahead{reinterpret_cast<const std::byte*>(from), 0, 0, 0, 0};
+    int64_t apart = x_.minor;
+    if (crowded_) {
+      apart = depth + kern_.lanes;
+      T* near = scratch<T>(3, rows_ * apart);
+      for (int64_t r = 0; r < rows; ++r) std::memcpy(near + r * apart, from + r * x_.minor, depth * sizeof(T));
+      from = near;
+    }
     if (ask) {
       // Each tile asks for one of the next rows, or for two where there are fewer tiles than rows.
       int64_t row = x_.minor * int64_t(sizeof(T)), along = kern_.depth * int64_t(sizeof(T));
@@ -428,11 +432,11 @@ class InPlace {
       if (tiles >= rows_) ahead.step = along, ahead.tile = row, ahead.tiles = rows_;
       else ahead.step = row, ahead.tile = 2 * row, ahead.tiles = rows_ / 2;
     }
-    kern_.turned[form](tiles, depth, from, x_.minor, packed, to, ldc, begin, ahead);
+    kern_.turned[form](tiles, depth, from, apart, packed, to, ldc, begin, ahead);
     // What is left, a vector at a time.
     int64_t width = std::min(wide_, ld_ - whole);
     for (int64_t j = whole; j < q_; j += kern_.lanes) {
-      auto run = [&](T* t, int64_t ld) { kern_.by_row[form][0](depth, from, x_.minor, packed + whole * depth + j - whole, width, t, ld, begin); };
+      auto run = [&](T* t, int64_t ld) { kern_.by_row[form][0](depth, from, apart, packed + whole * depth + j - whole, width, t, ld, begin); };
       if (j + kern_.lanes <= ldc) run(to + j, ldc);
       else at_edge(to + j, ldc, rows, q_ - j, begin, run);
     }
@@ -445,6 +449,8 @@ class InPlace {
   T* c_;
   int64_t p_, q_, k_, block_ = loop::contract_block(k_);
   bool turned_;
+  // Rows a multiple of 8 KiB apart share too few sets of the first-level cache: those of a tile are copied.
+  bool crowded_ = x_.minor * sizeof(T) % 8192 == 0;
   int64_t ld_;  // of a packed k, and of sums that wait
   T* packed_ = nullptr;
   int64_t k_from_ = 0, depth_ = 0;  // what of Y is packed
