@@ -37,7 +37,7 @@ namespace {
 
 using loop::kContractBlock;
 
-constexpr int64_t kStreamRows = 32, kStreamRowsPacked = 16, kThinRows = 8;  // at most, in the thin forms; the second where a tile can pack B on its way
+constexpr int64_t kStreamRows = 32, kStreamRowsPacked = 16, kStreamRowsNarrow = 64, kThinRows = 8;  // at most, in the thin forms; the second where a tile can pack B on its way
 template <class S>
 constexpr int64_t kTurnedRows = sizeof(S) == 4 ? 8 : 4;  // narrow elements are widened again for each four rows
 constexpr int64_t kTurnedMost = 192;                // rows at most where columns of B are read where they are
@@ -345,18 +345,19 @@ void small(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n,
 }
 
 // One factor is read where it is, by tiles that take several k of its rows at once: X[P,K] by Y[K,Q], of which Y is packed. Threads share P.
+// Rows of narrow elements are widened into a copy, tile by tile.
 // - flat: many rows, few columns, rows of A contiguous. X is A.
 // - turned: some rows, columns of B contiguous: the product of the transposed matrices. X is B's columns, so B is neither turned nor packed, and sums
 //   wait as [column][row] until a strip of columns is done.
-template <class T>
+template <class T, class S>
 class InPlace {
  public:
-  static InPlace flat(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k) { return {a, b, c, m, n, k, false}; }
-  static InPlace turned(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k) { return {b, a, c, n, m, k, true}; }
+  static InPlace flat(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k) { return {a, b, c, m, n, k, false}; }
+  static InPlace turned(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k) { return {b, a, c, n, m, k, true}; }
 
-  static bool fits_flat(int64_t m, int64_t n, const Operand<T>& a, int64_t least) { return a.k == 1 && m >= least && n >= 2 * width() && n <= kFlatMost; }
+  static bool fits_flat(int64_t m, int64_t n, const Operand<S>& a, int64_t least) { return a.k == 1 && m >= least && n >= 2 * width() && n <= kFlatMost; }
   // Few rows would be filled up with too many.
-  static bool fits_turned(int64_t m, const Operand<T>& b) { return b.k == 1 && m <= kTurnedMost && 4 * m >= 3 * round_up(m, width()); }
+  static bool fits_turned(int64_t m, const Operand<S>& b) { return b.k == 1 && m <= kTurnedMost && 4 * m >= 3 * round_up(m, width()); }
 
   void run() {
     int64_t depth = std::min(k_, std::max(block_, kPackedElements / ld_ / block_ * block_));
@@ -385,10 +386,16 @@ class InPlace {
  private:
   static constexpr int64_t kStripGroups = 16;
 
-  InPlace(const Operand<T>& x, const Operand<T>& y, T* c, int64_t p, int64_t q, int64_t k, bool turned)
+  InPlace(const Operand<S>& x, const Operand<S>& y, T* c, int64_t p, int64_t q, int64_t k, bool turned)
       : x_(x), y_(y), c_(c), p_(p), q_(q), k_(k), turned_(turned), ld_(round_up(q, turned ? wide_ : kern_.lanes)) {}
 
   static int64_t width() { return kernels<T>().small_vectors * kernels<T>().lanes; }
+  static void copy_row(T* __restrict to, const S* __restrict from, int64_t n) {
+    if constexpr (std::is_same_v<T, S>) std::memcpy(to, from, n * sizeof(T));
+    else
+      for (int64_t e = 0; e < n; ++e) to[e] = widen<T>(from[e]);
+  }
+
   void pack_y() {
     int64_t panels = pieces(q_, wide_);
     runtime::parallel_for(panels * pieces(depth_, block_), [&](int64_t begin, int64_t end) {
@@ -413,20 +420,22 @@ class InPlace {
 
   void group(T* to, int64_t ldc, int64_t i, int64_t rows, bool ask, int64_t l, int64_t depth) {
     int64_t tiles = ldc / wide_, whole = tiles * wide_, form = rows == rows_ ? 3 : rows / 2;
-    const T* from = x_.at(i, k_from_ + l);
+    const S* rows_of_x = x_.at(i, k_from_ + l);
     const T* packed = packed_ + l * ld_;
     bool begin = k_from_ + l == 0;
-    Ahead ahead{reinterpret_cast<const std::byte*>(from), 0, 0, 0, 0};
+    Ahead ahead{reinterpret_cast<const std::byte*>(rows_of_x), 0, 0, 0, 0};
+    const T* from = nullptr;
     int64_t apart = x_.minor;
-    if (crowded_) {
+    if constexpr (std::is_same_v<T, S>) from = rows_of_x;
+    if (crowded_ || !std::is_same_v<T, S>) {
       apart = depth + kern_.lanes;
       T* near = scratch<T>(3, rows_ * apart);
-      for (int64_t r = 0; r < rows; ++r) std::memcpy(near + r * apart, from + r * x_.minor, depth * sizeof(T));
+      for (int64_t r = 0; r < rows; ++r) copy_row(near + r * apart, rows_of_x + r * x_.minor, depth);
       from = near;
     }
     if (ask) {
       // Each tile asks for one of the next rows, or for two where there are fewer tiles than rows.
-      int64_t row = x_.minor * int64_t(sizeof(T)), along = kern_.depth * int64_t(sizeof(T));
+      int64_t row = x_.minor * int64_t(sizeof(S)), along = kern_.depth * int64_t(sizeof(S));
       ahead.at += rows_ * row;
       ahead.turn = 2 * along;
       if (tiles >= rows_) ahead.step = along, ahead.tile = row, ahead.tiles = rows_;
@@ -444,13 +453,13 @@ class InPlace {
 
   const Kernels<T>& kern_ = kernels<T>();
   const int64_t rows_ = kern_.small_rows, wide_ = width();
-  const Operand<T>& x_;
-  const Operand<T>& y_;
+  const Operand<S>& x_;
+  const Operand<S>& y_;
   T* c_;
   int64_t p_, q_, k_, block_ = loop::contract_block(k_);
   bool turned_;
   // Rows a multiple of 8 KiB apart share too few sets of the first-level cache: those of a tile are copied.
-  bool crowded_ = x_.minor * sizeof(T) % 8192 == 0;
+  bool crowded_ = x_.minor * sizeof(S) % 8192 == 0;
   int64_t ld_;  // of a packed k, and of sums that wait
   T* packed_ = nullptr;
   int64_t k_from_ = 0, depth_ = 0;  // what of Y is packed
@@ -600,18 +609,19 @@ class Product {
   static bool wide_vectors() { return kernels<T>().lanes * sizeof(T) > 16; }
 
   Form usual() const {
+    bool turned_b = m_ > kThinRows && InPlace<T, S>::fits_turned(m_, b_);
     if constexpr (kSame) {
-      bool turned_b = m_ > kThinRows && InPlace<T>::fits_turned(m_, b_);
       if (fits_small()) return Form::Small;
-      if (InPlace<T>::fits_flat(m_, n_, a_, least_flat_rows())) return Form::Flat;
+      if (InPlace<T, S>::fits_flat(m_, n_, a_, least_flat_rows())) return Form::Flat;
       if (Outer<T>::fits(m_, n_, k_, a_, b_, wide_vectors())) return Form::Outer;
       if (can(Form::Small) && n_ * k_ <= kSmall && !turned_b) return Form::Small;
-      if (turned_b) return Form::Turned;
     }
+    if (!kSame && n_ <= kFlatMost / 2 && InPlace<T, S>::fits_flat(m_, n_, a_, kFlatRows)) return Form::Flat;
+    if (turned_b) return Form::Turned;
     // A panel whose rows are a multiple of 8 KiB apart falls into few sets of the second-level cache, and streaming it pays for longer. Narrow vectors
     // pack sooner what stays in that cache.
     bool packs_well = kSame && b_.k * sizeof(S) % 8192 != 0, near = kSame && !wide_vectors() && n_ * k_ <= kNear;
-    if (m_ <= (near ? kThinRows : packs_well ? kStreamRowsPacked : kStreamRows) && can(Form::Stream)) return Form::Stream;
+    if (m_ <= (near ? kThinRows : packs_well ? kStreamRowsPacked : kSame ? kStreamRows : kStreamRowsNarrow) && can(Form::Stream)) return Form::Stream;
     // Of two factors with contiguous rows the wide one is better packed on the way.
     if (kSame && m_ > n_ && n_ <= kFlatMost && k_ >= kTurnDepth && can(Form::Swapped)) return Form::Swapped;
     if (can(Form::Tall)) return Form::Tall;
@@ -637,10 +647,10 @@ class Product {
   bool can(Form form) const {
     bool many = m_ > kThinRows;
     switch (form) {
-      case Form::Flat: return kSame && a_.k == 1 && many && n_ >= 2 * kernels<T>().lanes * kernels<T>().small_vectors;
+      case Form::Flat: return a_.k == 1 && many && n_ >= 2 * kernels<T>().lanes * kernels<T>().small_vectors;
       case Form::Small: return kSame && n_ * k_ <= 4 * kSmall && k_ <= kContractBlock && (a_.k == 1 || a_.minor == 1) && n_ >= kernels<T>().lanes;
-      case Form::Stream: return b_.minor == 1 && m_ <= 2 * kStreamRows;
-      case Form::Turned: return kSame && b_.k == 1 && many && m_ <= 2 * kTurnedMost;
+      case Form::Stream: return b_.minor == 1 && m_ <= kStreamRowsNarrow;
+      case Form::Turned: return b_.k == 1 && many && m_ <= 2 * kTurnedMost;
       case Form::Outer: return kSame && a_.minor == 1 && b_.minor == 1 && m_ >= 2 * kernels<T>().rows && n_ >= 2 * kernels<T>().lanes;
       case Form::Swapped: return kSame && n_ > kThinRows && a_.minor == 1 && b_.minor == 1;
       case Form::Tall: case Form::Tall2: case Form::Tall3: case Form::Tall4: return many;
@@ -666,9 +676,7 @@ class Product {
   void run(Form form) {
     if constexpr (kSame) {
       switch (form) {
-        case Form::Flat: return InPlace<T>::flat(a_, b_, c_, m_, n_, k_).run();
         case Form::Small: return small<T>(a_, b_, c_, m_, n_, k_);
-        case Form::Turned: return InPlace<T>::turned(a_, b_, c_, m_, n_, k_).run();
         case Form::Outer: return Outer<T>(a_, b_, c_, m_, n_, k_).run();
         case Form::Swapped: {
           T* turned = scratch<T>(2, m_ * n_);
@@ -678,6 +686,8 @@ class Product {
         default: break;
       }
     }
+    if (form == Form::Flat) return InPlace<T, S>::flat(a_, b_, c_, m_, n_, k_).run();
+    if (form == Form::Turned) return InPlace<T, S>::turned(a_, b_, c_, m_, n_, k_).run();
     if (form == Form::Stream) return thin_stream<T, S>(a_, b_, c_, m_, n_, k_);
     if (form >= Form::Tall && form <= Form::Tall4) return Tall<T, S>(a_, b_, c_, m_, n_, k_, static_cast<int>(form) - static_cast<int>(Form::Tall)).run();
     if constexpr (std::is_same_v<T, float>)
