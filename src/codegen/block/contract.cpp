@@ -618,10 +618,10 @@ class Product {
     }
     if (!kSame && n_ <= kFlatMost / 2 && InPlace<T, S>::fits_flat(m_, n_, a_, kFlatRows)) return Form::Flat;
     if (turned_b) return Form::Turned;
-    // A panel whose rows are a multiple of 8 KiB apart falls into few sets of the second-level cache, and streaming it pays for longer. Narrow vectors
-    // pack sooner what stays in that cache.
-    bool packs_well = kSame && b_.k * sizeof(S) % 8192 != 0, near = kSame && !wide_vectors() && n_ * k_ <= kNear;
-    if (m_ <= (near ? kThinRows : packs_well ? kStreamRowsPacked : kSame ? kStreamRows : kStreamRowsNarrow) && can(Form::Stream)) return Form::Stream;
+    // A panel whose rows are a multiple of 8 KiB apart falls into few sets of the second-level cache, and streaming it pays for longer. What stays in
+    // that cache is packed sooner.
+    bool packs_well = kSame && b_.k * sizeof(S) % 8192 != 0, near = kSame && n_ * k_ <= kNear;
+    if (m_ <= (near ? (wide_vectors() ? 12 : kThinRows) : packs_well ? kStreamRowsPacked : kSame ? kStreamRows : kStreamRowsNarrow) && can(Form::Stream)) return Form::Stream;
     // Of two factors with contiguous rows the wide one is better packed on the way.
     if (kSame && m_ > n_ && n_ <= kFlatMost && k_ >= kTurnDepth && can(Form::Swapped)) return Form::Swapped;
     if (can(Form::Tall)) return Form::Tall;
@@ -631,13 +631,18 @@ class Product {
   bool fits_small() const {
     constexpr int64_t kRows = 256, kColumns = 64;  // of A, and of a turned A with more k than that
     if (!can(Form::Small) || n_ * k_ > kSmallInPlace) return false;
-    if (wide_vectors()) return b_.minor == 1 ? a_.k == 1 || m_ <= 4 * kRows : m_ >= 48;
-    return b_.minor == 1 && n_ % kernels<T>().lanes == 0 && m_ <= (a_.k == 1 || k_ <= kColumns ? kRows : kColumns);
+    bool whole = n_ % kernels<T>().lanes == 0;
+    if (wide_vectors()) {
+      if (b_.minor != 1) return m_ >= 2 * kRows;  // one thread packs it
+      if (!whole) return a_.k == 1 && m_ >= kColumns;
+      return a_.k == 1 || m_ <= (k_ <= 2 * kColumns ? 4 * kRows : kRows);
+    }
+    return b_.minor == 1 && whole && m_ <= (a_.k == 1 || k_ <= kColumns ? kRows : kColumns);
   }
 
   // From how many rows on A is read where it is. Fewer pay where packing it would take its time: for few columns, or for many k.
   int64_t least_flat_rows() const {
-    if (wide_vectors()) return kFlatRows;
+    if (wide_vectors()) return k_ >= kTurnDepth && n_ % (2 * kernels<T>().lanes) == 0 ? 48 : kFlatRows;
     bool narrow = n_ <= 64;
     if (b_.minor == 1 && narrow && n_ * k_ > kSmall) return 32;
     return (narrow && b_.k == 1) || k_ >= kTurnDepth ? 48 : kFlatRows;
