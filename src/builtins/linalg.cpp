@@ -78,6 +78,24 @@ Value product(Call& c) {
   return contracted(y2, d);
 }
 
+// Rows of x [M, K] in groups by a matrix of w [G, K, N] for each.
+Value grouped_product(Call& c) {
+  auto [xn, wn] = nums(c[0], c[1]);
+  DType d = float_dtype(contraction_dtype(xn.x.dtype(), wn.x.dtype()));
+  Operand x = ops::cast(xn.x, d), w = ops::cast(wn.x, d), counts = index_operand(c[2], "grouped-matmul");
+  auto refuse = [&](std::string why) {
+    UserError e = runtime_error(fmt::format("grouped-matmul: x is {}, w {}, counts {}", shape_text(x.sizes()), shape_text(w.sizes()), shape_text(counts.sizes())));
+    e.label = std::move(why);
+    throw std::move(e).hint("x is [rows k], w [groups k n], and counts [groups] says how many rows of x each group has");
+  };
+  if (x.rank() != 2 || w.rank() != 3 || counts.rank() != 1) refuse("they have 2, 3 and 1 axes");
+  if (!(x.size(1) == w.size(1))) refuse(fmt::format("x has {} columns, the matrices of w have {} rows", x.size(1).str(), w.size(1).str()));
+  if (!(w.size(0) == counts.size(0))) refuse(fmt::format("w has {} matrices, there are {} counts", w.size(0).str(), counts.size(0).str()));
+  auto alone = [](const Operand& a) { return ops::expand_axis(a, 0); };
+  Operand y = mixed_product(alone(x), alone(w), [&](Operand a, Operand b) { return graph::apply(ops::op("grouped_dot"), {a, b, alone(counts)}); });
+  return tensor_value(ops::squeeze_axis(y, 0));
+}
+
 Value einsum_call(Call& c) {
   if (c.size() == 0 || (c.size() == 1 && c[0].is_string()))
     throw runtime_error(fmt::format("einsum: expected 3 arguments (subscript, a, b), got {}", c.size()));
@@ -136,6 +154,11 @@ const BuiltinDef kBuiltins[] = {
      "Product of vectors, matrices, or batches of matrices: the last axis of a with the second to last of b (the only one of a vector). Two vectors "
      "give a number. The leading axes of the operand with more axes are the batch, for every element of which a matrix is used again.",
      {{"(@ [1 2 3] [4 5 6])", "32.0"}, {"(@ [[1 2] [3 4]] [1 1])", "[3. 7.]"}, {"(shape (@ (ones [5 2 3]) (ones [3 4])))", "[5. 2. 4.]"}}, 0, -1, product},
+    {"grouped-matmul", "Linear algebra", "(grouped-matmul x w counts)",
+     "Rows of x [rows k] stand in groups, one behind the other; counts says how many each group has, which may be none and may differ from call to call. Every row by the matrix "
+     "of its group, of w [groups k n]: what @ gives for each group. Rows behind the last group give zeros.",
+     {{"(grouped-matmul [[1 2] [3 4] [5 6]] [[[1] [1]] [[10] [0]]] [2 1])", "[[ 3.]\n [ 7.]\n [50.]]"},
+      {"(grouped-matmul (ones [3 2]) (ones [2 2 2]) [0 2])", "[[2. 2.]\n [2. 2.]\n [0. 0.]]"}}, 3, 3, grouped_product},
     {"einsum", "Linear algebra", "(einsum \"ab,bc->ac\" x y …)",
      "Sum of products by index letters, for any number of operands. A letter that the output does not name is summed over; a letter twice in one operand "
      "takes its diagonal; ... stands for leading axes, aligned at the right. A result without axes is a number.",

@@ -9,8 +9,9 @@ namespace sheaf::builtins {
 DType mixed_dtype();
 // Part of the identity of compiled code: the same function inside and outside of `mixed` is two.
 inline uint64_t mixed_purpose() { return static_cast<uint64_t>(mixed_dtype()) << 32; }
-// ops::dot, with f32 operands rounded to mixed_dtype() and the result f32 again. Its gradient rounds alike.
-Operand mixed_dot(const Operand& a, const Operand& b);
+// A product of a and b, with f32 operands rounded to mixed_dtype() and the result f32 again. Its gradient rounds alike.
+Operand mixed_product(const Operand& a, const Operand& b, const std::function<Operand(Operand a, Operand b)>& product);
+inline Operand mixed_dot(const Operand& a, const Operand& b) { return mixed_product(a, b, ops::dot); }
 // (%with-contractions dtype f args)
 Value with_contractions(Call& c);
 

@@ -7,6 +7,7 @@
 #include "loop/attention.h"
 #include "loop/decompose.h"
 #include "loop/factor.h"
+#include "loop/grouped.h"
 #include "loop/quantized.h"
 #include "loop/scalar_ops.h"
 #include "support/error.h"
@@ -59,6 +60,10 @@ void contract(const CallArgs& c) {
     case DType::I8: return contract_in<int8_t>(c);
     default: INVARIANT(false, "contract of dtype " << c.args[0]);
   }
+}
+
+void contract_groups(const CallArgs& c) {
+  for (const GroupProduct& p : group_products(c)) contract(p.call());
 }
 
 // Element l of a group of a column, as a whole number; `from` is the group's first element of the column.
@@ -175,6 +180,7 @@ Routine find_routine(std::string_view name) {
   if (name == "attention") return attention;
   if (name == "attention_vjp") return attention_vjp;
   if (name == "contract") return contract;
+  if (name == "contract_groups") return contract_groups;
   if (name == "contract_quantized") return contract_quantized;
   if (name == "sort") return sort;
   if (name == "cumulate") return cumulate;

@@ -34,17 +34,10 @@ void vjp_dot(VjpCtx& c) {
   if (c.needs(1)) c.grad(1, dot(swap_last_two(c.x(0)), c.dy()));
 }
 
-std::vector<Operand> batch_dot(BatchCtx& c) {
-  stretch_to_batch(c);
-  for (Operand& x : c.inputs) x = reshape(x, {x.size(0) * x.size(1), x.size(2), x.size(3)});
-  Operand y = dot(c.inputs[0], c.inputs[1]);
-  return {reshape(y, {c.batch, floor_div(y.size(0), c.batch), y.size(1), y.size(2)})};
-}
-
 const OpDef kOps[] = {
     {.name = "dot", .kind = OpKind::Contract, .doc = "[B, M, K] by [B, K, N]; bf16 and f16 accumulate in f32, i8 in i32.", .dtypes = kNumbers | only(DType::I8),
      .infer = infer_dot,
-     .vjp = differentiable(vjp_dot), .batch = batch_dot, .lower = lower_dot},
+     .vjp = differentiable(vjp_dot), .batch = batch_first_axis, .lower = lower_dot},
 };
 
 }  // namespace

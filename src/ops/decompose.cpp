@@ -104,37 +104,18 @@ void vjp_cholesky(VjpCtx& c) {
   c.grad(0, like(s, 0.5) * (s + swap_last_two(s)));
 }
 
-// A batch of batches is one longer batch; what all examples share is repeated.
-std::vector<Operand> batch_matrices(BatchCtx& c) {
-  Size batch = c.batch, each = c.inputs[0].size(c.batched[0] ? 1 : 0);
-  std::vector<Operand> inputs;
-  for (size_t i = 0; i < c.inputs.size(); ++i) {
-    Operand x = c.inputs[i];
-    if (!c.batched[i]) x = broadcast_to(expand_axis(x, 0), {batch, each, x.size(1), x.size(2)});
-    inputs.push_back(reshape(x, {batch * each, x.size(2), x.size(3)}));
-  }
-  auto out = graph::apply_all(c.op, std::move(inputs), c.attrs);
-  for (Operand& o : out) {
-    Sizes sizes = o.sizes();
-    sizes[0] = each;
-    sizes.insert(sizes.begin(), batch);
-    o = reshape(o, sizes);
-  }
-  return out;
-}
-
 const OpDef kOps[] = {
     {.name = "eigh", .kind = OpKind::Ordered, .doc = "Eigenvalues, rising, and eigenvectors as columns of the symmetric part of matrices [batch, n, n].", .dtypes = kWideFloats,
-     .infer = infer_eigh, .vjp = differentiable(vjp_eigh), .batch = batch_matrices, .lower = lower_eigh},
+     .infer = infer_eigh, .vjp = differentiable(vjp_eigh), .batch = batch_first_axis, .lower = lower_eigh},
     {.name = "svd", .kind = OpKind::Ordered, .doc = "u, s, v with x = u diag(s) v^T, s falling, of matrices [batch, m, n] with m >= n.", .dtypes = kWideFloats,
-     .infer = infer_svd, .vjp = differentiable(vjp_svd), .batch = batch_matrices, .lower = lower_svd},
+     .infer = infer_svd, .vjp = differentiable(vjp_svd), .batch = batch_first_axis, .lower = lower_svd},
     {.name = "solve", .kind = OpKind::Ordered, .doc = "x with a x = b, for a [batch, n, n] and b [batch, n, k].", .dtypes = kWideFloats,
-     .infer = [](const InferCtx& c) { return std::vector<TensorType>{c.inputs[1]}; }, .vjp = differentiable(vjp_solve), .batch = batch_matrices, .lower = lower_solve},
+     .infer = [](const InferCtx& c) { return std::vector<TensorType>{c.inputs[1]}; }, .vjp = differentiable(vjp_solve), .batch = batch_first_axis, .lower = lower_solve},
     {.name = "det", .kind = OpKind::Ordered, .doc = "Determinants [batch] of matrices [batch, n, n].", .dtypes = kWideFloats,
      .infer = [](const InferCtx& c) { return std::vector<TensorType>{{c.inputs[0].dtype, {c.inputs[0].sizes[0]}}}; }, .vjp = differentiable(vjp_det),
-     .batch = batch_matrices, .lower = [](LowerCtx& c) { lower_square(c, "det"); }},
+     .batch = batch_first_axis, .lower = [](LowerCtx& c) { lower_square(c, "det"); }},
     {.name = "cholesky", .kind = OpKind::Ordered, .doc = "Lower triangular l with l l^T the symmetric part of matrices [batch, n, n].", .dtypes = kWideFloats,
-     .infer = infer_same, .vjp = differentiable(vjp_cholesky), .batch = batch_matrices, .lower = [](LowerCtx& c) { lower_square(c, "cholesky"); }},
+     .infer = infer_same, .vjp = differentiable(vjp_cholesky), .batch = batch_first_axis, .lower = [](LowerCtx& c) { lower_square(c, "cholesky"); }},
 };
 
 }  // namespace

@@ -169,13 +169,6 @@ std::vector<Operand> batch_take(BatchCtx& c) {
   return {reshape(y, {c.batch, o, j, i})};
 }
 
-std::vector<Operand> batch_along(BatchCtx& c) {
-  stretch_to_batch(c);
-  for (Operand& x : c.inputs) x = merge_batch(x);
-  Operand y = graph::apply(c.op, c.inputs, c.attrs);
-  return {reshape(y, {c.batch, floor_div(y.size(0), c.batch), y.size(1), y.size(2)})};
-}
-
 void vjp_take_along(VjpCtx& c) {
   Operand index = c.x(1);
   Size n = c.x(0).size(1);
@@ -279,13 +272,13 @@ const OpDef kOps[] = {
      }), .batch = batch_scatter, .lower = lower_scatter, .check_text = range_text},
     {.name = "take_along", .kind = OpKind::Gather, .doc = "Elements along axis 1 at per-element indices.", .dtypes = kAnyType,
      .infer = infer_take_along,
-     .vjp = differentiable(vjp_take_along), .batch = batch_along, .lower = lower_take_along, .check_text = range_text},
+     .vjp = differentiable(vjp_take_along), .batch = batch_first_axis, .lower = lower_take_along, .check_text = range_text},
     {.name = "put_along", .kind = OpKind::Update, .doc = "x with elements along axis 1 added to, or (set) replaced, at per-element indices.",
      .dtypes = kAnyType, .infer = infer_same,
      .vjp = differentiable([](VjpCtx& c) {
        if (c.needs(0)) c.grad(0, c.attrs().flag("set") ? graph::apply(op("put_along"), {c.dy(), c.x(1), zeros(c.x(2).type())}, c.attrs()) : c.dy());
        if (c.needs(2)) c.grad(2, take_along(c.dy(), c.x(1), 1, who(c.attrs()), wrap(c.attrs())));
-     }), .batch = batch_along, .lower = lower_put_along, .check_text = range_text},
+     }), .batch = batch_first_axis, .lower = lower_put_along, .check_text = range_text},
     {.name = "dynamic_slice", .kind = OpKind::Gather, .doc = "A window whose start is data; moved inside if it sticks out.", .dtypes = kAnyType,
      .infer = infer_dynamic_slice, .vjp = differentiable([](VjpCtx& c) { c.grad(0, update_slice(zeros(c.x(0).type()), c.dy(), c.x(1))); }),
      .batch = batch_dynamic_slice, .lower = lower_dynamic_slice},

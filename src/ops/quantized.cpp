@@ -65,15 +65,7 @@ std::vector<Operand> batch(BatchCtx& c) {
     Operand y = quantized_dot(reshape(x, {1, x.size(0) * x.size(2), x.size(3)}), c.inputs[1], c.inputs[2]);
     return {reshape(y, {c.batch, 1, x.size(2), y.size(2)})};
   }
-  stretch_to_batch(c);
-  for (Operand& x : c.inputs) {
-    Sizes s = x.sizes();
-    s[1] = s[0] * s[1];
-    s.erase(s.begin());
-    x = reshape(x, s);
-  }
-  Operand y = quantized_dot(c.inputs[0], c.inputs[1], c.inputs[2]);
-  return {reshape(y, {c.batch, floor_div(y.size(0), c.batch), y.size(1), y.size(2)})};
+  return batch_first_axis(c);
 }
 
 const OpDef kOps[] = {

@@ -74,6 +74,25 @@ std::vector<Operand> batch_elementwise(BatchCtx& c) {
   return graph::apply_all(c.op, std::move(c.inputs), c.attrs);
 }
 
+std::vector<Operand> batch_first_axis(BatchCtx& c) {
+  stretch_to_batch(c);
+  Size inner = c.inputs[0].size(1);
+  for (Operand& x : c.inputs) {
+    Sizes s = x.sizes();
+    s.erase(s.begin());
+    s[0] = c.batch * inner;
+    x = reshape(x, s);
+  }
+  std::vector<Operand> out = graph::apply_all(c.op, std::move(c.inputs), c.attrs);
+  for (Operand& y : out) {
+    Sizes s = y.sizes();
+    s[0] = inner;
+    s.insert(s.begin(), c.batch);
+    y = reshape(y, s);
+  }
+  return out;
+}
+
 int check_axis(int64_t axis, int rank) {
   int64_t a = axis < 0 ? axis + rank : axis;
   if (a < 0 || a >= rank) throw runtime_error(fmt::format("axis {} out of bounds for {}D tensor", axis, rank));

@@ -19,6 +19,8 @@ std::vector<TensorType> infer_elementwise(const InferCtx& c);
 std::vector<TensorType> infer_predicate(const InferCtx& c);
 
 std::vector<Operand> batch_elementwise(BatchCtx& c);
+// The first axis of all inputs and outputs is a batch already: the new axis becomes part of it.
+std::vector<Operand> batch_first_axis(BatchCtx& c);
 
 // The outputs are of the first input's type.
 std::vector<TensorType> infer_same(const InferCtx& c);

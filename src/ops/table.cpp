@@ -11,7 +11,7 @@ struct Table {
   std::vector<const OpDef*> list;
   std::unordered_map<std::string_view, const OpDef*> by_name;
   Table() {
-    for (auto family : {elementwise_ops(), math_ops(), reduce_ops(), movement_ops(), gather_ops(), contract_ops(), quantized_ops(), attention_ops(), ordered_ops(), decompose_ops(),
+    for (auto family : {elementwise_ops(), math_ops(), reduce_ops(), movement_ops(), gather_ops(), contract_ops(), quantized_ops(), grouped_ops(), attention_ops(), ordered_ops(), decompose_ops(),
                         create_ops(), window_ops(), random_ops(), structure_ops(), control_ops(), scan_ops(), while_ops()})
       for (const OpDef& d : family) {
         list.push_back(&d);

@@ -18,6 +18,7 @@ std::span<const OpDef> movement_ops();
 std::span<const OpDef> gather_ops();
 std::span<const OpDef> contract_ops();
 std::span<const OpDef> quantized_ops();
+std::span<const OpDef> grouped_ops();
 std::span<const OpDef> attention_ops();
 std::span<const OpDef> ordered_ops();
 std::span<const OpDef> decompose_ops();

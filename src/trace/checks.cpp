@@ -16,13 +16,30 @@ namespace {
 
 using graph::Node;
 
-// What is checked: which indices, against which size, and whether negative ones count from the end.
-using Check = std::tuple<const void*, int, std::string, bool>;
+// Products check how many rows their groups have, all other ops indices.
+bool checks_groups(const Node& n) { return n.op->kind == graph::OpKind::Contract; }
+const Operand& checked_input(const Node& n) { return n.inputs[checks_groups(n) ? 2 : 1]; }
+
+// What is checked: which indices or groups, against which size, and whether negative indices count from the end.
+using Check = std::tuple<const void*, int, std::string, bool, bool>;
 
 Check check_of(const Node& n) {
-  const Operand& index = n.inputs[1];
+  const Operand& index = checked_input(n);
   const void* of = index.is_node() ? static_cast<const void*>(index.node().get()) : index.value().buffer.get();
-  return {of, index.index(), n.inputs[0].size(1).str(), n.attrs.flag("wrap")};
+  return {of, index.index(), n.inputs[0].size(1).str(), checks_groups(n), !checks_groups(n) && n.attrs.flag("wrap")};
+}
+
+// Indices that the compiler made itself are in range.
+bool can_fail(const Node& n) { return checks_groups(n) || n.attrs.get<std::string>("who") != ops::kInRange; }
+
+// The same check by an op that reads nothing else.
+Operand check_alone(const Node& n) {
+  const Operand &x = n.inputs[0], &checked = checked_input(n);
+  auto nothing = [](DType d, Sizes sizes) { return ops::broadcast_to(ops::constant_int(d, 0), std::move(sizes)); };
+  if (checks_groups(n))
+    return graph::apply(ops::op("grouped_dot"), {nothing(DType::F32, {x.size(0), x.size(1), 0}), nothing(DType::F32, {x.size(0), checked.size(1), 0, 1}), checked});
+  return graph::apply(ops::op("take"), {nothing(DType::Bool, {1, x.size(1), 1}), ops::reshape(checked, {num_elems(checked.sizes())})},
+                      {{"who", n.attrs.get<std::string>("who")}, {"wrap", n.attrs.flag("wrap")}, {"set", false}});
 }
 
 // Nodes that depend on nothing but the inputs of a graph and of the traces it is part of. Reverse and batching rules make
@@ -76,18 +93,13 @@ std::vector<Ref<Node>> unused_checks(const std::vector<Ref<Node>>& checked, cons
   Context mine;  // what is made here is not one of the program's reads
   Context::Use use(mine);
   for (const Ref<Node>& n : checked) {
-    std::string who = n->attrs.get<std::string>("who");
-    if (who == ops::kInRange || live.count(n.get()) || !own.has(n.get()) || !done.insert(check_of(*n)).second) continue;
+    if (!can_fail(*n) || live.count(n.get()) || !own.has(n.get()) || !done.insert(check_of(*n)).second) continue;
     // Where the program shows something, the check keeps its place in the order.
     if (!g.effects.empty()) {
       out.push_back(n);
       continue;
     }
-    const Operand& index = n->inputs[1];
-    Operand nothing = ops::broadcast_to(ops::constant_int(DType::Bool, 0), {1, n->inputs[0].size(1), 1});
-    Operand flat = ops::reshape(index, {num_elems(index.sizes())});
-    Operand check = graph::apply(ops::op("take"), {nothing, flat}, {{"who", who}, {"wrap", n->attrs.flag("wrap")}, {"set", false}});
-    if (check.is_node()) out.push_back(check.node());
+    if (Operand check = check_alone(*n); check.is_node()) out.push_back(check.node());
   }
   return out;
 }

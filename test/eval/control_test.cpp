@@ -257,5 +257,10 @@ TEST(ControlFlowVariants, DependOnPredicatesNotOnNumbers) {
   EXPECT_EQ(o.compiled["f"], 2);
 }
 
+TEST(ControlFlowVariants, DoNotDependOnTheSizesOfGroups) {
+  Outcome o = run("(defn f [x w counts] (grouped-matmul x w counts))\n(map (fn [i] (f (ones [9 2]) (ones [2 2 2]) [i (- 9 i)])) (range 10))", trace::JitMode::Auto);
+  EXPECT_EQ(o.compiled["f"], 1);
+}
+
 }  // namespace
 }  // namespace sheaf::eval

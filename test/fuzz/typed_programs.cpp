@@ -210,6 +210,11 @@ class Generator {
         std::string t = fresh("t"), body = closed(t, s, {}, 1);
         return fmt::format("((grad (fn [{}] (sum {}))) {})", t, body, expr(s, d - 1));
       }
+      case 59: {
+        if (rank != 2) return "";
+        int depth = 1 + rng_.below(3), first = rng_.below(s[0] + 1), second = rng_.below(s[0] - first + 1);
+        return fmt::format("(grouped-matmul {} {} [{} {}])", expr({s[0], depth}, d), expr({2, depth, s[1]}, d - 1), first, second);
+      }
       case 60: case 61: {
         if (rank != 2) return "";
         int columns = s[0] + rng_.below(3), depth = 1 + rng_.below(3);

@@ -62,6 +62,7 @@ class OpCases {
     else if (name == "dynamic_slice" || name == "update_slice") windows_of_data(name);
     else if (name == "dot") for (Dims s : {Dims{1, 2, 3, 4}, Dims{2, 1, 1, 1}, Dims{2, 3, 0, 2}, Dims{0, 2, 2, 2}, Dims{1, 0, 2, 3}, Dims{3, 5, 7, 2}, Dims{1, 3, 521, 2}}) add({}, {{s[0], s[1], s[2]}, {s[0], s[2], s[3]}});
     else if (name == "quantized_dot") quantized();
+    else if (name == "grouped_dot" || name == "grouped_outer") grouped(name == "grouped_outer");
     else if (name == "attention" || name == "attention_vjp") attention(name == "attention_vjp");
     else if (name == "sort") for (bool down : {false, true}) for (Dims s : {Dims{1, 1}, Dims{3, 5}, Dims{2, 0}, Dims{0, 3}, Dims{2, 131}}) add({{"descending", down}}, {s}, true);
     else if (name == "cumulate") for (int64_t what : {0, 1, 2}) for (Dims s : {Dims{1, 1, 1}, Dims{2, 5, 3}, Dims{2, 0, 3}, Dims{0, 2, 1}, Dims{1, 37, 1}, Dims{1, 2, 1}}) cumulate(what, s);
@@ -97,6 +98,21 @@ class OpCases {
                             return std::vector{m.values(rng, shapes[0]), uniform_tensor(rng, bits, shapes[1]), m.values(rng, shapes[2])};
                           }});
       }
+  }
+
+  // Batch, rows, columns of both factors, groups, which take all rows or leave some.
+  void grouped(bool outer) {
+    struct Shape { int64_t b, m, k, n, g; };
+    for (Shape s : {Shape{1, 5, 3, 2, 3}, {2, 4, 2, 3, 2}, {1, 1, 1, 1, 1}, {1, 6, 2, 3, 1}, {1, 0, 2, 3, 2}, {1, 3, 0, 2, 2}, {1, 3, 2, 0, 2}, {1, 4, 2, 3, 0}, {0, 2, 2, 2, 2}, {1, 7, 521, 3, 2}, {1, 40, 7, 33, 4}})
+      cases_.push_back({std::string(op_.name) + shape_text(Dims{s.b, s.m, s.k, s.n, s.g}), {}, [m = maker_, s, outer](Rng& rng) {
+                          Tensor counts = empty_tensor(DType::I64, {s.b, s.g});
+                          for (int64_t p = 0; p < s.b; ++p)
+                            for (int64_t g = 0, left = s.m; g < s.g; ++g) {
+                              int64_t& count = counts.data<int64_t>()[p * s.g + g];
+                              left -= count = g + 1 == s.g && rng.below(2) ? left : rng.below(left + 1);
+                            }
+                          return std::vector{m.values(rng, {s.b, s.m, s.k}), outer ? m.values(rng, {s.b, s.m, s.n}) : m.values(rng, {s.b, s.g, s.k, s.n}), counts};
+                        }});
   }
 
   // Values far apart, whose vectors have derivatives that are not large; a right side where the op takes one.

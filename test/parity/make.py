@@ -198,7 +198,7 @@ def moe(rng):
         best, chosen = torch.softmax(rows @ p["router"], -1).topk(2, -1)
         weights = best / best.sum(-1, keepdim=True)
         y = torch.zeros_like(rows)
-        for e in range(experts):  # each expert by itself: no rooms, nothing shared with ours
+        for e in range(experts):  # each expert by itself: nothing shared with ours
             row, place = torch.where(chosen == e)
             y = y.index_add(0, row, weights[row, place, None] * (gelu(rows[row] @ p["up"][e]) @ p["down"][e]))
         return dense(layer_norm(h + y.reshape(h.shape), p("norm3")), p("out"))

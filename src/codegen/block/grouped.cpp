@@ -1,0 +1,31 @@
+#include "codegen/block/grouped.h"
+
+#include "codegen/block/block.h"
+#include "loop/grouped.h"
+#include "runtime/thread_pool.h"
+
+namespace sheaf::codegen::block {
+
+// Large groups each by all threads, then several small ones at a time.
+void contract_groups(const loop::CallArgs& call) {
+  constexpr int64_t kTaskFlops = 1 << 18;           // a task worth a thread: some 5 us
+  constexpr int64_t kAloneFlops = 8 * kTaskFlops;   // a product worth all threads
+  const loop::Routine contract = find_fast_routine("contract");
+  std::vector<loop::GroupProduct> small;
+  int64_t flops = 1;
+  for (const loop::GroupProduct& p : loop::group_products(call)) {
+    if (p.flops() > kAloneFlops) {
+      contract(p.call());
+    } else {
+      small.push_back(p);
+      flops += p.flops();
+    }
+  }
+  int64_t count = std::ssize(small);
+  if (count == 1) return contract(small[0].call());
+  runtime::parallel_for(count, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) contract(small[i].call());
+  }, count * kTaskFlops / flops);
+}
+
+}  // namespace sheaf::codegen::block

@@ -1,0 +1,89 @@
+// Products of groups of rows with a matrix for each group, where the sizes of the groups are data, and its reverse. What they compute, to the bit, is said in
+// loop/grouped.h. Each is the other's derivative, so both have derivatives of every order.
+#include <fmt/format.h>
+
+#include "loop/builder.h"
+#include "ops/emit.h"
+#include "ops/lower_ctx.h"
+#include "ops/rules.h"
+#include "ops/table.h"
+
+namespace sheaf::ops {
+namespace {
+
+using graph::CheckCtx;
+using graph::differentiable;
+using graph::kFloats;
+using graph::LowerCtx;
+using graph::OpKind;
+using graph::VjpCtx;
+
+Operand grouped_dot(Operand x, Operand w, Operand counts) { return graph::apply(op("grouped_dot"), {std::move(x), std::move(w), std::move(counts)}); }
+Operand grouped_outer(Operand x, Operand z, Operand counts) { return graph::apply(op("grouped_outer"), {std::move(x), std::move(z), std::move(counts)}); }
+
+std::vector<TensorType> infer_dot(const InferCtx& c) {
+  const TensorType &x = c.inputs[0], &w = c.inputs[1], &counts = c.inputs[2];
+  bool ok = x.rank() == 3 && w.rank() == 4 && counts.rank() == 2 && x.dtype == w.dtype && counts.dtype == DType::I64 && x.sizes[0] == w.sizes[0] &&
+            x.sizes[0] == counts.sizes[0] && w.sizes[1] == counts.sizes[1] && x.sizes[2] == w.sizes[2];
+  INVARIANT(ok, type_text(x) << " by " << type_text(w) << " in groups " << type_text(counts));
+  return {{x.dtype, {x.sizes[0], x.sizes[1], w.sizes[3]}}};
+}
+
+std::vector<TensorType> infer_outer(const InferCtx& c) {
+  const TensorType &x = c.inputs[0], &z = c.inputs[1], &counts = c.inputs[2];
+  bool ok = x.rank() == 3 && z.rank() == 3 && counts.rank() == 2 && x.dtype == z.dtype && counts.dtype == DType::I64 && x.sizes[0] == z.sizes[0] &&
+            x.sizes[0] == counts.sizes[0] && x.sizes[1] == z.sizes[1];
+  INVARIANT(ok, type_text(x) << " by " << type_text(z) << " in groups " << type_text(counts));
+  return {{x.dtype, {x.sizes[0], counts.sizes[1], x.sizes[2], z.sizes[2]}}};
+}
+
+enum Site { kNegative, kTooMany };
+
+// The counts are checked first; arguments are in the order of loop::GroupedArgs.
+void lower(LowerCtx& c, bool outer) {
+  constexpr int64_t kFar = int64_t{1} << 40;  // more rows than there are, and sums of such counts do not overflow
+  auto& b = c.b;
+  const auto &x = c.in[0], &other = c.in[1], &counts = c.in[2];
+  uint32_t batch = x.sizes[0], rows = x.sizes[1], groups = counts.sizes[1];
+  auto over_groups = [&](uint32_t p, loop::Combine combine) {
+    uint32_t g = b.begin_reduce(groups, combine);
+    return b.end_reduce(b.min(c.load(counts, {p, g}), b.i64(kFar)));
+  };
+  uint32_t p = b.begin_loop(batch, loop::Mark::Serial);
+  uint32_t least = over_groups(p, loop::Combine::Min), all = over_groups(p, loop::Combine::Sum);
+  b.check(b.ge(least, b.i64(0)), kNegative, least);
+  b.check(b.le(all, rows), kTooMany, all);
+  b.end();
+  std::vector<LowerCtx::V> args{b.i64(static_cast<int64_t>(x.dtype)), b.i64(outer), batch, rows, groups, x.sizes[2], other.sizes.back()};
+  for (const auto* array : {&counts, &x, &other}) args.insert(args.end(), array->strides.begin(), array->strides.end());
+  b.call("contract_groups", {x.buffer, other.buffer, counts.buffer, c.out[0].buffer}, std::move(args));
+}
+
+std::string counts_text(const CheckCtx& c) {
+  if (c.site == kTooMany) return fmt::format("grouped-matmul: the groups have {} rows together, x has {}", c.payload, c.inputs[0].sizes[1].str());
+  if (c.payload == INT64_MIN) return "index cannot be NaN";
+  return fmt::format("grouped-matmul: a group cannot have {} rows", c.payload);
+}
+
+void vjp_dot(VjpCtx& c) {
+  if (c.needs(0)) c.grad(0, grouped_dot(c.dy(), swap_last_two(c.x(1)), c.x(2)));
+  if (c.needs(1)) c.grad(1, grouped_outer(c.x(0), c.dy(), c.x(2)));
+}
+
+void vjp_outer(VjpCtx& c) {
+  if (c.needs(0)) c.grad(0, grouped_dot(c.x(1), swap_last_two(c.dy()), c.x(2)));
+  if (c.needs(1)) c.grad(1, grouped_dot(c.x(0), c.dy(), c.x(2)));
+}
+
+const OpDef kOps[] = {
+    {.name = "grouped_dot", .kind = OpKind::Contract, .doc = "[B, M, K] by [B, G, K, N]: rows in groups one behind the other, [B, G] of them in each, by the group's matrix.",
+     .dtypes = kFloats, .infer = infer_dot, .vjp = differentiable(vjp_dot), .batch = batch_first_axis, .lower = [](LowerCtx& c) { lower(c, false); }, .check_text = counts_text},
+    {.name = "grouped_outer", .kind = OpKind::Contract, .doc = "[B, M, K] and [B, M, N] to [B, G, K, N]: for each group of rows, the transposed ones of the first by those of the second.",
+     .dtypes = kFloats, .infer = infer_outer, .vjp = differentiable(vjp_outer), .batch = batch_first_axis, .lower = [](LowerCtx& c) { lower(c, true); }, .check_text = counts_text},
+};
+
+}  // namespace
+
+std::span<const OpDef> grouped_ops() { return kOps; }
+
+}  // namespace sheaf::ops
