@@ -1,6 +1,7 @@
 #include "codegen/block/grouped.h"
 
 #include "codegen/block/block.h"
+#include "codegen/block/tuning.h"
 #include "loop/grouped.h"
 #include "runtime/thread_pool.h"
 
@@ -12,6 +13,7 @@ void contract_groups(const loop::CallArgs& call) {
   constexpr int64_t kAloneFlops = 8 * kTaskFlops;   // a product worth all threads
   const loop::Routine contract = find_fast_routine("contract");
   std::vector<loop::GroupProduct> small;
+  UsualWays usual;
   int64_t flops = 1;
   for (const loop::GroupProduct& p : loop::group_products(call)) {
     if (p.flops() > kAloneFlops) {
@@ -24,6 +26,7 @@ void contract_groups(const loop::CallArgs& call) {
   int64_t count = std::ssize(small);
   if (count == 1) return contract(small[0].call());
   runtime::parallel_for(count, [&](int64_t begin, int64_t end) {
+    UsualWays usual_here;
     for (int64_t i = begin; i < end; ++i) contract(small[i].call());
   }, count * kTaskFlops / flops);
 }

@@ -151,7 +151,14 @@ std::vector<TunedWork> tuned_work() {
 
 namespace block {
 
-bool tuning() { return enabled.load(std::memory_order_relaxed); }
+namespace {
+thread_local int usual_ways = 0;
+}
+
+UsualWays::UsualWays() { ++usual_ways; }
+UsualWays::~UsualWays() { --usual_ways; }
+
+bool tuning() { return enabled.load(std::memory_order_relaxed) && usual_ways == 0; }
 
 void set_only_way(std::string_view name) {
   only = name;

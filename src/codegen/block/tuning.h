@@ -32,6 +32,14 @@ std::vector<TunedWork> tuned_work();
 namespace block {
 
 bool tuning();
+// While one lives, its thread takes the usual ways: where sizes are data, each new one would be measured.
+class UsualWays {
+ public:
+  UsualWays();
+  ~UsualWays();
+  UsualWays(const UsualWays&) = delete;
+  UsualWays& operator=(const UsualWays&) = delete;
+};
 // For tests: the way of this name wherever it is among the ways, without measuring; empty for none.
 void set_only_way(std::string_view name);
 
