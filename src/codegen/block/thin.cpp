@@ -143,7 +143,7 @@ class FewRows {
         const T* from = sums_ + cut * apart_ + row * width_;
         T* to = c_ + row * n_ + cut * width_;
         for (int64_t e = 0; e < columns; ++e) {
-          T total = from[e];
+          T total = T(0) + from[e];  // no zero has a sign
           for (int64_t block = 1; block < blocks_; ++block) total += from[block * cuts_ * apart_ + e];
           to[e] = total;
         }

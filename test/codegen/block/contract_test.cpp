@@ -94,15 +94,23 @@ TEST(Contract, EmptyAndLarge) {
 }
 
 // Sums begin at +0: products that are all -0 give +0, however a tile begins.
+constexpr std::string_view kWays[] = {"flat", "small", "stream", "turned", "outer", "swapped", "tall", "tall-2", "tall-3", "tall-4", "thin-turned", "thin-packed"};
+
+// Also where each product is too small for a float.
 TEST(Contract, ZerosHaveNoSign) {
-  for (Shape3 s : {Shape3{1, 1, 40, 9}, Shape3{1, 8, 40, 9}, Shape3{1, 40, 40, 9}, Shape3{1, 150, 150, 90}})
-    for (bool tb : {false, true}) {
-      std::vector<float> a(s.m * s.k, 0.0f), b(s.k * s.n, -1.0f), c(s.m * s.n, 1.0f);
-      std::vector<int64_t> args{static_cast<int64_t>(DType::F32), 1, s.m, s.n, s.k, 0, s.k, 1, 0, tb ? 1 : s.n, tb ? s.k : 1};
-      std::byte* p[] = {reinterpret_cast<std::byte*>(a.data()), reinterpret_cast<std::byte*>(b.data()), reinterpret_cast<std::byte*>(c.data())};
-      find_fast_routine("contract")({p, args});
-      for (float x : c) ASSERT_EQ(std::bit_cast<uint32_t>(x), 0u) << "m " << s.m << " tb " << tb;
-    }
+  for (std::string_view way : kWays)
+    for (Shape3 s : {Shape3{1, 1, 40, 9}, Shape3{1, 3, 400, 64}, Shape3{1, 4, 36, 1}, Shape3{1, 8, 40, 9}, Shape3{1, 40, 40, 9}, Shape3{1, 150, 150, 90}, Shape3{1, 20, 40, 600}})
+      for (int layout = 0; layout < 4; ++layout)
+        for (float tiny : {0.0f, 1e-30f}) {
+          bool ta = layout & 1, tb = layout & 2;
+          std::vector<float> a(s.m * s.k, tiny), b(s.k * s.n, tiny == 0 ? -1.0f : -tiny), c(s.m * s.n, 1.0f);
+          std::vector<int64_t> args{static_cast<int64_t>(DType::F32), 1, s.m, s.n, s.k, 0, ta ? 1 : s.k, ta ? s.m : 1, 0, tb ? 1 : s.n, tb ? s.k : 1};
+          std::byte* p[] = {reinterpret_cast<std::byte*>(a.data()), reinterpret_cast<std::byte*>(b.data()), reinterpret_cast<std::byte*>(c.data())};
+          set_only_way(way);
+          find_fast_routine("contract")({p, args});
+          set_only_way("");
+          for (float x : c) ASSERT_EQ(std::bit_cast<uint32_t>(x), 0u) << way << " m " << s.m << " n " << s.n << " k " << s.k << " ta " << ta << " tb " << tb << " " << tiny;
+        }
 }
 
 // Up to 32 rows, odd columns and blocks of k for every way in which B is stored.
@@ -148,7 +156,7 @@ TEST(Contract, EveryWayEqualsDefinition) {
   std::mt19937_64 rng(seed);
   constexpr int64_t sizes[] = {9, 12, 16, 17, 27, 32, 46, 64, 97, 130};
   auto pick = [&] { return sizes[rng() % std::size(sizes)]; };
-  for (std::string_view way : {"flat", "small", "stream", "turned", "outer", "swapped", "tall", "tall-2", "tall-3", "tall-4", "thin-turned", "thin-packed"}) {
+  for (std::string_view way : kWays) {
     set_only_way(way);
     for (int trial = 0; trial < 24; ++trial) {
       runtime::set_num_threads(1 + trial % 3);
