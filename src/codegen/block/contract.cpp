@@ -649,16 +649,16 @@ class Product {
     return (narrow && b_.k == 1) || k_ >= kTurnDepth ? 48 : kFlatRows;
   }
 
-  // Whether a way works at all, well or not.
+  // Whether a way works at all, well or not, without taking much memory.
   bool can(Form form) const {
     bool many = m_ > kThinRows;
     switch (form) {
-      case Form::Flat: return a_.k == 1 && many && n_ >= 2 * kernels<T>().lanes * kernels<T>().small_vectors;
+      case Form::Flat: return a_.k == 1 && many && n_ <= 4 * kFlatMost && n_ >= 2 * kernels<T>().lanes * kernels<T>().small_vectors;
       case Form::Small: return kSame && n_ * k_ <= 4 * kSmall && k_ <= kContractBlock && (a_.k == 1 || a_.minor == 1) && n_ >= kernels<T>().lanes;
       case Form::Stream: return b_.minor == 1 && m_ <= kStreamRowsNarrow;
       case Form::Turned: return b_.k == 1 && many && m_ <= 2 * kTurnedMost;
       case Form::Outer: return kSame && a_.minor == 1 && b_.minor == 1 && m_ >= 2 * kernels<T>().rows && n_ >= 2 * kernels<T>().lanes;
-      case Form::Swapped: return kSame && n_ > kThinRows && a_.minor == 1 && b_.minor == 1;
+      case Form::Swapped: return kSame && n_ > kThinRows && m_ * n_ <= 4 * kPackedElements && a_.minor == 1 && b_.minor == 1;
       case Form::Tall: case Form::Tall2: case Form::Tall3: case Form::Tall4: return many;
       case Form::ThinTurned: return std::is_same_v<T, float> && b_.k == 1 && m_ <= kTurnedRows<S>;
       case Form::ThinPacked: return !many;
