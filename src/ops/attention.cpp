@@ -196,21 +196,7 @@ std::vector<Operand> batch_attention(BatchCtx& c) {
     if (one_for_all) s[1] = inner;
     x = broadcast_to(x, s);
   }
-  for (Operand& x : c.inputs) {
-    if (x.rank() == 0) continue;
-    Sizes s = x.sizes();
-    s.erase(s.begin());
-    s[0] = c.batch * inner;
-    x = reshape(x, s);
-  }
-  std::vector<Operand> out = graph::apply_all(c.op, std::move(c.inputs), c.attrs);
-  for (Operand& y : out) {
-    Sizes s = y.sizes();
-    s[0] = inner;
-    s.insert(s.begin(), c.batch);
-    y = reshape(y, s);
-  }
-  return out;
+  return apply_merged(c, inner);
 }
 
 const OpDef kOps[] = {

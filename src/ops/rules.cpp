@@ -77,7 +77,12 @@ std::vector<Operand> batch_elementwise(BatchCtx& c) {
 std::vector<Operand> batch_first_axis(BatchCtx& c) {
   stretch_to_batch(c);
   Size inner = c.inputs[0].size(1);
+  return apply_merged(c, inner);
+}
+
+std::vector<Operand> apply_merged(BatchCtx& c, Size inner) {
   for (Operand& x : c.inputs) {
+    if (x.rank() == 0) continue;
     Sizes s = x.sizes();
     s.erase(s.begin());
     s[0] = c.batch * inner;

@@ -21,6 +21,8 @@ std::vector<TensorType> infer_predicate(const InferCtx& c);
 std::vector<Operand> batch_elementwise(BatchCtx& c);
 // The first axis of all inputs and outputs is a batch already: the new axis becomes part of it.
 std::vector<Operand> batch_first_axis(BatchCtx& c);
+// The op on inputs [batch, inner, …] (or of rank 0) as if they were [batch * inner, …].
+std::vector<Operand> apply_merged(BatchCtx& c, Size inner);
 
 // The outputs are of the first input's type.
 std::vector<TensorType> infer_same(const InferCtx& c);
