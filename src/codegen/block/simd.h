@@ -26,7 +26,8 @@ using loop::scalar::Float16;
 //   multiply(acc, a, y)      acc[i][v] += a[i] y[v]
 //   begin(acc, a, y)         acc[i][v] = a[i] y[v]
 //   multiply_rows(acc, a, lda, b, ldb)   acc[i][v] += a[i * lda + l] b[l * ldb + v's elements] for kDepth l, in order
-//   multiply_columns(acc, b, ldb, x, ldx)   for floats: acc[i] += x[i * ldx + l] b[l + lane * ldb] for kColumnDepth<element of b> l, in order
+//   multiply_columns<kLanewise>(acc, b, ldb, x, ldx)   for floats: acc[i] += x[i * ldx + l] b[l + lane * ldb] for kColumnDepth<element of b> l, in order;
+//                            lanewise each lane has an x of its own, x[i * ldx + l * kLanes + lane]
 //   multiply_row_steps(acc, steps, a, lda, b, ldb, each)   so many of these, each() before every one; only where that is faster than a loop
 // Simd<float> also loads kLanes elements of the narrow floats, widened, and has
 //   transpose(y)             of as many vectors as there are lanes; not the portable one
@@ -179,9 +180,18 @@ struct Simd<float> {
   }
   template <class S>
   static constexpr int kColumnDepth = 16 / sizeof(S);
+  template <bool kLanewise>
+  static constexpr int kLaneStep = kLanewise ? kLanes : 1;  // from the x of a k to that of the next
   // acc[i] += x[i][e] y[e] for e < 4, in order; a vector y[e] holds an element of each of four columns.
-  template <int kRows>
+  template <bool kLanewise, int kRows>
   static void multiply_turned(V (&acc)[kRows], const V (&y)[4], const float* x, int64_t ldx) {
+    if constexpr (kLanewise) {
+#pragma GCC unroll 4
+      for (int e = 0; e < 4; ++e)
+#pragma GCC unroll 8
+        for (int i = 0; i < kRows; ++i) acc[i] = vfmaq_f32(acc[i], y[e], vld1q_f32(x + i * ldx + e * kLanes));
+      return;
+    }
     float32x4_t r[kRows];
 #pragma GCC unroll 8
     for (int i = 0; i < kRows; ++i) r[i] = vld1q_f32(x + i * ldx);
@@ -196,18 +206,18 @@ struct Simd<float> {
   }
 
   // Products with a vector of consecutive elements of each of four columns, ldb apart.
-  template <int kRows>
+  template <bool kLanewise, int kRows>
   static void multiply_columns(V (&acc)[kRows], const float* b, int64_t ldb, const float* x, int64_t ldx) {
     float32x4_t c0 = vld1q_f32(b), c1 = vld1q_f32(b + ldb), c2 = vld1q_f32(b + 2 * ldb), c3 = vld1q_f32(b + 3 * ldb);
     auto pairs = [](float32x4_t v) { return vreinterpretq_f64_f32(v); };
     auto single = [](float64x2_t v) { return vreinterpretq_f32_f64(v); };
     float64x2_t even = pairs(vtrn1q_f32(c0, c1)), odd = pairs(vtrn2q_f32(c0, c1)), even2 = pairs(vtrn1q_f32(c2, c3)), odd2 = pairs(vtrn2q_f32(c2, c3));
     float32x4_t y[4] = {single(vzip1q_f64(even, even2)), single(vzip1q_f64(odd, odd2)), single(vzip2q_f64(even, even2)), single(vzip2q_f64(odd, odd2))};
-    multiply_turned(acc, y, x, ldx);
+    multiply_turned<kLanewise>(acc, y, x, ldx);
   }
 
   // bf16: a table lookup takes an element of each column out of two registers and puts zeros below it.
-  template <int kRows>
+  template <bool kLanewise, int kRows>
   static void multiply_columns(V (&acc)[kRows], const BFloat16* b, int64_t ldb, const float* x, int64_t ldx) {
     auto column = [&](int c) { return vreinterpretq_u64_u16(vld1q_u16(&b[c * ldb].bits)); };
     uint64x2_t c0 = column(0), c1 = column(1), c2 = column(2), c3 = column(3);
@@ -222,11 +232,11 @@ struct Simd<float> {
         const uint32x4_t places = {low, low + 0x08080000, low + 0x10100000, low + 0x18180000};
         y[e] = vreinterpretq_f32_u8(vqtbl2q_u8(four[half], vreinterpretq_u8_u32(places)));
       }
-      multiply_turned(acc, y, x + half * 4, ldx);
+      multiply_turned<kLanewise>(acc, y, x + half * 4 * kLaneStep<kLanewise>, ldx);
     }
   }
 
-  template <int kRows>
+  template <bool kLanewise, int kRows>
   static void multiply_columns(V (&acc)[kRows], const Float16* b, int64_t ldb, const float* x, int64_t ldx) {
     auto column = [&](int c) { return vld1q_u16(&b[c * ldb].bits); };
     auto words = [](uint16x8_t v) { return vreinterpretq_u32_u16(v); };
@@ -238,8 +248,8 @@ struct Simd<float> {
     float16x8_t e04 = low(even, even2), e26 = high(even, even2), e15 = low(odd, odd2), e37 = high(odd, odd2);
     float32x4_t first[4] = {vcvt_f32_f16(vget_low_f16(e04)), vcvt_f32_f16(vget_low_f16(e15)), vcvt_f32_f16(vget_low_f16(e26)), vcvt_f32_f16(vget_low_f16(e37))};
     float32x4_t second[4] = {vcvt_high_f32_f16(e04), vcvt_high_f32_f16(e15), vcvt_high_f32_f16(e26), vcvt_high_f32_f16(e37)};
-    multiply_turned(acc, first, x, ldx);
-    multiply_turned(acc, second, x + 4, ldx);
+    multiply_turned<kLanewise>(acc, first, x, ldx);
+    multiply_turned<kLanewise>(acc, second, x + 4 * kLaneStep<kLanewise>, ldx);
   }
 };
 template <>
@@ -349,7 +359,7 @@ struct Simd {
   }
   template <class S>
   static constexpr int kColumnDepth = 1;
-  template <int kRows, class S>
+  template <bool, int kRows, class S>
   static void multiply_columns(V (&acc)[kRows], const S* b, int64_t, const T* x, int64_t ldx) {
     for (int i = 0; i < kRows; ++i) acc[i] = fma(x[i * ldx], load(b), acc[i]);
   }
@@ -392,13 +402,16 @@ struct Simd {
 #define SHEAF_TURNED_COLUMNS                                                                                        \
   template <class S>                                                                                                \
   static constexpr int kColumnDepth = kLanes;                                                                       \
-  template <int kRows, class S>                                                                                     \
+  template <bool kLanewise, int kRows, class S>                                                                     \
   static void multiply_columns(V (&acc)[kRows], const S* b, int64_t ldb, const float* x, int64_t ldx) {             \
     V y[kLanes];                                                                                                    \
     _Pragma("GCC unroll 16") for (int e = 0; e < kLanes; ++e) y[e] = load(b + e * ldb);                             \
     transpose(y);                                                                                                   \
     _Pragma("GCC unroll 16") for (int e = 0; e < kLanes; ++e)                                                       \
-      _Pragma("GCC unroll 4") for (int i = 0; i < kRows; ++i) acc[i] = fma(splat(x[i * ldx + e]), y[e], acc[i]);    \
+      _Pragma("GCC unroll 4") for (int i = 0; i < kRows; ++i) {                                                     \
+        V each = kLanewise ? load(x + i * ldx + e * kLanes) : splat(x[i * ldx + e]);                                \
+        acc[i] = fma(each, y[e], acc[i]);                                                                           \
+      }                                                                                                             \
   }
 
 #if defined(__clang__)

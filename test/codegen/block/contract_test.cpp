@@ -132,6 +132,22 @@ TEST(Contract, ThinEqualsDefinition) {
   }
 }
 
+// Long columns, one behind the other or not: blocks of k that fill vectors evenly, in turn, or not at all.
+TEST(Contract, ThinByLongColumns) {
+  uint64_t seed = std::random_device{}();
+  int trial = 0;
+  for (int64_t k : {1024, 1056, 1280, 1536, 2560, 3072, 3584, 4608, 5120, 8192})
+    for (int64_t m : {1, 3, 7}) {
+      runtime::set_num_threads(1 + ++trial % 3);
+      Shape3 s{1, m, 15 + trial % 9, k};
+      int64_t step = trial % 7 == 0 ? 2 : 1;
+      expect_same<float>(DType::F32, s, trial % 5 == 0, true, step, seed + trial);
+      expect_same<loop::scalar::BFloat16>(DType::BF16, s, false, true, step, seed + trial);
+      expect_same<loop::scalar::Float16>(DType::F16, s, false, true, step, seed + trial);
+      if (HasFatalFailure()) return;
+    }
+}
+
 // Many rows and few columns, and the other way round: odd columns, blocks of k, every way in which the factors are stored.
 TEST(Contract, FlatEqualsDefinition) {
   uint64_t seed = std::random_device{}();
