@@ -75,6 +75,9 @@ struct Simd<float> {
   static V fma(V a, V b, V c) { return vfmaq_f32(c, a, b); }
   static V max(V a, V b) { return vmaxnmq_f32(a, b); }
   static V if_less(V x, V c, V a, V b) { return vbslq_f32(vcltq_f32(x, c), a, b); }
+  // Computed before any other that is to stay here and comes later.
+  static void stays_here(V& u) { asm volatile("" : "+w"(u)); }
+  static void stays_here(V& u0, V& u1) { asm volatile("" : "+w"(u0), "+w"(u1)); }
   static V pow2(V shifted) {
     constexpr int32_t kOffset = loop::math::FloatFormat<float>::kBias - std::bit_cast<int32_t>(loop::math::FloatFormat<float>::kRoundToInt);
     return vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(vreinterpretq_s32_f32(shifted), vdupq_n_s32(kOffset)), 23));
@@ -117,6 +120,7 @@ struct Simd<float> {
         for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(splat(a[i]), y[v], acc[i][v]);
     }
   }
+  // The multiplications of a row of b stay together where elements are widened: GCC would widen several rows first, and run out of registers.
   template <int kRows, int kVectors, class B>
   static void multiply_rows(V (&acc)[kRows][kVectors], const float* a, int64_t lda, const B* b, int64_t ldb) {
     V x[kRows];
@@ -128,7 +132,11 @@ struct Simd<float> {
 #pragma GCC unroll 8
       for (int i = 0; i < kRows; ++i)
 #pragma GCC unroll 8
-        for (int v = 0; v < kVectors; ++v) acc[i][v] = vfmaq_laneq_f32(acc[i][v], y[v], x[i], l);
+        for (int v = 0; v < kVectors; ++v) {
+          acc[i][v] = vfmaq_laneq_f32(acc[i][v], y[v], x[i], l);
+          if constexpr (sizeof(B) < sizeof(float))
+            if (v % 2) stays_here(acc[i][v - 1], acc[i][v]);
+        }
     };
     step(std::integral_constant<int, 0>{});
     step(std::integral_constant<int, 1>{});
@@ -143,7 +151,6 @@ struct Simd<float> {
     V x[kRows], y0 = load(b), y1 = load(b + kLanes);
 #pragma GCC unroll 8
     for (int i = 0; i < kRows; ++i) x[i] = load(a + i * lda);
-    auto stays_here = [](V& u0, V& u1) __attribute__((always_inline)) { asm volatile("" : "+w"(u0), "+w"(u1)); };
     auto multiply = [&]<int l>(std::integral_constant<int, l>, V u0, V u1) __attribute__((always_inline)) {
 #pragma GCC unroll 8
       for (int i = 0; i < kRows; ++i) {

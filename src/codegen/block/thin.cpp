@@ -142,10 +142,10 @@ class FewRows {
         int64_t row = at / cuts_, cut = at % cuts_, columns = std::min(width_, n_ - cut * width_);
         const T* from = sums_ + cut * apart_ + row * width_;
         T* to = c_ + row * n_ + cut * width_;
-        for (int64_t e = 0; e < columns; ++e) {
-          T total = T(0) + from[e];  // no zero has a sign
-          for (int64_t block = 1; block < blocks_; ++block) total += from[block * cuts_ * apart_ + e];
-          to[e] = total;
+        for (int64_t e = 0; e < columns; ++e) to[e] = T(0) + from[e];  // no zero has a sign
+        for (int64_t block = 1; block < blocks_; ++block) {
+          const T* more = from + block * cuts_ * apart_;
+          for (int64_t e = 0; e < columns; ++e) to[e] += more[e];
         }
       }
     }, 8);

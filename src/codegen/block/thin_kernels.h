@@ -32,6 +32,9 @@ inline void stream_step(const T* a, int64_t lda, const S* b, int64_t ldb, T* sum
 template <class T, class S, int kRows, int kDepth, bool kInOrder = false>
 inline void stream_rows(int64_t n, const T* a, int64_t lda, const S* b, int64_t ldb, const S* next, T* sums, int64_t ld) {
   constexpr int kVectors = kStreamVectors<T, S, kRows>, kLanes = Simd<T>::kLanes;
+  T x[kRows * kDepth];  // apart from everything that is stored: stays in registers
+#pragma GCC unroll 4
+  for (int i = 0; i < kRows; ++i) std::memcpy(x + i * kDepth, a + i * lda, kDepth * sizeof(T));
   int64_t j = 0;
   for (; j + kVectors * kLanes <= n; j += kVectors * kLanes) {
     // The next rows into the second-level cache: if they are a multiple of 4 KiB apart, they would evict each other in the first.
@@ -42,13 +45,13 @@ inline void stream_rows(int64_t n, const T* a, int64_t lda, const S* b, int64_t 
         __builtin_prefetch(next + l * ldb + j, 0, 2);
         __builtin_prefetch(b + l * ldb + j + kSoon<S>);
       }
-    stream_step<T, kRows, kVectors, kDepth>(a, lda, b + j, ldb, sums + j, ld);
+    stream_step<T, kRows, kVectors, kDepth>(x, kDepth, b + j, ldb, sums + j, ld);
   }
-  for (; j + kLanes <= n; j += kLanes) stream_step<T, kRows, 1, kDepth>(a, lda, b + j, ldb, sums + j, ld);
+  for (; j + kLanes <= n; j += kLanes) stream_step<T, kRows, 1, kDepth>(x, kDepth, b + j, ldb, sums + j, ld);
   for (; j < n; ++j)
     for (int i = 0; i < kRows; ++i)
       for (int l = 0; l < kDepth; ++l)
-        sums[i * ld + j] = loop::scalar::apply<loop::Op::Fma>(a[i * lda + l], widen<T>(b[l * ldb + j]), sums[i * ld + j]);
+        sums[i * ld + j] = loop::scalar::apply<loop::Op::Fma>(x[i * kDepth + l], widen<T>(b[l * ldb + j]), sums[i * ld + j]);
 }
 
 // The same for more rows, tile by tile as in a packed product, since the registers are too few for the addresses of as many rows: a is
