@@ -41,10 +41,14 @@ void for_each_draw(LowerCtx& c, V n, F&& body) {
   V at = b.begin_loop(b.mul(c.in[0].sizes[0], pieces), loop::Mark::Parallel);
   V key = b.binary(loop::Op::FloorDiv, at, pieces), base = b.mul(b.binary(loop::Op::FloorMod, at, pieces), piece);
   V k0 = c.load(c.in[0], {key, b.i64(0)}), k1 = c.load(c.in[0], {key, b.i64(1)});
-  V first = c.in.size() == 1 ? base : b.add(base, c.load(c.in[1], {key}));
+  // Pieces are powers of two, so that counters from 0 on have one upper word in each.
+  bool from_zero = c.in.size() == 1;
+  V first = from_zero ? base : b.add(base, c.load(c.in[1], {key}));
+  auto upper = [&](V counter) { return b.convert(b.shr(counter, b.i64(32)), DType::U32); };
+  V hi = upper(first), lo = b.convert(first, DType::U32);
   V lane = b.begin_loop(b.min(piece, b.sub(n, base)), loop::Mark::Vector);
-  V counter = b.add(first, lane);
-  V hi = b.convert(b.shr(counter, b.i64(32)), DType::U32), lo = b.convert(counter, DType::U32);
+  if (!from_zero) hi = upper(b.add(first, lane));
+  lo = b.add(lo, b.convert(lane, DType::U32));
   body(key, b.add(base, lane), loop::math::threefry2x32(Word(b, k0), Word(b, k1), Word(b, hi), Word(b, lo)));
   b.end();
   b.end();

@@ -24,7 +24,7 @@ Words<B> threefry2x32(Scalar<B, uint32_t> k0, Scalar<B, uint32_t> k1, Scalar<B, 
       x1 = ((x1 << r) | shr(x1, 32 - r)) ^ x0;
     }
     x0 = x0 + keys[(group + 1) % 3];
-    x1 = x1 + keys[(group + 2) % 3] + (group + 1);
+    x1 = x1 + (keys[(group + 2) % 3] + (group + 1));  // of the key alone: once for many counters
   }
   return {x0, x1};
 }
