@@ -35,7 +35,12 @@ inline void rows_strip(int64_t n, int64_t depth, const T* a, int64_t lda, const 
     rows_tile<T, rows, kVectors>(depth, a + i * lda, lda, b, ldb, out + i * ldo, ldo, add);
     i += rows;
   };
-  while (i + kTile<T> <= n) tile(std::integral_constant<int, kTile<T>>{});
+  while (i + kTile<T> <= n) {
+    // A vector of rows is soon done: what a cache of keys has next must be on its way.
+    if (kVectors == 1)
+      for (const T* ask = a + (i + kTile<T>) * lda; ask < a + (i + 2 * kTile<T>) * lda; ask += 64 / sizeof(T)) __builtin_prefetch(ask);
+    tile(std::integral_constant<int, kTile<T>>{});
+  }
   while (i + 2 <= n) tile(std::integral_constant<int, 2>{});
   if (i < n) tile(std::integral_constant<int, 1>{});
 }
@@ -55,20 +60,20 @@ inline void columns_tile(int64_t depth, const T* a, int64_t lda, const T* b, int
   typename S::V acc[kRows][kVectors];
 #pragma GCC unroll 8
   for (int i = 0; i < kRows; ++i)
-#pragma GCC unroll 4
+#pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) {
       acc[i][v] = S::load(out + i * ldo + v * S::kLanes);
       if (factor) acc[i][v] = S::mul(acc[i][v], S::splat(factor[i]));
     }
   for (int64_t l = 0; l < depth; ++l, a += lda, b += ldb) {
     typename S::V y[kVectors];
-#pragma GCC unroll 4
+#pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) y[v] = S::load(b + v * S::kLanes);
     S::template multiply<kRows, kVectors>(acc, a, y);
   }
 #pragma GCC unroll 8
   for (int i = 0; i < kRows; ++i)
-#pragma GCC unroll 4
+#pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) S::store(out + i * ldo + v * S::kLanes, acc[i][v]);
 }
 
@@ -89,9 +94,12 @@ void columns_times(int64_t n, int64_t width, int64_t depth, const T* a, int64_t 
     while (i < n) tile(std::integral_constant<int, kShort>{});
   };
   int64_t c = 0;
-  // One row: nothing to share, so more columns at a time keep the units busy.
-  if (n == 1)
+  // One row: nothing to share, so more columns at a time keep the units busy; whole rows of b are read in order.
+  if (n == 1) {
+    if constexpr (kTile<T> == 8)
+      for (; c + 16 * kLanes <= width; c += 16 * kLanes) columns_tile<T, 1, 16>(depth, a, lda, b + c, ldb, out + c, ldo, factor);
     for (; c + 8 * kLanes <= width; c += 8 * kLanes) columns_tile<T, 1, 8>(depth, a, lda, b + c, ldb, out + c, ldo, factor);
+  }
   for (; c + 2 * kLanes <= width; c += 2 * kLanes) strip(std::integral_constant<int, 2>{}, c);
   if (c < width) strip(std::integral_constant<int, 1>{}, c);
 }
