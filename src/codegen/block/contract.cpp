@@ -476,8 +476,8 @@ class Outer {
   // Rows further apart share too few sets of the cache, and the more so the longer they are read.
   static bool fits(int64_t m, int64_t n, int64_t k, const Operand<T>& a, const Operand<T>& b, bool wide_vectors) {
     const Kernels<T>& kern = kernels<T>();
-    int64_t apart = std::max(a.k, b.k) * int64_t(sizeof(T));
-    return a.minor == 1 && b.minor == 1 && m >= 2 * kern.rows && n >= 2 * kern.lanes && apart <= (k > kContractBlock ? 512 : wide_vectors ? 1024 : 768);
+    int64_t apart = std::max(a.k, b.k) * int64_t(sizeof(T)), most = wide_vectors ? (k > kContractBlock ? 1024 : 4096) : k > kContractBlock ? 512 : 768;
+    return a.minor == 1 && b.minor == 1 && m >= 2 * kern.rows && n >= 2 * kern.lanes && apart <= most;
   }
 
   void run() {
