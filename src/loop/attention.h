@@ -63,6 +63,7 @@ class Sight {
     if (window_ == 0 || begin >= end) return {0, 0};
     return {begin, end};
   }
+  bool operator==(const Sight&) const = default;
 
  private:
   static constexpr int64_t kFar = int64_t{1} << 40;

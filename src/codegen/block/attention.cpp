@@ -9,6 +9,7 @@
 
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "codegen/block/simd.h"
@@ -30,17 +31,21 @@ using loop::scalar::BFloat16;
 using loop::scalar::convert;
 using loop::scalar::Float16;
 
+// What a sum over a block of columns begins with.
+enum class Start { Zero, Before, Scaled };
+
 template <class T>
 struct Kernels {
   int64_t lanes;
   void (*rows_times)(int64_t n, int64_t width, int64_t depth, const T* a, int64_t lda, const T* b, int64_t ldb, T* out, int64_t ldo, bool add);
-  void (*columns_times)(int64_t n, int64_t width, int64_t depth, const T* a, int64_t lda, const T* b, int64_t ldb, T* out, int64_t ldo, const T* factor);
-  void (*weigh)(int64_t n, T* s, int64_t width, T* m, T* l, T* factor);
+  void (*columns_times)(int64_t n, int64_t width, int64_t depth, const T* a, int64_t lda, const T* b, int64_t ldb, T* out, int64_t ldo, Start start, const T* factor);
+  void (*weigh)(int64_t n, T* s, int64_t width, bool first, T* m, T* l, T* factor);
   void (*join)(int64_t n, T* m, T* l, const T* m2, const T* l2, T* first, T* second);
   void (*reverse)(int64_t n, T* s, T* dp, int64_t ld, int64_t width, const T* lse, const T* delta);
   void (*turn)(int64_t n, int64_t width, const T* from, int64_t row, T factor, T* to, int64_t ld);
-  void (*hide)(int64_t n, int64_t width, const T* begin, const T* end, T value, T* s, int64_t ld);
-  void (*logs)(int64_t n, const T* x, T* to);
+  void (*hide)(int64_t n, int64_t width, const T* first, const T* last, int64_t seen, int64_t unseen, T value, T* s, int64_t ld);
+  void (*scale_rows)(int64_t n, int64_t width, const T* from, int64_t ld, const T* factor, int64_t step, T* to, int64_t ldo);
+  void (*conclude)(int64_t n, const T* m, const T* l, T* lse, T* inverse);
 };
 
 #define SHEAF_KERNELS "codegen/block/attention_kernels.h"
@@ -98,10 +103,55 @@ struct Rows {
   }
 };
 
+// to[i][e] = factor[i step] from[i][e], rows `ld` and `ldo` apart.
 template <class T, class S>
-void store_scaled(const T* __restrict from, int64_t n, T factor, S* __restrict to) {
-  for (int64_t i = 0; i < n; ++i) to[i] = convert<S>(from[i] * factor);
+void store_scaled(int64_t n, int64_t width, const T* __restrict from, int64_t ld, const T* factor, int64_t step, S* __restrict to, int64_t ldo) {
+  if constexpr (std::is_same_v<T, S>) return kernels<T>().scale_rows(n, width, from, ld, factor, step, to, ldo);
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t e = 0; e < width; ++e) to[i * ldo + e] = convert<S>(from[i * ld + e] * factor[i * step]);
 }
+
+// What rows i, … (n of them) see by position of columns [begin, end), counted from `begin`. Kept from one head to the next, for which it is mostly the same.
+template <class T>
+class View {
+ public:
+  void look(const loop::Sight& sight, int64_t i, int64_t n, int64_t begin, int64_t end) {
+    Place place{sight, i, n, begin, end};
+    if (place_ == place) return;
+    place_ = place;
+    seen_ = 0, unseen_ = kAttentionBlock;
+    for (int64_t r = 0; r < kAttentionRows; ++r) {
+      ColumnRange range = r < n ? sight.range(i + r, i + r) : ColumnRange{begin, begin + kAttentionBlock};
+      int64_t first = std::clamp<int64_t>(range.begin - begin, 0, kAttentionBlock), last = std::clamp<int64_t>(range.end - begin, 0, kAttentionBlock);
+      first_[r] = static_cast<T>(first), last_[r] = static_cast<T>(last);
+      seen_ = std::max(seen_, first), unseen_ = std::min(unseen_, last);
+    }
+  }
+  // Puts `value` where a row does not see a column; rows are neighbours in s, columns `ld` apart.
+  void hide(T value, T* s, int64_t ld) const {
+    int64_t columns = place_->end - place_->begin;
+    if (seen_ == 0 && unseen_ >= columns) return;
+    const Kernels<T>& kern = kernels<T>();
+    kern.hide(columns, round_up(place_->n, kern.lanes), first_, last_, seen_, unseen_, value, s, ld);
+  }
+
+ private:
+  struct Place {
+    loop::Sight sight;
+    int64_t i, n, begin, end;
+    bool operator==(const Place&) const = default;
+  };
+  std::optional<Place> place_;
+  int64_t seen_ = 0, unseen_ = 0;  // from, and to, where all see everything
+  T first_[kAttentionRows], last_[kAttentionRows];
+};
+
+// For the panels of a group of rows.
+template <class T>
+struct Views {
+  View<T> each[kAttentionRows / 4];
+  View<T>& at(int64_t row) { return each[row % kAttentionRows / 4]; }
+};
 
 // One head of one element of the batch.
 template <class S, class T>
@@ -145,23 +195,8 @@ struct Head {
     return all ? Shown::Everything : any ? Shown::Some : Shown::Nothing;
   }
 
-  // Puts `value` where rows i, … (n of them, ld apart by column in s) do not see columns [begin, end).
-  void hide(int64_t i, int64_t n, int64_t begin, int64_t end, bool masked, T value, T* s, int64_t ld) const {
-    // The first row sees least far ahead, the last least far back.
-    ColumnRange top = sight.range(i, i), bottom = sight.range(i + n - 1, i + n - 1);
-    if (!masked && top.end >= end && bottom.begin <= begin && bottom.end > begin) return;
-    T first[kAttentionRows], last[kAttentionRows];
-    for (int64_t r = 0; r < n; ++r) {
-      ColumnRange seen = sight.range(i + r, i + r);
-      first[r] = static_cast<T>(std::clamp<int64_t>(seen.begin - begin, 0, kAttentionBlock));
-      last[r] = static_cast<T>(std::clamp<int64_t>(seen.end - begin, 0, kAttentionBlock));
-    }
-    const Kernels<T>& kern = kernels<T>();
-    int64_t width = round_up(n, kern.lanes);
-    std::fill(first + n, first + width, T(0));
-    std::fill(last + n, last + width, T(kAttentionBlock));
-    kern.hide(end - begin, width, first, last, value, s, ld);
-    if (!masked) return;
+  // Puts `value` where a Bool mask hides columns [begin, end) from rows i, … (n of them, neighbours in s).
+  void hide_masked(int64_t i, int64_t n, int64_t begin, int64_t end, T value, T* s, int64_t ld) const {
     for (int64_t r = 0; r < n; ++r) {
       const bool* m = shown(i + r);
       for (int64_t j = begin; j < end; ++j)
@@ -186,16 +221,16 @@ inline void panels(int64_t begin, int64_t end, int64_t lanes, F&& f) {
   }
 }
 
-// Streaming sums of the rows of a task. Arrays by row, y [rows][padded].
+// Streaming sums of the rows of a task, by groups of rows. Arrays by row, y [rows][padded].
 template <class T>
 struct Sums {
   T *m, *l, *y;
   bool touched[kTaskRows / kAttentionRows];
-  void clear(int64_t rows, int64_t padded) {
-    std::fill(m, m + rows, -std::numeric_limits<T>::infinity());
-    std::fill(l, l + rows, T(0));
-    std::fill(y, y + rows * padded, T(0));
-    std::fill(std::begin(touched), std::end(touched), false);
+  // Of rows that saw nothing.
+  void clear(int64_t begin, int64_t end, int64_t padded) {
+    std::fill(m + begin, m + end, -std::numeric_limits<T>::infinity());
+    std::fill(l + begin, l + end, T(0));
+    std::fill(y + begin * padded, y + end * padded, T(0));
   }
 };
 
@@ -246,13 +281,14 @@ class Forward {
   // What a block of columns is computed in.
   struct Block {
     T *q, *s, *k, *v;
+    Views<T> views;
   };
 
   // A panel may reach beyond the rows.
   int64_t rows_memory() const { return task_rows_ + 2 * kern_.lanes; }
   int64_t block_elements() const { return rows_memory() * a_.depth + kAttentionBlock * (kAttentionRows + a_.depth + padded_) + 5 * Workspace<T>::kAlign; }
   Block block_in(Workspace<T>& w) const {
-    return {w.take(rows_memory() * a_.depth), w.take(kAttentionBlock * kAttentionRows), w.take(kAttentionBlock * a_.depth), w.take(kAttentionBlock * padded_)};
+    return {w.take(rows_memory() * a_.depth), w.take(kAttentionBlock * kAttentionRows), w.take(kAttentionBlock * a_.depth), w.take(kAttentionBlock * padded_), {}};
   }
   int64_t sums_elements() const { return rows_memory() * (2 + padded_) + 3 * Workspace<T>::kAlign; }
   template <int use>
@@ -292,11 +328,11 @@ class Forward {
   }
 
   // The sums over the blocks of one stretch of columns.
-  void stretch(const Task& t, const Block& block, int64_t which, Sums<T>& sums) const {
-    sums.clear(t.rows + 2 * kern_.lanes, padded_);
+  void stretch(const Task& t, Block& block, int64_t which, Sums<T>& sums) const {
     int64_t groups = (t.rows + kAttentionRows - 1) / kAttentionRows;
     ColumnRange ranges[kTaskRows / kAttentionRows];
     int64_t begin = INT64_MAX, end = 0;
+    std::fill(std::begin(sums.touched), std::end(sums.touched), false);
     for (int64_t g = 0; g < groups; ++g) {
       int64_t first = t.first + g * kAttentionRows, last = t.first + std::min(t.rows, (g + 1) * kAttentionRows) - 1;
       ColumnRange r = t.head.sight.range(first, last);
@@ -305,7 +341,6 @@ class Forward {
       begin = std::min(begin, ranges[g].begin);
       end = std::max(end, ranges[g].end);
     }
-    if (begin >= end) return;
     bool k_in_place = t.head.k.in_place(a_.depth, a_.depth), v_in_place = t.head.v.in_place(a_.width, padded_);
     for (int64_t j = begin / kAttentionBlock * kAttentionBlock; j < end; j += kAttentionBlock) {
       int64_t from = std::max(j, begin), to = std::min(end, j + kAttentionBlock);
@@ -320,18 +355,25 @@ class Forward {
         int64_t first = g * kAttentionRows, last = std::min(t.rows, first + kAttentionRows);
         auto shown = t.head.shown(t.first + first, t.first + last - 1, c0, c1);
         if (shown == Head<S, T>::Shown::Nothing) continue;
-        sums.touched[g] = true;
+        bool first_block = !std::exchange(sums.touched[g], true);
         panels(first, last, kern_.lanes, [&](int64_t r, int64_t n, int64_t width) {
           int64_t columns = c1 - c0;
           T factor[kAttentionRows];
           kern_.rows_times(columns, width, a_.depth, k + (c0 - from) * k_row, k_row, block.q + r * a_.depth, width, block.s, width, false);
           if (a_.mask == MaskKind::Added) t.head.add_mask(t.first + r, n, c0, c1, block.s, width);
-          t.head.hide(t.first + r, n, c0, c1, shown == Head<S, T>::Shown::Some, -std::numeric_limits<T>::infinity(), block.s, width);
-          kern_.weigh(columns, block.s, width, sums.m + r, sums.l + r, factor);
-          kern_.columns_times(n, padded_, columns, block.s, width, v + (c0 - from) * v_row, v_row, sums.y + r * padded_, padded_, factor);
+          constexpr T kHidden = -std::numeric_limits<T>::infinity();
+          View<T>& view = block.views.at(r);
+          view.look(t.head.sight, t.first + r, n, c0, c1);
+          view.hide(kHidden, block.s, width);
+          if (shown == Head<S, T>::Shown::Some) t.head.hide_masked(t.first + r, n, c0, c1, kHidden, block.s, width);
+          kern_.weigh(columns, block.s, width, first_block, sums.m + r, sums.l + r, factor);
+          kern_.columns_times(n, padded_, columns, block.s, width, v + (c0 - from) * v_row, v_row, sums.y + r * padded_, padded_,
+                              first_block ? Start::Zero : Start::Scaled, factor);
         });
       }
     }
+    for (int64_t g = 0; g < groups; ++g)
+      if (!sums.touched[g]) sums.clear(g * kAttentionRows, std::min(t.rows, (g + 1) * kAttentionRows), padded_);
   }
 
   void join(const Task& t, Sums<T>& total, const Sums<T>& part) const {
@@ -356,13 +398,11 @@ class Forward {
   }
 
   void finish(const Task& t, const Sums<T>& sums) const {
-    T logs[kTaskRows + VectorBuilder<T>::kLanes];
-    kern_.logs(t.rows, sums.l, logs);
-    for (int64_t i = 0; i < t.rows; ++i) {
-      int64_t at = (t.b * a_.rows + t.first + i) * a_.heads + t.h;
-      store_scaled(sums.y + i * padded_, a_.width, T(1) / sums.l[i], y_ + at * a_.width);
-      lse_[at] = sums.m[i] + logs[i];
-    }
+    T lse[kTaskRows + VectorBuilder<T>::kLanes], inverse[kTaskRows + VectorBuilder<T>::kLanes];
+    kern_.conclude(t.rows, sums.m, sums.l, lse, inverse);
+    int64_t at = (t.b * a_.rows + t.first) * a_.heads + t.h;
+    store_scaled(t.rows, a_.width, sums.y, padded_, inverse, 1, y_ + at * a_.width, a_.heads * a_.width);
+    for (int64_t i = 0; i < t.rows; ++i) lse_[at + i * a_.heads] = lse[i];
   }
 
   AttentionArgs a_;
@@ -443,6 +483,7 @@ class Reverse {
     int64_t count = p.row_end - p.row_begin, rows = count * kAttentionRows;
     static thread_local std::vector<Head<S, T>> heads;
     static thread_local std::vector<Group> groups;
+    static thread_local Views<T> views;
     heads.clear();
     groups.resize(count);
     for (int64_t h = 0; h < per_group; ++h) heads.emplace_back(a_, buffers_, b, g * per_group + h);
@@ -497,25 +538,30 @@ class Reverse {
           kern_.rows_times(columns, width, a_.depth, k_rows, ks.row, group.qt + r * a_.depth, width, s + r, kAttentionRows, false);
           kern_.rows_times(columns, width, a_.width, v_rows, vs.row, group.dyt + r * a_.width, width, ds + r, kAttentionRows, false);
           if (a_.mask == MaskKind::Added) head.add_mask(group.first + r, n, c0, c1, s + r, kAttentionRows);
-          head.hide(group.first + r, n, c0, c1, masked, -std::numeric_limits<T>::infinity(), s + r, kAttentionRows);
+          View<T>& view = views.at(r);
+          view.look(head.sight, group.first + r, n, c0, c1);
+          auto hide = [&](T value, T* from) {
+            view.hide(value, from, kAttentionRows);
+            if (masked) head.hide_masked(group.first + r, n, c0, c1, value, from, kAttentionRows);
+          };
+          hide(-std::numeric_limits<T>::infinity(), s + r);
           kern_.reverse(columns, s + r, ds + r, kAttentionRows, width, group.lse + r, group.delta + r);
-          head.hide(group.first + r, n, c0, c1, masked, T(0), ds + r, kAttentionRows);
+          hide(T(0), ds + r);
         });
-        if (p.want_q) kern_.columns_times(group.count, depth_, columns, ds, kAttentionRows, k_rows, ks.row, group.dq, depth_, nullptr);
+        if (p.want_q) kern_.columns_times(group.count, depth_, columns, ds, kAttentionRows, k_rows, ks.row, group.dq, depth_, Start::Before, nullptr);
         if (!p.want_kv) continue;
         kern_.rows_times(columns, depth_, group.count, ds, kAttentionRows, group.q.data, group.q.row, dk + (c0 - j) * depth_, depth_, true);
         kern_.rows_times(columns, width_, group.count, s, kAttentionRows, group.dy.data, group.dy.row, dv + (c0 - j) * width_, width_, true);
       }
-      if (p.want_kv)
-        for (int64_t c = j; c < end; ++c) {
-          int64_t to = (b * a_.columns + c) * a_.groups + g;
-          store_scaled(dk + (c - j) * depth_, a_.depth, heads[0].scale, dk_ + to * a_.depth);
-          store_scaled(dv + (c - j) * width_, a_.width, T(1), dv_ + to * a_.width);
-        }
+      if (p.want_kv) {
+        const int64_t to = (b * a_.columns + j) * a_.groups + g;
+        const T one = 1;
+        store_scaled(end - j, a_.depth, dk, depth_, &heads[0].scale, 0, dk_ + to * a_.depth, a_.groups * a_.depth);
+        store_scaled(end - j, a_.width, dv, width_, &one, 0, dv_ + to * a_.width, a_.groups * a_.width);
+      }
     }
     if (p.want_q)
-      for (const Group& group : groups)
-        for (int64_t r = 0; r < group.count; ++r) store_scaled(group.dq + r * depth_, a_.depth, group.head->scale, dq_ + (group.to + r * a_.heads) * a_.depth);
+      for (const Group& group : groups) store_scaled(group.count, a_.depth, group.dq, depth_, &group.head->scale, 0, dq_ + group.to * a_.depth, a_.heads * a_.depth);
   }
 
   AttentionArgs a_;

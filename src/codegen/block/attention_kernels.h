@@ -55,15 +55,15 @@ void rows_times(int64_t n, int64_t width, int64_t depth, const T* a, int64_t lda
 }
 
 template <class T, int kRows, int kVectors>
-inline void columns_tile(int64_t depth, const T* a, int64_t lda, const T* b, int64_t ldb, T* out, int64_t ldo, const T* factor) {
+inline void columns_tile(int64_t depth, const T* a, int64_t lda, const T* b, int64_t ldb, T* out, int64_t ldo, Start start, const T* factor) {
   using S = Simd<T>;
   typename S::V acc[kRows][kVectors];
 #pragma GCC unroll 8
   for (int i = 0; i < kRows; ++i)
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) {
-      acc[i][v] = S::load(out + i * ldo + v * S::kLanes);
-      if (factor) acc[i][v] = S::mul(acc[i][v], S::splat(factor[i]));
+      acc[i][v] = start == Start::Zero ? S::zero() : S::load(out + i * ldo + v * S::kLanes);
+      if (start == Start::Scaled) acc[i][v] = S::mul(acc[i][v], S::splat(factor[i]));
     }
   for (int64_t l = 0; l < depth; ++l, a += lda, b += ldb) {
     typename S::V y[kVectors];
@@ -77,16 +77,16 @@ inline void columns_tile(int64_t depth, const T* a, int64_t lda, const T* b, int
     for (int v = 0; v < kVectors; ++v) S::store(out + i * ldo + v * S::kLanes, acc[i][v]);
 }
 
-// out[i][c] = out[i][c] factor[i] + a[0][i] b[0][c] + a[1][i] b[1][c] + …: i < n, c < width. Without factors they are 1. Computes,
-// and writes, up to whole vectors of rows.
+// out[i][c] = 0, out[i][c], or out[i][c] factor[i], + a[0][i] b[0][c] + a[1][i] b[1][c] + …: i < n, c < width. Computes, and writes, up to whole vectors of
+// rows.
 template <class T>
-void columns_times(int64_t n, int64_t width, int64_t depth, const T* a, int64_t lda, const T* b, int64_t ldb, T* out, int64_t ldo, const T* factor) {
+void columns_times(int64_t n, int64_t width, int64_t depth, const T* a, int64_t lda, const T* b, int64_t ldb, T* out, int64_t ldo, Start start, const T* factor) {
   constexpr int64_t kLanes = Simd<T>::kLanes;
   constexpr int kShort = kLanes < kTile<T> ? kLanes : kTile<T>;
   auto strip = [&]<int vectors>(std::integral_constant<int, vectors>, int64_t c) __attribute__((always_inline)) {
     int64_t i = 0;
     auto tile = [&]<int rows>(std::integral_constant<int, rows>) __attribute__((always_inline)) {
-      columns_tile<T, rows, vectors>(depth, a + i, lda, b + c, ldb, out + i * ldo + c, ldo, factor ? factor + i : nullptr);
+      columns_tile<T, rows, vectors>(depth, a + i, lda, b + c, ldb, out + i * ldo + c, ldo, start, start == Start::Scaled ? factor + i : nullptr);
       i += rows;
     };
     while (i + kTile<T> <= n) tile(std::integral_constant<int, kTile<T>>{});
@@ -97,8 +97,8 @@ void columns_times(int64_t n, int64_t width, int64_t depth, const T* a, int64_t 
   // One row: nothing to share, so more columns at a time keep the units busy; whole rows of b are read in order.
   if (n == 1) {
     if constexpr (kTile<T> == 8)
-      for (; c + 16 * kLanes <= width; c += 16 * kLanes) columns_tile<T, 1, 16>(depth, a, lda, b + c, ldb, out + c, ldo, factor);
-    for (; c + 8 * kLanes <= width; c += 8 * kLanes) columns_tile<T, 1, 8>(depth, a, lda, b + c, ldb, out + c, ldo, factor);
+      for (; c + 16 * kLanes <= width; c += 16 * kLanes) columns_tile<T, 1, 16>(depth, a, lda, b + c, ldb, out + c, ldo, start, factor);
+    for (; c + 8 * kLanes <= width; c += 8 * kLanes) columns_tile<T, 1, 8>(depth, a, lda, b + c, ldb, out + c, ldo, start, factor);
   }
   for (; c + 2 * kLanes <= width; c += 2 * kLanes) strip(std::integral_constant<int, 2>{}, c);
   if (c < width) strip(std::integral_constant<int, 1>{}, c);
@@ -139,14 +139,14 @@ inline typename Simd<T>::V reference_point(typename Simd<T>::V m) {
   return S::if_less(m, S::splat(std::numeric_limits<T>::lowest()), S::zero(), m);
 }
 
-// A block of n columns of scores s[n][width] becomes weights; m, l and the factor for what was summed before, by row.
+// A block of n columns of scores s[n][width] becomes weights; m, l and the factor for what was summed before, by row. In the first block nothing was.
 template <class T>
-void weigh(int64_t n, T* s, int64_t width, T* m, T* l, T* factor) {
+void weigh(int64_t n, T* s, int64_t width, bool first, T* m, T* l, T* factor) {
   using S = Simd<T>;
   auto vectors = [&]<int kVectors>(std::integral_constant<int, kVectors>, int64_t at) __attribute__((always_inline)) {
     typename S::V most[kVectors], sum[kVectors];
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) most[v] = S::load(m + at + v * S::kLanes);
+    for (int v = 0; v < kVectors; ++v) most[v] = first ? S::splat(-std::numeric_limits<T>::infinity()) : S::load(m + at + v * S::kLanes);
     for (int64_t j = 0; j < n; ++j)
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) most[v] = S::max(S::load(s + j * width + at + v * S::kLanes), most[v]);
@@ -154,10 +154,13 @@ void weigh(int64_t n, T* s, int64_t width, T* m, T* l, T* factor) {
     for (int v = 0; v < kVectors; ++v) {
       int64_t lane = at + v * S::kLanes;
       auto point = reference_point<T>(most[v]);
-      auto c = decay<T>(S::sub(S::load(m + lane), point));
+      sum[v] = S::zero();
+      if (!first) {
+        auto c = decay<T>(S::sub(S::load(m + lane), point));
+        S::store(factor + lane, c);
+        sum[v] = S::mul(S::load(l + lane), c);
+      }
       S::store(m + lane, most[v]);
-      S::store(factor + lane, c);
-      sum[v] = S::mul(S::load(l + lane), c);
       most[v] = point;
     }
     for (int64_t j = 0; j < n; ++j)
@@ -226,39 +229,52 @@ void turn(int64_t n, int64_t width, const T* from, int64_t row, T factor, T* to,
     for (int64_t i = e < wide ? whole : 0; i < ld; ++i) to[e * ld + i] = i < n ? from[i * row + e] * factor : T(0);
 }
 
-// Puts `value` into s[j][i], j < n, i < width, where row i does not see column j: begin[i] <= j < end[i].
+// Puts `value` into s[j][i], j < n, i < width, where row i does not see column j: first[i] <= j < last[i]. All rows see columns from `seen` to `unseen`.
 template <class T>
-void hide(int64_t n, int64_t width, const T* begin, const T* end, T value, T* s, int64_t ld) {
+void hide(int64_t n, int64_t width, const T* first, const T* last, int64_t seen, int64_t unseen, T value, T* s, int64_t ld) {
   using S = Simd<T>;
   auto fill = S::splat(value);
-  for (int64_t i = 0; i < width; i += S::kLanes) {
-    auto first = S::load(begin + i), last = S::load(end + i);
-    auto columns = [&](int64_t from, int64_t to) __attribute__((always_inline)) {
-      for (int64_t j = from; j < to; ++j) {
-        auto column = S::splat(static_cast<T>(j));
+  auto columns = [&](int64_t from, int64_t to) __attribute__((always_inline)) {
+    for (int64_t j = from; j < to; ++j) {
+      auto column = S::splat(static_cast<T>(j));
+      for (int64_t i = 0; i < width; i += S::kLanes) {
         T* p = s + j * ld + i;
-        S::store(p, S::if_less(column, first, fill, S::if_less(column, last, S::load(p), fill)));
+        S::store(p, S::if_less(column, S::load(first + i), fill, S::if_less(column, S::load(last + i), S::load(p), fill)));
       }
-    };
-    // All rows see what lies between.
-    int64_t seen = static_cast<int64_t>(*std::max_element(begin + i, begin + i + S::kLanes)), unseen = static_cast<int64_t>(*std::min_element(end + i, end + i + S::kLanes));
-    columns(0, std::min(n, seen));
-    columns(std::max(seen, unseen), n);
+    }
+  };
+  columns(0, std::min(n, seen));
+  columns(std::max(seen, unseen), n);
+}
+
+// to[i][e] = factor[i step] from[i][e] for i < n, e < width.
+template <class T>
+void scale_rows(int64_t n, int64_t width, const T* from, int64_t ld, const T* factor, int64_t step, T* to, int64_t ldo) {
+  using S = Simd<T>;
+  for (int64_t i = 0; i < n; ++i, from += ld, to += ldo) {
+    T by = factor[i * step];
+    int64_t e = 0;
+    for (auto f = S::splat(by); e + S::kLanes <= width; e += S::kLanes) S::store(to + e, S::mul(S::load(from + e), f));
+    for (; e < width; ++e) to[e] = from[e] * by;
   }
 }
 
-// Up to whole vectors of 16 bytes.
+// lse = m + log(l) and inverse = 1 / l, up to whole vectors of 16 bytes.
 template <class T>
-__attribute__((flatten)) void logs(int64_t n, const T* x, T* to) {
+__attribute__((flatten)) void conclude(int64_t n, const T* m, const T* l, T* lse, T* inverse) {
   using B = VectorBuilder<T>;
+  using Scalar = loop::math::Scalar<B, T>;
   B b;
   for (int64_t i = 0; i < n; i += B::kLanes) {
-    typename B::template Vec<T> y;
-    std::memcpy(&y, x + i, sizeof y);
-    y = loop::math::log(loop::math::Scalar<B, T>(b, y)).v;
-    std::memcpy(to + i, &y, sizeof y);
+    typename B::template Vec<T> most, sum;
+    std::memcpy(&most, m + i, sizeof most);
+    std::memcpy(&sum, l + i, sizeof sum);
+    Scalar s(b, sum);
+    auto y = (Scalar(b, most) + loop::math::log(s)).v, z = (T(1) / s).v;
+    std::memcpy(lse + i, &y, sizeof y);
+    std::memcpy(inverse + i, &z, sizeof z);
   }
 }
 
 template <class T>
-constexpr Kernels<T> kKernels{Simd<T>::kLanes, rows_times<T>, columns_times<T>, weigh<T>, join<T>, reverse<T>, turn<T>, hide<T>, logs<T>};
+constexpr Kernels<T> kKernels{Simd<T>::kLanes, rows_times<T>, columns_times<T>, weigh<T>, join<T>, reverse<T>, turn<T>, hide<T>, scale_rows<T>, conclude<T>};
