@@ -473,10 +473,11 @@ class Outer {
  public:
   Outer(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k) : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k) {}
 
-  // Rows further apart share too few sets of the cache, and the more so the longer they are read.
+  // Rows further apart share too few sets of the cache, and the more so the longer they are read. Wide vectors pay for that where C is narrow or low.
   static bool fits(int64_t m, int64_t n, int64_t k, const Operand<T>& a, const Operand<T>& b, bool wide_vectors) {
     const Kernels<T>& kern = kernels<T>();
-    int64_t apart = std::max(a.k, b.k) * int64_t(sizeof(T)), most = wide_vectors ? (k > kContractBlock ? 1024 : 4096) : k > kContractBlock ? 512 : 768;
+    int64_t apart = std::max(a.k, b.k) * int64_t(sizeof(T)), most = k > kContractBlock ? 512 : 768;
+    if (wide_vectors) most = std::min(m, n) > 192 ? 1024 : k <= kContractBlock ? 4096 : m > n ? 2048 : 1024;
     return a.minor == 1 && b.minor == 1 && m >= 2 * kern.rows && n >= 2 * kern.lanes && apart <= most;
   }
 
