@@ -50,7 +50,7 @@ constexpr int64_t kStripPanels = 8, kFewRows = 48;
 constexpr int64_t kPackedElements = 1 << 20;        // of A at a time: stays in the last-level cache
 constexpr int64_t kMaxRows = 14, kMaxColumns = 32;  // of a packed tile
 constexpr int64_t kSmall = 6144;                    // elements of B that stay in the first-level cache with room to spare
-constexpr int64_t kSmallInPlace = 16384;            // the same where it need not be packed
+constexpr int64_t kSmallInPlace = 16384;            // the same where it need not be packed, with vectors of 16 bytes
 constexpr int64_t kTaskFlops = 1 << 18;             // a task worth a thread: some 5 us
 
 // Memory that will be needed soon: asked for at each step of k, moving on by `step` bytes and by what is left of `turn` in turns. The next
@@ -630,10 +630,16 @@ class Product {
     return can(Form::ThinTurned) ? Form::ThinTurned : Form::ThinPacked;
   }
 
+  // Elements of a B that tiles read where it is. Wide ones have so many rows that the second-level cache, too, gives it in time.
+  static int64_t in_place_most() {
+    int64_t vector = kernels<T>().lanes * sizeof(T);
+    return vector <= 16 ? kSmallInPlace : (vector <= 32 ? 192 << 10 : 640 << 10) / int64_t(sizeof(T));
+  }
+
   bool fits_small() const {
     constexpr int64_t kRows = 256, kColumns = 64;  // of A, and of a turned A with more k than that
-    if (!can(Form::Small) || n_ * k_ > kSmallInPlace) return false;
     bool whole = n_ % kernels<T>().lanes == 0;
+    if (!can(Form::Small) || n_ * k_ > (whole && b_.minor == 1 ? in_place_most() : kSmallInPlace)) return false;
     if (wide_vectors()) {
       if (b_.minor != 1) return m_ >= 2 * kRows;  // one thread packs it
       if (!whole) return a_.k == 1 && m_ >= kColumns;
@@ -644,7 +650,7 @@ class Product {
 
   // From how many rows on A is read where it is. Fewer pay where packing it would take its time: for few columns, or for many k.
   int64_t least_flat_rows() const {
-    if (wide_vectors()) return k_ >= kTurnDepth && n_ % (2 * kernels<T>().lanes) == 0 ? 48 : kFlatRows;
+    if (wide_vectors()) return n_ > kFlatMost / 2 ? 512 : k_ >= kTurnDepth && n_ % (2 * kernels<T>().lanes) == 0 ? 48 : kFlatRows;
     bool narrow = n_ <= 64;
     if (b_.minor == 1 && narrow && n_ * k_ > kSmall) return 32;
     return (narrow && b_.k == 1) || k_ >= kTurnDepth ? 48 : kFlatRows;
@@ -655,7 +661,7 @@ class Product {
     bool many = m_ > kThinRows;
     switch (form) {
       case Form::Flat: return a_.k == 1 && many && n_ <= 4 * kFlatMost && n_ >= 2 * kernels<T>().lanes * kernels<T>().small_vectors;
-      case Form::Small: return kSame && n_ * k_ <= 4 * kSmall && k_ <= kContractBlock && (a_.k == 1 || a_.minor == 1) && n_ >= kernels<T>().lanes;
+      case Form::Small: return kSame && n_ * k_ <= (b_.minor == 1 ? std::max(4 * kSmall, in_place_most()) : 4 * kSmall) && k_ <= kContractBlock && (a_.k == 1 || a_.minor == 1) && n_ >= kernels<T>().lanes;
       case Form::Stream: return b_.minor == 1 && m_ <= kStreamRowsNarrow;
       case Form::Turned: return b_.k == 1 && many && m_ <= 2 * kTurnedMost;
       case Form::Outer: return kSame && a_.minor == 1 && b_.minor == 1 && m_ >= 2 * kernels<T>().rows && n_ >= 2 * kernels<T>().lanes;
