@@ -13,6 +13,7 @@
 // N = 1 is the thin form of the transposed product.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -319,18 +320,23 @@ class Tall {
 template <class T>
 void small(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k) {
   const Kernels<T>& kern = kernels<T>();
-  int64_t lanes = kern.lanes, wide = kern.small_vectors * lanes, ldb = b.k;
-  const T* pb = b.data;
-  if (b.minor != 1 || n % lanes != 0) {
-    ldb = round_up(n, lanes);
-    T* packed = scratch<T>(0, ldb * k);
-    pack(packed, b, 0, 0, n, ldb, k);
-    pb = packed;
-  }
+  const bool in_place = b.minor == 1 && n % kern.lanes == 0;
+  int64_t lanes = kern.lanes, wide = kern.small_vectors * lanes, ldb = in_place ? b.k : round_up(n, lanes);
+  // Each thread packs for itself: what another has just written takes longer to come.
+  static std::atomic<uint64_t> calls{0};
+  const uint64_t call = in_place ? 0 : ++calls;
+  auto rows_of_b = [&]() -> const T* {
+    if (in_place) return b.data;
+    static thread_local uint64_t packed_for = 0;
+    T* packed = scratch<T>(4, ldb * k);  // nobody else's: a thread may come back to it
+    if (std::exchange(packed_for, call) != call) pack(packed, b, 0, 0, n, ldb, k);
+    return packed;
+  };
   const DirectTiles<T>& tiles = a.k == 1 ? kern.by_row : kern.by_column;
   int64_t lda = a.k == 1 ? a.minor : a.k;
   runtime::parallel_for(pieces(m, kern.small_rows), [&](int64_t begin, int64_t end) {
     int64_t last = std::min(m, end * kern.small_rows);
+    const T* pb = rows_of_b();
     for (int64_t i = begin * kern.small_rows; i < last;) {
       int64_t left = last - i, rows = left >= kern.small_rows ? kern.small_rows : left >= 4 ? 4 : left >= 2 ? 2 : 1;
       const auto& tile = tiles[rows == 1 ? 0 : rows == 2 ? 1 : left < kern.small_rows ? 2 : 3];
@@ -639,10 +645,9 @@ class Product {
   bool fits_small() const {
     constexpr int64_t kRows = 256, kColumns = 64;  // of A, and of a turned A with more k than that
     bool whole = n_ % kernels<T>().lanes == 0;
-    if (!can(Form::Small) || n_ * k_ > (whole && b_.minor == 1 ? in_place_most() : kSmallInPlace)) return false;
+    if (!can(Form::Small) || n_ * k_ > in_place_most()) return false;
     if (wide_vectors()) {
-      if (b_.minor != 1) return m_ >= 2 * kRows;  // one thread packs it
-      if (!whole) return a_.k == 1 && m_ >= kColumns;
+      if (b_.minor != 1 || !whole) return (a_.k == 1 || b_.minor != 1) && m_ >= 2 * kColumns * runtime::num_threads();  // each thread packs it
       return a_.k == 1 || m_ <= (k_ <= 2 * kColumns ? 4 * kRows : kRows);
     }
     return b_.minor == 1 && whole && m_ <= (a_.k == 1 || k_ <= kColumns ? kRows : kColumns);
@@ -661,7 +666,7 @@ class Product {
     bool many = m_ > kThinRows;
     switch (form) {
       case Form::Flat: return a_.k == 1 && many && n_ <= 4 * kFlatMost && n_ >= 2 * kernels<T>().lanes * kernels<T>().small_vectors;
-      case Form::Small: return kSame && n_ * k_ <= (b_.minor == 1 ? std::max(4 * kSmall, in_place_most()) : 4 * kSmall) && k_ <= kContractBlock && (a_.k == 1 || a_.minor == 1) && n_ >= kernels<T>().lanes;
+      case Form::Small: return kSame && n_ * k_ <= std::max(4 * kSmall, in_place_most()) && k_ <= kContractBlock && (a_.k == 1 || a_.minor == 1) && n_ >= kernels<T>().lanes;
       case Form::Stream: return b_.minor == 1 && m_ <= kStreamRowsNarrow;
       case Form::Turned: return b_.k == 1 && many && m_ <= 2 * kTurnedMost;
       case Form::Outer: return kSame && a_.minor == 1 && b_.minor == 1 && m_ >= 2 * kernels<T>().rows && n_ >= 2 * kernels<T>().lanes;
