@@ -26,7 +26,9 @@ Value reshape(Call& c) {
   Size count = num_elems(sizes);
   if (!(count == total)) {
     UserError e = runtime_error(fmt::format("Cannot reshape: input has {} elements, but target shape {} expects {}.", total.str(), shape_text(sizes), count.str()));
-    if (std::any_of(want.begin(), want.end(), [](Size d) { return d < Size(0); }))
+    auto missing = std::count_if(want.begin(), want.end(), [](Size d) { return d < Size(0); });
+    if (missing > 1) e.hints.push_back("one size at most can be inferred");
+    if (missing == 1)
       e.hints.push_back(fmt::format("-1 cannot be inferred: {} is not a multiple of {}, the product of the other sizes", total.str(), given.str()));
     throw e;
   }

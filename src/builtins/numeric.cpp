@@ -112,14 +112,14 @@ Value unary_float(std::string_view op, const Value& v) {
 }
 
 bool is_true(const Value& v) {
+  if (is_tensor_value(v) && operand_of(v).rank() > 0) warn_always_true();
   if (!v.is_traced()) return truthy(v);
-  if (operand_of(v).rank() > 0) warn_always_true();
   if (auto known = trace::known_truth(v)) return *known;
   throw trace::Untraceable("the truth of a traced " + v.as_traced()->describe() + " is needed", trace::current_span());
 }
 
 Value not_value(const Value& v) {
-  if (!v.is_traced()) return Value::boolean(!truthy(v));
+  if (!v.is_traced()) return Value::boolean(!is_true(v));
   if (operand_of(v).rank() > 0) warn_always_true();
   if (auto known = trace::known_truth(v)) return Value::boolean(!*known);
   return to_value(ops::apply1("bit_not", trace::truth_operand(v)), Kind::Bool);

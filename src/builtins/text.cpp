@@ -182,7 +182,12 @@ const BuiltinDef kBuiltins[] = {
      {{"(json-read \"{\\\"a\\\": [1, 2.5, null]}\")", "{:a [1, 2.5, nil]}"}}, 1, 1,
      [](Call& c) {
        if (!c[0].is_string()) throw runtime_error(fmt::format("json-read: expected string, got {}", type_name(c[0])));
-       return formats::parse_json(c[0].as_string(), {.tagged = false});
+       try {
+         return formats::parse_json(c[0].as_string(), {.tagged = false});
+       } catch (UserError& e) {
+         e.message = "json-read: " + e.message;
+         throw;
+       }
      }},
     {"parse-int", "Text and output", "(parse-int s [default])", "The int written in s. Other text gives default, or an error without one.",
      {{"(parse-int \" -42 \")", "-42"}, {"(parse-int \"x\" 0)", "0"}}, 1, 2,

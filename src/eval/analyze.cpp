@@ -172,8 +172,8 @@ bool Analyzer::is_overridden(Name name) {
 }
 
 ExprPtr Analyzer::symbol(const Form& f) {
-  if (f.name.str() == "...") return constant(Value::marker(), f.span);
   if (auto l = local(f.name, f.span)) return std::move(l->expr);
+  if (f.name.str() == "...") return constant(Value::marker(), f.span);
   auto global = [&](Cell* c) {
     ExprPtr e = make_expr(ExprKind::Global, f.span);
     e->cell = c;
@@ -185,11 +185,12 @@ ExprPtr Analyzer::symbol(const Form& f) {
   if (existing && existing->broken) return global(existing);
   Name plain = plain_name(name);
   bool known = builtins::find_builtin(plain.str()) || globals_.is_prelude_name(plain, prelude_);
+  if (!known && (prelude_ || !host_.will_define(name)))
+    if (ExprPtr e = let_name(f.name, f.span)) return e;
   if (in_with_params()) return param_field(f, known ? globals_.cell(name, prelude_) : nullptr);
   // A form at the top level runs before what is below it: a value defined there cannot be meant.
   bool too_early = !fn_->parent && fn_->proto->top_level && host_.will_define_value(name);
   if (known || (!prelude_ && host_.will_define(name) && !too_early)) return global(globals_.cell(name, prelude_));
-  if (fn_->self == f.name) return make_expr(ExprKind::Self, f.span);
   UserError e(ErrorKind::Compile, "Undefined symbol: " + f.name.str(), f.span);
   std::vector<std::string_view> names;
   for (const FnScope* scope = fn_; scope; scope = scope->parent)
@@ -335,11 +336,12 @@ ExprPtr Analyzer::call(const Form& f) {
   Name name = prelude_ || library ? head.name : host_.resolve_alias(head.name, head.home());
   Name plain = plain_name(name);
   bool overridden = !library && is_overridden(name);
-  // A local fn may call itself by the name it is bound to, unless that names something else.
-  bool self = !l && !overridden && fn_->self == head.name && !builtins::find_builtin(text) && !globals_.is_prelude_name(plain, prelude_);
-  if (l || self) {
+  ExprPtr callee = l ? std::move(l->expr) : nullptr;
+  // The names of a let are the last to be asked: (let [sum (fn [x] (sum x))] …) means the built-in.
+  if (!callee && !overridden && !builtins::find_builtin(text) && !globals_.is_prelude_name(plain, prelude_)) callee = let_name(head.name, head.span);
+  if (callee) {
     ExprPtr e = make_expr(ExprKind::Call, f.span);
-    e->items.push_back(l ? std::move(l->expr) : make_expr(ExprKind::Self, head.span));
+    e->items.push_back(std::move(callee));
     for (auto& a : args) e->items.push_back(std::move(a));
     return e;
   }

@@ -19,6 +19,12 @@ struct LocalVar {
   bool literal_vector = false;
 };
 
+// What a fn that let binds to a name may call by name: itself, and the fns that the same let binds below it.
+struct LetNames {
+  Name self;
+  std::vector<std::pair<Name, FormPtr>> below;
+};
+
 // The function being analysed.
 struct FnScope {
   FnScope* parent = nullptr;
@@ -34,7 +40,14 @@ struct FnScope {
     bool literal_vector;
   };
   std::vector<CaptureVar> captures;
-  Name self;                       // a local name bound directly to this fn
+  LetNames names;
+  // Closures that inner functions take from this one: itself and copies of those below it. Bound before the body, in this order.
+  struct Helper {
+    Name name;
+    int slot;
+    ExprPtr value;
+  };
+  std::vector<Helper> helpers;
   std::vector<size_t> loop_arity;  // enclosing loops
 };
 
@@ -84,8 +97,10 @@ class Analyzer {
   // functions.cpp
   ExprPtr fn_form(const Form& f);
   ExprPtr defn_form(const Form& f, bool is_private);
-  std::shared_ptr<Proto> function(std::string name, const Form& params, const Form& whole, size_t first_body, bool named, Name self,
+  std::shared_ptr<Proto> function(std::string name, const Form& params, const Form& whole, size_t first_body, bool named, LetNames names,
                                   std::vector<ExprPtr>& captures);
+  ExprPtr let_fn(const Form& f, LetNames names);
+  ExprPtr let_name(Name name, Span span);
   ExprPtr bind_pattern(const Form& pattern, ExprPtr value, const Body& rest);
   ExprPtr bind_rest_pattern(const Form& pattern, ExprPtr list, const Body& rest);
   ExprPtr bind_dict_pattern(const Form& pattern, ExprPtr value, const Body& rest);

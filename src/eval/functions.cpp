@@ -150,7 +150,7 @@ ExprPtr Analyzer::bind_pattern(const Form& pattern, ExprPtr value, const Body& r
   fail("expected a name or a pattern, got " + to_text(pattern), pattern.span);
 }
 
-std::shared_ptr<Proto> Analyzer::function(std::string name, const Form& params, const Form& whole, size_t first_body, bool named, Name self,
+std::shared_ptr<Proto> Analyzer::function(std::string name, const Form& params, const Form& whole, size_t first_body, bool named, LetNames names,
                                           std::vector<ExprPtr>& captures) {
   auto proto = std::make_shared<Proto>();
   proto->name = name;
@@ -159,7 +159,7 @@ std::shared_ptr<Proto> Analyzer::function(std::string name, const Form& params, 
   FnScope scope;
   scope.parent = fn_;
   scope.proto = proto.get();
-  scope.self = self;
+  scope.names = std::move(names);
   fn_ = &scope;
   struct Restore {
     FnScope*& fn;
@@ -248,6 +248,10 @@ std::shared_ptr<Proto> Analyzer::function(std::string name, const Form& params, 
     inner = [this, form = form, slot = slot, next] { return bind_pattern(*form, local_ref(slot, form->span), next); };
   }
   proto->body = inner();
+  for (size_t i = scope.helpers.size(); i-- > 0;) {
+    auto& h = scope.helpers[i];
+    proto->body = bind(h.slot, std::move(h.value), std::move(proto->body), whole.span);
+  }
   proto->num_captures = static_cast<int>(scope.captures.size());
   check_recur(*proto->body, true);
   mark_last_uses(*proto->body, proto->num_slots);
@@ -278,15 +282,51 @@ void check_recur(const Expr& e, bool tail) {
   }
 }
 
-ExprPtr Analyzer::fn_form(const Form& f) {
+ExprPtr Analyzer::fn_form(const Form& f) { return let_fn(f, {}); }
+
+ExprPtr Analyzer::let_fn(const Form& f, LetNames names) {
   size_t at = 1;
-  Name self = fn_->self;
-  if (f.items.size() > 2 && f.items[1]->is_symbol()) self = f.items[at++]->name;  // (fn name [x] …), as in Clojure
-  else self = Name();
+  if (f.items.size() > 2 && f.items[1]->is_symbol()) names.self = f.items[at++]->name;  // (fn name [x] …), as in Clojure
   if (f.items.size() <= at || !f.items[at]->is_vector()) fail("fn requires parameters and a body: (fn [params] body...)", f.span);
   ExprPtr e = make_expr(ExprKind::Fn, f.span);
-  e->proto = function("", *f.items[at], f, at + 1, false, self, e->captures);
+  e->proto = function("", *f.items[at], f, at + 1, false, std::move(names), e->captures);
   return e;
+}
+
+// The closure that an enclosing fn knows by this name from its let, or null. A fn of the same let further down does not exist yet when the
+// upper one is made: the upper one makes a copy for itself. (Boxes that are filled later would hold closures that hold the boxes.)
+ExprPtr Analyzer::let_name(Name name, Span span) {
+  for (FnScope* f = fn_; f; f = f->parent) {
+    for (const auto& h : f->helpers)
+      if (h.name == name) return slot_in(*fn_, *f, h.slot, name, false, span);
+    if (f->names.self == name) {
+      if (f == fn_) return make_expr(ExprKind::Self, span);
+      f->helpers.push_back({name, f->proto->num_slots++, make_expr(ExprKind::Self, span)});
+      return slot_in(*fn_, *f, f->helpers.back().slot, name, false, span);
+    }
+    for (size_t i = 0; i < f->names.below.size(); ++i) {
+      if (f->names.below[i].first != name) continue;
+      LetNames names{name, {f->names.below.begin() + static_cast<std::ptrdiff_t>(i) + 1, f->names.below.end()}};
+      FormPtr form = f->names.below[i].second;
+      // It sees what is around the let, not what is inside of f.
+      FnScope* inner = std::exchange(fn_, f);
+      auto visible = std::exchange(f->visible, {});
+      auto params = std::exchange(f->params, {});
+      ExprPtr value;
+      try {
+        value = let_fn(*form, std::move(names));
+      } catch (const UserError&) {
+        // It needs a name that is bound between the two.
+      }
+      fn_ = inner;
+      f->visible = std::move(visible);
+      f->params = std::move(params);
+      if (!value) return nullptr;
+      f->helpers.push_back({name, f->proto->num_slots++, std::move(value)});
+      return slot_in(*fn_, *f, f->helpers.back().slot, name, false, span);
+    }
+  }
+  return nullptr;
 }
 
 // Compiles a function body into a cell. A body that does not compile leaves the cell broken: the error is reported when
@@ -305,7 +345,7 @@ void Analyzer::define_function(Cell& cell, const Form& f, size_t params_at) {
     std::vector<ExprPtr> captures;
     FnScope* outer = std::exchange(fn_, nullptr);
     try {
-      closure->proto = function(f.items[1]->name.str(), *f.items[params_at], f, first_body, true, Name(), captures);
+      closure->proto = function(f.items[1]->name.str(), *f.items[params_at], f, first_body, true, {}, captures);
     } catch (...) {
       fn_ = outer;
       throw;
@@ -341,7 +381,7 @@ ExprPtr Analyzer::defn_form(const Form& f, bool is_private) {
     cell->is_function = true;
     cell->user_defined = true;
     ExprPtr e = make_expr(ExprKind::Fn, f.span);
-    e->proto = function(name.str(), *f.items[params_at], f, params_at + 1, true, Name(), e->captures);
+    e->proto = function(name.str(), *f.items[params_at], f, params_at + 1, true, {}, e->captures);
     ExprPtr d = make_expr(ExprKind::Def, f.span);
     d->cell = cell;
     d->items.push_back(std::move(e));

@@ -239,7 +239,7 @@ Macro parse_macro(const Form& form) {
   for (size_t i = 0; i < params.size(); ++i) {
     if (!params[i]->is_symbol()) throw compile_error("defmacro parameters must be symbols", params[i]->span);
     if (params[i]->is_symbol("&")) {
-      if (i + 2 != params.size()) throw compile_error("defmacro: exactly one name must follow &", params[i]->span);
+      if (i + 2 != params.size() || !params[i + 1]->is_symbol()) throw compile_error("defmacro: exactly one name must follow &", params[i]->span);
       m.rest = params[i + 1]->name;
       break;
     }

@@ -326,6 +326,9 @@ void Session::analyze_module_form(const FormPtr& written, std::vector<std::share
 
 ExprPtr Session::use_module(const Form& form, uint32_t importer) {
   std::string name = module_name(form);
+  for (const FormPtr& x : form.items)
+    if (x->is_keyword() && x->name.str() != "as" && x->name.str() != "only")
+      throw UserError(ErrorKind::Compile, fmt::format("use: unknown option :{}. Known options: :as :only", x->name.str()), x->span);
   if (name == "strict") {
     builtins::make_strict(importer);
     return nullptr;

@@ -79,7 +79,10 @@ struct SpecialForms {
       if (!b[i]->is_symbol()) return a.bind_pattern(*b[i], a.expr(init), [&, i] { return from(i + 2); });
       ExprPtr value;
       if (init->is_call("fn") && !a.local(Name("fn"), init->span)) {
-        value = named_fn(a, *init, b[i]->name);
+        LetNames names{b[i]->name, {}};
+        for (size_t j = i + 2; j < b.size(); j += 2)
+          if (b[j]->is_symbol() && b[j + 1]->is_call("fn")) names.below.emplace_back(b[j]->name, b[j + 1]);
+        value = a.let_fn(*init, std::move(names));
       } else {
         value = a.expr(init);
       }
@@ -88,14 +91,6 @@ struct SpecialForms {
       return a.bind(slot, std::move(value), std::move(rest), b[i]->span);
     };
     return from(0);
-  }
-
-  // A fn bound to a name by let may call itself by that name.
-  static ExprPtr named_fn(A& a, const Form& f, Name self) {
-    if (f.items.size() < 2 || !f.items[1]->is_vector()) return a.fn_form(f);
-    ExprPtr e = make_expr(ExprKind::Fn, f.span);
-    e->proto = a.function("", *f.items[1], f, 2, false, self, e->captures);
-    return e;
   }
 
   static ExprPtr if_form(A& a, const FormPtr& f) {
@@ -389,7 +384,7 @@ struct SpecialForms {
     FnScope* outer = std::exchange(a.fn_, nullptr);
     std::shared_ptr<Proto> proto;
     try {
-      proto = a.function(name, *params, *f, 2, true, Name(), captures);
+      proto = a.function(name, *params, *f, 2, true, {}, captures);
     } catch (...) {
       a.fn_ = outer;
       throw;

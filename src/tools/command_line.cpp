@@ -229,7 +229,7 @@ std::string usage_text() {
 Options, before or after the file (what follows -- belongs to the program):
   -h, --help                   print this and exit
       --version                print the version and exit
-  -v, --verbose                say what is compiled; -vv more, without the disk cache
+  -v, --verbose                say what is compiled, at the first call already; -vv more, without the disk cache
       --device D               cpu, cuda, metal, vulkan
       --threads N              worker threads
       --max-memory SIZE        stop with an error beyond this much tensor memory (8G, 500M)

@@ -227,12 +227,13 @@ Watch::Watch(const Options& o) : options_(o) {
   if (o.is_watched()) trace_ = std::make_unique<TraceObserver>(o);
   if (o.blame) profiler_ = std::make_unique<Profiler>();
   if (trace_ && profiler_) both_ = std::make_unique<Both>(*profiler_, *trace_);
-  // Every call is to be visible to a trace or a guard.
-  trace::set_jit_mode(o.is_watched() ? trace::JitMode::Off : jit_mode(o.jit));
+  bool show_gradients = std::getenv("SHEAF_DEBUG_GRAD") != nullptr;
+  // Every call is to be visible to a trace or a guard. Who asks what is compiled sees it at the first call, not only where a second one comes.
+  bool asks = o.jit.empty() && (o.verbosity > 0 || show_gradients);
+  trace::set_jit_mode(o.is_watched() ? trace::JitMode::Off : asks ? trace::JitMode::Always : jit_mode(o.jit));
   trace::set_dynamic_mode(dynamic_mode(o.dynamic));
   for (const std::string& name : o.disabled) compiler::switch_pass(name, false);
   compiler::set_backend(o.backend == "block" ? compiler::Backend::Block : o.backend == "native" ? compiler::Backend::Native : compiler::Backend::Auto);
-  bool show_gradients = std::getenv("SHEAF_DEBUG_GRAD") != nullptr;
   if (show_gradients) trace::g_describe_graphs = true;
   if (o.verbosity > 0 || o.fullgraph || o.perf_hints || memory_ || show_gradients)
     trace::set_jit_listener([this, show_gradients, log = JitLog()](const trace::JitEvent& e) mutable {

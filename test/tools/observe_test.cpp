@@ -101,12 +101,12 @@ TEST_F(Observe, MemoryAndJitProfiles) {
 
 TEST_F(Observe, CompiledGradients) {
   s.write("g.shf", "(print ((value-and-grad (fn [x] (sum (* x x)))) [1 2]))");
-  Result r = s.run("-v --mem-profile --jit=always g.shf");
+  Result r = s.run("-v --mem-profile g.shf");
   EXPECT_EQ(r.out, "[5.0, [2. 4.]]\n");
   EXPECT_TRUE(r.err.starts_with("sheaf: running on CPU\njit: compiling value-and-grad [cpu]...\n")) << r.err;
   EXPECT_TRUE(matches(r.err, "after VAG compile .*\n  after VAG dispatch .*\n  after eval ")) << r.err;
   setenv("SHEAF_DEBUG_GRAD", "1", 1);
-  r = s.run("--jit=always g.shf");
+  r = s.run("g.shf");
   unsetenv("SHEAF_DEBUG_GRAD");
   EXPECT_EQ(r.out, "[5.0, [2. 4.]]\n");
   EXPECT_TRUE(contains(r.err, "graph(")) << r.err;

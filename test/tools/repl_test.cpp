@@ -36,7 +36,7 @@ TEST(ReplPipe, LastResultsAndError) {
 // Arrays in globals are inputs of compiled code: another value needs no other code, and is seen.
 TEST(ReplPipe, CompiledCodeOutlivesItsData) {
   Sandbox s;
-  Result r = s.run("-v", "(def w [1.0 2.0])\n(defn g [x] (sum (* x w)))\n(defn h [p x] (with-params [p] (sum (* x a w))))\n(def x [1.0 1.0])\n"
+  Result r = s.run("-v --jit=on", "(def w [1.0 2.0])\n(defn g [x] (sum (* x w)))\n(defn h [p x] (with-params [p] (sum (* x a w))))\n(def x [1.0 1.0])\n"
                          "(g x)\n(g x)\n(h {:a 2.0} x)\n(h {:a 2.0} x)\n"
                          "(def w [10.0 20.0])\n(g x)\n(g x)\n(h {:a 2.0} x)\n(h {:a 2.0} x)\n"
                          "(def w 7.0)\n(g x)\n(h {:a 2.0} x)\n");
