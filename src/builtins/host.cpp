@@ -156,6 +156,13 @@ const BuiltinDef kBuiltins[] = {
        return Value::boolean(g_answer);
      },
      {}, Effect::Input},
+    // From here on Ctrl-C ends the program again, until it asks the next time.
+    {"%stop-asking", "", "", "", {}, 0, 0,
+     [](Call&) {
+       g_asked = false;
+       return Value::nil();
+     },
+     {}, Effect::Input},
     {"args", "State and host", "(args)", "The words after the program's name on the command line.", {{"(list? (args))", "true"}}, 0, 0, args, {}, Effect::Input},
     {"options", "State and host", "(options defaults [choices])",
      "Reads --name value and --name=value from the command line: the dict of defaults with the given ones replaced, each read as the type of its "
