@@ -33,6 +33,7 @@ PROGRAMS = {
     "gpt2": ["gpt2/finetune.shf", "--model", "../gpt2", "--data", "../text", "--context", "16", "--batch", "2", "--lr", "3e-2", "--steps", "60"],
     "gpt2-new": ["gpt2/finetune.shf", "--size", "tiny", "--data", "../text", "--context", "16", "--batch", "2", "--steps", "40"],
     **{"makemore-" + kind: makemore(kind) for kind in ("bigram", "mlp", "bow", "rnn", "gru", "lstm", "transformer")},
+    "olmo2": ["olmo2/train.shf", "--model", "../olmo2", "../prompt.bin", "--lr", "0.01", "--steps", "40"],
     "cnn": ["cnn/cnn.shf", "--channels", "4", "--batch", "8", "--steps", "60"],
     "vae": ["vae/vae.shf", "--width", "16", "--batch", "8", "--steps", "60"],
     "jepa": ["jepa/jepa.shf", "--channels", "4", "--features", "8", "--batch", "8", "--labels", "20", "--steps", "60"],
@@ -151,6 +152,7 @@ def main():
             scratch = pathlib.Path(folder)
             os.environ["HOME"] = folder
             (scratch / "text").write_text("the quick brown fox jumps over the lazy dog. " * 40)
+            (scratch / "prompt.bin").write_bytes(b"R\0\0\0L\0\0\0@\0\0\0K\0\0\0")
             subprocess.run([sheaf, str(HERE / "make-models.shf")], cwd=scratch, check=True)
             example = Example(sheaf, name, scratch)
             kills = stop_often(example, args.kills, signal.SIGKILL, at_random, rng, "SIGKILL")
