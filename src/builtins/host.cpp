@@ -113,7 +113,14 @@ Value args(Call&) {
 
 Value options(Call& c) {
   if (!c[0].is_dict()) throw runtime_error(fmt::format("options: expected a dict of defaults, got {}", type_name(c[0])));
-  return parse_program_options(c[0], program_args());
+  Value choices = c.size() > 1 ? c[1] : Value::nil();
+  if (c.size() > 1) {
+    if (!choices.is_dict()) throw runtime_error(fmt::format("options: expected a dict of choices, got {}", type_name(choices)));
+    for (const DictEntry& e : choices.as_dict().entries())
+      if (!e.value.is_list() || !c[0].as_dict().find(e.key))
+        throw runtime_error(fmt::format("options: the choices of :{} must be a list, for an option that is there", e.key.str()));
+  }
+  return parse_program_options(c[0], choices, program_args());
 }
 
 Value env(Call& c) {
@@ -149,11 +156,18 @@ const BuiltinDef kBuiltins[] = {
        return Value::boolean(g_answer);
      },
      {}, Effect::Input},
+    // From here on Ctrl-C ends the program again, until it asks the next time.
+    {"%stop-asking", "", "", "", {}, 0, 0,
+     [](Call&) {
+       g_asked = false;
+       return Value::nil();
+     },
+     {}, Effect::Input},
     {"args", "State and host", "(args)", "The words after the program's name on the command line.", {{"(list? (args))", "true"}}, 0, 0, args, {}, Effect::Input},
-    {"options", "State and host", "(options defaults)",
+    {"options", "State and host", "(options defaults [choices])",
      "Reads --name value and --name=value from the command line: the dict of defaults with the given ones replaced, each read as the type of its "
-     "default. --flag and --no-flag set bools, a,b,c a list; --help lists them all.",
-     {{"(options {:lr 0.1 :steps 100})", "{:lr 0.1, :steps 100}"}}, 1, 1, options, {}, Effect::Input},
+     "default. --flag and --no-flag set bools, a,b,c a list; --help lists them all. choices, a dict of lists, says what some of them may be.",
+     {{"(options {:lr 0.1 :steps 100})", "{:lr 0.1, :steps 100}"}, {"(options {:task \"train\"} {:task '[\"train\" \"eval\"]})", "{:task train}"}}, 1, 2, options, {}, Effect::Input},
     {"exit", "State and host", "(exit [n])", "Ends the program with status n (default 0).", {{"(fn? exit)", "true"}}, 0, 1,
      [](Call& c) -> Value { throw ExitRequest{c.size() ? static_cast<int>(to_index(c[0], "exit")) : 0}; }, {}, Effect::Input},
     {"env", "State and host", "(env name [default])", "An environment variable, or default (nil) when it is not set.",

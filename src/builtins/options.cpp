@@ -60,22 +60,49 @@ Value read_as(const Value& model, std::string_view name, std::string_view text) 
   }
 }
 
+// "a, b or c": what an option may be; nothing if that is not limited.
+std::string allowed(const Value& choices, std::string_view name) {
+  const Value* of_it = choices.is_dict() ? choices.as_dict().find(Name(name)) : nullptr;
+  if (!of_it) return "";
+  std::string out;
+  for (size_t i = 0, n = of_it->items().size(); i < n; ++i) out += (i == 0 ? "" : i + 1 < n ? ", " : " or ") + render(of_it->items()[i]);
+  return out;
+}
+
+Value read_option(const Value& model, const Value& choices, std::string_view name, std::string_view text) {
+  Value v = read_as(model, name, text);
+  std::string wanted = allowed(choices, name);
+  if (wanted.empty()) return v;
+  for (const Value& choice : choices.as_dict().find(Name(name))->items())
+    if (render(choice) == render(v)) return v;
+  bad_value(name, text, wanted);
+}
+
+// "-steps" is a slip; "-5" and "-" are words.
+bool has_one_dash(std::string_view word) {
+  return word.size() > 1 && word[0] == '-' && word[1] != '-' && !parse_float(word);
+}
+
 }  // namespace
 
-Value parse_program_options(Value defaults, const std::vector<std::string>& words) {
+Value parse_program_options(Value defaults, const Value& choices, const std::vector<std::string>& words) {
   Value result = defaults;
   DictObj& out = result.mutable_dict();
   const DictObj& spec = defaults.as_dict();
   for (size_t i = 0; i < words.size(); ++i) {
     std::string_view word = words[i];
     if (word == "--") break;
+    if (has_one_dash(word)) throw runtime_error(fmt::format("unknown option {}. Known options: {}", word, known(spec))).hint("options begin with two dashes: -" + std::string(word));
     if (!word.starts_with("--")) continue;
     word.remove_prefix(2);
     size_t equals = word.find('=');
     std::string name(word.substr(0, equals));
     const Value* model = spec.find(Name(name));
     if (!model && name == "help") {
-      for (const DictEntry& e : spec.entries()) write_out(fmt::format("  --{:<20} {}\n", e.key.str(), render(e.value)));
+      for (const DictEntry& e : spec.entries()) {
+        std::string wanted = allowed(choices, e.key.str());
+        write_out(fmt::format("  --{:<20} {}{}\n", e.key.str(), render(e.value), wanted.empty() ? "" : " (" + wanted + ")"));
+      }
       throw ExitRequest{0};
     }
     const Value* negated = name.starts_with("no-") ? spec.find(Name(name.substr(3))) : nullptr;
@@ -86,12 +113,12 @@ Value parse_program_options(Value defaults, const std::vector<std::string>& word
     if (!model) throw runtime_error(fmt::format("unknown option --{}. Known options: {}", name, known(spec)));
     bool next_is_bool = i + 1 < words.size() && (words[i + 1] == "true" || words[i + 1] == "false");
     if (equals != std::string_view::npos) {
-      out.set(Name(name), read_as(*model, name, word.substr(equals + 1)));
+      out.set(Name(name), read_option(*model, choices, name, word.substr(equals + 1)));
     } else if (model->is_bool() && !next_is_bool) {
       out.set(Name(name), Value::boolean(true));
     } else {
       if (i + 1 == words.size()) throw runtime_error(fmt::format("option --{} needs a value", name));
-      out.set(Name(name), read_as(*model, name, words[++i]));
+      out.set(Name(name), read_option(*model, choices, name, words[++i]));
     }
   }
   return result;

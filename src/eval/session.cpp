@@ -49,9 +49,9 @@ fs::path own_library() {
   return ec ? fs::path() : exe.parent_path().parent_path() / "lib";
 }
 
-// An error in prelude code is told from the user's point of view: which prelude function, called from where.
+// An error in prelude code is told from the user's point of view: which prelude function, called from where. Ctrl-C is about none.
 void explain_prelude_error(UserError& e) {
-  if (!e.span || source_kind(e.span.source) != SourceKind::Prelude) return;
+  if (!e.span || source_kind(e.span.source) != SourceKind::Prelude || dynamic_cast<const StopError*>(&e)) return;
   for (const StackEntry& s : e.stack) {
     if (!s.call || source_kind(s.call.source) == SourceKind::Prelude) continue;
     e.message = s.function + " -> " + e.message;

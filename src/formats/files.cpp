@@ -219,13 +219,12 @@ Value load_sharded(const std::string& path) {
       wanted[e.value.as_string()].insert(e.key.str());
     }
     std::vector<KeyedTensor> all;
-    for (const auto& [file, names] : wanted) {
+    for (auto& [file, names] : wanted) {
       std::string shard = (fs::path(path).parent_path() / file).string();
       Ref<Buffer> whole = map_file(shard, "io load", Use::Whole);
-      size_t before = all.size();
       for (KeyedTensor& t : reading(shard, [&] { return parse_shard(bytes_of(*whole), whole); }))
-        if (names.count(t.key)) all.push_back(std::move(t));
-      if (all.size() - before != names.size()) throw runtime_error(fmt::format("'{}' lacks {} of the arrays it should hold", file, names.size() - (all.size() - before)));
+        if (names.erase(t.key)) all.push_back(std::move(t));
+      if (!names.empty()) throw runtime_error(fmt::format("'{}' should be in '{}' and is not", *names.begin(), file));
     }
     return tree_from_keys(std::move(all));
   });

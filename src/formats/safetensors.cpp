@@ -23,10 +23,10 @@ constexpr NamedType kTypes[] = {{"F32", DType::F32}, {"F64", DType::F64}, {"BF16
                                 {"I32", DType::I32}, {"I64", DType::I64}, {"U32", DType::U32},   {"BOOL", DType::Bool},
                                 {"I8", DType::I8},   {"U8", DType::U8},   {"I16", DType::I16},   {"U16", DType::U16}};
 
-DType type_named(const std::string& name) {
+DType type_named(const std::string& name, const std::string& key) {
   for (const NamedType& t : kTypes)
     if (t.name == name) return t.dtype;
-  throw runtime_error("unsupported dtype '" + name + "'");
+  throw runtime_error(fmt::format("'{}' has the unsupported dtype '{}'", key, name));
 }
 
 std::string_view name_for(DType d) {
@@ -60,7 +60,7 @@ Entry parse_entry(const std::string& key, const Value& v, uint64_t data_bytes) {
   const DictObj& d = v.as_dict();
   const Value* dtype = d.find(Name("dtype"));
   if (!dtype || !dtype->is_string()) throw runtime_error("'" + key + "' has no valid dtype");
-  Entry e{key, type_named(dtype->as_string()), numbers(d.find(Name("shape")), key, "shape"), 0, 0};
+  Entry e{key, type_named(dtype->as_string(), key), numbers(d.find(Name("shape")), key, "shape"), 0, 0};
   Dims range = numbers(d.find(Name("data_offsets")), key, "data_offsets");
   if (range.size() != 2 || range[0] > range[1] || static_cast<uint64_t>(range[1]) > data_bytes)
     throw runtime_error(fmt::format("'{}' lies outside the file's {} bytes of data", key, data_bytes));

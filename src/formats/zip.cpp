@@ -27,6 +27,7 @@ Directory find_directory(std::string_view bytes) {
   auto entries = in.number<uint16_t>();
   in.number<uint32_t>();
   auto offset = in.number<uint32_t>();
+  in.take(in.number<uint16_t>());  // the comment: a file that ends before it is cut off
   if (entries != 0xFFFF && offset != 0xFFFFFFFF) return {entries, offset};
   // Large archives: a locator of 20 bytes before the end record says where the 64-bit one is.
   if (at < 20) fail("no 64-bit directory");

@@ -16,13 +16,16 @@ Value defaults() {
                     {Name("dims"), ints({1, 2})}});
 }
 
-std::string options_text(std::vector<std::string> words) { return render(parse_program_options(defaults(), words)); }
+Value choices() { return make_dict({{Name("name"), Value::list({Value::string("run"), Value::string("eval"), Value::string("walk")})}}); }
+
+std::string options_text(std::vector<std::string> words) { return render(parse_program_options(defaults(), choices(), words)); }
 
 TEST(Options, DefaultsAndTypes) {
   EXPECT_EQ(options_text({}), "{:dims [1, 2], :fast false, :lr 0.5, :name run, :steps 10}");
-  EXPECT_EQ(options_text({"--lr", "2", "--steps=30", "--name", "x y", "--fast", "--dims", "3,4,5", "file.txt"}),
-            "{:dims [3, 4, 5], :fast true, :lr 2.0, :name x y, :steps 30}");
+  EXPECT_EQ(options_text({"--lr", "2", "--steps=30", "--name", "walk", "--fast", "--dims", "3,4,5", "file.txt"}),
+            "{:dims [3, 4, 5], :fast true, :lr 2.0, :name walk, :steps 30}");
   EXPECT_EQ(options_text({"--lr", "-1", "--fast", "false", "--", "--nonsense"}), "{:dims [1, 2], :fast false, :lr -1.0, :name run, :steps 10}");
+  EXPECT_EQ(render(parse_program_options(defaults(), Value::nil(), {"--name", "x y", "-5", "-"})), "{:dims [1, 2], :fast false, :lr 0.5, :name x y, :steps 10}");
   EXPECT_EQ(options_text({"--fast=true", "--no-fast"}), "{:dims [1, 2], :fast false, :lr 0.5, :name run, :steps 10}");
 }
 
@@ -30,6 +33,8 @@ TEST(Options, Errors) {
   EXPECT_EQ(message_of([] { options_text({"--rate", "1"}); }), "unknown option --rate. Known options: --dims --fast --lr --name --steps");
   EXPECT_EQ(message_of([] { options_text({"--steps", "1.5"}); }), "option --steps: expected an int, got '1.5'");
   EXPECT_EQ(message_of([] { options_text({"--lr"}); }), "option --lr needs a value");
+  EXPECT_EQ(message_of([] { options_text({"-lr", "1"}); }), "unknown option -lr. Known options: --dims --fast --lr --name --steps");
+  EXPECT_EQ(message_of([] { options_text({"--name=fly"}); }), "option --name: expected run, eval or walk, got 'fly'");
 }
 
 TEST(Options, HelpListsThem) {
@@ -38,6 +43,7 @@ TEST(Options, HelpListsThem) {
   EXPECT_THROW(options_text({"--help"}), ExitRequest);
   set_capture(previous);
   EXPECT_NE(text.find("--steps"), std::string::npos);
+  EXPECT_NE(text.find("run (run, eval or walk)\n"), std::string::npos) << text;
 }
 
 std::string printed(std::vector<Value> args, const char* name = "print") {

@@ -1,6 +1,9 @@
-"""Damages a file of safetensors: damage.py FILE drop|shape|lie|header NAME, where NAME is a tensor.
-drop: the tensor is not there. shape: its sizes are another way round. lie: its sizes do not fit its bytes. header: the header is longer than the file."""
+"""Damages a file of safetensors: damage.py FILE drop|shape|lie|dtype|unknown|overlap|outside|header|shard NAME, where NAME is a tensor.
+drop: the tensor is not there. shape: its sizes are another way round. lie: its sizes do not fit its bytes. dtype: it is of integers. unknown: it is of a type that there is not.
+overlap: it lies where another one does. outside: it lies beyond the end. header: the header is longer than the file.
+shard: the file becomes the only shard of an index, which says that NAME is there too (a whole index if there is such a tensor)."""
 import json
+import os
 import struct
 import sys
 
@@ -17,5 +20,19 @@ elif what == "shape":
     header.pop("__metadata__", None)
 elif what == "lie":
     header[name]["shape"][0] *= 1000
+elif what == "dtype":
+    header[name]["dtype"] = "I32"
+elif what == "unknown":
+    header[name]["dtype"] = "C64"
+elif what in ("overlap", "outside"):
+    begin, end = header[name]["data_offsets"]
+    by = len(body) - begin if what == "outside" else 4 if begin == 0 else -4
+    header[name]["data_offsets"] = [begin + by, end + by]
+elif what == "shard":
+    shard = "model-1.safetensors"
+    with open(path + ".index.json", "w") as index:
+        json.dump({"weight_map": {key: shard for key in [*header, name] if key != "__metadata__"}}, index)
+    os.remove(path)
+    path = os.path.join(os.path.dirname(path), shard)
 text = json.dumps(header).encode()
 open(path, "wb").write(struct.pack("<Q", 10**15 if what == "header" else len(text)) + text + body)

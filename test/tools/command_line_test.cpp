@@ -36,6 +36,10 @@ TEST(CommandLine, ControlCEndsAProgram) {
   Result r = s.run("--version; timeout --preserve-status -s INT 1 '" SHEAF_BINARY "' -c '(while true [x 0] (+ x 1))'");
   EXPECT_EQ(r.status, 130);
   EXPECT_TRUE(contains(r.err, "error: Interrupted")) << r.err;
+  // Also inside a function of the library.
+  r = s.run("--version; timeout --preserve-status -s INT 1 '" SHEAF_BINARY "' -c '(while true [x 0] (do (nested {:a.b.c.d.e.f.g.h 1}) x))'");
+  EXPECT_EQ(r.status, 130);
+  EXPECT_TRUE(contains(r.err, "error: Interrupted")) << r.err;
   // Also one that goes on after every error.
   r = s.run("--version; timeout --preserve-status -k 20 -s INT 1 '" SHEAF_BINARY "' -c '(while true [x 0] (try (repeat [i 100000] [a x] (+ a i)) (catch e 1)))'");
   EXPECT_EQ(r.status, 130);

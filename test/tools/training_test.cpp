@@ -125,6 +125,15 @@ TEST(Training, ControlCSavesAndEnds) {
   EXPECT_TRUE(contains(r.out, "true true\n")) << r.out << r.err;
 }
 
+// The loop asks whether Ctrl-C was pressed; what comes after it does not, and ends.
+TEST(Training, ControlCAfterTheLoop) {
+  Sandbox s;
+  s.write("a.shf", std::string(kRun) + "(run \"r\" 5)\n(print \"trained\")\n(while true [x 0] (+ x 1))\n");
+  Result r = s.run("--version; timeout --preserve-status -k 20 -s INT 3 '" SHEAF_BINARY "' a.shf");
+  EXPECT_EQ(r.status, 130);
+  EXPECT_TRUE(contains(r.out, "trained\n")) << r.out << r.err;
+}
+
 // A run that is killed at any moment continues from its newest checkpoint to the same bits.
 TEST(Training, KilledRunsContinue) {
   Sandbox s;
