@@ -75,8 +75,7 @@ struct Simd<float> {
   static V fma(V a, V b, V c) { return vfmaq_f32(c, a, b); }
   static V max(V a, V b) { return vmaxnmq_f32(a, b); }
   static V if_less(V x, V c, V a, V b) { return vbslq_f32(vcltq_f32(x, c), a, b); }
-  // Computed before any other that is to stay here and comes later.
-  static void stays_here(V& u) { asm volatile("" : "+w"(u)); }
+  // Computed before any others that are to stay here and come later.
   static void stays_here(V& u0, V& u1) { asm volatile("" : "+w"(u0), "+w"(u1)); }
   static V pow2(V shifted) {
     constexpr int32_t kOffset = loop::math::FloatFormat<float>::kBias - std::bit_cast<int32_t>(loop::math::FloatFormat<float>::kRoundToInt);
