@@ -33,16 +33,18 @@ void contract_in(const CallArgs& c) {
   const T* b = pointer<const T>(c, 1);
   Out* out = pointer<Out>(c, 2);
   int64_t batch = c.args[1], m = c.args[2], n = c.args[3], k = c.args[4];
-  int64_t sab = c.args[5], sam = c.args[6], sak = c.args[7], sbb = c.args[8], sbk = c.args[9], sbn = c.args[10], block = contract_block(k);
+  int64_t sab = c.args[5], sam = c.args[6], sak = c.args[7], sbb = c.args[8], sbk = c.args[9], sbn = c.args[10], block = contract_block(k), chains = contract_chains(m, n), run = contract_run(sizeof(T));
   for (int64_t p = 0; p < batch; ++p)
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < n; ++j) {
         Acc total = 0;
         for (int64_t begin = 0; begin < k; begin += block) {
-          Acc sum = 0;
-          for (int64_t l = begin; l < std::min(k, begin + block); ++l)
+          Acc sums[kRowChains] = {};
+          for (int64_t l = begin; l < std::min(k, begin + block); ++l) {
+            Acc& sum = sums[(l - begin) / run % chains];
             sum = apply<Op::Fma>(convert<Acc>(a[p * sab + i * sam + l * sak]), convert<Acc>(b[p * sbb + l * sbk + j * sbn]), sum);
-          total = apply<Op::Add>(total, sum);
+          }
+          total = apply<Op::Add>(total, sum_of_chains(sums, 1));
         }
         *out++ = convert<Out>(total);
       }

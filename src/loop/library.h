@@ -18,13 +18,25 @@ using Routine = void (*)(const CallArgs&);
 // nullptr when there is no such routine.
 Routine find_routine(std::string_view name);
 
-// Contractions sum over k in blocks of at most so many terms: inside a block a chain of fused multiply-adds in order of k that
-// starts from zero, then the block's value is added to the total so far. Blocks are of one length, so that threads can share them, but for the last.
+// Contractions sum over k in blocks of at most so many terms: inside a block chains of fused multiply-adds in order of k that start from zero, then the
+// block's value is added to the total so far. Blocks are of one length, so that threads can share them, but for the last.
 inline constexpr int64_t kContractBlock = 512;
 constexpr int64_t contract_block(int64_t k) {
   constexpr int64_t kMultiple = 32;
   int64_t blocks = std::max<int64_t>(1, (k + kContractBlock - 1) / kContractBlock), each = (k + blocks - 1) / blocks;
   return std::max(kMultiple, (each + kMultiple - 1) / kMultiple * kMultiple);
+}
+
+// A block is one chain, but four in a product of one row or by one column, which take runs of so many k in turns. Such a product is bound by reading the
+// matrix, fastest in order: contiguous columns then fill the lanes of a vector, elements of two bytes just as they lie there, and sums of contiguous rows
+// change seldom enough to stay in the first-level cache.
+inline constexpr int64_t kRowChains = 4;
+constexpr int64_t contract_chains(int64_t m, int64_t n) { return m == 1 || n == 1 ? kRowChains : 1; }
+constexpr int64_t contract_run(size_t element_bytes) { return element_bytes <= 2 ? 1 : 32; }
+// The value of a block of four, whose sums are so far apart.
+template <class T>
+constexpr T sum_of_chains(const T* sums, int64_t apart) {
+  return (sums[0] + sums[apart]) + (sums[2 * apart] + sums[3 * apart]);
 }
 
 }  // namespace sheaf::loop

@@ -579,6 +579,21 @@ void thin_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int6
     for (int64_t p = begin; p < end; ++p)
       for (int64_t l0 = 0; l0 < k; l0 += block) {
         int64_t depth = std::min(block, k - l0), columns = std::min(nr, n - p * nr);
+        if (m == 1) {
+          T sums[loop::kRowChains * kMaxColumns] = {}, x[kContractBlock], *to = c + p * nr;
+          constexpr int64_t kRun = RowChains<S>::kRun;
+          for (int64_t chain = 0; chain < loop::kRowChains; ++chain) {
+            int64_t length = 0;
+            for (int64_t l = chain * kRun, run; l < depth; l += loop::kRowChains * kRun, length += run) {
+              run = std::min(kRun, depth - l);
+              std::copy_n(packed_a + l0 + l, run, x + length);
+              pack(packed_b + length * nr, b, p * nr, l0 + l, columns, nr, run);
+            }
+            if (length > 0) tile(1, length, x, packed_b, sums + chain * nr, nr, true, nothing);
+          }
+          for (int64_t e = 0; e < columns; ++e) to[e] = (l0 == 0 ? T(0) : to[e]) + loop::sum_of_chains(sums + e, nr);
+          continue;
+        }
         pack(packed_b, b, p * nr, l0, columns, nr, depth);
         for (int64_t g = 0; g < groups; ++g) {
           int64_t rows = std::min(mr, m - g * mr);
@@ -617,6 +632,7 @@ class Product {
   static bool wide_vectors() { return kernels<T>().lanes * sizeof(T) > 16; }
 
   Form usual() const {
+    if (m_ == 1 && can(Form::ThinTurned)) return Form::ThinTurned;
     bool turned_b = m_ > kThinRows && InPlace<T, S>::fits_turned(m_, b_);
     if constexpr (kSame) {
       if (fits_small()) return Form::Small;
@@ -666,7 +682,7 @@ class Product {
     bool many = m_ > kThinRows;
     switch (form) {
       case Form::Flat: return a_.k == 1 && many && n_ <= 4 * kFlatMost && n_ >= 2 * kernels<T>().lanes * kernels<T>().small_vectors;
-      case Form::Small: return kSame && n_ * k_ <= std::max(4 * kSmall, in_place_most()) && k_ <= kContractBlock && (a_.k == 1 || a_.minor == 1) && n_ >= kernels<T>().lanes;
+      case Form::Small: return kSame && m_ > 1 && n_ * k_ <= std::max(4 * kSmall, in_place_most()) && k_ <= kContractBlock && (a_.k == 1 || a_.minor == 1) && n_ >= kernels<T>().lanes;
       case Form::Stream: return b_.minor == 1 && m_ <= kStreamRowsNarrow;
       case Form::Turned: return b_.k == 1 && many && m_ <= 2 * kTurnedMost;
       case Form::Outer: return kSame && a_.minor == 1 && b_.minor == 1 && m_ >= 2 * kernels<T>().rows && n_ >= 2 * kernels<T>().lanes;

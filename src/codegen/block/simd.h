@@ -28,6 +28,10 @@ using loop::scalar::Float16;
 //   multiply_rows(acc, a, lda, b, ldb)   acc[i][v] += a[i * lda + l] b[l * ldb + v's elements] for kDepth l, in order
 //   multiply_columns<kLanewise>(acc, b, ldb, x, ldx)   for floats: acc[i] += x[i * ldx + l] b[l + lane * ldb] for kColumnDepth<element of b> l, in order;
 //                            lanewise each lane has an x of its own, x[i * ldx + l * kLanes + lane]
+//   load_quads(y, b, ldb)    for floats, not the portable one: y[i] has elements 4 i to 4 i + 3 of each of kQuads columns, for as many y as make 16 bytes of a column
+//   splat_quad(x)            x[0] to x[3] for each of the columns
+//   sum_quads(v, out)        out[r] = (v[0] + v[1]) + (v[2] + v[3]) of quad r
+//   transpose_quads(y)       element e of quad r of y[c] is element c of that quad of y[e], for four y
 //   multiply_row_steps(acc, steps, a, lda, b, ldb, each)   so many of these, each() before every one; only where that is faster than a loop
 // Simd<float> also loads kLanes elements of the narrow floats, widened, and has
 //   transpose(y)             of as many vectors as there are lanes; not the portable one
@@ -184,6 +188,21 @@ struct Simd<float> {
     multiply(std::integral_constant<int, 2>{}, load(b + 2 * ldb), load(b + 2 * ldb + kLanes));
     multiply(std::integral_constant<int, 3>{}, load(b + 3 * ldb), load(b + 3 * ldb + kLanes));
   }
+  static constexpr int kQuads = 1;
+  static void load_quads(V (&y)[1], const float* b, int64_t) { y[0] = load(b); }
+  static void load_quads(V (&y)[2], const BFloat16* b, int64_t) { load_row(y, b); }
+  static void load_quads(V (&y)[2], const Float16* b, int64_t) {
+    float16x8_t both = vreinterpretq_f16_u16(vld1q_u16(&b->bits));
+    y[0] = vcvt_f32_f16(vget_low_f16(both)), y[1] = vcvt_high_f32_f16(both);
+  }
+  static V splat_quad(const float* x) { return load(x); }
+  static void sum_quads(V v, float* out) { *out = vaddvq_f32(v); }  // adds neighbours first
+  static void transpose_quads(V (&y)[4]) {
+    auto pairs = [](V v) { return vreinterpretq_f64_f32(v); };
+    auto single = [](float64x2_t v) { return vreinterpretq_f32_f64(v); };
+    float64x2_t even = pairs(vtrn1q_f32(y[0], y[1])), odd = pairs(vtrn2q_f32(y[0], y[1])), even2 = pairs(vtrn1q_f32(y[2], y[3])), odd2 = pairs(vtrn2q_f32(y[2], y[3]));
+    y[0] = single(vzip1q_f64(even, even2)), y[1] = single(vzip1q_f64(odd, odd2)), y[2] = single(vzip2q_f64(even, even2)), y[3] = single(vzip2q_f64(odd, odd2));
+  }
   template <class S>
   static constexpr int kColumnDepth = 16 / sizeof(S);
   template <bool kLanewise>
@@ -214,11 +233,8 @@ struct Simd<float> {
   // Products with a vector of consecutive elements of each of four columns, ldb apart.
   template <bool kLanewise, int kRows>
   static void multiply_columns(V (&acc)[kRows], const float* b, int64_t ldb, const float* x, int64_t ldx) {
-    float32x4_t c0 = vld1q_f32(b), c1 = vld1q_f32(b + ldb), c2 = vld1q_f32(b + 2 * ldb), c3 = vld1q_f32(b + 3 * ldb);
-    auto pairs = [](float32x4_t v) { return vreinterpretq_f64_f32(v); };
-    auto single = [](float64x2_t v) { return vreinterpretq_f32_f64(v); };
-    float64x2_t even = pairs(vtrn1q_f32(c0, c1)), odd = pairs(vtrn2q_f32(c0, c1)), even2 = pairs(vtrn1q_f32(c2, c3)), odd2 = pairs(vtrn2q_f32(c2, c3));
-    float32x4_t y[4] = {single(vzip1q_f64(even, even2)), single(vzip1q_f64(odd, odd2)), single(vzip2q_f64(even, even2)), single(vzip2q_f64(odd, odd2))};
+    V y[4] = {load(b), load(b + ldb), load(b + 2 * ldb), load(b + 3 * ldb)};
+    transpose_quads(y);
     multiply_turned<kLanewise>(acc, y, x, ldx);
   }
 
@@ -420,6 +436,14 @@ struct Simd {
       }                                                                                                             \
   }
 
+#define SHEAF_TRANSPOSED_QUADS(mm)                                                                                  \
+  static void transpose_quads(V (&y)[4]) {                                                                          \
+    V low = mm##_unpacklo_ps(y[0], y[1]), high = mm##_unpackhi_ps(y[0], y[1]);                                      \
+    V low2 = mm##_unpacklo_ps(y[2], y[3]), high2 = mm##_unpackhi_ps(y[2], y[3]);                                    \
+    y[0] = mm##_shuffle_ps(low, low2, 0x44), y[1] = mm##_shuffle_ps(low, low2, 0xee);                               \
+    y[2] = mm##_shuffle_ps(high, high2, 0x44), y[3] = mm##_shuffle_ps(high, high2, 0xee);                           \
+  }
+
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
 #else
@@ -461,6 +485,23 @@ struct Simd<float> {
     _Pragma("GCC unroll 8") for (int i = 0; i < 4; ++i) y[i] = _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x20), y[i + 4] = _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x31);
   }
   SHEAF_TURNED_COLUMNS
+  static constexpr int kQuads = 2;
+  static __m128i load_half(const void* p) { return _mm_loadu_si128(static_cast<const __m128i*>(p)); }
+  static void load_quads(V (&y)[1], const float* b, int64_t ldb) { y[0] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(b)), _mm_loadu_ps(b + ldb), 1); }
+  static void load_quads(V (&y)[2], const BFloat16* b, int64_t ldb) {
+    __m256i both = _mm256_inserti128_si256(_mm256_castsi128_si256(load_half(b)), load_half(b + ldb), 1), none = _mm256_setzero_si256();
+    y[0] = _mm256_castsi256_ps(_mm256_unpacklo_epi16(none, both)), y[1] = _mm256_castsi256_ps(_mm256_unpackhi_epi16(none, both));
+  }
+  static void load_quads(V (&y)[2], const Float16* b, int64_t ldb) {
+    __m128i first = load_half(b), second = load_half(b + ldb);
+    y[0] = _mm256_cvtph_ps(_mm_unpacklo_epi64(first, second)), y[1] = _mm256_cvtph_ps(_mm_unpackhi_epi64(first, second));
+  }
+  static V splat_quad(const float* x) { return _mm256_broadcast_ps(reinterpret_cast<const __m128*>(x)); }
+  static void sum_quads(V v, float* out) {
+    V pairs = _mm256_hadd_ps(v, v), all = _mm256_hadd_ps(pairs, pairs);
+    out[0] = _mm256_cvtss_f32(all), out[1] = _mm_cvtss_f32(_mm256_extractf128_ps(all, 1));
+  }
+  SHEAF_TRANSPOSED_QUADS(_mm256)
 };
 template <>
 struct Simd<double> {
@@ -538,6 +579,22 @@ struct Simd<float> {
     }
   }
   SHEAF_TURNED_COLUMNS
+  // Two pairs of columns.
+  static constexpr int kQuads = 4;
+  template <int kVectors, class B>
+  static void load_quads(V (&y)[kVectors], const B* b, int64_t ldb) {
+    __m256 first[kVectors], second[kVectors];
+    avx2::Simd<float>::load_quads(first, b, ldb);
+    avx2::Simd<float>::load_quads(second, b + 2 * ldb, ldb);
+    _Pragma("GCC unroll 2") for (int i = 0; i < kVectors; ++i)
+      y[i] = _mm512_castpd_ps(_mm512_insertf64x4(_mm512_castps_pd(_mm512_castps256_ps512(first[i])), _mm256_castps_pd(second[i]), 1));
+  }
+  static V splat_quad(const float* x) { return _mm512_broadcast_f32x4(_mm_loadu_ps(x)); }
+  static void sum_quads(V v, float* out) {
+    avx2::Simd<float>::sum_quads(_mm512_castps512_ps256(v), out);
+    avx2::Simd<float>::sum_quads(_mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(v), 1)), out + 2);
+  }
+  SHEAF_TRANSPOSED_QUADS(_mm512)
 };
 template <>
 struct Simd<double> {
@@ -567,6 +624,7 @@ struct Simd<double> {
 #endif
 #undef SHEAF_BROADCAST_TILES
 #undef SHEAF_TURNED_COLUMNS
+#undef SHEAF_TRANSPOSED_QUADS
 #endif
 #endif
 

@@ -6,7 +6,6 @@
 #include <array>
 
 #include "codegen/block/simd.h"
-#include "loop/library.h"
 #include "runtime/thread_pool.h"
 
 namespace sheaf::codegen::block {
@@ -86,12 +85,13 @@ void walk_strips(const Operand<S>& b, int64_t m, int64_t n, int64_t k, int64_t w
   }, std::max<int64_t>(1, kTaskFlops / (2 * m * width * k + 1)));
 }
 
-// Up to four rows: a task is a block of the definition by some of the columns. The sums of each block are apart until all are there.
+// Up to four rows: a task is a block of the definition by some of the columns. The sums of each block are apart until all are there. One row has sums for
+// each chain of a block.
 template <class T, class S>
 class FewRows {
  public:
   FewRows(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k)
-      : x_(contiguous_rows<T>(a, m, k)), b_(b), c_(c), m_(m), n_(n), k_(k), cuts_(cuts()), width_(round_up(pieces(n, cuts_), kMultiple)) {}
+      : x_(m == 1 ? Chains::template row<T>(a, k) : contiguous_rows<T>(a, m, k)), b_(b), c_(c), m_(m), n_(n), k_(k), cuts_(cuts()), width_(round_up(pieces(n, cuts_), kMultiple)) {}
 
   void run() {
     cuts_ = pieces(n_, width_);
@@ -103,6 +103,8 @@ class FewRows {
   }
 
  private:
+  using Chains = RowChains<S>;
+  static constexpr int64_t kNear = 1 << 16;  // elements of B that the second-level cache holds
   static constexpr int64_t kMultiple = 64, kPage = 4096 / sizeof(T);
   static constexpr int64_t kMostSums = 16384;  // in whole rows
 
@@ -121,19 +123,24 @@ class FewRows {
   void part(int64_t task, bool another) {
     int64_t j = first_column(task), columns = std::min(width_, n_ - j), begin = first_k(task), end = std::min(k_, begin + block_);
     T* to = sums_ + task * apart_;
-    std::fill(to, to + m_ * width_, T(0));
-    bool in_order = m_ == 1 && cuts_ == 1;
-    int64_t deep = in_order ? kern_.in_order_depth : kStreamDepth, depth;
-    for (int64_t l = begin; l < end; l += depth) {
-      depth = end - l < deep ? 1 : deep;
-      // Behind the last rows come the first of the next task.
-      const S* next = l + 2 * deep <= end ? b_.at(j, l + deep) : another && first_k(task + 1) + deep <= k_ ? b_.at(first_column(task + 1), first_k(task + 1)) : b_.at(j, l);
-      if (depth == 1 && deep > 1) next = b_.at(j, l);
-      row_groups(m_, 2, [&](int64_t i, int form) {
-        auto stream = depth < deep ? kern_.single[form] : in_order ? kern_.in_order : kern_.deep[form];
-        stream(columns, x_.at(i, l), x_.minor, b_.at(j, l), b_.k, i == 0 ? next : b_.at(j, l), to + i * width_, width_);
-      });
-    }
+    std::fill(to, to + sums_of_task_ * width_, T(0));
+    bool in_order = m_ == 1 && cuts_ == 1 && n_ * k_ > kNear;
+    int64_t deep = in_order ? kern_.in_order_depth : kStreamDepth, stride = m_ == 1 ? Chains::kStride : 1, l = begin;
+    // Behind the last rows come the first of the next task.
+    const S* after = another && first_k(task + 1) + deep * stride <= k_ ? b_.at(first_column(task + 1), first_k(task + 1)) : nullptr;
+    auto rows = [&](const std::array<RowStream<T, S>, 3>& kernels, int64_t first, const S* next) {
+      const S* from = b_.at(j, first);
+      if (m_ == 1) return (&kernels == &kern_.deep && in_order ? kern_.in_order : kernels[0])(columns, Chains::at(x_, first), 0, from, stride * b_.k, next, to + Chains::of(first - begin) * width_, 0);
+      row_groups(m_, 2, [&](int64_t i, int form) { kernels[form](columns, x_.at(i, first), x_.minor, from, b_.k, i == 0 ? next : from, to + i * width_, width_); });
+    };
+    for (; l + deep * stride <= end; l += deep * stride)
+      for (int64_t first = l; first < l + stride; ++first) {
+        const S* from = b_.at(j, first);
+        rows(kern_.deep, first, first + 1 < l + stride ? from + b_.k : l + 2 * deep * stride <= end ? b_.at(j, l + deep * stride) : after ? after : from);
+      }
+    for (; l < end; ++l) rows(kern_.single, l, b_.at(j, l));
+    if (m_ == 1)
+      for (int64_t e = 0; e < columns; ++e) to[e] = loop::sum_of_chains(to + e, width_);
   }
 
   void add_up() {
@@ -156,7 +163,7 @@ class FewRows {
   T* c_;
   int64_t m_, n_, k_, block_ = loop::contract_block(k_), blocks_ = pieces(k_, block_), cuts_, width_;
   // Sums of two tasks are pages apart: prefetching would else take the lines that another core writes.
-  int64_t apart_ = round_up(m_ * width_, kPage) + kPage;
+  int64_t sums_of_task_ = m_ == 1 ? Chains::kCount : m_, apart_ = round_up(sums_of_task_ * width_, kPage) + kPage;
   T* sums_ = nullptr;
   const Streams<T, S>& kern_ = kernels<T>().of(b_.data);
 };

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "codegen/block/packing.h"
+#include "loop/library.h"
 
 namespace sheaf::codegen::block {
 
@@ -25,6 +26,25 @@ Operand<T> contiguous_rows(const Operand<S>& a, int64_t m, int64_t k) {
     for (int64_t l = 0; l < k; ++l) to[i * k + l] = widen<T>(*a.at(i, l));
   return {to, k, 1};
 }
+
+// How the chains of one row take turns (loop/library.h). With long runs consecutive k are of one chain; else every fourth.
+template <class S>
+struct RowChains {
+  static constexpr int64_t kCount = loop::kRowChains, kRun = loop::contract_run(sizeof(S)), kStride = kRun == 1 ? kCount : 1;
+  static int64_t of(int64_t in_block) { return in_block / kRun % kCount; }
+
+  // x in T, with the elements of a chain next to each other within a run of kRun or of a block: see at().
+  template <class T>
+  static Operand<T> row(const Operand<S>& a, int64_t k) {
+    if constexpr (kStride == 1) return contiguous_rows<T>(a, 1, k);
+    int64_t length = pieces(k, kCount);
+    T* to = scratch<T>(0, kCount * length);
+    for (int64_t l = 0; l < k; ++l) to[l % kCount * length + l / kCount] = widen<T>(*a.at(0, l));
+    return {to, length, 1};
+  }
+  template <class T>
+  static const T* at(const Operand<T>& row, int64_t l) { return kStride == 1 ? row.at(0, l) : row.at(l % kCount, l / kCount); }
+};
 
 // Calls f(row, form) for groups of 2^form rows, `form` at most `most`.
 template <class F>

@@ -1,4 +1,5 @@
-// Columns of B are contiguous (weights kept as [N, K]): blocks of them are transposed in registers on their way, so that a vector holds elements of several
+// Columns of B are contiguous (weights kept as [N, K]). One row has chains that lie side by side in memory, so columns are read as they are.
+// For more rows blocks of columns are transposed in registers on their way, so that a vector holds elements of several
 // chains over k. Where B is one piece of memory, neighbouring chains are the blocks that the definition sums apart, column after column: eight columns of
 // 16 or 32 KiB would fall into the same sets of the first-level cache, and memory is read fastest in order.
 #include <array>
@@ -15,6 +16,7 @@ namespace {
 
 constexpr int64_t kFarBytes = 4096;
 constexpr int64_t kMaxColumns = 16;      // at a time
+constexpr int64_t kStreamBytes = 128 << 10, kNearBytes = 256 << 10;
 constexpr int64_t kTaskFlops = 1 << 18;  // a task worth a thread: some 5 us
 
 enum class Way {
@@ -27,8 +29,14 @@ using Block = void (*)(const float* x, int64_t ldx, int64_t second, const S* b, 
 template <class S>
 using Forms = std::array<Block<S>, 3>;  // for 1, 2 and 4 rows
 template <class S>
+struct OneRow {
+  void (*run)(const float* x, const S* b, int64_t ldb, int64_t k, float* out);
+  int64_t columns;
+};
+template <class S>
 struct Blocks {
   Forms<S> apart, in_order, lanewise;
+  OneRow<S> streams, near;  // from memory, and from the caches near the core
 };
 
 template <class T>
@@ -44,6 +52,44 @@ struct Kernels {
 
 #define SHEAF_KERNELS "codegen/block/thin_turned_kernels.h"
 #include "codegen/block/instruction_sets.h"
+
+// x in the order in which a vector of chains takes it: groups of a run of each are [position][chain]. What is left of a block stays as it is.
+template <class S>
+const float* turned_row(const Operand<float>& x, int64_t k) {
+  constexpr int64_t kRun = RowChains<S>::kRun, kGroup = RowChains<S>::kCount * kRun;
+  if (kRun == 1 || kernels<float>().lanes == 1) return x.data;
+  float* to = scratch<float>(1, k);
+  for (int64_t begin = 0, block = loop::contract_block(k); begin < k; begin += block) {
+    int64_t l = begin, end = std::min(k, begin + block);
+    for (; l + kGroup <= end; l += kGroup) transpose(to + l, RowChains<S>::kCount, x.data + l, kRun, kRun, RowChains<S>::kCount);
+    std::copy(x.data + l, x.data + end, to + l);
+  }
+  return to;
+}
+
+// Tasks are columns one behind the other; the columns computed together are so far apart that each is the begin of a stream, but for those that caches hold.
+template <class S>
+void one_row(const float* x, const Operand<S>& b, float* c, int64_t n, int64_t k) {
+  const Blocks<S>& kern = kernels<float>().of(b.data);
+  const bool near = n * k * sizeof(S) <= kNearBytes;
+  const OneRow<S>& kernel = near ? kern.near : kern.streams;
+  int64_t each = near ? 1 : std::max<int64_t>(1, kStreamBytes / (k * int64_t(sizeof(S)))), columns = kernel.columns * each;
+  runtime::parallel_for(pieces(n, columns), [&](int64_t begin, int64_t end) {
+    for (int64_t j = begin * columns, last = std::min(n, end * columns), here; j < last; j += here) {
+      here = std::min(columns, last - j);
+      int64_t apart = here / kernel.columns;
+      float out[kMaxColumns];
+      for (int64_t e = 0; e < apart; ++e) {
+        kernel.run(x, b.at(j + e, 0), apart * b.minor, k, out);
+        for (int64_t r = 0; r < kernel.columns; ++r) c[j + e + r * apart] = out[r];
+      }
+      for (int64_t e = apart * kernel.columns; e < here; ++e) {
+        kernel.run(x, b.at(j + e, 0), 0, k, out);  // the same column in all places
+        c[j + e] = out[0];
+      }
+    }
+  }, std::max<int64_t>(1, kTaskFlops / (2 * columns * k + 1)));
+}
 
 // f(first column, column from which results are new) for as many columns at a time, on all threads; the last ones overlap those before them.
 void for_columns(int64_t m, int64_t n, int64_t k, int64_t columns, auto&& f) {
@@ -127,8 +173,9 @@ class ByBlocks {
 
 template <class S>
 bool thin_turned(const Operand<S>& a, const Operand<S>& b, float* c, int64_t m, int64_t n, int64_t k) {
-  if (n < kernels<float>().columns) return false;
+  if (m > 1 && n < kernels<float>().columns) return false;
   Operand<float> x = contiguous_rows<float>(a, m, k);
+  if (m == 1) return one_row(turned_row<S>(x, k), b, c, n, k), true;
   ByBlocks<S> by_blocks(x, b, c, m, n, k);
   if (by_blocks.possible()) by_blocks.run();
   else by_columns(x, b, c, m, n, k);

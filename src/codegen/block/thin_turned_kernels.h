@@ -53,10 +53,90 @@ void turned_block(const float* x, int64_t ldx, int64_t second, const S* b, int64
     }
 }
 
+// out[c] = the product of x with column c, for kColumns columns `ldb` apart: a vector holds the four chains of kQuads columns. x is as turned_row leaves it.
+// Asks for what comes next in each column.
+template <class S, int kColumns>
+void one_row(const float* x, const S* b, int64_t ldb, int64_t k, float* out) {
+  using V = Simd<float>;
+  constexpr int kChains = loop::kRowChains, kRun = loop::contract_run(sizeof(S)), kGroup = kChains * kRun, kLine = 64 / sizeof(S), kAhead = 512 / sizeof(S);
+  const int64_t block = loop::contract_block(k);
+  float total[kColumns] = {};
+  for (int64_t begin = 0; begin < k; begin += block) {
+    const int64_t end = std::min(k, begin + block);
+    int64_t l = begin;
+    float sums[kColumns][kChains] = {};  // of what is left of a block
+    if constexpr (requires { V::kQuads; }) {
+      constexpr int kVectors = kColumns / V::kQuads;
+      typename V::V acc[kVectors];
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) acc[v] = V::zero();
+      // One line of each column.
+      auto line = [&](const S* from, const float* each) __attribute__((always_inline)) {
+#pragma GCC unroll 8
+        for (int v = 0; v < kVectors; ++v) {
+          const S* mine = from + v * V::kQuads * ldb;
+          if constexpr (kRun > 1) {
+            typename V::V y[kChains];
+#pragma GCC unroll 4
+            for (int c = 0; c < kChains; ++c) {
+              typename V::V run[1];
+              V::load_quads(run, mine + c * kRun, ldb);
+              y[c] = run[0];
+            }
+            V::transpose_quads(y);
+#pragma GCC unroll 4
+            for (int c = 0; c < kChains; ++c) acc[v] = V::fma(V::splat_quad(each + c * kChains), y[c], acc[v]);
+          } else {
+#pragma GCC unroll 4
+            for (int s = 0; s < kLine; s += 16 / sizeof(S)) {
+              typename V::V y[2];
+              V::load_quads(y, mine + s, ldb);
+              acc[v] = V::fma(V::splat_quad(each + s), y[0], acc[v]);
+              acc[v] = V::fma(V::splat_quad(each + s + kChains), y[1], acc[v]);
+            }
+          }
+        }
+      };
+      constexpr int kLines = std::max(1, kGroup / kLine);  // of a group, which a step takes a part of each chain of
+      for (; l + kLines * kLine <= end; l += kLines * kLine)
+#pragma GCC unroll 2
+        for (int part = 0; part < kLines; ++part) {
+#pragma GCC unroll 8
+          for (int c = 0; c < kColumns; ++c) __builtin_prefetch(b + c * ldb + l + part * kLine + kAhead);
+          line(b + l + (kRun > 1 ? part * kChains : 0), x + l + part * kLine);
+        }
+      if (l == end) {
+        float sum[kColumns];
+#pragma GCC unroll 8
+        for (int v = 0; v < kVectors; ++v) V::sum_quads(acc[v], sum + v * V::kQuads);
+#pragma GCC unroll 8
+        for (int c = 0; c < kColumns; ++c) total[c] += sum[c];
+        continue;
+      }
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) V::store(sums[v * V::kQuads], acc[v]);
+    }
+    for (; l < end; ++l)
+      for (int c = 0; c < kColumns; ++c) {
+        float& sum = sums[c][(l - begin) / kRun % kChains];
+        sum = loop::scalar::apply<loop::Op::Fma>(x[l], widen<float>(b[c * ldb + l]), sum);
+      }
+#pragma GCC unroll 8
+    for (int c = 0; c < kColumns; ++c) total[c] += loop::sum_of_chains(sums[c], 1);
+  }
+  std::copy_n(total, kColumns, out);
+}
+
+// Columns at a time, as far apart as can be where memory gives them: with vectors of one column one stream of floats, two of narrow elements, which take more work,
+// are fastest.
+template <class S>
+constexpr int kStreams = Simd<float>::kLanes > 4 ? Simd<float>::kLanes / 2 : sizeof(S) < sizeof(float) ? 2 : 1;
+constexpr int kNearColumns = std::max(4, Simd<float>::kLanes / 2);
+
 template <class S, Way kWay>
 constexpr Forms<S> kForms{turned_block<S, 1, kWay>, turned_block<S, 2, kWay>, turned_block<S, 4, kWay>};
 template <class S>
-constexpr Blocks<S> kBlocks{kForms<S, Way::Apart>, kForms<S, Way::InOrder>, kForms<S, Way::Lanewise>};
+constexpr Blocks<S> kBlocks{kForms<S, Way::Apart>, kForms<S, Way::InOrder>, kForms<S, Way::Lanewise>, {one_row<S, kStreams<S>>, kStreams<S>}, {one_row<S, kNearColumns>, kNearColumns}};
 
 template <class T>
 constexpr Kernels<T> kKernels{Simd<float>::kLanes, kColumns, kBlocks<float>, kBlocks<BFloat16>, kBlocks<Float16>};

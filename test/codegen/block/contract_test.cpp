@@ -113,6 +113,26 @@ TEST(Contract, ZerosHaveNoSign) {
         }
 }
 
+// One row or one column has four chains in a block: every length of the last group of runs, matrices that caches hold and larger ones.
+TEST(Contract, OneRowEqualsDefinition) {
+  uint64_t seed = std::random_device{}();
+  std::mt19937_64 rng(seed);
+  constexpr int64_t lengths[] = {1, 2, 3, 4, 5, 8, 31, 32, 33, 64, 95, 127, 128, 129, 160, 384, 500, 512, 513, 640, 768, 1100, 3000};
+  for (int trial = 0; trial < 60; ++trial) {
+    runtime::set_num_threads(1 + trial % 3);
+    int64_t k = lengths[rng() % std::size(lengths)], n = 1 + static_cast<int64_t>(rng() % (trial % 5 == 0 ? 1200 : 40));
+    Shape3 s{1 + static_cast<int64_t>(rng() % 2), 1, n, k};
+    if (trial % 3 == 0) std::swap(s.m, s.n);
+    bool ta = rng() % 2, tb = rng() % 2;
+    int64_t step = rng() % 6 == 0 ? 2 : 1;
+    expect_same<float>(DType::F32, s, ta, tb, step, seed + trial);
+    expect_same<double>(DType::F64, s, ta, tb, step, seed + trial);
+    expect_same<loop::scalar::BFloat16>(DType::BF16, s, ta, tb, step, seed + trial);
+    expect_same<loop::scalar::Float16>(DType::F16, s, ta, tb, step, seed + trial);
+    if (HasFatalFailure()) return;
+  }
+}
+
 // Up to 32 rows, odd columns and blocks of k for every way in which B is stored.
 TEST(Contract, ThinEqualsDefinition) {
   uint64_t seed = std::random_device{}();
