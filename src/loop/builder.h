@@ -63,6 +63,7 @@ class Builder {
   V eq(V a, V b) { return compare(Op::Eq, a, b); }
   V ne(V a, V b) { return compare(Op::Ne, a, b); }
   V select(V c, V a, V b) { return emit({Op::Select, type_of(a), type_of(a), {c, a, b}}); }
+  V seldom(V c, V a, V b) { return emit({Op::Seldom, type_of(a), type_of(a), {c, a, b}}); }
   V convert(V a, DType to);
   V bitcast(V a, DType to) { return emit({Op::Bitcast, to, type_of(a), {a, kNoValue, kNoValue}}); }
   V bitcast_f32_i32(V a) { return bitcast(a, DType::I32); }

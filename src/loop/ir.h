@@ -30,6 +30,7 @@ enum class Op : uint8_t {
   And, Or, Xor, Not, Shl, Shr, Sar,  // shift counts are taken modulo the width
   Lt, Le, Gt, Ge, Eq, Ne,            // operands of type `from`, result Bool; every comparison with NaN is false but Ne
   Select,   // args[0] ? args[1] : args[2]
+  Seldom,   // the same where args[0] is seldom true: what only args[1] needs may be left out until it is
   Convert,  // from `from` to `type`: float to int truncates and saturates (NaN 0), to bool is x != 0, to narrow floats rounds to even
   Bitcast,  // same width
   // Elementary functions; one pass expands them into the operations above (loop/math/math_functions.h).

@@ -71,7 +71,7 @@ struct Interpreter {
         values[v] = r;
         return;
       }
-      case Op::Select: values[v] = get<bool>(arg(0)) ? arg(1) : arg(2); return;
+      case Op::Select: case Op::Seldom: values[v] = get<bool>(arg(0)) ? arg(1) : arg(2); return;
       case Op::Bitcast: values[v] = arg(0); return;
       case Op::Convert:
         visit_dtype(inst.from, [&]<class From>(std::type_identity<From>) {
@@ -86,7 +86,7 @@ struct Interpreter {
         INVARIANT(is_defined<T>(inst.op), name_of(inst.op) << " is not defined for " << sheaf::name_of(inst.type));
         T a = get<T>(arg(0)), b = get<T>(arg(1)), c = get<T>(arg(2));
         dispatch<Op::Add, Op::ErfInv>(inst.op, [&]<Op op>() {
-          if constexpr (op == Op::Select || op == Op::Convert || op == Op::Bitcast) return;
+          if constexpr (op == Op::Select || op == Op::Seldom || op == Op::Convert || op == Op::Bitcast) return;
           else if constexpr (!is_defined<T>(op)) return;
           else if constexpr (op >= Op::Lt && op <= Op::Ne) values[v] = put(compare<op>(a, b));
           else if constexpr (op >= Op::Exp) values[v] = put(elementary<op>(a, b));

@@ -192,7 +192,7 @@ constexpr bool is_defined(Op op) {
 
 constexpr int num_operands(Op op) {
   if (op < Op::Add) return op == Op::Load ? 1 : 0;
-  if (op == Op::Fma || op == Op::Select) return 3;
+  if (op == Op::Fma || op == Op::Select || op == Op::Seldom) return 3;
   if (op == Op::Neg || op == Op::Abs || (op >= Op::Sqrt && op <= Op::Round) || op == Op::Not || op == Op::Convert || op == Op::Bitcast)
     return 1;
   if (op >= Op::Exp) return op == Op::Pow || op == Op::Atan2 ? 2 : 1;

@@ -173,6 +173,7 @@ class Generator {
         }
         return b_.convert(x, kCompute[pick(std::size(kCompute))]);
       }
+      if (op == Op::Seldom) return b_.seldom(of_type(pool, DType::Bool), of_type(pool, type), of_type(pool, type));
       if (op == Op::Select) return b_.select(of_type(pool, DType::Bool), of_type(pool, type), of_type(pool, type));
       bool defined = loop::scalar::visit_dtype(type, [&]<class T>(std::type_identity<T>) {
         if constexpr (loop::scalar::kIsCompute<T>) return loop::scalar::is_defined<T>(op);

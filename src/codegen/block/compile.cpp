@@ -236,7 +236,7 @@ class Compiler {
     auto shape_of = [&](int i) { return arg[i] == kNoId ? Shape::Uniform : shape(arg[i]); };
     bool varies = shape_of(0) == Shape::Varying;
     switch (inst.op) {
-      case Op::Select: return find_select(size_bytes(inst.type), shape_of(0), shape_of(1), shape_of(2));
+      case Op::Select: case Op::Seldom: return find_select(size_bytes(inst.type), shape_of(0), shape_of(1), shape_of(2));
       case Op::Bitcast: return find_copy(size_bytes(inst.type), varies);
       case Op::Convert: return find_convert(inst.from, inst.type, varies);
       default: break;

@@ -55,9 +55,8 @@ void turned_block(const float* x, int64_t ldx, int64_t second, const S* b, int64
 
 // out[c] = the product of x with column c, for kColumns columns `ldb` apart: a vector holds the four chains of kQuads columns. x is as turned_row leaves it.
 // Asks for what comes next in each column.
-template <class S, int kColumns>
+template <class S, int kColumns, class V = Simd<float>>
 void one_row(const float* x, const S* b, int64_t ldb, int64_t k, float* out) {
-  using V = Simd<float>;
   constexpr int kChains = loop::kRowChains, kRun = loop::contract_run(sizeof(S)), kGroup = kChains * kRun, kLine = 64 / sizeof(S), kAhead = 512 / sizeof(S);
   const int64_t block = loop::contract_block(k);
   float total[kColumns] = {};

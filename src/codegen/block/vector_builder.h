@@ -127,6 +127,7 @@ struct VectorBuilder {
   template <class V> static MaskVec ge(V a, V b) { return mask(a >= b); }
   template <class V> static MaskVec eq(V a, V b) { return mask(a == b); }
   template <class V> static MaskVec ne(V a, V b) { return mask(a != b); }
+  template <class V> static V seldom(MaskVec c, V a, V b) { return select(c, a, b); }
   template <class V> static V select(MaskVec c, V a, V b) {
     if constexpr (sizeof(V) == sizeof(MaskVec)) return SignedVec<V>(c) ? a : b;
     else return __builtin_convertvector(c, SignedVec<V>) ? a : b;

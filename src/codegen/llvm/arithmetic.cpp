@@ -2,6 +2,8 @@
 
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsAArch64.h>
+#include <llvm/IR/PatternMatch.h>
 
 #include "support/error.h"
 
@@ -206,6 +208,28 @@ Value* Arithmetic::convert(Value* x, DType from, DType to) {
   return is_signed(from) ? b_.CreateSExtOrTrunc(x, target) : b_.CreateZExtOrTrunc(x, target);
 }
 
+// A multiplication is added to one of its registers here, so that a constant would be copied to a fresh one by a vector operation each time. Those are what
+// such loops wait for; loads are not, and a volatile one stays where it is.
+Value* Arithmetic::addend(Value* c) {
+  auto* constant = llvm::dyn_cast<llvm::Constant>(c);
+  if (!host_.aarch64 || !constant || !c->getType()->isVectorTy()) return c;
+  auto* memory = new llvm::GlobalVariable(*b_.GetInsertBlock()->getModule(), c->getType(), true, llvm::GlobalValue::PrivateLinkage, constant);
+  memory->setAlignment(llvm::Align(16));
+  memory->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);  // may be one with others of this value
+  return b_.CreateAlignedLoad(c->getType(), memory, llvm::Align(16), true);
+}
+
+// x << r | x >> 32 - r of vectors, where an instruction shifts and inserts: half the time that LLVM's choice, shifting and accumulating, takes.
+Value* Arithmetic::rotation(Value* left, Value* right) {
+  using namespace llvm::PatternMatch;
+  Value* x;
+  const llvm::APInt *up, *down;
+  if (!host_.aarch64 || left->getType() != type(DType::U32, 4)) return nullptr;
+  if (!match(left, m_Shl(m_Value(x), m_APInt(up))) || !match(right, m_LShr(m_Specific(x), m_APInt(down))) || *up + *down != 32 || *up == 0 || *down == 0) return nullptr;
+  if (*up == 16) return nullptr;  // a permutation of halves
+  return b_.CreateIntrinsic(llvm::Intrinsic::aarch64_neon_vsri, {left->getType()}, {left, x, b_.getInt32(static_cast<uint32_t>(down->getZExtValue()))});
+}
+
 Value* Arithmetic::apply(const loop::Inst& inst, Value* a, Value* b, Value* c) {
   DType d = inst.type;
   bool real = is_real(d);
@@ -217,7 +241,7 @@ Value* Arithmetic::apply(const loop::Inst& inst, Value* a, Value* b, Value* c) {
     case Op::Div: return real ? b_.CreateFDiv(a, b) : integer(inst.op, d, a, b);
     case Op::Fma:
       if (!real) return b_.CreateAdd(b_.CreateMul(a, b), c);
-      if (host_.fma) return b_.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, c});
+      if (host_.fma) return b_.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, addend(c)});
       return by_lane(a->getType(), {a, b, c}, [&](auto x) { return call_(d == DType::F32 ? kFmaF32 : kFmaF64, x); });
     case Op::Neg: return real ? b_.CreateFNeg(a) : b_.CreateNeg(a);
     case Op::Abs:
@@ -235,12 +259,14 @@ Value* Arithmetic::apply(const loop::Inst& inst, Value* a, Value* b, Value* c) {
     case Op::Rint: return unary(llvm::Intrinsic::roundeven);
     case Op::Round: return unary(llvm::Intrinsic::round);
     case Op::And: return b_.CreateAnd(a, b);
-    case Op::Or: return b_.CreateOr(a, b);
+    case Op::Or:
+      if (Value* r = rotation(a, b)) return r;
+      return b_.CreateOr(a, b);
     case Op::Xor: return b_.CreateXor(a, b);
     case Op::Not: return b_.CreateNot(a);
     case Op::Shl: case Op::Shr: case Op::Sar: return shift(inst.op, d, a, b);
     case Op::Lt: case Op::Le: case Op::Gt: case Op::Ge: case Op::Eq: case Op::Ne: return compare(inst.op, inst.from, a, b);
-    case Op::Select: return select(a, b, c);
+    case Op::Select: case Op::Seldom: return select(a, b, c);
     case Op::Convert: return convert(a, inst.from, d);
     case Op::Bitcast: return b_.CreateBitCast(a, type(d, lanes_of(a)));
     default: break;

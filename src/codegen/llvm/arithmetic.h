@@ -50,6 +50,8 @@ class Arithmetic {
   Value* fmod(DType d, Value* a, Value* b);
   Value* compare(loop::Op op, DType d, Value* a, Value* b);
   Value* select(Value* condition, Value* yes, Value* no);
+  Value* rotation(Value* left, Value* right);
+  Value* addend(Value* c);
   Value* shift(loop::Op op, DType d, Value* a, Value* b);
   Value* to_bf16(Value* x);
   Value* to_f16(Value* x);

@@ -1,8 +1,11 @@
 // What every kernel needs: functions, scopes and values; statements, memory, checks and calls; loops.
 #include "codegen/llvm/emit.h"
 
+#include <llvm/IR/MDBuilder.h>
+
 #include <functional>
 #include <map>
+#include <set>
 
 #include "codegen/llvm/emitter.h"
 #include "loop/regions.h"
@@ -321,12 +324,66 @@ void Emitter::let(ValueId v) {
   Val out{Val::Varying, d};
   Values x[3];
   for (int i = 0; i < 3; ++i) x[i] = arg[i] ? pieces(arg[i]) : Values(static_cast<size_t>(num_pieces()), nullptr);
+  if (inst.op == Op::Seldom && d == depth()) return define(v, make({Val::Varying, d, nullptr, nullptr, nullptr, seldom(v, x), {}}));
   At at(*this, d);
   for (int p = 0; p < num_pieces(); ++p) {
     size_t q = static_cast<size_t>(p);
     out.pieces.push_back(a_.apply(inst, x[0][q], x[1][q], x[2][q]));
   }
   define(v, make(std::move(out)));
+}
+
+// Values that nothing but the first choice of this Seldom needs.
+std::vector<bool> Emitter::only_for_choice(ValueId seldom) const {
+  std::vector<bool> mine(k_.values.size(), false), others(k_.values.size(), false);
+  std::function<void(const Block&)> statements = [&](const Block& block) {
+    for (const Stmt& s : block) {
+      for (ValueId v : {s.kind == Stmt::Let ? loop::kNoValue : s.value, s.extent, s.offset})
+        if (v != loop::kNoValue) others[v] = true;
+      for (ValueId v : s.arguments) others[v] = true;
+      statements(s.body);
+    }
+  };
+  statements(k_.body);
+  // Arguments come before what uses them.
+  for (ValueId v = static_cast<ValueId>(k_.values.size()); v-- > 0;)
+    for (int i = 0; i < loop::scalar::num_operands(k_.values[v].op); ++i)
+      ((v == seldom ? i == 1 : mine[v] && !others[v]) ? mine : others)[k_.values[v].args[i]] = true;
+  for (size_t v = 0; v < mine.size(); ++v) mine[v] = mine[v] && !others[v];
+  return mine;
+}
+
+// A branch around what is seldom needed, for all pieces of a step at once: one for each would take their work apart, and pieces would wait for themselves.
+Values Emitter::seldom(ValueId v, const Values (&x)[3]) {
+  std::vector<bool> mine = only_for_choice(v);
+  std::set<Value*> kept;
+  for (size_t u = 0; u < mine.size(); ++u)
+    if (Val* known = fn_->values[u]; known && !mine[u]) kept.insert(known->pieces.begin(), known->pieces.end());
+  Value* any = x[0][0];
+  for (size_t p = 1; p < x[0].size(); ++p) any = b_.CreateOr(any, x[0][p]);
+  if (any->getType()->isVectorTy()) any = b_.CreateOrReduce(any);
+  BasicBlock *from = b_.GetInsertBlock(), *then = new_block("seldom"), *join = new_block("join");
+  b_.CreateCondBr(any, then, join, llvm::MDBuilder(c_).createUnlikelyBranchWeights());
+  b_.SetInsertPoint(then);
+  Values some;
+  for (size_t p = 0; p < x[0].size(); ++p) some.push_back(a_.apply(k_.values[v], x[0][p], x[1][p], x[2][p]));
+  b_.CreateBr(join);
+  // From the last to the first: what only instructions there use goes there.
+  for (auto i = from->rbegin(); i != from->rend();) {
+    llvm::Instruction& here = *i++;
+    bool only = !here.use_empty() && !here.mayReadOrWriteMemory() && !llvm::isa<llvm::PHINode>(here) && !kept.count(&here);
+    for (llvm::User* u : here.users()) only &= llvm::cast<llvm::Instruction>(u)->getParent() == then;
+    if (only) here.moveBefore(*then, then->begin());
+  }
+  b_.SetInsertPoint(join);
+  Values out;
+  for (size_t p = 0; p < some.size(); ++p) {
+    llvm::PHINode* phi = b_.CreatePHI(some[p]->getType(), 2);
+    phi->addIncoming(x[2][p], from);
+    phi->addIncoming(some[p], then);
+    out.push_back(phi);
+  }
+  return out;
 }
 
 // i64 sums and products of affine and uniform values stay affine.

@@ -170,6 +170,8 @@ class Emitter {
 
   void block(const Block& b);
   void let(ValueId v);
+  std::vector<bool> only_for_choice(ValueId seldom) const;
+  Values seldom(ValueId v, const Values (&x)[3]);
   Val* affine(const Inst& inst, Val* const* arg);
   void addresses(int64_t number, Val* offset, llvm::function_ref<void(Value* address, int piece, int lane)> f);
   Val* load(const Inst& inst, Val* offset);

@@ -44,6 +44,8 @@ struct NativeBuilder {
   static T fma(T a, T b, T c) { return scalar::apply<Op::Fma>(a, b, c); }
   template <class T>
   static T select(bool c, T a, T b) { return c ? a : b; }
+  template <class T>
+  static T seldom(bool c, T a, T b) { return c ? a : b; }
   static int32_t bitcast_f32_i32(float a) { return std::bit_cast<int32_t>(a); }
   static float bitcast_i32_f32(int32_t a) { return std::bit_cast<float>(a); }
   static int64_t bitcast_f64_i64(double a) { return std::bit_cast<int64_t>(a); }

@@ -86,6 +86,7 @@ struct HostBuilder {
     return {a.type, uint64_t(int64_t(a.raw) >> (n.raw & 63))};
   }
   V select(V c, V a, V b) { return c.raw & 1 ? a : b; }
+  V seldom(V c, V a, V b) { return select(c, a, b); }
 
   V bitcast_f32_i32(V a) { return wrapped(I32, a.raw); }
   V bitcast_i32_f32(V a) { return {F32, uint64_t(uint32_t(a.raw))}; }

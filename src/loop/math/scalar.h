@@ -9,7 +9,7 @@
 //   f32, f64, i32, i64, u32 (constants); add, sub, mul (integers wrap), div (IEEE; floats only here), fma (one rounding)
 //   neg, abs, sqrt, floor, trunc, rint (half to even), min, max (the operand that is not NaN)
 //   lt, le, gt, ge, eq (false on NaN), ne (true on NaN); and_, or_, xor_, not_; shl, shr (logical), sar (arithmetic)
-//   select; bitcast_f32_i32, bitcast_i32_f32, bitcast_f64_i64, bitcast_i64_f64
+//   select, seldom; bitcast_f32_i32, bitcast_i32_f32, bitcast_f64_i64, bitcast_i64_f64
 //   convert(v, type): float to int truncates and saturates (NaN gives 0), int to float rounds to nearest even
 #pragma once
 
@@ -118,6 +118,9 @@ Scalar<B, T> sar(Scalar<B, T> x, std::type_identity_t<T> n) { return {*x.b, x.b-
 
 template <class B, class T>
 Scalar<B, T> select(Scalar<B, bool> c, Scalar<B, T> x, Scalar<B, T> y) { return {*c.b, c.b->select(c.v, x.v, y.v)}; }
+// c is seldom true: x may be computed only where it is.
+template <class B, class T>
+Scalar<B, T> seldom(Scalar<B, bool> c, Scalar<B, T> x, Scalar<B, T> y) { return {*c.b, c.b->seldom(c.v, x.v, y.v)}; }
 template <class B, class T>
 Scalar<B, T> select(Scalar<B, bool> c, std::type_identity_t<T> x, Scalar<B, T> y) { return select(c, y.lit(x), y); }
 template <class B, class T>

@@ -186,10 +186,12 @@ Scalar<B, float> erfinv(Scalar<B, float> x) {
   constexpr float kTail[] = {-0.000200214257f, 0.000100950558f, 0.00134934322f, -0.00367342844f, 0.00573950773f,
                              -0.0076224613f,   0.00943887047f,  1.00167406f,    2.83297682f};
   auto w = -detail::log1p_as_xla(x * -x);
-  auto is_central = w < 5.0f;
-  auto t = select(is_central, w - 2.5f, sqrt(w) - 3.0f);
-  auto p = select(is_central, kCentral[0], x.lit(kTail[0]));
-  for (int i = 1; i < 9; ++i) p = fma(p, t, select(is_central, kCentral[i], x.lit(kTail[i])));
+  auto polynomial = [&](auto t, const float (&k)[9]) {
+    auto p = x.lit(k[0]);
+    for (int i = 1; i < 9; ++i) p = fma(p, t, k[i]);
+    return p;
+  };
+  auto p = seldom(w >= 5.0f, polynomial(sqrt(w) - 3.0f, kTail), polynomial(w - 2.5f, kCentral));
   return select(abs(x) == 1.0f, x * kInf<float>, p * x);
 }
 
