@@ -163,14 +163,14 @@ Dims contiguous_strides(const Dims& sizes) {
 int64_t checked_num_elems(const Dims& sizes) {
   if (sizes.size() > kMaxRank)
     throw runtime_error(fmt::format("a tensor of rank {} is not supported (at most {})", sizes.size(), kMaxRank));
+  // Also of an empty one: who goes along its rows would never come to an end.
   bool zero = false;
-  for (int64_t d : sizes) zero |= d == 0;
-  if (zero) return 0;
   int64_t n = 1, bytes;
   for (int64_t d : sizes)
-    if (d < 0 || __builtin_mul_overflow(n, d, &n) || __builtin_mul_overflow(n, int64_t{16}, &bytes))
+    if (d == 0) zero = true;
+    else if (d < 0 || __builtin_mul_overflow(n, d, &n) || __builtin_mul_overflow(n, int64_t{16}, &bytes))
       throw runtime_error("out of memory: a tensor of shape " + shape_text(sizes) + " is too large");
-  return n;
+  return zero ? 0 : n;
 }
 
 Tensor empty_tensor(DType dtype, Dims sizes) {

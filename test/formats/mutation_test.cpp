@@ -1,5 +1,6 @@
 // Damaged files: whatever the bytes, a loader returns a value or throws a UserError, and memory stays within a constant
 // times the size of the file.
+#include <atomic>
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -21,14 +22,15 @@
 
 namespace {
 
-// Bytes held through operator new; tensors have their own account (memory_stats).
-size_t g_live = 0, g_peak = 0;
+// Bytes held through operator new, on any thread; tensors have their own account (memory_stats).
+std::atomic<size_t> g_live = 0, g_peak = 0;
 
 void* counted(size_t n) {
   void* p = std::malloc(n);
   if (!p) throw std::bad_alloc();
-  g_live += malloc_usable_size(p);
-  g_peak = std::max(g_peak, g_live);
+  size_t bytes = malloc_usable_size(p), live = g_live.fetch_add(bytes) + bytes, peak = g_peak;
+  while (live > peak && !g_peak.compare_exchange_weak(peak, live)) {
+  }
   return p;
 }
 
