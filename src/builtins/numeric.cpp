@@ -60,11 +60,9 @@ Operand in_dtype(const Num& n, DType d) {
 }
 
 Operand bound_in_dtype(const Num& n, DType d, bool upper) {
-  if (n.kind == Kind::Int && is_int(d) && n.x.has_value() && !trace::surely_holds(d, n.x)) {
-    bool is_above = element_as_int(n.x.value(), 0) > 0;
-    if (is_above == upper) return ops::cast(ops::constant(DType::F64, upper ? HUGE_VAL : -HUGE_VAL), d);
-  }
-  return in_dtype(n, d);
+  if (n.kind != Kind::Int || !is_int(d) || trace::surely_holds(d, n.x)) return in_dtype(n, d);
+  Operand edge = ops::cast(ops::constant(DType::F64, upper ? HUGE_VAL : -HUGE_VAL), d);
+  return in_dtype({ops::apply2(upper ? "minimum" : "maximum", n.x, ops::cast(edge, n.x.dtype())), n.kind}, d);
 }
 
 Kind common_kind(const Num& a, const Num& b) {
