@@ -249,8 +249,10 @@ std::vector<int64_t> to_ints(const Value& v, std::string_view who) {
 
 Sizes to_shape(const Value& v, std::string_view who, bool keep_negative) {
   // Entries of a shape are truncated as everywhere, but a lone fraction is no shape: something else was meant.
-  if (v.is_float() && v.as_float() != std::floor(v.as_float())) throw runtime_error(fmt::format("shape must contain integers, got {}", short_text(v)));
-  Sizes out = to_extents(v, who);
+  Value lone = trace::is_numeric(v) && kind_of(v) == Kind::Float ? concrete(v) : v;
+  if (lone.is_float() && lone.as_float() != std::floor(lone.as_float()))
+    throw runtime_error(fmt::format("shape must contain integers, got {}", short_text(lone)));
+  Sizes out = to_extents(lone, who);
   for (Size& s : out)
     if (!keep_negative && s < Size(0)) s = 0;
   return out;
