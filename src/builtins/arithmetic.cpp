@@ -53,7 +53,9 @@ Value power(Call& c) {
     case 0: {
       if (is_plain_scalar(a)) return Value::floating(1);
       Num n = num(a);
-      return to_value(ops::full({float_dtype(n.x.dtype()), n.x.sizes()}, 1), n.kind == Kind::Int ? Kind::Float : n.kind);
+      Kind k = common_kind(n, num(b));
+      if (k == Kind::Int) k = Kind::Float;
+      return to_value(ops::full({k == Kind::Float ? DType::F32 : float_dtype(n.x.dtype()), n.x.sizes()}, 1), k);
     }
     case 1: return a;
     case 2: return is_plain_scalar(a) ? Value::floating(scalar_float(a) * scalar_float(a)) : binary("mul", a, a, true);

@@ -60,11 +60,9 @@ Operand in_dtype(const Num& n, DType d) {
 }
 
 Operand bound_in_dtype(const Num& n, DType d, bool upper) {
-  if (n.kind == Kind::Int && is_int(d) && n.x.has_value() && !trace::surely_holds(d, n.x)) {
-    bool is_above = element_as_int(n.x.value(), 0) > 0;
-    if (is_above == upper) return ops::cast(ops::constant(DType::F64, upper ? HUGE_VAL : -HUGE_VAL), d);
-  }
-  return in_dtype(n, d);
+  if (n.kind != Kind::Int || !is_int(d) || trace::surely_holds(d, n.x)) return in_dtype(n, d);
+  Operand edge = ops::cast(ops::constant(DType::F64, upper ? HUGE_VAL : -HUGE_VAL), d);
+  return in_dtype({ops::apply2(upper ? "minimum" : "maximum", n.x, ops::cast(edge, n.x.dtype())), n.kind}, d);
 }
 
 Kind common_kind(const Num& a, const Num& b) {
@@ -251,8 +249,10 @@ std::vector<int64_t> to_ints(const Value& v, std::string_view who) {
 
 Sizes to_shape(const Value& v, std::string_view who, bool keep_negative) {
   // Entries of a shape are truncated as everywhere, but a lone fraction is no shape: something else was meant.
-  if (v.is_float() && v.as_float() != std::floor(v.as_float())) throw runtime_error(fmt::format("shape must contain integers, got {}", short_text(v)));
-  Sizes out = to_extents(v, who);
+  Value lone = trace::is_numeric(v) && kind_of(v) == Kind::Float ? concrete(v) : v;
+  if (lone.is_float() && lone.as_float() != std::floor(lone.as_float()))
+    throw runtime_error(fmt::format("shape must contain integers, got {}", short_text(lone)));
+  Sizes out = to_extents(lone, who);
   for (Size& s : out)
     if (!keep_negative && s < Size(0)) s = 0;
   return out;

@@ -73,7 +73,8 @@ Value item(Call& c) {
   Operand x = tensor_operand(c[0], "item", true);
   if (c.size() == 1) {
     if (!(num_elems(x.sizes()) == Size(1)))
-      throw runtime_error(fmt::format("item: a tensor of shape {} has more than one element", shape_text(x.sizes()))).hint("give one index per axis: (item x i j)");
+      throw runtime_error(fmt::format("item: a tensor of shape {} has {} elements", shape_text(x.sizes()), num_elems(x.sizes()).str()))
+          .hint("give one index per axis: (item x i j)");
     x = ops::reshape(x, {});
   } else if (static_cast<int>(c.size()) - 1 != x.rank()) {
     throw runtime_error(fmt::format("item: {} indices for a {}D tensor", c.size() - 1, x.rank()));

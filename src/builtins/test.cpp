@@ -69,7 +69,7 @@ Value allclose(Call& c) {
   Operand all;
   walk_together("", c[0], c[1], [&](const std::string&, const Value& a, const Value& b) {
     if (!trace::is_numeric(a) || !trace::is_numeric(b)) {
-      same = same && tree_equal(a, b);
+      same = same && tree_equal(trace::concrete_tree(a), trace::concrete_tree(b));
       return;
     }
     Operand close = all_close(num(a), num(b), t);

@@ -80,7 +80,8 @@ void lower_scatter(LowerCtx& c) {
   auto& b = c.b;
   copy_input(c);
   uint32_t width = c.in[2].sizes[2], step = b.i64(kColumns);
-  uint32_t blocks = b.binary(loop::Op::FloorDiv, b.add(width, b.i64(kColumns - 1)), step);
+  // At least one block: rows without elements have their indices checked too.
+  uint32_t blocks = b.max(b.binary(loop::Op::FloorDiv, b.add(width, b.i64(kColumns - 1)), step), b.i64(1));
   uint32_t first = b.mul(b.begin_loop(blocks, loop::Mark::Parallel), step);
   uint32_t o = b.begin_loop(c.in[2].sizes[0], loop::Mark::Serial);
   uint32_t j = b.begin_loop(c.in[2].sizes[1], loop::Mark::Serial);
