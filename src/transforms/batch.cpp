@@ -11,22 +11,23 @@ using graph::Operand;
 
 namespace {
 
+// Of a sub-graph also what depends on no input is made again: what was made before would be taken for a value of the graph around it.
+std::vector<Batched> batch_nodes(const graph::Graph& g, const std::vector<Batched>& inputs, Size batch, bool nested);
+
 std::vector<Operand> batch_subgraph(const graph::Graph& g, const std::vector<Operand>& inputs, const std::vector<bool>& batched, Size batch,
                                     std::vector<bool>& out_batched) {
   std::vector<Batched> in;
   for (size_t i = 0; i < inputs.size(); ++i) in.push_back({inputs[i], batched[i]});
   std::vector<Operand> out;
   out_batched.clear();
-  for (Batched& b : batch_graph(g, in, batch)) {
+  for (Batched& b : batch_nodes(g, in, batch, true)) {
     out.push_back(std::move(b.value));
     out_batched.push_back(b.batched);
   }
   return out;
 }
 
-}  // namespace
-
-std::vector<Batched> batch_graph(const graph::Graph& g, const std::vector<Batched>& inputs, Size batch) {
+std::vector<Batched> batch_nodes(const graph::Graph& g, const std::vector<Batched>& inputs, Size batch, bool nested) {
   std::unordered_map<Node*, std::vector<Batched>> mapped;
   for (size_t i = 0; i < g.inputs.size(); ++i) mapped[g.inputs[i].get()] = {inputs[i]};
   auto lookup = [&](const Operand& o) -> Batched {
@@ -45,7 +46,12 @@ std::vector<Batched> batch_graph(const graph::Graph& g, const std::vector<Batche
       c.inputs.push_back(std::move(b.value));
       c.batched.push_back(b.batched);
     }
-    if (!depends) continue;
+    if (!depends && !nested) continue;
+    if (!depends) {
+      Ref<Node> again = with_inputs(*n, std::move(c.inputs));
+      for (int i = 0; i < static_cast<int>(n->types.size()); ++i) mapped[n].push_back({Operand(again, i), false});
+      continue;
+    }
     if (n->custom || n->host || (any && !n->op->batch.rule)) throw NotBatchable{n->op};
     std::vector<Operand> out = any                     ? n->op->batch.rule(c)
                                : n->op->kind != graph::OpKind::Control ? graph::apply_all(*n->op, std::move(c.inputs), n->attrs)
@@ -57,5 +63,9 @@ std::vector<Batched> batch_graph(const graph::Graph& g, const std::vector<Batche
   for (const Operand& o : g.outputs) outputs.push_back(lookup(o));
   return outputs;
 }
+
+}  // namespace
+
+std::vector<Batched> batch_graph(const graph::Graph& g, const std::vector<Batched>& inputs, Size batch) { return batch_nodes(g, inputs, batch, false); }
 
 }  // namespace sheaf::transforms

@@ -1,9 +1,9 @@
 // Damaged files: whatever the bytes, a loader returns a value or throws a UserError, and memory stays within a constant
 // times the size of the file.
-#include <atomic>
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <new>
@@ -74,7 +74,7 @@ void run(const char* suffix, Value (*parse)(std::string_view)) {
     for (size_t n = 1 + below(rng, 4); n > 0; --n) mutate_once(bytes, rng);
     set_memory_limit(memory_stats().live_bytes + 128 * (bytes.size() + 4096));
     size_t before = g_live;
-    g_peak = g_live;
+    g_peak = before;
     try {
       parse(bytes);
       ++loaded;
