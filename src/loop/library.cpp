@@ -33,7 +33,7 @@ void contract_in(const CallArgs& c) {
   const T* b = pointer<const T>(c, 1);
   Out* out = pointer<Out>(c, 2);
   int64_t batch = c.args[1], m = c.args[2], n = c.args[3], k = c.args[4];
-  int64_t sab = c.args[5], sam = c.args[6], sak = c.args[7], sbb = c.args[8], sbk = c.args[9], sbn = c.args[10], block = contract_block(k), chains = contract_chains(m, n), run = contract_run(sizeof(T));
+  int64_t sab = c.args[5], sam = c.args[6], sak = c.args[7], sbb = c.args[8], sbk = c.args[9], sbn = c.args[10], block = contract_block(k), chains = contract_chains(m, n), run = contract_run(sizeof(T), k);
   for (int64_t p = 0; p < batch; ++p)
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < n; ++j) {

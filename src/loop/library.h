@@ -32,7 +32,7 @@ constexpr int64_t contract_block(int64_t k) {
 // change seldom enough to stay in the first-level cache.
 inline constexpr int64_t kRowChains = 4;
 constexpr int64_t contract_chains(int64_t m, int64_t n) { return m == 1 || n == 1 ? kRowChains : 1; }
-constexpr int64_t contract_run(size_t element_bytes) { return element_bytes <= 2 ? 1 : 32; }
+constexpr int64_t contract_run(size_t element_bytes, int64_t k) { return element_bytes <= 2 ? 1 : k < kContractBlock ? 8 : 32; }
 // The value of a block of four, whose sums are so far apart.
 template <class T>
 constexpr T sum_of_chains(const T* sums, int64_t apart) {

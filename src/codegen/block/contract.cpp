@@ -581,11 +581,11 @@ void thin_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int6
         int64_t depth = std::min(block, k - l0), columns = std::min(nr, n - p * nr);
         if (m == 1) {
           T sums[loop::kRowChains * kMaxColumns] = {}, x[kContractBlock], *to = c + p * nr;
-          constexpr int64_t kRun = RowChains<S>::kRun;
+          const int64_t each = loop::contract_run(sizeof(S), k);
           for (int64_t chain = 0; chain < loop::kRowChains; ++chain) {
             int64_t length = 0;
-            for (int64_t l = chain * kRun, run; l < depth; l += loop::kRowChains * kRun, length += run) {
-              run = std::min(kRun, depth - l);
+            for (int64_t l = chain * each, run; l < depth; l += loop::kRowChains * each, length += run) {
+              run = std::min(each, depth - l);
               std::copy_n(packed_a + l0 + l, run, x + length);
               pack(packed_b + length * nr, b, p * nr, l0 + l, columns, nr, run);
             }

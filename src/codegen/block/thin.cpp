@@ -130,7 +130,7 @@ class FewRows {
     const S* after = another && first_k(task + 1) + deep * stride <= k_ ? b_.at(first_column(task + 1), first_k(task + 1)) : nullptr;
     auto rows = [&](const std::array<RowStream<T, S>, 3>& kernels, int64_t first, const S* next) {
       const S* from = b_.at(j, first);
-      if (m_ == 1) return (&kernels == &kern_.deep && in_order ? kern_.in_order : kernels[0])(columns, Chains::at(x_, first), 0, from, stride * b_.k, next, to + Chains::of(first - begin) * width_, 0);
+      if (m_ == 1) return (&kernels == &kern_.deep && in_order ? kern_.in_order : kernels[0])(columns, Chains::at(x_, first), 0, from, stride * b_.k, next, to + chains_.of(first - begin) * width_, 0);
       row_groups(m_, 2, [&](int64_t i, int form) { kernels[form](columns, x_.at(i, first), x_.minor, from, b_.k, i == 0 ? next : from, to + i * width_, width_); });
     };
     for (; l + deep * stride <= end; l += deep * stride)
@@ -164,6 +164,7 @@ class FewRows {
   int64_t m_, n_, k_, block_ = loop::contract_block(k_), blocks_ = pieces(k_, block_), cuts_, width_;
   // Sums of two tasks are pages apart: prefetching would else take the lines that another core writes.
   int64_t sums_of_task_ = m_ == 1 ? Chains::kCount : m_, apart_ = round_up(sums_of_task_ * width_, kPage) + kPage;
+  Chains chains_{k_};
   T* sums_ = nullptr;
   const Streams<T, S>& kern_ = kernels<T>().of(b_.data);
 };

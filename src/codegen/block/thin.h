@@ -30,10 +30,17 @@ Operand<T> contiguous_rows(const Operand<S>& a, int64_t m, int64_t k) {
 // How the chains of one row take turns (loop/library.h). With long runs consecutive k are of one chain; else every fourth.
 template <class S>
 struct RowChains {
-  static constexpr int64_t kCount = loop::kRowChains, kRun = loop::contract_run(sizeof(S)), kStride = kRun == 1 ? kCount : 1;
-  static int64_t of(int64_t in_block) { return in_block / kRun % kCount; }
+  static constexpr int64_t kCount = loop::kRowChains, kStride = loop::contract_run(sizeof(S), 0) == 1 ? kCount : 1;
+  int64_t run;
+  explicit RowChains(int64_t k) : run(loop::contract_run(sizeof(S), k)) {}
 
-  // x in T, with the elements of a chain next to each other within a run of kRun or of a block: see at().
+  int64_t of(int64_t in_block) const { return in_block / run % kCount; }
+  // A line, or a run of each.
+  static constexpr int64_t whole(int64_t run) { return std::max<int64_t>(64 / sizeof(S), kCount * run); }
+  // Where an element is if a run of each is kept as [position][chain].
+  int64_t turned(int64_t in_block) const { return in_block / (kCount * run) * kCount * run + in_block % run * kCount + of(in_block); }
+
+  // x in T, with the elements of a chain next to each other within a run or, of runs of one, within a block: see at().
   template <class T>
   static Operand<T> row(const Operand<S>& a, int64_t k) {
     if constexpr (kStride == 1) return contiguous_rows<T>(a, 1, k);

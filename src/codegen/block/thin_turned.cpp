@@ -28,9 +28,21 @@ template <class S>
 using Block = void (*)(const float* x, int64_t ldx, int64_t second, const S* b, int64_t ldb, int64_t depth, const S* next, float* total);
 template <class S>
 using Forms = std::array<Block<S>, 3>;  // for 1, 2 and 4 rows
+// What is left of some columns, with zeros behind it.
+template <class S>
+struct Rest {
+  static constexpr int64_t kSize = kMaxColumns * RowChains<S>::whole(loop::contract_run(sizeof(S), loop::kContractBlock));
+  S* memory = scratch<S>(3, kSize);
+  int64_t held = kSize;
+  void hold(int64_t length) {
+    if (length < held) std::fill(memory, memory + kSize, S{});
+    held = length;
+  }
+};
 template <class S>
 struct OneRow {
-  void (*run)(const float* x, const S* b, int64_t ldb, int64_t k, float* out);
+  using Run = void (*)(const float* x, const S* b, int64_t ldb, int64_t k, Rest<S>& rest, float* out);
+  Run short_runs, long_runs;
   int64_t columns;
 };
 template <class S>
@@ -53,18 +65,20 @@ struct Kernels {
 #define SHEAF_KERNELS "codegen/block/thin_turned_kernels.h"
 #include "codegen/block/instruction_sets.h"
 
-// x in the order in which a vector of chains takes it: groups of a run of each are [position][chain]. What is left of a block stays as it is.
+// x in the order in which a vector of chains takes it, each block filled up with zeros.
 template <class S>
 const float* turned_row(const Operand<float>& x, int64_t k) {
-  constexpr int64_t kRun = RowChains<S>::kRun, kGroup = RowChains<S>::kCount * kRun;
-  if (kRun == 1 || kernels<float>().lanes == 1) return x.data;
-  float* to = scratch<float>(1, k);
-  for (int64_t begin = 0, block = loop::contract_block(k); begin < k; begin += block) {
-    int64_t l = begin, end = std::min(k, begin + block);
-    for (; l + kGroup <= end; l += kGroup) transpose(to + l, RowChains<S>::kCount, x.data + l, kRun, kRun, RowChains<S>::kCount);
-    std::copy(x.data + l, x.data + end, to + l);
+  const RowChains<S> chains(k);
+  int64_t block = loop::contract_block(k), whole = chains.whole(chains.run), padded = round_up(block, whole), blocks = pieces(k, block);
+  float* to = scratch<float>(1, blocks * padded);
+  std::fill(to, to + blocks * padded, 0.0f);
+  for (int64_t begin = 0; begin < k; begin += block, to += padded) {
+    int64_t l = 0, depth = std::min(block, k - begin);
+    if (chains.run > 1)
+      for (; l + whole <= depth; l += whole) transpose(to + l, chains.kCount, x.at(0, begin + l), chains.run, chains.run, chains.kCount);
+    for (; l < depth; ++l) to[chains.turned(l)] = *x.at(0, begin + l);
   }
-  return to;
+  return to - blocks * padded;
 }
 
 // Tasks are columns one behind the other; the columns computed together are so far apart that each is the begin of a stream, but for those that caches hold.
@@ -73,18 +87,20 @@ void one_row(const float* x, const Operand<S>& b, float* c, int64_t n, int64_t k
   const Blocks<S>& kern = kernels<float>().of(b.data);
   const bool near = n * k * sizeof(S) <= kNearBytes;
   const OneRow<S>& kernel = near ? kern.near : kern.streams;
+  const auto run = k < loop::kContractBlock ? kernel.short_runs : kernel.long_runs;
   int64_t each = near ? 1 : std::max<int64_t>(1, kStreamBytes / (k * int64_t(sizeof(S)))), columns = kernel.columns * each;
   runtime::parallel_for(pieces(n, columns), [&](int64_t begin, int64_t end) {
+    Rest<S> rest;
     for (int64_t j = begin * columns, last = std::min(n, end * columns), here; j < last; j += here) {
       here = std::min(columns, last - j);
       int64_t apart = here / kernel.columns;
       float out[kMaxColumns];
       for (int64_t e = 0; e < apart; ++e) {
-        kernel.run(x, b.at(j + e, 0), apart * b.minor, k, out);
+        run(x, b.at(j + e, 0), apart * b.minor, k, rest, out);
         for (int64_t r = 0; r < kernel.columns; ++r) c[j + e + r * apart] = out[r];
       }
       for (int64_t e = apart * kernel.columns; e < here; ++e) {
-        kernel.run(x, b.at(j + e, 0), 0, k, out);  // the same column in all places
+        run(x, b.at(j + e, 0), 0, k, rest, out);  // the same column in all places
         c[j + e] = out[0];
       }
     }

@@ -54,32 +54,33 @@ void turned_block(const float* x, int64_t ldx, int64_t second, const S* b, int64
 }
 
 // out[c] = the product of x with column c, for kColumns columns `ldb` apart: a vector holds the four chains of kQuads columns. x is as turned_row leaves it.
-// Asks for what comes next in each column.
-template <class S, int kColumns, class V = Simd<float>>
-void one_row(const float* x, const S* b, int64_t ldb, int64_t k, float* out) {
-  constexpr int kChains = loop::kRowChains, kRun = loop::contract_run(sizeof(S)), kGroup = kChains * kRun, kLine = 64 / sizeof(S), kAhead = 512 / sizeof(S);
+// Asks for what comes next in each column. The end of a block is copied and filled up with zeros, which change no sum.
+template <class S, int kColumns, int kRun, class V = Simd<float>>
+void one_row(const float* x, const S* b, int64_t ldb, int64_t k, Rest<S>& rest, float* out) {
+  constexpr int kChains = loop::kRowChains, kLine = 64 / sizeof(S), kAhead = 512 / sizeof(S);
+  constexpr int kWhole = RowChains<S>::whole(kRun), kLines = kWhole / kLine;
   const int64_t block = loop::contract_block(k);
   float total[kColumns] = {};
-  for (int64_t begin = 0; begin < k; begin += block) {
-    const int64_t end = std::min(k, begin + block);
-    int64_t l = begin;
-    float sums[kColumns][kChains] = {};  // of what is left of a block
+  for (int64_t begin = 0; begin < k; begin += block, x += round_up(block, kWhole)) {
+    const int64_t depth = std::min(block, k - begin);
+    const S* from = b + begin;
+    int64_t l = 0;
     if constexpr (requires { V::kQuads; }) {
       constexpr int kVectors = kColumns / V::kQuads;
       typename V::V acc[kVectors];
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) acc[v] = V::zero();
-      // One line of each column.
-      auto line = [&](const S* from, const float* each) __attribute__((always_inline)) {
+      // One line of each column; of long runs a part of each.
+      auto line = [&](const S* columns, int64_t apart, const float* each) __attribute__((always_inline)) {
 #pragma GCC unroll 8
         for (int v = 0; v < kVectors; ++v) {
-          const S* mine = from + v * V::kQuads * ldb;
+          const S* mine = columns + v * V::kQuads * apart;
           if constexpr (kRun > 1) {
             typename V::V y[kChains];
 #pragma GCC unroll 4
             for (int c = 0; c < kChains; ++c) {
               typename V::V run[1];
-              V::load_quads(run, mine + c * kRun, ldb);
+              V::load_quads(run, mine + c * kRun, apart);
               y[c] = run[0];
             }
             V::transpose_quads(y);
@@ -89,39 +90,41 @@ void one_row(const float* x, const S* b, int64_t ldb, int64_t k, float* out) {
 #pragma GCC unroll 4
             for (int s = 0; s < kLine; s += 16 / sizeof(S)) {
               typename V::V y[2];
-              V::load_quads(y, mine + s, ldb);
+              V::load_quads(y, mine + s, apart);
               acc[v] = V::fma(V::splat_quad(each + s), y[0], acc[v]);
               acc[v] = V::fma(V::splat_quad(each + s + kChains), y[1], acc[v]);
             }
           }
         }
       };
-      constexpr int kLines = std::max(1, kGroup / kLine);  // of a group, which a step takes a part of each chain of
-      for (; l + kLines * kLine <= end; l += kLines * kLine)
+      constexpr int kStep = kRun > 1 ? kChains : kLine;  // from one line's elements to those of the next
+      for (; l + kWhole <= depth; l += kWhole)
 #pragma GCC unroll 2
         for (int part = 0; part < kLines; ++part) {
 #pragma GCC unroll 8
-          for (int c = 0; c < kColumns; ++c) __builtin_prefetch(b + c * ldb + l + part * kLine + kAhead);
-          line(b + l + (kRun > 1 ? part * kChains : 0), x + l + part * kLine);
+          for (int c = 0; c < kColumns; ++c) __builtin_prefetch(from + c * ldb + l + part * kLine + kAhead);
+          line(from + l + part * kStep, ldb, x + l + part * kLine);
         }
-      if (l == end) {
-        float sum[kColumns];
-#pragma GCC unroll 8
-        for (int v = 0; v < kVectors; ++v) V::sum_quads(acc[v], sum + v * V::kQuads);
-#pragma GCC unroll 8
-        for (int c = 0; c < kColumns; ++c) total[c] += sum[c];
-        continue;
+      if (l < depth) {
+        rest.hold(depth - l);
+        for (int c = 0; c < kColumns; ++c) std::copy_n(from + c * ldb + l, depth - l, rest.memory + c * kWhole);
+        for (int part = 0; part < kLines; ++part) line(rest.memory + part * kStep, kWhole, x + l + part * kLine);
       }
+      float sum[kColumns];
 #pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) V::store(sums[v * V::kQuads], acc[v]);
+      for (int v = 0; v < kVectors; ++v) V::sum_quads(acc[v], sum + v * V::kQuads);
+#pragma GCC unroll 8
+      for (int c = 0; c < kColumns; ++c) total[c] += sum[c];
+    } else {
+      float sums[kColumns][kChains] = {};
+      const RowChains<S> chains(k);
+      for (; l < depth; ++l)
+        for (int c = 0; c < kColumns; ++c) {
+          float& sum = sums[c][chains.of(l)];
+          sum = loop::scalar::apply<loop::Op::Fma>(x[chains.turned(l)], widen<float>(from[c * ldb + l]), sum);
+        }
+      for (int c = 0; c < kColumns; ++c) total[c] += loop::sum_of_chains(sums[c], 1);
     }
-    for (; l < end; ++l)
-      for (int c = 0; c < kColumns; ++c) {
-        float& sum = sums[c][(l - begin) / kRun % kChains];
-        sum = loop::scalar::apply<loop::Op::Fma>(x[l], widen<float>(b[c * ldb + l]), sum);
-      }
-#pragma GCC unroll 8
-    for (int c = 0; c < kColumns; ++c) total[c] += loop::sum_of_chains(sums[c], 1);
   }
   std::copy_n(total, kColumns, out);
 }
@@ -132,10 +135,13 @@ template <class S>
 constexpr int kStreams = Simd<float>::kLanes > 4 ? Simd<float>::kLanes / 2 : sizeof(S) < sizeof(float) ? 2 : 1;
 constexpr int kNearColumns = std::max(4, Simd<float>::kLanes / 2);
 
+template <class S, int kColumns>
+constexpr OneRow<S> kOneRow{one_row<S, kColumns, loop::contract_run(sizeof(S), 0)>, one_row<S, kColumns, loop::contract_run(sizeof(S), loop::kContractBlock)>, kColumns};
+
 template <class S, Way kWay>
 constexpr Forms<S> kForms{turned_block<S, 1, kWay>, turned_block<S, 2, kWay>, turned_block<S, 4, kWay>};
 template <class S>
-constexpr Blocks<S> kBlocks{kForms<S, Way::Apart>, kForms<S, Way::InOrder>, kForms<S, Way::Lanewise>, {one_row<S, kStreams<S>>, kStreams<S>}, {one_row<S, kNearColumns>, kNearColumns}};
+constexpr Blocks<S> kBlocks{kForms<S, Way::Apart>, kForms<S, Way::InOrder>, kForms<S, Way::Lanewise>, kOneRow<S, kStreams<S>>, kOneRow<S, kNearColumns>};
 
 template <class T>
 constexpr Kernels<T> kKernels{Simd<float>::kLanes, kColumns, kBlocks<float>, kBlocks<BFloat16>, kBlocks<Float16>};
