@@ -356,9 +356,19 @@ std::vector<bool> Emitter::only_for_choice(ValueId seldom) const {
 // A branch around what is seldom needed, for all pieces of a step at once: one for each would take their work apart, and pieces would wait for themselves.
 Values Emitter::seldom(ValueId v, const Values (&x)[3]) {
   std::vector<bool> mine = only_for_choice(v);
-  std::set<Value*> kept;
-  for (size_t u = 0; u < mine.size(); ++u)
-    if (Val* known = fn_->values[u]; known && !mine[u]) kept.insert(known->pieces.begin(), known->pieces.end());
+  std::set<Value*> kept(x[0].begin(), x[0].end());
+  kept.insert(x[2].begin(), x[2].end());
+  // What is known stays for whoever asks next, but for the elements of values that are only for this.
+  std::function<void(const Val*, bool)> keep = [&](const Val* known, bool elements) {
+    if (!known) return;
+    if (elements) kept.insert(known->pieces.begin(), known->pieces.end());
+    for (auto& [lanes, splat] : known->splats) kept.insert(splat);
+    keep(known->base, true);
+    keep(known->stride, true);
+  };
+  for (size_t u = 0; u < mine.size(); ++u) keep(fn_->values[u], !mine[u]);
+  for (const auto* all : {&fn_->index, &fn_->result, &fn_->sizes})
+    for (const Val* known : *all) keep(known, true);
   Value* any = x[0][0];
   for (size_t p = 1; p < x[0].size(); ++p) any = b_.CreateOr(any, x[0][p]);
   if (any->getType()->isVectorTy()) any = b_.CreateOrReduce(any);
