@@ -44,10 +44,8 @@ void contract_in(const CallArgs& c) {
             Acc& sum = sums[(l - begin) / run % chains];
             sum = apply<Op::Fma>(convert<Acc>(a[p * sab + i * sam + l * sak]), convert<Acc>(b[p * sbb + l * sbk + j * sbn]), sum);
           }
-          Acc block_sum;
-          if constexpr (std::is_floating_point_v<Acc>) block_sum = sum_of_chains(sums, 1);
-          else block_sum = apply<Op::Add>(apply<Op::Add>(sums[0], sums[1]), apply<Op::Add>(sums[2], sums[3]));  // wraps
-          total = apply<Op::Add>(total, block_sum);
+          // sum_of_chains, of integers that wrap too
+          total = apply<Op::Add>(total, apply<Op::Add>(apply<Op::Add>(sums[0], sums[1]), apply<Op::Add>(sums[2], sums[3])));
         }
         *out++ = convert<Out>(total);
       }
