@@ -33,6 +33,8 @@ using loop::scalar::Float16;
 //   sum_quads(v, out)        out[r] = (v[0] + v[1]) + (v[2] + v[3]) of quad r
 //   transpose_quads(y)       element e of quad r of y[c] is element c of that quad of y[e], for four y
 //   multiply_row_steps(acc, steps, a, lda, b, ldb, each)   so many of these, each() before every one; only where that is faster than a loop
+//   add_narrow_rows<kRows>(sums, n, x, b, ldb, each)   sums[j] += x[l] b[l * ldb + j] for kRows l, in order, and so many j of the n as make whole steps, which it returns;
+//                            each(l, j) before every one; only where that is faster than multiply_rows
 // Simd<float> also loads kLanes elements of the narrow floats, widened, and has
 //   transpose(y)             of as many vectors as there are lanes; not the portable one
 
@@ -146,6 +148,56 @@ struct Simd<float> {
     step(std::integral_constant<int, 2>{});
     step(std::integral_constant<int, 3>{});
   }
+  // Eight narrow elements as they are in memory, and widened: by shifts, since beside multiplications a permutation takes 3.1 cycles for them on a Neoverse-N1, and
+  // shifts 2.2.
+  static uint16x8_t load_eight(const BFloat16* p) { return vld1q_u16(&p->bits); }
+  static float16x8_t load_eight(const Float16* p) { return vreinterpretq_f16_u16(vld1q_u16(&p->bits)); }
+  static V low(uint16x8_t x) { return vreinterpretq_f32_u32(vshll_n_u16(vget_low_u16(x), 16)); }
+  static V high(uint16x8_t x) { return vreinterpretq_f32_u32(vshll_high_n_u16(x, 16)); }
+  static V low(float16x8_t x) { return vcvt_f32_f16(vget_low_f16(x)); }
+  static V high(float16x8_t x) { return vcvt_high_f32_f16(x); }
+
+  // A row is loaded while the one before it is multiplied, and sums as soon as their registers are free: see multiply_row_steps. Reads a step behind the last one,
+  // of the first row and of the sums.
+  template <int kRows, class B, class F>
+  static int64_t add_narrow_rows(float* sums, int64_t n, const float* x, const B* b, int64_t ldb, F&& each) {
+    constexpr int kEights = 4, kStep = kEights * 8;
+    if (n < kStep) return 0;
+    using Eight = decltype(load_eight(b));
+    V acc[kEights][2], factor[kRows];
+    Eight now[kEights], soon[kEights];
+#pragma GCC unroll 8
+    for (int l = 0; l < kRows; ++l) factor[l] = splat(x[l]);
+    auto load_sums = [&](int e, const float* from) __attribute__((always_inline)) { acc[e][0] = load(from + 8 * e), acc[e][1] = load(from + 8 * e + 4); };
+#pragma GCC unroll 4
+    for (int e = 0; e < kEights; ++e) load_sums(e, sums), now[e] = load_eight(b + 8 * e);
+    int64_t j = 0;
+    for (; j + kStep <= n; j += kStep, sums += kStep) {
+#pragma GCC unroll 8
+      for (int l = 0; l < kRows; ++l) {
+        each(l, j);
+        const B* from = l + 1 < kRows ? b + (l + 1) * ldb + j : b + j + kStep;
+#pragma GCC unroll 4
+        for (int e = 0; e < kEights; ++e) soon[e] = load_eight(from + 8 * e);
+        asm volatile("" : "+w"(soon[0]), "+w"(soon[1]), "+w"(soon[2]), "+w"(soon[3]));
+#pragma GCC unroll 4
+        for (int e = 0; e < kEights; ++e) {
+          V y0 = low(now[e]), y1 = high(now[e]);
+          stays_here(y0, y1);
+          acc[e][0] = fma(y0, factor[l], acc[e][0]), acc[e][1] = fma(y1, factor[l], acc[e][1]);
+          stays_here(acc[e][0], acc[e][1]);
+          if (l + 1 == kRows) {
+            store(sums + 8 * e, acc[e][0]), store(sums + 8 * e + 4, acc[e][1]);
+            load_sums(e, sums + kStep);
+            stays_here(acc[e][0], acc[e][1]);
+          }
+          now[e] = soon[e];
+        }
+      }
+    }
+    return j;
+  }
+
   // Rows of b are loaded one k ahead of their use, those of a as soon as their registers are free, and a row's multiplications stay together: 98 % of
   // the peak, where the orders that GCC chose gave 80 to 92. Multiplications that wait for a load fill the queue in front of those that could run.
   template <int kRows, class F>

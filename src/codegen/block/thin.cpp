@@ -15,6 +15,7 @@ constexpr int kStreamDepth = 8, kTileDepth = 32;  // rows of B at a time: where 
 constexpr int kStreamSums = 16;               // vectors of sums in registers
 constexpr int64_t kSumElements = 4096;        // of all rows of a strip: stay in the first-level cache
 constexpr int64_t kMinStrip = 384, kMaxStrip = 2048;
+constexpr int64_t kWay = 16 << 10;            // bytes that the first-level cache holds four times: others so far apart share its sets
 constexpr int64_t kFewRows = 4;                // whose sums are rows, not tiles
 constexpr int64_t kTaskFlops = 1 << 18;       // a task worth a thread: some 5 us
 
@@ -27,10 +28,14 @@ using RowStream = void (*)(int64_t n, const T* a, int64_t lda, const S* b, int64
 template <class T, class S>
 using TileStream = void (*)(int64_t tiles, int64_t depth, const T* a, const S* b, int64_t ldb, const S* next, T* sums, T* copy, int64_t ld);
 template <class T, class S>
+struct InOrder {
+  RowStream<T, S> rows;  // of one row of A by whole rows of B
+  int64_t depth;         // k at a time
+};
+template <class T, class S>
 struct Streams {
   void (*copy_row)(int64_t n, const S* b, const S* next, T* to);
-  RowStream<T, S> in_order;                     // in_order_depth k at a time, of one row of A by whole rows of B
-  int64_t in_order_depth;
+  InOrder<T, S> in_order, crowded;              // the second for rows of a chain that are a multiple of kWay apart
   std::array<RowStream<T, S>, 3> deep, single;  // kStreamDepth and one k at a time; for 1, 2 and 4 rows of A
   std::array<TileStream<T, S>, 4> tiles;        // for 1, 2, 4 and tile_rows
   TileStream<T, S> copying_tiles;               // for tile_rows
@@ -38,12 +43,14 @@ struct Streams {
 template <class T>
 struct Kernels {
   int64_t tile_rows, tile_columns;
+  void (*add_chains)(int64_t n, T* sums, int64_t ld);
   Streams<T, T> same;
   const Streams<T, T>& of(const T*) const { return same; }
 };
 template <>
 struct Kernels<float> {
   int64_t tile_rows, tile_columns;
+  void (*add_chains)(int64_t n, float* sums, int64_t ld);
   Streams<float, float> same;
   Streams<float, BFloat16> bf16;
   Streams<float, Float16> f16;
@@ -125,12 +132,14 @@ class FewRows {
     T* to = sums_ + task * apart_;
     std::fill(to, to + sums_of_task_ * width_, T(0));
     bool in_order = m_ == 1 && cuts_ == 1 && n_ * k_ > kNear;
-    int64_t deep = in_order ? kern_.in_order_depth : kStreamDepth, stride = m_ == 1 ? Chains::kStride : 1, l = begin;
+    int64_t stride = m_ == 1 ? Chains::kStride : 1, l = begin;
+    const InOrder<T, S>& whole_rows = stride * b_.k * int64_t(sizeof(S)) % kWay == 0 ? kern_.crowded : kern_.in_order;
+    int64_t deep = in_order ? whole_rows.depth : kStreamDepth;
     // Behind the last rows come the first of the next task.
     const S* after = another && first_k(task + 1) + deep * stride <= k_ ? b_.at(first_column(task + 1), first_k(task + 1)) : nullptr;
     auto rows = [&](const std::array<RowStream<T, S>, 3>& kernels, int64_t first, const S* next) {
       const S* from = b_.at(j, first);
-      if (m_ == 1) return (&kernels == &kern_.deep && in_order ? kern_.in_order : kernels[0])(columns, Chains::at(x_, first), 0, from, stride * b_.k, next, to + chains_.of(first - begin) * width_, 0);
+      if (m_ == 1) return (&kernels == &kern_.deep && in_order ? whole_rows.rows : kernels[0])(columns, Chains::at(x_, first), 0, from, stride * b_.k, next, to + chains_.of(first - begin) * width_, 0);
       row_groups(m_, 2, [&](int64_t i, int form) { kernels[form](columns, x_.at(i, first), x_.minor, from, b_.k, i == 0 ? next : from, to + i * width_, width_); });
     };
     for (; l + deep * stride <= end; l += deep * stride)
@@ -139,8 +148,7 @@ class FewRows {
         rows(kern_.deep, first, first + 1 < l + stride ? from + b_.k : l + 2 * deep * stride <= end ? b_.at(j, l + deep * stride) : after ? after : from);
       }
     for (; l < end; ++l) rows(kern_.single, l, b_.at(j, l));
-    if (m_ == 1)
-      for (int64_t e = 0; e < columns; ++e) to[e] = loop::sum_of_chains(to + e, width_);
+    if (m_ == 1) kernels<T>().add_chains(columns, to, width_);
   }
 
   void add_up() {

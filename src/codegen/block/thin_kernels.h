@@ -36,15 +36,18 @@ inline void stream_rows(int64_t n, const T* a, int64_t lda, const S* b, int64_t 
 #pragma GCC unroll 4
   for (int i = 0; i < kRows; ++i) std::memcpy(x + i * kDepth, a + i * lda, kDepth * sizeof(T));
   int64_t j = 0;
+  // The next rows into the second-level cache: if they are a multiple of 4 KiB apart, they would evict each other in the first.
+  auto ask = [&](int l, int64_t j) __attribute__((always_inline)) {
+    __builtin_prefetch(next + l * ldb + j, 0, 2);
+    __builtin_prefetch(b + l * ldb + j + kSoon<S>);
+  };
+  if constexpr (kRows == 1 && kDepth == kStreamDepth && sizeof(S) < sizeof(T) && requires { Simd<T>::template add_narrow_rows<kDepth>(sums, n, x, b, ldb, ask); })
+    j = Simd<T>::template add_narrow_rows<kDepth>(sums, n, x, b, ldb, ask);
   for (; j + kVectors * kLanes <= n; j += kVectors * kLanes) {
-    // The next rows into the second-level cache: if they are a multiple of 4 KiB apart, they would evict each other in the first.
     if constexpr (kInOrder) __builtin_prefetch(b + j + 512 / sizeof(S));
     else
 #pragma GCC unroll 8
-      for (int l = 0; l < kDepth; ++l) {
-        __builtin_prefetch(next + l * ldb + j, 0, 2);
-        __builtin_prefetch(b + l * ldb + j + kSoon<S>);
-      }
+      for (int l = 0; l < kDepth; ++l) ask(l, j);
     stream_step<T, kRows, kVectors, kDepth>(x, kDepth, b + j, ldb, sums + j, ld);
   }
   for (; j + kLanes <= n; j += kLanes) stream_step<T, kRows, 1, kDepth>(x, kDepth, b + j, ldb, sums + j, ld);
@@ -103,14 +106,32 @@ inline void copy_row(int64_t n, const S* b, const S* next, T* to) {
   for (; j < n; ++j) to[j] = widen<T>(b[j]);
 }
 
+// The chains of one row, ld apart, become one sum (loop::sum_of_chains).
+template <class T>
+inline void add_chains(int64_t n, T* sums, int64_t ld) {
+  using V = Simd<T>;
+  static_assert(loop::kRowChains == 4);
+  int64_t j = 0;
+  for (; j + V::kLanes <= n; j += V::kLanes) {
+    auto chain = [&](int64_t c) { return V::load(sums + c * ld + j); };
+    V::store(sums + j, V::add(V::add(chain(0), chain(1)), V::add(chain(2), chain(3))));
+  }
+  for (; j < n; ++j) sums[j] = loop::sum_of_chains(sums + j, ld);
+}
+
 // Rows that lie one behind the other: with cores that take 16 bytes at a time one row is enough to keep memory busy, and more of them are several streams; narrow
-// elements take so much work that sums should be loaded less often.
-template <class T, class S>
-constexpr int kInOrderDepth = Simd<T>::kLanes * sizeof(T) > 16 ? kStreamDepth : sizeof(S) < sizeof(T) ? 4 : 1;
+// elements take so much work that sums should be loaded less often, but less seldom where more rows would crowd into few sets of the cache.
+template <class T, class S, bool kCrowded>
+constexpr int kInOrderDepth = Simd<T>::kLanes * sizeof(T) > 16 ? kStreamDepth : sizeof(S) == sizeof(T) ? 1 : kCrowded ? 4 : kStreamDepth;
+template <class T, class S, bool kCrowded>
+constexpr InOrder<T, S> in_order() {
+  constexpr int kDepth = kInOrderDepth<T, S, kCrowded>;
+  return {stream_rows<T, S, 1, kDepth, kDepth == 1>, kDepth};
+}
 
 template <class T, class S>
 constexpr Streams<T, S> kStreams{
-    copy_row<T, S>, stream_rows<T, S, 1, kInOrderDepth<T, S>, kInOrderDepth<T, S> == 1>, kInOrderDepth<T, S>,
+    copy_row<T, S>, in_order<T, S, false>(), in_order<T, S, true>(),
     {stream_rows<T, S, 1, kStreamDepth>, stream_rows<T, S, 2, kStreamDepth>, stream_rows<T, S, 4, kStreamDepth>},
     {stream_rows<T, S, 1, 1>, stream_rows<T, S, 2, 1>, stream_rows<T, S, 4, 1>},
     {stream_tiles<T, S, 1, false>, stream_tiles<T, S, 2, false>, stream_tiles<T, S, 4, false>, stream_tiles<T, S, Simd<T>::kTileRows, false>},
@@ -121,6 +142,6 @@ constexpr int64_t kTileColumns = Simd<T>::kTileVectors * Simd<T>::kLanes;
 
 template <class T>
 constexpr auto kKernels = [] {
-  if constexpr (std::is_same_v<T, float>) return Kernels<T>{Simd<T>::kTileRows, kTileColumns<T>, kStreams<T, float>, kStreams<T, BFloat16>, kStreams<T, Float16>};
-  else return Kernels<T>{Simd<T>::kTileRows, kTileColumns<T>, kStreams<T, T>};
+  if constexpr (std::is_same_v<T, float>) return Kernels<T>{Simd<T>::kTileRows, kTileColumns<T>, add_chains<T>, kStreams<T, float>, kStreams<T, BFloat16>, kStreams<T, Float16>};
+  else return Kernels<T>{Simd<T>::kTileRows, kTileColumns<T>, add_chains<T>, kStreams<T, T>};
 }();

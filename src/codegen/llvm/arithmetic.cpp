@@ -1,6 +1,7 @@
 #include "codegen/llvm/arithmetic.h"
 
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsAArch64.h>
 #include <llvm/IR/PatternMatch.h>
@@ -17,6 +18,7 @@ namespace {
 
 bool is_signed(DType d) { return d == DType::I32 || d == DType::I64 || d == DType::I8 || d == DType::I16; }
 bool is_real(DType d) { return d == DType::F32 || d == DType::F64; }
+constexpr int kVectorBytes = 16;
 int bits_of(DType d) { return d == DType::Bool ? 1 : size_bytes(d) * 8; }
 
 }  // namespace
@@ -209,14 +211,38 @@ Value* Arithmetic::convert(Value* x, DType from, DType to) {
 }
 
 // A multiplication is added to one of its registers here, so that a constant would be copied to a fresh one by a vector operation each time. Those are what
-// such loops wait for; loads are not, and a volatile one stays where it is.
+// such loops wait for; loads are not, and a volatile one stays where it is. All are in one table, whose address waits in a register.
 Value* Arithmetic::addend(Value* c) {
   auto* constant = llvm::dyn_cast<llvm::Constant>(c);
   if (!host_.aarch64 || !constant || !c->getType()->isVectorTy()) return c;
-  auto* memory = new llvm::GlobalVariable(*b_.GetInsertBlock()->getModule(), c->getType(), true, llvm::GlobalValue::PrivateLinkage, constant);
-  memory->setAlignment(llvm::Align(16));
-  memory->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);  // may be one with others of this value
-  return b_.CreateAlignedLoad(c->getType(), memory, llvm::Align(16), true);
+  auto [place, fresh] = places_.try_emplace(constant, table_bytes_);
+  if (fresh) {
+    addends_.push_back(constant);
+    table_bytes_ += c->getType()->getPrimitiveSizeInBits() / 8;
+  }
+  return b_.CreateAlignedLoad(c->getType(), b_.CreateConstGEP1_64(b_.getInt8Ty(), table(), place->second), llvm::Align(kVectorBytes), true);
+}
+
+// Where the function being emitted has the address of the table.
+Value* Arithmetic::table() {
+  llvm::Function* function = b_.GetInsertBlock()->getParent();
+  Value*& address = tables_[function];
+  if (address) return address;
+  if (!table_) table_ = new llvm::GlobalVariable(*function->getParent(), b_.getInt8Ty(), true, llvm::GlobalValue::ExternalLinkage, nullptr, "addends");
+  // Known as a constant it would be put together again at each use.
+  auto* opaque = llvm::InlineAsm::get(llvm::FunctionType::get(b_.getPtrTy(), {b_.getPtrTy()}, false), "", "=r,0", false);
+  llvm::IRBuilderBase::InsertPointGuard guard(b_);
+  b_.SetInsertPoint(&function->getEntryBlock(), function->getEntryBlock().getFirstInsertionPt());
+  return address = b_.CreateCall(opaque, {table_});
+}
+
+void Arithmetic::finish() {
+  if (!table_) return;
+  auto* all = llvm::ConstantStruct::getAnon(addends_, true);
+  auto* memory = new llvm::GlobalVariable(*table_->getParent(), all->getType(), true, llvm::GlobalValue::PrivateLinkage, all);
+  memory->setAlignment(llvm::Align(kVectorBytes));
+  table_->replaceAllUsesWith(memory);
+  table_->eraseFromParent();
 }
 
 // x << r | x >> 32 - r of vectors, where an instruction shifts and inserts: half the time that LLVM's choice, shifting and accumulating, takes.

@@ -2,11 +2,16 @@
 #pragma once
 #include <functional>
 #include <initializer_list>
+#include <unordered_map>
+#include <vector>
 
 #include "codegen/llvm/abi.h"
 #include "codegen/llvm/emit.h"
 
 namespace llvm {
+class Constant;
+class Function;
+class GlobalVariable;
 class IRBuilderBase;
 class Type;
 class Value;
@@ -39,6 +44,9 @@ class Arithmetic {
   // Equal, or both NaN.
   Value* ties(DType d, Value* x, Value* y);
 
+  // When all is emitted.
+  void finish();
+
  private:
   static int lanes_of(Value* x);
   Value* like(Value* x, DType d, int64_t bits);  // a constant with the lanes of x
@@ -52,6 +60,7 @@ class Arithmetic {
   Value* select(Value* condition, Value* yes, Value* no);
   Value* rotation(Value* left, Value* right);
   Value* addend(Value* c);
+  Value* table();
   Value* shift(loop::Op op, DType d, Value* a, Value* b);
   Value* to_bf16(Value* x);
   Value* to_f16(Value* x);
@@ -60,6 +69,12 @@ class Arithmetic {
   llvm::IRBuilderBase& b_;
   const Host& host_;
   CallService call_;
+  // Constants that products are added to: a table in memory, and its address in each function.
+  std::vector<llvm::Constant*> addends_;
+  std::unordered_map<llvm::Constant*, int64_t> places_;  // in bytes
+  int64_t table_bytes_ = 0;
+  llvm::GlobalVariable* table_ = nullptr;
+  std::unordered_map<llvm::Function*, Value*> tables_;
 };
 
 }  // namespace sheaf::codegen::native

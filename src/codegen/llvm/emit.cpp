@@ -79,6 +79,7 @@ std::vector<NativeObject::Call> Emitter::run() {
   begin(f, llvm::Function::Create(type, llvm::Function::ExternalLinkage, name_, m_));
   block(k_.body);
   b_.CreateRetVoid();
+  a_.finish();
   return std::move(calls_);
 }
 
