@@ -52,7 +52,6 @@ constexpr int64_t kPackedElements = 1 << 20;        // of A at a time: stays in 
 constexpr int64_t kMaxRows = 14, kMaxColumns = 32;  // of a packed tile
 constexpr int64_t kSmall = 6144;                    // elements of B that stay in the first-level cache with room to spare
 constexpr int64_t kSmallInPlace = 16384;            // the same where it need not be packed, with vectors of 16 bytes
-constexpr int64_t kTaskFlops = 1 << 18;             // a task worth a thread: some 5 us
 
 // Memory that will be needed soon: asked for at each step of k, moving on by `step` bytes and by what is left of `turn` in turns. The next
 // tile begins `tile` bytes further on; after `tiles` of them nothing new is asked for, and nothing that may not exist: looking for
@@ -565,7 +564,7 @@ class Outer {
 template <class T, class S>
 void thin_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k) {
   const Kernels<T>& kern = kernels<T>();
-  int64_t nr = kern.columns, panels = (n + nr - 1) / nr, block = loop::contract_block(k);
+  int64_t nr = kern.columns, panels = pieces(n, nr), block = loop::contract_block(k);
   int64_t mr = kern.height(m);
   auto tile = kern.tiles[kern.form(m)][nr / kern.lanes - 1];
   int64_t groups = pieces(m, mr);
