@@ -1,6 +1,6 @@
 #include "codegen/block/grouped.h"
 
-#include "codegen/block/block.h"
+#include "codegen/block/contract.h"
 #include "codegen/block/tasks.h"
 #include "codegen/block/tuning.h"
 #include "loop/grouped.h"
@@ -11,7 +11,6 @@ namespace sheaf::codegen::block {
 // Large groups each by all threads, then several small ones at a time.
 void contract_groups(const loop::CallArgs& call) {
   constexpr int64_t kAloneFlops = 8 * kTaskFlops;  // a product worth all threads
-  const loop::Routine contract = find_fast_routine("contract");
   std::vector<loop::GroupProduct> small;
   UsualWays usual;
   int64_t flops = 1;

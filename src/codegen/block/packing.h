@@ -10,6 +10,9 @@
 
 namespace sheaf::codegen::block {
 
+using loop::scalar::BFloat16;
+using loop::scalar::Float16;
+
 // One matrix of the batch. S is what memory holds, T what is computed in.
 template <class S>
 struct Operand {
