@@ -393,47 +393,17 @@ class Compiler {
 
   // Merges axes of the same sort (kept or reduced) where every array allows it; the position of the one reduced axis, or -1
   // when it stays in pieces.
-  static int collapse_reduction(std::vector<Layout>& arrays, const std::vector<bool>& reduced) {
-    size_t rank = reduced.size(), n = 0;
-    std::vector<bool> sort;
-    for (size_t a = 0; a < rank; ++a) {
-      if (arrays[0].sizes[a] == 1) continue;
-      bool merge = n > 0 && sort[n - 1] == reduced[a];
-      for (size_t k = 0; merge && k < arrays.size(); ++k) merge = arrays[k].strides[n - 1] == arrays[k].strides[a] * arrays[k].sizes[a];
-      for (Layout& t : arrays) {
-        if (merge) {
-          t.sizes[n - 1] *= t.sizes[a];
-          t.strides[n - 1] = t.strides[a];
-        } else {
-          t.sizes[n] = t.sizes[a];
-          t.strides[n] = t.strides[a];
-        }
-      }
-      if (!merge) {
-        sort.push_back(reduced[a]);
-        ++n;
-      }
-    }
-    for (Layout& t : arrays) {
-      t.sizes.resize(n);
-      t.strides.resize(n);
-    }
-    int axis = -1, pieces = 0;
-    for (size_t a = 0; a < n; ++a)
-      if (sort[a]) {
-        axis = static_cast<int>(a);
-        ++pieces;
-      }
+  static int collapse_reduction(std::vector<Layout>& arrays, std::vector<bool> reduced) {
+    collapse_axes(arrays, &reduced);
+    auto pieces = std::count(reduced.begin(), reduced.end(), true);
     if (pieces > 1) return -1;
-    if (pieces == 0) {
-      // Only axes of size 1 are reduced: one turn.
-      for (Layout& t : arrays) {
-        t.sizes.push_back(1);
-        t.strides.push_back(0);
-      }
-      axis = static_cast<int>(n);
+    if (pieces == 1) return static_cast<int>(std::find(reduced.begin(), reduced.end(), true) - reduced.begin());
+    // Only axes of size 1 are reduced: one turn.
+    for (Layout& t : arrays) {
+      t.sizes.push_back(1);
+      t.strides.push_back(0);
     }
-    return axis;
+    return static_cast<int>(reduced.size());
   }
 
   // The window of an array is changed where it is; its offset and strides are parameters, so all windows share a kernel.

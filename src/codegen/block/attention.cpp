@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "codegen/block/simd.h"
+#include "codegen/block/tasks.h"
 #include "codegen/block/vector_builder.h"
 #include "loop/attention.h"
 #include "runtime/thread_pool.h"
@@ -52,9 +53,6 @@ struct Kernels {
 #include "codegen/block/instruction_sets.h"
 
 constexpr int64_t kTaskRows = 64;
-constexpr int64_t kTaskFlops = 1 << 18;  // a task worth a thread: some 5 us
-
-int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 
 // Arrays in memory that the thread keeps; `use` tells apart what is alive at the same time.
 template <class T, int use = 0>
@@ -249,10 +247,10 @@ class Forward {
     // Rows per task: fewer when there would be too few tasks.
     int64_t heads = a_.batch * a_.heads;
     task_rows_ = std::min(kTaskRows, round_up(a_.rows, kAttentionRows));
-    while (task_rows_ > kAttentionRows && heads * ((a_.rows + task_rows_ - 1) / task_rows_) < 4 * runtime::num_threads()) task_rows_ /= 2;
+    while (task_rows_ > kAttentionRows && heads * pieces(a_.rows, task_rows_) < 4 * runtime::num_threads()) task_rows_ /= 2;
     task_rows_ = round_up(task_rows_, kAttentionRows);
-    int64_t parts = (a_.rows + task_rows_ - 1) / task_rows_, tasks = heads * parts;
-    int64_t stretches = (a_.columns + kAttentionStretch - 1) / kAttentionStretch;
+    int64_t parts = pieces(a_.rows, task_rows_), tasks = heads * parts;
+    int64_t stretches = pieces(a_.columns, kAttentionStretch);
     if (tasks < 2 * runtime::num_threads() && stretches > 1 && a_.rows <= kAttentionRows) return run_by_stretch(tasks, stretches);
     // A row takes the time of a vector of rows.
     int64_t flops = 2 * std::clamp(a_.rows, kern_.lanes, task_rows_) * a_.columns * (a_.depth + a_.width) + 1;
@@ -329,7 +327,7 @@ class Forward {
 
   // The sums over the blocks of one stretch of columns.
   void stretch(const Task& t, Block& block, int64_t which, Sums<T>& sums) const {
-    int64_t groups = (t.rows + kAttentionRows - 1) / kAttentionRows;
+    int64_t groups = pieces(t.rows, kAttentionRows);
     ColumnRange ranges[kTaskRows / kAttentionRows];
     int64_t begin = INT64_MAX, end = 0;
     std::fill(std::begin(sums.touched), std::end(sums.touched), false);
@@ -425,8 +423,8 @@ class Reverse {
     dv_ = reinterpret_cast<S*>(buffers_[out + 2]);
     depth_ = round_up(a_.depth, kern_.lanes);
     width_ = round_up(a_.width, kern_.lanes);
-    row_groups_ = (a_.rows + kAttentionRows - 1) / kAttentionRows;
-    blocks_ = (a_.columns + kAttentionBlock - 1) / kAttentionBlock;
+    row_groups_ = pieces(a_.rows, kAttentionRows);
+    blocks_ = pieces(a_.columns, kAttentionBlock);
   }
 
   void run() {

@@ -1,4 +1,4 @@
-// Register tiles of the contraction, for one instruction set: included once per set by contract.cpp (see
+// Register tiles of the contraction, for one instruction set: included once per set by gemm.cpp (see
 // instruction_sets.h). A tile is kRows x kVectors vectors; every element is one chain of fused
 // multiply-adds in order of k that starts from zero, as loop/library.h says.
 

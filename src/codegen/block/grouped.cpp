@@ -1,6 +1,7 @@
 #include "codegen/block/grouped.h"
 
-#include "codegen/block/block.h"
+#include "codegen/block/contract.h"
+#include "codegen/block/tasks.h"
 #include "codegen/block/tuning.h"
 #include "loop/grouped.h"
 #include "runtime/thread_pool.h"
@@ -9,9 +10,7 @@ namespace sheaf::codegen::block {
 
 // Large groups each by all threads, then several small ones at a time.
 void contract_groups(const loop::CallArgs& call) {
-  constexpr int64_t kTaskFlops = 1 << 18;           // a task worth a thread: some 5 us
-  constexpr int64_t kAloneFlops = 8 * kTaskFlops;   // a product worth all threads
-  const loop::Routine contract = find_fast_routine("contract");
+  constexpr int64_t kAloneFlops = 8 * kTaskFlops;  // a product worth all threads
   std::vector<loop::GroupProduct> small;
   UsualWays usual;
   int64_t flops = 1;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <memory>
 
+#include "codegen/block/tasks.h"
 #include "loop/scalar_ops.h"
 #include "runtime/thread_pool.h"
 
@@ -140,14 +141,14 @@ void cumulate_by(const CallArgs& c) {
   if (inner == 1) {
     // Each row is a chain of dependent steps: several rows at once keep the arithmetic busy.
     constexpr int kChains = 4;
-    runtime::parallel_for((outer + kChains - 1) / kChains, [&](int64_t begin, int64_t end) {
+    runtime::parallel_for(pieces(outer, kChains), [&](int64_t begin, int64_t end) {
       int64_t row = begin * kChains, last = std::min(outer, end * kChains);
       for (; row + kChains <= last; row += kChains) run_chains<T, combine, kChains>(x + row * n, y + row * n, n);
       for (; row < last; ++row) run_chains<T, combine, 1>(x + row * n, y + row * n, n);
     }, std::max<int64_t>(1, kTaskElements / (kChains * n)));
     return;
   }
-  int64_t blocks = (inner + kColumns - 1) / kColumns;
+  int64_t blocks = pieces(inner, kColumns);
   runtime::parallel_for(outer * blocks, [&](int64_t begin, int64_t end) {
     Acc<T> running[kColumns];
     for (int64_t task = begin; task < end; ++task) {

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <type_traits>
 
+#include "codegen/block/tasks.h"
 #include "loop/scalar_ops.h"
 
 namespace sheaf::codegen::block {
+
+using loop::scalar::BFloat16;
+using loop::scalar::Float16;
 
 // One matrix of the batch. S is what memory holds, T what is computed in.
 template <class S>
@@ -115,25 +118,5 @@ void pack(T* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, i
       for (int64_t m = l; m < end; ++m) dst[m * width + i] = widen<T>(from[i * src.minor + m * src.k]);
   }
 }
-
-// Memory of a thread for packed blocks; `slot` tells apart what is in use at the same time.
-template <class T>
-T* scratch(int slot, size_t elements) {
-  struct Memory {
-    std::unique_ptr<std::byte[]> bytes;
-    size_t size = 0;
-  };
-  static thread_local Memory memory[5];
-  Memory& m = memory[slot];
-  size_t needed = elements * sizeof(T) + 64;
-  if (m.size < needed) {
-    m.bytes.reset(new std::byte[needed]);
-    m.size = needed;
-  }
-  return reinterpret_cast<T*>((reinterpret_cast<uintptr_t>(m.bytes.get()) + 63) / 64 * 64);
-}
-
-inline int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
-inline int64_t pieces(int64_t x, int64_t of) { return (x + of - 1) / of; }
 
 }  // namespace sheaf::codegen::block

@@ -13,7 +13,7 @@
 #include <immintrin.h>
 #endif
 
-#include "codegen/block/packing.h"
+#include "codegen/block/tasks.h"
 #include "loop/quantized.h"
 #include "loop/scalar_ops.h"
 #include "runtime/thread_pool.h"
@@ -272,8 +272,7 @@ class Counted {
 void multiply(const float* x, const uint8_t* values, const float* scales, float* out, const loop::QuantizedArgs& g) {
   Counted counted(x, g);
   AddGroup kernel = kernel_for(g.four_bits, g.deep, g.group_size());
-  int64_t threads = runtime::num_threads(), most = std::clamp(kSumElements / std::max<int64_t>(1, g.m), kMinStrip, kMaxStrip);
-  int64_t width = round_up(pieces(g.n, threads * pieces(g.n, threads * most)), 16);
+  int64_t width = strip_width(g.n, std::clamp(kSumElements / std::max<int64_t>(1, g.m), kMinStrip, kMaxStrip), 16);
   runtime::parallel_for(pieces(g.n, width), [&](int64_t begin, int64_t end) {
     for (int64_t strip = begin; strip < end; ++strip) {
       int64_t j = strip * width, columns = std::min(width, g.n - j);

@@ -17,7 +17,6 @@ constexpr int64_t kSumElements = 4096;        // of all rows of a strip: stay in
 constexpr int64_t kMinStrip = 384, kMaxStrip = 2048;
 constexpr int64_t kWay = 16 << 10;            // bytes that the first-level cache holds four times: others so far apart share its sets
 constexpr int64_t kFewRows = 4;                // whose sums are rows, not tiles
-constexpr int64_t kTaskFlops = 1 << 18;       // a task worth a thread: some 5 us
 
 // Elements from here to the line of the same row that is asked for.
 template <class S>
@@ -61,12 +60,6 @@ struct Kernels<float> {
 
 #define SHEAF_KERNELS "codegen/block/thin_kernels.h"
 #include "codegen/block/instruction_sets.h"
-
-// Strips of columns of equal width, as many for each thread.
-int64_t strip_width(int64_t m, int64_t n, int64_t multiple) {
-  int64_t most = std::clamp(kSumElements / m, kMinStrip, kMaxStrip), threads = runtime::num_threads();
-  return round_up(pieces(n, threads * pieces(n, threads * most)), multiple);
-}
 
 // Walks down the strips of B: begin_block(), then rows(l, depth, next) for each max_depth k or fewer, where `next` is what comes after them,
 // and end_block(first) behind each block of the definition. `Strip` is made with the first column and the number of columns.
@@ -242,7 +235,8 @@ void thin_stream(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int6
   if (m <= kFewRows) return FewRows<T, S>(a, b, c, m, n, k).run();
   T* x = scratch<T>(0, round_up(m, kern.tile_rows) * k);
   TileStrip<T, S>::groups(kern, m, [&](int64_t i, int64_t rows, int64_t height) { pack(x + i * k, a, i, 0, rows, height, k); });
-  walk_strips<TileStrip<T, S>>(b, m, n, k, strip_width(m, n, kern.tile_columns), [&](int64_t j, int64_t columns) { return TileStrip<T, S>{kern, x, b, c, m, n, k, j, columns}; });
+  int64_t width = strip_width(n, std::clamp(kSumElements / m, kMinStrip, kMaxStrip), kern.tile_columns);
+  walk_strips<TileStrip<T, S>>(b, m, n, k, width, [&](int64_t j, int64_t columns) { return TileStrip<T, S>{kern, x, b, c, m, n, k, j, columns}; });
 }
 
 template void thin_stream(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t);

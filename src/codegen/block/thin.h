@@ -16,6 +16,10 @@ void thin_stream(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int6
 template <class S>
 bool thin_turned(const Operand<S>& a, const Operand<S>& b, float* c, int64_t m, int64_t n, int64_t k);
 
+// B in any order. T as above.
+template <class T, class S>
+void thin_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k);
+
 // The rows of A one after the other, in T: where they are if they are so, else in the scratch memory of this thread.
 template <class T, class S>
 Operand<T> contiguous_rows(const Operand<S>& a, int64_t m, int64_t k) {

@@ -17,7 +17,6 @@ namespace {
 constexpr int64_t kFarBytes = 4096;
 constexpr int64_t kMaxColumns = 16;      // at a time
 constexpr int64_t kStreamBytes = 128 << 10, kNearBytes = 256 << 10;
-constexpr int64_t kTaskFlops = 1 << 18;  // a task worth a thread: some 5 us
 
 enum class Way {
   Apart,     // asks for the same k of the columns at `next`

@@ -52,11 +52,15 @@ void expect_same(DType dtype, Shape3 s, bool ta, bool tb, int64_t step, uint64_t
         << " step " << step << " seed " << seed << " element " << i;
 }
 
-void all_types(Shape3 s, bool ta, bool tb, int64_t step, uint64_t seed) {
+void all_floats(Shape3 s, bool ta, bool tb, int64_t step, uint64_t seed) {
   expect_same<float>(DType::F32, s, ta, tb, step, seed);
   expect_same<double>(DType::F64, s, ta, tb, step, seed);
   expect_same<loop::scalar::BFloat16>(DType::BF16, s, ta, tb, step, seed);
   expect_same<loop::scalar::Float16>(DType::F16, s, ta, tb, step, seed);
+}
+
+void all_types(Shape3 s, bool ta, bool tb, int64_t step, uint64_t seed) {
+  all_floats(s, ta, tb, step, seed);
   expect_same<int32_t>(DType::I32, s, ta, tb, step, seed);
   expect_same<int64_t>(DType::I64, s, ta, tb, step, seed);
   expect_same<uint32_t>(DType::U32, s, ta, tb, step, seed);
@@ -93,10 +97,9 @@ TEST(Contract, EmptyAndLarge) {
   expect_same<loop::scalar::BFloat16>(DType::BF16, {2, 9, 400, 1100}, false, true, 1, 5);
 }
 
-// Sums begin at +0: products that are all -0 give +0, however a tile begins.
 constexpr std::string_view kWays[] = {"flat", "small", "stream", "turned", "outer", "swapped", "tall", "tall-2", "tall-3", "tall-4", "thin-turned", "thin-packed"};
 
-// Also where each product is too small for a float.
+// Sums begin at +0: products that are all -0 give +0, however a tile begins. Also where each product is too small for a float.
 TEST(Contract, ZerosHaveNoSign) {
   for (std::string_view way : kWays)
     for (Shape3 s : {Shape3{1, 1, 40, 9}, Shape3{1, 3, 400, 64}, Shape3{1, 4, 36, 1}, Shape3{1, 8, 40, 9}, Shape3{1, 40, 40, 9}, Shape3{1, 150, 150, 90}, Shape3{1, 20, 40, 600}})
@@ -125,10 +128,7 @@ TEST(Contract, OneRowEqualsDefinition) {
     if (trial % 3 == 0) std::swap(s.m, s.n);
     bool ta = rng() % 2, tb = rng() % 2;
     int64_t step = rng() % 6 == 0 ? 2 : 1;
-    expect_same<float>(DType::F32, s, ta, tb, step, seed + trial);
-    expect_same<double>(DType::F64, s, ta, tb, step, seed + trial);
-    expect_same<loop::scalar::BFloat16>(DType::BF16, s, ta, tb, step, seed + trial);
-    expect_same<loop::scalar::Float16>(DType::F16, s, ta, tb, step, seed + trial);
+    all_floats(s, ta, tb, step, seed + trial);
     if (HasFatalFailure()) return;
   }
 }
@@ -143,11 +143,7 @@ TEST(Contract, ThinEqualsDefinition) {
     if (trial % 4 == 0) s.m = 1;
     if (trial % 8 == 0) s.n = 2000 + static_cast<int64_t>(rng() % 2500);
     if (trial % 6 == 0) s.k = 505 + static_cast<int64_t>(rng() % 40);
-    bool tb = rng() % 2;
-    expect_same<float>(DType::F32, s, rng() % 2, tb, 1, seed + trial);
-    expect_same<double>(DType::F64, s, rng() % 2, tb, 1, seed + trial);
-    expect_same<loop::scalar::BFloat16>(DType::BF16, s, rng() % 2, tb, 1, seed + trial);
-    expect_same<loop::scalar::Float16>(DType::F16, s, rng() % 2, tb, 1, seed + trial);
+    all_floats(s, rng() % 2, rng() % 2, 1, seed + trial);
     if (HasFatalFailure()) return;
   }
 }
@@ -198,10 +194,8 @@ TEST(Contract, EveryWayEqualsDefinition) {
       runtime::set_num_threads(1 + trial % 3);
       Shape3 s{1, way.starts_with("thin") ? 1 + trial % 8 : pick(), 16 + pick(), trial % 6 == 5 ? 500 + pick() : 16 * pick() / 2};
       bool ta = trial % 2, tb = trial / 2 % 2;
-      expect_same<float>(DType::F32, s, ta, tb, 1, seed + trial);
-      if (trial < 8) expect_same<double>(DType::F64, s, ta, tb, 1, seed + trial);
-      if (trial < 8) expect_same<loop::scalar::BFloat16>(DType::BF16, s, ta, tb, 1, seed + trial);
-      if (trial < 8) expect_same<loop::scalar::Float16>(DType::F16, s, ta, tb, 1, seed + trial);
+      if (trial < 8) all_floats(s, ta, tb, 1, seed + trial);
+      else expect_same<float>(DType::F32, s, ta, tb, 1, seed + trial);
       if (HasFatalFailure()) {
         ADD_FAILURE() << "way " << way;
         return set_only_way("");

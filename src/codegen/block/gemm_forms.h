@@ -1,0 +1,33 @@
+// Ways to C[M,N] = A[M,K] B[K,N] by the register tiles of gemm.h; those of few rows are in thin.h. They differ in what they copy and in what threads
+// share; all give the bits of loop/library.cpp's definition. S is what memory holds, T what is computed in: float for the narrow floats, else S.
+#pragma once
+#include <cstdint>
+
+#include "codegen/block/packing.h"
+
+namespace sheaf::codegen::block {
+
+// Any product of many rows. A is packed by all threads, then each task computes a strip of columns, packing its panels of B itself: where rows of
+// B are contiguous as a by-product of the first tile, and while a panel is computed the next one is asked for. Transposed operands only change how
+// packing reads. `place` is that of the grid of tasks among the best.
+template <class T, class S>
+void tall_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int place = 0);
+
+// Many rows, few columns, rows of A contiguous: A is read where it is, and B packed.
+template <class T, class S>
+void flat_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k);
+
+// Some rows, columns of B contiguous: B is read where it is, and A packed.
+template <class T, class S>
+void turned_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k);
+
+// Rows of both factors contiguous along C, as in the gradient of a weight: nothing is packed, sums are carried along k.
+template <class T>
+void outer_product(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k);
+
+// B fits in the caches near the core and k in one block; rows or columns of A are contiguous. A is read where it is, and B too where its rows are
+// contiguous and end with a vector.
+template <class T>
+void small_product(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k);
+
+}  // namespace sheaf::codegen::block

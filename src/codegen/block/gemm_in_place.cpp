@@ -1,0 +1,150 @@
+// One factor is read where it is, by tiles that take several k of its rows at once: X[P,K] by Y[K,Q], of which Y is packed. Threads share P.
+// Rows of narrow elements are widened into a copy, tile by tile.
+// - flat: X is A.
+// - turned: the product of the transposed matrices. X is B's columns, so B is neither turned nor packed, and sums wait as [column][row] until a strip
+//   of columns is done.
+#include <algorithm>
+#include <cstring>
+
+#include "codegen/block/gemm.h"
+#include "codegen/block/gemm_forms.h"
+#include "loop/library.h"
+#include "runtime/thread_pool.h"
+
+namespace sheaf::codegen::block {
+namespace {
+
+template <class T, class S>
+class InPlace {
+ public:
+  static InPlace flat(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k) { return {a, b, c, m, n, k, false}; }
+  static InPlace turned(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k) { return {b, a, c, n, m, k, true}; }
+
+  void run() {
+    int64_t depth = std::min(k_, std::max(block_, kPackedElements / ld_ / block_ * block_));
+    packed_ = scratch<T>(0, ld_ * depth);
+    for (k_from_ = 0; k_from_ < k_; k_from_ += depth) {
+      depth_ = std::min(depth, k_ - k_from_);
+      pack_y();
+      int64_t groups = pieces(p_, rows_), wanted = runtime::num_threads() * 4;
+      int64_t strips = groups <= 2 * wanted ? groups : round_up(std::max(pieces(groups, kStripGroups), wanted), wanted / 4), widest = pieces(groups, strips) * rows_;
+      runtime::parallel_for(strips, [&](int64_t begin, int64_t end) {
+        for (int64_t at = begin; at < end; ++at) {
+          int64_t first = groups * at / strips * rows_, last = std::min(p_, groups * (at + 1) / strips * rows_);
+          if (!turned_) {
+            strip(c_ + first * q_, q_, first, last);
+            continue;
+          }
+          T* sums = scratch<T>(1, widest * ld_);
+          if (k_from_ > 0) transpose(sums, ld_, c_ + first, p_, last - first, q_);
+          strip(sums, ld_, first, last);
+          transpose(c_ + first, p_, sums, ld_, q_, last - first);
+        }
+      }, std::max<int64_t>(1, kTaskFlops / (2 * q_ * widest * depth_ + 1)));
+    }
+  }
+
+ private:
+  static constexpr int64_t kStripGroups = 16;
+
+  InPlace(const Operand<S>& x, const Operand<S>& y, T* c, int64_t p, int64_t q, int64_t k, bool turned)
+      : x_(x), y_(y), c_(c), p_(p), q_(q), k_(k), turned_(turned), ld_(round_up(q, turned ? wide_ : kern_.lanes)) {}
+
+  static int64_t width() { return gemm_kernels<T>().small_vectors * gemm_kernels<T>().lanes; }
+  static void copy_row(T* __restrict to, const S* __restrict from, int64_t n) {
+    if constexpr (std::is_same_v<T, S>) std::memcpy(to, from, n * sizeof(T));
+    else
+      for (int64_t e = 0; e < n; ++e) to[e] = widen<T>(from[e]);
+  }
+
+  void pack_y() {
+    int64_t panels = pieces(q_, wide_);
+    runtime::parallel_for(panels * pieces(depth_, block_), [&](int64_t begin, int64_t end) {
+      for (int64_t task = begin; task < end; ++task) {
+        int64_t j = task % panels * wide_, l = task / panels * block_, depth = std::min(block_, depth_ - l);
+        pack(packed_ + l * ld_ + j * depth, y_, j, k_from_ + l, std::min(wide_, q_ - j), std::min(wide_, ld_ - j), depth);
+      }
+    }, std::max<int64_t>(1, 16384 / (wide_ * std::min(depth_, block_))));
+  }
+
+  // Rows of X by all of Y, to `to`, whose rows are ldc apart.
+  void strip(T* to, int64_t ldc, int64_t first, int64_t last) {
+    for (int64_t l = 0; l < depth_; l += block_) {
+      int64_t depth = std::min(block_, depth_ - l);
+      for (int64_t i = first; i < last;) {
+        int64_t left = last - i, rows = kern_.direct_height(left);
+        group(to + (i - first) * ldc, ldc, i, rows, left >= 2 * rows_, l, depth);
+        i += rows;
+      }
+    }
+  }
+
+  void group(T* to, int64_t ldc, int64_t i, int64_t rows, bool ask, int64_t l, int64_t depth) {
+    int64_t tiles = ldc / wide_, whole = tiles * wide_;
+    int form = kern_.direct_form(rows);
+    const S* rows_of_x = x_.at(i, k_from_ + l);
+    const T* packed = packed_ + l * ld_;
+    bool begin = k_from_ + l == 0;
+    Ahead ahead{reinterpret_cast<const std::byte*>(rows_of_x), 0, 0, 0, 0};
+    const T* from = nullptr;
+    int64_t apart = x_.minor;
+    if constexpr (std::is_same_v<T, S>) from = rows_of_x;
+    if (crowded_ || !std::is_same_v<T, S>) {
+      apart = depth + kern_.lanes;
+      T* near = scratch<T>(3, rows_ * apart);
+      for (int64_t r = 0; r < rows; ++r) copy_row(near + r * apart, rows_of_x + r * x_.minor, depth);
+      from = near;
+    }
+    if (ask) {
+      // Each tile asks for one of the next rows, or for two where there are fewer tiles than rows.
+      int64_t row = x_.minor * int64_t(sizeof(S)), along = kern_.depth * int64_t(sizeof(S));
+      ahead.at += rows_ * row;
+      ahead.turn = 2 * along;
+      if (tiles >= rows_) ahead.step = along, ahead.tile = row, ahead.tiles = rows_;
+      else ahead.step = row, ahead.tile = 2 * row, ahead.tiles = rows_ / 2;
+    }
+    kern_.turned[form](tiles, depth, from, apart, packed, to, ldc, begin, ahead);
+    // What is left, a vector at a time.
+    int64_t width = std::min(wide_, ld_ - whole);
+    for (int64_t j = whole; j < q_; j += kern_.lanes) {
+      auto run = [&](T* t, int64_t ld) { kern_.by_row[form][0](depth, from, apart, packed + whole * depth + j - whole, width, t, ld, begin); };
+      if (j + kern_.lanes <= ldc) run(to + j, ldc);
+      else at_edge(to + j, ldc, rows, q_ - j, begin, run);
+    }
+  }
+
+  const GemmKernels<T>& kern_ = gemm_kernels<T>();
+  const int64_t rows_ = kern_.small_rows, wide_ = width();
+  const Operand<S>& x_;
+  const Operand<S>& y_;
+  T* c_;
+  int64_t p_, q_, k_, block_ = loop::contract_block(k_);
+  bool turned_;
+  // Rows a multiple of 8 KiB apart share too few sets of the first-level cache: those of a tile are copied.
+  bool crowded_ = x_.minor * sizeof(S) % 8192 == 0;
+  int64_t ld_;  // of a packed k, and of sums that wait
+  T* packed_ = nullptr;
+  int64_t k_from_ = 0, depth_ = 0;  // what of Y is packed
+};
+
+}  // namespace
+
+template <class T, class S>
+void flat_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k) {
+  InPlace<T, S>::flat(a, b, c, m, n, k).run();
+}
+template <class T, class S>
+void turned_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k) {
+  InPlace<T, S>::turned(a, b, c, m, n, k).run();
+}
+
+template void flat_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t);
+template void flat_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t);
+template void flat_product(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t);
+template void flat_product(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t);
+template void turned_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t);
+template void turned_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t);
+template void turned_product(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t);
+template void turned_product(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t);
+
+}  // namespace sheaf::codegen::block

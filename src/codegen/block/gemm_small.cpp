@@ -1,0 +1,48 @@
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "codegen/block/gemm.h"
+#include "codegen/block/gemm_forms.h"
+#include "runtime/thread_pool.h"
+
+namespace sheaf::codegen::block {
+
+template <class T>
+void small_product(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k) {
+  const GemmKernels<T>& kern = gemm_kernels<T>();
+  const bool in_place = b.minor == 1 && n % kern.lanes == 0;
+  int64_t lanes = kern.lanes, wide = kern.small_vectors * lanes, ldb = in_place ? b.k : round_up(n, lanes);
+  // Each thread packs for itself: what another has just written takes longer to come.
+  static std::atomic<uint64_t> calls{0};
+  const uint64_t call = in_place ? 0 : ++calls;
+  auto rows_of_b = [&]() -> const T* {
+    if (in_place) return b.data;
+    static thread_local uint64_t packed_for = 0;
+    T* packed = scratch<T>(4, ldb * k);  // nobody else's: a thread may come back to it
+    if (std::exchange(packed_for, call) != call) pack(packed, b, 0, 0, n, ldb, k);
+    return packed;
+  };
+  const DirectTiles<T>& tiles = a.k == 1 ? kern.by_row : kern.by_column;
+  int64_t lda = a.k == 1 ? a.minor : a.k;
+  runtime::parallel_for(pieces(m, kern.small_rows), [&](int64_t begin, int64_t end) {
+    int64_t last = std::min(m, end * kern.small_rows);
+    const T* pb = rows_of_b();
+    for (int64_t i = begin * kern.small_rows; i < last;) {
+      int64_t rows = kern.direct_height(last - i);
+      const auto& tile = tiles[kern.direct_form(rows)];
+      const T* pa = a.at(i, 0);
+      T* to = c + i * n;
+      int64_t j = 0;
+      for (; j + wide <= n; j += wide) tile[1](k, pa, lda, pb + j, ldb, to + j, n, true);
+      for (; j + lanes <= n; j += lanes) tile[0](k, pa, lda, pb + j, ldb, to + j, n, true);
+      if (j < n) at_edge(to + j, n, rows, n - j, true, [&](T* t, int64_t ld) { tile[0](k, pa, lda, pb + j, ldb, t, ld, true); });
+      i += rows;
+    }
+  }, std::max<int64_t>(1, kTaskFlops / (2 * kern.small_rows * n * k + 1)));
+}
+
+template void small_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t);
+template void small_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t);
+
+}  // namespace sheaf::codegen::block

@@ -1,0 +1,227 @@
+// Packed panels. C is cut into strips of columns by groups of rows: one task computes one such piece over all of the k that are packed.
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "codegen/block/gemm.h"
+#include "codegen/block/gemm_forms.h"
+#include "loop/library.h"
+#include "runtime/thread_pool.h"
+
+namespace sheaf::codegen::block {
+namespace {
+
+using loop::kContractBlock;
+
+constexpr int64_t kBlockRows = 128;                 // of packed A at most, to stay in the second-level cache beside a strip of B
+constexpr int64_t kPackRows = 32;                   // of A in one task of packing, at most
+constexpr int64_t kStripPanels = 8, kFewRows = 48;
+
+// Packs neighbouring panels of `width`, of which the last may be narrower: dst holds panel after panel, each [k][its width].
+template <class T, class S, class Width>
+void pack_panels(T* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, int64_t width, int64_t k, Width&& width_of) {
+  // Where the panels' rows are contiguous, a few rows across all panels: each cache line is then read once.
+  int64_t part = src.minor == 1 ? 8 : k;
+  for (int64_t l = 0; l < k; l += part) {
+    if (src.minor == 1)
+      for (int64_t r = l + part; r < std::min(k, l + 2 * part); ++r)
+        for (int64_t i = 0; i < used; i += 64 / sizeof(S)) __builtin_prefetch(src.at(i0 + i, l0 + r));
+    for (int64_t i = 0; i < used; i += width) {
+      int64_t here = std::min(width, used - i), w = width_of(here);
+      pack(dst + i * k + l * w, src, i0 + i, l0 + l, here, w, std::min(part, k - l));
+    }
+  }
+}
+
+template <class T, class S>
+class Tall {
+ public:
+  Tall(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int place) : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), place_(place) {}
+
+  void run() {
+    int64_t depth = std::min(k_, std::max(block_, kPackedElements / m_ / block_ * block_));
+    int64_t rows = std::min(m_, std::max(block_rows_, kPackedElements / depth / block_rows_ * block_rows_));
+    packed_a_ = scratch<T>(0, round_up(rows, mr_) * depth);
+    for (rows_from_ = 0; rows_from_ < m_; rows_from_ += rows) {
+      rows_ = std::min(rows, m_ - rows_from_);
+      for (k_from_ = 0; k_from_ < k_; k_from_ += depth) {
+        depth_ = std::min(depth, k_ - k_from_);
+        pack_a();
+        multiply();
+      }
+    }
+  }
+
+ private:
+  // The panel of B that is packed next; without `from` there is none.
+  struct Next {
+    const S* from = nullptr;
+    int64_t depth = 0;
+  };
+
+  T* packed_a(int64_t row, int64_t l, int64_t depth) const { return packed_a_ + l * round_up(rows_, mr_) + row * depth; }
+
+  void pack_a() {
+    int64_t height = kPackRows / mr_ * mr_, groups = pieces(rows_, height);
+    runtime::parallel_for(groups * pieces(depth_, block_), [&](int64_t begin, int64_t end) {
+      for (int64_t task = begin; task < end; ++task) {
+        int64_t row = task % groups * height, l = task / groups * block_, depth = std::min(block_, depth_ - l);
+        pack_panels(packed_a(row, l, depth), a_, rows_from_ + row, k_from_ + l, std::min(height, rows_ - row), mr_, depth,
+                    [&](int64_t used) { return kern_.height(used); });
+      }
+    }, std::max<int64_t>(1, 16384 / (height * std::min(depth_, block_))));
+  }
+
+  // How C is shared out: strips of whole panels by groups of whole tiles of rows, a task each.
+  struct Grid {
+    int64_t strips, groups, widest;  // the last in panels
+  };
+
+  // The grid that is done first, in cycles for each k: tiles, what of A comes from further away than the second-level cache, and packing B, of
+  // the thread that does most. Threads do not end together: part of a task is waited for on average. All strips have nearly one width. Or one of the
+  // next best, for trying.
+  Grid grid() const {
+    std::vector<std::pair<double, Grid>> others;
+    constexpr double kBegin = 4, kFetch = 0.2, kPack = 1, kWait = 0.15;
+    double tile = mr_ * (nr_ / kern_.lanes) / 2.0, least = std::numeric_limits<double>::infinity();
+    int64_t row_tiles = pieces(rows_, mr_), threads = runtime::num_threads();
+    auto task = [&](double wide, double tall) { return kBegin + wide * tall * tile + tall * mr_ * kFetch + wide * nr_ * kPack; };
+    Grid best{};
+    auto weigh = [&](int64_t strips) {
+      int64_t widest = pieces(panels_, strips), before = 0;
+      for (int64_t rounds : {1, 2, 3, 4, 6, 8}) {
+        int64_t groups = std::clamp<int64_t>(rounds * threads / strips, 1, row_tiles);
+        if (std::exchange(before, groups) == groups) continue;
+        double largest = task(widest, pieces(row_tiles, groups)), usual = task(double(panels_) / strips, double(row_tiles) / groups);
+        double cost = std::max(pieces(strips * groups, threads) * usual, largest) + (threads > 1 ? kWait * largest : 0);
+        if (cost < least) least = cost, best = {strips, groups, widest};
+        if (place_ > 0) others.push_back({cost, {strips, groups, widest}});
+      }
+    };
+    int64_t before = 0;
+    for (int64_t width = std::min(kStripPanels, panels_); width > 0; --width) {
+      int64_t strips = pieces(panels_, width), even = std::min(panels_, round_up(strips, threads));
+      if (strips > before) weigh(strips);
+      if (even > std::max(strips, before)) weigh(even);
+      before = even;
+    }
+    if (place_ < std::ssize(others)) {
+      std::nth_element(others.begin(), others.begin() + place_, others.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+      best = others[place_].second;
+    }
+    return best;
+  }
+
+  void multiply() {
+    auto [strips, groups, widest] = grid();
+    int64_t row_tiles = pieces(rows_, mr_);
+    int64_t flops = 2 * pieces(rows_, groups) * std::min(widest * nr_, n_) * depth_;
+    runtime::parallel_for(strips * groups, [&, strips = strips, groups = groups, widest = widest](int64_t begin, int64_t end) {
+      T* packed_b = scratch<T>(1, kContractBlock * widest * nr_);
+      for (int64_t task = begin; task < end; ++task) {
+        int64_t group = task / strips, first = row_tiles * group / groups * mr_, last = std::min(rows_, row_tiles * (group + 1) / groups * mr_);
+        int64_t strip = task % strips;
+        piece(packed_b, first, last, panels_ * strip / strips, panels_ * (strip + 1) / strips);
+      }
+    }, std::max<int64_t>(1, kTaskFlops / std::max<int64_t>(1, flops)));
+  }
+
+  // A tile of one vector leaves multipliers idle: where one would be left over, the last panel takes a vector of the one before.
+  int64_t column_of(int64_t panel) const {
+    if (panel == panels_) return n_;
+    bool narrow = std::is_same_v<T, S> && nr_ > 2 * kern_.lanes && panel > 0 && panel == panels_ - 1 && n_ - panel * nr_ <= kern_.lanes;
+    return panel * nr_ - (narrow ? kern_.lanes : 0);
+  }
+
+  void piece(T* packed_b, int64_t first_row, int64_t last_row, int64_t first_panel, int64_t last_panel) {
+    int64_t first_column = column_of(first_panel), last_column = column_of(last_panel);
+    for (int64_t l = 0; l < depth_; l += block_) {
+      int64_t depth = std::min(block_, depth_ - l);
+      // Few rows make little of a packed panel: where no tile packs it on its way, whole rows of the strip are read faster than panel by panel.
+      bool at_once = !std::is_same_v<T, S> && b_.minor == 1 && last_row - first_row < kFewRows;
+      if (at_once)
+        pack_panels(packed_b, b_, first_column, k_from_ + l, last_column - first_column, nr_, depth, [&](int64_t used) { return round_up(used, kern_.lanes); });
+      for (int64_t row = first_row; row < last_row; row += block_rows_) {
+        int64_t rows = std::min(block_rows_, last_row - row);
+        for (int64_t panel = first_panel; panel < last_panel; ++panel) {
+          int64_t j = column_of(panel), end = column_of(panel + 1);
+          Next next = row > first_row ? Next{} : next_panel(end, l, first_column, last_column);
+          panel_tiles(packed_b + (j - first_column) * depth, row, rows, j, end - j, l, depth, row == first_row && !at_once, next);
+        }
+      }
+    }
+  }
+
+  // The panel at column j; behind the strip the next block of k, and behind that the next strip.
+  Next next_panel(int64_t j, int64_t l, int64_t first_column, int64_t last_column) const {
+    if (j >= last_column) j = first_column, l += block_;
+    if (l >= depth_) j = last_column, l = 0;
+    if (j >= n_) return {};
+    return {b_.at(j, k_from_ + l), std::min(block_, depth_ - l)};
+  }
+
+  // All tiles of a block of rows over one panel of B.
+  void panel_tiles(T* packed_b, int64_t row, int64_t rows, int64_t j, int64_t columns, int64_t l, int64_t depth, bool pack_b, const Next& next) {
+    int64_t vectors = pieces(columns, kern_.lanes), width = vectors * kern_.lanes;
+    bool first = k_from_ + l == 0;
+    int64_t i = 0;
+    if (pack_b) {
+      if constexpr (std::is_same_v<T, S>)
+        if (b_.minor == 1 && columns == width && (columns == nr_ || vectors == 2) && rows >= mr_) {
+          kern_.packing[columns == nr_](depth, packed_a(row, l, depth), b_.at(j, k_from_ + l), b_.k, packed_b, c_ + (rows_from_ + row) * n_ + j, n_, first);
+          i = mr_;
+        }
+      if (i == 0) pack(packed_b, b_, j, k_from_ + l, columns, width, depth);
+    }
+    Ahead ahead = asking(next, depth);
+    while (i < rows) {
+      int64_t used = std::min(mr_, rows - i), tiles = std::max<int64_t>(1, (rows - i) / mr_);
+      PackedTiles<T> run = kern_.tiles[kern_.form(used)][vectors - 1];
+      T* to = c_ + (rows_from_ + row + i) * n_ + j;
+      const T* pa = packed_a(row + i, l, depth);
+      if (used == kern_.height(used) && columns == width) {
+        run(tiles, depth, pa, packed_b, to, n_, first, ahead);
+      } else {
+        tiles = 1;
+        at_edge(to, n_, used, columns, first, [&](T* t, int64_t ld) { run(1, depth, pa, packed_b, t, ld, first, ahead); });
+      }
+      ahead.pass(tiles);
+      i += tiles * mr_;
+    }
+  }
+
+  // How tiles of such a depth ask for it: for half of its rows each, or for two columns.
+  Ahead asking(const Next& next, int64_t depth) const {
+    int64_t size = sizeof(S), along = b_.k * size, across = b_.minor * size;
+    auto at = [](const S* p) { return reinterpret_cast<const std::byte*>(p); };
+    if (!next.from) return {at(b_.data), 0, 0, 0, 0};
+    // The line of a row's first column was touched by the panel before.
+    if (b_.minor == 1) return {at(next.from + nr_ - 1), along, along, depth / 2 * along, pieces(2 * next.depth, depth)};
+    return {at(next.from), across, 2 * along, 2 * across, nr_ / 2};
+  }
+
+  const GemmKernels<T>& kern_ = gemm_kernels<T>();
+  const int64_t mr_ = kern_.rows, nr_ = kern_.columns, block_rows_ = kBlockRows / mr_ * mr_;
+  const Operand<S>& a_;
+  const Operand<S>& b_;
+  T* c_;
+  int64_t m_, n_, k_, block_ = loop::contract_block(k_), panels_ = pieces(n_, nr_);
+  int place_;  // of the grid among the best
+  T* packed_a_ = nullptr;
+  int64_t rows_from_ = 0, rows_ = 0, k_from_ = 0, depth_ = 0;  // what of A is packed
+};
+
+}  // namespace
+
+template <class T, class S>
+void tall_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int place) {
+  Tall<T, S>(a, b, c, m, n, k, place).run();
+}
+
+template void tall_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t, int);
+template void tall_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t, int);
+template void tall_product(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t, int);
+template void tall_product(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t, int);
+
+}  // namespace sheaf::codegen::block
