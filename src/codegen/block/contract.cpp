@@ -20,6 +20,7 @@ namespace {
 using loop::kContractBlock;
 
 constexpr int64_t kStreamRows = 32, kStreamRowsPacked = 16, kStreamRowsNarrow = 64, kThinRows = 8;  // at most, in the thin forms; the second where a tile can pack B on its way
+constexpr int64_t kFewRows = 6;                     // that a tile of the other forms is too high for
 template <class S>
 constexpr int64_t kTurnedRows = sizeof(S) == 4 ? 8 : 4;  // narrow elements are widened again for each four rows
 constexpr int64_t kTurnedMost = 192;                // rows at most where columns of B are read where they are
@@ -56,7 +57,7 @@ class Product {
 
   Form usual() const {
     if (m_ == 1 && can(Form::ThinTurned)) return Form::ThinTurned;
-    bool turned_b = m_ > kThinRows && fits_turned();
+    bool turned_b = (m_ > kThinRows || (m_ > kFewRows && !wide_vectors() && n_ * k_ > kSmall)) && fits_turned();
     if constexpr (kSame) {
       if (fits_small()) return Form::Small;
       if (fits_flat(least_flat_rows())) return Form::Flat;
@@ -119,7 +120,7 @@ class Product {
       case Form::Flat: return a_.k == 1 && many && n_ <= 4 * kFlatMost && n_ >= 2 * in_place_width();
       case Form::Small: return kSame && m_ > 1 && n_ * k_ <= std::max(4 * kSmall, in_place_most()) && k_ <= kContractBlock && (a_.k == 1 || a_.minor == 1) && n_ >= kern_.lanes;
       case Form::Stream: return b_.minor == 1 && m_ <= kStreamRowsNarrow;
-      case Form::Turned: return b_.k == 1 && many && m_ <= 2 * kTurnedMost;
+      case Form::Turned: return b_.k == 1 && m_ > 1 && m_ <= 2 * kTurnedMost;
       case Form::Outer: return kSame && a_.minor == 1 && b_.minor == 1 && m_ >= 2 * kern_.rows && n_ >= 2 * kern_.lanes;
       case Form::Swapped: return kSame && n_ > kThinRows && m_ * n_ <= 4 * kPackedElements && a_.minor == 1 && b_.minor == 1;
       case Form::Tall: case Form::Tall2: case Form::Tall3: case Form::Tall4: return many;

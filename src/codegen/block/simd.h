@@ -9,8 +9,7 @@
 //   multiply(acc, a, y)      acc[i][v] += a[i] y[v]
 //   begin(acc, a, y)         acc[i][v] = a[i] y[v]
 //   multiply_rows(acc, a, lda, b, ldb)   acc[i][v] += a[i * lda + l] b[l * ldb + v's elements] for kDepth l, in order
-//   multiply_columns<kLanewise>(acc, b, ldb, x, ldx)   for floats: acc[i] += x[i * ldx + l] b[l + lane * ldb] for kColumnDepth<element of b> l, in order;
-//                            lanewise each lane has an x of its own, x[i * ldx + l * kLanes + lane]
+//   multiply_columns(acc, b, ldb, x, ldx)   for floats: acc[i] += x[i * ldx + l] b[l + lane * ldb] for kColumnDepth<element of b> l, in order
 //   load_quads(y, b, ldb)    for floats, not the portable one: y[i] has elements 4 i to 4 i + 3 of each of kQuads columns, for as many y as make 16 bytes of a column
 //   splat_quad(x)            x[0] to x[3] for each of the columns
 //   sum_quads(v, out)        out[r] = (v[0] + v[1]) + (v[2] + v[3]) of quad r

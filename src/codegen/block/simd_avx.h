@@ -48,16 +48,13 @@ using loop::scalar::Float16;
 #define SHEAF_TURNED_COLUMNS                                                                                        \
   template <class S>                                                                                                \
   static constexpr int kColumnDepth = kLanes;                                                                       \
-  template <bool kLanewise, int kRows, class S>                                                                     \
+  template <int kRows, class S>                                                                                     \
   static void multiply_columns(V (&acc)[kRows], const S* b, int64_t ldb, const float* x, int64_t ldx) {             \
     V y[kLanes];                                                                                                    \
     _Pragma("GCC unroll 16") for (int e = 0; e < kLanes; ++e) y[e] = load(b + e * ldb);                             \
     transpose(y);                                                                                                   \
     _Pragma("GCC unroll 16") for (int e = 0; e < kLanes; ++e)                                                       \
-      _Pragma("GCC unroll 4") for (int i = 0; i < kRows; ++i) {                                                     \
-        V each = kLanewise ? load(x + i * ldx + e * kLanes) : splat(x[i * ldx + e]);                                \
-        acc[i] = fma(each, y[e], acc[i]);                                                                           \
-      }                                                                                                             \
+      _Pragma("GCC unroll 4") for (int i = 0; i < kRows; ++i) acc[i] = fma(splat(x[i * ldx + e]), y[e], acc[i]);    \
   }
 
 #define SHEAF_TRANSPOSED_QUADS(mm)                                                                                  \

@@ -232,18 +232,9 @@ struct Simd<float> {
   }
   template <class S>
   static constexpr int kColumnDepth = 16 / sizeof(S);
-  template <bool kLanewise>
-  static constexpr int kLaneStep = kLanewise ? kLanes : 1;  // from the x of a k to that of the next
   // acc[i] += x[i][e] y[e] for e < 4, in order; a vector y[e] holds an element of each of four columns.
-  template <bool kLanewise, int kRows>
+  template <int kRows>
   static void multiply_turned(V (&acc)[kRows], const V (&y)[4], const float* x, int64_t ldx) {
-    if constexpr (kLanewise) {
-#pragma GCC unroll 4
-      for (int e = 0; e < 4; ++e)
-#pragma GCC unroll 8
-        for (int i = 0; i < kRows; ++i) acc[i] = vfmaq_f32(acc[i], y[e], vld1q_f32(x + i * ldx + e * kLanes));
-      return;
-    }
     float32x4_t r[kRows];
 #pragma GCC unroll 8
     for (int i = 0; i < kRows; ++i) r[i] = vld1q_f32(x + i * ldx);
@@ -258,15 +249,15 @@ struct Simd<float> {
   }
 
   // Products with a vector of consecutive elements of each of four columns, ldb apart.
-  template <bool kLanewise, int kRows>
+  template <int kRows>
   static void multiply_columns(V (&acc)[kRows], const float* b, int64_t ldb, const float* x, int64_t ldx) {
     V y[4] = {load(b), load(b + ldb), load(b + 2 * ldb), load(b + 3 * ldb)};
     transpose_quads(y);
-    multiply_turned<kLanewise>(acc, y, x, ldx);
+    multiply_turned(acc, y, x, ldx);
   }
 
   // bf16: a table lookup takes an element of each column out of two registers and puts zeros below it.
-  template <bool kLanewise, int kRows>
+  template <int kRows>
   static void multiply_columns(V (&acc)[kRows], const BFloat16* b, int64_t ldb, const float* x, int64_t ldx) {
     auto column = [&](int c) { return vreinterpretq_u64_u16(vld1q_u16(&b[c * ldb].bits)); };
     uint64x2_t c0 = column(0), c1 = column(1), c2 = column(2), c3 = column(3);
@@ -281,11 +272,11 @@ struct Simd<float> {
         const uint32x4_t places = {low, low + 0x08080000, low + 0x10100000, low + 0x18180000};
         y[e] = vreinterpretq_f32_u8(vqtbl2q_u8(four[half], vreinterpretq_u8_u32(places)));
       }
-      multiply_turned<kLanewise>(acc, y, x + half * 4 * kLaneStep<kLanewise>, ldx);
+      multiply_turned(acc, y, x + half * 4, ldx);
     }
   }
 
-  template <bool kLanewise, int kRows>
+  template <int kRows>
   static void multiply_columns(V (&acc)[kRows], const Float16* b, int64_t ldb, const float* x, int64_t ldx) {
     auto column = [&](int c) { return vld1q_u16(&b[c * ldb].bits); };
     auto words = [](uint16x8_t v) { return vreinterpretq_u32_u16(v); };
@@ -297,8 +288,8 @@ struct Simd<float> {
     float16x8_t e04 = low(even, even2), e26 = high(even, even2), e15 = low(odd, odd2), e37 = high(odd, odd2);
     float32x4_t first[4] = {vcvt_f32_f16(vget_low_f16(e04)), vcvt_f32_f16(vget_low_f16(e15)), vcvt_f32_f16(vget_low_f16(e26)), vcvt_f32_f16(vget_low_f16(e37))};
     float32x4_t second[4] = {vcvt_high_f32_f16(e04), vcvt_high_f32_f16(e15), vcvt_high_f32_f16(e26), vcvt_high_f32_f16(e37)};
-    multiply_turned<kLanewise>(acc, first, x, ldx);
-    multiply_turned<kLanewise>(acc, second, x + 4 * kLaneStep<kLanewise>, ldx);
+    multiply_turned(acc, first, x, ldx);
+    multiply_turned(acc, second, x + 4, ldx);
   }
 };
 template <>

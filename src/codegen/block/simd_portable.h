@@ -52,7 +52,7 @@ struct Simd {
   }
   template <class S>
   static constexpr int kColumnDepth = 1;
-  template <bool, int kRows, class S>
+  template <int kRows, class S>
   static void multiply_columns(V (&acc)[kRows], const S* b, int64_t, const T* x, int64_t ldx) {
     for (int i = 0; i < kRows; ++i) acc[i] = fma(x[i * ldx], load(b), acc[i]);
   }

@@ -61,6 +61,13 @@ struct Kernels<float> {
 #define SHEAF_KERNELS "codegen/block/thin_kernels.h"
 #include "codegen/block/instruction_sets.h"
 
+// Calls f(row, form) for groups of 2^form rows, at most four.
+void row_groups(int64_t m, auto&& f) {
+  int64_t i = 0;
+  for (int form = 2; form >= 0; --form)
+    for (; m - i >= (1 << form); i += 1 << form) f(i, form);
+}
+
 // Walks down the strips of B: begin_block(), then rows(l, depth, next) for each max_depth k or fewer, where `next` is what comes after them,
 // and end_block(first) behind each block of the definition. `Strip` is made with the first column and the number of columns.
 template <class Strip, class S>
@@ -133,7 +140,7 @@ class FewRows {
     auto rows = [&](const std::array<RowStream<T, S>, 3>& kernels, int64_t first, const S* next) {
       const S* from = b_.at(j, first);
       if (m_ == 1) return (&kernels == &kern_.deep && in_order ? whole_rows.rows : kernels[0])(columns, Chains::at(x_, first), 0, from, stride * b_.k, next, to + chains_.of(first - begin) * width_, 0);
-      row_groups(m_, 2, [&](int64_t i, int form) { kernels[form](columns, x_.at(i, first), x_.minor, from, b_.k, i == 0 ? next : from, to + i * width_, width_); });
+      row_groups(m_, [&](int64_t i, int form) { kernels[form](columns, x_.at(i, first), x_.minor, from, b_.k, i == 0 ? next : from, to + i * width_, width_); });
     };
     for (; l + deep * stride <= end; l += deep * stride)
       for (int64_t first = l; first < l + stride; ++first) {

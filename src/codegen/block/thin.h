@@ -57,12 +57,4 @@ struct RowChains {
   static const T* at(const Operand<T>& row, int64_t l) { return kStride == 1 ? row.at(0, l) : row.at(l % kCount, l / kCount); }
 };
 
-// Calls f(row, form) for groups of 2^form rows, `form` at most `most`.
-template <class F>
-void row_groups(int64_t m, int most, F&& f) {
-  int64_t i = 0;
-  for (int form = most; form >= 0; --form)
-    for (; m - i >= (1 << form); i += 1 << form) f(i, form);
-}
-
 }  // namespace sheaf::codegen::block

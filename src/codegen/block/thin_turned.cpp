@@ -1,7 +1,5 @@
 // Columns of B are contiguous (weights kept as [N, K]). One row has chains that lie side by side in memory, so columns are read as they are.
-// For more rows blocks of columns are transposed in registers on their way, so that a vector holds elements of several
-// chains over k. Where B is one piece of memory, neighbouring chains are the blocks that the definition sums apart, column after column: eight columns of
-// 16 or 32 KiB would fall into the same sets of the first-level cache, and memory is read fastest in order.
+// For more rows blocks of columns are transposed in registers on their way, so that a vector holds elements of several chains over k.
 #include <array>
 #include <cstring>
 #include <numeric>
@@ -15,16 +13,15 @@ namespace sheaf::codegen::block {
 namespace {
 
 constexpr int64_t kFarBytes = 4096;
-constexpr int64_t kMaxColumns = 16;      // at a time
+constexpr int64_t kMaxColumns = 16, kRows = 4;  // at a time
 constexpr int64_t kStreamBytes = 128 << 10, kNearBytes = 256 << 10;
 
 enum class Way {
   Apart,     // asks for the same k of the columns at `next`
   InOrder,   // asks for what comes next in memory, which is faster where that is the next columns and the caches hold them until then
-  Lanewise,  // in order, and an x for each lane; depth is a multiple of 32
 };
 template <class S>
-using Block = void (*)(const float* x, int64_t ldx, int64_t second, const S* b, int64_t ldb, int64_t depth, const S* next, float* total);
+using Block = void (*)(const float* x, int64_t ldx, const S* b, int64_t ldb, int64_t depth, const S* next, float* total);
 template <class S>
 using Forms = std::array<Block<S>, 3>;  // for 1, 2 and 4 rows
 // What is left of some columns, with zeros behind it.
@@ -46,7 +43,7 @@ struct OneRow {
 };
 template <class S>
 struct Blocks {
-  Forms<S> apart, in_order, lanewise;
+  Forms<S> apart, in_order;
   OneRow<S> streams, near;  // from memory, and from the caches near the core
 };
 
@@ -122,78 +119,36 @@ void by_columns(const Operand<float>& x, const Operand<S>& b, float* c, int64_t 
   const bool near = k * sizeof(S) <= kFarBytes, in_order = near && b.minor == k;
   const Forms<S>& blocks = in_order ? kern.of(b.data).in_order : kern.of(b.data).apart;
   for_columns(m, n, k, columns, [&](int64_t from, int64_t j) {
-    row_groups(m, 2, [&](int64_t i, int form) {
-      float total[4 * kMaxColumns] = {};
+    for (int64_t i = 0, rows; i < m; i += rows) {
+      rows = std::min<int64_t>(kRows, m - i);
+      float total[kRows * kMaxColumns] = {};
       for (int64_t l = 0; l < k; l += block) {
         const S* next = in_order ? b.at(from + columns, 0) + l * columns : near ? b.at(from + columns, l) : l + block < k ? b.at(from, l + block) : b.at(from + columns, 0);
-        blocks[form](x.at(i, l), x.minor, 0, b.at(from, l), b.minor, std::min(block, k - l), next, total);
+        blocks[rows > 2 ? 2 : rows - 1](x.at(i, l), x.minor, b.at(from, l), b.minor, std::min(block, k - l), next, total);
       }
-      for (int64_t r = 0; r < 1 << form; ++r) std::memcpy(c + (i + r) * n + j, total + r * columns + j - from, (from + columns - j) * sizeof(float));
-    });
+      for (int64_t r = 0; r < rows; ++r) std::memcpy(c + (i + r) * n + j, total + r * columns + j - from, (from + columns - j) * sizeof(float));
+    }
   });
 }
 
-// A lane has a block of a column: B is [N * blocks, block].
+// Three rows are computed as four: x with a row of zeros behind it.
 template <class S>
-class ByBlocks {
- public:
-  ByBlocks(const Operand<float>& x, const Operand<S>& b, float* c, int64_t m, int64_t n, int64_t k) : b_(b), c_(c), m_(m), n_(n), k_(k) {
-    if (!possible()) return;
-    // x of the first vector of lanes, [block][lanes], of the second, until they are the same again; this for each row.
-    float* to = spread_ = scratch<float>(1, m * ldx_);
-    for (int64_t i = 0; i < m; ++i)
-      for (int64_t v = 0, at = 0; v < period_; ++v, to += lanes_ * block_)
-        for (int64_t e = 0, run; e < lanes_; e += run, at = (at + run) % blocks_) {
-          run = std::min(lanes_ - e, blocks_ - at);
-          transpose(to + e, lanes_, x.at(i, at * block_), block_, block_, run);
-        }
-  }
-  bool possible() const { return far_apart() && b_.minor == k_ && block_ * blocks_ == k_ && n_ >= columns_; }
-
-  void run() const {
-    for_columns(m_, n_, k_, columns_, [&](int64_t from, int64_t j) {
-      row_groups(m_, 2, [&](int64_t i, int form) {
-        float total[4 * kMaxColumns] = {};
-        for (int64_t at = 0, column = 0, block = 0; at < columns_ * blocks_; at += wide_) {
-          float sums[4 * kMaxColumns] = {};
-          int64_t vector = at / lanes_ % period_, second = (vector + 1) % period_ - vector;
-          const S* here = b_.at(from, at * block_);
-          forms_[form](spread_ + i * ldx_ + vector * lanes_ * block_, ldx_, second * lanes_ * block_, here, block_, block_, here + wide_ * block_, sums);
-          for (int64_t e = 0; e < wide_; ++e) {
-            for (int64_t r = 0; r < 1 << form; ++r) total[r * columns_ + column] += sums[r * wide_ + e];
-            if (++block == blocks_) block = 0, ++column;
-          }
-        }
-        for (int64_t r = 0; r < 1 << form; ++r) std::memcpy(c_ + (i + r) * n_ + j, total + r * columns_ + j - from, (from + columns_ - j) * sizeof(float));
-      });
-    });
-  }
-
- private:
-  // Narrow elements are bound by instructions, of which loads of x are more here.
-  bool far_apart() const { return k_ * sizeof(S) > (sizeof(S) < sizeof(float) ? 2 : 1) * kFarBytes; }
-
-  const Operand<S>& b_;
-  float *c_, *spread_ = nullptr;
-  int64_t m_, n_, k_, block_ = loop::contract_block(k_), blocks_ = pieces(k_, block_);
-  const Kernels<float>& kern_ = kernels<float>();
-  const Forms<S>& forms_ = kern_.of(b_.data).lanewise;
-  int64_t lanes_ = kern_.lanes, wide_ = kern_.columns;
-  int64_t columns_ = wide_ / std::gcd(wide_, blocks_);    // until a column begins with a step
-  int64_t period_ = blocks_ / std::gcd(lanes_, blocks_);  // vectors until their x are the same again
-  int64_t ldx_ = period_ * lanes_ * block_;
-};
+Operand<float> filled_rows(const Operand<S>& a, int64_t m, int64_t k) {
+  if (m % kRows != 3) return contiguous_rows<float>(a, m, k);
+  float* to = scratch<float>(1, (m + 1) * k);
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t l = 0; l < k; ++l) to[i * k + l] = widen<float>(*a.at(i, l));
+  std::fill_n(to + m * k, k, 0.0f);
+  return {to, k, 1};
+}
 
 }  // namespace
 
 template <class S>
 bool thin_turned(const Operand<S>& a, const Operand<S>& b, float* c, int64_t m, int64_t n, int64_t k) {
   if (m > 1 && n < kernels<float>().columns) return false;
-  Operand<float> x = contiguous_rows<float>(a, m, k);
-  if (m == 1) return one_row(turned_row<S>(x, k), b, c, n, k), true;
-  ByBlocks<S> by_blocks(x, b, c, m, n, k);
-  if (by_blocks.possible()) by_blocks.run();
-  else by_columns(x, b, c, m, n, k);
+  if (m == 1) one_row(turned_row<S>(contiguous_rows<float>(a, m, k), k), b, c, n, k);
+  else by_columns(filled_rows(a, m, k), b, c, m, n, k);
   return true;
 }
 

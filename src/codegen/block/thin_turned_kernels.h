@@ -4,23 +4,22 @@
 constexpr int kGroups = Simd<float>::kLanes < 16 ? 2 : 1, kColumns = kGroups * Simd<float>::kLanes;
 
 // total[i][c] += the sum over `depth` k of x[i][k] column[c][k], for kRows rows and kColumns columns `ldb` apart; meanwhile asks for as much at `next`.
-// Lanewise each column has an x of its own: those of a vector of columns at x, of the second vector at x + second.
 template <class S, int kRows, Way kWay>
-void turned_block(const float* x, int64_t ldx, int64_t second, const S* b, int64_t ldb, int64_t depth, const S* next, float* total) {
+void turned_block(const float* x, int64_t ldx, const S* b, int64_t ldb, int64_t depth, const S* next, float* total) {
   using V = Simd<float>;
-  constexpr bool kLanewise = kWay == Way::Lanewise;
   constexpr int kStep = V::template kColumnDepth<S>, kLine = std::max<int>(kStep, 64 / sizeof(S));
   typename V::V acc[kGroups][kRows];
 #pragma GCC unroll 2
   for (int g = 0; g < kGroups; ++g)
 #pragma GCC unroll 8
     for (int i = 0; i < kRows; ++i) acc[g][i] = V::zero();
-  auto step = [&](int64_t l) __attribute__((always_inline)) {
-#pragma GCC unroll 2
-    for (int g = 0; g < kGroups; ++g) {
-      const float* mine = kLanewise ? x + g * second + l * V::kLanes : x + l;
-      V::template multiply_columns<kLanewise>(acc[g], b + g * V::kLanes * ldb + l, ldb, mine, ldx);
-    }
+  auto step = [&](int g, int64_t l) __attribute__((always_inline)) { V::multiply_columns(acc[g], b + g * V::kLanes * ldb + l, ldb, x + l, ldx); };
+  // Groups take turns, so that sums need not wait for each other; the steps of bf16 are long enough without.
+  auto steps = [&]<int n>(std::integral_constant<int, n>, int64_t l) __attribute__((always_inline)) {
+#pragma GCC unroll 8
+    for (int i = 0; i < n / kStep * kGroups; ++i)
+      if constexpr (std::is_same_v<S, BFloat16>) step(i / (n / kStep), l + i % (n / kStep) * kStep);
+      else step(i % kGroups, l + i / kGroups * kStep);
   };
   int64_t l = 0;
   for (; l + kLine <= depth; l += kLine) {
@@ -33,17 +32,15 @@ void turned_block(const float* x, int64_t ldx, int64_t second, const S* b, int64
         __builtin_prefetch(b + r * ldb + l + 64);
       }
     }
-#pragma GCC unroll 4
-    for (int s = 0; s < kLine; s += kStep) step(l + s);
+    steps(std::integral_constant<int, kLine>{}, l);
   }
-  for (; l + kStep <= depth; l += kStep) step(l);
-  if constexpr (!kLanewise)
-    for (; l < depth; ++l)
-      for (int g = 0; g < kGroups; ++g) {
-        float y[V::kLanes];
-        for (int e = 0; e < V::kLanes; ++e) y[e] = widen<float>(b[(g * V::kLanes + e) * ldb + l]);
-        for (int i = 0; i < kRows; ++i) acc[g][i] = V::fma(V::splat(x[i * ldx + l]), V::load(y), acc[g][i]);
-      }
+  for (; l + kStep <= depth; l += kStep) steps(std::integral_constant<int, kStep>{}, l);
+  for (; l < depth; ++l)
+    for (int g = 0; g < kGroups; ++g) {
+      float y[V::kLanes];
+      for (int e = 0; e < V::kLanes; ++e) y[e] = widen<float>(b[(g * V::kLanes + e) * ldb + l]);
+      for (int i = 0; i < kRows; ++i) acc[g][i] = V::fma(V::splat(x[i * ldx + l]), V::load(y), acc[g][i]);
+    }
 #pragma GCC unroll 8
   for (int i = 0; i < kRows; ++i)
 #pragma GCC unroll 2
@@ -141,7 +138,7 @@ constexpr OneRow<S> kOneRow{one_row<S, kColumns, loop::contract_run(sizeof(S), 0
 template <class S, Way kWay>
 constexpr Forms<S> kForms{turned_block<S, 1, kWay>, turned_block<S, 2, kWay>, turned_block<S, 4, kWay>};
 template <class S>
-constexpr Blocks<S> kBlocks{kForms<S, Way::Apart>, kForms<S, Way::InOrder>, kForms<S, Way::Lanewise>, kOneRow<S, kStreams<S>>, kOneRow<S, kNearColumns>};
+constexpr Blocks<S> kBlocks{kForms<S, Way::Apart>, kForms<S, Way::InOrder>, kOneRow<S, kStreams<S>>, kOneRow<S, kNearColumns>};
 
 template <class T>
 constexpr Kernels<T> kKernels{Simd<float>::kLanes, kColumns, kBlocks<float>, kBlocks<BFloat16>, kBlocks<Float16>};
