@@ -102,8 +102,11 @@ class Product {
   }
 
   bool fits_flat(int64_t least) const { return a_.k == 1 && m_ >= least && n_ >= 2 * in_place_width() && n_ <= kFlatMost; }
-  // Few rows would be filled up with too many.
-  bool fits_turned() const { return b_.k == 1 && m_ <= kTurnedMost && 4 * m_ >= 3 * round_up(m_, in_place_width()); }
+  // Rows may have to be filled up; with too many where tiles are wide or elements must be widened as well.
+  bool fits_turned() const {
+    bool cheap = kSame && !wide_vectors();
+    return b_.k == 1 && m_ <= kTurnedMost && (cheap || 4 * m_ >= 3 * round_up(m_, in_place_width()));
+  }
   int64_t in_place_width() const { return kern_.small_vectors * kern_.lanes; }
 
   // Rows further apart share too few sets of the cache, and the more so the longer they are read. Wide vectors pay for that where C is narrow or low.
