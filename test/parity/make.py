@@ -1,4 +1,4 @@
-"""Makes the goldens of parity.shf: small seeded models in PyTorch (2.10 made those that are stored), computed in float64 from float32 weights.
+"""Makes the goldens of the programs here: small seeded models in PyTorch (2.10 made those that are stored), computed in float64 from float32 weights.
 
 For each model NAME.npz has what it was given (`x`, `y`, `params.…` under the names that our models use), the logits, the gradient of every parameter, and the losses of ten steps
 of AdamW on the same batch. Also the checkpoints of nanoGPT for test/examples/wrong-files.

@@ -1,4 +1,4 @@
-// The inner loops of attention for one instruction set: included once per set by attention.cpp (see instruction_sets.h).
+// The inner loops of attention for one instruction set: included once per set by attention_parts.cpp (see instruction_sets.h).
 // Scores are kept transposed, [column][row], with neighbouring rows in the lanes of a vector: then the maximum and the sum
 // over a row are ordinary vector operations, and no operand of a product is packed but the rows of q.
 

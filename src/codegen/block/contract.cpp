@@ -84,7 +84,7 @@ class Product {
 
   bool fits_small() const {
     constexpr int64_t kRows = 256, kColumns = 64;  // of A, and of a turned A with more k than that
-    bool whole = n_ % kern_.lanes == 0;
+    bool whole = kern_.padded(n_) == n_;
     if (!can(Form::Small) || n_ * k_ > in_place_most()) return false;
     if (wide_vectors()) {
       if (b_.minor != 1 || !whole) return (a_.k == 1 || b_.minor != 1) && m_ >= 2 * kColumns * runtime::num_threads();  // each thread packs it

@@ -59,6 +59,8 @@ struct GemmKernels {
   int64_t depth;                          // k in one step of it
   std::array<OuterTile<T>, 4> outer;      // of `rows` rows, by vectors of columns, less one
 
+  // So many columns with those that fill the last vector.
+  int64_t padded(int64_t columns) const { return (columns + lanes - 1) & -lanes; }  // lanes are a power of two
   // The tile for so many rows: its place in `tiles`, and the rows it computes.
   int form(int64_t m) const { return m == 1 ? 0 : m == 2 ? 1 : m <= 4 ? 2 : 3; }
   int64_t height(int64_t m) const { return m > 4 ? rows : m > 2 ? 4 : m; }

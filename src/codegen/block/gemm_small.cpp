@@ -1,3 +1,4 @@
+// B stays in a cache near the core: tiles straight from A, and from B or a packed copy.
 #include <algorithm>
 #include <atomic>
 #include <utility>
@@ -11,8 +12,8 @@ namespace sheaf::codegen::block {
 template <class T>
 void small_product(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k) {
   const GemmKernels<T>& kern = gemm_kernels<T>();
-  const bool in_place = b.minor == 1 && n % kern.lanes == 0;
-  int64_t lanes = kern.lanes, wide = kern.small_vectors * lanes, ldb = in_place ? b.k : round_up(n, lanes);
+  const bool in_place = b.minor == 1 && kern.padded(n) == n;
+  const int64_t lanes = kern.lanes, wide = kern.small_vectors * lanes, height = kern.small_rows, ldb = in_place ? b.k : kern.padded(n);
   // Each thread packs for itself: what another has just written takes longer to come.
   static std::atomic<uint64_t> calls{0};
   const uint64_t call = in_place ? 0 : ++calls;
@@ -24,11 +25,12 @@ void small_product(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, in
     return packed;
   };
   const DirectTiles<T>& tiles = a.k == 1 ? kern.by_row : kern.by_column;
-  int64_t lda = a.k == 1 ? a.minor : a.k;
-  runtime::parallel_for(pieces(m, kern.small_rows), [&](int64_t begin, int64_t end) {
-    int64_t last = std::min(m, end * kern.small_rows);
+  const int64_t lda = a.k == 1 ? a.minor : a.k;
+  // By value: what it calls could otherwise change these sizes, as far as the compiler knows.
+  runtime::parallel_for(pieces(m, height), [=, &kern, &tiles, &a, &rows_of_b](int64_t begin, int64_t end) {
+    int64_t last = std::min(m, end * height);
     const T* pb = rows_of_b();
-    for (int64_t i = begin * kern.small_rows; i < last;) {
+    for (int64_t i = begin * height; i < last;) {
       int64_t rows = kern.direct_height(last - i);
       const auto& tile = tiles[kern.direct_form(rows)];
       const T* pa = a.at(i, 0);
@@ -39,7 +41,7 @@ void small_product(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, in
       if (j < n) at_edge(to + j, n, rows, n - j, true, [&](T* t, int64_t ld) { tile[0](k, pa, lda, pb + j, ldb, t, ld, true); });
       i += rows;
     }
-  }, std::max<int64_t>(1, kTaskFlops / (2 * kern.small_rows * n * k + 1)));
+  }, std::max<int64_t>(1, kTaskFlops / (2 * height * n * k + 1)));
 }
 
 template void small_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t);
