@@ -5,6 +5,8 @@
 // 3. They are scaled and added to the row of the result.
 #include "codegen/block/quantized.h"
 
+#include <cstring>
+
 #if defined(__aarch64__)
 #include <arm_neon.h>
 #include <asm/hwcap.h>

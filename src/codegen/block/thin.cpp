@@ -4,6 +4,7 @@
 #include "codegen/block/thin.h"
 
 #include <array>
+#include <cstring>
 
 #include "codegen/block/simd.h"
 #include "runtime/thread_pool.h"
