@@ -178,6 +178,7 @@ int main(int argc, char** argv) {
   fmt::print("peak: 1 thread {:.1f} GFLOP/s, reads {:.1f} GB/s; {} threads {:.1f} GFLOP/s, reads {:.1f} GB/s; peer: {}\n", one.gflops, one.read_gbs, threads, peak.gflops,
              peak.read_gbs, blas ? blas.name : "none");
   fmt::print("{:<40} {:>9} {:>9} {:>7} {:>7} {:>9} {:>7}\n", "batch x m x n x k", "ms", "GFLOP/s", "% peak", "% read", "OpenBLAS", "ratio");
+  bool warm = false;
   for (const Shape& s : shapes()) {
     std::string line = fmt::format("{:<15} {} {}x{}x{}x{}", s.what, s.form, s.batch, s.m, s.n, s.k);
     if (!wanted.empty() && std::none_of(wanted.begin(), wanted.end(), [&](auto& w) { return line.find(w) != std::string::npos; })) continue;
@@ -187,6 +188,9 @@ int main(int argc, char** argv) {
       fmt::print("{}: wrong result\n", line);
       return 1;
     }
+    // Some processors take a while until they multiply at full speed.
+    for (double until = now_ms() + 1000; !warm && now_ms() < until;) matrices.run();
+    warm = true;
     double ours = 1e9, theirs = 1e9;
     bool peer = blas && s.dtype == DType::F32;
     double end = now_ms() + 300;
