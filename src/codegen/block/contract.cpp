@@ -88,7 +88,7 @@ class Product {
     if (!can(Form::Small) || n_ * k_ > in_place_most()) return false;
     if (wide_vectors()) {
       if (b_.minor != 1 || !whole) return (a_.k == 1 || b_.minor != 1) && m_ >= 2 * kColumns * runtime::num_threads();  // each thread packs it
-      return a_.k == 1 || m_ <= (k_ <= 2 * kColumns ? 4 * kRows : kRows);
+      return a_.k == 1 || k_ <= 2 * kColumns || m_ <= kRows;
     }
     return b_.minor == 1 && whole && m_ <= (a_.k == 1 || k_ <= kColumns ? kRows : kColumns);
   }
@@ -101,7 +101,10 @@ class Product {
     return (narrow && b_.k == 1) || k_ >= kTurnDepth ? 48 : kFlatRows;
   }
 
-  bool fits_flat(int64_t least) const { return a_.k == 1 && m_ >= least && n_ >= 2 * in_place_width() && n_ <= kFlatMost; }
+  bool fits_flat(int64_t least) const {
+    int64_t most = wide_vectors() && b_.k == 1 ? kFlatMost * 3 / 2 : kFlatMost;  // turned columns are packed once, not by each group of rows
+    return a_.k == 1 && m_ >= least && n_ >= 2 * in_place_width() && n_ <= most;
+  }
   // Rows may have to be filled up; with too many where tiles are wide or elements must be widened as well.
   bool fits_turned() const {
     bool cheap = kSame && !wide_vectors();
