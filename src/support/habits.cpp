@@ -8,7 +8,7 @@ namespace sheaf {
 namespace {
 
 struct Habit {
-  std::string_view names;  // separated by spaces; one that exists here must not be listed
+  std::string_view names;  // separated by spaces, words joined by dashes; one that exists here must not be listed
   std::string_view advice;
 };
 
@@ -27,7 +27,7 @@ constexpr std::array kHabits = {
     Habit{"when-not", "Use (unless c body)."},
     Habit{"switch match", "Use (case x key1 result1 key2 result2 default)."},
     Habit{"condp elif elseif else-if", "Use (cond test1 e1 test2 e2 :else e3)."},
-    Habit{"cond-> some->", "Use (-> x step1 step2) with if inside the steps."},
+    Habit{"cond-> some-> some->>", "Use (-> x step1 step2) with if inside the steps."},
     Habit{"true?", "Use the value directly as a condition."},
     Habit{"false?", "Use the value directly as a condition, or (not x)."},
     Habit{"begin progn doto", "Use (do e1 e2 ...)."},
@@ -35,8 +35,8 @@ constexpr std::array kHabits = {
     Habit{"cdr next nthnext", "Use (rest xs)."},
     Habit{"foreach for-each dotimes each run!", "Use (doseq [x xs] body) for effects, map or reduce for values, repeat to count."},
     Habit{"until do-while while! loop!", "Use (while cond [acc init] body)."},
-    Habit{"while-loop while_loop", "Use (while cond [acc init] body)."},
-    Habit{"fori-loop fori_loop", "Use (repeat [i n] [acc init] body)."},
+    Habit{"while-loop", "Use (while cond [acc init] body)."},
+    Habit{"fori-loop", "Use (repeat [i n] [acc init] body)."},
     Habit{"break continue", "Loops end by their condition: use while, or loop with recur."},
     Habit{"lax-scan", "Use (scan f init xs)."},
     Habit{"throw raise", "Use (error message data)."},
@@ -137,7 +137,7 @@ constexpr std::array kHabits = {
     Habit{"sub subtract minus", "Use (- a b)."},
     Habit{"mul multiply times", "Use (* a b)."},
     Habit{"div divide true-divide", "Use (/ a b)."},
-    Habit{"floor-divide floor_divide floor-div quot quotient", "Use (// a b)."},
+    Habit{"floor-divide floor-div quot quotient", "Use (// a b)."},
     Habit{"rem remainder fmod modulo", "Use (mod a b)."},
     Habit{"divmod", "Use (// a b) and (mod a b)."},
     Habit{"pow power expt", "Use (** a b)."},
@@ -173,8 +173,8 @@ constexpr std::array kHabits = {
     Habit{"quantile percentile", "Use (get (sort x) i): sort puts the smallest first."},
     Habit{"ptp", "Use (- (max x) (min x))."},
     Habit{"diff", "Use (- (slice x 1) (slice x 0 (- (len x) 1)))."},
-    Habit{"nan-to-num nan_to_num", "Use (where (isnan x) 0 x)."},
-    Habit{"masked-fill masked_fill", "Use (where mask value x)."},
+    Habit{"nan-to-num", "Use (where (isnan x) 0 x)."},
+    Habit{"masked-fill", "Use (where mask value x)."},
     Habit{"cat concatenate hstack vstack", "Use (concat a b :axis k); (stack a b) makes a new axis."},
     Habit{"dstack", "Use (stack a b :axis -1)."},
     Habit{"permute", "Use (transpose x '[2 0 1])."},
@@ -187,13 +187,13 @@ constexpr std::array kHabits = {
     Habit{"fliplr", "Use (flip x :axis 1)."},
     Habit{"flipud", "Use (flip x)."},
     Habit{"unbind", "Use (map identity x), which gives the rows."},
-    Habit{"index-select index_select", "Use (get x idx), or (take x idx :axis k)."},
+    Habit{"index-select", "Use (get x idx), or (take x idx :axis k)."},
     Habit{"gather", "Use (take-along-axis x idx :axis k), or (get x idx) for rows."},
     Habit{"scatter", "Use (at-set x v idx), or scatter-add."},
-    Habit{"zeros-like zeros_like", "Use (zeros (shape x)), or (tree-map-zeros x)."},
-    Habit{"ones-like ones_like", "Use (ones (shape x))."},
-    Habit{"full-like full_like", "Use (full (shape x) value)."},
-    Habit{"empty empty-like empty_like", "Use (zeros shape)."},
+    Habit{"zeros-like", "Use (zeros (shape x)), or (tree-map-zeros x)."},
+    Habit{"ones-like", "Use (ones (shape x))."},
+    Habit{"full-like", "Use (full (shape x) value)."},
+    Habit{"empty empty-like", "Use (zeros shape)."},
     Habit{"logspace", "Use (** 10.0 (linspace a b n))."},
     Habit{"meshgrid", "Let broadcasting do it: (reshape x [-1 1]) against y."},
     Habit{"array asarray as-tensor from-numpy", "Use (tensor xs), or a vector of numbers: [1 2 3]."},
@@ -220,7 +220,7 @@ constexpr std::array kHabits = {
     Habit{"log-sigmoid logsigmoid", "Use (- (softplus (- x)))."},
     Habit{"softsign", "Use (/ x (+ 1 (abs x)))."},
     Habit{"prelu", "Use (leaky-relu x slope)."},
-    Habit{"cross-entropy cross_entropy nll-loss", "Use (cross-entropy-loss logits targets)."},
+    Habit{"cross-entropy nll-loss", "Use (cross-entropy-loss logits targets)."},
     Habit{"mse", "Use (mse-loss pred target)."},
     Habit{"mae l1-loss", "Use (mae-loss pred target)."},
     Habit{"bce binary-cross-entropy", "Use (bce-loss logits targets)."},
@@ -236,6 +236,44 @@ constexpr std::array kHabits = {
     Habit{"no-grad detach stop-grad", "Use (stop-gradient x)."},
     Habit{"tree-leaves tree-flatten", "Use (first (flatten tree))."},
     Habit{"pass", "Use nil."},
+    Habit{"else then", "Use (if condition then else), or (cond test1 e1 :else e2)."},
+    Habit{"catch", "It belongs into a try: (try e (catch err handler))."},
+    Habit{"raise-error throw-error", "Use (error message data)."},
+    Habit{"ref", "Use (atom value), (deref a) and (swap! a f)."},
+    Habit{"doc apropos source help", "At the prompt: :help NAME, :show NAME, :list."},
+    Habit{"test", "Use (deftest name body) with (is e), and sheaf test."},
+    Habit{"assert-equal assertEqual expect", "Use (assert (= a b)), or (is (= a b)) in a deftest."},
+    Habit{"now clock current-time time-ms", "Use (time), in seconds, or (now-ns)."},
+    Habit{"timeit", "Use (time-it e)."},
+    Habit{"keyword?", "Use (= (type x) :keyword)."},
+    Habit{"write", "Use (io \"write\" path text) or (print x)."},
+    Habit{"save-model", "Use (io \"save\" path params), or save-checkpoint."},
+    Habit{"load-model", "Use (io \"load\" path), or load-checkpoint."},
+    Habit{"cpu cuda to device", "The device is chosen for the whole program: sheaf --device cuda FILE."},
+    Habit{"requires-grad", "Gradients are taken with respect to arguments: ((value-and-grad loss) params)."},
+    Habit{"tree-unflatten", "Use (tree-map f tree), which keeps the structure."},
+    Habit{"vectorize apply-along-axis nditer", "Use (vmap f)."},
+    Habit{"clip-by-value", "Use (clip x lo hi), or clip-value for an optimizer."},
+    Habit{"argpartition kthvalue", "Use (top_k x k) or (argsort x)."},
+    Habit{"sort-indices", "Use (argsort x)."},
+    Habit{"max-index", "Use (argmax x)."},
+    Habit{"l2-norm", "Use (norm x)."},
+    Habit{"nansum", "Use (sum (where (isnan x) 0 x))."},
+    Habit{"searchsorted digitize", "Use (sum (< xs x)): how many of xs are below x."},
+    Habit{"isin in1d", "Use (any (== (expand-dims x -1) ys) :axis -1)."},
+    Habit{"standardize zscore", "Use (/ (- x (mean x)) (std x))."},
+    Habit{"logdet slogdet", "Use (log (abs (det x)))."},
+    Habit{"atanh", "Use (* 0.5 (log (/ (+ 1 x) (- 1 x))))."},
+    Habit{"asinh", "Use (log (+ x (sqrt (+ (* x x) 1))))."},
+    Habit{"acosh", "Use (log (+ x (sqrt (- (* x x) 1))))."},
+    Habit{"rearrange einops", "Use reshape, transpose and einsum."},
+    Habit{"resize interpolate", "Use (upsample x n)."},
+    Habit{"unravel-index", "Use (// i n) and (mod i n)."},
+    Habit{"max-pool2d maxpool", "Use (max-pool x size)."},
+    Habit{"avg-pool2d avgpool", "Use (avg-pool x size)."},
+    Habit{"sgd-update", "Use sgd-step, or the optimizer (sgd {:lr 0.1})."},
+    Habit{"adam-update", "Use adam-step, or the optimizer (adam {:lr 1e-3})."},
+    Habit{"adamw-update", "Use adamw-step, or the optimizer (adamw {:lr 1e-3})."},
 };
 
 bool has_word(std::string_view words, std::string_view word) {
@@ -255,7 +293,8 @@ std::string_view unqualified(std::string_view name) {
 }
 
 std::string habit_hint(std::string_view qualified) {
-  std::string_view name = unqualified(qualified);
+  std::string name(unqualified(qualified));
+  std::replace(name.begin(), name.end(), '_', '-');
   for (const Habit& h : kHabits)
     if (has_word(h.names, name)) return std::string(h.advice);
   return "";

@@ -61,7 +61,9 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string_view likely_name(std::string_view qualified, std::span<const std::string_view> names) {
-  std::string_view name = unqualified(qualified);
+  std::string name(unqualified(qualified));
+  std::replace(name.begin(), name.end(), '_', '-');
+  // Only the library in front, or how words are joined, is different.
   if (name != qualified)
     if (auto same = std::find(names.begin(), names.end(), name); same != names.end()) return *same;
   // A short name is close to many others.
@@ -70,7 +72,7 @@ std::string_view likely_name(std::string_view qualified, std::span<const std::st
   size_t least = limit + 1;
   for (std::string_view n : names) {
     if (n.size() > name.size() + limit || name.size() > n.size() + limit) continue;
-    size_t d = edit_distance(name, n);
+    size_t d = std::min(edit_distance(name, n), edit_distance(unqualified(qualified), n));
     if (d > 0 && (d < least || (d == least && d <= limit && n < best))) best = n, least = d;
   }
   return best;
