@@ -238,11 +238,35 @@ struct SpecialForms {
     return e;
   }
 
+  static constexpr std::string_view kBoundBefore = "%loop";  // names of values whose patterns are bound before the loop
+
+  // (loop [[a b] v c (+ a b)] …): what follows a pattern sees its names, so all are bound once before the turns begin.
+  static FormPtr with_patterns_bound(const Form& f) {
+    std::vector<FormPtr> before, turns;
+    const auto& b = f.items[1]->items;
+    for (size_t i = 0; i < b.size(); i += 2) {
+      FormPtr name = b[i]->is_symbol() ? b[i] : syntax::make_symbol(fmt::format("{}{}", kBoundBefore, i), b[i]->span);
+      before.insert(before.end(), {name, b[i + 1]});
+      if (name != b[i]) before.insert(before.end(), {b[i], name});
+      turns.insert(turns.end(), {b[i], name});
+    }
+    std::vector<FormPtr> loop(f.items);
+    loop[1] = make_seq(FormKind::Vector, std::move(turns), f.items[1]->span);
+    FormPtr inner = make_seq(FormKind::List, std::move(loop), f.span);
+    return make_seq(FormKind::List, {syntax::make_symbol("let", f.span), make_seq(FormKind::Vector, std::move(before), f.items[1]->span), inner}, f.span);
+  }
+
   static ExprPtr loop_form(A& a, const FormPtr& f) {
     if (f->items.size() < 2 || !f->items[1]->is_vector() || f->items[1]->items.size() % 2) fail("loop requires a binding vector: (loop [name value ...] body...)", f->span);
+    const auto& b = f->items[1]->items;
+    bool after_pattern = false;
+    for (size_t i = 0; i < b.size(); i += 2) {
+      const Form& init = *b[i + 1];
+      if (after_pattern && (init.is_symbol() || !init.items.empty())) return let_form(a, with_patterns_bound(*f));
+      after_pattern = after_pattern || !(b[i]->is_symbol() || (init.is_symbol() && init.name.str().starts_with(kBoundBefore)));
+    }
     Visible scope(a);
     ExprPtr e = make_expr(ExprKind::Loop, f->span);
-    const auto& b = f->items[1]->items;
     std::vector<std::pair<const Form*, int>> patterns;
     for (size_t i = 0; i < b.size(); i += 2) {
       e->items.push_back(a.expr(b[i + 1]));
