@@ -201,7 +201,6 @@ constexpr std::array kHabits = {
     Habit{"astype", "Use (cast x :i32)."},
     Habit{"bool", "Use (cast x :bool), or (!= x 0)."},
     Habit{"float64", "Use (cast x :f64)."},
-    Habit{"topk top-k", "Use (top_k x k), which gives values and indices."},
     Habit{"cummax cummin", "Use (scan (fn [m x] [(max m x) (max m x)]) init xs)."},
     Habit{"fft", "Use (rfft x)."},
     Habit{"ifft", "Use (irfft x)."},
