@@ -24,6 +24,12 @@ Value sign(Call& c) {
   return trace::to_value(ops::apply1("sign", n.x), n.kind == Kind::Bool ? Kind::Int : n.kind);
 }
 
+// An int tensor as f32, everything else as it is: the operation that follows says what it thinks of it.
+Value floating(Call& c) {
+  if (!is_tensor_value(c[0]) || is_float(num(c[0]).x.dtype())) return c[0];
+  return tensor_value(ops::cast(num(c[0]).x, DType::F32));
+}
+
 const BuiltinDef kBuiltins[] = {
     {"exp", "Elementary functions", "(exp x)", "e to the power x.", {{"(exp 2)", "7.389056"}}, 1, 1, unary<kExp>},
     {"log", "Elementary functions", "(log x)", "Natural logarithm; of 0 -inf, of a negative number NaN.", {{"(log 1)", "0.0"}}, 1, 1, unary<kLog>},
@@ -33,6 +39,7 @@ const BuiltinDef kBuiltins[] = {
     {"tan", "Elementary functions", "(tan x)", "Tangent (radians).", {{"(tan 0)", "0.0"}}, 1, 1, unary<kTan>},
     {"tanh", "Elementary functions", "(tanh x)", "Hyperbolic tangent.", {{"(tanh 0)", "0.0"}}, 1, 1, unary<kTanh>},
     {"%sigmoid", "", "", "", {}, 1, 1, unary<kSigmoid>},
+    {"%floating", "", "", "", {}, 1, 1, floating},
     {"round", "Elementary functions", "(round x)", "Nearest integer, halves away from zero; still a float.", {{"(round -2.5)", "-3.0"}}, 1, 1, unary<kRound>},
     {"ceil", "Elementary functions", "(ceil x)", "Rounds up; still a float.", {{"(ceil 1.2)", "2.0"}}, 1, 1, unary<kCeil>},
     {"floor", "Elementary functions", "(floor x)", "Rounds down; still a float.", {{"(floor 7.9)", "7.0"}}, 1, 1, unary<kFloor>},

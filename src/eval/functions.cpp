@@ -45,7 +45,7 @@ ExprPtr Analyzer::bind_vector_pattern(const Form& pattern, ExprPtr value, const 
     const Form& p = *pattern.items[i];
     if (p.is_symbol("&")) {
       const Form* others = i + 1 < n ? pattern.items[i + 1].get() : nullptr;
-      if (!others || (!others->is_symbol() && !others->is_vector())) fail("a name must follow & in a pattern", p.span);
+      if (!others || !(others->is_symbol() || others->is_vector() || others->kind == FormKind::Dict)) fail("a name must follow & in a pattern", p.span);
       e->rest_slot = new_slot();
       if (others->is_symbol()) names.push_back({others->name, e->rest_slot});
       else nested.push_back({others, e->rest_slot});
@@ -74,12 +74,35 @@ ExprPtr Analyzer::bind_vector_pattern(const Form& pattern, ExprPtr value, const 
 
 // Behind & there may be less than there are names: the others are nil, so that [x & [y]] is a y that may be left out.
 ExprPtr Analyzer::bind_rest_pattern(const Form& pattern, ExprPtr list, const Body& rest) {
+  if (pattern.kind == FormKind::Dict) {
+    std::vector<Name> known;
+    return bind_pattern(pattern, options_of(pattern, std::move(list), "let", known), rest);
+  }
   if (!pattern.is_vector()) return bind_pattern(pattern, std::move(list), rest);
   std::vector<ExprPtr> args;
   args.push_back(std::move(list));
   auto end = std::find_if(pattern.items.begin(), pattern.items.end(), [](const FormPtr& p) { return p->is_symbol("&") || p->is_keyword(); });
   args.push_back(constant(Value::integer(end - pattern.items.begin()), pattern.span));
   return bind_pattern(pattern, builtin_call("%padded", pattern.span, std::move(args)), rest);
+}
+
+// :key value … behind & as a dict, for the pattern of one; it may hold only the names of the pattern, unless that has :as.
+ExprPtr Analyzer::options_of(const Form& pattern, ExprPtr list, const std::string& who, std::vector<Name>& known) {
+  known.clear();
+  bool open = false;
+  for (size_t i = 0; i + 1 < pattern.items.size(); i += 2) {
+    const Form &k = *pattern.items[i], &v = *pattern.items[i + 1];
+    if (k.is_keyword() && k.name.str() == "keys")
+      for (const auto& n : v.items)
+        if (n->is_symbol()) known.push_back(n->name);  // bind_pattern complains about the others
+    if (k.is_keyword() && k.name.str() == "as") open = true;
+    if (v.is_keyword() && !k.is_keyword()) known.push_back(v.name);
+  }
+  std::vector<ExprPtr> args;
+  args.push_back(std::move(list));
+  args.push_back(constant(open ? Value::nil() : names_list(known), pattern.span));
+  args.push_back(constant(Value::string(who), pattern.span));
+  return builtin_call("%options", pattern.span, std::move(args));
 }
 
 // {:keys [a b] :or {a 1} :as m}, {a :key}: every name is read from the dict.
@@ -220,25 +243,7 @@ std::shared_ptr<Proto> Analyzer::function(std::string name, const Form& params, 
     Body next = inner;
     inner = [&, next] {
       ExprPtr value = local_ref(proto->rest_slot, rest_pattern->span);
-      if (rest_pattern->kind == FormKind::Dict) {
-        // Keyword parameters: the rest list becomes a dict; only the names of the pattern are accepted.
-        std::vector<Name> known;
-        bool open = false;
-        for (size_t i = 0; i + 1 < rest_pattern->items.size(); i += 2) {
-          const Form &k = *rest_pattern->items[i], &v = *rest_pattern->items[i + 1];
-          if (k.is_keyword() && k.name.str() == "keys")
-            for (const auto& n : v.items)
-              if (n->is_symbol()) known.push_back(n->name);  // bind_pattern complains about the others
-          if (k.is_keyword() && k.name.str() == "as") open = true;
-          if (v.is_keyword() && !k.is_keyword()) known.push_back(v.name);
-        }
-        proto->options = known;
-        std::vector<ExprPtr> args;
-        args.push_back(std::move(value));
-        args.push_back(constant(open ? Value::nil() : names_list(known), rest_pattern->span));
-        args.push_back(constant(Value::string(name), rest_pattern->span));
-        value = builtin_call("%options", rest_pattern->span, std::move(args));
-      }
+      if (rest_pattern->kind == FormKind::Dict) return bind_pattern(*rest_pattern, options_of(*rest_pattern, std::move(value), name, proto->options), next);
       return bind_rest_pattern(*rest_pattern, std::move(value), next);
     };
   }
@@ -361,10 +366,17 @@ void Analyzer::define_function(Cell& cell, const Form& f, size_t params_at) {
   }
 }
 
+static UserError no_parameters(const Form& f) {
+  UserError e(ErrorKind::Compile, "defn requires at least 3 arguments: (defn name [params] body...)", f.span);
+  bool several = f.items.size() > 2 && f.items[2]->kind == FormKind::List && !f.items[2]->items.empty() && f.items[2]->items[0]->is_vector();
+  if (several) e.hints.push_back("a function has one list of parameters; optional ones are [x & [y]], or by name [x & {:keys [y] :or {y 1}}]");
+  return e;
+}
+
 ExprPtr Analyzer::defn_form(const Form& f, bool is_private) {
   size_t params_at = f.items.size() > 3 && f.items[2]->kind == FormKind::String ? 3 : 2;
   if (f.items.size() < 4 || !f.items[1]->is_symbol() || !f.items[params_at]->is_vector())
-    fail("defn requires at least 3 arguments: (defn name [params] body...)", f.span);
+    throw no_parameters(f);
   Name name = f.items[1]->name;
   if (is_special_form(name.str())) fail(fmt::format("'{}' is a special form and cannot be redefined.", name.str()), f.span);
   if (is_private) host_.make_private(name, f.span.source);

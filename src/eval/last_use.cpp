@@ -107,8 +107,13 @@ struct Marker {
         loops_.push_back(inside);
         walk(body, turn);
         loops_.pop_back();
-        live = inside;
-        for (size_t i = e.items.size() - 1; i-- > 0;) walk(*e.items[i], live);
+        merge(turn, inside);
+        live = turn;
+        // One after another: what an upper name holds may be used by a lower initialiser and by the body.
+        for (size_t i = e.items.size() - 1; i-- > 0;) {
+          live[e.slots[i]] = false;
+          walk(*e.items[i], live);
+        }
         return;
       }
       case ExprKind::Recur:

@@ -74,6 +74,22 @@ class CompileTime {
     }
   }
 
+  // A pattern is a symbol or a vector of patterns; what is missing is nil.
+  void bind(const Form& pattern, const FormPtr& value, Env& env) {
+    if (pattern.is_symbol()) env[pattern.name] = value;
+    if (pattern.is_vector()) bind_all(pattern.items, is_sequence(*value) ? value->items : std::vector<FormPtr>{}, env);
+  }
+
+  void bind_all(const std::vector<FormPtr>& patterns, const std::vector<FormPtr>& values, Env& env) {
+    for (size_t i = 0; i < patterns.size(); ++i) {
+      if (patterns[i]->is_symbol("&") && i + 1 < patterns.size()) {
+        bind(*patterns[i + 1], list_like({values.begin() + static_cast<std::ptrdiff_t>(std::min(i, values.size())), values.end()}), env);
+        return;
+      }
+      bind(*patterns[i], i < values.size() ? values[i] : nil(), env);
+    }
+  }
+
  private:
   // Template text takes the place of the macro call, so that errors point at the user's form.
   FormPtr respan(const FormPtr& f) {
@@ -108,19 +124,19 @@ class CompileTime {
     if (name == "let" && f.items.size() >= 2 && f.items[1]->is_vector()) {
       Env inner = env;
       const auto& b = f.items[1]->items;
-      for (size_t i = 0; i + 1 < b.size(); i += 2)
-        if (b[i]->is_symbol()) inner[b[i]->name] = eval(b[i + 1], inner);
+      for (size_t i = 0; i + 1 < b.size(); i += 2) bind(*b[i], eval(b[i + 1], inner), inner);
       FormPtr last = nil();
       for (size_t i = 2; i < f.items.size(); ++i) last = eval(f.items[i], inner);
       return last;
     }
-    if (name == "map" && f.items.size() == 3 && f.items[1]->is_symbol()) {
-      FormPtr seq = eval(f.items[2], env);
+    bool lambda = f.items.size() > 1 && f.items[1]->is_call("fn") && f.items[1]->items.size() > 2 && f.items[1]->items[1]->is_vector();
+    if (name == "map" && f.items.size() == 3 && (lambda || f.items[1]->is_symbol())) {
+      FormPtr function = lambda ? f.items[1] : eval(f.items[1], env), seq = eval(f.items[2], env);
       std::vector<FormPtr> out;
       if (is_sequence(*seq))
         for (const auto& x : seq->items) {
-          FormPtr r = apply(f.items[1]->name, {x});
-          out.push_back(r ? r : list_like({f.items[1], x}));
+          FormPtr r = lambda ? apply_body(*function, 1, {x}, env) : function->is_symbol() ? apply(function->name, {x}) : nullptr;
+          out.push_back(r ? r : list_like({function, x}));
         }
       return list_like(std::move(out));
     }
@@ -202,22 +218,17 @@ class CompileTime {
 
   FormPtr apply_helper(const Form& defn, const std::vector<FormPtr>& args) {
     if (++depth_ > 1000) throw compile_error("Compile-time recursion deeper than 1000", span_);
-    Env env;
-    size_t at = 2;
-    if (at < defn.items.size() && defn.items[at]->kind == FormKind::String) ++at;
-    size_t next = 0;
-    const auto& params = defn.items[at]->items;
-    for (size_t i = 0; i < params.size(); ++i) {
-      if (params[i]->is_symbol("&") && i + 1 < params.size()) {
-        if (params[i + 1]->is_symbol()) env[params[i + 1]->name] = list_like({args.begin() + std::min(next, args.size()), args.end()});
-        break;
-      }
-      if (params[i]->is_symbol()) env[params[i]->name] = next < args.size() ? args[next] : nil();
-      ++next;
-    }
-    FormPtr last = nil();
-    for (size_t i = at + 1; i < defn.items.size(); ++i) last = eval(defn.items[i], env);
+    bool has_doc = defn.items.size() > 2 && defn.items[2]->kind == FormKind::String;
+    FormPtr last = apply_body(defn, has_doc ? 3 : 2, args, {});
     --depth_;
+    return last;
+  }
+
+  // The forms behind the parameters, which are at `params_at`.
+  FormPtr apply_body(const Form& function, size_t params_at, const std::vector<FormPtr>& args, Env env) {
+    bind_all(function.items[params_at]->items, args, env);
+    FormPtr last = nil();
+    for (size_t i = params_at + 1; i < function.items.size(); ++i) last = eval(function.items[i], env);
     return last;
   }
 
@@ -225,6 +236,16 @@ class CompileTime {
   Span span_;
   int depth_ = 0;
 };
+
+void check_params(const Form& params) {
+  for (size_t i = 0; i < params.items.size(); ++i) {
+    const Form& p = *params.items[i];
+    if (p.is_vector()) check_params(p);
+    else if (!p.is_symbol()) throw compile_error("defmacro parameters must be symbols", p.span).hint("or vectors of symbols, for arguments written as lists or vectors");
+    if (p.is_symbol("&") && (i + 2 != params.items.size() || !params.items[i + 1]->is_symbol()))
+      throw compile_error("defmacro: exactly one name must follow &", p.span);
+  }
+}
 
 }  // namespace
 
@@ -235,29 +256,17 @@ Macro parse_macro(const Form& form) {
   if (form.items.size() < at + 2 || !form.items[1]->is_symbol() || !form.items[at]->is_vector())
     throw compile_error("defmacro requires a name, parameters and a template: (defmacro name [params] template)", form.span);
   m.name = form.items[1]->name;
-  const auto& params = form.items[at]->items;
-  for (size_t i = 0; i < params.size(); ++i) {
-    if (!params[i]->is_symbol()) throw compile_error("defmacro parameters must be symbols", params[i]->span);
-    if (params[i]->is_symbol("&")) {
-      if (i + 2 != params.size() || !params[i + 1]->is_symbol()) throw compile_error("defmacro: exactly one name must follow &", params[i]->span);
-      m.rest = params[i + 1]->name;
-      break;
-    }
-    m.params.push_back(params[i]->name);
-  }
+  check_params(*form.items[at]);
+  m.params = form.items[at];
   m.body = form.items[at + 1];
   return m;
 }
 
 FormPtr expand_macro(const Macro& m, const Form& call, const HelperLookup& helpers) {
+  CompileTime evaluator(helpers, call.span);
   CompileTime::Env env;
-  for (size_t i = 0; i < m.params.size(); ++i)
-    env[m.params[i]] = i + 1 < call.items.size() ? call.items[i + 1] : syntax::make_nil(call.span);
-  if (m.rest) {
-    size_t first = std::min(m.params.size() + 1, call.items.size());
-    env[m.rest] = make_seq(FormKind::List, {call.items.begin() + first, call.items.end()}, call.span);
-  }
-  return CompileTime(helpers, call.span).eval(m.body, env);
+  evaluator.bind_all(m.params->items, {call.items.begin() + 1, call.items.end()}, env);
+  return evaluator.eval(m.body, env);
 }
 
 FormPtr expand_quasiquote(const FormPtr& f) {

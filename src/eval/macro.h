@@ -9,8 +9,7 @@ namespace sheaf::eval {
 
 struct Macro {
   Name name;
-  std::vector<Name> params;
-  Name rest;  // empty: none
+  syntax::FormPtr params;  // a vector of names, of patterns for arguments that are lists or vectors, and & rest
   syntax::FormPtr body;
   std::string doc;
 };

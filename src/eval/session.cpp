@@ -84,6 +84,8 @@ void suggest_name(UserError& e, const Globals& globals) {
   for (const auto& [n, macro] : globals.prelude_macros()) names.push_back(n.str());
   for (const auto* b : builtins::all_builtins())
     if (!b->name.starts_with('%') || b->name == "%") names.push_back(b->name);
+  // For habits from other languages the general hint knows better: their names are close to others by chance.
+  if (!habit_hint(name).empty()) return;
   if (auto likely = likely_name(name, names); !likely.empty()) e.hints.push_back(did_you_mean(likely));
 }
 
@@ -223,7 +225,8 @@ Value Session::run_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in || fs::is_directory(path, ec))
     throw UserError(ErrorKind::Io, fmt::format("cannot read '{}': {}", path, fs::is_directory(path, ec) ? "Is a directory" : std::strerror(errno)));
-  std::string canonical = fs::weakly_canonical(path, ec).string();
+  // A pipe has no better name than the one given.
+  std::string canonical = fs::is_regular_file(path, ec) ? fs::weakly_canonical(path, ec).string() : path;
   loaded_.insert(canonical);
   return run(add_source(canonical, read_source(path), SourceKind::File));
 }

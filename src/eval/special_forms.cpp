@@ -1,6 +1,7 @@
 // The special forms, one function each. What can be said in simpler forms is rewritten into them.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "eval/analyzer.h"
@@ -68,27 +69,98 @@ struct SpecialForms {
     return a.constant(Value::nil(), f->span);
   }
 
+  // A pair of a let with the symbols on either side, those of the pattern and those of the value.
+  struct Binding {
+    FormPtr pattern, value;
+    std::vector<Name> names, mentioned;
+    bool is_fn() const { return pattern->is_symbol() && value->is_call("fn"); }
+    bool binds(Name n) const { return std::find(names.begin(), names.end(), n) != names.end(); }
+    bool mentions(Name n) const { return std::find(mentioned.begin(), mentioned.end(), n) != mentioned.end(); }
+    bool mentions_any(const std::vector<Name>& ns) const { return std::any_of(ns.begin(), ns.end(), [&](Name n) { return mentions(n); }); }
+  };
+
+  static void collect_symbols(const Form& f, std::vector<Name>& out) {
+    if (f.is_symbol()) out.push_back(f.name);
+    for (const FormPtr& item : f.items) collect_symbols(*item, out);
+  }
+
+  // Does the name mean something where binding i is written?
+  static bool is_known_at(A& a, const std::vector<Binding>& b, size_t i, Name n) {
+    if (a.is_local(n) || a.is_overridden(n) || builtins::find_builtin(n.str()) || a.globals_.is_prelude_name(n, a.prelude_)) return true;
+    return std::any_of(b.begin(), b.begin() + static_cast<std::ptrdiff_t>(i), [&](const Binding& x) { return x.binds(n); });
+  }
+
+  // The last binding that `b[i]`, a fn, has to be made after: the lowest fn it calls, also by way of others, that needs a value bound
+  // between the two. i itself when there is none.
+  static size_t made_after(A& a, const std::vector<Binding>& b, size_t i) {
+    std::vector<size_t> called{i};
+    size_t last = i;
+    for (size_t c = 0; c < called.size(); ++c) {
+      for (size_t j = i + 1; j < b.size(); ++j) {
+        bool known = std::find(called.begin(), called.end(), j) != called.end();
+        if (!known && b[j].is_fn() && b[called[c]].mentions(b[j].pattern->name) && !is_known_at(a, b, i, b[j].pattern->name)) called.push_back(j);
+      }
+      for (size_t k = i + 1; k < called[c]; ++k)
+        if (!b[k].is_fn() && b[called[c]].mentions_any(b[k].names)) last = std::max(last, called[c]);
+    }
+    return last;
+  }
+
+  // Would the fn of binding j, written at i, still mean what it does? Not if a name it mentions is bound anew between the two.
+  static bool means_the_same_at(A& a, const std::vector<Binding>& b, size_t j, size_t i) {
+    for (size_t k = i + 1; k < j; ++k)
+      for (Name n : b[k].names)
+        if (!b[k].is_fn() && b[j].mentions(n) && is_known_at(a, b, i, n)) return false;
+    return true;
+  }
+
+  // The bindings of a let as they are made. A fn may call one further down that needs what is bound between the two: it is
+  // made after that one, provided that no value between needs it and that every name it mentions means the same there.
+  static std::vector<Binding> bindings_in_order(A& a, const std::vector<FormPtr>& forms) {
+    std::vector<Binding> b;
+    for (size_t i = 0; i < forms.size(); i += 2) {
+      b.push_back({forms[i], forms[i + 1], {}, {}});
+      collect_symbols(*forms[i], b.back().names);
+    }
+    if (std::none_of(b.begin(), b.end(), [](const Binding& x) { return x.is_fn(); })) return b;  // most lets
+    for (Binding& x : b) collect_symbols(*x.value, x.mentioned);
+    for (size_t i = b.size(); i-- > 0;) {
+      if (!b[i].is_fn()) continue;
+      size_t last = made_after(a, b, i);
+      auto first = b.begin() + static_cast<std::ptrdiff_t>(i), end = b.begin() + static_cast<std::ptrdiff_t>(last) + 1;
+      bool free = std::all_of(first + 1, end, [&](const Binding& between) {
+        bool same = std::none_of(between.names.begin(), between.names.end(), [&](Name n) {
+          return n == first->pattern->name || (first->mentions(n) && is_known_at(a, b, i, n));
+        });
+        return same && (between.is_fn() || !between.mentions(first->pattern->name));
+      });
+      if (free && last > i) std::rotate(first, first + 1, end);
+    }
+    return b;
+  }
+
   static ExprPtr let_form(A& a, const FormPtr& f) {
     if (f->items.size() < 2 || !f->items[1]->is_vector()) fail("let requires a binding vector: (let [name value ...] body...)", f->span);
-    const auto& b = f->items[1]->items;
-    if (b.size() % 2) fail("let bindings must have even number of elements (name value pairs)", f->span);
+    if (f->items[1]->items.size() % 2) fail("let bindings must have even number of elements (name value pairs)", f->span);
+    const std::vector<Binding> b = bindings_in_order(a, f->items[1]->items);
     Visible scope(a);
     std::function<ExprPtr(size_t)> from = [&](size_t i) -> ExprPtr {
       if (i >= b.size()) return a.body(*f, 2);
-      FormPtr init = a.expand(b[i + 1]);
-      if (!b[i]->is_symbol()) return a.bind_pattern(*b[i], a.expr(init), [&, i] { return from(i + 2); });
+      const Form& pattern = *b[i].pattern;
+      FormPtr init = a.expand(b[i].value);
+      if (!pattern.is_symbol()) return a.bind_pattern(pattern, a.expr(init), [&, i] { return from(i + 1); });
       ExprPtr value;
       if (init->is_call("fn") && !a.local(Name("fn"), init->span)) {
-        LetNames names{b[i]->name, {}};
-        for (size_t j = i + 2; j < b.size(); j += 2)
-          if (b[j]->is_symbol() && b[j + 1]->is_call("fn")) names.below.emplace_back(b[j]->name, b[j + 1]);
+        LetNames names{pattern.name, {}};
+        for (size_t j = i + 1; j < b.size(); ++j)
+          if (b[j].is_fn() && means_the_same_at(a, b, j, i)) names.below.emplace_back(b[j].pattern->name, b[j].value);
         value = a.let_fn(*init, std::move(names));
       } else {
         value = a.expr(init);
       }
-      int slot = a.declare(b[i]->name, init->is_vector());
-      ExprPtr rest = from(i + 2);
-      return a.bind(slot, std::move(value), std::move(rest), b[i]->span);
+      int slot = a.declare(pattern.name, init->is_vector());
+      ExprPtr rest = from(i + 1);
+      return a.bind(slot, std::move(value), std::move(rest), pattern.span);
     };
     return from(0);
   }
@@ -166,11 +238,35 @@ struct SpecialForms {
     return e;
   }
 
+  static constexpr std::string_view kBoundBefore = "%loop";  // names of values whose patterns are bound before the loop
+
+  // (loop [[a b] v c (+ a b)] …): what follows a pattern sees its names, so all are bound once before the turns begin.
+  static FormPtr with_patterns_bound(const Form& f) {
+    std::vector<FormPtr> before, turns;
+    const auto& b = f.items[1]->items;
+    for (size_t i = 0; i < b.size(); i += 2) {
+      FormPtr name = b[i]->is_symbol() ? b[i] : syntax::make_symbol(fmt::format("{}{}", kBoundBefore, i), b[i]->span);
+      before.insert(before.end(), {name, b[i + 1]});
+      if (name != b[i]) before.insert(before.end(), {b[i], name});
+      turns.insert(turns.end(), {b[i], name});
+    }
+    std::vector<FormPtr> loop(f.items);
+    loop[1] = make_seq(FormKind::Vector, std::move(turns), f.items[1]->span);
+    FormPtr inner = make_seq(FormKind::List, std::move(loop), f.span);
+    return make_seq(FormKind::List, {syntax::make_symbol("let", f.span), make_seq(FormKind::Vector, std::move(before), f.items[1]->span), inner}, f.span);
+  }
+
   static ExprPtr loop_form(A& a, const FormPtr& f) {
     if (f->items.size() < 2 || !f->items[1]->is_vector() || f->items[1]->items.size() % 2) fail("loop requires a binding vector: (loop [name value ...] body...)", f->span);
+    const auto& b = f->items[1]->items;
+    bool after_pattern = false;
+    for (size_t i = 0; i < b.size(); i += 2) {
+      const Form& init = *b[i + 1];
+      if (after_pattern && (init.is_symbol() || !init.items.empty())) return let_form(a, with_patterns_bound(*f));
+      after_pattern = after_pattern || !(b[i]->is_symbol() || (init.is_symbol() && init.name.str().starts_with(kBoundBefore)));
+    }
     Visible scope(a);
     ExprPtr e = make_expr(ExprKind::Loop, f->span);
-    const auto& b = f->items[1]->items;
     std::vector<std::pair<const Form*, int>> patterns;
     for (size_t i = 0; i < b.size(); i += 2) {
       e->items.push_back(a.expr(b[i + 1]));

@@ -123,7 +123,7 @@ std::string write_torch(const Value& v) {
   std::vector<ZipEntry> entries = {{"archive/data.pkl", pickle.program, 0, nullptr}, {"archive/byteorder", "little", 0, nullptr}};
   for (size_t i = 0; i < names.size(); ++i) entries.push_back({names[i], raw_bytes(pickle.storages[i]), 0, nullptr});
   entries.push_back({"archive/version", "3\n", 0, nullptr});
-  return write_zip(entries, kAlign);
+  return write_zip(entries, {.align = kAlign});
 }
 
 }  // namespace sheaf::formats

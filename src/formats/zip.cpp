@@ -6,8 +6,10 @@
 namespace sheaf::formats {
 namespace {
 
-constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50, kEnd64 = 0x06064b50;
-constexpr size_t kLocalBytes = 30;  // of a local header, before the name
+constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50, kEnd64 = 0x06064b50, kLocator64 = 0x07064b50;
+constexpr size_t kLocalBytes = 30;       // of a local header, before the name
+constexpr uint16_t kZip64Field = 1;      // the extra field with what did not fit 32 bits
+constexpr uint16_t kPlain = 20, kLarge = 45;  // versions of the format, the second with 64-bit sizes
 
 [[noreturn]] void fail(const std::string& message) { throw runtime_error("zip: " + message); }
 
@@ -20,15 +22,21 @@ struct Directory {
   uint64_t entries, offset;
 };
 
+// What the 32-bit (16-bit) fields hold when the number stands in a 64-bit one.
+constexpr struct {
+  uint16_t entries;
+  uint32_t size;
+} kIn64{0xFFFF, 0xFFFFFFFF};
+
 Directory find_directory(std::string_view bytes) {
   size_t at = bytes.rfind(std::string_view("PK\5\6", 4));
   if (at == std::string_view::npos) fail("no directory");
   ByteReader in(from(bytes, at + 10));
   auto entries = in.number<uint16_t>();
-  in.number<uint32_t>();
+  auto directory_bytes = in.number<uint32_t>();
   auto offset = in.number<uint32_t>();
   in.take(in.number<uint16_t>());  // the comment: a file that ends before it is cut off
-  if (entries != 0xFFFF && offset != 0xFFFFFFFF) return {entries, offset};
+  if (entries != kIn64.entries && offset != kIn64.size && directory_bytes != kIn64.size) return {entries, offset};
   // Large archives: a locator of 20 bytes before the end record says where the 64-bit one is.
   if (at < 20) fail("no 64-bit directory");
   ByteReader locator(from(bytes, at - 20 + 8));
@@ -46,9 +54,9 @@ void read_zip64_extra(std::string_view extra, uint64_t& size, uint64_t& packed, 
   while (in.left() >= 4) {
     auto id = in.number<uint16_t>();
     ByteReader field(in.take(in.number<uint16_t>()));
-    if (id != 1) continue;
+    if (id != kZip64Field) continue;
     for (uint64_t* v : {&size, &packed, &offset})
-      if (*v == 0xFFFFFFFF) *v = field.number<uint64_t>();
+      if (*v == kIn64.size) *v = field.number<uint64_t>();
   }
 }
 
@@ -87,12 +95,23 @@ ZipEntry read_entry(std::string_view bytes, ByteReader& in) {
 template <class T>
 void put(std::string& out, T v) { out.append(reinterpret_cast<const char*>(&v), sizeof v); }
 
+// The extra field with `numbers`, or nothing when there are none.
+std::string zip64_field(std::initializer_list<uint64_t> numbers) {
+  std::string out;
+  if (numbers.size() == 0) return out;
+  put(out, kZip64Field);
+  put(out, static_cast<uint16_t>(numbers.size() * sizeof(uint64_t)));
+  for (uint64_t n : numbers) put(out, n);
+  return out;
+}
+
 // What the local header and the directory say alike: version, no flags, stored, the first day of the format, sizes.
-void put_description(std::string& out, const ZipEntry& e, uint32_t crc, uint16_t extra_bytes) {
-  for (uint16_t v : {20, 0, 0, 0, 0x21}) put(out, v);
-  for (uint32_t v : {crc, static_cast<uint32_t>(e.data.size()), static_cast<uint32_t>(e.data.size())}) put(out, v);
+void put_description(std::string& out, const ZipEntry& e, uint32_t crc, bool large, const std::string& zip64, size_t extra_bytes) {
+  for (uint16_t v : {zip64.empty() ? kPlain : kLarge, uint16_t{0}, uint16_t{0}, uint16_t{0}, uint16_t{0x21}}) put(out, v);
+  uint32_t size = large ? kIn64.size : static_cast<uint32_t>(e.data.size());
+  for (uint32_t v : {crc, size, size}) put(out, v);
   put(out, static_cast<uint16_t>(e.name.size()));
-  put(out, extra_bytes);
+  put(out, static_cast<uint16_t>(extra_bytes));
 }
 
 // An extra field that moves what follows to a multiple of `align`; at least its own head of 4 bytes, or nothing.
@@ -125,30 +144,50 @@ std::vector<ZipEntry> read_zip(std::string_view bytes) {
   return out;
 }
 
-std::string write_zip(const std::vector<ZipEntry>& entries, size_t align) {
+std::string write_zip(const std::vector<ZipEntry>& entries, const ZipLayout& layout) {
   std::string out, directory;
+  size_t total = 0;
+  for (const ZipEntry& e : entries) total += e.data.size() + 2 * e.name.size() + 200 + 2 * layout.align;
+  out.reserve(total);  // growing by doubling would hold an archive of gigabytes three times
   for (const ZipEntry& e : entries) {
-    if (out.size() + e.data.size() + e.name.size() > 0xFFFF0000u || e.name.size() > 0xFFFF || entries.size() >= 0xFFFF) fail("archives above 4 GiB are not written");
-    uint32_t crc = crc32_of(e.data), offset = static_cast<uint32_t>(out.size());
-    std::string extra = padding(out.size() + kLocalBytes + e.name.size(), align);
+    if (e.name.size() > 0xFFFF) fail("a name above 64 KiB");
+    uint64_t size = e.data.size(), offset = out.size();
+    uint32_t crc = crc32_of(e.data);
+    bool large = size >= layout.large, far = offset >= layout.large;
+    std::string sizes = large ? zip64_field({size, size}) : "";
+    std::string extra = sizes + padding(out.size() + kLocalBytes + e.name.size() + sizes.size(), layout.align);
     put(out, kLocal);
-    put_description(out, e, crc, static_cast<uint16_t>(extra.size()));
+    put_description(out, e, crc, large, sizes, extra.size());
     out.append(e.name).append(extra).append(e.data);
+    std::string field = large && far ? zip64_field({size, size, offset}) : far ? zip64_field({offset}) : sizes;
     put(directory, kCentral);
-    put(directory, uint16_t{20});
-    put_description(directory, e, crc, 0);
+    put(directory, field.empty() ? kPlain : kLarge);
+    put_description(directory, e, crc, large, field, field.size());
     for (int i = 0; i < 3; ++i) put(directory, uint16_t{0});  // comment, disk, internal attributes
     put(directory, uint32_t{0});
-    put(directory, offset);
-    directory.append(e.name);
+    put(directory, far ? kIn64.size : static_cast<uint32_t>(offset));
+    directory.append(e.name).append(field);
   }
-  uint32_t offset = static_cast<uint32_t>(out.size());
+  uint64_t offset = out.size(), count = entries.size();
+  bool large = offset + directory.size() >= layout.large || count >= kIn64.entries;
   out += directory;
+  if (large) {
+    uint64_t at = out.size();
+    put(out, kEnd64);
+    put(out, uint64_t{44});  // bytes that follow
+    for (int i = 0; i < 2; ++i) put(out, kLarge);
+    for (int i = 0; i < 2; ++i) put(out, uint32_t{0});  // disks
+    for (uint64_t v : {count, count, uint64_t{directory.size()}, offset}) put(out, v);
+    put(out, kLocator64);
+    put(out, uint32_t{0});
+    put(out, at);
+    put(out, uint32_t{1});
+  }
   put(out, kEnd);
   put(out, uint32_t{0});
-  for (int i = 0; i < 2; ++i) put(out, static_cast<uint16_t>(entries.size()));
-  put(out, static_cast<uint32_t>(directory.size()));
-  put(out, offset);
+  for (int i = 0; i < 2; ++i) put(out, large ? kIn64.entries : static_cast<uint16_t>(count));
+  put(out, large ? kIn64.size : static_cast<uint32_t>(directory.size()));
+  put(out, large ? kIn64.size : static_cast<uint32_t>(offset));
   put(out, uint16_t{0});
   return out;
 }

@@ -16,7 +16,12 @@ struct ZipEntry {
 bool is_zip(std::string_view bytes);
 // Throws UserError for a damaged archive.
 std::vector<ZipEntry> read_zip(std::string_view bytes);
-// Entries are stored, their data at multiples of `align`; only name and data matter.
-std::string write_zip(const std::vector<ZipEntry>& entries, size_t align = 1);
+
+struct ZipLayout {
+  size_t align = 1;             // data begin at multiples of it
+  uint64_t large = 0xFFFFFFFF;  // sizes and positions from here on are written as 64-bit ones (tests lower it)
+};
+// Entries are stored; only name and data matter.
+std::string write_zip(const std::vector<ZipEntry>& entries, const ZipLayout& layout = {});
 
 }  // namespace sheaf::formats

@@ -3,58 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <initializer_list>
 #include <utility>
 #include <vector>
 
 namespace sheaf {
 namespace {
-
-struct Habit {
-  std::string_view name;
-  std::string_view advice;
-};
-
-// Names that users of other languages try first. A name that exists here must not be listed.
-constexpr std::array kHabits = {
-    Habit{"define", "Use (def name value) or (defn name [params] body)."},
-    Habit{"defvar", "Use (def name value)."},
-    Habit{"defparameter", "Use (def name value)."},
-    Habit{"defun", "Use (defn name [params] body)."},
-    Habit{"lambda", "Use (fn [params] body)."},
-    Habit{"set!", "Values do not change; bind a new one with let, or use assoc to get an updated dict."},
-    Habit{"setq", "Values do not change; bind a new one with let, or use assoc to get an updated dict."},
-    Habit{"return", "The value of a function is its last expression; there is no return."},
-    Habit{"import", "Use (use module)."},
-    Habit{"require", "Use (use module)."},
-    Habit{"print!", "Use (print x)."},
-    Habit{"var", "Use (let [name value] body)."},
-    Habit{"const", "Use (let [name value] body)."},
-    Habit{"true?", "Use the value directly as a condition."},
-    Habit{"false?", "Use the value directly as a condition, or (not x)."},
-    Habit{"begin", "Use (do e1 e2 ...)."},
-    Habit{"progn", "Use (do e1 e2 ...)."},
-    Habit{"car", "Use (first xs)."},
-    Habit{"cdr", "Use (rest xs)."},
-    Habit{"format", "Use (print \"... {}\" x) with a format string."},
-    Habit{"foreach", "Use map, reduce or repeat."},
-    Habit{"for-each", "Use map, reduce or repeat."},
-    Habit{"while!", "Use (while cond [acc init] body)."},
-    Habit{"loop!", "Use (while cond [acc init] body)."},
-    Habit{"typeof", "Use (shape x) or (ndim x)."},
-    Habit{"type-of", "Use (shape x) or (ndim x)."},
-    Habit{"append!", "Use (append xs x), which gives a new list."},
-    Habit{"push", "Use (append xs x), which gives a new list."},
-    Habit{"push!", "Use (append xs x), which gives a new list."},
-    Habit{"reverse", "Use (flip x)."},
-    Habit{"zero?", "Use (= x 0)."},
-    Habit{"not=", "Use (!= a b)."},
-    Habit{"mapv", "Use (map f xs), which gives a list."},
-    Habit{"jit", "Functions are compiled by themselves when they are called: leave jit out."},
-    Habit{"matmul", "Use (@ a b)."},
-    Habit{"pow", "Use (** a b)."},
-};
 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
@@ -106,21 +60,19 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string habit_hint(std::string_view name) {
-  for (const Habit& h : kHabits)
-    if (h.name == name) return std::string(h.advice);
-  return "";
-}
-
-std::string_view likely_name(std::string_view name, std::span<const std::string_view> names) {
-  if (!habit_hint(name).empty()) return {};
+std::string_view likely_name(std::string_view qualified, std::span<const std::string_view> names) {
+  std::string name(unqualified(qualified));
+  std::replace(name.begin(), name.end(), '_', '-');
+  // Only the library in front, or how words are joined, is different.
+  if (name != qualified)
+    if (auto same = std::find(names.begin(), names.end(), name); same != names.end()) return *same;
   // A short name is close to many others.
   size_t limit = name.size() < 3 ? 0 : name.size() < 6 ? 1 : 2;
   std::string_view best;
   size_t least = limit + 1;
   for (std::string_view n : names) {
     if (n.size() > name.size() + limit || name.size() > n.size() + limit) continue;
-    size_t d = edit_distance(name, n);
+    size_t d = std::min(edit_distance(name, n), edit_distance(unqualified(qualified), n));
     if (d > 0 && (d < least || (d == least && d <= limit && n < best))) best = n, least = d;
   }
   return best;
@@ -131,6 +83,8 @@ std::string did_you_mean(std::string_view name) { return fmt::format("Check for 
 std::string generic_hint(std::string_view message) {
   if (auto name = word_after(message, "Undefined symbol: "); !name.empty()) return unknown_name_hint(name, false);
   if (auto name = word_after(message, "Unknown function: "); !name.empty()) return unknown_name_hint(name, true);
+  if (auto key = word_after(message, "Expected a function, got "); key.starts_with(':'))
+    return fmt::format("Keywords are not functions: use (get d {}).", key);
   if (contains(message, "Expected a function, got"))
     return "The head of a list is called: this one is a value. Remove the parentheses around it, or check the name.";
   if (contains(message, "@ requires 2 arguments"))

@@ -61,6 +61,8 @@ Token Lexer::string_token() {
   return token(TokenKind::String, i + 1);
 }
 
+Token Lexer::comment() { return token(TokenKind::Comment, std::min(text_.find('\n', pos_), text_.size())); }
+
 Token Lexer::next() {
   while (size_t n = space_length(text_, pos_)) pos_ += n;
   if (pos_ >= text_.size()) return token(TokenKind::End, text_.size());
@@ -70,8 +72,9 @@ Token Lexer::next() {
     case '\'': case '`': return token(TokenKind::Prefix, pos_ + 1);
     case '~': return token(TokenKind::Prefix, pos_ + (text_.substr(pos_).starts_with("~@") ? 2 : 1));
     case '"': return string_token();
-    case ';': return token(TokenKind::Comment, std::min(text_.find('\n', pos_), text_.size()));
+    case ';': return comment();
     case '#':
+      if (pos_ == 0 && text_.starts_with("#!")) return comment();  // of a script: which program runs it
       if (text_.substr(pos_).starts_with("#(")) return token(TokenKind::Open, pos_ + 2);
       break;
     default: break;

@@ -35,6 +35,7 @@ class Lexer {
  private:
   Token token(TokenKind kind, size_t end);
   Token string_token();
+  Token comment();
 
   std::string_view text_;
   size_t pos_;

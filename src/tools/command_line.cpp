@@ -13,9 +13,10 @@
 namespace sheaf::tools {
 namespace {
 
+// Also a pipe, as /dev/stdin and <(…) of a shell are.
 bool is_file(const std::string& word) {
   std::error_code ec;
-  return std::filesystem::is_regular_file(word, ec);
+  return std::filesystem::exists(word, ec) && !std::filesystem::is_directory(word, ec);
 }
 
 // A program: also one that does not exist, which is reported as unreadable rather than as an unknown command.

@@ -58,8 +58,7 @@ DocEntry macro_entry(const eval::Macro& m, std::string category) {
   e.type = "macro";
   e.category = std::move(category);
   e.signature = "(" + e.name;
-  for (Name p : m.params) e.signature += " " + p.str();
-  if (m.rest) e.signature += " & " + m.rest.str();
+  for (const syntax::FormPtr& p : m.params->items) e.signature += " " + to_text(*p);
   e.signature += ")";
   parse_doc(m.doc, e);
   return e;

@@ -26,8 +26,9 @@ const std::vector<DocEntry>& special_form_docs() {
            {gives("(defn- twice [x] (* 2 x)) (twice 4)", "8")}),
       form("defmacro", "(defmacro name [doc] [param … & rest] template)",
            "Defines a macro: calls of the name are replaced by the template, with ~param standing for the unevaluated argument and ~@rest for a list of "
-           "them.",
-           {gives("(defmacro twice [e] `(do ~e ~e)) (twice (print \"hi\"))", "hi\nhi")}),
+           "them. A parameter [a b] takes an argument written as a vector or list apart.",
+           {gives("(defmacro twice [e] `(do ~e ~e)) (twice (print \"hi\"))", "hi\nhi"),
+            gives("(defmacro dot-of [& pairs] `(+ ~@(map (fn [[a b]] `(* ~a ~b)) pairs))) (dot-of [2 10] [3 100])", "320")}),
       form("fn", "(fn [name] [param …] body …)", "An anonymous function. It remembers the names around it. #(+ % 1) is short for (fn [x] (+ x 1)).",
            {gives("((fn [x] (* x x)) 7)", "49"), gives("(map #(+ % 100) '[1 2])", "[101, 102]")}),
       form("let", "(let [pattern value …] body …)",

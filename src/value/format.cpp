@@ -131,19 +131,23 @@ std::string int_magnitude(uint64_t v, const Spec& spec) {
   return spec.type == 'X' ? upper(std::move(digits)) : digits;
 }
 
-// Digits before the point in groups of three, led by zeros until the whole reaches `width`.
-std::string grouped(const std::string& magnitude, char separator, int64_t width) {
-  size_t n = 0;
+bool is_other_base(const Spec& spec) { return spec.type && std::string_view("xXob").find(spec.type) != std::string_view::npos; }
+
+// Digits before the point in groups of three, in other bases of four, led by zeros until the whole reaches `width`.
+std::string grouped(const std::string& magnitude, const Spec& spec, int64_t width) {
+  char separator = spec.grouping;
+  int64_t size = is_other_base(spec) ? 4 : 3;
+  size_t n = is_other_base(spec) ? magnitude.size() : 0;
   while (n < magnitude.size() && is_digit(magnitude[n])) ++n;
   std::string digits = magnitude.substr(0, n), rest = magnitude.substr(n);
   if (n == 0) return magnitude;
-  auto separators = [&](int64_t count) { return separator ? (count - 1) / 3 : 0; };
+  auto separators = [&](int64_t count) { return separator ? (count - 1) / size : 0; };
   int64_t count = n, fixed = rest.size();
   while (count + separators(count) + fixed < width) ++count;
   digits.insert(0, count - n, '0');
   std::string out;
   for (int64_t i = 0; i < count; ++i) {
-    if (i > 0 && separator && (count - i) % 3 == 0) out += separator;
+    if (i > 0 && separator && (count - i) % size == 0) out += separator;
     out += digits[i];
   }
   return out + rest;
@@ -166,7 +170,7 @@ std::string number_text(bool negative, const std::string& prefix, std::string ma
   char align = spec.align ? spec.align : '>';
   bool zeros = align == '=' && spec.fill == "0";
   int64_t room = spec.width - static_cast<int64_t>(sign.size() + prefix.size());
-  magnitude = grouped(magnitude, spec.grouping, zeros ? room : 0);
+  magnitude = grouped(magnitude, spec, zeros ? room : 0);
   if (align != '=') return padded(sign + prefix + magnitude, spec, align);
   Spec inner = spec;
   inner.width = static_cast<int>(std::max<int64_t>(room, 0));
@@ -175,7 +179,7 @@ std::string number_text(bool negative, const std::string& prefix, std::string ma
 
 std::string int_text(int64_t v, const Spec& spec) {
   uint64_t magnitude = v < 0 ? 0 - static_cast<uint64_t>(v) : static_cast<uint64_t>(v);
-  bool has_prefix = spec.alternate && std::string_view("xXob").find(spec.type) != std::string_view::npos && spec.type;
+  bool has_prefix = spec.alternate && is_other_base(spec);
   return number_text(v < 0, has_prefix ? std::string("0") + spec.type : "", int_magnitude(magnitude, spec), spec);
 }
 

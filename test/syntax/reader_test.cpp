@@ -59,6 +59,8 @@ TEST(Reader, Whitespace) {
 TEST(Reader, Comments) {
   expect_same("(a b)", "(a ; ) \" [\n b) ; end");
   EXPECT_EQ(read_one("#_")->name.str(), "#_");
+  expect_same("a", "#!/usr/bin/env sheaf\na");
+  EXPECT_EQ(read_one(" #!x")->name.str(), "#!x");
 }
 
 TEST(Reader, Literals) {

@@ -30,6 +30,14 @@ TEST(CommandLine, RunsFilesAndExpressions) {
   EXPECT_EQ(s.run("a.shf -c '(print 9)'").out, "hi\n3\n");
 }
 
+TEST(CommandLine, RunsWhatAPipeHolds) {
+  Sandbox s;
+  EXPECT_EQ(s.run("/dev/stdin", "(print \"hi\")\n(+ 1\n 2)").out, "hi\n3\n");
+  Result r = s.run("--version >/dev/null; (echo '(* 6 7) (+ 1 \"a\")' | '" SHEAF_BINARY "' /dev/stdin)");
+  EXPECT_TRUE(contains(r.err, " --> /dev/stdin:1:9\n")) << r.err;
+  EXPECT_EQ(s.run("--version >/dev/null; (echo '(* 6 7)' | '" SHEAF_BINARY "' /dev/stdin)").out, "42\n");
+}
+
 // A program that does not ask (interrupted?) ends as any other that is interrupted: 128 + the number of the signal.
 TEST(CommandLine, ControlCEndsAProgram) {
   Sandbox s;
