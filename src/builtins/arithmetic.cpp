@@ -37,14 +37,12 @@ Value fold(Call& c) {
   return acc;
 }
 
-bool keeps_kind_to_the_first(const Num& n) { return !is_float(n.x.dtype()) || (!n.is_scalar() && n.x.rank() == 0); }
-
 Value power(Call& c) {
   const Value& a = c[0];
   Value b = c[1];
-  // Small integral exponents are products; x ** 1 is x itself. Of an int and of a 0-d tensor (else floats) the exponent thus
-  // decides what comes out, so it has to be known.
-  if (b.is_traced() && num(b).is_scalar() && keeps_kind_to_the_first(num(a))) b = trace::concrete(b);
+  // Small integral exponents are products; x ** 1 is x itself, int or not. Of an int the exponent thus decides the type, so
+  // it has to be known.
+  if (b.is_traced() && num(b).is_scalar() && !is_float(num(b).x.dtype()) && !is_float(num(a).x.dtype())) b = trace::concrete(b);
   auto small = [&]() -> int {
     if (b.is_int() && b.as_int() >= 0 && b.as_int() <= 3) return static_cast<int>(b.as_int());
     if (b.is_float() && (b.as_float() == 0 || b.as_float() == 1 || b.as_float() == 2 || b.as_float() == 3)) return static_cast<int>(b.as_float());
