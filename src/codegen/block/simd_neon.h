@@ -132,8 +132,8 @@ struct Simd<float> {
   static V low(float16x8_t x) { return vcvt_f32_f16(vget_low_f16(x)); }
   static V high(float16x8_t x) { return vcvt_high_f32_f16(x); }
 
-  // A row is loaded while the one before it is multiplied, and sums as soon as their registers are free: see multiply_row_steps. Reads a step behind the last one,
-  // of the first row and of the sums.
+  // A row is loaded while the one before it is multiplied, and sums as soon as their registers are free: see multiply_row_steps. Reads a step of
+  // sums behind the last one.
   template <int kRows, class B, class F>
   static int64_t add_narrow_rows(float* sums, int64_t n, const float* x, const B* b, int64_t ldb, F&& each) {
     constexpr int kEights = 4, kStep = kEights * 8;
@@ -151,7 +151,7 @@ struct Simd<float> {
 #pragma GCC unroll 8
       for (int l = 0; l < kRows; ++l) {
         each(l, j);
-        const B* from = l + 1 < kRows ? b + (l + 1) * ldb + j : b + j + kStep;
+        const B* from = l + 1 < kRows ? b + (l + 1) * ldb + j : j + 2 * kStep <= n ? b + j + kStep : b;  // behind a row there may be nothing
 #pragma GCC unroll 4
         for (int e = 0; e < kEights; ++e) soon[e] = load_eight(from + 8 * e);
         asm volatile("" : "+w"(soon[0]), "+w"(soon[1]), "+w"(soon[2]), "+w"(soon[3]));

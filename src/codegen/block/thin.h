@@ -20,14 +20,15 @@ bool thin_turned(const Operand<S>& a, const Operand<S>& b, float* c, int64_t m, 
 template <class T, class S>
 void thin_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k);
 
-// The rows of A one after the other, in T: where they are if they are so, else in the scratch memory of this thread.
+// The rows of A one after the other, in T, and `zeros` rows of zeros behind them: where they are if they are so, else in the scratch memory of this thread.
 template <class T, class S>
-Operand<T> contiguous_rows(const Operand<S>& a, int64_t m, int64_t k) {
+Operand<T> contiguous_rows(const Operand<S>& a, int64_t m, int64_t k, int64_t zeros = 0) {
   if constexpr (std::is_same_v<T, S>)
-    if (a.k == 1) return a;
-  T* to = scratch<T>(0, m * k);
+    if (a.k == 1 && zeros == 0) return a;
+  T* to = scratch<T>(0, (m + zeros) * k);
   for (int64_t i = 0; i < m; ++i)
     for (int64_t l = 0; l < k; ++l) to[i * k + l] = widen<T>(*a.at(i, l));
+  std::fill_n(to + m * k, zeros * k, T(0));
   return {to, k, 1};
 }
 

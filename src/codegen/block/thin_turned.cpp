@@ -131,24 +131,15 @@ void by_columns(const Operand<float>& x, const Operand<S>& b, float* c, int64_t 
   });
 }
 
-// Three rows are computed as four: x with a row of zeros behind it.
-template <class S>
-Operand<float> filled_rows(const Operand<S>& a, int64_t m, int64_t k) {
-  if (m % kRows != 3) return contiguous_rows<float>(a, m, k);
-  float* to = scratch<float>(1, (m + 1) * k);
-  for (int64_t i = 0; i < m; ++i)
-    for (int64_t l = 0; l < k; ++l) to[i * k + l] = widen<float>(*a.at(i, l));
-  std::fill_n(to + m * k, k, 0.0f);
-  return {to, k, 1};
-}
-
 }  // namespace
 
 template <class S>
 bool thin_turned(const Operand<S>& a, const Operand<S>& b, float* c, int64_t m, int64_t n, int64_t k) {
   if (m > 1 && n < kernels<float>().columns) return false;
-  if (m == 1) one_row(turned_row<S>(contiguous_rows<float>(a, m, k), k), b, c, n, k);
-  else by_columns(filled_rows(a, m, k), b, c, m, n, k);
+  // Three rows are computed as four.
+  Operand<float> x = contiguous_rows<float>(a, m, k, m % kRows == 3 ? 1 : 0);
+  if (m == 1) one_row(turned_row<S>(x, k), b, c, n, k);
+  else by_columns(x, b, c, m, n, k);
   return true;
 }
 
