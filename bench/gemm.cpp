@@ -49,6 +49,7 @@ std::vector<Shape> shapes() {
   out.push_back({"gpt2 logits dx", "NN", 1, 64, 768, 50257});
   out.push_back({"gpt2 logits dw", "TN", 1, 50257, 768, 64});
   linear("nanogpt up", 1024, 384, 1536);
+  linear("mlp", 256, 1024, 1024);
   // makemore: a batch of 256 over 16 positions, and one step of a recurrence.
   for (auto [i, o] : {std::pair<int64_t, int64_t>{64, 64}, {64, 192}, {64, 256}, {256, 64}, {1024, 64}, {64, 27}}) linear("layer 64", 4096, i, o);
   for (int64_t rows : {32, 256})

@@ -16,7 +16,7 @@ namespace {
 
 using loop::kAttentionStretch;
 
-constexpr int64_t kTaskRows = 64;
+constexpr int64_t kTaskRows = 256;
 
 // Streaming sums of the rows of a task, by groups of rows. Arrays by row, y [rows][padded].
 template <class T>
@@ -138,14 +138,9 @@ class Forward {
       begin = std::min(begin, ranges[g].begin);
       end = std::max(end, ranges[g].end);
     }
-    bool k_in_place = t.head.k.in_place(a_.depth, a_.depth), v_in_place = t.head.v.in_place(a_.width, padded_);
     for (int64_t j = begin / kAttentionBlock * kAttentionBlock; j < end; j += kAttentionBlock) {
       int64_t from = std::max(j, begin), to = std::min(end, j + kAttentionBlock);
-      if (!k_in_place) t.head.k.copy(from, to - from, a_.depth, a_.depth, block.k);
-      if (!v_in_place) t.head.v.copy(from, to - from, a_.width, padded_, block.v);
-      const T* k = k_in_place ? reinterpret_cast<const T*>(t.head.k.data) + from * t.head.k.row : block.k;
-      const T* v = v_in_place ? reinterpret_cast<const T*>(t.head.v.data) + from * t.head.v.row : block.v;
-      int64_t k_row = k_in_place ? t.head.k.row : a_.depth, v_row = v_in_place ? t.head.v.row : padded_;
+      Side<T> k = t.head.k.side(from, to - from, a_.depth, a_.depth, groups, block.k), v = t.head.v.side(from, to - from, a_.width, padded_, groups, block.v);
       for (int64_t g = 0; g < groups; ++g) {
         int64_t c0 = std::max(from, ranges[g].begin), c1 = std::min(to, ranges[g].end);
         if (c0 >= c1) continue;
@@ -156,7 +151,7 @@ class Forward {
         panels(first, last, kern_.lanes, [&](int64_t r, int64_t n, int64_t width) {
           int64_t columns = c1 - c0;
           T factor[kAttentionRows];
-          kern_.rows_times(columns, width, a_.depth, k + (c0 - from) * k_row, k_row, block.q + r * a_.depth, width, block.s, width, false);
+          kern_.rows_times(columns, width, a_.depth, k.data + (c0 - from) * k.row, k.row, block.q + r * a_.depth, width, block.s, width, false);
           if (a_.mask == MaskKind::Added) t.head.add_mask(t.first + r, n, c0, c1, block.s, width);
           constexpr T kHidden = -std::numeric_limits<T>::infinity();
           View<T>& view = block.views.at(r);
@@ -164,7 +159,7 @@ class Forward {
           view.hide(kHidden, block.s, width, width);
           if (shown == Head<S, T>::Shown::Some) t.head.hide_masked(t.first + r, n, c0, c1, kHidden, block.s, width);
           kern_.weigh(columns, block.s, width, first_block, sums.m + r, sums.l + r, factor);
-          kern_.columns_times(n, padded_, columns, block.s, width, v + (c0 - from) * v_row, v_row, sums.y + r * padded_, padded_,
+          kern_.columns_times(n, padded_, columns, block.s, width, v.data + (c0 - from) * v.row, v.row, sums.y + r * padded_, padded_,
                               first_block ? Start::Zero : Start::Scaled, factor);
         });
       }

@@ -68,12 +68,24 @@ class Workspace {
   T* next_;
 };
 
+// Rows as an operand of a product, `row` elements apart.
+template <class T>
+struct Side {
+  const T* data;
+  int64_t row;
+};
+
 // Rows of a matrix in memory, and as T with contiguous rows of at least `padded` elements: in place, or by copying.
 template <class S, class T>
 struct Rows {
   const S* data;
   int64_t row, element;  // strides
-  bool in_place(int64_t width, int64_t padded) const { return std::is_same_v<S, T> && element == 1 && width == padded; }
+  // Where several groups of rows read them they lie one behind the other: rows of a head among others, far apart, would share few sets of the cache.
+  Side<T> side(int64_t begin, int64_t n, int64_t width, int64_t padded, int64_t readers, T* copied) const {
+    if (std::is_same_v<S, T> && element == 1 && width == padded && (row == width || readers == 1)) return {reinterpret_cast<const T*>(data) + begin * row, row};
+    copy(begin, n, width, padded, copied);
+    return {copied, padded};
+  }
   void copy(int64_t begin, int64_t n, int64_t width, int64_t padded, T* to) const {
     for (int64_t i = 0; i < n; ++i, to += padded) {
       const S* from = data + (begin + i) * row;

@@ -56,24 +56,13 @@ class Reverse {
     bool want_q, want_kv;
   };
 
-  // Rows as the right-hand side of a product: in place or copied.
-  struct Side {
-    const T* data;
-    int64_t row;
-  };
-  static Side side(const Rows<S, T>& rows, int64_t begin, int64_t n, int64_t width, int64_t padded, T* copy) {
-    if (rows.in_place(width, padded)) return {reinterpret_cast<const T*>(rows.data) + begin * rows.row, rows.row};
-    rows.copy(begin, n, width, padded, copy);
-    return {copy, padded};
-  }
-
   // A group of rows of one head.
   struct Group {
     const Head<S, T>* head;
     int64_t first, count, to;  // `to`: its first row in dq
     ColumnRange range;
     bool all;                  // some weight is NaN, and so are all
-    Side q, dy;
+    Side<T> q, dy;
     T *qt, *dyt, *lse, *delta, *dq;
   };
 
@@ -104,8 +93,8 @@ class Reverse {
         dys.transpose(first + r, m, a_.width, width, T(1), group.dyt + r * a_.width);
       });
       if (p.want_kv) {
-        group.q = side(head.q, first, n, a_.depth, depth_, q + at * depth_);
-        group.dy = side(dys, first, n, a_.width, width_, dy + at * width_);
+        group.q = head.q.side(first, n, a_.depth, depth_, blocks_, q + at * depth_);
+        group.dy = dys.side(first, n, a_.width, width_, blocks_, dy + at * width_);
       }
       for (int64_t r = 0; r < n; ++r) {
         group.lse[r] = lse_[b * a_.lse[0] + (first + r) * a_.lse[1] + h * a_.lse[2]];
@@ -120,7 +109,7 @@ class Reverse {
     if (p.want_q) std::fill(dq, dq + rows * depth_, T(0));
     for (int64_t j = p.block_begin * kAttentionBlock; j < std::min(a_.columns, p.block_end * kAttentionBlock); j += kAttentionBlock) {
       int64_t end = std::min(a_.columns, j + kAttentionBlock);
-      Side ks = side(heads[0].k, j, end - j, a_.depth, depth_, k), vs = side(heads[0].v, j, end - j, a_.width, a_.width, v);
+      Side<T> ks = heads[0].k.side(j, end - j, a_.depth, depth_, count, k), vs = heads[0].v.side(j, end - j, a_.width, a_.width, count, v);
       if (p.want_kv) {
         std::fill(dk, dk + (end - j) * depth_, T(0));
         std::fill(dv, dv + (end - j) * width_, T(0));
