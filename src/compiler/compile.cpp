@@ -7,9 +7,11 @@
 #include "compiler/pipeline.h"
 #include "compiler/storage.h"
 #include "graph/node_map.h"
+#include "graph/verify.h"
 #include "ops/reduce.h"
 #include "ops/table.h"
 #include "passes/graph/fuse.h"
+#include "passes/graph/recompute.h"
 #include "support/phases.h"
 
 namespace sheaf::compiler {
@@ -27,10 +29,32 @@ using graph::Node;
 using graph::Operand;
 using graph::OpKind;
 
+// A graph and its kernels to be.
+struct Fused {
+  graph::Graph graph;
+  std::vector<FusionGroup> groups;
+};
+Fused fused(graph::Graph g) {
+  auto groups = [](const graph::Graph& g) {
+    Phase phase("fuse");
+    return passes::choose_groups(g, is_enabled(Pass::Fuse));
+  };
+  Fused out{std::move(g), {}};
+  out.groups = groups(out.graph);
+  if (!is_enabled(Pass::Recompute)) return out;
+  Phase phase("recompute");
+  auto again = passes::recompute(out.graph, out.groups);
+  if (!again) return out;
+  if (g_verify) graph::verify(*again);
+  // A copy that finds no room in a group would be one more kernel.
+  if (auto chosen = groups(*again); chosen.size() <= out.groups.size()) out = {std::move(*again), std::move(chosen)};
+  return out;
+}
+
 class Compiler {
  public:
-  Compiler(const graph::Graph& g, bool owned_outputs)
-      : g_(simplified(g)), owned_outputs_(owned_outputs), storage_(out_.executable), first_value_(g_.nodes, -1) {}
+  Compiler(Fused fused, bool owned_outputs)
+      : g_(std::move(fused.graph)), groups_(std::move(fused.groups)), owned_outputs_(owned_outputs), storage_(out_.executable), first_value_(g_.nodes, -1) {}
 
   Compiled run() {
     values_.reserve(g_.nodes.size());
@@ -38,8 +62,7 @@ class Compiler {
       const auto& t = g_.inputs[i]->types[0];
       keep(g_.inputs[i].get(), 0, storage_.input(static_cast<int>(i), t.dtype, to_dims(t.sizes)));
     }
-    std::vector<FusionGroup> all = groups();
-    for (const auto& group : all) emit(group);
+    for (const auto& group : groups_) emit(group);
     for (const Operand& o : g_.outputs) {
       Stored s = stored(o);
       storage_.output(owned_outputs_ && !storage_.is_own(s) ? contiguous_copy(s) : s);
@@ -49,7 +72,7 @@ class Compiler {
       storage_.place();
     }
     find_code_of_kernels();
-    if (g_compiled_listener) g_compiled_listener(g_, all, out_);
+    if (g_compiled_listener) g_compiled_listener(g_, groups_, out_);
     return std::move(out_);
   }
 
@@ -59,11 +82,6 @@ class Compiler {
     Phase phase("load");
     for (const runtime::Launch& l : out_.executable.launches)
       if (auto* k = dynamic_cast<const TieredKernel*>(l.kernel.get())) out_.cached |= k->is_native(l.sizes);
-  }
-
-  std::vector<FusionGroup> groups() const {
-    Phase phase("fuse");
-    return passes::choose_groups(g_, is_enabled(Pass::Fuse));
   }
 
   const Stored& keep(const Node* n, int index, Stored s) {
@@ -483,6 +501,7 @@ class Compiler {
   }
 
   graph::Graph g_;
+  std::vector<FusionGroup> groups_;
   bool owned_outputs_;
   Compiled out_;
   Storage storage_;
@@ -495,7 +514,7 @@ class Compiler {
 Compiled compile(const graph::Graph& g, bool owned_outputs) {
   if (g_graph_listener) g_graph_listener(g);
   Phase phase("lower");
-  return Compiler(g, owned_outputs).run();
+  return Compiler(fused(simplified(g)), owned_outputs).run();
 }
 
 UserError check_error(const Compiled& c, const runtime::CheckFailure& f) {

@@ -21,6 +21,7 @@ constexpr PassInfo kPasses[] = {
     {"share", "nodes that compute the same become one"},
     {"orient-dots", "products that are only read transposed are computed that way round"},
     {"fuse", "elementwise nodes and reductions share a kernel"},
+    {"recompute", "cheap values are computed again where a later kernel needs them, instead of waiting in memory"},
     {"keep", "values that several loops over a row need wait in an output array"},
     {"in-place", "results are written over operands and arguments that nobody reads again"},
     {"reuse-scratch", "values that do not live at the same time share memory"},

@@ -141,6 +141,7 @@ struct OpDef {
   Vjp vjp;
   Batch batch;
   ScalarFn scalar = nullptr;   // Elementwise; Update with a window
+  bool cheap = false;          // Elementwise: takes an instruction or two, so that computing it again costs less than memory
   LowerFn lower = nullptr;     // everything else that computes
   ViewFn view = nullptr;       // Movement
   ViewFn window = nullptr;     // Update: the part of the output that changes, element by element as `scalar` says

@@ -1,0 +1,169 @@
+// A value that a kernel makes on its way to another one, such as x x inside an activation, would be stored for the reverse pass and loaded there. Where its operands
+// wait in memory anyway, an instruction costs less than both.
+#include "passes/graph/recompute.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "graph/node_map.h"
+#include "graph/op_def.h"
+
+namespace sheaf::passes {
+namespace {
+
+using graph::Node;
+using graph::Operand;
+using graph::OpKind;
+
+// Smaller arrays stay in a cache until they are read.
+constexpr int64_t kLeastBytes = 1 << 20;
+
+int64_t num_elements(const Sizes& sizes) {
+  int64_t n = 1;
+  for (Size s : sizes) n *= s.value();
+  return n;
+}
+
+// The node behind any chain of views.
+const Node* base_of(const Operand& o) {
+  const Node* n = o.node().get();
+  while (n->op->view && n->inputs[0].is_node()) n = n->inputs[0].node().get();
+  return n;
+}
+
+class Recomputing {
+ public:
+  Recomputing(const graph::Graph& g, const std::vector<FusionGroup>& groups)
+      : g_(g), groups_(groups), nodes_(live_nodes(g)), group_of_(nodes_, -1), member_(nodes_), users_(nodes_), goes_(nodes_), replacement_(nodes_), reads_(groups.size()) {}
+
+  std::optional<graph::Graph> run() {
+    Node* first = choose();
+    if (!first) return std::nullopt;
+    for (const auto& n : g_.inputs) replacement_[n.get()] = n;
+    // Nodes must stay in their order, which is that of their ids: all are made again from the first one that has another input.
+    for (Node* n : nodes_)
+      if (!replacement_[n]) replacement_[n] = n->id < first->id ? Ref<Node>(n) : with_inputs(*n, renamed_inputs(n));
+    graph::Graph out{g_.inputs, {}, {}};
+    for (const auto& n : g_.effects) out.effects.push_back(replacement_[n.get()]);
+    for (const Operand& o : g_.outputs) out.outputs.push_back(o.is_node() ? Operand(replacement_[o.node().get()], o.index()) : o);
+    out.nodes = live_nodes(out);
+    return out;
+  }
+
+ private:
+  // Marks what goes; the first node that reads some of it.
+  Node* choose() {
+    std::vector<Node*> candidates;
+    graph::NodeMap<char> asked(nodes_);
+    for (size_t k = 0; k < groups_.size(); ++k)
+      for (const FusionGroup::Member& m : groups_[k].members) {
+        group_of_[m.node] = static_cast<int>(k);
+        member_[m.node] = &m;
+        if (m.stored && !m.row && m.node != groups_[k].root() && is_cheap(*m.node)) candidates.push_back(m.node), asked[m.node] = 1;
+      }
+    if (candidates.empty()) return nullptr;
+    for (Node* n : nodes_)
+      for (const Operand& in : n->inputs)
+        if (in.is_node() && asked[in.node().get()]) users_[in.node().get()].push_back(n);
+    for (const Operand& o : g_.outputs)
+      if (o.is_node()) users_[o.node().get()].push_back(nullptr);
+    // Operands come first: what goes is no operand in memory for what follows.
+    std::sort(candidates.begin(), candidates.end(), [](const Node* a, const Node* b) { return a->id < b->id; });
+    Node* first = nullptr;
+    for (Node* n : candidates) {
+      if (!is_needless(n)) continue;
+      goes_[n] = 1;
+      for (Node* u : users_[n])
+        if (is_elsewhere(u, n) && (!first || u->id < first->id)) first = u;
+    }
+    return first;
+  }
+
+  // Narrow floats must be rounded, which takes longer than they do in memory.
+  static bool is_cheap(const Node& n) {
+    const auto& [dtype, sizes] = n.types[0];
+    return n.op->cheap && !is_storage_only(dtype) && num_elements(sizes) * static_cast<int64_t>(size_bytes(dtype)) >= kLeastBytes;
+  }
+
+  bool is_elsewhere(const Node* user, const Node* n) const { return group_of_[user] != group_of_[n]; }
+
+  // Whether all that read it from memory could as well compute it.
+  bool is_needless(const Node* n) {
+    return std::all_of(n->inputs.begin(), n->inputs.end(), [&](const Operand& in) { return waits_in_memory(in); }) &&
+           std::all_of(users_[n].begin(), users_[n].end(), [&](const Node* u) { return u && (!is_elsewhere(u, n) || can_compute(u, n)); });
+  }
+
+  // Values for rows are so few that they may as well be stored.
+  bool waits_in_memory(const Operand& in) const {
+    if (!in.is_node()) return true;
+    const Node* n = base_of(in);
+    const FusionGroup::Member* m = member_[n];
+    return !m || m->row || (m->stored && !goes_[n]);
+  }
+
+  // Whether the group of a user can make n itself and need not read more for it than before: an operand instead of n.
+  bool can_compute(const Node* user, const Node* n) {
+    int k = group_of_[user];
+    if (k < 0 || groups_[k].kind == FusionGroup::Single) return false;
+    const auto& [dtype, sizes] = n->types[0];
+    if (!((user->op->kind == OpKind::Reduce ? user->inputs[0].sizes() : user->types[0].sizes) == sizes)) return false;
+    const Node* more = nullptr;
+    for (const Operand& in : n->inputs) {
+      if (!in.is_node() || num_elements(in.sizes()) < num_elements(sizes)) continue;
+      const Node* from = base_of(in);
+      const std::vector<const Node*>& read = reads(k);
+      if (from == more || std::find(read.begin(), read.end(), from) != read.end()) continue;
+      // An argument may be written over by what replaces it, unless it is read later.
+      if (more || group_of_[from] < 0 || size_bytes(in.dtype()) > size_bytes(dtype)) return false;
+      more = from;
+    }
+    return true;
+  }
+
+  // What a group reads from memory.
+  const std::vector<const Node*>& reads(int k) {
+    std::vector<const Node*>& out = reads_[k];
+    if (out.empty())
+      for (const FusionGroup::Member& m : groups_[k].members)
+        for (size_t i = 0; i < m.inputs.size(); ++i)
+          if (m.inputs[i] < 0 && m.node->inputs[i].is_node()) out.push_back(base_of(m.node->inputs[i]));
+    return out;
+  }
+
+  Operand renamed(const Operand& o) const { return o.is_node() ? Operand(replacement_[o.node().get()], o.index()) : o; }
+
+  std::vector<Operand> renamed_inputs(const Node* n) {
+    std::vector<Operand> inputs;
+    inputs.reserve(n->inputs.size());
+    for (const Operand& in : n->inputs) inputs.push_back(in.is_node() && goes_[in.node().get()] && is_elsewhere(n, in.node().get()) ? copy_for(n, in.node().get()) : renamed(in));
+    return inputs;
+  }
+
+  Operand copy_for(const Node* user, const Node* n) {
+    Ref<Node>& copy = copies_[{n, group_of_[user]}];
+    if (!copy) {
+      std::vector<Operand> inputs;
+      for (const Operand& in : n->inputs) inputs.push_back(renamed(in));
+      copy = with_inputs(*n, std::move(inputs));
+    }
+    return Operand(copy, 0);
+  }
+
+  const graph::Graph& g_;
+  const std::vector<FusionGroup>& groups_;
+  std::vector<Node*> nodes_;
+  graph::NodeMap<int> group_of_;  // -1: an input or a view
+  graph::NodeMap<const FusionGroup::Member*> member_;
+  graph::NodeMap<std::vector<Node*>> users_;  // of those that may go; nullptr: an output
+  graph::NodeMap<char> goes_;
+  graph::NodeMap<Ref<Node>> replacement_;
+  std::vector<std::vector<const Node*>> reads_;
+  std::map<std::pair<const Node*, int>, Ref<Node>> copies_;
+};
+
+}  // namespace
+
+std::optional<graph::Graph> recompute(const graph::Graph& g, const std::vector<FusionGroup>& groups) { return Recomputing(g, groups).run(); }
+
+}  // namespace sheaf::passes
