@@ -76,10 +76,11 @@ struct Head {
     ColumnRange r = sight.range(i, i);
     return j >= r.begin && j < r.end && shown(i, j);
   }
-  T score(int64_t i, int64_t j) const {
+  T score(int64_t i, int64_t j, int64_t chains) const {
     if (!seen(i, j)) return kNothing<T>;
-    T s = 0;
-    for (int64_t d = 0; d < a.depth; ++d) s = fma(q(i, d) * scale, k(j, d), s);
+    T c[kAttentionChains] = {};
+    for (int64_t d = 0; d < a.depth; ++d) c[d % chains] = fma(q(i, d) * scale, k(j, d), c[d % chains]);
+    T s = chains == 1 ? c[0] : sum_of_chains(c);
     if (a.mask == MaskKind::Added) s = s + convert<T>(buffer<S>(mask_buffer())[mask_at(i, j)]);
     return s;
   }
@@ -110,6 +111,7 @@ void attention_in(const CallArgs& c, const AttentionArgs& a) {
   int out = a.mask == MaskKind::None ? 6 : 7;
   S* y = reinterpret_cast<S*>(c.buffers[out]);
   T* lse = reinterpret_cast<T*>(c.buffers[out + 1]);
+  const int64_t chains = a.rows == 1 ? kAttentionChains : 1;
   for (int64_t b = 0; b < a.batch; ++b)
     for (int64_t h = 0; h < a.heads; ++h) {
       Head<S, T> head(a, c, b, h);
@@ -141,18 +143,19 @@ void attention_in(const CallArgs& c, const AttentionArgs& a) {
             std::vector<T> s;
             T m = row.m;
             for (int64_t j = begin; j < end; ++j) {
-              s.push_back(head.score(i, j));
+              s.push_back(head.score(i, j, chains));
               m = apply<Op::Max>(s.back(), m);
             }
             T at = reference_point(m), factor = decay(row.m - at);
             row.m = m;
-            row.l = row.l * factor;
+            T l[kAttentionChains] = {row.l * factor};
             for (T& e : row.y) e = e * factor;
             for (int64_t j = begin; j < end; ++j) {
               T p = decay(s[j - begin] - at);
-              row.l = row.l + p;
+              l[(j - begin) % chains] = l[(j - begin) % chains] + p;
               for (int64_t e = 0; e < a.width; ++e) row.y[e] = fma(p, head.v(j, e), row.y[e]);
             }
+            row.l = chains == 1 ? l[0] : sum_of_chains(l);
           }
         });
         join();
@@ -188,7 +191,7 @@ void attention_vjp_in(const CallArgs& c, const AttentionArgs& a) {
         head.blocks(first, last, all, [&](int64_t begin, int64_t end) {
           for (int64_t i = first; i <= last; ++i)
             for (int64_t j = begin; j < end; ++j) {
-              T p = decay(head.score(i, j) - lse_of(i)), dp = 0;
+              T p = decay(head.score(i, j, 1) - lse_of(i)), dp = 0;
               for (int64_t e = 0; e < a.width; ++e) dp = fma(dy_of(i, e), head.v(j, e), dp);
               T ds = head.seen(i, j) ? p * (dp - delta[b * a.delta[0] + i * a.delta[1] + h * a.delta[2]]) : T(0);
               T *to_q = row(dq, a.rows, i, a.heads, h, a.depth), *to_k = row(dk, a.columns, j, a.groups, head.g, a.depth), *to_v = row(dv, a.columns, j, a.groups, head.g, a.width);

@@ -12,12 +12,15 @@
 //   s_j = chain of fused multiply-adds over d of (q_d scale) k_jd, from 0; plus the mask; -inf where not seen
 //   m' = max(m, s_j of the block), c = decay(m - m'), p_j = decay(s_j - m')   (0 for m' while that is -inf)
 //   l = l c + p_j + …, y = y c, then a chain of fused multiply-adds p_j v_j, both in order of j
-// from m = -inf, l = 0, y = 0 anew in every stretch of kAttentionStretch columns that has a block. A stretch (m2, l2, y2) joins
+// A row alone (T = 1) is bound by reading k and v, so that vectors should run along d and j: kAttentionChains chains take every d, and
+// every p_j of a block, in turns, from 0 (of l the first one from l c), and sum_of_chains adds them up.
+// Everything begins anew, from m = -inf, l = 0, y = 0, in every stretch of kAttentionStretch columns that has a block. A stretch (m2, l2, y2) joins
 // those before it:
 //   m' = max(m, m2), a = decay(m - m'), b = decay(m2 - m'), l = fma(l2, b, l a), y = fma(y2, b, y a)
 // Last, y (1 / l) and m + log(l). So a row that sees nothing is NaN, and what is behind all that a group sees is never read.
 //
-// Reverse, given lse, dy [B, T, H, E] and delta [B, T, H] (the sum of dy y, less what flows into lse), with s_ij as above:
+// Reverse, given lse, dy [B, T, H, E] and delta [B, T, H] (the sum of dy y, less what flows into lse), with s_ij as above
+// (one chain also for a row alone):
 //   p_ij = decay(s_ij - lse_i), ds_ij = p_ij (dp_ij - delta_i), dp_ij = chain over e of dy_ie v_je; ds is 0 where not seen
 //   dq_i = scale times the chain over j of ds_ij k_j, dk_j = scale times the chain over the heads of the group and i of
 //   ds_ij q_i, dv_j = chain over the same of p_ij dy_i; over the same groups and blocks, but over all for a group with a row
@@ -31,7 +34,14 @@
 
 namespace sheaf::loop {
 
-inline constexpr int64_t kAttentionRows = 16, kAttentionBlock = 64, kAttentionStretch = 512;
+inline constexpr int64_t kAttentionRows = 16, kAttentionBlock = 64, kAttentionStretch = 512, kAttentionChains = 16;
+
+template <class T>
+T sum_of_chains(const T (&c)[kAttentionChains]) {
+  T four[4];
+  for (int i = 0; i < 4; ++i) four[i] = (c[i] + c[i + 8]) + (c[i + 4] + c[i + 12]);
+  return (four[0] + four[1]) + (four[2] + four[3]);
+}
 
 enum class MaskKind : int64_t { None, Bool, Added };
 

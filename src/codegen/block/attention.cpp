@@ -51,8 +51,8 @@ class Forward {
     int64_t parts = pieces(a_.rows, task_rows_), tasks = heads * parts;
     int64_t stretches = pieces(a_.columns, kAttentionStretch);
     if (tasks < 2 * runtime::num_threads() && stretches > 1 && a_.rows <= kAttentionRows) return run_by_stretch(tasks, stretches);
-    // A row takes the time of a vector of rows.
-    int64_t flops = 2 * std::clamp(a_.rows, kern_.lanes, task_rows_) * a_.columns * (a_.depth + a_.width) + 1;
+    // Few rows take the time of a vector of them, and one that of reading k and v.
+    int64_t flops = 2 * (a_.rows == 1 ? 4 : std::clamp(a_.rows, kern_.lanes, task_rows_)) * a_.columns * (a_.depth + a_.width) + 1;
     runtime::parallel_for(tasks, [&](int64_t begin, int64_t end) {
       Workspace<T> memory(block_elements() + (stretches > 1 ? 2 : 1) * sums_elements());
       Block block = block_in(memory);
@@ -96,7 +96,13 @@ class Forward {
     return {b, h, first, std::min(task_rows_, a_.rows - first), Head<S, T>(a_, buffers_, b, h)};
   }
 
+  // A row alone lies as it is, filled up to whole chains.
   void pack(const Task& t, T* q) const {
+    if (a_.rows == 1) {
+      t.head.q.copy(0, 1, a_.depth, round_up(a_.depth, loop::kAttentionChains), q);
+      for (int64_t d = 0; d < a_.depth; ++d) q[d] *= t.head.scale;
+      return;
+    }
     for (int64_t i = 0; i < t.rows; i += kAttentionRows)
       panels(i, std::min(t.rows, i + kAttentionRows), kern_.lanes, [&](int64_t r, int64_t n, int64_t width) {
         t.head.q.transpose(t.first + r, n, a_.depth, width, t.head.scale, q + r * a_.depth);
@@ -124,6 +130,8 @@ class Forward {
     }
   }
 
+  static constexpr T kHidden = -std::numeric_limits<T>::infinity();
+
   // The sums over the blocks of one stretch of columns.
   void stretch(const Task& t, Block& block, int64_t which, Sums<T>& sums) const {
     int64_t groups = pieces(t.rows, kAttentionRows);
@@ -138,6 +146,7 @@ class Forward {
       begin = std::min(begin, ranges[g].begin);
       end = std::max(end, ranges[g].end);
     }
+    if (a_.rows == 1) return row_alone(t, block, {begin, end}, sums);
     for (int64_t j = begin / kAttentionBlock * kAttentionBlock; j < end; j += kAttentionBlock) {
       int64_t from = std::max(j, begin), to = std::min(end, j + kAttentionBlock);
       Side<T> k = t.head.k.side(from, to - from, a_.depth, a_.depth, groups, block.k), v = t.head.v.side(from, to - from, a_.width, padded_, groups, block.v);
@@ -153,7 +162,6 @@ class Forward {
           T factor[kAttentionRows];
           kern_.rows_times(columns, width, a_.depth, k.data + (c0 - from) * k.row, k.row, block.q + r * a_.depth, width, block.s, width, false);
           if (a_.mask == MaskKind::Added) t.head.add_mask(t.first + r, n, c0, c1, block.s, width);
-          constexpr T kHidden = -std::numeric_limits<T>::infinity();
           View<T>& view = block.views.at(r);
           view.look(t.head.sight, t.first + r, n, c0, c1);
           view.hide(kHidden, block.s, width, width);
@@ -166,6 +174,42 @@ class Forward {
     }
     for (int64_t g = 0; g < groups; ++g)
       if (!sums.touched[g]) sums.clear(g * kAttentionRows, std::min(t.rows, (g + 1) * kAttentionRows), padded_);
+  }
+
+  // A stretch of a row alone: all of k, then all of v, so that memory is read in order, and where they are if their rows are contiguous.
+  void row_alone(const Task& t, Block& block, ColumnRange range, Sums<T>& sums) const {
+    using Shown = typename Head<S, T>::Shown;
+    constexpr int64_t kBlocks = kAttentionStretch / kAttentionBlock;
+    static_assert(kBlocks <= kAttentionRows, "scores of a stretch must fit where those of a block of rows do");
+    struct {
+      int64_t begin, end;
+      T* s;
+    } blocks[kBlocks];
+    auto with_rows = [&](const Rows<S, T>& rows, int64_t begin, int64_t end, int64_t width, int64_t padded, T* copied, auto&& f) {
+      const RowKernels<T>& kern = kern_.row_alone;
+      if (rows.element == 1 && width == padded) return f(kern.of(rows.data), rows.data + begin * rows.row, rows.row);
+      rows.copy(begin, end - begin, width, padded, copied);
+      f(kern.same, static_cast<const T*>(copied), padded);
+    };
+    int num_blocks = 0;
+    for (int64_t j = range.begin / kAttentionBlock * kAttentionBlock; j < range.end; j += kAttentionBlock) {
+      int64_t begin = std::max(j, range.begin), end = std::min(range.end, j + kAttentionBlock);
+      Shown shown = t.head.shown(0, 0, begin, end);
+      if (shown == Shown::Nothing) continue;
+      T* s = block.s + num_blocks * kAttentionBlock;
+      with_rows(t.head.k, begin, end, a_.depth, a_.depth, block.k, [&](auto& kern, auto* k, int64_t row) { kern.scores(end - begin, a_.depth, block.q, k, row, s); });
+      if (a_.mask == MaskKind::Added) t.head.add_mask(0, 1, begin, end, s, 1);
+      if (shown == Shown::Some) t.head.hide_masked(0, 1, begin, end, kHidden, s, 1);
+      blocks[num_blocks++] = {begin, end, s};
+    }
+    for (int i = 0; i < num_blocks; ++i) {
+      auto [begin, end, s] = blocks[i];
+      T factor = 0;
+      kern_.row_alone.weigh(end - begin, s, i == 0, sums.m, sums.l, &factor);
+      with_rows(t.head.v, begin, end, a_.width, padded_, block.v, [&](auto& kern, auto* v, int64_t row) { kern.add_rows(end - begin, padded_, s, v, row, sums.y, i == 0, factor); });
+    }
+    sums.touched[0] = num_blocks > 0;
+    if (num_blocks == 0) sums.clear(0, 1, padded_);
   }
 
   void join(const Task& t, Sums<T>& total, const Sums<T>& part) const {

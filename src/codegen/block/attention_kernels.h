@@ -94,12 +94,6 @@ void columns_times(int64_t n, int64_t width, int64_t depth, const T* a, int64_t 
     while (i < n) tile(std::integral_constant<int, kShort>{});
   };
   int64_t c = 0;
-  // One row: nothing to share, so more columns at a time keep the units busy; whole rows of b are read in order.
-  if (n == 1) {
-    if constexpr (kTile<T> == 8)
-      for (; c + 16 * kLanes <= width; c += 16 * kLanes) columns_tile<T, 1, 16>(depth, a, lda, b + c, ldb, out + c, ldo, start, factor);
-    for (; c + 8 * kLanes <= width; c += 8 * kLanes) columns_tile<T, 1, 8>(depth, a, lda, b + c, ldb, out + c, ldo, start, factor);
-  }
   for (; c + 2 * kLanes <= width; c += 2 * kLanes) strip(std::integral_constant<int, 2>{}, c);
   if (c < width) strip(std::integral_constant<int, 1>{}, c);
 }
@@ -276,5 +270,7 @@ __attribute__((flatten)) void conclude(int64_t n, const T* m, const T* l, T* lse
   }
 }
 
+#include "codegen/block/attention_row_kernels.h"
+
 template <class T>
-constexpr Kernels<T> kKernels{Simd<T>::kLanes, rows_times<T>, columns_times<T>, weigh<T>, join<T>, reverse<T>, turn<T>, hide<T>, scale_rows<T>, conclude<T>};
+constexpr Kernels<T> kKernels{Simd<T>::kLanes, rows_times<T>, columns_times<T>, weigh<T>, join<T>, reverse<T>, turn<T>, hide<T>, scale_rows<T>, conclude<T>, row_alone<T>()};

@@ -1,5 +1,6 @@
 #include "codegen/block/attention_parts.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>

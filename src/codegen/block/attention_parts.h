@@ -28,6 +28,29 @@ using loop::scalar::Float16;
 // What a sum over a block of columns begins with.
 enum class Start { Zero, Before, Scaled };
 
+// For a row alone: what reads k and v, whose elements are E.
+template <class T, class E>
+struct RowReaders {
+  void (*scores)(int64_t n, int64_t depth, const T* q, const E* k, int64_t ldk, T* s);
+  void (*add_rows)(int64_t n, int64_t width, const T* p, const E* v, int64_t ldv, T* y, bool first, T factor);
+};
+template <class T>
+struct RowKernels {
+  void (*weigh)(int64_t n, T* s, bool first, T* m, T* l, T* factor);
+  RowReaders<T, T> same;
+  const RowReaders<T, T>& of(const T*) const { return same; }
+};
+template <>
+struct RowKernels<float> {
+  void (*weigh)(int64_t n, float* s, bool first, float* m, float* l, float* factor);
+  RowReaders<float, float> same;
+  RowReaders<float, BFloat16> bf16;
+  RowReaders<float, Float16> f16;
+  const RowReaders<float, float>& of(const float*) const { return same; }
+  const RowReaders<float, BFloat16>& of(const BFloat16*) const { return bf16; }
+  const RowReaders<float, Float16>& of(const Float16*) const { return f16; }
+};
+
 template <class T>
 struct AttentionKernels {
   int64_t lanes;
@@ -40,6 +63,7 @@ struct AttentionKernels {
   void (*hide)(int64_t n, int64_t width, const T* first, const T* last, int64_t seen, int64_t unseen, T value, T* s, int64_t ld);
   void (*scale_rows)(int64_t n, int64_t width, const T* from, int64_t ld, const T* factor, int64_t step, T* to, int64_t ldo);
   void (*conclude)(int64_t n, const T* m, const T* l, T* lse, T* inverse);
+  RowKernels<T> row_alone;
 };
 
 // Those of the machine's instruction set, for float and double.

@@ -14,6 +14,7 @@
 //   splat_quad(x)            x[0] to x[3] for each of the columns
 //   sum_quads(v, out)        out[r] = (v[0] + v[1]) + (v[2] + v[3]) of quad r
 //   transpose_quads(y)       element e of quad r of y[c] is element c of that quad of y[e], for four y
+//   sum_sixteens(acc, out)   for floats, not the portable one: out[c] = the sum of the sixteen lanes of acc[c], for four c, as loop::sum_of_chains adds them
 //   multiply_row_steps(acc, steps, a, lda, b, ldb, each)   so many of these, each() before every one; only where that is faster than a loop
 //   add_narrow_rows<kRows>(sums, n, x, b, ldb, each)   sums[j] += x[l] b[l * ldb + j] for kRows l, in order, and so many j of the n as make whole steps, which it returns;
 //                            each(l, j) before every one; only where that is faster than multiply_rows

@@ -122,6 +122,15 @@ struct Simd<float> {
     V pairs = _mm256_hadd_ps(v, v), all = _mm256_hadd_ps(pairs, pairs);
     out[0] = _mm256_cvtss_f32(all), out[1] = _mm_cvtss_f32(_mm256_extractf128_ps(all, 1));
   }
+  static void sum_sixteens(const V (&acc)[4][2], float* out) {
+    __m128 y[4];
+    _Pragma("GCC unroll 4") for (int c = 0; c < 4; ++c) {
+      V eight = add(acc[c][0], acc[c][1]);
+      y[c] = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    }
+    _MM_TRANSPOSE4_PS(y[0], y[1], y[2], y[3]);
+    _mm_storeu_ps(out, _mm_add_ps(_mm_add_ps(y[0], y[1]), _mm_add_ps(y[2], y[3])));
+  }
   SHEAF_TRANSPOSED_QUADS(_mm256)
 };
 template <>
@@ -214,6 +223,14 @@ struct Simd<float> {
   static void sum_quads(V v, float* out) {
     avx2::Simd<float>::sum_quads(_mm512_castps512_ps256(v), out);
     avx2::Simd<float>::sum_quads(_mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(v), 1)), out + 2);
+  }
+  static void sum_sixteens(const V (&acc)[4][1], float* out) {
+    __m256 halves[4][2];
+    _Pragma("GCC unroll 4") for (int c = 0; c < 4; ++c) {
+      halves[c][0] = _mm512_castps512_ps256(acc[c][0]);
+      halves[c][1] = _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(acc[c][0]), 1));
+    }
+    avx2::Simd<float>::sum_sixteens(halves, out);
   }
   SHEAF_TRANSPOSED_QUADS(_mm512)
 };

@@ -230,6 +230,13 @@ struct Simd<float> {
     float64x2_t even = pairs(vtrn1q_f32(y[0], y[1])), odd = pairs(vtrn2q_f32(y[0], y[1])), even2 = pairs(vtrn1q_f32(y[2], y[3])), odd2 = pairs(vtrn2q_f32(y[2], y[3]));
     y[0] = single(vzip1q_f64(even, even2)), y[1] = single(vzip1q_f64(odd, odd2)), y[2] = single(vzip2q_f64(even, even2)), y[3] = single(vzip2q_f64(odd, odd2));
   }
+  static void sum_sixteens(const V (&acc)[4][4], float* out) {
+    V y[4];
+#pragma GCC unroll 4
+    for (int c = 0; c < 4; ++c) y[c] = add(add(acc[c][0], acc[c][2]), add(acc[c][1], acc[c][3]));
+    transpose_quads(y);
+    store(out, add(add(y[0], y[1]), add(y[2], y[3])));
+  }
   template <class S>
   static constexpr int kColumnDepth = 16 / sizeof(S);
   // acc[i] += x[i][e] y[e] for e < 4, in order; a vector y[e] holds an element of each of four columns.
