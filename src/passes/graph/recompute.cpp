@@ -110,12 +110,14 @@ class Recomputing {
     if (!((user->op->kind == OpKind::Reduce ? user->inputs[0].sizes() : user->types[0].sizes) == sizes)) return false;
     const Node* more = nullptr;
     for (const Operand& in : n->inputs) {
-      if (!in.is_node() || num_elements(in.sizes()) < num_elements(sizes)) continue;
+      if (!in.is_node()) continue;
       const Node* from = base_of(in);
       const std::vector<const Node*>& read = reads(k);
       if (from == more || std::find(read.begin(), read.end(), from) != read.end()) continue;
       // An argument may be written over by what replaces it, unless it is read later.
-      if (more || group_of_[from] < 0 || size_bytes(in.dtype()) > size_bytes(dtype)) return false;
+      if (group_of_[from] < 0) return false;
+      if (num_elements(in.sizes()) < num_elements(sizes)) continue;
+      if (more || size_bytes(in.dtype()) > size_bytes(dtype)) return false;
       more = from;
     }
     return true;
