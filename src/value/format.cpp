@@ -1,10 +1,10 @@
 // Format strings: Python's mini-language over our values.
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
 
 #include "value/print.h"
-#include "value/print_parts.h"
 
 namespace sheaf {
 namespace {
@@ -46,7 +46,8 @@ bool take(std::string_view& s, std::string_view any_of, char& into) {
 std::optional<Spec> parse_spec(std::string_view s) {
   Spec spec;
   size_t first = s.empty() ? 0 : utf8_length(s[0]);
-  if (first > 0 && s.size() > first && is_align(s[first])) {
+  bool fills = first > 0 && s.size() > first && is_align(s[first]);
+  if (fills) {
     spec.fill = s.substr(0, first);
     spec.align = s[first];
     s.remove_prefix(first + 1);
@@ -56,9 +57,9 @@ std::optional<Spec> parse_spec(std::string_view s) {
   char ignored;
   take(s, "+- ", spec.sign);
   spec.alternate = take(s, "#", ignored);
-  if (take(s, "0", ignored) && !spec.align) {
-    spec.fill = "0";
-    spec.align = '=';
+  if (take(s, "0", ignored)) {
+    if (!fills) spec.fill = "0";
+    if (!spec.align) spec.align = '=';
   }
   spec.width = take_number(s, kMaxWidth, "width");
   take(s, ",_", spec.grouping);
@@ -155,7 +156,8 @@ std::string grouped(const std::string& magnitude, const Spec& spec, int64_t widt
 
 std::string padded(std::string text, const Spec& spec, char align) {
   if (text.find('\n') != std::string::npos) return text;
-  int64_t missing = spec.width - printing::display_width(text);
+  // Python counts code points, however wide they are shown.
+  int64_t missing = spec.width - std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; });
   if (missing <= 0) return text;
   int64_t left = align == '<' ? 0 : align == '^' ? missing / 2 : missing;
   std::string out;
