@@ -29,7 +29,7 @@ MACROS = """(defmacro m-unless [c x y] `(if ~c ~y ~x))
 
 
 class Raised(Exception):
-    """(error …) was called."""
+    """An error of the program, with its message."""
 
 
 def shown(v):
@@ -443,17 +443,33 @@ class Programs:
         return f"(case {a} {k} {x} {y})", lambda e: fx(e) if fa(e) == k else fy(e)
 
     def form_try(self, kind, env, depth):
-        (c, fc), (x, fx), (y, fy) = self.condition(env, depth), self.gen(kind, env, depth), self.gen(kind, env, depth)
+        (c, fc), (x, fx), (y, fy) = self.condition(env, depth), self.gen(kind, env, depth), self.gen(kind, {**env, "message": "string"}, depth)
 
         def run(e):
             try:
                 if fc(e):
-                    raise Raised
+                    raise Raised("x")
                 return fx(e)
-            except Raised:
-                return fy(e)
+            except Raised as r:
+                return fy({**e, "message": r.args[0]})
 
-        return f'(try (do (when {c} (error "x")) {x}) (catch err {y}))', run
+        return f'(try (do (when {c} (error "x")) {x}) (catch err (let [message (get err :message)] {y})))', run
+
+    def form_fault(self, kind, env, depth):
+        """What fails under a condition; the whole program catches it, if nothing nearer does."""
+        (c, fc), (x, fx), (a, fa) = self.condition(env, depth), self.gen(kind, env, depth), self.gen("int", env, depth)
+        fault, message = self.pick([
+            ("(get (list 1 2) 5)", lambda v: "index 5 out of bounds for length 2"), ("(+ value_ :k)", lambda v: f"Expected numbers, got {v} and :k"),
+            ("(first (list))", lambda v: "first: empty list"), ("(error (str \"bad \" value_))", lambda v: f"bad {v}"),
+            ("(+ [1 2] [1 2 3])", lambda v: "Cannot broadcast shapes [2] and [3]"), ("(reduce + (list))", lambda v: "reduce: cannot reduce empty collection without init"),
+            ("(no-such-function value_)", lambda v: "Unknown function: no-such-function"), ("(let [[a_ b_] (list value_)] a_)", lambda v: "let destructuring: arity mismatch")])
+
+        def run(e):
+            if fc(e):
+                raise Raised(message(fa(e)))
+            return fx(e)
+
+        return f"(do (if {c} (let [value_ {a}] {fault}) nil) {x})", run
 
     # Loops
 
@@ -586,8 +602,11 @@ class Programs:
         for _ in range(2):
             self.budget = 60
             text, meaning = self.gen(self.pick([k for k in KINDS if k != "function"]), {}, 5)
-            lines.append(f"(print (str {text}))")
-            results.append(shown(meaning({})))
+            lines.append(f"(print (str (try {text} (catch err (get err :message)))))")
+            try:
+                results.append(shown(meaning({})))
+            except Raised as r:
+                results.append(r.args[0])
         return "\n".join(lines + ["(print (deref effects))"]), results + [shown(self.effects)]
 
 
