@@ -425,6 +425,54 @@ class Programs:
             f"((grad (checkpoint (fn [{n}] {loss}))) {x})",
         ]), run
 
+    def form_tree(self, shape, env, depth):
+        """Trees of tensors: mapped, folded, stepped along a gradient, kept in atoms and closures."""
+        s, n = self.shape(2), self.pick(NAMES)
+        (x, f), (y, g), (z, h) = self.gen(shape, env, depth), self.gen(shape, env, depth), self.gen(s, env, depth)
+        body, fbody = self.gen(shape, {**env, n: shape}, depth)
+        tree, inside = f"{{:l (list {x} {{:z {z}}}) :y {y}}}", lambda v: lambda e: fbody({**e, n: v(e)})
+        other = f"{{:l (list {y} {{:z {z}}}) :y {x}}}"
+        adam = lambda e: f(e) - 0.1 * g(e) / (np.abs(self.kink(g(e))) + 1e-3)
+        return self.pick([
+            (f"(get-in (tree-map (fn [t] (* 2 t)) {tree}) [:l 0])", lambda e: 2 * f(e)),
+            (f"(get (tree-map (fn [t s] (- t (* 0.5 s))) {tree} {other}) :y)", lambda e: g(e) - 0.5 * f(e)),
+            (f"(* (tree-reduce (fn [s t] (+ s (tanh (sum t)))) {tree} 0.0) {x})", lambda e: sum(np.tanh(np.sum(v(e))) for v in (f, g, h)) * f(e)),
+            (f"(get-in (sgd-step {tree} {other} 0.1) [:l 0])", lambda e: f(e) - 0.1 * g(e)),
+            (f"(get (first (adam-step {{:w {x}}} {{:w {y}}} {{:w 0}} {{:w 0}} 0 0.1 0.9 0.99 1e-3)) :w)", adam),
+            (f"(let [[p_ b_] (sgd-momentum-step {tree} {other} {other} 0.9 0.1)] (+ (get p_ :y) (get b_ :y)))", lambda e: g(e) - 0.19 * f(e) + 1.9 * f(e)),
+            (f"(first (get (clip-by-global-norm {{:a (list {x}) :b {z}}} 0.5) :a))",
+             lambda e: f(e) * min(1.0, 0.5 / (self.kink(np.sqrt(np.sum(f(e) ** 2) + np.sum(h(e) ** 2)) - 0.5) + 0.5 + 1e-8))),
+            (f"(let [held (atom {x})] (swap! held (fn [{n}] {body})) (deref held))", inside(f)),
+            (f"(((fn [kept_] (fn [{n}] (* kept_ {body}))) {y}) {x})", lambda e: g(e) * inside(f)(e)),
+            (f"(let [[s_ {n}] (reduce (fn [[s_ t_] v_] (list (+ s_ v_) (tanh (+ t_ (mean v_))))) (list {x} {y}) (list {x} {y}))] {body})",
+             inside(lambda e: np.tanh(np.tanh(g(e) + np.mean(f(e))) + np.mean(g(e))))),
+            (f"(get (first (scan (fn [c_ v_] (list {{:t (tanh (+ (get c_ :t) (get v_ :r)))}} 1)) {{:t {x}}} {{:r (stack (list {y} {x})) :k 3}})) :t)",
+             lambda e: np.tanh(np.tanh(f(e) + g(e)) + f(e))),
+            (f"(apply + (map (fn [t_ {n}] (* t_ {body})) (list {x} {y}) (list {y} {x})))", lambda e: f(e) * inside(g)(e) + g(e) * inside(f)(e)),
+            (f"(try (do (when (> (sum (* {z} 0)) 1) (error \"no\")) {x}) (catch err {y}))", f),
+            (f"(let [rec_ (fn [k_ {n}] (if (= k_ 0) {n} (rec_ (- k_ 1) (tanh {body}))))] (rec_ 2 {x}))", lambda e: (lambda once: once(once(f(e))))(lambda v: np.tanh(fbody({**e, n: v})))),
+        ])
+
+    def form_layers(self, shape, env, depth):
+        """A list of layers, folded over the rows of a batch, and the gradient by one of its parts."""
+        if len(shape) != 2:
+            return None
+        widths = [self.size() for _ in range(self.random.randint(1, 2))] + [shape[1]]
+        layers, fan_in = [], widths[0]
+        x, f = self.gen((shape[0], fan_in), env, depth)
+        for width in widths:
+            layers.append((self.gen((fan_in, width), env, depth - 1), self.gen((width,), env, depth - 1)))
+            fan_in = width
+        text = " ".join(f"{{:weight {w} :bias {b}}}" for (w, _), (b, _) in layers)
+
+        def run(e):
+            v = f(e)
+            for (_, w), (_, b) in layers:
+                v = np.tanh(v @ w(e) + b(e))
+            return v
+
+        return f"(reduce (fn [h_ layer_] (with-params [layer_] (tanh (linear h_ weight bias)))) {x} (list {text}))", run
+
     def form_call(self, shape, env, depth):
         known = [f for f in self.functions if f[2] == shape]
         if not known:
