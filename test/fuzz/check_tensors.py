@@ -240,6 +240,61 @@ class Programs:
         x, f = self.gen((rows, *shape[1:]), env, depth)
         return f"(get {x} {dims(picks)})", lambda e: f(e)[picks]
 
+    def index(self, shape):
+        """An index list of `at` for a tensor of the shape: its text, and what NumPy takes."""
+        texts, parts, tensors, dots = [], [], None, False
+        axes = list(shape)
+        while axes and self.random.random() < 0.9:
+            n, how = axes[0], self.random.randrange(7)
+            if how == 0:
+                parts.append(self.random.randint(-n, n - 1))
+                texts.append(str(parts[-1]))
+            elif how == 1:
+                lo, hi, step = self.random.randint(-n - 1, n), self.random.randint(0, n + 1), self.pick([1, 1, 2, -1])
+                parts.append(slice(lo, hi, step))
+                texts.append(f"(span {lo} {hi} {step})")
+            elif how == 2:
+                parts.append(slice(None))
+                texts.append(":")
+            elif how == 3:
+                parts.append(None)
+                texts.append("nil")
+                continue
+            elif how == 4 and not dots:
+                dots = True
+                parts.append(Ellipsis)
+                texts.append("...")
+                axes = axes[self.random.randint(0, len(axes)):]
+                continue
+            else:
+                tensors = tensors or tuple(self.random.randint(1, 3) for _ in range(self.random.randint(1, 2)))
+                parts.append(np.array([self.random.randint(-n, n - 1) for _ in range(int(np.prod(tensors)))]).reshape(tensors))
+                texts.append(str(parts[-1].tolist()).replace(",", ""))
+            axes = axes[1:]
+        if dots:  # what follows them counts from the last axis, so only indices that fit every axis would do
+            smallest = min(shape)
+            for p in parts:
+                if isinstance(p, int) and not -smallest <= p < smallest or isinstance(p, np.ndarray) and not (np.all(p >= -smallest) and np.all(p < smallest)):
+                    return "...", (Ellipsis,)
+        return " ".join(texts), tuple(parts)
+
+    def op_index(self, shape, env, depth):
+        source = tuple(self.random.randint(1, 4) for _ in range(self.random.randint(1, 4)))
+        (x, f), (text, parts) = self.gen(source, env, depth), self.index(source)
+        taken = np.zeros(source)[parts].shape
+        (w, fw), (v, fv), (u, fu), (c, fc) = self.constant(taken), self.gen(taken, env, depth), self.constant(source), self.constant(shape)
+        if 0 in taken:
+            return None
+
+        def added(e):
+            y = np.array(f(e))
+            np.add.at(y, parts, fv(e))
+            return fc(e) * np.sum(fu(e) * y)
+
+        return self.pick([
+            (f"(* {c} (sum (* {w} (at {x} {text}))))", lambda e: fc(e) * np.sum(fw(e) * f(e)[parts])),
+            (f"(* {c} (sum (* {u} (at-add {x} {v} {text}))))", added)])
+
     def op_put(self, shape, env, depth):
         """From less to more."""
         if not shape:
