@@ -113,7 +113,7 @@ def converted(name, v):
     if name == "float":
         return v.astype(F32) if is_tensor(number(v)) else F32(v)
     if name == "abs":
-        return np.abs(v.astype(F32)) if is_array(number(v)) else F32(abs(float(v)))
+        return np.asarray(np.abs(v.astype(F32))) if is_tensor(number(v)) else F32(abs(float(v)))
     of = np.sum if name == "sum" else np.max
     return F32(of(np.asarray(number(v)).astype(np.float64)))
 

@@ -280,11 +280,12 @@ class Programs:
 
     def op_index(self, shape, env, depth):
         source = tuple(self.random.randint(1, 4) for _ in range(self.random.randint(1, 4)))
-        (x, f), (text, parts) = self.gen(source, env, depth), self.index(source)
+        text, parts = self.index(source)
         taken = np.zeros(source)[parts].shape
-        (w, fw), (v, fv), (u, fu), (c, fc) = self.constant(taken), self.gen(taken, env, depth), self.constant(source), self.constant(shape)
         if 0 in taken:
             return None
+        x, f = self.gen(source, env, depth)
+        (w, fw), (v, fv), (u, fu), (c, fc) = self.constant(taken), self.gen(taken, env, depth), self.constant(source), self.constant(shape)
 
         def added(e):
             y = np.array(f(e))
