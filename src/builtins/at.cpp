@@ -52,6 +52,7 @@ struct Plan {
   Region box;                  // the view, per axis of x
   std::vector<Axis> axes;      // what the view's axes become, new ones included
   bool whole = true;           // the view is all of x
+  size_t dots = 0;             // the axes before ..., which parts the index tensors on its two sides even where it stands for no axis
 
   bool has_index() const {
     return std::any_of(axes.begin(), axes.end(), [](const Axis& a) { return static_cast<bool>(a.index); });
@@ -76,8 +77,12 @@ class Planner {
     if (used > x.rank()) throw runtime_error(fmt::format("{}: {} indices for a {}D tensor", who, used, x.rank()));
     if (dots > 1) throw runtime_error(fmt::format("{}: ... may appear once", who));
     for (const Value& v : indices) {
-      if (v.tag() == Tag::Marker) for (int i = used; i < x.rank(); ++i) keep();
-      else add(v);
+      if (v.tag() == Tag::Marker) {
+        plan_.dots = plan_.axes.size();
+        for (int i = used; i < x.rank(); ++i) keep();
+      } else {
+        add(v);
+      }
     }
     while (axis_ < x.rank()) keep();
   }
@@ -199,16 +204,20 @@ Gather plan_gather(const Plan& p, const Operand& view) {
   std::vector<int> places;
   std::vector<Operand> indices;
   int place = 0;
-  for (const Axis& a : p.axes) {
+  size_t before_dots = 0;
+  for (size_t i = 0; i < p.axes.size(); ++i) {
+    const Axis& a = p.axes[i];
     if (a.kind == Axis::Kind::Dropped) continue;
     if (a.index) {
       places.push_back(place);
       indices.push_back(a.index);
+      before_dots += i < p.dots;
     }
     ++place;
   }
   int count = static_cast<int>(places.size());
-  bool together = places.back() - places.front() == count - 1;
+  bool parted = before_dots > 0 && before_dots < places.size();
+  bool together = !parted && places.back() - places.front() == count - 1;
   Gather g;
   g.axis = together ? places.front() : 0;
   for (int i = 0; i < view.rank(); ++i) {

@@ -328,10 +328,30 @@ Value jvp_function(Call& c) {
   return Value::list({std::move(value), with_outputs(t.result, pushed)});
 }
 
-// d result / d argument for one array argument and one array result: shape of the result, then of the argument.
+// d y / d x for every leaf x of the argument: the axes of y, then those of x. A row is the pullback of one element of y.
+std::vector<Value> jacobian_rows(const Operand& y, const std::vector<Operand>& nodes) {
+  int64_t n = num_elems(y.sizes()).value();
+  std::vector<std::vector<Operand>> rows(nodes.size());
+  for (int64_t i = 0; i < n; ++i) {
+    Tensor unit = zeros_tensor(y.dtype(), {n});
+    store_double(y.dtype(), unit.bytes() + i * size_bytes(y.dtype()), 1);
+    std::vector<Operand> g(nodes.size());
+    if (y.is_node()) g = vjp({y}, {ops::reshape(Operand(unit), y.sizes())}, nodes, gradient_depth() > 0);
+    for (size_t k = 0; k < nodes.size(); ++k) rows[k].push_back(ops::expand_axis(g[k] ? g[k] : ops::zeros(nodes[k].type()), 0));
+  }
+  std::vector<Value> parts;
+  for (size_t k = 0; k < nodes.size(); ++k) {
+    Sizes sizes = y.sizes();
+    for (Size s : nodes[k].sizes()) sizes.push_back(s);
+    Operand j = n == 0 ? ops::zeros({y.dtype(), sizes}) : ops::reshape(ops::concat(std::move(rows[k]), 0), sizes);
+    parts.push_back(sizes.empty() ? float_value(j) : tensor_value(j));
+  }
+  return parts;
+}
+
+// As in JAX: the tree of the result, with the tree of the first argument in place of every leaf.
 Value jacobian_of(Caller& caller, const Value& f, std::vector<Value>& args) {
-  if (args.empty() || !trace::is_numeric(args[0])) throw runtime_error("jacobian: the function's first argument must be a number or a tensor");
-  if (!Leaves::is_leaf(args[0])) throw runtime_error("jacobian: cannot differentiate with respect to " + short_text(args[0]));
+  if (args.empty()) throw runtime_error("jacobian: expected at least 1 argument, got 0");
   Traced t;
   {
     DepthGuard depth;
@@ -344,20 +364,15 @@ Value jacobian_of(Caller& caller, const Value& f, std::vector<Value>& args) {
     });
     t = run_traced(caller, g, first);
   }
-  if (t.outputs.size() != 1 || !trace::is_numeric(t.result)) throw runtime_error("jacobian: the function must return a number or a tensor");
-  const Operand &y = t.outputs[0], &x = t.nodes[0];
-  int64_t n = num_elems(y.sizes()).value();
-  std::vector<Operand> rows;
-  for (int64_t i = 0; i < n; ++i) {
-    Tensor unit = zeros_tensor(y.dtype(), {n});
-    store_double(y.dtype(), unit.bytes() + i * size_bytes(y.dtype()), 1);
-    std::vector<Operand> g = y.is_node() ? vjp({y}, {ops::reshape(Operand(unit), y.sizes())}, {x}, gradient_depth() > 0) : std::vector<Operand>(1);
-    rows.push_back(ops::expand_axis(g[0] ? g[0] : ops::zeros(x.type()), 0));
-  }
-  Sizes out = y.sizes();
-  for (Size s : x.sizes()) out.push_back(s);
-  Operand j = rows.empty() ? ops::zeros({y.dtype(), out}) : ops::reshape(ops::concat(std::move(rows), 0), out);
-  return out.empty() ? float_value(j) : tensor_value(j);
+  if (t.nodes.empty()) throw runtime_error("jacobian: cannot differentiate with respect to " + short_text(args[0]));
+  if (t.outputs.empty()) throw runtime_error("jacobian: the function must return a number, a tensor or a tree of them, got " + short_text(t.result));
+  size_t output = 0;
+  return map_leaves(t.result, [&](const Value& y) {
+    if (!trace::is_numeric(y)) return Value::nil();
+    std::vector<Value> parts = jacobian_rows(t.outputs[output++], t.nodes);
+    size_t leaf = 0;
+    return map_leaves(args[0], [&](const Value& x) { return Leaves::is_leaf(x) ? parts[leaf++] : Value::nil(); });
+  });
 }
 
 Value jacobian(Call& c) {
@@ -461,9 +476,9 @@ const BuiltinDef kBuiltins[] = {
      {{"(let [[y back] (vjp (fn [a b] (* a b)) 3.0 4.0)] (back 1.0))", "[4.0, 3.0]"}}, 2, -1, vjp_function},
     {"jvp", "Derivatives", "(jvp f primals tangents)", "[result tangent]: the derivative of f along a direction.",
      {{"(jvp (fn [x] (* x x)) '[3.0] '[1.0])", "[9.0, 6.0]"}}, 3, 3, jvp_function},
-    {"jacobian", "Derivatives", "(jacobian f)", "A function that gives the matrix of partial derivatives: the result's axes, then the argument's.",
-     {{"((jacobian (fn [x] (* x x))) [1 2])", "[[2. 0.]\n [0. 4.]]"}}, 1, 1, jacobian},
-    {"hessian", "Derivatives", "(hessian f)", "A function that gives the matrix of second derivatives of a scalar function.",
+    {"jacobian", "Derivatives", "(jacobian f)", "A function that gives the matrix of partial derivatives by the first argument: the result's axes, then the argument's. Of trees: the result's tree, with the argument's at each leaf.",
+     {{"((jacobian (fn [x] (* x x))) [1 2])", "[[2. 0.]\n [0. 4.]]"}, {"((jacobian (fn [p] (* (get p :a) [1 2]))) {:a 3.0})", "{:a [1. 2.]}"}}, 1, 1, jacobian},
+    {"hessian", "Derivatives", "(hessian f)", "A function that gives the matrix of second derivatives of a scalar function; of a tree a tree of trees.",
      {{"((hessian (fn [x] (sum (** x 3)))) [1 2])", "[[6.  0.]\n [0. 12.]]"}}, 1, 1, hessian},
     {"checkpoint", "Derivatives", "(checkpoint f)", "f, marked so that its intermediate results may be computed again in the backward pass instead of kept.",
      {{"((grad (checkpoint (fn [x] (* x x)))) 3.0)", "6.0"}}, 1, 1, make_checkpoint},

@@ -209,34 +209,48 @@ bool Analyzer::is_literal_vector(const Form& f) {
 
 namespace {
 
-// How many numbers a vector of number literals (and such vectors) holds; 0 for any other form.
-size_t count_numbers(const Form& f) {
+// How many literals a form of literals alone holds: vectors and dicts of them; nothing for any other form.
+std::optional<size_t> count_literals(const Form& f) {
+  switch (f.kind) {
+    case FormKind::Symbol: case FormKind::List: case FormKind::Quote: case FormKind::Quasiquote: case FormKind::Unquote: case FormKind::UnquoteSplicing:
+      return std::nullopt;
+    case FormKind::Vector: case FormKind::Dict: break;
+    default: return 1;
+  }
   size_t n = 0;
-  for (const auto& x : f.items) {
-    size_t here = x->is_vector() ? count_numbers(*x) : x->kind == FormKind::Int || x->kind == FormKind::Float;
-    if (here == 0) return 0;
-    n += here;
+  for (size_t i = 0; i < f.items.size(); ++i) {
+    const Form& x = *f.items[i];
+    bool wrong_key = f.kind == FormKind::Dict && i % 2 == 0 && x.kind != FormKind::Keyword && x.kind != FormKind::String;  // an error where the dict is made
+    std::optional<size_t> here = wrong_key ? std::nullopt : count_literals(x);
+    if (!here) return std::nullopt;
+    n += *here;
   }
   return n;
 }
 
-Value number_table(const Form& f) {
-  if (!f.is_vector()) return quoted(f);
+// What such a form evaluates to.
+Value literal_value(const Form& f) {
+  if (!f.is_vector() && f.kind != FormKind::Dict) return quoted(f);
   std::vector<Value> items;
   bool rows = true;
   for (const auto& x : f.items) {
-    items.push_back(number_table(*x));
+    items.push_back(literal_value(*x));
     rows &= x->is_vector();
   }
-  return vector_value(items, rows);
+  return f.is_vector() ? vector_value(items, rows) : dict_value(items);
+}
+
+// Data written into a program is made once: code for each literal would be large and slow.
+bool is_table(const Form& f) {
+  constexpr size_t kTable = 256;
+  std::optional<size_t> n = count_literals(f);
+  return n && *n > kTable;
 }
 
 }  // namespace
 
 ExprPtr Analyzer::vector(const Form& f) {
-  // Data written into a program is made once: code for each number would be large and slow.
-  constexpr size_t kTable = 256;
-  if (count_numbers(f) > kTable) return constant(number_table(f), f.span);
+  if (is_table(f)) return constant(literal_value(f), f.span);
   ExprPtr e = make_expr(ExprKind::Vector, f.span);
   e->flag = !f.items.empty();
   for (const auto& x : f.items) {
@@ -292,6 +306,7 @@ ExprPtr Analyzer::expr(const FormPtr& form) {
     case FormKind::Symbol: return symbol(*f);
     case FormKind::Vector: return vector(*f);
     case FormKind::Dict: {
+      if (is_table(*f)) return constant(literal_value(*f), f->span);
       ExprPtr e = make_expr(ExprKind::Dict, f->span);
       for (const auto& x : f->items) e->items.push_back(expr(x));
       return e;

@@ -287,12 +287,20 @@ void check_recur(const Expr& e, bool tail) {
   }
 }
 
+// `at` is where the parameters should be.
+static UserError no_parameters(const Form& f, size_t at, const char* message) {
+  UserError e(ErrorKind::Compile, message, f.span);
+  bool several = f.items.size() > at && f.items[at]->kind == FormKind::List && !f.items[at]->items.empty() && f.items[at]->items[0]->is_vector();
+  if (several) e.hints.push_back("a function has one list of parameters; optional ones are [x & [y]], or by name [x & {:keys [y] :or {y 1}}]");
+  return e;
+}
+
 ExprPtr Analyzer::fn_form(const Form& f) { return let_fn(f, {}); }
 
 ExprPtr Analyzer::let_fn(const Form& f, LetNames names) {
   size_t at = 1;
   if (f.items.size() > 2 && f.items[1]->is_symbol()) names.self = f.items[at++]->name;  // (fn name [x] …), as in Clojure
-  if (f.items.size() <= at || !f.items[at]->is_vector()) fail("fn requires parameters and a body: (fn [params] body...)", f.span);
+  if (f.items.size() <= at || !f.items[at]->is_vector()) throw no_parameters(f, at, "fn requires parameters and a body: (fn [params] body...)");
   ExprPtr e = make_expr(ExprKind::Fn, f.span);
   e->proto = function("", *f.items[at], f, at + 1, false, std::move(names), e->captures);
   return e;
@@ -366,17 +374,10 @@ void Analyzer::define_function(Cell& cell, const Form& f, size_t params_at) {
   }
 }
 
-static UserError no_parameters(const Form& f) {
-  UserError e(ErrorKind::Compile, "defn requires at least 3 arguments: (defn name [params] body...)", f.span);
-  bool several = f.items.size() > 2 && f.items[2]->kind == FormKind::List && !f.items[2]->items.empty() && f.items[2]->items[0]->is_vector();
-  if (several) e.hints.push_back("a function has one list of parameters; optional ones are [x & [y]], or by name [x & {:keys [y] :or {y 1}}]");
-  return e;
-}
-
 ExprPtr Analyzer::defn_form(const Form& f, bool is_private) {
   size_t params_at = f.items.size() > 3 && f.items[2]->kind == FormKind::String ? 3 : 2;
   if (f.items.size() < 4 || !f.items[1]->is_symbol() || !f.items[params_at]->is_vector())
-    throw no_parameters(f);
+    throw no_parameters(f, 2, "defn requires at least 3 arguments: (defn name [params] body...)");
   Name name = f.items[1]->name;
   if (is_special_form(name.str())) fail(fmt::format("'{}' is a special form and cannot be redefined.", name.str()), f.span);
   if (is_private) host_.make_private(name, f.span.source);

@@ -288,9 +288,11 @@ struct SpecialForms {
   }
 
   static ExprPtr recur_form(A& a, const FormPtr& f) {
-    size_t want = a.fn_->loop_arity.empty() ? a.fn_->proto->params.size() : a.fn_->loop_arity.back();
+    bool in_loop = !a.fn_->loop_arity.empty();
+    size_t want = in_loop ? a.fn_->loop_arity.back() : a.fn_->proto->params.size();
     size_t got = f->items.size() - 1;
-    if (got != want) fail(fmt::format("recur expects {} argument{}, got {}", want, want == 1 ? "" : "s", got), f->span);
+    bool nowhere = !in_loop && a.fn_->proto->top_level;  // which check_recur reports
+    if (got != want && !nowhere) fail(fmt::format("recur expects {} argument{}, got {}", want, want == 1 ? "" : "s", got), f->span);
     ExprPtr e = make_expr(ExprKind::Recur, f->span);
     for (size_t i = 1; i < f->items.size(); ++i) e->items.push_back(a.expr(f->items[i]));
     return e;

@@ -80,17 +80,6 @@ Value take_param(Value& slot) {
   return std::exchange(slot, std::move(note));
 }
 
-Value dict_value(std::span<Value> keys_and_values) {
-  auto* d = new DictObj;
-  Value v = Value::object(Tag::Dict, d);
-  for (size_t i = 0; i < keys_and_values.size(); i += 2) {
-    if (!is_key(keys_and_values[i]))
-      throw runtime_error("Dict key must be a keyword or a string, got " + std::string(type_name(keys_and_values[i])));
-    d->set(key_name(keys_and_values[i]), std::move(keys_and_values[i + 1]));
-  }
-  return v;
-}
-
 // While a function is traced for compilation nothing is called for good.
 bool is_watched(const Proto& p) { return (p.named || (g_observer->watches_all && !p.top_level)) && !trace::is_tracing(); }
 Callee callee_kind(const Proto& p) { return p.named ? Callee::Function : Callee::Lambda; }
@@ -716,6 +705,17 @@ Value Vm::run(size_t bottom) {
       throw;
     }
   }
+}
+
+Value dict_value(std::span<Value> keys_and_values) {
+  auto* d = new DictObj;
+  Value v = Value::object(Tag::Dict, d);
+  for (size_t i = 0; i < keys_and_values.size(); i += 2) {
+    if (!is_key(keys_and_values[i]))
+      throw runtime_error("Dict key must be a keyword or a string, got " + std::string(type_name(keys_and_values[i])));
+    d->set(key_name(keys_and_values[i]), std::move(keys_and_values[i + 1]));
+  }
+  return v;
 }
 
 Value vector_value(std::span<Value> elements, bool literal_vectors) {

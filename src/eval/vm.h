@@ -110,7 +110,8 @@ class Vm final : public builtins::Caller {
 // The value `err` of a catch clause, and back.
 Value error_value(const UserError& e);
 
-// What a vector literal makes of its elements (language specification §6).
+// What a vector literal makes of its elements, a dict literal of its keys and values (language specification §6).
 Value vector_value(std::span<Value> elements, bool literal_vectors);
+Value dict_value(std::span<Value> keys_and_values);
 
 }  // namespace sheaf::eval

@@ -46,7 +46,8 @@ bool take(std::string_view& s, std::string_view any_of, char& into) {
 std::optional<Spec> parse_spec(std::string_view s) {
   Spec spec;
   size_t first = s.empty() ? 0 : utf8_length(s[0]);
-  if (first > 0 && s.size() > first && is_align(s[first])) {
+  bool fills = first > 0 && s.size() > first && is_align(s[first]);
+  if (fills) {
     spec.fill = s.substr(0, first);
     spec.align = s[first];
     s.remove_prefix(first + 1);
@@ -56,9 +57,9 @@ std::optional<Spec> parse_spec(std::string_view s) {
   char ignored;
   take(s, "+- ", spec.sign);
   spec.alternate = take(s, "#", ignored);
-  if (take(s, "0", ignored) && !spec.align) {
-    spec.fill = "0";
-    spec.align = '=';
+  if (take(s, "0", ignored)) {
+    if (!fills) spec.fill = "0";
+    if (!spec.align) spec.align = '=';
   }
   spec.width = take_number(s, kMaxWidth, "width");
   take(s, ",_", spec.grouping);

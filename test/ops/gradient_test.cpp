@@ -54,7 +54,7 @@ Function gradient(Function f, std::vector<Tensor> w) {
 
 // The largest is not much larger than one, so one relative tolerance does: the error of the differences is about h² times
 // the third derivative, and 2^-53 / h times the value.
-constexpr double kStep = 1e-5, kTolerance = 2e-6;
+constexpr double kStep = 1e-6, kTolerance = 2e-6;
 
 void expect_vjp_matches(const Function& f, const std::vector<Tensor>& x, Storage how, Rng& rng) {
   std::vector<Tensor> v = random_like(rng, as_operands(x)), at, above, below;
@@ -184,10 +184,10 @@ TEST(RandomPrograms, GradientMatchesDifferences) {
     uint64_t seed = test_seed() + trial;
     Rng rng(seed);
     std::vector<Tensor> x{uniform_tensor(rng, DType::F64, kProgramSizes, -1, 1), uniform_tensor(rng, DType::F64, kProgramSizes, -1, 1)};
-    Function f = RandomProgram(seed, 2 + trial % 12, true);
+    Function f = RandomProgram(seed, 2 + seed % 12, true);  // all from the seed, which a failure names
     SCOPED_TRACE("SHEAF_SEED=" + std::to_string(seed));
     expect_vjp_matches(f, x, Storage::Contiguous, rng);
-    if (trial % 4 == 0) expect_vjp_matches(gradient(f, random_like(rng, f(as_operands(x)))), x, Storage::Contiguous, rng);
+    if (seed % 4 == 0) expect_vjp_matches(gradient(f, random_like(rng, f(as_operands(x)))), x, Storage::Contiguous, rng);
     if (HasFailure()) return;
   }
 }
