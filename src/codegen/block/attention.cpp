@@ -186,10 +186,10 @@ class Forward {
       T* s;
     } blocks[kBlocks];
     auto with_rows = [&](const Rows<S, T>& rows, int64_t begin, int64_t end, int64_t width, int64_t padded, T* copied, auto&& f) {
-      const RowKernels<T>& kern = kern_.row_alone;
-      if (rows.element == 1 && width == padded) return f(kern.of(rows.data), rows.data + begin * rows.row, rows.row);
+      const ByElement<T, RowReaders>& readers = kern_.row_alone.readers;
+      if (rows.element == 1 && width == padded) return f(readers.of(rows.data), rows.data + begin * rows.row, rows.row);
       rows.copy(begin, end - begin, width, padded, copied);
-      f(kern.same, static_cast<const T*>(copied), padded);
+      f(readers.same, static_cast<const T*>(copied), padded);
     };
     int num_blocks = 0;
     for (int64_t j = range.begin / kAttentionBlock * kAttentionBlock; j < range.end; j += kAttentionBlock) {

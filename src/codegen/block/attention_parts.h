@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "codegen/block/by_element.h"
 #include "codegen/block/tasks.h"
 #include "loop/attention.h"
 #include "loop/scalar_ops.h"
@@ -21,9 +22,7 @@ using loop::ColumnRange;
 using loop::kAttentionBlock;
 using loop::kAttentionRows;
 using loop::MaskKind;
-using loop::scalar::BFloat16;
 using loop::scalar::convert;
-using loop::scalar::Float16;
 
 // What a sum over a block of columns begins with.
 enum class Start { Zero, Before, Scaled };
@@ -37,18 +36,7 @@ struct RowReaders {
 template <class T>
 struct RowKernels {
   void (*weigh)(int64_t n, T* s, bool first, T* m, T* l, T* factor);
-  RowReaders<T, T> same;
-  const RowReaders<T, T>& of(const T*) const { return same; }
-};
-template <>
-struct RowKernels<float> {
-  void (*weigh)(int64_t n, float* s, bool first, float* m, float* l, float* factor);
-  RowReaders<float, float> same;
-  RowReaders<float, BFloat16> bf16;
-  RowReaders<float, Float16> f16;
-  const RowReaders<float, float>& of(const float*) const { return same; }
-  const RowReaders<float, BFloat16>& of(const BFloat16*) const { return bf16; }
-  const RowReaders<float, Float16>& of(const Float16*) const { return f16; }
+  ByElement<T, RowReaders> readers;
 };
 
 template <class T>

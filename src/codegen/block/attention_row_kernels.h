@@ -128,11 +128,5 @@ void add_rows(int64_t n, int64_t width, const T* p, const E* v, int64_t ldv, T* 
   part(std::integral_constant<int, 1>{});
 }
 
-template <class T, class E>
-constexpr RowReaders<T, E> kReaders{scores<T, E>, add_rows<T, E>};
-
 template <class T>
-constexpr auto row_alone() {
-  if constexpr (std::is_same_v<T, float>) return RowKernels<T>{weigh_row<T>, kReaders<T, T>, kReaders<T, BFloat16>, kReaders<T, Float16>};
-  else return RowKernels<T>{weigh_row<T>, kReaders<T, T>};
-}
+constexpr RowKernels<T> row_alone() { return {weigh_row<T>, by_element<T, RowReaders>([]<class E>() -> RowReaders<T, E> { return {scores<T, E>, add_rows<T, E>}; })}; }

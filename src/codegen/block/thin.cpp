@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 
+#include "codegen/block/by_element.h"
 #include "codegen/block/simd.h"
 #include "runtime/thread_pool.h"
 
@@ -44,19 +45,7 @@ template <class T>
 struct Kernels {
   int64_t tile_rows, tile_columns;
   void (*add_chains)(int64_t n, T* sums, int64_t ld);
-  Streams<T, T> same;
-  const Streams<T, T>& of(const T*) const { return same; }
-};
-template <>
-struct Kernels<float> {
-  int64_t tile_rows, tile_columns;
-  void (*add_chains)(int64_t n, float* sums, int64_t ld);
-  Streams<float, float> same;
-  Streams<float, BFloat16> bf16;
-  Streams<float, Float16> f16;
-  const Streams<float, float>& of(const float*) const { return same; }
-  const Streams<float, BFloat16>& of(const BFloat16*) const { return bf16; }
-  const Streams<float, Float16>& of(const Float16*) const { return f16; }
+  ByElement<T, Streams> streams;
 };
 
 #define SHEAF_KERNELS "codegen/block/thin_kernels.h"
@@ -175,7 +164,7 @@ class FewRows {
   int64_t sums_of_task_ = m_ == 1 ? Chains::kCount : m_, apart_ = round_up(sums_of_task_ * width_, kPage) + kPage;
   Chains chains_{k_};
   T* sums_ = nullptr;
-  const Streams<T, S>& kern_ = kernels<T>().of(b_.data);
+  const Streams<T, S>& kern_ = kernels<T>().streams.of(b_.data);
 };
 
 // More rows: sums are tiles, group of rows by group of rows. The first group reads B where it is and leaves a copy, in T and in the first-level cache,
@@ -208,7 +197,7 @@ struct TileStrip {
     int64_t done = whole * wide;
     if (done < columns)
       for (int64_t r = 0; r < depth; ++r) {
-        kern.of(b.data).copy_row(columns - done, b.at(j + done, l + r), next + done + r * b.k, copy + r * ld + done);
+        kern.streams.of(b.data).copy_row(columns - done, b.at(j + done, l + r), next + done + r * b.k, copy + r * ld + done);
         std::fill(copy + r * ld + columns, copy + (r + 1) * ld, T(0));
       }
     groups(kern, m, [&](int64_t i, int64_t rows, int64_t height) {
@@ -216,11 +205,11 @@ struct TileStrip {
       T* to = sums + i * tiles * wide;
       int64_t left = tiles;
       if (i == 0) {
-        auto kernel = one_group ? kern.of(b.data).tiles[form(rows)] : kern.of(b.data).copying_tiles;
+        auto kernel = one_group ? kern.streams.of(b.data).tiles[form(rows)] : kern.streams.of(b.data).copying_tiles;
         for (int64_t r = 0; r < depth; r += kStreamDepth) kernel(whole, std::min<int64_t>(kStreamDepth, depth - r), a + r * height, b.at(j, l + r), b.k, next + r * b.k, to, copy + r * ld, ld);
         left = tiles - whole;
       }
-      kern.of(copy).tiles[form(rows)](left, depth, a, copy + (tiles - left) * wide, ld, copy, to + (tiles - left) * height * wide, copy, ld);
+      kern.streams.of(copy).tiles[form(rows)](left, depth, a, copy + (tiles - left) * wide, ld, copy, to + (tiles - left) * height * wide, copy, ld);
     });
   }
   void end_block(bool first) {

@@ -141,7 +141,4 @@ template <class T>
 constexpr int64_t kTileColumns = Simd<T>::kTileVectors * Simd<T>::kLanes;
 
 template <class T>
-constexpr auto kKernels = [] {
-  if constexpr (std::is_same_v<T, float>) return Kernels<T>{Simd<T>::kTileRows, kTileColumns<T>, add_chains<T>, kStreams<T, float>, kStreams<T, BFloat16>, kStreams<T, Float16>};
-  else return Kernels<T>{Simd<T>::kTileRows, kTileColumns<T>, add_chains<T>, kStreams<T, T>};
-}();
+constexpr Kernels<T> kKernels{Simd<T>::kTileRows, kTileColumns<T>, add_chains<T>, by_element<T, Streams>([]<class S>() { return kStreams<T, S>; })};

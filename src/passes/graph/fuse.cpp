@@ -24,6 +24,12 @@ Sizes squeezed(const Sizes& sizes) {
   return out;
 }
 
+graph::Node* base_of(const graph::Operand& o) {
+  graph::Node* n = o.node().get();
+  while (n->op->view && n->inputs[0].is_node()) n = n->inputs[0].node().get();
+  return n;
+}
+
 namespace {
 
 using graph::Node;
@@ -78,13 +84,6 @@ Source source_of(const Operand& o, const Sizes& at) {
     n = n->inputs[0].node().get();
   }
   return {n, level};
-}
-
-// The array behind any chain of views.
-Node* base_of(const Operand& o) {
-  Node* n = o.node().get();
-  while (n->op->view && n->inputs[0].is_node()) n = n->inputs[0].node().get();
-  return n;
 }
 
 bool fusable(const Node* n) { return n->op->kind == OpKind::Elementwise || n->op->kind == OpKind::Reduce; }

@@ -28,6 +28,8 @@ struct FusionGroup {
 
 // Sizes without the ones.
 Sizes squeezed(const Sizes& sizes);
+// The array behind any chain of views; of an operand that is a node.
+graph::Node* base_of(const graph::Operand& o);
 
 // Expects: sizes known.  Leaves: groups in an order in which each finds its inputs ready. Without `merge` every node is a
 // group of its own.

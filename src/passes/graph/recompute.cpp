@@ -19,18 +19,7 @@ using graph::OpKind;
 // Smaller arrays stay in a cache until they are read.
 constexpr int64_t kLeastBytes = 1 << 20;
 
-int64_t num_elements(const Sizes& sizes) {
-  int64_t n = 1;
-  for (Size s : sizes) n *= s.value();
-  return n;
-}
-
-// The node behind any chain of views.
-const Node* base_of(const Operand& o) {
-  const Node* n = o.node().get();
-  while (n->op->view && n->inputs[0].is_node()) n = n->inputs[0].node().get();
-  return n;
-}
+int64_t count(const Sizes& sizes) { return num_elems(sizes).value(); }
 
 class Recomputing {
  public:
@@ -83,7 +72,7 @@ class Recomputing {
   // Narrow floats must be rounded, which takes longer than they do in memory.
   static bool is_cheap(const Node& n) {
     const auto& [dtype, sizes] = n.types[0];
-    return n.op->cheap && !is_storage_only(dtype) && num_elements(sizes) * static_cast<int64_t>(size_bytes(dtype)) >= kLeastBytes;
+    return n.op->cheap && !is_storage_only(dtype) && count(sizes) * static_cast<int64_t>(size_bytes(dtype)) >= kLeastBytes;
   }
 
   bool is_elsewhere(const Node* user, const Node* n) const { return group_of_[user] != group_of_[n]; }
@@ -116,7 +105,7 @@ class Recomputing {
       if (from == more || std::find(read.begin(), read.end(), from) != read.end()) continue;
       // An argument may be written over by what replaces it, unless it is read later.
       if (group_of_[from] < 0) return false;
-      if (num_elements(in.sizes()) < num_elements(sizes)) continue;
+      if (count(in.sizes()) < count(sizes)) continue;
       if (more || size_bytes(in.dtype()) > size_bytes(dtype)) return false;
       more = from;
     }
