@@ -30,6 +30,16 @@ Value floating(Call& c) {
   return tensor_value(ops::cast(num(c[0]).x, DType::F32));
 }
 
+bool is_narrow_tensor(const Value& v) {
+  if (!is_tensor_value(v)) return false;
+  DType d = num(v).x.dtype();
+  return d == DType::BF16 || d == DType::F16;
+}
+
+// What is computed in several steps rounds narrow floats once, at the end: (%narrow (… (%wide x) …) x). Everything else stays as it is.
+Value wide(Call& c) { return is_narrow_tensor(c[0]) ? tensor_value(ops::cast(num(c[0]).x, DType::F32)) : c[0]; }
+Value narrow(Call& c) { return is_narrow_tensor(c[1]) ? tensor_value(ops::cast(num(c[0]).x, num(c[1]).x.dtype())) : c[0]; }
+
 const BuiltinDef kBuiltins[] = {
     {"exp", "Elementary functions", "(exp x)", "e to the power x.", {{"(exp 2)", "7.389056"}}, 1, 1, unary<kExp>},
     {"log", "Elementary functions", "(log x)", "Natural logarithm; of 0 -inf, of a negative number NaN.", {{"(log 1)", "0.0"}}, 1, 1, unary<kLog>},
@@ -40,6 +50,8 @@ const BuiltinDef kBuiltins[] = {
     {"tanh", "Elementary functions", "(tanh x)", "Hyperbolic tangent.", {{"(tanh 0)", "0.0"}}, 1, 1, unary<kTanh>},
     {"%sigmoid", "", "", "", {}, 1, 1, unary<kSigmoid>},
     {"%floating", "", "", "", {}, 1, 1, floating},
+    {"%wide", "", "", "", {}, 1, 1, wide},
+    {"%narrow", "", "", "", {}, 2, 2, narrow},
     {"round", "Elementary functions", "(round x)", "Nearest integer, halves away from zero; still a float.", {{"(round -2.5)", "-3.0"}}, 1, 1, unary<kRound>},
     {"ceil", "Elementary functions", "(ceil x)", "Rounds up; still a float.", {{"(ceil 1.2)", "2.0"}}, 1, 1, unary<kCeil>},
     {"floor", "Elementary functions", "(floor x)", "Rounds down; still a float.", {{"(floor 7.9)", "7.0"}}, 1, 1, unary<kFloor>},
