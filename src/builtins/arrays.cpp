@@ -237,6 +237,7 @@ Value write_region(Value x, const Operand& v, const Region& r) {
   const Tensor& old = x.as_tensor();
   bool own = x.unique() && old.buffer->unique() && old.buffer->is_ours() && old.is_contiguous();
   Tensor out = own ? old : copy_of(old);
+  out.buffer->will_change();
   Tensor box = out;
   box.sizes = to_dims(r.sizes);
   for (int i = 0; i < out.rank(); ++i) {

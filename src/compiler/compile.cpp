@@ -472,7 +472,12 @@ class Compiler {
     if (updates) arrays[0] = arrays.back();
     launch(std::move(name), lowered_single(*n->op, n->attrs, in, out, updates), arrays, std::move(sizes));
     bool product = n->op->kind == OpKind::Contract && n->inputs.size() == 2;  // attention's work depends on its mask
-    if (product) out_.executable.launches.back().flops = 2 * checked_num_elems(arrays.back().sizes) * arrays[0].sizes.back();
+    if (!product) return;
+    runtime::Launch& l = out_.executable.launches.back();
+    l.flops = 2 * checked_num_elems(arrays.back().sizes) * arrays[0].sizes.back();
+    const Stored &a = arrays[0], &b = arrays[1];
+    if (is_enabled(Pass::Repack) && n->op == &ops::op("dot") && a.sizes[0] == 1 && a.sizes[1] == 1 && a.strides[2] == 1)
+      l.packed = codegen::packed_row_form(b.dtype, b.sizes[2], b.sizes[1], b.strides[1], b.strides[2]);
   }
 
   // A copy of an array that is about to be changed; it needs no work where the array itself can be given up.

@@ -25,6 +25,7 @@ constexpr PassInfo kPasses[] = {
     {"keep", "values that several loops over a row need wait in an output array"},
     {"in-place", "results are written over operands and arguments that nobody reads again"},
     {"reuse-scratch", "values that do not live at the same time share memory"},
+    {"repack", "matrices that are read again and again unchanged are copied into the order in which that is fastest"},
     {"specialize", "native code knows which strides are 0 or 1"},
     {"tile", "operands read across their rows are walked in small squares"},
     {"expand-math", "elementary functions become arithmetic; without it kernels that hold some have no native code"},

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "runtime/packed.h"
 #include "runtime/profiler.h"
 
 namespace sheaf::runtime {
@@ -41,13 +42,25 @@ std::byte* Executable::address(const Place& p, const Memory& m) const {
   return m.scratch + p.offset;
 }
 
+const Buffer* Executable::unchanged(const Place& p, const Memory& m) const {
+  if (p.kind == Place::Constant) return constants[p.index].buffer.get();
+  if (p.kind != Place::Input || m.owners.empty() || (!m.given_up.empty() && m.given_up[p.index])) return nullptr;
+  return m.owners[p.index].buffer.get();
+}
+
 void Executable::run_launch(const Launch& l, const Memory& m) const {
   SmallVec<std::byte*, 16> pointers;
   for (const Place& p : l.buffers) pointers.push_back(address(p, m));
   if (l.is_copy && pointers[0] == pointers[1]) return;
   int64_t payload = 0;
+  int site = -1;
   auto start = now();
-  int site = l.kernel->run(pointers, l.sizes, payload);
+  if (std::byte* packed = l.packed ? packed_operand(l, *this, m) : nullptr) {
+    pointers[l.packed->operand] = packed;
+    l.packed->run(pointers);
+  } else {
+    site = l.kernel->run(pointers, l.sizes, payload);
+  }
   if (g_profiling) record_kernel(l, static_cast<uint64_t>((now() - start).count()));
   if (site >= 0) throw CheckFailure{l.node, site, payload};
 }
@@ -74,6 +87,7 @@ std::vector<Tensor> Executable::run(std::span<const Tensor> inputs, std::span<co
   for (const OutputBuffer& o : output_buffers) {
     if (o.donor >= 0 && !given_up.empty() && given_up[o.donor]) {
       const Tensor& t = inputs[o.donor];
+      t.buffer->will_change();
       results.push_back({t.buffer, t.offset * size_bytes(t.dtype)});
       ++buffers.hits;
     } else {
@@ -88,7 +102,7 @@ std::vector<Tensor> Executable::run(std::span<const Tensor> inputs, std::span<co
   SmallVec<std::byte*, 16> input_data, result_data;
   for (const Tensor& t : inputs) input_data.push_back(t.bytes());
   for (const Result& r : results) result_data.push_back(r.buffer->data() + r.offset_bytes);
-  run_at({input_data, result_data, scratch_data});
+  run_at({input_data, result_data, scratch_data, inputs, given_up});
   std::vector<Tensor> out;
   out.reserve(outputs.size());
   for (const OutputSpec& o : outputs) {

@@ -1,6 +1,7 @@
 // A compiled graph: constants, a memory plan and a list of kernel launches. Immutable; many threads may run one at once,
 // each with scratch memory borrowed for the call.
 #pragma once
+#include <array>
 #include <memory>
 #include <span>
 #include <string>
@@ -19,6 +20,21 @@ class Kernel {
   virtual int run(std::span<std::byte* const> buffers, std::span<const int64_t> sizes, int64_t& payload) const = 0;
 };
 
+// How a launch runs with one of its operands in another order, for operands that are read again and again unchanged (weights of a model that generates): see packed.h.
+class PackedForm {
+ public:
+  using Layout = std::array<int64_t, 4>;
+  PackedForm(int operand, int64_t bytes, const Layout& layout) : operand(operand), bytes(bytes), layout(layout) {}
+  virtual ~PackedForm() = default;
+  virtual void pack(const std::byte* from, std::byte* to) const = 0;
+  // `buffers` has the packed operand in its place.
+  virtual void run(std::span<std::byte* const> buffers) const = 0;
+
+  const int operand;      // of the launch's buffers
+  const int64_t bytes;    // when packed
+  const Layout layout;    // forms that pack in the same way have the same
+};
+
 // Where a value lives during a run.
 struct Place {
   enum Kind : uint8_t { Input, Constant, Scratch, Output } kind = Scratch;
@@ -29,6 +45,7 @@ struct Place {
 struct Launch {
   std::string name;       // "add+exp+sum f32 [768 128]", for the profiler
   std::shared_ptr<const Kernel> kernel;
+  std::shared_ptr<const PackedForm> packed;  // or none
   std::vector<Place> buffers;
   std::vector<int64_t> sizes;
   int node = -1;          // for messages: index into Executable::labels
@@ -62,6 +79,9 @@ struct OutputBuffer {
 struct Memory {
   std::span<std::byte* const> inputs, results;
   std::byte* scratch;
+  // What the inputs belong to, and which of them may be written; empty where the caller does not know.
+  std::span<const Tensor> owners = {};
+  std::span<const uint8_t> given_up = {};
 };
 
 struct Executable {
@@ -76,6 +96,8 @@ struct Executable {
   std::vector<Tensor> run(std::span<const Tensor> inputs, std::span<const uint8_t> given_up = {}) const;
   // The launches alone, on memory of the caller's.
   void run_at(const Memory& memory) const;
+  // The buffer behind such a place if its content stays as it is, or nullptr.
+  const Buffer* unchanged(const Place& p, const Memory& memory) const;
   // One of them; throws CheckFailure.
   void run_launch(const Launch& l, const Memory& memory) const;
   std::byte* address(const Place& p, const Memory& memory) const;

@@ -2,8 +2,10 @@
 // buffer. Contents are immutable once a tensor is visible to the language: only its maker, or an owner that holds the
 // only reference (`unique()`), writes.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <functional>
+#include <memory>
 
 #include "support/ref.h"
 #include "tensor/dtype.h"
@@ -18,7 +20,10 @@ class Buffer : public Counted {
  public:
   Buffer(std::byte* data, size_t bytes, std::function<void()> release_memory)
       : data_(data), bytes_(bytes), release_(std::move(release_memory)) {}
-  ~Buffer() { if (release_) release_(); }
+  ~Buffer() {
+    delete derived_.load(std::memory_order_relaxed);
+    if (release_) release_();
+  }
   // Uninitialised, 64-byte aligned. Throws UserError when the memory budget or the machine refuses.
   static Ref<Buffer> allocate(size_t bytes);
   std::byte* data() const { return data_; }
@@ -26,10 +31,26 @@ class Buffer : public Counted {
   // False for foreign memory, which may be read-only.
   bool is_ours() const { return ours_; }
 
+  // Something made of the content, such as a copy in another order, that lives as long as the content stays the same. Whoever writes to a buffer that others have
+  // read calls will_change().
+  struct Derived {
+    virtual ~Derived() = default;
+  };
+  Derived* derived() const { return derived_.load(std::memory_order_acquire); }
+  // The first one that any thread gives is kept.
+  Derived* keep_derived(std::unique_ptr<Derived> d) const {
+    Derived* kept = nullptr;
+    return derived_.compare_exchange_strong(kept, d.get(), std::memory_order_acq_rel) ? d.release() : kept;
+  }
+  void will_change() {
+    if (derived()) delete derived_.exchange(nullptr, std::memory_order_acq_rel);
+  }
+
  private:
   std::byte* data_;
   size_t bytes_;
   bool ours_ = false;
+  mutable std::atomic<Derived*> derived_{nullptr};
   std::function<void()> release_;  // empty: ours, freed by the allocator
   friend class BufferPool;
 };

@@ -6,6 +6,7 @@
 
 #include "loop/ir.h"
 #include "loop/library.h"
+#include "runtime/executable.h"
 
 namespace sheaf::codegen {
 
@@ -18,6 +19,9 @@ class BlockKernel {
   // About how long a run with these sizes takes one thread.
   virtual double estimated_ns(std::span<const int64_t> sizes) const = 0;
 };
+
+// How a product of one row by a matrix that stays the same runs with that matrix packed, or nullptr where that is not faster. Strides are those of a [k, n].
+std::shared_ptr<const runtime::PackedForm> packed_row_form(DType dtype, int64_t n, int64_t k, int64_t stride_k, int64_t stride_n);
 
 // Faster forms of the routines of loop/library.h, same bits; the plain one where there is none.
 loop::Routine find_fast_routine(std::string_view name);

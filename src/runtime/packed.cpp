@@ -1,0 +1,74 @@
+#include "runtime/packed.h"
+
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+namespace sheaf::runtime {
+namespace {
+
+// Packing takes about as long as a few reads.
+constexpr int kReads = 3;
+constexpr size_t kBudgetPart = 16;  // of the memory limit
+
+std::atomic<int64_t> packed_bytes{0};
+
+int64_t budget() { return static_cast<int64_t>(memory_stats().limit_bytes / kBudgetPart); }
+
+bool reserve(int64_t bytes) {
+  MemoryStats memory = memory_stats();
+  if (memory.live_bytes + static_cast<size_t>(bytes) > memory.limit_bytes / 2) return false;
+  if (packed_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes <= budget()) return true;
+  packed_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  return false;
+}
+
+// The copies of parts of one buffer.
+class Copies : public Buffer::Derived {
+ public:
+  ~Copies() override {
+    for (const Copy& c : copies_)
+      if (c.data) packed_bytes.fetch_sub(static_cast<int64_t>(c.data->size_bytes()), std::memory_order_relaxed);
+  }
+
+  std::byte* find(const std::byte* from, const PackedForm& form) {
+    std::lock_guard lock(mutex_);
+    Copy& c = entry(from, form.layout);
+    if (!c.data && ++c.reads == kReads && reserve(form.bytes)) {
+      c.data = Buffer::allocate(static_cast<size_t>(form.bytes));
+      form.pack(from, c.data->data());
+    }
+    return c.data ? c.data->data() : nullptr;
+  }
+
+ private:
+  struct Copy {
+    const std::byte* from;
+    PackedForm::Layout layout;
+    int reads = 0;
+    Ref<Buffer> data;
+  };
+  Copy& entry(const std::byte* from, const PackedForm::Layout& layout) {
+    for (Copy& c : copies_)
+      if (c.from == from && c.layout == layout) return c;
+    return copies_.emplace_back(Copy{from, layout, 0, nullptr});
+  }
+
+  std::mutex mutex_;
+  std::vector<Copy> copies_;
+};
+
+}  // namespace
+
+std::byte* packed_operand(const Launch& launch, const Executable& executable, const Memory& memory) {
+  const Place& place = launch.buffers[launch.packed->operand];
+  const Buffer* buffer = executable.unchanged(place, memory);
+  if (!buffer || !buffer->is_ours()) return nullptr;  // others may write to memory of theirs at any time
+  Buffer::Derived* derived = buffer->derived();
+  if (!derived) derived = buffer->keep_derived(std::make_unique<Copies>());
+  return static_cast<Copies*>(derived)->find(executable.address(place, memory), *launch.packed);  // nothing else derives anything
+}
+
+PackedStats packed_stats() { return {packed_bytes.load(std::memory_order_relaxed), budget()}; }
+
+}  // namespace sheaf::runtime

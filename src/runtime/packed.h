@@ -1,0 +1,18 @@
+// Operands that launches read again and again unchanged, such as the weights of a model that generates text, copied once into the order in which they are read
+// fastest. A copy belongs to the buffer that it was made from: it goes with that buffer, or when its content changes. All copies together stay within a budget, a
+// part of the memory that buffers may take.
+#pragma once
+#include "runtime/executable.h"
+
+namespace sheaf::runtime {
+
+// The packed operand of a launch, or nullptr: it may change, was not read often enough yet, or there is no room.
+std::byte* packed_operand(const Launch& launch, const Executable& executable, const Memory& memory);
+
+// Bytes in packed copies, and how many there may be.
+struct PackedStats {
+  int64_t bytes, most_bytes;
+};
+PackedStats packed_stats();
+
+}  // namespace sheaf::runtime
