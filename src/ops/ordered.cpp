@@ -60,12 +60,13 @@ void vjp_cumulate(VjpCtx& c) {
     case 0: c.grad(0, running_sum_from_the_end(c.dy())); return;
     case 1: c.grad(0, running_product_adjoint(c.x(0), c.dy())); return;
     default: {
-      // Running maximum: the adjoint of a plateau goes to the element that started it.
+      // Running maximum: the adjoint of a plateau goes to the element that started it. Plateaus are counted in ints and added up in f32 at least: a bf16 has no 257, and
+      // would round at each of the terms.
       Operand y = c.y(), x = c.x(0);
-      Operand starts = less(moved_back(y, 1, -HUGE_VAL), x);
-      Operand group = cumulate(where(starts, like(x, 1), like(x, 0)), 1, 0) - like(x, 1);
-      Operand total = put_along(zeros(x.type()), cast(group, DType::I64), c.dy(), 1, "cummax", false);
-      Operand back = take_along(total, cast(group, DType::I64), 1, "cummax", false);
+      DType sum = x.dtype() == DType::F64 ? DType::F64 : DType::F32;
+      Operand starts = less(moved_back(y, 1, -HUGE_VAL), x), count = cumulate(cast(starts, DType::I64), 1, 0), group = count - like(count, 1);
+      Operand total = put_along(zeros({sum, x.sizes()}), group, cast(c.dy(), sum), 1, "cummax", false);
+      Operand back = cast(take_along(total, group, 1, "cummax", false), x.dtype());
       c.grad(0, where(starts, back, like(x, 0)));
     }
   }
