@@ -33,11 +33,11 @@ Value floating(Call& c) {
 bool is_narrow_tensor(const Value& v) {
   if (!is_tensor_value(v)) return false;
   DType d = num(v).x.dtype();
-  return d == DType::BF16 || d == DType::F16;
+  return is_float(d) && compute_type(d) != d;
 }
 
 // What is computed in several steps rounds narrow floats once, at the end: (%narrow (… (%wide x) …) x). Everything else stays as it is.
-Value wide(Call& c) { return is_narrow_tensor(c[0]) ? tensor_value(ops::cast(num(c[0]).x, DType::F32)) : c[0]; }
+Value wide(Call& c) { return is_narrow_tensor(c[0]) ? tensor_value(ops::cast(num(c[0]).x, compute_type(num(c[0]).x.dtype()))) : c[0]; }
 Value narrow(Call& c) { return is_narrow_tensor(c[1]) ? tensor_value(ops::cast(num(c[0]).x, num(c[1]).x.dtype())) : c[0]; }
 
 const BuiltinDef kBuiltins[] = {

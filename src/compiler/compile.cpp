@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "codegen/block/block.h"
 #include "compiler/control.h"
 #include "compiler/lowered.h"
 #include "compiler/pipeline.h"

@@ -63,7 +63,7 @@ void vjp_cumulate(VjpCtx& c) {
       // Running maximum: the adjoint of a plateau goes to the element that started it. Plateaus are counted in ints and added up in f32 at least: a bf16 has no 257, and
       // would round at each of the terms.
       Operand y = c.y(), x = c.x(0);
-      DType sum = x.dtype() == DType::F64 ? DType::F64 : DType::F32;
+      DType sum = compute_type(x.dtype());
       Operand starts = less(moved_back(y, 1, -HUGE_VAL), x), count = cumulate(cast(starts, DType::I64), 1, 0), group = count - like(count, 1);
       Operand total = put_along(zeros({sum, x.sizes()}), group, cast(c.dy(), sum), 1, "cummax", false);
       Operand back = cast(take_along(total, group, 1, "cummax", false), x.dtype());

@@ -4,6 +4,8 @@
 #include <mutex>
 #include <vector>
 
+#include "support/error.h"
+
 namespace sheaf::runtime {
 namespace {
 
@@ -34,10 +36,7 @@ class Copies : public Buffer::Derived {
   std::byte* find(const std::byte* from, const PackedForm& form) {
     std::lock_guard lock(mutex_);
     Copy& c = entry(from, form.layout);
-    if (!c.data && ++c.reads == kReads && reserve(form.bytes)) {
-      c.data = Buffer::allocate(static_cast<size_t>(form.bytes));
-      form.pack(from, c.data->data());
-    }
+    if (c.reads < kReads && ++c.reads == kReads && reserve(form.bytes)) c.data = packed(from, form);
     return c.data ? c.data->data() : nullptr;
   }
 
@@ -48,6 +47,18 @@ class Copies : public Buffer::Derived {
     int reads = 0;
     Ref<Buffer> data;
   };
+  // Without memory for it the operand is read as it is.
+  static Ref<Buffer> packed(const std::byte* from, const PackedForm& form) {
+    Ref<Buffer> data;
+    try {
+      data = Buffer::allocate(static_cast<size_t>(form.bytes));
+    } catch (const UserError&) {
+      packed_bytes.fetch_sub(form.bytes, std::memory_order_relaxed);
+      return nullptr;
+    }
+    form.pack(from, data->data());
+    return data;
+  }
   Copy& entry(const std::byte* from, const PackedForm::Layout& layout) {
     for (Copy& c : copies_)
       if (c.from == from && c.layout == layout) return c;

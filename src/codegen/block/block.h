@@ -6,7 +6,10 @@
 
 #include "loop/ir.h"
 #include "loop/library.h"
-#include "runtime/executable.h"
+
+namespace sheaf::runtime {
+class PackedForm;
+}
 
 namespace sheaf::codegen {
 

@@ -4,6 +4,7 @@
 #include "codegen/block/simd.h"
 #include "codegen/block/thin.h"
 #include "loop/library.h"
+#include "runtime/executable.h"
 #include "runtime/thread_pool.h"
 
 namespace sheaf::codegen::block {
