@@ -19,6 +19,8 @@ def python_with(module, *packages, folder=".venv"):
 
 def torch_python():
     version = OPTIONS["--torch"]
+    if version == "here":
+        return sys.executable
     return python_with("torch", f"torch=={version}", "numpy", folder=".venv" if version == TORCH else f"build/torch-{version}")
 
 

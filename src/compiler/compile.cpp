@@ -6,6 +6,7 @@
 #include "compiler/control.h"
 #include "compiler/lowered.h"
 #include "compiler/pipeline.h"
+#include "compiler/placement.h"
 #include "compiler/storage.h"
 #include "graph/node_map.h"
 #include "graph/verify.h"
@@ -55,7 +56,8 @@ Fused fused(graph::Graph g) {
 class Compiler {
  public:
   Compiler(Fused fused, bool owned_outputs)
-      : g_(std::move(fused.graph)), groups_(std::move(fused.groups)), owned_outputs_(owned_outputs), storage_(out_.executable), first_value_(g_.nodes, -1) {}
+      : g_(std::move(fused.graph)), groups_(std::move(fused.groups)), owned_outputs_(owned_outputs), placement_(g_, is_enabled(Pass::Place) ? groups_ : std::vector<FusionGroup>()),
+        storage_(out_.executable), first_value_(g_.nodes, -1) {}
 
   Compiled run() {
     values_.reserve(g_.nodes.size());
@@ -95,6 +97,33 @@ class Compiler {
   }
 
   Stored fresh(const graph::TensorType& t) { return storage_.fresh(t.dtype, to_dims(t.sizes)); }
+
+  // Memory for a value, which may be part of a concatenation that comes later.
+  Stored place_for(Node* n) {
+    const Placement::Part& part = placement_.of(n);
+    if (!part.concat) return fresh(n->types[0]);
+    Stored whole = first_value_[part.concat] < 0 ? keep(part.concat, 0, fresh(part.concat->types[0])) : stored(Operand(Ref<Node>(part.concat), 0));
+    Stored s = part_of(whole, part.concat, part.input);
+    // The part may have one more axis of one element than the value.
+    Dims sizes = to_dims(n->types[0].sizes), strides(sizes.size(), 0);
+    size_t from = 0;
+    for (size_t a = 0; a < sizes.size(); ++a) {
+      if (sizes[a] == 1) continue;
+      while (s.sizes[from] == 1) ++from;
+      strides[a] = s.strides[from++];
+    }
+    s.sizes = std::move(sizes);
+    s.strides = std::move(strides);
+    return s;
+  }
+
+  // Where an input of a concatenation lies in it.
+  static Stored part_of(Stored whole, const Node* concat, size_t input) {
+    auto axis = static_cast<size_t>(concat->attrs.integer("axis"));
+    for (size_t i = 0; i < input; ++i) whole.offset += concat->inputs[i].sizes()[axis].value() * whole.strides[axis];
+    whole.sizes = to_dims(concat->inputs[input].sizes());
+    return whole;
+  }
 
   // Where an operand is; views are resolved here, when first asked for.
   Stored stored(const Operand& o) {
@@ -253,7 +282,7 @@ class Compiler {
 
   void add_output(Described& d, const FusionGroup& group, size_t member) {
     const FusionGroup::Member& m = group.members[member];
-    Stored s = fresh(m.node->types[0]);
+    Stored s = place_for(m.node);
     d.spec.members[member].store = static_cast<int>(d.spec.outputs.size());
     d.spec.outputs.push_back(s.dtype);
     d.layouts.push_back(over_space(s, s.sizes, to_dims(group.space), m.row));
@@ -295,6 +324,7 @@ class Compiler {
   // Tells which inputs have the layout of which outputs, and are read nowhere else.
   void offer_overwrites(const Described& d, size_t num_inputs) {
     for (size_t o = num_inputs; o < d.arrays.size(); ++o) {
+      if (!storage_.is_own(d.arrays[o])) continue;  // part of a concatenation, other parts of which may be there already
       bool held = false;  // the output holds other values for a while
       for (const auto& m : d.spec.members) held |= m.kept_in == static_cast<int>(o - num_inputs);
       for (size_t i = 0; i < num_inputs && !held; ++i) {
@@ -446,7 +476,17 @@ class Compiler {
     launch_map(spec, {window, update, window}, {window.layout(), update.layout(), window.layout()}, window.sizes);
   }
 
+  // The kernels of its inputs have written their parts: copies what is left.
+  void emit_placed_concat(Node* n) {
+    Stored whole = stored(Operand(Ref<Node>(n), 0));
+    for (size_t i = 0; i < n->inputs.size(); ++i) {
+      Stored part = part_of(whole, n, i);
+      if (!placement_.is_placed(n, i) && checked_num_elems(part.sizes) > 0) copy(stored(n->inputs[i]), part);
+    }
+  }
+
   void emit_single(Node* n) {
+    if (n->op->name == "concat" && first_value_[n] >= 0) return emit_placed_concat(n);
     bool updates = n->op->kind == OpKind::Update;
     if (updates && n->op->window) return emit_window(n);
     std::vector<Stored> arrays;
@@ -509,6 +549,7 @@ class Compiler {
   graph::Graph g_;
   std::vector<FusionGroup> groups_;
   bool owned_outputs_;
+  Placement placement_;
   Compiled out_;
   Storage storage_;
   std::vector<Stored> values_;         // of the nodes that have been asked for, all outputs of one side by side

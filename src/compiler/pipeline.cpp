@@ -1,9 +1,11 @@
 #include "compiler/pipeline.h"
 
 #include "graph/verify.h"
+#include "passes/graph/join_parts.h"
 #include "passes/graph/orient_dots.h"
 #include "passes/graph/raise_attention.h"
 #include "passes/graph/share.h"
+#include "passes/graph/sink_slices.h"
 #include "support/phases.h"
 
 namespace sheaf::compiler {
@@ -20,9 +22,12 @@ constexpr PassInfo kPasses[] = {
     {"raise-attention", "attention that is written out becomes one op; rounds in another way"},
     {"share", "nodes that compute the same become one"},
     {"orient-dots", "products that are only read transposed are computed that way round"},
+    {"join-parts", "parts that are added to zeros one by one, and cover them, are put side by side"},
+    {"sink-slices", "elementwise values of which only parts are read are computed part by part"},
     {"fuse", "elementwise nodes and reductions share a kernel"},
     {"recompute", "cheap values are computed again where a later kernel needs them, instead of waiting in memory"},
     {"keep", "values that several loops over a row need wait in an output array"},
+    {"place", "values that are concatenated are written where they will be"},
     {"in-place", "results are written over operands and arguments that nobody reads again"},
     {"reuse-scratch", "values that do not live at the same time share memory"},
     {"repack", "matrices that are read again and again unchanged are copied into the order in which that is fastest"},
@@ -62,6 +67,8 @@ graph::Graph simplified(const graph::Graph& g) {
   out = run(Pass::RaiseAttention, [](const graph::Graph& x) { return passes::raise_attention(x); }, std::move(out));
   out = run(Pass::Share, passes::share_common, std::move(out));
   out = run(Pass::OrientDots, passes::orient_dots, std::move(out));  // after sharing: every use of a product is then in sight
+  out = run(Pass::JoinParts, passes::join_parts, std::move(out));
+  out = run(Pass::SinkSlices, passes::sink_slices, std::move(out));
   out.nodes = live_nodes(out);
   return out;
 }

@@ -72,6 +72,7 @@ class GroupLowering {
     for (int a = 0; a + 1 < spec_.rank; ++a) index.push_back(b_.begin_loop(space_[a], a == 0 ? Mark::Parallel : Mark::Serial));
     index.push_back(kNoValue);
     row_index_ = index;
+    load_row_externals();  // before anything is stored: an output may be the same memory as an input
     bool elements = false;
     for (size_t m = 0; m < spec_.members.size(); ++m) {
       const GroupMember& member = spec_.members[m];
@@ -89,7 +90,6 @@ class GroupLowering {
       if (member.store >= 0) store(member.store, index, row_values_[m]);
     }
     if (elements) {
-      load_row_externals();
       index.back() = b_.begin_loop(space_.back(), Mark::Vector);
       element_loop(index);
       b_.end();
@@ -167,13 +167,11 @@ class GroupLowering {
 
   // Loads of what every element of the row shares.
   void load_row_externals() {
-    if (spec_.shape != GroupSpec::Rows) return;
     for (size_t e = 0; e < spec_.externals.size(); ++e)
       if (spec_.externals[e].row) row_external(static_cast<int>(e));
   }
 
   ValueId reduce(const GroupMember& member, std::vector<ValueId> index, int axis) {
-    load_row_externals();
     index[axis] = b_.begin_reduce(space_[axis], *member.combine);
     Place p = place(index);
     ValueId x = argument(member.args[0], p);

@@ -9,39 +9,12 @@
 #include "ops/op_cases.h"
 #include "ops/random_program.h"
 #include "trace/traced.h"
+#include "value_graph.h"
 
 namespace sheaf::compiler {
 namespace {
 
 using namespace ops;
-using graph::Graph;
-using graph::Node;
-
-Ref<Node> input_node(const Tensor& t) {
-  return make_ref<Node>(&op("input"), Attrs{}, std::vector<Operand>{}, std::vector<TensorType>{{t.dtype, to_sizes(t.sizes)}});
-}
-
-// The graph of f for arrays of these types.
-template <class F>
-Graph graph_of(const std::vector<Tensor>& in, F&& f) {
-  Graph g;
-  std::vector<Operand> operands;
-  for (const Tensor& t : in) {
-    g.inputs.push_back(input_node(t));
-    operands.emplace_back(g.inputs.back(), 0);
-  }
-  g.outputs = f(operands);
-  return g;
-}
-
-void expect_same(const std::vector<Tensor>& expected, const Graph& g, const std::vector<Tensor>& in) {
-  Compiled code = compile(g);
-  for (int turn = 0; turn < 2; ++turn) {  // scratch memory is dirty in the second
-    std::vector<Tensor> actual = run(code, in);
-    ASSERT_EQ(expected.size(), actual.size());
-    for (size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(same_bits(expected[i], actual[i])) << "output " << i << "\n" << graph::print(g);
-  }
-}
 
 class CompiledOps : public ::testing::TestWithParam<const OpDef*> {
  protected:
@@ -71,12 +44,6 @@ std::vector<const OpDef*> ops_of_inputs() {
   return out;
 }
 INSTANTIATE_TEST_SUITE_P(Ops, CompiledOps, ::testing::ValuesIn(ops_of_inputs()), [](const auto& info) { return std::string(info.param->name); });
-
-std::vector<Tensor> values_of(const std::vector<Operand>& os) {
-  std::vector<Tensor> out;
-  for (const Operand& o : os) out.push_back(o.value());
-  return out;
-}
 
 TEST(CompiledPrograms, GiveTheBitsOfRunningAtOnce) {
   trace::install();

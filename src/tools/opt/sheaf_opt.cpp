@@ -19,10 +19,12 @@
 #include "ops/emit.h"
 #include "ops/table.h"
 #include "passes/graph/fuse.h"
+#include "passes/graph/join_parts.h"
 #include "passes/graph/orient_dots.h"
 #include "passes/graph/raise_attention.h"
 #include "passes/graph/recompute.h"
 #include "passes/graph/share.h"
+#include "passes/graph/sink_slices.h"
 #include "passes/loop/expand_math.h"
 #include "trace/traced.h"
 #include "transforms/batch.h"
@@ -94,12 +96,14 @@ std::string run_passes(Graph g, const std::vector<std::string>& passes) {
     else if (p == "share") g = passes::share_common(g);
     else if (p == "raise-attention") g = passes::raise_attention(g);
     else if (p == "orient-dots") g = passes::orient_dots(g);
+    else if (p == "join-parts") g = passes::join_parts(g);
+    else if (p == "sink-slices") g = passes::sink_slices(g);
     else if (p == "recompute") g = passes::recompute(g, passes::choose_groups(g)).value_or(g);
     else if (p == "vjp") g = gradient(g);
     else if (p == "batch") g = batched(g);
     else if (p == "fuse") return compiler::groups_text(passes::choose_groups(g));
     else if (p == "lower") return kernels_text(g);
-    else throw runtime_error(fmt::format("unknown pass '{}'; the passes are verify share raise-attention orient-dots recompute vjp batch fuse lower", p));
+    else throw runtime_error(fmt::format("unknown pass '{}'; the passes are verify share raise-attention orient-dots join-parts sink-slices recompute vjp batch fuse lower", p));
     graph::verify(g);
   }
   return graph::print(g);

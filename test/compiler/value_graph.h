@@ -1,0 +1,42 @@
+// Graphs of C++ functions, and whether compiled code gives the values that running at once gave.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "compiler/compile.h"
+#include "graph/graph.h"
+#include "ops/emit.h"
+#include "ops/random_tensors.h"
+
+namespace sheaf::compiler {
+
+// The graph of f for arrays of these types.
+template <class F>
+graph::Graph graph_of(const std::vector<Tensor>& in, F&& f) {
+  graph::Graph g;
+  std::vector<graph::Operand> operands;
+  for (const Tensor& t : in) {
+    g.inputs.push_back(make_ref<graph::Node>(&ops::op("input"), graph::Attrs{}, std::vector<graph::Operand>{}, std::vector<graph::TensorType>{{t.dtype, to_sizes(t.sizes)}}));
+    operands.emplace_back(g.inputs.back(), 0);
+  }
+  g.outputs = f(operands);
+  return g;
+}
+
+inline std::vector<Tensor> values_of(const std::vector<graph::Operand>& os) {
+  std::vector<Tensor> out;
+  for (const graph::Operand& o : os) out.push_back(o.value());
+  return out;
+}
+
+inline void expect_same(const std::vector<Tensor>& expected, const graph::Graph& g, const std::vector<Tensor>& in) {
+  Compiled code = compile(g);
+  for (int turn = 0; turn < 2; ++turn) {  // scratch memory is dirty in the second
+    std::vector<Tensor> actual = run(code, in);
+    ASSERT_EQ(expected.size(), actual.size());
+    for (size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(ops::same_bits(expected[i], actual[i])) << "output " << i << "\n" << graph::print(g);
+  }
+}
+
+}  // namespace sheaf::compiler
