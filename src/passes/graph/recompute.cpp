@@ -6,8 +6,8 @@
 #include <map>
 #include <utility>
 
-#include "graph/node_map.h"
 #include "graph/op_def.h"
+#include "passes/graph/rebuild.h"
 
 namespace sheaf::passes {
 namespace {
@@ -24,20 +24,13 @@ int64_t count(const Sizes& sizes) { return num_elems(sizes).value(); }
 class Recomputing {
  public:
   Recomputing(const graph::Graph& g, const std::vector<FusionGroup>& groups)
-      : g_(g), groups_(groups), nodes_(live_nodes(g)), group_of_(nodes_, -1), member_(nodes_), users_(nodes_), goes_(nodes_), replacement_(nodes_), reads_(groups.size()) {}
+      : g_(g), groups_(groups), nodes_(live_nodes(g)), group_of_(nodes_, -1), member_(nodes_), users_(nodes_), goes_(nodes_), reads_(groups.size()) {}
 
   std::optional<graph::Graph> run() {
     Node* first = choose();
     if (!first) return std::nullopt;
-    for (const auto& n : g_.inputs) replacement_[n.get()] = n;
-    // Nodes must stay in their order, which is that of their ids: all are made again from the first one that has another input.
-    for (Node* n : nodes_)
-      if (!replacement_[n]) replacement_[n] = n->id < first->id ? Ref<Node>(n) : with_inputs(*n, renamed_inputs(n));
-    graph::Graph out{g_.inputs, {}, {}};
-    for (const auto& n : g_.effects) out.effects.push_back(replacement_[n.get()]);
-    for (const Operand& o : g_.outputs) out.outputs.push_back(o.is_node() ? Operand(replacement_[o.node().get()], o.index()) : o);
-    out.nodes = live_nodes(out);
-    return out;
+    Rebuild rebuild(g_, nodes_, first);
+    return rebuild.run([&](Node* n) { return Operand(with_inputs(*n, renamed_inputs(n, rebuild)), 0); });
   }
 
  private:
@@ -122,22 +115,16 @@ class Recomputing {
     return out;
   }
 
-  Operand renamed(const Operand& o) const { return o.is_node() ? Operand(replacement_[o.node().get()], o.index()) : o; }
-
-  std::vector<Operand> renamed_inputs(const Node* n) {
+  std::vector<Operand> renamed_inputs(const Node* n, const Rebuild& rebuild) {
     std::vector<Operand> inputs;
     inputs.reserve(n->inputs.size());
-    for (const Operand& in : n->inputs) inputs.push_back(in.is_node() && goes_[in.node().get()] && is_elsewhere(n, in.node().get()) ? copy_for(n, in.node().get()) : renamed(in));
+    for (const Operand& in : n->inputs) inputs.push_back(in.is_node() && goes_[in.node().get()] && is_elsewhere(n, in.node().get()) ? copy_for(n, in.node().get(), rebuild) : rebuild.renamed(in));
     return inputs;
   }
 
-  Operand copy_for(const Node* user, const Node* n) {
+  Operand copy_for(const Node* user, const Node* n, const Rebuild& rebuild) {
     Ref<Node>& copy = copies_[{n, group_of_[user]}];
-    if (!copy) {
-      std::vector<Operand> inputs;
-      for (const Operand& in : n->inputs) inputs.push_back(renamed(in));
-      copy = with_inputs(*n, std::move(inputs));
-    }
+    if (!copy) copy = with_inputs(*n, rebuild.renamed(n->inputs));
     return Operand(copy, 0);
   }
 
@@ -148,7 +135,6 @@ class Recomputing {
   graph::NodeMap<const FusionGroup::Member*> member_;
   graph::NodeMap<std::vector<Node*>> users_;  // of those that may go; nullptr: an output
   graph::NodeMap<char> goes_;
-  graph::NodeMap<Ref<Node>> replacement_;
   std::vector<std::vector<const Node*>> reads_;
   std::map<std::pair<const Node*, int>, Ref<Node>> copies_;
 };
