@@ -86,7 +86,11 @@ class Product {
     bool whole = kern_.padded(n_) == n_;
     if (!can(Form::Small) || n_ * k_ > in_place_most()) return false;
     if (wide_vectors()) {
-      if (b_.minor != 1 || !whole) return (a_.k == 1 || b_.minor != 1) && m_ >= 2 * kColumns * runtime::num_threads();  // each thread packs it
+      // Each thread packs it, which takes microseconds up to some size, if no panel must be filled up column by column.
+      constexpr int64_t kSoonPacked = 1 << 15, kPackedRows = 24;
+      bool soon = n_ * k_ <= kSoonPacked, many = m_ >= 2 * kColumns * runtime::num_threads();
+      if (b_.minor != 1) return many || (soon && m_ >= kPackedRows && (whole || n_ <= kColumns));
+      if (!whole) return a_.k == 1 ? many : soon && m_ > kThinRows && !can(Form::Outer);
       return a_.k == 1 || k_ <= 2 * kColumns || m_ <= kRows;
     }
     return b_.minor == 1 && whole && m_ <= (a_.k == 1 || k_ <= kColumns ? kRows : kColumns);
