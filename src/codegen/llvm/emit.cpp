@@ -586,13 +586,14 @@ void Emitter::steps(const Stmt& s, Val* begin, Val* end, int pieces, bool move_l
 }
 
 void Emitter::outlined(const Stmt& s, bool region) {
-  fork(value(s.extent)->scalar, region ? kMinRange : 1, work(s, region), [&](Value* first, Value* last) {
+  Value* minimum = !region ? i64(1) : reduces_columns(s) ? column_range(s) : i64(kMinRange);
+  fork(value(s.extent)->scalar, minimum, work(s, region), [&](Value* first, Value* last) {
     if (region) region_loop(s, uniform(first, 0), uniform(last, 0));
     else serial_loop(s, first, last);
   });
 }
 
-void Emitter::fork(Value* n, int64_t minimum, Value* ns, llvm::function_ref<void(Value*, Value*)> body) {
+void Emitter::fork(Value* n, Value* minimum, Value* ns, llvm::function_ref<void(Value*, Value*)> body) {
   auto* type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy(), b_.getPtrTy(), b_.getInt64Ty(), b_.getInt64Ty()}, false);
   Function* outer = fn_;
   Function f;
@@ -607,7 +608,7 @@ void Emitter::fork(Value* n, int64_t minimum, Value* ns, llvm::function_ref<void
   }
   Value* captures = stack_array(b_.getInt64Ty(), std::max<int64_t>(1, static_cast<int64_t>(f.captured.size())));
   for (size_t i = 0; i < f.captured.size(); ++i) b_.CreateStore(f.captured[i], element(b_.getInt64Ty(), captures, i64(static_cast<int64_t>(i))));
-  service(kParallel, b_.getVoidTy(), {f.code, captures, n, i64(minimum), ns}, true);
+  service(kParallel, b_.getVoidTy(), {f.code, captures, n, minimum, ns}, true);
 }
 
 Value* Emitter::work(const Stmt& s, bool region) {

@@ -4,9 +4,12 @@
 
 namespace sheaf::codegen::native {
 
-// Columns that are reduced together, in bytes of a row: a row that is touched should give several cache lines, and 32 rows
-// of accumulators stay in the first-level cache.
-constexpr int64_t kColumnBytes = 1024;
+// Columns that are reduced together, in bytes of a row. Memory is read in order where that is whole rows, more than twice as fast as parts of them; 32 rows of
+// accumulators stay in the second-level cache, and in the first if rows are short.
+constexpr int64_t kColumnBytes = 8192;
+// Where rows are shorter than this many columns, and many, threads share rows and not columns.
+constexpr int64_t kWideRow = 8192, kManyRows = 256, kMinColumns = 256;
+constexpr int64_t kBlocksTogether = 16;  // whose totals wait to be combined
 
 bool Emitter::reduces_columns(const Stmt& s) {
   bool seen = false, stored = false;
@@ -25,7 +28,7 @@ bool Emitter::reduces_columns(const Stmt& s) {
 }
 
 Value* Emitter::column_address(const Columns& c, Value* row, Value* column) {
-  return element(a_.type(c.type), c.memory, row ? b_.CreateAdd(b_.CreateMul(row, i64(c.width)), column) : column);
+  return element(a_.type(c.type), c.memory, row ? b_.CreateAdd(b_.CreateMul(row, c.used), column) : column);
 }
 
 // The accumulators of piece p of the current step.
@@ -65,7 +68,7 @@ void Emitter::columns(const Stmt& s, Val* begin, Val* end) {
   Value* used = b_.CreateAnd(b_.CreateAdd(b_.CreateSub(last->scalar, l.i), i64(together - 1)), i64(-together));
   size_t before = 0;
   for (const Stmt& t : s.body) {
-    if (t.kind == Stmt::Reduce) totals_.emplace(t.id, column_totals(s, t, before, first, last, {nullptr, l.i, accumulator(t), width, used}));
+    if (t.kind == Stmt::Reduce) totals_.emplace(t.id, column_totals(s, t, before, first, last, {nullptr, l.i, accumulator(t), used}));
     ++before;
   }
   steps(s, first, last, pieces_of(s), !loop::contains_store(s.body), [&] { block(s.body); });
@@ -74,8 +77,24 @@ void Emitter::columns(const Stmt& s, Val* begin, Val* end) {
   close(l);
 }
 
+Value* Emitter::column_range(const Stmt& s) {
+  Value *n = value(s.extent)->scalar, *shared = b_.CreateICmpSLT(n, i64(kWideRow));
+  for (const Stmt& t : s.body)
+    if (t.kind == Stmt::Reduce) shared = b_.CreateAnd(shared, is_ordered(t) ? b_.CreateICmpSGE(value(t.extent)->scalar, i64(kManyRows)) : b_.getFalse());
+  return b_.CreateSelect(shared, n, i64(kMinColumns));
+}
+
+void Emitter::fork_columns(Value* n, Value* ns, llvm::function_ref<void(Value*, Value*)> body) {
+  std::map<int, Columns> outside = totals_;
+  fork(n, i64(1), ns, [&](Value* first, Value* last) {
+    for (auto& [id, columns] : totals_) columns = captured(columns);
+    body(first, last);
+  });
+  totals_ = std::move(outside);
+}
+
 Columns Emitter::column_rows(Columns like, int64_t rows) {
-  like.memory = stack_array(a_.type(like.type), rows * like.width);
+  like.memory = stack_array(a_.type(like.type), rows * kColumnBytes / size_bytes(like.type));
   return like;
 }
 
@@ -90,9 +109,9 @@ Columns Emitter::column_totals(const Stmt& s, const Stmt& t, size_t before, Val*
   };
   auto both = [&](Value* x, Value* y) { return combined(t, x, y); };
   auto copy = [](Value* x, Value*) { return x; };
-  // Adds element `i` of every column to a row.
-  auto add = [&](const Columns& c, Value* row, Val* i) {
-    steps(s, first, last, pieces_of(t), true, [&] {
+  // Adds element `i` of the columns [from, to) to a row.
+  auto add = [&](const Columns& c, Value* row, Val* i, Val* from, Val* to) {
+    steps(s, from, to, pieces_of(t), true, [&] {
       for (size_t k = 0; k < before; ++k)
         if (s.body[k].kind == Stmt::Let) let(s.body[k].value);
         else reduce(s.body[k]);
@@ -107,41 +126,62 @@ Columns Emitter::column_totals(const Stmt& s, const Stmt& t, size_t before, Val*
   clear(total, none);
   if (!is_ordered(t)) {
     Loop l = open(i64(0), n, 1, {}, false);
-    add(total, none, uniform(l.i, depth()));
+    add(total, none, uniform(l.i, depth()), first, last);
     close(l);
     return total;
   }
-  Columns lanes = column_rows(shape, kReduceLanes), pending = column_rows(shape, kPendingBlocks);
-  Loop blocks = open(i64(0), n, kReduceBlock, {}, false);
-  Value* limit = smin(n, b_.CreateAdd(blocks.i, i64(kReduceBlock)));
-  Value* used = smin(b_.CreateSub(limit, blocks.i), i64(kReduceLanes));
-  Loop empty = open(i64(0), used, 1, {}, false);
-  clear(lanes, empty.i);
-  close(empty);
-  Loop rows = open(blocks.i, limit, 1, {}, false);
-  add(lanes, b_.CreateAnd(rows.i, i64(kReduceLanes - 1)), uniform(rows.i, depth()));
-  close(rows);
-  // Lanes that no element reached would hold the identity, which changes nothing.
-  Loop halve = open(i64(0), i64(5), 1, {}, false);
-  static_assert(kReduceLanes == 1 << 5);
-  Value* half = b_.CreateLShr(i64(kReduceLanes / 2), halve.i);
-  Loop pair = open(i64(0), b_.CreateSub(smin(used, b_.CreateShl(half, 1)), half), 1, {}, false);
-  each_column(lanes, pair.i, lanes, pair.i, lanes, b_.CreateAdd(pair.i, half), both);
-  close(pair);
-  close(halve);
-  Value* number = b_.CreateUDiv(blocks.i, i64(kReduceBlock));
+  Columns pending = column_rows(shape, kPendingBlocks), waiting = column_rows(shape, kBlocksTogether);
+  auto real = [&](Value* x) { return b_.CreateSIToFP(x, b_.getDoubleTy()); };
+  Value* all = b_.CreateUDiv(b_.CreateAdd(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, n, i64(0)), i64(kReduceBlock - 1)), i64(kReduceBlock));
+  Value* row_ns = b_.CreateFDiv(b_.CreateFMul(work(s, true), real(shape.used)), real(n));
+  Loop wave = open(i64(0), all, kBlocksTogether, {}, false);
+  Value* together = smin(i64(kBlocksTogether), b_.CreateSub(all, wave.i));
+  // Threads share blocks; or, if there is one, its lanes, which are independent: each reads some of every 32 rows.
+  fork_columns(together, b_.CreateFMul(row_ns, real(i64(kReduceBlock))), [&](Value* first_block, Value* last_block) {
+    Columns to = captured(waiting), lanes = column_rows(to, kReduceLanes);
+    Value *n = value(t.extent)->scalar, *before = capture(wave.i), *lane_ns = capture(row_ns), *end = capture(last->scalar);
+    Loop each = open(first_block, last_block, 1, {}, false);
+    Value* base = b_.CreateMul(b_.CreateAdd(before, each.i), i64(kReduceBlock));
+    Value* rows = smin(b_.CreateSub(n, base), i64(kReduceBlock));
+    Value* used = smin(rows, i64(kReduceLanes));
+    Loop empty = open(i64(0), used, 1, {}, false);
+    clear(lanes, empty.i);
+    close(empty);
+    fork_columns(i64(kReduceLanes), b_.CreateFMul(lane_ns, real(b_.CreateLShr(rows, 5))), [&](Value* first_lane, Value* last_lane) {
+      Columns to = captured(lanes);
+      Value *begin = capture(base), *limit = b_.CreateAdd(begin, capture(rows));
+      Val *from = uniform(to.first, 0), *until = uniform(capture(end), 0);
+      Loop turn = open(begin, limit, kReduceLanes, {}, false);
+      Loop row = open(b_.CreateAdd(turn.i, first_lane), smin(limit, b_.CreateAdd(turn.i, last_lane)), 1, {}, false);
+      add(to, b_.CreateAnd(row.i, i64(kReduceLanes - 1)), uniform(row.i, depth()), from, until);
+      close(row);
+      close(turn);
+    });
+    // Lanes that no element reached would hold the identity, which changes nothing.
+    Loop halve = open(i64(0), i64(5), 1, {}, false);
+    static_assert(kReduceLanes == 1 << 5);
+    Value* half = b_.CreateLShr(i64(kReduceLanes / 2), halve.i);
+    Loop pair = open(i64(0), b_.CreateSub(smin(used, b_.CreateShl(half, 1)), half), 1, {}, false);
+    each_column(lanes, pair.i, lanes, pair.i, lanes, b_.CreateAdd(pair.i, half), both);
+    close(pair);
+    close(halve);
+    each_column(to, each.i, lanes, i64(0), lanes, none, copy);
+    close(each);
+  });
+  Loop push = open(i64(0), together, 1, {}, false);
+  Value* number = b_.CreateAdd(wave.i, push.i);
   Value* count = b_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, number);
   Value* carries = b_.CreateIntrinsic(llvm::Intrinsic::cttz, {b_.getInt64Ty()}, {b_.CreateNot(number), b_.getFalse()});
   Loop carry = open(i64(0), carries, 1, {}, false);
-  each_column(lanes, i64(0), pending, b_.CreateSub(b_.CreateSub(count, i64(1)), carry.i), lanes, i64(0), both);
+  each_column(waiting, push.i, pending, b_.CreateSub(b_.CreateSub(count, i64(1)), carry.i), waiting, push.i, both);
   close(carry);
-  each_column(pending, b_.CreateSub(count, carries), lanes, i64(0), lanes, none, copy);
-  close(blocks);
+  each_column(pending, b_.CreateSub(count, carries), waiting, push.i, waiting, none, copy);
+  close(push);
+  close(wave);
   // All blocks, from the last to the first.
-  Value* all = b_.CreateUDiv(b_.CreateAdd(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, n, i64(0)), i64(kReduceBlock - 1)), i64(kReduceBlock));
-  Value* waiting = b_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, all);
-  If some = open_if(b_.CreateICmpSGT(waiting, i64(0)));
-  Value* top = b_.CreateSub(waiting, i64(1));
+  Value* left = b_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, all);
+  If some = open_if(b_.CreateICmpSGT(left, i64(0)));
+  Value* top = b_.CreateSub(left, i64(1));
   each_column(total, none, pending, top, pending, none, copy);
   Loop rest = open(i64(0), top, 1, {}, false);
   each_column(total, none, pending, b_.CreateSub(b_.CreateSub(top, i64(1)), rest.i), total, i64(0), both);

@@ -145,7 +145,7 @@ Value* Emitter::total_of_shared_blocks(const Stmt& s) {
   Rows pending = rows(d, kPendingBlocks, 1, 1);
   Loop wave = open(i64(0), blocks, kWave, {}, false);
   Value* count = smin(i64(kWave), b_.CreateSub(blocks, wave.i));
-  fork(count, 1, ns, [&](Value* first, Value* last) {
+  fork(count, i64(1), ns, [&](Value* first, Value* last) {
     Value *to = capture(totals), *before = capture(wave.i), *n = value(s.extent)->scalar;
     Loop l = open(first, last, 1, {}, false);
     Value* base = b_.CreateMul(b_.CreateAdd(before, l.i), i64(kReduceBlock));

@@ -102,8 +102,7 @@ struct Rows {
 struct Columns {
   Value *memory, *first;
   DType type;
-  int64_t width;   // of a row
-  Value* used;     // columns, rounded up to whole steps: what lies behind the last is computed and never read
+  Value* used;  // columns of a row, rounded up to whole steps: what lies behind the last is computed and never read
 };
 
 class Emitter {
@@ -190,7 +189,7 @@ class Emitter {
   void steps(const Stmt& s, Val* begin, Val* end, int pieces, bool move_loads, llvm::function_ref<void()> body);
   void outlined(const Stmt& s, bool region);
   // A loop of n iterations for threads to share: `body` writes the code for those from its first argument to its second.
-  void fork(Value* n, int64_t minimum, Value* ns, llvm::function_ref<void(Value* first, Value* last)> body);
+  void fork(Value* n, Value* minimum, Value* ns, llvm::function_ref<void(Value* first, Value* last)> body);
   // Nanoseconds of one iteration, as code.
   Value* work(const Stmt& s, bool region);
 
@@ -231,7 +230,12 @@ class Emitter {
   Value* load_columns(const Columns& c, Value* row, int p);
   void each_column(const Columns& to, Value* row, const Columns& cx, Value* x, const Columns& cy, Value* y,
                    llvm::function_ref<Value*(Value* x, Value* y)> f);
+  // Columns that each thread has by itself, at least.
+  Value* column_range(const Stmt& s);
   Columns column_rows(Columns like, int64_t rows);
+  // The same as fork, in which `totals_` are known.
+  void fork_columns(Value* n, Value* ns, llvm::function_ref<void(Value* first, Value* last)> body);
+  Columns captured(const Columns& c) { return {capture(c.memory), capture(c.first), c.type, capture(c.used)}; }
   Columns column_totals(const Stmt& s, const Stmt& t, size_t before, Val* first, Val* last, const Columns& shape);
 
   const loop::Kernel& k_;
