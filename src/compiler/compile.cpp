@@ -324,14 +324,14 @@ class Compiler {
   // Tells which inputs have the layout of which outputs, and are read nowhere else.
   void offer_overwrites(const Described& d, size_t num_inputs) {
     for (size_t o = num_inputs; o < d.arrays.size(); ++o) {
-      if (!storage_.is_own(d.arrays[o])) continue;  // part of a concatenation, other parts of which may be there already
       bool held = false;  // the output holds other values for a while
       for (const auto& m : d.spec.members) held |= m.kept_in == static_cast<int>(o - num_inputs);
       for (size_t i = 0; i < num_inputs && !held; ++i) {
         const Stored& in = d.arrays[i];
         bool same = in.offset == 0 && d.layouts[i].strides == d.layouts[o].strides && size_bytes(in.dtype) == size_bytes(d.arrays[o].dtype);
         for (size_t k = 0; k < num_inputs; ++k) same &= k == i || d.arrays[k].memory != in.memory;
-        if (same) storage_.may_write_over(in, d.arrays[o]);
+        // Other parts of a concatenation may be there already.
+        if (same && storage_.is_own(d.arrays[o])) storage_.may_write_over(in, d.arrays[o]);
       }
     }
   }

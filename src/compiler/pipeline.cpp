@@ -46,6 +46,20 @@ graph::Graph run(Pass p, F pass, graph::Graph g) {
   return g;
 }
 
+graph::Graph rewrite(const graph::Graph& g, std::initializer_list<std::pair<Pass, passes::FindRewrite*>> finders) {
+  std::vector<graph::Node*> nodes = live_nodes(g);
+  std::vector<std::unique_ptr<passes::Rewrite>> found;
+  for (auto [p, find] : finders) {
+    if (!is_enabled(p)) continue;
+    Phase phase(kPasses[static_cast<size_t>(p)].name);
+    found.push_back(find(g, nodes));
+  }
+  Phase phase("rewrite");
+  graph::Graph out = passes::rewritten(g, nodes, found);
+  if (g_verify) graph::verify(out);
+  return out;
+}
+
 }  // namespace
 
 std::span<const PassInfo> all_passes() { return kPasses; }
@@ -66,10 +80,9 @@ graph::Graph simplified(const graph::Graph& g) {
   // Before sharing: what is recognised may be written out twice, once for each use.
   out = run(Pass::RaiseAttention, [](const graph::Graph& x) { return passes::raise_attention(x); }, std::move(out));
   out = run(Pass::Share, passes::share_common, std::move(out));
-  out = run(Pass::OrientDots, passes::orient_dots, std::move(out));  // after sharing: every use of a product is then in sight
-  out = run(Pass::JoinParts, passes::join_parts, std::move(out));
-  out = run(Pass::SinkSlices, passes::sink_slices, std::move(out));
-  out.nodes = live_nodes(out);
+  // After sharing: every use of a node is then in sight.
+  out = rewrite(out, {{Pass::OrientDots, passes::orient_dots}, {Pass::JoinParts, passes::join_parts}, {Pass::SinkSlices, passes::sink_slices}});
+  if (out.nodes.empty()) out.nodes = live_nodes(out);
   return out;
 }
 

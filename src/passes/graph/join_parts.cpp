@@ -6,7 +6,6 @@
 
 #include "graph/op_def.h"
 #include "ops/emit.h"
-#include "passes/graph/rebuild.h"
 
 namespace sheaf::passes {
 namespace {
@@ -42,45 +41,45 @@ int axis_of(const Sizes& part, const Sizes& whole) {
   return axis;
 }
 
-class Joining {
+class Joining : public Rewrite {
  public:
-  explicit Joining(const graph::Graph& g) : g_(g), nodes_(live_nodes(g)), uses_(nodes_), follower_(nodes_) {}
-
-  graph::Graph run() {
-    if (std::none_of(nodes_.begin(), nodes_.end(), is_slice_add)) return g_;
-    count_uses();
-    const Node* first = nullptr;
-    for (Node* n : nodes_)
+  Joining(const graph::Graph& g, const std::vector<Node*>& nodes) {
+    if (std::none_of(nodes.begin(), nodes.end(), is_slice_add)) return;
+    count_uses(g, nodes);
+    for (Node* n : nodes)
       if (is_slice_add(n) && !continues(n))
         if (auto chain = chain_to(n)) {
           for (const Part& p : chain->parts) {
             joined_[p.node];
-            if (!first || p.node->id < first->id) first = p.node;
+            if (!first_ || p.node->id < first_->id) first_ = p.node;
           }
           chains_[n] = std::move(*chain);
         }
-    if (!first) return g_;
-    Rebuild rebuild(g_, nodes_, first);
-    return rebuild.run([&](Node* n) -> Operand {
-      auto part = joined_.find(n);
-      if (part == joined_.end()) return {};
-      part->second = rebuild.renamed(n->inputs.back());
-      if (is_slice_add(n) && is_float(n->types[0].dtype)) part->second = at(n, ops::add(part->second, ops::like(part->second, 0)));
-      auto chain = chains_.find(n);
-      return chain == chains_.end() ? part->second : at(n, joined(chain->second));
-    });
+  }
+
+  const Node* first() const override { return first_; }
+
+  Operand make(Node* n, const Rebuild& rebuild) override {
+    auto part = joined_.find(n);
+    if (part == joined_.end()) return {};
+    part->second = rebuild.renamed(n->inputs.back());
+    if (is_slice_add(n) && is_float(n->types[0].dtype)) part->second = at(n, ops::add(part->second, ops::like(part->second, 0)));
+    auto chain = chains_.find(n);
+    return chain == chains_.end() ? part->second : at(n, joined(chain->second));
   }
 
  private:
-  void count_uses() {
-    for (Node* n : nodes_)
+  void count_uses(const graph::Graph& g, const std::vector<Node*>& nodes) {
+    uses_ = graph::NodeMap<int>(nodes);
+    follower_ = graph::NodeMap<char>(nodes);
+    for (Node* n : nodes)
       for (size_t i = 0; i < n->inputs.size(); ++i) {
         if (!n->inputs[i].is_node()) continue;
         Node* of = n->inputs[i].node().get();
         ++uses_[of];
         if (i == 0 && is_slice_add(n)) follower_[of] = 1;
       }
-    for (const Operand& o : g_.outputs)
+    for (const Operand& o : g.outputs)
       if (o.is_node()) ++uses_[o.node().get()];
   }
 
@@ -124,8 +123,7 @@ class Joining {
     return o;
   }
 
-  const graph::Graph& g_;
-  std::vector<Node*> nodes_;
+  const Node* first_ = nullptr;
   graph::NodeMap<int> uses_;
   graph::NodeMap<char> follower_;  // the array of a slice_add
   std::unordered_map<const Node*, Chain> chains_;    // by their last nodes
@@ -134,6 +132,6 @@ class Joining {
 
 }  // namespace
 
-graph::Graph join_parts(const graph::Graph& g) { return Joining(g).run(); }
+std::unique_ptr<Rewrite> join_parts(const graph::Graph& g, const std::vector<Node*>& nodes) { return std::make_unique<Joining>(g, nodes); }
 
 }  // namespace sheaf::passes

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "graph/node_map.h"
 #include "graph/op_def.h"
 #include "ops/emit.h"
 
@@ -30,28 +29,27 @@ bool keeps_matrices(const Node* n) {
   return in.size() >= 2 && out.size() >= 2 && in[in.size() - 1] == out[out.size() - 1] && in[in.size() - 2] == out[out.size() - 2];
 }
 
-class Orienting {
+class Orienting : public Rewrite {
  public:
-  explicit Orienting(const graph::Graph& g) : g_(g), nodes_(live_nodes(g)), users_(nodes_), replacement_(nodes_) {
-    for (Node* n : nodes_)
+  Orienting(const graph::Graph& g, const std::vector<Node*>& nodes) : users_(nodes) {
+    for (Node* n : nodes)
       for (const Operand& in : n->inputs)
         if (in.is_node() && leads_to_transposes(in.node().get())) users_[in.node().get()].push_back(n);
     for (const Operand& o : g.outputs)
       if (o.is_node()) users_[o.node().get()].push_back(nullptr);
+    auto found = std::find_if(nodes.begin(), nodes.end(), [&](Node* n) { return turns(n); });
+    if (found != nodes.end()) first_ = *found;
   }
 
-  graph::Graph run() {
-    auto first = std::find_if(nodes_.begin(), nodes_.end(), [&](Node* n) { return turns(n); });
-    if (first == nodes_.end()) return g_;
-    for (const auto& n : g_.inputs) replacement_[n.get()] = n;
-    // Nodes must stay in their order, which is that of their ids: all are made again from the first one that turns.
-    for (auto n = nodes_.begin(); n != first; ++n) replacement_[*n] = Ref<Node>(*n);
-    for (auto n = first; n != nodes_.end(); ++n)
-      if (!replacement_[*n] && !turned_.count(*n)) visit(*n);
-    graph::Graph out{g_.inputs, {}, {}};
-    for (const auto& n : g_.effects) out.effects.push_back(replacement_[n.get()]);
-    for (const Operand& o : g_.outputs) out.outputs.push_back(renamed(o));
-    return out;
+  const Node* first() const override { return first_; }
+
+  Operand make(Node* n, const Rebuild& rebuild) override {
+    if (auto known = turned_.find(n); known != turned_.end()) return known->second;
+    if (!turns(n)) return {};
+    Operand y = ops::dot(ops::swap_last_two(rebuild.renamed(n->inputs[1])), ops::swap_last_two(rebuild.renamed(n->inputs[0])));
+    if (y.is_node()) y.node()->span = n->span;
+    forward(n, y);
+    return y;
   }
 
  private:
@@ -65,26 +63,6 @@ class Orienting {
     return !users.empty() && std::all_of(users.begin(), users.end(), [&](Node* u) { return u && (swaps_last_two(u) || (keeps_matrices(u) && only_transposed(u))); });
   }
 
-  Operand renamed(const Operand& o) const {
-    if (!o.is_node()) return o;
-    const Ref<Node>& n = replacement_[o.node().get()];
-    return n ? Operand(n, o.index()) : turned_.at(o.node().get());
-  }
-
-  void visit(Node* n) {
-    std::vector<Operand> inputs;
-    inputs.reserve(n->inputs.size());
-    for (const Operand& in : n->inputs) inputs.push_back(renamed(in));
-    if (turns(n)) {
-      Operand y = ops::dot(ops::swap_last_two(inputs[1]), ops::swap_last_two(inputs[0]));
-      if (y.is_node()) y.node()->span = n->span;
-      turned_[n] = y;
-      forward(n, y);
-      return;
-    }
-    replacement_[n] = with_inputs(*n, std::move(inputs));
-  }
-
   // Everything between a turned dot and the transposes: what those gave is now the product itself.
   void forward(Node* n, const Operand& y) {
     for (Node* u : users_[n]) {
@@ -94,15 +72,13 @@ class Orienting {
   }
 
   using Users = std::vector<Node*>;  // nullptr: an output
-  const graph::Graph& g_;
-  std::vector<Node*> nodes_;
+  const Node* first_ = nullptr;
   graph::NodeMap<Users> users_;
-  graph::NodeMap<Ref<Node>> replacement_;
-  std::unordered_map<Node*, Operand> turned_;
+  std::unordered_map<Node*, Operand> turned_;  // what stands behind a product, by then
 };
 
 }  // namespace
 
-graph::Graph orient_dots(const graph::Graph& g) { return Orienting(g).run(); }
+std::unique_ptr<Rewrite> orient_dots(const graph::Graph& g, const std::vector<Node*>& nodes) { return std::make_unique<Orienting>(g, nodes); }
 
 }  // namespace sheaf::passes

@@ -26,6 +26,19 @@ std::vector<Operand> Rebuild::renamed(const std::vector<Operand>& operands) cons
   return out;
 }
 
+graph::Graph rewritten(const graph::Graph& g, const std::vector<Node*>& nodes, std::span<const std::unique_ptr<Rewrite>> rewrites) {
+  const Node* first = nullptr;
+  for (const auto& r : rewrites)
+    if (const Node* n = r->first(); n && (!first || n->id < first->id)) first = n;
+  if (!first) return g;
+  Rebuild rebuild(g, nodes, first);
+  return rebuild.run([&](Node* n) {
+    for (const auto& r : rewrites)
+      if (Operand o = r->make(n, rebuild)) return o;
+    return Operand();
+  });
+}
+
 graph::Graph Rebuild::finished() const {
   graph::Graph out{g_.inputs, {}, {}};
   for (const auto& n : g_.effects) out.effects.push_back(replacement_[n.get()].node());

@@ -1,5 +1,7 @@
 // What rewriting passes share: a graph whose nodes are made again from the first one that changes.
 #pragma once
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "graph/graph.h"
@@ -31,5 +33,19 @@ class Rebuild {
   const std::vector<graph::Node*>& nodes_;
   graph::NodeMap<graph::Operand> replacement_;  // of output 0
 };
+
+// A pass that puts other nodes in the place of some. What several of them found in one graph is done in one go: making nodes again is what costs time.
+class Rewrite {
+ public:
+  virtual ~Rewrite() = default;
+  // The first node that it changes, or null.
+  virtual const graph::Node* first() const = 0;
+  // What takes the place of n; empty where n is none of its nodes.
+  virtual graph::Operand make(graph::Node* n, const Rebuild& rebuild) = 0;
+};
+// `nodes` are the live ones of g, in order.
+using FindRewrite = std::unique_ptr<Rewrite>(const graph::Graph& g, const std::vector<graph::Node*>& nodes);
+
+graph::Graph rewritten(const graph::Graph& g, const std::vector<graph::Node*>& nodes, std::span<const std::unique_ptr<Rewrite>> rewrites);
 
 }  // namespace sheaf::passes

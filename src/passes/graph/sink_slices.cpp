@@ -5,7 +5,6 @@
 
 #include "graph/op_def.h"
 #include "ops/emit.h"
-#include "passes/graph/rebuild.h"
 
 namespace sheaf::passes {
 namespace {
@@ -18,50 +17,53 @@ bool is_slice(const Node* n) { return n->op->name == "slice"; }
 bool is_elementwise(const Node* n) { return n->op->kind == OpKind::Elementwise && n->types.size() == 1; }
 int64_t count(const Node* n) { return num_elems(n->types[0].sizes).value(); }
 
-class Sinking {
+class Sinking : public Rewrite {
  public:
-  explicit Sinking(const graph::Graph& g) : g_(g), nodes_(live_nodes(g)), users_(nodes_), sinks_(nodes_) {}
-
-  graph::Graph run() {
-    if (std::none_of(nodes_.begin(), nodes_.end(), [](const Node* n) { return is_slice(n) && n->inputs[0].is_node() && is_elementwise(n->inputs[0].node().get()); })) return g_;
-    list_users();
+  Sinking(const graph::Graph& g, const std::vector<Node*>& nodes) {
+    if (std::none_of(nodes.begin(), nodes.end(), [](const Node* n) { return is_slice(n) && n->inputs[0].is_node() && is_elementwise(n->inputs[0].node().get()); })) return;
+    uses_ = graph::NodeMap<Uses>(nodes);
+    for (const Operand& o : g.outputs)
+      if (o.is_node()) uses_[o.node().get()].other = true;
     // From users to what they use: a chain of elementwise nodes sinks as a whole.
-    const Node* first = nullptr;
-    for (size_t i = nodes_.size(); i-- > 0;)
-      if (sinks(nodes_[i])) sinks_[nodes_[i]] = 1, first = nodes_[i];
-    if (!first) return g_;
-    Rebuild rebuild(g_, nodes_, first);
-    return rebuild.run([&](Node* n) { return is_slice(n) && is_sinking(n->inputs[0]) ? part(rebuild, n->inputs[0], *n) : Operand(); });
+    for (size_t i = nodes.size(); i-- > 0;) {
+      Node* n = nodes[i];
+      if ((uses_[n].sinks = sinks(n))) first_ = n;
+      for (const Operand& in : n->inputs)
+        if (in.is_node()) note_use(*in.node(), *n);
+    }
   }
+
+  const Node* first() const override { return first_; }
+  Operand make(Node* n, const Rebuild& rebuild) override { return first_ && is_slice(n) && is_sinking(n->inputs[0]) ? part(rebuild, n->inputs[0], *n) : Operand(); }
 
  private:
-  void list_users() {
-    for (Node* n : nodes_)
-      for (const Operand& in : n->inputs)
-        if (in.is_node() && (is_slice(in.node().get()) || is_elementwise(in.node().get()))) users_[in.node().get()].push_back(n);
-    for (const Operand& o : g_.outputs)
-      if (o.is_node()) users_[o.node().get()].push_back(nullptr);
-  }
+  struct Uses {
+    int64_t read = 0;              // elements, by `slices` slices that loops read
+    int slices = 0, sinking = 0;   // `sinking`: nodes of the same sizes that sink themselves
+    bool other = false;            // of a slice: not by loops
+    bool sinks = false;
+  };
 
-  bool is_sinking(const Operand& o) const { return o.is_node() && sinks_[o.node().get()]; }
+  bool is_sinking(const Operand& o) const { return o.is_node() && uses_[o.node().get()].sinks; }
 
   bool sinks(const Node* n) const {
-    if (!is_elementwise(n) || users_[n].empty()) return false;
-    int64_t read = 0;
-    for (const Node* u : users_[n]) {
-      if (!u) return false;
-      if (is_slice(u)) {
-        if (!is_read_by_loops(u)) return false;
-        read += count(u);
-      } else if (!sinks_[u] || users_[n].size() > 1 || !(u->types[0].sizes == n->types[0].sizes)) {
-        return false;
-      }
-    }
-    return read <= count(n);
+    const Uses& u = uses_[n];
+    if (!is_elementwise(n) || u.other) return false;
+    return u.sinking ? u.sinking == 1 && u.slices == 0 : u.slices > 0 && u.read <= count(n);
   }
 
-  bool is_read_by_loops(const Node* slice) const {
-    return std::all_of(users_[slice].begin(), users_[slice].end(), [](const Node* u) { return u && (u->op->kind == OpKind::Elementwise || u->op->kind == OpKind::Reduce); });
+  void note_use(const Node& of, const Node& by) {
+    Uses& u = uses_[&of];
+    if (is_slice(&of)) {
+      u.other |= by.op->kind != OpKind::Elementwise && by.op->kind != OpKind::Reduce;
+    } else if (is_slice(&by) && !uses_[&by].other) {
+      u.read += count(&by);
+      ++u.slices;
+    } else if (uses_[&by].sinks && by.types[0].sizes == of.types[0].sizes) {
+      ++u.sinking;
+    } else {
+      u.other = true;
+    }
   }
 
   // The part of `o` that `slice` reads of an array of which `o` is an operand, or which it is.
@@ -90,14 +92,12 @@ class Sinking {
     return cuts ? ops::slice(std::move(in), std::move(starts), std::move(sizes), std::move(steps)) : in;
   }
 
-  const graph::Graph& g_;
-  std::vector<Node*> nodes_;
-  graph::NodeMap<std::vector<Node*>> users_;  // of slices and elementwise nodes; nullptr: an output
-  graph::NodeMap<char> sinks_;
+  const Node* first_ = nullptr;
+  graph::NodeMap<Uses> uses_;
 };
 
 }  // namespace
 
-graph::Graph sink_slices(const graph::Graph& g) { return Sinking(g).run(); }
+std::unique_ptr<Rewrite> sink_slices(const graph::Graph& g, const std::vector<Node*>& nodes) { return std::make_unique<Sinking>(g, nodes); }
 
 }  // namespace sheaf::passes

@@ -89,15 +89,21 @@ std::string kernels_text(const Graph& g) {
   return out;
 }
 
+Graph rewritten(const Graph& g, passes::FindRewrite* find) {
+  std::vector<graph::Node*> nodes = live_nodes(g);
+  std::unique_ptr<passes::Rewrite> found[] = {find(g, nodes)};
+  return passes::rewritten(g, nodes, found);
+}
+
 // A pass either gives another graph or ends in another kind of text.
 std::string run_passes(Graph g, const std::vector<std::string>& passes) {
   for (const std::string& p : passes) {
     if (p == "verify") graph::verify(g);
     else if (p == "share") g = passes::share_common(g);
     else if (p == "raise-attention") g = passes::raise_attention(g);
-    else if (p == "orient-dots") g = passes::orient_dots(g);
-    else if (p == "join-parts") g = passes::join_parts(g);
-    else if (p == "sink-slices") g = passes::sink_slices(g);
+    else if (p == "orient-dots") g = rewritten(g, passes::orient_dots);
+    else if (p == "join-parts") g = rewritten(g, passes::join_parts);
+    else if (p == "sink-slices") g = rewritten(g, passes::sink_slices);
     else if (p == "recompute") g = passes::recompute(g, passes::choose_groups(g)).value_or(g);
     else if (p == "vjp") g = gradient(g);
     else if (p == "batch") g = batched(g);
