@@ -2,7 +2,6 @@
 // their gradients, where nodes are shared, fused and placed in common memory.
 #include <gtest/gtest.h>
 
-#include "autodiff/vjp.h"
 #include "compiler/compile.h"
 #include "compiler/eager.h"
 #include "compiler/pipeline.h"
@@ -68,16 +67,9 @@ TEST(CompiledPrograms, GiveTheGradientsOfTheTape) {
     DType dtype = trial % 2 == 0 ? DType::F64 : DType::F32;
     std::vector<Tensor> in{uniform_tensor(rng, dtype, kProgramSizes), uniform_tensor(rng, dtype, kProgramSizes)};
     RandomProgram program(seed, 3 + trial % 15, false);
-    auto gradient = [&](const std::vector<Operand>& xs) {
-      std::vector<Operand> leaves, ones, out;
-      for (const Operand& x : xs) leaves.push_back(trace::make_leaf(x));
-      out = program(leaves);
-      for (const Operand& y : out) ones.push_back(full(y.type(), 1));
-      for (Operand& g : autodiff::vjp(out, ones, leaves, true)) out.push_back(g ? g : zeros({dtype, to_sizes(kProgramSizes)}));
-      return out;
-    };
+    auto trained = [&](const std::vector<Operand>& xs) { return with_gradients(program, xs); };
     SCOPED_TRACE("SHEAF_SEED=" + std::to_string(seed));
-    expect_same(values_of(gradient({in[0], in[1]})), graph_of(in, gradient), in);
+    expect_same(values_of(trained({in[0], in[1]})), graph_of(in, trained), in);
     if (HasFailure()) return;
   }
 }

@@ -1,7 +1,6 @@
 // Arrays that are cut into parts, worked on and put together again: whatever the compiler computes part by part, joins or writes in place, the bits stay.
 #include <gtest/gtest.h>
 
-#include "autodiff/vjp.h"
 #include "compiler/compile.h"
 #include "compiler/pipeline.h"
 #include "ops/random_tensors.h"
@@ -71,16 +70,9 @@ void expect_bits_of_tape(DType dtype, const Dims& sizes, uint64_t seed) {
   Rng rng(seed);
   std::vector<Tensor> in{uniform_tensor(rng, dtype, sizes), uniform_tensor(rng, dtype, sizes)};
   Cutting program(seed, sizes);
-  auto with_gradient = [&](const std::vector<Operand>& xs) {
-    std::vector<Operand> leaves, ones, out;
-    for (const Operand& x : xs) leaves.push_back(trace::make_leaf(x));
-    out = program(leaves);
-    for (const Operand& y : out) ones.push_back(full(y.type(), 1));
-    for (Operand& g : autodiff::vjp(out, ones, leaves, true)) out.push_back(g ? g : zeros({dtype, to_sizes(sizes)}));
-    return out;
-  };
+  auto trained = [&](const std::vector<Operand>& xs) { return with_gradients(program, xs); };
   SCOPED_TRACE("SHEAF_SEED=" + std::to_string(seed));
-  expect_same(values_of(with_gradient({in[0], in[1]})), graph_of(in, with_gradient), in);
+  expect_same(values_of(trained({in[0], in[1]})), graph_of(in, trained), in);
 }
 
 TEST(Parts, GiveTheBitsOfTheTape) {

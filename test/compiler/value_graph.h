@@ -4,10 +4,12 @@
 
 #include <vector>
 
+#include "autodiff/vjp.h"
 #include "compiler/compile.h"
 #include "graph/graph.h"
 #include "ops/emit.h"
 #include "ops/random_tensors.h"
+#include "trace/traced.h"
 
 namespace sheaf::compiler {
 
@@ -27,6 +29,18 @@ graph::Graph graph_of(const std::vector<Tensor>& in, F&& f) {
 inline std::vector<Tensor> values_of(const std::vector<graph::Operand>& os) {
   std::vector<Tensor> out;
   for (const graph::Operand& o : os) out.push_back(o.value());
+  return out;
+}
+
+// What f gives for arrays, and behind it the gradients of its sum by each of them, zero where it does not depend on one.
+template <class F>
+std::vector<graph::Operand> with_gradients(const F& f, const std::vector<graph::Operand>& xs) {
+  std::vector<graph::Operand> leaves, ones, out;
+  for (const graph::Operand& x : xs) leaves.push_back(trace::make_leaf(x));
+  out = f(leaves);
+  for (const graph::Operand& y : out) ones.push_back(ops::full(y.type(), 1));
+  std::vector<graph::Operand> gradients = autodiff::vjp(out, ones, leaves, true);
+  for (size_t i = 0; i < xs.size(); ++i) out.push_back(gradients[i] ? gradients[i] : ops::zeros(xs[i].type()));
   return out;
 }
 
