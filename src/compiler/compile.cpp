@@ -486,7 +486,7 @@ class Compiler {
   }
 
   void emit_single(Node* n) {
-    if (n->op->name == "concat" && first_value_[n] >= 0) return emit_placed_concat(n);
+    if (first_value_[n] >= 0) return emit_placed_concat(n);  // nothing else has memory before its turn
     bool updates = n->op->kind == OpKind::Update;
     if (updates && n->op->window) return emit_window(n);
     std::vector<Stored> arrays;

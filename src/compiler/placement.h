@@ -23,10 +23,6 @@ class Placement {
   bool is_placed(const graph::Node* concat, size_t input) const;
 
  private:
-  // The value behind an input that could be written in place by its kernel, or null.
-  graph::Node* placeable(const graph::Operand& in) const;
-
-  graph::NodeMap<char> can_be_placed_;
   graph::NodeMap<Part> parts_;
 };
 
