@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "builtins/arrays.h"
+#include "builtins/elements.h"
 #include "builtins/future.h"
 #include "builtins/guard.h"
 #include "builtins/output.h"
@@ -118,6 +119,7 @@ Value items(Call& c) {
       else out.push_back(row_value(x, i));
     }
   } else if (v.is_dict()) {
+    warn_numbered_keys(v.as_dict());
     for (const DictEntry& e : v.as_dict().entries()) out.push_back(e.value);
   } else if (!v.is_nil()) {
     throw runtime_error("cannot iterate over " + std::string(type_name(v)));

@@ -14,7 +14,7 @@ namespace {
 
 struct State {
   std::mutex mu;
-  std::set<std::pair<uint64_t, std::string>> seen;
+  std::set<uint64_t> seen;  // places
   std::set<uint32_t> strict;
 };
 
@@ -40,7 +40,7 @@ void warn(const std::string& message) {
   if (is_strict(span.source)) throw runtime_error(message).hint("(use strict) makes this warning an error");
   {
     std::lock_guard lock(state().mu);
-    if (!state().seen.emplace((uint64_t{span.source} << 32) | span.begin, message).second) return;
+    if (!state().seen.insert((uint64_t{span.source} << 32) | span.begin).second) return;
   }
   std::string at = place(span);
   std::fputs(fmt::format("{}{}warning: {}\n", at, at.empty() ? "" : ": ", message).c_str(), stderr);

@@ -15,6 +15,7 @@
 #include "eval/operands.h"
 #include "eval/tombstone.h"
 #include "runtime/executable.h"
+#include "support/large_stack.h"
 #include "trace/control.h"
 #include "trace/jit.h"
 #include "trace/loops.h"
@@ -30,8 +31,8 @@ CallObserver* g_observer = nullptr;
 
 namespace {
 
-// Virtual space only: pages are touched as frames grow. All-zero memory is a row of nils.
-constexpr size_t kStackValues = size_t{1} << 24;
+// Virtual space only: pages are touched as frames grow. All-zero memory is a row of nils. Fewer where address space is limited.
+constexpr size_t kStackValues = size_t{1} << 24, kLeastStackValues = size_t{1} << 20;
 // No function may use more registers than fit behind the last frame.
 constexpr size_t kStackReserve = size_t{1} << 16;
 
@@ -124,15 +125,21 @@ std::string call_text(const Value* args, int argc) {
 
 }  // namespace
 
-Vm::Vm() {
-  void* p = mmap(nullptr, kStackValues * sizeof(Value), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  INVARIANT(p != MAP_FAILED, "no address space for the value stack");
+Vm::Vm() : max_native_depth_(static_cast<int>(kMaxNativeDepth * stack_share())) {
+  void* p = MAP_FAILED;
+  size_t values = kStackValues;
+  for (; values >= kLeastStackValues; values /= 2) {
+    p = mmap(nullptr, values * sizeof(Value), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p != MAP_FAILED) break;
+  }
+  if (p == MAP_FAILED) throw runtime_error("no address space for the value stack").hint("the limit on address space (ulimit -v) is too low");
   stack_ = static_cast<Value*>(p);
-  stack_end_ = stack_ + kStackValues - kStackReserve;
+  stack_limit_ = stack_ + values;
+  stack_end_ = stack_limit_ - kStackReserve;
   [[maybe_unused]] static const bool once = (runtime::g_stop_requested = must_stop, true);  // machines may begin on several threads at once
 }
 
-Vm::~Vm() { munmap(stack_, kStackValues * sizeof(Value)); }
+Vm::~Vm() { munmap(stack_, static_cast<size_t>(stack_limit_ - stack_) * sizeof(Value)); }
 
 Vm& Vm::current() {
   thread_local Vm vm;
@@ -287,8 +294,13 @@ bool Vm::call_compiled(const Value& f, Value* window, int argc) {
   if (!trace::g_jit_enabled) return false;
   bool tensors = false;
   for (int i = 1; i <= argc && !tensors; ++i) tensors = window[i].tag() > Tag::String && trace::holds_tensor(window[i]);
-  if (!tensors || trace::is_tracing() || trace::gradient_depth() > 0) return false;
   auto* closure = static_cast<Closure*>(f.object());
+  if (!tensors && !trace::g_jit_listens) [[likely]] return false;
+  if (trace::is_tracing() || trace::gradient_depth() > 0) return false;
+  if (!tensors) {
+    if (callee_kind(*closure->proto) == Callee::Function) trace::note_scalar_call(closure->proto->number, callee_name(*closure->proto));
+    return false;
+  }
   int n = static_cast<int>(closure->proto->params.size());
   if (argc != n && closure->proto->rest_slot < 0) return false;
   // `body` calls through a value, which does not count arguments: a call that may have too many is interpreted.
@@ -362,7 +374,7 @@ Value Vm::call_here(const Value& function, std::vector<Value> args, bool may_com
     return invoke_callable(*this, *static_cast<builtins::CallableObj*>(keep.object()), args);
   }
   if (function.tag() != Tag::Function) throw runtime_error("Expected a function, got " + short_text(function));
-  if (native_depth_ >= kMaxNativeDepth)
+  if (native_depth_ >= max_native_depth_)
     throw runtime_error(fmt::format("recursion too deep: {} built-in functions are waiting for their callbacks", native_depth_));
   // The new window starts behind the registers of the running frame.
   Value* window = frames_.empty() ? stack_ : frames_.back().base + frames_.back().proto->num_registers + 1;

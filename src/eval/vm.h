@@ -100,11 +100,13 @@ class Vm final : public builtins::Caller {
   Value run_part(int start, int end, int dst, std::initializer_list<std::pair<int, Value>> replaced = {});
 
   Value* stack_;
-  Value* stack_end_;
+  Value* stack_end_;    // where no frame may begin any more
+  Value* stack_limit_;
   std::vector<Frame> frames_;
   std::vector<Handler> handlers_;
   std::vector<std::vector<Value>> spare_args_;
   int native_depth_ = 0;
+  const int max_native_depth_;
 };
 
 // The value `err` of a catch clause, and back.

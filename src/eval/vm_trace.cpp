@@ -61,7 +61,7 @@ Value Vm::run_part(int start, int end, int dst, std::initializer_list<std::pair<
   std::shared_ptr<Proto> part = part_of(*from.proto, end, dst);
   int n = from.proto->num_registers;
   Value* base = from.base + n + 1;
-  if (frames_.size() >= kMaxFrames || base + n >= stack_end_ || native_depth_ >= kMaxNativeDepth)
+  if (frames_.size() >= kMaxFrames || base + n >= stack_end_ || native_depth_ >= max_native_depth_)
     throw trace::Untraceable("branches on traced values are nested too deep", trace::current_span());
   for (int i = 0; i < n; ++i) base[i] = from.base[i];
   for (const auto& [slot, value] : replaced) base[slot] = value;

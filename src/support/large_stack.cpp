@@ -1,29 +1,46 @@
 #include "support/large_stack.h"
 
-#include <system_error>
+#include <cstring>
+#include <memory>
 
 #include "support/error.h"
 
 namespace sheaf {
+namespace {
+
+thread_local double t_share = 1;
+
+struct Start {
+  std::function<void()> body;
+  double share;
+};
+
+void* run(void* p) {
+  std::unique_ptr<Start> start(static_cast<Start*>(p));
+  t_share = start->share;
+  start->body();
+  return nullptr;
+}
+
+}  // namespace
+
+double stack_share() { return t_share; }
 
 void LargeStackThread::start(std::function<void()> body) {
   INVARIANT(!running_, "the thread runs already");
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, kLargeStackBytes);
-  auto* owned = new std::function<void()>(std::move(body));
-  auto main = [](void* p) -> void* {
-    auto* f = static_cast<std::function<void()>*>(p);
-    (*f)();
-    delete f;
-    return nullptr;
-  };
-  int status = pthread_create(&thread_, &attributes, main, owned);
-  pthread_attr_destroy(&attributes);
-  if (status != 0) {
-    delete owned;
-    throw std::system_error(status, std::generic_category(), "cannot start a thread");
+  auto start = std::make_unique<Start>(std::move(body), 1);
+  int status = EAGAIN;
+  for (size_t bytes = kLargeStackBytes; status == EAGAIN && bytes >= kLeastStackBytes; bytes /= 2) {
+    start->share = static_cast<double>(bytes) / kLargeStackBytes;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, bytes);
+    status = pthread_create(&thread_, &attributes, run, start.get());
+    pthread_attr_destroy(&attributes);
   }
+  if (status != 0)
+    throw runtime_error(std::string("cannot start a thread: ") + std::strerror(status)).hint("the limit on address space (ulimit -v) or on threads (ulimit -u) is too low");
+  start.release();
   running_ = true;
 }
 

@@ -1,5 +1,6 @@
 // Threads that run user code. Built-ins that call back nest native frames (map inside map …), and the limits on that
-// (eval/vm.h) assume a stack of this size; the memory is reserved, not used, until something nests that deep.
+// (eval/vm.h) assume a stack of this size; the memory is reserved, not used, until something nests that deep. Where the
+// address space is limited, the stack is smaller and so are the limits.
 #pragma once
 #include <pthread.h>
 
@@ -8,9 +9,12 @@
 
 namespace sheaf {
 
-inline constexpr size_t kLargeStackBytes = size_t{512} << 20;
+inline constexpr size_t kLargeStackBytes = size_t{512} << 20, kLeastStackBytes = size_t{32} << 20;
 
-// Joins when destroyed. `body` must not throw.
+// The part of kLargeStackBytes that this thread has.
+double stack_share();
+
+// Joins when destroyed. `body` must not throw; starting throws UserError where not even the least stack can be had.
 class LargeStackThread {
  public:
   LargeStackThread() = default;

@@ -55,7 +55,7 @@ int run_and_show(const Options& o, uint32_t source) {
   trace::set_jit_mode(trace::JitMode::Always);
   trace::g_describe_graphs = graphs;
   trace::set_jit_listener([&](const trace::JitEvent& e) {
-    if (e.outcome != "compiled") return;
+    if (e.outcome != trace::JitOutcome::Compiled) return;
     ++compiled;
     if (graphs) builtins::write_out(fmt::format("; {}\n{}", e.function, e.graph));
   });

@@ -115,6 +115,7 @@ std::string line(const std::string& name, int64_t calls, const Story& s, const s
   std::string out = fmt::format("  {:<30} {:<14}  {:<24} {}\n", name, count, how, at);
   for (size_t i = 0; i < std::min(n, kShownVariants); ++i) {
     bool same = i > 0 && std::find(s.variants.begin(), s.variants.begin() + static_cast<long>(i), s.variants[i]) != s.variants.begin() + static_cast<long>(i);
+    if (s.variants[i].empty()) continue;  // a gradient has no arguments of its own
     const char* why = i == 0 ? "" : same ? "  (a number or function it depends on has changed)" : "  (other types or sizes)";
     out += fmt::format("  {:<30}   {} {}{}\n", "", i == 0 ? "compiled for" : "recompiled for", s.variants[i], why);
   }
@@ -132,7 +133,7 @@ int run_explain(const Options& o) {
   CallCounter counter;
   std::map<std::string, Story> stories;
   trace::set_jit_listener([&](const trace::JitEvent& e) {
-    if (e.outcome == "compiled") stories[e.function].variants.push_back(counter.last_types(e.function));
+    if (e.outcome == trace::JitOutcome::Compiled) stories[e.function].variants.push_back(counter.last_types(e.function));
     else stories[e.function].reasons.insert(e.reason + (e.span ? " at " + place(e.span) : ""));
   });
   eval::g_observer = &counter;

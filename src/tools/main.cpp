@@ -80,6 +80,10 @@ int main(int argc, char** argv) {
   sheaf::tools::prepare_heap();  // before anything is allocated
   std::vector<std::string> words(argv + 1, argv + argc);
   int status = 1;
-  sheaf::LargeStackThread([&] { status = sheaf::tools::run(words); });
+  try {
+    sheaf::LargeStackThread([&] { status = sheaf::tools::run(words); });
+  } catch (const sheaf::UserError& e) {
+    sheaf::tools::say(report(e));
+  }
   return status;
 }

@@ -112,23 +112,25 @@ trace::DynamicMode dynamic_mode(const std::string& name) {
   throw UsageError(fmt::format("--dynamic: expected auto, off or all, got '{}'", name));
 }
 
-// The JIT log of -v; the device is named with the first line.
+// The JIT log of -v, with graphs for -vv; the device is named with the first line.
 class JitLog {
  public:
+  explicit JitLog(bool full) : full_(full) {}
   void add(const trace::JitEvent& e) {
     if (!std::exchange(device_named_, true)) say("sheaf: running on CPU");
     std::string at = e.span ? " at " + place(e.span) : "";
     if (e.cached) say(fmt::format("jit: {} (cached)", e.function));
-    else if (e.outcome == "compiled") say(fmt::format("jit: compiling {} [cpu]...", e.function));
+    else if (e.outcome == trace::JitOutcome::Compiled) say(fmt::format("jit: compiling {} [cpu]...", e.function));
     else say(fmt::format("jit: {} skipped ({}{})", e.function, e.reason, at));
+    if (full_ && !e.graph.empty()) say(e.graph);
   }
 
  private:
-  bool device_named_ = false;
+  bool full_, device_named_ = false;
 };
 
 constexpr std::string_view kGradient = "value-and-grad";
-bool is_gradient(const trace::JitEvent& e) { return e.outcome == "compiled" && e.function == kGradient; }
+bool is_gradient(const trace::JitEvent& e) { return e.outcome == trace::JitOutcome::Compiled && e.function == kGradient; }
 
 // The name of the function that a form stands in.
 std::string function_around(const Span& span) {
@@ -212,7 +214,7 @@ Hints& hints() {
 
 // What --perf-hints and --fullgraph make of a function that is interpreted.
 void require_compiled(const trace::JitEvent& e, const Options& o) {
-  if (e.outcome == "compiled") return;
+  if (e.outcome != trace::JitOutcome::Interpreted) return;
   if (o.perf_hints) hints().add({e.span, fmt::format("{} runs interpreted: {}", e.function, e.reason), 0});
   if (!o.fullgraph) return;
   UserError error = runtime_error(fmt::format("--fullgraph: {} is not compiled: {}", e.function, e.reason));
@@ -234,9 +236,9 @@ Watch::Watch(const Options& o) : options_(o) {
   trace::set_dynamic_mode(dynamic_mode(o.dynamic));
   for (const std::string& name : o.disabled) compiler::switch_pass(name, false);
   compiler::set_backend(o.backend == "block" ? compiler::Backend::Block : o.backend == "native" ? compiler::Backend::Native : compiler::Backend::Auto);
-  if (show_gradients) trace::g_describe_graphs = true;
+  if (show_gradients || o.verbosity > 1) trace::g_describe_graphs = true;
   if (o.verbosity > 0 || o.fullgraph || o.perf_hints || memory_ || show_gradients)
-    trace::set_jit_listener([this, show_gradients, log = JitLog()](const trace::JitEvent& e) mutable {
+    trace::set_jit_listener([this, show_gradients, log = JitLog(o.verbosity > 1)](const trace::JitEvent& e) mutable {
       if (options_.verbosity > 0) log.add(e);
       if (is_gradient(e)) checkpoint("after VAG compile");
       if (show_gradients && is_gradient(e)) say(e.graph);

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <unordered_map>
 
 #include "trace/context.h"
@@ -16,7 +17,7 @@
 
 namespace sheaf::trace {
 
-bool g_jit_enabled = true;
+bool g_jit_enabled = true, g_jit_listens = false;
 bool g_describe_graphs = false;
 
 namespace {
@@ -71,6 +72,7 @@ struct Table {
   std::map<std::pair<uint64_t, uint64_t>, Function> functions;
   JitStats stats;
   std::map<std::string, size_t> variants;  // by the name of the function
+  std::set<uint64_t> scalar_only;          // code of functions that were called without tensors
 };
 
 Table& table() {
@@ -78,7 +80,7 @@ Table& table() {
   return *t;
 }
 
-void tell(const std::string& function, const char* outcome, const std::string& reason, Span span, const Variant* made = nullptr) {
+void tell(const std::string& function, JitOutcome outcome, const std::string& reason, Span span, const Variant* made = nullptr) {
   if (g_listener) g_listener({function, outcome, reason, span, made && made->code && made->code->cached, made ? made->text : ""});
 }
 
@@ -181,7 +183,14 @@ void set_jit_mode(JitMode mode) {
 
 void set_dynamic_mode(DynamicMode mode) { g_dynamic = mode; }
 
-void set_jit_listener(std::function<void(const JitEvent&)> listener) { g_listener = std::move(listener); }
+void set_jit_listener(std::function<void(const JitEvent&)> listener) {
+  g_jit_listens = listener != nullptr;
+  g_listener = std::move(listener);
+}
+void note_scalar_call(uint64_t code, const std::string& name) {
+  if (std::lock_guard lock(table().mu); !table().scalar_only.insert(code).second) return;
+  tell(name, JitOutcome::ScalarOnly, "scalar-only args", {});
+}
 void set_run_listener(std::function<void(const std::string&)> listener) { g_ran = std::move(listener); }
 void set_jit_warning(std::function<void(const std::string&)> warn) { g_warn = std::move(warn); }
 JitStats jit_stats() {
@@ -311,7 +320,7 @@ Decision decide(Function& f, const std::string& name, const std::vector<Value>& 
   Family* found = family_of(f, member, s);
   if (!found) {
     f.given_up = true;
-    tell(name, "interpreted", "the structure of its arguments keeps changing", {});
+    tell(name, JitOutcome::Interpreted, "the structure of its arguments keeps changing", {});
     return d;
   }
   Family& family = *found;
@@ -330,7 +339,7 @@ Decision decide(Function& f, const std::string& name, const std::vector<Value>& 
   }
   if (!entry) {
     if (f.num_entries >= kMaxSignatures) {
-      if (!f.crowded) tell(name, "interpreted", "the sizes of its arguments keep changing", {});
+      if (!f.crowded) tell(name, JitOutcome::Interpreted, "the sizes of its arguments keep changing", {});
       f.crowded = true;
       return d;
     }
@@ -340,7 +349,7 @@ Decision decide(Function& f, const std::string& name, const std::vector<Value>& 
   if (entry->variants.size() >= kMaxVariantsPerSignature) {
     if (entry->takes_both_ways) {
       entry->failed = true;
-      tell(name, "interpreted", "the numbers its sizes depend on keep changing", {});
+      tell(name, JitOutcome::Interpreted, "the numbers its sizes depend on keep changing", {});
       return d;
     }
     entry->takes_both_ways = true;
@@ -413,7 +422,7 @@ bool call_compiled(uint64_t code, uint64_t purpose, const std::string& name, std
     f.given_up |= fatal;
     if (d.found) count_variant(name);
     else ++table().stats.failed;
-    tell(name, d.found ? "compiled" : "interpreted", reason, span, d.found.get());
+    tell(name, d.found ? JitOutcome::Compiled : JitOutcome::Interpreted, reason, span, d.found.get());
     if (!d.found) return false;
     auto bound = bind(*d.found, s);
     if (!bound) return false;

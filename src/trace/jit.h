@@ -18,14 +18,20 @@ extern bool g_jit_enabled;
 enum class DynamicMode : uint8_t { Auto, Off, All };
 void set_dynamic_mode(DynamicMode mode);
 // Calls, in order, what was decided for each function: for `explain` and -v.
+enum class JitOutcome : uint8_t { Compiled, Interpreted, ScalarOnly };  // the last: nothing in its arguments to compile for
 struct JitEvent {
-  std::string function, outcome, reason;
+  std::string function;
+  JitOutcome outcome;
+  std::string reason;
   Span span;
   bool cached = false;  // compiled code was found on disk
   std::string graph;  // the graph as text, when g_describe_graphs is set
 };
 extern bool g_describe_graphs;
 void set_jit_listener(std::function<void(const JitEvent&)> listener);
+extern bool g_jit_listens;
+// To be called, if somebody listens, for a call without any tensor; the first of each function is told.
+void note_scalar_call(uint64_t code, const std::string& name);
 // Called with its name whenever the code of a function has run.
 void set_run_listener(std::function<void(const std::string&)> listener);
 // Called once, with a line of text, when there is far more compiled code than programs have functions.

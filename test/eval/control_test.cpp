@@ -23,8 +23,8 @@ Outcome run(const std::string& program, trace::JitMode mode) {
   trace::forget_compiled();
   trace::set_jit_mode(mode);
   trace::set_jit_listener([&](const trace::JitEvent& e) {
-    if (e.outcome == "compiled") ++o.compiled[e.function];
-    else o.interpreted[e.function] = e.reason + (e.span ? " at " + place(e.span) : "");
+    if (e.outcome == trace::JitOutcome::Compiled) ++o.compiled[e.function];
+    else if (e.outcome == trace::JitOutcome::Interpreted) o.interpreted[e.function] = e.reason + (e.span ? " at " + place(e.span) : "");
   });
   std::string* before = builtins::set_capture(&o.text);
   try {

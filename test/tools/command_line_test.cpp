@@ -1,5 +1,6 @@
 // Toolchain specification §1: selection, flags, streams, exit status.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "run_sheaf.h"
 
@@ -231,6 +232,22 @@ TEST(DeepRecursion, EndsInAnError) {
     EXPECT_TRUE(contains(r.err, "recursion too deep")) << program << r.err.substr(0, 300);
   }
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // those need address space themselves
+TEST(DeepRecursion, WithLittleAddressSpace) {
+  Sandbox s;
+  s.write("a.shf", "(defn f [x] (tanh (* x x))) (print (sum (f (ones [100 100])))) (defn g [x] (map g [x])) (g 1)");
+  rlimit before;
+  getrlimit(RLIMIT_AS, &before);
+  rlimit limited{rlim_t{400} << 20, before.rlim_max};
+  setrlimit(RLIMIT_AS, &limited);
+  Result r = s.run("a.shf");
+  setrlimit(RLIMIT_AS, &before);
+  EXPECT_EQ(r.out, "7615.939\n") << r.err;
+  EXPECT_EQ(r.status, 1);
+  EXPECT_TRUE(contains(r.err, "recursion too deep")) << r.err.substr(0, 300);
+}
+#endif
 
 TEST(DeepRecursion, DeepDataIsPrintedAndFreed) {
   Sandbox s;

@@ -112,6 +112,19 @@ TEST_F(Observe, CompiledGradients) {
   EXPECT_TRUE(contains(r.err, "graph(")) << r.err;
 }
 
+TEST_F(Observe, SkippedFunctionsAndGraphs) {
+  s.write("f.shf", "(defn f [n] (* n 2)) (defn g [x] (tanh x)) (f 3) (f 4) (g [1 2])");
+  EXPECT_EQ(s.run("-v f.shf").err, "sheaf: running on CPU\njit: f skipped (scalar-only args)\njit: compiling g [cpu]...\n");
+  EXPECT_TRUE(matches(s.run("-vv f.shf").err, "jit: compiling g .*\ngraph\\([^]*tanh")) << s.run("-vv f.shf").err;
+  EXPECT_EQ(s.run("--fullgraph f.shf").status, 0);
+  EXPECT_TRUE(contains(s.run("explain f.shf").out, "not compiled: scalar-only args"));
+}
+
+TEST_F(Observe, WarningsComeOncePerPlace) {
+  Result r = s.run("-c \"(map (fn [x] x) (range 16777215 16777235))\"");
+  EXPECT_EQ(r.err.find("warning:"), r.err.rfind("warning:")) << r.err;
+}
+
 TEST_F(Observe, ManyVariants) {
   std::string text = "(defn g [x] (exp x))\n(g [1 2])\n";
   for (int i = 0; i < 70; ++i) {

@@ -99,18 +99,6 @@ void columns_times(int64_t n, int64_t width, int64_t depth, const T* a, int64_t 
 }
 
 // loop::math::decay; written out because functions from outside are not compiled for this instruction set.
-template <class T, int n>
-inline typename Simd<T>::V polynomial(const typename Simd<T>::V* powers, const T* c) {
-  using S = Simd<T>;
-  if constexpr (n == 1) {
-    return S::splat(c[0]);
-  } else if constexpr (n == 2) {
-    return S::fma(powers[0], S::splat(c[1]), S::splat(c[0]));
-  } else {
-    constexpr int level = n > 8 ? 3 : n > 4 ? 2 : 1, half = 1 << level;
-    return S::fma(polynomial<T, n - half>(powers, c + half), powers[level], polynomial<T, half>(powers, c));
-  }
-}
 template <class T>
 inline typename Simd<T>::V decay(typename Simd<T>::V x) {
   using S = Simd<T>;
@@ -119,10 +107,10 @@ inline typename Simd<T>::V decay(typename Simd<T>::V x) {
   auto magic = S::splat(loop::math::FloatFormat<T>::kRoundToInt);
   auto shifted = S::fma(x, S::splat(C::kLog2E), magic), n = S::sub(shifted, magic);
   auto r = S::fma(n, S::splat(-C::kLn2Lo), S::fma(n, S::splat(-C::kLn2Hi), x));
-  typename S::V powers[4];
-  powers[0] = r;
-  for (int level = 1; (1 << level) < kTerms; ++level) powers[level] = S::mul(powers[level - 1], powers[level - 1]);
-  auto e = S::add(S::fma(polynomial<T, kTerms>(powers, C::kTail), powers[1], r), S::splat(T(1)));
+  auto e = S::splat(C::kTail[kTerms - 1]);
+#pragma GCC unroll 16
+  for (int i = kTerms - 2; i >= 0; --i) e = S::fma(e, r, S::splat(C::kTail[i]));
+  for (int i = 0; i < 2; ++i) e = S::fma(e, r, S::splat(T(1)));
   return S::if_less(x, S::splat(C::kZeroBelow), S::zero(), S::mul(e, S::pow2(shifted)));
 }
 

@@ -182,12 +182,6 @@ Scalar<B, T> pow2_shifted(Scalar<B, T> shifted) {
   return as_float((bits(shifted) << kShift) + (BitsOf<T>(FloatFormat<T>::kBias) << kShift));
 }
 
-// magnitude, which has no sign of its own, with the sign of `sign`.
-template <class B, class T>
-Scalar<B, T> with_sign(Scalar<B, T> magnitude, Scalar<B, T> sign) {
-  return as_float(bits(magnitude) | (bits(sign) & FloatFormat<T>::kSignBit));
-}
-
 // |magnitude| with the sign of `sign`.
 template <class B, class T>
 Scalar<B, T> copysign(Scalar<B, T> magnitude, Scalar<B, T> sign) {
@@ -195,7 +189,7 @@ Scalar<B, T> copysign(Scalar<B, T> magnitude, Scalar<B, T> sign) {
   return as_float((bits(magnitude) & ~kSign) | (bits(sign) & kSign));
 }
 
-// c[0] + c[1] x + c[2] x^2 + …, one fused multiply-add per term.
+// c[0] + c[1] x + c[2] x^2 + …, one fused multiply-add per term: of many elements side by side each operation counts, and none waits for long.
 template <class B, class T, int N>
 Scalar<B, T> horner(Scalar<B, T> x, const T (&c)[N]) {
   Scalar<B, T> r = x.lit(c[N - 1]);
