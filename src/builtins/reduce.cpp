@@ -26,12 +26,13 @@ struct Reduction {
   bool whole;     // no :axis: the result is a scalar
   bool keepdims;  // only with :axis
   DType out;      // dtype of the result along axes, and of a scalar if it is f64
+  bool asked;     // for that dtype
 };
 
 DType plain_dtype(DType d) { return d == DType::Bool || is_storage_only(d) ? DType::I32 : d; }
 
 Reduction read_call(const Call& c, Operand x, std::string_view who) {
-  Reduction r{std::move(x), {}, true, false, DType::F32};
+  Reduction r{std::move(x), {}, true, false, DType::F32, false};
   r.out = r.x.dtype();
   if (auto axes = axes_option(c, r.x.rank())) {
     r.axes = *axes;
@@ -41,7 +42,7 @@ Reduction read_call(const Call& c, Operand x, std::string_view who) {
     r.axes.resize(r.x.rank());
     std::iota(r.axes.begin(), r.axes.end(), 0);
   }
-  if (auto d = dtype_option(c, who)) r.out = *d;
+  if (auto d = dtype_option(c, who)) r.out = *d, r.asked = true;
   return r;
 }
 
@@ -65,8 +66,9 @@ Value result(const Reduction& r, const Operand& y) {
 Operand summands(Reduction& r) {
   DType d = plain_dtype(r.x.dtype());
   if (!r.whole) {
-    r.out = plain_dtype(r.out);
-    d = d == r.out ? d : compute_type(promote(d, r.out));
+    DType out = plain_dtype(r.out);
+    d = d == out ? d : compute_type(promote(d, out));
+    if (!r.asked) r.out = out;
   } else if (!is_float(d)) {
     d = DType::F64;
   } else {
@@ -93,7 +95,7 @@ Value product(Call& c) {
 // Means are taken in f32 at least: a sum of f16 overflows at 65504, one of bf16 has three digits.
 Operand averaged(Reduction& r) {
   bool wide = r.x.dtype() == DType::F64 || r.out == DType::F64;
-  r.out = float_dtype(r.out);
+  if (!r.asked) r.out = float_dtype(r.out);
   return ops::cast(r.x, wide ? DType::F64 : DType::F32);
 }
 

@@ -152,7 +152,8 @@ std::optional<Value> run_at_once(Caller& caller, const Value& f, const std::vect
     return std::nullopt;
   } catch (const transforms::NotBatchable&) {
     return std::nullopt;
-  } catch (const UserError&) {
+  } catch (const UserError& e) {
+    if (e.message.starts_with("recursion too deep")) throw;  // each try again at each depth would double the work
     return std::nullopt;  // the loop below meets the error at the right example, or does not
   }
 }

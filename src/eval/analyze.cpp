@@ -5,6 +5,7 @@
 #include "eval/analyzer.h"
 #include "eval/code.h"
 #include "eval/last_use.h"
+#include "eval/original_names.h"
 #include "eval/vm.h"
 #include "support/hints.h"
 #include "syntax/printer.h"
@@ -187,7 +188,7 @@ ExprPtr Analyzer::symbol(const Form& f) {
   bool known = builtins::find_builtin(plain.str()) || globals_.is_prelude_name(plain, prelude_);
   if (!known && (prelude_ || !host_.will_define(name)))
     if (ExprPtr e = let_name(f.name, f.span)) return e;
-  if (in_with_params()) return param_field(f, known ? globals_.cell(name, prelude_) : nullptr);
+  if (in_with_params()) return param_field(f, known && (prelude_ || is_original_name(plain.str())) ? globals_.cell(name, prelude_) : nullptr);
   // A form at the top level runs before what is below it: a value defined there cannot be meant.
   bool too_early = !fn_->parent && fn_->proto->top_level && host_.will_define_value(name);
   if (known || (!prelude_ && host_.will_define(name) && !too_early)) return global(globals_.cell(name, prelude_));
@@ -279,7 +280,7 @@ FormPtr Analyzer::expand(const FormPtr& form) {
     uint32_t home = m->body->home();
     f = expand_macro(*m, *f, [this, home](Name n) -> FormPtr {
       if (!prelude_ && source_kind(home) != SourceKind::Prelude)
-        if (Cell* c = globals_.find_user(host_.resolve_alias(n, home)); c && c->source && (c->user_defined || c->broken)) return c->source;
+        if (Cell* c = globals_.find_user(host_.resolve_alias(n, home)); c && c->source && (c->user_defined || c->broken) && !c->source->is_call("def")) return c->source;
       auto it = globals_.prelude_functions().find(n);
       return it == globals_.prelude_functions().end() ? nullptr : it->second.form();
     });

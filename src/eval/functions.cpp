@@ -292,6 +292,8 @@ static UserError no_parameters(const Form& f, size_t at, const char* message) {
   UserError e(ErrorKind::Compile, message, f.span);
   bool several = f.items.size() > at && f.items[at]->kind == FormKind::List && !f.items[at]->items.empty() && f.items[at]->items[0]->is_vector();
   if (several) e.hints.push_back("a function has one list of parameters; optional ones are [x & [y]], or by name [x & {:keys [y] :or {y 1}}]");
+  else if (at > 1 && f.items.size() > at && !f.items[1]->is_symbol()) e.hints.push_back("its name is a symbol");
+  else if (f.items.size() > at + 1) e.hints.push_back("its parameters are a vector: [x y]");
   return e;
 }
 

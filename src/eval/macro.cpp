@@ -34,10 +34,10 @@ class CompileTime {
       }
       case FormKind::Quote: return f->items[0];
       case FormKind::Quasiquote: return fill(f->items[0], env, 1);
-      case FormKind::Vector: {
+      case FormKind::Vector: case FormKind::Dict: {
         std::vector<FormPtr> items;
         for (const auto& x : f->items) items.push_back(eval(x, env));
-        return make_seq(FormKind::Vector, std::move(items), f->span);
+        return make_seq(f->kind, std::move(items), f->span);
       }
       case FormKind::List: return f->items.empty() ? f : call(*f, env);
       default: return f;
@@ -74,9 +74,10 @@ class CompileTime {
     }
   }
 
-  // A pattern is a symbol or a vector of patterns; what is missing is nil.
+  // A pattern is a symbol, a symbol with a type or shape behind it, or a vector of patterns; what is missing is nil.
   void bind(const Form& pattern, const FormPtr& value, Env& env) {
     if (pattern.is_symbol()) env[pattern.name] = value;
+    if (pattern.kind == FormKind::List && !pattern.items.empty()) bind(*pattern.items[0], value, env);
     if (pattern.is_vector()) bind_all(pattern.items, is_sequence(*value) ? value->items : std::vector<FormPtr>{}, env);
   }
 
@@ -170,6 +171,7 @@ class CompileTime {
       return make_seq(s->kind, {s->items.begin() + 1, s->items.end()}, span_);
     }
     if (n == "count" || n == "len") return syntax::make_int(is_sequence(*arg(0)) ? static_cast<int64_t>(arg(0)->items.size()) : 0, span_);
+    if (n == "empty?") return boolean(arg(0)->kind == FormKind::Nil || (is_sequence(*arg(0)) && arg(0)->items.empty()));
     if (n == "cons") {
       std::vector<FormPtr> items = {arg(0)};
       if (is_sequence(*arg(1))) items.insert(items.end(), arg(1)->items.begin(), arg(1)->items.end());

@@ -54,7 +54,6 @@ struct SpecialForms {
     cell->user_defined = true;
     cell->is_function = false;
     cell->broken = nullptr;
-    if (!a.host_.may_redefine()) cell->value = Value::unbound();
     cell->literal_vector = init->is_vector();
     cell->source = f;
     cell->defined_at = f->span;

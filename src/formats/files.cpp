@@ -163,7 +163,7 @@ bool is_table(const std::string& path) { return path.ends_with(".csv") || path.e
 }
 
 bool has_first_bytes(const std::string& path) {
-  for (std::string_view end : {".npy", ".npz", ".pt", ".pth", ".bin", ".pkl", ".png", ".wav"})
+  for (std::string_view end : {".npy", ".npz", ".pt", ".pth", ".bin", ".png", ".wav"})
     if (path.ends_with(end)) return true;
   return false;
 }
