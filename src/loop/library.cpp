@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
+#include <vector>
 
 #include "loop/attention.h"
 #include "loop/decompose.h"
@@ -33,21 +34,36 @@ void contract_in(const CallArgs& c) {
   const T* b = pointer<const T>(c, 1);
   Out* out = pointer<Out>(c, 2);
   int64_t batch = c.args[1], m = c.args[2], n = c.args[3], k = c.args[4];
-  int64_t sab = c.args[5], sam = c.args[6], sak = c.args[7], sbb = c.args[8], sbk = c.args[9], sbn = c.args[10], block = contract_block(k), chains = contract_chains(m, n), run = contract_run(sizeof(T), k);
+  int64_t sab = c.args[5], sam = c.args[6], sak = c.args[7], sbb = c.args[8], sbk = c.args[9], sbn = c.args[10], part = contract_part(k), chains = contract_chains(m, n);
+  auto part_total = [&](const T* x, const T* y, int64_t terms) {
+    int64_t block = contract_block(terms), run = contract_run(sizeof(T), terms);
+    Acc total = 0;
+    for (int64_t begin = 0; begin < terms; begin += block) {
+      Acc sums[kRowChains] = {};
+      for (int64_t l = begin; l < std::min(terms, begin + block); ++l) {
+        Acc& sum = sums[(l - begin) / run % chains];
+        sum = apply<Op::Fma>(convert<Acc>(x[l * sak]), convert<Acc>(y[l * sbk]), sum);
+      }
+      // sum_of_chains, of integers that wrap too
+      total = apply<Op::Add>(total, apply<Op::Add>(apply<Op::Add>(sums[0], sums[1]), apply<Op::Add>(sums[2], sums[3])));
+    }
+    return total;
+  };
   for (int64_t p = 0; p < batch; ++p)
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < n; ++j) {
-        Acc total = 0;
-        for (int64_t begin = 0; begin < k; begin += block) {
-          Acc sums[kRowChains] = {};
-          for (int64_t l = begin; l < std::min(k, begin + block); ++l) {
-            Acc& sum = sums[(l - begin) / run % chains];
-            sum = apply<Op::Fma>(convert<Acc>(a[p * sab + i * sam + l * sak]), convert<Acc>(b[p * sbb + l * sbk + j * sbn]), sum);
-          }
-          // sum_of_chains, of integers that wrap too
-          total = apply<Op::Add>(total, apply<Op::Add>(apply<Op::Add>(sums[0], sums[1]), apply<Op::Add>(sums[2], sums[3])));
+        std::vector<Acc> waiting;
+        auto fold = [&] {
+          Acc later = waiting.back();
+          waiting.pop_back();
+          waiting.back() = apply<Op::Add>(waiting.back(), later);
+        };
+        for (int64_t begin = 0, number = 0; begin < k; begin += part, ++number) {
+          waiting.push_back(part_total(a + p * sab + i * sam + begin * sak, b + p * sbb + begin * sbk + j * sbn, std::min(part, k - begin)));
+          for (int64_t bits = number; bits & 1; bits >>= 1) fold();
         }
-        *out++ = convert<Out>(total);
+        while (waiting.size() > 1) fold();
+        *out++ = convert<Out>(waiting.empty() ? Acc(0) : waiting[0]);
       }
 }
 

@@ -27,6 +27,14 @@ constexpr int64_t contract_block(int64_t k) {
   return std::max(kMultiple, (each + kMultiple - 1) / kMultiple * kMultiple);
 }
 
+// More terms than this are cut into parts, each a contraction as above, whose values are added pairwise: two neighbours, then two such sums, and so on, like the
+// carries of a binary counter. Errors then grow with the logarithm of k.
+inline constexpr int64_t kContractPart = 16384;
+constexpr int64_t contract_part(int64_t k) {
+  int64_t parts = std::max<int64_t>(1, (k + kContractPart - 1) / kContractPart), each = (k + parts - 1) / parts;
+  return parts == 1 ? k : (each + kContractBlock - 1) / kContractBlock * kContractBlock;
+}
+
 // A block is one chain, but four in a product of one row or by one column, which take runs of so many k in turns. Such a product is bound by reading the
 // matrix, fastest in order: contiguous columns then fill the lanes of a vector, elements of two bytes just as they lie there, and sums of contiguous rows
 // change seldom enough to stay in the first-level cache.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -180,6 +181,68 @@ class Product {
   int64_t m_, n_, k_;
 };
 
+// The parts of a long sum (loop/library.h), for rows of C whose totals stay near; several small parts at a time.
+template <class T, class S>
+class Parts {
+ public:
+  Parts(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, bool alone)
+      : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), alone_(alone) {}
+
+  void run() {
+    for (int64_t p = 0; p < parts_; p += together_) {
+      int64_t count = std::min(together_, parts_ - p);
+      if (together_ == 1) product(p, waiting(waiting_), alone_);
+      else runtime::parallel_for(count, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) product(p + i, fresh_ + i * size_, false);
+      }, std::max<int64_t>(1, kTaskFlops / (2 * size_ * part_)));
+      for (int64_t i = 0; i < count; ++i) {
+        if (together_ > 1) std::copy_n(fresh_ + i * size_, size_, waiting(waiting_));
+        ++waiting_;
+        for (int64_t bits = p + i; bits & 1; bits >>= 1) fold();
+      }
+    }
+    while (waiting_ > 1) fold();
+  }
+
+ private:
+  void product(int64_t p, T* to, bool alone) {
+    int64_t from = p * part_;
+    Product<T, S>({a_.at(0, from), a_.minor, a_.k}, {b_.at(0, from), b_.minor, b_.k}, to, m_, n_, std::min(part_, k_ - from)).run(alone);
+  }
+
+  // Totals that wait for others, the oldest in C.
+  T* waiting(int64_t i) const { return i == 0 ? c_ : totals_ + (i - 1) * size_; }
+
+  void fold() {
+    T *to = waiting(waiting_ - 2), *from = waiting(waiting_ - 1);
+    runtime::parallel_for(size_, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) to[i] += from[i];
+    }, 1 << 16);
+    --waiting_;
+  }
+
+  Operand<S> a_, b_;
+  T* c_;
+  int64_t m_, n_, k_;
+  bool alone_;
+  const int64_t part_ = loop::contract_part(k_), parts_ = pieces(k_, part_), size_ = m_ * n_;
+  const int64_t together_ = 2 * size_ * part_ < 8 * kTaskFlops ? std::min<int64_t>(parts_, 64) : 1;
+  const int64_t levels_ = std::bit_width(static_cast<uint64_t>(parts_));
+  T *totals_ = scratch<T>(5, (levels_ + together_) * size_), *fresh_ = totals_ + levels_ * size_;
+  int64_t waiting_ = 0;
+};
+
+template <class T, class S>
+void product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, bool alone) {
+  if (k <= loop::kContractPart) return Product<T, S>(a, b, c, m, n, k).run(alone);
+  // Two rows at least, unless there is but one: a row alone is added up in another way.
+  int64_t strips = std::max<int64_t>(1, std::min(m / 2, pieces(m * n, kPackedElements)));
+  for (int64_t s = 0; s < strips; ++s) {
+    int64_t first = m * s / strips, last = m * (s + 1) / strips;
+    Parts<T, S>({a.at(first, 0), a.minor, a.k}, b, c + first * n, last - first, n, k, alone).run();
+  }
+}
+
 struct Args {
   int64_t batch, m, n, k, sab, sam, sak, sbb, sbk, sbn;
 };
@@ -211,10 +274,10 @@ void contract_floats(const loop::CallArgs& call, const Args& g) {
     Operand<S> x{a + p * g.sab, g.sam, g.sak}, y{b + p * g.sbb, g.sbn, g.sbk};
     S* out = c + p * g.m * g.n;
     if constexpr (std::is_same_v<S, T>) {
-      Product<T, S>(x, y, out, g.m, g.n, g.k).run(alone);
+      product(x, y, out, g.m, g.n, g.k, alone);
     } else {
       T* wide = scratch<T>(2, g.m * g.n);
-      Product<T, S>(x, y, wide, g.m, g.n, g.k).run(alone);
+      product(x, y, wide, g.m, g.n, g.k, alone);
       runtime::parallel_for(g.m * g.n, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) out[i] = loop::scalar::convert<S>(wide[i]);
       }, 1 << 16);

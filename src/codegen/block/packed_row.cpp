@@ -69,7 +69,7 @@ namespace sheaf::codegen {
 
 std::shared_ptr<const runtime::PackedForm> packed_row_form(DType dtype, int64_t n, int64_t k, int64_t stride_k, int64_t stride_n) {
   constexpr int64_t kLeast = 1 << 17;  // elements: fewer are in a cache when they are read again
-  if (!block::kernels<float>().pays || dtype != DType::BF16 || stride_n != 1 || n * k < kLeast) return nullptr;
+  if (!block::kernels<float>().pays || dtype != DType::BF16 || stride_n != 1 || n * k < kLeast || k > loop::kContractPart) return nullptr;
   return std::make_shared<block::PackedRow>(n, k, stride_k, stride_n);
 }
 

@@ -26,7 +26,7 @@ T* scratch(int slot, size_t elements) {
     std::unique_ptr<std::byte[]> bytes;
     size_t size = 0;
   };
-  static thread_local Memory memory[5];
+  static thread_local Memory memory[6];
   Memory& m = memory[slot];
   size_t needed = elements * sizeof(T) + 64;
   if (m.size < needed) {

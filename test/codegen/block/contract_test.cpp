@@ -98,6 +98,52 @@ TEST(Contract, EmptyAndLarge) {
   expect_same<loop::scalar::BFloat16>(DType::BF16, {2, 9, 400, 1100}, false, true, 1, 5);
 }
 
+// Sums of so many terms that they are cut into parts.
+TEST(Contract, LongSums) {
+  uint64_t seed = 100;
+  for (Shape3 s : {Shape3{1, 1, 1, 16385}, Shape3{1, 1, 1, 200'000}, Shape3{1, 1, 37, 50'000}, Shape3{1, 5, 1, 33'000}, Shape3{2, 3, 7, 33'001}, Shape3{1, 9, 13, 33'000}})
+    for (int layout = 0; layout < 4; ++layout) {
+      runtime::set_num_threads(1 + layout % 3);
+      expect_same<float>(DType::F32, s, layout & 1, layout & 2, 1, ++seed);
+    }
+  runtime::set_num_threads(2);
+  all_floats({1, 3, 5, 33'000}, false, true, 1, 2);
+  expect_same<int32_t>(DType::I32, {1, 3, 4, 40'000}, false, true, 1, 1);
+}
+
+// The error of a sum of equal terms, which round the same way, grows with the logarithm of their number.
+TEST(Contract, LongSumsAreAccurate) {
+  for (int64_t k : {100'000, 1'000'000, 10'000'000}) {
+    std::vector<float> a(static_cast<size_t>(k), 0.1f), b(static_cast<size_t>(k), 1.0f);
+    float c = 0;
+    std::vector<int64_t> args{static_cast<int64_t>(DType::F32), 1, 1, 1, k, 0, k, 1, 0, 1, 1};
+    std::byte* p[] = {reinterpret_cast<std::byte*>(a.data()), reinterpret_cast<std::byte*>(b.data()), reinterpret_cast<std::byte*>(&c)};
+    find_fast_routine("contract")({p, args});
+    double exact = static_cast<double>(0.1f) * static_cast<double>(k);
+    EXPECT_LE(std::fabs(c - exact) / exact, 2e-6) << k;
+  }
+}
+
+// Rows of a large product are computed strip by strip: any two of them are as if they were alone.
+TEST(Contract, LongSumsOfManyRows) {
+  runtime::set_num_threads(2);
+  const int64_t m = 1100, n = 1001, k = 16'400;
+  std::vector<float> a(m * k), b(k * n), c(m * n), two(2 * n);
+  std::mt19937 rng(1);
+  for (auto* v : {&a, &b})
+    for (float& x : *v) x = static_cast<float>(rng() % 2001) / 1000.0f - 1;
+  auto run = [&](float* from, float* to, int64_t rows) {
+    std::vector<int64_t> args{static_cast<int64_t>(DType::F32), 1, rows, n, k, 0, k, 1, 0, n, 1};
+    std::byte* p[] = {reinterpret_cast<std::byte*>(from), reinterpret_cast<std::byte*>(b.data()), reinterpret_cast<std::byte*>(to)};
+    find_fast_routine("contract")({p, args});
+  };
+  run(a.data(), c.data(), m);
+  for (int64_t row : {0, 548, 549, 550, 1098}) {
+    run(a.data() + row * k, two.data(), 2);
+    EXPECT_EQ(std::memcmp(two.data(), c.data() + row * n, two.size() * sizeof(float)), 0) << row;
+  }
+}
+
 constexpr std::string_view kWays[] = {"flat", "small", "stream", "turned", "outer", "swapped", "tall", "tall-2", "tall-3", "tall-4", "thin-turned", "thin-packed"};
 
 // Sums begin at +0: products that are all -0 give +0, however a tile begins. Also where each product is too small for a float.
