@@ -5,6 +5,8 @@ import os
 import sys
 from xml.sax.saxutils import escape
 
+import targets
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BEGIN, END = "<!-- rows of bench/chart.py -->\n", "<!-- end of rows -->\n"
 BAR, LEFT, WIDTH, FULL = 18, 260, 760, 5.0  # heights and widths in pixels; the ratio at the right edge
@@ -14,7 +16,7 @@ def figure(x):
     return f"{x:.0f}" if x >= 100 else f"{x:.3g}"
 
 
-COLUMNS = ["work", "ours ms", "best peer", "its ms", "ratio", "of the floor", "memory, MB", "its", "cold ms", "cached ms", "to step 10, s", "its"]
+COLUMNS = ["work", "ours ms", "best peer", "its ms", "ratio", "of the floor", "goal", "memory, MB", "its", "cold ms", "cached ms", "to step 10, s", "its"]
 
 
 def start_cells(starts):
@@ -26,14 +28,30 @@ def start_cells(starts):
     return [*(f"{ours[state]['extra_ms']:.0f}" for state in ("cold", "cached")), figure(ours["cold"]["to_step_10_s"]), figure(min(theirs)) if theirs else ""]
 
 
+def goal_cell(row, reasons):
+    """The goal, and whether it is met, or the number of the reason."""
+    wanted = targets.goal(row["work"])
+    if not wanted:
+        return ""
+    if targets.is_met(row):
+        return f"{wanted:g}x, met" if row["ratio"] >= wanted else f"{wanted:g}x, met by the floor"
+    why = targets.reason(row["work"])
+    if why and why not in reasons:
+        reasons.append(why)
+    return f"{wanted:g}x" + (f" ({reasons.index(why) + 1})" if why else "")
+
+
 def table(rows):
-    lines = []
+    lines, reasons = [], []
     for r in rows:
         floor = f"{r['floor_pct']:.0f} %" if r.get("floor_pct") else ""
         memory = [f"{r[k]:.0f}" if r.get(k) else "" for k in ("rss_mb", "peer_rss_mb")]
-        lines.append([r["work"], figure(r["ours_ms"]), r["peer"], figure(r["peer_ms"]), f"{r['ratio']:.2f}x", floor, *memory, *start_cells(r.get("starts"))])
+        lines.append([r["work"], figure(r["ours_ms"]), r["peer"], figure(r["peer_ms"]), f"{r['ratio']:.2f}x", floor, goal_cell(r, reasons), *memory, *start_cells(r.get("starts"))])
     filled = [i for i in range(len(COLUMNS)) if any(line[i] for line in lines)]
-    return "".join(f"| {' | '.join(line[i] for i in filled)} |\n" for line in [COLUMNS, ["---"] * len(COLUMNS), *lines])
+    text = "".join(f"| {' | '.join(line[i] for i in filled)} |\n" for line in [COLUMNS, ["---"] * len(COLUMNS), *lines])
+    notes = "".join(f"{i + 1}. {why}\n" for i, why in enumerate(reasons))
+    met = sum(targets.is_met(r) for r in rows)
+    return text + f"\n{met} of {len(rows)} rows reach their goal, the ratio or {targets.FLOOR_PCT} % of the floor. Why the others do not:\n\n{notes}" if notes else text
 
 
 def drawing(rows):
@@ -55,6 +73,15 @@ def drawing(rows):
     return "\n".join([*out, "</svg>"]) + "\n"
 
 
+KINDS = ["op", "mlp", "train", "gen", "infer"]
+
+
+def place(row):
+    """Rows of a kind stand together, a work beside its gradient and its other batch."""
+    kind = row["work"].replace("-", "/").split("/")[0]
+    return (KINDS.index(kind) if kind in KINDS else len(KINDS), row["work"])
+
+
 def main():
     if len(sys.argv) < 2:
         sys.exit("usage: bench/chart.py FILE…")
@@ -62,6 +89,7 @@ def main():
     for path in sys.argv[1:]:
         with open(path) as f:
             rows += [r for r in json.load(f)["rows"] if r.get("ratio")]
+    rows.sort(key=place)
     readme = os.path.join(ROOT, "README.md")
     with open(readme) as f:
         before, _, rest = f.read().partition(BEGIN)

@@ -1,4 +1,4 @@
-// From a kernel to an LLVM function. Internal to emit.cpp, emit_reduce.cpp and emit_columns.cpp, and the one header that
+// From a kernel to an LLVM function. Internal to emit.cpp, emit_statements.cpp, emit_reduce.cpp and emit_columns.cpp, and the one header that
 // includes LLVM's.
 //
 // 1. Regions (loop/regions.h) run as vector code: a main loop of several *pieces* of `lanes` elements, a loop of one
@@ -54,6 +54,11 @@ struct Val {
   Values pieces;                      // Varying; Affine once the elements have been asked for
   std::map<int, Value*> splats;       // Uniform: by lanes
 };
+
+inline bool is_constant(const Val* v, int64_t x) {
+  auto* c = v->kind == Val::Uniform ? llvm::dyn_cast<llvm::ConstantInt>(v->scalar) : nullptr;
+  return c && c->getSExtValue() == x;
+}
 
 struct Scope {
   llvm::Instruction* resume = nullptr;  // where code of this scope goes while an inner one is open
