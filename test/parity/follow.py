@@ -56,7 +56,7 @@ def train(run, o, dtype):
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__)
+    parser = argparse.ArgumentParser(usage=__doc__.replace("%", "%%"))
     parser.add_argument("sheaf")
     for name, default in {"config": "char", "data": ""}.items():
         parser.add_argument("--" + name, default=default)
