@@ -10,7 +10,7 @@ RATIOS = [  # the first that fits
     (r"infer/olmo2-1b-(32|117)tok-top5$", 1.8), (r"infer/", 2),
 ]
 REASONS = [  # likewise
-    (r"op/(embedding|layernorm)", "A megabyte is written in 36 us, 29 GB/s of the 38 to 42 that memory gives for reading; norms of rows of 64 wait for their own sums, 160 cycles a row for 56 of work."),
+    (r"op/(embedding|layernorm)", "A megabyte is written in 36 us, 29 GB/s of the 38 to 42 that memory gives for reading; norms of rows of 64 wait for their own sums, 160 cycles a row for operations that fill some 56."),
     (r"op/|train/makemore-transformer|train/makemore-.*-b256|train/nanogpt-|train/gpt2-|gen/.*-nocache|infer/.*tok-top5$",
      "The products alone take 70 to 95 % of the time, at 85 to 95 % of the processor's peak, and PyTorch's own (NVPL BLAS) are at 67 to 85 % of it here (op/matmul, mlp): what can be won is mostly what lies between them. "
      "The goals come from a machine with more to win from the products."),

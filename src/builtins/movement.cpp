@@ -15,7 +15,7 @@ namespace {
 using ops::operator/;
 
 Value reshape(Call& c) {
-  Operand x = trace::kind_of(c[0]) == Kind::Int ? ops::cast(num(c[0]).x, DType::I32) : as_array(c[0], "reshape");
+  Operand x = trace::kind_of(c[0]) == Kind::Int ? in_dtype(num(c[0]), DType::I32) : as_array(c[0], "reshape");
   Sizes want = to_shape(c[1], "reshape", true);
   Size total = num_elems(x.sizes()), given = 1;
   for (Size d : want)
