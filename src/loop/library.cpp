@@ -36,7 +36,7 @@ void contract_in(const CallArgs& c) {
   int64_t batch = c.args[1], m = c.args[2], n = c.args[3], k = c.args[4];
   int64_t sab = c.args[5], sam = c.args[6], sak = c.args[7], sbb = c.args[8], sbk = c.args[9], sbn = c.args[10], part = contract_part(k), chains = contract_chains(m, n);
   auto part_total = [&](const T* x, const T* y, int64_t terms) {
-    int64_t block = contract_block(terms), run = contract_run(sizeof(T), terms);
+    int64_t block = contract_block(terms), run = contract_run(sizeof(T), std::max(m, n), terms);
     Acc total = 0;
     for (int64_t begin = 0; begin < terms; begin += block) {
       Acc sums[kRowChains] = {};

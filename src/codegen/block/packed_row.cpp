@@ -10,7 +10,7 @@
 namespace sheaf::codegen::block {
 namespace {
 
-static_assert(loop::kRowChains == 4 && loop::contract_run(sizeof(BFloat16), 0) == 1);  // elements of k in turn
+static_assert(loop::kRowChains == 4 && loop::contract_run(sizeof(BFloat16), 1, 1) == 1);  // elements of k in turn
 
 template <class T>
 struct Kernels {

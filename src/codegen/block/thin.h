@@ -35,27 +35,29 @@ Operand<T> contiguous_rows(const Operand<S>& a, int64_t m, int64_t k, int64_t ze
 // How the chains of one row take turns (loop/library.h). With long runs consecutive k are of one chain; else every fourth.
 template <class S>
 struct RowChains {
-  static constexpr int64_t kCount = loop::kRowChains, kStride = loop::contract_run(sizeof(S), 0) == 1 ? kCount : 1;
-  int64_t run;
-  explicit RowChains(int64_t k) : run(loop::contract_run(sizeof(S), k)) {}
+  static constexpr int64_t kCount = loop::kRowChains;
+  int64_t run, stride;  // stride: from one k of a chain to the next, mostly
+  RowChains(int64_t n, int64_t k) : run(loop::contract_run(sizeof(S), n, k)), stride(run == 1 ? kCount : 1) {}
 
-  int64_t of(int64_t in_block) const { return in_block / run % kCount; }
+  static constexpr int64_t of(int64_t in_block, int64_t run) { return in_block / run % kCount; }
+  int64_t of(int64_t in_block) const { return of(in_block, run); }
   // A line, or a run of each.
   static constexpr int64_t whole(int64_t run) { return std::max<int64_t>(64 / sizeof(S), kCount * run); }
   // Where an element is if a run of each is kept as [position][chain].
-  int64_t turned(int64_t in_block) const { return in_block / (kCount * run) * kCount * run + in_block % run * kCount + of(in_block); }
+  static constexpr int64_t turned(int64_t in_block, int64_t run) { return in_block / (kCount * run) * kCount * run + in_block % run * kCount + of(in_block, run); }
+  int64_t turned(int64_t in_block) const { return turned(in_block, run); }
 
   // x in T, with the elements of a chain next to each other within a run or, of runs of one, within a block: see at().
   template <class T>
-  static Operand<T> row(const Operand<S>& a, int64_t k) {
-    if constexpr (kStride == 1) return contiguous_rows<T>(a, 1, k);
+  Operand<T> row(const Operand<S>& a, int64_t k) const {
+    if (stride == 1) return contiguous_rows<T>(a, 1, k);
     int64_t length = pieces(k, kCount);
     T* to = scratch<T>(0, kCount * length);
     for (int64_t l = 0; l < k; ++l) to[l % kCount * length + l / kCount] = widen<T>(*a.at(0, l));
     return {to, length, 1};
   }
   template <class T>
-  static const T* at(const Operand<T>& row, int64_t l) { return kStride == 1 ? row.at(0, l) : row.at(l % kCount, l / kCount); }
+  const T* at(const Operand<T>& row, int64_t l) const { return stride == 1 ? row.at(0, l) : row.at(l % kCount, l / kCount); }
 };
 
 }  // namespace sheaf::codegen::block

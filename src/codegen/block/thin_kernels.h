@@ -16,11 +16,12 @@ inline void stream_step(const T* a, int64_t lda, const S* b, int64_t ldb, T* sum
 #pragma GCC unroll 8
     for (int l = 0; l < kDepth; l += V::kDepth) V::template multiply_rows<kRows, kVectors>(acc, a + l, lda, b + l * ldb, ldb);
   } else {
-    static_assert(kDepth == 1);
+#pragma GCC unroll 2
+    for (int l = 0; l < kDepth; ++l)
 #pragma GCC unroll 16
-    for (int i = 0; i < kRows; ++i)
+      for (int i = 0; i < kRows; ++i)
 #pragma GCC unroll 16
-      for (int v = 0; v < kVectors; ++v) acc[i][v] = V::fma(V::splat(a[i * lda]), V::load(b + v * V::kLanes), acc[i][v]);
+        for (int v = 0; v < kVectors; ++v) acc[i][v] = V::fma(V::splat(a[i * lda + l]), V::load(b + l * ldb + v * V::kLanes), acc[i][v]);
   }
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i)
@@ -44,10 +45,10 @@ inline void stream_rows(int64_t n, const T* a, int64_t lda, const S* b, int64_t 
   if constexpr (kRows == 1 && kDepth == kStreamDepth && sizeof(S) < sizeof(T) && requires { Simd<T>::template add_narrow_rows<kDepth>(sums, n, x, b, ldb, ask); })
     j = Simd<T>::template add_narrow_rows<kDepth>(sums, n, x, b, ldb, ask);
   for (; j + kVectors * kLanes <= n; j += kVectors * kLanes) {
-    if constexpr (kInOrder) __builtin_prefetch(b + j + 512 / sizeof(S));
-    else
 #pragma GCC unroll 8
-      for (int l = 0; l < kDepth; ++l) ask(l, j);
+    for (int l = 0; l < kDepth; ++l)
+      if constexpr (kInOrder) __builtin_prefetch(b + l * ldb + j + 512 / sizeof(S));
+      else ask(l, j);
     stream_step<T, kRows, kVectors, kDepth>(x, kDepth, b + j, ldb, sums + j, ld);
   }
   for (; j + kLanes <= n; j += kLanes) stream_step<T, kRows, 1, kDepth>(x, kDepth, b + j, ldb, sums + j, ld);
@@ -119,19 +120,19 @@ inline void add_chains(int64_t n, T* sums, int64_t ld) {
   for (; j < n; ++j) sums[j] = loop::sum_of_chains(sums + j, ld);
 }
 
-// Rows that lie one behind the other: with cores that take 16 bytes at a time one row is enough to keep memory busy, and more of them are several streams; narrow
-// elements take so much work that sums should be loaded less often, but less seldom where more rows would crowd into few sets of the cache.
-template <class T, class S, bool kCrowded>
-constexpr int kInOrderDepth = Simd<T>::kLanes * sizeof(T) > 16 ? kStreamDepth : sizeof(S) == sizeof(T) ? 1 : kCrowded ? 4 : kStreamDepth;
-template <class T, class S, bool kCrowded>
+// Rows that lie one behind the other: with cores that take 16 bytes at a time one row is enough to keep memory busy, and more of them are several streams; runs of
+// one are for sums that come from farther away, which two rows share. Narrow elements take so much work that sums should be loaded less often, but less seldom where
+// more rows would crowd into few sets of the cache.
+template <class T, class S, int kRows, int kNarrowRows>
 constexpr InOrder<T, S> in_order() {
-  constexpr int kDepth = kInOrderDepth<T, S, kCrowded>;
-  return {stream_rows<T, S, 1, kDepth, kDepth == 1>, kDepth};
+  constexpr bool kWide = Simd<T>::kLanes * sizeof(T) > 16, kNarrow = sizeof(S) < sizeof(T);
+  constexpr int kDepth = kWide ? kStreamDepth : kNarrow ? kNarrowRows : kRows;
+  return {stream_rows<T, S, 1, kDepth, !kWide && !kNarrow>, kDepth};
 }
 
 template <class T, class S>
 constexpr Streams<T, S> kStreams{
-    copy_row<T, S>, in_order<T, S, false>(), in_order<T, S, true>(),
+    copy_row<T, S>, in_order<T, S, 1, kStreamDepth>(), in_order<T, S, 2, kStreamDepth>(), in_order<T, S, 2, 4>(),
     {stream_rows<T, S, 1, kStreamDepth>, stream_rows<T, S, 2, kStreamDepth>, stream_rows<T, S, 4, kStreamDepth>},
     {stream_rows<T, S, 1, 1>, stream_rows<T, S, 2, 1>, stream_rows<T, S, 4, 1>},
     {stream_tiles<T, S, 1, false>, stream_tiles<T, S, 2, false>, stream_tiles<T, S, 4, false>, stream_tiles<T, S, Simd<T>::kTileRows, false>},

@@ -28,7 +28,7 @@ void thin_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int6
         int64_t depth = std::min(block, k - l0), columns = std::min(nr, n - p * nr);
         if (m == 1) {
           T sums[loop::kRowChains * kMaxTileColumns] = {}, x[kContractBlock], *to = c + p * nr;
-          const int64_t each = loop::contract_run(sizeof(S), k);
+          const int64_t each = loop::contract_run(sizeof(S), n, k);
           for (int64_t chain = 0; chain < loop::kRowChains; ++chain) {
             int64_t length = 0;
             for (int64_t l = chain * each, run; l < depth; l += loop::kRowChains * each, length += run) {

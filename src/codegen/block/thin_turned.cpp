@@ -27,7 +27,7 @@ using Forms = std::array<Block<S>, 3>;  // for 1, 2 and 4 rows
 // What is left of some columns, with zeros behind it.
 template <class S>
 struct Rest {
-  static constexpr int64_t kSize = kMaxColumns * RowChains<S>::whole(loop::contract_run(sizeof(S), loop::kContractBlock));
+  static constexpr int64_t kSize = kMaxColumns * RowChains<S>::whole(loop::contract_run(sizeof(S), 1, loop::kContractBlock));
   S* memory = scratch<S>(3, kSize);
   int64_t held = kSize;
   void hold(int64_t length) {
@@ -38,8 +38,9 @@ struct Rest {
 template <class S>
 struct OneRow {
   using Run = void (*)(const float* x, const S* b, int64_t ldb, int64_t k, Rest<S>& rest, float* out);
-  Run short_runs, long_runs;
+  Run single, short_runs, long_runs;
   int64_t columns;
+  Run of(int64_t run) const { return run == 1 ? single : run < loop::contract_run(sizeof(S), 1, loop::kContractBlock) ? short_runs : long_runs; }
 };
 template <class S>
 struct Blocks {
@@ -63,8 +64,7 @@ struct Kernels {
 
 // x in the order in which a vector of chains takes it, each block filled up with zeros.
 template <class S>
-const float* turned_row(const Operand<float>& x, int64_t k) {
-  const RowChains<S> chains(k);
+const float* turned_row(const Operand<float>& x, const RowChains<S>& chains, int64_t k) {
   int64_t block = loop::contract_block(k), whole = chains.whole(chains.run), padded = round_up(block, whole), blocks = pieces(k, block);
   float* to = scratch<float>(1, blocks * padded);
   std::fill(to, to + blocks * padded, 0.0f);
@@ -79,11 +79,13 @@ const float* turned_row(const Operand<float>& x, int64_t k) {
 
 // Tasks are columns one behind the other; the columns computed together are so far apart that each is the begin of a stream, but for those that caches hold.
 template <class S>
-void one_row(const float* x, const Operand<S>& b, float* c, int64_t n, int64_t k) {
+void one_row(const Operand<float>& row, const Operand<S>& b, float* c, int64_t n, int64_t k) {
   const Blocks<S>& kern = kernels<float>().of(b.data);
   const bool near = n * k * sizeof(S) <= kNearBytes;
   const OneRow<S>& kernel = near ? kern.near : kern.streams;
-  const auto run = k < loop::kContractBlock ? kernel.short_runs : kernel.long_runs;
+  const RowChains<S> chains(n, k);
+  const float* x = turned_row(row, chains, k);
+  const auto run = kernel.of(chains.run);
   int64_t each = near ? 1 : std::max<int64_t>(1, kStreamBytes / (k * int64_t(sizeof(S)))), columns = kernel.columns * each;
   runtime::parallel_for(pieces(n, columns), [&](int64_t begin, int64_t end) {
     Rest<S> rest;
@@ -138,7 +140,7 @@ bool thin_turned(const Operand<S>& a, const Operand<S>& b, float* c, int64_t m, 
   if (m > 1 && n < kernels<float>().columns) return false;
   // Three rows are computed as four.
   Operand<float> x = contiguous_rows<float>(a, m, k, m % kRows == 3 ? 1 : 0);
-  if (m == 1) one_row(turned_row<S>(x, k), b, c, n, k);
+  if (m == 1) one_row(x, b, c, n, k);
   else by_columns(x, b, c, m, n, k);
   return true;
 }

@@ -51,10 +51,10 @@ void turned_block(const float* x, int64_t ldx, const S* b, int64_t ldb, int64_t 
 }
 
 // out[c] = the product of x with column c, for kColumns columns `ldb` apart: a vector holds the four chains of kQuads columns. x is as turned_row leaves it.
-// Asks for what comes next in each column. The end of a block is copied and filled up with zeros, which change no sum.
+// Asks for what comes next in each column, sooner where there is least to do for it. The end of a block is copied and filled up with zeros, which change no sum.
 template <class S, int kColumns, int kRun, class V = Simd<float>>
 void one_row(const float* x, const S* b, int64_t ldb, int64_t k, Rest<S>& rest, float* out) {
-  constexpr int kChains = loop::kRowChains, kLine = 64 / sizeof(S), kAhead = 512 / sizeof(S);
+  constexpr int kChains = loop::kRowChains, kLine = 64 / sizeof(S), kAhead = (kRun == 1 && sizeof(S) == sizeof(float) ? 1024 : 512) / sizeof(S);
   constexpr int kWhole = RowChains<S>::whole(kRun), kLines = kWhole / kLine;
   const int64_t block = loop::contract_block(k);
   float total[kColumns] = {};
@@ -86,10 +86,10 @@ void one_row(const float* x, const S* b, int64_t ldb, int64_t k, Rest<S>& rest, 
           } else {
 #pragma GCC unroll 4
             for (int s = 0; s < kLine; s += 16 / sizeof(S)) {
-              typename V::V y[2];
+              typename V::V y[4 / sizeof(S)];
               V::load_quads(y, mine + s, apart);
-              acc[v] = V::fma(V::splat_quad(each + s), y[0], acc[v]);
-              acc[v] = V::fma(V::splat_quad(each + s + kChains), y[1], acc[v]);
+#pragma GCC unroll 2
+              for (int q = 0; q < 4 / int(sizeof(S)); ++q) acc[v] = V::fma(V::splat_quad(each + s + q * kChains), y[q], acc[v]);
             }
           }
         }
@@ -114,11 +114,10 @@ void one_row(const float* x, const S* b, int64_t ldb, int64_t k, Rest<S>& rest, 
       for (int c = 0; c < kColumns; ++c) total[c] += sum[c];
     } else {
       float sums[kColumns][kChains] = {};
-      const RowChains<S> chains(k);
       for (; l < depth; ++l)
         for (int c = 0; c < kColumns; ++c) {
-          float& sum = sums[c][chains.of(l)];
-          sum = loop::scalar::apply<loop::Op::Fma>(x[chains.turned(l)], widen<float>(from[c * ldb + l]), sum);
+          float& sum = sums[c][RowChains<S>::of(l, kRun)];
+          sum = loop::scalar::apply<loop::Op::Fma>(x[RowChains<S>::turned(l, kRun)], widen<float>(from[c * ldb + l]), sum);
         }
       for (int c = 0; c < kColumns; ++c) total[c] += loop::sum_of_chains(sums[c], 1);
     }
@@ -133,7 +132,8 @@ constexpr int kStreams = Simd<float>::kLanes > 4 ? Simd<float>::kLanes / 2 : siz
 constexpr int kNearColumns = std::max(4, Simd<float>::kLanes / 2);
 
 template <class S, int kColumns>
-constexpr OneRow<S> kOneRow{one_row<S, kColumns, loop::contract_run(sizeof(S), 0)>, one_row<S, kColumns, loop::contract_run(sizeof(S), loop::kContractBlock)>, kColumns};
+constexpr OneRow<S> kOneRow{one_row<S, kColumns, 1>, one_row<S, kColumns, loop::contract_run(sizeof(S), 1, 1)>,
+                            one_row<S, kColumns, loop::contract_run(sizeof(S), 1, loop::kContractBlock)>, kColumns};
 
 template <class S, Way kWay>
 constexpr Forms<S> kForms{turned_block<S, 1, kWay>, turned_block<S, 2, kWay>, turned_block<S, 4, kWay>};
