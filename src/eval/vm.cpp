@@ -127,7 +127,7 @@ std::string call_text(const Value* args, int argc) {
 
 Vm::Vm() : max_native_depth_(static_cast<int>(kMaxNativeDepth * stack_share())) {
   void* p = MAP_FAILED;
-  size_t values = kStackValues;
+  size_t values = within_address_space(kStackValues * sizeof(Value), kLeastStackValues * sizeof(Value)) / sizeof(Value);
   for (; values >= kLeastStackValues; values /= 2) {
     p = mmap(nullptr, values * sizeof(Value), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p != MAP_FAILED) break;

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -66,7 +67,7 @@ class Pool {
   void run(int64_t n, function_ref<void(int64_t, int64_t)> body, int64_t grain) {
     int threads = limit();
     if (threads == 1 || n <= grain || inside_range || busy_.exchange(true, std::memory_order_acquire)) return body(0, n);
-    start_workers(threads - 1);
+    threads = 1 + start_workers(threads - 1);
     body_ = &body;
     end_ = n;
     grain_ = grain;
@@ -88,8 +89,13 @@ class Pool {
  private:
   Pool() : limit_(available_cpus()) {}
 
-  void start_workers(int n) {
-    for (; started_ < n; ++started_) std::thread([this, index = started_] { worker(index); }).detach();
+  // So many, or as many as the system gives.
+  int start_workers(int n) {
+    try {
+      for (; started_ < n; ++started_) std::thread([this, index = started_] { worker(index); }).detach();
+    } catch (const std::system_error&) {
+    }
+    return std::min(n, started_);
   }
 
   // Claims and runs ranges until none is left.

@@ -1,5 +1,7 @@
 #include "support/large_stack.h"
 
+#include <sys/resource.h>
+
 #include <cstring>
 #include <memory>
 
@@ -24,13 +26,20 @@ void* run(void* p) {
 
 }  // namespace
 
+size_t within_address_space(size_t bytes, size_t least) {
+  rlimit limit;
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return bytes;
+  while (bytes > least && bytes > limit.rlim_cur / 8) bytes /= 2;
+  return bytes;
+}
+
 double stack_share() { return t_share; }
 
 void LargeStackThread::start(std::function<void()> body) {
   INVARIANT(!running_, "the thread runs already");
   auto start = std::make_unique<Start>(std::move(body), 1);
   int status = EAGAIN;
-  for (size_t bytes = kLargeStackBytes; status == EAGAIN && bytes >= kLeastStackBytes; bytes /= 2) {
+  for (size_t bytes = within_address_space(kLargeStackBytes, kLeastStackBytes); status == EAGAIN && bytes >= kLeastStackBytes; bytes /= 2) {
     start->share = static_cast<double>(bytes) / kLargeStackBytes;
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
