@@ -75,7 +75,7 @@ def mlp(work):
 
 
 def makemore(work):
-    return row(work, "makemore", *MAKEMORE[work], opponents=peers.torch(work, starts=True), steps=1)
+    return row(work, "makemore", *MAKEMORE[work], opponents=peers.torch(work, starts=True) + peers.jax(work), steps=1)
 
 
 def gpt(work):
