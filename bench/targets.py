@@ -15,7 +15,7 @@ REASONS = [  # likewise
      "The products alone take 70 to 95 % of the time, at 85 to 95 % of the processor's peak, and PyTorch's own (NVPL BLAS) are at 67 to 85 % of it here (op/matmul, mlp): what can be won is mostly what lies between them. "
      "The goals come from a machine with more to win from the products."),
     (r"train/makemore-", "Products and AdamW at the limits of the machine would take 40 to 75 % of our time (of the perceptrons, more than 4x allows); the rest are many kernels of a few microseconds each."),
-    (r"gen/.*-kvcache$|infer/.*-decode$", "Each token reads all weights once: both programs are bound by memory, at 60 to 73 % of what it gives when it is read in one order by both cores."),
+    (r"gen/.*-kvcache$|infer/.*-decode$", "Each token reads all weights once: both programs are bound by memory, at 60 to 80 % of what it gives when it is read in one order by both cores."),
     (r"gen/.*-kvcache-", "Bound by instructions, not by memory: this processor has none for bf16, and llama.cpp's 16-bit sums are half the work of sums in f32."),
 ]
 
