@@ -23,7 +23,7 @@ std::string float_text(float x);
 // One element of a tensor as printed inside it: "3.", "0.5", "7", "true".
 std::string element_text(const Tensor& t, int64_t flat);
 
-// Format strings (§10.4, and Python's mini-language as decisions.md extends it). `values` are consumed left to right.
+// Format strings: Python's mini-language. `values` are consumed left to right.
 std::string format_text(std::string_view format, const std::vector<Value>& values);
 // True when `print` treats the text as a format: it contains "{}" or "{:".
 bool looks_like_format(std::string_view text);
