@@ -12,6 +12,7 @@
 #include "codegen/block/gemm_forms.h"
 #include "codegen/block/thin.h"
 #include "codegen/block/tuning.h"
+#include "loop/pairs.h"
 #include "loop/scalar_ops.h"
 #include "runtime/thread_pool.h"
 
@@ -30,8 +31,8 @@ constexpr int64_t kSmall = 6144;                    // elements of B that stay i
 constexpr int64_t kSmallInPlace = 16384;            // the same where it need not be packed, with vectors of 16 bytes
 
 // The ways to a product. Each gives the same bits; which is the fastest depends on the shape, the strides and the machine.
-enum class Form : uint8_t { Flat, Small, Stream, Turned, Outer, Swapped, Tall, Tall2, Tall3, Tall4, ThinTurned, ThinPacked };
-constexpr std::string_view kFormNames[] = {"flat", "small", "stream", "turned", "outer", "swapped", "tall", "tall-2", "tall-3", "tall-4", "thin-turned", "thin-packed"};
+enum class Form : uint8_t { Flat, Small, Stream, Turned, Outer, Swapped, Tall, Tall2, Tall3, Tall4, ThinTurned, ThinPacked, Pairs };
+constexpr std::string_view kFormNames[] = {"flat", "small", "stream", "turned", "outer", "swapped", "tall", "tall-2", "tall-3", "tall-4", "thin-turned", "thin-packed", "pairs"};
 constexpr int64_t kTunedFlops = 1 << 14;  // a smaller product is over before a choice is looked up
 
 template <class T, class S>
@@ -56,6 +57,7 @@ class Product {
   bool wide_vectors() const { return kern_.lanes * sizeof(T) > 16; }
 
   Form usual() const {
+    if (pairs_) return Form::Pairs;
     if (m_ == 1 && can(Form::ThinTurned)) return Form::ThinTurned;
     bool turned_b = (m_ > kThinRows || (m_ >= kTurnedLeast && !wide_vectors() && n_ * k_ > kSmall)) && fits_turned();
     if constexpr (kSame) {
@@ -125,6 +127,7 @@ class Product {
 
   // Whether a way works at all, well or not, without taking much memory.
   bool can(Form form) const {
+    if (pairs_ != (form == Form::Pairs)) return false;
     bool many = m_ > kThinRows;
     switch (form) {
       case Form::Flat: return a_.k == 1 && many && n_ <= 4 * kFlatMost && n_ >= 2 * in_place_width();
@@ -136,6 +139,7 @@ class Product {
       case Form::Tall: case Form::Tall2: case Form::Tall3: case Form::Tall4: return many;
       case Form::ThinTurned: return std::is_same_v<T, float> && b_.k == 1 && m_ <= kTurnedRows<S>;
       case Form::ThinPacked: return !many;
+      case Form::Pairs: return true;
     }
     return false;
   }
@@ -166,6 +170,8 @@ class Product {
         default: break;
       }
     }
+    if constexpr (std::is_same_v<S, BFloat16>)
+      if (form == Form::Pairs) return pairs_product(a_, b_, c_, m_, n_, k_);
     if (form == Form::Flat) return flat_product(a_, b_, c_, m_, n_, k_);
     if (form == Form::Turned) return turned_product(a_, b_, c_, m_, n_, k_);
     if (form == Form::Stream) return thin_stream(a_, b_, c_, m_, n_, k_);
@@ -179,6 +185,7 @@ class Product {
   Operand<S> a_, b_;
   T* c_;
   int64_t m_, n_, k_;
+  const bool pairs_ = std::is_same_v<S, BFloat16> && m_ > 1 && n_ > 1 && loop::bf16_in_pairs();  // another definition: no other way has its bits
 };
 
 // The parts of a long sum (loop/library.h), for rows of C whose totals stay near; several small parts at a time.

@@ -11,7 +11,7 @@ namespace sheaf::codegen::block {
 inline constexpr int64_t kMaxTileRows = 14, kMaxTileColumns = 32;  // of a packed tile
 inline constexpr int64_t kPackedElements = 1 << 20;               // of a factor at a time: stays in the last-level cache
 
-// Memory that will be needed soon: asked for at each step of k, moving on by `step` bytes and by what is left of `turn` in turns. The next
+// Memory that will be needed soon: asked for at each step of a tile (of ask_depth k), moving on by `step` bytes and by what is left of `turn` in turns. The next
 // tile begins `tile` bytes further on; after `tiles` of them nothing new is asked for, and nothing that may not exist: looking for
 // its page takes long.
 struct Ahead {
@@ -48,8 +48,11 @@ using OuterTile = void (*)(int64_t k, const T* a, int64_t lda, const T* b, int64
 
 template <class T>
 struct GemmKernels {
+  using Packed = T;
+  static constexpr int64_t kTogether = 1;  // k of a row that lie together in packed operands
   using Packing = void (*)(int64_t k, const T* a, const T* b, int64_t sbk, T* packed, T* c, int64_t ldc, bool first);
   int64_t rows, columns, lanes;
+  int64_t ask_depth;                      // k between two times that a packed tile asks for memory
   std::array<TileRow<T>, 4> tiles;        // of 1, 2, 4 and `rows` rows
   std::array<Packing, 2> packing;         // of two vectors, and the largest
   int64_t small_rows, small_vectors;
@@ -61,6 +64,7 @@ struct GemmKernels {
 
   // So many columns with those that fill the last vector.
   int64_t padded(int64_t columns) const { return (columns + lanes - 1) & -lanes; }  // lanes are a power of two
+  double tile_cycles() const { return static_cast<double>(rows * (columns / lanes)) / 2; }  // of the largest tile for each k
   // The tile for so many rows: its place in `tiles`, and the rows it computes.
   int form(int64_t m) const { return m == 1 ? 0 : m == 2 ? 1 : m <= 4 ? 2 : 3; }
   int64_t height(int64_t m) const { return m > 4 ? rows : m > 2 ? 4 : m; }

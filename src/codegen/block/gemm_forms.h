@@ -13,6 +13,9 @@ namespace sheaf::codegen::block {
 template <class T, class S>
 void tall_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int place = 0);
 
+// The same by matrix instructions, where there are some (loop/pairs.h): any product of several rows and columns.
+void pairs_product(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t m, int64_t n, int64_t k);
+
 // Many rows, few columns, rows of A contiguous: A is read where it is, and B packed.
 template <class T, class S>
 void flat_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k);

@@ -15,41 +15,89 @@ inline void add_tile(const typename Simd<T>::V (&acc)[kRows][kVectors], T* c, in
     }
 }
 
-// `tiles` tiles, one below the other, over packed operands: a is [tile][k][rows], b is [k][kVectors * kLanes]. Meanwhile they ask for what
-// comes next. One step at a time: unrolled, GCC's order of loads and multiplications was 8 % slower. The first product is not added to
-// zero: that shows in the sign of a zero only, which adding to c takes away.
+// Whether tiles of so many rows are written out in the order of their steps.
+template <class T, int kRows>
+constexpr bool kInSteps = kRows % 4 == 0 && requires(typename Simd<T>::V (&acc)[kRows][1], const T* a) { Simd<T>::multiply_steps(acc, 1, a, 1, [](int) { return Simd<T>::zero(); }, [] {}); };
+template <class T>
+constexpr int64_t kAskDepth = kInSteps<T, Simd<T>::kTileRows> ? 2 : 1;
+
+// acc[i][v] = the sum over k of a[l * lda + i] and the rows that row(v) loads, one vector after the other; each() for every kAskDepth k. Where tiles are not written out one step at a
+// time: unrolled, GCC's order of loads and multiplications was 8 % slower. The first product is not added to zero: that shows in the sign of a zero only, which adding to c takes
+// away.
+template <class T, int kRows, int kVectors, class Row, class F>
+inline void multiply_rows(typename Simd<T>::V (&acc)[kRows][kVectors], int64_t k, const T* a, int64_t lda, bool begin, Row&& row, F&& each) {
+  using S = Simd<T>;
+  if constexpr (kInSteps<T, kRows>) {
+    if (begin)
+#pragma GCC unroll 16
+      for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 16
+        for (int v = 0; v < kVectors; ++v) acc[i][v] = S::zero();
+    S::multiply_steps(acc, k, a, lda, row, each);
+  } else {
+    typename S::V y[kVectors];
+    auto load = [&]() __attribute__((always_inline)) {
+      each();
+#pragma GCC unroll 16
+      for (int v = 0; v < kVectors; ++v) y[v] = row(v);
+    };
+    int64_t l = 0;
+    if (begin) {
+      load();
+      S::template begin<kRows, kVectors>(acc, a, y);
+      a += lda, l = 1;
+    }
+    for (; l < k; ++l, a += lda) {
+      load();
+      S::template multiply<kRows, kVectors>(acc, a, y);
+    }
+  }
+}
+
+// The largest tile, where it is written out.
+template <class T, int kRows, int kVectors>
+constexpr bool kWritten = kRows == Simd<T>::kTileRows && kVectors == Simd<T>::kTileVectors && requires { Simd<T>::tile; };
+
+template <class T, int kRows, int kVectors>
+inline void load_tile(typename Simd<T>::V (&acc)[kRows][kVectors], const T* sums) {
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) acc[i][v] = Simd<T>::load(sums + (i * kVectors + v) * Simd<T>::kLanes);
+}
+
+// `tiles` tiles, one below the other, over packed operands: a is [tile][k][rows], b is [k][kVectors * kLanes]. Meanwhile they ask for what comes next.
 template <class T, int kRows, int kVectors>
 inline void packed_tiles(int64_t tiles, int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first, Ahead ahead) {
   using S = Simd<T>;
   constexpr int64_t kLine = 64 / sizeof(T);
   typename S::V acc[kRows][kVectors];
-  for (; tiles > 0; --tiles, c += kRows * ldc) {
-    const T* row = b;
+  for (; tiles > 0; --tiles, a += k * kRows, c += kRows * ldc) {
+    const T *at = b, *soon = a + 4 * kLine;
     const std::byte* ask = ahead.at;
     int64_t step = ahead.step;
-    auto load = [&](typename S::V (&y)[kVectors]) __attribute__((always_inline)) {
-      __builtin_prefetch(a + 4 * kLine);
-#pragma GCC unroll 16
-      for (int v = 0; v < kVectors; ++v) y[v] = S::load(row + v * S::kLanes);
-      row += kVectors * S::kLanes;
-    };
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) {
       // The line of a row's first column was touched by the tile beside it.
       for (int64_t last = kVectors * S::kLanes - 1; last > 0; last -= kLine) __builtin_prefetch(c + i * ldc + last, 1);
     }
-    typename S::V y[kVectors];
-    load(y);
-    S::template begin<kRows, kVectors>(acc, a, y);
-    a += kRows;
-    for (int64_t l = 1; l < k; ++l, a += kRows) {
-      __builtin_prefetch(ask, 0, 2);
-      ask += step;
-      step = ahead.turn - step;
-      load(y);
-      S::template multiply<kRows, kVectors>(acc, a, y);
+    if constexpr (kWritten<T, kRows, kVectors>) {
+      S::tile(k, a, kRows, b, kVectors * S::kLanes, nullptr, c, ldc, !first, ask, step, ahead.turn, S::kNear);
+    } else {
+      auto row = [&](int v) __attribute__((always_inline)) {
+        typename S::V y = S::load(at + v * S::kLanes);
+        if (v + 1 == kVectors) at += kVectors * S::kLanes;
+        return y;
+      };
+      multiply_rows<T, kRows, kVectors>(acc, k, a, kRows, true, row, [&]() __attribute__((always_inline)) {
+        __builtin_prefetch(soon);
+        soon += kAskDepth<T> * kRows;
+        __builtin_prefetch(ask, 0, 2);
+        ask += step;
+        step = ahead.turn - step;
+      });
+      add_tile<T, kRows, kVectors>(acc, c, ldc, first);
     }
-    add_tile<T, kRows, kVectors>(acc, c, ldc, first);
     ahead.pass(1);
   }
 }
@@ -61,21 +109,18 @@ inline void packing_tile(int64_t k, const T* a, const T* b, int64_t sbk, T* pack
   constexpr int64_t kDistance = 8;  // rows
   // The line of a row's first column is near: the panel before has read it. But rows a multiple of 4 KiB apart push each other out.
   bool gone = sbk * sizeof(T) % 4096 == 0;
-  typename S::V acc[kRows][kVectors], y[kVectors];
-  auto load = [&]() __attribute__((always_inline)) {
-    if (gone) __builtin_prefetch(b + kDistance * sbk);
-    for (int64_t last = kVectors * S::kLanes - 1; last > 0; last -= 64 / sizeof(T)) __builtin_prefetch(b + kDistance * sbk + last);
-#pragma GCC unroll 16
-    for (int v = 0; v < kVectors; ++v) S::store(packed + v * S::kLanes, y[v] = S::load(b + v * S::kLanes));
-    b += sbk, packed += kVectors * S::kLanes;
+  typename S::V acc[kRows][kVectors];
+  auto row = [&](int v) __attribute__((always_inline)) {
+    typename S::V y = S::load(b + v * S::kLanes);
+    S::store(packed + v * S::kLanes, y);
+    if (v + 1 == kVectors) {
+      if (gone) __builtin_prefetch(b + kDistance * sbk);
+      for (int64_t last = kVectors * S::kLanes - 1; last > 0; last -= 64 / sizeof(T)) __builtin_prefetch(b + kDistance * sbk + last);
+      b += sbk, packed += kVectors * S::kLanes;
+    }
+    return y;
   };
-  load();
-  S::template begin<kRows, kVectors>(acc, a, y);
-  a += kRows;
-  for (int64_t l = 1; l < k; ++l, a += kRows) {
-    load();
-    S::template multiply<kRows, kVectors>(acc, a, y);
-  }
+  multiply_rows<T, kRows, kVectors>(acc, k, a, kRows, true, row, [] {});
   add_tile<T, kRows, kVectors>(acc, c, ldc, first);
 }
 
@@ -134,16 +179,12 @@ template <class T, int kRows, int kVectors>
 inline void column_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc, bool first) {
   using S = Simd<T>;
   typename S::V acc[kRows][kVectors];
-#pragma GCC unroll 16
-  for (int i = 0; i < kRows; ++i)
-#pragma GCC unroll 16
-    for (int v = 0; v < kVectors; ++v) acc[i][v] = S::zero();
-  for (int64_t l = 0; l < k; ++l, a += lda, b += ldb) {
-    typename S::V y[kVectors];
-#pragma GCC unroll 16
-    for (int v = 0; v < kVectors; ++v) y[v] = S::load(b + v * S::kLanes);
-    S::template multiply<kRows, kVectors>(acc, a, y);
-  }
+  auto row = [&](int v) __attribute__((always_inline)) {
+    typename S::V y = S::load(b + v * S::kLanes);
+    if (v + 1 == kVectors) b += ldb;
+    return y;
+  };
+  multiply_rows<T, kRows, kVectors>(acc, k, a, lda, true, row, [] {});
   add_tile<T, kRows, kVectors>(acc, c, ldc, first);
 }
 
@@ -152,30 +193,22 @@ inline void column_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t 
 template <class T, int kRows, int kVectors>
 inline void outer_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, const Carried<T>& to) {
   using S = Simd<T>;
-  typename S::V acc[kRows][kVectors], y[kVectors];
+  typename S::V acc[kRows][kVectors];
   const std::byte* ask = to.ask;
-  auto load = [&]() __attribute__((always_inline)) {
-    __builtin_prefetch(ask, 0, 2);
-    ask += to.step;
-#pragma GCC unroll 16
-    for (int v = 0; v < kVectors; ++v) y[v] = S::load(b + v * S::kLanes);
-    b += ldb;
+  auto row = [&](int v) __attribute__((always_inline)) {
+    typename S::V y = S::load(b + v * S::kLanes);
+    if (v + 1 == kVectors) {
+      b += ldb;
+      __builtin_prefetch(ask, 0, 2);
+      ask += to.step;
+    }
+    return y;
   };
-  int64_t l = 0;
-  if (to.begin) {
-    load();
-    S::template begin<kRows, kVectors>(acc, a, y);
-    a += lda, l = 1;
-  } else {
-#pragma GCC unroll 16
-    for (int i = 0; i < kRows; ++i)
-#pragma GCC unroll 16
-      for (int v = 0; v < kVectors; ++v) acc[i][v] = S::load(to.sums + (i * kVectors + v) * S::kLanes);
+  if constexpr (kWritten<T, kRows, kVectors>) {
+    return S::tile(k, a, lda, b, ldb, to.begin ? nullptr : to.sums, to.c ? to.c : to.sums, to.c ? to.ldc : kVectors * S::kLanes, to.c && !to.first, ask, to.step, 2 * to.step, 0);
   }
-  for (; l < k; ++l, a += lda) {
-    load();
-    S::template multiply<kRows, kVectors>(acc, a, y);
-  }
+  if (!to.begin) load_tile<T>(acc, to.sums);
+  multiply_rows<T, kRows, kVectors>(acc, k, a, lda, to.begin, row, [] {});
   if (to.c) return add_tile<T, kRows, kVectors>(acc, to.c, to.ldc, to.first);
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i)
@@ -197,7 +230,7 @@ constexpr TileRow<T> tiles_of() {
 
 template <class T>
 constexpr Kernels<T> kKernels{
-    Simd<T>::kTileRows, Simd<T>::kTileVectors * Simd<T>::kLanes, Simd<T>::kLanes,
+    Simd<T>::kTileRows, Simd<T>::kTileVectors * Simd<T>::kLanes, Simd<T>::kLanes, kAskDepth<T>,
     {tiles_of<T, 1>(), tiles_of<T, 2>(), tiles_of<T, 4>(), tiles_of<T, Simd<T>::kTileRows>()},
     {packing_tile<T, Simd<T>::kTileRows, std::min(2, Simd<T>::kTileVectors)>, packing_tile<T, Simd<T>::kTileRows, Simd<T>::kTileVectors>},
     kSmallRows<T>, kSmallVectors<T>,

@@ -8,6 +8,7 @@
 
 #include "codegen/block/gemm.h"
 #include "codegen/block/gemm_forms.h"
+#include "codegen/block/gemm_pairs.h"
 #include "loop/library.h"
 #include "runtime/thread_pool.h"
 
@@ -27,9 +28,16 @@ int64_t strip_panels(int64_t panel, bool widest) {
   return widest ? std::max(kStripPanels, cache / 2 / panel) : kStripPanels;
 }
 
+// A panel in the order of the tiles of K.
+template <class K, class S>
+void pack_panel(typename K::Packed* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, int64_t width, int64_t k) {
+  if constexpr (K::kTogether == 4) pack_fours(dst, src, i0, l0, used, width, k);
+  else pack(dst, src, i0, l0, used, width, k);
+}
+
 // Packs neighbouring panels of `width`, of which the last may be narrower: dst holds panel after panel, each [k][its width].
-template <class T, class S, class Width>
-void pack_panels(T* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, int64_t width, int64_t k, Width&& width_of) {
+template <class K, class S, class Width>
+void pack_panels(typename K::Packed* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, int64_t width, int64_t k, Width&& width_of) {
   // Where the panels' rows are contiguous, a few rows across all panels: each cache line is then read once.
   int64_t part = src.minor == 1 ? 8 : k;
   for (int64_t l = 0; l < k; l += part) {
@@ -38,20 +46,21 @@ void pack_panels(T* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t 
         for (int64_t i = 0; i < used; i += 64 / sizeof(S)) __builtin_prefetch(src.at(i0 + i, l0 + r));
     for (int64_t i = 0; i < used; i += width) {
       int64_t here = std::min(width, used - i), w = width_of(here);
-      pack(dst + i * k + l * w, src, i0 + i, l0 + l, here, w, std::min(part, k - l));
+      pack_panel<K>(dst + i * round_up(k, K::kTogether) + l * w, src, i0 + i, l0 + l, here, w, std::min(part, k - l));
     }
   }
 }
 
-template <class T, class S>
+// K are the register tiles.
+template <class T, class S, class K>
 class Tall {
  public:
-  Tall(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int place) : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), place_(place) {}
+  Tall(const K& kern, const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int place) : kern_(kern), a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), place_(place) {}
 
   void run() {
     int64_t depth = std::min(k_, std::max(block_, kPackedElements / m_ / block_ * block_));
     int64_t rows = std::min(m_, std::max(block_rows_, kPackedElements / depth / block_rows_ * block_rows_));
-    packed_a_ = scratch<T>(0, round_up(rows, mr_) * depth);
+    packed_a_ = scratch<P>(0, round_up(rows, mr_) * held(depth));
     for (rows_from_ = 0; rows_from_ < m_; rows_from_ += rows) {
       rows_ = std::min(rows, m_ - rows_from_);
       for (k_from_ = 0; k_from_ < k_; k_from_ += depth) {
@@ -63,20 +72,24 @@ class Tall {
   }
 
  private:
+  using P = typename K::Packed;
+  static constexpr bool kSame = std::is_same_v<P, S> && K::kTogether == 1;
+  static int64_t held(int64_t depth) { return round_up(depth, K::kTogether); }
+
   // The panel of B that is packed next; without `from` there is none.
   struct Next {
     const S* from = nullptr;
     int64_t depth = 0;
   };
 
-  T* packed_a(int64_t row, int64_t l, int64_t depth) const { return packed_a_ + l * round_up(rows_, mr_) + row * depth; }
+  P* packed_a(int64_t row, int64_t l, int64_t depth) const { return packed_a_ + l * round_up(rows_, mr_) + row * held(depth); }
 
   void pack_a() {
     int64_t height = kPackRows / mr_ * mr_, groups = pieces(rows_, height);
     runtime::parallel_for(groups * pieces(depth_, block_), [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
         int64_t row = task % groups * height, l = task / groups * block_, depth = std::min(block_, depth_ - l);
-        pack_panels(packed_a(row, l, depth), a_, rows_from_ + row, k_from_ + l, std::min(height, rows_ - row), mr_, depth,
+        pack_panels<K>(packed_a(row, l, depth), a_, rows_from_ + row, k_from_ + l, std::min(height, rows_ - row), mr_, depth,
                     [&](int64_t used) { return kern_.height(used); });
       }
     }, std::max<int64_t>(1, 16384 / (height * std::min(depth_, block_))));
@@ -93,7 +106,7 @@ class Tall {
   Grid grid() const {
     std::vector<std::pair<double, Grid>> others;
     constexpr double kBegin = 4, kFetch = 0.2, kPack = 1, kWait = 0.15;
-    double tile = mr_ * (nr_ / kern_.lanes) / 2.0, least = std::numeric_limits<double>::infinity();
+    double tile = kern_.tile_cycles(), least = std::numeric_limits<double>::infinity();
     int64_t row_tiles = pieces(rows_, mr_), threads = runtime::num_threads();
     auto task = [&](double wide, double tall) { return kBegin + wide * tall * tile + tall * mr_ * kFetch + wide * nr_ * kPack; };
     Grid best{};
@@ -109,7 +122,7 @@ class Tall {
       }
     };
     int64_t before = 0;
-    for (int64_t width = std::min(strip_panels(kContractBlock * nr_ * sizeof(T), kern_.lanes * sizeof(T) == 64), panels_); width > 0; --width) {
+    for (int64_t width = std::min(strip_panels(kContractBlock * nr_ * sizeof(P), kern_.lanes * sizeof(T) == 64), panels_); width > 0; --width) {
       int64_t strips = pieces(panels_, width), even = std::min(panels_, round_up(strips, threads));
       if (strips > before) weigh(strips);
       if (even > std::max(strips, before)) weigh(even);
@@ -127,7 +140,7 @@ class Tall {
     int64_t row_tiles = pieces(rows_, mr_);
     int64_t flops = 2 * pieces(rows_, groups) * std::min(widest * nr_, n_) * depth_;
     runtime::parallel_for(strips * groups, [&, strips = strips, groups = groups, widest = widest](int64_t begin, int64_t end) {
-      T* packed_b = scratch<T>(1, kContractBlock * widest * nr_);
+      P* packed_b = scratch<P>(1, kContractBlock * widest * nr_);
       for (int64_t task = begin; task < end; ++task) {
         int64_t group = task / strips, first = row_tiles * group / groups * mr_, last = std::min(rows_, row_tiles * (group + 1) / groups * mr_);
         int64_t strip = task % strips;
@@ -139,24 +152,24 @@ class Tall {
   // A tile of one vector leaves multipliers idle: where one would be left over, the last panel takes a vector of the one before.
   int64_t column_of(int64_t panel) const {
     if (panel == panels_) return n_;
-    bool narrow = std::is_same_v<T, S> && nr_ > 2 * kern_.lanes && panel > 0 && panel == panels_ - 1 && n_ - panel * nr_ <= kern_.lanes;
+    bool narrow = kSame && nr_ > 2 * kern_.lanes && panel > 0 && panel == panels_ - 1 && n_ - panel * nr_ <= kern_.lanes;
     return panel * nr_ - (narrow ? kern_.lanes : 0);
   }
 
-  void piece(T* packed_b, int64_t first_row, int64_t last_row, int64_t first_panel, int64_t last_panel) {
+  void piece(P* packed_b, int64_t first_row, int64_t last_row, int64_t first_panel, int64_t last_panel) {
     int64_t first_column = column_of(first_panel), last_column = column_of(last_panel);
     for (int64_t l = 0; l < depth_; l += block_) {
       int64_t depth = std::min(block_, depth_ - l);
       // Few rows make little of a packed panel: where no tile packs it on its way, whole rows of the strip are read faster than panel by panel.
-      bool at_once = !std::is_same_v<T, S> && b_.minor == 1 && last_row - first_row < kFewRows;
+      bool at_once = !kSame && b_.minor == 1 && (K::kTogether > 1 || last_row - first_row < kFewRows);
       if (at_once)
-        pack_panels(packed_b, b_, first_column, k_from_ + l, last_column - first_column, nr_, depth, [&](int64_t used) { return round_up(used, kern_.lanes); });
+        pack_panels<K>(packed_b, b_, first_column, k_from_ + l, last_column - first_column, nr_, depth, [&](int64_t used) { return round_up(used, kern_.lanes); });
       for (int64_t row = first_row; row < last_row; row += block_rows_) {
         int64_t rows = std::min(block_rows_, last_row - row);
         for (int64_t panel = first_panel; panel < last_panel; ++panel) {
           int64_t j = column_of(panel), end = column_of(panel + 1);
           Next next = row > first_row ? Next{} : next_panel(end, l, first_column, last_column);
-          panel_tiles(packed_b + (j - first_column) * depth, row, rows, j, end - j, l, depth, row == first_row && !at_once, next);
+          panel_tiles(packed_b + (j - first_column) * held(depth), row, rows, j, end - j, l, depth, row == first_row && !at_once, next);
         }
       }
     }
@@ -171,29 +184,29 @@ class Tall {
   }
 
   // All tiles of a block of rows over one panel of B.
-  void panel_tiles(T* packed_b, int64_t row, int64_t rows, int64_t j, int64_t columns, int64_t l, int64_t depth, bool pack_b, const Next& next) {
+  void panel_tiles(P* packed_b, int64_t row, int64_t rows, int64_t j, int64_t columns, int64_t l, int64_t depth, bool pack_b, const Next& next) {
     int64_t vectors = pieces(columns, kern_.lanes), width = vectors * kern_.lanes;
     bool first = k_from_ + l == 0;
     int64_t i = 0;
     if (pack_b) {
-      if constexpr (std::is_same_v<T, S>)
+      if constexpr (kSame)
         if (b_.minor == 1 && columns == width && (columns == nr_ || vectors == 2) && rows >= mr_) {
           kern_.packing[columns == nr_](depth, packed_a(row, l, depth), b_.at(j, k_from_ + l), b_.k, packed_b, c_ + (rows_from_ + row) * n_ + j, n_, first);
           i = mr_;
         }
-      if (i == 0) pack(packed_b, b_, j, k_from_ + l, columns, width, depth);
+      if (i == 0) pack_panel<K>(packed_b, b_, j, k_from_ + l, columns, width, depth);
     }
     Ahead ahead = asking(next, depth);
     while (i < rows) {
       int64_t used = std::min(mr_, rows - i), tiles = std::max<int64_t>(1, (rows - i) / mr_);
-      PackedTiles<T> run = kern_.tiles[kern_.form(used)][vectors - 1];
+      auto run = kern_.tiles[kern_.form(used)][vectors - 1];
       T* to = c_ + (rows_from_ + row + i) * n_ + j;
-      const T* pa = packed_a(row + i, l, depth);
+      const P* pa = packed_a(row + i, l, depth);
       if (used == kern_.height(used) && columns == width) {
-        run(tiles, depth, pa, packed_b, to, n_, first, ahead);
+        run(tiles, held(depth), pa, packed_b, to, n_, first, ahead);
       } else {
         tiles = 1;
-        at_edge(to, n_, used, columns, first, [&](T* t, int64_t ld) { run(1, depth, pa, packed_b, t, ld, first, ahead); });
+        at_edge(to, n_, used, columns, first, [&](T* t, int64_t ld) { run(1, held(depth), pa, packed_b, t, ld, first, ahead); });
       }
       ahead.pass(tiles);
       i += tiles * mr_;
@@ -207,17 +220,17 @@ class Tall {
     if (!next.from) return {at(b_.data), 0, 0, 0, 0};
     // The line of a row's first column was touched by the panel before.
     if (b_.minor == 1) return {at(next.from + nr_ - 1), along, along, depth / 2 * along, pieces(2 * next.depth, depth)};
-    return {at(next.from), across, 2 * along, 2 * across, nr_ / 2};
+    return {at(next.from), across, 2 * kern_.ask_depth * along, 2 * across, nr_ / 2};
   }
 
-  const GemmKernels<T>& kern_ = gemm_kernels<T>();
+  const K& kern_;
   const int64_t mr_ = kern_.rows, nr_ = kern_.columns, block_rows_ = kBlockRows / mr_ * mr_;
   const Operand<S>& a_;
   const Operand<S>& b_;
   T* c_;
   int64_t m_, n_, k_, block_ = loop::contract_block(k_), panels_ = pieces(n_, nr_);
   int place_;  // of the grid among the best
-  T* packed_a_ = nullptr;
+  P* packed_a_ = nullptr;
   int64_t rows_from_ = 0, rows_ = 0, k_from_ = 0, depth_ = 0;  // what of A is packed
 };
 
@@ -225,7 +238,11 @@ class Tall {
 
 template <class T, class S>
 void tall_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int place) {
-  Tall<T, S>(a, b, c, m, n, k, place).run();
+  Tall<T, S, GemmKernels<T>>(gemm_kernels<T>(), a, b, c, m, n, k, place).run();
+}
+
+void pairs_product(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t m, int64_t n, int64_t k) {
+  Tall<float, BFloat16, PairKernels>(pair_kernels(), a, b, c, m, n, k, 0).run();
 }
 
 template void tall_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t, int);

@@ -119,4 +119,61 @@ void pack(T* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, i
   }
 }
 
+using Half8 = uint16_t __attribute__((vector_size(16)));
+using Long2 = uint64_t __attribute__((vector_size(16)));
+template <class V, class S>
+V load_as(const S* p) {
+  V v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+
+// The same for matrix instructions, four k of a row together: dst[l / 4][i][l % 4], k filled up with zeros.
+inline void pack_fours(BFloat16* dst, const Operand<BFloat16>& src, int64_t i0, int64_t l0, int64_t used, int64_t width, int64_t k) {
+  auto element = [&](int64_t i, int64_t l) { return i < used && l < k ? *src.at(i0 + i, l0 + l) : BFloat16{}; };
+  auto one_by_one = [&](int64_t from_i, int64_t to_i, int64_t from_l, int64_t to_l) {
+    for (int64_t l = from_l; l < to_l; ++l)
+      for (int64_t i = from_i; i < to_i; ++i) dst[l / 4 * 4 * width + i * 4 + l % 4] = element(i, l);
+  };
+  int64_t filled = round_up(k, 4), whole_i = 0, whole_l = 0;
+  auto store = [](BFloat16* to, auto v) { std::memcpy(to, &v, sizeof v); };
+  if (src.k == 1) {
+    // A cache line of each row at a time, since the lines of many rows may fall into one set.
+    constexpr int64_t kLine = 32;
+    whole_i = used / 2 * 2, whole_l = k / 8 * 8;
+    for (int64_t begin = 0; begin < whole_l; begin += kLine)
+      for (int64_t i = 0; i < whole_i; i += 2)
+        for (int64_t l = begin; l < std::min(whole_l, begin + kLine); l += 8) {
+          Long2 x = load_as<Long2>(src.at(i0 + i, l0 + l)), y = load_as<Long2>(src.at(i0 + i + 1, l0 + l));
+          store(dst + l * width + i * 4, __builtin_shufflevector(x, y, 0, 2));
+          store(dst + (l + 4) * width + i * 4, __builtin_shufflevector(x, y, 1, 3));
+        }
+  } else if (src.minor == 1) {
+    whole_i = used / 4 * 4, whole_l = k / 4 * 4;
+    for (int64_t l = 0; l < whole_l; l += 4) {
+      const BFloat16* row = src.at(i0, l0 + l);
+      BFloat16* to = dst + l * width;
+      int64_t i = 0;
+      for (; i + 8 <= whole_i; i += 8, row += 8, to += 32) {
+        Half8 a = load_as<Half8>(row), b = load_as<Half8>(row + src.k), c = load_as<Half8>(row + 2 * src.k), d = load_as<Half8>(row + 3 * src.k);
+        Half8 ac = __builtin_shufflevector(a, c, 0, 8, 1, 9, 2, 10, 3, 11), bd = __builtin_shufflevector(b, d, 0, 8, 1, 9, 2, 10, 3, 11);
+        Half8 ac2 = __builtin_shufflevector(a, c, 4, 12, 5, 13, 6, 14, 7, 15), bd2 = __builtin_shufflevector(b, d, 4, 12, 5, 13, 6, 14, 7, 15);
+        store(to, __builtin_shufflevector(ac, bd, 0, 8, 1, 9, 2, 10, 3, 11));
+        store(to + 8, __builtin_shufflevector(ac, bd, 4, 12, 5, 13, 6, 14, 7, 15));
+        store(to + 16, __builtin_shufflevector(ac2, bd2, 0, 8, 1, 9, 2, 10, 3, 11));
+        store(to + 24, __builtin_shufflevector(ac2, bd2, 4, 12, 5, 13, 6, 14, 7, 15));
+      }
+      if (i < whole_i) {
+        auto half = [&](int64_t r) { return Long2{load_as<uint64_t>(row + r * src.k), 0}; };
+        Half8 a = Half8(half(0)), b = Half8(half(1)), c = Half8(half(2)), d = Half8(half(3));
+        Half8 ac = __builtin_shufflevector(a, c, 0, 8, 1, 9, 2, 10, 3, 11), bd = __builtin_shufflevector(b, d, 0, 8, 1, 9, 2, 10, 3, 11);
+        store(to, __builtin_shufflevector(ac, bd, 0, 8, 1, 9, 2, 10, 3, 11));
+        store(to + 8, __builtin_shufflevector(ac, bd, 4, 12, 5, 13, 6, 14, 7, 15));
+      }
+    }
+  }
+  one_by_one(whole_i, width, 0, whole_l);
+  one_by_one(0, width, whole_l, filled);
+}
+
 }  // namespace sheaf::codegen::block

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "codegen/block/simd_neon_tile.h"
 #include "loop/math/exp_log.h"
 #include "loop/scalar_ops.h"
 
@@ -57,6 +58,7 @@ struct Simd<float> {
   static V max(V a, V b) { return vmaxnmq_f32(a, b); }
   static V if_less(V x, V c, V a, V b) { return vbslq_f32(vcltq_f32(x, c), a, b); }
   // Computed before any others that are to stay here and come later.
+  static void stays_here(V& u) { asm volatile("" : "+w"(u)); }
   static void stays_here(V& u0, V& u1) { asm volatile("" : "+w"(u0), "+w"(u1)); }
   static V pow2(V shifted) {
     constexpr int32_t kOffset = loop::math::FloatFormat<float>::kBias - std::bit_cast<int32_t>(loop::math::FloatFormat<float>::kRoundToInt);
@@ -99,6 +101,46 @@ struct Simd<float> {
       for (int i = 0; i < kRows; ++i)
         for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(splat(a[i]), y[v], acc[i][v]);
     }
+  }
+  // Rows are loaded one step ahead and multiplications stay in the order written (see simd_neon_tile.h).
+  template <int kRows, int kVectors, class Row, class F>
+    requires(kRows % 4 == 0)
+  static void multiply_steps(V (&acc)[kRows][kVectors], int64_t steps, const float* a, int64_t lda, Row&& row, F&& each) {
+    constexpr int kFours = kRows / 4;
+    V x[kFours], even[kVectors], odd[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) even[v] = row(v);
+#pragma GCC unroll 4
+    for (int f = 0; f < kFours; ++f) x[f] = load(a + 4 * f);
+    auto step = [&]<bool last>(const V (&y)[kVectors], V (&soon)[kVectors]) __attribute__((always_inline)) {
+      a += lda;
+#pragma GCC unroll 4
+      for (int f = 0; f < kFours; ++f) {
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) {
+          fma_lane<0>(acc[4 * f][v], y[v], x[f]), fma_lane<1>(acc[4 * f + 1][v], y[v], x[f]);
+          if (!last && f == 0) soon[v] = row(v), stays_here(soon[v]);
+          fma_lane<2>(acc[4 * f + 2][v], y[v], x[f]), fma_lane<3>(acc[4 * f + 3][v], y[v], x[f]);
+        }
+        if (!last) x[f] = load(a + 4 * f), stays_here(x[f]);
+      }
+    };
+    for (; steps > 2; steps -= 2) {
+      each();
+      step.template operator()<false>(even, odd);
+      step.template operator()<false>(odd, even);
+    }
+    if (steps == 2) {
+      step.template operator()<false>(even, odd);
+      step.template operator()<true>(odd, even);
+    } else {
+      step.template operator()<true>(even, odd);
+    }
+  }
+  static constexpr int64_t kNear = 256;
+  static void tile(int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, const float* from, float* to, int64_t ldc, bool add, const std::byte* ask, int64_t step, int64_t turn, int64_t near) {
+    constexpr int64_t kSize = sizeof(float);
+    tile_8x12(k, a, lda * kSize, b, ldb * kSize, from, to, ldc * kSize, add, ask, step, turn, near);
   }
   // The multiplications of a row of b stay together where elements are widened: GCC would widen several rows first, and run out of registers.
   template <int kRows, int kVectors, class B>
