@@ -12,6 +12,7 @@
 #include <cstring>
 #include <mutex>
 #include <stdexcept>
+#include <tuple>
 
 namespace sheaf::compiler {
 
@@ -190,7 +191,7 @@ bool write_all(int fd, std::string_view bytes) {
 struct File {
   fs::path path;
   uint64_t bytes;
-  std::time_t last_use;
+  timespec last_use;
 };
 
 // Files of code, last used first; what a writer left behind when it was killed goes.
@@ -201,17 +202,19 @@ std::vector<File> files_of(const fs::path& path) {
     struct stat st;
     if (lstat(e.path().c_str(), &st) != 0 || !S_ISREG(st.st_mode)) continue;
     std::string name = e.path().filename();
-    if (name.ends_with(kSuffix)) out.push_back({e.path(), static_cast<uint64_t>(st.st_size), st.st_mtime});
+    if (name.ends_with(kSuffix)) out.push_back({e.path(), static_cast<uint64_t>(st.st_size), st.st_mtim});
     else if (name.starts_with(".writing-") && st.st_mtime + kUseGrain < std::time(nullptr)) unlink(e.path().c_str());
   }
-  std::sort(out.begin(), out.end(), [](const File& a, const File& b) { return a.last_use != b.last_use ? a.last_use > b.last_use : a.path < b.path; });
+  auto order = [](const File& f) { return std::tuple(-f.last_use.tv_sec, -f.last_use.tv_nsec, f.path.native()); };
+  std::sort(out.begin(), out.end(), [&](const File& a, const File& b) { return order(a) < order(b); });
   return out;
 }
 
-// Leaves room for a while: otherwise every write of a full folder would look at all files.
-void make_room(const fs::path& path, uint64_t limit, uint64_t& known) {
-  known = 0;
+// Leaves room for a while: otherwise every write of a full folder would look at all files. The file just written stays: others may be of the same tick of the clock.
+void make_room(const fs::path& path, uint64_t limit, uint64_t& known, const std::string& written, uint64_t written_bytes) {
+  known = written_bytes;
   for (const File& f : files_of(path)) {
+    if (f.path.filename() == written) continue;
     if (known + f.bytes > limit - limit / 8) unlink(f.path.c_str());
     else known += f.bytes;
   }
@@ -322,13 +325,14 @@ void store_code(const CodeKey& key, const codegen::NativeObject& object, const s
       return;
     }
   }
-  if (renameat(dir.get(), temporary.c_str(), dir.get(), (key.hex() + std::string(kSuffix)).c_str()) != 0) {
+  std::string name = key.hex() + std::string(kSuffix);
+  if (renameat(dir.get(), temporary.c_str(), dir.get(), name.c_str()) != 0) {
     unlinkat(dir.get(), temporary.c_str(), 0);
     return;
   }
   std::lock_guard lock(mu);
   known_bytes += bytes.size();
-  if (!counted || known_bytes > limit_bytes) make_room(path, limit_bytes, known_bytes);
+  if (!counted || known_bytes > limit_bytes) make_room(path, limit_bytes, known_bytes, name, bytes.size());
   counted = true;
 }
 
@@ -356,7 +360,7 @@ std::vector<StoredCode> stored_code() {
     StoredCode s;
     s.file = f.path.filename();
     s.bytes = f.bytes;
-    s.last_use = f.last_use;
+    s.last_use = f.last_use.tv_sec;
     Fd file(openat(dir.get(), s.file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     auto bytes = file ? read_all(file.get()) : std::nullopt;
     try {

@@ -14,18 +14,20 @@
 #endif
 
 namespace sheaf::loop {
-namespace {
 
-bool has_matrix_instructions() {
+bool has_bf16_instructions() {
 #if defined(__aarch64__)
-  return (getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0;
+  static const bool has = (getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0;
+  return has;
 #else
   return false;
 #endif
 }
 
+namespace {
+
 std::atomic<bool>& in_pairs() {
-  static std::atomic<bool> pairs = has_matrix_instructions();
+  static std::atomic<bool> pairs = has_bf16_instructions();
   return pairs;
 }
 
@@ -61,8 +63,8 @@ float multiply(scalar::BFloat16 a, scalar::BFloat16 b) {
 
 bool bf16_in_pairs() { return in_pairs().load(std::memory_order_relaxed); }
 
-BF16InPairs::BF16InPairs(bool pairs) : before_(in_pairs().exchange(pairs && has_matrix_instructions())) {}
-BF16InPairs::~BF16InPairs() { in_pairs().store(before_); }
+WithoutPairs::WithoutPairs() : before_(in_pairs().exchange(false)) {}
+WithoutPairs::~WithoutPairs() { in_pairs().store(before_); }
 
 float add_pair(float sum, scalar::BFloat16 a0, scalar::BFloat16 b0, scalar::BFloat16 a1, scalar::BFloat16 b1) {
   return add(sum, add(multiply(a0, b0), multiply(a1, b1)));

@@ -5,17 +5,20 @@
 
 namespace sheaf::loop {
 
-// Whether this machine has such instructions: contractions of bf16 with several rows and columns are then defined by them (library.h). Their bits are those of
-// any machine that has them, but not of others.
+// Whether this machine multiplies bf16 without widening it first.
+bool has_bf16_instructions();
+
+// Whether contractions of bf16 with several rows and columns are defined by pairs (library.h): where there are such instructions. Their bits are those of any machine that
+// has them, but not of others.
 bool bf16_in_pairs();
 
-// For tests, while one lives: as a machine with or without them. Such a machine must be there for true.
-class BF16InPairs {
+// For tests, while one lives: as on a machine without such instructions.
+class WithoutPairs {
  public:
-  explicit BF16InPairs(bool pairs);
-  ~BF16InPairs();
-  BF16InPairs(const BF16InPairs&) = delete;
-  BF16InPairs& operator=(const BF16InPairs&) = delete;
+  WithoutPairs();
+  ~WithoutPairs();
+  WithoutPairs(const WithoutPairs&) = delete;
+  WithoutPairs& operator=(const WithoutPairs&) = delete;
 
  private:
   bool before_;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "codegen/block/machine.h"
 #include "codegen/block/simd.h"
 #include "codegen/block/thin.h"
 #include "loop/library.h"
@@ -14,7 +15,7 @@ namespace {
 
 constexpr int64_t kFarBytes = 4096;
 constexpr int64_t kMaxColumns = 16, kRows = 4;  // at a time
-constexpr int64_t kStreamBytes = 128 << 10, kNearBytes = 256 << 10;
+constexpr int64_t kNearBytes = 256 << 10;
 
 enum class Way {
   Apart,     // asks for the same k of the columns at `next`
@@ -45,7 +46,7 @@ struct OneRow {
 template <class S>
 struct Blocks {
   Forms<S> apart, in_order;
-  OneRow<S> streams, near;  // from memory, and from the caches near the core
+  OneRow<S> few_streams, streams;
 };
 
 template <class T>
@@ -77,32 +78,22 @@ const float* turned_row(const Operand<float>& x, const RowChains<S>& chains, int
   return to - blocks * padded;
 }
 
-// Tasks are columns one behind the other; the columns computed together are so far apart that each is the begin of a stream, but for those that caches hold.
 template <class S>
 void one_row(const Operand<float>& row, const Operand<S>& b, float* c, int64_t n, int64_t k) {
   const Blocks<S>& kern = kernels<float>().of(b.data);
   const bool near = n * k * sizeof(S) <= kNearBytes;
-  const OneRow<S>& kernel = near ? kern.near : kern.streams;
+  const OneRow<S>& kernel = !near && reads_one_stream_best() ? kern.few_streams : kern.streams;
   const RowChains<S> chains(n, k);
   const float* x = turned_row(row, chains, k);
   const auto run = kernel.of(chains.run);
-  int64_t each = near ? 1 : std::max<int64_t>(1, kStreamBytes / (k * int64_t(sizeof(S)))), columns = kernel.columns * each;
-  runtime::parallel_for(pieces(n, columns), [&](int64_t begin, int64_t end) {
-    Rest<S> rest;
-    for (int64_t j = begin * columns, last = std::min(n, end * columns), here; j < last; j += here) {
-      here = std::min(columns, last - j);
-      int64_t apart = here / kernel.columns;
+  for_streams(n, kernel.columns, k * int64_t(sizeof(S)), kTaskFlops / (2 * k + 1), [&] {
+    return [&, rest = Rest<S>()](int64_t first, int64_t apart) mutable {
       float out[kMaxColumns];
-      for (int64_t e = 0; e < apart; ++e) {
-        run(x, b.at(j + e, 0), apart * b.minor, k, rest, out);
-        for (int64_t r = 0; r < kernel.columns; ++r) c[j + e + r * apart] = out[r];
-      }
-      for (int64_t e = apart * kernel.columns; e < here; ++e) {
-        run(x, b.at(j + e, 0), 0, k, rest, out);  // the same column in all places
-        c[j + e] = out[0];
-      }
-    }
-  }, std::max<int64_t>(1, kTaskFlops / (2 * columns * k + 1)));
+      run(x, b.at(first, 0), apart * b.minor, k, rest, out);  // with 0 the same column in all places
+      c[first] = out[0];
+      for (int64_t r = 1; r < kernel.columns && apart > 0; ++r) c[first + r * apart] = out[r];
+    };
+  });
 }
 
 // f(first column, column from which results are new) for as many columns at a time, on all threads; the last ones overlap those before them.

@@ -56,6 +56,7 @@ template <class S, int kColumns, int kRun, class V = Simd<float>>
 void one_row(const float* x, const S* b, int64_t ldb, int64_t k, Rest<S>& rest, float* out) {
   constexpr int kChains = loop::kRowChains, kLine = 64 / sizeof(S), kAhead = (kRun == 1 && sizeof(S) == sizeof(float) ? 1024 : 512) / sizeof(S);
   constexpr int kWhole = RowChains<S>::whole(kRun), kLines = kWhole / kLine;
+  constexpr bool kAsks = V::kLanes > 4 || kColumns < 4 || kRun > 1 || sizeof(S) < sizeof(float);  // several streams with little to do are followed best without
   const int64_t block = loop::contract_block(k);
   float total[kColumns] = {};
   for (int64_t begin = 0; begin < k; begin += block, x += round_up(block, kWhole)) {
@@ -99,7 +100,7 @@ void one_row(const float* x, const S* b, int64_t ldb, int64_t k, Rest<S>& rest, 
 #pragma GCC unroll 2
         for (int part = 0; part < kLines; ++part) {
 #pragma GCC unroll 8
-          for (int c = 0; c < kColumns; ++c) __builtin_prefetch(from + c * ldb + l + part * kLine + kAhead);
+          for (int c = 0; c < kColumns && kAsks; ++c) __builtin_prefetch(from + c * ldb + l + part * kLine + kAhead);
           line(from + l + part * kStep, ldb, x + l + part * kLine);
         }
       if (l < depth) {
@@ -125,11 +126,11 @@ void one_row(const float* x, const S* b, int64_t ldb, int64_t k, Rest<S>& rest, 
   std::copy_n(total, kColumns, out);
 }
 
-// Columns at a time, as far apart as can be where memory gives them: with vectors of one column one stream of floats, two of narrow elements, which take more work,
-// are fastest.
+// Columns at a time, as far apart as can be where memory gives them. For cores that read one stream best: with vectors of one column one stream of floats, two of
+// narrow elements, which take more work.
 template <class S>
-constexpr int kStreams = Simd<float>::kLanes > 4 ? Simd<float>::kLanes / 2 : sizeof(S) < sizeof(float) ? 2 : 1;
-constexpr int kNearColumns = std::max(4, Simd<float>::kLanes / 2);
+constexpr int kFewStreams = Simd<float>::kLanes > 4 ? Simd<float>::kLanes / 2 : sizeof(S) < sizeof(float) ? 2 : 1;
+constexpr int kStreams = std::max(4, Simd<float>::kLanes / 2);
 
 template <class S, int kColumns>
 constexpr OneRow<S> kOneRow{one_row<S, kColumns, 1>, one_row<S, kColumns, loop::contract_run(sizeof(S), 1, 1)>,
@@ -138,7 +139,7 @@ constexpr OneRow<S> kOneRow{one_row<S, kColumns, 1>, one_row<S, kColumns, loop::
 template <class S, Way kWay>
 constexpr Forms<S> kForms{turned_block<S, 1, kWay>, turned_block<S, 2, kWay>, turned_block<S, 4, kWay>};
 template <class S>
-constexpr Blocks<S> kBlocks{kForms<S, Way::Apart>, kForms<S, Way::InOrder>, kOneRow<S, kStreams<S>>, kOneRow<S, kNearColumns>};
+constexpr Blocks<S> kBlocks{kForms<S, Way::Apart>, kForms<S, Way::InOrder>, kOneRow<S, kFewStreams<S>>, kOneRow<S, kStreams>};
 
 template <class T>
 constexpr Kernels<T> kKernels{Simd<float>::kLanes, kColumns, kBlocks<float>, kBlocks<BFloat16>, kBlocks<Float16>};

@@ -10,6 +10,7 @@
 #include "codegen/block/packed_row.h"
 #include "codegen/block/tuning.h"
 #include "loop/library.h"
+#include "loop/pairs.h"
 #include "loop/scalar_ops.h"
 #include "runtime/thread_pool.h"
 
@@ -58,6 +59,10 @@ void all_floats(Shape3 s, bool ta, bool tb, int64_t step, uint64_t seed) {
   expect_same<double>(DType::F64, s, ta, tb, step, seed);
   expect_same<loop::scalar::BFloat16>(DType::BF16, s, ta, tb, step, seed);
   expect_same<loop::scalar::Float16>(DType::F16, s, ta, tb, step, seed);
+  if (loop::bf16_in_pairs()) {
+    loop::WithoutPairs other_machine;
+    expect_same<loop::scalar::BFloat16>(DType::BF16, s, ta, tb, step, seed);
+  }
 }
 
 void all_types(Shape3 s, bool ta, bool tb, int64_t step, uint64_t seed) {
@@ -336,30 +341,36 @@ TEST(ContractGroups, EqualsDefinition) {
   }
 }
 
+template <class S>
+void expect_same_packed_row(DType dtype, int64_t n, int64_t k, int64_t apart, std::mt19937_64& rng) {
+  auto bytes = [](auto& v) { return reinterpret_cast<std::byte*>(v.data()); };
+  std::vector<S> a(k), b(k * apart), expected(n), actual(n);
+  fill(a, rng);
+  fill(b, rng);
+  std::vector<S> panels(packed_row_elements<S>(n, k));
+  pack_for_row<S>({b.data(), 1, apart}, n, k, panels.data());
+  packed_row<S>(a.data(), panels.data(), actual.data(), n, k);
+  std::vector<int64_t> args{static_cast<int64_t>(dtype), 1, 1, n, k, k, k, 1, k * apart, apart, 1};
+  std::byte* buffers[] = {bytes(a), bytes(b), bytes(expected)};
+  loop::find_routine("contract")({buffers, args});
+  EXPECT_EQ(std::memcmp(expected.data(), actual.data(), n * sizeof(S)), 0) << name_of(dtype) << " " << n << " by " << k;
+}
+
 // Panels against rows; whatever the columns, the blocks of k and the threads.
 TEST(PackedRow, EqualsDefinition) {
-  using loop::scalar::BFloat16;
   std::mt19937_64 rng(7);
-  auto bytes = [](auto& v) { return reinterpret_cast<std::byte*>(v.data()); };
   int trial = 0;
-  for (auto [n, k] : {std::pair<int64_t, int64_t>{512, 512}, {131, 1027}, {1, 131072}, {43691, 3}, {17, 8001}, {300, 513}, {1040, 127}, {1, 1}, {5, 37}}) {
+  for (auto [n, k] : {std::pair<int64_t, int64_t>{512, 512}, {131, 1027}, {1, 131072}, {43691, 3}, {17, 8001}, {300, 513}, {1040, 127}, {1, 1}, {5, 37}, {3072, 768}, {768, 700}}) {
     runtime::set_num_threads(1 + trial++ % 3);
     const int64_t apart = n + (trial % 2) * 5;  // columns of a wider matrix
-    std::vector<BFloat16> a(k), b(k * apart), expected(n), actual(n);
-    fill(a, rng);
-    fill(b, rng);
-    std::vector<BFloat16> panels(packed_row_elements(n, k));
-    pack_for_row({b.data(), 1, apart}, n, k, panels.data());
-    packed_row(a.data(), panels.data(), actual.data(), n, k);
-    std::vector<int64_t> args{static_cast<int64_t>(DType::BF16), 1, 1, n, k, k, k, 1, k * apart, apart, 1};
-    std::byte* buffers[] = {bytes(a), bytes(b), bytes(expected)};
-    loop::find_routine("contract")({buffers, args});
-    EXPECT_EQ(std::memcmp(expected.data(), actual.data(), n * sizeof(BFloat16)), 0) << n << " by " << k;
+    if (k <= loop::kContractPart) expect_same_packed_row<loop::scalar::BFloat16>(DType::BF16, n, k, apart, rng);
+    if (k <= loop::kContractPart && n <= loop::kNearOutputs) expect_same_packed_row<float>(DType::F32, n, k, apart, rng);
   }
 }
 
 TEST(PackedRow, OnlyWhereItPays) {
-  EXPECT_FALSE(packed_row_form(DType::F32, 1024, 1024, 1024, 1));
+  EXPECT_FALSE(packed_row_form(DType::F64, 1024, 1024, 1024, 1));
+  EXPECT_FALSE(packed_row_form(DType::F32, 4096, 1024, 4096, 1)) << "rows are in order as they are";
   EXPECT_FALSE(packed_row_form(DType::BF16, 1024, 1024, 1, 1024)) << "columns are in order as they are";
   EXPECT_FALSE(packed_row_form(DType::BF16, 64, 64, 64, 1)) << "a cache holds it";
 }
