@@ -106,9 +106,11 @@ inline void packed_tiles(int64_t tiles, int64_t k, const T* a, const T* b, T* c,
 template <class T, int kRows, int kVectors>
 inline void packing_tile(int64_t k, const T* a, const T* b, int64_t sbk, T* packed, T* c, int64_t ldc, bool first) {
   using S = Simd<T>;
-  constexpr int64_t kDistance = 8;  // rows
+  constexpr int64_t kDistance = 16;  // rows
   // The line of a row's first column is near: the panel before has read it. But rows a multiple of 4 KiB apart push each other out.
   bool gone = sbk * sizeof(T) % 4096 == 0;
+  if constexpr (kWritten<T, kRows, kVectors>)
+    return S::packing_tile(k, a, b, sbk, packed, c, ldc, !first, kDistance * sbk + kVectors * S::kLanes - 1);
   typename S::V acc[kRows][kVectors];
   auto row = [&](int v) __attribute__((always_inline)) {
     typename S::V y = S::load(b + v * S::kLanes);

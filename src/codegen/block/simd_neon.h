@@ -142,6 +142,10 @@ struct Simd<float> {
     constexpr int64_t kSize = sizeof(float);
     tile_8x12(k, a, lda * kSize, b, ldb * kSize, from, to, ldc * kSize, add, ask, step, turn, near);
   }
+  static void packing_tile(int64_t k, const float* a, const float* b, int64_t ldb, float* packed, float* to, int64_t ldc, bool add, int64_t ahead) {
+    constexpr int64_t kSize = sizeof(float);
+    packing_tile_8x12(k, a, b, ldb * kSize, packed, to, ldc * kSize, add, ahead * kSize);
+  }
   // The multiplications of a row of b stay together where elements are widened: GCC would widen several rows first, and run out of registers.
   template <int kRows, int kVectors, class B>
   static void multiply_rows(V (&acc)[kRows][kVectors], const float* a, int64_t lda, const B* b, int64_t ldb) {
