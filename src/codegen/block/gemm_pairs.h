@@ -10,9 +10,9 @@ namespace sheaf::codegen::block {
 
 struct PairKernels {
   using Packed = loop::scalar::BFloat16;
+  static constexpr int64_t kAskDepth = 8, kAsks = 3;  // for every eight k a tile asks for lines at `at` and once and twice `step` behind it, then moves on by `turn`
   static constexpr int64_t kTogether = 4;  // k of a row that lie together: packed operands are [k / 4][rows][4]
   using Tiles = void (*)(int64_t tiles, int64_t k, const Packed* a, const Packed* b, float* c, int64_t ldc, bool first, Ahead ahead);
-  static constexpr int64_t ask_depth = kTogether;
   int64_t rows, columns, lanes;
   std::array<std::array<Tiles, 3>, 3> tiles;  // of 2, 4 and `rows` rows, by vectors of columns, less one
 

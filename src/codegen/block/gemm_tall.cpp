@@ -73,7 +73,7 @@ class Tall {
 
  private:
   using P = typename K::Packed;
-  static constexpr bool kSame = std::is_same_v<P, S> && K::kTogether == 1;
+  static constexpr bool kPairs = K::kTogether > 1, kSame = std::is_same_v<P, S> && !kPairs;
   static int64_t held(int64_t depth) { return round_up(depth, K::kTogether); }
 
   // The panel of B that is packed next; without `from` there is none.
@@ -161,7 +161,8 @@ class Tall {
     for (int64_t l = 0; l < depth_; l += block_) {
       int64_t depth = std::min(block_, depth_ - l);
       // Few rows make little of a packed panel: where no tile packs it on its way, whole rows of the strip are read faster than panel by panel.
-      bool at_once = !kSame && b_.minor == 1 && (K::kTogether > 1 || last_row - first_row < kFewRows);
+      bool at_once = !kSame && b_.minor == 1 && (kPairs || last_row - first_row < kFewRows);
+      Ahead ahead = asking(kPairs && at_once ? next_panel(last_column, l, first_column, last_column) : Next{}, depth);
       if (at_once)
         pack_panels<K>(packed_b, b_, first_column, k_from_ + l, last_column - first_column, nr_, depth, [&](int64_t used) { return round_up(used, kern_.lanes); });
       for (int64_t row = first_row; row < last_row; row += block_rows_) {
@@ -169,7 +170,8 @@ class Tall {
         for (int64_t panel = first_panel; panel < last_panel; ++panel) {
           int64_t j = column_of(panel), end = column_of(panel + 1);
           Next next = row > first_row ? Next{} : next_panel(end, l, first_column, last_column);
-          panel_tiles(packed_b + (j - first_column) * held(depth), row, rows, j, end - j, l, depth, row == first_row && !at_once, next);
+          if (!kPairs || !at_once) ahead = asking(next, depth);
+          panel_tiles(packed_b + (j - first_column) * held(depth), row, rows, j, end - j, l, depth, row == first_row && !at_once, ahead);
         }
       }
     }
@@ -184,7 +186,7 @@ class Tall {
   }
 
   // All tiles of a block of rows over one panel of B.
-  void panel_tiles(P* packed_b, int64_t row, int64_t rows, int64_t j, int64_t columns, int64_t l, int64_t depth, bool pack_b, const Next& next) {
+  void panel_tiles(P* packed_b, int64_t row, int64_t rows, int64_t j, int64_t columns, int64_t l, int64_t depth, bool pack_b, Ahead& ahead) {
     int64_t vectors = pieces(columns, kern_.lanes), width = vectors * kern_.lanes;
     bool first = k_from_ + l == 0;
     int64_t i = 0;
@@ -196,7 +198,6 @@ class Tall {
         }
       if (i == 0) pack_panel<K>(packed_b, b_, j, k_from_ + l, columns, width, depth);
     }
-    Ahead ahead = asking(next, depth);
     while (i < rows) {
       int64_t used = std::min(mr_, rows - i), tiles = std::max<int64_t>(1, (rows - i) / mr_);
       auto run = kern_.tiles[kern_.form(used)][vectors - 1];
@@ -218,9 +219,17 @@ class Tall {
     int64_t size = sizeof(S), along = b_.k * size, across = b_.minor * size;
     auto at = [](const S* p) { return reinterpret_cast<const std::byte*>(p); };
     if (!next.from) return {at(b_.data), 0, 0, 0, 0};
+    if constexpr (kPairs) {
+      // Some lines of a row after the other, or some columns at a time.
+      constexpr int64_t kLine = 64, kAsks = PairKernels::kAsks;
+      int64_t steps = pieces(depth, PairKernels::kAskDepth);
+      if (b_.minor == 1) return {at(next.from), kLine, along, steps * along, pieces(next.depth, steps)};
+      return {at(next.from), across, PairKernels::kAskDepth * along, kAsks * across, pieces(nr_, kAsks)};
+    } else {
     // The line of a row's first column was touched by the panel before.
     if (b_.minor == 1) return {at(next.from + nr_ - 1), along, along, depth / 2 * along, pieces(2 * next.depth, depth)};
     return {at(next.from), across, 2 * kern_.ask_depth * along, 2 * across, nr_ / 2};
+    }
   }
 
   const K& kern_;

@@ -139,15 +139,32 @@ inline void pack_fours(BFloat16* dst, const Operand<BFloat16>& src, int64_t i0, 
   auto store = [](BFloat16* to, auto v) { std::memcpy(to, &v, sizeof v); };
   if (src.k == 1) {
     // A cache line of each row at a time, since the lines of many rows may fall into one set.
-    constexpr int64_t kLine = 32;
     whole_i = used / 2 * 2, whole_l = k / 8 * 8;
-    for (int64_t begin = 0; begin < whole_l; begin += kLine)
-      for (int64_t i = 0; i < whole_i; i += 2)
-        for (int64_t l = begin; l < std::min(whole_l, begin + kLine); l += 8) {
-          Long2 x = load_as<Long2>(src.at(i0 + i, l0 + l)), y = load_as<Long2>(src.at(i0 + i + 1, l0 + l));
-          store(dst + l * width + i * 4, __builtin_shufflevector(x, y, 0, 2));
-          store(dst + (l + 4) * width + i * 4, __builtin_shufflevector(x, y, 1, 3));
-        }
+    auto turn = [&](auto of_width, auto of_rows, auto step) __attribute__((always_inline)) {
+      int64_t l = 0;
+      for (; l + step <= whole_l; l += step) {
+        const BFloat16* row = src.at(i0, l0 + l);
+        BFloat16* to = dst + l * of_width;
+#pragma GCC unroll 6
+        for (int64_t i = 0; i < of_rows; i += 2, row += 2 * src.minor)
+#pragma GCC unroll 4
+          for (int64_t e = 0; e < step; e += 8) {
+            Long2 x = load_as<Long2>(row + e), y = load_as<Long2>(row + src.minor + e);
+            store(to + e * of_width + i * 4, __builtin_shufflevector(x, y, 0, 2));
+            store(to + (e + 4) * of_width + i * 4, __builtin_shufflevector(x, y, 1, 3));
+          }
+      }
+      return l;
+    };
+    using Line = std::integral_constant<int64_t, 32>;
+    auto lines = [&](auto of_width, auto of_rows) {
+      int64_t l = turn(of_width, of_rows, Line{});
+      whole_l = l;  // what is left is less than a line
+    };
+    // Constant widths become moves alone.
+    if (width == 12 && used == 12) lines(std::integral_constant<int64_t, 12>{}, std::integral_constant<int64_t, 12>{});
+    else if (width == 8 && used == 8) lines(std::integral_constant<int64_t, 8>{}, std::integral_constant<int64_t, 8>{});
+    else lines(width, whole_i);
   } else if (src.minor == 1) {
     whole_i = used / 4 * 4, whole_l = k / 4 * 4;
     for (int64_t l = 0; l < whole_l; l += 4) {
