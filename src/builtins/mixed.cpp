@@ -9,6 +9,13 @@ namespace {
 
 thread_local DType t_dtype = DType::F32;
 
+// a in another dtype: below transposes and reshapes, so that a matrix is rounded as it lies in memory and products still see how it is turned.
+Operand rounded(const Operand& a, DType to) {
+  if (a.is_node() && (a.node()->op->name == "transpose" || a.node()->op->name == "reshape"))
+    return graph::apply(*a.node()->op, {rounded(a.node()->inputs[0], to)}, a.node()->attrs);
+  return ops::cast(a, to);
+}
+
 struct Within {
   DType before;
   explicit Within(DType d) : before(std::exchange(t_dtype, d)) {}
@@ -18,6 +25,11 @@ struct Within {
 }  // namespace
 
 DType mixed_dtype() { return t_dtype; }
+
+Operand mixed_dot(const Operand& a, const Operand& b) {
+  if (t_dtype == DType::F32 || a.dtype() != DType::F32) return ops::dot(a, b);
+  return ops::wide_dot(rounded(a, t_dtype), rounded(b, t_dtype));
+}
 
 Operand mixed_product(const Operand& a, const Operand& b, const std::function<Operand(Operand a, Operand b)>& product) {
   if (t_dtype == DType::F32 || a.dtype() != DType::F32) return product(a, b);

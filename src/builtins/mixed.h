@@ -11,7 +11,8 @@ DType mixed_dtype();
 inline uint64_t mixed_purpose() { return static_cast<uint64_t>(mixed_dtype()) << 32; }
 // A product of a and b, with f32 operands rounded to mixed_dtype() and the result f32 again. Its gradient rounds alike.
 Operand mixed_product(const Operand& a, const Operand& b, const std::function<Operand(Operand a, Operand b)>& product);
-inline Operand mixed_dot(const Operand& a, const Operand& b) { return mixed_product(a, b, ops::dot); }
+// The same for a dot, whose result is not rounded, nor are its gradients.
+Operand mixed_dot(const Operand& a, const Operand& b);
 // (%with-contractions dtype f args)
 Value with_contractions(Call& c);
 

@@ -27,10 +27,9 @@ template <class T>
 using Accumulator = std::conditional_t<std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>, float,
                                        std::conditional_t<std::is_same_v<T, int8_t>, int32_t, T>>;
 
-template <class T>
+template <class T, class Out = std::conditional_t<std::is_same_v<T, int8_t>, int32_t, T>>
 void contract_in(const CallArgs& c) {
   using Acc = Accumulator<T>;
-  using Out = std::conditional_t<std::is_same_v<T, int8_t>, int32_t, T>;
   const T* a = pointer<const T>(c, 0);
   const T* b = pointer<const T>(c, 1);
   Out* out = pointer<Out>(c, 2);
@@ -79,8 +78,8 @@ void contract(const CallArgs& c) {
   switch (static_cast<DType>(c.args[0])) {
     case DType::F32: return contract_in<float>(c);
     case DType::F64: return contract_in<double>(c);
-    case DType::BF16: return contract_in<BFloat16>(c);
-    case DType::F16: return contract_in<Float16>(c);
+    case DType::BF16: return contracts_to_f32(c.args) ? contract_in<BFloat16, float>(c) : contract_in<BFloat16>(c);
+    case DType::F16: return contracts_to_f32(c.args) ? contract_in<Float16, float>(c) : contract_in<Float16>(c);
     case DType::I32: return contract_in<int32_t>(c);
     case DType::I64: return contract_in<int64_t>(c);
     case DType::U32: return contract_in<uint32_t>(c);

@@ -7,6 +7,8 @@
 #include <span>
 #include <string_view>
 
+#include "tensor/dtype.h"
+
 namespace sheaf::loop {
 
 struct CallArgs {
@@ -17,6 +19,10 @@ using Routine = void (*)(const CallArgs&);
 
 // nullptr when there is no such routine.
 Routine find_routine(std::string_view name);
+
+// The arguments of `contract`: dtype, batch, m, n, k, the strides of a (batch, m, k) and of b (batch, k, n); bf16 and f16 may have a dtype of the result behind them: F32 is
+// what they are accumulated in.
+inline bool contracts_to_f32(std::span<const int64_t> args) { return args.size() > 11 && static_cast<DType>(args[11]) == DType::F32; }
 
 // Contractions sum over k in blocks of at most so many terms: inside a block chains of fused multiply-adds in order of k that start from zero, then the
 // block's value is added to the total so far. Blocks are of one length, so that threads can share them, but for the last.

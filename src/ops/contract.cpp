@@ -22,11 +22,17 @@ std::vector<TensorType> infer_dot(const InferCtx& c) {
   return {{out, {a.sizes[0], a.sizes[1], b.sizes[2]}}};
 }
 
+std::vector<TensorType> infer_wide_dot(const InferCtx& c) {
+  std::vector<TensorType> out = infer_dot(c);
+  out[0].dtype = DType::F32;
+  return out;
+}
+
 void lower_dot(LowerCtx& c) {
   const auto &a = c.in[0], &b = c.in[1];
   c.b.call("contract", {a.buffer, b.buffer, c.out[0].buffer},
            {c.b.i64(static_cast<int64_t>(a.dtype)), a.sizes[0], a.sizes[1], b.sizes[2], a.sizes[2], a.strides[0], a.strides[1], a.strides[2],
-            b.strides[0], b.strides[1], b.strides[2]});
+            b.strides[0], b.strides[1], b.strides[2], c.b.i64(static_cast<int64_t>(c.out[0].dtype))});
 }
 
 void vjp_dot(VjpCtx& c) {
@@ -34,10 +40,20 @@ void vjp_dot(VjpCtx& c) {
   if (c.needs(1)) c.grad(1, dot(swap_last_two(c.x(0)), c.dy()));
 }
 
+// Gradients of the operands are f32 as well: nothing is rounded between products.
+void vjp_wide_dot(VjpCtx& c) {
+  Operand dy = cast(c.dy(), c.x(0).dtype());
+  if (c.needs(0)) c.grad(0, wide_dot(dy, swap_last_two(c.x(1))));
+  if (c.needs(1)) c.grad(1, wide_dot(swap_last_two(c.x(0)), dy));
+}
+
 const OpDef kOps[] = {
     {.name = "dot", .kind = OpKind::Contract, .doc = "[B, M, K] by [B, K, N]; bf16 and f16 accumulate in f32, i8 in i32.", .dtypes = kNumbers | only(DType::I8),
      .infer = infer_dot,
      .vjp = differentiable(vjp_dot), .batch = batch_first_axis, .lower = lower_dot},
+    {.name = "wide_dot", .kind = OpKind::Contract, .doc = "A dot of bf16 or f16 that gives the f32 it is accumulated in, and gradients in f32.", .dtypes = only(DType::BF16) | only(DType::F16),
+     .infer = infer_wide_dot,
+     .vjp = differentiable(vjp_wide_dot), .batch = batch_first_axis, .lower = lower_dot},
 };
 
 }  // namespace

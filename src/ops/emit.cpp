@@ -196,6 +196,7 @@ Operand update_slice(Operand x, Operand updates, Operand starts) {
 }
 
 Operand dot(Operand a, Operand b) { return apply2("dot", std::move(a), std::move(b)); }
+Operand wide_dot(Operand a, Operand b) { return apply2("wide_dot", std::move(a), std::move(b)); }
 
 Sorted sort(Operand x, int axis, bool descending) {
   // Rows along the last axis.

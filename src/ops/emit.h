@@ -80,6 +80,7 @@ Operand update_slice(Operand x, Operand updates, Operand starts);
 
 // [B, M, K] x [B, K, N] -> [B, M, N]
 Operand dot(Operand a, Operand b);
+Operand wide_dot(Operand a, Operand b);  // of bf16 or f16, giving f32
 
 struct Sorted {
   Operand values, indices;  // indices i32

@@ -273,8 +273,9 @@ void contract_floats(const loop::CallArgs& call, const Args& g) {
   const S* a = reinterpret_cast<const S*>(call.buffers[0]);
   const S* b = reinterpret_cast<const S*>(call.buffers[1]);
   S* c = reinterpret_cast<S*>(call.buffers[2]);
+  bool wide_result = !std::is_same_v<S, T> && loop::contracts_to_f32(call.args);
   if (g.k == 0) {
-    std::memset(c, 0, g.batch * g.m * g.n * sizeof(S));
+    std::memset(c, 0, g.batch * g.m * g.n * (wide_result ? sizeof(T) : sizeof(S)));
     return;
   }
   for_batch(g, [&](int64_t p, bool alone) {
@@ -282,6 +283,8 @@ void contract_floats(const loop::CallArgs& call, const Args& g) {
     S* out = c + p * g.m * g.n;
     if constexpr (std::is_same_v<S, T>) {
       product(x, y, out, g.m, g.n, g.k, alone);
+    } else if (wide_result) {
+      product(x, y, reinterpret_cast<T*>(call.buffers[2]) + p * g.m * g.n, g.m, g.n, g.k, alone);
     } else {
       T* wide = scratch<T>(2, g.m * g.n);
       product(x, y, wide, g.m, g.n, g.k, alone);

@@ -138,6 +138,10 @@ Value* Arithmetic::shift(Op op, DType d, Value* a, Value* b) {
 
 Value* Arithmetic::to_bf16(Value* x) {
   int lanes = lanes_of(x);
+  if (host_.bf16) {
+    llvm::Type* narrow = lanes == 1 ? b_.getBFloatTy() : static_cast<llvm::Type*>(llvm::FixedVectorType::get(b_.getBFloatTy(), static_cast<unsigned>(lanes)));
+    return b_.CreateBitCast(b_.CreateFPTrunc(x, narrow), type(DType::BF16, lanes));
+  }
   Value* u = b_.CreateBitCast(x, type(DType::I32, lanes));
   Value* high = b_.CreateLShr(u, like(x, DType::I32, 16));
   Value* half = b_.CreateAdd(like(x, DType::I32, 0x7fff), b_.CreateAnd(high, like(x, DType::I32, 1)));

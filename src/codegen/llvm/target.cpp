@@ -11,6 +11,7 @@
 #include <llvm/TargetParser/SubtargetFeature.h>
 
 #include "codegen/llvm/emit.h"
+#include "loop/pairs.h"
 #include "support/error.h"
 
 namespace sheaf::codegen {
@@ -39,9 +40,10 @@ struct Machine {
     // The name of a processor implies scalable vectors where the system may hide them.
     for (const char* name : {"sve", "sve2", "sme"})
       if (!can(name)) list.AddFeature(name, false);
-    host = {.lanes = 4, .fma = true, .f16 = true, .aarch64 = true};
+    list.AddFeature("bf16", loop::has_bf16_instructions());
+    host = {.lanes = 4, .fma = true, .f16 = true, .bf16 = loop::has_bf16_instructions(), .aarch64 = true};
 #else
-    host = {.lanes = can("avx2") ? 8 : 4, .fma = can("fma"), .f16 = can("f16c"), .aarch64 = false};
+    host = {.lanes = can("avx2") ? 8 : 4, .fma = can("fma"), .f16 = can("f16c"), .bf16 = false, .aarch64 = false};
 #endif
     features = list.getString();
     std::string error;

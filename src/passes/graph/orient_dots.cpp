@@ -22,6 +22,8 @@ bool swaps_last_two(const Node* n) {
   return rank >= 2;
 }
 
+bool is_dot(const Node* n) { return n->op->name == "dot" || n->op->name == "wide_dot"; }
+
 // Regroups only the axes before the matrices.
 bool keeps_matrices(const Node* n) {
   if (n->op->name != "reshape") return false;
@@ -46,7 +48,7 @@ class Orienting : public Rewrite {
   Operand make(Node* n, const Rebuild& rebuild) override {
     if (auto known = turned_.find(n); known != turned_.end()) return known->second;
     if (!turns(n)) return {};
-    Operand y = ops::dot(ops::swap_last_two(rebuild.renamed(n->inputs[1])), ops::swap_last_two(rebuild.renamed(n->inputs[0])));
+    Operand y = graph::apply(*n->op, {ops::swap_last_two(rebuild.renamed(n->inputs[1])), ops::swap_last_two(rebuild.renamed(n->inputs[0]))});
     if (y.is_node()) y.node()->span = n->span;
     forward(n, y);
     return y;
@@ -54,9 +56,9 @@ class Orienting : public Rewrite {
 
  private:
   // Whose users matter: products, and what may stand between them and transposes.
-  static bool leads_to_transposes(const Node* n) { return n->op->name == "dot" || n->op->name == "reshape"; }
+  static bool leads_to_transposes(const Node* n) { return is_dot(n) || n->op->name == "reshape"; }
 
-  bool turns(Node* n) const { return n->op->name == "dot" && only_transposed(n); }
+  bool turns(Node* n) const { return is_dot(n) && only_transposed(n); }
 
   bool only_transposed(Node* n) const {
     const Users& users = users_[n];
