@@ -1,4 +1,5 @@
 """Rows of models, named as in peer_torch.py: the same work here and by its peers."""
+import dataclasses
 import json
 import os
 import statistics
@@ -82,6 +83,13 @@ def gpt(work):
     return row(work, "gpt_train", *GPTS[work], opponents=peers.torch(work, starts=True) + peers.jax(work), steps=1)
 
 
+def gpt_bf16(work):
+    """Products in bf16 by f32 parameters, beside PyTorch's autocast and its f32."""
+    base = work.removesuffix("-bf16")
+    autocast = [dataclasses.replace(p, name="torch bf16", starts={}) for p in peers.torch(base, "bf16")]
+    return row(work, "gpt_train", *GPTS[base], 16, opponents=peers.torch(base) + autocast)
+
+
 def nocache(work):
     return row(work, "generate", "nocache", "f32", *GPT2, opponents=peers.torch(work))
 
@@ -98,5 +106,5 @@ def cached(work):
 GROUPS = {"ops": {f"op/{layer}{gradient}": op for layer in LAYERS for gradient in ["", "+grad"]},
           "mlp": {"mlp-1024-b256": mlp},
           "makemore": dict.fromkeys(MAKEMORE, makemore),
-          "train": dict.fromkeys(GPTS, gpt),
+          "train": dict.fromkeys(GPTS, gpt) | {"train/gpt2-124m-b1-t64-bf16": gpt_bf16},
           "gen": {NOCACHE: nocache} | dict.fromkeys([CACHED, CACHED + "-bf16", CACHED + "-q8", CACHED + "-q4"], cached)}

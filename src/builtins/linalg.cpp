@@ -92,7 +92,7 @@ Value grouped_product(Call& c) {
   if (!(x.size(1) == w.size(1))) refuse(fmt::format("x has {} columns, the matrices of w have {} rows", x.size(1).str(), w.size(1).str()));
   if (!(w.size(0) == counts.size(0))) refuse(fmt::format("w has {} matrices, there are {} counts", w.size(0).str(), counts.size(0).str()));
   auto alone = [](const Operand& a) { return ops::expand_axis(a, 0); };
-  Operand y = mixed_product(alone(x), alone(w), [&](Operand a, Operand b) { return graph::apply(ops::op("grouped_dot"), {a, b, alone(counts)}); });
+  Operand y = mixed_product(alone(x), alone(w), [&](Operand a, Operand b, bool wide) { return graph::apply(ops::op(wide ? "wide_grouped_dot" : "grouped_dot"), {a, b, alone(counts)}); });
   return tensor_value(ops::squeeze_axis(y, 0));
 }
 

@@ -26,14 +26,9 @@ struct Within {
 
 DType mixed_dtype() { return t_dtype; }
 
-Operand mixed_dot(const Operand& a, const Operand& b) {
-  if (t_dtype == DType::F32 || a.dtype() != DType::F32) return ops::dot(a, b);
-  return ops::wide_dot(rounded(a, t_dtype), rounded(b, t_dtype));
-}
-
-Operand mixed_product(const Operand& a, const Operand& b, const std::function<Operand(Operand a, Operand b)>& product) {
-  if (t_dtype == DType::F32 || a.dtype() != DType::F32) return product(a, b);
-  return ops::cast(product(ops::cast(a, t_dtype), ops::cast(b, t_dtype)), DType::F32);
+Operand mixed_product(const Operand& a, const Operand& b, const std::function<Operand(Operand a, Operand b, bool wide)>& product) {
+  if (t_dtype == DType::F32 || a.dtype() != DType::F32) return product(a, b, false);
+  return product(rounded(a, t_dtype), rounded(b, t_dtype), true);
 }
 
 Value with_contractions(Call& c) {

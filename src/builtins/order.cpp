@@ -85,8 +85,8 @@ Value top_k(Call& c) {
   if (!axis) x = ops::reshape(x, {num_elems(x.sizes())});
   int a = axis.value_or(0);
   int64_t k = std::clamp<int64_t>(to_index(c[1], "top_k"), 0, x.size(a).value());
-  ops::Sorted s = ops::sort(x, a, true);
-  return Value::tuple({tensor_value(slice_range(s.values, a, 0, k)), tensor_value(slice_range(s.indices, a, 0, k))});
+  ops::Sorted s = ops::top(x, a, k);
+  return Value::tuple({tensor_value(s.values), tensor_value(s.indices)});
 }
 
 // How many there are is data, so the values must be known.

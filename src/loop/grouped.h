@@ -14,17 +14,18 @@ namespace sheaf::loop {
 // The arguments of a call, in the order in which ops/grouped.cpp passes them.
 struct GroupedArgs {
   explicit GroupedArgs(std::span<const int64_t> a)
-      : dtype(static_cast<DType>(a[0])), outer(a[1] != 0), batch(a[2]), rows(a[3]), groups(a[4]), k(a[5]), n(a[6]), counts(&a[7]), x(&a[9]), other(&a[12]) {}
+      : dtype(static_cast<DType>(a[0])), outer(a[1] != 0), batch(a[2]), rows(a[3]), groups(a[4]), k(a[5]), n(a[6]), counts(&a[7]), x(&a[9]), other(&a[12]), result(static_cast<DType>(a[outer ? 15 : 16])) {}
   DType dtype;
   bool outer;
   int64_t batch, rows, groups, k, n;
   const int64_t *counts, *x, *other;  // strides; the last of w or z
+  DType result;                       // dtype itself, or F32 as it is accumulated
 };
 
 // A call of `contract`.
 struct GroupProduct {
   std::array<std::byte*, 3> buffers;
-  std::array<int64_t, 11> args;
+  std::array<int64_t, 12> args;
   CallArgs call() const { return {buffers, args}; }
   int64_t flops() const { return 2 * args[2] * args[3] * args[4]; }
 };

@@ -155,19 +155,20 @@ void sort_in(const CallArgs& c) {
   const T* x = pointer<const T>(c, 0);
   T* values = pointer<T>(c, 1);
   int32_t* positions = pointer<int32_t>(c, 2);
-  int64_t rows = c.args[1], n = c.args[2];
+  int64_t rows = c.args[1], n = c.args[2], count = c.args[4];
   bool descending = c.args[3] != 0;
   auto row = std::make_unique<T[]>(n);  // X may be V
-  for (int64_t r = 0; r < rows; ++r, x += n, values += n, positions += n) {
+  auto order = std::make_unique<int32_t[]>(n);
+  for (int64_t r = 0; r < rows; ++r, x += n, values += count, positions += count) {
     std::copy(x, x + n, row.get());
-    std::iota(positions, positions + n, 0);
-    std::stable_sort(positions, positions + n, [&](int32_t i, int32_t j) {
+    std::iota(order.get(), order.get() + n, 0);
+    std::stable_sort(order.get(), order.get() + n, [&](int32_t i, int32_t j) {
       auto a = comparable(row[i]), b = comparable(row[j]);
       if (a != a) return false;
       if (b != b) return true;
       return descending ? a > b : a < b;
     });
-    for (int64_t i = 0; i < n; ++i) values[i] = row[positions[i]];
+    for (int64_t i = 0; i < count; ++i) values[i] = row[order[i]], positions[i] = order[i];
   }
 }
 

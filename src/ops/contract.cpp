@@ -24,6 +24,7 @@ std::vector<TensorType> infer_dot(const InferCtx& c) {
 
 std::vector<TensorType> infer_wide_dot(const InferCtx& c) {
   std::vector<TensorType> out = infer_dot(c);
+  INVARIANT(kNarrowFloats.has(out[0].dtype), type_text(c.inputs[0]));
   out[0].dtype = DType::F32;
   return out;
 }
@@ -51,7 +52,7 @@ const OpDef kOps[] = {
     {.name = "dot", .kind = OpKind::Contract, .doc = "[B, M, K] by [B, K, N]; bf16 and f16 accumulate in f32, i8 in i32.", .dtypes = kNumbers | only(DType::I8),
      .infer = infer_dot,
      .vjp = differentiable(vjp_dot), .batch = batch_first_axis, .lower = lower_dot},
-    {.name = "wide_dot", .kind = OpKind::Contract, .doc = "A dot of bf16 or f16 that gives the f32 it is accumulated in, and gradients in f32.", .dtypes = only(DType::BF16) | only(DType::F16),
+    {.name = "wide_dot", .kind = OpKind::Contract, .doc = "A dot of bf16 or f16 that gives the f32 it is accumulated in, and gradients in f32.", .dtypes = kNarrowFloats,
      .infer = infer_wide_dot,
      .vjp = differentiable(vjp_wide_dot), .batch = batch_first_axis, .lower = lower_dot},
 };

@@ -198,8 +198,10 @@ Operand update_slice(Operand x, Operand updates, Operand starts) {
 Operand dot(Operand a, Operand b) { return apply2("dot", std::move(a), std::move(b)); }
 Operand wide_dot(Operand a, Operand b) { return apply2("wide_dot", std::move(a), std::move(b)); }
 
-Sorted sort(Operand x, int axis, bool descending) {
-  // Rows along the last axis.
+namespace {
+
+// Rows along the last axis.
+Sorted in_order(const graph::OpDef& which, Operand x, int axis, graph::Attrs attrs) {
   std::vector<int> perm(x.rank()), back(x.rank());
   std::iota(perm.begin(), perm.end(), 0);
   perm.erase(perm.begin() + axis);
@@ -210,9 +212,15 @@ Sorted sort(Operand x, int axis, bool descending) {
   Size n = s.back();
   Size rows = 1;
   for (size_t i = 0; i + 1 < s.size(); ++i) rows = rows * s[i];
-  auto out = apply_all(op("sort"), {reshape(moved, {rows, n})}, {{"descending", descending}});
+  auto out = apply_all(which, {reshape(moved, {rows, n})}, std::move(attrs));
+  s.back() = out[0].size(1);
   return {transpose(reshape(out[0], s), back), transpose(reshape(out[1], s), back)};
 }
+
+}  // namespace
+
+Sorted sort(Operand x, int axis, bool descending) { return in_order(op("sort"), std::move(x), axis, {{"descending", descending}}); }
+Sorted top(Operand x, int axis, int64_t count) { return in_order(op("top"), std::move(x), axis, {{"count", count}}); }
 
 Operand cumulate(Operand x, int axis, int64_t what) {
   Sizes s = x.sizes();

@@ -86,6 +86,7 @@ struct Sorted {
   Operand values, indices;  // indices i32
 };
 Sorted sort(Operand x, int axis, bool descending);
+Sorted top(Operand x, int axis, int64_t count);  // the first so many of the descending order
 Operand cumulate(Operand x, int axis, int64_t what);  // 0 sum, 1 product, 2 maximum
 
 }  // namespace sheaf::ops

@@ -21,6 +21,9 @@ using graph::VjpCtx;
 Operand grouped_dot(Operand x, Operand w, Operand counts) { return graph::apply(op("grouped_dot"), {std::move(x), std::move(w), std::move(counts)}); }
 Operand grouped_outer(Operand x, Operand z, Operand counts) { return graph::apply(op("grouped_outer"), {std::move(x), std::move(z), std::move(counts)}); }
 
+Operand wide_grouped_dot(Operand x, Operand w, Operand counts) { return graph::apply(op("wide_grouped_dot"), {std::move(x), std::move(w), std::move(counts)}); }
+Operand wide_grouped_outer(Operand x, Operand z, Operand counts) { return graph::apply(op("wide_grouped_outer"), {std::move(x), std::move(z), std::move(counts)}); }
+
 std::vector<TensorType> infer_dot(const InferCtx& c) {
   const TensorType &x = c.inputs[0], &w = c.inputs[1], &counts = c.inputs[2];
   bool ok = x.rank() == 3 && w.rank() == 4 && counts.rank() == 2 && x.dtype == w.dtype && counts.dtype == DType::I64 && x.sizes[0] == w.sizes[0] &&
@@ -35,6 +38,13 @@ std::vector<TensorType> infer_outer(const InferCtx& c) {
             x.sizes[0] == counts.sizes[0] && x.sizes[1] == z.sizes[1];
   INVARIANT(ok, type_text(x) << " by " << type_text(z) << " in groups " << type_text(counts));
   return {{x.dtype, {x.sizes[0], counts.sizes[1], x.sizes[2], z.sizes[2]}}};
+}
+
+template <auto infer>
+std::vector<TensorType> widened(const InferCtx& c) {
+  std::vector<TensorType> out = infer(c);
+  out[0].dtype = DType::F32;
+  return out;
 }
 
 enum Site { kNegative, kTooMany };
@@ -56,6 +66,7 @@ void lower(LowerCtx& c, bool outer) {
   b.end();
   std::vector<LowerCtx::V> args{b.i64(static_cast<int64_t>(x.dtype)), b.i64(outer), batch, rows, groups, x.sizes[2], other.sizes.back()};
   for (const auto* array : {&counts, &x, &other}) args.insert(args.end(), array->strides.begin(), array->strides.end());
+  args.push_back(b.i64(static_cast<int64_t>(c.out[0].dtype)));
   b.call("contract_groups", {x.buffer, other.buffer, counts.buffer, c.out[0].buffer}, std::move(args));
 }
 
@@ -75,11 +86,28 @@ void vjp_outer(VjpCtx& c) {
   if (c.needs(1)) c.grad(1, grouped_dot(c.x(0), c.dy(), c.x(2)));
 }
 
+// As of wide_dot: rounded operands, and nothing else is.
+void vjp_wide_dot(VjpCtx& c) {
+  Operand dy = cast(c.dy(), c.x(0).dtype());
+  if (c.needs(0)) c.grad(0, wide_grouped_dot(dy, swap_last_two(c.x(1)), c.x(2)));
+  if (c.needs(1)) c.grad(1, wide_grouped_outer(c.x(0), dy, c.x(2)));
+}
+
+void vjp_wide_outer(VjpCtx& c) {
+  Operand dy = cast(c.dy(), c.x(0).dtype());
+  if (c.needs(0)) c.grad(0, wide_grouped_dot(c.x(1), swap_last_two(dy), c.x(2)));
+  if (c.needs(1)) c.grad(1, wide_grouped_dot(c.x(0), dy, c.x(2)));
+}
+
 const OpDef kOps[] = {
     {.name = "grouped_dot", .kind = OpKind::Contract, .doc = "[B, M, K] by [B, G, K, N]: rows in groups one behind the other, [B, G] of them in each, by the group's matrix.",
      .dtypes = kFloats, .infer = infer_dot, .vjp = differentiable(vjp_dot), .batch = batch_first_axis, .lower = [](LowerCtx& c) { lower(c, false); }, .check_text = counts_text},
     {.name = "grouped_outer", .kind = OpKind::Contract, .doc = "[B, M, K] and [B, M, N] to [B, G, K, N]: for each group of rows, the transposed ones of the first by those of the second.",
      .dtypes = kFloats, .infer = infer_outer, .vjp = differentiable(vjp_outer), .batch = batch_first_axis, .lower = [](LowerCtx& c) { lower(c, true); }, .check_text = counts_text},
+    {.name = "wide_grouped_dot", .kind = OpKind::Contract, .doc = "A grouped_dot of bf16 or f16 that gives the f32 it is accumulated in, and gradients in f32.", .dtypes = kNarrowFloats,
+     .infer = widened<infer_dot>, .vjp = differentiable(vjp_wide_dot), .batch = batch_first_axis, .lower = [](LowerCtx& c) { lower(c, false); }, .check_text = counts_text},
+    {.name = "wide_grouped_outer", .kind = OpKind::Contract, .doc = "A grouped_outer of bf16 or f16 that gives the f32 it is accumulated in, and gradients in f32.", .dtypes = kNarrowFloats,
+     .infer = widened<infer_outer>, .vjp = differentiable(vjp_wide_outer), .batch = batch_first_axis, .lower = [](LowerCtx& c) { lower(c, true); }, .check_text = counts_text},
 };
 
 }  // namespace

@@ -18,10 +18,25 @@ using graph::VjpCtx;
 
 std::vector<TensorType> infer_sort(const InferCtx& c) { return {c.inputs[0], {DType::I32, c.inputs[0].sizes}}; }
 
+std::vector<TensorType> infer_top(const InferCtx& c) {
+  Sizes sizes{c.inputs[0].sizes[0], Size(c.attrs.integer("count"))};
+  return {{c.inputs[0].dtype, sizes}, {DType::I32, sizes}};
+}
+
 // [rows, n], contiguous.
-void lower_sort(LowerCtx& c) {
+void lower_in_order(LowerCtx& c, bool descending) {
   c.b.call("sort", {c.in[0].buffer, c.out[0].buffer, c.out[1].buffer},
-           {c.b.i64(static_cast<int64_t>(c.in[0].dtype)), c.in[0].sizes[0], c.in[0].sizes[1], c.b.i64(c.attrs.flag("descending"))});
+           {c.b.i64(static_cast<int64_t>(c.in[0].dtype)), c.in[0].sizes[0], c.in[0].sizes[1], c.b.i64(descending), c.out[0].sizes[1]});
+}
+void lower_sort(LowerCtx& c) { lower_in_order(c, c.attrs.flag("descending")); }
+void lower_top(LowerCtx& c) { lower_in_order(c, true); }
+
+// What went to a place comes back from there.
+void vjp_sort(VjpCtx& c) {
+  if (!c.has_dy(0)) return;
+  auto rows = [](Operand o) { return reshape(o, {o.size(0), o.size(1), 1}); };
+  Operand g = put_along(zeros({c.dy().dtype(), rows(c.x(0)).sizes()}), rows(cast(c.y(1), DType::I64)), rows(c.dy(0)), 1, "sort", false);
+  c.grad(0, reshape(g, c.x(0).sizes()));
 }
 
 // [outer, n, inner], contiguous.
@@ -75,7 +90,7 @@ void vjp_cumulate(VjpCtx& c) {
 std::vector<Operand> batch_sort(BatchCtx& c) {
   Operand x = c.inputs[0];
   auto out = graph::apply_all(c.op, {reshape(x, {x.size(0) * x.size(1), x.size(2)})}, c.attrs);
-  for (Operand& o : out) o = reshape(o, x.sizes());
+  for (Operand& o : out) o = reshape(o, {x.size(0), x.size(1), o.size(1)});
   return out;
 }
 
@@ -86,12 +101,9 @@ std::vector<Operand> batch_cumulate(BatchCtx& c) {
 
 const OpDef kOps[] = {
     {.name = "sort", .kind = OpKind::Ordered, .doc = "Each row in order, stable, NaN last; also where each element came from (i32).", .dtypes = kAnyType,
-     .infer = infer_sort, .vjp = differentiable([](VjpCtx& c) {
-       if (!c.has_dy(0)) return;
-       auto rows = [](Operand o) { return reshape(o, {o.size(0), o.size(1), 1}); };
-       Operand g = put_along(zeros({c.dy().dtype(), rows(c.x(0)).sizes()}), rows(cast(c.y(1), DType::I64)), rows(c.dy(0)), 1, "sort", false);
-       c.grad(0, reshape(g, c.x(0).sizes()));
-     }), .batch = batch_sort, .lower = lower_sort},
+     .infer = infer_sort, .vjp = differentiable(vjp_sort), .batch = batch_sort, .lower = lower_sort},
+    {.name = "top", .kind = OpKind::Ordered, .doc = "The first `count` of each row in descending order, NaN last; also where each came from (i32).", .dtypes = kAnyType,
+     .infer = infer_top, .vjp = differentiable(vjp_sort), .batch = batch_sort, .lower = lower_top},
     {.name = "cumulate", .kind = OpKind::Ordered, .doc = "Running sum, product or maximum along axis 1.", .dtypes = kAnyType,
      .infer = infer_same,
      .vjp = differentiable(vjp_cumulate), .batch = batch_cumulate, .lower = lower_cumulate},

@@ -5,6 +5,8 @@
 
 namespace sheaf::ops {
 
+inline constexpr graph::DTypes kNarrowFloats = graph::only(DType::BF16) | graph::only(DType::F16);  // summed up in f32
+
 using graph::Attrs;
 using graph::BatchCtx;
 using graph::InferCtx;

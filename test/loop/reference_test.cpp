@@ -127,7 +127,7 @@ TEST(Library, SortIsStableWithNaNLast) {
   std::vector<float> x{3, kNaN, 1, 3, -0.0f, 0.0f, kNaN}, v(7);
   std::vector<int32_t> at(7);
   std::byte* buffers[] = {bytes(x), bytes(v), bytes(at)};
-  std::vector<int64_t> args{static_cast<int64_t>(DType::F32), 1, 7, 0};
+  std::vector<int64_t> args{static_cast<int64_t>(DType::F32), 1, 7, 0, 7};
   find_routine("sort")({buffers, args});
   EXPECT_EQ(at, (std::vector<int32_t>{4, 5, 2, 0, 3, 1, 6}));
   args[3] = 1;

@@ -60,10 +60,11 @@ class OpCases {
     else if (name == "take" || name == "scatter") rows(name);
     else if (name == "take_along" || name == "put_along") along(name);
     else if (name == "dynamic_slice" || name == "update_slice") windows_of_data(name);
-    else if (name == "dot") for (Dims s : {Dims{1, 2, 3, 4}, Dims{2, 1, 1, 1}, Dims{2, 3, 0, 2}, Dims{0, 2, 2, 2}, Dims{1, 0, 2, 3}, Dims{3, 5, 7, 2}, Dims{1, 3, 521, 2}}) add({}, {{s[0], s[1], s[2]}, {s[0], s[2], s[3]}});
+    else if (name == "dot" || name == "wide_dot") for (Dims s : {Dims{1, 2, 3, 4}, Dims{2, 1, 1, 1}, Dims{2, 3, 0, 2}, Dims{0, 2, 2, 2}, Dims{1, 0, 2, 3}, Dims{3, 5, 7, 2}, Dims{1, 3, 521, 2}}) add({}, {{s[0], s[1], s[2]}, {s[0], s[2], s[3]}});
     else if (name == "quantized_dot") quantized();
-    else if (name == "grouped_dot" || name == "grouped_outer") grouped(name == "grouped_outer");
+    else if (name.ends_with("grouped_dot") || name.ends_with("grouped_outer")) grouped(name.ends_with("grouped_outer"));
     else if (name == "attention" || name == "attention_vjp") attention(name == "attention_vjp");
+    else if (name == "top") for (auto [s, count] : {std::pair<Dims, int64_t>{{1, 1}, 1}, {{3, 5}, 2}, {{2, 0}, 0}, {{0, 3}, 2}, {{2, 131}, 7}, {{2, 131}, 100}}) add({{"count", count}}, {s}, true);
     else if (name == "sort") for (bool down : {false, true}) for (Dims s : {Dims{1, 1}, Dims{3, 5}, Dims{2, 0}, Dims{0, 3}, Dims{2, 131}}) add({{"descending", down}}, {s}, true);
     else if (name == "cumulate") for (int64_t what : {0, 1, 2}) for (Dims s : {Dims{1, 1, 1}, Dims{2, 5, 3}, Dims{2, 0, 3}, Dims{0, 2, 1}, Dims{1, 37, 1}, Dims{1, 2, 1}}) cumulate(what, s);
     else if (name == "eigh" || name == "svd" || name == "solve" || name == "det" || name == "cholesky") matrices(name == "svd", name == "solve");

@@ -85,6 +85,22 @@ Item<Bits>* sort_by_bytes(Item<Bits>* items, Item<Bits>* spare, int64_t n) {
   return items;
 }
 
+// The first `count` in order, without the others: most are behind the last of those so far.
+template <class T>
+void first_items(const T* row, int64_t n, bool descending, Item<KeyOf<T>>* heap, int64_t count) {
+  int64_t held = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    Item<KeyOf<T>> item(key_of(row[i], descending), static_cast<uint32_t>(i));
+    if (held == count) {
+      if (!(item < heap[0])) continue;
+      std::pop_heap(heap, heap + held--);
+    }
+    heap[held++] = item;
+    std::push_heap(heap, heap + held);
+  }
+  std::sort_heap(heap, heap + held);
+}
+
 template <class T>
 void sort_in(const CallArgs& c) {
   using Bits = KeyOf<T>;
@@ -92,22 +108,24 @@ void sort_in(const CallArgs& c) {
   const T* x = pointer<const T>(c, 0);
   T* values = pointer<T>(c, 1);
   int32_t* positions = pointer<int32_t>(c, 2);
-  int64_t rows = c.args[1], n = c.args[2];
-  bool descending = c.args[3] != 0;
-  if (n == 0) return;
+  int64_t rows = c.args[1], n = c.args[2], count = c.args[4];
+  bool descending = c.args[3] != 0, few = count <= n / 8;
+  if (count == 0) return;
   runtime::parallel_for(rows, [&](int64_t begin, int64_t end) {
     auto row = std::make_unique_for_overwrite<T[]>(n);  // x may be the values' buffer
     auto items = std::make_unique_for_overwrite<Item<Bits>[]>(2 * n);
     for (int64_t r = begin; r < end; ++r) {
       std::copy(x + r * n, x + (r + 1) * n, row.get());
-      for (int64_t i = 0; i < n; ++i) items[i] = Item<Bits>(key_of(row[i], descending), static_cast<uint32_t>(i));
+      if (few) first_items(row.get(), n, descending, items.get(), count);
+      else
+        for (int64_t i = 0; i < n; ++i) items[i] = Item<Bits>(key_of(row[i], descending), static_cast<uint32_t>(i));
       Item<Bits>* sorted = items.get();
-      if (n < kFew) std::sort(sorted, sorted + n);
-      else sorted = sort_by_bytes<Bits>(sorted, sorted + n, n);
-      for (int64_t i = 0; i < n; ++i) {
+      if (n < kFew && !few) std::sort(sorted, sorted + n);
+      else if (!few) sorted = sort_by_bytes<Bits>(sorted, sorted + n, n);
+      for (int64_t i = 0; i < count; ++i) {
         uint32_t from = sorted[i].position();
-        values[r * n + i] = row[from];
-        positions[r * n + i] = static_cast<int32_t>(from);
+        values[r * count + i] = row[from];
+        positions[r * count + i] = static_cast<int32_t>(from);
       }
     }
   }, std::max<int64_t>(1, kTaskElements / (4 * n)));

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -88,6 +89,31 @@ TEST(Contract, EqualsDefinition) {
     all_types(s, rng() % 2, rng() % 2, rng() % 5 == 0 ? 2 : 1, seed + trial);
     if (HasFatalFailure()) return;
   }
+}
+
+// Any bits, NaN, infinities and subnormal numbers among them, and results as they are accumulated.
+TEST(Contract, BF16OfAnyBitsToF32) {
+  std::mt19937_64 rng(11);
+  for (Shape3 s : {Shape3{1, 2, 2, 4}, Shape3{2, 3, 5, 2}, Shape3{1, 9, 13, 7}, Shape3{1, 2, 3, 600}, Shape3{1, 1, 4, 9}, Shape3{1, 2, 2, 0}})
+    for (int trial = 0; trial < 200; ++trial) {
+      int exponents = trial % 4 == 0 ? 256 : 24, lowest = trial % 4 == 0 ? 0 : trial % 4 == 1 ? 50 : trial % 4 == 2 ? 115 : 180;
+      auto any = [&](std::vector<loop::scalar::BFloat16>& v) {
+        for (auto& x : v) x.bits = static_cast<uint16_t>((rng() & 0x807f) | (lowest + rng() % exponents) << 7);
+      };
+      std::vector<loop::scalar::BFloat16> a(s.batch * s.m * s.k), b(s.batch * s.k * s.n);
+      any(a), any(b);
+      std::vector<float> expected(s.batch * s.m * s.n, -1), actual(expected);
+      std::vector<int64_t> args{static_cast<int64_t>(DType::BF16), s.batch, s.m, s.n, s.k, s.m * s.k, s.k, 1, s.k * s.n, s.n, 1, static_cast<int64_t>(DType::F32)};
+      auto run = [&](loop::Routine r, std::vector<float>& c) {
+        std::byte* p[] = {reinterpret_cast<std::byte*>(a.data()), reinterpret_cast<std::byte*>(b.data()), reinterpret_cast<std::byte*>(c.data())};
+        r({p, args});
+      };
+      run(loop::find_routine("contract"), expected);
+      run(find_fast_routine("contract"), actual);
+      for (size_t i = 0; i < expected.size(); ++i)
+        ASSERT_TRUE(std::isnan(expected[i]) ? std::isnan(actual[i]) : std::bit_cast<uint32_t>(expected[i]) == std::bit_cast<uint32_t>(actual[i]))
+            << s.m << " x " << s.n << " x " << s.k << " trial " << trial << ": " << expected[i] << " and " << actual[i];
+    }
 }
 
 TEST(Contract, EmptyAndLarge) {
@@ -314,7 +340,7 @@ void expect_same_groups(DType dtype, std::mt19937_64& rng, const std::string& tr
   int64_t down = outer ? rows : k;
   args.insert(args.end(), {(outer ? 1 : groups) * down * n});
   if (!outer) args.push_back(down * n);
-  args.insert(args.end(), {tw ? 1 : n, tw ? down : 1});
+  args.insert(args.end(), {tw ? 1 : n, tw ? down : 1, static_cast<int64_t>(dtype)});
   auto run = [&](loop::Routine r, std::vector<T>& c) {
     std::byte* p[] = {reinterpret_cast<std::byte*>(x.data()), reinterpret_cast<std::byte*>(other.data()), reinterpret_cast<std::byte*>(counts.data()),
                       reinterpret_cast<std::byte*>(c.data())};

@@ -57,7 +57,8 @@ TEST(Ordered, SortEqualsPlain) {
     for (int64_t rows : {0, 1, 5})
       for (int64_t n : {0, 1, 2, 3, 17, 255, 256, 1000})
         for (int64_t descending : {0, 1})
-          loop::scalar::visit_dtype(static_cast<DType>(d), [&]<class T>(std::type_identity<T>) { same_as_plain<T>("sort", {d, rows, n, descending}, rows * n, rng); });
+          for (int64_t count : {n, std::min<int64_t>(n, 3), n / 8, n / 2, int64_t{0}})
+            loop::scalar::visit_dtype(static_cast<DType>(d), [&]<class T>(std::type_identity<T>) { same_as_plain<T>("sort", {d, rows, n, descending, count}, rows * n, rng); });
 }
 
 TEST(Ordered, CumulateEqualsPlain) {
