@@ -106,24 +106,26 @@ inline void packed_tiles(int64_t tiles, int64_t k, const T* a, const T* b, T* c,
 template <class T, int kRows, int kVectors>
 inline void packing_tile(int64_t k, const T* a, const T* b, int64_t sbk, T* packed, T* c, int64_t ldc, bool first) {
   using S = Simd<T>;
-  constexpr int64_t kDistance = 16;  // rows
-  // The line of a row's first column is near: the panel before has read it. But rows a multiple of 4 KiB apart push each other out.
-  bool gone = sbk * sizeof(T) % 4096 == 0;
-  if constexpr (kWritten<T, kRows, kVectors>)
-    return S::packing_tile(k, a, b, sbk, packed, c, ldc, !first, kDistance * sbk + kVectors * S::kLanes - 1);
-  typename S::V acc[kRows][kVectors];
-  auto row = [&](int v) __attribute__((always_inline)) {
-    typename S::V y = S::load(b + v * S::kLanes);
-    S::store(packed + v * S::kLanes, y);
-    if (v + 1 == kVectors) {
-      if (gone) __builtin_prefetch(b + kDistance * sbk);
-      for (int64_t last = kVectors * S::kLanes - 1; last > 0; last -= 64 / sizeof(T)) __builtin_prefetch(b + kDistance * sbk + last);
-      b += sbk, packed += kVectors * S::kLanes;
-    }
-    return y;
-  };
-  multiply_rows<T, kRows, kVectors>(acc, k, a, kRows, true, row, [] {});
-  add_tile<T, kRows, kVectors>(acc, c, ldc, first);
+  constexpr int64_t kDistance = kWritten<T, kRows, kVectors> ? 16 : 8;  // rows
+  if constexpr (kWritten<T, kRows, kVectors>) {
+    S::packing_tile(k, a, b, sbk, packed, c, ldc, !first, kDistance * sbk + kVectors * S::kLanes - 1);
+  } else {
+    // The line of a row's first column is near: the panel before has read it. But rows a multiple of 4 KiB apart push each other out.
+    bool gone = sbk * sizeof(T) % 4096 == 0;
+    typename S::V acc[kRows][kVectors];
+    auto row = [&](int v) __attribute__((always_inline)) {
+      typename S::V y = S::load(b + v * S::kLanes);
+      S::store(packed + v * S::kLanes, y);
+      if (v + 1 == kVectors) {
+        if (gone) __builtin_prefetch(b + kDistance * sbk);
+        for (int64_t last = kVectors * S::kLanes - 1; last > 0; last -= 64 / sizeof(T)) __builtin_prefetch(b + kDistance * sbk + last);
+        b += sbk, packed += kVectors * S::kLanes;
+      }
+      return y;
+    };
+    multiply_rows<T, kRows, kVectors>(acc, k, a, kRows, true, row, [] {});
+    add_tile<T, kRows, kVectors>(acc, c, ldc, first);
+  }
 }
 
 // Tiles with a straight from memory, for products too small to pack it: rows of a contiguous (lda apart), or its columns (as if

@@ -90,7 +90,7 @@ inline void pair_tile(int64_t k, const BFloat16* a, const BFloat16* b, float* to
       "5:\n"
       SHEAF_ROWS(SHEAF_ADD_ROW)
       "6:\n"
-      : [a] "+r"(a), [b] "+r"(b), [left] "+r"(left), [ask] "+r"(ask), [to] "+r"(to)
+      : [a] "+&r"(a), [b] "+&r"(b), [left] "+&r"(left), [ask] "+&r"(ask), [to] "+&r"(to)
       : [step] "r"(ahead.step), [twice] "r"(twice), [turn] "r"(ahead.turn), [ldc] "r"(ldc), [adding] "r"(adding)
       : "cc", "memory", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23",
         "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31");

@@ -226,9 +226,9 @@ class Tall {
       if (b_.minor == 1) return {at(next.from), kLine, along, steps * along, pieces(next.depth, steps)};
       return {at(next.from), across, PairKernels::kAskDepth * along, kAsks * across, pieces(nr_, kAsks)};
     } else {
-    // The line of a row's first column was touched by the panel before.
-    if (b_.minor == 1) return {at(next.from + nr_ - 1), along, along, depth / 2 * along, pieces(2 * next.depth, depth)};
-    return {at(next.from), across, 2 * kern_.ask_depth * along, 2 * across, nr_ / 2};
+      // The line of a row's first column was touched by the panel before.
+      if (b_.minor == 1) return {at(next.from + nr_ - 1), along, along, depth / 2 * along, pieces(2 * next.depth, depth)};
+      return {at(next.from), across, 2 * kern_.ask_depth * along, 2 * across, nr_ / 2};
     }
   }
 

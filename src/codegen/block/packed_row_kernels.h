@@ -112,8 +112,12 @@ void panels_in_turns(const StoredRow<S>& row, const S* b, int64_t apart, int64_t
     for (int v = 0; v < kVectors; ++v) V::store(out + s * out_apart + v * V::kLanes, total[s][v]);
 }
 
+// Sums of all chains of a panel are in registers, half of which there are.
+template <class T>
+constexpr int kTurnVectors = Simd<T>::kLanes == 8 ? 2 : 4;
+
 // With vectors of 16 bytes multiplying takes as long as memory; wider ones wait for it, in any order.
 template <class T>
 constexpr Kernels<T> kKernels{Simd<T>::kLanes * sizeof(T) == 16,
                               {{1, 4 * Simd<T>::kLanes, panels_in_runs<float, 1, 4>}, {4, 4 * Simd<T>::kLanes, panels_in_runs<float, 4, 4>}},
-                              {{1, 4 * Simd<T>::kLanes, panels_in_turns<BFloat16, 1, Simd<T>::kLanes == 8 ? 2 : 4>}, {2, 2 * Simd<T>::kLanes, panels_in_turns<BFloat16, 2, 2>}}};
+                              {{1, kTurnVectors<T> * Simd<T>::kLanes, panels_in_turns<BFloat16, 1, kTurnVectors<T>>}, {2, 2 * Simd<T>::kLanes, panels_in_turns<BFloat16, 2, 2>}}};

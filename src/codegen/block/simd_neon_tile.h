@@ -39,6 +39,10 @@ namespace sheaf::codegen::block::neon {
 #define SHEAF_ROWS(what) what(8, 9, 10) what(11, 12, 13) what(14, 15, 16) what(17, 18, 19) what(20, 21, 22) what(23, 24, 25) what(26, 27, 28) what(29, 30, 31)
 // No zero has a sign.
 #define SHEAF_FINISH "cbnz %[adding], 5f\n movi v0.4s, #0\n" SHEAF_ROWS(SHEAF_STORE_ROW) "b 6f\n 5:\n" SHEAF_ROWS(SHEAF_ADD_ROW) "6:\n"
+// Behind four steps at a time: those that are left, one by one, so that nothing is read behind the last.
+#define SHEAF_REST(put)                                                                                                                              \
+  "b.gt 1b\n 2:\n adds %[k], %[k], #3\n b.eq 4f\n 3:\n" SHEAF_STEP_ALONE "add %[a], %[a], %[lda]\n" SHEAF_OPERANDS put "subs %[k], %[k], #1\n b.ne 3b\n" \
+  "4:\n" SHEAF_STEP_ALONE SHEAF_FINISH
 #define SHEAF_CLOBBERED                                                                                                                              \
   "cc", "memory", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", \
       "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31"
@@ -61,20 +65,8 @@ inline void tile_8x12(int64_t k, const float* a, int64_t lda, const float* b, in
       SHEAF_STEP(5, 6, 7, 2, 3, 4, , , , "prfm pldl2keep, [%[ask]]\n", )
       SHEAF_STEP(2, 3, 4, 5, 6, 7, , , , "prfm pldl1keep, [%[a], %[near]]\n", )
       SHEAF_STEP(5, 6, 7, 2, 3, 4, , "prfm pldl2keep, [%[ask], %[step]]\n", , "add %[ask], %[ask], %[turn]\n", )
-      "b.gt 1b\n"
-      "2:\n"
-      "adds %[k], %[k], #3\n"
-      "b.eq 4f\n"
-      "3:\n"
-      SHEAF_STEP_ALONE
-      "add %[a], %[a], %[lda]\n"
-      SHEAF_OPERANDS
-      "subs %[k], %[k], #1\n"
-      "b.ne 3b\n"
-      "4:\n"
-      SHEAF_STEP_ALONE
-      SHEAF_FINISH
-      : [a] "+r"(a), [b] "+r"(b), [k] "+r"(k), [ask] "+r"(ask), [to] "+r"(to)
+      SHEAF_REST()
+      : [a] "+&r"(a), [b] "+&r"(b), [k] "+&r"(k), [ask] "+&r"(ask), [to] "+&r"(to)
       : [lda] "r"(lda), [ldb] "r"(ldb), [from] "r"(from), [ldc] "r"(ldc), [adding] "r"(adding), [step] "r"(step), [turn] "r"(turn), [near] "r"(near)
       : SHEAF_CLOBBERED);
 }
@@ -98,27 +90,15 @@ inline void packing_tile_8x12(int64_t k, const float* a, const float* b, int64_t
       SHEAF_STEP(5, 6, 7, 2, 3, 4, SHEAF_PUT(2), , SHEAF_PUT(3), "prfm pldl1keep, [%[b], %[ahead]]\n", SHEAF_PUT(4))
       SHEAF_STEP(2, 3, 4, 5, 6, 7, SHEAF_PUT(5), , SHEAF_PUT(6), "prfm pldl1keep, [%[b], %[ahead]]\n", SHEAF_PUT(7))
       SHEAF_STEP(5, 6, 7, 2, 3, 4, SHEAF_PUT(2), , SHEAF_PUT(3), "prfm pldl1keep, [%[b], %[ahead]]\n", SHEAF_PUT(4))
-      "b.gt 1b\n"
-      "2:\n"
-      "adds %[k], %[k], #3\n"
-      "b.eq 4f\n"
-      "3:\n"
-      SHEAF_STEP_ALONE
-      "add %[a], %[a], %[lda]\n"
-      SHEAF_OPERANDS
-      SHEAF_PUT(2) SHEAF_PUT(3) SHEAF_PUT(4)
-      "subs %[k], %[k], #1\n"
-      "b.ne 3b\n"
-      "4:\n"
-      SHEAF_STEP_ALONE
-      SHEAF_FINISH
-      : [a] "+r"(a), [b] "+r"(b), [k] "+r"(k), [packed] "+r"(packed), [to] "+r"(to)
+      SHEAF_REST(SHEAF_PUT(2) SHEAF_PUT(3) SHEAF_PUT(4))
+      : [a] "+&r"(a), [b] "+&r"(b), [k] "+&r"(k), [packed] "+&r"(packed), [to] "+&r"(to)
       : [lda] "r"(lda), [ldb] "r"(ldb), [ldc] "r"(ldc), [adding] "r"(adding), [ahead] "r"(ahead)
       : SHEAF_CLOBBERED);
 }
 
 #undef SHEAF_PUT
 #undef SHEAF_FINISH
+#undef SHEAF_REST
 #undef SHEAF_CLOBBERED
 #undef SHEAF_FMA
 #undef SHEAF_LOAD
