@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "codegen/block/machine.h"
 #include "codegen/block/simd.h"
 
 namespace sheaf::codegen::block {

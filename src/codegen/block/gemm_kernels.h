@@ -72,14 +72,16 @@ inline void packed_tiles(int64_t tiles, int64_t k, const T* a, const T* b, T* c,
   using S = Simd<T>;
   constexpr int64_t kLine = 64 / sizeof(T);
   typename S::V acc[kRows][kVectors];
+  const bool asks = likes_asking_early();
   for (; tiles > 0; --tiles, a += k * kRows, c += kRows * ldc) {
     const T *at = b, *soon = a + 4 * kLine;
     const std::byte* ask = ahead.at;
     int64_t step = ahead.step;
+    if (asks || !first) {
 #pragma GCC unroll 16
-    for (int i = 0; i < kRows; ++i) {
-      // The line of a row's first column was touched by the tile beside it.
-      for (int64_t last = kVectors * S::kLanes - 1; last > 0; last -= kLine) __builtin_prefetch(c + i * ldc + last, 1);
+      for (int i = 0; i < kRows; ++i)
+        // The line of a row's first column was touched by the tile beside it.
+        for (int64_t last = kVectors * S::kLanes - 1; last > 0; last -= kLine) __builtin_prefetch(c + i * ldc + last, 1);
     }
     if constexpr (kWritten<T, kRows, kVectors>) {
       S::tile(k, a, kRows, b, kVectors * S::kLanes, nullptr, c, ldc, !first, ask, step, ahead.turn, S::kNear);
@@ -106,9 +108,9 @@ inline void packed_tiles(int64_t tiles, int64_t k, const T* a, const T* b, T* c,
 template <class T, int kRows, int kVectors>
 inline void packing_tile(int64_t k, const T* a, const T* b, int64_t sbk, T* packed, T* c, int64_t ldc, bool first) {
   using S = Simd<T>;
-  constexpr int64_t kDistance = kWritten<T, kRows, kVectors> ? 16 : 8;  // rows
+  const int64_t distance = likes_asking_early() ? 8 : 4;  // rows
   if constexpr (kWritten<T, kRows, kVectors>) {
-    S::packing_tile(k, a, b, sbk, packed, c, ldc, !first, kDistance * sbk + kVectors * S::kLanes - 1);
+    S::packing_tile(k, a, b, sbk, packed, c, ldc, !first, distance * sbk + kVectors * S::kLanes - 1);
   } else {
     // The line of a row's first column is near: the panel before has read it. But rows a multiple of 4 KiB apart push each other out.
     bool gone = sbk * sizeof(T) % 4096 == 0;
@@ -117,8 +119,8 @@ inline void packing_tile(int64_t k, const T* a, const T* b, int64_t sbk, T* pack
       typename S::V y = S::load(b + v * S::kLanes);
       S::store(packed + v * S::kLanes, y);
       if (v + 1 == kVectors) {
-        if (gone) __builtin_prefetch(b + kDistance * sbk);
-        for (int64_t last = kVectors * S::kLanes - 1; last > 0; last -= 64 / sizeof(T)) __builtin_prefetch(b + kDistance * sbk + last);
+        if (gone) __builtin_prefetch(b + distance * sbk);
+        for (int64_t last = kVectors * S::kLanes - 1; last > 0; last -= 64 / sizeof(T)) __builtin_prefetch(b + distance * sbk + last);
         b += sbk, packed += kVectors * S::kLanes;
       }
       return y;

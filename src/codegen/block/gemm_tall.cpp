@@ -21,7 +21,7 @@ constexpr int64_t kBlockRows = 128;                 // of packed A at most, to s
 constexpr int64_t kPackRows = 32;                   // of A in one task of packing, at most
 constexpr int64_t kStripPanels = 8, kFewRows = 48;
 
-// Panels of so many bytes in a strip of B, at most. With the widest vectors half of the second-level cache may hold a strip: A comes from further away
+// Panels of so many bytes in a strip of B that is packed, at most. With the widest vectors half of the second-level cache may hold a strip: A comes from further away
 // less often, which is 3 to 5 % with 2 MiB of it.
 int64_t strip_panels(int64_t panel, bool widest) {
   static const int64_t cache = sysconf(_SC_LEVEL2_CACHE_SIZE);  // 0 or less where it is not known
@@ -95,7 +95,7 @@ class Tall {
     }, std::max<int64_t>(1, 16384 / (height * std::min(depth_, block_))));
   }
 
-  // How C is shared out: strips of whole panels by groups of whole tiles of rows, a task each.
+  // How C is shared out: strips of whole panels by groups of whole tiles of rows, a task each. A strip that is wider than what is packed is done piece by piece.
   struct Grid {
     int64_t strips, groups, widest;  // the last in panels
   };
@@ -105,7 +105,7 @@ class Tall {
   // next best, for trying.
   Grid grid() const {
     std::vector<std::pair<double, Grid>> others;
-    constexpr double kBegin = 4, kFetch = 0.2, kPack = 1, kWait = 0.15;
+    constexpr double kBegin = 4, kFetch = 0.2, kPack = 1, kWait = 0.15, kLate = 0.02, kRow = 12;
     double tile = kern_.tile_cycles(), least = std::numeric_limits<double>::infinity();
     int64_t row_tiles = pieces(rows_, mr_), threads = runtime::num_threads();
     auto task = [&](double wide, double tall) { return kBegin + wide * tall * tile + tall * mr_ * kFetch + wide * nr_ * kPack; };
@@ -122,11 +122,18 @@ class Tall {
       }
     };
     int64_t before = 0;
-    for (int64_t width = std::min(strip_panels(kContractBlock * nr_ * sizeof(P), kern_.lanes * sizeof(T) == 64), panels_); width > 0; --width) {
+    for (int64_t width = std::min(strip_, panels_); width > 0; --width) {
       int64_t strips = pieces(panels_, width), even = std::min(panels_, round_up(strips, threads));
       if (strips > before) weigh(strips);
       if (even > std::max(strips, before)) weigh(even);
       before = even;
+    }
+    // Few rows: one wide strip for each thread reads rows of B nearly from end to end, which memory gives faster than many short pieces (kRow cycles for each). The
+    // more threads, the likelier one of them is late.
+    if (rows_ <= kBlockRows && depth_ > block_ && panels_ >= 2 * strip_ * threads) {
+      int64_t widest = pieces(panels_, threads);
+      double cost = (1 + kLate * threads) * (task(widest, row_tiles) + kRow);
+      if (cost < least + kRow * pieces(best.strips * best.groups, threads)) best = {threads, 1, widest};
     }
     if (place_ < std::ssize(others)) {
       std::nth_element(others.begin(), others.begin() + place_, others.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
@@ -140,11 +147,11 @@ class Tall {
     int64_t row_tiles = pieces(rows_, mr_);
     int64_t flops = 2 * pieces(rows_, groups) * std::min(widest * nr_, n_) * depth_;
     runtime::parallel_for(strips * groups, [&, strips = strips, groups = groups, widest = widest](int64_t begin, int64_t end) {
-      P* packed_b = scratch<P>(1, kContractBlock * widest * nr_);
+      P* packed_b = scratch<P>(1, kContractBlock * std::min(widest, strip_) * nr_);
       for (int64_t task = begin; task < end; ++task) {
         int64_t group = task / strips, first = row_tiles * group / groups * mr_, last = std::min(rows_, row_tiles * (group + 1) / groups * mr_);
         int64_t strip = task % strips;
-        piece(packed_b, first, last, panels_ * strip / strips, panels_ * (strip + 1) / strips);
+        task_of(packed_b, first, last, panels_ * strip / strips, panels_ * (strip + 1) / strips);
       }
     }, std::max<int64_t>(1, kTaskFlops / std::max<int64_t>(1, flops)));
   }
@@ -156,28 +163,34 @@ class Tall {
     return panel * nr_ - (narrow ? kern_.lanes : 0);
   }
 
-  void piece(P* packed_b, int64_t first_row, int64_t last_row, int64_t first_panel, int64_t last_panel) {
-    int64_t first_column = column_of(first_panel), last_column = column_of(last_panel);
-    for (int64_t l = 0; l < depth_; l += block_) {
-      int64_t depth = std::min(block_, depth_ - l);
-      // Few rows make little of a packed panel: where no tile packs it on its way, whole rows of the strip are read faster than panel by panel.
-      bool at_once = !kSame && b_.minor == 1 && (kPairs || last_row - first_row < kFewRows);
-      Ahead ahead = asking(kPairs && at_once ? next_panel(last_column, l, first_column, last_column) : Next{}, depth);
-      if (at_once)
-        pack_panels<K>(packed_b, b_, first_column, k_from_ + l, last_column - first_column, nr_, depth, [&](int64_t used) { return round_up(used, kern_.lanes); });
-      for (int64_t row = first_row; row < last_row; row += block_rows_) {
-        int64_t rows = std::min(block_rows_, last_row - row);
-        for (int64_t panel = first_panel; panel < last_panel; ++panel) {
-          int64_t j = column_of(panel), end = column_of(panel + 1);
-          Next next = row > first_row ? Next{} : next_panel(end, l, first_column, last_column);
-          if (!kPairs || !at_once) ahead = asking(next, depth);
-          panel_tiles(packed_b + (j - first_column) * held(depth), row, rows, j, end - j, l, depth, row == first_row && !at_once, ahead);
-        }
+  // Whole strips of B for each block of k, one after the other.
+  void task_of(P* packed_b, int64_t first_row, int64_t last_row, int64_t first_panel, int64_t last_panel) {
+    int64_t first_column = column_of(first_panel), last_column = column_of(last_panel), panels = last_panel - first_panel, strips = pieces(panels, strip_);
+    for (int64_t l = 0; l < depth_; l += block_)
+      for (int64_t s = 0; s < strips; ++s)
+        piece(packed_b, first_row, last_row, first_panel + panels * s / strips, first_panel + panels * (s + 1) / strips, l, [&](int64_t j) { return next_panel(j, l, first_column, last_column); });
+  }
+
+  template <class F>
+  void piece(P* packed_b, int64_t first_row, int64_t last_row, int64_t first_panel, int64_t last_panel, int64_t l, F&& next_at) {
+    int64_t first_column = column_of(first_panel), last_column = column_of(last_panel), depth = std::min(block_, depth_ - l);
+    // Few rows make little of a packed panel: where no tile packs it on its way, whole rows of the strip are read faster than panel by panel.
+    bool at_once = !kSame && b_.minor == 1 && (kPairs || last_row - first_row < kFewRows);
+    Ahead ahead = asking(kPairs && at_once ? next_at(last_column) : Next{}, depth, 0);
+    if (at_once)
+      pack_panels<K>(packed_b, b_, first_column, k_from_ + l, last_column - first_column, nr_, depth, [&](int64_t used) { return round_up(used, kern_.lanes); });
+    for (int64_t row = first_row; row < last_row; row += block_rows_) {
+      int64_t rows = std::min(block_rows_, last_row - row);
+      for (int64_t panel = first_panel; panel < last_panel; ++panel) {
+        int64_t j = column_of(panel), end = column_of(panel + 1);
+        Next next = row > first_row ? Next{} : next_at(end);
+        if (!kPairs || !at_once) ahead = asking(next, depth, (rows - 1) / mr_);
+        panel_tiles(packed_b + (j - first_column) * held(depth), row, rows, j, end - j, l, depth, row == first_row && !at_once, ahead);
       }
     }
   }
 
-  // The panel at column j; behind the strip the next block of k, and behind that the next strip.
+  // The panel at column j; behind the last of a task the next block of k, and behind that the next task.
   Next next_panel(int64_t j, int64_t l, int64_t first_column, int64_t last_column) const {
     if (j >= last_column) j = first_column, l += block_;
     if (l >= depth_) j = last_column, l = 0;
@@ -214,8 +227,8 @@ class Tall {
     }
   }
 
-  // How tiles of such a depth ask for it: for half of its rows each, or for two columns.
-  Ahead asking(const Next& next, int64_t depth) const {
+  // How so many tiles of such a depth ask for it: for some of its rows each, or for two columns.
+  Ahead asking(const Next& next, int64_t depth, int64_t tiles) const {
     int64_t size = sizeof(S), along = b_.k * size, across = b_.minor * size;
     auto at = [](const S* p) { return reinterpret_cast<const std::byte*>(p); };
     if (!next.from) return {at(b_.data), 0, 0, 0, 0};
@@ -227,7 +240,12 @@ class Tall {
       return {at(next.from), across, PairKernels::kAskDepth * along, kAsks * across, pieces(nr_, kAsks)};
     } else {
       // The line of a row's first column was touched by the panel before.
-      if (b_.minor == 1) return {at(next.from + nr_ - 1), along, along, depth / 2 * along, pieces(2 * next.depth, depth)};
+      if (b_.minor == 1) {
+        int64_t asks = depth / kern_.ask_depth, rows = asks / 2;
+        // Not all at once, if there is time: what comes from far away holds up what is near.
+        if (tiles * rows >= next.depth) return {at(next.from + nr_ - 1), 0, along, rows * along, pieces(next.depth, rows)};
+        return {at(next.from + nr_ - 1), along, 2 * along, asks * along, pieces(next.depth, std::max<int64_t>(1, asks))};
+      }
       return {at(next.from), across, 2 * kern_.ask_depth * along, 2 * across, nr_ / 2};
     }
   }
@@ -239,6 +257,7 @@ class Tall {
   T* c_;
   int64_t m_, n_, k_, block_ = loop::contract_block(k_), panels_ = pieces(n_, nr_);
   int place_;  // of the grid among the best
+  const int64_t strip_ = strip_panels(kContractBlock * nr_ * sizeof(P), kern_.lanes * sizeof(T) == 64);
   P* packed_a_ = nullptr;
   int64_t rows_from_ = 0, rows_ = 0, k_from_ = 0, depth_ = 0;  // what of A is packed
 };

@@ -16,12 +16,21 @@ uint32_t core_kind() {
   return 0;
 }
 
+bool neoverse_n1() {
+  static const bool is = core_kind() == 0x4100d0c0;
+  return is;
+}
+
 }  // namespace
 
-bool reads_one_stream_best() {
-  constexpr uint32_t kNeoverseN1 = 0x4100d0c0;
-  static const bool one = core_kind() == kNeoverseN1;
-  return one;
+bool reads_one_stream_best() { return neoverse_n1(); }
+
+bool likes_asking_early() {
+#if defined(__aarch64__)
+  return neoverse_n1();
+#else
+  return true;
+#endif
 }
 
 }  // namespace sheaf::codegen::block

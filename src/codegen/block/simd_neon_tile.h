@@ -51,11 +51,13 @@ namespace sheaf::codegen::block::neon {
 // two k it asks for one line at `ask`, which moves on by `step` and by what is left of `turn` in turns, and for that `near` bytes behind a.
 inline void tile_8x12(int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, const float* from, float* to, int64_t ldc, bool add, const std::byte* ask,
                       int64_t step, int64_t turn, int64_t near) {
-  static constexpr float kZeros[8 * 12] = {};
-  if (!from) from = kZeros;
   int64_t adding = add;
   k -= 4;  // what would be left after the next four
-  asm volatile(SHEAF_SUMS("ldp", "%[from]")
+  asm volatile("cbnz %[from], 8f\n"
+      "movi v8.4s, #0\n movi v9.4s, #0\n movi v10.4s, #0\n movi v11.4s, #0\n movi v12.4s, #0\n movi v13.4s, #0\n movi v14.4s, #0\n movi v15.4s, #0\n"
+      "movi v16.4s, #0\n movi v17.4s, #0\n movi v18.4s, #0\n movi v19.4s, #0\n movi v20.4s, #0\n movi v21.4s, #0\n movi v22.4s, #0\n movi v23.4s, #0\n"
+      "movi v24.4s, #0\n movi v25.4s, #0\n movi v26.4s, #0\n movi v27.4s, #0\n movi v28.4s, #0\n movi v29.4s, #0\n movi v30.4s, #0\n movi v31.4s, #0\n"
+      "b 9f\n 8:\n" SHEAF_SUMS("ldp", "%[from]") "9:\n"
       SHEAF_OPERANDS
       "cmp %[k], #0\n"
       "b.le 2f\n"
@@ -86,10 +88,11 @@ inline void packing_tile_8x12(int64_t k, const float* a, const float* b, int64_t
       "b.le 2f\n"
       ".p2align 5\n"
       "1:\n"
-      SHEAF_STEP(2, 3, 4, 5, 6, 7, SHEAF_PUT(5), "subs %[k], %[k], #4\n", SHEAF_PUT(6), "prfm pldl1keep, [%[b], %[ahead]]\n", SHEAF_PUT(7))
-      SHEAF_STEP(5, 6, 7, 2, 3, 4, SHEAF_PUT(2), , SHEAF_PUT(3), "prfm pldl1keep, [%[b], %[ahead]]\n", SHEAF_PUT(4))
-      SHEAF_STEP(2, 3, 4, 5, 6, 7, SHEAF_PUT(5), , SHEAF_PUT(6), "prfm pldl1keep, [%[b], %[ahead]]\n", SHEAF_PUT(7))
-      SHEAF_STEP(5, 6, 7, 2, 3, 4, SHEAF_PUT(2), , SHEAF_PUT(3), "prfm pldl1keep, [%[b], %[ahead]]\n", SHEAF_PUT(4))
+      SHEAF_STEP(2, 3, 4, 5, 6, 7, , "subs %[k], %[k], #4\n", "stp q5, q6, [%[packed], #0]\n", "prfm pldl1keep, [%[b], %[ahead]]\n", "str q7, [%[packed], #32]\n")
+      SHEAF_STEP(5, 6, 7, 2, 3, 4, , , "stp q2, q3, [%[packed], #48]\n", "prfm pldl1keep, [%[b], %[ahead]]\n", "str q4, [%[packed], #80]\n")
+      SHEAF_STEP(2, 3, 4, 5, 6, 7, , , "stp q5, q6, [%[packed], #96]\n", "prfm pldl1keep, [%[b], %[ahead]]\n", "str q7, [%[packed], #128]\n")
+      SHEAF_STEP(5, 6, 7, 2, 3, 4, , , "stp q2, q3, [%[packed], #144]\n", "prfm pldl1keep, [%[b], %[ahead]]\n", "str q4, [%[packed], #176]\n")
+      "add %[packed], %[packed], #192\n"
       SHEAF_REST(SHEAF_PUT(2) SHEAF_PUT(3) SHEAF_PUT(4))
       : [a] "+&r"(a), [b] "+&r"(b), [k] "+&r"(k), [packed] "+&r"(packed), [to] "+&r"(to)
       : [lda] "r"(lda), [ldb] "r"(ldb), [ldc] "r"(ldc), [adding] "r"(adding), [ahead] "r"(ahead)
