@@ -31,8 +31,8 @@ constexpr int64_t kSmall = 6144;                    // elements of B that stay i
 constexpr int64_t kSmallInPlace = 16384;            // the same where it need not be packed, with vectors of 16 bytes
 
 // The ways to a product. Each gives the same bits; which is the fastest depends on the shape, the strides and the machine.
-enum class Form : uint8_t { Flat, Small, Stream, Turned, Outer, Swapped, Tall, Tall2, Tall3, Tall4, ThinTurned, ThinPacked, Pairs };
-constexpr std::string_view kFormNames[] = {"flat", "small", "stream", "turned", "outer", "swapped", "tall", "tall-2", "tall-3", "tall-4", "thin-turned", "thin-packed", "pairs"};
+enum class Form : uint8_t { Flat, Small, Stream, Turned, Outer, Swapped, Shallow, Tall, Tall2, Tall3, Tall4, ThinTurned, ThinPacked, Pairs };
+constexpr std::string_view kFormNames[] = {"flat", "small", "stream", "turned", "outer", "swapped", "shallow", "tall", "tall-2", "tall-3", "tall-4", "thin-turned", "thin-packed", "pairs"};
 constexpr int64_t kTunedFlops = 1 << 14;  // a smaller product is over before a choice is looked up
 
 template <class T, class S>
@@ -72,6 +72,7 @@ class Product {
     // that cache is packed sooner.
     bool packs_well = kSame && b_.k * sizeof(S) % 8192 != 0, near = kSame && n_ * k_ <= kNear;
     if (m_ <= (near ? (wide_vectors() ? 12 : kThinRows) : packs_well ? kStreamRowsPacked : kSame ? kStreamRows : kStreamRowsNarrow) && can(Form::Stream)) return Form::Stream;
+    if (can(Form::Shallow) && is_shallow(m_, n_, k_, sizeof(T), sizeof(T))) return Form::Shallow;
     // Of two factors with contiguous rows the wide one is better packed on the way.
     if (kSame && m_ > n_ && n_ <= kFlatMost && k_ >= kTurnDepth && can(Form::Swapped)) return Form::Swapped;
     if (can(Form::Tall)) return Form::Tall;
@@ -136,6 +137,7 @@ class Product {
       case Form::Turned: return b_.k == 1 && m_ > 1 && m_ <= 2 * kTurnedMost;
       case Form::Outer: return kSame && a_.minor == 1 && b_.minor == 1 && m_ >= 2 * kern_.rows && n_ >= 2 * kern_.lanes;
       case Form::Swapped: return kSame && n_ > kThinRows && m_ * n_ <= 4 * kPackedElements && a_.minor == 1 && b_.minor == 1;
+      case Form::Shallow: return many && k_ <= kContractBlock && n_ * k_ <= kPackedElements;
       case Form::Tall: case Form::Tall2: case Form::Tall3: case Form::Tall4: return many;
       case Form::ThinTurned: return std::is_same_v<T, float> && b_.k == 1 && m_ <= kTurnedRows<S>;
       case Form::ThinPacked: return !many;
@@ -173,6 +175,7 @@ class Product {
     if constexpr (std::is_same_v<S, BFloat16>)
       if (form == Form::Pairs) return pairs_product(a_, b_, c_, m_, n_, k_);
     if (form == Form::Flat) return flat_product(a_, b_, c_, m_, n_, k_);
+    if (form == Form::Shallow) return shallow_product(a_, b_, c_, m_, n_, k_);
     if (form == Form::Turned) return turned_product(a_, b_, c_, m_, n_, k_);
     if (form == Form::Stream) return thin_stream(a_, b_, c_, m_, n_, k_);
     if (form >= Form::Tall && form <= Form::Tall4) return tall_product(a_, b_, c_, m_, n_, k_, static_cast<int>(form) - static_cast<int>(Form::Tall));

@@ -1,6 +1,7 @@
 // Ways to C[M,N] = A[M,K] B[K,N] by the register tiles of gemm.h; those of few rows are in thin.h. They differ in what they copy and in what threads
 // share; all give the bits of loop/library.cpp's definition. S is what memory holds, T what is computed in: float for the narrow floats, else S.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 
 #include "codegen/block/packing.h"
@@ -13,8 +14,15 @@ namespace sheaf::codegen::block {
 template <class T, class S>
 void tall_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int place = 0);
 
-// The same by matrix instructions, where there are some (loop/pairs.h): any product of several rows and columns.
+// One block of k, many rows: all of B is packed and stays near, and C is written block of rows by block of rows.
+template <class T, class S>
+void shallow_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k);
+// Whether that is the way: B stays in the second-level cache, and C does not. Sizes are those of their elements.
+bool is_shallow(int64_t m, int64_t n, int64_t k, size_t packed_size, size_t result_size);
+
+// Both by matrix instructions, where there are some (loop/pairs.h); the first is for any product of several rows and columns.
 void pairs_product(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t m, int64_t n, int64_t k);
+void shallow_pairs_product(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t m, int64_t n, int64_t k);
 
 // Many rows, few columns, rows of A contiguous: A is read where it is, and B packed.
 template <class T, class S>

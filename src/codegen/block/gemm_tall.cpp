@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/block/gemm.h"
 #include "codegen/block/gemm_forms.h"
 #include "codegen/block/gemm_pairs.h"
+#include "codegen/block/gemm_tiles.h"
 #include "loop/library.h"
 #include "runtime/thread_pool.h"
 
@@ -28,29 +28,6 @@ int64_t strip_panels(int64_t panel, bool widest) {
   return widest ? std::max(kStripPanels, cache / 2 / panel) : kStripPanels;
 }
 
-// A panel in the order of the tiles of K.
-template <class K, class S>
-void pack_panel(typename K::Packed* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, int64_t width, int64_t k) {
-  if constexpr (K::kTogether == 4) pack_fours(dst, src, i0, l0, used, width, k);
-  else pack(dst, src, i0, l0, used, width, k);
-}
-
-// Packs neighbouring panels of `width`, of which the last may be narrower: dst holds panel after panel, each [k][its width].
-template <class K, class S, class Width>
-void pack_panels(typename K::Packed* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, int64_t width, int64_t k, Width&& width_of) {
-  // Where the panels' rows are contiguous, a few rows across all panels: each cache line is then read once.
-  int64_t part = src.minor == 1 ? 8 : k;
-  for (int64_t l = 0; l < k; l += part) {
-    if (src.minor == 1)
-      for (int64_t r = l + part; r < std::min(k, l + 2 * part); ++r)
-        for (int64_t i = 0; i < used; i += 64 / sizeof(S)) __builtin_prefetch(src.at(i0 + i, l0 + r));
-    for (int64_t i = 0; i < used; i += width) {
-      int64_t here = std::min(width, used - i), w = width_of(here);
-      pack_panel<K>(dst + i * round_up(k, K::kTogether) + l * w, src, i0 + i, l0 + l, here, w, std::min(part, k - l));
-    }
-  }
-}
-
 // K are the register tiles.
 template <class T, class S, class K>
 class Tall {
@@ -60,7 +37,7 @@ class Tall {
   void run() {
     int64_t depth = std::min(k_, std::max(block_, kPackedElements / m_ / block_ * block_));
     int64_t rows = std::min(m_, std::max(block_rows_, kPackedElements / depth / block_rows_ * block_rows_));
-    packed_a_ = scratch<P>(0, round_up(rows, mr_) * held(depth));
+    packed_a_ = scratch<P>(0, round_up(rows, mr_) * held<K>(depth));
     for (rows_from_ = 0; rows_from_ < m_; rows_from_ += rows) {
       rows_ = std::min(rows, m_ - rows_from_);
       for (k_from_ = 0; k_from_ < k_; k_from_ += depth) {
@@ -74,7 +51,6 @@ class Tall {
  private:
   using P = typename K::Packed;
   static constexpr bool kPairs = K::kTogether > 1, kSame = std::is_same_v<P, S> && !kPairs;
-  static int64_t held(int64_t depth) { return round_up(depth, K::kTogether); }
 
   // The panel of B that is packed next; without `from` there is none.
   struct Next {
@@ -82,15 +58,14 @@ class Tall {
     int64_t depth = 0;
   };
 
-  P* packed_a(int64_t row, int64_t l, int64_t depth) const { return packed_a_ + l * round_up(rows_, mr_) + row * held(depth); }
+  P* packed_a(int64_t row, int64_t l, int64_t depth) const { return packed_a_ + l * round_up(rows_, mr_) + row * held<K>(depth); }
 
   void pack_a() {
     int64_t height = kPackRows / mr_ * mr_, groups = pieces(rows_, height);
     runtime::parallel_for(groups * pieces(depth_, block_), [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
         int64_t row = task % groups * height, l = task / groups * block_, depth = std::min(block_, depth_ - l);
-        pack_panels<K>(packed_a(row, l, depth), a_, rows_from_ + row, k_from_ + l, std::min(height, rows_ - row), mr_, depth,
-                    [&](int64_t used) { return kern_.height(used); });
+        pack_rows(kern_, packed_a(row, l, depth), a_, rows_from_ + row, k_from_ + l, std::min(height, rows_ - row), depth);
       }
     }, std::max<int64_t>(1, 16384 / (height * std::min(depth_, block_))));
   }
@@ -178,14 +153,14 @@ class Tall {
     bool at_once = !kSame && b_.minor == 1 && (kPairs || last_row - first_row < kFewRows);
     Ahead ahead = asking(kPairs && at_once ? next_at(last_column) : Next{}, depth, 0);
     if (at_once)
-      pack_panels<K>(packed_b, b_, first_column, k_from_ + l, last_column - first_column, nr_, depth, [&](int64_t used) { return round_up(used, kern_.lanes); });
+      pack_columns(kern_, packed_b, b_, first_column, k_from_ + l, last_column - first_column, depth);
     for (int64_t row = first_row; row < last_row; row += block_rows_) {
       int64_t rows = std::min(block_rows_, last_row - row);
       for (int64_t panel = first_panel; panel < last_panel; ++panel) {
         int64_t j = column_of(panel), end = column_of(panel + 1);
         Next next = row > first_row ? Next{} : next_at(end);
         if (!kPairs || !at_once) ahead = asking(next, depth, (rows - 1) / mr_);
-        panel_tiles(packed_b + (j - first_column) * held(depth), row, rows, j, end - j, l, depth, row == first_row && !at_once, ahead);
+        panel_tiles(packed_b + (j - first_column) * held<K>(depth), row, rows, j, end - j, l, depth, row == first_row && !at_once, ahead);
       }
     }
   }
@@ -211,20 +186,7 @@ class Tall {
         }
       if (i == 0) pack_panel<K>(packed_b, b_, j, k_from_ + l, columns, width, depth);
     }
-    while (i < rows) {
-      int64_t used = std::min(mr_, rows - i), tiles = std::max<int64_t>(1, (rows - i) / mr_);
-      auto run = kern_.tiles[kern_.form(used)][vectors - 1];
-      T* to = c_ + (rows_from_ + row + i) * n_ + j;
-      const P* pa = packed_a(row + i, l, depth);
-      if (used == kern_.height(used) && columns == width) {
-        run(tiles, held(depth), pa, packed_b, to, n_, first, ahead);
-      } else {
-        tiles = 1;
-        at_edge(to, n_, used, columns, first, [&](T* t, int64_t ld) { run(1, held(depth), pa, packed_b, t, ld, first, ahead); });
-      }
-      ahead.pass(tiles);
-      i += tiles * mr_;
-    }
+    multiply_panel(kern_, packed_a(row + i, l, depth), packed_b, c_ + (rows_from_ + row + i) * n_ + j, n_, rows - i, columns, depth, first, ahead);
   }
 
   // How so many tiles of such a depth ask for it: for some of its rows each, or for two columns.
@@ -270,6 +232,7 @@ void tall_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int
 }
 
 void pairs_product(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t m, int64_t n, int64_t k) {
+  if (is_shallow(m, n, k, sizeof(BFloat16), sizeof(float))) return shallow_pairs_product(a, b, c, m, n, k);
   Tall<float, BFloat16, PairKernels>(pair_kernels(), a, b, c, m, n, k, 0).run();
 }
 

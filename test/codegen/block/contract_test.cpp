@@ -175,7 +175,7 @@ TEST(Contract, LongSumsOfManyRows) {
   }
 }
 
-constexpr std::string_view kWays[] = {"flat", "small", "stream", "turned", "outer", "swapped", "tall", "tall-2", "tall-3", "tall-4", "thin-turned", "thin-packed"};
+constexpr std::string_view kWays[] = {"flat", "small", "stream", "turned", "outer", "swapped", "shallow", "tall", "tall-2", "tall-3", "tall-4", "thin-turned", "thin-packed"};
 
 // Sums begin at +0: products that are all -0 give +0, however a tile begins. Also where each product is too small for a float.
 TEST(Contract, ZerosHaveNoSign) {

@@ -1,0 +1,64 @@
+// Few k: what is written is more than what is read. All of B is packed and stays in the second-level cache of each core; tasks are blocks of rows, so that C is
+// written nearly from end to end, which memory takes faster than strips of columns.
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "codegen/block/gemm_forms.h"
+#include "codegen/block/gemm_pairs.h"
+#include "codegen/block/gemm_tiles.h"
+#include "loop/library.h"
+#include "runtime/thread_pool.h"
+
+namespace sheaf::codegen::block {
+namespace {
+
+constexpr int64_t kBlockRows = 128;  // of packed A at most
+
+template <class T, class S, class K>
+void multiply(const K& kern, const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k) {
+  using P = typename K::Packed;
+  const int64_t depth = held<K>(k), panels = pieces(n, kern.columns);
+  P* packed_b = scratch<P>(0, round_up(n, kern.columns) * depth);
+  runtime::parallel_for(panels, [&](int64_t begin, int64_t end) {
+    int64_t j = begin * kern.columns;
+    pack_columns(kern, packed_b + j * depth, b, j, 0, std::min(n, end * kern.columns) - j, k);
+  }, std::max<int64_t>(1, 16384 / (kern.columns * k)));
+  constexpr int64_t kTasks = 8;  // for each thread, so that they end together
+  const int64_t rows = std::min(kBlockRows / kern.rows * kern.rows, round_up(pieces(m, kTasks * runtime::num_threads()), kern.rows));
+  runtime::parallel_for(pieces(m, rows), [&](int64_t begin, int64_t end) {
+    P* packed_a = scratch<P>(1, rows * depth);
+    for (int64_t i = begin * rows, last = std::min(m, end * rows), here; i < last; i += here) {
+      here = std::min(rows, last - i);
+      pack_rows(kern, packed_a, a, i, 0, here, k);
+      for (int64_t j = 0; j < n; j += kern.columns) {
+        Ahead nothing{reinterpret_cast<const std::byte*>(packed_b), 0, 0, 0, 0};
+        multiply_panel(kern, packed_a, packed_b + j * depth, c + i * n + j, n, here, std::min(kern.columns, n - j), k, true, nothing);
+      }
+    }
+  }, std::max<int64_t>(1, kTaskFlops / (2 * rows * n * k)));
+}
+
+}  // namespace
+
+bool is_shallow(int64_t m, int64_t n, int64_t k, size_t packed_size, size_t result_size) {
+  constexpr int64_t kUnknown = 512 << 10, kLeastRows = 64;
+  static const int64_t asked = sysconf(_SC_LEVEL2_CACHE_SIZE), cache = asked > 0 ? asked : kUnknown;
+  return k <= loop::kContractBlock && m >= kLeastRows * runtime::num_threads() && n * k * int64_t(packed_size) <= cache / 4 * 3 && m * n * int64_t(result_size) >= cache;
+}
+
+template <class T, class S>
+void shallow_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k) {
+  multiply<T>(gemm_kernels<T>(), a, b, c, m, n, k);
+}
+
+void shallow_pairs_product(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t m, int64_t n, int64_t k) {
+  multiply<float>(pair_kernels(), a, b, c, m, n, k);
+}
+
+template void shallow_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t);
+template void shallow_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t);
+template void shallow_product(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t);
+template void shallow_product(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t);
+
+}  // namespace sheaf::codegen::block
