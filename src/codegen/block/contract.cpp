@@ -97,7 +97,9 @@ class Product {
       if (!whole) return a_.k == 1 ? many : soon && m_ > kThinRows && !can(Form::Outer);
       return a_.k == 1 || k_ <= 2 * kColumns || m_ <= kRows;
     }
-    return b_.minor == 1 && whole && m_ <= (a_.k == 1 || k_ <= kColumns ? kRows : kColumns);
+    // A B that fills half of the first-level cache is packed where there are many rows of A.
+    int64_t most = a_.k != 1 && k_ > kColumns ? kColumns : n_ * k_ > kSmallInPlace / 2 ? kFlatRows : kRows;
+    return b_.minor == 1 && whole && m_ <= most;
   }
 
   // From how many rows on A is read where it is. Fewer pay where packing it would take its time: for few columns, or for many k.

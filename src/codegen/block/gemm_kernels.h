@@ -130,6 +130,12 @@ inline void packing_tile(int64_t k, const T* a, const T* b, int64_t sbk, T* pack
   }
 }
 
+// Several k of each row of a wait in registers where the instruction set multiplies by a lane, which leaves fewer for sums.
+template <class T>
+constexpr int kSmallRows = Simd<T>::kDepth > 1 ? 8 : Simd<T>::kTileRows;
+template <class T>
+constexpr int kSmallVectors = Simd<T>::kDepth > 1 ? 2 : Simd<T>::kTileVectors;
+
 // Tiles with a straight from memory, for products too small to pack it: rows of a contiguous (lda apart), or its columns (as if
 // packed, but lda apart). Rows of b are ldb apart.
 template <class T, int kRows, int kVectors, class F>
@@ -160,9 +166,14 @@ inline void add_row_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t
   add_tile<T, kRows, kVectors>(acc, c, ldc, first);
 }
 
+// The largest of these, where it is written out.
+template <class T, int kRows, int kVectors>
+constexpr bool kRowsWritten = kRows == kSmallRows<T> && kVectors == kSmallVectors<T> && requires { Simd<T>::row_tile; };
+
 template <class T, int kRows, int kVectors>
 inline void row_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc, bool first) {
-  add_row_tile<T, kRows, kVectors>(k, a, lda, b, ldb, c, ldc, first, [] {});
+  if constexpr (kRowsWritten<T, kRows, kVectors>) Simd<T>::row_tile(k, a, lda, b, ldb, c, ldc, !first, reinterpret_cast<const std::byte*>(a), 0, 0);
+  else add_row_tile<T, kRows, kVectors>(k, a, lda, b, ldb, c, ldc, first, [] {});
 }
 
 // `tiles` of these side by side, b being [tile][k][kVectors * kLanes], for rows of a that come from memory: it asks for the next ones.
@@ -172,11 +183,14 @@ inline void turned_tiles(int64_t tiles, int64_t k, const T* a, int64_t lda, cons
   for (; tiles > 0; --tiles, b += k * kWidth, c += kWidth) {
     const std::byte* ask = ahead.at;
     int64_t step = ahead.step;
-    add_row_tile<T, kRows, kVectors>(k, a, lda, b, kWidth, c, ldc, first, [&] {
-      __builtin_prefetch(ask);
-      ask += step;
-      step = ahead.turn - step;
-    });
+    if constexpr (kRowsWritten<T, kRows, kVectors>)
+      Simd<T>::row_tile(k, a, lda, b, kWidth, c, ldc, !first, ask, step, ahead.turn);
+    else
+      add_row_tile<T, kRows, kVectors>(k, a, lda, b, kWidth, c, ldc, first, [&] {
+        __builtin_prefetch(ask);
+        ask += step;
+        step = ahead.turn - step;
+      });
     ahead.pass(1);
   }
 }
@@ -221,12 +235,6 @@ inline void outer_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t l
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) S::store(to.sums + (i * kVectors + v) * S::kLanes, acc[i][v]);
 }
-
-// Several k of each row of a wait in registers where the instruction set multiplies by a lane, which leaves fewer for sums.
-template <class T>
-constexpr int kSmallRows = Simd<T>::kDepth > 1 ? 8 : Simd<T>::kTileRows;
-template <class T>
-constexpr int kSmallVectors = Simd<T>::kDepth > 1 ? 2 : Simd<T>::kTileVectors;
 
 template <class T, int kRows>
 constexpr TileRow<T> tiles_of() {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "codegen/block/simd_neon_row_tile.h"
 #include "codegen/block/simd_neon_tile.h"
 #include "loop/math/exp_log.h"
 #include "loop/scalar_ops.h"
@@ -145,6 +146,10 @@ struct Simd<float> {
   static void packing_tile(int64_t k, const float* a, const float* b, int64_t ldb, float* packed, float* to, int64_t ldc, bool add, int64_t ahead) {
     constexpr int64_t kSize = sizeof(float);
     packing_tile_8x12(k, a, b, ldb * kSize, packed, to, ldc * kSize, add, ahead * kSize);
+  }
+  static void row_tile(int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, float* to, int64_t ldc, bool add, const std::byte* ask, int64_t step, int64_t turn) {
+    constexpr int64_t kSize = sizeof(float);
+    row_tile_8x8(k, a, lda * kSize, b, ldb * kSize, to, ldc * kSize, add, ask, step, turn);
   }
   // The multiplications of a row of b stay together where elements are widened: GCC would widen several rows first, and run out of registers.
   template <int kRows, int kVectors, class B>
