@@ -57,8 +57,9 @@ struct GemmKernels {
   std::array<Packing, 2> packing;         // of two vectors, and the largest
   int64_t small_rows, small_vectors;
   DirectTiles<T> by_row, by_column;       // rows of a contiguous, or its columns
-  using Turned = void (*)(int64_t tiles, int64_t k, const T* a, int64_t lda, const T* b, T* c, int64_t ldc, bool first, Ahead ahead);
+  using Turned = void (*)(int64_t tiles, int64_t k, const T* a, int64_t lda, T* near, const T* b, T* c, int64_t ldc, bool first, Ahead ahead);
   std::array<Turned, 4> turned;           // by row, several side by side: of 1, 2, 4 and `small_rows` rows
+  bool copies_rows;                       // of the last: it copies its rows of a to `near`, if that is given, on its way
   int64_t depth;                          // k in one step of it
   std::array<OuterTile<T>, 4> outer;      // of `rows` rows, by vectors of columns, less one
 

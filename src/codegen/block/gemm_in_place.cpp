@@ -21,7 +21,7 @@ class InPlace {
   static InPlace turned(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k) { return {b, a, c, n, m, k, true}; }
 
   void run() {
-    int64_t depth = std::min(k_, std::max(block_, kPackedElements / ld_ / block_ * block_));
+    int64_t blocks = pieces(k_, block_), most = std::max<int64_t>(1, kNearElements / (ld_ * block_)), depth = std::min(k_, pieces(blocks, pieces(blocks, most)) * block_);
     packed_ = scratch<T>(0, ld_ * depth);
     for (k_from_ = 0; k_from_ < k_; k_from_ += depth) {
       depth_ = std::min(depth, k_ - k_from_);
@@ -46,10 +46,12 @@ class InPlace {
 
  private:
   static constexpr int64_t kStripGroups = 16;
+  static constexpr int64_t kNearElements = (640 << 10) / sizeof(T);  // of packed Y: they stay in the second-level cache
 
   InPlace(const Operand<S>& x, const Operand<S>& y, T* c, int64_t p, int64_t q, int64_t k, bool turned)
       : x_(x), y_(y), c_(c), p_(p), q_(q), k_(k), turned_(turned), ld_(round_up(q, turned ? wide_ : kern_.lanes)) {}
 
+  bool apart(size_t bytes) const { return x_.minor * sizeof(S) % bytes == 0; }
   static int64_t width() { return gemm_kernels<T>().small_vectors * gemm_kernels<T>().lanes; }
   static void copy_row(T* __restrict to, const S* __restrict from, int64_t n) {
     if constexpr (std::is_same_v<T, S>) std::memcpy(to, from, n * sizeof(T));
@@ -67,19 +69,20 @@ class InPlace {
     }, std::max<int64_t>(1, 16384 / (wide_ * std::min(depth_, block_))));
   }
 
-  // Rows of X by all of Y, to `to`, whose rows are ldc apart.
+  // Rows of X by all of Y, to `to`, whose rows are ldc apart. Each row is read from end to end, as memory likes best.
   void strip(T* to, int64_t ldc, int64_t first, int64_t last) {
-    for (int64_t l = 0; l < depth_; l += block_) {
-      int64_t depth = std::min(block_, depth_ - l);
-      for (int64_t i = first; i < last;) {
-        int64_t left = last - i, rows = kern_.direct_height(left);
-        group(to + (i - first) * ldc, ldc, i, rows, left >= 2 * rows_, l, depth);
-        i += rows;
+    for (int64_t i = first, rows; i < last; i += rows) {
+      int64_t left = last - i;
+      rows = kern_.direct_height(left);
+      for (int64_t l = 0; l < depth_; l += block_) {
+        bool more = l + block_ < depth_;
+        const S* next = more ? x_.at(i, k_from_ + l + block_) : left >= 2 * rows_ ? x_.at(i + rows_, k_from_) : nullptr;
+        group(to + (i - first) * ldc, ldc, i, rows, next, l, std::min(block_, depth_ - l));
       }
     }
   }
 
-  void group(T* to, int64_t ldc, int64_t i, int64_t rows, bool ask, int64_t l, int64_t depth) {
+  void group(T* to, int64_t ldc, int64_t i, int64_t rows, const S* next, int64_t l, int64_t depth) {
     int64_t tiles = ldc / wide_, whole = tiles * wide_;
     int form = kern_.direct_form(rows);
     const S* rows_of_x = x_.at(i, k_from_ + l);
@@ -88,22 +91,22 @@ class InPlace {
     Ahead ahead{reinterpret_cast<const std::byte*>(rows_of_x), 0, 0, 0, 0};
     const T* from = nullptr;
     int64_t apart = x_.minor;
+    T* near = leaves_rows_ || copies_rows_ ? scratch<T>(3, rows_ * (depth + kern_.lanes)) : nullptr;
     if constexpr (std::is_same_v<T, S>) from = rows_of_x;
-    if (crowded_ || !std::is_same_v<T, S>) {
+    if (copies_rows_) {
       apart = depth + kern_.lanes;
-      T* near = scratch<T>(3, rows_ * apart);
       for (int64_t r = 0; r < rows; ++r) copy_row(near + r * apart, rows_of_x + r * x_.minor, depth);
       from = near;
     }
-    if (ask) {
+    if (next) {
       // Each tile asks for one of the next rows, or for two where there are fewer tiles than rows.
       int64_t row = x_.minor * int64_t(sizeof(S)), along = kern_.depth * int64_t(sizeof(S));
-      ahead.at += rows_ * row;
+      ahead.at = reinterpret_cast<const std::byte*>(next);
       ahead.turn = 2 * along;
       if (tiles >= rows_) ahead.step = along, ahead.tile = row, ahead.tiles = rows_;
       else ahead.step = row, ahead.tile = 2 * row, ahead.tiles = rows_ / 2;
     }
-    kern_.turned[form](tiles, depth, from, apart, packed, to, ldc, begin, ahead);
+    kern_.turned[form](tiles, depth, from, apart, leaves_rows_ ? near : nullptr, packed, to, ldc, begin, ahead);
     // What is left, a vector at a time.
     int64_t width = std::min(wide_, ld_ - whole);
     for (int64_t j = whole; j < q_; j += kern_.lanes) {
@@ -120,8 +123,9 @@ class InPlace {
   T* c_;
   int64_t p_, q_, k_, block_ = loop::contract_block(k_);
   bool turned_;
-  // Rows a multiple of 8 KiB apart share too few sets of the first-level cache: those of a tile are copied.
-  bool crowded_ = x_.minor * sizeof(S) % 8192 == 0;
+  // Rows a multiple of 8 KiB apart share too few sets of the first-level cache: those of a tile are copied. By tiles on their way, if they can, and then sooner,
+  // unless all lines of a tile fall into one set.
+  const bool leaves_rows_ = std::is_same_v<T, S> && kern_.copies_rows && apart(4096) && !apart(16384), copies_rows_ = !std::is_same_v<T, S> || (apart(8192) && !leaves_rows_);
   int64_t ld_;  // of a packed k, and of sums that wait
   T* packed_ = nullptr;
   int64_t k_from_ = 0, depth_ = 0;  // what of Y is packed

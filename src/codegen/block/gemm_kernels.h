@@ -178,19 +178,24 @@ inline void row_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb
 
 // `tiles` of these side by side, b being [tile][k][kVectors * kLanes], for rows of a that come from memory: it asks for the next ones.
 template <class T, int kRows, int kVectors>
-inline void turned_tiles(int64_t tiles, int64_t k, const T* a, int64_t lda, const T* b, T* c, int64_t ldc, bool first, Ahead ahead) {
-  constexpr int64_t kWidth = kVectors * Simd<T>::kLanes;
-  for (; tiles > 0; --tiles, b += k * kWidth, c += kWidth) {
+inline void turned_tiles(int64_t tiles, int64_t k, const T* a, int64_t lda, T* near, const T* b, T* c, int64_t ldc, bool first, Ahead ahead) {
+  using S = Simd<T>;
+  constexpr int64_t kWidth = kVectors * S::kLanes;
+  if (tiles == 1) near = nullptr;  // there are no others
+  for (int64_t tile = 0; tile < tiles; ++tile, b += k * kWidth, c += kWidth) {
     const std::byte* ask = ahead.at;
     int64_t step = ahead.step;
-    if constexpr (kRowsWritten<T, kRows, kVectors>)
-      Simd<T>::row_tile(k, a, lda, b, kWidth, c, ldc, !first, ask, step, ahead.turn);
-    else
+    if constexpr (kRowsWritten<T, kRows, kVectors>) {
+      if (!near) S::row_tile(k, a, lda, b, kWidth, c, ldc, !first, ask, step, ahead.turn);
+      else if (tile == 0) S::leaving_row_tile(k, a, lda, near, b, kWidth, c, ldc, !first, ask, step, ahead.turn);
+      else S::taking_row_tile(k, near, b, kWidth, c, ldc, !first, ask, step, ahead.turn);
+    } else {
       add_row_tile<T, kRows, kVectors>(k, a, lda, b, kWidth, c, ldc, first, [&] {
         __builtin_prefetch(ask);
         ask += step;
         step = ahead.turn - step;
       });
+    }
     ahead.pass(1);
   }
 }
@@ -253,6 +258,6 @@ constexpr Kernels<T> kKernels{
     {{{column_tile<T, 1, 1>, column_tile<T, 1, kSmallVectors<T>>}, {column_tile<T, 2, 1>, column_tile<T, 2, kSmallVectors<T>>}, {column_tile<T, 4, 1>, column_tile<T, 4, kSmallVectors<T>>},
       {column_tile<T, kSmallRows<T>, 1>, column_tile<T, kSmallRows<T>, kSmallVectors<T>>}}},
     {turned_tiles<T, 1, kSmallVectors<T>>, turned_tiles<T, 2, kSmallVectors<T>>, turned_tiles<T, 4, kSmallVectors<T>>, turned_tiles<T, kSmallRows<T>, kSmallVectors<T>>},
-    Simd<T>::kDepth,
+    kRowsWritten<T, kSmallRows<T>, kSmallVectors<T>>, Simd<T>::kDepth,
     {outer_tile<T, Simd<T>::kTileRows, 1>, outer_tile<T, Simd<T>::kTileRows, std::min(2, Simd<T>::kTileVectors)>, outer_tile<T, Simd<T>::kTileRows, std::min(3, Simd<T>::kTileVectors)>,
      outer_tile<T, Simd<T>::kTileRows, std::min(4, Simd<T>::kTileVectors)>}};

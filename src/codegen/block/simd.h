@@ -13,7 +13,8 @@
 //   tile(k, a, lda, b, ldb, from, to, ldc, add, ask, step, turn, near)   where the largest tile is written out: stores `from` (if any) and a sum of k outer products to
 //                            rows ldc apart, or adds to them; asks for memory as Ahead says
 //   packing_tile(k, a, b, ldb, packed, to, ldc, add, ahead)   the same for a packed a; leaves b packed
-//   row_tile(k, a, lda, b, ldb, to, ldc, add, ask, step, turn)   the same for a whose rows are contiguous, lda apart
+//   row_tile(k, a, lda, b, ldb, to, ldc, add, ask, step, turn)   the same for a whose rows are contiguous, lda apart; leaving_row_tile leaves a copy of them,
+//                            which taking_row_tile takes
 //   multiply_rows(acc, a, lda, b, ldb)   acc[i][v] += a[i * lda + l] b[l * ldb + v's elements] for kDepth l, in order
 //   multiply_columns(acc, b, ldb, x, ldx)   for floats: acc[i] += x[i * ldx + l] b[l + lane * ldb] for kColumnDepth<element of b> l, in order
 //   load_quads(y, b, ldb)    for floats, not the portable one: y[i] has elements 4 i to 4 i + 3 of each of kQuads columns, for as many y as make 16 bytes of a column

@@ -151,6 +151,14 @@ struct Simd<float> {
     constexpr int64_t kSize = sizeof(float);
     row_tile_8x8(k, a, lda * kSize, b, ldb * kSize, to, ldc * kSize, add, ask, step, turn);
   }
+  static void leaving_row_tile(int64_t k, const float* a, int64_t lda, float* left, const float* b, int64_t ldb, float* to, int64_t ldc, bool add, const std::byte* ask, int64_t step, int64_t turn) {
+    constexpr int64_t kSize = sizeof(float);
+    leaving_row_tile_8x8(k, a, lda * kSize, left, b, ldb * kSize, to, ldc * kSize, add, ask, step, turn);
+  }
+  static void taking_row_tile(int64_t k, const float* left, const float* b, int64_t ldb, float* to, int64_t ldc, bool add, const std::byte* ask, int64_t step, int64_t turn) {
+    constexpr int64_t kSize = sizeof(float);
+    taking_row_tile_8x8(k, left, b, ldb * kSize, to, ldc * kSize, add, ask, step, turn);
+  }
   // The multiplications of a row of b stay together where elements are widened: GCC would widen several rows first, and run out of registers.
   template <int kRows, int kVectors, class B>
   static void multiply_rows(V (&acc)[kRows][kVectors], const float* a, int64_t lda, const B* b, int64_t ldb) {
