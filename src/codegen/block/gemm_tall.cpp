@@ -138,9 +138,18 @@ class Tall {
     return panel * nr_ - (narrow ? kern_.lanes : 0);
   }
 
-  // Whole strips of B for each block of k, one after the other.
+  // Whole strips of B for each block of k, one after the other. Where columns of B are contiguous, few rows read them from end to end, as memory likes best.
   void task_of(P* packed_b, int64_t first_row, int64_t last_row, int64_t first_panel, int64_t last_panel) {
     int64_t first_column = column_of(first_panel), last_column = column_of(last_panel), panels = last_panel - first_panel, strips = pieces(panels, strip_);
+    if (b_.k == 1 && last_row - first_row <= block_rows_) {
+      for (int64_t panel = first_panel; panel < last_panel; ++panel)
+        for (int64_t l = 0; l < depth_; l += block_)
+          piece(packed_b, first_row, last_row, panel, panel + 1, l, [&](int64_t end) {
+            bool more = l + block_ < depth_;
+            return more ? panel_at(column_of(panel), l + block_) : panel_at(end, 0);
+          });
+      return;
+    }
     for (int64_t l = 0; l < depth_; l += block_)
       for (int64_t s = 0; s < strips; ++s)
         piece(packed_b, first_row, last_row, first_panel + panels * s / strips, first_panel + panels * (s + 1) / strips, l, [&](int64_t j) { return next_panel(j, l, first_column, last_column); });
@@ -169,9 +178,9 @@ class Tall {
   Next next_panel(int64_t j, int64_t l, int64_t first_column, int64_t last_column) const {
     if (j >= last_column) j = first_column, l += block_;
     if (l >= depth_) j = last_column, l = 0;
-    if (j >= n_) return {};
-    return {b_.at(j, k_from_ + l), std::min(block_, depth_ - l)};
+    return panel_at(j, l);
   }
+  Next panel_at(int64_t j, int64_t l) const { return j < n_ ? Next{b_.at(j, k_from_ + l), std::min(block_, depth_ - l)} : Next{}; }
 
   // All tiles of a block of rows over one panel of B.
   void panel_tiles(P* packed_b, int64_t row, int64_t rows, int64_t j, int64_t columns, int64_t l, int64_t depth, bool pack_b, Ahead& ahead) {

@@ -31,14 +31,19 @@ inline Float4 load4(const float* p) {
   return v;
 }
 
+// Four rows become four columns.
+inline void transpose4(Float4 (&x)[4]) {
+  Float4 ab = __builtin_shufflevector(x[0], x[1], 0, 4, 1, 5), cd = __builtin_shufflevector(x[2], x[3], 0, 4, 1, 5);
+  Float4 ab2 = __builtin_shufflevector(x[0], x[1], 2, 6, 3, 7), cd2 = __builtin_shufflevector(x[2], x[3], 2, 6, 3, 7);
+  x[0] = __builtin_shufflevector(ab, cd, 0, 1, 4, 5), x[1] = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+  x[2] = __builtin_shufflevector(ab2, cd2, 0, 1, 4, 5), x[3] = __builtin_shufflevector(ab2, cd2, 2, 3, 6, 7);
+}
+
 // to[c][r] = from[r][c] for four rows and columns.
 inline void transpose4(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
-  Float4 a = load4(from), b = load4(from + from_stride), c = load4(from + 2 * from_stride), d = load4(from + 3 * from_stride);
-  Float4 ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
-  Float4 ab2 = __builtin_shufflevector(a, b, 2, 6, 3, 7), cd2 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-  Float4 rows[4] = {__builtin_shufflevector(ab, cd, 0, 1, 4, 5), __builtin_shufflevector(ab, cd, 2, 3, 6, 7),
-                    __builtin_shufflevector(ab2, cd2, 0, 1, 4, 5), __builtin_shufflevector(ab2, cd2, 2, 3, 6, 7)};
-  for (int r = 0; r < 4; ++r) std::memcpy(to + r * to_stride, &rows[r], sizeof rows[r]);
+  Float4 x[4] = {load4(from), load4(from + from_stride), load4(from + 2 * from_stride), load4(from + 3 * from_stride)};
+  transpose4(x);
+  for (int r = 0; r < 4; ++r) std::memcpy(to + r * to_stride, &x[r], sizeof x[r]);
 }
 
 // to[i][j] = from[j][i] for i < rows and j < columns.
@@ -52,6 +57,43 @@ void transpose(T* to, int64_t to_stride, const T* from, int64_t from_stride, int
   }
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = i < whole_rows ? whole_columns : 0; j < columns; ++j) to[i * to_stride + j] = from[j * from_stride + i];
+}
+
+// dst[l][i] = from[i * apart + l] for i < width and so many of the k as make whole steps, which it returns.
+template <class S>
+int64_t pack_turned(float* dst, const S* from, int64_t apart, int64_t width, int64_t k) {
+  // Eight k of each row at a time, as the lines of many rows may fall into one set; what is written lies together: a store beside the one before takes half its time.
+  constexpr int64_t kStep = 8;
+  int64_t whole_k = k / kStep * kStep, i = 0;
+  auto load = [](const S* p) __attribute__((always_inline)) {
+    if constexpr (std::is_same_v<S, float>) return load4(p);
+    else return Float4{widen<float>(p[0]), widen<float>(p[1]), widen<float>(p[2]), widen<float>(p[3])};
+  };
+  auto turn = [&]<int kRows>(std::integral_constant<int, kRows>) __attribute__((always_inline)) {
+    for (int64_t l = 0; l < whole_k; l += kStep) {
+      const S* row = from + i * apart + l;
+      Float4 x[2][kRows / 4][4];
+#pragma GCC unroll 12
+      for (int r = 0; r < kRows; ++r) x[0][r / 4][r % 4] = load(row + r * apart), x[1][r / 4][r % 4] = load(row + r * apart + 4);
+#pragma GCC unroll 2
+      for (int half = 0; half < 2; ++half) {
+#pragma GCC unroll 3
+        for (int b = 0; b < kRows / 4; ++b) transpose4(x[half][b]);
+        float* to = dst + (l + 4 * half) * width + i;
+#pragma GCC unroll 4
+        for (int e = 0; e < 4; ++e, to += width)
+#pragma GCC unroll 3
+          for (int b = 0; b < kRows / 4; ++b) std::memcpy(to + 4 * b, &x[half][b][e], sizeof(Float4));
+      }
+    }
+    i += kRows;
+  };
+  while (i + 12 <= width) turn(std::integral_constant<int, 12>{});
+  while (i + 8 <= width) turn(std::integral_constant<int, 8>{});
+  while (i + 4 <= width) turn(std::integral_constant<int, 4>{});
+  for (; i < width; ++i)
+    for (int64_t l = 0; l < whole_k; ++l) dst[l * width + i] = widen<float>(from[i * apart + l]);
+  return whole_k;
 }
 
 // dst[l][i] = src(i, l) for i < width (of which `used` exist, the rest zero) and l < k.
@@ -87,30 +129,9 @@ void pack(T* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, i
     return;
   }
   int64_t l = 0;
-  // 4 x 4 blocks turned in registers, where k is contiguous: a cache line of each row at a time, since the lines of many rows may fall into one set.
+  // 4 x 4 blocks turned in registers, where k is contiguous.
   if constexpr (std::is_same_v<T, float>)
-    if (src.k == 1) {
-      int64_t whole = width / 4 * 4;
-      auto turn = [&](auto step) {
-        for (; l + step <= k; l += step) {
-          for (int64_t i = 0; i < whole; i += 4) {
-            const S* rows = from + i * src.minor + l;
-            if constexpr (std::is_same_v<S, float>) {
-              for (int64_t e = 0; e < step; e += 4) transpose4(rows + e, src.minor, dst + (l + e) * width + i, width);
-            } else {
-              float wide[4][step];
-              for (int r = 0; r < 4; ++r)
-                for (int64_t e = 0; e < step; ++e) wide[r][e] = widen<float>(rows[r * src.minor + e]);
-              for (int64_t e = 0; e < step; e += 4) transpose4(&wide[0][e], step, dst + (l + e) * width + i, width);
-            }
-          }
-          for (int64_t i = whole; i < width; ++i)
-            for (int64_t m = l; m < l + step; ++m) dst[m * width + i] = widen<float>(from[i * src.minor + m]);
-        }
-      };
-      turn(std::integral_constant<int64_t, 64 / sizeof(S)>{});
-      turn(std::integral_constant<int64_t, 4>{});
-    }
+    if (src.k == 1) l = pack_turned(dst, from, src.minor, width, k);
   // A few k at a time, so that each row's cache line is read once.
   for (; l < k; l += 16) {
     int64_t end = std::min(k, l + 16);
@@ -138,33 +159,27 @@ inline void pack_fours(BFloat16* dst, const Operand<BFloat16>& src, int64_t i0, 
   int64_t filled = round_up(k, 4), whole_i = 0, whole_l = 0;
   auto store = [](BFloat16* to, auto v) { std::memcpy(to, &v, sizeof v); };
   if (src.k == 1) {
-    // A cache line of each row at a time, since the lines of many rows may fall into one set.
-    whole_i = used / 2 * 2, whole_l = k / 8 * 8;
-    auto turn = [&](auto of_width, auto of_rows, auto step) __attribute__((always_inline)) {
-      int64_t l = 0;
-      for (; l + step <= whole_l; l += step) {
-        const BFloat16* row = src.at(i0, l0 + l);
-        BFloat16* to = dst + l * of_width;
-#pragma GCC unroll 6
-        for (int64_t i = 0; i < of_rows; i += 2, row += 2 * src.minor)
+    // 16 k of each row at a time, as the lines of many rows may fall into one set; what is written lies together: a store beside the one before takes half its time.
+    constexpr int64_t kStep = 16;
+    whole_i = used / 2 * 2, whole_l = k / kStep * kStep;
+    auto turn = [&]<int kRows>(std::integral_constant<int, kRows>, int64_t first) __attribute__((always_inline)) {
+      for (int64_t l = 0; l < whole_l; l += kStep) {
+        const BFloat16* row = src.at(i0 + first, l0 + l);
+        BFloat16* to = dst + l * width + first * 4;
+        Long2 x[kRows][2];
+#pragma GCC unroll 12
+        for (int i = 0; i < kRows; ++i) x[i][0] = load_as<Long2>(row + i * src.minor), x[i][1] = load_as<Long2>(row + i * src.minor + 8);
 #pragma GCC unroll 4
-          for (int64_t e = 0; e < step; e += 8) {
-            Long2 x = load_as<Long2>(row + e), y = load_as<Long2>(row + src.minor + e);
-            store(to + e * of_width + i * 4, __builtin_shufflevector(x, y, 0, 2));
-            store(to + (e + 4) * of_width + i * 4, __builtin_shufflevector(x, y, 1, 3));
-          }
+        for (int e = 0; e < 4; ++e, to += 4 * width)
+#pragma GCC unroll 6
+          for (int i = 0; i < kRows; i += 2)
+            store(to + i * 4, e % 2 ? __builtin_shufflevector(x[i][e / 2], x[i + 1][e / 2], 1, 3) : __builtin_shufflevector(x[i][e / 2], x[i + 1][e / 2], 0, 2));
       }
-      return l;
     };
-    using Line = std::integral_constant<int64_t, 32>;
-    auto lines = [&](auto of_width, auto of_rows) {
-      int64_t l = turn(of_width, of_rows, Line{});
-      whole_l = l;  // what is left is less than a line
-    };
-    // Constant widths become moves alone.
-    if (width == 12 && used == 12) lines(std::integral_constant<int64_t, 12>{}, std::integral_constant<int64_t, 12>{});
-    else if (width == 8 && used == 8) lines(std::integral_constant<int64_t, 8>{}, std::integral_constant<int64_t, 8>{});
-    else lines(width, whole_i);
+    int64_t i = 0;
+    for (; i + 12 <= whole_i; i += 12) turn(std::integral_constant<int, 12>{}, i);
+    for (; i + 8 <= whole_i; i += 8) turn(std::integral_constant<int, 8>{}, i);
+    for (; i < whole_i; i += 2) turn(std::integral_constant<int, 2>{}, i);
   } else if (src.minor == 1) {
     whole_i = used / 4 * 4, whole_l = k / 4 * 4;
     for (int64_t l = 0; l < whole_l; l += 4) {
