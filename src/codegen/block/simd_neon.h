@@ -138,7 +138,7 @@ struct Simd<float> {
       step.template operator()<true>(even, odd);
     }
   }
-  static constexpr int64_t kNear = 256;
+  static constexpr int64_t kNear = 384;
   static void tile(int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, const float* from, float* to, int64_t ldc, bool add, const std::byte* ask, int64_t step, int64_t turn, int64_t near) {
     constexpr int64_t kSize = sizeof(float);
     tile_8x12(k, a, lda * kSize, b, ldb * kSize, from, to, ldc * kSize, add, ask, step, turn, near);
