@@ -37,7 +37,7 @@ void contract_in(const CallArgs& c) {
   int64_t sab = c.args[5], sam = c.args[6], sak = c.args[7], sbb = c.args[8], sbk = c.args[9], sbn = c.args[10], part = contract_part(k), chains = contract_chains(m, n);
   bool pairs = std::is_same_v<T, BFloat16> && m > 1 && n > 1 && bf16_in_pairs();
   auto part_total = [&](const T* x, const T* y, int64_t terms) {
-    int64_t block = contract_block(terms), run = contract_run(sizeof(T), std::max(m, n), terms);
+    int64_t block = contract_block(terms);
     Acc total = 0;
     for (int64_t begin = 0; begin < terms; begin += block) {
       Acc sums[kRowChains] = {};
@@ -48,7 +48,7 @@ void contract_in(const CallArgs& c) {
           sums[0] = add_pair(sums[0], x[l * sak], y[l * sbk], two ? x[(l + 1) * sak] : T{}, two ? y[(l + 1) * sbk] : T{});
         }
       for (; l < end; ++l) {
-        Acc& sum = sums[(l - begin) / run % chains];
+        Acc& sum = sums[(l - begin) % chains];
         sum = apply<Op::Fma>(convert<Acc>(x[l * sak]), convert<Acc>(y[l * sbk]), sum);
       }
       // sum_of_chains, of integers that wrap too

@@ -43,13 +43,10 @@ constexpr int64_t contract_part(int64_t k) {
   return parts == 1 ? k : (each + kContractBlock - 1) / kContractBlock * kContractBlock;
 }
 
-// A block is one chain, but four in a product of one row or by one column, which take runs of so many k in turns. Such a product is bound by reading the
-// matrix, fastest in order. With runs of one the chains of a contiguous column are the lanes of a vector, just as they lie in memory. With longer runs the sums
-// of contiguous rows change seldom enough to stay in the first-level cache, where those of one chain fit into it and those of four do not.
+// A block is one chain, but four in a product of one row or by one column, which take the k in turns. Such a product is bound by reading the matrix, and so the
+// chains of a contiguous column are the lanes of a vector, just as they lie in memory.
 inline constexpr int64_t kRowChains = 4;
 constexpr int64_t contract_chains(int64_t m, int64_t n) { return m == 1 || n == 1 ? kRowChains : 1; }
-inline constexpr int64_t kNearOutputs = 3072;
-constexpr int64_t contract_run(size_t element_bytes, int64_t outputs, int64_t k) { return element_bytes <= 2 || outputs > kNearOutputs ? 1 : k < kContractBlock ? 8 : 32; }
 // The value of a block of four, whose sums are so far apart.
 template <class T>
 constexpr T sum_of_chains(const T* sums, int64_t apart) {

@@ -12,8 +12,6 @@
 namespace sheaf::codegen::block {
 namespace {
 
-static_assert(loop::kRowChains == 4 && loop::contract_run(sizeof(BFloat16), 1, 1) == 1);  // elements of k in turn
-
 template <class T>
 struct Kernels {
   template <class S>
@@ -54,12 +52,12 @@ void pack_for_row(const Operand<S>& b, int64_t n, int64_t k, S* to) {
 template <class S>
 void packed_row(const S* a, const S* from, S* c, int64_t n, int64_t k) {
   const RowPanels<S>& way = panels<S>();
-  const int64_t run = loop::contract_run(sizeof(S), n, k), panel = way.width * k, count = pieces(n, way.width);
+  const int64_t panel = way.width * k, count = pieces(n, way.width);
   const StoredRow<S> x{a, contiguous_rows<float>(Operand<S>{a, k, 1}, 1, k).data};
   float* wide = scratch<float>(2, count * way.width);
   for_streams(count, way.streams, panel * int64_t(sizeof(S)), kTaskFlops / (2 * panel + 1), [&] {
     return [&](int64_t first, int64_t apart) {
-      way.multiply(x, from + first * panel, apart * panel, k, run, wide + first * way.width, apart * way.width);  // with 0 one panel in all places
+      way.multiply(x, from + first * panel, apart * panel, k, wide + first * way.width, apart * way.width);  // with 0 one panel in all places
       for (int64_t s = 0; s < (apart > 0 ? way.streams : 1); ++s)
         for (int64_t j = (first + s * apart) * way.width, last = std::min(n, j + way.width); j < last; ++j) c[j] = loop::scalar::convert<S>(wide[j]);
     };
@@ -102,8 +100,8 @@ std::shared_ptr<const runtime::PackedForm> packed_row_form(DType dtype, int64_t 
   constexpr int64_t kLeast = 1 << 17;  // elements: fewer are in a cache when they are read again
   if (!block::kernels<float>().pays || stride_n != 1 || n * k < kLeast || k > loop::kContractPart) return nullptr;
   if (dtype == DType::BF16) return std::make_shared<block::PackedRow<block::BFloat16>>(n, k, stride_k, stride_n);
-  // Of more columns runs are so short that rows are read well as they are.
-  if (dtype == DType::F32 && n <= loop::kNearOutputs) return std::make_shared<block::PackedRow<float>>(n, k, stride_k, stride_n);
+  constexpr int64_t kLongRows = 3072;  // longer ones are read well as they are
+  if (dtype == DType::F32 && n <= kLongRows) return std::make_shared<block::PackedRow<float>>(n, k, stride_k, stride_n);
   return nullptr;
 }
 

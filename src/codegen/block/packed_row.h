@@ -22,11 +22,11 @@ struct StoredRow {
   const S* stored;
   const float* wide;
 };
-// How panels of so many columns are read: out[s] = x by the panel at b + s * apart, for as many streams. `run`: of the definition's chains.
+// How panels of so many columns are read: out[s] = x by the panel at b + s * apart, for as many streams.
 template <class S>
 struct RowPanels {
   int64_t streams, width;
-  void (*multiply)(const StoredRow<S>& x, const S* b, int64_t apart, int64_t k, int64_t run, float* out, int64_t out_apart);
+  void (*multiply)(const StoredRow<S>& x, const S* b, int64_t apart, int64_t k, float* out, int64_t out_apart);
 };
 // Those by instructions that multiply elements of bf16, where loop::has_bf16_instructions(). They have the bits of widening first.
 const RowPanels<BFloat16>& bf16_row_panels();

@@ -28,7 +28,7 @@ inline void add_row(float32x4_t (&acc)[2], bfloat16x4_t x, bfloat16x8_t y) {
 
 // See panels_in_turns in packed_row_kernels.h.
 template <int kStreams>
-void multiply_panels(const StoredRow<BFloat16>& row, const BFloat16* b, int64_t apart, int64_t k, int64_t, float* out, int64_t out_apart) {
+void multiply_panels(const StoredRow<BFloat16>& row, const BFloat16* b, int64_t apart, int64_t k, float* out, int64_t out_apart) {
   auto load = [](const BFloat16* p) __attribute__((always_inline)) { return vreinterpretq_bf16_u16(vld1q_u16(&p->bits)); };
   const BFloat16* x = row.stored;
   const int64_t block = loop::contract_block(k);

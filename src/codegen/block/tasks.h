@@ -21,13 +21,13 @@ inline int64_t strip_width(int64_t n, int64_t most, int64_t multiple) {
 }
 
 // Work on pieces that lie in memory one behind the other, done by as many streams at a time: make_f(), called for some tasks on one thread, gives the f, of which f(first, apart) does `streams` pieces from the first on, so many apart, or
-// with 0 the first alone. A task has some pieces of each stream: as many as make it long, but two tasks at least for each thread. An odd number: streams a power of two
-// apart share few sets of the caches and banks of memory.
+// with 0 the first alone. A task has some pieces of each stream: as many as make it long, but as many tasks for each thread, and two at least. An odd number: streams a power
+// of two apart share few sets of the caches and banks of memory.
 template <class F>
 void for_streams(int64_t count, int64_t streams, int64_t piece_bytes, int64_t grain, F&& make_f) {
   constexpr int64_t kStreamBytes = 256 << 10;
-  int64_t most = count / (2 * runtime::num_threads() * streams);
-  int64_t each = streams == 1 ? 1 : std::max<int64_t>(1, std::min(kStreamBytes / piece_bytes, most)) | 1, together = streams * each;
+  int64_t threads = runtime::num_threads(), tasks = round_up(std::max(2 * threads, pieces(count * piece_bytes, streams * kStreamBytes)), threads);
+  int64_t each = streams == 1 ? 1 : pieces(count, tasks * streams) | 1, together = streams * each;
   runtime::parallel_for(pieces(count, together), [&](int64_t begin, int64_t end) {
     auto f = make_f();
     for (int64_t at = begin * together, last = std::min(count, end * together), here; at < last; at += here) {

@@ -36,7 +36,7 @@ struct InOrder {
 template <class T, class S>
 struct Streams {
   void (*copy_row)(int64_t n, const S* b, const S* next, T* to);
-  InOrder<T, S> in_order, in_turns, crowded;    // by the runs of a chain: long ones, and of one k; the last where rows of a chain are a multiple of kWay apart
+  InOrder<T, S> in_order, crowded;              // the second where rows of a chain are a multiple of kWay apart
   std::array<RowStream<T, S>, 3> deep, single;  // kStreamDepth and one k at a time; for 1, 2 and 4 rows of A
   std::array<TileStream<T, S>, 4> tiles;        // for 1, 2, 4 and tile_rows
   TileStream<T, S> copying_tiles;               // for tile_rows
@@ -88,7 +88,7 @@ template <class T, class S>
 class FewRows {
  public:
   FewRows(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k)
-      : chains_(n, k), x_(m == 1 ? chains_.template row<T>(a, k) : contiguous_rows<T>(a, m, k)), b_(b), c_(c), m_(m), n_(n), k_(k), cuts_(cuts()), width_(round_up(pieces(n, cuts_), kMultiple)) {}
+      : x_(m == 1 ? row_by_chains<T>(a, k) : contiguous_rows<T>(a, m, k)), b_(b), c_(c), m_(m), n_(n), k_(k), cuts_(cuts()), width_(round_up(pieces(n, cuts_), kMultiple)) {}
 
   void run() {
     cuts_ = pieces(n_, width_);
@@ -100,7 +100,6 @@ class FewRows {
   }
 
  private:
-  using Chains = RowChains<S>;
   static constexpr int64_t kNear = 1 << 16;  // elements of B that the second-level cache holds
   static constexpr int64_t kMultiple = 64, kPage = 4096 / sizeof(T);
   static constexpr int64_t kMostSums = 16384, kMostInTurn = 65536;  // in whole rows; the second where two rows of B at a time share them
@@ -122,14 +121,14 @@ class FewRows {
     T* to = sums_ + task * apart_;
     std::fill(to, to + sums_of_task_ * width_, T(0));
     bool in_order = m_ == 1 && cuts_ == 1 && n_ * k_ > kNear;
-    int64_t stride = m_ == 1 ? chains_.stride : 1, l = begin;
-    const InOrder<T, S>& whole_rows = stride == 1 ? kern_.in_order : stride * b_.k * int64_t(sizeof(S)) % kWay == 0 ? kern_.crowded : kern_.in_turns;
+    int64_t stride = chains_, l = begin;
+    const InOrder<T, S>& whole_rows = stride * b_.k * int64_t(sizeof(S)) % kWay == 0 ? kern_.crowded : kern_.in_order;
     int64_t deep = in_order ? whole_rows.depth : kStreamDepth;
     // Behind the last rows come the first of the next task.
     const S* after = another && first_k(task + 1) + deep * stride <= k_ ? b_.at(first_column(task + 1), first_k(task + 1)) : nullptr;
     auto rows = [&](const std::array<RowStream<T, S>, 3>& kernels, int64_t first, const S* next) {
       const S* from = b_.at(j, first);
-      if (m_ == 1) return (&kernels == &kern_.deep && in_order ? whole_rows.rows : kernels[0])(columns, chains_.at(x_, first), 0, from, stride * b_.k, next, to + chains_.of(first - begin) * width_, 0);
+      if (m_ == 1) return (&kernels == &kern_.deep && in_order ? whole_rows.rows : kernels[0])(columns, x_.at(first % stride, first / stride), 0, from, stride * b_.k, next, to + first % stride * width_, 0);
       row_groups(m_, [&](int64_t i, int form) { kernels[form](columns, x_.at(i, first), x_.minor, from, b_.k, i == 0 ? next : from, to + i * width_, width_); });
     };
     for (; l + deep * stride <= end; l += deep * stride)
@@ -156,13 +155,12 @@ class FewRows {
     }, 8);
   }
 
-  Chains chains_;
   Operand<T> x_;
   const Operand<S>& b_;
   T* c_;
-  int64_t m_, n_, k_, block_ = loop::contract_block(k_), blocks_ = pieces(k_, block_), cuts_, width_;
+  int64_t m_, n_, k_, chains_ = loop::contract_chains(m_, n_), block_ = loop::contract_block(k_), blocks_ = pieces(k_, block_), cuts_, width_;
   // Sums of two tasks are pages apart: prefetching would else take the lines that another core writes.
-  int64_t sums_of_task_ = m_ == 1 ? Chains::kCount : m_, apart_ = round_up(sums_of_task_ * width_, kPage) + kPage;
+  int64_t sums_of_task_ = m_ == 1 ? chains_ : m_, apart_ = round_up(sums_of_task_ * width_, kPage) + kPage;
   T* sums_ = nullptr;
   const Streams<T, S>& kern_ = kernels<T>().streams.of(b_.data);
 };

@@ -32,32 +32,14 @@ Operand<T> contiguous_rows(const Operand<S>& a, int64_t m, int64_t k, int64_t ze
   return {to, k, 1};
 }
 
-// How the chains of one row take turns (loop/library.h). With long runs consecutive k are of one chain; else every fourth.
-template <class S>
-struct RowChains {
-  static constexpr int64_t kCount = loop::kRowChains;
-  int64_t run, stride;  // stride: from one k of a chain to the next, mostly
-  RowChains(int64_t n, int64_t k) : run(loop::contract_run(sizeof(S), n, k)), stride(run == 1 ? kCount : 1) {}
-
-  static constexpr int64_t of(int64_t in_block, int64_t run) { return in_block / run % kCount; }
-  int64_t of(int64_t in_block) const { return of(in_block, run); }
-  // A line, or a run of each.
-  static constexpr int64_t whole(int64_t run) { return std::max<int64_t>(64 / sizeof(S), kCount * run); }
-  // Where an element is if a run of each is kept as [position][chain].
-  static constexpr int64_t turned(int64_t in_block, int64_t run) { return in_block / (kCount * run) * kCount * run + in_block % run * kCount + of(in_block, run); }
-  int64_t turned(int64_t in_block) const { return turned(in_block, run); }
-
-  // x in T, with the elements of a chain next to each other within a run or, of runs of one, within a block: see at().
-  template <class T>
-  Operand<T> row(const Operand<S>& a, int64_t k) const {
-    if (stride == 1) return contiguous_rows<T>(a, 1, k);
-    int64_t length = pieces(k, kCount);
-    T* to = scratch<T>(0, kCount * length);
-    for (int64_t l = 0; l < k; ++l) to[l % kCount * length + l / kCount] = widen<T>(*a.at(0, l));
-    return {to, length, 1};
-  }
-  template <class T>
-  const T* at(const Operand<T>& row, int64_t l) const { return stride == 1 ? row.at(0, l) : row.at(l % kCount, l / kCount); }
-};
+// One row in T for its chains (loop/library.h), each of which takes every fourth k: [chain][turn].
+template <class T, class S>
+Operand<T> row_by_chains(const Operand<S>& a, int64_t k) {
+  constexpr int64_t kChains = loop::kRowChains;
+  int64_t length = pieces(k, kChains);
+  T* to = scratch<T>(0, kChains * length);
+  for (int64_t l = 0; l < k; ++l) to[l % kChains * length + l / kChains] = widen<T>(*a.at(0, l));
+  return {to, length, 1};
+}
 
 }  // namespace sheaf::codegen::block

@@ -120,19 +120,18 @@ inline void add_chains(int64_t n, T* sums, int64_t ld) {
   for (; j < n; ++j) sums[j] = loop::sum_of_chains(sums + j, ld);
 }
 
-// Rows that lie one behind the other: with cores that take 16 bytes at a time one row is enough to keep memory busy, and more of them are several streams; runs of
-// one are for sums that come from farther away, which two rows share. Narrow elements take so much work that sums should be loaded less often, but less seldom where
-// more rows would crowd into few sets of the cache.
-template <class T, class S, int kRows, int kNarrowRows>
+// Rows that lie one behind the other: with cores that take 16 bytes at a time few rows keep memory busy, and more of them are several streams. Narrow elements take
+// so much work that sums should be loaded less often, but less seldom where more rows would crowd into few sets of the cache.
+template <class T, class S, int kNarrowRows>
 constexpr InOrder<T, S> in_order() {
   constexpr bool kWide = Simd<T>::kLanes * sizeof(T) > 16, kNarrow = sizeof(S) < sizeof(T);
-  constexpr int kDepth = kWide ? kStreamDepth : kNarrow ? kNarrowRows : kRows;
+  constexpr int kDepth = kWide ? kStreamDepth : kNarrow ? kNarrowRows : 2;
   return {stream_rows<T, S, 1, kDepth, !kWide && !kNarrow>, kDepth};
 }
 
 template <class T, class S>
 constexpr Streams<T, S> kStreams{
-    copy_row<T, S>, in_order<T, S, 1, kStreamDepth>(), in_order<T, S, 2, kStreamDepth>(), in_order<T, S, 2, 4>(),
+    copy_row<T, S>, in_order<T, S, kStreamDepth>(), in_order<T, S, 4>(),
     {stream_rows<T, S, 1, kStreamDepth>, stream_rows<T, S, 2, kStreamDepth>, stream_rows<T, S, 4, kStreamDepth>},
     {stream_rows<T, S, 1, 1>, stream_rows<T, S, 2, 1>, stream_rows<T, S, 4, 1>},
     {stream_tiles<T, S, 1, false>, stream_tiles<T, S, 2, false>, stream_tiles<T, S, 4, false>, stream_tiles<T, S, Simd<T>::kTileRows, false>},

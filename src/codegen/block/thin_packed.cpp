@@ -28,15 +28,11 @@ void thin_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int6
         int64_t depth = std::min(block, k - l0), columns = std::min(nr, n - p * nr);
         if (m == 1) {
           T sums[loop::kRowChains * kMaxTileColumns] = {}, x[kContractBlock], *to = c + p * nr;
-          const int64_t each = loop::contract_run(sizeof(S), n, k);
-          for (int64_t chain = 0; chain < loop::kRowChains; ++chain) {
-            int64_t length = 0;
-            for (int64_t l = chain * each, run; l < depth; l += loop::kRowChains * each, length += run) {
-              run = std::min(each, depth - l);
-              std::copy_n(packed_a + l0 + l, run, x + length);
-              pack(packed_b + length * nr, b, p * nr, l0 + l, columns, nr, run);
-            }
-            if (length > 0) tile(1, length, x, packed_b, sums + chain * nr, nr, true, nothing);
+          for (int64_t chain = 0; chain < std::min(loop::kRowChains, depth); ++chain) {
+            int64_t length = pieces(depth - chain, loop::kRowChains);
+            for (int64_t t = 0; t < length; ++t) x[t] = packed_a[l0 + chain + t * loop::kRowChains];
+            pack(packed_b, Operand<S>{b.at(0, l0 + chain), b.minor, loop::kRowChains * b.k}, p * nr, 0, columns, nr, length);
+            tile(1, length, x, packed_b, sums + chain * nr, nr, true, nothing);
           }
           for (int64_t e = 0; e < columns; ++e) to[e] = (l0 == 0 ? T(0) : to[e]) + loop::sum_of_chains(sums + e, nr);
           continue;

@@ -28,7 +28,7 @@ using Forms = std::array<Block<S>, 3>;  // for 1, 2 and 4 rows
 // What is left of some columns, with zeros behind it.
 template <class S>
 struct Rest {
-  static constexpr int64_t kSize = kMaxColumns * RowChains<S>::whole(loop::contract_run(sizeof(S), 1, loop::kContractBlock));
+  static constexpr int64_t kSize = kMaxColumns * 64 / sizeof(S);  // less than a line of each
   S* memory = scratch<S>(3, kSize);
   int64_t held = kSize;
   void hold(int64_t length) {
@@ -38,10 +38,8 @@ struct Rest {
 };
 template <class S>
 struct OneRow {
-  using Run = void (*)(const float* x, const S* b, int64_t ldb, int64_t k, Rest<S>& rest, float* out);
-  Run single, short_runs, long_runs;
+  void (*multiply)(const float* x, const S* b, int64_t ldb, int64_t k, Rest<S>& rest, float* out);
   int64_t columns;
-  Run of(int64_t run) const { return run == 1 ? single : run < loop::contract_run(sizeof(S), 1, loop::kContractBlock) ? short_runs : long_runs; }
 };
 template <class S>
 struct Blocks {
@@ -63,19 +61,14 @@ struct Kernels {
 #define SHEAF_KERNELS "codegen/block/thin_turned_kernels.h"
 #include "codegen/block/instruction_sets.h"
 
-// x in the order in which a vector of chains takes it, each block filled up with zeros.
+// x, each block filled up with zeros to whole lines of S.
 template <class S>
-const float* turned_row(const Operand<float>& x, const RowChains<S>& chains, int64_t k) {
-  int64_t block = loop::contract_block(k), whole = chains.whole(chains.run), padded = round_up(block, whole), blocks = pieces(k, block);
-  float* to = scratch<float>(1, blocks * padded);
-  std::fill(to, to + blocks * padded, 0.0f);
-  for (int64_t begin = 0; begin < k; begin += block, to += padded) {
-    int64_t l = 0, depth = std::min(block, k - begin);
-    if (chains.run > 1)
-      for (; l + whole <= depth; l += whole) transpose(to + l, chains.kCount, x.at(0, begin + l), chains.run, chains.run, chains.kCount);
-    for (; l < depth; ++l) to[chains.turned(l)] = *x.at(0, begin + l);
-  }
-  return to - blocks * padded;
+const float* filled_row(const Operand<float>& x, int64_t k) {
+  int64_t block = loop::contract_block(k), filled = round_up(block, 64 / sizeof(S)), blocks = pieces(k, block);
+  float* to = scratch<float>(1, blocks * filled);
+  std::fill(to, to + blocks * filled, 0.0f);
+  for (int64_t b = 0; b < blocks; ++b) std::copy_n(x.at(0, b * block), std::min(block, k - b * block), to + b * filled);
+  return to;
 }
 
 template <class S>
@@ -83,13 +76,11 @@ void one_row(const Operand<float>& row, const Operand<S>& b, float* c, int64_t n
   const Blocks<S>& kern = kernels<float>().of(b.data);
   const bool near = n * k * sizeof(S) <= kNearBytes;
   const OneRow<S>& kernel = !near && reads_one_stream_best() ? kern.few_streams : kern.streams;
-  const RowChains<S> chains(n, k);
-  const float* x = turned_row(row, chains, k);
-  const auto run = kernel.of(chains.run);
+  const float* x = filled_row<S>(row, k);
   for_streams(n, kernel.columns, k * int64_t(sizeof(S)), kTaskFlops / (2 * k + 1), [&] {
     return [&, rest = Rest<S>()](int64_t first, int64_t apart) mutable {
       float out[kMaxColumns];
-      run(x, b.at(first, 0), apart * b.minor, k, rest, out);  // with 0 the same column in all places
+      kernel.multiply(x, b.at(first, 0), apart * b.minor, k, rest, out);  // with 0 the same column in all places
       c[first] = out[0];
       for (int64_t r = 1; r < kernel.columns && apart > 0; ++r) c[first + r * apart] = out[r];
     };

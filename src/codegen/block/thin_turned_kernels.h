@@ -50,16 +50,15 @@ void turned_block(const float* x, int64_t ldx, const S* b, int64_t ldb, int64_t 
     }
 }
 
-// out[c] = the product of x with column c, for kColumns columns `ldb` apart: a vector holds the four chains of kQuads columns. x is as turned_row leaves it.
+// out[c] = the product of x with column c, for kColumns columns `ldb` apart: a vector holds the four chains of kQuads columns. x is as filled_row leaves it.
 // Asks for what comes next in each column, sooner where there is least to do for it. The end of a block is copied and filled up with zeros, which change no sum.
-template <class S, int kColumns, int kRun, class V = Simd<float>>
+template <class S, int kColumns, class V = Simd<float>>
 void one_row(const float* x, const S* b, int64_t ldb, int64_t k, Rest<S>& rest, float* out) {
-  constexpr int kChains = loop::kRowChains, kLine = 64 / sizeof(S), kAhead = (kRun == 1 && sizeof(S) == sizeof(float) ? 1024 : 512) / sizeof(S);
-  constexpr int kWhole = RowChains<S>::whole(kRun), kLines = kWhole / kLine;
-  constexpr bool kAsks = V::kLanes > 4 || kColumns < 4 || kRun > 1 || sizeof(S) < sizeof(float);  // several streams with little to do are followed best without
+  constexpr int kChains = loop::kRowChains, kLine = 64 / sizeof(S), kAhead = (sizeof(S) == sizeof(float) ? 1024 : 512) / sizeof(S);
+  constexpr bool kAsks = V::kLanes > 4 || kColumns < 4 || sizeof(S) < sizeof(float);  // several streams with little to do are followed best without
   const int64_t block = loop::contract_block(k);
   float total[kColumns] = {};
-  for (int64_t begin = 0; begin < k; begin += block, x += round_up(block, kWhole)) {
+  for (int64_t begin = 0; begin < k; begin += block, x += round_up(block, kLine)) {
     const int64_t depth = std::min(block, k - begin);
     const S* from = b + begin;
     int64_t l = 0;
@@ -68,45 +67,27 @@ void one_row(const float* x, const S* b, int64_t ldb, int64_t k, Rest<S>& rest, 
       typename V::V acc[kVectors];
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) acc[v] = V::zero();
-      // One line of each column; of long runs a part of each.
+      // One line of each column.
       auto line = [&](const S* columns, int64_t apart, const float* each) __attribute__((always_inline)) {
 #pragma GCC unroll 8
-        for (int v = 0; v < kVectors; ++v) {
-          const S* mine = columns + v * V::kQuads * apart;
-          if constexpr (kRun > 1) {
-            typename V::V y[kChains];
+        for (int v = 0; v < kVectors; ++v)
 #pragma GCC unroll 4
-            for (int c = 0; c < kChains; ++c) {
-              typename V::V run[1];
-              V::load_quads(run, mine + c * kRun, apart);
-              y[c] = run[0];
-            }
-            V::transpose_quads(y);
-#pragma GCC unroll 4
-            for (int c = 0; c < kChains; ++c) acc[v] = V::fma(V::splat_quad(each + c * kChains), y[c], acc[v]);
-          } else {
-#pragma GCC unroll 4
-            for (int s = 0; s < kLine; s += 16 / sizeof(S)) {
-              typename V::V y[4 / sizeof(S)];
-              V::load_quads(y, mine + s, apart);
+          for (int s = 0; s < kLine; s += 16 / sizeof(S)) {
+            typename V::V y[4 / sizeof(S)];
+            V::load_quads(y, columns + v * V::kQuads * apart + s, apart);
 #pragma GCC unroll 2
-              for (int q = 0; q < 4 / int(sizeof(S)); ++q) acc[v] = V::fma(V::splat_quad(each + s + q * kChains), y[q], acc[v]);
-            }
+            for (int q = 0; q < 4 / int(sizeof(S)); ++q) acc[v] = V::fma(V::splat_quad(each + s + q * kChains), y[q], acc[v]);
           }
-        }
       };
-      constexpr int kStep = kRun > 1 ? kChains : kLine;  // from one line's elements to those of the next
-      for (; l + kWhole <= depth; l += kWhole)
-#pragma GCC unroll 2
-        for (int part = 0; part < kLines; ++part) {
+      for (; l + kLine <= depth; l += kLine) {
 #pragma GCC unroll 8
-          for (int c = 0; c < kColumns && kAsks; ++c) __builtin_prefetch(from + c * ldb + l + part * kLine + kAhead);
-          line(from + l + part * kStep, ldb, x + l + part * kLine);
-        }
+        for (int c = 0; c < kColumns && kAsks; ++c) __builtin_prefetch(from + c * ldb + l + kAhead);
+        line(from + l, ldb, x + l);
+      }
       if (l < depth) {
         rest.hold(depth - l);
-        for (int c = 0; c < kColumns; ++c) std::copy_n(from + c * ldb + l, depth - l, rest.memory + c * kWhole);
-        for (int part = 0; part < kLines; ++part) line(rest.memory + part * kStep, kWhole, x + l + part * kLine);
+        for (int c = 0; c < kColumns; ++c) std::copy_n(from + c * ldb + l, depth - l, rest.memory + c * kLine);
+        line(rest.memory, kLine, x + l);
       }
       float sum[kColumns];
 #pragma GCC unroll 8
@@ -117,8 +98,8 @@ void one_row(const float* x, const S* b, int64_t ldb, int64_t k, Rest<S>& rest, 
       float sums[kColumns][kChains] = {};
       for (; l < depth; ++l)
         for (int c = 0; c < kColumns; ++c) {
-          float& sum = sums[c][RowChains<S>::of(l, kRun)];
-          sum = loop::scalar::apply<loop::Op::Fma>(x[RowChains<S>::turned(l, kRun)], widen<float>(from[c * ldb + l]), sum);
+          float& sum = sums[c][l % kChains];
+          sum = loop::scalar::apply<loop::Op::Fma>(x[l], widen<float>(from[c * ldb + l]), sum);
         }
       for (int c = 0; c < kColumns; ++c) total[c] += loop::sum_of_chains(sums[c], 1);
     }
@@ -133,8 +114,7 @@ constexpr int kFewStreams = Simd<float>::kLanes > 4 ? Simd<float>::kLanes / 2 : 
 constexpr int kStreams = std::max(4, Simd<float>::kLanes / 2);
 
 template <class S, int kColumns>
-constexpr OneRow<S> kOneRow{one_row<S, kColumns, 1>, one_row<S, kColumns, loop::contract_run(sizeof(S), 1, 1)>,
-                            one_row<S, kColumns, loop::contract_run(sizeof(S), 1, loop::kContractBlock)>, kColumns};
+constexpr OneRow<S> kOneRow{one_row<S, kColumns>, kColumns};
 
 template <class S, Way kWay>
 constexpr Forms<S> kForms{turned_block<S, 1, kWay>, turned_block<S, 2, kWay>, turned_block<S, 4, kWay>};
