@@ -29,7 +29,7 @@ constexpr int64_t kSumElements = 4096, kMinStrip = 512, kMaxStrip = 2048;
 constexpr int64_t kTaskElements = 1 << 18;
 constexpr int64_t kQuad = 4;              // consecutive rows that lie side by side
 constexpr int64_t kTile = loop::kQuantizedTile;
-constexpr int64_t kAheadBytes = 4096, kSoonBytes = 512;
+constexpr int64_t kAheadBytes = 6144, kSoonBytes = 512;
 // A float of whole numbers: below 2^22 the bits of a sum with it are its own bits plus that number.
 constexpr float kRound = 12582912.0f;  // 1.5 * 2^23
 constexpr int32_t kRoundBits = std::bit_cast<int32_t>(kRound);
