@@ -21,7 +21,7 @@ class InPlace {
   static InPlace turned(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k) { return {b, a, c, n, m, k, true}; }
 
   void run() {
-    int64_t blocks = pieces(k_, block_), most = std::max<int64_t>(1, kNearElements / (ld_ * block_)), depth = std::min(k_, pieces(blocks, pieces(blocks, most)) * block_);
+    int64_t blocks = pieces(k_, block_), most = std::max<int64_t>(1, (wide_vectors_ ? kPackedElements : kNearElements) / (ld_ * block_)), depth = std::min(k_, pieces(blocks, pieces(blocks, most)) * block_);
     packed_ = scratch<T>(0, ld_ * depth);
     for (k_from_ = 0; k_from_ < k_; k_from_ += depth) {
       depth_ = std::min(depth, k_ - k_from_);
@@ -69,17 +69,21 @@ class InPlace {
     }, std::max<int64_t>(1, 16384 / (wide_ * std::min(depth_, block_))));
   }
 
-  // Rows of X by all of Y, to `to`, whose rows are ldc apart. Each row is read from end to end, as memory likes best.
+  // Rows of X by all of Y, to `to`, whose rows are ldc apart. Each row is read from end to end, as memory likes best, but not by wide vectors: they would wait for Y, of
+  // which one block is nearer than all.
   void strip(T* to, int64_t ldc, int64_t first, int64_t last) {
-    for (int64_t i = first, rows; i < last; i += rows) {
-      int64_t left = last - i;
-      rows = kern_.direct_height(left);
-      for (int64_t l = 0; l < depth_; l += block_) {
-        bool more = l + block_ < depth_;
-        const S* next = more ? x_.at(i, k_from_ + l + block_) : left >= 2 * rows_ ? x_.at(i + rows_, k_from_) : nullptr;
-        group(to + (i - first) * ldc, ldc, i, rows, next, l, std::min(block_, depth_ - l));
-      }
+    auto each_group = [&](auto&& f) {
+      for (int64_t i = first, rows; i < last; i += rows) f(i, rows = kern_.direct_height(last - i));
+    };
+    auto part = [&](int64_t i, int64_t rows, int64_t l, const S* next) { group(to + (i - first) * ldc, ldc, i, rows, next, l, std::min(block_, depth_ - l)); };
+    auto below = [&](int64_t i, int64_t l) { return last - i >= 2 * rows_ ? x_.at(i + rows_, k_from_ + l) : nullptr; };
+    if (wide_vectors_) {
+      for (int64_t l = 0; l < depth_; l += block_) each_group([&](int64_t i, int64_t rows) { part(i, rows, l, below(i, l)); });
+      return;
     }
+    each_group([&](int64_t i, int64_t rows) {
+      for (int64_t l = 0; l < depth_; l += block_) part(i, rows, l, l + block_ < depth_ ? x_.at(i, k_from_ + l + block_) : below(i, 0));
+    });
   }
 
   void group(T* to, int64_t ldc, int64_t i, int64_t rows, const S* next, int64_t l, int64_t depth) {
@@ -118,6 +122,7 @@ class InPlace {
 
   const GemmKernels<T>& kern_ = gemm_kernels<T>();
   const int64_t rows_ = kern_.small_rows, wide_ = width();
+  const bool wide_vectors_ = kern_.lanes * sizeof(T) > 16;
   const Operand<S>& x_;
   const Operand<S>& y_;
   T* c_;

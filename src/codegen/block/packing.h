@@ -63,37 +63,43 @@ void transpose(T* to, int64_t to_stride, const T* from, int64_t from_stride, int
 template <class S>
 int64_t pack_turned(float* dst, const S* from, int64_t apart, int64_t width, int64_t k) {
   // Eight k of each row at a time, as the lines of many rows may fall into one set; what is written lies together: a store beside the one before takes half its time.
+  // As many rows as there are registers for.
   constexpr int64_t kStep = 8;
-  int64_t whole_k = k / kStep * kStep, i = 0;
+#if defined(__aarch64__)
+  constexpr int kMostRows = 12;
+#else
+  constexpr int kMostRows = 4;
+#endif
   auto load = [](const S* p) __attribute__((always_inline)) {
     if constexpr (std::is_same_v<S, float>) return load4(p);
     else return Float4{widen<float>(p[0]), widen<float>(p[1]), widen<float>(p[2]), widen<float>(p[3])};
   };
-  auto turn = [&]<int kRows>(std::integral_constant<int, kRows>) __attribute__((always_inline)) {
-    for (int64_t l = 0; l < whole_k; l += kStep) {
-      const S* row = from + i * apart + l;
-      Float4 x[2][kRows / 4][4];
+  auto turn = [&]<int kRows>(std::integral_constant<int, kRows>, int64_t i, int64_t l) __attribute__((always_inline)) {
+    const S* row = from + i * apart + l;
+    Float4 x[2][kRows / 4][4];
 #pragma GCC unroll 12
-      for (int r = 0; r < kRows; ++r) x[0][r / 4][r % 4] = load(row + r * apart), x[1][r / 4][r % 4] = load(row + r * apart + 4);
+    for (int r = 0; r < kRows; ++r) x[0][r / 4][r % 4] = load(row + r * apart), x[1][r / 4][r % 4] = load(row + r * apart + 4);
 #pragma GCC unroll 2
-      for (int half = 0; half < 2; ++half) {
+    for (int half = 0; half < 2; ++half) {
 #pragma GCC unroll 3
-        for (int b = 0; b < kRows / 4; ++b) transpose4(x[half][b]);
-        float* to = dst + (l + 4 * half) * width + i;
+      for (int b = 0; b < kRows / 4; ++b) transpose4(x[half][b]);
+      float* to = dst + (l + 4 * half) * width + i;
 #pragma GCC unroll 4
-        for (int e = 0; e < 4; ++e, to += width)
+      for (int e = 0; e < 4; ++e, to += width)
 #pragma GCC unroll 3
-          for (int b = 0; b < kRows / 4; ++b) std::memcpy(to + 4 * b, &x[half][b][e], sizeof(Float4));
-      }
+        for (int b = 0; b < kRows / 4; ++b) std::memcpy(to + 4 * b, &x[half][b][e], sizeof(Float4));
     }
-    i += kRows;
   };
-  while (i + 12 <= width) turn(std::integral_constant<int, 12>{});
-  while (i + 8 <= width) turn(std::integral_constant<int, 8>{});
-  while (i + 4 <= width) turn(std::integral_constant<int, 4>{});
-  for (; i < width; ++i)
-    for (int64_t l = 0; l < whole_k; ++l) dst[l * width + i] = widen<float>(from[i * apart + l]);
-  return whole_k;
+  int64_t l = 0;
+  for (; l + kStep <= k; l += kStep) {
+    int64_t i = 0;
+    for (; i + kMostRows <= width; i += kMostRows) turn(std::integral_constant<int, kMostRows>{}, i, l);
+    if (kMostRows > 8 && i + 8 <= width) turn(std::integral_constant<int, 8>{}, i, l), i += 8;
+    if (kMostRows > 4 && i + 4 <= width) turn(std::integral_constant<int, 4>{}, i, l), i += 4;
+    for (; i < width; ++i)
+      for (int64_t m = l; m < l + kStep; ++m) dst[m * width + i] = widen<float>(from[i * apart + m]);
+  }
+  return l;
 }
 
 // dst[l][i] = src(i, l) for i < width (of which `used` exist, the rest zero) and l < k.

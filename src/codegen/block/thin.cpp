@@ -14,6 +14,7 @@ namespace sheaf::codegen::block {
 namespace {
 
 constexpr int kStreamDepth = 8, kTileDepth = 32;  // rows of B at a time: where they are, and copied
+constexpr int kTurns = 2;                     // of the chains of one row at a time
 constexpr int kStreamSums = 16;               // vectors of sums in registers
 constexpr int64_t kSumElements = 4096;        // of all rows of a strip: stay in the first-level cache
 constexpr int64_t kMinStrip = 384, kMaxStrip = 2048;
@@ -36,6 +37,7 @@ struct InOrder {
 template <class T, class S>
 struct Streams {
   void (*copy_row)(int64_t n, const S* b, const S* next, T* to);
+  RowStream<T, S> turns;                        // kTurns of all chains of one row of A by whole rows of B, where that is faster than the next ones
   InOrder<T, S> in_order, crowded;              // the second where rows of a chain are a multiple of kWay apart
   std::array<RowStream<T, S>, 3> deep, single;  // kStreamDepth and one k at a time; for 1, 2 and 4 rows of A
   std::array<TileStream<T, S>, 4> tiles;        // for 1, 2, 4 and tile_rows
@@ -131,6 +133,9 @@ class FewRows {
       if (m_ == 1) return (&kernels == &kern_.deep && in_order ? whole_rows.rows : kernels[0])(columns, x_.at(first % stride, first / stride), 0, from, stride * b_.k, next, to + first % stride * width_, 0);
       row_groups(m_, [&](int64_t i, int form) { kernels[form](columns, x_.at(i, first), x_.minor, from, b_.k, i == 0 ? next : from, to + i * width_, width_); });
     };
+    if (m_ == 1 && kern_.turns)
+      for (const int64_t step = kTurns * stride; l + step <= end; l += step)
+        kern_.turns(columns, x_.at(0, l / stride), x_.minor, b_.at(j, l), b_.k, b_.at(j, l + 2 * step <= end ? l + step : l), to, width_);
     for (; l + deep * stride <= end; l += deep * stride)
       for (int64_t first = l; first < l + stride; ++first) {
         const S* from = b_.at(j, first);

@@ -58,6 +58,34 @@ inline void stream_rows(int64_t n, const T* a, int64_t lda, const S* b, int64_t 
         sums[i * ld + j] = loop::scalar::apply<loop::Op::Fma>(x[i * kDepth + l], widen<T>(b[l * ldb + j]), sums[i * ld + j]);
 }
 
+// One row of a and all its chains at once: the k of two turns in order of memory. a is [chain][turn], lda apart, sums are ld apart. While the rows at `next` are asked for.
+template <class T, class S>
+inline void stream_turns(int64_t n, const T* a, int64_t lda, const S* b, int64_t ldb, const S* next, T* sums, int64_t ld) {
+  using V = Simd<T>;
+  constexpr int kChains = loop::kRowChains, kRows = kTurns * kChains, kLine = 64 / sizeof(S);
+  T x[kChains][kTurns];
+#pragma GCC unroll 4
+  for (int c = 0; c < kChains; ++c) std::memcpy(x[c], a + c * lda, sizeof x[c]);
+  int64_t j = 0;
+  for (; j + V::kLanes <= n; j += V::kLanes) {
+    if (j % kLine == 0)
+#pragma GCC unroll 8
+      for (int l = 0; l < kRows; ++l) __builtin_prefetch(next + l * ldb + j, 0, 2);
+    typename V::V acc[kChains];
+#pragma GCC unroll 4
+    for (int c = 0; c < kChains; ++c) acc[c] = V::load(sums + c * ld + j);
+#pragma GCC unroll 8
+    for (int l = 0; l < kRows; ++l) acc[l % kChains] = V::fma(V::splat(x[l % kChains][l / kChains]), V::load(b + l * ldb + j), acc[l % kChains]);
+#pragma GCC unroll 4
+    for (int c = 0; c < kChains; ++c) V::store(sums + c * ld + j, acc[c]);
+  }
+  for (; j < n; ++j)
+    for (int l = 0; l < kRows; ++l) {
+      T& sum = sums[l % kChains * ld + j];
+      sum = loop::scalar::apply<loop::Op::Fma>(x[l % kChains][l / kChains], widen<T>(b[l * ldb + j]), sum);
+    }
+}
+
 // The same for more rows, tile by tile as in a packed product, since the registers are too few for the addresses of as many rows: a is
 // [depth][kRows], and sums are the tiles one after the other. May leave a copy of the rows behind, for more rows of a.
 template <class T, class S, int kRows, bool kCopy>
@@ -129,9 +157,13 @@ constexpr InOrder<T, S> in_order() {
   return {stream_rows<T, S, 1, kDepth, !kWide && !kNarrow>, kDepth};
 }
 
+// Wide vectors have time to load and store the sums of all chains.
+template <class T, class S>
+constexpr RowStream<T, S> kTurnStream = Simd<T>::kLanes * sizeof(T) > 16 && sizeof(S) == sizeof(T) ? stream_turns<T, S> : nullptr;
+
 template <class T, class S>
 constexpr Streams<T, S> kStreams{
-    copy_row<T, S>, in_order<T, S, kStreamDepth>(), in_order<T, S, 4>(),
+    copy_row<T, S>, kTurnStream<T, S>, in_order<T, S, kStreamDepth>(), in_order<T, S, 4>(),
     {stream_rows<T, S, 1, kStreamDepth>, stream_rows<T, S, 2, kStreamDepth>, stream_rows<T, S, 4, kStreamDepth>},
     {stream_rows<T, S, 1, 1>, stream_rows<T, S, 2, 1>, stream_rows<T, S, 4, 1>},
     {stream_tiles<T, S, 1, false>, stream_tiles<T, S, 2, false>, stream_tiles<T, S, 4, false>, stream_tiles<T, S, Simd<T>::kTileRows, false>},
