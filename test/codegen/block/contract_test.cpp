@@ -129,6 +129,27 @@ TEST(Contract, EmptyAndLarge) {
   expect_same<loop::scalar::BFloat16>(DType::BF16, {2, 9, 400, 1100}, false, true, 1, 5);
 }
 
+// Few k and a result that the second-level cache does not hold, with odd edges; by matrix instructions too, where there are some.
+TEST(Contract, FewTermsManyResults) {
+  runtime::set_num_threads(2);
+  const Shape3 s{1, 803, 709, 13};
+  for (bool ta : {false, true}) {
+    expect_same<float>(DType::F32, s, ta, !ta, 1, 20 + ta);
+    expect_same<double>(DType::F64, s, ta, ta, 1, 22 + ta);
+    expect_same<loop::scalar::BFloat16>(DType::BF16, s, ta, ta, 1, 24 + ta);
+    expect_same<loop::scalar::Float16>(DType::F16, s, ta, !ta, 1, 26 + ta);
+  }
+}
+
+// A wide strip for each thread, and rows 4, 8 and 16 KiB apart, which a tile leaves for others or which are copied.
+TEST(Contract, WideStripsAndCrowdedRows) {
+  runtime::set_num_threads(2);
+  expect_same<float>(DType::F32, {1, 61, 905, 700}, false, false, 1, 30);
+  expect_same<float>(DType::F32, {1, 37, 1208, 1030}, true, false, 1, 31);
+  for (int64_t k : {1024, 2048, 4096})
+    for (int64_t m : {9, 33}) expect_same<float>(DType::F32, {1, m, 45, k}, false, true, 1, k + m);
+}
+
 // Sums of so many terms that they are cut into parts.
 TEST(Contract, LongSums) {
   uint64_t seed = 100;
