@@ -1,5 +1,5 @@
 // The rows of a matrix [K, N] (the axis a product sums over) are taken in groups, with a scale for each group and column: scales are f32 [groups, N]. Values are
-// stored as loop/quantized.h says, :q8 as i8 and :q4 as u8, four rows of a column side by side where the group allows it.
+// stored as loop/quantized.h says, :q8 as i8 and :q4 as u8, eight (four) rows of a column side by side where the group allows it.
 // Tensors in a dict: they are saved, traced and moved like any others.
 #include "builtins/quantize.h"
 
@@ -77,7 +77,7 @@ Value quantize(Call& c) {
     Operand low = ops::slice_axis(level, 1, 0, group / 2), high = ops::slice_axis(level, 1, group / 2, group / 2);
     values = ops::add(low, ops::mul(high, ops::like(x, 16)));
   }
-  int64_t deep = std::gcd(4, kind == "q4" ? group / 2 : group);
+  int64_t deep = kind == "q4" ? std::gcd(4, group / 2) : std::gcd(8, group);
   values = ops::quantized_tiles(values, deep, kind == "q4" ? DType::U8 : DType::I8);
   return make_dict({{Name("quantized"), Value::keyword(Name(kind))}, {Name("scales"), tensor_value(scale)}, {Name("values"), tensor_value(values)}});
 }

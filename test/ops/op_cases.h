@@ -88,11 +88,11 @@ class OpCases {
                       }});
   }
 
-  // Batch, rows of x, groups, columns, rows of bytes in a group, rows side by side; the last is what a group of 32 is in 8 bits, and 64 in 4.
+  // Batch, rows of x, groups, columns, rows of bytes in a group, rows side by side; the last are what groups of 32 are in 4 bits and in 8.
   void quantized() {
     for (DType bits : {DType::I8, DType::U8})
       for (Dims s : {Dims{1, 1, 2, 5, 3, 1}, Dims{2, 3, 1, 4, 2, 2}, Dims{1, 2, 0, 3, 1, 4}, Dims{0, 1, 1, 1, 1, 1}, Dims{1, 0, 1, 3, 1, 4}, Dims{1, 2, 3, 0, 1, 4},
-                     Dims{1, 2, 2, 23, 5, 4}, Dims{2, 3, 3, 37, 8, 4}}) {
+                     Dims{1, 2, 2, 23, 5, 4}, Dims{2, 3, 3, 37, 4, 4}, Dims{2, 3, 5, 37, 4, 8}}) {
         int64_t k = s[2] * s[4] * s[5] * (bits == DType::U8 ? 2 : 1);
         std::vector<Dims> shapes{{s[0], s[1], k}, {s[0], s[2], (s[3] + 3) / 4, s[4], 4, s[5]}, {s[0], s[2], s[3]}};
         cases_.push_back({"quantized_dot " + std::string(name_of(bits)) + " " + shape_text(shapes[0]) + shape_text(shapes[1]), {}, [m = maker_, shapes, bits](Rng& rng) {

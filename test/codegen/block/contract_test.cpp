@@ -313,7 +313,7 @@ TEST(ContractQuantized, EqualsDefinition) {
   for (int trial = 0; trial < 200; ++trial) {
     runtime::set_num_threads(1 + trial % 3);
     bool four_bits = rng() % 2;
-    int64_t m = pick({1, 1, 2, 3, 16, 17}), n = pick({1, 2, 3, 4, 7, 16, 31, 97, 1030}), groups = pick({0, 1, 2, 5}), rows = pick({1, 3, 4, 8, 16, 33, 130}), deep = pick({1, 2, 4, 4, 4});
+    int64_t m = pick({1, 1, 2, 3, 16, 17}), n = pick({1, 2, 3, 4, 7, 16, 31, 97, 1030}), groups = pick({0, 1, 2, 5, 9}), rows = pick({1, 3, 4, 4, 8, 16, 33, 130}), deep = pick({1, 2, four_bits ? 4 : 8, 4, 8});
     int64_t tiles = (n + 3) / 4, k = groups * rows * deep * (four_bits ? 2 : 1);
     std::vector<float> x(m * k + 1), scales(groups * n + 1);
     std::vector<uint8_t> values(groups * tiles * rows * 4 * deep + 1);
