@@ -125,6 +125,17 @@ Operand vector_operand(const Value& v, std::string_view who) {
   return ops::concat(std::move(parts), 0);
 }
 
+// The last of n things to choose from. Where n is not known yet, compiled code checks it like an index; what fails there runs
+// again interpreted, where the error below arises.
+Operand last_choice(const Value& v) {
+  Operand n = num(v).x;
+  if (n.rank() != 0) throw runtime_error(fmt::format("choice: expected a number, got {}", short_text(v)));
+  Operand last = ops::cast(n, DType::I64) - ops::constant_int(DType::I64, 1);
+  if (!n.has_value()) return last + ops::take(ops::iota(1, DType::I64), ops::apply2("minimum", last, ops::constant_int(DType::I64, 0)), 0, "choice", false);
+  if (element_as_int(n.value(), 0) < 1) throw runtime_error(fmt::format("choice: nothing to choose from, n is {}", element_as_int(n.value(), 0)));
+  return last;
+}
+
 Value choice(Call& c) {
   Operand u = draw("uniform", key_operand(c[0], "choice"), {}, DType::F32);
   const Value* p = c.option("p");
@@ -132,15 +143,14 @@ Value choice(Call& c) {
   Operand at, last;
   if (p && !p->is_nil()) {
     // The first i with u < p0 + … + pi: as many sums as are not above u come before it.
-    Operand sums = ops::cumulate(ops::cast(vector_operand(*p, "choice"), DType::F32), 0, 0);
+    Operand weights = vector_operand(*p, "choice");
+    if (weights.size(0) == Size(0)) throw runtime_error(fmt::format("choice: nothing to choose from, the probabilities are {}", short_text(*p)));
+    Operand sums = ops::cumulate(ops::cast(weights, DType::F32), 0, 0);
     at = ops::sum_all(ops::cast(ops::less_equal(sums, u), DType::I64));
     last = ops::constant_int(DType::I64, sums.size(0).value() - 1);
   } else {
-    Operand n = num(c[1]).x;
-    if (n.has_value() && n.rank() == 0 && element_as_int(n.value(), 0) < 1)
-      throw runtime_error(fmt::format("choice: nothing to choose from, n is {}", element_as_int(n.value(), 0)));
-    at = ops::cast(u * ops::cast(n, DType::F32), DType::I64);
-    last = ops::cast(n, DType::I64) - ops::constant_int(DType::I64, 1);
+    last = last_choice(c[1]);
+    at = ops::cast(u * ops::cast(num(c[1]).x, DType::F32), DType::I64);
   }
   return to_value(ops::apply2("minimum", at, last), Kind::Int);
 }
