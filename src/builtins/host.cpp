@@ -12,6 +12,7 @@
 #include "builtins/elements.h"
 #include "builtins/options.h"
 #include "builtins/output.h"
+#include "support/interrupt.h"
 #include "value/print.h"
 
 namespace sheaf::builtins {
@@ -133,7 +134,11 @@ Value env(Call& c) {
 Value read_line(Call&) {
   flush_out();
   std::string line;
-  if (!std::getline(std::cin, line)) return {};
+  if (!std::getline(std::cin, line)) {
+    if (g_interrupted) std::cin.clear();  // Ctrl-C at a prompt is not the end of the input
+    heed_interrupt();
+    return {};
+  }
   if (line.ends_with('\r')) line.pop_back();
   return Value::string(std::move(line));
 }
@@ -179,8 +184,6 @@ const BuiltinDef kBuiltins[] = {
 }  // namespace
 
 void set_program_args(std::vector<std::string> a) { program_args() = std::move(a); }
-
-std::atomic<bool> g_interrupted{false};
 
 void interrupt() {
   if (!g_asked || g_answer.exchange(true)) g_interrupted = true;

@@ -1,6 +1,5 @@
 // What a program sees of the process it runs in, and what the tool sets up for it.
 #pragma once
-#include <atomic>
 #include <string>
 #include <vector>
 
@@ -14,13 +13,10 @@ struct ExitRequest {
 // What (args) and (options …) read: the words after the program's name.
 void set_program_args(std::vector<std::string> args);
 
-// Set by Ctrl-C when the running program is to stop; the evaluator tests it at calls and backward jumps, and whatever
-// else takes long may. Whoever acts on it clears it.
-extern std::atomic<bool> g_interrupted;
 // What Ctrl-C does (safe in a signal handler): the first one answers a program that has asked (interrupted?), any other
-// stops the program.
+// stops the program (support/interrupt.h).
 void interrupt();
-// Before each top-level run (a REPL line, a file): forgets earlier questions and answers.
+// Around each top-level run (a REPL line, a file): forgets earlier requests, questions and answers.
 void clear_interrupts();
 
 }  // namespace sheaf::builtins

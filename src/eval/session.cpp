@@ -3,16 +3,16 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <fstream>
 #include <mutex>
-#include <sstream>
 
 #include "builtins/future.h"
 #include "builtins/warnings.h"
 #include "eval/code.h"
 #include "eval/prelude.h"
 #include "eval/vm.h"
+#include "formats/files.h"
 #include "support/hints.h"
+#include "support/interrupt.h"
 #include "syntax/lexer.h"
 #include "syntax/reader.h"
 #include "trace/jit.h"
@@ -36,10 +36,12 @@ bool is_added_module(const std::string& name) {
 }
 
 std::string read_source(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
+  try {
+    return formats::read_file(path.string(), "cannot read");
+  } catch (UserError& e) {
+    e.kind = ErrorKind::Io;
+    throw;
+  }
 }
 
 // ../lib beside the program.
@@ -180,7 +182,9 @@ void Session::load_prelude() {
 template <class F>
 Value Session::guarded(F&& f) {
   try {
-    return f();
+    Value v = f();
+    heed_interrupt();  // a request that came while nobody looked, as in the last call
+    return v;
   } catch (UserError& e) {
     suggest_name(e, globals_);
     explain_prelude_error(e);
@@ -222,13 +226,11 @@ Value Session::run_text(const std::string& text, const std::string& name, Source
 
 Value Session::run_file(const std::string& path) {
   std::error_code ec;
-  std::ifstream in(path, std::ios::binary);
-  if (!in || fs::is_directory(path, ec))
-    throw UserError(ErrorKind::Io, fmt::format("cannot read '{}': {}", path, fs::is_directory(path, ec) ? "Is a directory" : std::strerror(errno)));
   // A pipe has no better name than the one given.
   std::string canonical = fs::is_regular_file(path, ec) ? fs::weakly_canonical(path, ec).string() : path;
+  uint32_t source = add_source(canonical, read_source(path), SourceKind::File);
   loaded_.insert(canonical);
-  return run(add_source(canonical, read_source(path), SourceKind::File));
+  return run(source);
 }
 
 Value Session::run_test(const TestCase& t) {

@@ -7,7 +7,6 @@
 #include <stdexcept>
 
 #include "builtins/guard.h"
-#include "builtins/host.h"
 #include "builtins/mixed.h"
 #include "builtins/numeric.h"
 #include "builtins/warnings.h"
@@ -15,6 +14,7 @@
 #include "eval/operands.h"
 #include "eval/tombstone.h"
 #include "runtime/executable.h"
+#include "support/interrupt.h"
 #include "support/large_stack.h"
 #include "trace/control.h"
 #include "trace/jit.h"
@@ -53,7 +53,7 @@ bool truth(const Value& v) {
 // A traced value whose truth is not known while tracing.
 bool is_open(const Value& traced) { return trace::is_tracing() && !trace::known_truth(traced); }
 
-StopError stop_error() { return builtins::g_interrupted.exchange(false) ? "Interrupted" : "the program used up its fuel"; }
+StopError stop_error() { return g_interrupted ? "Interrupted" : "the program used up its fuel"; }
 
 [[gnu::noinline]] void stop_requested() {
   // A failed trace is followed by the interpreted run: leave the request to that.
@@ -63,7 +63,7 @@ StopError stop_error() { return builtins::g_interrupted.exchange(false) ? "Inter
 
 // Compiled code asks too, between launches.
 bool must_stop() {
-  if (builtins::g_interrupted.load(std::memory_order_relaxed)) [[unlikely]] return true;
+  if (g_interrupted.load(std::memory_order_relaxed)) [[unlikely]] return true;
   if (g_fuel.load(std::memory_order_relaxed) < 0) [[likely]] return false;
   if (g_fuel.fetch_sub(1) > 0) return false;
   g_fuel = 0;  // so that it stops again at the next call, whoever takes this one for an error of the program

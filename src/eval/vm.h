@@ -18,12 +18,6 @@ inline constexpr int kMaxNativeDepth = 10'000;
 // Calls and turns left before a run stops with an error (for tests that run hostile programs); negative: no limit.
 extern std::atomic<int64_t> g_fuel;
 
-// Ctrl-C, or the end of the fuel. No catch clause of the program takes it: a loop that goes on after every error could not be
-// stopped otherwise.
-struct StopError : UserError {
-  StopError(const char* message) : UserError(ErrorKind::Runtime, message) {}
-};
-
 enum class Callee : uint8_t { Function, Lambda, Builtin };
 
 // What observers of calls (--trace, --guard, --blame) implement; nullptr when nobody watches. Every `enter` is followed

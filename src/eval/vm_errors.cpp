@@ -4,6 +4,7 @@
 #include "eval/tombstone.h"
 #include "eval/vm.h"
 #include "support/form_text.h"
+#include "support/interrupt.h"
 #include "trace/jit.h"
 #include "value/dict.h"
 #include "value/print.h"

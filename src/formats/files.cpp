@@ -25,7 +25,7 @@
 #include "formats/torch.h"
 #include "formats/wav.h"
 #include "formats/zip.h"
-#include "support/error.h"
+#include "support/interrupt.h"
 #include "value/dict.h"
 #include "value/print.h"
 
@@ -62,6 +62,15 @@ class File {
  private:
   int fd_;
 };
+
+// Opening a named pipe waits for its other end.
+int open_unless_stopped(const std::string& path, int flags) {
+  for (;;) {
+    int fd = ::open(path.c_str(), flags | O_CLOEXEC);
+    if (fd >= 0 || errno != EINTR) return fd;
+    heed_interrupt();
+  }
+}
 
 bool write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
@@ -274,7 +283,7 @@ bool names_its_format(const std::string& message) {
 }  // namespace
 
 std::string read_file(const std::string& path, std::string_view verb) {
-  File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  File file(open_unless_stopped(path, O_RDONLY));
   if (!file.ok()) os_failure(verb, path, errno);
   struct stat info {};
   std::string out;
@@ -284,7 +293,10 @@ std::string read_file(const std::string& path, std::string_view verb) {
   for (;;) {
     if (used == out.size()) out.resize(used == 0 ? guess + 1 : used * 2 + 4096);
     ssize_t n = ::read(file.fd(), out.data() + used, out.size() - used);
-    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EINTR) {
+      heed_interrupt();
+      continue;
+    }
     if (n < 0) os_failure(verb, path, errno);
     if (n == 0) break;
     used += static_cast<size_t>(n);
@@ -298,7 +310,7 @@ void write_file(const std::string& path, std::string_view bytes, std::string_vie
 void write_file(const std::string& path, std::span<const std::string_view> parts, std::string_view verb) {
   make_parents(path, verb);
   if (is_special(path)) {  // /dev/stdout, a named pipe: there is nothing to replace
-    File file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    File file(open_unless_stopped(path, O_WRONLY));
     bool ok = file.ok();
     for (std::string_view part : parts) ok = ok && write_all(file.fd(), part);
     if (!ok || !file.close()) os_failure(verb, path, errno);

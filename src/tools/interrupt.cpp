@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "builtins/host.h"
+#include "support/interrupt.h"
 
 namespace sheaf::tools {
 namespace {
@@ -19,7 +20,7 @@ void on_interrupt(int) {
     pthread_kill(g_user_thread, SIGINT);
     return;
   }
-  g_unheard = builtins::g_interrupted ? g_unheard + 1 : 0;
+  g_unheard = g_interrupted ? g_unheard + 1 : 0;
   if (g_unheard >= 2) _exit(kInterruptedStatus);
   builtins::interrupt();
 }

@@ -11,9 +11,11 @@
 #include "builtins/output.h"
 #include "eval/interactive.h"
 #include "eval/vm.h"
+#include "support/interrupt.h"
 #include "syntax/reader.h"
 #include "tools/commands.h"
 #include "tools/echo.h"
+#include "tools/interrupt.h"
 #include "tools/terminal.h"
 #include "value/print.h"
 
@@ -84,7 +86,13 @@ Value Repl::evaluate_text(const std::string& text) { return evaluate(syntax::rea
 
 // Runs user code; whatever it raises is reported and the session goes on. False when it failed.
 bool Repl::guarded(const std::function<void()>& f) {
+  builtins::clear_interrupts();  // what came while nothing ran was about nothing
+  bool done = attempt(f);
   builtins::clear_interrupts();
+  return done;
+}
+
+bool Repl::attempt(const std::function<void()>& f) {
   try {
     f();
     builtins::flush_out();
@@ -122,6 +130,7 @@ int Repl::run_pipe() {
     if (!is_command(text) && syntax::completeness(text) == syntax::Completeness::Open) continue;
     entry(std::exchange(text, ""));
   }
+  if (g_interrupted) return kInterruptedStatus;
   if (!quit_) {
     entry(text);
     say("Bye!");

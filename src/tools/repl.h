@@ -29,6 +29,7 @@ class Repl {
   void remember_error(const UserError& e);
   void echo(const Value& v);
   bool guarded(const std::function<void()>& f);
+  bool attempt(const std::function<void()>& f);
 
   // repl_commands.cpp
   void command(const std::string& line);

@@ -1,14 +1,15 @@
 // Running a file or an expression.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include "builtins/host.h"
 #include "builtins/output.h"
 #include "eval/session.h"
+#include "support/interrupt.h"
 #include "tools/commands.h"
 #include "tools/read_file.h"
 #include "tools/terminal.h"
@@ -20,7 +21,8 @@ namespace sheaf::tools {
 std::optional<std::string> why_unreadable(const std::string& path) {
   std::error_code ec;
   if (std::filesystem::is_directory(path, ec)) return std::strerror(EISDIR);
-  if (std::ifstream(path, std::ios::binary)) return std::nullopt;
+  // Not opened for the sake of asking: what is on the other side of a named pipe would take that for its reader.
+  if (::access(path.c_str(), R_OK) == 0) return std::nullopt;
   return std::strerror(errno);
 }
 
@@ -30,19 +32,28 @@ bool check_readable(const std::string& path) {
   return !why;
 }
 
+namespace {
+
+void run_session(const Options& o, Watch& watch) {
+  eval::Session session;
+  watch.checkpoint("after init");
+  Value v = o.mode == Mode::File ? session.run_file(o.target) : session.run_text(o.target);
+  watch.checkpoint("after eval");
+  bool hidden = o.blame && !o.mem_profile;
+  if (!hidden && !is_silent(v)) builtins::write_out(render(v) + "\n");
+  builtins::flush_out();
+}
+
+}  // namespace
+
 int run_program(const Options& o) {
   if (o.mode == Mode::File && !check_readable(o.target)) return 1;
   builtins::set_program_args(o.words);
   Watch watch(o);
   int status = 0;
   try {
-    eval::Session session;
-    watch.checkpoint("after init");
-    Value v = o.mode == Mode::File ? session.run_file(o.target) : session.run_text(o.target);
-    watch.checkpoint("after eval");
-    bool hidden = o.blame && !o.mem_profile;
-    if (!hidden && !is_silent(v)) builtins::write_out(render(v) + "\n");
-    builtins::flush_out();
+    run_session(o, watch);
+    heed_interrupt();  // its end has waited for futures
   } catch (...) {
     status = watch.report_exception();
   }

@@ -21,8 +21,8 @@
 #include "compiler/tiered.h"
 #include "runtime/profiler.h"
 #include "runtime/thread_pool.h"
-#include "support/error.h"
 #include "support/internal_error.h"
+#include "support/interrupt.h"
 #include "support/phases.h"
 #include "tools/interrupt.h"
 #include "tools/terminal.h"
@@ -286,12 +286,13 @@ void Watch::report_breach(const builtins::GuardBreach& b) const {
 int Watch::report_exception() const {
   try {
     throw;
-  } catch (const UserError& e) {
-    bool interrupted = e.message == "Interrupted";
+  } catch (const StopError& e) {
     // The terminal has echoed ^C and left the cursor behind it.
-    if (interrupted && is_terminal(STDERR_FILENO)) say_plain("\n");
+    if (is_terminal(STDERR_FILENO)) say_plain("\n");
     say(report(e));
-    if (interrupted) return kInterruptedStatus;
+    return kInterruptedStatus;
+  } catch (const UserError& e) {
+    say(report(e));
   } catch (const builtins::GuardBreach& b) {
     report_breach(b);
   } catch (const builtins::ExitRequest& e) {

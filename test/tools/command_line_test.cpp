@@ -1,6 +1,7 @@
 // Toolchain specification §1: selection, flags, streams, exit status.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "run_sheaf.h"
 
@@ -52,6 +53,29 @@ TEST(CommandLine, ControlCEndsAProgram) {
   // Also one that goes on after every error.
   r = s.run("--version; timeout --preserve-status -k 20 -s INT 1 '" SHEAF_BINARY "' -c '(while true [x 0] (try (repeat [i 100000] [a x] (+ a i)) (catch e 1)))'");
   EXPECT_EQ(r.status, 130);
+}
+
+// Also one that waits for input or for a future, so that nobody looks for the request.
+TEST(CommandLine, ControlCEndsAProgramThatWaits) {
+  Sandbox s;
+  for (const char* name : {"pipe", "open"}) ASSERT_EQ(mkfifo((s.dir() / name).c_str(), 0600), 0);
+  for (const char* program : {"-c '(read-line)'", "/dev/stdin", "-c '(io \"read\" \"/dev/stdin\")'", "-c '(try (io \"read\" \"open\") (catch e 1))'", "open",
+                              "", "-c '(do (future (while true [i 0] (+ i 1))) 1)'", "-c '(def f (future (while true [i 0] (+ i 1))))'"}) {
+    Result r = s.run(std::string("--version; (timeout --preserve-status -k 20 -s INT 0.7 '" SHEAF_BINARY "' ") + program + " <>pipe)");
+    EXPECT_EQ(r.status, 130) << program << "\n" << r.out << r.err;
+    EXPECT_TRUE(!*program || contains(r.err, "error: Interrupted")) << program << "\n" << r.err;
+  }
+}
+
+// A file that may not grow further is an error that names it, and the old one stays.
+TEST(CommandLine, LimitOfFileSizes) {
+  Sandbox s;
+  ASSERT_EQ(s.run("-c '(io \"save\" \"a.safetensors\" {:w [1 2 3]})'").status, 0);
+  Result r = s.run("--version; (ulimit -f 100; '" SHEAF_BINARY "' -c '(io \"save\" \"a.safetensors\" {:w (zeros [1000000])})')");
+  EXPECT_EQ(r.status, 1);
+  EXPECT_TRUE(contains(r.err, "error: io save 'a.safetensors': File too large")) << r.err;
+  EXPECT_EQ(s.run("-c '(get (io \"load\" \"a.safetensors\") :w)'").out, "[1. 2. 3.]\n");
+  EXPECT_EQ(s.run("--version >.names; ls -A >.names; grep -c part .names").out, "0\n");
 }
 
 TEST(CommandLine, ModulesUnderAnotherName) {
