@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <malloc.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 
@@ -78,6 +79,7 @@ void prepare_heap() {
 
 int main(int argc, char** argv) {
   sheaf::tools::prepare_heap();  // before anything is allocated
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow further (ulimit -f) is an error of whoever writes it
   std::vector<std::string> words(argv + 1, argv + argc);
   int status = 1;
   try {
