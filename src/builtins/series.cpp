@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "builtins/numeric.h"
+#include "value/print.h"
 
 namespace sheaf::builtins {
 
@@ -23,6 +24,7 @@ std::vector<double> series_of(const Value& v, std::string_view who) {
 }
 
 std::string short_number(double x) {
+  if (!std::isfinite(x)) return float_text(static_cast<float>(x));
   if (x == std::floor(x) && std::fabs(x) < 1e9) return fmt::format("{:.0f}", x);
   return fmt::format("{:.4g}", x);
 }

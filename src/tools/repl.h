@@ -46,6 +46,7 @@ class Repl {
   Completions complete(const std::string& text, size_t cursor);
   NameKind kind_of(std::string_view name);
   std::vector<std::string> known_names();
+  std::vector<eval::Cell*> cells_at_hand();
 
   const Options& options_;
   Watch watch_;

@@ -89,11 +89,9 @@ void Repl::env(bool variables) {
   for (const auto& [name, form] : session_.globals().prelude_functions())
     if (session_.globals().is_prelude_name(name)) names.insert(name.str());
   std::string functions, values;
-  for (eval::Cell* c : session_.globals().user_cells()) {
-    const std::string& name = c->name.str();
-    if (is_repl_variable(name) || name.find('#') != std::string::npos) continue;
-    if (c->is_function) names.insert(name);
-    else values += fmt::format("  {} = {}\n", name, short_text(c->value));
+  for (eval::Cell* c : cells_at_hand()) {
+    if (c->is_function) names.insert(c->name.str());
+    else values += fmt::format("  {} = {}\n", c->name.str(), short_text(c->value));
   }
   for (const std::string& name : names) functions += "  " + name + "\n";
   builtins::write_out(variables ? "Functions:\n" + functions + "Variables:\n" + values : functions);

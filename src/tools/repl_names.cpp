@@ -8,7 +8,7 @@
 namespace sheaf::tools {
 namespace {
 
-// Internal built-ins, private names of files, the REPL's own variables.
+// Internal built-ins, names that macros made up, the REPL's own variables.
 bool is_hidden(const std::string& name) {
   return name.starts_with("@-") || (name.starts_with('%') && name.size() > 1) || name.find('#') != std::string::npos || is_repl_variable(name);
 }
@@ -26,16 +26,26 @@ bool is_special(std::string_view name) {
 
 }  // namespace
 
+// What programs have defined and the prompt can name: not what is private to a module.
+std::vector<eval::Cell*> Repl::cells_at_hand() {
+  eval::Globals& g = session_.globals();
+  std::vector<eval::Cell*> out;
+  for (eval::Cell* c : g.user_cells())
+    if (!is_hidden(c->name.str()) && g.find_user(session_.resolve_alias(c->name, 0)) == c) out.push_back(c);
+  return out;
+}
+
 std::vector<std::string> Repl::known_names() {
   std::set<std::string> all;
   for (const DocEntry& e : special_form_docs()) all.insert(e.name);
   for (const std::string& n : eval::special_form_names()) all.insert(n);
   eval::Globals& g = session_.globals();
   for (const auto* d : builtins::all_builtins()) all.insert(std::string(d->name));
-  for (const auto& [n, f] : g.prelude_functions()) all.insert(n.str());
+  for (const auto& [n, f] : g.prelude_functions())
+    if (g.is_prelude_name(n)) all.insert(n.str());
   for (const auto& [n, m] : g.prelude_macros()) all.insert(n.str());
   for (const auto& [n, m] : g.user_macros()) all.insert(n.str());
-  for (eval::Cell* c : g.user_cells()) all.insert(c->name.str());
+  for (eval::Cell* c : cells_at_hand()) all.insert(c->name.str());
   std::vector<std::string> out;
   for (const std::string& n : all)
     if (!is_hidden(n)) out.push_back(n);

@@ -153,6 +153,7 @@ class Terminal {
 
 TEST(ReplTerminal, EditsCompletesAndSurvivesInterrupts) {
   Sandbox s;
+  s.write("lib.shf", "(defn- hidden-helper [x] x) (defn hidden-not [x] (hidden-helper x))");
   {
     Terminal t(s);
     ASSERT_TRUE(t.expect("sheaf> "));
@@ -161,6 +162,16 @@ TEST(ReplTerminal, EditsCompletesAndSurvivesInterrupts) {
     ASSERT_TRUE(t.expect("sheaf> "));
     t.type("(linsp\x7f\t");
     EXPECT_TRUE(t.expect("linspace"));
+    t.type("\x03");
+    EXPECT_TRUE(t.expect("^C (use :quit to exit)"));
+    // Private functions of the library and of modules are not offered: there is one word left.
+    ASSERT_TRUE(t.expect("sheaf> "));
+    t.type("(use lib)\r");
+    ASSERT_TRUE(t.expect("sheaf> "));
+    t.type("(adam-\t");
+    EXPECT_TRUE(t.expect("adam-step"));
+    t.type(" (hidden-\t");
+    EXPECT_TRUE(t.expect("hidden-not"));
     t.type("\x03");
     EXPECT_TRUE(t.expect("^C (use :quit to exit)"));
     ASSERT_TRUE(t.expect("sheaf> "));
@@ -180,7 +191,7 @@ TEST(ReplTerminal, EditsCompletesAndSurvivesInterrupts) {
     t.type("\x04");
     EXPECT_TRUE(t.expect("Bye!"));
   }
-  EXPECT_TRUE(s.read(".sheaf_history").starts_with("#V2\n(+ 40 2)\n(do\\n  7)\n")) << s.read(".sheaf_history");
+  EXPECT_TRUE(s.read(".sheaf_history").starts_with("#V2\n(+ 40 2)\n(use lib)\n(do\\n  7)\n")) << s.read(".sheaf_history");
 }
 
 }  // namespace

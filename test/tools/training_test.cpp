@@ -98,6 +98,11 @@ TEST(Training, LinesInAFile) {
   EXPECT_TRUE(r.out.starts_with(" 5/20   25%  ")) << r.out;
   EXPECT_TRUE(contains(r.out, "  acc 5\n10/20   50%  ")) << r.out;
   EXPECT_FALSE(contains(r.out, "\r")) << r.out;
+  // Numbers that are none are written as everywhere else.
+  for (const auto& [x, text] : {std::pair("(- (/ 0.0 0.0))", "x NaN\n"), std::pair("(/ 1.0 0.0)", "x inf\n"), std::pair("(/ -1.0 0.0)", "x -inf\n")}) {
+    r = s.run(std::string("-c '(progress [i 1] [a 1.0] {:every 1 :show (fn [a] {:x a})} ") + x + ")'");
+    EXPECT_TRUE(contains(r.out, text)) << r.out << r.err;
+  }
   EXPECT_TRUE(contains(s.run("-c '(progress [i 2] [a 0] {:evry 1} a)'").err, "progress: unknown option :evry. Known options: :every :show"));
 }
 
