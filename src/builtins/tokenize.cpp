@@ -64,7 +64,7 @@ std::string document_at(const fs::path& path) {
   std::error_code error;
   // A vocabulary maps tokens to ids, a whole tokenizer has a model.
   bool is_vocabulary = file.filename() == "vocab.json" || (bytes.find("\"model\"") == std::string::npos && fs::exists(merges, error));
-  return is_vocabulary ? tokenizers::document_of_merges(bytes, formats::read_file(merges.string(), "tokenizer")) : bytes;
+  return is_vocabulary ? tokenizers::document_of_merges(bytes, formats::read_file(merges.string(), "tokenizer"), merges.string()) : bytes;
 }
 
 Value tokenizer(Call& c) {

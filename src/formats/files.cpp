@@ -182,7 +182,8 @@ Value parse_any(const std::string& path, std::string_view bytes, const Ref<Buffe
   if (is_npy(bytes)) return parse_npy(bytes, whole);
   if (is_zip(bytes)) {
     std::vector<ZipEntry> entries = read_zip(bytes);
-    return is_torch_archive(entries) ? parse_torch_archive(entries, whole) : parse_npz(entries, whole);
+    bool torch = is_torch_archive(entries) || path.ends_with(".pt") || path.ends_with(".pth") || path.ends_with(".bin");
+    return torch ? parse_torch_archive(entries, whole) : parse_npz(entries, whole);
   }
   if (is_torch_legacy(bytes)) return parse_torch_legacy(bytes, whole);
   if (bytes.starts_with('\x80')) return parse_pickle(bytes);

@@ -1,5 +1,7 @@
 #include "formats/npy.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 
 #include "formats/byte_reader.h"
@@ -141,6 +143,7 @@ Value parse_npz(const std::vector<ZipEntry>& archive, const Ref<Buffer>& whole) 
   std::vector<DictEntry> entries;
   for (const ZipEntry& e : archive) {
     std::string_view name = e.name;
+    if (!is_npy(e.data)) throw runtime_error(fmt::format("npz: entry '{}' is not an array of NumPy", name));
     if (name.ends_with(".npy")) name.remove_suffix(4);
     entries.push_back({Name(name), parse_npy(e.data, e.inflated ? Ref<Buffer>() : whole)});
   }

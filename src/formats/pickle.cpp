@@ -86,7 +86,7 @@ class Machine {
       case 'R': {
         Node* args = pop();
         Node* callee = pop();
-        push(pickle::apply_reduce(nodes_, callee, args));
+        push(naming_tensors([&] { return pickle::apply_reduce(nodes_, callee, args); }));
         break;
       }
       case 'b': {
@@ -97,7 +97,7 @@ class Machine {
       case 'Q': {  // BINPERSID
         if (!load_) fail("the file refers to storages that are not in it");
         Node* id = pop();
-        push((*load_)(nodes_, id));
+        push(naming_tensors([&] { return (*load_)(nodes_, id); }));
         break;
       }
       case 0x81: {  // NEWOBJ: an instance of a class, of which we know none
@@ -172,6 +172,19 @@ class Machine {
     }
     if (length > 8 && (static_cast<int64_t>(v) < 0) != (fill != '\0')) fail("an int does not fit 64 bits");
     return static_cast<int64_t>(v);
+  }
+
+  // Runs `make` for a tensor or its storage. The key it will stand under is the last text, below the functions that still wait
+  // for their arguments; items of lists have none.
+  template <class F>
+  Node* naming_tensors(F&& make) {
+    try {
+      return make();
+    } catch (const pickle::TensorFault& fault) {
+      auto at = std::find_if(stack_.rbegin(), stack_.rend(), [](const Node* n) { return n->kind != Kind::Global; });
+      bool keyed = at != stack_.rend() && (*at)->kind == Kind::Text;
+      throw runtime_error(fmt::format("torch: {}: {}", keyed ? "tensor '" + (*at)->text + "'" : "a tensor of storage '" + fault.storage + "'", fault.what));
+    }
   }
 
   // The object an opcode adds to lies just below its items.

@@ -25,6 +25,7 @@ struct Node {
   std::optional<RawType> type;  // Type
   std::unique_ptr<Tensor> tensor;  // Array, once its data came
   std::string_view bytes;          // Storage: raw elements, `text` their type
+  std::string key;                 // Storage: its name in the file
   Ref<Buffer> whole;               // Storage: memory that holds them and may be shared
 };
 
@@ -49,6 +50,12 @@ class Nodes {
  private:
   std::deque<Node> all_;
   size_t budget_bytes_;
+};
+
+// Something is wrong with a tensor of PyTorch, or with the storage that it was to look at. Whoever runs the pickle knows under
+// which key it was to stand, and says so.
+struct TensorFault {
+  std::string storage, what;
 };
 
 // What a persistent id of the file stands for.

@@ -55,17 +55,20 @@ Node* rebuild(Nodes& nodes, const Node* args, bool typed) {
   const Node *storage = args->items[0], *offset = args->items[1];
   if (storage->kind == Kind::Nil) return nodes.make(Kind::Nil);  // a first reading, without storages
   if (storage->kind != Kind::Storage || offset->kind != Kind::Int || offset->integer < 0) fail("a tensor without its storage");
+  auto fault = [&](std::string what) { throw TensorFault{storage->key, std::move(what)}; };
   auto d = typed ? dtype_named(args->items[6]->text) : storage_type(storage->text);
-  if (!d) fail("unsupported tensor dtype '" + (typed ? args->items[6]->text : storage->text) + "'");
+  if (!d) fault("unsupported dtype '" + (typed ? args->items[6]->text : storage->text) + "'");
   Dims sizes = ints_of(args->items[2], "size"), strides = ints_of(args->items[3], "stride");
-  if (sizes.size() != strides.size()) fail("a tensor's size and stride differ in length");
+  if (sizes.size() != strides.size()) fault(fmt::format("{} axes and {} strides", sizes.size(), strides.size()));
   int64_t n = checked_file_elems(sizes), available = static_cast<int64_t>(storage->bytes.size()) / size_bytes(*d);
   int64_t last = offset->integer;
+  bool inside = true;
   for (size_t a = 0; a < sizes.size() && n > 0; ++a) {
     int64_t reach;
-    if (__builtin_mul_overflow(sizes[a] - 1, strides[a], &reach) || __builtin_add_overflow(last, reach, &last)) fail("a tensor reaches outside its storage");
+    inside &= !__builtin_mul_overflow(sizes[a] - 1, strides[a], &reach) && !__builtin_add_overflow(last, reach, &last);
   }
-  if (n > 0 && last >= available) fail("a tensor reaches outside its storage");
+  if (n > 0 && (!inside || last >= available))
+    fault(fmt::format("shape {} with strides {} reaches outside storage '{}' of {} elements", shape_text(sizes), shape_text(strides), storage->key, available));
   nodes.spend(static_cast<size_t>(n) * size_bytes(*d));
   Node* out = nodes.make(Kind::Array);
   RawType type{*d, size_bytes(*d)};

@@ -69,13 +69,18 @@ Entry parse_entry(const std::string& key, const Value& v, uint64_t data_bytes) {
   return e;
 }
 
-void check_overlap(std::vector<const Entry*> entries) {
+// The tensors take up the data from end to end, as the format has it: no byte belongs to two of them, none to nobody.
+void check_layout(std::vector<const Entry*> entries, uint64_t data_bytes) {
   std::sort(entries.begin(), entries.end(), [](const Entry* a, const Entry* b) {
     return std::pair(a->begin, a->end) < std::pair(b->begin, b->end);
   });
-  for (size_t i = 1; i < entries.size(); ++i)
-    if (entries[i]->begin < entries[i - 1]->end)
-      throw runtime_error("'" + entries[i - 1]->key + "' and '" + entries[i]->key + "' overlap");
+  auto unclaimed = [](uint64_t from, uint64_t to) { throw runtime_error(fmt::format("bytes {} to {} of the data belong to no tensor", from, to)); };
+  uint64_t end = 0;
+  for (size_t i = 0; i < entries.size(); end = entries[i++]->end) {
+    if (entries[i]->begin < end) throw runtime_error("'" + entries[i - 1]->key + "' and '" + entries[i]->key + "' overlap");
+    if (entries[i]->begin > end) unclaimed(end, entries[i]->begin);
+  }
+  if (end < data_bytes) unclaimed(end, data_bytes);
 }
 
 struct Contents {
@@ -101,7 +106,7 @@ Contents read_contents(std::string_view bytes, const Ref<Buffer>& whole) {
   }
   std::vector<const Entry*> order;
   for (const Entry& e : entries) order.push_back(&e);
-  check_overlap(std::move(order));
+  check_layout(std::move(order), data.size());
   for (const Entry& e : entries) {
     RawType type{e.dtype, size_bytes(e.dtype)};
     try {

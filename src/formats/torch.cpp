@@ -1,5 +1,7 @@
 #include "formats/torch.h"
 
+#include <fmt/format.h>
+
 #include <memory>
 #include <unordered_map>
 #include <unordered_set>
@@ -39,10 +41,11 @@ pickle::PersistentLoad loader(const Storages& storages, const Ref<Buffer>& whole
   return [&storages, whole, seen](pickle::Nodes& nodes, const Node* id) {
     StorageId s = storage_id(id);
     auto it = storages.find(s.key);
-    if (it == storages.end()) fail("storage '" + s.key + "' is missing");
+    if (it == storages.end()) throw pickle::TensorFault{s.key, "storage '" + s.key + "' is missing"};
     if (seen->insert(s.key).second) nodes.allow(it->second.size());
     Node* n = nodes.make(Kind::Storage);
     n->text = s.type;
+    n->key = s.key;
     n->bytes = it->second;
     n->whole = whole;
     return n;
@@ -61,17 +64,18 @@ bool is_torch_archive(const std::vector<ZipEntry>& entries) { return !entry_name
 
 Value parse_torch_archive(const std::vector<ZipEntry>& entries, const Ref<Buffer>& whole) {
   std::string_view pickle_name = entry_named(entries, "/data.pkl");
+  if (pickle_name.empty()) fail(entries.empty() ? "the archive is empty" : fmt::format("the archive holds no data.pkl; its first entry is '{}'", entries[0].name));
   std::string prefix(pickle_name.substr(0, pickle_name.size() - std::string_view("data.pkl").size()));
   Storages storages;
   std::string_view program;
+  bool in_place = true;  // views reach into the file itself; where an entry had to be inflated, all are copied
   for (const ZipEntry& e : entries) {
     if (e.name == pickle_name) program = e.data;
     else if (e.name.starts_with(prefix + "data/")) storages[std::string(e.name.substr(prefix.size() + 5))] = e.data;
     else if (e.name == prefix + "byteorder" && e.data != "little") fail("the file is not little-endian");
-    // Views reach into the file itself; an entry that had to be inflated is copied.
-    if (e.inflated && e.name != pickle_name) return parse_pickle(program, loader(storages, {}));
+    in_place &= !e.inflated || e.name == pickle_name;
   }
-  return parse_pickle(program, loader(storages, whole));
+  return parse_pickle(program, loader(storages, in_place ? whole : Ref<Buffer>()));
 }
 
 bool is_torch_legacy(std::string_view bytes) { return bytes.starts_with(kLegacyMagic); }
@@ -93,6 +97,7 @@ Value parse_torch_legacy(std::string_view bytes, const Ref<Buffer>& whole) {
   std::unordered_map<std::string, std::string> types;
   next([&](pickle::Nodes& nodes, const Node* id) {
     StorageId s = storage_id(id);
+    if (pickle::torch_element_bytes(s.type) == 0) throw pickle::TensorFault{s.key, "unsupported dtype '" + s.type + "'"};
     types[s.key] = s.type;
     return nodes.make(Kind::Nil);
   });
@@ -105,10 +110,8 @@ Value parse_torch_legacy(std::string_view bytes, const Ref<Buffer>& whole) {
     auto type = types.find(k.as_string());
     auto count = in.number<uint64_t>();
     if (type == types.end()) fail("a storage that nothing uses");
-    uint64_t width = pickle::torch_element_bytes(type->second);
-    if (width == 0) fail("unsupported storage '" + type->second + "'");
-    if (count > in.left()) fail("the file ends early");
-    storages[k.as_string()] = in.take(count * width);
+    if (count > in.left()) fail("the file ends early, in storage '" + k.as_string() + "'");
+    storages[k.as_string()] = in.take(count * pickle::torch_element_bytes(type->second));
   }
   at = object_at;
   return next(loader(storages, whole));
@@ -116,9 +119,7 @@ Value parse_torch_legacy(std::string_view bytes, const Ref<Buffer>& whole) {
 
 Value parse_torch(std::string_view bytes) {
   if (is_torch_legacy(bytes)) return parse_torch_legacy(bytes);
-  std::vector<ZipEntry> entries = read_zip(bytes);
-  if (!is_torch_archive(entries)) fail("no pickle in the archive");
-  return parse_torch_archive(entries);
+  return parse_torch_archive(read_zip(bytes));
 }
 
 }  // namespace sheaf::formats

@@ -29,7 +29,10 @@ AddedTokens::AddedTokens(const Json& document, const Normalizer& normalizer) {
     auto place = static_cast<int32_t>(tokens_.size());
     t.shown = t.is_normalized ? normalizer.apply(t.text) : t.text;
     (t.is_normalized ? normalized_ : plain_).insert(t.shown, place);
-    by_id_[t.id] = tokens_.size();
+    auto [same, fresh] = by_id_.try_emplace(t.id, tokens_.size());
+    if (!fresh && tokens_[same->second].text != t.text)
+      throw runtime_error(fmt::format("the added tokens '{}' and '{}' have the same id, {}", tokens_[same->second].text, t.text, t.id));
+    same->second = tokens_.size();  // the last one counts
     tokens_.push_back(std::move(t));
   }
 }

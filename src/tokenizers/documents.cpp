@@ -56,7 +56,7 @@ void for_each_line(std::string_view text, F&& f) {
 
 }  // namespace
 
-std::string document_of_merges(std::string_view vocab_json, std::string_view merges) {
+std::string document_of_merges(std::string_view vocab_json, std::string_view merges, std::string_view merges_name) {
   Ordered vocab;
   try {
     vocab = Ordered::parse(vocab_json);
@@ -73,7 +73,7 @@ std::string document_of_merges(std::string_view vocab_json, std::string_view mer
     if (line.empty() || (number == 1 && line.starts_with("#version"))) return;
     size_t space = line.find(' ');
     if (space == std::string_view::npos || space == 0 || space + 1 == line.size() || line.find(' ', space + 1) != std::string_view::npos)
-      throw runtime_error(fmt::format("line {} of the merges is not two tokens: '{}'", number, line));
+      throw runtime_error(fmt::format("line {} of '{}' is not two tokens: '{}'", number, merges_name, line));
     pairs.push_back({line.substr(0, space), line.substr(space + 1)});
   });
   return document(std::move(added), byte_level(true), byte_level(true), bpe_model(std::move(vocab), std::move(pairs)));

@@ -8,8 +8,9 @@
 
 namespace sheaf::tokenizers {
 
-// GPT-2's pair of files: {"token": id, …} and one merge a line, both in the byte alphabet.
-std::string document_of_merges(std::string_view vocab_json, std::string_view merges);
+// GPT-2's pair of files: {"token": id, …} and one merge a line, both in the byte alphabet. The second has a name of its own in
+// messages.
+std::string document_of_merges(std::string_view vocab_json, std::string_view merges, std::string_view merges_name = "merges.txt");
 // Lines of an id, a tab and a token; a token in double quotes is a JSON string. Texts are written with the longest token
 // that fits, from the left. Tokens are taken to be in the byte alphabet when that is how they write spaces.
 std::string document_of_list(std::string_view lines);

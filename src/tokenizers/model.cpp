@@ -19,7 +19,11 @@ Vocabulary read_vocabulary(const Json& document) {
   const Json& vocab = member(document, "vocab", "the model");
   if (!vocab.is_object()) throw runtime_error("the \"vocab\" of the model does not map tokens to ids");
   Vocabulary out;
-  for (const auto& [token, id] : vocab.items()) out.add(token, count_of(id, fmt::format("the id of the token '{}'", token)));
+  for (const auto& [token, number] : vocab.items()) {
+    int32_t id = count_of(number, fmt::format("the id of the token '{}'", token));
+    if (const std::string* other = out.text_of(id)) throw runtime_error(fmt::format("the tokens '{}' and '{}' have the same id, {}", *other, token, id));
+    out.add(token, id);
+  }
   return out;
 }
 

@@ -13,8 +13,11 @@ length = struct.unpack("<Q", data[:8])[0]
 header = json.loads(data[8:8 + length])
 body = data[8 + length:]
 if what == "drop":
-    del header[name]
+    begin, end = header.pop(name)["data_offsets"]
     header.pop("__metadata__", None)
+    for entry in header.values():
+        entry["data_offsets"] = [at - (end - begin) if at >= end else at for at in entry["data_offsets"]]
+    body = body[:begin] + body[end:]
 elif what == "shape":
     header[name]["shape"] = header[name]["shape"][::-1] if len(header[name]["shape"]) > 1 else [1] + header[name]["shape"]
     header.pop("__metadata__", None)

@@ -95,6 +95,12 @@ TEST(Safetensors, BadFiles) {
   EXPECT_EQ(error(file("{\"x\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},"
                        "\"y\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[1,3]}}", "123")),
             "'x' and 'y' overlap");
+  EXPECT_EQ(error(file(entry("\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]"), "1234")), "bytes 2 to 4 of the data belong to no tensor");
+  EXPECT_EQ(error(file(entry("\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[1,3]"), "123")), "bytes 0 to 1 of the data belong to no tensor");
+  EXPECT_EQ(error(file("{\"x\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
+                       "\"y\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[2,3]}}", "123")),
+            "bytes 1 to 2 of the data belong to no tensor");
+  EXPECT_EQ(error(file("{}", "1")), "bytes 0 to 1 of the data belong to no tensor");
 }
 
 TEST(Safetensors, WhatCannotBeSaved) {

@@ -31,7 +31,7 @@ Json small_document(const std::string& name) {
   }
   Json vocab = Json::object();
   for (const auto& [token, id] : model["vocab"].items())
-    if (id < 300) vocab[token] = id;
+    if (id < 298) vocab[token] = id;
   model["vocab"] = vocab;
   if (model.contains("merges")) model["merges"] = Json::array();
   if (name == "gpt2" || name == "llama3") {
