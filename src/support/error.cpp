@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "support/display_width.h"
 #include "support/hints.h"
 #include "support/internal_error.h"
 
@@ -29,21 +30,18 @@ std::string_view printable_line(uint32_t source, uint32_t line) {
   return text.ends_with('\r') ? text.substr(0, text.size() - 1) : text;
 }
 
-// Blanks up to the form and a caret for each of its characters on its first line. Tabs stay tabs: how wide they are is
-// up to the terminal.
+// Blanks up to the form and carets under all of it that stands on its first line, by the columns that its characters take on a
+// terminal. Tabs stay tabs: how wide they are is up to the terminal.
 std::string caret_line(std::string_view line, const Span& span, uint32_t column) {
   std::string out;
   size_t pos = 0;
-  for (uint32_t c = 1; c < column; ++c) {
-    out += pos < line.size() && line[pos] == '\t' ? '\t' : ' ';
-    if (pos < line.size()) pos += code_point_length(line, pos);
+  for (uint32_t c = 1; c < column && pos < line.size(); ++c) {
+    size_t length = code_point_length(line, pos);
+    if (line[pos] == '\t') out += '\t';
+    else out.append(static_cast<size_t>(display_width(line.substr(pos, length))), ' ');
+    pos += length;
   }
-  size_t stop = std::min(line.size(), pos + (span.end > span.begin ? span.end - span.begin : 0));
-  size_t carets = 0;
-  while (pos < stop) {
-    ++carets;
-    pos += code_point_length(line, pos);
-  }
+  auto carets = static_cast<size_t>(display_width(line.substr(pos, span.end > span.begin ? span.end - span.begin : 0)));
   return out.append(std::max<size_t>(carets, 1), '^');
 }
 

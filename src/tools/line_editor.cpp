@@ -8,9 +8,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
+#include "support/display_width.h"
 #include "tools/terminal.h"
-#include "value/print_parts.h"
 
 namespace sheaf::tools {
 
@@ -173,7 +174,7 @@ LineEditor::Place LineEditor::place_of(size_t at, int columns) const {
       p = {p.row + 1, prompt_width_};
       continue;
     }
-    int width = static_cast<int>(printing::display_width(std::string_view(text_).substr(i, next(i) - i)));
+    int width = static_cast<int>(display_width(std::string_view(text_).substr(i, next(i) - i)));
     if (p.column + width > columns) p = {p.row + 1, 0};
     p.column += width;
   }
@@ -202,7 +203,7 @@ void LineEditor::draw(bool final) {
       out += style_code(current);
     }
     std::string_view c = std::string_view(text_).substr(i, next(i) - i);
-    int width = static_cast<int>(printing::display_width(c));
+    int width = static_cast<int>(display_width(c));
     if (column + width > columns) {
       out += "\r\n";
       column = 0;
@@ -305,7 +306,7 @@ void LineEditor::search() {
   int key;
   for (;;) {
     prompt_ = fmt::format("search '{}': ", pattern);
-    prompt_width_ = static_cast<int>(printing::display_width(prompt_));
+    prompt_width_ = static_cast<int>(display_width(prompt_));
     draw();
     key = read_key();
     if (key == control('R')) {

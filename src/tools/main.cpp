@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "builtins/output.h"
 #include "compiler/code_store.h"
 #include "runtime/profiler.h"
 #include "runtime/thread_pool.h"
@@ -25,6 +26,12 @@ void choose_device(const Options& o) {
   if (o.device == "metal" || o.device == "vulkan") say(fmt::format("sheaf: {} is not available here, running on CPU", o.device));
 }
 
+int show(const std::string& text) {
+  builtins::write_out(text);
+  builtins::flush_out();
+  return 0;
+}
+
 int run_command(const Options& o) {
   if (o.threads) runtime::set_num_threads(o.threads);
   if (o.max_memory) set_memory_limit(o.max_memory);
@@ -34,8 +41,8 @@ int run_command(const Options& o) {
   install_interrupt_handler();
   if (!o.emit.empty()) return run_emit(o);
   switch (o.mode) {
-    case Mode::Help: std::fputs(usage_text().c_str(), stdout); return 0;
-    case Mode::Version: std::puts("Sheaf " SHEAF_VERSION); return 0;
+    case Mode::Help: return show(usage_text());
+    case Mode::Version: return show("Sheaf " SHEAF_VERSION "\n");
     case Mode::Repl: return run_repl(o);
     case Mode::File: case Mode::Eval: return run_program(o);
     case Mode::InitAi: return run_init_ai(o);

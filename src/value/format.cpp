@@ -1,10 +1,10 @@
 // Format strings: Python's mini-language over our values.
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
 
 #include "value/print.h"
-#include "value/print_parts.h"
 
 namespace sheaf {
 namespace {
@@ -156,7 +156,8 @@ std::string grouped(const std::string& magnitude, const Spec& spec, int64_t widt
 
 std::string padded(std::string text, const Spec& spec, char align) {
   if (text.find('\n') != std::string::npos) return text;
-  int64_t missing = spec.width - printing::display_width(text);
+  // As in Python a width counts code points, not the columns of a terminal.
+  int64_t missing = spec.width - std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; });
   if (missing <= 0) return text;
   int64_t left = align == '<' ? 0 : align == '^' ? missing / 2 : missing;
   std::string out;

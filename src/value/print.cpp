@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "support/display_width.h"
 #include "value/dict.h"
 #include "value/print_parts.h"
 
@@ -48,7 +49,7 @@ struct Open {
   // Room for part `i`: what surrounds it and one column for what follows are taken off.
   int64_t width_of_child(size_t i) const {
     if (width == 0) return 0;
-    int64_t around = value.is_dict() ? 1 + printing::display_width(heads[i]) : value.tag() == Tag::Atom ? 6 : 1;
+    int64_t around = value.is_dict() ? 1 + display_width(heads[i]) : value.tag() == Tag::Atom ? 6 : 1;
     return std::max<int64_t>(width - around - 1, 1);
   }
 };
@@ -57,7 +58,7 @@ bool any_multiline(const std::vector<std::string>& parts) { return std::any_of(p
 
 int64_t joined_width(const std::vector<std::string>& parts) {
   int64_t total = 0;
-  for (const std::string& s : parts) total += printing::display_width(s) + 2;
+  for (const std::string& s : parts) total += display_width(s) + 2;
   return total;
 }
 
@@ -67,7 +68,7 @@ std::string sequence_text(const Open& o, char open, char close) {
   bool fill = !multiline && o.width && 1 + joined_width(o.parts) > o.width;
   int64_t column = 0;
   for (size_t i = 0; i < o.parts.size(); ++i) {
-    int64_t w = fill ? printing::display_width(o.parts[i]) : 0;
+    int64_t w = fill ? display_width(o.parts[i]) : 0;
     bool newline = multiline || (fill && i > 0 && column + w + 2 > o.width);
     if (i > 0) out += newline ? ",\n " : ", ";
     column = newline || i == 0 ? w + 2 : column + w + 2;  // up to and with the comma
@@ -83,7 +84,7 @@ std::string dict_text(const Open& o) {
   for (size_t i = 0; i < o.parts.size(); ++i) {
     if (i > 0) out += multiline ? ",\n " : ", ";
     out += o.heads[i];
-    append_indented(out, o.parts[i], multiline ? 1 + printing::display_width(o.heads[i]) : 0);
+    append_indented(out, o.parts[i], multiline ? 1 + display_width(o.heads[i]) : 0);
   }
   return out += '}';
 }

@@ -19,7 +19,5 @@ std::string decimal_text(double v, DType d, std::string_view integral_suffix, in
 // The element at an address as shown inside a tensor.
 std::string element_text_at(DType d, const std::byte* p, int precision = 0);
 std::string tensor_text(const Tensor& t, const Style& style);
-// Columns a terminal needs for UTF-8 text; an invalid byte counts as one.
-int64_t display_width(std::string_view text);
 
 }  // namespace sheaf::printing

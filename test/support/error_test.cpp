@@ -62,10 +62,13 @@ TEST(Report, CaretsOnlyOnTheFirstLine) {
   EXPECT_NE(text.find("  | ^^^^^^^^^^^^^^ here\n"), std::string::npos) << text;
 }
 
-TEST(Report, CaretsCountCodePointsAndKeepTabs) {
+TEST(Report, CaretsCountColumnsAndKeepTabs) {
   uint32_t s = add_source("u", "\t\xCE\xB1 (\xCE\xB2\xCE\xB3)\r\n", SourceKind::File);
   EXPECT_EQ(report({ErrorKind::Runtime, "M", span_of(s, "(\xCE\xB2\xCE\xB3)")}),
             "error: M\n --> u:1:4\n  |\n1 | \t\xCE\xB1 (\xCE\xB2\xCE\xB3)\n  | \t  ^^^^\n  |\n\n");
+  // Columns are counted in characters, carets stand where a terminal shows the form: wide characters take two places, combining ones none.
+  uint32_t wide = add_source("u", "\"日本\" (\"e\u0301日\")", SourceKind::Eval);
+  EXPECT_EQ(report({ErrorKind::Runtime, "M", Span{wide, 9, 19}}), "error: M\n --> u:1:6\n  |\n1 | \"日本\" (\"e\u0301日\")\n  |        ^^^^^^^\n  |\n\n");
 }
 
 TEST(Report, OneCaretAtTheEnd) {

@@ -17,6 +17,11 @@ TEST(CommandLine, HelpAndVersionWinAnywhere) {
   EXPECT_TRUE(contains(r.out, "Usage:"));
   EXPECT_EQ(r.status, 0);
   EXPECT_EQ(r.err, "");
+  for (const char* flag : {"--help", "--version"}) {
+    r = s.run(std::string("--version; ('" SHEAF_BINARY "' ") + flag + " >/dev/full)");
+    EXPECT_EQ(r.status, 1);
+    EXPECT_TRUE(contains(r.err, "error: cannot write to standard output: No space left on device")) << r.err;
+  }
 }
 
 TEST(CommandLine, RunsFilesAndExpressions) {

@@ -55,7 +55,7 @@ TEST(Format, PlainRenderingIsPadded) {
   EXPECT_EQ(one("{:6}|", Value::boolean(true)), "true  |");
   EXPECT_EQ(one("{:8}|", f32({1, 2})), "[1. 2.] |");
   EXPECT_EQ(one("{:5}|", T(DType::F32, {}, {4})), "   4.|");
-  EXPECT_EQ(one("{:6}|", S("重み")), "重み  |");
+  EXPECT_EQ(one("{:6}|", S("重み")), "重み    |");  // code points, as in Python
   EXPECT_EQ(one("{:05}", I(-42)), "-0042");
   EXPECT_EQ(one("{:+}", I(3)), "+3");
   EXPECT_EQ(one("{: }", F(3)), " 3.0");
