@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "autodiff/vjp.h"
+#include "builtins/gradient_watch.h"
 #include "builtins/mixed.h"
 #include "builtins/numeric.h"
 #include "compiler/pipeline.h"
@@ -150,8 +151,13 @@ Value value_and_grad_now(Caller& caller, const Value& f, const std::vector<Value
     phase.emplace("vjp");
   }
   std::vector<Operand> grads(nodes.size());
-  if (y.is_node()) grads = vjp({y}, {ops::full(y.type(), 1)}, nodes, gradient_depth() > 0);
+  if (y.is_node()) grads = vjp({y}, {ops::full(y.type(), 1)}, nodes, gradient_depth() > 0 || g_gradient_listener);
   phase.reset();
+  if (g_gradient_listener) {
+    g_gradient_listener(f, passes_of(y, nodes, grads));
+    for (Operand& g : grads) g = released(g);
+  }
+  trace::note_gradient();
   if (on_arrays) *on_arrays = works_on_arrays(y);
   std::vector<Value> parts;
   size_t offset = 0;

@@ -34,6 +34,14 @@ bool check_readable(const std::string& path) {
 
 namespace {
 
+// Code that another compiler made ahead of time, beside the source.
+void warn_about_artefact(const std::string& source) {
+  std::filesystem::path code = std::filesystem::path(source).replace_filename("module.vmfb");
+  std::error_code ec;
+  if (std::filesystem::exists(code, ec) && std::filesystem::exists(std::filesystem::path(code).replace_extension(".json"), ec))
+    say(fmt::format("warning: '{}' does not match this program and is not used", code.string()));
+}
+
 void run_session(const Options& o, Watch& watch) {
   eval::Session session;
   watch.checkpoint("after init");
@@ -47,7 +55,10 @@ void run_session(const Options& o, Watch& watch) {
 }  // namespace
 
 int run_program(const Options& o) {
-  if (o.mode == Mode::File && !check_readable(o.target)) return 1;
+  if (o.mode == Mode::File) {
+    if (!check_readable(o.target)) return 1;
+    warn_about_artefact(o.target);
+  }
   builtins::set_program_args(o.words);
   Watch watch(o);
   int status = 0;

@@ -8,8 +8,10 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <set>
 #include <utility>
 
+#include "builtins/gradient_watch.h"
 #include "builtins/host.h"
 #include "builtins/output.h"
 #include "codegen/block/peak.h"
@@ -129,8 +131,27 @@ class JitLog {
   bool full_, device_named_ = false;
 };
 
-constexpr std::string_view kGradient = "value-and-grad";
-bool is_gradient(const trace::JitEvent& e) { return e.outcome == trace::JitOutcome::Compiled && e.function == kGradient; }
+// SHEAF_DEBUG_GRAD: the passes of each function that is differentiated, at its first gradient.
+class Gradients {
+ public:
+  void show(const Value& function, const graph::Graph& passes) {
+    std::string name = function.as_function()->name(), text = print(passes);
+    {
+      std::lock_guard lock(mu_);
+      if (!shown_.insert(function.tag() == Tag::Function ? std::to_string(function.as_function()->code_number()) : text).second) return;
+    }
+    say(fmt::format("gradient of {}: {}", name.empty() ? "<lambda>" : name, text));
+  }
+
+ private:
+  std::mutex mu_;
+  std::set<std::string> shown_;  // by the number of the code, or what it came to
+};
+
+Gradients& gradients() {
+  static auto* g = new Gradients;
+  return *g;
+}
 
 // The name of the function that a form stands in.
 std::string function_around(const Span& span) {
@@ -229,25 +250,21 @@ Watch::Watch(const Options& o) : options_(o) {
   if (o.is_watched()) trace_ = std::make_unique<TraceObserver>(o);
   if (o.blame) profiler_ = std::make_unique<Profiler>();
   if (trace_ && profiler_) both_ = std::make_unique<Both>(*profiler_, *trace_);
-  bool show_gradients = std::getenv("SHEAF_DEBUG_GRAD") != nullptr;
   // Every call is to be visible to a trace or a guard. Who asks what is compiled sees it at the first call, not only where a second one comes.
-  bool asks = o.jit.empty() && (o.verbosity > 0 || show_gradients);
+  bool asks = o.jit.empty() && o.verbosity > 0;
   trace::set_jit_mode(o.is_watched() ? trace::JitMode::Off : asks ? trace::JitMode::Always : jit_mode(o.jit));
   trace::set_dynamic_mode(dynamic_mode(o.dynamic));
   for (const std::string& name : o.disabled) compiler::switch_pass(name, false);
   compiler::set_backend(o.backend == "block" ? compiler::Backend::Block : o.backend == "native" ? compiler::Backend::Native : compiler::Backend::Auto);
-  if (show_gradients || o.verbosity > 1) trace::g_describe_graphs = true;
-  if (o.verbosity > 0 || o.fullgraph || o.perf_hints || memory_ || show_gradients)
-    trace::set_jit_listener([this, show_gradients, log = JitLog(o.verbosity > 1)](const trace::JitEvent& e) mutable {
+  if (o.verbosity > 1) trace::g_describe_graphs = true;
+  if (std::getenv("SHEAF_DEBUG_GRAD")) builtins::g_gradient_listener = [](const Value& f, const graph::Graph& passes) { gradients().show(f, passes); };
+  if (o.verbosity > 0 || o.fullgraph || o.perf_hints || memory_)
+    trace::set_jit_listener([this, log = JitLog(o.verbosity > 1)](const trace::JitEvent& e) mutable {
       if (options_.verbosity > 0) log.add(e);
-      if (is_gradient(e)) checkpoint("after VAG compile");
-      if (show_gradients && is_gradient(e)) say(e.graph);
+      if (e.takes_gradient) checkpoint("after VAG compile");
       require_compiled(e, options_);
     });
-  if (memory_)
-    trace::set_run_listener([this](const std::string& function) {
-      if (function == kGradient) checkpoint("after VAG dispatch");
-    });
+  if (memory_) trace::set_gradient_listener([this] { checkpoint("after VAG dispatch"); });
   trace::set_jit_warning([](const std::string& text) { say(text); });
   if (o.perf_hints)
     compiler::g_compiled_listener = [](const graph::Graph& g, const auto&, const compiler::Compiled& c) {
@@ -263,7 +280,8 @@ Watch::Watch(const Options& o) : options_(o) {
 Watch::~Watch() {
   eval::g_observer = nullptr;
   trace::set_jit_listener(nullptr);
-  trace::set_run_listener(nullptr);
+  trace::set_gradient_listener(nullptr);
+  builtins::g_gradient_listener = nullptr;
   trace::set_jit_warning(nullptr);
   compiler::g_compiled_listener = nullptr;
 }

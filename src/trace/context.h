@@ -23,6 +23,7 @@ struct Context {
   std::vector<ArgumentMark> marks;                    // outermost only
   std::vector<size_t> small_ints;                     // inputs that were taken to be below 2^kArgumentBits (outermost only)
   std::unordered_map<const graph::Node*, int> int_bits;  // what is known of ints (outermost only)
+  bool takes_gradient = false;                        // outermost only
   bool takes_globals = true;                          // false: a sub-trace whose graph is used at once, not kept
   Context* outer = nullptr;                           // the trace this one is part of
 

@@ -25,7 +25,8 @@ namespace {
 JitMode g_mode = JitMode::Auto;
 DynamicMode g_dynamic = DynamicMode::Auto;
 std::function<void(const JitEvent&)> g_listener;
-std::function<void(const std::string&)> g_ran, g_warn;
+std::function<void(const std::string&)> g_warn;
+std::function<void()> g_gradient_computed;
 
 // More signatures than this of one function: its structure keeps changing, and compiling it again and again would cost
 // more than it saves.
@@ -81,7 +82,7 @@ Table& table() {
 }
 
 void tell(const std::string& function, JitOutcome outcome, const std::string& reason, Span span, const Variant* made = nullptr) {
-  if (g_listener) g_listener({function, outcome, reason, span, made && made->code && made->code->cached, made ? made->text : ""});
+  if (g_listener) g_listener({function, outcome, reason, span, made && made->code && made->code->cached, made ? made->text : "", made && made->takes_gradient});
 }
 
 // Called with the table locked.
@@ -191,7 +192,12 @@ void note_scalar_call(uint64_t code, const std::string& name) {
   if (std::lock_guard lock(table().mu); !table().scalar_only.insert(code).second) return;
   tell(name, JitOutcome::ScalarOnly, "scalar-only args", {});
 }
-void set_run_listener(std::function<void(const std::string&)> listener) { g_ran = std::move(listener); }
+void set_gradient_listener(std::function<void()> listener) { g_gradient_computed = std::move(listener); }
+
+void note_gradient() {
+  if (Context* c = Context::current_context()) c->outermost().takes_gradient = true;
+  else if (g_gradient_computed && gradient_depth() == 0) g_gradient_computed();
+}
 void set_jit_warning(std::function<void(const std::string&)> warn) { g_warn = std::move(warn); }
 JitStats jit_stats() {
   std::lock_guard lock(table().mu);
@@ -435,7 +441,7 @@ bool call_compiled(uint64_t code, uint64_t purpose, const std::string& name, std
   } catch (const UserError&) {
     failed = true;  // an index out of range, say: the interpreted run reports it in the right words, with its place
   }
-  if (g_ran) g_ran(name);
+  if (g_gradient_computed && d.found->takes_gradient) g_gradient_computed();
   if (!failed) return true;
   if (outputs_made() == outputs) return false;
   RepeatedOutputs repeated(outputs);

@@ -26,14 +26,17 @@ struct JitEvent {
   Span span;
   bool cached = false;  // compiled code was found on disk
   std::string graph;  // the graph as text, when g_describe_graphs is set
+  bool takes_gradient = false;
 };
 extern bool g_describe_graphs;
 void set_jit_listener(std::function<void(const JitEvent&)> listener);
 extern bool g_jit_listens;
 // To be called, if somebody listens, for a call without any tensor; the first of each function is told.
 void note_scalar_call(uint64_t code, const std::string& name);
-// Called with its name whenever the code of a function has run.
-void set_run_listener(std::function<void(const std::string&)> listener);
+// Called whenever a gradient has been computed, by compiled code or on a tape.
+void set_gradient_listener(std::function<void()> listener);
+// To be called by whoever takes a gradient: now, or in the trace in progress.
+void note_gradient();
 // Called once, with a line of text, when there is far more compiled code than programs have functions.
 void set_jit_warning(std::function<void(const std::string&)> warn);
 struct JitStats {

@@ -243,6 +243,7 @@ std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots, con
     variant->globals.push_back({cell, std::move(global.key)});
   }
   if (g_describe_graphs) variant->text = print(g);
+  variant->takes_gradient = context.takes_gradient;
   if (open.empty()) {
     variant->code = std::make_shared<const Compiled>(compiler::compile(g));
     return variant;

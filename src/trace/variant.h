@@ -42,6 +42,7 @@ struct Variant {
   } predicates;
   std::vector<size_t> used_inputs;  // leaves that the graph reads, in the order of its inputs
   std::string text;                 // of the graph, when asked for
+  bool takes_gradient = false;      // somewhere in it
   Value result;                     // the tree of results; its traced leaves stand for the outputs, in order
 
   // For sizes that are all known, the code; else what it is made from when a call brings new sizes.

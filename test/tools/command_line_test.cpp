@@ -72,6 +72,17 @@ TEST(CommandLine, ControlCEndsAProgramThatWaits) {
   }
 }
 
+TEST(CommandLine, CodeOfAnotherCompilerIsNotUsed) {
+  Sandbox s;
+  s.write("a.shf", "(+ 1 2)");
+  s.write("module.json", R"({"module_name": "a", "vmfb": "module.vmfb", "functions": {}})");
+  EXPECT_EQ(s.run("a.shf").err, "");
+  s.write("module.vmfb", "");
+  Result r = s.run("a.shf");
+  EXPECT_EQ(r.out, "3\n");
+  EXPECT_EQ(r.err, "warning: 'module.vmfb' does not match this program and is not used\n");
+}
+
 // A file that may not grow further is an error that names it, and the old one stays.
 TEST(CommandLine, LimitOfFileSizes) {
   Sandbox s;

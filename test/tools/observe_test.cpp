@@ -105,11 +105,27 @@ TEST_F(Observe, CompiledGradients) {
   EXPECT_EQ(r.out, "[5.0, [2. 4.]]\n");
   EXPECT_TRUE(r.err.starts_with("sheaf: running on CPU\njit: compiling value-and-grad [cpu]...\n")) << r.err;
   EXPECT_TRUE(matches(r.err, "after VAG compile .*\n  after VAG dispatch .*\n  after eval ")) << r.err;
+  // Also of one that runs interpreted, and of a function that takes a gradient on its way.
+  EXPECT_TRUE(matches(s.run("--mem-profile g.shf").err, "after init .*\n  after VAG dispatch .*\n  after eval ")) << r.err;
+  s.write("h.shf", "(defn loss [x y] (sum (* x y))) (defn step [x y] (- x (get ((value-and-grad (fn [p] (loss p y))) x) 1)))"
+                   "(def y [4 5]) (repeat [i 2] [x [1.0 2.0]] (step x y))");
+  r = s.run("--mem-profile --jit=always h.shf");
+  EXPECT_TRUE(matches(r.err, "after VAG compile .*\n  after VAG dispatch .*\n  after VAG dispatch .*\n  after eval ")) << r.err;
+}
+
+// SHEAF_DEBUG_GRAD shows each function that is differentiated once, however it runs.
+TEST_F(Observe, PassesOfGradients) {
+  s.write("a.shf", "(defn loss [p x] (sum (tanh (* p x)))) (defn step [p x] (get ((value-and-grad (fn [p] (loss p x))) p) 1))"
+                   "(def x (arange 100)) (repeat [i 3] [p (zeros [100])] (+ p (step p x))) (print ((grad (fn [x] (sum (* x x)))) [1 2]))");
   setenv("SHEAF_DEBUG_GRAD", "1", 1);
-  r = s.run("g.shf");
+  for (const char* mode : {"", "--jit=off ", "--jit=always "}) {
+    Result r = s.run(std::string(mode) + "a.shf");
+    EXPECT_EQ(r.out, "[2. 4.]\n");
+    EXPECT_TRUE(matches(r.err, "^gradient of <lambda>: graph\\(v0: f32\\[100\\], [^]*= tanh\\([^]*= sub\\([^]*\n  return v[0-9]+, v[0-9]+\n}\n"
+                               "gradient of <lambda>: graph\\(v0: f32\\[2\\]\\) \\{\n  v1: f32\\[2\\] = mul\\(v0, v0\\)\n[^]*}\n$"))
+        << mode << r.err;
+  }
   unsetenv("SHEAF_DEBUG_GRAD");
-  EXPECT_EQ(r.out, "[5.0, [2. 4.]]\n");
-  EXPECT_TRUE(contains(r.err, "graph(")) << r.err;
 }
 
 TEST_F(Observe, SkippedFunctionsAndGraphs) {
