@@ -175,7 +175,7 @@ Value run_batch(Caller& caller, const Value& f, const Axes& axes, std::vector<Va
     });
   }
   if (n < 0) throw runtime_error("vmap: at least one argument must be a mapped tensor");
-  if (n > 1)
+  if (n != 1)  // of no example the shape of the result is known only this way
     if (auto all = run_at_once(caller, f, arguments, n)) return std::move(*all);
   std::vector<Value> results = empty_list(n);
   for (int64_t i = 0; i < n; ++i) {
