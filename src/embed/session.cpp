@@ -11,6 +11,7 @@
 #include "compiler/code_store.h"
 #include "embed/handle.h"
 #include "eval/interactive.h"
+#include "support/interrupt.h"
 #include "support/large_stack.h"
 #include "syntax/reader.h"
 
@@ -129,6 +130,9 @@ struct sheaf_session {
     busy_ = true;
     try {
       job.result = (*job.work)(session);
+    } catch (const sheaf::StopError&) {
+      job.thrown = std::current_exception();
+      sheaf::g_interrupted = false;  // what begins now, while other sessions run, is not meant
     } catch (...) {
       job.thrown = std::current_exception();
     }

@@ -3,6 +3,7 @@
 #include "builtins/options.h"
 #include "builtins/output.h"
 #include "call.h"
+#include "support/interrupt.h"
 #include "value/dict.h"
 
 namespace sheaf::builtins {
