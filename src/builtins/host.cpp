@@ -161,10 +161,11 @@ const BuiltinDef kBuiltins[] = {
        return Value::boolean(g_answer);
      },
      {}, Effect::Input},
-    // From here on Ctrl-C ends the program again, until it asks the next time.
+    // From here on Ctrl-C ends the program again, until it asks the next time; so does one that it has not asked about.
     {"%stop-asking", "", "", "", {}, 0, 0,
      [](Call&) {
        g_asked = false;
+       if (g_answer.exchange(false)) g_interrupted = true;
        return Value::nil();
      },
      {}, Effect::Input},
@@ -187,6 +188,8 @@ void set_program_args(std::vector<std::string> a) { program_args() = std::move(a
 
 void interrupt() {
   if (!g_asked || g_answer.exchange(true)) g_interrupted = true;
+  // On another thread the program may have stopped asking since.
+  else if (!g_asked && g_answer.exchange(false)) g_interrupted = true;
 }
 
 void clear_interrupts() {

@@ -96,6 +96,18 @@ TEST(Interrupts, AProgramThatAsksGetsTheFirst) {
   EXPECT_FALSE(asked());
 }
 
+TEST(Interrupts, OneThatIsNotAskedAboutEndsTheProgram) {
+  clear_interrupts();
+  call_in(host_builtins(), "interrupted?", {});
+  interrupt();
+  EXPECT_FALSE(g_interrupted);
+  call_in(host_builtins(), "%stop-asking", {});
+  EXPECT_TRUE(g_interrupted);
+  g_interrupted = false;
+  EXPECT_FALSE(call_in(host_builtins(), "interrupted?", {}).as_bool());
+  clear_interrupts();
+}
+
 TEST(Exit, CarriesTheStatus) {
   try {
     call_in(host_builtins(), "exit", values(Value::integer(3)));

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <stdexcept>
 #include <thread>
 
@@ -128,6 +129,30 @@ TEST(Training, ControlCSavesAndEnds) {
                        "  (print (> n 0) (equal? (run \"r\" (+ n 5)) (run \"other\" (+ n 5)))))\n");
   Result r = s.run("b.shf");
   EXPECT_TRUE(contains(r.out, "true true\n")) << r.out << r.err;
+}
+
+// In the last save as in any other: it is finished, and what comes after the loop is not begun.
+TEST(Training, ControlCInTheLastSave) {
+  Sandbox s;
+  s.write("a.shf", "(training-loop {:w (zeros [40000000])} (fn [s i] s) {:steps 1 :path \"r\"})\n(print \"after\")\n(while true [x 0] (+ x 1))\n");
+  pid_t pid = fork();
+  ASSERT_GE(pid, 0);  // kill(-1) would end everything
+  if (pid == 0) {
+    alarm(30);
+    if (chdir(s.dir().c_str()) != 0 || !freopen("out", "w", stdout)) _exit(1);
+    execl(SHEAF_BINARY, "sheaf", "a.shf", nullptr);
+    _exit(1);
+  }
+  namespace fs = std::filesystem;
+  std::error_code error;
+  for (int i = 0; i < 20000 && (!fs::exists(s.dir() / "r", error) || fs::is_empty(s.dir() / "r", error)); ++i) std::this_thread::sleep_for(std::chrono::microseconds(500));
+  kill(pid, SIGINT);
+  int status = 0;
+  waitpid(pid, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 130);
+  s.write("b.shf", "(print (get (load-checkpoint \"r\") :step))\n");
+  EXPECT_EQ(s.run("b.shf").out, "1\n");
 }
 
 // The loop asks whether Ctrl-C was pressed; what comes after it does not, and ends.
