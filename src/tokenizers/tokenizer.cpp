@@ -21,7 +21,14 @@ Tokenizer::Tokenizer(std::string document) : document_(std::move(document)) {
   if (const Json* j = find_member(json, "post_processor")) read_templates(*j);
   if (const Json* j = find_member(json, "decoder")) decoder_ = Decoder(*j);
   vocabulary_size_ = model_->vocabulary().size();
-  for (const AddedToken& t : added_.all()) vocabulary_size_ += model_->vocabulary().id_of(t.text) == Vocabulary::kNone;
+  largest_id_ = model_->vocabulary().largest_id();
+  for (const AddedToken& t : added_.all()) {
+    vocabulary_size_ += model_->vocabulary().id_of(t.text) == Vocabulary::kNone;
+    largest_id_ = std::max(largest_id_, t.id);
+  }
+  for (const auto& parts : templates_)
+    for (const TemplatePart& p : parts)
+      for (int32_t id : p.ids) largest_id_ = std::max(largest_id_, id);
 }
 
 void Tokenizer::read_templates(const Json& document) {

@@ -27,6 +27,7 @@ class Tokenizer {
   std::string decode(std::span<const int32_t> ids, bool special) const;
 
   size_t vocabulary_size() const { return vocabulary_size_; }       // added tokens included
+  int32_t largest_id() const { return largest_id_; }                // that encode gives; kNone: there are no tokens
   int32_t id_of(std::string_view token) const;                      // Vocabulary::kNone: there is none
   const std::string* text_of(int32_t id) const;                     // nullptr: there is none
   const std::string& document() const { return document_; }
@@ -48,6 +49,7 @@ class Tokenizer {
   std::vector<std::vector<TemplatePart>> templates_;
   Decoder decoder_;
   size_t vocabulary_size_ = 0;
+  int32_t largest_id_ = Vocabulary::kNone;
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<PieceCache>> free_caches_;  // GUARDED_BY(mutex_); each call of encode takes one
 };

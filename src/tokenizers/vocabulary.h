@@ -13,6 +13,7 @@ class Vocabulary {
   // A text that is there already gets the new id; an id keeps the last text given for it.
   void add(std::string token, int32_t id) {
     max_bytes_ = std::max(max_bytes_, token.size());
+    largest_id_ = std::max(largest_id_, id);
     texts_[id] = token;
     ids_[std::move(token)] = id;
   }
@@ -27,6 +28,7 @@ class Vocabulary {
   }
   size_t size() const { return ids_.size(); }
   size_t max_bytes() const { return max_bytes_; }  // of a token
+  int32_t largest_id() const { return largest_id_; }
 
  private:
   struct Hash {
@@ -36,6 +38,7 @@ class Vocabulary {
   std::unordered_map<std::string, int32_t, Hash, std::equal_to<>> ids_;
   std::unordered_map<int32_t, std::string> texts_;
   size_t max_bytes_ = 0;
+  int32_t largest_id_ = kNone;
 };
 
 }  // namespace sheaf::tokenizers
