@@ -14,12 +14,20 @@ data = open(path, "rb").read()
 length = struct.unpack("<Q", data[:8])[0]
 header = json.loads(data[8:8 + length])
 body = data[8 + length:]
-if what == "drop":
-    begin, end = header.pop(name)["data_offsets"]
+
+
+def take_out(key):
+    """The tensor with its bytes, so that no gap is left."""
+    global body
+    begin, end = header.pop(key)["data_offsets"]
     header.pop("__metadata__", None)
     for entry in header.values():
         entry["data_offsets"] = [at - (end - begin) if at >= end else at for at in entry["data_offsets"]]
     body = body[:begin] + body[end:]
+
+
+if what == "drop":
+    take_out(name)
 elif what == "shape":
     header[name]["shape"] = header[name]["shape"][::-1] if len(header[name]["shape"]) > 1 else [1] + header[name]["shape"]
     header.pop("__metadata__", None)
@@ -36,6 +44,8 @@ elif what in ("overlap", "outside"):
 elif what in ("zeros", "add"):
     sizes = [int(n) for n in more]
     for key in [name] if what == "add" else [key for key in header if name in key and key != "__metadata__"]:
+        if key in header:
+            take_out(key)
         header[key] = {"dtype": "F32", "shape": sizes, "data_offsets": [len(body), len(body) + 4 * math.prod(sizes)]}
         body += bytes(4 * math.prod(sizes))
     header.pop("__metadata__", None)

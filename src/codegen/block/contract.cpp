@@ -24,7 +24,8 @@ using loop::kContractBlock;
 constexpr int64_t kStreamRows = 32, kStreamRowsPacked = 16, kStreamRowsNarrow = 64, kThinRows = 8;  // at most, in the thin forms; the second where a tile can pack B on its way
 template <class S>
 constexpr int64_t kTurnedRows = sizeof(S) == 4 ? 8 : 4;  // narrow elements are widened again for each four rows
-constexpr int64_t kTurnedLeast = 7, kTurnedMost = 192;  // rows where columns of B are read where they are; with wide vectors from more than kThinRows on
+constexpr int64_t kTurnedLeast = 5, kTurnedMost = 192;  // rows where columns of B are read where they are; with wide vectors from more than kThinRows on
+constexpr int64_t kCrowded = 16 << 10;                  // bytes: columns a multiple of that apart share a set of the first-level cache, and more than four of them no longer stay there
 constexpr int64_t kTurnDepth = 256;                 // from here on copying the result is nothing
 constexpr int64_t kFlatMost = 256, kFlatRows = 96;  // columns at most, rows at least where rows of A are
 constexpr int64_t kSmall = 6144;                    // elements of B that stay in the first-level cache with room to spare
@@ -59,7 +60,7 @@ class Product {
   Form usual() const {
     if (pairs_) return Form::Pairs;
     if (m_ == 1 && can(Form::ThinTurned)) return Form::ThinTurned;
-    bool turned_b = (m_ > kThinRows || (m_ >= kTurnedLeast && !wide_vectors() && n_ * k_ > kSmall)) && fits_turned();
+    bool turned_b = (m_ > kThinRows || (m_ >= kTurnedLeast && !wide_vectors() && n_ * k_ > kSmall && b_.minor * sizeof(S) % kCrowded != 0)) && fits_turned();
     if constexpr (kSame) {
       if (fits_small()) return Form::Small;
       if (fits_flat(least_flat_rows())) return Form::Flat;

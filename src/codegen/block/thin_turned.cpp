@@ -1,5 +1,5 @@
 // Columns of B are contiguous (weights kept as [N, K]). One row has chains that lie side by side in memory, so columns are read as they are.
-// For more rows blocks of columns are transposed in registers on their way, so that a vector holds elements of several chains over k.
+// Up to eight rows of floats are lanes of vectors. For others blocks of columns are transposed in registers on their way, so that a vector holds elements of several chains over k.
 #include <array>
 #include <cstring>
 #include <numeric>
@@ -14,8 +14,9 @@ namespace sheaf::codegen::block {
 namespace {
 
 constexpr int64_t kFarBytes = 4096;
-constexpr int64_t kMaxColumns = 16, kRows = 4;  // at a time
+constexpr int64_t kMaxColumns = 16, kMaxRows = 8, kRows = 4;  // at a time; the last where columns are transposed
 constexpr int64_t kNearBytes = 256 << 10;
+constexpr int kFewColumns = 4;
 
 enum class Way {
   Apart,     // asks for the same k of the columns at `next`
@@ -47,9 +48,12 @@ struct Blocks {
   OneRow<S> few_streams, streams;
 };
 
+using FewRows = void (*)(const float* x, const float* b, int64_t ldb, int64_t k, float* out);
+
 template <class T>
 struct Kernels {
   int64_t lanes, columns;
+  std::array<FewRows, 2> few_rows;  // by their number of vectors, less one; null where there are none
   Blocks<float> same;
   Blocks<BFloat16> bf16;
   Blocks<Float16> f16;
@@ -87,6 +91,20 @@ void one_row(const Operand<float>& row, const Operand<S>& b, float* c, int64_t n
   });
 }
 
+void few_rows(FewRows multiply, const Operand<float>& a, const Operand<float>& b, float* c, int64_t m, int64_t n, int64_t k) {
+  const int64_t height = round_up(m, kernels<float>().lanes);
+  float* x = scratch<float>(1, height * k);
+  pack(x, a, 0, 0, m, height, k);
+  for_streams(n, kFewColumns, k * int64_t(sizeof(float)), kTaskFlops / (2 * m * k + 1), [&] {
+    return [&](int64_t first, int64_t apart) {
+      float out[kFewColumns * kMaxRows];
+      multiply(x, b.at(first, 0), apart * b.minor, k, out);  // with 0 the same column in all places
+      for (int64_t r = 0; r < (apart > 0 ? kFewColumns : 1); ++r)
+        for (int64_t i = 0; i < m; ++i) c[i * n + first + r * apart] = out[r * height + i];
+    };
+  });
+}
+
 // f(first column, column from which results are new) for as many columns at a time, on all threads; the last ones overlap those before them.
 void for_columns(int64_t m, int64_t n, int64_t k, int64_t columns, auto&& f) {
   runtime::parallel_for(pieces(n, columns), [&](int64_t begin, int64_t end) {
@@ -119,6 +137,10 @@ void by_columns(const Operand<float>& x, const Operand<S>& b, float* c, int64_t 
 
 template <class S>
 bool thin_turned(const Operand<S>& a, const Operand<S>& b, float* c, int64_t m, int64_t n, int64_t k) {
+  if constexpr (std::is_same_v<S, float>) {
+    const Kernels<float>& kern = kernels<float>();
+    if (FewRows multiply = m > 1 && m <= kMaxRows ? kern.few_rows[(m - 1) / kern.lanes] : nullptr) return few_rows(multiply, a, b, c, m, n, k), true;
+  }
   if (m > 1 && n < kernels<float>().columns) return false;
   // Three rows are computed as four.
   Operand<float> x = contiguous_rows<float>(a, m, k, m % kRows == 3 ? 1 : 0);

@@ -107,6 +107,44 @@ void one_row(const float* x, const S* b, int64_t ldb, int64_t k, Rest<S>& rest, 
   std::copy_n(total, kColumns, out);
 }
 
+// out[c][i] = the product of row i of x with column c, for kFewColumns columns `ldb` apart and kVectors vectors of rows: x is [k][rows], filled up with zeros. Lanes are rows, so that columns
+// are read as they lie. Two blocks of k at a time: sums of one would wait for each other, and more columns that lie a multiple of 16 KiB apart would push each other out of the cache.
+template <int kVectors, class V = Simd<float>>
+void few_rows(const float* x, const float* b, int64_t ldb, int64_t k, float* out) {
+  constexpr int64_t kHeight = kVectors * V::kLanes;
+  const int64_t block = loop::contract_block(k);
+  typename V::V total[kFewColumns][kVectors];
+  for (auto& column : total)
+    for (auto& sum : column) sum = V::zero();
+  for (int64_t begin = 0; begin < k; begin += 2 * block) {
+    typename V::V acc[2][kFewColumns][kVectors];
+#pragma GCC unroll 2
+    for (int half = 0; half < 2; ++half)
+#pragma GCC unroll 4
+      for (int c = 0; c < kFewColumns; ++c)
+#pragma GCC unroll 2
+        for (int v = 0; v < kVectors; ++v) acc[half][c][v] = V::zero();
+    auto step = [&](int half, int64_t l) __attribute__((always_inline)) { V::multiply_rows(acc[half], b + l, ldb, x + l * kHeight, kHeight); };
+    const int64_t ends[] = {std::min(k, begin + block), std::min(k, begin + 2 * block)};
+    int64_t l = begin;
+    for (; l + block + V::kDepth <= ends[1]; l += V::kDepth) step(0, l), step(1, l + block);
+#pragma GCC unroll 2
+    for (int half = 0; half < 2; ++half) {
+      int64_t at = l + half * block;
+      for (; at + V::kDepth <= ends[half]; at += V::kDepth) step(half, at);
+      for (; at < ends[half]; ++at)
+        for (int c = 0; c < kFewColumns; ++c)
+          for (int v = 0; v < kVectors; ++v) acc[half][c][v] = V::fma(V::splat(b[c * ldb + at]), V::load(x + at * kHeight + v * V::kLanes), acc[half][c][v]);
+#pragma GCC unroll 4
+      for (int c = 0; c < kFewColumns; ++c)
+#pragma GCC unroll 2
+        for (int v = 0; v < kVectors; ++v) total[c][v] = V::add(total[c][v], acc[half][c][v]);
+    }
+  }
+  for (int c = 0; c < kFewColumns; ++c)
+    for (int v = 0; v < kVectors; ++v) V::store(out + c * kHeight + v * V::kLanes, total[c][v]);
+}
+
 // Columns at a time, as far apart as can be where memory gives them. For cores that read one stream best: with vectors of one column one stream of floats, two of
 // narrow elements, which take more work.
 template <class S>
@@ -121,5 +159,11 @@ constexpr Forms<S> kForms{turned_block<S, 1, kWay>, turned_block<S, 2, kWay>, tu
 template <class S>
 constexpr Blocks<S> kBlocks{kForms<S, Way::Apart>, kForms<S, Way::InOrder>, kOneRow<S, kFewStreams<S>>, kOneRow<S, kStreams>};
 
+// With wider vectors rows would leave lanes idle.
+constexpr std::array<FewRows, 2> kFewRows = [] {
+  if constexpr (Simd<float>::kDepth > 1) return std::array<FewRows, 2>{few_rows<1>, few_rows<2>};
+  else return std::array<FewRows, 2>{};
+}();
+
 template <class T>
-constexpr Kernels<T> kKernels{Simd<float>::kLanes, kColumns, kBlocks<float>, kBlocks<BFloat16>, kBlocks<Float16>};
+constexpr Kernels<T> kKernels{Simd<float>::kLanes, kColumns, kFewRows, kBlocks<float>, kBlocks<BFloat16>, kBlocks<Float16>};
