@@ -26,7 +26,7 @@ def starts(name, arguments, opponents, settled_ms):
             # Only we and torch.compile leave anything on disk, in a folder of its own for each mode.
             states = ["cold", "cached"] if side == "ours" or "compile" in side else ["cold"]
             for state in states:
-                seconds = first_steps(command, {"TORCHINDUCTOR_CACHE_DIR": os.path.join(cache, side)})
+                seconds = first_steps(command, {"TORCHINDUCTOR_CACHE_DIR": os.path.join(cache, side.replace(" ", "-"))})  # its compiler takes a path apart at spaces
                 found.setdefault(side, {})[state] = seconds | {"extra_ms": 1e3 * seconds["ten_steps_s"] - 10 * settled_ms[side]}
     return found
 
