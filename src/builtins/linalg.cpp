@@ -140,13 +140,20 @@ Value decompose(Call& c) {
 }
 constexpr char kEigh[] = "eigh", kSvd[] = "svd", kDet[] = "det", kCholesky[] = "cholesky";
 
-// Of a matrix and another with as many rows.
+// Matrices in the last two axes, and others with as many rows; the axes before them broadcast.
 Value solve(Call& c) {
   auto [a, b] = nums(c[0], c[1]);
   DType d = float_dtype(common_dtype(a, b)), wide = d == DType::F64 ? d : DType::F32;
-  auto alone = [&](const Operand& x) { return ops::expand_axis(ops::cast(x, wide), 0); };
-  Operand x = graph::apply_all(ops::op("solve"), {alone(a.x), alone(b.x)})[0];
-  return tensor_value(ops::cast(ops::squeeze_axis(x, 0), d));
+  auto lead_of = [](const Sizes& s) { return Sizes(s.begin(), s.end() - 2); };
+  const Sizes lead = ops::broadcast_sizes(lead_of(a.x.sizes()), lead_of(b.x.sizes()));
+  auto whole = [&](const Operand& x) {
+    Sizes sizes = lead;
+    for (int axis = x.rank() - 2; axis < x.rank(); ++axis) sizes.push_back(x.size(axis));
+    return sizes;
+  };
+  auto all = [&](const Operand& x) { return ops::reshape(ops::broadcast_to(ops::cast(x, wide), whole(x)), {num_elems(lead), x.size(x.rank() - 2), x.size(x.rank() - 1)}); };
+  Operand x = graph::apply_all(ops::op("solve"), {all(a.x), all(b.x)})[0];
+  return tensor_value(ops::cast(ops::reshape(x, whole(b.x)), d));
 }
 
 const BuiltinDef kBuiltins[] = {
