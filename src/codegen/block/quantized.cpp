@@ -27,7 +27,7 @@ using AddGroups = void (*)(const Rows& rows, const Groups& g);
 
 template <bool kFourBits>
 AddGroups kernel_for(int64_t deep, int64_t group) {
-  bool fits = deep == kDeep<kFourBits> && group <= kMaxDots;
+  [[maybe_unused]] const bool fits = deep == kDeep<kFourBits> && group <= kMaxDots;
 #if defined(__aarch64__)
   if (fits && neon::has_dots()) return kFourBits ? neon::add_dots<neon::By::Nibbles> : neon::has_matrices() ? neon::add_dots<neon::By::Matrices> : neon::add_dots<neon::By::Bytes>;
 #elif defined(__x86_64__)
