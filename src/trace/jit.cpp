@@ -426,8 +426,8 @@ bool call_compiled(uint64_t code, uint64_t purpose, const std::string& name, std
       else e.failed = true;
     }
     f.given_up |= fatal;
-    if (d.found) count_variant(name);
-    else ++table().stats.failed;
+    if (!d.found) ++table().stats.failed;
+    else if (d.found->computes) count_variant(name);  // what only picks from its arguments, by other names each time, makes no code
     tell(name, d.found ? JitOutcome::Compiled : JitOutcome::Interpreted, reason, span, d.found.get());
     if (!d.found) return false;
     auto bound = bind(*d.found, s);

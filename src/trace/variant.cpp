@@ -223,6 +223,7 @@ std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots, con
     g.effects.insert(g.effects.end(), unused.begin(), unused.end());
   }
   variant->used_inputs = used_inputs(g, context.inputs);
+  variant->computes = g.nodes.size() > g.inputs.size();
   if (!context.predicates.empty()) {
     graph::Graph p;
     for (auto& [operand, value] : context.predicates) {

@@ -43,6 +43,7 @@ struct Variant {
   std::vector<size_t> used_inputs;  // leaves that the graph reads, in the order of its inputs
   std::string text;                 // of the graph, when asked for
   bool takes_gradient = false;      // somewhere in it
+  bool computes = false;            // else it only picks from its arguments
   Value result;                     // the tree of results; its traced leaves stand for the outputs, in order
 
   // For sizes that are all known, the code; else what it is made from when a call brings new sizes.

@@ -151,6 +151,16 @@ TEST_F(Observe, ManyVariants) {
   Result r = s.run("--jit=always m.shf");
   EXPECT_TRUE(r.err.starts_with("WARN jit: 65 distinct VMFB modules loaded (variants: f0=1, f1=1, ")) << r.err;
   EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << r.err;
+  // What only picks from its arguments is no code.
+  text = "";
+  for (int i = 0; i < 70; ++i) {
+    std::string n = std::to_string(i);
+    text += "(defn f" + n + " [x] (get x " + n + "))\n(f" + n + " (list [1 2]";
+    for (int k = 0; k < i; ++k) text += " [1 2]";
+    text += "))\n";
+  }
+  s.write("p.shf", text);
+  EXPECT_EQ(s.run("--jit=always p.shf").err, "");
 }
 
 }  // namespace
