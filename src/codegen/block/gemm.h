@@ -13,13 +13,14 @@ inline constexpr int64_t kPackedElements = 1 << 20;               // of a factor
 
 // Memory that will be needed soon: asked for at each step of a tile (of ask_depth k), moving on by `step` bytes and by what is left of `turn` in turns. The next
 // tile begins `tile` bytes further on; after `tiles` of them nothing new is asked for, and nothing that may not exist: looking for
-// its page takes long.
+// its page takes long. Tiles of kernels that ask `by_places` may be given what they ask for, in bytes behind `at`: a place for each step, and two more.
 struct Ahead {
   const std::byte* at;
   int64_t step, turn, tile, tiles;
+  const int64_t* places = nullptr;
   void pass(int64_t done) {
     if ((tiles -= done) > 0) at += done * tile;
-    else step = turn = 0;
+    else step = turn = 0, places = nullptr;
   }
 };
 
@@ -62,6 +63,8 @@ struct GemmKernels {
   bool copies_rows;                       // of the last: it copies its rows of a to `near`, if that is given, on its way
   int64_t depth;                          // k in one step of it
   std::array<OuterTile<T>, 4> outer;      // of `rows` rows, by vectors of columns, less one
+  PackedTiles<T> beside;                  // the largest packed tile, several side by side: b is [tile][k][columns]
+  bool by_places;                         // see Ahead
 
   // So many columns with those that fill the last vector.
   int64_t padded(int64_t columns) const { return (columns + lanes - 1) & -lanes; }  // lanes are a power of two

@@ -66,40 +66,58 @@ inline void load_tile(typename Simd<T>::V (&acc)[kRows][kVectors], const T* sums
     for (int v = 0; v < kVectors; ++v) acc[i][v] = Simd<T>::load(sums + (i * kVectors + v) * Simd<T>::kLanes);
 }
 
-// `tiles` tiles, one below the other, over packed operands: a is [tile][k][rows], b is [k][kVectors * kLanes]. Meanwhile they ask for what comes next.
+// A tile of packed operands: a is [k][rows], b is [k][kVectors * kLanes]. Meanwhile it asks for what comes next.
 template <class T, int kRows, int kVectors>
-inline void packed_tiles(int64_t tiles, int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first, Ahead ahead) {
+inline __attribute__((always_inline)) void packed_tile(int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first, const Ahead& ahead) {
   using S = Simd<T>;
   constexpr int64_t kLine = 64 / sizeof(T);
-  typename S::V acc[kRows][kVectors];
-  const bool asks = likes_asking_early();
-  for (; tiles > 0; --tiles, a += k * kRows, c += kRows * ldc) {
-    const T *at = b, *soon = a + 4 * kLine;
+  if constexpr (kWritten<T, kRows, kVectors>) {
+    if (ahead.places) S::asking_tile(k, a, b, c, ldc, !first, ahead.at, ahead.places, S::kNear);
+    else S::tile(k, a, kRows, b, kVectors * S::kLanes, nullptr, c, ldc, !first, ahead.at, ahead.step, ahead.turn, S::kNear);
+  } else {
+    typename S::V acc[kRows][kVectors];
+    const T* soon = a + 4 * kLine;
     const std::byte* ask = ahead.at;
     int64_t step = ahead.step;
+    auto row = [&](int v) __attribute__((always_inline)) {
+      typename S::V y = S::load(b + v * S::kLanes);
+      if (v + 1 == kVectors) b += kVectors * S::kLanes;
+      return y;
+    };
+    multiply_rows<T, kRows, kVectors>(acc, k, a, kRows, true, row, [&]() __attribute__((always_inline)) {
+      __builtin_prefetch(soon);
+      soon += kAskDepth<T> * kRows;
+      __builtin_prefetch(ask, 0, 2);
+      ask += step;
+      step = ahead.turn - step;
+    });
+    add_tile<T, kRows, kVectors>(acc, c, ldc, first);
+  }
+}
+
+// `tiles` of them, one below the other.
+template <class T, int kRows, int kVectors>
+inline void packed_tiles(int64_t tiles, int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first, Ahead ahead) {
+  constexpr int64_t kLine = 64 / sizeof(T);
+  const bool asks = likes_asking_early();
+  for (; tiles > 0; --tiles, a += k * kRows, c += kRows * ldc) {
     if (asks || !first) {
 #pragma GCC unroll 16
       for (int i = 0; i < kRows; ++i)
         // The line of a row's first column was touched by the tile beside it.
-        for (int64_t last = kVectors * S::kLanes - 1; last > 0; last -= kLine) __builtin_prefetch(c + i * ldc + last, 1);
+        for (int64_t last = kVectors * Simd<T>::kLanes - 1; last > 0; last -= kLine) __builtin_prefetch(c + i * ldc + last, 1);
     }
-    if constexpr (kWritten<T, kRows, kVectors>) {
-      S::tile(k, a, kRows, b, kVectors * S::kLanes, nullptr, c, ldc, !first, ask, step, ahead.turn, S::kNear);
-    } else {
-      auto row = [&](int v) __attribute__((always_inline)) {
-        typename S::V y = S::load(at + v * S::kLanes);
-        if (v + 1 == kVectors) at += kVectors * S::kLanes;
-        return y;
-      };
-      multiply_rows<T, kRows, kVectors>(acc, k, a, kRows, true, row, [&]() __attribute__((always_inline)) {
-        __builtin_prefetch(soon);
-        soon += kAskDepth<T> * kRows;
-        __builtin_prefetch(ask, 0, 2);
-        ask += step;
-        step = ahead.turn - step;
-      });
-      add_tile<T, kRows, kVectors>(acc, c, ldc, first);
-    }
+    packed_tile<T, kRows, kVectors>(k, a, b, c, ldc, first, ahead);
+    ahead.pass(1);
+  }
+}
+
+// And side by side.
+template <class T, int kRows, int kVectors>
+inline void packed_tiles_beside(int64_t tiles, int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first, Ahead ahead) {
+  constexpr int64_t kWidth = kVectors * Simd<T>::kLanes;
+  for (; tiles > 0; --tiles, b += k * kWidth, c += kWidth) {
+    packed_tile<T, kRows, kVectors>(k, a, b, c, ldc, first, ahead);
     ahead.pass(1);
   }
 }
@@ -260,4 +278,5 @@ constexpr Kernels<T> kKernels{
     {turned_tiles<T, 1, kSmallVectors<T>>, turned_tiles<T, 2, kSmallVectors<T>>, turned_tiles<T, 4, kSmallVectors<T>>, turned_tiles<T, kSmallRows<T>, kSmallVectors<T>>},
     kRowsWritten<T, kSmallRows<T>, kSmallVectors<T>>, Simd<T>::kDepth,
     {outer_tile<T, Simd<T>::kTileRows, 1>, outer_tile<T, Simd<T>::kTileRows, std::min(2, Simd<T>::kTileVectors)>, outer_tile<T, Simd<T>::kTileRows, std::min(3, Simd<T>::kTileVectors)>,
-     outer_tile<T, Simd<T>::kTileRows, std::min(4, Simd<T>::kTileVectors)>}};
+     outer_tile<T, Simd<T>::kTileRows, std::min(4, Simd<T>::kTileVectors)>},
+    packed_tiles_beside<T, Simd<T>::kTileRows, Simd<T>::kTileVectors>, kWritten<T, Simd<T>::kTileRows, Simd<T>::kTileVectors>};

@@ -154,6 +154,14 @@ void pair_tiles(int64_t tiles, int64_t k, const BFloat16* a, const BFloat16* b, 
   }
 }
 
+void pair_tiles_beside(int64_t tiles, int64_t k, const BFloat16* a, const BFloat16* b, float* c, int64_t ldc, bool first, Ahead ahead) {
+  constexpr int64_t kWidth = 12;
+  for (; tiles > 0; --tiles, b += k * kWidth, c += kWidth) {
+    pair_tile(k, a, b, c, ldc, !first, ahead);
+    ahead.pass(1);
+  }
+}
+
 #if defined(__clang__)
 #pragma clang attribute pop
 #else
@@ -165,7 +173,8 @@ void pair_tiles(int64_t tiles, int64_t k, const BFloat16* a, const BFloat16* b, 
 // 8 x 12: 24 accumulators, 4 + 2 operands: 30 of 32 registers.
 const PairKernels& pair_kernels() {
   static constexpr PairKernels kKernels{8, 12, 4,
-      {{{pair_tiles<2, 1>, pair_tiles<2, 2>, pair_tiles<2, 3>}, {pair_tiles<4, 1>, pair_tiles<4, 2>, pair_tiles<4, 3>}, {pair_tiles<8, 1>, pair_tiles<8, 2>, pair_tiles<8, 3>}}}};
+      {{{pair_tiles<2, 1>, pair_tiles<2, 2>, pair_tiles<2, 3>}, {pair_tiles<4, 1>, pair_tiles<4, 2>, pair_tiles<4, 3>}, {pair_tiles<8, 1>, pair_tiles<8, 2>, pair_tiles<8, 3>}}},
+      pair_tiles_beside};
   return kKernels;
 }
 #else

@@ -15,6 +15,7 @@ struct PairKernels {
   using Tiles = void (*)(int64_t tiles, int64_t k, const Packed* a, const Packed* b, float* c, int64_t ldc, bool first, Ahead ahead);
   int64_t rows, columns, lanes;
   std::array<std::array<Tiles, 3>, 3> tiles;  // of 2, 4 and `rows` rows, by vectors of columns, less one
+  Tiles beside;                               // the largest, several side by side: b is [tile][k / 4][columns][4]
 
   double tile_cycles() const { return static_cast<double>(rows / 2 * (columns / 2)) / kTogether / 4; }  // of the largest tile for each k
   int form(int64_t m) const { return m <= 2 ? 0 : m <= 4 ? 1 : 2; }

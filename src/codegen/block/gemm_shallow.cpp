@@ -1,12 +1,11 @@
-// Few k: what is written is more than what is read. All of B is packed and stays in the second-level cache of each core; tasks are blocks of rows, so that C is
-// written nearly from end to end, which memory takes faster than strips of columns.
-#include <unistd.h>
-
+// Few k: what is written is more than what is read. All of B is packed and stays in the second-level cache of each core; tasks are blocks of rows, and tiles beside
+// each other complete the lines of C that they write. Strips of columns leave them in pieces, of which memory takes fewer.
 #include <algorithm>
 
 #include "codegen/block/gemm_forms.h"
 #include "codegen/block/gemm_pairs.h"
 #include "codegen/block/gemm_tiles.h"
+#include "codegen/block/machine.h"
 #include "loop/library.h"
 #include "runtime/thread_pool.h"
 
@@ -31,9 +30,14 @@ void multiply(const K& kern, const Operand<S>& a, const Operand<S>& b, T* c, int
     for (int64_t i = begin * rows, last = std::min(m, end * rows), here; i < last; i += here) {
       here = std::min(rows, last - i);
       pack_rows(kern, packed_a, a, i, 0, here, k);
-      for (int64_t j = 0; j < n; j += kern.columns) {
+      for (int64_t r = 0; r < here; r += kern.rows) {
+        const int64_t height = std::min(kern.rows, here - r), whole = height == kern.rows ? n / kern.columns : 0;
+        T* to = c + (i + r) * n;
+        const P* x = packed_a + r * depth;
         Ahead nothing{reinterpret_cast<const std::byte*>(packed_b), 0, 0, 0, 0};
-        multiply_panel(kern, packed_a, packed_b + j * depth, c + i * n + j, n, here, std::min(kern.columns, n - j), k, true, nothing);
+        kern.beside(whole, depth, x, packed_b, to, n, true, nothing);
+        for (int64_t j = whole * kern.columns; j < n; j += kern.columns)
+          multiply_panel(kern, x, packed_b + j * depth, to + j, n, height, std::min(kern.columns, n - j), k, true, nothing);
       }
     }
   }, std::max<int64_t>(1, kTaskFlops / (2 * rows * n * k)));
@@ -42,8 +46,8 @@ void multiply(const K& kern, const Operand<S>& a, const Operand<S>& b, T* c, int
 }  // namespace
 
 bool is_shallow(int64_t m, int64_t n, int64_t k, size_t packed_size, size_t result_size) {
-  constexpr int64_t kUnknown = 512 << 10, kLeastRows = 64;
-  static const int64_t asked = sysconf(_SC_LEVEL2_CACHE_SIZE), cache = asked > 0 ? asked : kUnknown;
+  constexpr int64_t kLeastRows = 64;
+  const int64_t cache = second_level_cache();
   return k <= loop::kContractBlock && m >= kLeastRows * runtime::num_threads() && n * k * int64_t(packed_size) <= cache / 4 * 3 && m * n * int64_t(result_size) >= cache;
 }
 

@@ -1,6 +1,4 @@
 // Packed panels. C is cut into strips of columns by groups of rows: one task computes one such piece over all of the k that are packed.
-#include <unistd.h>
-
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -9,6 +7,7 @@
 #include "codegen/block/gemm_forms.h"
 #include "codegen/block/gemm_pairs.h"
 #include "codegen/block/gemm_tiles.h"
+#include "codegen/block/machine.h"
 #include "loop/library.h"
 #include "runtime/thread_pool.h"
 
@@ -20,12 +19,12 @@ using loop::kContractBlock;
 constexpr int64_t kBlockRows = 128;                 // of packed A at most, to stay in the second-level cache beside a strip of B
 constexpr int64_t kPackRows = 32;                   // of A in one task of packing, at most
 constexpr int64_t kStripPanels = 8, kFewRows = 48;
+constexpr int64_t kSpreadBlocks = 4;                // of k, from which on B comes from memory
 
 // Panels of so many bytes in a strip of B that is packed, at most. With the widest vectors half of the second-level cache may hold a strip: A comes from further away
 // less often, which is 3 to 5 % with 2 MiB of it.
 int64_t strip_panels(int64_t panel, bool widest) {
-  static const int64_t cache = sysconf(_SC_LEVEL2_CACHE_SIZE);  // 0 or less where it is not known
-  return widest ? std::max(kStripPanels, cache / 2 / panel) : kStripPanels;
+  return widest ? std::max(kStripPanels, second_level_cache() / 2 / panel) : kStripPanels;
 }
 
 // K are the register tiles.
@@ -120,6 +119,7 @@ class Tall {
   void multiply() {
     auto [strips, groups, widest] = grid();
     int64_t row_tiles = pieces(rows_, mr_);
+    spread_asking(pieces(row_tiles, groups) - 1);
     int64_t flops = 2 * pieces(rows_, groups) * std::min(widest * nr_, n_) * depth_;
     runtime::parallel_for(strips * groups, [&, strips = strips, groups = groups, widest = widest](int64_t begin, int64_t end) {
       P* packed_b = scratch<P>(1, kContractBlock * std::min(widest, strip_) * nr_);
@@ -169,7 +169,9 @@ class Tall {
         int64_t j = column_of(panel), end = column_of(panel + 1);
         Next next = row > first_row ? Next{} : next_at(end);
         if (!kPairs || !at_once) ahead = asking(next, depth, (rows - 1) / mr_);
-        panel_tiles(packed_b + (j - first_column) * held<K>(depth), row, rows, j, end - j, l, depth, row == first_row && !at_once, ahead);
+        // What no other block of rows needs is packed in one place, which stays near.
+        const int64_t place = at_once || last_row - first_row > block_rows_ ? j - first_column : 0;
+        panel_tiles(packed_b + place * held<K>(depth), row, rows, j, end - j, l, depth, row == first_row && !at_once, ahead);
       }
     }
   }
@@ -198,6 +200,18 @@ class Tall {
     multiply_panel(kern_, packed_a(row + i, l, depth), packed_b, c_ + (rows_from_ + row + i) * n_ + j, n_, rows - i, columns, depth, first, ahead);
   }
 
+  // Where rows of a large B are asked for by few tiles: so many of them for each tile, evenly. Asked for as fast as tiles can, they wait for each other, and tiles for them.
+  void spread_asking(int64_t tiles) {
+    asked_rows_ = 0;
+    if constexpr (kSame) {
+      const int64_t asks = block_ / kern_.ask_depth;
+      if (!kern_.by_places || b_.minor != 1 || rows_ > block_rows_ || depth_ < kSpreadBlocks * block_ || pieces(block_, std::max<int64_t>(tiles, 1)) > asks) return;
+      asked_rows_ = pieces(block_, tiles);
+      places_.assign(asks + 2, 0);
+      for (int64_t i = 0; i < asks; ++i) places_[i] = i * asked_rows_ / asks * b_.k * static_cast<int64_t>(sizeof(S));
+    }
+  }
+
   // How so many tiles of such a depth ask for it: for some of its rows each, or for two columns.
   Ahead asking(const Next& next, int64_t depth, int64_t tiles) const {
     int64_t size = sizeof(S), along = b_.k * size, across = b_.minor * size;
@@ -212,6 +226,7 @@ class Tall {
     } else {
       // The line of a row's first column was touched by the panel before.
       if (b_.minor == 1) {
+        if (asked_rows_ > 0 && depth == block_) return {at(next.from + nr_ - 1), 0, 0, asked_rows_ * along, pieces(next.depth, asked_rows_), places_.data()};
         int64_t asks = depth / kern_.ask_depth, rows = asks / 2;
         // Not all at once, if there is time: what comes from far away holds up what is near.
         if (tiles * rows >= next.depth) return {at(next.from + nr_ - 1), 0, along, rows * along, pieces(next.depth, rows)};
@@ -231,6 +246,8 @@ class Tall {
   const int64_t strip_ = strip_panels(kContractBlock * nr_ * sizeof(P), kern_.lanes * sizeof(T) == 64);
   P* packed_a_ = nullptr;
   int64_t rows_from_ = 0, rows_ = 0, k_from_ = 0, depth_ = 0;  // what of A is packed
+  int64_t asked_rows_ = 0;                                     // of B by each tile, at places_; 0: as fast as it can
+  std::vector<int64_t> places_;
 };
 
 }  // namespace

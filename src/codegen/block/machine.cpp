@@ -1,7 +1,10 @@
 #include "codegen/block/machine.h"
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <fstream>
+#include <string>
 
 namespace sheaf::codegen::block {
 namespace {
@@ -21,7 +24,24 @@ bool neoverse_n1() {
   return is;
 }
 
+int64_t asked_second_level_cache() {
+  if (int64_t told = sysconf(_SC_LEVEL2_CACHE_SIZE); told > 0) return told;
+  const std::string caches = "/sys/devices/system/cpu/cpu0/cache/index";
+  for (int i = 0;; ++i) {
+    std::ifstream level(caches + std::to_string(i) + "/level"), size(caches + std::to_string(i) + "/size");
+    int number = 0;
+    int64_t kilobytes = 0;  // "1024K"
+    if (!(level >> number) || !(size >> kilobytes)) return 512 << 10;
+    if (number == 2) return kilobytes << 10;
+  }
+}
+
 }  // namespace
+
+int64_t second_level_cache() {
+  static const int64_t bytes = asked_second_level_cache();
+  return bytes;
+}
 
 bool reads_one_stream_best() { return neoverse_n1(); }
 

@@ -143,6 +143,9 @@ struct Simd<float> {
     constexpr int64_t kSize = sizeof(float);
     tile_8x12(k, a, lda * kSize, b, ldb * kSize, from, to, ldc * kSize, add, ask, step, turn, near);
   }
+  static void asking_tile(int64_t k, const float* a, const float* b, float* to, int64_t ldc, bool add, const std::byte* ask, const int64_t* places, int64_t near) {
+    asking_tile_8x12(k, a, b, to, ldc * sizeof(float), add, ask, places, near);
+  }
   static void packing_tile(int64_t k, const float* a, const float* b, int64_t ldb, float* packed, float* to, int64_t ldc, bool add, int64_t ahead) {
     constexpr int64_t kSize = sizeof(float);
     packing_tile_8x12(k, a, b, ldb * kSize, packed, to, ldc * kSize, add, ahead * kSize);

@@ -47,29 +47,43 @@ namespace sheaf::codegen::block::neon {
   "cc", "memory", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", \
       "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31"
 
+#define SHEAF_ZEROS                                                                                                                                    \
+  "movi v8.4s, #0\n movi v9.4s, #0\n movi v10.4s, #0\n movi v11.4s, #0\n movi v12.4s, #0\n movi v13.4s, #0\n movi v14.4s, #0\n movi v15.4s, #0\n"      \
+  "movi v16.4s, #0\n movi v17.4s, #0\n movi v18.4s, #0\n movi v19.4s, #0\n movi v20.4s, #0\n movi v21.4s, #0\n movi v22.4s, #0\n movi v23.4s, #0\n"    \
+  "movi v24.4s, #0\n movi v25.4s, #0\n movi v26.4s, #0\n movi v27.4s, #0\n movi v28.4s, #0\n movi v29.4s, #0\n movi v30.4s, #0\n movi v31.4s, #0\n"
+// All k of a tile, which asks for memory at two places for every four k and then moves on; it has begun.
+#define SHEAF_TILE(one_place, other_place, move_on)                                                               \
+  SHEAF_OPERANDS                                                                                                  \
+  "cmp %[k], #0\n"                                                                                                \
+  "b.le 2f\n"                                                                                                     \
+  ".p2align 5\n"                                                                                                  \
+  "1:\n"                                                                                                          \
+  SHEAF_STEP(2, 3, 4, 5, 6, 7, , "subs %[k], %[k], #4\n", , "prfm pldl1keep, [%[a], %[near]]\n", )               \
+  SHEAF_STEP(5, 6, 7, 2, 3, 4, , , , "prfm pldl2keep, [" one_place "]\n", )                                       \
+  SHEAF_STEP(2, 3, 4, 5, 6, 7, , , , "prfm pldl1keep, [%[a], %[near]]\n", )                                       \
+  SHEAF_STEP(5, 6, 7, 2, 3, 4, , "prfm pldl2keep, [" other_place "]\n", , move_on "\n", )                         \
+  SHEAF_REST()
+
 // The sum of `from` (if any) and k outer products of a[l * lda ...] and b[l * ldb ...] is stored to `to`, or added to what is there; strides are in bytes. For every
 // two k it asks for one line at `ask`, which moves on by `step` and by what is left of `turn` in turns, and for that `near` bytes behind a.
 inline void tile_8x12(int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, const float* from, float* to, int64_t ldc, bool add, const std::byte* ask,
                       int64_t step, int64_t turn, int64_t near) {
   int64_t adding = add;
   k -= 4;  // what would be left after the next four
-  asm volatile("cbnz %[from], 8f\n"
-      "movi v8.4s, #0\n movi v9.4s, #0\n movi v10.4s, #0\n movi v11.4s, #0\n movi v12.4s, #0\n movi v13.4s, #0\n movi v14.4s, #0\n movi v15.4s, #0\n"
-      "movi v16.4s, #0\n movi v17.4s, #0\n movi v18.4s, #0\n movi v19.4s, #0\n movi v20.4s, #0\n movi v21.4s, #0\n movi v22.4s, #0\n movi v23.4s, #0\n"
-      "movi v24.4s, #0\n movi v25.4s, #0\n movi v26.4s, #0\n movi v27.4s, #0\n movi v28.4s, #0\n movi v29.4s, #0\n movi v30.4s, #0\n movi v31.4s, #0\n"
-      "b 9f\n 8:\n" SHEAF_SUMS("ldp", "%[from]") "9:\n"
-      SHEAF_OPERANDS
-      "cmp %[k], #0\n"
-      "b.le 2f\n"
-      ".p2align 5\n"
-      "1:\n"
-      SHEAF_STEP(2, 3, 4, 5, 6, 7, , "subs %[k], %[k], #4\n", , "prfm pldl1keep, [%[a], %[near]]\n", )
-      SHEAF_STEP(5, 6, 7, 2, 3, 4, , , , "prfm pldl2keep, [%[ask]]\n", )
-      SHEAF_STEP(2, 3, 4, 5, 6, 7, , , , "prfm pldl1keep, [%[a], %[near]]\n", )
-      SHEAF_STEP(5, 6, 7, 2, 3, 4, , "prfm pldl2keep, [%[ask], %[step]]\n", , "add %[ask], %[ask], %[turn]\n", )
-      SHEAF_REST()
+  asm volatile("cbnz %[from], 8f\n" SHEAF_ZEROS "b 9f\n 8:\n" SHEAF_SUMS("ldp", "%[from]") "9:\n"
+      SHEAF_TILE("%[ask]", "%[ask], %[step]", "add %[ask], %[ask], %[turn]")
       : [a] "+&r"(a), [b] "+&r"(b), [k] "+&r"(k), [ask] "+&r"(ask), [to] "+&r"(to)
       : [lda] "r"(lda), [ldb] "r"(ldb), [from] "r"(from), [ldc] "r"(ldc), [adding] "r"(adding), [step] "r"(step), [turn] "r"(turn), [near] "r"(near)
+      : SHEAF_CLOBBERED);
+}
+
+// The same for packed operands, from zero; it asks for the lines that are so many bytes behind `ask`, place after place.
+inline void asking_tile_8x12(int64_t k, const float* a, const float* b, float* to, int64_t ldc, bool add, const std::byte* ask, const int64_t* places, int64_t near) {
+  int64_t adding = add, lda = 8 * sizeof(float), ldb = 12 * sizeof(float), one = *places++, other = *places++;
+  k -= 4;
+  asm volatile(SHEAF_ZEROS SHEAF_TILE("%[ask], %[one]", "%[ask], %[other]", "ldp %[one], %[other], [%[places]], #16")
+      : [a] "+&r"(a), [b] "+&r"(b), [k] "+&r"(k), [places] "+&r"(places), [one] "+&r"(one), [other] "+&r"(other), [to] "+&r"(to)
+      : [lda] "r"(lda), [ldb] "r"(ldb), [ldc] "r"(ldc), [adding] "r"(adding), [ask] "r"(ask), [near] "r"(near)
       : SHEAF_CLOBBERED);
 }
 
@@ -78,10 +92,7 @@ inline void tile_8x12(int64_t k, const float* a, int64_t lda, const float* b, in
 inline void packing_tile_8x12(int64_t k, const float* a, const float* b, int64_t ldb, float* packed, float* to, int64_t ldc, bool add, int64_t ahead) {
   int64_t adding = add, lda = 8 * sizeof(float);
   k -= 4;
-  asm volatile(
-      "movi v8.4s, #0\n movi v9.4s, #0\n movi v10.4s, #0\n movi v11.4s, #0\n movi v12.4s, #0\n movi v13.4s, #0\n movi v14.4s, #0\n movi v15.4s, #0\n"
-      "movi v16.4s, #0\n movi v17.4s, #0\n movi v18.4s, #0\n movi v19.4s, #0\n movi v20.4s, #0\n movi v21.4s, #0\n movi v22.4s, #0\n movi v23.4s, #0\n"
-      "movi v24.4s, #0\n movi v25.4s, #0\n movi v26.4s, #0\n movi v27.4s, #0\n movi v28.4s, #0\n movi v29.4s, #0\n movi v30.4s, #0\n movi v31.4s, #0\n"
+  asm volatile(SHEAF_ZEROS
       SHEAF_OPERANDS
       SHEAF_PUT(2) SHEAF_PUT(3) SHEAF_PUT(4)
       "cmp %[k], #0\n"
@@ -100,6 +111,8 @@ inline void packing_tile_8x12(int64_t k, const float* a, const float* b, int64_t
 }
 
 #undef SHEAF_PUT
+#undef SHEAF_TILE
+#undef SHEAF_ZEROS
 #undef SHEAF_FINISH
 #undef SHEAF_REST
 #undef SHEAF_CLOBBERED
