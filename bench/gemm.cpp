@@ -1,7 +1,7 @@
 // The contraction over shapes of real work: GFLOP/s, the part of the measured peak, and OpenBLAS beside it.
 // Usage: bench_gemm [--threads N] [TEXT…]: shapes whose line contains one of the texts, or all.
 // Decoding reads weights that no cache holds: those shapes go round enough copies of B to make it so.
-// Each answer is compared with the definition (loop/library.h), bit for bit on a sample, before it is timed; best of several runs, the two
+// Each answer is compared with the definition (loop/library.h), bit for bit on a sample, before it is timed; medians of several rounds, the two
 // libraries taking turns. OpenBLAS is looked for at run time only; OPENBLAS may name it.
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -10,13 +10,16 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "codegen/block/block.h"
 #include "codegen/block/peak.h"
 #include "loop/scalar_ops.h"
+#include "runtime/executable.h"
 #include "runtime/thread_pool.h"
 #include "tensor/tensor.h"
 
@@ -25,7 +28,7 @@ using namespace sheaf;
 namespace {
 
 struct Shape {
-  std::string what, form;  // form: which of the operands are stored transposed, as BLAS has it
+  std::string what, form;  // form: which of the operands are stored transposed, as BLAS has it; NP: packed before, as weights are that are read again and again
   int64_t batch, m, n, k;
   DType dtype = DType::F32;
 };
@@ -62,10 +65,10 @@ std::vector<Shape> shapes() {
   out.push_back({"narrow", "NN", 1, 4096, 10, 512});
   // The products of one token of GPT-2, and of one row by a square matrix.
   for (DType dtype : {DType::F32, DType::BF16, DType::F16})
-    for (const char* form : {"NN", "NT"}) {
+    for (const char* form : {"NN", "NP", "NT"}) {
       for (auto [n, k] : {std::pair<int64_t, int64_t>{768, 768}, {2304, 768}, {3072, 768}, {768, 3072}, {50257, 768}, {2048, 2048}, {8192, 2048}, {2048, 8192}, {4096, 4096}})
         out.push_back({"decode " + std::string(name_of(dtype)), form, 1, 1, n, k, dtype});
-      if (dtype != DType::F32)
+      if (dtype != DType::F32 && form[1] != 'P')
         for (int64_t m : {2, 4, 8, 16}) out.push_back({"skinny " + std::string(name_of(dtype)), form, 1, m, 3072, 768, dtype});
     }
   return out;
@@ -104,10 +107,11 @@ struct OpenBlas {
   }
 };
 
-constexpr int64_t kColdBytes = 192 << 20;
+constexpr int64_t kColdBytes = 256 << 20;
 
 struct Matrices {
-  Ref<Buffer> memory[3];
+  Ref<Buffer> memory[3], packed;
+  std::shared_ptr<const runtime::PackedForm> packing;
   Shape shape;
   std::vector<int64_t> args;
   int64_t copies = 1, b_bytes, element = 0;
@@ -129,11 +133,20 @@ struct Matrices {
     }
     bool ta = s.form[0] == 'T', tb = s.form[1] == 'T';
     args = {static_cast<int64_t>(s.dtype), s.batch, s.m, s.n, s.k, s.m * s.k, ta ? 1 : s.k, ta ? s.m : 1, s.k * s.n, tb ? 1 : s.n, tb ? s.k : 1};
+    if (s.form == "NP" && (packing = codegen::packed_row_form(s.dtype, s.n, s.k, s.n, 1))) {
+      packed = Buffer::allocate(static_cast<size_t>(packing->bytes * copies));
+      for (int64_t c = 0; c < copies; ++c) packing->pack(memory[1]->data(), packed->data() + c * packing->bytes);
+    }
   }
+  bool exists() const { return shape.form != "NP" || packing; }
   float* at(int i) const { return reinterpret_cast<float*>(memory[i]->data()); }
   std::byte* next_b() const { return memory[1]->data() + turn++ % copies * b_bytes; }
 
   void run() const {
+    if (packing) {
+      std::byte* buffers[] = {memory[0]->data(), packed->data() + turn++ % copies * packing->bytes, memory[2]->data()};
+      return packing->run(buffers);
+    }
     std::byte* buffers[] = {memory[0]->data(), next_b(), memory[2]->data()};
     codegen::find_fast_routine("contract")({buffers, args});
   }
@@ -167,6 +180,11 @@ double timed_ms(F f) {
   return now_ms() - start;
 }
 
+double median(std::vector<double>& times) {
+  std::nth_element(times.begin(), times.begin() + std::ssize(times) / 2, times.end());
+  return times[times.size() / 2];
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -186,6 +204,7 @@ int main(int argc, char** argv) {
     std::string line = fmt::format("{:<15} {} {}x{}x{}x{}", s.what, s.form, s.batch, s.m, s.n, s.k);
     if (!wanted.empty() && std::none_of(wanted.begin(), wanted.end(), [&](auto& w) { return line.find(w) != std::string::npos; })) continue;
     Matrices matrices(s);
+    if (!matrices.exists()) continue;
     matrices.run();
     if (!matrices.is_right()) {
       fmt::print("{}: wrong result\n", line);
@@ -194,13 +213,20 @@ int main(int argc, char** argv) {
     // Some processors take a while until they multiply at full speed.
     for (double until = now_ms() + 1000; !warm && now_ms() < until;) matrices.run();
     warm = true;
-    double ours = 1e9, theirs = 1e9;
-    bool peer = blas && s.dtype == DType::F32;
-    double end = now_ms() + 300;
-    for (int runs = 0; runs < 5 || now_ms() < end; ++runs) {
-      ours = std::min(ours, timed_ms([&] { matrices.run(); }));
-      if (peer) theirs = std::min(theirs, timed_ms([&] { blas.run(s, matrices.at(0), reinterpret_cast<const float*>(matrices.next_b()), matrices.at(2)); }));
+    std::vector<double> our_times, their_times;
+    auto measure = [](std::vector<double>& times, auto&& f) {
+      double end = now_ms() + 100;
+      for (int runs = 0; runs < 5 || now_ms() < end; ++runs) times.push_back(timed_ms(f));
+    };
+    bool peer = blas && s.dtype == DType::F32 && s.form != "NP";
+    for (int round = 0; round < 3; ++round) {
+      measure(our_times, [&] { matrices.run(); });
+      if (!peer) continue;
+      measure(their_times, [&] { blas.run(s, matrices.at(0), reinterpret_cast<const float*>(matrices.next_b()), matrices.at(2)); });
+      // Its threads go on looking for work for a while, on the cores that ours need.
+      std::this_thread::sleep_for(std::chrono::milliseconds(120));
     }
+    double ours = median(our_times), theirs = peer ? median(their_times) : 0;
     double flops = 2.0 * static_cast<double>(s.batch * s.m * s.n * s.k);
     double bytes = static_cast<double>(matrices.element) * static_cast<double>(s.batch * (s.m * s.k + s.k * s.n + s.m * s.n));
     fmt::print("{:<40} {:>9.4f} {:>9.1f} {:>7.1f} {:>7.1f} ", line, ours, flops / ours * 1e-6, flops / ours * 1e-4 / peak.gflops, bytes / ours * 1e-4 / peak.read_gbs);

@@ -35,7 +35,7 @@ void contract_in(const CallArgs& c) {
   Out* out = pointer<Out>(c, 2);
   int64_t batch = c.args[1], m = c.args[2], n = c.args[3], k = c.args[4];
   int64_t sab = c.args[5], sam = c.args[6], sak = c.args[7], sbb = c.args[8], sbk = c.args[9], sbn = c.args[10], part = contract_part(k), chains = contract_chains(m, n);
-  bool pairs = std::is_same_v<T, BFloat16> && m > 1 && n > 1 && bf16_in_pairs();
+  bool pairs = std::is_same_v<T, BFloat16> && bf16_in_pairs();
   auto part_total = [&](const T* x, const T* y, int64_t terms) {
     int64_t block = contract_block(terms);
     Acc total = 0;
@@ -45,7 +45,8 @@ void contract_in(const CallArgs& c) {
       if constexpr (std::is_same_v<T, BFloat16>)
         for (; pairs && l < end; l += 2) {
           bool two = l + 1 < end;
-          sums[0] = add_pair(sums[0], x[l * sak], y[l * sbk], two ? x[(l + 1) * sak] : T{}, two ? y[(l + 1) * sbk] : T{});
+          Acc& sum = sums[(l - begin) / 2 % chains];
+          sum = add_pair(sum, x[l * sak], y[l * sbk], two ? x[(l + 1) * sak] : T{}, two ? y[(l + 1) * sbk] : T{});
         }
       for (; l < end; ++l) {
         Acc& sum = sums[(l - begin) % chains];

@@ -33,7 +33,7 @@ constexpr int64_t contract_block(int64_t k) {
   return std::max(kMultiple, (each + kMultiple - 1) / kMultiple * kMultiple);
 }
 
-// Of bf16 with several rows and columns, on machines with matrix instructions, the chain takes two terms at a time (pairs.h).
+// Of bf16, on machines with instructions for it, a chain takes two terms at a time (pairs.h).
 
 // More terms than this are cut into parts, each a contraction as above, whose values are added pairwise: two neighbours, then two such sums, and so on, like the
 // carries of a binary counter. Errors then grow with the logarithm of k.

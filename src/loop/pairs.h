@@ -1,4 +1,4 @@
-// Sums of products of bf16 as the matrix instructions of some processors form them: two products at a time, each exact, added to each other and then to the
+// Sums of products of bf16 as the instructions of some processors form them: two products at a time, each exact, added to each other and then to the
 // sum, both times rounded to odd (towards zero, the last bit set if anything was lost), numbers below the smallest normal one taken as zeros.
 #pragma once
 #include "loop/scalar_ops.h"
@@ -8,8 +8,7 @@ namespace sheaf::loop {
 // Whether this machine multiplies bf16 without widening it first.
 bool has_bf16_instructions();
 
-// Whether contractions of bf16 with several rows and columns are defined by pairs (library.h): where there are such instructions. Their bits are those of any machine that
-// has them, but not of others.
+// Whether contractions of bf16 are defined by pairs (library.h): where there are such instructions. Their bits are those of any machine that has them, but not of others.
 bool bf16_in_pairs();
 
 // For tests, while one lives: as on a machine without such instructions.

@@ -10,6 +10,7 @@
 
 #include "codegen/block/gemm.h"
 #include "codegen/block/gemm_forms.h"
+#include "codegen/block/row_pairs.h"
 #include "codegen/block/thin.h"
 #include "codegen/block/tuning.h"
 #include "loop/pairs.h"
@@ -176,7 +177,7 @@ class Product {
       }
     }
     if constexpr (std::is_same_v<S, BFloat16>)
-      if (form == Form::Pairs) return pairs_product(a_, b_, c_, m_, n_, k_);
+      if (form == Form::Pairs) return m_ == 1 ? row_pairs_product(a_, b_, c_, n_, k_) : pairs_product(a_, b_, c_, m_, n_, k_);
     if (form == Form::Flat) return flat_product(a_, b_, c_, m_, n_, k_);
     if (form == Form::Shallow) return shallow_product(a_, b_, c_, m_, n_, k_);
     if (form == Form::Turned) return turned_product(a_, b_, c_, m_, n_, k_);
@@ -191,7 +192,7 @@ class Product {
   Operand<S> a_, b_;
   T* c_;
   int64_t m_, n_, k_;
-  const bool pairs_ = std::is_same_v<S, BFloat16> && m_ > 1 && n_ > 1 && loop::bf16_in_pairs();  // another definition: no other way has its bits
+  const bool pairs_ = std::is_same_v<S, BFloat16> && loop::bf16_in_pairs();  // another definition: no other way has its bits
 };
 
 // The parts of a long sum (loop/library.h), for rows of C whose totals stay near; several small parts at a time.

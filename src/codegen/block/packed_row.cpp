@@ -1,94 +1,45 @@
-#include "codegen/block/packed_row.h"
+// One row by a matrix that stays the same: its columns are copied one behind the other, and several of them at a time are then read as they lie, from end to end.
+#include <algorithm>
+#include <array>
+#include <cstring>
 
 #include "codegen/block/block.h"
-#include "codegen/block/machine.h"
-#include "codegen/block/simd.h"
-#include "codegen/block/thin.h"
-#include "loop/library.h"
-#include "loop/pairs.h"
+#include "codegen/block/contract.h"
+#include "codegen/block/gemm.h"
+#include "codegen/block/packing.h"
 #include "runtime/executable.h"
 #include "runtime/thread_pool.h"
 
 namespace sheaf::codegen::block {
 namespace {
 
-template <class T>
-struct Kernels {
-  template <class S>
-  struct Ways {
-    RowPanels<S> one_stream, several;
-  };
-  bool pays;  // panels are read faster than rows
-  Ways<float> same;
-  Ways<BFloat16> bf16;
-  const Ways<float>& of(const float*) const { return same; }
-  const Ways<BFloat16>& of(const BFloat16*) const { return bf16; }
-};
-
-#define SHEAF_KERNELS "codegen/block/packed_row_kernels.h"
-#include "codegen/block/instruction_sets.h"
-
+// to[j][l] = from[l][j], whose rows are `apart` elements apart; a few rows of a few columns at a time, which the first-level cache holds.
 template <class S>
-const RowPanels<S>& panels() {
-  if constexpr (std::is_same_v<S, BFloat16>)
-    if (loop::has_bf16_instructions()) return bf16_row_panels();
-  const auto& ways = kernels<float>().of(static_cast<const S*>(nullptr));
-  return reads_one_stream_best() ? ways.one_stream : ways.several;
+void turn(const S* from, int64_t apart, int64_t n, int64_t k, S* to) {
+  constexpr int64_t kSquare = 64 / sizeof(S), kStrip = 16 * kSquare;
+  runtime::parallel_for(pieces(n, kStrip), [&](int64_t begin, int64_t end) {
+    for (int64_t first = begin * kStrip, last = std::min(n, end * kStrip); first < last; first += kStrip)
+      for (int64_t l = 0; l < k; l += kSquare)
+        for (int64_t j = first; j < std::min(last, first + kStrip); j += kSquare)
+          transpose(to + j * k + l, k, from + l * apart + j, apart, std::min(kSquare, last - j), std::min(kSquare, k - l));
+  }, std::max<int64_t>(1, (1 << 14) / (kStrip * k)));
 }
 
-}  // namespace
-
-template <class S>
-int64_t packed_row_elements(int64_t n, int64_t k) { return round_up(n, panels<S>().width) * k; }
-
-template <class S>
-void pack_for_row(const Operand<S>& b, int64_t n, int64_t k, S* to) {
-  const int64_t width = panels<S>().width;
-  runtime::parallel_for(pieces(n, width), [&](int64_t begin, int64_t end) {
-    for (int64_t p = begin; p < end; ++p) pack(to + p * width * k, b, p * width, 0, std::min(width, n - p * width), width, k);
-  }, std::max<int64_t>(1, kTaskFlops / (width * k + 1)));
-}
-
-template <class S>
-void packed_row(const S* a, const S* from, S* c, int64_t n, int64_t k) {
-  const RowPanels<S>& way = panels<S>();
-  const int64_t panel = way.width * k, count = pieces(n, way.width);
-  const StoredRow<S> x{a, contiguous_rows<float>(Operand<S>{a, k, 1}, 1, k).data};
-  float* wide = scratch<float>(2, count * way.width);
-  for_streams(count, way.streams, panel * int64_t(sizeof(S)), kTaskFlops / (2 * panel + 1), [&] {
-    return [&](int64_t first, int64_t apart) {
-      way.multiply(x, from + first * panel, apart * panel, k, wide + first * way.width, apart * way.width);  // with 0 one panel in all places
-      for (int64_t s = 0; s < (apart > 0 ? way.streams : 1); ++s)
-        for (int64_t j = (first + s * apart) * way.width, last = std::min(n, j + way.width); j < last; ++j) c[j] = loop::scalar::convert<S>(wide[j]);
-    };
-  });
-}
-
-template int64_t packed_row_elements<float>(int64_t, int64_t);
-template int64_t packed_row_elements<BFloat16>(int64_t, int64_t);
-template void pack_for_row(const Operand<float>&, int64_t, int64_t, float*);
-template void pack_for_row(const Operand<BFloat16>&, int64_t, int64_t, BFloat16*);
-template void packed_row(const float*, const float*, float*, int64_t, int64_t);
-template void packed_row(const BFloat16*, const BFloat16*, BFloat16*, int64_t, int64_t);
-
-namespace {
-
-template <class S>
-class PackedRow : public runtime::PackedForm {
+class TurnedMatrix : public runtime::PackedForm {
  public:
-  PackedRow(int64_t n, int64_t k, int64_t stride_k, int64_t stride_n)
-      : PackedForm(1, packed_row_elements<S>(n, k) * sizeof(S), {n, k, stride_k, stride_n}), n_(n), k_(k), stride_k_(stride_k), stride_n_(stride_n) {}
+  TurnedMatrix(DType dtype, int64_t n, int64_t k, int64_t stride_k)
+      : PackedForm(1, n * k * size_bytes(dtype), {n, k, stride_k, 1}), n_(n), k_(k), stride_k_(stride_k), args_{static_cast<int64_t>(dtype), 1, 1, n, k, k, k, 1, n * k, 1, k} {}
 
   void pack(const std::byte* from, std::byte* to) const override {
-    pack_for_row<S>({reinterpret_cast<const S*>(from), stride_n_, stride_k_}, n_, k_, reinterpret_cast<S*>(to));
+    auto turned = [&]<class S>() { turn(reinterpret_cast<const S*>(from), stride_k_, n_, k_, reinterpret_cast<S*>(to)); };
+    if (static_cast<DType>(args_[0]) == DType::F32) turned.template operator()<float>();
+    else turned.template operator()<BFloat16>();
   }
-  void run(std::span<std::byte* const> buffers) const override {
-    auto elements = [&](int i) { return reinterpret_cast<S*>(buffers[i]); };
-    packed_row(elements(0), elements(1), elements(2), n_, k_);
-  }
+  void run(std::span<std::byte* const> buffers) const override { contract({buffers, args_}); }
 
  private:
-  int64_t n_, k_, stride_k_, stride_n_;
+  int64_t n_, k_, stride_k_;
+  std::array<int64_t, 11> args_;  // of the contraction (loop/library.h)
 };
 
 }  // namespace
@@ -98,11 +49,9 @@ namespace sheaf::codegen {
 
 std::shared_ptr<const runtime::PackedForm> packed_row_form(DType dtype, int64_t n, int64_t k, int64_t stride_k, int64_t stride_n) {
   constexpr int64_t kLeast = 1 << 17;  // elements: fewer are in a cache when they are read again
-  if (!block::kernels<float>().pays || stride_n != 1 || n * k < kLeast || k > loop::kContractPart) return nullptr;
-  if (dtype == DType::BF16) return std::make_shared<block::PackedRow<block::BFloat16>>(n, k, stride_k, stride_n);
-  constexpr int64_t kLongRows = 3072;  // longer ones are read well as they are
-  if (dtype == DType::F32 && n <= kLongRows) return std::make_shared<block::PackedRow<float>>(n, k, stride_k, stride_n);
-  return nullptr;
+  const bool narrow_vectors = block::gemm_kernels<float>().lanes * sizeof(float) == 16;  // wider ones wait for memory, in any order
+  if (!narrow_vectors || stride_n != 1 || n * k < kLeast || (dtype != DType::F32 && dtype != DType::BF16)) return nullptr;
+  return std::make_shared<block::TurnedMatrix>(dtype, n, k, stride_k);
 }
 
 }  // namespace sheaf::codegen

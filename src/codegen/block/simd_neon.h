@@ -197,22 +197,6 @@ struct Simd<float> {
   // acc += x[lane] y. GCC would take the lane out first where several follow, one more instruction of the same units.
   template <int lane>
   static void fma_lane(V& acc, V y, V x) { asm volatile("fmla %0.4s, %1.4s, %2.s[%3]" : "+w"(acc) : "w"(y), "w"(x), "i"(lane)); }
-  // acc[c] += x[c] b[c] for the four rows b of a panel, each widened where it is multiplied.
-  template <int kVectors>
-    requires(kVectors % 2 == 0)
-  static void multiply_chains(V (&acc)[4][kVectors], const float* x, const BFloat16* b) {
-    V r = load(x);
-    auto row = [&]<int c>() __attribute__((always_inline)) {
-#pragma GCC unroll 2
-      for (int e = 0; e < kVectors / 2; ++e) {
-        uint16x8_t narrow = load_eight(b + kLanes * kVectors * c + 8 * e);
-        V y0 = low(narrow), y1 = high(narrow);
-        fma_lane<c>(acc[c][2 * e], y0, r);
-        fma_lane<c>(acc[c][2 * e + 1], y1, r);
-      }
-    };
-    row.template operator()<0>(), row.template operator()<1>(), row.template operator()<2>(), row.template operator()<3>();
-  }
 
   // A row is loaded while the one before it is multiplied, and sums as soon as their registers are free: see multiply_row_steps. Reads a step of
   // sums behind the last one.

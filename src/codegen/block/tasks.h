@@ -21,22 +21,23 @@ inline int64_t strip_width(int64_t n, int64_t most, int64_t multiple) {
 }
 
 // Work on pieces that lie in memory one behind the other, done by as many streams at a time: make_f(), called for some tasks on one thread, gives the f, of which f(first, apart) does `streams` pieces from the first on, so many apart, or
-// with 0 the first alone. A task has some pieces of each stream: as many as make it long, but as many tasks for each thread, and two at least. An odd number: streams a power
+// with 0 the first alone. A task has some pieces of each stream: as many as make it long, but as many tasks for each thread, two at least, and all of one size. An odd number: streams a power
 // of two apart share few sets of the caches and banks of memory.
 template <class F>
 void for_streams(int64_t count, int64_t streams, int64_t piece_bytes, int64_t grain, F&& make_f) {
   constexpr int64_t kStreamBytes = 256 << 10;
-  int64_t threads = runtime::num_threads(), tasks = round_up(std::max(2 * threads, pieces(count * piece_bytes, streams * kStreamBytes)), threads);
-  int64_t each = streams == 1 ? 1 : pieces(count, tasks * streams) | 1, together = streams * each;
-  runtime::parallel_for(pieces(count, together), [&](int64_t begin, int64_t end) {
+  const int64_t threads = runtime::num_threads(), groups = count / streams;
+  const int64_t tasks = std::max<int64_t>(1, std::min(groups, round_up(std::max(2 * threads, pieces(count * piece_bytes, streams * kStreamBytes)), threads)));
+  runtime::parallel_for(tasks, [&](int64_t begin, int64_t end) {
     auto f = make_f();
-    for (int64_t at = begin * together, last = std::min(count, end * together), here; at < last; at += here) {
-      here = std::min(together, last - at);
-      int64_t apart = here / streams;
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t first = groups * task / tasks, each = groups * (task + 1) / tasks - first, apart = each - (each % 2 == 0 && each > 0), at = first * streams;
       for (int64_t e = 0; e < apart; ++e) f(at + e, apart);
-      for (int64_t e = apart * streams; e < here; ++e) f(at + e, 0);
+      if (apart < each) f(at + apart * streams, 1);
     }
-  }, std::max<int64_t>(1, grain / together));
+    if (end == tasks)
+      for (int64_t e = groups * streams; e < count; ++e) f(e, 0);
+  }, std::max<int64_t>(1, grain / pieces(count, tasks)));
 }
 
 // Memory of a thread for packed blocks; `slot` tells apart what is in use at the same time.

@@ -84,89 +84,51 @@ void walk_strips(const Operand<S>& b, int64_t m, int64_t n, int64_t k, int64_t w
   }, std::max<int64_t>(1, kTaskFlops / (2 * m * width * k + 1)));
 }
 
-// Up to four rows: a task is a block of the definition by some of the columns. The sums of each block are apart until all are there. One row has sums for
-// each chain of a block.
+// Up to four rows. One row has sums for each chain of a block.
 template <class T, class S>
 class FewRows {
  public:
   FewRows(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k)
-      : x_(m == 1 ? row_by_chains<T>(a, k) : contiguous_rows<T>(a, m, k)), b_(b), c_(c), m_(m), n_(n), k_(k), cuts_(cuts()), width_(round_up(pieces(n, cuts_), kMultiple)) {}
+      : x_(m == 1 ? row_by_chains<T>(a, k) : contiguous_rows<T>(a, m, k)), b_(b), c_(c), m_(m), n_(n), k_(k) {}
 
   void run() {
-    cuts_ = pieces(n_, width_);
-    sums_ = scratch<T>(3, blocks_ * cuts_ * apart_);
-    runtime::parallel_for(blocks_ * cuts_, [&](int64_t begin, int64_t end) {
-      for (int64_t task = begin; task < end; ++task) part(task, task + 1 < end);
-    }, std::max<int64_t>(1, kTaskFlops / (2 * m_ * width_ * block_ + 1)));
-    add_up();
+    sums_.run(c_, [&](int64_t j, int64_t columns, int64_t begin, int64_t end, T* to, int64_t width, bool another) { part(j, columns, begin, end, to, width, another); });
   }
 
  private:
-  static constexpr int64_t kNear = 1 << 16;  // elements of B that the second-level cache holds
-  static constexpr int64_t kMultiple = 64, kPage = 4096 / sizeof(T);
+  static constexpr int64_t kNear = 1 << 16;                         // elements of B that the second-level cache holds
   static constexpr int64_t kMostSums = 16384, kMostInTurn = 65536;  // in whole rows; the second where two rows of B at a time share them
 
-  // Into how many strips the columns are cut: sums of a task stay in the first-level cache, and threads have the same to do.
-  int64_t cuts() const {
-    int64_t least = n_ * m_ <= (m_ == 1 && std::is_same_v<T, S> ? kMostInTurn : kMostSums) ? 1 : pieces(n_ * m_, kSumElements), most = std::max(least, pieces(n_, kMultiple)), threads = runtime::num_threads();
-    if (2 * m_ * n_ * k_ < 2 * kTaskFlops) return least;
-    for (int64_t cuts = least; cuts < most; ++cuts)
-      if (blocks_ * cuts % threads == 0 || blocks_ * cuts >= 4 * threads) return cuts;
-    return most;
-  }
-
-  int64_t first_column(int64_t task) const { return task % cuts_ * width_; }
-  int64_t first_k(int64_t task) const { return task / cuts_ * block_; }
-
-  void part(int64_t task, bool another) {
-    int64_t j = first_column(task), columns = std::min(width_, n_ - j), begin = first_k(task), end = std::min(k_, begin + block_);
-    T* to = sums_ + task * apart_;
-    std::fill(to, to + sums_of_task_ * width_, T(0));
-    bool in_order = m_ == 1 && cuts_ == 1 && n_ * k_ > kNear;
+  void part(int64_t j, int64_t columns, int64_t begin, int64_t end, T* to, int64_t width, bool another) {
+    bool in_order = m_ == 1 && sums_.whole_rows() && n_ * k_ > kNear;
     int64_t stride = chains_, l = begin;
     const InOrder<T, S>& whole_rows = stride * b_.k * int64_t(sizeof(S)) % kWay == 0 ? kern_.crowded : kern_.in_order;
     int64_t deep = in_order ? whole_rows.depth : kStreamDepth;
     // Behind the last rows come the first of the next task.
-    const S* after = another && first_k(task + 1) + deep * stride <= k_ ? b_.at(first_column(task + 1), first_k(task + 1)) : nullptr;
+    auto [next_column, next_k] = sums_.next(j, begin);
+    const S* after = another && next_k + deep * stride <= k_ ? b_.at(next_column, next_k) : nullptr;
     auto rows = [&](const std::array<RowStream<T, S>, 3>& kernels, int64_t first, const S* next) {
       const S* from = b_.at(j, first);
-      if (m_ == 1) return (&kernels == &kern_.deep && in_order ? whole_rows.rows : kernels[0])(columns, x_.at(first % stride, first / stride), 0, from, stride * b_.k, next, to + first % stride * width_, 0);
-      row_groups(m_, [&](int64_t i, int form) { kernels[form](columns, x_.at(i, first), x_.minor, from, b_.k, i == 0 ? next : from, to + i * width_, width_); });
+      if (m_ == 1) return (&kernels == &kern_.deep && in_order ? whole_rows.rows : kernels[0])(columns, x_.at(first % stride, first / stride), 0, from, stride * b_.k, next, to + first % stride * width, 0);
+      row_groups(m_, [&](int64_t i, int form) { kernels[form](columns, x_.at(i, first), x_.minor, from, b_.k, i == 0 ? next : from, to + i * width, width); });
     };
     if (m_ == 1 && kern_.turns)
       for (const int64_t step = kTurns * stride; l + step <= end; l += step)
-        kern_.turns(columns, x_.at(0, l / stride), x_.minor, b_.at(j, l), b_.k, b_.at(j, l + 2 * step <= end ? l + step : l), to, width_);
+        kern_.turns(columns, x_.at(0, l / stride), x_.minor, b_.at(j, l), b_.k, b_.at(j, l + 2 * step <= end ? l + step : l), to, width);
     for (; l + deep * stride <= end; l += deep * stride)
       for (int64_t first = l; first < l + stride; ++first) {
         const S* from = b_.at(j, first);
         rows(kern_.deep, first, first + 1 < l + stride ? from + b_.k : l + 2 * deep * stride <= end ? b_.at(j, l + deep * stride) : after ? after : from);
       }
     for (; l < end; ++l) rows(kern_.single, l, b_.at(j, l));
-    if (m_ == 1) kernels<T>().add_chains(columns, to, width_);
-  }
-
-  void add_up() {
-    runtime::parallel_for(m_ * cuts_, [&](int64_t begin, int64_t end) {
-      for (int64_t at = begin; at < end; ++at) {
-        int64_t row = at / cuts_, cut = at % cuts_, columns = std::min(width_, n_ - cut * width_);
-        const T* from = sums_ + cut * apart_ + row * width_;
-        T* to = c_ + row * n_ + cut * width_;
-        for (int64_t e = 0; e < columns; ++e) to[e] = T(0) + from[e];  // no zero has a sign
-        for (int64_t block = 1; block < blocks_; ++block) {
-          const T* more = from + block * cuts_ * apart_;
-          for (int64_t e = 0; e < columns; ++e) to[e] += more[e];
-        }
-      }
-    }, 8);
+    if (m_ == 1) kernels<T>().add_chains(columns, to, width);
   }
 
   Operand<T> x_;
   const Operand<S>& b_;
   T* c_;
-  int64_t m_, n_, k_, chains_ = loop::contract_chains(m_, n_), block_ = loop::contract_block(k_), blocks_ = pieces(k_, block_), cuts_, width_;
-  // Sums of two tasks are pages apart: prefetching would else take the lines that another core writes.
-  int64_t sums_of_task_ = m_ == 1 ? chains_ : m_, apart_ = round_up(sums_of_task_ * width_, kPage) + kPage;
-  T* sums_ = nullptr;
+  int64_t m_, n_, k_, chains_ = loop::contract_chains(m_, n_);
+  BlockSums<T> sums_{m_, n_, k_, m_ == 1 ? chains_ : m_, m_ == 1 && std::is_same_v<T, S> ? kMostInTurn : kMostSums};
   const Streams<T, S>& kern_ = kernels<T>().streams.of(b_.data);
 };
 
