@@ -52,9 +52,9 @@ struct GemmKernels {
   using Packed = T;
   static constexpr int64_t kTogether = 1;  // k of a row that lie together in packed operands
   using Packing = void (*)(int64_t k, const T* a, const T* b, int64_t sbk, T* packed, T* c, int64_t ldc, bool first);
-  int64_t rows, columns, lanes;
+  int64_t rows, middle_rows, columns, lanes;
   int64_t ask_depth;                      // k between two times that a packed tile asks for memory
-  std::array<TileRow<T>, 4> tiles;        // of 1, 2, 4 and `rows` rows
+  std::array<TileRow<T>, 5> tiles;        // of 1, 2, 4, `middle_rows` and `rows` rows
   std::array<Packing, 2> packing;         // of two vectors, and the largest
   int64_t small_rows, small_vectors;
   DirectTiles<T> by_row, by_column;       // rows of a contiguous, or its columns
@@ -70,8 +70,8 @@ struct GemmKernels {
   int64_t padded(int64_t columns) const { return (columns + lanes - 1) & -lanes; }  // lanes are a power of two
   double tile_cycles() const { return static_cast<double>(rows * (columns / lanes)) / 2; }  // of the largest tile for each k
   // The tile for so many rows: its place in `tiles`, and the rows it computes.
-  int form(int64_t m) const { return m == 1 ? 0 : m == 2 ? 1 : m <= 4 ? 2 : 3; }
-  int64_t height(int64_t m) const { return m > 4 ? rows : m > 2 ? 4 : m; }
+  int form(int64_t m) const { return m == 1 ? 0 : m == 2 ? 1 : m <= 4 ? 2 : m <= middle_rows ? 3 : 4; }
+  int64_t height(int64_t m) const { return m > middle_rows ? rows : m > 4 ? middle_rows : m > 2 ? 4 : m; }
   // The direct tile for the first of so many rows: the rows it computes, and its place.
   int64_t direct_height(int64_t m) const { return m >= small_rows ? small_rows : m >= 4 ? 4 : m >= 2 ? 2 : 1; }
   int direct_form(int64_t height) const { return height == small_rows ? 3 : static_cast<int>(height / 2); }

@@ -66,12 +66,37 @@ inline void load_tile(typename Simd<T>::V (&acc)[kRows][kVectors], const T* sums
     for (int v = 0; v < kVectors; ++v) acc[i][v] = Simd<T>::load(sums + (i * kVectors + v) * Simd<T>::kLanes);
 }
 
-// A tile of packed operands: a is [k][rows], b is [k][kVectors * kLanes]. Meanwhile it asks for what comes next.
+// A row of a tile in c will be needed. The line of its first column was touched by the tile beside it.
+template <class T, int kVectors>
+inline void ask_for_row(const T* c) {
+  for (int64_t last = kVectors * Simd<T>::kLanes - 1; last > 0; last -= 64 / static_cast<int64_t>(sizeof(T))) __builtin_prefetch(c + last, 1);
+}
+
+// A tile of packed a from its beginning, which meanwhile asks for c: row after row, as what comes from far away holds up what is near.
+template <class T, int kRows, int kVectors, class Row, class F>
+inline __attribute__((always_inline)) void multiply_asking(typename Simd<T>::V (&acc)[kRows][kVectors], int64_t k, const T* a, const T* c, int64_t ldc, Row&& row, F&& each) {
+  constexpr int64_t kApart = 8;
+  if (k <= kApart * kRows) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i) ask_for_row<T, kVectors>(c + i * ldc);
+    return multiply_rows<T, kRows, kVectors>(acc, k, a, kRows, true, row, each);
+  }
+  for (int i = 0; i < kRows; ++i, a += kApart * kRows) {
+    ask_for_row<T, kVectors>(c + i * ldc);
+    multiply_rows<T, kRows, kVectors>(acc, kApart, a, kRows, i == 0, row, each);
+  }
+  multiply_rows<T, kRows, kVectors>(acc, k - kApart * kRows, a, kRows, false, row, each);
+}
+
+// A tile of packed operands: a is [k][rows], b is [k][kVectors * kLanes]. Meanwhile it asks for what comes next, and for c if it should.
 template <class T, int kRows, int kVectors>
-inline __attribute__((always_inline)) void packed_tile(int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first, const Ahead& ahead) {
+inline __attribute__((always_inline)) void packed_tile(int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first, bool asks, const Ahead& ahead) {
   using S = Simd<T>;
   constexpr int64_t kLine = 64 / sizeof(T);
   if constexpr (kWritten<T, kRows, kVectors>) {
+    if (asks)
+#pragma GCC unroll 16
+      for (int i = 0; i < kRows; ++i) ask_for_row<T, kVectors>(c + i * ldc);
     if (ahead.places) S::asking_tile(k, a, b, c, ldc, !first, ahead.at, ahead.places, S::kNear);
     else S::tile(k, a, kRows, b, kVectors * S::kLanes, nullptr, c, ldc, !first, ahead.at, ahead.step, ahead.turn, S::kNear);
   } else {
@@ -84,13 +109,15 @@ inline __attribute__((always_inline)) void packed_tile(int64_t k, const T* a, co
       if (v + 1 == kVectors) b += kVectors * S::kLanes;
       return y;
     };
-    multiply_rows<T, kRows, kVectors>(acc, k, a, kRows, true, row, [&]() __attribute__((always_inline)) {
+    auto each = [&]() __attribute__((always_inline)) {
       __builtin_prefetch(soon);
       soon += kAskDepth<T> * kRows;
       __builtin_prefetch(ask, 0, 2);
       ask += step;
       step = ahead.turn - step;
-    });
+    };
+    if (asks) multiply_asking<T, kRows, kVectors>(acc, k, a, c, ldc, row, each);
+    else multiply_rows<T, kRows, kVectors>(acc, k, a, kRows, true, row, each);
     add_tile<T, kRows, kVectors>(acc, c, ldc, first);
   }
 }
@@ -98,16 +125,9 @@ inline __attribute__((always_inline)) void packed_tile(int64_t k, const T* a, co
 // `tiles` of them, one below the other.
 template <class T, int kRows, int kVectors>
 inline void packed_tiles(int64_t tiles, int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first, Ahead ahead) {
-  constexpr int64_t kLine = 64 / sizeof(T);
-  const bool asks = likes_asking_early();
+  const bool asks = likes_asking_early() || !first;
   for (; tiles > 0; --tiles, a += k * kRows, c += kRows * ldc) {
-    if (asks || !first) {
-#pragma GCC unroll 16
-      for (int i = 0; i < kRows; ++i)
-        // The line of a row's first column was touched by the tile beside it.
-        for (int64_t last = kVectors * Simd<T>::kLanes - 1; last > 0; last -= kLine) __builtin_prefetch(c + i * ldc + last, 1);
-    }
-    packed_tile<T, kRows, kVectors>(k, a, b, c, ldc, first, ahead);
+    packed_tile<T, kRows, kVectors>(k, a, b, c, ldc, first, asks, ahead);
     ahead.pass(1);
   }
 }
@@ -117,7 +137,7 @@ template <class T, int kRows, int kVectors>
 inline void packed_tiles_beside(int64_t tiles, int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first, Ahead ahead) {
   constexpr int64_t kWidth = kVectors * Simd<T>::kLanes;
   for (; tiles > 0; --tiles, b += k * kWidth, c += kWidth) {
-    packed_tile<T, kRows, kVectors>(k, a, b, c, ldc, first, ahead);
+    packed_tile<T, kRows, kVectors>(k, a, b, c, ldc, first, false, ahead);
     ahead.pass(1);
   }
 }
@@ -265,10 +285,14 @@ constexpr TileRow<T> tiles_of() {
   return {packed_tiles<T, kRows, 1>, packed_tiles<T, kRows, std::min(2, kMost)>, packed_tiles<T, kRows, std::min(3, kMost)>, packed_tiles<T, kRows, std::min(4, kMost)>};
 }
 
+// Tall tiles have one of about half their height for what is left over.
+template <class T>
+constexpr int kMiddleRows = std::min(8, Simd<T>::kTileRows);
+
 template <class T>
 constexpr Kernels<T> kKernels{
-    Simd<T>::kTileRows, Simd<T>::kTileVectors * Simd<T>::kLanes, Simd<T>::kLanes, kAskDepth<T>,
-    {tiles_of<T, 1>(), tiles_of<T, 2>(), tiles_of<T, 4>(), tiles_of<T, Simd<T>::kTileRows>()},
+    Simd<T>::kTileRows, kMiddleRows<T>, Simd<T>::kTileVectors * Simd<T>::kLanes, Simd<T>::kLanes, kAskDepth<T>,
+    {tiles_of<T, 1>(), tiles_of<T, 2>(), tiles_of<T, 4>(), tiles_of<T, kMiddleRows<T>>(), tiles_of<T, Simd<T>::kTileRows>()},
     {packing_tile<T, Simd<T>::kTileRows, std::min(2, Simd<T>::kTileVectors)>, packing_tile<T, Simd<T>::kTileRows, Simd<T>::kTileVectors>},
     kSmallRows<T>, kSmallVectors<T>,
     {{{row_tile<T, 1, 1>, row_tile<T, 1, kSmallVectors<T>>}, {row_tile<T, 2, 1>, row_tile<T, 2, kSmallVectors<T>>}, {row_tile<T, 4, 1>, row_tile<T, 4, kSmallVectors<T>>},

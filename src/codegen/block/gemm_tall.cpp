@@ -17,14 +17,15 @@ namespace {
 using loop::kContractBlock;
 
 constexpr int64_t kBlockRows = 128;                 // of packed A at most, to stay in the second-level cache beside a strip of B
+constexpr int64_t kLine = 64;                       // bytes
 constexpr int64_t kPackRows = 32;                   // of A in one task of packing, at most
 constexpr int64_t kStripPanels = 8, kFewRows = 48;
 constexpr int64_t kSpreadBlocks = 4;                // of k, from which on B comes from memory
 
-// Panels of so many bytes in a strip of B that is packed, at most. With the widest vectors half of the second-level cache may hold a strip: A comes from further away
-// less often, which is 3 to 5 % with 2 MiB of it.
+// Panels of so many bytes in a strip of B that is packed, at most. With the widest vectors a quarter of the second-level cache holds a strip: the more, the less often A comes from
+// further away, but a core that another thread shares has half of that cache.
 int64_t strip_panels(int64_t panel, bool widest) {
-  return widest ? std::max(kStripPanels, second_level_cache() / 2 / panel) : kStripPanels;
+  return widest ? std::max<int64_t>(2, second_level_cache() / 4 / panel) : kStripPanels;
 }
 
 // K are the register tiles.
@@ -167,8 +168,8 @@ class Tall {
       int64_t rows = std::min(block_rows_, last_row - row);
       for (int64_t panel = first_panel; panel < last_panel; ++panel) {
         int64_t j = column_of(panel), end = column_of(panel + 1);
-        Next next = row > first_row ? Next{} : next_at(end);
-        if (!kPairs || !at_once) ahead = asking(next, depth, (rows - 1) / mr_);
+        if (const int64_t below = last_row - row - rows; rows_early_ && below > 0 && panel + 1 == last_panel) ahead = asking_rows(row + rows, std::min(block_rows_, below), l, depth);
+        else if (!kPairs || !at_once) ahead = asking(row == first_row || (rows_early_ && panel + 1 == last_panel) ? next_at(end) : Next{}, depth, (rows - 1) / mr_);
         // What no other block of rows needs is packed in one place, which stays near.
         const int64_t place = at_once || last_row - first_row > block_rows_ ? j - first_column : 0;
         panel_tiles(packed_b + place * held<K>(depth), row, rows, j, end - j, l, depth, row == first_row && !at_once, ahead);
@@ -212,6 +213,15 @@ class Tall {
     }
   }
 
+  // How tiles of such a depth ask for rows of the packed A that come next: what others do with the last-level cache may have pushed them out.
+  Ahead asking_rows(int64_t row, int64_t rows, int64_t l, int64_t depth) const {
+    if constexpr (kPairs) return asking({}, depth, 0);
+    else {
+      int64_t each = std::max<int64_t>(1, depth / kern_.ask_depth) * kLine;
+      return {reinterpret_cast<const std::byte*>(packed_a(row, l, depth)), kLine, 2 * kLine, each, pieces(rows * depth * static_cast<int64_t>(sizeof(P)), each)};
+    }
+  }
+
   // How so many tiles of such a depth ask for it: for some of its rows each, or for two columns.
   Ahead asking(const Next& next, int64_t depth, int64_t tiles) const {
     int64_t size = sizeof(S), along = b_.k * size, across = b_.minor * size;
@@ -219,7 +229,7 @@ class Tall {
     if (!next.from) return {at(b_.data), 0, 0, 0, 0};
     if constexpr (kPairs) {
       // Some lines of a row after the other, or some columns at a time.
-      constexpr int64_t kLine = 64, kAsks = PairKernels::kAsks;
+      constexpr int64_t kAsks = PairKernels::kAsks;
       int64_t steps = pieces(depth, PairKernels::kAskDepth);
       if (b_.minor == 1) return {at(next.from), kLine, along, steps * along, pieces(next.depth, steps)};
       return {at(next.from), across, PairKernels::kAskDepth * along, kAsks * across, pieces(nr_, kAsks)};
@@ -237,6 +247,7 @@ class Tall {
   }
 
   const K& kern_;
+  const bool rows_early_ = !kPairs && likes_asking_early();
   const int64_t mr_ = kern_.rows, nr_ = kern_.columns, block_rows_ = kBlockRows / mr_ * mr_;
   const Operand<S>& a_;
   const Operand<S>& b_;
