@@ -10,6 +10,7 @@
 
 #include "codegen/block/gemm.h"
 #include "codegen/block/gemm_forms.h"
+#include "codegen/block/narrow.h"
 #include "codegen/block/row_pairs.h"
 #include "codegen/block/thin.h"
 #include "codegen/block/tuning.h"
@@ -272,12 +273,6 @@ void for_batch(const Args& g, F&& one) {
       for (int64_t p = begin; p < end; ++p) one(p, false);
     }, std::max<int64_t>(1, kTaskFlops / flops));
   }
-}
-
-// With pointers that share nothing, so that it is done in vectors.
-template <class S, class T>
-void narrow(S* __restrict to, const T* __restrict from, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) to[i] = loop::scalar::convert<S>(from[i]);
 }
 
 template <class S>

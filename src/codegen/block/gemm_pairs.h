@@ -1,25 +1,31 @@
-// Register tiles of products of bf16 by matrix instructions, whose bits loop/pairs.h defines. gemm_forms.h runs them.
+// Register tiles of products of bf16 by instructions for them, whose bits loop/pairs.h defines. gemm_forms.h runs them.
 #pragma once
 #include <array>
 #include <cstdint>
 
 #include "codegen/block/gemm.h"
-#include "loop/scalar_ops.h"
+#include "codegen/block/packing.h"
 
 namespace sheaf::codegen::block {
 
 struct PairKernels {
-  using Packed = loop::scalar::BFloat16;
+  using Packed = BFloat16;
   static constexpr int64_t kAskDepth = 8, kAsks = 3;  // for every eight k a tile asks for lines at `at` and once and twice `step` behind it, then moves on by `turn`
+#if defined(__aarch64__)
   static constexpr int64_t kTogether = 4;  // k of a row that lie together: packed operands are [k / 4][rows][4]
+#else
+  static constexpr int64_t kTogether = 2;
+#endif
   using Tiles = void (*)(int64_t tiles, int64_t k, const Packed* a, const Packed* b, float* c, int64_t ldc, bool first, Ahead ahead);
-  int64_t rows, columns, lanes;
-  std::array<std::array<Tiles, 3>, 3> tiles;  // of 2, 4 and `rows` rows, by vectors of columns, less one
-  Tiles beside;                               // the largest, several side by side: b is [tile][k / 4][columns][4]
+  int64_t rows, middle_rows, columns, lanes;
+  double cycles;                                                                                                                     // of the largest tile for each k
+  void (*pack)(Packed* dst, const Operand<Packed>& src, int64_t i0, int64_t l0, int64_t used, int64_t width, int64_t k);  // see pack in packing.h; k is filled up with zeros
+  std::array<std::array<Tiles, 3>, 4> tiles;                                                                                         // of 2, 4, `middle_rows` and `rows` rows, by vectors of columns, less one
+  Tiles beside;                                                                                                                      // the largest, several side by side: b is [tile][k / kTogether][columns][kTogether]
 
-  double tile_cycles() const { return static_cast<double>(rows / 2 * (columns / 2)) / kTogether / 4; }  // of the largest tile for each k
-  int form(int64_t m) const { return m <= 2 ? 0 : m <= 4 ? 1 : 2; }
-  int64_t height(int64_t m) const { return m > 4 ? rows : m > 2 ? 4 : 2; }
+  double tile_cycles() const { return cycles; }
+  int form(int64_t m) const { return m <= 2 ? 0 : m <= 4 ? 1 : m <= middle_rows ? 2 : 3; }
+  int64_t height(int64_t m) const { return m > middle_rows ? rows : m > 4 ? middle_rows : m > 2 ? 4 : 2; }
 };
 
 // Where loop::bf16_in_pairs() alone.

@@ -196,7 +196,7 @@ class Tall {
           kern_.packing[columns == nr_](depth, packed_a(row, l, depth), b_.at(j, k_from_ + l), b_.k, packed_b, c_ + (rows_from_ + row) * n_ + j, n_, first);
           i = mr_;
         }
-      if (i == 0) pack_panel<K>(packed_b, b_, j, k_from_ + l, columns, width, depth);
+      if (i == 0) pack_panel(kern_, packed_b, b_, j, k_from_ + l, columns, width, depth);
     }
     multiply_panel(kern_, packed_a(row + i, l, depth), packed_b, c_ + (rows_from_ + row + i) * n_ + j, n_, rows - i, columns, depth, first, ahead);
   }

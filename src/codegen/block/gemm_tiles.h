@@ -15,14 +15,14 @@ int64_t held(int64_t k) { return round_up(k, K::kTogether); }
 
 // A panel in the order of the tiles of K.
 template <class K, class S>
-void pack_panel(typename K::Packed* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, int64_t width, int64_t k) {
-  if constexpr (K::kTogether == 4) pack_fours(dst, src, i0, l0, used, width, k);
+void pack_panel(const K& kern, typename K::Packed* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, int64_t width, int64_t k) {
+  if constexpr (K::kTogether > 1) kern.pack(dst, src, i0, l0, used, width, k);
   else pack(dst, src, i0, l0, used, width, k);
 }
 
 // Packs neighbouring panels of `width`, of which the last may be narrower: dst holds panel after panel, each [k][its width].
 template <class K, class S, class Width>
-void pack_panels(typename K::Packed* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, int64_t width, int64_t k, Width&& width_of) {
+void pack_panels(const K& kern, typename K::Packed* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, int64_t width, int64_t k, Width&& width_of) {
   // Where the panels' rows are contiguous, a few rows across all panels: each cache line is then read once.
   int64_t part = src.minor == 1 ? 8 : k;
   for (int64_t l = 0; l < k; l += part) {
@@ -31,17 +31,17 @@ void pack_panels(typename K::Packed* dst, const Operand<S>& src, int64_t i0, int
         for (int64_t i = 0; i < used; i += 64 / sizeof(S)) __builtin_prefetch(src.at(i0 + i, l0 + r));
     for (int64_t i = 0; i < used; i += width) {
       int64_t here = std::min(width, used - i), w = width_of(here);
-      pack_panel<K>(dst + i * held<K>(k) + l * w, src, i0 + i, l0 + l, here, w, std::min(part, k - l));
+      pack_panel(kern, dst + i * held<K>(k) + l * w, src, i0 + i, l0 + l, here, w, std::min(part, k - l));
     }
   }
 }
 template <class K, class S>
 void pack_rows(const K& kern, typename K::Packed* dst, const Operand<S>& a, int64_t i0, int64_t l0, int64_t rows, int64_t k) {
-  pack_panels<K>(dst, a, i0, l0, rows, kern.rows, k, [&](int64_t used) { return kern.height(used); });
+  pack_panels(kern, dst, a, i0, l0, rows, kern.rows, k, [&](int64_t used) { return kern.height(used); });
 }
 template <class K, class S>
 void pack_columns(const K& kern, typename K::Packed* dst, const Operand<S>& b, int64_t j0, int64_t l0, int64_t columns, int64_t k) {
-  pack_panels<K>(dst, b, j0, l0, columns, kern.columns, k, [&](int64_t used) { return round_up(used, kern.lanes); });
+  pack_panels(kern, dst, b, j0, l0, columns, kern.columns, k, [&](int64_t used) { return round_up(used, kern.lanes); });
 }
 
 // The tiles of `rows` rows over one panel of B with `columns` columns, all k of a block at once.

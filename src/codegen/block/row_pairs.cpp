@@ -10,78 +10,69 @@
 #include "support/error.h"
 #if defined(__aarch64__)
 #include <arm_neon.h>
+#elif defined(__x86_64__)
+#include <immintrin.h>
+
+#include "codegen/block/simd.h"
 #endif
 
 namespace sheaf::codegen::block {
 
-#if defined(__aarch64__)
+#if defined(__aarch64__) || defined(__x86_64__)
 namespace {
 
 constexpr int kChains = loop::kRowChains;
 constexpr int kLine = 64 / sizeof(BFloat16);   // elements
 constexpr int kTurns = kLine / (2 * kChains);  // of all chains in a line
 
+#if defined(__aarch64__)
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("bf16"))), apply_to = function)
 #else
 #pragma GCC push_options
 #pragma GCC target("arch=armv8.2-a+bf16")
 #endif
+#include "codegen/block/row_pairs_neon.h"
+#else
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx512bf16,avx512bw,avx512f,avx2,fma,f16c"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx512bf16,avx512bw,avx512f,avx2,fma,f16c")
+#endif
+#include "codegen/block/row_pairs_avx.h"
+#endif
 
-inline bfloat16x8_t load(const BFloat16* p) { return vreinterpretq_bf16_u16(vld1q_u16(&p->bits)); }
-template <bool high>
-inline bfloat16x8_t zip(bfloat16x8_t a, bfloat16x8_t b) {
-  uint16x8_t x = vreinterpretq_u16_bf16(a), y = vreinterpretq_u16_bf16(b);
-  return vreinterpretq_bf16_u16(high ? vzip2q_u16(x, y) : vzip1q_u16(x, y));
-}
+constexpr int kColumns = ColumnSums::kColumns;
 
 // out[c] = the product of x with column c, for kColumns columns `ldb` apart. x is filled up with zeros to whole lines; so is `rest`, where what is left of a column is copied.
-template <int kColumns>
 void multiply_columns(const BFloat16* x, const BFloat16* b, int64_t ldb, int64_t k, BFloat16* rest, float* out) {
   const int64_t block = loop::contract_block(k);
   std::fill_n(out, kColumns, 0.0f);
   for (int64_t begin = 0; begin < k; begin += block) {
     const int64_t end = std::min(k, begin + block);
-    float32x4_t acc[kColumns];
-#pragma GCC unroll 8
-    for (int c = 0; c < kColumns; ++c) acc[c] = vdupq_n_f32(0);
-    auto line = [&](const BFloat16* from, int64_t apart, int64_t l) __attribute__((always_inline)) {
-      bfloat16x8_t each[kTurns];
-#pragma GCC unroll 8
-      for (int t = 0; t < kTurns; ++t) each[t] = load(x + l + t * 2 * kChains);
-#pragma GCC unroll 8
-      for (int c = 0; c < kColumns; ++c)
-#pragma GCC unroll 8
-        for (int t = 0; t < kTurns; ++t) acc[c] = vbfdotq_f32(acc[c], load(from + c * apart + t * 2 * kChains), each[t]);
-    };
+    ColumnSums sums;
     int64_t l = begin;
-    for (; l + kLine <= end; l += kLine) line(b + l, ldb, l);
+    for (; l + kLine <= end; l += kLine) sums.add(x + l, b + l, ldb);
     if (l < end) {
       for (int c = 0; c < kColumns; ++c) std::copy_n(b + c * ldb + l, end - l, rest + c * kLine);
-      line(rest, kLine, l);
+      sums.add(x + l, rest, kLine);
     }
-#pragma GCC unroll 8
-    for (int c = 0; c < kColumns; ++c) out[c] += vaddvq_f32(acc[c]);  // adds neighbours first
+    sums.add_to(out);
   }
 }
 
 // sums[j] += the products of kPairs pairs of x with column j of as many pairs of rows, while those `ahead` elements behind them are asked for.
 template <int kPairs>
 void add_rows(int64_t n, const BFloat16* x, const BFloat16* const (&rows)[2 * kPairs], int64_t ahead, float* sums) {
-  constexpr int kWidth = 8, kSoon = 3 * kLine;
-  bfloat16x8_t pairs;
-  if constexpr (kPairs == 4) pairs = load(x);
-  else pairs = vreinterpretq_bf16_u16(vdupq_n_u16(0)), pairs = vreinterpretq_bf16_u16(vsetq_lane_u16(x[1].bits, vsetq_lane_u16(x[0].bits, vreinterpretq_u16_bf16(pairs), 0), 1));
+  constexpr int kWidth = RowSums::kWidth, kSoon = 3 * kLine;
+  const Factors<kPairs> factors(x);
   auto add = [&](const BFloat16* const (&from)[2 * kPairs], int64_t j, float* to) __attribute__((always_inline)) {
-    float32x4_t low = vld1q_f32(to), high = vld1q_f32(to + 4);
-    auto pair = [&]<int p>() __attribute__((always_inline)) {
-      bfloat16x8_t even = load(from[2 * p] + j), odd = load(from[2 * p + 1] + j);
-      low = vbfdotq_laneq_f32(low, zip<false>(even, odd), pairs, p);
-      high = vbfdotq_laneq_f32(high, zip<true>(even, odd), pairs, p);
-    };
+    RowSums here(to);
+    auto pair = [&]<int p>() __attribute__((always_inline)) { here.add<p>(factors, from[2 * p] + j, from[2 * p + 1] + j); };
     pair.template operator()<0>();
     if constexpr (kPairs == 4) pair.template operator()<1>(), pair.template operator()<2>(), pair.template operator()<3>();
-    vst1q_f32(to, low), vst1q_f32(to + 4, high);
+    here.store(to);
   };
   int64_t j = 0;
   for (; j + kWidth <= n; j += kWidth) {
@@ -120,7 +111,6 @@ BFloat16* filled_row(const Operand<BFloat16>& a, int64_t k) {
 }
 
 void by_columns(const BFloat16* x, const Operand<BFloat16>& b, float* c, int64_t n, int64_t k) {
-  constexpr int kColumns = 4;
   for_streams(n, kColumns, k * int64_t(sizeof(BFloat16)), kTaskFlops / (2 * k + 1), [&] {
     BFloat16* rest = scratch<BFloat16>(3, kColumns * kLine);
     std::fill_n(rest, kColumns * kLine, BFloat16{});
@@ -134,7 +124,7 @@ void by_columns(const BFloat16* x, const Operand<BFloat16>& b, float* c, int64_t
           for (int64_t l = 0; l < k; ++l) copy[r * k + l] = *b.at(first + r * apart, l);
         from = copy, ldb = k;
       }
-      multiply_columns<kColumns>(x, from, ldb, k, rest, out);  // with 0 the same column in all places
+      multiply_columns(x, from, ldb, k, rest, out);  // with 0 the same column in all places
       for (int64_t r = 0; r < (apart > 0 ? kColumns : 1); ++r) c[first + r * apart] = out[r];
     };
   });

@@ -1,0 +1,24 @@
+#include "codegen/block/narrow.h"
+
+#include "codegen/block/simd.h"
+
+namespace sheaf::codegen::block {
+namespace {
+
+using loop::scalar::BFloat16;
+using loop::scalar::Float16;
+
+template <class T>
+struct Kernels {
+  void (*to_bf16)(BFloat16* to, const T* from, int64_t n);
+  void (*to_f16)(Float16* to, const T* from, int64_t n);
+};
+#define SHEAF_KERNELS "codegen/block/narrow_kernels.h"
+#include "codegen/block/instruction_sets.h"
+
+}  // namespace
+
+void narrow(BFloat16* to, const float* from, int64_t n) { kernels<float>().to_bf16(to, from, n); }
+void narrow(Float16* to, const float* from, int64_t n) { kernels<float>().to_f16(to, from, n); }
+
+}  // namespace sheaf::codegen::block

@@ -1,0 +1,10 @@
+// Loops of narrow.cpp, for one instruction set.
+
+// With pointers that share nothing, so that it is done in vectors.
+template <class S, class T>
+void narrow_all(S* __restrict to, const T* __restrict from, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] = loop::scalar::convert<S>(from[i]);
+}
+
+template <class T>
+constexpr Kernels<T> kKernels{narrow_all<BFloat16, T>, narrow_all<Float16, T>};
