@@ -82,7 +82,7 @@ TEST_F(Observe, Blame) {
   s.write("b.shf", "(defn fib [n] (if (< n 2) n (+ (fib (- n 1)) (fib (- n 2)))))\n(defn twice [f x] (map (fn [y] (f y)) [x x]))\n(twice fib 12)");
   Result r = s.run("--blame b.shf");
   EXPECT_EQ(r.out, "");  // the final value is not printed
-  EXPECT_TRUE(matches(r.err, "^Profiler: [0-9.]+(ms|s) wall\n"));
+  EXPECT_TRUE(matches(r.err, "^Profiler: [0-9.]+(μs|ms|s) wall\n"));
   EXPECT_TRUE(contains(r.err, "  Function                          Calls      Total       Self   Avg/call\n  " + std::string(72, '-') + "\n"));
   EXPECT_TRUE(matches(r.err, "  fib  +930 +[0-9.]+..?s"));
   EXPECT_TRUE(contains(r.err, "  Call tree:\n"));

@@ -65,6 +65,8 @@ struct GemmKernels {
   std::array<OuterTile<T>, 4> outer;      // of `rows` rows, by vectors of columns, less one
   PackedTiles<T> beside;                  // the largest packed tile, several side by side: b is [tile][k][columns]
   bool by_places;                         // see Ahead
+  using Turn = void (*)(T* to, const T* from, int64_t apart, int64_t used, int64_t width, int64_t k);
+  Turn turn;                              // packs rows that are contiguous along k, as Simd<T> says; may be null
 
   // So many columns with those that fill the last vector.
   int64_t padded(int64_t columns) const { return (columns + lanes - 1) & -lanes; }  // lanes are a power of two

@@ -8,6 +8,7 @@
 
 #include "codegen/block/gemm.h"
 #include "codegen/block/gemm_forms.h"
+#include "codegen/block/gemm_tiles.h"
 #include "loop/library.h"
 #include "runtime/thread_pool.h"
 
@@ -64,7 +65,7 @@ class InPlace {
     runtime::parallel_for(panels * pieces(depth_, block_), [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
         int64_t j = task % panels * wide_, l = task / panels * block_, depth = std::min(block_, depth_ - l);
-        pack(packed_ + l * ld_ + j * depth, y_, j, k_from_ + l, std::min(wide_, q_ - j), std::min(wide_, ld_ - j), depth);
+        pack_panel(kern_, packed_ + l * ld_ + j * depth, y_, j, k_from_ + l, std::min(wide_, q_ - j), std::min(wide_, ld_ - j), depth);
       }
     }, std::max<int64_t>(1, 16384 / (wide_ * std::min(depth_, block_))));
   }

@@ -290,6 +290,12 @@ template <class T>
 constexpr int kMiddleRows = std::min(8, Simd<T>::kTileRows);
 
 template <class T>
+constexpr typename Kernels<T>::Turn turn_of() {
+  if constexpr (requires { Simd<T>::turn; }) return Simd<T>::turn;
+  else return nullptr;
+}
+
+template <class T>
 constexpr Kernels<T> kKernels{
     Simd<T>::kTileRows, kMiddleRows<T>, Simd<T>::kTileVectors * Simd<T>::kLanes, Simd<T>::kLanes, kAskDepth<T>,
     {tiles_of<T, 1>(), tiles_of<T, 2>(), tiles_of<T, 4>(), tiles_of<T, kMiddleRows<T>>(), tiles_of<T, Simd<T>::kTileRows>()},
@@ -303,4 +309,4 @@ constexpr Kernels<T> kKernels{
     kRowsWritten<T, kSmallRows<T>, kSmallVectors<T>>, Simd<T>::kDepth,
     {outer_tile<T, Simd<T>::kTileRows, 1>, outer_tile<T, Simd<T>::kTileRows, std::min(2, Simd<T>::kTileVectors)>, outer_tile<T, Simd<T>::kTileRows, std::min(3, Simd<T>::kTileVectors)>,
      outer_tile<T, Simd<T>::kTileRows, std::min(4, Simd<T>::kTileVectors)>},
-    packed_tiles_beside<T, Simd<T>::kTileRows, Simd<T>::kTileVectors>, kWritten<T, Simd<T>::kTileRows, Simd<T>::kTileVectors>};
+    packed_tiles_beside<T, Simd<T>::kTileRows, Simd<T>::kTileVectors>, kWritten<T, Simd<T>::kTileRows, Simd<T>::kTileVectors>, turn_of<T>()};

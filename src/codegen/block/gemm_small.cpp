@@ -5,6 +5,7 @@
 
 #include "codegen/block/gemm.h"
 #include "codegen/block/gemm_forms.h"
+#include "codegen/block/gemm_tiles.h"
 #include "runtime/thread_pool.h"
 
 namespace sheaf::codegen::block {
@@ -21,7 +22,7 @@ void small_product(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, in
     if (in_place) return b.data;
     static thread_local uint64_t packed_for = 0;
     T* packed = scratch<T>(4, ldb * k);  // nobody else's: a thread may come back to it
-    if (std::exchange(packed_for, call) != call) pack(packed, b, 0, 0, n, ldb, k);
+    if (std::exchange(packed_for, call) != call) pack_panel(kern, packed, b, 0, 0, n, ldb, k);
     return packed;
   };
   const DirectTiles<T>& tiles = a.k == 1 ? kern.by_row : kern.by_column;

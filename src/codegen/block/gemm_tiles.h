@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "codegen/block/gemm.h"
 #include "codegen/block/packing.h"
@@ -16,8 +17,13 @@ int64_t held(int64_t k) { return round_up(k, K::kTogether); }
 // A panel in the order of the tiles of K.
 template <class K, class S>
 void pack_panel(const K& kern, typename K::Packed* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, int64_t width, int64_t k) {
-  if constexpr (K::kTogether > 1) kern.pack(dst, src, i0, l0, used, width, k);
-  else pack(dst, src, i0, l0, used, width, k);
+  if constexpr (K::kTogether > 1) {
+    kern.pack(dst, src, i0, l0, used, width, k);
+  } else {
+    if constexpr (std::is_same_v<typename K::Packed, S>)
+      if (kern.turn && src.k == 1 && src.minor != 1) return kern.turn(dst, src.at(i0, l0), src.minor, used, width, k);
+    pack(dst, src, i0, l0, used, width, k);
+  }
 }
 
 // Packs neighbouring panels of `width`, of which the last may be narrower: dst holds panel after panel, each [k][its width].

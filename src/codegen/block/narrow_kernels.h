@@ -1,4 +1,4 @@
-// Loops of narrow.cpp, for one instruction set.
+// Loops of narrow.cpp, for one instruction set: included once per set (see instruction_sets.h).
 
 // With pointers that share nothing, so that it is done in vectors.
 template <class S, class T>

@@ -27,6 +27,7 @@
 //                            each(l, j) before every one; only where that is faster than multiply_rows
 // Simd<float> also loads kLanes elements of the narrow floats, widened, and has
 //   transpose(y)             of as many vectors as there are lanes; not the portable one
+//   turn(to, from, apart, used, width, k)   to[l][i] = from[i * apart + l] for l < k and i < width, of which `used` exist, the rest are zeros; only where that is faster than pack_turned
 #pragma once
 #if defined(__aarch64__)
 #include "codegen/block/simd_neon.h"

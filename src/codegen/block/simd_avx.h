@@ -208,6 +208,23 @@ struct Simd<float> {
       y[e + 4] = _mm512_shuffle_f32x4(eights[e + 4], eights[e + 12], 0x88), y[e + 12] = _mm512_shuffle_f32x4(eights[e + 4], eights[e + 12], 0xdd);
     }
   }
+  // to[l][i] = from[i * apart + l] for i < width, of which `used` exist (the rest are zeros), and l < k: squares of 16 are turned in registers.
+  static void turn(float* to, const float* from, int64_t apart, int64_t used, int64_t width, int64_t k) {
+    auto first = [](int64_t n) { return static_cast<__mmask16>(n >= kLanes ? 0xffff : (1 << n) - 1); };
+    for (int64_t l = 0; l < k; l += kLanes)
+      for (int64_t i = 0; i < width; i += kLanes) {
+        V rows[kLanes];
+        _Pragma("GCC unroll 16") for (int r = 0; r < kLanes; ++r) rows[r] = i + r < used ? _mm512_maskz_loadu_ps(first(k - l), from + (i + r) * apart + l) : zero();
+        transpose(rows);
+        float* row = to + l * width + i;
+        const __mmask16 there = first(width - i);
+        if (l + kLanes <= k) {
+          _Pragma("GCC unroll 16") for (int e = 0; e < kLanes; ++e) _mm512_mask_storeu_ps(row + e * width, there, rows[e]);
+        } else {
+          for (int64_t e = 0; e < k - l; ++e) _mm512_mask_storeu_ps(row + e * width, there, rows[e]);
+        }
+      }
+  }
   SHEAF_TURNED_COLUMNS
   // Two pairs of columns.
   static constexpr int kQuads = 4;
