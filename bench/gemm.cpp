@@ -2,7 +2,7 @@
 // Usage: bench_gemm [--threads N] [TEXT…]: shapes whose line contains one of the texts, or all.
 // Decoding reads weights that no cache holds: those shapes go round enough copies of B to make it so.
 // Each answer is compared with the definition (loop/library.h), bit for bit on a sample, before it is timed; medians of several rounds, the two
-// libraries taking turns. OpenBLAS is looked for at run time only; OPENBLAS may name it.
+// libraries and the peak taking turns, as the speed of some machines changes while this runs. OpenBLAS is looked for at run time only; OPENBLAS may name it.
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -213,13 +213,16 @@ int main(int argc, char** argv) {
     // Some processors take a while until they multiply at full speed.
     for (double until = now_ms() + 1000; !warm && now_ms() < until;) matrices.run();
     warm = true;
-    std::vector<double> our_times, their_times;
+    const bool by_memory = s.what.starts_with("decode");
+    std::vector<double> our_times, their_times, gflops, read_gbs;
     auto measure = [](std::vector<double>& times, auto&& f) {
       double end = now_ms() + 100;
       for (int runs = 0; runs < 5 || now_ms() < end; ++runs) times.push_back(timed_ms(f));
     };
     bool peer = blas && s.dtype == DType::F32 && s.form != "NP";
     for (int round = 0; round < 3; ++round) {
+      gflops.push_back(codegen::measure_gflops(threads));
+      read_gbs.push_back(by_memory ? codegen::measure_read_gbs(threads) : peak.read_gbs);
       measure(our_times, [&] { matrices.run(); });
       if (!peer) continue;
       measure(their_times, [&] { blas.run(s, matrices.at(0), reinterpret_cast<const float*>(matrices.next_b()), matrices.at(2)); });
@@ -229,7 +232,7 @@ int main(int argc, char** argv) {
     double ours = median(our_times), theirs = peer ? median(their_times) : 0;
     double flops = 2.0 * static_cast<double>(s.batch * s.m * s.n * s.k);
     double bytes = static_cast<double>(matrices.element) * static_cast<double>(s.batch * (s.m * s.k + s.k * s.n + s.m * s.n));
-    fmt::print("{:<40} {:>9.4f} {:>9.1f} {:>7.1f} {:>7.1f} ", line, ours, flops / ours * 1e-6, flops / ours * 1e-4 / peak.gflops, bytes / ours * 1e-4 / peak.read_gbs);
+    fmt::print("{:<40} {:>9.4f} {:>9.1f} {:>7.1f} {:>7.1f} ", line, ours, flops / ours * 1e-6, flops / ours * 1e-4 / median(gflops), bytes / ours * 1e-4 / median(read_gbs));
     if (peer) fmt::print("{:>9.4f} {:>6.2f}x", theirs, theirs / ours);
     fmt::print("\n");
   }

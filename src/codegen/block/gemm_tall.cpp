@@ -76,14 +76,15 @@ class Tall {
   };
 
   // The grid that is done first, in cycles for each k: tiles, what of A comes from further away than the second-level cache, and packing B, of
-  // the thread that does most. Threads do not end together: part of a task is waited for on average. All strips have nearly one width. Or one of the
-  // next best, for trying.
+  // the thread that does most. Threads do not end together: part of a task is waited for on average, and more of it where there are many, of which some share a core. All strips have
+  // nearly one width. Or one of the next best, for trying.
   Grid grid() const {
     std::vector<std::pair<double, Grid>> others;
-    constexpr double kBegin = 4, kFetch = 0.2, kPack = 1, kWait = 0.15, kLate = 0.02, kRow = 12;
+    constexpr double kBegin = 4, kFetch = 0.2, kLate = 0.02, kRow = 12;
     double tile = kern_.tile_cycles(), least = std::numeric_limits<double>::infinity();
     int64_t row_tiles = pieces(rows_, mr_), threads = runtime::num_threads();
-    auto task = [&](double wide, double tall) { return kBegin + wide * tall * tile + tall * mr_ * kFetch + wide * nr_ * kPack; };
+    const double packing = 16.0 / static_cast<double>(kern_.lanes * sizeof(T)), waiting = threads > 1 ? std::min(0.5, 0.1 + 0.025 * static_cast<double>(threads)) : 0;
+    auto task = [&](double wide, double tall) { return kBegin + wide * tall * tile + tall * mr_ * kFetch + wide * nr_ * packing; };
     Grid best{};
     auto weigh = [&](int64_t strips) {
       int64_t widest = pieces(panels_, strips), before = 0;
@@ -91,7 +92,7 @@ class Tall {
         int64_t groups = std::clamp<int64_t>(rounds * threads / strips, 1, row_tiles);
         if (std::exchange(before, groups) == groups) continue;
         double largest = task(widest, pieces(row_tiles, groups)), usual = task(double(panels_) / strips, double(row_tiles) / groups);
-        double cost = std::max(pieces(strips * groups, threads) * usual, largest) + (threads > 1 ? kWait * largest : 0);
+        double cost = std::max(pieces(strips * groups, threads) * usual, largest) + waiting * largest;
         if (cost < least) least = cost, best = {strips, groups, widest};
         if (place_ > 0) others.push_back({cost, {strips, groups, widest}});
       }

@@ -11,5 +11,7 @@ struct Peak {
 // With so many threads (at most those of the pool). Takes some 100 ms; each figure is the best of several attempts, since
 // other programs can only slow it down.
 Peak measure_peak(int threads);
+double measure_gflops(int threads);  // alone: a few milliseconds
+double measure_read_gbs(int threads);
 
 }  // namespace sheaf::codegen
