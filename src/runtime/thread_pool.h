@@ -31,7 +31,8 @@ class function_ref<R(Args...)> {
 int num_threads();
 void set_num_threads(int n);
 
-// Calls body(begin, end) on disjoint ranges that cover [0, n), each of at least `grain` iterations (but the last).
+// Calls body(begin, end) on disjoint ranges that cover [0, n), each of at least `grain` iterations (but the last). Iterations of the same part of the
+// range are mostly done by the same thread, call after call.
 // Returns when all are done; the first exception that a range threw is thrown again here.
 void parallel_for(int64_t n, function_ref<void(int64_t begin, int64_t end)> body, int64_t grain);
 

@@ -43,7 +43,8 @@ struct Machine {
     list.AddFeature("bf16", loop::has_bf16_instructions());
     host = {.lanes = 4, .fma = true, .f16 = true, .bf16 = loop::has_bf16_instructions(), .aarch64 = true};
 #else
-    host = {.lanes = can("avx2") ? 8 : 4, .fma = can("fma"), .f16 = can("f16c"), .bf16 = false, .aarch64 = false};
+    const bool widest = can("avx512f") && can("avx512bw") && can("avx512dq") && can("avx512vl");
+    host = {.lanes = widest ? 16 : can("avx2") ? 8 : 4, .fma = can("fma"), .f16 = can("f16c"), .bf16 = false, .aarch64 = false};
 #endif
     features = list.getString();
     std::string error;
