@@ -58,6 +58,7 @@ class Product {
   // Limits are where one way begins to be faster than another (--max-autotune shows it), with vectors of 16 bytes and with wider ones, whose tiles are larger.
   static constexpr int64_t kNear = 1 << 18;  // elements of B that the second-level cache holds
   bool wide_vectors() const { return kern_.lanes * sizeof(T) > 16; }
+  bool widest_vectors() const { return kern_.lanes * sizeof(T) == 64; }
 
   Form usual() const {
     if (pairs_) return Form::Pairs;
@@ -74,7 +75,7 @@ class Product {
     // A panel whose rows are a multiple of 8 KiB apart falls into few sets of the second-level cache, and streaming it pays for longer. What stays in
     // that cache is packed sooner.
     bool packs_well = kSame && b_.k * sizeof(S) % 8192 != 0, near = kSame && n_ * k_ <= kNear;
-    if (m_ <= (near ? (wide_vectors() ? 12 : kThinRows) : packs_well ? kStreamRowsPacked : kSame ? kStreamRows : kStreamRowsNarrow) && can(Form::Stream)) return Form::Stream;
+    if (m_ <= (near ? (wide_vectors() ? 12 : kThinRows) : packs_well ? (widest_vectors() ? kern_.rows - 1 : kStreamRowsPacked) : kSame ? kStreamRows : kStreamRowsNarrow) && can(Form::Stream)) return Form::Stream;
     if (can(Form::Shallow) && is_shallow(m_, n_, k_, sizeof(T), sizeof(T))) return Form::Shallow;
     // Of two factors with contiguous rows the wide one is better packed on the way.
     if (kSame && m_ > n_ && n_ <= kFlatMost && k_ >= kTurnDepth && can(Form::Swapped)) return Form::Swapped;
@@ -114,7 +115,7 @@ class Product {
   }
 
   bool fits_flat(int64_t least) const {
-    int64_t most = wide_vectors() && b_.k == 1 ? kFlatMost * 3 / 2 : kFlatMost;  // turned columns are packed once, not by each group of rows
+    int64_t most = widest_vectors() || (wide_vectors() && b_.k == 1) ? kFlatMost * 3 / 2 : kFlatMost;  // turned columns are packed once, not by each group of rows
     return a_.k == 1 && m_ >= least && n_ >= 2 * in_place_width() && n_ <= most;
   }
   // Rows may have to be filled up; with too many where tiles are wide or elements must be widened as well.

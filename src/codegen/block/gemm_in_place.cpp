@@ -129,9 +129,9 @@ class InPlace {
   T* c_;
   int64_t p_, q_, k_, block_ = loop::contract_block(k_);
   bool turned_;
-  // Rows a multiple of 8 KiB apart share too few sets of the first-level cache: those of a tile are copied. By tiles on their way, if they can, and then sooner,
-  // unless all lines of a tile fall into one set.
-  const bool leaves_rows_ = std::is_same_v<T, S> && kern_.copies_rows && apart(4096) && !apart(16384), copies_rows_ = !std::is_same_v<T, S> || (apart(8192) && !leaves_rows_);
+  // Rows a multiple of 8 KiB apart share too few sets of the first-level cache, many rows even those of 4 KiB: those of a tile are copied. By tiles on their way, if they can, and then
+  // sooner, unless all lines of a tile fall into one set.
+  const bool leaves_rows_ = std::is_same_v<T, S> && kern_.copies_rows && apart(4096) && !apart(16384), copies_rows_ = !std::is_same_v<T, S> || (apart(rows_ > 8 ? 4096 : 8192) && !leaves_rows_);
   int64_t ld_;  // of a packed k, and of sums that wait
   T* packed_ = nullptr;
   int64_t k_from_ = 0, depth_ = 0;  // what of Y is packed
