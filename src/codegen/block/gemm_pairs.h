@@ -18,10 +18,11 @@ struct PairKernels {
 #endif
   using Tiles = void (*)(int64_t tiles, int64_t k, const Packed* a, const Packed* b, float* c, int64_t ldc, bool first, Ahead ahead);
   int64_t rows, middle_rows, columns, lanes;
-  double cycles;                                                                                                                     // of the largest tile for each k
-  void (*pack)(Packed* dst, const Operand<Packed>& src, int64_t i0, int64_t l0, int64_t used, int64_t width, int64_t k);  // see pack in packing.h; k is filled up with zeros
-  std::array<std::array<Tiles, 3>, 4> tiles;                                                                                         // of 2, 4, `middle_rows` and `rows` rows, by vectors of columns, less one
-  Tiles beside;                                                                                                                      // the largest, several side by side: b is [tile][k / kTogether][columns][kTogether]
+  double cycles;  // of the largest tile for each k
+  // As `pack` in packing.h, in that order; k is filled up with zeros.
+  void (*pack)(Packed* dst, const Operand<Packed>& src, int64_t i0, int64_t l0, int64_t used, int64_t width, int64_t k);
+  std::array<std::array<Tiles, 3>, 4> tiles;  // of 2, 4, `middle_rows` and `rows` rows, by vectors of columns, less one
+  Tiles beside;                               // the largest, several side by side: b is [tile][k / kTogether][columns][kTogether]
 
   double tile_cycles() const { return cycles; }
   int form(int64_t m) const { return m <= 2 ? 0 : m <= 4 ? 1 : m <= middle_rows ? 2 : 3; }

@@ -109,7 +109,7 @@ void pack_twos(BFloat16* dst, const Operand<BFloat16>& src, int64_t i0, int64_t 
   }
   if (src.minor == 1) {
     // Two rows are zipped, 32 columns of them at a time.
-    const __m512i low = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
+    const __m512i low = _mm512_load_si512(&kZipOrder);
     const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(kPairLanes));
     for (int64_t l = 0; l < k; l += 2)
       for (int64_t i = 0; i < width; i += kPairElements) {

@@ -61,7 +61,7 @@ struct RowSums {
   explicit RowSums(const float* from) : low(_mm512_loadu_ps(from)), high(_mm512_loadu_ps(from + 16)) {}
   template <int p, int kPairs>
   void add(const Factors<kPairs>& x, const BFloat16* even, const BFloat16* odd) {
-    const __m512i first = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
+    const __m512i first = _mm512_load_si512(&kZipOrder);
     const __m512i a = _mm512_loadu_si512(even), b = _mm512_loadu_si512(odd);
     low = add_pairs(low, _mm512_permutex2var_epi16(a, first, b), x.pairs[p]);
     high = add_pairs(high, _mm512_permutex2var_epi16(a, _mm512_add_epi16(first, _mm512_set1_epi16(16)), b), x.pairs[p]);

@@ -13,6 +13,16 @@ namespace sheaf::codegen::block {
 using loop::scalar::BFloat16;
 using loop::scalar::Float16;
 
+// The elements of two vectors of 32, zipped: those of the first halves. The others are 16 further on.
+struct alignas(64) ZipOrder {
+  uint16_t of[32];
+};
+inline constexpr ZipOrder kZipOrder = [] {
+  ZipOrder order{};
+  for (uint16_t i = 0; i < 32; ++i) order.of[i] = static_cast<uint16_t>(i / 2 + i % 2 * 32);
+  return order;
+}();
+
 // Tiles by broadcasting elements of a: the same text for every width. A macro, because the functions must be compiled inside
 // the region of each instruction set.
 #define SHEAF_BROADCAST_TILES(T)                                                                                    \
