@@ -17,9 +17,29 @@ TEST(ThreadPool, CoversEveryIterationOnce) {
     for (int64_t n : {0, 1, 2, 7, 64, 1000, 12345})
       for (int64_t grain : {1, 3, 100, 100000}) {
         std::vector<std::atomic<int>> hits(n);
-        parallel_for(n, [&](int64_t b, int64_t e) { for (int64_t i = b; i < e; ++i) ++hits[i]; }, grain);
+        std::atomic<bool> long_enough{true};
+        parallel_for(n, [&](int64_t b, int64_t e) {
+          if (e - b < grain && e < n) long_enough = false;
+          for (int64_t i = b; i < e; ++i) ++hits[i];
+        }, grain);
+        ASSERT_TRUE(long_enough) << "n " << n << " grain " << grain << " threads " << threads;
         for (auto& h : hits) ASSERT_EQ(h.load(), 1) << "n " << n << " grain " << grain << " threads " << threads;
       }
+  }
+}
+
+// Each waits for the other, so neither can do both.
+TEST(ThreadPool, ThreadsBeginWithTheSameShareEveryTime) {
+  set_num_threads(2);
+  for (int job = 0; job < 200; ++job) {
+    std::thread::id by[2];
+    std::atomic<int> here{0};
+    parallel_for(2, [&](int64_t b, int64_t) {
+      by[b] = std::this_thread::get_id();
+      for (++here; here < 2;) std::this_thread::yield();
+    }, 1);
+    EXPECT_EQ(by[0], std::this_thread::get_id());
+    EXPECT_NE(by[1], by[0]);
   }
 }
 
