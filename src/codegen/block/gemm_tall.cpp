@@ -60,11 +60,12 @@ class Tall {
 
   P* packed_a(int64_t row, int64_t l, int64_t depth) const { return packed_a_ + l * round_up(rows_, mr_) + row * held<K>(depth); }
 
+  // Rows in order: a thread packs about those that its tasks will read.
   void pack_a() {
-    int64_t height = kPackRows / mr_ * mr_, groups = pieces(rows_, height);
-    runtime::parallel_for(groups * pieces(depth_, block_), [&](int64_t begin, int64_t end) {
+    int64_t height = kPackRows / mr_ * mr_, blocks = pieces(depth_, block_);
+    runtime::parallel_for(pieces(rows_, height) * blocks, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
-        int64_t row = task % groups * height, l = task / groups * block_, depth = std::min(block_, depth_ - l);
+        int64_t row = task / blocks * height, l = task % blocks * block_, depth = std::min(block_, depth_ - l);
         pack_rows(kern_, packed_a(row, l, depth), a_, rows_from_ + row, k_from_ + l, std::min(height, rows_ - row), depth);
       }
     }, std::max<int64_t>(1, 16384 / (height * std::min(depth_, block_))));
