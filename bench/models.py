@@ -53,9 +53,11 @@ def row(work, name, *arguments, opponents, steps=0):
     modes, memory = median_each(times), median_each(memory)
     start = starts(name, arguments, opponents, {side: ms / steps for side, ms in modes.items()}) if steps and OPTIONS["--starts"] == "yes" else {}
     ours_ms = modes.pop("ours")
+    found = {"work": work, "ours_ms": ours_ms, "peer": "", "floor_pct": floor_pct(work, ours_ms, peak()), "rss_mb": memory["ours"], "modes_ms": modes, "starts": start}
+    if not modes:
+        return found | {"note": "no peer asked for has this work"}
     best = min(modes, key=modes.get)
-    return {"work": work, "ours_ms": ours_ms, "peer": best, "peer_ms": modes[best], "ratio": modes[best] / ours_ms, "floor_pct": floor_pct(work, ours_ms, peak()),
-            "rss_mb": memory["ours"], "peer_rss_mb": memory[best], "modes_ms": modes, "starts": start}
+    return found | {"peer": best, "peer_ms": modes[best], "ratio": modes[best] / ours_ms, "peer_rss_mb": memory[best]}
 
 
 LAYERS = ["embedding", "matmul", "layernorm", "attention", "gru-cell", "gru-seq", "transformer-block"]
