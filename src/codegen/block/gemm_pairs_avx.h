@@ -9,12 +9,7 @@
 namespace sheaf::codegen::block {
 namespace {
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512bf16,avx512bw,avx512f,avx2,fma,f16c"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512bf16,avx512bw,avx512f,avx2,fma,f16c")
-#endif
+#include "codegen/block/pairs_begin.h"
 
 constexpr int kPairRows = 14, kPairMiddle = 8, kPairVectors = 2;  // 28 accumulators + 2 loads + 1 broadcast: 31 of 32 registers
 constexpr int kPairLanes = 16, kPairElements = 2 * kPairLanes;    // columns of a vector, and elements
@@ -134,11 +129,7 @@ constexpr PairKernels kPairKernels{
     kPairRows, kPairMiddle, kPairVectors * kPairLanes, kPairLanes, kPairRows * kPairVectors / 4.0, pack_twos,
     {pair_tiles_of<2>(), pair_tiles_of<4>(), pair_tiles_of<kPairMiddle>(), pair_tiles_of<kPairRows>()}, pair_tiles_beside};
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+#include "codegen/block/pairs_end.h"
 
 }  // namespace
 }  // namespace sheaf::codegen::block

@@ -8,12 +8,7 @@
 namespace sheaf::codegen::block {
 namespace {
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("bf16"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("arch=armv8.2-a+bf16")
-#endif
+#include "codegen/block/pairs_begin.h"
 
 inline uint16x8_t load(const BFloat16* p) { return vld1q_u16(&p->bits); }
 inline void stays_here(uint16x8_t& x) { asm volatile("" : "+w"(x)); }
@@ -158,11 +153,7 @@ void pair_tiles_beside(int64_t tiles, int64_t k, const BFloat16* a, const BFloat
   }
 }
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+#include "codegen/block/pairs_end.h"
 
 using Half8 = uint16_t __attribute__((vector_size(16)));
 using Long2 = uint64_t __attribute__((vector_size(16)));

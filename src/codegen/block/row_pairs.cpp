@@ -25,21 +25,10 @@ constexpr int kChains = loop::kRowChains;
 constexpr int kLine = 64 / sizeof(BFloat16);   // elements
 constexpr int kTurns = kLine / (2 * kChains);  // of all chains in a line
 
+#include "codegen/block/pairs_begin.h"
 #if defined(__aarch64__)
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("bf16"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("arch=armv8.2-a+bf16")
-#endif
 #include "codegen/block/row_pairs_neon.h"
 #else
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512bf16,avx512bw,avx512f,avx2,fma,f16c"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512bf16,avx512bw,avx512f,avx2,fma,f16c")
-#endif
 #include "codegen/block/row_pairs_avx.h"
 #endif
 
@@ -94,11 +83,7 @@ void add_rows(int64_t n, const BFloat16* x, const BFloat16* const (&rows)[2 * kP
   std::copy_n(to, n - j, sums + j);
 }
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+#include "codegen/block/pairs_end.h"
 
 // x, filled up with zeros to whole lines.
 BFloat16* filled_row(const Operand<BFloat16>& a, int64_t k) {
