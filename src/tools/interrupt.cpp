@@ -25,14 +25,19 @@ void on_interrupt(int) {
   builtins::interrupt();
 }
 
-}  // namespace
-
-void install_interrupt_handler() {
-  g_user_thread = pthread_self();
+void handle(void (*handler)(int)) {
   struct sigaction action {};
-  action.sa_handler = on_interrupt;  // without SA_RESTART: a program waiting for input wakes up
+  action.sa_handler = handler;  // without SA_RESTART: a program waiting for input wakes up
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
 }
+
+}  // namespace
+
+InterruptHandler::InterruptHandler() {
+  g_user_thread = pthread_self();
+  handle(on_interrupt);
+}
+InterruptHandler::~InterruptHandler() { handle(SIG_IGN); }
 
 }  // namespace sheaf::tools

@@ -38,7 +38,7 @@ int run_command(const Options& o) {
   choose_device(o);
   // -vv is for looking at the compiler at work.
   if (o.verbosity < 2) compiler::set_code_folder(o.cache_dir.empty() ? compiler::default_code_folder() : std::filesystem::path(o.cache_dir));
-  install_interrupt_handler();
+  InterruptHandler interrupts;
   if (!o.emit.empty()) return run_emit(o);
   switch (o.mode) {
     case Mode::Help: return show(usage_text());
