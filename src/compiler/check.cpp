@@ -73,23 +73,24 @@ class Twin {
   std::vector<std::byte*> pointers_, inputs_;
 };
 
+void run_beside(const Executable& e, const Launch& l, Twin& twin) {
+  auto* kernel = dynamic_cast<const CheckableKernel*>(l.kernel.get());
+  if (!kernel) return twin.follow();  // loops and branches check what is inside them; host calls must not be made twice
+  Executable::Pointers pointers = e.pointers(l, twin.memory());
+  if (l.is_copy && pointers[0] == pointers[1]) return;
+  int64_t payload = 0;
+  kernel->run_block(pointers, l.sizes, payload);
+}
+
 void run_checked(const Executable& e, const Memory& m) {
   Twin twin(e, m);
-  for (const Launch& l : e.launches) {
+  for (size_t i = 0; i < e.launches.size();) {
     if (runtime::g_stop_requested && runtime::g_stop_requested()) throw runtime::Stopped{};
-    e.run_launch(l, m);
-    auto* k = dynamic_cast<const CheckableKernel*>(l.kernel.get());
-    if (!k) {
-      twin.follow();  // loops and branches check what is inside them; host calls must not be made twice
-      continue;
-    }
-    std::vector<std::byte*> pointers;
-    Memory memory = twin.memory();
-    for (const Place& p : l.buffers) pointers.push_back(e.address(p, memory));
-    if (l.is_copy && pointers[0] == pointers[1]) continue;
-    int64_t payload = 0;
-    k->run_block(pointers, l.sizes, payload);
-    twin.compare(l, k->kernel());
+    size_t first = i;
+    i = e.run_from(first, m);
+    for (size_t k = first; k < i; ++k) run_beside(e, e.launches[k], twin);
+    for (size_t k = first; k < i; ++k)
+      if (auto* kernel = dynamic_cast<const CheckableKernel*>(e.launches[k].kernel.get())) twin.compare(e.launches[k], kernel->kernel());
   }
 }
 

@@ -12,6 +12,7 @@
 #include "graph/verify.h"
 #include "ops/reduce.h"
 #include "ops/table.h"
+#include "passes/graph/follow_products.h"
 #include "passes/graph/fuse.h"
 #include "passes/graph/recompute.h"
 #include "support/phases.h"
@@ -43,13 +44,18 @@ Fused fused(graph::Graph g) {
   };
   Fused out{std::move(g), {}};
   out.groups = groups(out.graph);
-  if (!is_enabled(Pass::Recompute)) return out;
-  Phase phase("recompute");
-  auto again = passes::recompute(out.graph, out.groups);
-  if (!again) return out;
-  if (g_verify) graph::verify(*again);
-  // A copy that finds no room in a group would be one more kernel.
-  if (auto chosen = groups(*again); chosen.size() <= out.groups.size()) out = {std::move(*again), std::move(chosen)};
+  if (is_enabled(Pass::Recompute)) {
+    Phase phase("recompute");
+    auto again = passes::recompute(out.graph, out.groups);
+    if (again && g_verify) graph::verify(*again);
+    // A copy that finds no room in a group would be one more kernel.
+    if (again)
+      if (auto chosen = groups(*again); chosen.size() <= out.groups.size()) out = {std::move(*again), std::move(chosen)};
+  }
+  if (is_enabled(Pass::Follow)) {
+    Phase phase("follow");
+    out.groups = passes::follow_products(out.graph, std::move(out.groups));
+  }
   return out;
 }
 
@@ -197,12 +203,12 @@ class Compiler {
     launch_group(spec, arrays, layouts, space);
   }
 
-  static std::string group_name(const lower::GroupSpec& spec, const Dims& space) {
+  static std::string ops_text(const lower::GroupSpec& spec) {
     std::string name;
     for (const auto& m : spec.members) name += (name.empty() ? "" : "+") + std::string(m.op->name);
-    if (name.size() > 60) name = name.substr(0, 57) + "...";
-    return name + " " + shape_text(space);
+    return name.size() > 60 ? name.substr(0, 57) + "..." : name;
   }
+  static std::string group_name(const lower::GroupSpec& spec, const Dims& space) { return ops_text(spec) + " " + shape_text(space); }
 
   void label(Node* n) {
     Label l{n->op, n->attrs, {}, n->span};
@@ -299,7 +305,8 @@ class Compiler {
     if (checked_num_elems(space) == 0) return;
     if (group.kind == FusionGroup::Map) {
       offer_overwrites(d, num_inputs);
-      return launch_map(d.spec, d.arrays, d.layouts, space);
+      if (!group.behind || !launch_by_parts(d, space)) launch_map(d.spec, d.arrays, d.layouts, space);
+      return;
     }
     if (is_enabled(Pass::Keep)) lower::choose_kept(d.spec);
     offer_overwrites(d, num_inputs);
@@ -319,6 +326,47 @@ class Compiler {
     }
     d.spec.rank = static_cast<int>(outer) + 1;
     launch_group(d.spec, d.arrays, rows, space);
+  }
+
+  // Launches a group on parts of the product that was launched last, if its arrays allow it: they have the rows and columns of the product, and read its result nowhere but
+  // at the element at hand.
+  bool launch_by_parts(Described& d, const Dims& space) {
+    if (product_.launch < 0 || product_.launch + 1 != std::ssize(out_.executable.launches)) return false;
+    const Stored& result = product_.arrays.back();
+    bool reads = false;
+    for (size_t i = 0; i < d.arrays.size(); ++i) {
+      if (d.arrays[i].memory != result.memory) continue;
+      if (d.arrays[i].offset != result.offset || d.layouts[i].strides != contiguous_strides(space)) return false;
+      reads = true;
+    }
+    size_t rows = 0;
+    int64_t columns = checked_num_elems(space);
+    while (rows < space.size() && columns > result.sizes[2]) columns /= space[rows++];
+    if (!reads || columns != result.sizes[2]) return false;
+    std::vector<Layout> down, across;
+    for (const Layout& l : d.layouts) {
+      down.push_back({Dims(l.sizes.begin(), l.sizes.begin() + rows), Dims(l.strides.begin(), l.strides.begin() + rows)});
+      across.push_back({Dims(l.sizes.begin() + rows, l.sizes.end()), Dims(l.strides.begin() + rows, l.strides.end())});
+    }
+    collapse_axes(down);
+    collapse_axes(across);
+    if (down[0].sizes.size() != 1 || across[0].sizes.size() != 1) return false;
+    for (size_t i = 0; i < down.size(); ++i) {
+      down[i].sizes.push_back(across[i].sizes[0]);
+      down[i].strides.push_back(across[i].strides[0]);
+    }
+    d.spec.rank = 2;
+    LoweredKernel kernel = lowered_group(d.spec);
+    if (kernel.checks) return false;
+    launch_group(d.spec, d.arrays, down, space);
+    runtime::Launch &product = out_.executable.launches[product_.launch], &behind = out_.executable.launches.back();
+    product.bytes += behind.bytes;
+    product.partwise = codegen::partwise_product(product_.args);
+    product.name += ", " + ops_text(d.spec);
+    for (size_t i = 0; i < down.size(); ++i)
+      for (int64_t stride : down[i].strides) behind.steps.push_back(stride * size_bytes(d.arrays[i].dtype));
+    storage_.hold(product_.arrays);
+    return true;
   }
 
   // Tells which inputs have the layout of which outputs, and are read nowhere else.
@@ -517,6 +565,9 @@ class Compiler {
     runtime::Launch& l = out_.executable.launches.back();
     l.flops = 2 * checked_num_elems(arrays.back().sizes) * arrays[0].sizes.back();
     const Stored &a = arrays[0], &b = arrays[1];
+    if ((n->op == &ops::op("dot") || n->op == &ops::op("wide_dot")) && a.sizes[0] == 1 && is_float(a.dtype))
+      product_ = {static_cast<int>(out_.executable.launches.size()) - 1, arrays,
+                  {static_cast<int64_t>(a.dtype), 1, a.sizes[1], b.sizes[2], a.sizes[2], a.strides[0], a.strides[1], a.strides[2], b.strides[0], b.strides[1], b.strides[2], static_cast<int64_t>(arrays[2].dtype)}};
     if (is_enabled(Pass::Repack) && n->op == &ops::op("dot") && a.sizes[0] == 1 && a.sizes[1] == 1 && a.strides[2] == 1)
       l.packed = codegen::packed_row_form(b.dtype, b.sizes[2], b.sizes[1], b.strides[1], b.strides[2]);
   }
@@ -546,9 +597,17 @@ class Compiler {
     launch(std::string(n->op->name), {std::move(nested.kernel), true}, arrays, {});
   }
 
+  // The last product that could be taken part by part.
+  struct Product {
+    int launch = -1;
+    std::vector<Stored> arrays;  // two operands and the result
+    std::vector<int64_t> args;   // of the routine
+  };
+
   graph::Graph g_;
   std::vector<FusionGroup> groups_;
   bool owned_outputs_;
+  Product product_;
   Placement placement_;
   Compiled out_;
   Storage storage_;

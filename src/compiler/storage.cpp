@@ -45,6 +45,10 @@ void Storage::launch(runtime::Launch l, const std::vector<Stored>& arrays, bool 
   executable_.launches.push_back(std::move(l));
 }
 
+void Storage::hold(const std::vector<Stored>& arrays) {
+  for (const Stored& s : arrays) memories_[s.memory].last = std::max(memories_[s.memory].last, next_launch());
+}
+
 void Storage::may_write_over(const Stored& in, const Stored& out) { overwrites_.push_back({next_launch(), in.memory, out.memory}); }
 
 bool Storage::is_own(const Stored& s) const {

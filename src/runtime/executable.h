@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/part.h"
 #include "support/source.h"
 #include "tensor/tensor.h"
 
@@ -46,12 +47,15 @@ struct Launch {
   std::string name;       // "add+exp+sum f32 [768 128]", for the profiler
   std::shared_ptr<const Kernel> kernel;
   std::shared_ptr<const PackedForm> packed;  // or none
+  std::shared_ptr<const PartwiseForm> partwise;  // of a product whose result the next launch takes part by part; or none
   std::vector<Place> buffers;
   std::vector<int64_t> sizes;
   int node = -1;          // for messages: index into Executable::labels
   Span span;              // the form its (last) node came from
   int64_t flops = 0;      // of contractions, a multiply-add counted as two; 0: not known
   int64_t bytes = 0;      // that must pass at least: every element of every array once
+  // Of a launch that takes a product part by part: bytes from one row and from one column to the next, of each buffer. Its first two sizes are those of the matrix.
+  std::vector<int64_t> steps;
   bool is_copy = false;   // of buffer 0 to buffer 1, element for element: nothing to do where they are the same memory
 };
 
@@ -100,7 +104,11 @@ struct Executable {
   const Buffer* unchanged(const Place& p, const Memory& memory) const;
   // One of them; throws CheckFailure.
   void run_launch(const Launch& l, const Memory& memory) const;
+  // Launch number i, and with it the next if that takes its result part by part. The number of the one behind.
+  size_t run_from(size_t i, const Memory& memory) const;
   std::byte* address(const Place& p, const Memory& memory) const;
+  using Pointers = SmallVec<std::byte*, 16>;
+  Pointers pointers(const Launch& l, const Memory& memory) const;
 };
 
 // Set before anything runs: takes the place of running one launch after the other.

@@ -7,7 +7,9 @@
 #include <bit>
 #include <cstring>
 #include <utility>
+#include <vector>
 
+#include "codegen/block/block.h"
 #include "codegen/block/gemm.h"
 #include "codegen/block/gemm_forms.h"
 #include "codegen/block/narrow.h"
@@ -41,7 +43,8 @@ constexpr int64_t kTunedFlops = 1 << 14;  // a smaller product is over before a 
 template <class T, class S>
 class Product {
  public:
-  Product(Operand<S> a, Operand<S> b, T* c, int64_t m, int64_t n, int64_t k) : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k) {
+  // `done`, if given, is told of the parts of C.
+  Product(Operand<S> a, Operand<S> b, T* c, int64_t m, int64_t n, int64_t k, const PartDone* done = nullptr) : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), done_(done) {
     if (n == 1 && m > 1) {
       std::swap(a_, b_);
       std::swap(m_, n_);
@@ -49,7 +52,13 @@ class Product {
   }
 
   // `alone`: no other product runs beside it, so that it can be timed.
-  void run(bool alone) { run(alone && tuning() && m_ * n_ * k_ >= kTunedFlops ? fastest() : usual()); }
+  void run(bool alone) {
+    Form form = alone && tuning() && m_ * n_ * k_ >= kTunedFlops ? fastest() : usual();
+    if (!done_) return run(form, nullptr);
+    if (in_parts(form)) return run(form, done_);
+    run(form, nullptr);
+    (*done_)({0, rows_, 0, columns_});
+  }
 
  private:
   static constexpr bool kSame = std::is_same_v<T, S>;
@@ -162,14 +171,20 @@ class Product {
     for (size_t f = 0; f < std::size(kFormNames); ++f)
       if (Form form = static_cast<Form>(f); form != first && can(form)) add(form);
     ProductWork work{kDType, m_, n_, k_, a_.minor, a_.k, b_.minor, b_.k};
-    return forms[fastest_way(work, {names.data(), count}, [&](size_t i) { run(forms[i]); })];
+    return forms[fastest_way(work, {names.data(), count}, [&](size_t i) { run(forms[i], nullptr); })];
   }
 
-  void run(Form form) {
+  // Whether a way tells of parts. Of one row or column there are none.
+  bool in_parts(Form form) const {
+    if (rows_ == 1 || columns_ == 1) return false;
+    return form != Form::Stream && form != Form::Swapped && form != Form::ThinTurned && form != Form::ThinPacked;
+  }
+
+  void run(Form form, const PartDone* done) {
     if constexpr (kSame) {
       switch (form) {
-        case Form::Small: return small_product(a_, b_, c_, m_, n_, k_);
-        case Form::Outer: return outer_product(a_, b_, c_, m_, n_, k_);
+        case Form::Small: return small_product(a_, b_, c_, m_, n_, k_, done);
+        case Form::Outer: return outer_product(a_, b_, c_, m_, n_, k_, done);
         case Form::Swapped: {
           T* turned = scratch<T>(2, m_ * n_);
           tall_product(b_, a_, turned, n_, m_, k_);
@@ -179,12 +194,12 @@ class Product {
       }
     }
     if constexpr (std::is_same_v<S, BFloat16>)
-      if (form == Form::Pairs) return m_ == 1 ? row_pairs_product(a_, b_, c_, n_, k_) : pairs_product(a_, b_, c_, m_, n_, k_);
-    if (form == Form::Flat) return flat_product(a_, b_, c_, m_, n_, k_);
-    if (form == Form::Shallow) return shallow_product(a_, b_, c_, m_, n_, k_);
-    if (form == Form::Turned) return turned_product(a_, b_, c_, m_, n_, k_);
+      if (form == Form::Pairs) return m_ == 1 ? row_pairs_product(a_, b_, c_, n_, k_) : pairs_product(a_, b_, c_, m_, n_, k_, done);
+    if (form == Form::Flat) return flat_product(a_, b_, c_, m_, n_, k_, done);
+    if (form == Form::Shallow) return shallow_product(a_, b_, c_, m_, n_, k_, done);
+    if (form == Form::Turned) return turned_product(a_, b_, c_, m_, n_, k_, done);
     if (form == Form::Stream) return thin_stream(a_, b_, c_, m_, n_, k_);
-    if (form >= Form::Tall && form <= Form::Tall4) return tall_product(a_, b_, c_, m_, n_, k_, static_cast<int>(form) - static_cast<int>(Form::Tall));
+    if (form >= Form::Tall && form <= Form::Tall4) return tall_product(a_, b_, c_, m_, n_, k_, static_cast<int>(form) - static_cast<int>(Form::Tall), done);
     if constexpr (std::is_same_v<T, float>)
       if (form == Form::ThinTurned && thin_turned(a_, b_, c_, m_, n_, k_)) return;
     thin_packed(a_, b_, c_, m_, n_, k_);
@@ -194,6 +209,8 @@ class Product {
   Operand<S> a_, b_;
   T* c_;
   int64_t m_, n_, k_;
+  const int64_t rows_ = m_, columns_ = n_;  // before m and n change places
+  const PartDone* done_;
   const bool pairs_ = std::is_same_v<S, BFloat16> && loop::bf16_in_pairs();  // another definition: no other way has its bits
 };
 
@@ -249,13 +266,14 @@ class Parts {
 };
 
 template <class T, class S>
-void product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, bool alone) {
-  if (k <= loop::kContractPart) return Product<T, S>(a, b, c, m, n, k).run(alone);
+void product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, bool alone, const PartDone* done) {
+  if (k <= loop::kContractPart) return Product<T, S>(a, b, c, m, n, k, done).run(alone);
   // Two rows at least, unless there is but one: a row alone is added up in another way.
   int64_t strips = std::max<int64_t>(1, std::min(m / 2, pieces(m * n, kPackedElements)));
   for (int64_t s = 0; s < strips; ++s) {
     int64_t first = m * s / strips, last = m * (s + 1) / strips;
     Parts<T, S>({a.at(first, 0), a.minor, a.k}, b, c + first * n, last - first, n, k, alone).run();
+    if (done) (*done)({first, last - first, 0, n});
   }
 }
 
@@ -277,7 +295,7 @@ void for_batch(const Args& g, F&& one) {
 }
 
 template <class S>
-void contract_floats(const loop::CallArgs& call, const Args& g) {
+void contract_floats(const loop::CallArgs& call, const Args& g, const PartDone* done = nullptr) {
   using T = std::conditional_t<std::is_same_v<S, double>, double, float>;
   const S* a = reinterpret_cast<const S*>(call.buffers[0]);
   const S* b = reinterpret_cast<const S*>(call.buffers[1]);
@@ -285,19 +303,32 @@ void contract_floats(const loop::CallArgs& call, const Args& g) {
   bool wide_result = !std::is_same_v<S, T> && loop::contracts_to_f32(call.args);
   if (g.k == 0) {
     std::memset(c, 0, g.batch * g.m * g.n * (wide_result ? sizeof(T) : sizeof(S)));
+    if (done) (*done)({0, g.m, 0, g.n});
     return;
   }
   for_batch(g, [&](int64_t p, bool alone) {
     Operand<S> x{a + p * g.sab, g.sam, g.sak}, y{b + p * g.sbb, g.sbn, g.sbk};
     S* out = c + p * g.m * g.n;
     if constexpr (std::is_same_v<S, T>) {
-      product(x, y, out, g.m, g.n, g.k, alone);
+      product(x, y, out, g.m, g.n, g.k, alone, done);
     } else if (wide_result) {
-      product(x, y, reinterpret_cast<T*>(call.buffers[2]) + p * g.m * g.n, g.m, g.n, g.k, alone);
+      product(x, y, reinterpret_cast<T*>(call.buffers[2]) + p * g.m * g.n, g.m, g.n, g.k, alone, done);
     } else {
       T* wide = scratch<T>(2, g.m * g.n);
-      product(x, y, wide, g.m, g.n, g.k, alone);
-      runtime::parallel_for(g.m * g.n, [&](int64_t begin, int64_t end) { narrow(out + begin, wide + begin, end - begin); }, 1 << 16);
+      const auto round = [&](const runtime::Part& part) {
+        const bool whole = part.columns == g.n;
+        const int64_t rows = whole ? 1 : part.rows, columns = whole ? part.rows * g.n : part.columns;
+        runtime::parallel_for(rows * columns, [&](int64_t begin, int64_t end) {
+          for (int64_t at = begin, here; at < end; at += here) {
+            const int64_t r = at / columns, e = at - r * columns, from = (part.row + r) * g.n + part.column + e;
+            here = std::min(columns - e, end - at);
+            narrow(out + from, wide + from, here);
+          }
+        }, 1 << 16);
+        if (done) (*done)(part);
+      };
+      const PartDone rounded(round);
+      product(x, y, wide, g.m, g.n, g.k, alone, &rounded);
     }
   });
 }
@@ -334,13 +365,30 @@ void contract_ints(const loop::CallArgs& call, const Args& g) {
   }, std::max<int64_t>(1, kTaskFlops / (8 * g.n * g.k + 1)));
 }
 
+Args args_of(const loop::CallArgs& call) {
+  auto& v = call.args;
+  return {v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10]};
+}
+
+template <class S>
+class Partwise final : public runtime::PartwiseForm {
+ public:
+  explicit Partwise(std::vector<int64_t> args) : args_(std::move(args)) {}
+  void run(std::span<std::byte* const> buffers, PartDone done) const override {
+    loop::CallArgs call{buffers, args_};
+    contract_floats<S>(call, args_of(call), &done);
+  }
+
+ private:
+  std::vector<int64_t> args_;  // of the contraction (loop/library.h)
+};
+
 }  // namespace
 
 void contract(const loop::CallArgs& call) {
-  auto& v = call.args;
-  Args g{v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10]};
+  Args g = args_of(call);
   if (g.batch <= 0 || g.m <= 0 || g.n <= 0) return;
-  switch (static_cast<DType>(v[0])) {
+  switch (static_cast<DType>(call.args[0])) {
     case DType::F32: return contract_floats<float>(call, g);
     case DType::F64: return contract_floats<double>(call, g);
     case DType::BF16: return contract_floats<BFloat16>(call, g);
@@ -354,3 +402,17 @@ void contract(const loop::CallArgs& call) {
 }
 
 }  // namespace sheaf::codegen::block
+
+namespace sheaf::codegen {
+
+std::shared_ptr<const runtime::PartwiseForm> partwise_product(std::vector<int64_t> args) {
+  switch (static_cast<DType>(args[0])) {
+    case DType::F32: return std::make_shared<block::Partwise<float>>(std::move(args));
+    case DType::F64: return std::make_shared<block::Partwise<double>>(std::move(args));
+    case DType::BF16: return std::make_shared<block::Partwise<block::BFloat16>>(std::move(args));
+    case DType::F16: return std::make_shared<block::Partwise<block::Float16>>(std::move(args));
+    default: return nullptr;
+  }
+}
+
+}  // namespace sheaf::codegen

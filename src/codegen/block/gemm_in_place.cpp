@@ -18,8 +18,8 @@ namespace {
 template <class T, class S>
 class InPlace {
  public:
-  static InPlace flat(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k) { return {a, b, c, m, n, k, false}; }
-  static InPlace turned(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k) { return {b, a, c, n, m, k, true}; }
+  static InPlace flat(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, const PartDone* done) { return {a, b, c, m, n, k, false, done}; }
+  static InPlace turned(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, const PartDone* done) { return {b, a, c, n, m, k, true, done}; }
 
   void run() {
     int64_t blocks = pieces(k_, block_), most = std::max<int64_t>(1, (wide_vectors_ ? kPackedElements : kNearElements) / (ld_ * block_)), depth = std::min(k_, pieces(blocks, pieces(blocks, most)) * block_);
@@ -32,14 +32,17 @@ class InPlace {
       runtime::parallel_for(strips, [&](int64_t begin, int64_t end) {
         for (int64_t at = begin; at < end; ++at) {
           int64_t first = groups * at / strips * rows_, last = std::min(p_, groups * (at + 1) / strips * rows_);
+          const bool complete = done_ && k_from_ + depth_ == k_;
           if (!turned_) {
             strip(c_ + first * q_, q_, first, last);
+            if (complete) (*done_)({first, last - first, 0, q_});
             continue;
           }
           T* sums = scratch<T>(1, widest * ld_);
           if (k_from_ > 0) transpose(sums, ld_, c_ + first, p_, last - first, q_);
           strip(sums, ld_, first, last);
           transpose(c_ + first, p_, sums, ld_, q_, last - first);
+          if (complete) (*done_)({0, q_, first, last - first});
         }
       }, std::max<int64_t>(1, kTaskFlops / (2 * q_ * widest * depth_ + 1)));
     }
@@ -49,8 +52,8 @@ class InPlace {
   static constexpr int64_t kStripGroups = 16;
   static constexpr int64_t kNearElements = (640 << 10) / sizeof(T);  // of packed Y: they stay in the second-level cache
 
-  InPlace(const Operand<S>& x, const Operand<S>& y, T* c, int64_t p, int64_t q, int64_t k, bool turned)
-      : x_(x), y_(y), c_(c), p_(p), q_(q), k_(k), turned_(turned), ld_(round_up(q, turned ? wide_ : kern_.lanes)) {}
+  InPlace(const Operand<S>& x, const Operand<S>& y, T* c, int64_t p, int64_t q, int64_t k, bool turned, const PartDone* done)
+      : x_(x), y_(y), c_(c), p_(p), q_(q), k_(k), turned_(turned), done_(done), ld_(round_up(q, turned ? wide_ : kern_.lanes)) {}
 
   bool apart(size_t bytes) const { return x_.minor * sizeof(S) % bytes == 0; }
   static int64_t width() { return gemm_kernels<T>().small_vectors * gemm_kernels<T>().lanes; }
@@ -129,6 +132,7 @@ class InPlace {
   T* c_;
   int64_t p_, q_, k_, block_ = loop::contract_block(k_);
   bool turned_;
+  const PartDone* done_;
   // Rows a multiple of 8 KiB apart share too few sets of the first-level cache, many rows even those of 4 KiB: those of a tile are copied. By tiles on their way, if they can, and then
   // sooner, unless all lines of a tile fall into one set.
   const bool leaves_rows_ = std::is_same_v<T, S> && kern_.copies_rows && apart(4096) && !apart(16384), copies_rows_ = !std::is_same_v<T, S> || (apart(rows_ > 8 ? 4096 : 8192) && !leaves_rows_);
@@ -140,21 +144,21 @@ class InPlace {
 }  // namespace
 
 template <class T, class S>
-void flat_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k) {
-  InPlace<T, S>::flat(a, b, c, m, n, k).run();
+void flat_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, const PartDone* done) {
+  InPlace<T, S>::flat(a, b, c, m, n, k, done).run();
 }
 template <class T, class S>
-void turned_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k) {
-  InPlace<T, S>::turned(a, b, c, m, n, k).run();
+void turned_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, const PartDone* done) {
+  InPlace<T, S>::turned(a, b, c, m, n, k, done).run();
 }
 
-template void flat_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t);
-template void flat_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t);
-template void flat_product(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t);
-template void flat_product(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t);
-template void turned_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t);
-template void turned_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t);
-template void turned_product(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t);
-template void turned_product(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t);
+template void flat_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t, const PartDone*);
+template void flat_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t, const PartDone*);
+template void flat_product(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t, const PartDone*);
+template void flat_product(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t, const PartDone*);
+template void turned_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t, const PartDone*);
+template void turned_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t, const PartDone*);
+template void turned_product(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t, const PartDone*);
+template void turned_product(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t, const PartDone*);
 
 }  // namespace sheaf::codegen::block

@@ -18,7 +18,7 @@ using loop::kContractBlock;
 template <class T>
 class Outer {
  public:
-  Outer(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k) : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k) {}
+  Outer(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k, const PartDone* done) : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), done_(done) {}
 
   void run() {
     int64_t threads = runtime::num_threads(), down = 1, across = 1;
@@ -84,6 +84,7 @@ class Outer {
           for (int64_t e = 0; e < mr_; ++e) std::memcpy(c_ + (i + e) * n_ + j, to.c + e * to.ldc, to.ldc * sizeof(T));
       }
     }
+    if (done_) (*done_)({first_row, last_row - first_row, first_column, last_column - first_column});
   }
 
   const GemmKernels<T>& kern_ = gemm_kernels<T>();
@@ -92,16 +93,17 @@ class Outer {
   const Operand<T>& b_;
   T* c_;
   int64_t m_, n_, k_, block_ = loop::contract_block(k_);
+  const PartDone* done_;
 };
 
 }  // namespace
 
 template <class T>
-void outer_product(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k) {
-  Outer<T>(a, b, c, m, n, k).run();
+void outer_product(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k, const PartDone* done) {
+  Outer<T>(a, b, c, m, n, k, done).run();
 }
 
-template void outer_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t);
-template void outer_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t);
+template void outer_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t, const PartDone*);
+template void outer_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t, const PartDone*);
 
 }  // namespace sheaf::codegen::block

@@ -32,7 +32,8 @@ int64_t strip_panels(int64_t panel, bool widest) {
 template <class T, class S, class K>
 class Tall {
  public:
-  Tall(const K& kern, const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int place) : kern_(kern), a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), place_(place) {}
+  Tall(const K& kern, const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int place, const PartDone* done)
+      : kern_(kern), a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), place_(place), done_(done) {}
 
   void run() {
     int64_t depth = std::min(k_, std::max(block_, kPackedElements / m_ / block_ * block_));
@@ -145,21 +146,31 @@ class Tall {
   void task_of(P* packed_b, int64_t first_row, int64_t last_row, int64_t first_panel, int64_t last_panel) {
     int64_t first_column = column_of(first_panel), last_column = column_of(last_panel), panels = last_panel - first_panel, strips = pieces(panels, strip_);
     if (b_.k == 1 && last_row - first_row <= block_rows_) {
-      for (int64_t panel = first_panel; panel < last_panel; ++panel)
+      for (int64_t panel = first_panel, told = first_panel; panel < last_panel; ++panel) {
         for (int64_t l = 0; l < depth_; l += block_)
           piece(packed_b, first_row, last_row, panel, panel + 1, l, [&](int64_t end) {
             bool more = l + block_ < depth_;
             return more ? panel_at(column_of(panel), l + block_) : panel_at(end, 0);
           });
+        if (panel + 1 - told < kStripPanels && panel + 1 < last_panel) continue;
+        tell(first_row, last_row - first_row, column_of(told), column_of(panel + 1));
+        told = panel + 1;
+      }
       return;
     }
     for (int64_t l = 0; l < depth_; l += block_)
       for (int64_t s = 0; s < strips; ++s)
-        piece(packed_b, first_row, last_row, first_panel + panels * s / strips, first_panel + panels * (s + 1) / strips, l, [&](int64_t j) { return next_panel(j, l, first_column, last_column); });
+        piece(packed_b, first_row, last_row, first_panel + panels * s / strips, first_panel + panels * (s + 1) / strips, l, [&](int64_t j) { return next_panel(j, l, first_column, last_column); }, l + block_ >= depth_);
   }
 
+  // Columns from the first on, up to the last, have all that was packed.
+  void tell(int64_t row, int64_t rows, int64_t first_column, int64_t last_column) const {
+    if (done_ && k_from_ + depth_ == k_) (*done_)({rows_from_ + row, rows, first_column, last_column - first_column});
+  }
+
+  // `tells`: of blocks of rows that are complete.
   template <class F>
-  void piece(P* packed_b, int64_t first_row, int64_t last_row, int64_t first_panel, int64_t last_panel, int64_t l, F&& next_at) {
+  void piece(P* packed_b, int64_t first_row, int64_t last_row, int64_t first_panel, int64_t last_panel, int64_t l, F&& next_at, bool tells = false) {
     int64_t first_column = column_of(first_panel), last_column = column_of(last_panel), depth = std::min(block_, depth_ - l);
     // Few rows make little of a packed panel: where no tile packs it on its way, whole rows of the strip are read faster than panel by panel.
     bool at_once = !kSame && b_.minor == 1 && (kPairs || last_row - first_row < kFewRows);
@@ -176,6 +187,7 @@ class Tall {
         const int64_t place = at_once || last_row - first_row > block_rows_ ? j - first_column : 0;
         panel_tiles(packed_b + place * held<K>(depth), row, rows, j, end - j, l, depth, row == first_row && !at_once, ahead);
       }
+      if (tells) tell(row, rows, first_column, last_column);
     }
   }
 
@@ -256,6 +268,7 @@ class Tall {
   T* c_;
   int64_t m_, n_, k_, block_ = loop::contract_block(k_), panels_ = pieces(n_, nr_);
   int place_;  // of the grid among the best
+  const PartDone* done_;
   const int64_t strip_ = strip_panels(kContractBlock * nr_ * sizeof(P), kern_.lanes * sizeof(T) == 64);
   P* packed_a_ = nullptr;
   int64_t rows_from_ = 0, rows_ = 0, k_from_ = 0, depth_ = 0;  // what of A is packed
@@ -266,18 +279,18 @@ class Tall {
 }  // namespace
 
 template <class T, class S>
-void tall_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int place) {
-  Tall<T, S, GemmKernels<T>>(gemm_kernels<T>(), a, b, c, m, n, k, place).run();
+void tall_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int place, const PartDone* done) {
+  Tall<T, S, GemmKernels<T>>(gemm_kernels<T>(), a, b, c, m, n, k, place, done).run();
 }
 
-void pairs_product(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t m, int64_t n, int64_t k) {
-  if (is_shallow(m, n, k, sizeof(BFloat16), sizeof(float))) return shallow_pairs_product(a, b, c, m, n, k);
-  Tall<float, BFloat16, PairKernels>(pair_kernels(), a, b, c, m, n, k, 0).run();
+void pairs_product(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t m, int64_t n, int64_t k, const PartDone* done) {
+  if (is_shallow(m, n, k, sizeof(BFloat16), sizeof(float))) return shallow_pairs_product(a, b, c, m, n, k, done);
+  Tall<float, BFloat16, PairKernels>(pair_kernels(), a, b, c, m, n, k, 0, done).run();
 }
 
-template void tall_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t, int);
-template void tall_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t, int);
-template void tall_product(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t, int);
-template void tall_product(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t, int);
+template void tall_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t, int, const PartDone*);
+template void tall_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t, int, const PartDone*);
+template void tall_product(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t, int, const PartDone*);
+template void tall_product(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t, int, const PartDone*);
 
 }  // namespace sheaf::codegen::block

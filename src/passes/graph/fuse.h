@@ -23,6 +23,7 @@ struct FusionGroup {
   Kind kind = Single;
   std::vector<Member> members;  // ascending ids; the last is the root
   Sizes space;                  // Map, Rows, Reduce: without axes of size 1
+  bool behind = false;          // may take the product of the group before it part by part (follow_products.h)
   graph::Node* root() const { return members.back().node; }
 };
 

@@ -1,6 +1,7 @@
 // The fast contraction against the definition in loop/library.cpp, bit for bit.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -31,6 +32,20 @@ void fill(std::vector<T>& v, std::mt19937_64& rng) {
   }
 }
 
+// Runs a product that tells of its parts: each element is told of once, when it has its value.
+template <class Out>
+std::vector<Out> told_in_parts(const runtime::PartwiseForm& form, std::byte* a, std::byte* b, int64_t m, int64_t n) {
+  std::vector<Out> c(m * n), told(m * n);
+  std::vector<uint8_t> times(m * n);
+  std::byte* p[] = {a, b, reinterpret_cast<std::byte*>(c.data())};
+  form.run(p, [&](const runtime::Part& part) {
+    for (int64_t i = part.row; i < part.row + part.rows; ++i)
+      for (int64_t j = part.column; j < part.column + part.columns; ++j) told[i * n + j] = c[i * n + j], ++times[i * n + j];
+  });
+  EXPECT_TRUE(std::all_of(times.begin(), times.end(), [](uint8_t t) { return t == 1; })) << "m " << m << " n " << n;
+  return told;
+}
+
 template <class T>
 void expect_same(DType dtype, Shape3 s, bool ta, bool tb, int64_t step, uint64_t seed) {
   std::mt19937_64 rng(seed);
@@ -49,10 +64,15 @@ void expect_same(DType dtype, Shape3 s, bool ta, bool tb, int64_t step, uint64_t
   };
   run(loop::find_routine("contract"), expected);
   run(find_fast_routine("contract"), actual);
-  for (size_t i = 0; i < expected.size(); ++i)
-    ASSERT_EQ(std::memcmp(&expected[i], &actual[i], sizeof(Out)), 0)
-        << sheaf::name_of(dtype) << " batch " << s.batch << " m " << s.m << " n " << s.n << " k " << s.k << " ta " << ta << " tb " << tb
-        << " step " << step << " seed " << seed << " element " << i;
+  auto compare = [&](const std::vector<Out>& actual, const char* what) {
+    for (size_t i = 0; i < expected.size(); ++i)
+      ASSERT_EQ(std::memcmp(&expected[i], &actual[i], sizeof(Out)), 0)
+          << what << sheaf::name_of(dtype) << " batch " << s.batch << " m " << s.m << " n " << s.n << " k " << s.k << " ta " << ta << " tb " << tb
+          << " step " << step << " seed " << seed << " element " << i;
+  };
+  compare(actual, "");
+  if (auto form = s.batch == 1 && s.m > 0 && s.n > 0 ? partwise_product(args) : nullptr)
+    compare(told_in_parts<Out>(*form, reinterpret_cast<std::byte*>(a.data()), reinterpret_cast<std::byte*>(b.data()), s.m, s.n), "in parts ");
 }
 
 void all_floats(Shape3 s, bool ta, bool tb, int64_t step, uint64_t seed) {

@@ -1,0 +1,112 @@
+// Kernels that take a product part by part: the bits of the tape, whatever way the product takes, and nothing is written over that the product still reads.
+#include <gtest/gtest.h>
+
+#include "compiler/compile.h"
+#include "compiler/inspect.h"
+#include "compiler/pipeline.h"
+#include "ops/random_tensors.h"
+#include "runtime/thread_pool.h"
+#include "value_graph.h"
+
+namespace sheaf::compiler {
+namespace {
+
+using namespace ops;
+
+using Function = std::function<std::vector<Operand>(const std::vector<Operand>&)>;
+
+class Behind : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    trace::install();
+    g_verify = true;
+  }
+  void TearDown() override { runtime::set_num_threads(1); }
+
+  // Whether some kernel takes a product part by part.
+  static bool by_parts(const std::vector<Tensor>& in, const Function& f) {
+    return plan_text(compile(graph_of(in, f)).executable).find("part by part") != std::string::npos;
+  }
+  static void expect_bits_of_tape(const std::vector<Tensor>& in, const Function& f) {
+    expect_same(values_of(f({in.begin(), in.end()})), graph_of(in, f), in);
+  }
+};
+
+struct Shape {
+  int64_t m, n, k;
+};
+
+// Few and many rows, few and many k, few columns, odd sizes: all ways of a product.
+TEST_F(Behind, GivesTheBitsOfTheTape) {
+  const Shape shapes[] = {{64, 768, 200}, {300, 130, 600}, {700, 64, 70}, {1024, 96, 40}, {257, 300, 64}, {33, 1500, 1100}, {2, 20000, 40}, {20000, 3, 8}, {600, 600, 24}};
+  for (DType dtype : {DType::F32, DType::F64, DType::BF16, DType::F16}) {
+    Rng rng(test_seed());
+    SCOPED_TRACE("SHEAF_SEED=" + std::to_string(rng.seed));
+    for (size_t i = 0; i < std::size(shapes); ++i) {
+      auto [m, n, k] = shapes[i];
+      runtime::set_num_threads(1 + static_cast<int>(i % 3));
+      std::vector<Tensor> in{uniform_tensor(rng, dtype, {1, m, k}, -1, 1), uniform_tensor(rng, dtype, {1, n, k}, -1, 1), uniform_tensor(rng, dtype, {n}), uniform_tensor(rng, dtype, {1, m, n}), uniform_tensor(rng, dtype, {1, m, 1})};
+      Function f = [](const std::vector<Operand>& x) {
+        Operand y = dot(x[0], swap_last_two(x[1]));
+        Operand h = apply1("tanh", y + x[2]);
+        return std::vector{h * x[3] + x[4], h, y};
+      };
+      EXPECT_TRUE(by_parts(in, f)) << m << " " << n;
+      expect_bits_of_tape(in, f);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+// A residual: what is added is a factor of the product, and nobody else reads it.
+TEST_F(Behind, AFactorIsNotWrittenOver) {
+  Rng rng(test_seed());
+  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 256, 256}, -1, 1), uniform_tensor(rng, DType::F32, {1, 256, 256}, -1, 1)};
+  Function f = [](const std::vector<Operand>& x) {
+    Operand h = apply1("tanh", x[0]), y = h + dot(h, x[1]);
+    return std::vector{dot(y + dot(x[1], y), x[0])};
+  };
+  EXPECT_TRUE(by_parts(in, f));
+  expect_bits_of_tape(in, f);
+  // Nor an argument that is given up.
+  Function g = [](const std::vector<Operand>& x) { return std::vector{x[0] + dot(x[0], x[1])}; };
+  EXPECT_TRUE(by_parts(in, g));
+  std::vector<Tensor> expected = values_of(g({in[0], in[1]}));
+  uint8_t given_up[] = {1, 1};
+  std::vector<Tensor> actual = run(compile(graph_of(in, g)), in, given_up);
+  EXPECT_TRUE(same_bits(expected[0], actual[0]));
+}
+
+// Two products in one expression: the second is taken part by part, the first waits.
+TEST_F(Behind, TheLastOfSeveralProducts) {
+  Rng rng(test_seed());
+  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 200, 100}, -1, 1), uniform_tensor(rng, DType::F32, {1, 100, 300}, -1, 1), uniform_tensor(rng, DType::F32, {1, 100, 300}, -1, 1)};
+  Function gated = [](const std::vector<Operand>& x) { return std::vector{apply1("sigmoid", dot(x[0], x[1])) * dot(x[0], x[2])}; };
+  EXPECT_TRUE(by_parts(in, gated));
+  expect_bits_of_tape(in, gated);
+}
+
+// Where elements are read in another order, or some twice, the whole is waited for.
+TEST_F(Behind, OtherOrdersWait) {
+  Rng rng(test_seed());
+  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 256, 64}, -1, 1), uniform_tensor(rng, DType::F32, {1, 64, 256}, -1, 1)};
+  Function turned = [](const std::vector<Operand>& x) {
+    Operand y = dot(x[0], x[1]);
+    return std::vector{apply1("tanh", y) + swap_last_two(y)};
+  };
+  EXPECT_FALSE(by_parts(in, turned));
+  expect_bits_of_tape(in, turned);
+}
+
+TEST_F(Behind, CanBeSwitchedOff) {
+  Rng rng(test_seed());
+  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 256, 64}, -1, 1), uniform_tensor(rng, DType::F32, {1, 64, 256}, -1, 1)};
+  Function f = [](const std::vector<Operand>& x) { return std::vector{apply1("tanh", dot(x[0], x[1]))}; };
+  EXPECT_TRUE(by_parts(in, f));
+  switch_pass("follow", false);
+  EXPECT_FALSE(by_parts(in, f));
+  switch_pass("follow", true);
+}
+
+}  // namespace
+}  // namespace sheaf::compiler
