@@ -1,6 +1,7 @@
 #include "compiler/compile.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "codegen/block/block.h"
 #include "compiler/control.h"
@@ -305,7 +306,7 @@ class Compiler {
     if (checked_num_elems(space) == 0) return;
     if (group.kind == FusionGroup::Map) {
       offer_overwrites(d, num_inputs);
-      if (!group.behind || !launch_by_parts(d, space)) launch_map(d.spec, d.arrays, d.layouts, space);
+      if (!group.behind || !launch_map_by_parts(d, space)) launch_map(d.spec, d.arrays, d.layouts, space);
       return;
     }
     if (is_enabled(Pass::Keep)) lower::choose_kept(d.spec);
@@ -328,21 +329,39 @@ class Compiler {
     launch_group(d.spec, d.arrays, rows, space);
   }
 
-  // Launches a group on parts of the product that was launched last, if its arrays allow it: they have the rows and columns of the product, and read its result nowhere but
-  // at the element at hand.
-  bool launch_by_parts(Described& d, const Dims& space) {
+  // Whether a group over `space` may run on parts of the product that was launched last: it reads the result nowhere but at the element at hand.
+  bool may_take_parts(const Described& d, const std::vector<Layout>& layouts) const {
     if (product_.launch < 0 || product_.launch + 1 != std::ssize(out_.executable.launches)) return false;
     const Stored& result = product_.arrays.back();
     bool reads = false;
     for (size_t i = 0; i < d.arrays.size(); ++i) {
       if (d.arrays[i].memory != result.memory) continue;
-      if (d.arrays[i].offset != result.offset || d.layouts[i].strides != contiguous_strides(space)) return false;
+      if (d.arrays[i].offset != result.offset || layouts[i].strides != contiguous_strides(layouts[i].sizes)) return false;
       reads = true;
     }
+    return reads && checked_num_elems(layouts[0].sizes) == checked_num_elems(result.sizes);
+  }
+
+  // Launches a group of two axes on parts of the product that was launched last.
+  void launch_by_parts(const Described& d, const std::vector<Layout>& layouts, const Dims& space, int64_t unit) {
+    launch_group(d.spec, d.arrays, layouts, space);
+    runtime::Launch &product = out_.executable.launches[product_.launch], &behind = out_.executable.launches.back();
+    product.bytes += behind.bytes;
+    product.partwise = codegen::partwise_product(product_.args);
+    product.name += ", " + ops_text(d.spec);
+    behind.by_parts = {{}, product_.arrays.back().sizes[2], unit};
+    for (size_t i = 0; i < layouts.size(); ++i)
+      for (int64_t stride : layouts[i].strides) behind.by_parts->steps.push_back(stride * size_bytes(d.arrays[i].dtype));
+    storage_.hold({product_.arrays[0], product_.arrays[1]});
+  }
+
+  // A map whose arrays all have the rows and columns of the product; false if they do not.
+  bool launch_map_by_parts(Described& d, const Dims& space) {
+    if (!may_take_parts(d, d.layouts)) return false;
     size_t rows = 0;
-    int64_t columns = checked_num_elems(space);
-    while (rows < space.size() && columns > result.sizes[2]) columns /= space[rows++];
-    if (!reads || columns != result.sizes[2]) return false;
+    int64_t columns = checked_num_elems(space), wanted = product_.arrays.back().sizes[2];
+    while (rows < space.size() && columns > wanted) columns /= space[rows++];
+    if (columns != wanted) return false;
     std::vector<Layout> down, across;
     for (const Layout& l : d.layouts) {
       down.push_back({Dims(l.sizes.begin(), l.sizes.begin() + rows), Dims(l.strides.begin(), l.strides.begin() + rows)});
@@ -355,17 +374,36 @@ class Compiler {
       down[i].sizes.push_back(across[i].sizes[0]);
       down[i].strides.push_back(across[i].strides[0]);
     }
+    int rank = std::exchange(d.spec.rank, 2);
+    if (lowered_group(d.spec).checks) {
+      d.spec.rank = rank;
+      return false;
+    }
+    launch_by_parts(d, down, space, 0);
+    return true;
+  }
+
+  // A sum of all elements, whose blocks are added up as rows of the product are complete; false where no whole rows are.
+  bool launch_sum_by_parts(Described& d, const std::vector<Layout>& layouts, const Stored& out, const Dims& space) {
+    if (layouts[0].sizes.size() != 1 || *d.spec.members.back().combine != loop::Combine::Sum || (out.dtype != DType::F32 && out.dtype != DType::F64)) return false;
+    if (!may_take_parts(d, layouts) || !codegen::partwise_product(product_.args)->by_rows()) return false;
+    const int64_t size = layouts[0].sizes[0], blocks = size / loop::kReduceBlock, rest = size % loop::kReduceBlock;
+    Stored totals = storage_.fresh(out.dtype, {blocks + (rest > 0)});
+    auto layouts_of = [&](int64_t rows, int64_t columns) {
+      std::vector<Layout> by_block;
+      for (const Layout& l : layouts) by_block.push_back({{rows, columns}, {loop::kReduceBlock * l.strides[0], l.strides[0]}});
+      by_block.back().strides = {1, 0};
+      return by_block;
+    };
     d.spec.rank = 2;
-    LoweredKernel kernel = lowered_group(d.spec);
-    if (kernel.checks) return false;
-    launch_group(d.spec, d.arrays, down, space);
-    runtime::Launch &product = out_.executable.launches[product_.launch], &behind = out_.executable.launches.back();
-    product.bytes += behind.bytes;
-    product.partwise = codegen::partwise_product(product_.args);
-    product.name += ", " + ops_text(d.spec);
-    for (size_t i = 0; i < down.size(); ++i)
-      for (int64_t stride : down[i].strides) behind.steps.push_back(stride * size_bytes(d.arrays[i].dtype));
-    storage_.hold(product_.arrays);
+    d.spec.reduce_axis = 1;
+    d.arrays.push_back(totals);
+    launch_by_parts(d, layouts_of(blocks, loop::kReduceBlock), space, loop::kReduceBlock);
+    if (rest > 0) {
+      for (size_t i = 0; i < layouts.size(); ++i) d.arrays[i].offset += blocks * (i + 1 == layouts.size() ? 1 : loop::kReduceBlock * layouts[i].strides[0]);
+      launch_group(d.spec, d.arrays, layouts_of(1, rest), space);
+    }
+    launch("sum_totals " + shape_text(totals.sizes), lowered_sum_of_totals(out.dtype), {totals, out}, {totals.sizes[0]});
     return true;
   }
 
@@ -432,6 +470,7 @@ class Compiler {
       // Some array cannot walk the reduced axes as one: reduce a contiguous copy of the elements instead.
       return emit_reduce_of_copy(group, space, order, reduced_in_order, out);
     }
+    if (group.behind && launch_sum_by_parts(d, layouts, out, space)) return;
     d.spec.rank = static_cast<int>(layouts[0].sizes.size());
     d.spec.reduce_axis = axis;
     d.arrays.push_back(out);

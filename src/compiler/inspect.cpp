@@ -39,7 +39,7 @@ std::string plan_text(const runtime::Executable& e) {
     out += fmt::format("  output {}: {} bytes{}\n", i, b.bytes, b.donor >= 0 ? fmt::format(", may take over input {}", b.donor) : "");
   }
   for (const auto& l : e.launches) {
-    out += fmt::format("  {}{} (", l.is_copy ? "copy: " : !l.steps.empty() ? "part by part: " : "", l.name);
+    out += fmt::format("  {}{} (", l.is_copy ? "copy: " : l.by_parts ? "part by part: " : "", l.name);
     for (size_t i = 0; i < l.buffers.size(); ++i) out += (i ? ", " : "") + place_text(l.buffers[i]);
     out += ")" + at(l.span) + "\n";
   }

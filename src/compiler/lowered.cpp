@@ -110,6 +110,12 @@ LoweredKernel lowered_group(const lower::GroupSpec& spec) {
   return kernels().get(key_of(spec), [&] { return lower::lower_group(spec); });
 }
 
+LoweredKernel lowered_sum_of_totals(DType dtype) {
+  Key k;
+  k.add('t', dtype);
+  return kernels().get(std::move(k), [&] { return lower::lower_sum_of_totals(dtype); });
+}
+
 LoweredKernel lowered_single(const graph::OpDef& op, const Attrs& attrs, const std::vector<lower::ArrayKey>& inputs,
                              const std::vector<lower::ArrayKey>& outputs, bool in_place) {
   Key k;

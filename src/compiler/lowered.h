@@ -14,6 +14,7 @@ struct LoweredKernel {
   bool checks = false;  // may fail
 };
 LoweredKernel lowered_group(const lower::GroupSpec& spec);
+LoweredKernel lowered_sum_of_totals(DType dtype);
 LoweredKernel lowered_single(const graph::OpDef& op, const graph::Attrs& attrs, const std::vector<lower::ArrayKey>& inputs,
                              const std::vector<lower::ArrayKey>& outputs, bool in_place);
 

@@ -96,7 +96,7 @@ void Storage::choose_donations() {
   }
 }
 
-// Scratch that dies in the launch that writes other scratch over it becomes one memory.
+// Scratch that dies in the launch that writes other scratch over it, or an output with memory of its own, becomes one memory with it.
 void Storage::merge_scratch(std::vector<int>& same) {
   auto find = [&](int m) {
     while (same[m] != m) m = same[m];
@@ -106,9 +106,14 @@ void Storage::merge_scratch(std::vector<int>& same) {
     int in = find(w.in), out = w.out;
     if (in == out || same[out] != out) continue;
     Memory &i = memories_[in], &o = memories_[out];
-    if (i.kind != Place::Scratch || o.kind != Place::Scratch || i.bytes != o.bytes || i.last != w.launch || o.first != w.launch) continue;
-    i.last = o.last;
-    same[out] = in;
+    if (i.kind != Place::Scratch || i.bytes != o.bytes || i.last != w.launch || o.first != w.launch) continue;
+    if (o.kind == Place::Scratch) {
+      i.last = o.last;
+      same[out] = in;
+    } else if (o.kind == Place::Output && executable_.output_buffers[o.index].donor < 0) {
+      o.first = i.first;
+      same[in] = out;
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 #include "loop/library.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -202,6 +203,23 @@ void cumulate(const CallArgs& c) {
   visit_dtype(static_cast<DType>(c.args[0]), [&]<class T>(std::type_identity<T>) { cumulate_in<T>(c); });
 }
 
+void sum_totals(const CallArgs& c) {
+  auto in = [&]<class T>(const T* totals, T* sum) {
+    std::array<T, 64> waiting;  // one for each bit of the number of totals so far
+    int count = 0;
+    for (int64_t i = 0; i < c.args[1]; ++i) {
+      T total = totals[i];
+      for (int64_t bits = i; bits & 1; bits >>= 1) total = waiting[--count] + total;
+      waiting[count++] = total;
+    }
+    T total = waiting[--count];
+    while (count > 0) total = waiting[--count] + total;
+    *sum = total;
+  };
+  if (static_cast<DType>(c.args[0]) == DType::F32) in(pointer<const float>(c, 0), pointer<float>(c, 1));
+  else in(pointer<const double>(c, 0), pointer<double>(c, 1));
+}
+
 }  // namespace
 
 Routine find_routine(std::string_view name) {
@@ -212,6 +230,7 @@ Routine find_routine(std::string_view name) {
   if (name == "contract_quantized") return contract_quantized;
   if (name == "sort") return sort;
   if (name == "cumulate") return cumulate;
+  if (name == "sum_totals") return sum_totals;
   if (name == "eigh") return eigh;
   if (name == "svd") return svd;
   if (name == "solve") return solve;

@@ -24,6 +24,8 @@ Routine find_routine(std::string_view name);
 // what they are accumulated in.
 inline bool contracts_to_f32(std::span<const int64_t> args) { return args.size() > 11 && static_cast<DType>(args[11]) == DType::F32; }
 
+// `sum_totals` adds n totals of blocks (ir.h), the last of which may be of fewer elements, the way a reduction of all their elements would. Its arguments: dtype (F32 or F64), n > 0.
+
 // Contractions sum over k in blocks of at most so many terms: inside a block chains of fused multiply-adds in order of k that start from zero, then the
 // block's value is added to the total so far. Blocks are of one length, so that threads can share them, but for the last.
 inline constexpr int64_t kContractBlock = 512;

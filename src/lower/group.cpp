@@ -285,4 +285,11 @@ loop::Kernel lower_group(const GroupSpec& spec) {
   return b.finish();
 }
 
+loop::Kernel lower_sum_of_totals(DType dtype) {
+  Builder b("sum_totals");
+  int totals = b.buffer(dtype, false), sum = b.buffer(dtype, true);
+  b.call("sum_totals", {totals, sum}, {b.i64(static_cast<int64_t>(dtype)), b.size()});
+  return b.finish();
+}
+
 }  // namespace sheaf::lower

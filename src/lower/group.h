@@ -44,4 +44,7 @@ void choose_kept(GroupSpec& spec);
 // is read before it is written.
 loop::Kernel lower_group(const GroupSpec& spec);
 
+// Adds up the totals of the blocks of a reduction; their number is a run-time parameter.
+loop::Kernel lower_sum_of_totals(DType dtype);
+
 }  // namespace sheaf::lower

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "runtime/packed.h"
+#include "runtime/part_taker.h"
 #include "runtime/profiler.h"
 
 namespace sheaf::runtime {
@@ -77,17 +78,10 @@ size_t Executable::run_from(size_t i, const Memory& m) const {
     return i + 1;
   }
   const Launch& next = launches[i + 1];
-  Pointers product = pointers(l, m), whole = pointers(next, m);
   auto start = now();
-  l.partwise->run(product, [&](const Part& part) {
-    Pointers at = whole;
-    for (size_t b = 0; b < at.size(); ++b) at[b] += part.row * next.steps[2 * b] + part.column * next.steps[2 * b + 1];
-    SmallVec<int64_t, 32> sizes(next.sizes.begin(), next.sizes.end());
-    sizes[0] = part.rows;
-    sizes[1] = part.columns;
-    int64_t payload = 0;
-    next.kernel->run(at, sizes, payload);  // has no checks
-  });
+  PartTaker taker(next, pointers(next, m));
+  l.partwise->run(pointers(l, m), [&](const Part& part) { taker.take(part); });
+  taker.finish();
   if (g_profiling) record_kernel(l, static_cast<uint64_t>((now() - start).count()));
   return i + 2;
 }

@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -43,6 +44,13 @@ struct Place {
   int64_t offset = 0;     // in bytes, from the start of the input's data, the constant's data, the scratch or the output
 };
 
+// How a launch takes a matrix part by part. Its first two sizes are its rows and columns.
+struct ByParts {
+  std::vector<int64_t> steps;  // bytes from one row and from one column to the next, of each buffer
+  int64_t columns = 0;         // of the matrix
+  int64_t unit = 0;            // 0: its rows and columns are those of the matrix. Else each of its rows is so many elements of the matrix, wherever they begin
+};
+
 struct Launch {
   std::string name;       // "add+exp+sum f32 [768 128]", for the profiler
   std::shared_ptr<const Kernel> kernel;
@@ -54,8 +62,7 @@ struct Launch {
   Span span;              // the form its (last) node came from
   int64_t flops = 0;      // of contractions, a multiply-add counted as two; 0: not known
   int64_t bytes = 0;      // that must pass at least: every element of every array once
-  // Of a launch that takes a product part by part: bytes from one row and from one column to the next, of each buffer. Its first two sizes are those of the matrix.
-  std::vector<int64_t> steps;
+  std::optional<ByParts> by_parts;  // of a launch that takes the product before it part by part
   bool is_copy = false;   // of buffer 0 to buffer 1, element for element: nothing to do where they are the same memory
 };
 

@@ -20,6 +20,8 @@ class PartwiseForm {
   virtual ~PartwiseForm() = default;
   // Calls `done` on each part once it is complete, by the thread that completed it. Together they are the whole.
   virtual void run(std::span<std::byte* const> buffers, PartDone done) const = 0;
+  // Whether the parts are whole rows, as far as is known before it runs.
+  virtual bool by_rows() const = 0;
 };
 
 }  // namespace sheaf::runtime

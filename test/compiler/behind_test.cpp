@@ -38,7 +38,7 @@ struct Shape {
 
 // Few and many rows, few and many k, few columns, odd sizes: all ways of a product.
 TEST_F(Behind, GivesTheBitsOfTheTape) {
-  const Shape shapes[] = {{64, 768, 200}, {300, 130, 600}, {700, 64, 70}, {1024, 96, 40}, {257, 300, 64}, {33, 1500, 1100}, {2, 20000, 40}, {20000, 3, 8}, {600, 600, 24}};
+  const Shape shapes[] = {{64, 4100, 200}, {300, 900, 600}, {4100, 64, 70}, {3000, 96, 40}, {517, 600, 64}, {33, 8000, 1100}, {2, 140000, 40}, {90000, 3, 8}, {600, 600, 24}};
   for (DType dtype : {DType::F32, DType::F64, DType::BF16, DType::F16}) {
     Rng rng(test_seed());
     SCOPED_TRACE("SHEAF_SEED=" + std::to_string(rng.seed));
@@ -61,7 +61,7 @@ TEST_F(Behind, GivesTheBitsOfTheTape) {
 // A residual: what is added is a factor of the product, and nobody else reads it.
 TEST_F(Behind, AFactorIsNotWrittenOver) {
   Rng rng(test_seed());
-  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 256, 256}, -1, 1), uniform_tensor(rng, DType::F32, {1, 256, 256}, -1, 1)};
+  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 520, 520}, -1, 1), uniform_tensor(rng, DType::F32, {1, 520, 520}, -1, 1)};
   Function f = [](const std::vector<Operand>& x) {
     Operand h = apply1("tanh", x[0]), y = h + dot(h, x[1]);
     return std::vector{dot(y + dot(x[1], y), x[0])};
@@ -80,16 +80,49 @@ TEST_F(Behind, AFactorIsNotWrittenOver) {
 // Two products in one expression: the second is taken part by part, the first waits.
 TEST_F(Behind, TheLastOfSeveralProducts) {
   Rng rng(test_seed());
-  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 200, 100}, -1, 1), uniform_tensor(rng, DType::F32, {1, 100, 300}, -1, 1), uniform_tensor(rng, DType::F32, {1, 100, 300}, -1, 1)};
+  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 600, 100}, -1, 1), uniform_tensor(rng, DType::F32, {1, 100, 500}, -1, 1), uniform_tensor(rng, DType::F32, {1, 100, 500}, -1, 1)};
   Function gated = [](const std::vector<Operand>& x) { return std::vector{apply1("sigmoid", dot(x[0], x[1])) * dot(x[0], x[2])}; };
   EXPECT_TRUE(by_parts(in, gated));
   expect_bits_of_tape(in, gated);
 }
 
+// The gradient's norm: blocks of elements that end where no row does, with a rest or none.
+TEST_F(Behind, SumsOfAllElements) {
+  for (DType dtype : {DType::F32, DType::F64, DType::BF16})
+    for (Shape s : {Shape{1000, 515, 64}, {768, 768, 64}, {4000, 100, 300}, {2048, 200, 3}, {513, 2048, 40}, {70, 6000, 1000}})
+      for (int threads : {1, 2, 3}) {
+        Rng rng(test_seed());
+        SCOPED_TRACE("SHEAF_SEED=" + std::to_string(rng.seed));
+        runtime::set_num_threads(threads);
+        std::vector<Tensor> in{uniform_tensor(rng, dtype, {1, s.k, s.m}, -1, 1), uniform_tensor(rng, dtype, {1, s.k, s.n}, -1, 1)};
+        Function f = [](const std::vector<Operand>& x) {
+          Operand y = dot(swap_last_two(x[0]), x[1]);
+          return std::vector{sum(y * y, {0, 1, 2}), y};
+        };
+        expect_bits_of_tape(in, f);
+        if (HasFailure()) return;
+      }
+  runtime::set_num_threads(2);
+  Rng rng(1);
+  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 64, 768}, -1, 1), uniform_tensor(rng, DType::F32, {1, 64, 3072}, -1, 1)};
+  EXPECT_TRUE(by_parts(in, [](const std::vector<Operand>& x) {
+    Operand y = dot(swap_last_two(x[0]), x[1]);
+    return std::vector{sum(y * y, {0, 1, 2}), y};
+  }));
+}
+
+// What is written over the product is an output itself: no other memory is needed.
+TEST_F(Behind, AnOutputIsMadeInItsPlace) {
+  Rng rng(1);
+  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 600, 64}, -1, 1), uniform_tensor(rng, DType::F32, {1, 64, 600}, -1, 1)};
+  Compiled code = compile(graph_of(in, [](const std::vector<Operand>& x) { return std::vector{apply1("tanh", dot(x[0], x[1]))}; }));
+  EXPECT_EQ(code.executable.scratch_bytes, 0u);
+}
+
 // Where elements are read in another order, or some twice, the whole is waited for.
 TEST_F(Behind, OtherOrdersWait) {
   Rng rng(test_seed());
-  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 256, 64}, -1, 1), uniform_tensor(rng, DType::F32, {1, 64, 256}, -1, 1)};
+  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 600, 64}, -1, 1), uniform_tensor(rng, DType::F32, {1, 64, 600}, -1, 1)};
   Function turned = [](const std::vector<Operand>& x) {
     Operand y = dot(x[0], x[1]);
     return std::vector{apply1("tanh", y) + swap_last_two(y)};
@@ -100,7 +133,7 @@ TEST_F(Behind, OtherOrdersWait) {
 
 TEST_F(Behind, CanBeSwitchedOff) {
   Rng rng(test_seed());
-  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 256, 64}, -1, 1), uniform_tensor(rng, DType::F32, {1, 64, 256}, -1, 1)};
+  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 600, 64}, -1, 1), uniform_tensor(rng, DType::F32, {1, 64, 600}, -1, 1)};
   Function f = [](const std::vector<Operand>& x) { return std::vector{apply1("tanh", dot(x[0], x[1]))}; };
   EXPECT_TRUE(by_parts(in, f));
   switch_pass("follow", false);

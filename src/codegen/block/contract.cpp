@@ -60,6 +60,12 @@ class Product {
     (*done_)({0, rows_, 0, columns_});
   }
 
+  // Whether the parts that it tells of are whole rows.
+  bool tells_rows() const {
+    Form form = usual();
+    return in_parts(form) && (form == Form::Shallow || form == Form::Flat || form == Form::Small || (form == Form::Pairs && is_shallow(m_, n_, k_, sizeof(S), sizeof(T))));
+  }
+
  private:
   static constexpr bool kSame = std::is_same_v<T, S>;
   static constexpr DType kDType = std::is_same_v<S, float> ? DType::F32 : std::is_same_v<S, double> ? DType::F64 : std::is_same_v<S, BFloat16> ? DType::BF16 : DType::F16;
@@ -377,6 +383,11 @@ class Partwise final : public runtime::PartwiseForm {
   void run(std::span<std::byte* const> buffers, PartDone done) const override {
     loop::CallArgs call{buffers, args_};
     contract_floats<S>(call, args_of(call), &done);
+  }
+  bool by_rows() const override {
+    using T = std::conditional_t<std::is_same_v<S, double>, double, float>;
+    Args g = args_of({{}, args_});
+    return g.k <= loop::kContractPart && Product<T, S>({nullptr, g.sam, g.sak}, {nullptr, g.sbn, g.sbk}, nullptr, g.m, g.n, g.k).tells_rows();
   }
 
  private:

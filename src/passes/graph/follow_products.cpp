@@ -14,7 +14,7 @@ namespace {
 using graph::Node;
 using graph::Operand;
 
-constexpr int64_t kLeast = 1 << 15;  // elements of a result; a smaller one stays in a cache by itself
+constexpr int64_t kLeast = 1 << 18;  // elements of a result; a smaller one stays in a cache by itself
 
 int64_t elements(const Sizes& sizes) {
   int64_t n = 1;
@@ -27,6 +27,11 @@ bool is_product(const FusionGroup& g) {
   if (g.kind != FusionGroup::Single || (g.root()->op->name != "dot" && g.root()->op->name != "wide_dot")) return false;
   const Sizes& c = g.root()->types[0].sizes;
   return c[0] == Size(1) && c[1].value() > 1 && c[2].value() > 1 && elements(c) >= kLeast;
+}
+
+// Elementwise, or a sum of all elements.
+bool can_follow(const FusionGroup& g) {
+  return g.kind == FusionGroup::Map || (g.kind == FusionGroup::Reduce && g.root()->op->name == "sum" && elements(g.root()->types[0].sizes) == 1);
 }
 
 // Calls f for each operand that comes from outside the group.
@@ -50,7 +55,7 @@ class Following {
   // By product: the group behind it, or -1.
   std::vector<int> run() {
     for (size_t k = 0; k < groups_.size(); ++k)
-      if (groups_[k].kind == FusionGroup::Map) place(static_cast<int>(k));
+      if (can_follow(groups_[k])) place(static_cast<int>(k));
     return std::move(follower_);
   }
 

@@ -1,4 +1,4 @@
-// Puts elementwise groups right behind the products whose results they read, so that they can take them part by part while these are in a cache.
+// Puts elementwise groups and sums of all elements right behind the products whose results they read, so that they can take them part by part while these are in a cache.
 #pragma once
 #include <vector>
 
