@@ -37,7 +37,8 @@ class Tall {
 
   void run() {
     int64_t depth = std::min(k_, std::max(block_, kPackedElements / m_ / block_ * block_));
-    int64_t rows = std::min(m_, std::max(block_rows_, kPackedElements / depth / block_rows_ * block_rows_));
+    // All rows at once, or in goes of about the same number: each packs B again.
+    const int64_t most = std::max(block_rows_, kPackedElements / depth), goes = pieces(m_, most + most / 4), rows = round_up(pieces(m_, goes), mr_);
     packed_a_ = scratch<P>(0, round_up(rows, mr_) * held<K>(depth));
     for (rows_from_ = 0; rows_from_ < m_; rows_from_ += rows) {
       rows_ = std::min(rows, m_ - rows_from_);
