@@ -98,6 +98,7 @@ class FewRows {
  private:
   static constexpr int64_t kNear = 1 << 16;                         // elements of B that the second-level cache holds
   static constexpr int64_t kMostSums = 16384, kMostInTurn = 65536;  // in whole rows; the second where two rows of B at a time share them
+  static constexpr int64_t kNearSums = 8192 / sizeof(T);            // of each chain, where all are loaded and stored at once: they stay in the first-level cache
 
   void part(int64_t j, int64_t columns, int64_t begin, int64_t end, T* to, int64_t width, bool another) {
     bool in_order = m_ == 1 && sums_.whole_rows() && n_ * k_ > kNear;
@@ -128,8 +129,10 @@ class FewRows {
   const Operand<S>& b_;
   T* c_;
   int64_t m_, n_, k_, chains_ = loop::contract_chains(m_, n_);
-  BlockSums<T> sums_{m_, n_, k_, m_ == 1 ? chains_ : m_, m_ == 1 && std::is_same_v<T, S> ? kMostInTurn : kMostSums};
   const Streams<T, S>& kern_ = kernels<T>().streams.of(b_.data);
+  BlockSums<T> sums_ = m_ == 1 && kern_.turns ? BlockSums<T>(m_, n_, k_, chains_, kNearSums, kNearSums)
+                       : m_ == 1 ? BlockSums<T>(m_, n_, k_, chains_, std::is_same_v<T, S> ? kMostInTurn : kMostSums)
+                                 : BlockSums<T>(m_, n_, k_, m_, kMostSums);
 };
 
 // More rows: sums are tiles, group of rows by group of rows. The first group reads B where it is and leaves a copy, in T and in the first-level cache,

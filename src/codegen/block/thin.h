@@ -39,8 +39,8 @@ Operand<T> contiguous_rows(const Operand<S>& a, int64_t m, int64_t k, int64_t ze
 template <class T>
 class BlockSums {
  public:
-  // `sums` for each column and task; whole rows of C up to `most` elements are one task.
-  BlockSums(int64_t m, int64_t n, int64_t k, int64_t sums, int64_t most = 16384) : m_(m), n_(n), k_(k), sums_of_task_(sums), width_(round_up(pieces(n, cuts(most)), kMultiple)) {}
+  // `sums` for each column and task; whole rows of C up to `most` elements are one task, longer ones are cut into strips of about as many as `strip`.
+  BlockSums(int64_t m, int64_t n, int64_t k, int64_t sums, int64_t most = 16384, int64_t strip = kSumElements) : m_(m), n_(n), k_(k), sums_of_task_(sums), width_(round_up(pieces(n, cuts(most, strip)), kMultiple)) {}
 
   // part(first column, columns, first k, last k, sums, apart) adds to sums that are zero; those of C are the first of them, so far apart.
   template <class F>
@@ -67,8 +67,8 @@ class BlockSums {
   static constexpr int64_t kMultiple = 64, kPage = 4096 / sizeof(T), kSumElements = 4096;  // the last of all rows of a strip: stay in the first-level cache
 
   // Into how many strips the columns are cut: sums of a task stay in the first-level cache, and threads have the same to do.
-  int64_t cuts(int64_t whole) const {
-    int64_t least = n_ * m_ <= whole ? 1 : pieces(n_ * m_, kSumElements), most = std::max(least, pieces(n_, kMultiple)), threads = runtime::num_threads();
+  int64_t cuts(int64_t whole, int64_t strip) const {
+    int64_t least = n_ * m_ <= whole ? 1 : pieces(n_ * m_, strip), most = std::max(least, pieces(n_, kMultiple)), threads = runtime::num_threads();
     if (2 * m_ * n_ * k_ < 2 * kTaskFlops) return least;
     for (int64_t cuts = least; cuts < most; ++cuts)
       if (blocks_ * cuts % threads == 0 || blocks_ * cuts >= 4 * threads) return cuts;
