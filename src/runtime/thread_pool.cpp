@@ -18,8 +18,9 @@ namespace sheaf::runtime {
 namespace {
 
 // A worker without work spins this long, so that launches in a row find it awake, before it sleeps. Going to
-// sleep takes some 30 more: 100 in all.
-constexpr auto kSpin = std::chrono::microseconds(60);
+// sleep takes some 30 more: 100 in all. While others are still at work on a job, the next one may come soon: that time
+// does not count, up to a limit.
+constexpr auto kSpin = std::chrono::microseconds(60), kPatience = std::chrono::microseconds(2000);
 // A thread claims this part of what is left of a share: ranges that get shorter even out unequal ones.
 constexpr int64_t kPart = 4;
 
@@ -79,9 +80,9 @@ class Pool {
     grain_ = grain;
     share_out(n, threads);
     members_ = threads - 1;
-    uint64_t job = ++last_job_;
-    open_.store(job, std::memory_order_seq_cst);
-    if (asleep_.load(std::memory_order_seq_cst) > 0) open_.notify_all();
+    if (++last_job_ == 0) ++last_job_;
+    open_.store(last_job_, std::memory_order_seq_cst);
+    wake_some();
     work(0);
     // A worker counts itself in before it looks whether the job is still open, so none can enter after this.
     open_.store(0, std::memory_order_seq_cst);
@@ -140,10 +141,15 @@ class Pool {
     }
   }
 
+  // Waking a thread takes microseconds, much longer where the machine is a virtual one: each that wakes up wakes others.
+  void wake_some() {
+    for (int i = std::min(2, asleep_.load(std::memory_order_seq_cst)); i > 0; --i) open_.notify_one();
+  }
+
   void worker(int index) {
-    uint64_t done = 0;
+    uint32_t done = 0;
     for (;;) {
-      uint64_t job = wait_for_job(done);
+      uint32_t job = wait_for_job(done);
       inside_.fetch_add(1, std::memory_order_seq_cst);
       if (open_.load(std::memory_order_seq_cst) == job && index < members_) work(index + 1);
       inside_.fetch_sub(1, std::memory_order_seq_cst);
@@ -151,13 +157,17 @@ class Pool {
     }
   }
 
-  uint64_t wait_for_job(uint64_t done) {
-    auto deadline = std::chrono::steady_clock::now() + kSpin;
+  uint32_t wait_for_job(uint32_t done) {
+    const auto start = std::chrono::steady_clock::now();
+    auto idle = start;  // since when nobody works
     for (int spins = 0;; ++spins) {
-      uint64_t job = open_.load(std::memory_order_acquire);
+      uint32_t job = open_.load(std::memory_order_acquire);
       if (job != 0 && job != done) return job;
       relax();
-      if (spins % 64 != 63 || std::chrono::steady_clock::now() < deadline) continue;
+      if (spins % 64 != 63) continue;
+      const auto now = std::chrono::steady_clock::now();
+      if (now < start + kPatience && (job != 0 || inside_.load(std::memory_order_relaxed) != 0)) idle = now;
+      if (now < idle + kSpin) continue;
       asleep_.fetch_add(1, std::memory_order_seq_cst);
       job = open_.load(std::memory_order_seq_cst);
       while (job == 0 || job == done) {
@@ -165,6 +175,7 @@ class Pool {
         job = open_.load(std::memory_order_acquire);
       }
       asleep_.fetch_sub(1, std::memory_order_relaxed);
+      wake_some();
       return job;
     }
   }
@@ -178,10 +189,10 @@ class Pool {
   int64_t grain_ = 1;
   std::unique_ptr<Share[]> shares_;
   int num_shares_ = 0, allocated_ = 0, members_ = 0, started_ = 0;
-  uint64_t last_job_ = 0;
+  uint32_t last_job_ = 0;
   std::mutex error_mutex_;
   std::exception_ptr error_;  // GUARDED_BY(error_mutex_) while the job runs
-  alignas(64) std::atomic<uint64_t> open_{0};  // the job that may be entered, or 0
+  alignas(64) std::atomic<uint32_t> open_{0};  // the job that may be entered, or 0; of the size that the system waits on, or all would be woken at once
   std::atomic<int> asleep_{0};
   alignas(64) std::atomic<int> inside_{0};  // workers that have entered
 };

@@ -90,5 +90,21 @@ TEST(ThreadPool, WakesSleepingWorkers) {
   }
 }
 
+// The caller wakes some, and those the others: each waits until all are there.
+TEST(ThreadPool, WakesAllOfThem) {
+  constexpr int kThreads = 8;
+  set_num_threads(kThreads);
+  for (int job = 0; job < 10; ++job) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(4));
+    std::atomic<int> here{0};
+    const auto late = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    parallel_for(kThreads, [&](int64_t b, int64_t e) {
+      here += static_cast<int>(e - b);
+      while (here < kThreads && std::chrono::steady_clock::now() < late) std::this_thread::yield();
+    }, 1);
+    ASSERT_LT(std::chrono::steady_clock::now(), late);
+  }
+}
+
 }  // namespace
 }  // namespace sheaf::runtime
