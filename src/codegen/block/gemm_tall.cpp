@@ -1,5 +1,6 @@
 // Packed panels. C is cut into strips of columns by groups of rows: one task computes one such piece over all of the k that are packed.
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@ constexpr int64_t kBlockRows = 128;                 // of packed A at most, to s
 constexpr int64_t kLine = 64;                       // bytes
 constexpr int64_t kPackRows = 32;                   // of A in one task of packing, at most
 constexpr int64_t kStripPanels = 8, kFewRows = 48;
+constexpr int64_t kManyThreads = 4;
 constexpr int64_t kSpreadBlocks = 4;                // of k, from which on B comes from memory
 
 // Panels of so many bytes in a strip of B that is packed, at most. With the widest vectors a quarter of the second-level cache holds a strip: the more, the less often A comes from
@@ -39,13 +41,15 @@ class Tall {
     int64_t depth = std::min(k_, std::max(block_, kPackedElements / m_ / block_ * block_));
     // All rows at once, or in goes of about the same number: each packs B again.
     const int64_t most = std::max(block_rows_, kPackedElements / depth), goes = pieces(m_, most + most / 4), rows = round_up(pieces(m_, goes), mr_);
-    packed_a_ = scratch<P>(0, round_up(rows, mr_) * held<K>(depth));
     for (rows_from_ = 0; rows_from_ < m_; rows_from_ += rows) {
       rows_ = std::min(rows, m_ - rows_from_);
       for (k_from_ = 0; k_from_ < k_; k_from_ += depth) {
         depth_ = std::min(depth, k_ - k_from_);
-        pack_a();
-        multiply();
+        const Grid g = grid();
+        apart_ = packs_apart(g);
+        call_ = ++calls;
+        if (!apart_) pack_a();
+        multiply(g);
       }
     }
   }
@@ -60,15 +64,21 @@ class Tall {
     int64_t depth = 0;
   };
 
-  P* packed_a(int64_t row, int64_t l, int64_t depth) const { return packed_a_ + l * round_up(rows_, mr_) + row * held<K>(depth); }
+  // Rows of A that are packed, all k of a block after all of the one before.
+  struct PackedRows {
+    P* data;
+    int64_t first, rows;
+  };
+  P* packed_at(const PackedRows& a, int64_t row, int64_t l, int64_t depth) const { return a.data + l * round_up(a.rows, mr_) + (row - a.first) * held<K>(depth); }
 
   // Rows in order: a thread packs about those that its tasks will read.
   void pack_a() {
+    packed_a_ = {scratch<P>(0, round_up(rows_, mr_) * held<K>(depth_)), 0, rows_};
     int64_t height = kPackRows / mr_ * mr_, blocks = pieces(depth_, block_);
     runtime::parallel_for(pieces(rows_, height) * blocks, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
         int64_t row = task / blocks * height, l = task % blocks * block_, depth = std::min(block_, depth_ - l);
-        pack_rows(kern_, packed_a(row, l, depth), a_, rows_from_ + row, k_from_ + l, std::min(height, rows_ - row), depth);
+        pack_rows(kern_, packed_at(packed_a_, row, l, depth), a_, rows_from_ + row, k_from_ + l, std::min(height, rows_ - row), depth);
       }
     }, std::max<int64_t>(1, 16384 / (height * std::min(depth_, block_))));
   }
@@ -86,12 +96,13 @@ class Tall {
     constexpr double kBegin = 4, kFetch = 0.2, kLate = 0.02, kRow = 12;
     double tile = kern_.tile_cycles(), least = std::numeric_limits<double>::infinity();
     int64_t row_tiles = pieces(rows_, mr_), threads = runtime::num_threads();
-    const double packing = 16.0 / static_cast<double>(kern_.lanes * sizeof(T)), waiting = threads > 1 ? std::min(0.5, 0.1 + 0.025 * static_cast<double>(threads)) : 0;
+    const double packing = 16.0 / static_cast<double>(kern_.lanes * sizeof(T)), waiting = threads > 1 ? std::min(1.0, 0.05 + 0.05 * static_cast<double>(threads)) : 0;
     auto task = [&](double wide, double tall) { return kBegin + wide * tall * tile + tall * mr_ * kFetch + wide * nr_ * packing; };
     Grid best{};
     auto weigh = [&](int64_t strips) {
       int64_t widest = pieces(panels_, strips), before = 0;
-      for (int64_t rounds : {1, 2, 3, 4, 6, 8}) {
+      for (int64_t rounds : {1, 2, 3, 4, 6, 8, 12, 16}) {
+        if (rounds > 8 && threads < kManyThreads) break;
         int64_t groups = std::clamp<int64_t>(rounds * threads / strips, 1, row_tiles);
         if (std::exchange(before, groups) == groups) continue;
         double largest = task(widest, pieces(row_tiles, groups)), usual = task(double(panels_) / strips, double(row_tiles) / groups);
@@ -121,8 +132,26 @@ class Tall {
     return best;
   }
 
-  void multiply() {
-    auto [strips, groups, widest] = grid();
+  // Whether each thread packs the rows of its tasks for itself. Among many threads, writing what others have read and reading what others have written takes longer than packing some rows twice;
+  // unless a thread has few columns to multiply them with.
+  bool packs_apart(const Grid& g) const {
+    constexpr int64_t kColumns = 256;
+    const int64_t threads = runtime::num_threads(), height = pieces(pieces(rows_, mr_), g.groups) * mr_;
+    return threads >= kManyThreads && n_ * g.groups >= kColumns * threads && height * depth_ * int64_t(sizeof(P)) <= second_level_cache() / 2;
+  }
+  PackedRows packed_apart(int64_t first, int64_t last) const {
+    static thread_local std::pair<uint64_t, int64_t> packed{0, 0};  // call and first row: a thread may come back to them
+    const PackedRows to{scratch<P>(0, round_up(last - first, mr_) * held<K>(depth_)), first, last - first};
+    if (std::exchange(packed, std::pair(call_, first)) != std::pair(call_, first))
+      for (int64_t l = 0; l < depth_; l += block_) {
+        const int64_t depth = std::min(block_, depth_ - l);
+        pack_rows(kern_, packed_at(to, first, l, depth), a_, rows_from_ + first, k_from_ + l, last - first, depth);
+      }
+    return to;
+  }
+
+  void multiply(const Grid& g) {
+    auto [strips, groups, widest] = g;
     int64_t row_tiles = pieces(rows_, mr_);
     spread_asking(pieces(row_tiles, groups) - 1);
     int64_t flops = 2 * pieces(rows_, groups) * std::min(widest * nr_, n_) * depth_;
@@ -131,7 +160,7 @@ class Tall {
       for (int64_t task = begin; task < end; ++task) {
         int64_t group = task / strips, first = row_tiles * group / groups * mr_, last = std::min(rows_, row_tiles * (group + 1) / groups * mr_);
         int64_t strip = task % strips;
-        task_of(packed_b, first, last, panels_ * strip / strips, panels_ * (strip + 1) / strips);
+        task_of(apart_ ? packed_apart(first, last) : packed_a_, packed_b, first, last, panels_ * strip / strips, panels_ * (strip + 1) / strips);
       }
     }, std::max<int64_t>(1, kTaskFlops / std::max<int64_t>(1, flops)));
   }
@@ -144,12 +173,12 @@ class Tall {
   }
 
   // Whole strips of B for each block of k, one after the other. Where columns of B are contiguous, few rows read them from end to end, as memory likes best.
-  void task_of(P* packed_b, int64_t first_row, int64_t last_row, int64_t first_panel, int64_t last_panel) {
+  void task_of(const PackedRows& a, P* packed_b, int64_t first_row, int64_t last_row, int64_t first_panel, int64_t last_panel) {
     int64_t first_column = column_of(first_panel), last_column = column_of(last_panel), panels = last_panel - first_panel, strips = pieces(panels, strip_);
     if (b_.k == 1 && last_row - first_row <= block_rows_) {
       for (int64_t panel = first_panel, told = first_panel; panel < last_panel; ++panel) {
         for (int64_t l = 0; l < depth_; l += block_)
-          piece(packed_b, first_row, last_row, panel, panel + 1, l, [&](int64_t end) {
+          piece(a, packed_b, first_row, last_row, panel, panel + 1, l, [&](int64_t end) {
             bool more = l + block_ < depth_;
             return more ? panel_at(column_of(panel), l + block_) : panel_at(end, 0);
           });
@@ -161,7 +190,7 @@ class Tall {
     }
     for (int64_t l = 0; l < depth_; l += block_)
       for (int64_t s = 0; s < strips; ++s)
-        piece(packed_b, first_row, last_row, first_panel + panels * s / strips, first_panel + panels * (s + 1) / strips, l, [&](int64_t j) { return next_panel(j, l, first_column, last_column); }, l + block_ >= depth_);
+        piece(a, packed_b, first_row, last_row, first_panel + panels * s / strips, first_panel + panels * (s + 1) / strips, l, [&](int64_t j) { return next_panel(j, l, first_column, last_column); }, l + block_ >= depth_);
   }
 
   // Columns from the first on, up to the last, have all that was packed.
@@ -171,7 +200,7 @@ class Tall {
 
   // `tells`: of blocks of rows that are complete.
   template <class F>
-  void piece(P* packed_b, int64_t first_row, int64_t last_row, int64_t first_panel, int64_t last_panel, int64_t l, F&& next_at, bool tells = false) {
+  void piece(const PackedRows& a, P* packed_b, int64_t first_row, int64_t last_row, int64_t first_panel, int64_t last_panel, int64_t l, F&& next_at, bool tells = false) {
     int64_t first_column = column_of(first_panel), last_column = column_of(last_panel), depth = std::min(block_, depth_ - l);
     // Few rows make little of a packed panel: where no tile packs it on its way, whole rows of the strip are read faster than panel by panel.
     bool at_once = !kSame && b_.minor == 1 && (kPairs || last_row - first_row < kFewRows);
@@ -182,11 +211,11 @@ class Tall {
       int64_t rows = std::min(block_rows_, last_row - row);
       for (int64_t panel = first_panel; panel < last_panel; ++panel) {
         int64_t j = column_of(panel), end = column_of(panel + 1);
-        if (const int64_t below = last_row - row - rows; rows_early_ && below > 0 && panel + 1 == last_panel) ahead = asking_rows(row + rows, std::min(block_rows_, below), l, depth);
+        if (const int64_t below = last_row - row - rows; rows_early_ && below > 0 && panel + 1 == last_panel) ahead = asking_rows(a, row + rows, std::min(block_rows_, below), l, depth);
         else if (!kPairs || !at_once) ahead = asking(row == first_row || (rows_early_ && panel + 1 == last_panel) ? next_at(end) : Next{}, depth, (rows - 1) / mr_);
         // What no other block of rows needs is packed in one place, which stays near.
         const int64_t place = at_once || last_row - first_row > block_rows_ ? j - first_column : 0;
-        panel_tiles(packed_b + place * held<K>(depth), row, rows, j, end - j, l, depth, row == first_row && !at_once, ahead);
+        panel_tiles(a, packed_b + place * held<K>(depth), row, rows, j, end - j, l, depth, row == first_row && !at_once, ahead);
       }
       if (tells) tell(row, rows, first_column, last_column);
     }
@@ -201,19 +230,19 @@ class Tall {
   Next panel_at(int64_t j, int64_t l) const { return j < n_ ? Next{b_.at(j, k_from_ + l), std::min(block_, depth_ - l)} : Next{}; }
 
   // All tiles of a block of rows over one panel of B.
-  void panel_tiles(P* packed_b, int64_t row, int64_t rows, int64_t j, int64_t columns, int64_t l, int64_t depth, bool pack_b, Ahead& ahead) {
+  void panel_tiles(const PackedRows& a, P* packed_b, int64_t row, int64_t rows, int64_t j, int64_t columns, int64_t l, int64_t depth, bool pack_b, Ahead& ahead) {
     int64_t vectors = pieces(columns, kern_.lanes), width = vectors * kern_.lanes;
     bool first = k_from_ + l == 0;
     int64_t i = 0;
     if (pack_b) {
       if constexpr (kSame)
         if (b_.minor == 1 && columns == width && (columns == nr_ || vectors == 2) && rows >= mr_) {
-          kern_.packing[columns == nr_](depth, packed_a(row, l, depth), b_.at(j, k_from_ + l), b_.k, packed_b, c_ + (rows_from_ + row) * n_ + j, n_, first);
+          kern_.packing[columns == nr_](depth, packed_at(a, row, l, depth), b_.at(j, k_from_ + l), b_.k, packed_b, c_ + (rows_from_ + row) * n_ + j, n_, first);
           i = mr_;
         }
       if (i == 0) pack_panel(kern_, packed_b, b_, j, k_from_ + l, columns, width, depth);
     }
-    multiply_panel(kern_, packed_a(row + i, l, depth), packed_b, c_ + (rows_from_ + row + i) * n_ + j, n_, rows - i, columns, depth, first, ahead);
+    multiply_panel(kern_, packed_at(a, row + i, l, depth), packed_b, c_ + (rows_from_ + row + i) * n_ + j, n_, rows - i, columns, depth, first, ahead);
   }
 
   // Where rows of a large B are asked for by few tiles: so many of them for each tile, evenly. Asked for as fast as tiles can, they wait for each other, and tiles for them.
@@ -229,11 +258,11 @@ class Tall {
   }
 
   // How tiles of such a depth ask for rows of the packed A that come next: what others do with the last-level cache may have pushed them out.
-  Ahead asking_rows(int64_t row, int64_t rows, int64_t l, int64_t depth) const {
+  Ahead asking_rows(const PackedRows& a, int64_t row, int64_t rows, int64_t l, int64_t depth) const {
     if constexpr (kPairs) return asking({}, depth, 0);
     else {
       int64_t each = std::max<int64_t>(1, depth / kern_.ask_depth) * kLine;
-      return {reinterpret_cast<const std::byte*>(packed_a(row, l, depth)), kLine, 2 * kLine, each, pieces(rows * depth * static_cast<int64_t>(sizeof(P)), each)};
+      return {reinterpret_cast<const std::byte*>(packed_at(a, row, l, depth)), kLine, 2 * kLine, each, pieces(rows * depth * static_cast<int64_t>(sizeof(P)), each)};
     }
   }
 
@@ -271,7 +300,10 @@ class Tall {
   int place_;  // of the grid among the best
   const PartDone* done_;
   const int64_t strip_ = strip_panels(kContractBlock * nr_ * sizeof(P), kern_.lanes * sizeof(T) == 64);
-  P* packed_a_ = nullptr;
+  PackedRows packed_a_{};  // shared by all threads, unless each packs its own
+  bool apart_ = false;
+  uint64_t call_ = 0;
+  inline static std::atomic<uint64_t> calls{0};
   int64_t rows_from_ = 0, rows_ = 0, k_from_ = 0, depth_ = 0;  // what of A is packed
   int64_t asked_rows_ = 0;                                     // of B by each tile, at places_; 0: as fast as it can
   std::vector<int64_t> places_;

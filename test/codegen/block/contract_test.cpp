@@ -170,6 +170,22 @@ TEST(Contract, WideStripsAndCrowdedRows) {
     for (int64_t m : {9, 33}) expect_same<float>(DType::F32, {1, m, 45, k}, false, true, 1, k + m);
 }
 
+// Many threads pack rows for themselves, also those of tasks that they take over from others.
+TEST(Contract, ManyThreads) {
+  const uint64_t seed = std::random_device{}();
+  int trial = 0;
+  for (Shape3 s : {Shape3{1, 300, 1500, 600}, {1, 129, 2100, 1100}, {1, 1000, 700, 70}, {1, 40, 6000, 130}})
+    for (int threads : {4, 5, 9}) {
+      runtime::set_num_threads(threads);
+      if (trial % 4 == 0) all_floats(s, trial % 2, trial / 2 % 2, 1, seed + trial);
+      else expect_same<float>(DType::F32, s, trial % 2, trial / 2 % 2, 1, seed + trial);
+      if (HasFatalFailure()) return;
+      ++trial;
+    }
+  runtime::set_num_threads(2);
+}
+
+
 // Sums of so many terms that they are cut into parts.
 TEST(Contract, LongSums) {
   uint64_t seed = 100;
