@@ -329,7 +329,7 @@ class Compiler {
     launch_group(d.spec, d.arrays, rows, space);
   }
 
-  // Whether a group over `space` may run on parts of the product that was launched last: it reads the result nowhere but at the element at hand.
+  // Whether a group with these layouts may run on parts of the product that was launched last: it reads the result nowhere but at the element at hand.
   bool may_take_parts(const Described& d, const std::vector<Layout>& layouts) const {
     if (product_.launch < 0 || product_.launch + 1 != std::ssize(out_.executable.launches)) return false;
     const Stored& result = product_.arrays.back();
