@@ -26,12 +26,12 @@ constexpr int64_t kTaskElements = 1 << 18;
 using AddGroups = void (*)(const Rows& rows, const Groups& g);
 
 template <bool kFourBits>
-AddGroups kernel_for(int64_t deep, int64_t group) {
+AddGroups kernel_for(int64_t deep, int64_t group, [[maybe_unused]] int64_t rows) {
   [[maybe_unused]] const bool fits = deep == kDeep<kFourBits> && group <= kMaxDots;
 #if defined(__aarch64__)
   if (fits && neon::has_dots()) return kFourBits ? neon::add_dots<neon::By::Nibbles> : neon::has_matrices() ? neon::add_dots<neon::By::Matrices> : neon::add_dots<neon::By::Bytes>;
 #elif defined(__x86_64__)
-  if (fits && avx::has_dots()) return avx::add_dots<kFourBits>;
+  if (fits && avx::has_dots()) return avx::has_wide_dots(kFourBits, rows) ? avx::add_wide_dots<kFourBits> : avx::add_dots<kFourBits>;
 #endif
   return [](const Rows& rows, const Groups& g) { add_groups<kFourBits>(rows, g, 0); };
 }
@@ -89,7 +89,7 @@ class Counted {
 
 void multiply(const float* x, const uint8_t* values, const float* scales, float* out, const loop::QuantizedArgs& g) {
   Counted counted(x, g);
-  AddGroups kernel = g.four_bits ? kernel_for<true>(g.deep, g.group_size()) : kernel_for<false>(g.deep, g.group_size());
+  AddGroups kernel = g.four_bits ? kernel_for<true>(g.deep, g.group_size(), g.rows) : kernel_for<false>(g.deep, g.group_size(), g.rows);
   // Groups are far apart: to a core that follows several streams, memory gives more of several at a time, whose sums are then also loaded and stored less often.
   const int64_t together = reads_one_stream_best() ? 1 : 4;
   const int64_t width = strip_width(g.n, kMaxStrip, 16);
