@@ -62,14 +62,19 @@ TEST_F(Behind, GivesTheBitsOfTheTape) {
 TEST_F(Behind, AFactorIsNotWrittenOver) {
   Rng rng(test_seed());
   std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 520, 520}, -1, 1), uniform_tensor(rng, DType::F32, {1, 520, 520}, -1, 1)};
-  Function f = [](const std::vector<Operand>& x) {
-    Operand h = apply1("tanh", x[0]), y = h + dot(h, x[1]);
-    return std::vector{dot(y + dot(x[1], y), x[0])};
+  // Turned, a factor is read where other elements of the result are.
+  auto residual = [](bool left) -> Function {
+    return [left](const std::vector<Operand>& x) {
+      Operand h = apply1("tanh", x[0]), turned = swap_last_two(h);
+      return std::vector{dot(h + (left ? dot(turned, x[1]) : dot(x[1], turned)), x[0])};
+    };
   };
-  EXPECT_TRUE(by_parts(in, f));
-  expect_bits_of_tape(in, f);
+  for (bool left : {false, true}) {
+    EXPECT_TRUE(by_parts(in, residual(left)));
+    expect_bits_of_tape(in, residual(left));
+  }
   // Nor an argument that is given up.
-  Function g = [](const std::vector<Operand>& x) { return std::vector{x[0] + dot(x[0], x[1])}; };
+  Function g = [](const std::vector<Operand>& x) { return std::vector{x[0] + dot(x[1], swap_last_two(x[0]))}; };
   EXPECT_TRUE(by_parts(in, g));
   std::vector<Tensor> expected = values_of(g({in[0], in[1]}));
   uint8_t given_up[] = {1, 1};
