@@ -38,7 +38,7 @@ struct Shape {
 
 // Few and many rows, few and many k, few columns, odd sizes: all ways of a product.
 TEST_F(Behind, GivesTheBitsOfTheTape) {
-  const Shape shapes[] = {{64, 4100, 200}, {300, 900, 600}, {4100, 64, 70}, {3000, 96, 40}, {517, 600, 64}, {33, 8000, 1100}, {2, 140000, 40}, {90000, 3, 8}, {600, 600, 24}};
+  const Shape shapes[] = {{64, 4100, 200}, {300, 900, 600}, {4100, 64, 70}, {3000, 96, 40}, {517, 600, 64}, {33, 8000, 520}, {2, 140000, 8}, {90000, 3, 8}, {600, 600, 24}};
   for (DType dtype : {DType::F32, DType::F64, DType::BF16, DType::F16}) {
     Rng rng(test_seed());
     SCOPED_TRACE("SHEAF_SEED=" + std::to_string(rng.seed));
@@ -93,27 +93,25 @@ TEST_F(Behind, TheLastOfSeveralProducts) {
 
 // The gradient's norm: blocks of elements that end where no row does, with a rest or none.
 TEST_F(Behind, SumsOfAllElements) {
+  Function f = [](const std::vector<Operand>& x) {
+    Operand y = dot(swap_last_two(x[0]), x[1]);
+    return std::vector{sum(y * y, {0, 1, 2}), y};
+  };
   for (DType dtype : {DType::F32, DType::F64, DType::BF16})
-    for (Shape s : {Shape{1000, 515, 64}, {768, 768, 64}, {4000, 100, 300}, {2048, 200, 3}, {513, 2048, 40}, {70, 6000, 1000}})
-      for (int threads : {1, 2, 3}) {
-        Rng rng(test_seed());
-        SCOPED_TRACE("SHEAF_SEED=" + std::to_string(rng.seed));
+    for (Shape s : {Shape{1000, 515, 64}, {768, 768, 64}, {4000, 100, 300}, {2048, 200, 3}, {513, 2048, 40}, {70, 6000, 520}}) {
+      Rng rng(test_seed());
+      SCOPED_TRACE("SHEAF_SEED=" + std::to_string(rng.seed));
+      std::vector<Tensor> in{uniform_tensor(rng, dtype, {1, s.k, s.m}, -1, 1), uniform_tensor(rng, dtype, {1, s.k, s.n}, -1, 1)};
+      for (int threads : {1, 3}) {
         runtime::set_num_threads(threads);
-        std::vector<Tensor> in{uniform_tensor(rng, dtype, {1, s.k, s.m}, -1, 1), uniform_tensor(rng, dtype, {1, s.k, s.n}, -1, 1)};
-        Function f = [](const std::vector<Operand>& x) {
-          Operand y = dot(swap_last_two(x[0]), x[1]);
-          return std::vector{sum(y * y, {0, 1, 2}), y};
-        };
         expect_bits_of_tape(in, f);
         if (HasFailure()) return;
       }
+    }
   runtime::set_num_threads(2);
   Rng rng(1);
   std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 64, 768}, -1, 1), uniform_tensor(rng, DType::F32, {1, 64, 3072}, -1, 1)};
-  EXPECT_TRUE(by_parts(in, [](const std::vector<Operand>& x) {
-    Operand y = dot(swap_last_two(x[0]), x[1]);
-    return std::vector{sum(y * y, {0, 1, 2}), y};
-  }));
+  EXPECT_TRUE(by_parts(in, f));
 }
 
 // What is written over the product is an output itself: no other memory is needed.
