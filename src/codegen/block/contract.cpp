@@ -113,7 +113,7 @@ class Product {
       constexpr int64_t kSoonPacked = 1 << 15, kPackedRows = 24;
       bool soon = n_ * k_ <= kSoonPacked, many = m_ >= 2 * kColumns * runtime::num_threads();
       if (b_.minor != 1) return many || (soon && m_ >= kPackedRows && (whole || n_ <= kColumns));
-      if (!whole) return a_.k == 1 ? many : soon && m_ > kThinRows && !can(Form::Outer);
+      if (!whole) return a_.k == 1 ? many || (widest_vectors() && soon && m_ >= kPackedRows) : soon && m_ > kThinRows && !can(Form::Outer);
       return a_.k == 1 || k_ <= 2 * kColumns || m_ <= kRows;
     }
     // A B that fills half of the first-level cache is packed where there are many rows of A.
