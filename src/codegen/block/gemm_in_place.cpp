@@ -59,6 +59,7 @@ class InPlace {
   static int64_t width() { return gemm_kernels<T>().small_vectors * gemm_kernels<T>().lanes; }
   static void copy_row(T* __restrict to, const S* __restrict from, int64_t n) {
     if constexpr (std::is_same_v<T, S>) std::memcpy(to, from, n * sizeof(T));
+    else if constexpr (std::is_same_v<S, Float16>) block::widen(to, from, n);
     else
       for (int64_t e = 0; e < n; ++e) to[e] = widen<T>(from[e]);
   }

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "codegen/block/gemm.h"
+#include "codegen/block/narrow.h"
 #include "codegen/block/packing.h"
 
 namespace sheaf::codegen::block {
@@ -19,6 +20,16 @@ template <class K, class S>
 void pack_panel(const K& kern, typename K::Packed* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, int64_t width, int64_t k) {
   if constexpr (K::kTogether > 1) {
     kern.pack(dst, src, i0, l0, used, width, k);
+  } else if constexpr (std::is_same_v<S, Float16>) {
+    // Widened in vectors first, some k at a time: what lies together.
+    constexpr int64_t kSome = 64, kMost = std::max(kMaxTileRows, kMaxTileColumns);
+    float wide[kMost * kSome];
+    if ((src.k != 1 && src.minor != 1) || used > kMost) return pack(dst, src, i0, l0, used, width, k);
+    for (int64_t l = 0; l < k; l += kSome) {
+      const int64_t depth = std::min(kSome, k - l), rows = src.k == 1 ? used : depth, each = src.k == 1 ? depth : used;
+      for (int64_t r = 0; r < rows; ++r) widen(wide + r * each, src.k == 1 ? src.at(i0 + r, l0 + l) : src.at(i0, l0 + l + r), each);
+      pack_panel(kern, dst + l * width, Operand<float>{wide, src.k == 1 ? each : 1, src.k == 1 ? 1 : each}, 0, 0, used, width, depth);
+    }
   } else {
     if constexpr (std::is_same_v<typename K::Packed, S>)
       if (kern.turn && src.k == 1 && src.minor != 1) return kern.turn(dst, src.at(i0, l0), src.minor, used, width, k);

@@ -7,4 +7,12 @@ void narrow_all(S* __restrict to, const T* __restrict from, int64_t n) {
 }
 
 template <class T>
-constexpr Kernels<T> kKernels{narrow_all<BFloat16, T>, narrow_all<Float16, T>};
+void widen_all(T* to, const Float16* from, int64_t n) {
+  int64_t i = 0;
+  if constexpr (requires { Simd<T>::load(from); })
+    for (; i + Simd<T>::kLanes <= n; i += Simd<T>::kLanes) Simd<T>::store(to + i, Simd<T>::load(from + i));
+  for (; i < n; ++i) to[i] = loop::scalar::convert<T>(from[i]);
+}
+
+template <class T>
+constexpr Kernels<T> kKernels{narrow_all<BFloat16, T>, narrow_all<Float16, T>, widen_all<T>};

@@ -1,7 +1,7 @@
 // B in any order: panels pass through the first-level cache.
 #include <algorithm>
 
-#include "codegen/block/gemm.h"
+#include "codegen/block/gemm_tiles.h"
 #include "codegen/block/thin.h"
 #include "runtime/thread_pool.h"
 
@@ -20,7 +20,7 @@ void thin_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int6
   T* packed_a = scratch<T>(0, groups * mr * k);
   for (int64_t g = 0; g < groups; ++g)
     for (int64_t l0 = 0; l0 < k; l0 += block)
-      pack(packed_a + g * mr * k + l0 * mr, a, g * mr, l0, std::min(mr, m - g * mr), mr, std::min(block, k - l0));
+      pack_panel(kern, packed_a + g * mr * k + l0 * mr, a, g * mr, l0, std::min(mr, m - g * mr), mr, std::min(block, k - l0));
   runtime::parallel_for(panels, [&](int64_t begin, int64_t end) {
     T* packed_b = scratch<T>(1, kContractBlock * nr);
     for (int64_t p = begin; p < end; ++p)
@@ -37,7 +37,7 @@ void thin_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int6
           for (int64_t e = 0; e < columns; ++e) to[e] = (l0 == 0 ? T(0) : to[e]) + loop::sum_of_chains(sums + e, nr);
           continue;
         }
-        pack(packed_b, b, p * nr, l0, columns, nr, depth);
+        pack_panel(kern, packed_b, b, p * nr, l0, columns, nr, depth);
         for (int64_t g = 0; g < groups; ++g) {
           int64_t rows = std::min(mr, m - g * mr);
           T* to = c + g * mr * n + p * nr;
