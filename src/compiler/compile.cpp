@@ -1,6 +1,7 @@
 #include "compiler/compile.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "codegen/block/block.h"
@@ -15,6 +16,7 @@
 #include "ops/table.h"
 #include "passes/graph/follow_products.h"
 #include "passes/graph/fuse.h"
+#include "passes/graph/precede_products.h"
 #include "passes/graph/recompute.h"
 #include "support/phases.h"
 
@@ -56,6 +58,10 @@ Fused fused(graph::Graph g) {
   if (is_enabled(Pass::Follow)) {
     Phase phase("follow");
     out.groups = passes::follow_products(out.graph, std::move(out.groups));
+  }
+  if (is_enabled(Pass::Precede)) {
+    Phase phase("precede");
+    passes::precede_products(out.graph, out.groups);
   }
   return out;
 }
@@ -306,7 +312,13 @@ class Compiler {
     if (checked_num_elems(space) == 0) return;
     if (group.kind == FusionGroup::Map) {
       offer_overwrites(d, num_inputs);
-      if (!group.behind || !launch_map_by_parts(d, space)) launch_map(d.spec, d.arrays, d.layouts, space);
+      if (group.behind && launch_map_by_parts(d, space)) return;
+      if (group.before)
+        if (auto matrices = as_matrices(d.layouts, space, group.before)) {
+          d.spec.rank = 2;
+          return launch_in_front(group, d, *matrices, num_inputs);
+        }
+      launch_map(d.spec, d.arrays, d.layouts, space);
       return;
     }
     if (is_enabled(Pass::Keep)) lower::choose_kept(d.spec);
@@ -326,15 +338,72 @@ class Compiler {
       rows[i].strides.push_back(d.layouts[i].strides.back());
     }
     d.spec.rank = static_cast<int>(outer) + 1;
-    launch_group(d.spec, d.arrays, rows, space);
+    if (outer == 1 && group.before == space.back()) launch_in_front(group, d, rows, num_inputs);
+    else launch_group(d.spec, d.arrays, rows, space);
+  }
+
+  // Layouts of a space that is rows of so many columns, as such; nothing if they are not.
+  static std::optional<std::vector<Layout>> as_matrices(const std::vector<Layout>& layouts, const Dims& space, int64_t wanted) {
+    size_t rows = 0;
+    int64_t columns = checked_num_elems(space);
+    while (rows < space.size() && columns > wanted) columns /= space[rows++];
+    if (columns != wanted) return std::nullopt;
+    std::vector<Layout> down, across;
+    for (const Layout& l : layouts) {
+      down.push_back({Dims(l.sizes.begin(), l.sizes.begin() + rows), Dims(l.strides.begin(), l.strides.begin() + rows)});
+      across.push_back({Dims(l.sizes.begin() + rows, l.sizes.end()), Dims(l.strides.begin() + rows, l.strides.end())});
+    }
+    collapse_axes(down);
+    collapse_axes(across);
+    if (down[0].sizes.size() != 1 || across[0].sizes.size() != 1) return std::nullopt;
+    for (size_t i = 0; i < down.size(); ++i) {
+      down[i].sizes.push_back(across[i].sizes[0]);
+      down[i].strides.push_back(across[i].strides[0]);
+    }
+    return down;
+  }
+
+  // Launches a group of rows that may go with the product behind it.
+  void launch_in_front(const FusionGroup& group, const Described& d, const std::vector<Layout>& layouts, size_t num_inputs) {
+    LoweredKernel kernel = lowered_group(d.spec);
+    launch_group(d.spec, d.arrays, layouts, to_dims(group.space));
+    if (kernel.checks) return;
+    front_ = {static_cast<int>(out_.executable.launches.size()) - 1, d.arrays, num_inputs, ops_text(d.spec), {}};
+    for (size_t i = 0; i < layouts.size(); ++i) front_.how.steps.push_back(layouts[i].strides[0] * size_bytes(d.arrays[i].dtype));
+  }
+
+  // The product that was launched last goes with the launch before it, if that makes its first factor and nothing else that it reads.
+  void join_front() {
+    const Stored &a = product_.arrays[0], &b = product_.arrays[1];
+    if (front_.launch < 0 || front_.launch + 1 != product_.launch) return;
+    int factor = -1;
+    for (size_t i = front_.num_inputs; i < front_.arrays.size(); ++i) {
+      const Stored& s = front_.arrays[i];
+      if (s.memory == b.memory) return;
+      if (s.memory == a.memory && s.offset == a.offset && s.dtype == a.dtype && front_.how.steps[i] == a.sizes[2] * size_bytes(a.dtype)) factor = static_cast<int>(i);
+    }
+    if (factor < 0 || a.strides[2] != 1 || a.strides[1] != a.sizes[2]) return;
+    runtime::Launch &front = out_.executable.launches[front_.launch], &product = out_.executable.launches[product_.launch];
+    if (front.sizes[0] != a.sizes[1] || front.sizes[1] != a.sizes[2]) return;
+    front_.how.factor = factor;
+    front_.how.stays = runtime::g_run_launches != nullptr;  // who runs launches one by one looks at what each has written
+    front.by_rows = front_.how;
+    product.partwise = codegen::partwise_product(product_.args);
+    product.bytes += front.bytes;
+    product.name = front_.name + ", " + product.name;
+    storage_.hold(front_.arrays);
+    if (!front.by_rows->stays) storage_.drop(a);
   }
 
   // Whether a group with these layouts may run on parts of the product that was launched last: it reads the result nowhere but at the element at hand.
   bool may_take_parts(const Described& d, const std::vector<Layout>& layouts) const {
     if (product_.launch < 0 || product_.launch + 1 != std::ssize(out_.executable.launches)) return false;
     const Stored& result = product_.arrays.back();
+    const bool made_beside = out_.executable.launches.back().partwise != nullptr;  // by the launch in front of the product, row by row
     bool reads = false;
     for (size_t i = 0; i < d.arrays.size(); ++i) {
+      for (size_t k = front_.num_inputs; made_beside && k < front_.arrays.size(); ++k)
+        if (d.arrays[i].memory == front_.arrays[k].memory) return false;
       if (d.arrays[i].memory != result.memory) continue;
       if (d.arrays[i].offset != result.offset || layouts[i].strides != contiguous_strides(layouts[i].sizes)) return false;
       reads = true;
@@ -358,28 +427,14 @@ class Compiler {
   // A map whose arrays all have the rows and columns of the product; false if they do not.
   bool launch_map_by_parts(Described& d, const Dims& space) {
     if (!may_take_parts(d, d.layouts)) return false;
-    size_t rows = 0;
-    int64_t columns = checked_num_elems(space), wanted = product_.arrays.back().sizes[2];
-    while (rows < space.size() && columns > wanted) columns /= space[rows++];
-    if (columns != wanted) return false;
-    std::vector<Layout> down, across;
-    for (const Layout& l : d.layouts) {
-      down.push_back({Dims(l.sizes.begin(), l.sizes.begin() + rows), Dims(l.strides.begin(), l.strides.begin() + rows)});
-      across.push_back({Dims(l.sizes.begin() + rows, l.sizes.end()), Dims(l.strides.begin() + rows, l.strides.end())});
-    }
-    collapse_axes(down);
-    collapse_axes(across);
-    if (down[0].sizes.size() != 1 || across[0].sizes.size() != 1) return false;
-    for (size_t i = 0; i < down.size(); ++i) {
-      down[i].sizes.push_back(across[i].sizes[0]);
-      down[i].strides.push_back(across[i].strides[0]);
-    }
+    auto matrices = as_matrices(d.layouts, space, product_.arrays.back().sizes[2]);
+    if (!matrices) return false;
     int rank = std::exchange(d.spec.rank, 2);
     if (lowered_group(d.spec).checks) {
       d.spec.rank = rank;
       return false;
     }
-    launch_by_parts(d, down, space, 0);
+    launch_by_parts(d, *matrices, space, 0);
     return true;
   }
 
@@ -607,6 +662,7 @@ class Compiler {
     if ((n->op == &ops::op("dot") || n->op == &ops::op("wide_dot")) && a.sizes[0] == 1 && is_float(a.dtype))
       product_ = {static_cast<int>(out_.executable.launches.size()) - 1, arrays,
                   {static_cast<int64_t>(a.dtype), 1, a.sizes[1], b.sizes[2], a.sizes[2], a.strides[0], a.strides[1], a.strides[2], b.strides[0], b.strides[1], b.strides[2], static_cast<int64_t>(arrays[2].dtype)}};
+    join_front();
     if (is_enabled(Pass::Repack) && n->op == &ops::op("dot") && a.sizes[0] == 1 && a.sizes[1] == 1 && a.strides[2] == 1)
       l.packed = codegen::packed_row_form(b.dtype, b.sizes[2], b.sizes[1], b.strides[1], b.strides[2]);
   }
@@ -643,10 +699,20 @@ class Compiler {
     std::vector<int64_t> args;   // of the routine
   };
 
+  // The last launch that could make rows for a product.
+  struct Front {
+    int launch = -1;
+    std::vector<Stored> arrays;
+    size_t num_inputs = 0;
+    std::string name;  // of its ops
+    runtime::ByRows how;
+  };
+
   graph::Graph g_;
   std::vector<FusionGroup> groups_;
   bool owned_outputs_;
   Product product_;
+  Front front_;
   Placement placement_;
   Compiled out_;
   Storage storage_;

@@ -25,7 +25,7 @@ std::string groups_text(const std::vector<passes::FusionGroup>& groups) {
   constexpr const char* kinds[] = {"map", "rows", "reduce", "single"};
   std::string out;
   for (const passes::FusionGroup& group : groups) {
-    out += fmt::format("group {}{} {{", kinds[group.kind], group.behind ? " behind its product" : "");
+    out += fmt::format("group {}{} {{", kinds[group.kind], group.behind ? " behind its product" : group.before ? " in front of its product" : "");
     for (const auto& m : group.members) out += fmt::format(" {}{}", m.node->op->name, m.stored ? "!" : "");
     out += " }" + at(group.root()->span) + "\n";
   }
@@ -39,7 +39,7 @@ std::string plan_text(const runtime::Executable& e) {
     out += fmt::format("  output {}: {} bytes{}\n", i, b.bytes, b.donor >= 0 ? fmt::format(", may take over input {}", b.donor) : "");
   }
   for (const auto& l : e.launches) {
-    out += fmt::format("  {}{} (", l.is_copy ? "copy: " : l.by_parts ? "part by part: " : "", l.name);
+    out += fmt::format("  {}{} (", l.is_copy ? "copy: " : l.by_parts ? "part by part: " : l.by_rows ? "row by row: " : "", l.name);
     for (size_t i = 0; i < l.buffers.size(); ++i) out += (i ? ", " : "") + place_text(l.buffers[i]);
     out += ")" + at(l.span) + "\n";
   }

@@ -28,6 +28,7 @@ constexpr PassInfo kPasses[] = {
     {"recompute", "cheap values are computed again where a later kernel needs them, instead of waiting in memory"},
     {"keep", "values that several loops over a row need wait in an output array"},
     {"follow", "elementwise kernels take a product part by part, while these are in a cache"},
+    {"precede", "elementwise kernels and norms make rows of a product's factor as it reads them"},
     {"place", "values that are concatenated are written where they will be"},
     {"in-place", "results are written over operands and arguments that nobody reads again"},
     {"reuse-scratch", "values that do not live at the same time share memory"},

@@ -9,7 +9,7 @@
 
 namespace sheaf::compiler {
 
-enum class Pass : uint8_t { RaiseAttention, Share, OrientDots, JoinParts, SinkSlices, Fuse, Recompute, Keep, Follow, Place, InPlace, ReuseScratch, Repack, Specialize, Tile, ExpandMath };
+enum class Pass : uint8_t { RaiseAttention, Share, OrientDots, JoinParts, SinkSlices, Fuse, Recompute, Keep, Follow, Precede, Place, InPlace, ReuseScratch, Repack, Specialize, Tile, ExpandMath };
 
 struct PassInfo {
   const char* name;

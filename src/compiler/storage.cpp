@@ -49,6 +49,8 @@ void Storage::hold(const std::vector<Stored>& arrays) {
   for (const Stored& s : arrays) memories_[s.memory].last = std::max(memories_[s.memory].last, next_launch());
 }
 
+void Storage::drop(const Stored& s) { memories_[s.memory].bytes = 0; }
+
 void Storage::may_write_over(const Stored& in, const Stored& out) { overwrites_.push_back({next_launch(), in.memory, out.memory}); }
 
 bool Storage::is_own(const Stored& s) const {

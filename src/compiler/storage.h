@@ -31,6 +31,8 @@ class Storage {
   void launch(runtime::Launch l, const std::vector<Stored>& arrays, bool checks);
   // The launch that came last works on arrays while the one before it still reads these.
   void hold(const std::vector<Stored>& arrays);
+  // Nothing is ever written to such an array.
+  void drop(const Stored& s);
   // In the launch that comes next each element of `in` is read before that of `out` at the same place is written, and `in`
   // is read nowhere else by it.
   void may_write_over(const Stored& in, const Stored& out);

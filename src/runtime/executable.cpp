@@ -5,6 +5,7 @@
 #include "runtime/packed.h"
 #include "runtime/part_taker.h"
 #include "runtime/profiler.h"
+#include "runtime/row_maker.h"
 
 namespace sheaf::runtime {
 namespace {
@@ -72,18 +73,25 @@ void Executable::run_launch(const Launch& l, const Memory& m) const {
 }
 
 size_t Executable::run_from(size_t i, const Memory& m) const {
-  const Launch& l = launches[i];
-  if (!l.partwise) {
-    run_launch(l, m);
+  const size_t at = launches[i].by_rows ? i + 1 : i;
+  const Launch& product = launches[at];
+  if (!product.partwise) {
+    run_launch(product, m);
     return i + 1;
   }
-  const Launch& next = launches[i + 1];
   auto start = now();
-  PartTaker taker(next, pointers(next, m));
-  l.partwise->run(pointers(l, m), [&](const Part& part) { taker.take(part); });
-  taker.finish();
-  if (g_profiling) record_kernel(l, static_cast<uint64_t>((now() - start).count()));
-  return i + 2;
+  std::optional<RowMaker> maker;
+  if (at > i) maker.emplace(launches[i], pointers(launches[i], m));
+  std::optional<PartTaker> taker;
+  if (at + 1 < launches.size() && launches[at + 1].by_parts) taker.emplace(launches[at + 1], pointers(launches[at + 1], m));
+  auto make = [&](int64_t row, int64_t rows, bool again) { return maker->make(row, rows, again); };
+  auto take = [&](const Part& part) { taker->take(part); };
+  const RowsWanted wanted(make);
+  const PartDone done(take);
+  product.partwise->run(pointers(product, m), {maker ? &wanted : nullptr, taker ? &done : nullptr, maker ? maker->made_of() : MadeOf{}});
+  if (taker) taker->finish();
+  if (g_profiling) record_kernel(product, static_cast<uint64_t>((now() - start).count()));
+  return at + (taker ? 2 : 1);
 }
 
 void Executable::run_at(const Memory& m) const {

@@ -51,11 +51,18 @@ struct ByParts {
   int64_t unit = 0;            // 0: its rows and columns are those of the matrix. Else each of its rows is so many elements of the matrix, wherever they begin
 };
 
+// How a launch makes rows of the first factor of the product behind it. Its first size is their number.
+struct ByRows {
+  std::vector<int64_t> steps;  // bytes from one row to the next, of each buffer
+  int factor = 0;              // the buffer that is the factor
+  bool stays = false;          // it has memory, where its rows are wanted by others as well
+};
+
 struct Launch {
   std::string name;       // "add+exp+sum f32 [768 128]", for the profiler
   std::shared_ptr<const Kernel> kernel;
   std::shared_ptr<const PackedForm> packed;  // or none
-  std::shared_ptr<const PartwiseForm> partwise;  // of a product whose result the next launch takes part by part; or none
+  std::shared_ptr<const PartwiseForm> partwise;  // of a product with a launch before or behind it that goes with it; or none
   std::vector<Place> buffers;
   std::vector<int64_t> sizes;
   int node = -1;          // for messages: index into Executable::labels
@@ -63,6 +70,7 @@ struct Launch {
   int64_t flops = 0;      // of contractions, a multiply-add counted as two; 0: not known
   int64_t bytes = 0;      // that must pass at least: every element of every array once
   std::optional<ByParts> by_parts;  // of a launch that takes the product before it part by part
+  std::optional<ByRows> by_rows;    // of a launch that makes rows for the product behind it
   bool is_copy = false;   // of buffer 0 to buffer 1, element for element: nothing to do where they are the same memory
 };
 
@@ -111,7 +119,7 @@ struct Executable {
   const Buffer* unchanged(const Place& p, const Memory& memory) const;
   // One of them; throws CheckFailure.
   void run_launch(const Launch& l, const Memory& memory) const;
-  // Launch number i, and with it the next if that takes its result part by part. The number of the one behind.
+  // Launch number i, and those behind it that go with it: a product, and what takes its result part by part. The number of the one behind them.
   size_t run_from(size_t i, const Memory& memory) const;
   std::byte* address(const Place& p, const Memory& memory) const;
   using Pointers = SmallVec<std::byte*, 16>;

@@ -1,40 +1,12 @@
 // Kernels that take a product part by part: the bits of the tape, whatever way the product takes, and nothing is written over that the product still reads.
-#include <gtest/gtest.h>
-
-#include "compiler/compile.h"
-#include "compiler/inspect.h"
-#include "compiler/pipeline.h"
-#include "ops/random_tensors.h"
-#include "runtime/thread_pool.h"
-#include "value_graph.h"
+#include "beside_products.h"
 
 namespace sheaf::compiler {
 namespace {
 
 using namespace ops;
 
-using Function = std::function<std::vector<Operand>(const std::vector<Operand>&)>;
-
-class Behind : public ::testing::Test {
- protected:
-  void SetUp() override {
-    trace::install();
-    g_verify = true;
-  }
-  void TearDown() override { runtime::set_num_threads(1); }
-
-  // Whether some kernel takes a product part by part.
-  static bool by_parts(const std::vector<Tensor>& in, const Function& f) {
-    return plan_text(compile(graph_of(in, f)).executable).find("part by part") != std::string::npos;
-  }
-  static void expect_bits_of_tape(const std::vector<Tensor>& in, const Function& f) {
-    expect_same(values_of(f({in.begin(), in.end()})), graph_of(in, f), in);
-  }
-};
-
-struct Shape {
-  int64_t m, n, k;
-};
+using Behind = BesideProducts;
 
 // Few and many rows, few and many k, few columns, odd sizes: all ways of a product.
 TEST_F(Behind, GivesTheBitsOfTheTape) {

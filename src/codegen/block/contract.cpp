@@ -43,8 +43,7 @@ constexpr int64_t kTunedFlops = 1 << 14;  // a smaller product is over before a 
 template <class T, class S>
 class Product {
  public:
-  // `done`, if given, is told of the parts of C.
-  Product(Operand<S> a, Operand<S> b, T* c, int64_t m, int64_t n, int64_t k, const PartDone* done = nullptr) : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), done_(done) {
+  Product(Operand<S> a, Operand<S> b, T* c, int64_t m, int64_t n, int64_t k, const Beside& beside = {}) : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), beside_(beside) {
     if (n == 1 && m > 1) {
       std::swap(a_, b_);
       std::swap(m_, n_);
@@ -53,11 +52,16 @@ class Product {
 
   // `alone`: no other product runs beside it, so that it can be timed.
   void run(bool alone) {
-    Form form = alone && tuning() && m_ * n_ * k_ >= kTunedFlops ? fastest() : usual();
-    if (!done_) return run(form, nullptr);
-    if (in_parts(form)) return run(form, done_);
-    run(form, nullptr);
-    (*done_)({0, rows_, 0, columns_});
+    const bool tries = alone && tuning() && m_ * n_ * k_ >= kTunedFlops;
+    if (beside_.wanted && (tries || !by_rows(usual()))) {
+      auto& a = rows_ == m_ ? a_ : b_;
+      a = with_rows(a, beside_, 0, rows_, true);
+      beside_.wanted = nullptr;
+    }
+    Form form = tries ? fastest() : usual();
+    if (!beside_.done || in_parts(form)) return run(form, beside_);
+    run(form, {beside_.wanted, nullptr, beside_.made_of});
+    (*beside_.done)({0, rows_, 0, columns_});
   }
 
   // Whether the parts that it tells of are whole rows.
@@ -177,20 +181,25 @@ class Product {
     for (size_t f = 0; f < std::size(kFormNames); ++f)
       if (Form form = static_cast<Form>(f); form != first && can(form)) add(form);
     ProductWork work{kDType, m_, n_, k_, a_.minor, a_.k, b_.minor, b_.k};
-    return forms[fastest_way(work, {names.data(), count}, [&](size_t i) { run(forms[i], nullptr); })];
+    return forms[fastest_way(work, {names.data(), count}, [&](size_t i) { run(forms[i], {}); })];
   }
 
+  // Whether a way asks for rows of A before it reads them.
+  bool by_rows(Form form) const {
+    if (rows_ == 1 || columns_ == 1) return false;
+    return form == Form::Flat || form == Form::Small || form == Form::Shallow || form == Form::Tall || form == Form::Pairs;
+  }
   // Whether a way tells of parts. Of one row or column there are none.
   bool in_parts(Form form) const {
     if (rows_ == 1 || columns_ == 1) return false;
     return form != Form::Stream && form != Form::Swapped && form != Form::ThinTurned && form != Form::ThinPacked;
   }
 
-  void run(Form form, const PartDone* done) {
+  void run(Form form, const Beside& beside) {
     if constexpr (kSame) {
       switch (form) {
-        case Form::Small: return small_product(a_, b_, c_, m_, n_, k_, done);
-        case Form::Outer: return outer_product(a_, b_, c_, m_, n_, k_, done);
+        case Form::Small: return small_product(a_, b_, c_, m_, n_, k_, beside);
+        case Form::Outer: return outer_product(a_, b_, c_, m_, n_, k_, beside.done);
         case Form::Swapped: {
           T* turned = scratch<T>(2, m_ * n_);
           tall_product(b_, a_, turned, n_, m_, k_);
@@ -200,12 +209,12 @@ class Product {
       }
     }
     if constexpr (std::is_same_v<S, BFloat16>)
-      if (form == Form::Pairs) return m_ == 1 ? row_pairs_product(a_, b_, c_, n_, k_) : pairs_product(a_, b_, c_, m_, n_, k_, done);
-    if (form == Form::Flat) return flat_product(a_, b_, c_, m_, n_, k_, done);
-    if (form == Form::Shallow) return shallow_product(a_, b_, c_, m_, n_, k_, done);
-    if (form == Form::Turned) return turned_product(a_, b_, c_, m_, n_, k_, done);
+      if (form == Form::Pairs) return m_ == 1 ? row_pairs_product(a_, b_, c_, n_, k_) : pairs_product(a_, b_, c_, m_, n_, k_, beside);
+    if (form == Form::Flat) return flat_product(a_, b_, c_, m_, n_, k_, beside);
+    if (form == Form::Shallow) return shallow_product(a_, b_, c_, m_, n_, k_, beside);
+    if (form == Form::Turned) return turned_product(a_, b_, c_, m_, n_, k_, beside.done);
     if (form == Form::Stream) return thin_stream(a_, b_, c_, m_, n_, k_);
-    if (form >= Form::Tall && form <= Form::Tall4) return tall_product(a_, b_, c_, m_, n_, k_, static_cast<int>(form) - static_cast<int>(Form::Tall), done);
+    if (form >= Form::Tall && form <= Form::Tall4) return tall_product(a_, b_, c_, m_, n_, k_, static_cast<int>(form) - static_cast<int>(Form::Tall), beside);
     if constexpr (std::is_same_v<T, float>)
       if (form == Form::ThinTurned && thin_turned(a_, b_, c_, m_, n_, k_)) return;
     thin_packed(a_, b_, c_, m_, n_, k_);
@@ -216,7 +225,7 @@ class Product {
   T* c_;
   int64_t m_, n_, k_;
   const int64_t rows_ = m_, columns_ = n_;  // before m and n change places
-  const PartDone* done_;
+  Beside beside_;
   const bool pairs_ = std::is_same_v<S, BFloat16> && loop::bf16_in_pairs();  // another definition: no other way has its bits
 };
 
@@ -272,14 +281,15 @@ class Parts {
 };
 
 template <class T, class S>
-void product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, bool alone, const PartDone* done) {
-  if (k <= loop::kContractPart) return Product<T, S>(a, b, c, m, n, k, done).run(alone);
+void product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, bool alone, const Beside& beside) {
+  if (k <= loop::kContractPart) return Product<T, S>(a, b, c, m, n, k, beside).run(alone);
+  const Operand<S> whole = with_rows(a, beside, 0, m, true);
   // Two rows at least, unless there is but one: a row alone is added up in another way.
   int64_t strips = std::max<int64_t>(1, std::min(m / 2, pieces(m * n, kPackedElements)));
   for (int64_t s = 0; s < strips; ++s) {
     int64_t first = m * s / strips, last = m * (s + 1) / strips;
-    Parts<T, S>({a.at(first, 0), a.minor, a.k}, b, c + first * n, last - first, n, k, alone).run();
-    if (done) (*done)({first, last - first, 0, n});
+    Parts<T, S>({whole.at(first, 0), a.minor, a.k}, b, c + first * n, last - first, n, k, alone).run();
+    if (beside.done) (*beside.done)({first, last - first, 0, n});
   }
 }
 
@@ -301,7 +311,7 @@ void for_batch(const Args& g, F&& one) {
 }
 
 template <class S>
-void contract_floats(const loop::CallArgs& call, const Args& g, const PartDone* done = nullptr) {
+void contract_floats(const loop::CallArgs& call, const Args& g, const Beside& beside = {}) {
   using T = std::conditional_t<std::is_same_v<S, double>, double, float>;
   const S* a = reinterpret_cast<const S*>(call.buffers[0]);
   const S* b = reinterpret_cast<const S*>(call.buffers[1]);
@@ -309,16 +319,16 @@ void contract_floats(const loop::CallArgs& call, const Args& g, const PartDone* 
   bool wide_result = !std::is_same_v<S, T> && loop::contracts_to_f32(call.args);
   if (g.k == 0) {
     std::memset(c, 0, g.batch * g.m * g.n * (wide_result ? sizeof(T) : sizeof(S)));
-    if (done) (*done)({0, g.m, 0, g.n});
+    if (beside.done) (*beside.done)({0, g.m, 0, g.n});
     return;
   }
   for_batch(g, [&](int64_t p, bool alone) {
     Operand<S> x{a + p * g.sab, g.sam, g.sak}, y{b + p * g.sbb, g.sbn, g.sbk};
     S* out = c + p * g.m * g.n;
     if constexpr (std::is_same_v<S, T>) {
-      product(x, y, out, g.m, g.n, g.k, alone, done);
+      product(x, y, out, g.m, g.n, g.k, alone, beside);
     } else if (wide_result) {
-      product(x, y, reinterpret_cast<T*>(call.buffers[2]) + p * g.m * g.n, g.m, g.n, g.k, alone, done);
+      product(x, y, reinterpret_cast<T*>(call.buffers[2]) + p * g.m * g.n, g.m, g.n, g.k, alone, beside);
     } else {
       T* wide = scratch<T>(2, g.m * g.n);
       const auto round = [&](const runtime::Part& part) {
@@ -331,10 +341,10 @@ void contract_floats(const loop::CallArgs& call, const Args& g, const PartDone* 
             narrow(out + from, wide + from, here);
           }
         }, 1 << 16);
-        if (done) (*done)(part);
+        if (beside.done) (*beside.done)(part);
       };
       const PartDone rounded(round);
-      product(x, y, wide, g.m, g.n, g.k, alone, &rounded);
+      product(x, y, wide, g.m, g.n, g.k, alone, {beside.wanted, &rounded, beside.made_of});
     }
   });
 }
@@ -380,9 +390,9 @@ template <class S>
 class Partwise final : public runtime::PartwiseForm {
  public:
   explicit Partwise(std::vector<int64_t> args) : args_(std::move(args)) {}
-  void run(std::span<std::byte* const> buffers, PartDone done) const override {
+  void run(std::span<std::byte* const> buffers, const Beside& beside) const override {
     loop::CallArgs call{buffers, args_};
-    contract_floats<S>(call, args_of(call), &done);
+    contract_floats<S>(call, args_of(call), beside);
   }
   bool by_rows() const override {
     using T = std::conditional_t<std::is_same_v<S, double>, double, float>;

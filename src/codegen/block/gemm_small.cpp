@@ -11,7 +11,7 @@
 namespace sheaf::codegen::block {
 
 template <class T>
-void small_product(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k, const PartDone* done) {
+void small_product(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k, const Beside& beside) {
   const GemmKernels<T>& kern = gemm_kernels<T>();
   const bool in_place = b.minor == 1 && kern.padded(n) == n;
   const int64_t lanes = kern.lanes, wide = kern.small_vectors * lanes, height = kern.small_rows, ldb = in_place ? b.k : kern.padded(n);
@@ -28,26 +28,31 @@ void small_product(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, in
   const DirectTiles<T>& tiles = a.k == 1 ? kern.by_row : kern.by_column;
   const int64_t lda = a.k == 1 ? a.minor : a.k;
   // By value: what it calls could otherwise change these sizes, as far as the compiler knows.
-  runtime::parallel_for(pieces(m, height), [=, &kern, &tiles, &a, &rows_of_b](int64_t begin, int64_t end) {
-    constexpr int64_t kPart = (64 << 10) / sizeof(T);  // elements of C that are told of at a time, about
-    int64_t last = std::min(m, end * height), told = begin * height;
+  runtime::parallel_for(pieces(m, height), [=, &kern, &tiles, &a, &beside, &rows_of_b](int64_t begin, int64_t end) {
+    constexpr int64_t kPart = (64 << 10) / sizeof(T);  // elements of A that are asked for and of C that are told of at a time, about
+    int64_t last = std::min(m, end * height), told = begin * height, made = told;
     const T* pb = rows_of_b();
+    Operand<T> near = a;
     for (int64_t i = begin * height; i < last;) {
       int64_t rows = kern.direct_height(last - i);
       const auto& tile = tiles[kern.direct_form(rows)];
-      const T* pa = a.at(i, 0);
+      if (beside.wanted && i == made) {
+        made = std::min(last, i + std::max<int64_t>(1, kPart / (height * k)) * height);
+        near = with_rows(a, beside, i, made - i);
+      }
+      const T* pa = near.at(i, 0);
       T* to = c + i * n;
       int64_t j = 0;
       for (; j + wide <= n; j += wide) tile[1](k, pa, lda, pb + j, ldb, to + j, n, true);
       for (; j + lanes <= n; j += lanes) tile[0](k, pa, lda, pb + j, ldb, to + j, n, true);
       if (j < n) at_edge(to + j, n, rows, n - j, true, [&](T* t, int64_t ld) { tile[0](k, pa, lda, pb + j, ldb, t, ld, true); });
       i += rows;
-      if (done && ((i - told) * n >= kPart || i == last)) (*done)({told, i - told, 0, n}), told = i;
+      if (beside.done && ((i - told) * n >= kPart || i == last)) (*beside.done)({told, i - told, 0, n}), told = i;
     }
   }, std::max<int64_t>(1, kTaskFlops / (2 * height * n * k + 1)));
 }
 
-template void small_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t, const PartDone*);
-template void small_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t, const PartDone*);
+template void small_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t, const Beside&);
+template void small_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t, const Beside&);
 
 }  // namespace sheaf::codegen::block

@@ -20,6 +20,7 @@ using loop::kContractBlock;
 constexpr int64_t kBlockRows = 128;                 // of packed A at most, to stay in the second-level cache beside a strip of B
 constexpr int64_t kLine = 64;                       // bytes
 constexpr int64_t kPackRows = 32;                   // of A in one task of packing, at most
+constexpr int64_t kMadeBytes = 128 << 10;           // of rows of A that are made before they are packed, about
 constexpr int64_t kStripPanels = 8, kFewRows = 48;
 constexpr int64_t kManyThreads = 4;
 constexpr int64_t kSpreadBlocks = 4;                // of k, from which on B comes from memory
@@ -34,11 +35,12 @@ int64_t strip_panels(int64_t panel, bool widest) {
 template <class T, class S, class K>
 class Tall {
  public:
-  Tall(const K& kern, const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int place, const PartDone* done)
-      : kern_(kern), a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), place_(place), done_(done) {}
+  Tall(const K& kern, const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int place, const Beside& beside)
+      : kern_(kern), a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), place_(place), beside_(beside) {}
 
   void run() {
     int64_t depth = std::min(k_, std::max(block_, kPackedElements / m_ / block_ * block_));
+    if (depth < k_) a_ = with_rows(a_, beside_, 0, 0, true);
     // All rows at once, or in goes of about the same number: each packs B again.
     const int64_t most = std::max(block_rows_, kPackedElements / depth), goes = pieces(m_, most + most / 4), rows = round_up(pieces(m_, goes), mr_);
     for (rows_from_ = 0; rows_from_ < m_; rows_from_ += rows) {
@@ -49,6 +51,7 @@ class Tall {
         apart_ = packs_apart(g);
         call_ = ++calls;
         if (!apart_) pack_a();
+        else if (k_from_ == 0) a_ = with_rows(a_, beside_, rows_from_, rows_, true);
         multiply(g);
       }
     }
@@ -71,16 +74,22 @@ class Tall {
   };
   P* packed_at(const PackedRows& a, int64_t row, int64_t l, int64_t depth) const { return a.data + l * round_up(a.rows, mr_) + (row - a.first) * held<K>(depth); }
 
-  // Rows in order: a thread packs about those that its tasks will read.
+  // Rows in order: a thread packs about those that its tasks will read. Where something makes them first, it makes all k of some rows.
   void pack_a() {
     packed_a_ = {scratch<P>(0, round_up(rows_, mr_) * held<K>(depth_)), 0, rows_};
-    int64_t height = kPackRows / mr_ * mr_, blocks = pieces(depth_, block_);
-    runtime::parallel_for(pieces(rows_, height) * blocks, [&](int64_t begin, int64_t end) {
-      for (int64_t task = begin; task < end; ++task) {
-        int64_t row = task / blocks * height, l = task % blocks * block_, depth = std::min(block_, depth_ - l);
-        pack_rows(kern_, packed_at(packed_a_, row, l, depth), a_, rows_from_ + row, k_from_ + l, std::min(height, rows_ - row), depth);
+    const bool makes = beside_.wanted && k_from_ == 0;
+    const int64_t height = makes ? std::clamp<int64_t>(kMadeBytes / (k_ * int64_t(sizeof(S)) * mr_), 1, kPackRows / mr_) * mr_ : kPackRows / mr_ * mr_;
+    const int64_t blocks = pieces(depth_, block_), together = makes ? blocks : 1;
+    runtime::parallel_for(pieces(rows_, height) * (blocks / together), [&](int64_t begin, int64_t end) {
+      for (int64_t task = begin * together; task < end * together; task += together) {
+        const int64_t row = task / blocks * height, rows = std::min(height, rows_ - row);
+        const Operand<S> a = makes ? with_rows(a_, beside_, rows_from_ + row, rows, depth_ < k_) : a_;
+        for (int64_t block = task % blocks; block < task % blocks + together; ++block) {
+          const int64_t l = block * block_, depth = std::min(block_, depth_ - l);
+          pack_rows(kern_, packed_at(packed_a_, row, l, depth), a, rows_from_ + row, k_from_ + l, rows, depth);
+        }
       }
-    }, std::max<int64_t>(1, 16384 / (height * std::min(depth_, block_))));
+    }, std::max<int64_t>(1, 16384 / (height * std::min(depth_, block_) * together)));
   }
 
   // How C is shared out: strips of whole panels by groups of whole tiles of rows, a task each. A strip that is wider than what is packed is done piece by piece.
@@ -195,7 +204,7 @@ class Tall {
 
   // Columns from the first on, up to the last, have all that was packed.
   void tell(int64_t row, int64_t rows, int64_t first_column, int64_t last_column) const {
-    if (done_ && k_from_ + depth_ == k_) (*done_)({rows_from_ + row, rows, first_column, last_column - first_column});
+    if (beside_.done && k_from_ + depth_ == k_) (*beside_.done)({rows_from_ + row, rows, first_column, last_column - first_column});
   }
 
   // `tells`: of blocks of rows that are complete.
@@ -293,12 +302,12 @@ class Tall {
   const K& kern_;
   const bool rows_early_ = !kPairs && likes_asking_early();
   const int64_t mr_ = kern_.rows, nr_ = kern_.columns, block_rows_ = kBlockRows / mr_ * mr_;
-  const Operand<S>& a_;
+  Operand<S> a_;
   const Operand<S>& b_;
   T* c_;
   int64_t m_, n_, k_, block_ = loop::contract_block(k_), panels_ = pieces(n_, nr_);
   int place_;  // of the grid among the best
-  const PartDone* done_;
+  const Beside& beside_;
   const int64_t strip_ = strip_panels(kContractBlock * nr_ * sizeof(P), kern_.lanes * sizeof(T) == 64);
   PackedRows packed_a_{};  // shared by all threads, unless each packs its own
   bool apart_ = false;
@@ -312,18 +321,18 @@ class Tall {
 }  // namespace
 
 template <class T, class S>
-void tall_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int place, const PartDone* done) {
-  Tall<T, S, GemmKernels<T>>(gemm_kernels<T>(), a, b, c, m, n, k, place, done).run();
+void tall_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int place, const Beside& beside) {
+  Tall<T, S, GemmKernels<T>>(gemm_kernels<T>(), a, b, c, m, n, k, place, beside).run();
 }
 
-void pairs_product(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t m, int64_t n, int64_t k, const PartDone* done) {
-  if (is_shallow(m, n, k, sizeof(BFloat16), sizeof(float))) return shallow_pairs_product(a, b, c, m, n, k, done);
-  Tall<float, BFloat16, PairKernels>(pair_kernels(), a, b, c, m, n, k, 0, done).run();
+void pairs_product(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t m, int64_t n, int64_t k, const Beside& beside) {
+  if (is_shallow(m, n, k, sizeof(BFloat16), sizeof(float))) return shallow_pairs_product(a, b, c, m, n, k, beside);
+  Tall<float, BFloat16, PairKernels>(pair_kernels(), a, b, c, m, n, k, 0, beside).run();
 }
 
-template void tall_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t, int, const PartDone*);
-template void tall_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t, int, const PartDone*);
-template void tall_product(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t, int, const PartDone*);
-template void tall_product(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t, int, const PartDone*);
+template void tall_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t, int, const Beside&);
+template void tall_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t, int, const Beside&);
+template void tall_product(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t, int, const Beside&);
+template void tall_product(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t, int, const Beside&);
 
 }  // namespace sheaf::codegen::block

@@ -16,31 +16,17 @@ using graph::Operand;
 
 constexpr int64_t kLeast = 1 << 18;  // elements of a result; a smaller one stays in a cache by itself
 
-int64_t elements(const Sizes& sizes) {
-  int64_t n = 1;
-  for (Size s : sizes) n *= s.value();
-  return n;
-}
+int64_t elements(const Sizes& sizes) { return num_elems(sizes).value(); }
 
-// A product of one pair of matrices whose result is worth it.
+// A product whose result is worth it.
 bool is_product(const FusionGroup& g) {
-  if (g.kind != FusionGroup::Single || (g.root()->op->name != "dot" && g.root()->op->name != "wide_dot")) return false;
-  const Sizes& c = g.root()->types[0].sizes;
-  return c[0] == Size(1) && c[1].value() > 1 && c[2].value() > 1 && elements(c) >= kLeast;
+  const Node* n = product_of(g);
+  return n && elements(n->types[0].sizes) >= kLeast;
 }
 
 // Elementwise, or a sum of all elements.
 bool can_follow(const FusionGroup& g) {
   return g.kind == FusionGroup::Map || (g.kind == FusionGroup::Reduce && g.root()->op->name == "sum" && elements(g.root()->types[0].sizes) == 1);
-}
-
-// Calls f for each operand that comes from outside the group.
-template <class F>
-void each_read(const FusionGroup& g, F f) {
-  for (const FusionGroup::Member& m : g.members)
-    for (size_t i = 0; i < m.node->inputs.size(); ++i)
-      if (m.inputs.empty() || m.inputs[i] < 0)
-        if (const Operand& o = m.node->inputs[i]; o.is_node()) f(o);
 }
 
 class Following {

@@ -17,6 +17,13 @@
 
 namespace sheaf::passes {
 
+const graph::Node* product_of(const FusionGroup& g) {
+  const graph::Node* n = g.root();
+  if (g.kind != FusionGroup::Single || (n->op->name != "dot" && n->op->name != "wide_dot")) return nullptr;
+  const Sizes& c = n->types[0].sizes;
+  return c[0] == Size(1) && c[1].value() > 1 && c[2].value() > 1 ? n : nullptr;
+}
+
 Sizes squeezed(const Sizes& sizes) {
   Sizes out;
   for (Size s : sizes)

@@ -24,8 +24,20 @@ struct FusionGroup {
   std::vector<Member> members;  // ascending ids; the last is the root
   Sizes space;                  // Map, Rows, Reduce: without axes of size 1
   bool behind = false;          // may take the product of the group before it part by part (follow_products.h)
+  int64_t before = 0;           // may make rows of so many elements, of a factor that only the product behind it reads (precede_products.h); 0: none
   graph::Node* root() const { return members.back().node; }
 };
+
+// Calls f for each operand that comes from outside the group.
+template <class F>
+void each_read(const FusionGroup& g, F f) {
+  for (const FusionGroup::Member& m : g.members)
+    for (size_t i = 0; i < m.node->inputs.size(); ++i)
+      if (m.inputs.empty() || m.inputs[i] < 0)
+        if (const graph::Operand& o = m.node->inputs[i]; o.is_node()) f(o);
+}
+// The product of one pair of matrices, of several rows and columns, or nullptr.
+const graph::Node* product_of(const FusionGroup& g);
 
 // Sizes without the ones.
 Sizes squeezed(const Sizes& sizes);

@@ -32,17 +32,31 @@ void fill(std::vector<T>& v, std::mt19937_64& rng) {
   }
 }
 
-// Runs a product that tells of its parts: each element is told of once, when it has its value.
-template <class Out>
-std::vector<Out> told_in_parts(const runtime::PartwiseForm& form, std::byte* a, std::byte* b, int64_t m, int64_t n) {
-  std::vector<Out> c(m * n), told(m * n);
-  std::vector<uint8_t> times(m * n);
-  std::byte* p[] = {a, b, reinterpret_cast<std::byte*>(c.data())};
-  form.run(p, [&](const runtime::Part& part) {
+// Runs a product that tells of its parts: each element is told of once, when it has its value. Rows of A are there once they are asked for, each once, and unless they are read again
+// somewhere else.
+template <class T>
+std::vector<T> told_in_parts(const runtime::PartwiseForm& form, const std::vector<T>& a, std::byte* b, Shape3 s, int64_t sam, int64_t sak) {
+  const T kNone = loop::scalar::convert<T>(std::numeric_limits<double>::quiet_NaN());
+  std::vector<T> c(s.m * s.n), told(s.m * s.n), rows(a.size(), kNone);
+  std::vector<uint8_t> times(s.m * s.n), asked(s.m);
+  std::byte* p[] = {reinterpret_cast<std::byte*>(rows.data()), b, reinterpret_cast<std::byte*>(c.data())};
+  auto take = [&](const runtime::Part& part) {
     for (int64_t i = part.row; i < part.row + part.rows; ++i)
-      for (int64_t j = part.column; j < part.column + part.columns; ++j) told[i * n + j] = c[i * n + j], ++times[i * n + j];
-  });
-  EXPECT_TRUE(std::all_of(times.begin(), times.end(), [](uint8_t t) { return t == 1; })) << "m " << m << " n " << n;
+      for (int64_t j = part.column; j < part.column + part.columns; ++j) told[i * s.n + j] = c[i * s.n + j], ++times[i * s.n + j];
+  };
+  auto make = [&](int64_t row, int64_t count, bool again) {
+    static thread_local std::vector<T> near;
+    near.resize(a.size(), kNone);
+    std::vector<T>& to = again ? rows : near;
+    for (int64_t i = row; i < row + count; ++asked[i++])
+      for (int64_t l = 0; l < s.k; ++l) to[i * sam + l * sak] = a[i * sam + l * sak];
+    return reinterpret_cast<const std::byte*>(to.data() + row * sam);
+  };
+  const runtime::PartDone done(take);
+  const runtime::RowsWanted wanted(make);
+  form.run(p, {&wanted, &done});
+  auto once = [](const std::vector<uint8_t>& v) { return std::all_of(v.begin(), v.end(), [](uint8_t t) { return t == 1; }); };
+  EXPECT_TRUE(once(times) && (s.k == 0 || once(asked))) << "m " << s.m << " n " << s.n << " k " << s.k;
   return told;
 }
 
@@ -72,7 +86,7 @@ void expect_same(DType dtype, Shape3 s, bool ta, bool tb, int64_t step, uint64_t
   };
   compare(actual, "");
   if (auto form = s.batch == 1 && s.m > 0 && s.n > 0 ? partwise_product(args) : nullptr)
-    compare(told_in_parts<Out>(*form, reinterpret_cast<std::byte*>(a.data()), reinterpret_cast<std::byte*>(b.data()), s.m, s.n), "in parts ");
+    if constexpr (!std::is_integral_v<T>) compare(told_in_parts<T>(*form, a, reinterpret_cast<std::byte*>(b.data()), s, sam, sak), "in parts ");
 }
 
 void all_floats(Shape3 s, bool ta, bool tb, int64_t step, uint64_t seed) {

@@ -1,0 +1,41 @@
+// What tests of kernels beside a product share.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "compiler/compile.h"
+#include "compiler/inspect.h"
+#include "compiler/pipeline.h"
+#include "ops/random_tensors.h"
+#include "runtime/thread_pool.h"
+#include "value_graph.h"
+
+namespace sheaf::compiler {
+
+using Function = std::function<std::vector<graph::Operand>(const std::vector<graph::Operand>&)>;
+
+struct Shape {
+  int64_t m, n, k;
+};
+
+class BesideProducts : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    trace::install();
+    g_verify = true;
+  }
+  void TearDown() override { runtime::set_num_threads(1); }
+
+  static bool plans(const char* what, const std::vector<Tensor>& in, const Function& f) {
+    return plan_text(compile(graph_of(in, f)).executable).find(what) != std::string::npos;
+  }
+  static bool by_parts(const std::vector<Tensor>& in, const Function& f) { return plans("part by part", in, f); }
+  static bool by_rows(const std::vector<Tensor>& in, const Function& f) { return plans("row by row", in, f); }
+  static void expect_bits_of_tape(const std::vector<Tensor>& in, const Function& f) {
+    expect_same(values_of(f({in.begin(), in.end()})), graph_of(in, f), in);
+  }
+};
+
+}  // namespace sheaf::compiler
