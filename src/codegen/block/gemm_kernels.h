@@ -4,7 +4,7 @@
 
 // Adds a tile to c, or begins it: the first block of k adds to zero (which turns -0 into +0, as the definition does).
 template <class T, int kRows, int kVectors>
-inline void add_tile(const typename Simd<T>::V (&acc)[kRows][kVectors], T* c, int64_t ldc, bool first) {
+inline __attribute__((always_inline)) void add_tile(const typename Simd<T>::V (&acc)[kRows][kVectors], T* c, int64_t ldc, bool first) {
   using S = Simd<T>;
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i)
@@ -25,7 +25,7 @@ constexpr int64_t kAskDepth = kInSteps<T, Simd<T>::kTileRows> ? 2 : 1;
 // time: unrolled, GCC's order of loads and multiplications was 8 % slower. The first product is not added to zero: that shows in the sign of a zero only, which adding to c takes
 // away.
 template <class T, int kRows, int kVectors, class Row, class F>
-inline void multiply_rows(typename Simd<T>::V (&acc)[kRows][kVectors], int64_t k, const T* a, int64_t lda, bool begin, Row&& row, F&& each) {
+inline __attribute__((always_inline)) void multiply_rows(typename Simd<T>::V (&acc)[kRows][kVectors], int64_t k, const T* a, int64_t lda, bool begin, Row&& row, F&& each) {
   using S = Simd<T>;
   if constexpr (kInSteps<T, kRows>) {
     if (begin)
@@ -59,7 +59,7 @@ template <class T, int kRows, int kVectors>
 constexpr bool kWritten = kRows == Simd<T>::kTileRows && kVectors == Simd<T>::kTileVectors && requires { Simd<T>::tile; };
 
 template <class T, int kRows, int kVectors>
-inline void load_tile(typename Simd<T>::V (&acc)[kRows][kVectors], const T* sums) {
+inline __attribute__((always_inline)) void load_tile(typename Simd<T>::V (&acc)[kRows][kVectors], const T* sums) {
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i)
 #pragma GCC unroll 16

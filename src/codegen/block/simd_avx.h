@@ -27,25 +27,25 @@ inline constexpr ZipOrder kZipOrder = [] {
 // the region of each instruction set.
 #define SHEAF_BROADCAST_TILES(T)                                                                                    \
   template <int kVectors, class B>                                                                                  \
-  static void load_row(V (&y)[kVectors], const B* b) {                                                              \
+  [[gnu::always_inline]] static void load_row(V (&y)[kVectors], const B* b) {                                       \
     _Pragma("GCC unroll 8") for (int v = 0; v < kVectors; ++v) y[v] = load(b + v * kLanes);                         \
   }                                                                                                                 \
   template <int kRows, int kVectors>                                                                                \
-  static void begin(V (&acc)[kRows][kVectors], const T* a, const V (&y)[kVectors]) {                                \
+  [[gnu::always_inline]] static void begin(V (&acc)[kRows][kVectors], const T* a, const V (&y)[kVectors]) {         \
     _Pragma("GCC unroll 16") for (int i = 0; i < kRows; ++i) {                                                      \
       V x = splat(a[i]);                                                                                            \
       _Pragma("GCC unroll 4") for (int v = 0; v < kVectors; ++v) acc[i][v] = mul(x, y[v]);                          \
     }                                                                                                               \
   }                                                                                                                 \
   template <int kRows, int kVectors>                                                                                \
-  static void multiply(V (&acc)[kRows][kVectors], const T* a, const V (&y)[kVectors]) {                             \
+  [[gnu::always_inline]] static void multiply(V (&acc)[kRows][kVectors], const T* a, const V (&y)[kVectors]) {      \
     _Pragma("GCC unroll 16") for (int i = 0; i < kRows; ++i) {                                                      \
       V x = splat(a[i]);                                                                                            \
       _Pragma("GCC unroll 4") for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(x, y[v], acc[i][v]);               \
     }                                                                                                               \
   }                                                                                                                 \
   template <int kRows, int kVectors, class B>                                                                       \
-  static void multiply_rows(V (&acc)[kRows][kVectors], const T* a, int64_t lda, const B* b, int64_t) {              \
+  [[gnu::always_inline]] static void multiply_rows(V (&acc)[kRows][kVectors], const T* a, int64_t lda, const B* b, int64_t) { \
     V y[kVectors];                                                                                                  \
     load_row(y, b);                                                                                                 \
     _Pragma("GCC unroll 16") for (int i = 0; i < kRows; ++i) {                                                      \
@@ -59,7 +59,7 @@ inline constexpr ZipOrder kZipOrder = [] {
   template <class S>                                                                                                \
   static constexpr int kColumnDepth = kLanes;                                                                       \
   template <int kRows, class S>                                                                                     \
-  static void multiply_columns(V (&acc)[kRows], const S* b, int64_t ldb, const float* x, int64_t ldx) {             \
+  [[gnu::always_inline]] static void multiply_columns(V (&acc)[kRows], const S* b, int64_t ldb, const float* x, int64_t ldx) { \
     V y[kLanes];                                                                                                    \
     _Pragma("GCC unroll 16") for (int e = 0; e < kLanes; ++e) y[e] = load(b + e * ldb);                             \
     transpose(y);                                                                                                   \
@@ -68,7 +68,7 @@ inline constexpr ZipOrder kZipOrder = [] {
   }
 
 #define SHEAF_TRANSPOSED_QUADS(mm)                                                                                  \
-  static void transpose_quads(V (&y)[4]) {                                                                          \
+  [[gnu::always_inline]] static void transpose_quads(V (&y)[4]) {                                                   \
     V low = mm##_unpacklo_ps(y[0], y[1]), high = mm##_unpackhi_ps(y[0], y[1]);                                      \
     V low2 = mm##_unpacklo_ps(y[2], y[3]), high2 = mm##_unpackhi_ps(y[2], y[3]);                                    \
     y[0] = mm##_shuffle_ps(low, low2, 0x44), y[1] = mm##_shuffle_ps(low, low2, 0xee);                               \
@@ -106,7 +106,7 @@ struct Simd<float> {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(_mm256_castps_si256(shifted), _mm256_set1_epi32(kOffset)), 23));
   }
   SHEAF_BROADCAST_TILES(float)
-  static void transpose(V (&y)[8]) {
+  [[gnu::always_inline]] static void transpose(V (&y)[8]) {
     V pairs[8], fours[8];
     _Pragma("GCC unroll 8") for (int i = 0; i < 8; i += 2) pairs[i] = _mm256_unpacklo_ps(y[i], y[i + 1]), pairs[i + 1] = _mm256_unpackhi_ps(y[i], y[i + 1]);
     _Pragma("GCC unroll 8") for (int i = 0; i < 8; i += 4) {
@@ -118,12 +118,12 @@ struct Simd<float> {
   SHEAF_TURNED_COLUMNS
   static constexpr int kQuads = 2;
   static __m128i load_half(const void* p) { return _mm_loadu_si128(static_cast<const __m128i*>(p)); }
-  static void load_quads(V (&y)[1], const float* b, int64_t ldb) { y[0] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(b)), _mm_loadu_ps(b + ldb), 1); }
-  static void load_quads(V (&y)[2], const BFloat16* b, int64_t ldb) {
+  [[gnu::always_inline]] static void load_quads(V (&y)[1], const float* b, int64_t ldb) { y[0] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(b)), _mm_loadu_ps(b + ldb), 1); }
+  [[gnu::always_inline]] static void load_quads(V (&y)[2], const BFloat16* b, int64_t ldb) {
     __m256i both = _mm256_inserti128_si256(_mm256_castsi128_si256(load_half(b)), load_half(b + ldb), 1), none = _mm256_setzero_si256();
     y[0] = _mm256_castsi256_ps(_mm256_unpacklo_epi16(none, both)), y[1] = _mm256_castsi256_ps(_mm256_unpackhi_epi16(none, both));
   }
-  static void load_quads(V (&y)[2], const Float16* b, int64_t ldb) {
+  [[gnu::always_inline]] static void load_quads(V (&y)[2], const Float16* b, int64_t ldb) {
     __m128i first = load_half(b), second = load_half(b + ldb);
     y[0] = _mm256_cvtph_ps(_mm_unpacklo_epi64(first, second)), y[1] = _mm256_cvtph_ps(_mm_unpackhi_epi64(first, second));
   }
@@ -132,7 +132,7 @@ struct Simd<float> {
     V pairs = _mm256_hadd_ps(v, v), all = _mm256_hadd_ps(pairs, pairs);
     out[0] = _mm256_cvtss_f32(all), out[1] = _mm_cvtss_f32(_mm256_extractf128_ps(all, 1));
   }
-  static void sum_sixteens(const V (&acc)[4][2], float* out) {
+  [[gnu::always_inline]] static void sum_sixteens(const V (&acc)[4][2], float* out) {
     __m128 y[4];
     _Pragma("GCC unroll 4") for (int c = 0; c < 4; ++c) {
       V eight = add(acc[c][0], acc[c][1]);
@@ -201,7 +201,7 @@ struct Simd<float> {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(_mm512_castps_si512(shifted), _mm512_set1_epi32(kOffset)), 23));
   }
   SHEAF_BROADCAST_TILES(float)
-  static void transpose(V (&y)[16]) {
+  [[gnu::always_inline]] static void transpose(V (&y)[16]) {
     V pairs[16], fours[16], eights[16];
     _Pragma("GCC unroll 16") for (int i = 0; i < 16; i += 2) pairs[i] = _mm512_unpacklo_ps(y[i], y[i + 1]), pairs[i + 1] = _mm512_unpackhi_ps(y[i], y[i + 1]);
     _Pragma("GCC unroll 16") for (int i = 0; i < 16; i += 4) {
@@ -239,7 +239,7 @@ struct Simd<float> {
   // Two pairs of columns.
   static constexpr int kQuads = 4;
   template <int kVectors, class B>
-  static void load_quads(V (&y)[kVectors], const B* b, int64_t ldb) {
+  [[gnu::always_inline]] static void load_quads(V (&y)[kVectors], const B* b, int64_t ldb) {
     __m256 first[kVectors], second[kVectors];
     avx2::Simd<float>::load_quads(first, b, ldb);
     avx2::Simd<float>::load_quads(second, b + 2 * ldb, ldb);
@@ -251,7 +251,7 @@ struct Simd<float> {
     avx2::Simd<float>::sum_quads(_mm512_castps512_ps256(v), out);
     avx2::Simd<float>::sum_quads(_mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(v), 1)), out + 2);
   }
-  static void sum_sixteens(const V (&acc)[4][1], float* out) {
+  [[gnu::always_inline]] static void sum_sixteens(const V (&acc)[4][1], float* out) {
     __m256 halves[4][2];
     _Pragma("GCC unroll 4") for (int c = 0; c < 4; ++c) {
       halves[c][0] = _mm512_castps512_ps256(acc[c][0]);

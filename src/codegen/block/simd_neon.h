@@ -28,7 +28,7 @@ struct Simd<float> {
   static V load(const float* p) { return vld1q_f32(p); }
   static V load(const BFloat16* p) { return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(&p->bits), 16)); }
   static V load(const Float16* p) { return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(&p->bits))); }
-  static void transpose(V (&y)[4]) {
+  [[gnu::always_inline]] static void transpose(V (&y)[4]) {
     float32x4x2_t even = vtrnq_f32(y[0], y[1]), odd = vtrnq_f32(y[2], y[3]);
     y[0] = vcombine_f32(vget_low_f32(even.val[0]), vget_low_f32(odd.val[0]));
     y[1] = vcombine_f32(vget_low_f32(even.val[1]), vget_low_f32(odd.val[1]));
@@ -36,7 +36,7 @@ struct Simd<float> {
     y[3] = vcombine_f32(vget_high_f32(even.val[1]), vget_high_f32(odd.val[1]));
   }
   template <int kVectors, class B>
-  static void load_row(V (&y)[kVectors], const B* b) {
+  [[gnu::always_inline]] static void load_row(V (&y)[kVectors], const B* b) {
     // Bits of bf16 are brought to the upper halves by a permutation, which more units do than shift.
     if constexpr (std::is_same_v<B, BFloat16> && kVectors % 2 == 0) {
 #pragma GCC unroll 4
@@ -66,7 +66,7 @@ struct Simd<float> {
     return vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(vreinterpretq_s32_f32(shifted), vdupq_n_s32(kOffset)), 23));
   }
   template <int kRows, int kVectors>
-  static void begin(V (&acc)[kRows][kVectors], const float* a, const V (&y)[kVectors]) {
+  [[gnu::always_inline]] static void begin(V (&acc)[kRows][kVectors], const float* a, const V (&y)[kVectors]) {
     if constexpr (kRows % 4 == 0) {
 #pragma GCC unroll 4
       for (int i = 0; i < kRows; i += 4) {
@@ -85,7 +85,7 @@ struct Simd<float> {
     }
   }
   template <int kRows, int kVectors>
-  static void multiply(V (&acc)[kRows][kVectors], const float* a, const V (&y)[kVectors]) {
+  [[gnu::always_inline]] static void multiply(V (&acc)[kRows][kVectors], const float* a, const V (&y)[kVectors]) {
     if constexpr (kRows % 4 == 0) {
 #pragma GCC unroll 4
       for (int i = 0; i < kRows; i += 4) {
@@ -106,7 +106,7 @@ struct Simd<float> {
   // Rows are loaded one step ahead and multiplications stay in the order written (see simd_neon_tile.h).
   template <int kRows, int kVectors, class Row, class F>
     requires(kRows % 4 == 0)
-  static void multiply_steps(V (&acc)[kRows][kVectors], int64_t steps, const float* a, int64_t lda, Row&& row, F&& each) {
+  [[gnu::always_inline]] static void multiply_steps(V (&acc)[kRows][kVectors], int64_t steps, const float* a, int64_t lda, Row&& row, F&& each) {
     constexpr int kFours = kRows / 4;
     V x[kFours], even[kVectors], odd[kVectors];
 #pragma GCC unroll 4
@@ -164,7 +164,7 @@ struct Simd<float> {
   }
   // The multiplications of a row of b stay together where elements are widened: GCC would widen several rows first, and run out of registers.
   template <int kRows, int kVectors, class B>
-  static void multiply_rows(V (&acc)[kRows][kVectors], const float* a, int64_t lda, const B* b, int64_t ldb) {
+  [[gnu::always_inline]] static void multiply_rows(V (&acc)[kRows][kVectors], const float* a, int64_t lda, const B* b, int64_t ldb) {
     V x[kRows];
 #pragma GCC unroll 8
     for (int i = 0; i < kRows; ++i) x[i] = load(a + i * lda);
@@ -242,7 +242,7 @@ struct Simd<float> {
   // Rows of b are loaded one k ahead of their use, those of a as soon as their registers are free, and a row's multiplications stay together: 98 % of
   // the peak, where the orders that GCC chose gave 80 to 92. Multiplications that wait for a load fill the queue in front of those that could run.
   template <int kRows, class F>
-  static void multiply_row_steps(V (&acc)[kRows][2], int64_t steps, const float* a, int64_t lda, const float* b, int64_t ldb, F&& each) {
+  [[gnu::always_inline]] static void multiply_row_steps(V (&acc)[kRows][2], int64_t steps, const float* a, int64_t lda, const float* b, int64_t ldb, F&& each) {
     if (steps == 0) return;
     V x[kRows], y0 = load(b), y1 = load(b + kLanes);
 #pragma GCC unroll 8
@@ -282,21 +282,21 @@ struct Simd<float> {
     multiply(std::integral_constant<int, 3>{}, load(b + 3 * ldb), load(b + 3 * ldb + kLanes));
   }
   static constexpr int kQuads = 1;
-  static void load_quads(V (&y)[1], const float* b, int64_t) { y[0] = load(b); }
-  static void load_quads(V (&y)[2], const BFloat16* b, int64_t) { load_row(y, b); }
-  static void load_quads(V (&y)[2], const Float16* b, int64_t) {
+  [[gnu::always_inline]] static void load_quads(V (&y)[1], const float* b, int64_t) { y[0] = load(b); }
+  [[gnu::always_inline]] static void load_quads(V (&y)[2], const BFloat16* b, int64_t) { load_row(y, b); }
+  [[gnu::always_inline]] static void load_quads(V (&y)[2], const Float16* b, int64_t) {
     float16x8_t both = vreinterpretq_f16_u16(vld1q_u16(&b->bits));
     y[0] = vcvt_f32_f16(vget_low_f16(both)), y[1] = vcvt_high_f32_f16(both);
   }
   static V splat_quad(const float* x) { return load(x); }
   static void sum_quads(V v, float* out) { *out = vaddvq_f32(v); }  // adds neighbours first
-  static void transpose_quads(V (&y)[4]) {
+  [[gnu::always_inline]] static void transpose_quads(V (&y)[4]) {
     auto pairs = [](V v) { return vreinterpretq_f64_f32(v); };
     auto single = [](float64x2_t v) { return vreinterpretq_f32_f64(v); };
     float64x2_t even = pairs(vtrn1q_f32(y[0], y[1])), odd = pairs(vtrn2q_f32(y[0], y[1])), even2 = pairs(vtrn1q_f32(y[2], y[3])), odd2 = pairs(vtrn2q_f32(y[2], y[3]));
     y[0] = single(vzip1q_f64(even, even2)), y[1] = single(vzip1q_f64(odd, odd2)), y[2] = single(vzip2q_f64(even, even2)), y[3] = single(vzip2q_f64(odd, odd2));
   }
-  static void sum_sixteens(const V (&acc)[4][4], float* out) {
+  [[gnu::always_inline]] static void sum_sixteens(const V (&acc)[4][4], float* out) {
     V y[4];
 #pragma GCC unroll 4
     for (int c = 0; c < 4; ++c) y[c] = add(add(acc[c][0], acc[c][2]), add(acc[c][1], acc[c][3]));
@@ -307,7 +307,7 @@ struct Simd<float> {
   static constexpr int kColumnDepth = 16 / sizeof(S);
   // acc[i] += x[i][e] y[e] for e < 4, in order; a vector y[e] holds an element of each of four columns.
   template <int kRows>
-  static void multiply_turned(V (&acc)[kRows], const V (&y)[4], const float* x, int64_t ldx) {
+  [[gnu::always_inline]] static void multiply_turned(V (&acc)[kRows], const V (&y)[4], const float* x, int64_t ldx) {
     float32x4_t r[kRows];
 #pragma GCC unroll 8
     for (int i = 0; i < kRows; ++i) r[i] = vld1q_f32(x + i * ldx);
@@ -323,7 +323,7 @@ struct Simd<float> {
 
   // Products with a vector of consecutive elements of each of four columns, ldb apart.
   template <int kRows>
-  static void multiply_columns(V (&acc)[kRows], const float* b, int64_t ldb, const float* x, int64_t ldx) {
+  [[gnu::always_inline]] static void multiply_columns(V (&acc)[kRows], const float* b, int64_t ldb, const float* x, int64_t ldx) {
     V y[4] = {load(b), load(b + ldb), load(b + 2 * ldb), load(b + 3 * ldb)};
     transpose_quads(y);
     multiply_turned(acc, y, x, ldx);
@@ -331,7 +331,7 @@ struct Simd<float> {
 
   // bf16: a table lookup takes an element of each column out of two registers and puts zeros below it.
   template <int kRows>
-  static void multiply_columns(V (&acc)[kRows], const BFloat16* b, int64_t ldb, const float* x, int64_t ldx) {
+  [[gnu::always_inline]] static void multiply_columns(V (&acc)[kRows], const BFloat16* b, int64_t ldb, const float* x, int64_t ldx) {
     auto column = [&](int c) { return vreinterpretq_u64_u16(vld1q_u16(&b[c * ldb].bits)); };
     uint64x2_t c0 = column(0), c1 = column(1), c2 = column(2), c3 = column(3);
     auto bytes = [](uint64x2_t v) { return vreinterpretq_u8_u64(v); };
@@ -350,7 +350,7 @@ struct Simd<float> {
   }
 
   template <int kRows>
-  static void multiply_columns(V (&acc)[kRows], const Float16* b, int64_t ldb, const float* x, int64_t ldx) {
+  [[gnu::always_inline]] static void multiply_columns(V (&acc)[kRows], const Float16* b, int64_t ldb, const float* x, int64_t ldx) {
     auto column = [&](int c) { return vld1q_u16(&b[c * ldb].bits); };
     auto words = [](uint16x8_t v) { return vreinterpretq_u32_u16(v); };
     uint16x8_t c0 = column(0), c1 = column(1), c2 = column(2), c3 = column(3);
@@ -372,7 +372,7 @@ struct Simd<double> {
   static V zero() { return vdupq_n_f64(0); }
   static V load(const double* p) { return vld1q_f64(p); }
   template <int kVectors>
-  static void load_row(V (&y)[kVectors], const double* b) {
+  [[gnu::always_inline]] static void load_row(V (&y)[kVectors], const double* b) {
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) y[v] = load(b + v * kLanes);
   }
@@ -389,14 +389,14 @@ struct Simd<double> {
     return vreinterpretq_f64_s64(vshlq_n_s64(vaddq_s64(vreinterpretq_s64_f64(shifted), vdupq_n_s64(kOffset)), 52));
   }
   template <int kRows, int kVectors>
-  static void begin(V (&acc)[kRows][kVectors], const double* a, const V (&y)[kVectors]) {
+  [[gnu::always_inline]] static void begin(V (&acc)[kRows][kVectors], const double* a, const V (&y)[kVectors]) {
 #pragma GCC unroll 8
     for (int i = 0; i < kRows; ++i)
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) acc[i][v] = mul(splat(a[i]), y[v]);
   }
   template <int kRows, int kVectors>
-  static void multiply(V (&acc)[kRows][kVectors], const double* a, const V (&y)[kVectors]) {
+  [[gnu::always_inline]] static void multiply(V (&acc)[kRows][kVectors], const double* a, const V (&y)[kVectors]) {
     if constexpr (kRows % 2 == 0) {
 #pragma GCC unroll 4
       for (int i = 0; i < kRows; i += 2) {
@@ -413,7 +413,7 @@ struct Simd<double> {
     }
   }
   template <int kRows, int kVectors>
-  static void multiply_rows(V (&acc)[kRows][kVectors], const double* a, int64_t lda, const double* b, int64_t ldb) {
+  [[gnu::always_inline]] static void multiply_rows(V (&acc)[kRows][kVectors], const double* a, int64_t lda, const double* b, int64_t ldb) {
     V y0[kVectors], y1[kVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) y0[v] = load(b + v * kLanes), y1[v] = load(b + ldb + v * kLanes);
