@@ -25,10 +25,12 @@ constexpr int64_t kStripPanels = 8, kFewRows = 48;
 constexpr int64_t kManyThreads = 4;
 constexpr int64_t kSpreadBlocks = 4;                // of k, from which on B comes from memory
 
-// Panels of so many bytes in a strip of B that is packed, at most. With the widest vectors a quarter of the second-level cache holds a strip: the more, the less often A comes from
-// further away, but a core that another thread shares has half of that cache.
-int64_t strip_panels(int64_t panel, bool widest) {
-  return widest ? std::max<int64_t>(2, second_level_cache() / 4 / panel) : kStripPanels;
+// Panels of so many bytes in a strip of B that is packed, at most: the more, the less often A comes from further away. With the widest vectors a quarter of the second-level cache holds a strip, as
+// a core that another thread shares has half of that cache; with the narrowest, whose cores have it to themselves, a third.
+int64_t strip_panels(int64_t panel, int64_t vector) {
+  constexpr int64_t kMostPanels = 12;
+  const int64_t cache = second_level_cache();
+  return vector == 64 ? std::max<int64_t>(2, cache / 4 / panel) : vector == 16 ? std::clamp(cache / 3 / panel, kStripPanels, kMostPanels) : kStripPanels;
 }
 
 // K are the register tiles.
@@ -220,8 +222,8 @@ class Tall {
       int64_t rows = std::min(block_rows_, last_row - row);
       for (int64_t panel = first_panel; panel < last_panel; ++panel) {
         int64_t j = column_of(panel), end = column_of(panel + 1);
-        if (const int64_t below = last_row - row - rows; rows_early_ && below > 0 && panel + 1 == last_panel) ahead = asking_rows(a, row + rows, std::min(block_rows_, below), l, depth);
-        else if (!kPairs || !at_once) ahead = asking(row == first_row || (rows_early_ && panel + 1 == last_panel) ? next_at(end) : Next{}, depth, (rows - 1) / mr_);
+        if (const int64_t below = last_row - row - rows; !kPairs && below > 0 && panel + 1 == last_panel) ahead = asking_rows(a, row + rows, std::min(block_rows_, below), l, depth);
+        else if (!kPairs || !at_once) ahead = asking(row == first_row || (!kPairs && panel + 1 == last_panel) ? next_at(end) : Next{}, depth, (rows - 1) / mr_);
         // What no other block of rows needs is packed in one place, which stays near.
         const int64_t place = at_once || last_row - first_row > block_rows_ ? j - first_column : 0;
         panel_tiles(a, packed_b + place * held<K>(depth), row, rows, j, end - j, l, depth, row == first_row && !at_once, ahead);
@@ -300,7 +302,6 @@ class Tall {
   }
 
   const K& kern_;
-  const bool rows_early_ = !kPairs && likes_asking_early();
   const int64_t mr_ = kern_.rows, nr_ = kern_.columns, block_rows_ = kBlockRows / mr_ * mr_;
   Operand<S> a_;
   const Operand<S>& b_;
@@ -308,7 +309,7 @@ class Tall {
   int64_t m_, n_, k_, block_ = loop::contract_block(k_), panels_ = pieces(n_, nr_);
   int place_;  // of the grid among the best
   const Beside& beside_;
-  const int64_t strip_ = strip_panels(kContractBlock * nr_ * sizeof(P), kern_.lanes * sizeof(T) == 64);
+  const int64_t strip_ = kPairs && kern_.lanes * sizeof(T) == 16 ? kStripPanels : strip_panels(kContractBlock * nr_ * sizeof(P), kern_.lanes * sizeof(T));
   PackedRows packed_a_{};  // shared by all threads, unless each packs its own
   bool apart_ = false;
   uint64_t call_ = 0;
