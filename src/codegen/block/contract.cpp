@@ -113,16 +113,16 @@ class Product {
     bool whole = kern_.padded(n_) == n_;
     if (!can(Form::Small) || n_ * k_ > in_place_most()) return false;
     if (wide_vectors()) {
-      // Each thread packs it, which takes microseconds up to some size, if no panel must be filled up column by column.
+      // Each thread packs what is turned, which takes microseconds up to some size, if no panel must be filled up column by column.
       constexpr int64_t kSoonPacked = 1 << 15, kPackedRows = 24;
       bool soon = n_ * k_ <= kSoonPacked, many = m_ >= 2 * kColumns * runtime::num_threads();
       if (b_.minor != 1) return many || (soon && m_ >= kPackedRows && (whole || n_ <= kColumns));
-      if (!whole) return a_.k == 1 ? many || (widest_vectors() && soon && m_ >= kPackedRows) : soon && m_ > kThinRows && !can(Form::Outer);
+      if (!whole) return a_.k == 1 ? many || soon : soon && m_ > kThinRows && !can(Form::Outer);
       return a_.k == 1 || k_ <= 2 * kColumns || m_ <= kRows;
     }
     // A B that fills half of the first-level cache is packed where there are many rows of A.
     int64_t most = a_.k != 1 && k_ > kColumns ? kColumns : n_ * k_ > kSmallInPlace / 2 ? kFlatRows : kRows;
-    return b_.minor == 1 && whole && m_ <= most;
+    return b_.minor == 1 && m_ <= most;
   }
 
   // From how many rows on A is read where it is. Fewer pay where packing it would take its time: for few columns, or for many k.

@@ -1,4 +1,5 @@
-// B stays in a cache near the core: tiles straight from A, and from B or a packed copy.
+// B stays in a cache near the core: tiles straight from A, and from B or a packed copy. What is left at an edge is computed by a tile that begins further back: some elements once more, to the
+// same bits, which takes less time than a tile beside C and a copy.
 #include <algorithm>
 #include <atomic>
 #include <utility>
@@ -13,7 +14,9 @@ namespace sheaf::codegen::block {
 template <class T>
 void small_product(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k, const Beside& beside) {
   const GemmKernels<T>& kern = gemm_kernels<T>();
-  const bool in_place = b.minor == 1 && kern.padded(n) == n;
+  // Wide vectors that lie across lines take twice as long, and longer where they come from further away: of many rows B is packed then.
+  constexpr int64_t kNear = 6144, kFewRows = 32;
+  const bool across = kern.lanes * sizeof(T) > 16 && kern.padded(n) != n, in_place = b.minor == 1 && (!across || n * k <= kNear || m < kFewRows);
   const int64_t lanes = kern.lanes, wide = kern.small_vectors * lanes, height = kern.small_rows, ldb = in_place ? b.k : kern.padded(n);
   // Each thread packs for itself: what another has just written takes longer to come.
   static std::atomic<uint64_t> calls{0};
@@ -34,6 +37,7 @@ void small_product(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, in
     const T* pb = rows_of_b();
     Operand<T> near = a;
     for (int64_t i = begin * height; i < last;) {
+      if (last - i == 3 && i > told && i != made) --i;
       int64_t rows = kern.direct_height(last - i);
       const auto& tile = tiles[kern.direct_form(rows)];
       if (beside.wanted && i == made) {
@@ -42,10 +46,14 @@ void small_product(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, in
       }
       const T* pa = near.at(i, 0);
       T* to = c + i * n;
+      auto at = [&](int64_t j, bool several) { tile[several](k, pa, lda, pb + j, ldb, to + j, n, true); };
       int64_t j = 0;
-      for (; j + wide <= n; j += wide) tile[1](k, pa, lda, pb + j, ldb, to + j, n, true);
-      for (; j + lanes <= n; j += lanes) tile[0](k, pa, lda, pb + j, ldb, to + j, n, true);
-      if (j < n) at_edge(to + j, n, rows, n - j, true, [&](T* t, int64_t ld) { tile[0](k, pa, lda, pb + j, ldb, t, ld, true); });
+      for (; j + wide <= n; j += wide) at(j, true);
+      if (n >= wide && n - j > lanes) at(n - wide, true);
+      else if (j < n) {
+        for (; j + lanes <= n; j += lanes) at(j, false);
+        if (j < n) at(n - lanes, false);
+      }
       i += rows;
       if (beside.done && ((i - told) * n >= kPart || i == last)) (*beside.done)({told, i - told, 0, n}), told = i;
     }
