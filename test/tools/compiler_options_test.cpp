@@ -72,7 +72,7 @@ TEST(CompilerOptions, DisableKnowsEveryPass) {
   std::string expected = s.run("p.shf").out;
   Result unknown = s.run("--disable=frob p.shf");
   EXPECT_EQ(unknown.status, 1);
-  for (const char* pass : {"raise-attention", "share", "orient-dots", "join-parts", "sink-slices", "fuse", "recompute", "keep", "place", "in-place", "reuse-scratch", "repack", "specialize", "tile", "expand-math"}) {
+  for (const char* pass : {"raise-attention", "share", "orient-dots", "join-parts", "sink-slices", "fuse", "recompute", "keep", "follow", "precede", "place", "in-place", "reuse-scratch", "repack", "specialize", "tile", "expand-math"}) {
     EXPECT_TRUE(contains(unknown.err, pass)) << unknown.err;
     for (const char* backend : {"auto", "native"}) {
       Result r = s.run(std::string("--jit=always --backend=") + backend + " --disable=" + pass + " p.shf");
