@@ -138,6 +138,11 @@ std::optional<Value> run_at_once(Caller& caller, const Value& f, const std::vect
       if (!context.effects.empty()) return std::nullopt;  // one example after the other
       checked = std::move(context.checked);
     }
+    if (n == 0 && result.is_tensor()) {  // the same for every example, of which there is none
+      Dims sizes = result.as_tensor().sizes;
+      sizes.insert(sizes.begin(), 0);
+      return Value::tensor(empty_tensor(result.as_tensor().dtype, std::move(sizes)));
+    }
     if (!collect_leaves(result, g.outputs)) return std::nullopt;
     for (auto& check : trace::unused_checks(checked, g)) g.outputs.emplace_back(std::move(check), 0);
     BatchedTree tree{transforms::batch_graph(g, inputs, n), n};

@@ -133,7 +133,7 @@ class Programs:
             text, meaning = self.constant("string")
             return f"{{:n {x} :l (list {y}) :d {{:x {y} :s {text}}}}}", lambda e: {"n": x, "l": [y], "d": {"x": y, "s": meaning(e)}}
         if kind == "function":
-            return self.pick([(f"(fn [n_] (- n_ {x}))", lambda e: lambda n: n - x), (f"(partial + {x})", lambda e: lambda n: n + x), ("inc", lambda e: lambda n: n + 1)])
+            return self.pick([(f"(fn [n_] (- n_ {x}))", lambda e: lambda n: n - x), (f"(partial + {x})", lambda e: lambda n: n + x), ("(fn [n_] (inc n_))", lambda e: lambda n: n + 1)])
         return f"[{x} {y}]", lambda e: (x, y)
 
     def condition(self, env, depth):
@@ -192,7 +192,7 @@ class Programs:
                 (f"(map first (enumerate {xs}))", lambda e: list(range(len(fxs(e))))),
                 (f"(map (fn [n_] (apply + n_)) (partition 2 {xs}))", lambda e: (lambda v: [v[i] + v[i + 1] for i in range(0, len(v) - 1, 2)])(fxs(e))),
                 (f"(->> {xs} (filter (fn [n_] (> n_ 0))) (map (fn [n_] (mod n_ 5))))", lambda e: [n % 5 for n in fxs(e) if n > 0]),
-                (f"(map parse-int (str-call \"split\" (str-call \"join\" \",\" (map str (cons {a} {xs}))) \",\"))", lambda e: (lambda x, v: [x] + v)(fa(e), fxs(e))),
+                (f"(map (fn [t_] (parse-int t_)) (str-call \"split\" (str-call \"join\" \",\" (map str (cons {a} {xs}))) \",\"))", lambda e: (lambda x, v: [x] + v)(fa(e), fxs(e))),
                 (f"(append {xs} {a})", lambda e: fxs(e) + [fa(e)]),
                 (f"(take 5 (cons {a} {xs}))", lambda e: ([fa(e)] + fxs(e))[:5]),
                 (f"(list {a} {b})", lambda e: [fa(e), fb(e)]),

@@ -36,7 +36,9 @@ bool all_ops_at_least(int64_t n) {
   for (const auto* op : sheaf::ops::all_ops()) {
     // Made by the tracer itself, never applied.
     bool traced = op->name == "input" || op->name == "leaf" || op->name == "sizes" || op->name == "custom" || op->kind == sheaf::graph::OpKind::Host;
-    if (traced || applied(*op) >= n) continue;
+    // Products of `mixed` and the largest of a row: no program here asks for them, ops_test compares them.
+    bool elsewhere = op->name.starts_with("wide_") || op->name == "top";
+    if (traced || elsewhere || applied(*op) >= n) continue;
     std::printf("%s was applied %lld times\n", std::string(op->name).c_str(), static_cast<long long>(applied(*op)));
     ok = false;
   }
