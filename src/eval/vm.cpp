@@ -16,6 +16,7 @@
 #include "runtime/executable.h"
 #include "support/interrupt.h"
 #include "support/large_stack.h"
+#include "support/machine_share.h"
 #include "trace/control.h"
 #include "trace/jit.h"
 #include "trace/loops.h"
@@ -151,10 +152,19 @@ Span Vm::span_at(const Frame& f) const {
   return at > 0 && at <= f.proto->spans.size() ? f.proto->spans[at - 1] : Span{};
 }
 
+void Vm::check_depth(const Value* base) {
+  constexpr const char* kHint = "use loop/recur, reduce or while for long iterations; they need no stack";
+  size_t calls = frames_.size();
+  if (calls >= kMaxFrames || base >= stack_end_) throw runtime_error(fmt::format("recursion too deep: {} calls are active", calls)).hint(kHint);
+  size_t held = resident_bytes(), limit = memory_stats().limit_bytes;
+  if (check_at_ == kFramesPerLook) held_before_ = held;
+  if (held > limit / 4 * 3 && held > held_before_ + limit / 2)
+    throw runtime_error(fmt::format("recursion too deep: {} calls are active and hold {:.1f} GB", calls, static_cast<double>(held - held_before_) / 1e9)).hint(kHint);
+  check_at_ = calls + kFramesPerLook;
+}
+
 void Vm::push_frame(Closure* f, Value* base, const Proto* proto, bool boundary) {
-  if (frames_.size() >= kMaxFrames || base >= stack_end_)
-    throw runtime_error(fmt::format("recursion too deep: {} calls are active", frames_.size()))
-        .hint("use loop/recur, reduce or while for long iterations; they need no stack");
+  if (frames_.size() >= check_at_ || base >= stack_end_) [[unlikely]] check_depth(base);
   frames_.push_back({proto->code.data(), base, Ref<Closure>(f), proto, boundary});
   if (g_observer && is_watched(*proto)) [[unlikely]]
     g_observer->enter(callee_kind(*proto), callee_name(*proto), {base, proto->params.size()});
@@ -381,6 +391,7 @@ Value Vm::call_here(const Value& function, std::vector<Value> args, bool may_com
   if (window + args.size() >= stack_end_) throw runtime_error("recursion too deep: the value stack is full");
   for (size_t i = 0; i < args.size(); ++i) window[1 + i] = std::move(args[i]);
   size_t bottom = frames_.size();
+  if (bottom == 0) check_at_ = kFramesPerLook;
   Value keep = function;
   if (may_compile && is_passed_on(keep) && call_compiled(keep, window, static_cast<int>(args.size()))) return std::move(*window);
   enter_closure(static_cast<Closure*>(keep.object()), window, static_cast<int>(args.size()), false, true);

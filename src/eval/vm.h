@@ -8,7 +8,7 @@
 
 namespace sheaf::eval {
 
-inline constexpr size_t kMaxFrames = 200'000;
+inline constexpr size_t kMaxFrames = 200'000, kFramesPerLook = 1'000;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr int kMaxNativeDepth = 2'000;  // frames are larger, and no more than 2^16 of them can be recorded
 #else
@@ -65,6 +65,8 @@ class Vm final : public builtins::Caller {
   };
 
   Value run(size_t bottom);
+  // Ends a recursion that is too deep, or whose active calls hold more memory than the program may have.
+  void check_depth(const Value* base);
   void push_frame(Closure* f, Value* base, const Proto* proto, bool boundary);
   void pop_frame();
   static void move_options_last(const Proto& p, Value* args, int argc);
@@ -97,6 +99,8 @@ class Vm final : public builtins::Caller {
   Value* stack_end_;    // where no frame may begin any more
   Value* stack_limit_;
   std::vector<Frame> frames_;
+  size_t check_at_ = kFramesPerLook;  // the number of frames at which check_depth looks again
+  size_t held_before_ = 0;            // what the program held at the first look
   std::vector<Handler> handlers_;
   std::vector<std::vector<Value>> spare_args_;
   int native_depth_ = 0;

@@ -1,7 +1,6 @@
 #include "formats/read_ahead.h"
 
 #include <sys/mman.h>
-#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,17 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "support/machine_share.h"
+
 namespace sheaf::formats {
 namespace {
 
 constexpr size_t kPiece = 16 << 20;
 constexpr size_t kRequest = 1 << 20;  // systems read no more at a request than a disk takes at once
-
-size_t room() {
-  struct sysinfo info {};
-  sysinfo(&info);
-  return static_cast<size_t>(info.totalram) * info.mem_unit / 2;
-}
 
 bool in_memory(std::byte* data, size_t bytes) {
   static const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -46,7 +41,7 @@ struct Queue {
   bool running = false;
 
   void run() {
-    for (size_t left = room();;) {
+    for (size_t left = memory_allowed() / 2;;) {
       std::shared_ptr<Mapping> file;
       {
         std::lock_guard lock(mu);

@@ -1,18 +1,16 @@
 #include "runtime/thread_pool.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <exception>
-#include <fstream>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
+
+#include "support/machine_share.h"
 
 namespace sheaf::runtime {
 namespace {
@@ -30,30 +28,6 @@ inline void relax() {
 #elif defined(__x86_64__)
   __builtin_ia32_pause();
 #endif
-}
-
-// CPUs that a cgroup (v2) quota file allows, or 0.
-int quota_of(const std::string& file) {
-  std::ifstream in(file);
-  std::string quota;
-  double period = 0;
-  if (!(in >> quota >> period) || quota == "max" || period <= 0) return 0;
-  return std::max(1, static_cast<int>(std::stod(quota) / period + 0.999));
-}
-
-int available_cpus() {
-  cpu_set_t set;
-  int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : static_cast<int>(std::thread::hardware_concurrency());
-  std::string path;
-  std::ifstream in("/proc/self/cgroup");
-  for (std::string line; std::getline(in, line);)
-    if (line.starts_with("0::")) path = line.substr(3);
-  // A quota on any group above ours holds for us too.
-  for (;; path.resize(path.rfind('/'))) {
-    if (int q = quota_of("/sys/fs/cgroup" + path + "/cpu.max")) n = std::min(n, q);
-    if (path.empty() || path.rfind('/') == std::string::npos) break;
-  }
-  return std::max(1, n);
 }
 
 // Iterations that one thread does first.
@@ -93,7 +67,7 @@ class Pool {
   }
 
  private:
-  Pool() : limit_(available_cpus()) {}
+  Pool() : limit_(cpus_allowed()) {}
 
   // So many, or as many as the system gives.
   int start_workers(int n) {

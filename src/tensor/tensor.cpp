@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/sysinfo.h>
 
 #include <algorithm>
 #include <atomic>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "support/error.h"
+#include "support/machine_share.h"
 #include "tensor/saturated.h"
 
 namespace sheaf {
@@ -110,17 +110,10 @@ class BufferPool {
     return true;
   }
 
-  static size_t default_limit() {
-    struct sysinfo info {};
-    sysinfo(&info);
-    size_t ram = static_cast<size_t>(info.totalram) * info.mem_unit;
-    return ram / 10 * 9;
-  }
-
   std::mutex mu_;
   std::multimap<size_t, std::byte*> large_;  // by size; behind mu_, as is kept_
   size_t kept_ = 0;
-  std::atomic<size_t> live_{0}, peak_{0}, limit_{default_limit()};
+  std::atomic<size_t> live_{0}, peak_{0}, limit_{memory_allowed() / 10 * 9};
 };
 
 Ref<Buffer> Buffer::allocate(size_t bytes) {

@@ -2,25 +2,15 @@
 
 #include <fmt/format.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 
+#include "support/machine_share.h"
 #include "tensor/tensor.h"
 
 namespace sheaf::tools {
 namespace {
-
-size_t rss_bytes() {
-  unsigned long total = 0, resident = 0;
-  if (std::FILE* f = std::fopen("/proc/self/statm", "r")) {
-    if (std::fscanf(f, "%lu %lu", &total, &resident) != 2) resident = 0;
-    std::fclose(f);
-  }
-  return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE));
-}
 
 size_t high_water_bytes() {
   rusage usage{};
@@ -52,13 +42,13 @@ MemoryProfile::~MemoryProfile() {
 void MemoryProfile::sample() {
   std::unique_lock lock(mu_);
   while (!stop_) {
-    sampled_peak_ = std::max(sampled_peak_, rss_bytes());
+    sampled_peak_ = std::max(sampled_peak_, resident_bytes());
     wake_.wait_for(lock, std::chrono::milliseconds(100));
   }
 }
 
 void MemoryProfile::checkpoint(std::string name) {
-  Point p{std::move(name), rss_bytes()};
+  Point p{std::move(name), resident_bytes()};
   std::lock_guard lock(mu_);
   points_.push_back(std::move(p));
 }

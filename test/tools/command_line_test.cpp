@@ -273,6 +273,14 @@ TEST(DeepRecursion, EndsInAnError) {
   }
 }
 
+TEST(DeepRecursion, EndsBeforeItHoldsAllMemory) {
+  Sandbox s;
+  s.write("a.shf", "(defn f [n kept] (do (f (+ n 1) (append kept n)) kept))\n(f 0 [])");
+  Result r = s.run("--max-memory=300M a.shf");
+  EXPECT_EQ(r.status, 1);
+  EXPECT_TRUE(contains(r.err, "calls are active and hold 0.")) << r.err.substr(0, 300);
+}
+
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // those need address space themselves
 TEST(DeepRecursion, WithLittleAddressSpace) {
   Sandbox s;
