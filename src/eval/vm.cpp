@@ -314,7 +314,10 @@ bool Vm::call_compiled(const Value& f, Value* window, int argc) {
   int n = static_cast<int>(closure->proto->params.size());
   if (argc != n && closure->proto->rest_slot < 0) return false;
   // `body` calls through a value, which does not count arguments: a call that may have too many is interpreted.
-  if (argc > n && !closure->proto->options.empty() && !window[n + 1].is_keyword()) return false;
+  if (argc > n && !closure->proto->options.empty()) {
+    move_options_last(*closure->proto, window + 1, argc);
+    if (!window[n + 1].is_keyword()) return false;
+  }
   // Moved, not copied: what only this call holds may be overwritten by its results.
   std::vector<Value> roots;
   roots.reserve(static_cast<size_t>(argc) + 1);
