@@ -178,7 +178,9 @@ Value* Emitter::block_total(const Stmt& s, Value* base, Value* limit) {
   Loop wide = open(base, full, kReduceLanes, identity, move_loads);
   Values acc = carried(wide);
   for (int p = 0; p < pieces; p += together) {
+    asked_elements_ = p == 0 ? kReduceLanes : 0;
     Values x = elements(s, together, lanes, b_.CreateAdd(wide.i, i64(p * lanes)));
+    asked_elements_ = 0;
     for (int q = 0; q < together; ++q) acc[static_cast<size_t>(p + q)] = combined(s, acc[static_cast<size_t>(p + q)], x[static_cast<size_t>(q)]);
   }
   acc = close(wide, acc);

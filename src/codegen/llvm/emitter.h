@@ -21,6 +21,7 @@
 
 #include <deque>
 #include <map>
+#include <set>
 
 #include "codegen/llvm/abi.h"
 #include "codegen/llvm/arithmetic.h"
@@ -179,6 +180,7 @@ class Emitter {
   Val* affine(const Inst& inst, Val* const* arg);
   void addresses(int64_t number, Val* offset, llvm::function_ref<void(Value* address, int piece, int lane)> f);
   Val* load(const Inst& inst, Val* offset);
+  void ask_early(int64_t number, Value* address);
   void store(const Stmt& s);
   void check(const Stmt& s);
   void end_region(const Stmt& s);
@@ -253,6 +255,8 @@ class Emitter {
   std::deque<Val> vals_;
   Function* fn_ = nullptr;
   Step* step_ = nullptr;
+  int64_t asked_elements_ = 0;   // of a step of a reduction whose first loads ask for what will be read later; else 0
+  std::set<int64_t> asked_for_;  // buffers of which a reduction has asked
   std::map<int, Columns> totals_;  // of reductions that have run before the region's steps
   std::vector<NativeObject::Call> calls_;
 };
