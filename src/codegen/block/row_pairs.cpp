@@ -32,9 +32,10 @@ constexpr int kTurns = kLine / (2 * kChains);  // of all chains in a line
 #include "codegen/block/row_pairs_avx.h"
 #endif
 
-constexpr int kColumns = ColumnSums::kColumns;
+constexpr int kColumns = ColumnSums::kColumns, kSpread = ColumnSums::kSpread;
 
-// out[c] = the product of x with column c, for kColumns columns `ldb` apart. x is filled up with zeros to whole lines; so is `rest`, where what is left of a column is copied.
+// out[c] = the product of x with column c, for kColumns columns `ldb` apart. Both x and `rest`, where what is left of a column is copied, are filled up
+// with zeros to whole lines; those of x are kSpread lines apart.
 void multiply_columns(const BFloat16* x, const BFloat16* b, int64_t ldb, int64_t k, BFloat16* rest, float* out) {
   const int64_t block = loop::contract_block(k);
   std::fill_n(out, kColumns, 0.0f);
@@ -42,10 +43,10 @@ void multiply_columns(const BFloat16* x, const BFloat16* b, int64_t ldb, int64_t
     const int64_t end = std::min(k, begin + block);
     ColumnSums sums;
     int64_t l = begin;
-    for (; l + kLine <= end; l += kLine) sums.add(x + l, b + l, ldb);
+    for (; l + kLine <= end; l += kLine) sums.add(x + l * kSpread, b + l, ldb);
     if (l < end) {
       for (int c = 0; c < kColumns; ++c) std::copy_n(b + c * ldb + l, end - l, rest + c * kLine);
-      sums.add(x + l, rest, kLine);
+      sums.add(x + l * kSpread, rest, kLine);
     }
     sums.add_to(out);
   }
@@ -96,6 +97,11 @@ BFloat16* filled_row(const Operand<BFloat16>& a, int64_t k) {
 }
 
 void by_columns(const BFloat16* x, const Operand<BFloat16>& b, float* c, int64_t n, int64_t k) {
+  if constexpr (kSpread > 1) {
+    BFloat16* lines = scratch<BFloat16>(1, round_up(k, kLine) * kSpread);
+    for (int64_t l = 0; l < k; l += kLine) std::copy_n(x + l, kLine, lines + l * kSpread);
+    x = lines;
+  }
   for_streams(n, kColumns, k * int64_t(sizeof(BFloat16)), kTaskFlops / (2 * k + 1), [&] {
     BFloat16* rest = scratch<BFloat16>(3, kColumns * kLine);
     std::fill_n(rest, kColumns * kLine, BFloat16{});

@@ -5,7 +5,7 @@ inline __m512 add_pairs(__m512 sums, __m512i a, __m512i b) { return _mm512_dpbf1
 
 // Sums of columns: a vector holds the chains of four.
 struct ColumnSums {
-  static constexpr int kColumns = 8, kTurns = 4;  // turns of all chains in a line
+  static constexpr int kColumns = 8, kTurns = 4, kSpread = 1;  // turns of all chains in a line
   __m512 sums[kColumns / 4];
 
   ColumnSums() {

@@ -6,6 +6,7 @@ inline bfloat16x8_t load(const BFloat16* p) { return vreinterpretq_bf16_u16(vld1
 // Sums of columns: a vector holds the chains of one.
 struct ColumnSums {
   static constexpr int kColumns = 4, kTurns = 4;  // turns of all chains in a line
+  static constexpr int kSpread = 3;               // x of 5 to 8 KiB, line behind line, takes a tenth from what the streams of columns get: prefetching follows it too
   float32x4_t sums[kColumns];
 
   ColumnSums() {
