@@ -1,7 +1,6 @@
 #include "tensor/tensor.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "support/error.h"
+#include "support/huge_pages.h"
 #include "support/machine_share.h"
 #include "tensor/saturated.h"
 
@@ -43,7 +43,7 @@ class BufferPool {
     } else if (rounded >= kLarge) {
       p = take_large(rounded);
     }
-    if (!p) p = rounded >= kHuge ? fresh_huge(rounded) : static_cast<std::byte*>(std::aligned_alloc(kAlign, rounded));
+    if (!p) p = rounded >= kHuge ? allocate_huge_pages(rounded) : static_cast<std::byte*>(std::aligned_alloc(kAlign, rounded));
     if (!p) throw runtime_error(fmt::format("out of memory: {} bytes asked for", bytes));
     size_t now = live_.fetch_add(rounded, std::memory_order_relaxed) + rounded;
     size_t peak = peak_.load(std::memory_order_relaxed);
@@ -86,13 +86,6 @@ class BufferPool {
   }
   static size_t round_up(size_t n) { return n == 0 ? kAlign : (n + kAlign - 1) / kAlign * kAlign; }
 
-  // Memory that the kernel may back with large pages: a tenth of the faults and of the translation misses.
-  static std::byte* fresh_huge(size_t bytes) {
-    constexpr size_t kPage = 2 << 20;
-    auto* p = static_cast<std::byte*>(std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage));
-    if (p) madvise(p, bytes, MADV_HUGEPAGE);
-    return p;
-  }
   std::byte* take_large(size_t bytes) {
     std::lock_guard lock(mu_);
     auto it = large_.lower_bound(bytes);

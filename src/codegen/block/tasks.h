@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <cstdlib>
+#include <new>
 
 #include "runtime/thread_pool.h"
+#include "support/huge_pages.h"
 
 namespace sheaf::codegen::block {
 
@@ -43,18 +45,24 @@ void for_streams(int64_t count, int64_t streams, int64_t piece_bytes, int64_t gr
 // Memory of a thread for packed blocks; `slot` tells apart what is in use at the same time.
 template <class T>
 T* scratch(int slot, size_t elements) {
+  constexpr size_t kLarge = 256 << 10;
   struct Memory {
-    std::unique_ptr<std::byte[]> bytes;
+    std::byte* bytes = nullptr;
     size_t size = 0;
+    ~Memory() { std::free(bytes); }
   };
   static thread_local Memory memory[6];
   Memory& m = memory[slot];
   size_t needed = elements * sizeof(T) + 64;
   if (m.size < needed) {
-    m.bytes.reset(new std::byte[needed]);
+    std::free(m.bytes);
+    m.size = 0;
+    if (needed >= kLarge) needed = round_up(static_cast<int64_t>(needed), kHugePage);
+    m.bytes = needed >= kLarge ? allocate_huge_pages(needed) : static_cast<std::byte*>(std::malloc(needed));
+    if (!m.bytes) throw std::bad_alloc();
     m.size = needed;
   }
-  return reinterpret_cast<T*>((reinterpret_cast<uintptr_t>(m.bytes.get()) + 63) / 64 * 64);
+  return reinterpret_cast<T*>((reinterpret_cast<uintptr_t>(m.bytes) + 63) / 64 * 64);
 }
 
 }  // namespace sheaf::codegen::block
