@@ -23,13 +23,14 @@ inline int64_t strip_width(int64_t n, int64_t most, int64_t multiple) {
 }
 
 // Work on pieces that lie in memory one behind the other, done by as many streams at a time: make_f(), called for some tasks on one thread, gives the f, of which f(first, apart) does `streams` pieces from the first on, so many apart, or
-// with 0 the first alone. A task has some pieces of each stream: as many as make it long, but as many tasks for each thread, and all of one size. An odd number: streams a power
+// with 0 the first alone. A task has some pieces of each stream: as many as make it long, but as many tasks for each thread, and all of one size. Among many threads some
+// are late: there tasks are shorter. An odd number of pieces: streams a power
 // of two apart share few sets of the caches and banks of memory.
 template <class F>
 void for_streams(int64_t count, int64_t streams, int64_t piece_bytes, int64_t grain, F&& make_f) {
-  constexpr int64_t kStreamBytes = 1 << 20;
-  const int64_t threads = runtime::num_threads(), groups = count / streams;
-  const int64_t tasks = std::max<int64_t>(1, std::min(groups, round_up(std::max(threads, pieces(count * piece_bytes, streams * kStreamBytes)), threads)));
+  constexpr int64_t kManyThreads = 4;
+  const int64_t threads = runtime::num_threads(), groups = count / streams, least = threads < kManyThreads ? threads : 2 * threads, stream_bytes = threads < kManyThreads ? 1 << 20 : 256 << 10;
+  const int64_t tasks = std::max<int64_t>(1, std::min(groups, round_up(std::max(least, pieces(count * piece_bytes, streams * stream_bytes)), threads)));
   runtime::parallel_for(tasks, [&](int64_t begin, int64_t end) {
     auto f = make_f();
     for (int64_t task = begin; task < end; ++task) {

@@ -173,11 +173,12 @@ void Emitter::addresses(int64_t number, Val* offset, llvm::function_ref<void(Val
     }
 }
 
-// The first reduction to read a buffer asks for what it will read soon: a machine's own prefetching follows one stream at four fifths of what memory gives.
+// The first reduction to read a buffer asks for what it will read soon: a machine's own prefetching follows one stream at half to
+// four fifths of what memory gives.
 void Emitter::ask_early(int64_t number, Value* address) {
   constexpr int64_t kAhead = 16 << 10, kLine = 64;
   constexpr int kRead = 0, kToSecondLevel = 2, kData = 1;
-  if (!host_.aarch64 || !asked_elements_ || !asked_for_.insert(number).second) return;
+  if (!asked_elements_ || !asked_for_.insert(number).second) return;
   int64_t bytes = asked_elements_ * size_bytes(k_.buffers[static_cast<size_t>(number)].dtype);
   for (int64_t at = 0; at < bytes; at += kLine)
     b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
