@@ -102,7 +102,7 @@ void by_columns(const BFloat16* x, const Operand<BFloat16>& b, float* c, int64_t
     for (int64_t l = 0; l < k; l += kLine) std::copy_n(x + l, kLine, lines + l * kSpread);
     x = lines;
   }
-  for_streams(n, kColumns, k * int64_t(sizeof(BFloat16)), kTaskFlops / (2 * k + 1), [&] {
+  for_streams(n, kColumns, k * int64_t(sizeof(BFloat16)), kRowTaskFlops / (2 * k + 1), [&] {
     BFloat16* rest = scratch<BFloat16>(3, kColumns * kLine);
     std::fill_n(rest, kColumns * kLine, BFloat16{});
     BFloat16* copy = b.k == 1 ? nullptr : scratch<BFloat16>(4, kColumns * k);

@@ -11,7 +11,8 @@
 
 namespace sheaf::codegen::block {
 
-inline constexpr int64_t kTaskFlops = 1 << 18;  // a task worth a thread: some 5 us
+inline constexpr int64_t kTaskFlops = 1 << 18;     // a task worth a thread: some 5 us
+inline constexpr int64_t kRowTaskFlops = 1 << 17;  // of one row by a matrix, which takes longer to read
 
 inline int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 inline int64_t pieces(int64_t x, int64_t of) { return (x + of - 1) / of; }

@@ -81,7 +81,7 @@ void one_row(const Operand<float>& row, const Operand<S>& b, float* c, int64_t n
   const bool near = n * k * sizeof(S) <= kNearBytes;
   const OneRow<S>& kernel = !near && reads_one_stream_best() ? kern.few_streams : kern.streams;
   const float* x = filled_row<S>(row, k);
-  for_streams(n, kernel.columns, k * int64_t(sizeof(S)), kTaskFlops / (2 * k + 1), [&] {
+  for_streams(n, kernel.columns, k * int64_t(sizeof(S)), kRowTaskFlops / (2 * k + 1), [&] {
     return [&, rest = Rest<S>()](int64_t first, int64_t apart) mutable {
       float out[kMaxColumns];
       kernel.multiply(x, b.at(first, 0), apart * b.minor, k, rest, out);  // with 0 the same column in all places
