@@ -21,6 +21,18 @@ bool is_number(const Form& f) { return f.kind == FormKind::Int || f.kind == Form
 double number(const Form& f) { return f.kind == FormKind::Int ? static_cast<double>(f.int_value) : f.kind == FormKind::Float ? f.float_value : 0.0; }
 bool is_false(const Form& f) { return f.kind == FormKind::Nil || (f.kind == FormKind::Bool && !f.int_value); }
 
+constexpr size_t kMostMade = 1 << 25;
+
+// Forms and characters of a form, those of shared parts as often as they occur; no longer counted beyond `most`.
+size_t size_of(const Form& f, size_t most) {
+  size_t n = 1 + f.text.size();
+  for (const auto& x : f.items) {
+    if (n > most) break;
+    n += size_of(*x, most - n);
+  }
+  return n;
+}
+
 class CompileTime {
  public:
   CompileTime(const HelperLookup& helpers, Span span) : helpers_(helpers), span_(span) {}
@@ -37,7 +49,7 @@ class CompileTime {
       case FormKind::Vector: case FormKind::Dict: {
         std::vector<FormPtr> items;
         for (const auto& x : f->items) items.push_back(eval(x, env));
-        return make_seq(f->kind, std::move(items), f->span);
+        return sequence(f->kind, std::move(items), f->span);
       }
       case FormKind::List: return f->items.empty() ? f : call(*f, env);
       default: return f;
@@ -54,8 +66,8 @@ class CompileTime {
       case FormKind::Unquote:
       case FormKind::UnquoteSplicing:
         if (depth == 1) return eval(f->items[0], env);
-        return make_seq(f->kind, {fill(f->items[0], env, depth - 1)}, span_);
-      case FormKind::Quasiquote: return make_seq(f->kind, {fill(f->items[0], env, depth + 1)}, span_);
+        return sequence(f->kind, {fill(f->items[0], env, depth - 1)}, span_);
+      case FormKind::Quasiquote: return sequence(f->kind, {fill(f->items[0], env, depth + 1)}, span_);
       case FormKind::List: case FormKind::Vector: case FormKind::Dict: case FormKind::Quote: {
         std::vector<FormPtr> items;
         for (const auto& x : f->items) {
@@ -68,7 +80,7 @@ class CompileTime {
           if (!is_sequence(*spliced)) throw compile_error("~@ splice requires a list, got: " + to_text(*spliced), span_);
           items.insert(items.end(), spliced->items.begin(), spliced->items.end());
         }
-        return make_seq(f->kind, std::move(items), span_);
+        return sequence(f->kind, std::move(items), span_);
       }
       default: return respan(f);
     }
@@ -100,12 +112,22 @@ class CompileTime {
     return copy;
   }
 
+  // Forms and characters that one expansion makes: an endless recursion may double them at each call.
+  void spend(size_t made) {
+    spent_ += made;
+    if (spent_ > kMostMade) throw compile_error(fmt::format("Macro expansion makes more than {} forms and characters", kMostMade), span_).hint("does a function that it calls call itself without end?");
+  }
+  FormPtr sequence(FormKind kind, std::vector<FormPtr> items, Span span) {
+    spend(items.size());
+    return make_seq(kind, std::move(items), span);
+  }
+
   FormPtr nil() { return syntax::make_nil(span_); }
   FormPtr boolean(bool b) { return syntax::make_bool(b, span_); }
 
   FormPtr nth(const Form& seq, size_t i) { return is_sequence(seq) && i < seq.items.size() ? seq.items[i] : nil(); }
 
-  FormPtr list_like(std::vector<FormPtr> items) { return make_seq(FormKind::List, std::move(items), span_); }
+  FormPtr list_like(std::vector<FormPtr> items) { return sequence(FormKind::List, std::move(items), span_); }
 
   FormPtr call(const Form& f, const Env& env) {
     const Form& head = *f.items[0];
@@ -145,13 +167,13 @@ class CompileTime {
     for (size_t i = 1; i < f.items.size(); ++i) args.push_back(eval(f.items[i], env));
     if (FormPtr r = apply(head.name, args)) return r;
     args.insert(args.begin(), f.items[0]);
-    return make_seq(FormKind::List, std::move(args), f.span);
+    return sequence(FormKind::List, std::move(args), f.span);
   }
 
   FormPtr rebuild(const Form& f, const Env& env) {
     std::vector<FormPtr> items;
     for (const auto& x : f.items) items.push_back(eval(x, env));
-    return make_seq(FormKind::List, std::move(items), f.span);
+    return sequence(FormKind::List, std::move(items), f.span);
   }
 
   // nullptr when the name is neither a helper nor known here.
@@ -168,7 +190,7 @@ class CompileTime {
     if (n == "rest") {
       FormPtr s = arg(0);
       if (!is_sequence(*s) || s->items.empty()) return list_like({});
-      return make_seq(s->kind, {s->items.begin() + 1, s->items.end()}, span_);
+      return sequence(s->kind, {s->items.begin() + 1, s->items.end()}, span_);
     }
     if (n == "count" || n == "len") return syntax::make_int(is_sequence(*arg(0)) ? static_cast<int64_t>(arg(0)->items.size()) : 0, span_);
     if (n == "empty?") return boolean(arg(0)->kind == FormKind::Nil || (is_sequence(*arg(0)) && arg(0)->items.empty()));
@@ -189,7 +211,10 @@ class CompileTime {
     if (n == "not") return boolean(is_false(*arg(0)));
     if (n == "str") {
       std::string text;
-      for (const auto& a : args) text += a->kind == FormKind::String ? a->text : to_text(*a);
+      for (const auto& a : args) {
+        spend(size_of(*a, kMostMade));
+        text += a->kind == FormKind::String ? a->text : to_text(*a);
+      }
       return syntax::make_string(std::move(text), span_);
     }
     if (args.size() == 2) return arithmetic(n, *args[0], *args[1]);
@@ -237,6 +262,7 @@ class CompileTime {
   const HelperLookup& helpers_;
   Span span_;
   int depth_ = 0;
+  size_t spent_ = 0;
 };
 
 void check_params(const Form& params) {
