@@ -22,7 +22,6 @@ constexpr int64_t kLine = 64;                       // bytes
 constexpr int64_t kPackRows = 32;                   // of A in one task of packing, at most
 constexpr int64_t kMadeBytes = 128 << 10;           // of rows of A that are made before they are packed, about
 constexpr int64_t kStripPanels = 8, kFewRows = 48;
-constexpr int64_t kManyThreads = 4;
 constexpr int64_t kSpreadBlocks = 4;                // of k, from which on B comes from memory
 
 // Panels of so many bytes in a strip of B that is packed, at most: the more, the less often A comes from further away. With the widest vectors a quarter of the second-level cache holds a strip, as

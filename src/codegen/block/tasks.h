@@ -13,6 +13,7 @@ namespace sheaf::codegen::block {
 
 inline constexpr int64_t kTaskFlops = 1 << 18;     // a task worth a thread: some 5 us
 inline constexpr int64_t kRowTaskFlops = 1 << 17;  // of one row by a matrix, which takes longer to read
+inline constexpr int64_t kManyThreads = 4;         // from here on some are late, and what goes from one to another takes long
 
 inline int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 inline int64_t pieces(int64_t x, int64_t of) { return (x + of - 1) / of; }
@@ -29,8 +30,8 @@ inline int64_t strip_width(int64_t n, int64_t most, int64_t multiple) {
 // of two apart share few sets of the caches and banks of memory.
 template <class F>
 void for_streams(int64_t count, int64_t streams, int64_t piece_bytes, int64_t grain, F&& make_f) {
-  constexpr int64_t kManyThreads = 4;
-  const int64_t threads = runtime::num_threads(), groups = count / streams, least = threads < kManyThreads ? threads : 2 * threads, stream_bytes = threads < kManyThreads ? 1 << 20 : 256 << 10;
+  const int64_t threads = runtime::num_threads(), groups = count / streams;
+  const int64_t least = threads < kManyThreads ? threads : 2 * threads, stream_bytes = threads < kManyThreads ? 1 << 20 : 256 << 10;
   const int64_t tasks = std::max<int64_t>(1, std::min(groups, round_up(std::max(least, pieces(count * piece_bytes, streams * stream_bytes)), threads)));
   runtime::parallel_for(tasks, [&](int64_t begin, int64_t end) {
     auto f = make_f();
