@@ -366,10 +366,18 @@ Decision decide(Function& f, const std::string& name, const std::vector<Value>& 
   return d;
 }
 
+// Asked before the arguments are looked at, of which there may be many.
+bool is_given_up(uint64_t code, uint64_t purpose) {
+  std::lock_guard lock(table().mu);
+  auto found = table().functions.find({code, purpose});
+  return found != table().functions.end() && found->second.given_up;
+}
+
 }  // namespace
 
 bool call_compiled(uint64_t code, uint64_t purpose, const std::string& name, std::vector<Value>& roots,
                    const std::function<Value(std::vector<Value>)>& body, Value& result) {
+  if (is_given_up(code, purpose)) return false;
   Signature s;
   for (const Value& r : roots) add_to_signature(r, s, true);
   if (!s.traceable) return false;
@@ -378,7 +386,7 @@ bool call_compiled(uint64_t code, uint64_t purpose, const std::string& name, std
   {
     std::lock_guard lock(table().mu);
     Function& f = table().functions[{code, purpose}];
-    if (f.given_up || !(s.has_tensor || f.works_on_arrays)) return false;
+    if (!(s.has_tensor || f.works_on_arrays)) return false;
     d = decide(f, name, roots, s, hash);
     if (!d.found && !d.trace) return false;
     ++table().stats.dispatches;
