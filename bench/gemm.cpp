@@ -1,8 +1,9 @@
 // The contraction over shapes of real work: GFLOP/s, the part of the measured peak, and OpenBLAS beside it.
 // Usage: bench_gemm [--threads N] [TEXT…]: shapes whose line contains one of the texts, or all.
 // Decoding reads weights that no cache holds: those shapes go round enough copies of B to make it so.
-// Each answer is compared with the definition (loop/library.h), bit for bit on a sample, before it is timed; medians of several rounds, the two
-// libraries and the peak taking turns, as the speed of some machines changes while this runs. OpenBLAS is looked for at run time only; OPENBLAS may name it.
+// Each answer is compared with the definition (loop/library.h), bit for bit on a sample, before it is timed; medians of
+// several rounds, the two libraries and the peak taking turns, as the speed of some machines changes while this runs.
+// OpenBLAS is looked for at run time only; OPENBLAS may name it.
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -28,14 +29,16 @@ using namespace sheaf;
 namespace {
 
 struct Shape {
-  std::string what, form;  // form: which of the operands are stored transposed, as BLAS has it; NP: packed before, as weights are that are read again and again
+  std::string what, form;  // form: which of the operands are stored transposed, as BLAS has it; NP: packed before, as
+                           // weights are that are read again and again
   int64_t batch, m, n, k;
   DType dtype = DType::F32;
 };
 
 std::vector<Shape> shapes() {
   std::vector<Shape> out;
-  for (const char* form : {"NN", "NT", "TN"}) out.push_back({"square", form, 1, 1024, 1024, 1024});
+  for (const char* form : {"NN", "NT", "TN"})
+    out.push_back({"square", form, 1, 1024, 1024, 1024});
   // A linear layer of I inputs and O outputs over so many tokens: forward, gradient of the input, of the weight.
   auto linear = [&](const std::string& what, int64_t tokens, int64_t i, int64_t o) {
     out.push_back({what + " y", "NN", 1, tokens, o, i});
@@ -54,22 +57,38 @@ std::vector<Shape> shapes() {
   linear("nanogpt up", 1024, 384, 1536);
   linear("mlp", 256, 1024, 1024);
   // makemore: a batch of 256 over 16 positions, and one step of a recurrence.
-  for (auto [i, o] : {std::pair<int64_t, int64_t>{64, 64}, {64, 192}, {64, 256}, {256, 64}, {1024, 64}, {64, 27}}) linear("layer 64", 4096, i, o);
+  for (auto [i, o] : {std::pair<int64_t, int64_t>{64, 64}, {64, 192}, {64, 256}, {256, 64}, {1024, 64}, {64, 27}})
+    linear("layer 64", 4096, i, o);
   for (int64_t rows : {32, 256})
-    for (auto [i, o] : {std::pair<int64_t, int64_t>{128, 64}, {128, 128}, {64, 192}, {192, 200}}) linear("step", rows, i, o);
-  for (const char* form : {"NN", "NT", "TN"}) out.push_back({"small", form, 1024, 16, 16, 16});
-  for (const char* form : {"NN", "NT", "TN"}) out.push_back({"heads", form, 96, 64, 64, 32});
-  for (int64_t size : {45, 46, 127, 128, 129}) out.push_back({"odd", "NN", 1, size, size, size});
-  for (int64_t m : {2, 4, 8, 9, 16, 32}) out.push_back({"skinny", "NN", 1, m, 3072, 768});
-  for (int64_t m : {2, 4, 8, 9, 16, 32}) out.push_back({"skinny", "NT", 1, m, 3072, 768});
+    for (auto [i, o] : {std::pair<int64_t, int64_t>{128, 64}, {128, 128}, {64, 192}, {192, 200}})
+      linear("step", rows, i, o);
+  for (const char* form : {"NN", "NT", "TN"})
+    out.push_back({"small", form, 1024, 16, 16, 16});
+  for (const char* form : {"NN", "NT", "TN"})
+    out.push_back({"heads", form, 96, 64, 64, 32});
+  for (int64_t size : {45, 46, 127, 128, 129})
+    out.push_back({"odd", "NN", 1, size, size, size});
+  for (int64_t m : {2, 4, 8, 9, 16, 32})
+    out.push_back({"skinny", "NN", 1, m, 3072, 768});
+  for (int64_t m : {2, 4, 8, 9, 16, 32})
+    out.push_back({"skinny", "NT", 1, m, 3072, 768});
   out.push_back({"narrow", "NN", 1, 4096, 10, 512});
   // The products of one token of GPT-2, and of one row by a square matrix.
   for (DType dtype : {DType::F32, DType::BF16, DType::F16})
     for (const char* form : {"NN", "NP", "NT"}) {
-      for (auto [n, k] : {std::pair<int64_t, int64_t>{768, 768}, {2304, 768}, {3072, 768}, {768, 3072}, {50257, 768}, {2048, 2048}, {8192, 2048}, {2048, 8192}, {4096, 4096}})
+      for (auto [n, k] : {std::pair<int64_t, int64_t>{768, 768},
+                          {2304, 768},
+                          {3072, 768},
+                          {768, 3072},
+                          {50257, 768},
+                          {2048, 2048},
+                          {8192, 2048},
+                          {2048, 8192},
+                          {4096, 4096}})
         out.push_back({"decode " + std::string(name_of(dtype)), form, 1, 1, n, k, dtype});
       if (dtype != DType::F32 && form[1] != 'P')
-        for (int64_t m : {2, 4, 8, 16}) out.push_back({"skinny " + std::string(name_of(dtype)), form, 1, m, 3072, 768, dtype});
+        for (int64_t m : {2, 4, 8, 16})
+          out.push_back({"skinny " + std::string(name_of(dtype)), form, 1, m, 3072, 768, dtype});
     }
   return out;
 }
@@ -77,7 +96,8 @@ std::vector<Shape> shapes() {
 // cblas_sgemm, under the names that builds of OpenBLAS give it; the integers of some are 64 bits wide.
 struct OpenBlas {
   template <class Int>
-  using Gemm = void (*)(int order, int ta, int tb, Int m, Int n, Int k, float alpha, const float* a, Int lda, const float* b, Int ldb, float beta, float* c, Int ldc);
+  using Gemm = void (*)(int order, int ta, int tb, Int m, Int n, Int k, float alpha, const float* a, Int lda,
+                        const float* b, Int ldb, float beta, float* c, Int ldc);
   Gemm<int> narrow = nullptr;
   Gemm<int64_t> wide = nullptr;
   std::string name;
@@ -100,8 +120,9 @@ struct OpenBlas {
     bool ta = s.form[0] == 'T', tb = s.form[1] == 'T';
     auto call = [&]<class Int>(Gemm<Int> f) {
       for (int64_t p = 0; p < s.batch; ++p)
-        f(kRowMajor, ta ? kTransposed : kPlain, tb ? kTransposed : kPlain, static_cast<Int>(s.m), static_cast<Int>(s.n), static_cast<Int>(s.k), 1,
-          a + p * s.m * s.k, static_cast<Int>(ta ? s.m : s.k), b + p * s.n * s.k, static_cast<Int>(tb ? s.k : s.n), 0, c + p * s.m * s.n, static_cast<Int>(s.n));
+        f(kRowMajor, ta ? kTransposed : kPlain, tb ? kTransposed : kPlain, static_cast<Int>(s.m), static_cast<Int>(s.n),
+          static_cast<Int>(s.k), 1, a + p * s.m * s.k, static_cast<Int>(ta ? s.m : s.k), b + p * s.n * s.k,
+          static_cast<Int>(tb ? s.k : s.n), 0, c + p * s.m * s.n, static_cast<Int>(s.n));
     };
     narrow ? call(narrow) : call(wide);
   }
@@ -126,16 +147,30 @@ struct Matrices {
       memory[i] = Buffer::allocate(static_cast<size_t>(elements[i] * element));
       for (int64_t e = 0; e < elements[i]; ++e) {
         float x = static_cast<float>(rng() >> 8) / 8388608.0f - 1.0f;
-        if (s.dtype == DType::BF16) reinterpret_cast<loop::scalar::BFloat16*>(memory[i]->data())[e] = loop::scalar::to_bf16(x);
-        else if (s.dtype == DType::F16) reinterpret_cast<loop::scalar::Float16*>(memory[i]->data())[e] = loop::scalar::to_f16(x);
-        else at(i)[e] = x;
+        if (s.dtype == DType::BF16)
+          reinterpret_cast<loop::scalar::BFloat16*>(memory[i]->data())[e] = loop::scalar::to_bf16(x);
+        else if (s.dtype == DType::F16)
+          reinterpret_cast<loop::scalar::Float16*>(memory[i]->data())[e] = loop::scalar::to_f16(x);
+        else
+          at(i)[e] = x;
       }
     }
     bool ta = s.form[0] == 'T', tb = s.form[1] == 'T';
-    args = {static_cast<int64_t>(s.dtype), s.batch, s.m, s.n, s.k, s.m * s.k, ta ? 1 : s.k, ta ? s.m : 1, s.k * s.n, tb ? 1 : s.n, tb ? s.k : 1};
+    args = {static_cast<int64_t>(s.dtype),
+            s.batch,
+            s.m,
+            s.n,
+            s.k,
+            s.m * s.k,
+            ta ? 1 : s.k,
+            ta ? s.m : 1,
+            s.k * s.n,
+            tb ? 1 : s.n,
+            tb ? s.k : 1};
     if (s.form == "NP" && (packing = codegen::packed_row_form(s.dtype, s.n, s.k, s.n, 1))) {
       packed = Buffer::allocate(static_cast<size_t>(packing->bytes * copies));
-      for (int64_t c = 0; c < copies; ++c) packing->pack(memory[1]->data(), packed->data() + c * packing->bytes);
+      for (int64_t c = 0; c < copies; ++c)
+        packing->pack(memory[1]->data(), packed->data() + c * packing->bytes);
     }
   }
   bool exists() const { return shape.form != "NP" || packing; }
@@ -158,20 +193,27 @@ struct Matrices {
     const int64_t rows = std::min<int64_t>(shape.m, 2), columns = std::min<int64_t>(shape.n, 2);
     std::vector<float> expected(static_cast<size_t>(rows * columns));
     for (int trial = 0; trial < 200; ++trial) {
-      auto pick = [&](int64_t size) { return trial % 4 == 0 ? size - 1 : static_cast<int64_t>(rng() % static_cast<uint64_t>(size)); };
+      auto pick = [&](int64_t size) {
+        return trial % 4 == 0 ? size - 1 : static_cast<int64_t>(rng() % static_cast<uint64_t>(size));
+      };
       int64_t p = pick(shape.batch), i = pick(shape.m), j = pick(shape.n);
-      std::byte* buffers[] = {memory[0]->data() + (p * args[5] + i * args[6]) * element, memory[1]->data() + (p * args[8] + j * args[10]) * element,
+      std::byte* buffers[] = {memory[0]->data() + (p * args[5] + i * args[6]) * element,
+                              memory[1]->data() + (p * args[8] + j * args[10]) * element,
                               reinterpret_cast<std::byte*>(expected.data())};
       std::vector<int64_t> one = args;
       one[1] = 1, one[2] = rows, one[3] = columns, one[6] = one[10] = 0;
       loop::find_routine("contract")({buffers, one});
-      if (std::memcmp(expected.data(), memory[2]->data() + ((p * shape.m + i) * shape.n + j) * element, static_cast<size_t>(element)) != 0) return false;
+      if (std::memcmp(expected.data(), memory[2]->data() + ((p * shape.m + i) * shape.n + j) * element,
+                      static_cast<size_t>(element)) != 0)
+        return false;
     }
     return true;
   }
 };
 
-double now_ms() { return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double now_ms() {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 template <class F>
 double timed_ms(F f) {
@@ -190,19 +232,25 @@ double median(std::vector<double>& times) {
 int main(int argc, char** argv) {
   std::vector<std::string> wanted;
   for (int i = 1; i < argc; ++i) {
-    if (std::string(argv[i]) == "--threads" && i + 1 < argc) runtime::set_num_threads(std::atoi(argv[++i]));
-    else wanted.push_back(argv[i]);
+    if (std::string(argv[i]) == "--threads" && i + 1 < argc)
+      runtime::set_num_threads(std::atoi(argv[++i]));
+    else
+      wanted.push_back(argv[i]);
   }
   int threads = runtime::num_threads();
   codegen::Peak one = codegen::measure_peak(1), peak = codegen::measure_peak(threads);
   OpenBlas blas(threads);
-  fmt::print("peak: 1 thread {:.1f} GFLOP/s, reads {:.1f} GB/s; {} threads {:.1f} GFLOP/s, reads {:.1f} GB/s; peer: {}\n", one.gflops, one.read_gbs, threads, peak.gflops,
-             peak.read_gbs, blas ? blas.name : "none");
-  fmt::print("{:<40} {:>9} {:>9} {:>7} {:>7} {:>9} {:>7}\n", "batch x m x n x k", "ms", "GFLOP/s", "% peak", "% read", "OpenBLAS", "ratio");
+  fmt::print(
+      "peak: 1 thread {:.1f} GFLOP/s, reads {:.1f} GB/s; {} threads {:.1f} GFLOP/s, reads {:.1f} GB/s; peer: {}\n",
+      one.gflops, one.read_gbs, threads, peak.gflops, peak.read_gbs, blas ? blas.name : "none");
+  fmt::print("{:<40} {:>9} {:>9} {:>7} {:>7} {:>9} {:>7}\n", "batch x m x n x k", "ms", "GFLOP/s", "% peak", "% read",
+             "OpenBLAS", "ratio");
   bool warm = false;
   for (const Shape& s : shapes()) {
     std::string line = fmt::format("{:<15} {} {}x{}x{}x{}", s.what, s.form, s.batch, s.m, s.n, s.k);
-    if (!wanted.empty() && std::none_of(wanted.begin(), wanted.end(), [&](auto& w) { return line.find(w) != std::string::npos; })) continue;
+    if (!wanted.empty() &&
+        std::none_of(wanted.begin(), wanted.end(), [&](auto& w) { return line.find(w) != std::string::npos; }))
+      continue;
     Matrices matrices(s);
     if (!matrices.exists()) continue;
     matrices.run();
@@ -211,13 +259,15 @@ int main(int argc, char** argv) {
       return 1;
     }
     // Some processors take a while until they multiply at full speed.
-    for (double until = now_ms() + 1000; !warm && now_ms() < until;) matrices.run();
+    for (double until = now_ms() + 1000; !warm && now_ms() < until;)
+      matrices.run();
     warm = true;
     const bool by_memory = s.what.starts_with("decode");
     std::vector<double> our_times, their_times, gflops, read_gbs;
     auto measure = [](std::vector<double>& times, auto&& f) {
       double end = now_ms() + 100;
-      for (int runs = 0; runs < 5 || now_ms() < end; ++runs) times.push_back(timed_ms(f));
+      for (int runs = 0; runs < 5 || now_ms() < end; ++runs)
+        times.push_back(timed_ms(f));
     };
     bool peer = blas && s.dtype == DType::F32 && s.form != "NP";
     for (int round = 0; round < 3; ++round) {
@@ -225,14 +275,17 @@ int main(int argc, char** argv) {
       read_gbs.push_back(by_memory ? codegen::measure_read_gbs(threads) : peak.read_gbs);
       measure(our_times, [&] { matrices.run(); });
       if (!peer) continue;
-      measure(their_times, [&] { blas.run(s, matrices.at(0), reinterpret_cast<const float*>(matrices.next_b()), matrices.at(2)); });
+      measure(their_times,
+              [&] { blas.run(s, matrices.at(0), reinterpret_cast<const float*>(matrices.next_b()), matrices.at(2)); });
       // Its threads go on looking for work for a while, on the cores that ours need.
       std::this_thread::sleep_for(std::chrono::milliseconds(120));
     }
     double ours = median(our_times), theirs = peer ? median(their_times) : 0;
     double flops = 2.0 * static_cast<double>(s.batch * s.m * s.n * s.k);
-    double bytes = static_cast<double>(matrices.element) * static_cast<double>(s.batch * (s.m * s.k + s.k * s.n + s.m * s.n));
-    fmt::print("{:<40} {:>9.4f} {:>9.1f} {:>7.1f} {:>7.1f} ", line, ours, flops / ours * 1e-6, flops / ours * 1e-4 / median(gflops), bytes / ours * 1e-4 / median(read_gbs));
+    double bytes =
+        static_cast<double>(matrices.element) * static_cast<double>(s.batch * (s.m * s.k + s.k * s.n + s.m * s.n));
+    fmt::print("{:<40} {:>9.4f} {:>9.1f} {:>7.1f} {:>7.1f} ", line, ours, flops / ours * 1e-6,
+               flops / ours * 1e-4 / median(gflops), bytes / ours * 1e-4 / median(read_gbs));
     if (peer) fmt::print("{:>9.4f} {:>6.2f}x", theirs, theirs / ours);
     fmt::print("\n");
   }

@@ -1,5 +1,5 @@
-// What it costs to share work between threads: a fork-join while the workers are awake, one after they went to sleep, and how
-// long they stay awake. Prints `name value` lines, microseconds.
+// What it costs to share work between threads: a fork-join while the workers are awake, one after they went to sleep,
+// and how long they stay awake. Prints `name value` lines, microseconds.
 #include <time.h>
 
 #include <algorithm>
@@ -39,11 +39,14 @@ void fork_join() {
   static Flag flags[2];
   static int64_t turn = 0;
   ++turn;
-  sheaf::runtime::parallel_for(2, [](int64_t begin, int64_t) {
-    flags[begin].turn.store(turn, std::memory_order_release);
-    while (flags[1 - begin].turn.load(std::memory_order_acquire) < turn) {
-    }
-  }, 1);
+  sheaf::runtime::parallel_for(
+      2,
+      [](int64_t begin, int64_t) {
+        flags[begin].turn.store(turn, std::memory_order_release);
+        while (flags[1 - begin].turn.load(std::memory_order_acquire) < turn) {
+        }
+      },
+      1);
 }
 
 }  // namespace
@@ -51,10 +54,12 @@ void fork_join() {
 int main() {
   sheaf::runtime::set_num_threads(2);
   std::vector<double> hot, cold, awake;
-  for (int i = 0; i < 1000; ++i) fork_join();
+  for (int i = 0; i < 1000; ++i)
+    fork_join();
   for (int i = 0; i < 1000; ++i) {
     auto start = Clock::now();
-    for (int k = 0; k < 20; ++k) fork_join();
+    for (int k = 0; k < 20; ++k)
+      fork_join();
     hot.push_back(us_since(start) / 20);
   }
   for (int i = 0; i < 200; ++i) {
@@ -70,5 +75,6 @@ int main() {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     awake.push_back(workers_us() - before);
   }
-  std::printf("fork-join-hot %.3f\nfork-join-asleep %.3f\nawake-after-work %.1f\n", median(hot), median(cold), median(awake));
+  std::printf("fork-join-hot %.3f\nfork-join-asleep %.3f\nawake-after-work %.1f\n", median(hot), median(cold),
+              median(awake));
 }

@@ -1,7 +1,9 @@
-// What this machine can do at most with every thread of the pool: `gflops N` and `read_gbs N`, for the floors of bench/floors.py.
+// What this machine can do at most with every thread of the pool: `gflops N` and `read_gbs N`, for the floors of
+// bench/floors.py.
+#include "codegen/block/peak.h"
+
 #include <cstdio>
 
-#include "codegen/block/peak.h"
 #include "runtime/thread_pool.h"
 
 int main() {

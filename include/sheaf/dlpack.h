@@ -1,5 +1,6 @@
-/* The part of DLPack (https://dmlc.github.io/dlpack) that sheaf.h exchanges tensors by: names, values and layout are those
- * of its stable, unversioned interface. For programs that do not have dlpack.h itself; include one of the two, not both. */
+/* The part of DLPack (https://dmlc.github.io/dlpack) that sheaf.h exchanges tensors by: names, values and layout are
+ * those of its stable, unversioned interface. For programs that do not have dlpack.h itself; include one of the two,
+ * not both. */
 #ifndef SHEAF_DLPACK_H
 #define SHEAF_DLPACK_H
 #ifndef DLPACK_DLPACK_H_

@@ -1,16 +1,17 @@
 /* Sheaf inside another program: sessions, values, tensors without copies, errors as values. Link with libsheaf.so.
  *
- * OWNERSHIP. A function that gives a pointer to a sheaf_session, sheaf_value or sheaf_error makes a handle that belongs to
- * the caller, who ends it with the function of that name and `_free` (freeing NULL does nothing). Functions never take over a
- * value they are given. Text (const char*) that is given belongs to the handle it was asked of and lives as long.
+ * OWNERSHIP. A function that gives a pointer to a sheaf_session, sheaf_value or sheaf_error makes a handle that belongs
+ * to the caller, who ends it with the function of that name and `_free` (freeing NULL does nothing). Functions never
+ * take over a value they are given. Text (const char*) that is given belongs to the handle it was asked of and lives as
+ * long.
  *
- * ERRORS. A function that can fail because of the program gives NULL, or an error that tells everything about it. When it
- * fails, *out is NULL.
+ * ERRORS. A function that can fail because of the program gives NULL, or an error that tells everything about it. When
+ * it fails, *out is NULL.
  *
- * THREADS. Every function may be called from every thread. A session runs one call at a time, on a thread of its own with
- * a stack deep enough for recursive programs; others wait their turn. Different sessions run side by side. Values are
- * immutable and may be read by several threads, but one handle must not be freed while another thread uses it. Do not
- * call a session from a DLPack deleter. After fork() the child must not use sessions of its parent.
+ * THREADS. Every function may be called from every thread. A session runs one call at a time, on a thread of its own
+ * with a stack deep enough for recursive programs; others wait their turn. Different sessions run side by side. Values
+ * are immutable and may be read by several threads, but one handle must not be freed while another thread uses it. Do
+ * not call a session from a DLPack deleter. After fork() the child must not use sessions of its parent.
  *
  * SESSIONS share nothing: each has its own definitions. Plain data and tensors made by one may be given to another;
  * functions belong to the session that made them.
@@ -49,22 +50,23 @@ SHEAF_API void sheaf_free(sheaf_session* session);
 SHEAF_API sheaf_error* sheaf_eval(sheaf_session* session, const char* text, sheaf_value** out);
 /* The same for a file; `use` in it looks beside it. */
 SHEAF_API sheaf_error* sheaf_run_file(sheaf_session* session, const char* path, sheaf_value** out);
-/* Calls a function by its name, exactly as (name arg …) in the program would; it may run as compiled code. Named arguments
- * are keywords followed by values. */
-SHEAF_API sheaf_error* sheaf_call(sheaf_session* session, const char* name, sheaf_value* const* args, size_t num_args, sheaf_value** out);
+/* Calls a function by its name, exactly as (name arg …) in the program would; it may run as compiled code. Named
+ * arguments are keywords followed by values. */
+SHEAF_API sheaf_error* sheaf_call(sheaf_session* session, const char* name, sheaf_value* const* args, size_t num_args,
+                                  sheaf_value** out);
 /* Calls a function value. */
-SHEAF_API sheaf_error* sheaf_apply(sheaf_session* session, const sheaf_value* function, sheaf_value* const* args, size_t num_args,
-                                   sheaf_value** out);
+SHEAF_API sheaf_error* sheaf_apply(sheaf_session* session, const sheaf_value* function, sheaf_value* const* args,
+                                   size_t num_args, sheaf_value** out);
 /* The value of a global name: of the program, of the library, or a built-in function. */
 SHEAF_API sheaf_error* sheaf_lookup(sheaf_session* session, const char* name, sheaf_value** out);
-/* Asks the call that runs in the session to stop; it then fails with the message "Interrupted". Does nothing when no call
- * runs. Safe in a signal handler. When several sessions run at once, it may stop another one of them. */
+/* Asks the call that runs in the session to stop; it then fails with the message "Interrupted". Does nothing when no
+ * call runs. Safe in a signal handler. When several sessions run at once, it may stop another one of them. */
 SHEAF_API void sheaf_interrupt(sheaf_session* session);
 
 /* ---- Errors ---- */
 
-/* "parse", "compile", "runtime", "autodiff" or "io": the program's. "argument": the host's, such as a dtype that Sheaf does not
- * have. "exit": the program called (exit n). "memory", "internal". */
+/* "parse", "compile", "runtime", "autodiff" or "io": the program's. "argument": the host's, such as a dtype that Sheaf
+ * does not have. "exit": the program called (exit n). "memory", "internal". */
 SHEAF_API const char* sheaf_error_kind(const sheaf_error* error);
 /* What happened, without place and hints. */
 SHEAF_API const char* sheaf_error_message(const sheaf_error* error);
@@ -81,8 +83,17 @@ SHEAF_API void sheaf_error_free(sheaf_error* error);
 /* ---- Values ---- */
 
 typedef enum {
-  SHEAF_NIL, SHEAF_BOOL, SHEAF_INT, SHEAF_FLOAT, SHEAF_STRING, SHEAF_KEYWORD, SHEAF_LIST, SHEAF_TUPLE, SHEAF_DICT,
-  SHEAF_TENSOR, SHEAF_FUNCTION,
+  SHEAF_NIL,
+  SHEAF_BOOL,
+  SHEAF_INT,
+  SHEAF_FLOAT,
+  SHEAF_STRING,
+  SHEAF_KEYWORD,
+  SHEAF_LIST,
+  SHEAF_TUPLE,
+  SHEAF_DICT,
+  SHEAF_TENSOR,
+  SHEAF_FUNCTION,
   SHEAF_OTHER /* atoms, futures: can be passed on, not looked into */
 } sheaf_kind;
 
@@ -123,15 +134,15 @@ SHEAF_API sheaf_value* sheaf_text_of(const sheaf_value* value);
 
 /* ---- Tensors ----
  *
- * IN. The tensor's memory is used where it is, with its strides; nothing is copied. On success Sheaf owns `tensor` and calls
- * its deleter once when no value needs the memory any longer, which is not before the handle is freed and may be later: the
- * program may have kept the tensor, or a view of it. The deleter is called on whichever thread drops it last. On
- * failure the caller still owns it. Sheaf never writes to this memory, and relies on nobody else doing so while it has it.
- * Memory must be the CPU's and aligned to the element size.
+ * IN. The tensor's memory is used where it is, with its strides; nothing is copied. On success Sheaf owns `tensor` and
+ * calls its deleter once when no value needs the memory any longer, which is not before the handle is freed and may be
+ * later: the program may have kept the tensor, or a view of it. The deleter is called on whichever thread drops it
+ * last. On failure the caller still owns it. Sheaf never writes to this memory, and relies on nobody else doing so
+ * while it has it. Memory must be the CPU's and aligned to the element size.
  *
- * OUT. *out shows the value's own memory; nothing is copied (except that an axis which runs backwards is straightened). It
- * keeps the memory alive by itself, also after the value and the session are freed, until its deleter is called. Treat it as
- * read-only: values are immutable, and the program may still hold this one.
+ * OUT. *out shows the value's own memory; nothing is copied (except that an axis which runs backwards is straightened).
+ * It keeps the memory alive by itself, also after the value and the session are freed, until its deleter is called.
+ * Treat it as read-only: values are immutable, and the program may still hold this one.
  *
  * Element types: f16 bf16 f32 f64, i8 i16 i32 i64, u8 u16 u32, bool (one byte). */
 SHEAF_API sheaf_error* sheaf_from_dlpack(struct DLManagedTensor* tensor, sheaf_value** out);

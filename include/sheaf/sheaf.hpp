@@ -1,5 +1,5 @@
-// Sheaf from C++17 on: handles that free themselves and errors as exceptions, over sheaf.h, which says what is shared, what is
-// safe from which thread, and who owns a tensor's memory.
+// Sheaf from C++17 on: handles that free themselves and errors as exceptions, over sheaf.h, which says what is shared,
+// what is safe from which thread, and who owns a tensor's memory.
 //
 //   sheaf::api::Session s;
 //   s.eval("(defn scale [x k] (* x k))");
@@ -53,10 +53,14 @@ template <class T>
 constexpr DLDataType dl_type() {
   static_assert(std::is_arithmetic_v<T>, "elements are numbers or bools");
   constexpr auto bits = static_cast<uint8_t>(8 * sizeof(T));
-  if constexpr (std::is_same_v<T, bool>) return {kDLBool, 8, 1};
-  else if constexpr (std::is_floating_point_v<T>) return {kDLFloat, bits, 1};
-  else if constexpr (std::is_signed_v<T>) return {kDLInt, bits, 1};
-  else return {kDLUInt, bits, 1};
+  if constexpr (std::is_same_v<T, bool>)
+    return {kDLBool, 8, 1};
+  else if constexpr (std::is_floating_point_v<T>)
+    return {kDLFloat, bits, 1};
+  else if constexpr (std::is_signed_v<T>)
+    return {kDLInt, bits, 1};
+  else
+    return {kDLUInt, bits, 1};
 }
 
 // Memory of the host on its way into Sheaf.
@@ -73,7 +77,9 @@ template <class T>
 class TensorView {
  public:
   explicit TensorView(DLManagedTensor* m) : m_(m, [](DLManagedTensor* p) { p->deleter(p); }) {}
-  const T* data() const { return reinterpret_cast<const T*>(static_cast<const char*>(m_->dl_tensor.data) + m_->dl_tensor.byte_offset); }
+  const T* data() const {
+    return reinterpret_cast<const T*>(static_cast<const char*>(m_->dl_tensor.data) + m_->dl_tensor.byte_offset);
+  }
   int rank() const { return m_->dl_tensor.ndim; }
   int64_t size(int axis) const { return m_->dl_tensor.shape[axis]; }
   int64_t stride(int axis) const { return m_->dl_tensor.strides[axis]; }  // in elements
@@ -119,10 +125,11 @@ class Value {
     }
     return own(sheaf_dict(keys.data(), values.data(), entries.size()));
   }
-  // A tensor over memory of the host, row-major unless strides are given. `release` is called once when Sheaf no longer needs
-  // it, on any thread; without it the memory must outlive every value that may show it.
+  // A tensor over memory of the host, row-major unless strides are given. `release` is called once when Sheaf no longer
+  // needs it, on any thread; without it the memory must outlive every value that may show it.
   template <class T>
-  static Value view(const T* data, std::vector<int64_t> shape, std::function<void()> release = {}, std::vector<int64_t> strides = {}) {
+  static Value view(const T* data, std::vector<int64_t> shape, std::function<void()> release = {},
+                    std::vector<int64_t> strides = {}) {
     auto lent = std::make_unique<detail::Lent>();
     lent->shape = std::move(shape);
     lent->strides = std::move(strides);
@@ -189,7 +196,8 @@ class Value {
 
   static std::vector<sheaf_value*> handles(const std::vector<Value>& values) {
     std::vector<sheaf_value*> out;
-    for (const Value& v : values) out.push_back(v.get());
+    for (const Value& v : values)
+      out.push_back(v.get());
     return out;
   }
 
@@ -203,11 +211,19 @@ class Session {
   Session() : s_(sheaf_new(), sheaf_free) {
     if (!s_) throw std::bad_alloc();
   }
-  Value eval(const std::string& text) { return result([&](sheaf_value** out) { return sheaf_eval(s_.get(), text.c_str(), out); }); }
-  Value run_file(const std::string& path) { return result([&](sheaf_value** out) { return sheaf_run_file(s_.get(), path.c_str(), out); }); }
-  Value lookup(const std::string& name) { return result([&](sheaf_value** out) { return sheaf_lookup(s_.get(), name.c_str(), out); }); }
+  Value eval(const std::string& text) {
+    return result([&](sheaf_value** out) { return sheaf_eval(s_.get(), text.c_str(), out); });
+  }
+  Value run_file(const std::string& path) {
+    return result([&](sheaf_value** out) { return sheaf_run_file(s_.get(), path.c_str(), out); });
+  }
+  Value lookup(const std::string& name) {
+    return result([&](sheaf_value** out) { return sheaf_lookup(s_.get(), name.c_str(), out); });
+  }
   template <class... A>
-  Value call(const std::string& name, const A&... args) { return call_list(name, {Value(args)...}); }
+  Value call(const std::string& name, const A&... args) {
+    return call_list(name, {Value(args)...});
+  }
   Value call_list(const std::string& name, const std::vector<Value>& args) {
     auto a = Value::handles(args);
     return result([&](sheaf_value** out) { return sheaf_call(s_.get(), name.c_str(), a.data(), a.size(), out); });

@@ -22,13 +22,16 @@ class Between {
  public:
   Between(const std::vector<Operand>& y, const std::vector<Operand>& wrt) {
     uint64_t oldest = ~0ull;
-    for (const Operand& w : wrt) oldest = std::min(oldest, w.node()->id);
+    for (const Operand& w : wrt)
+      oldest = std::min(oldest, w.node()->id);
     // Nothing made before the oldest wrt can depend on one.
     std::vector<Node*> reached = graph::live_nodes({{}, y, {}}, oldest);
     depends_ = graph::NodeMap<uint8_t>(reached);
-    for (const Operand& w : wrt) depends_[w.node().get()] = 1;
+    for (const Operand& w : wrt)
+      depends_[w.node().get()] = 1;
     for (Node* n : reached) {
-      if (std::any_of(n->inputs.begin(), n->inputs.end(), [&](const Operand& in) { return depends(in); })) depends_[n] = 1;
+      if (std::any_of(n->inputs.begin(), n->inputs.end(), [&](const Operand& in) { return depends(in); }))
+        depends_[n] = 1;
       if (depends_[n]) order_.push_back(n);
     }
   }
@@ -54,12 +57,14 @@ class Sweep : public graph::VjpCtx {
   void visit(Node* n) {
     if (adjoints_[n].empty()) return;
     bool any_input = false;
-    for (const Operand& in : n->inputs) any_input |= between_.depends(in) && carries_gradient(in.dtype());
+    for (const Operand& in : n->inputs)
+      any_input |= between_.depends(in) && carries_gradient(in.dtype());
     if (!any_input || n->op->vjp.zero) return;
     node_ = n;
     if (n->custom) return run_custom();
     if (!n->op->vjp.rule) {
-      UserError e(ErrorKind::Autodiff, "no differentiation rule for operation '" + std::string(n->op->name) + "'", n->span);
+      UserError e(ErrorKind::Autodiff, "no differentiation rule for operation '" + std::string(n->op->name) + "'",
+                  n->span);
       e.notes.push_back(std::string(n->op->vjp.reason));
       throw e;
     }
@@ -68,8 +73,10 @@ class Sweep : public graph::VjpCtx {
 
   void run_custom() {
     std::vector<Operand> xs, dys;
-    for (int i = 0; i < num_inputs(); ++i) xs.push_back(x(i));
-    for (size_t i = 0; i < node_->types.size(); ++i) dys.push_back(dy(static_cast<int>(i)));
+    for (int i = 0; i < num_inputs(); ++i)
+      xs.push_back(x(i));
+    for (size_t i = 0; i < node_->types.size(); ++i)
+      dys.push_back(dy(static_cast<int>(i)));
     std::vector<Operand> gs = (*node_->custom)(xs, dys);
     for (size_t i = 0; i < gs.size() && i < node_->inputs.size(); ++i)
       if (gs[i]) grad(static_cast<int>(i), gs[i]);
@@ -78,7 +85,9 @@ class Sweep : public graph::VjpCtx {
   const Attrs& attrs() const override { return node_->attrs; }
   int num_inputs() const override { return static_cast<int>(node_->inputs.size()); }
   Operand x(int i) override { return plain(node_->inputs[i]); }
-  Operand y(int i) override { return record_ || node_->values.empty() ? Operand(Ref<Node>(node_), i) : Operand(node_->values[i]); }
+  Operand y(int i) override {
+    return record_ || node_->values.empty() ? Operand(Ref<Node>(node_), i) : Operand(node_->values[i]);
+  }
   bool has_dy(int i) const override { return static_cast<bool>(adjoints_[node_][i]); }
   Operand dy(int i) override {
     Operand& a = adjoints_[node_][i];
@@ -106,13 +115,14 @@ class Sweep : public graph::VjpCtx {
     node_->types.insert(node_->types.end(), types.begin(), types.end());
     adjoints_[node_].resize(node_->types.size());
   }
-  std::vector<Operand> nested(const std::vector<Operand>& y, const std::vector<Operand>& dy, const std::vector<Operand>& wrt,
-                              const std::vector<Operand>& start) override {
+  std::vector<Operand> nested(const std::vector<Operand>& y, const std::vector<Operand>& dy,
+                              const std::vector<Operand>& wrt, const std::vector<Operand>& start) override {
     return sweep_graph(y, dy, wrt, start, true);
   }
 
-  static std::vector<Operand> sweep_graph(const std::vector<Operand>& y, const std::vector<Operand>& dy, const std::vector<Operand>& wrt,
-                                          const std::vector<Operand>& start, bool record) {
+  static std::vector<Operand> sweep_graph(const std::vector<Operand>& y, const std::vector<Operand>& dy,
+                                          const std::vector<Operand>& wrt, const std::vector<Operand>& start,
+                                          bool record) {
     Between between(y, wrt);
     Sweep sweep(between, record);
     for (size_t i = 0; i < start.size(); ++i)
@@ -120,9 +130,11 @@ class Sweep : public graph::VjpCtx {
     for (size_t i = 0; i < y.size(); ++i)
       if (between.depends(y[i]) && carries_gradient(y[i].dtype())) sweep.seed(y[i], dy[i]);
     const auto& order = between.order();
-    for (size_t i = order.size(); i-- > 0;) sweep.visit(order[i]);
+    for (size_t i = order.size(); i-- > 0;)
+      sweep.visit(order[i]);
     std::vector<Operand> out;
-    for (const Operand& w : wrt) out.push_back(sweep.adjoint(w));
+    for (const Operand& w : wrt)
+      out.push_back(sweep.adjoint(w));
     return out;
   }
 
@@ -134,7 +146,8 @@ class Sweep : public graph::VjpCtx {
   Operand take_adjoint_of(const Operand& o) {
     if (!between_.depends(o)) return {};
     Node* n = o.node().get();
-    if (std::vector<Operand>& of = adjoints_[n]; !of.empty() && of[o.index()]) return std::exchange(of[o.index()], Operand());
+    if (std::vector<Operand>& of = adjoints_[n]; !of.empty() && of[o.index()])
+      return std::exchange(of[o.index()], Operand());
     if (n->op->name != "reshape") return {};
     Operand g = take_adjoint_of(n->inputs[0]);
     return g ? ops::reshape(std::move(g), n->types[0].sizes) : g;
@@ -159,7 +172,8 @@ class Sweep : public graph::VjpCtx {
 
 }  // namespace
 
-std::vector<Operand> vjp(const std::vector<Operand>& y, const std::vector<Operand>& dy, const std::vector<Operand>& wrt, bool record) {
+std::vector<Operand> vjp(const std::vector<Operand>& y, const std::vector<Operand>& dy, const std::vector<Operand>& wrt,
+                         bool record) {
   return Sweep::sweep_graph(y, dy, wrt, {}, record);
 }
 

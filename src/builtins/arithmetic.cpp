@@ -1,5 +1,5 @@
-// + - * / // mod ** abs ash, and the operators the evaluator runs inline. Scalars are handled here without an array: two
-// ints exactly (overflow is an error), anything with a float in f32.
+// + - * / // mod ** abs ash, and the operators the evaluator runs inline. Scalars are handled here without an array:
+// two ints exactly (overflow is an error), anything with a float in f32.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -33,19 +33,22 @@ using Binary = Value (*)(const Value&, const Value&);
 template <Binary kOp>
 Value fold(Call& c) {
   Value acc = std::move(c[0]);
-  for (size_t i = 1; i < c.size(); ++i) acc = kOp(acc, c[i]);
+  for (size_t i = 1; i < c.size(); ++i)
+    acc = kOp(acc, c[i]);
   return acc;
 }
 
 Value power(Call& c) {
   const Value& a = c[0];
   Value b = c[1];
-  // Small integral exponents are products; x ** 1 is x itself, int or not. Of an int the exponent thus decides the type, so
-  // it has to be known.
-  if (b.is_traced() && num(b).is_scalar() && !is_float(num(b).x.dtype()) && !is_float(num(a).x.dtype())) b = trace::concrete(b);
+  // Small integral exponents are products; x ** 1 is x itself, int or not. Of an int the exponent thus decides the
+  // type, so it has to be known.
+  if (b.is_traced() && num(b).is_scalar() && !is_float(num(b).x.dtype()) && !is_float(num(a).x.dtype()))
+    b = trace::concrete(b);
   auto small = [&]() -> int {
     if (b.is_int() && b.as_int() >= 0 && b.as_int() <= 3) return static_cast<int>(b.as_int());
-    if (b.is_float() && (b.as_float() == 0 || b.as_float() == 1 || b.as_float() == 2 || b.as_float() == 3)) return static_cast<int>(b.as_float());
+    if (b.is_float() && (b.as_float() == 0 || b.as_float() == 1 || b.as_float() == 2 || b.as_float() == 3))
+      return static_cast<int>(b.as_float());
     return -1;
   };
   num(a);
@@ -63,7 +66,8 @@ Value power(Call& c) {
       if (is_plain_scalar(a)) return Value::floating(scalar_float(a) * scalar_float(a) * scalar_float(a));
       // Narrow floats would round in between, which the op for any exponent does not.
       DType d = num(a).x.dtype();
-      return d == DType::BF16 || d == DType::F16 ? binary("pow", a, b, true) : binary("mul", binary("mul", a, a, true), a, true);
+      return d == DType::BF16 || d == DType::F16 ? binary("pow", a, b, true)
+                                                 : binary("mul", binary("mul", a, a, true), a, true);
     }
     default: return binary("pow", a, b, true);
   }
@@ -80,7 +84,8 @@ Value absolute(Call& c) {
 Value shift_int(int64_t x, int64_t n) {
   if (n < 0) return Value::integer(x >> std::min<int64_t>(-(n + 1), 62) >> 1);
   int64_t r = 0;
-  if (x != 0 && (n > 63 || __builtin_mul_overflow(static_cast<__int128>(x), __int128{1} << n, &r))) overflow("ash", Value::integer(x), Value::integer(n));
+  if (x != 0 && (n > 63 || __builtin_mul_overflow(static_cast<__int128>(x), __int128{1} << n, &r)))
+    overflow("ash", Value::integer(x), Value::integer(n));
   return Value::integer(r);
 }
 
@@ -101,22 +106,116 @@ Value shift(Call& c) {
 constexpr std::string_view kFew = "+: expected at least 2 arguments, got {}";
 
 const BuiltinDef kBuiltins[] = {
-    {"+", "Arithmetic", "(+ a b …)", "Sum, left to right; arrays broadcast. One argument is returned unchanged.", {{"(+ 19 23)", "42"}, {"(+ [1 2] 0.5)", "[1.5 2.5]"}},
-     1, -1, [](Call& c) { return fold<add_values>(c); }, {}, Effect::None, kFew},
-    {"-", "Arithmetic", "(- a b …)", "Difference, left to right; one argument is negated.", {{"(- 5)", "-5"}, {"(- 10 3 2)", "5"}},
-     1, -1, [](Call& c) { return c.size() == 1 ? neg_value(c[0]) : fold<sub_values>(c); }, {}, Effect::None, kFew},
-    {"*", "Arithmetic", "(* a b …)", "Product, left to right; arrays broadcast.", {{"(* 6 7)", "42"}, {"(* (arange 3) 1.5)", "[ 0. 1.5  3.]"}},
-     2, -1, fold<mul_values>, {}, Effect::None, kFew},
-    {"/", "Arithmetic", "(/ a b …)", "Quotient, left to right, always a float; division by zero gives inf or NaN.", {{"(/ 9 4)", "2.25"}, {"(/ 1 0)", "inf"}},
-     2, -1, fold<div_values>, {}, Effect::None, kFew},
-    {"//", "Arithmetic", "(// a b …)", "Quotient rounded down. Dividing an int by zero is an error; in int tensors it gives 0, as in NumPy.", {{"(// -7 2)", "-4"}, {"(// (arange 3) 0)", "[0 0 0]"}}, 2, -1, fold<floor_div_values>, {}, Effect::None, kFew},
-    {"mod", "Arithmetic", "(mod a b …)", "Remainder with the sign of the divisor; by zero as for //.", {{"(mod -1 5)", "4"}}, 2, -1, fold<mod_values>, {}, Effect::None, kFew},
-    {"%", "Arithmetic", "(% a b …)", "Same as mod.", {{"(% 7 4)", "3"}}, 2, -1, fold<mod_values>, {}, Effect::None, kFew},
-    {"**", "Arithmetic", "(** a b)", "Power, a float; (** a 1) is a itself.", {{"(** 5 2)", "25.0"}, {"(** [1 2 3] 2)", "[1. 4. 9.]"}}, 2, 2, power},
+    {"+",
+     "Arithmetic",
+     "(+ a b …)",
+     "Sum, left to right; arrays broadcast. One argument is returned unchanged.",
+     {{"(+ 19 23)", "42"}, {"(+ [1 2] 0.5)", "[1.5 2.5]"}},
+     1,
+     -1,
+     [](Call& c) { return fold<add_values>(c); },
+     {},
+     Effect::None,
+     kFew},
+    {"-",
+     "Arithmetic",
+     "(- a b …)",
+     "Difference, left to right; one argument is negated.",
+     {{"(- 5)", "-5"}, {"(- 10 3 2)", "5"}},
+     1,
+     -1,
+     [](Call& c) { return c.size() == 1 ? neg_value(c[0]) : fold<sub_values>(c); },
+     {},
+     Effect::None,
+     kFew},
+    {"*",
+     "Arithmetic",
+     "(* a b …)",
+     "Product, left to right; arrays broadcast.",
+     {{"(* 6 7)", "42"}, {"(* (arange 3) 1.5)", "[ 0. 1.5  3.]"}},
+     2,
+     -1,
+     fold<mul_values>,
+     {},
+     Effect::None,
+     kFew},
+    {"/",
+     "Arithmetic",
+     "(/ a b …)",
+     "Quotient, left to right, always a float; division by zero gives inf or NaN.",
+     {{"(/ 9 4)", "2.25"}, {"(/ 1 0)", "inf"}},
+     2,
+     -1,
+     fold<div_values>,
+     {},
+     Effect::None,
+     kFew},
+    {"//",
+     "Arithmetic",
+     "(// a b …)",
+     "Quotient rounded down. Dividing an int by zero is an error; in int tensors it gives 0, as in NumPy.",
+     {{"(// -7 2)", "-4"}, {"(// (arange 3) 0)", "[0 0 0]"}},
+     2,
+     -1,
+     fold<floor_div_values>,
+     {},
+     Effect::None,
+     kFew},
+    {"mod",
+     "Arithmetic",
+     "(mod a b …)",
+     "Remainder with the sign of the divisor; by zero as for //.",
+     {{"(mod -1 5)", "4"}},
+     2,
+     -1,
+     fold<mod_values>,
+     {},
+     Effect::None,
+     kFew},
+    {"%",
+     "Arithmetic",
+     "(% a b …)",
+     "Same as mod.",
+     {{"(% 7 4)", "3"}},
+     2,
+     -1,
+     fold<mod_values>,
+     {},
+     Effect::None,
+     kFew},
+    {"**",
+     "Arithmetic",
+     "(** a b)",
+     "Power, a float; (** a 1) is a itself.",
+     {{"(** 5 2)", "25.0"}, {"(** [1 2 3] 2)", "[1. 4. 9.]"}},
+     2,
+     2,
+     power},
     {"abs", "Arithmetic", "(abs x)", "Absolute value, a float.", {{"(abs -3)", "3.0"}}, 1, 1, absolute},
-    {"ash", "Arithmetic", "(ash x n)", "Arithmetic shift: left for n >= 0, right (rounding down) for n < 0.", {{"(ash 1 4)", "16"}, {"(ash -5 -1)", "-3"}}, 2, 2, shift},
-    {"inc", "Arithmetic", "(inc x)", "x + 1.", {{"(inc 41)", "42"}}, 1, 1, [](Call& c) { return add_values(c[0], Value::integer(1)); }},
-    {"dec", "Arithmetic", "(dec x)", "x - 1.", {{"(dec 43)", "42"}}, 1, 1, [](Call& c) { return sub_values(c[0], Value::integer(1)); }},
+    {"ash",
+     "Arithmetic",
+     "(ash x n)",
+     "Arithmetic shift: left for n >= 0, right (rounding down) for n < 0.",
+     {{"(ash 1 4)", "16"}, {"(ash -5 -1)", "-3"}},
+     2,
+     2,
+     shift},
+    {"inc",
+     "Arithmetic",
+     "(inc x)",
+     "x + 1.",
+     {{"(inc 41)", "42"}},
+     1,
+     1,
+     [](Call& c) { return add_values(c[0], Value::integer(1)); }},
+    {"dec",
+     "Arithmetic",
+     "(dec x)",
+     "x - 1.",
+     {{"(dec 43)", "42"}},
+     1,
+     1,
+     [](Call& c) { return sub_values(c[0], Value::integer(1)); }},
 };
 
 }  // namespace
@@ -179,7 +278,8 @@ Value neg_value(const Value& a) {
   Num n = num(a);
   if (n.x.dtype() == DType::Bool) n.x = ops::cast(n.x, DType::I32);
   if (is_storage_only(n.x.dtype())) n.x = ops::cast(n.x, DType::I32);
-  if (n.kind == Kind::Int && !is_float(n.x.dtype())) return sub_values(Value::integer(0), a);  // the least int has no opposite
+  if (n.kind == Kind::Int && !is_float(n.x.dtype()))
+    return sub_values(Value::integer(0), a);  // the least int has no opposite
   return to_value(ops::neg(n.x), n.kind == Kind::Bool ? Kind::Int : n.kind);
 }
 

@@ -35,14 +35,17 @@ struct Leaves {
       return;
     }
     int64_t n = static_cast<int64_t>(v.items().size());
-    if (n == 0) throw runtime_error(fmt::format("{}: cannot make a tensor of an empty list", who)).hint("use (zeros [0]) for an empty tensor");
+    if (n == 0)
+      throw runtime_error(fmt::format("{}: cannot make a tensor of an empty list", who))
+          .hint("use (zeros [0]) for an empty tensor");
     if (depth == sizes.size()) {
       if (!items.empty()) ragged();
       sizes.push_back(n);
     } else if (sizes[depth] != n) {
       ragged();
     }
-    for (const Value& x : v.items()) collect(x, depth + 1);
+    for (const Value& x : v.items())
+      collect(x, depth + 1);
   }
 
   [[noreturn]] void ragged() const { throw runtime_error(fmt::format("{}: the lists differ in length or depth", who)); }
@@ -69,25 +72,31 @@ Operand array_operand(const Value& v, std::string_view who, DType ints) {
     Tensor t = empty_tensor(d, leaves.sizes);
     std::byte* p = t.bytes();
     for (const Value& x : leaves.items) {
-      if (x.is_float()) store_double(d, p, x.as_float());
-      else if (!x.is_int() || !is_int(d) || trace::holds_int(d, x.as_int())) store_int(d, p, x.as_int());
-      else throw runtime_error(fmt::format("{}: {} does not fit {}", who, x.as_int(), name_of(d)));
+      if (x.is_float())
+        store_double(d, p, x.as_float());
+      else if (!x.is_int() || !is_int(d) || trace::holds_int(d, x.as_int()))
+        store_int(d, p, x.as_int());
+      else
+        throw runtime_error(fmt::format("{}: {} does not fit {}", who, x.as_int(), name_of(d)));
       p += size_bytes(d);
     }
     return t;
   }
   std::vector<Operand> parts;
-  for (const Value& x : leaves.items) parts.push_back(array_operand(x, who, ints));
+  for (const Value& x : leaves.items)
+    parts.push_back(array_operand(x, who, ints));
   Operand rows = stack_arrays(std::move(parts), 0, who);
   Sizes s = to_sizes(leaves.sizes);
-  for (int i = 1; i < rows.rank(); ++i) s.push_back(rows.size(i));
+  for (int i = 1; i < rows.rank(); ++i)
+    s.push_back(rows.size(i));
   return ops::reshape(rows, s);
 }
 
 bool is_numeric_list(const Value& v) {
   if (!v.is_list() || v.items().empty()) return false;
   for (const Value& x : v.items()) {
-    bool number = x.is_number() || (x.is_traced() && (trace::kind_of(x) == Kind::Int || trace::kind_of(x) == Kind::Float));
+    bool number =
+        x.is_number() || (x.is_traced() && (trace::kind_of(x) == Kind::Int || trace::kind_of(x) == Kind::Float));
     if (!number && !is_numeric_list(x)) return false;
   }
   return true;
@@ -97,10 +106,12 @@ Operand stack_arrays(std::vector<Operand> parts, int axis, std::string_view who)
   DType d = common_array_dtype(parts);
   for (Operand& p : parts) {
     if (!(p.sizes() == parts[0].sizes()) && &p != &parts[0])
-      throw runtime_error(fmt::format("{}: shapes differ: {} and {}", who, shape_text(parts[0].sizes()), shape_text(p.sizes())))
+      throw runtime_error(
+          fmt::format("{}: shapes differ: {} and {}", who, shape_text(parts[0].sizes()), shape_text(p.sizes())))
           .hint("(apply concat xs) joins tensors of different lengths");
   }
-  for (Operand& p : parts) p = ops::expand_axis(ops::cast(p, d), axis);
+  for (Operand& p : parts)
+    p = ops::expand_axis(ops::cast(p, d), axis);
   return ops::concat(std::move(parts), axis);
 }
 
@@ -110,9 +121,11 @@ Operand join_arrays(std::vector<Operand> parts, int axis, std::string_view who) 
   for (Operand& p : parts) {
     Sizes s = p.sizes();
     bool fits = s.size() == first.size();
-    for (size_t i = 0; fits && i < s.size(); ++i) fits = static_cast<int>(i) == axis || s[i] == first[i];
+    for (size_t i = 0; fits && i < s.size(); ++i)
+      fits = static_cast<int>(i) == axis || s[i] == first[i];
     if (!fits)
-      throw runtime_error(fmt::format("{}: shapes {} and {} do not fit along axis {}", who, shape_text(first), shape_text(s), axis));
+      throw runtime_error(
+          fmt::format("{}: shapes {} and {} do not fit along axis {}", who, shape_text(first), shape_text(s), axis));
     p = ops::cast(p, d);
   }
   return ops::concat(std::move(parts), axis);
@@ -145,9 +158,11 @@ std::optional<std::vector<int>> axes_option(const Call& c, int rank) {
   const Value* v = c.option("axis");
   if (!v || v->is_nil()) return std::nullopt;
   std::vector<int> axes;
-  for (int64_t a : to_ints(*v, "axis")) axes.push_back(ops::check_axis(a, rank));
+  for (int64_t a : to_ints(*v, "axis"))
+    axes.push_back(ops::check_axis(a, rank));
   std::sort(axes.begin(), axes.end());
-  if (std::adjacent_find(axes.begin(), axes.end()) != axes.end()) throw runtime_error("axis: the same axis is given twice");
+  if (std::adjacent_find(axes.begin(), axes.end()) != axes.end())
+    throw runtime_error("axis: the same axis is given twice");
   return axes;
 }
 
@@ -156,7 +171,9 @@ int one_axis(Call& c, size_t arg, int rank, int64_t fallback) {
   return ops::check_axis(arg < c.size() && !c[arg].is_nil() ? to_index(c[arg], "axis") : fallback, rank);
 }
 
-int rank_of(const Value& numeric) { return trace::kind_of(numeric) == Kind::Tensor ? trace::operand_of(numeric).rank() : 0; }
+int rank_of(const Value& numeric) {
+  return trace::kind_of(numeric) == Kind::Tensor ? trace::operand_of(numeric).rank() : 0;
+}
 
 Dims known_sizes(const Sizes& sizes) {
   Dims known;
@@ -176,11 +193,14 @@ Operand select_item(const Operand& x, int axis, const Value& index, std::string_
     return ops::squeeze_axis(ops::slice_axis(x, axis, at, 1), axis);
   }
   Operand at = index_operand(index, who);
-  if (!(num_elems(at.sizes()) == Size(1))) throw runtime_error(fmt::format("index: expected a number, got {}", short_text(index)));
+  if (!(num_elems(at.sizes()) == Size(1)))
+    throw runtime_error(fmt::format("index: expected a number, got {}", short_text(index)));
   return ops::take(x, ops::reshape(at, {}), axis, std::string(who), true);
 }
 
-Operand slice_range(const Operand& x, int axis, Size start, Size end) { return ops::slice_axis(x, axis, start, end - start); }
+Operand slice_range(const Operand& x, int axis, Size start, Size end) {
+  return ops::slice_axis(x, axis, start, end - start);
+}
 
 std::vector<Tensor> nonzero_positions(const Tensor& x, DType dtype) {
   Tensor t = contiguous(x);
@@ -208,7 +228,8 @@ template <class T>
 void copy_run(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride, int64_t n) {
   T* p = reinterpret_cast<T*>(to);
   const T* q = reinterpret_cast<const T*>(from);
-  for (int64_t i = 0; i < n; ++i) p[i * to_stride] = q[i * from_stride];
+  for (int64_t i = 0; i < n; ++i)
+    p[i * to_stride] = q[i * from_stride];
 }
 
 // Same sizes, same dtype.
@@ -220,7 +241,8 @@ void copy_elements(const Tensor& to, const Tensor& from, int axis, std::byte* p,
   }
   int64_t n = to.sizes[axis], ts = to.strides[axis], fs = from.strides[axis];
   if (axis + 1 < to.rank()) {
-    for (int64_t i = 0; i < n; ++i) copy_elements(to, from, axis + 1, p + i * ts * width, q + i * fs * width);
+    for (int64_t i = 0; i < n; ++i)
+      copy_elements(to, from, axis + 1, p + i * ts * width, q + i * fs * width);
     return;
   }
   switch (width) {

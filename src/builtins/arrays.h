@@ -1,4 +1,5 @@
-// What the array built-ins share: arrays from nested lists, options that name axes or dtypes, positions that may be traced.
+// What the array built-ins share: arrays from nested lists, options that name axes or dtypes, positions that may be
+// traced.
 #pragma once
 #include "builtins/numeric.h"
 
@@ -7,8 +8,8 @@ namespace sheaf::builtins {
 // True unless the value is traced and what it stands for is not known yet.
 bool is_known(const Value& v);
 
-// A number, a tensor, or a (nested) list of those as one array. A list of ints becomes `ints`, one of bools Bool, anything
-// with a float F32; tensors meet in their promoted dtype. Throws for empty, ragged and non-numeric lists.
+// A number, a tensor, or a (nested) list of those as one array. A list of ints becomes `ints`, one of bools Bool,
+// anything with a float F32; tensors meet in their promoted dtype. Throws for empty, ragged and non-numeric lists.
 Operand array_operand(const Value& v, std::string_view who, DType ints = DType::F32);
 // A list (of lists …) of ints and floats, not empty, no tensors or bools.
 bool is_numeric_list(const Value& v);
@@ -38,8 +39,8 @@ Dims known_sizes(const Sizes& sizes);
 void check_known_size(const Sizes& sizes);
 // A size as a number of the language.
 Value int_value(Size s);
-// Item `index` of an axis, without that axis. A known index is checked now (`index 9 out of bounds for length 4`), a traced
-// one when the program runs.
+// Item `index` of an axis, without that axis. A known index is checked now (`index 9 out of bounds for length 4`), a
+// traced one when the program runs.
 Operand select_item(const Operand& x, int axis, const Value& index, std::string_view who);
 // The part of x from `start` up to (not including) `end` along an axis.
 Operand slice_range(const Operand& x, int axis, Size start, Size end);
@@ -51,8 +52,8 @@ std::vector<Tensor> nonzero_positions(const Tensor& t, DType dtype);
 struct Region {
   Sizes starts, sizes, steps;
 };
-// x (a concrete tensor) with `v` (concrete, the region's sizes, x's dtype) in the region. Written in place when `x` is the
-// only reference to its data, so a cache that is updated every step is not copied.
+// x (a concrete tensor) with `v` (concrete, the region's sizes, x's dtype) in the region. Written in place when `x` is
+// the only reference to its data, so a cache that is updated every step is not copied.
 Value write_region(Value x, const Operand& v, const Region& region);
 
 }  // namespace sheaf::builtins

@@ -1,5 +1,5 @@
-// NumPy's indexing: at, at-set, at-add, span. An index list is worked out in two stages: first everything that is a strided
-// view (ints, spans, :, ..., new axes), then the index tensors, broadcast together, as one gather or scatter.
+// NumPy's indexing: at, at-set, at-add, span. An index list is worked out in two stages: first everything that is a
+// strided view (ints, spans, :, ..., new axes), then the index tensors, broadcast together, as one gather or scatter.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,18 +27,23 @@ Value span(Call& c) {
   Value v = Value::object(Tag::Opaque, s);
   Value* parts[] = {&s->start, &s->stop, &s->step};
   for (size_t i = 0; i < c.size(); ++i) {
-    if (!c[i].is_nil() && !is_numeric(c[i])) throw runtime_error(fmt::format("span: expected a number or nil, got {}", short_text(c[i])));
+    if (!c[i].is_nil() && !is_numeric(c[i]))
+      throw runtime_error(fmt::format("span: expected a number or nil, got {}", short_text(c[i])));
     *parts[i] = c[i];
   }
   return v;
 }
 
-const SpanObj* as_span(const Value& v) { return v.tag() == Tag::Opaque ? dynamic_cast<const SpanObj*>(v.object()) : nullptr; }
+const SpanObj* as_span(const Value& v) {
+  return v.tag() == Tag::Opaque ? dynamic_cast<const SpanObj*>(v.object()) : nullptr;
+}
 bool is_colon(const Value& v) { return v.is_keyword() && v.as_keyword().str().empty(); }
 bool is_mask(const Value& v) { return is_tensor_value(v) && operand_of(v).dtype() == DType::Bool; }
 
 bool is_list_of_bools(const Value& v) {
-  return v.is_seq() && !v.items().empty() && std::all_of(v.items().begin(), v.items().end(), [](const Value& x) { return x.is_bool() || is_list_of_bools(x); });
+  return v.is_seq() && !v.items().empty() && std::all_of(v.items().begin(), v.items().end(), [](const Value& x) {
+           return x.is_bool() || is_list_of_bools(x);
+         });
 }
 
 // One axis of the view.
@@ -49,10 +54,11 @@ struct Axis {
 
 struct Plan {
   std::string_view who;
-  Region box;                  // the view, per axis of x
-  std::vector<Axis> axes;      // what the view's axes become, new ones included
-  bool whole = true;           // the view is all of x
-  size_t dots = 0;             // the axes before ..., which parts the index tensors on its two sides even where it stands for no axis
+  Region box;              // the view, per axis of x
+  std::vector<Axis> axes;  // what the view's axes become, new ones included
+  bool whole = true;       // the view is all of x
+  size_t dots =
+      0;  // the axes before ..., which parts the index tensors on its two sides even where it stands for no axis
 
   bool has_index() const {
     return std::any_of(axes.begin(), axes.end(), [](const Axis& a) { return static_cast<bool>(a.index); });
@@ -79,12 +85,14 @@ class Planner {
     for (const Value& v : indices) {
       if (v.tag() == Tag::Marker) {
         plan_.dots = plan_.axes.size();
-        for (int i = used; i < x.rank(); ++i) keep();
+        for (int i = used; i < x.rank(); ++i)
+          keep();
       } else {
         add(v);
       }
     }
-    while (axis_ < x.rank()) keep();
+    while (axis_ < x.rank())
+      keep();
   }
   Plan take() { return std::move(plan_); }
 
@@ -129,7 +137,8 @@ class Planner {
     } else if (v.is_seq()) {
       gather(ops::cast(array_operand(v, plan_.who, DType::I64), DType::I64));
     } else if (!is_numeric(v)) {
-      throw runtime_error(fmt::format("{}: expected an index, a span, :, ... or nil, got {}", plan_.who, short_text(v)));
+      throw runtime_error(
+          fmt::format("{}: expected an index, a span, :, ... or nil, got {}", plan_.who, short_text(v)));
     } else if (kind_of(v) != Kind::Tensor && (is_known(v) || trace::size_value(v)) && !gather_ints_) {
       view(resolve_index(v, x_.size(axis_)), 1, 1, {Axis::Kind::Dropped, {}});
     } else {
@@ -141,9 +150,11 @@ class Planner {
     Operand mask = operand_of(v);
     for (int i = 0; i < mask.rank(); ++i)
       if (!(mask.size(i) == x_.size(axis_ + i)))
-        throw runtime_error(fmt::format("{}: the mask has shape {}, the tensor {}", plan_.who, shape_text(mask.sizes()), shape_text(x_.sizes())));
+        throw runtime_error(fmt::format("{}: the mask has shape {}, the tensor {}", plan_.who, shape_text(mask.sizes()),
+                                        shape_text(x_.sizes())));
     if (mask.rank() == 0) throw runtime_error(fmt::format("{}: a 0-d mask selects nothing", plan_.who));
-    for (Tensor& positions : nonzero_positions(trace::concrete(v).as_tensor(), DType::I64)) gather(std::move(positions));
+    for (Tensor& positions : nonzero_positions(trace::concrete(v).as_tensor(), DType::I64))
+      gather(std::move(positions));
   }
 
   const Operand& x_;
@@ -157,8 +168,10 @@ Sizes view_sizes(const Plan& p) {
   Sizes out;
   size_t axis = 0;
   for (const Axis& a : p.axes) {
-    if (a.kind == Axis::Kind::New) out.push_back(1);
-    else if (Size n = p.box.sizes[axis++]; a.kind == Axis::Kind::Kept) out.push_back(n);
+    if (a.kind == Axis::Kind::New)
+      out.push_back(1);
+    else if (Size n = p.box.sizes[axis++]; a.kind == Axis::Kind::Kept)
+      out.push_back(n);
   }
   return out;
 }
@@ -178,7 +191,8 @@ Operand put_view(const Operand& x, const Operand& v, const Plan& p) {
   // Spread the region out to x's places, and take it where it covers x.
   Sizes lo, hi, between;
   for (int i = 0; i < x.rank(); ++i) {
-    int64_t step = p.box.steps[i].value(), start = p.box.starts[i].value(), n = p.box.sizes[i].value(), size = x.size(i).value();
+    int64_t step = p.box.steps[i].value(), start = p.box.starts[i].value(), n = p.box.sizes[i].value(),
+            size = x.size(i).value();
     if (step < 0) {
       region = ops::flip(region, i);
       start += step * std::max<int64_t>(n - 1, 0);
@@ -194,10 +208,10 @@ Operand put_view(const Operand& x, const Operand& v, const Plan& p) {
 
 // Stage two: the view with the gathered axes side by side and merged into one, and one index for it.
 struct Gather {
-  Operand index;            // i64, any rank
-  int axis = 0;             // the merged axis
-  std::vector<int> perm;    // order of the view's axes before merging
-  Sizes moved, merged;      // sizes after permuting, and after merging
+  Operand index;          // i64, any rank
+  int axis = 0;           // the merged axis
+  std::vector<int> perm;  // order of the view's axes before merging
+  Sizes moved, merged;    // sizes after permuting, and after merging
 };
 
 Gather plan_gather(const Plan& p, const Operand& view) {
@@ -225,10 +239,13 @@ Gather plan_gather(const Plan& p, const Operand& view) {
     if (std::find(places.begin(), places.end(), i) == places.end()) g.perm.push_back(i);
   }
   if (static_cast<int>(g.perm.size()) == g.axis) g.perm.insert(g.perm.end(), places.begin(), places.end());
-  for (int i : g.perm) g.moved.push_back(view.size(i));
+  for (int i : g.perm)
+    g.moved.push_back(view.size(i));
   for (int i = 0; i < view.rank(); ++i) {
-    if (i <= g.axis || i >= g.axis + count) g.merged.push_back(g.moved[i]);
-    else g.merged.back() = g.merged.back() * g.moved[i];
+    if (i <= g.axis || i >= g.axis + count)
+      g.merged.push_back(g.moved[i]);
+    else
+      g.merged.back() = g.merged.back() * g.moved[i];
   }
   if (count == 1) {
     g.index = indices[0];
@@ -243,7 +260,9 @@ Gather plan_gather(const Plan& p, const Operand& view) {
   return g;
 }
 
-Operand merged_view(const Operand& view, const Gather& g) { return ops::reshape(ops::transpose(view, g.perm), g.merged); }
+Operand merged_view(const Operand& view, const Gather& g) {
+  return ops::reshape(ops::transpose(view, g.perm), g.merged);
+}
 
 Operand gather_view(const Operand& view, const Plan& p) {
   Gather g = plan_gather(p, view);
@@ -254,14 +273,18 @@ Operand scatter_view(const Operand& view, const Operand& v, const Plan& p, bool 
   Gather g = plan_gather(p, view);
   Sizes wide, flat;  // the shape of what is written, with the index's axes and with one for all of them
   for (int i = 0; i < static_cast<int>(g.merged.size()); ++i) {
-    if (i != g.axis) wide.push_back(g.merged[i]);
-    else for (Size s : g.index.sizes()) wide.push_back(s);
+    if (i != g.axis)
+      wide.push_back(g.merged[i]);
+    else
+      for (Size s : g.index.sizes())
+        wide.push_back(s);
     flat.push_back(i == g.axis ? num_elems(g.index.sizes()) : g.merged[i]);
   }
-  Operand y = ops::scatter(merged_view(view, g), ops::reshape(g.index, {num_elems(g.index.sizes())}), ops::reshape(stretch(v, wide), flat), g.axis, set,
-                           std::string(p.who), true);
+  Operand y = ops::scatter(merged_view(view, g), ops::reshape(g.index, {num_elems(g.index.sizes())}),
+                           ops::reshape(stretch(v, wide), flat), g.axis, set, std::string(p.who), true);
   std::vector<int> back(g.perm.size());
-  for (size_t i = 0; i < g.perm.size(); ++i) back[g.perm[i]] = static_cast<int>(i);
+  for (size_t i = 0; i < g.perm.size(); ++i)
+    back[g.perm[i]] = static_cast<int>(i);
   return ops::transpose(ops::reshape(y, g.moved), back);
 }
 
@@ -276,7 +299,8 @@ Value at(Call& c) {
 // A scalar written through a mask needs no positions, so the mask may be traced.
 Value write_masked(const Operand& x, const Operand& mask, const Operand& v, bool set) {
   Sizes s = mask.sizes();
-  for (int i = mask.rank(); i < x.rank(); ++i) s.push_back(1);
+  for (int i = mask.rank(); i < x.rank(); ++i)
+    s.push_back(1);
   return tensor_value(ops::where(ops::reshape(mask, s), set ? v : x + v, x));
 }
 
@@ -305,13 +329,41 @@ constexpr char kAtSet[] = "at-set", kAtAdd[] = "at-add";
 constexpr std::string_view kIndexing = "Indexing";
 
 const BuiltinDef kBuiltins[] = {
-    {"at", kIndexing, "(at x i …)", "NumPy's x[i, …]: an index per axis, which may be an int, a span, : for all, ... for the axes between, nil for a new axis, a tensor of indices, or a bool mask.",
-     {{"(at [[1 2] [3 4]] : 1)", "[2. 4.]"}, {"(at [1 2 3 4 5] (span 0 5 2))", "[1. 3. 5.]"}, {"(at [1 5 2 7] (> [1 5 2 7] 3))", "[5. 7.]"}}, 1, -1, at},
-    {"at-set", kIndexing, "(at-set x v i …)", "x with v (broadcast) in the places (at x i …) reads. Done in place when nothing else refers to x.",
-     {{"(at-set [1 2 3] 9 1)", "[1. 9. 3.]"}, {"(at-set [[1 2] [3 4]] [8 9] : 0)", "[[8. 2.]\n [9. 4.]]"}}, 2, -1, write<kAtSet, true>},
-    {"at-add", kIndexing, "(at-add x v i …)", "x with v (broadcast) added in the places (at x i …) reads; repeated indices add up.", {{"(at-add [1 2 3] 10 1)", "[ 1. 12.  3.]"}}, 2, -1, write<kAtAdd, false>},
-    {"span", kIndexing, "(span start stop [step])", "NumPy's start:stop:step, for at; nil for a part left out, negative positions count from the end.",
-     {{"(at [1 2 3 4 5] (span 1 3))", "[2. 3.]"}, {"(at [1 2 3] (span nil nil -1))", "[3. 2. 1.]"}}, 1, 3, span},
+    {"at",
+     kIndexing,
+     "(at x i …)",
+     "NumPy's x[i, …]: an index per axis, which may be an int, a span, : for all, ... for the axes between, nil for a "
+     "new axis, a tensor of indices, or a bool mask.",
+     {{"(at [[1 2] [3 4]] : 1)", "[2. 4.]"},
+      {"(at [1 2 3 4 5] (span 0 5 2))", "[1. 3. 5.]"},
+      {"(at [1 5 2 7] (> [1 5 2 7] 3))", "[5. 7.]"}},
+     1,
+     -1,
+     at},
+    {"at-set",
+     kIndexing,
+     "(at-set x v i …)",
+     "x with v (broadcast) in the places (at x i …) reads. Done in place when nothing else refers to x.",
+     {{"(at-set [1 2 3] 9 1)", "[1. 9. 3.]"}, {"(at-set [[1 2] [3 4]] [8 9] : 0)", "[[8. 2.]\n [9. 4.]]"}},
+     2,
+     -1,
+     write<kAtSet, true>},
+    {"at-add",
+     kIndexing,
+     "(at-add x v i …)",
+     "x with v (broadcast) added in the places (at x i …) reads; repeated indices add up.",
+     {{"(at-add [1 2 3] 10 1)", "[ 1. 12.  3.]"}},
+     2,
+     -1,
+     write<kAtAdd, false>},
+    {"span",
+     kIndexing,
+     "(span start stop [step])",
+     "NumPy's start:stop:step, for at; nil for a part left out, negative positions count from the end.",
+     {{"(at [1 2 3 4 5] (span 1 3))", "[2. 3.]"}, {"(at [1 2 3] (span nil nil -1))", "[3. 2. 1.]"}},
+     1,
+     3,
+     span},
 };
 
 }  // namespace

@@ -55,10 +55,11 @@ struct BuiltinDef {
   std::string_view doc;
   std::vector<Example> examples;
   int min_args = 0;
-  int max_args = -1;           // -1: any; extra positional arguments beyond it are ignored (with a warning)
+  int max_args = -1;  // -1: any; extra positional arguments beyond it are ignored (with a warning)
   Value (*run)(Call&) = nullptr;
   // Names of accepted keyword options separated by spaces ("axis keepdims"); empty: keywords are ordinary values.
-  // A leading '*' also accepts the names of all dtypes as flags. "padding=" takes the next argument even if it is a keyword.
+  // A leading '*' also accepts the names of all dtypes as flags. "padding=" takes the next argument even if it is a
+  // keyword.
   std::string_view options = {};
   Effect effect = Effect::None;
   // The message for a wrong argument count, if it is not "NAME: expected N arguments, got M"; "{}" stands for M.

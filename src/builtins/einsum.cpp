@@ -2,7 +2,8 @@
 //  1. every term is read into labels; `...` becomes labels of its own, aligned at the right;
 //  2. a label twice in one operand is its diagonal; a size-1 axis that meets a larger one is dropped (it stretches);
 //  3. labels that nobody else needs are summed away;
-//  4. while two or more operands are left, the pair that shrinks most is contracted: `dot` over the labels that vanish, with
+//  4. while two or more operands are left, the pair that shrinks most is contracted: `dot` over the labels that vanish,
+//  with
 //     shared labels that stay as its batch; a plain product when nothing vanishes or when only the batch stays;
 //  5. the axes of the last one are put in the order of the output.
 #include "builtins/einsum.h"
@@ -51,7 +52,8 @@ Term read_term(std::string_view text) {
     } else if ((text[i] | 32) >= 'a' && (text[i] | 32) <= 'z') {
       t.labels.push_back(static_cast<unsigned char>(text[i]));
     } else {
-      throw runtime_error(fmt::format("einsum: '{}' in subscript '{}' is not a label", text[i], text)).hint("labels are the letters a to z and A to Z");
+      throw runtime_error(fmt::format("einsum: '{}' in subscript '{}' is not a label", text[i], text))
+          .hint("labels are the letters a to z and A to Z");
     }
   }
   return t;
@@ -81,9 +83,11 @@ Subscript read_subscript(std::string_view text) {
 Labels expand_dots(const Labels& labels, int length) {
   Labels out;
   for (Label l : labels) {
-    if (l != kDots) out.push_back(l);
+    if (l != kDots)
+      out.push_back(l);
     else
-      for (int i = length; i-- > 0;) out.push_back(kEllipsis + i);
+      for (int i = length; i-- > 0;)
+        out.push_back(kEllipsis + i);
   }
   return out;
 }
@@ -91,7 +95,8 @@ Labels expand_dots(const Labels& labels, int length) {
 // The axes of `a` in a new order.
 Array ordered(const Array& a, const Labels& labels) {
   std::vector<int> perm;
-  for (Label l : labels) perm.push_back(a.axis(l));
+  for (Label l : labels)
+    perm.push_back(a.axis(l));
   return {ops::transpose(a.x, perm), labels};
 }
 
@@ -110,7 +115,8 @@ Array diagonal(Array a) {
     Label l = a.labels[i];
     Size n = a.x.size(p);
     if (!(n == a.x.size(q)))
-      throw runtime_error(fmt::format("einsum: label '{}' has sizes {} and {} in one operand", label_text(l), n.str(), a.x.size(q).str()));
+      throw runtime_error(fmt::format("einsum: label '{}' has sizes {} and {} in one operand", label_text(l), n.str(),
+                                      a.x.size(q).str()));
     std::vector<int> perm;
     Labels rest;
     Sizes merged;
@@ -140,7 +146,8 @@ void drop_stretched(std::vector<Array>& arrays) {
       for (const Array& other : arrays) {
         if (!other.has(l) || other.size(l) == n || other.size(l) == Size(1)) continue;
         if (!(n == Size(1)))
-          throw runtime_error(fmt::format("einsum: label '{}' has sizes {} and {}", label_text(l), n.str(), other.size(l).str()));
+          throw runtime_error(
+              fmt::format("einsum: label '{}' has sizes {} and {}", label_text(l), n.str(), other.size(l).str()));
         arrays[k] = drop_axis(arrays[k], i);
         break;
       }
@@ -152,15 +159,18 @@ Array sum_unneeded(Array a, const Labels& needed) {
   std::vector<int> axes;
   Labels rest;
   for (int i = 0; i < a.x.rank(); ++i) {
-    if (contains(needed, a.labels[i])) rest.push_back(a.labels[i]);
-    else axes.push_back(i);
+    if (contains(needed, a.labels[i]))
+      rest.push_back(a.labels[i]);
+    else
+      axes.push_back(i);
   }
   return axes.empty() ? a : Array{ops::sum(a.x, axes), rest};
 }
 
 Sizes sizes_of(const Array& a, const Labels& labels) {
   Sizes s;
-  for (Label l : labels) s.push_back(a.size(l));
+  for (Label l : labels)
+    s.push_back(a.size(l));
   return s;
 }
 
@@ -176,23 +186,29 @@ struct Roles {
 
 Roles roles_of(const Array& a, const Array& b, const Labels& needed) {
   Roles r;
-  for (Label l : a.labels) (!b.has(l) ? r.left : contains(needed, l) ? r.batch : r.summed).push_back(l);
+  for (Label l : a.labels)
+    (!b.has(l) ? r.left : contains(needed, l) ? r.batch : r.summed).push_back(l);
   for (Label l : b.labels)
     if (!a.has(l)) r.right.push_back(l);
   return r;
 }
 
 Array multiply(const Array& a, const Array& b, const Roles& r) {
-  Array x = ordered(a, joined(joined(r.batch, r.left), r.summed)), y = ordered(b, joined(joined(r.batch, r.right), r.summed));
+  Array x = ordered(a, joined(joined(r.batch, r.left), r.summed)),
+        y = ordered(b, joined(joined(r.batch, r.right), r.summed));
   Sizes xs = sizes_of(a, joined(r.batch, r.left)), ys = sizes_of(b, r.batch);
-  for (size_t i = 0; i < r.right.size(); ++i) xs.push_back(Size(1));
-  for (size_t i = 0; i < r.left.size(); ++i) ys.push_back(Size(1));
-  for (Size n : sizes_of(b, r.right)) ys.push_back(n);
+  for (size_t i = 0; i < r.right.size(); ++i)
+    xs.push_back(Size(1));
+  for (size_t i = 0; i < r.left.size(); ++i)
+    ys.push_back(Size(1));
+  for (Size n : sizes_of(b, r.right))
+    ys.push_back(n);
   for (Size n : sizes_of(a, r.summed)) {
     xs.push_back(n);
     ys.push_back(n);
   }
-  Array z{ops::mul(ops::reshape(x.x, xs), ops::reshape(y.x, ys)), joined(joined(joined(r.batch, r.left), r.right), r.summed)};
+  Array z{ops::mul(ops::reshape(x.x, xs), ops::reshape(y.x, ys)),
+          joined(joined(joined(r.batch, r.left), r.right), r.summed)};
   return sum_unneeded(z, joined(joined(r.batch, r.left), r.right));
 }
 
@@ -200,12 +216,17 @@ Array multiply(const Array& a, const Array& b, const Roles& r) {
 Array contract(const Array& a, const Array& b, const Labels& needed) {
   Roles r = roles_of(a, b, needed);
   if (r.summed.empty() || (r.left.empty() && r.right.empty())) return multiply(a, b, r);
-  Sizes batch = sizes_of(a, r.batch), left = sizes_of(a, r.left), right = sizes_of(b, r.right), summed = sizes_of(a, r.summed);
-  Operand x = ops::reshape(ordered(a, joined(joined(r.batch, r.left), r.summed)).x, {num_elems(batch), num_elems(left), num_elems(summed)});
-  Operand y = ops::reshape(ordered(b, joined(joined(r.batch, r.summed), r.right)).x, {num_elems(batch), num_elems(summed), num_elems(right)});
+  Sizes batch = sizes_of(a, r.batch), left = sizes_of(a, r.left), right = sizes_of(b, r.right),
+        summed = sizes_of(a, r.summed);
+  Operand x = ops::reshape(ordered(a, joined(joined(r.batch, r.left), r.summed)).x,
+                           {num_elems(batch), num_elems(left), num_elems(summed)});
+  Operand y = ops::reshape(ordered(b, joined(joined(r.batch, r.summed), r.right)).x,
+                           {num_elems(batch), num_elems(summed), num_elems(right)});
   Sizes out = batch;
-  for (Size n : left) out.push_back(n);
-  for (Size n : right) out.push_back(n);
+  for (Size n : left)
+    out.push_back(n);
+  for (Size n : right)
+    out.push_back(n);
   return {ops::reshape(mixed_dot(x, y), out), joined(joined(r.batch, r.left), r.right)};
 }
 
@@ -215,10 +236,14 @@ double estimate(Size n) { return n.is_const() ? static_cast<double>(n.value()) :
 double growth(const Array& a, const Array& b, const Labels& needed) {
   Roles r = roles_of(a, b, needed);
   double before_a = 1, before_b = 1, after = 1;
-  for (Label l : a.labels) before_a *= estimate(a.size(l));
-  for (Label l : b.labels) before_b *= estimate(b.size(l));
-  for (Label l : joined(r.batch, r.left)) after *= estimate(a.size(l));
-  for (Label l : r.right) after *= estimate(b.size(l));
+  for (Label l : a.labels)
+    before_a *= estimate(a.size(l));
+  for (Label l : b.labels)
+    before_b *= estimate(b.size(l));
+  for (Label l : joined(r.batch, r.left))
+    after *= estimate(a.size(l));
+  for (Label l : r.right)
+    after *= estimate(b.size(l));
   return after - before_a - before_b;
 }
 
@@ -231,7 +256,8 @@ Labels needed_beside(const std::vector<Array>& arrays, size_t i, size_t j, const
 
 std::string operand_letters(size_t n) {
   std::string s;
-  for (size_t i = 0; i < n; ++i) s += fmt::format(", {}", static_cast<char>('a' + i % 26));
+  for (size_t i = 0; i < n; ++i)
+    s += fmt::format(", {}", static_cast<char>('a' + i % 26));
   return s;
 }
 
@@ -246,16 +272,18 @@ DType contraction_dtype(DType a, DType b) {
 Operand einsum(std::string_view text, std::vector<Operand> operands) {
   Subscript s = read_subscript(text);  // 1.
   if (s.inputs.size() != operands.size())
-    throw runtime_error(fmt::format("einsum: expected {} arguments (subscript{}), got {}", s.inputs.size() + 1, operand_letters(s.inputs.size()), operands.size() + 1));
+    throw runtime_error(fmt::format("einsum: expected {} arguments (subscript{}), got {}", s.inputs.size() + 1,
+                                    operand_letters(s.inputs.size()), operands.size() + 1));
   int dots = 0;
   for (size_t k = 0; k < operands.size(); ++k) {
     int named = 0;
-    for (Label l : s.inputs[k].labels) named += l != kDots;
+    for (Label l : s.inputs[k].labels)
+      named += l != kDots;
     int rank = operands[k].rank();
     bool open = contains(s.inputs[k].labels, kDots);
     if (rank < named || (rank > named && !open))
-      throw runtime_error(fmt::format("einsum: operand {} has {} dimensions but subscript '{}' specifies {}", static_cast<char>('A' + k % 26), rank,
-                                      s.inputs[k].text, named));
+      throw runtime_error(fmt::format("einsum: operand {} has {} dimensions but subscript '{}' specifies {}",
+                                      static_cast<char>('A' + k % 26), rank, s.inputs[k].text, named));
     if (open) dots = std::max(dots, rank - named);
   }
   Labels output = expand_dots(s.output.labels, dots);
@@ -272,8 +300,9 @@ Operand einsum(std::string_view text, std::vector<Operand> operands) {
       throw runtime_error(fmt::format("einsum: output label '{}' is in no operand", label_text(output[i])));
   }
   drop_stretched(arrays);
-  for (size_t k = 0; k < arrays.size(); ++k) arrays[k] = sum_unneeded(arrays[k], needed_beside(arrays, k, k, output));  // 3.
-  while (arrays.size() > 1) {  // 4.
+  for (size_t k = 0; k < arrays.size(); ++k)
+    arrays[k] = sum_unneeded(arrays[k], needed_beside(arrays, k, k, output));  // 3.
+  while (arrays.size() > 1) {                                                  // 4.
     size_t best_i = 0, best_j = 1;
     double best = HUGE_VAL;
     for (size_t i = 0; i < arrays.size(); ++i)

@@ -21,29 +21,36 @@ Value plain_element(const Tensor& t, int64_t i, Ints ints) {
   const std::byte* p = t.bytes() + i * t.strides[0] * size_bytes(t.dtype);
   if (t.dtype == DType::F32) return Value::floating(static_cast<float>(load_double(DType::F32, p)));
   if (t.dtype == DType::F64) return Value::tensor(select_axis0(t, i));
-  if (is_int(t.dtype) && (ints == Ints::Exact || t.dtype == DType::I64 || t.dtype == DType::U32)) return exact_element(t, i);
+  if (is_int(t.dtype) && (ints == Ints::Exact || t.dtype == DType::I64 || t.dtype == DType::U32))
+    return exact_element(t, i);
   double x = load_double(t.dtype, p);
   auto y = static_cast<float>(x);
   if (y != x && x == x)
-    warn(fmt::format("the int {:.0f} taken out of a tensor becomes the float {}; (item x i) gives it exactly", x, float_text(y)));
+    warn(fmt::format("the int {:.0f} taken out of a tensor becomes the float {}; (item x i) gives it exactly", x,
+                     float_text(y)));
   return Value::floating(y);
 }
 
 // A key without its trailing digits, and their number (-1: none).
 std::pair<std::string_view, int64_t> split_number(std::string_view key) {
   size_t end = key.size();
-  while (end > 0 && key[end - 1] >= '0' && key[end - 1] <= '9') --end;
+  while (end > 0 && key[end - 1] >= '0' && key[end - 1] <= '9')
+    --end;
   if (end == key.size() || key.size() - end > 9) return {key, -1};
   int64_t n = 0;
-  for (char ch : key.substr(end)) n = n * 10 + (ch - '0');
+  for (char ch : key.substr(end))
+    n = n * 10 + (ch - '0');
   return {key.substr(0, end), n};
 }
 
-bool all_of(std::span<const Value> items, bool (*test)(const Value&)) { return std::all_of(items.begin(), items.end(), test); }
+bool all_of(std::span<const Value> items, bool (*test)(const Value&)) {
+  return std::all_of(items.begin(), items.end(), test);
+}
 
 bool same_keys(const DictObj& a, const DictObj& b) {
   auto x = a.entries(), y = b.entries();
-  return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const DictEntry& p, const DictEntry& q) { return p.key == q.key; });
+  return std::equal(x.begin(), x.end(), y.begin(), y.end(),
+                    [](const DictEntry& p, const DictEntry& q) { return p.key == q.key; });
 }
 
 // Column k of rows, moved or shared.
@@ -51,7 +58,8 @@ template <class Get>
 Value stack_column(const std::vector<Value>& rows, Get get) {
   std::vector<Value> column;
   column.reserve(rows.size());
-  for (const Value& row : rows) column.push_back(get(row));
+  for (const Value& row : rows)
+    column.push_back(get(row));
   return stack_trees(std::move(column));
 }
 
@@ -88,7 +96,8 @@ Value Elements::at(int64_t i) const {
 
 std::vector<Value> empty_list(int64_t room) {
   // A tensor whose rows are empty may have more of them than memory holds.
-  if (static_cast<size_t>(room) > memory_stats().limit_bytes / sizeof(Value)) throw runtime_error(fmt::format("out of memory: a list of {} values", room));
+  if (static_cast<size_t>(room) > memory_stats().limit_bytes / sizeof(Value))
+    throw runtime_error(fmt::format("out of memory: a list of {} values", room));
   std::vector<Value> out;
   out.reserve(room);
   return out;
@@ -97,7 +106,8 @@ std::vector<Value> empty_list(int64_t room) {
 std::vector<Value> Elements::all() const {
   if (source_.is_seq()) return source_.items_copy();
   std::vector<Value> out = empty_list(size_);
-  for (int64_t i = 0; i < size_; ++i) out.push_back(at(i));
+  for (int64_t i = 0; i < size_; ++i)
+    out.push_back(at(i));
   return out;
 }
 
@@ -110,7 +120,8 @@ Value stack_operands(const std::vector<Operand>& parts) {
   }
   if (!plain) {
     std::vector<Operand> rows;
-    for (const Operand& o : parts) rows.push_back(ops::expand_axis(ops::cast(o, d), 0));
+    for (const Operand& o : parts)
+      rows.push_back(ops::expand_axis(ops::cast(o, d), 0));
     return tensor_value(ops::concat(std::move(rows), 0));
   }
   Dims sizes = parts[0].value().sizes;
@@ -140,15 +151,20 @@ Value stack_trees(std::vector<Value> items) {
     return stack_operands(parts);
   }
   if (all_of(items, [](const Value& v) { return v.is_nil(); })) return Value::nil();
-  if (first.is_dict() && std::all_of(items.begin(), items.end(), [&](const Value& v) { return v.is_dict() && same_keys(v.as_dict(), first.as_dict()); })) {
+  if (first.is_dict() && std::all_of(items.begin(), items.end(), [&](const Value& v) {
+        return v.is_dict() && same_keys(v.as_dict(), first.as_dict());
+      })) {
     std::vector<DictEntry> out;
     for (const DictEntry& e : first.as_dict().entries())
       out.push_back({e.key, stack_column(items, [&](const Value& v) { return *v.as_dict().find(e.key); })});
     return make_dict(std::move(out));
   }
-  if (first.is_seq() && std::all_of(items.begin(), items.end(), [&](const Value& v) { return v.tag() == first.tag() && v.items().size() == first.items().size(); })) {
+  if (first.is_seq() && std::all_of(items.begin(), items.end(), [&](const Value& v) {
+        return v.tag() == first.tag() && v.items().size() == first.items().size();
+      })) {
     std::vector<Value> out;
-    for (size_t k = 0; k < first.items().size(); ++k) out.push_back(stack_column(items, [&](const Value& v) { return v.items()[k]; }));
+    for (size_t k = 0; k < first.items().size(); ++k)
+      out.push_back(stack_column(items, [&](const Value& v) { return v.items()[k]; }));
     return first.is_list() ? Value::list(std::move(out)) : Value::tuple(std::move(out));
   }
   return Value::list(std::move(items));

@@ -8,10 +8,12 @@ namespace sheaf::builtins {
 
 // What may be walked besides lists, tuples and tensors.
 enum class Walk : uint8_t { Sequences, Dicts };
-// How an element of an integer tensor comes out: as language §7 has it (a float), or exactly, for `for` and `enumerate`.
+// How an element of an integer tensor comes out: as language §7 has it (a float), or exactly, for `for` and
+// `enumerate`.
 enum class Ints : uint8_t { AsFloats, Exact };
 
-// Rank-1 tensors yield elements, higher ranks sub-tensors of axis 0 with the same dtype, dicts their values in key order.
+// Rank-1 tensors yield elements, higher ranks sub-tensors of axis 0 with the same dtype, dicts their values in key
+// order.
 class Elements {
  public:
   // Throws `WHO: expected a list or a tensor, got TYPE`.
@@ -32,8 +34,8 @@ std::vector<Value> empty_list(int64_t room);
 
 // Tensors of one shape on a new axis 0, promoted to one dtype. `parts` is not empty.
 Value stack_operands(const std::vector<Operand>& parts);
-// Stacks leaf by leaf: numbers and tensors of one shape become a tensor, dicts with the same keys and lists of one length
-// are stacked inside, all nil stays nil; anything else is kept as a list.
+// Stacks leaf by leaf: numbers and tensors of one shape become a tensor, dicts with the same keys and lists of one
+// length are stacked inside, all nil stays nil; anything else is kept as a list.
 Value stack_trees(std::vector<Value> items);
 
 // `Dict key must be a keyword or a string, got TYPE`

@@ -37,7 +37,9 @@ Value options(Call& c) {
   std::string who = c[2].as_string().empty() ? "fn" : c[2].as_string();
   std::vector<DictEntry> entries;
   for (size_t i = 0; i < rest.size(); ++i) {
-    if (!rest[i].is_keyword()) throw caller_error(fmt::format("{}: unexpected argument {}; options are written :name value", who, short_text(rest[i])));
+    if (!rest[i].is_keyword())
+      throw caller_error(
+          fmt::format("{}: unexpected argument {}; options are written :name value", who, short_text(rest[i])));
     Name name = rest[i].as_keyword();
     if (!c[1].is_nil()) {
       std::string known;
@@ -57,7 +59,8 @@ Value options(Call& c) {
 // A list with nils behind it, up to a length.
 Value padded(Call& c) {
   Value list = std::move(c[0]);
-  while (static_cast<int64_t>(list.items().size()) < c[1].as_int()) list.mutable_items().push_back(Value::nil());
+  while (static_cast<int64_t>(list.items().size()) < c[1].as_int())
+    list.mutable_items().push_back(Value::nil());
   return list;
 }
 
@@ -69,9 +72,11 @@ Value contract(Call& c) {
   for (size_t i = 0; i < shapes.size(); ++i) {
     const auto& dims = shapes[i].items();
     std::string want;
-    for (const Value& d : dims) want += (want.empty() ? "" : " ") + (d.is_string() ? d.as_string() : render(d));
+    for (const Value& d : dims)
+      want += (want.empty() ? "" : " ") + (d.is_string() ? d.as_string() : render(d));
     auto breached = [&](const std::string& why) {
-      throw caller_error(fmt::format("{}: argument {} must have shape [{}], got {}{}", who, i + 1, want, short_text(c[2 + i]), why));
+      throw caller_error(
+          fmt::format("{}: argument {} must have shape [{}], got {}{}", who, i + 1, want, short_text(c[2 + i]), why));
     };
     if (!is_tensor_value(c[2 + i])) breached("");
     Operand x = trace::operand_of(c[2 + i]);
@@ -80,12 +85,15 @@ Value contract(Call& c) {
       if (!dims[a].is_string()) continue;
       Size n = x.size(static_cast<int>(a));
       auto it = std::find_if(sizes.begin(), sizes.end(), [&](auto& s) { return s.first == dims[a].as_string(); });
-      if (it == sizes.end()) sizes.push_back({dims[a].as_string(), n});
-      else if (!(it->second == n)) breached(fmt::format(" ({} is {} elsewhere, {} here)", it->first, it->second.str(), n.str()));
+      if (it == sizes.end())
+        sizes.push_back({dims[a].as_string(), n});
+      else if (!(it->second == n))
+        breached(fmt::format(" ({} is {} elsewhere, {} here)", it->first, it->second.str(), n.str()));
     }
   }
   std::vector<Value> out;
-  for (auto& s : sizes) out.push_back(int_value(s.second));
+  for (auto& s : sizes)
+    out.push_back(int_value(s.second));
   return Value::list(std::move(out));
 }
 
@@ -101,7 +109,8 @@ Value guard(Call& c) {
   auto message = breach(check, c[2]);
   if (!message) return c[2];
   GuardBreach b{check_text(check), *message, "", runtime_error("")};
-  if (check.kind == GuardCheck::NoNan) b.where.hints.push_back("sheaf --guard no-nan FILE names the first function that returns such a value");
+  if (check.kind == GuardCheck::NoNan)
+    b.where.hints.push_back("sheaf --guard no-nan FILE names the first function that returns such a value");
   throw b;
 }
 
@@ -115,12 +124,15 @@ Value items(Call& c) {
     if (x.rank() == 0) throw runtime_error("cannot iterate over a 0-d tensor");
     bool ints = x.rank() == 1 && is_int(x.dtype());
     for (int64_t i = 0, n = x.size(0).value(); i < n; ++i) {
-      if (ints && x.has_value()) out.push_back(Value::integer(element_as_int(x.value(), i)));
-      else out.push_back(row_value(x, i));
+      if (ints && x.has_value())
+        out.push_back(Value::integer(element_as_int(x.value(), i)));
+      else
+        out.push_back(row_value(x, i));
     }
   } else if (v.is_dict()) {
     warn_numbered_keys(v.as_dict());
-    for (const DictEntry& e : v.as_dict().entries()) out.push_back(e.value);
+    for (const DictEntry& e : v.as_dict().entries())
+      out.push_back(e.value);
   } else if (!v.is_nil()) {
     throw runtime_error("cannot iterate over " + std::string(type_name(v)));
   }
@@ -128,7 +140,8 @@ Value items(Call& c) {
 }
 
 Value raise(Call& c) {
-  UserError e = runtime_error(c.size() > 0 ? (c[0].is_string() ? c[0].as_string() : render(trace::concrete_tree(c[0]))) : "error");
+  UserError e = runtime_error(c.size() > 0 ? (c[0].is_string() ? c[0].as_string() : render(trace::concrete_tree(c[0])))
+                                           : "error");
   if (c.size() > 1) e.data = std::make_shared<const Value>(c[1]);
   throw e;
 }
@@ -158,7 +171,8 @@ Value spy(Call& c) {
 
 Value is_true_form(Call& c) {
   Value v = c.caller.call(c[1], {});
-  if (!is_true(v)) throw runtime_error(fmt::format("is: {} gave {}", c[0].as_string(), render(trace::concrete_tree(v))));
+  if (!is_true(v))
+    throw runtime_error(fmt::format("is: {} gave {}", c[0].as_string(), render(trace::concrete_tree(v))));
   return Value::boolean(true);
 }
 
@@ -180,11 +194,31 @@ Value time_it(Call& c) {
 }
 
 const BuiltinDef kBuiltins[] = {
-    {"error", "Errors", "(error message [data])", "Raises an error with the message; a catch clause gets the data as :data.",
-     {{"(try (error \"no luck\") (catch e (get e :message)))", "no luck"}}, 0, 2, raise},
-    {"await", "Host", "(await f)", "The value of a future, waiting for it; raises its error if it failed.", {{"(await (future (+ 1 2)))", "3"}}, 1, 1, await_future},
+    {"error",
+     "Errors",
+     "(error message [data])",
+     "Raises an error with the message; a catch clause gets the data as :data.",
+     {{"(try (error \"no luck\") (catch e (get e :message)))", "no luck"}},
+     0,
+     2,
+     raise},
+    {"await",
+     "Host",
+     "(await f)",
+     "The value of a future, waiting for it; raises its error if it failed.",
+     {{"(await (future (+ 1 2)))", "3"}},
+     1,
+     1,
+     await_future},
     {"%field", "", "", "", {}, 2, 2, field},
-    {"%has-field", "", "", "", {}, 2, 2, [](Call& c) { return Value::boolean(pattern_dict(c[0]).find(c[1].as_keyword()) != nullptr); }},
+    {"%has-field",
+     "",
+     "",
+     "",
+     {},
+     2,
+     2,
+     [](Call& c) { return Value::boolean(pattern_dict(c[0]).find(c[1].as_keyword()) != nullptr); }},
     {"%options", "", "", "", {}, 3, 3, options},
     {"%padded", "", "", "", {}, 2, 2, padded},
     {"%contract", "", "", "", {}, 2, -1, contract},

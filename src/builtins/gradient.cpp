@@ -71,10 +71,14 @@ struct Leaves {
 };
 
 // A leaf's value without its node, when nobody outside records.
-Operand released(const Operand& o) { return gradient_depth() == 0 && o.is_node() && o.has_value() ? Operand(o.value()) : o; }
+Operand released(const Operand& o) {
+  return gradient_depth() == 0 && o.is_node() && o.has_value() ? Operand(o.value()) : o;
+}
 
 // In a trace nothing has a value yet; what comes out belongs to the graph being made.
-Value released_tree(const Value& v) { return gradient_depth() == 0 && !trace::Context::current_ref() ? trace::concrete_tree(v) : v; }
+Value released_tree(const Value& v) {
+  return gradient_depth() == 0 && !trace::Context::current_ref() ? trace::concrete_tree(v) : v;
+}
 
 struct Settings {
   std::vector<int64_t> argnums = {0};
@@ -85,15 +89,16 @@ struct Settings {
   bool any_arguments = false;
 };
 
-// What a function of the program returned as `[a b …]`, if it is n parts. A vector literal of numbers is a tensor, so one of
-// that length stands for its items.
+// What a function of the program returned as `[a b …]`, if it is n parts. A vector literal of numbers is a tensor, so
+// one of that length stands for its items.
 std::optional<std::vector<Value>> parts_of(const Value& v, size_t n) {
   if (v.is_seq() && v.items().size() == n) return v.items_copy();
   if (!is_tensor_value(v)) return std::nullopt;
   Operand o = trace::operand_of(v);
   if (o.rank() == 0 || !(o.size(0) == Size(static_cast<int64_t>(n)))) return std::nullopt;
   std::vector<Value> parts;
-  for (size_t i = 0; i < n; ++i) parts.push_back(row_value(o, static_cast<int64_t>(i)));
+  for (size_t i = 0; i < n; ++i)
+    parts.push_back(row_value(o, static_cast<int64_t>(i)));
   return parts;
 }
 
@@ -104,7 +109,9 @@ Operand scalar_loss(const Value& y, const std::string& who) {
     o = trace::operand_of(y);
     ok = num_elems(o.sizes()) == Size(1);
   }
-  if (!ok) throw runtime_error(who + ": loss must return a scalar").hint("the function must return a single number, e.g. (sum x) or (mean x); got " + short_text(y));
+  if (!ok)
+    throw runtime_error(who + ": loss must return a scalar")
+        .hint("the function must return a single number, e.g. (sum x) or (mean x); got " + short_text(y));
   if (!is_float(o.dtype())) o = ops::cast(o, DType::F32);
   return ops::reshape(o, {});
 }
@@ -118,7 +125,8 @@ bool works_on_arrays(const Operand& y) {
   return false;
 }
 
-Value value_and_grad_now(Caller& caller, const Value& f, const std::vector<Value>& args, const Settings& s, bool* on_arrays = nullptr) {
+Value value_and_grad_now(Caller& caller, const Value& f, const std::vector<Value>& args, const Settings& s,
+                         bool* on_arrays = nullptr) {
   if (!s.any_arguments && args.size() != 1) throw runtime_error(s.who + ": expected exactly 1 argument (params)");
   std::vector<Leaves> leaves(s.argnums.size());
   std::vector<Value> wrt, call_args = args;
@@ -130,7 +138,8 @@ Value value_and_grad_now(Caller& caller, const Value& f, const std::vector<Value
     for (size_t i = 0; i < s.argnums.size(); ++i) {
       int64_t at = s.argnums[i] < 0 ? s.argnums[i] + static_cast<int64_t>(args.size()) : s.argnums[i];
       if (at < 0 || at >= static_cast<int64_t>(args.size()))
-        throw runtime_error(fmt::format("{}: argnums {} is out of range for {} arguments", s.who, s.argnums[i], args.size()));
+        throw runtime_error(
+            fmt::format("{}: argnums {} is out of range for {} arguments", s.who, s.argnums[i], args.size()));
       wrt.push_back(args[at]);
       call_args[at] = leaves[i].trace(args[at]);
       nodes.insert(nodes.end(), leaves[i].nodes.begin(), leaves[i].nodes.end());
@@ -155,7 +164,8 @@ Value value_and_grad_now(Caller& caller, const Value& f, const std::vector<Value
   phase.reset();
   if (g_gradient_listener) {
     g_gradient_listener(f, passes_of(y, nodes, grads));
-    for (Operand& g : grads) g = released(g);
+    for (Operand& g : grads)
+      g = released(g);
   }
   trace::note_gradient();
   if (on_arrays) *on_arrays = works_on_arrays(y);
@@ -179,7 +189,8 @@ Value value_and_grad(Caller& caller, const Value& f, std::vector<Value>& args, c
     std::vector<Value> roots = {f};
     roots.insert(roots.end(), args.begin(), args.end());
     uint64_t purpose = 2 + s.value + 2 * s.has_aux + 4 * s.single + 8 * s.any_arguments;
-    for (int64_t a : s.argnums) purpose = purpose * 31 + static_cast<uint64_t>(a + 64);
+    for (int64_t a : s.argnums)
+      purpose = purpose * 31 + static_cast<uint64_t>(a + 64);
     purpose ^= mixed_purpose();
     Value result;
     auto body = [&](std::vector<Value> traced) {
@@ -218,7 +229,8 @@ Value make_gradient(Call& c, const char* who, bool value) {
   Settings s = settings_of(c, who, value);
   // JAX's grad takes the derivative by the first argument; value-and-grad without :argnums is the original's, of one.
   if (!value) s.any_arguments = true;
-  return native_function(who, [f = c[0], s](Caller& caller, std::vector<Value>& args) { return value_and_grad(caller, f, args, s); });
+  return native_function(
+      who, [f = c[0], s](Caller& caller, std::vector<Value>& args) { return value_and_grad(caller, f, args, s); });
 }
 
 // A function run on traced arguments, with its numeric outputs.
@@ -231,9 +243,11 @@ struct Traced {
 
 void collect_outputs(const Value& v, std::vector<Operand>& out) {
   if (v.is_seq())
-    for (const Value& x : v.items()) collect_outputs(x, out);
+    for (const Value& x : v.items())
+      collect_outputs(x, out);
   else if (v.is_dict())
-    for (const DictEntry& e : v.as_dict().entries()) collect_outputs(e.value, out);
+    for (const DictEntry& e : v.as_dict().entries())
+      collect_outputs(e.value, out);
   else if (trace::is_numeric(v))
     out.push_back(ops::cast(trace::operand_of(v), float_dtype(trace::operand_of(v).dtype())));
 }
@@ -280,7 +294,9 @@ std::vector<Operand> cotangents(const Value& v, const std::vector<Operand>& outp
     fits = dy[i].sizes() == outputs[i].sizes();
     if (fits) dy[i] = ops::cast(dy[i], outputs[i].dtype());
   }
-  if (!fits) throw runtime_error(fmt::format("{}: the cotangent must have the structure and shapes of the function's result", who));
+  if (!fits)
+    throw runtime_error(
+        fmt::format("{}: the cotangent must have the structure and shapes of the function's result", who));
   return dy;
 }
 
@@ -293,10 +309,12 @@ Value vjp_function(Call& c) {
     *t = run_traced(c.caller, c[0], args);
   }
   std::vector<Operand> plain;
-  for (const Operand& o : t->outputs) plain.push_back(released(o));
+  for (const Operand& o : t->outputs)
+    plain.push_back(released(o));
   Value result = with_outputs(t->result, plain);
   Value pullback = native_function("pullback", [t, args](Caller&, std::vector<Value>& dy) {
-    std::vector<Operand> g = vjp(t->outputs, cotangents(dy.size() == 1 ? dy[0] : Value::list(dy), t->outputs, "vjp"), t->nodes, gradient_depth() > 0);
+    std::vector<Operand> g = vjp(t->outputs, cotangents(dy.size() == 1 ? dy[0] : Value::list(dy), t->outputs, "vjp"),
+                                 t->nodes, gradient_depth() > 0);
     return rebuild_all(*t, args, g);
   });
   return Value::list({std::move(result), std::move(pullback)});
@@ -311,13 +329,16 @@ Value jvp_function(Call& c) {
   {
     DepthGuard depth;
     t = run_traced(c.caller, c[0], primals);
-    for (const Operand& o : t.outputs) dual.push_back(trace::make_leaf(ops::zeros(o.type())));
+    for (const Operand& o : t.outputs)
+      dual.push_back(trace::make_leaf(ops::zeros(o.type())));
     pulled = vjp(t.outputs, dual, t.nodes, true);
   }
   std::vector<Operand> flat;
-  for (const Value& v : tangents) collect_outputs(v, flat);
+  for (const Value& v : tangents)
+    collect_outputs(v, flat);
   bool fits = flat.size() == t.nodes.size();
-  for (size_t i = 0; fits && i < flat.size(); ++i) fits = flat[i].sizes() == t.nodes[i].sizes();
+  for (size_t i = 0; fits && i < flat.size(); ++i)
+    fits = flat[i].sizes() == t.nodes[i].sizes();
   if (!fits) throw runtime_error("jvp: the tangents must have the structure and shapes of the primals");
   std::vector<Operand> y, dy;
   for (size_t i = 0; i < pulled.size(); ++i) {
@@ -329,12 +350,14 @@ Value jvp_function(Call& c) {
   for (size_t i = 0; i < pushed.size(); ++i)
     if (!pushed[i]) pushed[i] = ops::zeros(dual[i].type());
   std::vector<Operand> plain;
-  for (const Operand& o : t.outputs) plain.push_back(released(o));
+  for (const Operand& o : t.outputs)
+    plain.push_back(released(o));
   Value value = with_outputs(t.result, plain);
   return Value::list({std::move(value), with_outputs(t.result, pushed)});
 }
 
-// d y / d x for every leaf x of the argument: the axes of y, then those of x. A row is the pullback of one element of y.
+// d y / d x for every leaf x of the argument: the axes of y, then those of x. A row is the pullback of one element of
+// y.
 std::vector<Value> jacobian_rows(const Operand& y, const std::vector<Operand>& nodes) {
   int64_t n = num_elems(y.sizes()).value();
   std::vector<std::vector<Operand>> rows(nodes.size());
@@ -343,12 +366,14 @@ std::vector<Value> jacobian_rows(const Operand& y, const std::vector<Operand>& n
     store_double(y.dtype(), unit.bytes() + i * size_bytes(y.dtype()), 1);
     std::vector<Operand> g(nodes.size());
     if (y.is_node()) g = vjp({y}, {ops::reshape(Operand(unit), y.sizes())}, nodes, gradient_depth() > 0);
-    for (size_t k = 0; k < nodes.size(); ++k) rows[k].push_back(ops::expand_axis(g[k] ? g[k] : ops::zeros(nodes[k].type()), 0));
+    for (size_t k = 0; k < nodes.size(); ++k)
+      rows[k].push_back(ops::expand_axis(g[k] ? g[k] : ops::zeros(nodes[k].type()), 0));
   }
   std::vector<Value> parts;
   for (size_t k = 0; k < nodes.size(); ++k) {
     Sizes sizes = y.sizes();
-    for (Size s : nodes[k].sizes()) sizes.push_back(s);
+    for (Size s : nodes[k].sizes())
+      sizes.push_back(s);
     Operand j = n == 0 ? ops::zeros({y.dtype(), sizes}) : ops::reshape(ops::concat(std::move(rows[k]), 0), sizes);
     parts.push_back(sizes.empty() ? float_value(j) : tensor_value(j));
   }
@@ -371,7 +396,9 @@ Value jacobian_of(Caller& caller, const Value& f, std::vector<Value>& args) {
     t = run_traced(caller, g, first);
   }
   if (t.nodes.empty()) throw runtime_error("jacobian: cannot differentiate with respect to " + short_text(args[0]));
-  if (t.outputs.empty()) throw runtime_error("jacobian: the function must return a number, a tensor or a tree of them, got " + short_text(t.result));
+  if (t.outputs.empty())
+    throw runtime_error("jacobian: the function must return a number, a tensor or a tree of them, got " +
+                        short_text(t.result));
   size_t output = 0;
   return map_leaves(t.result, [&](const Value& y) {
     if (!trace::is_numeric(y)) return Value::nil();
@@ -382,7 +409,8 @@ Value jacobian_of(Caller& caller, const Value& f, std::vector<Value>& args) {
 }
 
 Value jacobian(Call& c) {
-  return native_function("jacobian", [f = c[0]](Caller& caller, std::vector<Value>& args) { return jacobian_of(caller, f, args); });
+  return native_function("jacobian",
+                         [f = c[0]](Caller& caller, std::vector<Value>& args) { return jacobian_of(caller, f, args); });
 }
 
 Value hessian(Call& c) {
@@ -390,8 +418,10 @@ Value hessian(Call& c) {
   s.who = "hessian";
   s.value = false;
   s.any_arguments = true;
-  Value inner = native_function("grad", [f = c[0], s](Caller& caller, std::vector<Value>& args) { return value_and_grad(caller, f, args, s); });
-  return native_function("hessian", [inner](Caller& caller, std::vector<Value>& args) { return jacobian_of(caller, inner, args); });
+  Value inner = native_function(
+      "grad", [f = c[0], s](Caller& caller, std::vector<Value>& args) { return value_and_grad(caller, f, args, s); });
+  return native_function(
+      "hessian", [inner](Caller& caller, std::vector<Value>& args) { return jacobian_of(caller, inner, args); });
 }
 
 // The traced leaves of a tree, in depth-first key order.
@@ -406,59 +436,72 @@ std::vector<Operand> traced_leaves(const Value& tree) {
 
 Value with_traced_leaves(const Value& tree, std::span<const Operand> leaves) {
   size_t next = 0;
-  return map_leaves(tree, [&](const Value& v) { return v.is_traced() ? to_value(leaves[next++], trace::kind_of(v)) : v; });
+  return map_leaves(tree,
+                    [&](const Value& v) { return v.is_traced() ? to_value(leaves[next++], trace::kind_of(v)) : v; });
 }
 
 // One adjoint for each argument; those that are not numbers say that nothing flows.
 std::vector<Operand> adjoints_of(const Value& g, size_t num_args) {
-  std::optional<std::vector<Value>> parts = num_args == 1 && !g.is_seq() ? std::vector<Value>{g} : parts_of(g, num_args);
+  std::optional<std::vector<Value>> parts =
+      num_args == 1 && !g.is_seq() ? std::vector<Value>{g} : parts_of(g, num_args);
   if (!parts)
-    throw runtime_error(fmt::format("custom-vjp: the backward function must return one adjoint for each of the {} arguments", num_args)).hint("it returned " + short_text(g));
+    throw runtime_error(
+        fmt::format("custom-vjp: the backward function must return one adjoint for each of the {} arguments", num_args))
+        .hint("it returned " + short_text(g));
   std::vector<Operand> out;
-  for (const Value& v : *parts) out.push_back(trace::is_numeric(v) ? trace::operand_of(v) : Operand());
+  for (const Value& v : *parts)
+    out.push_back(trace::is_numeric(v) ? trace::operand_of(v) : Operand());
   return out;
 }
 
-// (custom-vjp f forward backward): forward gives [result residuals], backward gives the arguments' adjoints from the residuals
-// and the result's adjoint. The node's inputs are the result, the arguments, and what the residuals hold of the graph, so
-// that the rule still finds them when the node is copied (the body of a loop is).
+// (custom-vjp f forward backward): forward gives [result residuals], backward gives the arguments' adjoints from the
+// residuals and the result's adjoint. The node's inputs are the result, the arguments, and what the residuals hold of
+// the graph, so that the rule still finds them when the node is copied (the body of a loop is).
 Value custom_vjp(Call& c) {
   Value f = c[0], forward = c[1], backward = c[2];
   return native_function("custom-vjp", [f, forward, backward](Caller& caller, std::vector<Value>& args) -> Value {
     bool traced = false;
-    for (const Value& a : args) traced |= Leaves::is_leaf(a) && a.is_traced();
+    for (const Value& a : args)
+      traced |= Leaves::is_leaf(a) && a.is_traced();
     if (!traced || gradient_depth() == 0) return caller.call(f, args);
     std::vector<Operand> inputs = {Operand()};
     std::vector<Value> plain;
     for (const Value& a : args) {
-      if (!trace::is_numeric(a)) throw runtime_error("custom-vjp: arguments must be numbers or tensors where a gradient is taken");
+      if (!trace::is_numeric(a))
+        throw runtime_error("custom-vjp: arguments must be numbers or tensors where a gradient is taken");
       inputs.push_back(trace::operand_of(a));
       // Only a derivative of this derivative asks where the residuals came from.
       plain.push_back(gradient_depth() == 1 && inputs.back().has_value() ? trace::concrete(a) : a);
     }
     Value pair = caller.call(forward, plain);
     auto parts = parts_of(pair, 2);
-    if (!parts) throw runtime_error("custom-vjp: the forward function must return [result residuals]").hint("it returned " + short_text(pair));
+    if (!parts)
+      throw runtime_error("custom-vjp: the forward function must return [result residuals]")
+          .hint("it returned " + short_text(pair));
     Value result = (*parts)[0], residuals = (*parts)[1];
     if (!trace::is_numeric(result)) throw runtime_error("custom-vjp: the result must be a number or a tensor");
     inputs[0] = trace::operand_of(result);
-    for (Operand& o : traced_leaves(residuals)) inputs.push_back(std::move(o));
+    for (Operand& o : traced_leaves(residuals))
+      inputs.push_back(std::move(o));
     Kind kind = trace::kind_of(result);
     Caller* from = &caller;
     size_t num_args = args.size();
-    auto rule = std::make_shared<const graph::CustomVjp>([from, backward, residuals, kind, num_args](std::span<const Operand> in, const std::vector<Operand>& dy) {
-      Value known = with_traced_leaves(residuals, in.subspan(1 + num_args));
-      std::vector<Operand> out = adjoints_of(from->call(backward, {known, kind == Kind::Tensor ? tensor_value(dy[0]) : float_value(dy[0])}), num_args);
-      out.insert(out.begin(), Operand());
-      return out;
-    });
+    auto rule = std::make_shared<const graph::CustomVjp>(
+        [from, backward, residuals, kind, num_args](std::span<const Operand> in, const std::vector<Operand>& dy) {
+          Value known = with_traced_leaves(residuals, in.subspan(1 + num_args));
+          std::vector<Operand> out = adjoints_of(
+              from->call(backward, {known, kind == Kind::Tensor ? tensor_value(dy[0]) : float_value(dy[0])}), num_args);
+          out.insert(out.begin(), Operand());
+          return out;
+        });
     return to_value(ops::custom(std::move(inputs), std::move(rule), trace::current_span()), kind);
   });
 }
 
 // Only compiled code has intermediate results to save; a tape keeps what it has computed.
 Value make_checkpoint(Call& c) {
-  if (!c[0].is_callable()) throw runtime_error(fmt::format("checkpoint: expected a function, got {}", short_text(c[0])));
+  if (!c[0].is_callable())
+    throw runtime_error(fmt::format("checkpoint: expected a function, got {}", short_text(c[0])));
   return native_function("checkpoint", [f = c[0]](Caller& caller, std::vector<Value>& args) {
     if (!trace::is_tracing()) return caller.call(f, std::move(args));
     return trace::trace_checkpoint([&] { return caller.call(f, args); });
@@ -473,26 +516,87 @@ Value stop_gradient(Call& c) {
 }
 
 const BuiltinDef kBuiltins[] = {
-    {"value-and-grad", "Derivatives", "(value-and-grad f [:argnums i] [:has-aux])",
-     "A function that gives [value gradient] of f, whose result must be one number. The gradient has the structure of the parameters.",
-     {{"((value-and-grad (fn [x] (* x x))) 3.0)", "[9.0, 6.0]"}}, 1, 1, [](Call& c) { return make_gradient(c, "value-and-grad", true); }, "argnums has-aux"},
-    {"grad", "Derivatives", "(grad f [:argnums i] [:has-aux])", "A function that gives the gradient of f by its first argument, or those of :argnums; nests to any order.",
-     {{"((grad (fn [x] (** x 3))) 2.0)", "12.0"}, {"((grad (grad (fn [x] (** x 3)))) 2.0)", "12.0"}}, 1, 1, [](Call& c) { return make_gradient(c, "grad", false); }, "argnums has-aux"},
-    {"vjp", "Derivatives", "(vjp f x …)", "[result pullback]: (pullback dy) gives the list of adjoints of the arguments.",
-     {{"(let [[y back] (vjp (fn [a b] (* a b)) 3.0 4.0)] (back 1.0))", "[4.0, 3.0]"}}, 2, -1, vjp_function},
-    {"jvp", "Derivatives", "(jvp f primals tangents)", "[result tangent]: the derivative of f along a direction.",
-     {{"(jvp (fn [x] (* x x)) '[3.0] '[1.0])", "[9.0, 6.0]"}}, 3, 3, jvp_function},
-    {"jacobian", "Derivatives", "(jacobian f)", "A function that gives the matrix of partial derivatives by the first argument: the result's axes, then the argument's. Of trees: the result's tree, with the argument's at each leaf.",
-     {{"((jacobian (fn [x] (* x x))) [1 2])", "[[2. 0.]\n [0. 4.]]"}, {"((jacobian (fn [p] (* (get p :a) [1 2]))) {:a 3.0})", "{:a [1. 2.]}"}}, 1, 1, jacobian},
-    {"hessian", "Derivatives", "(hessian f)", "A function that gives the matrix of second derivatives of a scalar function; of a tree a tree of trees.",
-     {{"((hessian (fn [x] (sum (** x 3)))) [1 2])", "[[6.  0.]\n [0. 12.]]"}}, 1, 1, hessian},
-    {"checkpoint", "Derivatives", "(checkpoint f)", "f, marked so that its intermediate results may be computed again in the backward pass instead of kept.",
-     {{"((grad (checkpoint (fn [x] (* x x)))) 3.0)", "6.0"}}, 1, 1, make_checkpoint},
-    {"custom-vjp", "Derivatives", "(custom-vjp f forward backward)",
-     "f with a derivative of its own: (forward args…) gives [result residuals], (backward residuals dy) the list of adjoints.",
-     {{"((grad (custom-vjp (fn [x] (* x x)) (fn [x] [(* x x) {:x x}]) (fn [r dy] (list (* dy 10.0))))) 3.0)", "10.0"}}, 3, 3, custom_vjp},
-    {"stop-gradient", "Derivatives", "(stop-gradient x)", "x itself; its derivative counts as zero.", {{"((grad (fn [x] (* x (stop-gradient x)))) 3.0)", "3.0"}}, 1, 1,
-     stop_gradient, {}, Effect::None, "stop-gradient: expected 1 argument, got {}"},
+    {"value-and-grad",
+     "Derivatives",
+     "(value-and-grad f [:argnums i] [:has-aux])",
+     "A function that gives [value gradient] of f, whose result must be one number. The gradient has the structure of "
+     "the parameters.",
+     {{"((value-and-grad (fn [x] (* x x))) 3.0)", "[9.0, 6.0]"}},
+     1,
+     1,
+     [](Call& c) { return make_gradient(c, "value-and-grad", true); },
+     "argnums has-aux"},
+    {"grad",
+     "Derivatives",
+     "(grad f [:argnums i] [:has-aux])",
+     "A function that gives the gradient of f by its first argument, or those of :argnums; nests to any order.",
+     {{"((grad (fn [x] (** x 3))) 2.0)", "12.0"}, {"((grad (grad (fn [x] (** x 3)))) 2.0)", "12.0"}},
+     1,
+     1,
+     [](Call& c) { return make_gradient(c, "grad", false); },
+     "argnums has-aux"},
+    {"vjp",
+     "Derivatives",
+     "(vjp f x …)",
+     "[result pullback]: (pullback dy) gives the list of adjoints of the arguments.",
+     {{"(let [[y back] (vjp (fn [a b] (* a b)) 3.0 4.0)] (back 1.0))", "[4.0, 3.0]"}},
+     2,
+     -1,
+     vjp_function},
+    {"jvp",
+     "Derivatives",
+     "(jvp f primals tangents)",
+     "[result tangent]: the derivative of f along a direction.",
+     {{"(jvp (fn [x] (* x x)) '[3.0] '[1.0])", "[9.0, 6.0]"}},
+     3,
+     3,
+     jvp_function},
+    {"jacobian",
+     "Derivatives",
+     "(jacobian f)",
+     "A function that gives the matrix of partial derivatives by the first argument: the result's axes, then the "
+     "argument's. Of trees: the result's tree, with the argument's at each leaf.",
+     {{"((jacobian (fn [x] (* x x))) [1 2])", "[[2. 0.]\n [0. 4.]]"},
+      {"((jacobian (fn [p] (* (get p :a) [1 2]))) {:a 3.0})", "{:a [1. 2.]}"}},
+     1,
+     1,
+     jacobian},
+    {"hessian",
+     "Derivatives",
+     "(hessian f)",
+     "A function that gives the matrix of second derivatives of a scalar function; of a tree a tree of trees.",
+     {{"((hessian (fn [x] (sum (** x 3)))) [1 2])", "[[6.  0.]\n [0. 12.]]"}},
+     1,
+     1,
+     hessian},
+    {"checkpoint",
+     "Derivatives",
+     "(checkpoint f)",
+     "f, marked so that its intermediate results may be computed again in the backward pass instead of kept.",
+     {{"((grad (checkpoint (fn [x] (* x x)))) 3.0)", "6.0"}},
+     1,
+     1,
+     make_checkpoint},
+    {"custom-vjp",
+     "Derivatives",
+     "(custom-vjp f forward backward)",
+     "f with a derivative of its own: (forward args…) gives [result residuals], (backward residuals dy) the list of "
+     "adjoints.",
+     {{"((grad (custom-vjp (fn [x] (* x x)) (fn [x] [(* x x) {:x x}]) (fn [r dy] (list (* dy 10.0))))) 3.0)", "10.0"}},
+     3,
+     3,
+     custom_vjp},
+    {"stop-gradient",
+     "Derivatives",
+     "(stop-gradient x)",
+     "x itself; its derivative counts as zero.",
+     {{"((grad (fn [x] (* x (stop-gradient x)))) 3.0)", "3.0"}},
+     1,
+     1,
+     stop_gradient,
+     {},
+     Effect::None,
+     "stop-gradient: expected 1 argument, got {}"},
 };
 
 }  // namespace

@@ -15,16 +15,21 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-std::string bound_text(double x) { return x == std::floor(x) && std::fabs(x) < 1e15 ? fmt::format("{:.1f}", x) : fmt::format("{}", static_cast<float>(x)); }
+std::string bound_text(double x) {
+  return x == std::floor(x) && std::fabs(x) < 1e15 ? fmt::format("{:.1f}", x)
+                                                   : fmt::format("{}", static_cast<float>(x));
+}
 
 std::optional<std::string> not_finite(const Value& v, int depth = 0) {
   constexpr int kMaxDepth = 100'000;
   if (depth > kMaxDepth) throw runtime_error(fmt::format("guard: nested deeper than {} levels", kMaxDepth));
-  if (v.is_float() && !std::isfinite(v.as_float())) return std::isnan(v.as_float()) ? "Value is NaN" : fmt::format("Value is NaN or Inf: {}", v.as_float());
+  if (v.is_float() && !std::isfinite(v.as_float()))
+    return std::isnan(v.as_float()) ? "Value is NaN" : fmt::format("Value is NaN or Inf: {}", v.as_float());
   if (v.is_tensor()) {
     Extent x = extent_of(v.as_tensor());
     if (x.finite) return std::nullopt;
-    return fmt::format("Tensor contains NaN or Inf values: {} [min:{} max:{}]", tensor_type_text(v.as_tensor()), scientific(x.lo), scientific(x.hi));
+    return fmt::format("Tensor contains NaN or Inf values: {} [min:{} max:{}]", tensor_type_text(v.as_tensor()),
+                       scientific(x.lo), scientific(x.hi));
   }
   if (v.is_dict())
     for (const DictEntry& e : v.as_dict().entries())
@@ -73,17 +78,23 @@ std::optional<std::string> breach(const GuardCheck& c, const Value& value) {
     case GuardCheck::NoNan: return not_finite(v);
     case GuardCheck::Range: {
       Extent x{kInf, -kInf, true};
-      if (v.is_tensor()) x = extent_of(v.as_tensor());
-      else if (v.is_number()) x.lo = x.hi = v.number();
-      else return std::nullopt;
+      if (v.is_tensor())
+        x = extent_of(v.as_tensor());
+      else if (v.is_number())
+        x.lo = x.hi = v.number();
+      else
+        return std::nullopt;
       bool nan = !(x.lo <= x.hi) && !x.finite;
       if (!nan && !(x.lo < c.lo) && !(x.hi > c.hi)) return std::nullopt;
-      return fmt::format("Value range [{}, {}] outside allowed [{}, {}]", scientific(x.lo), scientific(x.hi), scientific(c.lo), scientific(c.hi));
+      return fmt::format("Value range [{}, {}] outside allowed [{}, {}]", scientific(x.lo), scientific(x.hi),
+                         scientific(c.lo), scientific(c.hi));
     }
     case GuardCheck::Shape: {
       Dims got;
-      if (v.is_tensor()) got = v.as_tensor().sizes;
-      else if (!v.is_number()) return std::nullopt;
+      if (v.is_tensor())
+        got = v.as_tensor().sizes;
+      else if (!v.is_number())
+        return std::nullopt;
       Dims want(c.dims.begin(), c.dims.end());
       if (got == want) return std::nullopt;
       return "Shape mismatch: expected " + shape_text(want) + ", got " + shape_text(got);

@@ -108,18 +108,22 @@ Value swap_atom(Call& c) {
 
 Value args(Call&) {
   std::vector<Value> out;
-  for (const std::string& s : program_args()) out.push_back(Value::string(s));
+  for (const std::string& s : program_args())
+    out.push_back(Value::string(s));
   return Value::list(std::move(out));
 }
 
 Value options(Call& c) {
-  if (!c[0].is_dict()) throw runtime_error(fmt::format("options: expected a dict of defaults, got {}", type_name(c[0])));
+  if (!c[0].is_dict())
+    throw runtime_error(fmt::format("options: expected a dict of defaults, got {}", type_name(c[0])));
   Value choices = c.size() > 1 ? c[1] : Value::nil();
   if (c.size() > 1) {
-    if (!choices.is_dict()) throw runtime_error(fmt::format("options: expected a dict of choices, got {}", type_name(choices)));
+    if (!choices.is_dict())
+      throw runtime_error(fmt::format("options: expected a dict of choices, got {}", type_name(choices)));
     for (const DictEntry& e : choices.as_dict().entries())
       if (!e.value.is_list() || !c[0].as_dict().find(e.key))
-        throw runtime_error(fmt::format("options: the choices of :{} must be a list, for an option that is there", e.key.str()));
+        throw runtime_error(
+            fmt::format("options: the choices of :{} must be a list, for an option that is there", e.key.str()));
   }
   return parse_program_options(c[0], choices, program_args());
 }
@@ -144,42 +148,148 @@ Value read_line(Call&) {
 }
 
 const BuiltinDef kBuiltins[] = {
-    {"time", "State and host", "(time)", "Seconds since the first call of time in this process.", {{"(>= (time) 0)", "true"}}, 0, 0, seconds, {}, Effect::Input},
-    {"now-ns", "State and host", "(now-ns)", "A clock that never goes back, in nanoseconds, as an int.", {{"(let [a (now-ns)] (>= (now-ns) a))", "true"}},
-     0, 0, now_ns, {}, Effect::Input},
-    {"atom", "State and host", "(atom v)", "A place that holds a value which can be replaced.", {{"(atom 5)", "<atom 5>"}}, 1, 1, new_atom, {}, Effect::Input},
-    {"deref", "State and host", "(deref a)", "The value an atom holds now.", {{"(deref (atom 5))", "5"}}, 1, 1,
-     [](Call& c) { return read_atom(atom_argument(c[0], "deref")); }, {}, Effect::Input},
-    {"reset!", "State and host", "(reset! a v)", "Puts v into the atom and returns it.", {{"(let [a (atom 1)] (reset! a 7) (deref a))", "7"}}, 2, 2,
-     [](Call& c) { return write_atom(atom_argument(c[0], "reset!"), c[1]); }, {}, Effect::Input},
-    {"swap!", "State and host", "(swap! a f x …)", "Puts (f value x …) into the atom and returns it.", {{"(let [a (atom 10)] (swap! a + 5))", "15"}}, 2, -1,
-     swap_atom, {}, Effect::Input},
-    {"interrupted?", "State and host", "(interrupted?)",
-     "Has Ctrl-C been pressed? A program that asks decides itself how to end; a second Ctrl-C stops it.", {{"(interrupted?)", "false"}}, 0, 0,
+    {"time",
+     "State and host",
+     "(time)",
+     "Seconds since the first call of time in this process.",
+     {{"(>= (time) 0)", "true"}},
+     0,
+     0,
+     seconds,
+     {},
+     Effect::Input},
+    {"now-ns",
+     "State and host",
+     "(now-ns)",
+     "A clock that never goes back, in nanoseconds, as an int.",
+     {{"(let [a (now-ns)] (>= (now-ns) a))", "true"}},
+     0,
+     0,
+     now_ns,
+     {},
+     Effect::Input},
+    {"atom",
+     "State and host",
+     "(atom v)",
+     "A place that holds a value which can be replaced.",
+     {{"(atom 5)", "<atom 5>"}},
+     1,
+     1,
+     new_atom,
+     {},
+     Effect::Input},
+    {"deref",
+     "State and host",
+     "(deref a)",
+     "The value an atom holds now.",
+     {{"(deref (atom 5))", "5"}},
+     1,
+     1,
+     [](Call& c) { return read_atom(atom_argument(c[0], "deref")); },
+     {},
+     Effect::Input},
+    {"reset!",
+     "State and host",
+     "(reset! a v)",
+     "Puts v into the atom and returns it.",
+     {{"(let [a (atom 1)] (reset! a 7) (deref a))", "7"}},
+     2,
+     2,
+     [](Call& c) { return write_atom(atom_argument(c[0], "reset!"), c[1]); },
+     {},
+     Effect::Input},
+    {"swap!",
+     "State and host",
+     "(swap! a f x …)",
+     "Puts (f value x …) into the atom and returns it.",
+     {{"(let [a (atom 10)] (swap! a + 5))", "15"}},
+     2,
+     -1,
+     swap_atom,
+     {},
+     Effect::Input},
+    {"interrupted?",
+     "State and host",
+     "(interrupted?)",
+     "Has Ctrl-C been pressed? A program that asks decides itself how to end; a second Ctrl-C stops it.",
+     {{"(interrupted?)", "false"}},
+     0,
+     0,
      [](Call&) {
        g_asked = true;
        return Value::boolean(g_answer);
      },
-     {}, Effect::Input},
+     {},
+     Effect::Input},
     // From here on Ctrl-C ends the program again, until it asks the next time; so does one that it has not asked about.
-    {"%stop-asking", "", "", "", {}, 0, 0,
+    {"%stop-asking",
+     "",
+     "",
+     "",
+     {},
+     0,
+     0,
      [](Call&) {
        g_asked = false;
        if (g_answer.exchange(false)) g_interrupted = true;
        return Value::nil();
      },
-     {}, Effect::Input},
-    {"args", "State and host", "(args)", "The words after the program's name on the command line.", {{"(list? (args))", "true"}}, 0, 0, args, {}, Effect::Input},
-    {"options", "State and host", "(options defaults [choices])",
-     "Reads --name value and --name=value from the command line: the dict of defaults with the given ones replaced, each read as the type of its "
-     "default. --flag and --no-flag set bools, a,b,c a list; --help lists them all. choices, a dict of lists, says what some of them may be.",
-     {{"(options {:lr 0.1 :steps 100})", "{:lr 0.1, :steps 100}"}, {"(options {:task \"train\"} {:task '[\"train\" \"eval\"]})", "{:task train}"}}, 1, 2, options, {}, Effect::Input},
-    {"exit", "State and host", "(exit [n])", "Ends the program with status n (default 0).", {{"(fn? exit)", "true"}}, 0, 1,
-     [](Call& c) -> Value { throw ExitRequest{c.size() ? static_cast<int>(to_index(c[0], "exit")) : 0}; }, {}, Effect::Input},
-    {"env", "State and host", "(env name [default])", "An environment variable, or default (nil) when it is not set.",
-     {{"(env \"SHEAF_NO_SUCH_NAME\" \"none\")", "none"}}, 1, 2, env, {}, Effect::Input},
-    {"read-line", "State and host", "(read-line)", "The next line of standard input without its newline; nil at the end.", {{"(fn? read-line)", "true"}}, 0, 0,
-     read_line, {}, Effect::Input},
+     {},
+     Effect::Input},
+    {"args",
+     "State and host",
+     "(args)",
+     "The words after the program's name on the command line.",
+     {{"(list? (args))", "true"}},
+     0,
+     0,
+     args,
+     {},
+     Effect::Input},
+    {"options",
+     "State and host",
+     "(options defaults [choices])",
+     "Reads --name value and --name=value from the command line: the dict of defaults with the given ones replaced, "
+     "each read as the type of its "
+     "default. --flag and --no-flag set bools, a,b,c a list; --help lists them all. choices, a dict of lists, says "
+     "what some of them may be.",
+     {{"(options {:lr 0.1 :steps 100})", "{:lr 0.1, :steps 100}"},
+      {"(options {:task \"train\"} {:task '[\"train\" \"eval\"]})", "{:task train}"}},
+     1,
+     2,
+     options,
+     {},
+     Effect::Input},
+    {"exit",
+     "State and host",
+     "(exit [n])",
+     "Ends the program with status n (default 0).",
+     {{"(fn? exit)", "true"}},
+     0,
+     1,
+     [](Call& c) -> Value { throw ExitRequest{c.size() ? static_cast<int>(to_index(c[0], "exit")) : 0}; },
+     {},
+     Effect::Input},
+    {"env",
+     "State and host",
+     "(env name [default])",
+     "An environment variable, or default (nil) when it is not set.",
+     {{"(env \"SHEAF_NO_SUCH_NAME\" \"none\")", "none"}},
+     1,
+     2,
+     env,
+     {},
+     Effect::Input},
+    {"read-line",
+     "State and host",
+     "(read-line)",
+     "The next line of standard input without its newline; nil at the end.",
+     {{"(fn? read-line)", "true"}},
+     0,
+     0,
+     read_line,
+     {},
+     Effect::Input},
 };
 
 }  // namespace
@@ -189,7 +299,8 @@ void set_program_args(std::vector<std::string> a) { program_args() = std::move(a
 void interrupt() {
   if (!g_asked || g_answer.exchange(true)) g_interrupted = true;
   // On another thread the program may have stopped asking since.
-  else if (!g_asked && g_answer.exchange(false)) g_interrupted = true;
+  else if (!g_asked && g_answer.exchange(false))
+    g_interrupted = true;
 }
 
 void clear_interrupts() {

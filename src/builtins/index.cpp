@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "builtins/arrays.h"
-#include "builtins/warnings.h"
 #include "builtins/missing.h"
+#include "builtins/warnings.h"
 #include "value/dict.h"
 #include "value/print.h"
 
@@ -29,12 +29,14 @@ bool is_ascii(const std::string& s) {
     std::memcpy(&word, s.data() + i, sizeof word);
     if (word & 0x8080808080808080u) return false;
   }
-  return std::all_of(s.begin() + static_cast<std::ptrdiff_t>(i), s.end(), [](char ch) { return static_cast<signed char>(ch) >= 0; });
+  return std::all_of(s.begin() + static_cast<std::ptrdiff_t>(i), s.end(),
+                     [](char ch) { return static_cast<signed char>(ch) >= 0; });
 }
 
 // The n-th character of UTF-8 text.
 Value character(const std::string& s, const Value& index) {
-  if (is_ascii(s)) return Value::string(s.substr(static_cast<size_t>(resolve_index(index, static_cast<int64_t>(s.size()))), 1));
+  if (is_ascii(s))
+    return Value::string(s.substr(static_cast<size_t>(resolve_index(index, static_cast<int64_t>(s.size()))), 1));
   auto starts = [](char ch) { return (static_cast<unsigned char>(ch) & 0xC0) != 0x80; };
   int64_t n = std::count_if(s.begin(), s.end(), starts);
   int64_t at = resolve_index(index, n);
@@ -42,13 +44,16 @@ Value character(const std::string& s, const Value& index) {
   for (int64_t seen = -1; begin < s.size(); ++begin)
     if (starts(s[begin]) && ++seen == at) break;
   size_t end = begin + 1;
-  while (end < s.size() && !starts(s[end])) ++end;
+  while (end < s.size() && !starts(s[end]))
+    ++end;
   return Value::string(s.substr(begin, end - begin));
 }
 
 // `(get d :a :b …)`: while the value is a dict and the next argument a key, it is descended into.
 Value get_from_dict(Call& c) {
-  if (!is_key(c[1])) throw runtime_error(fmt::format("get: expected a keyword or a string as the key of a dict, got {}", short_text(c[1])));
+  if (!is_key(c[1]))
+    throw runtime_error(
+        fmt::format("get: expected a keyword or a string as the key of a dict, got {}", short_text(c[1])));
   const Value* found = c[0].as_dict().find(key_name(c[1]));
   if (!found) {
     if (c.size() > 2) return c[2];
@@ -81,12 +86,14 @@ Value get_last_axis(Call& c, const Operand& x) {
   if (c.size() < 3) throw runtime_error("get: ... must be followed by an index");
   int axis = ops::check_axis(-1, x.rank());
   const Value& index = c[2];
-  if (!is_numeric(index)) throw runtime_error(fmt::format("get: expected an index after ..., got {}", short_text(index)));
+  if (!is_numeric(index))
+    throw runtime_error(fmt::format("get: expected an index after ..., got {}", short_text(index)));
   if (kind_of(index) != Kind::Tensor) return tensor_value(select_item(x, axis, index, "get"));
   Operand at = index_operand(index, "get");
   if (is_run(at)) {
     int64_t first = element_as_int(at.value(), 0), n = at.value().num_elems();
-    if (Size(first + n) > x.size(axis)) throw runtime_error(fmt::format("index {} out of bounds for length {}", first + n - 1, x.size(axis).str()));
+    if (Size(first + n) > x.size(axis))
+      throw runtime_error(fmt::format("index {} out of bounds for length {}", first + n - 1, x.size(axis).str()));
     return tensor_value(ops::slice_axis(x, axis, first, n));
   }
   return tensor_value(ops::take(x, at, axis, "take", true));
@@ -95,8 +102,11 @@ Value get_last_axis(Call& c, const Operand& x) {
 Value get_from_tensor(Call& c) {
   Operand x = operand_of(c[0]);
   if (c[1].tag() == Tag::Marker) return get_last_axis(c, x);
-  if (c[1].is_seq()) throw runtime_error(fmt::format("get: expected a number or a tensor as the index, got {}", short_text(c[1]))).hint("write the indices as a vector without a quote, e.g. (get x [0 2])");
-  if (!is_numeric(c[1])) throw runtime_error(fmt::format("get: expected a number or a tensor as the index, got {}", short_text(c[1])));
+  if (c[1].is_seq())
+    throw runtime_error(fmt::format("get: expected a number or a tensor as the index, got {}", short_text(c[1])))
+        .hint("write the indices as a vector without a quote, e.g. (get x [0 2])");
+  if (!is_numeric(c[1]))
+    throw runtime_error(fmt::format("get: expected a number or a tensor as the index, got {}", short_text(c[1])));
   if (x.rank() == 0) throw runtime_error("get: a 0-d tensor has no items");
   if (c.size() > 2) warn("get ignores argument 3; did you mean (at x i j)?");
   if (kind_of(c[1]) != Kind::Tensor) return item_value(x, c[1], "get");
@@ -107,7 +117,9 @@ Value get(Call& c) {
   const Value& from = c[0];
   if (from.is_dict()) return get_from_dict(c);
   if (from.is_seq() || from.is_string()) {
-    if (!is_numeric(c[1])) throw runtime_error(fmt::format("get: expected a number as the index of a {}, got {}", type_name(from), short_text(c[1])));
+    if (!is_numeric(c[1]))
+      throw runtime_error(
+          fmt::format("get: expected a number as the index of a {}, got {}", type_name(from), short_text(c[1])));
     if (from.is_string()) return character(from.as_string(), c[1]);
     int64_t n = static_cast<int64_t>(from.items().size());
     if (c.size() > 2) {
@@ -117,7 +129,8 @@ Value get(Call& c) {
     return from.items()[resolve_index(c[1], n)];
   }
   if (is_tensor_value(from)) return get_from_tensor(c);
-  throw runtime_error(fmt::format("get: expected a dict, a tensor, or a list, got {} (key: {})", type_name(from), short_text(c[1])));
+  throw runtime_error(
+      fmt::format("get: expected a dict, a tensor, or a list, got {} (key: {})", type_name(from), short_text(c[1])));
 }
 
 // One step of a path; false on a miss.
@@ -145,9 +158,13 @@ bool descend(Value& at, const Value& step) {
 
 Value get_in(Call& c) {
   std::vector<Value> path;
-  if (c[1].is_seq()) path = c[1].items_copy();
-  else if (is_tensor_value(c[1])) for (int64_t i : to_ints(c[1], "get-in")) path.push_back(Value::integer(i));
-  else throw runtime_error(fmt::format("get-in: expected a list as the path, got {}", short_text(c[1])));
+  if (c[1].is_seq())
+    path = c[1].items_copy();
+  else if (is_tensor_value(c[1]))
+    for (int64_t i : to_ints(c[1], "get-in"))
+      path.push_back(Value::integer(i));
+  else
+    throw runtime_error(fmt::format("get-in: expected a list as the path, got {}", short_text(c[1])));
   Value at = c[0];
   for (const Value& step : path)
     if (!descend(at, step)) return c.size() > 2 ? c[2] : Value::nil();
@@ -156,7 +173,8 @@ Value get_in(Call& c) {
 
 Value nth(Call& c) {
   if (c[0].is_seq()) return c[0].items()[resolve_index(c[1], static_cast<int64_t>(c[0].items().size()))];
-  if (!is_tensor_value(c[0])) throw runtime_error(fmt::format("nth: expected a list or a tensor, got {}", type_name(c[0])));
+  if (!is_tensor_value(c[0]))
+    throw runtime_error(fmt::format("nth: expected a list or a tensor, got {}", type_name(c[0])));
   Operand x = operand_of(c[0]);
   if (x.rank() == 0) throw runtime_error("nth: a 0-d tensor has no items");
   return item_value(x, c[1], "nth");
@@ -168,14 +186,16 @@ Value item_at(Call& c) {
   constexpr int64_t kLeast = kAt < 0 ? 1 : kAt + 1;
   auto need = [](int64_t n, const char* what) {
     if (n >= kLeast) return;
-    throw runtime_error(kLeast == 1 ? fmt::format("{}: empty {}", kWho, what) : fmt::format("{}: {} too short", kWho, what));
+    throw runtime_error(kLeast == 1 ? fmt::format("{}: empty {}", kWho, what)
+                                    : fmt::format("{}: {} too short", kWho, what));
   };
   if (c[0].is_seq()) {
     auto items = c[0].items();
     need(static_cast<int64_t>(items.size()), "list");
     return kAt < 0 ? items.back() : items[kAt];
   }
-  if (!is_tensor_value(c[0])) throw runtime_error(fmt::format("{}: expected a list or a tensor, got {}", kWho, type_name(c[0])));
+  if (!is_tensor_value(c[0]))
+    throw runtime_error(fmt::format("{}: expected a list or a tensor, got {}", kWho, type_name(c[0])));
   Operand x = operand_of(c[0]);
   if (x.rank() == 0) throw runtime_error(fmt::format("{}: a 0-d tensor has no items", kWho));
   Size n = x.size(0);
@@ -194,14 +214,16 @@ Value index_update(Call& c) {
   Sizes slice(row.begin() + 1, row.end());
   if (c[0].is_tensor() && x.dtype() == d && !v.x.is_node() && is_known(c[1])) {
     int64_t i = to_index(c[1], "index-update"), n = x.size(0).value();
-    if (i < 0 || i >= n) throw runtime_error(fmt::format("index-update: index {} is out of bounds for axis 0 with size {}", i, n));
+    if (i < 0 || i >= n)
+      throw runtime_error(fmt::format("index-update: index {} is out of bounds for axis 0 with size {}", i, n));
     Region r{Sizes(row.size(), Size(0)), row, Sizes(row.size(), Size(1))};
     r.starts[0] = i;
     x = Operand();  // gives up our share, so that the argument can be the only one
     return write_region(std::move(c[0]), ops::reshape(stretch(in_dtype(v, d), slice), row), r);
   }
   Operand at = index_operand(c[1], "index-update");
-  if (!(num_elems(at.sizes()) == Size(1))) throw runtime_error(fmt::format("index-update: expected one index, got shape {}", shape_text(at.sizes())));
+  if (!(num_elems(at.sizes()) == Size(1)))
+    throw runtime_error(fmt::format("index-update: expected one index, got shape {}", shape_text(at.sizes())));
   Operand update = ops::reshape(stretch(in_dtype(v, d), slice), row);
   return tensor_value(ops::scatter(ops::cast(x, d), ops::reshape(at, {1}), update, 0, true, "index-update", false));
 }
@@ -213,7 +235,8 @@ Value take(Call& c) {
     Size n = wanted < Size(0) ? Size(0) : wanted;
     if (c[1].is_seq()) {
       auto items = c[1].items();
-      return Value::list({items.begin(), items.begin() + std::min<int64_t>(n.value(), static_cast<int64_t>(items.size()))});
+      return Value::list(
+          {items.begin(), items.begin() + std::min<int64_t>(n.value(), static_cast<int64_t>(items.size()))});
     }
     Operand x = tensor_operand(c[1], "take");
     ops::check_axis(0, x.rank());
@@ -222,7 +245,8 @@ Value take(Call& c) {
   Operand x = tensor_operand(c[0], "take");
   auto axis = axis_option(c, x.rank());
   if (!axis) x = ops::reshape(x, {num_elems(x.sizes())});
-  Operand at = c[1].is_seq() ? ops::cast(array_operand(c[1], "take", DType::I64), DType::I64) : index_operand(c[1], "take");
+  Operand at =
+      c[1].is_seq() ? ops::cast(array_operand(c[1], "take", DType::I64), DType::I64) : index_operand(c[1], "take");
   Operand y = ops::take(x, at, axis.value_or(0), "take", true);
   return y.rank() == 0 && kind_of(c[1]) != Kind::Tensor ? element_value(y) : tensor_value(y);
 }
@@ -247,7 +271,8 @@ Value take_along_axis(Call& c) {
   return tensor_value(take_along(x, at, axis, "take-along-axis", true));
 }
 
-// For each row of scores [N V] the one of its class, classes [N 1]. Errors are those of a product with a one-hot matrix.
+// For each row of scores [N V] the one of its class, classes [N 1]. Errors are those of a product with a one-hot
+// matrix.
 Value class_scores(Call& c) {
   Operand scores = num(c[0]).x, classes = index_operand(c[1], "one-hot");
   ops::broadcast_sizes(scores.sizes(), {classes.size(0), scores.size(1)});
@@ -262,33 +287,109 @@ Value scatter_add(Call& c) {
   DType d = is_float(x.x.dtype()) ? x.x.dtype() : common_dtype(x, u);
   Sizes wide, flat;  // the shape of the updates, with the index's axes and with one for all of them
   for (int i = 0; i < x.x.rank(); ++i) {
-    if (i != axis) wide.push_back(x.x.size(i));
-    else for (Size s : at.sizes()) wide.push_back(s);
+    if (i != axis)
+      wide.push_back(x.x.size(i));
+    else
+      for (Size s : at.sizes())
+        wide.push_back(s);
     flat.push_back(i == axis ? num_elems(at.sizes()) : x.x.size(i));
   }
   Operand updates = ops::reshape(stretch(in_dtype(u, d), wide), flat);
-  return tensor_value(ops::scatter(ops::cast(x.x, d), ops::reshape(at, {num_elems(at.sizes())}), updates, axis, false, "scatter-add", true));
+  return tensor_value(ops::scatter(ops::cast(x.x, d), ops::reshape(at, {num_elems(at.sizes())}), updates, axis, false,
+                                   "scatter-add", true));
 }
 
 constexpr char kFirst[] = "first", kSecond[] = "second", kLast[] = "last";
 constexpr std::string_view kIndexing = "Indexing";
 
 const BuiltinDef kBuiltins[] = {
-    {"get", kIndexing, "(get c k [default]) (get x ... i)", "The entry of a dict (nil or the default if missing; further keys descend), an item of a list, string or tensor, or rows at a tensor of indices. After ..., the last axis.",
-     {{"(get {:a 1} :b 9)", "9"}, {"(get [10 20 30] [2 0])", "[30. 10.]"}, {"(get [[1 2 3] [4 5 6]] ... 1)", "[2. 5.]"}}, 2, -1, get},
-    {"get-in", kIndexing, "(get-in c path [default])", "Follows a path of keys and indices; a miss gives the default or nil.", {{"(get-in {:a '[10 20]} '[:a 1])", "20"}}, 2, 3, get_in},
-    {"nth", kIndexing, "(nth xs i)", "Item i of a list or tensor; negative counts from the end.", {{"(nth '[10 20 30] -1)", "30"}}, 2, 2, nth},
-    {"first", kIndexing, "(first xs)", "The first item of a list, tuple or tensor.", {{"(first '[1 2 3])", "1"}, {"(first [7 8])", "7.0"}}, 1, 1, item_at<kFirst, 0>},
-    {"second", kIndexing, "(second xs)", "The second item of a list, tuple or tensor.", {{"(second [[1 2] [3 4]])", "[3. 4.]"}}, 1, 1, item_at<kSecond, 1>},
-    {"last", kIndexing, "(last xs)", "The last item of a list, tuple or tensor.", {{"(last [7 8 9])", "9.0"}}, 1, 1, item_at<kLast, -1>},
-    {"index-update", kIndexing, "(index-update x i v)", "A copy of x with item i of axis 0 replaced.", {{"(index-update [0 0 0] 1 7.5)", "[ 0. 7.5  0.]"}}, 3, 3, index_update},
-    {"take", kIndexing, "(take n xs) (take x indices [:axis k])", "The first n items of a list or tensor; or elements at the indices, of the flattened tensor or along an axis.",
-     {{"(take 2 '[1 2 3])", "[1, 2]"}, {"(take [[1 2] [3 4]] [1 0] :axis 1)", "[[2. 1.]\n [4. 3.]]"}}, 2, 2, take, "axis"},
-    {"take-along-axis", kIndexing, "(take-along-axis x indices axis)", "Picks along an axis by an index for every place, as argsort and argmax give.",
-     {{"(take-along-axis [[10 20] [30 40]] [[1] [0]] 1)", "[[20.]\n [30.]]"}}, 2, 3, take_along_axis, "axis"},
+    {"get",
+     kIndexing,
+     "(get c k [default]) (get x ... i)",
+     "The entry of a dict (nil or the default if missing; further keys descend), an item of a list, string or tensor, "
+     "or rows at a tensor of indices. After ..., the last axis.",
+     {{"(get {:a 1} :b 9)", "9"},
+      {"(get [10 20 30] [2 0])", "[30. 10.]"},
+      {"(get [[1 2 3] [4 5 6]] ... 1)", "[2. 5.]"}},
+     2,
+     -1,
+     get},
+    {"get-in",
+     kIndexing,
+     "(get-in c path [default])",
+     "Follows a path of keys and indices; a miss gives the default or nil.",
+     {{"(get-in {:a '[10 20]} '[:a 1])", "20"}},
+     2,
+     3,
+     get_in},
+    {"nth",
+     kIndexing,
+     "(nth xs i)",
+     "Item i of a list or tensor; negative counts from the end.",
+     {{"(nth '[10 20 30] -1)", "30"}},
+     2,
+     2,
+     nth},
+    {"first",
+     kIndexing,
+     "(first xs)",
+     "The first item of a list, tuple or tensor.",
+     {{"(first '[1 2 3])", "1"}, {"(first [7 8])", "7.0"}},
+     1,
+     1,
+     item_at<kFirst, 0>},
+    {"second",
+     kIndexing,
+     "(second xs)",
+     "The second item of a list, tuple or tensor.",
+     {{"(second [[1 2] [3 4]])", "[3. 4.]"}},
+     1,
+     1,
+     item_at<kSecond, 1>},
+    {"last",
+     kIndexing,
+     "(last xs)",
+     "The last item of a list, tuple or tensor.",
+     {{"(last [7 8 9])", "9.0"}},
+     1,
+     1,
+     item_at<kLast, -1>},
+    {"index-update",
+     kIndexing,
+     "(index-update x i v)",
+     "A copy of x with item i of axis 0 replaced.",
+     {{"(index-update [0 0 0] 1 7.5)", "[ 0. 7.5  0.]"}},
+     3,
+     3,
+     index_update},
+    {"take",
+     kIndexing,
+     "(take n xs) (take x indices [:axis k])",
+     "The first n items of a list or tensor; or elements at the indices, of the flattened tensor or along an axis.",
+     {{"(take 2 '[1 2 3])", "[1, 2]"}, {"(take [[1 2] [3 4]] [1 0] :axis 1)", "[[2. 1.]\n [4. 3.]]"}},
+     2,
+     2,
+     take,
+     "axis"},
+    {"take-along-axis",
+     kIndexing,
+     "(take-along-axis x indices axis)",
+     "Picks along an axis by an index for every place, as argsort and argmax give.",
+     {{"(take-along-axis [[10 20] [30 40]] [[1] [0]] 1)", "[[20.]\n [30.]]"}},
+     2,
+     3,
+     take_along_axis,
+     "axis"},
     {"%class-scores", "", "", "", {}, 2, 2, class_scores},
-    {"scatter-add", kIndexing, "(scatter-add x indices updates [:axis k])", "x with updates added to the rows (of axis 0) at the indices; repeated indices add up.",
-     {{"(scatter-add [0 0 0] [2 0 2] [1 2 3])", "[2. 0. 4.]"}}, 3, 4, scatter_add, "axis"},
+    {"scatter-add",
+     kIndexing,
+     "(scatter-add x indices updates [:axis k])",
+     "x with updates added to the rows (of axis 0) at the indices; repeated indices add up.",
+     {{"(scatter-add [0 0 0] [2 0 2] [1 2 3])", "[2. 0. 4.]"}},
+     3,
+     4,
+     scatter_add,
+     "axis"},
 };
 
 }  // namespace

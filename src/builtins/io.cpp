@@ -30,7 +30,8 @@ void check(const std::error_code& error, std::string_view verb, const std::strin
 Value string_list(std::vector<std::string> names) {
   std::sort(names.begin(), names.end());
   std::vector<Value> out;
-  for (std::string& s : names) out.push_back(Value::string(std::move(s)));
+  for (std::string& s : names)
+    out.push_back(Value::string(std::move(s)));
   return Value::list(std::move(out));
 }
 
@@ -64,7 +65,8 @@ Value map_file(const std::string& path, Call& c) {
 Value list_directory(const std::string& path, Call&) {
   std::error_code error;
   std::vector<std::string> names;
-  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) names.push_back(it->path().filename().string());
+  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error))
+    names.push_back(it->path().filename().string());
   check(error, "ls", path);
   return string_list(std::move(names));
 }
@@ -87,35 +89,42 @@ struct Verb {
 const Verb kVerbs[] = {
     {"entropy", 0, entropy},
     {"read", 1, [](const std::string& path, Call&) { return Value::string(formats::read_file(path)); }},
-    {"exists", 1, [](const std::string& path, Call&) {
+    {"exists", 1,
+     [](const std::string& path, Call&) {
        std::error_code error;
        return Value::boolean(fs::exists(path, error));
      }},
-    {"save", 2, [](const std::string& path, Call& c) {
+    {"save", 2,
+     [](const std::string& path, Call& c) {
        formats::save_value(path, trace::concrete_tree(c[2]));
        return Value();
      }},
     {"load", 1, [](const std::string& path, Call&) { return formats::load_value(path); }},
-    {"write", 2, [](const std::string& path, Call& c) {
+    {"write", 2,
+     [](const std::string& path, Call& c) {
        formats::write_file(path, text_of(c[2]));
        return Value();
      }},
-    {"append", 2, [](const std::string& path, Call& c) {
+    {"append", 2,
+     [](const std::string& path, Call& c) {
        Value v = trace::concrete_tree(c[2]);
        bool elements = v.is_tensor() && path.ends_with(".bin");
-       formats::append_file(path, elements ? std::string(formats::raw_bytes(contiguous(v.as_tensor()))) : text_of(v), "io append");
+       formats::append_file(path, elements ? std::string(formats::raw_bytes(contiguous(v.as_tensor()))) : text_of(v),
+                            "io append");
        return Value();
      }},
     {"map", 2, map_file},
     {"ls", 1, list_directory},
     {"glob", 1, matching_paths},
-    {"mkdir", 1, [](const std::string& path, Call&) {
+    {"mkdir", 1,
+     [](const std::string& path, Call&) {
        std::error_code error;
        fs::create_directories(path, error);
        check(error, "mkdir", path);
        return Value();
      }},
-    {"rm", 1, [](const std::string& path, Call&) {
+    {"rm", 1,
+     [](const std::string& path, Call&) {
        std::error_code error;
        bool existed = fs::remove(path, error);
        check(error, "rm", path);
@@ -128,26 +137,43 @@ Value io(Call& c) {
   const std::string& name = key_name(c[0]).str();
   for (const Verb& v : kVerbs) {
     if (v.name != name) continue;
-    if (c.size() - 1 < v.args) throw runtime_error(fmt::format("io {}: expected {} argument{}, got {}", name, v.args, v.args == 1 ? "" : "s", c.size() - 1));
+    if (c.size() - 1 < v.args)
+      throw runtime_error(
+          fmt::format("io {}: expected {} argument{}, got {}", name, v.args, v.args == 1 ? "" : "s", c.size() - 1));
     if (v.args == 0) return v.run("", c);
-    if (!c[1].is_string()) throw runtime_error(fmt::format("io {}: path must be a string, got {}", name, type_name(c[1])));
+    if (!c[1].is_string())
+      throw runtime_error(fmt::format("io {}: path must be a string, got {}", name, type_name(c[1])));
     return v.run(c[1].as_string(), c);
   }
   std::string known;
-  for (const Verb& v : kVerbs) known += (known.empty() ? "" : " ") + std::string(v.name);
+  for (const Verb& v : kVerbs)
+    known += (known.empty() ? "" : " ") + std::string(v.name);
   throw runtime_error(fmt::format("io: unknown verb '{}'", name)).hint("the verbs are " + known);
 }
 
 const BuiltinDef kBuiltins[] = {
-    {"io", "Files", "(io verb path …)",
-     "Files. \"read\" path: the text; \"write\" and \"append\" path text; \"load\" path and \"save\" path value: by format (.safetensors, .npy, .npz, .csv, "
-     ".tsv, .jsonl, .png, .wav; PyTorch's .pt and .pth; pickles for loading; a directory of .npy files; else JSON), parent directories are made and files "
-     "replaced as a whole; a tensor saved as .bin, or appended to one, is its elements and nothing else, other values there are PyTorch checkpoints; \"map\" path dtype [{:shape s :offset bytes}]: a tensor over the elements of a file of any size, read as they are used; \"exists\" "
-     "path; \"ls\" directory: names; \"glob\" pattern: paths; \"mkdir\" path; \"rm\" path: a file or empty directory, was it there?; \"entropy\": a random "
+    {"io",
+     "Files",
+     "(io verb path …)",
+     "Files. \"read\" path: the text; \"write\" and \"append\" path text; \"load\" path and \"save\" path value: by "
+     "format (.safetensors, .npy, .npz, .csv, "
+     ".tsv, .jsonl, .png, .wav; PyTorch's .pt and .pth; pickles for loading; a directory of .npy files; else JSON), "
+     "parent directories are made and files "
+     "replaced as a whole; a tensor saved as .bin, or appended to one, is its elements and nothing else, other values "
+     "there are PyTorch checkpoints; \"map\" path dtype [{:shape s :offset bytes}]: a tensor over the elements of a "
+     "file of any size, read as they are used; \"exists\" "
+     "path; \"ls\" directory: names; \"glob\" pattern: paths; \"mkdir\" path; \"rm\" path: a file or empty directory, "
+     "was it there?; \"entropy\": a random "
      "int from the system.",
      {{"(io \"exists\" \"/no/such/file\")", "false"},
-      {"(do (io \"save\" \"s.safetensors\" {:w [1 2] :step 3 :note nil}) (io \"load\" \"s.safetensors\"))", "{:note nil, :step 3, :w [1. 2.]}"},
-      {"(do (io \"write\" \"t.bin\" \"abcd\") (io \"map\" \"t.bin\" :u8))", "[ 97  98  99 100]"}}, 0, -1, io, {}, Effect::Input},
+      {"(do (io \"save\" \"s.safetensors\" {:w [1 2] :step 3 :note nil}) (io \"load\" \"s.safetensors\"))",
+       "{:note nil, :step 3, :w [1. 2.]}"},
+      {"(do (io \"write\" \"t.bin\" \"abcd\") (io \"map\" \"t.bin\" :u8))", "[ 97  98  99 100]"}},
+     0,
+     -1,
+     io,
+     {},
+     Effect::Input},
 };
 
 }  // namespace

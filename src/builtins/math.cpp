@@ -5,10 +5,13 @@ namespace sheaf::builtins {
 namespace {
 
 template <const char* kOp>
-Value unary(Call& c) { return unary_float(kOp, c[0]); }
+Value unary(Call& c) {
+  return unary_float(kOp, c[0]);
+}
 
-constexpr char kExp[] = "exp", kLog[] = "log", kSqrt[] = "sqrt", kSin[] = "sin", kCos[] = "cos", kTan[] = "tan", kTanh[] = "tanh", kSigmoid[] = "sigmoid",
-               kRound[] = "round", kCeil[] = "ceil", kFloor[] = "floor", kErf[] = "erf", kExpm1[] = "expm1", kLog1p[] = "log1p";
+constexpr char kExp[] = "exp", kLog[] = "log", kSqrt[] = "sqrt", kSin[] = "sin", kCos[] = "cos", kTan[] = "tan",
+               kTanh[] = "tanh", kSigmoid[] = "sigmoid", kRound[] = "round", kCeil[] = "ceil", kFloor[] = "floor",
+               kErf[] = "erf", kExpm1[] = "expm1", kLog1p[] = "log1p";
 
 template <const char* kOp>
 Value test(Call& c) {
@@ -36,13 +39,25 @@ bool is_narrow_tensor(const Value& v) {
   return is_float(d) && compute_type(d) != d;
 }
 
-// What is computed in several steps rounds narrow floats once, at the end: (%narrow (… (%wide x) …) x). Everything else stays as it is.
-Value wide(Call& c) { return is_narrow_tensor(c[0]) ? tensor_value(ops::cast(num(c[0]).x, compute_type(num(c[0]).x.dtype()))) : c[0]; }
-Value narrow(Call& c) { return is_narrow_tensor(c[1]) ? tensor_value(ops::cast(num(c[0]).x, num(c[1]).x.dtype())) : c[0]; }
+// What is computed in several steps rounds narrow floats once, at the end: (%narrow (… (%wide x) …) x). Everything else
+// stays as it is.
+Value wide(Call& c) {
+  return is_narrow_tensor(c[0]) ? tensor_value(ops::cast(num(c[0]).x, compute_type(num(c[0]).x.dtype()))) : c[0];
+}
+Value narrow(Call& c) {
+  return is_narrow_tensor(c[1]) ? tensor_value(ops::cast(num(c[0]).x, num(c[1]).x.dtype())) : c[0];
+}
 
 const BuiltinDef kBuiltins[] = {
     {"exp", "Elementary functions", "(exp x)", "e to the power x.", {{"(exp 2)", "7.389056"}}, 1, 1, unary<kExp>},
-    {"log", "Elementary functions", "(log x)", "Natural logarithm; of 0 -inf, of a negative number NaN.", {{"(log 1)", "0.0"}}, 1, 1, unary<kLog>},
+    {"log",
+     "Elementary functions",
+     "(log x)",
+     "Natural logarithm; of 0 -inf, of a negative number NaN.",
+     {{"(log 1)", "0.0"}},
+     1,
+     1,
+     unary<kLog>},
     {"sqrt", "Elementary functions", "(sqrt x)", "Square root.", {{"(sqrt 2)", "1.4142135"}}, 1, 1, unary<kSqrt>},
     {"sin", "Elementary functions", "(sin x)", "Sine (radians).", {{"(sin 0)", "0.0"}}, 1, 1, unary<kSin>},
     {"cos", "Elementary functions", "(cos x)", "Cosine (radians).", {{"(cos 0)", "1.0"}}, 1, 1, unary<kCos>},
@@ -52,17 +67,79 @@ const BuiltinDef kBuiltins[] = {
     {"%floating", "", "", "", {}, 1, 1, floating},
     {"%wide", "", "", "", {}, 1, 1, wide},
     {"%narrow", "", "", "", {}, 2, 2, narrow},
-    {"round", "Elementary functions", "(round x)", "Nearest integer, halves away from zero; still a float.", {{"(round -2.5)", "-3.0"}}, 1, 1, unary<kRound>},
-    {"ceil", "Elementary functions", "(ceil x)", "Rounds up; still a float.", {{"(ceil 1.2)", "2.0"}}, 1, 1, unary<kCeil>},
-    {"floor", "Elementary functions", "(floor x)", "Rounds down; still a float.", {{"(floor 7.9)", "7.0"}}, 1, 1, unary<kFloor>},
+    {"round",
+     "Elementary functions",
+     "(round x)",
+     "Nearest integer, halves away from zero; still a float.",
+     {{"(round -2.5)", "-3.0"}},
+     1,
+     1,
+     unary<kRound>},
+    {"ceil",
+     "Elementary functions",
+     "(ceil x)",
+     "Rounds up; still a float.",
+     {{"(ceil 1.2)", "2.0"}},
+     1,
+     1,
+     unary<kCeil>},
+    {"floor",
+     "Elementary functions",
+     "(floor x)",
+     "Rounds down; still a float.",
+     {{"(floor 7.9)", "7.0"}},
+     1,
+     1,
+     unary<kFloor>},
     {"erf", "Elementary functions", "(erf x)", "Error function.", {{"(erf 0)", "0.0"}}, 1, 1, unary<kErf>},
-    {"expm1", "Elementary functions", "(expm1 x)", "exp(x) - 1, accurate near 0.", {{"(expm1 0)", "0.0"}}, 1, 1, unary<kExpm1>},
-    {"log1p", "Elementary functions", "(log1p x)", "log(1 + x), accurate near 0.", {{"(log1p 0)", "0.0"}}, 1, 1, unary<kLog1p>},
-    {"atan2", "Elementary functions", "(atan2 y x)", "Angle of the point (x, y).", {{"(atan2 0 1)", "0.0"}}, 2, 2,
+    {"expm1",
+     "Elementary functions",
+     "(expm1 x)",
+     "exp(x) - 1, accurate near 0.",
+     {{"(expm1 0)", "0.0"}},
+     1,
+     1,
+     unary<kExpm1>},
+    {"log1p",
+     "Elementary functions",
+     "(log1p x)",
+     "log(1 + x), accurate near 0.",
+     {{"(log1p 0)", "0.0"}},
+     1,
+     1,
+     unary<kLog1p>},
+    {"atan2",
+     "Elementary functions",
+     "(atan2 y x)",
+     "Angle of the point (x, y).",
+     {{"(atan2 0 1)", "0.0"}},
+     2,
+     2,
      [](Call& c) { return binary("atan2", c[0], c[1], true); }},
-    {"sign", "Elementary functions", "(sign x)", "-1, 0 or 1; keeps the dtype.", {{"(sign [-2 0 5])", "[-1.  0.  1.]"}}, 1, 1, sign},
-    {"isnan", "Elementary functions", "(isnan x)", "Is it NaN? Element-wise.", {{"(isnan [1 nan])", "[false true]"}}, 1, 1, test<kIsNan>},
-    {"isinf", "Elementary functions", "(isinf x)", "Is it infinite? Element-wise.", {{"(isinf [1 -inf])", "[false true]"}}, 1, 1, test<kIsInf>},
+    {"sign",
+     "Elementary functions",
+     "(sign x)",
+     "-1, 0 or 1; keeps the dtype.",
+     {{"(sign [-2 0 5])", "[-1.  0.  1.]"}},
+     1,
+     1,
+     sign},
+    {"isnan",
+     "Elementary functions",
+     "(isnan x)",
+     "Is it NaN? Element-wise.",
+     {{"(isnan [1 nan])", "[false true]"}},
+     1,
+     1,
+     test<kIsNan>},
+    {"isinf",
+     "Elementary functions",
+     "(isinf x)",
+     "Is it infinite? Element-wise.",
+     {{"(isinf [1 -inf])", "[false true]"}},
+     1,
+     1,
+     test<kIsInf>},
 };
 
 }  // namespace

@@ -21,7 +21,8 @@ std::optional<Miss>& last_miss() {
 
 bool speaks_of_nil(const std::string& message) {
   size_t at = message.find("nil");
-  return at != std::string::npos && (at + 3 == message.size() || !std::isalnum(static_cast<unsigned char>(message[at + 3])));
+  return at != std::string::npos &&
+         (at + 3 == message.size() || !std::isalnum(static_cast<unsigned char>(message[at + 3])));
 }
 
 // How the dict is written in the first (get DICT :key …) within a form; "" when there is none.

@@ -1,5 +1,5 @@
-// Where a nil came from. A key that a dict does not have gives nil, and the error arises later, elsewhere; the last such
-// miss on this thread is remembered so that the report can name it.
+// Where a nil came from. A key that a dict does not have gives nil, and the error arises later, elsewhere; the last
+// such miss on this thread is remembered so that the report can name it.
 #pragma once
 #include <optional>
 #include <string>

@@ -9,10 +9,14 @@ namespace sheaf::builtins {
 DType mixed_dtype();
 // Part of the identity of compiled code: the same function inside and outside of `mixed` is two.
 inline uint64_t mixed_purpose() { return static_cast<uint64_t>(mixed_dtype()) << 32; }
-// A product of a and b, with f32 operands rounded to mixed_dtype(); `wide`: they are, and the result is to be f32. Neither that nor gradients are rounded.
-Operand mixed_product(const Operand& a, const Operand& b, const std::function<Operand(Operand a, Operand b, bool wide)>& product);
+// A product of a and b, with f32 operands rounded to mixed_dtype(); `wide`: they are, and the result is to be f32.
+// Neither that nor gradients are rounded.
+Operand mixed_product(const Operand& a, const Operand& b,
+                      const std::function<Operand(Operand a, Operand b, bool wide)>& product);
 inline Operand mixed_dot(const Operand& a, const Operand& b) {
-  return mixed_product(a, b, [](Operand x, Operand y, bool wide) { return wide ? ops::wide_dot(std::move(x), std::move(y)) : ops::dot(std::move(x), std::move(y)); });
+  return mixed_product(a, b, [](Operand x, Operand y, bool wide) {
+    return wide ? ops::wide_dot(std::move(x), std::move(y)) : ops::dot(std::move(x), std::move(y));
+  });
 }
 
 // (%with-contractions dtype f args)

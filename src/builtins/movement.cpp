@@ -22,14 +22,17 @@ Value reshape(Call& c) {
     if (d >= Size(0)) given = given * d;
   Size inferred = given == Size(0) ? Size(0) : floor_div(total, given);
   Sizes sizes;
-  for (Size d : want) sizes.push_back(d < Size(0) ? inferred : d);
+  for (Size d : want)
+    sizes.push_back(d < Size(0) ? inferred : d);
   Size count = num_elems(sizes);
   if (!(count == total)) {
-    UserError e = runtime_error(fmt::format("Cannot reshape: input has {} elements, but target shape {} expects {}.", total.str(), shape_text(sizes), count.str()));
+    UserError e = runtime_error(fmt::format("Cannot reshape: input has {} elements, but target shape {} expects {}.",
+                                            total.str(), shape_text(sizes), count.str()));
     auto missing = std::count_if(want.begin(), want.end(), [](Size d) { return d < Size(0); });
     if (missing > 1) e.hints.push_back("one size at most can be inferred");
     if (missing == 1)
-      e.hints.push_back(fmt::format("-1 cannot be inferred: {} is not a multiple of {}, the product of the other sizes", total.str(), given.str()));
+      e.hints.push_back(fmt::format("-1 cannot be inferred: {} is not a multiple of {}, the product of the other sizes",
+                                    total.str(), given.str()));
     throw e;
   }
   return tensor_value(ops::reshape(x, sizes));
@@ -53,20 +56,24 @@ Value transpose(Call& c) {
   perm.clear();
   for (int64_t a : to_ints(c[1], "transpose")) {
     int64_t axis = a < 0 ? a + rank : a;
-    if (axis < 0 || axis >= rank) throw runtime_error(fmt::format("transpose: axis {} out of bounds for {}D tensor", a, rank));
+    if (axis < 0 || axis >= rank)
+      throw runtime_error(fmt::format("transpose: axis {} out of bounds for {}D tensor", a, rank));
     perm.push_back(static_cast<int>(axis));
   }
   std::vector<int> sorted = perm;
   std::sort(sorted.begin(), sorted.end());
-  if (sorted != identity_perm(rank)) throw runtime_error(fmt::format("transpose: every axis of a {}D tensor must be named once", rank));
+  if (sorted != identity_perm(rank))
+    throw runtime_error(fmt::format("transpose: every axis of a {}D tensor must be named once", rank));
   return tensor_value(ops::transpose(x, perm));
 }
 
 Value swapaxes(Call& c) {
   Operand x = tensor_operand(c[0], "swapaxes");
-  if (x.rank() < 2) throw runtime_error(fmt::format("swapaxes: expected a tensor with at least 2 axes, got {}D", x.rank()));
+  if (x.rank() < 2)
+    throw runtime_error(fmt::format("swapaxes: expected a tensor with at least 2 axes, got {}D", x.rank()));
   std::vector<int> perm = identity_perm(x.rank());
-  std::swap(perm[ops::check_axis(to_index(c[1], "swapaxes"), x.rank())], perm[ops::check_axis(to_index(c[2], "swapaxes"), x.rank())]);
+  std::swap(perm[ops::check_axis(to_index(c[1], "swapaxes"), x.rank())],
+            perm[ops::check_axis(to_index(c[2], "swapaxes"), x.rank())]);
   return tensor_value(ops::transpose(x, perm));
 }
 
@@ -74,7 +81,8 @@ Value swapaxes(Call& c) {
 Value moveaxis(Call& c) {
   Operand x = tensor_operand(c[0], "moveaxis");
   std::vector<int64_t> from = to_ints(c[1], "moveaxis"), to = to_ints(c[2], "moveaxis");
-  if (from.size() != to.size()) throw runtime_error(fmt::format("moveaxis: {} axes to {} places", from.size(), to.size()));
+  if (from.size() != to.size())
+    throw runtime_error(fmt::format("moveaxis: {} axes to {} places", from.size(), to.size()));
   int rank = x.rank();
   std::vector<int> perm(rank, -1);
   std::vector<bool> moved(rank, false);
@@ -87,7 +95,8 @@ Value moveaxis(Call& c) {
   int next = 0;
   for (int& p : perm) {
     if (p >= 0) continue;
-    while (moved[next]) ++next;
+    while (moved[next])
+      ++next;
     p = next++;
   }
   return tensor_value(ops::transpose(x, perm));
@@ -101,7 +110,9 @@ Size bound(const Value& v, std::string_view who) {
 
 void check_bounds(std::string_view who, Size start, Size end, int axis, Size size) {
   if (start > end) throw runtime_error(fmt::format("{}: start ({}) > end ({})", who, start.str(), end.str()));
-  if (end > size) throw runtime_error(fmt::format("{}: end ({}) out of bounds for axis {} with size {}", who, end.str(), axis, size.str()));
+  if (end > size)
+    throw runtime_error(
+        fmt::format("{}: end ({}) out of bounds for axis {} with size {}", who, end.str(), axis, size.str()));
 }
 
 Value slice_string(Call& c) {
@@ -137,7 +148,9 @@ Value dynamic_slice(Call& c) {
 // Tensors and numeric lists join into a tensor when there is a tensor or an :axis; otherwise the first argument decides
 // between text and a list.
 Value concat(Call& c) {
-  auto joins = [](const Value& v) { return is_tensor_value(v) || is_numeric_list(v) || (v.is_list() && v.items().empty()); };
+  auto joins = [](const Value& v) {
+    return is_tensor_value(v) || is_numeric_list(v) || (v.is_list() && v.items().empty());
+  };
   bool arrays = c.option("axis") || std::any_of(c.args.begin(), c.args.end(), is_tensor_value);
   if (arrays && std::all_of(c.args.begin(), c.args.end(), joins)) {
     std::vector<Operand> parts;
@@ -153,13 +166,16 @@ Value concat(Call& c) {
     const Value* odd = &c[0];
     for (const Value& v : c.args)
       if (!is_tensor_value(v) && !is_numeric_list(v)) odd = &v;
-    throw runtime_error(fmt::format("concat: expected tensors, lists or strings, got {}", short_text(*odd))).hint("(append x v) adds one element");
+    throw runtime_error(fmt::format("concat: expected tensors, lists or strings, got {}", short_text(*odd)))
+        .hint("(append x v) adds one element");
   }
   Value out = std::move(c[0]);
   Items& items = out.mutable_items();
   for (size_t i = 1; i < c.size(); ++i) {
-    if (c[i].is_list()) items.append(c[i].items());
-    else items.push_back(c[i]);
+    if (c[i].is_list())
+      items.append(c[i].items());
+    else
+      items.push_back(c[i]);
   }
   return out;
 }
@@ -175,8 +191,12 @@ Value stack(Call& c) {
   }
   std::vector<Operand> parts;
   auto add = [&](const Value& v) { parts.push_back(array_operand(v, "stack")); };
-  if (c[0].is_seq() && c.size() == 1) for (const Value& v : c[0].items()) add(v);
-  else for (const Value& v : c.args) add(v);
+  if (c[0].is_seq() && c.size() == 1)
+    for (const Value& v : c[0].items())
+      add(v);
+  else
+    for (const Value& v : c.args)
+      add(v);
   if (parts.empty()) throw runtime_error("stack: nothing to stack");
   int axis = axis_option(c, parts[0].rank() + 1).value_or(0);
   return tensor_value(stack_arrays(std::move(parts), axis, "stack"));
@@ -210,8 +230,10 @@ Value split(Call& c) {
   }
   int64_t n = to_index(c[1], kWho);
   if (n <= 0) throw runtime_error(fmt::format("{}: the number of parts must be positive, got {}", kWho, n));
-  if (!(mod(size, n) == Size(0))) throw runtime_error(fmt::format("{}: dimension {} ({}) not divisible by {}", kWho, axis, size.str(), n));
-  for (int64_t i = 1; i <= n; ++i) ends.push_back(floor_div(size, n) * Size(i));
+  if (!(mod(size, n) == Size(0)))
+    throw runtime_error(fmt::format("{}: dimension {} ({}) not divisible by {}", kWho, axis, size.str(), n));
+  for (int64_t i = 1; i <= n; ++i)
+    ends.push_back(floor_div(size, n) * Size(i));
   return cut(x, axis, ends);
 }
 
@@ -232,7 +254,10 @@ std::optional<Operand> unknown_shift(const Value& v) {
 
 Operand rolled_by_data(const Operand& x, int axis, const Operand& by) {
   int64_t n = x.size(axis).value();
-  return n == 0 ? x : ops::take(x, ops::apply2("mod", ops::sub(ops::iota(n, DType::I64), by), ops::constant_int(DType::I64, n)), axis, ops::kInRange, false);
+  return n == 0 ? x
+                : ops::take(
+                      x, ops::apply2("mod", ops::sub(ops::iota(n, DType::I64), by), ops::constant_int(DType::I64, n)),
+                      axis, ops::kInRange, false);
 }
 
 Value roll(Call& c) {
@@ -248,8 +273,10 @@ Value roll(Call& c) {
     return tensor_value(ops::reshape(rolled(ops::reshape(x, {num_elems(x.sizes())}), 0, by[0]), x.sizes()));
   }
   std::vector<int64_t> axes = to_ints(*axis, "axis");
-  if (by.size() != 1 && by.size() != axes.size()) throw runtime_error(fmt::format("roll: {} shifts for {} axes", by.size(), axes.size()));
-  for (size_t i = 0; i < axes.size(); ++i) x = rolled(x, ops::check_axis(axes[i], x.rank()), by.size() == 1 ? by[0] : by[i]);
+  if (by.size() != 1 && by.size() != axes.size())
+    throw runtime_error(fmt::format("roll: {} shifts for {} axes", by.size(), axes.size()));
+  for (size_t i = 0; i < axes.size(); ++i)
+    x = rolled(x, ops::check_axis(axes[i], x.rank()), by.size() == 1 ? by[0] : by[i]);
   return tensor_value(x);
 }
 
@@ -261,7 +288,8 @@ Value flip(Call& c) {
   }
   Operand x = tensor_operand(c[0], "flip");
   if (auto axes = axes_option(c, x.rank())) {
-    for (int a : *axes) x = ops::flip(x, a);
+    for (int a : *axes)
+      x = ops::flip(x, a);
     return tensor_value(x);
   }
   return tensor_value(ops::flip(x, one_axis(c, 1, x.rank(), 0)));
@@ -297,8 +325,10 @@ Value tile(Call& c) {
   Operand x = as_array(c[0], "tile");
   Sizes reps = to_shape(c[1], "tile");
   Sizes s = x.sizes();
-  while (s.size() < reps.size()) s.insert(s.begin(), Size(1));
-  while (reps.size() < s.size()) reps.insert(reps.begin(), 1);
+  while (s.size() < reps.size())
+    s.insert(s.begin(), Size(1));
+  while (reps.size() < s.size())
+    reps.insert(reps.begin(), 1);
   Sizes split, stretched, merged;
   for (size_t i = 0; i < s.size(); ++i) {
     split.push_back(1);
@@ -318,7 +348,9 @@ Value pad(Call& c) {
   Operand spec = array_operand(c[1], "pad", DType::I64);
   std::vector<int64_t> w = to_ints(tensor_value(ops::reshape(spec, {num_elems(spec.sizes())})), "pad");
   bool pairs = spec.rank() == 2 && w.size() == 2 * static_cast<size_t>(rank);
-  if (w.empty() || (w.size() > 2 && !pairs)) throw runtime_error(fmt::format("pad: expected a number, [before after], or {} such pairs, got shape {}", rank, shape_text(spec.sizes())));
+  if (w.empty() || (w.size() > 2 && !pairs))
+    throw runtime_error(fmt::format("pad: expected a number, [before after], or {} such pairs, got shape {}", rank,
+                                    shape_text(spec.sizes())));
   Sizes lo, hi;
   for (int i = 0; i < rank; ++i) {
     size_t first = pairs ? 2 * i : 0;
@@ -383,36 +415,196 @@ constexpr char kSplit[] = "split", kTensorSplit[] = "tensor-split";
 constexpr std::string_view kMovement = "Shape manipulation";
 
 const BuiltinDef kBuiltins[] = {
-    {"reshape", kMovement, "(reshape x shape)", "The same elements in row-major order under another shape; a negative size is worked out from the others.",
-     {{"(reshape [1 2 3 4] [2 2])", "[[1. 2.]\n [3. 4.]]"}, {"(shape (reshape (arange 6) [3 -1]))", "[3. 2.]"}}, 2, 2, reshape},
-    {"transpose", kMovement, "(transpose x [perm])", "A matrix transposed; from rank 3 on the axes reversed, or in the order of the list perm.",
-     {{"(transpose [[1 2] [3 4]])", "[[1. 3.]\n [2. 4.]]"}, {"(shape (transpose (zeros [2 3 4]) '[0 2 1]))", "[2. 4. 3.]"}}, 1, 2, transpose},
-    {"tr", kMovement, "(tr x [perm])", "Same as transpose.", {{"(shape (tr (zeros [2 3])))", "[3. 2.]"}}, 1, 2, transpose},
-    {"swapaxes", kMovement, "(swapaxes x a b)", "Two axes exchanged.", {{"(shape (swapaxes (zeros [2 3 4]) 0 -1))", "[4. 3. 2.]"}}, 3, 3, swapaxes},
-    {"moveaxis", kMovement, "(moveaxis x from to)", "An axis (or a list of axes) moved to another place; the others keep their order.",
-     {{"(shape (moveaxis (zeros [2 3 4]) 0 -1))", "[3. 4. 2.]"}}, 3, 3, moveaxis},
-    {"slice", kMovement, "(slice x start [end] [:axis k])", "Elements from start up to, not including, end along an axis (0); of a string, a range of bytes.",
-     {{"(slice [1 2 3 4 5] 1 3)", "[2. 3.]"}, {"(slice \"tensor\" 1 4)", "ens"}}, 2, 3, slice, "axis"},
-    {"dynamic-slice", kMovement, "(dynamic-slice x start end)", "Rows start to end of axis 0, both included.", {{"(dynamic-slice [10 20 30 40] 1 2)", "[20. 30.]"}}, 3, 3, dynamic_slice},
-    {"concat", kMovement, "(concat a b … [:axis k])", "Tensors (and numeric lists) joined along an axis (0); lists joined into a list; text joined to a string.",
-     {{"(concat [1 2] [3])", "[1. 2. 3.]"}, {"(concat '[1 2] '[3 \"x\"])", "[1, 2, 3, 'x']"}, {"(concat \"ab\" 3)", "ab3"}}, 1, -1, concat, "axis"},
-    {"stack", kMovement, "(stack xs [:axis k])", "A list of tensors of one shape (or the rows of a tensor) on a new axis (0).", {{"(stack (list [1 2] [3 4]))", "[[1. 2.]\n [3. 4.]]"}}, 1, -1, stack, "axis"},
-    {"split", kMovement, "(split x n [:axis k])", "A list of n equal pieces along an axis (0), or the pieces between a list of positions.",
-     {{"(split [1 2 3 4] 2)", "[[1. 2.], [3. 4.]]"}, {"(split [1 2 3 4] '[1 3])", "[[1.], [2. 3.], [4.]]"}}, 2, 2, split<kSplit>, "axis"},
-    {"tensor-split", kMovement, "(tensor-split x n [:axis k])", "A list of n equal pieces along an axis (0).", {{"(tensor-split [1 2 3 4] 2)", "[[1. 2.], [3. 4.]]"}}, 2, 2, split<kTensorSplit>, "axis"},
-    {"roll", kMovement, "(roll x n [:axis k])", "Elements moved round by n places, of the flattened tensor or along an axis.",
-     {{"(roll [1 2 3] 1)", "[3. 1. 2.]"}, {"(roll [[1 2 3] [4 5 6]] 1 :axis 1)", "[[3. 1. 2.]\n [6. 4. 5.]]"}}, 2, 2, roll, "axis"},
-    {"flip", kMovement, "(flip x [:axis k])", "A list, or a tensor along an axis (0), in reverse order.", {{"(flip [1 2 3])", "[3. 2. 1.]"}, {"(flip '[1 \"a\"])", "['a', 1]"}}, 1, 2, flip, "axis"},
-    {"squeeze", kMovement, "(squeeze x [:axis k])", "Without the axes of size 1, or without the one named.", {{"(squeeze [[1 2]])", "[1. 2.]"}}, 1, 2, squeeze, "axis"},
-    {"expand-dims", kMovement, "(expand-dims x axis)", "With a new axis of size 1.", {{"(shape (expand-dims [1 2 3] -1))", "[3. 1.]"}}, 1, 2, expand_dims, "axis"},
-    {"broadcast-to", kMovement, "(broadcast-to x shape)", "Stretched to a shape by the rules of broadcasting.", {{"(broadcast-to [1 2] [2 2])", "[[1. 2.]\n [1. 2.]]"}}, 2, 2, broadcast},
-    {"tile", kMovement, "(tile x reps)", "Repeated along its last axis, or along each axis by a list of numbers.", {{"(tile [1 2] 2)", "[1. 2. 1. 2.]"}}, 2, 2, tile},
-    {"pad", kMovement, "(pad x widths [:value v])", "With a constant (0) around: widths is a number, [before after], or one such pair per axis.",
-     {{"(pad [1 2] 1)", "[0. 1. 2. 0.]"}, {"(pad [[1]] [[0 1] [1 0]] :value 9)", "[[9. 1.]\n [9. 9.]]"}}, 2, 3, pad, "value"},
-    {"append-and-roll", kMovement, "(append-and-roll x v)", "A vector without its first element and with v at the end.", {{"(append-and-roll [1 2 3] 4)", "[2. 3. 4.]"}}, 2, 2, append_and_roll},
-    {"where", kMovement, "(where condition a b)", "Elements of a where the condition is nonzero, else of b; always a tensor.", {{"(where (> [1 4] 2) [10 20] -1)", "[-1. 20.]"}}, 3, 3, where},
-    {"normalize", kMovement, "(normalize x [:axis k])", "Divided by its sum, whole or along an axis.", {{"(normalize [1 3])", "[0.25 0.75]"}}, 1, 1, normalize, "axis"},
-    {"clip", kMovement, "(clip x low high)", "Limited to the range from low to high; nil for no bound.", {{"(clip [-5 0.5 5] -1 1)", "[-1. 0.5  1.]"}, {"(clip 7 nil 3)", "3"}}, 3, 3, clip},
+    {"reshape",
+     kMovement,
+     "(reshape x shape)",
+     "The same elements in row-major order under another shape; a negative size is worked out from the others.",
+     {{"(reshape [1 2 3 4] [2 2])", "[[1. 2.]\n [3. 4.]]"}, {"(shape (reshape (arange 6) [3 -1]))", "[3. 2.]"}},
+     2,
+     2,
+     reshape},
+    {"transpose",
+     kMovement,
+     "(transpose x [perm])",
+     "A matrix transposed; from rank 3 on the axes reversed, or in the order of the list perm.",
+     {{"(transpose [[1 2] [3 4]])", "[[1. 3.]\n [2. 4.]]"},
+      {"(shape (transpose (zeros [2 3 4]) '[0 2 1]))", "[2. 4. 3.]"}},
+     1,
+     2,
+     transpose},
+    {"tr",
+     kMovement,
+     "(tr x [perm])",
+     "Same as transpose.",
+     {{"(shape (tr (zeros [2 3])))", "[3. 2.]"}},
+     1,
+     2,
+     transpose},
+    {"swapaxes",
+     kMovement,
+     "(swapaxes x a b)",
+     "Two axes exchanged.",
+     {{"(shape (swapaxes (zeros [2 3 4]) 0 -1))", "[4. 3. 2.]"}},
+     3,
+     3,
+     swapaxes},
+    {"moveaxis",
+     kMovement,
+     "(moveaxis x from to)",
+     "An axis (or a list of axes) moved to another place; the others keep their order.",
+     {{"(shape (moveaxis (zeros [2 3 4]) 0 -1))", "[3. 4. 2.]"}},
+     3,
+     3,
+     moveaxis},
+    {"slice",
+     kMovement,
+     "(slice x start [end] [:axis k])",
+     "Elements from start up to, not including, end along an axis (0); of a string, a range of bytes.",
+     {{"(slice [1 2 3 4 5] 1 3)", "[2. 3.]"}, {"(slice \"tensor\" 1 4)", "ens"}},
+     2,
+     3,
+     slice,
+     "axis"},
+    {"dynamic-slice",
+     kMovement,
+     "(dynamic-slice x start end)",
+     "Rows start to end of axis 0, both included.",
+     {{"(dynamic-slice [10 20 30 40] 1 2)", "[20. 30.]"}},
+     3,
+     3,
+     dynamic_slice},
+    {"concat",
+     kMovement,
+     "(concat a b … [:axis k])",
+     "Tensors (and numeric lists) joined along an axis (0); lists joined into a list; text joined to a string.",
+     {{"(concat [1 2] [3])", "[1. 2. 3.]"},
+      {"(concat '[1 2] '[3 \"x\"])", "[1, 2, 3, 'x']"},
+      {"(concat \"ab\" 3)", "ab3"}},
+     1,
+     -1,
+     concat,
+     "axis"},
+    {"stack",
+     kMovement,
+     "(stack xs [:axis k])",
+     "A list of tensors of one shape (or the rows of a tensor) on a new axis (0).",
+     {{"(stack (list [1 2] [3 4]))", "[[1. 2.]\n [3. 4.]]"}},
+     1,
+     -1,
+     stack,
+     "axis"},
+    {"split",
+     kMovement,
+     "(split x n [:axis k])",
+     "A list of n equal pieces along an axis (0), or the pieces between a list of positions.",
+     {{"(split [1 2 3 4] 2)", "[[1. 2.], [3. 4.]]"}, {"(split [1 2 3 4] '[1 3])", "[[1.], [2. 3.], [4.]]"}},
+     2,
+     2,
+     split<kSplit>,
+     "axis"},
+    {"tensor-split",
+     kMovement,
+     "(tensor-split x n [:axis k])",
+     "A list of n equal pieces along an axis (0).",
+     {{"(tensor-split [1 2 3 4] 2)", "[[1. 2.], [3. 4.]]"}},
+     2,
+     2,
+     split<kTensorSplit>,
+     "axis"},
+    {"roll",
+     kMovement,
+     "(roll x n [:axis k])",
+     "Elements moved round by n places, of the flattened tensor or along an axis.",
+     {{"(roll [1 2 3] 1)", "[3. 1. 2.]"}, {"(roll [[1 2 3] [4 5 6]] 1 :axis 1)", "[[3. 1. 2.]\n [6. 4. 5.]]"}},
+     2,
+     2,
+     roll,
+     "axis"},
+    {"flip",
+     kMovement,
+     "(flip x [:axis k])",
+     "A list, or a tensor along an axis (0), in reverse order.",
+     {{"(flip [1 2 3])", "[3. 2. 1.]"}, {"(flip '[1 \"a\"])", "['a', 1]"}},
+     1,
+     2,
+     flip,
+     "axis"},
+    {"squeeze",
+     kMovement,
+     "(squeeze x [:axis k])",
+     "Without the axes of size 1, or without the one named.",
+     {{"(squeeze [[1 2]])", "[1. 2.]"}},
+     1,
+     2,
+     squeeze,
+     "axis"},
+    {"expand-dims",
+     kMovement,
+     "(expand-dims x axis)",
+     "With a new axis of size 1.",
+     {{"(shape (expand-dims [1 2 3] -1))", "[3. 1.]"}},
+     1,
+     2,
+     expand_dims,
+     "axis"},
+    {"broadcast-to",
+     kMovement,
+     "(broadcast-to x shape)",
+     "Stretched to a shape by the rules of broadcasting.",
+     {{"(broadcast-to [1 2] [2 2])", "[[1. 2.]\n [1. 2.]]"}},
+     2,
+     2,
+     broadcast},
+    {"tile",
+     kMovement,
+     "(tile x reps)",
+     "Repeated along its last axis, or along each axis by a list of numbers.",
+     {{"(tile [1 2] 2)", "[1. 2. 1. 2.]"}},
+     2,
+     2,
+     tile},
+    {"pad",
+     kMovement,
+     "(pad x widths [:value v])",
+     "With a constant (0) around: widths is a number, [before after], or one such pair per axis.",
+     {{"(pad [1 2] 1)", "[0. 1. 2. 0.]"}, {"(pad [[1]] [[0 1] [1 0]] :value 9)", "[[9. 1.]\n [9. 9.]]"}},
+     2,
+     3,
+     pad,
+     "value"},
+    {"append-and-roll",
+     kMovement,
+     "(append-and-roll x v)",
+     "A vector without its first element and with v at the end.",
+     {{"(append-and-roll [1 2 3] 4)", "[2. 3. 4.]"}},
+     2,
+     2,
+     append_and_roll},
+    {"where",
+     kMovement,
+     "(where condition a b)",
+     "Elements of a where the condition is nonzero, else of b; always a tensor.",
+     {{"(where (> [1 4] 2) [10 20] -1)", "[-1. 20.]"}},
+     3,
+     3,
+     where},
+    {"normalize",
+     kMovement,
+     "(normalize x [:axis k])",
+     "Divided by its sum, whole or along an axis.",
+     {{"(normalize [1 3])", "[0.25 0.75]"}},
+     1,
+     1,
+     normalize,
+     "axis"},
+    {"clip",
+     kMovement,
+     "(clip x low high)",
+     "Limited to the range from low to high; nil for no bound.",
+     {{"(clip [-5 0.5 5] -1 1)", "[-1. 0.5  1.]"}, {"(clip 7 nil 3)", "3"}},
+     3,
+     3,
+     clip},
 };
 
 }  // namespace

@@ -36,7 +36,8 @@ DType array_dtype(const Num& n) { return is_storage_only(n.x.dtype()) ? DType::I
 // The dtype of a tensor met by a scalar of some kind.
 DType weak_dtype(DType tensor, Kind scalar) {
   switch (scalar) {
-    case Kind::Bool: case Kind::Int: return tensor == DType::Bool && scalar == Kind::Int ? DType::I32 : tensor;
+    case Kind::Bool:
+    case Kind::Int: return tensor == DType::Bool && scalar == Kind::Int ? DType::I32 : tensor;
     default: return is_float(tensor) ? tensor : DType::F32;
   }
 }
@@ -56,7 +57,8 @@ Operand in_dtype(const Num& n, DType d) {
   // Hashes count down in u32 by adding negative numbers.
   if (d == DType::U32 && trace::int_bits(n.x) <= 32) return ops::cast(n.x, d);
   if (!n.x.has_value()) return trace::checked_narrow(n.x, d);
-  throw runtime_error(fmt::format("{} does not fit {}", element_as_int(n.x.value(), 0), name_of(d))).hint("(cast x :i64) makes room in the tensor");
+  throw runtime_error(fmt::format("{} does not fit {}", element_as_int(n.x.value(), 0), name_of(d)))
+      .hint("(cast x :i64) makes room in the tensor");
 }
 
 Operand bound_in_dtype(const Num& n, DType d, bool upper) {
@@ -91,12 +93,14 @@ Value binary(std::string_view op, const Value& av, const Value& bv, bool to_floa
   bool is_bound = op == "minimum" || op == "maximum";
   auto in_work = [&](const Num& n) { return is_bound ? bound_in_dtype(n, work, op == "minimum") : in_dtype(n, work); };
   Operand y = ops::cast(ops::apply2(op, in_work(a), in_work(b)), d);
-  if (k == Kind::Int && d == DType::I64 && (op == "add" || op == "sub" || op == "mul")) y = trace::checked_int(op, ops::cast(a.x, d), ops::cast(b.x, d), y);
+  if (k == Kind::Int && d == DType::I64 && (op == "add" || op == "sub" || op == "mul"))
+    y = trace::checked_int(op, ops::cast(a.x, d), ops::cast(b.x, d), y);
   if (k == Kind::Float) y = ops::cast(y, DType::F32);
   return to_value(y, k);
 }
 
-// Numbers are few and people read all their digits: an elementary function of one goes through f64, which gives the nearest f32.
+// Numbers are few and people read all their digits: an elementary function of one goes through f64, which gives the
+// nearest f32.
 Value unary_float(std::string_view op, const Value& v) {
   if (v.is_float() || v.is_int()) {
     float x = v.is_float() ? v.as_float() : static_cast<float>(v.as_int());
@@ -106,7 +110,8 @@ Value unary_float(std::string_view op, const Value& v) {
   if (!n.is_scalar()) return to_value(ops::apply1(op, ops::cast(n.x, float_dtype(n.x.dtype()))), Kind::Tensor);
   Operand x = ops::cast(n.x, DType::F32);
   bool wide = ops::elementary_at(op, 0).has_value();
-  return to_value(wide ? ops::cast(ops::apply1(op, ops::cast(x, DType::F64)), DType::F32) : ops::apply1(op, x), Kind::Float);
+  return to_value(wide ? ops::cast(ops::apply1(op, ops::cast(x, DType::F64)), DType::F32) : ops::apply1(op, x),
+                  Kind::Float);
 }
 
 bool is_true(const Value& v) {
@@ -136,18 +141,22 @@ void warn_if_inexact(const Operand& o) {
   if (o.dtype() != DType::I32 || !o.has_value()) return;
   int64_t v = element_as_int(o.value(), 0);
   float f = static_cast<float>(v);
-  if (static_cast<int64_t>(f) != v) warn(fmt::format("the int {} taken out of a tensor becomes the float {}; (item x i) gives it exactly", v, float_text(f)));
+  if (static_cast<int64_t>(f) != v)
+    warn(fmt::format("the int {} taken out of a tensor becomes the float {}; (item x i) gives it exactly", v,
+                     float_text(f)));
 }
 
 Value element_value(const Operand& o) {
   switch (o.dtype()) {
-    case DType::I64: case DType::U32: return to_value(ops::cast(o, DType::I64), Kind::Int);
+    case DType::I64:
+    case DType::U32: return to_value(ops::cast(o, DType::I64), Kind::Int);
     default: warn_if_inexact(o); return float_value(o);
   }
 }
 
 Value row_value(const Operand& o, Size i) {
-  Operand row = o.is_node() || !i.is_const() ? ops::squeeze_axis(ops::slice_axis(o, 0, i, 1), 0) : Operand(select_axis0(o.value(), i.value()));
+  Operand row = o.is_node() || !i.is_const() ? ops::squeeze_axis(ops::slice_axis(o, 0, i, 1), 0)
+                                             : Operand(select_axis0(o.value(), i.value()));
   return o.rank() == 1 ? element_value(row) : tensor_value(row);
 }
 
@@ -159,7 +168,8 @@ Value scalar_of(const Value& v, std::string_view who) {
   if (c.is_tensor()) {
     const Tensor& t = c.as_tensor();
     if (t.num_elems() != 1) throw runtime_error(fmt::format("{}: expected a number, got {}", who, short_text(c)));
-    return is_float(t.dtype) ? Value::floating(static_cast<float>(element_as_double(t, 0))) : Value::integer(element_as_int(t, 0));
+    return is_float(t.dtype) ? Value::floating(static_cast<float>(element_as_double(t, 0)))
+                             : Value::integer(element_as_int(t, 0));
   }
   if (c.is_bool()) return Value::integer(c.as_bool());
   if (!c.is_number()) throw runtime_error(fmt::format("{}: expected a number, got {}", who, short_text(c)));
@@ -190,7 +200,8 @@ Size to_size(const Value& v, std::string_view who) {
 Size resolve_index(const Value& v, Size length) {
   Size i = to_size(v, "index");
   Size at = i < Size(0) ? i + length : i;
-  if (at < Size(0) || at >= length) throw runtime_error(fmt::format("index {} out of bounds for length {}", i.str(), length.str()));
+  if (at < Size(0) || at >= length)
+    throw runtime_error(fmt::format("index {} out of bounds for length {}", i.str(), length.str()));
   return at;
 }
 
@@ -214,8 +225,9 @@ Sizes to_extents(const Value& value, std::string_view who) {
       expect_axis(x);
       if (x.is_string()) {
         bool creates = who == "zeros" || who == "ones";
-        UserError e = runtime_error(creates ? fmt::format("shape must contain integers, got {}", short_text(x))
-                                            : fmt::format("Invalid shape: expected integer, got symbol '{}'.", x.as_string()));
+        UserError e =
+            runtime_error(creates ? fmt::format("shape must contain integers, got {}", short_text(x))
+                                  : fmt::format("Invalid shape: expected integer, got symbol '{}'.", x.as_string()));
         e.hints.push_back("inside a quote nothing is evaluated; write the shape as an unquoted vector, e.g. [n 3]");
         throw e;
       }
@@ -230,7 +242,8 @@ Sizes to_extents(const Value& value, std::string_view who) {
   }
   if (v.is_tensor()) {
     const Tensor& t = v.as_tensor();
-    for (int64_t i = 0; i < t.num_elems(); ++i) out.push_back(element_as_int(t, i));
+    for (int64_t i = 0; i < t.num_elems(); ++i)
+      out.push_back(element_as_int(t, i));
     return out;
   }
   expect_axis(v);
@@ -243,7 +256,8 @@ Sizes to_extents(const Value& value, std::string_view who) {
 
 std::vector<int64_t> to_ints(const Value& v, std::string_view who) {
   std::vector<int64_t> out;
-  for (Size s : to_extents(v, who)) out.push_back(s.value());
+  for (Size s : to_extents(v, who))
+    out.push_back(s.value());
   return out;
 }
 
@@ -267,7 +281,8 @@ std::optional<int> axis_option(const Call& c, int rank, std::string_view name) {
 DType to_dtype(const Value& v, std::string_view who) {
   if (!is_key(v)) throw runtime_error(fmt::format("{}: expected a dtype keyword, got {}", who, short_text(v)));
   auto d = dtype_from_name(key_name(v).str());
-  if (!d) throw runtime_error(fmt::format("{}: unknown dtype :{}. Valid dtypes: {}", who, key_name(v).str(), dtype_list()));
+  if (!d)
+    throw runtime_error(fmt::format("{}: unknown dtype :{}. Valid dtypes: {}", who, key_name(v).str(), dtype_list()));
   return *d;
 }
 
@@ -283,7 +298,8 @@ Operand index_operand(const Value& v, std::string_view who) {
     for (int64_t i = 0, n = t.num_elems(); i < n; ++i)
       if (std::isnan(element_as_double(t, i))) throw runtime_error("index cannot be NaN");
   } else if (is_float(o.dtype())) {
-    o = ops::where(ops::apply1("is_nan", o), ops::like(o, -HUGE_VAL), o);  // out of range everywhere, so the op's own check finds it
+    o = ops::where(ops::apply1("is_nan", o), ops::like(o, -HUGE_VAL),
+                   o);  // out of range everywhere, so the op's own check finds it
   }
   return ops::cast(o, DType::I64);
 }

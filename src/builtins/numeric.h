@@ -30,8 +30,8 @@ DType common_dtype(const Num& a, const Num& b);
 Operand in_dtype(const Num& n, DType d);
 // The same of a bound: an int beyond all that d holds bounds nothing.
 Operand bound_in_dtype(const Num& n, DType d, bool upper);
-// Kind of a combination: two scalars give a scalar (int if both are int or bool, else float); a 0-d tensor with a scalar or
-// another 0-d tensor gives a float, unless it is f64.
+// Kind of a combination: two scalars give a scalar (int if both are int or bool, else float); a 0-d tensor with a
+// scalar or another 0-d tensor gives a float, unless it is f64.
 Kind common_kind(const Num& a, const Num& b);
 // Ints become f32, narrow floats stay.
 DType float_dtype(DType d);
@@ -77,8 +77,8 @@ DType to_dtype(const Value& v, std::string_view who);
 Operand tensor_operand(const Value& v, std::string_view who, bool scalars = false);
 // True for tensors and traced tensors.
 bool is_tensor_value(const Value& v);
-Value tensor_value(const Operand& o);             // kind Tensor
-Value float_value(const Operand& o);              // kind Float: a 0-d operand as a scalar (f64 stays a 0-d tensor)
+Value tensor_value(const Operand& o);  // kind Tensor
+Value float_value(const Operand& o);   // kind Float: a 0-d operand as a scalar (f64 stays a 0-d tensor)
 // Warns about an i32 (0-d operand) that no float equals.
 void warn_if_inexact(const Operand& o);
 // An element taken out of a tensor (0-d operand): float, int or 0-d f64 by the dtype (decisions "Elements").

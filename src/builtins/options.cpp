@@ -13,7 +13,8 @@ namespace {
 
 std::string known(const DictObj& spec) {
   std::string out;
-  for (const DictEntry& e : spec.entries()) out += (out.empty() ? "--" : " --") + e.key.str();
+  for (const DictEntry& e : spec.entries())
+    out += (out.empty() ? "--" : " --") + e.key.str();
   return out;
 }
 
@@ -35,7 +36,8 @@ Value read_items(const Value& model, std::string_view name, std::string_view tex
   }
   if (!tensor) return Value::list(std::move(items));
   Tensor t = empty_tensor(model.as_tensor().dtype, {static_cast<int64_t>(items.size())});
-  for (size_t i = 0; i < items.size(); ++i) store_double(t.dtype, t.bytes() + i * static_cast<size_t>(size_bytes(t.dtype)), items[i].as_float());
+  for (size_t i = 0; i < items.size(); ++i)
+    store_double(t.dtype, t.bytes() + i * static_cast<size_t>(size_bytes(t.dtype)), items[i].as_float());
   return Value::tensor(std::move(t));
 }
 
@@ -55,7 +57,9 @@ Value read_as(const Value& model, std::string_view name, std::string_view text) 
       return Value::floating(static_cast<float>(*x));
     }
     case Tag::Keyword: return Value::keyword(Name(text.starts_with(':') ? text.substr(1) : text));
-    case Tag::List: case Tag::Tuple: case Tag::Tensor: return read_items(model, name, text);
+    case Tag::List:
+    case Tag::Tuple:
+    case Tag::Tensor: return read_items(model, name, text);
     default: return Value::string(std::string(text));
   }
 }
@@ -65,7 +69,8 @@ std::string allowed(const Value& choices, std::string_view name) {
   const Value* of_it = choices.is_dict() ? choices.as_dict().find(Name(name)) : nullptr;
   if (!of_it) return "";
   std::string out;
-  for (size_t i = 0, n = of_it->items().size(); i < n; ++i) out += (i == 0 ? "" : i + 1 < n ? ", " : " or ") + render(of_it->items()[i]);
+  for (size_t i = 0, n = of_it->items().size(); i < n; ++i)
+    out += (i == 0 ? "" : i + 1 < n ? ", " : " or ") + render(of_it->items()[i]);
   return out;
 }
 
@@ -92,7 +97,9 @@ Value parse_program_options(Value defaults, const Value& choices, const std::vec
   for (size_t i = 0; i < words.size(); ++i) {
     std::string_view word = words[i];
     if (word == "--") break;
-    if (has_one_dash(word)) throw runtime_error(fmt::format("unknown option {}. Known options: {}", word, known(spec))).hint("options begin with two dashes: -" + std::string(word));
+    if (has_one_dash(word))
+      throw runtime_error(fmt::format("unknown option {}. Known options: {}", word, known(spec)))
+          .hint("options begin with two dashes: -" + std::string(word));
     if (!word.starts_with("--")) continue;
     word.remove_prefix(2);
     size_t equals = word.find('=');
@@ -101,7 +108,8 @@ Value parse_program_options(Value defaults, const Value& choices, const std::vec
     if (!model && name == "help") {
       for (const DictEntry& e : spec.entries()) {
         std::string wanted = allowed(choices, e.key.str());
-        write_out(fmt::format("  --{:<20} {}{}\n", e.key.str(), render(e.value), wanted.empty() ? "" : " (" + wanted + ")"));
+        write_out(
+            fmt::format("  --{:<20} {}{}\n", e.key.str(), render(e.value), wanted.empty() ? "" : " (" + wanted + ")"));
       }
       throw ExitRequest{0};
     }

@@ -42,7 +42,8 @@ bool before(const SortKey& a, const SortKey& b) {
 std::vector<int64_t> sorted_order(const std::vector<SortKey>& keys, bool reverse) {
   std::vector<int64_t> order(keys.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) { return reverse ? before(keys[j], keys[i]) : before(keys[i], keys[j]); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t i, int64_t j) { return reverse ? before(keys[j], keys[i]) : before(keys[i], keys[j]); });
   return order;
 }
 
@@ -50,9 +51,11 @@ Value sort_list(Call& c) {
   auto items = c[0].items();
   const Value* key = c.option("key");
   std::vector<SortKey> keys;
-  for (const Value& v : items) keys.push_back(sort_key(key ? c.caller.call(*key, {v}) : v));
+  for (const Value& v : items)
+    keys.push_back(sort_key(key ? c.caller.call(*key, {v}) : v));
   std::vector<Value> out;
-  for (int64_t i : sorted_order(keys, c.flag("reverse"))) out.push_back(items[i]);
+  for (int64_t i : sorted_order(keys, c.flag("reverse")))
+    out.push_back(items[i]);
   return Value::list(std::move(out));
 }
 
@@ -60,14 +63,16 @@ Value sort_list(Call& c) {
 Value sort_rows(Call& c, const Operand& x) {
   std::vector<SortKey> keys;
   int64_t n = x.size(0).value();
-  for (int64_t i = 0; i < n; ++i) keys.push_back(sort_key(c.caller.call(*c.option("key"), {row_value(x, i)})));
+  for (int64_t i = 0; i < n; ++i)
+    keys.push_back(sort_key(c.caller.call(*c.option("key"), {row_value(x, i)})));
   std::vector<int64_t> order = sorted_order(keys, c.flag("reverse"));
   return tensor_value(ops::take(x, tensor_of(DType::I64, {n}, order.data()), 0, ops::kInRange, false));
 }
 
 Value sort(Call& c) {
   if (c[0].is_list()) return sort_list(c);
-  if (!is_tensor_value(c[0])) throw runtime_error(fmt::format("sort: expected a list or a tensor, got {}", type_name(c[0])));
+  if (!is_tensor_value(c[0]))
+    throw runtime_error(fmt::format("sort: expected a list or a tensor, got {}", type_name(c[0])));
   Operand x = trace::operand_of(c[0]);
   if (x.rank() == 0) return std::move(c[0]);
   if (c.option("key")) return sort_rows(c, x);
@@ -95,7 +100,8 @@ Value nonzero(Call& c) {
   ops::check_axis(0, x.rank());
   Operand o = trace::operand_of(trace::concrete(tensor_value(x)));
   std::vector<Value> out;
-  for (Tensor& t : nonzero_positions(o.value(), DType::I32)) out.push_back(Value::tensor(std::move(t)));
+  for (Tensor& t : nonzero_positions(o.value(), DType::I32))
+    out.push_back(Value::tensor(std::move(t)));
   return Value::tuple(std::move(out));
 }
 
@@ -114,16 +120,62 @@ constexpr char kCumsum[] = "cumsum", kCumprod[] = "cumprod";
 constexpr std::string_view kOrder = "Sorting and running totals";
 
 const BuiltinDef kBuiltins[] = {
-    {"sort", kOrder, "(sort xs [:reverse] [:axis k] [:key f])", "A tensor in order along an axis (the last), NaN last; or a list, numbers by value and the rest by text, or by (f item). Stable.",
-     {{"(sort [3 1 2])", "[1. 2. 3.]"}, {"(sort '[10 9 -3] :reverse)", "[10, 9, -3]"}, {"(sort '[\"ccc\" \"a\"] :key len)", "['a', 'ccc']"}}, 1, 1, sort, "reverse axis key="},
-    {"argsort", kOrder, "(argsort x [:axis k] [:reverse])", "Where the elements of the sorted tensor come from, as i32, along an axis (the last). Stable.",
-     {{"(argsort [30 10 20])", "[1 2 0]"}}, 1, 2, argsort, "axis reverse"},
-    {"top_k", kOrder, "(top_k x k [:axis a])", "The k largest elements and their positions (i32) as a tuple, of the flattened tensor or along an axis.",
-     {{"(top_k [3 9 4] 2)", "([9. 4.], [1 2])"}}, 2, 2, top_k, "axis"},
-    {"nonzero", kOrder, "(nonzero x)", "The positions of the nonzero elements: a tuple with one i32 tensor per axis.", {{"(first (nonzero [0 3 0 5]))", "[1 3]"}}, 1, 1, nonzero},
-    {"cumsum", kOrder, "(cumsum x [:axis k])", "Running sums along an axis, or of the flattened tensor.", {{"(cumsum [1 2 3])", "[1. 3. 6.]"}, {"(cumsum [[1 2] [3 4]] :axis 0)", "[[1. 2.]\n [4. 6.]]"}},
-     1, 2, cumulate<0, kCumsum>, "axis"},
-    {"cumprod", kOrder, "(cumprod x [:axis k])", "Running products along an axis, or of the flattened tensor.", {{"(cumprod [1 2 3 4])", "[ 1.  2.  6. 24.]"}}, 1, 2, cumulate<1, kCumprod>, "axis"},
+    {"sort",
+     kOrder,
+     "(sort xs [:reverse] [:axis k] [:key f])",
+     "A tensor in order along an axis (the last), NaN last; or a list, numbers by value and the rest by text, or by (f "
+     "item). Stable.",
+     {{"(sort [3 1 2])", "[1. 2. 3.]"},
+      {"(sort '[10 9 -3] :reverse)", "[10, 9, -3]"},
+      {"(sort '[\"ccc\" \"a\"] :key len)", "['a', 'ccc']"}},
+     1,
+     1,
+     sort,
+     "reverse axis key="},
+    {"argsort",
+     kOrder,
+     "(argsort x [:axis k] [:reverse])",
+     "Where the elements of the sorted tensor come from, as i32, along an axis (the last). Stable.",
+     {{"(argsort [30 10 20])", "[1 2 0]"}},
+     1,
+     2,
+     argsort,
+     "axis reverse"},
+    {"top_k",
+     kOrder,
+     "(top_k x k [:axis a])",
+     "The k largest elements and their positions (i32) as a tuple, of the flattened tensor or along an axis.",
+     {{"(top_k [3 9 4] 2)", "([9. 4.], [1 2])"}},
+     2,
+     2,
+     top_k,
+     "axis"},
+    {"nonzero",
+     kOrder,
+     "(nonzero x)",
+     "The positions of the nonzero elements: a tuple with one i32 tensor per axis.",
+     {{"(first (nonzero [0 3 0 5]))", "[1 3]"}},
+     1,
+     1,
+     nonzero},
+    {"cumsum",
+     kOrder,
+     "(cumsum x [:axis k])",
+     "Running sums along an axis, or of the flattened tensor.",
+     {{"(cumsum [1 2 3])", "[1. 3. 6.]"}, {"(cumsum [[1 2] [3 4]] :axis 0)", "[[1. 2.]\n [4. 6.]]"}},
+     1,
+     2,
+     cumulate<0, kCumsum>,
+     "axis"},
+    {"cumprod",
+     kOrder,
+     "(cumprod x [:axis k])",
+     "Running products along an axis, or of the flattened tensor.",
+     {{"(cumprod [1 2 3 4])", "[ 1.  2.  6. 24.]"}},
+     1,
+     2,
+     cumulate<1, kCumprod>,
+     "axis"},
 };
 
 }  // namespace

@@ -73,7 +73,8 @@ void draw_status(Sink& s) {
 std::string line_text(const std::vector<Value>& args) {
   if (args.size() > 1 && args[0].is_string() && looks_like_format(args[0].as_string())) {
     std::vector<Value> values;
-    for (size_t i = 1; i < args.size(); ++i) values.push_back(trace::concrete_tree(args[i]));
+    for (size_t i = 1; i < args.size(); ++i)
+      values.push_back(trace::concrete_tree(args[i]));
     return format_text(args[0].as_string(), values);
   }
   std::string out;
@@ -116,18 +117,41 @@ Value pp(Call& c) {
 }
 
 const BuiltinDef kBuiltins[] = {
-    {"print", "Text and output", "(print x … [:end s])",
-     "Prints the values with spaces between them and a newline (or s) at the end. If the first of several is a string with {} or {:…} in it, it is a "
+    {"print",
+     "Text and output",
+     "(print x … [:end s])",
+     "Prints the values with spaces between them and a newline (or s) at the end. If the first of several is a string "
+     "with {} or {:…} in it, it is a "
      "format for the others.",
-     {{"(print 1 :a [2 3])", "1 :a [2. 3.]"}, {"(print \"{} of {:.2f}\" 7 2.345)", "7 of 2.35"}}, 0, -1, print, {}, Effect::Output},
-    {"println", "Text and output", "(println x …)", "Like print, without options.", {{"(println \"a\" :end \"b\")", "a :end b"}}, 0, -1,
+     {{"(print 1 :a [2 3])", "1 :a [2. 3.]"}, {"(print \"{} of {:.2f}\" 7 2.345)", "7 of 2.35"}},
+     0,
+     -1,
+     print,
+     {},
+     Effect::Output},
+    {"println",
+     "Text and output",
+     "(println x …)",
+     "Like print, without options.",
+     {{"(println \"a\" :end \"b\")", "a :end b"}},
+     0,
+     -1,
      [](Call& c) {
        write_out(line_text(c.args) + "\n");
        return Value();
      },
-     {}, Effect::Output},
-    {"pp", "Text and output", "(pp x [:precision 4] [:width 100])", "Prints a value for reading: floats with few digits, long containers over several lines.",
-     {{"(pp {:loss 0.123456 :step 7})", "{:loss 0.1235, :step 7}"}}, 1, 5, pp, {}, Effect::Output},
+     {},
+     Effect::Output},
+    {"pp",
+     "Text and output",
+     "(pp x [:precision 4] [:width 100])",
+     "Prints a value for reading: floats with few digits, long containers over several lines.",
+     {{"(pp {:loss 0.123456 :step 7})", "{:loss 0.1235, :step 7}"}},
+     1,
+     5,
+     pp,
+     {},
+     Effect::Output},
 };
 
 }  // namespace

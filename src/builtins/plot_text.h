@@ -14,7 +14,7 @@ struct PlotOptions {
   std::string title, x_label, y_label;
   int width = 80, height = 16;  // characters of the whole drawing, rows of the canvas
   bool log_y = false;
-  bool colour = false;          // ANSI colours tell curves apart; without them letters do
+  bool colour = false;  // ANSI colours tell curves apart; without them letters do
 };
 
 std::string plot_text(const std::vector<Curve>& curves, const PlotOptions& o);

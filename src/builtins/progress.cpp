@@ -48,7 +48,8 @@ void shown_values(Call& c, const BarObj& bar, const Value& acc, Progress& out) {
     out.values.emplace_back("", shown_value(v));
     return;
   }
-  for (const DictEntry& e : v.as_dict().entries()) out.values.emplace_back(e.key.str(), shown_value(e.value));
+  for (const DictEntry& e : v.as_dict().entries())
+    out.values.emplace_back(e.key.str(), shown_value(e.value));
 }
 
 // (%progress-start total options first)
@@ -58,17 +59,23 @@ Value start(Call& c) {
   bar->total = to_index(c[0], "progress");
   bar->first = to_index(c[2], "progress");
   bar->every = std::max<int64_t>(1, bar->total / 10);
-  if (!c[1].is_dict() && !c[1].is_nil()) throw runtime_error("progress: expected a dict of options, got " + short_text(c[1]));
+  if (!c[1].is_dict() && !c[1].is_nil())
+    throw runtime_error("progress: expected a dict of options, got " + short_text(c[1]));
   if (c[1].is_dict())
     for (const DictEntry& e : c[1].as_dict().entries()) {
-      if (e.key.str() == "every") bar->every = to_index(e.value, "progress");
-      else if (e.key.str() == "show") bar->show = e.value;
-      else throw runtime_error("progress: unknown option :" + e.key.str() + ". Known options: :every :show");
+      if (e.key.str() == "every")
+        bar->every = to_index(e.value, "progress");
+      else if (e.key.str() == "show")
+        bar->show = e.value;
+      else
+        throw runtime_error("progress: unknown option :" + e.key.str() + ". Known options: :every :show");
     }
   if (bar->every <= 0 || bar->total <= 0) return v;
   // Something is there to see while the first turn runs, and when there is no turn left to run.
-  if (bar->first >= bar->total) write_out(fmt::format("{}/{}  100%  done by an earlier run\n", bar->first, bar->total));
-  else if (is_terminal_out()) bar->draw({bar->first, bar->total, bar->first, 0, {}});
+  if (bar->first >= bar->total)
+    write_out(fmt::format("{}/{}  100%  done by an earlier run\n", bar->first, bar->total));
+  else if (is_terminal_out())
+    bar->draw({bar->first, bar->total, bar->first, 0, {}});
   return v;
 }
 
@@ -84,8 +91,10 @@ Value tick(Call& c) {
   bar.drawn = now;
   Progress p{done, bar.total, bar.first, std::chrono::duration<double>(now - bar.start).count(), {}};
   shown_values(c, bar, c[2], p);
-  if (!terminal) write_out(progress_line(p) + "\n"), flush_out();  // for who follows a log, and for runs that are killed
-  else bar.draw(p);
+  if (!terminal)
+    write_out(progress_line(p) + "\n"), flush_out();  // for who follows a log, and for runs that are killed
+  else
+    bar.draw(p);
   if (terminal && last) bar.is_drawn = false, keep_status();
   return std::move(c[2]);
 }

@@ -27,16 +27,20 @@ std::string rate_text(const Progress& p) {
 std::string left_text(const Progress& p) {
   if (p.done == p.total) return clock_text(p.seconds);
   if (p.done <= p.first) return "--:-- left";
-  return clock_text(p.seconds / static_cast<double>(p.done - p.first) * static_cast<double>(p.total - p.done)) + " left";
+  return clock_text(p.seconds / static_cast<double>(p.done - p.first) * static_cast<double>(p.total - p.done)) +
+         " left";
 }
 
 std::string values_text(const Progress& p) {
   std::string s;
-  for (const auto& [name, value] : p.values) s += (s.empty() ? "" : "  ") + name + (name.empty() ? "" : " ") + value;
+  for (const auto& [name, value] : p.values)
+    s += (s.empty() ? "" : "  ") + name + (name.empty() ? "" : " ") + value;
   return s;
 }
 
-int percent(const Progress& p) { return p.total > 0 ? static_cast<int>(100.0 * static_cast<double>(p.done) / static_cast<double>(p.total)) : 100; }
+int percent(const Progress& p) {
+  return p.total > 0 ? static_cast<int>(100.0 * static_cast<double>(p.done) / static_cast<double>(p.total)) : 100;
+}
 
 // Columns of UTF-8 text without wide characters.
 int columns(const std::string& s) {
@@ -58,9 +62,11 @@ std::string joined(const std::vector<std::string>& parts) {
 }
 
 std::string bar(const Progress& p, int width) {
-  int halves = p.total > 0 ? static_cast<int>(2.0 * width * static_cast<double>(p.done) / static_cast<double>(p.total)) : 2 * width;
+  int halves = p.total > 0 ? static_cast<int>(2.0 * width * static_cast<double>(p.done) / static_cast<double>(p.total))
+                           : 2 * width;
   std::string s;
-  for (int i = 0; i < width; ++i) s += 2 * i + 1 < halves ? "━" : 2 * i < halves ? "╸" : "─";
+  for (int i = 0; i < width; ++i)
+    s += 2 * i + 1 < halves ? "━" : 2 * i < halves ? "╸" : "─";
   return s;
 }
 
@@ -68,17 +74,20 @@ std::string bar(const Progress& p, int width) {
 
 std::string progress_bar(const Progress& p, int width) {
   int room = width - 1;  // a full line would wrap
-  std::string part = fmt::format("{:>3}%", percent(p)), count = fmt::format("{}/{}", p.done, p.total), rate = rate_text(p), left = left_text(p), values = values_text(p);
+  std::string part = fmt::format("{:>3}%", percent(p)), count = fmt::format("{}/{}", p.done, p.total),
+              rate = rate_text(p), left = left_text(p), values = values_text(p);
   std::string rest = joined({count, rate, left, values});
   int free = room - columns(part) - columns(rest) - 3;
   if (free >= kLeastBar) return part + " " + bar(p, std::min(free, kMostBar)) + "  " + rest;
-  for (const auto& shorter : {joined({part, count, rate, left, values}), joined({part, count, left, values}), joined({part, left, values})})
+  for (const auto& shorter :
+       {joined({part, count, rate, left, values}), joined({part, count, left, values}), joined({part, left, values})})
     if (columns(shorter) <= room) return shorter;
   return cut(joined({part, values}), room);
 }
 
 std::string progress_line(const Progress& p) {
-  return joined({fmt::format("{:>{}}/{}", p.done, std::to_string(p.total).size(), p.total), fmt::format("{:>3}%", percent(p)), rate_text(p), left_text(p), values_text(p)});
+  return joined({fmt::format("{:>{}}/{}", p.done, std::to_string(p.total).size(), p.total),
+                 fmt::format("{:>3}%", percent(p)), rate_text(p), left_text(p), values_text(p)});
 }
 
 }  // namespace sheaf::builtins

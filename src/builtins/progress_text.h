@@ -14,7 +14,8 @@ struct Progress {
   std::vector<std::pair<std::string, std::string>> values;  // shown at the end: "loss 0.25"
 };
 
-// One line of at most `width` columns with a bar. What does not fit is left out: first the bar, then the rate, the count.
+// One line of at most `width` columns with a bar. What does not fit is left out: first the bar, then the rate, the
+// count.
 std::string progress_bar(const Progress& p, int width);
 // The same as a plain line for files.
 std::string progress_line(const Progress& p);

@@ -1,6 +1,7 @@
-// The rows of a matrix [K, N] (the axis a product sums over) are taken in groups, with a scale for each group and column: scales are f32 [groups, N]. Values are
-// stored as loop/quantized.h says, :q8 as i8 and :q4 as u8, eight (four) rows of a column side by side where the group allows it.
-// Tensors in a dict: they are saved, traced and moved like any others.
+// The rows of a matrix [K, N] (the axis a product sums over) are taken in groups, with a scale for each group and
+// column: scales are f32 [groups, N]. Values are stored as loop/quantized.h says, :q8 as i8 and :q4 as u8, eight (four)
+// rows of a column side by side where the group allows it. Tensors in a dict: they are saved, traced and moved like any
+// others.
 #include "builtins/quantize.h"
 
 #include <fmt/format.h>
@@ -13,35 +14,42 @@
 namespace sheaf::builtins {
 namespace {
 
-// Up to this many rows of x the weights are read as they are stored: widening them first would write, and read again, several times as much memory
-// as they take. With more rows the faster product of floats makes up for it.
+// Up to this many rows of x the weights are read as they are stored: widening them first would write, and read again,
+// several times as much memory as they take. With more rows the faster product of floats makes up for it.
 constexpr int64_t kFewRows = 16;
 
 struct Weights {
   Operand values, scales;
-  Size rows() const { return values.size(0) * values.size(2) * values.size(4) * Size(values.dtype() == DType::U8 ? 2 : 1); }
+  Size rows() const {
+    return values.size(0) * values.size(2) * values.size(4) * Size(values.dtype() == DType::U8 ? 2 : 1);
+  }
   Size columns() const { return scales.size(1); }
 };
 
 Weights weights_of(const Value& v) {
   const DictObj& d = v.as_dict();
   const Value *values = d.find(Name("values")), *scales = d.find(Name("scales"));
-  if (!values || !scales || !is_tensor_value(*values) || !is_tensor_value(*scales)) throw runtime_error("@: the dict is not what quantize gives");
+  if (!values || !scales || !is_tensor_value(*values) || !is_tensor_value(*scales))
+    throw runtime_error("@: the dict is not what quantize gives");
   Weights w{num(*values).x, num(*scales).x};
-  bool ok = w.values.rank() == 5 && w.scales.rank() == 2 && (w.values.dtype() == DType::I8 || w.values.dtype() == DType::U8);
+  bool ok =
+      w.values.rank() == 5 && w.scales.rank() == 2 && (w.values.dtype() == DType::I8 || w.values.dtype() == DType::U8);
   if (!ok) throw runtime_error("@: the dict is not what quantize gives");
   return w;
 }
 
 Operand widened(const Weights& w) {
-  return ops::reshape(ops::mul(ops::quantized_levels(w.values, w.columns(), w.scales.dtype()), ops::expand_axis(w.scales, 1)), {w.rows(), w.columns()});
+  return ops::reshape(
+      ops::mul(ops::quantized_levels(w.values, w.columns(), w.scales.dtype()), ops::expand_axis(w.scales, 1)),
+      {w.rows(), w.columns()});
 }
 
 // x [M, K]
 Operand product(const Operand& x, const Weights& w) {
   Size m = x.size(0);
   auto alone = [](const Operand& t) { return ops::expand_axis(t, 0); };
-  Operand y = m.is_const() && m.value() <= kFewRows ? ops::quantized_dot(alone(x), alone(w.values), alone(w.scales)) : ops::dot(alone(x), alone(widened(w)));
+  Operand y = m.is_const() && m.value() <= kFewRows ? ops::quantized_dot(alone(x), alone(w.values), alone(w.scales))
+                                                    : ops::dot(alone(x), alone(widened(w)));
   return ops::reshape(y, {m, w.columns()});
 }
 
@@ -55,7 +63,8 @@ Value quantize(Call& c) {
   if (c.size() > 2) {
     if (!c[2].is_dict()) throw runtime_error("quantize: expected a dict of options, got " + short_text(c[2]));
     for (const DictEntry& e : c[2].as_dict().entries()) {
-      if (e.key.str() != "group") throw runtime_error("quantize: unknown option :" + e.key.str() + ". Known options: :group");
+      if (e.key.str() != "group")
+        throw runtime_error("quantize: unknown option :" + e.key.str() + ". Known options: :group");
       group = to_index(e.value, "quantize");
     }
   }
@@ -64,7 +73,9 @@ Value quantize(Call& c) {
     throw runtime_error(fmt::format("quantize: {} rows are not groups of {} (an even number)", t.size(0).str(), group));
   Operand x = ops::reshape(t, {floor_div(t.size(0), Size(group)), group, t.size(1)});
   Operand scale, values;
-  auto nonzero = [](const Operand& s) { return ops::where(ops::equal(s, ops::like(s, 0)), ops::full({s.dtype(), s.sizes()}, 1), s); };
+  auto nonzero = [](const Operand& s) {
+    return ops::where(ops::equal(s, ops::like(s, 0)), ops::full({s.dtype(), s.sizes()}, 1), s);
+  };
   if (kind == "q8") {
     scale = nonzero(ops::mul(ops::reduce("max", absolute(x), {1}, false), ops::like(x, 1.0 / 127)));
     values = ops::apply1("round", ops::div(x, ops::expand_axis(scale, 1)));
@@ -79,7 +90,9 @@ Value quantize(Call& c) {
   }
   int64_t deep = kind == "q4" ? std::gcd(4, group / 2) : std::gcd(8, group);
   values = ops::quantized_tiles(values, deep, kind == "q4" ? DType::U8 : DType::I8);
-  return make_dict({{Name("quantized"), Value::keyword(Name(kind))}, {Name("scales"), tensor_value(scale)}, {Name("values"), tensor_value(values)}});
+  return make_dict({{Name("quantized"), Value::keyword(Name(kind))},
+                    {Name("scales"), tensor_value(scale)},
+                    {Name("values"), tensor_value(values)}});
 }
 
 Value dequantize(Call& c) {
@@ -88,12 +101,25 @@ Value dequantize(Call& c) {
 }
 
 const BuiltinDef kBuiltins[] = {
-    {"quantize", "Linear algebra", "(quantize w kind [options])",
-     "A matrix [K, N] in 8 bits (:q8) or 4 bits (:q4) an element, with one scale for each {:group 32} rows of a column: a dict that @ takes in place of the matrix "
+    {"quantize",
+     "Linear algebra",
+     "(quantize w kind [options])",
+     "A matrix [K, N] in 8 bits (:q8) or 4 bits (:q4) an element, with one scale for each {:group 32} rows of a "
+     "column: a dict that @ takes in place of the matrix "
      "on its right.",
-     {{"(@ [[1 1]] (quantize [[1 2] [127 127]] :q8 {:group 2}))", "[[128. 129.]]"}, {"(get (quantize (ones [32 4]) :q4) :quantized)", ":q4"}}, 2, 3, quantize},
-    {"dequantize", "Linear algebra", "(dequantize q)", "The matrix that a quantized one stands for.",
-     {{"(dequantize (quantize [[8 -8] [-4 4]] :q4 {:group 2}))", "[[ 8. -8.]\n [-4.  4.]]"}}, 1, 1, dequantize},
+     {{"(@ [[1 1]] (quantize [[1 2] [127 127]] :q8 {:group 2}))", "[[128. 129.]]"},
+      {"(get (quantize (ones [32 4]) :q4) :quantized)", ":q4"}},
+     2,
+     3,
+     quantize},
+    {"dequantize",
+     "Linear algebra",
+     "(dequantize q)",
+     "The matrix that a quantized one stands for.",
+     {{"(dequantize (quantize [[8 -8] [-4 4]] :q4 {:group 2}))", "[[ 8. -8.]\n [-4.  4.]]"}},
+     1,
+     1,
+     dequantize},
 };
 
 }  // namespace
@@ -113,7 +139,9 @@ Value quantized_product(const Value& left, const Value& right) {
   w.scales = ops::cast(w.scales, computed);
   if (x.rank() == 0) throw runtime_error("@ not supported for 0D x 2D");
   Size k = w.rows();
-  if (!(x.size(x.rank() - 1) == k)) throw runtime_error(fmt::format("shape mismatch: expected {}, got a quantized [{}, {}]", shape_text(x.sizes()), k.str(), w.columns().str()));
+  if (!(x.size(x.rank() - 1) == k))
+    throw runtime_error(fmt::format("shape mismatch: expected {}, got a quantized [{}, {}]", shape_text(x.sizes()),
+                                    k.str(), w.columns().str()));
   Sizes out = x.sizes();
   out.pop_back();
   Size m = num_elems(out);

@@ -62,7 +62,8 @@ Value result(const Reduction& r, const Operand& y) {
   return r.out == DType::F64 ? tensor_value(ops::cast(y, r.out)) : to_value(ops::cast(y, DType::F32), Kind::Float);
 }
 
-// What sums are computed in: whole sums of ints in f64, which is exact up to 2^53; narrow floats in f32 when the result is.
+// What sums are computed in: whole sums of ints in f64, which is exact up to 2^53; narrow floats in f32 when the result
+// is.
 Operand summands(Reduction& r) {
   DType d = plain_dtype(r.x.dtype());
   if (!r.whole) {
@@ -101,7 +102,8 @@ Operand averaged(Reduction& r) {
 
 Operand mean_of(const Operand& x, const Reduction& r, bool keepdims) {
   Size n = 1;
-  for (int a : r.axes) n = n * x.size(a);
+  for (int a : r.axes)
+    n = n * x.size(a);
   return r.axes.empty() ? x : run("sum", x, r, keepdims) / trace::sizes_operand({n}, x.dtype(), true);
 }
 
@@ -150,7 +152,8 @@ Value logsumexp(Call& c) {
   Operand m = ops::apply1("stop_gradient", run("max", x, r, true));
   m = ops::where(ops::apply1("is_inf", m), ops::like(m, 0), m);
   Operand s = ops::apply1("log", run("sum", ops::apply1("exp", x - m), r, true)) + m;
-  for (size_t i = r.axes.size(); !r.keepdims && i-- > 0;) s = ops::squeeze_axis(s, r.axes[i]);
+  for (size_t i = r.axes.size(); !r.keepdims && i-- > 0;)
+    s = ops::squeeze_axis(s, r.axes[i]);
   return result(r, s);
 }
 
@@ -159,7 +162,9 @@ float plain_float(const Value& v) { return v.is_float() ? v.as_float() : static_
 
 // The larger (or smaller) of two; -0 is less than +0, and neither is NaN.
 template <bool kLarger>
-float winner(float a, float b) { return a == b ? (std::signbit(a) == kLarger ? b : a) : (a < b) == kLarger ? b : a; }
+float winner(float a, float b) {
+  return a == b ? (std::signbit(a) == kLarger ? b : a) : (a < b) == kLarger ? b : a;
+}
 
 // (max a b …) of numbers.
 template <const char* kOp, bool kLarger>
@@ -181,7 +186,8 @@ Value extremum_of_numbers(Call& c) {
     return Value::floating(best);
   }
   std::vector<Operand> parts;
-  for (Value& v : c.args) parts.push_back(ops::reshape(ops::cast(num(v).x, DType::F32), {1}));
+  for (Value& v : c.args)
+    parts.push_back(ops::reshape(ops::cast(num(v).x, DType::F32), {1}));
   return float_value(ops::reduce(kOp, ops::concat(std::move(parts), 0), {0}, false));
 }
 
@@ -190,7 +196,8 @@ template <const char* kOp, bool kLarger>
 Value extremum(Call& c) {
   if (c[0].is_list()) c[0] = tensor_value(array_operand(c[0], kOp));
   if (c.size() > 1 && trace::is_numeric(c[0]) && rank_of(c[0]) == 0) return extremum_of_numbers<kOp, kLarger>(c);
-  if (c.size() > 1 && trace::is_numeric(c[0])) warn(fmt::format("{} ignores argument 2; did you mean :axis, or {}imum?", kOp, kOp));
+  if (c.size() > 1 && trace::is_numeric(c[0]))
+    warn(fmt::format("{} ignores argument 2; did you mean :axis, or {}imum?", kOp, kOp));
   Reduction r = read_call(c, kOp);
   Operand y = run(kOp, r.x, r, r.keepdims);
   if (r.whole) warn_if_inexact(y);
@@ -218,7 +225,9 @@ Value truth(Call& c) {
 }
 
 template <bool kLarger>
-float without_nan(float a, float b) { return std::isnan(a) ? b : std::isnan(b) ? a : winner<kLarger>(a, b); }
+float without_nan(float a, float b) {
+  return std::isnan(a) ? b : std::isnan(b) ? a : winner<kLarger>(a, b);
+}
 
 // Element-wise; NaN loses.
 template <const char* kOp, bool kLarger>
@@ -227,43 +236,157 @@ Value fold(Call& c) {
   if (c.size() == 1) num(acc);
   for (size_t i = 1; i < c.size(); ++i) {
     const Value& b = c[i];
-    if (!is_plain(acc) || !is_plain(b)) acc = binary(kOp, acc, b);
-    else if (!acc.is_float() && !b.is_float()) acc = Value::integer(kLarger ? std::max(acc.as_int(), b.as_int()) : std::min(acc.as_int(), b.as_int()));
-    else acc = Value::floating(without_nan<kLarger>(plain_float(acc), plain_float(b)));
+    if (!is_plain(acc) || !is_plain(b))
+      acc = binary(kOp, acc, b);
+    else if (!acc.is_float() && !b.is_float())
+      acc = Value::integer(kLarger ? std::max(acc.as_int(), b.as_int()) : std::min(acc.as_int(), b.as_int()));
+    else
+      acc = Value::floating(without_nan<kLarger>(plain_float(acc), plain_float(b)));
   }
   return acc;
 }
 
-constexpr char kSum[] = "sum", kProduct[] = "product", kMax[] = "max", kMin[] = "min", kArgmax[] = "argmax", kArgmin[] = "argmin", kMaximum[] = "maximum",
-               kMinimum[] = "minimum", kAny[] = "any", kAll[] = "all";
+constexpr char kSum[] = "sum", kProduct[] = "product", kMax[] = "max", kMin[] = "min", kArgmax[] = "argmax",
+               kArgmin[] = "argmin", kMaximum[] = "maximum", kMinimum[] = "minimum", kAny[] = "any", kAll[] = "all";
 constexpr std::string_view kReductions = "Reductions", kOptions = "*axis keepdims dtype=";
 
 const BuiltinDef kBuiltins[] = {
-    {"sum", kReductions, "(sum x [:axis k] [:keepdims] [:DTYPE])", "Sum of all elements as a float, or along one or more axes as a tensor.",
-     {{"(sum [1 2 3])", "6.0"}, {"(sum [[1 2] [3 4]] :axis 1)", "[3. 7.]"}}, 1, 1, total<kSum>, kOptions},
-    {"mean", kReductions, "(mean x [:axis k] [:keepdims] [:DTYPE])", "Arithmetic mean of all elements, or along axes.",
-     {{"(mean [1 2 3 6])", "3.0"}, {"(mean [[1 2] [3 6]] :axis 0)", "[2. 4.]"}}, 1, 1, mean, kOptions},
-    {"product", kReductions, "(product x [:axis k] [:DTYPE])", "Product of all elements, or along axes; a float whenever one number is left.",
-     {{"(product [1 2 3 4])", "24.0"}, {"(product [[1 2] [3 4]] :axis 1)", "[ 2. 12.]"}}, 1, 1, product, kOptions},
-    {"max", kReductions, "(max x [:axis k] [:keepdims] [:DTYPE]) (max a b …)", "Largest element of a tensor or list, along axes, or largest of several numbers; NaN wins.",
-     {{"(max [3 9 4])", "9.0"}, {"(max 3 9 4)", "9.0"}, {"(max [[1 8] [3 4]] :axis 0)", "[3. 8.]"}}, 1, -1, extremum<kMax, true>, kOptions},
-    {"min", kReductions, "(min x [:axis k] [:keepdims] [:DTYPE]) (min a b …)", "Smallest element of a tensor or list, along axes, or smallest of several numbers; NaN wins.",
-     {{"(min [3 1 4])", "1.0"}, {"(min 3 1 4)", "1.0"}}, 1, -1, extremum<kMin, false>, kOptions},
-    {"var", kReductions, "(var x [:axis k] [:keepdims] [:DTYPE])", "Population variance (divides by n), in two passes.", {{"(var [1 2 3 4])", "1.25"}}, 1, 1, var, kOptions},
-    {"std", kReductions, "(std x [:axis k] [:keepdims] [:DTYPE])", "Population standard deviation: the square root of var.", {{"(std [1 3])", "1.0"}}, 1, 1, std_dev, kOptions},
-    {"norm", kReductions, "(norm x [:ord p] [:axis k] [:keepdims] [:DTYPE])", "Length of x as one vector, or of the vectors along axes; p is 2, or any number or inf.",
-     {{"(norm [3 4])", "5.0"}, {"(norm [3 -4] :ord 1)", "7.0"}, {"(norm [3 -4] :ord inf)", "4.0"}}, 1, 1, norm, "*axis keepdims ord dtype="},
-    {"logsumexp", kReductions, "(logsumexp x [:axis k] [:keepdims] [:DTYPE])", "Logarithm of the sum of exponentials, without overflow.",
-     {{"(logsumexp [1000])", "1000.0"}}, 1, 1, logsumexp, kOptions},
-    {"argmax", kReductions, "(argmax x [:axis k])", "Position of the largest element (the first of ties) in the flattened tensor as an int, or along an axis as an i32 tensor.",
-     {{"(argmax [3 9 4])", "1"}, {"(argmax [[1 8] [3 4]] :axis 0)", "[1 0]"}}, 1, 1, position<kArgmax>, kOptions},
-    {"argmin", kReductions, "(argmin x [:axis k])", "Position of the smallest element (the first of ties), as argmax.", {{"(argmin [3 1 4])", "1"}}, 1, 1, position<kArgmin>, kOptions},
-    {"any", kReductions, "(any x [:axis k] [:keepdims])", "Is any element nonzero? A bool, or a bool tensor along axes.", {{"(any (> [1 5] 3))", "true"}}, 1, 1, truth<kSum, kAny>, "axis keepdims"},
-    {"all", kReductions, "(all x [:axis k] [:keepdims])", "Are all elements nonzero? A bool, or a bool tensor along axes.", {{"(all (> [1 5] 3))", "false"}}, 1, 1, truth<kProduct, kAll>, "axis keepdims"},
-    {"maximum", kReductions, "(maximum a b …)", "Element-wise larger of two or more arrays, broadcasting; NaN loses. The gradient goes to the first where it is at least as large.",
-     {{"(maximum [1 5] [3 2])", "[3. 5.]"}, {"(maximum 2 7)", "7"}}, 1, -1, fold<kMaximum, true>},
-    {"minimum", kReductions, "(minimum a b …)", "Element-wise smaller of two or more arrays, broadcasting; NaN loses. The gradient goes to the first where it is at most as large.",
-     {{"(minimum [1 5] [3 2])", "[1. 2.]"}, {"(minimum 2 7)", "2"}}, 1, -1, fold<kMinimum, false>},
+    {"sum",
+     kReductions,
+     "(sum x [:axis k] [:keepdims] [:DTYPE])",
+     "Sum of all elements as a float, or along one or more axes as a tensor.",
+     {{"(sum [1 2 3])", "6.0"}, {"(sum [[1 2] [3 4]] :axis 1)", "[3. 7.]"}},
+     1,
+     1,
+     total<kSum>,
+     kOptions},
+    {"mean",
+     kReductions,
+     "(mean x [:axis k] [:keepdims] [:DTYPE])",
+     "Arithmetic mean of all elements, or along axes.",
+     {{"(mean [1 2 3 6])", "3.0"}, {"(mean [[1 2] [3 6]] :axis 0)", "[2. 4.]"}},
+     1,
+     1,
+     mean,
+     kOptions},
+    {"product",
+     kReductions,
+     "(product x [:axis k] [:DTYPE])",
+     "Product of all elements, or along axes; a float whenever one number is left.",
+     {{"(product [1 2 3 4])", "24.0"}, {"(product [[1 2] [3 4]] :axis 1)", "[ 2. 12.]"}},
+     1,
+     1,
+     product,
+     kOptions},
+    {"max",
+     kReductions,
+     "(max x [:axis k] [:keepdims] [:DTYPE]) (max a b …)",
+     "Largest element of a tensor or list, along axes, or largest of several numbers; NaN wins.",
+     {{"(max [3 9 4])", "9.0"}, {"(max 3 9 4)", "9.0"}, {"(max [[1 8] [3 4]] :axis 0)", "[3. 8.]"}},
+     1,
+     -1,
+     extremum<kMax, true>,
+     kOptions},
+    {"min",
+     kReductions,
+     "(min x [:axis k] [:keepdims] [:DTYPE]) (min a b …)",
+     "Smallest element of a tensor or list, along axes, or smallest of several numbers; NaN wins.",
+     {{"(min [3 1 4])", "1.0"}, {"(min 3 1 4)", "1.0"}},
+     1,
+     -1,
+     extremum<kMin, false>,
+     kOptions},
+    {"var",
+     kReductions,
+     "(var x [:axis k] [:keepdims] [:DTYPE])",
+     "Population variance (divides by n), in two passes.",
+     {{"(var [1 2 3 4])", "1.25"}},
+     1,
+     1,
+     var,
+     kOptions},
+    {"std",
+     kReductions,
+     "(std x [:axis k] [:keepdims] [:DTYPE])",
+     "Population standard deviation: the square root of var.",
+     {{"(std [1 3])", "1.0"}},
+     1,
+     1,
+     std_dev,
+     kOptions},
+    {"norm",
+     kReductions,
+     "(norm x [:ord p] [:axis k] [:keepdims] [:DTYPE])",
+     "Length of x as one vector, or of the vectors along axes; p is 2, or any number or inf.",
+     {{"(norm [3 4])", "5.0"}, {"(norm [3 -4] :ord 1)", "7.0"}, {"(norm [3 -4] :ord inf)", "4.0"}},
+     1,
+     1,
+     norm,
+     "*axis keepdims ord dtype="},
+    {"logsumexp",
+     kReductions,
+     "(logsumexp x [:axis k] [:keepdims] [:DTYPE])",
+     "Logarithm of the sum of exponentials, without overflow.",
+     {{"(logsumexp [1000])", "1000.0"}},
+     1,
+     1,
+     logsumexp,
+     kOptions},
+    {"argmax",
+     kReductions,
+     "(argmax x [:axis k])",
+     "Position of the largest element (the first of ties) in the flattened tensor as an int, or along an axis as an "
+     "i32 tensor.",
+     {{"(argmax [3 9 4])", "1"}, {"(argmax [[1 8] [3 4]] :axis 0)", "[1 0]"}},
+     1,
+     1,
+     position<kArgmax>,
+     kOptions},
+    {"argmin",
+     kReductions,
+     "(argmin x [:axis k])",
+     "Position of the smallest element (the first of ties), as argmax.",
+     {{"(argmin [3 1 4])", "1"}},
+     1,
+     1,
+     position<kArgmin>,
+     kOptions},
+    {"any",
+     kReductions,
+     "(any x [:axis k] [:keepdims])",
+     "Is any element nonzero? A bool, or a bool tensor along axes.",
+     {{"(any (> [1 5] 3))", "true"}},
+     1,
+     1,
+     truth<kSum, kAny>,
+     "axis keepdims"},
+    {"all",
+     kReductions,
+     "(all x [:axis k] [:keepdims])",
+     "Are all elements nonzero? A bool, or a bool tensor along axes.",
+     {{"(all (> [1 5] 3))", "false"}},
+     1,
+     1,
+     truth<kProduct, kAll>,
+     "axis keepdims"},
+    {"maximum",
+     kReductions,
+     "(maximum a b …)",
+     "Element-wise larger of two or more arrays, broadcasting; NaN loses. The gradient goes to the first where it is "
+     "at least as large.",
+     {{"(maximum [1 5] [3 2])", "[3. 5.]"}, {"(maximum 2 7)", "7"}},
+     1,
+     -1,
+     fold<kMaximum, true>},
+    {"minimum",
+     kReductions,
+     "(minimum a b …)",
+     "Element-wise smaller of two or more arrays, broadcasting; NaN loses. The gradient goes to the first where it is "
+     "at most as large.",
+     {{"(minimum [1 5] [3 2])", "[1. 2.]"}, {"(minimum 2 7)", "2"}},
+     1,
+     -1,
+     fold<kMinimum, false>},
 };
 
 }  // namespace

@@ -42,7 +42,8 @@ Value cons(Call& c) {
 Value append_to_tensor(const Value& xs, const Value& v) {
   Num x = num(xs);
   if (x.x.rank() != 1 || !trace::is_numeric(v) || num(v).x.rank() != 0)
-    throw runtime_error(fmt::format("append: expected a list, or a rank-1 tensor and a number, got {} and {}", short_text(xs), short_text(v)));
+    throw runtime_error(fmt::format("append: expected a list, or a rank-1 tensor and a number, got {} and {}",
+                                    short_text(xs), short_text(v)));
   Num y = num(v);
   DType d = is_storage_only(x.x.dtype()) && y.kind != Kind::Float ? x.x.dtype() : common_dtype(x, y);
   return tensor_value(ops::concat({ops::cast(x.x, d), ops::expand_axis(in_dtype(y, d), 0)}, 0));
@@ -70,7 +71,8 @@ Value chars(Call& c) {
   std::vector<Value> out;
   for (size_t at = 0; at < s.size();) {
     utf8proc_int32_t cp;
-    auto n = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(s.data()) + at, static_cast<utf8proc_ssize_t>(s.size() - at), &cp);
+    auto n = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(s.data()) + at,
+                              static_cast<utf8proc_ssize_t>(s.size() - at), &cp);
     size_t length = n > 0 ? static_cast<size_t>(n) : 1;  // a byte that is not UTF-8 is a character of its own
     out.push_back(Value::string(s.substr(at, length)));
     at += length;
@@ -105,7 +107,8 @@ Value zip(Call& c) {
   std::vector<Value> rows;
   for (int64_t i = 0; i < n; ++i) {
     std::vector<Value> row;
-    for (const Elements& e : columns) row.push_back(e.at(i));
+    for (const Elements& e : columns)
+      row.push_back(e.at(i));
     rows.push_back(Value::list(std::move(row)));
   }
   return Value::list(std::move(rows));
@@ -115,7 +118,8 @@ Value enumerate(Call& c) {
   int64_t start = c.size() > 1 ? to_index(c[1], "enumerate") : 0;
   Elements xs(std::move(c[0]), "enumerate", Walk::Sequences, Ints::Exact);
   std::vector<Value> rows;
-  for (int64_t i = 0; i < xs.size(); ++i) rows.push_back(Value::list({add_values(Value::integer(start), Value::integer(i)), xs.at(i)}));
+  for (int64_t i = 0; i < xs.size(); ++i)
+    rows.push_back(Value::list({add_values(Value::integer(start), Value::integer(i)), xs.at(i)}));
   return Value::list(std::move(rows));
 }
 
@@ -123,7 +127,8 @@ Value enumerate(Call& c) {
 Value partition(Call& c) {
   int64_t n = to_index(c[0], "partition");
   int64_t step = c.size() > 2 ? to_index(c[1], "partition") : n;
-  if (n < 1 || step < 1) throw runtime_error(fmt::format("partition: sizes and steps are at least 1, got {} and {}", n, step));
+  if (n < 1 || step < 1)
+    throw runtime_error(fmt::format("partition: sizes and steps are at least 1, got {} and {}", n, step));
   bool padded = c.size() > 3;
   std::vector<Value> groups;
   Value xs = std::move(c[c.size() - 1]);
@@ -131,17 +136,21 @@ Value partition(Call& c) {
     Operand o = trace::operand_of(xs);
     if (o.rank() == 0) throw runtime_error("partition: a 0-d tensor has no elements to go through");
     int64_t length = o.size(0).value();
-    for (int64_t at = 0; at + n <= length; at += step) groups.push_back(tensor_value(ops::slice_axis(o, 0, at, n)));
+    for (int64_t at = 0; at + n <= length; at += step)
+      groups.push_back(tensor_value(ops::slice_axis(o, 0, at, n)));
     return Value::list(std::move(groups));
   }
   Elements items(std::move(xs), "partition");
-  std::vector<Value> pad = padded ? Elements(c[2].is_nil() ? Value::list({}) : c[2], "partition").all() : std::vector<Value>{};
+  std::vector<Value> pad =
+      padded ? Elements(c[2].is_nil() ? Value::list({}) : c[2], "partition").all() : std::vector<Value>{};
   for (int64_t at = 0; at < items.size(); at += step) {
     bool whole = at + n <= items.size();
     if (!whole && !padded) break;
     std::vector<Value> group;
-    for (int64_t i = at; i < std::min(at + n, items.size()); ++i) group.push_back(items.at(i));
-    for (size_t i = 0; i < pad.size() && static_cast<int64_t>(group.size()) < n; ++i) group.push_back(pad[i]);
+    for (int64_t i = at; i < std::min(at + n, items.size()); ++i)
+      group.push_back(items.at(i));
+    for (size_t i = 0; i < pad.size() && static_cast<int64_t>(group.size()) < n; ++i)
+      group.push_back(pad[i]);
     groups.push_back(Value::list(std::move(group)));
     if (!whole) break;
   }
@@ -153,41 +162,119 @@ Value contains(Call& c) {
   if (v.is_nil()) return Value::boolean(false);
   if (v.is_dict()) return Value::boolean(is_key(key) && v.as_dict().find(key_name(key)));
   if (v.is_string() && key.is_string()) return Value::boolean(v.as_string().find(key.as_string()) != std::string::npos);
-  if (!v.is_seq() && !is_tensor_value(v)) throw runtime_error(fmt::format("contains?: expected a dict, a list or a string, got {}", type_name(v)));
+  if (!v.is_seq() && !is_tensor_value(v))
+    throw runtime_error(fmt::format("contains?: expected a dict, a list or a string, got {}", type_name(v)));
   if (!trace::is_numeric(key))
-    throw runtime_error(fmt::format("contains?: the keys of a {} are its indices, got {}", type_name(v), short_text(key)))
+    throw runtime_error(
+        fmt::format("contains?: the keys of a {} are its indices, got {}", type_name(v), short_text(key)))
         .hint("to look for a value: (>= (index-of xs v) 0), or (some (fn [x] (= x v)) xs)");
   int64_t i = to_index(key, "contains?"), n = Elements(v, "contains?").size();
   return Value::boolean(i >= 0 && i < n);
 }
 
 const BuiltinDef kBuiltins[] = {
-    {"rest", "Sequences", "(rest xs)", "All items but the first; nothing of nothing.", {{"(rest '[1 2 3])", "[2, 3]"}}, 1, 1, rest},
-    {"cons", "Sequences", "(cons x xs)", "The list xs with x in front.", {{"(cons 0 '[1 2])", "[0, 1, 2]"}}, 2, 2, cons},
-    {"append", "Sequences", "(append xs x)", "The list or rank-1 tensor xs with x at the end.",
-     {{"(append '[1 2] 3)", "[1, 2, 3]"}, {"(append [1 2] 3)", "[1. 2. 3.]"}}, 2, 2, append},
-    {"empty?", "Sequences", "(empty? xs)", "Is this list, dict or tensor without entries? False for other values.",
-     {{"(empty? [])", "true"}, {"(empty? {:a 1})", "false"}}, 1, 1, is_empty},
+    {"rest",
+     "Sequences",
+     "(rest xs)",
+     "All items but the first; nothing of nothing.",
+     {{"(rest '[1 2 3])", "[2, 3]"}},
+     1,
+     1,
+     rest},
+    {"cons",
+     "Sequences",
+     "(cons x xs)",
+     "The list xs with x in front.",
+     {{"(cons 0 '[1 2])", "[0, 1, 2]"}},
+     2,
+     2,
+     cons},
+    {"append",
+     "Sequences",
+     "(append xs x)",
+     "The list or rank-1 tensor xs with x at the end.",
+     {{"(append '[1 2] 3)", "[1, 2, 3]"}, {"(append [1 2] 3)", "[1. 2. 3.]"}},
+     2,
+     2,
+     append},
+    {"empty?",
+     "Sequences",
+     "(empty? xs)",
+     "Is this list, dict or tensor without entries? False for other values.",
+     {{"(empty? [])", "true"}, {"(empty? {:a 1})", "false"}},
+     1,
+     1,
+     is_empty},
     {"chars", "Sequences", "(chars s)", "The characters of a string.", {{"(chars \"né\")", "['n', 'é']"}}, 1, 1, chars},
-    {"index-of", "Sequences", "(index-of xs v)", "Where v first is in the list xs, or -1. Floats match within 1e-6.",
-     {{"(index-of '[5 7 7] 7)", "1"}, {"(index-of [:a :b] :z)", "-1"}}, 2, 2, index_of},
-    {"list", "Sequences", "(list x …)", "A list of the arguments; unlike [..] never a tensor.", {{"(list 1 2 \"x\")", "[1, 2, 'x']"}}, 0, -1,
+    {"index-of",
+     "Sequences",
+     "(index-of xs v)",
+     "Where v first is in the list xs, or -1. Floats match within 1e-6.",
+     {{"(index-of '[5 7 7] 7)", "1"}, {"(index-of [:a :b] :z)", "-1"}},
+     2,
+     2,
+     index_of},
+    {"list",
+     "Sequences",
+     "(list x …)",
+     "A list of the arguments; unlike [..] never a tensor.",
+     {{"(list 1 2 \"x\")", "[1, 2, 'x']"}},
+     0,
+     -1,
      [](Call& c) { return Value::list(std::move(c.args)); }},
-    {"tuple", "Sequences", "(tuple x …)", "A tuple of the arguments.", {{"(tuple 1 2)", "(1, 2)"}}, 0, -1,
+    {"tuple",
+     "Sequences",
+     "(tuple x …)",
+     "A tuple of the arguments.",
+     {{"(tuple 1 2)", "(1, 2)"}},
+     0,
+     -1,
      [](Call& c) { return Value::tuple(std::move(c.args)); }},
-    {"zip", "Sequences", "(zip xs ys …)", "A list of [x y …], as long as the shortest argument.", {{"(zip '[1 2] [:a :b])", "[[1, :a], [2, :b]]"}},
-     0, -1, zip},
-    {"enumerate", "Sequences", "(enumerate xs [start])", "A list of [index item]. Items of an int tensor are ints.",
-     {{"(enumerate [\"a\" \"b\"])", "[[0, 'a'], [1, 'b']]"}, {"(enumerate (range 5 7) 1)", "[[1, 5], [2, 6]]"}}, 1, 2, enumerate},
-    {"partition", "Sequences", "(partition n [step] [pad] xs)",
-     "Groups of n items, step apart (default n). An incomplete last group is dropped, or filled from pad if given. A tensor is cut into tensors.",
+    {"zip",
+     "Sequences",
+     "(zip xs ys …)",
+     "A list of [x y …], as long as the shortest argument.",
+     {{"(zip '[1 2] [:a :b])", "[[1, :a], [2, :b]]"}},
+     0,
+     -1,
+     zip},
+    {"enumerate",
+     "Sequences",
+     "(enumerate xs [start])",
+     "A list of [index item]. Items of an int tensor are ints.",
+     {{"(enumerate [\"a\" \"b\"])", "[[0, 'a'], [1, 'b']]"}, {"(enumerate (range 5 7) 1)", "[[1, 5], [2, 6]]"}},
+     1,
+     2,
+     enumerate},
+    {"partition",
+     "Sequences",
+     "(partition n [step] [pad] xs)",
+     "Groups of n items, step apart (default n). An incomplete last group is dropped, or filled from pad if given. A "
+     "tensor is cut into tensors.",
      {{"(partition 2 '[1 2 3 4 5])", "[[1, 2], [3, 4]]"},
       {"(partition 2 1 '[1 2 3])", "[[1, 2], [2, 3]]"},
       {"(partition 2 2 '[0] '[1 2 3])", "[[1, 2], [3, 0]]"}},
-     2, 4, partition},
-    {"contains?", "Sequences", "(contains? c k)", "Does a dict have the key, a list or tensor the index, a string the substring?",
-     {{"(contains? {:a nil} :a)", "true"}, {"(contains? '[7 8] 2)", "false"}, {"(contains? \"tensor\" \"ens\")", "true"}}, 2, 2, contains},
-    {"identity", "Sequences", "(identity x)", "x itself.", {{"(identity 5)", "5"}}, 1, 1, [](Call& c) { return std::move(c[0]); }},
+     2,
+     4,
+     partition},
+    {"contains?",
+     "Sequences",
+     "(contains? c k)",
+     "Does a dict have the key, a list or tensor the index, a string the substring?",
+     {{"(contains? {:a nil} :a)", "true"},
+      {"(contains? '[7 8] 2)", "false"},
+      {"(contains? \"tensor\" \"ens\")", "true"}},
+     2,
+     2,
+     contains},
+    {"identity",
+     "Sequences",
+     "(identity x)",
+     "x itself.",
+     {{"(identity 5)", "5"}},
+     1,
+     1,
+     [](Call& c) { return std::move(c[0]); }},
 };
 
 }  // namespace

@@ -14,9 +14,11 @@ std::vector<double> series_of(const Value& v, std::string_view who) {
   Value now = trace::concrete_tree(v);
   if (now.is_tensor()) {
     const Tensor& t = now.as_tensor();
-    for (int64_t i = 0; i < t.num_elems(); ++i) out.push_back(element_as_double(t, i));
+    for (int64_t i = 0; i < t.num_elems(); ++i)
+      out.push_back(element_as_double(t, i));
   } else if (now.is_seq()) {
-    for (const Value& x : now.items()) out.push_back(x.is_nil() ? NAN : to_double(x, who));
+    for (const Value& x : now.items())
+      out.push_back(x.is_nil() ? NAN : to_double(x, who));
   } else {
     out.push_back(to_double(now, who));
   }

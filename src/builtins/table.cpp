@@ -23,10 +23,13 @@ struct Table {
   std::vector<const BuiltinDef*> list;
   std::unordered_map<std::string_view, Entry> by_name;
   Table() {
-    for (auto family : {arithmetic_builtins(), math_builtins(), compare_builtins(), shape_builtins(), create_builtins(), movement_builtins(),
-                        order_builtins(), index_builtins(), at_builtins(), reduce_builtins(), linalg_builtins(), window_builtins(), random_builtins(), sequence_builtins(),
-                        higher_order_builtins(), tree_builtins(), dict_builtins(), text_builtins(), tokenize_builtins(), output_builtins(), host_builtins(),
-                        io_builtins(), data_builtins(), progress_builtins(), plot_builtins(), quantize_builtins(), gradient_builtins(), test_builtins(), form_builtins()})
+    for (auto family :
+         {arithmetic_builtins(), math_builtins(),     compare_builtins(), shape_builtins(),    create_builtins(),
+          movement_builtins(),   order_builtins(),    index_builtins(),   at_builtins(),       reduce_builtins(),
+          linalg_builtins(),     window_builtins(),   random_builtins(),  sequence_builtins(), higher_order_builtins(),
+          tree_builtins(),       dict_builtins(),     text_builtins(),    tokenize_builtins(), output_builtins(),
+          host_builtins(),       io_builtins(),       data_builtins(),    progress_builtins(), plot_builtins(),
+          quantize_builtins(),   gradient_builtins(), test_builtins(),    form_builtins()})
       for (const BuiltinDef& d : family) {
         list.push_back(&d);
         Entry e{&d, Value::object(Tag::Builtin, new BuiltinObj(&d))};
@@ -66,8 +69,10 @@ std::string known_options(const BuiltinDef& d) {
   if (dtypes) names.remove_prefix(1);
   for (char ch : names) {
     if (s.empty()) s = ":";
-    if (ch == ' ') s += " :";
-    else if (ch != '=') s += ch;
+    if (ch == ' ')
+      s += " :";
+    else if (ch != '=')
+      s += ch;
   }
   return s + (dtypes ? " and dtypes such as :bf16" : "");
 }
@@ -84,8 +89,10 @@ std::vector<Option> split_options(const BuiltinDef& d, std::vector<Value>& args)
     Name name = args[i].as_keyword();
     Accepts how = accepts(d, name.str());
     if (how == Accepts::No)
-      throw runtime_error(fmt::format("{}: unknown option :{}. Known options: {}", d.name, name.str(), known_options(d)));
-    bool flag = i + 1 == args.size() || how == Accepts::Flag || (how == Accepts::FlagOrValue && args[i + 1].is_keyword());
+      throw runtime_error(
+          fmt::format("{}: unknown option :{}. Known options: {}", d.name, name.str(), known_options(d)));
+    bool flag =
+        i + 1 == args.size() || how == Accepts::Flag || (how == Accepts::FlagOrValue && args[i + 1].is_keyword());
     options.push_back({name, flag ? Value::boolean(true) : std::move(args[++i])});
   }
   args = std::move(positional);
@@ -103,7 +110,8 @@ bool has_keyword(const std::vector<Value>& args) {
   std::string want = d.max_args == d.min_args ? std::to_string(d.min_args)
                      : d.max_args < 0         ? "at least " + std::to_string(d.min_args)
                                               : fmt::format("{} to {}", d.min_args, d.max_args);
-  throw runtime_error(fmt::format("{}: expected {} argument{}, got {}", d.name, want, want == "1" || want == "at least 1" ? "" : "s", n));
+  throw runtime_error(fmt::format("{}: expected {} argument{}, got {}", d.name, want,
+                                  want == "1" || want == "at least 1" ? "" : "s", n));
 }
 
 Value run_checked(const BuiltinDef& d, Caller& caller, std::vector<Value>& args) {
@@ -121,12 +129,15 @@ Value run_checked(const BuiltinDef& d, Caller& caller, std::vector<Value>& args)
 
 // What host calls need: they never call back.
 struct NoCaller final : Caller {
-  Value call(const Value&, std::vector<Value>) override { throw runtime_error("a host call cannot call functions of the program"); }
+  Value call(const Value&, std::vector<Value>) override {
+    throw runtime_error("a host call cannot call functions of the program");
+  }
 };
 
 // While tracing: the effect becomes a node.
 Value record_effect(const BuiltinDef& d, std::vector<Value>& args) {
-  if (d.effect == Effect::Input) throw trace::Untraceable(fmt::format("it calls {}, which has an effect", d.name), trace::current_span(), true);
+  if (d.effect == Effect::Input)
+    throw trace::Untraceable(fmt::format("it calls {}, which has an effect", d.name), trace::current_span(), true);
   trace::record_host_call(args, [&d](std::vector<Value> values) {
     static NoCaller nobody;
     try {

@@ -17,7 +17,8 @@ namespace {
 // The code point at the start of a non-empty text and its length; a byte that is not UTF-8 is -1 and has length 1.
 std::pair<int32_t, size_t> next_char(std::string_view s) {
   utf8proc_int32_t cp;
-  auto n = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(s.data()), static_cast<utf8proc_ssize_t>(s.size()), &cp);
+  auto n = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(s.data()),
+                            static_cast<utf8proc_ssize_t>(s.size()), &cp);
   if (n <= 0) return {-1, 1};
   return {cp, static_cast<size_t>(n)};
 }
@@ -37,7 +38,8 @@ std::string_view trimmed(std::string_view s) {
   }
   while (!s.empty()) {
     size_t at = s.size() - 1;
-    while (at > 0 && (static_cast<unsigned char>(s[at]) & 0xC0) == 0x80) --at;
+    while (at > 0 && (static_cast<unsigned char>(s[at]) & 0xC0) == 0x80)
+      --at;
     if (!is_space(next_char(s.substr(at)).first)) break;
     s = s.substr(0, at);
   }
@@ -66,11 +68,13 @@ std::vector<std::string> pieces(std::string_view s, std::string_view separator) 
   std::vector<std::string> out;
   if (separator.empty()) {
     out.emplace_back();
-    for (; !s.empty(); s.remove_prefix(next_char(s).second)) out.emplace_back(s.substr(0, next_char(s).second));
+    for (; !s.empty(); s.remove_prefix(next_char(s).second))
+      out.emplace_back(s.substr(0, next_char(s).second));
     out.emplace_back();
     return out;
   }
-  for (size_t at; (at = s.find(separator)) != std::string_view::npos; s.remove_prefix(at + separator.size())) out.emplace_back(s.substr(0, at));
+  for (size_t at; (at = s.find(separator)) != std::string_view::npos; s.remove_prefix(at + separator.size()))
+    out.emplace_back(s.substr(0, at));
   out.emplace_back(s);
   return out;
 }
@@ -86,7 +90,8 @@ std::string joined(const std::vector<std::string>& parts, std::string_view separ
 
 Value string_list(const std::vector<std::string>& parts) {
   std::vector<Value> out;
-  for (const std::string& s : parts) out.push_back(Value::string(s));
+  for (const std::string& s : parts)
+    out.push_back(Value::string(s));
   return Value::list(std::move(out));
 }
 
@@ -109,35 +114,54 @@ struct Method {
 
 const Method kMethods[] = {
     {"format", 0, [](const std::string& s, const std::vector<Value>& a) { return Value::string(format_text(s, a)); }},
-    {"upper", 0, [](const std::string& s, const std::vector<Value>&) { return Value::string(with_case(s, utf8proc_toupper)); }},
-    {"lower", 0, [](const std::string& s, const std::vector<Value>&) { return Value::string(with_case(s, utf8proc_tolower)); }},
+    {"upper", 0,
+     [](const std::string& s, const std::vector<Value>&) { return Value::string(with_case(s, utf8proc_toupper)); }},
+    {"lower", 0,
+     [](const std::string& s, const std::vector<Value>&) { return Value::string(with_case(s, utf8proc_tolower)); }},
     {"trim", 0, [](const std::string& s, const std::vector<Value>&) { return Value::string(std::string(trimmed(s))); }},
-    {"replace", 2, [](const std::string& s, const std::vector<Value>& a) { return Value::string(joined(pieces(s, text_of(a[0])), text_of(a[1]))); }},
-    {"startswith", 1, [](const std::string& s, const std::vector<Value>& a) { return Value::boolean(s.starts_with(text_of(a[0]))); }},
-    {"endswith", 1, [](const std::string& s, const std::vector<Value>& a) { return Value::boolean(s.ends_with(text_of(a[0]))); }},
-    {"contains", 1, [](const std::string& s, const std::vector<Value>& a) { return Value::boolean(s.find(text_of(a[0])) != std::string::npos); }},
-    {"split", 0, [](const std::string& s, const std::vector<Value>& a) { return string_list(pieces(s, a.empty() ? " " : text_of(a[0]))); }},
-    {"join", 1, [](const std::string& s, const std::vector<Value>& a) {
+    {"replace", 2,
+     [](const std::string& s, const std::vector<Value>& a) {
+       return Value::string(joined(pieces(s, text_of(a[0])), text_of(a[1])));
+     }},
+    {"startswith", 1,
+     [](const std::string& s, const std::vector<Value>& a) { return Value::boolean(s.starts_with(text_of(a[0]))); }},
+    {"endswith", 1,
+     [](const std::string& s, const std::vector<Value>& a) { return Value::boolean(s.ends_with(text_of(a[0]))); }},
+    {"contains", 1,
+     [](const std::string& s, const std::vector<Value>& a) {
+       return Value::boolean(s.find(text_of(a[0])) != std::string::npos);
+     }},
+    {"split", 0,
+     [](const std::string& s, const std::vector<Value>& a) {
+       return string_list(pieces(s, a.empty() ? " " : text_of(a[0])));
+     }},
+    {"join", 1,
+     [](const std::string& s, const std::vector<Value>& a) {
        std::vector<std::string> parts;
-       for (const Value& v : Elements(a[0], "str-call: join").all()) parts.push_back(text_of(v));
+       for (const Value& v : Elements(a[0], "str-call: join").all())
+         parts.push_back(text_of(v));
        return Value::string(joined(parts, s));
      }},
     {"splitlines", 0, [](const std::string& s, const std::vector<Value>&) { return string_list(lines(s)); }},
 };
 
 Value str_call(Call& c) {
-  if (!is_key(c[0])) throw runtime_error(fmt::format("str-call: first argument must be the name of a method, got {}", type_name(c[0])));
+  if (!is_key(c[0]))
+    throw runtime_error(fmt::format("str-call: first argument must be the name of a method, got {}", type_name(c[0])));
   const std::string& name = key_name(c[0]).str();
   for (const Method& m : kMethods) {
     if (m.name != name) continue;
     std::vector<Value> args;
-    for (size_t i = 2; i < c.size(); ++i) args.push_back(trace::concrete_tree(c[i]));
+    for (size_t i = 2; i < c.size(); ++i)
+      args.push_back(trace::concrete_tree(c[i]));
     if (args.size() < m.extra)
-      throw runtime_error(fmt::format("str-call: {} needs {} argument{} after the text, got {}", name, m.extra, m.extra == 1 ? "" : "s", args.size()));
+      throw runtime_error(fmt::format("str-call: {} needs {} argument{} after the text, got {}", name, m.extra,
+                                      m.extra == 1 ? "" : "s", args.size()));
     return m.run(text_of(c[1]), args);
   }
   std::string known;
-  for (const Method& m : kMethods) known += (known.empty() ? "" : " ") + std::string(m.name);
+  for (const Method& m : kMethods)
+    known += (known.empty() ? "" : " ") + std::string(m.name);
   throw runtime_error(fmt::format("str-call: unknown method '{}'", name)).hint("the methods are " + known);
 }
 
@@ -150,7 +174,8 @@ Value gensym(Call& c) {
 
 // The number in a text; when there is none the default, or an error.
 template <class T>
-Value parsed(Call& c, std::string_view who, std::string_view what, std::optional<T> (*parse)(std::string_view), Value (*wrap)(T)) {
+Value parsed(Call& c, std::string_view who, std::string_view what, std::optional<T> (*parse)(std::string_view),
+             Value (*wrap)(T)) {
   if (!c[0].is_string()) throw runtime_error(fmt::format("{}: expected string, got {}", who, type_name(c[0])));
   if (auto x = parse(c[0].as_string())) return wrap(*x);
   if (c.size() > 1) return std::move(c[1]);
@@ -165,21 +190,59 @@ std::string_view number_text(std::string_view text) {
 }
 
 const BuiltinDef kBuiltins[] = {
-    {"str", "Text and output", "(str x …)", "The texts of the values, one after another.", {{"(str \"n=\" 4 \" \" [1 2] nil)", "n=4 [1. 2.]nil"}}, 0, -1, str},
-    {"str-call", "Text and output", "(str-call method s x …)",
-     "A string method: format upper lower trim replace startswith endswith contains split (at x, default one space) splitlines; join puts s between "
+    {"str",
+     "Text and output",
+     "(str x …)",
+     "The texts of the values, one after another.",
+     {{"(str \"n=\" 4 \" \" [1 2] nil)", "n=4 [1. 2.]nil"}},
+     0,
+     -1,
+     str},
+    {"str-call",
+     "Text and output",
+     "(str-call method s x …)",
+     "A string method: format upper lower trim replace startswith endswith contains split (at x, default one space) "
+     "splitlines; join puts s between "
      "the items of a list.",
-     {{"(str-call \"upper\" \"abc\")", "ABC"}, {"(str-call \"split\" \"a,b,,c\" \",\")", "['a', 'b', '', 'c']"}, {"(str-call \"join\" \"-\" '[1 2])", "1-2"}},
-     2, -1, str_call},
-    {"gensym", "Text and output", "(gensym [prefix])", "A new name: the prefix (default g) and eight hex digits, never the same twice.", {{"(len (gensym))", "9"}}, 0, 1,
-     gensym, {}, Effect::Input},
-    {"symbol?", "Text and output", "(symbol? x)", "Is it a string? Quoted symbols are strings.", {{"(symbol? 'a)", "true"}, {"(symbol? :a)", "false"}}, 1, 1,
+     {{"(str-call \"upper\" \"abc\")", "ABC"},
+      {"(str-call \"split\" \"a,b,,c\" \",\")", "['a', 'b', '', 'c']"},
+      {"(str-call \"join\" \"-\" '[1 2])", "1-2"}},
+     2,
+     -1,
+     str_call},
+    {"gensym",
+     "Text and output",
+     "(gensym [prefix])",
+     "A new name: the prefix (default g) and eight hex digits, never the same twice.",
+     {{"(len (gensym))", "9"}},
+     0,
+     1,
+     gensym,
+     {},
+     Effect::Input},
+    {"symbol?",
+     "Text and output",
+     "(symbol? x)",
+     "Is it a string? Quoted symbols are strings.",
+     {{"(symbol? 'a)", "true"}, {"(symbol? :a)", "false"}},
+     1,
+     1,
      [](Call& c) { return Value::boolean(c[0].is_string()); }},
-    {"json-str", "Text and output", "(json-str x)", "The value as JSON text; keywords become strings, tuples and tensors arrays.",
-     {{"(json-str {:a '[1 2.5 nil true]})", "{\"a\":[1,2.5,null,true]}"}}, 1, 1,
+    {"json-str",
+     "Text and output",
+     "(json-str x)",
+     "The value as JSON text; keywords become strings, tuples and tensors arrays.",
+     {{"(json-str {:a '[1 2.5 nil true]})", "{\"a\":[1,2.5,null,true]}"}},
+     1,
+     1,
      [](Call& c) { return Value::string(formats::write_json(trace::concrete_tree(c[0]), {.tagged = false})); }},
-    {"json-read", "Text and output", "(json-read s)", "The value of a JSON text: arrays become lists, objects dicts.",
-     {{"(json-read \"{\\\"a\\\": [1, 2.5, null]}\")", "{:a [1, 2.5, nil]}"}}, 1, 1,
+    {"json-read",
+     "Text and output",
+     "(json-read s)",
+     "The value of a JSON text: arrays become lists, objects dicts.",
+     {{"(json-read \"{\\\"a\\\": [1, 2.5, null]}\")", "{:a [1, 2.5, nil]}"}},
+     1,
+     1,
      [](Call& c) {
        if (!c[0].is_string()) throw runtime_error(fmt::format("json-read: expected string, got {}", type_name(c[0])));
        try {
@@ -189,13 +252,24 @@ const BuiltinDef kBuiltins[] = {
          throw;
        }
      }},
-    {"parse-int", "Text and output", "(parse-int s [default])", "The int written in s. Other text gives default, or an error without one.",
-     {{"(parse-int \" -42 \")", "-42"}, {"(parse-int \"x\" 0)", "0"}}, 1, 2,
+    {"parse-int",
+     "Text and output",
+     "(parse-int s [default])",
+     "The int written in s. Other text gives default, or an error without one.",
+     {{"(parse-int \" -42 \")", "-42"}, {"(parse-int \"x\" 0)", "0"}},
+     1,
+     2,
      [](Call& c) { return parsed<int64_t>(c, "parse-int", "an int", parse_int, Value::integer); }},
-    {"parse-float", "Text and output", "(parse-float s [default])", "The float written in s. Other text gives default, or an error without one.",
-     {{"(parse-float \"2.5e1\")", "25.0"}}, 1, 2,
+    {"parse-float",
+     "Text and output",
+     "(parse-float s [default])",
+     "The float written in s. Other text gives default, or an error without one.",
+     {{"(parse-float \"2.5e1\")", "25.0"}},
+     1,
+     2,
      [](Call& c) {
-       return parsed<double>(c, "parse-float", "a number", parse_float, [](double x) { return Value::floating(static_cast<float>(x)); });
+       return parsed<double>(c, "parse-float", "a number", parse_float,
+                             [](double x) { return Value::floating(static_cast<float>(x)); });
      }},
 };
 
@@ -206,11 +280,13 @@ Value joined_text(std::vector<Value>& parts) {
   if (parts.size() > 1 && parts[0].is_string() && parts[0].unique()) {
     Value grown = std::move(parts[0]);
     auto& text = const_cast<std::string&>(grown.as_string());
-    for (size_t i = 1; i < parts.size(); ++i) text += text_of(parts[i]);
+    for (size_t i = 1; i < parts.size(); ++i)
+      text += text_of(parts[i]);
     return grown;
   }
   std::string out;
-  for (const Value& v : parts) out += text_of(v);
+  for (const Value& v : parts)
+    out += text_of(v);
   return Value::string(std::move(out));
 }
 
@@ -228,8 +304,10 @@ std::optional<double> parse_float(std::string_view text) {
   double x = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), x);
   // Too large or too small to hold is not an error here: strtod gives inf or 0, as the reader does.
-  if (error == std::errc::result_out_of_range) x = std::strtod(std::string(text).c_str(), nullptr);
-  else if (error != std::errc()) return std::nullopt;
+  if (error == std::errc::result_out_of_range)
+    x = std::strtod(std::string(text).c_str(), nullptr);
+  else if (error != std::errc())
+    return std::nullopt;
   return end == text.data() + text.size() && !text.empty() ? std::optional(x) : std::nullopt;
 }
 

@@ -1,5 +1,5 @@
-// The function is traced for one example and the graph applied to the whole batch by the ops' batching rules. What cannot
-// be traced or batched (branches on data, effects) runs once for each example, and the results are stacked.
+// The function is traced for one example and the graph applied to the whole batch by the ops' batching rules. What
+// cannot be traced or batched (branches on data, effects) runs once for each example, and the results are stacked.
 #include "builtins/vmap.h"
 
 #include <fmt/format.h>
@@ -42,7 +42,8 @@ Axes parse_axes(const Value& value) {
   return axes;
 }
 
-// One argument of a batched call: a tensor or a tree of them, and the axis they are sliced along; without one it is passed whole.
+// One argument of a batched call: a tensor or a tree of them, and the axis they are sliced along; without one it is
+// passed whole.
 struct Argument {
   Value value;
   std::optional<int64_t> axis;
@@ -66,10 +67,11 @@ struct Argument {
   }
 };
 
-// Tensors of one shape (a number is one of rank 0): stacked; all numbers: a rank-1 f32 tensor; else the list itself. Whether a number came as a
-// 0-d tensor must not matter: a batched body has no such difference.
+// Tensors of one shape (a number is one of rank 0): stacked; all numbers: a rank-1 f32 tensor; else the list itself.
+// Whether a number came as a 0-d tensor must not matter: a batched body has no such difference.
 Value stack_results(std::vector<Value> results) {
-  bool numbers = std::all_of(results.begin(), results.end(), [](const Value& v) { return trace::is_numeric(v) && trace::kind_of(v) != Kind::Bool; });
+  bool numbers = std::all_of(results.begin(), results.end(),
+                             [](const Value& v) { return trace::is_numeric(v) && trace::kind_of(v) != Kind::Bool; });
   return numbers ? stack_trees(std::move(results)) : Value::list(std::move(results));
 }
 
@@ -121,7 +123,8 @@ std::optional<Value> run_at_once(Caller& caller, const Value& f, const std::vect
       Operand batch = ops::transpose(x, perm);
       Sizes sizes = batch.sizes();
       sizes.erase(sizes.begin());
-      auto node = make_ref<graph::Node>(&ops::op("input"), graph::Attrs{}, std::vector<Operand>{}, std::vector<graph::TensorType>{{batch.dtype(), sizes}});
+      auto node = make_ref<graph::Node>(&ops::op("input"), graph::Attrs{}, std::vector<Operand>{},
+                                        std::vector<graph::TensorType>{{batch.dtype(), sizes}});
       g.inputs.push_back(node);
       inputs.push_back({batch, true});
       return tensor_value(Operand(node, 0));
@@ -144,14 +147,16 @@ std::optional<Value> run_at_once(Caller& caller, const Value& f, const std::vect
       return Value::tensor(empty_tensor(result.as_tensor().dtype, std::move(sizes)));
     }
     if (!collect_leaves(result, g.outputs)) return std::nullopt;
-    for (auto& check : trace::unused_checks(checked, g)) g.outputs.emplace_back(std::move(check), 0);
+    for (auto& check : trace::unused_checks(checked, g))
+      g.outputs.emplace_back(std::move(check), 0);
     BatchedTree tree{transforms::batch_graph(g, inputs, n), n};
     if (result.is_traced() && trace::kind_of(result) != Kind::Bool) {
       Operand all = tree.full(0);
       return tensor_value(trace::kind_of(result) == Kind::Tensor ? all : ops::cast(all, DType::F32));
     }
     std::vector<Value> rows;
-    for (int64_t b = 0; b < n; ++b) rows.push_back(tree.row(result, b));
+    for (int64_t b = 0; b < n; ++b)
+      rows.push_back(tree.row(result, b));
     return stack_results(std::move(rows));
   } catch (const trace::Untraceable&) {
     return std::nullopt;
@@ -164,9 +169,11 @@ std::optional<Value> run_at_once(Caller& caller, const Value& f, const std::vect
 }
 
 Value run_batch(Caller& caller, const Value& f, const Axes& axes, std::vector<Value>& args) {
-  // Beside a mapped tensor a tree is passed whole, as the parameters of a model are; where there is none its tensors are mapped.
+  // Beside a mapped tensor a tree is passed whole, as the parameters of a model are; where there is none its tensors
+  // are mapped.
   bool any_tensor = false;
-  for (size_t i = 0; i < args.size(); ++i) any_tensor |= axes.of(i) && is_tensor_value(args[i]);
+  for (size_t i = 0; i < args.size(); ++i)
+    any_tensor |= axes.of(i) && is_tensor_value(args[i]);
   std::vector<Argument> arguments;
   int64_t n = -1;
   for (size_t i = 0; i < args.size(); ++i) {
@@ -174,7 +181,8 @@ Value run_batch(Caller& caller, const Value& f, const Axes& axes, std::vector<Va
     arguments.push_back({std::move(args[i]), whole ? std::nullopt : axes.of(i)});
     arguments.back().with_tensors([&](const Operand& x, int along) {
       int64_t length = x.size(along).value();
-      if (n >= 0 && n != length) throw runtime_error(fmt::format("vmap: mapped arguments have different lengths: {} and {}", n, length));
+      if (n >= 0 && n != length)
+        throw runtime_error(fmt::format("vmap: mapped arguments have different lengths: {} and {}", n, length));
       n = length;
       return Value::nil();
     });
@@ -186,7 +194,8 @@ Value run_batch(Caller& caller, const Value& f, const Axes& axes, std::vector<Va
   for (int64_t i = 0; i < n; ++i) {
     std::vector<Value> example;
     example.reserve(arguments.size());
-    for (const Argument& a : arguments) example.push_back(a.at(i));
+    for (const Argument& a : arguments)
+      example.push_back(a.at(i));
     results.push_back(caller.call(f, std::move(example)));
   }
   return stack_results(std::move(results));
@@ -196,7 +205,9 @@ Value run_batch(Caller& caller, const Value& f, const Axes& axes, std::vector<Va
 
 Value make_vmap(Call& c) {
   Axes axes = c.size() > 1 ? parse_axes(c[1]) : Axes{};
-  return native_function("vmap", [f = std::move(c[0]), axes](Caller& caller, std::vector<Value>& args) { return run_batch(caller, f, axes, args); });
+  return native_function("vmap", [f = std::move(c[0]), axes](Caller& caller, std::vector<Value>& args) {
+    return run_batch(caller, f, axes, args);
+  });
 }
 
 }  // namespace sheaf::builtins

@@ -50,7 +50,9 @@ void warn_always_true() { warn("a tensor of rank 1 or more is always true; use a
 
 void warn_ignored_argument(const BuiltinDef& def, int index, const Value& argument) {
   std::string text = fmt::format("{} ignores argument {}", def.name, index + 1);
-  if (def.options.find("axis") != std::string_view::npos) text += !argument.is_traced() ? fmt::format("; did you mean :axis {}?", short_text(argument)) : "; did you mean :axis?";
+  if (def.options.find("axis") != std::string_view::npos)
+    text +=
+        !argument.is_traced() ? fmt::format("; did you mean :axis {}?", short_text(argument)) : "; did you mean :axis?";
   warn(text);
 }
 

@@ -1,5 +1,5 @@
-// Warnings about legal but suspicious programs: stderr, once per place, with the position. `(use strict)` turns them into
-// errors for the file that says it.
+// Warnings about legal but suspicious programs: stderr, once per place, with the position. `(use strict)` turns them
+// into errors for the file that says it.
 #pragma once
 #include <string>
 

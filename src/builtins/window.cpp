@@ -1,6 +1,6 @@
-// Convolution, pooling and upsampling. Arrays are [N, C, spatial…] and kernels [O, I, spatial…]; a missing batch axis is
-// added and taken away again. A convolution is one matrix product: the windows of all images as the columns
-// [I * size, N * out], so that the gradient of the kernel sums over the batch inside the product.
+// Convolution, pooling and upsampling. Arrays are [N, C, spatial…] and kernels [O, I, spatial…]; a missing batch axis
+// is added and taken away again. A convolution is one matrix product: the windows of all images as the columns [I *
+// size, N * out], so that the gradient of the kernel sums over the batch inside the product.
 #include "ops/window.h"
 
 #include <fmt/format.h>
@@ -45,13 +45,15 @@ Ints per_axis(const Call& c, std::string_view who, std::string_view option, int 
   Ints out = whole_numbers(*v, who, option);
   if (out.size() == 1) out.resize(d, out[0]);
   if (static_cast<int>(out.size()) != d)
-    throw runtime_error(fmt::format("{}: :{} needs one number or {}, got {}", who, option, d, short_text(trace::concrete(*v))));
+    throw runtime_error(
+        fmt::format("{}: :{} needs one number or {}, got {}", who, option, d, short_text(trace::concrete(*v))));
   for (int64_t x : out)
     if (x < least) throw runtime_error(fmt::format("{}: :{} must be at least {}, got {}", who, option, least, x));
   return out;
 }
 
-// Padding before and after each axis. `:same` keeps the size (divided by the stride, rounded up); an odd rest goes behind.
+// Padding before and after each axis. `:same` keeps the size (divided by the stride, rounded up); an odd rest goes
+// behind.
 void set_padding(const Call& c, std::string_view who, Axes& axes) {
   const Value* v = c.option("padding");
   if (!v) return;
@@ -59,7 +61,8 @@ void set_padding(const Call& c, std::string_view who, Axes& axes) {
   if (v->is_keyword() || v->is_string()) {
     std::string_view name = key_name(*v).str();
     if (name == "valid") return;
-    if (name != "same") throw runtime_error(fmt::format("{}: unknown padding :{}. Known: :same :valid, a number, or numbers", who, name));
+    if (name != "same")
+      throw runtime_error(fmt::format("{}: unknown padding :{}. Known: :same :valid, a number, or numbers", who, name));
     for (Axis& a : axes) {
       Size out = floor_div(a.n + Size(a.stride - 1), a.stride);
       Size total = max((out - Size(1)) * Size(a.stride) + a.span() - a.n, Size(0));
@@ -72,7 +75,9 @@ void set_padding(const Call& c, std::string_view who, Axes& axes) {
   for (int64_t x : p)
     if (x < 0) throw runtime_error(fmt::format("{}: :padding must not be negative, got {}", who, x));
   if (p.size() != 1 && p.size() != d && p.size() != 2 * d)
-    throw runtime_error(fmt::format("{}: :padding needs 1 number, {} (one for each axis) or {} (before and after each axis), got {}", who, d, 2 * d, p.size()));
+    throw runtime_error(
+        fmt::format("{}: :padding needs 1 number, {} (one for each axis) or {} (before and after each axis), got {}",
+                    who, d, 2 * d, p.size()));
   for (size_t i = 0; i < d; ++i) {
     axes[i].lo = p.size() == 2 * d ? p[2 * i] : p.size() == 1 ? p[0] : p[i];
     axes[i].hi = p.size() == 2 * d ? p[2 * i + 1] : axes[i].lo;
@@ -113,7 +118,9 @@ void check_fits(std::string_view who, const Axes& axes) {
   for (const Axis& a : axes) {
     Size room = a.n + a.lo + a.hi;
     if (room.is_const() && room.value() < a.span().value())
-      throw runtime_error(fmt::format("{}: a window of {} does not fit into {} elements", who, a.span().str(), room.str())).hint("see :padding");
+      throw runtime_error(
+          fmt::format("{}: a window of {} does not fit into {} elements", who, a.span().str(), room.str()))
+          .hint("see :padding");
   }
 }
 
@@ -129,8 +136,8 @@ Images images(Call& c, std::string_view who, int d) {
   bool unbatched = x.rank() == d + 1;
   if ((x.rank() != d + 2 && !unbatched) || w.rank() != d + 2) {
     std::string_view axes = d == 1 ? "W" : "H, W";
-    throw runtime_error(fmt::format("{}: expected an input [N, C, {}] and a kernel of {} axes, got {} and {}", who, axes, d + 2, shape_text(x.sizes()),
-                                    shape_text(w.sizes())));
+    throw runtime_error(fmt::format("{}: expected an input [N, C, {}] and a kernel of {} axes, got {} and {}", who,
+                                    axes, d + 2, shape_text(x.sizes()), shape_text(w.sizes())));
   }
   DType dtype = float_dtype(promote(x.dtype(), w.dtype()));
   const Value* g = c.option("groups");
@@ -163,7 +170,8 @@ std::vector<int> rotation(int first, int count, int rank) {
 
 std::vector<int> inverse(const std::vector<int>& perm) {
   std::vector<int> back(perm.size());
-  for (size_t i = 0; i < perm.size(); ++i) back[perm[i]] = static_cast<int>(i);
+  for (size_t i = 0; i < perm.size(); ++i)
+    back[perm[i]] = static_cast<int>(i);
   return back;
 }
 
@@ -172,18 +180,24 @@ Value convolve(Call& c, std::string_view who, int d) {
   Axes axes = conv_axes(c, who, in, d);
   set_padding(c, who, axes);
   check_fits(who, axes);
-  Size batch = in.x.size(0), channels = in.x.size(1), outputs = in.w.size(0), per_group = in.w.size(1), groups = in.groups;
+  Size batch = in.x.size(0), channels = in.x.size(1), outputs = in.w.size(0), per_group = in.w.size(1),
+       groups = in.groups;
   if (!(channels == per_group * groups))
-    throw runtime_error(fmt::format("{}: the input has {} channels, but the kernel {} with :groups {} expects {}", who, channels.str(), shape_text(in.w.sizes()),
-                                    groups.str(), (per_group * groups).str()));
-  if (!(mod(outputs, groups) == Size(0))) throw runtime_error(fmt::format("{}: {} output channels are not divisible by :groups {}", who, outputs.str(), groups.str()));
+    throw runtime_error(fmt::format("{}: the input has {} channels, but the kernel {} with :groups {} expects {}", who,
+                                    channels.str(), shape_text(in.w.sizes()), groups.str(),
+                                    (per_group * groups).str()));
+  if (!(mod(outputs, groups) == Size(0)))
+    throw runtime_error(
+        fmt::format("{}: {} output channels are not divisible by :groups {}", who, outputs.str(), groups.str()));
   Operand win = windows(padded(in.x, axes, 0), axes);  // [N, C, size…, out…]
   Sizes size = lists_of(axes).size, out = lists_of(axes).out;
   Size taps = per_group * num_elems(size);
-  Operand columns = ops::reshape(ops::transpose(win, rotation(0, 1 + d, win.rank())), {groups, taps, batch * num_elems(out)});
+  Operand columns =
+      ops::reshape(ops::transpose(win, rotation(0, 1 + d, win.rank())), {groups, taps, batch * num_elems(out)});
   Operand kernel = ops::reshape(in.w, {groups, floor_div(outputs, groups), taps});
   Sizes sizes{outputs, batch};
-  for (Size n : out) sizes.push_back(n);
+  for (Size n : out)
+    sizes.push_back(n);
   Operand y = ops::reshape(mixed_dot(kernel, columns), sizes);
   return without_batch(ops::transpose(y, rotation(0, 1, y.rank())), in);
 }
@@ -192,15 +206,19 @@ Value convolve(Call& c, std::string_view who, int d) {
 Value convolve_transposed(Call& c) {
   constexpr std::string_view who = "conv-transpose";
   int d = tensor_operand(c[1], who).rank() - 2;
-  if (d < 1) throw runtime_error(fmt::format("{}: expected a kernel [I, O, W] or [I, O, H, W], got {}", who, shape_text(tensor_operand(c[1], who).sizes())));
+  if (d < 1)
+    throw runtime_error(fmt::format("{}: expected a kernel [I, O, W] or [I, O, H, W], got {}", who,
+                                    shape_text(tensor_operand(c[1], who).sizes())));
   Images in = images(c, who, d);
   Axes axes = conv_axes(c, who, in, d);
   Ints extra = per_axis(c, who, "output-padding", d, 0, Ints(d, 0));
   Size batch = in.x.size(0), channels = in.x.size(1), per_group = in.w.size(1), groups = in.groups;
   if (!(channels == in.w.size(0)) || !(mod(channels, groups) == Size(0)))
-    throw runtime_error(fmt::format("{}: the input has {} channels, but the kernel {} expects {} (divisible by :groups {})", who, channels.str(),
-                                    shape_text(in.w.sizes()), in.w.size(0).str(), groups.str()));
-  // Here n is the number of windows; the array they are added to has `full` elements, of which padding cuts the ends off.
+    throw runtime_error(
+        fmt::format("{}: the input has {} channels, but the kernel {} expects {} (divisible by :groups {})", who,
+                    channels.str(), shape_text(in.w.sizes()), in.w.size(0).str(), groups.str()));
+  // Here n is the number of windows; the array they are added to has `full` elements, of which padding cuts the ends
+  // off.
   const Value* option = c.option("padding");
   bool same = option && is_key(*option) && key_name(*option).str() == "same";
   Axes cut = axes;
@@ -211,7 +229,8 @@ Value convolve_transposed(Call& c) {
     Size covered = (a.n - Size(1)) * Size(a.stride) + a.span();
     Size lo = same ? floor_div(max(a.span() - Size(a.stride), Size(0)), 2) : cut[i].lo;
     Size n = (same ? a.n * Size(a.stride) : covered - lo - cut[i].hi) + Size(extra[i]);
-    if (n.is_const() && n.value() < 1) throw runtime_error(fmt::format("{}: :padding leaves nothing of {} elements", who, covered.str()));
+    if (n.is_const() && n.value() < 1)
+      throw runtime_error(fmt::format("{}: :padding leaves nothing of {} elements", who, covered.str()));
     size.push_back(a.size);
     stride.push_back(a.stride);
     dilation.push_back(a.dilation);
@@ -222,14 +241,18 @@ Value convolve_transposed(Call& c) {
   }
   Operand x = ops::transpose(in.x, rotation(0, 1, in.x.rank()));
   x = ops::reshape(x, {groups, floor_div(channels, groups), batch * num_elems(counts)});
-  Operand kernel = ops::swap_last_two(ops::reshape(in.w, {groups, floor_div(channels, groups), per_group * num_elems(size)}));
+  Operand kernel =
+      ops::swap_last_two(ops::reshape(in.w, {groups, floor_div(channels, groups), per_group * num_elems(size)}));
   Sizes sizes{groups * per_group};
-  for (Size n : size) sizes.push_back(n);
+  for (Size n : size)
+    sizes.push_back(n);
   sizes.push_back(batch);
-  for (Size n : counts) sizes.push_back(n);
+  for (Size n : counts)
+    sizes.push_back(n);
   Operand y = ops::reshape(mixed_dot(kernel, x), sizes);  // [O, size…, N, out…]
   y = ops::unwindow(ops::transpose(y, inverse(rotation(0, 1 + d, y.rank()))), full, stride, dilation);
-  for (int i = 0; i < d; ++i) y = ops::slice_axis(y, 2 + i, start[i], length[i]);
+  for (int i = 0; i < d; ++i)
+    y = ops::slice_axis(y, 2 + i, start[i], length[i]);
   return without_batch(y, in);
 }
 
@@ -237,7 +260,9 @@ Value convolve_transposed(Call& c) {
 int spatial_axes(const Operand& x, const Ints& given, std::string_view who) {
   if (given.empty()) throw runtime_error(fmt::format("{}: needs at least one size", who));
   int d = given.size() > 1 ? static_cast<int>(given.size()) : std::max(1, x.rank() - 2);
-  if (x.rank() < d) throw runtime_error(fmt::format("{}: expected a tensor of at least {} axes, got {}", who, d, shape_text(x.sizes())));
+  if (x.rank() < d)
+    throw runtime_error(
+        fmt::format("{}: expected a tensor of at least {} axes, got {}", who, d, shape_text(x.sizes())));
   return d;
 }
 
@@ -257,7 +282,8 @@ Pool pool(Call& c, std::string_view who) {
     if (n < 1) throw runtime_error(fmt::format("{}: :size must be at least 1, got {}", who, n));
   Ints stride = per_axis(c, who, "stride", d, 1, given);
   Axes axes;
-  for (int i = 0; i < d; ++i) axes.push_back({x.size(x.rank() - d + i), given[i], stride[i], 1, 0, 0});
+  for (int i = 0; i < d; ++i)
+    axes.push_back({x.size(x.rank() - d + i), given[i], stride[i], 1, 0, 0});
   set_padding(c, who, axes);
   check_fits(who, axes);
   return {x, axes};
@@ -265,7 +291,10 @@ Pool pool(Call& c, std::string_view who) {
 
 double lowest(DType d) {
   switch (d) {
-    case DType::Bool: case DType::U32: case DType::U8: case DType::U16: return 0;
+    case DType::Bool:
+    case DType::U32:
+    case DType::U8:
+    case DType::U16: return 0;
     case DType::I32: return std::numeric_limits<int32_t>::min();
     case DType::I64: return static_cast<double>(std::numeric_limits<int64_t>::min());
     case DType::I8: return -128;
@@ -274,8 +303,8 @@ double lowest(DType d) {
   }
 }
 
-// By the position of the largest element, so that of several equal ones only the first gets the gradient: after a relu many
-// windows hold nothing but zeros.
+// By the position of the largest element, so that of several equal ones only the first gets the gradient: after a relu
+// many windows hold nothing but zeros.
 Value max_pool(Call& c) {
   Pool p = pool(c, "max-pool");
   int d = static_cast<int>(p.axes.size()), lead = p.x.rank() - d;
@@ -299,7 +328,8 @@ Value avg_pool(Call& c) {
   std::iota(axes.begin(), axes.end(), lead);
   Operand total = ops::sum(windows(padded(ops::cast(p.x, dtype), p.axes, 0), p.axes), axes);
   double count = 1;
-  for (const Axis& a : p.axes) count *= static_cast<double>(a.size);
+  for (const Axis& a : p.axes)
+    count *= static_cast<double>(a.size);
   return tensor_value(ops::div(total, ops::constant(dtype, count)));
 }
 
@@ -327,33 +357,76 @@ Value upsample(Call& c) {
 constexpr std::string_view kConvOptions = "stride padding= dilation groups";
 
 const BuiltinDef kBuiltins[] = {
-    {"conv1d", "Convolution", "(conv1d x w [:stride s] [:padding p] [:dilation d] [:groups g])",
-     "Cross-correlation of x [N, C, W] with the kernels w [O, C / groups, K]: [N, O, out]. x may lack the batch axis. :padding is a number, a pair "
+    {"conv1d",
+     "Convolution",
+     "(conv1d x w [:stride s] [:padding p] [:dilation d] [:groups g])",
+     "Cross-correlation of x [N, C, W] with the kernels w [O, C / groups, K]: [N, O, out]. x may lack the batch axis. "
+     ":padding is a number, a pair "
      "[before after], :same or :valid (the default).",
-     {{"(conv1d [[[1 2 3 4]]] [[[1 1]]])", "[[[3. 5. 7.]]]"}, {"(conv1d [[[1 2 3 4]]] [[[1 1]]] :padding [1 0] :stride 2)", "[[[1. 5.]]]"}}, 2, 2,
-     [](Call& c) { return convolve(c, "conv1d", 1); }, kConvOptions},
-    {"conv2d", "Convolution", "(conv2d x w [:stride s] [:padding p] [:dilation d] [:groups g])",
-     "Cross-correlation of images x [N, C, H, W] with the kernels w [O, C / groups, KH, KW]: [N, O, out…]. x may lack the batch axis. Options are one "
-     "number or one for each axis; :padding is also :same, :valid (the default), or four numbers [[top bottom] [left right]].",
-     {{"(conv2d (ones [1 1 3 3]) (ones [1 1 2 2]))", "[[[[4. 4.]\n [4. 4.]]]]"}, {"(shape (conv2d (ones [8 3 32 32]) (ones [16 3 3 3]) :padding :same :stride 2))", "[ 8. 16. 16. 16.]"}},
-     2, 2, [](Call& c) { return convolve(c, "conv2d", 2); }, kConvOptions},
-    {"conv-transpose", "Convolution", "(conv-transpose x w [:stride s] [:padding p] [:dilation d] [:groups g] [:output-padding o])",
-     "The adjoint of a convolution, which enlarges: x [N, C, spatial…] with the kernels w [C, O / groups, spatial…] (one or two spatial axes). The size is "
-     "(n - 1) stride + (k - 1) dilation + 1, less the padding; :same gives n stride. :output-padding adds elements at the end.",
-     {{"(conv-transpose [[[1 2]]] [[[1 1 1]]] :stride 2)", "[[[1. 1. 3. 2. 2.]]]"}, {"(conv-transpose [[[1 2]]] [[[1 1]]])", "[[[1. 3. 2.]]]"}}, 2, 2,
-     convolve_transposed, "stride padding= dilation groups output-padding"},
-    {"max-pool", "Convolution", "(max-pool x :size k [:stride s] [:padding p])",
-     "Largest element of each window over the last axes (all but the first two, or as many as :size names). The stride is the size unless given. "
+     {{"(conv1d [[[1 2 3 4]]] [[[1 1]]])", "[[[3. 5. 7.]]]"},
+      {"(conv1d [[[1 2 3 4]]] [[[1 1]]] :padding [1 0] :stride 2)", "[[[1. 5.]]]"}},
+     2,
+     2,
+     [](Call& c) { return convolve(c, "conv1d", 1); },
+     kConvOptions},
+    {"conv2d",
+     "Convolution",
+     "(conv2d x w [:stride s] [:padding p] [:dilation d] [:groups g])",
+     "Cross-correlation of images x [N, C, H, W] with the kernels w [O, C / groups, KH, KW]: [N, O, out…]. x may lack "
+     "the batch axis. Options are one "
+     "number or one for each axis; :padding is also :same, :valid (the default), or four numbers [[top bottom] [left "
+     "right]].",
+     {{"(conv2d (ones [1 1 3 3]) (ones [1 1 2 2]))", "[[[[4. 4.]\n [4. 4.]]]]"},
+      {"(shape (conv2d (ones [8 3 32 32]) (ones [16 3 3 3]) :padding :same :stride 2))", "[ 8. 16. 16. 16.]"}},
+     2,
+     2,
+     [](Call& c) { return convolve(c, "conv2d", 2); },
+     kConvOptions},
+    {"conv-transpose",
+     "Convolution",
+     "(conv-transpose x w [:stride s] [:padding p] [:dilation d] [:groups g] [:output-padding o])",
+     "The adjoint of a convolution, which enlarges: x [N, C, spatial…] with the kernels w [C, O / groups, spatial…] "
+     "(one or two spatial axes). The size is "
+     "(n - 1) stride + (k - 1) dilation + 1, less the padding; :same gives n stride. :output-padding adds elements at "
+     "the end.",
+     {{"(conv-transpose [[[1 2]]] [[[1 1 1]]] :stride 2)", "[[[1. 1. 3. 2. 2.]]]"},
+      {"(conv-transpose [[[1 2]]] [[[1 1]]])", "[[[1. 3. 2.]]]"}},
+     2,
+     2,
+     convolve_transposed,
+     "stride padding= dilation groups output-padding"},
+    {"max-pool",
+     "Convolution",
+     "(max-pool x :size k [:stride s] [:padding p])",
+     "Largest element of each window over the last axes (all but the first two, or as many as :size names). The stride "
+     "is the size unless given. "
      "Of equal elements the first gets the gradient.",
-     {{"(max-pool [[[1 5 2 4]]] :size 2)", "[[[5. 4.]]]"}, {"(max-pool [[1 2 3] [4 5 6] [7 8 9]] :size [2 2] :stride 1)", "[[5. 6.]\n [8. 9.]]"}}, 1, 2, max_pool,
+     {{"(max-pool [[[1 5 2 4]]] :size 2)", "[[[5. 4.]]]"},
+      {"(max-pool [[1 2 3] [4 5 6] [7 8 9]] :size [2 2] :stride 1)", "[[5. 6.]\n [8. 9.]]"}},
+     1,
+     2,
+     max_pool,
      "size stride padding="},
-    {"avg-pool", "Convolution", "(avg-pool x :size k [:stride s] [:padding p])",
-     "Mean of each window over the last axes (all but the first two, or as many as :size names). The stride is the size unless given. Padding counts as "
+    {"avg-pool",
+     "Convolution",
+     "(avg-pool x :size k [:stride s] [:padding p])",
+     "Mean of each window over the last axes (all but the first two, or as many as :size names). The stride is the "
+     "size unless given. Padding counts as "
      "zeros.",
-     {{"(avg-pool [[[1 5 2 4]]] :size 2)", "[[[3. 3.]]]"}}, 1, 2, avg_pool, "size stride padding="},
-    {"upsample", "Convolution", "(upsample x :scale k)",
+     {{"(avg-pool [[[1 5 2 4]]] :size 2)", "[[[3. 3.]]]"}},
+     1,
+     2,
+     avg_pool,
+     "size stride padding="},
+    {"upsample",
+     "Convolution",
+     "(upsample x :scale k)",
      "Repeats every element :scale times along the last axes (all but the first two, or as many as :scale names).",
-     {{"(upsample [[[1 2]]] :scale 2)", "[[[1. 1. 2. 2.]]]"}, {"(upsample [[1 2] [3 4]] :scale [1 2])", "[[1. 1. 2. 2.]\n [3. 3. 4. 4.]]"}}, 1, 2, upsample,
+     {{"(upsample [[[1 2]]] :scale 2)", "[[[1. 1. 2. 2.]]]"},
+      {"(upsample [[1 2] [3 4]] :scale [1 2])", "[[1. 1. 2. 2.]\n [3. 3. 4. 4.]]"}},
+     1,
+     2,
+     upsample,
      "scale"},
 };
 

@@ -47,12 +47,15 @@ class Twin {
     Memory twin = memory();
     for (size_t slot = 0; slot < l.buffers.size(); ++slot) {
       const Place& p = l.buffers[slot];
-      if (slot >= k.buffers.size() || !k.buffers[slot].written || (p.kind != Place::Scratch && p.kind != Place::Output)) continue;
-      size_t bytes = (p.kind == Place::Scratch ? scratch_.size() : results_[p.index].size()) - static_cast<size_t>(p.offset);
+      if (slot >= k.buffers.size() || !k.buffers[slot].written || (p.kind != Place::Scratch && p.kind != Place::Output))
+        continue;
+      size_t bytes =
+          (p.kind == Place::Scratch ? scratch_.size() : results_[p.index].size()) - static_cast<size_t>(p.offset);
       const std::byte *a = executable_.address(p, original_), *b = executable_.address(p, twin);
       if (std::memcmp(a, b, bytes) == 0) continue;
       size_t at = 0;
-      while (a[at] == b[at]) ++at;
+      while (a[at] == b[at])
+        ++at;
       DType d = k.buffers[slot].dtype;
       size_t element = at / static_cast<size_t>(size_bytes(d));
       auto value = [&](const std::byte* from) {
@@ -60,8 +63,9 @@ class Twin {
         std::memcpy(t.bytes(), from + element * static_cast<size_t>(size_bytes(d)), static_cast<size_t>(size_bytes(d)));
         return load_double(d, t.bytes());
       };
-      throw std::runtime_error(fmt::format("--check: {}{}: element {} of its array {} is {} natively and {} in the block executor", l.name,
-                                           l.span ? " at " + place(l.span) : "", element, slot, value(a), value(b)));
+      throw std::runtime_error(
+          fmt::format("--check: {}{}: element {} of its array {} is {} natively and {} in the block executor", l.name,
+                      l.span ? " at " + place(l.span) : "", element, slot, value(a), value(b)));
     }
   }
 
@@ -88,9 +92,11 @@ void run_checked(const Executable& e, const Memory& m) {
     if (runtime::g_stop_requested && runtime::g_stop_requested()) throw runtime::Stopped{};
     size_t first = i;
     i = e.run_from(first, m);
-    for (size_t k = first; k < i; ++k) run_beside(e, e.launches[k], twin);
     for (size_t k = first; k < i; ++k)
-      if (auto* kernel = dynamic_cast<const CheckableKernel*>(e.launches[k].kernel.get())) twin.compare(e.launches[k], kernel->kernel());
+      run_beside(e, e.launches[k], twin);
+    for (size_t k = first; k < i; ++k)
+      if (auto* kernel = dynamic_cast<const CheckableKernel*>(e.launches[k].kernel.get()))
+        twin.compare(e.launches[k], kernel->kernel());
   }
 }
 

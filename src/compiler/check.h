@@ -10,7 +10,8 @@ namespace sheaf::compiler {
 // A kernel that can be run in two ways.
 class CheckableKernel : public runtime::Kernel {
  public:
-  virtual int run_block(std::span<std::byte* const> buffers, std::span<const int64_t> sizes, int64_t& payload) const = 0;
+  virtual int run_block(std::span<std::byte* const> buffers, std::span<const int64_t> sizes,
+                        int64_t& payload) const = 0;
   virtual const loop::Kernel& kernel() const = 0;
 };
 

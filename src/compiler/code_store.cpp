@@ -30,15 +30,17 @@ constexpr std::string_view kSuffix = ".code", kLinesSuffix = ".lines";
 constexpr std::time_t kUseGrain = 3600;
 
 std::mutex mu;
-fs::path folder;                              // GUARDED_BY(mu)
-uint64_t limit_bytes = kDefaultFolderBytes;   // GUARDED_BY(mu)
-uint64_t known_bytes = 0;                     // GUARDED_BY(mu): of the folder, when counted
-bool counted = false;                         // GUARDED_BY(mu)
+fs::path folder;                             // GUARDED_BY(mu)
+uint64_t limit_bytes = kDefaultFolderBytes;  // GUARDED_BY(mu)
+uint64_t known_bytes = 0;                    // GUARDED_BY(mu): of the folder, when counted
+bool counted = false;                        // GUARDED_BY(mu)
 
 class Fd {
  public:
   explicit Fd(int fd) : fd_(fd) {}
-  ~Fd() { if (fd_ >= 0) close(fd_); }
+  ~Fd() {
+    if (fd_ >= 0) close(fd_);
+  }
   Fd(const Fd&) = delete;
   Fd& operator=(const Fd&) = delete;
   int get() const { return fd_; }
@@ -51,7 +53,8 @@ class Fd {
 // Ours, and nobody else may write to it.
 bool is_private(int fd, mode_t type) {
   struct stat st;
-  return fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == type && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH));
+  return fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == type && st.st_uid == geteuid() &&
+         !(st.st_mode & (S_IWGRP | S_IWOTH));
 }
 
 // The folder, when it can be trusted; made when asked for.
@@ -73,7 +76,9 @@ int open_folder(const fs::path& path, bool make) {
 uint64_t checksum(std::string_view bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 
 // Another build or processor has a file of its own.
-std::string lines_file(std::string_view name) { return fmt::format("{}-{:016x}{}", name, checksum(compiler_identity()), kLinesSuffix); }
+std::string lines_file(std::string_view name) {
+  return fmt::format("{}-{:016x}{}", name, checksum(compiler_identity()), kLinesSuffix);
+}
 
 class Writer {
  public:
@@ -121,7 +126,8 @@ struct Contents {
 
 std::string to_bytes(const Contents& c) {
   Writer w;
-  for (uint64_t word : c.key.words) w.number(word);
+  for (uint64_t word : c.key.words)
+    w.number(word);
   w.text(c.identity);
   w.text(c.label);
   w.number(c.object.calls.size());
@@ -145,7 +151,8 @@ Contents from_bytes(std::string_view bytes) {
   if (r.take(kMagic.size()) != kMagic) throw Damaged("not a file of compiled code");
   if (r.number() != checksum(r.rest())) throw Damaged("the checksum differs");
   Contents c;
-  for (uint64_t& word : c.key.words) word = r.number();
+  for (uint64_t& word : c.key.words)
+    word = r.number();
   c.identity = r.text();
   c.label = r.text();
   uint64_t kernels = r.number();
@@ -158,7 +165,8 @@ Contents from_bytes(std::string_view bytes) {
       call.num_arguments = r.number();
       std::string_view buffers = r.text();
       call.buffers.resize(buffers.size() / sizeof(int32_t));
-      if (!call.buffers.empty()) std::memcpy(call.buffers.data(), buffers.data(), call.buffers.size() * sizeof(int32_t));
+      if (!call.buffers.empty())
+        std::memcpy(call.buffers.data(), buffers.data(), call.buffers.size() * sizeof(int32_t));
       calls.push_back(std::move(call));
     }
     c.object.calls.push_back(std::move(calls));
@@ -202,28 +210,34 @@ std::vector<File> files_of(const fs::path& path) {
     struct stat st;
     if (lstat(e.path().c_str(), &st) != 0 || !S_ISREG(st.st_mode)) continue;
     std::string name = e.path().filename();
-    if (name.ends_with(kSuffix)) out.push_back({e.path(), static_cast<uint64_t>(st.st_size), st.st_mtim});
-    else if (name.starts_with(".writing-") && st.st_mtime + kUseGrain < std::time(nullptr)) unlink(e.path().c_str());
+    if (name.ends_with(kSuffix))
+      out.push_back({e.path(), static_cast<uint64_t>(st.st_size), st.st_mtim});
+    else if (name.starts_with(".writing-") && st.st_mtime + kUseGrain < std::time(nullptr))
+      unlink(e.path().c_str());
   }
   auto order = [](const File& f) { return std::tuple(-f.last_use.tv_sec, -f.last_use.tv_nsec, f.path.native()); };
   std::sort(out.begin(), out.end(), [&](const File& a, const File& b) { return order(a) < order(b); });
   return out;
 }
 
-// Leaves room for a while: otherwise every write of a full folder would look at all files. The file just written stays: others may be of the same tick of the clock.
-void make_room(const fs::path& path, uint64_t limit, uint64_t& known, const std::string& written, uint64_t written_bytes) {
+// Leaves room for a while: otherwise every write of a full folder would look at all files. The file just written stays:
+// others may be of the same tick of the clock.
+void make_room(const fs::path& path, uint64_t limit, uint64_t& known, const std::string& written,
+               uint64_t written_bytes) {
   known = written_bytes;
   for (const File& f : files_of(path)) {
     if (f.path.filename() == written) continue;
-    if (known + f.bytes > limit - limit / 8) unlink(f.path.c_str());
-    else known += f.bytes;
+    if (known + f.bytes > limit - limit / 8)
+      unlink(f.path.c_str());
+    else
+      known += f.bytes;
   }
 }
 
 bool holds_this_code(const dl_phdr_info& info) {
   auto here = reinterpret_cast<ElfW(Addr)>(&holds_this_code);
   for (int i = 0; i < info.dlpi_phnum; ++i) {
-    const ElfW(Phdr)& p = info.dlpi_phdr[i];
+    const ElfW(Phdr) & p = info.dlpi_phdr[i];
     if (p.p_type == PT_LOAD && here - (info.dlpi_addr + p.p_vaddr) < p.p_memsz) return true;
   }
   return false;
@@ -232,25 +246,28 @@ bool holds_this_code(const dl_phdr_info& info) {
 // The build-id note of the program, or of the library that this is part of: a hash of its contents made by the linker.
 std::string build_id() {
   std::string out;
-  dl_iterate_phdr([](dl_phdr_info* info, size_t, void* data) {
-    if (!holds_this_code(*info)) return 0;
-    for (int i = 0; i < info->dlpi_phnum; ++i) {
-      const ElfW(Phdr)& p = info->dlpi_phdr[i];
-      if (p.p_type != PT_NOTE) continue;
-      const char* at = reinterpret_cast<const char*>(info->dlpi_addr + p.p_vaddr);
-      const char* end = at + p.p_memsz;
-      while (at + sizeof(ElfW(Nhdr)) <= end) {
-        ElfW(Nhdr) note;
-        std::memcpy(&note, at, sizeof note);
-        const char* name = at + sizeof note;
-        const char* desc = name + (note.n_namesz + 3) / 4 * 4;
-        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0)
-          for (uint32_t k = 0; k < note.n_descsz; ++k) *static_cast<std::string*>(data) += fmt::format("{:02x}", static_cast<uint8_t>(desc[k]));
-        at = desc + (note.n_descsz + 3) / 4 * 4;
-      }
-    }
-    return 1;
-  }, &out);
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* data) {
+        if (!holds_this_code(*info)) return 0;
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          const ElfW(Phdr) & p = info->dlpi_phdr[i];
+          if (p.p_type != PT_NOTE) continue;
+          const char* at = reinterpret_cast<const char*>(info->dlpi_addr + p.p_vaddr);
+          const char* end = at + p.p_memsz;
+          while (at + sizeof(ElfW(Nhdr)) <= end) {
+            ElfW(Nhdr) note;
+            std::memcpy(&note, at, sizeof note);
+            const char* name = at + sizeof note;
+            const char* desc = name + (note.n_namesz + 3) / 4 * 4;
+            if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0)
+              for (uint32_t k = 0; k < note.n_descsz; ++k)
+                *static_cast<std::string*>(data) += fmt::format("{:02x}", static_cast<uint8_t>(desc[k]));
+            at = desc + (note.n_descsz + 3) / 4 * 4;
+          }
+        }
+        return 1;
+      },
+      &out);
   return out;
 }
 
@@ -368,9 +385,12 @@ std::vector<StoredCode> stored_code() {
       Contents c = from_bytes(*bytes);
       s.label = c.label;
       s.identity = c.identity;
-      if (c.key.hex() + std::string(kSuffix) != s.file) s.problem = "it has the name of another file";
-      else if (!is_private(file.get(), S_IFREG)) s.problem = "others may write to it";
-      else if (c.identity != compiler_identity()) s.problem = "made by another build, LLVM or processor";
+      if (c.key.hex() + std::string(kSuffix) != s.file)
+        s.problem = "it has the name of another file";
+      else if (!is_private(file.get(), S_IFREG))
+        s.problem = "others may write to it";
+      else if (c.identity != compiler_identity())
+        s.problem = "made by another build, LLVM or processor";
     } catch (const Damaged& e) {
       s.problem = std::string("damaged: ") + e.what();
     }
@@ -384,7 +404,8 @@ size_t clear_stored_code() {
   Fd dir(open_folder(path, false));
   if (!dir) return 0;
   size_t n = 0;
-  for (const File& f : files_of(path)) n += unlink(f.path.c_str()) == 0;
+  for (const File& f : files_of(path))
+    n += unlink(f.path.c_str()) == 0;
   std::error_code ec;
   for (const auto& e : fs::directory_iterator(path, ec))
     if (e.path().extension() == kLinesSuffix) unlink(e.path().c_str());

@@ -1,9 +1,10 @@
 // Native code on disk, one file for each kernel, named by what the code was made from. Processes share a folder: a file
-// appears whole (written aside, then renamed) and is never changed. Code that is read will be executed, so the folder must be
-// the user's own and closed to others, and a file is used only when its checksum and its key are right. Thread-safe.
+// appears whole (written aside, then renamed) and is never changed. Code that is read will be executed, so the folder
+// must be the user's own and closed to others, and a file is used only when its checksum and its key are right.
+// Thread-safe.
 //
-// One file for a whole executable was the alternative: forty files of a training step open and load in 2 ms, and a changed
-// model finds the kernels of its unchanged layers.
+// One file for a whole executable was the alternative: forty files of a training step open and load in 2 ms, and a
+// changed model finds the kernels of its unchanged layers.
 #pragma once
 #include <array>
 #include <cstdint>

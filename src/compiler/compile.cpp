@@ -53,7 +53,8 @@ Fused fused(graph::Graph g) {
     if (again && g_verify) graph::verify(*again);
     // A copy that finds no room in a group would be one more kernel.
     if (again)
-      if (auto chosen = groups(*again); chosen.size() <= out.groups.size()) out = {std::move(*again), std::move(chosen)};
+      if (auto chosen = groups(*again); chosen.size() <= out.groups.size())
+        out = {std::move(*again), std::move(chosen)};
   }
   if (is_enabled(Pass::Follow)) {
     Phase phase("follow");
@@ -69,8 +70,12 @@ Fused fused(graph::Graph g) {
 class Compiler {
  public:
   Compiler(Fused fused, bool owned_outputs)
-      : g_(std::move(fused.graph)), groups_(std::move(fused.groups)), owned_outputs_(owned_outputs), placement_(g_, is_enabled(Pass::Place) ? groups_ : std::vector<FusionGroup>()),
-        storage_(out_.executable), first_value_(g_.nodes, -1) {}
+      : g_(std::move(fused.graph)),
+        groups_(std::move(fused.groups)),
+        owned_outputs_(owned_outputs),
+        placement_(g_, is_enabled(Pass::Place) ? groups_ : std::vector<FusionGroup>()),
+        storage_(out_.executable),
+        first_value_(g_.nodes, -1) {}
 
   Compiled run() {
     values_.reserve(g_.nodes.size());
@@ -78,7 +83,8 @@ class Compiler {
       const auto& t = g_.inputs[i]->types[0];
       keep(g_.inputs[i].get(), 0, storage_.input(static_cast<int>(i), t.dtype, to_dims(t.sizes)));
     }
-    for (const auto& group : groups_) emit(group);
+    for (const auto& group : groups_)
+      emit(group);
     for (const Operand& o : g_.outputs) {
       Stored s = stored(o);
       storage_.output(owned_outputs_ && !storage_.is_own(s) ? contiguous_copy(s) : s);
@@ -115,14 +121,16 @@ class Compiler {
   Stored place_for(Node* n) {
     const Placement::Part& part = placement_.of(n);
     if (!part.concat) return fresh(n->types[0]);
-    Stored whole = first_value_[part.concat] < 0 ? keep(part.concat, 0, fresh(part.concat->types[0])) : stored(Operand(Ref<Node>(part.concat), 0));
+    Stored whole = first_value_[part.concat] < 0 ? keep(part.concat, 0, fresh(part.concat->types[0]))
+                                                 : stored(Operand(Ref<Node>(part.concat), 0));
     Stored s = part_of(whole, part.concat, part.input);
     // The part may have one more axis of one element than the value.
     Dims sizes = to_dims(n->types[0].sizes), strides(sizes.size(), 0);
     size_t from = 0;
     for (size_t a = 0; a < sizes.size(); ++a) {
       if (sizes[a] == 1) continue;
-      while (s.sizes[from] == 1) ++from;
+      while (s.sizes[from] == 1)
+        ++from;
       strides[a] = s.strides[from++];
     }
     s.sizes = std::move(sizes);
@@ -133,7 +141,8 @@ class Compiler {
   // Where an input of a concatenation lies in it.
   static Stored part_of(Stored whole, const Node* concat, size_t input) {
     auto axis = static_cast<size_t>(concat->attrs.integer("axis"));
-    for (size_t i = 0; i < input; ++i) whole.offset += concat->inputs[i].sizes()[axis].value() * whole.strides[axis];
+    for (size_t i = 0; i < input; ++i)
+      whole.offset += concat->inputs[i].sizes()[axis].value() * whole.strides[axis];
     whole.sizes = to_dims(concat->inputs[input].sizes());
     return whole;
   }
@@ -186,7 +195,8 @@ class Compiler {
     l.sizes = std::move(sizes);
     l.node = static_cast<int>(out_.labels.size()) - 1;
     if (!out_.labels.empty()) l.span = out_.labels.back().span;
-    for (const Stored& s : arrays) l.bytes += bytes_of(s);
+    for (const Stored& s : arrays)
+      l.bytes += bytes_of(s);
     storage_.launch(std::move(l), arrays, kernel.checks);
   }
 
@@ -198,13 +208,16 @@ class Compiler {
   }
 
   // Launches a group kernel whose arrays (inputs, then outputs) have these layouts over a common space.
-  void launch_group(const lower::GroupSpec& spec, const std::vector<Stored>& arrays, const std::vector<Layout>& layouts, const Dims& space) {
+  void launch_group(const lower::GroupSpec& spec, const std::vector<Stored>& arrays, const std::vector<Layout>& layouts,
+                    const Dims& space) {
     std::vector<int64_t> sizes(layouts[0].sizes.begin(), layouts[0].sizes.end());
-    for (const Layout& l : layouts) sizes.insert(sizes.end(), l.strides.begin(), l.strides.end());
+    for (const Layout& l : layouts)
+      sizes.insert(sizes.end(), l.strides.begin(), l.strides.end());
     launch(group_name(spec, space), lowered_group(spec), arrays, std::move(sizes));
   }
 
-  void launch_map(lower::GroupSpec& spec, const std::vector<Stored>& arrays, std::vector<Layout> layouts, const Dims& space) {
+  void launch_map(lower::GroupSpec& spec, const std::vector<Stored>& arrays, std::vector<Layout> layouts,
+                  const Dims& space) {
     collapse_axes(layouts);
     spec.rank = static_cast<int>(layouts[0].sizes.size());
     launch_group(spec, arrays, layouts, space);
@@ -212,15 +225,19 @@ class Compiler {
 
   static std::string ops_text(const lower::GroupSpec& spec) {
     std::string name;
-    for (const auto& m : spec.members) name += (name.empty() ? "" : "+") + std::string(m.op->name);
+    for (const auto& m : spec.members)
+      name += (name.empty() ? "" : "+") + std::string(m.op->name);
     return name.size() > 60 ? name.substr(0, 57) + "..." : name;
   }
-  static std::string group_name(const lower::GroupSpec& spec, const Dims& space) { return ops_text(spec) + " " + shape_text(space); }
+  static std::string group_name(const lower::GroupSpec& spec, const Dims& space) {
+    return ops_text(spec) + " " + shape_text(space);
+  }
 
   void label(Node* n) {
     Label l{n->op, n->attrs, {}, n->span};
     l.inputs.reserve(n->inputs.size());
-    for (const Operand& in : n->inputs) l.inputs.push_back(in.type());
+    for (const Operand& in : n->inputs)
+      l.inputs.push_back(in.type());
     out_.labels.push_back(std::move(l));
   }
 
@@ -228,9 +245,12 @@ class Compiler {
     Node* root = group.root();
     label(root);
     switch (group.kind) {
-      case FusionGroup::Map: case FusionGroup::Rows: return emit_loops(group);
+      case FusionGroup::Map:
+      case FusionGroup::Rows: return emit_loops(group);
       case FusionGroup::Reduce: return emit_reduce(group);
-      case FusionGroup::Single: return root->op->kind == OpKind::Control || root->op->kind == OpKind::Host ? emit_nested(root) : emit_single(root);
+      case FusionGroup::Single:
+        return root->op->kind == OpKind::Control || root->op->kind == OpKind::Host ? emit_nested(root)
+                                                                                   : emit_single(root);
     }
   }
 
@@ -255,7 +275,9 @@ class Compiler {
     Described d;
     Dims space = to_dims(group.space);
     bool by_row = group.kind == FusionGroup::Rows;
-    d.spec.shape = by_row ? lower::GroupSpec::Rows : group.kind == FusionGroup::Map ? lower::GroupSpec::Map : lower::GroupSpec::Reduce;
+    d.spec.shape = by_row                           ? lower::GroupSpec::Rows
+                   : group.kind == FusionGroup::Map ? lower::GroupSpec::Map
+                                                    : lower::GroupSpec::Reduce;
     for (const FusionGroup::Member& m : group.members) {
       Node* n = m.node;
       bool reduces = n->op->kind == OpKind::Reduce;
@@ -264,8 +286,10 @@ class Compiler {
       if (reduces) member.combine = ops::combine_of(*n->op);
       Dims user = to_dims(reduces ? n->inputs[0].sizes() : n->types[0].sizes);
       for (size_t i = 0; i < n->inputs.size(); ++i) {
-        if (m.inputs[i] >= 0) member.args.push_back(m.inputs[i]);
-        else member.args.push_back(-1 - external(d, n->inputs[i], user, space, by_row, m.row && !reduces));
+        if (m.inputs[i] >= 0)
+          member.args.push_back(m.inputs[i]);
+        else
+          member.args.push_back(-1 - external(d, n->inputs[i], user, space, by_row, m.row && !reduces));
       }
       d.spec.members.push_back(std::move(member));
     }
@@ -280,8 +304,9 @@ class Compiler {
       Stored s = stored(o);
       Layout l = over_space(s, user, space, row_user);
       for (size_t k = 0; k < d.spec.externals.size(); ++k)
-        if (int a = d.spec.externals[k].array; a >= 0 && d.arrays[a].memory == s.memory && d.arrays[a].offset == s.offset &&
-                                               d.arrays[a].dtype == s.dtype && d.layouts[a].strides == l.strides)
+        if (int a = d.spec.externals[k].array; a >= 0 && d.arrays[a].memory == s.memory &&
+                                               d.arrays[a].offset == s.offset && d.arrays[a].dtype == s.dtype &&
+                                               d.layouts[a].strides == l.strides)
           return static_cast<int>(k);
       in.array = static_cast<int>(d.arrays.size());
       in.row = by_row && l.strides.back() == 0;
@@ -325,7 +350,8 @@ class Compiler {
     offer_overwrites(d, num_inputs);
     // The row stays an axis of its own; the first axis is shared out between threads.
     std::vector<Layout> rows = d.layouts;
-    for (Layout& l : rows) l.sizes.resize(space.size() - 1), l.strides.resize(space.size() - 1);
+    for (Layout& l : rows)
+      l.sizes.resize(space.size() - 1), l.strides.resize(space.size() - 1);
     collapse_axes(rows);
     size_t outer = rows[0].sizes.size(), widest = 0;
     constexpr int64_t kEnough = 16;
@@ -338,19 +364,24 @@ class Compiler {
       rows[i].strides.push_back(d.layouts[i].strides.back());
     }
     d.spec.rank = static_cast<int>(outer) + 1;
-    if (outer == 1 && group.before == space.back()) launch_in_front(group, d, rows, num_inputs);
-    else launch_group(d.spec, d.arrays, rows, space);
+    if (outer == 1 && group.before == space.back())
+      launch_in_front(group, d, rows, num_inputs);
+    else
+      launch_group(d.spec, d.arrays, rows, space);
   }
 
   // Layouts of a space that is rows of so many columns, as such; nothing if they are not.
-  static std::optional<std::vector<Layout>> as_matrices(const std::vector<Layout>& layouts, const Dims& space, int64_t wanted) {
+  static std::optional<std::vector<Layout>> as_matrices(const std::vector<Layout>& layouts, const Dims& space,
+                                                        int64_t wanted) {
     size_t rows = 0;
     int64_t columns = checked_num_elems(space);
-    while (rows < space.size() && columns > wanted) columns /= space[rows++];
+    while (rows < space.size() && columns > wanted)
+      columns /= space[rows++];
     if (columns != wanted) return std::nullopt;
     std::vector<Layout> down, across;
     for (const Layout& l : layouts) {
-      down.push_back({Dims(l.sizes.begin(), l.sizes.begin() + rows), Dims(l.strides.begin(), l.strides.begin() + rows)});
+      down.push_back(
+          {Dims(l.sizes.begin(), l.sizes.begin() + rows), Dims(l.strides.begin(), l.strides.begin() + rows)});
       across.push_back({Dims(l.sizes.begin() + rows, l.sizes.end()), Dims(l.strides.begin() + rows, l.strides.end())});
     }
     collapse_axes(down);
@@ -364,15 +395,18 @@ class Compiler {
   }
 
   // Launches a group of rows that may go with the product behind it.
-  void launch_in_front(const FusionGroup& group, const Described& d, const std::vector<Layout>& layouts, size_t num_inputs) {
+  void launch_in_front(const FusionGroup& group, const Described& d, const std::vector<Layout>& layouts,
+                       size_t num_inputs) {
     LoweredKernel kernel = lowered_group(d.spec);
     launch_group(d.spec, d.arrays, layouts, to_dims(group.space));
     if (kernel.checks) return;
     front_ = {static_cast<int>(out_.executable.launches.size()) - 1, d.arrays, num_inputs, ops_text(d.spec), {}};
-    for (size_t i = 0; i < layouts.size(); ++i) front_.how.steps.push_back(layouts[i].strides[0] * size_bytes(d.arrays[i].dtype));
+    for (size_t i = 0; i < layouts.size(); ++i)
+      front_.how.steps.push_back(layouts[i].strides[0] * size_bytes(d.arrays[i].dtype));
   }
 
-  // The product that was launched last goes with the launch before it, if that makes its first factor and nothing else that it reads.
+  // The product that was launched last goes with the launch before it, if that makes its first factor and nothing else
+  // that it reads.
   void join_front() {
     const Stored &a = product_.arrays[0], &b = product_.arrays[1];
     if (front_.launch < 0 || front_.launch + 1 != product_.launch) return;
@@ -380,13 +414,17 @@ class Compiler {
     for (size_t i = front_.num_inputs; i < front_.arrays.size(); ++i) {
       const Stored& s = front_.arrays[i];
       if (s.memory == b.memory) return;
-      if (s.memory == a.memory && s.offset == a.offset && s.dtype == a.dtype && front_.how.steps[i] == a.sizes[2] * size_bytes(a.dtype)) factor = static_cast<int>(i);
+      if (s.memory == a.memory && s.offset == a.offset && s.dtype == a.dtype &&
+          front_.how.steps[i] == a.sizes[2] * size_bytes(a.dtype))
+        factor = static_cast<int>(i);
     }
     if (factor < 0 || a.strides[2] != 1 || a.strides[1] != a.sizes[2]) return;
-    runtime::Launch &front = out_.executable.launches[front_.launch], &product = out_.executable.launches[product_.launch];
+    runtime::Launch &front = out_.executable.launches[front_.launch],
+                    &product = out_.executable.launches[product_.launch];
     if (front.sizes[0] != a.sizes[1] || front.sizes[1] != a.sizes[2]) return;
     front_.how.factor = factor;
-    front_.how.stays = runtime::g_run_launches != nullptr;  // who runs launches one by one looks at what each has written
+    front_.how.stays =
+        runtime::g_run_launches != nullptr;  // who runs launches one by one looks at what each has written
     front.by_rows = front_.how;
     product.partwise = codegen::partwise_product(product_.args);
     product.bytes += front.bytes;
@@ -395,17 +433,20 @@ class Compiler {
     if (!front.by_rows->stays) storage_.drop(a);
   }
 
-  // Whether a group with these layouts may run on parts of the product that was launched last: it reads the result nowhere but at the element at hand.
+  // Whether a group with these layouts may run on parts of the product that was launched last: it reads the result
+  // nowhere but at the element at hand.
   bool may_take_parts(const Described& d, const std::vector<Layout>& layouts) const {
     if (product_.launch < 0 || product_.launch + 1 != std::ssize(out_.executable.launches)) return false;
     const Stored& result = product_.arrays.back();
-    const bool made_beside = out_.executable.launches.back().partwise != nullptr;  // by the launch in front of the product, row by row
+    const bool made_beside =
+        out_.executable.launches.back().partwise != nullptr;  // by the launch in front of the product, row by row
     bool reads = false;
     for (size_t i = 0; i < d.arrays.size(); ++i) {
       for (size_t k = front_.num_inputs; made_beside && k < front_.arrays.size(); ++k)
         if (d.arrays[i].memory == front_.arrays[k].memory) return false;
       if (d.arrays[i].memory != result.memory) continue;
-      if (d.arrays[i].offset != result.offset || layouts[i].strides != contiguous_strides(layouts[i].sizes)) return false;
+      if (d.arrays[i].offset != result.offset || layouts[i].strides != contiguous_strides(layouts[i].sizes))
+        return false;
       reads = true;
     }
     return reads && checked_num_elems(layouts[0].sizes) == checked_num_elems(result.sizes);
@@ -420,7 +461,8 @@ class Compiler {
     product.name += ", " + ops_text(d.spec);
     behind.by_parts = {{}, product_.arrays.back().sizes[2], unit};
     for (size_t i = 0; i < layouts.size(); ++i)
-      for (int64_t stride : layouts[i].strides) behind.by_parts->steps.push_back(stride * size_bytes(d.arrays[i].dtype));
+      for (int64_t stride : layouts[i].strides)
+        behind.by_parts->steps.push_back(stride * size_bytes(d.arrays[i].dtype));
     storage_.hold({product_.arrays[0], product_.arrays[1]});
   }
 
@@ -438,15 +480,19 @@ class Compiler {
     return true;
   }
 
-  // A sum of all elements, whose blocks are added up as rows of the product are complete; false where no whole rows are.
+  // A sum of all elements, whose blocks are added up as rows of the product are complete; false where no whole rows
+  // are.
   bool launch_sum_by_parts(Described& d, const std::vector<Layout>& layouts, const Stored& out, const Dims& space) {
-    if (layouts[0].sizes.size() != 1 || *d.spec.members.back().combine != loop::Combine::Sum || (out.dtype != DType::F32 && out.dtype != DType::F64)) return false;
+    if (layouts[0].sizes.size() != 1 || *d.spec.members.back().combine != loop::Combine::Sum ||
+        (out.dtype != DType::F32 && out.dtype != DType::F64))
+      return false;
     if (!may_take_parts(d, layouts) || !codegen::partwise_product(product_.args)->by_rows()) return false;
     const int64_t size = layouts[0].sizes[0], blocks = size / loop::kReduceBlock, rest = size % loop::kReduceBlock;
     Stored totals = storage_.fresh(out.dtype, {blocks + (rest > 0)});
     auto layouts_of = [&](int64_t rows, int64_t columns) {
       std::vector<Layout> by_block;
-      for (const Layout& l : layouts) by_block.push_back({{rows, columns}, {loop::kReduceBlock * l.strides[0], l.strides[0]}});
+      for (const Layout& l : layouts)
+        by_block.push_back({{rows, columns}, {loop::kReduceBlock * l.strides[0], l.strides[0]}});
       by_block.back().strides = {1, 0};
       return by_block;
     };
@@ -455,10 +501,12 @@ class Compiler {
     d.arrays.push_back(totals);
     launch_by_parts(d, layouts_of(blocks, loop::kReduceBlock), space, loop::kReduceBlock);
     if (rest > 0) {
-      for (size_t i = 0; i < layouts.size(); ++i) d.arrays[i].offset += blocks * (i + 1 == layouts.size() ? 1 : loop::kReduceBlock * layouts[i].strides[0]);
+      for (size_t i = 0; i < layouts.size(); ++i)
+        d.arrays[i].offset += blocks * (i + 1 == layouts.size() ? 1 : loop::kReduceBlock * layouts[i].strides[0]);
       launch_group(d.spec, d.arrays, layouts_of(1, rest), space);
     }
-    launch("sum_totals " + shape_text(totals.sizes), lowered_sum_of_totals(out.dtype), {totals, out}, {totals.sizes[0]});
+    launch("sum_totals " + shape_text(totals.sizes), lowered_sum_of_totals(out.dtype), {totals, out},
+           {totals.sizes[0]});
     return true;
   }
 
@@ -466,11 +514,14 @@ class Compiler {
   void offer_overwrites(const Described& d, size_t num_inputs) {
     for (size_t o = num_inputs; o < d.arrays.size(); ++o) {
       bool held = false;  // the output holds other values for a while
-      for (const auto& m : d.spec.members) held |= m.kept_in == static_cast<int>(o - num_inputs);
+      for (const auto& m : d.spec.members)
+        held |= m.kept_in == static_cast<int>(o - num_inputs);
       for (size_t i = 0; i < num_inputs && !held; ++i) {
         const Stored& in = d.arrays[i];
-        bool same = in.offset == 0 && d.layouts[i].strides == d.layouts[o].strides && size_bytes(in.dtype) == size_bytes(d.arrays[o].dtype);
-        for (size_t k = 0; k < num_inputs; ++k) same &= k == i || d.arrays[k].memory != in.memory;
+        bool same = in.offset == 0 && d.layouts[i].strides == d.layouts[o].strides &&
+                    size_bytes(in.dtype) == size_bytes(d.arrays[o].dtype);
+        for (size_t k = 0; k < num_inputs; ++k)
+          same &= k == i || d.arrays[k].memory != in.memory;
         // Other parts of a concatenation may be there already.
         if (same && storage_.is_own(d.arrays[o])) storage_.may_write_over(in, d.arrays[o]);
       }
@@ -481,7 +532,8 @@ class Compiler {
     Node* root = group.root();
     Dims sizes = to_dims(root->inputs[0].sizes()), space = to_dims(group.space);
     std::vector<bool> is_reduced(sizes.size(), false), reduced;
-    for (Size s : root->attrs.sizes("axes")) is_reduced[s.value()] = true;
+    for (Size s : root->attrs.sizes("axes"))
+      is_reduced[s.value()] = true;
     for (size_t a = 0; a < sizes.size(); ++a)
       if (sizes[a] != 1) reduced.push_back(is_reduced[a]);
     Described d = describe(group);
@@ -489,23 +541,29 @@ class Compiler {
     keep(root, 0, out);
     d.spec.outputs = {out.dtype};
     d.spec.members.back().store = 0;
-    // Kept axes in order around the reduced ones: [outer…, reduced…, inner…] when those are neighbours, else moved last.
+    // Kept axes in order around the reduced ones: [outer…, reduced…, inner…] when those are neighbours, else moved
+    // last.
     std::vector<int> order;
     size_t first = 0;
-    while (first < space.size() && !reduced[first]) ++first;
+    while (first < space.size() && !reduced[first])
+      ++first;
     size_t last = first;
-    while (last < space.size() && reduced[last]) ++last;
+    while (last < space.size() && reduced[last])
+      ++last;
     bool together = true;
-    for (size_t i = last; i < space.size(); ++i) together &= !reduced[i];
+    for (size_t i = last; i < space.size(); ++i)
+      together &= !reduced[i];
     if (together) {
-      for (size_t i = 0; i < space.size(); ++i) order.push_back(static_cast<int>(i));
+      for (size_t i = 0; i < space.size(); ++i)
+        order.push_back(static_cast<int>(i));
     } else {
       for (bool want : {false, true})
         for (size_t i = 0; i < space.size(); ++i)
           if (reduced[i] == want) order.push_back(static_cast<int>(i));
     }
     std::vector<Layout> layouts;
-    for (const Layout& l : d.layouts) layouts.push_back(permuted(l, order));
+    for (const Layout& l : d.layouts)
+      layouts.push_back(permuted(l, order));
     // The output's strides over the space: 0 along reduced axes.
     Layout result{Dims(), Dims()};
     Dims kept;
@@ -519,7 +577,8 @@ class Compiler {
     }
     layouts.push_back(result);
     std::vector<bool> reduced_in_order;
-    for (int a : order) reduced_in_order.push_back(reduced[a]);
+    for (int a : order)
+      reduced_in_order.push_back(reduced[a]);
     int axis = collapse_reduction(layouts, reduced_in_order);
     if (axis < 0) {
       // Some array cannot walk the reduced axes as one: reduce a contiguous copy of the elements instead.
@@ -532,7 +591,8 @@ class Compiler {
     launch_group(d.spec, d.arrays, layouts, space);
   }
 
-  void emit_reduce_of_copy(const FusionGroup& group, const Dims& space, const std::vector<int>& order, const std::vector<bool>& reduced, const Stored& out) {
+  void emit_reduce_of_copy(const FusionGroup& group, const Dims& space, const std::vector<int>& order,
+                           const std::vector<bool>& reduced, const Stored& out) {
     Node* root = group.root();
     const Operand& x = root->inputs[0];
     if (group.members.size() > 1) {
@@ -569,7 +629,8 @@ class Compiler {
       to.push_back(1);
     }
     std::vector<int64_t> sizes;
-    for (const Dims* part : {&lengths, &in, &to}) sizes.insert(sizes.end(), part->begin(), part->end());
+    for (const Dims* part : {&lengths, &in, &to})
+      sizes.insert(sizes.end(), part->begin(), part->end());
     launch(group_name(spec, space), lowered_group(spec), {elements, out}, std::move(sizes));
   }
 
@@ -582,8 +643,8 @@ class Compiler {
     return out;
   }
 
-  // Merges axes of the same sort (kept or reduced) where every array allows it; the position of the one reduced axis, or -1
-  // when it stays in pieces.
+  // Merges axes of the same sort (kept or reduced) where every array allows it; the position of the one reduced axis,
+  // or -1 when it stays in pieces.
   static int collapse_reduction(std::vector<Layout>& arrays, std::vector<bool> reduced) {
     collapse_axes(arrays, &reduced);
     auto pieces = std::count(reduced.begin(), reduced.end(), true);
@@ -597,7 +658,8 @@ class Compiler {
     return static_cast<int>(reduced.size());
   }
 
-  // The window of an array is changed where it is; its offset and strides are parameters, so all windows share a kernel.
+  // The window of an array is changed where it is; its offset and strides are parameters, so all windows share a
+  // kernel.
   void emit_window(Node* n) {
     Stored base = base_for_update(stored(n->inputs[0])), update = stored(n->inputs[1]), window = base;
     keep(n, 0, base);
@@ -650,7 +712,8 @@ class Compiler {
       arrays.push_back(std::move(s));
     }
     std::string name(n->op->name);
-    for (const Stored& a : arrays) name += " " + shape_text(a.sizes);
+    for (const Stored& a : arrays)
+      name += " " + shape_text(a.sizes);
     // The kernel does not read the first input of an update; its place in the list is taken by the output.
     if (updates) arrays[0] = arrays.back();
     launch(std::move(name), lowered_single(*n->op, n->attrs, in, out, updates), arrays, std::move(sizes));
@@ -660,8 +723,10 @@ class Compiler {
     l.flops = 2 * checked_num_elems(arrays.back().sizes) * arrays[0].sizes.back();
     const Stored &a = arrays[0], &b = arrays[1];
     if ((n->op == &ops::op("dot") || n->op == &ops::op("wide_dot")) && a.sizes[0] == 1 && is_float(a.dtype))
-      product_ = {static_cast<int>(out_.executable.launches.size()) - 1, arrays,
-                  {static_cast<int64_t>(a.dtype), 1, a.sizes[1], b.sizes[2], a.sizes[2], a.strides[0], a.strides[1], a.strides[2], b.strides[0], b.strides[1], b.strides[2], static_cast<int64_t>(arrays[2].dtype)}};
+      product_ = {static_cast<int>(out_.executable.launches.size()) - 1,
+                  arrays,
+                  {static_cast<int64_t>(a.dtype), 1, a.sizes[1], b.sizes[2], a.sizes[2], a.strides[0], a.strides[1],
+                   a.strides[2], b.strides[0], b.strides[1], b.strides[2], static_cast<int64_t>(arrays[2].dtype)}};
     join_front();
     if (is_enabled(Pass::Repack) && n->op == &ops::op("dot") && a.sizes[0] == 1 && a.sizes[1] == 1 && a.strides[2] == 1)
       l.packed = codegen::packed_row_form(b.dtype, b.sizes[2], b.sizes[1], b.strides[1], b.strides[2]);
@@ -716,8 +781,8 @@ class Compiler {
   Placement placement_;
   Compiled out_;
   Storage storage_;
-  std::vector<Stored> values_;         // of the nodes that have been asked for, all outputs of one side by side
-  graph::NodeMap<int> first_value_;    // its place there, or -1
+  std::vector<Stored> values_;       // of the nodes that have been asked for, all outputs of one side by side
+  graph::NodeMap<int> first_value_;  // its place there, or -1
 };
 
 }  // namespace

@@ -28,7 +28,8 @@ struct Label {
 struct Compiled {
   runtime::Executable executable;
   std::vector<Label> labels;
-  bool cached = false;  // native code of its kernels was there already, on disk or in memory (of those that are worth it)
+  bool cached =
+      false;  // native code of its kernels was there already, on disk or in memory (of those that are worth it)
   std::shared_ptr<ExecutableTier> tier = std::make_shared<ExecutableTier>();
 };
 
@@ -40,7 +41,8 @@ Compiled compile(const graph::Graph& g, bool owned_outputs = false);
 extern std::function<void(const graph::Graph&)> g_graph_listener;
 extern std::function<void(const loop::Kernel&)> g_kernel_listener;
 // Told every executable, with the graph behind the passes and its groups (--emit, --perf-hints).
-extern std::function<void(const graph::Graph&, const std::vector<passes::FusionGroup>&, const Compiled&)> g_compiled_listener;
+extern std::function<void(const graph::Graph&, const std::vector<passes::FusionGroup>&, const Compiled&)>
+    g_compiled_listener;
 
 // A failed check as an error at the user's form.
 UserError check_error(const Compiled& c, const runtime::CheckFailure& failure);

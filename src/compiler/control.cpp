@@ -34,7 +34,8 @@ class Part {
 class HostKernel final : public runtime::Kernel {
  public:
   explicit HostKernel(const Node& n) : call_(n.host) {
-    for (const auto& in : n.inputs) types_.push_back(in.type());
+    for (const auto& in : n.inputs)
+      types_.push_back(in.type());
   }
   int run(Pointers buffers, std::span<const int64_t>, int64_t&) const override {
     std::vector<Tensor> values;
@@ -53,7 +54,8 @@ class HostKernel final : public runtime::Kernel {
 
 class CondKernel final : public runtime::Kernel {
  public:
-  explicit CondKernel(const Node& n) : yes_(*n.subgraphs[0]), no_(*n.subgraphs[1]), inputs_(n.inputs.size()), outputs_(n.types.size()) {}
+  explicit CondKernel(const Node& n)
+      : yes_(*n.subgraphs[0]), no_(*n.subgraphs[1]), inputs_(n.inputs.size()), outputs_(n.types.size()) {}
   int64_t scratch_bytes() const { return std::max(yes_.scratch_bytes(), no_.scratch_bytes()); }
   int run(Pointers buffers, std::span<const int64_t>, int64_t&) const override {
     const Part& taken = *buffers[0] != std::byte{0} ? yes_ : no_;
@@ -85,7 +87,8 @@ class UnstackKernel final : public runtime::Kernel {
   explicit UnstackKernel(const Node& n) : rows_(n.types.size()), bytes_(rows_ ? bytes_of(n.types[0]) : 0) {}
   int64_t scratch_bytes() const { return 0; }
   int run(Pointers buffers, std::span<const int64_t>, int64_t&) const override {
-    for (size_t i = 0; i < rows_ && bytes_; ++i) std::memcpy(buffers[1 + i], buffers[0] + static_cast<int64_t>(i) * bytes_, static_cast<size_t>(bytes_));
+    for (size_t i = 0; i < rows_ && bytes_; ++i)
+      std::memcpy(buffers[1 + i], buffers[0] + static_cast<int64_t>(i) * bytes_, static_cast<size_t>(bytes_));
     return -1;
   }
 
@@ -99,7 +102,8 @@ class StackKernel final : public runtime::Kernel {
   explicit StackKernel(const Node& n) : rows_(n.inputs.size()), bytes_(bytes_of(n.inputs[0].type())) {}
   int64_t scratch_bytes() const { return 0; }
   int run(Pointers buffers, std::span<const int64_t>, int64_t&) const override {
-    for (size_t i = 0; i < rows_ && bytes_; ++i) std::memcpy(buffers[rows_] + static_cast<int64_t>(i) * bytes_, buffers[i], static_cast<size_t>(bytes_));
+    for (size_t i = 0; i < rows_ && bytes_; ++i)
+      std::memcpy(buffers[rows_] + static_cast<int64_t>(i) * bytes_, buffers[i], static_cast<size_t>(bytes_));
     return -1;
   }
 
@@ -123,7 +127,8 @@ class Room {
   int64_t total() const { return total_; }
   size_t count() const { return sizes_.size(); }
   void pointers(std::byte* base, std::vector<std::byte*>& out) const {
-    for (int64_t o : offsets_) out.push_back(base + o);
+    for (int64_t o : offsets_)
+      out.push_back(base + o);
   }
   void copy(const std::vector<std::byte*>& from, const std::vector<std::byte*>& to) const {
     for (size_t i = 0; i < sizes_.size(); ++i)
@@ -135,7 +140,9 @@ class Room {
   int64_t total_ = 0;
 };
 
-std::vector<std::byte*> slice(Pointers p, size_t first, size_t count) { return {p.begin() + static_cast<ptrdiff_t>(first), p.begin() + static_cast<ptrdiff_t>(first + count)}; }
+std::vector<std::byte*> slice(Pointers p, size_t first, size_t count) {
+  return {p.begin() + static_cast<ptrdiff_t>(first), p.begin() + static_cast<ptrdiff_t>(first + count)};
+}
 
 // Turns write their rows in place; carries go to and fro between two rooms so that the last turn ends in the outputs.
 class ScanKernel final : public runtime::Kernel {
@@ -147,8 +154,10 @@ class ScanKernel final : public runtime::Kernel {
         inputs_(n.inputs.size()),
         xs_(static_cast<size_t>(n.attrs.integer("xs"))),
         carries_(std::span(n.types).first(static_cast<size_t>(n.attrs.integer("carries")))) {
-    for (size_t i = 0; i < xs_; ++i) x_bytes_.push_back(bytes_of(n.inputs[carries_.count() + i].type()) / std::max<int64_t>(turns_, 1));
-    for (size_t i = carries_.count(); i < n.types.size(); ++i) y_bytes_.push_back(bytes_of(n.types[i]) / std::max<int64_t>(turns_, 1));
+    for (size_t i = 0; i < xs_; ++i)
+      x_bytes_.push_back(bytes_of(n.inputs[carries_.count() + i].type()) / std::max<int64_t>(turns_, 1));
+    for (size_t i = carries_.count(); i < n.types.size(); ++i)
+      y_bytes_.push_back(bytes_of(n.types[i]) / std::max<int64_t>(turns_, 1));
   }
   int64_t scratch_bytes() const { return 64 + carries_.total() + body_.scratch_bytes(); }
 
@@ -160,15 +169,18 @@ class ScanKernel final : public runtime::Kernel {
     if (turns_ == 0) carries_.copy(from, results);
     std::vector<std::byte*> in(1 + inputs_), out(nc + y_bytes_.size());
     in[0] = scratch;
-    for (size_t i = nc + xs_; i < inputs_; ++i) in[1 + i] = buffers[i];
+    for (size_t i = nc + xs_; i < inputs_; ++i)
+      in[1 + i] = buffers[i];
     for (int64_t t = 0; t < turns_; ++t) {
       int64_t row = reverse_ ? turns_ - 1 - t : t;
       std::memcpy(scratch, &row, sizeof row);
       const std::vector<std::byte*>& to = (turns_ - 1 - t) % 2 == 0 ? results : other;
       std::copy(from.begin(), from.end(), in.begin() + 1);
       std::copy(to.begin(), to.end(), out.begin());
-      for (size_t i = 0; i < xs_; ++i) in[1 + nc + i] = buffers[nc + i] + row * x_bytes_[i];
-      for (size_t i = 0; i < y_bytes_.size(); ++i) out[nc + i] = buffers[inputs_ + nc + i] + row * y_bytes_[i];
+      for (size_t i = 0; i < xs_; ++i)
+        in[1 + nc + i] = buffers[nc + i] + row * x_bytes_[i];
+      for (size_t i = 0; i < y_bytes_.size(); ++i)
+        out[nc + i] = buffers[inputs_ + nc + i] + row * y_bytes_[i];
       body_.run(in, out, scratch + 64 + carries_.total());
       from = to;
     }
@@ -188,7 +200,11 @@ class ScanKernel final : public runtime::Kernel {
 class WhileKernel final : public runtime::Kernel {
  public:
   explicit WhileKernel(const Node& n)
-      : test_(*n.subgraphs[0]), body_(*n.subgraphs[1]), inputs_(n.subgraphs[0]->inputs.size()), carries_(types_of(n)), adjoints_(reversed(n) ? std::span(n.types) : std::span<const TensorType>()) {
+      : test_(*n.subgraphs[0]),
+        body_(*n.subgraphs[1]),
+        inputs_(n.subgraphs[0]->inputs.size()),
+        carries_(types_of(n)),
+        adjoints_(reversed(n) ? std::span(n.types) : std::span<const TensorType>()) {
     if (reversed(n)) turn_ = std::make_unique<Part>(*n.subgraphs[2]);
   }
   int64_t scratch_bytes() const {
@@ -223,7 +239,8 @@ class WhileKernel final : public runtime::Kernel {
     adjoints_.pointers(scratch + 64 + 2 * carries_.total(), other);
     if (tape.empty()) adjoints_.copy(from, results);
     std::vector<std::byte*> all(inputs_ + na);
-    for (size_t i = nc; i < inputs_; ++i) all[i] = buffers[i];
+    for (size_t i = nc; i < inputs_; ++i)
+      all[i] = buffers[i];
     for (size_t t = tape.size(); t-- > 0;) {
       std::vector<std::byte*> kept;
       carries_.pointers(tape[t]->data(), kept);
@@ -241,7 +258,8 @@ class WhileKernel final : public runtime::Kernel {
   static bool reversed(const Node& n) { return n.subgraphs.size() == 3; }
   static std::vector<TensorType> types_of(const Node& n) {
     std::vector<TensorType> types;
-    for (int64_t i = 0; i < n.attrs.integer("carries"); ++i) types.push_back(n.inputs[static_cast<size_t>(i)].type());
+    for (int64_t i = 0; i < n.attrs.integer("carries"); ++i)
+      types.push_back(n.inputs[static_cast<size_t>(i)].type());
     return types;
   }
   void keep(const std::vector<std::byte*>& carries, std::vector<Ref<Buffer>>& tape) const {

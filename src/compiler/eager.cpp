@@ -20,18 +20,22 @@ struct Key {
   const OpDef* op;
   Attrs attrs;
   SmallVec<uint16_t, 8> arrays;  // dtype and rank of inputs, then outputs
-  friend bool operator==(const Key& a, const Key& b) { return a.op == b.op && a.arrays == b.arrays && a.attrs == b.attrs; }
+  friend bool operator==(const Key& a, const Key& b) {
+    return a.op == b.op && a.arrays == b.arrays && a.attrs == b.attrs;
+  }
 };
 
 struct KeyHash {
   size_t operator()(const Key& k) const {
     uint64_t h = reinterpret_cast<uint64_t>(k.op) ^ k.attrs.hash();
-    for (uint16_t a : k.arrays) h = (h ^ a) * 0x9E3779B97F4A7C15ull;
+    for (uint16_t a : k.arrays)
+      h = (h ^ a) * 0x9E3779B97F4A7C15ull;
     return h;
   }
 };
 
-// Attributes such as padding amounts are part of a kernel, so a program may ask for many: the cache is emptied when full.
+// Attributes such as padding amounts are part of a kernel, so a program may ask for many: the cache is emptied when
+// full.
 constexpr size_t kMaxKernels = 4096;
 
 class KernelCache {
@@ -72,13 +76,17 @@ void set_layout(Tensor& t, Layout layout) {
 // The input as [outer, reduced, inner]; axes that are not neighbours are moved together first.
 Tensor canonical_reduce_input(const Tensor& t, const Attrs& attrs) {
   std::vector<bool> reduced(t.rank(), false);
-  for (Size s : attrs.sizes("axes")) reduced[s.value()] = true;
+  for (Size s : attrs.sizes("axes"))
+    reduced[s.value()] = true;
   int first = 0;
-  while (first < t.rank() && !reduced[first]) ++first;
+  while (first < t.rank() && !reduced[first])
+    ++first;
   int last = first;
-  while (last < t.rank() && reduced[last]) ++last;
+  while (last < t.rank() && reduced[last])
+    ++last;
   bool together = true;
-  for (int i = last; i < t.rank(); ++i) together &= !reduced[i];
+  for (int i = last; i < t.rank(); ++i)
+    together &= !reduced[i];
   Tensor moved = t;
   if (!together) {
     int at = 0;
@@ -93,7 +101,8 @@ Tensor canonical_reduce_input(const Tensor& t, const Attrs& attrs) {
     last = t.rank();
   }
   int64_t parts[3] = {1, 1, 1};
-  for (int i = 0; i < t.rank(); ++i) parts[i < first ? 0 : i < last ? 1 : 2] *= moved.sizes[i];
+  for (int i = 0; i < t.rank(); ++i)
+    parts[i < first ? 0 : i < last ? 1 : 2] *= moved.sizes[i];
   return reshaped(moved, {parts[0], parts[1], parts[2]});
 }
 
@@ -126,13 +135,16 @@ void launch(const OpDef& op, const Attrs& attrs, const std::vector<Tensor>& in, 
   SmallVec<std::byte*, 8> buffers;
   for (const Tensor& t : in) {
     key.arrays.push_back(static_cast<uint16_t>(static_cast<int>(t.dtype) << 8 | t.rank()));
-    for (int64_t s : t.sizes) sizes.push_back(s);
-    for (int64_t s : t.strides) sizes.push_back(s);
+    for (int64_t s : t.sizes)
+      sizes.push_back(s);
+    for (int64_t s : t.strides)
+      sizes.push_back(s);
     buffers.push_back(t.bytes());
   }
   for (const Tensor& t : out) {
     key.arrays.push_back(static_cast<uint16_t>(0x8000 | static_cast<int>(t.dtype) << 8 | t.rank()));
-    for (int64_t s : t.sizes) sizes.push_back(s);
+    for (int64_t s : t.sizes)
+      sizes.push_back(s);
     buffers.push_back(t.bytes());
   }
   int64_t payload;
@@ -152,19 +164,23 @@ std::vector<Tensor> run_op(const OpDef& op, const std::vector<Tensor>& inputs, c
     return {reshaped(inputs[0], to_dims(out_types[0].sizes))};
   }
   std::vector<Tensor> outputs;
-  for (const auto& t : out_types) outputs.push_back(empty_tensor(t.dtype, to_dims(t.sizes)));
+  for (const auto& t : out_types)
+    outputs.push_back(empty_tensor(t.dtype, to_dims(t.sizes)));
   std::vector<graph::TensorType> in_types;
   if (op.check_text)
-    for (const Tensor& t : inputs) in_types.push_back({t.dtype, to_sizes(t.sizes)});
+    for (const Tensor& t : inputs)
+      in_types.push_back({t.dtype, to_sizes(t.sizes)});
 
   if (op.kind == OpKind::Elementwise) {
     if (outputs[0].num_elems() == 0) return outputs;
     if (!op.check_text && launch_flat(op, attrs, inputs, outputs[0])) return outputs;
     std::vector<Layout> layouts{{outputs[0].sizes, outputs[0].strides}};
-    for (const Tensor& t : inputs) layouts.push_back(stretched({t.sizes, t.strides}, outputs[0].sizes));
+    for (const Tensor& t : inputs)
+      layouts.push_back(stretched({t.sizes, t.strides}, outputs[0].sizes));
     collapse_axes(layouts);
     std::vector<Tensor> in = inputs;
-    for (size_t i = 0; i < in.size(); ++i) set_layout(in[i], std::move(layouts[i + 1]));
+    for (size_t i = 0; i < in.size(); ++i)
+      set_layout(in[i], std::move(layouts[i + 1]));
     Tensor out = outputs[0];
     set_layout(out, std::move(layouts[0]));
     launch(op, attrs, in, {out}, in_types);
@@ -178,7 +194,8 @@ std::vector<Tensor> run_op(const OpDef& op, const std::vector<Tensor>& inputs, c
   }
   std::vector<Tensor> in = inputs;
   if (op.kind == OpKind::Ordered)
-    for (Tensor& t : in) t = contiguous(t);
+    for (Tensor& t : in)
+      t = contiguous(t);
   launch(op, attrs, in, outputs, in_types);
   return outputs;
 }

@@ -21,21 +21,25 @@ bool is_size_node(const Node& n) {
 
 Sizes evaluated(const Sizes& sizes, std::span<const int64_t> symbols) {
   Sizes out;
-  for (Size s : sizes) out.push_back(Size(s.eval(symbols)));
+  for (Size s : sizes)
+    out.push_back(Size(s.eval(symbols)));
   return out;
 }
 
 std::vector<TensorType> evaluated(const std::vector<TensorType>& types, std::span<const int64_t> symbols) {
   std::vector<TensorType> out;
-  for (const TensorType& t : types) out.push_back({t.dtype, evaluated(t.sizes, symbols)});
+  for (const TensorType& t : types)
+    out.push_back({t.dtype, evaluated(t.sizes, symbols)});
   return out;
 }
 
 Attrs evaluated(const Attrs& attrs, std::span<const int64_t> symbols) {
   Attrs out;
   for (const auto& [key, value] : attrs.items()) {
-    if (const Sizes* s = std::get_if<Sizes>(&value)) out.add(key, evaluated(*s, symbols));
-    else out.add(key, value);
+    if (const Sizes* s = std::get_if<Sizes>(&value))
+      out.add(key, evaluated(*s, symbols));
+    else
+      out.add(key, value);
   }
   return out;
 }
@@ -62,19 +66,25 @@ Graph instantiate(const Graph& g, std::span<const int64_t> symbols, SizeNodes no
       continue;
     }
     std::vector<Operand> inputs;
-    for (const Operand& in : n->inputs) inputs.push_back(renamed(in));
+    for (const Operand& in : n->inputs)
+      inputs.push_back(renamed(in));
     auto node = make_ref<Node>(n->op, evaluated(n->attrs, symbols), std::move(inputs), evaluated(n->types, symbols));
     node->span = n->span;
     node->custom = n->custom;
     node->host = n->host;
     // A sub-graph has no inputs to add to.
-    for (const auto& sub : n->subgraphs) node->subgraphs.push_back(std::make_shared<const Graph>(instantiate(*sub, symbols, SizeNodes::Constants)));
+    for (const auto& sub : n->subgraphs)
+      node->subgraphs.push_back(std::make_shared<const Graph>(instantiate(*sub, symbols, SizeNodes::Constants)));
     made[n] = Operand(std::move(node), 0);
   }
-  for (const auto& n : g.inputs) out.inputs.push_back(made.at(n.get()).node());
-  for (Ref<Node>& n : numbers) out.inputs.push_back(std::move(n));
-  for (const Operand& o : g.outputs) out.outputs.push_back(renamed(o));
-  for (const auto& n : g.effects) out.effects.push_back(made.at(n.get()).node());
+  for (const auto& n : g.inputs)
+    out.inputs.push_back(made.at(n.get()).node());
+  for (Ref<Node>& n : numbers)
+    out.inputs.push_back(std::move(n));
+  for (const Operand& o : g.outputs)
+    out.outputs.push_back(renamed(o));
+  for (const auto& n : g.effects)
+    out.effects.push_back(made.at(n.get()).node());
   return out;
 }
 
@@ -95,11 +105,14 @@ void mark(const Graph& g, bool inner, std::vector<uint8_t>& found) {
   for (const Node* n : live_nodes(g)) {
     if (is_size_node(*n) && !inner) continue;
     for (const TensorType& t : n->types)
-      for (Size s : t.sizes) mark(s, found);
+      for (Size s : t.sizes)
+        mark(s, found);
     for (const auto& [key, value] : n->attrs.items())
       if (const Sizes* sizes = std::get_if<Sizes>(&value))
-        for (Size s : *sizes) mark(s, found);
-    for (const auto& sub : n->subgraphs) mark(*sub, true, found);
+        for (Size s : *sizes)
+          mark(s, found);
+    for (const auto& sub : n->subgraphs)
+      mark(*sub, true, found);
   }
 }
 
@@ -116,7 +129,8 @@ Tensor size_numbers(const Node& n, std::span<const int64_t> symbols) {
   const Sizes& values = n.attrs.sizes("values");
   const TensorType& type = n.types[0];
   Tensor t = empty_tensor(type.dtype, to_dims(type.sizes));
-  for (size_t i = 0; i < values.size(); ++i) store_int(type.dtype, t.bytes() + static_cast<int64_t>(i) * size_bytes(type.dtype), values[i].eval(symbols));
+  for (size_t i = 0; i < values.size(); ++i)
+    store_int(type.dtype, t.bytes() + static_cast<int64_t>(i) * size_bytes(type.dtype), values[i].eval(symbols));
   return t;
 }
 

@@ -16,7 +16,8 @@ void collapse_axes(std::vector<Layout>& arrays, std::vector<bool>* sorts) {
   for (size_t a = 0; a < rank; ++a) {
     if (arrays[0].sizes[a] == 1) continue;
     bool merge = kept > 0 && (!sorts || (*sorts)[kept - 1] == (*sorts)[a]);
-    for (size_t k = 0; merge && k < arrays.size(); ++k) merge = arrays[k].strides[kept - 1] == arrays[k].strides[a] * arrays[k].sizes[a];
+    for (size_t k = 0; merge && k < arrays.size(); ++k)
+      merge = arrays[k].strides[kept - 1] == arrays[k].strides[a] * arrays[k].sizes[a];
     for (Layout& t : arrays) {
       if (merge) {
         t.sizes[kept - 1] *= t.sizes[a];

@@ -33,20 +33,24 @@ struct Key {
 struct KeyHash {
   size_t operator()(const Key& k) const {
     uint64_t h = XXH3_64bits(k.bytes.data(), k.bytes.size());
-    for (const Attrs& a : k.attrs) h = h * 0x9E3779B97F4A7C15ull + a.hash();
+    for (const Attrs& a : k.attrs)
+      h = h * 0x9E3779B97F4A7C15ull + a.hash();
     return h;
   }
 };
 
 Key key_of(const lower::GroupSpec& s) {
   // A field that is added must be added below.
-  static_assert(sizeof(void*) != 8 || (sizeof(lower::GroupInput) == 32 && sizeof(lower::GroupMember) == 72 && sizeof(lower::GroupSpec) == 112));
+  static_assert(sizeof(void*) != 8 || (sizeof(lower::GroupInput) == 32 && sizeof(lower::GroupMember) == 72 &&
+                                       sizeof(lower::GroupSpec) == 112));
   Key k;
   k.bytes.reserve(512);
   k.attrs.reserve(s.members.size());
   k.add('g', s.shape, s.rank, s.reduce_axis, s.inputs.size(), s.outputs.size(), s.externals.size(), s.members.size());
-  for (DType d : s.inputs) k.add(d);
-  for (DType d : s.outputs) k.add(d);
+  for (DType d : s.inputs)
+    k.add(d);
+  for (DType d : s.outputs)
+    k.add(d);
   for (const auto& e : s.externals) {
     k.add(e.array, e.row);
     if (e.array >= 0) continue;
@@ -55,15 +59,18 @@ Key key_of(const lower::GroupSpec& s) {
     k.bytes.append(reinterpret_cast<const char*>(constant.bytes()), static_cast<size_t>(size_bytes(constant.dtype)));
   }
   for (const auto& m : s.members) {
-    k.add(m.op, m.dtype, m.args.size(), m.store, m.row, m.combine.has_value(), m.combine.value_or(loop::Combine::Sum), m.kept_in);
-    for (int a : m.args) k.add(a);
+    k.add(m.op, m.dtype, m.args.size(), m.store, m.row, m.combine.has_value(), m.combine.value_or(loop::Combine::Sum),
+          m.kept_in);
+    for (int a : m.args)
+      k.add(a);
     k.attrs.push_back(*m.attrs);
   }
   return k;
 }
 
 bool has_check(const loop::Block& b) {
-  return std::any_of(b.begin(), b.end(), [](const loop::Stmt& s) { return s.kind == loop::Stmt::Check || has_check(s.body); });
+  return std::any_of(b.begin(), b.end(),
+                     [](const loop::Stmt& s) { return s.kind == loop::Stmt::Check || has_check(s.body); });
 }
 
 // Padding amounts and their like are attributes, so a program may ask for many: emptied when full.
@@ -120,8 +127,10 @@ LoweredKernel lowered_single(const graph::OpDef& op, const Attrs& attrs, const s
                              const std::vector<lower::ArrayKey>& outputs, bool in_place) {
   Key k;
   k.add('s', &op, in_place, inputs.size());
-  for (const auto& a : inputs) k.add(a.dtype, a.rank);
-  for (const auto& a : outputs) k.add(a.dtype, a.rank);
+  for (const auto& a : inputs)
+    k.add(a.dtype, a.rank);
+  for (const auto& a : outputs)
+    k.add(a.dtype, a.rank);
   k.attrs = {attrs};
   return kernels().get(std::move(k), [&] { return lower::lower_single(op, attrs, inputs, outputs, in_place); });
 }

@@ -22,7 +22,9 @@ std::map<CodeKey, std::weak_ptr<const runtime::Kernel>> known;
 std::set<CodeKey> in_progress;  // GUARDED_BY(mu)
 std::atomic<uint64_t> num_made{0}, num_loaded{0};
 
-NativeCode loaded(const codegen::NativeObject& object) { return codegen::load_native_object(object, codegen::find_fast_routine)[0]; }
+NativeCode loaded(const codegen::NativeObject& object) {
+  return codegen::load_native_object(object, codegen::find_fast_routine)[0];
+}
 
 NativeCode remembered(const CodeKey& key) {
   std::lock_guard lock(mu);
@@ -52,7 +54,8 @@ NativeCode remember(const CodeKey& key, NativeCode code) {
 
 CodeKey code_key(std::string_view kernel_text, const std::vector<passes::KnownSize>& known_sizes) {
   std::string text(kernel_text);
-  for (const auto& k : known_sizes) text += fmt::format("\n{}={}", k.index, k.value);
+  for (const auto& k : known_sizes)
+    text += fmt::format("\n{}={}", k.index, k.value);
   text += "\n" + compiler_identity();
   XXH128_hash_t h = XXH3_128bits(text.data(), text.size());
   return {{h.high64, h.low64}};

@@ -1,5 +1,5 @@
-// Native code by what it is made from: found in memory, on disk, or made now. Kernels that compile to the same code share
-// it, and no two threads make the same at once. Thread-safe.
+// Native code by what it is made from: found in memory, on disk, or made now. Kernels that compile to the same code
+// share it, and no two threads make the same at once. Thread-safe.
 #pragma once
 #include <functional>
 #include <memory>

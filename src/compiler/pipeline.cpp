@@ -83,7 +83,9 @@ graph::Graph simplified(const graph::Graph& g) {
   out = run(Pass::RaiseAttention, [](const graph::Graph& x) { return passes::raise_attention(x); }, std::move(out));
   out = run(Pass::Share, passes::share_common, std::move(out));
   // After sharing: every use of a node is then in sight.
-  out = rewrite(out, {{Pass::OrientDots, passes::orient_dots}, {Pass::JoinParts, passes::join_parts}, {Pass::SinkSlices, passes::sink_slices}});
+  out = rewrite(out, {{Pass::OrientDots, passes::orient_dots},
+                      {Pass::JoinParts, passes::join_parts},
+                      {Pass::SinkSlices, passes::sink_slices}});
   if (out.nodes.empty()) out.nodes = live_nodes(out);
   return out;
 }

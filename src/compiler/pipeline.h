@@ -1,5 +1,5 @@
-// The passes of the compiler by name. Each can be switched off (--disable=NAME): slower code, and the same bits but where
-// the table says otherwise.
+// The passes of the compiler by name. Each can be switched off (--disable=NAME): slower code, and the same bits but
+// where the table says otherwise.
 #pragma once
 #include <span>
 #include <string_view>
@@ -9,7 +9,25 @@
 
 namespace sheaf::compiler {
 
-enum class Pass : uint8_t { RaiseAttention, Share, OrientDots, JoinParts, SinkSlices, Fuse, Recompute, Keep, Follow, Precede, Place, InPlace, ReuseScratch, Repack, Specialize, Tile, ExpandMath };
+enum class Pass : uint8_t {
+  RaiseAttention,
+  Share,
+  OrientDots,
+  JoinParts,
+  SinkSlices,
+  Fuse,
+  Recompute,
+  Keep,
+  Follow,
+  Precede,
+  Place,
+  InPlace,
+  ReuseScratch,
+  Repack,
+  Specialize,
+  Tile,
+  ExpandMath
+};
 
 struct PassInfo {
   const char* name;

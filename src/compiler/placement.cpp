@@ -17,7 +17,8 @@ constexpr int64_t kLeastRun = 16;
 
 int64_t run_length(const Sizes& sizes, int axis) {
   int64_t n = 1;
-  for (size_t a = static_cast<size_t>(axis); a < sizes.size(); ++a) n *= sizes[a].value();
+  for (size_t a = static_cast<size_t>(axis); a < sizes.size(); ++a)
+    n *= sizes[a].value();
   return n;
 }
 
@@ -25,7 +26,8 @@ int64_t run_length(const Sizes& sizes, int axis) {
 Node* value_behind(const Operand& in) {
   if (!in.is_node()) return nullptr;
   Node* n = in.node().get();
-  bool new_axis = n->op->name == "reshape" && n->inputs[0].is_node() && passes::squeezed(n->types[0].sizes) == passes::squeezed(n->inputs[0].sizes());
+  bool new_axis = n->op->name == "reshape" && n->inputs[0].is_node() &&
+                  passes::squeezed(n->types[0].sizes) == passes::squeezed(n->inputs[0].sizes());
   return new_axis ? n->inputs[0].node().get() : n;
 }
 
@@ -33,12 +35,14 @@ Node* value_behind(const Operand& in) {
 
 Placement::Placement(const graph::Graph& g, const std::vector<FusionGroup>& groups) : parts_(g.nodes) {
   bool any = false;
-  for (const FusionGroup& group : groups) any |= group.root()->op->name == "concat";
+  for (const FusionGroup& group : groups)
+    any |= group.root()->op->name == "concat";
   if (!any) return;
   graph::NodeMap<char> can_be_placed(g.nodes);
   for (const FusionGroup& group : groups)
     if (group.kind == FusionGroup::Map || group.kind == FusionGroup::Rows)
-      for (const FusionGroup::Member& m : group.members) can_be_placed[m.node] = m.stored;
+      for (const FusionGroup::Member& m : group.members)
+        can_be_placed[m.node] = m.stored;
   // The caller gets arrays of their own.
   for (const Operand& o : g.outputs)
     if (o.is_node()) can_be_placed[passes::base_of(o)] = 0;
@@ -49,12 +53,15 @@ Placement::Placement(const graph::Graph& g, const std::vector<FusionGroup>& grou
     std::vector<std::pair<size_t, Node*>> places;
     for (size_t i = 0; i < n->inputs.size(); ++i) {
       Node* made = value_behind(n->inputs[i]);
-      bool free = made && can_be_placed[made] && !parts_[made].concat && run_length(n->inputs[i].sizes(), axis) >= kLeastRun;
-      if (free && std::none_of(places.begin(), places.end(), [&](const auto& p) { return p.second == made; })) places.emplace_back(i, made);
+      bool free =
+          made && can_be_placed[made] && !parts_[made].concat && run_length(n->inputs[i].sizes(), axis) >= kLeastRun;
+      if (free && std::none_of(places.begin(), places.end(), [&](const auto& p) { return p.second == made; }))
+        places.emplace_back(i, made);
     }
     // One launch for the parts that are copied is all that the concatenation takes.
     if (places.size() + 1 < n->inputs.size()) continue;
-    for (auto [input, made] : places) parts_[made] = {n, input};
+    for (auto [input, made] : places)
+      parts_[made] = {n, input};
   }
 }
 

@@ -26,7 +26,8 @@ Stored Storage::input(int index, DType dtype, const Dims& sizes) {
 
 Stored Storage::constant(const Tensor& t) {
   executable_.constants.push_back(t);
-  return {add({Place::Constant, static_cast<int>(executable_.constants.size()) - 1, 0, -1, -1}), 0, t.sizes, t.strides, t.dtype};
+  return {add({Place::Constant, static_cast<int>(executable_.constants.size()) - 1, 0, -1, -1}), 0, t.sizes, t.strides,
+          t.dtype};
 }
 
 Stored Storage::fresh(DType dtype, const Dims& sizes) {
@@ -46,16 +47,20 @@ void Storage::launch(runtime::Launch l, const std::vector<Stored>& arrays, bool 
 }
 
 void Storage::hold(const std::vector<Stored>& arrays) {
-  for (const Stored& s : arrays) memories_[s.memory].last = std::max(memories_[s.memory].last, next_launch());
+  for (const Stored& s : arrays)
+    memories_[s.memory].last = std::max(memories_[s.memory].last, next_launch());
 }
 
 void Storage::drop(const Stored& s) { memories_[s.memory].bytes = 0; }
 
-void Storage::may_write_over(const Stored& in, const Stored& out) { overwrites_.push_back({next_launch(), in.memory, out.memory}); }
+void Storage::may_write_over(const Stored& in, const Stored& out) {
+  overwrites_.push_back({next_launch(), in.memory, out.memory});
+}
 
 bool Storage::is_own(const Stored& s) const {
   const Memory& m = memories_[s.memory];
-  return m.kind == Place::Scratch && s.offset == 0 && s.is_contiguous() && checked_num_elems(s.sizes) * size_bytes(s.dtype) == m.bytes;
+  return m.kind == Place::Scratch && s.offset == 0 && s.is_contiguous() &&
+         checked_num_elems(s.sizes) * size_bytes(s.dtype) == m.bytes;
 }
 
 void Storage::output(const Stored& s) {
@@ -70,8 +75,8 @@ void Storage::output(const Stored& s) {
   executable_.outputs.push_back({s.dtype, s.sizes, s.strides, {m.kind, m.index, s.offset * size_bytes(s.dtype)}});
 }
 
-// An output may take over the memory of an input that nobody reads once the output is written. Writes that come before a
-// check that may fail must not destroy an input: the call is then interpreted from its arguments.
+// An output may take over the memory of an input that nobody reads once the output is written. Writes that come before
+// a check that may fail must not destroy an input: the call is then interpreted from its arguments.
 void Storage::choose_donations() {
   std::vector<bool> taken(memories_.size(), false);
   auto donate = [&](int in, int out) {
@@ -80,8 +85,8 @@ void Storage::choose_donations() {
   };
   auto possible = [&](int in, int out) {
     const Memory &i = memories_[in], &o = memories_[out];
-    return i.kind == Place::Input && o.kind == Place::Output && !i.returned && !taken[in] && !taken[out] && i.bytes == o.bytes &&
-           i.bytes > 0 && o.first > last_check_;
+    return i.kind == Place::Input && o.kind == Place::Output && !i.returned && !taken[in] && !taken[out] &&
+           i.bytes == o.bytes && i.bytes > 0 && o.first > last_check_;
   };
   // First where an element takes the place of the element it was made from.
   for (const Overwrite& w : overwrites_)
@@ -93,15 +98,18 @@ void Storage::choose_donations() {
   }
   for (int out : outputs) {
     if (taken[out]) continue;
-    auto in = std::find_if(inputs.begin(), inputs.end(), [&](int i) { return possible(i, out) && memories_[i].last < memories_[out].first; });
+    auto in = std::find_if(inputs.begin(), inputs.end(),
+                           [&](int i) { return possible(i, out) && memories_[i].last < memories_[out].first; });
     if (in != inputs.end()) donate(*in, out);
   }
 }
 
-// Scratch that dies in the launch that writes other scratch over it, or an output with memory of its own, becomes one memory with it.
+// Scratch that dies in the launch that writes other scratch over it, or an output with memory of its own, becomes one
+// memory with it.
 void Storage::merge_scratch(std::vector<int>& same) {
   auto find = [&](int m) {
-    while (same[m] != m) m = same[m];
+    while (same[m] != m)
+      m = same[m];
     return m;
   };
   for (const Overwrite& w : overwrites_) {
@@ -120,10 +128,13 @@ void Storage::merge_scratch(std::vector<int>& same) {
 }
 
 void Storage::place() {
-  if (!is_enabled(Pass::InPlace)) overwrites_.clear();
-  else choose_donations();
+  if (!is_enabled(Pass::InPlace))
+    overwrites_.clear();
+  else
+    choose_donations();
   std::vector<int> same(memories_.size());
-  for (size_t i = 0; i < same.size(); ++i) same[i] = static_cast<int>(i);
+  for (size_t i = 0; i < same.size(); ++i)
+    same[i] = static_cast<int>(i);
   merge_scratch(same);
   std::vector<plan::Lifetime> lifetimes;
   std::vector<int> which;
@@ -137,10 +148,12 @@ void Storage::place() {
   plan::MemoryPlan plan = plan::plan_memory(lifetimes);
   executable_.scratch_bytes = plan.total_bytes;
   std::vector<int64_t> base(memories_.size(), 0);
-  for (size_t i = 0; i < which.size(); ++i) base[which[i]] = plan.offsets[i];
+  for (size_t i = 0; i < which.size(); ++i)
+    base[which[i]] = plan.offsets[i];
   for (const Use& u : uses_) {
     int m = u.memory;
-    while (same[m] != m) m = same[m];
+    while (same[m] != m)
+      m = same[m];
     executable_.launches[u.launch].buffers[u.slot] = {memories_[m].kind, memories_[m].index, base[m] + u.offset_bytes};
   }
 }

@@ -1,5 +1,6 @@
-// Where the values of a graph live while its executable is built: which memory, how laid out, from which launch to which.
-// When all launches are known it decides what shares memory: outputs written over inputs they replace, and scratch.
+// Where the values of a graph live while its executable is built: which memory, how laid out, from which launch to
+// which. When all launches are known it decides what shares memory: outputs written over inputs they replace, and
+// scratch.
 #pragma once
 #include <vector>
 
@@ -27,14 +28,15 @@ class Storage {
   // New memory, first written by the next launch.
   Stored fresh(DType dtype, const Dims& sizes);
 
-  // Adds a launch that reads and writes these arrays. `checks`: it may fail, and then the call is run again another way.
+  // Adds a launch that reads and writes these arrays. `checks`: it may fail, and then the call is run again another
+  // way.
   void launch(runtime::Launch l, const std::vector<Stored>& arrays, bool checks);
   // The launch that came last works on arrays while the one before it still reads these.
   void hold(const std::vector<Stored>& arrays);
   // Nothing is ever written to such an array.
   void drop(const Stored& s);
-  // In the launch that comes next each element of `in` is read before that of `out` at the same place is written, and `in`
-  // is read nowhere else by it.
+  // In the launch that comes next each element of `in` is read before that of `out` at the same place is written, and
+  // `in` is read nowhere else by it.
   void may_write_over(const Stored& in, const Stored& out);
 
   // A whole memory in row-major order that is neither an input, a constant nor an output already.
@@ -47,7 +49,7 @@ class Storage {
   using Place = runtime::Place;
   struct Memory {
     Place::Kind kind = Place::Scratch;
-    int index = -1;        // Input, Constant, Output
+    int index = -1;  // Input, Constant, Output
     int64_t bytes = 0;
     int first = 0, last = 0;
     bool returned = false;

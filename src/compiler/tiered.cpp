@@ -19,22 +19,26 @@ std::atomic<Backend> g_backend{Backend::Auto};
 
 // An executable compiles its kernels once they have spent this together.
 constexpr int64_t kWorthNs = 10'000'000;
-// A batch leaves out kernels that have spent less than this. It is little on purpose: what will have earned its code a few runs
-// later is better made now, side by side with the others, than found missing by the next start.
+// A batch leaves out kernels that have spent less than this. It is little on purpose: what will have earned its code a
+// few runs later is better made now, side by side with the others, than found missing by the next start.
 constexpr int64_t kSmallNs = kWorthNs / 50;
 // Programs that ask for more stride patterns of one kernel than this keep to the block executor.
 constexpr int kMaxVersions = 8;
 // A kernel of a graph waits this many times longer before it is compiled by itself.
 constexpr int64_t kPatienceInGraph = 8;
 
-int64_t now_ns() { return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
 
 // Runs shorter than this are timed once in kSampled.
 constexpr int64_t kQuickNs = 5000;
 constexpr int kSampled = 16;
 
 bool computes(const loop::Block& b) {
-  return std::any_of(b.begin(), b.end(), [](const loop::Stmt& s) { return s.kind == loop::Stmt::Store || computes(s.body); });
+  return std::any_of(b.begin(), b.end(),
+                     [](const loop::Stmt& s) { return s.kind == loop::Stmt::Store || computes(s.body); });
 }
 
 int64_t num_math(const loop::Kernel& k) {
@@ -57,8 +61,8 @@ int SampledTime::weight() const {
 }
 
 int64_t SampledTime::add(int64_t ns, int weight) {
-  // A run during which the thread had to wait for a processor tells nothing of the work: it counts as a slow one, and not for
-  // the runs that were not timed.
+  // A run during which the thread had to wait for a processor tells nothing of the work: it counts as a slow one, and
+  // not for the runs that were not timed.
   constexpr int64_t kSlow = 8;
   int64_t last = std::min(ns, last_ns_.exchange(ns, std::memory_order_relaxed));
   ns = std::min(ns, kSlow * std::max<int64_t>(last, kQuickNs)) + last * (weight - 1);
@@ -66,18 +70,22 @@ int64_t SampledTime::add(int64_t ns, int weight) {
 }
 
 TieredKernel::TieredKernel(loop::Kernel kernel, Use use, std::string text)
-    : kernel_(std::move(kernel)), strides_(kernel_),
+    : kernel_(std::move(kernel)),
+      strides_(kernel_),
       worth_compiling_(computes(kernel_.body) && (is_enabled(Pass::ExpandMath) || num_math(kernel_) == 0)),
-      compile_ns_(estimated_compile_ns(kernel_)), patience_(use == Use::InGraph ? kPatienceInGraph : 1),
+      compile_ns_(estimated_compile_ns(kernel_)),
+      patience_(use == Use::InGraph ? kPatienceInGraph : 1),
       text_(std::move(text)) {}
 
 TieredKernel::~TieredKernel() {
-  for (const Version* v = versions_.load(); v;) delete std::exchange(v, v->next);
+  for (const Version* v = versions_.load(); v;)
+    delete std::exchange(v, v->next);
 }
 
 uint64_t TieredKernel::pattern(std::span<const int64_t> sizes) const {
   uint64_t p = 1;
-  for (int i : strides_.indices()) p = p * 3 + (sizes[i] == 0 ? 0 : sizes[i] == 1 ? 1 : 2);
+  for (int i : strides_.indices())
+    p = p * 3 + (sizes[i] == 0 ? 0 : sizes[i] == 1 ? 1 : 2);
   return p;
 }
 
@@ -111,7 +119,8 @@ void TieredKernel::install(uint64_t pattern, NativeCode code) const {
   const Version* known = find(pattern);
   if (known && (known->code || !code)) return;
   int count = 1;
-  for (const Version* v = versions_.load(); v; v = v->next) ++count;
+  for (const Version* v = versions_.load(); v; v = v->next)
+    ++count;
   if (code) block_time_.reset();
   versions_.store(new Version{pattern, std::move(code), versions_.load()}, std::memory_order_release);
   if (count >= 2 * kMaxVersions) failed_ = true;
@@ -153,13 +162,15 @@ const codegen::BlockKernel& TieredKernel::block() const {
   return *block_;
 }
 
-// Whether this run alone is clearly worth more than compiling: one of tens of millions of elements need not be slow first.
+// Whether this run alone is clearly worth more than compiling: one of tens of millions of elements need not be slow
+// first.
 bool TieredKernel::takes_long(std::span<const int64_t> sizes) const {
   constexpr double kClearly = 2;
   return block().estimated_ns(sizes) > kClearly * runtime::num_threads() * static_cast<double>(patience_ * compile_ns_);
 }
 
-int TieredKernel::run_block(std::span<std::byte* const> buffers, std::span<const int64_t> sizes, int64_t& payload) const {
+int TieredKernel::run_block(std::span<std::byte* const> buffers, std::span<const int64_t> sizes,
+                            int64_t& payload) const {
   loop::CheckRecord check;
   block().run(buffers, sizes, check);
   payload = check.payload;
@@ -201,17 +212,21 @@ void compile_natively(std::span<const runtime::Launch> launches, int64_t min_blo
   if (jobs.empty()) return;
   Phase phase("native");
   // The longest first, so that no thread is left with one at the end.
-  std::sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) { return a.kernel->compile_ns() > b.kernel->compile_ns(); });
+  std::sort(jobs.begin(), jobs.end(),
+            [](const Job& a, const Job& b) { return a.kernel->compile_ns() > b.kernel->compile_ns(); });
   std::atomic<size_t> next{0};
   auto work = [&] {
-    for (size_t i; (i = next++) < jobs.size();) jobs[i].kernel->compile(jobs[i].sizes);
+    for (size_t i; (i = next++) < jobs.size();)
+      jobs[i].kernel->compile(jobs[i].sizes);
   };
   // Not on the pool's workers: they must be free for kernels of other threads, and LLVM wants a deep stack.
   std::vector<std::thread> others;
   size_t threads = std::min<size_t>(jobs.size(), static_cast<size_t>(runtime::num_threads()));
-  for (size_t i = 1; i < threads; ++i) others.emplace_back(work);
+  for (size_t i = 1; i < threads; ++i)
+    others.emplace_back(work);
   work();
-  for (std::thread& t : others) t.join();
+  for (std::thread& t : others)
+    t.join();
 }
 
 int64_t ExecutableTier::now_ns() { return compiler::now_ns(); }
@@ -223,7 +238,8 @@ void ExecutableTier::after_run(std::span<const runtime::Launch> launches, int64_
   int64_t block_ns = 0;
   std::set<const runtime::Kernel*> seen;
   for (const runtime::Launch& l : launches)
-    if (auto* k = dynamic_cast<const TieredKernel*>(l.kernel.get()); k && seen.insert(k).second) block_ns += k->block_ns();
+    if (auto* k = dynamic_cast<const TieredKernel*>(l.kernel.get()); k && seen.insert(k).second)
+      block_ns += k->block_ns();
   if (block_ns >= kWorthNs) compile_natively(launches, kSmallNs);
 }
 

@@ -1,9 +1,9 @@
-// A kernel that starts in the block executor and becomes native code once it has run long enough to pay for compiling; code
-// that is on disk already is used from the first launch on. Both executors give the same bits, so nobody sees the switch.
-// Thread-safe.
+// A kernel that starts in the block executor and becomes native code once it has run long enough to pay for compiling;
+// code that is on disk already is used from the first launch on. Both executors give the same bits, so nobody sees the
+// switch. Thread-safe.
 //
-// Native code is made for a pattern of strides: which of the strides along vector axes are 0, 1 or something else. Launches
-// with another pattern keep to the block executor until they have earned code of their own.
+// Native code is made for a pattern of strides: which of the strides along vector axes are 0, 1 or something else.
+// Launches with another pattern keep to the block executor until they have earned code of their own.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -21,7 +21,8 @@
 
 namespace sheaf::compiler {
 
-// Times of something that may take less than reading the clock does: what is quick is timed now and then, and counts more.
+// Times of something that may take less than reading the clock does: what is quick is timed now and then, and counts
+// more.
 class SampledTime {
  public:
   // How often this run counts; 0: it need not be timed.
@@ -41,8 +42,8 @@ void set_backend(Backend b);
 
 class TieredKernel final : public CheckableKernel {
  public:
-  // Alone: the kernel itself decides when it is compiled. InGraph: its executable does, together with its other kernels;
-  // by itself it is compiled only when one run takes very long (a loop around it).
+  // Alone: the kernel itself decides when it is compiled. InGraph: its executable does, together with its other
+  // kernels; by itself it is compiled only when one run takes very long (a loop around it).
   enum class Use : uint8_t { Alone, InGraph };
   // `text` is the kernel's, where the caller has it already.
   explicit TieredKernel(loop::Kernel kernel, Use use = Use::Alone, std::string text = {});

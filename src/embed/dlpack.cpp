@@ -19,7 +19,8 @@ DType dtype_of(const DLDataType& t) {
   for (int i = 0; i < kNumDTypes; ++i)
     if (kTypes[i].code == t.code && kTypes[i].bits == t.bits && t.lanes == 1) return static_cast<DType>(i);
   const char* name = t.code == kDLInt ? "int" : t.code == kDLUInt ? "uint" : t.code == kDLFloat ? "float" : "";
-  std::string text = *name ? fmt::format("{}{}", name, t.bits) : fmt::format("type code {} with {} bits", t.code, t.bits);
+  std::string text =
+      *name ? fmt::format("{}{}", name, t.bits) : fmt::format("type code {} with {} bits", t.code, t.bits);
   if (t.lanes != 1) text += fmt::format(" in vectors of {}", t.lanes);
   throw HostError{fmt::format("Sheaf has no tensors of {}; its dtypes are {}", text, dtype_list())};
 }
@@ -35,7 +36,8 @@ Tensor tensor_of(DLManagedTensor* m) {
   const DLTensor& d = m->dl_tensor;
   if (d.device.device_type != kDLCPU && d.device.device_type != kDLCUDAHost)
     throw HostError{"the tensor is not in the memory of the CPU; move it there first"};
-  if (d.ndim < 0 || d.ndim > kMaxRank) throw HostError{fmt::format("the tensor has {} axes; the limit is {}", d.ndim, kMaxRank)};
+  if (d.ndim < 0 || d.ndim > kMaxRank)
+    throw HostError{fmt::format("the tensor has {} axes; the limit is {}", d.ndim, kMaxRank)};
   Tensor t;
   t.dtype = dtype_of(d.dtype);
   t.sizes.assign(d.shape, d.shape + d.ndim);

@@ -48,7 +48,8 @@ struct sheaf_session {
   sheaf_error* run(const Work& work, sheaf_value** out) noexcept {
     if (out) *out = nullptr;
     return sheaf::embed::caught([&] {
-      if (pthread_equal(pthread_self(), runner_)) throw sheaf::embed::HostError{"the session was called from inside its own call"};
+      if (pthread_equal(pthread_self(), runner_))
+        throw sheaf::embed::HostError{"the session was called from inside its own call"};
       std::lock_guard turn(turn_);
       Job job{&work, {}, {}};
       {
@@ -75,11 +76,13 @@ struct sheaf_session {
   std::vector<sheaf::Value> accept(sheaf_value* const* args, size_t num_args) const {
     std::vector<sheaf::Value> out;
     out.reserve(num_args);
-    for (size_t i = 0; i < num_args; ++i) out.push_back(accept(*args[i]));
+    for (size_t i = 0; i < num_args; ++i)
+      out.push_back(accept(*args[i]));
     return out;
   }
   const sheaf::Value& accept(const sheaf_value& v) const {
-    if (v.owner != 0 && v.owner != id_) throw sheaf::embed::HostError{"a function, atom or future of another session was given to this one"};
+    if (v.owner != 0 && v.owner != id_)
+      throw sheaf::embed::HostError{"a function, atom or future of another session was given to this one"};
     return v.value;
   }
 
@@ -145,12 +148,14 @@ struct sheaf_session {
     --sheaf::embed::g_running;
   }
 
-  // A function that does nothing but (name arg …): a call from outside is then an ordinary call, compiled when those are.
+  // A function that does nothing but (name arg …): a call from outside is then an ordinary call, compiled when those
+  // are.
   sheaf::Value caller_of(sheaf::eval::Session& s, const std::string& name, size_t num_args) {
     sheaf::Value& known = callers_[{name, num_args}];
     if (!known.is_nil()) return known;
     auto forms = sheaf::syntax::read_all(sheaf::add_source("<call>", name, sheaf::SourceKind::Repl));
-    if (forms.size() != 1 || !forms[0]->is_symbol()) throw sheaf::embed::HostError{fmt::format("'{}' is not the name of a function", name)};
+    if (forms.size() != 1 || !forms[0]->is_symbol())
+      throw sheaf::embed::HostError{fmt::format("'{}' is not the name of a function", name)};
     const char* prefix = name.starts_with("arg-") ? "argument-" : "arg-";
     std::string parameters, call = "(" + name;
     for (size_t i = 1; i <= num_args; ++i) {
@@ -193,37 +198,50 @@ sheaf_session* sheaf_new() {
 void sheaf_free(sheaf_session* s) { delete s; }
 
 sheaf_error* sheaf_eval(sheaf_session* s, const char* text, sheaf_value** out) {
-  return s->run([&](sheaf::eval::Session& session) {
-    s->forget_callers();
-    return sheaf::eval::run_interactively(session, sheaf::syntax::read_all(sheaf::add_source("<eval>", text, sheaf::SourceKind::Repl)));
-  }, out);
+  return s->run(
+      [&](sheaf::eval::Session& session) {
+        s->forget_callers();
+        return sheaf::eval::run_interactively(
+            session, sheaf::syntax::read_all(sheaf::add_source("<eval>", text, sheaf::SourceKind::Repl)));
+      },
+      out);
 }
 
 sheaf_error* sheaf_run_file(sheaf_session* s, const char* path, sheaf_value** out) {
-  return s->run([&](sheaf::eval::Session& session) {
-    s->forget_callers();
-    return session.run_file(path);
-  }, out);
+  return s->run(
+      [&](sheaf::eval::Session& session) {
+        s->forget_callers();
+        return session.run_file(path);
+      },
+      out);
 }
 
-sheaf_error* sheaf_call(sheaf_session* s, const char* name, sheaf_value* const* args, size_t num_args, sheaf_value** out) {
+sheaf_error* sheaf_call(sheaf_session* s, const char* name, sheaf_value* const* args, size_t num_args,
+                        sheaf_value** out) {
   return s->run([&](sheaf::eval::Session& session) { return s->call(session, name, s->accept(args, num_args)); }, out);
 }
 
-sheaf_error* sheaf_apply(sheaf_session* s, const sheaf_value* function, sheaf_value* const* args, size_t num_args, sheaf_value** out) {
-  return s->run([&](sheaf::eval::Session& session) { return session.call(s->accept(*function), s->accept(args, num_args)); }, out);
+sheaf_error* sheaf_apply(sheaf_session* s, const sheaf_value* function, sheaf_value* const* args, size_t num_args,
+                         sheaf_value** out) {
+  return s->run(
+      [&](sheaf::eval::Session& session) { return session.call(s->accept(*function), s->accept(args, num_args)); },
+      out);
 }
 
 sheaf_error* sheaf_lookup(sheaf_session* s, const char* text, sheaf_value** out) {
-  return s->run([&](sheaf::eval::Session& session) {
-    sheaf::Name name(text);
-    sheaf::eval::Globals& g = session.globals();
-    // Asking must not create the name.
-    bool known = g.find_user(name) || g.is_prelude_name(name) || (text[0] != '%' && sheaf::builtins::find_builtin(text));
-    sheaf::Value v = known ? g.user_cell(name)->value : sheaf::Value::unbound();
-    if (v.tag() == sheaf::Tag::Unbound) throw sheaf::UserError(sheaf::ErrorKind::Compile, fmt::format("Undefined symbol: {}", text));
-    return v;
-  }, out);
+  return s->run(
+      [&](sheaf::eval::Session& session) {
+        sheaf::Name name(text);
+        sheaf::eval::Globals& g = session.globals();
+        // Asking must not create the name.
+        bool known =
+            g.find_user(name) || g.is_prelude_name(name) || (text[0] != '%' && sheaf::builtins::find_builtin(text));
+        sheaf::Value v = known ? g.user_cell(name)->value : sheaf::Value::unbound();
+        if (v.tag() == sheaf::Tag::Unbound)
+          throw sheaf::UserError(sheaf::ErrorKind::Compile, fmt::format("Undefined symbol: {}", text));
+        return v;
+      },
+      out);
 }
 
 void sheaf_interrupt(sheaf_session* s) { s->interrupt(); }

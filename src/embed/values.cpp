@@ -48,17 +48,23 @@ sheaf_value* made(F&& f, Owner owner = 0) noexcept {
 
 sheaf_value* sequence(sheaf_value* const* items, size_t size, Value (*make)(std::vector<Value>)) {
   Owner owner = 0;
-  for (size_t i = 0; i < size; ++i) owner = joined(owner, items[i]->owner);
-  return made([&] {
-    std::vector<Value> all;
-    all.reserve(size);
-    for (size_t i = 0; i < size; ++i) all.push_back(items[i]->value);
-    return make(std::move(all));
-  }, owner);
+  for (size_t i = 0; i < size; ++i)
+    owner = joined(owner, items[i]->owner);
+  return made(
+      [&] {
+        std::vector<Value> all;
+        all.reserve(size);
+        for (size_t i = 0; i < size; ++i)
+          all.push_back(items[i]->value);
+        return make(std::move(all));
+      },
+      owner);
 }
 
 // A part of a value.
-sheaf_value* part(const sheaf_value* whole, const Value& v) { return new_handle(v, whole->owner ? owner_of(v, whole->owner) : 0); }
+sheaf_value* part(const sheaf_value* whole, const Value& v) {
+  return new_handle(v, whole->owner ? owner_of(v, whole->owner) : 0);
+}
 
 }  // namespace
 }  // namespace sheaf::embed
@@ -78,8 +84,13 @@ sheaf_kind sheaf_kind_of(const sheaf_value* v) {
     case Tag::Tuple: return SHEAF_TUPLE;
     case Tag::Dict: return SHEAF_DICT;
     case Tag::Tensor: return SHEAF_TENSOR;
-    case Tag::Function: case Tag::Builtin: return SHEAF_FUNCTION;
-    case Tag::Marker: case Tag::Unbound: case Tag::Traced: case Tag::Atom: case Tag::Opaque: break;
+    case Tag::Function:
+    case Tag::Builtin: return SHEAF_FUNCTION;
+    case Tag::Marker:
+    case Tag::Unbound:
+    case Tag::Traced:
+    case Tag::Atom:
+    case Tag::Opaque: break;
   }
   return SHEAF_OTHER;
 }
@@ -97,22 +108,32 @@ sheaf_value* sheaf_string(const char* text, size_t size) {
 sheaf_value* sheaf_keyword(const char* name) {
   return made([&] { return Value::keyword(Name(name)); });
 }
-sheaf_value* sheaf_list(sheaf_value* const* items, size_t size) { return sheaf::embed::sequence(items, size, Value::list); }
-sheaf_value* sheaf_tuple(sheaf_value* const* items, size_t size) { return sheaf::embed::sequence(items, size, Value::tuple); }
+sheaf_value* sheaf_list(sheaf_value* const* items, size_t size) {
+  return sheaf::embed::sequence(items, size, Value::list);
+}
+sheaf_value* sheaf_tuple(sheaf_value* const* items, size_t size) {
+  return sheaf::embed::sequence(items, size, Value::tuple);
+}
 sheaf_value* sheaf_dict(const char* const* keys, sheaf_value* const* values, size_t size) {
   Owner owner = 0;
-  for (size_t i = 0; i < size; ++i) owner = sheaf::embed::joined(owner, values[i]->owner);
-  return made([&] {
-    std::vector<DictEntry> entries;
-    for (size_t i = 0; i < size; ++i) entries.push_back({Name(keys[i]), values[i]->value});
-    return sheaf::make_dict(std::move(entries));
-  }, owner);
+  for (size_t i = 0; i < size; ++i)
+    owner = sheaf::embed::joined(owner, values[i]->owner);
+  return made(
+      [&] {
+        std::vector<DictEntry> entries;
+        for (size_t i = 0; i < size; ++i)
+          entries.push_back({Name(keys[i]), values[i]->value});
+        return sheaf::make_dict(std::move(entries));
+      },
+      owner);
 }
 
 int sheaf_get_bool(const sheaf_value* v) { return v->value.is_bool() && v->value.as_bool(); }
 int64_t sheaf_get_int(const sheaf_value* v) { return v->value.is_int() ? v->value.as_int() : 0; }
 double sheaf_get_float(const sheaf_value* v) {
-  return v->value.is_int() ? static_cast<double>(v->value.as_int()) : v->value.is_float() ? static_cast<double>(v->value.as_float()) : 0;
+  return v->value.is_int()     ? static_cast<double>(v->value.as_int())
+         : v->value.is_float() ? static_cast<double>(v->value.as_float())
+                               : 0;
 }
 
 const char* sheaf_get_text(const sheaf_value* v, size_t* size) {
@@ -123,7 +144,9 @@ const char* sheaf_get_text(const sheaf_value* v, size_t* size) {
   return has ? text.c_str() : nullptr;
 }
 
-size_t sheaf_size(const sheaf_value* v) { return v->value.is_seq() ? v->value.items().size() : v->value.is_dict() ? v->value.as_dict().size() : 0; }
+size_t sheaf_size(const sheaf_value* v) {
+  return v->value.is_seq() ? v->value.items().size() : v->value.is_dict() ? v->value.as_dict().size() : 0;
+}
 
 sheaf_value* sheaf_item(const sheaf_value* v, size_t index) {
   if (index >= sheaf_size(v)) return nullptr;

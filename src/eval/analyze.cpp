@@ -36,7 +36,9 @@ std::optional<InlineOp> inline_op(const std::string& name, size_t argc) {
 }
 
 // Calls without a position of their own (toolchain specification §3).
-bool defers_position(const std::string& name) { return name == "get" || name == "dict" || name == "assoc" || name == "last"; }
+bool defers_position(const std::string& name) {
+  return name == "get" || name == "dict" || name == "assoc" || name == "last";
+}
 
 }  // namespace
 
@@ -49,18 +51,23 @@ Value quoted(const Form& f) {
     case FormKind::String: return Value::string(f.text);
     case FormKind::Bool: return Value::boolean(f.int_value);
     case FormKind::Nil: return Value::nil();
-    case FormKind::List: case FormKind::Vector: {
+    case FormKind::List:
+    case FormKind::Vector: {
       std::vector<Value> items;
-      for (const auto& x : f.items) items.push_back(quoted(*x));
+      for (const auto& x : f.items)
+        items.push_back(quoted(*x));
       return Value::list(std::move(items));
     }
     case FormKind::Dict: {
       std::vector<DictEntry> entries;
       for (size_t i = 0; i + 1 < f.items.size(); i += 2) {
         const Form& k = *f.items[i];
-        if (k.kind == FormKind::Keyword || k.kind == FormKind::Symbol) entries.push_back({k.name, quoted(*f.items[i + 1])});
-        else if (k.kind == FormKind::String) entries.push_back({Name(k.text), quoted(*f.items[i + 1])});
-        else throw UserError(ErrorKind::Compile, "Dict key must be a keyword or a string", k.span);
+        if (k.kind == FormKind::Keyword || k.kind == FormKind::Symbol)
+          entries.push_back({k.name, quoted(*f.items[i + 1])});
+        else if (k.kind == FormKind::String)
+          entries.push_back({Name(k.text), quoted(*f.items[i + 1])});
+        else
+          throw UserError(ErrorKind::Compile, "Dict key must be a keyword or a string", k.span);
       }
       return make_dict(std::move(entries));
     }
@@ -152,17 +159,21 @@ ExprPtr Analyzer::param_field(const Form& f, Cell* fallback) {
   for (FnScope* s = fn_; s; s = s->parent) {
     // Captured variables are told apart by slot and name, and slots are counted per function: a name for each function.
     int depth = 0;
-    for (FnScope* up = s->parent; up; up = up->parent) ++depth;
+    for (FnScope* up = s->parent; up; up = up->parent)
+      ++depth;
     Name owner(fmt::format("with-params {}", depth));
-    for (size_t i = s->params.size(); i-- > 0;) e->items.push_back(slot_in(*fn_, *s, s->params[i], owner, false, f.span));
+    for (size_t i = s->params.size(); i-- > 0;)
+      e->items.push_back(slot_in(*fn_, *s, s->params[i], owner, false, f.span));
   }
   return e;
 }
 
-// The head of a call that the library wrote, in a macro or as part of a special form: what the program calls so does not concern it.
+// The head of a call that the library wrote, in a macro or as part of a special form: what the program calls so does
+// not concern it.
 bool Analyzer::is_library_head(const Form& head) const {
   uint32_t home = head.home();
-  return !prelude_ && home && source_kind(home) == SourceKind::Prelude && (builtins::find_builtin(head.name.str()) || globals_.is_prelude_name(head.name, true));
+  return !prelude_ && home && source_kind(home) == SourceKind::Prelude &&
+         (builtins::find_builtin(head.name.str()) || globals_.is_prelude_name(head.name, true));
 }
 
 // A user definition (made already, or further down in the text) hides the prelude's and the built-in's.
@@ -188,14 +199,17 @@ ExprPtr Analyzer::symbol(const Form& f) {
   bool known = builtins::find_builtin(plain.str()) || globals_.is_prelude_name(plain, prelude_);
   if (!known && (prelude_ || !host_.will_define(name)))
     if (ExprPtr e = let_name(f.name, f.span)) return e;
-  if (in_with_params()) return param_field(f, known && (prelude_ || is_original_name(plain.str())) ? globals_.cell(name, prelude_) : nullptr);
+  if (in_with_params())
+    return param_field(f,
+                       known && (prelude_ || is_original_name(plain.str())) ? globals_.cell(name, prelude_) : nullptr);
   // A form at the top level runs before what is below it: a value defined there cannot be meant.
   bool too_early = !fn_->parent && fn_->proto->top_level && host_.will_define_value(name);
   if (known || (!prelude_ && host_.will_define(name) && !too_early)) return global(globals_.cell(name, prelude_));
   UserError e(ErrorKind::Compile, "Undefined symbol: " + f.name.str(), f.span);
   std::vector<std::string_view> names;
   for (const FnScope* scope = fn_; scope; scope = scope->parent)
-    for (const auto& v : scope->visible) names.push_back(v.name.str());
+    for (const auto& v : scope->visible)
+      names.push_back(v.name.str());
   if (auto likely = likely_name(f.name.str(), names); !likely.empty()) e.hints.push_back(did_you_mean(likely));
   throw e;
 }
@@ -213,15 +227,21 @@ namespace {
 // How many literals a form of literals alone holds: vectors and dicts of them; nothing for any other form.
 std::optional<size_t> count_literals(const Form& f) {
   switch (f.kind) {
-    case FormKind::Symbol: case FormKind::List: case FormKind::Quote: case FormKind::Quasiquote: case FormKind::Unquote: case FormKind::UnquoteSplicing:
-      return std::nullopt;
-    case FormKind::Vector: case FormKind::Dict: break;
+    case FormKind::Symbol:
+    case FormKind::List:
+    case FormKind::Quote:
+    case FormKind::Quasiquote:
+    case FormKind::Unquote:
+    case FormKind::UnquoteSplicing: return std::nullopt;
+    case FormKind::Vector:
+    case FormKind::Dict: break;
     default: return 1;
   }
   size_t n = 0;
   for (size_t i = 0; i < f.items.size(); ++i) {
     const Form& x = *f.items[i];
-    bool wrong_key = f.kind == FormKind::Dict && i % 2 == 0 && x.kind != FormKind::Keyword && x.kind != FormKind::String;  // an error where the dict is made
+    bool wrong_key = f.kind == FormKind::Dict && i % 2 == 0 && x.kind != FormKind::Keyword &&
+                     x.kind != FormKind::String;  // an error where the dict is made
     std::optional<size_t> here = wrong_key ? std::nullopt : count_literals(x);
     if (!here) return std::nullopt;
     n += *here;
@@ -276,11 +296,15 @@ FormPtr Analyzer::expand(const FormPtr& form) {
   FormPtr f = form;
   for (int depth = 0; const Macro* m = macro_for(*f); ++depth) {
     if (depth + expansion_depth_ >= 100)
-      fail(fmt::format("Macro expansion depth exceeded 100 (possible infinite recursion in '{}')", plain_name(m->name).str()), f->span);
+      fail(fmt::format("Macro expansion depth exceeded 100 (possible infinite recursion in '{}')",
+                       plain_name(m->name).str()),
+           f->span);
     uint32_t home = m->body->home();
     f = expand_macro(*m, *f, [this, home](Name n) -> FormPtr {
       if (!prelude_ && source_kind(home) != SourceKind::Prelude)
-        if (Cell* c = globals_.find_user(host_.resolve_alias(n, home)); c && c->source && (c->user_defined || c->broken) && !c->source->is_call("def")) return c->source;
+        if (Cell* c = globals_.find_user(host_.resolve_alias(n, home));
+            c && c->source && (c->user_defined || c->broken) && !c->source->is_call("def"))
+          return c->source;
       auto it = globals_.prelude_functions().find(n);
       return it == globals_.prelude_functions().end() ? nullptr : it->second.form();
     });
@@ -309,7 +333,8 @@ ExprPtr Analyzer::expr(const FormPtr& form) {
     case FormKind::Dict: {
       if (is_table(*f)) return constant(literal_value(*f), f->span);
       ExprPtr e = make_expr(ExprKind::Dict, f->span);
-      for (const auto& x : f->items) e->items.push_back(expr(x));
+      for (const auto& x : f->items)
+        e->items.push_back(expr(x));
       return e;
     }
     case FormKind::Quote: return constant(quoted(*f->items[0]), f->span);
@@ -327,7 +352,8 @@ ExprPtr Analyzer::list(const FormPtr& form) {
   const Form& head = *f.items[0];
   if (!head.is_symbol()) {
     ExprPtr e = make_expr(ExprKind::Call, f.span);
-    for (const auto& x : f.items) e->items.push_back(expr(x));
+    for (const auto& x : f.items)
+      e->items.push_back(expr(x));
     return e;
   }
   if (!local(head.name, head.span) && !is_overridden(head.name))
@@ -340,11 +366,14 @@ ExprPtr Analyzer::call(const Form& f) {
   const std::string& text = head.name.str();
   std::vector<ExprPtr> args;
   try {
-    for (size_t i = 1; i < f.items.size(); ++i) args.push_back(expr(f.items[i]));
+    for (size_t i = 1; i < f.items.size(); ++i)
+      args.push_back(expr(f.items[i]));
   } catch (UserError& e) {
     // (lambda [x] …): the unknown x is only a consequence of the unknown head.
-    if (e.hints.empty() && e.message.starts_with("Undefined symbol: ") && !local(head.name, head.span) && !is_overridden(head.name))
-      if (std::string advice = habit_hint(text); !advice.empty()) e.hints.push_back(text + " is not known here. " + advice);
+    if (e.hints.empty() && e.message.starts_with("Undefined symbol: ") && !local(head.name, head.span) &&
+        !is_overridden(head.name))
+      if (std::string advice = habit_hint(text); !advice.empty())
+        e.hints.push_back(text + " is not known here. " + advice);
     throw;
   }
   bool library = is_library_head(head);
@@ -354,11 +383,13 @@ ExprPtr Analyzer::call(const Form& f) {
   bool overridden = !library && is_overridden(name);
   ExprPtr callee = l ? std::move(l->expr) : nullptr;
   // The names of a let are the last to be asked: (let [sum (fn [x] (sum x))] …) means the built-in.
-  if (!callee && !overridden && !builtins::find_builtin(text) && !globals_.is_prelude_name(plain, prelude_)) callee = let_name(head.name, head.span);
+  if (!callee && !overridden && !builtins::find_builtin(text) && !globals_.is_prelude_name(plain, prelude_))
+    callee = let_name(head.name, head.span);
   if (callee) {
     ExprPtr e = make_expr(ExprKind::Call, f.span);
     e->items.push_back(std::move(callee));
-    for (auto& a : args) e->items.push_back(std::move(a));
+    for (auto& a : args)
+      e->items.push_back(std::move(a));
     return e;
   }
   bool native = !overridden && !globals_.is_prelude_name(plain, prelude_) && builtins::find_builtin(plain.str());
@@ -394,7 +425,8 @@ ExprPtr Analyzer::body(const Form& f, size_t first) {
   if (first >= f.items.size()) return constant(Value::nil(), f.span);
   if (first + 1 == f.items.size()) return expr(f.items[first]);
   ExprPtr e = make_expr(ExprKind::Do, f.span);
-  for (size_t i = first; i < f.items.size(); ++i) e->items.push_back(expr(f.items[i]));
+  for (size_t i = first; i < f.items.size(); ++i)
+    e->items.push_back(expr(f.items[i]));
   return e;
 }
 
@@ -426,9 +458,13 @@ void Analyzer::prelude_function(Cell& cell, const FormPtr& defn) {
   fn_ = nullptr;
 }
 
-std::shared_ptr<Proto> analyze_top_level(const FormPtr& form, Host& host, bool prelude) { return Analyzer(host, prelude).top_level(form); }
+std::shared_ptr<Proto> analyze_top_level(const FormPtr& form, Host& host, bool prelude) {
+  return Analyzer(host, prelude).top_level(form);
+}
 FormPtr expand_top_level(const FormPtr& form, Host& host) { return Analyzer(host, false).expand_call(form); }
-void analyze_prelude_function(Cell& cell, const FormPtr& defn, Host& host) { Analyzer(host, true).prelude_function(cell, defn); }
+void analyze_prelude_function(Cell& cell, const FormPtr& defn, Host& host) {
+  Analyzer(host, true).prelude_function(cell, defn);
+}
 
 void collect_definitions(const Form& f, Definitions& out) {
   if (f.kind != FormKind::List || f.items.size() < 2 || !f.items[0]->is_symbol()) return;
@@ -441,7 +477,8 @@ void collect_definitions(const Form& f, Definitions& out) {
     if (head == "defmacro") out.macros.insert(name);
   }
   if (head == "do")
-    for (const auto& x : f.items) collect_definitions(*x, out);
+    for (const auto& x : f.items)
+      collect_definitions(*x, out);
 }
 
 }  // namespace sheaf::eval

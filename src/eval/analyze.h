@@ -13,11 +13,11 @@ class Host {
   virtual Globals& globals() = 0;
   // Analyses a module and returns the code that runs its definitions (nullptr: nothing to run).
   virtual ExprPtr use_module(const syntax::Form& form, uint32_t importer) = 0;
-  // The global name that `name` means in a source: a module's by its alias, what defined_name gives, or a name of a module that
-  // keeps its names apart.
+  // The global name that `name` means in a source: a module's by its alias, what defined_name gives, or a name of a
+  // module that keeps its names apart.
   virtual Name resolve_alias(Name name, uint32_t source) = 0;
-  // The global name that a definition of `name` in a source defines; one of the file's own if it is private, if the file is used under
-  // an alias, or if a module defines that name and the file left it out with `:only`.
+  // The global name that a definition of `name` in a source defines; one of the file's own if it is private, if the
+  // file is used under an alias, or if a module defines that name and the file left it out with `:only`.
   virtual Name defined_name(Name name, uint32_t source) = 0;
   virtual void make_private(Name name, uint32_t source) = 0;
   // True when redefinition replaces the old definition (REPL).

@@ -34,14 +34,15 @@ struct FnScope {
   // Captured variables: where the enclosing function has them.
   struct CaptureVar {
     Name name;
-    int outer_slot;        // unique per binding
-    bool from_capture;     // of the enclosing function's captures
+    int outer_slot;     // unique per binding
+    bool from_capture;  // of the enclosing function's captures
     int outer_index;
     bool literal_vector;
   };
   std::vector<CaptureVar> captures;
   LetNames names;
-  // Closures that inner functions take from this one: itself and copies of those below it. Bound before the body, in this order.
+  // Closures that inner functions take from this one: itself and copies of those below it. Bound before the body, in
+  // this order.
   struct Helper {
     Name name;
     int slot;
@@ -97,8 +98,8 @@ class Analyzer {
   // functions.cpp
   ExprPtr fn_form(const Form& f);
   ExprPtr defn_form(const Form& f, bool is_private);
-  std::shared_ptr<Proto> function(std::string name, const Form& params, const Form& whole, size_t first_body, bool named, LetNames names,
-                                  std::vector<ExprPtr>& captures);
+  std::shared_ptr<Proto> function(std::string name, const Form& params, const Form& whole, size_t first_body,
+                                  bool named, LetNames names, std::vector<ExprPtr>& captures);
   ExprPtr let_fn(const Form& f, LetNames names);
   ExprPtr let_name(Name name, Span span);
   ExprPtr bind_pattern(const Form& pattern, ExprPtr value, const Body& rest);
@@ -114,7 +115,9 @@ class Analyzer {
   friend std::vector<std::string> special_form_names();
   static const std::unordered_map<std::string, Handler>& special_forms();
 
-  [[noreturn]] static void fail(std::string message, Span span) { throw UserError(ErrorKind::Compile, std::move(message), span); }
+  [[noreturn]] static void fail(std::string message, Span span) {
+    throw UserError(ErrorKind::Compile, std::move(message), span);
+  }
 
   Host& host_;
   Globals& globals_;

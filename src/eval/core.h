@@ -1,5 +1,6 @@
-// Core code: the program after reading, expansion and name resolution. Locals are registers of their function, globals are
-// cells, and every use of a local knows whether it is the last one (so that the value can be moved and updated in place).
+// Core code: the program after reading, expansion and name resolution. Locals are registers of their function, globals
+// are cells, and every use of a local knows whether it is the last one (so that the value can be moved and updated in
+// place).
 #pragma once
 #include <memory>
 #include <string>
@@ -16,39 +17,40 @@ namespace sheaf::eval {
 struct Cell {
   Name name;
   Value value = Value::unbound();
-  bool user_defined = false;     // by a def or defn of the program (or, in prelude cells, of the prelude)
-  bool is_function = false;      // defined by defn: called by name with an exact argument count
-  bool literal_vector = false;   // its initialiser is written as a vector (stacking rule)
+  bool user_defined = false;          // by a def or defn of the program (or, in prelude cells, of the prelude)
+  bool is_function = false;           // defined by defn: called by name with an exact argument count
+  bool literal_vector = false;        // its initialiser is written as a vector (stacking rule)
   std::shared_ptr<UserError> broken;  // a defn whose body did not compile: reported when it is used at run time
-  syntax::FormPtr source;        // the defining form, for :show, macros and recompilation
+  syntax::FormPtr source;             // the defining form, for :show, macros and recompilation
   Span defined_at;
 };
 
 enum class ExprKind : uint8_t {
-  Const,     // value
-  Local,     // slot; last
-  Capture,   // slot: index of a captured value
-  Self,      // the closure being run
-  Global,    // cell
-  If,        // items: condition, then, else
-  Do,        // items
-  Bind,      // slot; items: value, body   (let)
-  Destructure, // names in `slots`, items: value, body; `rest_slot`
-  Fn,        // proto; captures
-  Call,      // items: function, arguments
-  CallGlobal,// cell; items: arguments
-  CallBuiltin, // builtin; items: arguments
-  Op,        // op (an inline operator); items: operands
-  Vector,    // items; flag: every element is written as a vector
-  Dict,      // items: key, value, …
-  And, Or,
-  While,     // slot; items: condition, init, body
-  Repeat,    // slot (index), slot2 (accumulator); items: count, init, body
-  Loop,      // slots; items: initial values…, body
-  Recur,     // slots; items: values (targets are the enclosing Loop's slots, or the function's parameters)
-  Def,       // cell; items: value
-  Try,       // slot; items: body, handler
-  ParamField,// value: the key; cell: a function to fall back to; items: the dicts, innermost first
+  Const,        // value
+  Local,        // slot; last
+  Capture,      // slot: index of a captured value
+  Self,         // the closure being run
+  Global,       // cell
+  If,           // items: condition, then, else
+  Do,           // items
+  Bind,         // slot; items: value, body   (let)
+  Destructure,  // names in `slots`, items: value, body; `rest_slot`
+  Fn,           // proto; captures
+  Call,         // items: function, arguments
+  CallGlobal,   // cell; items: arguments
+  CallBuiltin,  // builtin; items: arguments
+  Op,           // op (an inline operator); items: operands
+  Vector,       // items; flag: every element is written as a vector
+  Dict,         // items: key, value, …
+  And,
+  Or,
+  While,       // slot; items: condition, init, body
+  Repeat,      // slot (index), slot2 (accumulator); items: count, init, body
+  Loop,        // slots; items: initial values…, body
+  Recur,       // slots; items: values (targets are the enclosing Loop's slots, or the function's parameters)
+  Def,         // cell; items: value
+  Try,         // slot; items: body, handler
+  ParamField,  // value: the key; cell: a function to fall back to; items: the dicts, innermost first
 };
 
 enum class InlineOp : uint8_t { Add, Sub, Mul, Div, FloorDiv, Mod, Lt, Le, Gt, Ge, Not, Neg };
@@ -90,7 +92,9 @@ struct Insn {
   uint16_t op;
   uint16_t a;
   union {
-    struct { uint16_t b, c; };
+    struct {
+      uint16_t b, c;
+    };
     int32_t i;
   };
 };
@@ -112,27 +116,28 @@ struct Fork {
 // A function's code, shared by all closures made from it.
 struct Proto {
   const uint64_t number = new_code_number();
-  std::string name;              // "" for fn
-  std::vector<Param> params;     // positional
-  int rest_slot = -1;            // `& rest`
-  std::vector<Name> options;     // the names of `& {:keys […]}`
-  bool named = false;            // made by defn
-  bool top_level = false;        // a form of a text, not a function
-  int num_slots = 0;             // locals
+  std::string name;           // "" for fn
+  std::vector<Param> params;  // positional
+  int rest_slot = -1;         // `& rest`
+  std::vector<Name> options;  // the names of `& {:keys […]}`
+  bool named = false;         // made by defn
+  bool top_level = false;     // a form of a text, not a function
+  int num_slots = 0;          // locals
   int num_captures = 0;
   ExprPtr body;
-  Span span;                     // the defining form
+  Span span;  // the defining form
   syntax::FormPtr source;
   // Filled in by emit_code:
   std::vector<Insn> code;
-  std::vector<Span> spans;       // parallel to code
+  std::vector<Span> spans;  // parallel to code
   std::vector<Value> constants;
   std::vector<Cell*> cells;
   std::vector<const builtins::BuiltinDef*> builtin_refs;
   std::vector<std::shared_ptr<Proto>> protos;
-  std::vector<Fork> forks;       // by `at`, ascending
+  std::vector<Fork> forks;  // by `at`, ascending
   int num_registers = 0;
-  std::shared_ptr<Proto> checked;  // the same code with a test before each use of a parameter (lenient calls with missing arguments)
+  std::shared_ptr<Proto>
+      checked;  // the same code with a test before each use of a parameter (lenient calls with missing arguments)
 };
 
 struct Closure final : FunctionObj {

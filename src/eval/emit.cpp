@@ -51,14 +51,16 @@ class Emitter {
   }
   void touch(int reg) {
     if (reg > max_register_) max_register_ = reg;
-    if (reg >= kConstantBit) throw UserError(ErrorKind::Compile, "function too large: more than 32767 values alive at once", p_.span);
+    if (reg >= kConstantBit)
+      throw UserError(ErrorKind::Compile, "function too large: more than 32767 values alive at once", p_.span);
   }
   // Makes the jump at `at` (or the word that holds its target) land here.
   void patch(int at, int from) { p_.code[at].i = here() - from; }
 
   int constant(const Value& v) {
     p_.constants.push_back(v);
-    if (p_.constants.size() >= kConstantBit) throw UserError(ErrorKind::Compile, "function too large: more than 32767 constants", p_.span);
+    if (p_.constants.size() >= kConstantBit)
+      throw UserError(ErrorKind::Compile, "function too large: more than 32767 constants", p_.span);
     return static_cast<int>(p_.constants.size()) - 1;
   }
   int cell(Cell* c) {
@@ -81,7 +83,8 @@ class Emitter {
 
   // A register or constant to read from. Registers from `top` on are free.
   int operand(const Expr& e, int& top, bool later_operands_are_simple) {
-    if (e.kind == ExprKind::Const && (e.value.is_number() || e.value.is_bool())) return constant(e.value) | kConstantBit;
+    if (e.kind == ExprKind::Const && (e.value.is_number() || e.value.is_bool()))
+      return constant(e.value) | kConstantBit;
     // A local may be read in place unless a later operand could move it away first.
     if (e.kind == ExprKind::Local && later_operands_are_simple) {
       check_param(e);
@@ -133,7 +136,8 @@ class Emitter {
       int a = operand(*cond.items[0], t, is_simple(*cond.items[1]));
       int b = operand(*cond.items[1], t, true);
       Span saved = std::exchange(span_, cond.span);
-      Code op = static_cast<Code>(static_cast<int>(Code::UnlessLt) + static_cast<int>(cond.op) - static_cast<int>(InlineOp::Lt));
+      Code op = static_cast<Code>(static_cast<int>(Code::UnlessLt) + static_cast<int>(cond.op) -
+                                  static_cast<int>(InlineOp::Lt));
       Insn i{};
       i.op = static_cast<uint16_t>(op);
       i.a = static_cast<uint16_t>(a);
@@ -149,7 +153,8 @@ class Emitter {
     return {at, at};
   }
 
-  // A fork at the jump word `at`, the last one emitted; the rest is filled in when known. Fused comparisons are two words.
+  // A fork at the jump word `at`, the last one emitted; the rest is filled in when known. Fused comparisons are two
+  // words.
   size_t add_fork(Fork::Kind kind, int at, int dst, Span span) {
     bool fused = static_cast<Code>(p_.code[at].op) == Code::Jump;
     p_.forks.push_back({kind, fused ? at - 1 : at, at + 1, 0, 0, dst, 0, span});
@@ -177,14 +182,20 @@ class Emitter {
   void value(const Expr& e, int dst, int top) {
     switch (e.kind) {
       case ExprKind::Const: {
-        if (e.value.is_nil()) emit(Code::Nil, dst);
-        else if (e.value.is_int() && e.value.as_int() == static_cast<int32_t>(e.value.as_int())) emit_wide(Code::Int, dst, static_cast<int32_t>(e.value.as_int()));
-        else emit_wide(Code::Const, dst, constant(e.value));
+        if (e.value.is_nil())
+          emit(Code::Nil, dst);
+        else if (e.value.is_int() && e.value.as_int() == static_cast<int32_t>(e.value.as_int()))
+          emit_wide(Code::Int, dst, static_cast<int32_t>(e.value.as_int()));
+        else
+          emit_wide(Code::Const, dst, constant(e.value));
         return;
       }
       case ExprKind::Local:
         check_param(e);
-        emit(!e.last || checked_ ? Code::Move : p_.named && is_param(e.slot) ? Code::TakeParam : Code::Take, dst, e.slot);
+        emit(!e.last || checked_            ? Code::Move
+             : p_.named && is_param(e.slot) ? Code::TakeParam
+                                            : Code::Take,
+             dst, e.slot);
         return;
       case ExprKind::Capture: emit(Code::Capture, dst, e.slot); return;
       case ExprKind::Self: emit(Code::Self, dst); return;
@@ -196,7 +207,8 @@ class Emitter {
       }
       case ExprKind::If: {
         auto [at, base] = jump_unless(*e.items[0], top, e.span);
-        size_t fork = add_fork(recurs(*e.items[1]) || recurs(*e.items[2]) ? Fork::Recur : Fork::Choice, at, dst, e.span);
+        size_t fork =
+            add_fork(recurs(*e.items[1]) || recurs(*e.items[2]) ? Fork::Recur : Fork::Choice, at, dst, e.span);
         value(*e.items[1], dst, top);
         int out = emit_wide(Code::Jump, 0, 0);
         patch(at, base);
@@ -207,7 +219,8 @@ class Emitter {
         return;
       }
       case ExprKind::Do:
-        for (size_t i = 0; i + 1 < e.items.size(); ++i) value(*e.items[i], top, top);
+        for (size_t i = 0; i + 1 < e.items.size(); ++i)
+          value(*e.items[i], top, top);
         value(*e.items.back(), dst, top);
         return;
       case ExprKind::Bind:
@@ -222,7 +235,8 @@ class Emitter {
         Span saved = std::exchange(span_, e.span);
         emit(Code::Destructure, top, n, rest);
         span_ = saved;
-        for (int i = 0; i < n; ++i) emit(Code::Take, e.slots[i], top + i);
+        for (int i = 0; i < n; ++i)
+          emit(Code::Take, e.slots[i], top + i);
         if (rest) emit(Code::Take, e.rest_slot, top + n);
         value(*e.items[1], dst, top);
         return;
@@ -230,11 +244,14 @@ class Emitter {
       case ExprKind::Fn: {
         p_.protos.push_back(e.proto);
         int index = static_cast<int>(p_.protos.size()) - 1;
-        for (const auto& c : e.captures) check_param(*c);
+        for (const auto& c : e.captures)
+          check_param(*c);
         emit_wide(Code::Closure, dst, index);
         for (const auto& c : e.captures) {
-          if (c->kind == ExprKind::Capture) emit(Code::Capture, 0, c->slot);
-          else emit(c->last && !checked_ ? Code::Take : Code::Move, 0, c->slot);
+          if (c->kind == ExprKind::Capture)
+            emit(Code::Capture, 0, c->slot);
+          else
+            emit(c->last && !checked_ ? Code::Take : Code::Move, 0, c->slot);
         }
         return;
       }
@@ -286,7 +303,8 @@ class Emitter {
       case ExprKind::Vector:
       case ExprKind::Dict: {
         int w = dst == top ? dst : top;
-        for (size_t i = 0; i < e.items.size(); ++i) value(*e.items[i], w + static_cast<int>(i), w + static_cast<int>(i));
+        for (size_t i = 0; i < e.items.size(); ++i)
+          value(*e.items[i], w + static_cast<int>(i), w + static_cast<int>(i));
         touch(w + static_cast<int>(e.items.size()));
         Span saved = std::exchange(span_, e.kind == ExprKind::Dict && span_ ? span_ : e.span);
         emit(e.kind == ExprKind::Vector ? Code::Vector : Code::Dict, w, static_cast<int>(e.items.size()), e.flag);
@@ -306,7 +324,8 @@ class Emitter {
           outs.push_back(truth_jump(e.kind == ExprKind::And ? Code::JumpIfNot : Code::JumpIf, w, e.span));
           forks.push_back(add_fork(Fork::Choice, outs.back(), w, e.span));
         }
-        for (int at : outs) patch(at, at);
+        for (int at : outs)
+          patch(at, at);
         for (size_t f : forks) {
           Fork& fork = p_.forks[f];
           fork.no = fork.join = here();
@@ -357,7 +376,8 @@ class Emitter {
       }
       case ExprKind::Loop: {
         size_t n = e.slots.size();
-        for (size_t i = 0; i < n; ++i) value(*e.items[i], e.slots[i], top);
+        for (size_t i = 0; i < n; ++i)
+          value(*e.items[i], e.slots[i], top);
         auto saved = std::exchange(recur_, {&e.slots, here()});
         value(*e.items[n], dst, top);
         recur_ = saved;
@@ -367,11 +387,14 @@ class Emitter {
         std::vector<int> params;
         const std::vector<int>* targets = recur_.first;
         if (!targets) {
-          for (const Param& q : p_.params) params.push_back(q.slot);
+          for (const Param& q : p_.params)
+            params.push_back(q.slot);
           targets = &params;
         }
-        for (size_t i = 0; i < e.items.size(); ++i) value(*e.items[i], top + static_cast<int>(i), top + static_cast<int>(i));
-        for (size_t i = 0; i < e.items.size(); ++i) emit(Code::Take, (*targets)[i], top + static_cast<int>(i));
+        for (size_t i = 0; i < e.items.size(); ++i)
+          value(*e.items[i], top + static_cast<int>(i), top + static_cast<int>(i));
+        for (size_t i = 0; i < e.items.size(); ++i)
+          emit(Code::Take, (*targets)[i], top + static_cast<int>(i));
         int back = emit_wide(Code::Jump, 0, 0);
         p_.code[back].i = recur_.second - back;
         return;
@@ -393,7 +416,8 @@ class Emitter {
       case ExprKind::ParamField: {
         int w = dst == top ? dst : top;
         int count = static_cast<int>(e.items.size());
-        for (int i = 0; i < count; ++i) value(*e.items[i], w + i, w + i);
+        for (int i = 0; i < count; ++i)
+          value(*e.items[i], w + i, w + i);
         Span saved = std::exchange(span_, e.span);
         emit_wide(Code::ParamField, w, constant(e.value));
         emit_wide(Code::Jump, count, e.cell ? cell(e.cell) : -1);
@@ -417,12 +441,19 @@ void emit_code(Proto& proto, bool checked) { Emitter(proto, checked).run(); }
 
 std::string print_code(const Proto& p) {
   constexpr std::string_view names[] = {
-      "move", "take", "take-param", "const", "int", "nil", "global", "capture", "self", "check-bound", "add", "sub", "mul", "div", "floor-div", "mod", "lt", "le",
-      "gt", "ge", "not", "neg", "jump", "jump-if", "jump-if-not", "unless-lt", "unless-le", "unless-gt", "unless-ge", "call", "call-global",
-      "call-builtin", "closure", "vector", "dict", "destructure", "param-field", "repeat-test", "repeat-count", "define", "push-try", "pop-try", "return"};
-  std::string out = fmt::format("fn {} ({} parameters, {} registers)\n", p.name.empty() ? "<fn>" : p.name, p.params.size(), p.num_registers);
-  for (size_t i = 0; i < p.code.size(); ++i) out += fmt::format("  {:4} {} {} {} {}\n", i, names[p.code[i].op], p.code[i].a, p.code[i].b, p.code[i].c);
-  for (const auto& q : p.protos) out += print_code(*q);
+      "move",        "take",        "take-param",  "const",        "int",       "nil",       "global",
+      "capture",     "self",        "check-bound", "add",          "sub",       "mul",       "div",
+      "floor-div",   "mod",         "lt",          "le",           "gt",        "ge",        "not",
+      "neg",         "jump",        "jump-if",     "jump-if-not",  "unless-lt", "unless-le", "unless-gt",
+      "unless-ge",   "call",        "call-global", "call-builtin", "closure",   "vector",    "dict",
+      "destructure", "param-field", "repeat-test", "repeat-count", "define",    "push-try",  "pop-try",
+      "return"};
+  std::string out = fmt::format("fn {} ({} parameters, {} registers)\n", p.name.empty() ? "<fn>" : p.name,
+                                p.params.size(), p.num_registers);
+  for (size_t i = 0; i < p.code.size(); ++i)
+    out += fmt::format("  {:4} {} {} {} {}\n", i, names[p.code[i].op], p.code[i].a, p.code[i].b, p.code[i].c);
+  for (const auto& q : p.protos)
+    out += print_code(*q);
   return out;
 }
 

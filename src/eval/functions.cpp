@@ -12,7 +12,8 @@ namespace {
 
 Value names_list(const std::vector<Name>& names) {
   std::vector<Value> items;
-  for (Name n : names) items.push_back(Value::string(n.str()));
+  for (Name n : names)
+    items.push_back(Value::string(n.str()));
   return Value::list(std::move(items));
 }
 
@@ -30,7 +31,8 @@ bool has_symbolic_shape(const Form& f) {
 
 ExprPtr Analyzer::bind_vector_pattern(const Form& pattern, ExprPtr value, const Body& rest) {
   size_t n = pattern.items.size();
-  if (n >= 2 && pattern.items[n - 2]->is_keyword() && pattern.items[n - 2]->name.str() == "as" && pattern.items[n - 1]->is_symbol()) {
+  if (n >= 2 && pattern.items[n - 2]->is_keyword() && pattern.items[n - 2]->name.str() == "as" &&
+      pattern.items[n - 1]->is_symbol()) {
     int whole = declare(pattern.items[n - 1]->name);
     FormPtr parts = make_seq(FormKind::Vector, {pattern.items.begin(), pattern.items.end() - 2}, pattern.span);
     ExprPtr again = local_ref(whole, value->span ? value->span : pattern.span);
@@ -45,19 +47,26 @@ ExprPtr Analyzer::bind_vector_pattern(const Form& pattern, ExprPtr value, const 
     const Form& p = *pattern.items[i];
     if (p.is_symbol("&")) {
       const Form* others = i + 1 < n ? pattern.items[i + 1].get() : nullptr;
-      if (!others || !(others->is_symbol() || others->is_vector() || others->kind == FormKind::Dict)) fail("a name must follow & in a pattern", p.span);
+      if (!others || !(others->is_symbol() || others->is_vector() || others->kind == FormKind::Dict))
+        fail("a name must follow & in a pattern", p.span);
       e->rest_slot = new_slot();
-      if (others->is_symbol()) names.push_back({others->name, e->rest_slot});
-      else nested.push_back({others, e->rest_slot});
+      if (others->is_symbol())
+        names.push_back({others->name, e->rest_slot});
+      else
+        nested.push_back({others, e->rest_slot});
       break;
     }
     int slot = new_slot();
     e->slots.push_back(slot);
-    if (p.is_symbol()) names.push_back({p.name, slot});
-    else if (p.is_vector() || p.kind == FormKind::Dict) nested.push_back({&p, slot});
-    else fail("let destructuring: expected a name, got " + to_text(p), p.span);
+    if (p.is_symbol())
+      names.push_back({p.name, slot});
+    else if (p.is_vector() || p.kind == FormKind::Dict)
+      nested.push_back({&p, slot});
+    else
+      fail("let destructuring: expected a name, got " + to_text(p), p.span);
   }
-  for (auto& [name, slot] : names) fn_->visible.push_back({name, slot, false});
+  for (auto& [name, slot] : names)
+    fn_->visible.push_back({name, slot, false});
   Body inner = rest;
   for (size_t i = nested.size(); i-- > 0;) {
     Body next = inner;
@@ -81,12 +90,14 @@ ExprPtr Analyzer::bind_rest_pattern(const Form& pattern, ExprPtr list, const Bod
   if (!pattern.is_vector()) return bind_pattern(pattern, std::move(list), rest);
   std::vector<ExprPtr> args;
   args.push_back(std::move(list));
-  auto end = std::find_if(pattern.items.begin(), pattern.items.end(), [](const FormPtr& p) { return p->is_symbol("&") || p->is_keyword(); });
+  auto end = std::find_if(pattern.items.begin(), pattern.items.end(),
+                          [](const FormPtr& p) { return p->is_symbol("&") || p->is_keyword(); });
   args.push_back(constant(Value::integer(end - pattern.items.begin()), pattern.span));
   return bind_pattern(pattern, builtin_call("%padded", pattern.span, std::move(args)), rest);
 }
 
-// :key value … behind & as a dict, for the pattern of one; it may hold only the names of the pattern, unless that has :as.
+// :key value … behind & as a dict, for the pattern of one; it may hold only the names of the pattern, unless that has
+// :as.
 ExprPtr Analyzer::options_of(const Form& pattern, ExprPtr list, const std::string& who, std::vector<Name>& known) {
   known.clear();
   bool open = false;
@@ -126,7 +137,8 @@ ExprPtr Analyzer::bind_dict_pattern(const Form& pattern, ExprPtr value, const Bo
     } else if (k.is_keyword() && k.name.str() == "as" && v.is_symbol()) {
       whole = v.name;
     } else if (v.is_keyword() || v.kind == FormKind::String) {
-      entries.push_back({k.is_symbol() ? nullptr : &k, k.is_symbol() ? k.name : Name("_"), v.is_keyword() ? v.name : Name(v.text)});
+      entries.push_back(
+          {k.is_symbol() ? nullptr : &k, k.is_symbol() ? k.name : Name("_"), v.is_keyword() ? v.name : Name(v.text)});
     } else {
       fail("a dict pattern is {name :key …} or {:keys [name …] :or {…} :as name}", k.span);
     }
@@ -173,8 +185,8 @@ ExprPtr Analyzer::bind_pattern(const Form& pattern, ExprPtr value, const Body& r
   fail("expected a name or a pattern, got " + to_text(pattern), pattern.span);
 }
 
-std::shared_ptr<Proto> Analyzer::function(std::string name, const Form& params, const Form& whole, size_t first_body, bool named, LetNames names,
-                                          std::vector<ExprPtr>& captures) {
+std::shared_ptr<Proto> Analyzer::function(std::string name, const Form& params, const Form& whole, size_t first_body,
+                                          bool named, LetNames names, std::vector<ExprPtr>& captures) {
   auto proto = std::make_shared<Proto>();
   proto->name = name;
   proto->named = named;
@@ -232,9 +244,11 @@ std::shared_ptr<Proto> Analyzer::function(std::string name, const Form& params, 
       }
       args.push_back(constant(Value::string(name), whole.span));
       args.push_back(constant(Value::list(std::move(shapes)), whole.span));
-      for (auto& [shape, slot] : contracts) args.push_back(local_ref(slot, shape->span));
+      for (auto& [shape, slot] : contracts)
+        args.push_back(local_ref(slot, shape->span));
       std::vector<FormPtr> pattern;
-      for (Name n : names) pattern.push_back(syntax::make_symbol(n.str(), whole.span));
+      for (Name n : names)
+        pattern.push_back(syntax::make_symbol(n.str(), whole.span));
       FormPtr p = make_seq(FormKind::Vector, std::move(pattern), whole.span);
       return bind_vector_pattern(*p, builtin_call("%contract", whole.span, std::move(args)), next);
     };
@@ -243,7 +257,8 @@ std::shared_ptr<Proto> Analyzer::function(std::string name, const Form& params, 
     Body next = inner;
     inner = [&, next] {
       ExprPtr value = local_ref(proto->rest_slot, rest_pattern->span);
-      if (rest_pattern->kind == FormKind::Dict) return bind_pattern(*rest_pattern, options_of(*rest_pattern, std::move(value), name, proto->options), next);
+      if (rest_pattern->kind == FormKind::Dict)
+        return bind_pattern(*rest_pattern, options_of(*rest_pattern, std::move(value), name, proto->options), next);
       return bind_rest_pattern(*rest_pattern, std::move(value), next);
     };
   }
@@ -277,9 +292,12 @@ void check_recur(const Expr& e, bool tail) {
     bool last = i + 1 == e.items.size(), here = false;
     switch (e.kind) {
       case ExprKind::If: here = tail && i > 0; break;
-      case ExprKind::Do: case ExprKind::Bind: case ExprKind::Destructure: case ExprKind::And: case ExprKind::Or: case ExprKind::Try:
-        here = tail && last;
-        break;
+      case ExprKind::Do:
+      case ExprKind::Bind:
+      case ExprKind::Destructure:
+      case ExprKind::And:
+      case ExprKind::Or:
+      case ExprKind::Try: here = tail && last; break;
       case ExprKind::Loop: here = last; break;
       default: break;
     }
@@ -290,10 +308,15 @@ void check_recur(const Expr& e, bool tail) {
 // `at` is where the parameters should be.
 static UserError no_parameters(const Form& f, size_t at, const char* message) {
   UserError e(ErrorKind::Compile, message, f.span);
-  bool several = f.items.size() > at && f.items[at]->kind == FormKind::List && !f.items[at]->items.empty() && f.items[at]->items[0]->is_vector();
-  if (several) e.hints.push_back("a function has one list of parameters; optional ones are [x & [y]], or by name [x & {:keys [y] :or {y 1}}]");
-  else if (at > 1 && f.items.size() > at && !f.items[1]->is_symbol()) e.hints.push_back("its name is a symbol");
-  else if (f.items.size() > at + 1) e.hints.push_back("its parameters are a vector: [x y]");
+  bool several = f.items.size() > at && f.items[at]->kind == FormKind::List && !f.items[at]->items.empty() &&
+                 f.items[at]->items[0]->is_vector();
+  if (several)
+    e.hints.push_back(
+        "a function has one list of parameters; optional ones are [x & [y]], or by name [x & {:keys [y] :or {y 1}}]");
+  else if (at > 1 && f.items.size() > at && !f.items[1]->is_symbol())
+    e.hints.push_back("its name is a symbol");
+  else if (f.items.size() > at + 1)
+    e.hints.push_back("its parameters are a vector: [x y]");
   return e;
 }
 
@@ -301,15 +324,18 @@ ExprPtr Analyzer::fn_form(const Form& f) { return let_fn(f, {}); }
 
 ExprPtr Analyzer::let_fn(const Form& f, LetNames names) {
   size_t at = 1;
-  if (f.items.size() > 2 && f.items[1]->is_symbol()) names.self = f.items[at++]->name;  // (fn name [x] …), as in Clojure
-  if (f.items.size() <= at || !f.items[at]->is_vector()) throw no_parameters(f, at, "fn requires parameters and a body: (fn [params] body...)");
+  if (f.items.size() > 2 && f.items[1]->is_symbol())
+    names.self = f.items[at++]->name;  // (fn name [x] …), as in Clojure
+  if (f.items.size() <= at || !f.items[at]->is_vector())
+    throw no_parameters(f, at, "fn requires parameters and a body: (fn [params] body...)");
   ExprPtr e = make_expr(ExprKind::Fn, f.span);
   e->proto = function("", *f.items[at], f, at + 1, false, std::move(names), e->captures);
   return e;
 }
 
-// The closure that an enclosing fn knows by this name from its let, or null. A fn of the same let further down does not exist yet when the
-// upper one is made: the upper one makes a copy for itself. (Boxes that are filled later would hold closures that hold the boxes.)
+// The closure that an enclosing fn knows by this name from its let, or null. A fn of the same let further down does not
+// exist yet when the upper one is made: the upper one makes a copy for itself. (Boxes that are filled later would hold
+// closures that hold the boxes.)
 ExprPtr Analyzer::let_name(Name name, Span span) {
   for (FnScope* f = fn_; f; f = f->parent) {
     for (const auto& h : f->helpers)
@@ -348,7 +374,8 @@ ExprPtr Analyzer::let_name(Name name, Span span) {
 // the function is used at run time; macros may still call it.
 void Analyzer::define_function(Cell& cell, const Form& f, size_t params_at) {
   size_t first_body = params_at + 1;
-  if (first_body + 1 < f.items.size() && f.items[first_body]->is_keyword() && f.items[first_body]->name.str() == "jit") {
+  if (first_body + 1 < f.items.size() && f.items[first_body]->is_keyword() &&
+      f.items[first_body]->name.str() == "jit") {
     std::fputs("warning: :jit annotation is not required and deprecated in Sheaf v2\n", stderr);
     ++first_body;
   }
@@ -381,12 +408,15 @@ ExprPtr Analyzer::defn_form(const Form& f, bool is_private) {
   if (f.items.size() < 4 || !f.items[1]->is_symbol() || !f.items[params_at]->is_vector())
     throw no_parameters(f, 2, "defn requires at least 3 arguments: (defn name [params] body...)");
   Name name = f.items[1]->name;
-  if (is_special_form(name.str())) fail(fmt::format("'{}' is a special form and cannot be redefined.", name.str()), f.span);
+  if (is_special_form(name.str()))
+    fail(fmt::format("'{}' is a special form and cannot be redefined.", name.str()), f.span);
   if (is_private) host_.make_private(name, f.span.source);
   Name global = host_.defined_name(name, f.span.source);
   Cell* cell = globals_.user_cell(global);
   if ((cell->user_defined || cell->broken) && !host_.may_redefine())
-    fail(fmt::format("Function '{}' is already defined. Redefinition is not allowed to prevent shadowing bugs.", name.str()), f.span);
+    fail(fmt::format("Function '{}' is already defined. Redefinition is not allowed to prevent shadowing bugs.",
+                     name.str()),
+         f.span);
   globals_.hide_macro(global, host_.may_redefine());
   cell->source = std::make_shared<Form>(f);
   cell->defined_at = f.span;

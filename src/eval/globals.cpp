@@ -29,8 +29,10 @@ Cell* Globals::prelude_cell(Name name) {
   Cell* c = it->second.get();
   c->name = name;
   auto f = prelude_functions_.find(name);
-  if (f != prelude_functions_.end()) compile_prelude(*c, f->second.form());
-  else if (auto* b = builtins::find_builtin(name.str())) c->value = builtins::builtin_value(*b);
+  if (f != prelude_functions_.end())
+    compile_prelude(*c, f->second.form());
+  else if (auto* b = builtins::find_builtin(name.str()))
+    c->value = builtins::builtin_value(*b);
   return c;
 }
 

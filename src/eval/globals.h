@@ -19,8 +19,8 @@ Name plain_name(Name name);
 
 class Globals {
  public:
-  // The cell that code in this space refers to under `name`; created on first use, with the value that the library gives
-  // to the plain name.
+  // The cell that code in this space refers to under `name`; created on first use, with the value that the library
+  // gives to the plain name.
   Cell* user_cell(Name name);
   Cell* prelude_cell(Name name);
   Cell* cell(Name name, bool prelude) { return prelude ? prelude_cell(name) : user_cell(name); }
@@ -40,8 +40,8 @@ class Globals {
 
   void define_macro(Macro m, bool prelude);
   const Macro* find_macro(Name name, bool prelude) const;
-  // A user definition hides a prelude macro of the same name. A macro of the user's own stays the meaning of a call, whichever came
-  // first, unless definitions replace each other.
+  // A user definition hides a prelude macro of the same name. A macro of the user's own stays the meaning of a call,
+  // whichever came first, unless definitions replace each other.
   void hide_macro(Name name, bool replaces) {
     if (replaces) user_macros_.erase(name);
     hidden_macros_.insert(name);

@@ -28,7 +28,8 @@ void collect(const Form& f, std::set<Name>& out) {
 }
 
 // Calls of built-ins, macros and the stacking of vectors are decided when a function is compiled. Names that mean
-// something else now make the functions that mention them out of date; so are those that did not compile for want of one.
+// something else now make the functions that mention them out of date; so are those that did not compile for want of
+// one.
 void recompile_dependants(Session& session, const std::set<Name>& names) {
   if (names.empty()) return;
   for (Cell* c : session.globals().user_cells()) {
@@ -45,7 +46,8 @@ void recompile_dependants(Session& session, const std::set<Name>& names) {
 enum class Meaning : uint8_t { Other, Data, VectorData };
 
 Meaning meaning_of(const Cell& c) {
-  if (!c.user_defined || c.is_function || c.broken || c.value.is_callable() || c.value.tag() == Tag::Unbound) return Meaning::Other;
+  if (!c.user_defined || c.is_function || c.broken || c.value.is_callable() || c.value.tag() == Tag::Unbound)
+    return Meaning::Other;
   return c.literal_vector ? Meaning::VectorData : Meaning::Data;
 }
 
@@ -53,7 +55,8 @@ Meaning meaning_of(const Cell& c) {
 
 std::set<Name> defined_names(const std::vector<FormPtr>& forms) {
   std::set<Name> names;
-  for (const FormPtr& f : forms) collect(*f, names);
+  for (const FormPtr& f : forms)
+    collect(*f, names);
   return names;
 }
 
@@ -61,16 +64,20 @@ Value run_interactively(Session& session, const std::vector<FormPtr>& forms, std
   std::set<Name> names = defined_names(forms);
   // What a macro expands to a definition shows up as new names.
   std::map<Name, Meaning> before;
-  for (Cell* c : session.globals().user_cells()) before[c->name] = meaning_of(*c);
+  for (Cell* c : session.globals().user_cells())
+    before[c->name] = meaning_of(*c);
   Value v = session.run_forms(forms);
   std::set<Name> mean_the_same;
   for (Cell* c : session.globals().user_cells()) {
     auto it = before.find(c->name);
-    if (it == before.end()) names.insert(c->name);
-    else if (it->second != Meaning::Other && it->second == meaning_of(*c)) mean_the_same.insert(c->name);
+    if (it == before.end())
+      names.insert(c->name);
+    else if (it->second != Meaning::Other && it->second == meaning_of(*c))
+      mean_the_same.insert(c->name);
   }
   std::set<Name> others;
-  std::set_difference(names.begin(), names.end(), mean_the_same.begin(), mean_the_same.end(), std::inserter(others, others.end()));
+  std::set_difference(names.begin(), names.end(), mean_the_same.begin(), mean_the_same.end(),
+                      std::inserter(others, others.end()));
   recompile_dependants(session, others);
   if (changed) *changed = std::move(names);
   return v;

@@ -1,5 +1,5 @@
-// Texts that are run one after another in one session, where later ones may define names again: the prompt, a notebook, a
-// host program.
+// Texts that are run one after another in one session, where later ones may define names again: the prompt, a notebook,
+// a host program.
 #pragma once
 #include "eval/session.h"
 

@@ -8,14 +8,17 @@ using Live = std::vector<bool>;  // by slot: still needed after the point being 
 // Walks backwards in evaluation order. A use of a slot that is not live afterwards is its last.
 struct Marker {
   void merge(Live& into, const Live& other) {
-    for (size_t i = 0; i < into.size(); ++i) into[i] = into[i] || other[i];
+    for (size_t i = 0; i < into.size(); ++i)
+      into[i] = into[i] || other[i];
   }
 
   void items_backwards(Expr& e, Live& live) {
-    for (size_t i = e.items.size(); i-- > 0;) walk(*e.items[i], live);
+    for (size_t i = e.items.size(); i-- > 0;)
+      walk(*e.items[i], live);
   }
 
-  // What the next turn of a loop needs: everything used inside of it but what it binds itself, which is bound anew before it is used.
+  // What the next turn of a loop needs: everything used inside of it but what it binds itself, which is bound anew
+  // before it is used.
   void add_needs_of_turn(const Expr& body, Live& live) {
     Live used(live.size(), false);
     add_uses(body, used);
@@ -24,16 +27,20 @@ struct Marker {
   }
   void add_uses(const Expr& e, Live& live) {
     if (e.kind == ExprKind::Local) live[e.slot] = true;
-    for (const auto& x : e.items) add_uses(*x, live);
-    for (const auto& x : e.captures) add_uses(*x, live);
+    for (const auto& x : e.items)
+      add_uses(*x, live);
+    for (const auto& x : e.captures)
+      add_uses(*x, live);
   }
   void remove_bound(const Expr& e, Live& live) {
     if (e.kind == ExprKind::Bind) live[e.slot] = false;
     if (e.kind == ExprKind::Destructure) {
-      for (int s : e.slots) live[s] = false;
+      for (int s : e.slots)
+        live[s] = false;
       if (e.rest_slot >= 0) live[e.rest_slot] = false;
     }
-    for (const auto& x : e.items) remove_bound(*x, live);
+    for (const auto& x : e.items)
+      remove_bound(*x, live);
   }
 
   void walk(Expr& e, Live& live) {
@@ -50,7 +57,8 @@ struct Marker {
         walk(*e.items[0], live);
         return;
       }
-      case ExprKind::And: case ExprKind::Or:
+      case ExprKind::And:
+      case ExprKind::Or:
         // Any operand may be the last one evaluated: nothing used by a later one is dead before it.
         for (size_t i = e.items.size(); i-- > 0;) {
           Live skipped = live;
@@ -65,12 +73,14 @@ struct Marker {
         return;
       case ExprKind::Destructure:
         walk(*e.items[1], live);
-        for (int s : e.slots) live[s] = false;
+        for (int s : e.slots)
+          live[s] = false;
         if (e.rest_slot >= 0) live[e.rest_slot] = false;
         walk(*e.items[0], live);
         return;
       case ExprKind::Fn:
-        for (size_t i = e.captures.size(); i-- > 0;) walk(*e.captures[i], live);
+        for (size_t i = e.captures.size(); i-- > 0;)
+          walk(*e.captures[i], live);
         return;
       case ExprKind::While: {
         Live inside = live;
@@ -102,7 +112,8 @@ struct Marker {
         Expr& body = *e.items.back();
         Live inside = live;
         add_needs_of_turn(body, inside);
-        for (int s : e.slots) inside[s] = false;  // a turn sets them all anew
+        for (int s : e.slots)
+          inside[s] = false;  // a turn sets them all anew
         Live turn = inside;
         loops_.push_back(inside);
         walk(body, turn);

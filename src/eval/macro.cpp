@@ -14,11 +14,15 @@ using syntax::Form;
 using syntax::FormKind;
 using syntax::FormPtr;
 
-UserError compile_error(std::string message, Span span) { return UserError(ErrorKind::Compile, std::move(message), span); }
+UserError compile_error(std::string message, Span span) {
+  return UserError(ErrorKind::Compile, std::move(message), span);
+}
 
 bool is_sequence(const Form& f) { return f.kind == FormKind::List || f.kind == FormKind::Vector; }
 bool is_number(const Form& f) { return f.kind == FormKind::Int || f.kind == FormKind::Float; }
-double number(const Form& f) { return f.kind == FormKind::Int ? static_cast<double>(f.int_value) : f.kind == FormKind::Float ? f.float_value : 0.0; }
+double number(const Form& f) {
+  return f.kind == FormKind::Int ? static_cast<double>(f.int_value) : f.kind == FormKind::Float ? f.float_value : 0.0;
+}
 bool is_false(const Form& f) { return f.kind == FormKind::Nil || (f.kind == FormKind::Bool && !f.int_value); }
 
 constexpr size_t kMostMade = 1 << 25;
@@ -46,9 +50,11 @@ class CompileTime {
       }
       case FormKind::Quote: return f->items[0];
       case FormKind::Quasiquote: return fill(f->items[0], env, 1);
-      case FormKind::Vector: case FormKind::Dict: {
+      case FormKind::Vector:
+      case FormKind::Dict: {
         std::vector<FormPtr> items;
-        for (const auto& x : f->items) items.push_back(eval(x, env));
+        for (const auto& x : f->items)
+          items.push_back(eval(x, env));
         return sequence(f->kind, std::move(items), f->span);
       }
       case FormKind::List: return f->items.empty() ? f : call(*f, env);
@@ -68,7 +74,10 @@ class CompileTime {
         if (depth == 1) return eval(f->items[0], env);
         return sequence(f->kind, {fill(f->items[0], env, depth - 1)}, span_);
       case FormKind::Quasiquote: return sequence(f->kind, {fill(f->items[0], env, depth + 1)}, span_);
-      case FormKind::List: case FormKind::Vector: case FormKind::Dict: case FormKind::Quote: {
+      case FormKind::List:
+      case FormKind::Vector:
+      case FormKind::Dict:
+      case FormKind::Quote: {
         std::vector<FormPtr> items;
         for (const auto& x : f->items) {
           if (x->kind != FormKind::UnquoteSplicing || depth != 1) {
@@ -77,7 +86,8 @@ class CompileTime {
           }
           FormPtr spliced = eval(x->items[0], env);
           if (spliced->kind == FormKind::Nil) continue;
-          if (!is_sequence(*spliced)) throw compile_error("~@ splice requires a list, got: " + to_text(*spliced), span_);
+          if (!is_sequence(*spliced))
+            throw compile_error("~@ splice requires a list, got: " + to_text(*spliced), span_);
           items.insert(items.end(), spliced->items.begin(), spliced->items.end());
         }
         return sequence(f->kind, std::move(items), span_);
@@ -96,7 +106,8 @@ class CompileTime {
   void bind_all(const std::vector<FormPtr>& patterns, const std::vector<FormPtr>& values, Env& env) {
     for (size_t i = 0; i < patterns.size(); ++i) {
       if (patterns[i]->is_symbol("&") && i + 1 < patterns.size()) {
-        bind(*patterns[i + 1], list_like({values.begin() + static_cast<std::ptrdiff_t>(std::min(i, values.size())), values.end()}), env);
+        bind(*patterns[i + 1],
+             list_like({values.begin() + static_cast<std::ptrdiff_t>(std::min(i, values.size())), values.end()}), env);
         return;
       }
       bind(*patterns[i], i < values.size() ? values[i] : nil(), env);
@@ -115,7 +126,9 @@ class CompileTime {
   // Forms and characters that one expansion makes: an endless recursion may double them at each call.
   void spend(size_t made) {
     spent_ += made;
-    if (spent_ > kMostMade) throw compile_error(fmt::format("Macro expansion makes more than {} forms and characters", kMostMade), span_).hint("does a function that it calls call itself without end?");
+    if (spent_ > kMostMade)
+      throw compile_error(fmt::format("Macro expansion makes more than {} forms and characters", kMostMade), span_)
+          .hint("does a function that it calls call itself without end?");
   }
   FormPtr sequence(FormKind kind, std::vector<FormPtr> items, Span span) {
     spend(items.size());
@@ -141,30 +154,37 @@ class CompileTime {
     }
     if (name == "do") {
       FormPtr last = nil();
-      for (size_t i = 1; i < f.items.size(); ++i) last = eval(f.items[i], env);
+      for (size_t i = 1; i < f.items.size(); ++i)
+        last = eval(f.items[i], env);
       return last;
     }
     if (name == "let" && f.items.size() >= 2 && f.items[1]->is_vector()) {
       Env inner = env;
       const auto& b = f.items[1]->items;
-      for (size_t i = 0; i + 1 < b.size(); i += 2) bind(*b[i], eval(b[i + 1], inner), inner);
+      for (size_t i = 0; i + 1 < b.size(); i += 2)
+        bind(*b[i], eval(b[i + 1], inner), inner);
       FormPtr last = nil();
-      for (size_t i = 2; i < f.items.size(); ++i) last = eval(f.items[i], inner);
+      for (size_t i = 2; i < f.items.size(); ++i)
+        last = eval(f.items[i], inner);
       return last;
     }
-    bool lambda = f.items.size() > 1 && f.items[1]->is_call("fn") && f.items[1]->items.size() > 2 && f.items[1]->items[1]->is_vector();
+    bool lambda = f.items.size() > 1 && f.items[1]->is_call("fn") && f.items[1]->items.size() > 2 &&
+                  f.items[1]->items[1]->is_vector();
     if (name == "map" && f.items.size() == 3 && (lambda || f.items[1]->is_symbol())) {
       FormPtr function = lambda ? f.items[1] : eval(f.items[1], env), seq = eval(f.items[2], env);
       std::vector<FormPtr> out;
       if (is_sequence(*seq))
         for (const auto& x : seq->items) {
-          FormPtr r = lambda ? apply_body(*function, 1, {x}, env) : function->is_symbol() ? apply(function->name, {x}) : nullptr;
+          FormPtr r = lambda                  ? apply_body(*function, 1, {x}, env)
+                      : function->is_symbol() ? apply(function->name, {x})
+                                              : nullptr;
           out.push_back(r ? r : list_like({function, x}));
         }
       return list_like(std::move(out));
     }
     std::vector<FormPtr> args;
-    for (size_t i = 1; i < f.items.size(); ++i) args.push_back(eval(f.items[i], env));
+    for (size_t i = 1; i < f.items.size(); ++i)
+      args.push_back(eval(f.items[i], env));
     if (FormPtr r = apply(head.name, args)) return r;
     args.insert(args.begin(), f.items[0]);
     return sequence(FormKind::List, std::move(args), f.span);
@@ -172,7 +192,8 @@ class CompileTime {
 
   FormPtr rebuild(const Form& f, const Env& env) {
     std::vector<FormPtr> items;
-    for (const auto& x : f.items) items.push_back(eval(x, env));
+    for (const auto& x : f.items)
+      items.push_back(eval(x, env));
     return sequence(FormKind::List, std::move(items), f.span);
   }
 
@@ -192,7 +213,8 @@ class CompileTime {
       if (!is_sequence(*s) || s->items.empty()) return list_like({});
       return sequence(s->kind, {s->items.begin() + 1, s->items.end()}, span_);
     }
-    if (n == "count" || n == "len") return syntax::make_int(is_sequence(*arg(0)) ? static_cast<int64_t>(arg(0)->items.size()) : 0, span_);
+    if (n == "count" || n == "len")
+      return syntax::make_int(is_sequence(*arg(0)) ? static_cast<int64_t>(arg(0)->items.size()) : 0, span_);
     if (n == "empty?") return boolean(arg(0)->kind == FormKind::Nil || (is_sequence(*arg(0)) && arg(0)->items.empty()));
     if (n == "cons") {
       std::vector<FormPtr> items = {arg(0)};
@@ -203,8 +225,10 @@ class CompileTime {
       std::vector<FormPtr> items;
       for (size_t i = 0; i < args.size(); ++i) {
         bool spread = is_sequence(*args[i]) && (n == "concat" || i == 0);
-        if (spread) items.insert(items.end(), args[i]->items.begin(), args[i]->items.end());
-        else items.push_back(args[i]);
+        if (spread)
+          items.insert(items.end(), args[i]->items.begin(), args[i]->items.end());
+        else
+          items.push_back(args[i]);
       }
       return list_like(std::move(items));
     }
@@ -229,9 +253,12 @@ class CompileTime {
     if (n == ">=") return boolean(x >= y);
     if (n == "=" || n == "==") return boolean(is_number(a) && is_number(b) ? std::fabs(x - y) < 1e-10 : equal(a, b));
     double r;
-    if (n == "+") r = x + y;
-    else if (n == "-") r = x - y;
-    else if (n == "*") r = x * y;
+    if (n == "+")
+      r = x + y;
+    else if (n == "-")
+      r = x - y;
+    else if (n == "*")
+      r = x * y;
     else if (n == "/") {
       if (y == 0) throw compile_error("Division by zero", span_);
       r = x / y;
@@ -255,7 +282,8 @@ class CompileTime {
   FormPtr apply_body(const Form& function, size_t params_at, const std::vector<FormPtr>& args, Env env) {
     bind_all(function.items[params_at]->items, args, env);
     FormPtr last = nil();
-    for (size_t i = params_at + 1; i < function.items.size(); ++i) last = eval(function.items[i], env);
+    for (size_t i = params_at + 1; i < function.items.size(); ++i)
+      last = eval(function.items[i], env);
     return last;
   }
 
@@ -268,8 +296,11 @@ class CompileTime {
 void check_params(const Form& params) {
   for (size_t i = 0; i < params.items.size(); ++i) {
     const Form& p = *params.items[i];
-    if (p.is_vector()) check_params(p);
-    else if (!p.is_symbol()) throw compile_error("defmacro parameters must be symbols", p.span).hint("or vectors of symbols, for arguments written as lists or vectors");
+    if (p.is_vector())
+      check_params(p);
+    else if (!p.is_symbol())
+      throw compile_error("defmacro parameters must be symbols", p.span)
+          .hint("or vectors of symbols, for arguments written as lists or vectors");
     if (p.is_symbol("&") && (i + 2 != params.items.size() || !params.items[i + 1]->is_symbol()))
       throw compile_error("defmacro: exactly one name must follow &", p.span);
   }
@@ -282,7 +313,8 @@ Macro parse_macro(const Form& form) {
   Macro m;
   if (form.items.size() > 2 && form.items[2]->kind == FormKind::String) m.doc = form.items[at++]->text;
   if (form.items.size() < at + 2 || !form.items[1]->is_symbol() || !form.items[at]->is_vector())
-    throw compile_error("defmacro requires a name, parameters and a template: (defmacro name [params] template)", form.span);
+    throw compile_error("defmacro requires a name, parameters and a template: (defmacro name [params] template)",
+                        form.span);
   m.name = form.items[1]->name;
   check_params(*form.items[at]);
   m.params = form.items[at];
@@ -299,10 +331,15 @@ FormPtr expand_macro(const Macro& m, const Form& call, const HelperLookup& helpe
 
 FormPtr expand_quasiquote(const FormPtr& f) {
   switch (f->kind) {
-    case FormKind::Unquote: case FormKind::UnquoteSplicing: return f->items[0];
-    case FormKind::List: case FormKind::Vector: case FormKind::Dict: case FormKind::Quote: {
+    case FormKind::Unquote:
+    case FormKind::UnquoteSplicing: return f->items[0];
+    case FormKind::List:
+    case FormKind::Vector:
+    case FormKind::Dict:
+    case FormKind::Quote: {
       std::vector<FormPtr> items;
-      for (const auto& x : f->items) items.push_back(expand_quasiquote(x));
+      for (const auto& x : f->items)
+        items.push_back(expand_quasiquote(x));
       return make_seq(f->kind, std::move(items), f->span);
     }
     default: return f;

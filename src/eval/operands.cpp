@@ -14,9 +14,11 @@ constexpr size_t kMaxText = 32;
 // What is written out says it all: numbers, strings, keywords, vectors, quoted data, functions.
 bool is_literal(std::string_view form) {
   char c = form[0];
-  bool signed_number = (c == '-' || c == '+' || c == '.') && form.size() > 1 && std::isdigit(static_cast<unsigned char>(form[1]));
-  return std::isdigit(static_cast<unsigned char>(c)) || signed_number || c == '"' || c == ':' || c == '[' || c == '\'' || c == '#' || c == '{' ||
-         form.starts_with("(fn ") || form == "true" || form == "false" || form == "nil" || form == "nan" || form == "inf" || form == "-inf" || form == "...";
+  bool signed_number =
+      (c == '-' || c == '+' || c == '.') && form.size() > 1 && std::isdigit(static_cast<unsigned char>(form[1]));
+  return std::isdigit(static_cast<unsigned char>(c)) || signed_number || c == '"' || c == ':' || c == '[' ||
+         c == '\'' || c == '#' || c == '{' || form.starts_with("(fn ") || form == "true" || form == "false" ||
+         form == "nil" || form == "nan" || form == "inf" || form == "-inf" || form == "...";
 }
 
 std::string operand_text(const Value& v) {
@@ -24,11 +26,12 @@ std::string operand_text(const Value& v) {
   return s.size() > kMaxText ? s.substr(0, kMaxText) + "…" : s;
 }
 
-// A nil may also be what an operand left behind when it was moved into the work: only a message that speaks of nil and a
-// single nil make it certain.
+// A nil may also be what an operand left behind when it was moved into the work: only a message that speaks of nil and
+// a single nil make it certain.
 bool shows_nil(const UserError& e, std::span<const Value> operands) {
   size_t nils = 0;
-  for (const Value& v : operands) nils += v.is_nil();
+  for (const Value& v : operands)
+    nils += v.is_nil();
   return nils == 1 && e.message.find("nil") != std::string::npos;
 }
 
@@ -43,11 +46,16 @@ void describe_operands(UserError& e, std::string_view function, Span call, std::
   for (size_t i = 0; i < operands.size(); ++i) {
     if (written && parts[i + 1][0] == ':') break;  // options have been taken out: what follows does not correspond
     const Value& v = operands[i];
-    if (written && std::find(parts.begin() + 1, parts.begin() + 1 + static_cast<ptrdiff_t>(i), parts[i + 1]) != parts.begin() + 1 + static_cast<ptrdiff_t>(i)) continue;  // said already
-    if (v.is_callable() || v.tag() == Tag::Unbound || (v.is_nil() && !nil) || (written && is_literal(parts[i + 1]))) continue;
+    if (written && std::find(parts.begin() + 1, parts.begin() + 1 + static_cast<ptrdiff_t>(i), parts[i + 1]) !=
+                       parts.begin() + 1 + static_cast<ptrdiff_t>(i))
+      continue;  // said already
+    if (v.is_callable() || v.tag() == Tag::Unbound || (v.is_nil() && !nil) || (written && is_literal(parts[i + 1])))
+      continue;
     std::string what = operand_text(v);
-    if (written) note += (note.empty() ? "where " : ", ") + short_form(parts[i + 1]) + " is " + what;
-    else note += (note.empty() ? std::string(function) + " is given " : ", ") + what;
+    if (written)
+      note += (note.empty() ? "where " : ", ") + short_form(parts[i + 1]) + " is " + what;
+    else
+      note += (note.empty() ? std::string(function) + " is given " : ", ") + what;
   }
   if (!note.empty()) e.notes.push_back(std::move(note));
 }

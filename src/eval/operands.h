@@ -8,8 +8,8 @@
 
 namespace sheaf::eval {
 
-// Adds the note "where q is f32[16x8], k is f32[16x8]" for the operands of `function` in the form at `call` that are not
-// literals. A function whose own form has no place of its own (get) is "given" them.
+// Adds the note "where q is f32[16x8], k is f32[16x8]" for the operands of `function` in the form at `call` that are
+// not literals. A function whose own form has no place of its own (get) is "given" them.
 void describe_operands(UserError& e, std::string_view function, Span call, std::span<const Value> operands);
 
 }  // namespace sheaf::eval

@@ -27,7 +27,9 @@ using syntax::FormKind;
 using syntax::FormPtr;
 
 // Modules of the original prelude: `use` of them does nothing, even beside a file of that name.
-bool is_reserved_module(const std::string& name) { return name == "macros" || name == "misc" || name == "nn" || name == "optim"; }
+bool is_reserved_module(const std::string& name) {
+  return name == "macros" || name == "misc" || name == "nn" || name == "optim";
+}
 
 bool is_added_module(const std::string& name) {
   for (const PreludeModule& m : prelude_modules())
@@ -51,7 +53,8 @@ fs::path own_library() {
   return ec ? fs::path() : exe.parent_path().parent_path() / "lib";
 }
 
-// An error in prelude code is told from the user's point of view: which prelude function, called from where. Ctrl-C is about none.
+// An error in prelude code is told from the user's point of view: which prelude function, called from where. Ctrl-C is
+// about none.
 void explain_prelude_error(UserError& e) {
   if (!e.span || source_kind(e.span.source) != SourceKind::Prelude || dynamic_cast<const StopError*>(&e)) return;
   for (const StackEntry& s : e.stack) {
@@ -67,23 +70,31 @@ void explain_prelude_error(UserError& e) {
 void suggest_name(UserError& e, const Globals& globals) {
   if (!e.hints.empty()) return;
   std::string_view name = e.message;
-  if (name.starts_with("Undefined symbol: ")) name.remove_prefix(18);
-  else if (name.starts_with("Unknown function: ")) name.remove_prefix(18);
-  else return;
+  if (name.starts_with("Undefined symbol: "))
+    name.remove_prefix(18);
+  else if (name.starts_with("Unknown function: "))
+    name.remove_prefix(18);
+  else
+    return;
   std::vector<std::string_view> names;
   for (const Cell* c : globals.user_cells()) {
     if (c->name.str() == name) {
       if (c->defined_at && c->defined_at.source == e.span.source)
-        e.hints.push_back(fmt::format("{} has its value only after its definition on line {} has run.", name, start_of(c->defined_at).line));
-      else e.hints.push_back(fmt::format("{} is defined in another file, but private there or left out here by :only.", name));
+        e.hints.push_back(fmt::format("{} has its value only after its definition on line {} has run.", name,
+                                      start_of(c->defined_at).line));
+      else
+        e.hints.push_back(
+            fmt::format("{} is defined in another file, but private there or left out here by :only.", name));
       return;
     }
     names.push_back(c->name.str());
   }
   for (const auto& [n, form] : globals.prelude_functions())
     if (globals.is_prelude_name(n)) names.push_back(n.str());
-  for (const auto& [n, macro] : globals.user_macros()) names.push_back(n.str());
-  for (const auto& [n, macro] : globals.prelude_macros()) names.push_back(n.str());
+  for (const auto& [n, macro] : globals.user_macros())
+    names.push_back(n.str());
+  for (const auto& [n, macro] : globals.prelude_macros())
+    names.push_back(n.str());
   for (const auto* b : builtins::all_builtins())
     if (!b->name.starts_with('%') || b->name == "%") names.push_back(b->name);
   // For habits from other languages the general hint knows better: their names are close to others by chance.
@@ -91,7 +102,9 @@ void suggest_name(UserError& e, const Globals& globals) {
   if (auto likely = likely_name(name, names); !likely.empty()) e.hints.push_back(did_you_mean(likely));
 }
 
-std::string module_stem(const std::string& name) { return name.ends_with(".shf") ? name.substr(0, name.size() - 4) : name; }
+std::string module_stem(const std::string& name) {
+  return name.ends_with(".shf") ? name.substr(0, name.size() - 4) : name;
+}
 
 // The module's name in (use NAME …).
 std::string module_name(const Form& form) {
@@ -113,20 +126,25 @@ const Form* only_form(const Form& use) {
 // The name of `:as` in a use form, or null.
 const Form* alias_form(const Form& use) {
   for (size_t i = 2; i + 1 < use.items.size(); i += 2)
-    if (use.items[i]->is_keyword() && use.items[i]->name.str() == "as" && use.items[i + 1]->is_symbol()) return use.items[i + 1].get();
+    if (use.items[i]->is_keyword() && use.items[i]->name.str() == "as" && use.items[i + 1]->is_symbol())
+      return use.items[i + 1].get();
   return nullptr;
 }
 
 // The names of `:only [name …]`, all of which the module defines.
 std::set<Name> only_names(const Form& use, const Form& only, const std::map<Name, Name>& defined) {
-  if (!only.is_vector()) throw UserError(ErrorKind::Compile, "use: :only takes a vector of names: (use name :only [f g])", only.span);
+  if (!only.is_vector())
+    throw UserError(ErrorKind::Compile, "use: :only takes a vector of names: (use name :only [f g])", only.span);
   std::set<Name> wanted;
   for (const FormPtr& n : only.items) {
-    if (!n->is_symbol()) throw UserError(ErrorKind::Compile, "use: :only takes a vector of names: (use name :only [f g])", n->span);
+    if (!n->is_symbol())
+      throw UserError(ErrorKind::Compile, "use: :only takes a vector of names: (use name :only [f g])", n->span);
     if (wanted.insert(n->name); defined.count(n->name)) continue;
-    UserError e(ErrorKind::Compile, fmt::format("use: module '{}' defines no {}", module_name(use), n->name.str()), n->span);
+    UserError e(ErrorKind::Compile, fmt::format("use: module '{}' defines no {}", module_name(use), n->name.str()),
+                n->span);
     std::vector<std::string_view> names;
-    for (const auto& [k, global] : defined) names.push_back(k.str());
+    for (const auto& [k, global] : defined)
+      names.push_back(k.str());
     if (auto likely = likely_name(n->name.str(), names); !likely.empty()) e.hints.push_back(did_you_mean(likely));
     throw e;
   }
@@ -137,7 +155,8 @@ std::set<Name> only_names(const Form& use, const Form& only, const std::map<Name
 const std::vector<uint32_t>& prelude_sources() {
   static const std::vector<uint32_t> sources = [] {
     std::vector<uint32_t> ids;
-    for (const PreludeModule& m : prelude_modules()) ids.push_back(add_source(std::string(m.name) + ".shf", std::string(m.text), SourceKind::Prelude));
+    for (const PreludeModule& m : prelude_modules())
+      ids.push_back(add_source(std::string(m.name) + ".shf", std::string(m.text), SourceKind::Prelude));
     return ids;
   }();
   return sources;
@@ -145,7 +164,9 @@ const std::vector<uint32_t>& prelude_sources() {
 
 }  // namespace
 
-std::string doc_of(const Form& defn) { return defn.items.size() > 3 && defn.items[2]->kind == FormKind::String ? defn.items[2]->text : ""; }
+std::string doc_of(const Form& defn) {
+  return defn.items.size() > 3 && defn.items[2]->kind == FormKind::String ? defn.items[2]->text : "";
+}
 
 Session::Session() {
   // Sessions may begin on several threads at once; what belongs to the process is set by the first.
@@ -173,7 +194,8 @@ void Session::load_prelude() {
       } else if (head == "defn" || head == "defn-") {
         globals_.add_prelude_function(Name(name), {source, e, head == "defn-"});
       } else {
-        throw UserError(ErrorKind::Compile, "a prelude module holds only defn and defmacro", Span{source, e.begin, e.end});
+        throw UserError(ErrorKind::Compile, "a prelude module holds only defn and defmacro",
+                        Span{source, e.begin, e.end});
       }
     }
   }
@@ -211,7 +233,8 @@ std::vector<std::shared_ptr<Proto>> Session::analyze(const std::vector<FormPtr>&
 Value Session::run_forms(const std::vector<FormPtr>& forms) {
   return guarded([&] {
     Value last;
-    for (const auto& p : analyze(forms)) last = Vm::current().run_proto(p);
+    for (const auto& p : analyze(forms))
+      last = Vm::current().run_proto(p);
     return last;
   });
 }
@@ -222,7 +245,9 @@ Value Session::call(const Value& function, std::vector<Value> args) {
 
 Value Session::run(uint32_t source) { return run_forms(syntax::read_all(source)); }
 
-Value Session::run_text(const std::string& text, const std::string& name, SourceKind kind) { return run(add_source(name, text, kind)); }
+Value Session::run_text(const std::string& text, const std::string& name, SourceKind kind) {
+  return run(add_source(name, text, kind));
+}
 
 Value Session::run_file(const std::string& path) {
   std::error_code ec;
@@ -253,9 +278,11 @@ void Session::announce(const std::vector<FormPtr>& forms) {
   for (const FormPtr& f : forms) {
     Definitions found;
     collect_definitions(*f, found);
-    for (Name n : found.own) make_private(n, f->span.source);
+    for (Name n : found.own)
+      make_private(n, f->span.source);
     Scope& here = scope(f->span.source);
-    for (const std::set<Name>* names : {&found.values, &found.functions, &found.macros}) here.defines.insert(names->begin(), names->end());
+    for (const std::set<Name>* names : {&found.values, &found.functions, &found.macros})
+      here.defines.insert(names->begin(), names->end());
     pending_.values.merge(found.values);
     pending_.functions.merge(found.functions);
     announce_modules(*f, f->span.source);
@@ -264,7 +291,8 @@ void Session::announce(const std::vector<FormPtr>& forms) {
 
 void Session::announce_modules(const Form& form, uint32_t importer) {
   if (form.is_call("do"))
-    for (const FormPtr& f : form.items) announce_modules(*f, importer);
+    for (const FormPtr& f : form.items)
+      announce_modules(*f, importer);
   if (!form.is_call("use") || form.items.size() < 2 || alias_form(form)) return;
   if (const Form* only = only_form(form)) {
     for (const FormPtr& n : only->items)
@@ -280,7 +308,8 @@ void Session::announce_modules(const Form& form, uint32_t importer) {
     for (const FormPtr& f : text.forms) {
       Definitions found;
       collect_definitions(*f, found);
-      for (Name n : found.own) found.functions.erase(n);
+      for (Name n : found.own)
+        found.functions.erase(n);
       pending_.values.merge(found.values);
       pending_.functions.merge(found.functions);
       announce_modules(*f, text.source);
@@ -293,7 +322,8 @@ void Session::announce_modules(const Form& form, uint32_t importer) {
 Session::ModulePlace Session::find_module(const std::string& name, uint32_t importer) const {
   ModulePlace place{load_path(importer), {}};
   // A path is relative to the importing file, or to the current directory (the last entry) where there is none.
-  if (name.find('/') != std::string::npos) place.searched = {is_file(importer) ? place.searched.front() : place.searched.back()};
+  if (name.find('/') != std::string::npos)
+    place.searched = {is_file(importer) ? place.searched.front() : place.searched.back()};
   std::vector<std::string> candidates{name};
   if (!name.ends_with(".shf")) candidates.push_back(name + ".shf");
   std::error_code ec;
@@ -316,14 +346,17 @@ Session::ModuleText Session::module_text(const fs::path& file) {
 void Session::analyze_module_form(const FormPtr& written, std::vector<std::shared_ptr<Proto>>& run, Exports& names) {
   FormPtr form = expand_top_level(written, *this);
   if (form->is_call("do")) {
-    for (size_t i = 1; i < form->items.size(); ++i) analyze_module_form(form->items[i], run, names);
+    for (size_t i = 1; i < form->items.size(); ++i)
+      analyze_module_form(form->items[i], run, names);
     return;
   }
   Definitions found;
   collect_definitions(*form, found);
-  for (Name n : found.own) found.functions.erase(n);
+  for (Name n : found.own)
+    found.functions.erase(n);
   for (const std::set<Name>* defined : {&found.values, &found.functions, &found.macros})
-    for (Name n : *defined) names[n] = defined_name(n, form->span.source);
+    for (Name n : *defined)
+      names[n] = defined_name(n, form->span.source);
   auto proto = analyze_top_level(form, *this, false);
   // Only definitions and further modules of a module are run; other expressions were checked, and that is all.
   if (proto && (form->is_call("use") || proto->body->kind == ExprKind::Def)) run.push_back(proto);
@@ -333,7 +366,8 @@ ExprPtr Session::use_module(const Form& form, uint32_t importer) {
   std::string name = module_name(form);
   for (const FormPtr& x : form.items)
     if (x->is_keyword() && x->name.str() != "as" && x->name.str() != "only")
-      throw UserError(ErrorKind::Compile, fmt::format("use: unknown option :{}. Known options: :as :only", x->name.str()), x->span);
+      throw UserError(ErrorKind::Compile,
+                      fmt::format("use: unknown option :{}. Known options: :as :only", x->name.str()), x->span);
   if (name == "strict") {
     builtins::make_strict(importer);
     return nullptr;
@@ -341,17 +375,23 @@ ExprPtr Session::use_module(const Form& form, uint32_t importer) {
   const Form* alias = alias_form(form);
   std::string stem = module_stem(name);
   auto [searched_in, found] = find_module(name, importer);
-  if (alias && (is_reserved_module(stem) || (found.empty() && is_added_module(stem)))) scope(importer).aliases[alias->name.str()] = "";
+  if (alias && (is_reserved_module(stem) || (found.empty() && is_added_module(stem))))
+    scope(importer).aliases[alias->name.str()] = "";
   if (is_reserved_module(stem)) {
     if (!found.empty() && found.parent_path() != own_library())
-      std::fputs(fmt::format("warning: use: '{}' is built in, the local file {} is ignored; rename it to use it\n", stem, found.string()).c_str(), stderr);
+      std::fputs(fmt::format("warning: use: '{}' is built in, the local file {} is ignored; rename it to use it\n",
+                             stem, found.string())
+                     .c_str(),
+                 stderr);
     return nullptr;
   }
   if (found.empty()) {
     if (is_added_module(stem)) return nullptr;
     std::string searched;
-    for (const fs::path& dir : searched_in) searched += (searched.empty() ? "\"" : ", \"") + dir.string() + "\"";
-    throw UserError(ErrorKind::Compile, fmt::format("use: module '{}' not found\n  searched: [{}]", name, searched), form.span);
+    for (const fs::path& dir : searched_in)
+      searched += (searched.empty() ? "\"" : ", \"") + dir.string() + "\"";
+    throw UserError(ErrorKind::Compile, fmt::format("use: module '{}' not found\n  searched: [{}]", name, searched),
+                    form.span);
   }
   if (!loaded_.insert(found.string()).second) {
     import(form, found.string(), importer);
@@ -364,7 +404,8 @@ ExprPtr Session::use_module(const Form& form, uint32_t importer) {
   std::vector<std::shared_ptr<Proto>> protos;
   Exports names;
   try {
-    for (const FormPtr& f : text.forms) analyze_module_form(f, protos, names);
+    for (const FormPtr& f : text.forms)
+      analyze_module_form(f, protos, names);
   } catch (...) {
     pending_ = outer;
     throw;
@@ -387,8 +428,8 @@ ExprPtr Session::use_module(const Form& form, uint32_t importer) {
   return all;
 }
 
-// The names of a loaded module become visible to the importing scope: all, or those of `:only`. Those of a separate module do so under
-// their plain names too, where they mean nothing else.
+// The names of a loaded module become visible to the importing scope: all, or those of `:only`. Those of a separate
+// module do so under their plain names too, where they mean nothing else.
 void Session::import(const Form& use, const std::string& path, uint32_t importer) {
   Scope& here = scope(importer);
   const Form *only = only_form(use), *alias = alias_form(use);
@@ -398,9 +439,11 @@ void Session::import(const Form& use, const std::string& path, uint32_t importer
   const Exports& names = defined->second;
   if (!alias || only) here.imported.insert(names.begin(), names.end());
   std::set<Name> wanted;
-  if (only) wanted = only_names(use, *only, names);
+  if (only)
+    wanted = only_names(use, *only, names);
   else
-    for (const auto& [n, global] : names) wanted.insert(n);
+    for (const auto& [n, global] : names)
+      wanted.insert(n);
   for (const auto& [n, global] : names) {
     if (global == n) continue;
     if (!alias || only) {
@@ -410,7 +453,8 @@ void Session::import(const Form& use, const std::string& path, uint32_t importer
     }
     wanted.erase(n);
   }
-  for (Name n : wanted) here.left_out.erase(n);
+  for (Name n : wanted)
+    here.left_out.erase(n);
   here.wanted.merge(wanted);
   for (const auto& [n, global] : names) {
     if (global != n) continue;

@@ -45,9 +45,13 @@ class Session final : public Host {
   Name defined_name(Name name, uint32_t source) override;
   void make_private(Name name, uint32_t source) override;
   bool may_redefine() const override { return interactive_; }
-  bool will_define(Name name) const override { return will_define_value(name) || pending_.functions.count(plain_name(name)); }
+  bool will_define(Name name) const override {
+    return will_define_value(name) || pending_.functions.count(plain_name(name));
+  }
   bool will_define_value(Name name) const override { return pending_.values.count(plain_name(name)) > 0; }
-  void add_test(std::string name, std::shared_ptr<Proto> body, Span span) override { tests_.push_back({std::move(name), std::move(body), span}); }
+  void add_test(std::string name, std::shared_ptr<Proto> body, Span span) override {
+    tests_.push_back({std::move(name), std::move(body), span});
+  }
 
  private:
   void load_prelude();
@@ -62,7 +66,8 @@ class Session final : public Host {
     Exports imported;                            // defined by the modules it uses
     std::set<Name> wanted;                       // of these, the ones of a `use` without `:only` or among its names
     std::set<Name> left_out;                     // and the others
-    Exports asked_for, at_hand;                  // names of separate modules: wanted ones, and those of a `use` with `:as` (no name if two have it)
+    Exports asked_for,
+        at_hand;  // names of separate modules: wanted ones, and those of a `use` with `:as` (no name if two have it)
   };
   // Each line typed at the prompt is a source of its own, and so is a file each time it is read; they belong together.
   uint32_t scope_of(uint32_t source);
@@ -91,10 +96,11 @@ class Session final : public Host {
 
   Globals globals_;
   bool interactive_ = false;
-  Definitions pending_;                  // names the texts being analysed define
-  std::map<std::string, ModuleText> read_ahead_;  // modules read for their definitions and not analysed yet, by canonical path
-  std::set<std::string> loaded_;         // canonical paths of modules
-  std::map<std::string, Exports> module_names_;  // of each loaded module, by path
+  Definitions pending_;  // names the texts being analysed define
+  std::map<std::string, ModuleText>
+      read_ahead_;                // modules read for their definitions and not analysed yet, by canonical path
+  std::set<std::string> loaded_;  // canonical paths of modules
+  std::map<std::string, Exports> module_names_;   // of each loaded module, by path
   std::map<std::string, uint32_t> first_source_;  // of each file, by path
   std::map<uint32_t, uint32_t> file_scopes_;      // the same by source
   std::map<uint32_t, Scope> scopes_;

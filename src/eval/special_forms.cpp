@@ -29,7 +29,9 @@ struct SpecialForms {
     args.insert(args.begin(), std::move(symbol));
     return make_seq(FormKind::List, std::move(args), span);
   }
-  static std::vector<FormPtr> tail(const Form& f, size_t from) { return {f.items.begin() + std::min(from, f.items.size()), f.items.end()}; }
+  static std::vector<FormPtr> tail(const Form& f, size_t from) {
+    return {f.items.begin() + std::min(from, f.items.size()), f.items.end()};
+  }
 
   // Names that a form makes visible are forgotten when it ends.
   struct Visible {
@@ -40,13 +42,16 @@ struct SpecialForms {
   };
 
   static ExprPtr def_form(A& a, const FormPtr& f) {
-    if (f->items.size() < 3 || !f->items[1]->is_symbol()) fail("def requires a name and a value: (def name value)", f->span);
+    if (f->items.size() < 3 || !f->items[1]->is_symbol())
+      fail("def requires a name and a value: (def name value)", f->span);
     Name name = f->items[1]->name;
-    if (is_special_form(name.str())) fail(fmt::format("'{}' is a special form and cannot be redefined.", name.str()), f->span);
+    if (is_special_form(name.str()))
+      fail(fmt::format("'{}' is a special form and cannot be redefined.", name.str()), f->span);
     Name global = a.host_.defined_name(name, f->span.source);
     Cell* cell = a.globals_.user_cell(global);
     bool taken = (cell->user_defined || cell->broken) && !a.host_.may_redefine();
-    if (taken || a.is_local(name)) fail(fmt::format("'{}' is already defined. Redefinition is not allowed.", name.str()), f->span);
+    if (taken || a.is_local(name))
+      fail(fmt::format("'{}' is already defined. Redefinition is not allowed.", name.str()), f->span);
     FormPtr init = a.expand(f->items[2]);
     ExprPtr e = make_expr(ExprKind::Def, f->span);
     e->items.push_back(a.expr(init));
@@ -75,29 +80,37 @@ struct SpecialForms {
     bool is_fn() const { return pattern->is_symbol() && value->is_call("fn"); }
     bool binds(Name n) const { return std::find(names.begin(), names.end(), n) != names.end(); }
     bool mentions(Name n) const { return std::find(mentioned.begin(), mentioned.end(), n) != mentioned.end(); }
-    bool mentions_any(const std::vector<Name>& ns) const { return std::any_of(ns.begin(), ns.end(), [&](Name n) { return mentions(n); }); }
+    bool mentions_any(const std::vector<Name>& ns) const {
+      return std::any_of(ns.begin(), ns.end(), [&](Name n) { return mentions(n); });
+    }
   };
 
   static void collect_symbols(const Form& f, std::vector<Name>& out) {
     if (f.is_symbol()) out.push_back(f.name);
-    for (const FormPtr& item : f.items) collect_symbols(*item, out);
+    for (const FormPtr& item : f.items)
+      collect_symbols(*item, out);
   }
 
   // Does the name mean something where binding i is written?
   static bool is_known_at(A& a, const std::vector<Binding>& b, size_t i, Name n) {
-    if (a.is_local(n) || a.is_overridden(n) || builtins::find_builtin(n.str()) || a.globals_.is_prelude_name(n, a.prelude_)) return true;
-    return std::any_of(b.begin(), b.begin() + static_cast<std::ptrdiff_t>(i), [&](const Binding& x) { return x.binds(n); });
+    if (a.is_local(n) || a.is_overridden(n) || builtins::find_builtin(n.str()) ||
+        a.globals_.is_prelude_name(n, a.prelude_))
+      return true;
+    return std::any_of(b.begin(), b.begin() + static_cast<std::ptrdiff_t>(i),
+                       [&](const Binding& x) { return x.binds(n); });
   }
 
-  // The last binding that `b[i]`, a fn, has to be made after: the lowest fn it calls, also by way of others, that needs a value bound
-  // between the two. i itself when there is none.
+  // The last binding that `b[i]`, a fn, has to be made after: the lowest fn it calls, also by way of others, that needs
+  // a value bound between the two. i itself when there is none.
   static size_t made_after(A& a, const std::vector<Binding>& b, size_t i) {
     std::vector<size_t> called{i};
     size_t last = i;
     for (size_t c = 0; c < called.size(); ++c) {
       for (size_t j = i + 1; j < b.size(); ++j) {
         bool known = std::find(called.begin(), called.end(), j) != called.end();
-        if (!known && b[j].is_fn() && b[called[c]].mentions(b[j].pattern->name) && !is_known_at(a, b, i, b[j].pattern->name)) called.push_back(j);
+        if (!known && b[j].is_fn() && b[called[c]].mentions(b[j].pattern->name) &&
+            !is_known_at(a, b, i, b[j].pattern->name))
+          called.push_back(j);
       }
       for (size_t k = i + 1; k < called[c]; ++k)
         if (!b[k].is_fn() && b[called[c]].mentions_any(b[k].names)) last = std::max(last, called[c]);
@@ -105,7 +118,8 @@ struct SpecialForms {
     return last;
   }
 
-  // Would the fn of binding j, written at i, still mean what it does? Not if a name it mentions is bound anew between the two.
+  // Would the fn of binding j, written at i, still mean what it does? Not if a name it mentions is bound anew between
+  // the two.
   static bool means_the_same_at(A& a, const std::vector<Binding>& b, size_t j, size_t i) {
     for (size_t k = i + 1; k < j; ++k)
       for (Name n : b[k].names)
@@ -113,8 +127,9 @@ struct SpecialForms {
     return true;
   }
 
-  // The bindings of a let as they are made. A fn may call one further down that needs what is bound between the two: it is
-  // made after that one, provided that no value between needs it and that every name it mentions means the same there.
+  // The bindings of a let as they are made. A fn may call one further down that needs what is bound between the two: it
+  // is made after that one, provided that no value between needs it and that every name it mentions means the same
+  // there.
   static std::vector<Binding> bindings_in_order(A& a, const std::vector<FormPtr>& forms) {
     std::vector<Binding> b;
     for (size_t i = 0; i < forms.size(); i += 2) {
@@ -122,7 +137,8 @@ struct SpecialForms {
       collect_symbols(*forms[i], b.back().names);
     }
     if (std::none_of(b.begin(), b.end(), [](const Binding& x) { return x.is_fn(); })) return b;  // most lets
-    for (Binding& x : b) collect_symbols(*x.value, x.mentioned);
+    for (Binding& x : b)
+      collect_symbols(*x.value, x.mentioned);
     for (size_t i = b.size(); i-- > 0;) {
       if (!b[i].is_fn()) continue;
       size_t last = made_after(a, b, i);
@@ -139,8 +155,10 @@ struct SpecialForms {
   }
 
   static ExprPtr let_form(A& a, const FormPtr& f) {
-    if (f->items.size() < 2 || !f->items[1]->is_vector()) fail("let requires a binding vector: (let [name value ...] body...)", f->span);
-    if (f->items[1]->items.size() % 2) fail("let bindings must have even number of elements (name value pairs)", f->span);
+    if (f->items.size() < 2 || !f->items[1]->is_vector())
+      fail("let requires a binding vector: (let [name value ...] body...)", f->span);
+    if (f->items[1]->items.size() % 2)
+      fail("let bindings must have even number of elements (name value pairs)", f->span);
     const std::vector<Binding> b = bindings_in_order(a, f->items[1]->items);
     Visible scope(a);
     std::function<ExprPtr(size_t)> from = [&](size_t i) -> ExprPtr {
@@ -165,9 +183,11 @@ struct SpecialForms {
   }
 
   static ExprPtr if_form(A& a, const FormPtr& f) {
-    if (f->items.size() < 3 || f->items.size() > 4) fail("if requires 2 or 3 arguments: (if condition then [else])", f->span);
+    if (f->items.size() < 3 || f->items.size() > 4)
+      fail("if requires 2 or 3 arguments: (if condition then [else])", f->span);
     ExprPtr e = make_expr(ExprKind::If, f->span);
-    for (size_t i = 1; i < f->items.size(); ++i) e->items.push_back(a.expr(f->items[i]));
+    for (size_t i = 1; i < f->items.size(); ++i)
+      e->items.push_back(a.expr(f->items[i]));
     if (e->items.size() == 2) e->items.push_back(a.constant(Value::nil(), f->span));
     return e;
   }
@@ -199,9 +219,12 @@ struct SpecialForms {
   }
 
   static bool is_pair(const Form& v) { return v.is_vector() && v.items.size() == 2; }
-  static bool is_accumulator(const Form& v) { return is_pair(v) && (v.items[0]->is_symbol() || v.items[0]->is_vector() || v.items[0]->kind == FormKind::Dict); }
+  static bool is_accumulator(const Form& v) {
+    return is_pair(v) && (v.items[0]->is_symbol() || v.items[0]->is_vector() || v.items[0]->kind == FormKind::Dict);
+  }
 
-  // The slot of an accumulator; where it is a pattern, `seeing` takes the value apart for an expression that uses its names.
+  // The slot of an accumulator; where it is a pattern, `seeing` takes the value apart for an expression that uses its
+  // names.
   static int accumulator_slot(A& a, const Form& name) { return name.is_symbol() ? a.declare(name.name) : a.new_slot(); }
   static ExprPtr seeing(A& a, const Form& name, int slot, const FormPtr& f) {
     if (name.is_symbol()) return a.expr(f);
@@ -224,7 +247,8 @@ struct SpecialForms {
   }
 
   static ExprPtr repeat_form(A& a, const FormPtr& f) {
-    if (f->items.size() != 4 || !is_pair(*f->items[1]) || !f->items[1]->items[0]->is_symbol() || !is_accumulator(*f->items[2]))
+    if (f->items.size() != 4 || !is_pair(*f->items[1]) || !f->items[1]->items[0]->is_symbol() ||
+        !is_accumulator(*f->items[2]))
       fail("repeat requires an index, an accumulator and a body: (repeat [i n] [acc init] body)", f->span);
     Visible scope(a);
     ExprPtr e = make_expr(ExprKind::Repeat, f->span);
@@ -252,17 +276,22 @@ struct SpecialForms {
     std::vector<FormPtr> loop(f.items);
     loop[1] = make_seq(FormKind::Vector, std::move(turns), f.items[1]->span);
     FormPtr inner = make_seq(FormKind::List, std::move(loop), f.span);
-    return make_seq(FormKind::List, {syntax::make_symbol("let", f.span), make_seq(FormKind::Vector, std::move(before), f.items[1]->span), inner}, f.span);
+    return make_seq(
+        FormKind::List,
+        {syntax::make_symbol("let", f.span), make_seq(FormKind::Vector, std::move(before), f.items[1]->span), inner},
+        f.span);
   }
 
   static ExprPtr loop_form(A& a, const FormPtr& f) {
-    if (f->items.size() < 2 || !f->items[1]->is_vector() || f->items[1]->items.size() % 2) fail("loop requires a binding vector: (loop [name value ...] body...)", f->span);
+    if (f->items.size() < 2 || !f->items[1]->is_vector() || f->items[1]->items.size() % 2)
+      fail("loop requires a binding vector: (loop [name value ...] body...)", f->span);
     const auto& b = f->items[1]->items;
     bool after_pattern = false;
     for (size_t i = 0; i < b.size(); i += 2) {
       const Form& init = *b[i + 1];
       if (after_pattern && (init.is_symbol() || !init.items.empty())) return let_form(a, with_patterns_bound(*f));
-      after_pattern = after_pattern || !(b[i]->is_symbol() || (init.is_symbol() && init.name.str().starts_with(kBoundBefore)));
+      after_pattern =
+          after_pattern || !(b[i]->is_symbol() || (init.is_symbol() && init.name.str().starts_with(kBoundBefore)));
     }
     Visible scope(a);
     ExprPtr e = make_expr(ExprKind::Loop, f->span);
@@ -279,7 +308,8 @@ struct SpecialForms {
     a.fn_->loop_arity.push_back(b.size() / 2);
     std::function<ExprPtr(size_t)> from = [&](size_t i) -> ExprPtr {
       if (i == patterns.size()) return a.body(*f, 2);
-      return a.bind_pattern(*patterns[i].first, a.local_ref(patterns[i].second, f->span), [&, i] { return from(i + 1); });
+      return a.bind_pattern(*patterns[i].first, a.local_ref(patterns[i].second, f->span),
+                            [&, i] { return from(i + 1); });
     };
     e->items.push_back(from(0));
     a.fn_->loop_arity.pop_back();
@@ -291,9 +321,11 @@ struct SpecialForms {
     size_t want = in_loop ? a.fn_->loop_arity.back() : a.fn_->proto->params.size();
     size_t got = f->items.size() - 1;
     bool nowhere = !in_loop && a.fn_->proto->top_level;  // which check_recur reports
-    if (got != want && !nowhere) fail(fmt::format("recur expects {} argument{}, got {}", want, want == 1 ? "" : "s", got), f->span);
+    if (got != want && !nowhere)
+      fail(fmt::format("recur expects {} argument{}, got {}", want, want == 1 ? "" : "s", got), f->span);
     ExprPtr e = make_expr(ExprKind::Recur, f->span);
-    for (size_t i = 1; i < f->items.size(); ++i) e->items.push_back(a.expr(f->items[i]));
+    for (size_t i = 1; i < f->items.size(); ++i)
+      e->items.push_back(a.expr(f->items[i]));
     return e;
   }
 
@@ -307,7 +339,8 @@ struct SpecialForms {
       args.push_back(a.constant(Value::nil(), f->span));
     } else if ((check == "range" || check == "shape") && f->items.size() == 4 && f->items[2]->is_vector()) {
       for (const auto& x : f->items[2]->items)
-        if (x->kind != FormKind::Int && x->kind != FormKind::Float) fail("guard: bounds and dimensions must be literal numbers", x->span);
+        if (x->kind != FormKind::Int && x->kind != FormKind::Float)
+          fail("guard: bounds and dimensions must be literal numbers", x->span);
       if (check == "range" && f->items[2]->items.size() != 2) fail(usage, f->span);
       args.push_back(a.constant(quoted(*f->items[2]), f->span));
     } else {
@@ -335,21 +368,24 @@ struct SpecialForms {
         items.insert(kLast ? items.end() : items.begin() + 1, acc);
         acc = make_seq(FormKind::List, std::move(items), step->span);
       } else {
-        fail(std::string(kLast ? "->>" : "->") + ": each step must be a symbol or a call, got " + to_text(*step), step->span);
+        fail(std::string(kLast ? "->>" : "->") + ": each step must be a symbol or a call, got " + to_text(*step),
+             step->span);
       }
     }
     return a.expr(acc);
   }
 
   static ExprPtr as_form(A& a, const FormPtr& f) {
-    if (f->items.size() < 4 || !f->items[2]->is_symbol()) fail("as-> requires a value, a name and at least one step: (as-> init name step...)", f->span);
+    if (f->items.size() < 4 || !f->items[2]->is_symbol())
+      fail("as-> requires a value, a name and at least one step: (as-> init name step...)", f->span);
     std::vector<FormPtr> bindings;
     for (size_t i = 1; i + 1 < f->items.size(); ++i) {
       if (i == 2) continue;
       bindings.push_back(f->items[2]);
       bindings.push_back(f->items[i]);
     }
-    return a.expr(call_form("let", {make_seq(FormKind::Vector, std::move(bindings), f->span), f->items.back()}, f->span));
+    return a.expr(
+        call_form("let", {make_seq(FormKind::Vector, std::move(bindings), f->span), f->items.back()}, f->span));
   }
 
   static ExprPtr with_params_form(A& a, const FormPtr& f) {
@@ -389,7 +425,8 @@ struct SpecialForms {
   static ExprPtr and_or_form(A& a, const FormPtr& f) {
     if (f->items.size() == 1) return a.constant(Value::boolean(kAnd), f->span);
     ExprPtr e = make_expr(kAnd ? ExprKind::And : ExprKind::Or, f->span);
-    for (size_t i = 1; i < f->items.size(); ++i) e->items.push_back(a.expr(f->items[i]));
+    for (size_t i = 1; i < f->items.size(); ++i)
+      e->items.push_back(a.expr(f->items[i]));
     return e;
   }
 
@@ -410,7 +447,8 @@ struct SpecialForms {
     if (f->items.size() < 2) fail("try requires a body: (try e... (catch err e...))", f->span);
     const Form& last = *f->items.back();
     if (!last.is_call("catch")) return a.body(*f, 1);
-    if (last.items.size() < 2 || !last.items[1]->is_symbol()) fail("catch requires a name: (catch err e...)", last.span);
+    if (last.items.size() < 2 || !last.items[1]->is_symbol())
+      fail("catch requires a name: (catch err e...)", last.span);
     ExprPtr e = make_expr(ExprKind::Try, f->span);
     FormPtr inner = call_form("do", {f->items.begin() + 1, f->items.end() - 1}, f->span);
     e->items.push_back(inner->items.size() > 1 ? a.expr(inner) : a.constant(Value::nil(), f->span));
@@ -456,7 +494,8 @@ struct SpecialForms {
     if (f->items.size() < 2) fail(f->items[0]->name.str() + " requires an expression", f->span);
     std::vector<ExprPtr> args;
     args.push_back(a.constant(Value::string(to_text(*f->items[1])), f->span));
-    for (size_t i = 1; i < f->items.size(); ++i) args.push_back(a.expr(f->items[i]));
+    for (size_t i = 1; i < f->items.size(); ++i)
+      args.push_back(a.expr(f->items[i]));
     return a.builtin_call(kBuiltin, f->span, std::move(args));
   }
 
@@ -465,7 +504,8 @@ struct SpecialForms {
   static ExprPtr with_thunk(A& a, const FormPtr& f) {
     FormPtr thunk = call_form("fn", {make_seq(FormKind::Vector, {}, f->span)}, f->span);
     std::vector<FormPtr> items = thunk->items;
-    for (const auto& x : tail(*f, 1)) items.push_back(x);
+    for (const auto& x : tail(*f, 1))
+      items.push_back(x);
     if (items.size() == 2) items.push_back(syntax::make_nil(f->span));
     std::vector<ExprPtr> args;
     args.push_back(a.constant(Value::string(f->items.size() > 1 ? to_text(*f->items[1]) : ""), f->span));
@@ -474,7 +514,8 @@ struct SpecialForms {
   }
 
   static ExprPtr deftest_form(A& a, const FormPtr& f) {
-    if (f->items.size() < 2 || (!f->items[1]->is_symbol() && f->items[1]->kind != FormKind::String)) fail("deftest requires a name: (deftest name body...)", f->span);
+    if (f->items.size() < 2 || (!f->items[1]->is_symbol() && f->items[1]->kind != FormKind::String))
+      fail("deftest requires a name: (deftest name body...)", f->span);
     std::string name = f->items[1]->is_symbol() ? f->items[1]->name.str() : f->items[1]->text;
     std::vector<ExprPtr> captures;
     FormPtr params = make_seq(FormKind::Vector, {}, f->span);
@@ -495,7 +536,10 @@ struct SpecialForms {
   static ExprPtr value_and_grad_form(A& a, const FormPtr& f) {
     if (f->items.size() >= 5 && f->items[1]->is_symbol() && !f->items[2]->is_keyword()) {
       std::vector<ExprPtr> args;
-      args.push_back(a.constant(Value::string(fmt::format("value-and-grad '{}': interpreter support not yet implemented", f->items[1]->name.str())), f->span));
+      args.push_back(
+          a.constant(Value::string(fmt::format("value-and-grad '{}': interpreter support not yet implemented",
+                                               f->items[1]->name.str())),
+                     f->span));
       return a.builtin_call("error", f->span, std::move(args));
     }
     return a.call(*f);
@@ -504,7 +548,8 @@ struct SpecialForms {
 
 namespace {
 
-constexpr char kSpy[] = "%spy", kTap[] = "%tap", kIs[] = "%is", kTimeIt[] = "%time-it", kThrows[] = "%throws", kFuture[] = "%future";
+constexpr char kSpy[] = "%spy", kTap[] = "%tap", kIs[] = "%is", kTimeIt[] = "%time-it", kThrows[] = "%throws",
+               kFuture[] = "%future";
 
 using S = SpecialForms;
 
@@ -512,12 +557,36 @@ using S = SpecialForms;
 
 const std::unordered_map<std::string, Analyzer::Handler>& Analyzer::special_forms() {
   static const auto* table = new std::unordered_map<std::string, Handler>{
-      {"def", S::def_form}, {"defmacro", S::defmacro_form}, {"let", S::let_form}, {"if", S::if_form}, {"do", S::do_form}, {"case", S::case_form},
-      {"while", S::while_form}, {"repeat", S::repeat_form}, {"loop", S::loop_form}, {"recur", S::recur_form}, {"guard", S::guard_form},
-      {"quote", S::quote_form}, {"->", S::thread_form<false>}, {"->>", S::thread_form<true>}, {"as->", S::as_form}, {"with-params", S::with_params_form},
-      {"use", S::use_form}, {"and", S::and_or_form<true>}, {"or", S::and_or_form<false>}, {"get-in", S::get_in_form}, {"try", S::try_form},
-      {"for", S::for_form}, {"doseq", S::doseq_form}, {"spy", S::with_source<kSpy>}, {"tap", S::with_source<kTap>}, {"is", S::with_thunk<kIs>},
-      {"time-it", S::with_thunk<kTimeIt>}, {"throws", S::with_thunk<kThrows>}, {"future", S::with_thunk<kFuture>}, {"deftest", S::deftest_form},
+      {"def", S::def_form},
+      {"defmacro", S::defmacro_form},
+      {"let", S::let_form},
+      {"if", S::if_form},
+      {"do", S::do_form},
+      {"case", S::case_form},
+      {"while", S::while_form},
+      {"repeat", S::repeat_form},
+      {"loop", S::loop_form},
+      {"recur", S::recur_form},
+      {"guard", S::guard_form},
+      {"quote", S::quote_form},
+      {"->", S::thread_form<false>},
+      {"->>", S::thread_form<true>},
+      {"as->", S::as_form},
+      {"with-params", S::with_params_form},
+      {"use", S::use_form},
+      {"and", S::and_or_form<true>},
+      {"or", S::and_or_form<false>},
+      {"get-in", S::get_in_form},
+      {"try", S::try_form},
+      {"for", S::for_form},
+      {"doseq", S::doseq_form},
+      {"spy", S::with_source<kSpy>},
+      {"tap", S::with_source<kTap>},
+      {"is", S::with_thunk<kIs>},
+      {"time-it", S::with_thunk<kTimeIt>},
+      {"throws", S::with_thunk<kThrows>},
+      {"future", S::with_thunk<kFuture>},
+      {"deftest", S::deftest_form},
       {"value-and-grad", S::value_and_grad_form},
       {"fn", [](Analyzer& a, const FormPtr& f) { return a.fn_form(*f); }},
       {"defn", [](Analyzer& a, const FormPtr& f) { return a.defn_form(*f, false); }},
@@ -533,15 +602,18 @@ Analyzer::Handler Analyzer::special(const std::string& name) {
 
 std::vector<std::string> special_form_names() {
   std::vector<std::string> names;
-  for (const auto& [name, handler] : Analyzer::special_forms()) names.push_back(name);
+  for (const auto& [name, handler] : Analyzer::special_forms())
+    names.push_back(name);
   std::sort(names.begin(), names.end());
   return names;
 }
 
 bool is_special_form(const std::string& name) {
   // The forms of the original language; names we added may be redefined by a program.
-  static const auto* names = new std::set<std::string>{"def", "defn", "defmacro", "fn", "let", "if", "do", "case", "while", "repeat", "guard", "quote",
-                                                       "->", "as->", "use", "with-params", "value-and-grad", "get", "get-in", "dict", "assoc", "last"};
+  static const auto* names = new std::set<std::string>{
+      "def",    "defn",  "defmacro", "fn",  "let",  "if",  "do",          "case",           "while",
+      "repeat", "guard", "quote",    "->",  "as->", "use", "with-params", "value-and-grad", "get",
+      "get-in", "dict",  "assoc",    "last"};
   return names->count(name) > 0;
 }
 

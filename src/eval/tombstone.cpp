@@ -39,7 +39,8 @@ Value tombstone_of(const Value& v) {
     case Tag::Tensor: bits = array_bits(trace::operand_of(v)); break;
     case Tag::List: bits = kList | v.items().size() << 7; break;
     case Tag::Dict: bits = kDict | v.as_dict().size() << 7; break;
-    case Tag::Function: case Tag::Builtin: bits = kFunction; break;
+    case Tag::Function:
+    case Tag::Builtin: bits = kFunction; break;
     default: break;
   }
   return Value::unbound(static_cast<int64_t>(bits));

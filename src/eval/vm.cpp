@@ -32,7 +32,8 @@ CallObserver* g_observer = nullptr;
 
 namespace {
 
-// Virtual space only: pages are touched as frames grow. All-zero memory is a row of nils. Fewer where address space is limited.
+// Virtual space only: pages are touched as frames grow. All-zero memory is a row of nils. Fewer where address space is
+// limited.
 constexpr size_t kStackValues = size_t{1} << 24, kLeastStackValues = size_t{1} << 20;
 // No function may use more registers than fit behind the last frame.
 constexpr size_t kStackReserve = size_t{1} << 16;
@@ -64,15 +65,18 @@ StopError stop_error() { return g_interrupted ? "Interrupted" : "the program use
 
 // Compiled code asks too, between launches.
 bool must_stop() {
-  if (g_interrupted.load(std::memory_order_relaxed)) [[unlikely]] return true;
-  if (g_fuel.load(std::memory_order_relaxed) < 0) [[likely]] return false;
+  if (g_interrupted.load(std::memory_order_relaxed)) [[unlikely]]
+    return true;
+  if (g_fuel.load(std::memory_order_relaxed) < 0) [[likely]]
+    return false;
   if (g_fuel.fetch_sub(1) > 0) return false;
   g_fuel = 0;  // so that it stops again at the next call, whoever takes this one for an error of the program
   return true;
 }
 
 inline void poll() {
-  if (must_stop()) [[unlikely]] stop_requested();
+  if (must_stop()) [[unlikely]]
+    stop_requested();
 }
 
 // The value of a parameter at its last use; error reports still know what it was.
@@ -83,15 +87,17 @@ Value take_param(Value& slot) {
 }
 
 // While a function is traced for compilation nothing is called for good.
-bool is_watched(const Proto& p) { return (p.named || (g_observer->watches_all && !p.top_level)) && !trace::is_tracing(); }
+bool is_watched(const Proto& p) {
+  return (p.named || (g_observer->watches_all && !p.top_level)) && !trace::is_tracing();
+}
 Callee callee_kind(const Proto& p) { return p.named ? Callee::Function : Callee::Lambda; }
 const std::string& callee_name(const Proto& p) {
   static const std::string lambda = "<lambda>";
   return p.name.empty() ? lambda : p.name;
 }
 
-// A function with a name that came as a value is compiled like one called by its name. One without is the body of a loop as often as not,
-// whose sizes may grow; what it calls is compiled.
+// A function with a name that came as a value is compiled like one called by its name. One without is the body of a
+// loop as often as not, whose sizes may grow; what it calls is compiled.
 bool is_passed_on(const Value& f) { return static_cast<Closure*>(f.object())->proto->named; }
 
 // Runs a built-in under the eyes of an observer. Those that special forms compile to are not calls to the user.
@@ -110,7 +116,8 @@ Value observed(std::string_view name, const std::vector<Value>& args, F&& run) {
 }
 
 Value invoke_callable(builtins::Caller& caller, builtins::CallableObj& f, std::vector<Value>& args) {
-  if (!g_observer) [[likely]] return f.invoke(caller, args);
+  if (!g_observer) [[likely]]
+    return f.invoke(caller, args);
   auto* made = dynamic_cast<builtins::NativeFn*>(&f);
   return observed(made ? std::string_view(made->label) : f.name(), args, [&] { return f.invoke(caller, args); });
 }
@@ -130,14 +137,18 @@ Vm::Vm() : max_native_depth_(static_cast<int>(kMaxNativeDepth * stack_share())) 
   void* p = MAP_FAILED;
   size_t values = within_address_space(kStackValues * sizeof(Value), kLeastStackValues * sizeof(Value)) / sizeof(Value);
   for (; values >= kLeastStackValues; values /= 2) {
-    p = mmap(nullptr, values * sizeof(Value), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    p = mmap(nullptr, values * sizeof(Value), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+             0);
     if (p != MAP_FAILED) break;
   }
-  if (p == MAP_FAILED) throw runtime_error("no address space for the value stack").hint("the limit on address space (ulimit -v) is too low");
+  if (p == MAP_FAILED)
+    throw runtime_error("no address space for the value stack")
+        .hint("the limit on address space (ulimit -v) is too low");
   stack_ = static_cast<Value*>(p);
   stack_limit_ = stack_ + values;
   stack_end_ = stack_limit_ - kStackReserve;
-  [[maybe_unused]] static const bool once = (runtime::g_stop_requested = must_stop, true);  // machines may begin on several threads at once
+  [[maybe_unused]] static const bool once =
+      (runtime::g_stop_requested = must_stop, true);  // machines may begin on several threads at once
 }
 
 Vm::~Vm() { munmap(stack_, static_cast<size_t>(stack_limit_ - stack_) * sizeof(Value)); }
@@ -155,16 +166,20 @@ Span Vm::span_at(const Frame& f) const {
 void Vm::check_depth(const Value* base) {
   constexpr const char* kHint = "use loop/recur, reduce or while for long iterations; they need no stack";
   size_t calls = frames_.size();
-  if (calls >= kMaxFrames || base >= stack_end_) throw runtime_error(fmt::format("recursion too deep: {} calls are active", calls)).hint(kHint);
+  if (calls >= kMaxFrames || base >= stack_end_)
+    throw runtime_error(fmt::format("recursion too deep: {} calls are active", calls)).hint(kHint);
   size_t held = resident_bytes(), limit = memory_stats().limit_bytes;
   if (check_at_ == kFramesPerLook) held_before_ = held;
   if (held > limit / 4 * 3 && held > held_before_ + limit / 2)
-    throw runtime_error(fmt::format("recursion too deep: {} calls are active and hold {:.1f} GB", calls, static_cast<double>(held - held_before_) / 1e9)).hint(kHint);
+    throw runtime_error(fmt::format("recursion too deep: {} calls are active and hold {:.1f} GB", calls,
+                                    static_cast<double>(held - held_before_) / 1e9))
+        .hint(kHint);
   check_at_ = calls + kFramesPerLook;
 }
 
 void Vm::push_frame(Closure* f, Value* base, const Proto* proto, bool boundary) {
-  if (frames_.size() >= check_at_ || base >= stack_end_) [[unlikely]] check_depth(base);
+  if (frames_.size() >= check_at_ || base >= stack_end_) [[unlikely]]
+    check_depth(base);
   frames_.push_back({proto->code.data(), base, Ref<Closure>(f), proto, boundary});
   if (g_observer && is_watched(*proto)) [[unlikely]]
     g_observer->enter(callee_kind(*proto), callee_name(*proto), {base, proto->params.size()});
@@ -185,11 +200,14 @@ void Vm::unwind_frame() {
 
 void Vm::arity_error(const Proto& p, const Value* args, int argc) {
   std::string names;
-  for (const Param& q : p.params) names += (names.empty() ? "" : ", ") + q.name.str();
+  for (const Param& q : p.params)
+    names += (names.empty() ? "" : ", ") + q.name.str();
   size_t n = p.params.size();
-  UserError e = runtime_error(fmt::format("{} expects {} argument{} ({}), got {}.\n  Called with: {}", p.name.empty() ? "fn" : p.name, n, n == 1 ? "" : "s", names, argc,
+  UserError e = runtime_error(fmt::format("{} expects {} argument{} ({}), got {}.\n  Called with: {}",
+                                          p.name.empty() ? "fn" : p.name, n, n == 1 ? "" : "s", names, argc,
                                           call_text(args, argc)));
-  if (argc > static_cast<int>(n) && !p.options.empty()) e.hints.push_back(fmt::format("options are written by name: :{} value", p.options[0].str()));
+  if (argc > static_cast<int>(n) && !p.options.empty())
+    e.hints.push_back(fmt::format("options are written by name: :{} value", p.options[0].str()));
   throw e;
 }
 
@@ -210,15 +228,18 @@ bool Vm::bind_by_name(const Proto& p, Value* args, int& argc) {
       any = true;
       continue;
     }
-    while (next < n && bound[next].tag() != Tag::Unbound) ++next;
+    while (next < n && bound[next].tag() != Tag::Unbound)
+      ++next;
     if (next == n) return false;
     bound[next] = args[i];
   }
   for (const Value& v : bound)
     if (v.tag() == Tag::Unbound) return false;
   if (!any) return false;
-  for (int i = 0; i < argc; ++i) args[i] = Value();
-  for (size_t k = 0; k < n; ++k) args[k] = std::move(bound[k]);
+  for (int i = 0; i < argc; ++i)
+    args[i] = Value();
+  for (size_t k = 0; k < n; ++k)
+    args[k] = std::move(bound[k]);
   argc = static_cast<int>(n);
   return true;
 }
@@ -227,7 +248,8 @@ bool Vm::bind_by_name(const Proto& p, Value* args, int& argc) {
 void Vm::move_options_last(const Proto& p, Value* args, int argc) {
   int positional = static_cast<int>(p.params.size()), left = argc;
   for (int i = 0; i < positional && i + 1 < left;) {
-    bool option = args[i].is_keyword() && std::find(p.options.begin(), p.options.end(), args[i].as_keyword()) != p.options.end();
+    bool option =
+        args[i].is_keyword() && std::find(p.options.begin(), p.options.end(), args[i].as_keyword()) != p.options.end();
     if (!option) {
       ++i;
       continue;
@@ -245,17 +267,21 @@ const Proto* Vm::fit_arguments(Closure* f, Value* args, int& argc, bool direct) 
     if (!p.options.empty()) {
       move_options_last(p, args, argc);
       int first_option = std::min(n, argc);
-      while (first_option < argc && !args[first_option].is_keyword()) ++first_option;
+      while (first_option < argc && !args[first_option].is_keyword())
+        ++first_option;
       if (first_option > n) {
         if (direct || builtins::is_strict(p.span.source)) arity_error(p, args, argc);
         // A call through a value ignores what the parameters do not take.
         std::rotate(args + n, args + first_option, args + argc);
-        for (int kept = argc - (first_option - n); argc > kept; --argc) args[argc - 1] = Value();
+        for (int kept = argc - (first_option - n); argc > kept; --argc)
+          args[argc - 1] = Value();
       }
     }
     std::vector<Value> rest;
-    for (int i = n; i < argc; ++i) rest.push_back(std::move(args[i]));
-    for (int i = argc; i < n; ++i) args[i] = Value::unbound();
+    for (int i = n; i < argc; ++i)
+      rest.push_back(std::move(args[i]));
+    for (int i = argc; i < n; ++i)
+      args[i] = Value::unbound();
     args[n] = Value::list(std::move(rest));
     if (argc >= n) {
       argc = n + 1;
@@ -266,11 +292,13 @@ const Proto* Vm::fit_arguments(Closure* f, Value* args, int& argc, bool direct) 
     return &p;
   } else if (argc > n) {
     if (builtins::is_strict(p.span.source)) arity_error(p, args, argc);
-    for (int i = n; i < argc; ++i) args[i] = Value();
+    for (int i = n; i < argc; ++i)
+      args[i] = Value();
     return &p;
   } else {
     if (builtins::is_strict(p.span.source)) arity_error(p, args, argc);
-    for (int i = argc; i < n; ++i) args[i] = Value::unbound();
+    for (int i = argc; i < n; ++i)
+      args[i] = Value::unbound();
   }
   // Some parameter is missing: run the variant that reports its use.
   if (!p.checked) {
@@ -295,7 +323,8 @@ const Proto* Vm::fit_arguments(Closure* f, Value* args, int& argc, bool direct) 
 
 void Vm::enter_closure(Closure* f, Value* window, int argc, bool direct, bool boundary) {
   const Proto* p = f->proto.get();
-  if (argc != static_cast<int>(p->params.size()) || p->rest_slot >= 0) [[unlikely]] p = fit_arguments(f, window + 1, argc, direct && p->named);
+  if (argc != static_cast<int>(p->params.size()) || p->rest_slot >= 0) [[unlikely]]
+    p = fit_arguments(f, window + 1, argc, direct && p->named);
   push_frame(f, window + 1, p, boundary);
 }
 
@@ -303,12 +332,15 @@ void Vm::enter_closure(Closure* f, Value* window, int argc, bool direct, bool bo
 bool Vm::call_compiled(const Value& f, Value* window, int argc) {
   if (!trace::g_jit_enabled) return false;
   bool tensors = false;
-  for (int i = 1; i <= argc && !tensors; ++i) tensors = window[i].tag() > Tag::String && trace::holds_tensor(window[i]);
+  for (int i = 1; i <= argc && !tensors; ++i)
+    tensors = window[i].tag() > Tag::String && trace::holds_tensor(window[i]);
   auto* closure = static_cast<Closure*>(f.object());
-  if (!tensors && !trace::g_jit_listens) [[likely]] return false;
+  if (!tensors && !trace::g_jit_listens) [[likely]]
+    return false;
   if (trace::is_tracing() || trace::gradient_depth() > 0) return false;
   if (!tensors) {
-    if (callee_kind(*closure->proto) == Callee::Function) trace::note_scalar_call(closure->proto->number, callee_name(*closure->proto));
+    if (callee_kind(*closure->proto) == Callee::Function)
+      trace::note_scalar_call(closure->proto->number, callee_name(*closure->proto));
     return false;
   }
   int n = static_cast<int>(closure->proto->params.size());
@@ -322,9 +354,11 @@ bool Vm::call_compiled(const Value& f, Value* window, int argc) {
   std::vector<Value> roots;
   roots.reserve(static_cast<size_t>(argc) + 1);
   roots.push_back(f);
-  for (int i = 1; i <= argc; ++i) roots.push_back(std::move(window[i]));
+  for (int i = 1; i <= argc; ++i)
+    roots.push_back(std::move(window[i]));
   auto give_back = [&] {
-    for (int i = 1; i <= argc; ++i) window[i] = std::move(roots[i]);
+    for (int i = 1; i <= argc; ++i)
+      window[i] = std::move(roots[i]);
   };
   Value result;
   auto body = [this](std::vector<Value> traced) {
@@ -343,7 +377,9 @@ bool Vm::call_compiled(const Value& f, Value* window, int argc) {
     if (watched) g_observer->unwind(callee_kind(p), callee_name(p));
     throw;
   }
-  if (watched) compiled ? g_observer->leave(callee_kind(p), callee_name(p), result) : g_observer->cancel(callee_kind(p), callee_name(p));
+  if (watched)
+    compiled ? g_observer->leave(callee_kind(p), callee_name(p), result)
+             : g_observer->cancel(callee_kind(p), callee_name(p));
   if (!compiled) {
     give_back();
     return false;
@@ -358,14 +394,18 @@ void Vm::call_builtin_at(const builtins::BuiltinDef& def, Value* window, int arg
     args = std::move(spare_args_.back());
     spare_args_.pop_back();
   }
-  for (int i = 0; i < argc; ++i) args.push_back(std::move(window[1 + i]));
+  for (int i = 0; i < argc; ++i)
+    args.push_back(std::move(window[1 + i]));
   *window = Value();  // an earlier, ignored result must not count as a holder of what is changed in place
   try {
-    if (g_observer) [[unlikely]] *window = observed(def.name, args, [&] { return builtins::call_builtin(def, *this, args); });
-    else *window = builtins::call_builtin(def, *this, args);
+    if (g_observer) [[unlikely]]
+      *window = observed(def.name, args, [&] { return builtins::call_builtin(def, *this, args); });
+    else
+      *window = builtins::call_builtin(def, *this, args);
   } catch (UserError& e) {
     // What special forms compile to, and errors that the program raises itself, have nothing to explain.
-    if (!e.span && !e.blames_caller && !def.name.starts_with("%") && def.name != "error") describe_operands(e, def.name, span_at(frames_.back()), args);
+    if (!e.span && !e.blames_caller && !def.name.starts_with("%") && def.name != "error")
+      describe_operands(e, def.name, span_at(frames_.back()), args);
     throw;
   }
   args.clear();
@@ -374,7 +414,8 @@ void Vm::call_builtin_at(const builtins::BuiltinDef& def, Value* window, int arg
 
 void Vm::call_native(const Value& f, Value* window, int argc) {
   std::vector<Value> args;
-  for (int i = 0; i < argc; ++i) args.push_back(std::move(window[1 + i]));
+  for (int i = 0; i < argc; ++i)
+    args.push_back(std::move(window[1 + i]));
   Ref<builtins::CallableObj> keep(static_cast<builtins::CallableObj*>(f.object()));
   *window = invoke_callable(*this, *keep, args);
 }
@@ -388,15 +429,18 @@ Value Vm::call_here(const Value& function, std::vector<Value> args, bool may_com
   }
   if (function.tag() != Tag::Function) throw runtime_error("Expected a function, got " + short_text(function));
   if (native_depth_ >= max_native_depth_)
-    throw runtime_error(fmt::format("recursion too deep: {} built-in functions are waiting for their callbacks", native_depth_));
+    throw runtime_error(
+        fmt::format("recursion too deep: {} built-in functions are waiting for their callbacks", native_depth_));
   // The new window starts behind the registers of the running frame.
   Value* window = frames_.empty() ? stack_ : frames_.back().base + frames_.back().proto->num_registers + 1;
   if (window + args.size() >= stack_end_) throw runtime_error("recursion too deep: the value stack is full");
-  for (size_t i = 0; i < args.size(); ++i) window[1 + i] = std::move(args[i]);
+  for (size_t i = 0; i < args.size(); ++i)
+    window[1 + i] = std::move(args[i]);
   size_t bottom = frames_.size();
   if (bottom == 0) check_at_ = kFramesPerLook;
   Value keep = function;
-  if (may_compile && is_passed_on(keep) && call_compiled(keep, window, static_cast<int>(args.size()))) return std::move(*window);
+  if (may_compile && is_passed_on(keep) && call_compiled(keep, window, static_cast<int>(args.size())))
+    return std::move(*window);
   enter_closure(static_cast<Closure*>(keep.object()), window, static_cast<int>(args.size()), false, true);
   return run(bottom);
 }
@@ -467,69 +511,73 @@ Value Vm::run(size_t bottom) {
             }
             break;
 
-#define SHEAF_ARITHMETIC(CODE, BUILTIN, SLOW, FLOAT_EXPR)                                     \
-  case Code::CODE: {                                                                          \
-    const Value &x = operand(in.b), &y = operand(in.c);                                       \
-    if (x.is_int() && y.is_int()) {                                                           \
-      int64_t r;                                                                              \
-      if (!BUILTIN(x.as_int(), y.as_int(), &r)) [[likely]] {                                  \
-        R[in.a] = Value::integer(r);                                                          \
-        break;                                                                                \
-      }                                                                                       \
-    } else if (x.is_float() && y.is_float()) {                                                \
-      R[in.a] = Value::floating(FLOAT_EXPR);                                                  \
-      break;                                                                                  \
-    }                                                                                         \
-    sync();                                                                                   \
-    trace::current_span() = span_at(frames_.back());                                          \
-    R[in.a] = builtins::SLOW(x, y);                                                           \
-    break;                                                                                    \
+#define SHEAF_ARITHMETIC(CODE, BUILTIN, SLOW, FLOAT_EXPR)    \
+  case Code::CODE: {                                         \
+    const Value &x = operand(in.b), &y = operand(in.c);      \
+    if (x.is_int() && y.is_int()) {                          \
+      int64_t r;                                             \
+      if (!BUILTIN(x.as_int(), y.as_int(), &r)) [[likely]] { \
+        R[in.a] = Value::integer(r);                         \
+        break;                                               \
+      }                                                      \
+    } else if (x.is_float() && y.is_float()) {               \
+      R[in.a] = Value::floating(FLOAT_EXPR);                 \
+      break;                                                 \
+    }                                                        \
+    sync();                                                  \
+    trace::current_span() = span_at(frames_.back());         \
+    R[in.a] = builtins::SLOW(x, y);                          \
+    break;                                                   \
   }
             SHEAF_ARITHMETIC(Add, __builtin_add_overflow, add_values, x.as_float() + y.as_float())
             SHEAF_ARITHMETIC(Sub, __builtin_sub_overflow, sub_values, x.as_float() - y.as_float())
             SHEAF_ARITHMETIC(Mul, __builtin_mul_overflow, mul_values, x.as_float() * y.as_float())
 #undef SHEAF_ARITHMETIC
-#define SHEAF_BINARY(CODE, CALL)                                \
-  case Code::CODE:                                              \
-    sync();                                                     \
-    trace::current_span() = span_at(frames_.back());            \
-    R[in.a] = builtins::CALL(operand(in.b), operand(in.c));     \
+#define SHEAF_BINARY(CODE, CALL)                            \
+  case Code::CODE:                                          \
+    sync();                                                 \
+    trace::current_span() = span_at(frames_.back());        \
+    R[in.a] = builtins::CALL(operand(in.b), operand(in.c)); \
     break;
             SHEAF_BINARY(Div, div_values)
             SHEAF_BINARY(FloorDiv, floor_div_values)
             SHEAF_BINARY(Mod, mod_values)
 #undef SHEAF_BINARY
-#define SHEAF_COMPARE(CODE, UNLESS, OP)                                                           \
-  case Code::CODE: {                                                                              \
-    const Value &x = operand(in.b), &y = operand(in.c);                                           \
-    if (x.is_int() && y.is_int()) {                                                               \
-      R[in.a] = Value::boolean(x.as_int() OP y.as_int());                                         \
-      break;                                                                                      \
-    }                                                                                             \
-    sync();                                                                                       \
-    trace::current_span() = span_at(frames_.back());                                              \
-    R[in.a] = builtins::compare_values(builtins::Cmp::CODE, x, y);                                \
-    break;                                                                                        \
-  }                                                                                               \
-  case Code::UNLESS: {                                                                            \
-    const Value &x = operand(in.a), &y = operand(in.b);                                           \
-    bool yes;                                                                                     \
-    if (x.is_int() && y.is_int()) yes = x.as_int() OP y.as_int();                                 \
-    else if (x.is_float() && y.is_float()) yes = x.as_float() OP y.as_float();                    \
-    else {                                                                                        \
-      sync();                                                                                     \
-      trace::current_span() = span_at(frames_.back());                                            \
-      Value v = builtins::compare_values(builtins::Cmp::CODE, x, y);                              \
-      if (v.is_traced() && is_open(v)) [[unlikely]] {                                             \
-        fork(v);                                                                                  \
-        load();                                                                                   \
-        break;                                                                                    \
-      }                                                                                           \
-      yes = truth(v);                                                                             \
-    }                                                                                             \
-    if (yes) ++pc;                                                                                \
-    else pc += pc->i;                                                                             \
-    break;                                                                                        \
+#define SHEAF_COMPARE(CODE, UNLESS, OP)                              \
+  case Code::CODE: {                                                 \
+    const Value &x = operand(in.b), &y = operand(in.c);              \
+    if (x.is_int() && y.is_int()) {                                  \
+      R[in.a] = Value::boolean(x.as_int() OP y.as_int());            \
+      break;                                                         \
+    }                                                                \
+    sync();                                                          \
+    trace::current_span() = span_at(frames_.back());                 \
+    R[in.a] = builtins::compare_values(builtins::Cmp::CODE, x, y);   \
+    break;                                                           \
+  }                                                                  \
+  case Code::UNLESS: {                                               \
+    const Value &x = operand(in.a), &y = operand(in.b);              \
+    bool yes;                                                        \
+    if (x.is_int() && y.is_int())                                    \
+      yes = x.as_int() OP y.as_int();                                \
+    else if (x.is_float() && y.is_float())                           \
+      yes = x.as_float() OP y.as_float();                            \
+    else {                                                           \
+      sync();                                                        \
+      trace::current_span() = span_at(frames_.back());               \
+      Value v = builtins::compare_values(builtins::Cmp::CODE, x, y); \
+      if (v.is_traced() && is_open(v)) [[unlikely]] {                \
+        fork(v);                                                     \
+        load();                                                      \
+        break;                                                       \
+      }                                                              \
+      yes = truth(v);                                                \
+    }                                                                \
+    if (yes)                                                         \
+      ++pc;                                                          \
+    else                                                             \
+      pc += pc->i;                                                   \
+    break;                                                           \
   }
             SHEAF_COMPARE(Lt, UnlessLt, <)
             SHEAF_COMPARE(Le, UnlessLe, <=)
@@ -558,7 +606,8 @@ Value Vm::run(size_t bottom) {
             }
             pc += in.i - 1;
             break;
-          case Code::JumpIf: case Code::JumpIfNot:
+          case Code::JumpIf:
+          case Code::JumpIfNot:
             sync();
             if (R[in.a].is_traced() && is_open(R[in.a])) [[unlikely]] {
               fork(R[in.a]);
@@ -635,14 +684,16 @@ Value Vm::run(size_t bottom) {
             sync();
             trace::current_span() = span_at(frames_.back());
             Value v = vector_value({&R[in.a], in.b}, in.c);
-            for (int k = 0; k < in.b; ++k) R[in.a + k] = Value();
+            for (int k = 0; k < in.b; ++k)
+              R[in.a + k] = Value();
             R[in.a] = std::move(v);
             break;
           }
           case Code::Dict: {
             sync();
             Value v = dict_value({&R[in.a], in.b});
-            for (int k = 0; k < in.b; ++k) R[in.a + k] = Value();
+            for (int k = 0; k < in.b; ++k)
+              R[in.a + k] = Value();
             R[in.a] = std::move(v);
             break;
           }
@@ -659,7 +710,8 @@ Value Vm::run(size_t bottom) {
             ++pc;
             sync();
             Name key = p->constants[in.i].as_keyword();
-            Value v = param_field(dicts, key, fallback >= 0 ? &p->cells[fallback]->value : nullptr, span_at(frames_.back()));
+            Value v =
+                param_field(dicts, key, fallback >= 0 ? &p->cells[fallback]->value : nullptr, span_at(frames_.back()));
             std::fill(dicts.begin(), dicts.end(), Value());
             R[in.a] = std::move(v);
             break;
@@ -667,22 +719,27 @@ Value Vm::run(size_t bottom) {
           case Code::RepeatCount: {
             sync();
             Value n = trace::concrete(R[in.a]);
-            if (n.is_float()) n = Value::integer(saturate_to_int(n.as_float()));
-            else if (n.is_tensor() && n.as_tensor().rank() == 0) n = Value::integer(element_as_int(n.as_tensor(), 0));
+            if (n.is_float())
+              n = Value::integer(saturate_to_int(n.as_float()));
+            else if (n.is_tensor() && n.as_tensor().rank() == 0)
+              n = Value::integer(element_as_int(n.as_tensor(), 0));
             if (!n.is_int()) throw runtime_error("repeat: count must be an integer, got " + std::string(type_name(n)));
             R[in.a] = n;
             break;
           }
           case Code::RepeatTest:
-            if (R[in.a].as_int() == 0 && R[in.a + 1].as_int() > trace::kMaxUnrolledTurns && trace::is_tracing()) [[unlikely]] {
+            if (R[in.a].as_int() == 0 && R[in.a + 1].as_int() > trace::kMaxUnrolledTurns && trace::is_tracing())
+                [[unlikely]] {
               sync();
               if (trace_repeat()) {
                 load();
                 break;
               }
             }
-            if (R[in.a].as_int() >= R[in.a + 1].as_int()) pc += pc->i;
-            else ++pc;
+            if (R[in.a].as_int() >= R[in.a + 1].as_int())
+              pc += pc->i;
+            else
+              ++pc;
             break;
           case Code::Define: {
             if (trace::is_tracing()) throw trace::Untraceable("it defines a global", span_at(frames_.back()), true);
@@ -698,7 +755,8 @@ Value Vm::run(size_t bottom) {
             Frame& f = frames_.back();
             bool boundary = f.boundary;
             Value result = std::move(R[in.a]);
-            if (g_observer && is_watched(*p)) [[unlikely]] g_observer->leave(callee_kind(*p), callee_name(*p), result);
+            if (g_observer && is_watched(*p)) [[unlikely]]
+              g_observer->leave(callee_kind(*p), callee_name(*p), result);
             pop_frame();
             if (boundary) return result;
             R[-1] = std::move(result);
@@ -722,11 +780,13 @@ Value Vm::run(size_t bottom) {
       handlers_.resize(handlers_before);
       throw;
     } catch (const runtime::Stopped&) {
-      // Compiled code was stopped between launches. Its arguments may be half overwritten, so it is not run another way.
+      // Compiled code was stopped between launches. Its arguments may be half overwritten, so it is not run another
+      // way.
       raise(stop_error());
     } catch (...) {
       // Exits and abandoned traces pass through: only the frames are taken down.
-      while (frames_.size() > bottom) unwind_frame();
+      while (frames_.size() > bottom)
+        unwind_frame();
       handlers_.resize(handlers_before);
       throw;
     }
@@ -762,7 +822,8 @@ Value vector_value(std::span<Value> elements, bool literal_vectors) {
   if (numbers && !traced) {
     Tensor t = empty_tensor(DType::F32, {static_cast<int64_t>(elements.size())});
     float* data = t.data<float>();
-    for (size_t i = 0; i < elements.size(); ++i) data[i] = elements[i].number();
+    for (size_t i = 0; i < elements.size(); ++i)
+      data[i] = elements[i].number();
     return Value::tensor(std::move(t));
   }
   if (numbers || tensors) {
@@ -773,12 +834,14 @@ Value vector_value(std::span<Value> elements, bool literal_vectors) {
       same &= parts.back().sizes() == parts[0].sizes();
     }
     if (same) {
-      for (graph::Operand& o : parts) o = ops::expand_axis(o, 0);
+      for (graph::Operand& o : parts)
+        o = ops::expand_axis(o, 0);
       return trace::to_value(ops::concat(std::move(parts), 0), Kind::Tensor);
     }
   }
   std::vector<Value> items;
-  for (Value& v : elements) items.push_back(std::move(v));
+  for (Value& v : elements)
+    items.push_back(std::move(v));
   return Value::list(std::move(items));
 }
 

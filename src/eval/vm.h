@@ -21,9 +21,9 @@ extern std::atomic<int64_t> g_fuel;
 enum class Callee : uint8_t { Function, Lambda, Builtin };
 
 // What observers of calls (--trace, --guard, --blame) implement; nullptr when nobody watches. Every `enter` is followed
-// by one `leave`, or one `unwind` when the call ends by an exception (which `leave` itself may throw), or one `cancel` when
-// it did not happen after all. A call that runs as compiled code is one call; what it consists of is not seen. Calls come
-// from every thread that runs user code. Set before anything runs.
+// by one `leave`, or one `unwind` when the call ends by an exception (which `leave` itself may throw), or one `cancel`
+// when it did not happen after all. A call that runs as compiled code is one call; what it consists of is not seen.
+// Calls come from every thread that runs user code. Set before anything runs.
 class CallObserver {
  public:
   // With `watches_all`, lambdas ("<lambda>") and built-ins are reported too.
@@ -96,7 +96,7 @@ class Vm final : public builtins::Caller {
   Value run_part(int start, int end, int dst, std::initializer_list<std::pair<int, Value>> replaced = {});
 
   Value* stack_;
-  Value* stack_end_;    // where no frame may begin any more
+  Value* stack_end_;  // where no frame may begin any more
   Value* stack_limit_;
   std::vector<Frame> frames_;
   size_t check_at_ = kFramesPerLook;  // the number of frames at which check_depth looks again

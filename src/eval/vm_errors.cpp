@@ -19,8 +19,8 @@ std::string argument_text(const Value& v) {
 
 }  // namespace
 
-// Operators are instructions of their own; their operands are still in the registers. (Built-ins that are called describe
-// theirs where they are called.)
+// Operators are instructions of their own; their operands are still in the registers. (Built-ins that are called
+// describe theirs where they are called.)
 void Vm::describe_operator(UserError& e) const {
   const Frame& f = frames_.back();
   size_t at = f.pc - f.proto->code.data();
@@ -28,9 +28,13 @@ void Vm::describe_operator(UserError& e) const {
   const Insn& in = f.proto->code[at - 1];
   Code op = static_cast<Code>(in.op);
   uint16_t left = in.b, right = in.c;
-  if (op >= Code::UnlessLt && op <= Code::UnlessGe) left = in.a, right = in.b;
-  else if (op < Code::Add || op > Code::Ge) return;
-  auto operand = [&](uint16_t x) -> const Value& { return x & kConstantBit ? f.proto->constants[x & ~kConstantBit] : f.base[x]; };
+  if (op >= Code::UnlessLt && op <= Code::UnlessGe)
+    left = in.a, right = in.b;
+  else if (op < Code::Add || op > Code::Ge)
+    return;
+  auto operand = [&](uint16_t x) -> const Value& {
+    return x & kConstantBit ? f.proto->constants[x & ~kConstantBit] : f.base[x];
+  };
   Value both[] = {operand(left), operand(right)};
   // (+ a b c) is two instructions with one form: which operands failed is not in the text.
   std::vector<std::string_view> parts = form_parts(text_of(e.span));
@@ -67,9 +71,11 @@ bool Vm::handle(UserError& e, size_t bottom, size_t handlers_before) {
     add_context(e, bottom);
     return false;
   }
-  // In a trace nothing has run yet: a check that comes before this error may fail when it does, and would be the one to catch.
+  // In a trace nothing has run yet: a check that comes before this error may fail when it does, and would be the one to
+  // catch.
   if (trace::is_tracing()) {
-    while (frames_.size() > bottom) unwind_frame();
+    while (frames_.size() > bottom)
+      unwind_frame();
     handlers_.resize(handlers_before);
     trace::abandon_trace("it catches an error");
   }
@@ -85,7 +91,8 @@ bool Vm::handle(UserError& e, size_t bottom, size_t handlers_before) {
 
 Value error_value(const UserError& e) {
   std::vector<Value> stack;
-  for (const StackEntry& s : e.stack) stack.push_back(Value::string(s.function + (s.call ? " at " + place(s.call) : "")));
+  for (const StackEntry& s : e.stack)
+    stack.push_back(Value::string(s.function + (s.call ? " at " + place(s.call) : "")));
   std::vector<DictEntry> entries;
   entries.push_back({Name("message"), Value::string(e.message)});
   entries.push_back({Name("kind"), Value::keyword(Name(name_of(e.kind)))});

@@ -47,7 +47,8 @@ std::shared_ptr<Proto> part_of(const Proto& p, int end, int dst) {
     return part;
   }
   // A comparison fused with its jump, two words: the comparison alone, into a register of its own.
-  auto compare = static_cast<Code>(static_cast<int>(Code::Lt) + static_cast<int>(op) - static_cast<int>(Code::UnlessLt));
+  auto compare =
+      static_cast<Code>(static_cast<int>(Code::Lt) + static_cast<int>(op) - static_cast<int>(Code::UnlessLt));
   int result = part->num_registers++;
   part->code[end] = insn(compare, result, jump.a, jump.b);
   part->code[end + 1] = insn(Code::Return, result);
@@ -63,8 +64,10 @@ Value Vm::run_part(int start, int end, int dst, std::initializer_list<std::pair<
   Value* base = from.base + n + 1;
   if (frames_.size() >= kMaxFrames || base + n >= stack_end_ || native_depth_ >= max_native_depth_)
     throw trace::Untraceable("branches on traced values are nested too deep", trace::current_span());
-  for (int i = 0; i < n; ++i) base[i] = from.base[i];
-  for (const auto& [slot, value] : replaced) base[slot] = value;
+  for (int i = 0; i < n; ++i)
+    base[i] = from.base[i];
+  for (const auto& [slot, value] : replaced)
+    base[slot] = value;
   size_t bottom = frames_.size();
   Frame frame{part->code.data() + start, base, from.closure, part.get(), true};
   frames_.push_back(std::move(frame));
@@ -78,7 +81,9 @@ void Vm::fork(const Value& condition) {
   if (fork.kind == Fork::Recur) throw trace::Untraceable("a recur depends on a traced value", fork.span);
   if (fork.kind == Fork::While) return trace_while(fork);
   Value c = condition;
-  Value v = trace::trace_cond(c, [&] { return run_part(fork.yes, fork.join, fork.dst); }, [&] { return run_part(fork.no, fork.join, fork.dst); });
+  Value v = trace::trace_cond(
+      c, [&] { return run_part(fork.yes, fork.join, fork.dst); },
+      [&] { return run_part(fork.no, fork.join, fork.dst); });
   Frame& back = frames_.back();
   back.base[fork.dst] = std::move(v);
   back.pc = back.proto->code.data() + fork.join;
@@ -99,7 +104,8 @@ bool Vm::trace_repeat() {
   trace::current_span() = fork.span;
   auto turn = [&](const trace::Operand& index, Value acc, const std::vector<trace::Operand>&) {
     Value i = trace::to_value(index, trace::Kind::Int);
-    return std::pair(run_part(fork.yes, fork.join, fork.dst, {{fork.start, std::move(i)}, {fork.dst, std::move(acc)}}), Value::nil());
+    return std::pair(run_part(fork.yes, fork.join, fork.dst, {{fork.start, std::move(i)}, {fork.dst, std::move(acc)}}),
+                     Value::nil());
   };
   auto done = trace::trace_loop({f.base[fork.start + 1].as_int(), f.base[fork.dst], {}, turn});
   if (!done) return false;

@@ -38,15 +38,19 @@ Table read_rows(std::string_view text, char separator) {
         quoted = true;
         for (++at;; ++at) {
           if (at >= text.size()) fail(fmt::format("line {}: a quoted cell does not end", first_line));
-          if (text[at] == '"' && at + 1 < text.size() && text[at + 1] == '"') ++at;
-          else if (text[at] == '"') break;
+          if (text[at] == '"' && at + 1 < text.size() && text[at + 1] == '"')
+            ++at;
+          else if (text[at] == '"')
+            break;
           line += text[at] == '\n';
           cell += text[at];
         }
         ++at;
-        if (at < text.size() && text[at] != separator && text[at] != '\n' && text[at] != '\r') fail(fmt::format("line {}: text after a quoted cell", line));
+        if (at < text.size() && text[at] != separator && text[at] != '\n' && text[at] != '\r')
+          fail(fmt::format("line {}: text after a quoted cell", line));
       } else {
-        while (at < text.size() && text[at] != separator && text[at] != '\n') cell += text[at++];
+        while (at < text.size() && text[at] != separator && text[at] != '\n')
+          cell += text[at++];
         if (cell.ends_with('\r')) cell.pop_back();
       }
       if (at < text.size() && text[at] == '\r') ++at;
@@ -56,7 +60,8 @@ Table read_rows(std::string_view text, char separator) {
     }
     if (row.size() == 1 && row[0].empty() && !quoted) continue;
     if (!t.rows.empty() && row.size() != t.rows[0].size())
-      fail(fmt::format("line {} has {} cell{}, the first row {}", first_line, row.size(), row.size() == 1 ? "" : "s", t.rows[0].size()));
+      fail(fmt::format("line {} has {} cell{}, the first row {}", first_line, row.size(), row.size() == 1 ? "" : "s",
+                       t.rows[0].size()));
     t.rows.push_back(std::move(row));
     t.lines.push_back(first_line);
   }
@@ -64,8 +69,10 @@ Table read_rows(std::string_view text, char separator) {
 }
 
 std::string_view trimmed(std::string_view s) {
-  while (!s.empty() && s.front() == ' ') s.remove_prefix(1);
-  while (!s.empty() && s.back() == ' ') s.remove_suffix(1);
+  while (!s.empty() && s.front() == ' ')
+    s.remove_prefix(1);
+  while (!s.empty() && s.back() == ' ')
+    s.remove_suffix(1);
   return s;
 }
 
@@ -99,10 +106,13 @@ Value column(const std::vector<Row>& rows, size_t first, size_t c) {
   auto n = static_cast<int64_t>(rows.size() - first);
   auto tensor = [&](DType d, auto store) {
     Tensor t = empty_tensor(d, {n});
-    for (int64_t i = 0; i < n; ++i) store(t.bytes() + i * size_bytes(d), rows[first + i][c]);
+    for (int64_t i = 0; i < n; ++i)
+      store(t.bytes() + i * size_bytes(d), rows[first + i][c]);
     return Value::tensor(std::move(t));
   };
-  if (n > 0 && bools) return tensor(DType::Bool, [](std::byte* p, const std::string& s) { store_int(DType::Bool, p, s[0] == 't' || s[0] == 'T'); });
+  if (n > 0 && bools)
+    return tensor(DType::Bool,
+                  [](std::byte* p, const std::string& s) { store_int(DType::Bool, p, s[0] == 't' || s[0] == 'T'); });
   if (n > 0 && ints) {
     DType d = wide ? DType::I64 : DType::I32;
     return tensor(d, [d](std::byte* p, const std::string& s) {
@@ -118,7 +128,8 @@ Value column(const std::vector<Row>& rows, size_t first, size_t c) {
       store_double(DType::F32, p, v);
     });
   std::vector<Value> items;
-  for (size_t r = first; r < rows.size(); ++r) items.push_back(Value::string(rows[r][c]));
+  for (size_t r = first; r < rows.size(); ++r)
+    items.push_back(Value::string(rows[r][c]));
   return Value::list(std::move(items));
 }
 
@@ -129,7 +140,9 @@ Value matrix(const Table& t) {
   for (size_t r = 0; r < t.rows.size(); ++r)
     for (const std::string& cell : t.rows[r]) {
       double v = NAN;
-      if (!parse(cell, v) && !trimmed(cell).empty()) fail(fmt::format("line {}: '{}' is not a number, but the first row is numbers without names", t.lines[r], cell.substr(0, 40)));
+      if (!parse(cell, v) && !trimmed(cell).empty())
+        fail(fmt::format("line {}: '{}' is not a number, but the first row is numbers without names", t.lines[r],
+                         cell.substr(0, 40)));
       *p++ = static_cast<float>(v);
     }
   return Value::tensor(std::move(m));
@@ -138,7 +151,8 @@ Value matrix(const Table& t) {
 std::string quoted(const std::string& s, char separator) {
   if (!s.empty() && s.find_first_of(std::string("\"\r\n ") + separator) == std::string::npos) return s;
   std::string out = "\"";
-  for (char c : s) out += c == '"' ? "\"\"" : std::string(1, c);
+  for (char c : s)
+    out += c == '"' ? "\"\"" : std::string(1, c);
   return out + '"';
 }
 
@@ -171,7 +185,8 @@ Value parse_csv(std::string_view text, char separator) {
   Table t = read_rows(text, separator);
   if (t.rows.empty()) return empty_dict();
   bool names = false;
-  for (const std::string& cell : t.rows[0]) names = names || !is_number(cell);
+  for (const std::string& cell : t.rows[0])
+    names = names || !is_number(cell);
   if (!names) return matrix(t);
   std::vector<DictEntry> entries;
   for (size_t c = 0; c < t.rows[0].size(); ++c) {
@@ -186,14 +201,16 @@ Value parse_csv(std::string_view text, char separator) {
 std::string write_csv(const Value& v, char separator) {
   std::string out;
   auto line = [&](const std::vector<std::string>& cells) {
-    for (size_t i = 0; i < cells.size(); ++i) out += (i ? std::string(1, separator) : "") + cells[i];
+    for (size_t i = 0; i < cells.size(); ++i)
+      out += (i ? std::string(1, separator) : "") + cells[i];
     out += '\n';
   };
   std::vector<std::string> cells;
   if (v.is_tensor() && v.as_tensor().rank() == 2) {
     const Tensor& t = v.as_tensor();
     for (int64_t r = 0; r < t.sizes[0]; ++r, cells.clear()) {
-      for (int64_t c = 0; c < t.sizes[1]; ++c) cells.push_back(element_cell(t, r * t.sizes[1] + c));
+      for (int64_t c = 0; c < t.sizes[1]; ++c)
+        cells.push_back(element_cell(t, r * t.sizes[1] + c));
       line(cells);
     }
     return out;
@@ -202,23 +219,29 @@ std::string write_csv(const Value& v, char separator) {
     auto columns = v.as_dict().entries();
     size_t rows = columns.empty() ? 0 : length_of(columns[0].value, columns[0].key);
     for (const DictEntry& e : columns) {
-      if (length_of(e.value, e.key) != rows) fail(fmt::format("column '{}' has {} rows, '{}' {}", e.key.str(), length_of(e.value, e.key), columns[0].key.str(), rows));
+      if (length_of(e.value, e.key) != rows)
+        fail(fmt::format("column '{}' has {} rows, '{}' {}", e.key.str(), length_of(e.value, e.key),
+                         columns[0].key.str(), rows));
       cells.push_back(quoted(e.key.str(), separator));
     }
     line(cells);
     for (size_t r = 0; r < rows; ++r) {
       cells.clear();
-      for (const DictEntry& e : columns) cells.push_back(e.value.is_tensor() ? element_cell(e.value.as_tensor(), static_cast<int64_t>(r)) : cell_text(e.value.items()[r], separator));
+      for (const DictEntry& e : columns)
+        cells.push_back(e.value.is_tensor() ? element_cell(e.value.as_tensor(), static_cast<int64_t>(r))
+                                            : cell_text(e.value.items()[r], separator));
       line(cells);
     }
     return out;
   }
-  if (!v.is_seq()) fail("cannot serialize " + std::string(type_name(v)) + " (only a dict of columns, a list of dicts, or a matrix)");
+  if (!v.is_seq())
+    fail("cannot serialize " + std::string(type_name(v)) + " (only a dict of columns, a list of dicts, or a matrix)");
   for (size_t r = 0; r < v.items().size(); ++r) {
     if (!v.items()[r].is_dict()) fail("a row is not a dict but " + short_text(v.items()[r]));
     const DictObj &row = v.items()[r].as_dict(), &first = v.items()[0].as_dict();
     if (r == 0) {
-      for (const DictEntry& e : first.entries()) cells.push_back(quoted(e.key.str(), separator));
+      for (const DictEntry& e : first.entries())
+        cells.push_back(quoted(e.key.str(), separator));
       line(cells);
     }
     cells.clear();

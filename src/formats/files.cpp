@@ -49,7 +49,9 @@ class File {
  public:
   explicit File(int fd) : fd_(fd) {}
   File(const File&) = delete;
-  ~File() { if (fd_ >= 0) ::close(fd_); }
+  ~File() {
+    if (fd_ >= 0) ::close(fd_);
+  }
   int fd() const { return fd_; }
   bool ok() const { return fd_ >= 0; }
   // False with errno set when the system reports a late write error.
@@ -83,7 +85,7 @@ bool write_all(int fd, std::string_view bytes) {
 }
 
 mode_t new_file_mode(const std::string& target) {
-  struct stat info {};
+  struct stat info{};
   if (::stat(target.c_str(), &info) == 0) return info.st_mode & 07777;
   mode_t mask = ::umask(0);  // there is no way to read the mask but to set it
   ::umask(mask);
@@ -91,16 +93,18 @@ mode_t new_file_mode(const std::string& target) {
 }
 
 bool is_special(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
 }
 
-// Files on their way to a name. Whoever writes one holds a lock on it, which ends with the process, so what nobody holds is a
-// leftover of a program that was killed. The name says nothing of the target, whose own may be as long as names get.
+// Files on their way to a name. Whoever writes one holds a lock on it, which ends with the process, so what nobody
+// holds is a leftover of a program that was killed. The name says nothing of the target, whose own may be as long as
+// names get.
 constexpr std::string_view kPartStart = ".sheaf-", kPartEnd = ".part";
 
 bool is_part(std::string_view name) {
-  return name.size() == kPartStart.size() + 6 + kPartEnd.size() && name.starts_with(kPartStart) && name.ends_with(kPartEnd);
+  return name.size() == kPartStart.size() + 6 + kPartEnd.size() && name.starts_with(kPartStart) &&
+         name.ends_with(kPartEnd);
 }
 
 void remove_if_abandoned(const fs::path& part) {
@@ -129,7 +133,7 @@ int open_part(const fs::path& directory, std::string& path) {
     int fd = ::mkostemps(path.data(), static_cast<int>(kPartEnd.size()), O_CLOEXEC);
     if (fd < 0) return fd;
     ::flock(fd, LOCK_EX);  // where there are no locks nothing is ever taken for abandoned
-    struct stat info {};
+    struct stat info{};
     if (::fstat(fd, &info) != 0 || info.st_nlink > 0) return fd;
     ::close(fd);  // another process saw it before it was locked, and removed it
   }
@@ -144,7 +148,8 @@ bool replace_file(const fs::path& target, std::span<const std::string_view> part
   File file(open_part(directory, part));
   if (!file.ok()) return false;
   bool written = ::fchmod(file.fd(), mode) == 0;
-  for (std::string_view bytes : parts) written = written && write_all(file.fd(), bytes);
+  for (std::string_view bytes : parts)
+    written = written && write_all(file.fd(), bytes);
   // Renamed before it is closed: closing ends the lock, and what fsync has seen on the disk no close can lose.
   if (written && ::fsync(file.fd()) == 0 && ::rename(part.c_str(), target.c_str()) == 0) {
     // The new name is an entry of the directory, which has to reach the disk too; some file systems cannot say.
@@ -164,11 +169,14 @@ constexpr int64_t kMapFrom = 1 << 20;
 char separator_of(const std::string& path) { return path.ends_with(".tsv") ? '\t' : ','; }
 bool is_table(const std::string& path) { return path.ends_with(".csv") || path.ends_with(".tsv"); }
 
-// The formats that are known by their first bytes, for a file whose name promises one of them and which is something else.
+// The formats that are known by their first bytes, for a file whose name promises one of them and which is something
+// else.
 [[noreturn]] void not_what_it_is_called(const std::string& path, std::string_view bytes) {
   std::string start;
-  for (unsigned char c : bytes.substr(0, 8)) start += fmt::format(" {:02x}", c);
-  throw runtime_error(fmt::format("not a {} file: {}", fs::path(path).extension().string(), bytes.empty() ? "it is empty" : "it begins with the bytes" + start));
+  for (unsigned char c : bytes.substr(0, 8))
+    start += fmt::format(" {:02x}", c);
+  throw runtime_error(fmt::format("not a {} file: {}", fs::path(path).extension().string(),
+                                  bytes.empty() ? "it is empty" : "it begins with the bytes" + start));
 }
 
 bool has_first_bytes(const std::string& path) {
@@ -225,7 +233,8 @@ Value load_sharded(const std::string& path) {
     if (!map || !map->is_dict()) throw runtime_error("there is no \"weight_map\"");
     std::map<std::string, std::set<std::string>> wanted;  // by file
     for (const DictEntry& e : map->as_dict().entries()) {
-      if (!e.value.is_string() || e.value.as_string().find('/') != std::string::npos) throw runtime_error("'" + e.key.str() + "' is in no file beside the index");
+      if (!e.value.is_string() || e.value.as_string().find('/') != std::string::npos)
+        throw runtime_error("'" + e.key.str() + "' is in no file beside the index");
       wanted[e.value.as_string()].insert(e.key.str());
     }
     std::vector<KeyedTensor> all;
@@ -244,26 +253,34 @@ Value load_directory(const std::string& path) {
   std::vector<DictEntry> entries;
   std::error_code error;
   for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
-    if (it->is_directory()) entries.push_back({Name(it->path().filename().string()), load_directory(it->path().string())});
-    else if (it->path().extension() == ".npy") entries.push_back({Name(it->path().stem().string()), load_file(it->path().string())});
+    if (it->is_directory())
+      entries.push_back({Name(it->path().filename().string()), load_directory(it->path().string())});
+    else if (it->path().extension() == ".npy")
+      entries.push_back({Name(it->path().stem().string()), load_file(it->path().string())});
   }
   if (error) os_failure("io load", path, error.value());
   return make_dict(std::move(entries));
 }
 
 void save_directory(const std::string& path, const Value& v) {
-  if (!v.is_dict()) throw runtime_error("io save '" + path + "': a directory holds a dict of tensors, not " + std::string(type_name(v)));
+  if (!v.is_dict())
+    throw runtime_error("io save '" + path + "': a directory holds a dict of tensors, not " +
+                        std::string(type_name(v)));
   for (const DictEntry& e : v.as_dict().entries()) {
     std::string name = e.key.str();
-    if (name.empty() || name.find('/') != std::string::npos) throw runtime_error("io save '" + path + "': '" + name + "' cannot be the name of a file");
-    if (e.value.is_dict()) save_directory(path + name + "/", e.value);
-    else save_value(path + name + ".npy", e.value);
+    if (name.empty() || name.find('/') != std::string::npos)
+      throw runtime_error("io save '" + path + "': '" + name + "' cannot be the name of a file");
+    if (e.value.is_dict())
+      save_directory(path + name + "/", e.value);
+    else
+      save_value(path + name + ".npy", e.value);
   }
 }
 
 std::string text_for(const std::string& path, const Value& v) {
   if (path.ends_with(".npz")) return write_npz(v);
-  if (path.ends_with(".pt") || path.ends_with(".pth") || (path.ends_with(".bin") && !v.is_tensor())) return write_torch(v);
+  if (path.ends_with(".pt") || path.ends_with(".pth") || (path.ends_with(".bin") && !v.is_tensor()))
+    return write_torch(v);
   if (path.ends_with(".bin")) return std::string(raw_bytes(contiguous(v.as_tensor())));
   if (path.ends_with(".png")) return write_png(v);
   if (path.ends_with(".wav")) return write_wav(v);
@@ -286,7 +303,7 @@ bool names_its_format(const std::string& message) {
 std::string read_file(const std::string& path, std::string_view verb) {
   File file(open_unless_stopped(path, O_RDONLY));
   if (!file.ok()) os_failure(verb, path, errno);
-  struct stat info {};
+  struct stat info{};
   std::string out;
   // Pipes and /proc files have no size beforehand, so the size is only where to begin.
   size_t guess = ::fstat(file.fd(), &info) == 0 && info.st_size > 0 ? static_cast<size_t>(info.st_size) : 0;
@@ -306,20 +323,24 @@ std::string read_file(const std::string& path, std::string_view verb) {
   return out;
 }
 
-void write_file(const std::string& path, std::string_view bytes, std::string_view verb) { write_file(path, std::span(&bytes, 1), verb); }
+void write_file(const std::string& path, std::string_view bytes, std::string_view verb) {
+  write_file(path, std::span(&bytes, 1), verb);
+}
 
 void write_file(const std::string& path, std::span<const std::string_view> parts, std::string_view verb) {
   make_parents(path, verb);
   if (is_special(path)) {  // /dev/stdout, a named pipe: there is nothing to replace
     File file(open_unless_stopped(path, O_WRONLY));
     bool ok = file.ok();
-    for (std::string_view part : parts) ok = ok && write_all(file.fd(), part);
+    for (std::string_view part : parts)
+      ok = ok && write_all(file.fd(), part);
     if (!ok || !file.close()) os_failure(verb, path, errno);
     return;
   }
   std::error_code error;
   // A link stays a link; what it points to is replaced.
-  fs::path target = fs::is_symlink(fs::symlink_status(path, error)) ? fs::weakly_canonical(path, error) : fs::path(path);
+  fs::path target =
+      fs::is_symlink(fs::symlink_status(path, error)) ? fs::weakly_canonical(path, error) : fs::path(path);
   if (error && error != std::errc::no_such_file_or_directory) os_failure(verb, path, error.value());
   if (!replace_file(target, parts)) os_failure(verb, path, errno);
 }
@@ -342,7 +363,8 @@ void save_value(const std::string& path, const Value& v) {
     if (path.ends_with(".safetensors")) {
       SafetensorsFile file = describe_safetensors(v);
       std::vector<std::string_view> parts = {file.header};
-      for (const Tensor& t : file.arrays) parts.push_back(raw_bytes(t));
+      for (const Tensor& t : file.arrays)
+        parts.push_back(raw_bytes(t));
       return write_file(path, parts, "io save");
     }
     write_file(path, text_for(path, v), "io save");
@@ -357,7 +379,8 @@ Value map_elements(const std::string& path, DType dtype, const Dims& sizes, uint
   auto fail = [&](const std::string& reason) { throw runtime_error("io map '" + path + "': " + reason); };
   if (dtype == DType::Bool) fail("bools are not mapped; map :u8 and compare");
   auto width = static_cast<uint64_t>(size_bytes(dtype));
-  if (skip_bytes > whole->size_bytes() || skip_bytes % width != 0) fail(fmt::format("an offset of {} bytes in a file of {}", skip_bytes, whole->size_bytes()));
+  if (skip_bytes > whole->size_bytes() || skip_bytes % width != 0)
+    fail(fmt::format("an offset of {} bytes in a file of {}", skip_bytes, whole->size_bytes()));
   uint64_t bytes = whole->size_bytes() - skip_bytes;
   if (bytes % width != 0) fail(fmt::format("{} bytes are not a whole number of {} elements", bytes, name_of(dtype)));
   auto n = static_cast<int64_t>(bytes / width);
@@ -369,7 +392,9 @@ Value map_elements(const std::string& path, DType dtype, const Dims& sizes, uint
     if (rest == 0 || n % rest != 0) fail(fmt::format("{} elements do not fill rows of {}", n, rest));
     *open = n / rest;
   }
-  if (checked_file_elems(shape) != n) fail(fmt::format("a shape of {} needs {} elements, the file has {}", shape_text(shape), checked_file_elems(shape), n));
+  if (checked_file_elems(shape) != n)
+    fail(fmt::format("a shape of {} needs {} elements, the file has {}", shape_text(shape), checked_file_elems(shape),
+                     n));
   if (n == 0) return Value::tensor(empty_tensor(dtype, shape));
   return Value::tensor({dtype, shape, contiguous_strides(shape), static_cast<int64_t>(skip_bytes / width), whole});
 }

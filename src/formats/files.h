@@ -11,17 +11,17 @@ namespace sheaf::formats {
 
 // `verb` begins the message: "io read 'P': No such file or directory".
 std::string read_file(const std::string& path, std::string_view verb = "io read");
-// Replaces the file as one step: a reader, or a crash, sees the old contents or the new, and what was written is on the disk
-// when the call returns. Missing parent directories are made.
+// Replaces the file as one step: a reader, or a crash, sees the old contents or the new, and what was written is on the
+// disk when the call returns. Missing parent directories are made.
 void write_file(const std::string& path, std::string_view bytes, std::string_view verb = "io write");
 // The same, of parts that follow each other.
 void write_file(const std::string& path, std::span<const std::string_view> parts, std::string_view verb);
 // Adds to the end of a file, which is made if it is not there.
 void append_file(const std::string& path, std::string_view bytes, std::string_view verb);
 
-// By name: .safetensors (mapped, not read), .safetensors.index.json (the files it names), .csv .tsv .jsonl; a directory is a
-// dict of its .npy files. By their first bytes: NumPy arrays and zip archives of them, PyTorch checkpoints, pickles, PNG
-// pictures, WAV sound. JSON otherwise. Large arrays are mapped where the format allows.
+// By name: .safetensors (mapped, not read), .safetensors.index.json (the files it names), .csv .tsv .jsonl; a directory
+// is a dict of its .npy files. By their first bytes: NumPy arrays and zip archives of them, PyTorch checkpoints,
+// pickles, PNG pictures, WAV sound. JSON otherwise. Large arrays are mapped where the format allows.
 Value load_value(const std::string& path);
 // By name: .safetensors .npy .npz .csv .tsv .jsonl .png .wav, a path that ends in / for a directory of .npy files; JSON
 // otherwise.

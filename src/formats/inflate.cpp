@@ -18,7 +18,8 @@ constexpr uint64_t kMaxRatio = 1032;  // of deflate
 
 std::string inflate_bytes(std::string_view packed, uint64_t size, Wrapping wrapping, const std::string& name) {
   MemoryStats memory = memory_stats();
-  if (size > kMaxRatio * packed.size() + 64 || size > memory.limit_bytes - std::min(memory.limit_bytes, memory.live_bytes))
+  if (size > kMaxRatio * packed.size() + 64 ||
+      size > memory.limit_bytes - std::min(memory.limit_bytes, memory.live_bytes))
     throw runtime_error(name + " would be too large");
   std::string out;
   z_stream z{};
@@ -47,7 +48,9 @@ std::string inflate_bytes(std::string_view packed, uint64_t size, Wrapping wrapp
 std::string deflate_bytes(std::string_view bytes) {
   uLongf size = compressBound(bytes.size());
   std::string out(size, '\0');
-  if (compress2(reinterpret_cast<Bytef*>(out.data()), &size, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size(), 6) != Z_OK) throw std::bad_alloc();
+  if (compress2(reinterpret_cast<Bytef*>(out.data()), &size, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size(),
+                6) != Z_OK)
+    throw std::bad_alloc();
   out.resize(size);
   return out;
 }

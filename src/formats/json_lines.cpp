@@ -24,7 +24,8 @@ Value parse_json_lines(std::string_view text) {
 std::string write_json_lines(const Value& v) {
   if (!v.is_seq()) throw runtime_error("JSON lines hold a list, not " + std::string(type_name(v)));
   std::string out;
-  for (const Value& x : v.items()) out += write_json(x, {.tagged = false}) + '\n';
+  for (const Value& x : v.items())
+    out += write_json(x, {.tagged = false}) + '\n';
   return out;
 }
 

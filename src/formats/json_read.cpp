@@ -14,11 +14,11 @@ namespace {
 // An array or object whose end has not been seen.
 struct Frame {
   bool is_object = false;
-  std::vector<Value> items;           // of an array
-  std::vector<double> exact;          // its numbers as doubles, kept for "data" arrays: f64 must not pass through f32
+  std::vector<Value> items;   // of an array
+  std::vector<double> exact;  // its numbers as doubles, kept for "data" arrays: f64 must not pass through f32
   bool keeps_exact = false;
-  std::vector<DictEntry> entries;     // of an object
-  std::vector<double> data;           // the exact numbers of its "data" member
+  std::vector<DictEntry> entries;  // of an object
+  std::vector<double> data;        // the exact numbers of its "data" member
   Name key;
 };
 
@@ -52,10 +52,14 @@ Value tensor_of_frame(const Frame& f) {
   std::byte* p = t.bytes();
   for (size_t i = 0; i < items.size(); ++i, p += size_bytes(*type)) {
     const Value& v = items[i];
-    if (v.is_int() && *type == DType::I64) store_int(*type, p, v.as_int());
-    else if (v.is_number() || v.is_bool()) store_double(*type, p, f.data[i]);
-    else if (v.is_nil()) store_double(*type, p, std::nan(""));  // how non-finite numbers are written
-    else throw runtime_error("a tensor's data holds " + short_text(v));
+    if (v.is_int() && *type == DType::I64)
+      store_int(*type, p, v.as_int());
+    else if (v.is_number() || v.is_bool())
+      store_double(*type, p, f.data[i]);
+    else if (v.is_nil())
+      store_double(*type, p, std::nan(""));  // how non-finite numbers are written
+    else
+      throw runtime_error("a tensor's data holds " + short_text(v));
   }
   return Value::tensor(std::move(t));
 }
@@ -116,8 +120,8 @@ class Builder {
       throw runtime_error("JSON nested deeper than " + std::to_string(kMaxJsonDepth) + " levels");
     Frame f;
     f.is_object = is_object;
-    f.keeps_exact = options_.tagged && !is_object && !open_.empty() && open_.back().is_object &&
-                    open_.back().key.str() == "data";
+    f.keeps_exact =
+        options_.tagged && !is_object && !open_.empty() && open_.back().is_object && open_.back().key.str() == "data";
     open_.push_back(std::move(f));
     return true;
   }
@@ -128,8 +132,10 @@ class Builder {
     }
     Frame& f = open_.back();
     if (f.keeps_exact) f.exact.push_back(exact);
-    if (f.is_object) f.entries.push_back({f.key, std::move(v)});
-    else f.items.push_back(std::move(v));
+    if (f.is_object)
+      f.entries.push_back({f.key, std::move(v)});
+    else
+      f.items.push_back(std::move(v));
     return true;
   }
 

@@ -56,7 +56,8 @@ class Writer {
       case Tag::Dict: object(v, depth); break;
       case Tag::Tensor: tensor(v.as_tensor()); break;
       case Tag::Traced: write(v.as_traced()->concrete(), depth); break;
-      case Tag::Function: case Tag::Builtin: throw runtime_error("cannot serialize functions");
+      case Tag::Function:
+      case Tag::Builtin: throw runtime_error("cannot serialize functions");
       default: throw runtime_error("cannot serialize " + std::string(type_name(v)));
     }
   }
@@ -65,8 +66,10 @@ class Writer {
  private:
   // Saved floats are spelt as the double they equal; `json-str` writes what a person would.
   void number(float f) {
-    if (options_.tagged) append_float(out_, static_cast<double>(f));
-    else append_float(out_, f);
+    if (options_.tagged)
+      append_float(out_, static_cast<double>(f));
+    else
+      append_float(out_, f);
   }
 
   void array(const Value& v, int depth) {
@@ -92,10 +95,14 @@ class Writer {
   }
 
   void element(DType d, const std::byte* p) {
-    if (d == DType::F64) append_float(out_, load_double(d, p));
-    else if (is_float(d)) number(static_cast<float>(load_double(d, p)));
-    else if (d == DType::Bool && !options_.tagged) out_ += *p == std::byte{0} ? "false" : "true";
-    else out_ += std::to_string(d == DType::I64 ? int64_at(p) : static_cast<int64_t>(load_double(d, p)));
+    if (d == DType::F64)
+      append_float(out_, load_double(d, p));
+    else if (is_float(d))
+      number(static_cast<float>(load_double(d, p)));
+    else if (d == DType::Bool && !options_.tagged)
+      out_ += *p == std::byte{0} ? "false" : "true";
+    else
+      out_ += std::to_string(d == DType::I64 ? int64_at(p) : static_cast<int64_t>(load_double(d, p)));
   }
 
   static int64_t int64_at(const std::byte* p) {
@@ -114,7 +121,8 @@ class Writer {
       element(t.dtype, p);
     }
     out_ += "],\"dtype\":\"" + std::string(name_of(t.dtype)) + "\",\"shape\":[";
-    for (int a = 0; a < t.rank(); ++a) out_ += (a ? "," : "") + std::to_string(t.sizes[a]);
+    for (int a = 0; a < t.rank(); ++a)
+      out_ += (a ? "," : "") + std::to_string(t.sizes[a]);
     out_ += "]}";
   }
 

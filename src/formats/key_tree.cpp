@@ -37,7 +37,8 @@ void insert(Level& root, const std::string& key, Value value) {
 
 Value to_value(Level& level) {
   std::map<std::string, Value> all = std::move(level.leaves);
-  for (auto& [key, sub] : level.levels) all.emplace(key, to_value(*sub));
+  for (auto& [key, sub] : level.levels)
+    all.emplace(key, to_value(*sub));
   std::vector<Value> items;
   for (size_t i = 0; i < all.size(); ++i) {
     auto it = all.find(std::to_string(i));
@@ -46,7 +47,8 @@ Value to_value(Level& level) {
   }
   if (!all.empty() && items.size() == all.size()) return Value::list(std::move(items));
   std::vector<DictEntry> entries;
-  for (auto& [key, value] : all) entries.push_back({Name(key), std::move(value)});
+  for (auto& [key, value] : all)
+    entries.push_back({Name(key), std::move(value)});
   return make_dict(std::move(entries));
 }
 
@@ -55,7 +57,8 @@ Value to_value(Level& level) {
 Value tree_from_keys(std::vector<KeyedTensor> entries) {
   std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.key < b.key; });
   Level root;
-  for (KeyedTensor& e : entries) insert(root, e.key, std::move(e.value));
+  for (KeyedTensor& e : entries)
+    insert(root, e.key, std::move(e.value));
   return to_value(root);
 }
 

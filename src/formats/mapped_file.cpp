@@ -23,7 +23,7 @@ Ref<Buffer> map_file(const std::string& path, std::string_view verb, Use use) {
   auto fail = [&](int error) { throw runtime_error(std::string(verb) + " '" + path + "': " + std::strerror(error)); };
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) fail(errno);
-  struct stat info {};
+  struct stat info{};
   int error = ::fstat(fd, &info) != 0 ? errno : S_ISDIR(info.st_mode) ? EISDIR : 0;
   size_t size = error ? 0 : static_cast<size_t>(info.st_size);
   void* p = size > 0 ? ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0) : nullptr;

@@ -10,8 +10,8 @@ namespace sheaf::formats {
 // How a mapped file will be used: here and there, or all of it soon.
 enum class Use : uint8_t { InPlaces, Whole };
 
-// The whole file, read-only, for as long as the buffer lives; saving over the file later does not change it. An empty file
-// gives an empty buffer.
+// The whole file, read-only, for as long as the buffer lives; saving over the file later does not change it. An empty
+// file gives an empty buffer.
 Ref<Buffer> map_file(const std::string& path, std::string_view verb, Use use);
 inline std::string_view bytes_of(const Buffer& b) { return {reinterpret_cast<const char*>(b.data()), b.size_bytes()}; }
 // Gives the pages of a mapped buffer back to the system; they are read again when touched.

@@ -16,11 +16,14 @@ namespace sheaf::formats {
 namespace {
 
 template <class T>
-void put(std::string& out, T v) { out.append(reinterpret_cast<const char*>(&v), sizeof v); }
+void put(std::string& out, T v) {
+  out.append(reinterpret_cast<const char*>(&v), sizeof v);
+}
 
 // Protocol buffers: a field is its number and kind, then a varint, 8 bytes, 4 bytes, or a length and bytes.
 void put_varint(std::string& out, uint64_t v) {
-  for (; v >= 0x80; v >>= 7) out += static_cast<char>(v | 0x80);
+  for (; v >= 0x80; v >>= 7)
+    out += static_cast<char>(v | 0x80);
   out += static_cast<char>(v);
 }
 void put_bytes_field(std::string& out, int number, std::string_view bytes) {
@@ -36,7 +39,9 @@ void put_wall_time(std::string& out, double seconds) {
 // Checksums are stored rotated and shifted, so that a checksum of bytes that hold checksums stays a good one.
 uint32_t masked(uint32_t crc) { return (crc >> 15 | crc << 17) + 0xa282ead8u; }
 
-double wall_seconds() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+double wall_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 // The event file of a directory, begun at its first use.
 std::string event_file(const std::string& directory) {
@@ -48,7 +53,8 @@ std::string event_file(const std::string& directory) {
     char host[256] = "host";
     ::gethostname(host, sizeof host - 1);
     double now = wall_seconds();
-    path = fmt::format("{}/events.out.tfevents.{:.0f}.{}.{}.{}", directory, std::floor(now), host, ::getpid(), files->size());
+    path = fmt::format("{}/events.out.tfevents.{:.0f}.{}.{}.{}", directory, std::floor(now), host, ::getpid(),
+                       files->size());
     append_file(path, event_record(version_event(now)), "log-metrics");
   }
   return path;
@@ -61,13 +67,15 @@ uint32_t crc32c(std::string_view bytes) {
     std::array<uint32_t, 256> t{};
     for (uint32_t i = 0; i < 256; ++i) {
       uint32_t c = i;
-      for (int k = 0; k < 8; ++k) c = c & 1 ? c >> 1 ^ 0x82f63b78u : c >> 1;  // Castagnoli's polynomial, reversed
+      for (int k = 0; k < 8; ++k)
+        c = c & 1 ? c >> 1 ^ 0x82f63b78u : c >> 1;  // Castagnoli's polynomial, reversed
       t[i] = c;
     }
     return t;
   }();
   uint32_t c = ~0u;
-  for (unsigned char b : bytes) c = table[(c ^ b) & 0xFF] ^ c >> 8;
+  for (unsigned char b : bytes)
+    c = table[(c ^ b) & 0xFF] ^ c >> 8;
   return ~c;
 }
 
@@ -112,7 +120,8 @@ void append_metrics(const std::string& path, int64_t step, const std::vector<Met
   }
   std::string line = fmt::format("{{\"step\":{}", step);
   for (const Metric& m : metrics)
-    line += "," + write_json(Value::string(m.name)) + ":" + write_json(Value::floating(static_cast<float>(m.value)), {.tagged = false});
+    line += "," + write_json(Value::string(m.name)) + ":" +
+            write_json(Value::floating(static_cast<float>(m.value)), {.tagged = false});
   append_file(path, line + "}\n", "log-metrics");
 }
 

@@ -57,7 +57,8 @@ class HeaderParser {
 
  private:
   void skip_spaces() {
-    while (!text_.empty() && (text_[0] == ' ' || text_[0] == '\n')) text_.remove_prefix(1);
+    while (!text_.empty() && (text_[0] == ' ' || text_[0] == '\n'))
+      text_.remove_prefix(1);
   }
   bool accept(char c) {
     skip_spaces();
@@ -117,8 +118,10 @@ class HeaderParser {
 Tensor scalar_tensor(const Value& v) {
   DType d = v.is_int() ? DType::I64 : v.is_float() ? DType::F32 : DType::Bool;
   Tensor t = empty_tensor(d, {});
-  if (v.is_int()) store_int(d, t.bytes(), v.as_int());
-  else store_double(d, t.bytes(), v.is_float() ? v.as_float() : v.as_bool());
+  if (v.is_int())
+    store_int(d, t.bytes(), v.as_int());
+  else
+    store_double(d, t.bytes(), v.is_float() ? v.as_float() : v.as_bool());
   return t;
 }
 
@@ -153,9 +156,11 @@ Value parse_npz(const std::vector<ZipEntry>& archive, const Ref<Buffer>& whole) 
 std::string write_npy(const Tensor& t0) {
   Tensor t = contiguous(t0);
   std::string shape;
-  for (int64_t d : t.sizes) shape += (shape.empty() ? "" : ", ") + std::to_string(d);
+  for (int64_t d : t.sizes)
+    shape += (shape.empty() ? "" : ", ") + std::to_string(d);
   if (t.rank() == 1) shape += ',';
-  std::string header = "{'descr': '" + numpy_type_text(t.dtype) + "', 'fortran_order': False, 'shape': (" + shape + "), }";
+  std::string header =
+      "{'descr': '" + numpy_type_text(t.dtype) + "', 'fortran_order': False, 'shape': (" + shape + "), }";
   // The data start at a multiple of 64; magic, version and length take 10 bytes.
   header.append(63 - (10 + header.size()) % 64, ' ');
   header += '\n';
@@ -169,7 +174,9 @@ std::string write_npy(const Tensor& t0) {
 }
 
 std::string write_npz(const Value& v) {
-  auto refuse = [](const Value& x) { throw runtime_error("npz: cannot serialize " + std::string(type_name(x)) + " (only a dict of tensors and numbers)"); };
+  auto refuse = [](const Value& x) {
+    throw runtime_error("npz: cannot serialize " + std::string(type_name(x)) + " (only a dict of tensors and numbers)");
+  };
   if (!v.is_dict()) refuse(v);
   std::vector<std::string> texts;  // names and arrays by turns
   for (const DictEntry& e : v.as_dict().entries()) {
@@ -178,7 +185,8 @@ std::string write_npz(const Value& v) {
     texts.push_back(write_npy(e.value.is_tensor() ? e.value.as_tensor() : scalar_tensor(e.value)));
   }
   std::vector<ZipEntry> entries;
-  for (size_t i = 0; i < texts.size(); i += 2) entries.push_back({texts[i], texts[i + 1], 0, nullptr});
+  for (size_t i = 0; i < texts.size(); i += 2)
+    entries.push_back({texts[i], texts[i + 1], 0, nullptr});
   return write_zip(entries);
 }
 

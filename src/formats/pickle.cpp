@@ -22,7 +22,8 @@ class Machine {
   Machine(std::string_view bytes, const pickle::PersistentLoad* load) : in_(bytes), nodes_(bytes.size()), load_(load) {}
 
   Value run() {
-    while (step()) {}
+    while (step()) {
+    }
     return pickle::to_value(pop());
   }
   size_t used() const { return in_.position(); }
@@ -65,13 +66,16 @@ class Machine {
       case 'T': push_bytes(Kind::Text, in_.number<uint32_t>()); break;
       case 'C': push_bytes(Kind::Bytes, in_.number<uint8_t>()); break;
       case 'B': push_bytes(Kind::Bytes, in_.number<uint32_t>()); break;
-      case 0x8e: case 0x96: push_bytes(Kind::Bytes, in_.number<uint64_t>()); break;  // BINBYTES8, BYTEARRAY8
+      case 0x8e:
+      case 0x96: push_bytes(Kind::Bytes, in_.number<uint64_t>()); break;  // BINBYTES8, BYTEARRAY8
       case 's': set_items(stack_.size() < 2 ? 0 : stack_.size() - 2); break;
       case 'u': set_items(pop_mark()); break;
       case 'a': append_items(stack_.empty() ? 0 : stack_.size() - 1); break;
       case 'e': append_items(pop_mark()); break;
       case 't': make_tuple(pop_mark()); break;
-      case 0x85: case 0x86: case 0x87: {  // TUPLE1 … TUPLE3
+      case 0x85:
+      case 0x86:
+      case 0x87: {  // TUPLE1 … TUPLE3
         size_t n = op - 0x84;
         need(n);
         make_tuple(stack_.size() - n);
@@ -167,15 +171,17 @@ class Machine {
     char fill = length > 0 && static_cast<signed char>(bytes[length - 1]) < 0 ? '\xff' : '\0';
     for (int i = 0; i < std::max<int>(length, 8); ++i) {
       char b = i < length ? bytes[i] : fill;
-      if (i < 8) v |= static_cast<uint64_t>(static_cast<unsigned char>(b)) << (8 * i);
-      else if (b != fill) fail("an int does not fit 64 bits");
+      if (i < 8)
+        v |= static_cast<uint64_t>(static_cast<unsigned char>(b)) << (8 * i);
+      else if (b != fill)
+        fail("an int does not fit 64 bits");
     }
     if (length > 8 && (static_cast<int64_t>(v) < 0) != (fill != '\0')) fail("an int does not fit 64 bits");
     return static_cast<int64_t>(v);
   }
 
-  // Runs `make` for a tensor or its storage. The key it will stand under is the last text, below the functions that still wait
-  // for their arguments; items of lists have none.
+  // Runs `make` for a tensor or its storage. The key it will stand under is the last text, below the functions that
+  // still wait for their arguments; items of lists have none.
   template <class F>
   Node* naming_tensors(F&& make) {
     try {
@@ -183,7 +189,9 @@ class Machine {
     } catch (const pickle::TensorFault& fault) {
       auto at = std::find_if(stack_.rbegin(), stack_.rend(), [](const Node* n) { return n->kind != Kind::Global; });
       bool keyed = at != stack_.rend() && (*at)->kind == Kind::Text;
-      throw runtime_error(fmt::format("torch: {}: {}", keyed ? "tensor '" + (*at)->text + "'" : "a tensor of storage '" + fault.storage + "'", fault.what));
+      throw runtime_error(fmt::format(
+          "torch: {}: {}", keyed ? "tensor '" + (*at)->text + "'" : "a tensor of storage '" + fault.storage + "'",
+          fault.what));
     }
   }
 
@@ -195,14 +203,18 @@ class Machine {
   void set_items(size_t from) {
     Node* target = target_below(from);
     if ((stack_.size() - from) % 2 != 0) fail("a dict key without a value");
-    if (target->kind == Kind::Dict) target->items.insert(target->items.end(), stack_.begin() + from, stack_.end());
-    else if (target->kind != Kind::Nil) fail("items are set on something else than a dict");
+    if (target->kind == Kind::Dict)
+      target->items.insert(target->items.end(), stack_.begin() + from, stack_.end());
+    else if (target->kind != Kind::Nil)
+      fail("items are set on something else than a dict");
     stack_.resize(from);
   }
   void append_items(size_t from) {
     Node* target = target_below(from);
-    if (target->kind == Kind::List) target->items.insert(target->items.end(), stack_.begin() + from, stack_.end());
-    else if (target->kind != Kind::Nil) fail("items are appended to something else than a list");
+    if (target->kind == Kind::List)
+      target->items.insert(target->items.end(), stack_.begin() + from, stack_.end());
+    else if (target->kind != Kind::Nil)
+      fail("items are appended to something else than a list");
     stack_.resize(from);
   }
   void make_tuple(size_t from) {

@@ -18,18 +18,19 @@ enum class Kind : uint8_t { Nil, Bool, Int, Float, Text, Bytes, List, Tuple, Dic
 
 struct Node {
   Kind kind = Kind::Nil;
-  int64_t integer = 0;        // Bool, Int
-  double number = 0;          // Float
-  std::string text;           // Text, Bytes, Global ("module.name"), Type when we do not hold it
-  std::vector<Node*> items;   // List, Tuple; Dict: key, value, key, value …
-  std::optional<RawType> type;  // Type
+  int64_t integer = 0;             // Bool, Int
+  double number = 0;               // Float
+  std::string text;                // Text, Bytes, Global ("module.name"), Type when we do not hold it
+  std::vector<Node*> items;        // List, Tuple; Dict: key, value, key, value …
+  std::optional<RawType> type;     // Type
   std::unique_ptr<Tensor> tensor;  // Array, once its data came
   std::string_view bytes;          // Storage: raw elements, `text` their type
   std::string key;                 // Storage: its name in the file
   Ref<Buffer> whole;               // Storage: memory that holds them and may be shared
 };
 
-// Owns the nodes of one pickle and limits what they may hold: a small file could ask for the same bytes again and again.
+// Owns the nodes of one pickle and limits what they may hold: a small file could ask for the same bytes again and
+// again.
 class Nodes {
  public:
   explicit Nodes(size_t file_bytes) : budget_bytes_(64 * (file_bytes + 1024)) {}
@@ -52,8 +53,8 @@ class Nodes {
   size_t budget_bytes_;
 };
 
-// Something is wrong with a tensor of PyTorch, or with the storage that it was to look at. Whoever runs the pickle knows under
-// which key it was to stand, and says so.
+// Something is wrong with a tensor of PyTorch, or with the storage that it was to look at. Whoever runs the pickle
+// knows under which key it was to stand, and says so.
 struct TensorFault {
   std::string storage, what;
 };

@@ -13,10 +13,18 @@ struct TorchType {
   std::string_view storage, dtype;
   DType ours;
 };
-constexpr TorchType kTypes[] = {{"FloatStorage", "float32", DType::F32},     {"DoubleStorage", "float64", DType::F64}, {"HalfStorage", "float16", DType::F16},
-                                {"BFloat16Storage", "bfloat16", DType::BF16}, {"LongStorage", "int64", DType::I64},     {"IntStorage", "int32", DType::I32},
-                                {"ShortStorage", "int16", DType::I16},       {"CharStorage", "int8", DType::I8},       {"ByteStorage", "uint8", DType::U8},
-                                {"BoolStorage", "bool", DType::Bool},        {"", "uint16", DType::U16},               {"", "uint32", DType::U32}};
+constexpr TorchType kTypes[] = {{"FloatStorage", "float32", DType::F32},
+                                {"DoubleStorage", "float64", DType::F64},
+                                {"HalfStorage", "float16", DType::F16},
+                                {"BFloat16Storage", "bfloat16", DType::BF16},
+                                {"LongStorage", "int64", DType::I64},
+                                {"IntStorage", "int32", DType::I32},
+                                {"ShortStorage", "int16", DType::I16},
+                                {"CharStorage", "int8", DType::I8},
+                                {"ByteStorage", "uint8", DType::U8},
+                                {"BoolStorage", "bool", DType::Bool},
+                                {"", "uint16", DType::U16},
+                                {"", "uint32", DType::U32}};
 
 // "torch.FloatStorage", "torch.float32" → the part behind the last point.
 std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
@@ -43,7 +51,8 @@ Dims ints_of(const Node* n, const char* what) {
   if (n->kind != Kind::Tuple && n->kind != Kind::List) fail(fmt::format("a tensor's {} is not a tuple", what));
   Dims out;
   for (const Node* d : n->items) {
-    if (d->kind != Kind::Int || d->integer < 0) fail(fmt::format("a tensor's {} holds something else than sizes", what));
+    if (d->kind != Kind::Int || d->integer < 0)
+      fail(fmt::format("a tensor's {} holds something else than sizes", what));
     out.push_back(d->integer);
   }
   return out;
@@ -54,7 +63,8 @@ Node* rebuild(Nodes& nodes, const Node* args, bool typed) {
   if (args->items.size() < (typed ? 7 : 4)) fail("a tensor is malformed");
   const Node *storage = args->items[0], *offset = args->items[1];
   if (storage->kind == Kind::Nil) return nodes.make(Kind::Nil);  // a first reading, without storages
-  if (storage->kind != Kind::Storage || offset->kind != Kind::Int || offset->integer < 0) fail("a tensor without its storage");
+  if (storage->kind != Kind::Storage || offset->kind != Kind::Int || offset->integer < 0)
+    fail("a tensor without its storage");
   auto fault = [&](std::string what) { throw TensorFault{storage->key, std::move(what)}; };
   auto d = typed ? dtype_named(args->items[6]->text) : storage_type(storage->text);
   if (!d) fault("unsupported dtype '" + (typed ? args->items[6]->text : storage->text) + "'");
@@ -68,17 +78,22 @@ Node* rebuild(Nodes& nodes, const Node* args, bool typed) {
     inside &= !__builtin_mul_overflow(sizes[a] - 1, strides[a], &reach) && !__builtin_add_overflow(last, reach, &last);
   }
   if (n > 0 && (!inside || last >= available))
-    fault(fmt::format("shape {} with strides {} reaches outside storage '{}' of {} elements", shape_text(sizes), shape_text(strides), storage->key, available));
+    fault(fmt::format("shape {} with strides {} reaches outside storage '{}' of {} elements", shape_text(sizes),
+                      shape_text(strides), storage->key, available));
   nodes.spend(static_cast<size_t>(n) * size_bytes(*d));
   Node* out = nodes.make(Kind::Array);
   RawType type{*d, size_bytes(*d)};
   if (n == 0) {
     out->tensor = std::make_unique<Tensor>(empty_tensor(*d, sizes));
   } else if (strides == contiguous_strides(sizes)) {
-    out->tensor = std::make_unique<Tensor>(tensor_from_raw(type, sizes, storage->bytes.substr(offset->integer * size_bytes(*d), n * size_bytes(*d)), false, storage->whole));
+    out->tensor = std::make_unique<Tensor>(
+        tensor_from_raw(type, sizes, storage->bytes.substr(offset->integer * size_bytes(*d), n * size_bytes(*d)), false,
+                        storage->whole));
   } else {
-    Tensor whole = tensor_from_raw(type, {available}, storage->bytes.substr(0, available * size_bytes(*d)), false, storage->whole);
-    out->tensor = std::make_unique<Tensor>(copy_of(Tensor{*d, sizes, strides, whole.offset + offset->integer, whole.buffer}));
+    Tensor whole =
+        tensor_from_raw(type, {available}, storage->bytes.substr(0, available * size_bytes(*d)), false, storage->whole);
+    out->tensor =
+        std::make_unique<Tensor>(copy_of(Tensor{*d, sizes, strides, whole.offset + offset->integer, whole.buffer}));
   }
   return out;
 }

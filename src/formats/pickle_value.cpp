@@ -49,8 +49,10 @@ class Converter {
       if (container && it->second.is_nil()) fail("a value contains itself");
       return;
     }
-    if (container) open_.push_back({n});
-    else it->second = leaf(n);
+    if (container)
+      open_.push_back({n});
+    else
+      it->second = leaf(n);
   }
 
   Value leaf(const Node* n) {
@@ -62,7 +64,8 @@ class Converter {
       case Kind::Bytes: {
         std::vector<Value> items;
         items.reserve(n->text.size());
-        for (unsigned char c : n->text) items.push_back(Value::integer(c));
+        for (unsigned char c : n->text)
+          items.push_back(Value::integer(c));
         return Value::list(std::move(items));
       }
       case Kind::Array:
@@ -82,7 +85,8 @@ class Converter {
     }
     std::vector<Value> items;
     items.reserve(n->items.size());
-    for (Node* item : n->items) items.push_back(done_.at(item));
+    for (Node* item : n->items)
+      items.push_back(done_.at(item));
     return n->kind == Kind::Tuple ? Value::tuple(std::move(items)) : Value::list(std::move(items));
   }
 

@@ -38,10 +38,12 @@ Header read_header(std::string_view bytes) {
   h.colour = in.number<uint8_t>();
   auto compression = in.number<uint8_t>(), filter = in.number<uint8_t>();
   h.interlace = in.number<uint8_t>();
-  bool depth_ok = h.depth == 8 || (h.depth == 16 && h.colour != 3) || ((h.depth == 1 || h.depth == 2 || h.depth == 4) && (h.colour == 0 || h.colour == 3));
+  bool depth_ok = h.depth == 8 || (h.depth == 16 && h.colour != 3) ||
+                  ((h.depth == 1 || h.depth == 2 || h.depth == 4) && (h.colour == 0 || h.colour == 3));
   bool colour_ok = h.colour == 0 || h.colour == 2 || h.colour == 3 || h.colour == 4 || h.colour == 6;
   if (!depth_ok || !colour_ok || compression != 0 || filter != 0 || h.interlace > 1) fail("an unknown kind of picture");
-  if (h.width == 0 || h.height == 0 || h.width > kMaxSide || h.height > kMaxSide) fail(fmt::format("a picture of {} x {} pixels", h.width, h.height));
+  if (h.width == 0 || h.height == 0 || h.width > kMaxSide || h.height > kMaxSide)
+    fail(fmt::format("a picture of {} x {} pixels", h.width, h.height));
   return h;
 }
 
@@ -50,7 +52,8 @@ struct Pass {
   uint32_t x, y, dx, dy;
 };
 constexpr Pass kWhole[] = {{0, 0, 1, 1}};
-constexpr Pass kSeven[] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4}, {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
+constexpr Pass kSeven[] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4},
+                           {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
 
 uint8_t paeth(int a, int b, int c) {
   int p = a + b - c, pa = std::abs(p - a), pb = std::abs(p - b), pc = std::abs(p - c);
@@ -83,7 +86,8 @@ struct Palette {
 };
 
 // One row of a pass to its places in the picture.
-void store_row(const Header& h, const Pass& pass, const uint8_t* row, uint32_t width, uint32_t y, const Palette& palette, int out_channels, Tensor& out) {
+void store_row(const Header& h, const Pass& pass, const uint8_t* row, uint32_t width, uint32_t y,
+               const Palette& palette, int out_channels, Tensor& out) {
   for (uint32_t i = 0; i < width; ++i) {
     size_t at = (static_cast<size_t>(y) * h.width + pass.x + i * pass.dx) * out_channels;
     if (h.depth == 16) {
@@ -111,7 +115,8 @@ void store_row(const Header& h, const Pass& pass, const uint8_t* row, uint32_t w
 
 template <class T>
 void put_big(std::string& out, T v) {
-  for (int shift = 8 * (sizeof(T) - 1); shift >= 0; shift -= 8) out += static_cast<char>(v >> shift);
+  for (int shift = 8 * (sizeof(T) - 1); shift >= 0; shift -= 8)
+    out += static_cast<char>(v >> shift);
 }
 
 void put_chunk(std::string& out, std::string_view name, std::string_view data) {
@@ -136,12 +141,18 @@ Value parse_png(std::string_view bytes) {
     std::string_view name = in.take(4), data = in.take(length);
     if (crc32_of(bytes.substr(in.position() - length - 4, length + 4)) != big_endian(in)) fail("a part is damaged");
     if (first != (name == "IHDR")) fail("the parts are in a wrong order");
-    if (name == "IHDR") h = read_header(data);
-    else if (name == "PLTE") palette.colours = data;
-    else if (name == "tRNS" && h.colour == 3) palette.alpha = data;
-    else if (name == "IDAT") packed += data;
-    else if (name == "IEND") end = true;
-    else if (!(name[0] & 0x20)) fail("an unknown part '" + std::string(name) + "' that is needed");
+    if (name == "IHDR")
+      h = read_header(data);
+    else if (name == "PLTE")
+      palette.colours = data;
+    else if (name == "tRNS" && h.colour == 3)
+      palette.alpha = data;
+    else if (name == "IDAT")
+      packed += data;
+    else if (name == "IEND")
+      end = true;
+    else if (!(name[0] & 0x20))
+      fail("an unknown part '" + std::string(name) + "' that is needed");
   }
   std::span<const Pass> passes = h.interlace ? std::span<const Pass>(kSeven) : std::span<const Pass>(kWhole);
   auto extent = [](uint32_t n, uint32_t from, uint32_t step) { return n > from ? (n - from + step - 1) / step : 0; };
@@ -177,14 +188,16 @@ std::string write_png(const Value& v) {
   if (!v.is_tensor()) fail("cannot serialize " + std::string(type_name(v)) + " (only a tensor)");
   const Tensor& t = v.as_tensor();
   int64_t channels = t.rank() == 3 ? t.sizes[2] : 1;
-  if (t.rank() < 2 || t.rank() > 3 || channels < 1 || channels > 4 || t.sizes[0] < 1 || t.sizes[1] < 1 || t.sizes[0] > kMaxSide || t.sizes[1] > kMaxSide)
+  if (t.rank() < 2 || t.rank() > 3 || channels < 1 || channels > 4 || t.sizes[0] < 1 || t.sizes[1] < 1 ||
+      t.sizes[0] > kMaxSide || t.sizes[1] > kMaxSide)
     fail("a picture is [H, W] or [H, W, 1 to 4], got " + shape_text(t.sizes));
   bool wide = t.dtype == DType::U16;
   auto kind = static_cast<uint8_t>(channels == 1 ? 0 : channels == 2 ? 4 : channels == 3 ? 2 : 6);
   std::string header;
   put_big(header, static_cast<uint32_t>(t.sizes[1]));
   put_big(header, static_cast<uint32_t>(t.sizes[0]));
-  for (uint8_t b : {static_cast<uint8_t>(wide ? 16 : 8), kind, uint8_t{0}, uint8_t{0}, uint8_t{0}}) header += static_cast<char>(b);
+  for (uint8_t b : {static_cast<uint8_t>(wide ? 16 : 8), kind, uint8_t{0}, uint8_t{0}, uint8_t{0}})
+    header += static_cast<char>(b);
   Tensor c = contiguous(t);
   std::string raw;
   int64_t per_row = t.sizes[1] * channels;
@@ -193,9 +206,13 @@ std::string write_png(const Value& v) {
     raw += '\0';  // no filter
     for (int64_t i = 0; i < per_row; ++i, p += size_bytes(c.dtype)) {
       double x = load_double(c.dtype, p);
-      if (wide) put_big(raw, static_cast<uint16_t>(x));
-      else if (c.dtype == DType::U8) raw += static_cast<char>(static_cast<uint8_t>(x));
-      else raw += static_cast<char>(static_cast<uint8_t>(std::lround(255 * std::clamp(std::isnan(x) ? 0.0 : x, 0.0, 1.0))));
+      if (wide)
+        put_big(raw, static_cast<uint16_t>(x));
+      else if (c.dtype == DType::U8)
+        raw += static_cast<char>(static_cast<uint8_t>(x));
+      else
+        raw +=
+            static_cast<char>(static_cast<uint8_t>(std::lround(255 * std::clamp(std::isnan(x) ? 0.0 : x, 0.0, 1.0))));
     }
   }
   std::string out(kMagic);

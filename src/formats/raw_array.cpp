@@ -20,7 +20,8 @@ constexpr KnownType kTypes[] = {{"f4", DType::F32}, {"f8", DType::F64}, {"V2", D
                                 {"i1", DType::I8},  {"u1", DType::U8},  {"i2", DType::I16},  {"u2", DType::U16}};
 
 void swap_elements(std::byte* p, int64_t n, int width) {
-  for (int64_t i = 0; i < n; ++i, p += width) std::reverse(p, p + width);
+  for (int64_t i = 0; i < n; ++i, p += width)
+    std::reverse(p, p + width);
 }
 
 }  // namespace
@@ -63,7 +64,8 @@ int64_t checked_file_elems(const Dims& sizes) {
   return checked_num_elems(sizes);
 }
 
-Tensor tensor_from_raw(const RawType& type, const Dims& sizes, std::string_view bytes, bool fortran, const Ref<Buffer>& whole) {
+Tensor tensor_from_raw(const RawType& type, const Dims& sizes, std::string_view bytes, bool fortran,
+                       const Ref<Buffer>& whole) {
   int64_t n = checked_file_elems(sizes);
   if (static_cast<uint64_t>(n) * type.element_bytes != bytes.size())
     throw runtime_error(fmt::format("an array of shape {} needs {} bytes, its data has {}", shape_text(sizes),
@@ -80,7 +82,8 @@ Tensor tensor_from_raw(const RawType& type, const Dims& sizes, std::string_view 
   if (type.dtype == DType::Bool) {
     // Any non-zero byte is true in a file; in memory only 1 is.
     auto* p = t.data<uint8_t>();
-    for (int64_t i = 0; i < n; ++i) p[i] = p[i] != 0;
+    for (int64_t i = 0; i < n; ++i)
+      p[i] = p[i] != 0;
   }
   if (type.is_u64 && std::any_of(t.data<int64_t>(), t.data<int64_t>() + n, [](int64_t v) { return v < 0; }))
     throw runtime_error("an unsigned 64-bit element does not fit i64");

@@ -23,9 +23,10 @@ std::string numpy_type_text(DType d);
 // The product of sizes that a file claims. Throws UserError for sizes no array can have, also beside a zero.
 int64_t checked_file_elems(const Dims& sizes);
 // Throws UserError unless `bytes` holds exactly the elements of `sizes`. `fortran`: the first axis runs fastest.
-// `whole`, when given, is memory that holds `bytes` and may be shared: the tensor is then a view of it where no element has
-// to be changed.
-Tensor tensor_from_raw(const RawType& type, const Dims& sizes, std::string_view bytes, bool fortran = false, const Ref<Buffer>& whole = {});
+// `whole`, when given, is memory that holds `bytes` and may be shared: the tensor is then a view of it where no element
+// has to be changed.
+Tensor tensor_from_raw(const RawType& type, const Dims& sizes, std::string_view bytes, bool fortran = false,
+                       const Ref<Buffer>& whole = {});
 // The elements in row-major order.
 std::string_view raw_bytes(const Tensor& contiguous_tensor);
 

@@ -21,7 +21,8 @@ constexpr size_t kRequest = 1 << 20;  // systems read no more at a request than 
 bool in_memory(std::byte* data, size_t bytes) {
   static const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   std::vector<unsigned char> pages((bytes + page - 1) / page);
-  return ::mincore(data, bytes, pages.data()) == 0 && std::all_of(pages.begin(), pages.end(), [](unsigned char p) { return p & 1; });
+  return ::mincore(data, bytes, pages.data()) == 0 &&
+         std::all_of(pages.begin(), pages.end(), [](unsigned char p) { return p & 1; });
 }
 
 void read(Mapping& file, size_t bytes) {
@@ -30,7 +31,8 @@ void read(Mapping& file, size_t bytes) {
     if (file.gone) return;
     size_t n = std::min(kPiece, bytes - at);
     if (in_memory(file.data + at, n)) continue;
-    for (size_t done = 0; done < n; done += kRequest) ::madvise(file.data + at + done, std::min(kRequest, n - done), MADV_WILLNEED);
+    for (size_t done = 0; done < n; done += kRequest)
+      ::madvise(file.data + at + done, std::min(kRequest, n - done), MADV_WILLNEED);
   }
 }
 

@@ -1,5 +1,5 @@
-// Large mapped files are asked for from their start to their end before anybody touches them: a disk that serves many requests at once then
-// works at its full rate, where faults would wait for one small piece after another.
+// Large mapped files are asked for from their start to their end before anybody touches them: a disk that serves many
+// requests at once then works at its full rate, where faults would wait for one small piece after another.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -16,8 +16,8 @@ struct Mapping {
   bool gone = false;
 };
 
-// Returns at once; a thread of its own reads the files one after the other. What is in memory already is left alone, and so is what memory
-// would have no room for.
+// Returns at once; a thread of its own reads the files one after the other. What is in memory already is left alone,
+// and so is what memory would have no room for.
 void read_ahead(std::shared_ptr<Mapping> file);
 
 }  // namespace sheaf::formats

@@ -71,13 +71,15 @@ Entry parse_entry(const std::string& key, const Value& v, uint64_t data_bytes) {
 
 // The tensors take up the data from end to end, as the format has it: no byte belongs to two of them, none to nobody.
 void check_layout(std::vector<const Entry*> entries, uint64_t data_bytes) {
-  std::sort(entries.begin(), entries.end(), [](const Entry* a, const Entry* b) {
-    return std::pair(a->begin, a->end) < std::pair(b->begin, b->end);
-  });
-  auto unclaimed = [](uint64_t from, uint64_t to) { throw runtime_error(fmt::format("bytes {} to {} of the data belong to no tensor", from, to)); };
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry* a, const Entry* b) { return std::pair(a->begin, a->end) < std::pair(b->begin, b->end); });
+  auto unclaimed = [](uint64_t from, uint64_t to) {
+    throw runtime_error(fmt::format("bytes {} to {} of the data belong to no tensor", from, to));
+  };
   uint64_t end = 0;
   for (size_t i = 0; i < entries.size(); end = entries[i++]->end) {
-    if (entries[i]->begin < end) throw runtime_error("'" + entries[i - 1]->key + "' and '" + entries[i]->key + "' overlap");
+    if (entries[i]->begin < end)
+      throw runtime_error("'" + entries[i - 1]->key + "' and '" + entries[i]->key + "' overlap");
     if (entries[i]->begin > end) unclaimed(end, entries[i]->begin);
   }
   if (end < data_bytes) unclaimed(end, data_bytes);
@@ -105,12 +107,14 @@ Contents read_contents(std::string_view bytes, const Ref<Buffer>& whole) {
     if (ours && ours->is_string()) out.structure = ours->as_string();
   }
   std::vector<const Entry*> order;
-  for (const Entry& e : entries) order.push_back(&e);
+  for (const Entry& e : entries)
+    order.push_back(&e);
   check_layout(std::move(order), data.size());
   for (const Entry& e : entries) {
     RawType type{e.dtype, size_bytes(e.dtype)};
     try {
-      out.arrays.push_back({e.key, Value::tensor(tensor_from_raw(type, e.sizes, data.substr(e.begin, e.end - e.begin), false, whole))});
+      out.arrays.push_back(
+          {e.key, Value::tensor(tensor_from_raw(type, e.sizes, data.substr(e.begin, e.end - e.begin), false, whole))});
     } catch (UserError& error) {
       error.message = "'" + e.key + "': " + error.message;
       throw;
@@ -121,13 +125,16 @@ Contents read_contents(std::string_view bytes, const Ref<Buffer>& whole) {
 
 }  // namespace
 
-std::vector<KeyedTensor> parse_shard(std::string_view bytes, const Ref<Buffer>& whole) { return read_contents(bytes, whole).arrays; }
+std::vector<KeyedTensor> parse_shard(std::string_view bytes, const Ref<Buffer>& whole) {
+  return read_contents(bytes, whole).arrays;
+}
 
 Value parse_safetensors(std::string_view bytes, const Ref<Buffer>& whole) {
   Contents c = read_contents(bytes, whole);
   if (c.structure.empty()) return tree_from_keys(std::move(c.arrays));
   std::map<std::string, Value> arrays;
-  for (KeyedTensor& t : c.arrays) arrays.emplace(std::move(t.key), std::move(t.value));
+  for (KeyedTensor& t : c.arrays)
+    arrays.emplace(std::move(t.key), std::move(t.value));
   return join_state(c.structure, arrays);
 }
 
@@ -135,18 +142,24 @@ SafetensorsFile describe_safetensors(const Value& v) {
   StateTree tree = split_state(v);
   SafetensorsFile file;
   std::string header = "{";
-  if (!tree.structure.empty()) header += "\"__metadata__\":{\"sheaf\":" + write_json(Value::string(tree.structure)) + "}";
+  if (!tree.structure.empty())
+    header += "\"__metadata__\":{\"sheaf\":" + write_json(Value::string(tree.structure)) + "}";
   // Larger elements first: every array is then aligned, and can be used where it lies when the file is mapped.
   std::vector<std::pair<const std::string*, const Tensor*>> order;
-  for (const auto& [key, t] : tree.arrays) order.emplace_back(&key, &t);
-  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return size_bytes(a.second->dtype) > size_bytes(b.second->dtype); });
+  for (const auto& [key, t] : tree.arrays)
+    order.emplace_back(&key, &t);
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+    return size_bytes(a.second->dtype) > size_bytes(b.second->dtype);
+  });
   uint64_t offset = 0;
   for (const auto& [key, t] : order) {
     uint64_t end = offset + raw_bytes(*t).size();
     std::string shape;
-    for (int64_t d : t->sizes) shape += (shape.empty() ? "" : ",") + std::to_string(d);
+    for (int64_t d : t->sizes)
+      shape += (shape.empty() ? "" : ",") + std::to_string(d);
     if (header.size() > 1) header += ',';
-    header += fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", write_json(Value::string(*key)), name_for(t->dtype), shape, offset, end);
+    header += fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}",
+                          write_json(Value::string(*key)), name_for(t->dtype), shape, offset, end);
     offset = end;
     file.arrays.push_back(*t);
   }
@@ -161,7 +174,8 @@ SafetensorsFile describe_safetensors(const Value& v) {
 std::string write_safetensors(const Value& v) {
   SafetensorsFile file = describe_safetensors(v);
   std::string out = std::move(file.header);
-  for (const Tensor& t : file.arrays) out += raw_bytes(t);
+  for (const Tensor& t : file.arrays)
+    out += raw_bytes(t);
   return out;
 }
 

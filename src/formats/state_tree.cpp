@@ -1,6 +1,6 @@
-// The structure is JSON: null, booleans, ints, floats and strings stand for themselves, arrays for lists; everything else is
-// an object of one member: t (the name of an array), d (a dict), u (a tuple), k (a keyword), f (a float that JSON cannot
-// write), b (a string that is not UTF-8, in hexadecimal).
+// The structure is JSON: null, booleans, ints, floats and strings stand for themselves, arrays for lists; everything
+// else is an object of one member: t (the name of an array), d (a dict), u (a tuple), k (a keyword), f (a float that
+// JSON cannot write), b (a string that is not UTF-8, in hexadecimal).
 #include "formats/state_tree.h"
 
 #include <fmt/format.h>
@@ -30,7 +30,8 @@ bool is_utf8(const std::string& s) {
 
 std::string hex(const std::string& s) {
   std::string out;
-  for (unsigned char c : s) out += fmt::format("{:02x}", c);
+  for (unsigned char c : s)
+    out += fmt::format("{:02x}", c);
   return out;
 }
 
@@ -60,8 +61,10 @@ class Splitter {
   StateTree run(const Value& v) {
     bool empty_dict = v.is_dict() && v.as_dict().size() == 0;
     walk(v, "", 0);
-    if (plain_ || empty_dict) out_.structure.clear();
-    else if (deepest_ > kMaxStructured) too_deep(kMaxStructured);
+    if (plain_ || empty_dict)
+      out_.structure.clear();
+    else if (deepest_ > kMaxStructured)
+      too_deep(kMaxStructured);
     return std::move(out_);
   }
 
@@ -73,7 +76,8 @@ class Splitter {
   std::string add(const std::string& path, const char* bare_name, Tensor t) {
     std::string key = path.empty() ? bare_name : path;
     if (path.empty() || key == "__metadata__") plain_ = false;
-    while (key == "__metadata__" || out_.arrays.count(key)) key += '~', plain_ = false;
+    while (key == "__metadata__" || out_.arrays.count(key))
+      key += '~', plain_ = false;
     out_.arrays.emplace(key, contiguous(t));
     return key;
   }
@@ -99,8 +103,16 @@ class Splitter {
         number(path, d, [&](std::byte* p) { store_int(d, p, v.as_int()); }, std::to_string(v.as_int()));
         break;
       }
-      case Tag::Float: number(path, DType::F32, [&](std::byte* p) { store_double(DType::F32, p, v.as_float()); }, float_structure(v.as_float())); break;
-      case Tag::Bool: number(path, DType::Bool, [&](std::byte* p) { store_int(DType::Bool, p, v.as_bool()); }, v.as_bool() ? "true" : "false"); break;
+      case Tag::Float:
+        number(
+            path, DType::F32, [&](std::byte* p) { store_double(DType::F32, p, v.as_float()); },
+            float_structure(v.as_float()));
+        break;
+      case Tag::Bool:
+        number(
+            path, DType::Bool, [&](std::byte* p) { store_int(DType::Bool, p, v.as_bool()); },
+            v.as_bool() ? "true" : "false");
+        break;
       case Tag::Nil: plain_ = false, s += "null"; break;
       case Tag::String:
         plain_ = false;
@@ -117,11 +129,14 @@ class Splitter {
       case Tag::Dict: dict(v, path, depth); break;
       case Tag::Traced: walk(v.as_traced()->concrete(), path, depth); break;
       default:
-        throw runtime_error("safetensors: cannot serialize " + std::string(type_name(v)) + " (only tensors and nested dicts/lists)");
+        throw runtime_error("safetensors: cannot serialize " + std::string(type_name(v)) +
+                            " (only tensors and nested dicts/lists)");
     }
   }
 
-  static std::string below(const std::string& path, const std::string& part) { return path.empty() ? part : path + "." + part; }
+  static std::string below(const std::string& path, const std::string& part) {
+    return path.empty() ? part : path + "." + part;
+  }
 
   void sequence(const Value& v, const std::string& path, int depth) {
     if (v.items().empty()) plain_ = false;
@@ -136,7 +151,8 @@ class Splitter {
   void dict(const Value& v, const std::string& path, int depth) {
     const DictObj& d = v.as_dict();
     bool like_list = true;  // keys 0…n-1 come back as a list; an empty dict is no array at all
-    for (size_t i = 0; i < d.size(); ++i) like_list = like_list && d.find(Name(std::to_string(i)));
+    for (size_t i = 0; i < d.size(); ++i)
+      like_list = like_list && d.find(Name(std::to_string(i)));
     if (like_list) plain_ = false;
     out_.structure += "{\"d\":{";
     bool first = true;
@@ -158,7 +174,8 @@ class Splitter {
 Value join(const Value& v, const std::map<std::string, Value>& arrays) {
   if (v.is_list()) {
     std::vector<Value> items;
-    for (const Value& x : v.items()) items.push_back(join(x, arrays));
+    for (const Value& x : v.items())
+      items.push_back(join(x, arrays));
     return Value::list(std::move(items));
   }
   if (!v.is_dict()) return v;
@@ -167,7 +184,8 @@ Value join(const Value& v, const std::map<std::string, Value>& arrays) {
   const std::string& kind = e.key.str();
   if (kind == "d" && e.value.is_dict()) {
     std::vector<DictEntry> entries;
-    for (const DictEntry& x : e.value.as_dict().entries()) entries.push_back({x.key, join(x.value, arrays)});
+    for (const DictEntry& x : e.value.as_dict().entries())
+      entries.push_back({x.key, join(x.value, arrays)});
     return make_dict(std::move(entries));
   }
   if (kind == "u" && e.value.is_list()) {

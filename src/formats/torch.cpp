@@ -28,7 +28,8 @@ struct StorageId {
 };
 
 StorageId storage_id(const Node* id) {
-  if (id->kind != Kind::Tuple || id->items.size() < 5 || id->items[0]->text != "storage") fail("an unknown kind of reference");
+  if (id->kind != Kind::Tuple || id->items.size() < 5 || id->items[0]->text != "storage")
+    fail("an unknown kind of reference");
   const Node *type = id->items[1], *key = id->items[2];
   std::string name = key->kind == Kind::Int ? std::to_string(key->integer) : key->text;
   return {type->text, name};
@@ -64,15 +65,20 @@ bool is_torch_archive(const std::vector<ZipEntry>& entries) { return !entry_name
 
 Value parse_torch_archive(const std::vector<ZipEntry>& entries, const Ref<Buffer>& whole) {
   std::string_view pickle_name = entry_named(entries, "/data.pkl");
-  if (pickle_name.empty()) fail(entries.empty() ? "the archive is empty" : fmt::format("the archive holds no data.pkl; its first entry is '{}'", entries[0].name));
+  if (pickle_name.empty())
+    fail(entries.empty() ? "the archive is empty"
+                         : fmt::format("the archive holds no data.pkl; its first entry is '{}'", entries[0].name));
   std::string prefix(pickle_name.substr(0, pickle_name.size() - std::string_view("data.pkl").size()));
   Storages storages;
   std::string_view program;
   bool in_place = true;  // views reach into the file itself; where an entry had to be inflated, all are copied
   for (const ZipEntry& e : entries) {
-    if (e.name == pickle_name) program = e.data;
-    else if (e.name.starts_with(prefix + "data/")) storages[std::string(e.name.substr(prefix.size() + 5))] = e.data;
-    else if (e.name == prefix + "byteorder" && e.data != "little") fail("the file is not little-endian");
+    if (e.name == pickle_name)
+      program = e.data;
+    else if (e.name.starts_with(prefix + "data/"))
+      storages[std::string(e.name.substr(prefix.size() + 5))] = e.data;
+    else if (e.name == prefix + "byteorder" && e.data != "little")
+      fail("the file is not little-endian");
     in_place &= !e.inflated || e.name == pickle_name;
   }
   return parse_pickle(program, loader(storages, in_place ? whole : Ref<Buffer>()));
@@ -80,8 +86,9 @@ Value parse_torch_archive(const std::vector<ZipEntry>& entries, const Ref<Buffer
 
 bool is_torch_legacy(std::string_view bytes) { return bytes.starts_with(kLegacyMagic); }
 
-// Pickles in a row: the number above, the version, facts about the machine, the object, the keys of its storages; then for
-// each key the number of elements and their bytes. Element sizes are only known from the object, so it is read twice.
+// Pickles in a row: the number above, the version, facts about the machine, the object, the keys of its storages; then
+// for each key the number of elements and their bytes. Element sizes are only known from the object, so it is read
+// twice.
 Value parse_torch_legacy(std::string_view bytes, const Ref<Buffer>& whole) {
   size_t at = kLegacyMagic.size();
   auto next = [&](const pickle::PersistentLoad& load) {
@@ -97,7 +104,8 @@ Value parse_torch_legacy(std::string_view bytes, const Ref<Buffer>& whole) {
   std::unordered_map<std::string, std::string> types;
   next([&](pickle::Nodes& nodes, const Node* id) {
     StorageId s = storage_id(id);
-    if (pickle::torch_element_bytes(s.type) == 0) throw pickle::TensorFault{s.key, "unsupported dtype '" + s.type + "'"};
+    if (pickle::torch_element_bytes(s.type) == 0)
+      throw pickle::TensorFault{s.key, "unsupported dtype '" + s.type + "'"};
     types[s.key] = s.type;
     return nodes.make(Kind::Nil);
   });

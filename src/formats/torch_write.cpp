@@ -1,4 +1,5 @@
-// Archives as torch.save writes them: a pickle of the tree, in which tensors name their storages, and the storages beside it.
+// Archives as torch.save writes them: a pickle of the tree, in which tensors name their storages, and the storages
+// beside it.
 #include <fmt/format.h>
 
 #include <bit>
@@ -34,12 +35,14 @@ class PickleWriter {
       case Tag::String: text(v.as_string()); break;
       case Tag::List:
         program += "](";
-        for (const Value& item : v.items()) write(item, depth + 1);
+        for (const Value& item : v.items())
+          write(item, depth + 1);
         program += 'e';
         break;
       case Tag::Tuple:
         program += '(';
-        for (const Value& item : v.items()) write(item, depth + 1);
+        for (const Value& item : v.items())
+          write(item, depth + 1);
         program += 't';
         break;
       case Tag::Dict:
@@ -57,7 +60,9 @@ class PickleWriter {
 
  private:
   template <class T>
-  void put(T v) { program.append(reinterpret_cast<const char*>(&v), sizeof v); }
+  void put(T v) {
+    program.append(reinterpret_cast<const char*>(&v), sizeof v);
+  }
 
   void integer(int64_t v) {
     if (v == static_cast<int32_t>(v)) {
@@ -71,7 +76,8 @@ class PickleWriter {
   void number(double v) {
     auto bits = std::bit_cast<uint64_t>(v);
     program += 'G';
-    for (int shift = 56; shift >= 0; shift -= 8) program += static_cast<char>(bits >> shift);
+    for (int shift = 56; shift >= 0; shift -= 8)
+      program += static_cast<char>(bits >> shift);
   }
   void text(std::string_view s) {
     if (s.size() > 0xFFFFFFFFu) fail("a text above 4 GiB");
@@ -79,23 +85,28 @@ class PickleWriter {
     put(static_cast<uint32_t>(s.size()));
     program += s;
   }
-  void global(std::string_view module, std::string_view name) { program.append("c").append(module).append("\n").append(name).append("\n"); }
+  void global(std::string_view module, std::string_view name) {
+    program.append("c").append(module).append("\n").append(name).append("\n");
+  }
   void ints(const Dims& values) {
     program += '(';
-    for (int64_t d : values) integer(d);
+    for (int64_t d : values)
+      integer(d);
     program += 't';
   }
 
-  // _rebuild_tensor_v2(storage, offset, size, stride, requires_grad, hooks); _v3 with a dtype for those that have no storage
-  // class of their own.
+  // _rebuild_tensor_v2(storage, offset, size, stride, requires_grad, hooks); _v3 with a dtype for those that have no
+  // storage class of their own.
   void tensor(const Tensor& t) {
     std::string_view storage = pickle::torch_storage_of(t.dtype);
     bool typed = storage.empty();
     global("torch._utils", typed ? "_rebuild_tensor_v3" : "_rebuild_tensor_v2");
     program += "((";
     text("storage");
-    if (typed) global("torch.storage", "UntypedStorage");
-    else global("torch", storage);
+    if (typed)
+      global("torch.storage", "UntypedStorage");
+    else
+      global("torch", storage);
     text(std::to_string(storages.size()));
     text("cpu");
     integer(t.num_elems() * (typed ? size_bytes(t.dtype) : 1));
@@ -119,9 +130,12 @@ std::string write_torch(const Value& v) {
   pickle.write(v, 0);
   pickle.program += '.';
   std::vector<std::string> names;
-  for (size_t i = 0; i < pickle.storages.size(); ++i) names.push_back("archive/data/" + std::to_string(i));
-  std::vector<ZipEntry> entries = {{"archive/data.pkl", pickle.program, 0, nullptr}, {"archive/byteorder", "little", 0, nullptr}};
-  for (size_t i = 0; i < names.size(); ++i) entries.push_back({names[i], raw_bytes(pickle.storages[i]), 0, nullptr});
+  for (size_t i = 0; i < pickle.storages.size(); ++i)
+    names.push_back("archive/data/" + std::to_string(i));
+  std::vector<ZipEntry> entries = {{"archive/data.pkl", pickle.program, 0, nullptr},
+                                   {"archive/byteorder", "little", 0, nullptr}};
+  for (size_t i = 0; i < names.size(); ++i)
+    entries.push_back({names[i], raw_bytes(pickle.storages[i]), 0, nullptr});
   entries.push_back({"archive/version", "3\n", 0, nullptr});
   return write_zip(entries, {.align = kAlign});
 }

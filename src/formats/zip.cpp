@@ -6,9 +6,10 @@
 namespace sheaf::formats {
 namespace {
 
-constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50, kEnd64 = 0x06064b50, kLocator64 = 0x07064b50;
-constexpr size_t kLocalBytes = 30;       // of a local header, before the name
-constexpr uint16_t kZip64Field = 1;      // the extra field with what did not fit 32 bits
+constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50, kEnd64 = 0x06064b50,
+                   kLocator64 = 0x07064b50;
+constexpr size_t kLocalBytes = 30;            // of a local header, before the name
+constexpr uint16_t kZip64Field = 1;           // the extra field with what did not fit 32 bits
 constexpr uint16_t kPlain = 20, kLarge = 45;  // versions of the format, the second with 64-bit sizes
 
 [[noreturn]] void fail(const std::string& message) { throw runtime_error("zip: " + message); }
@@ -85,7 +86,8 @@ ZipEntry read_entry(std::string_view bytes, ByteReader& in) {
   local.take(local_extra);
   ZipEntry entry{name, local.take(packed), packed, nullptr};
   if (method == 8) {
-    entry.inflated = std::make_shared<const std::string>(inflate_bytes(entry.data, size, Wrapping::None, "zip: " + quoted));
+    entry.inflated =
+        std::make_shared<const std::string>(inflate_bytes(entry.data, size, Wrapping::None, "zip: " + quoted));
     entry.data = *entry.inflated;
   }
   if (size != entry.data.size() || crc32_of(entry.data) != crc) fail(quoted + " is damaged");
@@ -93,7 +95,9 @@ ZipEntry read_entry(std::string_view bytes, ByteReader& in) {
 }
 
 template <class T>
-void put(std::string& out, T v) { out.append(reinterpret_cast<const char*>(&v), sizeof v); }
+void put(std::string& out, T v) {
+  out.append(reinterpret_cast<const char*>(&v), sizeof v);
+}
 
 // The extra field with `numbers`, or nothing when there are none.
 std::string zip64_field(std::initializer_list<uint64_t> numbers) {
@@ -101,15 +105,19 @@ std::string zip64_field(std::initializer_list<uint64_t> numbers) {
   if (numbers.size() == 0) return out;
   put(out, kZip64Field);
   put(out, static_cast<uint16_t>(numbers.size() * sizeof(uint64_t)));
-  for (uint64_t n : numbers) put(out, n);
+  for (uint64_t n : numbers)
+    put(out, n);
   return out;
 }
 
 // What the local header and the directory say alike: version, no flags, stored, the first day of the format, sizes.
-void put_description(std::string& out, const ZipEntry& e, uint32_t crc, bool large, const std::string& zip64, size_t extra_bytes) {
-  for (uint16_t v : {zip64.empty() ? kPlain : kLarge, uint16_t{0}, uint16_t{0}, uint16_t{0}, uint16_t{0x21}}) put(out, v);
+void put_description(std::string& out, const ZipEntry& e, uint32_t crc, bool large, const std::string& zip64,
+                     size_t extra_bytes) {
+  for (uint16_t v : {zip64.empty() ? kPlain : kLarge, uint16_t{0}, uint16_t{0}, uint16_t{0}, uint16_t{0x21}})
+    put(out, v);
   uint32_t size = large ? kIn64.size : static_cast<uint32_t>(e.data.size());
-  for (uint32_t v : {crc, size, size}) put(out, v);
+  for (uint32_t v : {crc, size, size})
+    put(out, v);
   put(out, static_cast<uint16_t>(e.name.size()));
   put(out, static_cast<uint16_t>(extra_bytes));
 }
@@ -147,7 +155,8 @@ std::vector<ZipEntry> read_zip(std::string_view bytes) {
 std::string write_zip(const std::vector<ZipEntry>& entries, const ZipLayout& layout) {
   std::string out, directory;
   size_t total = 0;
-  for (const ZipEntry& e : entries) total += e.data.size() + 2 * e.name.size() + 200 + 2 * layout.align;
+  for (const ZipEntry& e : entries)
+    total += e.data.size() + 2 * e.name.size() + 200 + 2 * layout.align;
   out.reserve(total);  // growing by doubling would hold an archive of gigabytes three times
   for (const ZipEntry& e : entries) {
     if (e.name.size() > 0xFFFF) fail("a name above 64 KiB");
@@ -163,7 +172,8 @@ std::string write_zip(const std::vector<ZipEntry>& entries, const ZipLayout& lay
     put(directory, kCentral);
     put(directory, field.empty() ? kPlain : kLarge);
     put_description(directory, e, crc, large, field, field.size());
-    for (int i = 0; i < 3; ++i) put(directory, uint16_t{0});  // comment, disk, internal attributes
+    for (int i = 0; i < 3; ++i)
+      put(directory, uint16_t{0});  // comment, disk, internal attributes
     put(directory, uint32_t{0});
     put(directory, far ? kIn64.size : static_cast<uint32_t>(offset));
     directory.append(e.name).append(field);
@@ -175,9 +185,12 @@ std::string write_zip(const std::vector<ZipEntry>& entries, const ZipLayout& lay
     uint64_t at = out.size();
     put(out, kEnd64);
     put(out, uint64_t{44});  // bytes that follow
-    for (int i = 0; i < 2; ++i) put(out, kLarge);
-    for (int i = 0; i < 2; ++i) put(out, uint32_t{0});  // disks
-    for (uint64_t v : {count, count, uint64_t{directory.size()}, offset}) put(out, v);
+    for (int i = 0; i < 2; ++i)
+      put(out, kLarge);
+    for (int i = 0; i < 2; ++i)
+      put(out, uint32_t{0});  // disks
+    for (uint64_t v : {count, count, uint64_t{directory.size()}, offset})
+      put(out, v);
     put(out, kLocator64);
     put(out, uint32_t{0});
     put(out, at);
@@ -185,7 +198,8 @@ std::string write_zip(const std::vector<ZipEntry>& entries, const ZipLayout& lay
   }
   put(out, kEnd);
   put(out, uint32_t{0});
-  for (int i = 0; i < 2; ++i) put(out, large ? kIn64.entries : static_cast<uint16_t>(count));
+  for (int i = 0; i < 2; ++i)
+    put(out, large ? kIn64.entries : static_cast<uint16_t>(count));
   put(out, large ? kIn64.size : static_cast<uint32_t>(directory.size()));
   put(out, large ? kIn64.size : static_cast<uint32_t>(offset));
   put(out, uint16_t{0});

@@ -19,7 +19,8 @@ class Attrs {
  public:
   using Items = std::vector<std::pair<const char*, AttrValue>>;
   Attrs() = default;
-  Attrs(std::initializer_list<std::pair<const char*, AttrValue>> l) : shared_(l.size() ? make_ref<Shared>(Items(l)) : nullptr) {}
+  Attrs(std::initializer_list<std::pair<const char*, AttrValue>> l)
+      : shared_(l.size() ? make_ref<Shared>(Items(l)) : nullptr) {}
   // Keys are string literals; few per node, so a linear search is the fastest.
   template <class T>
   const T& get(std::string_view key) const {
@@ -28,7 +29,10 @@ class Attrs {
     return std::get<T>(*v);
   }
   int64_t integer(std::string_view key) const { return get<int64_t>(key); }
-  bool flag(std::string_view key) const { const AttrValue* v = find(key); return v && std::get<bool>(*v); }
+  bool flag(std::string_view key) const {
+    const AttrValue* v = find(key);
+    return v && std::get<bool>(*v);
+  }
   const Sizes& sizes(std::string_view key) const { return get<Sizes>(key); }
   const AttrValue* find(std::string_view key) const {
     for (const auto& [k, v] : items())

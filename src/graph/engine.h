@@ -1,5 +1,5 @@
-// How an op is applied. Rules and builtins call `apply`; what happens (run now, record a node, or both) is decided by the
-// engine that the trace layer installs.
+// How an op is applied. Rules and builtins call `apply`; what happens (run now, record a node, or both) is decided by
+// the engine that the trace layer installs.
 #pragma once
 #include "graph/op_def.h"
 

@@ -12,14 +12,16 @@ namespace {
 std::vector<Node*> in_order(std::vector<Node*> nodes) {
   if (nodes.empty()) return nodes;
   uint64_t oldest = ~0ull, newest = 0;
-  for (const Node* n : nodes) oldest = std::min(oldest, n->id), newest = std::max(newest, n->id);
+  for (const Node* n : nodes)
+    oldest = std::min(oldest, n->id), newest = std::max(newest, n->id);
   constexpr uint64_t kSpread = 16;
   if (newest - oldest >= kSpread * nodes.size()) {
     std::sort(nodes.begin(), nodes.end(), [](const Node* a, const Node* b) { return a->id < b->id; });
     return nodes;
   }
   std::vector<Node*> by_id(newest - oldest + 1);
-  for (Node* n : nodes) by_id[n->id - oldest] = n;
+  for (Node* n : nodes)
+    by_id[n->id - oldest] = n;
   std::copy_if(by_id.begin(), by_id.end(), nodes.begin(), [](const Node* n) { return n != nullptr; });
   return nodes;
 }
@@ -28,14 +30,16 @@ std::vector<Node*> in_order(std::vector<Node*> nodes) {
 
 std::vector<Node*> live_nodes(const Graph& g, uint64_t oldest) {
   if (!g.nodes.empty() && oldest == 0) return g.nodes;
-  // Every pass asks, so this is worth a bit for each node: those of a graph are made one after the other. Older ones, such as
-  // inputs that were there before, are few.
+  // Every pass asks, so this is worth a bit for each node: those of a graph are made one after the other. Older ones,
+  // such as inputs that were there before, are few.
   constexpr uint64_t kWindow = 1 << 18;
   uint64_t newest = 0;
-  for (const auto& n : g.inputs) newest = std::max(newest, n->id);
+  for (const auto& n : g.inputs)
+    newest = std::max(newest, n->id);
   for (const Operand& o : g.outputs)
     if (o.is_node()) newest = std::max(newest, o.node()->id);
-  for (const auto& n : g.effects) newest = std::max(newest, n->id);
+  for (const auto& n : g.effects)
+    newest = std::max(newest, n->id);
   if (newest < oldest) return {};
   uint64_t first = std::max(oldest, newest < kWindow ? 0 : newest - kWindow + 1);
   std::vector<bool> seen(newest - first + 1);
@@ -54,7 +58,8 @@ std::vector<Node*> live_nodes(const Graph& g, uint64_t oldest) {
   };
   for (const Operand& o : g.outputs)
     if (o.is_node()) add(o.node().get());
-  for (const auto& n : g.effects) add(n.get());
+  for (const auto& n : g.effects)
+    add(n.get());
   for (size_t i = 0; i < order.size(); ++i) {
     constexpr size_t kAhead = 4;
     if (i + 2 * kAhead < order.size()) __builtin_prefetch(&order[i + 2 * kAhead]->inputs);
@@ -62,7 +67,8 @@ std::vector<Node*> live_nodes(const Graph& g, uint64_t oldest) {
     for (const Operand& in : order[i]->inputs)
       if (in.is_node()) add(in.node().get());
   }
-  for (const auto& n : g.inputs) add(n.get());
+  for (const auto& n : g.inputs)
+    add(n.get());
   return in_order(std::move(order));
 }
 

@@ -19,7 +19,8 @@ Engine& engine() {
 
 std::string type_text(const TensorType& t) {
   std::string s = std::string(name_of(t.dtype)) + "[";
-  for (int i = 0; i < t.rank(); ++i) s += (i ? "x" : "") + t.sizes[i].str();
+  for (int i = 0; i < t.rank(); ++i)
+    s += (i ? "x" : "") + t.sizes[i].str();
   return s + "]";
 }
 
@@ -30,7 +31,9 @@ const Tensor& Operand::tensor() const {
 bool Operand::has_value() const { return !node_ || !node_->values.empty(); }
 const Tensor& Operand::value() const { return node_ ? node_->values[index_] : tensor(); }
 DType Operand::dtype() const { return node_ ? node_->types[index_].dtype : tensor().dtype; }
-TensorType Operand::type() const { return node_ ? node_->types[index_] : TensorType{tensor().dtype, to_sizes(tensor().sizes)}; }
+TensorType Operand::type() const {
+  return node_ ? node_->types[index_] : TensorType{tensor().dtype, to_sizes(tensor().sizes)};
+}
 int Operand::rank() const { return node_ ? node_->types[index_].rank() : tensor().rank(); }
 Sizes Operand::sizes() const { return node_ ? node_->types[index_].sizes : to_sizes(tensor().sizes); }
 Size Operand::size(int axis) const {

@@ -27,8 +27,8 @@ std::string type_text(const TensorType& t);  // "f32[2x3]"
 
 struct Node;
 
-// One output of a node, or a concrete tensor: whatever an op can be applied to. Graphs are full of these and passes copy them,
-// so both are behind pointers.
+// One output of a node, or a concrete tensor: whatever an op can be applied to. Graphs are full of these and passes
+// copy them, so both are behind pointers.
 class Operand {
  public:
   Operand() = default;
@@ -37,8 +37,8 @@ class Operand {
   bool is_node() const { return static_cast<bool>(node_); }
   const Ref<Node>& node() const { return node_; }
   int index() const { return index_; }
-  bool has_value() const;          // a tensor, or a node that carries its value
-  const Tensor& value() const;     // only when has_value()
+  bool has_value() const;       // a tensor, or a node that carries its value
+  const Tensor& value() const;  // only when has_value()
   DType dtype() const;
   TensorType type() const;
   int rank() const;
@@ -57,8 +57,8 @@ class Operand {
   int index_ = 0;
 };
 
-// The reverse rule of one particular node (custom-vjp): adjoints of the inputs from the inputs and the adjoints of the outputs;
-// an empty operand means that nothing flows to that input.
+// The reverse rule of one particular node (custom-vjp): adjoints of the inputs from the inputs and the adjoints of the
+// outputs; an empty operand means that nothing flows to that input.
 using CustomVjp = std::function<std::vector<Operand>(std::span<const Operand> inputs, const std::vector<Operand>& dy)>;
 
 // What a host-call node does when its turn comes (prints, checks a guard), given the values of its inputs. May throw.
@@ -71,7 +71,7 @@ struct Node : Counted {
   std::vector<TensorType> types;
   std::vector<Tensor> values;  // empty unless executed
   uint64_t id;
-  Span span;                   // the user's form it came from
+  Span span;  // the user's form it came from
   std::shared_ptr<const CustomVjp> custom;
   std::shared_ptr<const HostCall> host;
   std::vector<std::shared_ptr<const Graph>> subgraphs;  // of control nodes: branches, bodies, tests

@@ -11,8 +11,8 @@
 
 namespace sheaf::graph {
 
-// A value for each of some nodes, to begin with `T()`. Those of a graph were made one after the other, so this is an array over
-// their ids; older ones, such as leaves that were there long before, are few and looked up.
+// A value for each of some nodes, to begin with `T()`. Those of a graph were made one after the other, so this is an
+// array over their ids; older ones, such as leaves that were there long before, are few and looked up.
 template <class T>
 class NodeMap {
  public:

@@ -14,9 +14,22 @@ class Builder;
 
 namespace sheaf::graph {
 
-// The output of an Update is its first input with some elements changed. Control nodes hold sub-graphs or stand for several
-// arrays at once; a Host node calls back into the program's world.
-enum class OpKind : uint8_t { Elementwise, Reduce, Movement, Gather, Scatter, Update, Contract, Ordered, Create, Structure, Control, Host };
+// The output of an Update is its first input with some elements changed. Control nodes hold sub-graphs or stand for
+// several arrays at once; a Host node calls back into the program's world.
+enum class OpKind : uint8_t {
+  Elementwise,
+  Reduce,
+  Movement,
+  Gather,
+  Scatter,
+  Update,
+  Contract,
+  Ordered,
+  Create,
+  Structure,
+  Control,
+  Host
+};
 
 // The dtypes of the data an op takes; conditions are Bool and indices i64 besides.
 struct DTypes {
@@ -51,22 +64,24 @@ class VjpCtx {
   virtual Operand dy(int output = 0) = 0;  // zeros when nothing flowed in
   virtual bool has_dy(int output) const = 0;
   virtual bool needs(int input) const = 0;
-  // What has flowed to an input so far, taken away from it so that the rule may add to it in its own way; empty if nothing.
+  // What has flowed to an input so far, taken away from it so that the rule may add to it in its own way; empty if
+  // nothing.
   virtual Operand take_adjoint(int input) = 0;
   // Adds to the adjoint of an input; an adjoint of a stretched shape is summed back to the input's.
   virtual void grad(int input, Operand g) = 0;
-  // For nodes with sub-graphs. Sums are not associative, so what a sub-graph adds to an adjoint must be added in the order
-  // in which the same nodes outside one would add it: the rule takes the adjoint of an input as it is so far (empty when
-  // nothing has flowed to it) and puts another in its place.
+  // For nodes with sub-graphs. Sums are not associative, so what a sub-graph adds to an adjoint must be added in the
+  // order in which the same nodes outside one would add it: the rule takes the adjoint of an input as it is so far
+  // (empty when nothing has flowed to it) and puts another in its place.
   virtual const Node& node() const = 0;
   virtual Operand pending(int input) const = 0;
   virtual void replace_grad(int input, Operand g) = 0;
-  // Gives the node a first sub-graph with further outputs behind those it has. It computes what it did, and keeps more of it:
-  // the one change that is ever made to a node, so that a reverse which needs inner values need not compute them again.
+  // Gives the node a first sub-graph with further outputs behind those it has. It computes what it did, and keeps more
+  // of it: the one change that is ever made to a node, so that a reverse which needs inner values need not compute them
+  // again.
   virtual void add_outputs(std::shared_ptr<const Graph> body, const std::vector<TensorType>& types) = 0;
   // Adjoints of `wrt` from those of `y`, starting from `start` (entries may be empty); always recorded.
-  virtual std::vector<Operand> nested(const std::vector<Operand>& y, const std::vector<Operand>& dy, const std::vector<Operand>& wrt,
-                                      const std::vector<Operand>& start) = 0;
+  virtual std::vector<Operand> nested(const std::vector<Operand>& y, const std::vector<Operand>& dy,
+                                      const std::vector<Operand>& wrt, const std::vector<Operand>& start) = 0;
 };
 struct Vjp {
   void (*rule)(VjpCtx&) = nullptr;
@@ -86,8 +101,8 @@ struct BatchCtx {
   Size batch;
   // For nodes with sub-graphs: the node, and a sub-graph on inputs of which some are batched (sets which outputs are).
   const Node* node = nullptr;
-  std::vector<Operand> (*nested)(const Graph& g, const std::vector<Operand>& inputs, const std::vector<bool>& batched, Size batch,
-                                 std::vector<bool>& out_batched) = nullptr;
+  std::vector<Operand> (*nested)(const Graph& g, const std::vector<Operand>& inputs, const std::vector<bool>& batched,
+                                 Size batch, std::vector<bool>& out_batched) = nullptr;
 };
 using BatchFn = std::vector<Operand> (*)(BatchCtx&);
 struct Batch {
@@ -140,12 +155,12 @@ struct OpDef {
   InferFn infer;
   Vjp vjp;
   Batch batch;
-  ScalarFn scalar = nullptr;   // Elementwise; Update with a window
-  bool cheap = false;          // Elementwise: takes an instruction or two, so that computing it again costs less than memory
-  LowerFn lower = nullptr;     // everything else that computes
-  ViewFn view = nullptr;       // Movement
-  ViewFn window = nullptr;     // Update: the part of the output that changes, element by element as `scalar` says
-  UnrollFn unroll = nullptr;   // Control
+  ScalarFn scalar = nullptr;  // Elementwise; Update with a window
+  bool cheap = false;  // Elementwise: takes an instruction or two, so that computing it again costs less than memory
+  LowerFn lower = nullptr;    // everything else that computes
+  ViewFn view = nullptr;      // Movement
+  ViewFn window = nullptr;    // Update: the part of the output that changes, element by element as `scalar` says
+  UnrollFn unroll = nullptr;  // Control
   CheckTextFn check_text = nullptr;
   // For tests: the plain formula in double (unary or binary), and where to sample.
   double (*reference1)(double) = nullptr;

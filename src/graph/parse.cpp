@@ -30,8 +30,10 @@ class Parser {
     }
     s_.expect("{");
     while (!s_.accept("return")) {
-      if (s_.accept("keep")) kept(g);
-      else node();
+      if (s_.accept("keep"))
+        kept(g);
+      else
+        node();
     }
     if (!s_.accept("}")) {
       g.outputs = operands("}");
@@ -56,7 +58,8 @@ class Parser {
     t.dtype = scan_dtype(s_);
     s_.expect("[");
     if (s_.accept("]")) return t;
-    do t.sizes.push_back(scan_size(s_));
+    do
+      t.sizes.push_back(scan_size(s_));
     while (s_.accept_adjacent('x'));
     s_.expect("]");
     return t;
@@ -110,7 +113,8 @@ class Parser {
     if (it == nodes_.end()) s_.fail(fmt::format("{} is not defined before its use", ref.substr(0, dot)));
     size_t index = 0;
     if (dot != std::string_view::npos) index = std::strtoul(std::string(ref.substr(dot + 1)).c_str(), nullptr, 10);
-    if (index >= it->second->types.size()) s_.fail(fmt::format("{} has {} outputs", ref.substr(0, dot), it->second->types.size()));
+    if (index >= it->second->types.size())
+      s_.fail(fmt::format("{} has {} outputs", ref.substr(0, dot), it->second->types.size()));
     return Operand(it->second, static_cast<int>(index));
   }
 
@@ -126,11 +130,13 @@ class Parser {
     for (int64_t i = 0; i < (splat ? 1 : n); ++i) {
       if (i) s_.expect(",");
       std::string_view text = s_.number();
-      if (n > 0 && !parse_exact(t.dtype, text, x.bytes() + i * width)) s_.fail(fmt::format("{} is no element of {}", text, name_of(t.dtype)));
+      if (n > 0 && !parse_exact(t.dtype, text, x.bytes() + i * width))
+        s_.fail(fmt::format("{} is no element of {}", text, name_of(t.dtype)));
     }
     s_.expect("}");
     if (splat)
-      for (int64_t i = 1; i < n; ++i) std::memcpy(x.bytes() + i * width, x.bytes(), width);
+      for (int64_t i = 1; i < n; ++i)
+        std::memcpy(x.bytes() + i * width, x.bytes(), width);
     return x;
   }
 

@@ -21,7 +21,8 @@ std::string constant_text(const Operand& o) {
   Tensor t = contiguous(o.value());
   bool splat = is_splat(t);
   std::string s = "const " + type_text(o.type()) + (splat ? " splat {" : " {");
-  for (int64_t i = 0, n = splat ? 1 : t.num_elems(); i < n; ++i) s += (i ? ", " : "") + exact_text(t.dtype, t.bytes() + i * size_bytes(t.dtype));
+  for (int64_t i = 0, n = splat ? 1 : t.num_elems(); i < n; ++i)
+    s += (i ? ", " : "") + exact_text(t.dtype, t.bytes() + i * size_bytes(t.dtype));
   return s + "}";
 }
 
@@ -47,7 +48,8 @@ class Printer {
     for (Node* n : live_nodes(g))
       if (!numbers_.count(n)) {
         out += "  " + line(*n) + "\n";
-        for (const auto& inner : n->subgraphs) out += indented(print(*inner));
+        for (const auto& inner : n->subgraphs)
+          out += indented(print(*inner));
       }
     std::string kept;
     for (const auto& n : g.effects)
@@ -69,13 +71,15 @@ class Printer {
 
   std::string list(const std::vector<Operand>& operands) const {
     std::string s;
-    for (const Operand& o : operands) s += (s.empty() ? "" : ", ") + ref(o);
+    for (const Operand& o : operands)
+      s += (s.empty() ? "" : ", ") + ref(o);
     return s;
   }
 
   std::string line(Node& n) {
     std::string types, attrs = n.attrs.str();
-    for (const TensorType& t : n.types) types += (types.empty() ? "" : ", ") + type_text(t);
+    for (const TensorType& t : n.types)
+      types += (types.empty() ? "" : ", ") + type_text(t);
     if (n.types.size() != 1) types = "(" + types + ")";
     std::string args = list(n.inputs);
     number(&n);
@@ -97,7 +101,8 @@ class Comparison {
     }
     for (size_t i = 0, j = 0; i < x.size(); ++i) {
       if (other_.count(x[i])) continue;
-      while (j < y.size() && is_input(b, y[j])) ++j;
+      while (j < y.size() && is_input(b, y[j]))
+        ++j;
       if (j == y.size() || !same(*x[i], *y[j])) return false;
       other_[x[i]] = y[j++];
     }

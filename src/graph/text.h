@@ -1,6 +1,6 @@
 // Graphs as text. The text says everything that decides a value (attributes, types, constants to the bit), so
-// parse(print(g)) equals g; spans and the rules of custom-vjp are not in it. Control nodes are followed by their sub-graphs,
-// host calls show only what they get: such text is for reading.
+// parse(print(g)) equals g; spans and the rules of custom-vjp are not in it. Control nodes are followed by their
+// sub-graphs, host calls show only what they get: such text is for reading.
 //
 //   graph(v0: f32[2x3]) {
 //     v1: f32[2x3] = mul(v0, const f32[] {0x1.8p+1})

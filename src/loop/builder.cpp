@@ -14,7 +14,9 @@ int Builder::buffer(DType dtype, bool written) {
   return static_cast<int>(kernel_.buffers.size()) - 1;
 }
 
-Builder::V Builder::size() { return emit({Op::Size, DType::I64, DType::I64, {kNoValue, kNoValue, kNoValue}, kernel_.num_sizes++}); }
+Builder::V Builder::size() {
+  return emit({Op::Size, DType::I64, DType::I64, {kNoValue, kNoValue, kNoValue}, kernel_.num_sizes++});
+}
 
 Builder::V Builder::constant(DType type, int64_t bits) {
   return emit({Op::Const, type, type, {kNoValue, kNoValue, kNoValue}, bits});
@@ -87,7 +89,10 @@ void Builder::check(V condition, int site, V payload) {
 }
 
 void Builder::call(std::string routine, std::vector<int32_t> buffers, std::vector<V> arguments) {
-  block().push_back(Stmt{.kind = Stmt::Call, .routine = std::move(routine), .buffers = std::move(buffers), .arguments = std::move(arguments)});
+  block().push_back(Stmt{.kind = Stmt::Call,
+                         .routine = std::move(routine),
+                         .buffers = std::move(buffers),
+                         .arguments = std::move(arguments)});
 }
 
 Builder::V Builder::begin_loop(V extent, Mark mark) {

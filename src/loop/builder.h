@@ -1,5 +1,5 @@
-// Builds kernels. Values are created where the builder stands (inside the innermost open loop); equal pure values in the
-// same block are created once. The scalar interface is the one that loop/math/math_functions.h is written against.
+// Builds kernels. Values are created where the builder stands (inside the innermost open loop); equal pure values in
+// the same block are created once. The scalar interface is the one that loop/math/math_functions.h is written against.
 #pragma once
 #include <bit>
 #include <map>
@@ -13,7 +13,8 @@ class Builder {
  public:
   using V = ValueId;
   using Type = DType;
-  static constexpr DType F32 = DType::F32, F64 = DType::F64, I32 = DType::I32, I64 = DType::I64, U32 = DType::U32, Bool = DType::Bool;
+  static constexpr DType F32 = DType::F32, F64 = DType::F64, I32 = DType::I32, I64 = DType::I64, U32 = DType::U32,
+                         Bool = DType::Bool;
   explicit Builder(std::string name);
 
   int buffer(DType dtype, bool written);

@@ -1,5 +1,5 @@
-// Householder's reflections bring a matrix to tridiagonal form (symmetric) or bidiagonal form (others); implicit QL and QR steps
-// with shifts then make it diagonal. Golub and Van Loan, Matrix Computations, 8.3 and 8.6.
+// Householder's reflections bring a matrix to tridiagonal form (symmetric) or bidiagonal form (others); implicit QL and
+// QR steps with shifts then make it diagonal. Golub and Van Loan, Matrix Computations, 8.3 and 8.6.
 #include "loop/decompose.h"
 
 #include <algorithm>
@@ -40,8 +40,10 @@ void reflect_rows(Matrix& m, int64_t at, int64_t from, const double* v, double f
   int64_t n = m.columns - from;
   if (factor == 0 || n <= 0) return;
   std::fill_n(scratch.begin(), n, 0.0);
-  for (int64_t i = at; i < m.rows; ++i) add_scaled(scratch.data(), v[i - at], m.row(i) + from, n);
-  for (int64_t i = at; i < m.rows; ++i) add_scaled(m.row(i) + from, -factor * v[i - at], scratch.data(), n);
+  for (int64_t i = at; i < m.rows; ++i)
+    add_scaled(scratch.data(), v[i - at], m.row(i) + from, n);
+  for (int64_t i = at; i < m.rows; ++i)
+    add_scaled(m.row(i) + from, -factor * v[i - at], scratch.data(), n);
 }
 
 struct Turn {
@@ -67,23 +69,29 @@ void turn_rows(Matrix& m, int64_t first, int step, const std::vector<Turn>& turn
     std::copy(carried, carried + width, row);
   };
   int64_t at = 0;
-  for (; at + kWide <= m.columns; at += kWide) chunk(at, std::integral_constant<int64_t, kWide>());
+  for (; at + kWide <= m.columns; at += kWide)
+    chunk(at, std::integral_constant<int64_t, kWide>());
   if (at < m.columns) chunk(at, m.columns - at);
 }
 
 Matrix transposed(const Matrix& m) {
   Matrix t(m.columns, m.rows);
   for (int64_t i = 0; i < m.rows; ++i)
-    for (int64_t j = 0; j < m.columns; ++j) t.row(j)[i] = m.row(i)[j];
+    for (int64_t j = 0; j < m.columns; ++j)
+      t.row(j)[i] = m.row(i)[j];
   return t;
 }
 
-// The product of reflections k = 0, 1, … that act on rows [k + shift, …), v_k in row k of `vectors`: its first columns, as rows.
-Matrix product_of(const Matrix& vectors, const std::vector<double>& factors, int64_t shift, int64_t rows, int64_t columns) {
+// The product of reflections k = 0, 1, … that act on rows [k + shift, …), v_k in row k of `vectors`: its first columns,
+// as rows.
+Matrix product_of(const Matrix& vectors, const std::vector<double>& factors, int64_t shift, int64_t rows,
+                  int64_t columns) {
   Matrix q(rows, columns);
-  for (int64_t i = 0; i < columns; ++i) q.row(i)[i] = 1;
+  for (int64_t i = 0; i < columns; ++i)
+    q.row(i)[i] = 1;
   std::vector<double> scratch(static_cast<size_t>(columns));
-  for (auto k = static_cast<int64_t>(factors.size()); k-- > 0;) reflect_rows(q, k + shift, k + shift, vectors.row(k), factors[k], scratch);
+  for (auto k = static_cast<int64_t>(factors.size()); k-- > 0;)
+    reflect_rows(q, k + shift, k + shift, vectors.row(k), factors[k], scratch);
   return transposed(q);
 }
 
@@ -105,16 +113,19 @@ Tridiagonal tridiagonal(Matrix a) {
     beside[k] = h.value;
     if (h.factor == 0) continue;
     // Both sides at once: a - x w^T - w x^T, with w = p - (factor / 2) (p . x) x and p = factor a x.
-    for (int64_t i = 0; i < m; ++i) p[i] = h.factor * dot(a.row(from + i) + from, x, m);
+    for (int64_t i = 0; i < m; ++i)
+      p[i] = h.factor * dot(a.row(from + i) + from, x, m);
     add_scaled(p.data(), -0.5 * h.factor * dot(p.data(), x, m), x, m);
     for (int64_t i = 0; i < m; ++i) {
       double* row = a.row(from + i) + from;
-      for (int64_t j = 0; j < m; ++j) row[j] -= x[i] * p[j] + p[i] * x[j];
+      for (int64_t j = 0; j < m; ++j)
+        row[j] -= x[i] * p[j] + p[i] * x[j];
     }
   }
   if (n > 1) beside[n - 2] = a.row(n - 2)[n - 1];
   std::vector<double> diagonal(static_cast<size_t>(n));
-  for (int64_t i = 0; i < n; ++i) diagonal[i] = a.row(i)[i];
+  for (int64_t i = 0; i < n; ++i)
+    diagonal[i] = a.row(i)[i];
   return {std::move(diagonal), std::move(beside), product_of(v, factors, 1, n, n)};
 }
 
@@ -127,10 +138,12 @@ bool diagonalise(Tridiagonal& t) {
   for (int64_t at = 0; at < n; ++at)
     for (int round = 0;; ++round) {
       int64_t end = at;  // the block that begins at `at` ends where an element beside the diagonal is negligible
-      while (end < n - 1 && std::fabs(e[end]) > kEps * (std::fabs(d[end]) + std::fabs(d[end + 1]))) ++end;
+      while (end < n - 1 && std::fabs(e[end]) > kEps * (std::fabs(d[end]) + std::fabs(d[end + 1])))
+        ++end;
       if (end == at) break;
       if (round == kMostTurns) return false;
-      // Wilkinson's shift, from the first two rows; then a step of QL from the end of the block, which chases the bulge up.
+      // Wilkinson's shift, from the first two rows; then a step of QL from the end of the block, which chases the bulge
+      // up.
       double half = (d[at + 1] - d[at]) / (2 * e[at]), root = length(half, 1);
       double g = d[end] - d[at] + e[at] / (half + (half < 0 ? -root : root));
       double s = 1, c = 1, p = 0;
@@ -169,11 +182,13 @@ struct Bidiagonal {
 Bidiagonal bidiagonal(Matrix a) {
   int64_t m = a.rows, n = a.columns, right_steps = std::max<int64_t>(n - 2, 0);
   Matrix left(n, m), right(right_steps, n);
-  std::vector<double> left_factors(static_cast<size_t>(n)), right_factors(static_cast<size_t>(right_steps)), scratch(static_cast<size_t>(n));
+  std::vector<double> left_factors(static_cast<size_t>(n)), right_factors(static_cast<size_t>(right_steps)),
+      scratch(static_cast<size_t>(n));
   std::vector<double> diagonal(static_cast<size_t>(n)), above(static_cast<size_t>(n));
   for (int64_t k = 0; k < n; ++k) {
     double* x = left.row(k);
-    for (int64_t i = k; i < m; ++i) x[i - k] = a.row(i)[k];
+    for (int64_t i = k; i < m; ++i)
+      x[i - k] = a.row(i)[k];
     Reflection h = reflect(x, m - k);
     left_factors[k] = h.factor;
     diagonal[k] = h.value;
@@ -185,15 +200,18 @@ Bidiagonal bidiagonal(Matrix a) {
       Reflection r = reflect(y, n - from);
       right_factors[k] = r.factor;
       above[from] = r.value;
-      for (int64_t i = from; i < m && r.factor != 0; ++i) add_scaled(a.row(i) + from, -r.factor * dot(a.row(i) + from, y, n - from), y, n - from);
+      for (int64_t i = from; i < m && r.factor != 0; ++i)
+        add_scaled(a.row(i) + from, -r.factor * dot(a.row(i) + from, y, n - from), y, n - from);
     } else if (from < n) {
       above[from] = a.row(k)[from];
     }
   }
-  return {std::move(diagonal), std::move(above), product_of(left, left_factors, 0, m, n), product_of(right, right_factors, 1, n, n)};
+  return {std::move(diagonal), std::move(above), product_of(left, left_factors, 0, m, n),
+          product_of(right, right_factors, 1, n, n)};
 }
 
-// Where the block that ends at `end` begins; a negligible diagonal element just before it, with something beside it, is cleared.
+// Where the block that ends at `end` begins; a negligible diagonal element just before it, with something beside it, is
+// cleared.
 int64_t start_of_block(Bidiagonal& b, int64_t end, double tiny) {
   auto& d = b.diagonal;
   auto& e = b.above;
@@ -221,12 +239,14 @@ int64_t start_of_block(Bidiagonal& b, int64_t end, double tiny) {
   return at;
 }
 
-// Leaves the singular values in the diagonal, with signs, and the vectors in the rows, in no order. False: no convergence.
+// Leaves the singular values in the diagonal, with signs, and the vectors in the rows, in no order. False: no
+// convergence.
 bool diagonalise(Bidiagonal& b) {
   auto& d = b.diagonal;
   auto& e = b.above;
   double norm = 0;
-  for (size_t i = 0; i < d.size(); ++i) norm = std::max(norm, std::fabs(d[i]) + std::fabs(e[i]));
+  for (size_t i = 0; i < d.size(); ++i)
+    norm = std::max(norm, std::fabs(d[i]) + std::fabs(e[i]));
   double tiny = kEps * norm;
   std::vector<Turn> left, right;
   for (auto end = static_cast<int64_t>(d.size()); end-- > 0;)
@@ -271,7 +291,8 @@ bool diagonalise(Bidiagonal& b) {
   return true;
 }
 
-// The exponent that brings the largest element near one: squares neither overflow nor vanish. False: not all are finite.
+// The exponent that brings the largest element near one: squares neither overflow nor vanish. False: not all are
+// finite.
 template <class T>
 bool find_scale(const T* a, int64_t n, int& exponent) {
   double largest = 0;
@@ -288,19 +309,21 @@ bool find_scale(const T* a, int64_t n, int& exponent) {
 std::vector<int64_t> order_of(const std::vector<double>& keys, bool falling) {
   std::vector<int64_t> order(keys.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) { return falling ? keys[i] > keys[j] : keys[i] < keys[j]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t i, int64_t j) { return falling ? keys[i] > keys[j] : keys[i] < keys[j]; });
   return order;
 }
 
-// Vectors are determined up to their signs: the largest component (the first of equals) is made positive, so that the vectors of a matrix nearby
-// are nearby too. True when the row was turned round.
+// Vectors are determined up to their signs: the largest component (the first of equals) is made positive, so that the
+// vectors of a matrix nearby are nearby too. True when the row was turned round.
 bool orient(Matrix& m, int64_t row) {
   auto* v = m.row(row);
   int64_t largest = 0;
   for (int64_t j = 1; j < m.columns; ++j)
     if (std::abs(v[j]) > std::abs(v[largest])) largest = j;
   if (m.columns == 0 || !std::signbit(v[largest])) return false;
-  for (int64_t j = 0; j < m.columns; ++j) v[j] = -v[j];
+  for (int64_t j = 0; j < m.columns; ++j)
+    v[j] = -v[j];
   return true;
 }
 
@@ -309,7 +332,8 @@ template <class T>
 void put_columns(T* out, const Matrix& m, const std::vector<int64_t>& order) {
   auto n = static_cast<int64_t>(order.size());
   for (int64_t j = 0; j < n; ++j)
-    for (int64_t i = 0; i < m.columns; ++i) out[i * n + j] = static_cast<T>(m.row(order[j])[i]);
+    for (int64_t i = 0; i < m.columns; ++i)
+      out[i * n + j] = static_cast<T>(m.row(order[j])[i]);
 }
 
 template <class T>
@@ -318,12 +342,16 @@ bool eigh_one(const T* a, T* w, T* v, int64_t n) {
   if (!find_scale(a, n * n, exponent)) return false;
   Matrix m(n, n);
   for (int64_t i = 0; i < n; ++i)
-    for (int64_t j = 0; j < n; ++j) m.row(i)[j] = 0.5 * (std::ldexp(static_cast<double>(a[i * n + j]), -exponent) + std::ldexp(static_cast<double>(a[j * n + i]), -exponent));
+    for (int64_t j = 0; j < n; ++j)
+      m.row(i)[j] = 0.5 * (std::ldexp(static_cast<double>(a[i * n + j]), -exponent) +
+                           std::ldexp(static_cast<double>(a[j * n + i]), -exponent));
   Tridiagonal t = tridiagonal(std::move(m));
   if (!diagonalise(t)) return false;
   std::vector<int64_t> order = order_of(t.diagonal, false);
-  for (int64_t i = 0; i < n; ++i) w[i] = static_cast<T>(std::ldexp(t.diagonal[order[i]], exponent));
-  for (int64_t i = 0; i < n; ++i) orient(t.vectors, i);
+  for (int64_t i = 0; i < n; ++i)
+    w[i] = static_cast<T>(std::ldexp(t.diagonal[order[i]], exponent));
+  for (int64_t i = 0; i < n; ++i)
+    orient(t.vectors, i);
   put_columns(v, t.vectors, order);
   return true;
 }
@@ -334,19 +362,23 @@ bool svd_one(const T* a, T* u, T* s, T* v, int64_t m, int64_t n) {
   if (!find_scale(a, m * n, exponent)) return false;
   Matrix scaled(m, n);
   for (int64_t i = 0; i < m; ++i)
-    for (int64_t j = 0; j < n; ++j) scaled.row(i)[j] = std::ldexp(static_cast<double>(a[i * n + j]), -exponent);
+    for (int64_t j = 0; j < n; ++j)
+      scaled.row(i)[j] = std::ldexp(static_cast<double>(a[i * n + j]), -exponent);
   Bidiagonal b = bidiagonal(std::move(scaled));
   if (!diagonalise(b)) return false;
   for (int64_t i = 0; i < n; ++i) {
     if (!std::signbit(b.diagonal[i])) continue;
     b.diagonal[i] = -b.diagonal[i];
-    for (int64_t j = 0; j < n; ++j) b.v.row(i)[j] = -b.v.row(i)[j];
+    for (int64_t j = 0; j < n; ++j)
+      b.v.row(i)[j] = -b.v.row(i)[j];
   }
   for (int64_t i = 0; i < n; ++i)
     if (orient(b.v, i))
-      for (int64_t j = 0; j < b.u.columns; ++j) b.u.row(i)[j] = -b.u.row(i)[j];
+      for (int64_t j = 0; j < b.u.columns; ++j)
+        b.u.row(i)[j] = -b.u.row(i)[j];
   std::vector<int64_t> order = order_of(b.diagonal, true);
-  for (int64_t i = 0; i < n; ++i) s[i] = static_cast<T>(std::ldexp(b.diagonal[order[i]], exponent));
+  for (int64_t i = 0; i < n; ++i)
+    s[i] = static_cast<T>(std::ldexp(b.diagonal[order[i]], exponent));
   put_columns(u, b.u, order);
   put_columns(v, b.v, order);
   return true;
@@ -366,7 +398,8 @@ void svd_in(const CallArgs& c) {
   int64_t m = c.args[2], n = c.args[3];
   for (int64_t k = 0; k < c.args[1]; ++k) {
     T *u = matrix<T>(c, 1, k, m * n), *s = matrix<T>(c, 2, k, n), *v = matrix<T>(c, 3, k, n * n);
-    if (!svd_one(matrix<const T>(c, 0, k, m * n), u, s, v, m, n)) fill_nan(u, m * n), fill_nan(s, n), fill_nan(v, n * n);
+    if (!svd_one(matrix<const T>(c, 0, k, m * n), u, s, v, m, n))
+      fill_nan(u, m * n), fill_nan(s, n), fill_nan(v, n * n);
   }
 }
 

@@ -8,25 +8,28 @@
 namespace sheaf::loop {
 namespace {
 
-// Columns that are eliminated together: their pivot rows stay in the cache while every row below is changed by all of them.
+// Columns that are eliminated together: their pivot rows stay in the cache while every row below is changed by all of
+// them.
 constexpr int64_t kPanel = 32;
 
-// y -= sum of k[i] * row i of m from column `from` on, i = first … last - 1, n elements. One after the other for every element, so
-// that the grouping, which saves loads and stores, does not show.
+// y -= sum of k[i] * row i of m from column `from` on, i = first … last - 1, n elements. One after the other for every
+// element, so that the grouping, which saves loads and stores, does not show.
 void subtract_rows(double* y, const double* k, const Matrix& m, int64_t first, int64_t last, int64_t from, int64_t n) {
   int64_t i = first;
   for (; i + 4 <= last; i += 4) {
     const double *a = m.row(i) + from, *b = m.row(i + 1) + from, *c = m.row(i + 2) + from, *d = m.row(i + 3) + from;
     double p = k[i], q = k[i + 1], r = k[i + 2], s = k[i + 3];
-    for (int64_t j = 0; j < n; ++j) y[j] = (((y[j] - p * a[j]) - q * b[j]) - r * c[j]) - s * d[j];
+    for (int64_t j = 0; j < n; ++j)
+      y[j] = (((y[j] - p * a[j]) - q * b[j]) - r * c[j]) - s * d[j];
   }
-  for (; i < last; ++i) add_scaled(y, -k[i], m.row(i) + from, n);
+  for (; i < last; ++i)
+    add_scaled(y, -k[i], m.row(i) + from, n);
 }
 
 void swap_rows(Matrix& m, int64_t i, int64_t j) { std::swap_ranges(m.row(i), m.row(i) + m.columns, m.row(j)); }
 
-// Leaves the upper triangle in `m` and does to the rows of `right` what it does to those of `m`. Gives the sign that the row
-// exchanges give the determinant. A column without a pivot has nothing to clear.
+// Leaves the upper triangle in `m` and does to the rows of `right` what it does to those of `m`. Gives the sign that
+// the row exchanges give the determinant. A column without a pivot has nothing to clear.
 double eliminate(Matrix& m, Matrix& right) {
   double sign = 1;
   int64_t n = m.rows;
@@ -62,7 +65,8 @@ double eliminate(Matrix& m, Matrix& right) {
 template <class T>
 Matrix read(const T* from, int64_t rows, int64_t columns) {
   Matrix m(rows, columns);
-  for (int64_t i = 0; i < rows; ++i) std::copy_n(from + i * columns, columns, m.row(i));
+  for (int64_t i = 0; i < rows; ++i)
+    std::copy_n(from + i * columns, columns, m.row(i));
   return m;
 }
 
@@ -89,7 +93,8 @@ void det_in(const CallArgs& c) {
   for (int64_t k = 0; k < c.args[1]; ++k) {
     Matrix a = read(matrix<const T>(c, 0, k, n * n), n, n), none(n, 0);
     double d = eliminate(a, none);
-    for (int64_t i = 0; i < n; ++i) d *= a.row(i)[i];
+    for (int64_t i = 0; i < n; ++i)
+      d *= a.row(i)[i];
     *matrix<T>(c, 1, k, 1) = static_cast<T>(d);
   }
 }
@@ -100,12 +105,17 @@ bool cholesky_one(const T* a, T* out, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
     double* row = l.row(i);
     for (int64_t j = 0; j <= i; ++j) {
-      double rest = 0.5 * (static_cast<double>(a[i * n + j]) + static_cast<double>(a[j * n + i])) - dot(row, l.row(j), j);
-      if (j < i) row[j] = rest / l.row(j)[j];
-      else if (rest > 0) row[i] = std::sqrt(rest);
-      else return false;
+      double rest =
+          0.5 * (static_cast<double>(a[i * n + j]) + static_cast<double>(a[j * n + i])) - dot(row, l.row(j), j);
+      if (j < i)
+        row[j] = rest / l.row(j)[j];
+      else if (rest > 0)
+        row[i] = std::sqrt(rest);
+      else
+        return false;
     }
-    for (int64_t j = 0; j < n; ++j) out[i * n + j] = static_cast<T>(row[j]);
+    for (int64_t j = 0; j < n; ++j)
+      out[i * n + j] = static_cast<T>(row[j]);
   }
   return true;
 }

@@ -1,7 +1,10 @@
-// Products of groups of rows as a routine of the library, `contract_groups`. Rows of x [B, M, K] stand in G groups one behind the other, of counts [B, G] rows (i64):
-// - with w [B, G, K, N] it gives y [B, M, N], the rows of each group by its matrix; zeros in the rows behind the last group;
-// - `outer`, with z [B, M, N], it gives [B, G, K, N], for each group the transposed rows of x by those of z; zeros where a group is empty.
-// Each is a `contract` of its own, to the bit. A count below 0 is taken as 0, and rows that x does not have are left out: the op reports both.
+// Products of groups of rows as a routine of the library, `contract_groups`. Rows of x [B, M, K] stand in G groups one
+// behind the other, of counts [B, G] rows (i64):
+// - with w [B, G, K, N] it gives y [B, M, N], the rows of each group by its matrix; zeros in the rows behind the last
+// group;
+// - `outer`, with z [B, M, N], it gives [B, G, K, N], for each group the transposed rows of x by those of z; zeros
+// where a group is empty. Each is a `contract` of its own, to the bit. A count below 0 is taken as 0, and rows that x
+// does not have are left out: the op reports both.
 #pragma once
 #include <array>
 #include <vector>
@@ -14,7 +17,17 @@ namespace sheaf::loop {
 // The arguments of a call, in the order in which ops/grouped.cpp passes them.
 struct GroupedArgs {
   explicit GroupedArgs(std::span<const int64_t> a)
-      : dtype(static_cast<DType>(a[0])), outer(a[1] != 0), batch(a[2]), rows(a[3]), groups(a[4]), k(a[5]), n(a[6]), counts(&a[7]), x(&a[9]), other(&a[12]), result(static_cast<DType>(a[outer ? 15 : 16])) {}
+      : dtype(static_cast<DType>(a[0])),
+        outer(a[1] != 0),
+        batch(a[2]),
+        rows(a[3]),
+        groups(a[4]),
+        k(a[5]),
+        n(a[6]),
+        counts(&a[7]),
+        x(&a[9]),
+        other(&a[12]),
+        result(static_cast<DType>(a[outer ? 15 : 16])) {}
   DType dtype;
   bool outer;
   int64_t batch, rows, groups, k, n;

@@ -6,10 +6,11 @@ namespace sheaf::loop {
 
 std::string_view name_of(Op op) {
   constexpr std::string_view names[] = {
-      "const", "size", "index", "load", "result", "add", "sub", "mul", "div", "fma", "neg", "abs", "min", "max",
-      "floordiv", "floormod", "rem", "sqrt", "floor", "ceil", "trunc", "rint", "round", "and", "or", "xor", "not", "shl", "shr",
-      "sar", "lt", "le", "gt", "ge", "eq", "ne", "select", "seldom", "convert", "bitcast", "exp", "log", "sin", "cos", "tan", "tanh", "pow",
-      "erf", "expm1", "log1p", "atan2", "sigmoid", "erfinv"};
+      "const", "size", "index", "load",     "result",   "add",     "sub",     "mul",     "div",   "fma",   "neg",
+      "abs",   "min",  "max",   "floordiv", "floormod", "rem",     "sqrt",    "floor",   "ceil",  "trunc", "rint",
+      "round", "and",  "or",    "xor",      "not",      "shl",     "shr",     "sar",     "lt",    "le",    "gt",
+      "ge",    "eq",   "ne",    "select",   "seldom",   "convert", "bitcast", "exp",     "log",   "sin",   "cos",
+      "tan",   "tanh", "pow",   "erf",      "expm1",    "log1p",   "atan2",   "sigmoid", "erfinv"};
   return names[static_cast<int>(op)];
 }
 
@@ -23,7 +24,8 @@ struct Verifier {
   void use(ValueId v) {
     INVARIANT(v < k.values.size(), "value " << v << " in kernel " << k.name);
     Op op = k.values[v].op;
-    INVARIANT(op == Op::Const || op == Op::Size || defined[v], "v" << v << " used before its definition in\n" << print(k));
+    INVARIANT(op == Op::Const || op == Op::Size || defined[v], "v" << v << " used before its definition in\n"
+                                                                   << print(k));
   }
 
   void let(ValueId v) {
@@ -47,7 +49,8 @@ struct Verifier {
         use(s.offset);
       }
       if (s.kind == Stmt::Store) INVARIANT(k.buffers[s.id].written, "store to a read-only buffer");
-      for (ValueId a : s.arguments) use(a);
+      for (ValueId a : s.arguments)
+        use(a);
       if (s.kind == Stmt::Loop || s.kind == Stmt::Reduce) {
         leaves(Op::Index, s.axis, true);
         block(s.body);

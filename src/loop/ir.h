@@ -1,6 +1,6 @@
 // The kernel IR: loop nests over typed buffers with scalar values in SSA form. It says everything that decides a bit:
-// fused multiply-adds are explicit, reductions state their lanes and blocks, integer operations are total. Every back end
-// must give exactly the values of the reference executor (reference.h).
+// fused multiply-adds are explicit, reductions state their lanes and blocks, integer operations are total. Every back
+// end must give exactly the values of the reference executor (reference.h).
 //
 // A kernel is a list of values (instructions, in definition order) and a tree of statements that says when each runs.
 #pragma once
@@ -15,26 +15,62 @@
 namespace sheaf::loop {
 
 enum class Op : uint8_t {
-  Const,  // imm: the bits of the value
-  Size,   // i64 run-time parameter number imm
-  Index,  // i64 loop variable of axis imm
-  Load,   // element args[0] (i64) of buffer imm; has the buffer's type
-  Result, // value of reduction imm
+  Const,   // imm: the bits of the value
+  Size,    // i64 run-time parameter number imm
+  Index,   // i64 loop variable of axis imm
+  Load,    // element args[0] (i64) of buffer imm; has the buffer's type
+  Result,  // value of reduction imm
   // Arithmetic in `type`. Integers wrap. Div on ints truncates, FloorDiv and FloorMod round down; x/0 = 0, x mod 0 = 0.
-  Add, Sub, Mul, Div, Fma, Neg, Abs,
-  Min, Max,    // a NaN operand loses
-  FloorDiv, FloorMod, Rem,
-  Sqrt, Floor, Ceil, Trunc,
-  Rint,        // half to even
-  Round,       // half away from zero
-  And, Or, Xor, Not, Shl, Shr, Sar,  // shift counts are taken modulo the width
-  Lt, Le, Gt, Ge, Eq, Ne,            // operands of type `from`, result Bool; every comparison with NaN is false but Ne
+  Add,
+  Sub,
+  Mul,
+  Div,
+  Fma,
+  Neg,
+  Abs,
+  Min,
+  Max,  // a NaN operand loses
+  FloorDiv,
+  FloorMod,
+  Rem,
+  Sqrt,
+  Floor,
+  Ceil,
+  Trunc,
+  Rint,   // half to even
+  Round,  // half away from zero
+  And,
+  Or,
+  Xor,
+  Not,
+  Shl,
+  Shr,
+  Sar,  // shift counts are taken modulo the width
+  Lt,
+  Le,
+  Gt,
+  Ge,
+  Eq,
+  Ne,       // operands of type `from`, result Bool; every comparison with NaN is false but Ne
   Select,   // args[0] ? args[1] : args[2]
   Seldom,   // the same where args[0] is seldom true: what only args[1] needs may be left out until it is
-  Convert,  // from `from` to `type`: float to int truncates and saturates (NaN 0), to bool is x != 0, to narrow floats rounds to even
+  Convert,  // from `from` to `type`: float to int truncates and saturates (NaN 0), to bool is x != 0, to narrow floats
+            // rounds to even
   Bitcast,  // same width
   // Elementary functions; one pass expands them into the operations above (loop/math/math_functions.h).
-  Exp, Log, Sin, Cos, Tan, Tanh, Pow, Erf, Expm1, Log1p, Atan2, Sigmoid, ErfInv,
+  Exp,
+  Log,
+  Sin,
+  Cos,
+  Tan,
+  Tanh,
+  Pow,
+  Erf,
+  Expm1,
+  Log1p,
+  Atan2,
+  Sigmoid,
+  ErfInv,
 };
 
 using ValueId = uint32_t;
@@ -42,8 +78,8 @@ inline constexpr ValueId kNoValue = ~0u;
 
 struct Inst {
   Op op;
-  DType type;              // of the result
-  DType from = DType::F32; // operand type of comparisons, Convert, Bitcast
+  DType type;               // of the result
+  DType from = DType::F32;  // operand type of comparisons, Convert, Bitcast
   ValueId args[3] = {kNoValue, kNoValue, kNoValue};
   int64_t imm = 0;
 };
@@ -51,9 +87,10 @@ struct Inst {
 enum class Mark : uint8_t { Serial, Parallel, Vector };
 enum class Combine : uint8_t { Sum, Prod, Max, Min, ArgMax, ArgMin };  // Max/Min/Arg*: a NaN element wins (NumPy)
 
-// How a reduction of n elements is bracketed: blocks of `block` consecutive elements; inside a block element k goes to lane
-// k mod `lanes`, each lane in order; lanes are combined by halving (lane i with lane i + half); block results are combined
-// pairwise like the carries of a binary counter. A function of n alone, so the bits do not depend on threads or vectors.
+// How a reduction of n elements is bracketed: blocks of `block` consecutive elements; inside a block element k goes to
+// lane k mod `lanes`, each lane in order; lanes are combined by halving (lane i with lane i + half); block results are
+// combined pairwise like the carries of a binary counter. A function of n alone, so the bits do not depend on threads
+// or vectors.
 inline constexpr int kReduceLanes = 32;
 inline constexpr int kReduceBlock = 2048;
 
@@ -62,11 +99,11 @@ using Block = std::vector<Stmt>;
 
 struct Stmt {
   enum Kind : uint8_t { Let, Loop, Reduce, Store, Check, Call } kind;
-  ValueId value = kNoValue;  // Let: runs this value. Reduce: element to combine. Store: what. Check: condition (Bool)
-  ValueId extent = kNoValue; // Loop, Reduce
-  ValueId offset = kNoValue; // Store: element offset. Check: payload (i64)
-  int32_t axis = -1;         // Loop, Reduce
-  int32_t id = -1;           // Store: buffer. Reduce: reduction number. Check: site
+  ValueId value = kNoValue;   // Let: runs this value. Reduce: element to combine. Store: what. Check: condition (Bool)
+  ValueId extent = kNoValue;  // Loop, Reduce
+  ValueId offset = kNoValue;  // Store: element offset. Check: payload (i64)
+  int32_t axis = -1;          // Loop, Reduce
+  int32_t id = -1;            // Store: buffer. Reduce: reduction number. Check: site
   Mark mark = Mark::Serial;
   Combine combine = Combine::Sum;
   std::string routine;             // Call: a name of library.h

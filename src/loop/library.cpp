@@ -21,7 +21,9 @@ namespace {
 using namespace scalar;
 
 template <class T>
-T* pointer(const CallArgs& c, int i) { return reinterpret_cast<T*>(c.buffers[i]); }
+T* pointer(const CallArgs& c, int i) {
+  return reinterpret_cast<T*>(c.buffers[i]);
+}
 
 // What a contraction of T accumulates in.
 template <class T>
@@ -35,7 +37,8 @@ void contract_in(const CallArgs& c) {
   const T* b = pointer<const T>(c, 1);
   Out* out = pointer<Out>(c, 2);
   int64_t batch = c.args[1], m = c.args[2], n = c.args[3], k = c.args[4];
-  int64_t sab = c.args[5], sam = c.args[6], sak = c.args[7], sbb = c.args[8], sbk = c.args[9], sbn = c.args[10], part = contract_part(k), chains = contract_chains(m, n);
+  int64_t sab = c.args[5], sam = c.args[6], sak = c.args[7], sbb = c.args[8], sbk = c.args[9], sbn = c.args[10],
+          part = contract_part(k), chains = contract_chains(m, n);
   bool pairs = std::is_same_v<T, BFloat16> && bf16_in_pairs();
   auto part_total = [&](const T* x, const T* y, int64_t terms) {
     int64_t block = contract_block(terms);
@@ -68,10 +71,13 @@ void contract_in(const CallArgs& c) {
           waiting.back() = apply<Op::Add>(waiting.back(), later);
         };
         for (int64_t begin = 0, number = 0; begin < k; begin += part, ++number) {
-          waiting.push_back(part_total(a + p * sab + i * sam + begin * sak, b + p * sbb + begin * sbk + j * sbn, std::min(part, k - begin)));
-          for (int64_t bits = number; bits & 1; bits >>= 1) fold();
+          waiting.push_back(part_total(a + p * sab + i * sam + begin * sak, b + p * sbb + begin * sbk + j * sbn,
+                                       std::min(part, k - begin)));
+          for (int64_t bits = number; bits & 1; bits >>= 1)
+            fold();
         }
-        while (waiting.size() > 1) fold();
+        while (waiting.size() > 1)
+          fold();
         *out++ = convert<Out>(waiting.empty() ? Acc(0) : waiting[0]);
       }
 }
@@ -91,7 +97,8 @@ void contract(const CallArgs& c) {
 }
 
 void contract_groups(const CallArgs& c) {
-  for (const GroupProduct& p : group_products(c)) contract(p.call());
+  for (const GroupProduct& p : group_products(c))
+    contract(p.call());
 }
 
 // Element l of a group of a column, as a whole number; `from` is the group's first element of the column.
@@ -107,17 +114,20 @@ int32_t level(const W* from, const QuantizedArgs& g, int64_t l) {
 template <class W>
 double group_sum(const double* x, const W* w, const QuantizedArgs& g) {
   double sum = 0;
-  for (int64_t l = 0; l < g.group_size(); ++l) sum = apply<Op::Fma>(x[l * g.x.k], double(level(w, g, l)), sum);
+  for (int64_t l = 0; l < g.group_size(); ++l)
+    sum = apply<Op::Fma>(x[l * g.x.k], double(level(w, g, l)), sum);
   return sum;
 }
 template <class W>
 float group_sum(const float* x, const W* w, const QuantizedArgs& g) {
   uint32_t largest = 0;
-  for (int64_t l = 0; l < g.group_size(); ++l) largest = std::max(largest, std::bit_cast<uint32_t>(x[l * g.x.k]) & 0x7fffffffu);
+  for (int64_t l = 0; l < g.group_size(); ++l)
+    largest = std::max(largest, std::bit_cast<uint32_t>(x[l * g.x.k]) & 0x7fffffffu);
   QuantizedStep step(largest, g.four_bits);
   if (step.step != step.step) return step.step;
   int64_t sum = 0;
-  for (int64_t l = 0; l < g.group_size(); ++l) sum += int64_t(step.count(x[l * g.x.k])) * level(w, g, l);
+  for (int64_t l = 0; l < g.group_size(); ++l)
+    sum += int64_t(step.count(x[l * g.x.k])) * level(w, g, l);
   return float(sum) * step.step;
 }
 
@@ -130,7 +140,8 @@ void contract_quantized_in(const CallArgs& c, const QuantizedArgs& g) {
         T total = 0;
         for (int64_t q = 0; q < g.groups; ++q) {
           const T* x = pointer<const T>(c, 0) + p * g.x.batch + i * g.x.row + q * g.group_size() * g.x.k;
-          const W* w = pointer<const W>(c, 1) + p * g.values.batch + q * g.values.group + j / kQuantizedTile * g.values.tile + j % kQuantizedTile * g.values.column;
+          const W* w = pointer<const W>(c, 1) + p * g.values.batch + q * g.values.group +
+                       j / kQuantizedTile * g.values.tile + j % kQuantizedTile * g.values.column;
           T scale = pointer<const T>(c, 2)[p * g.scales.batch + q * g.scales.group + j * g.scales.column];
           total = apply<Op::Fma>(group_sum(x, w, g), scale, total);
         }
@@ -141,15 +152,19 @@ void contract_quantized_in(const CallArgs& c, const QuantizedArgs& g) {
 void contract_quantized(const CallArgs& c) {
   QuantizedArgs g(c.args);
   bool wide = static_cast<DType>(g.dtype) == DType::F64;
-  if (g.four_bits) wide ? contract_quantized_in<double, uint8_t>(c, g) : contract_quantized_in<float, uint8_t>(c, g);
-  else wide ? contract_quantized_in<double, int8_t>(c, g) : contract_quantized_in<float, int8_t>(c, g);
+  if (g.four_bits)
+    wide ? contract_quantized_in<double, uint8_t>(c, g) : contract_quantized_in<float, uint8_t>(c, g);
+  else
+    wide ? contract_quantized_in<double, int8_t>(c, g) : contract_quantized_in<float, int8_t>(c, g);
 }
 
 // A type that orders like T.
 template <class T>
 auto comparable(T x) {
-  if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>) return convert<float>(x);
-  else return x;
+  if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>)
+    return convert<float>(x);
+  else
+    return x;
 }
 
 template <class T>
@@ -170,7 +185,8 @@ void sort_in(const CallArgs& c) {
       if (b != b) return true;
       return descending ? a > b : a < b;
     });
-    for (int64_t i = 0; i < count; ++i) values[i] = row[order[i]], positions[i] = order[i];
+    for (int64_t i = 0; i < count; ++i)
+      values[i] = row[order[i]], positions[i] = order[i];
   }
 }
 
@@ -190,9 +206,12 @@ void cumulate_in(const CallArgs& c) {
       for (int64_t j = 0; j < inner; ++j) {
         Acc e = convert<Acc>(x[j]);
         if (i > 0) {
-          if (what == 0) e = combine<Combine::Sum>(running[j], e);
-          else if (what == 1) e = combine<Combine::Prod>(running[j], e);
-          else e = combine<Combine::Max>(running[j], e);
+          if (what == 0)
+            e = combine<Combine::Sum>(running[j], e);
+          else if (what == 1)
+            e = combine<Combine::Prod>(running[j], e);
+          else
+            e = combine<Combine::Max>(running[j], e);
         }
         running[j] = e;
         y[j] = convert<T>(e);
@@ -209,15 +228,19 @@ void sum_totals(const CallArgs& c) {
     int count = 0;
     for (int64_t i = 0; i < c.args[1]; ++i) {
       T total = totals[i];
-      for (int64_t bits = i; bits & 1; bits >>= 1) total = waiting[--count] + total;
+      for (int64_t bits = i; bits & 1; bits >>= 1)
+        total = waiting[--count] + total;
       waiting[count++] = total;
     }
     T total = waiting[--count];
-    while (count > 0) total = waiting[--count] + total;
+    while (count > 0)
+      total = waiting[--count] + total;
     *sum = total;
   };
-  if (static_cast<DType>(c.args[0]) == DType::F32) in(pointer<const float>(c, 0), pointer<float>(c, 1));
-  else in(pointer<const double>(c, 0), pointer<double>(c, 1));
+  if (static_cast<DType>(c.args[0]) == DType::F32)
+    in(pointer<const float>(c, 0), pointer<float>(c, 1));
+  else
+    in(pointer<const double>(c, 0), pointer<double>(c, 1));
 }
 
 }  // namespace

@@ -20,14 +20,18 @@ using Routine = void (*)(const CallArgs&);
 // nullptr when there is no such routine.
 Routine find_routine(std::string_view name);
 
-// The arguments of `contract`: dtype, batch, m, n, k, the strides of a (batch, m, k) and of b (batch, k, n); bf16 and f16 may have a dtype of the result behind them: F32 is
-// what they are accumulated in.
-inline bool contracts_to_f32(std::span<const int64_t> args) { return args.size() > 11 && static_cast<DType>(args[11]) == DType::F32; }
+// The arguments of `contract`: dtype, batch, m, n, k, the strides of a (batch, m, k) and of b (batch, k, n); bf16 and
+// f16 may have a dtype of the result behind them: F32 is what they are accumulated in.
+inline bool contracts_to_f32(std::span<const int64_t> args) {
+  return args.size() > 11 && static_cast<DType>(args[11]) == DType::F32;
+}
 
-// `sum_totals` adds n totals of blocks (ir.h), the last of which may be of fewer elements, the way a reduction of all their elements would. Its arguments: dtype (F32 or F64), n > 0.
+// `sum_totals` adds n totals of blocks (ir.h), the last of which may be of fewer elements, the way a reduction of all
+// their elements would. Its arguments: dtype (F32 or F64), n > 0.
 
-// Contractions sum over k in blocks of at most so many terms: inside a block chains of fused multiply-adds in order of k that start from zero, then the
-// block's value is added to the total so far. Blocks are of one length, so that threads can share them, but for the last.
+// Contractions sum over k in blocks of at most so many terms: inside a block chains of fused multiply-adds in order of
+// k that start from zero, then the block's value is added to the total so far. Blocks are of one length, so that
+// threads can share them, but for the last.
 inline constexpr int64_t kContractBlock = 512;
 constexpr int64_t contract_block(int64_t k) {
   constexpr int64_t kMultiple = 32;
@@ -37,16 +41,18 @@ constexpr int64_t contract_block(int64_t k) {
 
 // Of bf16, on machines with instructions for it, a chain takes two terms at a time (pairs.h).
 
-// More terms than this are cut into parts, each a contraction as above, whose values are added pairwise: two neighbours, then two such sums, and so on, like the
-// carries of a binary counter. Errors then grow with the logarithm of k.
+// More terms than this are cut into parts, each a contraction as above, whose values are added pairwise: two
+// neighbours, then two such sums, and so on, like the carries of a binary counter. Errors then grow with the logarithm
+// of k.
 inline constexpr int64_t kContractPart = 16384;
 constexpr int64_t contract_part(int64_t k) {
   int64_t parts = std::max<int64_t>(1, (k + kContractPart - 1) / kContractPart), each = (k + parts - 1) / parts;
   return parts == 1 ? k : (each + kContractBlock - 1) / kContractBlock * kContractBlock;
 }
 
-// A block is one chain, but four in a product of one row or by one column, which take the k in turns. Such a product is bound by reading the matrix, and so the
-// chains of a contiguous column are the lanes of a vector, just as they lie in memory.
+// A block is one chain, but four in a product of one row or by one column, which take the k in turns. Such a product is
+// bound by reading the matrix, and so the chains of a contiguous column are the lanes of a vector, just as they lie in
+// memory.
 inline constexpr int64_t kRowChains = 4;
 constexpr int64_t contract_chains(int64_t m, int64_t n) { return m == 1 || n == 1 ? kRowChains : 1; }
 // The value of a block of four, whose sums are so far apart.

@@ -55,7 +55,8 @@ float add_product(float sum, float a, float b) {
 float to_odd(double x, double rest) {
   if (std::isnan(x)) return std::numeric_limits<float>::quiet_NaN();
   if (std::isinf(x) || x == 0) return static_cast<float>(x);
-  if (rest != 0 && std::signbit(rest) != std::signbit(x)) x = std::nextafter(x, 0.0);  // what is cut off below must not be above
+  if (rest != 0 && std::signbit(rest) != std::signbit(x))
+    x = std::nextafter(x, 0.0);  // what is cut off below must not be above
   constexpr uint64_t kCut = (uint64_t(1) << 29) - 1;
   uint64_t bits = std::bit_cast<uint64_t>(x);
   bool inexact = rest != 0 || (bits & kCut) != 0;
@@ -71,9 +72,7 @@ float add(float a, float b) {
   return to_odd(sum, rest);
 }
 
-float multiply(scalar::BFloat16 a, scalar::BFloat16 b) {
-  return to_odd(double(widened(a)) * widened(b), 0);
-}
+float multiply(scalar::BFloat16 a, scalar::BFloat16 b) { return to_odd(double(widened(a)) * widened(b), 0); }
 #endif
 
 }  // namespace

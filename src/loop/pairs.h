@@ -1,6 +1,7 @@
-// Sums of products of bf16 as the instructions of some processors form them: two products at a time, numbers below the smallest normal one taken as zeros.
-// On ARM the products, each exact, are added to each other and then to the sum, both times rounded to odd (towards zero, the last bit set if anything was lost). On x86-64 the
-// second is added to the sum, then the first, both times rounded once to the nearest.
+// Sums of products of bf16 as the instructions of some processors form them: two products at a time, numbers below the
+// smallest normal one taken as zeros. On ARM the products, each exact, are added to each other and then to the sum,
+// both times rounded to odd (towards zero, the last bit set if anything was lost). On x86-64 the second is added to the
+// sum, then the first, both times rounded once to the nearest.
 #pragma once
 #include "loop/scalar_ops.h"
 
@@ -9,8 +10,8 @@ namespace sheaf::loop {
 // Whether this machine multiplies bf16 without widening it first.
 bool has_bf16_instructions();
 
-// Whether contractions of bf16 are defined by pairs (library.h): where there are such instructions. Their bits are those of any machine of this architecture that has them, but not of
-// others.
+// Whether contractions of bf16 are defined by pairs (library.h): where there are such instructions. Their bits are
+// those of any machine of this architecture that has them, but not of others.
 bool bf16_in_pairs();
 
 // For tests, while one lives: as on a machine without such instructions.

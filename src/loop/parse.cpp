@@ -58,7 +58,8 @@ class Parser {
   Block block() {
     s_.expect("{");
     Block b;
-    while (!s_.accept("}")) b.push_back(stmt());
+    while (!s_.accept("}"))
+      b.push_back(stmt());
     return b;
   }
 
@@ -117,7 +118,8 @@ class Parser {
     if (!found) s_.fail("expected sum, prod, max, min, argmax or argmin");
     open_axis(s);
     s_.expect("{");
-    while (!s_.accept("yield")) s.body.push_back(stmt());
+    while (!s_.accept("yield"))
+      s.body.push_back(stmt());
     s.value = value();
     s_.expect("}");
     k_.num_reductions = std::max(k_.num_reductions, s.id + 1);
@@ -135,8 +137,10 @@ class Parser {
     s_.expect("(");
     for (bool first = true; !s_.accept(")"); first = false) {
       if (!first) s_.expect(",");
-      if (at_buffer()) s.buffers.push_back(known_buffer());
-      else s.arguments.push_back(value());
+      if (at_buffer())
+        s.buffers.push_back(known_buffer());
+      else
+        s.arguments.push_back(value());
     }
     return s;
   }
@@ -202,17 +206,20 @@ class Parser {
 
   ValueId value() {
     s_.skip_blanks();
-    for (DType d : {DType::F32, DType::F64, DType::BF16, DType::F16, DType::I32, DType::U32, DType::Bool, DType::I8, DType::U8, DType::I16, DType::U16}) {
+    for (DType d : {DType::F32, DType::F64, DType::BF16, DType::F16, DType::I32, DType::U32, DType::Bool, DType::I8,
+                    DType::U8, DType::I16, DType::U16}) {
       if (!s_.accept(std::string(sheaf::name_of(d)) + "(")) continue;
       std::string_view text = s_.number();
       int64_t bits = 0;
-      if (!parse_exact(d, text, reinterpret_cast<std::byte*>(&bits))) s_.fail(fmt::format("{} is no {}", text, sheaf::name_of(d)));
+      if (!parse_exact(d, text, reinterpret_cast<std::byte*>(&bits)))
+        s_.fail(fmt::format("{} is no {}", text, sheaf::name_of(d)));
       if (d == DType::I32) bits = static_cast<int32_t>(bits);
       s_.expect(")");
       return leaf(Op::Const, d, bits);
     }
     if (s_.accept_adjacent('s')) return leaf(Op::Size, DType::I64, bounded(s_.integer(), k_.num_sizes, "size"));
-    if (s_.accept_adjacent('i')) return leaf(Op::Index, DType::I64, bounded(s_.integer(), k_.num_axes, "loop variable"));
+    if (s_.accept_adjacent('i'))
+      return leaf(Op::Index, DType::I64, bounded(s_.integer(), k_.num_axes, "loop variable"));
     if (s_.accept_adjacent('r')) {
       int64_t r = s_.integer();
       auto it = results_.find(r);

@@ -43,8 +43,10 @@ struct Printer {
       case Op::Index: return named('i', i.imm);
       case Op::Result: return named('r', i.imm);
       default:
-        if (numbers[v] == kNoValue) out += "v?";
-        else named('v', numbers[v]);
+        if (numbers[v] == kNoValue)
+          out += "v?";
+        else
+          named('v', numbers[v]);
     }
   }
 
@@ -166,7 +168,8 @@ struct Comparison {
   bool let(ValueId x, ValueId y) {
     const Inst &i = a.values[x], &j = b.values[y];
     bool equal = i.op == j.op && i.type == j.type && i.from == j.from && i.imm == j.imm;
-    for (int k = 0; k < 3; ++k) equal = equal && same(i.args[k], j.args[k]);
+    for (int k = 0; k < 3; ++k)
+      equal = equal && same(i.args[k], j.args[k]);
     other[x] = y;
     return equal;
   }
@@ -179,9 +182,13 @@ struct Comparison {
   }
 
   bool stmt(const Stmt& x, const Stmt& y) {
-    if (x.kind != y.kind || x.axis != y.axis || x.id != y.id || x.mark != y.mark || x.combine != y.combine || x.routine != y.routine) return false;
+    if (x.kind != y.kind || x.axis != y.axis || x.id != y.id || x.mark != y.mark || x.combine != y.combine ||
+        x.routine != y.routine)
+      return false;
     if (x.kind == Stmt::Let) return let(x.value, y.value);
-    if (!same(x.extent, y.extent) || !same(x.offset, y.offset) || x.buffers != y.buffers || x.arguments.size() != y.arguments.size()) return false;
+    if (!same(x.extent, y.extent) || !same(x.offset, y.offset) || x.buffers != y.buffers ||
+        x.arguments.size() != y.arguments.size())
+      return false;
     for (size_t i = 0; i < x.arguments.size(); ++i)
       if (!same(x.arguments[i], y.arguments[i])) return false;
     return block(x.body, y.body) && same(x.value, y.value);
@@ -214,8 +221,9 @@ bool equal(const Kernel& a, const Kernel& b) {
       if (a.buffers[i].dtype != b.buffers[i].dtype || a.buffers[i].written != b.buffers[i].written) return false;
     return true;
   };
-  return a.name == b.name && a.num_sizes == b.num_sizes && a.num_axes == b.num_axes && a.num_reductions == b.num_reductions &&
-         a.reduction_types == b.reduction_types && a.buffers.size() == b.buffers.size() && same_buffers() && Comparison{a, b}.block(a.body, b.body);
+  return a.name == b.name && a.num_sizes == b.num_sizes && a.num_axes == b.num_axes &&
+         a.num_reductions == b.num_reductions && a.reduction_types == b.reduction_types &&
+         a.buffers.size() == b.buffers.size() && same_buffers() && Comparison{a, b}.block(a.body, b.body);
 }
 
 }  // namespace sheaf::loop

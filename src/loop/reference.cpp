@@ -46,8 +46,14 @@ struct Interpreter {
   // Leaves that statements set, by axis and by reduction.
   std::vector<std::vector<ValueId>> indices, results;
 
-  Interpreter(const Kernel& kernel, std::span<std::byte* const> buffers, std::span<const int64_t> sizes, CheckRecord& check)
-      : k(kernel), buffers(buffers), check(check), values(kernel.values.size()), indices(kernel.num_axes), results(kernel.num_reductions) {
+  Interpreter(const Kernel& kernel, std::span<std::byte* const> buffers, std::span<const int64_t> sizes,
+              CheckRecord& check)
+      : k(kernel),
+        buffers(buffers),
+        check(check),
+        values(kernel.values.size()),
+        indices(kernel.num_axes),
+        results(kernel.num_reductions) {
     for (ValueId v = 0; v < k.values.size(); ++v) {
       const Inst& inst = k.values[v];
       if (inst.op == Op::Const) values[v] = static_cast<Raw>(inst.imm);
@@ -63,7 +69,10 @@ struct Interpreter {
     const Inst& inst = k.values[v];
     auto arg = [&](int i) { return inst.args[i] == kNoValue ? Raw{0} : values[inst.args[i]]; };
     switch (inst.op) {
-      case Op::Const: case Op::Size: case Op::Index: case Op::Result: return;
+      case Op::Const:
+      case Op::Size:
+      case Op::Index:
+      case Op::Result: return;
       case Op::Load: {
         int width = size_bytes(inst.type);
         Raw r = 0;
@@ -71,11 +80,13 @@ struct Interpreter {
         values[v] = r;
         return;
       }
-      case Op::Select: case Op::Seldom: values[v] = get<bool>(arg(0)) ? arg(1) : arg(2); return;
+      case Op::Select:
+      case Op::Seldom: values[v] = get<bool>(arg(0)) ? arg(1) : arg(2); return;
       case Op::Bitcast: values[v] = arg(0); return;
       case Op::Convert:
         visit_dtype(inst.from, [&]<class From>(std::type_identity<From>) {
-          visit_dtype(inst.type, [&]<class To>(std::type_identity<To>) { values[v] = put(convert<To>(get<From>(arg(0)))); });
+          visit_dtype(inst.type,
+                      [&]<class To>(std::type_identity<To>) { values[v] = put(convert<To>(get<From>(arg(0)))); });
         });
         return;
       default: break;
@@ -86,11 +97,16 @@ struct Interpreter {
         INVARIANT(is_defined<T>(inst.op), name_of(inst.op) << " is not defined for " << sheaf::name_of(inst.type));
         T a = get<T>(arg(0)), b = get<T>(arg(1)), c = get<T>(arg(2));
         dispatch<Op::Add, Op::ErfInv>(inst.op, [&]<Op op>() {
-          if constexpr (op == Op::Select || op == Op::Seldom || op == Op::Convert || op == Op::Bitcast) return;
-          else if constexpr (!is_defined<T>(op)) return;
-          else if constexpr (op >= Op::Lt && op <= Op::Ne) values[v] = put(compare<op>(a, b));
-          else if constexpr (op >= Op::Exp) values[v] = put(elementary<op>(a, b));
-          else values[v] = put(apply<op>(a, b, c));
+          if constexpr (op == Op::Select || op == Op::Seldom || op == Op::Convert || op == Op::Bitcast)
+            return;
+          else if constexpr (!is_defined<T>(op))
+            return;
+          else if constexpr (op >= Op::Lt && op <= Op::Ne)
+            values[v] = put(compare<op>(a, b));
+          else if constexpr (op >= Op::Exp)
+            values[v] = put(elementary<op>(a, b));
+          else
+            values[v] = put(apply<op>(a, b, c));
         });
       } else {
         INVARIANT(false, name_of(inst.op) << " on the storage type " << sheaf::name_of(inst.type));
@@ -111,14 +127,17 @@ struct Interpreter {
         lane = combine<c>(lane, element<T>(s, i));
       }
       for (int half = kReduceLanes / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; ++i) lanes[i] = combine<c>(lanes[i], lanes[i + half]);
+        for (int i = 0; i < half; ++i)
+          lanes[i] = combine<c>(lanes[i], lanes[i + half]);
       T total = lanes[0];
-      for (int64_t bits = num_blocks++; bits & 1; bits >>= 1) total = combine<c>(pending[--count], total);
+      for (int64_t bits = num_blocks++; bits & 1; bits >>= 1)
+        total = combine<c>(pending[--count], total);
       pending[count++] = total;
     }
     if (count == 0) return identity<c, T>();
     T total = pending[--count];
-    while (count > 0) total = combine<c>(pending[--count], total);
+    while (count > 0)
+      total = combine<c>(pending[--count], total);
     return total;
   }
 
@@ -135,7 +154,8 @@ struct Interpreter {
 
   template <class T>
   T element(const Stmt& s, int64_t i) {
-    for (ValueId v : indices[s.axis]) values[v] = static_cast<Raw>(i);
+    for (ValueId v : indices[s.axis])
+      values[v] = static_cast<Raw>(i);
     block(s.body);
     return get<T>(values[s.value]);
   }
@@ -156,7 +176,8 @@ struct Interpreter {
       INVARIANT(false, "reduction of a storage type");
       return 0;
     });
-    for (ValueId v : results[s.id]) values[v] = result;
+    for (ValueId v : results[s.id])
+      values[v] = result;
   }
 
   void stmt(const Stmt& s) {
@@ -165,7 +186,8 @@ struct Interpreter {
       case Stmt::Loop: {
         int64_t n = integer(s.extent);
         for (int64_t i = 0; i < n; ++i) {
-          for (ValueId v : indices[s.axis]) values[v] = static_cast<Raw>(i);
+          for (ValueId v : indices[s.axis])
+            values[v] = static_cast<Raw>(i);
           block(s.body);
         }
         break;
@@ -182,8 +204,10 @@ struct Interpreter {
       case Stmt::Call: {
         std::vector<std::byte*> pointers;
         std::vector<int64_t> arguments;
-        for (int32_t b : s.buffers) pointers.push_back(buffers[b]);
-        for (ValueId a : s.arguments) arguments.push_back(integer(a));
+        for (int32_t b : s.buffers)
+          pointers.push_back(buffers[b]);
+        for (ValueId a : s.arguments)
+          arguments.push_back(integer(a));
         Routine routine = find_routine(s.routine);
         INVARIANT(routine, "no routine " << s.routine);
         routine({pointers, arguments});
@@ -193,13 +217,15 @@ struct Interpreter {
   }
 
   void block(const Block& b) {
-    for (const Stmt& s : b) stmt(s);
+    for (const Stmt& s : b)
+      stmt(s);
   }
 };
 
 }  // namespace
 
-void run_reference(const Kernel& kernel, std::span<std::byte* const> buffers, std::span<const int64_t> sizes, CheckRecord& check) {
+void run_reference(const Kernel& kernel, std::span<std::byte* const> buffers, std::span<const int64_t> sizes,
+                   CheckRecord& check) {
   Interpreter(kernel, buffers, sizes, check).block(kernel.body);
 }
 

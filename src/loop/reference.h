@@ -8,6 +8,7 @@
 namespace sheaf::loop {
 
 // `buffers` and `sizes` in the order of the kernel's parameters.
-void run_reference(const Kernel& kernel, std::span<std::byte* const> buffers, std::span<const int64_t> sizes, CheckRecord& check);
+void run_reference(const Kernel& kernel, std::span<std::byte* const> buffers, std::span<const int64_t> sizes,
+                   CheckRecord& check);
 
 }  // namespace sheaf::loop

@@ -32,7 +32,8 @@ bool is_outside(const Kernel& k, const std::vector<bool>& inside, ValueId v) {
   return !inside[v] && op != Op::Index && op != Op::Result;
 }
 
-// What stands for an extent where the block starts: itself, or the full size of the pieces that a loop is cut into, min(piece, rest).
+// What stands for an extent where the block starts: itself, or the full size of the pieces that a loop is cut into,
+// min(piece, rest).
 ValueId known_extent(const Kernel& k, const std::vector<bool>& inside, ValueId extent) {
   if (is_outside(k, inside, extent)) return extent;
   const Inst& v = k.values[extent];
@@ -54,9 +55,11 @@ bool fits(const Kernel& k, const Stmt& s) {
 
 bool is_region(const Kernel& k, const Stmt& s) {
   if (s.kind == Stmt::Reduce)
-    return !contains(s.body, [](const Stmt& t) { return t.kind == Stmt::Loop || t.kind == Stmt::Reduce || t.kind == Stmt::Call; });
+    return !contains(
+        s.body, [](const Stmt& t) { return t.kind == Stmt::Loop || t.kind == Stmt::Reduce || t.kind == Stmt::Call; });
   if (s.mark == Mark::Vector) return fits(k, s);
-  return s.mark == Mark::Parallel && !contains(s.body, [](const Stmt& t) { return t.kind == Stmt::Reduce; }) && fits(k, s);
+  return s.mark == Mark::Parallel && !contains(s.body, [](const Stmt& t) { return t.kind == Stmt::Reduce; }) &&
+         fits(k, s);
 }
 
 bool contains_store(const Block& b) {
@@ -69,24 +72,30 @@ bool contains_check(const Block& b) {
 std::vector<WorkTerm> work_of(const Kernel& k, const Stmt& s, bool region, const WorkRates& rates) {
   std::vector<WorkTerm> terms;
   std::vector<bool> inside = values_inside(k, s.body);
-  std::function<void(const Block&, std::vector<ValueId>, double, bool)> walk = [&](const Block& b, std::vector<ValueId> extents, double scale, bool in_region) {
-    double ns = in_region ? 0 : rates.scalar;
-    for (const Stmt& t : b) {
-      if (t.kind == Stmt::Let && k.values[t.value].op >= Op::Exp) ns += rates.elementary;
-      else if (t.kind == Stmt::Call) ns += rates.call;
-      else if (t.kind != Stmt::Loop && t.kind != Stmt::Reduce) ns += in_region ? rates.element : rates.scalar;
-      else {
-        std::vector<ValueId> inner = extents;
-        double times = 1;
-        if (ValueId extent = known_extent(k, inside, t.extent); extent != kNoValue) inner.push_back(extent);
-        else times = kUnknownExtent;
-        bool vector = t.kind == Stmt::Reduce || t.mark == Mark::Vector;
-        if (vector && !in_region) ns += rates.start * static_cast<double>(t.body.size() + 2);
-        walk(t.body, inner, scale * times, in_region || vector);
-      }
-    }
-    terms.push_back({ns * scale, extents});
-  };
+  std::function<void(const Block&, std::vector<ValueId>, double, bool)> walk =
+      [&](const Block& b, std::vector<ValueId> extents, double scale, bool in_region) {
+        double ns = in_region ? 0 : rates.scalar;
+        for (const Stmt& t : b) {
+          if (t.kind == Stmt::Let && k.values[t.value].op >= Op::Exp)
+            ns += rates.elementary;
+          else if (t.kind == Stmt::Call)
+            ns += rates.call;
+          else if (t.kind != Stmt::Loop && t.kind != Stmt::Reduce)
+            ns += in_region ? rates.element : rates.scalar;
+          else {
+            std::vector<ValueId> inner = extents;
+            double times = 1;
+            if (ValueId extent = known_extent(k, inside, t.extent); extent != kNoValue)
+              inner.push_back(extent);
+            else
+              times = kUnknownExtent;
+            bool vector = t.kind == Stmt::Reduce || t.mark == Mark::Vector;
+            if (vector && !in_region) ns += rates.start * static_cast<double>(t.body.size() + 2);
+            walk(t.body, inner, scale * times, in_region || vector);
+          }
+        }
+        terms.push_back({ns * scale, extents});
+      };
   walk(s.body, {}, 1, region);
   return terms;
 }
@@ -96,7 +105,8 @@ KernelWork::KernelWork(const Kernel& k, const WorkRates& rates) {
     if (s.extent == kNoValue) continue;
     for (const WorkTerm& w : work_of(k, s, is_region(k, s), rates)) {
       Term term{w.ns, {number(k, s.extent)}};
-      for (ValueId e : w.extents) term.numbers.push_back(number(k, e));
+      for (ValueId e : w.extents)
+        term.numbers.push_back(number(k, e));
       terms_.push_back(std::move(term));
     }
   }
@@ -107,8 +117,14 @@ size_t KernelWork::number(const Kernel& k, ValueId id) {
   const Inst& v = k.values[id];
   Number n{v.op, v.imm, 0, 0};
   switch (v.op) {
-    case Op::Const: case Op::Size: break;
-    case Op::Add: case Op::Sub: case Op::Mul: case Op::FloorDiv: case Op::Min: case Op::Max:
+    case Op::Const:
+    case Op::Size: break;
+    case Op::Add:
+    case Op::Sub:
+    case Op::Mul:
+    case Op::FloorDiv:
+    case Op::Min:
+    case Op::Max:
       n.a = number(k, v.args[0]);
       n.b = number(k, v.args[1]);
       break;
@@ -137,7 +153,8 @@ double KernelWork::ns(std::span<const int64_t> sizes) const {
   double total = 0;
   for (const Term& t : terms_) {
     double ns = t.ns;
-    for (size_t i : t.numbers) ns *= x[i];
+    for (size_t i : t.numbers)
+      ns *= x[i];
     total += ns;
   }
   return total;

@@ -8,16 +8,16 @@
 
 namespace sheaf::loop {
 
-// Whether the iterations of `s` (a Loop or a Reduce outside of other regions) run many at a time, being a *region*: a loop
-// marked Vector; a Parallel loop with nothing better inside; a Reduce with no loop inside. Loops and reductions inside a
-// region are serial and have the same extent for all of its iterations.
+// Whether the iterations of `s` (a Loop or a Reduce outside of other regions) run many at a time, being a *region*: a
+// loop marked Vector; a Parallel loop with nothing better inside; a Reduce with no loop inside. Loops and reductions
+// inside a region are serial and have the same extent for all of its iterations.
 bool is_region(const Kernel& k, const Stmt& s);
 
 bool contains_store(const Block& b);
 bool contains_check(const Block& b);
 
-// What statements cost, in nanoseconds: one element of a region, one elementary function of it, the start of a region by
-// statement, a statement outside of regions, a call.
+// What statements cost, in nanoseconds: one element of a region, one elementary function of it, the start of a region
+// by statement, a statement outside of regions, a call.
 struct WorkRates {
   double element, elementary, start, scalar, call;
 };
@@ -26,8 +26,8 @@ struct WorkTerm {
   double ns;
   std::vector<ValueId> extents;
 };
-// The work of one iteration of a parallel loop, as a sum over extents that are known where it starts. `region`: whether its
-// own iterations run many at a time.
+// The work of one iteration of a parallel loop, as a sum over extents that are known where it starts. `region`: whether
+// its own iterations run many at a time.
 std::vector<WorkTerm> work_of(const Kernel& k, const Stmt& s, bool region, const WorkRates& rates);
 
 // The work of a whole kernel by its run-time sizes; an extent that is more than arithmetic on them counts as one.

@@ -16,31 +16,72 @@
 namespace sheaf::loop::scalar {
 
 // The narrow floats are storage only: no arithmetic is defined on them.
-struct BFloat16 { uint16_t bits; };
-struct Float16 { uint16_t bits; };
+struct BFloat16 {
+  uint16_t bits;
+};
+struct Float16 {
+  uint16_t bits;
+};
 
 template <DType d>
 struct CppType;
-template <> struct CppType<DType::F32> { using type = float; };
-template <> struct CppType<DType::F64> { using type = double; };
-template <> struct CppType<DType::BF16> { using type = BFloat16; };
-template <> struct CppType<DType::F16> { using type = Float16; };
-template <> struct CppType<DType::I32> { using type = int32_t; };
-template <> struct CppType<DType::I64> { using type = int64_t; };
-template <> struct CppType<DType::U32> { using type = uint32_t; };
-template <> struct CppType<DType::Bool> { using type = bool; };
-template <> struct CppType<DType::I8> { using type = int8_t; };
-template <> struct CppType<DType::U8> { using type = uint8_t; };
-template <> struct CppType<DType::I16> { using type = int16_t; };
-template <> struct CppType<DType::U16> { using type = uint16_t; };
+template <>
+struct CppType<DType::F32> {
+  using type = float;
+};
+template <>
+struct CppType<DType::F64> {
+  using type = double;
+};
+template <>
+struct CppType<DType::BF16> {
+  using type = BFloat16;
+};
+template <>
+struct CppType<DType::F16> {
+  using type = Float16;
+};
+template <>
+struct CppType<DType::I32> {
+  using type = int32_t;
+};
+template <>
+struct CppType<DType::I64> {
+  using type = int64_t;
+};
+template <>
+struct CppType<DType::U32> {
+  using type = uint32_t;
+};
+template <>
+struct CppType<DType::Bool> {
+  using type = bool;
+};
+template <>
+struct CppType<DType::I8> {
+  using type = int8_t;
+};
+template <>
+struct CppType<DType::U8> {
+  using type = uint8_t;
+};
+template <>
+struct CppType<DType::I16> {
+  using type = int16_t;
+};
+template <>
+struct CppType<DType::U16> {
+  using type = uint16_t;
+};
 template <DType d>
 using CppTypeOf = typename CppType<d>::type;
 
 template <class T>
 inline constexpr bool kIsFloat = std::is_floating_point_v<T>;
 template <class T>
-inline constexpr bool kIsCompute = std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int32_t> ||
-                                   std::is_same_v<T, int64_t> || std::is_same_v<T, uint32_t> || std::is_same_v<T, bool>;
+inline constexpr bool kIsCompute =
+    std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t> ||
+    std::is_same_v<T, uint32_t> || std::is_same_v<T, bool>;
 
 // Calls f(std::type_identity<T>{}) with the C++ type of `d`.
 template <class F>
@@ -110,43 +151,70 @@ inline T int_rem(T a, T b) {
 template <Op op, class T>
 inline T apply(T a, [[maybe_unused]] T b = T{}, [[maybe_unused]] T c = T{}) {
   using U = UnsignedOf<T>;
-  using Product = std::conditional_t<(sizeof(U) < 4), uint32_t, U>;  // narrow ones would be promoted to int, which must not overflow
+  using Product = std::conditional_t<(sizeof(U) < 4), uint32_t,
+                                     U>;  // narrow ones would be promoted to int, which must not overflow
   if constexpr (op == Op::Add) {
-    if constexpr (kIsFloat<T>) return a + b; else return T(U(a) + U(b));
+    if constexpr (kIsFloat<T>)
+      return a + b;
+    else
+      return T(U(a) + U(b));
   } else if constexpr (op == Op::Sub) {
-    if constexpr (kIsFloat<T>) return a - b; else return T(U(a) - U(b));
+    if constexpr (kIsFloat<T>)
+      return a - b;
+    else
+      return T(U(a) - U(b));
   } else if constexpr (op == Op::Mul) {
-    if constexpr (kIsFloat<T>) return a * b; else return T(Product(U(a)) * Product(U(b)));
+    if constexpr (kIsFloat<T>)
+      return a * b;
+    else
+      return T(Product(U(a)) * Product(U(b)));
   } else if constexpr (op == Op::Div) {
-    if constexpr (kIsFloat<T>) return a / b; else return int_div(a, b);
+    if constexpr (kIsFloat<T>)
+      return a / b;
+    else
+      return int_div(a, b);
   } else if constexpr (op == Op::Fma) {
-    if constexpr (std::is_same_v<T, float>) return __builtin_fmaf(a, b, c);
-    else if constexpr (kIsFloat<T>) return __builtin_fma(a, b, c);
-    else return T(Product(U(a)) * Product(U(b)) + Product(U(c)));
+    if constexpr (std::is_same_v<T, float>)
+      return __builtin_fmaf(a, b, c);
+    else if constexpr (kIsFloat<T>)
+      return __builtin_fma(a, b, c);
+    else
+      return T(Product(U(a)) * Product(U(b)) + Product(U(c)));
   } else if constexpr (op == Op::Neg) {
-    if constexpr (kIsFloat<T>) return -a; else return T(U(0) - U(a));
+    if constexpr (kIsFloat<T>)
+      return -a;
+    else
+      return T(U(0) - U(a));
   } else if constexpr (op == Op::Abs) {
-    if constexpr (kIsFloat<T>) return std::fabs(a);
-    else if constexpr (std::is_signed_v<T>) return a < 0 ? T(U(0) - U(a)) : a;
-    else return a;
+    if constexpr (kIsFloat<T>)
+      return std::fabs(a);
+    else if constexpr (std::is_signed_v<T>)
+      return a < 0 ? T(U(0) - U(a)) : a;
+    else
+      return a;
   } else if constexpr (op == Op::Min) {
     return min_of(a, b);
   } else if constexpr (op == Op::Max) {
     return max_of(a, b);
   } else if constexpr (op == Op::FloorDiv) {
-    if constexpr (kIsFloat<T>) return std::floor(a / b);
+    if constexpr (kIsFloat<T>)
+      return std::floor(a / b);
     else {
       T q = int_div(a, b);
       return int_rem(a, b) != 0 && (a < 0) != (b < 0) ? T(q - 1) : q;
     }
   } else if constexpr (op == Op::FloorMod) {
-    if constexpr (kIsFloat<T>) return std::fmod(std::fmod(a, b) + b, b);
+    if constexpr (kIsFloat<T>)
+      return std::fmod(std::fmod(a, b) + b, b);
     else {
       T r = int_rem(a, b);
       return r != 0 && (r < 0) != (b < 0) ? T(r + b) : r;
     }
   } else if constexpr (op == Op::Rem) {
-    if constexpr (kIsFloat<T>) return std::fmod(a, b); else return int_rem(a, b);
+    if constexpr (kIsFloat<T>)
+      return std::fmod(a, b);
+    else
+      return int_rem(a, b);
   } else if constexpr (op == Op::Sqrt) {
     return std::sqrt(a);
   } else if constexpr (op == Op::Floor) {
@@ -166,7 +234,10 @@ inline T apply(T a, [[maybe_unused]] T b = T{}, [[maybe_unused]] T c = T{}) {
   } else if constexpr (op == Op::Xor) {
     return T(a ^ b);
   } else if constexpr (op == Op::Not) {
-    if constexpr (std::is_same_v<T, bool>) return !a; else return T(~U(a));
+    if constexpr (std::is_same_v<T, bool>)
+      return !a;
+    else
+      return T(~U(a));
   } else if constexpr (op == Op::Shl) {
     return T(U(a) << (U(b) & (sizeof(T) * 8 - 1)));
   } else if constexpr (op == Op::Shr) {
@@ -193,7 +264,8 @@ constexpr bool is_defined(Op op) {
 constexpr int num_operands(Op op) {
   if (op < Op::Add) return op == Op::Load ? 1 : 0;
   if (op == Op::Fma || op == Op::Select || op == Op::Seldom) return 3;
-  if (op == Op::Neg || op == Op::Abs || (op >= Op::Sqrt && op <= Op::Round) || op == Op::Not || op == Op::Convert || op == Op::Bitcast)
+  if (op == Op::Neg || op == Op::Abs || (op >= Op::Sqrt && op <= Op::Round) || op == Op::Not || op == Op::Convert ||
+      op == Op::Bitcast)
     return 1;
   if (op >= Op::Exp) return op == Op::Pow || op == Op::Atan2 ? 2 : 1;
   return 2;
@@ -201,12 +273,18 @@ constexpr int num_operands(Op op) {
 
 template <Op op, class T>
 inline bool compare(T a, T b) {
-  if constexpr (op == Op::Lt) return a < b;
-  else if constexpr (op == Op::Le) return a <= b;
-  else if constexpr (op == Op::Gt) return a > b;
-  else if constexpr (op == Op::Ge) return a >= b;
-  else if constexpr (op == Op::Eq) return a == b;
-  else return a != b;
+  if constexpr (op == Op::Lt)
+    return a < b;
+  else if constexpr (op == Op::Le)
+    return a <= b;
+  else if constexpr (op == Op::Gt)
+    return a > b;
+  else if constexpr (op == Op::Ge)
+    return a >= b;
+  else if constexpr (op == Op::Eq)
+    return a == b;
+  else
+    return a != b;
 }
 
 // Written without branches so that loops over them become vector code; the same bits as the functions of dtype.h.
@@ -261,15 +339,24 @@ inline To saturate(From x) {
 
 template <class To, class From>
 inline To convert(From x) {
-  if constexpr (std::is_same_v<To, From>) return x;
-  else if constexpr (std::is_same_v<From, BFloat16>) return convert<To>(from_bf16(x));
-  else if constexpr (std::is_same_v<From, Float16>) return convert<To>(from_f16(x));
-  else if constexpr (std::is_same_v<To, BFloat16>) return to_bf16(static_cast<float>(x));
-  else if constexpr (std::is_same_v<To, Float16>) return to_f16(static_cast<float>(x));
-  else if constexpr (std::is_same_v<To, bool>) return x != From(0);
-  else if constexpr (kIsFloat<To>) return static_cast<To>(x);
-  else if constexpr (kIsFloat<From>) return saturate<To>(x);
-  else return static_cast<To>(x);
+  if constexpr (std::is_same_v<To, From>)
+    return x;
+  else if constexpr (std::is_same_v<From, BFloat16>)
+    return convert<To>(from_bf16(x));
+  else if constexpr (std::is_same_v<From, Float16>)
+    return convert<To>(from_f16(x));
+  else if constexpr (std::is_same_v<To, BFloat16>)
+    return to_bf16(static_cast<float>(x));
+  else if constexpr (std::is_same_v<To, Float16>)
+    return to_f16(static_cast<float>(x));
+  else if constexpr (std::is_same_v<To, bool>)
+    return x != From(0);
+  else if constexpr (kIsFloat<To>)
+    return static_cast<To>(x);
+  else if constexpr (kIsFloat<From>)
+    return saturate<To>(x);
+  else
+    return static_cast<To>(x);
 }
 
 // Reductions. -0 < +0 and "a NaN wins" make Max and Min independent of the bracketing.
@@ -296,19 +383,27 @@ inline T reduce_min(T a, T b) {
 
 template <Combine c, class T>
 constexpr T identity() {
-  if constexpr (c == Combine::Sum) return T(0);
-  else if constexpr (c == Combine::Prod) return T(1);
+  if constexpr (c == Combine::Sum)
+    return T(0);
+  else if constexpr (c == Combine::Prod)
+    return T(1);
   else if constexpr (c == Combine::Max || c == Combine::ArgMax)
     return kIsFloat<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
-  else return kIsFloat<T> ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+  else
+    return kIsFloat<T> ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
 }
 template <Combine c, class T>
 inline T combine(T a, T b) {
-  if constexpr (std::is_same_v<T, bool>) return c == Combine::Sum || c == Combine::Max ? a | b : a & b;
-  else if constexpr (c == Combine::Sum) return apply<Op::Add>(a, b);
-  else if constexpr (c == Combine::Prod) return apply<Op::Mul>(a, b);
-  else if constexpr (c == Combine::Max) return reduce_max(a, b);
-  else return reduce_min(a, b);
+  if constexpr (std::is_same_v<T, bool>)
+    return c == Combine::Sum || c == Combine::Max ? a | b : a & b;
+  else if constexpr (c == Combine::Sum)
+    return apply<Op::Add>(a, b);
+  else if constexpr (c == Combine::Prod)
+    return apply<Op::Mul>(a, b);
+  else if constexpr (c == Combine::Max)
+    return reduce_max(a, b);
+  else
+    return reduce_min(a, b);
 }
 
 // Whether element x takes the place of the best so far in an ArgMax or ArgMin, given that it comes later. Equality is

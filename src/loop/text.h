@@ -1,5 +1,6 @@
-// Kernels as text. Values are numbered in the order in which they run; leaves (constants, sizes, loop variables, results of
-// reductions) are written where they are used, constants with their type and every bit. parse(print(k)) equals k.
+// Kernels as text. Values are numbered in the order in which they run; leaves (constants, sizes, loop variables,
+// results of reductions) are written where they are used, constants with their type and every bit. parse(print(k))
+// equals k.
 //
 //   kernel @add(b0: f32, b1: mut f32, s0) {
 //     vector i0 < s0 {

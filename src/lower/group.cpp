@@ -17,12 +17,16 @@ constexpr int64_t kChunk = 16384;  // as in single_op.cpp: fixed, so that nothin
 class GroupLowering {
  public:
   GroupLowering(const GroupSpec& spec, Builder& b) : spec_(spec), b_(b) {
-    for (DType d : spec.inputs) b.buffer(d, false);
-    for (DType d : spec.outputs) b.buffer(d, true);
-    for (int a = 0; a < spec.rank; ++a) space_.push_back(b.size());
+    for (DType d : spec.inputs)
+      b.buffer(d, false);
+    for (DType d : spec.outputs)
+      b.buffer(d, true);
+    for (int a = 0; a < spec.rank; ++a)
+      space_.push_back(b.size());
     for (size_t i = 0; i < spec.inputs.size() + spec.outputs.size(); ++i) {
       strides_.emplace_back();
-      for (int a = 0; a < spec.rank; ++a) strides_.back().push_back(b.size());
+      for (int a = 0; a < spec.rank; ++a)
+        strides_.back().push_back(b.size());
     }
     row_values_.assign(spec.members.size(), kNoValue);
     row_externals_.assign(spec.externals.size(), kNoValue);
@@ -43,9 +47,12 @@ class GroupLowering {
     }
     std::vector<ValueId> index;
     for (int a = 0; a < spec_.rank; ++a)
-      index.push_back(b_.begin_loop(space_[a], a + 1 == spec_.rank ? Mark::Vector : a == 0 ? Mark::Parallel : Mark::Serial));
+      index.push_back(b_.begin_loop(space_[a], a + 1 == spec_.rank ? Mark::Vector
+                                               : a == 0            ? Mark::Parallel
+                                                                   : Mark::Serial));
     element_loop(index);
-    for (int a = 0; a < spec_.rank; ++a) b_.end();
+    for (int a = 0; a < spec_.rank; ++a)
+      b_.end();
   }
 
   // A reduction along any one axis, at the end.
@@ -63,13 +70,16 @@ class GroupLowering {
     ValueId r = reduce(last, index, spec_.reduce_axis);
     index[spec_.reduce_axis] = kNoValue;
     store(last.store, index, r);
-    for (int k = 0; k < opened; ++k) b_.end();
+    for (int k = 0; k < opened; ++k)
+      b_.end();
   }
 
-  // All axes but the last are loops; inside, each reduction is a loop over the row, and one more computes what is stored.
+  // All axes but the last are loops; inside, each reduction is a loop over the row, and one more computes what is
+  // stored.
   void rows() {
     std::vector<ValueId> index;
-    for (int a = 0; a + 1 < spec_.rank; ++a) index.push_back(b_.begin_loop(space_[a], a == 0 ? Mark::Parallel : Mark::Serial));
+    for (int a = 0; a + 1 < spec_.rank; ++a)
+      index.push_back(b_.begin_loop(space_[a], a == 0 ? Mark::Parallel : Mark::Serial));
     index.push_back(kNoValue);
     row_index_ = index;
     load_row_externals();  // before anything is stored: an output may be the same memory as an input
@@ -84,7 +94,8 @@ class GroupLowering {
         row_values_[m] = reduce(member, index, spec_.rank - 1);
       } else {
         std::vector<ValueId> x;
-        for (int a : member.args) x.push_back(a >= 0 ? row_values_[a] : row_external(-1 - a));
+        for (int a : member.args)
+          x.push_back(a >= 0 ? row_values_[a] : row_external(-1 - a));
         row_values_[m] = apply(member, x);
       }
       if (member.store >= 0) store(member.store, index, row_values_[m]);
@@ -94,7 +105,8 @@ class GroupLowering {
       element_loop(index);
       b_.end();
     }
-    for (int a = 0; a + 1 < spec_.rank; ++a) b_.end();
+    for (int a = 0; a + 1 < spec_.rank; ++a)
+      b_.end();
   }
 
  private:
@@ -106,7 +118,8 @@ class GroupLowering {
   }
 
   ValueId load(int array, const std::vector<ValueId>& index) {
-    DType type = array < static_cast<int>(spec_.inputs.size()) ? spec_.inputs[array] : spec_.outputs[array - spec_.inputs.size()];
+    DType type = array < static_cast<int>(spec_.inputs.size()) ? spec_.inputs[array]
+                                                               : spec_.outputs[array - spec_.inputs.size()];
     return b_.convert(b_.load(array, offset(array, index)), compute_type(type));
   }
 
@@ -117,7 +130,8 @@ class GroupLowering {
 
   ValueId constant(const Tensor& t) {
     DType type = compute_type(t.dtype);
-    return is_float(type) || type == DType::Bool ? b_.number(type, element_as_double(t, 0)) : b_.convert(b_.i64(element_as_int(t, 0)), type);
+    return is_float(type) || type == DType::Bool ? b_.number(type, element_as_double(t, 0))
+                                                 : b_.convert(b_.i64(element_as_int(t, 0)), type);
   }
 
   ValueId row_external(int e) {
@@ -131,7 +145,8 @@ class GroupLowering {
     graph::ScalarCtx c{b_, x, *member.attrs, compute_type(member.dtype)};
     ValueId v = member.op->scalar(c);
     // Narrow types round at every op, as they do when each op runs alone.
-    if (member.dtype != compute_type(member.dtype)) v = b_.convert(b_.convert(v, member.dtype), compute_type(member.dtype));
+    if (member.dtype != compute_type(member.dtype))
+      v = b_.convert(b_.convert(v, member.dtype), compute_type(member.dtype));
     return v;
   }
 
@@ -140,7 +155,8 @@ class GroupLowering {
     std::vector<ValueId> index, member, external;
   };
   Place place(std::vector<ValueId> index) {
-    return {std::move(index), std::vector<ValueId>(spec_.members.size(), kNoValue), std::vector<ValueId>(spec_.externals.size(), kNoValue)};
+    return {std::move(index), std::vector<ValueId>(spec_.members.size(), kNoValue),
+            std::vector<ValueId>(spec_.externals.size(), kNoValue)};
   }
 
   ValueId argument(int arg, Place& p) {
@@ -161,7 +177,8 @@ class GroupLowering {
     if (v != kNoValue) return v;
     if (kept_[m]) return v = load(static_cast<int>(spec_.inputs.size()) + member.kept_in, p.index);
     std::vector<ValueId> x;
-    for (int a : member.args) x.push_back(argument(a, p));
+    for (int a : member.args)
+      x.push_back(argument(a, p));
     return p.member[m] = apply(member, x);
   }
 
@@ -183,7 +200,8 @@ class GroupLowering {
       }
     if (b_.type_of(x) == DType::Bool) x = b_.convert(x, DType::I32);
     ValueId r = b_.convert(b_.end_reduce(x), compute_type(member.dtype));
-    if (member.dtype != compute_type(member.dtype)) r = b_.convert(b_.convert(r, member.dtype), compute_type(member.dtype));
+    if (member.dtype != compute_type(member.dtype))
+      r = b_.convert(b_.convert(r, member.dtype), compute_type(member.dtype));
     return r;
   }
 
@@ -194,9 +212,11 @@ class GroupLowering {
     for (size_t m = 0; m < spec_.members.size(); ++m) {
       const GroupMember& member = spec_.members[m];
       bool written = kept_[m] && member.kept_in == member.store;
-      if (member.store >= 0 && !member.row && !written) stores.emplace_back(member.store, value(static_cast<int>(m), p));
+      if (member.store >= 0 && !member.row && !written)
+        stores.emplace_back(member.store, value(static_cast<int>(m), p));
     }
-    for (auto& [output, v] : stores) store(output, index, v);
+    for (auto& [output, v] : stores)
+      store(output, index, v);
   }
 
   const GroupSpec& spec_;
@@ -204,7 +224,7 @@ class GroupLowering {
   std::vector<ValueId> space_;
   std::vector<std::vector<ValueId>> strides_;  // by array: inputs, then outputs
   std::vector<ValueId> row_index_, row_values_, row_externals_;
-  std::vector<bool> kept_;                     // by member: an earlier loop has written its values
+  std::vector<bool> kept_;  // by member: an earlier loop has written its values
 };
 
 // Roughly the instructions of a member for one element.
@@ -213,9 +233,12 @@ int cost_of(const GroupSpec& spec, const GroupMember& m) {
   std::vector<ValueId> x;
   for (int a : m.args) {
     DType type = DType::F32;
-    if (a >= 0) type = spec.members[a].dtype;
-    else if (const GroupInput& in = spec.externals[-1 - a]; in.array >= 0) type = spec.inputs[in.array];
-    else type = in.constant.dtype();
+    if (a >= 0)
+      type = spec.members[a].dtype;
+    else if (const GroupInput& in = spec.externals[-1 - a]; in.array >= 0)
+      type = spec.inputs[in.array];
+    else
+      type = in.constant.dtype();
     x.push_back(b.convert(b.i64(1), compute_type(type)));
   }
   size_t before = x.size();
@@ -239,7 +262,8 @@ void choose_kept(GroupSpec& spec) {
   auto need = [&](auto& self, int m, std::vector<bool>& in) -> void {
     if (m < 0 || in[m] || spec.members[m].row) return;
     in[m] = true;
-    for (int a : spec.members[m].args) self(self, a, in);
+    for (int a : spec.members[m].args)
+      self(self, a, in);
   };
   for (const GroupMember& m : spec.members)
     if (m.combine) {
@@ -264,7 +288,8 @@ void choose_kept(GroupSpec& spec) {
       return host.store >= 0 && !host.row && !taken[host.store] && spec.outputs[host.store] == member.dtype;
     };
     const GroupMember* host = nullptr;
-    if (member.store >= 0) host = &member;
+    if (member.store >= 0)
+      host = &member;
     else
       for (const GroupMember& h : spec.members)
         if (!host && can_hold(h)) host = &h;

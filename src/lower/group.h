@@ -18,30 +18,30 @@ struct GroupInput {
 struct GroupMember {
   const graph::OpDef* op;
   const graph::Attrs* attrs;
-  DType dtype;                          // of its value
-  SmallVec<int, 4> args;                // >= 0: an earlier member; < 0: GroupInput number -1 - arg
-  int store = -1;                       // output array it is stored to
-  bool row = false;                     // one value per row
-  std::optional<loop::Combine> combine; // a reduction of its one operand
-  int kept_in = -1;                     // output array that holds its values between loops over the row (choose_kept)
+  DType dtype;                           // of its value
+  SmallVec<int, 4> args;                 // >= 0: an earlier member; < 0: GroupInput number -1 - arg
+  int store = -1;                        // output array it is stored to
+  bool row = false;                      // one value per row
+  std::optional<loop::Combine> combine;  // a reduction of its one operand
+  int kept_in = -1;                      // output array that holds its values between loops over the row (choose_kept)
 };
 
 struct GroupSpec {
   enum Shape : uint8_t { Map, Rows, Reduce } shape = Map;
-  std::vector<DType> inputs;      // arrays read
-  std::vector<DType> outputs;     // arrays written
+  std::vector<DType> inputs;   // arrays read
+  std::vector<DType> outputs;  // arrays written
   std::vector<GroupInput> externals;
   std::vector<GroupMember> members;
-  int rank = 0;                   // of the collapsed space; Rows: the last axis is the row
-  int reduce_axis = -1;           // Reduce: the axis that the last member reduces
+  int rank = 0;          // of the collapsed space; Rows: the last axis is the row
+  int reduce_axis = -1;  // Reduce: the axis that the last member reduces
 };
 
-// Rows: values that are dear to compute and needed by several loops over the row are kept in an output array of the same
-// type until that array's own values are written. Sets GroupMember::kept_in.
+// Rows: values that are dear to compute and needed by several loops over the row are kept in an output array of the
+// same type until that array's own values are written. Sets GroupMember::kept_in.
 void choose_kept(GroupSpec& spec);
 
-// A Map, or Rows whose arrays hold nothing in between, may write an output over an input of the same layout: each element
-// is read before it is written.
+// A Map, or Rows whose arrays hold nothing in between, may write an output over an input of the same layout: each
+// element is read before it is written.
 loop::Kernel lower_group(const GroupSpec& spec);
 
 // Adds up the totals of the blocks of a reduction; their number is a run-time parameter.

@@ -15,7 +15,8 @@ void lower_elementwise(const graph::OpDef& op, LowerCtx& c) {
   auto& b = c.b;
   auto element = [&](std::span<const uint32_t> index) {
     std::vector<uint32_t> x;
-    for (const auto& in : c.in) x.push_back(c.load(in, index));
+    for (const auto& in : c.in)
+      x.push_back(c.load(in, index));
     graph::ScalarCtx s{b, x, c.attrs, compute_type(c.out[0].dtype)};
     c.store(c.out[0], index, op.scalar(s));
   };
@@ -40,13 +41,16 @@ loop::Kernel lower_single(const graph::OpDef& op, const graph::Attrs& attrs, con
   c.in_place = in_place;
   for (const ArrayKey& k : inputs) {
     LowerCtx::Array a{b.buffer(k.dtype, false), k.dtype, {}, {}};
-    for (int i = 0; i < k.rank; ++i) a.sizes.push_back(b.size());
-    for (int i = 0; i < k.rank; ++i) a.strides.push_back(b.size());
+    for (int i = 0; i < k.rank; ++i)
+      a.sizes.push_back(b.size());
+    for (int i = 0; i < k.rank; ++i)
+      a.strides.push_back(b.size());
     c.in.push_back(std::move(a));
   }
   for (const ArrayKey& k : outputs) {
     LowerCtx::Array a{b.buffer(k.dtype, true), k.dtype, {}, {}};
-    for (int i = 0; i < k.rank; ++i) a.sizes.push_back(b.size());
+    for (int i = 0; i < k.rank; ++i)
+      a.sizes.push_back(b.size());
     a.strides.resize(k.rank);
     uint32_t stride = b.i64(1);
     for (int i = k.rank - 1; i >= 0; --i) {
@@ -55,8 +59,10 @@ loop::Kernel lower_single(const graph::OpDef& op, const graph::Attrs& attrs, con
     }
     c.out.push_back(std::move(a));
   }
-  if (op.kind == graph::OpKind::Elementwise) lower_elementwise(op, c);
-  else op.lower(c);
+  if (op.kind == graph::OpKind::Elementwise)
+    lower_elementwise(op, c);
+  else
+    op.lower(c);
   return b.finish();
 }
 

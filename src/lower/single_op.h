@@ -11,8 +11,8 @@ struct ArrayKey {
   int rank;
 };
 
-// Elementwise ops take every input with the rank of the output (stretched axes have stride 0). `in_place`: for an Update
-// whose first input is already in the output's memory.
+// Elementwise ops take every input with the rank of the output (stretched axes have stride 0). `in_place`: for an
+// Update whose first input is already in the output's memory.
 loop::Kernel lower_single(const graph::OpDef& op, const graph::Attrs& attrs, const std::vector<ArrayKey>& inputs,
                           const std::vector<ArrayKey>& outputs, bool in_place = false);
 

@@ -1,9 +1,10 @@
-// Attention as one op, so that no T x S matrix is stored, neither forward nor backward, and its reverse as another. What
-// they compute, to the bit, is said in loop/attention.h. Gradients of what is rare (the mask, the scale, the gradient itself)
-// are composed of other ops, and so have derivatives of every order.
+// Attention as one op, so that no T x S matrix is stored, neither forward nor backward, and its reverse as another.
+// What they compute, to the bit, is said in loop/attention.h. Gradients of what is rare (the mask, the scale, the
+// gradient itself) are composed of other ops, and so have derivatives of every order.
+#include "loop/attention.h"
+
 #include <cmath>
 
-#include "loop/attention.h"
 #include "loop/builder.h"
 #include "ops/emit.h"
 #include "ops/lower_ctx.h"
@@ -23,22 +24,27 @@ enum Input { kQ, kK, kV, kScale, kOffset, kWindow, kMask, kLse = 6, kDelta, kDy,
 
 void check_inputs(const InferCtx& c, size_t mask) {
   const auto &q = c.inputs[kQ], &k = c.inputs[kK], &v = c.inputs[kV];
-  bool ok = q.rank() == 4 && k.rank() == 4 && v.rank() == 4 && q.sizes[0] == k.sizes[0] && k.sizes[0] == v.sizes[0] && k.sizes[1] == v.sizes[1] &&
-            k.sizes[2] == v.sizes[2] && q.sizes[3] == k.sizes[3] && q.dtype == k.dtype && k.dtype == v.dtype;
+  bool ok = q.rank() == 4 && k.rank() == 4 && v.rank() == 4 && q.sizes[0] == k.sizes[0] && k.sizes[0] == v.sizes[0] &&
+            k.sizes[1] == v.sizes[1] && k.sizes[2] == v.sizes[2] && q.sizes[3] == k.sizes[3] && q.dtype == k.dtype &&
+            k.dtype == v.dtype;
   INVARIANT(ok, "attention of " << type_text(q) << ", " << type_text(k) << ", " << type_text(v));
   for (int i : {kScale, kOffset, kWindow}) {
     const auto& t = c.inputs[i];
-    INVARIANT(t.rank() == 0 || (t.rank() == 1 && t.sizes[0] == q.sizes[0]), "attention: input " << i << " is " << type_text(t));
+    INVARIANT(t.rank() == 0 || (t.rank() == 1 && t.sizes[0] == q.sizes[0]),
+              "attention: input " << i << " is " << type_text(t));
   }
   if (c.inputs.size() <= mask) return;
   const auto& m = c.inputs[mask];
-  INVARIANT(m.sizes == (Sizes{q.sizes[0], q.sizes[1], q.sizes[2], k.sizes[2]}) && (m.dtype == DType::Bool || m.dtype == q.dtype), "mask " << type_text(m));
+  INVARIANT(m.sizes == (Sizes{q.sizes[0], q.sizes[1], q.sizes[2], k.sizes[2]}) &&
+                (m.dtype == DType::Bool || m.dtype == q.dtype),
+            "mask " << type_text(m));
 }
 
 std::vector<TensorType> infer_attention(const InferCtx& c) {
   check_inputs(c, kMask);
   const auto &q = c.inputs[kQ], &v = c.inputs[kV];
-  return {{q.dtype, {q.sizes[0], q.sizes[2], q.sizes[1], v.sizes[3]}}, {compute_type(q.dtype), {q.sizes[0], q.sizes[2], q.sizes[1]}}};
+  return {{q.dtype, {q.sizes[0], q.sizes[2], q.sizes[1], v.sizes[3]}},
+          {compute_type(q.dtype), {q.sizes[0], q.sizes[2], q.sizes[1]}}};
 }
 
 std::vector<TensorType> infer_attention_vjp(const InferCtx& c) {
@@ -55,18 +61,35 @@ std::vector<TensorType> infer_attention_vjp(const InferCtx& c) {
 void lower(LowerCtx& c, const char* routine, size_t mask, std::initializer_list<int> more) {
   using V = LowerCtx::V;
   std::vector<int> buffers;
-  for (const auto& a : c.in) buffers.push_back(a.buffer);
-  for (const auto& a : c.out) buffers.push_back(a.buffer);
+  for (const auto& a : c.in)
+    buffers.push_back(a.buffer);
+  for (const auto& a : c.out)
+    buffers.push_back(a.buffer);
   const auto &q = c.in[kQ], &k = c.in[kK], &v = c.in[kV];
-  auto kind = c.in.size() <= mask ? loop::MaskKind::None : c.in[mask].dtype == DType::Bool ? loop::MaskKind::Bool : loop::MaskKind::Added;
-  std::vector<V> args = {c.b.i64(static_cast<int64_t>(q.dtype)), c.b.i64(c.attrs.flag("causal")), c.b.i64(static_cast<int64_t>(kind)),
-                         q.sizes[0], q.sizes[1], k.sizes[1], q.sizes[2], k.sizes[2], q.sizes[3], v.sizes[3]};
+  auto kind = c.in.size() <= mask               ? loop::MaskKind::None
+              : c.in[mask].dtype == DType::Bool ? loop::MaskKind::Bool
+                                                : loop::MaskKind::Added;
+  std::vector<V> args = {c.b.i64(static_cast<int64_t>(q.dtype)),
+                         c.b.i64(c.attrs.flag("causal")),
+                         c.b.i64(static_cast<int64_t>(kind)),
+                         q.sizes[0],
+                         q.sizes[1],
+                         k.sizes[1],
+                         q.sizes[2],
+                         k.sizes[2],
+                         q.sizes[3],
+                         v.sizes[3]};
   auto strides = [&](const LowerCtx::Array& a) { args.insert(args.end(), a.strides.begin(), a.strides.end()); };
-  for (int i : {kQ, kK, kV}) strides(c.in[i]);
-  for (int i : {kScale, kOffset, kWindow}) args.push_back(c.in[i].rank() ? c.in[i].strides[0] : c.b.i64(0));
-  if (kind != loop::MaskKind::None) strides(c.in[mask]);
-  else args.insert(args.end(), 4, c.b.i64(0));
-  for (int i : more) strides(c.in[i]);
+  for (int i : {kQ, kK, kV})
+    strides(c.in[i]);
+  for (int i : {kScale, kOffset, kWindow})
+    args.push_back(c.in[i].rank() ? c.in[i].strides[0] : c.b.i64(0));
+  if (kind != loop::MaskKind::None)
+    strides(c.in[mask]);
+  else
+    args.insert(args.end(), 4, c.b.i64(0));
+  for (int i : more)
+    strides(c.in[i]);
   c.b.call(routine, std::move(buffers), std::move(args));
 }
 
@@ -84,8 +107,8 @@ Operand product(Operand a, Operand b) {
 
 // The parts of the reverse written out: scores and weights as [B, H, T, S], in the type that is computed in.
 struct Written {
-  Operand q, k, v, scale;       // k and v with a head for each of q's
-  Operand raw, weights;         // q kᵀ without the scale; the weights
+  Operand q, k, v, scale;  // k and v with a head for each of q's
+  Operand raw, weights;    // q kᵀ without the scale; the weights
   Operand dp, ds;
   Size per_group;
   DType type;
@@ -94,7 +117,8 @@ struct Written {
     Operand y = cast(x, type);
     if (per_group == Size(1)) return y;
     Sizes s = x.sizes();
-    return reshape(broadcast_to(expand_axis(y, 2), {s[0], s[1], per_group, s[2], s[3]}), {s[0], s[1] * per_group, s[2], s[3]});
+    return reshape(broadcast_to(expand_axis(y, 2), {s[0], s[1], per_group, s[2], s[3]}),
+                   {s[0], s[1] * per_group, s[2], s[3]});
   }
   Operand to_groups(const Operand& x) const {
     if (per_group == Size(1)) return x;
@@ -121,7 +145,9 @@ struct Written {
  private:
   static Operand seen_by_position(const std::vector<Operand>& x, bool causal) {
     constexpr int64_t kFar = int64_t{1} << 40;
-    auto at_most = [](Operand a, int64_t limit) { return apply2("minimum", apply2("maximum", a, constant_int(DType::I64, -limit)), constant_int(DType::I64, limit)); };
+    auto at_most = [](Operand a, int64_t limit) {
+      return apply2("minimum", apply2("maximum", a, constant_int(DType::I64, -limit)), constant_int(DType::I64, limit));
+    };
     Size rows = x[kQ].size(2), columns = x[kK].size(2);
     Operand position = reshape(iota(rows, DType::I64), {rows, 1}) + per_batch(at_most(x[kOffset], kFar));
     Operand at = iota(columns, DType::I64), window = per_batch(at_most(x[kWindow], 2 * kFar));
@@ -132,12 +158,15 @@ struct Written {
 
 std::vector<Operand> first_inputs(VjpCtx& c) {
   std::vector<Operand> x;
-  for (int i = 0; i < 6; ++i) x.push_back(c.x(i));
+  for (int i = 0; i < 6; ++i)
+    x.push_back(c.x(i));
   return x;
 }
 
 // Summed over everything but the batch, or over that too where the scale is one number.
-Operand scale_gradient(const Operand& terms, const Operand& scale) { return scale.rank() == 0 ? sum_all(terms) : sum(terms, {1, 2, 3}); }
+Operand scale_gradient(const Operand& terms, const Operand& scale) {
+  return scale.rank() == 0 ? sum_all(terms) : sum(terms, {1, 2, 3});
+}
 
 void vjp_attention(VjpCtx& c) {
   DType type = compute_type(c.x(kQ).dtype());
@@ -159,21 +188,24 @@ void vjp_attention(VjpCtx& c) {
   if (c.needs(kScale)) c.grad(kScale, scale_gradient(w.ds * w.raw, c.x(kScale)));
 }
 
-// With a_q, a_k, a_v the adjoints of dq = scale ds k, dk = scale dsᵀ q, dv = pᵀ dy, all depends on q, k, v, dy, lse, delta
-// through p = exp(s - lse), dp = dy vᵀ and ds = p (dp - delta), and directly:
+// With a_q, a_k, a_v the adjoints of dq = scale ds k, dk = scale dsᵀ q, dv = pᵀ dy, all depends on q, k, v, dy, lse,
+// delta through p = exp(s - lse), dp = dy vᵀ and ds = p (dp - delta), and directly:
 //   adjoint of ds: g = scale (a_q kᵀ + q a_kᵀ); of p: (dp - delta) g + dy a_vᵀ; of s: p times that.
 void vjp_attention_vjp(VjpCtx& c) {
   bool has_mask = c.num_inputs() > kReverseMask;
-  Written w(first_inputs(c), has_mask ? c.x(kReverseMask) : Operand(), c.attrs().flag("causal"), c.x(kLse), c.x(kDelta), c.x(kDy));
-  Operand a_q = heads_first(cast(c.dy(0), w.type)), a_k = w.all_heads(heads_first(c.dy(1))), a_v = w.all_heads(heads_first(c.dy(2)));
+  Written w(first_inputs(c), has_mask ? c.x(kReverseMask) : Operand(), c.attrs().flag("causal"), c.x(kLse), c.x(kDelta),
+            c.x(kDy));
+  Operand a_q = heads_first(cast(c.dy(0), w.type)), a_k = w.all_heads(heads_first(c.dy(1))),
+          a_v = w.all_heads(heads_first(c.dy(2)));
   Operand dy = heads_first(cast(c.x(kDy), w.type));
   Operand raw_g = product(a_q, swap_last_two(w.k)) + product(w.q, swap_last_two(a_k)), g = raw_g * w.scale;
-  Operand h = w.weights * g;  // adjoint of dp
+  Operand h = w.weights * g;                                           // adjoint of dp
   Operand s = w.ds * g + w.weights * product(dy, swap_last_two(a_v));  // adjoint of the scores
   auto give = [&](int i, const Operand& x) { c.grad(i, cast(x, c.x(i).dtype())); };
   auto rows = [](const Operand& x) { return transpose(sum(x, {3}), {0, 2, 1}); };
   if (c.needs(kQ)) give(kQ, (product(s, w.k) + product(w.ds, a_k)) * w.scale);
-  if (c.needs(kK)) give(kK, w.to_groups((product(swap_last_two(s), w.q) + product(swap_last_two(w.ds), a_q)) * w.scale));
+  if (c.needs(kK))
+    give(kK, w.to_groups((product(swap_last_two(s), w.q) + product(swap_last_two(w.ds), a_q)) * w.scale));
   if (c.needs(kV)) give(kV, w.to_groups(product(swap_last_two(h), dy)));
   if (c.needs(kScale)) c.grad(kScale, scale_gradient(s * w.raw + w.ds * raw_g, c.x(kScale)));
   if (c.needs(kLse)) c.grad(kLse, -rows(s));
@@ -189,8 +221,10 @@ std::vector<Operand> batch_attention(BatchCtx& c) {
     Operand& x = c.inputs[i];
     bool one_for_all = x.rank() == (c.batched[i] ? 1 : 0);
     if (one_for_all && !c.batched[i]) continue;
-    if (one_for_all) x = expand_axis(x, 1);
-    else if (!c.batched[i]) x = expand_axis(x, 0);
+    if (one_for_all)
+      x = expand_axis(x, 1);
+    else if (!c.batched[i])
+      x = expand_axis(x, 0);
     Sizes s = x.sizes();
     s[0] = c.batch;
     if (one_for_all) s[1] = inner;
@@ -200,10 +234,21 @@ std::vector<Operand> batch_attention(BatchCtx& c) {
 }
 
 const OpDef kOps[] = {
-    {.name = "attention", .kind = OpKind::Contract, .doc = "softmax(scale q kᵀ + mask) v by streaming over the columns, and the logarithm of each row's sum.", .dtypes = kFloats,
-     .infer = infer_attention, .vjp = differentiable(vjp_attention), .batch = batch_attention, .lower = [](LowerCtx& c) { lower(c, "attention", kMask, {}); }},
-    {.name = "attention_vjp", .kind = OpKind::Contract, .doc = "Adjoints of q, k and v of attention, from the scores computed again block by block.", .dtypes = kFloats,
-     .infer = infer_attention_vjp, .vjp = differentiable(vjp_attention_vjp), .batch = batch_attention,
+    {.name = "attention",
+     .kind = OpKind::Contract,
+     .doc = "softmax(scale q kᵀ + mask) v by streaming over the columns, and the logarithm of each row's sum.",
+     .dtypes = kFloats,
+     .infer = infer_attention,
+     .vjp = differentiable(vjp_attention),
+     .batch = batch_attention,
+     .lower = [](LowerCtx& c) { lower(c, "attention", kMask, {}); }},
+    {.name = "attention_vjp",
+     .kind = OpKind::Contract,
+     .doc = "Adjoints of q, k and v of attention, from the scores computed again block by block.",
+     .dtypes = kFloats,
+     .infer = infer_attention_vjp,
+     .vjp = differentiable(vjp_attention_vjp),
+     .batch = batch_attention,
      .lower = [](LowerCtx& c) { lower(c, "attention_vjp", kReverseMask, {kLse, kDelta, kDy}); }},
 };
 

@@ -17,7 +17,8 @@ using graph::VjpCtx;
 
 std::vector<TensorType> infer_dot(const InferCtx& c) {
   const TensorType &a = c.inputs[0], &b = c.inputs[1];
-  INVARIANT(a.rank() == 3 && b.rank() == 3 && a.sizes[0] == b.sizes[0] && a.sizes[2] == b.sizes[1], type_text(a) << " by " << type_text(b));
+  INVARIANT(a.rank() == 3 && b.rank() == 3 && a.sizes[0] == b.sizes[0] && a.sizes[2] == b.sizes[1],
+            type_text(a) << " by " << type_text(b));
   DType out = a.dtype == DType::I8 ? DType::I32 : a.dtype;
   return {{out, {a.sizes[0], a.sizes[1], b.sizes[2]}}};
 }
@@ -32,8 +33,9 @@ std::vector<TensorType> infer_wide_dot(const InferCtx& c) {
 void lower_dot(LowerCtx& c) {
   const auto &a = c.in[0], &b = c.in[1];
   c.b.call("contract", {a.buffer, b.buffer, c.out[0].buffer},
-           {c.b.i64(static_cast<int64_t>(a.dtype)), a.sizes[0], a.sizes[1], b.sizes[2], a.sizes[2], a.strides[0], a.strides[1], a.strides[2],
-            b.strides[0], b.strides[1], b.strides[2], c.b.i64(static_cast<int64_t>(c.out[0].dtype))});
+           {c.b.i64(static_cast<int64_t>(a.dtype)), a.sizes[0], a.sizes[1], b.sizes[2], a.sizes[2], a.strides[0],
+            a.strides[1], a.strides[2], b.strides[0], b.strides[1], b.strides[2],
+            c.b.i64(static_cast<int64_t>(c.out[0].dtype))});
 }
 
 void vjp_dot(VjpCtx& c) {
@@ -49,12 +51,22 @@ void vjp_wide_dot(VjpCtx& c) {
 }
 
 const OpDef kOps[] = {
-    {.name = "dot", .kind = OpKind::Contract, .doc = "[B, M, K] by [B, K, N]; bf16 and f16 accumulate in f32, i8 in i32.", .dtypes = kNumbers | only(DType::I8),
+    {.name = "dot",
+     .kind = OpKind::Contract,
+     .doc = "[B, M, K] by [B, K, N]; bf16 and f16 accumulate in f32, i8 in i32.",
+     .dtypes = kNumbers | only(DType::I8),
      .infer = infer_dot,
-     .vjp = differentiable(vjp_dot), .batch = batch_first_axis, .lower = lower_dot},
-    {.name = "wide_dot", .kind = OpKind::Contract, .doc = "A dot of bf16 or f16 that gives the f32 it is accumulated in, and gradients in f32.", .dtypes = kNarrowFloats,
+     .vjp = differentiable(vjp_dot),
+     .batch = batch_first_axis,
+     .lower = lower_dot},
+    {.name = "wide_dot",
+     .kind = OpKind::Contract,
+     .doc = "A dot of bf16 or f16 that gives the f32 it is accumulated in, and gradients in f32.",
+     .dtypes = kNarrowFloats,
      .infer = infer_wide_dot,
-     .vjp = differentiable(vjp_wide_dot), .batch = batch_first_axis, .lower = lower_dot},
+     .vjp = differentiable(vjp_wide_dot),
+     .batch = batch_first_axis,
+     .lower = lower_dot},
 };
 
 }  // namespace

@@ -18,8 +18,8 @@ Ref<Node> host_call(std::vector<Operand> inputs, graph::HostCall call) {
   return node;
 }
 
-std::vector<Operand> apply_control(std::string_view name, std::vector<Operand> inputs, Attrs attrs, std::vector<GraphPtr> subgraphs,
-                                   std::vector<TensorType> types) {
+std::vector<Operand> apply_control(std::string_view name, std::vector<Operand> inputs, Attrs attrs,
+                                   std::vector<GraphPtr> subgraphs, std::vector<TensorType> types) {
   auto node = make_ref<Node>(&op(name), std::move(attrs), std::move(inputs), std::move(types));
   node->subgraphs = std::move(subgraphs);
   return graph::engine().apply_control(std::move(node));
@@ -27,7 +27,8 @@ std::vector<Operand> apply_control(std::string_view name, std::vector<Operand> i
 
 std::vector<TensorType> output_types(const Graph& g) {
   std::vector<TensorType> types;
-  for (const Operand& o : g.outputs) types.push_back(o.type());
+  for (const Operand& o : g.outputs)
+    types.push_back(o.type());
   return types;
 }
 
@@ -44,14 +45,16 @@ std::vector<Operand> checkpoint(GraphPtr body, std::vector<Operand> captures) {
 
 bool is_repeated(const Node& n, size_t input) {
   for (size_t i = 0; i < input; ++i)
-    if (n.inputs[i].is_node() && n.inputs[i].node() == n.inputs[input].node() && n.inputs[i].index() == n.inputs[input].index()) return true;
+    if (n.inputs[i].is_node() && n.inputs[i].node() == n.inputs[input].node() &&
+        n.inputs[i].index() == n.inputs[input].index())
+      return true;
   return false;
 }
 
 namespace {
 
-// The reverse rule of a node whose sub-graphs all take its inputs from `first` on: a node of the same sort whose sub-graphs
-// run the forward computation once more and then its reverse.
+// The reverse rule of a node whose sub-graphs all take its inputs from `first` on: a node of the same sort whose
+// sub-graphs run the forward computation once more and then its reverse.
 void vjp_by_replay(VjpCtx& c, size_t first) {
   const Node& n = c.node();
   std::vector<Operand> wrt_outside, start;
@@ -80,21 +83,26 @@ void vjp_by_replay(VjpCtx& c, size_t first) {
       inputs[i - first] = Operand(piece.inputs.back(), 0);
     }
     std::vector<Operand> all = replay(*g, inputs), y;
-    for (size_t k : flowing) y.push_back(all[k]);
+    for (size_t k : flowing)
+      y.push_back(all[k]);
     piece.outputs = c.nested(y, dy, operands(piece.inputs), start);
     for (size_t i = 0; i < piece.outputs.size(); ++i)
       if (!piece.outputs[i]) piece.outputs[i] = zeros(piece.inputs[i]->types[0]);
     graphs.push_back(close(piece, captures));
   }
-  for (GraphPtr& g : graphs) g = with_captures(g, wanted.size(), captures);
+  for (GraphPtr& g : graphs)
+    g = with_captures(g, wanted.size(), captures);
   std::vector<Operand> inputs(n.inputs.begin(), n.inputs.begin() + static_cast<ptrdiff_t>(first));
   inputs.insert(inputs.end(), wrt_outside.begin(), wrt_outside.end());
   inputs.insert(inputs.end(), captures.begin(), captures.end());
   std::vector<TensorType> types = output_types(*graphs[0]);
-  std::vector<Operand> grads = apply_control(n.op->name, std::move(inputs), n.attrs, std::move(graphs), std::move(types));
+  std::vector<Operand> grads =
+      apply_control(n.op->name, std::move(inputs), n.attrs, std::move(graphs), std::move(types));
   for (size_t i = 0; i < wanted.size(); ++i)
-    if (is_repeated(n, wanted[i])) c.grad(static_cast<int>(wanted[i]), grads[i]);
-    else c.replace_grad(static_cast<int>(wanted[i]), grads[i]);
+    if (is_repeated(n, wanted[i]))
+      c.grad(static_cast<int>(wanted[i]), grads[i]);
+    else
+      c.replace_grad(static_cast<int>(wanted[i]), grads[i]);
 }
 
 Operand with_batch(const Operand& x, bool batched, Size batch) {
@@ -111,13 +119,16 @@ std::vector<Operand> batch_subgraphs(BatchCtx& c, size_t first) {
   for (const GraphPtr& g : c.node->subgraphs) {
     Piece piece;
     piece.since = graph::next_node_id();
-    for (size_t i = first; i < c.inputs.size(); ++i) piece.inputs.push_back(parameter(c.inputs[i].type()));
+    for (size_t i = first; i < c.inputs.size(); ++i)
+      piece.inputs.push_back(parameter(c.inputs[i].type()));
     std::vector<bool> batched(c.batched.begin() + static_cast<ptrdiff_t>(first), c.batched.end()), out_batched;
     piece.outputs = c.nested(*g, operands(piece.inputs), batched, c.batch, out_batched);
-    for (size_t k = 0; k < piece.outputs.size(); ++k) piece.outputs[k] = with_batch(piece.outputs[k], out_batched[k], c.batch);
+    for (size_t k = 0; k < piece.outputs.size(); ++k)
+      piece.outputs[k] = with_batch(piece.outputs[k], out_batched[k], c.batch);
     graphs.push_back(close(piece, captures));
   }
-  for (GraphPtr& g : graphs) g = with_captures(g, c.inputs.size() - first, captures);
+  for (GraphPtr& g : graphs)
+    g = with_captures(g, c.inputs.size() - first, captures);
   std::vector<Operand> inputs = c.inputs;
   inputs.insert(inputs.end(), captures.begin(), captures.end());
   std::vector<TensorType> types = output_types(*graphs[0]);
@@ -147,12 +158,28 @@ std::vector<Operand> unroll_cond(const Node& n) {
 }
 
 const OpDef kOps[] = {
-    {.name = "host_call", .kind = OpKind::Host, .doc = "Calls back into the program's world: print, guard.", .dtypes = kAnyType, .infer = nullptr,
-     .vjp = graph::zero_derivative("nothing comes out of it"), .batch = graph::once_per_example("effects happen one after the other")},
-    {.name = "cond", .kind = OpKind::Control, .doc = "One of two sub-graphs, by a truth value; only that one runs.", .dtypes = kAnyType, .infer = nullptr,
-     .vjp = graph::differentiable([](VjpCtx& c) { vjp_by_replay(c, 1); }), .batch = batch_cond, .unroll = unroll_cond},
-    {.name = "checkpoint", .kind = OpKind::Control, .doc = "A sub-graph whose inner values are computed again in the backward pass.", .dtypes = kAnyType,
-     .infer = nullptr, .vjp = graph::differentiable([](VjpCtx& c) { vjp_by_replay(c, 0); }), .batch = [](BatchCtx& c) { return batch_subgraphs(c, 0); },
+    {.name = "host_call",
+     .kind = OpKind::Host,
+     .doc = "Calls back into the program's world: print, guard.",
+     .dtypes = kAnyType,
+     .infer = nullptr,
+     .vjp = graph::zero_derivative("nothing comes out of it"),
+     .batch = graph::once_per_example("effects happen one after the other")},
+    {.name = "cond",
+     .kind = OpKind::Control,
+     .doc = "One of two sub-graphs, by a truth value; only that one runs.",
+     .dtypes = kAnyType,
+     .infer = nullptr,
+     .vjp = graph::differentiable([](VjpCtx& c) { vjp_by_replay(c, 1); }),
+     .batch = batch_cond,
+     .unroll = unroll_cond},
+    {.name = "checkpoint",
+     .kind = OpKind::Control,
+     .doc = "A sub-graph whose inner values are computed again in the backward pass.",
+     .dtypes = kAnyType,
+     .infer = nullptr,
+     .vjp = graph::differentiable([](VjpCtx& c) { vjp_by_replay(c, 0); }),
+     .batch = [](BatchCtx& c) { return batch_subgraphs(c, 0); },
      .unroll = [](const Node& n) { return replay(*n.subgraphs[0], n.inputs); }},
 };
 

@@ -8,8 +8,8 @@ namespace sheaf::ops {
 Ref<Node> host_call(std::vector<Operand> inputs, graph::HostCall call);
 
 // The outputs of a control node; its types follow from its sub-graphs.
-std::vector<Operand> apply_control(std::string_view name, std::vector<Operand> inputs, graph::Attrs attrs, std::vector<GraphPtr> subgraphs,
-                                   std::vector<graph::TensorType> types);
+std::vector<Operand> apply_control(std::string_view name, std::vector<Operand> inputs, graph::Attrs attrs,
+                                   std::vector<GraphPtr> subgraphs, std::vector<graph::TensorType> types);
 
 std::vector<graph::TensorType> output_types(const Graph& g);
 // The same operand is an earlier input too.

@@ -13,16 +13,24 @@ using graph::LowerCtx;
 using graph::OpKind;
 using graph::zero_derivative;
 
-std::vector<TensorType> infer_iota(const InferCtx& c) { return {{c.attrs.get<DType>("dtype"), c.attrs.sizes("sizes")}}; }
+std::vector<TensorType> infer_iota(const InferCtx& c) {
+  return {{c.attrs.get<DType>("dtype"), c.attrs.sizes("sizes")}};
+}
 
 void lower_iota(LowerCtx& c) {
-  c.for_each(c.out[0].sizes, [&](auto index) { c.store(c.out[0], index, c.b.convert(index[0], compute_type(c.out[0].dtype))); });
+  c.for_each(c.out[0].sizes,
+             [&](auto index) { c.store(c.out[0], index, c.b.convert(index[0], compute_type(c.out[0].dtype))); });
 }
 
 const OpDef kOps[] = {
-    {.name = "iota", .kind = OpKind::Create, .doc = "0, 1, 2, …", .dtypes = kNoData,
-     .infer = infer_iota, .vjp = zero_derivative("depends on no input"),
-     .batch = graph::once_per_example("has no input to be batched"), .lower = lower_iota},
+    {.name = "iota",
+     .kind = OpKind::Create,
+     .doc = "0, 1, 2, …",
+     .dtypes = kNoData,
+     .infer = infer_iota,
+     .vjp = zero_derivative("depends on no input"),
+     .batch = graph::once_per_example("has no input to be batched"),
+     .lower = lower_iota},
 };
 
 }  // namespace

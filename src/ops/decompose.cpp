@@ -1,5 +1,5 @@
-// Eigenvalues, singular values, linear equations and triangular factors of matrices. The routines are those of loop/decompose.h and
-// loop/factor.h; the derivatives are the closed formulas.
+// Eigenvalues, singular values, linear equations and triangular factors of matrices. The routines are those of
+// loop/decompose.h and loop/factor.h; the derivatives are the closed formulas.
 #include "loop/builder.h"
 #include "ops/emit.h"
 #include "ops/lower_ctx.h"
@@ -29,7 +29,8 @@ std::vector<TensorType> infer_svd(const InferCtx& c) {
 
 // Contiguous.
 void lower_eigh(LowerCtx& c) {
-  c.b.call("eigh", {c.in[0].buffer, c.out[0].buffer, c.out[1].buffer}, {c.b.i64(static_cast<int64_t>(c.in[0].dtype)), c.in[0].sizes[0], c.in[0].sizes[1]});
+  c.b.call("eigh", {c.in[0].buffer, c.out[0].buffer, c.out[1].buffer},
+           {c.b.i64(static_cast<int64_t>(c.in[0].dtype)), c.in[0].sizes[0], c.in[0].sizes[1]});
 }
 void lower_svd(LowerCtx& c) {
   c.b.call("svd", {c.in[0].buffer, c.out[0].buffer, c.out[1].buffer, c.out[2].buffer},
@@ -41,7 +42,8 @@ void lower_solve(LowerCtx& c) {
            {c.b.i64(static_cast<int64_t>(c.in[0].dtype)), c.in[0].sizes[0], c.in[0].sizes[1], c.in[1].sizes[2]});
 }
 void lower_square(LowerCtx& c, std::string routine) {
-  c.b.call(std::move(routine), {c.in[0].buffer, c.out[0].buffer}, {c.b.i64(static_cast<int64_t>(c.in[0].dtype)), c.in[0].sizes[0], c.in[0].sizes[1]});
+  c.b.call(std::move(routine), {c.in[0].buffer, c.out[0].buffer},
+           {c.b.i64(static_cast<int64_t>(c.in[0].dtype)), c.in[0].sizes[0], c.in[0].sizes[1]});
 }
 
 Operand as_row(const Operand& x) { return expand_axis(x, 1); }
@@ -64,8 +66,8 @@ void vjp_eigh(VjpCtx& c) {
   c.grad(0, like(da, 0.5) * (da + swap_last_two(da)));
 }
 
-// With a = u diag(s) v^T: inside the spaces of u and v as for eigh of a^T a and a a^T, outside of them what is left of du and dv,
-// over s.
+// With a = u diag(s) v^T: inside the spaces of u and v as for eigh of a^T a and a a^T, outside of them what is left of
+// du and dv, over s.
 void vjp_svd(VjpCtx& c) {
   Operand u = c.y(0), s = c.y(1), v = c.y(2), du = c.dy(0), dv = c.dy(2);
   Operand f = gaps(s * s), over = as_row(one_over(s)), vt = swap_last_two(v);
@@ -105,17 +107,46 @@ void vjp_cholesky(VjpCtx& c) {
 }
 
 const OpDef kOps[] = {
-    {.name = "eigh", .kind = OpKind::Ordered, .doc = "Eigenvalues, rising, and eigenvectors as columns of the symmetric part of matrices [batch, n, n].", .dtypes = kWideFloats,
-     .infer = infer_eigh, .vjp = differentiable(vjp_eigh), .batch = batch_first_axis, .lower = lower_eigh},
-    {.name = "svd", .kind = OpKind::Ordered, .doc = "u, s, v with x = u diag(s) v^T, s falling, of matrices [batch, m, n] with m >= n.", .dtypes = kWideFloats,
-     .infer = infer_svd, .vjp = differentiable(vjp_svd), .batch = batch_first_axis, .lower = lower_svd},
-    {.name = "solve", .kind = OpKind::Ordered, .doc = "x with a x = b, for a [batch, n, n] and b [batch, n, k].", .dtypes = kWideFloats,
-     .infer = [](const InferCtx& c) { return std::vector<TensorType>{c.inputs[1]}; }, .vjp = differentiable(vjp_solve), .batch = batch_first_axis, .lower = lower_solve},
-    {.name = "det", .kind = OpKind::Ordered, .doc = "Determinants [batch] of matrices [batch, n, n].", .dtypes = kWideFloats,
-     .infer = [](const InferCtx& c) { return std::vector<TensorType>{{c.inputs[0].dtype, {c.inputs[0].sizes[0]}}}; }, .vjp = differentiable(vjp_det),
-     .batch = batch_first_axis, .lower = [](LowerCtx& c) { lower_square(c, "det"); }},
-    {.name = "cholesky", .kind = OpKind::Ordered, .doc = "Lower triangular l with l l^T the symmetric part of matrices [batch, n, n].", .dtypes = kWideFloats,
-     .infer = infer_same, .vjp = differentiable(vjp_cholesky), .batch = batch_first_axis, .lower = [](LowerCtx& c) { lower_square(c, "cholesky"); }},
+    {.name = "eigh",
+     .kind = OpKind::Ordered,
+     .doc = "Eigenvalues, rising, and eigenvectors as columns of the symmetric part of matrices [batch, n, n].",
+     .dtypes = kWideFloats,
+     .infer = infer_eigh,
+     .vjp = differentiable(vjp_eigh),
+     .batch = batch_first_axis,
+     .lower = lower_eigh},
+    {.name = "svd",
+     .kind = OpKind::Ordered,
+     .doc = "u, s, v with x = u diag(s) v^T, s falling, of matrices [batch, m, n] with m >= n.",
+     .dtypes = kWideFloats,
+     .infer = infer_svd,
+     .vjp = differentiable(vjp_svd),
+     .batch = batch_first_axis,
+     .lower = lower_svd},
+    {.name = "solve",
+     .kind = OpKind::Ordered,
+     .doc = "x with a x = b, for a [batch, n, n] and b [batch, n, k].",
+     .dtypes = kWideFloats,
+     .infer = [](const InferCtx& c) { return std::vector<TensorType>{c.inputs[1]}; },
+     .vjp = differentiable(vjp_solve),
+     .batch = batch_first_axis,
+     .lower = lower_solve},
+    {.name = "det",
+     .kind = OpKind::Ordered,
+     .doc = "Determinants [batch] of matrices [batch, n, n].",
+     .dtypes = kWideFloats,
+     .infer = [](const InferCtx& c) { return std::vector<TensorType>{{c.inputs[0].dtype, {c.inputs[0].sizes[0]}}}; },
+     .vjp = differentiable(vjp_det),
+     .batch = batch_first_axis,
+     .lower = [](LowerCtx& c) { lower_square(c, "det"); }},
+    {.name = "cholesky",
+     .kind = OpKind::Ordered,
+     .doc = "Lower triangular l with l l^T the symmetric part of matrices [batch, n, n].",
+     .dtypes = kWideFloats,
+     .infer = infer_same,
+     .vjp = differentiable(vjp_cholesky),
+     .batch = batch_first_axis,
+     .lower = [](LowerCtx& c) { lower_square(c, "cholesky"); }},
 };
 
 }  // namespace

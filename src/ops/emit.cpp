@@ -26,7 +26,9 @@ Operand constant_int(DType dtype, int64_t value) {
   return t;
 }
 
-Operand full(const graph::TensorType& type, double value) { return broadcast_to(constant(type.dtype, value), type.sizes); }
+Operand full(const graph::TensorType& type, double value) {
+  return broadcast_to(constant(type.dtype, value), type.sizes);
+}
 Operand zeros(const graph::TensorType& type) { return full(type, 0); }
 Operand iota(Size n, DType dtype) { return apply(op("iota"), {}, {{"dtype", dtype}, {"sizes", Sizes{n}}}); }
 
@@ -36,20 +38,25 @@ Operand cast(Operand x, DType to) {
   if (!x.is_node() && x.rank() == 0) {
     const Tensor& from = x.value();
     Tensor t = empty_tensor(to, {});
-    if (is_float(from.dtype)) store_double(to, t.bytes(), element_as_double(from, 0));
-    else store_int(to, t.bytes(), element_as_int(from, 0));
+    if (is_float(from.dtype))
+      store_double(to, t.bytes(), element_as_double(from, 0));
+    else
+      store_int(to, t.bytes(), element_as_int(from, 0));
     return t;
   }
   return apply(op("cast"), {std::move(x)}, {{"dtype", to}});
 }
-Operand where(Operand condition, Operand a, Operand b) { return apply(op("where"), {std::move(condition), std::move(a), std::move(b)}); }
+Operand where(Operand condition, Operand a, Operand b) {
+  return apply(op("where"), {std::move(condition), std::move(a), std::move(b)});
+}
 Operand less(Operand a, Operand b) { return apply2("lt", std::move(a), std::move(b)); }
 Operand less_equal(Operand a, Operand b) { return apply2("le", std::move(a), std::move(b)); }
 Operand equal(Operand a, Operand b) { return apply2("eq", std::move(a), std::move(b)); }
 
 Operand reduce(std::string_view name, Operand x, const std::vector<int>& axes, bool keepdims) {
   Sizes a;
-  for (int i : axes) a.push_back(Size(i));
+  for (int i : axes)
+    a.push_back(Size(i));
   return apply(op(name), {std::move(x)}, {{"axes", a}, {"keepdims", keepdims}});
 }
 
@@ -76,7 +83,8 @@ Operand reshape(Operand x, Sizes sizes) {
 Operand transpose(Operand x, const std::vector<int>& perm) {
   if (std::is_sorted(perm.begin(), perm.end())) return x;
   Sizes p;
-  for (int i : perm) p.push_back(Size(i));
+  for (int i : perm)
+    p.push_back(Size(i));
   return apply(op("transpose"), {std::move(x)}, {{"perm", p}});
 }
 
@@ -93,12 +101,14 @@ Operand broadcast_to(Operand x, Sizes sizes) {
 }
 
 Operand slice(Operand x, Sizes starts, Sizes sizes, Sizes steps) {
-  return apply(op("slice"), {std::move(x)}, {{"starts", std::move(starts)}, {"sizes", std::move(sizes)}, {"steps", std::move(steps)}});
+  return apply(op("slice"), {std::move(x)},
+               {{"starts", std::move(starts)}, {"sizes", std::move(sizes)}, {"steps", std::move(steps)}});
 }
 
 Operand slice_add(Operand x, Operand updates, Sizes starts, Sizes steps) {
   Sizes sizes = updates.sizes();
-  return apply(op("slice_add"), {std::move(x), std::move(updates)}, {{"starts", std::move(starts)}, {"sizes", std::move(sizes)}, {"steps", std::move(steps)}});
+  return apply(op("slice_add"), {std::move(x), std::move(updates)},
+               {{"starts", std::move(starts)}, {"sizes", std::move(sizes)}, {"steps", std::move(steps)}});
 }
 
 Operand slice_axis(Operand x, int axis, Size start, Size size, int64_t step) {
@@ -155,34 +165,47 @@ Sizes around(const Sizes& s, int axis) {
   return {outer, s[axis], inner};
 }
 
-Attrs index_attrs(std::string who, bool wrap, bool set = false) { return {{"who", std::move(who)}, {"wrap", wrap}, {"set", set}}; }
+Attrs index_attrs(std::string who, bool wrap, bool set = false) {
+  return {{"who", std::move(who)}, {"wrap", wrap}, {"set", set}};
+}
 
 }  // namespace
 
 Operand take(Operand x, Operand index, int axis, std::string who, bool wrap) {
   Sizes s = x.sizes(), out(s.begin(), s.begin() + axis), idx = index.sizes();
-  for (Size d : idx) out.push_back(d);
-  for (size_t i = axis + 1; i < s.size(); ++i) out.push_back(s[i]);
+  for (Size d : idx)
+    out.push_back(d);
+  for (size_t i = axis + 1; i < s.size(); ++i)
+    out.push_back(s[i]);
   Operand flat = reshape(std::move(index), {num_elems(idx)});
-  return reshape(apply(op("take"), {reshape(std::move(x), around(s, axis)), flat}, index_attrs(std::move(who), wrap)), out);
+  return reshape(apply(op("take"), {reshape(std::move(x), around(s, axis)), flat}, index_attrs(std::move(who), wrap)),
+                 out);
 }
 
 Operand scatter(Operand x, Operand index, Operand updates, int axis, bool set, std::string who, bool wrap) {
   Sizes s = x.sizes(), u = updates.sizes();
-  return reshape(apply(op("scatter"), {reshape(std::move(x), around(s, axis)), std::move(index), reshape(std::move(updates), around(u, axis))},
-                       index_attrs(std::move(who), wrap, set)), s);
+  return reshape(
+      apply(op("scatter"),
+            {reshape(std::move(x), around(s, axis)), std::move(index), reshape(std::move(updates), around(u, axis))},
+            index_attrs(std::move(who), wrap, set)),
+      s);
 }
 
 Operand take_along(Operand x, Operand index, int axis, std::string who, bool wrap) {
   Sizes s = x.sizes(), idx = index.sizes();
-  return reshape(apply(op("take_along"), {reshape(std::move(x), around(s, axis)), reshape(std::move(index), around(idx, axis))},
-                       index_attrs(std::move(who), wrap)), idx);
+  return reshape(
+      apply(op("take_along"), {reshape(std::move(x), around(s, axis)), reshape(std::move(index), around(idx, axis))},
+            index_attrs(std::move(who), wrap)),
+      idx);
 }
 
 Operand put_along(Operand x, Operand index, Operand updates, int axis, std::string who, bool wrap) {
   Sizes s = x.sizes(), idx = index.sizes();
-  return reshape(apply(op("put_along"), {reshape(std::move(x), around(s, axis)), reshape(std::move(index), around(idx, axis)),
-                                         reshape(std::move(updates), around(idx, axis))}, index_attrs(std::move(who), wrap)), s);
+  return reshape(apply(op("put_along"),
+                       {reshape(std::move(x), around(s, axis)), reshape(std::move(index), around(idx, axis)),
+                        reshape(std::move(updates), around(idx, axis))},
+                       index_attrs(std::move(who), wrap)),
+                 s);
 }
 
 Operand dynamic_slice(Operand x, Operand starts, Sizes sizes) {
@@ -206,12 +229,14 @@ Sorted in_order(const graph::OpDef& which, Operand x, int axis, graph::Attrs att
   std::iota(perm.begin(), perm.end(), 0);
   perm.erase(perm.begin() + axis);
   perm.push_back(axis);
-  for (int i = 0; i < x.rank(); ++i) back[perm[i]] = i;
+  for (int i = 0; i < x.rank(); ++i)
+    back[perm[i]] = i;
   Operand moved = transpose(std::move(x), perm);
   Sizes s = moved.sizes();
   Size n = s.back();
   Size rows = 1;
-  for (size_t i = 0; i + 1 < s.size(); ++i) rows = rows * s[i];
+  for (size_t i = 0; i + 1 < s.size(); ++i)
+    rows = rows * s[i];
   auto out = apply_all(which, {reshape(moved, {rows, n})}, std::move(attrs));
   s.back() = out[0].size(1);
   return {transpose(reshape(out[0], s), back), transpose(reshape(out[1], s), back)};
@@ -219,7 +244,9 @@ Sorted in_order(const graph::OpDef& which, Operand x, int axis, graph::Attrs att
 
 }  // namespace
 
-Sorted sort(Operand x, int axis, bool descending) { return in_order(op("sort"), std::move(x), axis, {{"descending", descending}}); }
+Sorted sort(Operand x, int axis, bool descending) {
+  return in_order(op("sort"), std::move(x), axis, {{"descending", descending}});
+}
 Sorted top(Operand x, int axis, int64_t count) { return in_order(op("top"), std::move(x), axis, {{"count", count}}); }
 
 Operand cumulate(Operand x, int axis, int64_t what) {

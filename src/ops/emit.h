@@ -1,9 +1,8 @@
-// Functions that apply ops, for rules, transforms and builtins. Operands of one elementwise call must have the same dtype
-// (builtins promote first); shapes broadcast.
+// Functions that apply ops, for rules, transforms and builtins. Operands of one elementwise call must have the same
+// dtype (builtins promote first); shapes broadcast.
 #pragma once
-#include <vector>
-
 #include <optional>
+#include <vector>
 
 #include "graph/engine.h"
 #include "ops/table.h"
@@ -13,7 +12,8 @@ namespace sheaf::ops {
 using graph::Operand;
 
 Operand apply1(std::string_view name, Operand x);
-// What an elementary function of one argument gives for a 0-d f64, without the way through a kernel; nothing for other ops.
+// What an elementary function of one argument gives for a 0-d f64, without the way through a kernel; nothing for other
+// ops.
 std::optional<double> elementary_at(std::string_view name, double x);
 Operand apply2(std::string_view name, Operand a, Operand b);
 
@@ -44,7 +44,9 @@ Operand equal(Operand a, Operand b);
 
 // Axes are non-negative and distinct.
 Operand reduce(std::string_view name, Operand x, const std::vector<int>& axes, bool keepdims);
-inline Operand sum(Operand x, const std::vector<int>& axes, bool keepdims = false) { return reduce("sum", std::move(x), axes, keepdims); }
+inline Operand sum(Operand x, const std::vector<int>& axes, bool keepdims = false) {
+  return reduce("sum", std::move(x), axes, keepdims);
+}
 Operand sum_all(Operand x);
 // Sums an adjoint of a broadcast shape back to `type`'s sizes.
 Operand sum_to(Operand x, const Sizes& sizes);
@@ -86,7 +88,7 @@ struct Sorted {
   Operand values, indices;  // indices i32
 };
 Sorted sort(Operand x, int axis, bool descending);
-Sorted top(Operand x, int axis, int64_t count);  // the first so many of the descending order
+Sorted top(Operand x, int axis, int64_t count);       // the first so many of the descending order
 Operand cumulate(Operand x, int axis, int64_t what);  // 0 sum, 1 product, 2 maximum
 
 }  // namespace sheaf::ops

@@ -1,5 +1,5 @@
-// Indexed reads and writes. Canonical shapes: x [outer, n, inner]; `take`/`scatter` index rows with idx [j]; the `_along`
-// pair indexes single elements with idx [outer, j, inner]. Indices are i64; out of range is a reported check.
+// Indexed reads and writes. Canonical shapes: x [outer, n, inner]; `take`/`scatter` index rows with idx [j]; the
+// `_along` pair indexes single elements with idx [outer, j, inner]. Indices are i64; out of range is a reported check.
 #include <fmt/format.h>
 
 #include "loop/builder.h"
@@ -21,7 +21,8 @@ using graph::VjpCtx;
 std::string who(const Attrs& a) { return a.get<std::string>("who"); }
 bool wrap(const Attrs& a) { return a.flag("wrap"); }
 
-// The index, counted from the end if negative and allowed; reported when out of range, and clamped so that no access is.
+// The index, counted from the end if negative and allowed; reported when out of range, and clamped so that no access
+// is.
 uint32_t checked_index(LowerCtx& c, uint32_t raw, uint32_t n) {
   auto& b = c.b;
   uint32_t zero = b.i64(0);
@@ -35,7 +36,8 @@ std::string range_text(const CheckCtx& c) {
   Size n = c.inputs[0].sizes[1];
   if (c.payload == INT64_MIN) return "index cannot be NaN";
   if (name == "one-hot") return fmt::format("one-hot: index {} is out of bounds for {} classes", c.payload, n.str());
-  if (name == "index-update") return fmt::format("index-update: index {} is out of bounds for axis 0 with size {}", c.payload, n.str());
+  if (name == "index-update")
+    return fmt::format("index-update: index {} is out of bounds for axis 0 with size {}", c.payload, n.str());
   if (name == "get") return fmt::format("get: index {} is out of bounds for tensor with {} rows", c.payload, n.str());
   return fmt::format("{}: index {} is out of bounds for axis with size {}", name, c.payload, n.str());
 }
@@ -55,7 +57,8 @@ void lower_take(LowerCtx& c) {
   uint32_t at = checked_index(c, c.load(c.in[1], {j}), c.in[0].sizes[1]);
   uint32_t i = b.begin_loop(c.out[0].sizes[2], loop::Mark::Vector);
   c.store(c.out[0], {o, j, i}, c.load(c.in[0], {o, at, i}));
-  b.end(); b.end();
+  b.end();
+  b.end();
 }
 
 // The result starts as the first input; in place it already is.
@@ -73,8 +76,8 @@ uint32_t combine(LowerCtx& c, uint32_t old_value, uint32_t update) {
   return c.b.type_of(update) == DType::Bool ? c.b.or_(old_value, update) : c.b.add(old_value, update);
 }
 
-// Rows in order of the index: the result does not depend on threads, and repeated rows add up in order. Threads share the
-// columns, not the rows.
+// Rows in order of the index: the result does not depend on threads, and repeated rows add up in order. Threads share
+// the columns, not the rows.
 void lower_scatter(LowerCtx& c) {
   constexpr int64_t kColumns = 64;
   auto& b = c.b;
@@ -89,7 +92,10 @@ void lower_scatter(LowerCtx& c) {
   uint32_t i = b.add(first, b.begin_loop(b.min(step, b.sub(width, first)), loop::Mark::Vector));
   uint32_t to[] = {o, at, i};
   c.store(c.out[0], to, combine(c, stored_value(c, to), c.load(c.in[2], {o, j, i})));
-  b.end(); b.end(); b.end(); b.end();
+  b.end();
+  b.end();
+  b.end();
+  b.end();
 }
 
 // Two nests, of which one runs: along the last axis (inner 1) the index is the vector axis, else inner is.
@@ -115,7 +121,9 @@ void lower_put_along(LowerCtx& c) {
   uint32_t at = checked_index(c, c.load(c.in[1], {o, j, i}), c.in[0].sizes[1]);
   uint32_t to[] = {o, at, i};
   c.store(c.out[0], to, combine(c, stored_value(c, to), c.load(c.in[2], {o, j, i})));
-  b.end(); b.end(); b.end();
+  b.end();
+  b.end();
+  b.end();
 }
 
 std::vector<TensorType> infer_dynamic_slice(const InferCtx& c) { return {{c.inputs[0].dtype, c.attrs.sizes("sizes")}}; }
@@ -130,10 +138,12 @@ uint32_t clamped_start(LowerCtx& c, const LowerCtx::Array& starts, int axis, uin
 void lower_dynamic_slice(LowerCtx& c) {
   auto& b = c.b;
   std::vector<uint32_t> start;
-  for (int a = 0; a < c.in[0].rank(); ++a) start.push_back(clamped_start(c, c.in[1], a, c.in[0].sizes[a], c.out[0].sizes[a]));
+  for (int a = 0; a < c.in[0].rank(); ++a)
+    start.push_back(clamped_start(c, c.in[1], a, c.in[0].sizes[a], c.out[0].sizes[a]));
   c.for_each(c.out[0].sizes, [&](auto index) {
     std::vector<uint32_t> from;
-    for (size_t a = 0; a < index.size(); ++a) from.push_back(b.add(index[a], start[a]));
+    for (size_t a = 0; a < index.size(); ++a)
+      from.push_back(b.add(index[a], start[a]));
     c.store(c.out[0], index, c.load(c.in[0], from));
   });
 }
@@ -142,10 +152,12 @@ void lower_update_slice(LowerCtx& c) {
   auto& b = c.b;
   copy_input(c);
   std::vector<uint32_t> start;
-  for (int a = 0; a < c.in[0].rank(); ++a) start.push_back(clamped_start(c, c.in[2], a, c.in[0].sizes[a], c.in[1].sizes[a]));
+  for (int a = 0; a < c.in[0].rank(); ++a)
+    start.push_back(clamped_start(c, c.in[2], a, c.in[0].sizes[a], c.in[1].sizes[a]));
   c.for_each(c.in[1].sizes, [&](auto index) {
     std::vector<uint32_t> to;
-    for (size_t a = 0; a < index.size(); ++a) to.push_back(b.add(index[a], start[a]));
+    for (size_t a = 0; a < index.size(); ++a)
+      to.push_back(b.add(index[a], start[a]));
     c.store(c.out[0], to, c.load(c.in[1], index));
   });
 }
@@ -180,7 +192,9 @@ void vjp_take_along(VjpCtx& c) {
   }
   // One element of each row was read: a comparison with the position, which fuses with what comes before and after.
   Operand at = cast(index, DType::I32);
-  if (wrap(c.attrs())) at = where(apply2("lt", at, full({DType::I32, {}}, 0)), add(at, full({DType::I32, {}}, static_cast<double>(n.value()))), at);
+  if (wrap(c.attrs()))
+    at = where(apply2("lt", at, full({DType::I32, {}}, 0)),
+               add(at, full({DType::I32, {}}, static_cast<double>(n.value()))), at);
   Operand here = apply2("eq", reshape(iota(n, DType::I32), {Size(1), n, Size(1)}), at);
   c.grad(0, where(here, c.dy(), full({c.dy().dtype(), {}}, 0)));
 }
@@ -206,7 +220,8 @@ Operand window_positions(const Operand& starts, bool batched, const Sizes& full,
   Size stride = 1;
   for (int a = rank - 1; a >= 0; --a) {
     Sizes column = lead, along(rank, 1);
-    for (int k = 0; k < rank; ++k) column.push_back(1);
+    for (int k = 0; k < rank; ++k)
+      column.push_back(1);
     along[a] = window[a];
     auto number = [](Size s) { return constant_int(DType::I64, s.value()); };
     Operand start = reshape(slice_axis(starts, batched ? 1 : 0, a, 1), column);
@@ -251,44 +266,87 @@ std::vector<Operand> batch_update_slice(BatchCtx& c) {
   Sizes full = without_batch(c.inputs[0], c.batched[0]), window = without_batch(c.inputs[1], c.batched[1]);
   Operand at = window_positions(c.inputs[2], c.batched[2], full, window);
   Attrs attrs = window_attrs(true);
-  BatchCtx rows{op("scatter"), attrs, {as_row(c.inputs[0], c.batched[0], c.batch), at, as_row(c.inputs[1], c.batched[1], c.batch)},
-                {c.batched[0], c.batched[2], c.batched[1]}, c.batch};
+  BatchCtx rows{op("scatter"),
+                attrs,
+                {as_row(c.inputs[0], c.batched[0], c.batch), at, as_row(c.inputs[1], c.batched[1], c.batch)},
+                {c.batched[0], c.batched[2], c.batched[1]},
+                c.batch};
   return {reshape(batch_scatter(rows)[0], with_batch(c.batch, full))};
 }
 
 const OpDef kOps[] = {
-    {.name = "take", .kind = OpKind::Gather, .doc = "Rows of axis 1 at the given indices.", .dtypes = kAnyType, .infer = infer_take,
+    {.name = "take",
+     .kind = OpKind::Gather,
+     .doc = "Rows of axis 1 at the given indices.",
+     .dtypes = kAnyType,
+     .infer = infer_take,
      .vjp = differentiable([](VjpCtx& c) {
        // Rows are added to what a large table has received elsewhere, without an array of zeros and a sum.
        Operand so_far = c.take_adjoint(0);
        if (!so_far) so_far = zeros(c.x(0).type());
        c.grad(0, scatter(so_far, c.x(1), c.dy(), 1, false, who(c.attrs()), wrap(c.attrs())));
-     }), .batch = batch_take, .lower = lower_take, .check_text = range_text},
-    {.name = "scatter", .kind = OpKind::Update, .doc = "x with rows of axis 1 added to, or (set) replaced.", .dtypes = kAnyType,
+     }),
+     .batch = batch_take,
+     .lower = lower_take,
+     .check_text = range_text},
+    {.name = "scatter",
+     .kind = OpKind::Update,
+     .doc = "x with rows of axis 1 added to, or (set) replaced.",
+     .dtypes = kAnyType,
      .infer = infer_same,
      .vjp = differentiable([](VjpCtx& c) {
        bool set = c.attrs().flag("set");
-       if (c.needs(0)) c.grad(0, set ? scatter(c.dy(), c.x(1), zeros(c.x(2).type()), 1, true, who(c.attrs()), wrap(c.attrs())) : c.dy());
+       if (c.needs(0))
+         c.grad(0,
+                set ? scatter(c.dy(), c.x(1), zeros(c.x(2).type()), 1, true, who(c.attrs()), wrap(c.attrs())) : c.dy());
        if (c.needs(2)) c.grad(2, take(c.dy(), c.x(1), 1, who(c.attrs()), wrap(c.attrs())));
-     }), .batch = batch_scatter, .lower = lower_scatter, .check_text = range_text},
-    {.name = "take_along", .kind = OpKind::Gather, .doc = "Elements along axis 1 at per-element indices.", .dtypes = kAnyType,
+     }),
+     .batch = batch_scatter,
+     .lower = lower_scatter,
+     .check_text = range_text},
+    {.name = "take_along",
+     .kind = OpKind::Gather,
+     .doc = "Elements along axis 1 at per-element indices.",
+     .dtypes = kAnyType,
      .infer = infer_take_along,
-     .vjp = differentiable(vjp_take_along), .batch = batch_first_axis, .lower = lower_take_along, .check_text = range_text},
-    {.name = "put_along", .kind = OpKind::Update, .doc = "x with elements along axis 1 added to, or (set) replaced, at per-element indices.",
-     .dtypes = kAnyType, .infer = infer_same,
+     .vjp = differentiable(vjp_take_along),
+     .batch = batch_first_axis,
+     .lower = lower_take_along,
+     .check_text = range_text},
+    {.name = "put_along",
+     .kind = OpKind::Update,
+     .doc = "x with elements along axis 1 added to, or (set) replaced, at per-element indices.",
+     .dtypes = kAnyType,
+     .infer = infer_same,
      .vjp = differentiable([](VjpCtx& c) {
-       if (c.needs(0)) c.grad(0, c.attrs().flag("set") ? graph::apply(op("put_along"), {c.dy(), c.x(1), zeros(c.x(2).type())}, c.attrs()) : c.dy());
+       if (c.needs(0))
+         c.grad(0, c.attrs().flag("set")
+                       ? graph::apply(op("put_along"), {c.dy(), c.x(1), zeros(c.x(2).type())}, c.attrs())
+                       : c.dy());
        if (c.needs(2)) c.grad(2, take_along(c.dy(), c.x(1), 1, who(c.attrs()), wrap(c.attrs())));
-     }), .batch = batch_first_axis, .lower = lower_put_along, .check_text = range_text},
-    {.name = "dynamic_slice", .kind = OpKind::Gather, .doc = "A window whose start is data; moved inside if it sticks out.", .dtypes = kAnyType,
-     .infer = infer_dynamic_slice, .vjp = differentiable([](VjpCtx& c) { c.grad(0, update_slice(zeros(c.x(0).type()), c.dy(), c.x(1))); }),
-     .batch = batch_dynamic_slice, .lower = lower_dynamic_slice},
-    {.name = "update_slice", .kind = OpKind::Update, .doc = "x with a window, whose start is data, replaced.", .dtypes = kAnyType,
+     }),
+     .batch = batch_first_axis,
+     .lower = lower_put_along,
+     .check_text = range_text},
+    {.name = "dynamic_slice",
+     .kind = OpKind::Gather,
+     .doc = "A window whose start is data; moved inside if it sticks out.",
+     .dtypes = kAnyType,
+     .infer = infer_dynamic_slice,
+     .vjp = differentiable([](VjpCtx& c) { c.grad(0, update_slice(zeros(c.x(0).type()), c.dy(), c.x(1))); }),
+     .batch = batch_dynamic_slice,
+     .lower = lower_dynamic_slice},
+    {.name = "update_slice",
+     .kind = OpKind::Update,
+     .doc = "x with a window, whose start is data, replaced.",
+     .dtypes = kAnyType,
      .infer = infer_same,
      .vjp = differentiable([](VjpCtx& c) {
        if (c.needs(0)) c.grad(0, update_slice(c.dy(), zeros(c.x(1).type()), c.x(2)));
        if (c.needs(1)) c.grad(1, dynamic_slice(c.dy(), c.x(2), c.x(1).sizes()));
-     }), .batch = batch_update_slice, .lower = lower_update_slice},
+     }),
+     .batch = batch_update_slice,
+     .lower = lower_update_slice},
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
-// Products of groups of rows with a matrix for each group, where the sizes of the groups are data, and its reverse. What they compute, to the bit, is said in
-// loop/grouped.h. Each is the other's derivative, so both have derivatives of every order.
+// Products of groups of rows with a matrix for each group, where the sizes of the groups are data, and its reverse.
+// What they compute, to the bit, is said in loop/grouped.h. Each is the other's derivative, so both have derivatives of
+// every order.
 #include <fmt/format.h>
 
 #include "loop/builder.h"
@@ -18,24 +19,33 @@ using graph::LowerCtx;
 using graph::OpKind;
 using graph::VjpCtx;
 
-Operand grouped_dot(Operand x, Operand w, Operand counts) { return graph::apply(op("grouped_dot"), {std::move(x), std::move(w), std::move(counts)}); }
-Operand grouped_outer(Operand x, Operand z, Operand counts) { return graph::apply(op("grouped_outer"), {std::move(x), std::move(z), std::move(counts)}); }
+Operand grouped_dot(Operand x, Operand w, Operand counts) {
+  return graph::apply(op("grouped_dot"), {std::move(x), std::move(w), std::move(counts)});
+}
+Operand grouped_outer(Operand x, Operand z, Operand counts) {
+  return graph::apply(op("grouped_outer"), {std::move(x), std::move(z), std::move(counts)});
+}
 
-Operand wide_grouped_dot(Operand x, Operand w, Operand counts) { return graph::apply(op("wide_grouped_dot"), {std::move(x), std::move(w), std::move(counts)}); }
-Operand wide_grouped_outer(Operand x, Operand z, Operand counts) { return graph::apply(op("wide_grouped_outer"), {std::move(x), std::move(z), std::move(counts)}); }
+Operand wide_grouped_dot(Operand x, Operand w, Operand counts) {
+  return graph::apply(op("wide_grouped_dot"), {std::move(x), std::move(w), std::move(counts)});
+}
+Operand wide_grouped_outer(Operand x, Operand z, Operand counts) {
+  return graph::apply(op("wide_grouped_outer"), {std::move(x), std::move(z), std::move(counts)});
+}
 
 std::vector<TensorType> infer_dot(const InferCtx& c) {
   const TensorType &x = c.inputs[0], &w = c.inputs[1], &counts = c.inputs[2];
-  bool ok = x.rank() == 3 && w.rank() == 4 && counts.rank() == 2 && x.dtype == w.dtype && counts.dtype == DType::I64 && x.sizes[0] == w.sizes[0] &&
-            x.sizes[0] == counts.sizes[0] && w.sizes[1] == counts.sizes[1] && x.sizes[2] == w.sizes[2];
+  bool ok = x.rank() == 3 && w.rank() == 4 && counts.rank() == 2 && x.dtype == w.dtype && counts.dtype == DType::I64 &&
+            x.sizes[0] == w.sizes[0] && x.sizes[0] == counts.sizes[0] && w.sizes[1] == counts.sizes[1] &&
+            x.sizes[2] == w.sizes[2];
   INVARIANT(ok, type_text(x) << " by " << type_text(w) << " in groups " << type_text(counts));
   return {{x.dtype, {x.sizes[0], x.sizes[1], w.sizes[3]}}};
 }
 
 std::vector<TensorType> infer_outer(const InferCtx& c) {
   const TensorType &x = c.inputs[0], &z = c.inputs[1], &counts = c.inputs[2];
-  bool ok = x.rank() == 3 && z.rank() == 3 && counts.rank() == 2 && x.dtype == z.dtype && counts.dtype == DType::I64 && x.sizes[0] == z.sizes[0] &&
-            x.sizes[0] == counts.sizes[0] && x.sizes[1] == z.sizes[1];
+  bool ok = x.rank() == 3 && z.rank() == 3 && counts.rank() == 2 && x.dtype == z.dtype && counts.dtype == DType::I64 &&
+            x.sizes[0] == z.sizes[0] && x.sizes[0] == counts.sizes[0] && x.sizes[1] == z.sizes[1];
   INVARIANT(ok, type_text(x) << " by " << type_text(z) << " in groups " << type_text(counts));
   return {{x.dtype, {x.sizes[0], counts.sizes[1], x.sizes[2], z.sizes[2]}}};
 }
@@ -64,14 +74,18 @@ void lower(LowerCtx& c, bool outer) {
   b.check(b.ge(least, b.i64(0)), kNegative, least);
   b.check(b.le(all, rows), kTooMany, all);
   b.end();
-  std::vector<LowerCtx::V> args{b.i64(static_cast<int64_t>(x.dtype)), b.i64(outer), batch, rows, groups, x.sizes[2], other.sizes.back()};
-  for (const auto* array : {&counts, &x, &other}) args.insert(args.end(), array->strides.begin(), array->strides.end());
+  std::vector<LowerCtx::V> args{
+      b.i64(static_cast<int64_t>(x.dtype)), b.i64(outer), batch, rows, groups, x.sizes[2], other.sizes.back()};
+  for (const auto* array : {&counts, &x, &other})
+    args.insert(args.end(), array->strides.begin(), array->strides.end());
   args.push_back(b.i64(static_cast<int64_t>(c.out[0].dtype)));
   b.call("contract_groups", {x.buffer, other.buffer, counts.buffer, c.out[0].buffer}, std::move(args));
 }
 
 std::string counts_text(const CheckCtx& c) {
-  if (c.site == kTooMany) return fmt::format("grouped-matmul: the groups have {} rows together, x has {}", c.payload, c.inputs[0].sizes[1].str());
+  if (c.site == kTooMany)
+    return fmt::format("grouped-matmul: the groups have {} rows together, x has {}", c.payload,
+                       c.inputs[0].sizes[1].str());
   if (c.payload == INT64_MIN) return "index cannot be NaN";
   return fmt::format("grouped-matmul: a group cannot have {} rows", c.payload);
 }
@@ -100,14 +114,44 @@ void vjp_wide_outer(VjpCtx& c) {
 }
 
 const OpDef kOps[] = {
-    {.name = "grouped_dot", .kind = OpKind::Contract, .doc = "[B, M, K] by [B, G, K, N]: rows in groups one behind the other, [B, G] of them in each, by the group's matrix.",
-     .dtypes = kFloats, .infer = infer_dot, .vjp = differentiable(vjp_dot), .batch = batch_first_axis, .lower = [](LowerCtx& c) { lower(c, false); }, .check_text = counts_text},
-    {.name = "grouped_outer", .kind = OpKind::Contract, .doc = "[B, M, K] and [B, M, N] to [B, G, K, N]: for each group of rows, the transposed ones of the first by those of the second.",
-     .dtypes = kFloats, .infer = infer_outer, .vjp = differentiable(vjp_outer), .batch = batch_first_axis, .lower = [](LowerCtx& c) { lower(c, true); }, .check_text = counts_text},
-    {.name = "wide_grouped_dot", .kind = OpKind::Contract, .doc = "A grouped_dot of bf16 or f16 that gives the f32 it is accumulated in, and gradients in f32.", .dtypes = kNarrowFloats,
-     .infer = widened<infer_dot>, .vjp = differentiable(vjp_wide_dot), .batch = batch_first_axis, .lower = [](LowerCtx& c) { lower(c, false); }, .check_text = counts_text},
-    {.name = "wide_grouped_outer", .kind = OpKind::Contract, .doc = "A grouped_outer of bf16 or f16 that gives the f32 it is accumulated in, and gradients in f32.", .dtypes = kNarrowFloats,
-     .infer = widened<infer_outer>, .vjp = differentiable(vjp_wide_outer), .batch = batch_first_axis, .lower = [](LowerCtx& c) { lower(c, true); }, .check_text = counts_text},
+    {.name = "grouped_dot",
+     .kind = OpKind::Contract,
+     .doc = "[B, M, K] by [B, G, K, N]: rows in groups one behind the other, [B, G] of them in each, by the group's "
+            "matrix.",
+     .dtypes = kFloats,
+     .infer = infer_dot,
+     .vjp = differentiable(vjp_dot),
+     .batch = batch_first_axis,
+     .lower = [](LowerCtx& c) { lower(c, false); },
+     .check_text = counts_text},
+    {.name = "grouped_outer",
+     .kind = OpKind::Contract,
+     .doc = "[B, M, K] and [B, M, N] to [B, G, K, N]: for each group of rows, the transposed ones of the first by "
+            "those of the second.",
+     .dtypes = kFloats,
+     .infer = infer_outer,
+     .vjp = differentiable(vjp_outer),
+     .batch = batch_first_axis,
+     .lower = [](LowerCtx& c) { lower(c, true); },
+     .check_text = counts_text},
+    {.name = "wide_grouped_dot",
+     .kind = OpKind::Contract,
+     .doc = "A grouped_dot of bf16 or f16 that gives the f32 it is accumulated in, and gradients in f32.",
+     .dtypes = kNarrowFloats,
+     .infer = widened<infer_dot>,
+     .vjp = differentiable(vjp_wide_dot),
+     .batch = batch_first_axis,
+     .lower = [](LowerCtx& c) { lower(c, false); },
+     .check_text = counts_text},
+    {.name = "wide_grouped_outer",
+     .kind = OpKind::Contract,
+     .doc = "A grouped_outer of bf16 or f16 that gives the f32 it is accumulated in, and gradients in f32.",
+     .dtypes = kNarrowFloats,
+     .infer = widened<infer_outer>,
+     .vjp = differentiable(vjp_wide_outer),
+     .batch = batch_first_axis,
+     .lower = [](LowerCtx& c) { lower(c, true); },
+     .check_text = counts_text},
 };
 
 }  // namespace

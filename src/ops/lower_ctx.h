@@ -27,31 +27,44 @@ class LowerCtx {
 
   V offset(const Array& a, std::span<const V> index) {
     V off = b.i64(0);
-    for (int i = 0; i < a.rank(); ++i) off = b.add(off, b.mul(index[i], a.strides[i]));
+    for (int i = 0; i < a.rank(); ++i)
+      off = b.add(off, b.mul(index[i], a.strides[i]));
     return off;
   }
   // Loads widen to the compute type, stores narrow from it.
-  V load(const Array& a, std::span<const V> index) { return b.convert(b.load(a.buffer, offset(a, index)), compute_type(a.dtype)); }
-  void store(const Array& a, std::span<const V> index, V value) { b.store(a.buffer, offset(a, index), b.convert(value, a.dtype)); }
-  V load(const Array& a, std::initializer_list<V> index) { return load(a, std::span<const V>(index.begin(), index.size())); }
-  void store(const Array& a, std::initializer_list<V> index, V value) { store(a, std::span<const V>(index.begin(), index.size()), value); }
+  V load(const Array& a, std::span<const V> index) {
+    return b.convert(b.load(a.buffer, offset(a, index)), compute_type(a.dtype));
+  }
+  void store(const Array& a, std::span<const V> index, V value) {
+    b.store(a.buffer, offset(a, index), b.convert(value, a.dtype));
+  }
+  V load(const Array& a, std::initializer_list<V> index) {
+    return load(a, std::span<const V>(index.begin(), index.size()));
+  }
+  void store(const Array& a, std::initializer_list<V> index, V value) {
+    store(a, std::span<const V>(index.begin(), index.size()), value);
+  }
 
-  // A loop nest over `extents`: the outermost parallel, the innermost vector. Of three and more the first two are one loop: a
-  // batch of one would leave nothing to share.
+  // A loop nest over `extents`: the outermost parallel, the innermost vector. Of three and more the first two are one
+  // loop: a batch of one would leave nothing to share.
   void for_each(std::span<const V> extents, const std::function<void(std::span<const V>)>& body) {
     std::vector<V> index;
     size_t loops = 0;
     if (extents.size() > 2) {
-      V both = b.begin_loop(b.mul(extents[0], extents[1]), loop::Mark::Parallel), outer = b.binary(loop::Op::FloorDiv, both, extents[1]);
+      V both = b.begin_loop(b.mul(extents[0], extents[1]), loop::Mark::Parallel),
+        outer = b.binary(loop::Op::FloorDiv, both, extents[1]);
       index = {outer, b.sub(both, b.mul(outer, extents[1]))};
       ++loops;
     }
     for (size_t i = index.size(); i < extents.size(); ++i, ++loops) {
       bool last = i + 1 == extents.size();
-      index.push_back(b.begin_loop(extents[i], last ? loop::Mark::Vector : i == 0 ? loop::Mark::Parallel : loop::Mark::Serial));
+      index.push_back(b.begin_loop(extents[i], last     ? loop::Mark::Vector
+                                               : i == 0 ? loop::Mark::Parallel
+                                                        : loop::Mark::Serial));
     }
     body(index);
-    while (loops-- > 0) b.end();
+    while (loops-- > 0)
+      b.end();
   }
 };
 

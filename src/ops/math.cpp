@@ -21,58 +21,138 @@ using loop::Op;
 Operand one(const Operand& x) { return like(x, 1); }
 
 const OpDef kOps[] = {
-    {.name = "exp", .kind = OpKind::Elementwise, .doc = "e to the power x.", .dtypes = kFloats, .infer = infer_elementwise,
-     .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * c.y()); }), .batch = batch_elementwise, .scalar = scalar_unary<Op::Exp>,
+    {.name = "exp",
+     .kind = OpKind::Elementwise,
+     .doc = "e to the power x.",
+     .dtypes = kFloats,
+     .infer = infer_elementwise,
+     .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * c.y()); }),
+     .batch = batch_elementwise,
+     .scalar = scalar_unary<Op::Exp>,
      .reference1 = [](double x) { return std::exp(x); }},
-    {.name = "log", .kind = OpKind::Elementwise, .doc = "Natural logarithm; of 0 -inf, of a negative number NaN.", .dtypes = kFloats,
+    {.name = "log",
+     .kind = OpKind::Elementwise,
+     .doc = "Natural logarithm; of 0 -inf, of a negative number NaN.",
+     .dtypes = kFloats,
      .infer = infer_elementwise,
-     .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() / c.x(0)); }), .batch = batch_elementwise, .scalar = scalar_unary<Op::Log>,
-     .reference1 = [](double x) { return std::log(x); }, .domain_lo = 0.1, .domain_hi = 5},
-    {.name = "sqrt", .kind = OpKind::Elementwise, .doc = "Square root; of a negative number NaN.", .dtypes = kFloats,
+     .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() / c.x(0)); }),
+     .batch = batch_elementwise,
+     .scalar = scalar_unary<Op::Log>,
+     .reference1 = [](double x) { return std::log(x); },
+     .domain_lo = 0.1,
+     .domain_hi = 5},
+    {.name = "sqrt",
+     .kind = OpKind::Elementwise,
+     .doc = "Square root; of a negative number NaN.",
+     .dtypes = kFloats,
      .infer = infer_elementwise,
-     .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * like(c.y(), 0.5) / c.y()); }), .batch = batch_elementwise,
-     .scalar = scalar_unary<Op::Sqrt>, .reference1 = [](double x) { return std::sqrt(x); }, .domain_lo = 0.1, .domain_hi = 5},
-    {.name = "sin", .kind = OpKind::Elementwise, .doc = "Sine of an angle in radians.", .dtypes = kFloats,
+     .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * like(c.y(), 0.5) / c.y()); }),
+     .batch = batch_elementwise,
+     .scalar = scalar_unary<Op::Sqrt>,
+     .reference1 = [](double x) { return std::sqrt(x); },
+     .domain_lo = 0.1,
+     .domain_hi = 5},
+    {.name = "sin",
+     .kind = OpKind::Elementwise,
+     .doc = "Sine of an angle in radians.",
+     .dtypes = kFloats,
      .infer = infer_elementwise,
-     .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * apply1("cos", c.x(0))); }), .batch = batch_elementwise,
-     .scalar = scalar_unary<Op::Sin>, .reference1 = [](double x) { return std::sin(x); }},
-    {.name = "cos", .kind = OpKind::Elementwise, .doc = "Cosine of an angle in radians.", .dtypes = kFloats,
+     .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * apply1("cos", c.x(0))); }),
+     .batch = batch_elementwise,
+     .scalar = scalar_unary<Op::Sin>,
+     .reference1 = [](double x) { return std::sin(x); }},
+    {.name = "cos",
+     .kind = OpKind::Elementwise,
+     .doc = "Cosine of an angle in radians.",
+     .dtypes = kFloats,
      .infer = infer_elementwise,
-     .vjp = differentiable([](VjpCtx& c) { c.grad(0, -(c.dy() * apply1("sin", c.x(0)))); }), .batch = batch_elementwise,
-     .scalar = scalar_unary<Op::Cos>, .reference1 = [](double x) { return std::cos(x); }},
-    {.name = "tan", .kind = OpKind::Elementwise, .doc = "Tangent of an angle in radians.", .dtypes = kFloats,
+     .vjp = differentiable([](VjpCtx& c) { c.grad(0, -(c.dy() * apply1("sin", c.x(0)))); }),
+     .batch = batch_elementwise,
+     .scalar = scalar_unary<Op::Cos>,
+     .reference1 = [](double x) { return std::cos(x); }},
+    {.name = "tan",
+     .kind = OpKind::Elementwise,
+     .doc = "Tangent of an angle in radians.",
+     .dtypes = kFloats,
      .infer = infer_elementwise,
-     .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * (one(c.y()) + c.y() * c.y())); }), .batch = batch_elementwise,
-     .scalar = scalar_unary<Op::Tan>, .reference1 = [](double x) { return std::tan(x); }, .domain_lo = -1.2, .domain_hi = 1.2},
-    {.name = "tanh", .kind = OpKind::Elementwise, .doc = "Hyperbolic tangent.", .dtypes = kFloats, .infer = infer_elementwise,
-     .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * (one(c.y()) - c.y() * c.y())); }), .batch = batch_elementwise,
-     .scalar = scalar_unary<Op::Tanh>, .reference1 = [](double x) { return std::tanh(x); }},
-    {.name = "sigmoid", .kind = OpKind::Elementwise, .doc = "1 / (1 + e^-x).", .dtypes = kFloats, .infer = infer_elementwise,
-     .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * (c.y() * (one(c.y()) - c.y()))); }), .batch = batch_elementwise,
-     .scalar = scalar_unary<Op::Sigmoid>, .reference1 = [](double x) { return 1 / (1 + std::exp(-x)); }},
-    {.name = "erf", .kind = OpKind::Elementwise, .doc = "Error function.", .dtypes = kFloats, .infer = infer_elementwise,
+     .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * (one(c.y()) + c.y() * c.y())); }),
+     .batch = batch_elementwise,
+     .scalar = scalar_unary<Op::Tan>,
+     .reference1 = [](double x) { return std::tan(x); },
+     .domain_lo = -1.2,
+     .domain_hi = 1.2},
+    {.name = "tanh",
+     .kind = OpKind::Elementwise,
+     .doc = "Hyperbolic tangent.",
+     .dtypes = kFloats,
+     .infer = infer_elementwise,
+     .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * (one(c.y()) - c.y() * c.y())); }),
+     .batch = batch_elementwise,
+     .scalar = scalar_unary<Op::Tanh>,
+     .reference1 = [](double x) { return std::tanh(x); }},
+    {.name = "sigmoid",
+     .kind = OpKind::Elementwise,
+     .doc = "1 / (1 + e^-x).",
+     .dtypes = kFloats,
+     .infer = infer_elementwise,
+     .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * (c.y() * (one(c.y()) - c.y()))); }),
+     .batch = batch_elementwise,
+     .scalar = scalar_unary<Op::Sigmoid>,
+     .reference1 = [](double x) { return 1 / (1 + std::exp(-x)); }},
+    {.name = "erf",
+     .kind = OpKind::Elementwise,
+     .doc = "Error function.",
+     .dtypes = kFloats,
+     .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) {
        c.grad(0, c.dy() * like(c.y(), 2 / std::sqrt(std::numbers::pi)) * apply1("exp", -(c.x(0) * c.x(0))));
-     }), .batch = batch_elementwise, .scalar = scalar_unary<Op::Erf>, .reference1 = [](double x) { return std::erf(x); }},
-    {.name = "erfinv", .kind = OpKind::Elementwise, .doc = "Inverse of the error function on (-1, 1).", .dtypes = kFloats,
+     }),
+     .batch = batch_elementwise,
+     .scalar = scalar_unary<Op::Erf>,
+     .reference1 = [](double x) { return std::erf(x); }},
+    {.name = "erfinv",
+     .kind = OpKind::Elementwise,
+     .doc = "Inverse of the error function on (-1, 1).",
+     .dtypes = kFloats,
      .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) {
        c.grad(0, c.dy() * like(c.y(), std::sqrt(std::numbers::pi) / 2) * apply1("exp", c.y() * c.y()));
-     }), .batch = batch_elementwise, .scalar = scalar_unary<Op::ErfInv>,
-     .reference1 = [](double y) {
-       double x = 0;  // Newton's method on erf(x) = y
-       for (int i = 0; i < 30; ++i) x -= (std::erf(x) - y) * std::exp(x * x) * std::sqrt(std::numbers::pi) / 2;
-       return x;
-     }, .domain_lo = -0.9, .domain_hi = 0.9},
-    {.name = "expm1", .kind = OpKind::Elementwise, .doc = "e to the power x, less one, exact near 0.", .dtypes = kFloats,
+     }),
+     .batch = batch_elementwise,
+     .scalar = scalar_unary<Op::ErfInv>,
+     .reference1 =
+         [](double y) {
+           double x = 0;  // Newton's method on erf(x) = y
+           for (int i = 0; i < 30; ++i)
+             x -= (std::erf(x) - y) * std::exp(x * x) * std::sqrt(std::numbers::pi) / 2;
+           return x;
+         },
+     .domain_lo = -0.9,
+     .domain_hi = 0.9},
+    {.name = "expm1",
+     .kind = OpKind::Elementwise,
+     .doc = "e to the power x, less one, exact near 0.",
+     .dtypes = kFloats,
      .infer = infer_elementwise,
-     .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * (c.y() + one(c.y()))); }), .batch = batch_elementwise,
-     .scalar = scalar_unary<Op::Expm1>, .reference1 = [](double x) { return std::expm1(x); }},
-    {.name = "log1p", .kind = OpKind::Elementwise, .doc = "log(1 + x), exact near 0.", .dtypes = kFloats,
+     .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * (c.y() + one(c.y()))); }),
+     .batch = batch_elementwise,
+     .scalar = scalar_unary<Op::Expm1>,
+     .reference1 = [](double x) { return std::expm1(x); }},
+    {.name = "log1p",
+     .kind = OpKind::Elementwise,
+     .doc = "log(1 + x), exact near 0.",
+     .dtypes = kFloats,
      .infer = infer_elementwise,
-     .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() / (one(c.y()) + c.x(0))); }), .batch = batch_elementwise,
-     .scalar = scalar_unary<Op::Log1p>, .reference1 = [](double x) { return std::log1p(x); }, .domain_lo = -0.9, .domain_hi = 3},
-    {.name = "pow", .kind = OpKind::Elementwise, .doc = "a to the power b, with the special cases of C's pow.", .dtypes = kFloats,
+     .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() / (one(c.y()) + c.x(0))); }),
+     .batch = batch_elementwise,
+     .scalar = scalar_unary<Op::Log1p>,
+     .reference1 = [](double x) { return std::log1p(x); },
+     .domain_lo = -0.9,
+     .domain_hi = 3},
+    {.name = "pow",
+     .kind = OpKind::Elementwise,
+     .doc = "a to the power b, with the special cases of C's pow.",
+     .dtypes = kFloats,
      .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) {
        Operand x = c.x(0), p = c.x(1);
@@ -87,24 +167,35 @@ const OpDef kOps[] = {
          Operand log_x = apply1("log", where(positive, x, one(x)));
          c.grad(1, where(positive, c.dy() * c.y() * log_x, like(x, 0)));
        }
-     }), .batch = batch_elementwise,
+     }),
+     .batch = batch_elementwise,
      // A program that says (** x 3) gets products; one whose exponent is an argument must get the same bits.
-     .scalar = [](graph::ScalarCtx& c) {
-       uint32_t x = c.x[0], p = c.x[1];
-       uint32_t square = c.b.binary(Op::Mul, x, x), cube = c.b.binary(Op::Mul, square, x);
-       auto is = [&](double n) { return c.b.eq(p, c.b.number(c.type, n)); };
-       return c.b.select(is(2), square, c.b.select(is(3), cube, c.b.binary(Op::Pow, x, p)));
-     },
-     .reference2 = [](double a, double b) { return std::pow(a, b); }, .domain_lo = 0.2, .domain_hi = 2.5},
-    {.name = "atan2", .kind = OpKind::Elementwise, .doc = "Angle of the point (x, y) given as (atan2 y x), in (-pi, pi].", .dtypes = kFloats,
+     .scalar =
+         [](graph::ScalarCtx& c) {
+           uint32_t x = c.x[0], p = c.x[1];
+           uint32_t square = c.b.binary(Op::Mul, x, x), cube = c.b.binary(Op::Mul, square, x);
+           auto is = [&](double n) { return c.b.eq(p, c.b.number(c.type, n)); };
+           return c.b.select(is(2), square, c.b.select(is(3), cube, c.b.binary(Op::Pow, x, p)));
+         },
+     .reference2 = [](double a, double b) { return std::pow(a, b); },
+     .domain_lo = 0.2,
+     .domain_hi = 2.5},
+    {.name = "atan2",
+     .kind = OpKind::Elementwise,
+     .doc = "Angle of the point (x, y) given as (atan2 y x), in (-pi, pi].",
+     .dtypes = kFloats,
      .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) {
        Operand y = c.x(0), x = c.x(1);
        Operand g = c.dy() / (x * x + y * y);
        if (c.needs(0)) c.grad(0, g * x);
        if (c.needs(1)) c.grad(1, -(g * y));
-     }), .batch = batch_elementwise, .scalar = scalar_binary<Op::Atan2>,
-     .reference2 = [](double a, double b) { return std::atan2(a, b); }, .domain_lo = 0.3, .domain_hi = 2},
+     }),
+     .batch = batch_elementwise,
+     .scalar = scalar_binary<Op::Atan2>,
+     .reference2 = [](double a, double b) { return std::atan2(a, b); },
+     .domain_lo = 0.3,
+     .domain_hi = 2},
 };
 
 }  // namespace
@@ -114,10 +205,11 @@ std::span<const OpDef> math_ops() { return kOps; }
 std::optional<double> elementary_at(std::string_view name, double x) {
 #define SHEAF_AT(op_name, op) \
   if (name == op_name) return loop::elementary<Op::op>(x);
-  SHEAF_AT("exp", Exp) SHEAF_AT("log", Log) SHEAF_AT("sin", Sin) SHEAF_AT("cos", Cos) SHEAF_AT("tan", Tan) SHEAF_AT("tanh", Tanh)
-  SHEAF_AT("erf", Erf) SHEAF_AT("sigmoid", Sigmoid) SHEAF_AT("expm1", Expm1) SHEAF_AT("log1p", Log1p)
+  SHEAF_AT("exp", Exp)
+  SHEAF_AT("log", Log) SHEAF_AT("sin", Sin) SHEAF_AT("cos", Cos) SHEAF_AT("tan", Tan) SHEAF_AT("tanh", Tanh)
+      SHEAF_AT("erf", Erf) SHEAF_AT("sigmoid", Sigmoid) SHEAF_AT("expm1", Expm1) SHEAF_AT("log1p", Log1p)
 #undef SHEAF_AT
-  return std::nullopt;
+          return std::nullopt;
 }
 
 }  // namespace sheaf::ops

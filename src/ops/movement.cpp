@@ -27,7 +27,8 @@ std::vector<TensorType> infer_sizes(const InferCtx& c) { return {{c.inputs[0].dt
 
 std::vector<TensorType> infer_transpose(const InferCtx& c) {
   Sizes s;
-  for (int p : perm_of(c.attrs)) s.push_back(c.inputs[0].sizes[p]);
+  for (int p : perm_of(c.attrs))
+    s.push_back(c.inputs[0].sizes[p]);
   return {{c.inputs[0].dtype, s}};
 }
 
@@ -44,7 +45,8 @@ std::vector<TensorType> infer_pad(const InferCtx& c) {
 std::vector<TensorType> infer_concat(const InferCtx& c) {
   TensorType t = c.inputs[0];
   int axis = static_cast<int>(c.attrs.integer("axis"));
-  for (size_t i = 1; i < c.inputs.size(); ++i) t.sizes[axis] = t.sizes[axis] + c.inputs[i].sizes[axis];
+  for (size_t i = 1; i < c.inputs.size(); ++i)
+    t.sizes[axis] = t.sizes[axis] + c.inputs[i].sizes[axis];
   return {t};
 }
 
@@ -110,7 +112,8 @@ std::optional<Tensor> view_broadcast(const Tensor& t, const Attrs& a) {
   out.sizes = to_dims(a.sizes("sizes"));
   out.strides = Dims(out.sizes.size(), 0);
   int shift = out.rank() - t.rank();
-  for (int i = 0; i < t.rank(); ++i) out.strides[shift + i] = t.sizes[i] == 1 && out.sizes[shift + i] != 1 ? 0 : t.strides[i];
+  for (int i = 0; i < t.rank(); ++i)
+    out.strides[shift + i] = t.sizes[i] == 1 && out.sizes[shift + i] != 1 ? 0 : t.strides[i];
   return out;
 }
 
@@ -181,8 +184,10 @@ void lower_slice_add(LowerCtx& c) {
   c.for_each(c.in[1].sizes, [&](auto index) {
     std::vector<uint32_t> to;
     for (size_t i = 0; i < index.size(); ++i)
-      to.push_back(b.add(b.mul(index[i], b.i64(c.attrs.sizes("steps")[i].value())), b.i64(c.attrs.sizes("starts")[i].value())));
-    uint32_t x[] = {b.convert(b.load(c.out[0].buffer, c.offset(c.out[0], to)), compute_type(c.out[0].dtype)), c.load(c.in[1], index)};
+      to.push_back(
+          b.add(b.mul(index[i], b.i64(c.attrs.sizes("steps")[i].value())), b.i64(c.attrs.sizes("starts")[i].value())));
+    uint32_t x[] = {b.convert(b.load(c.out[0].buffer, c.offset(c.out[0], to)), compute_type(c.out[0].dtype)),
+                    c.load(c.in[1], index)};
     graph::ScalarCtx s{b, x, c.attrs, compute_type(c.out[0].dtype)};
     c.store(c.out[0], to, scalar_slice_add(s));
   });
@@ -213,13 +218,15 @@ void vjp_slice(VjpCtx& c) {
 
 void vjp_pad(VjpCtx& c) {
   Sizes steps;
-  for (Size m : c.attrs().sizes("interior")) steps.push_back(m + Size(1));
+  for (Size m : c.attrs().sizes("interior"))
+    steps.push_back(m + Size(1));
   c.grad(0, slice(c.dy(), c.attrs().sizes("lo"), c.x(0).sizes(), steps));
 }
 
 void vjp_transpose(VjpCtx& c) {
   std::vector<int> p = perm_of(c.attrs()), back(p.size());
-  for (size_t i = 0; i < p.size(); ++i) back[p[i]] = static_cast<int>(i);
+  for (size_t i = 0; i < p.size(); ++i)
+    back[p[i]] = static_cast<int>(i);
   c.grad(0, transpose(c.dy(), back));
 }
 
@@ -227,7 +234,8 @@ std::vector<Operand> batch_broadcast(BatchCtx& c) {
   // The batch axis must not be taken for a stretched one: give the operand its full rank first.
   const Sizes& target = c.attrs.sizes("sizes");
   Sizes s = c.inputs[0].sizes();
-  while (s.size() < target.size() + 1) s.insert(s.begin() + 1, Size(1));
+  while (s.size() < target.size() + 1)
+    s.insert(s.begin() + 1, Size(1));
   return {broadcast_to(reshape(c.inputs[0], s), prepend(c.batch, target))};
 }
 
@@ -237,42 +245,84 @@ std::vector<Operand> batch_concat(BatchCtx& c) {
 }
 
 const OpDef kOps[] = {
-    {.name = "reshape", .kind = OpKind::Movement, .doc = "The same elements in row-major order under other sizes.", .dtypes = kAnyType,
+    {.name = "reshape",
+     .kind = OpKind::Movement,
+     .doc = "The same elements in row-major order under other sizes.",
+     .dtypes = kAnyType,
      .infer = infer_sizes,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, reshape(c.dy(), c.x(0).sizes())); }),
      .batch = [](BatchCtx& c) { return std::vector{reshape(c.inputs[0], prepend(c.batch, c.attrs.sizes("sizes")))}; },
-     .lower = lower_copy, .view = view_reshape},
-    {.name = "transpose", .kind = OpKind::Movement, .doc = "Axes in another order.", .dtypes = kAnyType,
-     .infer = infer_transpose, .vjp = differentiable(vjp_transpose),
-     .batch = [](BatchCtx& c) {
-       std::vector<int> p = {0};
-       for (int a : perm_of(c.attrs)) p.push_back(a + 1);
-       return std::vector{transpose(c.inputs[0], p)};
-     }, .view = view_transpose},
-    {.name = "broadcast", .kind = OpKind::Movement, .doc = "Stretches axes of size 1 and adds leading axes.", .dtypes = kAnyType,
+     .lower = lower_copy,
+     .view = view_reshape},
+    {.name = "transpose",
+     .kind = OpKind::Movement,
+     .doc = "Axes in another order.",
+     .dtypes = kAnyType,
+     .infer = infer_transpose,
+     .vjp = differentiable(vjp_transpose),
+     .batch =
+         [](BatchCtx& c) {
+           std::vector<int> p = {0};
+           for (int a : perm_of(c.attrs))
+             p.push_back(a + 1);
+           return std::vector{transpose(c.inputs[0], p)};
+         },
+     .view = view_transpose},
+    {.name = "broadcast",
+     .kind = OpKind::Movement,
+     .doc = "Stretches axes of size 1 and adds leading axes.",
+     .dtypes = kAnyType,
      .infer = infer_sizes,
-     .vjp = differentiable([](VjpCtx& c) { c.grad(0, sum_to(c.dy(), c.x(0).sizes())); }), .batch = batch_broadcast, .view = view_broadcast},
-    {.name = "slice", .kind = OpKind::Movement, .doc = "Every step-th element from a start, per axis; a negative step walks back.", .dtypes = kAnyType,
-     .infer = infer_sizes, .vjp = differentiable(vjp_slice),
-     .batch = [](BatchCtx& c) {
-       return std::vector{slice(c.inputs[0], prepend(0, c.attrs.sizes("starts")), prepend(c.batch, c.attrs.sizes("sizes")), prepend(1, c.attrs.sizes("steps")))};
-     }, .view = view_slice},
-    {.name = "slice_add", .kind = OpKind::Update, .doc = "x with every step-th element from a start, per axis, added to.", .dtypes = kAnyType,
-     .infer = infer_same, .vjp = differentiable([](VjpCtx& c) {
+     .vjp = differentiable([](VjpCtx& c) { c.grad(0, sum_to(c.dy(), c.x(0).sizes())); }),
+     .batch = batch_broadcast,
+     .view = view_broadcast},
+    {.name = "slice",
+     .kind = OpKind::Movement,
+     .doc = "Every step-th element from a start, per axis; a negative step walks back.",
+     .dtypes = kAnyType,
+     .infer = infer_sizes,
+     .vjp = differentiable(vjp_slice),
+     .batch =
+         [](BatchCtx& c) {
+           return std::vector{slice(c.inputs[0], prepend(0, c.attrs.sizes("starts")),
+                                    prepend(c.batch, c.attrs.sizes("sizes")), prepend(1, c.attrs.sizes("steps")))};
+         },
+     .view = view_slice},
+    {.name = "slice_add",
+     .kind = OpKind::Update,
+     .doc = "x with every step-th element from a start, per axis, added to.",
+     .dtypes = kAnyType,
+     .infer = infer_same,
+     .vjp = differentiable([](VjpCtx& c) {
        c.grad(0, c.dy());
-       if (c.needs(1)) c.grad(1, slice(c.dy(), c.attrs().sizes("starts"), c.attrs().sizes("sizes"), c.attrs().sizes("steps")));
+       if (c.needs(1))
+         c.grad(1, slice(c.dy(), c.attrs().sizes("starts"), c.attrs().sizes("sizes"), c.attrs().sizes("steps")));
      }),
-     .batch = [](BatchCtx& c) {
-       stretch_to_batch(c);
-       return std::vector{slice_add(c.inputs[0], c.inputs[1], prepend(0, c.attrs.sizes("starts")), prepend(1, c.attrs.sizes("steps")))};
-     }, .scalar = scalar_slice_add, .lower = lower_slice_add, .window = view_slice},
-    {.name = "pad", .kind = OpKind::Movement, .doc = "Adds a constant before, after and between the elements of each axis.", .dtypes = kAnyType,
+     .batch =
+         [](BatchCtx& c) {
+           stretch_to_batch(c);
+           return std::vector{slice_add(c.inputs[0], c.inputs[1], prepend(0, c.attrs.sizes("starts")),
+                                        prepend(1, c.attrs.sizes("steps")))};
+         },
+     .scalar = scalar_slice_add,
+     .lower = lower_slice_add,
+     .window = view_slice},
+    {.name = "pad",
+     .kind = OpKind::Movement,
+     .doc = "Adds a constant before, after and between the elements of each axis.",
+     .dtypes = kAnyType,
      .infer = infer_pad,
      .vjp = differentiable(vjp_pad),
-     .batch = [](BatchCtx& c) {
-       return std::vector{pad(c.inputs[0], prepend(0, c.attrs.sizes("lo")), prepend(0, c.attrs.sizes("hi")), prepend(0, c.attrs.sizes("interior")), c.attrs.get<double>("value"))};
-     }, .lower = lower_pad},
-    {.name = "concat", .kind = OpKind::Movement, .doc = "Arrays one after the other along an axis.", .dtypes = kAnyType,
+     .batch =
+         [](BatchCtx& c) {
+           return std::vector{pad(c.inputs[0], prepend(0, c.attrs.sizes("lo")), prepend(0, c.attrs.sizes("hi")),
+                                  prepend(0, c.attrs.sizes("interior")), c.attrs.get<double>("value"))};
+         },
+     .lower = lower_pad},
+    {.name = "concat",
+     .kind = OpKind::Movement,
+     .doc = "Arrays one after the other along an axis.",
+     .dtypes = kAnyType,
      .infer = infer_concat,
      .vjp = differentiable([](VjpCtx& c) {
        int axis = static_cast<int>(c.attrs().integer("axis"));
@@ -282,7 +332,9 @@ const OpDef kOps[] = {
          if (c.needs(i)) c.grad(i, slice_axis(c.dy(), axis, at, n));
          at = at + n;
        }
-     }), .batch = batch_concat, .lower = lower_concat},
+     }),
+     .batch = batch_concat,
+     .lower = lower_concat},
 };
 
 }  // namespace

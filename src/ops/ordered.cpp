@@ -26,7 +26,8 @@ std::vector<TensorType> infer_top(const InferCtx& c) {
 // [rows, n], contiguous.
 void lower_in_order(LowerCtx& c, bool descending) {
   c.b.call("sort", {c.in[0].buffer, c.out[0].buffer, c.out[1].buffer},
-           {c.b.i64(static_cast<int64_t>(c.in[0].dtype)), c.in[0].sizes[0], c.in[0].sizes[1], c.b.i64(descending), c.out[0].sizes[1]});
+           {c.b.i64(static_cast<int64_t>(c.in[0].dtype)), c.in[0].sizes[0], c.in[0].sizes[1], c.b.i64(descending),
+            c.out[0].sizes[1]});
 }
 void lower_sort(LowerCtx& c) { lower_in_order(c, c.attrs.flag("descending")); }
 void lower_top(LowerCtx& c) { lower_in_order(c, true); }
@@ -35,14 +36,16 @@ void lower_top(LowerCtx& c) { lower_in_order(c, true); }
 void vjp_sort(VjpCtx& c) {
   if (!c.has_dy(0)) return;
   auto rows = [](Operand o) { return reshape(o, {o.size(0), o.size(1), 1}); };
-  Operand g = put_along(zeros({c.dy().dtype(), rows(c.x(0)).sizes()}), rows(cast(c.y(1), DType::I64)), rows(c.dy(0)), 1, "sort", false);
+  Operand g = put_along(zeros({c.dy().dtype(), rows(c.x(0)).sizes()}), rows(cast(c.y(1), DType::I64)), rows(c.dy(0)), 1,
+                        "sort", false);
   c.grad(0, reshape(g, c.x(0).sizes()));
 }
 
 // [outer, n, inner], contiguous.
 void lower_cumulate(LowerCtx& c) {
   c.b.call("cumulate", {c.in[0].buffer, c.out[0].buffer},
-           {c.b.i64(static_cast<int64_t>(c.in[0].dtype)), c.in[0].sizes[0], c.in[0].sizes[1], c.in[0].sizes[2], c.b.i64(c.attrs.integer("what"))});
+           {c.b.i64(static_cast<int64_t>(c.in[0].dtype)), c.in[0].sizes[0], c.in[0].sizes[1], c.in[0].sizes[2],
+            c.b.i64(c.attrs.integer("what"))});
 }
 
 Operand running_sum_from_the_end(Operand g) { return flip(cumulate(flip(std::move(g), 1), 1, 0), 1); }
@@ -57,9 +60,9 @@ Operand moved_ahead(const Operand& x, int64_t by) {
   return pad(slice_axis(x, 1, n - kept, kept), {0, 0, 0}, {0, n - kept, 0}, {0, 0, 0});
 }
 
-// d y_j / d x_i is the product of the other factors up to j. So the adjoint is e_i s_i, with e_i the product before i and
-// s_i = dy_i + x_{i+1} s_{i+1}, which is solved by doubling. Nothing is divided: it holds where factors are zero, and so do
-// its own derivatives.
+// d y_j / d x_i is the product of the other factors up to j. So the adjoint is e_i s_i, with e_i the product before i
+// and s_i = dy_i + x_{i+1} s_{i+1}, which is solved by doubling. Nothing is divided: it holds where factors are zero,
+// and so do its own derivatives.
 Operand running_product_adjoint(const Operand& x, const Operand& dy) {
   Operand s = dy, factor = moved_ahead(x, 1);
   int64_t n = x.size(1).value();
@@ -75,11 +78,12 @@ void vjp_cumulate(VjpCtx& c) {
     case 0: c.grad(0, running_sum_from_the_end(c.dy())); return;
     case 1: c.grad(0, running_product_adjoint(c.x(0), c.dy())); return;
     default: {
-      // Running maximum: the adjoint of a plateau goes to the element that started it. Plateaus are counted in ints and added up in f32 at least: a bf16 has no 257, and
-      // would round at each of the terms.
+      // Running maximum: the adjoint of a plateau goes to the element that started it. Plateaus are counted in ints and
+      // added up in f32 at least: a bf16 has no 257, and would round at each of the terms.
       Operand y = c.y(), x = c.x(0);
       DType sum = compute_type(x.dtype());
-      Operand starts = less(moved_back(y, 1, -HUGE_VAL), x), count = cumulate(cast(starts, DType::I64), 1, 0), group = count - like(count, 1);
+      Operand starts = less(moved_back(y, 1, -HUGE_VAL), x), count = cumulate(cast(starts, DType::I64), 1, 0),
+              group = count - like(count, 1);
       Operand total = put_along(zeros({sum, x.sizes()}), group, cast(c.dy(), sum), 1, "cummax", false);
       Operand back = cast(take_along(total, group, 1, "cummax", false), x.dtype());
       c.grad(0, where(starts, back, like(x, 0)));
@@ -90,7 +94,8 @@ void vjp_cumulate(VjpCtx& c) {
 std::vector<Operand> batch_sort(BatchCtx& c) {
   Operand x = c.inputs[0];
   auto out = graph::apply_all(c.op, {reshape(x, {x.size(0) * x.size(1), x.size(2)})}, c.attrs);
-  for (Operand& o : out) o = reshape(o, {x.size(0), x.size(1), o.size(1)});
+  for (Operand& o : out)
+    o = reshape(o, {x.size(0), x.size(1), o.size(1)});
   return out;
 }
 
@@ -100,13 +105,30 @@ std::vector<Operand> batch_cumulate(BatchCtx& c) {
 }
 
 const OpDef kOps[] = {
-    {.name = "sort", .kind = OpKind::Ordered, .doc = "Each row in order, stable, NaN last; also where each element came from (i32).", .dtypes = kAnyType,
-     .infer = infer_sort, .vjp = differentiable(vjp_sort), .batch = batch_sort, .lower = lower_sort},
-    {.name = "top", .kind = OpKind::Ordered, .doc = "The first `count` of each row in descending order, NaN last; also where each came from (i32).", .dtypes = kAnyType,
-     .infer = infer_top, .vjp = differentiable(vjp_sort), .batch = batch_sort, .lower = lower_top},
-    {.name = "cumulate", .kind = OpKind::Ordered, .doc = "Running sum, product or maximum along axis 1.", .dtypes = kAnyType,
+    {.name = "sort",
+     .kind = OpKind::Ordered,
+     .doc = "Each row in order, stable, NaN last; also where each element came from (i32).",
+     .dtypes = kAnyType,
+     .infer = infer_sort,
+     .vjp = differentiable(vjp_sort),
+     .batch = batch_sort,
+     .lower = lower_sort},
+    {.name = "top",
+     .kind = OpKind::Ordered,
+     .doc = "The first `count` of each row in descending order, NaN last; also where each came from (i32).",
+     .dtypes = kAnyType,
+     .infer = infer_top,
+     .vjp = differentiable(vjp_sort),
+     .batch = batch_sort,
+     .lower = lower_top},
+    {.name = "cumulate",
+     .kind = OpKind::Ordered,
+     .doc = "Running sum, product or maximum along axis 1.",
+     .dtypes = kAnyType,
      .infer = infer_same,
-     .vjp = differentiable(vjp_cumulate), .batch = batch_cumulate, .lower = lower_cumulate},
+     .vjp = differentiable(vjp_cumulate),
+     .batch = batch_cumulate,
+     .lower = lower_cumulate},
 };
 
 }  // namespace

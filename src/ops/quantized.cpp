@@ -1,5 +1,5 @@
-// The product with quantized weights, which reads them as they are stored. What it computes, to the bit, is said in loop/quantized.h. Its gradient is that of the
-// product with the weights they stand for.
+// The product with quantized weights, which reads them as they are stored. What it computes, to the bit, is said in
+// loop/quantized.h. Its gradient is that of the product with the weights they stand for.
 #include "ops/quantized.h"
 
 #include "loop/builder.h"
@@ -25,9 +25,12 @@ Size num_tiles(const Size& n) { return floor_div(n + kTile - Size(1), kTile); }
 
 std::vector<TensorType> infer(const InferCtx& c) {
   const TensorType &x = c.inputs[0], &values = c.inputs[1], &scales = c.inputs[2];
-  bool ok = x.rank() == 3 && values.rank() == 6 && scales.rank() == 3 && x.dtype == scales.dtype && (values.dtype == DType::I8 || values.dtype == DType::U8) &&
-            x.sizes[0] == values.sizes[0] && x.sizes[0] == scales.sizes[0] && values.sizes[1] == scales.sizes[1] && values.sizes[2] == num_tiles(scales.sizes[2]) &&
-            values.sizes[4] == kTile && x.sizes[2] == values.sizes[1] * values.sizes[3] * values.sizes[5] * Size(has_four_bits(values.dtype) ? 2 : 1);
+  bool ok =
+      x.rank() == 3 && values.rank() == 6 && scales.rank() == 3 && x.dtype == scales.dtype &&
+      (values.dtype == DType::I8 || values.dtype == DType::U8) && x.sizes[0] == values.sizes[0] &&
+      x.sizes[0] == scales.sizes[0] && values.sizes[1] == scales.sizes[1] &&
+      values.sizes[2] == num_tiles(scales.sizes[2]) && values.sizes[4] == kTile &&
+      x.sizes[2] == values.sizes[1] * values.sizes[3] * values.sizes[5] * Size(has_four_bits(values.dtype) ? 2 : 1);
   INVARIANT(ok, type_text(x) << " by " << type_text(values) << ", " << type_text(scales));
   return {{x.dtype, {x.sizes[0], x.sizes[1], scales.sizes[2]}}};
 }
@@ -35,9 +38,16 @@ std::vector<TensorType> infer(const InferCtx& c) {
 // In the order of loop::QuantizedArgs.
 void lower(LowerCtx& c) {
   const auto &x = c.in[0], &values = c.in[1], &scales = c.in[2];
-  std::vector<LowerCtx::V> args{c.b.i64(static_cast<int64_t>(x.dtype)), c.b.i64(has_four_bits(values.dtype)), x.sizes[0], x.sizes[1], scales.sizes[2],
-                                values.sizes[1], values.sizes[3], values.sizes[5]};
-  for (const auto* array : {&x, &values, &scales}) args.insert(args.end(), array->strides.begin(), array->strides.end());
+  std::vector<LowerCtx::V> args{c.b.i64(static_cast<int64_t>(x.dtype)),
+                                c.b.i64(has_four_bits(values.dtype)),
+                                x.sizes[0],
+                                x.sizes[1],
+                                scales.sizes[2],
+                                values.sizes[1],
+                                values.sizes[3],
+                                values.sizes[5]};
+  for (const auto* array : {&x, &values, &scales})
+    args.insert(args.end(), array->strides.begin(), array->strides.end());
   c.b.call("contract_quantized", {x.buffer, values.buffer, scales.buffer, c.out[0].buffer}, args);
 }
 
@@ -53,8 +63,12 @@ void vjp(VjpCtx& c) {
   const Operand scales = c.x(2);
   Operand levels = all_levels(c.x(1), scales);
   Size all = levels.size(0), n = levels.size(2);
-  if (c.needs(0)) c.grad(0, dot(c.dy(), swap_last_two(reshape(mul(levels, reshape(scales, {all, 1, n})), {c.x(0).size(0), c.x(0).size(2), n}))));
-  if (c.needs(2)) c.grad(2, reshape(sum(mul(reshape(dot(swap_last_two(c.x(0)), c.dy()), levels.sizes()), levels), {1}), scales.sizes()));
+  if (c.needs(0))
+    c.grad(0, dot(c.dy(), swap_last_two(reshape(mul(levels, reshape(scales, {all, 1, n})),
+                                                {c.x(0).size(0), c.x(0).size(2), n}))));
+  if (c.needs(2))
+    c.grad(2,
+           reshape(sum(mul(reshape(dot(swap_last_two(c.x(0)), c.dy()), levels.sizes()), levels), {1}), scales.sizes()));
 }
 
 std::vector<Operand> batch(BatchCtx& c) {
@@ -69,16 +83,25 @@ std::vector<Operand> batch(BatchCtx& c) {
 }
 
 const OpDef kOps[] = {
-    {.name = "quantized_dot", .kind = OpKind::Contract, .doc = "[B, M, K] by weights of 8 or 4 bits in groups along K, [B, groups, tiles, rows, 4, deep], with scales [B, groups, N].",
-     .dtypes = only(DType::F32) | only(DType::F64), .infer = infer, .vjp = differentiable(vjp), .batch = batch, .lower = lower},
+    {.name = "quantized_dot",
+     .kind = OpKind::Contract,
+     .doc = "[B, M, K] by weights of 8 or 4 bits in groups along K, [B, groups, tiles, rows, 4, deep], with scales [B, "
+            "groups, N].",
+     .dtypes = only(DType::F32) | only(DType::F64),
+     .infer = infer,
+     .vjp = differentiable(vjp),
+     .batch = batch,
+     .lower = lower},
 };
 
 }  // namespace
 
 Operand quantized_tiles(const Operand& values, int64_t deep, DType dtype) {
-  Size groups = values.size(0), rows = values.size(1), tiles = num_tiles(values.size(2)), more = tiles * kTile - values.size(2);
+  Size groups = values.size(0), rows = values.size(1), tiles = num_tiles(values.size(2)),
+       more = tiles * kTile - values.size(2);
   Operand filled = pad(values, {0, 0, 0}, {0, 0, more}, {0, 0, 0});
-  return cast(transpose(reshape(filled, {groups, floor_div(rows, Size(deep)), deep, tiles, kTile}), {0, 3, 1, 4, 2}), dtype);
+  return cast(transpose(reshape(filled, {groups, floor_div(rows, Size(deep)), deep, tiles, kTile}), {0, 3, 1, 4, 2}),
+              dtype);
 }
 
 Operand quantized_levels(const Operand& values, const Size& n, DType dtype) {
@@ -90,7 +113,9 @@ Operand quantized_levels(const Operand& values, const Size& n, DType dtype) {
   return concat({sub(low, like(rows, 8)), sub(high, like(rows, 8))}, 1);
 }
 
-Operand quantized_dot(Operand x, Operand values, Operand scales) { return graph::apply(op("quantized_dot"), {std::move(x), std::move(values), std::move(scales)}); }
+Operand quantized_dot(Operand x, Operand values, Operand scales) {
+  return graph::apply(op("quantized_dot"), {std::move(x), std::move(values), std::move(scales)});
+}
 
 std::span<const OpDef> quantized_ops() { return kOps; }
 

@@ -4,12 +4,14 @@
 
 namespace sheaf::ops {
 
-// x [B, M, K], values [B, groups, tiles, rows, 4, deep] (i8: 8 bits, u8: 4 bits), scales [B, groups, N] of x's dtype, which is f32 or f64.
+// x [B, M, K], values [B, groups, tiles, rows, 4, deep] (i8: 8 bits, u8: 4 bits), scales [B, groups, N] of x's dtype,
+// which is f32 or f64.
 Operand quantized_dot(Operand x, Operand values, Operand scales);
 
 // [groups, rows, N] as values [groups, tiles, rows / deep, 4, deep] of the given dtype, and back.
 Operand quantized_tiles(const Operand& values, int64_t deep, DType dtype);
-// The whole numbers that values [groups, tiles, rows, 4, deep] stand for, of n columns: [groups, rows of the matrix, n].
+// The whole numbers that values [groups, tiles, rows, 4, deep] stand for, of n columns: [groups, rows of the matrix,
+// n].
 Operand quantized_levels(const Operand& values, const Size& n, DType dtype);
 
 }  // namespace sheaf::ops

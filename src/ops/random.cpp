@@ -31,8 +31,8 @@ constexpr int64_t kPiece = 4096;
 using Word = loop::math::Scalar<Builder, uint32_t>;
 using Words = loop::math::Words<Builder>;
 
-// Walks [keys, n] in pieces that run in parallel; `body` gets the position and the block of its counter. Counters begin at 0,
-// or at the second input.
+// Walks [keys, n] in pieces that run in parallel; `body` gets the position and the block of its counter. Counters begin
+// at 0, or at the second input.
 template <class F>
 void for_each_draw(LowerCtx& c, V n, F&& body) {
   auto& b = c.b;
@@ -54,7 +54,9 @@ void for_each_draw(LowerCtx& c, V n, F&& body) {
   b.end();
 }
 
-std::vector<TensorType> infer_threefry(const InferCtx& c) { return {{DType::U32, {c.inputs[0].sizes[0], c.attrs.sizes("n")[0], 2}}}; }
+std::vector<TensorType> infer_threefry(const InferCtx& c) {
+  return {{DType::U32, {c.inputs[0].sizes[0], c.attrs.sizes("n")[0], 2}}};
+}
 
 void lower_threefry(LowerCtx& c) {
   for_each_draw(c, c.out[0].sizes[1], [&](V key, V i, Words w) {
@@ -63,7 +65,9 @@ void lower_threefry(LowerCtx& c) {
   });
 }
 
-std::vector<TensorType> infer_draw(const InferCtx& c) { return {{c.attrs.get<DType>("dtype"), {c.inputs[0].sizes[0], c.attrs.sizes("n")[0]}}}; }
+std::vector<TensorType> infer_draw(const InferCtx& c) {
+  return {{c.attrs.get<DType>("dtype"), {c.inputs[0].sizes[0], c.attrs.sizes("n")[0]}}};
+}
 
 // In [0, 1), with as many random bits as the mantissa holds.
 V unit_uniform(Words w, DType dtype) {
@@ -76,11 +80,16 @@ V unit_uniform(Words w, DType dtype) {
 }
 
 // An intermediate result of a narrow dtype: JAX has its precision after every step.
-V rounded(Builder& b, V x, DType dtype) { return compute_type(dtype) == dtype ? x : b.convert(b.convert(x, dtype), compute_type(dtype)); }
+V rounded(Builder& b, V x, DType dtype) {
+  return compute_type(dtype) == dtype ? x : b.convert(b.convert(x, dtype), compute_type(dtype));
+}
 
 // sqrt(2) erfinv(v) with v uniform in (-1, 1): the lower end is the number of the dtype after -1, so v is never -1.
 V normal(Builder& b, Words w, DType dtype) {
-  double half_ulp = dtype == DType::F64 ? 0x1p-53 : dtype == DType::BF16 ? 0x1p-8 : dtype == DType::F16 ? 0x1p-11 : 0x1p-24;
+  double half_ulp = dtype == DType::F64    ? 0x1p-53
+                    : dtype == DType::BF16 ? 0x1p-8
+                    : dtype == DType::F16  ? 0x1p-11
+                                           : 0x1p-24;
   DType t = compute_type(dtype);
   V low = b.number(t, half_ulp - 1), root2 = rounded(b, b.number(t, std::numbers::sqrt2), dtype);
   V v = b.max(rounded(b, b.add(b.mul(unit_uniform(w, dtype), b.number(t, 2)), low), dtype), low);
@@ -174,25 +183,53 @@ uint32_t scalar_next(ScalarCtx& c) {
 }
 
 const OpDef kOps[] = {
-    {.name = "threefry", .kind = OpKind::Create,
-     .doc = "Threefry-2x32 blocks under keys [K, 2] of the counters from start [K] on: [K, n, 2].", .dtypes = only(DType::U32),
-     .infer = infer_threefry, .vjp = kRandom,
-     .batch = batch_keys, .lower = lower_threefry},
-    {.name = "draw", .kind = OpKind::Create, .doc = "Random bits, uniform, normal or Gumbel numbers under keys [K, 2]: [K, n].", .dtypes = only(DType::U32),
-     .infer = infer_draw, .vjp = kRandom, .batch = batch_keys, .lower = lower_draw},
-    {.name = "offset_from_bits", .kind = OpKind::Elementwise, .doc = "An integer in [0, span) from two random words.", .dtypes = only(DType::U32) | only(DType::I64),
+    {.name = "threefry",
+     .kind = OpKind::Create,
+     .doc = "Threefry-2x32 blocks under keys [K, 2] of the counters from start [K] on: [K, n, 2].",
+     .dtypes = only(DType::U32),
+     .infer = infer_threefry,
+     .vjp = kRandom,
+     .batch = batch_keys,
+     .lower = lower_threefry},
+    {.name = "draw",
+     .kind = OpKind::Create,
+     .doc = "Random bits, uniform, normal or Gumbel numbers under keys [K, 2]: [K, n].",
+     .dtypes = only(DType::U32),
+     .infer = infer_draw,
+     .vjp = kRandom,
+     .batch = batch_keys,
+     .lower = lower_draw},
+    {.name = "offset_from_bits",
+     .kind = OpKind::Elementwise,
+     .doc = "An integer in [0, span) from two random words.",
+     .dtypes = only(DType::U32) | only(DType::I64),
      .infer = infer_elementwise,
-     .vjp = kRandom, .batch = batch_elementwise, .scalar = scalar_offset},
-    {.name = "between", .kind = OpKind::Elementwise, .doc = "u in [0, 1) moved to [lo, hi).", .dtypes = kFloats, .infer = infer_elementwise,
-     .vjp = differentiable(vjp_between), .batch = batch_elementwise, .scalar = scalar_between},
-    {.name = "next_after", .kind = OpKind::Elementwise, .doc = "The next float above, or below.", .dtypes = kFloats, .infer = infer_elementwise,
-     .vjp = zero_derivative("moves by one unit in the last place"), .batch = batch_elementwise, .scalar = scalar_next},
+     .vjp = kRandom,
+     .batch = batch_elementwise,
+     .scalar = scalar_offset},
+    {.name = "between",
+     .kind = OpKind::Elementwise,
+     .doc = "u in [0, 1) moved to [lo, hi).",
+     .dtypes = kFloats,
+     .infer = infer_elementwise,
+     .vjp = differentiable(vjp_between),
+     .batch = batch_elementwise,
+     .scalar = scalar_between},
+    {.name = "next_after",
+     .kind = OpKind::Elementwise,
+     .doc = "The next float above, or below.",
+     .dtypes = kFloats,
+     .infer = infer_elementwise,
+     .vjp = zero_derivative("moves by one unit in the last place"),
+     .batch = batch_elementwise,
+     .scalar = scalar_next},
 };
 
 }  // namespace
 
 Operand threefry(Operand key, Operand start, Size n) {
-  Operand y = graph::apply(op("threefry"), {reshape(std::move(key), {1, 2}), reshape(std::move(start), {1})}, {{"n", Sizes{n}}});
+  Operand y = graph::apply(op("threefry"), {reshape(std::move(key), {1, 2}), reshape(std::move(start), {1})},
+                           {{"n", Sizes{n}}});
   return reshape(y, {n, 2});
 }
 

@@ -1,5 +1,5 @@
-// Random draws: functions of a key and a counter, with the values of jax.random. Keys are u32[2]; several keys at once are
-// u32[K, 2].
+// Random draws: functions of a key and a counter, with the values of jax.random. Keys are u32[2]; several keys at once
+// are u32[K, 2].
 #pragma once
 #include "ops/emit.h"
 

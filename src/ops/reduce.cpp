@@ -1,4 +1,5 @@
-// Reductions over one or more axes (attributes `axes`, `keepdims`). The kernel sees the input as [outer, reduced, inner].
+// Reductions over one or more axes (attributes `axes`, `keepdims`). The kernel sees the input as [outer, reduced,
+// inner].
 #include "ops/reduce.h"
 
 #include <algorithm>
@@ -26,8 +27,10 @@ Sizes reduced_sizes(const Sizes& in, const std::vector<int>& axes, bool keepdims
   Sizes out;
   for (int i = 0; i < static_cast<int>(in.size()); ++i) {
     bool gone = std::find(axes.begin(), axes.end(), i) != axes.end();
-    if (!gone) out.push_back(in[i]);
-    else if (keepdims) out.push_back(Size(1));
+    if (!gone)
+      out.push_back(in[i]);
+    else if (keepdims)
+      out.push_back(Size(1));
   }
   return out;
 }
@@ -94,37 +97,74 @@ void vjp_product(VjpCtx& c) {
   perm.insert(perm.end(), axes.begin(), axes.end());
   Operand moved = transpose(x, perm);
   Size outer = 1, n = 1;
-  for (int i = 0; i < rank; ++i) (i < kept ? outer : n) = (i < kept ? outer : n) * moved.size(i);
+  for (int i = 0; i < rank; ++i)
+    (i < kept ? outer : n) = (i < kept ? outer : n) * moved.size(i);
   Operand rows = reshape(moved, {outer, n});
   Operand ones = full({x.dtype(), {outer, Size(1)}}, 1);
   auto exclusive = [&](Operand r) { return slice_axis(concat({ones, cumulate(r, 1, 1)}, 1), 1, 0, n); };
   Operand others = exclusive(rows) * flip(exclusive(flip(rows, 1)), 1);
   std::vector<int> back(rank);
-  for (int i = 0; i < rank; ++i) back[perm[i]] = i;
+  for (int i = 0; i < rank; ++i)
+    back[perm[i]] = i;
   c.grad(0, spread(c, c.dy()) * transpose(reshape(others, moved.sizes()), back));
 }
 
 std::vector<Operand> batch_reduce(BatchCtx& c) {
   Sizes axes;
-  for (int a : axes_of(c.attrs)) axes.push_back(Size(a + 1));
+  for (int a : axes_of(c.attrs))
+    axes.push_back(Size(a + 1));
   return graph::apply_all(c.op, {c.inputs[0]}, {{"axes", axes}, {"keepdims", c.attrs.flag("keepdims")}});
 }
 
 const OpDef kOps[] = {
-    {.name = "sum", .kind = OpKind::Reduce, .doc = "Sum along axes, by fixed blocks (error grows with log n).", .dtypes = kAnyType,
+    {.name = "sum",
+     .kind = OpKind::Reduce,
+     .doc = "Sum along axes, by fixed blocks (error grows with log n).",
+     .dtypes = kAnyType,
      .infer = infer_reduce,
-     .vjp = differentiable([](VjpCtx& c) { c.grad(0, spread(c, c.dy())); }), .batch = batch_reduce, .lower = lower_reduce<Combine::Sum>},
-    {.name = "product", .kind = OpKind::Reduce, .doc = "Product along axes.", .dtypes = kAnyType,
-     .infer = infer_reduce, .vjp = differentiable(vjp_product),
-     .batch = batch_reduce, .lower = lower_reduce<Combine::Prod>},
-    {.name = "max", .kind = OpKind::Reduce, .doc = "Largest element along axes; NaN wins. Every tied position gets the gradient.", .dtypes = kAnyType,
-     .infer = infer_extremum, .vjp = differentiable(vjp_extremum), .batch = batch_reduce, .lower = lower_reduce<Combine::Max>},
-    {.name = "min", .kind = OpKind::Reduce, .doc = "Smallest element along axes; NaN wins. Every tied position gets the gradient.", .dtypes = kAnyType,
-     .infer = infer_extremum, .vjp = differentiable(vjp_extremum), .batch = batch_reduce, .lower = lower_reduce<Combine::Min>},
-    {.name = "argmax", .kind = OpKind::Reduce, .doc = "Position of the first largest element along one axis (i32); NaN wins.", .dtypes = kAnyType,
-     .infer = infer_position, .vjp = zero_derivative("a position"), .batch = batch_reduce, .lower = lower_reduce<Combine::ArgMax>},
-    {.name = "argmin", .kind = OpKind::Reduce, .doc = "Position of the first smallest element along one axis (i32); NaN wins.", .dtypes = kAnyType,
-     .infer = infer_position, .vjp = zero_derivative("a position"), .batch = batch_reduce, .lower = lower_reduce<Combine::ArgMin>},
+     .vjp = differentiable([](VjpCtx& c) { c.grad(0, spread(c, c.dy())); }),
+     .batch = batch_reduce,
+     .lower = lower_reduce<Combine::Sum>},
+    {.name = "product",
+     .kind = OpKind::Reduce,
+     .doc = "Product along axes.",
+     .dtypes = kAnyType,
+     .infer = infer_reduce,
+     .vjp = differentiable(vjp_product),
+     .batch = batch_reduce,
+     .lower = lower_reduce<Combine::Prod>},
+    {.name = "max",
+     .kind = OpKind::Reduce,
+     .doc = "Largest element along axes; NaN wins. Every tied position gets the gradient.",
+     .dtypes = kAnyType,
+     .infer = infer_extremum,
+     .vjp = differentiable(vjp_extremum),
+     .batch = batch_reduce,
+     .lower = lower_reduce<Combine::Max>},
+    {.name = "min",
+     .kind = OpKind::Reduce,
+     .doc = "Smallest element along axes; NaN wins. Every tied position gets the gradient.",
+     .dtypes = kAnyType,
+     .infer = infer_extremum,
+     .vjp = differentiable(vjp_extremum),
+     .batch = batch_reduce,
+     .lower = lower_reduce<Combine::Min>},
+    {.name = "argmax",
+     .kind = OpKind::Reduce,
+     .doc = "Position of the first largest element along one axis (i32); NaN wins.",
+     .dtypes = kAnyType,
+     .infer = infer_position,
+     .vjp = zero_derivative("a position"),
+     .batch = batch_reduce,
+     .lower = lower_reduce<Combine::ArgMax>},
+    {.name = "argmin",
+     .kind = OpKind::Reduce,
+     .doc = "Position of the first smallest element along one axis (i32); NaN wins.",
+     .dtypes = kAnyType,
+     .infer = infer_position,
+     .vjp = zero_derivative("a position"),
+     .batch = batch_reduce,
+     .lower = lower_reduce<Combine::ArgMin>},
 };
 
 }  // namespace
@@ -133,7 +173,8 @@ std::span<const OpDef> reduce_ops() { return kOps; }
 
 loop::Combine combine_of(const OpDef& op) {
   // In the order of the entries above.
-  constexpr Combine kCombines[] = {Combine::Sum, Combine::Prod, Combine::Max, Combine::Min, Combine::ArgMax, Combine::ArgMin};
+  constexpr Combine kCombines[] = {Combine::Sum, Combine::Prod,   Combine::Max,
+                                   Combine::Min, Combine::ArgMax, Combine::ArgMin};
   static_assert(std::size(kCombines) == std::size(kOps));
   INVARIANT(&op >= kOps && &op < std::end(kOps), op.name << " is not a reduction");
   return kCombines[&op - kOps];

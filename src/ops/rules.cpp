@@ -11,7 +11,8 @@ namespace {
 // The i-th axis from the end is the one that disagrees.
 UserError broadcast_error(const Sizes& a, const Sizes& b, int i, Size x, Size y) {
   UserError e = runtime_error("Cannot broadcast shapes " + shape_text(a) + " and " + shape_text(b));
-  e.label = fmt::format("{} differs: {} and {}", i == 0 ? "the last axis" : fmt::format("axis {}", -1 - i), x.str(), y.str());
+  e.label =
+      fmt::format("{} differs: {} and {}", i == 0 ? "the last axis" : fmt::format("axis {}", -1 - i), x.str(), y.str());
   return e;
 }
 
@@ -23,9 +24,12 @@ Sizes broadcast_sizes(const Sizes& a, const Sizes& b) {
     Size x = i < a.size() ? a[a.size() - 1 - i] : Size(1);
     Size y = i < b.size() ? b[b.size() - 1 - i] : Size(1);
     Size& z = out[out.size() - 1 - i];
-    if (x == y || y == Size(1)) z = x;
-    else if (x == Size(1)) z = y;
-    else throw broadcast_error(a, b, static_cast<int>(i), x, y);
+    if (x == y || y == Size(1))
+      z = x;
+    else if (x == Size(1))
+      z = y;
+    else
+      throw broadcast_error(a, b, static_cast<int>(i), x, y);
   }
   return out;
 }
@@ -48,7 +52,8 @@ std::vector<TensorType> infer_same(const InferCtx& c) { return {c.inputs[0]}; }
 
 std::vector<int> int_list(const Attrs& attrs, std::string_view key) {
   std::vector<int> out;
-  for (Size s : attrs.sizes(key)) out.push_back(static_cast<int>(s.value()));
+  for (Size s : attrs.sizes(key))
+    out.push_back(static_cast<int>(s.value()));
   return out;
 }
 
@@ -64,11 +69,13 @@ void stretch_to_batch(BatchCtx& c) {
 std::vector<Operand> batch_elementwise(BatchCtx& c) {
   // Ranks are aligned at the right, so a batched operand of lower rank gets its missing axes after the batch axis.
   int rank = 0;
-  for (size_t i = 0; i < c.inputs.size(); ++i) rank = std::max(rank, c.inputs[i].rank() - (c.batched[i] ? 1 : 0));
+  for (size_t i = 0; i < c.inputs.size(); ++i)
+    rank = std::max(rank, c.inputs[i].rank() - (c.batched[i] ? 1 : 0));
   for (size_t i = 0; i < c.inputs.size(); ++i) {
     if (!c.batched[i] || c.inputs[i].rank() == rank + 1) continue;
     Sizes s = c.inputs[i].sizes();
-    while (static_cast<int>(s.size()) < rank + 1) s.insert(s.begin() + 1, Size(1));
+    while (static_cast<int>(s.size()) < rank + 1)
+      s.insert(s.begin() + 1, Size(1));
     c.inputs[i] = reshape(c.inputs[i], s);
   }
   return graph::apply_all(c.op, std::move(c.inputs), c.attrs);

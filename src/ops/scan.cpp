@@ -15,7 +15,8 @@ namespace {
 
 Operand swap_first_two(const Operand& x) {
   std::vector<int> perm;
-  for (int i = 0; i < x.rank(); ++i) perm.push_back(i < 2 ? 1 - i : i);
+  for (int i = 0; i < x.rank(); ++i)
+    perm.push_back(i < 2 ? 1 - i : i);
   return transpose(x, perm);
 }
 
@@ -29,15 +30,20 @@ std::vector<Operand> batch_scan(BatchCtx& c) {
   std::vector<bool> batched = c.batched;
   for (;;) {
     Scan out = s;
-    for (size_t i = 0; i < num_carries; ++i) out.carries[i] = batched[i] ? with_batch(c.inputs[i], c.batched[i], c.batch) : c.inputs[i];
-    for (size_t i = 0; i < num_xs; ++i) out.xs[i] = batched[num_carries + i] ? swap_first_two(c.inputs[num_carries + i]) : c.inputs[num_carries + i];
+    for (size_t i = 0; i < num_carries; ++i)
+      out.carries[i] = batched[i] ? with_batch(c.inputs[i], c.batched[i], c.batch) : c.inputs[i];
+    for (size_t i = 0; i < num_xs; ++i)
+      out.xs[i] = batched[num_carries + i] ? swap_first_two(c.inputs[num_carries + i]) : c.inputs[num_carries + i];
     out.captures = part(c.inputs, num_carries + num_xs, s.captures.size());
     Piece p;
     p.since = graph::next_node_id();
     p.inputs.push_back(parameter({DType::I64, {}}));
-    for (const Operand& o : out.carries) p.inputs.push_back(parameter(o.type()));
-    for (const Operand& o : out.xs) p.inputs.push_back(parameter(row_type(o.type())));
-    for (const Operand& o : out.captures) p.inputs.push_back(parameter(o.type()));
+    for (const Operand& o : out.carries)
+      p.inputs.push_back(parameter(o.type()));
+    for (const Operand& o : out.xs)
+      p.inputs.push_back(parameter(row_type(o.type())));
+    for (const Operand& o : out.captures)
+      p.inputs.push_back(parameter(o.type()));
     std::vector<bool> in{false}, result;
     append(in, batched);
     p.outputs = c.nested(*s.body, operands(p.inputs), in, c.batch, result);
@@ -52,7 +58,9 @@ std::vector<Operand> batch_scan(BatchCtx& c) {
     append(out.captures, captures);
     std::vector<Operand> all = scan(std::move(out));
     for (size_t i = 0; i < all.size(); ++i)
-      all[i] = i < num_carries ? with_batch(all[i], batched[i], c.batch) : result[i] ? swap_first_two(all[i]) : with_batch(all[i], false, c.batch);
+      all[i] = i < num_carries ? with_batch(all[i], batched[i], c.batch)
+               : result[i]     ? swap_first_two(all[i])
+                               : with_batch(all[i], false, c.batch);
     return all;
   }
 }
@@ -65,11 +73,13 @@ std::vector<Operand> unroll_scan(const Node& n) {
     int64_t i = s.reverse ? s.turns - 1 - t : t;
     std::vector<Operand> in{constant_int(DType::I64, i)};
     append(in, carries);
-    for (const Operand& x : s.xs) in.push_back(row(x, i));
+    for (const Operand& x : s.xs)
+      in.push_back(row(x, i));
     append(in, s.captures);
     std::vector<Operand> out = replay(*s.body, in);
     carries = part(out, 0, carries.size());
-    for (size_t k = 0; k < rows.size(); ++k) rows[k].push_back(expand_axis(out[carries.size() + k], 0));
+    for (size_t k = 0; k < rows.size(); ++k)
+      rows[k].push_back(expand_axis(out[carries.size() + k], 0));
   }
   std::vector<Operand> results = carries;
   for (size_t k = 0; k < rows.size(); ++k) {
@@ -80,35 +90,57 @@ std::vector<Operand> unroll_scan(const Node& n) {
 }
 
 const OpDef kOps[] = {
-    {.name = "scan", .kind = OpKind::Control, .doc = "A sub-graph run a known number of times over the rows of arrays.", .dtypes = kAnyType, .infer = nullptr,
-     .vjp = graph::differentiable(reverse_scan), .batch = batch_scan, .unroll = unroll_scan},
-    {.name = "unstack", .kind = OpKind::Control, .doc = "The rows of axis 0 as arrays of their own.", .dtypes = kAnyType, .infer = nullptr,
+    {.name = "scan",
+     .kind = OpKind::Control,
+     .doc = "A sub-graph run a known number of times over the rows of arrays.",
+     .dtypes = kAnyType,
+     .infer = nullptr,
+     .vjp = graph::differentiable(reverse_scan),
+     .batch = batch_scan,
+     .unroll = unroll_scan},
+    {.name = "unstack",
+     .kind = OpKind::Control,
+     .doc = "The rows of axis 0 as arrays of their own.",
+     .dtypes = kAnyType,
+     .infer = nullptr,
      .vjp = graph::differentiable([](VjpCtx& c) {
        std::vector<Operand> rows;
-       for (size_t i = 0; i < c.node().types.size(); ++i) rows.push_back(c.dy(static_cast<int>(i)));
+       for (size_t i = 0; i < c.node().types.size(); ++i)
+         rows.push_back(c.dy(static_cast<int>(i)));
        c.grad(0, stack_rows(std::move(rows)));
      }),
      .batch = [](BatchCtx& c) { return unstack(swap_first_two(c.inputs[0])); },
-     .unroll = [](const Node& n) {
-       std::vector<Operand> rows;
-       for (size_t i = 0; i < n.types.size(); ++i) rows.push_back(row(n.inputs[0], static_cast<int64_t>(i)));
-       return rows;
-     }},
-    {.name = "stack_rows", .kind = OpKind::Control, .doc = "Arrays of one shape as the rows of a new axis 0.", .dtypes = kAnyType, .infer = nullptr,
+     .unroll =
+         [](const Node& n) {
+           std::vector<Operand> rows;
+           for (size_t i = 0; i < n.types.size(); ++i)
+             rows.push_back(row(n.inputs[0], static_cast<int64_t>(i)));
+           return rows;
+         }},
+    {.name = "stack_rows",
+     .kind = OpKind::Control,
+     .doc = "Arrays of one shape as the rows of a new axis 0.",
+     .dtypes = kAnyType,
+     .infer = nullptr,
      .vjp = graph::differentiable([](VjpCtx& c) {
        std::vector<Operand> rows = unstack(c.dy());
-       for (size_t i = 0; i < rows.size(); ++i) c.grad(static_cast<int>(i), rows[i]);
+       for (size_t i = 0; i < rows.size(); ++i)
+         c.grad(static_cast<int>(i), rows[i]);
      }),
-     .batch = [](BatchCtx& c) {
-       std::vector<Operand> rows;
-       for (size_t i = 0; i < c.inputs.size(); ++i) rows.push_back(with_batch(c.inputs[i], c.batched[i], c.batch));
-       return std::vector{swap_first_two(stack_rows(std::move(rows)))};
-     },
-     .unroll = [](const Node& n) {
-       std::vector<Operand> rows;
-       for (const Operand& o : n.inputs) rows.push_back(expand_axis(o, 0));
-       return std::vector{concat(std::move(rows), 0)};
-     }},
+     .batch =
+         [](BatchCtx& c) {
+           std::vector<Operand> rows;
+           for (size_t i = 0; i < c.inputs.size(); ++i)
+             rows.push_back(with_batch(c.inputs[i], c.batched[i], c.batch));
+           return std::vector{swap_first_two(stack_rows(std::move(rows)))};
+         },
+     .unroll =
+         [](const Node& n) {
+           std::vector<Operand> rows;
+           for (const Operand& o : n.inputs)
+             rows.push_back(expand_axis(o, 0));
+           return std::vector{concat(std::move(rows), 0)};
+         }},
 };
 
 }  // namespace
@@ -129,9 +161,14 @@ Scan scan_of(const Node& n) {
 
 std::vector<Operand> scan(Scan s) {
   std::vector<TensorType> types = output_types(*s.body);
-  for (size_t i = s.carries.size(); i < types.size(); ++i) types[i] = stacked_type(types[i], s.turns);
-  graph::Attrs attrs{{"turns", s.turns}, {"carries", static_cast<int64_t>(s.carries.size())}, {"xs", static_cast<int64_t>(s.xs.size())}, {"reverse", s.reverse},
-                     {"single_rows", s.single_rows}, {"order", s.order}};
+  for (size_t i = s.carries.size(); i < types.size(); ++i)
+    types[i] = stacked_type(types[i], s.turns);
+  graph::Attrs attrs{{"turns", s.turns},
+                     {"carries", static_cast<int64_t>(s.carries.size())},
+                     {"xs", static_cast<int64_t>(s.xs.size())},
+                     {"reverse", s.reverse},
+                     {"single_rows", s.single_rows},
+                     {"order", s.order}};
   std::vector<Operand> inputs = std::move(s.carries);
   append(inputs, s.xs);
   append(inputs, s.captures);
@@ -139,7 +176,8 @@ std::vector<Operand> scan(Scan s) {
 }
 
 std::vector<Operand> unstack(const Operand& x) {
-  return apply_control("unstack", {x}, {}, {}, std::vector<TensorType>(static_cast<size_t>(x.size(0).value()), row_type(x.type())));
+  return apply_control("unstack", {x}, {}, {},
+                       std::vector<TensorType>(static_cast<size_t>(x.size(0).value()), row_type(x.type())));
 }
 
 Operand stack_rows(std::vector<Operand> rows) {

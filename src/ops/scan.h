@@ -28,7 +28,9 @@ std::vector<T> part(const std::vector<T>& v, size_t first, size_t count) {
 }
 
 template <class T>
-void append(std::vector<T>& to, const std::vector<T>& from) { to.insert(to.end(), from.begin(), from.end()); }
+void append(std::vector<T>& to, const std::vector<T>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
 
 // The loop of a node.
 Scan scan_of(const Node& n);

@@ -1,5 +1,5 @@
-// The reverse of a scan: the forward loop keeps the inner values that the reverse rules ask for as further outputs, and a loop in the other direction
-// goes through them.
+// The reverse of a scan: the forward loop keeps the inner values that the reverse rules ask for as further outputs, and
+// a loop in the other direction goes through them.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -21,13 +21,15 @@ class Reverse {
   explicit Reverse(VjpCtx& c) : c_(c), n_(c.node()), s_(scan_of(n_)) {
     num_carries_ = s_.carries.size();
     num_xs_ = s_.xs.size();
-    for (size_t i = 0; i < num_carries_ + num_xs_ + s_.captures.size(); ++i) wanted_.push_back(c.needs(static_cast<int>(i)));
+    for (size_t i = 0; i < num_carries_ + num_xs_ + s_.captures.size(); ++i)
+      wanted_.push_back(c.needs(static_cast<int>(i)));
     // What is kept for a reverse is used after everything else: its adjoints come first.
     for (size_t i = n_.types.size(); i-- > num_carries_;)
       if (c.has_dy(static_cast<int>(i)) && is_float(n_.types[i].dtype)) flowing_.push_back(i);
     parameters_ = s_.body->inputs;
     outputs_ = s_.body->outputs;
-    for (Node* n : graph::live_nodes(*s_.body)) inside_.insert(n);
+    for (Node* n : graph::live_nodes(*s_.body))
+      inside_.insert(n);
     pending_rows_.resize(wanted_.size());
     for (Size x : s_.single_rows) {
       size_t i = num_carries_ + static_cast<size_t>(x.value());
@@ -36,16 +38,18 @@ class Reverse {
   }
 
   void run() {
-    // From the third derivative on adjoints would be added up in another order than outside a loop, and compiled code must
-    // not differ from interpreted code in a bit.
-    if (s_.order >= 2) throw UserError(ErrorKind::Autodiff, "a third derivative through a long loop is taken turn by turn", n_.span);
+    // From the third derivative on adjoints would be added up in another order than outside a loop, and compiled code
+    // must not differ from interpreted code in a bit.
+    if (s_.order >= 2)
+      throw UserError(ErrorKind::Autodiff, "a third derivative through a long loop is taken turn by turn", n_.span);
     mark_varying();
     // 1. Turns backward: as many by themselves as it takes until the same carries have an adjoint before and after. The
     // first turn is left out when what it adds to the adjoint of a carry must meet other contributions in their order.
     first_apart_ = is_entangled();
     int64_t left = s_.turns - first_apart_;
     std::vector<bool> flags;
-    for (size_t i = 0; i < num_carries_; ++i) flags.push_back(is_float(n_.types[i].dtype) && c_.has_dy(static_cast<int>(i)));
+    for (size_t i = 0; i < num_carries_; ++i)
+      flags.push_back(is_float(n_.types[i].dtype) && c_.has_dy(static_cast<int>(i)));
     std::vector<Turn> turns;
     constexpr size_t kMaxPeeled = 4;
     while (static_cast<int64_t>(turns.size()) < left) {
@@ -61,16 +65,17 @@ class Reverse {
     start();
     bool looped = !turns.empty() && turns.back().flags_in == turns.back().flags_out;
     size_t peeled = turns.size() - (looped ? 1 : 0);
-    for (size_t t = 0; t < peeled; ++t) run_turn(turns[t], index_of(static_cast<int64_t>(t)));
+    for (size_t t = 0; t < peeled; ++t)
+      run_turn(turns[t], index_of(static_cast<int64_t>(t)));
     if (looped) run_rest(turns.back(), static_cast<int64_t>(peeled), left - static_cast<int64_t>(peeled));
     if (first_apart_) run_first();
     finish(static_cast<int64_t>(peeled));
   }
 
  private:
-  // One turn backward. The graph's inputs: adjoints of the carries behind the turn (those flagged), of the rows of ys, of
-  // single rows of xs so far, of the captures so far; then captures of the piece. Outputs: adjoints of the flagged carries before it, of the wanted rows
-  // of xs, of the captures.
+  // One turn backward. The graph's inputs: adjoints of the carries behind the turn (those flagged), of the rows of ys,
+  // of single rows of xs so far, of the captures so far; then captures of the piece. Outputs: adjoints of the flagged
+  // carries before it, of the wanted rows of xs, of the captures.
   struct Turn {
     std::vector<bool> flags_in, flags_out, xs;
     GraphPtr graph;
@@ -79,7 +84,8 @@ class Reverse {
 
   std::vector<bool> all_floats() const {
     std::vector<bool> f;
-    for (size_t i = 0; i < num_carries_; ++i) f.push_back(is_float(n_.types[i].dtype));
+    for (size_t i = 0; i < num_carries_; ++i)
+      f.push_back(is_float(n_.types[i].dtype));
     return f;
   }
 
@@ -118,8 +124,10 @@ class Reverse {
     for (size_t i = num_carries_; i < wanted_.size(); ++i) {
       if (!wanted_[i]) continue;
       wrt.emplace_back(parameters_[1 + i], 0);
-      if (i >= num_carries_ + num_xs_) before.push_back(add(n_.inputs[i].type()));
-      else before.push_back(pending_rows_[i] ? add(row_type(n_.inputs[i].type())) : Operand());
+      if (i >= num_carries_ + num_xs_)
+        before.push_back(add(n_.inputs[i].type()));
+      else
+        before.push_back(pending_rows_[i] ? add(row_type(n_.inputs[i].type())) : Operand());
     }
     std::vector<Operand> grads = c_.nested(y, dy, wrt, before);
     size_t at = 0;
@@ -148,22 +156,27 @@ class Reverse {
       if (!wanted_[i]) continue;
       if (c_.pending(static_cast<int>(i))) return true;
       for (size_t k = 0; k < n_.inputs.size(); ++k)
-        if (k != i && (k < num_carries_ || k >= num_carries_ + num_xs_) && same(n_.inputs[k], n_.inputs[i])) return true;
+        if (k != i && (k < num_carries_ || k >= num_carries_ + num_xs_) && same(n_.inputs[k], n_.inputs[i]))
+          return true;
     }
     return false;
   }
-  static bool same(const Operand& a, const Operand& b) { return a.is_node() && b.is_node() && a.node() == b.node() && a.index() == b.index(); }
+  static bool same(const Operand& a, const Operand& b) {
+    return a.is_node() && b.is_node() && a.node() == b.node() && a.index() == b.index();
+  }
 
   void mark_varying() {
-    for (size_t i = 0; i < 1 + num_carries_ + num_xs_; ++i) varying_.insert(parameters_[i].get());
+    for (size_t i = 0; i < 1 + num_carries_ + num_xs_; ++i)
+      varying_.insert(parameters_[i].get());
     for (Node* n : graph::live_nodes(*s_.body))
       for (const Operand& in : n->inputs)
         if (in.is_node() && varying_.count(in.node().get())) varying_.insert(n);
   }
 
-  // Where a value of the forward turn is found: a parameter (the index, a row, a capture), kept by the forward loop (a carry
-  // or an inner value), the carry of the next turn (what the backward turn before this one read as its own carry, handed on:
-  // it is kept once, and its adjoints meet one by one as they do outside a loop), or the same in every turn and computed once.
+  // Where a value of the forward turn is found: a parameter (the index, a row, a capture), kept by the forward loop (a
+  // carry or an inner value), the carry of the next turn (what the backward turn before this one read as its own carry,
+  // handed on: it is kept once, and its adjoints meet one by one as they do outside a loop), or the same in every turn
+  // and computed once.
   struct Source {
     enum Kind { Index, Row, Kept, Next, Fixed } kind;
     size_t at = 0;  // of xs, of what is kept, or of the carries
@@ -184,7 +197,8 @@ class Reverse {
         std::pair<const Node*, int> key{o.node().get(), o.index()};
         if (sources_.count(key)) continue;
         size_t p = 0;
-        while (p < parameters_.size() && parameters_[p].get() != o.node().get()) ++p;
+        while (p < parameters_.size() && parameters_[p].get() != o.node().get())
+          ++p;
         if (p == 0) {
           sources_[key] = {Source::Index, 0, {}};
         } else if (p < parameters_.size() && p > num_carries_ + num_xs_) {
@@ -206,11 +220,14 @@ class Reverse {
       }
     if (!fixed.empty()) {
       std::vector<Operand> captures, inputs(1 + num_carries_ + num_xs_);
-      GraphPtr g = close({parameters_, fixed, {}, graph::next_node_id(), [this](const Node* n) { return inside_.count(n) > 0; }}, captures);
+      GraphPtr g =
+          close({parameters_, fixed, {}, graph::next_node_id(), [this](const Node* n) { return inside_.count(n) > 0; }},
+                captures);
       append(inputs, s_.captures);
       append(inputs, captures);
       std::vector<Operand> values = replay(*g, inputs);
-      for (size_t i = 0; i < fixed.size(); ++i) sources_[fixed_keys[i]].fixed = values[i];
+      for (size_t i = 0; i < fixed.size(); ++i)
+        sources_[fixed_keys[i]].fixed = values[i];
     }
     if (!kept.empty()) kept_ = keep_rows(kept);
   }
@@ -222,7 +239,8 @@ class Reverse {
     std::vector<size_t> at;
     for (const Operand& v : values) {
       size_t k = num_carries_;
-      while (k < body->outputs.size() && !same(body->outputs[k], v)) ++k;
+      while (k < body->outputs.size() && !same(body->outputs[k], v))
+        ++k;
       if (k == body->outputs.size()) {
         body->outputs.push_back(v);
         types.push_back(stacked_type(v.type(), s_.turns));
@@ -231,11 +249,13 @@ class Reverse {
     }
     if (!types.empty()) c_.add_outputs(std::move(body), types);
     std::vector<Operand> out;
-    for (size_t k : at) out.push_back(c_.y(static_cast<int>(k)));
+    for (size_t k : at)
+      out.push_back(c_.y(static_cast<int>(k)));
     return out;
   }
 
-  // Which carry of the next turn it is; num_carries_ when none. (A carry that is passed on unchanged is one of this turn.)
+  // Which carry of the next turn it is; num_carries_ when none. (A carry that is passed on unchanged is one of this
+  // turn.)
   size_t carry_output(const Operand& o) const {
     for (size_t i = 0; i < num_carries_; ++i)
       if (same(outputs_[i], o)) return i;
@@ -244,10 +264,12 @@ class Reverse {
 
   void start() {
     for (size_t i = 0; i < num_carries_; ++i)
-      carry_.push_back(is_float(n_.types[i].dtype) && c_.has_dy(static_cast<int>(i)) ? c_.dy(static_cast<int>(i)) : Operand());
+      carry_.push_back(is_float(n_.types[i].dtype) && c_.has_dy(static_cast<int>(i)) ? c_.dy(static_cast<int>(i))
+                                                                                     : Operand());
     for (size_t i = num_carries_ + num_xs_; i < wanted_.size(); ++i) {
       if (!wanted_[i]) continue;
-      Operand p = (first_apart_ ? is_repeated_capture(i) : is_repeated(n_, i)) ? Operand() : c_.pending(static_cast<int>(i));
+      Operand p =
+          (first_apart_ ? is_repeated_capture(i) : is_repeated(n_, i)) ? Operand() : c_.pending(static_cast<int>(i));
       // -0 is what leaves every number as it is when added to.
       captures_.push_back(p ? p : full(n_.inputs[i].type(), -0.0));
     }
@@ -256,8 +278,9 @@ class Reverse {
   }
 
   // The inputs of a turn's graph.
-  std::vector<Operand> inputs_of(const Turn& t, const std::vector<Operand>& carries, const std::vector<Operand>& dys, const std::vector<Operand>& captures,
-                                 const Operand& index, const std::function<Operand(const Operand&)>& row_at) {
+  std::vector<Operand> inputs_of(const Turn& t, const std::vector<Operand>& carries, const std::vector<Operand>& dys,
+                                 const std::vector<Operand>& captures, const Operand& index,
+                                 const std::function<Operand(const Operand&)>& row_at) {
     std::vector<Operand> in;
     for (size_t i = 0; i < num_carries_; ++i)
       if (t.flags_in[i]) in.push_back(carries[i] ? carries[i] : zeros(n_.types[i]));
@@ -291,13 +314,19 @@ class Reverse {
       return r;
     };
     std::vector<Operand> dys;
-    for (size_t i : flowing_) dys.push_back(row_at(c_.dy(static_cast<int>(i))));
-    std::vector<Operand> out = replay(*t.graph, inputs_of(t, carry_, dys, captures_, constant_int(DType::I64, index), row_at));
-    for (auto& [i, h] : handed_on_) h.value = row_at(kept_[h.kept]);
+    for (size_t i : flowing_)
+      dys.push_back(row_at(c_.dy(static_cast<int>(i))));
+    std::vector<Operand> out =
+        replay(*t.graph, inputs_of(t, carry_, dys, captures_, constant_int(DType::I64, index), row_at));
+    for (auto& [i, h] : handed_on_)
+      h.value = row_at(kept_[h.kept]);
     size_t at = 0;
-    for (size_t i = 0; i < num_carries_; ++i) carry_[i] = t.flags_out[i] ? out[at++] : Operand();
-    for (size_t i = 0; i < t.xs.size(); ++i) rows_[i].push_back(t.xs[i] ? out[at++] : zeros(row_type(xs_type(i))));
-    for (Operand& a : captures_) a = out[at++];
+    for (size_t i = 0; i < num_carries_; ++i)
+      carry_[i] = t.flags_out[i] ? out[at++] : Operand();
+    for (size_t i = 0; i < t.xs.size(); ++i)
+      rows_[i].push_back(t.xs[i] ? out[at++] : zeros(row_type(xs_type(i))));
+    for (Operand& a : captures_)
+      a = out[at++];
   }
 
   bool is_single(const Operand& stacked) const {
@@ -352,21 +381,27 @@ class Reverse {
       r = add(row_type(stacked.type()));
       return r;
     };
-    for (size_t i : flowing_) dys.push_back(row_at(c_.dy(static_cast<int>(i))));
+    for (size_t i : flowing_)
+      dys.push_back(row_at(c_.dy(static_cast<int>(i))));
     std::vector<Operand> out = replay(*t.graph, inputs_of(t, carries, dys, captures, index, row_at));
     // The loop wants the carries first, then the rows.
     size_t num_flagged = 0, num_rows = 0;
-    for (bool f : t.flags_out) num_flagged += f;
-    for (bool x : t.xs) num_rows += x;
+    for (bool f : t.flags_out)
+      num_flagged += f;
+    for (bool x : t.xs)
+      num_rows += x;
     p.outputs = part(out, 0, num_flagged);
     append(p.outputs, part(out, num_flagged + num_rows, captures_.size()));
-    for (const auto& [i, h] : handed_on_) p.outputs.push_back(row_at(kept_[h.kept]));
+    for (const auto& [i, h] : handed_on_)
+      p.outputs.push_back(row_at(kept_[h.kept]));
     append(p.outputs, part(out, num_flagged, num_rows));
     loop.body = close(p, loop.captures);
     std::vector<Operand> results = scan(std::move(loop));
     size_t at = 0;
-    for (size_t i = 0; i < num_carries_; ++i) carry_[i] = t.flags_out[i] ? results[at++] : Operand();
-    for (Operand& a : captures_) a = results[at++];
+    for (size_t i = 0; i < num_carries_; ++i)
+      carry_[i] = t.flags_out[i] ? results[at++] : Operand();
+    for (Operand& a : captures_)
+      a = results[at++];
     at += handed_on_.size();
     for (size_t i = 0; i < t.xs.size(); ++i)
       rest_.push_back(t.xs[i] ? results[at++] : zeros(stacked_type(row_type(xs_type(i)), left)));
@@ -376,7 +411,7 @@ class Reverse {
   // outside a loop.
   void run_first() {
     int64_t index = s_.reverse ? s_.turns - 1 : 0;
-    std::vector<size_t> inputs;     // of the node, behind the parameters
+    std::vector<size_t> inputs;  // of the node, behind the parameters
     std::vector<Operand> params;
     std::vector<Operand> in{constant_int(DType::I64, index)}, values;
     auto parameter_of = [&](size_t i) -> Operand {
@@ -388,7 +423,8 @@ class Reverse {
       params.emplace_back(parameter(values.back().type()), 0);
       return params.back();
     };
-    for (size_t i = 0; i < n_.inputs.size(); ++i) in.push_back(parameter_of(i));
+    for (size_t i = 0; i < n_.inputs.size(); ++i)
+      in.push_back(parameter_of(i));
     std::vector<Operand> out = replay(*s_.body, in), y, dy, wrt, before;
     for (size_t i : flowing_) {
       y.push_back(out[i]);
@@ -402,7 +438,9 @@ class Reverse {
     for (size_t k = 0; k < inputs.size(); ++k) {
       size_t i = inputs[k];
       if (!wanted_[i]) continue;
-      Operand so_far = i < num_carries_ ? c_.pending(static_cast<int>(i)) : pending_rows_[i] ? row(pending_rows_[i], index) : Operand();
+      Operand so_far = i < num_carries_   ? c_.pending(static_cast<int>(i))
+                       : pending_rows_[i] ? row(pending_rows_[i], index)
+                                          : Operand();
       size_t at = 0;
       for (size_t j = num_carries_ + num_xs_; j < wanted_.size(); ++j) {
         if (!wanted_[j]) continue;
@@ -415,7 +453,8 @@ class Reverse {
     // On parameters first, then on the values: what is known already would be left out of the sweep.
     std::vector<Operand> grads = c_.nested(y, dy, wrt, before), captured;
     std::vector<Ref<Node>> nodes;
-    for (const Operand& p : params) nodes.push_back(p.node());
+    for (const Operand& p : params)
+      nodes.push_back(p.node());
     std::vector<Operand> wanted_grads;
     for (const Operand& g : grads)
       if (g) wanted_grads.push_back(g);
@@ -423,7 +462,8 @@ class Reverse {
     append(values, captured);
     std::vector<Operand> results = replay(*graph, values);
     size_t at = 0, r = 0, x = 0;
-    for (Operand& a : carry_) a = Operand();
+    for (Operand& a : carry_)
+      a = Operand();
     for (size_t k = 0; k < inputs.size(); ++k) {
       size_t i = inputs[k];
       if (!wanted_[i]) continue;
@@ -450,27 +490,32 @@ class Reverse {
     for (size_t i = num_carries_; i < num_carries_ + num_xs_; ++i) {
       if (!wanted_[i]) continue;
       std::vector<Operand> parts;
-      for (int64_t k = 0; k < peeled; ++k) parts.push_back(expand_axis(rows_[at][static_cast<size_t>(k)], 0));
+      for (int64_t k = 0; k < peeled; ++k)
+        parts.push_back(expand_axis(rows_[at][static_cast<size_t>(k)], 0));
       if (!rest_.empty()) parts.push_back(rest_[at]);
       if (first_apart_) parts.push_back(expand_axis(first_rows_[at], 0));
       if (!s_.reverse) std::reverse(parts.begin(), parts.end());
       ++at;
       if (parts.empty()) continue;
       Operand g = concat(std::move(parts), 0);
-      if (pending_rows_[i]) c_.replace_grad(static_cast<int>(i), g);
-      else c_.grad(static_cast<int>(i), c_.pending(static_cast<int>(i)) ? g : g + zeros_of_rows(g));
+      if (pending_rows_[i])
+        c_.replace_grad(static_cast<int>(i), g);
+      else
+        c_.grad(static_cast<int>(i), c_.pending(static_cast<int>(i)) ? g : g + zeros_of_rows(g));
     }
     at = 0;
     for (size_t i = num_carries_ + num_xs_; i < wanted_.size(); ++i) {
       if (!wanted_[i]) continue;
       const Operand& g = captures_[at++];
-      if (first_apart_ ? is_repeated_capture(i) : is_repeated(n_, i)) c_.grad(static_cast<int>(i), g);
-      else if (!first_apart_) c_.replace_grad(static_cast<int>(i), g);  // else the first turn has
+      if (first_apart_ ? is_repeated_capture(i) : is_repeated(n_, i))
+        c_.grad(static_cast<int>(i), g);
+      else if (!first_apart_)
+        c_.replace_grad(static_cast<int>(i), g);  // else the first turn has
     }
   }
 
-  // Rows cut out one by one have their adjoints added to the array of the last one's, which is padded with zeros: only that
-  // row keeps negative zeros.
+  // Rows cut out one by one have their adjoints added to the array of the last one's, which is padded with zeros: only
+  // that row keeps negative zeros.
   Operand zeros_of_rows(const Operand& g) const {
     Dims sizes(static_cast<size_t>(g.rank()), 1);
     sizes[0] = s_.turns;
@@ -483,23 +528,23 @@ class Reverse {
   const Node& n_;
   Scan s_;
   size_t num_carries_, num_xs_;
-  std::vector<bool> wanted_;        // by input
+  std::vector<bool> wanted_;           // by input
   std::vector<Operand> pending_rows_;  // by input: adjoints so far of xs with single rows
-  std::vector<size_t> flowing_;     // outputs behind the carries that have an adjoint
+  std::vector<size_t> flowing_;        // outputs behind the carries that have an adjoint
   // One turn forward: the nodes of the body.
   std::vector<Ref<Node>> parameters_;
   std::vector<Operand> outputs_;
   std::unordered_set<const Node*> inside_;
   std::unordered_set<const Node*> varying_;
   std::map<std::pair<const Node*, int>, Source> sources_;
-  std::vector<Operand> kept_;       // stacked
+  std::vector<Operand> kept_;  // stacked
   // By carry: what is kept of it, and the value that the backward turn at hand finds as the next turn's.
   struct HandedOn {
     size_t kept;
     Operand value;
   };
   std::map<size_t, HandedOn> handed_on_;
-  int64_t first_apart_ = 0;         // 1: the first turn is reversed by itself
+  int64_t first_apart_ = 0;  // 1: the first turn is reversed by itself
   std::vector<Operand> first_rows_;
   std::vector<Operand> carry_, captures_, rest_;
   std::vector<std::vector<Operand>> rows_;  // of wanted xs, in the order of the peeled turns

@@ -14,22 +14,44 @@ using graph::VjpCtx;
 
 std::vector<TensorType> infer_sizes(const InferCtx& c) {
   const Sizes& values = c.attrs.sizes("values");
-  return {{c.attrs.get<DType>("dtype"), c.attrs.flag("scalar") ? Sizes{} : Sizes{Size(static_cast<int64_t>(values.size()))}}};
+  return {{c.attrs.get<DType>("dtype"),
+           c.attrs.flag("scalar") ? Sizes{} : Sizes{Size(static_cast<int64_t>(values.size()))}}};
 }
 
 std::optional<Tensor> view_whole(const Tensor& t, const graph::Attrs&) { return t; }
 
 const OpDef kOps[] = {
-    {.name = "input", .kind = OpKind::Structure, .doc = "A parameter of the graph.", .dtypes = kNoData, .infer = nullptr,
-     .vjp = graph::zero_derivative("nothing comes before it"), .batch = graph::once_per_example("has no input to be batched")},
-    {.name = "leaf", .kind = OpKind::Structure, .doc = "What a gradient is taken with respect to: its input, under a name of its own.", .dtypes = kAnyType,
-     .infer = infer_same, .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy()); }), .batch = [](BatchCtx& c) { return std::move(c.inputs); },
+    {.name = "input",
+     .kind = OpKind::Structure,
+     .doc = "A parameter of the graph.",
+     .dtypes = kNoData,
+     .infer = nullptr,
+     .vjp = graph::zero_derivative("nothing comes before it"),
+     .batch = graph::once_per_example("has no input to be batched")},
+    {.name = "leaf",
+     .kind = OpKind::Structure,
+     .doc = "What a gradient is taken with respect to: its input, under a name of its own.",
+     .dtypes = kAnyType,
+     .infer = infer_same,
+     .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy()); }),
+     .batch = [](BatchCtx& c) { return std::move(c.inputs); },
      .view = view_whole},
-    {.name = "sizes", .kind = OpKind::Structure, .doc = "Sizes as numbers: what the expressions come to in the call at hand.", .dtypes = kNoData, .infer = infer_sizes,
-     .vjp = graph::zero_derivative("sizes are whole numbers"), .batch = graph::once_per_example("has no input to be batched")},
-    {.name = "custom", .kind = OpKind::Structure, .doc = "A result whose derivative the program gives itself (custom-vjp): its first input; the others are what the rule needs.",
-     .dtypes = kNoData, .infer = nullptr, .vjp = graph::not_differentiable("the node carries its own rule"),
-     .batch = graph::once_per_example("its rule is a function of the program"), .view = view_whole},
+    {.name = "sizes",
+     .kind = OpKind::Structure,
+     .doc = "Sizes as numbers: what the expressions come to in the call at hand.",
+     .dtypes = kNoData,
+     .infer = infer_sizes,
+     .vjp = graph::zero_derivative("sizes are whole numbers"),
+     .batch = graph::once_per_example("has no input to be batched")},
+    {.name = "custom",
+     .kind = OpKind::Structure,
+     .doc = "A result whose derivative the program gives itself (custom-vjp): its first input; the others are what the "
+            "rule needs.",
+     .dtypes = kNoData,
+     .infer = nullptr,
+     .vjp = graph::not_differentiable("the node carries its own rule"),
+     .batch = graph::once_per_example("its rule is a function of the program"),
+     .view = view_whole},
 };
 
 }  // namespace

@@ -14,19 +14,22 @@ Ref<Node> parameter(const graph::TensorType& type) {
 
 std::vector<Ref<Node>> parameters(const std::vector<graph::TensorType>& types) {
   std::vector<Ref<Node>> out;
-  for (const auto& t : types) out.push_back(parameter(t));
+  for (const auto& t : types)
+    out.push_back(parameter(t));
   return out;
 }
 
 std::vector<Operand> operands(const std::vector<Ref<Node>>& nodes) {
   std::vector<Operand> out;
-  for (const auto& n : nodes) out.emplace_back(n, 0);
+  for (const auto& n : nodes)
+    out.emplace_back(n, 0);
   return out;
 }
 
 Operand custom(std::vector<Operand> inputs, std::shared_ptr<const graph::CustomVjp> rule, const Span& span) {
   Operand y = inputs[0];
-  auto node = make_ref<Node>(&op("custom"), graph::Attrs{}, std::move(inputs), std::vector<graph::TensorType>{y.type()});
+  auto node =
+      make_ref<Node>(&op("custom"), graph::Attrs{}, std::move(inputs), std::vector<graph::TensorType>{y.type()});
   if (y.has_value()) node->values = {y.value()};
   node->span = span;
   node->custom = std::move(rule);
@@ -42,10 +45,13 @@ const graph::OpDef& input_op() {
 
 class Closing {
  public:
-  Closing(const Piece& piece, std::vector<Operand>& captures) : piece_(piece), captures_(captures), graph_(std::make_shared<Graph>()) {
+  Closing(const Piece& piece, std::vector<Operand>& captures)
+      : piece_(piece), captures_(captures), graph_(std::make_shared<Graph>()) {
     graph_->inputs = piece.inputs;
-    for (const auto& n : piece.inputs) copies_[n.get()] = n;
-    for (size_t i = 0; i < captures.size(); ++i) add_capture(captures[i]);
+    for (const auto& n : piece.inputs)
+      copies_[n.get()] = n;
+    for (size_t i = 0; i < captures.size(); ++i)
+      add_capture(captures[i]);
   }
 
   GraphPtr run() {
@@ -53,7 +59,8 @@ class Closing {
     std::vector<Node*> todo;
     for (const Operand& o : piece_.outputs)
       if (o.is_node()) todo.push_back(o.node().get());
-    for (const auto& n : piece_.effects) todo.push_back(n.get());
+    for (const auto& n : piece_.effects)
+      todo.push_back(n.get());
     while (!todo.empty()) {
       Node* n = todo.back();
       todo.pop_back();
@@ -63,11 +70,14 @@ class Closing {
     }
     for (auto& [id, n] : inside) {
       std::vector<Operand> inputs;
-      for (const Operand& in : n->inputs) inputs.push_back(renamed(in));
+      for (const Operand& in : n->inputs)
+        inputs.push_back(renamed(in));
       copies_[n] = with_inputs(*n, std::move(inputs));
     }
-    for (const Operand& o : piece_.outputs) graph_->outputs.push_back(renamed(o));
-    for (const auto& n : piece_.effects) graph_->effects.push_back(copies_.at(n.get()));
+    for (const Operand& o : piece_.outputs)
+      graph_->outputs.push_back(renamed(o));
+    for (const auto& n : piece_.effects)
+      graph_->effects.push_back(copies_.at(n.get()));
     return graph_;
   }
 
@@ -103,7 +113,8 @@ GraphPtr without_effects(const GraphPtr& g);
 
 Ref<Node> without_effects(const Node& n, std::vector<Operand> inputs) {
   Ref<Node> copy = with_inputs(n, std::move(inputs));
-  for (GraphPtr& s : copy->subgraphs) s = without_effects(s);
+  for (GraphPtr& s : copy->subgraphs)
+    s = without_effects(s);
   return copy;
 }
 
@@ -113,15 +124,18 @@ GraphPtr without_effects(const GraphPtr& g) {
   auto out = std::make_shared<Graph>();
   out->inputs = g->inputs;
   std::unordered_map<const Node*, Ref<Node>> copies;
-  for (const auto& n : g->inputs) copies[n.get()] = n;
+  for (const auto& n : g->inputs)
+    copies[n.get()] = n;
   auto renamed = [&](const Operand& o) { return o.is_node() ? Operand(copies.at(o.node().get()), o.index()) : o; };
   for (Node* n : graph::live_nodes({g->inputs, g->outputs, {}})) {
     if (copies.count(n)) continue;
     std::vector<Operand> inputs;
-    for (const Operand& in : n->inputs) inputs.push_back(renamed(in));
+    for (const Operand& in : n->inputs)
+      inputs.push_back(renamed(in));
     copies[n] = without_effects(*n, std::move(inputs));
   }
-  for (const Operand& o : g->outputs) out->outputs.push_back(renamed(o));
+  for (const Operand& o : g->outputs)
+    out->outputs.push_back(renamed(o));
   return out;
 }
 
@@ -132,18 +146,21 @@ GraphPtr close(const Piece& piece, std::vector<Operand>& captures) { return Clos
 GraphPtr with_captures(const GraphPtr& g, size_t num_inputs, const std::vector<Operand>& captures) {
   if (g->inputs.size() == num_inputs + captures.size()) return g;
   auto out = std::make_shared<Graph>(*g);
-  for (size_t i = g->inputs.size() - num_inputs; i < captures.size(); ++i) out->inputs.push_back(parameter(captures[i].type()));
+  for (size_t i = g->inputs.size() - num_inputs; i < captures.size(); ++i)
+    out->inputs.push_back(parameter(captures[i].type()));
   return out;
 }
 
 std::vector<Operand> replay(const Graph& g, const std::vector<Operand>& inputs) {
   std::unordered_map<const Node*, std::vector<Operand>> done;
-  for (size_t i = 0; i < g.inputs.size(); ++i) done[g.inputs[i].get()] = {inputs[i]};
+  for (size_t i = 0; i < g.inputs.size(); ++i)
+    done[g.inputs[i].get()] = {inputs[i]};
   auto renamed = [&](const Operand& o) { return o.is_node() ? done.at(o.node().get())[o.index()] : o; };
   for (Node* n : graph::live_nodes({g.inputs, g.outputs, {}})) {
     if (done.count(n)) continue;
     std::vector<Operand> in;
-    for (const Operand& o : n->inputs) in.push_back(renamed(o));
+    for (const Operand& o : n->inputs)
+      in.push_back(renamed(o));
     if (n->custom)
       done[n] = {custom(std::move(in), n->custom, n->span)};
     else if (n->op->kind == graph::OpKind::Control)
@@ -152,7 +169,8 @@ std::vector<Operand> replay(const Graph& g, const std::vector<Operand>& inputs) 
       done[n] = graph::apply_all(*n->op, std::move(in), n->attrs);
   }
   std::vector<Operand> out;
-  for (const Operand& o : g.outputs) out.push_back(renamed(o));
+  for (const Operand& o : g.outputs)
+    out.push_back(renamed(o));
   return out;
 }
 

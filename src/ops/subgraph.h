@@ -21,8 +21,8 @@ std::vector<Operand> operands(const std::vector<Ref<Node>>& nodes);
 // The first input, with `rule` as its derivative; the other inputs are what the rule needs (op `custom`).
 Operand custom(std::vector<Operand> inputs, std::shared_ptr<const graph::CustomVjp> rule, const Span& span);
 
-// A piece of a graph that is to stand by itself: what `outputs` and `effects` need down to `inputs`, and to whatever was
-// there before: nodes older than `since`, parameters of other graphs.
+// A piece of a graph that is to stand by itself: what `outputs` and `effects` need down to `inputs`, and to whatever
+// was there before: nodes older than `since`, parameters of other graphs.
 struct Piece {
   std::vector<Ref<Node>> inputs;
   std::vector<Operand> outputs;

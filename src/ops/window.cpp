@@ -17,14 +17,17 @@ using graph::OpKind;
 using graph::VjpCtx;
 
 // Elements of an axis that `count` positions of a window of `size` elements cover.
-Size covered(Size count, Size size, Size stride, Size dilation) { return (count - Size(1)) * stride + (size - Size(1)) * dilation + Size(1); }
+Size covered(Size count, Size size, Size stride, Size dilation) {
+  return (count - Size(1)) * stride + (size - Size(1)) * dilation + Size(1);
+}
 
 std::vector<TensorType> infer_window(const InferCtx& c) {
   const Sizes &size = c.attrs.sizes("size"), &stride = c.attrs.sizes("stride"), &dilation = c.attrs.sizes("dilation");
   const Sizes& x = c.inputs[0].sizes;
   size_t lead = x.size() - size.size();
   Sizes s(x.begin(), x.begin() + lead);
-  for (Size n : size) s.push_back(n);
+  for (Size n : size)
+    s.push_back(n);
   for (size_t i = 0; i < size.size(); ++i)
     s.push_back(floor_div(x[lead + i] - (size[i] - Size(1)) * dilation[i] - Size(1), stride[i]) + Size(1));
   return {{c.inputs[0].dtype, s}};
@@ -33,7 +36,8 @@ std::vector<TensorType> infer_window(const InferCtx& c) {
 std::vector<TensorType> infer_unwindow(const InferCtx& c) {
   const Sizes &sizes = c.attrs.sizes("sizes"), &y = c.inputs[0].sizes;
   Sizes s(y.begin(), y.end() - 2 * sizes.size());
-  for (Size n : sizes) s.push_back(n);
+  for (Size n : sizes)
+    s.push_back(n);
   return {{c.inputs[0].dtype, s}};
 }
 
@@ -62,12 +66,14 @@ void lower_window(LowerCtx& c) {
   c.for_each(c.out[0].sizes, [&](auto index) {
     std::vector<uint32_t> from(index.begin(), index.begin() + lead);
     for (size_t i = 0; i < stride.size(); ++i)
-      from.push_back(b.add(b.mul(index[lead + i], b.i64(dilation[i].value())), b.mul(index[lead + stride.size() + i], b.i64(stride[i].value()))));
+      from.push_back(b.add(b.mul(index[lead + i], b.i64(dilation[i].value())),
+                           b.mul(index[lead + stride.size() + i], b.i64(stride[i].value()))));
     c.store(c.out[0], index, c.load(c.in[0], from));
   });
 }
 
-// Tap by tap, so that the inner loop adds one stretch of memory to another, and in an order that does not depend on threads.
+// Tap by tap, so that the inner loop adds one stretch of memory to another, and in an order that does not depend on
+// threads.
 void lower_unwindow(LowerCtx& c) {
   auto& b = c.b;
   const Sizes &stride = c.attrs.sizes("stride"), &dilation = c.attrs.sizes("dilation");
@@ -75,22 +81,29 @@ void lower_unwindow(LowerCtx& c) {
   const auto &y = c.in[0], &x = c.out[0];
   auto mark = [&](size_t i) { return i + 1 == d ? loop::Mark::Vector : loop::Mark::Serial; };
   uint32_t total = b.i64(1);
-  for (size_t i = 0; i < lead; ++i) total = b.mul(total, x.sizes[i]);
+  for (size_t i = 0; i < lead; ++i)
+    total = b.mul(total, x.sizes[i]);
   uint32_t rest = b.begin_loop(total, loop::Mark::Parallel);
   std::vector<uint32_t> to(lead + d), from(lead + 2 * d);
-  for (size_t i = lead; i-- > 0; rest = b.binary(loop::Op::FloorDiv, rest, x.sizes[i])) to[i] = from[i] = b.binary(loop::Op::FloorMod, rest, x.sizes[i]);
-  for (size_t i = 0; i < d; ++i) to[lead + i] = b.begin_loop(x.sizes[lead + i], mark(i));
+  for (size_t i = lead; i-- > 0; rest = b.binary(loop::Op::FloorDiv, rest, x.sizes[i]))
+    to[i] = from[i] = b.binary(loop::Op::FloorMod, rest, x.sizes[i]);
+  for (size_t i = 0; i < d; ++i)
+    to[lead + i] = b.begin_loop(x.sizes[lead + i], mark(i));
   DType type = compute_type(x.dtype);
   c.store(x, to, b.number(type, 0));
-  for (size_t i = 0; i < d; ++i) b.end();
-  for (size_t i = 0; i < d; ++i) from[lead + i] = b.begin_loop(y.sizes[lead + i], loop::Mark::Serial);
+  for (size_t i = 0; i < d; ++i)
+    b.end();
+  for (size_t i = 0; i < d; ++i)
+    from[lead + i] = b.begin_loop(y.sizes[lead + i], loop::Mark::Serial);
   for (size_t i = 0; i < d; ++i) {
     from[lead + d + i] = b.begin_loop(y.sizes[lead + d + i], mark(i));
-    to[lead + i] = b.add(b.mul(from[lead + d + i], b.i64(stride[i].value())), b.mul(from[lead + i], b.i64(dilation[i].value())));
+    to[lead + i] =
+        b.add(b.mul(from[lead + d + i], b.i64(stride[i].value())), b.mul(from[lead + i], b.i64(dilation[i].value())));
   }
   uint32_t sum = b.convert(b.load(x.buffer, c.offset(x, to)), type), tap = c.load(y, from);
   c.store(x, to, type == DType::Bool ? b.or_(sum, tap) : b.add(sum, tap));
-  for (size_t i = 0; i < 2 * d + 1; ++i) b.end();
+  for (size_t i = 0; i < 2 * d + 1; ++i)
+    b.end();
 }
 
 void vjp_window(VjpCtx& c) {
@@ -107,7 +120,8 @@ void vjp_unwindow(VjpCtx& c) {
   Sizes size;
   for (int i = 0; i < d; ++i) {
     size.push_back(y[lead + i]);
-    g = slice_axis(g, lead + i, 0, covered(y[lead + d + i], y[lead + i], stride[i], dilation[i]));  // beyond that no window reaches
+    g = slice_axis(g, lead + i, 0,
+                   covered(y[lead + d + i], y[lead + i], stride[i], dilation[i]));  // beyond that no window reaches
   }
   c.grad(0, window(g, size, stride, dilation));
 }
@@ -116,18 +130,30 @@ void vjp_unwindow(VjpCtx& c) {
 std::vector<Operand> batch_leading(BatchCtx& c) { return graph::apply_all(c.op, {c.inputs[0]}, c.attrs); }
 
 const OpDef kOps[] = {
-    {.name = "window", .kind = OpKind::Movement, .doc = "The last axes through windows that may overlap: [lead…, size…, out…].", .dtypes = kAnyType,
+    {.name = "window",
+     .kind = OpKind::Movement,
+     .doc = "The last axes through windows that may overlap: [lead…, size…, out…].",
+     .dtypes = kAnyType,
      .infer = infer_window,
-     .vjp = differentiable(vjp_window), .batch = batch_leading, .lower = lower_window, .view = view_window},
-    {.name = "unwindow", .kind = OpKind::Scatter, .doc = "Windows added back to the places they were read from.", .dtypes = only(DType::F32) | only(DType::F64) | kIntegers,
+     .vjp = differentiable(vjp_window),
+     .batch = batch_leading,
+     .lower = lower_window,
+     .view = view_window},
+    {.name = "unwindow",
+     .kind = OpKind::Scatter,
+     .doc = "Windows added back to the places they were read from.",
+     .dtypes = only(DType::F32) | only(DType::F64) | kIntegers,
      .infer = infer_unwindow,
-     .vjp = differentiable(vjp_unwindow), .batch = batch_leading, .lower = lower_unwindow},
+     .vjp = differentiable(vjp_unwindow),
+     .batch = batch_leading,
+     .lower = lower_unwindow},
 };
 
 }  // namespace
 
 Operand window(Operand x, Sizes size, Sizes stride, Sizes dilation) {
-  return graph::apply(op("window"), {std::move(x)}, {{"size", std::move(size)}, {"stride", std::move(stride)}, {"dilation", std::move(dilation)}});
+  return graph::apply(op("window"), {std::move(x)},
+                      {{"size", std::move(size)}, {"stride", std::move(stride)}, {"dilation", std::move(dilation)}});
 }
 
 namespace {
@@ -136,7 +162,8 @@ namespace {
 bool is_partition(const Sizes& y, const Sizes& sizes, const Sizes& stride, const Sizes& dilation) {
   size_t d = sizes.size(), lead = y.size() - 2 * d;
   for (size_t i = 0; i < d; ++i)
-    if (!(y[lead + i] == stride[i]) || !(dilation[i] == Size(1)) || !(y[lead + d + i] * stride[i] == sizes[i])) return false;
+    if (!(y[lead + i] == stride[i]) || !(dilation[i] == Size(1)) || !(y[lead + d + i] * stride[i] == sizes[i]))
+      return false;
   return true;
 }
 
@@ -147,18 +174,22 @@ Operand unwindow(Operand y, Sizes sizes, Sizes stride, Sizes dilation) {
   if (is_partition(y.sizes(), sizes, stride, dilation)) {
     int d = static_cast<int>(sizes.size()), lead = y.rank() - 2 * d;
     std::vector<int> perm;
-    for (int i = 0; i < lead; ++i) perm.push_back(i);
+    for (int i = 0; i < lead; ++i)
+      perm.push_back(i);
     for (int i = 0; i < d; ++i) {
       perm.push_back(lead + d + i);
       perm.push_back(lead + i);
     }
     Sizes ys = y.sizes(), out(ys.begin(), ys.begin() + lead);
-    for (Size n : sizes) out.push_back(n);
+    for (Size n : sizes)
+      out.push_back(n);
     return reshape(transpose(std::move(y), perm), out);
   }
   // Narrow types would round after every window.
-  if (compute_type(dtype) != dtype) return cast(unwindow(cast(std::move(y), compute_type(dtype)), sizes, stride, dilation), dtype);
-  return graph::apply(op("unwindow"), {std::move(y)}, {{"sizes", std::move(sizes)}, {"stride", std::move(stride)}, {"dilation", std::move(dilation)}});
+  if (compute_type(dtype) != dtype)
+    return cast(unwindow(cast(std::move(y), compute_type(dtype)), sizes, stride, dilation), dtype);
+  return graph::apply(op("unwindow"), {std::move(y)},
+                      {{"sizes", std::move(sizes)}, {"stride", std::move(stride)}, {"dilation", std::move(dilation)}});
 }
 
 std::span<const OpDef> window_ops() { return kOps; }

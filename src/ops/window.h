@@ -4,10 +4,11 @@
 
 namespace sheaf::ops {
 
-// x [lead…, n…] seen through windows: [lead…, size…, out…] with out = (n - (size - 1) * dilation - 1) // stride + 1 per axis.
-// The three lists have one entry for each of the last axes. A view: nothing is copied.
+// x [lead…, n…] seen through windows: [lead…, size…, out…] with out = (n - (size - 1) * dilation - 1) // stride + 1 per
+// axis. The three lists have one entry for each of the last axes. A view: nothing is copied.
 Operand window(Operand x, Sizes size, Sizes stride, Sizes dilation);
-// The reverse of [lead…, size…, out…]: every element added back where it was read, in an array [lead…, sizes…] of zeros.
+// The reverse of [lead…, size…, out…]: every element added back where it was read, in an array [lead…, sizes…] of
+// zeros.
 Operand unwindow(Operand y, Sizes sizes, Sizes stride, Sizes dilation);
 
 }  // namespace sheaf::ops

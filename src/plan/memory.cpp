@@ -22,7 +22,8 @@ MemoryPlan plan_memory(const std::vector<Lifetime>& buffers) {
       at = std::max(at, plan.offsets[p] + rounded(buffers[p].bytes));
     }
     plan.offsets[i] = at;
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), at, [&](int64_t v, int p) { return v < plan.offsets[p]; }), i);
+    placed.insert(
+        std::upper_bound(placed.begin(), placed.end(), at, [&](int64_t v, int p) { return v < plan.offsets[p]; }), i);
     plan.total_bytes = std::max(plan.total_bytes, static_cast<size_t>(at + need));
   }
   return plan;

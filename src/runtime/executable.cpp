@@ -52,7 +52,8 @@ const Buffer* Executable::unchanged(const Place& p, const Memory& m) const {
 
 Executable::Pointers Executable::pointers(const Launch& l, const Memory& m) const {
   Pointers out;
-  for (const Place& p : l.buffers) out.push_back(address(p, m));
+  for (const Place& p : l.buffers)
+    out.push_back(address(p, m));
   return out;
 }
 
@@ -83,12 +84,14 @@ size_t Executable::run_from(size_t i, const Memory& m) const {
   std::optional<RowMaker> maker;
   if (at > i) maker.emplace(launches[i], pointers(launches[i], m));
   std::optional<PartTaker> taker;
-  if (at + 1 < launches.size() && launches[at + 1].by_parts) taker.emplace(launches[at + 1], pointers(launches[at + 1], m));
+  if (at + 1 < launches.size() && launches[at + 1].by_parts)
+    taker.emplace(launches[at + 1], pointers(launches[at + 1], m));
   auto make = [&](int64_t row, int64_t rows, bool again) { return maker->make(row, rows, again); };
   auto take = [&](const Part& part) { taker->take(part); };
   const RowsWanted wanted(make);
   const PartDone done(take);
-  product.partwise->run(pointers(product, m), {maker ? &wanted : nullptr, taker ? &done : nullptr, maker ? maker->made_of() : MadeOf{}});
+  product.partwise->run(pointers(product, m),
+                        {maker ? &wanted : nullptr, taker ? &done : nullptr, maker ? maker->made_of() : MadeOf{}});
   if (taker) taker->finish();
   if (g_profiling) record_kernel(product, static_cast<uint64_t>((now() - start).count()));
   return at + (taker ? 2 : 1);
@@ -129,8 +132,10 @@ std::vector<Tensor> Executable::run(std::span<const Tensor> inputs, std::span<co
     record_buffers(buffers);
   }
   SmallVec<std::byte*, 16> input_data, result_data;
-  for (const Tensor& t : inputs) input_data.push_back(t.bytes());
-  for (const Result& r : results) result_data.push_back(r.buffer->data() + r.offset_bytes);
+  for (const Tensor& t : inputs)
+    input_data.push_back(t.bytes());
+  for (const Result& r : results)
+    result_data.push_back(r.buffer->data() + r.offset_bytes);
   run_at({input_data, result_data, scratch_data, inputs, given_up});
   std::vector<Tensor> out;
   out.reserve(outputs.size());

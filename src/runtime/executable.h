@@ -1,5 +1,5 @@
-// A compiled graph: constants, a memory plan and a list of kernel launches. Immutable; many threads may run one at once,
-// each with scratch memory borrowed for the call.
+// A compiled graph: constants, a memory plan and a list of kernel launches. Immutable; many threads may run one at
+// once, each with scratch memory borrowed for the call.
 #pragma once
 #include <array>
 #include <memory>
@@ -22,7 +22,8 @@ class Kernel {
   virtual int run(std::span<std::byte* const> buffers, std::span<const int64_t> sizes, int64_t& payload) const = 0;
 };
 
-// How a launch runs with one of its operands in another order, for operands that are read again and again unchanged (weights of a model that generates): see packed.h.
+// How a launch runs with one of its operands in another order, for operands that are read again and again unchanged
+// (weights of a model that generates): see packed.h.
 class PackedForm {
  public:
   using Layout = std::array<int64_t, 4>;
@@ -32,23 +33,24 @@ class PackedForm {
   // `buffers` has the packed operand in its place.
   virtual void run(std::span<std::byte* const> buffers) const = 0;
 
-  const int operand;      // of the launch's buffers
-  const int64_t bytes;    // when packed
-  const Layout layout;    // forms that pack in the same way have the same
+  const int operand;    // of the launch's buffers
+  const int64_t bytes;  // when packed
+  const Layout layout;  // forms that pack in the same way have the same
 };
 
 // Where a value lives during a run.
 struct Place {
   enum Kind : uint8_t { Input, Constant, Scratch, Output } kind = Scratch;
-  int index = 0;          // Input, Constant, Output: which
-  int64_t offset = 0;     // in bytes, from the start of the input's data, the constant's data, the scratch or the output
+  int index = 0;       // Input, Constant, Output: which
+  int64_t offset = 0;  // in bytes, from the start of the input's data, the constant's data, the scratch or the output
 };
 
 // How a launch takes a matrix part by part. Its first two sizes are its rows and columns.
 struct ByParts {
   std::vector<int64_t> steps;  // bytes from one row and from one column to the next, of each buffer
   int64_t columns = 0;         // of the matrix
-  int64_t unit = 0;            // 0: its rows and columns are those of the matrix. Else each of its rows is so many elements of the matrix, wherever they begin
+  int64_t unit = 0;  // 0: its rows and columns are those of the matrix. Else each of its rows is so many elements of
+                     // the matrix, wherever they begin
 };
 
 // How a launch makes rows of the first factor of the product behind it. Its first size is their number.
@@ -59,19 +61,20 @@ struct ByRows {
 };
 
 struct Launch {
-  std::string name;       // "add+exp+sum f32 [768 128]", for the profiler
+  std::string name;  // "add+exp+sum f32 [768 128]", for the profiler
   std::shared_ptr<const Kernel> kernel;
   std::shared_ptr<const PackedForm> packed;  // or none
-  std::shared_ptr<const PartwiseForm> partwise;  // of a product with a launch before or behind it that goes with it; or none
+  std::shared_ptr<const PartwiseForm>
+      partwise;  // of a product with a launch before or behind it that goes with it; or none
   std::vector<Place> buffers;
   std::vector<int64_t> sizes;
-  int node = -1;          // for messages: index into Executable::labels
-  Span span;              // the form its (last) node came from
-  int64_t flops = 0;      // of contractions, a multiply-add counted as two; 0: not known
-  int64_t bytes = 0;      // that must pass at least: every element of every array once
+  int node = -1;                    // for messages: index into Executable::labels
+  Span span;                        // the form its (last) node came from
+  int64_t flops = 0;                // of contractions, a multiply-add counted as two; 0: not known
+  int64_t bytes = 0;                // that must pass at least: every element of every array once
   std::optional<ByParts> by_parts;  // of a launch that takes the product before it part by part
   std::optional<ByRows> by_rows;    // of a launch that makes rows for the product behind it
-  bool is_copy = false;   // of buffer 0 to buffer 1, element for element: nothing to do where they are the same memory
+  bool is_copy = false;  // of buffer 0 to buffer 1, element for element: nothing to do where they are the same memory
 };
 
 struct OutputSpec {
@@ -110,8 +113,8 @@ struct Executable {
   std::vector<OutputBuffer> output_buffers;
   size_t scratch_bytes = 0;
 
-  // Inputs must be contiguous and of the planned sizes. The memory of those flagged in `given_up` (empty: none) belongs to
-  // nobody else and may be written. Throws CheckFailure, with all inputs as they were, or Stopped.
+  // Inputs must be contiguous and of the planned sizes. The memory of those flagged in `given_up` (empty: none) belongs
+  // to nobody else and may be written. Throws CheckFailure, with all inputs as they were, or Stopped.
   std::vector<Tensor> run(std::span<const Tensor> inputs, std::span<const uint8_t> given_up = {}) const;
   // The launches alone, on memory of the caller's.
   void run_at(const Memory& memory) const;
@@ -119,7 +122,8 @@ struct Executable {
   const Buffer* unchanged(const Place& p, const Memory& memory) const;
   // One of them; throws CheckFailure.
   void run_launch(const Launch& l, const Memory& memory) const;
-  // Launch number i, and those behind it that go with it: a product, and what takes its result part by part. The number of the one behind them.
+  // Launch number i, and those behind it that go with it: a product, and what takes its result part by part. The number
+  // of the one behind them.
   size_t run_from(size_t i, const Memory& memory) const;
   std::byte* address(const Place& p, const Memory& memory) const;
   using Pointers = SmallVec<std::byte*, 16>;

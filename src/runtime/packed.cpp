@@ -77,7 +77,8 @@ std::byte* packed_operand(const Launch& launch, const Executable& executable, co
   if (!buffer || !buffer->is_ours()) return nullptr;  // others may write to memory of theirs at any time
   Buffer::Derived* derived = buffer->derived();
   if (!derived) derived = buffer->keep_derived(std::make_unique<Copies>());
-  return static_cast<Copies*>(derived)->find(executable.address(place, memory), *launch.packed);  // nothing else derives anything
+  return static_cast<Copies*>(derived)->find(executable.address(place, memory),
+                                             *launch.packed);  // nothing else derives anything
 }
 
 PackedStats packed_stats() { return {packed_bytes.load(std::memory_order_relaxed), budget()}; }

@@ -15,8 +15,9 @@ struct Part {
 // A part of the result is complete; called by the thread that completed it. Together the parts are the whole.
 using PartDone = function_ref<void(const Part&)>;
 
-// Rows of the first factor are about to be read, by the thread that calls it: each row once. Gives where the first of them lies; they are as far apart as those of the factor.
-// `again`: they are read later as well, and stay there; no rows give where that will be.
+// Rows of the first factor are about to be read, by the thread that calls it: each row once. Gives where the first of
+// them lies; they are as far apart as those of the factor. `again`: they are read later as well, and stay there; no
+// rows give where that will be.
 using RowsWanted = function_ref<const std::byte*(int64_t row, int64_t rows, bool again)>;
 
 // What rows are made of, to be asked for ahead of time: one array, or none.

@@ -1,4 +1,5 @@
-// Parts that are not whole rows are left for the end where the launch goes by units: a unit would have to wait for many of them.
+// Parts that are not whole rows are left for the end where the launch goes by units: a unit would have to wait for many
+// of them.
 #include "runtime/part_taker.h"
 
 #include <algorithm>
@@ -6,7 +7,11 @@
 namespace sheaf::runtime {
 
 PartTaker::PartTaker(const Launch& launch, Executable::Pointers whole)
-    : launch_(launch), how_(*launch.by_parts), whole_(std::move(whole)), units_(how_.unit > 0 ? launch.sizes[0] : 0), complete_(units_ > 0 ? new std::atomic<int32_t>[units_]() : nullptr) {}
+    : launch_(launch),
+      how_(*launch.by_parts),
+      whole_(std::move(whole)),
+      units_(how_.unit > 0 ? launch.sizes[0] : 0),
+      complete_(units_ > 0 ? new std::atomic<int32_t>[units_]() : nullptr) {}
 
 void PartTaker::take(const Part& part) {
   if (units_ == 0) return run(part);
@@ -24,15 +29,18 @@ void PartTaker::take(const Part& part) {
 void PartTaker::finish() {
   for (int64_t first = 0, last; first < units_; first = last + 1) {
     auto is_left = [&](int64_t u) { return complete_[u].load(std::memory_order_relaxed) < how_.unit; };
-    while (first < units_ && !is_left(first)) ++first;
-    for (last = first; last < units_ && is_left(last);) ++last;
+    while (first < units_ && !is_left(first))
+      ++first;
+    for (last = first; last < units_ && is_left(last);)
+      ++last;
     run_units(first, last);
   }
 }
 
 void PartTaker::run(const Part& part) const {
   Executable::Pointers at = whole_;
-  for (size_t b = 0; b < at.size(); ++b) at[b] += part.row * how_.steps[2 * b] + part.column * how_.steps[2 * b + 1];
+  for (size_t b = 0; b < at.size(); ++b)
+    at[b] += part.row * how_.steps[2 * b] + part.column * how_.steps[2 * b + 1];
   SmallVec<int64_t, 32> sizes(launch_.sizes.begin(), launch_.sizes.end());
   sizes[0] = part.rows;
   sizes[1] = part.columns;
@@ -43,12 +51,14 @@ void PartTaker::run(const Part& part) const {
 void PartTaker::run_units(int64_t first, int64_t last) {
   if (first >= last) return;
   run({first, last - first, 0, how_.unit});
-  for (int64_t u = first; u < last; ++u) complete_[u].store(static_cast<int32_t>(how_.unit), std::memory_order_relaxed);
+  for (int64_t u = first; u < last; ++u)
+    complete_[u].store(static_cast<int32_t>(how_.unit), std::memory_order_relaxed);
 }
 
 // Whoever brings the last elements runs it, and sees those that others brought.
 void PartTaker::add_to_unit(int64_t unit, int64_t elements) {
-  if (complete_[unit].fetch_add(static_cast<int32_t>(elements), std::memory_order_acq_rel) + elements == how_.unit) run({unit, 1, 0, how_.unit});
+  if (complete_[unit].fetch_add(static_cast<int32_t>(elements), std::memory_order_acq_rel) + elements == how_.unit)
+    run({unit, 1, 0, how_.unit});
 }
 
 }  // namespace sheaf::runtime

@@ -50,7 +50,8 @@ BufferTime buffer_times() {
 std::vector<KernelTime> kernel_times() {
   std::lock_guard lock(mu);
   std::vector<KernelTime> out;
-  for (const auto& [name, t] : times) out.push_back(t);
+  for (const auto& [name, t] : times)
+    out.push_back(t);
   std::sort(out.begin(), out.end(), [](const KernelTime& a, const KernelTime& b) { return a.ns > b.ns; });
   return out;
 }
@@ -58,7 +59,8 @@ std::vector<KernelTime> kernel_times() {
 std::vector<SpanTime> span_times() {
   std::lock_guard lock(mu);
   std::vector<SpanTime> out;
-  for (const auto& [key, t] : by_span) out.push_back(t);
+  for (const auto& [key, t] : by_span)
+    out.push_back(t);
   std::sort(out.begin(), out.end(), [](const SpanTime& a, const SpanTime& b) { return a.ns > b.ns; });
   return out;
 }

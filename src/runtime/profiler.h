@@ -15,8 +15,8 @@ struct Launch;
 struct KernelTime {
   std::string name;
   uint64_t calls = 0, ns = 0;
-  uint64_t best_ns = 0;           // the fastest call: the first ones may have run without native code
-  int64_t flops = 0, bytes = 0;   // of one call
+  uint64_t best_ns = 0;          // the fastest call: the first ones may have run without native code
+  int64_t flops = 0, bytes = 0;  // of one call
 };
 
 void record_kernel(const Launch& l, uint64_t ns);

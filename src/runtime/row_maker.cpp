@@ -1,4 +1,5 @@
-// Rows that are read once need no memory of their own: each thread makes them in the same few pages, which stay in its cache.
+// Rows that are read once need no memory of their own: each thread makes them in the same few pages, which stay in its
+// cache.
 #include "runtime/row_maker.h"
 
 namespace sheaf::runtime {
@@ -26,7 +27,8 @@ const std::byte* RowMaker::make(int64_t row, int64_t rows, bool again) {
   std::byte* to = place_for(row, rows, again);
   if (rows == 0) return to;
   Executable::Pointers at = whole_;
-  for (size_t b = 0; b < at.size(); ++b) at[b] += row * how_.steps[b];
+  for (size_t b = 0; b < at.size(); ++b)
+    at[b] += row * how_.steps[b];
   at[how_.factor] = to;
   SmallVec<int64_t, 32> sizes(launch_.sizes.begin(), launch_.sizes.end());
   sizes[0] = rows;

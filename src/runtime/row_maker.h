@@ -9,7 +9,8 @@ namespace sheaf::runtime {
 
 class RowMaker {
  public:
-  RowMaker(const Launch& launch, Executable::Pointers whole) : launch_(launch), how_(*launch.by_rows), whole_(std::move(whole)) {}
+  RowMaker(const Launch& launch, Executable::Pointers whole)
+      : launch_(launch), how_(*launch.by_rows), whole_(std::move(whole)) {}
   // Where the first of them lies: until the thread wants others, or (`again`) as long as this lives.
   const std::byte* make(int64_t row, int64_t rows, bool again);
   MadeOf made_of() const;

@@ -48,7 +48,8 @@ class Pool {
 
   void run(int64_t n, function_ref<void(int64_t, int64_t)> body, int64_t grain) {
     int threads = limit();
-    if (threads == 1 || n <= grain || inside_range || busy_.exchange(true, std::memory_order_acquire)) return body(0, n);
+    if (threads == 1 || n <= grain || inside_range || busy_.exchange(true, std::memory_order_acquire))
+      return body(0, n);
     threads = 1 + start_workers(threads - 1);
     body_ = &body;
     grain_ = grain;
@@ -60,7 +61,8 @@ class Pool {
     work(0);
     // A worker counts itself in before it looks whether the job is still open, so none can enter after this.
     open_.store(0, std::memory_order_seq_cst);
-    for (int spins = 0; inside_.load(std::memory_order_seq_cst) != 0; ++spins) spins < 4000 ? relax() : std::this_thread::yield();
+    for (int spins = 0; inside_.load(std::memory_order_seq_cst) != 0; ++spins)
+      spins < 4000 ? relax() : std::this_thread::yield();
     std::exception_ptr error = std::exchange(error_, nullptr);
     busy_.store(false, std::memory_order_release);
     if (error) std::rethrow_exception(error);
@@ -72,14 +74,16 @@ class Pool {
   // So many, or as many as the system gives.
   int start_workers(int n) {
     try {
-      for (; started_ < n; ++started_) std::thread([this, index = started_] { worker(index); }).detach();
+      for (; started_ < n; ++started_)
+        std::thread([this, index = started_] { worker(index); }).detach();
     } catch (const std::system_error&) {
     }
     return std::min(n, started_);
   }
 
-  // Each thread has a share, and the same one of the next loop over as many iterations: what it has left in the caches near its core is where it is needed. Claiming
-  // from it touches no line of others. They help only when they are done with theirs.
+  // Each thread has a share, and the same one of the next loop over as many iterations: what it has left in the caches
+  // near its core is where it is needed. Claiming from it touches no line of others. They help only when they are done
+  // with theirs.
   void share_out(int64_t n, int threads) {
     if (threads > allocated_) shares_ = std::make_unique<Share[]>(static_cast<size_t>(allocated_ = threads));
     const int64_t pieces = (n + grain_ - 1) / grain_;
@@ -93,7 +97,8 @@ class Pool {
   // Claims and runs ranges until none is left.
   void work(int thread) {
     inside_range = true;
-    for (int t = 0; t < num_shares_; ++t) finish(shares_[(thread + t) % num_shares_]);
+    for (int t = 0; t < num_shares_; ++t)
+      finish(shares_[(thread + t) % num_shares_]);
     inside_range = false;
   }
 
@@ -110,14 +115,17 @@ class Pool {
       } catch (...) {
         std::lock_guard lock(error_mutex_);
         if (!error_) error_ = std::current_exception();
-        for (int t = 0; t < num_shares_; ++t) shares_[t].next.store(shares_[t].end, std::memory_order_relaxed);
+        for (int t = 0; t < num_shares_; ++t)
+          shares_[t].next.store(shares_[t].end, std::memory_order_relaxed);
       }
     }
   }
 
-  // Waking a thread takes microseconds, much longer where the machine is a virtual one: each that wakes up wakes others.
+  // Waking a thread takes microseconds, much longer where the machine is a virtual one: each that wakes up wakes
+  // others.
   void wake_some() {
-    for (int i = std::min(2, asleep_.load(std::memory_order_seq_cst)); i > 0; --i) open_.notify_one();
+    for (int i = std::min(2, asleep_.load(std::memory_order_seq_cst)); i > 0; --i)
+      open_.notify_one();
   }
 
   void worker(int index) {
@@ -166,7 +174,8 @@ class Pool {
   uint32_t last_job_ = 0;
   std::mutex error_mutex_;
   std::exception_ptr error_;  // GUARDED_BY(error_mutex_) while the job runs
-  alignas(64) std::atomic<uint32_t> open_{0};  // the job that may be entered, or 0; of the size that the system waits on, or all would be woken at once
+  alignas(64) std::atomic<uint32_t> open_{
+      0};  // the job that may be entered, or 0; of the size that the system waits on, or all would be woken at once
   std::atomic<int> asleep_{0};
   alignas(64) std::atomic<int> inside_{0};  // workers that have entered
 };

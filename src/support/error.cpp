@@ -21,7 +21,8 @@ constexpr size_t kStackTail = 5;
 // with start_of: continuation bytes belong to what precedes them.
 size_t code_point_length(std::string_view s, size_t pos) {
   size_t end = pos + 1;
-  while (end < s.size() && (static_cast<unsigned char>(s[end]) & 0xC0) == 0x80) ++end;
+  while (end < s.size() && (static_cast<unsigned char>(s[end]) & 0xC0) == 0x80)
+    ++end;
   return end - pos;
 }
 
@@ -30,15 +31,17 @@ std::string_view printable_line(uint32_t source, uint32_t line) {
   return text.ends_with('\r') ? text.substr(0, text.size() - 1) : text;
 }
 
-// Blanks up to the form and carets under all of it that stands on its first line, by the columns that its characters take on a
-// terminal. Tabs stay tabs: how wide they are is up to the terminal.
+// Blanks up to the form and carets under all of it that stands on its first line, by the columns that its characters
+// take on a terminal. Tabs stay tabs: how wide they are is up to the terminal.
 std::string caret_line(std::string_view line, const Span& span, uint32_t column) {
   std::string out;
   size_t pos = 0;
   for (uint32_t c = 1; c < column && pos < line.size(); ++c) {
     size_t length = code_point_length(line, pos);
-    if (line[pos] == '\t') out += '\t';
-    else out.append(static_cast<size_t>(display_width(line.substr(pos, length))), ' ');
+    if (line[pos] == '\t')
+      out += '\t';
+    else
+      out.append(static_cast<size_t>(display_width(line.substr(pos, length))), ' ');
     pos += length;
   }
   auto carets = static_cast<size_t>(display_width(line.substr(pos, span.end > span.begin ? span.end - span.begin : 0)));
@@ -106,8 +109,10 @@ std::string one_line(const UserError& e) {
 std::string details(const UserError& e) {
   std::string out;
   if (e.span) out += " --> " + place(e.span) + "\n" + context(e.span, e.label);
-  for (const std::string& note : e.notes) out += "  = " + note + "\n";
-  for (const std::string& hint : e.hints) out += "  = hint: " + hint + "\n";
+  for (const std::string& note : e.notes)
+    out += "  = " + note + "\n";
+  for (const std::string& hint : e.hints)
+    out += "  = hint: " + hint + "\n";
   bool has_hint = !e.hints.empty() || e.message.find("= hint:") != std::string::npos;
   if (std::string hint = has_hint ? "" : generic_hint(e.message); !hint.empty()) out += "  = hint: " + hint + "\n";
   return out + stack_lines(e.stack);

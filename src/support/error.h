@@ -30,13 +30,16 @@ struct UserError : std::exception {
   std::vector<std::string> hints;
   std::vector<StackEntry> stack;  // innermost first
   std::string label;              // printed beside the carets
-  bool blames_caller = false;     // about the arguments of the running function: its place is the call, not the function
+  bool blames_caller = false;  // about the arguments of the running function: its place is the call, not the function
   std::shared_ptr<const void> data;  // a language value attached by (error msg data)
 
   UserError(ErrorKind kind, std::string message, Span span = {})
       : kind(kind), message(std::move(message)), span(span) {}
   const char* what() const noexcept override { return message.c_str(); }
-  UserError&& hint(std::string h) && { hints.push_back(std::move(h)); return std::move(*this); }
+  UserError&& hint(std::string h) && {
+    hints.push_back(std::move(h));
+    return std::move(*this);
+  }
 };
 
 inline UserError runtime_error(std::string message) { return {ErrorKind::Runtime, std::move(message)}; }
@@ -51,13 +54,13 @@ std::string report(const UserError& e);
 [[noreturn]] void invariant_failed(const char* condition, const char* file, int line, const std::string& detail);
 
 // INVARIANT(cond) or INVARIANT(cond, "streamed " << detail).
-#define INVARIANT(cond, ...)                                                        \
-  do {                                                                              \
-    if (!(cond)) [[unlikely]] {                                                     \
-      std::ostringstream invariant_out_;                                            \
-      __VA_OPT__(invariant_out_ << __VA_ARGS__;)                                    \
-      ::sheaf::invariant_failed(#cond, __FILE__, __LINE__, invariant_out_.str());   \
-    }                                                                               \
+#define INVARIANT(cond, ...)                                                      \
+  do {                                                                            \
+    if (!(cond)) [[unlikely]] {                                                   \
+      std::ostringstream invariant_out_;                                          \
+      __VA_OPT__(invariant_out_ << __VA_ARGS__;)                                  \
+      ::sheaf::invariant_failed(#cond, __FILE__, __LINE__, invariant_out_.str()); \
+    }                                                                             \
   } while (0)
 
 }  // namespace sheaf

@@ -22,7 +22,8 @@ size_t end_of_line(std::string_view s, size_t at) { return std::min(s.find('\n',
 
 // Behind the form that starts at `at`.
 size_t end_of_form(std::string_view s, size_t at) {
-  while (at < s.size() && is_prefix(s[at])) ++at;
+  while (at < s.size() && is_prefix(s[at]))
+    ++at;
   if (at < s.size() && s[at] == '"') return end_of_string(s, at);
   if (at < s.size() && is_opener(s[at])) {
     for (int depth = 0; at < s.size();) {
@@ -41,7 +42,8 @@ size_t end_of_form(std::string_view s, size_t at) {
     }
     return at;
   }
-  while (at < s.size() && !is_blank(s[at]) && !is_opener(s[at]) && !is_closer(s[at]) && s[at] != ';' && s[at] != '"') ++at;
+  while (at < s.size() && !is_blank(s[at]) && !is_opener(s[at]) && !is_closer(s[at]) && s[at] != ';' && s[at] != '"')
+    ++at;
   return at;
 }
 

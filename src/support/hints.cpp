@@ -46,7 +46,8 @@ std::string bounds_hint(std::string_view message) {
 // How many characters must be inserted, dropped, replaced or swapped with their neighbour to turn a into b.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> before, above(b.size() + 1), row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) above[j] = j;
+  for (size_t j = 0; j <= b.size(); ++j)
+    above[j] = j;
   for (size_t i = 1; i <= a.size(); ++i) {
     row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
@@ -98,15 +99,20 @@ std::string generic_hint(std::string_view message) {
   if (contains_any(message, {"shape must be", "shape must contain", "Invalid shape"}))
     return "Quote the shape or write it as a vector of integers: '[2 3] or [2 3].";
   if (contains(message, "out of bounds")) {
-    if (std::string_view rank = word_after(message, " out of bounds for "); rank.size() > 1 && rank.ends_with('D') && contains(message, "axis"))
-      return fmt::format("Axes are 0-based: (ndim x) is {}; negative ones count from the end.", rank.substr(0, rank.size() - 1));
+    if (std::string_view rank = word_after(message, " out of bounds for ");
+        rank.size() > 1 && rank.ends_with('D') && contains(message, "axis"))
+      return fmt::format("Axes are 0-based: (ndim x) is {}; negative ones count from the end.",
+                         rank.substr(0, rank.size() - 1));
     return bounds_hint(message);
   }
-  if (contains(message, "index cannot be NaN")) return "Something like 0/0 or inf-inf came before; find it with (isnan x) or (guard :no-nan x). Indices go up to (- (len x) 1).";
+  if (contains(message, "index cannot be NaN"))
+    return "Something like 0/0 or inf-inf came before; find it with (isnan x) or (guard :no-nan x). Indices go up to "
+           "(- (len x) 1).";
   if (contains_any(message, {"index cannot be", "index must be", "ndex out of range"}))
     return "Check the number of elements with (len x).";
   if (contains_any(message, {"Expected a number, got list", "Expected numbers, got list", " and list("}))
-    return "Lists are not tensors: (tensor xs) makes one of numbers, (reduce + xs) adds the items, (map f xs) works on each.";
+    return "Lists are not tensors: (tensor xs) makes one of numbers, (reduce + xs) adds the items, (map f xs) works on "
+           "each.";
   if (contains_any(message, {"must be a list", "expected a list", "Expected a list"}))
     return "Lists are made with (list a b) or '[a b]; a vector of numbers such as [1 2] is a tensor.";
   return "";

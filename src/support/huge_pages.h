@@ -1,4 +1,5 @@
-// Memory that the system may back with large pages: a tenth of the faults and of the translation misses, and the machine's own prefetching goes on for longer, as it stops at the end of a page.
+// Memory that the system may back with large pages: a tenth of the faults and of the translation misses, and the
+// machine's own prefetching goes on for longer, as it stops at the end of a page.
 #pragma once
 #include <sys/mman.h>
 

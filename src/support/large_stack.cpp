@@ -29,7 +29,8 @@ void* run(void* p) {
 size_t within_address_space(size_t bytes, size_t least) {
   rlimit limit;
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return bytes;
-  while (bytes > least && bytes > limit.rlim_cur / 8) bytes /= 2;
+  while (bytes > least && bytes > limit.rlim_cur / 8)
+    bytes /= 2;
   return bytes;
 }
 
@@ -39,7 +40,8 @@ void LargeStackThread::start(std::function<void()> body) {
   INVARIANT(!running_, "the thread runs already");
   auto start = std::make_unique<Start>(std::move(body), 1);
   int status = EAGAIN;
-  for (size_t bytes = within_address_space(kLargeStackBytes, kLeastStackBytes); status == EAGAIN && bytes >= kLeastStackBytes; bytes /= 2) {
+  for (size_t bytes = within_address_space(kLargeStackBytes, kLeastStackBytes);
+       status == EAGAIN && bytes >= kLeastStackBytes; bytes /= 2) {
     start->share = static_cast<double>(bytes) / kLargeStackBytes;
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
@@ -48,7 +50,8 @@ void LargeStackThread::start(std::function<void()> body) {
     pthread_attr_destroy(&attributes);
   }
   if (status != 0)
-    throw runtime_error(std::string("cannot start a thread: ") + std::strerror(status)).hint("the limit on address space (ulimit -v) or on threads (ulimit -u) is too low");
+    throw runtime_error(std::string("cannot start a thread: ") + std::strerror(status))
+        .hint("the limit on address space (ulimit -v) or on threads (ulimit -u) is too low");
   start.release();
   running_ = true;
 }

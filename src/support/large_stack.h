@@ -11,8 +11,8 @@ namespace sheaf {
 
 inline constexpr size_t kLargeStackBytes = size_t{512} << 20, kLeastStackBytes = size_t{32} << 20;
 
-// So many bytes to reserve, or half as many and so on down to `least`, until they are no more than an eighth of the address space that this process may have:
-// worker threads need some of it too.
+// So many bytes to reserve, or half as many and so on down to `least`, until they are no more than an eighth of the
+// address space that this process may have: worker threads need some of it too.
 size_t within_address_space(size_t bytes, size_t least);
 
 // The part of kLargeStackBytes that this thread has.

@@ -31,7 +31,8 @@ void for_each_group(const char* name, Read read) {
 
 int cpus_allowed() {
   cpu_set_t set;
-  int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : static_cast<int>(std::thread::hardware_concurrency());
+  int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
+                                                      : static_cast<int>(std::thread::hardware_concurrency());
   for_each_group("cpu.max", [&](std::istream& in) {
     double quota = 0, period = 0;  // or the word "max"
     if (in >> quota >> period && period > 0) n = std::min(n, static_cast<int>(quota / period + 0.999));
@@ -40,7 +41,7 @@ int cpus_allowed() {
 }
 
 size_t memory_allowed() {
-  struct sysinfo info {};
+  struct sysinfo info{};
   sysinfo(&info);
   size_t bytes = static_cast<size_t>(info.totalram) * info.mem_unit;
   for_each_group("memory.max", [&](std::istream& in) {

@@ -1,4 +1,5 @@
-// What of the machine this process may use, and uses: cores and memory as the affinity mask and the control groups allow.
+// What of the machine this process may use, and uses: cores and memory as the affinity mask and the control groups
+// allow.
 #pragma once
 #include <cstddef>
 

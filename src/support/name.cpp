@@ -8,8 +8,8 @@
 namespace sheaf {
 namespace {
 
-// Open addressing with the hash beside the pointer: a program that makes 200,000 keys looks each one up a few times, and
-// one cache line per probe is what that costs.
+// Open addressing with the hash beside the pointer: a program that makes 200,000 keys looks each one up a few times,
+// and one cache line per probe is what that costs.
 class Table {
  public:
   const Name::Entry* intern(std::string_view text) {
@@ -45,7 +45,8 @@ class Table {
     for (const Slot& s : old) {  // all are different, so no text is looked at: those are elsewhere in memory
       if (!s.entry) continue;
       size_t i = s.hash & mask;
-      while (slots_[i].entry) i = (i + 1) & mask;
+      while (slots_[i].entry)
+        i = (i + 1) & mask;
       slots_[i] = s;
     }
   }

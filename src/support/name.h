@@ -23,7 +23,11 @@ class Name {
     uint64_t hash;
   };
   const Entry* entry() const { return entry_; }
-  static Name from_entry(const Entry* e) { Name n; n.entry_ = e; return n; }
+  static Name from_entry(const Entry* e) {
+    Name n;
+    n.entry_ = e;
+    return n;
+  }
 
  private:
   const Entry* entry_ = nullptr;

@@ -11,7 +11,10 @@ thread_local Phase* innermost = nullptr;
 std::mutex mu;
 std::vector<PhaseTime> times;  // GUARDED_BY(mu)
 
-int64_t now_ns() { return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
 
 }  // namespace
 

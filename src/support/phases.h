@@ -1,5 +1,5 @@
-// Where the time of making code goes: wall time by phase, without what is spent in phases inside it. Thread-safe; costs two
-// clock reads for each phase, so it is always on.
+// Where the time of making code goes: wall time by phase, without what is spent in phases inside it. Thread-safe; costs
+// two clock reads for each phase, so it is always on.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -21,8 +21,10 @@ class Counted {
   Counted(const Counted&) : count_(0) {}
   Counted& operator=(const Counted&) { return *this; }
   void retain() const {
-    if (counts_are_atomic()) std::atomic_ref<uint32_t>(count_).fetch_add(1, std::memory_order_relaxed);
-    else ++count_;
+    if (counts_are_atomic())
+      std::atomic_ref<uint32_t>(count_).fetch_add(1, std::memory_order_relaxed);
+    else
+      ++count_;
   }
   // True when the last reference went away.
   bool release() const {
@@ -47,15 +49,28 @@ class Ref {
  public:
   Ref() = default;
   Ref(std::nullptr_t) {}
-  explicit Ref(T* p) : p_(p) { if (p_) p_->retain(); }
-  Ref(const Ref& o) : p_(o.p_) { if (p_) p_->retain(); }
+  explicit Ref(T* p) : p_(p) {
+    if (p_) p_->retain();
+  }
+  Ref(const Ref& o) : p_(o.p_) {
+    if (p_) p_->retain();
+  }
   Ref(Ref&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
-  template <class U> requires std::is_convertible_v<U*, T*>
-  Ref(const Ref<U>& o) : p_(o.get()) { if (p_) p_->retain(); }
-  template <class U> requires std::is_convertible_v<U*, T*>
+  template <class U>
+    requires std::is_convertible_v<U*, T*>
+  Ref(const Ref<U>& o) : p_(o.get()) {
+    if (p_) p_->retain();
+  }
+  template <class U>
+    requires std::is_convertible_v<U*, T*>
   Ref(Ref<U>&& o) noexcept : p_(o.detach()) {}
-  ~Ref() { if (p_ && p_->release()) delete p_; }
-  Ref& operator=(Ref o) noexcept { std::swap(p_, o.p_); return *this; }
+  ~Ref() {
+    if (p_ && p_->release()) delete p_;
+  }
+  Ref& operator=(Ref o) noexcept {
+    std::swap(p_, o.p_);
+    return *this;
+  }
 
   T* get() const { return p_; }
   T* operator->() const { return p_; }
@@ -65,13 +80,19 @@ class Ref {
   // Gives up ownership without touching the count.
   T* detach() { return std::exchange(p_, nullptr); }
   // Takes over a pointer whose count already includes this reference.
-  static Ref adopt(T* p) { Ref r; r.p_ = p; return r; }
+  static Ref adopt(T* p) {
+    Ref r;
+    r.p_ = p;
+    return r;
+  }
 
  private:
   T* p_ = nullptr;
 };
 
 template <class T, class... A>
-Ref<T> make_ref(A&&... a) { return Ref<T>(new T(std::forward<A>(a)...)); }
+Ref<T> make_ref(A&&... a) {
+  return Ref<T>(new T(std::forward<A>(a)...));
+}
 
 }  // namespace sheaf

@@ -10,8 +10,12 @@
 namespace sheaf {
 namespace {
 
-bool is_word_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '?' || c == '!' || c == '.'; }
-bool is_number_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '+' || c == '-' || c == ':'; }
+bool is_word_char(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '?' || c == '!' || c == '.';
+}
+bool is_number_char(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '+' || c == '-' || c == ':';
+}
 
 }  // namespace
 
@@ -20,9 +24,12 @@ Scanner::Scanner(uint32_t source) : source_(source), text_(source_text(source)) 
 void Scanner::skip_blanks() {
   while (pos_ < text_.size()) {
     char c = text_[pos_];
-    if (c == ';' || c == '#') pos_ = std::min(text_.find('\n', pos_), text_.size());
-    else if (std::isspace(static_cast<unsigned char>(c))) ++pos_;
-    else return;
+    if (c == ';' || c == '#')
+      pos_ = std::min(text_.find('\n', pos_), text_.size());
+    else if (std::isspace(static_cast<unsigned char>(c)))
+      ++pos_;
+    else
+      return;
   }
 }
 
@@ -57,7 +64,8 @@ void Scanner::expect(std::string_view token) {
 std::string_view Scanner::word() {
   skip_blanks();
   size_t begin = pos_;
-  while (pos_ < text_.size() && is_word_char(text_[pos_])) ++pos_;
+  while (pos_ < text_.size() && is_word_char(text_[pos_]))
+    ++pos_;
   if (pos_ == begin) fail("expected a name");
   return text_.substr(begin, pos_ - begin);
 }
@@ -65,7 +73,8 @@ std::string_view Scanner::word() {
 std::string_view Scanner::number() {
   skip_blanks();
   size_t begin = pos_;
-  while (pos_ < text_.size() && is_number_char(text_[pos_])) ++pos_;
+  while (pos_ < text_.size() && is_number_char(text_[pos_]))
+    ++pos_;
   if (pos_ == begin) fail("expected a number");
   return text_.substr(begin, pos_ - begin);
 }

@@ -1,5 +1,5 @@
-// Reads the text forms of the IRs: words, numbers and punctuation, with comments from ';' or '#' to the end of the line. What
-// does not fit is a UserError with its place. Positions refer to a registered source.
+// Reads the text forms of the IRs: words, numbers and punctuation, with comments from ';' or '#' to the end of the
+// line. What does not fit is a UserError with its place. Positions refer to a registered source.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -17,10 +17,10 @@ class Scanner {
   bool next_is(std::string_view token);  // without taking it
   bool accept(std::string_view token);   // takes it if it is next; a word must end there
   void expect(std::string_view token);
-  std::string_view word();               // letters, digits and _-?!. ; at least one
-  std::string_view number();             // a number in any notation, also inf, nan:0x7fc00000, true
+  std::string_view word();    // letters, digits and _-?!. ; at least one
+  std::string_view number();  // a number in any notation, also inf, nan:0x7fc00000, true
   int64_t integer();
-  std::string quoted();                  // "text", with \" \\ \n
+  std::string quoted();  // "text", with \" \\ \n
   // The next character follows without a blank.
   bool accept_adjacent(char c);
   // The character so far ahead; 0 behind the end.

@@ -21,10 +21,14 @@ class SmallVec {
   explicit SmallVec(size_t n, T v = T{}) { resize(n, v); }
   SmallVec(std::initializer_list<T> l) { assign(l.begin(), l.end()); }
   template <std::input_iterator It>
-  SmallVec(It b, It e) { assign(b, e); }
+  SmallVec(It b, It e) {
+    assign(b, e);
+  }
   SmallVec(const SmallVec& o) { copy(o); }
   SmallVec(SmallVec&& o) noexcept { steal(o); }
-  ~SmallVec() { if (!is_inline()) delete[] data_; }
+  ~SmallVec() {
+    if (!is_inline()) delete[] data_;
+  }
   SmallVec& operator=(const SmallVec& o) {
     if (this != &o) copy(o);
     return *this;
@@ -58,7 +62,8 @@ class SmallVec {
   void clear() { size_ = 0; }
   void resize(size_t n, T v = T{}) {
     if (n > capacity_) grow(n);
-    for (size_t i = size_; i < n; ++i) data_[i] = v;
+    for (size_t i = size_; i < n; ++i)
+      data_[i] = v;
     size_ = n;
   }
   void insert(T* at, T v) {
@@ -73,7 +78,8 @@ class SmallVec {
   template <class It>
   void assign(It b, It e) {
     size_ = 0;
-    for (; b != e; ++b) push_back(static_cast<T>(*b));
+    for (; b != e; ++b)
+      push_back(static_cast<T>(*b));
   }
   operator std::span<const T>() const { return {data_, size_}; }
   friend bool operator==(const SmallVec& a, const SmallVec& b) {
@@ -94,13 +100,15 @@ class SmallVec {
   }
   void copy(const SmallVec& o) {
     if (o.size_ > capacity_) grow(o.size_);
-    for (size_t i = 0; i < o.size_; ++i) data_[i] = o.data_[i];
+    for (size_t i = 0; i < o.size_; ++i)
+      data_[i] = o.data_[i];
     size_ = o.size_;
   }
   void steal(SmallVec& o) {
     if (o.is_inline()) {
       capacity_ = N;
-      for (size_t i = 0; i < o.size_; ++i) data_[i] = o.data_[i];
+      for (size_t i = 0; i < o.size_; ++i)
+        data_[i] = o.data_[i];
     } else {
       data_ = o.data_;
       capacity_ = o.capacity_;

@@ -67,8 +67,10 @@ FormPtr make_seq(FormKind kind, std::vector<FormPtr> items, Span span) {
 bool equal(const Form& a, const Form& b) {
   if (a.kind != b.kind) return false;
   switch (a.kind) {
-    case FormKind::Symbol: case FormKind::Keyword: return a.name == b.name;
-    case FormKind::Int: case FormKind::Bool: return a.int_value == b.int_value;
+    case FormKind::Symbol:
+    case FormKind::Keyword: return a.name == b.name;
+    case FormKind::Int:
+    case FormKind::Bool: return a.int_value == b.int_value;
     case FormKind::Float: return same_float(a.float_value, b.float_value);
     case FormKind::String: return a.text == b.text;
     case FormKind::Nil: return true;

@@ -16,11 +16,20 @@ namespace sheaf::syntax {
 inline constexpr int kMaxNesting = 2000;
 
 enum class FormKind : uint8_t {
-  Symbol, Keyword, Int, Float, String, Bool, Nil,
-  List,      // ( … )
-  Vector,    // [ … ]
-  Dict,      // { … }: items are key, value, key, value …
-  Quote, Quasiquote, Unquote, UnquoteSplicing,  // one item each
+  Symbol,
+  Keyword,
+  Int,
+  Float,
+  String,
+  Bool,
+  Nil,
+  List,    // ( … )
+  Vector,  // [ … ]
+  Dict,    // { … }: items are key, value, key, value …
+  Quote,
+  Quasiquote,
+  Unquote,
+  UnquoteSplicing,  // one item each
 };
 
 struct Form;

@@ -1,6 +1,6 @@
-// The layout keeps the author's line breaks and decides only what stands before each item: its indentation or one space.
-// A form that is written on one line and is too long for it gets the breaks of its kind. Once broken it counts as the
-// author's, which is what makes formatting idempotent.
+// The layout keeps the author's line breaks and decides only what stands before each item: its indentation or one
+// space. A form that is written on one line and is too long for it gets the breaks of its kind. Once broken it counts
+// as the author's, which is what makes formatting idempotent.
 #include "syntax/formatter.h"
 
 #include <algorithm>
@@ -53,7 +53,8 @@ class TreeBuilder {
   explicit TreeBuilder(std::string_view text) : text_(text), lexer_(text) { open_.emplace_back(); }
 
   Node build() {
-    for (Token t = lexer_.next(); t.kind != TokenKind::End; t = lexer_.next()) take(t);
+    for (Token t = lexer_.next(); t.kind != TokenKind::End; t = lexer_.next())
+      take(t);
     return std::move(open_[0]);
   }
 
@@ -69,7 +70,8 @@ class TreeBuilder {
       open_.push_back(std::move(n));
       return;
     }
-    while (n.is_comment() && n.text.ends_with('\r')) n.text.remove_suffix(1);
+    while (n.is_comment() && n.text.ends_with('\r'))
+      n.text.remove_suffix(1);
     add(std::move(n));
   }
 
@@ -77,8 +79,10 @@ class TreeBuilder {
     std::vector<Node>& siblings = open_.back().children;
     for (size_t pos = end_; pos < t.begin; pos += space_length(text_, pos)) {
       if (text_[pos] == '\n') ++n.newlines;
-      if (text_[pos] != ',') ++n.gap;
-      else if (!siblings.empty() && !siblings.back().is_comment()) siblings.back().comma = true;
+      if (text_[pos] != ',')
+        ++n.gap;
+      else if (!siblings.empty() && !siblings.back().is_comment())
+        siblings.back().comma = true;
     }
   }
 
@@ -121,12 +125,17 @@ struct BodyForm {
 };
 
 constexpr std::array kBodyForms = {
-    BodyForm{"def", 1},     BodyForm{"defn", 2},          BodyForm{"defn-", 2},       BodyForm{"defmacro", 2},
-    BodyForm{"fn", 1},      BodyForm{"let", 1, true},     BodyForm{"loop", 1, true},  BodyForm{"for", 1, true},
-    BodyForm{"if", 1},      BodyForm{"doseq", 1, true},   BodyForm{"when", 1},        BodyForm{"unless", 1},
-    BodyForm{"do", 0},      BodyForm{"while", 2},         BodyForm{"repeat", 2},      BodyForm{"with-params", 1},
-    BodyForm{"deftest", 1}, BodyForm{"try", 0},           BodyForm{"catch", 1},       BodyForm{"cond", 0, false, true},
-    BodyForm{"future", 0},  BodyForm{"case", 1, false, true},
+    BodyForm{"def", 1},        BodyForm{"defn", 2},
+    BodyForm{"defn-", 2},      BodyForm{"defmacro", 2},
+    BodyForm{"fn", 1},         BodyForm{"let", 1, true},
+    BodyForm{"loop", 1, true}, BodyForm{"for", 1, true},
+    BodyForm{"if", 1},         BodyForm{"doseq", 1, true},
+    BodyForm{"when", 1},       BodyForm{"unless", 1},
+    BodyForm{"do", 0},         BodyForm{"while", 2},
+    BodyForm{"repeat", 2},     BodyForm{"with-params", 1},
+    BodyForm{"deftest", 1},    BodyForm{"try", 0},
+    BodyForm{"catch", 1},      BodyForm{"cond", 0, false, true},
+    BodyForm{"future", 0},     BodyForm{"case", 1, false, true},
 };
 
 constexpr size_t kLongHead = 12;
@@ -163,8 +172,10 @@ class Layout {
   }
 
   void separate(const Node& child, int newlines, int indent) {
-    if (newlines > 0) newline(newlines, indent);
-    else write(child.is_comment() ? std::string(std::max(child.gap, 1), ' ') : " ");
+    if (newlines > 0)
+      newline(newlines, indent);
+    else
+      write(child.is_comment() ? std::string(std::max(child.gap, 1), ' ') : " ");
   }
 
   // Line breaks before child `i` of `n`; at most two, which leave one blank line.
@@ -177,8 +188,10 @@ class Layout {
 
   // `trailing` is the width of what must follow on the same line. `binds`: this is the vector of a let.
   void node(const Node& n, int trailing, bool binds) {
-    if (n.is_seq()) seq(n, trailing, binds);
-    else write(n.text);
+    if (n.is_seq())
+      seq(n, trailing, binds);
+    else
+      write(n.text);
   }
 
   static const BodyForm* body_form(const Node& n) {
@@ -205,7 +218,8 @@ class Layout {
     bool after_keyword = previous.text.starts_with(':') && !child.text.starts_with(':');
     switch (style) {
       case Style::Pairs: return index % 2 == 0;
-      case Style::Call: return index > (n.children[0].text.size() > kLongHead ? 0u : 1u) && !(after_keyword && index > 1);
+      case Style::Call:
+        return index > (n.children[0].text.size() > kLongHead ? 0u : 1u) && !(after_keyword && index > 1);
       case Style::Body: {
         bool documented = n.children.size() > 2 && n.children[2].kind == TokenKind::String;
         size_t header = body->header == 2 && documented ? 1 : body->header;
@@ -230,8 +244,10 @@ class Layout {
       const Node& child = n.children[i];
       bool last = i + 1 == n.children.size();
       int newlines = separation(n, i, too_long && breaks_before(n, i, style, body, trailing + closing));
-      if (i > 0 || newlines > 0) separate(child, newlines, indent);
-      else if (n.text == "~" && child.text.starts_with('@')) write(" ");  // `~@x` would be a splice
+      if (i > 0 || newlines > 0)
+        separate(child, newlines, indent);
+      else if (n.text == "~" && child.text.starts_with('@'))
+        write(" ");  // `~@x` would be a splice
       if (style == Style::Call && i == 1 && newlines == 0 && !child.is_comment()) indent = column_;
       node(child, last ? trailing + closing : child.comma, i == 1 && body && body->binds);
       if (child.comma) write(",");

@@ -32,7 +32,8 @@ size_t space_length(std::string_view text, size_t pos) {
   char c = text[pos];
   if (c == ' ' || (c >= '\t' && c <= '\r') || c == ',') return 1;
   if (static_cast<unsigned char>(c) < 0x80) return 0;
-  // A byte order mark is invisible in editors, so an error about the symbol it would be part of could not be understood.
+  // A byte order mark is invisible in editors, so an error about the symbol it would be part of could not be
+  // understood.
   if (pos == 0 && text.starts_with("\xEF\xBB\xBF")) return 3;
   return wide_space_length(text.substr(pos));
 }
@@ -64,12 +65,18 @@ Token Lexer::string_token() {
 Token Lexer::comment() { return token(TokenKind::Comment, std::min(text_.find('\n', pos_), text_.size())); }
 
 Token Lexer::next() {
-  while (size_t n = space_length(text_, pos_)) pos_ += n;
+  while (size_t n = space_length(text_, pos_))
+    pos_ += n;
   if (pos_ >= text_.size()) return token(TokenKind::End, text_.size());
   switch (text_[pos_]) {
-    case '(': case '[': case '{': return token(TokenKind::Open, pos_ + 1);
-    case ')': case ']': case '}': return token(TokenKind::Close, pos_ + 1);
-    case '\'': case '`': return token(TokenKind::Prefix, pos_ + 1);
+    case '(':
+    case '[':
+    case '{': return token(TokenKind::Open, pos_ + 1);
+    case ')':
+    case ']':
+    case '}': return token(TokenKind::Close, pos_ + 1);
+    case '\'':
+    case '`': return token(TokenKind::Prefix, pos_ + 1);
     case '~': return token(TokenKind::Prefix, pos_ + (text_.substr(pos_).starts_with("~@") ? 2 : 1));
     case '"': return string_token();
     case ';': return comment();
@@ -80,13 +87,15 @@ Token Lexer::next() {
     default: break;
   }
   size_t end = pos_;
-  while (end < text_.size() && !is_delimiter(text_[end]) && space_length(text_, end) == 0) ++end;
+  while (end < text_.size() && !is_delimiter(text_[end]) && space_length(text_, end) == 0)
+    ++end;
   return token(TokenKind::Atom, end);
 }
 
 Token Lexer::next_code() {
   Token t = next();
-  while (t.kind == TokenKind::Comment) t = next();
+  while (t.kind == TokenKind::Comment)
+    t = next();
   return t;
 }
 

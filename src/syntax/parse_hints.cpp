@@ -13,8 +13,10 @@ class Cursor {
   explicit Cursor(std::string_view text) : text_(text) {}
   LineCol at(uint32_t offset) {
     for (; pos_ < offset && pos_ < text_.size(); ++pos_) {
-      if (text_[pos_] == '\n') at_ = {at_.line + 1, 1};
-      else if ((static_cast<unsigned char>(text_[pos_]) & 0xC0) != 0x80) ++at_.column;
+      if (text_[pos_] == '\n')
+        at_ = {at_.line + 1, 1};
+      else if ((static_cast<unsigned char>(text_[pos_]) & 0xC0) != 0x80)
+        ++at_.column;
     }
     return at_;
   }
@@ -74,18 +76,20 @@ std::vector<std::string> unclosed_hints(std::string_view text, const OpenBracket
   for (uint32_t begin : innermost.item_begins) {
     LineCol item = cursor.at(begin);
     if (item.line == open.line || item.column > open.column) continue;
-    hints.push_back(fmt::format("Line {}, column {} starts a form no deeper than the '{}' of line {}: a '{}' is "
-                                "probably missing before it.",
-                                item.line, item.column, innermost.opener, open.line, closer));
+    hints.push_back(
+        fmt::format("Line {}, column {} starts a form no deeper than the '{}' of line {}: a '{}' is "
+                    "probably missing before it.",
+                    item.line, item.column, innermost.opener, open.line, closer));
     found = true;
     break;
   }
-  if (!found) hints.push_back(fmt::format("{} of line {} is probably the one left open.", described(innermost), open.line));
+  if (!found)
+    hints.push_back(fmt::format("{} of line {} is probably the one left open.", described(innermost), open.line));
   hints.push_back(innermost.depth == 1 ? "Add 1 closing delimiter at the end."
                                        : fmt::format("Add {} closing delimiters at the end.", innermost.depth));
   if (innermost.depth > 4)
-    hints.push_back(fmt::format("{} forms are open here; smaller functions make a lost delimiter easier to see.",
-                                innermost.depth));
+    hints.push_back(
+        fmt::format("{} forms are open here; smaller functions make a lost delimiter easier to see.", innermost.depth));
   return hints;
 }
 
@@ -99,7 +103,8 @@ std::vector<std::string> stray_closer_hints(std::string_view text, uint32_t at) 
   int extra = surplus_closers(text);
   std::vector<std::string> hints{fmt::format("Found {} extra closing delimiter{} in the file; look at the line above.",
                                              extra, extra == 1 ? "" : "s")};
-  // The form that ended too early began after the last place where everything was closed, so only lines since then count.
+  // The form that ended too early began after the last place where everything was closed, so only lines since then
+  // count.
   LineBrackets worst;
   int balance = 0;
   std::vector<LineBrackets> lines = brackets_by_line(text, at);

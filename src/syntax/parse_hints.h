@@ -11,8 +11,8 @@ namespace sheaf::syntax {
 
 // A bracket that was still open when the error arose.
 struct OpenBracket {
-  std::string_view opener;            // "(", "[", "{" or "#("
-  std::string head;                   // first element if that is a symbol, else "..."
+  std::string_view opener;  // "(", "[", "{" or "#("
+  std::string head;         // first element if that is a symbol, else "..."
   uint32_t begin = 0;
   std::vector<uint32_t> item_begins;  // where the elements read so far start
   size_t depth = 0;                   // brackets open, this one included

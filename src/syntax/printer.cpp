@@ -131,18 +131,24 @@ class Pretty {
     if (is_atom(f) || f.items.empty() || fits(f, budget)) return write(to_text(f));
     int start = column_;
     write(opener(f));
-    if (is_prefixed(f)) form(*f.items[0]);
-    else if (f.kind == FormKind::Vector) rows(f, 0, 1, start + 1);
-    else if (f.kind == FormKind::Dict) rows(f, 0, 2, start + 1);
-    else list(f, start);
+    if (is_prefixed(f))
+      form(*f.items[0]);
+    else if (f.kind == FormKind::Vector)
+      rows(f, 0, 1, start + 1);
+    else if (f.kind == FormKind::Dict)
+      rows(f, 0, 2, start + 1);
+    else
+      list(f, start);
     write(closer(f));
   }
 
   // The items from `from` on, `per_row` to a line; the first row stays where we are.
   void rows(const Form& f, size_t from, size_t per_row, int indent) {
     for (size_t i = from; i < f.items.size(); ++i) {
-      if (i > from && (i - from) % per_row == 0) newline(indent);
-      else if (i > from) write(" ");
+      if (i > from && (i - from) % per_row == 0)
+        newline(indent);
+      else if (i > from)
+        write(" ");
       form(*f.items[i]);
     }
   }
@@ -150,8 +156,10 @@ class Pretty {
   // A header of `count` items on the first line, then one body form per line.
   void header_and_body(const Form& f, size_t count, int indent) {
     for (size_t i = 0; i < f.items.size(); ++i) {
-      if (i > count) newline(indent);
-      else if (i > 0) write(" ");
+      if (i > count)
+        newline(indent);
+      else if (i > 0)
+        write(" ");
       form(*f.items[i]);
     }
   }

@@ -44,11 +44,15 @@ bool is_decimal(std::string_view s) {
   size_t i = 0, digits = 0;
   auto skip_digits = [&] {
     size_t start = i;
-    while (i < s.size() && is_digit(s[i])) ++i;
+    while (i < s.size() && is_digit(s[i]))
+      ++i;
     return i - start;
   };
   digits += skip_digits();
-  if (i < s.size() && s[i] == '.') { ++i; digits += skip_digits(); }
+  if (i < s.size() && s[i] == '.') {
+    ++i;
+    digits += skip_digits();
+  }
   if (digits == 0) return false;
   if (i == s.size()) return true;
   if (s[i] != 'e' && s[i] != 'E') return false;
@@ -104,10 +108,12 @@ FormKind kind_of_opener(std::string_view opener) {
 // Keeps its own stack of open forms, so hostile nesting costs memory, not the thread's stack.
 class Reader {
  public:
-  Reader(std::string_view text, uint32_t source, size_t begin = 0) : text_(text), source_(source), lexer_(text, begin) {}
+  Reader(std::string_view text, uint32_t source, size_t begin = 0)
+      : text_(text), source_(source), lexer_(text, begin) {}
 
   std::vector<FormPtr> read_all() {
-    for (Token t = lexer_.next_code(); t.kind != TokenKind::End; t = lexer_.next_code()) take(t);
+    for (Token t = lexer_.next_code(); t.kind != TokenKind::End; t = lexer_.next_code())
+      take(t);
     if (!stack_.empty()) fail_at_end();
     return std::move(forms_);
   }
@@ -139,7 +145,8 @@ class Reader {
       case TokenKind::Close: return close(t);
       case TokenKind::Prefix: return push(kind_of_prefix(lexer_.text_of(t)), t);
       case TokenKind::Atom: return add(atom(t), 0);
-      case TokenKind::String: return add(make_string(unescape(text_.substr(t.begin + 1, t.end - t.begin - 2)), span(t)), 0);
+      case TokenKind::String:
+        return add(make_string(unescape(text_.substr(t.begin + 1, t.end - t.begin - 2)), span(t)), 0);
       default: break;
     }
     const char* message =
@@ -220,7 +227,8 @@ class Reader {
 
   FormPtr make_anonymous(FormPtr body, Span whole) {
     std::vector<FormPtr> params;
-    for (int i = 1; i <= anonymous_->params; ++i) params.push_back(make_symbol(fmt::format("%{}", i), whole));
+    for (int i = 1; i <= anonymous_->params; ++i)
+      params.push_back(make_symbol(fmt::format("%{}", i), whole));
     if (anonymous_->rest) {
       params.push_back(make_symbol("&", whole));
       params.push_back(make_symbol("%&", whole));
@@ -268,12 +276,14 @@ class Reader {
 
   OpenBracket innermost_bracket() const {
     OpenBracket b;
-    for (const Frame& f : stack_) b.depth += !is_prefix(f);
+    for (const Frame& f : stack_)
+      b.depth += !is_prefix(f);
     const Frame& top = stack_.back();
     b.opener = lexer_.text_of(top.opener);
     b.begin = top.opener.begin;
     b.head = !top.items.empty() && top.items[0]->is_symbol() ? top.items[0]->name.str() : "...";
-    for (const FormPtr& item : top.items) b.item_begins.push_back(item->span.begin);
+    for (const FormPtr& item : top.items)
+      b.item_begins.push_back(item->span.begin);
     return b;
   }
 
@@ -286,7 +296,8 @@ class Reader {
     OpenBracket b = innermost_bracket();
     char closer = closer_of(b.opener.back());
     std::string inside = top.kind == FormKind::List ? b.head + " ..." : "...";
-    UserError e = error(fmt::format("Unclosed {}{}{}, missing '{}'", b.opener, inside, closer, closer), span(top.opener));
+    UserError e =
+        error(fmt::format("Unclosed {}{}{}, missing '{}'", b.opener, inside, closer, closer), span(top.opener));
     e.hints = unclosed_hints(text_, b);
     throw e;
   }
@@ -316,7 +327,9 @@ std::vector<Extent> top_level_extents(std::string_view text) {
   return out;
 }
 
-FormPtr read_extent(uint32_t source, Extent extent) { return Reader(std::string_view(source_text(source)).substr(0, extent.end), source, extent.begin).read_all().front(); }
+FormPtr read_extent(uint32_t source, Extent extent) {
+  return Reader(std::string_view(source_text(source)).substr(0, extent.end), source, extent.begin).read_all().front();
+}
 
 Completeness completeness(std::string_view text) {
   std::string expected;  // closers, innermost last

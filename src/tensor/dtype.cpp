@@ -5,7 +5,8 @@
 namespace sheaf {
 
 std::string_view name_of(DType d) {
-  constexpr std::string_view names[] = {"f32", "f64", "bf16", "f16", "i32", "i64", "u32", "bool", "i8", "u8", "i16", "u16"};
+  constexpr std::string_view names[] = {"f32", "f64",  "bf16", "f16", "i32", "i64",
+                                        "u32", "bool", "i8",   "u8",  "i16", "u16"};
   return names[static_cast<int>(d)];
 }
 

@@ -19,7 +19,9 @@ inline constexpr int size_bytes(DType d) {
   return sizes[static_cast<int>(d)];
 }
 inline constexpr bool is_float(DType d) { return d <= DType::F16; }
-inline constexpr bool is_int(DType d) { return d == DType::I32 || d == DType::I64 || d == DType::U32 || d >= DType::I8; }
+inline constexpr bool is_int(DType d) {
+  return d == DType::I32 || d == DType::I64 || d == DType::U32 || d >= DType::I8;
+}
 inline constexpr bool is_storage_only(DType d) { return d >= DType::I8; }
 // The type arithmetic is carried out in: bf16 and f16 widen to f32, small ints to i32.
 inline constexpr DType compute_type(DType d) {

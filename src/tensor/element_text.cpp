@@ -84,11 +84,16 @@ Size scan_size(Scanner& s) {
   }
   if (s.accept("(")) {
     Size a = scan_size(s), r;
-    if (s.accept("//")) r = floor_div(a, scan_size(s));
-    else if (s.accept("%")) r = mod(a, scan_size(s));
-    else if (s.accept("+")) r = a + scan_size(s);
-    else if (s.accept("*")) r = a * scan_size(s);
-    else s.fail("expected + * // or %");
+    if (s.accept("//"))
+      r = floor_div(a, scan_size(s));
+    else if (s.accept("%"))
+      r = mod(a, scan_size(s));
+    else if (s.accept("+"))
+      r = a + scan_size(s);
+    else if (s.accept("*"))
+      r = a * scan_size(s);
+    else
+      s.fail("expected + * // or %");
     s.expect(")");
     return r;
   }

@@ -1,5 +1,5 @@
-// Products and sums that stop at the largest number instead of overflowing: a size like that is too large for anything and is refused where
-// memory is asked for.
+// Products and sums that stop at the largest number instead of overflowing: a size like that is too large for anything
+// and is refused where memory is asked for.
 #pragma once
 #include <cstdint>
 

@@ -73,11 +73,13 @@ struct SizeProduct {
       multiply(s.node()->a);
       multiply(s.node()->b);
     } else {
-      factors.insert(std::upper_bound(factors.begin(), factors.end(), s, [](Size a, Size b) { return a.bits_ < b.bits_; }), s);
+      factors.insert(
+          std::upper_bound(factors.begin(), factors.end(), s, [](Size a, Size b) { return a.bits_ < b.bits_; }), s);
     }
   }
   bool same_factors(const SizeProduct& o) const {
-    return std::equal(factors.begin(), factors.end(), o.factors.begin(), o.factors.end(), [](Size a, Size b) { return a.is_same(b); });
+    return std::equal(factors.begin(), factors.end(), o.factors.begin(), o.factors.end(),
+                      [](Size a, Size b) { return a.is_same(b); });
   }
   // Takes the divisor's factors away; false when it does not divide exactly.
   bool divide(const SizeProduct& by) {
@@ -93,7 +95,8 @@ struct SizeProduct {
   Size size() const {
     if (coefficient == 0 || factors.empty()) return Size(coefficient);
     Size s = factors[0];
-    for (size_t i = 1; i < factors.size(); ++i) s = Size::of(SizeOp::Mul, s, factors[i]);
+    for (size_t i = 1; i < factors.size(); ++i)
+      s = Size::of(SizeOp::Mul, s, factors[i]);
     return coefficient == 1 ? s : Size::of(SizeOp::Mul, s, Size(coefficient));
   }
 };
@@ -138,7 +141,8 @@ struct SizeSum {
   Size size() const {
     if (terms.empty()) return Size(0);
     Size s = terms[0].size();
-    for (size_t i = 1; i < terms.size(); ++i) s = Size::of(SizeOp::Add, s, terms[i].size());
+    for (size_t i = 1; i < terms.size(); ++i)
+      s = Size::of(SizeOp::Add, s, terms[i].size());
     return s;
   }
 };
@@ -159,7 +163,8 @@ Size operator*(Size a, Size b) {
   if (a.is_const() && b.node()->op == SizeOp::Add) {
     SizeSum sum = SizeSum::of(b);
     if (a.value() == 0) return Size(0);
-    for (SizeProduct& t : sum.terms) t.coefficient = saturated_mul(t.coefficient, a.value());
+    for (SizeProduct& t : sum.terms)
+      t.coefficient = saturated_mul(t.coefficient, a.value());
     return sum.size();
   }
   SizeProduct p = SizeProduct::of(a);
@@ -216,7 +221,8 @@ std::string Size::str() const {
 
 Size num_elems(const Sizes& s) {
   Size n = 1;
-  for (Size d : s) n = n * d;
+  for (Size d : s)
+    n = n * d;
   return n;
 }
 
@@ -241,26 +247,30 @@ Sizes to_sizes(const Dims& d) { return Sizes(d.begin(), d.end()); }
 
 Dims to_dims(const Sizes& s) {
   Dims d;
-  for (Size x : s) d.push_back(x.value());
+  for (Size x : s)
+    d.push_back(x.value());
   return d;
 }
 
 // Not by way of Sizes: those hold 63 bits, and a message may speak of a size that no memory holds.
 std::string shape_text(const Dims& d) {
   std::string s = "[";
-  for (size_t i = 0; i < d.size(); ++i) s += (i ? ", " : "") + std::to_string(d[i]);
+  for (size_t i = 0; i < d.size(); ++i)
+    s += (i ? ", " : "") + std::to_string(d[i]);
   return s + "]";
 }
 
 std::string shape_text(const Sizes& d) {
   std::string s = "[";
-  for (size_t i = 0; i < d.size(); ++i) s += (i ? ", " : "") + d[i].str();
+  for (size_t i = 0; i < d.size(); ++i)
+    s += (i ? ", " : "") + d[i].str();
   return s + "]";
 }
 
 std::string shape_x_text(const Dims& d) {
   std::string s;
-  for (size_t i = 0; i < d.size(); ++i) s += (i ? "x" : "") + std::to_string(d[i]);
+  for (size_t i = 0; i < d.size(); ++i)
+    s += (i ? "x" : "") + std::to_string(d[i]);
   return s;
 }
 

@@ -15,7 +15,8 @@ struct SizeNode;
 
 class Size {
  public:
-  // One bit tells numbers from expressions, so what does not fit in the others becomes the nearest that does: too large for anything.
+  // One bit tells numbers from expressions, so what does not fit in the others becomes the nearest that does: too large
+  // for anything.
   constexpr Size(int64_t v = 0) : bits_((v > kLargest ? kLargest : v < -kLargest ? -kLargest : v) << 1 | 1) {}
   static constexpr int64_t kLargest = INT64_MAX >> 1;
   static Size symbol(uint32_t id);  // the id is an index into the values given to `eval`
@@ -63,7 +64,7 @@ Size num_elems(const Sizes& s);
 Sizes to_sizes(const Dims& d);
 // Every entry must be a constant.
 Dims to_dims(const Sizes& s);
-std::string shape_text(const Dims& d);    // "[2, 3]" as messages spell it
+std::string shape_text(const Dims& d);  // "[2, 3]" as messages spell it
 std::string shape_text(const Sizes& d);
 std::string shape_x_text(const Dims& d);  // "2x3", "" for rank 0
 

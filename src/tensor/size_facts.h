@@ -1,5 +1,6 @@
-// What code that handles expressions has assumed about them. A trace follows one call: where it must know how sizes compare,
-// the answer is that of this call, and is remembered as a fact that other calls must agree with to use what was traced.
+// What code that handles expressions has assumed about them. A trace follows one call: where it must know how sizes
+// compare, the answer is that of this call, and is remembered as a fact that other calls must agree with to use what
+// was traced.
 #pragma once
 #include <vector>
 

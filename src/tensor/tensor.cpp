@@ -19,8 +19,8 @@
 
 namespace sheaf {
 
-// Blocks are kept for reuse: small ones by size class and thread, as an eager op on a 4x4 tensor should not pay malloc twice;
-// large ones by size, as the first touch of a fresh page costs more than computing what goes into it.
+// Blocks are kept for reuse: small ones by size class and thread, as an eager op on a 4x4 tensor should not pay malloc
+// twice; large ones by size, as the first touch of a fresh page costs more than computing what goes into it.
 class BufferPool {
  public:
   static BufferPool& get() {
@@ -43,11 +43,14 @@ class BufferPool {
     } else if (rounded >= kLarge) {
       p = take_large(rounded);
     }
-    if (!p) p = rounded >= kHuge ? allocate_huge_pages(rounded) : static_cast<std::byte*>(std::aligned_alloc(kAlign, rounded));
+    if (!p)
+      p = rounded >= kHuge ? allocate_huge_pages(rounded)
+                           : static_cast<std::byte*>(std::aligned_alloc(kAlign, rounded));
     if (!p) throw runtime_error(fmt::format("out of memory: {} bytes asked for", bytes));
     size_t now = live_.fetch_add(rounded, std::memory_order_relaxed) + rounded;
     size_t peak = peak_.load(std::memory_order_relaxed);
-    while (now > peak && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {}
+    while (now > peak && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+    }
     return p;
   }
 
@@ -77,7 +80,8 @@ class BufferPool {
     std::vector<std::byte*> lists[kSmall / kAlign + 1];
     ~Lists() {
       for (auto& l : lists)
-        for (std::byte* p : l) std::free(p);
+        for (std::byte* p : l)
+          std::free(p);
     }
   };
   static Lists& thread_lists() {
@@ -121,7 +125,8 @@ void set_memory_limit(size_t bytes) { BufferPool::get().set_limit(bytes); }
 
 int64_t Tensor::num_elems() const {
   int64_t n = 1;
-  for (int64_t d : sizes) n = saturated_mul(n, d);
+  for (int64_t d : sizes)
+    n = saturated_mul(n, d);
   return n;
 }
 
@@ -153,7 +158,8 @@ int64_t checked_num_elems(const Dims& sizes) {
   bool zero = false;
   int64_t n = 1, bytes;
   for (int64_t d : sizes)
-    if (d == 0) zero = true;
+    if (d == 0)
+      zero = true;
     else if (d < 0 || __builtin_mul_overflow(n, d, &n) || __builtin_mul_overflow(n, int64_t{16}, &bytes))
       throw runtime_error("out of memory: a tensor of shape " + shape_text(sizes) + " is too large");
   return zero ? 0 : n;
@@ -177,20 +183,22 @@ Tensor zeros_tensor(DType dtype, Dims sizes) {
 
 namespace {
 
-// rows x columns elements, `down` and `along` apart, to contiguous memory. In squares when the source runs down the columns:
-// a row at a time would touch a new cache line for every element.
+// rows x columns elements, `down` and `along` apart, to contiguous memory. In squares when the source runs down the
+// columns: a row at a time would touch a new cache line for every element.
 template <class T>
 void copy_matrix(const T* from, int64_t rows, int64_t columns, int64_t down, int64_t along, T* to) {
   constexpr int64_t kSquare = 32;
   if (along == 1) {
-    for (int64_t r = 0; r < rows; ++r) std::memcpy(to + r * columns, from + r * down, columns * sizeof(T));
+    for (int64_t r = 0; r < rows; ++r)
+      std::memcpy(to + r * columns, from + r * down, columns * sizeof(T));
     return;
   }
   int64_t step = down == 1 ? kSquare : columns;
   for (int64_t begin = 0; begin < columns; begin += step)
     for (int64_t r0 = 0; r0 < rows; r0 += kSquare)
       for (int64_t r = r0; r < std::min(rows, r0 + kSquare); ++r)
-        for (int64_t c = begin; c < std::min(columns, begin + step); ++c) to[r * columns + c] = from[r * down + c * along];
+        for (int64_t c = begin; c < std::min(columns, begin + step); ++c)
+          to[r * columns + c] = from[r * down + c * along];
 }
 
 // Matrices of the last two axes, one for each position of the others.
@@ -236,7 +244,11 @@ int64_t saturate_to_int(double v) {
 }
 
 double load_double(DType d, const std::byte* p) {
-  auto as = [&]<class T>(T) { T v; std::memcpy(&v, p, sizeof v); return v; };
+  auto as = [&]<class T>(T) {
+    T v;
+    std::memcpy(&v, p, sizeof v);
+    return v;
+  };
   switch (d) {
     case DType::F32: return as(float{});
     case DType::F64: return as(double{});
@@ -280,8 +292,10 @@ void store_int(DType d, std::byte* p, int64_t v) {
     case DType::I64: put(v); break;
     case DType::U32: put(static_cast<uint32_t>(v)); break;
     case DType::Bool: put(static_cast<uint8_t>(v != 0)); break;
-    case DType::I8: case DType::U8: put(static_cast<uint8_t>(v)); break;
-    case DType::I16: case DType::U16: put(static_cast<uint16_t>(v)); break;
+    case DType::I8:
+    case DType::U8: put(static_cast<uint8_t>(v)); break;
+    case DType::I16:
+    case DType::U16: put(static_cast<uint16_t>(v)); break;
   }
 }
 
@@ -312,8 +326,10 @@ Tensor cast_tensor(const Tensor& t, DType to) {
   bool int_to_int = !is_float(t.dtype) && !is_float(to);
   for_each_offset(t, [&](int64_t off) {
     const std::byte* q = base + off * width;
-    if (int_to_int) store_int(to, p, load_int(t.dtype, q));
-    else store_double(to, p, load_double(t.dtype, q));
+    if (int_to_int)
+      store_int(to, p, load_int(t.dtype, q));
+    else
+      store_double(to, p, load_double(t.dtype, q));
     p += step;
   });
   return out;

@@ -31,8 +31,8 @@ class Buffer : public Counted {
   // False for foreign memory, which may be read-only.
   bool is_ours() const { return ours_; }
 
-  // Something made of the content, such as a copy in another order, that lives as long as the content stays the same. Whoever writes to a buffer that others have
-  // read calls will_change().
+  // Something made of the content, such as a copy in another order, that lives as long as the content stays the same.
+  // Whoever writes to a buffer that others have read calls will_change().
   struct Derived {
     virtual ~Derived() = default;
   };
@@ -65,7 +65,7 @@ void set_memory_limit(size_t bytes);
 struct Tensor {
   DType dtype = DType::F32;
   Dims sizes;
-  Dims strides;  // in elements; 0 on stretched axes, negative on flipped ones
+  Dims strides;        // in elements; 0 on stretched axes, negative on flipped ones
   int64_t offset = 0;  // in elements
   Ref<Buffer> buffer;
 
@@ -73,7 +73,9 @@ struct Tensor {
   int64_t num_elems() const;
   bool is_contiguous() const;
   template <class T>
-  T* data() const { return reinterpret_cast<T*>(buffer->data()) + offset; }
+  T* data() const {
+    return reinterpret_cast<T*>(buffer->data()) + offset;
+  }
   std::byte* bytes() const { return buffer->data() + offset * size_bytes(dtype); }
 };
 
@@ -110,7 +112,8 @@ void for_each_offset(const Tensor& t, F&& f) {
   int64_t n = t.num_elems();
   if (n == 0) return;
   if (t.is_contiguous()) {
-    for (int64_t i = 0; i < n; ++i) f(t.offset + i);
+    for (int64_t i = 0; i < n; ++i)
+      f(t.offset + i);
     return;
   }
   Dims idx(r, 0);

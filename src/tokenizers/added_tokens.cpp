@@ -7,7 +7,8 @@ namespace {
 
 int32_t last_char(std::string_view s) {
   size_t at = s.size() - 1;
-  while (at > 0 && (static_cast<unsigned char>(s[at]) & 0xC0) == 0x80) --at;
+  while (at > 0 && (static_cast<unsigned char>(s[at]) & 0xC0) == 0x80)
+    --at;
   return next_char(s.substr(at)).code;
 }
 
@@ -31,13 +32,15 @@ AddedTokens::AddedTokens(const Json& document, const Normalizer& normalizer) {
     (t.is_normalized ? normalized_ : plain_).insert(t.shown, place);
     auto [same, fresh] = by_id_.try_emplace(t.id, tokens_.size());
     if (!fresh && tokens_[same->second].text != t.text)
-      throw runtime_error(fmt::format("the added tokens '{}' and '{}' have the same id, {}", tokens_[same->second].text, t.text, t.id));
+      throw runtime_error(
+          fmt::format("the added tokens '{}' and '{}' have the same id, {}", tokens_[same->second].text, t.text, t.id));
     same->second = tokens_.size();  // the last one counts
     tokens_.push_back(std::move(t));
   }
 }
 
-const AddedToken* AddedTokens::search(const ByteTrie& trie, std::string_view text, size_t from, size_t& start, size_t& end) const {
+const AddedToken* AddedTokens::search(const ByteTrie& trie, std::string_view text, size_t from, size_t& start,
+                                      size_t& end) const {
   for (size_t at = from; at < text.size(); ++at) {
     if (!trie.may_start(text[at])) continue;
     int32_t found = ByteTrie::kNone;
@@ -60,11 +63,13 @@ bool AddedTokens::adjust(const AddedToken& t, std::string_view text, size_t done
   if (t.strips_left) {
     while (start > done && is_white_space(last_char(text.substr(0, start)))) {
       --start;
-      while (start > 0 && (static_cast<unsigned char>(text[start]) & 0xC0) == 0x80) --start;
+      while (start > 0 && (static_cast<unsigned char>(text[start]) & 0xC0) == 0x80)
+        --start;
     }
   }
   if (t.strips_right) {
-    while (end < text.size() && is_white_space(next_char(text.substr(end)).code)) end += char_bytes(text[end]);
+    while (end < text.size() && is_white_space(next_char(text.substr(end)).code))
+      end += char_bytes(text[end]);
   }
   return true;
 }

@@ -14,13 +14,13 @@
 namespace sheaf::tokenizers {
 
 struct AddedToken {
-  std::string text;    // as it is written in the file
-  std::string shown;   // as it is decoded: the form it is looked for in
+  std::string text;   // as it is written in the file
+  std::string shown;  // as it is decoded: the form it is looked for in
   int32_t id;
-  bool is_special;   // left out by decoding
-  bool single_word;  // only between characters that are not part of words
+  bool is_special;                 // left out by decoding
+  bool single_word;                // only between characters that are not part of words
   bool strips_left, strips_right;  // takes the white space beside it
-  bool is_normalized;  // looked for in the normalised text, as its own normal form
+  bool is_normalized;              // looked for in the normalised text, as its own normal form
 };
 
 class AddedTokens {

@@ -19,7 +19,7 @@ class Bpe final : public Model {
   void split_chars(std::string_view piece, Ids& out) const;
   void merge(Ids& symbols, size_t first) const;
 
-  PairTable merges_;  // (left, right) to the merged token and its rank
+  PairTable merges_;             // (left, right) to the merged token and its rank
   std::string prefix_, suffix_;  // of every character but the first, of the last one
   int32_t unknown_ = Vocabulary::kNone;
   bool fuses_unknown_, falls_back_to_bytes_, whole_pieces_first_;
@@ -36,7 +36,8 @@ Bpe::Bpe(const Json& document) {
   if (find_member(document, "unk_token")) {
     std::string unknown = text_member(document, "unk_token", where);
     unknown_ = vocabulary_.id_of(unknown);
-    if (unknown_ == Vocabulary::kNone) throw runtime_error(fmt::format("the unknown token '{}' is not in the vocabulary", unknown));
+    if (unknown_ == Vocabulary::kNone)
+      throw runtime_error(fmt::format("the unknown token '{}' is not in the vocabulary", unknown));
   }
   read_merges(list_member(document, "merges", where));
 }
@@ -48,7 +49,8 @@ void Bpe::read_merges(const Json& merges) {
     if (m.is_string()) {
       const std::string& both = m.get_ref<const std::string&>();
       size_t space = both.find(' ');
-      if (space == std::string::npos || both.find(' ', space + 1) != std::string::npos) throw runtime_error(fmt::format("{} is not two tokens: '{}'", what, both));
+      if (space == std::string::npos || both.find(' ', space + 1) != std::string::npos)
+        throw runtime_error(fmt::format("{} is not two tokens: '{}'", what, both));
       left = both.substr(0, space);
       right = both.substr(space + 1);
     } else {
@@ -58,7 +60,8 @@ void Bpe::read_merges(const Json& merges) {
     }
     auto id = [&](std::string_view token) {
       int32_t found = vocabulary_.id_of(token);
-      if (found == Vocabulary::kNone) throw runtime_error(fmt::format("{} names the token '{}', which is not in the vocabulary", what, token));
+      if (found == Vocabulary::kNone)
+        throw runtime_error(fmt::format("{} names the token '{}', which is not in the vocabulary", what, token));
       return found;
     };
     std::string_view rest = right;
@@ -105,7 +108,9 @@ void Bpe::merge(Ids& symbols, size_t first) const {
   struct Candidate {
     uint32_t rank, at;
     int32_t merged;
-    bool operator<(const Candidate& o) const { return rank != o.rank ? rank > o.rank : at > o.at; }  // a heap gives the largest
+    bool operator<(const Candidate& o) const {
+      return rank != o.rank ? rank > o.rank : at > o.at;
+    }  // a heap gives the largest
   };
   thread_local std::vector<Link> links;
   thread_local std::vector<Candidate> heap;
@@ -115,7 +120,8 @@ void Bpe::merge(Ids& symbols, size_t first) const {
     uint32_t next = links[at].next;
     return next == kEnd ? nullptr : merges_.find(static_cast<uint32_t>(ids[at]), static_cast<uint32_t>(ids[next]));
   };
-  for (uint32_t i = 0; i < count; ++i) links[i] = {i - 1, i + 1 < count ? i + 1 : kEnd};  // 0 - 1 is kEnd
+  for (uint32_t i = 0; i < count; ++i)
+    links[i] = {i - 1, i + 1 < count ? i + 1 : kEnd};  // 0 - 1 is kEnd
   for (uint32_t i = 0; i + 1 < count; ++i)
     if (auto* m = find(i)) heap.push_back({m->rank, i, m->id});
   std::make_heap(heap.begin(), heap.end());

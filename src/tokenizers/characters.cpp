@@ -68,7 +68,8 @@ void append_char(std::string& out, int32_t code) {
 
 size_t count_chars(std::string_view s) {
   size_t n = 0;
-  for (char c : s) n += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  for (char c : s)
+    n += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
   return n;
 }
 
@@ -113,7 +114,8 @@ bool is_numeric(int32_t c) {
 }
 
 bool is_punctuation(int32_t c) {
-  if (c < 0x80) return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
+  if (c < 0x80)
+    return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
   auto category = utf8proc_category(c);
   return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO;
 }
@@ -142,7 +144,8 @@ int byte_of_char(int32_t c) { return c >= 0 && c < 512 ? byte_alphabet().bytes[c
 std::string bytes_as_chars(std::string_view bytes) {
   std::string out;
   out.reserve(bytes.size() + bytes.size() / 4);
-  for (char b : bytes) append_char(out, char_of_byte(static_cast<uint8_t>(b)));
+  for (char b : bytes)
+    append_char(out, char_of_byte(static_cast<uint8_t>(b)));
   return out;
 }
 

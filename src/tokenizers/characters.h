@@ -1,5 +1,5 @@
-// Code points of UTF-8 text and the character classes that tokenizers speak of. Functions that take text expect it to be
-// valid unless they say otherwise.
+// Code points of UTF-8 text and the character classes that tokenizers speak of. Functions that take text expect it to
+// be valid unless they say otherwise.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -45,13 +45,13 @@ size_t valid_prefix(std::string_view bytes);
 // Bytes of any kind as valid UTF-8: each longest start of a character that is then broken off becomes one U+FFFD.
 std::string to_valid_utf8(std::string_view bytes);
 
-bool is_white_space(int32_t c);   // Unicode's White_Space
-bool is_numeric(int32_t c);       // N*
-bool is_punctuation(int32_t c);   // ASCII punctuation, P*
-bool is_word_char(int32_t c);     // \w
-bool is_mark(int32_t c);          // M*
+bool is_white_space(int32_t c);  // Unicode's White_Space
+bool is_numeric(int32_t c);      // N*
+bool is_punctuation(int32_t c);  // ASCII punctuation, P*
+bool is_word_char(int32_t c);    // \w
+bool is_mark(int32_t c);         // M*
 bool is_nonspacing_mark(int32_t c);
-bool is_control(int32_t c);       // Cc, Cf, Co
+bool is_control(int32_t c);  // Cc, Cf, Co
 
 // The byte alphabet of GPT-2: each byte as a printable character, and back (-1: none of them).
 int32_t char_of_byte(uint8_t byte);

@@ -38,7 +38,8 @@ std::string joined(const Texts& tokens, std::string_view separator) {
 template <class F>
 Step by_token(F f) {
   return [f](Texts tokens) {
-    for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = f(std::move(tokens[i]), i == 0);
+    for (size_t i = 0; i < tokens.size(); ++i)
+      tokens[i] = f(std::move(tokens[i]), i == 0);
     return tokens;
   };
 }
@@ -66,7 +67,8 @@ Texts join_byte_tokens(Texts tokens) {
     if (valid_prefix(bytes) == bytes.size()) {
       if (!bytes.empty()) out.push_back(bytes);
     } else {
-      for (size_t i = 0; i < bytes.size(); ++i) out.push_back("\xEF\xBF\xBD");
+      for (size_t i = 0; i < bytes.size(); ++i)
+        out.push_back("\xEF\xBF\xBD");
     }
     bytes.clear();
   };
@@ -86,9 +88,11 @@ Texts join_byte_tokens(Texts tokens) {
 }
 
 std::string clean_up(std::string s) {
-  constexpr std::pair<const char*, const char*> kRules[] = {{" .", "."}, {" ?", "?"}, {" !", "!"}, {" ,", ","}, {" ' ", "'"}, {" n't", "n't"},
-                                                            {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
-  for (auto [from, to] : kRules) s = replace_all(s, from, to);
+  constexpr std::pair<const char*, const char*> kRules[] = {
+      {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
+      {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+  for (auto [from, to] : kRules)
+    s = replace_all(s, from, to);
   return s;
 }
 
@@ -96,8 +100,10 @@ Step strip(std::string mark, int32_t start, int32_t stop) {
   if (mark.empty()) throw runtime_error("the content of a Strip decoder is empty");
   return by_token([=](std::string s, bool) {
     std::string_view v = s;
-    for (int32_t i = 0; i < start && v.starts_with(mark); ++i) v.remove_prefix(mark.size());
-    for (int32_t i = 0; i < stop && v.ends_with(mark); ++i) v.remove_suffix(mark.size());
+    for (int32_t i = 0; i < start && v.starts_with(mark); ++i)
+      v.remove_prefix(mark.size());
+    for (int32_t i = 0; i < stop && v.ends_with(mark); ++i)
+      v.remove_suffix(mark.size());
     return std::string(v);
   });
 }
@@ -107,17 +113,24 @@ Step step_of(const Json& j) {
   if (type == "ByteLevel") return bytes_from_chars;
   if (type == "ByteFallback") return join_byte_tokens;
   if (type == "Fuse") return [](Texts tokens) { return Texts{joined(tokens, "")}; };
-  if (type == "Strip") return strip(text_member(j, "content", kWhere), count_member_or(j, "start", kWhere, 0), count_member_or(j, "stop", kWhere, 0));
+  if (type == "Strip")
+    return strip(text_member(j, "content", kWhere), count_member_or(j, "start", kWhere, 0),
+                 count_member_or(j, "stop", kWhere, 0));
   if (type == "Replace")
-    return by_token([pattern = pattern_member(j, kWhere), content = text_member(j, "content", kWhere)](std::string s, bool) {
-      std::string out;
-      for_each_segment(pattern, s, [&](size_t start, size_t end, bool match) { out += match ? content : s.substr(start, end - start); });
-      return out;
-    });
+    return by_token(
+        [pattern = pattern_member(j, kWhere), content = text_member(j, "content", kWhere)](std::string s, bool) {
+          std::string out;
+          for_each_segment(pattern, s, [&](size_t start, size_t end, bool match) {
+            out += match ? content : s.substr(start, end - start);
+          });
+          return out;
+        });
   if (type == "Metaspace") {
     std::string mark = text_member_or(j, "replacement", kWhere, "\u2581");
-    bool drops_first = text_member_or(j, "prepend_scheme", kWhere, "always") != "never" && bool_member(j, "add_prefix_space", kWhere, true);
-    return by_token([=](std::string s, bool is_first) { return replace_all(s, mark, is_first && drops_first ? "" : " "); });
+    bool drops_first = text_member_or(j, "prepend_scheme", kWhere, "always") != "never" &&
+                       bool_member(j, "add_prefix_space", kWhere, true);
+    return by_token(
+        [=](std::string s, bool is_first) { return replace_all(s, mark, is_first && drops_first ? "" : " "); });
   }
   if (type == "WordPiece") {
     std::string prefix = text_member_or(j, "prefix", kWhere, "##");
@@ -129,7 +142,8 @@ Step step_of(const Json& j) {
   }
   if (type == "BPEDecoder")
     return [suffix = text_member_or(j, "suffix", kWhere, "</w>")](Texts tokens) {
-      for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = replace_all(tokens[i], suffix, i + 1 == tokens.size() ? "" : " ");
+      for (size_t i = 0; i < tokens.size(); ++i)
+        tokens[i] = replace_all(tokens[i], suffix, i + 1 == tokens.size() ? "" : " ");
       return tokens;
     };
   throw runtime_error(fmt::format("a decoder of type \"{}\" is not known", type));
@@ -142,7 +156,8 @@ Decoder::Decoder(const Json& document) : separator_() {
 }
 
 std::string Decoder::apply(Texts tokens) const {
-  for (const auto& step : steps_) tokens = step(std::move(tokens));
+  for (const auto& step : steps_)
+    tokens = step(std::move(tokens));
   return joined(tokens, separator_);
 }
 

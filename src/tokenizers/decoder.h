@@ -1,4 +1,5 @@
-// Tokens back to text ("decoder"): a chain of rewritings of the list of token texts, which are joined at the end. Immutable.
+// Tokens back to text ("decoder"): a chain of rewritings of the list of token texts, which are joined at the end.
+// Immutable.
 #pragma once
 #include <functional>
 #include <string>

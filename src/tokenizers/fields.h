@@ -1,4 +1,5 @@
-// Members of a tokenizer document: read with their kind checked, so that a damaged file ends in a message that says where.
+// Members of a tokenizer document: read with their kind checked, so that a damaged file ends in a message that says
+// where.
 #pragma once
 #include <fmt/format.h>
 
@@ -48,7 +49,8 @@ inline bool bool_member(const Json& object, const char* key, std::string_view wh
 // A whole number of 0 … 2^31 - 2: a token id, a count.
 inline int32_t count_of(const Json& v, std::string_view what) {
   if (!v.is_number_integer()) throw runtime_error(fmt::format("{} is not a whole number", what));
-  bool fits = v.is_number_unsigned() ? v.get<uint64_t>() < 0x7FFFFFFF : v.get<int64_t>() >= 0 && v.get<int64_t>() < 0x7FFFFFFF;
+  bool fits =
+      v.is_number_unsigned() ? v.get<uint64_t>() < 0x7FFFFFFF : v.get<int64_t>() >= 0 && v.get<int64_t>() < 0x7FFFFFFF;
   if (!fits) throw runtime_error(fmt::format("{} is {}: out of range", what, v.dump()));
   return v.get<int32_t>();
 }
@@ -69,7 +71,8 @@ template <class F>
 void for_each_part(const Json& json, const char* list_key, std::string_view where, F&& f, int depth = 0) {
   if (depth > 32) throw runtime_error(fmt::format("{}: sequences within sequences, more than 32 deep", where));
   if (text_member(json, "type", where) != "Sequence") return f(json);
-  for (const Json& part : list_member(json, list_key, where)) for_each_part(part, list_key, where, f, depth + 1);
+  for (const Json& part : list_member(json, list_key, where))
+    for_each_part(part, list_key, where, f, depth + 1);
 }
 
 }  // namespace sheaf::tokenizers

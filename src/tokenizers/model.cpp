@@ -21,7 +21,8 @@ Vocabulary read_vocabulary(const Json& document) {
   Vocabulary out;
   for (const auto& [token, number] : vocab.items()) {
     int32_t id = count_of(number, fmt::format("the id of the token '{}'", token));
-    if (const std::string* other = out.text_of(id)) throw runtime_error(fmt::format("the tokens '{}' and '{}' have the same id, {}", *other, token, id));
+    if (const std::string* other = out.text_of(id))
+      throw runtime_error(fmt::format("the tokens '{}' and '{}' have the same id, {}", *other, token, id));
     out.add(token, id);
   }
   return out;
@@ -29,7 +30,9 @@ Vocabulary read_vocabulary(const Json& document) {
 
 std::unique_ptr<const Model> make_model(const Json& document) {
   // Old files do not name their model.
-  const char* guess = find_member(document, "merges") ? "BPE" : find_member(document, "unk_id") ? "Unigram" : "WordPiece";
+  const char* guess = find_member(document, "merges")   ? "BPE"
+                      : find_member(document, "unk_id") ? "Unigram"
+                                                        : "WordPiece";
   std::string type = text_member_or(document, "type", "the model", guess);
   if (type == "BPE") return make_bpe(document);
   if (type == "WordPiece") return make_word_piece(document);

@@ -24,8 +24,9 @@ Step normal_form(int options) {
   return [options](std::string s) {
     if (is_ascii(s)) return s;
     utf8proc_uint8_t* out = nullptr;
-    utf8proc_ssize_t n = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(s.data()), static_cast<utf8proc_ssize_t>(s.size()), &out,
-                                      static_cast<utf8proc_option_t>(options | UTF8PROC_STABLE));
+    utf8proc_ssize_t n =
+        utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(s.data()), static_cast<utf8proc_ssize_t>(s.size()), &out,
+                     static_cast<utf8proc_option_t>(options | UTF8PROC_STABLE));
     if (n < 0) throw runtime_error(fmt::format("normalising the text failed: {}", utf8proc_errmsg(n)));
     std::string result(reinterpret_cast<char*>(out), static_cast<size_t>(n));
     std::free(out);
@@ -50,8 +51,9 @@ void append_lower(std::string& out, int32_t c) {
 }
 
 bool is_chinese(int32_t c) {
-  return (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) || (c >= 0x20000 && c <= 0x2A6DF) || (c >= 0x2A700 && c <= 0x2B73F) ||
-         (c >= 0x2B740 && c <= 0x2B81F) || (c >= 0x2B920 && c <= 0x2CEAF) || (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x2F800 && c <= 0x2FA1F);
+  return (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) || (c >= 0x20000 && c <= 0x2A6DF) ||
+         (c >= 0x2A700 && c <= 0x2B73F) || (c >= 0x2B740 && c <= 0x2B81F) || (c >= 0x2B920 && c <= 0x2CEAF) ||
+         (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x2F800 && c <= 0x2FA1F);
 }
 
 constexpr int kNfd = UTF8PROC_DECOMPOSE, kNfc = UTF8PROC_COMPOSE, kCompatible = UTF8PROC_COMPAT;
@@ -103,7 +105,9 @@ Step replace(const Pattern& pattern, std::string content) {
   return [pattern, content = std::move(content)](std::string s) {
     std::string out;
     out.reserve(s.size());
-    for_each_segment(pattern, s, [&](size_t start, size_t end, bool match) { out += match ? content : s.substr(start, end - start); });
+    for_each_segment(pattern, s, [&](size_t start, size_t end, bool match) {
+      out += match ? content : s.substr(start, end - start);
+    });
     return out;
   };
 }
@@ -114,34 +118,50 @@ Normalizer::Normalizer(const Json& document) {
   constexpr std::string_view where = "the normalizer";
   for_each_part(document, "normalizers", where, [&](const Json& j) {
     std::string type = text_member(j, "type", where);
-    if (type == "NFC") steps_.push_back(normal_form(kNfc));
-    else if (type == "NFD") steps_.push_back(normal_form(kNfd));
-    else if (type == "NFKC") steps_.push_back(normal_form(kNfc | kCompatible));
-    else if (type == "NFKD") steps_.push_back(normal_form(kNfd | kCompatible));
-    else if (type == "Lowercase") steps_.push_back(by_char(append_lower));
-    else if (type == "StripAccents") steps_.push_back(by_char([](std::string& out, int32_t c) { if (!is_mark(c)) append_char(out, c); }));
-    else if (type == "Strip") steps_.push_back(strip(bool_member(j, "strip_left", where, true), bool_member(j, "strip_right", where, true)));
-    else if (type == "BertNormalizer") add_bert(steps_, j, where);
-    else if (type == "ByteLevel") steps_.push_back([](std::string s) { return bytes_as_chars(s); });
-    else if (type == "Replace") steps_.push_back(replace(pattern_member(j, where), text_member(j, "content", where)));
+    if (type == "NFC")
+      steps_.push_back(normal_form(kNfc));
+    else if (type == "NFD")
+      steps_.push_back(normal_form(kNfd));
+    else if (type == "NFKC")
+      steps_.push_back(normal_form(kNfc | kCompatible));
+    else if (type == "NFKD")
+      steps_.push_back(normal_form(kNfd | kCompatible));
+    else if (type == "Lowercase")
+      steps_.push_back(by_char(append_lower));
+    else if (type == "StripAccents")
+      steps_.push_back(by_char([](std::string& out, int32_t c) {
+        if (!is_mark(c)) append_char(out, c);
+      }));
+    else if (type == "Strip")
+      steps_.push_back(strip(bool_member(j, "strip_left", where, true), bool_member(j, "strip_right", where, true)));
+    else if (type == "BertNormalizer")
+      add_bert(steps_, j, where);
+    else if (type == "ByteLevel")
+      steps_.push_back([](std::string s) { return bytes_as_chars(s); });
+    else if (type == "Replace")
+      steps_.push_back(replace(pattern_member(j, where), text_member(j, "content", where)));
     else if (type == "Prepend") {
-      steps_.push_back([prefix = text_member(j, "prepend", where)](std::string s) { return s.empty() ? s : prefix + s; });
+      steps_.push_back(
+          [prefix = text_member(j, "prepend", where)](std::string s) { return s.empty() ? s : prefix + s; });
     } else if (type == "Nmt") {
       steps_.push_back(by_char([](std::string& out, int32_t c) {
         if ((c >= 1 && c <= 8) || c == 11 || (c >= 14 && c <= 31) || c == 0x7F || c == 0x8F || c == 0x9F) return;
-        bool space = c == 9 || c == 10 || c == 12 || c == 13 || c == 0x1680 || (c >= 0x200B && c <= 0x200F) || c == 0x2028 || c == 0x2029 || c == 0x2581 ||
-                     c == 0xFEFF || c == 0xFFFD;
+        bool space = c == 9 || c == 10 || c == 12 || c == 13 || c == 0x1680 || (c >= 0x200B && c <= 0x200F) ||
+                     c == 0x2028 || c == 0x2029 || c == 0x2581 || c == 0xFEFF || c == 0xFFFD;
         append_char(out, space ? ' ' : c);
       }));
     } else if (type == "Precompiled") {
-      steps_.push_back([table = Precompiled(text_member(j, "precompiled_charsmap", where))](std::string s) { return table.apply(s); });
-    } else throw runtime_error(fmt::format("a normalizer of type \"{}\" is not known", type));
+      steps_.push_back([table = Precompiled(text_member(j, "precompiled_charsmap", where))](std::string s) {
+        return table.apply(s);
+      });
+    } else
+      throw runtime_error(fmt::format("a normalizer of type \"{}\" is not known", type));
   });
 }
 
 std::string Normalizer::apply(std::string text) const {
-  // The most that Unicode's own tables make of a character is eleven times its bytes; a chain of replacements in a damaged
-  // file could double the text at each step.
+  // The most that Unicode's own tables make of a character is eleven times its bytes; a chain of replacements in a
+  // damaged file could double the text at each step.
   size_t most = 64 * text.size() + 4096;
   for (const auto& step : steps_) {
     text = step(std::move(text));

@@ -10,7 +10,7 @@ namespace sheaf::tokenizers {
 
 class Normalizer {
  public:
-  Normalizer() = default;                    // changes nothing
+  Normalizer() = default;                     // changes nothing
   explicit Normalizer(const Json& document);  // the "normalizer" of a tokenizer
   bool is_identity() const { return steps_.empty(); }
   std::string apply(std::string text) const;

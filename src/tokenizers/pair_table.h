@@ -36,7 +36,8 @@ class PairTable {
   size_t place(uint64_t key) const {
     uint64_t h = key * 0x9E3779B97F4A7C15;
     size_t at = (h ^ h >> 32) & (slots_.size() - 1);
-    while (slots_[at].key != key && slots_[at].key != kFree) at = (at + 1) & (slots_.size() - 1);
+    while (slots_[at].key != key && slots_[at].key != kFree)
+      at = (at + 1) & (slots_.size() - 1);
     return at;
   }
   void grow() {

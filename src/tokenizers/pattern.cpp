@@ -16,7 +16,8 @@ namespace {
 
 // Sets as Unicode defines them; PCRE2's own \s has U+180E besides, its \w lacks marks. Oniguruma
 // counts ² ³ ¹ ¼ ½ ¾ as word characters too.
-constexpr std::string_view kSpaceSet = R"(\t-\r \x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
+constexpr std::string_view kSpaceSet =
+    R"(\t-\r \x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
 constexpr std::string_view kWordSet = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{b2}\x{b3}\x{b9}\x{bc}-\x{be})";
 
 std::string rewrite(std::string_view regex) {
@@ -26,11 +27,17 @@ std::string rewrite(std::string_view regex) {
     char c = regex[i];
     if (c == '\\' && i + 1 < regex.size()) {
       char e = regex[++i];
-      std::string_view set = e == 's' || e == 'S' ? kSpaceSet : e == 'w' || e == 'W' ? kWordSet : e == 'h' || e == 'H' ? "0-9a-fA-F" : "";
+      std::string_view set = e == 's' || e == 'S'   ? kSpaceSet
+                             : e == 'w' || e == 'W' ? kWordSet
+                             : e == 'h' || e == 'H' ? "0-9a-fA-F"
+                                                    : "";
       bool negated = e == 'S' || e == 'W' || e == 'H';
-      if (set.empty() || (negated && depth > 0)) out += {'\\', e};
-      else if (depth > 0) out += set;
-      else out += fmt::format("[{}{}]", negated ? "^" : "", set);
+      if (set.empty() || (negated && depth > 0))
+        out += {'\\', e};
+      else if (depth > 0)
+        out += set;
+      else
+        out += fmt::format("[{}{}]", negated ? "^" : "", set);
     } else if (c == '[' && depth == 0) {
       depth = 1;
       out += c;
@@ -42,7 +49,8 @@ std::string rewrite(std::string_view regex) {
       out += regex.substr(i, end + 2 - i);
       i = end + 1;
     } else if (c == '[') {
-      if (regex.substr(i, 2) == "[^") throw runtime_error("a pattern has a negated set within a set, which is not supported");
+      if (regex.substr(i, 2) == "[^")
+        throw runtime_error("a pattern has a negated set within a set, which is not supported");
       ++depth;
     } else if (c == ']' && depth > 0) {
       if (--depth == 0) out += c;
@@ -67,7 +75,8 @@ pcre2_match_data* match_data() {
 
 std::string message_of(int error) {
   PCRE2_UCHAR text[256];
-  return pcre2_get_error_message(error, text, sizeof text) < 0 ? "error " + std::to_string(error) : reinterpret_cast<char*>(text);
+  return pcre2_get_error_message(error, text, sizeof text) < 0 ? "error " + std::to_string(error)
+                                                               : reinterpret_cast<char*>(text);
 }
 
 }  // namespace
@@ -75,15 +84,20 @@ std::string message_of(int error) {
 Pattern::Pattern(std::string_view regex) {
   if (regex.size() > 65536) throw runtime_error(fmt::format("a pattern of {} bytes: more than 65536", regex.size()));
   std::string text = rewrite(regex);
-  std::unique_ptr<pcre2_compile_context, void (*)(pcre2_compile_context*)> context(pcre2_compile_context_create(nullptr), pcre2_compile_context_free);
+  std::unique_ptr<pcre2_compile_context, void (*)(pcre2_compile_context*)> context(
+      pcre2_compile_context_create(nullptr), pcre2_compile_context_free);
   pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
   int error = 0;
   PCRE2_SIZE at = 0;
-  pcre2_code* code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C,
-                                   &error, &at, context.get());
-  if (!code) throw runtime_error(fmt::format("the pattern {} is not a regular expression: {}", std::string(regex), message_of(error)));
+  pcre2_code* code =
+      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
+                    PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error, &at, context.get());
+  if (!code)
+    throw runtime_error(
+        fmt::format("the pattern {} is not a regular expression: {}", std::string(regex), message_of(error)));
   compiled_ = pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) == 0;
-  code_ = std::shared_ptr<const void>(code, [](const void* p) { pcre2_code_free(static_cast<pcre2_code*>(const_cast<void*>(p))); });
+  code_ = std::shared_ptr<const void>(
+      code, [](const void* p) { pcre2_code_free(static_cast<pcre2_code*>(const_cast<void*>(p))); });
 }
 
 Pattern Pattern::literal(std::string_view text) {
@@ -97,15 +111,18 @@ Pattern Pattern::literal(std::string_view text) {
 
 Pattern pattern_member(const Json& part, std::string_view where) {
   const Json& pattern = member(part, "pattern", where);
-  return find_member(pattern, "Regex") ? Pattern(text_member(pattern, "Regex", where)) : Pattern::literal(text_member(pattern, "String", where));
+  return find_member(pattern, "Regex") ? Pattern(text_member(pattern, "Regex", where))
+                                       : Pattern::literal(text_member(pattern, "String", where));
 }
 
 std::optional<Pattern::Match> Pattern::find(std::string_view text, size_t from) const {
   auto* code = static_cast<const pcre2_code*>(code_.get());
   auto* subject = reinterpret_cast<PCRE2_SPTR>(text.data());
   pcre2_match_data* data = match_data();
-  int found = compiled_ ? pcre2_jit_match(code, subject, text.size(), from, PCRE2_NO_UTF_CHECK, data, nullptr) : PCRE2_ERROR_JIT_STACKLIMIT;
-  if (found == PCRE2_ERROR_JIT_STACKLIMIT) found = pcre2_match(code, subject, text.size(), from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, data, nullptr);
+  int found = compiled_ ? pcre2_jit_match(code, subject, text.size(), from, PCRE2_NO_UTF_CHECK, data, nullptr)
+                        : PCRE2_ERROR_JIT_STACKLIMIT;
+  if (found == PCRE2_ERROR_JIT_STACKLIMIT)
+    found = pcre2_match(code, subject, text.size(), from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, data, nullptr);
   if (found == PCRE2_ERROR_NOMATCH) return {};
   if (found < 0) throw runtime_error(fmt::format("a pattern of the tokenizer failed: {}", message_of(found)));
   const PCRE2_SIZE* span = pcre2_get_ovector_pointer(data);

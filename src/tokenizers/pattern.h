@@ -1,4 +1,5 @@
-// Regular expressions of tokenizer files, run by PCRE2. They are written for Oniguruma; where the two differ (what \s and
+// Regular expressions of tokenizer files, run by PCRE2. They are written for Oniguruma; where the two differ (what \s
+// and
 // \w mean, sets within sets, ^ and $ at every line) the pattern is rewritten. Immutable; any thread may match.
 #pragma once
 #include <memory>

@@ -16,20 +16,23 @@ class PieceCache {
   template <class Make>
   void append(std::string_view piece, std::vector<int32_t>& out, Make&& make) {
     if (piece.size() > kMaxPieceBytes) return make(out);
-    if (slots_.empty() || texts_.size() > kMaxTextBytes || ids_.size() > kMaxIds || 2 * count_ > slots_.size()) make_room();
+    if (slots_.empty() || texts_.size() > kMaxTextBytes || ids_.size() > kMaxIds || 2 * count_ > slots_.size())
+      make_room();
     uint32_t hash = hash_of(piece);
     size_t at = hash & (slots_.size() - 1);
     for (;; at = (at + 1) & (slots_.size() - 1)) {
       const Slot& s = slots_[at];
       if (s.text_bytes == 0) break;
-      if (s.hash != hash || s.text_bytes != piece.size() || std::memcmp(texts_.data() + s.text, piece.data(), piece.size()) != 0) continue;
+      if (s.hash != hash || s.text_bytes != piece.size() ||
+          std::memcmp(texts_.data() + s.text, piece.data(), piece.size()) != 0)
+        continue;
       out.insert(out.end(), ids_.begin() + s.ids, ids_.begin() + s.ids + s.num_ids);
       return;
     }
     size_t before = out.size();
     make(out);
-    slots_[at] = {hash, static_cast<uint32_t>(texts_.size()), static_cast<uint32_t>(ids_.size()), static_cast<uint16_t>(piece.size()),
-                  static_cast<uint16_t>(out.size() - before)};
+    slots_[at] = {hash, static_cast<uint32_t>(texts_.size()), static_cast<uint32_t>(ids_.size()),
+                  static_cast<uint16_t>(piece.size()), static_cast<uint16_t>(out.size() - before)};
     texts_.insert(texts_.end(), piece.begin(), piece.end());
     ids_.insert(ids_.end(), out.begin() + static_cast<std::ptrdiff_t>(before), out.end());
     ++count_;
@@ -71,7 +74,8 @@ class PieceCache {
     for (const Slot& s : old) {
       if (s.text_bytes == 0) continue;
       size_t at = s.hash & (slots_.size() - 1);
-      while (slots_[at].text_bytes != 0) at = (at + 1) & (slots_.size() - 1);
+      while (slots_[at].text_bytes != 0)
+        at = (at + 1) & (slots_.size() - 1);
       slots_[at] = s;
     }
   }

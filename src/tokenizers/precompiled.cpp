@@ -14,9 +14,15 @@ std::string decode_base64(std::string_view text) {
   std::string out;
   uint32_t bits = 0;
   int count = 0;
-  while (text.ends_with('=')) text.remove_suffix(1);
+  while (text.ends_with('='))
+    text.remove_suffix(1);
   for (char c : text) {
-    int v = c >= 'A' && c <= 'Z' ? c - 'A' : c >= 'a' && c <= 'z' ? c - 'a' + 26 : c >= '0' && c <= '9' ? c - '0' + 52 : c == '+' ? 62 : c == '/' ? 63 : -1;
+    int v = c >= 'A' && c <= 'Z'   ? c - 'A'
+            : c >= 'a' && c <= 'z' ? c - 'a' + 26
+            : c >= '0' && c <= '9' ? c - '0' + 52
+            : c == '+'             ? 62
+            : c == '/'             ? 63
+                                   : -1;
     if (v < 0) throw runtime_error("the table of a Precompiled normalizer is not base64");
     bits = bits << 6 | static_cast<uint32_t>(v);
     if ((count += 6) < 8) continue;

@@ -24,7 +24,8 @@ Keep keep_member(const Json& j, const char* fallback) {
 // Takes segments in order and emits pieces by the rule for delimiters.
 class Joiner {
  public:
-  Joiner(std::string_view text, bool is_first, Keep keep, const Emit& emit) : text_(text), is_first_(is_first), keep_(keep), emit_(emit) {}
+  Joiner(std::string_view text, bool is_first, Keep keep, const Emit& emit)
+      : text_(text), is_first_(is_first), keep_(keep), emit_(emit) {}
   void add(size_t start, size_t end, bool is_delimiter) {
     if (keep_ == Keep::Isolated || (keep_ == Keep::Removed && !is_delimiter)) put(start, end);
     if (keep_ == Keep::Isolated || keep_ == Keep::Removed) return;
@@ -56,10 +57,12 @@ class Joiner {
 
 class SplitByPattern final : public SplitStep {
  public:
-  SplitByPattern(Pattern pattern, Keep keep, bool invert) : pattern_(std::move(pattern)), keep_(keep), invert_(invert) {}
+  SplitByPattern(Pattern pattern, Keep keep, bool invert)
+      : pattern_(std::move(pattern)), keep_(keep), invert_(invert) {}
   void split(std::string_view text, bool is_first, const Emit& emit) const override {
     Joiner joiner(text, is_first, keep_, emit);
-    for_each_segment(pattern_, text, [&](size_t start, size_t end, bool match) { joiner.add(start, end, match != invert_); });
+    for_each_segment(pattern_, text,
+                     [&](size_t start, size_t end, bool match) { joiner.add(start, end, match != invert_); });
     joiner.finish();
   }
 
@@ -72,7 +75,8 @@ class SplitByPattern final : public SplitStep {
 // Each delimiter is one character.
 class SplitByClass final : public SplitStep {
  public:
-  SplitByClass(std::function<bool(int32_t)> is_delimiter, Keep keep) : is_delimiter_(std::move(is_delimiter)), keep_(keep) {}
+  SplitByClass(std::function<bool(int32_t)> is_delimiter, Keep keep)
+      : is_delimiter_(std::move(is_delimiter)), keep_(keep) {}
   void split(std::string_view text, bool is_first, const Emit& emit) const override {
     Joiner joiner(text, is_first, keep_, emit);
     size_t done = 0;
@@ -98,23 +102,29 @@ class SplitByClass final : public SplitStep {
 class PrefixSpace final : public SplitStep {
  public:
   void split(std::string_view text, bool is_first, const Emit& emit) const override {
-    if (text.starts_with(' ')) emit(text, is_first);
-    else emit(" " + std::string(text), is_first);
+    if (text.starts_with(' '))
+      emit(text, is_first);
+    else
+      emit(" " + std::string(text), is_first);
   }
 };
 
 class BytesAsChars final : public SplitStep {
  public:
-  void split(std::string_view text, bool is_first, const Emit& emit) const override { emit(bytes_as_chars(text), is_first); }
+  void split(std::string_view text, bool is_first, const Emit& emit) const override {
+    emit(bytes_as_chars(text), is_first);
+  }
 };
 
 // SentencePiece's way: spaces become a visible character, which starts a piece.
 class Metaspace final : public SplitStep {
  public:
-  explicit Metaspace(const Json& j) : mark_(text_member_or(j, "replacement", kWhere, "\u2581")), splits_(bool_member(j, "split", kWhere, true)) {
+  explicit Metaspace(const Json& j)
+      : mark_(text_member_or(j, "replacement", kWhere, "\u2581")), splits_(bool_member(j, "split", kWhere, true)) {
     if (count_chars(mark_) != 1) throw runtime_error("the replacement of a Metaspace is not one character");
     std::string scheme = text_member_or(j, "prepend_scheme", kWhere, "always");
-    if (scheme != "always" && scheme != "first" && scheme != "never") throw runtime_error(fmt::format("a Metaspace with the prepend_scheme \"{}\" is not known", scheme));
+    if (scheme != "always" && scheme != "first" && scheme != "never")
+      throw runtime_error(fmt::format("a Metaspace with the prepend_scheme \"{}\" is not known", scheme));
     if (!bool_member(j, "add_prefix_space", kWhere, true)) scheme = "never";
     prepends_ = scheme != "never";
     only_first_ = scheme == "first";
@@ -124,7 +134,8 @@ class Metaspace final : public SplitStep {
     marked.reserve(text.size() + text.size() / 2);
     bool has_mark = text.starts_with(' ') || text.starts_with(mark_);
     if (prepends_ && !has_mark && (is_first || !only_first_)) marked += mark_;
-    for (char c : text) c == ' ' ? marked += mark_ : marked += c;
+    for (char c : text)
+      c == ' ' ? marked += mark_ : marked += c;
     if (!splits_) return emit(marked, is_first);
     std::string_view all = marked;
     for (size_t at = 0; at < all.size();) {
@@ -142,8 +153,12 @@ class Metaspace final : public SplitStep {
 }  // namespace
 
 Splitter::Splitter(const Json& document) {
-  auto by_class = [&](auto is_delimiter, Keep keep) { steps_.push_back(std::make_shared<SplitByClass>(is_delimiter, keep)); };
-  auto by_pattern = [&](Pattern p, Keep keep, bool invert) { steps_.push_back(std::make_shared<SplitByPattern>(std::move(p), keep, invert)); };
+  auto by_class = [&](auto is_delimiter, Keep keep) {
+    steps_.push_back(std::make_shared<SplitByClass>(is_delimiter, keep));
+  };
+  auto by_pattern = [&](Pattern p, Keep keep, bool invert) {
+    steps_.push_back(std::make_shared<SplitByPattern>(std::move(p), keep, invert));
+  };
   bool ends_in_bytes = false;
   for_each_part(document, "pretokenizers", kWhere, [&](const Json& j) {
     std::string type = text_member(j, "type", kWhere);
@@ -154,7 +169,10 @@ Splitter::Splitter(const Json& document) {
       steps_.push_back(std::make_shared<BytesAsChars>());
     } else if (type == "Whitespace") {
       // \w+|[^\w\s]+ of an engine in which \w is what Unicode recommends.
-      by_pattern(Pattern(R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]+|[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}\s]+)"), Keep::Removed, true);
+      by_pattern(
+          Pattern(
+              R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]+|[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}\s]+)"),
+          Keep::Removed, true);
     } else if (type == "WhitespaceSplit") {
       by_class(is_white_space, Keep::Removed);
     } else if (type == "BertPreTokenizer") {
@@ -170,7 +188,8 @@ Splitter::Splitter(const Json& document) {
       by_class(is_punctuation, keep_member(j, "Isolated"));
     } else if (type == "CharDelimiterSplit") {
       std::string delimiter = text_member(j, "delimiter", kWhere);
-      if (count_chars(delimiter) != 1) throw runtime_error("the delimiter of a CharDelimiterSplit is not one character");
+      if (count_chars(delimiter) != 1)
+        throw runtime_error("the delimiter of a CharDelimiterSplit is not one character");
       by_class([code = next_char(delimiter).code](int32_t c) { return c == code; }, Keep::Removed);
     } else {
       throw runtime_error(fmt::format("a pre_tokenizer of type \"{}\" is not known", type));

@@ -28,7 +28,8 @@ Tokenizer::Tokenizer(std::string document) : document_(std::move(document)) {
   }
   for (const auto& parts : templates_)
     for (const TemplatePart& p : parts)
-      for (int32_t id : p.ids) largest_id_ = std::max(largest_id_, id);
+      for (int32_t id : p.ids)
+        largest_id_ = std::max(largest_id_, id);
 }
 
 void Tokenizer::read_templates(const Json& document) {
@@ -52,7 +53,8 @@ void Tokenizer::read_templates(const Json& document) {
         }
         std::string name = text_member(member(piece, "SpecialToken", where), "id", where);
         Ids ids;
-        for (const Json& id : list_member(member(member(j, "special_tokens", where), name.c_str(), "\"special_tokens\""), "ids", where))
+        for (const Json& id :
+             list_member(member(member(j, "special_tokens", where), name.c_str(), "\"special_tokens\""), "ids", where))
           ids.push_back(count_of(id, fmt::format("an id of '{}'", name)));
         parts.push_back({false, std::move(ids)});
       }
@@ -86,7 +88,8 @@ Ids Tokenizer::encode(std::string_view text, bool special) const {
   }
   if (!cache) cache = std::make_unique<PieceCache>();
 
-  // 1. Tokens that stand in the text as it is.  2. The rest in its normal form, and tokens in that.  3. Pieces.  4. Ids.
+  // 1. Tokens that stand in the text as it is.  2. The rest in its normal form, and tokens in that.  3. Pieces.  4.
+  // Ids.
   Ids out;
   out.reserve(text.size() / 3 + 8);
   const char* start = text.data();
@@ -134,7 +137,8 @@ std::string Tokenizer::decode(std::span<const int32_t> ids, bool special) const 
     const AddedToken* added = added_.find(id);
     if (added && added->is_special && !special) continue;
     const std::string* text = text_of(id);
-    if (!text) throw runtime_error(fmt::format("the id {} is not in the vocabulary of {} tokens", id, vocabulary_size_));
+    if (!text)
+      throw runtime_error(fmt::format("the id {} is not in the vocabulary of {} tokens", id, vocabulary_size_));
     texts.push_back(*text);
   }
   return decoder_.apply(std::move(texts));

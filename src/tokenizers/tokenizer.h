@@ -21,15 +21,16 @@ class Tokenizer {
   // Throws UserError that says what is wrong with the document.
   explicit Tokenizer(std::string document);
 
-  // `special`: with the tokens that the document puts around a text (start, end). Bytes that are not UTF-8 count as U+FFFD.
+  // `special`: with the tokens that the document puts around a text (start, end). Bytes that are not UTF-8 count as
+  // U+FFFD.
   Ids encode(std::string_view text, bool special) const;
   // `special`: with special tokens as text. An id that is not in the vocabulary is an error. The result is valid UTF-8.
   std::string decode(std::span<const int32_t> ids, bool special) const;
 
-  size_t vocabulary_size() const { return vocabulary_size_; }       // added tokens included
-  int32_t largest_id() const { return largest_id_; }                // that encode gives; kNone: there are no tokens
-  int32_t id_of(std::string_view token) const;                      // Vocabulary::kNone: there is none
-  const std::string* text_of(int32_t id) const;                     // nullptr: there is none
+  size_t vocabulary_size() const { return vocabulary_size_; }  // added tokens included
+  int32_t largest_id() const { return largest_id_; }           // that encode gives; kNone: there are no tokens
+  int32_t id_of(std::string_view token) const;                 // Vocabulary::kNone: there is none
+  const std::string* text_of(int32_t id) const;                // nullptr: there is none
   const std::string& document() const { return document_; }
 
  private:

@@ -1,7 +1,9 @@
 // 1. Split the text into words and count the different ones.
 // 2. Write each as its bytes; count every pair of neighbours, weighted by the word's count.
-// 3. Merge the most frequent pair (of equals, the one with the smallest ids) in all words that have it, update the counts
-//    of the pairs beside it, and repeat. A heap holds counts that may be out of date; they are corrected when they surface.
+// 3. Merge the most frequent pair (of equals, the one with the smallest ids) in all words that have it, update the
+// counts
+//    of the pairs beside it, and repeat. A heap holds counts that may be out of date; they are corrected when they
+//    surface.
 #include "tokenizers/train_bpe.h"
 
 #include <algorithm>
@@ -36,10 +38,12 @@ struct Candidate {
 class Trainer {
  public:
   explicit Trainer(const BpeTraining& options) : options_(options) {
-    for (const std::string& s : options.special) add_token(s);
+    for (const std::string& s : options.special)
+      add_token(s);
     num_special_ = tokens_.size();
     std::vector<int32_t> alphabet;
-    for (int b = 0; b < 256; ++b) alphabet.push_back(char_of_byte(static_cast<uint8_t>(b)));
+    for (int b = 0; b < 256; ++b)
+      alphabet.push_back(char_of_byte(static_cast<uint8_t>(b)));
     std::sort(alphabet.begin(), alphabet.end());
     for (int32_t c : alphabet) {
       std::string token;
@@ -56,8 +60,10 @@ class Trainer {
       queue_.pop();
       int64_t now = counts_[best.pair];
       if (now < static_cast<int64_t>(std::max<size_t>(options_.min_count, 1))) continue;
-      if (now != best.count) queue_.push({now, best.pair});
-      else merge(best.pair);
+      if (now != best.count)
+        queue_.push({now, best.pair});
+      else
+        merge(best.pair);
     }
     return document_of_bpe(tokens_, num_special_, merges_, options_.pattern);
   }
@@ -73,20 +79,24 @@ class Trainer {
     std::unordered_map<std::string_view, int64_t> counts;
     Pattern pattern(options_.pattern);
     for (std::string_view text : texts)
-      for_each_segment(pattern, text, [&](size_t start, size_t end, bool) { ++counts[text.substr(start, end - start)]; });
+      for_each_segment(pattern, text,
+                       [&](size_t start, size_t end, bool) { ++counts[text.substr(start, end - start)]; });
     std::vector<std::pair<std::string_view, int64_t>> sorted(counts.begin(), counts.end());
     std::sort(sorted.begin(), sorted.end());
     for (auto [word, count] : sorted) {
       Word w{{}, count};
-      for (char b : word) w.ids.push_back(byte_ids_[static_cast<unsigned char>(b)]);
+      for (char b : word)
+        w.ids.push_back(byte_ids_[static_cast<unsigned char>(b)]);
       words_.push_back(std::move(w));
     }
   }
 
   void count_pairs() {
     for (uint32_t w = 0; w < words_.size(); ++w)
-      for (size_t i = 0; i + 1 < words_[w].ids.size(); ++i) note(words_[w].ids[i], words_[w].ids[i + 1], w, words_[w].count);
-    for (auto [pair, count] : counts_) queue_.push({count, pair});
+      for (size_t i = 0; i + 1 < words_[w].ids.size(); ++i)
+        note(words_[w].ids[i], words_[w].ids[i + 1], w, words_[w].count);
+    for (auto [pair, count] : counts_)
+      queue_.push({count, pair});
   }
 
   void note(int32_t left, int32_t right, uint32_t word, int64_t change) {

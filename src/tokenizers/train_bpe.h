@@ -7,10 +7,10 @@
 namespace sheaf::tokenizers {
 
 struct BpeTraining {
-  size_t vocabulary_size = 1024;       // special tokens and the 256 bytes included
-  size_t min_count = 1;                // of a pair that is merged
-  std::vector<std::string> special;    // get the first ids
-  std::string pattern;                 // what splits text into words
+  size_t vocabulary_size = 1024;     // special tokens and the 256 bytes included
+  size_t min_count = 1;              // of a pair that is merged
+  std::vector<std::string> special;  // get the first ids
+  std::string pattern;               // what splits text into words
 };
 
 // The document of the tokenizer. No word reaches from one text into the next.

@@ -41,7 +41,8 @@ Unigram::Unigram(const Json& document) {
     vocabulary_.add(token, id);
   }
   unknown_ = count_member_or(document, "unk_id", where, Vocabulary::kNone);
-  if (unknown_ >= static_cast<int32_t>(scores_.size())) throw runtime_error(fmt::format("the unknown token is number {} of {}", unknown_, scores_.size()));
+  if (unknown_ >= static_cast<int32_t>(scores_.size()))
+    throw runtime_error(fmt::format("the unknown token is number {} of {}", unknown_, scores_.size()));
   unknown_score_ = worst - kUnknownPenalty;
   falls_back_to_bytes_ = bool_member(document, "byte_fallback", where, false);
 }
@@ -50,7 +51,8 @@ void Unigram::append_text(std::string_view text, Ids& out) const {
   int32_t id = vocabulary_.id_of(text);
   if (id == Vocabulary::kNone && falls_back_to_bytes_ && append_byte_tokens(text, out)) return;
   if (id == Vocabulary::kNone) id = unknown_;
-  if (id == Vocabulary::kNone) throw runtime_error("no token for a part of the text, and the model has no unknown token");
+  if (id == Vocabulary::kNone)
+    throw runtime_error("no token for a part of the text, and the model has no unknown token");
   out.push_back(id);
 }
 
@@ -75,7 +77,8 @@ void Unigram::encode(std::string_view piece, Ids& out) const {
       has_one |= n == one;
     });
     if (!has_one) {
-      if (unknown_ == Vocabulary::kNone) throw runtime_error("no token for a part of the text, and the model has no unknown token");
+      if (unknown_ == Vocabulary::kNone)
+        throw runtime_error("no token for a part of the text, and the model has no unknown token");
       offer(one, unknown_, unknown_score_);
     }
     start += one;
@@ -87,11 +90,14 @@ void Unigram::encode(std::string_view piece, Ids& out) const {
     const Best& b = best[end];
     end -= b.num_bytes;
     bool is_unknown = b.id == unknown_;
-    if (is_unknown && after_unknown) tokens.back() = {piece.data() + end, tokens.back().size() + b.num_bytes};
-    else tokens.push_back(piece.substr(end, b.num_bytes));
+    if (is_unknown && after_unknown)
+      tokens.back() = {piece.data() + end, tokens.back().size() + b.num_bytes};
+    else
+      tokens.push_back(piece.substr(end, b.num_bytes));
     after_unknown = is_unknown;
   }
-  for (auto it = tokens.rbegin(); it != tokens.rend(); ++it) append_text(*it, out);
+  for (auto it = tokens.rbegin(); it != tokens.rend(); ++it)
+    append_text(*it, out);
 }
 
 }  // namespace

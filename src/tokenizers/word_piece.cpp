@@ -19,7 +19,8 @@ class WithUnknown : public Model {
   void append_unknown(std::string_view from, Ids& out) const {
     if (unknown_ == Vocabulary::kNone) {
       std::string_view shown = from.substr(0, valid_prefix(from.substr(0, 40)));
-      throw runtime_error(fmt::format("there is no token for '{}' where the text goes on '{}'{}", from.substr(0, char_bytes(from[0])), shown,
+      throw runtime_error(fmt::format("there is no token for '{}' where the text goes on '{}'{}",
+                                      from.substr(0, char_bytes(from[0])), shown,
                                       unknown_text_.empty() ? "" : ", and no unknown token '" + unknown_text_ + "'"));
     }
     out.push_back(unknown_);
@@ -33,7 +34,8 @@ class WithUnknown : public Model {
 class WordPiece final : public WithUnknown {
  public:
   explicit WordPiece(const Json& document)
-      : WithUnknown(document), prefix_(text_member_or(document, "continuing_subword_prefix", kWhere, "##")),
+      : WithUnknown(document),
+        prefix_(text_member_or(document, "continuing_subword_prefix", kWhere, "##")),
         max_chars_(static_cast<size_t>(count_member_or(document, "max_input_chars_per_word", kWhere, 100))) {}
 
   void encode(std::string_view piece, Ids& out) const override {
@@ -42,7 +44,8 @@ class WordPiece final : public WithUnknown {
     std::string token;
     for (size_t start = 0; start < piece.size();) {
       token = start > 0 ? prefix_ : "";
-      size_t room = std::min(vocabulary_.max_bytes() - std::min(vocabulary_.max_bytes(), token.size()), piece.size() - start);
+      size_t room =
+          std::min(vocabulary_.max_bytes() - std::min(vocabulary_.max_bytes(), token.size()), piece.size() - start);
       token.append(piece.substr(start, room));
       size_t prefix = token.size() - room;
       int32_t id = Vocabulary::kNone;
@@ -70,8 +73,10 @@ class WordLevel final : public WithUnknown {
   explicit WordLevel(const Json& document) : WithUnknown(document) {}
   void encode(std::string_view piece, Ids& out) const override {
     int32_t id = vocabulary_.id_of(piece);
-    if (id == Vocabulary::kNone) append_unknown(piece, out);
-    else out.push_back(id);
+    if (id == Vocabulary::kNone)
+      append_unknown(piece, out);
+    else
+      out.push_back(id);
   }
 };
 

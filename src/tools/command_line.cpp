@@ -31,10 +31,12 @@ size_t parse_bytes(const std::string& flag, const std::string& text) {
   constexpr std::string_view units = "KMGT";
   double scale = 1;
   if (unit.size() == 1 && units.find(std::toupper(unit[0])) != units.npos) {
-    for (size_t i = 0; i <= units.find(std::toupper(unit[0])); ++i) scale *= 1024;
+    for (size_t i = 0; i <= units.find(std::toupper(unit[0])); ++i)
+      scale *= 1024;
     unit = {};
   }
-  if (error != std::errc() || !unit.empty() || !(n > 0) || n * scale > 9e18) throw UsageError(fmt::format("{}: expected a size such as 8G, got '{}'", flag, text));
+  if (error != std::errc() || !unit.empty() || !(n > 0) || n * scale > 9e18)
+    throw UsageError(fmt::format("{}: expected a size such as 8G, got '{}'", flag, text));
   return static_cast<size_t>(n * scale);
 }
 
@@ -85,7 +87,8 @@ class Parser {
       if (w == "-h" || w == "--help") return {.mode = Mode::Help};
       if (w == "--version") return {.mode = Mode::Version};
     }
-    while (at_ < words_.size()) word(words_[at_++]);
+    while (at_ < words_.size())
+      word(words_[at_++]);
     finish();
     return std::move(o_);
   }
@@ -126,7 +129,8 @@ class Parser {
     if (w == "--trace") {
       o_.trace = true;
       // The next word is a list of functions, unless it is the program.
-      if (at_ < words_.size() && !words_[at_].starts_with('-') && !names_program(words_[at_])) o_.traced = split_commas(words_[at_++]);
+      if (at_ < words_.size() && !words_[at_].starts_with('-') && !names_program(words_[at_]))
+        o_.traced = split_commas(words_[at_++]);
       return true;
     }
     if (w == "-c") {
@@ -144,19 +148,28 @@ class Parser {
         {"--guard",
          [](Options& o, const std::string& v) {
            auto spec = parse_guard_spec(v);
-           if (!spec) throw UsageError(fmt::format("invalid guard spec '{}': expected [f:]no-nan, [f:]range:LO:HI or [f:]shape:D:D…", v));
+           if (!spec)
+             throw UsageError(
+                 fmt::format("invalid guard spec '{}': expected [f:]no-nan, [f:]range:LO:HI or [f:]shape:D:D…", v));
            o.guards.push_back(*spec);
          }},
         {"--trace=", [](Options& o, const std::string& v) { o.trace = true, o.traced = split_commas(v); }},
-        {"--trace-level", [](Options& o, const std::string& v) { o.trace_level = parse_count("--trace-level", v, 1, 3); }},
+        {"--trace-level",
+         [](Options& o, const std::string& v) { o.trace_level = parse_count("--trace-level", v, 1, 3); }},
         {"--trace-out", [](Options& o, const std::string& v) { o.trace_out = v; }},
         {"--threads", [](Options& o, const std::string& v) { o.threads = parse_count("--threads", v, 1, 4096); }},
         {"--max-memory", [](Options& o, const std::string& v) { o.max_memory = parse_bytes("--max-memory", v); }},
-        {"--emit", [](Options& o, const std::string& v) { o.emit = one_of("--emit", v, {"forms", "core", "graph", "grad", "fused", "plan", "loop", "llvm", "asm"}); }},
+        {"--emit",
+         [](Options& o, const std::string& v) {
+           o.emit = one_of("--emit", v, {"forms", "core", "graph", "grad", "fused", "plan", "loop", "llvm", "asm"});
+         }},
         {"--jit", [](Options& o, const std::string& v) { o.jit = v; }},
-        {"--backend", [](Options& o, const std::string& v) { o.backend = one_of("--backend", v, {"auto", "block", "native"}); }},
-        {"--disable", [](Options& o, const std::string& v) {
-           for (const std::string& name : split_commas(v)) o.disabled.push_back(pass_name(name));
+        {"--backend",
+         [](Options& o, const std::string& v) { o.backend = one_of("--backend", v, {"auto", "block", "native"}); }},
+        {"--disable",
+         [](Options& o, const std::string& v) {
+           for (const std::string& name : split_commas(v))
+             o.disabled.push_back(pass_name(name));
          }},
         {"--dynamic", [](Options& o, const std::string& v) { o.dynamic = v; }},
         {"--cache-dir", [](Options& o, const std::string& v) { o.cache_dir = v; }},
@@ -174,8 +187,9 @@ class Parser {
   }
 
   void finish() {
-    static const std::map<std::string, Mode> commands = {
-        {"fmt", Mode::Format}, {"test", Mode::Test}, {"doc", Mode::Doc}, {"explain", Mode::Explain}, {"cache", Mode::Cache}, {"new", Mode::New}};
+    static const std::map<std::string, Mode> commands = {{"fmt", Mode::Format},  {"test", Mode::Test},
+                                                         {"doc", Mode::Doc},     {"explain", Mode::Explain},
+                                                         {"cache", Mode::Cache}, {"new", Mode::New}};
     o_.words = tail_;
     o_.words.insert(o_.words.end(), rest_.begin(), rest_.end());
     if (head_ && *head_ == "init-ai") {
@@ -198,11 +212,11 @@ class Parser {
   const std::vector<std::string>& words_;
   size_t at_ = 0;
   Options o_;
-  std::optional<std::string> head_;     // the word that decides
-  std::vector<std::string> tail_;       // what follows it
+  std::optional<std::string> head_;  // the word that decides
+  std::vector<std::string> tail_;    // what follows it
   bool has_expression_ = false, has_rest_ = false;
   std::string expression_;
-  std::vector<std::string> rest_;       // behind --
+  std::vector<std::string> rest_;  // behind --
 };
 
 }  // namespace

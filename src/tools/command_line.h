@@ -17,7 +17,7 @@ struct Options {
   std::vector<std::string> words;  // of a subcommand; else the program's arguments
 
   int verbosity = 0;
-  std::string device;              // "" chooses
+  std::string device;  // "" chooses
   bool jit_profile = false, blame = false, mem_profile = false;
 
   bool trace = false;
@@ -26,9 +26,9 @@ struct Options {
   std::string trace_out;            // a file for JSON lines
   std::vector<GuardSpec> guards;
 
-  std::string emit;                 // forms, core, graph, grad, fused, plan, loop, llvm, asm
-  int threads = 0;                  // 0: what the machine has
-  size_t max_memory = 0;            // bytes; 0: no limit
+  std::string emit;       // forms, core, graph, grad, fused, plan, loop, llvm, asm
+  int threads = 0;        // 0: what the machine has
+  size_t max_memory = 0;  // bytes; 0: no limit
   // For the compiler.
   std::string jit, backend, dynamic, cache_dir;
   std::vector<std::string> disabled;  // passes

@@ -4,10 +4,10 @@
 
 namespace sheaf::tools {
 
-int run_program(const Options& options);   // a file or -c
+int run_program(const Options& options);  // a file or -c
 int run_repl(const Options& options);
 int run_init_ai(const Options& options);
-int run_new(const Options& options);       // a project from a template
+int run_new(const Options& options);  // a project from a template
 int run_format(const Options& options);
 int run_tests(const Options& options);
 int run_doc(const Options& options);

@@ -37,7 +37,8 @@ Outcome run_example(const std::string& code) {
     o.error = fmt::format("internal error: {}", e.what());
   }
   builtins::set_capture(previous);
-  while (o.output.ends_with('\n')) o.output.pop_back();
+  while (o.output.ends_with('\n'))
+    o.output.pop_back();
   return o;
 }
 
@@ -47,8 +48,10 @@ bool nearly_equal(const std::string& a, const std::string& b) {
   auto blank = [](char c) { return c == ' ' || c == '\n'; };
   auto number = [](const char* s) { return std::isdigit(static_cast<unsigned char>(s[*s == '-' || *s == '.'])); };
   for (;;) {
-    while (blank(*p)) ++p;
-    while (blank(*q)) ++q;
+    while (blank(*p))
+      ++p;
+    while (blank(*q))
+      ++q;
     if (!*p || !*q) return *p == *q;
     if (number(p) && number(q)) {
       char *p_end, *q_end;
@@ -110,8 +113,8 @@ int check_examples(const std::string& only) {
         continue;
       }
       ++failed;
-      builtins::write_out(fmt::format("{}: {}\n  expected {} {}\n  got      {}{}\n", e.name, x.code, x.mark, x.result, o.error.empty() ? "=> " : "!! ",
-                                      o.error.empty() ? o.output : o.error));
+      builtins::write_out(fmt::format("{}: {}\n  expected {} {}\n  got      {}{}\n", e.name, x.code, x.mark, x.result,
+                                      o.error.empty() ? "=> " : "!! ", o.error.empty() ? o.output : o.error));
     }
   }
   builtins::write_out(fmt::format("{} examples hold, {} do not\n", passed, failed));

@@ -18,8 +18,10 @@ namespace {
 std::string page_name(const std::string& category) {
   std::string out;
   for (char c : category) {
-    if (std::isalnum(static_cast<unsigned char>(c))) out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    else if (!out.empty() && out.back() != '-') out += '-';
+    if (std::isalnum(static_cast<unsigned char>(c)))
+      out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    else if (!out.empty() && out.back() != '-')
+      out += '-';
   }
   return out + ".md";
 }
@@ -36,7 +38,8 @@ std::string page(const std::string& category, const std::vector<const DocEntry*>
       if (!x.mark.empty()) {
         bool own_line = x.code.find('\n') != std::string::npos || x.result.find('\n') != std::string::npos;
         out += fmt::format("{}; {} ", own_line ? "\n" : "  ", x.mark);
-        for (char c : x.result) out += c == '\n' ? std::string("\n;    ") : std::string(1, c);
+        for (char c : x.result)
+          out += c == '\n' ? std::string("\n;    ") : std::string(1, c);
       }
       out += "\n";
     }
@@ -56,14 +59,16 @@ int write_pages(const std::string& dir) {
   eval::Session session;
   std::vector<DocEntry> entries = reference_entries(session);
   std::map<std::string, std::vector<const DocEntry*>> pages;
-  for (const DocEntry& e : entries) pages[e.category].push_back(&e);
+  for (const DocEntry& e : entries)
+    pages[e.category].push_back(&e);
   std::error_code ec;
   std::filesystem::create_directories(dir, ec);
   std::string index = "# Reference\n\nMade by `sheaf doc --write`; do not edit.\n";
   for (const auto& [category, list] : pages) {
     write_file(std::filesystem::path(dir) / page_name(category), page(category, list));
     index += fmt::format("\n- [{}]({}):", category, page_name(category));
-    for (const DocEntry* e : list) index += fmt::format(" `{}`", e->name);
+    for (const DocEntry* e : list)
+      index += fmt::format(" `{}`", e->name);
   }
   write_file(std::filesystem::path(dir) / "README.md", index + "\n");
   builtins::write_out(fmt::format("wrote {} entries on {} pages to {}\n", entries.size(), pages.size(), dir));

@@ -9,7 +9,7 @@
 namespace sheaf::tools {
 namespace {
 
-constexpr int kManyTensors = 6;    // a value with more of them is shown as a tree of shapes
+constexpr int kManyTensors = 6;  // a value with more of them is shown as a tree of shapes
 constexpr int kMaxDepth = 64, kMaxLines = 200;
 
 struct Totals {
@@ -24,15 +24,18 @@ void add_totals(const Value& v, Totals& t, int depth) {
     t.elements += n;
     t.bytes += n * size_bytes(v.as_tensor().dtype);
   } else if (v.is_seq()) {
-    for (const Value& x : v.items()) add_totals(x, t, depth + 1);
+    for (const Value& x : v.items())
+      add_totals(x, t, depth + 1);
   } else if (v.is_dict()) {
-    for (const DictEntry& e : v.as_dict().entries()) add_totals(e.value, t, depth + 1);
+    for (const DictEntry& e : v.as_dict().entries())
+      add_totals(e.value, t, depth + 1);
   }
 }
 
 std::string with_commas(int64_t n) {
   std::string s = std::to_string(n);
-  for (ptrdiff_t at = static_cast<ptrdiff_t>(s.size()) - 3; at > 0; at -= 3) s.insert(static_cast<size_t>(at), ",");
+  for (ptrdiff_t at = static_cast<ptrdiff_t>(s.size()) - 3; at > 0; at -= 3)
+    s.insert(static_cast<size_t>(at), ",");
   return s;
 }
 
@@ -82,13 +85,15 @@ class Tree {
       size_t width = 0;
       for (const DictEntry& e : v.as_dict().entries())
         if (!is_node(e.value)) width = std::max(width, e.key.str().size() + 1);
-      for (const DictEntry& e : v.as_dict().entries()) child(fmt::format("{:<{}}", ":" + e.key.str(), width), e.value, indent, depth);
+      for (const DictEntry& e : v.as_dict().entries())
+        child(fmt::format("{:<{}}", ":" + e.key.str(), width), e.value, indent, depth);
       return;
     }
     auto items = v.items();
     for (size_t i = 0; i < items.size() && lines <= kMaxLines;) {
       size_t end = i + 1;
-      while (end < items.size() && same_outline(items[i], items[end], depth)) ++end;
+      while (end < items.size() && same_outline(items[i], items[end], depth))
+        ++end;
       child(end - i == 1 ? fmt::format("[{}]", i) : fmt::format("[{}-{}] each", i, end - 1), items[i], indent, depth);
       i = end;
     }
@@ -98,13 +103,16 @@ class Tree {
 
  private:
   void line(const std::string& s) {
-    if (++lines <= kMaxLines) text += s + "\n";
-    else if (lines == kMaxLines + 1) text += "   ...\n";
+    if (++lines <= kMaxLines)
+      text += s + "\n";
+    else if (lines == kMaxLines + 1)
+      text += "   ...\n";
   }
   void child(const std::string& head, const Value& v, const std::string& indent, int depth) {
     if (!is_node(v)) return line(fmt::format("{}{} {}", indent, head, leaf_text(v)));
     std::string_view trimmed(head);
-    while (trimmed.ends_with(' ')) trimmed.remove_suffix(1);
+    while (trimmed.ends_with(' '))
+      trimmed.remove_suffix(1);
     line(fmt::format("{}{}", indent, trimmed));
     children(v, indent + "  ", depth + 1);
   }
@@ -129,17 +137,19 @@ std::optional<std::string> shape_tree_text(const Value& v) {
   if (t.tensors <= kManyTensors) return std::nullopt;
   Tree tree;
   tree.children(v, "   ", 0);
-  return fmt::format("=> {} with {} tensors, {} parameters ({})\n{}", type_name(v), t.tensors, with_commas(t.elements), size_text(t.bytes),
-                     tree.text.substr(0, tree.text.size() - 1));
+  return fmt::format("=> {} with {} tensors, {} parameters ({})\n{}", type_name(v), t.tensors, with_commas(t.elements),
+                     size_text(t.bytes), tree.text.substr(0, tree.text.size() - 1));
 }
 
 std::string type_text(const Value& v) {
   switch (v.tag()) {
     case Tag::Tensor: return "tensor " + tensor_type_text(v.as_tensor());
-    case Tag::List: case Tag::Tuple: return fmt::format("{} of {}", type_name(v), v.items().size());
+    case Tag::List:
+    case Tag::Tuple: return fmt::format("{} of {}", type_name(v), v.items().size());
     case Tag::Function: {
       std::string params;
-      for (const eval::Param& p : static_cast<eval::Closure*>(v.object())->proto->params) params += (params.empty() ? "" : ", ") + p.name.str();
+      for (const eval::Param& p : static_cast<eval::Closure*>(v.object())->proto->params)
+        params += (params.empty() ? "" : ", ") + p.name.str();
       return "function of (" + params + ")";
     }
     case Tag::Dict: {
@@ -149,7 +159,8 @@ std::string type_text(const Value& v) {
           fields += ", ...";
           break;
         }
-        std::string inner = e.value.is_dict() ? fmt::format("dict of {}", e.value.as_dict().size()) : type_text(e.value);
+        std::string inner =
+            e.value.is_dict() ? fmt::format("dict of {}", e.value.as_dict().size()) : type_text(e.value);
         fields += fmt::format("{}:{} {}", fields.empty() ? "" : ", ", e.key.str(), inner);
       }
       return "dict {" + fields + "}";

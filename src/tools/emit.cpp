@@ -36,7 +36,8 @@ std::string core_of(const eval::Proto& p) { return eval::print_core(*p.body) + e
 std::string core_text(eval::Session& session, uint32_t source) {
   std::vector<syntax::FormPtr> forms = syntax::read_all(source);
   std::string out;
-  for (const auto& p : session.analyze(forms)) out += core_of(*p);
+  for (const auto& p : session.analyze(forms))
+    out += core_of(*p);
   // Functions are compiled into their cells, not into the code of the form that defines them.
   for (eval::Cell* c : session.globals().user_cells()) {
     if (c->broken) out += fmt::format("; {} does not compile: {}\n\n", c->name.str(), one_line(*c->broken));
@@ -59,8 +60,10 @@ int run_and_show(const Options& o, uint32_t source) {
     ++compiled;
     if (graphs) builtins::write_out(fmt::format("; {}\n{}", e.function, e.graph));
   });
-  if (o.emit == "loop") compiler::g_kernel_listener = [](const loop::Kernel& k) { builtins::write_out(loop::print(k)); };
-  compiler::g_compiled_listener = [&](const graph::Graph&, const std::vector<passes::FusionGroup>& groups, const compiler::Compiled& c) {
+  if (o.emit == "loop")
+    compiler::g_kernel_listener = [](const loop::Kernel& k) { builtins::write_out(loop::print(k)); };
+  compiler::g_compiled_listener = [&](const graph::Graph&, const std::vector<passes::FusionGroup>& groups,
+                                      const compiler::Compiled& c) {
     if (o.emit == "fused") builtins::write_out(compiler::groups_text(groups) + "\n");
     if (o.emit == "plan") builtins::write_out(compiler::plan_text(c.executable) + "\n");
     if (o.emit == "llvm") builtins::write_out(compiler::native_text(c.executable, codegen::NativeText::Ir));
@@ -83,7 +86,8 @@ int run_emit(const Options& o) {
     if (o.emit != "forms" && o.emit != "core") return run_and_show(o, source);
     std::string out;
     if (o.emit == "forms") {
-      for (const syntax::FormPtr& f : syntax::read_all(source)) out += syntax::pretty(*f) + "\n";
+      for (const syntax::FormPtr& f : syntax::read_all(source))
+        out += syntax::pretty(*f) + "\n";
     } else {
       eval::Session session;
       out = core_text(session, source);

@@ -29,11 +29,13 @@ void add_types(const Value& v, std::string& out) {
       const Tensor& t = v.as_tensor();
       out += name_of(t.dtype);
       out += '[';
-      for (int i = 0; i < t.rank(); ++i) out += fmt::format("{}{}", i ? " " : "", t.sizes[i]);
+      for (int i = 0; i < t.rank(); ++i)
+        out += fmt::format("{}{}", i ? " " : "", t.sizes[i]);
       out += ']';
       return;
     }
-    case Tag::List: case Tag::Tuple: {
+    case Tag::List:
+    case Tag::Tuple: {
       out += '(';
       const char* between = "";
       for (const Value& x : v.items()) {
@@ -111,15 +113,20 @@ constexpr size_t kShownVariants = 8;
 std::string line(const std::string& name, int64_t calls, const Story& s, const std::string& at) {
   size_t n = s.variants.size();
   std::string how = n ? fmt::format("compiled ({} variant{})", n, n == 1 ? "" : "s") : "interpreted";
-  std::string count = calls ? fmt::format("{:>8} calls", calls) : "";  // nobody counts those of a function without a name
+  std::string count =
+      calls ? fmt::format("{:>8} calls", calls) : "";  // nobody counts those of a function without a name
   std::string out = fmt::format("  {:<30} {:<14}  {:<24} {}\n", name, count, how, at);
   for (size_t i = 0; i < std::min(n, kShownVariants); ++i) {
-    bool same = i > 0 && std::find(s.variants.begin(), s.variants.begin() + static_cast<long>(i), s.variants[i]) != s.variants.begin() + static_cast<long>(i);
+    bool same = i > 0 && std::find(s.variants.begin(), s.variants.begin() + static_cast<long>(i), s.variants[i]) !=
+                             s.variants.begin() + static_cast<long>(i);
     if (s.variants[i].empty()) continue;  // a gradient has no arguments of its own
-    const char* why = i == 0 ? "" : same ? "  (a number or function it depends on has changed)" : "  (other types or sizes)";
+    const char* why = i == 0 ? ""
+                      : same ? "  (a number or function it depends on has changed)"
+                             : "  (other types or sizes)";
     out += fmt::format("  {:<30}   {} {}{}\n", "", i == 0 ? "compiled for" : "recompiled for", s.variants[i], why);
   }
-  for (const std::string& r : s.reasons) out += fmt::format("  {:<30}   not compiled: {}\n", "", r);
+  for (const std::string& r : s.reasons)
+    out += fmt::format("  {:<30}   not compiled: {}\n", "", r);
   return out;
 }
 
@@ -133,8 +140,10 @@ int run_explain(const Options& o) {
   CallCounter counter;
   std::map<std::string, Story> stories;
   trace::set_jit_listener([&](const trace::JitEvent& e) {
-    if (e.outcome == trace::JitOutcome::Compiled) stories[e.function].variants.push_back(counter.last_types(e.function));
-    else stories[e.function].reasons.insert(e.reason + (e.span ? " at " + place(e.span) : ""));
+    if (e.outcome == trace::JitOutcome::Compiled)
+      stories[e.function].variants.push_back(counter.last_types(e.function));
+    else
+      stories[e.function].reasons.insert(e.reason + (e.span ? " at " + place(e.span) : ""));
   });
   eval::g_observer = &counter;
   int status = 0;
@@ -148,10 +157,12 @@ int run_explain(const Options& o) {
     eval::g_observer = nullptr;
     std::string out = "How the functions ran (what compiled functions call is part of them):\n";
     std::map<std::string, int64_t> calls = counter.calls();
-    for (const auto& [name, story] : stories) calls.emplace(name, 0);
+    for (const auto& [name, story] : stories)
+      calls.emplace(name, 0);
     for (const auto& [name, n] : calls) {
       eval::Cell* cell = session.globals().find_user(Name(name));
-      if (n > 0 || stories.count(name)) out += line(name, n, stories[name], cell && cell->user_defined ? place(cell->defined_at) : "library");
+      if (n > 0 || stories.count(name))
+        out += line(name, n, stories[name], cell && cell->user_defined ? place(cell->defined_at) : "library");
     }
     builtins::write_out(out);
     builtins::flush_out();

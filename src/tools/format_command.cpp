@@ -48,16 +48,20 @@ int run_format(const Options& o) {
   bool check = false;
   std::vector<std::string> files;
   for (const std::string& w : o.words) {
-    if (w == "--check") check = true;
-    else if (w.starts_with("--")) throw UsageError(fmt::format("fmt: unknown option '{}'", w));
-    else files.push_back(w);
+    if (w == "--check")
+      check = true;
+    else if (w.starts_with("--"))
+      throw UsageError(fmt::format("fmt: unknown option '{}'", w));
+    else
+      files.push_back(w);
   }
   if (files.empty()) throw UsageError("fmt requires at least one file");
   int status = 0;
   for (const std::string& f : files) {
     Outcome outcome = format_file(f, check);
     if (outcome == Outcome::Failed || (check && outcome == Outcome::Changed)) status = 1;
-    if (outcome == Outcome::Changed) builtins::write_out(fmt::format("{} {}\n", check ? "would format" : "formatted", f));
+    if (outcome == Outcome::Changed)
+      builtins::write_out(fmt::format("{} {}\n", check ? "would format" : "formatted", f));
   }
   builtins::flush_out();
   return status;

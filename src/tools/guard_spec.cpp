@@ -12,7 +12,8 @@ using builtins::GuardCheck;
 std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> parts;
   size_t at = 0;
-  for (size_t colon; (colon = text.find(':', at)) != std::string::npos; at = colon + 1) parts.push_back(text.substr(at, colon - at));
+  for (size_t colon; (colon = text.find(':', at)) != std::string::npos; at = colon + 1)
+    parts.push_back(text.substr(at, colon - at));
   parts.push_back(text.substr(at));
   return parts;
 }
@@ -29,7 +30,8 @@ std::optional<GuardCheck> parse_check(std::span<const std::string> parts) {
   if (parts[0] == "no-nan" && parts.size() == 1) return check;
   if (parts[0] == "range" && parts.size() == 3) {
     check.kind = GuardCheck::Range;
-    if (!parse_number(parts[1], check.lo) || !parse_number(parts[2], check.hi) || check.lo > check.hi) return std::nullopt;
+    if (!parse_number(parts[1], check.lo) || !parse_number(parts[2], check.hi) || check.lo > check.hi)
+      return std::nullopt;
     return check;
   }
   if (parts[0] == "shape") {

@@ -45,7 +45,8 @@ std::string_view style_code(Style s) {
   return "";
 }
 
-std::vector<Style> highlight(const std::string& text, size_t cursor, const std::function<NameKind(std::string_view)>& kind_of) {
+std::vector<Style> highlight(const std::string& text, size_t cursor,
+                             const std::function<NameKind(std::string_view)>& kind_of) {
   std::vector<Style> styles(text.size(), Style::Plain);
   auto paint = [&](const Token& t, Style s) { std::fill(styles.begin() + t.begin, styles.begin() + t.end, s); };
   syntax::Lexer lexer(text);
@@ -54,7 +55,9 @@ std::vector<Style> highlight(const std::string& text, size_t cursor, const std::
   for (Token t = lexer.next(); t.kind != TokenKind::End; t = lexer.next()) {
     switch (t.kind) {
       case TokenKind::Comment: paint(t, Style::Comment); break;
-      case TokenKind::String: case TokenKind::UnterminatedString: case TokenKind::UnterminatedEscape: paint(t, Style::String); break;
+      case TokenKind::String:
+      case TokenKind::UnterminatedString:
+      case TokenKind::UnterminatedEscape: paint(t, Style::String); break;
       case TokenKind::Atom: paint(t, atom_style(lexer.text_of(t), kind_of)); break;
       case TokenKind::Open: open.push_back(t); break;
       case TokenKind::Close: {
@@ -80,9 +83,12 @@ size_t indent_after(std::string_view text) {
   syntax::Lexer lexer(text);
   std::vector<Token> open;
   for (Token t = lexer.next(); t.kind != TokenKind::End; t = lexer.next()) {
-    if (t.kind == TokenKind::Open) open.push_back(t);
-    else if (t.kind == TokenKind::Close && !open.empty()) open.pop_back();
-    else if (t.kind == TokenKind::UnterminatedString || t.kind == TokenKind::UnterminatedEscape) return 0;
+    if (t.kind == TokenKind::Open)
+      open.push_back(t);
+    else if (t.kind == TokenKind::Close && !open.empty())
+      open.pop_back();
+    else if (t.kind == TokenKind::UnterminatedString || t.kind == TokenKind::UnterminatedEscape)
+      return 0;
   }
   if (open.empty()) return 0;
   size_t line = text.rfind('\n', open.back().begin);

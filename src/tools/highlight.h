@@ -16,7 +16,8 @@ std::string_view style_code(Style s);
 enum class NameKind : uint8_t { Unknown, Special, Function };
 
 // One style per byte. The bracket at the cursor (or before it) and its partner stand out.
-std::vector<Style> highlight(const std::string& text, size_t cursor, const std::function<NameKind(std::string_view)>& kind_of);
+std::vector<Style> highlight(const std::string& text, size_t cursor,
+                             const std::function<NameKind(std::string_view)>& kind_of);
 
 // The column (in bytes of its line) at which a new line at the end of `text` should start.
 size_t indent_after(std::string_view text);

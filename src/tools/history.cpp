@@ -13,9 +13,12 @@ constexpr const char* kHeader = "#V2";
 std::string escaped(const std::string& s) {
   std::string out;
   for (char c : s) {
-    if (c == '\n') out += "\\n";
-    else if (c == '\\') out += "\\\\";
-    else out += c;
+    if (c == '\n')
+      out += "\\n";
+    else if (c == '\\')
+      out += "\\\\";
+    else
+      out += c;
   }
   return out;
 }
@@ -23,8 +26,10 @@ std::string escaped(const std::string& s) {
 std::string unescaped(const std::string& s) {
   std::string out;
   for (size_t i = 0; i < s.size(); ++i) {
-    if (s[i] != '\\' || i + 1 == s.size()) out += s[i];
-    else out += s[++i] == 'n' ? '\n' : s[i];
+    if (s[i] != '\\' || i + 1 == s.size())
+      out += s[i];
+    else
+      out += s[++i] == 'n' ? '\n' : s[i];
   }
   return out;
 }
@@ -49,7 +54,8 @@ History::History(std::string path) : path_(std::move(path)) {
   entries_.erase(entries_.begin(), entries_.end() - kMaxEntries / 2);
   std::ofstream out(path_, std::ios::trunc);
   out << kHeader << "\n";
-  for (const std::string& e : entries_) out << escaped(e) << "\n";
+  for (const std::string& e : entries_)
+    out << escaped(e) << "\n";
 }
 
 void History::add(const std::string& entry) {

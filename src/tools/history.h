@@ -1,5 +1,5 @@
-// The lines typed at the prompt, kept in ~/.sheaf_history. One entry per line of the file; newlines and backslashes in an
-// entry are written \n and \\.
+// The lines typed at the prompt, kept in ~/.sheaf_history. One entry per line of the file; newlines and backslashes in
+// an entry are written \n and \\.
 #pragma once
 #include <string>
 #include <vector>

@@ -53,7 +53,8 @@ int run_init_ai(const Options&) {
   out << text;
   out.close();
   if (!out) throw UsageError(fmt::format("cannot write '{}': {}", kPath, std::strerror(errno)));
-  say(fmt::format("Wrote {} ({} bytes).\nGive it to your coding assistant as context when it writes Sheaf.", kPath, text.size()));
+  say(fmt::format("Wrote {} ({} bytes).\nGive it to your coding assistant as context when it writes Sheaf.", kPath,
+                  text.size()));
   return 0;
 }
 

@@ -26,7 +26,7 @@ void on_interrupt(int) {
 }
 
 void handle(void (*handler)(int)) {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = handler;  // without SA_RESTART: a program waiting for input wakes up
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);

@@ -7,7 +7,8 @@ namespace sheaf::tools {
 // What a shell sees of a program that Ctrl-C ended: 128 + SIGINT.
 inline constexpr int kInterruptedStatus = 130;
 
-// While one lives, on the thread that runs user code: its blocking reads are woken. Behind it Ctrl-C does nothing: the program is over and ends as it would.
+// While one lives, on the thread that runs user code: its blocking reads are woken. Behind it Ctrl-C does nothing: the
+// program is over and ends as it would.
 class InterruptHandler {
  public:
   InterruptHandler();

@@ -17,8 +17,20 @@ namespace sheaf::tools {
 
 // Control characters stand for themselves.
 enum LineEditor::Key : int {
-  kEnd = -1, kNone = -2,
-  kUp = 1000, kDown, kLeft, kRight, kHome, kEndOfLine, kDelete, kWordLeft, kWordRight, kKillWord, kNewline, kPaste,
+  kEnd = -1,
+  kNone = -2,
+  kUp = 1000,
+  kDown,
+  kLeft,
+  kRight,
+  kHome,
+  kEndOfLine,
+  kDelete,
+  kWordLeft,
+  kWordRight,
+  kKillWord,
+  kNewline,
+  kPaste,
 };
 
 namespace {
@@ -30,7 +42,10 @@ constexpr int kEscapeTimeoutMs = 50;
 termios g_saved_mode;
 
 bool is_continuation_byte(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
-bool is_word_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || (c & 0x80) || c == '-' || c == '_' || c == '?' || c == '!' || c == '*'; }
+bool is_word_char(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || (c & 0x80) || c == '-' || c == '_' || c == '?' || c == '!' ||
+         c == '*';
+}
 
 }  // namespace
 
@@ -86,13 +101,15 @@ int LineEditor::read_escape() {
     case 'b': return kWordLeft;
     case 'f': return kWordRight;
     case 'd': return kKillWord;
-    case '\r': case '\n': return kNewline;
+    case '\r':
+    case '\n': return kNewline;
     case kBackspace: return control('W');
     default: break;
   }
   if (c != '[' && c != 'O') return kNone;
   std::string parameters;
-  for (c = read_byte(kEscapeTimeoutMs); c >= 0 && (std::isdigit(c) || c == ';'); c = read_byte(kEscapeTimeoutMs)) parameters += static_cast<char>(c);
+  for (c = read_byte(kEscapeTimeoutMs); c >= 0 && (std::isdigit(c) || c == ';'); c = read_byte(kEscapeTimeoutMs))
+    parameters += static_cast<char>(c);
   bool modified = parameters.find(';') != std::string::npos;
   switch (c) {
     case 'A': return kUp;
@@ -133,29 +150,35 @@ std::string LineEditor::read_paste() {
 
 size_t LineEditor::previous(size_t at) const {
   if (at == 0) return 0;
-  do --at;
+  do
+    --at;
   while (at > 0 && is_continuation_byte(text_[at]));
   return at;
 }
 
 size_t LineEditor::next(size_t at) const {
   if (at >= text_.size()) return text_.size();
-  do ++at;
+  do
+    ++at;
   while (at < text_.size() && is_continuation_byte(text_[at]));
   return at;
 }
 
 size_t LineEditor::word_left() const {
   size_t at = cursor_;
-  while (at > 0 && !is_word_char(text_[at - 1])) --at;
-  while (at > 0 && is_word_char(text_[at - 1])) --at;
+  while (at > 0 && !is_word_char(text_[at - 1]))
+    --at;
+  while (at > 0 && is_word_char(text_[at - 1]))
+    --at;
   return at;
 }
 
 size_t LineEditor::word_right() const {
   size_t at = cursor_;
-  while (at < text_.size() && !is_word_char(text_[at])) ++at;
-  while (at < text_.size() && is_word_char(text_[at])) ++at;
+  while (at < text_.size() && !is_word_char(text_[at]))
+    ++at;
+  while (at < text_.size() && is_word_char(text_[at]))
+    ++at;
   return at;
 }
 
@@ -247,12 +270,14 @@ void LineEditor::list(const std::vector<std::string>& words) {
   std::string out;
   if (end.row > drawn_row_) out += fmt::format("\033[{}B", end.row - drawn_row_);
   size_t width = 0;
-  for (const std::string& w : words) width = std::max(width, w.size() + 2);
+  for (const std::string& w : words)
+    width = std::max(width, w.size() + 2);
   size_t per_row = std::max<size_t>(1, static_cast<size_t>(columns) / std::max<size_t>(width, 1));
   size_t rows = (words.size() + per_row - 1) / per_row;
   for (size_t r = 0; r < rows; ++r) {
     out += "\r\n";
-    for (size_t i = r; i < words.size(); i += rows) out += fmt::format("{:<{}}", words[i], i + rows < words.size() ? width : words[i].size());
+    for (size_t i = r; i < words.size(); i += rows)
+      out += fmt::format("{:<{}}", words[i], i + rows < words.size() ? width : words[i].size());
   }
   write_all(out + "\r\n");
   drawn_row_ = 0;
@@ -263,9 +288,12 @@ void LineEditor::complete(bool again) {
   if (c.words.empty()) return;
   std::string word = text_.substr(c.begin, cursor_ - c.begin);
   std::string common = c.words[0];
-  for (const std::string& w : c.words) common.resize(std::mismatch(common.begin(), common.end(), w.begin(), w.end()).first - common.begin());
-  if (common.size() > word.size()) insert(common.substr(word.size()));
-  else if (again && c.words.size() > 1) list(c.words);
+  for (const std::string& w : c.words)
+    common.resize(std::mismatch(common.begin(), common.end(), w.begin(), w.end()).first - common.begin());
+  if (common.size() > word.size())
+    insert(common.substr(word.size()));
+  else if (again && c.words.size() > 1)
+    list(c.words);
 }
 
 void LineEditor::show_history(int by) {
@@ -289,7 +317,8 @@ void LineEditor::move_line(int by) {
     if (end == text_.size()) return show_history(1);
     cursor_ = std::min(end + 1 + column, line_end(end + 1));
   }
-  while (cursor_ > 0 && cursor_ < text_.size() && is_continuation_byte(text_[cursor_])) --cursor_;
+  while (cursor_ > 0 && cursor_ < text_.size() && is_continuation_byte(text_[cursor_]))
+    --cursor_;
 }
 
 // Ctrl-R: the newest entry containing what is typed; Ctrl-R again for older ones.
@@ -344,23 +373,37 @@ void LineEditor::suspend() {
 // One key. False for a key that means nothing.
 bool LineEditor::handle(int key) {
   switch (key) {
-    case '\r': case '\n': enter(); return true;
+    case '\r':
+    case '\n': enter(); return true;
     case kNewline: insert("\n"); return true;
     case kPaste: insert(read_paste()); return true;
-    case control('C'): outcome_ = Outcome::Interrupted; done_ = true; return true;
-    case control('D'):
-      if (!text_.empty()) erase(cursor_, next(cursor_), false);
-      else outcome_ = Outcome::EndOfInput, done_ = true;
+    case control('C'):
+      outcome_ = Outcome::Interrupted;
+      done_ = true;
       return true;
-    case kEnd: outcome_ = Outcome::EndOfInput; done_ = true; return true;
-    case kBackspace: case control('H'): erase(previous(cursor_), cursor_, false); return true;
+    case control('D'):
+      if (!text_.empty())
+        erase(cursor_, next(cursor_), false);
+      else
+        outcome_ = Outcome::EndOfInput, done_ = true;
+      return true;
+    case kEnd:
+      outcome_ = Outcome::EndOfInput;
+      done_ = true;
+      return true;
+    case kBackspace:
+    case control('H'): erase(previous(cursor_), cursor_, false); return true;
     case kDelete: erase(cursor_, next(cursor_), false); return true;
-    case kLeft: case control('B'): cursor_ = previous(cursor_); return true;
-    case kRight: case control('F'): cursor_ = next(cursor_); return true;
+    case kLeft:
+    case control('B'): cursor_ = previous(cursor_); return true;
+    case kRight:
+    case control('F'): cursor_ = next(cursor_); return true;
     case kWordLeft: cursor_ = word_left(); return true;
     case kWordRight: cursor_ = word_right(); return true;
-    case kHome: case control('A'): cursor_ = line_begin(cursor_); return true;
-    case kEndOfLine: case control('E'): cursor_ = line_end(cursor_); return true;
+    case kHome:
+    case control('A'): cursor_ = line_begin(cursor_); return true;
+    case kEndOfLine:
+    case control('E'): cursor_ = line_end(cursor_); return true;
     case kUp: move_line(-1); return true;
     case kDown: move_line(1); return true;
     case control('P'): show_history(-1); return true;
@@ -374,7 +417,10 @@ bool LineEditor::handle(int key) {
     case control('W'): erase(word_left(), cursor_, true); return true;
     case kKillWord: erase(cursor_, word_right(), true); return true;
     case control('Y'): insert(killed_); return true;
-    case control('L'): write_all("\033[H\033[2J"); drawn_row_ = 0; return true;
+    case control('L'):
+      write_all("\033[H\033[2J");
+      drawn_row_ = 0;
+      return true;
     case control('R'): search(); return true;
     case control('Z'): suspend(); return true;
     default: return false;
@@ -393,7 +439,8 @@ LineEditor::Outcome LineEditor::edit() {
         // The rest of a code point comes in the same breath; drawing half of one would garble it.
         std::string c(1, static_cast<char>(key));
         int more = key >= 0xF0 ? 3 : key >= 0xE0 ? 2 : key >= 0xC0 ? 1 : 0;
-        for (int b; more > 0 && (b = read_byte(kEscapeTimeoutMs)) >= 0; --more) c += static_cast<char>(b);
+        for (int b; more > 0 && (b = read_byte(kEscapeTimeoutMs)) >= 0; --more)
+          c += static_cast<char>(b);
         insert(c);
       }
     }
@@ -407,7 +454,8 @@ LineEditor::Outcome LineEditor::edit() {
   return outcome_;
 }
 
-LineEditor::Outcome LineEditor::read(const std::string& prompt, const std::string& continuation, int prompt_width, std::string& text) {
+LineEditor::Outcome LineEditor::read(const std::string& prompt, const std::string& continuation, int prompt_width,
+                                     std::string& text) {
   prompt_ = prompt;
   continuation_ = continuation;
   prompt_width_ = prompt_width;

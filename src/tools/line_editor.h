@@ -1,5 +1,5 @@
-// Editing of one entry, possibly of several lines, on a terminal: the keys of Emacs and the arrows, history, completion,
-// colours. Owns the terminal's mode only while `read` runs.
+// Editing of one entry, possibly of several lines, on a terminal: the keys of Emacs and the arrows, history,
+// completion, colours. Owns the terminal's mode only while `read` runs.
 #pragma once
 #include <functional>
 #include <string>
@@ -27,7 +27,8 @@ class LineEditor {
  public:
   enum class Outcome { Accepted, Interrupted, EndOfInput };
 
-  LineEditor(int in, int out, History& history, EditorHooks hooks) : in_(in), out_(out), history_(history), hooks_(std::move(hooks)) {}
+  LineEditor(int in, int out, History& history, EditorHooks hooks)
+      : in_(in), out_(out), history_(history), hooks_(std::move(hooks)) {}
   // Prompts may contain escape sequences; their visible widths must be equal.
   Outcome read(const std::string& prompt, const std::string& continuation, int prompt_width, std::string& text);
 

@@ -23,7 +23,8 @@ namespace {
 // Unknown names mean the CPU, as in the original; a device that was asked for and is not there is an error.
 void choose_device(const Options& o) {
   if (o.device == "cuda") throw UsageError("--device cuda: there is no working CUDA device");
-  if (o.device == "metal" || o.device == "vulkan") say(fmt::format("sheaf: {} is not available here, running on CPU", o.device));
+  if (o.device == "metal" || o.device == "vulkan")
+    say(fmt::format("sheaf: {} is not available here, running on CPU", o.device));
 }
 
 int show(const std::string& text) {
@@ -37,14 +38,17 @@ int run_command(const Options& o) {
   if (o.max_memory) set_memory_limit(o.max_memory);
   choose_device(o);
   // -vv is for looking at the compiler at work.
-  if (o.verbosity < 2) compiler::set_code_folder(o.cache_dir.empty() ? compiler::default_code_folder() : std::filesystem::path(o.cache_dir));
+  if (o.verbosity < 2)
+    compiler::set_code_folder(o.cache_dir.empty() ? compiler::default_code_folder()
+                                                  : std::filesystem::path(o.cache_dir));
   InterruptHandler interrupts;
   if (!o.emit.empty()) return run_emit(o);
   switch (o.mode) {
     case Mode::Help: return show(usage_text());
     case Mode::Version: return show("Sheaf " SHEAF_VERSION "\n");
     case Mode::Repl: return run_repl(o);
-    case Mode::File: case Mode::Eval: return run_program(o);
+    case Mode::File:
+    case Mode::Eval: return run_program(o);
     case Mode::InitAi: return run_init_ai(o);
     case Mode::New: return run_new(o);
     case Mode::Format: return run_format(o);
@@ -70,10 +74,10 @@ int run(const std::vector<std::string>& words) {
   return 1;
 }
 
-// User code runs on a thread of its own, whose heap glibc grows page by page, with a system call for each: a tenth of the time
-// of compiling. So heaps begin with room (address space, not memory). Asking for that ends glibc's own choice of what is large
-// enough to be mapped by itself and unmapped when freed; tensors are kept for reuse anyhow, the compiler's arrays should not
-// be mapped each time.
+// User code runs on a thread of its own, whose heap glibc grows page by page, with a system call for each: a tenth of
+// the time of compiling. So heaps begin with room (address space, not memory). Asking for that ends glibc's own choice
+// of what is large enough to be mapped by itself and unmapped when freed; tensors are kept for reuse anyhow, the
+// compiler's arrays should not be mapped each time.
 void prepare_heap() {
 #ifdef __GLIBC__
   mallopt(M_TOP_PAD, 16 << 20);
@@ -85,7 +89,7 @@ void prepare_heap() {
 }  // namespace sheaf::tools
 
 int main(int argc, char** argv) {
-  sheaf::tools::prepare_heap();  // before anything is allocated
+  sheaf::tools::prepare_heap();   // before anything is allocated
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow further (ulimit -f) is an error of whoever writes it
   std::vector<std::string> words(argv + 1, argv + argc);
   int status = 1;

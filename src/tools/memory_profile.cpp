@@ -56,16 +56,23 @@ void MemoryProfile::checkpoint(std::string name) {
 std::string MemoryProfile::report() {
   std::lock_guard lock(mu_);
   size_t peak = std::max(high_water_bytes(), sampled_peak_);
-  for (const Point& p : points_) peak = std::max(peak, p.rss_bytes);
-  auto row = [](std::string_view name, std::string_view rss, std::string_view delta) { return fmt::format("  {:<20} | {:>10} | {:>10}\n", name, rss, delta); };
-  std::string out = "Memory profile:\n" + row("Checkpoint", "RSS", "Delta") + fmt::format("  {:-<21}+{:-<12}+{:-<11}\n", "", "", "");
+  for (const Point& p : points_)
+    peak = std::max(peak, p.rss_bytes);
+  auto row = [](std::string_view name, std::string_view rss, std::string_view delta) {
+    return fmt::format("  {:<20} | {:>10} | {:>10}\n", name, rss, delta);
+  };
+  std::string out =
+      "Memory profile:\n" + row("Checkpoint", "RSS", "Delta") + fmt::format("  {:-<21}+{:-<12}+{:-<11}\n", "", "", "");
   for (size_t i = 0; i < points_.size(); ++i) {
     double rss = static_cast<double>(points_[i].rss_bytes);
-    out += row(points_[i].name, size_text(rss), i == 0 ? "-" : delta_text(rss - static_cast<double>(points_[i - 1].rss_bytes)));
+    out += row(points_[i].name, size_text(rss),
+               i == 0 ? "-" : delta_text(rss - static_cast<double>(points_[i - 1].rss_bytes)));
   }
-  out += row("peak", size_text(static_cast<double>(peak)), delta_text(static_cast<double>(peak) - static_cast<double>(points_[0].rss_bytes)));
+  out += row("peak", size_text(static_cast<double>(peak)),
+             delta_text(static_cast<double>(peak) - static_cast<double>(points_[0].rss_bytes)));
   MemoryStats stats = memory_stats();
-  return out + fmt::format("  Tensors: peak {}, live {}\n", size_text(static_cast<double>(stats.peak_bytes)), size_text(static_cast<double>(stats.live_bytes)));
+  return out + fmt::format("  Tensors: peak {}, live {}\n", size_text(static_cast<double>(stats.peak_bytes)),
+                           size_text(static_cast<double>(stats.live_bytes)));
 }
 
 }  // namespace sheaf::tools

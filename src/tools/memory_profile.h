@@ -25,8 +25,8 @@ class MemoryProfile {
   std::mutex mu_;
   std::vector<Point> points_;  // guarded by mu_
   std::condition_variable wake_;
-  bool stop_ = false;          // guarded by mu_
-  size_t sampled_peak_ = 0;    // guarded by mu_
+  bool stop_ = false;        // guarded by mu_
+  size_t sampled_peak_ = 0;  // guarded by mu_
   std::thread sampler_;
 };
 

@@ -24,7 +24,8 @@ constexpr ProjectKind kKinds[] = {
 };
 
 std::string replaced(std::string text, std::string_view what, std::string_view with) {
-  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size())) text.replace(at, what.size(), with);
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size()))
+    text.replace(at, what.size(), with);
   return text;
 }
 
@@ -32,7 +33,8 @@ std::string replaced(std::string text, std::string_view what, std::string_view w
 
 int run_new(const Options& o) {
   std::string known;
-  for (const ProjectKind& k : kKinds) known += (known.empty() ? "" : "|") + std::string(k.name);
+  for (const ProjectKind& k : kKinds)
+    known += (known.empty() ? "" : "|") + std::string(k.name);
   if (o.words.size() != 2) throw UsageError("expected sheaf new " + known + " NAME");
   const ProjectKind* kind = nullptr;
   for (const ProjectKind& k : kKinds)
@@ -44,8 +46,11 @@ int run_new(const Options& o) {
   std::string prefix = std::string(kind->name) + "/", name = folder.filename().string();
   for (const TemplateFile& f : template_files()) {
     std::string path(f.path);
-    if (path.starts_with(prefix)) formats::write_file((folder / path.substr(prefix.size())).string(), f.text, "new");
-    else if (path == "README.md") formats::write_file((folder / path).string(), replaced(replaced(std::string(f.text), "{NAME}", name), "{ABOUT}", kind->about), "new");
+    if (path.starts_with(prefix))
+      formats::write_file((folder / path.substr(prefix.size())).string(), f.text, "new");
+    else if (path == "README.md")
+      formats::write_file((folder / path).string(),
+                          replaced(replaced(std::string(f.text), "{NAME}", name), "{ABOUT}", kind->about), "new");
   }
   say(fmt::format("Wrote {0}/. Next: cd {0} && sheaf train.shf", folder.string()));
   return 0;

@@ -74,9 +74,11 @@ void Profiler::cancel(eval::Callee, std::string_view) {
 
 std::string Profiler::table(int64_t wall_ns) const {
   std::vector<int> order(names_.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
+  for (size_t i = 0; i < order.size(); ++i)
+    order[i] = static_cast<int>(i);
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return counts_[a].self_ns > counts_[b].self_ns; });
-  std::string out = fmt::format("  {:<30}{:>9}{:>11}{:>11}{:>11}\n  {:-<72}\n", "Function", "Calls", "Total", "Self", "Avg/call", "");
+  std::string out =
+      fmt::format("  {:<30}{:>9}{:>11}{:>11}{:>11}\n  {:-<72}\n", "Function", "Calls", "Total", "Self", "Avg/call", "");
   int64_t others = 0, other_calls = 0, other_ns = 0;
   for (int f : order) {
     const Counts& c = counts_[f];
@@ -86,14 +88,17 @@ std::string Profiler::table(int64_t wall_ns) const {
       other_ns += c.self_ns;
       continue;
     }
-    out += fmt::format("  {:<30}{:>9}{:>11}{:>11}{:>11}\n", cut(names_[f]), c.calls, duration_text(c.total_ns), duration_text(c.self_ns),
-                       duration_text(c.total_ns / std::max<int64_t>(c.calls, 1)));
+    out += fmt::format("  {:<30}{:>9}{:>11}{:>11}{:>11}\n", cut(names_[f]), c.calls, duration_text(c.total_ns),
+                       duration_text(c.self_ns), duration_text(c.total_ns / std::max<int64_t>(c.calls, 1)));
   }
-  if (others) out += fmt::format("  {:<30}{:>9}{:>11}{:>11}\n", fmt::format("... {} others", others), other_calls, "", duration_text(other_ns));
+  if (others)
+    out += fmt::format("  {:<30}{:>9}{:>11}{:>11}\n", fmt::format("... {} others", others), other_calls, "",
+                       duration_text(other_ns));
   return out;
 }
 
-void Profiler::tree(std::string& out, int caller, const std::string& indent, int64_t wall_ns, std::vector<int>& path, std::vector<bool>& shown) const {
+void Profiler::tree(std::string& out, int caller, const std::string& indent, int64_t wall_ns, std::vector<int>& path,
+                    std::vector<bool>& shown) const {
   auto it = callees_.find(caller);
   if (it == callees_.end()) return;
   std::vector<std::pair<int, const Edge*>> children;
@@ -107,21 +112,26 @@ void Profiler::tree(std::string& out, int caller, const std::string& indent, int
     other_calls += edge.calls;
     other_ns += edge.total_ns;
   }
-  std::stable_sort(children.begin(), children.end(), [](auto& a, auto& b) { return a.second->total_ns > b.second->total_ns; });
+  std::stable_sort(children.begin(), children.end(),
+                   [](auto& a, auto& b) { return a.second->total_ns > b.second->total_ns; });
   for (size_t i = 0; i < children.size(); ++i) {
     auto [f, edge] = children[i];
     bool last = i + 1 == children.size() && others == 0;
     bool recursive = std::find(path.begin(), path.end(), f) != path.end();
     bool repeated = !recursive && shown[f] && callees_.count(f);
-    out += fmt::format("{}{} {} ({}, {} calls){}\n", indent, last ? "└──" : "├──", names_[f], duration_text(edge->total_ns), edge->calls,
-                       recursive ? " [recursive]" : repeated ? " [see above]" : "");
+    out += fmt::format("{}{} {} ({}, {} calls){}\n", indent, last ? "└──" : "├──", names_[f],
+                       duration_text(edge->total_ns), edge->calls,
+                       recursive  ? " [recursive]"
+                       : repeated ? " [see above]"
+                                  : "");
     if (recursive || repeated) continue;
     shown[f] = true;
     path.push_back(f);
     tree(out, f, indent + (last ? "    " : "│   "), wall_ns, path, shown);
     path.pop_back();
   }
-  if (others) out += fmt::format("{}└── ... {} others ({}, {} calls)\n", indent, others, duration_text(other_ns), other_calls);
+  if (others)
+    out += fmt::format("{}└── ... {} others ({}, {} calls)\n", indent, others, duration_text(other_ns), other_calls);
 }
 
 std::string Profiler::report() const {

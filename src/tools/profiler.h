@@ -46,7 +46,8 @@ class Profiler final : public eval::CallObserver {
   void close();
   int id_of(std::string_view name);
   std::string table(int64_t wall_ns) const;
-  void tree(std::string& out, int caller, const std::string& indent, int64_t wall_ns, std::vector<int>& path, std::vector<bool>& shown) const;
+  void tree(std::string& out, int caller, const std::string& indent, int64_t wall_ns, std::vector<int>& path,
+            std::vector<bool>& shown) const;
 
   const std::thread::id thread_ = std::this_thread::get_id();
   const Clock::time_point began_ = Clock::now();

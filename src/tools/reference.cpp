@@ -14,10 +14,16 @@ constexpr size_t kShownExamples = 3;
 
 // The heading of a library module.
 std::string module_heading(const Span& span) {
-  static const auto* headings = new std::map<std::string, std::string>{
-      {"macros.shf", "Macros"}, {"misc.shf", "Library: miscellaneous"}, {"sequences.shf", "Library: sequences"},
-      {"arrays.shf", "Library: arrays"}, {"nn.shf", "Library: networks"}, {"optim.shf", "Library: optimizers"}, {"layers.shf", "Library: layers"}, {"train.shf", "Library: training"},
-      {"linalg.shf", "Library: linear algebra"}, {"data.shf", "Library: data and runs"}};
+  static const auto* headings = new std::map<std::string, std::string>{{"macros.shf", "Macros"},
+                                                                       {"misc.shf", "Library: miscellaneous"},
+                                                                       {"sequences.shf", "Library: sequences"},
+                                                                       {"arrays.shf", "Library: arrays"},
+                                                                       {"nn.shf", "Library: networks"},
+                                                                       {"optim.shf", "Library: optimizers"},
+                                                                       {"layers.shf", "Library: layers"},
+                                                                       {"train.shf", "Library: training"},
+                                                                       {"linalg.shf", "Library: linear algebra"},
+                                                                       {"data.shf", "Library: data and runs"}};
   if (!span) return "Library";
   auto it = headings->find(source_name(span.source));
   if (it != headings->end()) return it->second;
@@ -25,13 +31,17 @@ std::string module_heading(const Span& span) {
   return "Library: " + name.substr(0, name.find('.'));
 }
 
-bool is_internal(const std::string& name) { return (name.starts_with('%') && name.size() > 1) || name.starts_with("@-"); }
+bool is_internal(const std::string& name) {
+  return (name.starts_with('%') && name.size() > 1) || name.starts_with("@-");
+}
 // Helpers that only macros call.
 bool is_helper(const std::string& doc) { return doc.find("Only usable in macros.") != std::string::npos; }
 
 DocEntry builtin_entry(const builtins::BuiltinDef& d) {
-  DocEntry e{std::string(d.name), "built-in function", std::string(d.category), std::string(d.signature), std::string(d.doc), {}};
-  for (const builtins::Example& x : d.examples) e.examples.push_back({std::string(x.code), "=>", std::string(x.result)});
+  DocEntry e{std::string(d.name),      "built-in function", std::string(d.category),
+             std::string(d.signature), std::string(d.doc),  {}};
+  for (const builtins::Example& x : d.examples)
+    e.examples.push_back({std::string(x.code), "=>", std::string(x.result)});
   return e;
 }
 
@@ -44,13 +54,16 @@ DocEntry function_entry(const syntax::Form& defn, std::string type, std::string 
   size_t params_at = doc.empty() ? 2 : 3;
   e.signature = "(" + e.name;
   if (params_at < defn.items.size())
-    for (const auto& p : defn.items[params_at]->items) e.signature += " " + syntax::to_text(*p);
+    for (const auto& p : defn.items[params_at]->items)
+      e.signature += " " + syntax::to_text(*p);
   e.signature += ")";
   parse_doc(doc, e);
   return e;
 }
 
-DocEntry library_entry(const syntax::Form& defn) { return function_entry(defn, "library function", module_heading(defn.span)); }
+DocEntry library_entry(const syntax::Form& defn) {
+  return function_entry(defn, "library function", module_heading(defn.span));
+}
 
 DocEntry macro_entry(const eval::Macro& m, std::string category) {
   DocEntry e;
@@ -58,7 +71,8 @@ DocEntry macro_entry(const eval::Macro& m, std::string category) {
   e.type = "macro";
   e.category = std::move(category);
   e.signature = "(" + e.name;
-  for (const syntax::FormPtr& p : m.params->items) e.signature += " " + to_text(*p);
+  for (const syntax::FormPtr& p : m.params->items)
+    e.signature += " " + to_text(*p);
   e.signature += ")";
   parse_doc(m.doc, e);
   return e;
@@ -83,7 +97,8 @@ size_t mark_position(const std::string& line) {
 
 std::string indented(const std::string& text, const std::string& by) {
   std::string out;
-  for (const std::string& line : lines_of(text)) out += (line.empty() ? "" : by) + line + "\n";
+  for (const std::string& line : lines_of(text))
+    out += (line.empty() ? "" : by) + line + "\n";
   return out;
 }
 
@@ -93,7 +108,8 @@ std::string example_text(const DocExample& x) {
   if (result.size() == 1 && x.code.find('\n') == std::string::npos && x.code.size() + x.result.size() < 90)
     return fmt::format("{}  ; {} {}", x.code, x.mark, x.result);
   std::string out = x.code;
-  for (size_t i = 0; i < result.size(); ++i) out += fmt::format("\n; {} {}", i == 0 ? x.mark : "  ", result[i]);
+  for (size_t i = 0; i < result.size(); ++i)
+    out += fmt::format("\n; {} {}", i == 0 ? x.mark : "  ", result[i]);
   return out;
 }
 
@@ -114,7 +130,8 @@ void parse_doc(const std::string& doc, DocEntry& out) {
     }
     size_t at = mark_position(line);
     std::string before = line.substr(0, at);
-    while (before.ends_with(' ')) before.pop_back();
+    while (before.ends_with(' '))
+      before.pop_back();
     if (!before.empty()) code += (code.empty() ? "" : "\n") + before;
     if (at == std::string::npos) continue;
     out.examples.push_back({std::exchange(code, ""), line.substr(at + 2, 2), line.substr(at + 5)});
@@ -144,7 +161,8 @@ std::vector<DocEntry> reference_entries(eval::Session& session) {
   for (const auto& [name, m] : session.globals().prelude_macros())
     if (!is_helper(m.doc)) add(macro_entry(m, module_heading(m.body ? m.body->span : Span{})));
   std::vector<DocEntry> out;
-  for (auto& [key, e] : all) out.push_back(std::move(e));
+  for (auto& [key, e] : all)
+    out.push_back(std::move(e));
   return out;
 }
 
@@ -161,17 +179,19 @@ std::optional<DocEntry> find_entry(eval::Session& session, const std::string& na
     if (e.name == name) return e;
   if (auto it = g.prelude_macros().find(n); it != g.prelude_macros().end())
     return macro_entry(it->second, module_heading(it->second.body ? it->second.body->span : Span{}));
-  if (auto it = g.prelude_functions().find(n); it != g.prelude_functions().end()) return library_entry(*it->second.form());
+  if (auto it = g.prelude_functions().find(n); it != g.prelude_functions().end())
+    return library_entry(*it->second.form());
   if (const auto* d = builtins::find_builtin(name); d && !is_internal(name)) return builtin_entry(*d);
   return std::nullopt;
 }
 
 std::string entry_text(const DocEntry& e) {
-  std::string out = fmt::format("\n  {}\n  {:-<{}}\n  {}{}\n  {}\n", e.name, "", std::max<size_t>(e.name.size(), 3), e.type,
-                                e.category.empty() ? "" : " (" + e.category + ")", e.signature);
+  std::string out = fmt::format("\n  {}\n  {:-<{}}\n  {}{}\n  {}\n", e.name, "", std::max<size_t>(e.name.size(), 3),
+                                e.type, e.category.empty() ? "" : " (" + e.category + ")", e.signature);
   if (!e.text.empty()) out += "\n" + indented(e.text, "  ");
   if (!e.examples.empty()) out += "\n";
-  for (size_t i = 0; i < std::min(e.examples.size(), kShownExamples); ++i) out += indented(example_text(e.examples[i]), "    ");
+  for (size_t i = 0; i < std::min(e.examples.size(), kShownExamples); ++i)
+    out += indented(example_text(e.examples[i]), "    ");
   return out + "\n";
 }
 

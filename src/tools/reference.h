@@ -11,14 +11,14 @@ namespace sheaf::tools {
 
 struct DocExample {
   std::string code;
-  std::string mark;    // "=>" the output, "~>" the output up to rounding, "!!" an error; "" nothing is said
+  std::string mark;  // "=>" the output, "~>" the output up to rounding, "!!" an error; "" nothing is said
   std::string result;
 };
 
 struct DocEntry {
   std::string name;
-  std::string type;       // "special form", "built-in function", "library function", "macro", "function"
-  std::string category;   // heading
+  std::string type;      // "special form", "built-in function", "library function", "macro", "function"
+  std::string category;  // heading
   std::string signature;
   std::string text;
   std::vector<DocExample> examples;

@@ -49,11 +49,14 @@ Repl::Repl(const Options& options) : options_(options), watch_(options) {
 }
 
 void Repl::remember(const Value& v) {
-  for (int i = 2; i > 0; --i) session_.globals().user_cell(Name(kResults[i]))->value = session_.globals().user_cell(Name(kResults[i - 1]))->value;
+  for (int i = 2; i > 0; --i)
+    session_.globals().user_cell(Name(kResults[i]))->value = session_.globals().user_cell(Name(kResults[i - 1]))->value;
   session_.globals().user_cell(Name(kResults[0]))->value = v;
 }
 
-void Repl::remember_error(const UserError& e) { session_.globals().user_cell(Name("*e"))->value = eval::error_value(e); }
+void Repl::remember_error(const UserError& e) {
+  session_.globals().user_cell(Name("*e"))->value = eval::error_value(e);
+}
 
 void Repl::echo(const Value& v) {
   if (is_silent(v)) return;
@@ -68,8 +71,10 @@ void Repl::warn_about_hiding(const std::vector<syntax::FormPtr>& forms) const {
   for (Name n : eval::defined_names(forms)) {
     eval::Cell* c = g.find_user(n);
     if ((c && c->user_defined) || g.user_macros().count(n) || eval::is_special_form(n.str())) continue;
-    if (g.is_prelude_name(n) || g.prelude_macros().count(n)) say(fmt::format("warning: {} hides the library's {}", n.str(), n.str()));
-    else if (builtins::find_builtin(n.str())) say(fmt::format("warning: {} hides the built-in {}", n.str(), n.str()));
+    if (g.is_prelude_name(n) || g.prelude_macros().count(n))
+      say(fmt::format("warning: {} hides the library's {}", n.str(), n.str()));
+    else if (builtins::find_builtin(n.str()))
+      say(fmt::format("warning: {} hides the built-in {}", n.str(), n.str()));
   }
 }
 
@@ -78,11 +83,14 @@ Value Repl::evaluate(const std::vector<syntax::FormPtr>& forms) {
   std::set<Name> names;
   Value v = eval::run_interactively(session_, forms, &names);
   for (Name n : names)
-    if (eval::Cell* c = session_.globals().find_user(n); c && c->broken) say(fmt::format("note: {} cannot run yet: {}", n.str(), c->broken->message));
+    if (eval::Cell* c = session_.globals().find_user(n); c && c->broken)
+      say(fmt::format("note: {} cannot run yet: {}", n.str(), c->broken->message));
   return v;
 }
 
-Value Repl::evaluate_text(const std::string& text) { return evaluate(syntax::read_all(add_source("<repl>", text, SourceKind::Repl))); }
+Value Repl::evaluate_text(const std::string& text) {
+  return evaluate(syntax::read_all(add_source("<repl>", text, SourceKind::Repl)));
+}
 
 // Runs user code; whatever it raises is reported and the session goes on. False when it failed.
 bool Repl::guarded(const std::function<void()>& f) {
@@ -142,10 +150,15 @@ int Repl::run_terminal(int out) {
   History history(History::default_path());
   EditorHooks hooks;
   hooks.complete = [this](const std::string& text, size_t cursor) { return complete(text, cursor); };
-  hooks.highlight = [this](const std::string& text, size_t cursor) { return highlight(text, cursor, [this](std::string_view n) { return kind_of(n); }); };
-  hooks.is_finished = [](const std::string& text) { return is_command(text) || syntax::completeness(text) == syntax::Completeness::Complete; };
+  hooks.highlight = [this](const std::string& text, size_t cursor) {
+    return highlight(text, cursor, [this](std::string_view n) { return kind_of(n); });
+  };
+  hooks.is_finished = [](const std::string& text) {
+    return is_command(text) || syntax::completeness(text) == syntax::Completeness::Complete;
+  };
   LineEditor editor(STDIN_FILENO, out, history, hooks);
-  const std::string prompt = fmt::format("\033[35m{}\033[0m", kPrompt), continuation = fmt::format("\033[35m{}\033[0m", kContinuation);
+  const std::string prompt = fmt::format("\033[35m{}\033[0m", kPrompt),
+                    continuation = fmt::format("\033[35m{}\033[0m", kContinuation);
   while (!quit_) {
     std::string text;
     switch (editor.read(prompt, continuation, static_cast<int>(std::strlen(kPrompt)), text)) {

@@ -38,9 +38,11 @@ The last three results are *1 *2 *3, the last error is *e.
 )";
 
 std::string trimmed(std::string s) {
-  while (!s.empty() && std::isspace(static_cast<unsigned char>(s.back()))) s.pop_back();
+  while (!s.empty() && std::isspace(static_cast<unsigned char>(s.back())))
+    s.pop_back();
   size_t at = 0;
-  while (at < s.size() && std::isspace(static_cast<unsigned char>(s[at]))) ++at;
+  while (at < s.size() && std::isspace(static_cast<unsigned char>(s[at])))
+    ++at;
   return s.substr(at);
 }
 
@@ -62,15 +64,18 @@ std::string source_text(const syntax::Form& defn) {
 }  // namespace
 
 const std::vector<std::string>& command_names() {
-  static const auto* names = new std::vector<std::string>{"?",   "clear", "env",  "h",        "help", "list", "load", "q",
-                                                          "quit", "reg",  "registry", "reload", "show", "time", "type"};
+  static const auto* names =
+      new std::vector<std::string>{"?",    "clear", "env",      "h",      "help", "list", "load", "q",
+                                   "quit", "reg",   "registry", "reload", "show", "time", "type"};
   return *names;
 }
 
 void Repl::help(const std::string& name) {
   if (name.empty()) return builtins::write_out(kHelp);
-  if (auto e = find_entry(session_, name)) builtins::write_out(entry_text(*e));
-  else say(fmt::format("No help found for '{}'.", name));
+  if (auto e = find_entry(session_, name))
+    builtins::write_out(entry_text(*e));
+  else
+    say(fmt::format("No help found for '{}'.", name));
 }
 
 void Repl::list_builtins() {
@@ -90,10 +95,13 @@ void Repl::env(bool variables) {
     if (session_.globals().is_prelude_name(name)) names.insert(name.str());
   std::string functions, values;
   for (eval::Cell* c : cells_at_hand()) {
-    if (c->is_function) names.insert(c->name.str());
-    else values += fmt::format("  {} = {}\n", c->name.str(), short_text(c->value));
+    if (c->is_function)
+      names.insert(c->name.str());
+    else
+      values += fmt::format("  {} = {}\n", c->name.str(), short_text(c->value));
   }
-  for (const std::string& name : names) functions += "  " + name + "\n";
+  for (const std::string& name : names)
+    functions += "  " + name + "\n";
   builtins::write_out(variables ? "Functions:\n" + functions + "Variables:\n" + values : functions);
 }
 
@@ -102,8 +110,10 @@ void Repl::show(const std::string& name) {
   Name n(name);
   eval::Cell* c = g.find_user(n);
   if (c && (c->user_defined || c->broken)) {
-    if (c->is_function && c->source) builtins::write_out(source_text(*c->source));
-    else builtins::write_out(render(c->value) + "\n");
+    if (c->is_function && c->source)
+      builtins::write_out(source_text(*c->source));
+    else
+      builtins::write_out(render(c->value) + "\n");
   } else if (auto f = g.prelude_functions().find(n); f != g.prelude_functions().end()) {
     builtins::write_out(source_text(*f->second.form()));
   } else if (const auto* d = builtins::find_builtin(name)) {
@@ -175,18 +185,30 @@ void Repl::command(const std::string& text) {
   std::string line = trimmed(text);
   size_t space = std::min(line.find_first_of(" \t\n"), line.size());
   std::string name = line.substr(1, space - 1), rest = trimmed(line.substr(space));
-  if (name == "help" || name == "h" || name == "?") help(rest);
-  else if (name == "list") list_builtins();
-  else if (name == "env") env(true);
-  else if (name == "registry" || name == "reg") env(false);
-  else if (name == "show") rest.empty() ? say("Usage: :show NAME") : show(rest);
-  else if (name == "load") load(rest);
-  else if (name == "reload") reload();
-  else if (name == "time") rest.empty() ? say("Usage: :time EXPR") : time(rest);
-  else if (name == "type") rest.empty() ? say("Usage: :type EXPR") : type(rest);
-  else if (name == "clear") builtins::write_out("\033[H\033[2J");
-  else if (name == "quit" || name == "q") quit_ = true;
-  else say(fmt::format("Unknown command: :{}", name));
+  if (name == "help" || name == "h" || name == "?")
+    help(rest);
+  else if (name == "list")
+    list_builtins();
+  else if (name == "env")
+    env(true);
+  else if (name == "registry" || name == "reg")
+    env(false);
+  else if (name == "show")
+    rest.empty() ? say("Usage: :show NAME") : show(rest);
+  else if (name == "load")
+    load(rest);
+  else if (name == "reload")
+    reload();
+  else if (name == "time")
+    rest.empty() ? say("Usage: :time EXPR") : time(rest);
+  else if (name == "type")
+    rest.empty() ? say("Usage: :type EXPR") : type(rest);
+  else if (name == "clear")
+    builtins::write_out("\033[H\033[2J");
+  else if (name == "quit" || name == "q")
+    quit_ = true;
+  else
+    say(fmt::format("Unknown command: :{}", name));
   builtins::flush_out();
 }
 

@@ -10,14 +10,17 @@ namespace {
 
 // Internal built-ins, names that macros made up, the REPL's own variables.
 bool is_hidden(const std::string& name) {
-  return name.starts_with("@-") || (name.starts_with('%') && name.size() > 1) || name.find('#') != std::string::npos || is_repl_variable(name);
+  return name.starts_with("@-") || (name.starts_with('%') && name.size() > 1) || name.find('#') != std::string::npos ||
+         is_repl_variable(name);
 }
 
 bool is_special(std::string_view name) {
   static const auto* names = [] {
     auto* s = new std::set<std::string, std::less<>>;
-    for (const DocEntry& e : special_form_docs()) s->insert(e.name);
-    for (const std::string& n : eval::special_form_names()) s->insert(n);
+    for (const DocEntry& e : special_form_docs())
+      s->insert(e.name);
+    for (const std::string& n : eval::special_form_names())
+      s->insert(n);
     s->insert("catch");
     return s;
   }();
@@ -37,15 +40,21 @@ std::vector<eval::Cell*> Repl::cells_at_hand() {
 
 std::vector<std::string> Repl::known_names() {
   std::set<std::string> all;
-  for (const DocEntry& e : special_form_docs()) all.insert(e.name);
-  for (const std::string& n : eval::special_form_names()) all.insert(n);
+  for (const DocEntry& e : special_form_docs())
+    all.insert(e.name);
+  for (const std::string& n : eval::special_form_names())
+    all.insert(n);
   eval::Globals& g = session_.globals();
-  for (const auto* d : builtins::all_builtins()) all.insert(std::string(d->name));
+  for (const auto* d : builtins::all_builtins())
+    all.insert(std::string(d->name));
   for (const auto& [n, f] : g.prelude_functions())
     if (g.is_prelude_name(n)) all.insert(n.str());
-  for (const auto& [n, m] : g.prelude_macros()) all.insert(n.str());
-  for (const auto& [n, m] : g.user_macros()) all.insert(n.str());
-  for (eval::Cell* c : cells_at_hand()) all.insert(c->name.str());
+  for (const auto& [n, m] : g.prelude_macros())
+    all.insert(n.str());
+  for (const auto& [n, m] : g.user_macros())
+    all.insert(n.str());
+  for (eval::Cell* c : cells_at_hand())
+    all.insert(c->name.str());
   std::vector<std::string> out;
   for (const std::string& n : all)
     if (!is_hidden(n)) out.push_back(n);
@@ -64,7 +73,9 @@ NameKind Repl::kind_of(std::string_view name) {
 Completions Repl::complete(const std::string& text, size_t cursor) {
   // The word before the cursor: back to whatever cannot be part of a symbol.
   size_t begin = cursor;
-  while (begin > 0 && syntax::space_length(text, begin - 1) == 0 && std::string_view("()[]{}\"'`~;").find(text[begin - 1]) == std::string_view::npos) --begin;
+  while (begin > 0 && syntax::space_length(text, begin - 1) == 0 &&
+         std::string_view("()[]{}\"'`~;").find(text[begin - 1]) == std::string_view::npos)
+    --begin;
   std::string word = text.substr(begin, cursor - begin);
   Completions out;
   out.begin = begin;

@@ -38,7 +38,8 @@ namespace {
 void warn_about_artefact(const std::string& source) {
   std::filesystem::path code = std::filesystem::path(source).replace_filename("module.vmfb");
   std::error_code ec;
-  if (std::filesystem::exists(code, ec) && std::filesystem::exists(std::filesystem::path(code).replace_extension(".json"), ec))
+  if (std::filesystem::exists(code, ec) &&
+      std::filesystem::exists(std::filesystem::path(code).replace_extension(".json"), ec))
     say(fmt::format("warning: '{}' does not match this program and is not used", code.string()));
 }
 

@@ -38,7 +38,8 @@ std::vector<std::string> expand(const std::vector<std::string>& words) {
     }
     size_t first = files.size();
     for (const auto& entry : fs::recursive_directory_iterator(w, ec))
-      if (entry.is_regular_file(ec) && entry.path().extension() == ".shf" && mentions_tests(entry.path())) files.push_back(entry.path().string());
+      if (entry.is_regular_file(ec) && entry.path().extension() == ".shf" && mentions_tests(entry.path()))
+        files.push_back(entry.path().string());
     std::sort(files.begin() + static_cast<ptrdiff_t>(first), files.end());
   }
   return files;
@@ -91,14 +92,18 @@ int run_tests(const Options& o) {
   std::vector<std::string> words;
   for (size_t i = 0; i < o.words.size(); ++i) {
     const std::string& w = o.words[i];
-    if (w == "--only" && i + 1 < o.words.size()) only = o.words[++i];
-    else if (w.starts_with("--")) throw UsageError(fmt::format("test: unknown option '{}'", w));
-    else words.push_back(w);
+    if (w == "--only" && i + 1 < o.words.size())
+      only = o.words[++i];
+    else if (w.starts_with("--"))
+      throw UsageError(fmt::format("test: unknown option '{}'", w));
+    else
+      words.push_back(w);
   }
   if (words.empty()) throw UsageError("test requires at least one file or directory");
   Watch watch(o);
   Tally tally;
-  for (const std::string& f : expand(words)) run_file(f, only, watch, tally);
+  for (const std::string& f : expand(words))
+    run_file(f, only, watch, tally);
   builtins::write_out(fmt::format("{} passed, {} failed\n", tally.passed, tally.failed));
   builtins::flush_out();
   watch.report_profiles();

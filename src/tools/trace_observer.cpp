@@ -20,7 +20,8 @@ constexpr size_t kMaxIndent = 200;  // a runaway recursion must not write lines 
 
 std::string indent_text(size_t depth) {
   std::string out;
-  for (size_t i = 0; i < std::min(depth, kMaxIndent); ++i) out += "│ ";
+  for (size_t i = 0; i < std::min(depth, kMaxIndent); ++i)
+    out += "│ ";
   return out;
 }
 
@@ -53,10 +54,12 @@ std::string trace_text(const Value& v) {
     case Tag::String: return brief_string(v.as_string());
     case Tag::List: return fmt::format("list(len:{})", v.items().size());
     case Tag::Tuple: return fmt::format("tuple(len:{})", v.items().size());
-    case Tag::Function: case Tag::Builtin: return "fn/" + arity_text(v);
+    case Tag::Function:
+    case Tag::Builtin: return "fn/" + arity_text(v);
     case Tag::Dict: {
       std::string keys;
-      for (const DictEntry& e : v.as_dict().entries()) keys += (keys.empty() ? "\"" : ", \"") + e.key.str() + "\"";
+      for (const DictEntry& e : v.as_dict().entries())
+        keys += (keys.empty() ? "\"" : ", \"") + e.key.str() + "\"";
       return "dict(keys:[" + keys + "])";
     }
     case Tag::Traced: {
@@ -75,7 +78,11 @@ std::string trace_time_text(std::chrono::nanoseconds t) {
 }
 
 TraceObserver::TraceObserver(const Options& o)
-    : CallObserver(o.trace_level >= 3), print_(o.trace), level_(o.trace_level), functions_(o.traced.begin(), o.traced.end()), guards_(o.guards) {
+    : CallObserver(o.trace_level >= 3),
+      print_(o.trace),
+      level_(o.trace_level),
+      functions_(o.traced.begin(), o.traced.end()),
+      guards_(o.guards) {
   if (o.trace_out.empty()) return;
   out_ = std::fopen(o.trace_out.c_str(), "w");
   if (!out_) throw UsageError(fmt::format("cannot write '{}': {}", o.trace_out, std::strerror(errno)));
@@ -97,14 +104,18 @@ void TraceObserver::line(std::string text) {
   if (recent_.size() > kRecentLines) recent_.pop_front();
 }
 
-void TraceObserver::event(const char* what, std::string_view name, size_t depth, std::vector<std::pair<const char*, Value>> more) {
+void TraceObserver::event(const char* what, std::string_view name, size_t depth,
+                          std::vector<std::pair<const char*, Value>> more) {
   if (!out_) return;
   std::vector<DictEntry> entries;
   entries.push_back({Name("event"), Value::string(what)});
   entries.push_back({Name("function"), Value::string(std::string(name))});
   entries.push_back({Name("depth"), Value::integer(static_cast<int64_t>(depth))});
-  entries.push_back({Name("at_us"), Value::integer(std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began_).count())});
-  for (auto& [key, v] : more) entries.push_back({Name(key), std::move(v)});
+  entries.push_back(
+      {Name("at_us"),
+       Value::integer(std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began_).count())});
+  for (auto& [key, v] : more)
+    entries.push_back({Name(key), std::move(v)});
   std::string text = formats::write_json(make_dict(std::move(entries)), {.tagged = false});
   std::erase(text, '\n');
   std::fprintf(out_, "%s\n", text.c_str());
@@ -135,10 +146,13 @@ void TraceObserver::finish(std::string_view name, const Value* result, Clock::ti
   Open& top = open_.back();
   auto elapsed = std::chrono::duration_cast<std::chrono::nanoseconds>(now - top.start - (overhead_ - top.overhead));
   std::string text = !result ? "error" : level_ >= 2 ? trace_text(*result) : "";
-  line(fmt::format("{}└─ <-{}{} ({})", indent_text(open_.size() - 1), text.empty() ? "" : " ", text, trace_time_text(elapsed)));
+  line(fmt::format("{}└─ <-{}{} ({})", indent_text(open_.size() - 1), text.empty() ? "" : " ", text,
+                   trace_time_text(elapsed)));
   Value us = Value::floating(static_cast<float>(elapsed.count()) / 1e3f);
-  if (result) event("return", name, open_.size() - 1, {{"result", Value::string(text)}, {"elapsed_us", us}});
-  else event("error", name, open_.size() - 1, {{"elapsed_us", us}});
+  if (result)
+    event("return", name, open_.size() - 1, {{"result", Value::string(text)}, {"elapsed_us", us}});
+  else
+    event("error", name, open_.size() - 1, {{"elapsed_us", us}});
   overhead_ += Clock::now() - now;
 }
 

@@ -56,7 +56,9 @@ class Both final : public eval::CallObserver {
   }
 
  private:
-  static bool wants(const eval::CallObserver& o, eval::Callee kind) { return o.watches_all || kind == eval::Callee::Function; }
+  static bool wants(const eval::CallObserver& o, eval::Callee kind) {
+    return o.watches_all || kind == eval::Callee::Function;
+  }
   eval::CallObserver& a_;
   eval::CallObserver& b_;
 };
@@ -67,17 +69,21 @@ std::string kernels_text() {
   std::vector<runtime::KernelTime> kernels = runtime::kernel_times();
   if (kernels.empty()) return "";
   codegen::Peak peak = codegen::measure_peak(runtime::num_threads());
-  std::string out = fmt::format("  this machine, {} threads: {:.1f} GFLOP/s (f32), reads {:.1f} GB/s\n  {:>10} {:>6} {:>8} {:>10} {:>8} {:>7} {:>8}  kernel\n", runtime::num_threads(),
-                                peak.gflops, peak.read_gbs, "ms", "%", "calls", "best ms", "GFLOP/s", "GB/s", "of peak");
+  std::string out = fmt::format(
+      "  this machine, {} threads: {:.1f} GFLOP/s (f32), reads {:.1f} GB/s\n  {:>10} {:>6} {:>8} {:>10} {:>8} {:>7} "
+      "{:>8}  kernel\n",
+      runtime::num_threads(), peak.gflops, peak.read_gbs, "ms", "%", "calls", "best ms", "GFLOP/s", "GB/s", "of peak");
   double total = 0;
-  for (const runtime::KernelTime& k : kernels) total += static_cast<double>(k.ns);
+  for (const runtime::KernelTime& k : kernels)
+    total += static_cast<double>(k.ns);
   for (size_t i = 0; i < std::min(kernels.size(), kShownKernels); ++i) {
     const runtime::KernelTime& k = kernels[i];
     double ns = static_cast<double>(k.ns), best = std::max(1.0, static_cast<double>(k.best_ns));
     double gflops = static_cast<double>(k.flops) / best, gbs = static_cast<double>(k.bytes) / best;
     bool compute = gflops / peak.gflops > gbs / peak.read_gbs;  // which limit is nearer: arithmetic or memory
-    out += fmt::format("  {:>10.3f} {:>6.1f} {:>8} {:>10.4f} {:>8} {:>7.1f} {:>5.0f}% {}  {}\n", ns / 1e6, 100 * ns / total, k.calls, best / 1e6,
-                       k.flops ? fmt::format("{:.1f}", gflops) : "", gbs, 100 * (compute ? gflops / peak.gflops : gbs / peak.read_gbs), compute ? "a" : "m", k.name);
+    out += fmt::format("  {:>10.3f} {:>6.1f} {:>8} {:>10.4f} {:>8} {:>7.1f} {:>5.0f}% {}  {}\n", ns / 1e6,
+                       100 * ns / total, k.calls, best / 1e6, k.flops ? fmt::format("{:.1f}", gflops) : "", gbs,
+                       100 * (compute ? gflops / peak.gflops : gbs / peak.read_gbs), compute ? "a" : "m", k.name);
   }
   return out;
 }
@@ -96,7 +102,8 @@ std::string jit_profile_text() {
   part("call", s.call_ns - std::min(s.call_ns, buffers.ns), "");
   part("output", s.output_ns, "");
   out += fmt::format("  {} variants compiled, {} attempts failed\n", s.compiled, s.failed);
-  for (const PhaseTime& p : phase_times()) out += fmt::format("  {:>10.3f} ms {:>8} times  compiling: {}\n", static_cast<double>(p.ns) / 1e6, p.count, p.name);
+  for (const PhaseTime& p : phase_times())
+    out += fmt::format("  {:>10.3f} ms {:>8} times  compiling: {}\n", static_cast<double>(p.ns) / 1e6, p.count, p.name);
   return out + kernels_text();
 }
 
@@ -121,9 +128,12 @@ class JitLog {
   void add(const trace::JitEvent& e) {
     if (!std::exchange(device_named_, true)) say("sheaf: running on CPU");
     std::string at = e.span ? " at " + place(e.span) : "";
-    if (e.cached) say(fmt::format("jit: {} (cached)", e.function));
-    else if (e.outcome == trace::JitOutcome::Compiled) say(fmt::format("jit: compiling {} [cpu]...", e.function));
-    else say(fmt::format("jit: {} skipped ({}{})", e.function, e.reason, at));
+    if (e.cached)
+      say(fmt::format("jit: {} (cached)", e.function));
+    else if (e.outcome == trace::JitOutcome::Compiled)
+      say(fmt::format("jit: compiling {} [cpu]...", e.function));
+    else
+      say(fmt::format("jit: {} skipped ({}{})", e.function, e.reason, at));
     if (full_ && !e.graph.empty()) say(e.graph);
   }
 
@@ -138,7 +148,9 @@ class Gradients {
     std::string name = function.as_function()->name(), text = print(passes);
     {
       std::lock_guard lock(mu_);
-      if (!shown_.insert(function.tag() == Tag::Function ? std::to_string(function.as_function()->code_number()) : text).second) return;
+      if (!shown_.insert(function.tag() == Tag::Function ? std::to_string(function.as_function()->code_number()) : text)
+               .second)
+        return;
     }
     say(fmt::format("gradient of {}: {}", name.empty() ? "<lambda>" : name, text));
   }
@@ -158,7 +170,8 @@ std::string function_around(const Span& span) {
   if (!span) return "(unknown)";
   const std::string& text = source_text(span.source);
   constexpr std::string_view kHead = "(defn ";
-  for (size_t at = text.rfind(kHead, span.begin); at != std::string::npos; at = at ? text.rfind(kHead, at - 1) : std::string::npos) {
+  for (size_t at = text.rfind(kHead, span.begin); at != std::string::npos;
+       at = at ? text.rfind(kHead, at - 1) : std::string::npos) {
     if (at > 0 && text[at - 1] != '\n') continue;
     size_t begin = at + kHead.size();
     return text.substr(begin, text.find_first_of(" \t\n[", begin) - begin);
@@ -166,7 +179,8 @@ std::string function_around(const Span& span) {
   return "(top level)";
 }
 
-// Time inside compiled code by the function whose forms it came from: calls that were compiled into one are apart again.
+// Time inside compiled code by the function whose forms it came from: calls that were compiled into one are apart
+// again.
 std::string compiled_blame() {
   struct Row {
     uint64_t calls = 0, ns = 0;
@@ -184,9 +198,12 @@ std::string compiled_blame() {
   if (rows.empty()) return "";
   std::vector<std::pair<std::string, Row>> order(rows.begin(), rows.end());
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second.ns > b.second.ns; });
-  std::string out = fmt::format("\n  Compiled code: {}\n  {:<30} {:>8} {:>10} {:>7}  hottest form\n", duration_text(static_cast<int64_t>(total)), "Forms of", "Launches", "Time", "Share");
+  std::string out = fmt::format("\n  Compiled code: {}\n  {:<30} {:>8} {:>10} {:>7}  hottest form\n",
+                                duration_text(static_cast<int64_t>(total)), "Forms of", "Launches", "Time", "Share");
   for (const auto& [name, r] : order)
-    out += fmt::format("  {:<30} {:>8} {:>10} {:>6.1f}%  {}\n", name, r.calls, duration_text(static_cast<int64_t>(r.ns)), 100.0 * static_cast<double>(r.ns) / static_cast<double>(std::max<uint64_t>(total, 1)), place(r.hottest));
+    out += fmt::format(
+        "  {:<30} {:>8} {:>10} {:>6.1f}%  {}\n", name, r.calls, duration_text(static_cast<int64_t>(r.ns)),
+        100.0 * static_cast<double>(r.ns) / static_cast<double>(std::max<uint64_t>(total, 1)), place(r.hottest));
   return out;
 }
 
@@ -194,11 +211,14 @@ std::string compiled_blame() {
 std::string autotune_text() {
   std::vector<codegen::TunedWork> all = codegen::tuned_work();
   auto measured = std::count_if(all.begin(), all.end(), [](const auto& t) { return t.measured; });
-  std::string out = fmt::format("\nAutotune: {} products, {} measured now, {} known\n", all.size(), measured, std::ssize(all) - measured);
-  if (!all.empty()) out += "  gain  product [m x k x n, strides of both]: milliseconds of each way, the usual one first, * chosen\n";
+  std::string out = fmt::format("\nAutotune: {} products, {} measured now, {} known\n", all.size(), measured,
+                                std::ssize(all) - measured);
+  if (!all.empty())
+    out += "  gain  product [m x k x n, strides of both]: milliseconds of each way, the usual one first, * chosen\n";
   for (const codegen::TunedWork& t : all) {
     out += fmt::format("  {:4.2f}x {}:", t.ways[0].ms / t.ways[t.chosen].ms, t.work);
-    for (size_t i = 0; i < t.ways.size(); ++i) out += fmt::format("  {}{} {:.4f}", i == t.chosen ? "*" : "", t.ways[i].name, t.ways[i].ms);
+    for (size_t i = 0; i < t.ways.size(); ++i)
+      out += fmt::format("  {}{} {:.4f}", i == t.chosen ? "*" : "", t.ways[i].name, t.ways[i].ms);
     out += "\n";
   }
   return out;
@@ -219,7 +239,8 @@ class Hints {
     std::vector<std::pair<std::string, int64_t>> order(lines_.begin(), lines_.end());
     std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
     std::string out = "Performance hints:\n";
-    for (const auto& [line, bytes] : order) out += line + "\n";
+    for (const auto& [line, bytes] : order)
+      out += line + "\n";
     return out;
   }
 
@@ -250,14 +271,19 @@ Watch::Watch(const Options& o) : options_(o) {
   if (o.is_watched()) trace_ = std::make_unique<TraceObserver>(o);
   if (o.blame) profiler_ = std::make_unique<Profiler>();
   if (trace_ && profiler_) both_ = std::make_unique<Both>(*profiler_, *trace_);
-  // Every call is to be visible to a trace or a guard. Who asks what is compiled sees it at the first call, not only where a second one comes.
+  // Every call is to be visible to a trace or a guard. Who asks what is compiled sees it at the first call, not only
+  // where a second one comes.
   bool asks = o.jit.empty() && o.verbosity > 0;
   trace::set_jit_mode(o.is_watched() ? trace::JitMode::Off : asks ? trace::JitMode::Always : jit_mode(o.jit));
   trace::set_dynamic_mode(dynamic_mode(o.dynamic));
-  for (const std::string& name : o.disabled) compiler::switch_pass(name, false);
-  compiler::set_backend(o.backend == "block" ? compiler::Backend::Block : o.backend == "native" ? compiler::Backend::Native : compiler::Backend::Auto);
+  for (const std::string& name : o.disabled)
+    compiler::switch_pass(name, false);
+  compiler::set_backend(o.backend == "block"    ? compiler::Backend::Block
+                        : o.backend == "native" ? compiler::Backend::Native
+                                                : compiler::Backend::Auto);
   if (o.verbosity > 1) trace::g_describe_graphs = true;
-  if (std::getenv("SHEAF_DEBUG_GRAD")) builtins::g_gradient_listener = [](const Value& f, const graph::Graph& passes) { gradients().show(f, passes); };
+  if (std::getenv("SHEAF_DEBUG_GRAD"))
+    builtins::g_gradient_listener = [](const Value& f, const graph::Graph& passes) { gradients().show(f, passes); };
   if (o.verbosity > 0 || o.fullgraph || o.perf_hints || memory_)
     trace::set_jit_listener([this, log = JitLog(o.verbosity > 1)](const trace::JitEvent& e) mutable {
       if (options_.verbosity > 0) log.add(e);
@@ -268,10 +294,12 @@ Watch::Watch(const Options& o) : options_(o) {
   trace::set_jit_warning([](const std::string& text) { say(text); });
   if (o.perf_hints)
     compiler::g_compiled_listener = [](const graph::Graph& g, const auto&, const compiler::Compiled& c) {
-      for (const compiler::Hint& h : compiler::performance_hints(g, c)) hints().add(h);
+      for (const compiler::Hint& h : compiler::performance_hints(g, c))
+        hints().add(h);
     };
   if (o.max_autotune)
-    codegen::start_tuning(compiler::stored_lines("autotune"), [](const std::string& line) { compiler::store_line("autotune", line); });
+    codegen::start_tuning(compiler::stored_lines("autotune"),
+                          [](const std::string& line) { compiler::store_line("autotune", line); });
   if (o.check) compiler::check_everything();
   if (o.jit_profile || o.blame) runtime::g_profiling = true;
   eval::g_observer = both_ ? both_.get() : trace_ ? static_cast<eval::CallObserver*>(trace_.get()) : profiler_.get();
@@ -297,7 +325,8 @@ void Watch::report_breach(const builtins::GuardBreach& b) const {
   if (b.function.empty()) say(details(b.where));
   if (!trace_) return;
   std::string lines = fmt::format("Backtrace (last {} operations):\n", trace_->recent().size());
-  for (const std::string& line : trace_->recent()) lines += "  " + line + "\n";
+  for (const std::string& line : trace_->recent())
+    lines += "  " + line + "\n";
   say(lines + "--- End of Backtrace ---");
 }
 
@@ -324,7 +353,10 @@ int Watch::report_exception() const {
   } catch (const std::bad_alloc&) {
     say("error: out of memory\n\n");
   } catch (const std::exception& e) {
-    say(fmt::format("internal error: {}\n  = hint: this is a mistake in Sheaf, not in the program; please report it with the program\n\n", e.what()));
+    say(
+        fmt::format("internal error: {}\n  = hint: this is a mistake in Sheaf, not in the program; please report it "
+                    "with the program\n\n",
+                    e.what()));
   }
   return 1;
 }

@@ -37,20 +37,25 @@ Operand check_alone(const Node& n) {
   const Operand &x = n.inputs[0], &checked = checked_input(n);
   auto nothing = [](DType d, Sizes sizes) { return ops::broadcast_to(ops::constant_int(d, 0), std::move(sizes)); };
   if (checks_groups(n))
-    return graph::apply(ops::op("grouped_dot"), {nothing(DType::F32, {x.size(0), x.size(1), 0}), nothing(DType::F32, {x.size(0), checked.size(1), 0, 1}), checked});
-  return graph::apply(ops::op("take"), {nothing(DType::Bool, {1, x.size(1), 1}), ops::reshape(checked, {num_elems(checked.sizes())})},
+    return graph::apply(ops::op("grouped_dot"), {nothing(DType::F32, {x.size(0), x.size(1), 0}),
+                                                 nothing(DType::F32, {x.size(0), checked.size(1), 0, 1}), checked});
+  return graph::apply(ops::op("take"),
+                      {nothing(DType::Bool, {1, x.size(1), 1}), ops::reshape(checked, {num_elems(checked.sizes())})},
                       {{"who", n.attrs.get<std::string>("who")}, {"wrap", n.attrs.flag("wrap")}, {"set", false}});
 }
 
-// Nodes that depend on nothing but the inputs of a graph and of the traces it is part of. Reverse and batching rules make
-// others on the way, for the sub-graphs of control nodes.
+// Nodes that depend on nothing but the inputs of a graph and of the traces it is part of. Reverse and batching rules
+// make others on the way, for the sub-graphs of control nodes.
 class Own {
  public:
   explicit Own(const graph::Graph& g) {
-    for (const auto& n : g.inputs) inputs_.insert(n.get());
+    for (const auto& n : g.inputs)
+      inputs_.insert(n.get());
     for (const Context* c = Context::current_context(); c; c = c->outer) {
-      for (const auto& n : c->inputs) inputs_.insert(n.get());
-      for (const auto& n : c->parameters) inputs_.insert(n.get());
+      for (const auto& n : c->inputs)
+        inputs_.insert(n.get());
+      for (const auto& n : c->parameters)
+        inputs_.insert(n.get());
     }
   }
 
@@ -67,7 +72,8 @@ class Own {
     std::sort(found.begin(), found.end(), [](const Node* a, const Node* b) { return a->id < b->id; });
     for (const Node* n : found) {
       bool own = n->op != &ops::op("input") || inputs_.count(n);
-      for (const Operand& in : n->inputs) own &= !in.is_node() || is_own_.at(in.node().get());
+      for (const Operand& in : n->inputs)
+        own &= !in.is_node() || is_own_.at(in.node().get());
       is_own_[n] = own;
     }
     return is_own_.at(node);

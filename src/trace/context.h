@@ -11,23 +11,25 @@
 namespace sheaf::trace {
 
 struct Context {
-  std::vector<Ref<graph::Node>> inputs;               // one per leaf, globals' leaves behind the arguments'
-  std::vector<Ref<graph::Node>> parameters;           // of a trace whose inputs stand for no leaf: a turn, an example
-  std::vector<Value> current;                         // the value each has in the call that is traced
-  std::vector<std::pair<size_t, Value>> guards;       // inputs whose value was asked for
-  std::vector<std::pair<Operand, Tensor>> predicates; // scalars computed from inputs whose value was asked for (outermost only)
-  bool guards_predicates = true;                      // false: a branch on such a scalar takes both ways
+  std::vector<Ref<graph::Node>> inputs;          // one per leaf, globals' leaves behind the arguments'
+  std::vector<Ref<graph::Node>> parameters;      // of a trace whose inputs stand for no leaf: a turn, an example
+  std::vector<Value> current;                    // the value each has in the call that is traced
+  std::vector<std::pair<size_t, Value>> guards;  // inputs whose value was asked for
+  std::vector<std::pair<Operand, Tensor>>
+      predicates;                 // scalars computed from inputs whose value was asked for (outermost only)
+  bool guards_predicates = true;  // false: a branch on such a scalar takes both ways
   std::vector<std::pair<const Value*, Value>> globals;
-  std::vector<Ref<graph::Node>> effects;              // host calls, in order
-  std::vector<Ref<graph::Node>> checked;              // reads and writes that check their indices
-  std::vector<ArgumentMark> marks;                    // outermost only
-  std::vector<size_t> small_ints;                     // inputs that were taken to be below 2^kArgumentBits (outermost only)
+  std::vector<Ref<graph::Node>> effects;  // host calls, in order
+  std::vector<Ref<graph::Node>> checked;  // reads and writes that check their indices
+  std::vector<ArgumentMark> marks;        // outermost only
+  std::vector<size_t> small_ints;         // inputs that were taken to be below 2^kArgumentBits (outermost only)
   std::unordered_map<const graph::Node*, int> int_bits;  // what is known of ints (outermost only)
-  bool takes_gradient = false;                        // outermost only
-  bool takes_globals = true;                          // false: a sub-trace whose graph is used at once, not kept
-  Context* outer = nullptr;                           // the trace this one is part of
+  bool takes_gradient = false;                           // outermost only
+  bool takes_globals = true;                             // false: a sub-trace whose graph is used at once, not kept
+  Context* outer = nullptr;                              // the trace this one is part of
 
-  // A traced value without a value for a tensor or number. With `symbols`, these are its sizes, or, of an int, its value.
+  // A traced value without a value for a tensor or number. With `symbols`, these are its sizes, or, of an int, its
+  // value.
   Value add_input(const Value& leaf, const Sizes* symbols = nullptr);
   // The number an input has now, remembered as a guard; nil when the node is not a scalar input.
   Value guarded_value(const graph::Node* node);

@@ -31,7 +31,8 @@ Subtrace subtrace(const std::vector<Ref<Node>>& inputs, const std::function<Valu
       if (errors == Errors::Raise) throw;
       t.failed = true;
       // What it says does not matter: the interpreted run comes to the same place.
-      context.effects.push_back(ops::host_call({}, [message = e.message](std::span<const Tensor>) { throw runtime_error(message); }));
+      context.effects.push_back(
+          ops::host_call({}, [message = e.message](std::span<const Tensor>) { throw runtime_error(message); }));
     }
   }
   t.piece.effects = std::move(context.effects);
@@ -69,10 +70,12 @@ class Merge {
     if (is_numeric(a) && is_numeric(b)) return leaf(a, b);
     if (a.tag() != b.tag()) differ(a, b);
     switch (a.tag()) {
-      case Tag::List: case Tag::Tuple: {
+      case Tag::List:
+      case Tag::Tuple: {
         if (a.items().size() != b.items().size()) differ(a, b);
         std::vector<Value> items;
-        for (size_t i = 0; i < a.items().size(); ++i) items.push_back(tree(a.items()[i], b.items()[i]));
+        for (size_t i = 0; i < a.items().size(); ++i)
+          items.push_back(tree(a.items()[i], b.items()[i]));
         return a.is_list() ? Value::list(std::move(items)) : Value::tuple(std::move(items));
       }
       case Tag::Dict: {
@@ -85,7 +88,8 @@ class Merge {
         if (x.size() != y.size()) differ(a, b);
         return make_dict(std::move(entries));
       }
-      case Tag::Nil: case Tag::Marker: return a;
+      case Tag::Nil:
+      case Tag::Marker: return a;
       case Tag::String:
         if (a.as_string() != b.as_string()) differ(a, b);
         return a;
@@ -95,9 +99,11 @@ class Merge {
       case Tag::Function: {
         if (a.object() == b.object()) return a;
         const auto *x = a.as_function()->captured(), *y = b.as_function()->captured();
-        if (a.as_function()->code_number() != b.as_function()->code_number() || !x || !y || x->size() != y->size()) differ(a, b);
+        if (a.as_function()->code_number() != b.as_function()->code_number() || !x || !y || x->size() != y->size())
+          differ(a, b);
         std::vector<Value> captured;
-        for (size_t i = 0; i < x->size(); ++i) captured.push_back(tree((*x)[i], (*y)[i]));
+        for (size_t i = 0; i < x->size(); ++i)
+          captured.push_back(tree((*x)[i], (*y)[i]));
         return a.as_function()->with_captured(std::move(captured));
       }
       default:
@@ -126,7 +132,8 @@ class Merge {
       const std::vector<Value>* captured = v.tag() == Tag::Function ? v.as_function()->captured() : nullptr;
       if (!captured || captured->empty()) return v;
       std::vector<Value> values;
-      for (const Value& x : *captured) values.push_back(fill(x, outputs));
+      for (const Value& x : *captured)
+        values.push_back(fill(x, outputs));
       return v.as_function()->with_captured(std::move(values));
     });
   }
@@ -156,7 +163,9 @@ class Merge {
   }
 
   [[noreturn]] static void differ(const Value& a, const Value& b) {
-    throw Untraceable(fmt::format("the branches on a traced value give different kinds of results: {} and {}", short_text(a), short_text(b)), current_span());
+    throw Untraceable(fmt::format("the branches on a traced value give different kinds of results: {} and {}",
+                                  short_text(a), short_text(b)),
+                      current_span());
   }
 
   std::unordered_map<const Object*, size_t> places_;
@@ -171,7 +180,9 @@ Value trace_cond(const Value& condition, const std::function<Value()>& yes, cons
   current_span() = span;
   if (a.failed && b.failed) throw Untraceable("both branches on a traced value end in an error", span);
   Merge merge;
-  Value tree = a.failed ? merge.only(b.result, false) : b.failed ? merge.only(a.result, true) : merge.tree(a.result, b.result);
+  Value tree = a.failed   ? merge.only(b.result, false)
+               : b.failed ? merge.only(a.result, true)
+                          : merge.tree(a.result, b.result);
   a.piece.outputs = merge.yes;
   b.piece.outputs = merge.no;
   keep_checks(a);
@@ -180,9 +191,10 @@ Value trace_cond(const Value& condition, const std::function<Value()>& yes, cons
     if (a.piece.effects.empty() && b.piece.effects.empty()) return tree;
     merge.yes = merge.no = {ops::constant_int(DType::Bool, 1)};  // a node has at least one output
   }
-  // The reverse computes the values of the way that was taken again, so that a second derivative would add up what flows to them in
-  // another order than interpreted code.
-  if (gradient_depth() >= 2 && std::any_of(merge.yes.begin(), merge.yes.end(), [](const Operand& o) { return is_float(o.dtype()); }))
+  // The reverse computes the values of the way that was taken again, so that a second derivative would add up what
+  // flows to them in another order than interpreted code.
+  if (gradient_depth() >= 2 &&
+      std::any_of(merge.yes.begin(), merge.yes.end(), [](const Operand& o) { return is_float(o.dtype()); }))
     throw Untraceable("a branch on a traced value is differentiated twice", span);
   a.piece.outputs = std::move(merge.yes);
   b.piece.outputs = std::move(merge.no);
@@ -211,12 +223,15 @@ Value trace_checkpoint(const std::function<Value()>& f) {
   ops::GraphPtr body = ops::close(t.piece, captures);
   std::vector<Operand> outputs = ops::checkpoint(body, captures);
   keep_effects(outputs, {body});
-  // What the function gives back as it got it does not go through the node: its gradients are then added where they would be without one.
+  // What the function gives back as it got it does not go through the node: its gradients are then added where they
+  // would be without one.
   for (size_t o = 0; o < outputs.size(); ++o)
     for (size_t i = 0; i < captures.size(); ++i)
-      if (body->outputs[o].is_node() && body->outputs[o].node().get() == body->inputs[i].get()) outputs[o] = captures[i];
+      if (body->outputs[o].is_node() && body->outputs[o].node().get() == body->inputs[i].get())
+        outputs[o] = captures[i];
   size_t next = 0;
-  return map_leaves(t.result, [&](const Value& v) { return v.is_traced() ? to_value(outputs[next++], kind_of(v)) : v; });
+  return map_leaves(t.result,
+                    [&](const Value& v) { return v.is_traced() ? to_value(outputs[next++], kind_of(v)) : v; });
 }
 
 }  // namespace sheaf::trace

@@ -7,7 +7,7 @@
 namespace sheaf::trace {
 namespace {
 
-thread_local uint64_t made = 0;         // outputs of this thread
+thread_local uint64_t made = 0;          // outputs of this thread
 thread_local uint64_t repeat_until = 0;  // outputs before this one were shown already
 
 }  // namespace
@@ -18,12 +18,14 @@ void record_host_call(const std::vector<Value>& args, std::function<void(std::ve
     if (v.is_traced() && operand_of(v).is_node()) inputs.push_back(operand_of(v));
     return v;
   };
-  for (const Value& a : args) map_leaves(a, collect);
+  for (const Value& a : args)
+    map_leaves(a, collect);
   auto call = [args, run = std::move(run)](std::span<const Tensor> values) {
     size_t next = 0;
     std::vector<Value> now;
     for (const Value& a : args)
-      now.push_back(map_leaves(a, [&](const Value& v) { return v.is_traced() ? to_value(Operand(values[next++]), kind_of(v)) : v; }));
+      now.push_back(map_leaves(
+          a, [&](const Value& v) { return v.is_traced() ? to_value(Operand(values[next++]), kind_of(v)) : v; }));
     run(std::move(now));
   };
   auto node = ops::host_call(std::move(inputs), std::move(call));

@@ -10,8 +10,8 @@ namespace sheaf::trace {
 // Records a call of `run`, which will get the arguments with the values that their traced leaves have then.
 void record_host_call(const std::vector<Value>& args, std::function<void(std::vector<Value>)> run);
 
-// Compiled code that fails is left to the interpreter, which runs the whole call again: output that was made already must
-// not come twice. Every output is counted; true means that this one was seen before.
+// Compiled code that fails is left to the interpreter, which runs the whole call again: output that was made already
+// must not come twice. Every output is counted; true means that this one was seen before.
 bool is_repeated_output();
 // Outputs made by this thread so far.
 uint64_t outputs_made();

@@ -16,7 +16,9 @@ int bits_of(int64_t n) { return std::bit_width(n < 0 ? 0 - static_cast<uint64_t>
 
 // The zero behind the end of an array of one: a check that fused code keeps, on the way of the value.
 Operand failing_if(const Operand& wrong, const Operand& y) {
-  return ops::apply2("add", y, ops::take(Operand(zeros_tensor(y.dtype(), {1})), ops::cast(wrong, DType::I64), 0, "integer overflow", false));
+  return ops::apply2(
+      "add", y,
+      ops::take(Operand(zeros_tensor(y.dtype(), {1})), ops::cast(wrong, DType::I64), 0, "integer overflow", false));
 }
 
 int bits_of_dtype(DType d) {
@@ -40,15 +42,24 @@ int bits_of_node(const Node& n) {
   std::string_view op = n.op->name;
   auto in = [&](size_t i) { return int_bits(n.inputs[i]); };
   int bits = kUnknownBits;
-  if (op == "input") bits = bits_of_argument(&n);
-  else if (op == "add" || op == "sub") bits = std::max(in(0), in(1)) + 1;
-  else if (op == "mul") bits = in(0) + in(1);
-  else if (op == "maximum" || op == "minimum") bits = std::max(in(0), in(1));
-  else if (op == "neg" || op == "abs" || op == "floor_div") bits = in(0);
-  else if (op == "mod") bits = in(1);
-  else if (op == "where") bits = std::max(in(1), in(2));
-  else if (op == "cast") bits = in(0);
-  else if (op == "sizes") bits = 53;
+  if (op == "input")
+    bits = bits_of_argument(&n);
+  else if (op == "add" || op == "sub")
+    bits = std::max(in(0), in(1)) + 1;
+  else if (op == "mul")
+    bits = in(0) + in(1);
+  else if (op == "maximum" || op == "minimum")
+    bits = std::max(in(0), in(1));
+  else if (op == "neg" || op == "abs" || op == "floor_div")
+    bits = in(0);
+  else if (op == "mod")
+    bits = in(1);
+  else if (op == "where")
+    bits = std::max(in(1), in(2));
+  else if (op == "cast")
+    bits = in(0);
+  else if (op == "sizes")
+    bits = 53;
   return std::min(bits, bits_of_dtype(n.types[0].dtype));
 }
 
@@ -67,7 +78,8 @@ int int_bits(const Operand& x) {
 }
 
 void bound_int(const Operand& x, int64_t largest) {
-  if (Context* c = Context::current_context(); c && x.is_node()) c->outermost().int_bits[x.node().get()] = bits_of(largest);
+  if (Context* c = Context::current_context(); c && x.is_node())
+    c->outermost().int_bits[x.node().get()] = bits_of(largest);
 }
 
 Operand checked_int(std::string_view op, const Operand& a, const Operand& b, const Operand& y) {
@@ -85,7 +97,8 @@ Operand checked_int(std::string_view op, const Operand& a, const Operand& b, con
   } else {
     // The quotient gives b back; of the least int by -1 it does too, but two negative factors have no negative product.
     Operand same = ops::apply2("eq", ops::apply2("floor_div", y, a), b);
-    Operand wrong = ops::apply2("bit_or", ops::apply1("bit_not", same), both(negative(a), both(negative(b), negative(y))));
+    Operand wrong =
+        ops::apply2("bit_or", ops::apply1("bit_not", same), both(negative(a), both(negative(b), negative(y))));
     wrapped = both(ops::apply1("bit_not", ops::apply2("eq", a, zero)), wrong);
   }
   return failing_if(wrapped, y);

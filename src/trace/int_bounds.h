@@ -1,5 +1,5 @@
-// How large ints in a trace can get. Most are counters and positions, whose arithmetic cannot overflow: only the rest is checked
-// when compiled code runs.
+// How large ints in a trace can get. Most are counters and positions, whose arithmetic cannot overflow: only the rest
+// is checked when compiled code runs.
 #pragma once
 #include "graph/engine.h"
 
@@ -13,14 +13,16 @@ inline constexpr int kUnknownBits = 64;
 int int_bits(const graph::Operand& x);
 // Says so of a node whose bound follows from elsewhere (the index of a loop).
 void bound_int(const graph::Operand& x, int64_t largest);
-// The int y = a `op` b (add, sub or mul, of i64 scalars), with a check where it may have overflowed: then the compiled run fails,
-// and the interpreted one that follows reports it.
-graph::Operand checked_int(std::string_view op, const graph::Operand& a, const graph::Operand& b, const graph::Operand& y);
+// The int y = a `op` b (add, sub or mul, of i64 scalars), with a check where it may have overflowed: then the compiled
+// run fails, and the interpreted one that follows reports it.
+graph::Operand checked_int(std::string_view op, const graph::Operand& a, const graph::Operand& b,
+                           const graph::Operand& y);
 
 bool holds_int(DType d, int64_t v);
 // Whether d, an int dtype, surely holds the scalar int x.
 bool surely_holds(DType d, const graph::Operand& x);
-// The scalar int x, whose value is not known, in the int dtype d: a compiled run that meets one it does not hold fails, as above.
+// The scalar int x, whose value is not known, in the int dtype d: a compiled run that meets one it does not hold fails,
+// as above.
 graph::Operand checked_narrow(const graph::Operand& x, DType d);
 
 }  // namespace sheaf::trace

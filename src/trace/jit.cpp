@@ -55,7 +55,7 @@ struct Family {
   std::vector<uint8_t> pinned;       // by slot: marked static
   std::vector<uint8_t> open_leaves;  // by leaf: an int whose value was needed, and changes
   int calls = 0;
-  bool closed = false;               // leaving sizes open has failed
+  bool closed = false;  // leaving sizes open has failed
   std::vector<std::shared_ptr<const Variant>> variants;
 };
 
@@ -63,7 +63,7 @@ struct Function {
   std::unordered_map<uint64_t, std::vector<Entry>> entries;
   std::unordered_map<uint64_t, std::vector<Family>> families;
   size_t num_entries = 0;
-  bool crowded = false;   // has had as many signatures as it may
+  bool crowded = false;  // has had as many signatures as it may
   bool given_up = false;
   bool works_on_arrays = false;  // whatever the roots are
 };
@@ -81,8 +81,11 @@ Table& table() {
   return *t;
 }
 
-void tell(const std::string& function, JitOutcome outcome, const std::string& reason, Span span, const Variant* made = nullptr) {
-  if (g_listener) g_listener({function, outcome, reason, span, made && made->code && made->code->cached, made ? made->text : "", made && made->takes_gradient});
+void tell(const std::string& function, JitOutcome outcome, const std::string& reason, Span span,
+          const Variant* made = nullptr) {
+  if (g_listener)
+    g_listener({function, outcome, reason, span, made && made->code && made->code->cached, made ? made->text : "",
+                made && made->takes_gradient});
 }
 
 // Called with the table locked.
@@ -92,7 +95,8 @@ void count_variant(const std::string& function) {
   std::vector<std::pair<std::string, size_t>> most(table().variants.begin(), table().variants.end());
   std::stable_sort(most.begin(), most.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   std::string list;
-  for (const auto& [name, n] : most) list += fmt::format("{}{}={}", list.empty() ? "" : ", ", name, n);
+  for (const auto& [name, n] : most)
+    list += fmt::format("{}{}={}", list.empty() ? "" : ", ", name, n);
   // The words are those that tools look for.
   g_warn(fmt::format("WARN jit: {} distinct VMFB modules loaded (variants: {}).", table().stats.compiled, list));
 }
@@ -105,9 +109,11 @@ struct Member {
   explicit Member(const std::vector<Value>& roots) {
     Signature s;
     s.slots = &slots;
-    for (const Value& r : roots) add_to_signature(r, s, false);
+    for (const Value& r : roots)
+      add_to_signature(r, s, false);
     family = std::move(s.key);
-    for (const SizeSlot& slot : slots) family[slot.word] = 0;
+    for (const SizeSlot& slot : slots)
+      family[slot.word] = 0;
   }
 };
 
@@ -119,7 +125,8 @@ Family* family_of(Function& f, const Member& m, const Signature& s) {
   if (f.families.size() > kMaxSignatures) return nullptr;
   Family x;
   x.key = m.family;
-  for (const SizeSlot& slot : m.slots) x.sizes.push_back(s.key[slot.word]);
+  for (const SizeSlot& slot : m.slots)
+    x.sizes.push_back(s.key[slot.word]);
   x.open.assign(m.slots.size(), 0);
   x.pinned.assign(m.slots.size(), 0);
   x.open_leaves.assign(s.leaves.size(), 0);
@@ -156,7 +163,9 @@ OpenSizes open_sizes(const Family& x, const Member& m, const Signature& s) {
     if (is_new) out.symbols.push_back({{}, {}, least});
     return it->second;
   };
-  auto add = [&](Size symbol) -> OpenSizes::Symbol& { return out.symbols[static_cast<size_t>(symbol.node()->a.value())]; };
+  auto add = [&](Size symbol) -> OpenSizes::Symbol& {
+    return out.symbols[static_cast<size_t>(symbol.node()->a.value())];
+  };
   for (size_t i = 0; i < m.slots.size(); ++i) {
     const SizeSlot& slot = m.slots[i];
     uint64_t n = s.key[slot.word];
@@ -195,8 +204,10 @@ void note_scalar_call(uint64_t code, const std::string& name) {
 void set_gradient_listener(std::function<void()> listener) { g_gradient_computed = std::move(listener); }
 
 void note_gradient() {
-  if (Context* c = Context::current_context()) c->outermost().takes_gradient = true;
-  else if (g_gradient_computed && gradient_depth() == 0) g_gradient_computed();
+  if (Context* c = Context::current_context())
+    c->outermost().takes_gradient = true;
+  else if (g_gradient_computed && gradient_depth() == 0)
+    g_gradient_computed();
 }
 void set_jit_warning(std::function<void(const std::string&)> warn) { g_warn = std::move(warn); }
 JitStats jit_stats() {
@@ -219,15 +230,16 @@ void forget_compiled() {
 
 namespace {
 
-// A call must not cost more than looking at a few arguments: a tensor behind this many other values is not found, and the
-// function is then simply interpreted.
+// A call must not cost more than looking at a few arguments: a tensor behind this many other values is not found, and
+// the function is then simply interpreted.
 constexpr int kMaxLook = 256;
 
 bool find_tensor(const Value& v, int depth, int& budget) {
   if (depth > kMaxInputDepth || --budget < 0) return false;  // a chain or plain data, not a structure of arguments
   switch (v.tag()) {
     case Tag::Tensor: return true;
-    case Tag::List: case Tag::Tuple:
+    case Tag::List:
+    case Tag::Tuple:
       for (const Value& x : v.items()) {
         if (find_tensor(x, depth + 1, budget)) return true;
         if (budget < 0) return false;
@@ -266,7 +278,8 @@ Value global_value(const Value& cell_value) {
   Context* c = Context::current_context();
   if (!c || !holds_tensor(cell_value)) return cell_value;
   // A global read inside a sub-trace (vmap) is an input of the whole.
-  while (c->outer) c = c->outer;
+  while (c->outer)
+    c = c->outer;
   if (!c->takes_globals) return cell_value;
   for (const auto& [cell, value] : c->globals)
     if (cell == &cell_value) return value;
@@ -305,7 +318,8 @@ Entry& entry_of(Function& f, uint64_t hash, const Signature& s) {
   return bucket.back();
 }
 
-bool find_variant(const std::vector<std::shared_ptr<const Variant>>& variants, const Signature& s, Decision& d, std::vector<size_t>* blamed) {
+bool find_variant(const std::vector<std::shared_ptr<const Variant>>& variants, const Signature& s, Decision& d,
+                  std::vector<size_t>* blamed) {
   for (const auto& v : variants) {
     auto bound = bind(*v, s, blamed);
     if (!bound) continue;
@@ -317,7 +331,8 @@ bool find_variant(const std::vector<std::shared_ptr<const Variant>>& variants, c
 }
 
 // Called with the table locked.
-Decision decide(Function& f, const std::string& name, const std::vector<Value>& roots, const Signature& s, uint64_t hash) {
+Decision decide(Function& f, const std::string& name, const std::vector<Value>& roots, const Signature& s,
+                uint64_t hash) {
   Decision d;
   std::vector<size_t> blamed;
   Entry* entry = find_entry(f, hash, s);
@@ -379,7 +394,8 @@ bool call_compiled(uint64_t code, uint64_t purpose, const std::string& name, std
                    const std::function<Value(std::vector<Value>)>& body, Value& result) {
   if (is_given_up(code, purpose)) return false;
   Signature s;
-  for (const Value& r : roots) add_to_signature(r, s, true);
+  for (const Value& r : roots)
+    add_to_signature(r, s, true);
   if (!s.traceable) return false;
   uint64_t hash = s.hash();
   Decision d;
@@ -426,16 +442,22 @@ bool call_compiled(uint64_t code, uint64_t purpose, const std::string& name, std
     Family* family = family_of(f, member, s);
     if (family && d.found) note_marks(*family, member, d.found->marks);
     if (is_open) {
-      if (family && d.found) family->variants.push_back(d.found);
-      else if (family) family->closed = true;
+      if (family && d.found)
+        family->variants.push_back(d.found);
+      else if (family)
+        family->closed = true;
     } else {
       Entry& e = entry_of(f, hash, s);
-      if (d.found) e.variants.push_back(d.found);
-      else e.failed = true;
+      if (d.found)
+        e.variants.push_back(d.found);
+      else
+        e.failed = true;
     }
     f.given_up |= fatal;
-    if (!d.found) ++table().stats.failed;
-    else if (d.found->computes) count_variant(name);  // what only picks from its arguments, by other names each time, makes no code
+    if (!d.found)
+      ++table().stats.failed;
+    else if (d.found->computes)
+      count_variant(name);  // what only picks from its arguments, by other names each time, makes no code
     tell(name, d.found ? JitOutcome::Compiled : JitOutcome::Interpreted, reason, span, d.found.get());
     if (!d.found) return false;
     auto bound = bind(*d.found, s);

@@ -18,14 +18,18 @@ extern bool g_jit_enabled;
 enum class DynamicMode : uint8_t { Auto, Off, All };
 void set_dynamic_mode(DynamicMode mode);
 // Calls, in order, what was decided for each function: for `explain` and -v.
-enum class JitOutcome : uint8_t { Compiled, Interpreted, ScalarOnly };  // the last: nothing in its arguments to compile for
+enum class JitOutcome : uint8_t {
+  Compiled,
+  Interpreted,
+  ScalarOnly
+};  // the last: nothing in its arguments to compile for
 struct JitEvent {
   std::string function;
   JitOutcome outcome;
   std::string reason;
   Span span;
   bool cached = false;  // compiled code was found on disk
-  std::string graph;  // the graph as text, when g_describe_graphs is set
+  std::string graph;    // the graph as text, when g_describe_graphs is set
   bool takes_gradient = false;
 };
 extern bool g_describe_graphs;
@@ -62,9 +66,10 @@ bool holds_tensor(const Value& v);
 // A global read by the function being traced becomes an input; elsewhere its value.
 Value global_value(const Value& cell_value);
 
-// Runs `body` on `roots` (a function and its arguments) through compiled code if that is possible, and says so. The number
-// of the `code` and `purpose` name what is run; `body` must be a pure function of the roots and of globals. Arguments that the roots alone
-// hold may be overwritten when compiled code has run; otherwise they are left as they were.
+// Runs `body` on `roots` (a function and its arguments) through compiled code if that is possible, and says so. The
+// number of the `code` and `purpose` name what is run; `body` must be a pure function of the roots and of globals.
+// Arguments that the roots alone hold may be overwritten when compiled code has run; otherwise they are left as they
+// were.
 bool call_compiled(uint64_t code, uint64_t purpose, const std::string& name, std::vector<Value>& roots,
                    const std::function<Value(std::vector<Value>)>& body, Value& result);
 // Roots that hold no tensor are left alone, until this says that the body works on arrays all the same: globals.

@@ -36,14 +36,16 @@ class Carry {
 
   std::vector<TensorType> types() const {
     std::vector<TensorType> out;
-    for (const Operand& o : operands()) out.push_back(o.type());
+    for (const Operand& o : operands())
+      out.push_back(o.type());
     return out;
   }
 
   // The tree with the carried leaves replaced.
   Value with(const std::vector<Operand>& values) const {
     size_t leaf = 0, next = 0;
-    return map_leaves(init_, [&](const Value& v) { return carried_[leaf++] ? to_value(values[next++], kind_of(v)) : v; });
+    return map_leaves(init_,
+                      [&](const Value& v) { return carried_[leaf++] ? to_value(values[next++], kind_of(v)) : v; });
   }
 
   enum class Fit { Same, Widened, No };
@@ -94,8 +96,10 @@ class Carry {
   static bool same_constant(const Value& a, const Value& b) {
     if (a.tag() != b.tag()) return false;
     switch (a.tag()) {
-      case Tag::Nil: case Tag::Marker: return true;
-      case Tag::Bool: case Tag::Int: return a.as_int() == b.as_int();
+      case Tag::Nil:
+      case Tag::Marker: return true;
+      case Tag::Bool:
+      case Tag::Int: return a.as_int() == b.as_int();
       case Tag::Float: {
         float x = a.as_float(), y = b.as_float();
         return std::memcmp(&x, &y, sizeof x) == 0;
@@ -131,7 +135,8 @@ std::optional<LoopResult> loop_node(const LoopSpec& loop) {
     bool wide = false;
     for (;;) {
       std::vector<TensorType> types{{DType::I64, {}}};
-      for (const TensorType& t : carry.types()) types.push_back(t);
+      for (const TensorType& t : carry.types())
+        types.push_back(t);
       size_t num_carries = types.size() - 1;
       for (const Operand& x : xs) {
         types.push_back(x.type());
@@ -162,7 +167,8 @@ std::optional<LoopResult> loop_node(const LoopSpec& loop) {
         if (v.is_traced()) t.piece.outputs.push_back(operand_of(v));
         return v;
       });
-      if (t.piece.outputs.empty()) t.piece.outputs.push_back(ops::constant_int(DType::Bool, 1));  // a node has at least one output
+      if (t.piece.outputs.empty())
+        t.piece.outputs.push_back(ops::constant_int(DType::Bool, 1));  // a node has at least one output
       keep_checks(t);
       ops::Scan s;
       s.turns = loop.turns - done;
@@ -205,8 +211,8 @@ std::optional<LoopResult> trace_loop(const LoopSpec& loop) {
     // The unrolled loop may know what a turn in general does not (its index), or meets the reason itself.
   } catch (const UserError&) {
   }
-  // A second derivative adds up what flows to the values of a turn in the order of the tape, which a loop's reverse, with values
-  // kept or computed once for all turns, cannot follow to the bit.
+  // A second derivative adds up what flows to the values of a turn in the order of the tape, which a loop's reverse,
+  // with values kept or computed once for all turns, cannot follow to the bit.
   bool twice = gradient_depth() >= 2;
   if (result && !twice) return result;
   effects.resize(before);
@@ -214,7 +220,11 @@ std::optional<LoopResult> trace_loop(const LoopSpec& loop) {
   // About what one turn takes: it has been run two or three times by now.
   int64_t nodes = static_cast<int64_t>(graph::next_node_id() - first_node) / 3;
   if (nodes * loop.turns > kMaxUnrolledNodes)
-    throw Untraceable(std::to_string(loop.turns) + (twice ? " turns of a loop that is differentiated twice" : " turns of a loop whose values change their form") + " would be too much code", current_span());
+    throw Untraceable(std::to_string(loop.turns) +
+                          (twice ? " turns of a loop that is differentiated twice"
+                                 : " turns of a loop whose values change their form") +
+                          " would be too much code",
+                      current_span());
   return std::nullopt;
 }
 
@@ -228,7 +238,9 @@ std::vector<Value> Outputs::list() const {
   });
   for (int64_t i = 0; i < turns_; ++i) {
     size_t next = 0;
-    out.push_back(map_leaves(tree_, [&](const Value& v) { return v.is_traced() ? to_value(rows[next++][static_cast<size_t>(i)], kind_of(v)) : v; }));
+    out.push_back(map_leaves(tree_, [&](const Value& v) {
+      return v.is_traced() ? to_value(rows[next++][static_cast<size_t>(i)], kind_of(v)) : v;
+    }));
   }
   return out;
 }
@@ -244,7 +256,8 @@ Value Outputs::stack(const std::function<Value(std::vector<Value>)>& join) const
   return map_leaves(tree_, [&](const Value& v) {
     if (!v.is_traced()) return v;
     const Operand& all = stacked_[next++];
-    return to_value(kind_of(v) == Kind::Int ? ops::cast(all, DType::F32) : all, Kind::Tensor);  // as in a vector literal
+    return to_value(kind_of(v) == Kind::Int ? ops::cast(all, DType::F32) : all,
+                    Kind::Tensor);  // as in a vector literal
   });
 }
 

@@ -11,12 +11,12 @@ namespace sheaf::trace {
 
 // Loops with up to this many turns are unrolled: turns fuse with each other, and each may differ.
 inline constexpr int64_t kMaxUnrolledTurns = 16;
-// Longer ones that cannot be a node are unrolled up to so many nodes; beyond that the loop runs interpreted, and what it
-// calls compiled.
+// Longer ones that cannot be a node are unrolled up to so many nodes; beyond that the loop runs interpreted, and what
+// it calls compiled.
 inline constexpr int64_t kMaxUnrolledNodes = 10'000;
 
-// A loop of a known number of turns over the rows of `xs`. The body gets the index (a 0-d i64), the carried value and the rows, and gives the next
-// carried value and an output.
+// A loop of a known number of turns over the rows of `xs`. The body gets the index (a 0-d i64), the carried value and
+// the rows, and gives the next carried value and an output.
 struct LoopSpec {
   int64_t turns = 0;
   Value init;
@@ -36,7 +36,8 @@ class Outputs {
   }
   // One value for each turn.
   std::vector<Value> list() const;
-  // Stacks leaf by leaf, by `join` where that needs more than the loop's own arrays (turns run by themselves, constants).
+  // Stacks leaf by leaf, by `join` where that needs more than the loop's own arrays (turns run by themselves,
+  // constants).
   Value stack(const std::function<Value(std::vector<Value>)>& join) const;
 
  private:

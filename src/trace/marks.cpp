@@ -32,7 +32,9 @@ Tensor marked_tensor(const Tensor& t, int axis, SizeMark mark) {
   Marks marks{t.sizes, t.strides, {}};
   {
     std::lock_guard lock(table().mu);
-    if (auto it = table().marks.find(t.buffer.get()); it != table().marks.end() && it->second.sizes == t.sizes && it->second.strides == t.strides) marks = it->second;
+    if (auto it = table().marks.find(t.buffer.get());
+        it != table().marks.end() && it->second.sizes == t.sizes && it->second.strides == t.strides)
+      marks = it->second;
   }
   marks.by_axis[axis] = mark;
   auto key = std::make_shared<const Buffer*>();
@@ -57,7 +59,8 @@ Value mark_size(const Value& tensor, int axis, SizeMark mark) {
   if (!c) return tensor;
   c = &c->outermost();
   const graph::Node* n = operand_of(tensor).node().get();
-  while (n->op->name == "leaf" && n->inputs[0].is_node()) n = n->inputs[0].node().get();  // an argument that a gradient is taken by
+  while (n->op->name == "leaf" && n->inputs[0].is_node())
+    n = n->inputs[0].node().get();  // an argument that a gradient is taken by
   for (size_t i = 0; i < c->inputs.size(); ++i)
     if (c->inputs[i].get() == n) c->marks.push_back({i, axis, mark});
   return tensor;
@@ -67,7 +70,8 @@ std::optional<SizeMark> mark_of(const Tensor& t, int axis) {
   if (table().count.load(std::memory_order_relaxed) == 0) return std::nullopt;
   std::lock_guard lock(table().mu);
   auto it = table().marks.find(t.buffer.get());
-  if (it == table().marks.end() || !(it->second.sizes == t.sizes) || !(it->second.strides == t.strides)) return std::nullopt;
+  if (it == table().marks.end() || !(it->second.sizes == t.sizes) || !(it->second.strides == t.strides))
+    return std::nullopt;
   auto mark = it->second.by_axis.find(axis);
   return mark == it->second.by_axis.end() ? std::nullopt : std::optional(mark->second);
 }

@@ -1,6 +1,6 @@
-// What a program says of sizes itself: one varies from call to call and is left open from the first trace on, or is worth code of
-// its own and never left open. A mark on a tensor stays with this very tensor, not with what is computed from it; a mark on an
-// argument inside a traced function holds for all its calls.
+// What a program says of sizes itself: one varies from call to call and is left open from the first trace on, or is
+// worth code of its own and never left open. A mark on a tensor stays with this very tensor, not with what is computed
+// from it; a mark on an argument inside a traced function holds for all its calls.
 #pragma once
 #include <optional>
 #include <vector>

@@ -4,7 +4,8 @@ namespace sheaf::trace {
 
 uint64_t Signature::hash_words(const std::vector<uint64_t>& words) {
   uint64_t h = 0;
-  for (uint64_t w : words) h = (h ^ w) * 0x9E3779B97F4A7C15ull + (h >> 31);
+  for (uint64_t w : words)
+    h = (h ^ w) * 0x9E3779B97F4A7C15ull + (h >> 31);
   return h;
 }
 
@@ -23,9 +24,11 @@ void add_to_signature(const Value& v, Signature& s, bool owned, int depth) {
   uint64_t tag = static_cast<uint64_t>(v.tag()) << 56;
   owned = owned && v.unique();
   switch (v.tag()) {
-    case Tag::Nil: case Tag::Marker: word(tag); return;
+    case Tag::Nil:
+    case Tag::Marker: word(tag); return;
     case Tag::Bool: word(tag | v.as_bool()); return;
-    case Tag::Int: case Tag::Float:
+    case Tag::Int:
+    case Tag::Float:
       word(tag);
       s.leaves.push_back(&v);
       s.owned.push_back(false);
@@ -34,7 +37,9 @@ void add_to_signature(const Value& v, Signature& s, bool owned, int depth) {
       const Tensor& t = v.as_tensor();
       word(tag | static_cast<uint64_t>(t.dtype) << 8 | static_cast<uint64_t>(t.rank()));
       for (int i = 0; i < t.rank(); ++i) {
-        if (s.slots) s.slots->push_back({static_cast<uint32_t>(s.key.size()), static_cast<uint32_t>(s.leaves.size()), static_cast<uint32_t>(i)});
+        if (s.slots)
+          s.slots->push_back(
+              {static_cast<uint32_t>(s.key.size()), static_cast<uint32_t>(s.leaves.size()), static_cast<uint32_t>(i)});
         word(static_cast<uint64_t>(t.sizes[i]));
       }
       s.num_elems += t.num_elems();
@@ -51,9 +56,11 @@ void add_to_signature(const Value& v, Signature& s, bool owned, int depth) {
       word(tag);
       word(reinterpret_cast<uint64_t>(Name(v.as_string()).entry()));
       return;
-    case Tag::List: case Tag::Tuple:
+    case Tag::List:
+    case Tag::Tuple:
       word(tag | v.items().size());
-      for (const Value& x : v.items()) add_to_signature(x, s, owned, depth + 1);
+      for (const Value& x : v.items())
+        add_to_signature(x, s, owned, depth + 1);
       return;
     case Tag::Dict:
       word(tag | v.as_dict().size());
@@ -66,7 +73,8 @@ void add_to_signature(const Value& v, Signature& s, bool owned, int depth) {
       word(tag);
       word(v.as_function()->code_number());
       if (const std::vector<Value>* captured = v.as_function()->captured())
-        for (const Value& x : *captured) add_to_signature(x, s, owned, depth + 1);
+        for (const Value& x : *captured)
+          add_to_signature(x, s, owned, depth + 1);
       return;
     }
     case Tag::Builtin:

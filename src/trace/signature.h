@@ -18,7 +18,7 @@ struct Signature {
   std::vector<uint8_t> owned;        // for each leaf: nobody else can reach its memory, and it may be written
   bool traceable = true;             // false: holds something that cannot be an input
   bool has_tensor = false;
-  int64_t num_elems = 0;             // of all tensors
+  int64_t num_elems = 0;                   // of all tensors
   std::vector<SizeSlot>* slots = nullptr;  // filled when given
   uint64_t hash() const { return hash_words(key); }
   static uint64_t hash_words(const std::vector<uint64_t>& words);

@@ -28,7 +28,8 @@ int64_t exact_up_to(DType d) {
     case DType::F32: return int64_t{1} << 24;
     case DType::I32: return INT32_MAX;
     case DType::U32: return UINT32_MAX;
-    case DType::F64: case DType::I64: return int64_t{1} << 53;
+    case DType::F64:
+    case DType::I64: return int64_t{1} << 53;
     default: return 0;
   }
 }
@@ -86,7 +87,8 @@ const Sizes* size_values(const Operand& o) { return o.is_node() ? size_values(*o
 
 Tensor known_numbers(const graph::Node& n) {
   Sizes values;
-  for (Size s : *size_values(n)) values.push_back(Size(s.value()));
+  for (Size s : *size_values(n))
+    values.push_back(Size(s.value()));
   return sizes_operand(std::move(values), n.types[0].dtype, n.types[0].rank() == 0).value();
 }
 
@@ -103,10 +105,12 @@ void collect_parts(const Operand& o, std::vector<Operand>& parts) {
   std::string_view op = o.is_node() && !size_values(o) ? std::string_view(o.node()->op->name) : std::string_view();
   bool is_same = op == "cast" || op == "reshape";
   if (op != "concat" && !(is_same && o.node()->inputs[0].rank() <= 1)) return parts.push_back(o);
-  for (const Operand& part : o.node()->inputs) collect_parts(part, parts);
+  for (const Operand& part : o.node()->inputs)
+    collect_parts(part, parts);
 }
 
-// A number that is given, guarded: first as an argument, which may be left open later, else by what it is computed from.
+// A number that is given, guarded: first as an argument, which may be left open later, else by what it is computed
+// from.
 std::optional<Numbers> guarded_number(const Operand& o) {
   Context* context = Context::current_context();
   if (!context || !o.is_node()) return std::nullopt;
@@ -122,28 +126,34 @@ std::optional<Sizes> mixed_extents(const Operand& o) {
   std::vector<Operand> parts;
   collect_parts(o, parts);
   bool any = false;
-  for (const Operand& part : parts) any |= size_values(part) != nullptr;
+  for (const Operand& part : parts)
+    any |= size_values(part) != nullptr;
   if (!any) return std::nullopt;
   Sizes out;
   for (const Operand& part : parts) {
     auto n = numbers_of(part);
     if (!n && part.rank() == 0) n = guarded_number(part);
     if (!n) return std::nullopt;
-    for (Size s : n->values) out.push_back(s);
+    for (Size s : n->values)
+      out.push_back(s);
   }
   return out;
 }
 
 Operand sizes_operand(Sizes values, DType dtype, bool scalar) {
   bool known = true;
-  for (Size s : values) known &= s.is_const();
-  if (!known) return graph::apply(*sizes_op(), {}, {{"values", std::move(values)}, {"dtype", dtype}, {"scalar", scalar}});
+  for (Size s : values)
+    known &= s.is_const();
+  if (!known)
+    return graph::apply(*sizes_op(), {}, {{"values", std::move(values)}, {"dtype", dtype}, {"scalar", scalar}});
   Tensor t = empty_tensor(dtype, scalar ? Dims{} : Dims{static_cast<int64_t>(values.size())});
-  for (size_t i = 0; i < values.size(); ++i) store_int(dtype, t.bytes() + static_cast<int64_t>(i) * size_bytes(dtype), values[i].value());
+  for (size_t i = 0; i < values.size(); ++i)
+    store_int(dtype, t.bytes() + static_cast<int64_t>(i) * size_bytes(dtype), values[i].value());
   return t;
 }
 
-std::optional<Operand> apply_to_sizes(const OpDef& op, const std::vector<Operand>& inputs, const Attrs& attrs, const TensorType& out) {
+std::optional<Operand> apply_to_sizes(const OpDef& op, const std::vector<Operand>& inputs, const Attrs& attrs,
+                                      const TensorType& out) {
   if (out.rank() > 1 || inputs.empty()) return std::nullopt;
   std::vector<Numbers> in;
   bool any = false;
@@ -172,15 +182,20 @@ std::optional<Operand> apply_to_sizes(const OpDef& op, const std::vector<Operand
   if (limit == 0) return std::nullopt;
   if (name == "concat") {
     for (const Numbers& n : in)
-      for (Size s : n.values) values.push_back(s);
+      for (Size s : n.values)
+        values.push_back(s);
   } else if (name == "slice") {
     if (in[0].scalar) return std::nullopt;
     for (size_t i = 0; i < count; ++i)
-      values.push_back(in[0].values[static_cast<size_t>(attrs.sizes("starts")[0].value() + static_cast<int64_t>(i) * attrs.sizes("steps")[0].value())]);
-  } else if (name == "cast" || name == "reshape" || name == "broadcast" || name == "floor" || name == "ceil" || name == "round" || name == "stop_gradient") {
-    for (size_t i = 0; i < count; ++i) values.push_back(in[0].at(i));
+      values.push_back(in[0].values[static_cast<size_t>(attrs.sizes("starts")[0].value() +
+                                                        static_cast<int64_t>(i) * attrs.sizes("steps")[0].value())]);
+  } else if (name == "cast" || name == "reshape" || name == "broadcast" || name == "floor" || name == "ceil" ||
+             name == "round" || name == "stop_gradient") {
+    for (size_t i = 0; i < count; ++i)
+      values.push_back(in[0].at(i));
   } else if (name == "neg") {
-    for (size_t i = 0; i < count; ++i) values.push_back(in[0].at(i) * Size(-1));
+    for (size_t i = 0; i < count; ++i)
+      values.push_back(in[0].at(i) * Size(-1));
   } else if (in.size() == 2) {
     for (size_t i = 0; i < count; ++i) {
       auto s = combine(name, in[0].at(i), in[1].at(i));

@@ -15,7 +15,8 @@ struct Subtrace {
   std::vector<Ref<graph::Node>> checked;
 };
 enum class Errors : uint8_t { Raise, Record };
-Subtrace subtrace(const std::vector<Ref<graph::Node>>& inputs, const std::function<Value()>& body, Errors errors = Errors::Raise);
+Subtrace subtrace(const std::vector<Ref<graph::Node>>& inputs, const std::function<Value()>& body,
+                  Errors errors = Errors::Raise);
 
 // The checks that the piece, whose outputs are known by now, would leave out become effects of it.
 void keep_checks(Subtrace& t);

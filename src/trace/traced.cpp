@@ -22,7 +22,8 @@ using graph::TensorType;
 
 Value scalar_value(const Tensor& t, Kind kind) {
   switch (kind) {
-    case Kind::Int: return Value::integer(is_float(t.dtype) ? std::llround(element_as_double(t, 0)) : element_as_int(t, 0));
+    case Kind::Int:
+      return Value::integer(is_float(t.dtype) ? std::llround(element_as_double(t, 0)) : element_as_int(t, 0));
     case Kind::Float: return Value::floating(static_cast<float>(element_as_double(t, 0)));
     case Kind::Bool: return Value::boolean(element_as_double(t, 0) != 0);
     case Kind::Tensor: break;
@@ -35,8 +36,10 @@ void check_length(const Operand& o) {
   constexpr uint64_t kMaxTracedNodes = 60'000;
   const Context* c = Context::current_context();
   if (!c) return;
-  while (c->outer) c = c->outer;
-  if (!c->inputs.empty() && o.node()->id > c->inputs[0]->id + kMaxTracedNodes) throw Untraceable("its trace is too long", current_span(), true);
+  while (c->outer)
+    c = c->outer;
+  if (!c->inputs.empty() && o.node()->id > c->inputs[0]->id + kMaxTracedNodes)
+    throw Untraceable("its trace is too long", current_span(), true);
 }
 
 class TapeEngine final : public graph::Engine {
@@ -63,12 +66,14 @@ class TapeEngine final : public graph::Engine {
     if (all_values) {
       std::vector<Tensor> tensors;
       tensors.reserve(inputs.size());
-      for (const Operand& o : inputs) tensors.push_back(o.value());
+      for (const Operand& o : inputs)
+        tensors.push_back(o.value());
       values = compiler::run_op(op, tensors, attrs, out);
     }
     std::vector<Operand> results;
     if (!any_node || (all_values && ends_gradients(op, out))) {
-      for (Tensor& t : values) results.emplace_back(std::move(t));
+      for (Tensor& t : values)
+        results.emplace_back(std::move(t));
       return results;
     }
     auto node = make_ref<Node>(&op, std::move(attrs), std::move(inputs), std::move(out));
@@ -76,18 +81,22 @@ class TapeEngine final : public graph::Engine {
     node->span = current_span();
     if (op.check_text && !all_values)
       if (Context* c = Context::current_context()) c->checked.push_back(node);
-    for (size_t i = 0; i < node->types.size(); ++i) results.emplace_back(node, static_cast<int>(i));
+    for (size_t i = 0; i < node->types.size(); ++i)
+      results.emplace_back(node, static_cast<int>(i));
     return results;
   }
 
   std::vector<Operand> apply_control(Ref<Node> node) override {
     bool known = true;
-    for (const Operand& o : node->inputs) known &= o.has_value();
-    for (const auto& g : node->subgraphs) known &= g->effects.empty();  // effects have their turn when the graph runs
+    for (const Operand& o : node->inputs)
+      known &= o.has_value();
+    for (const auto& g : node->subgraphs)
+      known &= g->effects.empty();  // effects have their turn when the graph runs
     if (known) return node->op->unroll(*node);
     node->span = current_span();
     std::vector<Operand> results;
-    for (size_t i = 0; i < node->types.size(); ++i) results.emplace_back(node, static_cast<int>(i));
+    for (size_t i = 0; i < node->types.size(); ++i)
+      results.emplace_back(node, static_cast<int>(i));
     return results;
   }
 
@@ -129,7 +138,11 @@ Value to_value(const Operand& o, Kind kind) {
 
 bool is_numeric(const Value& v) {
   switch (v.tag()) {
-    case Tag::Bool: case Tag::Int: case Tag::Float: case Tag::Tensor: case Tag::Traced: return true;
+    case Tag::Bool:
+    case Tag::Int:
+    case Tag::Float:
+    case Tag::Tensor:
+    case Tag::Traced: return true;
     default: return false;
   }
 }
@@ -152,8 +165,10 @@ Operand operand_of(const Value& v) {
   }
   DType d = v.is_bool() ? DType::Bool : v.is_int() ? DType::I64 : DType::F32;
   Tensor t = empty_tensor(d, {});
-  if (v.is_float()) *t.data<float>() = v.as_float();
-  else store_int(d, t.bytes(), v.as_int());
+  if (v.is_float())
+    *t.data<float>() = v.as_float();
+  else
+    store_int(d, t.bytes(), v.as_int());
   return t;
 }
 
@@ -166,7 +181,8 @@ Value Context::add_input(const Value& leaf, const Sizes* symbols) {
   TensorType type = operand_of(leaf).type();
   bool is_size = symbols && !leaf.is_tensor();
   if (symbols && !is_size) type.sizes = *symbols;
-  auto node = make_ref<Node>(&ops::op("input"), Attrs{}, std::vector<Operand>{}, std::vector<TensorType>{std::move(type)});
+  auto node =
+      make_ref<Node>(&ops::op("input"), Attrs{}, std::vector<Operand>{}, std::vector<TensorType>{std::move(type)});
   inputs.push_back(node);
   current.push_back(leaf);
   if (is_size) return to_value(sizes_operand(*symbols, DType::I64, true), Kind::Int);
@@ -177,7 +193,8 @@ Value Context::guarded_value(const Node* node) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].get() != node || current[i].is_tensor()) continue;
     bool known = false;
-    for (const auto& g : guards) known |= g.first == i;
+    for (const auto& g : guards)
+      known |= g.first == i;
     if (!known) guards.emplace_back(i, current[i]);
     return current[i];
   }
@@ -187,14 +204,16 @@ Value Context::guarded_value(const Node* node) {
 Value concrete(const Value& v) {
   if (!v.is_traced()) return v;
   Value c = v.as_traced()->concrete();
-  if (const auto* t = static_cast<Traced*>(v.object()); size_values(t->operand)) c = scalar_value(known_numbers(*t->operand.node()), t->kind);
+  if (const auto* t = static_cast<Traced*>(v.object()); size_values(t->operand))
+    c = scalar_value(known_numbers(*t->operand.node()), t->kind);
   if (c.is_nil() && Context::current_ref()) {
     const auto* t = static_cast<Traced*>(v.object());
     c = Context::current_ref()->guarded_value(t->operand.node().get());
     if (c.is_nil())
       if (auto now = Context::current_ref()->guarded_scalar(t->operand)) c = scalar_value(*now, t->kind);
   }
-  if (c.is_nil()) throw Untraceable("the value of a traced " + v.as_traced()->describe() + " is needed", current_span());
+  if (c.is_nil())
+    throw Untraceable("the value of a traced " + v.as_traced()->describe() + " is needed", current_span());
   return c;
 }
 
@@ -208,9 +227,11 @@ bool has_traced(const Value& v) {
     todo.pop_back();
     if (x.is_traced()) return true;
     if (x.is_seq())
-      for (const Value& y : x.items()) todo.push_back(&y);
+      for (const Value& y : x.items())
+        todo.push_back(&y);
     if (x.is_dict())
-      for (const DictEntry& e : x.as_dict().entries()) todo.push_back(&e.value);
+      for (const DictEntry& e : x.as_dict().entries())
+        todo.push_back(&e.value);
   }
   return false;
 }
@@ -221,12 +242,14 @@ Value concrete_copy(const Value& v, int depth) {
   if (v.is_traced()) return concrete(v);
   if (v.is_seq()) {
     std::vector<Value> items;
-    for (const Value& x : v.items()) items.push_back(concrete_copy(x, depth + 1));
+    for (const Value& x : v.items())
+      items.push_back(concrete_copy(x, depth + 1));
     return v.is_list() ? Value::list(std::move(items)) : Value::tuple(std::move(items));
   }
   if (v.is_dict()) {
     std::vector<DictEntry> entries;
-    for (const DictEntry& e : v.as_dict().entries()) entries.push_back({e.key, concrete_copy(e.value, depth + 1)});
+    for (const DictEntry& e : v.as_dict().entries())
+      entries.push_back({e.key, concrete_copy(e.value, depth + 1)});
     return make_dict(std::move(entries));
   }
   return v;

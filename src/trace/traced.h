@@ -9,8 +9,8 @@ namespace sheaf::trace {
 
 using graph::Operand;
 
-// What the language sees: promotion and containers depend on it. A traced Int may be computed in f32 (when a gradient is
-// taken with respect to it); it still prints and indexes as an int.
+// What the language sees: promotion and containers depend on it. A traced Int may be computed in f32 (when a gradient
+// is taken with respect to it); it still prints and indexes as an int.
 enum class Kind : uint8_t { Tensor, Int, Float, Bool };
 
 struct Traced final : TracedObj {
@@ -26,7 +26,8 @@ struct Untraceable : std::exception {
   std::string reason;
   Span span;
   bool fatal = false;  // no other arguments will change it: the function is never tried again
-  Untraceable(std::string reason, Span span, bool fatal = false) : reason(std::move(reason)), span(span), fatal(fatal) {}
+  Untraceable(std::string reason, Span span, bool fatal = false)
+      : reason(std::move(reason)), span(span), fatal(fatal) {}
   const char* what() const noexcept override { return reason.c_str(); }
 };
 

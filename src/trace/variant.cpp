@@ -31,7 +31,8 @@ Tensor input_tensor(const Value& v) {
 bool collect_results(const Value& v, std::vector<Operand>& out) {
   switch (v.tag()) {
     case Tag::Traced: out.push_back(static_cast<Traced*>(v.object())->operand); return true;
-    case Tag::List: case Tag::Tuple:
+    case Tag::List:
+    case Tag::Tuple:
       for (const Value& x : v.items())
         if (!collect_results(x, out)) return false;
       return true;
@@ -48,7 +49,8 @@ bool collect_results(const Value& v, std::vector<Operand>& out) {
       return inside.empty();
     }
     case Tag::Builtin: return dynamic_cast<const void*>(v.object()) != nullptr;
-    case Tag::Atom: case Tag::Opaque: return false;
+    case Tag::Atom:
+    case Tag::Opaque: return false;
     default: return true;
   }
 }
@@ -83,7 +85,8 @@ std::vector<size_t> used_inputs(graph::Graph& g, const std::vector<Ref<Node>>& a
   std::vector<Node*> live = live_nodes(g);
   constexpr size_t kNone = ~size_t{0};
   graph::NodeMap<size_t> position(live, kNone);
-  for (size_t i = 0; i < all.size(); ++i) position[all[i].get()] = i;
+  for (size_t i = 0; i < all.size(); ++i)
+    position[all[i].get()] = i;
   std::vector<size_t> used;
   for (Node* n : live)
     if (size_t at = position[n]; at != kNone) {
@@ -99,7 +102,8 @@ bool bind_symbols(const Variant::Open& open, const Signature& s, std::vector<int
   if (s.key.size() != open.key.size()) return false;
   size_t num_open = 0, num_equal = 0;
   for (const OpenSizes::Symbol& symbol : open.sizes.symbols) {
-    int64_t v = symbol.words.empty() ? s.leaves[symbol.leaves[0]]->as_int() : static_cast<int64_t>(s.key[symbol.words[0]]);
+    int64_t v =
+        symbol.words.empty() ? s.leaves[symbol.leaves[0]]->as_int() : static_cast<int64_t>(s.key[symbol.words[0]]);
     if (v < symbol.least) return false;
     for (uint32_t w : symbol.words) {
       if (static_cast<int64_t>(s.key[w]) != v) return false;
@@ -111,13 +115,14 @@ bool bind_symbols(const Variant::Open& open, const Signature& s, std::vector<int
     values.push_back(v);
   }
   size_t same = 0;
-  for (size_t i = 0; i < s.key.size(); ++i) same += s.key[i] == open.key[i];
+  for (size_t i = 0; i < s.key.size(); ++i)
+    same += s.key[i] == open.key[i];
   if (same - num_equal != s.key.size() - num_open) return false;
   return std::all_of(open.facts.begin(), open.facts.end(), [&](const SizeFact& f) { return f.agrees(values); });
 }
 
-// Code for sizes that stay as they are. Some go when there are many: any, since lengths that come round in order would lose each other
-// if the oldest went.
+// Code for sizes that stay as they are. Some go when there are many: any, since lengths that come round in order would
+// lose each other if the oldest went.
 std::shared_ptr<const Compiled> instance(Variant::Open& open, const std::vector<int64_t>& symbols) {
   constexpr size_t kMaxLaunches = 1 << 16;  // of all: some 100 MB
   std::vector<int64_t> key;
@@ -127,12 +132,14 @@ std::shared_ptr<const Compiled> instance(Variant::Open& open, const std::vector<
     std::lock_guard lock(open.mu);
     if (auto it = open.instances.find(key); it != open.instances.end()) return it->second;
   }
-  auto made = std::make_shared<Compiled>(compiler::compile(compiler::instantiate(open.graph, symbols, compiler::SizeNodes::Inputs)));
+  auto made = std::make_shared<Compiled>(
+      compiler::compile(compiler::instantiate(open.graph, symbols, compiler::SizeNodes::Inputs)));
   made->tier = open.tier;
   std::lock_guard lock(open.mu);
   auto launches = [](const Compiled& c) { return c.executable.launches.size(); };
   while (!open.instances.empty() && open.num_launches + launches(*made) > kMaxLaunches) {
-    auto some = std::next(open.instances.begin(), static_cast<int64_t>(++open.num_dropped * 7919 % open.instances.size()));
+    auto some =
+        std::next(open.instances.begin(), static_cast<int64_t>(++open.num_dropped * 7919 % open.instances.size()));
     open.num_launches -= launches(*some->second);
     open.instances.erase(some);
   }
@@ -171,7 +178,8 @@ std::optional<Bound> bind(const Variant& v, const Signature& s, std::vector<size
   if (!fits) return std::nullopt;
   if (v.predicates.expected.empty()) return b;
   std::vector<Tensor> inputs;
-  for (size_t i : v.predicates.inputs) inputs.push_back(input_tensor(*b.leaves[i]));
+  for (size_t i : v.predicates.inputs)
+    inputs.push_back(input_tensor(*b.leaves[i]));
   std::vector<Tensor> now = compiler::run(*v.predicates.code, inputs);
   for (size_t i = 0; i < now.size(); ++i) {
     if (same_elements(now[i], v.predicates.expected[i])) continue;
@@ -184,16 +192,19 @@ std::optional<Bound> bind(const Variant& v, const Signature& s, std::vector<size
   return fits ? std::optional(std::move(b)) : std::nullopt;
 }
 
-std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots, const std::function<Value(std::vector<Value>)>& body, bool takes_both_ways,
+std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots,
+                                            const std::function<Value(std::vector<Value>)>& body, bool takes_both_ways,
                                             const std::vector<uint64_t>& key, OpenSizes open, bool heeds_marks) {
   Context context;
   context.guards_predicates = !takes_both_ways;
   SizeFacts facts;
   Signature s;
-  for (const Value& r : roots) add_to_signature(r, s, false);
+  for (const Value& r : roots)
+    add_to_signature(r, s, false);
   std::vector<int64_t> now;
   for (const OpenSizes::Symbol& symbol : open.symbols) {
-    now.push_back(symbol.words.empty() ? s.leaves[symbol.leaves[0]]->as_int() : static_cast<int64_t>(key[symbol.words[0]]));
+    now.push_back(symbol.words.empty() ? s.leaves[symbol.leaves[0]]->as_int()
+                                       : static_cast<int64_t>(key[symbol.words[0]]));
     facts.add_symbol(now.back(), symbol.least);
   }
   std::vector<Value> traced;
@@ -207,14 +218,17 @@ std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots, con
       auto it = open.of_leaf.find(leaf++);
       return context.add_input(v, it == open.of_leaf.end() ? nullptr : &it->second);
     };
-    for (const Value& r : roots) traced.push_back(replace_leaves(r, make));
+    for (const Value& r : roots)
+      traced.push_back(replace_leaves(r, make));
     Phase phase("trace");
     Context::Use use(context);
     variant->result = body(std::move(traced));
   }
-  if (heeds_marks && std::any_of(context.marks.begin(), context.marks.end(), [&](const ArgumentMark& m) { return is_missed(m, *context.inputs[m.input]); }))
+  if (heeds_marks && std::any_of(context.marks.begin(), context.marks.end(),
+                                 [&](const ArgumentMark& m) { return is_missed(m, *context.inputs[m.input]); }))
     throw MarksFound{std::move(context.marks)};
-  if (!collect_results(variant->result, g.outputs)) throw Untraceable("the result holds a function or an object that depends on the arguments", {});
+  if (!collect_results(variant->result, g.outputs))
+    throw Untraceable("the result holds a function or an object that depends on the arguments", {});
   g.effects = std::move(context.effects);
   {
     std::optional<SizeFacts::Use> sizes;

@@ -13,7 +13,8 @@
 
 namespace sheaf::trace {
 
-// Sizes and ints of the arguments that a trace leaves open. Those that are equal in the call that is traced share a symbol.
+// Sizes and ints of the arguments that a trace leaves open. Those that are equal in the call that is traced share a
+// symbol.
 struct OpenSizes {
   struct Symbol {
     std::vector<uint32_t> words;   // of the signature's key: sizes
@@ -68,7 +69,8 @@ struct Variant {
 inline constexpr uint64_t kLeastOpen = 2;
 
 // Traces `body` on `roots`. Throws Untraceable, what the program raises, or, with `heeds_marks`, MarksFound.
-std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots, const std::function<Value(std::vector<Value>)>& body, bool takes_both_ways,
+std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots,
+                                            const std::function<Value(std::vector<Value>)>& body, bool takes_both_ways,
                                             const std::vector<uint64_t>& key, OpenSizes open, bool heeds_marks);
 
 // A call that a variant fits: what it reads, and the values of its symbols.

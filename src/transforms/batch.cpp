@@ -11,13 +11,15 @@ using graph::Operand;
 
 namespace {
 
-// Of a sub-graph also what depends on no input is made again: what was made before would be taken for a value of the graph around it.
+// Of a sub-graph also what depends on no input is made again: what was made before would be taken for a value of the
+// graph around it.
 std::vector<Batched> batch_nodes(const graph::Graph& g, const std::vector<Batched>& inputs, Size batch, bool nested);
 
-std::vector<Operand> batch_subgraph(const graph::Graph& g, const std::vector<Operand>& inputs, const std::vector<bool>& batched, Size batch,
-                                    std::vector<bool>& out_batched) {
+std::vector<Operand> batch_subgraph(const graph::Graph& g, const std::vector<Operand>& inputs,
+                                    const std::vector<bool>& batched, Size batch, std::vector<bool>& out_batched) {
   std::vector<Batched> in;
-  for (size_t i = 0; i < inputs.size(); ++i) in.push_back({inputs[i], batched[i]});
+  for (size_t i = 0; i < inputs.size(); ++i)
+    in.push_back({inputs[i], batched[i]});
   std::vector<Operand> out;
   out_batched.clear();
   for (Batched& b : batch_nodes(g, in, batch, true)) {
@@ -29,7 +31,8 @@ std::vector<Operand> batch_subgraph(const graph::Graph& g, const std::vector<Ope
 
 std::vector<Batched> batch_nodes(const graph::Graph& g, const std::vector<Batched>& inputs, Size batch, bool nested) {
   std::unordered_map<Node*, std::vector<Batched>> mapped;
-  for (size_t i = 0; i < g.inputs.size(); ++i) mapped[g.inputs[i].get()] = {inputs[i]};
+  for (size_t i = 0; i < g.inputs.size(); ++i)
+    mapped[g.inputs[i].get()] = {inputs[i]};
   auto lookup = [&](const Operand& o) -> Batched {
     if (o.is_node())
       if (auto it = mapped.find(o.node().get()); it != mapped.end()) return it->second[o.index()];
@@ -49,23 +52,29 @@ std::vector<Batched> batch_nodes(const graph::Graph& g, const std::vector<Batche
     if (!depends && !nested) continue;
     if (!depends) {
       Ref<Node> again = with_inputs(*n, std::move(c.inputs));
-      for (int i = 0; i < static_cast<int>(n->types.size()); ++i) mapped[n].push_back({Operand(again, i), false});
+      for (int i = 0; i < static_cast<int>(n->types.size()); ++i)
+        mapped[n].push_back({Operand(again, i), false});
       continue;
     }
     if (n->custom || n->host || (any && !n->op->batch.rule)) throw NotBatchable{n->op};
-    std::vector<Operand> out = any                     ? n->op->batch.rule(c)
-                               : n->op->kind != graph::OpKind::Control ? graph::apply_all(*n->op, std::move(c.inputs), n->attrs)
-                                                      : graph::engine().apply_control(with_inputs(*n, std::move(c.inputs)));
+    std::vector<Operand> out = any ? n->op->batch.rule(c)
+                               : n->op->kind != graph::OpKind::Control
+                                   ? graph::apply_all(*n->op, std::move(c.inputs), n->attrs)
+                                   : graph::engine().apply_control(with_inputs(*n, std::move(c.inputs)));
     std::vector<Batched>& results = mapped[n];
-    for (Operand& o : out) results.push_back({std::move(o), any});
+    for (Operand& o : out)
+      results.push_back({std::move(o), any});
   }
   std::vector<Batched> outputs;
-  for (const Operand& o : g.outputs) outputs.push_back(lookup(o));
+  for (const Operand& o : g.outputs)
+    outputs.push_back(lookup(o));
   return outputs;
 }
 
 }  // namespace
 
-std::vector<Batched> batch_graph(const graph::Graph& g, const std::vector<Batched>& inputs, Size batch) { return batch_nodes(g, inputs, batch, false); }
+std::vector<Batched> batch_graph(const graph::Graph& g, const std::vector<Batched>& inputs, Size batch) {
+  return batch_nodes(g, inputs, batch, false);
+}
 
 }  // namespace sheaf::transforms

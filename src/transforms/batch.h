@@ -16,8 +16,8 @@ struct NotBatchable {
   const graph::OpDef* op;
 };
 
-// The outputs of g with its inputs replaced: `inputs[i]` stands for g.inputs[i]. Nodes that depend on no input are used as
-// they are. Throws NotBatchable.
+// The outputs of g with its inputs replaced: `inputs[i]` stands for g.inputs[i]. Nodes that depend on no input are used
+// as they are. Throws NotBatchable.
 std::vector<Batched> batch_graph(const graph::Graph& g, const std::vector<Batched>& inputs, Size batch);
 
 }  // namespace sheaf::transforms

@@ -15,7 +15,8 @@ struct Pair {
 };
 
 void push_items(std::vector<Pair>& todo, std::span<const Value> a, std::span<const Value> b) {
-  for (size_t i = a.size(); i-- > 0;) todo.push_back({a[i], b[i]});
+  for (size_t i = a.size(); i-- > 0;)
+    todo.push_back({a[i], b[i]});
 }
 
 // What a traced value stands for now; any other value unchanged.
@@ -28,8 +29,10 @@ bool is_array(const Value& v) { return v.is_number() || v.is_bool() || v.is_tens
 Tensor as_array(const Value& v) {
   if (v.is_tensor()) return contiguous(v.as_tensor());
   Tensor t = empty_tensor(v.is_float() ? DType::F32 : DType::I64, {});
-  if (v.is_float()) *t.data<float>() = v.as_float();
-  else *t.data<int64_t>() = v.as_int();
+  if (v.is_float())
+    *t.data<float>() = v.as_float();
+  else
+    *t.data<int64_t>() = v.as_int();
   return t;
 }
 
@@ -70,13 +73,15 @@ bool lists_equal(const Value& a0, const Value& b0) {
     if (a.tag() != b.tag()) return false;
     switch (a.tag()) {
       case Tag::Nil: break;
-      case Tag::Bool: case Tag::Int:
+      case Tag::Bool:
+      case Tag::Int:
         if (a.as_int() != b.as_int()) return false;
         break;
       case Tag::Float:
         if (a.as_float() != b.as_float()) return false;
         break;
-      case Tag::List: case Tag::Tuple:
+      case Tag::List:
+      case Tag::Tuple:
         if (a.items().size() != b.items().size()) return false;
         push_items(todo, a.items(), b.items());
         break;
@@ -107,13 +112,17 @@ bool tensors_identical(const Tensor& a0, const Tensor& b0) {
 bool same_node(const Value& a, const Value& b, std::vector<Pair>& todo) {
   if (a.is_object() && a.object() == b.object()) return true;
   switch (a.tag()) {
-    case Tag::Nil: case Tag::Marker: case Tag::Unbound: return true;
-    case Tag::Bool: case Tag::Int: return a.as_int() == b.as_int();
+    case Tag::Nil:
+    case Tag::Marker:
+    case Tag::Unbound: return true;
+    case Tag::Bool:
+    case Tag::Int: return a.as_int() == b.as_int();
     case Tag::Float: return same_bits_or_nan(a.as_float(), b.as_float());
     case Tag::Keyword: return a.as_keyword() == b.as_keyword();
     case Tag::String: return a.as_string() == b.as_string();
     case Tag::Tensor: return tensors_identical(a.as_tensor(), b.as_tensor());
-    case Tag::List: case Tag::Tuple:
+    case Tag::List:
+    case Tag::Tuple:
       if (a.items().size() != b.items().size()) return false;
       push_items(todo, a.items(), b.items());
       return true;
@@ -156,7 +165,8 @@ bool tree_equal(const Value& a0, const Value& b0) {
 bool truthy(const Value& v) {
   switch (v.tag()) {
     case Tag::Nil: return false;
-    case Tag::Bool: case Tag::Int: return v.as_int() != 0;
+    case Tag::Bool:
+    case Tag::Int: return v.as_int() != 0;
     case Tag::Float: return v.as_float() != 0;
     case Tag::Tensor: return v.as_tensor().rank() > 0 || element_as_double(v.as_tensor(), 0) != 0;
     case Tag::Traced: {

@@ -13,8 +13,8 @@ constexpr int kMaxWidth = 1'000'000, kMaxPrecision = 10'000;
 
 struct Spec {
   std::string fill = " ";
-  char align = 0;     // '<' '>' '^' '=', 0: by the kind of value
-  char sign = '-';    // '-' '+' ' '
+  char align = 0;   // '<' '>' '^' '=', 0: by the kind of value
+  char sign = '-';  // '-' '+' ' '
   bool alternate = false;
   int width = 0;
   char grouping = 0;  // ',' '_'
@@ -103,9 +103,11 @@ std::string float_magnitude(double v, const Spec& spec) {
   int precision = spec.precision < 0 ? 6 : spec.precision;
   std::string out;
   switch (spec.type) {
-    case 'f': case 'F': out = to_text(v, std::chars_format::fixed, precision); break;
+    case 'f':
+    case 'F': out = to_text(v, std::chars_format::fixed, precision); break;
     case '%': out = to_text(v * 100, std::chars_format::fixed, precision); break;
-    case 'e': case 'E': out = to_text(v, std::chars_format::scientific, precision); break;
+    case 'e':
+    case 'E': out = to_text(v, std::chars_format::scientific, precision); break;
     default:
       precision = std::max(precision, 1);
       out = to_text(v, std::chars_format::general, precision);
@@ -132,19 +134,23 @@ std::string int_magnitude(uint64_t v, const Spec& spec) {
   return spec.type == 'X' ? upper(std::move(digits)) : digits;
 }
 
-bool is_other_base(const Spec& spec) { return spec.type && std::string_view("xXob").find(spec.type) != std::string_view::npos; }
+bool is_other_base(const Spec& spec) {
+  return spec.type && std::string_view("xXob").find(spec.type) != std::string_view::npos;
+}
 
 // Digits before the point in groups of three, in other bases of four, led by zeros until the whole reaches `width`.
 std::string grouped(const std::string& magnitude, const Spec& spec, int64_t width) {
   char separator = spec.grouping;
   int64_t size = is_other_base(spec) ? 4 : 3;
   size_t n = is_other_base(spec) ? magnitude.size() : 0;
-  while (n < magnitude.size() && is_digit(magnitude[n])) ++n;
+  while (n < magnitude.size() && is_digit(magnitude[n]))
+    ++n;
   std::string digits = magnitude.substr(0, n), rest = magnitude.substr(n);
   if (n == 0) return magnitude;
   auto separators = [&](int64_t count) { return separator ? (count - 1) / size : 0; };
   int64_t count = n, fixed = rest.size();
-  while (count + separators(count) + fixed < width) ++count;
+  while (count + separators(count) + fixed < width)
+    ++count;
   digits.insert(0, count - n, '0');
   std::string out;
   for (int64_t i = 0; i < count; ++i) {
@@ -161,9 +167,11 @@ std::string padded(std::string text, const Spec& spec, char align) {
   if (missing <= 0) return text;
   int64_t left = align == '<' ? 0 : align == '^' ? missing / 2 : missing;
   std::string out;
-  for (int64_t i = 0; i < left; ++i) out += spec.fill;
+  for (int64_t i = 0; i < left; ++i)
+    out += spec.fill;
   out += text;
-  for (int64_t i = left; i < missing; ++i) out += spec.fill;
+  for (int64_t i = left; i < missing; ++i)
+    out += spec.fill;
   return out;
 }
 
@@ -201,7 +209,8 @@ std::string plain(const Value& v, const Spec& spec) {
   }
   if (v.is_string() && spec.precision >= 0 && (!spec.type || spec.type == 's')) {
     size_t end = 0;
-    for (int i = 0; i < spec.precision && end < text.size(); ++i) end += utf8_length(text[end]);
+    for (int i = 0; i < spec.precision && end < text.size(); ++i)
+      end += utf8_length(text[end]);
     text.resize(std::min(end, text.size()));
   }
   return padded(std::move(text), spec, spec.align && spec.align != '=' ? spec.align : '<');
@@ -224,8 +233,7 @@ std::string format_value(const Value& v, const Spec& spec) {
     return plain(v, spec);
   }
   bool as_float = spec.type ? spec.type != 's' : spec.precision >= 0 && !v.is_int();
-  if (as_float && v.is_number())
-    return float_format(v.is_int() ? static_cast<double>(v.as_int()) : v.as_float(), spec);
+  if (as_float && v.is_number()) return float_format(v.is_int() ? static_cast<double>(v.as_int()) : v.as_float(), spec);
   if (as_float && t && (spec.type || t->rank() == 0)) return float_format(element_as_double(*t, 0), spec);
   return plain(v, spec);
 }
@@ -233,8 +241,10 @@ std::string format_value(const Value& v, const Spec& spec) {
 // `{body}`: the specification follows the first colon; ".2f" may stand without one, and any other text means nothing.
 std::string format_field(std::string_view body, const Value& v) {
   size_t colon = body.find(':');
-  if (colon != std::string_view::npos) body.remove_prefix(colon + 1);
-  else if (!body.starts_with('.')) return render(v);
+  if (colon != std::string_view::npos)
+    body.remove_prefix(colon + 1);
+  else if (!body.starts_with('.'))
+    return render(v);
   std::optional<Spec> spec = parse_spec(body);
   return spec ? format_value(v, *spec) : render(v);
 }
@@ -260,8 +270,10 @@ std::string format_text(std::string_view format, const std::vector<Value>& value
       out += c;
       continue;
     }
-    if (next < values.size()) out += format_field(format.substr(i + 1, close - i - 1), values[next++]);
-    else out += "{}";
+    if (next < values.size())
+      out += format_field(format.substr(i + 1, close - i - 1), values[next++]);
+    else
+      out += "{}";
     i = close;
   }
   return out;

@@ -34,7 +34,7 @@ std::string function_text(const Value& v) {
 // A list, tuple, dict or atom some of whose parts are rendered.
 struct Open {
   Value value;
-  int64_t width;  // columns left, 0 for no limit
+  int64_t width;                   // columns left, 0 for no limit
   std::vector<std::string> heads;  // ":key " of a dict's entries
   std::vector<std::string> parts;
 
@@ -54,11 +54,14 @@ struct Open {
   }
 };
 
-bool any_multiline(const std::vector<std::string>& parts) { return std::any_of(parts.begin(), parts.end(), is_multiline); }
+bool any_multiline(const std::vector<std::string>& parts) {
+  return std::any_of(parts.begin(), parts.end(), is_multiline);
+}
 
 int64_t joined_width(const std::vector<std::string>& parts) {
   int64_t total = 0;
-  for (const std::string& s : parts) total += display_width(s) + 2;
+  for (const std::string& s : parts)
+    total += display_width(s) + 2;
   return total;
 }
 
@@ -79,7 +82,8 @@ std::string sequence_text(const Open& o, char open, char close) {
 
 std::string dict_text(const Open& o) {
   bool multiline = any_multiline(o.parts) || (o.width && 1 + joined_width(o.heads) + joined_width(o.parts) -
-                                                                 2 * static_cast<int64_t>(o.parts.size()) > o.width);
+                                                                 2 * static_cast<int64_t>(o.parts.size()) >
+                                                             o.width);
   std::string out = "{";
   for (size_t i = 0; i < o.parts.size(); ++i) {
     if (i > 0) out += multiline ? ",\n " : ", ";
@@ -118,10 +122,14 @@ class Printer {
       }
       if (top.value.is_dict()) top.heads.push_back(":" + top.value.as_dict().entries()[i].key.str() + " ");
       const Value& child = top.child(i);
-      if (!is_container(child)) top.parts.push_back(part(top.value, child));
-      else if (open_.size() >= kMaxDepth) top.parts.push_back("...");
-      else if (is_open_atom(child)) top.parts.push_back("<atom ...>");
-      else open(child, top.width_of_child(i));
+      if (!is_container(child))
+        top.parts.push_back(part(top.value, child));
+      else if (open_.size() >= kMaxDepth)
+        top.parts.push_back("...");
+      else if (is_open_atom(child))
+        top.parts.push_back("<atom ...>");
+      else
+        open(child, top.width_of_child(i));
     }
   }
 
@@ -150,7 +158,8 @@ class Printer {
       case Tag::Unbound: return "<unbound>";
       case Tag::String: return v.as_string();
       case Tag::Tensor: return printing::tensor_text(v.as_tensor(), style_);
-      case Tag::Function: case Tag::Builtin: return function_text(v);
+      case Tag::Function:
+      case Tag::Builtin: return function_text(v);
       case Tag::Traced: {
         Value now = v.as_traced()->concrete();
         return now.is_nil() ? "<" + v.as_traced()->describe() + ">" : leaf(now);
@@ -215,8 +224,10 @@ std::string brief_string(const std::string& s) {
     bool continues = (static_cast<unsigned char>(c) & 0xC0) == 0x80;
     if (!continues && points++ == kCutPoints) cut = out;
     if (points > kMaxPoints) return "\"" + cut + "...\"";
-    if (c == '\n') out += "\\n";
-    else out += c;
+    if (c == '\n')
+      out += "\\n";
+    else
+      out += c;
   }
   return "\"" + out + "\"";
 }
@@ -229,7 +240,8 @@ std::string short_text(const Value& v) {
     case Tag::Tuple: return counted("tuple", v.items().size());
     case Tag::Dict: return counted("dict", v.as_dict().size());
     case Tag::Tensor: return tensor_type_text(v.as_tensor());
-    case Tag::Function: case Tag::Builtin: return "function";
+    case Tag::Function:
+    case Tag::Builtin: return "function";
     case Tag::Atom: return "atom";
     case Tag::Traced: {
       Value now = v.as_traced()->concrete();

@@ -28,7 +28,8 @@ std::string format_text(std::string_view format, const std::vector<Value>& value
 // True when `print` treats the text as a format: it contains "{}" or "{:".
 bool looks_like_format(std::string_view text);
 
-// `pp`: like render, with `precision` significant digits for floats and line breaks so that lines fit `width` where possible.
+// `pp`: like render, with `precision` significant digits for floats and line breaks so that lines fit `width` where
+// possible.
 std::string pretty_text(const Value& v, int precision, int width);
 
 }  // namespace sheaf

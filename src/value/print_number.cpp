@@ -27,7 +27,8 @@ Decimal parse_scientific(const char* begin, const char* end) {
   ++p;
   if (*p == '+') ++p;
   std::from_chars(p, end, exponent);
-  while (out.digits.size() > 1 && out.digits.back() == '0') out.digits.pop_back();
+  while (out.digits.size() > 1 && out.digits.back() == '0')
+    out.digits.pop_back();
   out.point = exponent + 1;
   return out;
 }
@@ -63,7 +64,8 @@ float read_back(const Decimal& d) {
 // The same sign and one more in the last place.
 Decimal away_from_zero(Decimal d) {
   size_t i = d.digits.size();
-  while (i > 0 && d.digits[i - 1] == '9') d.digits[--i] = '0';
+  while (i > 0 && d.digits[i - 1] == '9')
+    d.digits[--i] = '0';
   if (i > 0) {
     ++d.digits[i - 1];
   } else {
@@ -100,8 +102,7 @@ std::string decimal_text(double v, DType d, std::string_view integral_suffix, in
   if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
   // Compared in the number's own type: the literal 1e15, which f32 rounds down, is not below 1e15.
   bool small = d == DType::F64 ? std::fabs(v) < 1e15 : std::fabs(static_cast<float>(v)) < 1e15f;
-  if (v == std::trunc(v) && small)
-    return std::to_string(static_cast<int64_t>(v)).append(integral_suffix);
+  if (v == std::trunc(v) && small) return std::to_string(static_cast<int64_t>(v)).append(integral_suffix);
   Decimal dec = shortest(v, d);
   // Only digits after the point are given up: 12345.678 at 4 digits is 12346, not 12350.
   int keep = std::max(precision, dec.point);

@@ -19,9 +19,11 @@ struct Shown {
 Shown shown_of(int64_t size) {
   Shown s{{}, size > kLongest};
   int64_t head = s.elided ? kEdge : size;
-  for (int64_t i = 0; i < head; ++i) s.indices.push_back(i);
+  for (int64_t i = 0; i < head; ++i)
+    s.indices.push_back(i);
   if (s.elided)
-    for (int64_t i = size - kEdge; i < size; ++i) s.indices.push_back(i);
+    for (int64_t i = size - kEdge; i < size; ++i)
+      s.indices.push_back(i);
   return s;
 }
 
@@ -78,7 +80,8 @@ class TensorPrinter {
 
   std::vector<std::string> cells(int axis, int64_t offset, const Shown& shown) const {
     std::vector<std::string> out;
-    for (int64_t i : shown.indices) out.push_back(cell(offset + i * t_.strides[axis]));
+    for (int64_t i : shown.indices)
+      out.push_back(cell(offset + i * t_.strides[axis]));
     return out;
   }
 
@@ -89,19 +92,23 @@ class TensorPrinter {
     std::vector<std::string> texts = cells(axis, offset, shown);
     size_t widest = 0;
     if (pads())
-      for (const std::string& s : texts) widest = std::max(widest, s.size());
+      for (const std::string& s : texts)
+        widest = std::max(widest, s.size());
     return row_text(texts, std::vector<size_t>(texts.size(), widest), shown.elided);
   }
 
   std::string matrix(int axis, int64_t offset) const {
     Shown rows = shown_of(t_.sizes[axis]), cols = shown_of(t_.sizes[axis + 1]);
     std::vector<std::vector<std::string>> table;
-    for (int64_t r : rows.indices) table.push_back(cells(axis + 1, offset + r * t_.strides[axis], cols));
+    for (int64_t r : rows.indices)
+      table.push_back(cells(axis + 1, offset + r * t_.strides[axis], cols));
     std::vector<size_t> widths(cols.indices.size(), 0);
     if (pads()) {
-      for (size_t& w : widths) w = rows.elided ? 3 : 0;
+      for (size_t& w : widths)
+        w = rows.elided ? 3 : 0;
       for (const auto& row : table)
-        for (size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+        for (size_t c = 0; c < row.size(); ++c)
+          widths[c] = std::max(widths[c], row[c].size());
     }
     std::vector<std::string> lines;
     for (const auto& row : table) {
@@ -156,6 +163,8 @@ std::string element_text(const Tensor& t, int64_t flat) {
   return printing::element_text_at(t.dtype, t.buffer->data() + offset * size_bytes(t.dtype));
 }
 
-std::string tensor_type_text(const Tensor& t) { return std::string(name_of(t.dtype)) + "[" + shape_x_text(t.sizes) + "]"; }
+std::string tensor_type_text(const Tensor& t) {
+  return std::string(name_of(t.dtype)) + "[" + shape_x_text(t.sizes) + "]";
+}
 
 }  // namespace sheaf

@@ -66,8 +66,8 @@ DictObj& Value::mutable_dict() {
 }
 
 size_t DictObj::lower_bound(Name key) const {
-  return std::lower_bound(entries_.begin(), entries_.end(), key,
-                          [](const DictEntry& e, Name k) { return e.key < k; }) - entries_.begin();
+  return std::lower_bound(entries_.begin(), entries_.end(), key, [](const DictEntry& e, Name k) { return e.key < k; }) -
+         entries_.begin();
 }
 
 const Value* DictObj::find(Name key) const {
@@ -100,7 +100,8 @@ void DictObj::set(Name key, Value value) {
     return;
   }
   if (index_.empty())
-    for (uint32_t i = 0; i < entries.size(); ++i) index_[entries[i].key.entry()] = i;
+    for (uint32_t i = 0; i < entries.size(); ++i)
+      index_[entries[i].key.entry()] = i;
   sorted_ = sorted_ && entries.back().key < key;
   index_[key.entry()] = static_cast<uint32_t>(entries.size());
   entries.push_back({key, std::move(value)});
@@ -122,7 +123,8 @@ namespace {
 // The first eight bytes as a number that orders like the text: most comparisons need no more.
 uint64_t leading_bytes(const std::string& text) {
   uint64_t p = 0;
-  for (size_t i = 0; i < 8; ++i) p = p << 8 | (i < text.size() ? static_cast<unsigned char>(text[i]) : 0);
+  for (size_t i = 0; i < 8; ++i)
+    p = p << 8 | (i < text.size() ? static_cast<unsigned char>(text[i]) : 0);
   return p;
 }
 
@@ -133,7 +135,8 @@ struct SortKey {
 
 std::vector<SortKey> key_order(std::span<const DictEntry> entries) {
   std::vector<SortKey> order(entries.size());
-  for (uint32_t i = 0; i < entries.size(); ++i) order[i] = {leading_bytes(entries[i].key.str()), i};
+  for (uint32_t i = 0; i < entries.size(); ++i)
+    order[i] = {leading_bytes(entries[i].key.str()), i};
   std::sort(order.begin(), order.end(), [&](const SortKey& a, const SortKey& b) {
     return a.leading != b.leading ? a.leading < b.leading : entries[a.at].key < entries[b.at].key;
   });
@@ -146,7 +149,8 @@ void DictObj::sort_in_place() const {
   if (sorted_) return;
   Entries sorted;
   sorted.reserve(entries_.size());
-  for (const SortKey& k : key_order(entries_)) sorted.push_back(std::move(entries_[k.at]));
+  for (const SortKey& k : key_order(entries_))
+    sorted.push_back(std::move(entries_[k.at]));
   entries_ = std::move(sorted);
   index_.clear();
   sorted_ = true;
@@ -161,7 +165,8 @@ std::span<const DictEntry> DictObj::entries() const {
   if (const Entries* copy = in_order_.load(std::memory_order_acquire)) return *copy;
   auto copy = std::make_unique<Entries>();
   copy->reserve(entries_.size());
-  for (const SortKey& k : key_order(entries_)) copy->push_back(entries_[k.at]);
+  for (const SortKey& k : key_order(entries_))
+    copy->push_back(entries_[k.at]);
   const Entries* first = nullptr;
   if (!in_order_.compare_exchange_strong(first, copy.get(), std::memory_order_acq_rel)) return *first;
   return *copy.release();
@@ -178,7 +183,8 @@ Value empty_dict() { return Value::object(Tag::Dict, new DictObj); }
 Value make_dict(std::vector<DictEntry> entries) {
   auto* d = new DictObj;
   Value v = Value::object(Tag::Dict, d);
-  for (DictEntry& e : entries) d->set(e.key, std::move(e.value));
+  for (DictEntry& e : entries)
+    d->set(e.key, std::move(e.value));
   return v;
 }
 

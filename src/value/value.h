@@ -1,6 +1,6 @@
 // The language's values: 16 bytes, a tag and a payload. Numbers, booleans, nil and keywords are inline; everything else
-// is a counted object. Values are immutable to the language; an object may be changed in place only by the holder of its
-// only reference (`unique()`), which is how lists grow and dicts update without copying.
+// is a counted object. Values are immutable to the language; an object may be changed in place only by the holder of
+// its only reference (`unique()`), which is how lists grow and dicts update without copying.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -16,13 +16,24 @@
 namespace sheaf {
 
 enum class Tag : uint8_t {
-  Nil, Bool, Int, Float, Keyword,
+  Nil,
+  Bool,
+  Int,
+  Float,
+  Keyword,
   Marker,   // the `...` of get and at
   Unbound,  // a parameter that a lenient call did not supply
   // From here on the payload is a counted Object.
-  String, List, Tuple, Dict, Tensor, Function, Builtin,
-  Traced,   // a scalar or tensor that stands for a graph node
-  Atom, Opaque,
+  String,
+  List,
+  Tuple,
+  Dict,
+  Tensor,
+  Function,
+  Builtin,
+  Traced,  // a scalar or tensor that stands for a graph node
+  Atom,
+  Opaque,
 };
 
 struct Object : Counted {
@@ -44,12 +55,42 @@ class Value {
  public:
   Value() : tag_(Tag::Nil) { u_.i = 0; }
   static Value nil() { return {}; }
-  static Value boolean(bool b) { Value v; v.tag_ = Tag::Bool; v.u_.i = b; return v; }
-  static Value integer(int64_t i) { Value v; v.tag_ = Tag::Int; v.u_.i = i; return v; }
-  static Value floating(float f) { Value v; v.tag_ = Tag::Float; v.u_.i = 0; v.u_.f = f; return v; }
-  static Value keyword(Name n) { Value v; v.tag_ = Tag::Keyword; v.u_.name = n.entry(); return v; }
-  static Value marker() { Value v; v.tag_ = Tag::Marker; return v; }
-  static Value unbound(int64_t note = 0) { Value v; v.tag_ = Tag::Unbound; v.u_.i = note; return v; }
+  static Value boolean(bool b) {
+    Value v;
+    v.tag_ = Tag::Bool;
+    v.u_.i = b;
+    return v;
+  }
+  static Value integer(int64_t i) {
+    Value v;
+    v.tag_ = Tag::Int;
+    v.u_.i = i;
+    return v;
+  }
+  static Value floating(float f) {
+    Value v;
+    v.tag_ = Tag::Float;
+    v.u_.i = 0;
+    v.u_.f = f;
+    return v;
+  }
+  static Value keyword(Name n) {
+    Value v;
+    v.tag_ = Tag::Keyword;
+    v.u_.name = n.entry();
+    return v;
+  }
+  static Value marker() {
+    Value v;
+    v.tag_ = Tag::Marker;
+    return v;
+  }
+  static Value unbound(int64_t note = 0) {
+    Value v;
+    v.tag_ = Tag::Unbound;
+    v.u_.i = note;
+    return v;
+  }
   static Value string(std::string s);
   static Value list(std::vector<Value> items);
   static Value tuple(std::vector<Value> items);
@@ -62,7 +103,9 @@ class Value {
     return v;
   }
 
-  Value(const Value& o) : tag_(o.tag_), u_(o.u_) { if (is_object()) u_.o->retain(); }
+  Value(const Value& o) : tag_(o.tag_), u_(o.u_) {
+    if (is_object()) u_.o->retain();
+  }
   Value(Value&& o) noexcept : tag_(o.tag_), u_(o.u_) { o.tag_ = Tag::Nil; }
   ~Value() { drop(); }
   Value& operator=(const Value& o) {
@@ -79,7 +122,10 @@ class Value {
     }
     return *this;
   }
-  void swap(Value& o) noexcept { std::swap(tag_, o.tag_); std::swap(u_, o.u_); }
+  void swap(Value& o) noexcept {
+    std::swap(tag_, o.tag_);
+    std::swap(u_, o.u_);
+  }
 
   Tag tag() const { return tag_; }
   bool is_object() const { return tag_ >= Tag::String; }
@@ -120,7 +166,9 @@ class Value {
   DictObj& mutable_dict();
 
  private:
-  void drop() { if (is_object() && u_.o->release()) destroy_object(u_.o); }
+  void drop() {
+    if (is_object() && u_.o->release()) destroy_object(u_.o);
+  }
   Tag tag_;
   union {
     int64_t i;

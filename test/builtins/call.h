@@ -35,7 +35,8 @@ std::vector<Value> values(V... v) {
 
 inline Value ints(std::initializer_list<int64_t> xs) {
   std::vector<Value> out;
-  for (int64_t x : xs) out.push_back(Value::integer(x));
+  for (int64_t x : xs)
+    out.push_back(Value::integer(x));
   return Value::list(std::move(out));
 }
 

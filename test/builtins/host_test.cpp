@@ -17,24 +17,32 @@ Value defaults() {
                     {Name("dims"), ints({1, 2})}});
 }
 
-Value choices() { return make_dict({{Name("name"), Value::list({Value::string("run"), Value::string("eval"), Value::string("walk")})}}); }
+Value choices() {
+  return make_dict({{Name("name"), Value::list({Value::string("run"), Value::string("eval"), Value::string("walk")})}});
+}
 
-std::string options_text(std::vector<std::string> words) { return render(parse_program_options(defaults(), choices(), words)); }
+std::string options_text(std::vector<std::string> words) {
+  return render(parse_program_options(defaults(), choices(), words));
+}
 
 TEST(Options, DefaultsAndTypes) {
   EXPECT_EQ(options_text({}), "{:dims [1, 2], :fast false, :lr 0.5, :name run, :steps 10}");
   EXPECT_EQ(options_text({"--lr", "2", "--steps=30", "--name", "walk", "--fast", "--dims", "3,4,5", "file.txt"}),
             "{:dims [3, 4, 5], :fast true, :lr 2.0, :name walk, :steps 30}");
-  EXPECT_EQ(options_text({"--lr", "-1", "--fast", "false", "--", "--nonsense"}), "{:dims [1, 2], :fast false, :lr -1.0, :name run, :steps 10}");
-  EXPECT_EQ(render(parse_program_options(defaults(), Value::nil(), {"--name", "x y", "-5", "-"})), "{:dims [1, 2], :fast false, :lr 0.5, :name x y, :steps 10}");
+  EXPECT_EQ(options_text({"--lr", "-1", "--fast", "false", "--", "--nonsense"}),
+            "{:dims [1, 2], :fast false, :lr -1.0, :name run, :steps 10}");
+  EXPECT_EQ(render(parse_program_options(defaults(), Value::nil(), {"--name", "x y", "-5", "-"})),
+            "{:dims [1, 2], :fast false, :lr 0.5, :name x y, :steps 10}");
   EXPECT_EQ(options_text({"--fast=true", "--no-fast"}), "{:dims [1, 2], :fast false, :lr 0.5, :name run, :steps 10}");
 }
 
 TEST(Options, Errors) {
-  EXPECT_EQ(message_of([] { options_text({"--rate", "1"}); }), "unknown option --rate. Known options: --dims --fast --lr --name --steps");
+  EXPECT_EQ(message_of([] { options_text({"--rate", "1"}); }),
+            "unknown option --rate. Known options: --dims --fast --lr --name --steps");
   EXPECT_EQ(message_of([] { options_text({"--steps", "1.5"}); }), "option --steps: expected an int, got '1.5'");
   EXPECT_EQ(message_of([] { options_text({"--lr"}); }), "option --lr needs a value");
-  EXPECT_EQ(message_of([] { options_text({"-lr", "1"}); }), "unknown option -lr. Known options: --dims --fast --lr --name --steps");
+  EXPECT_EQ(message_of([] { options_text({"-lr", "1"}); }),
+            "unknown option -lr. Known options: --dims --fast --lr --name --steps");
   EXPECT_EQ(message_of([] { options_text({"--name=fly"}); }), "option --name: expected run, eval or walk, got 'fly'");
 }
 
@@ -70,13 +78,17 @@ TEST(Print, ValuesFormatsAndEnd) {
 
 TEST(Atoms, GrowInPlaceAndSurviveErrors) {
   Value a = call_in(host_builtins(), "atom", values(ints({})));
-  Value append = native_function("append", [](Caller&, std::vector<Value>& args) { return call_in(sequence_builtins(), "append", std::move(args)); });
-  for (int i = 0; i < 3; ++i) call_in(host_builtins(), "swap!", values(a, append, Value::integer(i)));
+  Value append = native_function("append", [](Caller&, std::vector<Value>& args) {
+    return call_in(sequence_builtins(), "append", std::move(args));
+  });
+  for (int i = 0; i < 3; ++i)
+    call_in(host_builtins(), "swap!", values(a, append, Value::integer(i)));
   EXPECT_EQ(render(a), "<atom [0, 1, 2]>");
   Value bad = native_function("append", [](Caller&, std::vector<Value>&) -> Value { throw runtime_error("no"); });
   EXPECT_EQ(message_of([&] { call_in(host_builtins(), "swap!", values(a, bad)); }), "no");
   EXPECT_EQ(render(a), "<atom [0, 1, 2]>");
-  EXPECT_EQ(message_of([] { call_in(host_builtins(), "deref", values(Value::integer(1))); }), "deref: expected an atom, got int");
+  EXPECT_EQ(message_of([] { call_in(host_builtins(), "deref", values(Value::integer(1))); }),
+            "deref: expected an atom, got int");
 }
 
 TEST(Interrupts, AProgramThatAsksGetsTheFirst) {

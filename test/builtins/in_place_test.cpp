@@ -41,7 +41,8 @@ TEST(InPlace, ReduceMovesTheAccumulator) {
     return call_in(sequence_builtins(), "append", std::move(args));
   });
   std::vector<Value> items;
-  for (int i = 0; i < 1000; ++i) items.push_back(Value::integer(i));
+  for (int i = 0; i < 1000; ++i)
+    items.push_back(Value::integer(i));
   Value out = call_in(higher_order_builtins(), "reduce", values(f, Value::list({}), Value::list(std::move(items))));
   EXPECT_EQ(out.items().size(), 1000u);
   EXPECT_EQ(copies, 0);
@@ -70,8 +71,10 @@ TEST(InPlace, UpdateInLeavesASharedTreeAlone) {
 
 TEST(Deep, TreeFunctionsReportInsteadOfOverflowing) {
   Value v = Value::integer(1);
-  for (int i = 0; i < 200000; ++i) v = Value::list(values(std::move(v)));
-  EXPECT_EQ(message_of([&] { call_in(tree_builtins(), "flatten", values(v)); }), "flatten: nested deeper than 4000 levels");
+  for (int i = 0; i < 200000; ++i)
+    v = Value::list(values(std::move(v)));
+  EXPECT_EQ(message_of([&] { call_in(tree_builtins(), "flatten", values(v)); }),
+            "flatten: nested deeper than 4000 levels");
 }
 
 }  // namespace

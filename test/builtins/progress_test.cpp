@@ -1,8 +1,7 @@
-#include "builtins/progress_text.h"
-
 #include <gtest/gtest.h>
 
 #include "builtins/plot_text.h"
+#include "builtins/progress_text.h"
 
 namespace sheaf::builtins {
 namespace {
@@ -46,7 +45,8 @@ TEST(Plot, Svg) {
 // The names stand above the curves, in as many rows as they need; a seventh curve is told from the first by its dashes.
 TEST(Plot, SvgLegend) {
   std::vector<Curve> curves;
-  for (int i = 0; i < 7; ++i) curves.push_back({"a name of twenty-two " + std::to_string(i), {0, 1}, {0, 1.0 * i}});
+  for (int i = 0; i < 7; ++i)
+    curves.push_back({"a name of twenty-two " + std::to_string(i), {0, 1}, {0, 1.0 * i}});
   std::string svg = plot_svg(curves, {.title = "many"});
   EXPECT_NE(svg.find("<path d=\"M72 46h14\""), std::string::npos) << svg;
   EXPECT_NE(svg.find("<path d=\"M72 86h14\" stroke=\"#1f6feb\" stroke-dasharray=\"7 4\""), std::string::npos) << svg;

@@ -52,13 +52,16 @@ constexpr const char* kMacroNames = "when unless comment defmodel defbatch";
 std::vector<std::string> words(const char* text) {
   std::istringstream in(text);
   std::vector<std::string> out;
-  for (std::string w; in >> w;) out.push_back(w);
+  for (std::string w; in >> w;)
+    out.push_back(w);
   return out;
 }
 
-// What exists here is no habit from elsewhere, but for `var`: the specification wants advice for those who mean a variable.
+// What exists here is no habit from elsewhere, but for `var`: the specification wants advice for those who mean a
+// variable.
 TEST(Names, AreNoHabits) {
-  for (const BuiltinDef* b : all_builtins()) EXPECT_TRUE(habit_hint(b->name).empty() || b->name == "var") << b->name;
+  for (const BuiltinDef* b : all_builtins())
+    EXPECT_TRUE(habit_hint(b->name).empty() || b->name == "var") << b->name;
 }
 
 TEST(Names, OfTheSpecificationExist) {
@@ -71,8 +74,10 @@ TEST(Names, OfTheSpecificationExist) {
     bool form = std::count(forms.begin(), forms.end(), name) > 0;
     EXPECT_TRUE(find_builtin(name) || form || globals.is_prelude_name(Name(name))) << name;
   }
-  for (const std::string& name : words(kLibraryNames)) EXPECT_TRUE(globals.is_prelude_name(Name(name))) << name;
-  for (const std::string& name : words(kMacroNames)) EXPECT_TRUE(globals.prelude_macros().count(Name(name))) << name;
+  for (const std::string& name : words(kLibraryNames))
+    EXPECT_TRUE(globals.is_prelude_name(Name(name))) << name;
+  for (const std::string& name : words(kMacroNames))
+    EXPECT_TRUE(globals.prelude_macros().count(Name(name))) << name;
 }
 
 // The words of the programs in test/lang.
@@ -82,11 +87,14 @@ std::set<std::string> tested_words() {
     if (entry.path().extension() != ".cases") continue;
     std::ifstream in(entry.path());
     for (std::string line; std::getline(in, line);) {
-      if (line.starts_with("---") || line.starts_with("=>") || line.starts_with("~>") || line.starts_with("!")) continue;
+      if (line.starts_with("---") || line.starts_with("=>") || line.starts_with("~>") || line.starts_with("!"))
+        continue;
       std::string word;
       for (char c : line + " ") {
-        if (!std::strchr(" ()[]{}\"'`,", c)) word += c;
-        else if (!word.empty()) out.insert(std::exchange(word, ""));
+        if (!std::strchr(" ()[]{}\"'`,", c))
+          word += c;
+        else if (!word.empty())
+          out.insert(std::exchange(word, ""));
       }
     }
   }
@@ -95,14 +103,18 @@ std::set<std::string> tested_words() {
 
 TEST(Names, HaveALanguageTest) {
   std::set<std::string> tested = tested_words();
-  auto expect = [&](std::string_view name) { EXPECT_TRUE(tested.count(std::string(name))) << name << " is in no program of test/lang"; };
+  auto expect = [&](std::string_view name) {
+    EXPECT_TRUE(tested.count(std::string(name))) << name << " is in no program of test/lang";
+  };
   for (const BuiltinDef* d : all_builtins())
     if (!d->name.starts_with("%")) expect(d->name);
-  for (const std::string& name : eval::special_form_names()) expect(name);
+  for (const std::string& name : eval::special_form_names())
+    expect(name);
   eval::Session session;
   for (auto& [name, f] : session.globals().prelude_functions())
     if (!f.own && eval::doc_of(*f.form()).find("Only usable in macros") == std::string::npos) expect(name.str());
-  for (auto& [name, macro] : session.globals().prelude_macros()) expect(name.str());
+  for (auto& [name, macro] : session.globals().prelude_macros())
+    expect(name.str());
 }
 
 }  // namespace

@@ -73,12 +73,26 @@ class Generator {
 
   template <class T>
   T element() {
-    if constexpr (std::is_same_v<T, bool>) return pick(2);
-    else if constexpr (std::is_same_v<T, loop::scalar::BFloat16>) return loop::scalar::to_bf16(element<float>());
-    else if constexpr (std::is_same_v<T, loop::scalar::Float16>) return loop::scalar::to_f16(element<float>());
+    if constexpr (std::is_same_v<T, bool>)
+      return pick(2);
+    else if constexpr (std::is_same_v<T, loop::scalar::BFloat16>)
+      return loop::scalar::to_bf16(element<float>());
+    else if constexpr (std::is_same_v<T, loop::scalar::Float16>)
+      return loop::scalar::to_f16(element<float>());
     else if constexpr (std::is_floating_point_v<T>) {
       constexpr T inf = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
-      const T special[] = {0, T(-0.0), inf, -inf, nan, std::numeric_limits<T>::denorm_min(), std::numeric_limits<T>::max(), T(1), T(-1), T(0.5), T(2147483648.0), T(-1e20)};
+      const T special[] = {0,
+                           T(-0.0),
+                           inf,
+                           -inf,
+                           nan,
+                           std::numeric_limits<T>::denorm_min(),
+                           std::numeric_limits<T>::max(),
+                           T(1),
+                           T(-1),
+                           T(0.5),
+                           T(2147483648.0),
+                           T(-1e20)};
       if (special_ && pick(10) == 0) return special[pick(std::size(special))];
       return static_cast<T>(std::normal_distribution<double>(0, chance(5) ? 1000 : 2)(rng_));
     } else {
@@ -157,11 +171,16 @@ class Generator {
 
   V random_op(const Pool& pool) {
     for (;;) {
-      Op op = static_cast<Op>(static_cast<int>(Op::Add) + pick(static_cast<int>(Op::ErfInv) - static_cast<int>(Op::Add) + 1));
+      Op op = static_cast<Op>(static_cast<int>(Op::Add) +
+                              pick(static_cast<int>(Op::ErfInv) - static_cast<int>(Op::Add) + 1));
       if (op >= Op::Exp && chance(60)) continue;
       DType type = kCompute[pick(std::size(kCompute))];
       if (op == Op::Bitcast) {
-        constexpr DType pairs[][2] = {{DType::F32, DType::I32}, {DType::I32, DType::F32}, {DType::I64, DType::F64}, {DType::U32, DType::F32}, {DType::F64, DType::I64}};
+        constexpr DType pairs[][2] = {{DType::F32, DType::I32},
+                                      {DType::I32, DType::F32},
+                                      {DType::I64, DType::F64},
+                                      {DType::U32, DType::F32},
+                                      {DType::F64, DType::I64}};
         auto& p = pairs[pick(std::size(pairs))];
         return b_.bitcast(of_type(pool, p[0]), p[1]);
       }
@@ -176,8 +195,10 @@ class Generator {
       if (op == Op::Seldom) return b_.seldom(of_type(pool, DType::Bool), of_type(pool, type), of_type(pool, type));
       if (op == Op::Select) return b_.select(of_type(pool, DType::Bool), of_type(pool, type), of_type(pool, type));
       bool defined = loop::scalar::visit_dtype(type, [&]<class T>(std::type_identity<T>) {
-        if constexpr (loop::scalar::kIsCompute<T>) return loop::scalar::is_defined<T>(op);
-        else return false;
+        if constexpr (loop::scalar::kIsCompute<T>)
+          return loop::scalar::is_defined<T>(op);
+        else
+          return false;
       });
       if (!defined) continue;
       if (op == Op::Fma) return b_.fma(of_type(pool, type), of_type(pool, type), of_type(pool, type));
@@ -189,9 +210,13 @@ class Generator {
 
   void compute(Pool& pool, const std::vector<Axis>& axes, int64_t steps) {
     for (int64_t i = 0; i < steps; ++i) {
-      if (chance(25)) pool.push_back(load(axes, pool));
-      else pool.push_back(random_op(pool));
-      if (chance(6)) b_.check(b_.ne(of_type(pool, DType::I32), b_.i32(static_cast<int32_t>(pick(6)))), static_cast<int>(pick(100)), of_type(pool, DType::I64));
+      if (chance(25))
+        pool.push_back(load(axes, pool));
+      else
+        pool.push_back(random_op(pool));
+      if (chance(6))
+        b_.check(b_.ne(of_type(pool, DType::I32), b_.i32(static_cast<int32_t>(pick(6)))), static_cast<int>(pick(100)),
+                 of_type(pool, DType::I64));
     }
   }
 
@@ -217,7 +242,8 @@ class Generator {
     if (chance(50)) store(pool, axes);
   }
   void stores(Pool& pool, const std::vector<Axis>& axes) {
-    for (int64_t i = 1 + pick(3); i > 0; --i) store(pool, axes);
+    for (int64_t i = 1 + pick(3); i > 0; --i)
+      store(pool, axes);
     if (chance(30)) update(pool, axes);
   }
 
@@ -289,7 +315,10 @@ class Generator {
     pool.push_back(axes.back().index);
     compute(pool, axes, pick(3));
     for (int64_t r = 1 + pick(2); r > 0; --r) {
-      pool.push_back(reduce(pool, axes, chance(10) ? 2050 + pick(3) * 2048 : chance(50) ? short_extent() : 30 + pick(40)));
+      pool.push_back(reduce(pool, axes,
+                            chance(10)   ? 2050 + pick(3) * 2048
+                            : chance(50) ? short_extent()
+                                         : 30 + pick(40)));
       compute(pool, axes, pick(4));
     }
     stores(pool, axes);
@@ -343,7 +372,8 @@ bool same(T a, T b) {
     if (a != a && b != b) return true;
   if constexpr (std::is_same_v<T, loop::scalar::BFloat16> || std::is_same_v<T, loop::scalar::Float16>)
     return a.bits == b.bits || same(loop::scalar::convert<float>(a), loop::scalar::convert<float>(b));
-  else return std::memcmp(&a, &b, sizeof(T)) == 0;
+  else
+    return std::memcmp(&a, &b, sizeof(T)) == 0;
 }
 
 inline std::string difference(const Memory& expected, const Memory& actual) {
@@ -353,8 +383,8 @@ inline std::string difference(const Memory& expected, const Memory& actual) {
       std::memcpy(&x, expected.bytes.data() + i * sizeof(T), sizeof(T));
       std::memcpy(&y, actual.bytes.data() + i * sizeof(T), sizeof(T));
       if (!same(x, y))
-        return "element " + std::to_string(i) + ": expected " + std::to_string(loop::scalar::convert<double>(x)) + ", got " +
-               std::to_string(loop::scalar::convert<double>(y));
+        return "element " + std::to_string(i) + ": expected " + std::to_string(loop::scalar::convert<double>(x)) +
+               ", got " + std::to_string(loop::scalar::convert<double>(y));
     }
     return "";
   });
@@ -362,7 +392,8 @@ inline std::string difference(const Memory& expected, const Memory& actual) {
 
 inline std::vector<std::byte*> pointers(std::vector<Memory>& m) {
   std::vector<std::byte*> p;
-  for (Memory& x : m) p.push_back(x.bytes.data());
+  for (Memory& x : m)
+    p.push_back(x.bytes.data());
   return p;
 }
 
@@ -372,8 +403,8 @@ inline std::string difference(const std::vector<Memory>& expected, const loop::C
   for (size_t i = 0; i < expected.size(); ++i)
     if (std::string d = difference(expected[i], actual[i]); !d.empty()) return "buffer " + std::to_string(i) + ", " + d;
   if (expected_check.site == actual_check.site && expected_check.payload == actual_check.payload) return "";
-  return "check: expected " + std::to_string(expected_check.site) + " " + std::to_string(expected_check.payload) + ", got " +
-         std::to_string(actual_check.site) + " " + std::to_string(actual_check.payload);
+  return "check: expected " + std::to_string(expected_check.site) + " " + std::to_string(expected_check.payload) +
+         ", got " + std::to_string(actual_check.site) + " " + std::to_string(actual_check.payload);
 }
 
 }  // namespace sheaf::codegen::testing

@@ -17,13 +17,15 @@ inline Value L(std::vector<Value> v) { return Value::list(std::move(v)); }
 inline Value Tup(std::vector<Value> v) { return Value::tuple(std::move(v)); }
 inline Value D(std::vector<std::pair<const char*, Value>> entries) {
   std::vector<DictEntry> out;
-  for (auto& [k, v] : entries) out.push_back({Name(k), v});
+  for (auto& [k, v] : entries)
+    out.push_back({Name(k), v});
   return make_dict(std::move(out));
 }
 
 inline Tensor array(DType dtype, Dims sizes, const std::vector<double>& values) {
   Tensor t = empty_tensor(dtype, std::move(sizes));
-  for (size_t i = 0; i < values.size(); ++i) store_double(dtype, t.bytes() + i * size_bytes(dtype), values[i]);
+  for (size_t i = 0; i < values.size(); ++i)
+    store_double(dtype, t.bytes() + i * size_bytes(dtype), values[i]);
   return t;
 }
 inline Value T(DType dtype, Dims sizes, const std::vector<double>& values) {

@@ -26,8 +26,19 @@ inline void mutate_once(std::string& s, Random& rng) {
     case 4: s.insert(at, s.substr(below(rng, s.size()), 1 + below(rng, 64))); break;
     case 5: s.insert(at, 1 + below(rng, 8), static_cast<char>(rng())); break;
     case 6: {
-      static constexpr uint64_t kEdges[] = {0, 1, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff,
-                                            0x7fffffffffffffff, 0x8000000000000000, 0xffffffffffffffff};
+      static constexpr uint64_t kEdges[] = {0,
+                                            1,
+                                            0x7f,
+                                            0x80,
+                                            0xff,
+                                            0x7fff,
+                                            0xffff,
+                                            0x7fffffff,
+                                            0x80000000,
+                                            0xffffffff,
+                                            0x7fffffffffffffff,
+                                            0x8000000000000000,
+                                            0xffffffffffffffff};
       uint64_t v = kEdges[below(rng, std::size(kEdges))];
       size_t width = std::min<size_t>(size_t{1} << rng() % 4, s.size() - at);
       s.replace(at, width, reinterpret_cast<const char*>(&v), width);

@@ -17,8 +17,10 @@ inline bool nearly_equal(const std::string& a, const std::string& b, double rela
   auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
   auto starts_number = [&](const char* s) { return is_digit(*s) || ((*s == '-' || *s == '.') && is_digit(s[1])); };
   for (;;) {
-    while (*p == ' ') ++p;
-    while (*q == ' ') ++q;
+    while (*p == ' ')
+      ++p;
+    while (*q == ' ')
+      ++q;
     if (!*p || !*q) return *p == *q;
     if (starts_number(p) && starts_number(q)) {
       char *pe, *qe;
@@ -39,7 +41,8 @@ inline std::vector<std::string> split_lines(const std::string& text) {
   while (at < text.size()) {
     size_t end = std::min(text.find('\n', at), text.size());
     std::string line = text.substr(at, end - at);
-    while (!line.empty() && line.back() == ' ') line.pop_back();
+    while (!line.empty() && line.back() == ' ')
+      line.pop_back();
     lines.push_back(std::move(line));
     at = end + 1;
   }

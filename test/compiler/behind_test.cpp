@@ -1,4 +1,5 @@
-// Kernels that take a product part by part: the bits of the tape, whatever way the product takes, and nothing is written over that the product still reads.
+// Kernels that take a product part by part: the bits of the tape, whatever way the product takes, and nothing is
+// written over that the product still reads.
 #include "beside_products.h"
 
 namespace sheaf::compiler {
@@ -10,14 +11,17 @@ using Behind = BesideProducts;
 
 // Few and many rows, few and many k, few columns, odd sizes: all ways of a product.
 TEST_F(Behind, GivesTheBitsOfTheTape) {
-  const Shape shapes[] = {{64, 4100, 200}, {300, 900, 600}, {4100, 64, 70}, {3000, 96, 40}, {517, 600, 64}, {33, 8000, 520}, {2, 140000, 8}, {90000, 3, 8}, {600, 600, 24}};
+  const Shape shapes[] = {{64, 4100, 200}, {300, 900, 600}, {4100, 64, 70}, {3000, 96, 40}, {517, 600, 64},
+                          {33, 8000, 520}, {2, 140000, 8},  {90000, 3, 8},  {600, 600, 24}};
   for (DType dtype : {DType::F32, DType::F64, DType::BF16, DType::F16}) {
     Rng rng(test_seed());
     SCOPED_TRACE("SHEAF_SEED=" + std::to_string(rng.seed));
     for (size_t i = 0; i < std::size(shapes); ++i) {
       auto [m, n, k] = shapes[i];
       runtime::set_num_threads(1 + static_cast<int>(i % 3));
-      std::vector<Tensor> in{uniform_tensor(rng, dtype, {1, m, k}, -1, 1), uniform_tensor(rng, dtype, {1, n, k}, -1, 1), uniform_tensor(rng, dtype, {n}), uniform_tensor(rng, dtype, {1, m, n}), uniform_tensor(rng, dtype, {1, m, 1})};
+      std::vector<Tensor> in{uniform_tensor(rng, dtype, {1, m, k}, -1, 1), uniform_tensor(rng, dtype, {1, n, k}, -1, 1),
+                             uniform_tensor(rng, dtype, {n}), uniform_tensor(rng, dtype, {1, m, n}),
+                             uniform_tensor(rng, dtype, {1, m, 1})};
       Function f = [](const std::vector<Operand>& x) {
         Operand y = dot(x[0], swap_last_two(x[1]));
         Operand h = apply1("tanh", y + x[2]);
@@ -33,7 +37,8 @@ TEST_F(Behind, GivesTheBitsOfTheTape) {
 // A residual: what is added is a factor of the product, and nobody else reads it.
 TEST_F(Behind, AFactorIsNotWrittenOver) {
   Rng rng(test_seed());
-  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 520, 520}, -1, 1), uniform_tensor(rng, DType::F32, {1, 520, 520}, -1, 1)};
+  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 520, 520}, -1, 1),
+                         uniform_tensor(rng, DType::F32, {1, 520, 520}, -1, 1)};
   // Turned, a factor is read where other elements of the result are.
   auto residual = [](bool left) -> Function {
     return [left](const std::vector<Operand>& x) {
@@ -57,8 +62,12 @@ TEST_F(Behind, AFactorIsNotWrittenOver) {
 // Two products in one expression: the second is taken part by part, the first waits.
 TEST_F(Behind, TheLastOfSeveralProducts) {
   Rng rng(test_seed());
-  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 600, 100}, -1, 1), uniform_tensor(rng, DType::F32, {1, 100, 500}, -1, 1), uniform_tensor(rng, DType::F32, {1, 100, 500}, -1, 1)};
-  Function gated = [](const std::vector<Operand>& x) { return std::vector{apply1("sigmoid", dot(x[0], x[1])) * dot(x[0], x[2])}; };
+  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 600, 100}, -1, 1),
+                         uniform_tensor(rng, DType::F32, {1, 100, 500}, -1, 1),
+                         uniform_tensor(rng, DType::F32, {1, 100, 500}, -1, 1)};
+  Function gated = [](const std::vector<Operand>& x) {
+    return std::vector{apply1("sigmoid", dot(x[0], x[1])) * dot(x[0], x[2])};
+  };
   EXPECT_TRUE(by_parts(in, gated));
   expect_bits_of_tape(in, gated);
 }
@@ -70,10 +79,12 @@ TEST_F(Behind, SumsOfAllElements) {
     return std::vector{sum(y * y, {0, 1, 2}), y};
   };
   for (DType dtype : {DType::F32, DType::F64, DType::BF16})
-    for (Shape s : {Shape{1000, 515, 64}, {768, 768, 64}, {4000, 100, 300}, {2048, 200, 3}, {513, 2048, 40}, {70, 6000, 520}}) {
+    for (Shape s :
+         {Shape{1000, 515, 64}, {768, 768, 64}, {4000, 100, 300}, {2048, 200, 3}, {513, 2048, 40}, {70, 6000, 520}}) {
       Rng rng(test_seed());
       SCOPED_TRACE("SHEAF_SEED=" + std::to_string(rng.seed));
-      std::vector<Tensor> in{uniform_tensor(rng, dtype, {1, s.k, s.m}, -1, 1), uniform_tensor(rng, dtype, {1, s.k, s.n}, -1, 1)};
+      std::vector<Tensor> in{uniform_tensor(rng, dtype, {1, s.k, s.m}, -1, 1),
+                             uniform_tensor(rng, dtype, {1, s.k, s.n}, -1, 1)};
       for (int threads : {1, 3}) {
         runtime::set_num_threads(threads);
         expect_bits_of_tape(in, f);
@@ -83,22 +94,26 @@ TEST_F(Behind, SumsOfAllElements) {
   runtime::set_num_threads(2);
   Rng rng(1);
   // Packed, the second factor fits the second-level cache of any machine.
-  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 64, 3072}, -1, 1), uniform_tensor(rng, DType::F32, {1, 64, 768}, -1, 1)};
+  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 64, 3072}, -1, 1),
+                         uniform_tensor(rng, DType::F32, {1, 64, 768}, -1, 1)};
   EXPECT_TRUE(by_parts(in, f));
 }
 
 // What is written over the product is an output itself: no other memory is needed.
 TEST_F(Behind, AnOutputIsMadeInItsPlace) {
   Rng rng(1);
-  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 600, 64}, -1, 1), uniform_tensor(rng, DType::F32, {1, 64, 600}, -1, 1)};
-  Compiled code = compile(graph_of(in, [](const std::vector<Operand>& x) { return std::vector{apply1("tanh", dot(x[0], x[1]))}; }));
+  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 600, 64}, -1, 1),
+                         uniform_tensor(rng, DType::F32, {1, 64, 600}, -1, 1)};
+  Compiled code =
+      compile(graph_of(in, [](const std::vector<Operand>& x) { return std::vector{apply1("tanh", dot(x[0], x[1]))}; }));
   EXPECT_EQ(code.executable.scratch_bytes, 0u);
 }
 
 // Where elements are read in another order, or some twice, the whole is waited for.
 TEST_F(Behind, OtherOrdersWait) {
   Rng rng(test_seed());
-  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 600, 64}, -1, 1), uniform_tensor(rng, DType::F32, {1, 64, 600}, -1, 1)};
+  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 600, 64}, -1, 1),
+                         uniform_tensor(rng, DType::F32, {1, 64, 600}, -1, 1)};
   Function turned = [](const std::vector<Operand>& x) {
     Operand y = dot(x[0], x[1]);
     return std::vector{apply1("tanh", y) + swap_last_two(y)};
@@ -109,7 +124,8 @@ TEST_F(Behind, OtherOrdersWait) {
 
 TEST_F(Behind, CanBeSwitchedOff) {
   Rng rng(test_seed());
-  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 600, 64}, -1, 1), uniform_tensor(rng, DType::F32, {1, 64, 600}, -1, 1)};
+  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 600, 64}, -1, 1),
+                         uniform_tensor(rng, DType::F32, {1, 64, 600}, -1, 1)};
   Function f = [](const std::vector<Operand>& x) { return std::vector{apply1("tanh", dot(x[0], x[1]))}; };
   EXPECT_TRUE(by_parts(in, f));
   switch_pass("follow", false);

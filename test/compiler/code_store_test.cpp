@@ -1,7 +1,7 @@
 #include "compiler/code_store.h"
 
-#include <gtest/gtest.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <fstream>
@@ -28,7 +28,8 @@ class CodeStore : public testing::Test {
     return {std::string(bytes, fill), {{{"matmul", {1, 2, 3}, 7}, {"copy", {}, 0}}, {}}};
   }
   fs::path only_file() const {
-    for (const auto& e : fs::directory_iterator(dir_ / "code")) return e.path();
+    for (const auto& e : fs::directory_iterator(dir_ / "code"))
+      return e.path();
     return {};
   }
   static std::string bytes_of(const fs::path& p) {
@@ -97,7 +98,9 @@ TEST_F(CodeStore, NoticesEveryAlteredByteAndEveryLength) {
   store_code(key, object(), "k");
   std::string good = bytes_of(only_file());
   fs::path path = only_file();
-  auto put = [&](const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes, chmod(path.c_str(), 0600); };
+  auto put = [&](const std::string& bytes) {
+    std::ofstream(path, std::ios::binary) << bytes, chmod(path.c_str(), 0600);
+  };
   for (size_t i = 0; i < good.size(); ++i) {
     std::string bad = good;
     bad[i] ^= 0x10;
@@ -123,9 +126,11 @@ TEST_F(CodeStore, StaysBelowItsLimitOldestUseFirst) {
     utimensat(AT_FDCWD, (dir_ / "code" / (CodeKey{{i, 0}}.hex() + ".code")).c_str(), times, 0);
   }
   EXPECT_TRUE(load_code({{0, 0}}));  // a use: now the newest
-  for (uint64_t i = 10; i < 40; ++i) store_code({{i, 0}}, object(1000), "k");
+  for (uint64_t i = 10; i < 40; ++i)
+    store_code({{i, 0}}, object(1000), "k");
   uint64_t total = 0;
-  for (const auto& f : stored_code()) total += f.bytes;
+  for (const auto& f : stored_code())
+    total += f.bytes;
   EXPECT_LE(total, 20000u);
   EXPECT_GE(total, 8000u);
   EXPECT_FALSE(load_code({{1, 0}}));
@@ -139,15 +144,19 @@ TEST_F(CodeStore, ManyWritersAndReaders) {
     threads.emplace_back([&, t] {
       for (uint64_t i = 0; i < 100; ++i) {
         CodeKey key{{i % 10, 0}};
-        if (t % 2) store_code(key, object(5000, static_cast<char>('a' + i % 10)), "k");
-        else if (auto o = load_code(key); o && o->elf != std::string(5000, static_cast<char>('a' + i % 10))) ++wrong;
+        if (t % 2)
+          store_code(key, object(5000, static_cast<char>('a' + i % 10)), "k");
+        else if (auto o = load_code(key); o && o->elf != std::string(5000, static_cast<char>('a' + i % 10)))
+          ++wrong;
       }
     });
-  for (auto& t : threads) t.join();
+  for (auto& t : threads)
+    t.join();
   EXPECT_EQ(wrong, 0);
   EXPECT_EQ(stored_code().size(), 10u);
   size_t files = 0;
-  for (const auto& e : fs::directory_iterator(dir_ / "code")) files += e.is_regular_file();
+  for (const auto& e : fs::directory_iterator(dir_ / "code"))
+    files += e.is_regular_file();
   EXPECT_EQ(files, 10u);  // nothing half-written is left behind
 }
 

@@ -1,8 +1,9 @@
 // Graphs through the compiler give the bits that running op by op gives: every op alone, and random compositions with
 // their gradients, where nodes are shared, fused and placed in common memory.
+#include "compiler/compile.h"
+
 #include <gtest/gtest.h>
 
-#include "compiler/compile.h"
 #include "compiler/eager.h"
 #include "compiler/pipeline.h"
 #include "ops/op_cases.h"
@@ -31,7 +32,8 @@ TEST_P(CompiledOps, GiveTheBitsOfRunningAtOnce) {
       std::vector<Tensor> in = c.make(rng);
       SCOPED_TRACE(c.label + " " + std::string(sheaf::name_of(dtype)) + " SHEAF_SEED=" + std::to_string(rng.seed));
       std::vector<Tensor> expected = run_op(op, in, c.attrs, op.infer({types_of(in), c.attrs}));
-      expect_same(expected, graph_of(in, [&](const std::vector<Operand>& xs) { return graph::apply_all(op, xs, c.attrs); }), in);
+      expect_same(expected,
+                  graph_of(in, [&](const std::vector<Operand>& xs) { return graph::apply_all(op, xs, c.attrs); }), in);
       if (HasFailure()) return;
     }
 }
@@ -42,7 +44,8 @@ std::vector<const OpDef*> ops_of_inputs() {
     if (d->infer && d->kind != graph::OpKind::Structure && d->name != "iota") out.push_back(d);
   return out;
 }
-INSTANTIATE_TEST_SUITE_P(Ops, CompiledOps, ::testing::ValuesIn(ops_of_inputs()), [](const auto& info) { return std::string(info.param->name); });
+INSTANTIATE_TEST_SUITE_P(Ops, CompiledOps, ::testing::ValuesIn(ops_of_inputs()),
+                         [](const auto& info) { return std::string(info.param->name); });
 
 TEST(CompiledPrograms, GiveTheBitsOfRunningAtOnce) {
   trace::install();

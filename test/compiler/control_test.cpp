@@ -1,5 +1,5 @@
-// Control nodes: a compiled graph gives the bits that applying the ops of the sub-graphs one after another gives, also for
-// adjoints and batches.
+// Control nodes: a compiled graph gives the bits that applying the ops of the sub-graphs one after another gives, also
+// for adjoints and batches.
 #include <gtest/gtest.h>
 
 #include "autodiff/vjp.h"
@@ -20,13 +20,15 @@ using Function = std::function<Operands(const Operands&)>;
 // As a program would: everything that is known is run at once.
 std::vector<Tensor> run_now(const Function& f, const std::vector<Tensor>& in) {
   std::vector<Tensor> out;
-  for (const Operand& o : f({in.begin(), in.end()})) out.push_back(contiguous(o.value()));
+  for (const Operand& o : f({in.begin(), in.end()}))
+    out.push_back(contiguous(o.value()));
   return out;
 }
 
 std::vector<Tensor> run_compiled(const Function& f, const std::vector<Tensor>& in) {
   Graph g;
-  for (const Tensor& t : in) g.inputs.push_back(parameter({t.dtype, to_sizes(t.sizes)}));
+  for (const Tensor& t : in)
+    g.inputs.push_back(parameter({t.dtype, to_sizes(t.sizes)}));
   g.outputs = f(operands(g.inputs));
   return run(compile(g), in);
 }
@@ -34,10 +36,12 @@ std::vector<Tensor> run_compiled(const Function& f, const std::vector<Tensor>& i
 void expect_same(const Function& f, const std::vector<Tensor>& in) {
   std::vector<Tensor> expected = run_now(f, in), actual = run_compiled(f, in);
   ASSERT_EQ(expected.size(), actual.size());
-  for (size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(same_bits(expected[i], contiguous(actual[i]))) << "output " << i;
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_TRUE(same_bits(expected[i], contiguous(actual[i]))) << "output " << i;
 }
 
-// The same but for the signs of zeros, all that a loop differentiated twice as a node promises (docs/design/control.md); programs unroll such loops.
+// The same but for the signs of zeros, all that a loop differentiated twice as a node promises
+// (docs/design/control.md); programs unroll such loops.
 void expect_same_but_zeros(const Function& f, const std::vector<Tensor>& in) {
   auto plain = [](std::vector<Tensor> all) {
     for (Tensor& t : all) {
@@ -49,18 +53,22 @@ void expect_same_but_zeros(const Function& f, const std::vector<Tensor>& in) {
   };
   std::vector<Tensor> expected = plain(run_now(f, in)), actual = plain(run_compiled(f, in));
   ASSERT_EQ(expected.size(), actual.size());
-  for (size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(same_bits(expected[i], actual[i])) << "output " << i;
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_TRUE(same_bits(expected[i], actual[i])) << "output " << i;
 }
 
 // f's outputs and the adjoints of its inputs.
 Function with_gradient(const Function& f) {
   return [f](const Operands& xs) {
     Operands leaves, ones;
-    for (const Operand& x : xs) leaves.push_back(trace::make_leaf(x));
+    for (const Operand& x : xs)
+      leaves.push_back(trace::make_leaf(x));
     Operands out = f(leaves);
-    for (const Operand& y : out) ones.push_back(full(y.type(), 1));
+    for (const Operand& y : out)
+      ones.push_back(full(y.type(), 1));
     Operands grads = autodiff::vjp(out, ones, leaves, true);
-    for (size_t i = 0; i < grads.size(); ++i) out.push_back(grads[i] ? grads[i] : zeros(xs[i].type()));
+    for (size_t i = 0; i < grads.size(); ++i)
+      out.push_back(grads[i] ? grads[i] : zeros(xs[i].type()));
     return out;
   };
 }
@@ -101,7 +109,8 @@ class Control : public ::testing::Test {
   void SetUp() override {
     trace::install();
     Rng rng(test_seed());
-    in_ = {uniform_tensor(rng, DType::F32, {3}), uniform_tensor(rng, DType::F32, {20, 3}), uniform_tensor(rng, DType::F32, {3})};
+    in_ = {uniform_tensor(rng, DType::F32, {3}), uniform_tensor(rng, DType::F32, {20, 3}),
+           uniform_tensor(rng, DType::F32, {3})};
   }
   std::vector<Tensor> in_;
 };
@@ -131,8 +140,8 @@ TEST_F(Control, ScanOfEntwinedCarries) {
     }
 }
 
-// The start of a carry is a capture too, and is used before and after the loop. (Programs take second derivatives of such loops turn by
-// turn: test/eval/control_test.cpp.)
+// The start of a carry is a capture too, and is used before and after the loop. (Programs take second derivatives of
+// such loops turn by turn: test/eval/control_test.cpp.)
 TEST_F(Control, ScanThatStartsFromACapture) {
   for (bool reverse : {false, true}) {
     Function f = [=](const Operands& in) {
@@ -147,7 +156,8 @@ TEST_F(Control, ScanThatStartsFromACapture) {
 
 TEST_F(Control, CondRunsOneWay) {
   auto way = [](double k) {
-    return graph_of({kVector, kVector}, [k](const Operands& p) { return Operands{apply1("sin", p[0] * p[1]) * like(p[0], k), p[0]}; });
+    return graph_of({kVector, kVector},
+                    [k](const Operands& p) { return Operands{apply1("sin", p[0] * p[1]) * like(p[0], k), p[0]}; });
   };
   Function f = [&](const Operands& in) {
     return cond(less(sum_all(in[0]), sum_all(in[2])), way(2), way(3), {in[0], in[2]});
@@ -159,8 +169,11 @@ TEST_F(Control, CondRunsOneWay) {
 }
 
 TEST_F(Control, While) {
-  GraphPtr test = graph_of({kVector, kVector}, [](const Operands& p) { return Operands{less(sum_all(p[0] * p[0]), constant(DType::F32, 1e4))}; });
-  GraphPtr body = graph_of({kVector, kVector}, [](const Operands& p) { return Operands{p[0] * like(p[0], 1.5) + p[1]}; });
+  GraphPtr test = graph_of({kVector, kVector}, [](const Operands& p) {
+    return Operands{less(sum_all(p[0] * p[0]), constant(DType::F32, 1e4))};
+  });
+  GraphPtr body =
+      graph_of({kVector, kVector}, [](const Operands& p) { return Operands{p[0] * like(p[0], 1.5) + p[1]}; });
   Function f = [&](const Operands& in) { return while_loop(test, body, {in[0]}, {in[2]}); };
   expect_same(f, in_);
   expect_same(with_gradient(f), in_);
@@ -169,7 +182,8 @@ TEST_F(Control, While) {
 TEST_F(Control, RowsComeApartAndTogether) {
   Function f = [](const Operands& in) {
     Operands rows = unstack(in[1]);
-    for (size_t i = 0; i < rows.size(); i += 2) rows[i] = rows[i] * rows[i];
+    for (size_t i = 0; i < rows.size(); i += 2)
+      rows[i] = rows[i] * rows[i];
     return Operands{stack_rows(std::move(rows))};
   };
   expect_same(f, in_);
@@ -181,10 +195,12 @@ TEST_F(Control, Batches) {
   g.inputs = parameters({kVector, {DType::F32, {20, 3}}, kVector});
   g.outputs = recurrence(operands(g.inputs), false);
   Rng rng(test_seed());
-  std::vector<Tensor> in = {uniform_tensor(rng, DType::F32, {4, 3}), uniform_tensor(rng, DType::F32, {4, 20, 3}), in_[2]};
+  std::vector<Tensor> in = {uniform_tensor(rng, DType::F32, {4, 3}), uniform_tensor(rng, DType::F32, {4, 20, 3}),
+                            in_[2]};
   Function f = [&](const Operands& xs) {
     Operands out;
-    for (auto& b : transforms::batch_graph(g, {{xs[0], true}, {xs[1], true}, {xs[2], false}}, 4)) out.push_back(b.value);
+    for (auto& b : transforms::batch_graph(g, {{xs[0], true}, {xs[1], true}, {xs[2], false}}, 4))
+      out.push_back(b.value);
     return out;
   };
   expect_same(f, in);
@@ -192,7 +208,8 @@ TEST_F(Control, Batches) {
   for (int64_t i = 0; i < 4; ++i) {
     std::vector<Tensor> one = run_now([](const Operands& xs) { return recurrence(xs, false); },
                                       {contiguous(select_axis0(in[0], i)), contiguous(select_axis0(in[1], i)), in[2]});
-    for (size_t k = 0; k < one.size(); ++k) EXPECT_TRUE(same_bits(one[k], contiguous(select_axis0(all[k], i))));
+    for (size_t k = 0; k < one.size(); ++k)
+      EXPECT_TRUE(same_bits(one[k], contiguous(select_axis0(all[k], i))));
   }
 }
 
@@ -203,14 +220,16 @@ TEST_F(Control, HostCalls) {
   g.inputs = parameters({kVector});
   Operand x(g.inputs[0], 0);
   auto watch = [&](const Operand& o) {
-    g.effects.push_back(host_call({o}, [&seen](std::span<const Tensor> v) { seen.push_back(static_cast<float>(element_as_double(v[0], 0))); }));
+    g.effects.push_back(host_call(
+        {o}, [&seen](std::span<const Tensor> v) { seen.push_back(static_cast<float>(element_as_double(v[0], 0))); }));
   };
   watch(sum_all(x));
   Operand y = x * like(x, 2);
   watch(sum_all(y));
   watch(sum_all(x));
   g.outputs = {y};
-  float total = static_cast<float>(element_as_double(run_now([](const Operands& xs) { return Operands{sum_all(xs[0])}; }, {in_[0]})[0], 0));
+  float total = static_cast<float>(
+      element_as_double(run_now([](const Operands& xs) { return Operands{sum_all(xs[0])}; }, {in_[0]})[0], 0));
   run(compile(g), {{in_[0]}});
   EXPECT_EQ(seen, (std::vector<float>{total, 2 * total, total}));
 }

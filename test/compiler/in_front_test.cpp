@@ -1,4 +1,5 @@
-// Kernels that make rows of a product's factor as it reads them: the bits of the tape, whatever way the product takes, and nothing is written over that is still to be read.
+// Kernels that make rows of a product's factor as it reads them: the bits of the tape, whatever way the product takes,
+// and nothing is written over that is still to be read.
 #include "beside_products.h"
 
 namespace sheaf::compiler {
@@ -13,16 +14,21 @@ Operand centred(const Operand& x, const Operand& weights) { return (x - sum(x, {
 
 // Few and many columns, few and many k, more rows than are packed at a time, odd sizes: all ways of a product.
 TEST_F(InFront, GivesTheBitsOfTheTape) {
-  const Shape shapes[] = {{1100, 300, 260}, {520, 900, 600}, {4100, 64, 70}, {9000, 33, 40}, {3000, 96, 300}, {600, 40, 1400}, {517, 1000, 515}, {2, 30, 140000}, {16, 500, 17000}, {90000, 3, 8}, {5000, 90, 513}, {1040, 20, 1040}};
+  const Shape shapes[] = {{1100, 300, 260}, {520, 900, 600}, {4100, 64, 70},   {9000, 33, 40},
+                          {3000, 96, 300},  {600, 40, 1400}, {517, 1000, 515}, {2, 30, 140000},
+                          {16, 500, 17000}, {90000, 3, 8},   {5000, 90, 513},  {1040, 20, 1040}};
   for (DType dtype : {DType::F32, DType::F64, DType::BF16, DType::F16}) {
     Rng rng(test_seed());
     SCOPED_TRACE("SHEAF_SEED=" + std::to_string(rng.seed));
     for (size_t i = 0; i < std::size(shapes); ++i) {
       auto [m, n, k] = shapes[i];
       runtime::set_num_threads(1 + static_cast<int>(i % 5));
-      std::vector<Tensor> in{uniform_tensor(rng, dtype, {1, m, k}, -1, 1), uniform_tensor(rng, dtype, {1, k, n}, -1, 1), uniform_tensor(rng, dtype, {k})};
+      std::vector<Tensor> in{uniform_tensor(rng, dtype, {1, m, k}, -1, 1), uniform_tensor(rng, dtype, {1, k, n}, -1, 1),
+                             uniform_tensor(rng, dtype, {k})};
       for (bool row : {false, true}) {
-        Function f = [row](const std::vector<Operand>& x) { return std::vector{dot(row ? centred(x[0], x[2]) : apply1("tanh", x[0] * x[2]), x[1])}; };
+        Function f = [row](const std::vector<Operand>& x) {
+          return std::vector{dot(row ? centred(x[0], x[2]) : apply1("tanh", x[0] * x[2]), x[1])};
+        };
         EXPECT_TRUE(by_rows(in, f)) << m << " " << n << " " << k;
         expect_bits_of_tape(in, f);
         if (HasFailure()) return;
@@ -34,10 +40,14 @@ TEST_F(InFront, GivesTheBitsOfTheTape) {
 // Between what makes rows and what takes parts.
 TEST_F(InFront, ThreeKernelsInOne) {
   Rng rng(test_seed());
-  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 2100, 130}, -1, 1), uniform_tensor(rng, DType::F32, {1, 130, 200}, -1, 1), uniform_tensor(rng, DType::F32, {130}), uniform_tensor(rng, DType::F32, {1, 2100, 200})};
+  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 2100, 130}, -1, 1),
+                         uniform_tensor(rng, DType::F32, {1, 130, 200}, -1, 1), uniform_tensor(rng, DType::F32, {130}),
+                         uniform_tensor(rng, DType::F32, {1, 2100, 200})};
   for (int threads : {1, 2, 5}) {
     runtime::set_num_threads(threads);
-    Function f = [](const std::vector<Operand>& x) { return std::vector{apply1("tanh", dot(centred(x[0], x[2]), x[1])) + x[3]}; };
+    Function f = [](const std::vector<Operand>& x) {
+      return std::vector{apply1("tanh", dot(centred(x[0], x[2]), x[1])) + x[3]};
+    };
     EXPECT_TRUE(by_rows(in, f));
     EXPECT_TRUE(by_parts(in, f));
     expect_bits_of_tape(in, f);
@@ -78,9 +88,13 @@ TEST_F(InFront, WhatIsReadTwiceStays) {
 // What it is made of is read until the last rows are made: the product, twice as wide, takes other memory.
 TEST_F(InFront, WhatItReadsIsNotWrittenOver) {
   Rng rng(test_seed());
-  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 4000, 40}, -1, 1), uniform_tensor(rng, DType::F32, {1, 40, 120}, -1, 1), uniform_tensor(rng, DType::F32, {1, 120, 240}, -1, 1), uniform_tensor(rng, DType::F32, {120})};
+  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 4000, 40}, -1, 1),
+                         uniform_tensor(rng, DType::F32, {1, 40, 120}, -1, 1),
+                         uniform_tensor(rng, DType::F32, {1, 120, 240}, -1, 1), uniform_tensor(rng, DType::F32, {120})};
   runtime::set_num_threads(2);
-  Function f = [](const std::vector<Operand>& x) { return std::vector{sum(dot(centred(dot(x[0], x[1]), x[3]), x[2]), {2})}; };
+  Function f = [](const std::vector<Operand>& x) {
+    return std::vector{sum(dot(centred(dot(x[0], x[1]), x[3]), x[2]), {2})};
+  };
   EXPECT_TRUE(by_rows(in, f));
   expect_bits_of_tape(in, f);
 }
@@ -88,14 +102,17 @@ TEST_F(InFront, WhatItReadsIsNotWrittenOver) {
 // The factor itself is nowhere.
 TEST_F(InFront, NeedsNoMemory) {
   Rng rng(1);
-  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 4000, 128}, -1, 1), uniform_tensor(rng, DType::F32, {1, 128, 64}, -1, 1)};
-  Compiled code = compile(graph_of(in, [](const std::vector<Operand>& x) { return std::vector{dot(apply1("tanh", x[0]), x[1])}; }));
+  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 4000, 128}, -1, 1),
+                         uniform_tensor(rng, DType::F32, {1, 128, 64}, -1, 1)};
+  Compiled code =
+      compile(graph_of(in, [](const std::vector<Operand>& x) { return std::vector{dot(apply1("tanh", x[0]), x[1])}; }));
   EXPECT_LT(code.executable.scratch_bytes, 4096u);
 }
 
 TEST_F(InFront, CanBeSwitchedOff) {
   Rng rng(test_seed());
-  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 600, 640}, -1, 1), uniform_tensor(rng, DType::F32, {1, 640, 60}, -1, 1)};
+  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 600, 640}, -1, 1),
+                         uniform_tensor(rng, DType::F32, {1, 640, 60}, -1, 1)};
   Function f = [](const std::vector<Operand>& x) { return std::vector{dot(apply1("tanh", x[0]), x[1])}; };
   EXPECT_TRUE(by_rows(in, f));
   switch_pass("precede", false);

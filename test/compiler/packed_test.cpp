@@ -35,18 +35,22 @@ class Packed : public ::testing::Test {
     code_ = compile(g_);
   }
   Operand input(Dims sizes) {
-    g_.inputs.push_back(make_ref<graph::Node>(&ops::op("input"), graph::Attrs{}, std::vector<Operand>{}, std::vector<graph::TensorType>{{DType::BF16, to_sizes(sizes)}}));
+    g_.inputs.push_back(make_ref<graph::Node>(&ops::op("input"), graph::Attrs{}, std::vector<Operand>{},
+                                              std::vector<graph::TensorType>{{DType::BF16, to_sizes(sizes)}}));
     return Operand(g_.inputs.back(), 0);
   }
   static void fill(const Tensor& t, int step) {
-    for (int64_t i = 0; i < t.num_elems(); ++i) store_double(DType::BF16, t.bytes() + 2 * i, static_cast<double>(i * step % 13) - 6);
+    for (int64_t i = 0; i < t.num_elems(); ++i)
+      store_double(DType::BF16, t.bytes() + 2 * i, static_cast<double>(i * step % 13) - 6);
   }
   static Tensor numbers(Dims sizes, int step) {
     Tensor t = empty_tensor(DType::BF16, sizes);
     fill(t, step);
     return t;
   }
-  bool same_product(const Tensor& a, const Tensor& b) const { return std::memcmp(a.bytes(), b.bytes(), kSize * 2) == 0; }
+  bool same_product(const Tensor& a, const Tensor& b) const {
+    return std::memcmp(a.bytes(), b.bytes(), kSize * 2) == 0;
+  }
 
   graph::Graph g_;
   Compiled code_;
@@ -57,7 +61,8 @@ TEST_F(Packed, AfterAFewReadsWithTheSameBits) {
   const int64_t before = packed_stats().bytes;
   Tensor first = run(code_, std::vector{x_, w_})[0];
   EXPECT_EQ(packed_stats().bytes, before) << "once is not worth it";
-  for (int i = 0; i < 4; ++i) EXPECT_TRUE(same_product(run(code_, std::vector{x_, w_})[0], first));
+  for (int i = 0; i < 4; ++i)
+    EXPECT_TRUE(same_product(run(code_, std::vector{x_, w_})[0], first));
   EXPECT_EQ(packed_stats().bytes, before + packed_bytes());
   EXPECT_LE(packed_stats().bytes, packed_stats().most_bytes);
   w_ = Tensor();
@@ -65,11 +70,13 @@ TEST_F(Packed, AfterAFewReadsWithTheSameBits) {
 }
 
 TEST_F(Packed, NotOnceTheMatrixIsWrittenTo) {
-  for (int i = 0; i < 4; ++i) run(code_, std::vector{x_, w_});
+  for (int i = 0; i < 4; ++i)
+    run(code_, std::vector{x_, w_});
   w_.buffer->will_change();
   fill(w_, 7);
   Tensor expected = run(code_, std::vector{x_, copy_of(w_)})[0];
-  for (int i = 0; i < 4; ++i) EXPECT_TRUE(same_product(run(code_, std::vector{x_, w_})[0], expected)) << i;
+  for (int i = 0; i < 4; ++i)
+    EXPECT_TRUE(same_product(run(code_, std::vector{x_, w_})[0], expected)) << i;
 }
 
 // A step that reads its weights and gives them back changed, in place.
@@ -77,7 +84,8 @@ TEST_F(Packed, NotWhatACallGivesUp) {
   Operand w(g_.inputs[1], 0);
   g_.outputs.push_back(ops::add(w, w));
   Compiled step = compile(g_);
-  for (int i = 0; i < 4; ++i) run(code_, std::vector{x_, w_});
+  for (int i = 0; i < 4; ++i)
+    run(code_, std::vector{x_, w_});
   uint8_t given_up[] = {0, 1};
   for (int i = 0; i < 4; ++i) {
     Tensor expected = run(code_, std::vector{x_, copy_of(w_)})[0];
@@ -95,9 +103,11 @@ TEST_F(Packed, ManyThreadsShareOneCopy) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t)
     threads.emplace_back([&] {
-      for (int i = 0; i < 20; ++i) EXPECT_TRUE(same_product(run(code_, std::vector{x_, w_})[0], expected));
+      for (int i = 0; i < 20; ++i)
+        EXPECT_TRUE(same_product(run(code_, std::vector{x_, w_})[0], expected));
     });
-  for (auto& t : threads) t.join();
+  for (auto& t : threads)
+    t.join();
   EXPECT_EQ(packed_stats().bytes, before + packed_bytes());
 }
 
@@ -105,11 +115,13 @@ TEST_F(Packed, NotMemoryOfOthersNorWhenSwitchedOff) {
   const int64_t before = packed_stats().bytes;
   Tensor foreign = w_;
   foreign.buffer = make_ref<Buffer>(w_.buffer->data(), w_.buffer->size_bytes(), [] {});
-  for (int i = 0; i < 5; ++i) run(code_, std::vector{x_, foreign});
+  for (int i = 0; i < 5; ++i)
+    run(code_, std::vector{x_, foreign});
   switch_pass("repack", false);
   Compiled plain = compile(g_);
   switch_pass("repack", true);
-  for (int i = 0; i < 5; ++i) run(plain, std::vector{x_, w_});
+  for (int i = 0; i < 5; ++i)
+    run(plain, std::vector{x_, w_});
   EXPECT_EQ(packed_stats().bytes, before);
 }
 

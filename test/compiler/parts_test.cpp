@@ -1,4 +1,5 @@
-// Arrays that are cut into parts, worked on and put together again: whatever the compiler computes part by part, joins or writes in place, the bits stay.
+// Arrays that are cut into parts, worked on and put together again: whatever the compiler computes part by part, joins
+// or writes in place, the bits stay.
 #include <gtest/gtest.h>
 
 #include "compiler/compile.h"
@@ -12,7 +13,8 @@ namespace {
 
 using namespace ops;
 
-// A function of arrays of equal sizes, the same for the same seed: steps that cut what there is along an axis and join parts in some order, or stack whole arrays.
+// A function of arrays of equal sizes, the same for the same seed: steps that cut what there is along an axis and join
+// parts in some order, or stack whole arrays.
 class Cutting {
  public:
   Cutting(uint64_t seed, Dims sizes) : seed_(seed), sizes_(std::move(sizes)) {}
@@ -20,7 +22,10 @@ class Cutting {
   std::vector<Operand> operator()(const std::vector<Operand>& inputs) const {
     Rng rng(seed_);
     std::vector<Operand> pool = inputs;
-    auto pick = [&] { return pool[pool.size() - 1 - static_cast<size_t>(rng.below(std::min<int64_t>(3, static_cast<int64_t>(pool.size()))))]; };
+    auto pick = [&] {
+      return pool[pool.size() - 1 -
+                  static_cast<size_t>(rng.below(std::min<int64_t>(3, static_cast<int64_t>(pool.size()))))];
+    };
     for (int64_t steps = 2 + rng.below(5); steps > 0; --steps) {
       Operand a = pick(), b = pick();
       pool.push_back(rng.below(4) == 0 ? stacked(rng, a, b) : recombined(rng, a, b));
@@ -80,7 +85,8 @@ TEST(Parts, GiveTheBitsOfTheTape) {
   g_verify = true;
   const Dims shapes[] = {{6, 40}, {33, 5}, {2, 3, 24}, {64}, {4, 1, 32}};
   const DType dtypes[] = {DType::F32, DType::F64, DType::BF16};
-  for (int trial = 0; trial < 300 && !testing::Test::HasFailure(); ++trial) expect_bits_of_tape(dtypes[trial % 3], shapes[trial % 5], test_seed() + static_cast<uint64_t>(trial));
+  for (int trial = 0; trial < 300 && !testing::Test::HasFailure(); ++trial)
+    expect_bits_of_tape(dtypes[trial % 3], shapes[trial % 5], test_seed() + static_cast<uint64_t>(trial));
 }
 
 // A value for each row was stored over an operand for rows that the same kernel read later.
@@ -93,15 +99,18 @@ TEST(Parts, RowsAreReadBeforeTheyAreWrittenOver) {
 TEST(Parts, AreWrittenWhereTheyWillBe) {
   trace::install();
   Rng rng(1);
-  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 8, 64}), uniform_tensor(rng, DType::F32, {1, 64, 64}), uniform_tensor(rng, DType::F32, {64})};
+  std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 8, 64}), uniform_tensor(rng, DType::F32, {1, 64, 64}),
+                         uniform_tensor(rng, DType::F32, {64})};
   Compiled code = compile(graph_of(in, [](const std::vector<Operand>& xs) {
     Operand y = dot(xs[0], xs[1]) + xs[2];
     Operand a = apply1("tanh", slice_axis(y, 2, 0, 32)), b = apply1("sigmoid", slice_axis(y, 2, 32, 32));
     return std::vector{dot(concat({b, a}, 2), xs[1])};
   }));
   std::vector<std::string> names;
-  for (const auto& l : code.executable.launches) names.push_back(l.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"dot [1, 8, 64] [1, 64, 64] [1, 8, 64]", "add+tanh [8, 32]", "add+sigmoid [8, 32]", "dot [1, 8, 64] [1, 64, 64] [1, 8, 64]"}));
+  for (const auto& l : code.executable.launches)
+    names.push_back(l.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"dot [1, 8, 64] [1, 64, 64] [1, 8, 64]", "add+tanh [8, 32]",
+                                             "add+sigmoid [8, 32]", "dot [1, 8, 64] [1, 64, 64] [1, 8, 64]"}));
 }
 
 }  // namespace

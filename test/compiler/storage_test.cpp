@@ -1,4 +1,5 @@
-// Outputs that take over the memory of arguments: only where the caller gives them up and nothing else reads them later.
+// Outputs that take over the memory of arguments: only where the caller gives them up and nothing else reads them
+// later.
 #include <gtest/gtest.h>
 
 #include "compiler/compile.h"
@@ -23,7 +24,8 @@ class Donation : public ::testing::Test {
   }
   static Tensor numbers(Dims sizes, float first) {
     Tensor t = empty_tensor(DType::F32, sizes);
-    for (int64_t i = 0; i < t.num_elems(); ++i) t.data<float>()[i] = first + static_cast<float>(i % 7);
+    for (int64_t i = 0; i < t.num_elems(); ++i)
+      t.data<float>()[i] = first + static_cast<float>(i % 7);
     return t;
   }
   Graph g_;

@@ -19,26 +19,30 @@ using graph::Graph;
 using graph::Node;
 
 Ref<Node> input_node(const Tensor& t) {
-  return make_ref<Node>(&op("input"), Attrs{}, std::vector<Operand>{}, std::vector<TensorType>{{t.dtype, to_sizes(t.sizes)}});
+  return make_ref<Node>(&op("input"), Attrs{}, std::vector<Operand>{},
+                        std::vector<TensorType>{{t.dtype, to_sizes(t.sizes)}});
 }
 
 Tensor numbers(Dims sizes, int seed) {
   Tensor t = empty_tensor(DType::F32, sizes);
   auto* x = reinterpret_cast<float*>(t.bytes());
-  for (int64_t i = 0; i < t.num_elems(); ++i) x[i] = static_cast<float>(((i + seed) * 7919) % 1009) / 1009.0f - 0.5f;
+  for (int64_t i = 0; i < t.num_elems(); ++i)
+    x[i] = static_cast<float>(((i + seed) * 7919) % 1009) / 1009.0f - 0.5f;
   return t;
 }
 
 // A layer with its gradients: products large enough to be shared out, a fused row kernel, reductions.
 Compiled layer(const Tensor& x, const Tensor& w) {
   Graph g;
-  for (const Tensor* t : {&x, &w}) g.inputs.push_back(input_node(*t));
+  for (const Tensor* t : {&x, &w})
+    g.inputs.push_back(input_node(*t));
   Operand a(g.inputs[0], 0), b(g.inputs[1], 0);
   Operand y = graph::apply(op("dot"), {a, b});
   Operand e = graph::apply(op("exp"), {graph::apply(op("tanh"), {y})});
   Operand total = sum_all(mul(e, y));
   g.outputs = {e, total};
-  for (Operand& d : autodiff::vjp({total}, {full(total.type(), 1)}, {a, b}, true)) g.outputs.push_back(d);
+  for (Operand& d : autodiff::vjp({total}, {full(total.type(), 1)}, {a, b}, true))
+    g.outputs.push_back(d);
   return compile(g);
 }
 
@@ -57,11 +61,13 @@ TEST(Threads, EightRunOneExecutableWithTheBitsOfOne) {
     threads.emplace_back([&] {
       for (int turn = 0; turn < 60; ++turn) {
         std::vector<Tensor> out = run(code, in);
-        for (size_t i = 0; i < out.size(); ++i) wrong += !same_bits(out[i], expected[i]);
+        for (size_t i = 0; i < out.size(); ++i)
+          wrong += !same_bits(out[i], expected[i]);
       }
       runtime::release_scratch();
     });
-  for (auto& t : threads) t.join();
+  for (auto& t : threads)
+    t.join();
   runtime::set_num_threads(before);
   EXPECT_EQ(wrong, 0);
 }
@@ -69,16 +75,15 @@ TEST(Threads, EightRunOneExecutableWithTheBitsOfOne) {
 // Adds one to each element, natively wrong for one of them.
 class Faulty final : public CheckableKernel {
  public:
-  explicit Faulty(int64_t wrong) : wrong_(wrong) {
-    kernel_.buffers = {{DType::F32, false}, {DType::F32, true}};
-  }
+  explicit Faulty(int64_t wrong) : wrong_(wrong) { kernel_.buffers = {{DType::F32, false}, {DType::F32, true}}; }
   int run(std::span<std::byte* const> b, std::span<const int64_t> sizes, int64_t& payload) const override {
     run_block(b, sizes, payload);
     if (wrong_ >= 0) reinterpret_cast<float*>(b[1])[wrong_] += 1;
     return -1;
   }
   int run_block(std::span<std::byte* const> b, std::span<const int64_t> sizes, int64_t&) const override {
-    for (int64_t i = 0; i < sizes[0]; ++i) reinterpret_cast<float*>(b[1])[i] = reinterpret_cast<float*>(b[0])[i] + 1;
+    for (int64_t i = 0; i < sizes[0]; ++i)
+      reinterpret_cast<float*>(b[1])[i] = reinterpret_cast<float*>(b[0])[i] + 1;
     return -1;
   }
   const loop::Kernel& kernel() const override { return kernel_; }
@@ -116,7 +121,8 @@ TEST(Check, NamesTheLaunchAndTheElement) {
   e.launches[1].kernel = std::make_shared<Faulty>(-1);
   EXPECT_TRUE(same_bits(e.run(in)[0], [&] {
     Tensor t = numbers({10}, 0);
-    for (int i = 0; i < 10; ++i) reinterpret_cast<float*>(t.bytes())[i] = reinterpret_cast<float*>(t.bytes())[i] + 1 + 1;
+    for (int i = 0; i < 10; ++i)
+      reinterpret_cast<float*>(t.bytes())[i] = reinterpret_cast<float*>(t.bytes())[i] + 1 + 1;
     return t;
   }()));
   runtime::g_run_launches = nullptr;

@@ -19,7 +19,8 @@ graph::Graph graph_of(const std::vector<Tensor>& in, F&& f) {
   graph::Graph g;
   std::vector<graph::Operand> operands;
   for (const Tensor& t : in) {
-    g.inputs.push_back(make_ref<graph::Node>(&ops::op("input"), graph::Attrs{}, std::vector<graph::Operand>{}, std::vector<graph::TensorType>{{t.dtype, to_sizes(t.sizes)}}));
+    g.inputs.push_back(make_ref<graph::Node>(&ops::op("input"), graph::Attrs{}, std::vector<graph::Operand>{},
+                                             std::vector<graph::TensorType>{{t.dtype, to_sizes(t.sizes)}}));
     operands.emplace_back(g.inputs.back(), 0);
   }
   g.outputs = f(operands);
@@ -28,19 +29,24 @@ graph::Graph graph_of(const std::vector<Tensor>& in, F&& f) {
 
 inline std::vector<Tensor> values_of(const std::vector<graph::Operand>& os) {
   std::vector<Tensor> out;
-  for (const graph::Operand& o : os) out.push_back(o.value());
+  for (const graph::Operand& o : os)
+    out.push_back(o.value());
   return out;
 }
 
-// What f gives for arrays, and behind it the gradients of its sum by each of them, zero where it does not depend on one.
+// What f gives for arrays, and behind it the gradients of its sum by each of them, zero where it does not depend on
+// one.
 template <class F>
 std::vector<graph::Operand> with_gradients(const F& f, const std::vector<graph::Operand>& xs) {
   std::vector<graph::Operand> leaves, ones, out;
-  for (const graph::Operand& x : xs) leaves.push_back(trace::make_leaf(x));
+  for (const graph::Operand& x : xs)
+    leaves.push_back(trace::make_leaf(x));
   out = f(leaves);
-  for (const graph::Operand& y : out) ones.push_back(ops::full(y.type(), 1));
+  for (const graph::Operand& y : out)
+    ones.push_back(ops::full(y.type(), 1));
   std::vector<graph::Operand> gradients = autodiff::vjp(out, ones, leaves, true);
-  for (size_t i = 0; i < xs.size(); ++i) out.push_back(gradients[i] ? gradients[i] : ops::zeros(xs[i].type()));
+  for (size_t i = 0; i < xs.size(); ++i)
+    out.push_back(gradients[i] ? gradients[i] : ops::zeros(xs[i].type()));
   return out;
 }
 
@@ -49,7 +55,8 @@ inline void expect_same(const std::vector<Tensor>& expected, const graph::Graph&
   for (int turn = 0; turn < 2; ++turn) {  // scratch memory is dirty in the second
     std::vector<Tensor> actual = run(code, in);
     ASSERT_EQ(expected.size(), actual.size());
-    for (size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(ops::same_bits(expected[i], actual[i])) << "output " << i << "\n" << graph::print(g);
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_TRUE(ops::same_bits(expected[i], actual[i])) << "output " << i << "\n" << graph::print(g);
   }
 }
 

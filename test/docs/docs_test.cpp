@@ -1,5 +1,5 @@
-// Every example in the documentation runs and gives what it says: those of built-ins, of the library's docstrings, and of
-// the pages in docs/.
+// Every example in the documentation runs and gives what it says: those of built-ins, of the library's docstrings, and
+// of the pages in docs/.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -62,7 +62,8 @@ TEST_F(Docs, ExamplesOfTheLibrary) {
   };
   for (auto& [name, f] : definitions.globals().prelude_functions())
     if (!f.own) check(std::string(name.str()), eval::doc_of(*f.form()));
-  for (auto& [name, macro] : definitions.globals().prelude_macros()) check(std::string(name.str()), macro.doc);
+  for (auto& [name, macro] : definitions.globals().prelude_macros())
+    check(std::string(name.str()), macro.doc);
 }
 
 // The fenced `clojure` blocks of a page, everything else replaced by empty lines so that line numbers stay.
@@ -98,7 +99,8 @@ TEST_F(Docs, ExamplesOfPages) {
 
 // The reader of examples itself.
 TEST(Examples, AreReadWithTheirExpectations) {
-  auto es = read_examples("(f 1) ; => 2\n(g)\n; ~> [1\n;     2]\n(h) ; a remark\n; !! no\n(def x 1)\n; text\n; => not this one's\n");
+  auto es = read_examples(
+      "(f 1) ; => 2\n(g)\n; ~> [1\n;     2]\n(h) ; a remark\n; !! no\n(def x 1)\n; text\n; => not this one's\n");
   ASSERT_EQ(es.size(), 4u);
   EXPECT_EQ(es[0].kind, Example::Prints);
   EXPECT_EQ(es[0].expected, std::vector<std::string>{"2"});

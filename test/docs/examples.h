@@ -37,15 +37,21 @@ inline std::vector<Example> read_examples(const std::string& text) {
       size_t start = after[k].find_first_not_of(' ');
       if (start == std::string::npos) continue;
       std::string marker = after[k].substr(start, 4);
-      if (marker == "; =>") e.kind = Example::Prints;
-      else if (marker == "; ~>") e.kind = Example::PrintsNear;
-      else if (marker == "; !!") e.kind = Example::Fails;
-      else if (k > 0 || marker[0] != ';') break;
-      else continue;
+      if (marker == "; =>")
+        e.kind = Example::Prints;
+      else if (marker == "; ~>")
+        e.kind = Example::PrintsNear;
+      else if (marker == "; !!")
+        e.kind = Example::Fails;
+      else if (k > 0 || marker[0] != ';')
+        break;
+      else
+        continue;
       e.expected.push_back(after[k].size() > start + 5 ? after[k].substr(start + 5) : "");
       for (size_t more = k + 1; more < after.size(); ++more) {
         size_t at = after[more].find("; ");
-        if (at == std::string::npos || after[more].find_first_not_of(' ') != at || after[more].substr(at, 5) != ";    ") break;
+        if (at == std::string::npos || after[more].find_first_not_of(' ') != at || after[more].substr(at, 5) != ";    ")
+          break;
         e.expected.push_back(after[more].substr(at + 5));
       }
     }
@@ -59,7 +65,8 @@ inline std::vector<Example> docstring_examples(const std::string& doc) {
   size_t start = doc.starts_with("(") ? 0 : doc.find("\n(");
   if (start == std::string::npos) return {};
   std::string text = doc.substr(start);
-  bool expects = text.find("; => ") != std::string::npos || text.find("; ~> ") != std::string::npos || text.find("; !! ") != std::string::npos;
+  bool expects = text.find("; => ") != std::string::npos || text.find("; ~> ") != std::string::npos ||
+                 text.find("; !! ") != std::string::npos;
   return expects ? read_examples(text) : std::vector<Example>{};
 }
 
@@ -84,7 +91,8 @@ inline std::string run_example(eval::Session& session, const Example& e) {
   if (e.kind == Example::Fails) {
     std::vector<std::string> got = split_lines(error);
     if (!got.empty() && got[0] == e.expected[0]) return "";
-    return fmt::format("{}\n  expected error: {}\n  got error: {}", shown, e.expected[0], got.empty() ? "(none)" : got[0]);
+    return fmt::format("{}\n  expected error: {}\n  got error: {}", shown, e.expected[0],
+                       got.empty() ? "(none)" : got[0]);
   }
   if (!error.empty()) return fmt::format("{}\n  error: {}", shown, error);
   if (e.kind == Example::Runs) return "";

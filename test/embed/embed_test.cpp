@@ -1,6 +1,5 @@
 // The C interface and the C++ header, as a program meets them: linked with libsheaf.so alone.
 #include <gtest/gtest.h>
-#include <sheaf/sheaf.hpp>
 
 #include <array>
 #include <atomic>
@@ -8,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <sheaf/sheaf.hpp>
 #include <thread>
 
 extern "C" long sum_from_c(void);
@@ -128,7 +128,8 @@ TEST(Errors, Kinds) {
 TEST(Values, GoInAndComeOut) {
   Session s;
   s.eval("(defn same [x] x)");
-  Value tree = Value::dict({{"b", Value::list({1, 2.5, "three", true, nullptr})}, {"a", Value::tuple({Value::keyword("k"), -1})}});
+  Value tree = Value::dict(
+      {{"b", Value::list({1, 2.5, "three", true, nullptr})}, {"a", Value::tuple({Value::keyword("k"), -1})}});
   Value v = s.call("same", tree);
   EXPECT_EQ(v.kind(), SHEAF_DICT);
   ASSERT_EQ(v.size(), 2u);
@@ -217,8 +218,10 @@ TEST(Tensors, OutputsAreNeverWritten) {
   s.eval("(defn step [w] (- w 1.0))\n(defn run [w n] (reduce (fn [a i] (step a)) w (range n)))");
   Value first = s.call("run", s.eval("(zeros [5000])"), 3);
   auto shown = first.tensor<float>();
-  for (int i = 0; i < 5; ++i) s.call("run", first, 3);
-  for (int64_t i = 0; i < 5000; ++i) ASSERT_EQ(shown(i), -3.f);
+  for (int i = 0; i < 5; ++i)
+    s.call("run", first, 3);
+  for (int64_t i = 0; i < 5000; ++i)
+    ASSERT_EQ(shown(i), -3.f);
 }
 
 TEST(Tensors, AnyStrides) {
@@ -228,11 +231,13 @@ TEST(Tensors, AnyStrides) {
   std::iota(data.begin(), data.end(), 0.0);
   // Columns first; every second row; backwards.
   Value by_column = Value::view(data.data(), {6, 4}, {}, {1, 6});
-  EXPECT_EQ(s.call("total", by_column).text(), s.eval("(sum (transpose (reshape (arange 24 :f64) [4 6])) :axis 1)").text());
+  EXPECT_EQ(s.call("total", by_column).text(),
+            s.eval("(sum (transpose (reshape (arange 24 :f64) [4 6])) :axis 1)").text());
   Value skipping = Value::view(data.data(), {3, 4}, {}, {8, 1});
   EXPECT_EQ(s.call("same", skipping).tensor<double>()(2, 1), 17.0);
   Value backwards = Value::view(data.data() + 23, {24}, {}, {-1});
-  EXPECT_EQ(s.call("str", s.call("sum", s.call("take", backwards, 2))).as_text(), s.eval("(str (sum (take (flip (arange 24 :f64)) 2)))").as_text());
+  EXPECT_EQ(s.call("str", s.call("sum", s.call("take", backwards, 2))).as_text(),
+            s.eval("(str (sum (take (flip (arange 24 :f64)) 2)))").as_text());
   auto straight = backwards.tensor<double>();
   EXPECT_EQ(straight.stride(0), 1);
   EXPECT_EQ(straight(0), 23.0);
@@ -279,7 +284,10 @@ TEST(Tensors, ThatCannotComeIn) {
   EXPECT_NE(e.message().find("uint64; its dtypes are :f32"), std::string::npos) << e.message();
   auto* odd = reinterpret_cast<float*>(reinterpret_cast<char*>(data.data()) + 1);
   EXPECT_EQ(error_of([&] { Value::view(odd, {2}, release); }).kind(), "argument");
-  EXPECT_EQ(error_of([&] { Value::view(reinterpret_cast<float*>(data.data()), std::vector<int64_t>(40, 1), release); }).kind(), "argument");
+  EXPECT_EQ(error_of([&] {
+              Value::view(reinterpret_cast<float*>(data.data()), std::vector<int64_t>(40, 1), release);
+            }).kind(),
+            "argument");
   EXPECT_EQ(error_of([&] { Value::view(reinterpret_cast<float*>(data.data()), {-1}, release); }).kind(), "argument");
   EXPECT_FALSE(released) << "what was refused still belongs to the host";
   EXPECT_EQ(error_of([&] { Value(3).to_dlpack(); }).kind(), "argument");
@@ -317,9 +325,11 @@ TEST(Threads, OneSessionServesOneAtATime) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&] {
-      for (int i = 0; i < 100; ++i) s.call("count-up");
+      for (int i = 0; i < 100; ++i)
+        s.call("count-up");
     });
-  for (auto& t : threads) t.join();
+  for (auto& t : threads)
+    t.join();
   EXPECT_EQ(s.eval("(deref n)").as_int(), 400);
 }
 
@@ -335,14 +345,17 @@ TEST(Threads, SessionsRunSideBySide) {
         std::vector<float> x(64 * 8, 0.5f), w(8, static_cast<float>(t + 1));
         Value weights = Value::view(w.data(), {8});
         Value data = Value::view(x.data(), {64, 8});
-        for (int i = 0; i < 6; ++i) weights = s.call("step", weights, data);
+        for (int i = 0; i < 6; ++i)
+          weights = s.call("step", weights, data);
         // The same step in doubles.
         double v = t + 1;
-        for (int i = 0; i < 6; ++i) v -= 0.1 * (2 * 0.5 * 8 * 0.5 * v);
+        for (int i = 0; i < 6; ++i)
+          v -= 0.1 * (2 * 0.5 * 8 * 0.5 * v);
         if (std::abs(weights.tensor<float>()(3) - v) < 1e-4) ++right;
       }
     });
-  for (auto& t : threads) t.join();
+  for (auto& t : threads)
+    t.join();
   EXPECT_EQ(right, 12);
 }
 

@@ -14,8 +14,8 @@ namespace {
 
 struct Outcome {
   std::string text, error;
-  std::map<std::string, int> compiled;                  // variants by function
-  std::map<std::string, std::string> interpreted;       // reasons by function
+  std::map<std::string, int> compiled;             // variants by function
+  std::map<std::string, std::string> interpreted;  // reasons by function
 };
 
 Outcome run(const std::string& program, trace::JitMode mode) {
@@ -23,8 +23,10 @@ Outcome run(const std::string& program, trace::JitMode mode) {
   trace::forget_compiled();
   trace::set_jit_mode(mode);
   trace::set_jit_listener([&](const trace::JitEvent& e) {
-    if (e.outcome == trace::JitOutcome::Compiled) ++o.compiled[e.function];
-    else if (e.outcome == trace::JitOutcome::Interpreted) o.interpreted[e.function] = e.reason + (e.span ? " at " + place(e.span) : "");
+    if (e.outcome == trace::JitOutcome::Compiled)
+      ++o.compiled[e.function];
+    else if (e.outcome == trace::JitOutcome::Interpreted)
+      o.interpreted[e.function] = e.reason + (e.span ? " at " + place(e.span) : "");
   });
   std::string* before = builtins::set_capture(&o.text);
   try {
@@ -100,7 +102,9 @@ const Example kExamples[] = {
   (let [s (sum x) m (max x)]
     (cond (and (> s 2) (not (> m 5))) (* x 2) (or (< s -3) (< m -1)) (- x) true (+ x 1))))
 (print (map (fn [x] (f x)) (list [1 2] [1 9] [-5 1] [-2 -1.5] [0 0]))))"},
-    {"and_or_as_values", {"f"}, R"((defn f [x] (list (and (> (sum x) 0) (< (sum x) 5)) (or (> (sum x) 7) (> (max x) 3)) (not (sum x))))
+    {"and_or_as_values",
+     {"f"},
+     R"((defn f [x] (list (and (> (sum x) 0) (< (sum x) 5)) (or (> (sum x) 7) (> (max x) 3)) (not (sum x))))
 (print (map (fn [x] (f x)) (list [1 2] [3 4] [-1 1] [0 -4]))))"},
     {"when_prints", {"f"}, R"((defn f [x] (do (when (> (sum x) 3) (print "large" x)) (* x 2)))
 (print (map (fn [x] (f x)) (list [1 2] [3 4] [5 6] [0 0]))))"},
@@ -113,20 +117,28 @@ const Example kExamples[] = {
     {"gradient_of_if", {"g"}, R"((defn loss [w] (let [s (sum (* w w))] (if (> s 2) (* s (sum (sin w))) (sum (* w s)))))
 (defn g [w] ((value-and-grad (fn [p] (loss p))) w))
 (print (map (fn [x] (g x)) (list [1 2] [0.1 0.2] [3 4] [1 0.5]))))"},
-    {"gradient_of_nested_if", {"g"}, R"((defn loss [w] (let [s (sum w) a (* s s)] (+ a (if (> s 0) (if (> s 2) (* a s) (+ a (sum (exp w)))) (- (sum (* w w)))) (* s 3))))
+    {"gradient_of_nested_if",
+     {"g"},
+     R"((defn loss [w] (let [s (sum w) a (* s s)] (+ a (if (> s 0) (if (> s 2) (* a s) (+ a (sum (exp w)))) (- (sum (* w w)))) (* s 3))))
 (defn g [w] ((value-and-grad (fn [p] (loss p))) w))
 (print (map (fn [x] (g x)) (list [1 2] [0.1 0.2] [-3 -4] [1 0.5]))))"},
     {"second_and_third_derivative_of_if", {}, R"((defn f [w] (let [s (sum (* w w w w))] (if (> s 2) (* s s) (sin s))))
 (defn g [w] (sum ((grad f) w)))
 (defn h [w] ((grad (fn [p] (sum ((grad g) p)))) w))
 (print (map (fn [x] (h x)) (list [1.0 2.0] [0.5 0.25] [1.5 0.5]))))"},
-    {"vmap_of_if", {"f"}, R"((defn f [m k] ((vmap (fn [r] (if (> (sum r) k) (* r 2) (if (> (max r) 1) (- r) (exp r))))) m))
+    {"vmap_of_if",
+     {"f"},
+     R"((defn f [m k] ((vmap (fn [r] (if (> (sum r) k) (* r 2) (if (> (max r) 1) (- r) (exp r))))) m))
 (print (f [[1 2] [3 4] [0 0.5]] 3.5) (f [[1 2] [3 4] [0 0.5]] 2.5)))"},
-    {"vmap_of_gradient_of_if", {"f"}, R"((defn f [m] ((vmap (grad (fn [r] (let [s (sum (* r r))] (if (> s 3) (* s s) s))))) m))
+    {"vmap_of_gradient_of_if",
+     {"f"},
+     R"((defn f [m] ((vmap (grad (fn [r] (let [s (sum (* r r))] (if (> s 3) (* s s) s))))) m))
 (print (f [[1 2] [3 4] [0 0.5]]) (f [[1 1] [2 1] [0 9]])))"},
     {"branches_on_numbers", {"f"}, R"((defn f [x step] (if (< step 10) (* x (/ step 10)) x))
 (print (map (fn [i] (f [1 2] i)) '[1 2 3 9 10 11 12])))"},
-    {"many_predicates", {"f"}, R"((defn f [x i] (cond (< i 1) (* x 1) (< i 2) (* x 2) (< i 3) (* x 3) (< i 4) (* x 4) (< i 5) (* x 5) (< i 6) (* x 6) true (* x 7)))
+    {"many_predicates",
+     {"f"},
+     R"((defn f [x i] (cond (< i 1) (* x 1) (< i 2) (* x 2) (< i 3) (* x 3) (< i 4) (* x 4) (< i 5) (* x 5) (< i 6) (* x 6) true (* x 7)))
 (print (map (fn [i] (f [1 2] i)) '[0 1 2 3 4 5 6 0 1 2 3 4 5 6])))"},
     {"sizes_from_numbers", {"f"}, R"((defn f [x n] (reshape x [(* n 2) (- n 1)]))
 (print (f (range 12) 3) (f (range 12) 3)))"},
@@ -137,7 +149,9 @@ const Example kExamples[] = {
 (defn loss [w xs] (let [[h ys] (stacked w xs)] (+ (sum h) (sum (* (get ys :s) (get ys :s))) (sum (* w w)))))
 (defn g [w xs] ((value-and-grad (fn [p] (loss (get p :w) (get p :x)))) {:w w :x xs}))
 (print (rnn w xs) (rnn w xs) (stacked w xs) (stacked w xs) (g w xs) (g w xs)))"},
-    {"scan_of_a_dict", {"f"}, R"((defn f [a b] (scan (fn [c r] (let [n (+ (* 0.5 c) (sum (* (get r :a) (get r :b))))] (list n (get r :k)))) 0 {:a a :b b :k 7}))
+    {"scan_of_a_dict",
+     {"f"},
+     R"((defn f [a b] (scan (fn [c r] (let [n (+ (* 0.5 c) (sum (* (get r :a) (get r :b))))] (list n (get r :k)))) 0 {:a a :b b :k 7}))
 (def a (reshape (range 60) [20 3]))
 (print (f a (* 2 a)) (f a (* 3 a))))"},
     {"repeat", {"f", "g"}, R"((defn f [x] (repeat [i 40] [y x] (+ (* y 0.5) (sin (* i x)))))
@@ -156,33 +170,43 @@ const Example kExamples[] = {
 (print (f [1 2 3] xs) (f [1 2 3] xs) (f [4 5 6] xs)))"},
     {"loop_that_needs_its_index", {"f"}, R"((defn f [x] (repeat [i 20] [y x] (+ y (sum (ones [(+ i 1)])))))
 (print (f [1 2 3]) (f [1 2 3])))"},
-    {"loop_that_prints", {"f"}, R"((defn f [x] (repeat [i 20] [y x] (do (when (= (mod i 6) 0) (print "turn" i (sum y))) (* y 1.1))))
+    {"loop_that_prints",
+     {"f"},
+     R"((defn f [x] (repeat [i 20] [y x] (do (when (= (mod i 6) 0) (print "turn" i (sum y))) (* y 1.1))))
 (print (f [1 2 3]) (f [1 2 3])))"},
     {"error_in_a_turn", {"f"}, R"((defn f [x xs] (repeat [i 25] [y x] (do (print i) (+ y (get xs i)))))
 (print (f [1 2] (range 30)) (f [1 2] (range 30)) (try (f [1 2] (range 20)) (catch e (get e :message))))
 (f [1 2] (range 5)))"},
-    {"dict_carry", {"f"}, R"((defn f [x] (reduce (fn [s i] {:n (+ (get s :n) 1) :m (* 0.9 (+ (get s :m) (sum (get s :w)))) :w (- (get s :w) (* 0.01 (get s :w))) :tag "t" :k 3})
+    {"dict_carry",
+     {"f"},
+     R"((defn f [x] (reduce (fn [s i] {:n (+ (get s :n) 1) :m (* 0.9 (+ (get s :m) (sum (get s :w)))) :w (- (get s :w) (* 0.01 (get s :w))) :tag "t" :k 3})
   {:n 0 :m 0 :w x :tag "t" :k 3} (range 100)))
 (print (f [1 2]) (f [1 2])))"},
     {"branch_in_a_loop", {"f", "g"}, R"((defn f [x] (repeat [i 30] [y x] (if (> (sum y) 5) (* y 0.5) (+ y (* 0.1 i)))))
 (defn g [x] ((grad (fn [p] (sum (* p (f p))))) x))
 (print (f [1 2]) (f [1 2]) (g [1 2]) (g [1 2])))"},
-    {"loop_in_a_loop", {"f", "g"}, R"((defn f [w x] (repeat [i 20] [y x] (reduce (fn [a r] (tanh (+ (* a w) (* r y)))) y [[0.1 0.2] [0.3 0.4] [0.5 0.1]])))
+    {"loop_in_a_loop",
+     {"f", "g"},
+     R"((defn f [w x] (repeat [i 20] [y x] (reduce (fn [a r] (tanh (+ (* a w) (* r y)))) y [[0.1 0.2] [0.3 0.4] [0.5 0.1]])))
 (defn g [w x] ((value-and-grad (fn [p] (sum (repeat [i 20] [y x] (repeat [j 20] [z y] (tanh (+ (* z p) (* 0.1 j)))))))) w))
 (print (f [0.5 0.6] [1 2]) (f [0.5 0.6] [1 2]) (g [0.5 0.6] [1 2]) (g [0.5 0.6] [1 2])))"},
     {"while", {"f", "g"}, R"((defn f [x] (while (< (sum y) 1000) [y x] (* y 1.5)))
 (defn g [x] ((value-and-grad (fn [p] (sum (while (< (sum (* y y)) 1000) [y p] (* y (+ p 1.5)))))) x))
 (print (f [1 2 3]) (f [1 2 3]) (f [100 200 800]) (g [1 2 3]) (g [1 2 3]) (g [100 200 800])))"},
-    {"while_with_a_count", {"f"}, R"((defn f [x] (while (and (< (get s :n) 50) (> (max (get s :x)) 0.1)) [s {:x x :n 0}] (do (print (get s :n)) {:x (* 0.5 (get s :x)) :n (+ 1 (get s :n))})))
+    {"while_with_a_count",
+     {"f"},
+     R"((defn f [x] (while (and (< (get s :n) 50) (> (max (get s :x)) 0.1)) [s {:x x :n 0}] (do (print (get s :n)) {:x (* 0.5 (get s :x)) :n (+ 1 (get s :n))})))
 (print (f [1 2 3]) (f [1 2 3]) (f [0.01 0.02 0])))"},
-    {"second_and_third_derivatives_of_loops", {"a", "b", "c", "d", "e"}, R"((defn a [x] ((grad (fn [q] (sum (* q ((grad (fn [p] (sum (repeat [i 30] [y p] (+ (* y p) (sin y)))))) q))))) x))
+    {"second_and_third_derivatives_of_loops",
+     {"a", "b", "c", "d", "e"},
+     R"((defn a [x] ((grad (fn [q] (sum (* q ((grad (fn [p] (sum (repeat [i 30] [y p] (+ (* y p) (sin y)))))) q))))) x))
 (defn b [x] ((grad (fn [q] (sum (* q ((grad (fn [p] (sum (repeat [i 30] [y [1 1]] (tanh (* p (sin y))))))) q))))) x))
 (defn c [x] ((grad (fn [r] (sum ((grad (fn [q] (sum (* q ((grad (fn [p] (sum (repeat [i 20] [y p] (sin (+ (* y 0.5) p)))))) q))))) r)))) x))
 (defn d [x] ((grad (fn [q] (let [[v g] ((value-and-grad (fn [p] (sum (repeat [i 20] [y (* 1.0 p)] (* p (sin (* p y))))))) q)] (* v (sum g))))) x))
 (defn e [x] ((grad (fn [r] (sum ((grad (fn [q] (sum (* q ((grad (fn [p] (sum (repeat [i 20] [y [1 1]] (tanh (+ (* y y 0.5) p)))))) q))))) r)))) x))
 (print (a [0.1 0.2]) (a [0.1 0.2]) (b [0.1 0.2]) (b [0.1 0.2]) (c [0.1 0.2]) (c [0.1 0.2]) (d [1.1 1.2]) (d [1.1 1.2]) (e [0.1 0.2]) (e [0.1 0.2])))"},
-    // The last bits and, by way of a reciprocal, the signs of zeros: of values that are the same in every turn, of a start that is used
-    // elsewhere too, of the rows.
+    // The last bits and, by way of a reciprocal, the signs of zeros: of values that are the same in every turn, of a
+    // start that is used elsewhere too, of the rows.
     {"second_derivatives_to_the_bit", {"a", "b", "c", "d"}, R"((def xs (sin (reshape (arange 34) [17 2])))
 (defn a [w] ((grad (fn [w] (sum (* w ((grad (fn [w] (sum (repeat [i 18] [y [0.5 0.6]] (- y (* (* 0.3 w) (* w w))))))) w))))) w))
 (defn b [p xs] ((grad (fn [p] (sum (* p ((grad (fn [p] (let [[c ys] (scan (fn [y r] (list (relu (* (relu p) p)) (* y (tanh p)))) (* 1.0 p) xs)]
@@ -201,7 +225,9 @@ const Example kExamples[] = {
 (defn h [m] ((vmap (grad (fn [x] (sum (repeat [i 20] [y x] (sin (+ y x))))))) m))
 (defn k [m w] ((vmap (fn [x] (repeat [i 20] [y x] (tanh (+ (* y w) (sum w)))))) m))
 (print (f (transpose m)) (f (transpose m)) (g m 2.0) (g m 2.0) (h m) (h m) (k m [0.1 0.2 0.3]) (k m [0.1 0.2 0.3])))"},
-    {"try_in_a_gradient", {"g"}, R"((defn g [x] ((grad (fn [p] (try (sum (repeat [i 20] [y p] (* y 1.1))) (catch e 0.0)))) x))
+    {"try_in_a_gradient",
+     {"g"},
+     R"((defn g [x] ((grad (fn [p] (try (sum (repeat [i 20] [y p] (* y 1.1))) (catch e 0.0)))) x))
 (print (g [1 2]) (g [1 2])))"},
     {"training_driver", {"train"}, R"((defn loss [w x y] (let [e (- (@ x w) y)] (mean (* e e))))
 (defn step [w x y] (let [[l g] ((value-and-grad (fn [p] (loss p x y))) w)] (- w (* 0.05 g))))
@@ -213,11 +239,13 @@ const Example kExamples[] = {
 (defn g [w] ((value-and-grad (fn [p] (loss p))) w))
 (print (g [1 2 3]) (g [0.1 0.2 0.3]) (g [3 1 2])))"},
 };
-INSTANTIATE_TEST_SUITE_P(Examples, ControlFlow, ::testing::ValuesIn(kExamples), [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Examples, ControlFlow, ::testing::ValuesIn(kExamples),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 TEST(ControlFlowReasons, NameTheLine) {
   Outcome o = run("(defn f [x]\n  (if (> (sum x) 0) x \"text\"))\n(f [1 2]) (f [1 2])", trace::JitMode::Auto);
-  EXPECT_EQ(o.interpreted["f"], "the branches on a traced value give different kinds of results: f32[2] and \"text\" at <program>:2:3");
+  EXPECT_EQ(o.interpreted["f"],
+            "the branches on a traced value give different kinds of results: f32[2] and \"text\" at <program>:2:3");
 }
 
 // The reverse of a branch computes it again: what flows to its values would be added up in another order.
@@ -232,7 +260,8 @@ TEST(ControlFlowReasons, BranchesAreNotDifferentiatedTwice) {
   EXPECT_EQ(on.interpreted["h"], "a branch on a traced value is differentiated twice at <program>:1:23");
 }
 
-// A driver passes its state on and keeps nothing of it: the step writes the new state over the old one, however the driver is written.
+// A driver passes its state on and keeps nothing of it: the step writes the new state over the old one, however the
+// driver is written.
 TEST(Drivers, GiveUpTheStateTheyPassOn) {
   const std::string step = "(defn step [x c] [(+ x 1) {:k (at-set (get c :k) x : (span 0 1))}])\n";
   const char* drivers[] = {
@@ -253,12 +282,16 @@ TEST(Drivers, GiveUpTheStateTheyPassOn) {
 
 // Only the first call of a signature runs interpreted: numbers change, the code stays.
 TEST(ControlFlowVariants, DependOnPredicatesNotOnNumbers) {
-  Outcome o = run("(defn f [x i] (if (< i 50) (* x i) x))\n(map (fn [i] (f [1 2] i)) (range 100))", trace::JitMode::Auto);
+  Outcome o =
+      run("(defn f [x i] (if (< i 50) (* x i) x))\n(map (fn [i] (f [1 2] i)) (range 100))", trace::JitMode::Auto);
   EXPECT_EQ(o.compiled["f"], 2);
 }
 
 TEST(ControlFlowVariants, DoNotDependOnTheSizesOfGroups) {
-  Outcome o = run("(defn f [x w counts] (grouped-matmul x w counts))\n(map (fn [i] (f (ones [9 2]) (ones [2 2 2]) [i (- 9 i)])) (range 10))", trace::JitMode::Auto);
+  Outcome o =
+      run("(defn f [x w counts] (grouped-matmul x w counts))\n(map (fn [i] (f (ones [9 2]) (ones [2 2 2]) [i (- 9 "
+          "i)])) (range 10))",
+          trace::JitMode::Auto);
   EXPECT_EQ(o.compiled["f"], 1);
 }
 

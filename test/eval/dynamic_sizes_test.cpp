@@ -37,7 +37,8 @@ TEST(DynamicSizes, GrowingContextCompilesTwice) {
         x (+ (embedding ids (get p :wte)) (slice (get p :wpe) 0 T))
         x (reduce block x (get p :blocks))]
     (@ (get (first x) (- T 1)) (tr (get p :wte)))))
-(reduce (fn [ids i] (concat ids (reshape (cast (argmax (logits p ids)) :i32) [1 1]) :axis 1)) (cast (tensor '[[1 2]]) :i32) (range 40)))", "logits", 2);
+(reduce (fn [ids i] (concat ids (reshape (cast (argmax (logits p ids)) :i32) [1 1]) :axis 1)) (cast (tensor '[[1 2]]) :i32) (range 40)))",
+                  "logits", 2);
 }
 
 TEST(DynamicSizes, WrittenOutCausalMask) {
@@ -49,7 +50,8 @@ TEST(DynamicSizes, WrittenOutCausalMask) {
         mask (tril (ones [T T]))
         s (softmax (where (> mask 0.5) scores -1e9) :axis -1)]
     (mean (@ s x))))
-(reduce (fn [acc n] (append acc (attend p (mod (range (+ n 2)) V)))) '[] (range 20)))", "attend", 2);
+(reduce (fn [acc n] (append acc (attend p (mod (range (+ n 2)) V)))) '[] (range 20)))",
+                  "attend", 2);
 }
 
 TEST(DynamicSizes, GrowingCache) {
@@ -58,7 +60,8 @@ TEST(DynamicSizes, GrowingCache) {
   (let [cache (concat cache (reshape x [1 4]) :axis 0)
         s (softmax (@ cache (transpose (reshape x [1 4]))) :axis 0)]
     [cache (sum (* s cache) :axis 0)]))
-(second (reduce (fn [[cache x] i] (step cache x)) [(ones [3 4]) (tensor '[1 2 3 4])] (range 30))))", "step", 2);
+(second (reduce (fn [[cache x] i] (step cache x)) [(ones [3 4]) (tensor '[1 2 3 4])] (range 30))))",
+                  "step", 2);
 }
 
 TEST(DynamicSizes, CacheWrittenAtAPosition) {
@@ -68,7 +71,8 @@ TEST(DynamicSizes, CacheWrittenAtAPosition) {
         seen (at cache (span 0 (+ pos 1)))
         s (softmax (@ seen x) :axis 0)]
     [cache (@ s seen)]))
-(second (reduce (fn [[cache x] i] (step cache x (int i))) [(zeros [24 4]) (tensor '[1 2 3 4])] (range 20))))", "step", 2);
+(second (reduce (fn [[cache x] i] (step cache x (int i))) [(zeros [24 4]) (tensor '[1 2 3 4])] (range 20))))",
+                  "step", 2);
 }
 
 TEST(DynamicSizes, RandomBatchesOfATrainingStep) {
@@ -76,7 +80,8 @@ TEST(DynamicSizes, RandomBatchesOfATrainingStep) {
 (defn loss [w x] (mean (** (@ (relu (@ x w)) (transpose w)) 2)))
 (defn step [w x] (let [[l g] ((value-and-grad (fn [w] (loss w x))) w)] (- w (* 0.01 g))))
 (def sizes '[[3 5] [7 5] [2 5] [9 5] [4 5] [3 5] [6 5] [11 5]])
-(reduce (fn [w s] (step w (random-normal (random-key (get s 0)) [(get s 0) 4 5]))) (* 0.1 (ones [5 3])) sizes))", "step", 2);
+(reduce (fn [w s] (step w (random-normal (random-key (get s 0)) [(get s 0) 4 5]))) (* 0.1 (ones [5 3])) sizes))",
+                  "step", 2);
 }
 
 TEST(DynamicSizes, BatchAndLength) {
@@ -85,39 +90,52 @@ TEST(DynamicSizes, BatchAndLength) {
 (defn step [w x y] (let [[l g] ((value-and-grad (fn [w] (loss w x y))) w)] (- w (* 0.1 g))))
 (defn batch [b t] [(random-randint (random-key t) [b t] 0 7) (random-randint (random-key b) [b] 0 7)])
 (reduce (fn [w s] (let [[x y] (batch (get s 0) (get s 1))] (step w x y))) (* 0.1 (ones [7 3]))
-  '[[3 5] [7 9] [2 5] [9 4] [4 4] [3 8] [6 6] [11 2]]))", "step", 3);
+  '[[3 5] [7 9] [2 5] [9 4] [4 4] [3 8] [6 6] [11 2]]))",
+                  "step", 3);
 }
 
 TEST(DynamicSizes, NumbersOfSizesAreData) {
   expect_compiled(R"(
 (defn f [x] (+ (sum x) (* 0.5 (len x)) (/ 1 (shape x 0)) (mean (range (len x)))))
-(map (fn [n] (f (ones [(+ n 2)]))) (range 12)))", "f", 2);
+(map (fn [n] (f (ones [(+ n 2)]))) (range 12)))",
+                  "f", 2);
 }
 
 TEST(DynamicSizes, BranchesOnSizes) {
   expect_compiled(R"(
 (defn f [x] (if (> (len x) 6) (* x 2) (+ x 1)))
-(map (fn [n] (sum (f (ones [(+ n 2)])))) (range 12)))", "f", 3);
+(map (fn [n] (sum (f (ones [(+ n 2)])))) (range 12)))",
+                  "f", 3);
 }
 
 TEST(DynamicSizes, ErrorsAreThoseOfTheInterpreter) {
-  EXPECT_EQ(run("(defn f [x y] (+ x y)) (f (ones [3]) (ones [3])) (f (ones [4]) (ones [4])) (try (f (ones [5]) (ones [6])) (catch e (get e :message)))", trace::JitMode::Always).value,
+  EXPECT_EQ(run("(defn f [x y] (+ x y)) (f (ones [3]) (ones [3])) (f (ones [4]) (ones [4])) (try (f (ones [5]) (ones "
+                "[6])) (catch e (get e :message)))",
+                trace::JitMode::Always)
+                .value,
             run("(try (+ (ones [5]) (ones [6])) (catch e (get e :message)))", trace::JitMode::Off).value);
 }
 
-// Marked inside the function, or on the tensor it is called with: one variant, made by the first trace, serves all sizes.
+// Marked inside the function, or on the tensor it is called with: one variant, made by the first trace, serves all
+// sizes.
 TEST(DynamicSizes, MarkedDynamic) {
   const char* calls = "(map (fn [n] (f (* 0.5 (ones [n 3])))) '[4 4 5 7 9 2])";
   Outcome evidence = run(std::string("(defn f [x] (sum (exp x)))\n") + calls, trace::JitMode::Always);
   EXPECT_EQ(evidence.compiled["f"], 2);
   expect_compiled(std::string("(defn f [x] (sum (exp (mark-dynamic x 0))))\n") + calls, "f", 1);
   expect_compiled(std::string("(defn f [x] (sum (exp (mark-dynamic x -2))))\n") + calls, "f", 1);
-  expect_compiled("(defn f [x] (sum (exp x)))\n(map (fn [n] (f (mark-dynamic (* 0.5 (ones [n 3])) 0))) '[4 4 5 7 9 2])", "f", 1);
-  expect_compiled("(defn f [p] (sum (exp (get p :x))))\n(map (fn [n] (f {:x (mark-dynamic (* 0.5 (ones [n n])))})) '[4 4 5 7 9 2])", "f", 1);
+  expect_compiled("(defn f [x] (sum (exp x)))\n(map (fn [n] (f (mark-dynamic (* 0.5 (ones [n 3])) 0))) '[4 4 5 7 9 2])",
+                  "f", 1);
+  expect_compiled(
+      "(defn f [p] (sum (exp (get p :x))))\n(map (fn [n] (f {:x (mark-dynamic (* 0.5 (ones [n n])))})) '[4 4 5 7 9 2])",
+      "f", 1);
 }
 
 TEST(DynamicSizes, MarkedDynamicUnderAGradient) {
-  expect_compiled("(defn f [x] ((value-and-grad (fn [p] (sum (* (mark-dynamic p 0) p)))) x))\n(map (fn [n] (f (ones [n]))) '[4 4 5 7])", "f", 1);
+  expect_compiled(
+      "(defn f [x] ((value-and-grad (fn [p] (sum (* (mark-dynamic p 0) p)))) x))\n(map (fn [n] (f (ones [n]))) '[4 4 5 "
+      "7])",
+      "f", 1);
 }
 
 TEST(DynamicSizes, MarkedStatic) {
@@ -131,7 +149,8 @@ TEST(DynamicSizes, MarkedStatic) {
 
 // A mark is of one tensor and one axis: what is computed from it, and views of it, have none.
 TEST(DynamicSizes, MarksDoNotSpread) {
-  Outcome o = run("(defn f [x] (sum (exp x)))\n(map (fn [n] (f (tr (mark-dynamic (ones [n 3]) 1)))) '[4 4 5 5])", trace::JitMode::Always);
+  Outcome o = run("(defn f [x] (sum (exp x)))\n(map (fn [n] (f (tr (mark-dynamic (ones [n 3]) 1)))) '[4 4 5 5])",
+                  trace::JitMode::Always);
   EXPECT_EQ(o.compiled["f"], 2);
 }
 

@@ -17,7 +17,8 @@ struct Outcome {
 inline Outcome run(const std::string& program, trace::JitMode mode) {
   Outcome out;
   trace::set_jit_mode(mode);
-  trace::set_jit_listener([&](const trace::JitEvent& e) { out.compiled[e.function] += e.outcome == trace::JitOutcome::Compiled; });
+  trace::set_jit_listener(
+      [&](const trace::JitEvent& e) { out.compiled[e.function] += e.outcome == trace::JitOutcome::Compiled; });
   eval::Session session;
   out.value = render(session.run_text(program));
   trace::set_jit_listener(nullptr);

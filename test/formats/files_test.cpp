@@ -84,7 +84,8 @@ TEST_F(Files, DirectoriesOfArrays) {
   save_value(at("d/"), v);
   write_file(at("d/note.txt"), "other files are left alone");
   EXPECT_TRUE(tree_equal(load_value(at("d")), v));
-  EXPECT_EQ(message_of([&] { save_value(at("d/"), I(1)); }), "io save '" + at("d/") + "': a directory holds a dict of tensors, not int");
+  EXPECT_EQ(message_of([&] { save_value(at("d/"), I(1)); }),
+            "io save '" + at("d/") + "': a directory holds a dict of tensors, not int");
 }
 
 TEST_F(Files, ElementsOfAFile) {
@@ -92,7 +93,9 @@ TEST_F(Files, ElementsOfAFile) {
   EXPECT_TRUE(tree_equal(map_elements(at("t"), DType::U16, {}, 0), T(DType::U16, {4}, {1, 2, 3, 4})));
   EXPECT_TRUE(tree_equal(map_elements(at("t"), DType::U16, {-1, 2}, 0), T(DType::U16, {2, 2}, {1, 2, 3, 4})));
   EXPECT_TRUE(tree_equal(map_elements(at("t"), DType::U16, {}, 4), T(DType::U16, {2}, {3, 4})));
-  auto error = [&](DType d, Dims s, uint64_t skip) { return message_of([&] { map_elements(at("t"), d, s, skip); }).substr(("io map '" + at("t") + "': ").size()); };
+  auto error = [&](DType d, Dims s, uint64_t skip) {
+    return message_of([&] { map_elements(at("t"), d, s, skip); }).substr(("io map '" + at("t") + "': ").size());
+  };
   EXPECT_EQ(error(DType::U16, {3}, 0), "a shape of [3] needs 3 elements, the file has 4");
   EXPECT_EQ(error(DType::U16, {-1, 3}, 0), "4 elements do not fill rows of 3");
   EXPECT_EQ(error(DType::F64, {}, 4), "an offset of 4 bytes in a file of 8");
@@ -106,7 +109,8 @@ TEST_F(Files, ElementsOfAFile) {
 // A file of 6 GB, most of which is a hole, opens without being read; its arrays are views of the file.
 TEST_F(Files, LargeCheckpointsOpenAtOnce) {
   constexpr uint64_t kArray = uint64_t{3} << 30;
-  std::string header = "{\"a\":{\"dtype\":\"F32\",\"shape\":[805306368],\"data_offsets\":[0," + std::to_string(kArray) + "]},\"b\":{\"dtype\":\"BF16\",\"shape\":[3,536870912],\"data_offsets\":[" +
+  std::string header = "{\"a\":{\"dtype\":\"F32\",\"shape\":[805306368],\"data_offsets\":[0," + std::to_string(kArray) +
+                       "]},\"b\":{\"dtype\":\"BF16\",\"shape\":[3,536870912],\"data_offsets\":[" +
                        std::to_string(kArray) + "," + std::to_string(2 * kArray) + "]}}";
   header.resize((header.size() + 7) / 8 * 8, ' ');
   uint64_t n = header.size();
@@ -135,7 +139,8 @@ TEST_F(Files, AMappedFileStaysWhenItIsReplaced) {
 
 // A disk that is full after some bytes: the old file stays and nothing is left beside it.
 TEST_F(Files, AFailedSaveKeepsTheOldFile) {
-  Value before = D({{"w", T(DType::F32, {2}, {1, 2})}, {"step", I(1)}}), large = D({{"w", Value::tensor(zeros_tensor(DType::F32, {100000}))}});
+  Value before = D({{"w", T(DType::F32, {2}, {1, 2})}, {"step", I(1)}}),
+        large = D({{"w", Value::tensor(zeros_tensor(DType::F32, {100000}))}});
   save_value(at("c.safetensors"), before);
   for (uint64_t limit : {0, 1, 100, 4096, 65536, 399999}) {
     pid_t child = fork();
@@ -174,7 +179,8 @@ TEST_F(Files, AKilledSaveKeepsAWholeFile) {
     Value v = load_value(at("k.safetensors"));
     const Tensor& w = v.as_dict().find(Name("w"))->as_tensor();
     int64_t step = v.as_dict().find(Name("step"))->as_int();
-    for (int64_t i : {int64_t{0}, int64_t{9999}, int64_t{19999}}) EXPECT_EQ(element_as_int(w, i), step);
+    for (int64_t i : {int64_t{0}, int64_t{9999}, int64_t{19999}})
+      EXPECT_EQ(element_as_int(w, i), step);
   }
 }
 
@@ -188,11 +194,16 @@ TEST_F(Files, WeightsAreReadAhead) {
   std::vector<unsigned char> pages(w.buffer->size_bytes() / 4096);  // as many or more than there are
   auto missing = [&] {
     EXPECT_EQ(::mincore(w.buffer->data(), w.buffer->size_bytes() / 65536 * 65536, pages.data()), 0);
-    return std::count_if(pages.begin(), pages.begin() + static_cast<int64_t>(w.buffer->size_bytes() / 65536 * 65536 / sysconf(_SC_PAGESIZE)), [](unsigned char p) { return !(p & 1); });
+    return std::count_if(
+        pages.begin(),
+        pages.begin() + static_cast<int64_t>(w.buffer->size_bytes() / 65536 * 65536 / sysconf(_SC_PAGESIZE)),
+        [](unsigned char p) { return !(p & 1); });
   };
-  for (int i = 0; i < 1000 && missing() > 0; ++i) ::usleep(10'000);
+  for (int i = 0; i < 1000 && missing() > 0; ++i)
+    ::usleep(10'000);
   EXPECT_EQ(missing(), 0);
-  for (int i = 0; i < 20; ++i) load_value(at("w.safetensors"));  // given up while it is read
+  for (int i = 0; i < 20; ++i)
+    load_value(at("w.safetensors"));  // given up while it is read
 }
 
 struct Nothing final : FunctionObj {

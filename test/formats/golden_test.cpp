@@ -5,8 +5,8 @@
 
 #include "formats/csv.h"
 #include "formats/files.h"
-#include "formats/npy.h"
 #include "formats/json.h"
+#include "formats/npy.h"
 #include "formats/png.h"
 #include "formats/torch.h"
 #include "formats/wav.h"
@@ -82,7 +82,8 @@ TEST(Goldens, CheckpointsWeWriteComeBack) {
   }
   EXPECT_THROW(write_torch(Value::object(Tag::Atom, new AtomObj)), UserError);
   Value deep = Value::list({});
-  for (int i = 0; i < 1000; ++i) deep = Value::list({deep});
+  for (int i = 0; i < 1000; ++i)
+    deep = Value::list({deep});
   EXPECT_THROW(write_torch(deep), UserError);
 }
 

@@ -55,11 +55,17 @@ TEST(Json, Reads) {
 
 TEST(Json, RoundTrip) {
   std::vector<Value> tensors;
-  for (DType d : kAllTypes) tensors.push_back(T(d, {2, 2}, {0, 1, 0.1, 100}));
+  for (DType d : kAllTypes)
+    tensors.push_back(T(d, {2, 2}, {0, 1, 0.1, 100}));
   int64_t big[] = {INT64_MAX, INT64_MIN};
   tensors.push_back(Value::tensor(tensor_of(DType::I64, {2}, big)));
-  Value v = D({{"t", L(tensors)}, {"k", K("kw")}, {"u", Tup({Tup({}), Value::nil()})}, {"f", F(0.1f)}, {"s", S("é\t")},
-               {"i", I(INT64_MIN)}, {"empty", T(DType::F32, {0, 3}, {})}});
+  Value v = D({{"t", L(tensors)},
+               {"k", K("kw")},
+               {"u", Tup({Tup({}), Value::nil()})},
+               {"f", F(0.1f)},
+               {"s", S("é\t")},
+               {"i", I(INT64_MIN)},
+               {"empty", T(DType::F32, {0, 3}, {})}});
   Value back = parse_json(write_json(v));
   EXPECT_TRUE(tree_equal(v, back)) << render(back);
 }
@@ -73,12 +79,15 @@ TEST(Json, Errors) {
   EXPECT_EQ(error(std::string(100000, '[')), "JSON nested deeper than 1000 levels");
   EXPECT_EQ(error(std::string(1000, '[') + std::string(1000, ']')), "no error");
   EXPECT_EQ(error("{\"__tensor\":true}"), "a \"__tensor\" needs \"data\", \"dtype\" and \"shape\"");
-  EXPECT_EQ(error("{\"__tensor\":true,\"data\":[1],\"dtype\":\"f32\",\"shape\":[2]}"), "a tensor of shape [2] has 1 elements");
+  EXPECT_EQ(error("{\"__tensor\":true,\"data\":[1],\"dtype\":\"f32\",\"shape\":[2]}"),
+            "a tensor of shape [2] has 1 elements");
   EXPECT_EQ(error("{\"__tensor\":true,\"data\":[1],\"dtype\":\"q\",\"shape\":[1]}"), "unsupported dtype 'q'");
-  EXPECT_EQ(error("{\"__tensor\":true,\"data\":[\"x\"],\"dtype\":\"f32\",\"shape\":[1]}"), "a tensor's data holds \"x\"");
+  EXPECT_EQ(error("{\"__tensor\":true,\"data\":[\"x\"],\"dtype\":\"f32\",\"shape\":[1]}"),
+            "a tensor's data holds \"x\"");
   EXPECT_EQ(error("{\"__tensor\":true,\"data\":[],\"dtype\":\"f32\",\"shape\":[-1]}"), "a tensor's shape holds -1");
   Value deep = I(1);
-  for (int i = 0; i < 5000; ++i) deep = L({deep});
+  for (int i = 0; i < 5000; ++i)
+    deep = L({deep});
   EXPECT_EQ(message_of([&] { write_json(deep); }), "cannot serialize values nested deeper than 1000 levels");
 }
 

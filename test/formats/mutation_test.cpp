@@ -71,7 +71,8 @@ void run(const char* suffix, Value (*parse)(std::string_view)) {
   for (uint64_t seed = 0; seed < 20000; ++seed) {
     Random rng(seed);
     std::string bytes = seeds[below(rng, seeds.size())];
-    for (size_t n = 1 + below(rng, 4); n > 0; --n) mutate_once(bytes, rng);
+    for (size_t n = 1 + below(rng, 4); n > 0; --n)
+      mutate_once(bytes, rng);
     set_memory_limit(memory_stats().live_bytes + 128 * (bytes.size() + 4096));
     size_t before = g_live;
     g_peak = before;
@@ -90,16 +91,28 @@ void run(const char* suffix, Value (*parse)(std::string_view)) {
   EXPECT_GT(loaded, 100);
 }
 
-TEST(Mutations, Json) { run(".json", [](std::string_view s) { return parse_json(s); }); }
-TEST(Mutations, Safetensors) { run(".safetensors", [](std::string_view s) { return parse_safetensors(s); }); }
-TEST(Mutations, Pickle) { run(".pkl", [](std::string_view s) { return parse_pickle(s); }); }
+TEST(Mutations, Json) {
+  run(".json", [](std::string_view s) { return parse_json(s); });
+}
+TEST(Mutations, Safetensors) {
+  run(".safetensors", [](std::string_view s) { return parse_safetensors(s); });
+}
+TEST(Mutations, Pickle) {
+  run(".pkl", [](std::string_view s) { return parse_pickle(s); });
+}
 TEST(Mutations, Torch) { run(".pt", parse_torch); }
-TEST(Mutations, Csv) { run(".csv", [](std::string_view s) { return parse_csv(s); }); }
+TEST(Mutations, Csv) {
+  run(".csv", [](std::string_view s) { return parse_csv(s); });
+}
 TEST(Mutations, JsonLines) { run(".jsonl", parse_json_lines); }
 TEST(Mutations, Png) { run(".png", parse_png); }
 TEST(Mutations, Wav) { run(".wav", parse_wav); }
-TEST(Mutations, Npy) { run(".npy", [](std::string_view s) { return parse_npy(s); }); }
-TEST(Mutations, Npz) { run(".npz", [](std::string_view s) { return parse_npz(s); }); }
+TEST(Mutations, Npy) {
+  run(".npy", [](std::string_view s) { return parse_npy(s); });
+}
+TEST(Mutations, Npz) {
+  run(".npz", [](std::string_view s) { return parse_npz(s); });
+}
 
 }  // namespace
 }  // namespace sheaf::formats

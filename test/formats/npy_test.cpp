@@ -34,7 +34,8 @@ TEST(Npy, BadFiles) {
   EXPECT_EQ(error("nothing"), "npy: not an .npy file");
   EXPECT_EQ(error(std::string("\x93NUMPY\7\0", 8)), "npy: unsupported version 7");
   EXPECT_EQ(error(with_header("{}")), "npy: the header is incomplete");
-  EXPECT_EQ(error(with_header("{'descr': '<c8', 'fortran_order': False, 'shape': ()}")), "npy: unsupported dtype '<c8'");
+  EXPECT_EQ(error(with_header("{'descr': '<c8', 'fortran_order': False, 'shape': ()}")),
+            "npy: unsupported dtype '<c8'");
   EXPECT_EQ(error(with_header("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': ()}")),
             "npy: structured arrays are not supported");
   EXPECT_EQ(error(with_header("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", "1234")),

@@ -9,10 +9,14 @@ namespace {
 
 using namespace testing_values;
 
-std::string error(std::string bytes) { return message_of([&] { parse_pickle(bytes); }); }
+std::string error(std::string bytes) {
+  return message_of([&] { parse_pickle(bytes); });
+}
 // A pickle given as a literal that may hold zero bytes.
 template <size_t N>
-std::string p(const char (&text)[N]) { return std::string("\x80\x02") + std::string(text, N - 1); }
+std::string p(const char (&text)[N]) {
+  return std::string("\x80\x02") + std::string(text, N - 1);
+}
 
 TEST(Pickle, Numbers) {
   EXPECT_TRUE(tree_equal(parse_pickle(p("J\xff\xff\xff\xff.")), I(-1)));
@@ -54,7 +58,8 @@ TEST(Pickle, BadFiles) {
   EXPECT_EQ(error(p("X\xff\xff\xff\xff.")), "the file ends early: 4294967295 bytes expected at offset 7, 1 left");
   EXPECT_EQ(error(p("cnumpy.core.multiarray\n_reconstruct\n)R.")), "pickle: an array without its data");
   EXPECT_EQ(error(p("cnumpy\ndtype\nX\x02\0\0\0c8\x85Rq\0"
-                    "cnumpy.core.multiarray\nscalar\nh\0U\x08xxxxxxxx\x86R.")), "pickle: unsupported array dtype 'c8'");
+                    "cnumpy.core.multiarray\nscalar\nh\0U\x08xxxxxxxx\x86R.")),
+            "pickle: unsupported array dtype 'c8'");
   EXPECT_EQ(error(p("cnumpy\ndtype\nX\x02\0\0\0f4\x85Rq\0"
                     "cnumpy.core.multiarray\nscalar\nh\0U\x03xxx\x86R.")),
             "pickle: an array of shape [] needs 4 bytes, its data has 3");
@@ -62,8 +67,10 @@ TEST(Pickle, BadFiles) {
 
 TEST(Pickle, DeepNestingIsFine) {
   std::string bytes = p("");
-  for (int i = 0; i < 300000; ++i) bytes += ']';
-  for (int i = 0; i < 299999; ++i) bytes += 'a';
+  for (int i = 0; i < 300000; ++i)
+    bytes += ']';
+  for (int i = 0; i < 299999; ++i)
+    bytes += 'a';
   Value v = parse_pickle(bytes + ".");
   EXPECT_EQ(v.items().size(), 1u);
 }
@@ -74,7 +81,8 @@ TEST(Pickle, RepeatedUseOfBytesIsLimited) {
   uint32_t n = text.size();
   std::string bytes = p("X") + std::string(reinterpret_cast<const char*>(&n), 4) + text;
   bytes += std::string("q\0", 2) + "c_codecs\nencode\nq\1";
-  for (int i = 0; i < 1000; ++i) bytes += std::string("h\1h\0\x85R", 6);
+  for (int i = 0; i < 1000; ++i)
+    bytes += std::string("h\1h\0\x85R", 6);
   EXPECT_EQ(error(bytes + "."), "pickle: the contents are far larger than the file");
 }
 

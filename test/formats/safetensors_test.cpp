@@ -17,9 +17,11 @@ std::string file(const std::string& header, const std::string& data = "") {
 }
 
 TEST(Safetensors, Writes) {
-  std::string out = write_safetensors(D({{"b", T(DType::F32, {1}, {1})}, {"a", L({T(DType::I32, {}, {1}), T(DType::Bool, {}, {1})})}}));
+  std::string out = write_safetensors(
+      D({{"b", T(DType::F32, {1}, {1})}, {"a", L({T(DType::I32, {}, {1}), T(DType::Bool, {}, {1})})}}));
   std::string header =
-      "{\"a.0\":{\"dtype\":\"I32\",\"shape\":[],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]},"
+      "{\"a.0\":{\"dtype\":\"I32\",\"shape\":[],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_"
+      "offsets\":[4,8]},"
       "\"a.1\":{\"dtype\":\"BOOL\",\"shape\":[],\"data_offsets\":[8,9]}}";
   header.resize((header.size() + 7) / 8 * 8, ' ');
   EXPECT_EQ(out, file(header, std::string("\1\0\0\0\0\0\x80\x3f\1", 9)));
@@ -33,8 +35,10 @@ TEST(Safetensors, NumbersAreArraysForOthers) {
 
 TEST(Safetensors, RoundTrip) {
   std::vector<Value> tensors;
-  for (DType d : kAllTypes) tensors.push_back(T(d, {2, 2}, {0, 1, 0.1, 100}));
-  Value v = D({{"layers", L({D({{"w", T(DType::F32, {0, 2}, {})}})})}, {"all", L(tensors)}, {"s", T(DType::F64, {}, {0.1})}});
+  for (DType d : kAllTypes)
+    tensors.push_back(T(d, {2, 2}, {0, 1, 0.1, 100}));
+  Value v =
+      D({{"layers", L({D({{"w", T(DType::F32, {0, 2}, {})}})})}, {"all", L(tensors)}, {"s", T(DType::F64, {}, {0.1})}});
   Value back = parse_safetensors(write_safetensors(v));
   EXPECT_TRUE(tree_equal(v, back)) << render(back);
 }
@@ -42,10 +46,36 @@ TEST(Safetensors, RoundTrip) {
 TEST(Safetensors, EveryTreeComesBack) {
   Value t = T(DType::F32, {2}, {1, 2});
   std::string bytes("\xff\x00z", 3);
-  for (const Value& v : {t, F(2.5f), F(-0.0f), F(1e-45f), F(0.1f), F(NAN), F(INFINITY), F(-INFINITY), I(int64_t{1} << 40), I(-1), I(INT64_MIN), Value::boolean(false), Value::nil(), S("é\n\"\\"), S(""),
-                         S(bytes), Value::keyword(Name("kw")), L({}), Tup({}), D({}), L({F(1), F(2)}), Tup({F(1), t}), L({D({}), L({}), Value::nil()}),
-                         D({{"0", t}, {"1", t}}), D({{"a.b", t}, {"a", D({{"b", I(2)}})}}), D({{"__metadata__", t}}), D({{"", t}}), D({{"t", D({{"d", t}})}}),
-                         D({{"step", I(7)}, {"opt", D({{"m", L({t, Value::nil()})}, {"name", S("adam")}})}, {"empty", D({})}})}) {
+  for (const Value& v :
+       {t,
+        F(2.5f),
+        F(-0.0f),
+        F(1e-45f),
+        F(0.1f),
+        F(NAN),
+        F(INFINITY),
+        F(-INFINITY),
+        I(int64_t{1} << 40),
+        I(-1),
+        I(INT64_MIN),
+        Value::boolean(false),
+        Value::nil(),
+        S("é\n\"\\"),
+        S(""),
+        S(bytes),
+        Value::keyword(Name("kw")),
+        L({}),
+        Tup({}),
+        D({}),
+        L({F(1), F(2)}),
+        Tup({F(1), t}),
+        L({D({}), L({}), Value::nil()}),
+        D({{"0", t}, {"1", t}}),
+        D({{"a.b", t}, {"a", D({{"b", I(2)}})}}),
+        D({{"__metadata__", t}}),
+        D({{"", t}}),
+        D({{"t", D({{"d", t}})}}),
+        D({{"step", I(7)}, {"opt", D({{"m", L({t, Value::nil()})}, {"name", S("adam")}})}, {"empty", D({})}})}) {
     Value back = parse_safetensors(write_safetensors(v));
     EXPECT_TRUE(tree_equal(v, back)) << render(v) << " came back as " << render(back);
     EXPECT_EQ(write_safetensors(back), write_safetensors(v));
@@ -72,8 +102,10 @@ TEST(Safetensors, ViewsAreSavedRowMajor) {
 }
 
 TEST(Safetensors, KeyThatIsAlsoALevel) {
-  std::string bytes = file("{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
-                           "\"a.b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}", "\1\2");
+  std::string bytes = file(
+      "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
+      "\"a.b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}",
+      "\1\2");
   EXPECT_EQ(render(parse_safetensors(bytes)), "{:a [1], :a.b [2]}");
 }
 
@@ -81,10 +113,12 @@ TEST(Safetensors, BadFiles) {
   auto error = [](std::string bytes) { return message_of([&] { parse_safetensors(bytes); }); };
   auto entry = [](std::string rest) { return "{\"x\":{" + rest + "}}"; };
   EXPECT_EQ(error("abc"), "the file ends early: 8 bytes expected at offset 0, 3 left");
-  EXPECT_EQ(error(std::string(8, '\xff') + "{}"), "the file ends early: 18446744073709551615 bytes expected at offset 8, 2 left");
+  EXPECT_EQ(error(std::string(8, '\xff') + "{}"),
+            "the file ends early: 18446744073709551615 bytes expected at offset 8, 2 left");
   EXPECT_EQ(error(file("[]")), "the header is not a JSON object");
   EXPECT_EQ(error(file("{\"x\":1}")), "'x' is not described by an object");
-  EXPECT_EQ(error(file(entry("\"dtype\":\"C64\",\"shape\":[],\"data_offsets\":[0,8]"))), "'x' has the unsupported dtype 'C64'");
+  EXPECT_EQ(error(file(entry("\"dtype\":\"C64\",\"shape\":[],\"data_offsets\":[0,8]"))),
+            "'x' has the unsupported dtype 'C64'");
   EXPECT_EQ(error(file(entry("\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]"))), "'x' has no valid shape");
   EXPECT_EQ(error(file(entry("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]"))),
             "'x' lies outside the file's 0 bytes of data");
@@ -93,19 +127,24 @@ TEST(Safetensors, BadFiles) {
   EXPECT_EQ(error(file(entry("\"dtype\":\"F32\",\"shape\":[1152921504606846976,8],\"data_offsets\":[0,4]"), "1234")),
             "'x': out of memory: a tensor of shape [1152921504606846976, 8] is too large");
   EXPECT_EQ(error(file("{\"x\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},"
-                       "\"y\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[1,3]}}", "123")),
+                       "\"y\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[1,3]}}",
+                       "123")),
             "'x' and 'y' overlap");
-  EXPECT_EQ(error(file(entry("\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]"), "1234")), "bytes 2 to 4 of the data belong to no tensor");
-  EXPECT_EQ(error(file(entry("\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[1,3]"), "123")), "bytes 0 to 1 of the data belong to no tensor");
+  EXPECT_EQ(error(file(entry("\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]"), "1234")),
+            "bytes 2 to 4 of the data belong to no tensor");
+  EXPECT_EQ(error(file(entry("\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[1,3]"), "123")),
+            "bytes 0 to 1 of the data belong to no tensor");
   EXPECT_EQ(error(file("{\"x\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
-                       "\"y\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[2,3]}}", "123")),
+                       "\"y\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[2,3]}}",
+                       "123")),
             "bytes 1 to 2 of the data belong to no tensor");
   EXPECT_EQ(error(file("{}", "1")), "bytes 0 to 1 of the data belong to no tensor");
 }
 
 TEST(Safetensors, WhatCannotBeSaved) {
   Value atom = Value::object(Tag::Atom, new AtomObj);
-  EXPECT_EQ(message_of([&] { write_safetensors(D({{"a", atom}})); }), "safetensors: cannot serialize " + std::string(type_name(atom)) + " (only tensors and nested dicts/lists)");
+  EXPECT_EQ(message_of([&] { write_safetensors(D({{"a", atom}})); }),
+            "safetensors: cannot serialize " + std::string(type_name(atom)) + " (only tensors and nested dicts/lists)");
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ struct Archive {
   std::string bytes;
   std::vector<std::pair<std::string, std::string>> entries;
   explicit Archive(const std::string& name) : bytes(read_file(kGoldens + name)) {
-    for (const ZipEntry& e : read_zip(bytes)) entries.emplace_back(e.name, e.data);
+    for (const ZipEntry& e : read_zip(bytes))
+      entries.emplace_back(e.name, e.data);
   }
   std::string& operator[](const std::string& end) {
     for (auto& [name, data] : entries)
@@ -28,7 +29,8 @@ struct Archive {
   }
   std::string message() const {
     std::vector<ZipEntry> out;
-    for (const auto& [name, data] : entries) out.push_back({name, data});
+    for (const auto& [name, data] : entries)
+      out.push_back({name, data});
     return message_of([&] { parse_torch(write_zip(out)); });
   }
 };
@@ -45,7 +47,8 @@ TEST(Torch, FaultsNameTheTensor) {
   EXPECT_EQ(a.message(), "torch: tensor '0.weight': storage '0' is missing");
   a = Archive("torch-state.pt");
   a["data/1"].resize(8);
-  EXPECT_EQ(a.message(), "torch: tensor '0.bias': shape [4] with strides [1] reaches outside storage '1' of 2 elements");
+  EXPECT_EQ(a.message(),
+            "torch: tensor '0.bias': shape [4] with strides [1] reaches outside storage '1' of 2 elements");
   a = Archive("torch-state.pt");
   replace(a["data.pkl"], "ctorch\nFloatStorage\n", "ctorch\nComplexFloatStorage\n");
   EXPECT_EQ(a.message(), "torch: tensor '0.weight': unsupported dtype 'torch.ComplexFloatStorage'");
@@ -58,13 +61,16 @@ TEST(Torch, FaultsNameTheTensor) {
 TEST(Torch, FaultsOfTheOlderLayout) {
   std::string bytes = read_file(kGoldens + "torch-state-old.pt");
   replace(bytes, "ctorch\nFloatStorage\n", "ctorch\nComplexFloatStorage\n");
-  EXPECT_EQ(message_of([&] { parse_torch(bytes); }), "torch: tensor '0.weight': unsupported dtype 'torch.ComplexFloatStorage'");
+  EXPECT_EQ(message_of([&] { parse_torch(bytes); }),
+            "torch: tensor '0.weight': unsupported dtype 'torch.ComplexFloatStorage'");
 }
 
 TEST(Torch, ATensorWithoutAKeyIsKnownByItsStorage) {
   // A list of one _rebuild_tensor_v2(storage x, …).
   Archive a("torch-state.pt");
-  a["data.pkl"] = "\x80\2](ctorch._utils\n_rebuild_tensor_v2\n((U\7storagectorch\nFloatStorage\nU\1" "xU\3cpuK\4tQK\1K\4\x85K\1\x85\x89tRe.";
+  a["data.pkl"] =
+      "\x80\2](ctorch._utils\n_rebuild_tensor_v2\n((U\7storagectorch\nFloatStorage\nU\1"
+      "xU\3cpuK\4tQK\1K\4\x85K\1\x85\x89tRe.";
   EXPECT_EQ(a.message(), "torch: a tensor of storage 'x': storage 'x' is missing");
 }
 

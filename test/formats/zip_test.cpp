@@ -13,7 +13,8 @@ uint32_t number_at(std::string_view bytes, size_t at) {
   return v;
 }
 
-const std::vector<ZipEntry> kEntries = {{"a", "first", 0, nullptr}, {"folder/b", "", 0, nullptr}, {"c", std::string_view("x\0y and more", 12), 0, nullptr}};
+const std::vector<ZipEntry> kEntries = {
+    {"a", "first", 0, nullptr}, {"folder/b", "", 0, nullptr}, {"c", std::string_view("x\0y and more", 12), 0, nullptr}};
 
 void expect_entries(std::string_view bytes, size_t align) {
   std::vector<ZipEntry> read = read_zip(bytes);
@@ -26,13 +27,15 @@ void expect_entries(std::string_view bytes, size_t align) {
 }
 
 TEST(Zip, RoundTrip) {
-  for (size_t align : {1, 64}) expect_entries(write_zip(kEntries, {.align = align}), align);
+  for (size_t align : {1, 64})
+    expect_entries(write_zip(kEntries, {.align = align}), align);
 }
 
 // Sizes and positions in 64 bits, from some point on or for all of them.
 TEST(Zip, LargeArchives) {
   for (uint64_t large : {0, 6, 40, 100, 150})
-    for (size_t align : {1, 64}) expect_entries(write_zip(kEntries, {.align = align, .large = large}), align);
+    for (size_t align : {1, 64})
+      expect_entries(write_zip(kEntries, {.align = align, .large = large}), align);
 }
 
 TEST(Zip, OnlyWhatDoesNotFitIsIn64Bits) {

@@ -79,7 +79,8 @@ uint64_t run_block(const Target& t, const std::vector<std::string>& files, uint6
   for (uint64_t s = seed; s < seed + count; ++s) {
     Random rng(s);
     std::string bytes = files[below(rng, files.size())];
-    for (size_t n = 1 + below(rng, 4); n > 0; --n) mutate_once(bytes, rng);
+    for (size_t n = 1 + below(rng, 4); n > 0; --n)
+      mutate_once(bytes, rng);
     set_current(s, t.name);
     if (s % 1024 == 0) limit_time(60, 0);  // of processor time: a machine may have other things to do
     try {
@@ -116,10 +117,15 @@ bool run_target(const Target& t, uint64_t seed, uint64_t inputs) {
     bool told = read(channel[0], &n, sizeof n) == sizeof n;
     close(channel[0]);
     waitpid(child, &status, 0);
-    if (!told || status != 0) return std::printf("%s: failed within seeds %llu to %llu\n", t.name, static_cast<unsigned long long>(seed + done), static_cast<unsigned long long>(seed + done + count - 1)), false;
+    if (!told || status != 0)
+      return std::printf("%s: failed within seeds %llu to %llu\n", t.name, static_cast<unsigned long long>(seed + done),
+                         static_cast<unsigned long long>(seed + done + count - 1)),
+             false;
     accepted += n;
   }
-  std::printf("%s: %llu inputs from seed %llu, %llu accepted, no failure\n", t.name, static_cast<unsigned long long>(inputs), static_cast<unsigned long long>(seed), static_cast<unsigned long long>(accepted));
+  std::printf("%s: %llu inputs from seed %llu, %llu accepted, no failure\n", t.name,
+              static_cast<unsigned long long>(inputs), static_cast<unsigned long long>(seed),
+              static_cast<unsigned long long>(accepted));
   std::fflush(stdout);
   return true;
 }
@@ -131,10 +137,14 @@ int main(int argc, char** argv) {
   std::string kind;
   for (int i = 1; i + 1 < argc; i += 2) {
     std::string_view option = argv[i];
-    if (option == "--seed") seed = std::strtoull(argv[i + 1], nullptr, 10);
-    else if (option == "--inputs") inputs = std::strtoull(argv[i + 1], nullptr, 10);
-    else if (option == "--kind") kind = argv[i + 1];
-    else return std::fprintf(stderr, "fuzz_bytes: unknown option %s\n", argv[i]), 2;
+    if (option == "--seed")
+      seed = std::strtoull(argv[i + 1], nullptr, 10);
+    else if (option == "--inputs")
+      inputs = std::strtoull(argv[i + 1], nullptr, 10);
+    else if (option == "--kind")
+      kind = argv[i + 1];
+    else
+      return std::fprintf(stderr, "fuzz_bytes: unknown option %s\n", argv[i]), 2;
   }
   CrashHandlers handlers;
   set_memory_limit(kMemoryBytes);

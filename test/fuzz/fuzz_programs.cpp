@@ -2,12 +2,13 @@
 // Usage: fuzz_programs [--programs N] [--seed S] [--kind typed|wild|mutated] [--corpus FOLDER] [--show] [--every-op N]
 // With --every-op N it fails unless each op of the table was applied N times.
 // Trial i uses the seed S + i, so a failure is replayed by --seed THAT --programs 1.
-//   typed    well-typed scalar functions: (f x) is the value part of ((value-and-grad f) x) bit for bit, interpreted and
+//   typed    well-typed scalar functions: (f x) is the value part of ((value-and-grad f) x) bit for bit, interpreted
+//   and
 //            compiled runs agree,
-//            in f64 the gradient agrees with central differences where the function is smooth, forward mode with reverse
-//            mode, checkpoint with the plain function, and vmap with one call after the other;
-//   wild     every built-in with arguments of any type: no crash, no internal error, interpreted and compiled runs agree;
-//   mutated  changed texts of the corpus: the same, and no tensor memory is left behind.
+//            in f64 the gradient agrees with central differences where the function is smooth, forward mode with
+//            reverse mode, checkpoint with the plain function, and vmap with one call after the other;
+//   wild     every built-in with arguments of any type: no crash, no internal error, interpreted and compiled runs
+//   agree; mutated  changed texts of the corpus: the same, and no tensor memory is left behind.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -35,7 +36,8 @@ bool all_ops_at_least(int64_t n) {
   bool ok = true;
   for (const auto* op : sheaf::ops::all_ops()) {
     // Made by the tracer itself, never applied.
-    bool traced = op->name == "input" || op->name == "leaf" || op->name == "sizes" || op->name == "custom" || op->kind == sheaf::graph::OpKind::Host;
+    bool traced = op->name == "input" || op->name == "leaf" || op->name == "sizes" || op->name == "custom" ||
+                  op->kind == sheaf::graph::OpKind::Host;
     // Products of `mixed` and the largest of a row: no program here asks for them, ops_test compares them.
     bool elsewhere = op->name.starts_with("wide_") || op->name == "top";
     if (traced || elsewhere || applied(*op) >= n) continue;
@@ -59,7 +61,9 @@ Outcome run_twice(uint64_t seed, const std::string& program) {
   // How much memory is in use differs, and where the fuel ends; what has no end may run into either limit.
   auto both_speak_of = [&](std::initializer_list<const char*> limits) {
     auto speaks = [&](const Outcome& o) {
-      return o.kind == Outcome::Error && std::any_of(limits.begin(), limits.end(), [&](const char* l) { return o.text.find(l) != std::string::npos; });
+      return o.kind == Outcome::Error && std::any_of(limits.begin(), limits.end(), [&](const char* l) {
+               return o.text.find(l) != std::string::npos;
+             });
     };
     return speaks(a) && speaks(b);
   };
@@ -72,7 +76,8 @@ Outcome run_twice(uint64_t seed, const std::string& program) {
     sheaf::compiler::switch_pass("raise-attention", true);
   }
   if (!same())
-    fail(seed, program, fmt::format("interpreted and compiled runs differ:\n{}{}\n{}{}", a.output, a.text, b.output, b.text));
+    fail(seed, program,
+         fmt::format("interpreted and compiled runs differ:\n{}{}\n{}{}", a.output, a.text, b.output, b.text));
   if (g_show) std::printf("=> %s\n", a.text.c_str());
   return a;
 }
@@ -92,17 +97,23 @@ bool read_numbers(const std::string& text, double* out, int count) {
 // The transforms against each other. Finite values only: NaN compares with nothing.
 void check_transforms(uint64_t seed, const TypedProgram& p) {
   std::string program = fmt::format(
-      "{}\n(let [x (cast {} :f64)\n      y (cast {} :f64)\n      xs (stack (list x y))\n      near (fn [a b] (allclose a b :rtol 1e-7 :atol 1e-7))\n"
-      "      g (grad f)\n      rows (stack (list (g x) (g y)))\n      both (stack (list (cast (f x) :f64) (cast (f y) :f64)))]\n"
-      "  (if (or (any (isnan rows)) (any (isinf rows)) (any (isnan both)) (any (isinf both)))\n    (print \"skipped\")\n"
-      "    (do (print \"vmap\" (near ((vmap (fn [r] (cast (f r) :f64))) xs) both))\n        (print \"vmap grad\" (near ((vmap g) xs) rows))\n"
+      "{}\n(let [x (cast {} :f64)\n      y (cast {} :f64)\n      xs (stack (list x y))\n      near (fn [a b] (allclose "
+      "a b :rtol 1e-7 :atol 1e-7))\n"
+      "      g (grad f)\n      rows (stack (list (g x) (g y)))\n      both (stack (list (cast (f x) :f64) (cast (f y) "
+      ":f64)))]\n"
+      "  (if (or (any (isnan rows)) (any (isinf rows)) (any (isnan both)) (any (isinf both)))\n    (print "
+      "\"skipped\")\n"
+      "    (do (print \"vmap\" (near ((vmap (fn [r] (cast (f r) :f64))) xs) both))\n        (print \"vmap grad\" (near "
+      "((vmap g) xs) rows))\n"
       "        (print \"checkpoint\" (near ((grad (checkpoint f)) x) (g x)))\n"
       "        (print \"jvp\" (near (second (jvp f (list x) (list y))) (sum (* (g x) y)))))))",
       p.function, p.argument, p.direction);
   set_current(seed, program);
   Outcome o = run(program, kFuel, true);
-  if (o.kind != Outcome::Value) fail(seed, program, o.text);
-  else if (o.output.find("false") != std::string::npos) fail(seed, program, "transforms disagree:\n" + o.output);
+  if (o.kind != Outcome::Value)
+    fail(seed, program, o.text);
+  else if (o.output.find("false") != std::string::npos)
+    fail(seed, program, "transforms disagree:\n" + o.output);
 }
 
 void typed_trial(uint64_t seed) {
@@ -110,7 +121,9 @@ void typed_trial(uint64_t seed) {
   TypedProgram p = typed_program(rng);
   check_transforms(seed, p);
   // Interpreted, (f x) runs op by op and value-and-grad on a tape; compiled, both are traced: all bits must agree.
-  std::string program = fmt::format("{}\n(let [x {}\n      [v g] ((value-and-grad f) x)]\n  (print (equal? (float (f x)) (float v)))\n  (list v g))", p.function, p.argument);
+  std::string program = fmt::format(
+      "{}\n(let [x {}\n      [v g] ((value-and-grad f) x)]\n  (print (equal? (float (f x)) (float v)))\n  (list v g))",
+      p.function, p.argument);
   Outcome first = run_twice(seed, program);
   if (first.kind != Outcome::Value) return fail(seed, program, first.text);
   if (first.output != "true\n") fail(seed, program, "the value of value-and-grad is not the value of the function");
@@ -118,20 +131,22 @@ void typed_trial(uint64_t seed) {
   program = fmt::format(
       "{}\n(let [x (cast {} :f64)\n      d (cast {} :f64)\n      g (second ((value-and-grad f) x))\n"
       "      slope (fn [h] (/ (- (f (+ x (* h d))) (f (- x (* h d)))) (* 2 h)))]\n"
-      "  (print (sum (* g d)))\n  (print (slope 0.0009765625))\n  (print (slope 0.00048828125))\n  (print (slope 0.000244140625))\n  (print (sum (abs g))))",
+      "  (print (sum (* g d)))\n  (print (slope 0.0009765625))\n  (print (slope 0.00048828125))\n  (print (slope "
+      "0.000244140625))\n  (print (sum (abs g))))",
       p.function, p.argument, p.direction);
   set_current(seed, program);
   Outcome second = run(program, kFuel, true);
   if (second.kind != Outcome::Value) return fail(seed, program, second.text);
   double n[5];
   if (!read_numbers(second.output, n, 5)) return;  // infinite or not a number
-  // Where the function is smooth, halving the step divides the error of the difference by four. Differences are judged by
-  // themselves: where a loop amplifies without bound, the gradient is large and no step is small enough to see it.
+  // Where the function is smooth, halving the step divides the error of the difference by four. Differences are judged
+  // by themselves: where a loop amplifies without bound, the gradient is large and no step is small enough to see it.
   double e1 = n[1] - n[2], e2 = n[2] - n[3], smooth = 1 + std::fabs(n[3]), scale = smooth + n[4];
   if (std::fabs(e2) > 1e-6 * smooth || std::fabs(e1 - 4 * e2) > 1e-8 * smooth) return;
   ++g_smooth;
   double better = n[3] - e2 / 3;
-  if (std::fabs(better - n[0]) > 1e-6 * scale) fail(seed, program, "gradient differs from central differences:\n" + second.output);
+  if (std::fabs(better - n[0]) > 1e-6 * scale)
+    fail(seed, program, "gradient differs from central differences:\n" + second.output);
 }
 
 void wild_trial(uint64_t seed) {
@@ -186,14 +201,22 @@ int main(int argc, char** argv) {
   Options o;
   for (int i = 1; i < argc; ++i) {
     std::string_view option = argv[i];
-    if (option == "--show") g_show = true;
-    else if (i + 1 == argc) return std::fprintf(stderr, "fuzz_programs: %s needs a value\n", argv[i]), 2;
-    else if (option == "--seed") o.seed = std::strtoull(argv[++i], nullptr, 10);
-    else if (option == "--programs") o.programs = std::atoi(argv[++i]);
-    else if (option == "--kind") o.kind = argv[++i];
-    else if (option == "--every-op") o.every_op = std::atoi(argv[++i]);
-    else if (option == "--corpus") o.corpus = argv[++i];
-    else return std::fprintf(stderr, "fuzz_programs: unknown option %s\n", argv[i]), 2;
+    if (option == "--show")
+      g_show = true;
+    else if (i + 1 == argc)
+      return std::fprintf(stderr, "fuzz_programs: %s needs a value\n", argv[i]), 2;
+    else if (option == "--seed")
+      o.seed = std::strtoull(argv[++i], nullptr, 10);
+    else if (option == "--programs")
+      o.programs = std::atoi(argv[++i]);
+    else if (option == "--kind")
+      o.kind = argv[++i];
+    else if (option == "--every-op")
+      o.every_op = std::atoi(argv[++i]);
+    else if (option == "--corpus")
+      o.corpus = argv[++i];
+    else
+      return std::fprintf(stderr, "fuzz_programs: unknown option %s\n", argv[i]), 2;
   }
   bool clean = false;
   sheaf::LargeStackThread([&] { clean = run_trials(o); });  // as the program itself runs what users write

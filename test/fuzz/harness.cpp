@@ -28,7 +28,8 @@ namespace {
 
 using namespace sheaf;
 
-// Of processor time; a program that waits for something gets longer, since the machine may be busy. Sanitizers take ten times as long.
+// Of processor time; a program that waits for something gets longer, since the machine may be busy. Sanitizers take ten
+// times as long.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr unsigned kHangSeconds = 200, kHangWallSeconds = 900;
 #else
@@ -51,7 +52,8 @@ void write_all(const char* text, size_t n) {
 // Counts what is applied on its way to the engine that does it.
 class CountingEngine final : public graph::Engine {
  public:
-  std::vector<graph::Operand> apply(const graph::OpDef& op, std::vector<graph::Operand> inputs, graph::Attrs attrs) override {
+  std::vector<graph::Operand> apply(const graph::OpDef& op, std::vector<graph::Operand> inputs,
+                                    graph::Attrs attrs) override {
     ++counts[&op];
     return inner->apply(op, std::move(inputs), std::move(attrs));
   }
@@ -85,8 +87,10 @@ extern "C" void on_crash(int signal) {
 }  // namespace
 
 #if defined(__SANITIZE_ADDRESS__)
-// The sanitizer of undefined behaviour writes to stderr, which is silenced, and knows nothing of seeds: it calls this before it ends the program.
-extern "C" void __attribute__((weak)) __ubsan_get_current_report_data(const char**, const char**, const char**, unsigned*, unsigned*, char**);
+// The sanitizer of undefined behaviour writes to stderr, which is silenced, and knows nothing of seeds: it calls this
+// before it ends the program.
+extern "C" void __attribute__((weak)) __ubsan_get_current_report_data(const char**, const char**, const char**,
+                                                                      unsigned*, unsigned*, char**);
 extern "C" void __ubsan_on_report() {
   const char *kind = "", *message = "", *file = "";
   unsigned line = 0, column = 0;
@@ -109,7 +113,8 @@ CrashHandlers::CrashHandlers() {
   struct sigaction action{};
   action.sa_handler = on_crash;
   action.sa_flags = SA_ONSTACK;
-  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM, SIGPROF}) sigaction(signal, &action, nullptr);
+  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM, SIGPROF})
+    sigaction(signal, &action, nullptr);
 }
 
 CrashHandlers::~CrashHandlers() { sigaltstack(&before_, nullptr); }

@@ -17,7 +17,9 @@ class Rng {
   int below(int n) { return static_cast<int>(engine_() % static_cast<uint64_t>(n)); }
   bool chance(double p) { return static_cast<double>(engine_() >> 11) * 0x1p-53 < p; }
   template <class T>
-  const T& pick(const std::vector<T>& xs) { return xs[static_cast<size_t>(below(static_cast<int>(xs.size())))]; }
+  const T& pick(const std::vector<T>& xs) {
+    return xs[static_cast<size_t>(below(static_cast<int>(xs.size())))];
+  }
   const char* pick(std::initializer_list<const char*> xs) { return xs.begin()[below(static_cast<int>(xs.size()))]; }
 
  private:

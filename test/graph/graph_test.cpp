@@ -45,7 +45,8 @@ TEST(Operand, CopiesShareTheirConstant) {
 }
 
 TEST(LiveNodes, AreThoseTheResultsNeedInOrderOfCreation) {
-  Ref<Node> x = node(), unused = node(), y = node({Operand(x, 0)}), dead = node({Operand(y, 0)}), z = node({Operand(y, 0), Operand(x, 0)});
+  Ref<Node> x = node(), unused = node(), y = node({Operand(x, 0)}), dead = node({Operand(y, 0)}),
+            z = node({Operand(y, 0), Operand(x, 0)});
   Graph g{{x, unused}, {Operand(z, 0)}, {}};
   EXPECT_EQ((std::vector<Node*>{x.get(), unused.get(), y.get(), z.get()}), live_nodes(g));
   EXPECT_EQ((std::vector<Node*>{y.get(), z.get()}), live_nodes(g, y->id));

@@ -4,7 +4,8 @@
 //   # CHECK-NEXT: text   the line right behind the last match
 //   # CHECK-NOT: text    no line between the matches around it contains it
 //   # CHECK-LABEL: text  as CHECK; captures are forgotten
-// [[NAME:regex]] captures, [[NAME]] is what was captured, {{regex}} matches; everything else is literal, blanks are alike.
+// [[NAME:regex]] captures, [[NAME]] is what was captured, {{regex}} matches; everything else is literal, blanks are
+// alike.
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -28,7 +29,8 @@ std::string squeezed(const std::string& s) {
     if (blank && (out.empty() || out.back() == ' ')) continue;
     out += blank ? ' ' : c;
   }
-  while (!out.empty() && out.back() == ' ') out.pop_back();
+  while (!out.empty() && out.back() == ' ')
+    out.pop_back();
   return out;
 }
 
@@ -36,7 +38,10 @@ std::vector<Check> read_checks(const char* path) {
   std::vector<Check> checks;
   std::ifstream in(path);
   std::string line;
-  const std::pair<const char*, Check::Kind> kinds[] = {{"CHECK: ", Check::Plain}, {"CHECK-NEXT: ", Check::Next}, {"CHECK-NOT: ", Check::Not}, {"CHECK-LABEL: ", Check::Label}};
+  const std::pair<const char*, Check::Kind> kinds[] = {{"CHECK: ", Check::Plain},
+                                                       {"CHECK-NEXT: ", Check::Next},
+                                                       {"CHECK-NOT: ", Check::Not},
+                                                       {"CHECK-LABEL: ", Check::Label}};
   for (int number = 1; std::getline(in, line); ++number)
     for (auto& [marker, kind] : kinds)
       if (size_t at = line.find(marker); at != std::string::npos && line.find('#') < at)
@@ -54,7 +59,8 @@ std::string escaped(const std::string& s) {
 }
 
 // The pattern as a regular expression; the names of its capture groups in order.
-std::string to_regex(const std::string& p, const std::map<std::string, std::string>& known, std::vector<std::string>& names) {
+std::string to_regex(const std::string& p, const std::map<std::string, std::string>& known,
+                     std::vector<std::string>& names) {
   std::string out;
   for (size_t i = 0; i < p.size();) {
     if (p.compare(i, 2, "{{") == 0) {
@@ -86,13 +92,15 @@ int main(int argc, char** argv) {
   std::vector<Check> checks = read_checks(argv[1]);
   if (checks.empty()) return std::fprintf(stderr, "%s: no CHECK lines\n", argv[1]), 1;
   std::vector<std::string> lines;
-  for (std::string line; std::getline(std::cin, line);) lines.push_back(squeezed(line));
+  for (std::string line; std::getline(std::cin, line);)
+    lines.push_back(squeezed(line));
   std::map<std::string, std::string> captured;
   size_t next = 0;
   std::vector<std::pair<const Check*, std::regex>> forbidden;
   auto fail = [&](const Check& c, const char* why) {
     std::fprintf(stderr, "%s:%d: %s: %s\nbehind line %zu of:\n", argv[1], c.line, why, c.pattern.c_str(), next);
-    for (const std::string& l : lines) std::fprintf(stderr, "  %s\n", l.c_str());
+    for (const std::string& l : lines)
+      std::fprintf(stderr, "  %s\n", l.c_str());
     return 1;
   };
   auto clean = [&](size_t from, size_t to) -> const Check* {
@@ -111,11 +119,13 @@ int main(int argc, char** argv) {
     }
     size_t at = next, end = c.kind == Check::Next ? std::min(next + 1, lines.size()) : lines.size();
     std::smatch m;
-    while (at < end && !std::regex_search(lines[at], m, regex)) ++at;
+    while (at < end && !std::regex_search(lines[at], m, regex))
+      ++at;
     if (at == end) return fail(c, "not found");
     if (const Check* bad = clean(next, at)) return fail(*bad, "found");
     forbidden.clear();
-    for (size_t k = 0; k < names.size(); ++k) captured[names[k]] = m[k + 1];
+    for (size_t k = 0; k < names.size(); ++k)
+      captured[names[k]] = m[k + 1];
     next = at + 1;
   }
   if (const Check* bad = clean(next, lines.size())) return fail(*bad, "found");

@@ -1,7 +1,8 @@
 // Runs the programs of *.cases files (see FORMAT.md), each in a fresh session, and compares what they print.
-// Usage: run_cases [--jit=off|auto|always] [--backend=auto|block|native] [--dynamic=auto|off|all] [--check-ir] [--only TEXT] FILE…
-// With --check-ir every graph and kernel on the way is verified and must survive being printed and parsed.
+// Usage: run_cases [--jit=off|auto|always] [--backend=auto|block|native] [--dynamic=auto|off|all] [--check-ir] [--only
+// TEXT] FILE… With --check-ir every graph and kernel on the way is verified and must survive being printed and parsed.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -9,8 +10,6 @@
 #include <fstream>
 #include <string>
 #include <vector>
-
-#include <unistd.h>
 
 #include "builtins/guard.h"
 #include "builtins/host.h"
@@ -35,9 +34,9 @@ using namespace sheaf;
 struct Case {
   std::string title, program;
   int line = 0;
-  std::vector<std::string> output;   // => and ~> lines
-  std::vector<bool> approximate;     // parallel to output
-  std::vector<std::string> error;    // !! lines
+  std::vector<std::string> output;  // => and ~> lines
+  std::vector<bool> approximate;    // parallel to output
+  std::vector<std::string> error;   // !! lines
   std::string at;
   std::vector<std::string> hints, stderr_texts;
   double relative = 2e-6, absolute = 1e-7;  // how far the numbers of a ~> line may be off
@@ -50,7 +49,8 @@ std::vector<Case> read_cases(const char* path) {
   Case fresh;
   for (int number = 1; std::getline(in, line); ++number) {
     auto rest = [&](size_t n) { return line.size() > n ? line.substr(n) : std::string(); };
-    if (line.starts_with(";;; tolerance ")) std::sscanf(line.c_str(), ";;; tolerance %lf %lf", &fresh.relative, &fresh.absolute);
+    if (line.starts_with(";;; tolerance "))
+      std::sscanf(line.c_str(), ";;; tolerance %lf %lf", &fresh.relative, &fresh.absolute);
     if (line.starts_with(";;;")) continue;
     if (line.starts_with("--- ")) {
       cases.push_back(fresh);
@@ -63,11 +63,16 @@ std::vector<Case> read_cases(const char* path) {
     if (line == "=>" || line.starts_with("=> ") || line.starts_with("~> ")) {
       c.approximate.push_back(line[0] == '~');
       c.output.push_back(rest(3));
-    } else if (line.starts_with("!! ")) c.error.push_back(rest(3));
-    else if (line.starts_with("!at ")) c.at = rest(4);
-    else if (line.starts_with("!hint ")) c.hints.push_back(rest(6));
-    else if (line.starts_with("!err ")) c.stderr_texts.push_back(rest(5));
-    else c.program += line + "\n";
+    } else if (line.starts_with("!! "))
+      c.error.push_back(rest(3));
+    else if (line.starts_with("!at "))
+      c.at = rest(4);
+    else if (line.starts_with("!hint "))
+      c.hints.push_back(rest(6));
+    else if (line.starts_with("!err "))
+      c.stderr_texts.push_back(rest(5));
+    else
+      c.program += line + "\n";
   }
   return cases;
 }
@@ -76,7 +81,10 @@ std::vector<Case> read_cases(const char* path) {
 struct StderrCapture {
   int saved = dup(2);
   FILE* file = std::tmpfile();
-  StderrCapture() { std::fflush(stderr); dup2(fileno(file), 2); }
+  StderrCapture() {
+    std::fflush(stderr);
+    dup2(fileno(file), 2);
+  }
   std::string finish() {
     std::fflush(stderr);
     dup2(saved, 2);
@@ -113,7 +121,8 @@ void check_ir() {
       if (!is_plain(g)) return;
       Scanner s(add_text(graph::print(g)));
       graph::Graph again = graph::parse(s, [](std::string_view name) -> const graph::OpDef* { return &ops::op(name); });
-      if (!graph::equal(g, again)) g_ir_failure = "  graph changed by printing and parsing:\n" + graph::print(g) + graph::print(again);
+      if (!graph::equal(g, again))
+        g_ir_failure = "  graph changed by printing and parsing:\n" + graph::print(g) + graph::print(again);
     } catch (const std::exception& e) {
       g_ir_failure = fmt::format("  {}\n{}", e.what(), graph::print(g));
     }
@@ -124,7 +133,8 @@ void check_ir() {
       Scanner s(add_text(loop::print(k)));
       loop::Kernel again = loop::parse(s);
       loop::verify(again);
-      if (!loop::equal(k, again)) g_ir_failure = "  kernel changed by printing and parsing:\n" + loop::print(k) + loop::print(again);
+      if (!loop::equal(k, again))
+        g_ir_failure = "  kernel changed by printing and parsing:\n" + loop::print(k) + loop::print(again);
     } catch (const std::exception& e) {
       g_ir_failure = fmt::format("  {}\n{}", e.what(), loop::print(k));
     }
@@ -159,24 +169,33 @@ std::string run_case(const Case& c) {
   std::vector<std::string> got = split_lines(out), got_error = split_lines(error);
   bool same = got.size() == c.output.size();
   for (size_t i = 0; same && i < got.size(); ++i) {
-    auto trimmed = [](std::string s) { while (!s.empty() && s.back() == ' ') s.pop_back(); return s; };
-    same = trimmed(got[i]) == trimmed(c.output[i]) || (c.approximate[i] && nearly_equal(got[i], c.output[i], c.relative, c.absolute));
+    auto trimmed = [](std::string s) {
+      while (!s.empty() && s.back() == ' ')
+        s.pop_back();
+      return s;
+    };
+    same = trimmed(got[i]) == trimmed(c.output[i]) ||
+           (c.approximate[i] && nearly_equal(got[i], c.output[i], c.relative, c.absolute));
   }
   if (!same) {
     failure += "  expected:\n";
-    for (const auto& l : c.output) failure += "    " + l + "\n";
+    for (const auto& l : c.output)
+      failure += "    " + l + "\n";
     failure += "  got:\n";
-    for (const auto& l : got) failure += "    " + l + "\n";
+    for (const auto& l : got)
+      failure += "    " + l + "\n";
   }
   if (got_error != c.error) {
-    failure += "  expected error: " + (c.error.empty() ? "(none)" : fmt::format("{}", fmt::join(c.error, "\n    "))) + "\n";
+    failure +=
+        "  expected error: " + (c.error.empty() ? "(none)" : fmt::format("{}", fmt::join(c.error, "\n    "))) + "\n";
     failure += "  got error: " + (error.empty() ? "(none)" : error) + (at.empty() ? "" : " at " + at) + "\n";
   } else if (!c.at.empty() && c.at != at) {
     failure += "  expected at " + c.at + ", got " + at + "\n";
   }
   for (const auto& h : c.hints) {
     bool found = false;
-    for (const auto& l : hints) found |= l.find(h) != std::string::npos;
+    for (const auto& l : hints)
+      found |= l.find(h) != std::string::npos;
     if (!found) failure += "  missing hint: " + h + "\n";
   }
   for (const auto& t : c.stderr_texts)
@@ -192,17 +211,23 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     if (std::strncmp(argv[i], "--jit=", 6) == 0) {
       std::string mode = argv[i] + 6;
-      trace::set_jit_mode(mode == "off" ? trace::JitMode::Off : mode == "always" ? trace::JitMode::Always : trace::JitMode::Auto);
+      trace::set_jit_mode(mode == "off"      ? trace::JitMode::Off
+                          : mode == "always" ? trace::JitMode::Always
+                                             : trace::JitMode::Auto);
       continue;
     }
     if (std::strncmp(argv[i], "--backend=", 10) == 0) {
       std::string kind = argv[i] + 10;
-      compiler::set_backend(kind == "block" ? compiler::Backend::Block : kind == "native" ? compiler::Backend::Native : compiler::Backend::Auto);
+      compiler::set_backend(kind == "block"    ? compiler::Backend::Block
+                            : kind == "native" ? compiler::Backend::Native
+                                               : compiler::Backend::Auto);
       continue;
     }
     if (std::strncmp(argv[i], "--dynamic=", 10) == 0) {
       std::string mode = argv[i] + 10;
-      trace::set_dynamic_mode(mode == "off" ? trace::DynamicMode::Off : mode == "all" ? trace::DynamicMode::All : trace::DynamicMode::Auto);
+      trace::set_dynamic_mode(mode == "off"   ? trace::DynamicMode::Off
+                              : mode == "all" ? trace::DynamicMode::All
+                                              : trace::DynamicMode::Auto);
       continue;
     }
     if (std::strcmp(argv[i], "--check-ir") == 0) {

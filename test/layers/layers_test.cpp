@@ -34,7 +34,9 @@ const std::map<std::string, std::vector<std::string>> kMayInclude = {
     {"codegen/block", {"loop", "runtime"}},
     {"codegen/llvm", {"loop", "runtime"}},
     {"codegen/cuda", {"loop", "runtime"}},
-    {"compiler", {"autodiff", "transforms", "passes/graph", "passes/loop", "lower", "plan", "codegen/block", "codegen/llvm", "codegen/cuda"}},
+    {"compiler",
+     {"autodiff", "transforms", "passes/graph", "passes/loop", "lower", "plan", "codegen/block", "codegen/llvm",
+      "codegen/cuda"}},
     {"trace", {"compiler", "value"}},
     {"builtins", {"trace", "formats", "tokenizers"}},
     {"eval", {"builtins", "syntax"}},
@@ -60,7 +62,8 @@ std::string layer_of(const std::string& path) {
 
 std::set<std::string> reachable(const std::string& layer) {
   std::set<std::string> seen{layer};
-  for (const std::string& below : kMayInclude.at(layer)) seen.merge(reachable(below));
+  for (const std::string& below : kMayInclude.at(layer))
+    seen.merge(reachable(below));
   return seen;
 }
 
@@ -103,7 +106,8 @@ TEST(Layers, IncludeOnlyWhatTheyMay) {
     }
     std::string to = layer_of(i.target);
     EXPECT_FALSE(to.empty()) << where << " includes \"" << i.target << "\": write the path from src/";
-    EXPECT_TRUE(to.empty() || reachable(from).count(to)) << where << ": " << from << " may not include " << to << " (" << i.target << ")";
+    EXPECT_TRUE(to.empty() || reachable(from).count(to))
+        << where << ": " << from << " may not include " << to << " (" << i.target << ")";
   }
 }
 
@@ -122,7 +126,8 @@ TEST(Layers, HeadersAreGuarded) {
     if (entry.path().extension() != ".h") continue;
     std::ifstream in(entry.path());
     std::string text{std::istreambuf_iterator<char>(in), {}};
-    bool guarded = text.find("#pragma once") != std::string::npos || text.find("included once per") != std::string::npos;
+    bool guarded =
+        text.find("#pragma once") != std::string::npos || text.find("included once per") != std::string::npos;
     EXPECT_TRUE(guarded) << entry.path();
     EXPECT_EQ(text.find("using namespace"), std::string::npos) << entry.path();
     EXPECT_TRUE(text.starts_with("//")) << entry.path() << " does not say what it is for";

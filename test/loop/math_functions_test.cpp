@@ -17,9 +17,13 @@ using H = HostBuilder;
 H host;
 
 template <class T>
-T value(Scalar<H, T> x) { return H::get<T>(x.v); }
+T value(Scalar<H, T> x) {
+  return H::get<T>(x.v);
+}
 template <class T>
-Scalar<H, T> lift(T x) { return {host, H::make(x)}; }
+Scalar<H, T> lift(T x) {
+  return {host, H::make(x)};
+}
 
 template <class T>
 using Wider = std::conditional_t<std::is_same_v<T, float>, double, long double>;
@@ -42,10 +46,27 @@ double ulps(T y, Wider<T> exact) {
 template <class T>
 std::vector<T> special_values() {
   using L = std::numeric_limits<T>;
-  std::vector<T> v = {0,   L::denorm_min(), 3 * L::denorm_min(), L::min() - L::denorm_min(), L::min(), L::epsilon(), T(0.5),
-                      T(1) - L::epsilon() / 2, 1, T(1) + L::epsilon(), T(1.5), 2, 3, 4, 10, 100, L::max(), L::infinity(),
+  std::vector<T> v = {0,
+                      L::denorm_min(),
+                      3 * L::denorm_min(),
+                      L::min() - L::denorm_min(),
+                      L::min(),
+                      L::epsilon(),
+                      T(0.5),
+                      T(1) - L::epsilon() / 2,
+                      1,
+                      T(1) + L::epsilon(),
+                      T(1.5),
+                      2,
+                      3,
+                      4,
+                      10,
+                      100,
+                      L::max(),
+                      L::infinity(),
                       L::quiet_NaN()};
-  for (size_t i = 0, n = v.size(); i < n; ++i) v.push_back(-v[i]);
+  for (size_t i = 0, n = v.size(); i < n; ++i)
+    v.push_back(-v[i]);
   return v;
 }
 
@@ -109,10 +130,14 @@ TEST(MathF32, Expm1) { EXPECT_F32(1.4, expm1); }
 TEST(MathF32, Tanh) { EXPECT_F32(1.4, tanh); }
 // Where the result is not denormal.
 TEST(MathF32, Sigmoid) {
-  expect_f32(2.4, [](auto x) { return sigmoid(select(x < -87.0f, -87.0f, x)); }, [](auto x) { return 1 / (1 + std::exp(-std::max<decltype(x)>(x, -87))); });
+  expect_f32(
+      2.4, [](auto x) { return sigmoid(select(x < -87.0f, -87.0f, x)); },
+      [](auto x) { return 1 / (1 + std::exp(-std::max<decltype(x)>(x, -87))); });
 }
 TEST(MathF64, Sigmoid) {
-  expect_f64(2.4, [](auto x) { return sigmoid(select(x < -700.0, -700.0, x)); }, [](auto x) { return 1 / (1 + std::exp(-std::max<decltype(x)>(x, -700))); });
+  expect_f64(
+      2.4, [](auto x) { return sigmoid(select(x < -700.0, -700.0, x)); },
+      [](auto x) { return 1 / (1 + std::exp(-std::max<decltype(x)>(x, -700))); });
 }
 TEST(MathF32, Log) { EXPECT_F32(1.0, log); }
 TEST(MathF32, Log2) { EXPECT_F32(1.1, log2); }
@@ -170,9 +195,11 @@ void for_pairs(int count, Visit visit) {
     visit(-x, T(int(rng() % 41) - 20));
   }
   auto values = special_values<T>();
-  for (T x : {2.5, 5.0, 7.0, 1e9, 0x1p30}) values.push_back(x), values.push_back(-x);
+  for (T x : {2.5, 5.0, 7.0, 1e9, 0x1p30})
+    values.push_back(x), values.push_back(-x);
   for (T x : values)
-    for (T y : values) visit(x, y);
+    for (T y : values)
+      visit(x, y);
 }
 
 template <class T, class Ours, class Reference>

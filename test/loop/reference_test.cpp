@@ -17,7 +17,9 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 const float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 template <class T>
-std::byte* bytes(std::vector<T>& v) { return reinterpret_cast<std::byte*>(v.data()); }
+std::byte* bytes(std::vector<T>& v) {
+  return reinterpret_cast<std::byte*>(v.data());
+}
 
 template <class Out>
 Out reduce(std::vector<float> x, Combine combine, DType out) {
@@ -54,12 +56,15 @@ TEST(Reference, NaNWinsAndTheFirstOfEqualsStays) {
 // The bracketing of a sum, written out independently.
 TEST(Reference, SumsInLanesAndBlocks) {
   std::vector<float> x(3 * kReduceBlock + 77);
-  for (size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i)) * 1e3f;
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = std::sin(static_cast<float>(i)) * 1e3f;
   auto block = [&](size_t begin) {
     float lanes[kReduceLanes] = {};
-    for (size_t i = begin; i < std::min(x.size(), begin + kReduceBlock); ++i) lanes[i % kReduceLanes] += x[i];
+    for (size_t i = begin; i < std::min(x.size(), begin + kReduceBlock); ++i)
+      lanes[i % kReduceLanes] += x[i];
     for (int half = 16; half; half /= 2)
-      for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+      for (int i = 0; i < half; ++i)
+        lanes[i] += lanes[i + half];
     return lanes[0];
   };
   float expected = (block(0) + block(kReduceBlock)) + (block(2 * kReduceBlock) + block(3 * kReduceBlock));

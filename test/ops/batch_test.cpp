@@ -33,7 +33,8 @@ void check(const OpDef& op, const OpCase& c, const std::vector<bool>& batched, i
   std::vector<Operand> inputs;
   for (size_t i = 0; i < shared.size(); ++i) {
     std::vector<Tensor> parts;
-    for (auto& e : examples) parts.push_back(e[i]);
+    for (auto& e : examples)
+      parts.push_back(e[i]);
     inputs.push_back(batched[i] ? stack(parts, shared[i].dtype, shared[i].sizes) : shared[i]);
   }
   graph::BatchCtx ctx{op, c.attrs, inputs, batched, Size(batch)};
@@ -42,7 +43,8 @@ void check(const OpDef& op, const OpCase& c, const std::vector<bool>& batched, i
   ASSERT_EQ(actual.size(), types.size());
   for (size_t k = 0; k < types.size(); ++k) {
     std::vector<Tensor> parts;
-    for (auto& e : examples) parts.push_back(graph::apply_all(op, {e.begin(), e.end()}, c.attrs)[k].value());
+    for (auto& e : examples)
+      parts.push_back(graph::apply_all(op, {e.begin(), e.end()}, c.attrs)[k].value());
     EXPECT_TRUE(same_bits(stack(parts, types[k].dtype, to_dims(types[k].sizes)), actual[k].value())) << "output " << k;
   }
 }
@@ -54,15 +56,18 @@ TEST_P(Batching, EqualsOneByOne) {
   const OpDef& op = *GetParam();
   Rng rng(test_seed());
   for (DType dtype : dtypes_of(op)) {
-    if (dtype != DType::F32 && dtype != DType::I64 && dtype != DType::U32 && dtype != DType::Bool) continue;  // rules do not look at dtypes
+    if (dtype != DType::F32 && dtype != DType::I64 && dtype != DType::U32 && dtype != DType::Bool)
+      continue;  // rules do not look at dtypes
     for (const OpCase& c : cases_of(op, dtype, Data::Smooth)) {
       size_t n = c.make(rng).size();
       for (int64_t batch : {1, 3})
         for (unsigned choice = 1; choice < (1u << n); ++choice) {
           std::vector<bool> batched(n);
           std::string flags;
-          for (size_t i = 0; i < n; ++i) batched[i] = choice >> i & 1, flags += batched[i] ? 'b' : '-';
-          SCOPED_TRACE(c.label + " " + flags + " batch " + std::to_string(batch) + " SHEAF_SEED=" + std::to_string(rng.seed));
+          for (size_t i = 0; i < n; ++i)
+            batched[i] = choice >> i & 1, flags += batched[i] ? 'b' : '-';
+          SCOPED_TRACE(c.label + " " + flags + " batch " + std::to_string(batch) +
+                       " SHEAF_SEED=" + std::to_string(rng.seed));
           check(op, c, batched, batch, rng);
           if (HasFailure()) return;
         }
@@ -76,7 +81,8 @@ std::vector<const OpDef*> batched_ops() {
     if (d->batch.rule && d->infer) out.push_back(d);
   return out;
 }
-INSTANTIATE_TEST_SUITE_P(Ops, Batching, ::testing::ValuesIn(batched_ops()), [](const auto& info) { return std::string(info.param->name); });
+INSTANTIATE_TEST_SUITE_P(Ops, Batching, ::testing::ValuesIn(batched_ops()),
+                         [](const auto& info) { return std::string(info.param->name); });
 
 }  // namespace
 }  // namespace sheaf::ops

@@ -1,5 +1,5 @@
-// Every op through the reference executor, the block executor, native code and the way programs run it: the same bits for
-// all dtypes, odd shapes and storage orders, and the same first failed check.
+// Every op through the reference executor, the block executor, native code and the way programs run it: the same bits
+// for all dtypes, odd shapes and storage orders, and the same first failed check.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -37,14 +37,17 @@ Tensor stretched(const Tensor& t, const Dims& sizes) {
 Launch canonical(const OpDef& op, const OpCase& c, const std::vector<Tensor>& in) {
   Launch l{in, op.infer({types_of(in), c.attrs}), c.attrs};
   if (op.kind == OpKind::Elementwise)
-    for (Tensor& t : l.in) t = stretched(t, to_dims(l.out[0].sizes));
+    for (Tensor& t : l.in)
+      t = stretched(t, to_dims(l.out[0].sizes));
   if (op.kind == OpKind::Ordered)
-    for (Tensor& t : l.in) t = contiguous(t);
+    for (Tensor& t : l.in)
+      t = contiguous(t);
   if (op.kind == OpKind::Reduce) {
     // Kept axes first, then the reduced ones.
     const Tensor& x = in[0];
     std::vector<bool> reduced(x.rank(), false);
-    for (Size a : c.attrs.sizes("axes")) reduced[a.value()] = true;
+    for (Size a : c.attrs.sizes("axes"))
+      reduced[a.value()] = true;
     Tensor moved = x;
     int64_t parts[2] = {1, 1};
     int at = 0;
@@ -83,7 +86,8 @@ Outcome outcome(const Launch& l, Run&& run) {
   for (const TensorType& t : l.out) {
     r.out.push_back(zeros_tensor(t.dtype, to_dims(t.sizes)));
     buffers.push_back(r.out.back().bytes());
-    for (Size s : t.sizes) sizes.push_back(s.value());
+    for (Size s : t.sizes)
+      sizes.push_back(s.value());
   }
   run(buffers, sizes, r.check);
   return r;
@@ -91,8 +95,10 @@ Outcome outcome(const Launch& l, Run&& run) {
 
 loop::Kernel kernel_of(const OpDef& op, const Launch& l) {
   std::vector<lower::ArrayKey> in, out;
-  for (const Tensor& t : l.in) in.push_back({t.dtype, t.rank()});
-  for (const TensorType& t : l.out) out.push_back({t.dtype, t.rank()});
+  for (const Tensor& t : l.in)
+    in.push_back({t.dtype, t.rank()});
+  for (const TensorType& t : l.out)
+    out.push_back({t.dtype, t.rank()});
   return lower::lower_single(op, l.attrs, in, out);
 }
 
@@ -123,7 +129,9 @@ void compare(const OpDef& op, const OpCase& c, const std::vector<Tensor>& in) {
   Outcome actual = outcome(l, [&](auto&... args) { block->run(args...); });
   Outcome native = actual;
   if (is_compiled(in.empty() ? DType::F32 : in[0].dtype))
-    native = outcome(l, [&](auto& buffers, auto& sizes, auto& check) { check.site = native_kernel(kernel, sizes).run(buffers, sizes, check.payload); });
+    native = outcome(l, [&](auto& buffers, auto& sizes, auto& check) {
+      check.site = native_kernel(kernel, sizes).run(buffers, sizes, check.payload);
+    });
   EXPECT_EQ(reference.check.site, actual.check.site);
   EXPECT_EQ(reference.check.site, native.check.site);
   if (reference.check.failed()) {
@@ -131,8 +139,10 @@ void compare(const OpDef& op, const OpCase& c, const std::vector<Tensor>& in) {
     EXPECT_EQ(reference.check.payload, native.check.payload);
     return;
   }
-  for (size_t i = 0; i < reference.out.size(); ++i) EXPECT_TRUE(same_bits(reference.out[i], actual.out[i])) << "block executor, output " << i;
-  for (size_t i = 0; i < reference.out.size(); ++i) EXPECT_TRUE(same_bits(reference.out[i], native.out[i])) << "native code, output " << i;
+  for (size_t i = 0; i < reference.out.size(); ++i)
+    EXPECT_TRUE(same_bits(reference.out[i], actual.out[i])) << "block executor, output " << i;
+  for (size_t i = 0; i < reference.out.size(); ++i)
+    EXPECT_TRUE(same_bits(reference.out[i], native.out[i])) << "native code, output " << i;
   std::vector<TensorType> types = op.infer({types_of(in), c.attrs});
   std::vector<Tensor> eager = compiler::run_op(op, in, c.attrs, types);
   for (size_t i = 0; i < eager.size(); ++i) {
@@ -151,8 +161,10 @@ void compare_all(const OpDef& op) {
       for (Storage how : kStorages) {
         std::vector<Tensor> in = c.make(rng);
         // Stretching an index is fine too: it is read only.
-        for (Tensor& t : in) t = stored_as(t, how);
-        SCOPED_TRACE(c.label + " " + std::string(sheaf::name_of(dtype)) + " " + name_of(how) + " SHEAF_SEED=" + std::to_string(rng.seed));
+        for (Tensor& t : in)
+          t = stored_as(t, how);
+        SCOPED_TRACE(c.label + " " + std::string(sheaf::name_of(dtype)) + " " + name_of(how) +
+                     " SHEAF_SEED=" + std::to_string(rng.seed));
         compare(op, c, in);
         if (::testing::Test::HasFailure()) return;
       }
@@ -168,7 +180,8 @@ std::vector<const OpDef*> computed_ops() {
     if (d->scalar || d->lower) out.push_back(d);
   return out;
 }
-INSTANTIATE_TEST_SUITE_P(Ops, Executors, ::testing::ValuesIn(computed_ops()), [](const auto& info) { return std::string(info.param->name); });
+INSTANTIATE_TEST_SUITE_P(Ops, Executors, ::testing::ValuesIn(computed_ops()),
+                         [](const auto& info) { return std::string(info.param->name); });
 
 // Larger than one parallel piece and many vector blocks.
 TEST(Executors, AgreeOnLargeArrays) {
@@ -206,7 +219,8 @@ TEST(Views, AreWhatTheySay) {
   Rng rng(test_seed());
   auto at = [](const Tensor& t, const Dims& index) {
     int64_t offset = t.offset;
-    for (int a = 0; a < t.rank(); ++a) offset += index[a] * t.strides[a];
+    for (int a = 0; a < t.rank(); ++a)
+      offset += index[a] * t.strides[a];
     return load_double(t.dtype, t.buffer->data() + offset * size_bytes(t.dtype));
   };
   for (const char* name : {"transpose", "broadcast", "slice", "reshape"})
@@ -219,14 +233,19 @@ TEST(Views, AreWhatTheySay) {
           Dims index(y.rank(), 0);
           for (int64_t k = 0; k < y.num_elems(); ++k) {
             int64_t rest = k;
-            for (int a = y.rank(); a-- > 0; rest /= y.sizes[a]) index[a] = rest % y.sizes[a];
+            for (int a = y.rank(); a-- > 0; rest /= y.sizes[a])
+              index[a] = rest % y.sizes[a];
             Dims from(x.rank(), 0);
             int64_t flat = k;
             for (int a = x.rank(); a-- > 0;) {
-              if (op(name).name == "transpose") from[c.attrs.sizes("perm")[a].value()] = index[a];
-              else if (op(name).name == "broadcast") from[a] = x.sizes[a] == 1 ? 0 : index[y.rank() - x.rank() + a];
-              else if (op(name).name == "slice") from[a] = c.attrs.sizes("starts")[a].value() + index[a] * c.attrs.sizes("steps")[a].value();
-              else from[a] = flat % x.sizes[a], flat /= x.sizes[a];
+              if (op(name).name == "transpose")
+                from[c.attrs.sizes("perm")[a].value()] = index[a];
+              else if (op(name).name == "broadcast")
+                from[a] = x.sizes[a] == 1 ? 0 : index[y.rank() - x.rank() + a];
+              else if (op(name).name == "slice")
+                from[a] = c.attrs.sizes("starts")[a].value() + index[a] * c.attrs.sizes("steps")[a].value();
+              else
+                from[a] = flat % x.sizes[a], flat /= x.sizes[a];
             }
             ASSERT_EQ(at(x, from), at(y, index)) << "element " << k;
           }

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "autodiff/vjp.h"
-#include "ops/emit.h"
 #include "op_cases.h"
+#include "ops/emit.h"
 #include "random_program.h"
 #include "tolerance.h"
 #include "trace/traced.h"
@@ -19,20 +19,23 @@ using Function = std::function<Operands(const Operands&)>;
 // Of the floats among inputs or outputs.
 std::vector<Tensor> random_like(Rng& rng, const Operands& xs) {
   std::vector<Tensor> out;
-  for (const Operand& x : xs) out.push_back(uniform_tensor(rng, x.dtype(), to_dims(x.sizes()), -1, 1));
+  for (const Operand& x : xs)
+    out.push_back(uniform_tensor(rng, x.dtype(), to_dims(x.sizes()), -1, 1));
   return out;
 }
 
 double inner(const Tensor& a, const Tensor& b) {
   double sum = 0;
-  for (int64_t i = 0; i < a.num_elems(); ++i) sum += element_as_double(a, i) * element_as_double(b, i);
+  for (int64_t i = 0; i < a.num_elems(); ++i)
+    sum += element_as_double(a, i) * element_as_double(b, i);
   return sum;
 }
 
 // x + h v, stored the way x is.
 Tensor moved(const Tensor& x, double h, const Tensor& v, Storage how) {
   Tensor out = copy_of(x);
-  for (int64_t i = 0; i < out.num_elems(); ++i) out.data<double>()[i] += h * element_as_double(v, i);
+  for (int64_t i = 0; i < out.num_elems(); ++i)
+    out.data<double>()[i] += h * element_as_double(v, i);
   return stored_as(out, how);
 }
 
@@ -41,7 +44,8 @@ Operands as_operands(const std::vector<Tensor>& ts) { return {ts.begin(), ts.end
 // The adjoints of the float inputs of f, for the adjoints w of its outputs.
 Operands adjoints(const Function& f, const Operands& xs, const std::vector<Tensor>& w, bool record) {
   Operands leaves;
-  for (const Operand& x : xs) leaves.push_back(trace::make_leaf(x));
+  for (const Operand& x : xs)
+    leaves.push_back(trace::make_leaf(x));
   Operands g = autodiff::vjp(f(leaves), as_operands(w), leaves, record);
   for (size_t i = 0; i < g.size(); ++i)
     if (!g[i]) g[i] = zeros(xs[i].type());
@@ -52,8 +56,8 @@ Function gradient(Function f, std::vector<Tensor> w) {
   return [f = std::move(f), w = std::move(w)](const Operands& xs) { return adjoints(f, xs, w, true); };
 }
 
-// The largest is not much larger than one, so one relative tolerance does: the error of the differences is about h² times
-// the third derivative, and 2^-53 / h times the value.
+// The largest is not much larger than one, so one relative tolerance does: the error of the differences is about h²
+// times the third derivative, and 2^-53 / h times the value.
 constexpr double kStep = 1e-6, kTolerance = 2e-6;
 
 void expect_vjp_matches(const Function& f, const std::vector<Tensor>& x, Storage how, Rng& rng) {
@@ -70,7 +74,8 @@ void expect_vjp_matches(const Function& f, const std::vector<Tensor>& x, Storage
     double term = (inner(w[i], up[i].value()) - inner(w[i], down[i].value())) / (2 * kStep);
     expected += term;
     magnitude += std::fabs(term);
-    for (int64_t k = 0; k < w[i].num_elems(); ++k) magnitude = std::max(magnitude, std::fabs(element_as_double(up[i].value(), k)));
+    for (int64_t k = 0; k < w[i].num_elems(); ++k)
+      magnitude = std::max(magnitude, std::fabs(element_as_double(up[i].value(), k)));
   }
   Operands g = adjoints(f, as_operands(at), w, false);
   for (size_t i = 0; i < g.size(); ++i) {
@@ -85,7 +90,8 @@ Function function_of(const OpDef& op, const Attrs& attrs, const std::vector<Tens
   return [&op, attrs, in](const Operands& floats) {
     Operands all;
     size_t next = 0;
-    for (const Tensor& t : in) all.push_back(is_float(t.dtype) ? floats[next++] : Operand(t));
+    for (const Tensor& t : in)
+      all.push_back(is_float(t.dtype) ? floats[next++] : Operand(t));
     Operands out;
     for (Operand& o : graph::apply_all(op, std::move(all), attrs))
       if (is_float(o.dtype())) out.push_back(std::move(o));
@@ -101,7 +107,9 @@ std::vector<Tensor> floats_of(const std::vector<Tensor>& in) {
 }
 
 // Between floats: a cast to a narrow type is a staircase, for which differences say nothing.
-bool is_smooth(const OpDef& op, const OpCase& c) { return op.name != "cast" || c.attrs.get<DType>("dtype") == DType::F64; }
+bool is_smooth(const OpDef& op, const OpCase& c) {
+  return op.name != "cast" || c.attrs.get<DType>("dtype") == DType::F64;
+}
 
 class Gradient : public ::testing::TestWithParam<const OpDef*> {
  protected:
@@ -138,12 +146,13 @@ TEST_P(Gradient, ThirdOrderMatchesDifferences) { check_order(3); }
 TEST_P(Gradient, OfViewsMatchesDifferences) {
   for_each_case(DType::F64, [&](const OpCase& c, Rng& rng) {
     std::vector<Tensor> in = c.make(rng), x = floats_of(in);
-    for (Storage how : {Storage::Transposed, Storage::Stepped, Storage::Flipped}) expect_vjp_matches(function_of(*GetParam(), c.attrs, in), x, how, rng);
+    for (Storage how : {Storage::Transposed, Storage::Stepped, Storage::Flipped})
+      expect_vjp_matches(function_of(*GetParam(), c.attrs, in), x, how, rng);
   });
 }
 
-// How large the terms are whose sum is an adjoint, for each input: the sum itself may be far smaller, where they cancel,
-// and its rounding error is that of the terms. Other signs of the outputs' adjoints cancel otherwise.
+// How large the terms are whose sum is an adjoint, for each input: the sum itself may be far smaller, where they
+// cancel, and its rounding error is that of the terms. Other signs of the outputs' adjoints cancel otherwise.
 std::vector<double> magnitudes_of_terms(const Function& f, const Operands& x, const std::vector<Tensor>& w, Rng& rng) {
   constexpr int kSigns = 8;
   std::vector<double> out(x.size(), 1);
@@ -156,7 +165,8 @@ std::vector<double> magnitudes_of_terms(const Function& f, const Operands& x, co
     }
     Operands g = adjoints(f, x, turned, false);
     for (size_t i = 0; i < g.size(); ++i)
-      for (int64_t k = 0; k < g[i].value().num_elems(); ++k) out[i] = std::max(out[i], std::fabs(element_as_double(g[i].value(), k)));
+      for (int64_t k = 0; k < g[i].value().num_elems(); ++k)
+        out[i] = std::max(out[i], std::fabs(element_as_double(g[i].value(), k)));
   }
   return out;
 }
@@ -170,10 +180,13 @@ TEST_P(Gradient, InNarrowTypesIsNearTheOneInDouble) {
       for (Tensor& t : wide)
         if (is_float(t.dtype)) t = cast_tensor(t, DType::F64);
       if (GetParam()->name == "cast") return;
-      Function f = function_of(*GetParam(), c.attrs, in), f64 = function_of(*GetParam(), c.attrs.find("dtype") ? Attrs{{"dtype", DType::F64}} : c.attrs, wide);
+      Function f = function_of(*GetParam(), c.attrs, in),
+               f64 = function_of(*GetParam(), c.attrs.find("dtype") ? Attrs{{"dtype", DType::F64}} : c.attrs, wide);
       std::vector<Tensor> w = random_like(rng, f(as_operands(x))), w64, x64;
-      for (const Tensor& t : w) w64.push_back(cast_tensor(t, DType::F64));
-      for (const Tensor& t : x) x64.push_back(cast_tensor(t, DType::F64));
+      for (const Tensor& t : w)
+        w64.push_back(cast_tensor(t, DType::F64));
+      for (const Tensor& t : x)
+        x64.push_back(cast_tensor(t, DType::F64));
       Operands g = adjoints(f, as_operands(x), w, false), g64 = adjoints(f64, as_operands(x64), w64, false);
       std::vector<double> magnitudes = magnitudes_of_terms(f64, as_operands(x64), w64, rng);
       for (size_t i = 0; i < g.size(); ++i) {
@@ -181,7 +194,8 @@ TEST_P(Gradient, InNarrowTypesIsNearTheOneInDouble) {
         ASSERT_EQ(narrow.dtype, x[i].dtype);
         // A rule rounds at each of its ops; a long row adds up errors of its terms.
         for (int64_t k = 0; k < exact.num_elems(); ++k)
-          ASSERT_NEAR(element_as_double(exact, k), element_as_double(narrow, k), 16 * tolerance(dtype, magnitudes[i])) << "input " << i << " " << sheaf::name_of(dtype);
+          ASSERT_NEAR(element_as_double(exact, k), element_as_double(narrow, k), 16 * tolerance(dtype, magnitudes[i]))
+              << "input " << i << " " << sheaf::name_of(dtype);
       }
     });
   }
@@ -193,7 +207,8 @@ std::vector<const OpDef*> differentiable_ops() {
     if (d->vjp.rule && d->infer && d->dtypes.has(DType::F64)) out.push_back(d);
   return out;
 }
-INSTANTIATE_TEST_SUITE_P(Ops, Gradient, ::testing::ValuesIn(differentiable_ops()), [](const auto& info) { return std::string(info.param->name); });
+INSTANTIATE_TEST_SUITE_P(Ops, Gradient, ::testing::ValuesIn(differentiable_ops()),
+                         [](const auto& info) { return std::string(info.param->name); });
 
 // Whole programs, with their second derivative.
 TEST(RandomPrograms, GradientMatchesDifferences) {
@@ -201,11 +216,13 @@ TEST(RandomPrograms, GradientMatchesDifferences) {
   for (int trial = 0; trial < 200; ++trial) {
     uint64_t seed = test_seed() + trial;
     Rng rng(seed);
-    std::vector<Tensor> x{uniform_tensor(rng, DType::F64, kProgramSizes, -1, 1), uniform_tensor(rng, DType::F64, kProgramSizes, -1, 1)};
+    std::vector<Tensor> x{uniform_tensor(rng, DType::F64, kProgramSizes, -1, 1),
+                          uniform_tensor(rng, DType::F64, kProgramSizes, -1, 1)};
     Function f = RandomProgram(seed, 2 + seed % 12, true);  // all from the seed, which a failure names
     SCOPED_TRACE("SHEAF_SEED=" + std::to_string(seed));
     expect_vjp_matches(f, x, Storage::Contiguous, rng);
-    if (seed % 4 == 0) expect_vjp_matches(gradient(f, random_like(rng, f(as_operands(x)))), x, Storage::Contiguous, rng);
+    if (seed % 4 == 0)
+      expect_vjp_matches(gradient(f, random_like(rng, f(as_operands(x)))), x, Storage::Contiguous, rng);
     if (HasFailure()) return;
   }
 }
@@ -242,7 +259,8 @@ TEST(Kinks, HaveTheirDocumentedGradient) {
     Function f = [&](const Operands& in) { return Operands{graph::apply(op(name), in)}; };
     double one = 1;
     std::vector<double> out;
-    for (const Operand& g : adjoints(f, xs, {tensor_of(DType::F64, {}, &one)}, false)) out.push_back(element_as_double(g.value(), 0));
+    for (const Operand& g : adjoints(f, xs, {tensor_of(DType::F64, {}, &one)}, false))
+      out.push_back(element_as_double(g.value(), 0));
     return out;
   };
   EXPECT_EQ(slopes("abs", {value(0)}), (std::vector<double>{1}));
@@ -255,7 +273,8 @@ TEST(Kinks, HaveTheirDocumentedGradient) {
   Function largest = [](const Operands& in) { return Operands{reduce("max", in[0], {0}, false)}; };
   double one = 1;
   Tensor g = adjoints(largest, {tensor_of(DType::F64, {3}, tied)}, {tensor_of(DType::F64, {}, &one)}, false)[0].value();
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(element_as_double(g, i), i > 0);
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(element_as_double(g, i), i > 0);
 }
 
 }  // namespace

@@ -1,8 +1,7 @@
 // Elementwise ops against their plain formula in double, in every dtype they take, and what has no formula against
 // another definition.
-#include <gtest/gtest.h>
-
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "compiler/eager.h"
 #include "op_cases.h"
@@ -15,7 +14,9 @@ Tensor run(const OpDef& op, const std::vector<Tensor>& in, const Attrs& attrs = 
   return compiler::run_op(op, in, attrs, op.infer({types_of(in), attrs}))[0];
 }
 
-bool is_predicate(const OpDef& d) { return d.infer({std::vector<TensorType>(2, {DType::F32, {}}), {}})[0].dtype == DType::Bool; }
+bool is_predicate(const OpDef& d) {
+  return d.infer({std::vector<TensorType>(2, {DType::F32, {}}), {}})[0].dtype == DType::Bool;
+}
 
 void expect_near(const OpDef& op, DType dtype, double expected, double actual, const std::string& what) {
   std::string where = std::string(op.name) + " " + std::string(sheaf::name_of(dtype)) + what;
@@ -27,7 +28,8 @@ void expect_near(const OpDef& op, DType dtype, double expected, double actual, c
     EXPECT_TRUE(std::isnan(actual)) << where << ": " << actual;
   } else if (is_float(dtype) && std::fabs(expected) > largest(dtype)) {
     // Infinite, or so near the largest number that rounding decides.
-    EXPECT_TRUE(std::fabs(actual) >= largest(dtype) && std::signbit(actual) == std::signbit(expected)) << where << ": " << actual;
+    EXPECT_TRUE(std::fabs(actual) >= largest(dtype) && std::signbit(actual) == std::signbit(expected))
+        << where << ": " << actual;
   } else {
     // erfinv is XLA's approximation, so that random numbers are JAX's (loop/math/special.h).
     EXPECT_NEAR(expected, actual, tolerance(dtype, expected) * (op.name == "erfinv" ? 16 : 1)) << where;
@@ -61,7 +63,8 @@ TEST_P(Numeric, IsNearTheFormula) {
       Tensor y = run(op, {a});
       for (int64_t i = 0; i < 1009 && !HasFailure(); ++i) {
         double x = element_as_double(a, i), expected = op.reference1(x);
-        if (!outside(op, dtype, x, 0, expected)) expect_near(op, dtype, expected, element_as_double(y, i), arguments(x));
+        if (!outside(op, dtype, x, 0, expected))
+          expect_near(op, dtype, expected, element_as_double(y, i), arguments(x));
       }
     } else {
       Tensor y = run(op, {a, b});
@@ -73,8 +76,11 @@ TEST_P(Numeric, IsNearTheFormula) {
           EXPECT_LE(std::min(error, std::fabs(error - std::fabs(x1))), tolerance(dtype, 8)) << arguments(x0, x1);
           continue;
         }
-        if (op.name == "floor_div" && is_float(dtype) && std::fabs(x0 / x1 - std::round(x0 / x1)) < tolerance(dtype, x0 / x1) * 2) continue;
-        if (!outside(op, dtype, x0, x1, expected)) expect_near(op, dtype, expected, element_as_double(y, i), arguments(x0, x1));
+        if (op.name == "floor_div" && is_float(dtype) &&
+            std::fabs(x0 / x1 - std::round(x0 / x1)) < tolerance(dtype, x0 / x1) * 2)
+          continue;
+        if (!outside(op, dtype, x0, x1, expected))
+          expect_near(op, dtype, expected, element_as_double(y, i), arguments(x0, x1));
       }
     }
   }
@@ -105,7 +111,8 @@ std::vector<const OpDef*> ops_with_formula() {
     if (d->reference1 || d->reference2) out.push_back(d);
   return out;
 }
-INSTANTIATE_TEST_SUITE_P(Ops, Numeric, ::testing::ValuesIn(ops_with_formula()), [](const auto& info) { return std::string(info.param->name); });
+INSTANTIATE_TEST_SUITE_P(Ops, Numeric, ::testing::ValuesIn(ops_with_formula()),
+                         [](const auto& info) { return std::string(info.param->name); });
 
 // Conversions between all pairs of dtypes, against the conversion of the tensor layer.
 TEST(Cast, EqualsTheTensorLayer) {
@@ -137,16 +144,19 @@ void expect_bit_ops(DType dtype, Rng& rng) {
   check("bit_xor", [](T p, T q) { return static_cast<T>(p ^ q); });
   check("shift_left", [](T p, T q) { return static_cast<T>(static_cast<U>(p) << (q & kMask)); });
   check("shift_right", [](T p, T q) { return static_cast<T>(static_cast<U>(p) >> (q & kMask)); });
-  check("shift_right_signed", [](T p, T q) { return static_cast<T>(static_cast<std::make_signed_t<T>>(p) >> (q & kMask)); });
+  check("shift_right_signed",
+        [](T p, T q) { return static_cast<T>(static_cast<std::make_signed_t<T>>(p) >> (q & kMask)); });
   check("add", [](T p, T q) { return static_cast<T>(static_cast<U>(p) + static_cast<U>(q)); });
   check("sub", [](T p, T q) { return static_cast<T>(static_cast<U>(p) - static_cast<U>(q)); });
   check("mul", [](T p, T q) { return static_cast<T>(static_cast<U>(p) * static_cast<U>(q)); });
   Tensor y = run(op("bit_not"), {a});
-  for (int64_t i = 0; i < 257; ++i) ASSERT_EQ(static_cast<T>(~a.data<T>()[i]), y.data<T>()[i]);
+  for (int64_t i = 0; i < 257; ++i)
+    ASSERT_EQ(static_cast<T>(~a.data<T>()[i]), y.data<T>()[i]);
   Tensor zero = zeros_tensor(dtype, {1});
   for (const char* name : {"floor_div", "mod"}) {
     Tensor z = run(op(name), {a, zero});
-    for (int64_t i = 0; i < 257; ++i) ASSERT_EQ(z.data<T>()[i], 0) << name;
+    for (int64_t i = 0; i < 257; ++i)
+      ASSERT_EQ(z.data<T>()[i], 0) << name;
   }
 }
 
@@ -193,13 +203,16 @@ TEST(OffsetFromBits, IsTheRemainder) {
   SCOPED_TRACE("SHEAF_SEED=" + std::to_string(rng.seed));
   for (int trial = 0; trial < 300; ++trial) {
     uint32_t high = static_cast<uint32_t>(rng.bits()), low = static_cast<uint32_t>(rng.bits());
-    uint32_t span = trial % 10 == 0 ? 0 : trial % 3 == 0 ? static_cast<uint32_t>(rng.bits()) : 1 + static_cast<uint32_t>(rng.below(1000));
+    uint32_t span = trial % 10 == 0  ? 0
+                    : trial % 3 == 0 ? static_cast<uint32_t>(rng.bits())
+                                     : 1 + static_cast<uint32_t>(rng.below(1000));
     uint32_t expected = low;
     if (span) {
       uint32_t root = 65536u % span, multiplier = root * root % span;
       expected = (high % span * multiplier + low % span) % span;
     }
-    Tensor y = run(op("offset_from_bits"), {tensor_of(DType::U32, {}, &high), tensor_of(DType::U32, {}, &low), tensor_of(DType::U32, {}, &span)});
+    Tensor y = run(op("offset_from_bits"), {tensor_of(DType::U32, {}, &high), tensor_of(DType::U32, {}, &low),
+                                            tensor_of(DType::U32, {}, &span)});
     ASSERT_EQ(expected, *y.data<uint32_t>()) << high << " " << low << " " << span;
     uint64_t high64 = rng.bits(), low64 = rng.bits(), span64 = trial % 2 ? rng.bits() : span;
     uint64_t expected64 = low64;
@@ -207,7 +220,10 @@ TEST(OffsetFromBits, IsTheRemainder) {
       uint64_t root = (uint64_t{1} << 32) % span64, multiplier = root * root % span64;
       expected64 = (high64 % span64 * multiplier + low64 % span64) % span64;
     }
-    auto word = [](uint64_t w) { int64_t i = static_cast<int64_t>(w); return tensor_of(DType::I64, {}, &i); };
+    auto word = [](uint64_t w) {
+      int64_t i = static_cast<int64_t>(w);
+      return tensor_of(DType::I64, {}, &i);
+    };
     y = run(op("offset_from_bits"), {word(high64), word(low64), word(span64)});
     ASSERT_EQ(expected64, static_cast<uint64_t>(*y.data<int64_t>())) << high64 << " " << low64 << " " << span64;
   }
@@ -221,10 +237,13 @@ TEST(Reduce, IsNearTheSumInHigherPrecision) {
     for (int64_t n : {0, 1, 2, 3, 31, 257, 5003}) {
       Tensor x = uniform_tensor(rng, dtype, {n}, -1, 1);
       long double sum = 0, magnitude = 0;
-      for (int64_t i = 0; i < n; ++i) sum += element_as_double(x, i), magnitude += std::fabs(element_as_double(x, i));
+      for (int64_t i = 0; i < n; ++i)
+        sum += element_as_double(x, i), magnitude += std::fabs(element_as_double(x, i));
       Tensor y = run(op("sum"), {x}, {{"axes", Sizes{Size(0)}}, {"keepdims", false}});
-      EXPECT_NEAR(static_cast<double>(sum), element_as_double(y, 0), tolerance(dtype, static_cast<double>(magnitude))) << n << " " << sheaf::name_of(dtype);
-      Tensor p = run(op("product"), {uniform_tensor(rng, dtype, {n}, 1, 1)}, {{"axes", Sizes{Size(0)}}, {"keepdims", false}});
+      EXPECT_NEAR(static_cast<double>(sum), element_as_double(y, 0), tolerance(dtype, static_cast<double>(magnitude)))
+          << n << " " << sheaf::name_of(dtype);
+      Tensor p =
+          run(op("product"), {uniform_tensor(rng, dtype, {n}, 1, 1)}, {{"axes", Sizes{Size(0)}}, {"keepdims", false}});
       EXPECT_EQ(element_as_double(p, 0), 1);
     }
 }
@@ -240,11 +259,13 @@ TEST(Dot, IsNearTheSumInHigherPrecision) {
         int64_t batch = i / 15, row = i / 5 % 3, column = i % 5;
         long double sum = 0, magnitude = 0;
         for (int64_t j = 0; j < k; ++j) {
-          double term = element_as_double(a, (batch * 3 + row) * k + j) * element_as_double(b, (batch * k + j) * 5 + column);
+          double term =
+              element_as_double(a, (batch * 3 + row) * k + j) * element_as_double(b, (batch * k + j) * 5 + column);
           sum += term;
           magnitude += std::fabs(term);
         }
-        EXPECT_NEAR(static_cast<double>(sum), element_as_double(y, i), tolerance(dtype, static_cast<double>(magnitude))) << k << " " << sheaf::name_of(dtype);
+        EXPECT_NEAR(static_cast<double>(sum), element_as_double(y, i), tolerance(dtype, static_cast<double>(magnitude)))
+            << k << " " << sheaf::name_of(dtype);
       }
     }
 }

@@ -20,7 +20,10 @@ class RandomProgram {
     std::vector<Operand> pool = inputs;
     for (int i = 0; i < steps_; ++i) {
       // Recent values more often, so that chains grow.
-      auto pick = [&] { return pool[pool.size() - 1 - static_cast<size_t>(rng.below(std::min<int64_t>(4, static_cast<int64_t>(pool.size()))))]; };
+      auto pick = [&] {
+        return pool[pool.size() - 1 -
+                    static_cast<size_t>(rng.below(std::min<int64_t>(4, static_cast<int64_t>(pool.size()))))];
+      };
       Operand a = pick(), b = pick();
       pool.push_back(step(rng.below(smooth_ ? 15 : 22), a, b));
     }

@@ -36,8 +36,10 @@ void for_each_element(const Tensor& t, F&& f) {
 }
 
 inline void store_number(DType d, std::byte* p, double v) {
-  if (is_float(d)) store_double(d, p, v);
-  else store_int(d, p, static_cast<int64_t>(std::floor(v)));
+  if (is_float(d))
+    store_double(d, p, v);
+  else
+    store_int(d, p, static_cast<int64_t>(std::floor(v)));
 }
 
 // Uniform in [lo, hi); integers rounded down, unsigned ones from 0 on.
@@ -45,8 +47,10 @@ inline Tensor uniform_tensor(Rng& rng, DType dtype, const Dims& sizes, double lo
   Tensor t = empty_tensor(dtype, sizes);
   if (dtype == DType::U32 || dtype == DType::U8 || dtype == DType::U16) lo = std::max(lo, 0.0);
   for_each_element(t, [&](int64_t, std::byte* p) {
-    if (dtype == DType::Bool) store_int(dtype, p, rng.below(2));
-    else store_number(dtype, p, rng.uniform(lo, hi));
+    if (dtype == DType::Bool)
+      store_int(dtype, p, rng.below(2));
+    else
+      store_number(dtype, p, rng.uniform(lo, hi));
   });
   return t;
 }
@@ -54,12 +58,16 @@ inline Tensor uniform_tensor(Rng& rng, DType dtype, const Dims& sizes, double lo
 // Any values at all: small and large numbers, zeros of both signs, infinities, NaN, denormals.
 inline Tensor wild_tensor(Rng& rng, DType dtype, const Dims& sizes) {
   constexpr double inf = std::numeric_limits<double>::infinity();
-  const double special[] = {0.0, -0.0, inf, -inf, std::nan(""), 1e-310, -1e-40, 6e-8, 1.0, -1.0, 0.5, 3e38, 65504, 1e30};
+  const double special[] = {0.0,  -0.0, inf,  -inf, std::nan(""), 1e-310, -1e-40,
+                            6e-8, 1.0,  -1.0, 0.5,  3e38,         65504,  1e30};
   Tensor t = empty_tensor(dtype, sizes);
   for_each_element(t, [&](int64_t, std::byte* p) {
-    if (dtype == DType::Bool) store_int(dtype, p, rng.below(2));
-    else if (is_float(dtype)) store_double(dtype, p, rng.below(4) == 0 ? special[rng.below(std::size(special))] : rng.uniform(-3, 3));
-    else store_int(dtype, p, rng.below(3) == 0 ? static_cast<int64_t>(rng.bits()) : rng.below(7) - 3);
+    if (dtype == DType::Bool)
+      store_int(dtype, p, rng.below(2));
+    else if (is_float(dtype))
+      store_double(dtype, p, rng.below(4) == 0 ? special[rng.below(std::size(special))] : rng.uniform(-3, 3));
+    else
+      store_int(dtype, p, rng.below(3) == 0 ? static_cast<int64_t>(rng.bits()) : rng.below(7) - 3);
   });
   return t;
 }
@@ -68,7 +76,8 @@ inline Tensor wild_tensor(Rng& rng, DType dtype, const Dims& sizes) {
 inline Tensor separate_tensor(Rng& rng, DType dtype, const Dims& sizes, double step = 0.05) {
   Tensor t = empty_tensor(dtype, sizes);
   std::vector<double> values(t.num_elems());
-  for (size_t i = 0; i < values.size(); ++i) values[i] = (static_cast<double>(i / 2) + 0.6) * step * 2 * (i % 2 ? 1 : -1) + rng.uniform(0, step / 4);
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = (static_cast<double>(i / 2) + 0.6) * step * 2 * (i % 2 ? 1 : -1) + rng.uniform(0, step / 4);
   std::shuffle(values.begin(), values.end(), rng.bits);
   for_each_element(t, [&](int64_t k, std::byte* p) { store_number(dtype, p, values[k]); });
   return t;
@@ -79,7 +88,8 @@ inline std::vector<Tensor> separate_pair(Rng& rng, DType dtype, const Dims& a, c
   std::vector<Tensor> out{empty_tensor(dtype, a), empty_tensor(dtype, b)};
   Tensor both = separate_tensor(rng, dtype, {out[0].num_elems() + out[1].num_elems()});
   int64_t next = 0;
-  for (Tensor& t : out) for_each_element(t, [&](int64_t, std::byte* p) { store_number(dtype, p, element_as_double(both, next++)); });
+  for (Tensor& t : out)
+    for_each_element(t, [&](int64_t, std::byte* p) { store_number(dtype, p, element_as_double(both, next++)); });
   return out;
 }
 
@@ -91,7 +101,8 @@ inline Tensor index_tensor(Rng& rng, const Dims& sizes, int64_t n) {
 
 // How the elements lie in memory.
 enum class Storage { Contiguous, Transposed, Stepped, Flipped, Stretched };
-inline constexpr Storage kStorages[] = {Storage::Contiguous, Storage::Transposed, Storage::Stepped, Storage::Flipped, Storage::Stretched};
+inline constexpr Storage kStorages[] = {Storage::Contiguous, Storage::Transposed, Storage::Stepped, Storage::Flipped,
+                                        Storage::Stretched};
 inline const char* name_of(Storage s) {
   constexpr const char* names[] = {"contiguous", "transposed", "stepped", "flipped", "stretched"};
   return names[static_cast<int>(s)];
@@ -108,7 +119,8 @@ inline Tensor stored_as(const Tensor& t, Storage how) {
   }
   if (how == Storage::Transposed) std::reverse(room.begin(), room.end());
   if (how == Storage::Stepped)
-    for (int64_t& n : room) n = 2 * n + 1;
+    for (int64_t& n : room)
+      n = 2 * n + 1;
   Tensor out = zeros_tensor(t.dtype, room);
   out.sizes = t.sizes;
   if (how == Storage::Transposed) std::reverse(out.strides.begin(), out.strides.end());
@@ -131,8 +143,8 @@ inline Tensor stored_as(const Tensor& t, Storage how) {
 // Equal to the bit; any NaN equals any other.
 inline ::testing::AssertionResult same_bits(const Tensor& expected, const Tensor& actual) {
   if (expected.dtype != actual.dtype || !(expected.sizes == actual.sizes))
-    return ::testing::AssertionFailure() << "expected " << sheaf::name_of(expected.dtype) << shape_text(expected.sizes) << ", got "
-                                         << sheaf::name_of(actual.dtype) << shape_text(actual.sizes);
+    return ::testing::AssertionFailure() << "expected " << sheaf::name_of(expected.dtype) << shape_text(expected.sizes)
+                                         << ", got " << sheaf::name_of(actual.dtype) << shape_text(actual.sizes);
   std::vector<const std::byte*> bytes;
   for_each_element(expected, [&](int64_t, std::byte* p) { bytes.push_back(p); });
   ::testing::AssertionResult result = ::testing::AssertionSuccess();
@@ -141,7 +153,8 @@ inline ::testing::AssertionResult same_bits(const Tensor& expected, const Tensor
     if (!result || std::equal(p, p + width, bytes[k])) return;
     double x = load_double(expected.dtype, bytes[k]), y = load_double(expected.dtype, p);
     if (is_float(expected.dtype) && std::isnan(x) && std::isnan(y)) return;
-    result = ::testing::AssertionFailure() << "element " << k << " of " << shape_text(expected.sizes) << ": expected " << x << ", got " << y;
+    result = ::testing::AssertionFailure()
+             << "element " << k << " of " << shape_text(expected.sizes) << ": expected " << x << ", got " << y;
   });
   return result;
 }

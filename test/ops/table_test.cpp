@@ -24,7 +24,8 @@ TEST(Table, EveryEntryDecides) {
     EXPECT_TRUE(d->vjp.rule || !d->vjp.reason.empty()) << "no gradient decision";
     EXPECT_FALSE(d->vjp.rule && d->vjp.zero);
     EXPECT_TRUE(d->batch.rule || !d->batch.reason.empty()) << "no batching decision";
-    bool made_by_trace = d->name == "input" || d->name == "sizes" || d->name == "custom" || d->kind == OpKind::Control || d->kind == OpKind::Host;
+    bool made_by_trace = d->name == "input" || d->name == "sizes" || d->name == "custom" ||
+                         d->kind == OpKind::Control || d->kind == OpKind::Host;
     EXPECT_EQ(d->kind == OpKind::Control, d->unroll != nullptr);
     if (made_by_trace) continue;
     EXPECT_TRUE(d->infer) << "no shape rule";

@@ -32,7 +32,8 @@ inline double tolerance(DType d, double magnitude, double terms = 1) {
 inline double largest(DType d) {
   switch (d) {
     case DType::F16: return 65504;
-    case DType::F32: case DType::BF16: return 0x1.fep127;
+    case DType::F32:
+    case DType::BF16: return 0x1.fep127;
     default: return 0x1.fffffffffffffp1023;
   }
 }

@@ -66,9 +66,11 @@ TEST(Report, CaretsCountColumnsAndKeepTabs) {
   uint32_t s = add_source("u", "\t\xCE\xB1 (\xCE\xB2\xCE\xB3)\r\n", SourceKind::File);
   EXPECT_EQ(report({ErrorKind::Runtime, "M", span_of(s, "(\xCE\xB2\xCE\xB3)")}),
             "error: M\n --> u:1:4\n  |\n1 | \t\xCE\xB1 (\xCE\xB2\xCE\xB3)\n  | \t  ^^^^\n  |\n\n");
-  // Columns are counted in characters, carets stand where a terminal shows the form: wide characters take two places, combining ones none.
+  // Columns are counted in characters, carets stand where a terminal shows the form: wide characters take two places,
+  // combining ones none.
   uint32_t wide = add_source("u", "\"日本\" (\"e\u0301日\")", SourceKind::Eval);
-  EXPECT_EQ(report({ErrorKind::Runtime, "M", Span{wide, 9, 19}}), "error: M\n --> u:1:6\n  |\n1 | \"日本\" (\"e\u0301日\")\n  |        ^^^^^^^\n  |\n\n");
+  EXPECT_EQ(report({ErrorKind::Runtime, "M", Span{wide, 9, 19}}),
+            "error: M\n --> u:1:6\n  |\n1 | \"日本\" (\"e\u0301日\")\n  |        ^^^^^^^\n  |\n\n");
 }
 
 TEST(Report, OneCaretAtTheEnd) {
@@ -92,7 +94,8 @@ TEST(Report, NotesHintsStackInOrder) {
 TEST(Report, LongStackIsShortened) {
   auto lines = [](size_t n) {
     UserError e = runtime_error("M");
-    for (size_t i = 0; i < n; ++i) e.stack.push_back({"f" + std::to_string(i), "", {}});
+    for (size_t i = 0; i < n; ++i)
+      e.stack.push_back({"f" + std::to_string(i), "", {}});
     return report(e);
   };
   EXPECT_NE(lines(20).find("  = in f10\n"), std::string::npos);

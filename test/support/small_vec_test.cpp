@@ -9,7 +9,8 @@ using Few = SmallVec<int, 3>;
 
 Few counted(int n) {
   Few v;
-  for (int i = 0; i < n; ++i) v.push_back(i);
+  for (int i = 0; i < n; ++i)
+    v.push_back(i);
   return v;
 }
 

@@ -142,14 +142,16 @@ TEST(Formatter, RandomBytes) {
 TEST(Formatter, LongTexts) {
   for (const char* piece : {"1 ", "(f 1) ", "1, ", ":a ", "'x ", "1\n", "[1] :f32 ", "; c\n"}) {
     std::string text = "[";
-    while (text.size() < 300'000) text += piece;
+    while (text.size() < 300'000)
+      text += piece;
     format(text + "]");
   }
 }
 
 TEST(Formatter, DeepAndWide) {
   std::string text(1990, '(');
-  for (int i = 0; i < 20000; ++i) text += "\n1";
+  for (int i = 0; i < 20000; ++i)
+    text += "\n1";
   text += std::string(1990, ')');
   EXPECT_LT(format(text).size(), 3'000'000u);
 }

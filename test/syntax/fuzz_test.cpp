@@ -10,7 +10,8 @@ namespace {
 
 std::string random_bytes(RandomForms& random) {
   std::string out;
-  for (uint32_t n = random.below(60); n > 0; --n) out += static_cast<char>(random.below(256));
+  for (uint32_t n = random.below(60); n > 0; --n)
+    out += static_cast<char>(random.below(256));
   return out;
 }
 

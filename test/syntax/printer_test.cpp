@@ -15,13 +15,37 @@ FormPtr read_one(std::string_view text) {
 }
 
 TEST(ToText, Rows) {
-  for (const char* text :
-       {"x", ":axis", ":", "12", "-9223372036854775808", "1.0", "-0.0", "0.001", "100000.0", "1e+20", "inf", "-inf", "NaN",
-        "\"a\\n\\t\\r\\\"\\\\b\"", "true", "false", "nil", "()", "[]", "{}", "(f 1 [2 3] {:a 4})", "'x", "`(a ~b ~@c)",
-        "~ @x", "~@x", "(cast [1 2] :f32)", "# (a)"}) {
+  for (const char* text : {"x",
+                           ":axis",
+                           ":",
+                           "12",
+                           "-9223372036854775808",
+                           "1.0",
+                           "-0.0",
+                           "0.001",
+                           "100000.0",
+                           "1e+20",
+                           "inf",
+                           "-inf",
+                           "NaN",
+                           "\"a\\n\\t\\r\\\"\\\\b\"",
+                           "true",
+                           "false",
+                           "nil",
+                           "()",
+                           "[]",
+                           "{}",
+                           "(f 1 [2 3] {:a 4})",
+                           "'x",
+                           "`(a ~b ~@c)",
+                           "~ @x",
+                           "~@x",
+                           "(cast [1 2] :f32)",
+                           "# (a)"}) {
     auto forms = read_text(text, 0);
     std::string printed;
-    for (const auto& f : forms) printed += (printed.empty() ? "" : " ") + to_text(*f);
+    for (const auto& f : forms)
+      printed += (printed.empty() ? "" : " ") + to_text(*f);
     EXPECT_EQ(printed, text);
   }
   EXPECT_EQ(to_text(*read_one("#(+ % 1)")), "(fn [%1] (+ %1 1))");
@@ -50,7 +74,10 @@ TEST(Pretty, FlatWhenItFits) {
 }
 
 TEST(Pretty, Layouts) {
-  struct Row { int width; const char* text; };
+  struct Row {
+    int width;
+    const char* text;
+  };
   for (const Row& row : std::vector<Row>{
            {20, "(defn head [x]\n  (slice x 0 4))"},
            {24, "(defn head\n  \"First four.\"\n  [x]\n  (slice x 0 4))"},

@@ -20,7 +20,8 @@ class RandomForms {
 
   FormPtr form(int depth) {
     switch (below(depth > 0 ? 14 : 8)) {
-      case 0: return make_symbol(pick({"x", "a/b", "x->y", "...", "@", "@x", "#", "%", "0:3", "cast", "let", "fn"}), {});
+      case 0:
+        return make_symbol(pick({"x", "a/b", "x->y", "...", "@", "@x", "#", "%", "0:3", "cast", "let", "fn"}), {});
       case 1: return make_keyword(pick({"", "axis", "f32", "a:b", "i8"}), {});
       case 2: return make_int(static_cast<int64_t>(rng_()) >> below(64), {});
       case 3: return make_float(any_float(), {});
@@ -28,7 +29,8 @@ class RandomForms {
       case 5: return make_bool(below(2), {});
       case 6: return make_nil({});
       case 7: return make_symbol(pick({"defn", "if", "cond", "with-params", "a-rather-long-name", "\xCE\xB1"}), {});
-      case 8: case 9: return make_seq(FormKind::List, items(depth, below(6)), {});
+      case 8:
+      case 9: return make_seq(FormKind::List, items(depth, below(6)), {});
       case 10: return make_seq(FormKind::Vector, items(depth, below(6)), {});
       case 11: return make_seq(FormKind::Dict, items(depth, 2 * below(4)), {});
       case 12: {
@@ -46,16 +48,17 @@ class RandomForms {
   std::string soup(size_t pieces) {
     std::string out;
     for (size_t i = 0; i < pieces; ++i)
-      out += pick({"(", ")", "[", "]", "{", "}", "(f ", "(let [a ", "'", "`", "~", "~@", "#(", "% ", "%2 ", "%& ", "\"",
-                   "\\", "\"s\" ", "; c\n", "\n", "\n\n\n", " ", ",", ":f32 ", " :k ", "x ", "12 ", "-1.5e3 ", "\xE2\x80\xA8",
-                   "\xFF", "\xE2\x80", "\r\n"});
+      out += pick({"(",  ")",  "[",     "]",    "{",   "}",   "(f ",     "(let [a ",     "'",     "`",        "~",
+                   "~@", "#(", "% ",    "%2 ",  "%& ", "\"",  "\\",      "\"s\" ",       "; c\n", "\n",       "\n\n\n",
+                   " ",  ",",  ":f32 ", " :k ", "x ",  "12 ", "-1.5e3 ", "\xE2\x80\xA8", "\xFF",  "\xE2\x80", "\r\n"});
     return out;
   }
 
   // A text that reads, with comments, commas and line breaks in odd places.
   std::string program(int depth) {
     std::string out;
-    for (uint32_t n = 1 + below(4); n > 0; --n) append(*form(depth), out);
+    for (uint32_t n = 1 + below(4); n > 0; --n)
+      append(*form(depth), out);
     return out;
   }
 
@@ -77,7 +80,8 @@ class RandomForms {
   }
 
   double any_float() {
-    constexpr std::array<double, 11> kSpecial = {0.0, -0.0, 1.0, -2.5, 1e-3, 1e15, 1e300, 5e-324, INFINITY, -INFINITY, NAN};
+    constexpr std::array<double, 11> kSpecial = {0.0,   -0.0,   1.0,      -2.5,      1e-3, 1e15,
+                                                 1e300, 5e-324, INFINITY, -INFINITY, NAN};
     if (below(2)) return kSpecial[below(kSpecial.size())];
     uint64_t bits = rng_();
     double v;
@@ -110,7 +114,8 @@ class RandomForms {
     auto kind = static_cast<size_t>(f.kind) - static_cast<size_t>(FormKind::List);
     out += kOpeners[kind];
     if (kind == 5 || below(4) == 0) out += blank();  // after ~ always, in case an @ follows
-    for (const FormPtr& item : f.items) append(*item, out);
+    for (const FormPtr& item : f.items)
+      append(*item, out);
     if (kind < 3) out += closer_of(kOpeners[kind][0]) + blank();
   }
 

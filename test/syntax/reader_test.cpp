@@ -21,7 +21,8 @@ FormPtr read_one(const std::string& text) {
 void expect_same(const std::string& a, const std::string& b) {
   auto x = read(a), y = read(b);
   ASSERT_EQ(x.size(), y.size()) << a << " / " << b;
-  for (size_t i = 0; i < x.size(); ++i) EXPECT_TRUE(equal(*x[i], *y[i])) << a << " / " << b;
+  for (size_t i = 0; i < x.size(); ++i)
+    EXPECT_TRUE(equal(*x[i], *y[i])) << a << " / " << b;
 }
 
 UserError error_of(const std::string& text) {
@@ -37,7 +38,8 @@ UserError error_of(const std::string& text) {
 
 std::string hints_of(const UserError& e) {
   std::string all;
-  for (const auto& h : e.hints) all += h + "\n";
+  for (const auto& h : e.hints)
+    all += h + "\n";
   return all;
 }
 
@@ -51,7 +53,10 @@ TEST(Reader, Whitespace) {
   // Zero width space and other characters of the same lead bytes are no whitespace.
   for (const char* other : {"\xE2\x80\x8B", "\xC2\xB5", "\xE3\x81\x82"})
     EXPECT_EQ(read(std::string("a") + other + "b").size(), 1u);
-  EXPECT_EQ(read_one("\xEF\xBB\xBF" "a")->name.str(), "a");
+  EXPECT_EQ(read_one("\xEF\xBB\xBF"
+                     "a")
+                ->name.str(),
+            "a");
   EXPECT_TRUE(read("").empty());
   EXPECT_TRUE(read(" ; only a comment").empty());
 }
@@ -79,9 +84,13 @@ TEST(Reader, Keywords) {
 }
 
 TEST(Reader, Integers) {
-  for (auto [text, value] : std::vector<std::pair<std::string, int64_t>>{
-           {"0", 0}, {"-0", 0}, {"+5", 5}, {"-5", -5}, {"007", 7}, {"9223372036854775807", INT64_MAX},
-           {"-9223372036854775808", INT64_MIN}}) {
+  for (auto [text, value] : std::vector<std::pair<std::string, int64_t>>{{"0", 0},
+                                                                         {"-0", 0},
+                                                                         {"+5", 5},
+                                                                         {"-5", -5},
+                                                                         {"007", 7},
+                                                                         {"9223372036854775807", INT64_MAX},
+                                                                         {"-9223372036854775808", INT64_MIN}}) {
     EXPECT_EQ(read_one(text)->kind, FormKind::Int) << text;
     EXPECT_EQ(read_one(text)->int_value, value) << text;
   }
@@ -89,21 +98,65 @@ TEST(Reader, Integers) {
 
 TEST(Reader, Floats) {
   double inf = std::numeric_limits<double>::infinity();
-  for (auto [text, value] : std::vector<std::pair<std::string, double>>{
-           {"1.", 1}, {".5", .5}, {"-2.5", -2.5}, {"+.5e1", 5}, {"1e-3", 1e-3}, {"1E6", 1e6}, {"1.e+2", 100},
-           {"inf", inf}, {"-inf", -inf}, {"+INF", inf}, {"Infinity", inf}, {"-infinity", -inf}, {"1e999", inf},
-           {"-1e999", -inf}, {"1e-999", 0}, {"5e-324", 5e-324}, {"9223372036854775808", 9223372036854775808.0},
-           {"-99999999999999999999", -1e20}}) {
+  for (auto [text, value] : std::vector<std::pair<std::string, double>>{{"1.", 1},
+                                                                        {".5", .5},
+                                                                        {"-2.5", -2.5},
+                                                                        {"+.5e1", 5},
+                                                                        {"1e-3", 1e-3},
+                                                                        {"1E6", 1e6},
+                                                                        {"1.e+2", 100},
+                                                                        {"inf", inf},
+                                                                        {"-inf", -inf},
+                                                                        {"+INF", inf},
+                                                                        {"Infinity", inf},
+                                                                        {"-infinity", -inf},
+                                                                        {"1e999", inf},
+                                                                        {"-1e999", -inf},
+                                                                        {"1e-999", 0},
+                                                                        {"5e-324", 5e-324},
+                                                                        {"9223372036854775808", 9223372036854775808.0},
+                                                                        {"-99999999999999999999", -1e20}}) {
     EXPECT_EQ(read_one(text)->kind, FormKind::Float) << text;
     EXPECT_EQ(read_one(text)->float_value, value) << text;
   }
-  for (const char* text : {"nan", "NaN", "-nan", "+NAN"}) EXPECT_TRUE(std::isnan(read_one(text)->float_value)) << text;
+  for (const char* text : {"nan", "NaN", "-nan", "+NAN"})
+    EXPECT_TRUE(std::isnan(read_one(text)->float_value)) << text;
 }
 
 TEST(Reader, Symbols) {
-  for (const char* text : {"a/b", "x->y", "ok?", "top_k", "...", "@", "0:3", "#x", "#", "+", "-", ".", "+-5", "-+5", "--5",
-                           "1_000", "0x10", "1/2", "1e", "e5", ".e5", "1e+", "1.2.3", "infi", "nano", "%", "%1", "%&", "1f",
-                           "\xCE\xB1\xCE\xB2", "a\xFF" "b", "\x80"}) {
+  for (const char* text : {"a/b",
+                           "x->y",
+                           "ok?",
+                           "top_k",
+                           "...",
+                           "@",
+                           "0:3",
+                           "#x",
+                           "#",
+                           "+",
+                           "-",
+                           ".",
+                           "+-5",
+                           "-+5",
+                           "--5",
+                           "1_000",
+                           "0x10",
+                           "1/2",
+                           "1e",
+                           "e5",
+                           ".e5",
+                           "1e+",
+                           "1.2.3",
+                           "infi",
+                           "nano",
+                           "%",
+                           "%1",
+                           "%&",
+                           "1f",
+                           "\xCE\xB1\xCE\xB2",
+                           "a\xFF"
+                           "b",
+                           "\x80"}) {
     EXPECT_EQ(read_one(text)->kind, FormKind::Symbol) << text;
     EXPECT_EQ(read_one(text)->name.str(), text);
   }
@@ -191,7 +244,11 @@ TEST(Reader, Spans) {
 }
 
 TEST(ReaderErrors, Messages) {
-  struct Row { const char* text; const char* message; const char* place; };
+  struct Row {
+    const char* text;
+    const char* message;
+    const char* place;
+  };
   for (const Row& row : std::vector<Row>{
            {"\n (foo 1 [2]", "Unclosed (foo ...), missing ')'", "t.shf:2:2"},
            {"(1 2", "Unclosed (... ...), missing ')'", "t.shf:1:1"},
@@ -218,7 +275,8 @@ TEST(ReaderErrors, Messages) {
 
 TEST(ReaderErrors, MismatchHint) {
   std::string hint = hints_of(error_of("(f\n [1 2)"));
-  EXPECT_TRUE(has(hint, "Expected ']'") && has(hint, "'['") && has(hint, "line 2") && has(hint, "missing before")) << hint;
+  EXPECT_TRUE(has(hint, "Expected ']'") && has(hint, "'['") && has(hint, "line 2") && has(hint, "missing before"))
+      << hint;
 }
 
 TEST(ReaderErrors, UnclosedHints) {
@@ -247,9 +305,11 @@ TEST(ReaderErrors, StringHint) { EXPECT_TRUE(has(hints_of(error_of("\"abc")), "'
 TEST(ReaderLimits, Nesting) {
   auto nested = [](size_t n, const char* open, const char* close) {
     std::string s;
-    for (size_t i = 0; i < n; ++i) s += open;
+    for (size_t i = 0; i < n; ++i)
+      s += open;
     s += "x";
-    for (size_t i = 0; i < n; ++i) s += close;
+    for (size_t i = 0; i < n; ++i)
+      s += close;
     return s;
   };
   for (auto [open, close] : {std::pair{"(", ")"}, {"[", "]"}, {"{1 ", "}"}, {"'", ""}, {"~@", ""}}) {
@@ -263,10 +323,12 @@ TEST(ReaderLimits, Nesting) {
 }
 
 TEST(ReaderLimits, HostileTexts) {
-  for (const char* piece : {"(", ")", "[", "]", "'", "~@", "\"", "\\", "#(", "a", "a ", "() ", "[] ", "[]:f32", ";", ";\n",
-                            "9", "\xE2\x80", "\xFF", "[];\n", "{", "(a\n", "#", "%", "\"\\", "[\n1]", "\n)"}) {
+  for (const char* piece :
+       {"(", ")",   "[", "]",        "'",    "~@",    "\"", "\\",   "#(", "a", "a ",   "() ",   "[] ", "[]:f32",
+        ";", ";\n", "9", "\xE2\x80", "\xFF", "[];\n", "{",  "(a\n", "#",  "%", "\"\\", "[\n1]", "\n)"}) {
     std::string text;
-    while (text.size() < 300'000) text += piece;
+    while (text.size() < 300'000)
+      text += piece;
     for (const std::string& t : {text, "(" + text, "#(" + text}) {
       completeness(t);
       try {

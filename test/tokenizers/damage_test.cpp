@@ -1,4 +1,5 @@
-// Damaged documents: whatever they hold, a tokenizer is made or a UserError says why not, and what was made can be used.
+// Damaged documents: whatever they hold, a tokenizer is made or a UserError says why not, and what was made can be
+// used.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -18,7 +19,8 @@ using fuzz::below;
 using fuzz::Random;
 
 const char* const kNames[] = {"gpt2", "llama3", "bert", "t5", "llama2", "metaspace", "mixed"};
-const char* const kText = "It's a  test\xff <s>[MASK] naïve ｆ日本 12345 👨‍👩‍👧 e\u0301<0x41>\n\n\tHello";
+const char* const kText =
+    "It's a  test\xff <s>[MASK] naïve ｆ日本 12345 👨‍👩‍👧 e\u0301<0x41>\n\n\tHello";
 
 // A golden tokenizer with few tokens, so that most damage hits something else.
 Json small_document(const std::string& name) {
@@ -45,11 +47,30 @@ Json small_document(const std::string& name) {
 void collect(Json& j, std::vector<Json*>& out) {
   out.push_back(&j);
   if (j.is_structured())
-    for (Json& child : j) collect(child, out);
+    for (Json& child : j)
+      collect(child, out);
 }
 
 void damage(Json& doc, Random& rng) {
-  const Json odd[] = {nullptr, true, 0, -1, 4294967296, 1e300, "", "x", "\u2581", "Sequence", "ByteLevel", "(", "[[^a]]", "(a*)*b", "\\", Json::array(), Json::object(), {"a", "b"}, {{"type", "Sequence"}}};
+  const Json odd[] = {nullptr,
+                      true,
+                      0,
+                      -1,
+                      4294967296,
+                      1e300,
+                      "",
+                      "x",
+                      "\u2581",
+                      "Sequence",
+                      "ByteLevel",
+                      "(",
+                      "[[^a]]",
+                      "(a*)*b",
+                      "\\",
+                      Json::array(),
+                      Json::object(),
+                      {"a", "b"},
+                      {{"type", "Sequence"}}};
   std::vector<Json*> nodes;
   for (const char* part : {"added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder"})
     if (below(rng, 2)) collect(doc[part], nodes);
@@ -59,9 +80,12 @@ void damage(Json& doc, Random& rng) {
     case 0: target = odd[below(rng, std::size(odd))]; break;
     case 1: target = Json(*nodes[below(rng, nodes.size())]); break;
     case 2:
-      if (target.is_object() && !target.empty()) target.erase(std::next(target.begin(), static_cast<std::ptrdiff_t>(below(rng, target.size()))).key());
-      else if (target.is_array() && !target.empty()) target.push_back(target[below(rng, target.size())]);
-      else if (target.is_number()) target = static_cast<int64_t>(rng() >> below(rng, 64));
+      if (target.is_object() && !target.empty())
+        target.erase(std::next(target.begin(), static_cast<std::ptrdiff_t>(below(rng, target.size()))).key());
+      else if (target.is_array() && !target.empty())
+        target.push_back(target[below(rng, target.size())]);
+      else if (target.is_number())
+        target = static_cast<int64_t>(rng() >> below(rng, 64));
       break;
     default:
       if (target.is_string()) {
@@ -93,14 +117,17 @@ int use(const std::string& document) {
 
 TEST(Damage, Structure) {
   std::vector<Json> seeds;
-  for (const char* name : kNames) seeds.push_back(small_document(name));
-  for (const Json& s : seeds) EXPECT_EQ(use(s.dump()), 1);
+  for (const char* name : kNames)
+    seeds.push_back(small_document(name));
+  for (const Json& s : seeds)
+    EXPECT_EQ(use(s.dump()), 1);
   int made = 0;
   for (uint64_t seed = 0; seed < 4000; ++seed) {
     SCOPED_TRACE(seed);
     Random rng(seed);
     Json doc = seeds[below(rng, seeds.size())];
-    for (size_t n = 1 + below(rng, 3); n > 0; --n) damage(doc, rng);
+    for (size_t n = 1 + below(rng, 3); n > 0; --n)
+      damage(doc, rng);
     made += use(doc.dump());
   }
   EXPECT_GT(made, 400);   // not all damage is fatal,
@@ -108,14 +135,16 @@ TEST(Damage, Structure) {
 }
 
 TEST(Damage, Bytes) {
-  std::string list = "0\ta\n1\t\"\\n\"\n2\tab\n3\t b\n", merges = "#version: 0.2\na b\nab a\n", vocab = R"({"a":0,"b":1,"ab":2,"aba":3})";
+  std::string list = "0\ta\n1\t\"\\n\"\n2\tab\n3\t b\n", merges = "#version: 0.2\na b\nab a\n",
+              vocab = R"({"a":0,"b":1,"ab":2,"aba":3})";
   std::string whole = small_document("t5").dump();
   for (uint64_t seed = 0; seed < 4000; ++seed) {
     SCOPED_TRACE(seed);
     Random rng(seed);
     std::string* target = seed % 4 == 0 ? &list : seed % 4 == 1 ? &merges : seed % 4 == 2 ? &vocab : &whole;
     std::string before = *target;
-    for (size_t n = 1 + below(rng, 3); n > 0; --n) fuzz::mutate_once(*target, rng);
+    for (size_t n = 1 + below(rng, 3); n > 0; --n)
+      fuzz::mutate_once(*target, rng);
     try {
       use(seed % 4 == 0 ? document_of_list(list) : seed % 4 == 3 ? whole : document_of_merges(vocab, merges));
     } catch (const sheaf::UserError&) {
@@ -125,7 +154,10 @@ TEST(Damage, Bytes) {
 }
 
 TEST(Utf8, BrokenCharactersBecomeOneMarkEach) {
-  EXPECT_EQ(to_valid_utf8("a\xff" "b\xe2\x82" "c\xed\xa0\x80\xf0\x9f\x98"), "a\uFFFDb\uFFFDc\uFFFD\uFFFD\uFFFD\uFFFD");
+  EXPECT_EQ(to_valid_utf8("a\xff"
+                          "b\xe2\x82"
+                          "c\xed\xa0\x80\xf0\x9f\x98"),
+            "a\uFFFDb\uFFFDc\uFFFD\uFFFD\uFFFD\uFFFD");
   EXPECT_EQ(valid_prefix("12345678\xc3\xa9 \xc3"), 11u);
 }
 

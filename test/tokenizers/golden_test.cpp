@@ -1,5 +1,5 @@
-// Every family against the `tokenizers` library, on strings that are hard for tokenizers (make_goldens.py made both), and
-// single stages against single stages.
+// Every family against the `tokenizers` library, on strings that are hard for tokenizers (make_goldens.py made both),
+// and single stages against single stages.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -8,10 +8,10 @@
 
 #include "tokenizers/characters.h"
 #include "tokenizers/normalizer.h"
+#include "tokenizers/pattern.h"
 #include "tokenizers/splitter.h"
 #include "tokenizers/tokenizer.h"
 #include "tokenizers/train_bpe.h"
-#include "tokenizers/pattern.h"
 
 namespace {
 
@@ -34,7 +34,8 @@ const std::vector<std::string>& strings() {
         continue;
       }
       std::string hex = j["hex"], bytes;
-      for (size_t i = 0; i < hex.size(); i += 2) bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+      for (size_t i = 0; i < hex.size(); i += 2)
+        bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
       out->push_back(bytes);
     }
     return out;
@@ -44,14 +45,16 @@ const std::vector<std::string>& strings() {
 
 std::string hash_of(std::string_view bytes) {
   uint32_t h = 2166136261;
-  for (char b : bytes) h = (h ^ static_cast<unsigned char>(b)) * 16777619;
+  for (char b : bytes)
+    h = (h ^ static_cast<unsigned char>(b)) * 16777619;
   return fmt::format("{:08x}", h);
 }
 
 std::string hash_of(const Ids& ids) {
   std::string bytes;
   for (int32_t id : ids)
-    for (int shift = 0; shift < 32; shift += 8) bytes += static_cast<char>(id >> shift & 0xFF);
+    for (int shift = 0; shift < 32; shift += 8)
+      bytes += static_cast<char>(id >> shift & 0xFF);
   return hash_of(bytes);
 }
 
@@ -69,16 +72,21 @@ TEST_P(Family, EqualsTheLibrary) {
     hashes >> plain >> special >> with >> without;
     Ids ids = tok.encode(s, false), all = tok.encode(s, true);
     std::string text_with = tok.decode(all, true), text_without = tok.decode(all, false);
-    bool ok = hash_of(ids) == plain && hash_of(all) == special && hash_of(text_with) == with && hash_of(text_without) == without;
-    EXPECT_TRUE(ok) << "string " << i << ": " << Json(to_valid_utf8(s)).dump() << "\nids " << (hash_of(ids) == plain) << ", special " << (hash_of(all) == special)
-                    << ", text with special tokens " << (hash_of(text_with) == with) << ", without " << (hash_of(text_without) == without) << "\nours   "
-                    << Json(ids).dump() << "\ntheirs " << (i < shown.size() ? shown[i].dump() : "?") << "\ntext " << Json(text_with).dump();
+    bool ok = hash_of(ids) == plain && hash_of(all) == special && hash_of(text_with) == with &&
+              hash_of(text_without) == without;
+    EXPECT_TRUE(ok) << "string " << i << ": " << Json(to_valid_utf8(s)).dump() << "\nids " << (hash_of(ids) == plain)
+                    << ", special " << (hash_of(all) == special) << ", text with special tokens "
+                    << (hash_of(text_with) == with) << ", without " << (hash_of(text_without) == without) << "\nours   "
+                    << Json(ids).dump() << "\ntheirs " << (i < shown.size() ? shown[i].dump() : "?") << "\ntext "
+                    << Json(text_with).dump();
     wrong += !ok;
     if (wrong > 10) FAIL() << "and more";
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Goldens, Family, testing::Values("gpt2", "llama3", "bert", "t5", "llama2", "metaspace", "mixed"), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Goldens, Family,
+                         testing::Values("gpt2", "llama3", "bert", "t5", "llama2", "metaspace", "mixed"),
+                         [](const auto& info) { return info.param; });
 
 TEST(Stages, SplitAsTheLibrary) {
   Json j = Json::parse(read("stages.json"));
@@ -93,7 +101,9 @@ TEST(Stages, SplitAsTheLibrary) {
           first = false;
           all += splitter.leaves_bytes() ? bytes_as_chars(piece) : std::string(piece);
         });
-      EXPECT_EQ(hash_of(all), c["hashes"][i].get<std::string>()) << c["pre_tokenizer"].dump() << "\n" << Json(text).dump() << "\n" << Json(all).dump();
+      EXPECT_EQ(hash_of(all), c["hashes"][i].get<std::string>()) << c["pre_tokenizer"].dump() << "\n"
+                                                                 << Json(text).dump() << "\n"
+                                                                 << Json(all).dump();
     }
   }
 }
@@ -104,7 +114,9 @@ TEST(Stages, NormaliseAsTheLibrary) {
     Normalizer normalizer(c["normalizer"]);
     for (size_t i = 0; i < j["strings"].size(); ++i) {
       std::string text = j["strings"][i], normal = normalizer.apply(text);
-      EXPECT_EQ(hash_of(normal), c["hashes"][i].get<std::string>()) << c["normalizer"].dump().substr(0, 100) << "\n" << Json(text).dump() << "\n" << Json(normal).dump();
+      EXPECT_EQ(hash_of(normal), c["hashes"][i].get<std::string>()) << c["normalizer"].dump().substr(0, 100) << "\n"
+                                                                    << Json(text).dump() << "\n"
+                                                                    << Json(normal).dump();
     }
   }
 }

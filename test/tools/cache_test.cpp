@@ -12,15 +12,16 @@ const char* kProgram = R"((defn f [x] (sum (* (tanh x) (+ x 1.0)) :axis 0))
 
 class Cache : public testing::Test {
  protected:
-  Cache() {
-    box_.write("p.shf", kProgram);
-  }
+  Cache() { box_.write("p.shf", kProgram); }
   // Everything compiled at its first launch, so that a short program fills the cache.
-  Result program(const std::string& options = "") { return box_.run("-v --jit=always --backend=native " + options + " p.shf"); }
+  Result program(const std::string& options = "") {
+    return box_.run("-v --jit=always --backend=native " + options + " p.shf");
+  }
   size_t num_files(const std::string& folder) const {
     size_t n = 0;
     if (fs::exists(box_.dir() / folder))
-      for (const auto& e : fs::directory_iterator(box_.dir() / folder)) n += e.is_regular_file();
+      for (const auto& e : fs::directory_iterator(box_.dir() / folder))
+        n += e.is_regular_file();
     return n;
   }
   // Asked of the program, not of the cache: one that keeps nothing must fail here.
@@ -60,8 +61,12 @@ TEST_F(Cache, DamagedFilesAreMadeAgain) {
   size_t files = num_files(".cache/sheaf");
   for (bool truncate : {true, false}) {
     for (const auto& e : fs::directory_iterator(box_.dir() / ".cache/sheaf")) {
-      if (truncate) fs::resize_file(e.path(), e.file_size() / 2);
-      else std::fstream(e.path(), std::ios::in | std::ios::out | std::ios::binary).seekp(static_cast<std::streamoff>(e.file_size() / 2)) << "????";
+      if (truncate)
+        fs::resize_file(e.path(), e.file_size() / 2);
+      else
+        std::fstream(e.path(), std::ios::in | std::ios::out | std::ios::binary)
+                .seekp(static_cast<std::streamoff>(e.file_size() / 2))
+            << "????";
     }
     Result again = program();
     EXPECT_TRUE(contains(again.err, "jit: compiling f")) << again.err;
@@ -73,7 +78,8 @@ TEST_F(Cache, DamagedFilesAreMadeAgain) {
 
 TEST_F(Cache, ProcessesShareIt) {
   std::string one = "HOME=. '" SHEAF_BINARY "' --jit=always --backend=native --cache-dir shared p.shf > ";
-  std::string command = "cd '" + box_.dir().string() + "' && for i in 1 2 3 4; do " + one + "out$i & done; wait; cat out1 out2 out3 out4 | sort -u | wc -l";
+  std::string command = "cd '" + box_.dir().string() + "' && for i in 1 2 3 4; do " + one +
+                        "out$i & done; wait; cat out1 out2 out3 out4 | sort -u | wc -l";
   EXPECT_EQ(std::system((command + " > lines").c_str()), 0);
   std::string distinct = box_.read("lines");
   EXPECT_EQ(std::stoi(distinct), 1) << distinct;  // six numbers, in one line

@@ -52,21 +52,27 @@ TEST(CommandLine, ControlCEndsAProgram) {
   EXPECT_EQ(r.status, 130);
   EXPECT_TRUE(contains(r.err, "error: Interrupted")) << r.err;
   // Also inside a function of the library.
-  r = s.run("--version; timeout --preserve-status -s INT 1 '" SHEAF_BINARY "' -c '(while true [x 0] (do (nested {:a.b.c.d.e.f.g.h 1}) x))'");
+  r = s.run("--version; timeout --preserve-status -s INT 1 '" SHEAF_BINARY
+            "' -c '(while true [x 0] (do (nested {:a.b.c.d.e.f.g.h 1}) x))'");
   EXPECT_EQ(r.status, 130);
   EXPECT_TRUE(contains(r.err, "error: Interrupted")) << r.err;
   // Also one that goes on after every error.
-  r = s.run("--version; timeout --preserve-status -k 20 -s INT 1 '" SHEAF_BINARY "' -c '(while true [x 0] (try (repeat [i 100000] [a x] (+ a i)) (catch e 1)))'");
+  r = s.run("--version; timeout --preserve-status -k 20 -s INT 1 '" SHEAF_BINARY
+            "' -c '(while true [x 0] (try (repeat [i 100000] [a x] (+ a i)) (catch e 1)))'");
   EXPECT_EQ(r.status, 130);
 }
 
 // Also one that waits for input or for a future, so that nobody looks for the request.
 TEST(CommandLine, ControlCEndsAProgramThatWaits) {
   Sandbox s;
-  for (const char* name : {"pipe", "open"}) ASSERT_EQ(mkfifo((s.dir() / name).c_str(), 0600), 0);
-  for (const char* program : {"-c '(read-line)'", "/dev/stdin", "-c '(io \"read\" \"/dev/stdin\")'", "-c '(try (io \"read\" \"open\") (catch e 1))'", "open",
-                              "", "-c '(do (future (while true [i 0] (+ i 1))) 1)'", "-c '(def f (future (while true [i 0] (+ i 1))))'"}) {
-    Result r = s.run(std::string("--version; (timeout --preserve-status -k 20 -s INT 0.7 '" SHEAF_BINARY "' ") + program + " <>pipe)");
+  for (const char* name : {"pipe", "open"})
+    ASSERT_EQ(mkfifo((s.dir() / name).c_str(), 0600), 0);
+  for (const char* program :
+       {"-c '(read-line)'", "/dev/stdin", "-c '(io \"read\" \"/dev/stdin\")'",
+        "-c '(try (io \"read\" \"open\") (catch e 1))'", "open", "", "-c '(do (future (while true [i 0] (+ i 1))) 1)'",
+        "-c '(def f (future (while true [i 0] (+ i 1))))'"}) {
+    Result r = s.run(std::string("--version; (timeout --preserve-status -k 20 -s INT 0.7 '" SHEAF_BINARY "' ") +
+                     program + " <>pipe)");
     EXPECT_EQ(r.status, 130) << program << "\n" << r.out << r.err;
     EXPECT_TRUE(!*program || contains(r.err, "error: Interrupted")) << program << "\n" << r.err;
   }
@@ -87,7 +93,8 @@ TEST(CommandLine, CodeOfAnotherCompilerIsNotUsed) {
 TEST(CommandLine, LimitOfFileSizes) {
   Sandbox s;
   ASSERT_EQ(s.run("-c '(io \"save\" \"a.safetensors\" {:w [1 2 3]})'").status, 0);
-  Result r = s.run("--version; (ulimit -f 100; '" SHEAF_BINARY "' -c '(io \"save\" \"a.safetensors\" {:w (zeros [1000000])})')");
+  Result r = s.run("--version; (ulimit -f 100; '" SHEAF_BINARY
+                   "' -c '(io \"save\" \"a.safetensors\" {:w (zeros [1000000])})')");
   EXPECT_EQ(r.status, 1);
   EXPECT_TRUE(contains(r.err, "error: io save 'a.safetensors': File too large")) << r.err;
   EXPECT_EQ(s.run("-c '(get (io \"load\" \"a.safetensors\") :w)'").out, "[1. 2. 3.]\n");
@@ -107,8 +114,9 @@ TEST(CommandLine, ModulesUnderAnotherName) {
 // Under an alias a module keeps its names apart from those of others and of the program.
 TEST(CommandLine, ModulesWithTheSameNames) {
   Sandbox s;
-  s.write("a.shf", "(def rate 2) (defn init [] (list \"a\" rate)) (defn relu [x] \"own\") (defn only-a [x] (relu x))\n"
-                   "(defn- twice [x] `(* 2 ~x)) (defmacro doubled [x] `(list rate ~(twice x)))");
+  s.write("a.shf",
+          "(def rate 2) (defn init [] (list \"a\" rate)) (defn relu [x] \"own\") (defn only-a [x] (relu x))\n"
+          "(defn- twice [x] `(* 2 ~x)) (defmacro doubled [x] `(list rate ~(twice x)))");
   s.write("b.shf", "(use c) (def rate 3) (defn init [] (list \"b\" rate (shared)))");
   s.write("c.shf", "(defn shared [] 7)");
   s.write("user.shf", "(use a :as m) (use b) (defn both [] (list (m/init) (init)))");
@@ -117,14 +125,16 @@ TEST(CommandLine, ModulesWithTheSameNames) {
     Result r = s.run("main.shf");
     return r.out + r.err;
   };
-  EXPECT_EQ(out("(use a :as a) (use b :as b) (print (a/init) (b/init) a/rate b/rate (map a/only-a (list 1)))"), "['a', 2] ['b', 3, 7] 2 3 ['own']\n");
+  EXPECT_EQ(out("(use a :as a) (use b :as b) (print (a/init) (b/init) a/rate b/rate (map a/only-a (list 1)))"),
+            "['a', 2] ['b', 3, 7] 2 3 ['own']\n");
   EXPECT_EQ(out("(use a :as a) (def rate 9) (defn init [] (list rate (a/init))) (print (init))"), "[9, ['a', 2]]\n");
   // Macros and their helpers, as the module means them; the library's names stay the library's; others need no alias.
   EXPECT_EQ(out("(use a :as a) (print (a/doubled 4) (relu -1) (only-a 1))"), "[2, 8] 0.0 own\n");
   EXPECT_EQ(out("(use a :as a) (use b) (print (init) (a/init))"), "['b', 3, 7] ['a', 2]\n");
   EXPECT_EQ(out("(use user) (print (both) (init))"), "[['a', 2], ['b', 3, 7]] ['b', 3, 7]\n");
   EXPECT_EQ(out("(use a :as a) (use a) (print (init) (a/init))"), "['a', 2] ['a', 2]\n");
-  EXPECT_EQ(out("(use a :as a :only [only-a]) (defn init [] 1) (print (init) (a/init) (only-a 1))"), "1 ['a', 2] own\n");
+  EXPECT_EQ(out("(use a :as a :only [only-a]) (defn init [] 1) (print (init) (a/init) (only-a 1))"),
+            "1 ['a', 2] own\n");
   EXPECT_EQ(out("(use nn :as n) (use linalg :as l) (print (n/relu -3.0) (l/det [[2 0] [0 3]]))"), "0.0 6.0\n");
   EXPECT_TRUE(contains(out("(use a :as a) (use b :as b) (init)"), "Unknown function: init\n"));
   EXPECT_TRUE(contains(out("(use a :as a) (a/nothing 1)"), "Unknown function: a/nothing\n"));
@@ -135,11 +145,14 @@ TEST(CommandLine, ModulesWithTheSameNames) {
 TEST(CommandLine, ModulesInPart) {
   Sandbox s;
   s.write("deep.shf", "(defn depth [] 7)");
-  s.write("lib.shf", "(use deep) (def k 10) (defn relu [x] (* x k)) (defn helper [x] (relu (+ x (depth)))) (defn init [x] (helper x))\n"
-                     "(defmacro twice [e] `(+ (helper ~e) (helper ~e))) (defmacro other [e] e)");
+  s.write("lib.shf",
+          "(use deep) (def k 10) (defn relu [x] (* x k)) (defn helper [x] (relu (+ x (depth)))) (defn init [x] (helper "
+          "x))\n"
+          "(defmacro twice [e] `(+ (helper ~e) (helper ~e))) (defmacro other [e] e)");
   // The other names are free for the file itself, mean the library's, or nothing.
-  s.write("main.shf", "(use lib :only [init twice]) (defn before [] (list (helper 1) k)) (defn helper [x] (- x)) (def k 1)\n"
-                      "(defmacro other [e] `(list ~e ~e)) (print (init 1) (twice 1) (before) (relu -3) (other 5))");
+  s.write("main.shf",
+          "(use lib :only [init twice]) (defn before [] (list (helper 1) k)) (defn helper [x] (- x)) (def k 1)\n"
+          "(defmacro other [e] `(list ~e ~e)) (print (init 1) (twice 1) (before) (relu -3) (other 5))");
   Result r = s.run("main.shf");
   EXPECT_EQ(r.out, "80 160 [-1, 1] 0.0 [5, 5]\n");
   EXPECT_EQ(r.err, "");
@@ -149,19 +162,22 @@ TEST(CommandLine, ModulesInPart) {
     EXPECT_TRUE(contains(r.err, std::string("error: Unknown function: ") + name + "\n")) << r.err;
     EXPECT_TRUE(contains(r.err, "main.shf:2:8")) << r.err;
   }
-  EXPECT_TRUE(contains(s.run("-c '(use lib :only [init]) k'").err, "k is defined in another file, but private there or left out here by :only."));
+  EXPECT_TRUE(contains(s.run("-c '(use lib :only [init]) k'").err,
+                       "k is defined in another file, but private there or left out here by :only."));
   EXPECT_TRUE(contains(s.run("-c '(use lib :only [inti]) 1'").err, "use: module 'lib' defines no inti"));
   EXPECT_TRUE(contains(s.run("-c '(use lib :only init) 1'").err, "use: :only takes a vector of names"));
   // By its alias, or by another use, everything is there.
   EXPECT_EQ(s.run("-c '(use lib :as l :only [init]) (list l/k (l/helper 1))'").out, "[10, 80]\n");
-  EXPECT_EQ(s.run("-c '(use lib :only [init]) (use lib :only [k]) (use deep) (list k (depth) (init 1))'").out, "[10, 7, 80]\n");
+  EXPECT_EQ(s.run("-c '(use lib :only [init]) (use lib :only [k]) (use deep) (list k (depth) (init 1))'").out,
+            "[10, 7, 80]\n");
   EXPECT_EQ(s.run("-c '(use lib :only [init]) (use lib) (list k (helper 1))'").out, "[10, 80]\n");
 }
 
 TEST(CommandLine, PrivateFunctionsMayComeLater) {
   Sandbox s;
   s.write("lib.shf", "(defn f [x] (map step x)) (defn g [x] (step x)) (defn- step [x] (+ x 1))");
-  EXPECT_EQ(s.run("-c '(use lib) (defn step [x] (* x 100)) (list (f (list 1 2)) (g 1) (step 1))'").out, "[[2, 3], 2, 100]\n");
+  EXPECT_EQ(s.run("-c '(use lib) (defn step [x] (* x 100)) (list (f (list 1 2)) (g 1) (step 1))'").out,
+            "[[2, 3], 2, 100]\n");
 }
 
 TEST(CommandLine, ModulePathsWithoutAFile) {
@@ -187,7 +203,9 @@ TEST(CommandLine, ModulesHideBuiltinsAboveTheirUse) {
 
 TEST(CommandLine, ModulesOnlyDefine) {
   Sandbox s;
-  s.write("lib.shf", "(defmacro value [n v] `(do (def ~n ~v) (print \"never\")))\n(value a 5) (do (def b 6) (print \"never\")) (let [x 1] (print \"never\"))");
+  s.write("lib.shf",
+          "(defmacro value [n v] `(do (def ~n ~v) (print \"never\")))\n(value a 5) (do (def b 6) (print \"never\")) "
+          "(let [x 1] (print \"never\"))");
   s.write("main.shf", "(print \"first\") (use lib) (print a b)");
   Result r = s.run("main.shf");
   EXPECT_EQ(r.out, "first\n5 6\n");
@@ -264,8 +282,10 @@ TEST(CommandLine, Emit) {
 
 TEST(DeepRecursion, EndsInAnError) {
   Sandbox s;
-  for (const char* program : {"(defn f [x] (map f [x])) (f 1)", "(defn f [x] (sort [1 2] :key f)) (f 1)", "(defn f [a x] (reduce f 0 [1 2])) (f 1 2)",
-                              "(defn f [x] (+ 1 (f x))) (f 1)", "(await (future (do (defn f [x] (map f [x])) (f 1))))", "(defn f [x] ((vmap f) [1 2])) (f 1.0)"}) {
+  for (const char* program :
+       {"(defn f [x] (map f [x])) (f 1)", "(defn f [x] (sort [1 2] :key f)) (f 1)",
+        "(defn f [a x] (reduce f 0 [1 2])) (f 1 2)", "(defn f [x] (+ 1 (f x))) (f 1)",
+        "(await (future (do (defn f [x] (map f [x])) (f 1))))", "(defn f [x] ((vmap f) [1 2])) (f 1.0)"}) {
     s.write("a.shf", program);
     Result r = s.run("a.shf");
     EXPECT_EQ(r.status, 1) << program;
@@ -293,7 +313,8 @@ TEST(DeepRecursion, WithLittleAddressSpace) {
   setrlimit(RLIMIT_AS, &before);
   EXPECT_EQ(r.out, "7615.939\n") << r.err;
   EXPECT_EQ(r.status, 1);
-  EXPECT_TRUE(contains(r.err, "error: recursion too deep") || contains(r.err, "error: out of memory")) << r.err.substr(0, 300);
+  EXPECT_TRUE(contains(r.err, "error: recursion too deep") || contains(r.err, "error: out of memory"))
+      << r.err.substr(0, 300);
 }
 #endif
 

@@ -13,12 +13,13 @@ const char* kTrain = R"((defn hidden [x w] (tanh (@ x w)))
 (def w (repeat [i 5] [w (ones [6 4])] (step w x)))
 (print (sum w)))";
 
-
 TEST(CompilerOptions, FullgraphMakesAFallbackAnError) {
   Sandbox s;
   s.write("good.shf", kTrain);
   EXPECT_EQ(s.run("--fullgraph good.shf").status, 0) << s.run("--fullgraph good.shf").err;
-  s.write("bad.shf", "(def seen (atom 0))\n(defn f [x]\n  (swap! seen (fn [n] (+ n 1)))\n  (* x 2.0))\n(def a (f [1.0 2.0]))\n(def b (f [1.0 2.0]))\n(print (sum b))");
+  s.write("bad.shf",
+          "(def seen (atom 0))\n(defn f [x]\n  (swap! seen (fn [n] (+ n 1)))\n  (* x 2.0))\n(def a (f [1.0 "
+          "2.0]))\n(def b (f [1.0 2.0]))\n(print (sum b))");
   Result plain = s.run("bad.shf");
   EXPECT_EQ(plain.status, 0) << plain.err;
   Result r = s.run("--fullgraph bad.shf");
@@ -29,7 +30,9 @@ TEST(CompilerOptions, FullgraphMakesAFallbackAnError) {
 
 TEST(CompilerOptions, AutotuneMeasuresOnceAndChangesNoBit) {
   Sandbox s;
-  s.write("p.shf", "(defn f [a b] (@ a (tr b)))\n(def a (reshape (sin (arange 12800)) [100 128]))\n(print (sum (* (f a a) (f a a))) (f (ones [40 30]) (ones [20 30])))");
+  s.write("p.shf",
+          "(defn f [a b] (@ a (tr b)))\n(def a (reshape (sin (arange 12800)) [100 128]))\n(print (sum (* (f a a) (f a "
+          "a))) (f (ones [40 30]) (ones [20 30])))");
   std::string plain = s.run("p.shf").out;
   Result first = s.run("--max-autotune p.shf"), second = s.run("--max-autotune p.shf");
   EXPECT_TRUE(contains(first.err, "Autotune: 2 products, 2 measured now, 0 known")) << first.err;
@@ -39,7 +42,8 @@ TEST(CompilerOptions, AutotuneMeasuresOnceAndChangesNoBit) {
   EXPECT_EQ(second.out, plain);
   // A file that was cut off or written over is worth what is left of it.
   for (const auto& e : fs::directory_iterator(s.dir() / ".cache/sheaf"))
-    if (e.path().extension() == ".lines") s.write(fs::relative(e.path(), s.dir()), "f32 100x128x100 128,1 1,128\tflat\tturned=0.1\nnonsense\nf32 40x30x2");
+    if (e.path().extension() == ".lines")
+      s.write(fs::relative(e.path(), s.dir()), "f32 100x128x100 128,1 1,128\tflat\tturned=0.1\nnonsense\nf32 40x30x2");
   Result damaged = s.run("--max-autotune p.shf");
   EXPECT_TRUE(contains(damaged.err, "2 measured now, 0 known")) << damaged.err;
   EXPECT_EQ(damaged.out, plain);
@@ -49,8 +53,10 @@ TEST(CompilerOptions, AutotuneMeasuresOnceAndChangesNoBit) {
 
 TEST(CompilerOptions, WhatALossTellsBesidesCompilesWithIt) {
   Sandbox s;
-  s.write("aux.shf", "(defn f [p] ((value-and-grad (fn [p] (list (sum (** p 2)) {:top (max p) :all (top_k p 2)})) :has-aux true) p))\n"
-                     "(f [1 2 3])\n(f [1 2 3])\n(print (f [1 2 4]))");
+  s.write(
+      "aux.shf",
+      "(defn f [p] ((value-and-grad (fn [p] (list (sum (** p 2)) {:top (max p) :all (top_k p 2)})) :has-aux true) p))\n"
+      "(f [1 2 3])\n(f [1 2 3])\n(print (f [1 2 4]))");
   Result r = s.run("--fullgraph aux.shf");
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_EQ(r.out, s.run("--jit=off aux.shf").out);
@@ -58,9 +64,10 @@ TEST(CompilerOptions, WhatALossTellsBesidesCompilesWithIt) {
 
 TEST(CompilerOptions, ASizeStaysOpenBesideANumberThatIsGiven) {
   Sandbox s;
-  s.write("heads.shf", "(defn split [x heads] (swapaxes (reshape x [(shape x 0) (shape x 1) heads -1]) 1 2))\n"
-                       "(doseq [t '[5 6 7 8 9 10 11 12]] (print (sum (split (random-normal (random-key 0) [1 t 16]) 4))))\n"
-                       "(doseq [heads '[2 8 4 2]] (print (shape (split (ones [1 20 16]) heads))))");
+  s.write("heads.shf",
+          "(defn split [x heads] (swapaxes (reshape x [(shape x 0) (shape x 1) heads -1]) 1 2))\n"
+          "(doseq [t '[5 6 7 8 9 10 11 12]] (print (sum (split (random-normal (random-key 0) [1 t 16]) 4))))\n"
+          "(doseq [heads '[2 8 4 2]] (print (shape (split (ones [1 20 16]) heads))))");
   Result r = s.run("explain heads.shf");
   EXPECT_TRUE(contains(r.out + r.err, "12 calls  compiled (2 variants)")) << r.out << r.err;
   EXPECT_EQ(s.run("heads.shf").out, s.run("--jit=off heads.shf").out);
@@ -72,7 +79,9 @@ TEST(CompilerOptions, DisableKnowsEveryPass) {
   std::string expected = s.run("p.shf").out;
   Result unknown = s.run("--disable=frob p.shf");
   EXPECT_EQ(unknown.status, 1);
-  for (const char* pass : {"raise-attention", "share", "orient-dots", "join-parts", "sink-slices", "fuse", "recompute", "keep", "follow", "precede", "place", "in-place", "reuse-scratch", "repack", "specialize", "tile", "expand-math"}) {
+  for (const char* pass :
+       {"raise-attention", "share", "orient-dots", "join-parts", "sink-slices", "fuse", "recompute", "keep", "follow",
+        "precede", "place", "in-place", "reuse-scratch", "repack", "specialize", "tile", "expand-math"}) {
     EXPECT_TRUE(contains(unknown.err, pass)) << unknown.err;
     for (const char* backend : {"auto", "native"}) {
       Result r = s.run(std::string("--jit=always --backend=") + backend + " --disable=" + pass + " p.shf");
@@ -82,7 +91,8 @@ TEST(CompilerOptions, DisableKnowsEveryPass) {
   EXPECT_EQ(s.run("--jit=always --disable=fuse,share,keep p.shf").out, expected);
 }
 
-// Threads share the columns, the blocks of rows or the lanes of a block, by the sizes; one reduction may need another of the same columns.
+// Threads share the columns, the blocks of rows or the lanes of a block, by the sizes; one reduction may need another
+// of the same columns.
 TEST(CompilerOptions, ReductionsOfColumnsKeepTheirBits) {
   Sandbox s;
   s.write("p.shf", R"((defn total [x] (sum x :axis 0))
@@ -109,7 +119,8 @@ TEST(CompilerOptions, CheckRunsBesideTheBlockExecutor) {
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_EQ(r.out, s.run("p.shf").out);
   // Host calls are made once.
-  EXPECT_EQ(s.run("--check --jit=always -c '(do (defn f [x] (print (sum x)) (* x 2.0)) (print (f [1.0 2.0])))'").out, "3.0\n[2. 4.]\n");
+  EXPECT_EQ(s.run("--check --jit=always -c '(do (defn f [x] (print (sum x)) (* x 2.0)) (print (f [1.0 2.0])))'").out,
+            "3.0\n[2. 4.]\n");
 }
 
 TEST(CompilerOptions, EmitShowsEveryStage) {
@@ -131,7 +142,8 @@ TEST(CompilerOptions, PerfHintsNameUpcastsAndFallbacks) {
   Result r = s.run("--perf-hints --jit=always p.shf");
   EXPECT_TRUE(contains(r.err, "Performance hints:")) << r.err;
   EXPECT_TRUE(contains(r.err, "p.shf:1:15: bf16 [8, 8] becomes f32")) << r.err;
-  EXPECT_TRUE(contains(s.run("--perf-hints --jit=always -c '(do (defn f [x] (* x 2.0)) (f [1.0]))'").err, "hints: none"));
+  EXPECT_TRUE(
+      contains(s.run("--perf-hints --jit=always -c '(do (defn f [x] (* x 2.0)) (f [1.0]))'").err, "hints: none"));
 }
 
 TEST(CompilerOptions, BlameTellsFunctionsInCompiledCodeApart) {
@@ -145,7 +157,9 @@ TEST(CompilerOptions, BlameTellsFunctionsInCompiledCodeApart) {
 
 TEST(CompilerOptions, ExplainSaysWhatWasCompiledForWhat) {
   Sandbox s;
-  s.write("p.shf", "(defn f [x] (* x 2.0))\n(f (ones [3 4]))\n(f (ones [3 4]))\n(f (cast (ones [3 4]) :bf16))\n(f (cast (ones [3 4]) :bf16))\n");
+  s.write("p.shf",
+          "(defn f [x] (* x 2.0))\n(f (ones [3 4]))\n(f (ones [3 4]))\n(f (cast (ones [3 4]) :bf16))\n(f (cast (ones "
+          "[3 4]) :bf16))\n");
   Result r = s.run("explain p.shf");
   EXPECT_TRUE(contains(r.out, "compiled for f32[3 4]")) << r.out;
   EXPECT_TRUE(contains(r.out, "recompiled for bf16[3 4]  (other types or sizes)")) << r.out;

@@ -1,6 +1,6 @@
 // Saving on a disk that fails: at every operation on files in turn, the disk is full, the folder cannot be written, the
-// hardware fails, or the program is killed. The old file or the new one is there, whole, and nothing else once somebody saves
-// again; an error names the file.
+// hardware fails, or the program is killed. The old file or the new one is there, whole, and nothing else once somebody
+// saves again; an error names the file.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -26,7 +26,9 @@ class Disk {
   Contents contents(const fs::path& at = "disk") const {
     Contents out;
     for (const auto& e : fs::recursive_directory_iterator(sandbox_.dir() / at))
-      if (e.is_regular_file()) out[fs::relative(e.path(), sandbox_.dir()).string()] = sandbox_.read(fs::relative(e.path(), sandbox_.dir()).string());
+      if (e.is_regular_file())
+        out[fs::relative(e.path(), sandbox_.dir()).string()] =
+            sandbox_.read(fs::relative(e.path(), sandbox_.dir()).string());
     return out;
   }
   void put(const Contents& files) const {
@@ -42,7 +44,9 @@ class Disk {
     fs::remove(sandbox_.dir() / "mark");
     std::string real = fs::canonical(sandbox_.dir()).string();
     auto set = [](const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); };
-    if (n > 0) set("LD_PRELOAD", FAULT_SHIM), set("FAULT_FOLDER", real + "/disk"), set("FAULT_AT", std::to_string(n)), set("FAULT", fault), set("FAULT_MARK", real + "/mark");
+    if (n > 0)
+      set("LD_PRELOAD", FAULT_SHIM), set("FAULT_FOLDER", real + "/disk"), set("FAULT_AT", std::to_string(n)),
+          set("FAULT", fault), set("FAULT_MARK", real + "/mark");
     const char* options = std::getenv("ASAN_OPTIONS");
     std::string before = options ? options : "";
     set("ASAN_OPTIONS", before + ":verify_asan_link_order=0");
@@ -85,17 +89,21 @@ void check_every_fault(const std::string& path, const std::string& first, const 
       ASSERT_TRUE(now[path] == before[path] || now[path] == after[path]) << where;
       if (fault != kKill) {
         ASSERT_TRUE(r.status == 0 ? now == after : now == before) << where;
-        ASSERT_TRUE(r.status == 0 || contains(r.err, "io save '" + path + "': " + std::strerror(std::stoi(fault)))) << where;
+        ASSERT_TRUE(r.status == 0 || contains(r.err, "io save '" + path + "': " + std::strerror(std::stoi(fault))))
+            << where;
       }
       ASSERT_EQ(disk.run().status, 0) << where;
       ASSERT_EQ(disk.contents(), after) << where;
       ASSERT_LT(n, 100);
     }
-    for (std::string known : {"mkostemps ", "fchmod ", "write ", "fsync ", "rename ", "close "}) EXPECT_TRUE(contains(operations, known)) << operations;
+    for (std::string known : {"mkostemps ", "fchmod ", "write ", "fsync ", "rename ", "close "})
+      EXPECT_TRUE(contains(operations, known)) << operations;
   }
 }
 
-TEST(Faults, Safetensors) { check_every_fault("disk/a.safetensors", "{:w [1 2 3] :step 1}", "{:w (ones [4 5]) :b [1 2] :step 2}"); }
+TEST(Faults, Safetensors) {
+  check_every_fault("disk/a.safetensors", "{:w [1 2 3] :step 1}", "{:w (ones [4 5]) :b [1 2] :step 2}");
+}
 TEST(Faults, Npz) { check_every_fault("disk/a.npz", "{:w [1 2 3]}", "{:w (ones [4 5]) :b [1 2]}"); }
 TEST(Faults, Npy) { check_every_fault("disk/a.npy", "[1 2 3]", "(ones [4 5])"); }
 TEST(Faults, Torch) { check_every_fault("disk/a.pt", "{:w [1 2 3]}", "{:w (ones [4 5]) :step 2}"); }
@@ -118,7 +126,10 @@ TEST(Faults, NewFolders) {
 // The newest checkpoint, before or after, is there whatever happens, also while old ones are removed.
 TEST(Faults, Checkpoints) {
   Disk disk;
-  auto save = [&](int step) { disk.program("(save-checkpoint \"disk/run\" {:step " + std::to_string(step) + " :w (* " + std::to_string(step) + " (ones [8]))} :keep 2)"); };
+  auto save = [&](int step) {
+    disk.program("(save-checkpoint \"disk/run\" {:step " + std::to_string(step) + " :w (* " + std::to_string(step) +
+                 " (ones [8]))} :keep 2)");
+  };
   for (int step : {1, 2}) {
     save(step);
     ASSERT_EQ(disk.run().status, 0);
@@ -128,7 +139,8 @@ TEST(Faults, Checkpoints) {
   ASSERT_EQ(disk.run().status, 0);
   Contents after = disk.contents();
   ASSERT_EQ(after.size(), 2u);
-  const std::string old = "disk/run/step-00000002.safetensors", latest = "disk/run/step-00000003.safetensors", first = "disk/run/step-00000001.safetensors";
+  const std::string old = "disk/run/step-00000002.safetensors", latest = "disk/run/step-00000003.safetensors",
+                    first = "disk/run/step-00000001.safetensors";
   for (const std::string& fault : kFaults) {
     bool removal = false;
     for (int n = 1;; ++n) {
@@ -140,7 +152,8 @@ TEST(Faults, Checkpoints) {
       Contents now = disk.contents();
       ASSERT_EQ(now[old], before[old]) << where;
       ASSERT_TRUE(!now.contains(latest) || now[latest] == after[latest]) << where;
-      ASSERT_TRUE(fault == kKill || r.status == 0 || contains(r.err, disk.operation() == "remove" ? first : latest)) << where;
+      ASSERT_TRUE(fault == kKill || r.status == 0 || contains(r.err, disk.operation() == "remove" ? first : latest))
+          << where;
       ASSERT_EQ(disk.run().status, 0) << where;
       ASSERT_EQ(disk.contents(), after) << where;
       ASSERT_LT(n, 100);
@@ -156,10 +169,12 @@ TEST(Faults, KilledTraining) {
       "(def opt (adam {:lr 0.01}))\n"
       "(defn step [state i]\n"
       "  (let [w (get state :w)\n"
-      "        [l g] ((value-and-grad (fn [w] (sum (** (- w (random-normal (random-fold-in (random-key 5) i) [4])) 2)))) w)\n"
+      "        [l g] ((value-and-grad (fn [w] (sum (** (- w (random-normal (random-fold-in (random-key 5) i) [4])) "
+      "2)))) w)\n"
       "        [w s] ((get opt :step) w g (get state :s))]\n"
       "    (merge state {:w w :s s :loss l})))\n"
-      "(training-loop {:w (zeros [4]) :s ((get opt :init) (zeros [4])) :loss 0.0} step {:steps 120 :path \"disk/run\" :every 3 :lines 0})\n");
+      "(training-loop {:w (zeros [4]) :s ((get opt :init) (zeros [4])) :loss 0.0} step {:steps 120 :path \"disk/run\" "
+      ":every 3 :lines 0})\n");
   ASSERT_EQ(disk.run().status, 0);
   Contents whole = disk.contents();
   ASSERT_EQ(whole.size(), 3u);
@@ -177,7 +192,8 @@ TEST(Faults, KilledTraining) {
   }
   EXPECT_GT(killed, 0) << "seed " << seed;
   Contents now = disk.contents();
-  // A kill after the last save and before the removal that follows it leaves one more: there is nothing to continue then.
+  // A kill after the last save and before the removal that follows it leaves one more: there is nothing to continue
+  // then.
   now.erase("disk/run/step-00000111.safetensors");
   EXPECT_TRUE(now == whole) << killed << " kills, seed " << seed;
 }

@@ -9,7 +9,9 @@
 namespace sheaf::tools {
 namespace {
 
-bool matches(const std::string& text, const std::string& pattern) { return std::regex_search(text, std::regex(pattern)); }
+bool matches(const std::string& text, const std::string& pattern) {
+  return std::regex_search(text, std::regex(pattern));
+}
 
 struct Observe : testing::Test {
   Sandbox s;
@@ -38,7 +40,9 @@ TEST_F(Observe, TraceOfSomeFunctions) {
 TEST_F(Observe, TraceValues) {
   s.write("b.shf", "(defn f [a b c d e g h] nil) (f 7 0.5 \"" + std::string(60, 'x') + "\" '[1 2] {:b 1 :a 2} f :k)");
   Result r = s.run("--trace b.shf");
-  EXPECT_TRUE(r.err.starts_with("├─ [f] 7, 0.500000, \"" + std::string(47, 'x') + "...\", list(len:2), dict(keys:[\"a\", \"b\"]), fn/7, :k\n└─ <- nil (")) << r.err;
+  EXPECT_TRUE(r.err.starts_with("├─ [f] 7, 0.500000, \"" + std::string(47, 'x') +
+                                "...\", list(len:2), dict(keys:[\"a\", \"b\"]), fn/7, :k\n└─ <- nil ("))
+      << r.err;
   s.write("c.shf", "(defn f [a b] a) (f nan -inf)");
   r = s.run("--trace c.shf");
   EXPECT_TRUE(r.err.starts_with("├─ [f] NaN, -inf\n└─ <- NaN (")) << r.err;
@@ -63,7 +67,9 @@ TEST_F(Observe, Guards) {
   EXPECT_EQ(r.status, 1);
   EXPECT_EQ(r.out, "");
   EXPECT_TRUE(contains(r.err, "/!\\ Guard Breached: Range { lo: 0.0, hi: 10.0 }"));
-  EXPECT_TRUE(contains(r.err, "Function: norm2\nValue range [1.40e1, 1.40e1] outside allowed [0.00e0, 1.00e1]\nBacktrace (last 4 operations):\n  ├─ [norm2]"));
+  EXPECT_TRUE(contains(r.err,
+                       "Function: norm2\nValue range [1.40e1, 1.40e1] outside allowed [0.00e0, 1.00e1]\nBacktrace "
+                       "(last 4 operations):\n  ├─ [norm2]"));
   EXPECT_TRUE(r.err.ends_with("--- End of Backtrace ---\n"));
   EXPECT_EQ(s.run("--guard sq:shape:3 --guard no-nan --guard norm2:shape a.shf").out, "14.0\n");
   EXPECT_TRUE(contains(s.run("--guard sq:shape:3:4 a.shf").err, "Shape mismatch: expected [3, 4], got [3]"));
@@ -79,11 +85,14 @@ TEST_F(Observe, InvalidGuards) {
 }
 
 TEST_F(Observe, Blame) {
-  s.write("b.shf", "(defn fib [n] (if (< n 2) n (+ (fib (- n 1)) (fib (- n 2)))))\n(defn twice [f x] (map (fn [y] (f y)) [x x]))\n(twice fib 12)");
+  s.write("b.shf",
+          "(defn fib [n] (if (< n 2) n (+ (fib (- n 1)) (fib (- n 2)))))\n(defn twice [f x] (map (fn [y] (f y)) [x "
+          "x]))\n(twice fib 12)");
   Result r = s.run("--blame b.shf");
   EXPECT_EQ(r.out, "");  // the final value is not printed
   EXPECT_TRUE(matches(r.err, "^Profiler: [0-9.]+(μs|ms|s) wall\n"));
-  EXPECT_TRUE(contains(r.err, "  Function                          Calls      Total       Self   Avg/call\n  " + std::string(72, '-') + "\n"));
+  EXPECT_TRUE(contains(r.err, "  Function                          Calls      Total       Self   Avg/call\n  " +
+                                  std::string(72, '-') + "\n"));
   EXPECT_TRUE(matches(r.err, "  fib  +930 +[0-9.]+..?s"));
   EXPECT_TRUE(contains(r.err, "  Call tree:\n"));
   EXPECT_TRUE(contains(r.err, "[recursive]"));
@@ -95,7 +104,8 @@ TEST_F(Observe, Blame) {
 TEST_F(Observe, MemoryAndJitProfiles) {
   Result r = s.run("--mem-profile --jit-profile a.shf");
   EXPECT_EQ(r.out, "14.0\n");
-  for (const char* part : {"Memory profile:\n", "start ", "after init ", "after eval ", "peak ", "Tensors: peak", "JIT profile: 0 dispatches"})
+  for (const char* part : {"Memory profile:\n", "start ", "after init ", "after eval ", "peak ", "Tensors: peak",
+                           "JIT profile: 0 dispatches"})
     EXPECT_TRUE(contains(r.err, part)) << part;
 }
 
@@ -106,23 +116,30 @@ TEST_F(Observe, CompiledGradients) {
   EXPECT_TRUE(r.err.starts_with("sheaf: running on CPU\njit: compiling value-and-grad [cpu]...\n")) << r.err;
   EXPECT_TRUE(matches(r.err, "after VAG compile .*\n  after VAG dispatch .*\n  after eval ")) << r.err;
   // Also of one that runs interpreted, and of a function that takes a gradient on its way.
-  EXPECT_TRUE(matches(s.run("--mem-profile g.shf").err, "after init .*\n  after VAG dispatch .*\n  after eval ")) << r.err;
-  s.write("h.shf", "(defn loss [x y] (sum (* x y))) (defn step [x y] (- x (get ((value-and-grad (fn [p] (loss p y))) x) 1)))"
-                   "(def y [4 5]) (repeat [i 2] [x [1.0 2.0]] (step x y))");
+  EXPECT_TRUE(matches(s.run("--mem-profile g.shf").err, "after init .*\n  after VAG dispatch .*\n  after eval "))
+      << r.err;
+  s.write("h.shf",
+          "(defn loss [x y] (sum (* x y))) (defn step [x y] (- x (get ((value-and-grad (fn [p] (loss p y))) x) 1)))"
+          "(def y [4 5]) (repeat [i 2] [x [1.0 2.0]] (step x y))");
   r = s.run("--mem-profile --jit=always h.shf");
-  EXPECT_TRUE(matches(r.err, "after VAG compile .*\n  after VAG dispatch .*\n  after VAG dispatch .*\n  after eval ")) << r.err;
+  EXPECT_TRUE(matches(r.err, "after VAG compile .*\n  after VAG dispatch .*\n  after VAG dispatch .*\n  after eval "))
+      << r.err;
 }
 
 // SHEAF_DEBUG_GRAD shows each function that is differentiated once, however it runs.
 TEST_F(Observe, PassesOfGradients) {
-  s.write("a.shf", "(defn loss [p x] (sum (tanh (* p x)))) (defn step [p x] (get ((value-and-grad (fn [p] (loss p x))) p) 1))"
-                   "(def x (arange 100)) (repeat [i 3] [p (zeros [100])] (+ p (step p x))) (print ((grad (fn [x] (sum (* x x)))) [1 2]))");
+  s.write("a.shf",
+          "(defn loss [p x] (sum (tanh (* p x)))) (defn step [p x] (get ((value-and-grad (fn [p] (loss p x))) p) 1))"
+          "(def x (arange 100)) (repeat [i 3] [p (zeros [100])] (+ p (step p x))) (print ((grad (fn [x] (sum (* x "
+          "x)))) [1 2]))");
   setenv("SHEAF_DEBUG_GRAD", "1", 1);
   for (const char* mode : {"", "--jit=off ", "--jit=always "}) {
     Result r = s.run(std::string(mode) + "a.shf");
     EXPECT_EQ(r.out, "[2. 4.]\n");
-    EXPECT_TRUE(matches(r.err, "^gradient of <lambda>: graph\\(v0: f32\\[100\\], [^]*= tanh\\([^]*= sub\\([^]*\n  return v[0-9]+, v[0-9]+\n}\n"
-                               "gradient of <lambda>: graph\\(v0: f32\\[2\\]\\) \\{\n  v1: f32\\[2\\] = mul\\(v0, v0\\)\n[^]*}\n$"))
+    EXPECT_TRUE(matches(
+        r.err,
+        "^gradient of <lambda>: graph\\(v0: f32\\[100\\], [^]*= tanh\\([^]*= sub\\([^]*\n  return v[0-9]+, v[0-9]+\n}\n"
+        "gradient of <lambda>: graph\\(v0: f32\\[2\\]\\) \\{\n  v1: f32\\[2\\] = mul\\(v0, v0\\)\n[^]*}\n$"))
         << mode << r.err;
   }
   unsetenv("SHEAF_DEBUG_GRAD");
@@ -130,7 +147,8 @@ TEST_F(Observe, PassesOfGradients) {
 
 TEST_F(Observe, SkippedFunctionsAndGraphs) {
   s.write("f.shf", "(defn f [n] (* n 2)) (defn g [x] (tanh x)) (f 3) (f 4) (g [1 2])");
-  EXPECT_EQ(s.run("-v f.shf").err, "sheaf: running on CPU\njit: f skipped (scalar-only args)\njit: compiling g [cpu]...\n");
+  EXPECT_EQ(s.run("-v f.shf").err,
+            "sheaf: running on CPU\njit: f skipped (scalar-only args)\njit: compiling g [cpu]...\n");
   EXPECT_TRUE(matches(s.run("-vv f.shf").err, "jit: compiling g .*\ngraph\\([^]*tanh")) << s.run("-vv f.shf").err;
   EXPECT_EQ(s.run("--fullgraph f.shf").status, 0);
   EXPECT_TRUE(contains(s.run("explain f.shf").out, "not compiled: scalar-only args"));
@@ -156,7 +174,8 @@ TEST_F(Observe, ManyVariants) {
   for (int i = 0; i < 70; ++i) {
     std::string n = std::to_string(i);
     text += "(defn f" + n + " [x] (get x " + n + "))\n(f" + n + " (list [1 2]";
-    for (int k = 0; k < i; ++k) text += " [1 2]";
+    for (int k = 0; k < i; ++k)
+      text += " [1 2]";
     text += "))\n";
   }
   s.write("p.shf", text);

@@ -36,11 +36,16 @@ TEST(ReplPipe, LastResultsAndError) {
 // Arrays in globals are inputs of compiled code: another value needs no other code, and is seen.
 TEST(ReplPipe, CompiledCodeOutlivesItsData) {
   Sandbox s;
-  Result r = s.run("-v --jit=on", "(def w [1.0 2.0])\n(defn g [x] (sum (* x w)))\n(defn h [p x] (with-params [p] (sum (* x a w))))\n(def x [1.0 1.0])\n"
-                         "(g x)\n(g x)\n(h {:a 2.0} x)\n(h {:a 2.0} x)\n"
-                         "(def w [10.0 20.0])\n(g x)\n(g x)\n(h {:a 2.0} x)\n(h {:a 2.0} x)\n"
-                         "(def w 7.0)\n(g x)\n(h {:a 2.0} x)\n");
-  EXPECT_TRUE(contains(r.out, "=> 3.0\n=> 3.0\n=> 6.0\n=> 6.0\n=> tensor f32[2] = [10. 20.]\n=> 30.0\n=> 30.0\n=> 60.0\n=> 60.0\n=> 7.0\n=> 14.0\n=> 28.0\n")) << r.out;
+  Result r = s.run("-v --jit=on",
+                   "(def w [1.0 2.0])\n(defn g [x] (sum (* x w)))\n(defn h [p x] (with-params [p] (sum (* x a "
+                   "w))))\n(def x [1.0 1.0])\n"
+                   "(g x)\n(g x)\n(h {:a 2.0} x)\n(h {:a 2.0} x)\n"
+                   "(def w [10.0 20.0])\n(g x)\n(g x)\n(h {:a 2.0} x)\n(h {:a 2.0} x)\n"
+                   "(def w 7.0)\n(g x)\n(h {:a 2.0} x)\n");
+  EXPECT_TRUE(contains(r.out,
+                       "=> 3.0\n=> 3.0\n=> 6.0\n=> 6.0\n=> tensor f32[2] = [10. 20.]\n=> 30.0\n=> 30.0\n=> 60.0\n=> "
+                       "60.0\n=> 7.0\n=> 14.0\n=> 28.0\n"))
+      << r.out;
   for (std::string name : {"g", "h"}) {
     std::string line = "jit: compiling " + name + " ";
     size_t first = r.err.find(line);
@@ -51,8 +56,10 @@ TEST(ReplPipe, CompiledCodeOutlivesItsData) {
 
 TEST(ReplPipe, RedefinitionReachesDependants) {
   Sandbox s;
-  Result r = s.run("", "(defn f [] 1)\n(defn g [x] (+ (f) (sum x)))\n(g [1])\n(defn f [] 10)\n(g [1])\n(defn sum [x] 100)\n(g [1])\n"
-                       "(defn late [] (+ later 1))\n(def later 5)\n(late)\n");
+  Result r = s.run(
+      "",
+      "(defn f [] 1)\n(defn g [x] (+ (f) (sum x)))\n(g [1])\n(defn f [] 10)\n(g [1])\n(defn sum [x] 100)\n(g [1])\n"
+      "(defn late [] (+ later 1))\n(def later 5)\n(late)\n");
   EXPECT_TRUE(contains(r.out, "=> 2.0\n=> <fn:f>\n=> 11.0\n=> <fn:sum>\n=> 110\n")) << r.out;
   EXPECT_TRUE(r.out.ends_with("=> 5\n=> 6\n")) << r.out;
   EXPECT_TRUE(contains(r.err, "warning: sum hides the built-in sum\n"));
@@ -63,7 +70,8 @@ TEST(ReplPipe, RedefinitionReachesDependants) {
 TEST(ReplPipe, ModulesAndPrivateNames) {
   Sandbox s;
   s.write("lib.shf", "(def k 10)\n(defn scaled [x] (* x k))\n");
-  Result r = s.run("", "(use lib :as l :only [scaled])\n(scaled 2)\nl/k\nk\n(def k 3)\n(scaled k)\n(defn- own [] 4)\n(own)\n");
+  Result r =
+      s.run("", "(use lib :as l :only [scaled])\n(scaled 2)\nl/k\nk\n(def k 3)\n(scaled k)\n(defn- own [] 4)\n(own)\n");
   EXPECT_EQ(r.out, "=> 20\n=> 10\n=> 3\n=> 30\n=> <fn:own>\n=> 4\n") << r.err;
   EXPECT_TRUE(contains(r.err, "error: Undefined symbol: k\n")) << r.err;
 }
@@ -71,8 +79,10 @@ TEST(ReplPipe, ModulesAndPrivateNames) {
 TEST(ReplPipe, Commands) {
   Sandbox s;
   s.write("lib.shf", "(def data (list 1 2))\n(defn size [] (len data))\n");
-  Result r = s.run("", ":help let\n:h nothing-like-it\n(defn f [x] (* x 2))\n(def k 3)\n:env\n:reg\n:show f\n:show k\n:show zork\n:frob\n:type [1 2]\n"
-                       ":load lib.shf\n(size)\n:q\n(print \"unreached\")\n");
+  Result r = s.run("",
+                   ":help let\n:h nothing-like-it\n(defn f [x] (* x 2))\n(def k 3)\n:env\n:reg\n:show f\n:show "
+                   "k\n:show zork\n:frob\n:type [1 2]\n"
+                   ":load lib.shf\n(size)\n:q\n(print \"unreached\")\n");
   EXPECT_TRUE(r.out.starts_with("\n  let\n  ---\n")) << r.out;
   // All functions, the library's too, then the variables; then the functions again.
   EXPECT_TRUE(contains(r.out, "Functions:\n  ")) << r.out;
@@ -84,7 +94,9 @@ TEST(ReplPipe, Commands) {
   }
   EXPECT_TRUE(contains(r.out, "\n(defn f [x] (* x 2))\n3\ntensor f32[2]\n=> <fn:size>\n=> 2\n")) << r.out;
   EXPECT_FALSE(contains(r.out, "unreached"));
-  for (const char* line : {"No help found for 'nothing-like-it'.\n", "Unknown symbol: zork\n", "Unknown command: :frob\n"}) EXPECT_TRUE(contains(r.err, line));
+  for (const char* line :
+       {"No help found for 'nothing-like-it'.\n", "Unknown symbol: zork\n", "Unknown command: :frob\n"})
+    EXPECT_TRUE(contains(r.err, line));
   r = s.run("", ":show relu\n");
   EXPECT_EQ(r.out, "(defn relu [x] (maximum x 0.0))\n");
   r = s.run("", ":list\n");
@@ -127,7 +139,9 @@ class Terminal {
     waitpid(pid_, nullptr, 0);
     close(fd_);
   }
-  void type(const std::string& keys) { EXPECT_EQ(write(fd_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size())); }
+  void type(const std::string& keys) {
+    EXPECT_EQ(write(fd_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
+  }
   // Reads until `text` has come since the last call; false after 20 seconds.
   bool expect(const std::string& text) {
     auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -157,7 +171,9 @@ TEST(ReplTerminal, EditsCompletesAndSurvivesInterrupts) {
   {
     Terminal t(s);
     ASSERT_TRUE(t.expect("sheaf> "));
-    t.type("(+ 40 3\x7f"  "2)\r");
+    t.type(
+        "(+ 40 3\x7f"
+        "2)\r");
     EXPECT_TRUE(t.expect("=> 42"));
     ASSERT_TRUE(t.expect("sheaf> "));
     t.type("(linsp\x7f\t");
@@ -191,7 +207,8 @@ TEST(ReplTerminal, EditsCompletesAndSurvivesInterrupts) {
     t.type("\x04");
     EXPECT_TRUE(t.expect("Bye!"));
   }
-  EXPECT_TRUE(s.read(".sheaf_history").starts_with("#V2\n(+ 40 2)\n(use lib)\n(do\\n  7)\n")) << s.read(".sheaf_history");
+  EXPECT_TRUE(s.read(".sheaf_history").starts_with("#V2\n(+ 40 2)\n(use lib)\n(do\\n  7)\n"))
+      << s.read(".sheaf_history");
 }
 
 }  // namespace

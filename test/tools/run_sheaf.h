@@ -41,7 +41,8 @@ class Sandbox {
   // `arguments` is shell text.
   Result run(const std::string& arguments, const std::string& input = "") const {
     write(".in", input);
-    std::string command = "cd '" + dir_.string() + "' && unset XDG_CACHE_HOME && HOME='" + dir_.string() + "' timeout 120 '" SHEAF_BINARY "' " + arguments + " <.in >.out 2>.err";
+    std::string command = "cd '" + dir_.string() + "' && unset XDG_CACHE_HOME && HOME='" + dir_.string() +
+                          "' timeout 120 '" SHEAF_BINARY "' " + arguments + " <.in >.out 2>.err";
     int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read(".out"), read(".err")};
   }

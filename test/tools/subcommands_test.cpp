@@ -90,7 +90,8 @@ TEST(New, ProjectsRun) {
     EXPECT_EQ(s.run("new " + kind + " demo").status, 0);
     Result tests = s.run("test demo/test.shf");
     EXPECT_EQ(tests.status, 0) << kind << tests.out << tests.err;
-    s.run("--version; (cd demo; for n in 12 15; do '" SHEAF_BINARY "' train.shf --steps $n >>out.txt 2>&1; echo $? >>status.txt; done)");
+    s.run("--version; (cd demo; for n in 12 15; do '" SHEAF_BINARY
+          "' train.shf --steps $n >>out.txt 2>&1; echo $? >>status.txt; done)");
     EXPECT_EQ(s.read("demo/status.txt"), "0\n0\n") << kind << s.read("demo/out.txt");
     EXPECT_TRUE(fs::exists(s.dir() / "demo/run/step-00000015.safetensors")) << kind;
     EXPECT_TRUE(contains(s.read("demo/README.md"), "# demo\n"));
@@ -111,24 +112,27 @@ TEST(Explain, ListsFunctions) {
 
 // Gradients, clipping, weight decay and a schedule are one program, which serves every step.
 TEST(Explain, ATrainingStepIsCompiledOnce) {
-  for (std::string opt : {"(adamw {:lr (cosine-schedule {:lr 0.1 :warmup 10 :total 60}) :clip 1.0 :mask (fn [leaf] (> (ndim leaf) 1))})",
-                          "(sgd {:lr (one-cycle-schedule {:lr 0.1 :total 60}) :momentum 0.9 :nesterov true})",
-                          "(ema 0.9 (chain (clip-norm 1.0) (lion {:lr (linear-schedule {:lr 0.1 :warmup 10 :total 60})})))",
-                          "(adafactor {:lr (inverse-sqrt-schedule {:lr 0.1 :warmup 10})})"}) {
+  for (std::string opt :
+       {"(adamw {:lr (cosine-schedule {:lr 0.1 :warmup 10 :total 60}) :clip 1.0 :mask (fn [leaf] (> (ndim leaf) 1))})",
+        "(sgd {:lr (one-cycle-schedule {:lr 0.1 :total 60}) :momentum 0.9 :nesterov true})",
+        "(ema 0.9 (chain (clip-norm 1.0) (lion {:lr (linear-schedule {:lr 0.1 :warmup 10 :total 60})})))",
+        "(adafactor {:lr (inverse-sqrt-schedule {:lr 0.1 :warmup 10})})"}) {
     Sandbox s;
     s.write("a.shf",
             "(defn step [opt p s x]\n"
             "  (let [[l g] ((value-and-grad (mixed :bf16 (fn [p] (mse-loss (dense x p) 1.0)))) p)]\n"
             "    ((get opt :step) p g s)))\n"
-            "(let [opt " + opt + " p (dense-init 1 4 2) x (random-normal 2 [8 4])]\n"
-            "  (repeat [i 60] [st (list p ((get opt :init) p))] (step opt (first st) (second st) x)))\n");
+            "(let [opt " +
+                opt +
+                " p (dense-init 1 4 2) x (random-normal 2 [8 4])]\n"
+                "  (repeat [i 60] [st (list p ((get opt :init) p))] (step opt (first st) (second st) x)))\n");
     Result r = s.run("explain a.shf");
     EXPECT_TRUE(contains(r.out, "60 calls  compiled (1 variant)")) << r.out << r.err;
   }
 }
 
-// No argument is a tensor, but the data are: compiled from the call on that follows the one which met them. Without data it stays
-// as it is.
+// No argument is a tensor, but the data are: compiled from the call on that follows the one which met them. Without
+// data it stays as it is.
 TEST(Explain, ALossOfNumbersOverGlobalData) {
   Sandbox s;
   s.write("a.shf",

@@ -37,7 +37,8 @@ std::string on_terminal(const Sandbox& s, const std::string& file, unsigned shor
   }
   std::string out;
   char buf[4096];
-  for (ssize_t n; (n = read(fd, buf, sizeof buf)) > 0;) out.append(buf, static_cast<size_t>(n));
+  for (ssize_t n; (n = read(fd, buf, sizeof buf)) > 0;)
+    out.append(buf, static_cast<size_t>(n));
   close(fd);
   waitpid(pid, nullptr, 0);
   return out;
@@ -45,14 +46,16 @@ std::string on_terminal(const Sandbox& s, const std::string& file, unsigned shor
 
 int columns_of(const std::string& line) {
   int n = 0;
-  for (char c : line) n += (c & 0xC0) != 0x80;
+  for (char c : line)
+    n += (c & 0xC0) != 0x80;
   return n;
 }
 
 TEST(Training, BarFitsTheTerminal) {
   Sandbox s;
-  s.write("a.shf", "(progress [i 40] [acc 0] {:show (fn [a] {:loss (/ a 7.0)})}\n"
-                   "  (do (when (= i 20) (print \"half way\")) (reduce + acc (range 40000))))\n");
+  s.write("a.shf",
+          "(progress [i 40] [acc 0] {:show (fn [a] {:loss (/ a 7.0)})}\n"
+          "  (do (when (= i 20) (print \"half way\")) (reduce + acc (range 40000))))\n");
   for (unsigned short columns : {80, 40}) {
     std::string out = on_terminal(s, "a.shf", columns);
     EXPECT_TRUE(contains(out, "half way\r\n")) << out;
@@ -76,7 +79,8 @@ TEST(Training, BarFitsTheTerminal) {
 
 TEST(Training, BarFromBeginningToEnd) {
   Sandbox s;
-  s.write("a.shf", "(try (progress [i 4] [acc 0] (if (= i 2) (error \"stop\") acc)) (catch e (print e)))\n(print \"after\")\n");
+  s.write("a.shf",
+          "(try (progress [i 4] [acc 0] (if (= i 2) (error \"stop\") acc)) (catch e (print e)))\n(print \"after\")\n");
   // It is there before the first turn is over, stays where an error ends the loop, and is not drawn again.
   std::string out = on_terminal(s, "a.shf", 80);
   EXPECT_TRUE(out.starts_with("  0% ─")) << out;
@@ -100,11 +104,13 @@ TEST(Training, LinesInAFile) {
   EXPECT_TRUE(contains(r.out, "  acc 5\n10/20   50%  ")) << r.out;
   EXPECT_FALSE(contains(r.out, "\r")) << r.out;
   // Numbers that are none are written as everywhere else.
-  for (const auto& [x, text] : {std::pair("(- (/ 0.0 0.0))", "x NaN\n"), std::pair("(/ 1.0 0.0)", "x inf\n"), std::pair("(/ -1.0 0.0)", "x -inf\n")}) {
+  for (const auto& [x, text] : {std::pair("(- (/ 0.0 0.0))", "x NaN\n"), std::pair("(/ 1.0 0.0)", "x inf\n"),
+                                std::pair("(/ -1.0 0.0)", "x -inf\n")}) {
     r = s.run(std::string("-c '(progress [i 1] [a 1.0] {:every 1 :show (fn [a] {:x a})} ") + x + ")'");
     EXPECT_TRUE(contains(r.out, text)) << r.out << r.err;
   }
-  EXPECT_TRUE(contains(s.run("-c '(progress [i 2] [a 0] {:evry 1} a)'").err, "progress: unknown option :evry. Known options: :every :show"));
+  EXPECT_TRUE(contains(s.run("-c '(progress [i 2] [a 0] {:evry 1} a)'").err,
+                       "progress: unknown option :evry. Known options: :every :show"));
 }
 
 TEST(Training, ControlCSavesAndEnds) {
@@ -134,7 +140,9 @@ TEST(Training, ControlCSavesAndEnds) {
 // In the last save as in any other: it is finished, and what comes after the loop is not begun.
 TEST(Training, ControlCInTheLastSave) {
   Sandbox s;
-  s.write("a.shf", "(training-loop {:w (zeros [40000000])} (fn [s i] s) {:steps 1 :path \"r\"})\n(print \"after\")\n(while true [x 0] (+ x 1))\n");
+  s.write("a.shf",
+          "(training-loop {:w (zeros [40000000])} (fn [s i] s) {:steps 1 :path \"r\"})\n(print \"after\")\n(while true "
+          "[x 0] (+ x 1))\n");
   pid_t pid = fork();
   ASSERT_GE(pid, 0);  // kill(-1) would end everything
   if (pid == 0) {
@@ -145,7 +153,8 @@ TEST(Training, ControlCInTheLastSave) {
   }
   namespace fs = std::filesystem;
   std::error_code error;
-  for (int i = 0; i < 20000 && (!fs::exists(s.dir() / "r", error) || fs::is_empty(s.dir() / "r", error)); ++i) std::this_thread::sleep_for(std::chrono::microseconds(500));
+  for (int i = 0; i < 20000 && (!fs::exists(s.dir() / "r", error) || fs::is_empty(s.dir() / "r", error)); ++i)
+    std::this_thread::sleep_for(std::chrono::microseconds(500));
   kill(pid, SIGINT);
   int status = 0;
   waitpid(pid, &status, 0);

@@ -1,5 +1,5 @@
-// Batching rules of windows and random draws: a batch at once gives what its examples give one by one. window and unwindow
-// are adjoint.
+// Batching rules of windows and random draws: a batch at once gives what its examples give one by one. window and
+// unwindow are adjoint.
 #include <gtest/gtest.h>
 
 #include "ops/random.h"
@@ -24,11 +24,13 @@ Operand normals(Sizes sizes, DType dtype = DType::F32) {
 
 std::vector<double> numbers(const Operand& x) {
   std::vector<double> out;
-  for (int64_t i = 0; i < x.value().num_elems(); ++i) out.push_back(element_as_double(x.value(), i));
+  for (int64_t i = 0; i < x.value().num_elems(); ++i)
+    out.push_back(element_as_double(x.value(), i));
   return out;
 }
 
-void expect_batch_rule(std::string_view name, const std::vector<Operand>& inputs, const std::vector<bool>& batched, const Attrs& attrs) {
+void expect_batch_rule(std::string_view name, const std::vector<Operand>& inputs, const std::vector<bool>& batched,
+                       const Attrs& attrs) {
   Size batch = 0;
   for (size_t k = 0; k < inputs.size(); ++k)
     if (batched[k]) batch = inputs[k].size(0);
@@ -36,7 +38,8 @@ void expect_batch_rule(std::string_view name, const std::vector<Operand>& inputs
   Operand all = op(name).batch.rule(c)[0];
   for (int64_t i = 0; i < batch.value(); ++i) {
     std::vector<Operand> one;
-    for (size_t k = 0; k < inputs.size(); ++k) one.push_back(batched[k] ? squeeze_axis(slice_axis(inputs[k], 0, i, 1), 0) : inputs[k]);
+    for (size_t k = 0; k < inputs.size(); ++k)
+      one.push_back(batched[k] ? squeeze_axis(slice_axis(inputs[k], 0, i, 1), 0) : inputs[k]);
     Operand y = graph::apply(op(name), one, attrs);
     Operand row = squeeze_axis(slice_axis(all, 0, i, 1), 0);
     ASSERT_EQ(row.sizes(), y.sizes()) << name;

@@ -28,7 +28,8 @@ TEST(Items, BothEndsAgreeWithADeque) {
         plain.pop_front();
       }
       ASSERT_EQ(list.items().size(), plain.size());
-      for (size_t i = 0; i < plain.size(); ++i) ASSERT_EQ(list.items()[i].as_int(), plain[i]) << "trial " << trial << ", step " << step;
+      for (size_t i = 0; i < plain.size(); ++i)
+        ASSERT_EQ(list.items()[i].as_int(), plain[i]) << "trial " << trial << ", step " << step;
     }
     Value copy = list;  // shared from here: a change must leave the other alone
     copy.mutable_items().push_front(Value::nil());
@@ -38,9 +39,11 @@ TEST(Items, BothEndsAgreeWithADeque) {
 
 TEST(Items, AMillionInFrontIsLinear) {
   Value list = Value::list({});
-  for (int64_t i = 0; i < 1'000'000; ++i) list.mutable_items().push_front(Value::integer(i));
+  for (int64_t i = 0; i < 1'000'000; ++i)
+    list.mutable_items().push_front(Value::integer(i));
   EXPECT_EQ(list.items()[0].as_int(), 999'999);
-  for (int64_t i = 0; i < 999'999; ++i) list.mutable_items().pop_front();
+  for (int64_t i = 0; i < 999'999; ++i)
+    list.mutable_items().pop_front();
   EXPECT_EQ(list.items()[0].as_int(), 0);
 }
 
@@ -49,19 +52,23 @@ TEST(Dict, ThreadsReadWhileOneSorts) {
   enable_atomic_counts();
   for (int trial = 0; trial < 20; ++trial) {
     Value d = empty_dict();
-    for (int i = 999; i >= 0; --i) d.mutable_dict().set(Name("k" + std::to_string(i)), Value::integer(i));
+    for (int i = 999; i >= 0; --i)
+      d.mutable_dict().set(Name("k" + std::to_string(i)), Value::integer(i));
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t) {
       threads.emplace_back([d, t] {
         if (t % 2) {
           int64_t total = 0;
-          for (const DictEntry& e : d.as_dict().entries()) total += e.value.as_int();
+          for (const DictEntry& e : d.as_dict().entries())
+            total += e.value.as_int();
           EXPECT_EQ(total, 499'500);
         }
-        for (int i = 0; i < 1000; ++i) EXPECT_EQ(d.as_dict().find(Name("k" + std::to_string(i)))->as_int(), i);
+        for (int i = 0; i < 1000; ++i)
+          EXPECT_EQ(d.as_dict().find(Name("k" + std::to_string(i)))->as_int(), i);
       });
     }
-    for (auto& t : threads) t.join();
+    for (auto& t : threads)
+      t.join();
     d.mutable_dict().set(Name("k1"), Value::integer(7));
     EXPECT_EQ(d.as_dict().entries()[1].value.as_int(), 7);  // "k0", "k1", "k10" …
     EXPECT_EQ(d.as_dict().size(), 1000u);

@@ -85,7 +85,8 @@ TEST(Truthy, FalseThings) {
   for (const Value& v : {Value::boolean(false), Value::nil(), I(0), F(0), F(-0.0f), T(DType::F32, {}, {0}),
                          T(DType::Bool, {}, {0}), traced(I(0), "int")})
     EXPECT_FALSE(truthy(v));
-  for (const Value& v : {Value::boolean(true), I(-1), F(NAN), S(""), L({}), D({}), f32({0}), T(DType::F32, {}, {2}), fn("")})
+  for (const Value& v :
+       {Value::boolean(true), I(-1), F(NAN), S(""), L({}), D({}), f32({0}), T(DType::F32, {}, {2}), fn("")})
     EXPECT_TRUE(truthy(v));
 }
 

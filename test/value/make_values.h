@@ -38,7 +38,8 @@ inline Value traced(Value now, std::string what) {
 // A value nested `depth` lists deep.
 inline Value nested(int depth) {
   Value v = I(1);
-  for (int i = 0; i < depth; ++i) v = L({v});
+  for (int i = 0; i < depth; ++i)
+    v = L({v});
   return v;
 }
 

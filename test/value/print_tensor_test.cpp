@@ -41,7 +41,8 @@ void expect_shortest(DType dtype, uint16_t bits) {
   if (!std::isfinite(v) || v == 0 || v == std::trunc(v)) return;
   ASSERT_EQ(half(std::strtof(text.c_str(), nullptr)), bits) << text;
   size_t digits = 0;
-  for (char c : text.substr(text.find_first_not_of("-0."))) digits += c != '.';
+  for (char c : text.substr(text.find_first_not_of("-0.")))
+    digits += c != '.';
   if (digits == 1) return;
   // The two candidates with one digit less around the value.
   char buf[64];

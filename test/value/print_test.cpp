@@ -141,7 +141,8 @@ TEST(Pretty, RoundsFractionsOnly) {
 
 TEST(Pretty, BreaksLinesToFit) {
   std::vector<Value> many;
-  for (int i = 0; i < 12; ++i) many.push_back(I(1000 + i));
+  for (int i = 0; i < 12; ++i)
+    many.push_back(I(1000 + i));
   EXPECT_EQ(pretty_text(L(many), 4, 30),
             "[1000, 1001, 1002, 1003, 1004,\n 1005, 1006, 1007, 1008, 1009,\n 1010, 1011]");
   EXPECT_EQ(pretty_text(D({{"alpha", I(100)}, {"beta", I(200)}}), 4, 20), "{:alpha 100,\n :beta 200}");

@@ -1,8 +1,9 @@
-// The Python module over sheaf.h: Python's objects as values and back. Arrays come in by the buffer protocol (NumPy, also
-// read-only arrays) or by DLPack (PyTorch, JAX …) and go out by both; their memory is shared, never copied.
+// The Python module over sheaf.h: Python's objects as values and back. Arrays come in by the buffer protocol (NumPy,
+// also read-only arrays) or by DLPack (PyTorch, JAX …) and go out by both; their memory is shared, never copied.
 //
-// The GIL is released while a session works. Memory is given back on whichever thread drops it, which then takes the GIL; at
-// the end of the process it is not given back at all, because a thread that asks for the GIL then never returns.
+// The GIL is released while a session works. Memory is given back on whichever thread drops it, which then takes the
+// GIL; at the end of the process it is not given back at all, because a thread that asks for the GIL then never
+// returns.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <sheaf/dlpack.h>
@@ -35,20 +36,17 @@ struct FreeValue {
 using Value = std::unique_ptr<sheaf_value, FreeValue>;
 
 struct SessionObject {
-  PyObject_HEAD
-  sheaf_session* session;
+  PyObject_HEAD sheaf_session* session;
   PyObject* convert;  // what tensors of results are passed through, or nullptr
 };
 
 struct TensorObject {
-  PyObject_HEAD
-  sheaf_value* value;
+  PyObject_HEAD sheaf_value* value;
   DLManagedTensor* shown;  // its description
 };
 
 struct FunctionObject {
-  PyObject_HEAD
-  sheaf_value* value;
+  PyObject_HEAD sheaf_value* value;
   SessionObject* session;
 };
 
@@ -60,9 +58,10 @@ struct ElementType {
   const char* format;  // of the struct module; nullptr: it has none
 };
 constexpr ElementType kTypes[] = {
-    {kDLFloat, 32, "float32", "f"}, {kDLFloat, 64, "float64", "d"}, {kDLFloat, 16, "float16", "e"}, {kDLBfloat, 16, "bfloat16", nullptr},
-    {kDLInt, 8, "int8", "b"},       {kDLInt, 16, "int16", "h"},     {kDLInt, 32, "int32", "i"},     {kDLInt, 64, "int64", "q"},
-    {kDLUInt, 8, "uint8", "B"},     {kDLUInt, 16, "uint16", "H"},   {kDLUInt, 32, "uint32", "I"},   {kDLBool, 8, "bool", "?"},
+    {kDLFloat, 32, "float32", "f"},       {kDLFloat, 64, "float64", "d"}, {kDLFloat, 16, "float16", "e"},
+    {kDLBfloat, 16, "bfloat16", nullptr}, {kDLInt, 8, "int8", "b"},       {kDLInt, 16, "int16", "h"},
+    {kDLInt, 32, "int32", "i"},           {kDLInt, 64, "int64", "q"},     {kDLUInt, 8, "uint8", "B"},
+    {kDLUInt, 16, "uint16", "H"},         {kDLUInt, 32, "uint32", "I"},   {kDLBool, 8, "bool", "?"},
 };
 
 const ElementType& type_of(const DLTensor& t) {
@@ -79,11 +78,16 @@ bool read_format(const char* format, Py_ssize_t item_size, DLDataType& out) {
   if (std::strchr("@=<>!", *format)) ++format;
   if (!*format || format[1]) return false;
   out = {0, static_cast<uint8_t>(8 * item_size), 1};
-  if (std::strchr("bhilqn", *format)) out.code = kDLInt;
-  else if (std::strchr("BHILQN", *format)) out.code = kDLUInt;
-  else if (std::strchr("efd", *format)) out.code = kDLFloat;
-  else if (*format == '?') out.code = kDLBool;
-  else return false;
+  if (std::strchr("bhilqn", *format))
+    out.code = kDLInt;
+  else if (std::strchr("BHILQN", *format))
+    out.code = kDLUInt;
+  else if (std::strchr("efd", *format))
+    out.code = kDLFloat;
+  else if (*format == '?')
+    out.code = kDLBool;
+  else
+    return false;
   return true;
 }
 
@@ -100,14 +104,18 @@ PyObject* raise(sheaf_error* e) {
   if (PyErr_CheckSignals() != 0) return nullptr;  // Ctrl-C: KeyboardInterrupt, not the error that it caused
   auto text = [](const char* s) { return PyUnicode_DecodeUTF8(s, static_cast<Py_ssize_t>(std::strlen(s)), "replace"); };
   std::string report = sheaf_error_report(e);
-  while (report.ends_with('\n')) report.pop_back();
+  while (report.ends_with('\n'))
+    report.pop_back();
   Object shown(text(report.c_str()));
   Object error(shown ? PyObject_CallFunctionObjArgs(g_error_type, shown.get(), nullptr) : nullptr);
   if (!error) return nullptr;
   PyObject* o = error.get();
-  if (set_attribute(o, "kind", text(sheaf_error_kind(e))) && set_attribute(o, "message", text(sheaf_error_message(e))) &&
-      set_attribute(o, "file", text(sheaf_error_file(e))) && set_attribute(o, "line", PyLong_FromLong(sheaf_error_line(e))) &&
-      set_attribute(o, "column", PyLong_FromLong(sheaf_error_column(e))) && set_attribute(o, "report", text(sheaf_error_report(e))))
+  if (set_attribute(o, "kind", text(sheaf_error_kind(e))) &&
+      set_attribute(o, "message", text(sheaf_error_message(e))) &&
+      set_attribute(o, "file", text(sheaf_error_file(e))) &&
+      set_attribute(o, "line", PyLong_FromLong(sheaf_error_line(e))) &&
+      set_attribute(o, "column", PyLong_FromLong(sheaf_error_column(e))) &&
+      set_attribute(o, "report", text(sheaf_error_report(e))))
     PyErr_SetObject(g_error_type, o);
   return nullptr;
 }
@@ -126,7 +134,9 @@ Value from_buffer(PyObject* o) {
   if (PyObject_GetBuffer(o, &b->view, PyBUF_STRIDES | PyBUF_FORMAT) != 0) return nullptr;
   struct Guard {
     Py_buffer* view;
-    ~Guard() { if (view) PyBuffer_Release(view); }
+    ~Guard() {
+      if (view) PyBuffer_Release(view);
+    }
   } guard{&b->view};
   const Py_buffer& v = b->view;
   DLTensor& t = b->managed.dl_tensor;
@@ -234,7 +244,9 @@ Value from_text(PyObject* o) {
   Py_ssize_t size;
   const char* text = PyUnicode_AsUTF8AndSize(o, &size);
   if (!text) return nullptr;
-  return Value(Py_TYPE(o) == reinterpret_cast<PyTypeObject*>(g_keyword_type) ? sheaf_keyword(text) : sheaf_string(text, static_cast<size_t>(size)));
+  return Value(Py_TYPE(o) == reinterpret_cast<PyTypeObject*>(g_keyword_type)
+                   ? sheaf_keyword(text)
+                   : sheaf_string(text, static_cast<size_t>(size)));
 }
 
 Value from_int(PyObject* o) {
@@ -293,8 +305,10 @@ PyObject* new_sequence(sheaf_value* v, SessionObject* session, bool tuple) {
   for (Py_ssize_t i = 0; i < n; ++i) {
     PyObject* item = to_python(Value(sheaf_item(v, static_cast<size_t>(i))), session);
     if (!item) return nullptr;
-    if (tuple) PyTuple_SET_ITEM(out.get(), i, item);
-    else PyList_SET_ITEM(out.get(), i, item);
+    if (tuple)
+      PyTuple_SET_ITEM(out.get(), i, item);
+    else
+      PyList_SET_ITEM(out.get(), i, item);
   }
   return out.release();
 }
@@ -329,9 +343,12 @@ PyObject* to_python(Value v, SessionObject* session) {
       Object name(text_object(v.get()));
       return name ? PyObject_CallFunctionObjArgs(g_keyword_type, name.get(), nullptr) : nullptr;
     }
-    case SHEAF_LIST: case SHEAF_TUPLE: case SHEAF_DICT: return new_container(std::move(v), session);
+    case SHEAF_LIST:
+    case SHEAF_TUPLE:
+    case SHEAF_DICT: return new_container(std::move(v), session);
     case SHEAF_TENSOR: return new_tensor(std::move(v), session);
-    case SHEAF_FUNCTION: case SHEAF_OTHER: break;
+    case SHEAF_FUNCTION:
+    case SHEAF_OTHER: break;
   }
   return new_function(std::move(v), session);
 }
@@ -364,7 +381,7 @@ class InterruptGuard {
   }
   static inline std::atomic<sheaf_session*> running_{nullptr};
   static inline void (*python_)(int) = nullptr;
-  struct sigaction before_ {};
+  struct sigaction before_{};
   bool installed_ = false;
 };
 
@@ -497,7 +514,9 @@ PyObject* session_call(PyObject* o, PyObject* args, PyObject* named) {
   Parts parts;
   if (!name || !gather(args, 1, named, parts)) return nullptr;
   auto* self = reinterpret_cast<SessionObject*>(o);
-  return run(self, [&](sheaf_value** out) { return sheaf_call(self->session, name, parts.handles.data(), parts.handles.size(), out); });
+  return run(self, [&](sheaf_value** out) {
+    return sheaf_call(self->session, name, parts.handles.data(), parts.handles.size(), out);
+  });
 }
 
 PyMethodDef kSessionMethods[] = {
@@ -506,7 +525,8 @@ PyMethodDef kSessionMethods[] = {
     {"lookup", session_lookup, METH_O, "lookup(name)\n--\n\nThe value of a global name."},
     {"call", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(session_call)), METH_VARARGS | METH_KEYWORDS,
      "call(name, *args, **named)\n--\n\nCalls a function by its name in Sheaf."},
-    {"close", session_close, METH_NOARGS, "close()\n--\n\nEnds the session. Values live on; functions can no longer be called."},
+    {"close", session_close, METH_NOARGS,
+     "close()\n--\n\nEnds the session. Values live on; functions can no longer be called."},
     {nullptr, nullptr, 0, nullptr}};
 
 // ---- Functions ----
@@ -523,7 +543,9 @@ PyObject* function_call(PyObject* o, PyObject* args, PyObject* named) {
   Parts parts;
   if (!gather(args, 0, named, parts)) return nullptr;
   SessionObject* s = self->session;
-  return run(s, [&](sheaf_value** out) { return sheaf_apply(s->session, self->value, parts.handles.data(), parts.handles.size(), out); });
+  return run(s, [&](sheaf_value** out) {
+    return sheaf_apply(s->session, self->value, parts.handles.data(), parts.handles.size(), out);
+  });
 }
 
 PyObject* shown_as(sheaf_value* value, const char* format) {
@@ -548,7 +570,8 @@ void tensor_dealloc(PyObject* o) {
 PyObject* tensor_shape(PyObject* o, void*) {
   const DLTensor& t = shown(o);
   Object out(PyTuple_New(t.ndim));
-  for (int a = 0; out && a < t.ndim; ++a) PyTuple_SET_ITEM(out.get(), a, PyLong_FromLongLong(t.shape[a]));
+  for (int a = 0; out && a < t.ndim; ++a)
+    PyTuple_SET_ITEM(out.get(), a, PyLong_FromLongLong(t.shape[a]));
   return out.release();
 }
 
@@ -576,8 +599,11 @@ PyObject* tensor_item(PyObject* o, PyObject*) {
   switch (t.dtype.code << 8 | t.dtype.bits) {
     case kDLFloat << 8 | 32: return PyFloat_FromDouble(static_cast<double>(read(float())));
     case kDLFloat << 8 | 64: return PyFloat_FromDouble(read(double()));
-    case kDLFloat << 8 | 16: return PyFloat_FromDouble(PyFloat_Unpack2(static_cast<char*>(t.data), std::endian::native == std::endian::little));
-    case kDLBfloat << 8 | 16: return PyFloat_FromDouble(static_cast<double>(std::bit_cast<float>(uint32_t{read(uint16_t())} << 16)));
+    case kDLFloat << 8 | 16:
+      return PyFloat_FromDouble(
+          PyFloat_Unpack2(static_cast<char*>(t.data), std::endian::native == std::endian::little));
+    case kDLBfloat << 8 | 16:
+      return PyFloat_FromDouble(static_cast<double>(std::bit_cast<float>(uint32_t{read(uint16_t())} << 16)));
     case kDLInt << 8 | 8: return PyLong_FromLong(read(int8_t()));
     case kDLInt << 8 | 16: return PyLong_FromLong(read(int16_t()));
     case kDLInt << 8 | 32: return PyLong_FromLong(read(int32_t()));
@@ -624,7 +650,8 @@ int tensor_get_buffer(PyObject* o, Py_buffer* view, int flags) {
     expected *= t.shape[a];
     view->len *= t.shape[a];
   }
-  if (!contiguous && view->len > 0 && (flags & PyBUF_STRIDES) != PyBUF_STRIDES) return refuse("the tensor is not contiguous");
+  if (!contiguous && view->len > 0 && (flags & PyBUF_STRIDES) != PyBUF_STRIDES)
+    return refuse("the tensor is not contiguous");
   view->buf = t.data;
   view->itemsize = item;
   view->readonly = 1;
@@ -644,7 +671,8 @@ void tensor_release_buffer(PyObject*, Py_buffer* view) { delete[] static_cast<Py
 PyObject* tensor_dlpack(PyObject* o, PyObject* args, PyObject* named) {
   static const char* names[] = {"stream", "max_version", "dl_device", "copy", nullptr};
   PyObject *stream = Py_None, *version = Py_None, *device = Py_None, *copy = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, named, "|$OOOO", const_cast<char**>(names), &stream, &version, &device, &copy)) return nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, named, "|$OOOO", const_cast<char**>(names), &stream, &version, &device, &copy))
+    return nullptr;
   int type = kDLCPU, id = 0;
   if (device != Py_None && !PyArg_ParseTuple(device, "ii", &type, &id)) return nullptr;
   if (type != kDLCPU || copy == Py_True) {
@@ -666,7 +694,8 @@ PyObject* tensor_dlpack_device(PyObject*, PyObject*) { return Py_BuildValue("(ii
 
 PyMethodDef kTensorMethods[] = {
     {"item", tensor_item, METH_NOARGS, "item()\n--\n\nThe only element."},
-    {"__dlpack__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(tensor_dlpack)), METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"__dlpack__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(tensor_dlpack)),
+     METH_VARARGS | METH_KEYWORDS, nullptr},
     {"__dlpack_device__", tensor_dlpack_device, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef kTensorFields[] = {{"shape", tensor_shape, nullptr, "The sizes of the axes.", nullptr},
@@ -676,7 +705,9 @@ PyGetSetDef kTensorFields[] = {{"shape", tensor_shape, nullptr, "The sizes of th
 // ---- The module ----
 
 template <class F>
-PyType_Slot slot(int id, F* f) { return {id, reinterpret_cast<void*>(f)}; }
+PyType_Slot slot(int id, F* f) {
+  return {id, reinterpret_cast<void*>(f)};
+}
 
 PyTypeObject* make_type(const char* name, size_t size, unsigned flags, std::vector<PyType_Slot> slots) {
   slots.push_back({0, nullptr});
@@ -686,17 +717,30 @@ PyTypeObject* make_type(const char* name, size_t size, unsigned flags, std::vect
 
 bool make_types() {
   g_session_type = make_type("sheaf._sheaf.Session", sizeof(SessionObject), Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
-                             {slot(Py_tp_init, session_init), slot(Py_tp_new, PyType_GenericNew), slot(Py_tp_dealloc, session_dealloc),
-                              slot(Py_tp_traverse, session_traverse), slot(Py_tp_clear, session_clear), {Py_tp_methods, kSessionMethods}});
-  g_function_type = make_type("sheaf.Function", sizeof(FunctionObject), Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                              {slot(Py_tp_dealloc, function_dealloc), slot(Py_tp_call, function_call), slot(Py_tp_repr, function_repr)});
+                             {slot(Py_tp_init, session_init),
+                              slot(Py_tp_new, PyType_GenericNew),
+                              slot(Py_tp_dealloc, session_dealloc),
+                              slot(Py_tp_traverse, session_traverse),
+                              slot(Py_tp_clear, session_clear),
+                              {Py_tp_methods, kSessionMethods}});
+  g_function_type = make_type(
+      "sheaf.Function", sizeof(FunctionObject), Py_TPFLAGS_DISALLOW_INSTANTIATION,
+      {slot(Py_tp_dealloc, function_dealloc), slot(Py_tp_call, function_call), slot(Py_tp_repr, function_repr)});
   g_tensor_type = make_type("sheaf.Tensor", sizeof(TensorObject), Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                            {slot(Py_tp_dealloc, tensor_dealloc), slot(Py_tp_repr, tensor_repr), {Py_tp_methods, kTensorMethods},
-                             {Py_tp_getset, kTensorFields}, slot(Py_mp_length, tensor_length), slot(Py_nb_float, tensor_float),
-                             slot(Py_nb_int, tensor_int), slot(Py_nb_bool, tensor_bool), slot(Py_bf_getbuffer, tensor_get_buffer),
+                            {slot(Py_tp_dealloc, tensor_dealloc),
+                             slot(Py_tp_repr, tensor_repr),
+                             {Py_tp_methods, kTensorMethods},
+                             {Py_tp_getset, kTensorFields},
+                             slot(Py_mp_length, tensor_length),
+                             slot(Py_nb_float, tensor_float),
+                             slot(Py_nb_int, tensor_int),
+                             slot(Py_nb_bool, tensor_bool),
+                             slot(Py_bf_getbuffer, tensor_get_buffer),
                              slot(Py_bf_releasebuffer, tensor_release_buffer)});
-  g_error_type = PyErr_NewExceptionWithDoc("sheaf.Error", "An error of a Sheaf program: kind, message, file, line, column, report.", nullptr, nullptr);
-  g_keyword_type = PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyType_Type), "s(O){ss}", "Keyword", &PyUnicode_Type, "__module__", "sheaf");
+  g_error_type = PyErr_NewExceptionWithDoc(
+      "sheaf.Error", "An error of a Sheaf program: kind, message, file, line, column, report.", nullptr, nullptr);
+  g_keyword_type = PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyType_Type), "s(O){ss}", "Keyword",
+                                         &PyUnicode_Type, "__module__", "sheaf");
   return g_session_type && g_function_type && g_tensor_type && g_error_type && g_keyword_type;
 }
 
@@ -705,8 +749,10 @@ PyObject* leave(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-PyMethodDef kFunctions[] = {{"_leave", leave, METH_NOARGS, "The process ends: nothing is given back any more."}, {nullptr, nullptr, 0, nullptr}};
-PyModuleDef kModule = {PyModuleDef_HEAD_INIT, "sheaf._sheaf", nullptr, -1, kFunctions, nullptr, nullptr, nullptr, nullptr};
+PyMethodDef kFunctions[] = {{"_leave", leave, METH_NOARGS, "The process ends: nothing is given back any more."},
+                            {nullptr, nullptr, 0, nullptr}};
+PyModuleDef kModule = {
+    PyModuleDef_HEAD_INIT, "sheaf._sheaf", nullptr, -1, kFunctions, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace
 
@@ -718,9 +764,10 @@ PyMODINIT_FUNC PyInit__sheaf() {
     Py_INCREF(o);
     return PyModule_AddObject(m, name, o) == 0;
   };
-  if (add("Session", reinterpret_cast<PyObject*>(g_session_type)) && add("Function", reinterpret_cast<PyObject*>(g_function_type)) &&
-      add("Tensor", reinterpret_cast<PyObject*>(g_tensor_type)) && add("Error", g_error_type) && add("Keyword", g_keyword_type) &&
-      PyModule_AddStringConstant(m, "version", sheaf_version()) == 0)
+  if (add("Session", reinterpret_cast<PyObject*>(g_session_type)) &&
+      add("Function", reinterpret_cast<PyObject*>(g_function_type)) &&
+      add("Tensor", reinterpret_cast<PyObject*>(g_tensor_type)) && add("Error", g_error_type) &&
+      add("Keyword", g_keyword_type) && PyModule_AddStringConstant(m, "version", sheaf_version()) == 0)
     return m;
   Py_DECREF(m);
   return nullptr;

@@ -19,7 +19,9 @@ using Kernels = AttentionKernels<T>;
 }  // namespace
 
 template <class T>
-const AttentionKernels<T>& attention_kernels() { return kernels<T>(); }
+const AttentionKernels<T>& attention_kernels() {
+  return kernels<T>();
+}
 
 template const AttentionKernels<float>& attention_kernels();
 template const AttentionKernels<double>& attention_kernels();

@@ -1,5 +1,5 @@
-// What attention and its reverse share: the table of inner loops, one for each instruction set (attention_kernels.h has their code), and the operands
-// of a head. Internal to attention.cpp and attention_vjp.cpp.
+// What attention and its reverse share: the table of inner loops, one for each instruction set (attention_kernels.h has
+// their code), and the operands of a head. Internal to attention.cpp and attention_vjp.cpp.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -42,14 +42,18 @@ struct RowKernels {
 template <class T>
 struct AttentionKernels {
   int64_t lanes;
-  void (*rows_times)(int64_t n, int64_t width, int64_t depth, const T* a, int64_t lda, const T* b, int64_t ldb, T* out, int64_t ldo, bool add);
-  void (*columns_times)(int64_t n, int64_t width, int64_t depth, const T* a, int64_t lda, const T* b, int64_t ldb, T* out, int64_t ldo, Start start, const T* factor);
+  void (*rows_times)(int64_t n, int64_t width, int64_t depth, const T* a, int64_t lda, const T* b, int64_t ldb, T* out,
+                     int64_t ldo, bool add);
+  void (*columns_times)(int64_t n, int64_t width, int64_t depth, const T* a, int64_t lda, const T* b, int64_t ldb,
+                        T* out, int64_t ldo, Start start, const T* factor);
   void (*weigh)(int64_t n, T* s, int64_t width, bool first, T* m, T* l, T* factor);
   void (*join)(int64_t n, T* m, T* l, const T* m2, const T* l2, T* first, T* second);
   void (*reverse)(int64_t n, T* s, T* dp, int64_t ld, int64_t width, const T* lse, const T* delta);
   void (*turn)(int64_t n, int64_t width, const T* from, int64_t row, T factor, T* to, int64_t ld);
-  void (*hide)(int64_t n, int64_t width, const T* first, const T* last, int64_t seen, int64_t unseen, T value, T* s, int64_t ld);
-  void (*scale_rows)(int64_t n, int64_t width, const T* from, int64_t ld, const T* factor, int64_t step, T* to, int64_t ldo);
+  void (*hide)(int64_t n, int64_t width, const T* first, const T* last, int64_t seen, int64_t unseen, T value, T* s,
+               int64_t ld);
+  void (*scale_rows)(int64_t n, int64_t width, const T* from, int64_t ld, const T* factor, int64_t step, T* to,
+                     int64_t ldo);
   void (*conclude)(int64_t n, const T* m, const T* l, T* lse, T* inverse);
   RowKernels<T> row_alone;
 };
@@ -92,9 +96,11 @@ template <class S, class T>
 struct Rows {
   const S* data;
   int64_t row, element;  // strides
-  // Where several groups of rows read them they lie one behind the other: rows of a head among others, far apart, would share few sets of the cache.
+  // Where several groups of rows read them they lie one behind the other: rows of a head among others, far apart, would
+  // share few sets of the cache.
   Side<T> side(int64_t begin, int64_t n, int64_t width, int64_t padded, int64_t readers, T* copied) const {
-    if (std::is_same_v<S, T> && element == 1 && width == padded && (row == width || readers == 1)) return {reinterpret_cast<const T*>(data) + begin * row, row};
+    if (std::is_same_v<S, T> && element == 1 && width == padded && (row == width || readers == 1))
+      return {reinterpret_cast<const T*>(data) + begin * row, row};
     copy(begin, n, width, padded, copied);
     return {copied, padded};
   }
@@ -102,9 +108,11 @@ struct Rows {
     for (int64_t i = 0; i < n; ++i, to += padded) {
       const S* from = data + (begin + i) * row;
       if (element == 1)
-        for (int64_t e = 0; e < width; ++e) to[e] = convert<T>(from[e]);
+        for (int64_t e = 0; e < width; ++e)
+          to[e] = convert<T>(from[e]);
       else
-        for (int64_t e = 0; e < width; ++e) to[e] = convert<T>(from[e * element]);
+        for (int64_t e = 0; e < width; ++e)
+          to[e] = convert<T>(from[e * element]);
       std::fill(to + width, to + padded, T(0));
     }
   }
@@ -113,19 +121,24 @@ struct Rows {
     if constexpr (std::is_same_v<S, T>)
       if (element == 1) return attention_kernels<T>().turn(n, width, data + begin * row, row, factor, to, rows);
     for (int64_t e = 0; e < width; ++e)
-      for (int64_t i = 0; i < rows; ++i) to[e * rows + i] = i < n ? convert<T>(data[(begin + i) * row + e * element]) * factor : T(0);
+      for (int64_t i = 0; i < rows; ++i)
+        to[e * rows + i] = i < n ? convert<T>(data[(begin + i) * row + e * element]) * factor : T(0);
   }
 };
 
 // to[i][e] = factor[i step] from[i][e], rows `ld` and `ldo` apart.
 template <class T, class S>
-void store_scaled(int64_t n, int64_t width, const T* __restrict from, int64_t ld, const T* factor, int64_t step, S* __restrict to, int64_t ldo) {
-  if constexpr (std::is_same_v<T, S>) return attention_kernels<T>().scale_rows(n, width, from, ld, factor, step, to, ldo);
+void store_scaled(int64_t n, int64_t width, const T* __restrict from, int64_t ld, const T* factor, int64_t step,
+                  S* __restrict to, int64_t ldo) {
+  if constexpr (std::is_same_v<T, S>)
+    return attention_kernels<T>().scale_rows(n, width, from, ld, factor, step, to, ldo);
   for (int64_t i = 0; i < n; ++i)
-    for (int64_t e = 0; e < width; ++e) to[i * ldo + e] = convert<S>(from[i * ld + e] * factor[i * step]);
+    for (int64_t e = 0; e < width; ++e)
+      to[i * ldo + e] = convert<S>(from[i * ld + e] * factor[i * step]);
 }
 
-// What rows i, … (n of them) see by position of columns [begin, end), counted from `begin`. Kept from one head to the next, for which it is mostly the same.
+// What rows i, … (n of them) see by position of columns [begin, end), counted from `begin`. Kept from one head to the
+// next, for which it is mostly the same.
 template <class T>
 class View {
  public:
@@ -136,12 +149,14 @@ class View {
     seen_ = 0, unseen_ = kAttentionBlock;
     for (int64_t r = 0; r < kAttentionRows; ++r) {
       ColumnRange range = r < n ? sight.range(i + r, i + r) : ColumnRange{begin, begin + kAttentionBlock};
-      int64_t first = std::clamp<int64_t>(range.begin - begin, 0, kAttentionBlock), last = std::clamp<int64_t>(range.end - begin, 0, kAttentionBlock);
+      int64_t first = std::clamp<int64_t>(range.begin - begin, 0, kAttentionBlock),
+              last = std::clamp<int64_t>(range.end - begin, 0, kAttentionBlock);
       first_[r] = static_cast<T>(first), last_[r] = static_cast<T>(last);
       seen_ = std::max(seen_, first), unseen_ = std::min(unseen_, last);
     }
   }
-  // Puts `value` where a row does not see a column; rows are neighbours in s, `width` with those that fill a vector, columns `ld` apart.
+  // Puts `value` where a row does not see a column; rows are neighbours in s, `width` with those that fill a vector,
+  // columns `ld` apart.
   void hide(T value, T* s, int64_t width, int64_t ld) const {
     int64_t columns = place_->end - place_->begin;
     if (seen_ == 0 && unseen_ >= columns) return;
@@ -176,18 +191,22 @@ struct Head {
   const std::byte* mask;  // at row 0, column 0
 
   Head(const AttentionArgs& a, std::span<std::byte* const> buffers, int64_t b, int64_t h)
-      : a(a), scale(reinterpret_cast<const T*>(buffers[3])[b * a.scale]),
-        sight(a, reinterpret_cast<const int64_t*>(buffers[4])[b * a.offset], reinterpret_cast<const int64_t*>(buffers[5])[b * a.window]) {
+      : a(a),
+        scale(reinterpret_cast<const T*>(buffers[3])[b * a.scale]),
+        sight(a, reinterpret_cast<const int64_t*>(buffers[4])[b * a.offset],
+              reinterpret_cast<const int64_t*>(buffers[5])[b * a.window]) {
     int64_t g = h / a.heads_per_group();
     auto rows = [&](int buffer, const int64_t* strides, int64_t head) {
-      return Rows<S, T>{reinterpret_cast<const S*>(buffers[buffer]) + b * strides[0] + head * strides[1], strides[2], strides[3]};
+      return Rows<S, T>{reinterpret_cast<const S*>(buffers[buffer]) + b * strides[0] + head * strides[1], strides[2],
+                        strides[3]};
     };
     q = rows(0, a.q, h);
     k = rows(1, a.k, g);
     v = rows(2, a.v, g);
     mask = nullptr;
     if (a.mask != MaskKind::None)
-      mask = buffers[a.lse ? 9 : 6] + (b * a.mask_strides[0] + h * a.mask_strides[1]) * static_cast<int64_t>(a.mask == MaskKind::Bool ? 1 : sizeof(S));
+      mask = buffers[a.lse ? 9 : 6] + (b * a.mask_strides[0] + h * a.mask_strides[1]) *
+                                          static_cast<int64_t>(a.mask == MaskKind::Bool ? 1 : sizeof(S));
   }
 
   const bool* shown(int64_t i) const { return reinterpret_cast<const bool*>(mask) + i * a.mask_strides[2]; }
@@ -201,9 +220,11 @@ struct Head {
     for (int64_t i = first; i <= last; ++i) {
       const bool* m = shown(i);
       if (step == 1)
-        for (int64_t j = begin; j < end; ++j) any |= m[j], all &= m[j];
+        for (int64_t j = begin; j < end; ++j)
+          any |= m[j], all &= m[j];
       else
-        for (int64_t j = begin; j < end; ++j) any |= m[j * step], all &= m[j * step];
+        for (int64_t j = begin; j < end; ++j)
+          any |= m[j * step], all &= m[j * step];
     }
     return all ? Shown::Everything : any ? Shown::Some : Shown::Nothing;
   }
@@ -219,7 +240,8 @@ struct Head {
   void add_mask(int64_t i, int64_t n, int64_t begin, int64_t end, T* s, int64_t ld) const {
     for (int64_t r = 0; r < n; ++r) {
       const S* m = reinterpret_cast<const S*>(mask) + (i + r) * a.mask_strides[2];
-      for (int64_t j = begin; j < end; ++j) s[(j - begin) * ld + r] += convert<T>(m[j * a.mask_strides[3]]);
+      for (int64_t j = begin; j < end; ++j)
+        s[(j - begin) * ld + r] += convert<T>(m[j * a.mask_strides[3]]);
     }
   }
 };

@@ -1,6 +1,7 @@
-// The reverse of attention, fast, with the bits of loop/attention.h's definition: a task is a key head; blocks of columns are the outer loop, so that dk
-// and dv of a block stay in the cache while all rows pass, and dq is the task's own. With fewer key heads than threads, dq and dk, dv are separate tasks
-// over parts of the rows and of the columns: more work, more threads, the same bits, as every sum runs in the same order either way.
+// The reverse of attention, fast, with the bits of loop/attention.h's definition: a task is a key head; blocks of
+// columns are the outer loop, so that dk and dv of a block stay in the cache while all rows pass, and dq is the task's
+// own. With fewer key heads than threads, dq and dk, dv are separate tasks over parts of the rows and of the columns:
+// more work, more threads, the same bits, as every sum runs in the same order either way.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -34,19 +35,28 @@ class Reverse {
     int64_t flops = 2 * a_.rows * a_.heads_per_group() * a_.columns * (3 * a_.depth + 2 * a_.width) + 1;
     int64_t threads = runtime::num_threads();
     if (2 * heads > threads || flops < 4 * kTaskFlops) {
-      runtime::parallel_for(heads, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) part(i, {0, row_groups, 0, blocks_, true, true});
-      }, std::max<int64_t>(1, kTaskFlops / flops));
+      runtime::parallel_for(
+          heads,
+          [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i)
+              part(i, {0, row_groups, 0, blocks_, true, true});
+          },
+          std::max<int64_t>(1, kTaskFlops / flops));
       return;
     }
     int64_t parts = 2 * threads;
-    runtime::parallel_for(heads * 2 * parts, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        int64_t p = i % (2 * parts) / 2;
-        if (i % 2) part(i / (2 * parts), {0, row_groups, blocks_ * p / parts, blocks_ * (p + 1) / parts, false, true});
-        else part(i / (2 * parts), {row_groups * p / parts, row_groups * (p + 1) / parts, 0, blocks_, true, false});
-      }
-    }, 1);
+    runtime::parallel_for(
+        heads * 2 * parts,
+        [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            int64_t p = i % (2 * parts) / 2;
+            if (i % 2)
+              part(i / (2 * parts), {0, row_groups, blocks_ * p / parts, blocks_ * (p + 1) / parts, false, true});
+            else
+              part(i / (2 * parts), {row_groups * p / parts, row_groups * (p + 1) / parts, 0, blocks_, true, false});
+          }
+        },
+        1);
   }
 
  private:
@@ -61,7 +71,7 @@ class Reverse {
     const Head<S, T>* head;
     int64_t first, count, to;  // `to`: its first row in dq
     ColumnRange range;
-    bool all;                  // some weight is NaN, and so are all
+    bool all;  // some weight is NaN, and so are all
     Side<T> q, dy;
     T *qt, *dyt, *lse, *delta, *dq;
   };
@@ -75,19 +85,35 @@ class Reverse {
     static thread_local Views<T> views;
     heads.clear();
     groups.resize(count);
-    for (int64_t h = 0; h < per_group; ++h) heads.emplace_back(a_, buffers_, b, g * per_group + h);
-    Workspace<T> memory(rows * (a_.depth + 2 * depth_ + a_.width + width_ + 2) + 2 * kArea + kAttentionBlock * (2 * depth_ + a_.width + width_) + 13 * Workspace<T>::kAlign);
+    for (int64_t h = 0; h < per_group; ++h)
+      heads.emplace_back(a_, buffers_, b, g * per_group + h);
+    Workspace<T> memory(rows * (a_.depth + 2 * depth_ + a_.width + width_ + 2) + 2 * kArea +
+                        kAttentionBlock * (2 * depth_ + a_.width + width_) + 13 * Workspace<T>::kAlign);
     T *qt = memory.take(rows * a_.depth), *q = memory.take(rows * depth_), *dq = memory.take(rows * depth_);
-    T *dyt = memory.take(rows * a_.width), *dy = memory.take(rows * width_), *lse = memory.take(rows), *delta = memory.take(rows);
-    T *s = memory.take(kArea), *ds = memory.take(kArea), *k = memory.take(kAttentionBlock * depth_), *v = memory.take(kAttentionBlock * a_.width);
+    T *dyt = memory.take(rows * a_.width), *dy = memory.take(rows * width_), *lse = memory.take(rows),
+      *delta = memory.take(rows);
+    T *s = memory.take(kArea), *ds = memory.take(kArea), *k = memory.take(kAttentionBlock * depth_),
+      *v = memory.take(kAttentionBlock * a_.width);
     T *dk = memory.take(kAttentionBlock * depth_), *dv = memory.take(kAttentionBlock * width_);
     for (int64_t i = 0; i < count; ++i) {
-      int64_t which = (p.row_begin + i) / row_groups_, first = (p.row_begin + i) % row_groups_ * kAttentionRows, h = g * per_group + which, at = i * kAttentionRows;
+      int64_t which = (p.row_begin + i) / row_groups_, first = (p.row_begin + i) % row_groups_ * kAttentionRows,
+              h = g * per_group + which, at = i * kAttentionRows;
       int64_t n = std::min(kAttentionRows, a_.rows - first);
       const Head<S, T>& head = heads[which];
       Rows<S, T> dys{reinterpret_cast<const S*>(buffers_[8]) + b * a_.dy[0] + h * a_.dy[2], a_.dy[1], a_.dy[3]};
-      Group group{&head, first, n, (b * a_.rows + first) * a_.heads + h, head.sight.range(first, first + n - 1), false, {}, {},
-                  qt + at * a_.depth, dyt + at * a_.width, lse + at, delta + at, dq + at * depth_};
+      Group group{&head,
+                  first,
+                  n,
+                  (b * a_.rows + first) * a_.heads + h,
+                  head.sight.range(first, first + n - 1),
+                  false,
+                  {},
+                  {},
+                  qt + at * a_.depth,
+                  dyt + at * a_.width,
+                  lse + at,
+                  delta + at,
+                  dq + at * depth_};
       panels(0, n, kern_.lanes, [&](int64_t r, int64_t m, int64_t width) {
         head.q.transpose(first + r, m, a_.depth, width, head.scale, group.qt + r * a_.depth);
         dys.transpose(first + r, m, a_.width, width, T(1), group.dyt + r * a_.width);
@@ -107,9 +133,11 @@ class Reverse {
       groups[i] = group;
     }
     if (p.want_q) std::fill(dq, dq + rows * depth_, T(0));
-    for (int64_t j = p.block_begin * kAttentionBlock; j < std::min(a_.columns, p.block_end * kAttentionBlock); j += kAttentionBlock) {
+    for (int64_t j = p.block_begin * kAttentionBlock; j < std::min(a_.columns, p.block_end * kAttentionBlock);
+         j += kAttentionBlock) {
       int64_t end = std::min(a_.columns, j + kAttentionBlock);
-      Side<T> ks = heads[0].k.side(j, end - j, a_.depth, depth_, count, k), vs = heads[0].v.side(j, end - j, a_.width, a_.width, count, v);
+      Side<T> ks = heads[0].k.side(j, end - j, a_.depth, depth_, count, k),
+              vs = heads[0].v.side(j, end - j, a_.width, a_.width, count, v);
       if (p.want_kv) {
         std::fill(dk, dk + (end - j) * depth_, T(0));
         std::fill(dv, dv + (end - j) * width_, T(0));
@@ -124,8 +152,10 @@ class Reverse {
         bool masked = shown != Head<S, T>::Shown::Everything;
         const T *k_rows = ks.data + (c0 - j) * ks.row, *v_rows = vs.data + (c0 - j) * vs.row;
         panels(0, group.count, kern_.lanes, [&](int64_t r, int64_t n, int64_t width) {
-          kern_.rows_times(columns, width, a_.depth, k_rows, ks.row, group.qt + r * a_.depth, width, s + r, kAttentionRows, false);
-          kern_.rows_times(columns, width, a_.width, v_rows, vs.row, group.dyt + r * a_.width, width, ds + r, kAttentionRows, false);
+          kern_.rows_times(columns, width, a_.depth, k_rows, ks.row, group.qt + r * a_.depth, width, s + r,
+                           kAttentionRows, false);
+          kern_.rows_times(columns, width, a_.width, v_rows, vs.row, group.dyt + r * a_.width, width, ds + r,
+                           kAttentionRows, false);
           if (a_.mask == MaskKind::Added) head.add_mask(group.first + r, n, c0, c1, s + r, kAttentionRows);
           View<T>& view = views.at(r);
           view.look(head.sight, group.first + r, n, c0, c1);
@@ -137,10 +167,14 @@ class Reverse {
           kern_.reverse(columns, s + r, ds + r, kAttentionRows, width, group.lse + r, group.delta + r);
           hide(T(0), ds + r);
         });
-        if (p.want_q) kern_.columns_times(group.count, depth_, columns, ds, kAttentionRows, k_rows, ks.row, group.dq, depth_, Start::Before, nullptr);
+        if (p.want_q)
+          kern_.columns_times(group.count, depth_, columns, ds, kAttentionRows, k_rows, ks.row, group.dq, depth_,
+                              Start::Before, nullptr);
         if (!p.want_kv) continue;
-        kern_.rows_times(columns, depth_, group.count, ds, kAttentionRows, group.q.data, group.q.row, dk + (c0 - j) * depth_, depth_, true);
-        kern_.rows_times(columns, width_, group.count, s, kAttentionRows, group.dy.data, group.dy.row, dv + (c0 - j) * width_, width_, true);
+        kern_.rows_times(columns, depth_, group.count, ds, kAttentionRows, group.q.data, group.q.row,
+                         dk + (c0 - j) * depth_, depth_, true);
+        kern_.rows_times(columns, width_, group.count, s, kAttentionRows, group.dy.data, group.dy.row,
+                         dv + (c0 - j) * width_, width_, true);
       }
       if (p.want_kv) {
         const int64_t to = (b * a_.columns + j) * a_.groups + g;
@@ -150,7 +184,9 @@ class Reverse {
       }
     }
     if (p.want_q)
-      for (const Group& group : groups) store_scaled(group.count, a_.depth, group.dq, depth_, &group.head->scale, 0, dq_ + group.to * a_.depth, a_.heads * a_.depth);
+      for (const Group& group : groups)
+        store_scaled(group.count, a_.depth, group.dq, depth_, &group.head->scale, 0, dq_ + group.to * a_.depth,
+                     a_.heads * a_.depth);
   }
 
   AttentionArgs a_;

@@ -8,7 +8,8 @@ namespace {
 class Compiled final : public BlockKernel {
  public:
   explicit Compiled(const loop::Kernel& kernel) : program_(block::compile(kernel)), work_(kernel, block::kRates) {}
-  void run(std::span<std::byte* const> buffers, std::span<const int64_t> sizes, loop::CheckRecord& check) const override {
+  void run(std::span<std::byte* const> buffers, std::span<const int64_t> sizes,
+           loop::CheckRecord& check) const override {
     block::execute(*program_, buffers, sizes, check);
   }
   double estimated_ns(std::span<const int64_t> sizes) const override { return work_.ns(sizes); }

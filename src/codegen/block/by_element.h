@@ -27,8 +27,11 @@ struct ByElement<float, Table> {
 // `table` gives that of the type it is called for.
 template <class T, template <class, class> class Table, class F>
 constexpr ByElement<T, Table> by_element(F table) {
-  if constexpr (std::is_same_v<T, float>) return {table.template operator()<float>(), table.template operator()<BFloat16>(), table.template operator()<Float16>()};
-  else return {table.template operator()<T>()};
+  if constexpr (std::is_same_v<T, float>)
+    return {table.template operator()<float>(), table.template operator()<BFloat16>(),
+            table.template operator()<Float16>()};
+  else
+    return {table.template operator()<T>()};
 }
 
 }  // namespace sheaf::codegen::block

@@ -1,6 +1,7 @@
 // From kernel to steps.
 //
-// 1. Choose what runs chunk by chunk: the regions of loop/regions.h. Everything around a region runs one scalar at a time,
+// 1. Choose what runs chunk by chunk: the regions of loop/regions.h. Everything around a region runs one scalar at a
+// time,
 //    everything inside one chunk at a time.
 // 2. Classify every value in a region: uniform (the same for all its iterations), affine (i64, base + i * stride with
 //    uniform base and stride: never computed elementwise unless someone needs the elements) or varying. Uniform values
@@ -40,7 +41,8 @@ struct Info {
 
 class Compiler {
  public:
-  explicit Compiler(const Kernel& k) : k_(k), p_(std::make_unique<Program>()), values_(k.values), info_(k.values.size()) {
+  explicit Compiler(const Kernel& k)
+      : k_(k), p_(std::make_unique<Program>()), values_(k.values), info_(k.values.size()) {
     scalar_of_.assign(values_.size(), -1);
     array_of_.assign(values_.size(), -1);
     p_->sizes.assign(k.num_sizes, kNoId);
@@ -50,8 +52,11 @@ class Compiler {
     for (ValueId v = 0; v < k.values.size(); ++v) {
       same_[v] = v;
       const Inst& i = k.values[v];
-      Id* first = i.op == Op::Index ? &index_[i.imm] : i.op == Op::Result ? &result_[i.imm] : i.op == Op::Size ? &p_->sizes[i.imm] : nullptr;
-      if (first) same_[v] = *first == kNoId ? *first = v : *first;
+      Id* first = i.op == Op::Index    ? &index_[i.imm]
+                  : i.op == Op::Result ? &result_[i.imm]
+                  : i.op == Op::Size   ? &p_->sizes[i.imm]
+                                       : nullptr;
+      if (first) same_[v] = *first == kNoId ? * first = v : *first;
       if (i.op == Op::Const || i.op == Op::Size) scalar(v);
     }
   }
@@ -102,7 +107,8 @@ class Compiler {
   void emit_uniform(Step s, Steps& out, std::initializer_list<Id> operands, bool movable) {
     scalar(s.out);
     info_[s.out].kind = Info::Uniform;
-    bool inside = region_ && (!movable || std::any_of(operands.begin(), operands.end(), [&](Id o) { return o != kNoId && info_[o].in_body; }));
+    bool inside = region_ && (!movable || std::any_of(operands.begin(), operands.end(),
+                                                      [&](Id o) { return o != kNoId && info_[o].in_body; }));
     info_[s.out].in_body = inside;
     (region_ && !inside ? *region_->prologue : out).push_back(std::move(s));
   }
@@ -111,7 +117,9 @@ class Compiler {
   Id uniform(Op op, Id a, Id b, Steps& out) {
     if (is_const(a) && is_const(b)) {
       int64_t x = values_[a].imm, y = values_[b].imm;
-      return constant(op == Op::Add ? loop::scalar::apply<Op::Add>(x, y) : op == Op::Sub ? loop::scalar::apply<Op::Sub>(x, y) : loop::scalar::apply<Op::Mul>(x, y));
+      return constant(op == Op::Add   ? loop::scalar::apply<Op::Add>(x, y)
+                      : op == Op::Sub ? loop::scalar::apply<Op::Sub>(x, y)
+                                      : loop::scalar::apply<Op::Mul>(x, y));
     }
     if (op == Op::Mul && (is_const(a, 0) || is_const(b, 0))) return constant(0);
     if (op == Op::Mul && is_const(a, 1)) return b;
@@ -120,7 +128,9 @@ class Compiler {
     if (op != Op::Mul && is_const(b, 0)) return a;
     Inst inst{op, DType::I64, DType::I64, {a, b, kNoValue}};
     Id id = new_id(inst);
-    emit_uniform({.run = find_arithmetic(inst, Shape::Uniform, Shape::Uniform, Shape::Uniform), .out = id, .a = a, .b = b}, out, {a, b}, true);
+    emit_uniform(
+        {.run = find_arithmetic(inst, Shape::Uniform, Shape::Uniform, Shape::Uniform), .out = id, .a = a, .b = b}, out,
+        {a, b}, true);
     return id;
   }
 
@@ -135,8 +145,10 @@ class Compiler {
     info_[v].kind = Info::Varying;
     info_[v].in_body = true;
     array(v);
-    if (kind(id) == Info::Affine) out.push_back({.run = find_iota(), .out = v, .a = info_[id].base, .b = info_[id].stride});
-    else out.push_back({.run = find_splat(width(id)), .out = v, .a = id});
+    if (kind(id) == Info::Affine)
+      out.push_back({.run = find_iota(), .out = v, .a = info_[id].base, .b = info_[id].stride});
+    else
+      out.push_back({.run = find_splat(width(id)), .out = v, .a = id});
     arrays_.emplace(id, v);
     arrays_order_.push_back(id);
     return v;
@@ -194,13 +206,16 @@ class Compiler {
       emit_uniform(std::move(s), out, {arg[0], arg[1], arg[2]}, true);
       return;
     }
-    for (int i = 0; i < n; ++i) arg[i] = operand(arg[i], out);
-    bool swapped = inst.op == Op::Add || inst.op == Op::Mul || inst.op == Op::Min || inst.op == Op::Max || inst.op == Op::And ||
-                   inst.op == Op::Or || inst.op == Op::Xor || inst.op == Op::Eq || inst.op == Op::Ne;
+    for (int i = 0; i < n; ++i)
+      arg[i] = operand(arg[i], out);
+    bool swapped = inst.op == Op::Add || inst.op == Op::Mul || inst.op == Op::Min || inst.op == Op::Max ||
+                   inst.op == Op::And || inst.op == Op::Or || inst.op == Op::Xor || inst.op == Op::Eq ||
+                   inst.op == Op::Ne;
     if (swapped && kind(arg[0]) == Info::Uniform) std::swap(arg[0], arg[1]);
     s.run = find(inst, arg);
     if (!s.run) {
-      for (int i = 0; i < n; ++i) arg[i] = varying(arg[i], out);
+      for (int i = 0; i < n; ++i)
+        arg[i] = varying(arg[i], out);
       s.run = find(inst, arg);
       INVARIANT(s.run, "no step for " << name_of(inst.op) << " of " << sheaf::name_of(inst.type));
     }
@@ -236,7 +251,8 @@ class Compiler {
     auto shape_of = [&](int i) { return arg[i] == kNoId ? Shape::Uniform : shape(arg[i]); };
     bool varies = shape_of(0) == Shape::Varying;
     switch (inst.op) {
-      case Op::Select: case Op::Seldom: return find_select(size_bytes(inst.type), shape_of(0), shape_of(1), shape_of(2));
+      case Op::Select:
+      case Op::Seldom: return find_select(size_bytes(inst.type), shape_of(0), shape_of(1), shape_of(2));
       case Op::Bitcast: return find_copy(size_bytes(inst.type), varies);
       case Op::Convert: return find_convert(inst.from, inst.type, varies);
       default: break;
@@ -276,7 +292,8 @@ class Compiler {
     INVARIANT(site->routine, "no routine " << s.routine);
     INVARIANT(s.buffers.size() <= kMaxCallBuffers && s.arguments.size() <= kMaxCallArguments, "call of " << s.routine);
     site->buffers = s.buffers;
-    for (ValueId a : s.arguments) site->arguments.push_back(same_[a]);
+    for (ValueId a : s.arguments)
+      site->arguments.push_back(same_[a]);
     out.push_back({.run = run_call, .call = site.get()});
     p_->calls.push_back(std::move(site));
   }
@@ -295,7 +312,8 @@ class Compiler {
 
   Id index_scalar(int axis) {
     Id id = index_[axis];
-    if (id == kNoId) id = index_[axis] = new_id({Op::Index, DType::I64, DType::I64, {kNoValue, kNoValue, kNoValue}, axis});
+    if (id == kNoId)
+      id = index_[axis] = new_id({Op::Index, DType::I64, DType::I64, {kNoValue, kNoValue, kNoValue}, axis});
     scalar(id);
     info_[id] = {Info::Uniform, kNoId, kNoId, region_ != nullptr};
     return id;
@@ -352,7 +370,8 @@ class Compiler {
     if (region_) {
       element = varying(element, step.body);
       // The array made for the element belongs to the inner body.
-      if (!arrays_order_.empty() && arrays_[arrays_order_.back()] == element) arrays_.erase(arrays_order_.back()), arrays_order_.pop_back();
+      if (!arrays_order_.empty() && arrays_[arrays_order_.back()] == element)
+        arrays_.erase(arrays_order_.back()), arrays_order_.pop_back();
       define_varying(result);
     } else {
       scalar(result);
@@ -377,7 +396,8 @@ class Compiler {
   }
 
   void block(const Block& b, Steps& out) {
-    for (const Stmt& s : b) switch (s.kind) {
+    for (const Stmt& s : b)
+      switch (s.kind) {
         case Stmt::Let: let(s.value, out); break;
         case Stmt::Loop: loop(s, out); break;
         case Stmt::Reduce: reduce(s, out); break;
@@ -392,7 +412,8 @@ class Compiler {
     auto cost = std::make_unique<Cost>();
     for (loop::WorkTerm& t : loop::work_of(k_, s, step.run == run_parallel_chunks, kRates)) {
       Cost::Term term{t.ns, {}};
-      for (ValueId e : t.extents) term.extents.push_back(same_[e]);
+      for (ValueId e : t.extents)
+        term.extents.push_back(same_[e]);
       cost->terms.push_back(std::move(term));
     }
     step.cost = cost.get();
@@ -459,7 +480,8 @@ class Compiler {
     std::map<Id, bool> points;  // loads that point into memory
     for (auto& [id, life] : lives)
       if (info_[id].load)
-        points[id] = std::none_of(stores.begin(), stores.end(), [&l = life](int64_t s) { return l.first < s && s < l.last; });
+        points[id] =
+            std::none_of(stores.begin(), stores.end(), [&l = life](int64_t s) { return l.first < s && s < l.last; });
     for_each_list(region.body, [&](Steps& list) { compute_in_place(list, lives, points); });
 
     lives.clear();
@@ -498,7 +520,8 @@ class Compiler {
       }
       active.push_back({l.last, id});
     }
-    for (auto& [id, offset] : place) array_of_[id] = states_bytes_ + offset;
+    for (auto& [id, offset] : place)
+      array_of_[id] = states_bytes_ + offset;
     std::function<void(Steps&)> finish = [&](Steps& list) {
       for (Step& s : list) {
         finish(s.body);
@@ -522,7 +545,8 @@ class Compiler {
       bool quiet = true;
       while (d-- > 0 && list[d].out != store.c) {
         const Step& s = list[d];
-        bool touches = !s.body.empty() || s.out == kNoId || s.out == store.a || info_[s.out].load || values_[s.out].op == Op::Load;
+        bool touches =
+            !s.body.empty() || s.out == kNoId || s.out == store.a || info_[s.out].load || values_[s.out].op == Op::Load;
         for (Id id : {s.a, s.b, s.c})
           if (id != kNoId && points.count(id) && points[id]) touches = true;
         if (touches) quiet = false;
@@ -541,20 +565,21 @@ class Compiler {
     p_->tail_at = (p_->scalars_at + p_->scalars.size() * sizeof(uint64_t) + 63) / 64 * 64;
     p_->frame_bytes = p_->tail_at + static_cast<size_t>(max_tail_);
     for (Id id = 0; id < values_.size(); ++id)
-      p_->offsets.push_back(scalar_of_[id] >= 0 ? static_cast<int64_t>(p_->scalars_at) + scalar_of_[id] * 8
-                                                : static_cast<int64_t>(p_->tail_at) + std::max<int64_t>(array_of_[id], 0));
+      p_->offsets.push_back(scalar_of_[id] >= 0
+                                ? static_cast<int64_t>(p_->scalars_at) + scalar_of_[id] * 8
+                                : static_cast<int64_t>(p_->tail_at) + std::max<int64_t>(array_of_[id], 0));
   }
 
   const Kernel& k_;
   std::unique_ptr<Program> p_;
-  std::vector<Inst> values_;          // the kernel's, and those made here
+  std::vector<Inst> values_;  // the kernel's, and those made here
   std::vector<Info> info_;
-  std::vector<Id> same_;              // the first of equal leaves
-  std::vector<int64_t> scalar_of_;    // number of a value's scalar, or -1
-  std::vector<int64_t> array_of_;     // -1: no array; else its offset behind the scalars once placed
+  std::vector<Id> same_;            // the first of equal leaves
+  std::vector<int64_t> scalar_of_;  // number of a value's scalar, or -1
+  std::vector<int64_t> array_of_;   // -1: no array; else its offset behind the scalars once placed
   std::vector<Id> index_, result_;
   std::map<int64_t, Id> constants_;
-  std::map<Id, Id> arrays_;           // uniform or affine value -> array with its elements
+  std::map<Id, Id> arrays_;  // uniform or affine value -> array with its elements
   std::vector<Id> arrays_order_;
   std::vector<Run> stores_;
   Region* region_ = nullptr;

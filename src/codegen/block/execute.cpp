@@ -61,14 +61,16 @@ class Frame {
 Context make_context(const Program& p, std::byte* frame, std::byte* const* buffers, loop::CheckRecord* check) {
   auto** address = reinterpret_cast<std::byte**>(frame);
   const int64_t* offsets = p.offsets.data();
-  for (size_t i = 0; i < p.num_ids; ++i) address[i] = frame + offsets[i];
+  for (size_t i = 0; i < p.num_ids; ++i)
+    address[i] = frame + offsets[i];
   return {address, 1, 0, frame + p.tail_at, buffers, Context::kNone, false, {}, check, &p};
 }
 
 inline int64_t integer(Context& c, Id id) { return *reinterpret_cast<const int64_t*>(c.address[id]); }
 inline void set_integer(Context& c, Id id, int64_t x) { *reinterpret_cast<int64_t*>(c.address[id]) = x; }
 inline void run_steps(const Steps& steps, Context& c) {
-  for (const Step& s : steps) s.run(s, c);
+  for (const Step& s : steps)
+    s.run(s, c);
 }
 
 // Calls each(at, count) after the body of every chunk of [begin, end).
@@ -104,7 +106,8 @@ int64_t grain_of(const Cost& cost, Context& c) {
   double ns = 0;
   for (const Cost::Term& t : cost.terms) {
     double x = t.ns;
-    for (Id e : t.extents) x *= static_cast<double>(integer(c, e));
+    for (Id e : t.extents)
+      x *= static_cast<double>(integer(c, e));
     ns += x;
   }
   return static_cast<int64_t>(std::min(1e15, kRangeNs / std::max(ns, 0.01))) + 1;
@@ -121,17 +124,20 @@ void parallel(const Step& s, Context& c, int64_t minimum, Range range) {
   std::mutex mutex;
   int64_t first = INT64_MAX;
   loop::CheckRecord failed;
-  runtime::parallel_for(n, [&](int64_t begin, int64_t end) {
-    Frame frame(p.frame_bytes);
-    loop::CheckRecord check;
-    Context mine = make_context(p, frame.data(), c.buffers, &check);
-    std::memcpy(frame.data() + p.scalars_at, scalars, p.scalars.size() * sizeof(uint64_t));
-    range(mine, begin, end);
-    if (check.failed()) {
-      std::lock_guard lock(mutex);
-      if (begin < first) first = begin, failed = check;
-    }
-  }, grain);
+  runtime::parallel_for(
+      n,
+      [&](int64_t begin, int64_t end) {
+        Frame frame(p.frame_bytes);
+        loop::CheckRecord check;
+        Context mine = make_context(p, frame.data(), c.buffers, &check);
+        std::memcpy(frame.data() + p.scalars_at, scalars, p.scalars.size() * sizeof(uint64_t));
+        range(mine, begin, end);
+        if (check.failed()) {
+          std::lock_guard lock(mutex);
+          if (begin < first) first = begin, failed = check;
+        }
+      },
+      grain);
   if (failed.failed() && !c.check->failed()) *c.check = failed;
 }
 
@@ -145,7 +151,8 @@ void run_parallel_serial(const Step& s, Context& c) {
   parallel(s, c, 1, [&](Context& mine, int64_t begin, int64_t end) { serial(s, mine, begin, end); });
 }
 void run_parallel_chunks(const Step& s, Context& c) {
-  parallel(s, c, kChunk, [&](Context& mine, int64_t begin, int64_t end) { chunks(s, mine, begin, end, [](int64_t, int64_t) {}); });
+  parallel(s, c, kChunk,
+           [&](Context& mine, int64_t begin, int64_t end) { chunks(s, mine, begin, end, [](int64_t, int64_t) {}); });
 }
 
 void run_reduce(const Step& s, Context& c) {
@@ -172,12 +179,15 @@ void run_call(const Step& s, Context& c) {
   const CallSite& site = *s.call;
   std::byte* buffers[kMaxCallBuffers];
   int64_t arguments[kMaxCallArguments];
-  for (size_t i = 0; i < site.buffers.size(); ++i) buffers[i] = c.buffers[site.buffers[i]];
-  for (size_t i = 0; i < site.arguments.size(); ++i) arguments[i] = integer(c, site.arguments[i]);
+  for (size_t i = 0; i < site.buffers.size(); ++i)
+    buffers[i] = c.buffers[site.buffers[i]];
+  for (size_t i = 0; i < site.arguments.size(); ++i)
+    arguments[i] = integer(c, site.arguments[i]);
   site.routine({{buffers, site.buffers.size()}, {arguments, site.arguments.size()}});
 }
 
-void execute(const Program& p, std::span<std::byte* const> buffers, std::span<const int64_t> sizes, loop::CheckRecord& check) {
+void execute(const Program& p, std::span<std::byte* const> buffers, std::span<const int64_t> sizes,
+             loop::CheckRecord& check) {
   Frame frame(p.frame_bytes);
   Context c = make_context(p, frame.data(), buffers.data(), &check);
   std::memcpy(frame.data() + p.scalars_at, p.scalars.data(), p.scalars.size() * sizeof(uint64_t));

@@ -16,7 +16,9 @@ using Kernels = GemmKernels<T>;
 }  // namespace
 
 template <class T>
-const GemmKernels<T>& gemm_kernels() { return kernels<T>(); }
+const GemmKernels<T>& gemm_kernels() {
+  return kernels<T>();
+}
 
 template const GemmKernels<float>& gemm_kernels();
 template const GemmKernels<double>& gemm_kernels();

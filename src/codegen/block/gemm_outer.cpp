@@ -1,5 +1,5 @@
-// A sum of outer products. Nothing is packed: all tiles of a piece of C read a stretch of k, which the first-level cache holds, where it is, and sums
-// are carried from stretch to stretch.
+// A sum of outer products. Nothing is packed: all tiles of a piece of C read a stretch of k, which the first-level
+// cache holds, where it is, and sums are carried from stretch to stretch.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -18,7 +18,8 @@ using loop::kContractBlock;
 template <class T>
 class Outer {
  public:
-  Outer(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k, const PartDone* done) : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), done_(done) {}
+  Outer(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k, const PartDone* done)
+      : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), done_(done) {}
 
   void run() {
     int64_t threads = runtime::num_threads(), down = 1, across = 1;
@@ -27,19 +28,26 @@ class Outer {
       down = std::max<int64_t>(1, m_ / rows), across = std::max<int64_t>(1, n_ / columns);
       if (10 * round_up(down * across, threads) <= 11 * down * across) break;
     }
-    auto split = [](int64_t size, int64_t at, int64_t of, int64_t unit) { return at == of ? size : size * at / of / unit * unit; };
-    runtime::parallel_for(down * across, [&](int64_t begin, int64_t end) {
-      for (int64_t at = begin; at < end; ++at) {
-        int64_t i = at / across, j = at % across;
-        piece(split(m_, i, down, mr_), split(m_, i + 1, down, mr_), split(n_, j, across, lanes_), split(n_, j + 1, across, lanes_));
-      }
-    }, std::max<int64_t>(1, kTaskFlops / (2 * m_ * n_ / (down * across) * k_ + 1)));
+    auto split = [](int64_t size, int64_t at, int64_t of, int64_t unit) {
+      return at == of ? size : size * at / of / unit * unit;
+    };
+    runtime::parallel_for(
+        down * across,
+        [&](int64_t begin, int64_t end) {
+          for (int64_t at = begin; at < end; ++at) {
+            int64_t i = at / across, j = at % across;
+            piece(split(m_, i, down, mr_), split(m_, i + 1, down, mr_), split(n_, j, across, lanes_),
+                  split(n_, j + 1, across, lanes_));
+          }
+        },
+        std::max<int64_t>(1, kTaskFlops / (2 * m_ * n_ / (down * across) * k_ + 1)));
   }
 
  private:
   static constexpr int64_t kStretchBytes = 64 << 10;
 
-  // A panel of columns. Those of a piece overlap where its width is no multiple of a vector, and so do its rows of tiles.
+  // A panel of columns. Those of a piece overlap where its width is no multiple of a vector, and so do its rows of
+  // tiles.
   struct Panel {
     int64_t j, vectors;
   };
@@ -68,10 +76,13 @@ class Outer {
       for (int64_t at = 0; at < height * width; ++at) {
         int64_t r = at / width, p = at % width, i = row(r);
         auto [j, vectors] = columns[p];
-        Carried<T> to{carried + at * tile, nullptr, n_, l == block, block == 0, reinterpret_cast<const std::byte*>(a_.data), 0};
+        Carried<T> to{
+            carried + at * tile, nullptr, n_, l == block, block == 0, reinterpret_cast<const std::byte*>(a_.data), 0};
         if (l + depth == block_end) {
-          if (one_block) to.c = c_ + i * n_ + j;
-          else to.c = totals + at * tile, to.ldc = vectors * lanes_;
+          if (one_block)
+            to.c = c_ + i * n_ + j;
+          else
+            to.c = totals + at * tile, to.ldc = vectors * lanes_;
         }
         // The first tiles ask for the next stretch, a panel each.
         if (l + 2 * depth <= k_ && at < height + width) {
@@ -81,7 +92,8 @@ class Outer {
         }
         kern_.outer[vectors - 1](depth, a_.at(i, l), a_.k, b_.at(j, l), b_.k, to);
         if (l + depth == k_ && !one_block)
-          for (int64_t e = 0; e < mr_; ++e) std::memcpy(c_ + (i + e) * n_ + j, to.c + e * to.ldc, to.ldc * sizeof(T));
+          for (int64_t e = 0; e < mr_; ++e)
+            std::memcpy(c_ + (i + e) * n_ + j, to.c + e * to.ldc, to.ldc * sizeof(T));
       }
     }
     if (done_) (*done_)({first_row, last_row - first_row, first_column, last_column - first_column});
@@ -99,11 +111,14 @@ class Outer {
 }  // namespace
 
 template <class T>
-void outer_product(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k, const PartDone* done) {
+void outer_product(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k,
+                   const PartDone* done) {
   Outer<T>(a, b, c, m, n, k, done).run();
 }
 
-template void outer_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t, const PartDone*);
-template void outer_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t, const PartDone*);
+template void outer_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t,
+                            const PartDone*);
+template void outer_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t,
+                            const PartDone*);
 
 }  // namespace sheaf::codegen::block

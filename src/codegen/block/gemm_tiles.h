@@ -1,5 +1,5 @@
-// Panels of packed operands, and the tiles of C between them: what forms that pack share. K are the register tiles (gemm.h, gemm_pairs.h), S is what memory
-// holds, T what is computed in.
+// Panels of packed operands, and the tiles of C between them: what forms that pack share. K are the register tiles
+// (gemm.h, gemm_pairs.h), S is what memory holds, T what is computed in.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -13,11 +13,14 @@ namespace sheaf::codegen::block {
 
 // k of a panel with those that fill up the last of what lies together.
 template <class K>
-int64_t held(int64_t k) { return round_up(k, K::kTogether); }
+int64_t held(int64_t k) {
+  return round_up(k, K::kTogether);
+}
 
 // A panel in the order of the tiles of K.
 template <class K, class S>
-void pack_panel(const K& kern, typename K::Packed* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, int64_t width, int64_t k) {
+void pack_panel(const K& kern, typename K::Packed* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used,
+                int64_t width, int64_t k) {
   if constexpr (K::kTogether > 1) {
     kern.pack(dst, src, i0, l0, used, width, k);
   } else if constexpr (std::is_same_v<S, Float16>) {
@@ -27,8 +30,10 @@ void pack_panel(const K& kern, typename K::Packed* dst, const Operand<S>& src, i
     if ((src.k != 1 && src.minor != 1) || used > kMost) return pack(dst, src, i0, l0, used, width, k);
     for (int64_t l = 0; l < k; l += kSome) {
       const int64_t depth = std::min(kSome, k - l), rows = src.k == 1 ? used : depth, each = src.k == 1 ? depth : used;
-      for (int64_t r = 0; r < rows; ++r) widen(wide + r * each, src.k == 1 ? src.at(i0 + r, l0 + l) : src.at(i0, l0 + l + r), each);
-      pack_panel(kern, dst + l * width, Operand<float>{wide, src.k == 1 ? each : 1, src.k == 1 ? 1 : each}, 0, 0, used, width, depth);
+      for (int64_t r = 0; r < rows; ++r)
+        widen(wide + r * each, src.k == 1 ? src.at(i0 + r, l0 + l) : src.at(i0, l0 + l + r), each);
+      pack_panel(kern, dst + l * width, Operand<float>{wide, src.k == 1 ? each : 1, src.k == 1 ? 1 : each}, 0, 0, used,
+                 width, depth);
     }
   } else {
     if constexpr (std::is_same_v<typename K::Packed, S>)
@@ -37,15 +42,18 @@ void pack_panel(const K& kern, typename K::Packed* dst, const Operand<S>& src, i
   }
 }
 
-// Packs neighbouring panels of `width`, of which the last may be narrower: dst holds panel after panel, each [k][its width].
+// Packs neighbouring panels of `width`, of which the last may be narrower: dst holds panel after panel, each [k][its
+// width].
 template <class K, class S, class Width>
-void pack_panels(const K& kern, typename K::Packed* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, int64_t width, int64_t k, Width&& width_of) {
+void pack_panels(const K& kern, typename K::Packed* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used,
+                 int64_t width, int64_t k, Width&& width_of) {
   // Where the panels' rows are contiguous, a few rows across all panels: each cache line is then read once.
   int64_t part = src.minor == 1 ? 8 : k;
   for (int64_t l = 0; l < k; l += part) {
     if (src.minor == 1)
       for (int64_t r = l + part; r < std::min(k, l + 2 * part); ++r)
-        for (int64_t i = 0; i < used; i += 64 / sizeof(S)) __builtin_prefetch(src.at(i0 + i, l0 + r));
+        for (int64_t i = 0; i < used; i += 64 / sizeof(S))
+          __builtin_prefetch(src.at(i0 + i, l0 + r));
     for (int64_t i = 0; i < used; i += width) {
       int64_t here = std::min(width, used - i), w = width_of(here);
       pack_panel(kern, dst + i * held<K>(k) + l * w, src, i0 + i, l0 + l, here, w, std::min(part, k - l));
@@ -53,17 +61,20 @@ void pack_panels(const K& kern, typename K::Packed* dst, const Operand<S>& src, 
   }
 }
 template <class K, class S>
-void pack_rows(const K& kern, typename K::Packed* dst, const Operand<S>& a, int64_t i0, int64_t l0, int64_t rows, int64_t k) {
+void pack_rows(const K& kern, typename K::Packed* dst, const Operand<S>& a, int64_t i0, int64_t l0, int64_t rows,
+               int64_t k) {
   pack_panels(kern, dst, a, i0, l0, rows, kern.rows, k, [&](int64_t used) { return kern.height(used); });
 }
 template <class K, class S>
-void pack_columns(const K& kern, typename K::Packed* dst, const Operand<S>& b, int64_t j0, int64_t l0, int64_t columns, int64_t k) {
+void pack_columns(const K& kern, typename K::Packed* dst, const Operand<S>& b, int64_t j0, int64_t l0, int64_t columns,
+                  int64_t k) {
   pack_panels(kern, dst, b, j0, l0, columns, kern.columns, k, [&](int64_t used) { return round_up(used, kern.lanes); });
 }
 
 // The tiles of `rows` rows over one panel of B with `columns` columns, all k of a block at once.
 template <class T, class K>
-void multiply_panel(const K& kern, const typename K::Packed* a, const typename K::Packed* b, T* c, int64_t ldc, int64_t rows, int64_t columns, int64_t k, bool first, Ahead& ahead) {
+void multiply_panel(const K& kern, const typename K::Packed* a, const typename K::Packed* b, T* c, int64_t ldc,
+                    int64_t rows, int64_t columns, int64_t k, bool first, Ahead& ahead) {
   int64_t vectors = pieces(columns, kern.lanes), depth = held<K>(k);
   for (int64_t i = 0; i < rows;) {
     int64_t used = std::min(kern.rows, rows - i), tiles = std::max<int64_t>(1, (rows - i) / kern.rows);

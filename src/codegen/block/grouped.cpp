@@ -24,10 +24,14 @@ void contract_groups(const loop::CallArgs& call) {
   }
   int64_t count = std::ssize(small);
   if (count == 1) return contract(small[0].call());
-  runtime::parallel_for(count, [&](int64_t begin, int64_t end) {
-    UsualWays usual_here;
-    for (int64_t i = begin; i < end; ++i) contract(small[i].call());
-  }, count * kTaskFlops / flops);
+  runtime::parallel_for(
+      count,
+      [&](int64_t begin, int64_t end) {
+        UsualWays usual_here;
+        for (int64_t i = begin; i < end; ++i)
+          contract(small[i].call());
+      },
+      count * kTaskFlops / flops);
 }
 
 }  // namespace sheaf::codegen::block

@@ -1,13 +1,15 @@
-// Compiles the kernels of the file named by SHEAF_KERNELS for each instruction set of the target, and chooses among them at
-// run time: kernels<T>(). To be included once per .cpp that has such kernels, inside its own namespace; the file defines
-// kKernels<T> of a type Kernels<T>, in terms of Simd<T> (simd.h).
+// Compiles the kernels of the file named by SHEAF_KERNELS for each instruction set of the target, and chooses among
+// them at run time: kernels<T>(). To be included once per .cpp that has such kernels, inside its own namespace; the
+// file defines kKernels<T> of a type Kernels<T>, in terms of Simd<T> (simd.h).
 #if defined(__aarch64__)
 namespace for_neon {
 using neon::Simd;
 #include SHEAF_KERNELS
 }  // namespace for_neon
 template <class T>
-const Kernels<T>& kernels() { return for_neon::kKernels<T>; }
+const Kernels<T>& kernels() {
+  return for_neon::kKernels<T>;
+}
 #else
 namespace for_any {
 using portable::Simd;
@@ -45,7 +47,8 @@ using avx512::Simd;
 template <class T>
 const Kernels<T>& kernels() {
 #if defined(__x86_64__)
-  static const bool has_fma = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+  static const bool has_fma =
+      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
   static const bool has_avx512 = has_fma && __builtin_cpu_supports("avx512f");
   if (has_avx512) return for_avx512::kKernels<T>;
   if (has_fma) return for_avx2::kKernels<T>;

@@ -7,7 +7,9 @@
 namespace sheaf::codegen::block {
 
 template <class T>
-inline T* at(Context& c, Id id) { return reinterpret_cast<T*>(c.address[id]); }
+inline T* at(Context& c, Id id) {
+  return reinterpret_cast<T*>(c.address[id]);
+}
 
 // f(out[i], a[i]…) where an operand that is not varying is read once.
 template <bool va, class Out, class A, class F>
@@ -19,7 +21,8 @@ inline void map1(const Step& s, Context& c, F f) {
   } else {
     int64_t n = c.count;
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) out[i] = f(a[i]);
+    for (int64_t i = 0; i < n; ++i)
+      out[i] = f(a[i]);
   }
 }
 template <bool va, bool vb, class Out, class T, class F>
@@ -32,15 +35,18 @@ inline void map2(const Step& s, Context& c, F f) {
     *out = f(*a, *b);
   } else if constexpr (va && vb) {
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) out[i] = f(a[i], b[i]);
+    for (int64_t i = 0; i < n; ++i)
+      out[i] = f(a[i], b[i]);
   } else if constexpr (va) {
     T y = *b;
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) out[i] = f(a[i], y);
+    for (int64_t i = 0; i < n; ++i)
+      out[i] = f(a[i], y);
   } else {
     T x = *a;
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) out[i] = f(x, b[i]);
+    for (int64_t i = 0; i < n; ++i)
+      out[i] = f(x, b[i]);
   }
 }
 template <bool va, bool vb, bool vc, class T, class A, class F>
@@ -56,14 +62,15 @@ inline void map3(const Step& s, Context& c, F f) {
     A x = *a;
     T y = *b, z = *d;
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) out[i] = f(va ? a[i] : x, vb ? b[i] : y, vc ? d[i] : z);
+    for (int64_t i = 0; i < n; ++i)
+      out[i] = f(va ? a[i] : x, vb ? b[i] : y, vc ? d[i] : z);
   }
 }
 
 template <loop::Op op>
-inline constexpr bool kCommutes = op == loop::Op::Add || op == loop::Op::Mul || op == loop::Op::Min || op == loop::Op::Max ||
-                                  op == loop::Op::And || op == loop::Op::Or || op == loop::Op::Xor || op == loop::Op::Eq ||
-                                  op == loop::Op::Ne;
+inline constexpr bool kCommutes =
+    op == loop::Op::Add || op == loop::Op::Mul || op == loop::Op::Min || op == loop::Op::Max || op == loop::Op::And ||
+    op == loop::Op::Or || op == loop::Op::Xor || op == loop::Op::Eq || op == loop::Op::Ne;
 
 template <loop::Op op, class T, bool va, bool vb>
 void binary(const Step& s, Context& c) {
@@ -114,7 +121,9 @@ Run arithmetic_of(loop::Op wanted, Shape sa, Shape sb, Shape sc) {
   };
   [&]<int... i>(std::integer_sequence<int, i...>) {
     constexpr int base = static_cast<int>(loop::Op::Add);
-    ((wanted == static_cast<loop::Op>(base + i) ? consider.template operator()<static_cast<loop::Op>(base + i)>() : void()), ...);
+    ((wanted == static_cast<loop::Op>(base + i) ? consider.template operator()<static_cast<loop::Op>(base + i)>()
+                                                : void()),
+     ...);
   }(std::make_integer_sequence<int, static_cast<int>(loop::Op::Ne) - static_cast<int>(loop::Op::Add) + 1>{});
   return found;
 }
@@ -123,7 +132,9 @@ template <class T>
 struct Arithmetic {
   Run (*find)(loop::Op, Shape, Shape, Shape);
   template <template <Run> class In>
-  static constexpr Arithmetic of() { return {arithmetic_of<T, In>}; }
+  static constexpr Arithmetic of() {
+    return {arithmetic_of<T, In>};
+  }
 };
 
 Run arithmetic_f32(loop::Op, Shape, Shape, Shape);

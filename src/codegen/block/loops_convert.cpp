@@ -20,7 +20,9 @@ template <class From>
 struct Kernels {
   Run (*find)(DType to, bool varying);
   template <template <Run> class In>
-  static constexpr Kernels of() { return {convert_of<From, In>}; }
+  static constexpr Kernels of() {
+    return {convert_of<From, In>};
+  }
 };
 #define SHEAF_KERNELS "codegen/block/tuned.h"
 #include "codegen/block/instruction_sets.h"
@@ -41,7 +43,8 @@ Run find_arithmetic(const loop::Inst& inst, Shape a, Shape b, Shape c) {
 }
 
 Run find_convert(DType from, DType to, bool varying) {
-  return loop::scalar::visit_dtype(from, [&]<class From>(std::type_identity<From>) { return kernels<From>().find(to, varying); });
+  return loop::scalar::visit_dtype(
+      from, [&]<class From>(std::type_identity<From>) { return kernels<From>().find(to, varying); });
 }
 
 }  // namespace sheaf::codegen::block

@@ -10,8 +10,10 @@ namespace {
 
 template <loop::Op op, class T>
 void elementary_one(const Step& s, Context& c) {
-  if constexpr (loop::scalar::num_operands(op) == 2) *at<T>(c, s.out) = loop::elementary<op>(*at<const T>(c, s.a), *at<const T>(c, s.b));
-  else *at<T>(c, s.out) = loop::elementary<op>(*at<const T>(c, s.a));
+  if constexpr (loop::scalar::num_operands(op) == 2)
+    *at<T>(c, s.out) = loop::elementary<op>(*at<const T>(c, s.a), *at<const T>(c, s.b));
+  else
+    *at<T>(c, s.out) = loop::elementary<op>(*at<const T>(c, s.a));
 }
 
 template <loop::Op op, class T>
@@ -31,7 +33,8 @@ void elementary_many(const Step& s, Context& c) {
     std::memcpy(to, &r, sizeof r);
   };
   int64_t n = c.count, i = 0;
-  for (; i + B::kLanes <= n; i += B::kLanes) one(out + i, x + i, y + i);
+  for (; i + B::kLanes <= n; i += B::kLanes)
+    one(out + i, x + i, y + i);
   if (i < n) {
     T px[B::kLanes] = {}, py[B::kLanes] = {}, r[B::kLanes];
     std::memcpy(px, x + i, (n - i) * sizeof(T));
@@ -46,7 +49,11 @@ Run elementary_of(loop::Op wanted, bool varying) {
   Run found = nullptr;
   [&]<int... i>(std::integer_sequence<int, i...>) {
     constexpr int base = static_cast<int>(loop::Op::Exp);
-    ((wanted == static_cast<loop::Op>(base + i) ? void(found = varying ? In<elementary_many<static_cast<loop::Op>(base + i), T>>::kRun : elementary_one<static_cast<loop::Op>(base + i), T>) : void()), ...);
+    ((wanted == static_cast<loop::Op>(base + i)
+          ? void(found = varying ? In<elementary_many<static_cast<loop::Op>(base + i), T>>::kRun
+                                 : elementary_one<static_cast<loop::Op>(base + i), T>)
+          : void()),
+     ...);
   }(std::make_integer_sequence<int, static_cast<int>(loop::Op::ErfInv) - static_cast<int>(loop::Op::Exp) + 1>{});
   return found;
 }
@@ -55,7 +62,9 @@ template <class T>
 struct Kernels {
   Run (*find)(loop::Op, bool varying);
   template <template <Run> class In>
-  static constexpr Kernels of() { return {elementary_of<T, In>}; }
+  static constexpr Kernels of() {
+    return {elementary_of<T, In>};
+  }
 };
 #define SHEAF_KERNELS "codegen/block/tuned.h"
 #include "codegen/block/instruction_sets.h"

@@ -23,8 +23,10 @@ void select(const Step& s, Context& c) {
 
 template <class T, bool varying>
 void copy(const Step& s, Context& c) {
-  if constexpr (varying) std::memmove(c.address[s.out], c.address[s.a], c.count * sizeof(T));
-  else *at<T>(c, s.out) = *at<const T>(c, s.a);
+  if constexpr (varying)
+    std::memmove(c.address[s.out], c.address[s.a], c.count * sizeof(T));
+  else
+    *at<T>(c, s.out) = *at<const T>(c, s.a);
 }
 
 template <class T>
@@ -32,7 +34,8 @@ void splat(const Step& s, Context& c) {
   T* out = at<T>(c, s.out);
   T x = *at<const T>(c, s.a);
   int64_t n = c.count;
-  for (int64_t i = 0; i < n; ++i) out[i] = x;
+  for (int64_t i = 0; i < n; ++i)
+    out[i] = x;
 }
 
 void iota(const Step& s, Context& c) {
@@ -40,7 +43,8 @@ void iota(const Step& s, Context& c) {
   uint64_t stride = *at<const uint64_t>(c, s.b);
   uint64_t x = *at<const uint64_t>(c, s.a) + static_cast<uint64_t>(c.start) * stride;
   int64_t n = c.count;
-  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<int64_t>(x + static_cast<uint64_t>(i) * stride);
+  for (int64_t i = 0; i < n; ++i)
+    out[i] = static_cast<int64_t>(x + static_cast<uint64_t>(i) * stride);
 }
 
 // Consecutive elements are not copied: the value points at them, unless `c` forbids it because a store comes before the
@@ -60,7 +64,8 @@ void load_affine(const Step& s, Context& c) {
   if (stride == 1) {
     std::memcpy(out, from, n * sizeof(T));
   } else {
-    for (int64_t i = 0; i < n; ++i) out[i] = from[i * stride];
+    for (int64_t i = 0; i < n; ++i)
+      out[i] = from[i * stride];
   }
 }
 template <class T>
@@ -70,7 +75,8 @@ void load_gather(const Step& s, Context& c) {
   T* out = at<T>(c, s.out);
   int64_t n = c.count;
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) out[i] = from[offset[i]];
+  for (int64_t i = 0; i < n; ++i)
+    out[i] = from[offset[i]];
 }
 template <class T>
 void load_one(const Step& s, Context& c) {
@@ -87,14 +93,17 @@ void store_affine(const Step& s, Context& c) {
     if (stride == 1) {
       std::memmove(to, value, n * sizeof(T));
     } else {
-      for (int64_t i = 0; i < n; ++i) to[i * stride] = value[i];
+      for (int64_t i = 0; i < n; ++i)
+        to[i * stride] = value[i];
     }
   } else {
     T x = *value;
     if (stride == 1) {
-      for (int64_t i = 0; i < n; ++i) to[i] = x;
+      for (int64_t i = 0; i < n; ++i)
+        to[i] = x;
     } else {
-      for (int64_t i = 0; i < n; ++i) to[i * stride] = x;
+      for (int64_t i = 0; i < n; ++i)
+        to[i * stride] = x;
     }
   }
 }
@@ -104,7 +113,8 @@ void store_scatter(const Step& s, Context& c) {
   const int64_t* offset = at<const int64_t>(c, s.a);
   const T* value = at<const T>(c, s.c);
   int64_t n = c.count;
-  for (int64_t i = 0; i < n; ++i) to[offset[i]] = value[varying ? i : 0];
+  for (int64_t i = 0; i < n; ++i)
+    to[offset[i]] = value[varying ? i : 0];
 }
 template <class T>
 void store_one(const Step& s, Context& c) {
@@ -122,9 +132,11 @@ void check(const Step& s, Context& c) {
   if constexpr (varying_condition) {
     int64_t n = c.count;
     bool all = true;
-    for (int64_t i = 0; i < n; ++i) all &= ok[i];
+    for (int64_t i = 0; i < n; ++i)
+      all &= ok[i];
     if (all) return;
-    while (ok[lane]) ++lane;
+    while (ok[lane])
+      ++lane;
   } else if (*ok) {
     return;
   }

@@ -1,4 +1,5 @@
-// Results that were computed wide, in the floats that memory holds, and back where a compiler would not do it in vectors.
+// Results that were computed wide, in the floats that memory holds, and back where a compiler would not do it in
+// vectors.
 #pragma once
 #include <cstdint>
 

@@ -3,15 +3,18 @@
 // With pointers that share nothing, so that it is done in vectors.
 template <class S, class T>
 void narrow_all(S* __restrict to, const T* __restrict from, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) to[i] = loop::scalar::convert<S>(from[i]);
+  for (int64_t i = 0; i < n; ++i)
+    to[i] = loop::scalar::convert<S>(from[i]);
 }
 
 template <class T>
 void widen_all(T* to, const Float16* from, int64_t n) {
   int64_t i = 0;
   if constexpr (requires { Simd<T>::load(from); })
-    for (; i + Simd<T>::kLanes <= n; i += Simd<T>::kLanes) Simd<T>::store(to + i, Simd<T>::load(from + i));
-  for (; i < n; ++i) to[i] = loop::scalar::convert<T>(from[i]);
+    for (; i + Simd<T>::kLanes <= n; i += Simd<T>::kLanes)
+      Simd<T>::store(to + i, Simd<T>::load(from + i));
+  for (; i < n; ++i)
+    to[i] = loop::scalar::convert<T>(from[i]);
 }
 
 template <class T>

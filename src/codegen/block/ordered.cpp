@@ -23,7 +23,9 @@ template <class T>
 constexpr bool kIsNarrowFloat = std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>;
 
 template <class T>
-T* pointer(const CallArgs& c, int i) { return reinterpret_cast<T*>(c.buffers[i]); }
+T* pointer(const CallArgs& c, int i) {
+  return reinterpret_cast<T*>(c.buffers[i]);
+}
 
 // An unsigned number that orders as x does: both zeros are one, NaN comes last also when descending.
 template <class T>
@@ -69,17 +71,21 @@ struct Item<uint64_t> {
   friend bool operator<(Item a, Item b) { return a.key_ != b.key_ ? a.key_ < b.key_ : a.position_ < b.position_; }
 };
 
-// By bytes of the key, the least significant first; bytes that all keys share are passed over. Returns where the result is.
+// By bytes of the key, the least significant first; bytes that all keys share are passed over. Returns where the result
+// is.
 template <class Bits>
 Item<Bits>* sort_by_bytes(Item<Bits>* items, Item<Bits>* spare, int64_t n) {
   uint32_t counts[sizeof(Bits)][256] = {};
   for (int64_t i = 0; i < n; ++i)
-    for (size_t d = 0; d < sizeof(Bits); ++d) ++counts[d][items[i].key() >> (8 * d) & 255];
+    for (size_t d = 0; d < sizeof(Bits); ++d)
+      ++counts[d][items[i].key() >> (8 * d) & 255];
   for (size_t d = 0; d < sizeof(Bits); ++d) {
     if (counts[d][items[0].key() >> (8 * d) & 255] == n) continue;
     uint32_t next[256], at = 0;
-    for (int v = 0; v < 256; ++v) next[v] = at, at += counts[d][v];
-    for (int64_t i = 0; i < n; ++i) spare[next[items[i].key() >> (8 * d) & 255]++] = items[i];
+    for (int v = 0; v < 256; ++v)
+      next[v] = at, at += counts[d][v];
+    for (int64_t i = 0; i < n; ++i)
+      spare[next[items[i].key() >> (8 * d) & 255]++] = items[i];
     std::swap(items, spare);
   }
   return items;
@@ -111,24 +117,31 @@ void sort_in(const CallArgs& c) {
   int64_t rows = c.args[1], n = c.args[2], count = c.args[4];
   bool descending = c.args[3] != 0, few = count <= n / 8;
   if (count == 0) return;
-  runtime::parallel_for(rows, [&](int64_t begin, int64_t end) {
-    auto row = std::make_unique_for_overwrite<T[]>(n);  // x may be the values' buffer
-    auto items = std::make_unique_for_overwrite<Item<Bits>[]>(2 * n);
-    for (int64_t r = begin; r < end; ++r) {
-      std::copy(x + r * n, x + (r + 1) * n, row.get());
-      if (few) first_items(row.get(), n, descending, items.get(), count);
-      else
-        for (int64_t i = 0; i < n; ++i) items[i] = Item<Bits>(key_of(row[i], descending), static_cast<uint32_t>(i));
-      Item<Bits>* sorted = items.get();
-      if (n < kFew && !few) std::sort(sorted, sorted + n);
-      else if (!few) sorted = sort_by_bytes<Bits>(sorted, sorted + n, n);
-      for (int64_t i = 0; i < count; ++i) {
-        uint32_t from = sorted[i].position();
-        values[r * count + i] = row[from];
-        positions[r * count + i] = static_cast<int32_t>(from);
-      }
-    }
-  }, std::max<int64_t>(1, kTaskElements / (4 * n)));
+  runtime::parallel_for(
+      rows,
+      [&](int64_t begin, int64_t end) {
+        auto row = std::make_unique_for_overwrite<T[]>(n);  // x may be the values' buffer
+        auto items = std::make_unique_for_overwrite<Item<Bits>[]>(2 * n);
+        for (int64_t r = begin; r < end; ++r) {
+          std::copy(x + r * n, x + (r + 1) * n, row.get());
+          if (few)
+            first_items(row.get(), n, descending, items.get(), count);
+          else
+            for (int64_t i = 0; i < n; ++i)
+              items[i] = Item<Bits>(key_of(row[i], descending), static_cast<uint32_t>(i));
+          Item<Bits>* sorted = items.get();
+          if (n < kFew && !few)
+            std::sort(sorted, sorted + n);
+          else if (!few)
+            sorted = sort_by_bytes<Bits>(sorted, sorted + n, n);
+          for (int64_t i = 0; i < count; ++i) {
+            uint32_t from = sorted[i].position();
+            values[r * count + i] = row[from];
+            positions[r * count + i] = static_cast<int32_t>(from);
+          }
+        }
+      },
+      std::max<int64_t>(1, kTaskElements / (4 * n)));
 }
 
 template <class T>
@@ -159,26 +172,35 @@ void cumulate_by(const CallArgs& c) {
   if (inner == 1) {
     // Each row is a chain of dependent steps: several rows at once keep the arithmetic busy.
     constexpr int kChains = 4;
-    runtime::parallel_for(pieces(outer, kChains), [&](int64_t begin, int64_t end) {
-      int64_t row = begin * kChains, last = std::min(outer, end * kChains);
-      for (; row + kChains <= last; row += kChains) run_chains<T, combine, kChains>(x + row * n, y + row * n, n);
-      for (; row < last; ++row) run_chains<T, combine, 1>(x + row * n, y + row * n, n);
-    }, std::max<int64_t>(1, kTaskElements / (kChains * n)));
+    runtime::parallel_for(
+        pieces(outer, kChains),
+        [&](int64_t begin, int64_t end) {
+          int64_t row = begin * kChains, last = std::min(outer, end * kChains);
+          for (; row + kChains <= last; row += kChains)
+            run_chains<T, combine, kChains>(x + row * n, y + row * n, n);
+          for (; row < last; ++row)
+            run_chains<T, combine, 1>(x + row * n, y + row * n, n);
+        },
+        std::max<int64_t>(1, kTaskElements / (kChains * n)));
     return;
   }
   int64_t blocks = pieces(inner, kColumns);
-  runtime::parallel_for(outer * blocks, [&](int64_t begin, int64_t end) {
-    Acc<T> running[kColumns];
-    for (int64_t task = begin; task < end; ++task) {
-      int64_t first = task % blocks * kColumns, width = std::min(kColumns, inner - first), at = task / blocks * n * inner + first;
-      for (int64_t i = 0; i < n; ++i, at += inner)
-        for (int64_t j = 0; j < width; ++j) {
-          Acc<T> e = convert<Acc<T>>(x[at + j]);
-          running[j] = i == 0 ? e : loop::scalar::combine<combine>(running[j], e);
-          y[at + j] = convert<T>(running[j]);
+  runtime::parallel_for(
+      outer * blocks,
+      [&](int64_t begin, int64_t end) {
+        Acc<T> running[kColumns];
+        for (int64_t task = begin; task < end; ++task) {
+          int64_t first = task % blocks * kColumns, width = std::min(kColumns, inner - first),
+                  at = task / blocks * n * inner + first;
+          for (int64_t i = 0; i < n; ++i, at += inner)
+            for (int64_t j = 0; j < width; ++j) {
+              Acc<T> e = convert<Acc<T>>(x[at + j]);
+              running[j] = i == 0 ? e : loop::scalar::combine<combine>(running[j], e);
+              y[at + j] = convert<T>(running[j]);
+            }
         }
-    }
-  }, std::max<int64_t>(1, kTaskElements / (n * std::min(inner, kColumns))));
+      },
+      std::max<int64_t>(1, kTaskElements / (n * std::min(inner, kColumns))));
 }
 
 }  // namespace

@@ -22,7 +22,9 @@ struct Operand {
 };
 
 template <class T, class S>
-inline T widen(S x) { return loop::scalar::convert<T>(x); }
+inline T widen(S x) {
+  return loop::scalar::convert<T>(x);
+}
 
 using Float4 = float __attribute__((vector_size(16)));
 inline Float4 load4(const float* p) {
@@ -43,7 +45,8 @@ inline void transpose4(Float4 (&x)[4]) {
 inline void transpose4(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
   Float4 x[4] = {load4(from), load4(from + from_stride), load4(from + 2 * from_stride), load4(from + 3 * from_stride)};
   transpose4(x);
-  for (int r = 0; r < 4; ++r) std::memcpy(to + r * to_stride, &x[r], sizeof x[r]);
+  for (int r = 0; r < 4; ++r)
+    std::memcpy(to + r * to_stride, &x[r], sizeof x[r]);
 }
 
 // to[i][j] = from[j][i] for i < rows and j < columns.
@@ -53,17 +56,19 @@ void transpose(T* to, int64_t to_stride, const T* from, int64_t from_stride, int
   if constexpr (std::is_same_v<T, float>) {
     whole_rows = rows / 4 * 4, whole_columns = columns / 4 * 4;
     for (int64_t i = 0; i < whole_rows; i += 4)
-      for (int64_t j = 0; j < whole_columns; j += 4) transpose4(from + j * from_stride + i, from_stride, to + i * to_stride + j, to_stride);
+      for (int64_t j = 0; j < whole_columns; j += 4)
+        transpose4(from + j * from_stride + i, from_stride, to + i * to_stride + j, to_stride);
   }
   for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = i < whole_rows ? whole_columns : 0; j < columns; ++j) to[i * to_stride + j] = from[j * from_stride + i];
+    for (int64_t j = i < whole_rows ? whole_columns : 0; j < columns; ++j)
+      to[i * to_stride + j] = from[j * from_stride + i];
 }
 
 // dst[l][i] = from[i * apart + l] for i < width and so many of the k as make whole steps, which it returns.
 template <class S>
 int64_t pack_turned(float* dst, const S* from, int64_t apart, int64_t width, int64_t k) {
-  // Eight k of each row at a time, as the lines of many rows may fall into one set; what is written lies together: a store beside the one before takes half its time.
-  // As many rows as there are registers for.
+  // Eight k of each row at a time, as the lines of many rows may fall into one set; what is written lies together: a
+  // store beside the one before takes half its time. As many rows as there are registers for.
   constexpr int64_t kStep = 8;
 #if defined(__aarch64__)
   constexpr int kMostRows = 12;
@@ -71,33 +76,40 @@ int64_t pack_turned(float* dst, const S* from, int64_t apart, int64_t width, int
   constexpr int kMostRows = 4;
 #endif
   auto load = [](const S* p) __attribute__((always_inline)) {
-    if constexpr (std::is_same_v<S, float>) return load4(p);
-    else return Float4{widen<float>(p[0]), widen<float>(p[1]), widen<float>(p[2]), widen<float>(p[3])};
+    if constexpr (std::is_same_v<S, float>)
+      return load4(p);
+    else
+      return Float4{widen<float>(p[0]), widen<float>(p[1]), widen<float>(p[2]), widen<float>(p[3])};
   };
   auto turn = [&]<int kRows>(std::integral_constant<int, kRows>, int64_t i, int64_t l) __attribute__((always_inline)) {
     const S* row = from + i * apart + l;
     Float4 x[2][kRows / 4][4];
 #pragma GCC unroll 12
-    for (int r = 0; r < kRows; ++r) x[0][r / 4][r % 4] = load(row + r * apart), x[1][r / 4][r % 4] = load(row + r * apart + 4);
+    for (int r = 0; r < kRows; ++r)
+      x[0][r / 4][r % 4] = load(row + r * apart), x[1][r / 4][r % 4] = load(row + r * apart + 4);
 #pragma GCC unroll 2
     for (int half = 0; half < 2; ++half) {
 #pragma GCC unroll 3
-      for (int b = 0; b < kRows / 4; ++b) transpose4(x[half][b]);
+      for (int b = 0; b < kRows / 4; ++b)
+        transpose4(x[half][b]);
       float* to = dst + (l + 4 * half) * width + i;
 #pragma GCC unroll 4
       for (int e = 0; e < 4; ++e, to += width)
 #pragma GCC unroll 3
-        for (int b = 0; b < kRows / 4; ++b) std::memcpy(to + 4 * b, &x[half][b][e], sizeof(Float4));
+        for (int b = 0; b < kRows / 4; ++b)
+          std::memcpy(to + 4 * b, &x[half][b][e], sizeof(Float4));
     }
   };
   int64_t l = 0;
   for (; l + kStep <= k; l += kStep) {
     int64_t i = 0;
-    for (; i + kMostRows <= width; i += kMostRows) turn(std::integral_constant<int, kMostRows>{}, i, l);
+    for (; i + kMostRows <= width; i += kMostRows)
+      turn(std::integral_constant<int, kMostRows>{}, i, l);
     if (kMostRows > 8 && i + 8 <= width) turn(std::integral_constant<int, 8>{}, i, l), i += 8;
     if (kMostRows > 4 && i + 4 <= width) turn(std::integral_constant<int, 4>{}, i, l), i += 4;
     for (; i < width; ++i)
-      for (int64_t m = l; m < l + kStep; ++m) dst[m * width + i] = widen<float>(from[i * apart + m]);
+      for (int64_t m = l; m < l + kStep; ++m)
+        dst[m * width + i] = widen<float>(from[i * apart + m]);
   }
   return l;
 }
@@ -109,9 +121,11 @@ void pack(T* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, i
   if (used < width) {
     for (int64_t l = 0; l < k; ++l, dst += width) {
       const S* row = from + l * src.k;
-      if (std::is_same_v<T, S> && src.minor == 1) std::memcpy(dst, row, used * sizeof(T));
+      if (std::is_same_v<T, S> && src.minor == 1)
+        std::memcpy(dst, row, used * sizeof(T));
       else
-        for (int64_t i = 0; i < used; ++i) dst[i] = widen<T>(row[i * src.minor]);
+        for (int64_t i = 0; i < used; ++i)
+          dst[i] = widen<T>(row[i * src.minor]);
       std::fill(dst + used, dst + width, T(0));
     }
     return;
@@ -119,19 +133,29 @@ void pack(T* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, i
   if (src.minor == 1) {
     auto rows = [&](auto w) {
       for (int64_t l = 0; l < k; ++l)
-        if constexpr (std::is_same_v<T, S>) std::memcpy(dst + l * w, from + l * src.k, w * sizeof(T));
+        if constexpr (std::is_same_v<T, S>)
+          std::memcpy(dst + l * w, from + l * src.k, w * sizeof(T));
         else
-          for (int64_t i = 0; i < w; ++i) dst[l * w + i] = widen<T>(from[l * src.k + i]);
+          for (int64_t i = 0; i < w; ++i)
+            dst[l * w + i] = widen<T>(from[l * src.k + i]);
     };
     // A constant width becomes a few vector moves.
-    if (width == 12) rows(std::integral_constant<int64_t, 12>{});
-    else if (width == 8) rows(std::integral_constant<int64_t, 8>{});
-    else if (width == 6) rows(std::integral_constant<int64_t, 6>{});
-    else if (width == 14) rows(std::integral_constant<int64_t, 14>{});
-    else if (width == 16) rows(std::integral_constant<int64_t, 16>{});
-    else if (width == 32) rows(std::integral_constant<int64_t, 32>{});
-    else if (width == 4) rows(std::integral_constant<int64_t, 4>{});
-    else rows(width);
+    if (width == 12)
+      rows(std::integral_constant<int64_t, 12>{});
+    else if (width == 8)
+      rows(std::integral_constant<int64_t, 8>{});
+    else if (width == 6)
+      rows(std::integral_constant<int64_t, 6>{});
+    else if (width == 14)
+      rows(std::integral_constant<int64_t, 14>{});
+    else if (width == 16)
+      rows(std::integral_constant<int64_t, 16>{});
+    else if (width == 32)
+      rows(std::integral_constant<int64_t, 32>{});
+    else if (width == 4)
+      rows(std::integral_constant<int64_t, 4>{});
+    else
+      rows(width);
     return;
   }
   int64_t l = 0;
@@ -142,7 +166,8 @@ void pack(T* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, i
   for (; l < k; l += 16) {
     int64_t end = std::min(k, l + 16);
     for (int64_t i = 0; i < width; ++i)
-      for (int64_t m = l; m < end; ++m) dst[m * width + i] = widen<T>(from[i * src.minor + m * src.k]);
+      for (int64_t m = l; m < end; ++m)
+        dst[m * width + i] = widen<T>(from[i * src.minor + m * src.k]);
   }
 }
 

@@ -1,4 +1,5 @@
-// Opens the region of code that multiplies bf16 by instructions for it, which is compiled for them; included once per .cpp that has such code. pairs_end.h closes it.
+// Opens the region of code that multiplies bf16 by instructions for it, which is compiled for them; included once per
+// .cpp that has such code. pairs_end.h closes it.
 #if defined(__aarch64__)
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("bf16"))), apply_to = function)

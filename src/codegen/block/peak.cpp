@@ -38,9 +38,13 @@ double seconds(int threads, int64_t parts, F part) {
   double best = 1e9;
   for (int i = 0; i < kAttempts; ++i) {
     auto start = std::chrono::steady_clock::now();
-    runtime::parallel_for(parts, [&](int64_t begin, int64_t end) {
-      for (int64_t t = begin; t < end; ++t) g_sink.store(part(t), std::memory_order_relaxed);
-    }, 1);
+    runtime::parallel_for(
+        parts,
+        [&](int64_t begin, int64_t end) {
+          for (int64_t t = begin; t < end; ++t)
+            g_sink.store(part(t), std::memory_order_relaxed);
+        },
+        1);
     best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   runtime::set_num_threads(before);
@@ -58,7 +62,8 @@ double measure_gflops(int threads) {
   threads = at_most(threads);
   // Several parts for each thread: some may have a core for themselves and others not.
   const int64_t parts = 16 * threads;
-  return static_cast<double>(2 * k.multiplies * kTurns * parts) / seconds(threads, parts, [&](int64_t) { return k.multiply(kTurns); }) * 1e-9;
+  return static_cast<double>(2 * k.multiplies * kTurns * parts) /
+         seconds(threads, parts, [&](int64_t) { return k.multiply(kTurns); }) * 1e-9;
 }
 
 double measure_read_gbs(int threads) {
@@ -70,7 +75,8 @@ double measure_read_gbs(int threads) {
   std::fill(data, data + each * threads, 1.0f);
   double best = 0;
   for (auto read : kernels<float>().read)
-    best = std::max(best, static_cast<double>(kBytes) / seconds(threads, threads, [&](int64_t t) { return read(data + t * each, each); }) * 1e-9);
+    best = std::max(best, static_cast<double>(kBytes) /
+                              seconds(threads, threads, [&](int64_t t) { return read(data + t * each, each); }) * 1e-9);
   return best;
 }
 

@@ -15,12 +15,15 @@ T multiply_in_registers(int64_t turns) {
   constexpr int kChains = S::kTileRows * S::kTileVectors;
   typename S::V acc[kChains], x = S::splat(T(1) / 3), y = S::splat(T(0.5));
 #pragma GCC unroll 32
-  for (int i = 0; i < kChains; ++i) acc[i] = S::splat(T(i));  // different, or one chain would do for all
+  for (int i = 0; i < kChains; ++i)
+    acc[i] = S::splat(T(i));  // different, or one chain would do for all
   for (int64_t t = 0; t < turns; ++t)
 #pragma GCC unroll 32
-    for (int i = 0; i < kChains; ++i) acc[i] = S::fma(x, y, acc[i]);
+    for (int i = 0; i < kChains; ++i)
+      acc[i] = S::fma(x, y, acc[i]);
 #pragma GCC unroll 32
-  for (int i = 1; i < kChains; ++i) acc[0] = S::add(acc[0], acc[i]);
+  for (int i = 1; i < kChains; ++i)
+    acc[0] = S::add(acc[0], acc[i]);
   return first_lane<T>(acc[0]);
 }
 
@@ -31,17 +34,22 @@ T read_all(const T* p, int64_t n) {
   constexpr int kVectors = 4;
   typename S::V acc[kStreams * kVectors];
 #pragma GCC unroll 32
-  for (int v = 0; v < kStreams * kVectors; ++v) acc[v] = S::zero();
+  for (int v = 0; v < kStreams * kVectors; ++v)
+    acc[v] = S::zero();
   int64_t part = n / kStreams;
   for (int64_t i = 0; i + kVectors * S::kLanes <= part; i += kVectors * S::kLanes) {
     if (kStreams == 1) __builtin_prefetch(p + i + 512 / sizeof(T));
 #pragma GCC unroll 32
-    for (int v = 0; v < kStreams * kVectors; ++v) acc[v] = S::add(acc[v], S::load(p + v / kVectors * part + i + v % kVectors * S::kLanes));
+    for (int v = 0; v < kStreams * kVectors; ++v)
+      acc[v] = S::add(acc[v], S::load(p + v / kVectors * part + i + v % kVectors * S::kLanes));
   }
 #pragma GCC unroll 32
-  for (int v = 1; v < kStreams * kVectors; ++v) acc[0] = S::add(acc[0], acc[v]);
+  for (int v = 1; v < kStreams * kVectors; ++v)
+    acc[0] = S::add(acc[0], acc[v]);
   return first_lane<T>(acc[0]);
 }
 
 template <class T>
-constexpr Kernels<T> kKernels{Simd<T>::kTileRows * Simd<T>::kTileVectors * Simd<T>::kLanes, multiply_in_registers<T>, {read_all<T, 1>, read_all<T, 4>}};
+constexpr Kernels<T> kKernels{Simd<T>::kTileRows * Simd<T>::kTileVectors * Simd<T>::kLanes,
+                              multiply_in_registers<T>,
+                              {read_all<T, 1>, read_all<T, 4>}};

@@ -31,10 +31,10 @@ struct Program {
   // Frame: the table of addresses, then the scalars (starting as `scalars`), then states and arrays.
   size_t num_ids = 0;
   size_t frame_bytes = 0;
-  std::vector<int64_t> offsets;    // where in the frame an address points, by id
+  std::vector<int64_t> offsets;  // where in the frame an address points, by id
   size_t scalars_at = 0, tail_at = 0;
-  std::vector<uint64_t> scalars;   // constants are in place
-  std::vector<Id> sizes;           // scalar of each run-time size, or kNoId
+  std::vector<uint64_t> scalars;  // constants are in place
+  std::vector<Id> sizes;          // scalar of each run-time size, or kNoId
   std::vector<std::unique_ptr<CallSite>> calls;
   std::vector<std::unique_ptr<Cost>> costs;
 };
@@ -45,14 +45,15 @@ inline constexpr loop::WorkRates kRates{.element = 0.3, .elementary = 2, .start 
 std::unique_ptr<Program> compile(const loop::Kernel& kernel);
 
 // Steps that run other steps (execute.cpp).
-void run_serial(const Step&, Context&);    // a: extent, out: index
-void run_chunks(const Step&, Context&);    // a: extent
+void run_serial(const Step&, Context&);  // a: extent, out: index
+void run_chunks(const Step&, Context&);  // a: extent
 void run_parallel_serial(const Step&, Context&);
 void run_parallel_chunks(const Step&, Context&);
 void run_reduce(const Step&, Context&);         // a: extent, c: index, b: element, out: result
 void run_reduce_chunks(const Step&, Context&);  // a: extent, b: element, out: result
 void run_call(const Step&, Context&);
 
-void execute(const Program&, std::span<std::byte* const> buffers, std::span<const int64_t> sizes, loop::CheckRecord& check);
+void execute(const Program&, std::span<std::byte* const> buffers, std::span<const int64_t> sizes,
+             loop::CheckRecord& check);
 
 }  // namespace sheaf::codegen::block

@@ -1,4 +1,5 @@
-// What kernels of products with quantized weights work on (loop/quantized.h says how those are stored), and the plain one.
+// What kernels of products with quantized weights work on (loop/quantized.h says how those are stored), and the plain
+// one.
 #pragma once
 #include <cstdint>
 
@@ -14,9 +15,10 @@ constexpr int64_t kDeep = kFourBits ? 4 : 8;
 
 // One group of one row of x, as whole numbers.
 struct Counts {
-  const int8_t* bytes;   // beside 8 bits the high and then the low bytes of eight numbers, and so on; beside 4 bits one byte of each
+  const int8_t* bytes;  // beside 8 bits the high and then the low bytes of eight numbers, and so on; beside 4 bits one
+                        // byte of each
   const int16_t* whole;
-  int32_t offset;        // added to sums: 4 bits are stored with 8 added
+  int32_t offset;  // added to sums: 4 bits are stored with 8 added
   float step;
 };
 
@@ -28,11 +30,14 @@ struct Groups {
   int64_t count, rows, deep, columns;
   bool last;  // none follow
   int64_t tile_bytes() const { return rows * kTile * deep; }
-  const uint8_t* tile(int64_t group, int64_t column) const { return bytes + group * bytes_apart + column / kTile * tile_bytes(); }
+  const uint8_t* tile(int64_t group, int64_t column) const {
+    return bytes + group * bytes_apart + column / kTile * tile_bytes();
+  }
   const float* scales_of(int64_t group) const { return scales + group * scales_apart; }
 };
 
-// The rows of x by these groups: x has the counts of each group of a row and those of the next row `apart` behind them, sums are ld apart.
+// The rows of x by these groups: x has the counts of each group of a row and those of the next row `apart` behind them,
+// sums are ld apart.
 struct Rows {
   const Counts* x;
   int64_t apart, count;

@@ -33,14 +33,21 @@ struct Vec {
 };
 template <Combine c, class T, class V>
 inline V combine_vectors(V a, V b) {
-  if constexpr (c == Combine::Sum) return a + b;
-  else if constexpr (c == Combine::Prod) return a * b;
-  else if constexpr (!kIsFloat<T>) return (c == Combine::Max ? a > b : a < b) ? a : b;
+  if constexpr (c == Combine::Sum)
+    return a + b;
+  else if constexpr (c == Combine::Prod)
+    return a * b;
+  else if constexpr (!kIsFloat<T>)
+    return (c == Combine::Max ? a > b : a < b) ? a : b;
   else {
 #if defined(__aarch64__)
     // These give NaN if either is, and order the zeros.
-    if constexpr (sizeof(T) == 4) return c == Combine::Max ? V(vmaxq_f32(float32x4_t(a), float32x4_t(b))) : V(vminq_f32(float32x4_t(a), float32x4_t(b)));
-    else return c == Combine::Max ? V(vmaxq_f64(float64x2_t(a), float64x2_t(b))) : V(vminq_f64(float64x2_t(a), float64x2_t(b)));
+    if constexpr (sizeof(T) == 4)
+      return c == Combine::Max ? V(vmaxq_f32(float32x4_t(a), float32x4_t(b)))
+                               : V(vminq_f32(float32x4_t(a), float32x4_t(b)));
+    else
+      return c == Combine::Max ? V(vmaxq_f64(float64x2_t(a), float64x2_t(b)))
+                               : V(vminq_f64(float64x2_t(a), float64x2_t(b)));
 #else
     // Equal operands differ at most in the sign of zero: Max wants + (and), Min wants - (or).
     using Bits = decltype(a < b);
@@ -65,7 +72,8 @@ struct OneAxis {
   static void init(std::byte* p) {
     OneAxis& s = of(p);
     s.blocks = s.count = 0;
-    for (T& lane : s.lanes) lane = identity<c, T>();
+    for (T& lane : s.lanes)
+      lane = identity<c, T>();
   }
 
   // `groups` times kReduceLanes elements.
@@ -87,11 +95,14 @@ struct OneAxis {
 
   void flush() {
     T tree[kReduceLanes];
-    for (int i = 0; i < kReduceLanes; ++i) tree[i] = lanes[i], lanes[i] = identity<c, T>();
+    for (int i = 0; i < kReduceLanes; ++i)
+      tree[i] = lanes[i], lanes[i] = identity<c, T>();
     for (int half = kReduceLanes / 2; half > 0; half /= 2)
-      for (int i = 0; i < half; ++i) tree[i] = combine<c>(tree[i], tree[i + half]);
+      for (int i = 0; i < half; ++i)
+        tree[i] = combine<c>(tree[i], tree[i + half]);
     T total = tree[0];
-    for (int64_t bits = blocks++; bits & 1; bits >>= 1) total = combine<c>(pending[--count], total);
+    for (int64_t bits = blocks++; bits & 1; bits >>= 1)
+      total = combine<c>(pending[--count], total);
     pending[count++] = total;
   }
 
@@ -104,7 +115,8 @@ struct OneAxis {
         s.add_groups(x, n / kReduceLanes);
         done = n / kReduceLanes * kReduceLanes;
       }
-    for (; done < n; ++done, lane = (lane + 1) % kReduceLanes) s.lanes[lane] = combine<c>(s.lanes[lane], x[done]);
+    for (; done < n; ++done, lane = (lane + 1) % kReduceLanes)
+      s.lanes[lane] = combine<c>(s.lanes[lane], x[done]);
     if ((at + n) % kReduceBlock == 0) s.flush();
   }
 
@@ -114,7 +126,8 @@ struct OneAxis {
     if (n % kReduceBlock != 0) s.flush();
     if (s.count > 0) {
       total = s.pending[--s.count];
-      while (s.count > 0) total = combine<c>(s.pending[--s.count], total);
+      while (s.count > 0)
+        total = combine<c>(s.pending[--s.count], total);
     }
     std::memcpy(result, &total, sizeof total);
   }
@@ -151,8 +164,10 @@ struct OneAxisPosition {
           }
         T m = acc[0][0];
         for (int v = 0; v < 4; ++v)
-          for (int l = 0; l < Vec<T>::kSize; ++l) m = combine<kValue>(m, T(acc[v][l]));
-        for (; j < n; ++j) m = combine<kValue>(m, x[j]);
+          for (int l = 0; l < Vec<T>::kSize; ++l)
+            m = combine<kValue>(m, T(acc[v][l]));
+        for (; j < n; ++j)
+          m = combine<kValue>(m, x[j]);
         if (!replaces<c>(m, s.best)) return;
       }
     }
@@ -160,13 +175,16 @@ struct OneAxisPosition {
       if (replaces<c>(x[i], s.best)) s.best = x[i], s.position = at + i;
   }
 
-  static void finish(std::byte* p, std::byte* result, int64_t, int64_t) { std::memcpy(result, &of(p).position, sizeof(int64_t)); }
+  static void finish(std::byte* p, std::byte* result, int64_t, int64_t) {
+    std::memcpy(result, &of(p).position, sizeof(int64_t));
+  }
 };
 
 template <Combine c, class T>
 inline void combine_rows(T* to, const T* left, const T* right, int64_t n) {
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) to[i] = combine<c>(left[i], right[i]);
+  for (int64_t i = 0; i < n; ++i)
+    to[i] = combine<c>(left[i], right[i]);
 }
 
 // Where the bracketing decides bits: a row of accumulators for each lane.
@@ -183,11 +201,13 @@ struct SideBySide {
   // Lanes that no element reached hold the identity, which changes nothing.
   void flush(int64_t used, int64_t n) {
     for (int half = kReduceLanes / 2; half > 0; half /= 2) {
-      for (int64_t i = 0; i < half && i + half < used; ++i) combine_rows<c>(lanes[i], lanes[i], lanes[i + half], n);
+      for (int64_t i = 0; i < half && i + half < used; ++i)
+        combine_rows<c>(lanes[i], lanes[i], lanes[i + half], n);
       used = std::min<int64_t>(used, half);
     }
     T* total = lanes[0];
-    for (int64_t bits = blocks++; bits & 1; bits >>= 1) combine_rows<c>(total, pending[--count], total, n);
+    for (int64_t bits = blocks++; bits & 1; bits >>= 1)
+      combine_rows<c>(total, pending[--count], total, n);
     std::memcpy(pending[count++], total, n * sizeof(T));
   }
 
@@ -198,7 +218,8 @@ struct SideBySide {
     T* lane = s.lanes[in_block % kReduceLanes];
     if (in_block < kReduceLanes) {
       T zero = identity<c, T>();
-      for (int64_t i = 0; i < n; ++i) lane[i] = combine<c>(zero, x[i]);
+      for (int64_t i = 0; i < n; ++i)
+        lane[i] = combine<c>(zero, x[i]);
     } else {
       combine_rows<c>(lane, lane, x, n);
     }
@@ -211,11 +232,13 @@ struct SideBySide {
     int64_t rest = n % kReduceBlock;
     if (rest != 0) s.flush(std::min<int64_t>(rest, kReduceLanes), count);
     if (s.count == 0) {
-      for (int64_t i = 0; i < count; ++i) to[i] = identity<c, T>();
+      for (int64_t i = 0; i < count; ++i)
+        to[i] = identity<c, T>();
       return;
     }
     std::memcpy(to, s.pending[--s.count], count * sizeof(T));
-    while (s.count > 0) combine_rows<c>(to, s.pending[--s.count], to, count);
+    while (s.count > 0)
+      combine_rows<c>(to, s.pending[--s.count], to, count);
   }
 };
 
@@ -225,12 +248,15 @@ struct SideBySideAnyOrder {
   T total[kChunk];
   static SideBySideAnyOrder& of(std::byte* p) { return *reinterpret_cast<SideBySideAnyOrder*>(p); }
   static void init(std::byte* p) {
-    for (T& t : of(p).total) t = identity<c, T>();
+    for (T& t : of(p).total)
+      t = identity<c, T>();
   }
   static void add(std::byte* p, const std::byte* elements, int64_t, int64_t n) {
     combine_rows<c>(of(p).total, of(p).total, reinterpret_cast<const T*>(elements), n);
   }
-  static void finish(std::byte* p, std::byte* result, int64_t, int64_t count) { std::memcpy(result, of(p).total, count * sizeof(T)); }
+  static void finish(std::byte* p, std::byte* result, int64_t, int64_t count) {
+    std::memcpy(result, of(p).total, count * sizeof(T));
+  }
 };
 
 template <Combine c, class T>
@@ -239,7 +265,8 @@ struct SideBySidePosition {
   int64_t position[kChunk];
   static SideBySidePosition& of(std::byte* p) { return *reinterpret_cast<SideBySidePosition*>(p); }
   static void init(std::byte* p) {
-    for (int64_t& i : of(p).position) i = 0;
+    for (int64_t& i : of(p).position)
+      i = 0;
   }
   static void add(std::byte* p, const std::byte* elements, int64_t at, int64_t n) {
     SideBySidePosition& s = of(p);
@@ -255,7 +282,9 @@ struct SideBySidePosition {
       s.position[i] = take ? at : s.position[i];
     }
   }
-  static void finish(std::byte* p, std::byte* result, int64_t, int64_t count) { std::memcpy(result, of(p).position, count * sizeof(int64_t)); }
+  static void finish(std::byte* p, std::byte* result, int64_t, int64_t count) {
+    std::memcpy(result, of(p).position, count * sizeof(int64_t));
+  }
 };
 
 template <class R>

@@ -1,4 +1,5 @@
-// One row of bf16 by a matrix, by instructions that multiply pairs without widening them: where loop::bf16_in_pairs(), whose bits these are.
+// One row of bf16 by a matrix, by instructions that multiply pairs without widening them: where loop::bf16_in_pairs(),
+// whose bits these are.
 #pragma once
 #include <cstdint>
 

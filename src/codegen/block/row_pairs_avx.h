@@ -1,7 +1,9 @@
 // What row_pairs.cpp does with pairs of bf16, by the instruction of AVX-512: inside a region that is compiled for it.
 #pragma once
 
-inline __m512 add_pairs(__m512 sums, __m512i a, __m512i b) { return _mm512_dpbf16_ps(sums, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b)); }
+inline __m512 add_pairs(__m512 sums, __m512i a, __m512i b) {
+  return _mm512_dpbf16_ps(sums, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));
+}
 
 // Sums of columns: a vector holds the chains of four.
 struct ColumnSums {
@@ -10,14 +12,18 @@ struct ColumnSums {
 
   ColumnSums() {
 #pragma GCC unroll 8
-    for (__m512& s : sums) s = _mm512_setzero_ps();
+    for (__m512& s : sums)
+      s = _mm512_setzero_ps();
   }
-  // A line of each column, so far apart; asks for what comes later in each: machines follow eight columns too late by themselves.
+  // A line of each column, so far apart; asks for what comes later in each: machines follow eight columns too late by
+  // themselves.
   void add(const BFloat16* x, const BFloat16* columns, int64_t apart) {
     constexpr int kAhead = 1024 / sizeof(BFloat16);
 #pragma GCC unroll 8
-    for (int c = 0; c < kColumns; ++c) __builtin_prefetch(columns + c * apart + kAhead);
-    auto quad = [](const BFloat16* p) __attribute__((always_inline)) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); };
+    for (int c = 0; c < kColumns; ++c)
+      __builtin_prefetch(columns + c * apart + kAhead);
+    auto quad = [](const BFloat16* p)
+                    __attribute__((always_inline)) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); };
 #pragma GCC unroll 8
     for (int t = 0; t < kTurns; ++t) {
       const __m512i each = _mm512_broadcast_i32x4(quad(x + t * 8));
@@ -37,7 +43,8 @@ struct ColumnSums {
     for (int c = 0; c < kColumns; c += 4) {
       float blocks[4];
       avx512::Simd<float>::sum_quads(sums[c / 4], blocks);  // adds neighbours first
-      for (int i = 0; i < 4; ++i) out[c + i] += blocks[i];
+      for (int i = 0; i < 4; ++i)
+        out[c + i] += blocks[i];
     }
   }
 };

@@ -6,26 +6,31 @@ inline bfloat16x8_t load(const BFloat16* p) { return vreinterpretq_bf16_u16(vld1
 // Sums of columns: a vector holds the chains of one.
 struct ColumnSums {
   static constexpr int kColumns = 4, kTurns = 4;  // turns of all chains in a line
-  static constexpr int kSpread = 3;               // x of 5 to 8 KiB, line behind line, takes a tenth from what the streams of columns get: prefetching follows it too
+  static constexpr int kSpread = 3;  // x of 5 to 8 KiB, line behind line, takes a tenth from what the streams of
+                                     // columns get: prefetching follows it too
   float32x4_t sums[kColumns];
 
   ColumnSums() {
 #pragma GCC unroll 8
-    for (float32x4_t& s : sums) s = vdupq_n_f32(0);
+    for (float32x4_t& s : sums)
+      s = vdupq_n_f32(0);
   }
   // A line of each column, so far apart.
   void add(const BFloat16* x, const BFloat16* columns, int64_t apart) {
     bfloat16x8_t each[kTurns];
 #pragma GCC unroll 8
-    for (int t = 0; t < kTurns; ++t) each[t] = load(x + t * 8);
+    for (int t = 0; t < kTurns; ++t)
+      each[t] = load(x + t * 8);
 #pragma GCC unroll 8
     for (int c = 0; c < kColumns; ++c)
 #pragma GCC unroll 8
-      for (int t = 0; t < kTurns; ++t) sums[c] = vbfdotq_f32(sums[c], load(columns + c * apart + t * 8), each[t]);
+      for (int t = 0; t < kTurns; ++t)
+        sums[c] = vbfdotq_f32(sums[c], load(columns + c * apart + t * 8), each[t]);
   }
   void add_to(float* out) const {
 #pragma GCC unroll 8
-    for (int c = 0; c < kColumns; ++c) out[c] += vaddvq_f32(sums[c]);  // adds neighbours first
+    for (int c = 0; c < kColumns; ++c)
+      out[c] += vaddvq_f32(sums[c]);  // adds neighbours first
   }
 };
 
@@ -34,8 +39,10 @@ template <int kPairs>
 struct Factors {
   bfloat16x8_t pairs;
   explicit Factors(const BFloat16* x) {
-    if constexpr (kPairs == 4) pairs = load(x);
-    else pairs = vreinterpretq_bf16_u16(vsetq_lane_u16(x[1].bits, vsetq_lane_u16(x[0].bits, vdupq_n_u16(0), 0), 1));
+    if constexpr (kPairs == 4)
+      pairs = load(x);
+    else
+      pairs = vreinterpretq_bf16_u16(vsetq_lane_u16(x[1].bits, vsetq_lane_u16(x[0].bits, vdupq_n_u16(0), 0), 1));
   }
 };
 

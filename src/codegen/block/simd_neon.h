@@ -47,7 +47,8 @@ struct Simd<float> {
       }
     } else {
 #pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) y[v] = load(b + v * kLanes);
+      for (int v = 0; v < kVectors; ++v)
+        y[v] = load(b + v * kLanes);
     }
   }
   static void store(float* p, V v) { vst1q_f32(p, v); }
@@ -62,7 +63,8 @@ struct Simd<float> {
   static void stays_here(V& u) { asm volatile("" : "+w"(u)); }
   static void stays_here(V& u0, V& u1) { asm volatile("" : "+w"(u0), "+w"(u1)); }
   static V pow2(V shifted) {
-    constexpr int32_t kOffset = loop::math::FloatFormat<float>::kBias - std::bit_cast<int32_t>(loop::math::FloatFormat<float>::kRoundToInt);
+    constexpr int32_t kOffset =
+        loop::math::FloatFormat<float>::kBias - std::bit_cast<int32_t>(loop::math::FloatFormat<float>::kRoundToInt);
     return vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(vreinterpretq_s32_f32(shifted), vdupq_n_s32(kOffset)), 23));
   }
   template <int kRows, int kVectors>
@@ -81,7 +83,8 @@ struct Simd<float> {
       }
     } else {
       for (int i = 0; i < kRows; ++i)
-        for (int v = 0; v < kVectors; ++v) acc[i][v] = mul(splat(a[i]), y[v]);
+        for (int v = 0; v < kVectors; ++v)
+          acc[i][v] = mul(splat(a[i]), y[v]);
     }
   }
   template <int kRows, int kVectors>
@@ -100,20 +103,24 @@ struct Simd<float> {
       }
     } else {
       for (int i = 0; i < kRows; ++i)
-        for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(splat(a[i]), y[v], acc[i][v]);
+        for (int v = 0; v < kVectors; ++v)
+          acc[i][v] = fma(splat(a[i]), y[v], acc[i][v]);
     }
   }
   // Rows are loaded one step ahead and multiplications stay in the order written (see simd_neon_tile.h).
   template <int kRows, int kVectors, class Row, class F>
     requires(kRows % 4 == 0)
-  [[gnu::always_inline]] static void multiply_steps(V (&acc)[kRows][kVectors], int64_t steps, const float* a, int64_t lda, Row&& row, F&& each) {
+  [[gnu::always_inline]] static void multiply_steps(V (&acc)[kRows][kVectors], int64_t steps, const float* a,
+                                                    int64_t lda, Row&& row, F&& each) {
     constexpr int kFours = kRows / 4;
     V x[kFours], even[kVectors], odd[kVectors];
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) even[v] = row(v);
+    for (int v = 0; v < kVectors; ++v)
+      even[v] = row(v);
 #pragma GCC unroll 4
-    for (int f = 0; f < kFours; ++f) x[f] = load(a + 4 * f);
-    auto step = [&]<bool last>(const V (&y)[kVectors], V (&soon)[kVectors]) __attribute__((always_inline)) {
+    for (int f = 0; f < kFours; ++f)
+      x[f] = load(a + 4 * f);
+    auto step = [&]<bool last>(const V(&y)[kVectors], V(&soon)[kVectors]) __attribute__((always_inline)) {
       a += lda;
 #pragma GCC unroll 4
       for (int f = 0; f < kFours; ++f) {
@@ -139,35 +146,44 @@ struct Simd<float> {
     }
   }
   static constexpr int64_t kNear = 384;
-  static void tile(int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, const float* from, float* to, int64_t ldc, bool add, const std::byte* ask, int64_t step, int64_t turn, int64_t near) {
+  static void tile(int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, const float* from, float* to,
+                   int64_t ldc, bool add, const std::byte* ask, int64_t step, int64_t turn, int64_t near) {
     constexpr int64_t kSize = sizeof(float);
     tile_8x12(k, a, lda * kSize, b, ldb * kSize, from, to, ldc * kSize, add, ask, step, turn, near);
   }
-  static void asking_tile(int64_t k, const float* a, const float* b, float* to, int64_t ldc, bool add, const std::byte* ask, const int64_t* places, int64_t near) {
+  static void asking_tile(int64_t k, const float* a, const float* b, float* to, int64_t ldc, bool add,
+                          const std::byte* ask, const int64_t* places, int64_t near) {
     asking_tile_8x12(k, a, b, to, ldc * sizeof(float), add, ask, places, near);
   }
-  static void packing_tile(int64_t k, const float* a, const float* b, int64_t ldb, float* packed, float* to, int64_t ldc, bool add, int64_t ahead) {
+  static void packing_tile(int64_t k, const float* a, const float* b, int64_t ldb, float* packed, float* to,
+                           int64_t ldc, bool add, int64_t ahead) {
     constexpr int64_t kSize = sizeof(float);
     packing_tile_8x12(k, a, b, ldb * kSize, packed, to, ldc * kSize, add, ahead * kSize);
   }
-  static void row_tile(int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, float* to, int64_t ldc, bool add, const std::byte* ask, int64_t step, int64_t turn) {
+  static void row_tile(int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, float* to, int64_t ldc,
+                       bool add, const std::byte* ask, int64_t step, int64_t turn) {
     constexpr int64_t kSize = sizeof(float);
     row_tile_8x8(k, a, lda * kSize, b, ldb * kSize, to, ldc * kSize, add, ask, step, turn);
   }
-  static void leaving_row_tile(int64_t k, const float* a, int64_t lda, float* left, const float* b, int64_t ldb, float* to, int64_t ldc, bool add, const std::byte* ask, int64_t step, int64_t turn) {
+  static void leaving_row_tile(int64_t k, const float* a, int64_t lda, float* left, const float* b, int64_t ldb,
+                               float* to, int64_t ldc, bool add, const std::byte* ask, int64_t step, int64_t turn) {
     constexpr int64_t kSize = sizeof(float);
     leaving_row_tile_8x8(k, a, lda * kSize, left, b, ldb * kSize, to, ldc * kSize, add, ask, step, turn);
   }
-  static void taking_row_tile(int64_t k, const float* left, const float* b, int64_t ldb, float* to, int64_t ldc, bool add, const std::byte* ask, int64_t step, int64_t turn) {
+  static void taking_row_tile(int64_t k, const float* left, const float* b, int64_t ldb, float* to, int64_t ldc,
+                              bool add, const std::byte* ask, int64_t step, int64_t turn) {
     constexpr int64_t kSize = sizeof(float);
     taking_row_tile_8x8(k, left, b, ldb * kSize, to, ldc * kSize, add, ask, step, turn);
   }
-  // The multiplications of a row of b stay together where elements are widened: GCC would widen several rows first, and run out of registers.
+  // The multiplications of a row of b stay together where elements are widened: GCC would widen several rows first, and
+  // run out of registers.
   template <int kRows, int kVectors, class B>
-  [[gnu::always_inline]] static void multiply_rows(V (&acc)[kRows][kVectors], const float* a, int64_t lda, const B* b, int64_t ldb) {
+  [[gnu::always_inline]] static void multiply_rows(V (&acc)[kRows][kVectors], const float* a, int64_t lda, const B* b,
+                                                   int64_t ldb) {
     V x[kRows];
 #pragma GCC unroll 8
-    for (int i = 0; i < kRows; ++i) x[i] = load(a + i * lda);
+    for (int i = 0; i < kRows; ++i)
+      x[i] = load(a + i * lda);
     auto step = [&]<int l>(std::integral_constant<int, l>) __attribute__((always_inline)) {
       V y[kVectors];
       load_row(y, b + l * ldb);
@@ -185,8 +201,8 @@ struct Simd<float> {
     step(std::integral_constant<int, 2>{});
     step(std::integral_constant<int, 3>{});
   }
-  // Eight narrow elements as they are in memory, and widened: by shifts, since beside multiplications a permutation takes 3.1 cycles for them on a Neoverse-N1, and
-  // shifts 2.2.
+  // Eight narrow elements as they are in memory, and widened: by shifts, since beside multiplications a permutation
+  // takes 3.1 cycles for them on a Neoverse-N1, and shifts 2.2.
   static uint16x8_t load_eight(const BFloat16* p) { return vld1q_u16(&p->bits); }
   static float16x8_t load_eight(const Float16* p) { return vreinterpretq_f16_u16(vld1q_u16(&p->bits)); }
   static V low(uint16x8_t x) { return vreinterpretq_f32_u32(vshll_n_u16(vget_low_u16(x), 16)); }
@@ -196,10 +212,12 @@ struct Simd<float> {
 
   // acc += x[lane] y. GCC would take the lane out first where several follow, one more instruction of the same units.
   template <int lane>
-  static void fma_lane(V& acc, V y, V x) { asm volatile("fmla %0.4s, %1.4s, %2.s[%3]" : "+w"(acc) : "w"(y), "w"(x), "i"(lane)); }
+  static void fma_lane(V& acc, V y, V x) {
+    asm volatile("fmla %0.4s, %1.4s, %2.s[%3]" : "+w"(acc) : "w"(y), "w"(x), "i"(lane));
+  }
 
-  // A row is loaded while the one before it is multiplied, and sums as soon as their registers are free: see multiply_row_steps. Reads a step of
-  // sums behind the last one.
+  // A row is loaded while the one before it is multiplied, and sums as soon as their registers are free: see
+  // multiply_row_steps. Reads a step of sums behind the last one.
   template <int kRows, class B, class F>
   static int64_t add_narrow_rows(float* sums, int64_t n, const float* x, const B* b, int64_t ldb, F&& each) {
     constexpr int kEights = 4, kStep = kEights * 8;
@@ -208,18 +226,25 @@ struct Simd<float> {
     V acc[kEights][2], factor[kRows];
     Eight now[kEights], soon[kEights];
 #pragma GCC unroll 8
-    for (int l = 0; l < kRows; ++l) factor[l] = splat(x[l]);
-    auto load_sums = [&](int e, const float* from) __attribute__((always_inline)) { acc[e][0] = load(from + 8 * e), acc[e][1] = load(from + 8 * e + 4); };
+    for (int l = 0; l < kRows; ++l)
+      factor[l] = splat(x[l]);
+    auto load_sums = [&](int e, const float* from) __attribute__((always_inline)) {
+      acc[e][0] = load(from + 8 * e), acc[e][1] = load(from + 8 * e + 4);
+    };
 #pragma GCC unroll 4
-    for (int e = 0; e < kEights; ++e) load_sums(e, sums), now[e] = load_eight(b + 8 * e);
+    for (int e = 0; e < kEights; ++e)
+      load_sums(e, sums), now[e] = load_eight(b + 8 * e);
     int64_t j = 0;
     for (; j + kStep <= n; j += kStep, sums += kStep) {
 #pragma GCC unroll 8
       for (int l = 0; l < kRows; ++l) {
         each(l, j);
-        const B* from = l + 1 < kRows ? b + (l + 1) * ldb + j : j + 2 * kStep <= n ? b + j + kStep : b;  // behind a row there may be nothing
+        const B* from = l + 1 < kRows        ? b + (l + 1) * ldb + j
+                        : j + 2 * kStep <= n ? b + j + kStep
+                                             : b;  // behind a row there may be nothing
 #pragma GCC unroll 4
-        for (int e = 0; e < kEights; ++e) soon[e] = load_eight(from + 8 * e);
+        for (int e = 0; e < kEights; ++e)
+          soon[e] = load_eight(from + 8 * e);
         asm volatile("" : "+w"(soon[0]), "+w"(soon[1]), "+w"(soon[2]), "+w"(soon[3]));
 #pragma GCC unroll 4
         for (int e = 0; e < kEights; ++e) {
@@ -239,14 +264,17 @@ struct Simd<float> {
     return j;
   }
 
-  // Rows of b are loaded one k ahead of their use, those of a as soon as their registers are free, and a row's multiplications stay together: 98 % of
-  // the peak, where the orders that GCC chose gave 80 to 92. Multiplications that wait for a load fill the queue in front of those that could run.
+  // Rows of b are loaded one k ahead of their use, those of a as soon as their registers are free, and a row's
+  // multiplications stay together: 98 % of the peak, where the orders that GCC chose gave 80 to 92. Multiplications
+  // that wait for a load fill the queue in front of those that could run.
   template <int kRows, class F>
-  [[gnu::always_inline]] static void multiply_row_steps(V (&acc)[kRows][2], int64_t steps, const float* a, int64_t lda, const float* b, int64_t ldb, F&& each) {
+  [[gnu::always_inline]] static void multiply_row_steps(V (&acc)[kRows][2], int64_t steps, const float* a, int64_t lda,
+                                                        const float* b, int64_t ldb, F&& each) {
     if (steps == 0) return;
     V x[kRows], y0 = load(b), y1 = load(b + kLanes);
 #pragma GCC unroll 8
-    for (int i = 0; i < kRows; ++i) x[i] = load(a + i * lda);
+    for (int i = 0; i < kRows; ++i)
+      x[i] = load(a + i * lda);
     auto multiply = [&]<int l>(std::integral_constant<int, l>, V u0, V u1) __attribute__((always_inline)) {
 #pragma GCC unroll 8
       for (int i = 0; i < kRows; ++i) {
@@ -293,13 +321,16 @@ struct Simd<float> {
   [[gnu::always_inline]] static void transpose_quads(V (&y)[4]) {
     auto pairs = [](V v) { return vreinterpretq_f64_f32(v); };
     auto single = [](float64x2_t v) { return vreinterpretq_f32_f64(v); };
-    float64x2_t even = pairs(vtrn1q_f32(y[0], y[1])), odd = pairs(vtrn2q_f32(y[0], y[1])), even2 = pairs(vtrn1q_f32(y[2], y[3])), odd2 = pairs(vtrn2q_f32(y[2], y[3]));
-    y[0] = single(vzip1q_f64(even, even2)), y[1] = single(vzip1q_f64(odd, odd2)), y[2] = single(vzip2q_f64(even, even2)), y[3] = single(vzip2q_f64(odd, odd2));
+    float64x2_t even = pairs(vtrn1q_f32(y[0], y[1])), odd = pairs(vtrn2q_f32(y[0], y[1])),
+                even2 = pairs(vtrn1q_f32(y[2], y[3])), odd2 = pairs(vtrn2q_f32(y[2], y[3]));
+    y[0] = single(vzip1q_f64(even, even2)), y[1] = single(vzip1q_f64(odd, odd2)),
+    y[2] = single(vzip2q_f64(even, even2)), y[3] = single(vzip2q_f64(odd, odd2));
   }
   [[gnu::always_inline]] static void sum_sixteens(const V (&acc)[4][4], float* out) {
     V y[4];
 #pragma GCC unroll 4
-    for (int c = 0; c < 4; ++c) y[c] = add(add(acc[c][0], acc[c][2]), add(acc[c][1], acc[c][3]));
+    for (int c = 0; c < 4; ++c)
+      y[c] = add(add(acc[c][0], acc[c][2]), add(acc[c][1], acc[c][3]));
     transpose_quads(y);
     store(out, add(add(y[0], y[1]), add(y[2], y[3])));
   }
@@ -310,10 +341,12 @@ struct Simd<float> {
   [[gnu::always_inline]] static void multiply_turned(V (&acc)[kRows], const V (&y)[4], const float* x, int64_t ldx) {
     float32x4_t r[kRows];
 #pragma GCC unroll 8
-    for (int i = 0; i < kRows; ++i) r[i] = vld1q_f32(x + i * ldx);
+    for (int i = 0; i < kRows; ++i)
+      r[i] = vld1q_f32(x + i * ldx);
     auto step = [&]<int e>(std::integral_constant<int, e>) __attribute__((always_inline)) {
 #pragma GCC unroll 8
-      for (int i = 0; i < kRows; ++i) acc[i] = vfmaq_laneq_f32(acc[i], y[e], r[i], e);
+      for (int i = 0; i < kRows; ++i)
+        acc[i] = vfmaq_laneq_f32(acc[i], y[e], r[i], e);
     };
     step(std::integral_constant<int, 0>{});
     step(std::integral_constant<int, 1>{});
@@ -323,7 +356,8 @@ struct Simd<float> {
 
   // Products with a vector of consecutive elements of each of four columns, ldb apart.
   template <int kRows>
-  [[gnu::always_inline]] static void multiply_columns(V (&acc)[kRows], const float* b, int64_t ldb, const float* x, int64_t ldx) {
+  [[gnu::always_inline]] static void multiply_columns(V (&acc)[kRows], const float* b, int64_t ldb, const float* x,
+                                                      int64_t ldx) {
     V y[4] = {load(b), load(b + ldb), load(b + 2 * ldb), load(b + 3 * ldb)};
     transpose_quads(y);
     multiply_turned(acc, y, x, ldx);
@@ -331,11 +365,13 @@ struct Simd<float> {
 
   // bf16: a table lookup takes an element of each column out of two registers and puts zeros below it.
   template <int kRows>
-  [[gnu::always_inline]] static void multiply_columns(V (&acc)[kRows], const BFloat16* b, int64_t ldb, const float* x, int64_t ldx) {
+  [[gnu::always_inline]] static void multiply_columns(V (&acc)[kRows], const BFloat16* b, int64_t ldb, const float* x,
+                                                      int64_t ldx) {
     auto column = [&](int c) { return vreinterpretq_u64_u16(vld1q_u16(&b[c * ldb].bits)); };
     uint64x2_t c0 = column(0), c1 = column(1), c2 = column(2), c3 = column(3);
     auto bytes = [](uint64x2_t v) { return vreinterpretq_u8_u64(v); };
-    uint8x16x2_t four[2] = {{{bytes(vzip1q_u64(c0, c1)), bytes(vzip1q_u64(c2, c3))}}, {{bytes(vzip2q_u64(c0, c1)), bytes(vzip2q_u64(c2, c3))}}};
+    uint8x16x2_t four[2] = {{{bytes(vzip1q_u64(c0, c1)), bytes(vzip1q_u64(c2, c3))}},
+                            {{bytes(vzip2q_u64(c0, c1)), bytes(vzip2q_u64(c2, c3))}}};
 #pragma GCC unroll 2
     for (int half = 0; half < 2; ++half) {
       float32x4_t y[4];
@@ -350,17 +386,21 @@ struct Simd<float> {
   }
 
   template <int kRows>
-  [[gnu::always_inline]] static void multiply_columns(V (&acc)[kRows], const Float16* b, int64_t ldb, const float* x, int64_t ldx) {
+  [[gnu::always_inline]] static void multiply_columns(V (&acc)[kRows], const Float16* b, int64_t ldb, const float* x,
+                                                      int64_t ldx) {
     auto column = [&](int c) { return vld1q_u16(&b[c * ldb].bits); };
     auto words = [](uint16x8_t v) { return vreinterpretq_u32_u16(v); };
     uint16x8_t c0 = column(0), c1 = column(1), c2 = column(2), c3 = column(3);
-    uint16x8_t even = vtrn1q_u16(c0, c1), odd = vtrn2q_u16(c0, c1), even2 = vtrn1q_u16(c2, c3), odd2 = vtrn2q_u16(c2, c3);
+    uint16x8_t even = vtrn1q_u16(c0, c1), odd = vtrn2q_u16(c0, c1), even2 = vtrn1q_u16(c2, c3),
+               odd2 = vtrn2q_u16(c2, c3);
     // Elements 0 and 4, 2 and 6, 1 and 5, 3 and 7 of the four columns.
     auto low = [&](uint16x8_t a, uint16x8_t b) { return vreinterpretq_f16_u32(vtrn1q_u32(words(a), words(b))); };
     auto high = [&](uint16x8_t a, uint16x8_t b) { return vreinterpretq_f16_u32(vtrn2q_u32(words(a), words(b))); };
     float16x8_t e04 = low(even, even2), e26 = high(even, even2), e15 = low(odd, odd2), e37 = high(odd, odd2);
-    float32x4_t first[4] = {vcvt_f32_f16(vget_low_f16(e04)), vcvt_f32_f16(vget_low_f16(e15)), vcvt_f32_f16(vget_low_f16(e26)), vcvt_f32_f16(vget_low_f16(e37))};
-    float32x4_t second[4] = {vcvt_high_f32_f16(e04), vcvt_high_f32_f16(e15), vcvt_high_f32_f16(e26), vcvt_high_f32_f16(e37)};
+    float32x4_t first[4] = {vcvt_f32_f16(vget_low_f16(e04)), vcvt_f32_f16(vget_low_f16(e15)),
+                            vcvt_f32_f16(vget_low_f16(e26)), vcvt_f32_f16(vget_low_f16(e37))};
+    float32x4_t second[4] = {vcvt_high_f32_f16(e04), vcvt_high_f32_f16(e15), vcvt_high_f32_f16(e26),
+                             vcvt_high_f32_f16(e37)};
     multiply_turned(acc, first, x, ldx);
     multiply_turned(acc, second, x + 4, ldx);
   }
@@ -374,7 +414,8 @@ struct Simd<double> {
   template <int kVectors>
   [[gnu::always_inline]] static void load_row(V (&y)[kVectors], const double* b) {
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) y[v] = load(b + v * kLanes);
+    for (int v = 0; v < kVectors; ++v)
+      y[v] = load(b + v * kLanes);
   }
   static void store(double* p, V v) { vst1q_f64(p, v); }
   static V splat(double x) { return vdupq_n_f64(x); }
@@ -385,7 +426,8 @@ struct Simd<double> {
   static V max(V a, V b) { return vmaxnmq_f64(a, b); }
   static V if_less(V x, V c, V a, V b) { return vbslq_f64(vcltq_f64(x, c), a, b); }
   static V pow2(V shifted) {
-    constexpr int64_t kOffset = loop::math::FloatFormat<double>::kBias - std::bit_cast<int64_t>(loop::math::FloatFormat<double>::kRoundToInt);
+    constexpr int64_t kOffset =
+        loop::math::FloatFormat<double>::kBias - std::bit_cast<int64_t>(loop::math::FloatFormat<double>::kRoundToInt);
     return vreinterpretq_f64_s64(vshlq_n_s64(vaddq_s64(vreinterpretq_s64_f64(shifted), vdupq_n_s64(kOffset)), 52));
   }
   template <int kRows, int kVectors>
@@ -393,7 +435,8 @@ struct Simd<double> {
 #pragma GCC unroll 8
     for (int i = 0; i < kRows; ++i)
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) acc[i][v] = mul(splat(a[i]), y[v]);
+      for (int v = 0; v < kVectors; ++v)
+        acc[i][v] = mul(splat(a[i]), y[v]);
   }
   template <int kRows, int kVectors>
   [[gnu::always_inline]] static void multiply(V (&acc)[kRows][kVectors], const double* a, const V (&y)[kVectors]) {
@@ -409,19 +452,23 @@ struct Simd<double> {
       }
     } else {
       for (int i = 0; i < kRows; ++i)
-        for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(splat(a[i]), y[v], acc[i][v]);
+        for (int v = 0; v < kVectors; ++v)
+          acc[i][v] = fma(splat(a[i]), y[v], acc[i][v]);
     }
   }
   template <int kRows, int kVectors>
-  [[gnu::always_inline]] static void multiply_rows(V (&acc)[kRows][kVectors], const double* a, int64_t lda, const double* b, int64_t ldb) {
+  [[gnu::always_inline]] static void multiply_rows(V (&acc)[kRows][kVectors], const double* a, int64_t lda,
+                                                   const double* b, int64_t ldb) {
     V y0[kVectors], y1[kVectors];
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) y0[v] = load(b + v * kLanes), y1[v] = load(b + ldb + v * kLanes);
+    for (int v = 0; v < kVectors; ++v)
+      y0[v] = load(b + v * kLanes), y1[v] = load(b + ldb + v * kLanes);
 #pragma GCC unroll 8
     for (int i = 0; i < kRows; ++i) {
       V x = load(a + i * lda);
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) acc[i][v] = vfmaq_laneq_f64(vfmaq_laneq_f64(acc[i][v], y0[v], x, 0), y1[v], x, 1);
+      for (int v = 0; v < kVectors; ++v)
+        acc[i][v] = vfmaq_laneq_f64(vfmaq_laneq_f64(acc[i][v], y0[v], x, 0), y1[v], x, 1);
     }
   }
 };

@@ -1,4 +1,5 @@
-// Simd<T> for any machine, one element at a time, through libm's fma where the machine has none: see simd.h, which includes it.
+// Simd<T> for any machine, one element at a time, through libm's fma where the machine has none: see simd.h, which
+// includes it.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -16,10 +17,13 @@ struct Simd {
   static constexpr int kLanes = 1, kTileRows = 4, kTileVectors = 4, kDepth = 1;
   static V zero() { return 0; }
   template <class S>
-  static V load(const S* p) { return loop::scalar::convert<T>(*p); }
+  static V load(const S* p) {
+    return loop::scalar::convert<T>(*p);
+  }
   template <int kVectors, class B>
   static void load_row(V (&y)[kVectors], const B* b) {
-    for (int v = 0; v < kVectors; ++v) y[v] = load(b + v);
+    for (int v = 0; v < kVectors; ++v)
+      y[v] = load(b + v);
   }
   static void store(T* p, V v) { *p = v; }
   static V splat(T x) { return x; }
@@ -38,23 +42,27 @@ struct Simd {
   template <int kRows, int kVectors>
   static void begin(V (&acc)[kRows][kVectors], const T* a, const V (&y)[kVectors]) {
     for (int i = 0; i < kRows; ++i)
-      for (int v = 0; v < kVectors; ++v) acc[i][v] = a[i] * y[v];
+      for (int v = 0; v < kVectors; ++v)
+        acc[i][v] = a[i] * y[v];
   }
   template <int kRows, int kVectors>
   static void multiply(V (&acc)[kRows][kVectors], const T* a, const V (&y)[kVectors]) {
     for (int i = 0; i < kRows; ++i)
-      for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(a[i], y[v], acc[i][v]);
+      for (int v = 0; v < kVectors; ++v)
+        acc[i][v] = fma(a[i], y[v], acc[i][v]);
   }
   template <int kRows, int kVectors, class B>
   static void multiply_rows(V (&acc)[kRows][kVectors], const T* a, int64_t lda, const B* b, int64_t) {
     for (int i = 0; i < kRows; ++i)
-      for (int v = 0; v < kVectors; ++v) acc[i][v] = fma(a[i * lda], load(b + v), acc[i][v]);
+      for (int v = 0; v < kVectors; ++v)
+        acc[i][v] = fma(a[i * lda], load(b + v), acc[i][v]);
   }
   template <class S>
   static constexpr int kColumnDepth = 1;
   template <int kRows, class S>
   static void multiply_columns(V (&acc)[kRows], const S* b, int64_t, const T* x, int64_t ldx) {
-    for (int i = 0; i < kRows; ++i) acc[i] = fma(x[i * ldx], load(b), acc[i]);
+    for (int i = 0; i < kRows; ++i)
+      acc[i] = fma(x[i * ldx], load(b), acc[i]);
   }
 };
 }  // namespace portable

@@ -1,8 +1,8 @@
 // The compiled form of a kernel for the block back end: arrays of steps, each one call of a ready C++ loop.
 //
-// Every value has an entry in a table of addresses. A *uniform* value is one scalar there; a *varying* one an array with
-// an element for each iteration of the current chunk of the vector axis. An address is fixed for the length of a run, but
-// for loads and stores of consecutive elements, which point into the caller's memory and move with the chunk.
+// Every value has an entry in a table of addresses. A *uniform* value is one scalar there; a *varying* one an array
+// with an element for each iteration of the current chunk of the vector axis. An address is fixed for the length of a
+// run, but for loads and stores of consecutive elements, which point into the caller's memory and move with the chunk.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,20 +13,20 @@
 
 namespace sheaf::codegen::block {
 
-// Iterations of the vector axis that a step runs at a time. Divides kReduceBlock, and is a multiple of kReduceLanes. Large
-// enough that the call of a step costs little, small enough that a dozen values stay in the first-level cache.
+// Iterations of the vector axis that a step runs at a time. Divides kReduceBlock, and is a multiple of kReduceLanes.
+// Large enough that the call of a step costs little, small enough that a dozen values stay in the first-level cache.
 inline constexpr int64_t kChunk = 256;
 static_assert(loop::kReduceBlock % kChunk == 0 && kChunk % loop::kReduceLanes == 0);
 
 struct Context {
-  std::byte** address;         // by value
-  int64_t count;               // iterations in the current chunk
-  int64_t start;               // the first of them
-  std::byte* frame;            // of states and arrays
+  std::byte** address;  // by value
+  int64_t count;        // iterations in the current chunk
+  int64_t start;        // the first of them
+  std::byte* frame;     // of states and arrays
   std::byte* const* buffers;
-  int64_t failed_lane;         // the lowest iteration of the current chunk that failed a check, or kNone
+  int64_t failed_lane;  // the lowest iteration of the current chunk that failed a check, or kNone
   bool in_chunk;
-  loop::CheckRecord pending;   // that failure
+  loop::CheckRecord pending;  // that failure
   loop::CheckRecord* check;
   const struct Program* program;
   static constexpr int64_t kNone = INT64_MAX;
@@ -52,8 +52,8 @@ struct Step {
   Run run;
   Id out = kNoId, a = kNoId, b = kNoId, c = kNoId;  // meaning by step
   int64_t imm = 0;
-  int64_t own = 0;      // frame offset of the array of a load that could not point into memory; of a reduction's state
-  Steps prologue, body; // loops
+  int64_t own = 0;       // frame offset of the array of a load that could not point into memory; of a reduction's state
+  Steps prologue, body;  // loops
   const Reducer* reducer = nullptr;
   struct CallSite* call = nullptr;
   struct Cost* cost = nullptr;
@@ -61,22 +61,22 @@ struct Step {
 
 enum class Shape : uint8_t { Uniform, Varying };
 
-// The step function of an arithmetic instruction for operands of these shapes (unused ones Uniform), or nullptr when only
-// the all-varying form exists. All uniform: the scalar form.
+// The step function of an arithmetic instruction for operands of these shapes (unused ones Uniform), or nullptr when
+// only the all-varying form exists. All uniform: the scalar form.
 Run find_arithmetic(const loop::Inst& inst, Shape a, Shape b, Shape c);
 Run find_elementary(loop::Op op, DType type, bool varying);
 Run find_convert(DType from, DType to, bool varying);
 // By element width in bytes.
 Run find_select(int width, Shape cond, Shape a, Shape b);
-Run find_copy(int width, bool varying);                // out = a
-Run find_splat(int width);                             // out[i] = a
-Run find_iota();                                       // out[i] = a + (start + i) * b, i64
-Run find_load(int width, bool affine);                 // out[i] = buffer imm at a + (start + i) * b, or at a[i]
-Run find_load_one(int width);                          // out = buffer imm at a
-Run find_store(int width, bool affine, Shape value);   // buffer imm at a + (start + i) * b, or at a[i], = c
-Run find_store_one(int width);                         // buffer imm at a = c
-Run find_point_into();                                 // out's address = buffer imm (element width own) at a + start
-Run find_check(Shape cond, Shape payload);             // a: condition, b: payload, imm: site
+Run find_copy(int width, bool varying);               // out = a
+Run find_splat(int width);                            // out[i] = a
+Run find_iota();                                      // out[i] = a + (start + i) * b, i64
+Run find_load(int width, bool affine);                // out[i] = buffer imm at a + (start + i) * b, or at a[i]
+Run find_load_one(int width);                         // out = buffer imm at a
+Run find_store(int width, bool affine, Shape value);  // buffer imm at a + (start + i) * b, or at a[i], = c
+Run find_store_one(int width);                        // buffer imm at a = c
+Run find_point_into();                                // out's address = buffer imm (element width own) at a + start
+Run find_check(Shape cond, Shape payload);            // a: condition, b: payload, imm: site
 
 const Reducer& find_reducer(loop::Combine combine, DType type, bool side_by_side);
 

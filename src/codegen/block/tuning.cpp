@@ -17,7 +17,7 @@ namespace {
 
 using block::ProductWork;
 
-constexpr double kRoundsMs = 40;           // for all ways together
+constexpr double kRoundsMs = 40;  // for all ways together
 constexpr int kLeastRounds = 3, kMostRounds = 40;
 constexpr double kClearly = 0.98;          // of the usual way's time: less is no gain that would be seen again
 constexpr int64_t kStaysCached = 1 << 20;  // bytes that the step before leaves in a cache near the core
@@ -31,22 +31,24 @@ struct Hash {
 };
 
 std::atomic<bool> enabled{false};
-std::mutex measuring;                                               // one piece of work at a time, or they would disturb each other
+std::mutex measuring;  // one piece of work at a time, or they would disturb each other
 std::shared_mutex mu;
-std::unordered_map<ProductWork, size_t, Hash> chosen;               // GUARDED_BY(mu)
-std::unordered_map<std::string, TunedWork> known;                   // GUARDED_BY(mu): from earlier runs, by the name of the work
-std::vector<TunedWork> met;                                         // GUARDED_BY(mu)
-std::function<void(const std::string&)> tell;                       // GUARDED_BY(mu)
-std::string only;                                                   // for tests, in one thread
+std::unordered_map<ProductWork, size_t, Hash> chosen;  // GUARDED_BY(mu)
+std::unordered_map<std::string, TunedWork> known;      // GUARDED_BY(mu): from earlier runs, by the name of the work
+std::vector<TunedWork> met;                            // GUARDED_BY(mu)
+std::function<void(const std::string&)> tell;          // GUARDED_BY(mu)
+std::string only;                                      // for tests, in one thread
 
 std::string text_of(const ProductWork& w) {
-  return fmt::format("{} {}x{}x{} {},{} {},{}", sheaf::name_of(w.dtype), w.m, w.k, w.n, w.a_minor, w.a_k, w.b_k, w.b_minor);
+  return fmt::format("{} {}x{}x{} {},{} {},{}", sheaf::name_of(w.dtype), w.m, w.k, w.n, w.a_minor, w.a_k, w.b_k,
+                     w.b_minor);
 }
 
 // A line: the name of the work, then each way with its milliseconds, the chosen one first; between them tabs.
 std::string line_of(const TunedWork& t) {
   std::string out = t.work + "\t" + t.ways[t.chosen].name;
-  for (const auto& way : t.ways) out += fmt::format("\t{}={:.6f}", way.name, way.ms);
+  for (const auto& way : t.ways)
+    out += fmt::format("\t{}={:.6f}", way.name, way.ms);
   return out;
 }
 
@@ -84,7 +86,8 @@ double median(std::vector<double> x) {
   return *middle;
 }
 
-// Runs ways in turns and gives the median of each. What is larger than the near caches comes from memory, as it does in a program.
+// Runs ways in turns and gives the median of each. What is larger than the near caches comes from memory, as it does in
+// a program.
 class Stopwatch {
  public:
   Stopwatch(const ProductWork& w, runtime::function_ref<void(size_t)> run)
@@ -102,13 +105,15 @@ class Stopwatch {
         spent += times[i].back();
       }
     std::vector<double> out;
-    for (auto& t : times) out.push_back(median(std::move(t)));
+    for (auto& t : times)
+      out.push_back(median(std::move(t)));
     return out;
   }
 
  private:
   void forget() {
-    for (uint64_t& x : memory_) ++x;
+    for (uint64_t& x : memory_)
+      ++x;
   }
 
   runtime::function_ref<void(size_t)> run_;
@@ -116,13 +121,16 @@ class Stopwatch {
   std::vector<uint64_t> memory_;
 };
 
-TunedWork measure(const ProductWork& work, std::span<const std::string_view> ways, runtime::function_ref<void(size_t)> run) {
+TunedWork measure(const ProductWork& work, std::span<const std::string_view> ways,
+                  runtime::function_ref<void(size_t)> run) {
   TunedWork out{text_of(work), {}, 0, true};
   std::vector<size_t> all;
-  for (size_t i = 0; i < ways.size(); ++i) run(i), all.push_back(i);
+  for (size_t i = 0; i < ways.size(); ++i)
+    run(i), all.push_back(i);
   Stopwatch watch(work, run);
   std::vector<double> times = watch.in_turns(all);
-  for (size_t i = 0; i < ways.size(); ++i) out.ways.push_back({std::string(ways[i]), times[i]});
+  for (size_t i = 0; i < ways.size(); ++i)
+    out.ways.push_back({std::string(ways[i]), times[i]});
   size_t best = std::min_element(times.begin(), times.end()) - times.begin();
   if (best != 0 && times[best] < kClearly * times[0]) {
     std::vector<double> again = watch.in_turns({0, best});
@@ -165,7 +173,8 @@ void set_only_way(std::string_view name) {
   enabled = !only.empty();
 }
 
-size_t fastest_way(const ProductWork& work, std::span<const std::string_view> ways, runtime::function_ref<void(size_t)> run) {
+size_t fastest_way(const ProductWork& work, std::span<const std::string_view> ways,
+                   runtime::function_ref<void(size_t)> run) {
   if (!only.empty()) {
     size_t i = std::find(ways.begin(), ways.end(), only) - ways.begin();
     return i < ways.size() ? i : 0;

@@ -1,5 +1,6 @@
-// Which of several ways is the fastest for a piece of work, found by trying them (--max-autotune). All ways give the same bits, so what is measured
-// can change the speed alone. The first way is the usual one, and another must beat it twice: among all, and again in turns with it.
+// Which of several ways is the fastest for a piece of work, found by trying them (--max-autotune). All ways give the
+// same bits, so what is measured can change the speed alone. The first way is the usual one, and another must beat it
+// twice: among all, and again in turns with it.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -50,7 +51,8 @@ struct ProductWork {
   friend bool operator==(const ProductWork&, const ProductWork&) = default;
 };
 // The place among `ways` of the fastest. run(i) does the whole work that way.
-size_t fastest_way(const ProductWork& work, std::span<const std::string_view> ways, runtime::function_ref<void(size_t)> run);
+size_t fastest_way(const ProductWork& work, std::span<const std::string_view> ways,
+                   runtime::function_ref<void(size_t)> run);
 
 }  // namespace block
 }  // namespace sheaf::codegen

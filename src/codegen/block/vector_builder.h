@@ -1,6 +1,6 @@
 // A builder (see loop/math/scalar.h) whose values are 16 bytes of floats, or as many elements of another type: the
-// expansions of the elementary functions computed several elements at a time, with the bits of the scalar form. Spelt as
-// vectors because GCC's vectoriser gives up on loops over the expansions.
+// expansions of the elementary functions computed several elements at a time, with the bits of the scalar form. Spelt
+// as vectors because GCC's vectoriser gives up on loops over the expansions.
 #pragma once
 #if defined(__aarch64__)
 #include <arm_neon.h>
@@ -24,7 +24,8 @@ struct VectorBuilder {
   template <class T>
   using Vec = typename VecOf<std::conditional_t<std::is_same_v<T, bool>, Mask, T>, kLanes>::type;
   using MaskVec = Vec<bool>;
-  template <class T> using Tag = std::type_identity<T>;
+  template <class T>
+  using Tag = std::type_identity<T>;
   static constexpr Tag<float> F32{};
   static constexpr Tag<double> F64{};
   static constexpr Tag<int32_t> I32{};
@@ -32,7 +33,9 @@ struct VectorBuilder {
   static constexpr Tag<uint32_t> U32{};
 
   template <class T>
-  static Vec<T> splat(T x) { return x - Vec<T>{}; }
+  static Vec<T> splat(T x) {
+    return x - Vec<T>{};
+  }
   static Vec<float> f32(float x) { return splat(x); }
   static Vec<double> f64(double x) { return splat(x); }
   static Vec<int32_t> i32(int32_t x) { return splat(x); }
@@ -52,42 +55,74 @@ struct VectorBuilder {
   template <class R, class V, class Fn, class... Vs>
   static R by_lane(Fn f, V a, Vs... more) {
     R r;
-    for (int l = 0; l < kLanes; ++l) r[l] = f(a[l], more[l]...);
+    for (int l = 0; l < kLanes; ++l)
+      r[l] = f(a[l], more[l]...);
     return r;
   }
 
-  template <class V> static V add(V a, V b) { return a + b; }
-  template <class V> static V sub(V a, V b) { return a - b; }
-  template <class V> static V mul(V a, V b) { return a * b; }
-  template <class V> static V div(V a, V b) {
-    if constexpr (kFloat<V>) return a / b;
-    else return by_lane<V>([](auto x, auto y) { return loop::scalar::apply<loop::Op::Div>(x, y); }, a, b);
+  template <class V>
+  static V add(V a, V b) {
+    return a + b;
   }
-  template <class V> static V neg(V a) { return -a; }
-  template <class V> static V abs(V a) {
-    if constexpr (kFloat<V>) return V(SignedVec<V>(UnsignedVec<V>(a) << 1 >> 1));
-    else return a < 0 ? -a : a;
+  template <class V>
+  static V sub(V a, V b) {
+    return a - b;
+  }
+  template <class V>
+  static V mul(V a, V b) {
+    return a * b;
+  }
+  template <class V>
+  static V div(V a, V b) {
+    if constexpr (kFloat<V>)
+      return a / b;
+    else
+      return by_lane<V>([](auto x, auto y) { return loop::scalar::apply<loop::Op::Div>(x, y); }, a, b);
+  }
+  template <class V>
+  static V neg(V a) {
+    return -a;
+  }
+  template <class V>
+  static V abs(V a) {
+    if constexpr (kFloat<V>)
+      return V(SignedVec<V>(UnsignedVec<V>(a) << 1 >> 1));
+    else
+      return a < 0 ? -a : a;
   }
 
 #if defined(__aarch64__)
-#define SHEAF_FLOAT(name, f32_form, f64_form, op)                                                                  \
-  template <class V> static V name(V a) {                                                                          \
-    if constexpr (sizeof(V) == 16 && sizeof(Element<V>) == 4) return V(f32_form(float32x4_t(a)));                  \
-    else if constexpr (sizeof(V) == 16) return V(f64_form(float64x2_t(a)));                                        \
-    else return by_lane<V>([](auto x) { return loop::scalar::apply<loop::Op::op>(x); }, a);                        \
+#define SHEAF_FLOAT(name, f32_form, f64_form, op)                                        \
+  template <class V>                                                                     \
+  static V name(V a) {                                                                   \
+    if constexpr (sizeof(V) == 16 && sizeof(Element<V>) == 4)                            \
+      return V(f32_form(float32x4_t(a)));                                                \
+    else if constexpr (sizeof(V) == 16)                                                  \
+      return V(f64_form(float64x2_t(a)));                                                \
+    else                                                                                 \
+      return by_lane<V>([](auto x) { return loop::scalar::apply<loop::Op::op>(x); }, a); \
   }
-#define SHEAF_FLOAT2(name, f32_form, f64_form, op)                                                                 \
-  template <class V> static V name(V a, V b) {                                                                     \
-    if constexpr (kFloat<V> && sizeof(V) == 16 && sizeof(Element<V>) == 4)                                         \
-      return V(f32_form(float32x4_t(a), float32x4_t(b)));                                                          \
-    else if constexpr (kFloat<V> && sizeof(V) == 16) return V(f64_form(float64x2_t(a), float64x2_t(b)));           \
-    else return by_lane<V>([](auto x, auto y) { return loop::scalar::apply<loop::Op::op>(x, y); }, a, b);          \
+#define SHEAF_FLOAT2(name, f32_form, f64_form, op)                                                     \
+  template <class V>                                                                                   \
+  static V name(V a, V b) {                                                                            \
+    if constexpr (kFloat<V> && sizeof(V) == 16 && sizeof(Element<V>) == 4)                             \
+      return V(f32_form(float32x4_t(a), float32x4_t(b)));                                              \
+    else if constexpr (kFloat<V> && sizeof(V) == 16)                                                   \
+      return V(f64_form(float64x2_t(a), float64x2_t(b)));                                              \
+    else                                                                                               \
+      return by_lane<V>([](auto x, auto y) { return loop::scalar::apply<loop::Op::op>(x, y); }, a, b); \
   }
 #else
-#define SHEAF_FLOAT(name, f32_form, f64_form, op) \
-  template <class V> static V name(V a) { return by_lane<V>([](auto x) { return loop::scalar::apply<loop::Op::op>(x); }, a); }
-#define SHEAF_FLOAT2(name, f32_form, f64_form, op) \
-  template <class V> static V name(V a, V b) { return by_lane<V>([](auto x, auto y) { return loop::scalar::apply<loop::Op::op>(x, y); }, a, b); }
+#define SHEAF_FLOAT(name, f32_form, f64_form, op)                                      \
+  template <class V>                                                                   \
+  static V name(V a) {                                                                 \
+    return by_lane<V>([](auto x) { return loop::scalar::apply<loop::Op::op>(x); }, a); \
+  }
+#define SHEAF_FLOAT2(name, f32_form, f64_form, op)                                                   \
+  template <class V>                                                                                 \
+  static V name(V a, V b) {                                                                          \
+    return by_lane<V>([](auto x, auto y) { return loop::scalar::apply<loop::Op::op>(x, y); }, a, b); \
+  }
 #endif
   SHEAF_FLOAT(sqrt, vsqrtq_f32, vsqrtq_f64, Sqrt)
   SHEAF_FLOAT(floor, vrndmq_f32, vrndmq_f64, Floor)
@@ -99,38 +134,88 @@ struct VectorBuilder {
 #undef SHEAF_FLOAT
 #undef SHEAF_FLOAT2
 
-  template <class V> static V fma(V a, V b, V c) {
+  template <class V>
+  static V fma(V a, V b, V c) {
 #if defined(__aarch64__)
-    if constexpr (sizeof(V) == 16 && sizeof(Element<V>) == 4) return V(vfmaq_f32(float32x4_t(c), float32x4_t(a), float32x4_t(b)));
-    else if constexpr (sizeof(V) == 16) return V(vfmaq_f64(float64x2_t(c), float64x2_t(a), float64x2_t(b)));
+    if constexpr (sizeof(V) == 16 && sizeof(Element<V>) == 4)
+      return V(vfmaq_f32(float32x4_t(c), float32x4_t(a), float32x4_t(b)));
+    else if constexpr (sizeof(V) == 16)
+      return V(vfmaq_f64(float64x2_t(c), float64x2_t(a), float64x2_t(b)));
     else
 #endif
       return by_lane<V>([](auto x, auto y, auto z) { return loop::scalar::apply<loop::Op::Fma>(x, y, z); }, a, b, c);
   }
 
-  template <class V> static V and_(V a, V b) { return a & b; }
-  template <class V> static V or_(V a, V b) { return a | b; }
-  template <class V> static V xor_(V a, V b) { return a ^ b; }
-  template <class V> static V not_(V a) { return ~a; }
-  template <class V> static V shl(V a, V n) { return V(UnsignedVec<V>(a) << (UnsignedVec<V>(n) & (sizeof(Element<V>) * 8 - 1))); }
-  template <class V> static V shr(V a, V n) { return V(UnsignedVec<V>(a) >> (UnsignedVec<V>(n) & (sizeof(Element<V>) * 8 - 1))); }
-  template <class V> static V sar(V a, V n) { return V(SignedVec<V>(a) >> (SignedVec<V>(n) & (sizeof(Element<V>) * 8 - 1))); }
+  template <class V>
+  static V and_(V a, V b) {
+    return a & b;
+  }
+  template <class V>
+  static V or_(V a, V b) {
+    return a | b;
+  }
+  template <class V>
+  static V xor_(V a, V b) {
+    return a ^ b;
+  }
+  template <class V>
+  static V not_(V a) {
+    return ~a;
+  }
+  template <class V>
+  static V shl(V a, V n) {
+    return V(UnsignedVec<V>(a) << (UnsignedVec<V>(n) & (sizeof(Element<V>) * 8 - 1)));
+  }
+  template <class V>
+  static V shr(V a, V n) {
+    return V(UnsignedVec<V>(a) >> (UnsignedVec<V>(n) & (sizeof(Element<V>) * 8 - 1)));
+  }
+  template <class V>
+  static V sar(V a, V n) {
+    return V(SignedVec<V>(a) >> (SignedVec<V>(n) & (sizeof(Element<V>) * 8 - 1)));
+  }
 
   template <class M>
   static MaskVec mask(M m) {
-    if constexpr (sizeof(M) == sizeof(MaskVec)) return MaskVec(m);
-    else return __builtin_convertvector(m, MaskVec);
+    if constexpr (sizeof(M) == sizeof(MaskVec))
+      return MaskVec(m);
+    else
+      return __builtin_convertvector(m, MaskVec);
   }
-  template <class V> static MaskVec lt(V a, V b) { return mask(a < b); }
-  template <class V> static MaskVec le(V a, V b) { return mask(a <= b); }
-  template <class V> static MaskVec gt(V a, V b) { return mask(a > b); }
-  template <class V> static MaskVec ge(V a, V b) { return mask(a >= b); }
-  template <class V> static MaskVec eq(V a, V b) { return mask(a == b); }
-  template <class V> static MaskVec ne(V a, V b) { return mask(a != b); }
-  template <class V> static V seldom(MaskVec c, V a, V b) { return select(c, a, b); }
-  template <class V> static V select(MaskVec c, V a, V b) {
-    if constexpr (sizeof(V) == sizeof(MaskVec)) return SignedVec<V>(c) ? a : b;
-    else return __builtin_convertvector(c, SignedVec<V>) ? a : b;
+  template <class V>
+  static MaskVec lt(V a, V b) {
+    return mask(a < b);
+  }
+  template <class V>
+  static MaskVec le(V a, V b) {
+    return mask(a <= b);
+  }
+  template <class V>
+  static MaskVec gt(V a, V b) {
+    return mask(a > b);
+  }
+  template <class V>
+  static MaskVec ge(V a, V b) {
+    return mask(a >= b);
+  }
+  template <class V>
+  static MaskVec eq(V a, V b) {
+    return mask(a == b);
+  }
+  template <class V>
+  static MaskVec ne(V a, V b) {
+    return mask(a != b);
+  }
+  template <class V>
+  static V seldom(MaskVec c, V a, V b) {
+    return select(c, a, b);
+  }
+  template <class V>
+  static V select(MaskVec c, V a, V b) {
+    if constexpr (sizeof(V) == sizeof(MaskVec))
+      return SignedVec<V>(c) ? a : b;
+    else
+      return __builtin_convertvector(c, SignedVec<V>) ? a : b;
   }
 
   static Vec<int32_t> bitcast_f32_i32(Vec<float> a) { return Vec<int32_t>(a); }
@@ -141,13 +226,18 @@ struct VectorBuilder {
   template <class To, class V>
   static Vec<To> convert(V a, Tag<To>) {
     using From = Element<V>;
-    if constexpr (std::is_same_v<To, From>) return a;
-    else if constexpr (std::is_floating_point_v<To> || !std::is_floating_point_v<From>) return __builtin_convertvector(a, Vec<To>);
+    if constexpr (std::is_same_v<To, From>)
+      return a;
+    else if constexpr (std::is_floating_point_v<To> || !std::is_floating_point_v<From>)
+      return __builtin_convertvector(a, Vec<To>);
 #if defined(__aarch64__)
-    else if constexpr (sizeof(V) == 16 && std::is_same_v<From, float> && std::is_same_v<To, int32_t>) return Vec<To>(vcvtq_s32_f32(float32x4_t(a)));
-    else if constexpr (sizeof(V) == 16 && std::is_same_v<From, double> && std::is_same_v<To, int64_t>) return Vec<To>(vcvtq_s64_f64(float64x2_t(a)));
+    else if constexpr (sizeof(V) == 16 && std::is_same_v<From, float> && std::is_same_v<To, int32_t>)
+      return Vec<To>(vcvtq_s32_f32(float32x4_t(a)));
+    else if constexpr (sizeof(V) == 16 && std::is_same_v<From, double> && std::is_same_v<To, int64_t>)
+      return Vec<To>(vcvtq_s64_f64(float64x2_t(a)));
 #endif
-    else return by_lane<Vec<To>>([](From x) { return loop::scalar::convert<To>(x); }, a);
+    else
+      return by_lane<Vec<To>>([](From x) { return loop::scalar::convert<To>(x); }, a);
   }
 };
 

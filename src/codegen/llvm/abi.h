@@ -13,14 +13,26 @@ struct Context;
 // The body of a parallel loop for the iterations [begin, end); `captures` are values of the code around it.
 using RangeBody = void (*)(Context*, const void* captures, int64_t begin, int64_t end);
 
-enum Service : int { kParallel, kFail, kFailLanes, kEndRegion, kCall, kFmodF32, kFmodF64, kFmaF32, kFmaF64, kNumServices };
+enum Service : int {
+  kParallel,
+  kFail,
+  kFailLanes,
+  kEndRegion,
+  kCall,
+  kFmodF32,
+  kFmodF64,
+  kFmaF32,
+  kFmaF64,
+  kNumServices
+};
 
 struct Services {
-  // Runs a loop of n iterations of `ns` nanoseconds each, on several threads where that pays, in ranges of at least `minimum`.
+  // Runs a loop of n iterations of `ns` nanoseconds each, on several threads where that pays, in ranges of at least
+  // `minimum`.
   void (*parallel)(Context*, RangeBody, const void* captures, int64_t n, int64_t minimum, double ns);
   void (*fail)(Context*, int64_t site, int64_t payload);
-  // A check failed in a region for some of `count` iterations from `first` on. What counts is the order of iterations, not
-  // that of statements, so failures wait until the region ends.
+  // A check failed in a region for some of `count` iterations from `first` on. What counts is the order of iterations,
+  // not that of statements, so failures wait until the region ends.
   void (*fail_lanes)(Context*, int64_t first, int64_t count, const uint8_t* ok, const int64_t* payloads, int64_t site);
   void (*end_region)(Context*);
   void (*call)(Context*, int64_t number, const int64_t* arguments);
@@ -49,7 +61,7 @@ struct Context {
   loop::CheckRecord check;
   int64_t pending_at = INT64_MAX;  // the lowest iteration of the region that failed a check
   loop::CheckRecord pending;
-  std::exception_ptr error;        // nothing is thrown through generated code
+  std::exception_ptr error;  // nothing is thrown through generated code
 };
 
 // Entry of a kernel.

@@ -24,14 +24,17 @@ int bits_of(DType d) { return d == DType::Bool ? 1 : size_bytes(d) * 8; }
 }  // namespace
 
 llvm::Type* Arithmetic::type(DType d, int lanes) {
-  llvm::Type* t = d == DType::F32 ? b_.getFloatTy() : d == DType::F64 ? b_.getDoubleTy() : static_cast<llvm::Type*>(b_.getIntNTy(bits_of(d)));
+  llvm::Type* t = d == DType::F32   ? b_.getFloatTy()
+                  : d == DType::F64 ? b_.getDoubleTy()
+                                    : static_cast<llvm::Type*>(b_.getIntNTy(bits_of(d)));
   return lanes == 1 ? t : llvm::FixedVectorType::get(t, lanes);
 }
 llvm::Type* Arithmetic::memory_type(DType d, int lanes) { return type(d == DType::Bool ? DType::U8 : d, lanes); }
 
 Value* Arithmetic::constant(DType d, int64_t bits) {
   llvm::APInt raw(64, static_cast<uint64_t>(bits));
-  if (d == DType::F32) return llvm::ConstantFP::get(b_.getContext(), llvm::APFloat(llvm::APFloat::IEEEsingle(), raw.trunc(32)));
+  if (d == DType::F32)
+    return llvm::ConstantFP::get(b_.getContext(), llvm::APFloat(llvm::APFloat::IEEEsingle(), raw.trunc(32)));
   if (d == DType::F64) return llvm::ConstantFP::get(b_.getContext(), llvm::APFloat(llvm::APFloat::IEEEdouble(), raw));
   return llvm::ConstantInt::get(b_.getContext(), bits_of(d) == 64 ? raw : raw.trunc(static_cast<unsigned>(bits_of(d))));
 }
@@ -43,12 +46,14 @@ int Arithmetic::lanes_of(Value* x) {
 
 Value* Arithmetic::splat(Value* x, int lanes) {
   if (lanes == 1) return x;
-  if (auto* c = llvm::dyn_cast<llvm::Constant>(x)) return llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(static_cast<unsigned>(lanes)), c);
+  if (auto* c = llvm::dyn_cast<llvm::Constant>(x))
+    return llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(static_cast<unsigned>(lanes)), c);
   return b_.CreateVectorSplat(static_cast<unsigned>(lanes), x);
 }
 Value* Arithmetic::like(Value* x, DType d, int64_t bits) { return splat(constant(d, bits), lanes_of(x)); }
 
-Value* Arithmetic::by_lane(llvm::Type* result, std::initializer_list<Value*> args, const std::function<Value*(std::initializer_list<Value*>)>& f) {
+Value* Arithmetic::by_lane(llvm::Type* result, std::initializer_list<Value*> args,
+                           const std::function<Value*(std::initializer_list<Value*>)>& f) {
   Value* first = *args.begin();
   int lanes = lanes_of(first);
   if (lanes == 1) return f(args);
@@ -56,7 +61,8 @@ Value* Arithmetic::by_lane(llvm::Type* result, std::initializer_list<Value*> arg
   for (int l = 0; l < lanes; ++l) {
     Value* x[3] = {};
     size_t n = 0;
-    for (Value* a : args) x[n++] = b_.CreateExtractElement(a, static_cast<uint64_t>(l));
+    for (Value* a : args)
+      x[n++] = b_.CreateExtractElement(a, static_cast<uint64_t>(l));
     Value* r = n == 1 ? f({x[0]}) : n == 2 ? f({x[0], x[1]}) : f({x[0], x[1], x[2]});
     out = b_.CreateInsertElement(out, r, static_cast<uint64_t>(l));
   }
@@ -118,16 +124,20 @@ Value* Arithmetic::compare(Op op, DType d, Value* a, Value* b) {
   return b_.CreateCmp(is_real(d) ? real[i] : is_signed(d) ? with_sign[i] : without[i], a, b);
 }
 
-// x > k ? k : x, and the same from below, keeps a NaN. On x86-64 that is one instruction as it stands; aarch64 has one too, which LLVM
-// does not take, since only here it is known that what a NaN carries is of no account.
+// x > k ? k : x, and the same from below, keeps a NaN. On x86-64 that is one instruction as it stands; aarch64 has one
+// too, which LLVM does not take, since only here it is known that what a NaN carries is of no account.
 Value* Arithmetic::select(Value* condition, Value* yes, Value* no) {
   auto* compared = llvm::dyn_cast<llvm::FCmpInst>(condition);
   auto* limit = llvm::dyn_cast<llvm::Constant>(yes);
-  if (!host_.aarch64 || !compared || !limit || compared->getOperand(0) != no || compared->getOperand(1) != yes) return b_.CreateSelect(condition, yes, no);
-  auto* number = llvm::dyn_cast_or_null<llvm::ConstantFP>(limit->getType()->isVectorTy() ? limit->getSplatValue() : limit);
+  if (!host_.aarch64 || !compared || !limit || compared->getOperand(0) != no || compared->getOperand(1) != yes)
+    return b_.CreateSelect(condition, yes, no);
+  auto* number =
+      llvm::dyn_cast_or_null<llvm::ConstantFP>(limit->getType()->isVectorTy() ? limit->getSplatValue() : limit);
   if (!number || number->isZero() || number->isNaN()) return b_.CreateSelect(condition, yes, no);
-  if (compared->getPredicate() == llvm::CmpInst::FCMP_OGT) return b_.CreateBinaryIntrinsic(llvm::Intrinsic::minimum, no, yes);
-  if (compared->getPredicate() == llvm::CmpInst::FCMP_OLT) return b_.CreateBinaryIntrinsic(llvm::Intrinsic::maximum, no, yes);
+  if (compared->getPredicate() == llvm::CmpInst::FCMP_OGT)
+    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::minimum, no, yes);
+  if (compared->getPredicate() == llvm::CmpInst::FCMP_OLT)
+    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::maximum, no, yes);
   return b_.CreateSelect(condition, yes, no);
 }
 
@@ -139,7 +149,10 @@ Value* Arithmetic::shift(Op op, DType d, Value* a, Value* b) {
 Value* Arithmetic::to_bf16(Value* x) {
   int lanes = lanes_of(x);
   if (host_.bf16) {
-    llvm::Type* narrow = lanes == 1 ? b_.getBFloatTy() : static_cast<llvm::Type*>(llvm::FixedVectorType::get(b_.getBFloatTy(), static_cast<unsigned>(lanes)));
+    llvm::Type* narrow =
+        lanes == 1
+            ? b_.getBFloatTy()
+            : static_cast<llvm::Type*>(llvm::FixedVectorType::get(b_.getBFloatTy(), static_cast<unsigned>(lanes)));
     return b_.CreateBitCast(b_.CreateFPTrunc(x, narrow), type(DType::BF16, lanes));
   }
   Value* u = b_.CreateBitCast(x, type(DType::I32, lanes));
@@ -158,7 +171,10 @@ Value* Arithmetic::to_f16(Value* x) {
   Value* u = b_.CreateBitCast(x, type(DType::I32, lanes));
   Value* sign = b_.CreateAnd(b_.CreateLShr(u, word(16)), word(0x8000));
   if (host_.f16) {
-    Value* h = b_.CreateBitCast(b_.CreateFPTrunc(x, lanes == 1 ? b_.getHalfTy() : static_cast<llvm::Type*>(llvm::FixedVectorType::get(b_.getHalfTy(), static_cast<unsigned>(lanes)))), type(DType::F16, lanes));
+    Value* h = b_.CreateBitCast(b_.CreateFPTrunc(x, lanes == 1 ? b_.getHalfTy()
+                                                               : static_cast<llvm::Type*>(llvm::FixedVectorType::get(
+                                                                     b_.getHalfTy(), static_cast<unsigned>(lanes)))),
+                                type(DType::F16, lanes));
     Value* nan = b_.CreateTrunc(b_.CreateOr(sign, word(0x7e00)), type(DType::F16, lanes));
     return b_.CreateSelect(b_.CreateFCmpUNO(x, x), nan, h);
   }
@@ -176,7 +192,9 @@ Value* Arithmetic::to_f16(Value* x) {
 Value* Arithmetic::from_f16(Value* x) {
   int lanes = lanes_of(x);
   if (host_.f16) {
-    llvm::Type* half = lanes == 1 ? b_.getHalfTy() : static_cast<llvm::Type*>(llvm::FixedVectorType::get(b_.getHalfTy(), static_cast<unsigned>(lanes)));
+    llvm::Type* half =
+        lanes == 1 ? b_.getHalfTy()
+                   : static_cast<llvm::Type*>(llvm::FixedVectorType::get(b_.getHalfTy(), static_cast<unsigned>(lanes)));
     return b_.CreateFPExt(b_.CreateBitCast(x, half), type(DType::F32, lanes));
   }
   auto word = [&](int64_t bits) { return like(x, DType::I32, bits); };
@@ -185,8 +203,10 @@ Value* Arithmetic::from_f16(Value* x) {
   Value* rest = b_.CreateAnd(wide, word(0x7fff));
   Value* normal = b_.CreateAdd(b_.CreateShl(rest, word(13)), word(int64_t{112} << 23));
   Value* special = b_.CreateOr(word(0x7f800000), b_.CreateShl(b_.CreateAnd(rest, word(0x3ff)), word(13)));
-  Value* scaled = b_.CreateFMul(b_.CreateSIToFP(rest, type(DType::F32, lanes)), b_.CreateBitCast(word(0x33800000), type(DType::F32, lanes)));  // 2^-24
-  Value* u = b_.CreateSelect(b_.CreateICmpULT(rest, word(0x400)), b_.CreateBitCast(scaled, type(DType::I32, lanes)), normal);
+  Value* scaled = b_.CreateFMul(b_.CreateSIToFP(rest, type(DType::F32, lanes)),
+                                b_.CreateBitCast(word(0x33800000), type(DType::F32, lanes)));  // 2^-24
+  Value* u =
+      b_.CreateSelect(b_.CreateICmpULT(rest, word(0x400)), b_.CreateBitCast(scaled, type(DType::I32, lanes)), normal);
   u = b_.CreateSelect(b_.CreateICmpUGE(rest, word(0x7c00)), special, u);
   return b_.CreateBitCast(b_.CreateOr(sign, u), type(DType::F32, lanes));
 }
@@ -207,15 +227,19 @@ Value* Arithmetic::convert(Value* x, DType from, DType to) {
   if (is_real(to)) {
     auto one = [&](Value* v, llvm::Type* t) { return is_signed(from) ? b_.CreateSIToFP(v, t) : b_.CreateUIToFP(v, t); };
     // Vectors of i64 may be rounded twice, by way of f64.
-    if (from == DType::I64 && to == DType::F32) return by_lane(target, {x}, [&](auto v) { return one(*v.begin(), type(to)); });
+    if (from == DType::I64 && to == DType::F32)
+      return by_lane(target, {x}, [&](auto v) { return one(*v.begin(), type(to)); });
     return one(x, target);
   }
-  if (is_real(from)) return b_.CreateIntrinsic(is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat, {target, x->getType()}, {x});
+  if (is_real(from))
+    return b_.CreateIntrinsic(is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
+                              {target, x->getType()}, {x});
   return is_signed(from) ? b_.CreateSExtOrTrunc(x, target) : b_.CreateZExtOrTrunc(x, target);
 }
 
-// A multiplication is added to one of its registers here, so that a constant would be copied to a fresh one by a vector operation each time. Those are what
-// such loops wait for; loads are not, and a volatile one stays where it is. All are in one table, whose address waits in a register.
+// A multiplication is added to one of its registers here, so that a constant would be copied to a fresh one by a vector
+// operation each time. Those are what such loops wait for; loads are not, and a volatile one stays where it is. All are
+// in one table, whose address waits in a register.
 Value* Arithmetic::addend(Value* c) {
   auto* constant = llvm::dyn_cast<llvm::Constant>(c);
   if (!host_.aarch64 || !constant || !c->getType()->isVectorTy()) return c;
@@ -224,7 +248,8 @@ Value* Arithmetic::addend(Value* c) {
     addends_.push_back(constant);
     table_bytes_ += c->getType()->getPrimitiveSizeInBits() / 8;
   }
-  return b_.CreateAlignedLoad(c->getType(), b_.CreateConstGEP1_64(b_.getInt8Ty(), table(), place->second), llvm::Align(kVectorBytes), true);
+  return b_.CreateAlignedLoad(c->getType(), b_.CreateConstGEP1_64(b_.getInt8Ty(), table(), place->second),
+                              llvm::Align(kVectorBytes), true);
 }
 
 // Where the function being emitted has the address of the table.
@@ -232,9 +257,12 @@ Value* Arithmetic::table() {
   llvm::Function* function = b_.GetInsertBlock()->getParent();
   Value*& address = tables_[function];
   if (address) return address;
-  if (!table_) table_ = new llvm::GlobalVariable(*function->getParent(), b_.getInt8Ty(), true, llvm::GlobalValue::ExternalLinkage, nullptr, "addends");
+  if (!table_)
+    table_ = new llvm::GlobalVariable(*function->getParent(), b_.getInt8Ty(), true, llvm::GlobalValue::ExternalLinkage,
+                                      nullptr, "addends");
   // Known as a constant it would be put together again at each use.
-  auto* opaque = llvm::InlineAsm::get(llvm::FunctionType::get(b_.getPtrTy(), {b_.getPtrTy()}, false), "", "=r,0", false);
+  auto* opaque =
+      llvm::InlineAsm::get(llvm::FunctionType::get(b_.getPtrTy(), {b_.getPtrTy()}, false), "", "=r,0", false);
   llvm::IRBuilderBase::InsertPointGuard guard(b_);
   b_.SetInsertPoint(&function->getEntryBlock(), function->getEntryBlock().getFirstInsertionPt());
   return address = b_.CreateCall(opaque, {table_});
@@ -243,21 +271,26 @@ Value* Arithmetic::table() {
 void Arithmetic::finish() {
   if (!table_) return;
   auto* all = llvm::ConstantStruct::getAnon(addends_, true);
-  auto* memory = new llvm::GlobalVariable(*table_->getParent(), all->getType(), true, llvm::GlobalValue::PrivateLinkage, all);
+  auto* memory =
+      new llvm::GlobalVariable(*table_->getParent(), all->getType(), true, llvm::GlobalValue::PrivateLinkage, all);
   memory->setAlignment(llvm::Align(kVectorBytes));
   table_->replaceAllUsesWith(memory);
   table_->eraseFromParent();
 }
 
-// x << r | x >> 32 - r of vectors, where an instruction shifts and inserts: half the time that LLVM's choice, shifting and accumulating, takes.
+// x << r | x >> 32 - r of vectors, where an instruction shifts and inserts: half the time that LLVM's choice, shifting
+// and accumulating, takes.
 Value* Arithmetic::rotation(Value* left, Value* right) {
   using namespace llvm::PatternMatch;
   Value* x;
   const llvm::APInt *up, *down;
   if (!host_.aarch64 || left->getType() != type(DType::U32, 4)) return nullptr;
-  if (!match(left, m_Shl(m_Value(x), m_APInt(up))) || !match(right, m_LShr(m_Specific(x), m_APInt(down))) || *up + *down != 32 || *up == 0 || *down == 0) return nullptr;
+  if (!match(left, m_Shl(m_Value(x), m_APInt(up))) || !match(right, m_LShr(m_Specific(x), m_APInt(down))) ||
+      *up + *down != 32 || *up == 0 || *down == 0)
+    return nullptr;
   if (*up == 16) return nullptr;  // a permutation of halves
-  return b_.CreateIntrinsic(llvm::Intrinsic::aarch64_neon_vsri, {left->getType()}, {left, x, b_.getInt32(static_cast<uint32_t>(down->getZExtValue()))});
+  return b_.CreateIntrinsic(llvm::Intrinsic::aarch64_neon_vsri, {left->getType()},
+                            {left, x, b_.getInt32(static_cast<uint32_t>(down->getZExtValue()))});
 }
 
 Value* Arithmetic::apply(const loop::Inst& inst, Value* a, Value* b, Value* c) {
@@ -279,7 +312,8 @@ Value* Arithmetic::apply(const loop::Inst& inst, Value* a, Value* b, Value* c) {
       return is_signed(d) ? b_.CreateSelect(b_.CreateICmpSLT(a, like(a, d, 0)), b_.CreateNeg(a), a) : a;
     case Op::Min: return minimum(real, is_signed(d), a, b);
     case Op::Max: return maximum(real, is_signed(d), a, b);
-    case Op::FloorDiv: return real ? b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, b_.CreateFDiv(a, b)) : integer(inst.op, d, a, b);
+    case Op::FloorDiv:
+      return real ? b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, b_.CreateFDiv(a, b)) : integer(inst.op, d, a, b);
     case Op::FloorMod: return real ? fmod(d, b_.CreateFAdd(fmod(d, a, b), b), b) : integer(inst.op, d, a, b);
     case Op::Rem: return real ? fmod(d, a, b) : integer(inst.op, d, a, b);
     case Op::Sqrt: return unary(llvm::Intrinsic::sqrt);
@@ -294,9 +328,17 @@ Value* Arithmetic::apply(const loop::Inst& inst, Value* a, Value* b, Value* c) {
       return b_.CreateOr(a, b);
     case Op::Xor: return b_.CreateXor(a, b);
     case Op::Not: return b_.CreateNot(a);
-    case Op::Shl: case Op::Shr: case Op::Sar: return shift(inst.op, d, a, b);
-    case Op::Lt: case Op::Le: case Op::Gt: case Op::Ge: case Op::Eq: case Op::Ne: return compare(inst.op, inst.from, a, b);
-    case Op::Select: case Op::Seldom: return select(a, b, c);
+    case Op::Shl:
+    case Op::Shr:
+    case Op::Sar: return shift(inst.op, d, a, b);
+    case Op::Lt:
+    case Op::Le:
+    case Op::Gt:
+    case Op::Ge:
+    case Op::Eq:
+    case Op::Ne: return compare(inst.op, inst.from, a, b);
+    case Op::Select:
+    case Op::Seldom: return select(a, b, c);
     case Op::Convert: return convert(a, inst.from, d);
     case Op::Bitcast: return b_.CreateBitCast(a, type(d, lanes_of(a)));
     default: break;
@@ -323,8 +365,10 @@ Value* Arithmetic::combine(Combine c, DType d, Value* a, Value* b) {
   switch (c) {
     case Combine::Sum: return real ? b_.CreateFAdd(a, b) : b_.CreateAdd(a, b);
     case Combine::Prod: return real ? b_.CreateFMul(a, b) : b_.CreateMul(a, b);
-    case Combine::Max: return real ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::maximum, a, b) : maximum(false, is_signed(d), a, b);
-    default: return real ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::minimum, a, b) : minimum(false, is_signed(d), a, b);
+    case Combine::Max:
+      return real ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::maximum, a, b) : maximum(false, is_signed(d), a, b);
+    default:
+      return real ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::minimum, a, b) : minimum(false, is_signed(d), a, b);
   }
 }
 

@@ -1,4 +1,5 @@
-// The scalar operations of the loop IR as LLVM instructions, on scalars or vectors alike; the bits of loop/scalar_ops.h.
+// The scalar operations of the loop IR as LLVM instructions, on scalars or vectors alike; the bits of
+// loop/scalar_ops.h.
 #pragma once
 #include <functional>
 #include <initializer_list>
@@ -15,7 +16,7 @@ class GlobalVariable;
 class IRBuilderBase;
 class Type;
 class Value;
-}
+}  // namespace llvm
 
 namespace sheaf::codegen::native {
 
@@ -24,7 +25,8 @@ class Arithmetic {
   using Value = llvm::Value;
   // Emits a call of a service on scalars.
   using CallService = std::function<Value*(Service, std::initializer_list<Value*>)>;
-  Arithmetic(llvm::IRBuilderBase& builder, const Host& host, CallService call) : b_(builder), host_(host), call_(std::move(call)) {}
+  Arithmetic(llvm::IRBuilderBase& builder, const Host& host, CallService call)
+      : b_(builder), host_(host), call_(std::move(call)) {}
 
   // A bool is one bit in registers and a byte in memory; bf16 and f16 are their bits.
   llvm::Type* type(DType d, int lanes = 1);
@@ -50,7 +52,8 @@ class Arithmetic {
  private:
   static int lanes_of(Value* x);
   Value* like(Value* x, DType d, int64_t bits);  // a constant with the lanes of x
-  Value* by_lane(llvm::Type* result, std::initializer_list<Value*> args, const std::function<Value*(std::initializer_list<Value*>)>& f);
+  Value* by_lane(llvm::Type* result, std::initializer_list<Value*> args,
+                 const std::function<Value*(std::initializer_list<Value*>)>& f);
   Value* minimum(bool is_float, bool is_signed, Value* a, Value* b);
   Value* maximum(bool is_float, bool is_signed, Value* a, Value* b);
   Value* is_zero(Value* x);

@@ -21,11 +21,13 @@ constexpr int64_t kMinRange = 256;
 
 int statements(const Block& b) {
   int n = 0;
-  for (const Stmt& s : b) n += 1 + statements(s.body);
+  for (const Stmt& s : b)
+    n += 1 + statements(s.body);
   return n;
 }
 
-// How many values of the statements, constants aside, are needed at once; those of loops inside count as if they ran once.
+// How many values of the statements, constants aside, are needed at once; those of loops inside count as if they ran
+// once.
 int most_alive(const loop::Kernel& k, const Block& b) {
   std::map<ValueId, int> last;  // use
   std::vector<const Stmt*> in_order;
@@ -34,8 +36,11 @@ int most_alive(const loop::Kernel& k, const Block& b) {
       int at = static_cast<int>(in_order.size());
       in_order.push_back(&s);
       if (s.kind == Stmt::Let)
-        for (ValueId arg : k.values[s.value].args) last[arg] = at;
-      else for (ValueId arg : {s.value, s.offset}) last[arg] = at;
+        for (ValueId arg : k.values[s.value].args)
+          last[arg] = at;
+      else
+        for (ValueId arg : {s.value, s.offset})
+          last[arg] = at;
       number(s.body);
     }
   };
@@ -56,13 +61,21 @@ int most_alive(const loop::Kernel& k, const Block& b) {
 
 }  // namespace
 
-std::vector<NativeObject::Call> emit_kernel(const loop::Kernel& kernel, const std::string& name, const Host& host, llvm::Module& module) {
+std::vector<NativeObject::Call> emit_kernel(const loop::Kernel& kernel, const std::string& name, const Host& host,
+                                            llvm::Module& module) {
   return Emitter(kernel, name, host, module).run();
 }
 
 Emitter::Emitter(const loop::Kernel& k, const std::string& name, const Host& host, llvm::Module& m)
-    : k_(k), name_(name), host_(host), m_(m), c_(m.getContext()), b_(c_),
-      a_(b_, host, [this](Service s, std::initializer_list<Value*> args) { return service(s, (*args.begin())->getType(), Values(args), false); }) {}
+    : k_(k),
+      name_(name),
+      host_(host),
+      m_(m),
+      c_(m.getContext()),
+      b_(c_),
+      a_(b_, host, [this](Service s, std::initializer_list<Value*> args) {
+        return service(s, (*args.begin())->getType(), Values(args), false);
+      }) {}
 
 std::vector<NativeObject::Call> Emitter::run() {
   auto* type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy()}, false);
@@ -78,7 +91,8 @@ std::vector<NativeObject::Call> Emitter::run() {
 
 void Emitter::begin(Function& f, llvm::Function* code) {
   code->addFnAttr(llvm::Attribute::NoUnwind);
-  code->setVisibility(code->hasLocalLinkage() ? llvm::GlobalValue::DefaultVisibility : llvm::GlobalValue::HiddenVisibility);
+  code->setVisibility(code->hasLocalLinkage() ? llvm::GlobalValue::DefaultVisibility
+                                              : llvm::GlobalValue::HiddenVisibility);
   f.code = code;
   f.context = code->getArg(0);
   f.values.assign(k_.values.size(), nullptr);
@@ -101,7 +115,8 @@ void Emitter::push_scope(llvm::Instruction* resume, BasicBlock* next, int loads)
 }
 
 void Emitter::pop_scope() {
-  for (ValueId v : fn_->scopes.back().values) fn_->values[v] = nullptr;
+  for (ValueId v : fn_->scopes.back().values)
+    fn_->values[v] = nullptr;
   fn_->scopes.pop_back();
 }
 
@@ -172,7 +187,8 @@ Value* Emitter::service(Service s, llvm::Type* result, const Values& args, bool 
   Values all;
   if (with_context) all.push_back(fn_->context);
   all.insert(all.end(), args.begin(), args.end());
-  for (Value* a : all) types.push_back(a->getType());
+  for (Value* a : all)
+    types.push_back(a->getType());
   Value* code = b_.CreateLoad(b_.getPtrTy(), element(b_.getPtrTy(), context_field(0, b_.getPtrTy()), i64(s)));
   auto* call = b_.CreateCall(llvm::FunctionType::get(result, types, false), code, all);
   call->addFnAttr(llvm::Attribute::NoUnwind);
@@ -195,7 +211,9 @@ Val* Emitter::value(ValueId v) {
   const Inst& inst = k_.values[v];
   if (inst.op == Op::Const) return uniform(a_.constant(inst.type, inst.imm), 0);
   if (inst.op == Op::Size) return size(inst.imm);
-  Val*& known = inst.op == Op::Index ? fn_->index[static_cast<size_t>(inst.imm)] : inst.op == Op::Result ? fn_->result[static_cast<size_t>(inst.imm)] : fn_->values[v];
+  Val*& known = inst.op == Op::Index    ? fn_->index[static_cast<size_t>(inst.imm)]
+                : inst.op == Op::Result ? fn_->result[static_cast<size_t>(inst.imm)]
+                                        : fn_->values[v];
   if (!known) {
     INVARIANT(fn_->parent, "a value is not known in " << k_.name);
     known = capture(v);
@@ -207,7 +225,8 @@ Val* Emitter::size(int64_t i) {
   Val*& known = fn_->sizes[static_cast<size_t>(i)];
   if (!known) {
     At at(*this, 0);
-    known = uniform(b_.CreateLoad(b_.getInt64Ty(), element(b_.getInt64Ty(), context_field(2, b_.getPtrTy()), i64(i))), 0);
+    known =
+        uniform(b_.CreateLoad(b_.getInt64Ty(), element(b_.getInt64Ty(), context_field(2, b_.getPtrTy()), i64(i))), 0);
   }
   return known;
 }
@@ -264,7 +283,8 @@ Value* Emitter::piece(Val* v, int p) {
       Value* x = b_.CreateAdd(v->base->scalar, b_.CreateMul(first, v->stride->scalar));
       if (step_->lanes > 1) {
         llvm::SmallVector<llvm::Constant*, 16> numbers;
-        for (int l = 0; l < step_->lanes; ++l) numbers.push_back(llvm::cast<llvm::Constant>(i64(l)));
+        for (int l = 0; l < step_->lanes; ++l)
+          numbers.push_back(llvm::cast<llvm::Constant>(i64(l)));
         Value* ramp = llvm::ConstantVector::get(numbers);
         if (!is_constant(v->stride, 1)) ramp = b_.CreateMul(ramp, a_.splat(v->stride->scalar, step_->lanes));
         x = b_.CreateAdd(a_.splat(x, step_->lanes), ramp);
@@ -277,7 +297,8 @@ Value* Emitter::piece(Val* v, int p) {
 
 Values Emitter::pieces(Val* v) {
   Values out;
-  for (int p = 0; p < num_pieces(); ++p) out.push_back(piece(v, p));
+  for (int p = 0; p < num_pieces(); ++p)
+    out.push_back(piece(v, p));
   return out;
 }
 
@@ -286,10 +307,13 @@ Values Emitter::pieces(Val* v) {
 void Emitter::loop(const Stmt& s) {
   bool region = !step_ && loop::is_region(k_, s);
   // Iterations of a region are independent, so a large one outside of all loops may use the threads too.
-  if (!step_ && !fn_->parent && (s.mark == loop::Mark::Parallel || (region && depth() == 1))) return outlined(s, region);
+  if (!step_ && !fn_->parent && (s.mark == loop::Mark::Parallel || (region && depth() == 1)))
+    return outlined(s, region);
   Val* zero = constant(0);
-  if (region) region_loop(s, zero, value(s.extent));
-  else serial_loop(s, zero->scalar, value(s.extent)->scalar);
+  if (region)
+    region_loop(s, zero, value(s.extent));
+  else
+    serial_loop(s, zero->scalar, value(s.extent)->scalar);
 }
 
 void Emitter::serial_loop(const Stmt& s, Value* begin, Value* end) {
@@ -304,8 +328,10 @@ int Emitter::pieces_of(const Stmt& s) const {
 }
 
 void Emitter::region_loop(const Stmt& s, Val* begin, Val* end) {
-  if (reduces_columns(s)) columns(s, begin, end);
-  else steps(s, begin, end, pieces_of(s), !loop::contains_store(s.body), [&] { block(s.body); });
+  if (reduces_columns(s))
+    columns(s, begin, end);
+  else
+    steps(s, begin, end, pieces_of(s), !loop::contains_store(s.body), [&] { block(s.body); });
   end_region(s);
 }
 
@@ -331,13 +357,16 @@ void Emitter::steps(const Stmt& s, Val* begin, Val* end, int pieces, bool move_l
 void Emitter::outlined(const Stmt& s, bool region) {
   Value* minimum = !region ? i64(1) : reduces_columns(s) ? column_range(s) : i64(kMinRange);
   fork(value(s.extent)->scalar, minimum, work(s, region), [&](Value* first, Value* last) {
-    if (region) region_loop(s, uniform(first, 0), uniform(last, 0));
-    else serial_loop(s, first, last);
+    if (region)
+      region_loop(s, uniform(first, 0), uniform(last, 0));
+    else
+      serial_loop(s, first, last);
   });
 }
 
 void Emitter::fork(Value* n, Value* minimum, Value* ns, llvm::function_ref<void(Value*, Value*)> body) {
-  auto* type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy(), b_.getPtrTy(), b_.getInt64Ty(), b_.getInt64Ty()}, false);
+  auto* type =
+      llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy(), b_.getPtrTy(), b_.getInt64Ty(), b_.getInt64Ty()}, false);
   Function* outer = fn_;
   Function f;
   {
@@ -350,7 +379,8 @@ void Emitter::fork(Value* n, Value* minimum, Value* ns, llvm::function_ref<void(
     fn_ = outer;
   }
   Value* captures = stack_array(b_.getInt64Ty(), std::max<int64_t>(1, static_cast<int64_t>(f.captured.size())));
-  for (size_t i = 0; i < f.captured.size(); ++i) b_.CreateStore(f.captured[i], element(b_.getInt64Ty(), captures, i64(static_cast<int64_t>(i))));
+  for (size_t i = 0; i < f.captured.size(); ++i)
+    b_.CreateStore(f.captured[i], element(b_.getInt64Ty(), captures, i64(static_cast<int64_t>(i))));
   service(kParallel, b_.getVoidTy(), {f.code, captures, n, minimum, ns}, true);
 }
 
@@ -358,7 +388,8 @@ Value* Emitter::work(const Stmt& s, bool region) {
   Value* ns = llvm::ConstantFP::get(b_.getDoubleTy(), 0.0);
   for (const loop::WorkTerm& t : loop::work_of(k_, s, region, kRates)) {
     Value* x = llvm::ConstantFP::get(b_.getDoubleTy(), t.ns);
-    for (ValueId e : t.extents) x = b_.CreateFMul(x, b_.CreateSIToFP(value(e)->scalar, b_.getDoubleTy()));
+    for (ValueId e : t.extents)
+      x = b_.CreateFMul(x, b_.CreateSIToFP(value(e)->scalar, b_.getDoubleTy()));
     ns = b_.CreateFAdd(ns, x);
   }
   return ns;

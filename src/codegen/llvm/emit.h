@@ -13,14 +13,15 @@ namespace sheaf::codegen::native {
 
 // What decides how code is emitted; never what it computes.
 struct Host {
-  int lanes;      // elements in a piece of a vector: a register of 32-bit elements
-  bool fma;       // fused multiply-add in hardware
-  bool f16;       // conversions between f32 and f16 in hardware
-  bool bf16;      // from f32 to bf16, to the nearest and with NaN as loop/scalar_ops.h has it
+  int lanes;  // elements in a piece of a vector: a register of 32-bit elements
+  bool fma;   // fused multiply-add in hardware
+  bool f16;   // conversions between f32 and f16 in hardware
+  bool bf16;  // from f32 to bf16, to the nearest and with NaN as loop/scalar_ops.h has it
   bool aarch64;
 };
 
 // emit.cpp: adds the function `name` for the kernel, and says what it calls.
-std::vector<NativeObject::Call> emit_kernel(const loop::Kernel& kernel, const std::string& name, const Host& host, llvm::Module& module);
+std::vector<NativeObject::Call> emit_kernel(const loop::Kernel& kernel, const std::string& name, const Host& host,
+                                            llvm::Module& module);
 
 }  // namespace sheaf::codegen::native

@@ -4,8 +4,9 @@
 
 namespace sheaf::codegen::native {
 
-// Columns that are reduced together, in bytes of a row. Memory is read in order where that is whole rows, more than twice as fast as parts of them; 32 rows of
-// accumulators stay in the second-level cache, and in the first if rows are short.
+// Columns that are reduced together, in bytes of a row. Memory is read in order where that is whole rows, more than
+// twice as fast as parts of them; 32 rows of accumulators stay in the second-level cache, and in the first if rows are
+// short.
 constexpr int64_t kColumnBytes = 8192;
 // Where rows are shorter than this many columns, and many, threads share rows and not columns.
 constexpr int64_t kWideRow = 8192, kManyRows = 256, kMinColumns = 256;
@@ -38,10 +39,12 @@ Value* Emitter::step_address(const Columns& c, Value* row, int p) {
 }
 
 Value* Emitter::load_columns(const Columns& c, Value* row, int p) {
-  return b_.CreateAlignedLoad(a_.type(c.type, step_->lanes), step_address(c, row, p), llvm::Align(static_cast<uint64_t>(size_bytes(c.type))));
+  return b_.CreateAlignedLoad(a_.type(c.type, step_->lanes), step_address(c, row, p),
+                              llvm::Align(static_cast<uint64_t>(size_bytes(c.type))));
 }
 
-// row `to` = f(the same columns of row `x` of cx, and of row `y` of cy), piece by piece; rows that f does not use are null.
+// row `to` = f(the same columns of row `x` of cx, and of row `y` of cy), piece by piece; rows that f does not use are
+// null.
 void Emitter::each_column(const Columns& to, Value* row, const Columns& cx, Value* x, const Columns& cy, Value* y,
                           llvm::function_ref<Value*(Value*, Value*)> f) {
   Loop l = open(i64(0), to.used, int64_t{kPieces} * host_.lanes, {}, false);
@@ -68,7 +71,8 @@ void Emitter::columns(const Stmt& s, Val* begin, Val* end) {
   Value* used = b_.CreateAnd(b_.CreateAdd(b_.CreateSub(last->scalar, l.i), i64(together - 1)), i64(-together));
   size_t before = 0;
   for (const Stmt& t : s.body) {
-    if (t.kind == Stmt::Reduce) totals_.emplace(t.id, column_totals(s, t, before, first, last, {nullptr, l.i, accumulator(t), used}));
+    if (t.kind == Stmt::Reduce)
+      totals_.emplace(t.id, column_totals(s, t, before, first, last, {nullptr, l.i, accumulator(t), used}));
     ++before;
   }
   steps(s, first, last, pieces_of(s), !loop::contains_store(s.body), [&] { block(s.body); });
@@ -80,14 +84,17 @@ void Emitter::columns(const Stmt& s, Val* begin, Val* end) {
 Value* Emitter::column_range(const Stmt& s) {
   Value *n = value(s.extent)->scalar, *shared = b_.CreateICmpSLT(n, i64(kWideRow));
   for (const Stmt& t : s.body)
-    if (t.kind == Stmt::Reduce) shared = b_.CreateAnd(shared, is_ordered(t) ? b_.CreateICmpSGE(value(t.extent)->scalar, i64(kManyRows)) : b_.getFalse());
+    if (t.kind == Stmt::Reduce)
+      shared = b_.CreateAnd(shared,
+                            is_ordered(t) ? b_.CreateICmpSGE(value(t.extent)->scalar, i64(kManyRows)) : b_.getFalse());
   return b_.CreateSelect(shared, n, i64(kMinColumns));
 }
 
 void Emitter::fork_columns(Value* n, Value* ns, llvm::function_ref<void(Value*, Value*)> body) {
   std::map<int, Columns> outside = totals_;
   fork(n, i64(1), ns, [&](Value* first, Value* last) {
-    for (auto& [id, columns] : totals_) columns = captured(columns);
+    for (auto& [id, columns] : totals_)
+      columns = captured(columns);
     body(first, last);
   });
   totals_ = std::move(outside);
@@ -99,7 +106,8 @@ Columns Emitter::column_rows(Columns like, int64_t rows) {
 }
 
 // The totals of reduction `t`, statement number `before` of region `s`, for the columns [first, last).
-Columns Emitter::column_totals(const Stmt& s, const Stmt& t, size_t before, Val* first, Val* last, const Columns& shape) {
+Columns Emitter::column_totals(const Stmt& s, const Stmt& t, size_t before, Val* first, Val* last,
+                               const Columns& shape) {
   Columns total = column_rows(shape, 1);
   Value* n = value(t.extent)->scalar;
   Value* none = nullptr;
@@ -113,14 +121,17 @@ Columns Emitter::column_totals(const Stmt& s, const Stmt& t, size_t before, Val*
   auto add = [&](const Columns& c, Value* row, Val* i, Val* from, Val* to) {
     steps(s, from, to, pieces_of(t), true, [&] {
       for (size_t k = 0; k < before; ++k)
-        if (s.body[k].kind == Stmt::Let) let(s.body[k].value);
-        else reduce(s.body[k]);
+        if (s.body[k].kind == Stmt::Let)
+          let(s.body[k].value);
+        else
+          reduce(s.body[k]);
       fn_->index[static_cast<size_t>(t.axis)] = i;
       block(t.body);
       Values x = pieces(value(t.value));
       llvm::Align align(static_cast<uint64_t>(size_bytes(c.type)));
       for (int p = 0; p < num_pieces(); ++p)
-        b_.CreateAlignedStore(combined(t, load_columns(c, row, p), to_accumulator(t, x[static_cast<size_t>(p)])), step_address(c, row, p), align);
+        b_.CreateAlignedStore(combined(t, load_columns(c, row, p), to_accumulator(t, x[static_cast<size_t>(p)])),
+                              step_address(c, row, p), align);
     });
   };
   clear(total, none);
@@ -132,14 +143,17 @@ Columns Emitter::column_totals(const Stmt& s, const Stmt& t, size_t before, Val*
   }
   Columns pending = column_rows(shape, kPendingBlocks), waiting = column_rows(shape, kBlocksTogether);
   auto real = [&](Value* x) { return b_.CreateSIToFP(x, b_.getDoubleTy()); };
-  Value* all = b_.CreateUDiv(b_.CreateAdd(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, n, i64(0)), i64(kReduceBlock - 1)), i64(kReduceBlock));
+  Value* all =
+      b_.CreateUDiv(b_.CreateAdd(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, n, i64(0)), i64(kReduceBlock - 1)),
+                    i64(kReduceBlock));
   Value* row_ns = b_.CreateFDiv(b_.CreateFMul(work(s, true), real(shape.used)), real(n));
   Loop wave = open(i64(0), all, kBlocksTogether, {}, false);
   Value* together = smin(i64(kBlocksTogether), b_.CreateSub(all, wave.i));
   // Threads share blocks; or, if there is one, its lanes, which are independent: each reads some of every 32 rows.
   fork_columns(together, b_.CreateFMul(row_ns, real(i64(kReduceBlock))), [&](Value* first_block, Value* last_block) {
     Columns to = captured(waiting), lanes = column_rows(to, kReduceLanes);
-    Value *n = value(t.extent)->scalar, *before = capture(wave.i), *lane_ns = capture(row_ns), *end = capture(last->scalar);
+    Value *n = value(t.extent)->scalar, *before = capture(wave.i), *lane_ns = capture(row_ns),
+          *end = capture(last->scalar);
     Loop each = open(first_block, last_block, 1, {}, false);
     Value* base = b_.CreateMul(b_.CreateAdd(before, each.i), i64(kReduceBlock));
     Value* rows = smin(b_.CreateSub(n, base), i64(kReduceBlock));
@@ -147,16 +161,18 @@ Columns Emitter::column_totals(const Stmt& s, const Stmt& t, size_t before, Val*
     Loop empty = open(i64(0), used, 1, {}, false);
     clear(lanes, empty.i);
     close(empty);
-    fork_columns(i64(kReduceLanes), b_.CreateFMul(lane_ns, real(b_.CreateLShr(rows, 5))), [&](Value* first_lane, Value* last_lane) {
-      Columns to = captured(lanes);
-      Value *begin = capture(base), *limit = b_.CreateAdd(begin, capture(rows));
-      Val *from = uniform(to.first, 0), *until = uniform(capture(end), 0);
-      Loop turn = open(begin, limit, kReduceLanes, {}, false);
-      Loop row = open(b_.CreateAdd(turn.i, first_lane), smin(limit, b_.CreateAdd(turn.i, last_lane)), 1, {}, false);
-      add(to, b_.CreateAnd(row.i, i64(kReduceLanes - 1)), uniform(row.i, depth()), from, until);
-      close(row);
-      close(turn);
-    });
+    fork_columns(i64(kReduceLanes), b_.CreateFMul(lane_ns, real(b_.CreateLShr(rows, 5))),
+                 [&](Value* first_lane, Value* last_lane) {
+                   Columns to = captured(lanes);
+                   Value *begin = capture(base), *limit = b_.CreateAdd(begin, capture(rows));
+                   Val *from = uniform(to.first, 0), *until = uniform(capture(end), 0);
+                   Loop turn = open(begin, limit, kReduceLanes, {}, false);
+                   Loop row = open(b_.CreateAdd(turn.i, first_lane), smin(limit, b_.CreateAdd(turn.i, last_lane)), 1,
+                                   {}, false);
+                   add(to, b_.CreateAnd(row.i, i64(kReduceLanes - 1)), uniform(row.i, depth()), from, until);
+                   close(row);
+                   close(turn);
+                 });
     // Lanes that no element reached would hold the identity, which changes nothing.
     Loop halve = open(i64(0), i64(5), 1, {}, false);
     static_assert(kReduceLanes == 1 << 5);

@@ -16,7 +16,8 @@ void Emitter::reduce(const Stmt& s) {
   }
   if (auto known = totals_.find(s.id); step_ && known != totals_.end()) {
     Val out{Val::Varying, depth()};
-    for (int p = 0; p < num_pieces(); ++p) out.pieces.push_back(from_accumulator(s, load_columns(known->second, nullptr, p)));
+    for (int p = 0; p < num_pieces(); ++p)
+      out.pieces.push_back(from_accumulator(s, load_columns(known->second, nullptr, p)));
     fn_->result[static_cast<size_t>(s.id)] = make(std::move(out));
     return;
   }
@@ -40,7 +41,8 @@ Values Emitter::elements(const Stmt& s, int pieces_wanted, int lanes, Value* fir
   fn_->index[static_cast<size_t>(s.axis)] = make({Val::Affine, depth(), nullptr, constant(0), constant(1)});
   block(s.body);
   Values out = pieces(value(s.value));
-  for (Value*& x : out) x = to_accumulator(s, x);
+  for (Value*& x : out)
+    x = to_accumulator(s, x);
   step_ = nullptr;
   pop_scope();
   return out;
@@ -49,18 +51,24 @@ Values Emitter::elements(const Stmt& s, int pieces_wanted, int lanes, Value* fir
 // Lane i with lane i + half, until one is left.
 Value* Emitter::halved(const Stmt& s, Values x) {
   for (size_t half = x.size() / 2; half > 0; half /= 2)
-    for (size_t i = 0; i < half; ++i) x[i] = combined(s, x[i], x[i + half]);
+    for (size_t i = 0; i < half; ++i)
+      x[i] = combined(s, x[i], x[i + half]);
   Value* v = x[0];
   for (int half = host_.lanes / 2; half > 0; half /= 2) {
     llvm::SmallVector<int, 16> low, high;
-    for (int i = 0; i < half; ++i) low.push_back(i), high.push_back(half + i);
-    if (half == 1) v = combined(s, b_.CreateExtractElement(v, uint64_t{0}), b_.CreateExtractElement(v, uint64_t{1}));
-    else v = combined(s, b_.CreateShuffleVector(v, low), b_.CreateShuffleVector(v, high));
+    for (int i = 0; i < half; ++i)
+      low.push_back(i), high.push_back(half + i);
+    if (half == 1)
+      v = combined(s, b_.CreateExtractElement(v, uint64_t{0}), b_.CreateExtractElement(v, uint64_t{1}));
+    else
+      v = combined(s, b_.CreateShuffleVector(v, low), b_.CreateShuffleVector(v, high));
   }
   return v;
 }
 
-Rows Emitter::rows(DType d, int n, int pieces, int lanes) { return {stack_array(a_.type(d), int64_t{n} * pieces * lanes), d, pieces, lanes}; }
+Rows Emitter::rows(DType d, int n, int pieces, int lanes) {
+  return {stack_array(a_.type(d), int64_t{n} * pieces * lanes), d, pieces, lanes};
+}
 
 Value* Emitter::row_address(const Rows& r, Value* i, int p) {
   Value* at = b_.CreateAdd(b_.CreateMul(i, i64(int64_t{r.pieces} * r.lanes)), i64(int64_t{p} * r.lanes));
@@ -69,17 +77,22 @@ Value* Emitter::row_address(const Rows& r, Value* i, int p) {
 
 Values Emitter::load_row(const Rows& r, Value* i) {
   Values out;
-  for (int p = 0; p < r.pieces; ++p) out.push_back(b_.CreateAlignedLoad(a_.type(r.type, r.lanes), row_address(r, i, p), llvm::Align(static_cast<uint64_t>(size_bytes(r.type)))));
+  for (int p = 0; p < r.pieces; ++p)
+    out.push_back(b_.CreateAlignedLoad(a_.type(r.type, r.lanes), row_address(r, i, p),
+                                       llvm::Align(static_cast<uint64_t>(size_bytes(r.type)))));
   return out;
 }
 
 void Emitter::store_row(const Rows& r, Value* i, const Values& x) {
-  for (int p = 0; p < r.pieces; ++p) b_.CreateAlignedStore(x[static_cast<size_t>(p)], row_address(r, i, p), llvm::Align(static_cast<uint64_t>(size_bytes(r.type))));
+  for (int p = 0; p < r.pieces; ++p)
+    b_.CreateAlignedStore(x[static_cast<size_t>(p)], row_address(r, i, p),
+                          llvm::Align(static_cast<uint64_t>(size_bytes(r.type))));
 }
 
 Values Emitter::combined(const Stmt& s, const Values& x, const Values& y) {
   Values out;
-  for (size_t i = 0; i < x.size(); ++i) out.push_back(combined(s, x[i], y[i]));
+  for (size_t i = 0; i < x.size(); ++i)
+    out.push_back(combined(s, x[i], y[i]));
   return out;
 }
 
@@ -103,7 +116,8 @@ Values Emitter::pop_blocks(const Stmt& s, const Rows& pending, Value* n) {
 }
 
 // The frame of a reduction in blocks: block_total(base, limit) gives the total of elements [base, limit).
-Values Emitter::by_blocks(const Stmt& s, int pieces, int lanes, llvm::function_ref<Values(Value*, Value*)> block_total) {
+Values Emitter::by_blocks(const Stmt& s, int pieces, int lanes,
+                          llvm::function_ref<Values(Value*, Value*)> block_total) {
   DType d = accumulator(s);
   Value* n = value(s.extent)->scalar;
   Rows pending = rows(d, kPendingBlocks, pieces, lanes);
@@ -132,14 +146,19 @@ Values Emitter::by_blocks(const Stmt& s, int pieces, int lanes, llvm::function_r
 // A reduction along the vector axis.
 Value* Emitter::value_along(const Stmt& s) {
   bool shared = !fn_->parent && depth() == 1;
-  Value* total = shared ? total_of_shared_blocks(s) : by_blocks(s, 1, 1, [&](Value* base, Value* limit) { return Values{block_total(s, base, limit)}; })[0];
+  Value* total =
+      shared ? total_of_shared_blocks(s)
+             : by_blocks(s, 1, 1, [&](Value* base, Value* limit) { return Values{block_total(s, base, limit)}; })[0];
   return from_accumulator(s, total);
 }
 
 // Outside of all loops threads share the blocks, a wave of them at a time; their totals are then combined in order.
 Value* Emitter::total_of_shared_blocks(const Stmt& s) {
   DType d = accumulator(s);
-  Value* blocks = b_.CreateUDiv(b_.CreateAdd(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, value(s.extent)->scalar, i64(0)), i64(kReduceBlock - 1)), i64(kReduceBlock));
+  Value* blocks =
+      b_.CreateUDiv(b_.CreateAdd(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, value(s.extent)->scalar, i64(0)),
+                                 i64(kReduceBlock - 1)),
+                    i64(kReduceBlock));
   Value *totals = stack_array(a_.type(d), kWave), *identity = a_.identity(s.combine, d);
   Value* ns = b_.CreateFMul(work(s, true), llvm::ConstantFP::get(b_.getDoubleTy(), double{kReduceBlock}));
   Rows pending = rows(d, kPendingBlocks, 1, 1);
@@ -154,7 +173,8 @@ Value* Emitter::total_of_shared_blocks(const Stmt& s) {
     end_region(s);
   });
   Loop each = open(i64(0), count, 1, {}, false);
-  push_block(s, pending, b_.CreateAdd(wave.i, each.i), {b_.CreateLoad(a_.type(d), element(a_.type(d), totals, each.i))});
+  push_block(s, pending, b_.CreateAdd(wave.i, each.i),
+             {b_.CreateLoad(a_.type(d), element(a_.type(d), totals, each.i))});
   close(each);
   close(wave);
   If some = open_if(b_.CreateICmpSGT(blocks, i64(0)));
@@ -181,7 +201,8 @@ Value* Emitter::block_total(const Stmt& s, Value* base, Value* limit) {
     asked_elements_ = p == 0 ? kReduceLanes : 0;
     Values x = elements(s, together, lanes, b_.CreateAdd(wide.i, i64(p * lanes)));
     asked_elements_ = 0;
-    for (int q = 0; q < together; ++q) acc[static_cast<size_t>(p + q)] = combined(s, acc[static_cast<size_t>(p + q)], x[static_cast<size_t>(q)]);
+    for (int q = 0; q < together; ++q)
+      acc[static_cast<size_t>(p + q)] = combined(s, acc[static_cast<size_t>(p + q)], x[static_cast<size_t>(q)]);
   }
   acc = close(wide, acc);
   // Fewer than 32 elements are left: at most once.
@@ -217,7 +238,8 @@ Value* Emitter::position_along(const Stmt& s) {
     Value* places = a_.splat(at, count);
     if (count > 1) {
       llvm::SmallVector<llvm::Constant*, 16> numbers;
-      for (int l = 0; l < count; ++l) numbers.push_back(llvm::cast<llvm::Constant>(i64(l)));
+      for (int l = 0; l < count; ++l)
+        numbers.push_back(llvm::cast<llvm::Constant>(i64(l)));
       places = b_.CreateAdd(places, llvm::ConstantVector::get(numbers));
     }
     position = b_.CreateSelect(take, places, position);
@@ -242,24 +264,28 @@ Value* Emitter::position_along(const Stmt& s) {
   };
   size_t count = static_cast<size_t>(pieces);
   for (size_t half = count / 2; half > 0; half /= 2)
-    for (size_t p = 0; p < half; ++p) better(state[p], state[count + p], state[p + half], state[count + p + half]);
+    for (size_t p = 0; p < half; ++p)
+      better(state[p], state[count + p], state[p + half], state[count + p + half]);
   Values one{state[0], state[count]};
   part(wide, narrow, 1, lanes, one);
   Value *best = b_.CreateExtractElement(one[0], uint64_t{0}), *position = b_.CreateExtractElement(one[1], uint64_t{0});
   for (int l = 1; l < lanes; ++l)
-    better(best, position, b_.CreateExtractElement(one[0], static_cast<uint64_t>(l)), b_.CreateExtractElement(one[1], static_cast<uint64_t>(l)));
+    better(best, position, b_.CreateExtractElement(one[0], static_cast<uint64_t>(l)),
+           b_.CreateExtractElement(one[1], static_cast<uint64_t>(l)));
   Values last{best, position};
   part(narrow, n, 1, 1, last);
   return last[1];
 }
 
 // A reduction inside a region, or around loops: one element for each iteration of the region at a time.
-void Emitter::inside(const Stmt& s, Value* from, Value* to, Values& state, llvm::function_ref<void(Values&, const Values&, Value*)> add) {
+void Emitter::inside(const Stmt& s, Value* from, Value* to, Values& state,
+                     llvm::function_ref<void(Values&, const Values&, Value*)> add) {
   Loop l = open(from, to, 1, state, !loop::contains_store(s.body));
   fn_->index[static_cast<size_t>(s.axis)] = uniform(l.i, depth());
   block(s.body);
   Values x = pieces(value(s.value));
-  for (Value*& e : x) e = to_accumulator(s, e);
+  for (Value*& e : x)
+    e = to_accumulator(s, e);
   Values now = carried(l);
   add(now, x, l.i);
   state = close(l, now);
@@ -267,8 +293,10 @@ void Emitter::inside(const Stmt& s, Value* from, Value* to, Values& state, llvm:
 
 Values Emitter::unordered_inside(const Stmt& s) {
   Values state(static_cast<size_t>(num_pieces()), a_.splat(a_.identity(s.combine, accumulator(s)), num_lanes()));
-  inside(s, i64(0), value(s.extent)->scalar, state, [&](Values& now, const Values& x, Value*) { now = combined(s, now, x); });
-  for (Value*& x : state) x = from_accumulator(s, x);
+  inside(s, i64(0), value(s.extent)->scalar, state,
+         [&](Values& now, const Values& x, Value*) { now = combined(s, now, x); });
+  for (Value*& x : state)
+    x = from_accumulator(s, x);
   return state;
 }
 
@@ -294,7 +322,9 @@ Values Emitter::ordered_inside(const Stmt& s) {
   return by_blocks(s, num_pieces(), num_lanes(), [&](Value* base, Value* limit) {
     Values none;
     Value* first = smin(limit, b_.CreateAdd(base, i64(kReduceLanes)));
-    inside(s, base, first, none, [&](Values&, const Values& x, Value* i) { store_row(lanes, b_.CreateSub(i, base), combined(s, identity, x)); });
+    inside(s, base, first, none, [&](Values&, const Values& x, Value* i) {
+      store_row(lanes, b_.CreateSub(i, base), combined(s, identity, x));
+    });
     inside(s, first, limit, none, [&](Values&, const Values& x, Value* i) {
       Value* row = b_.CreateAnd(i, i64(kReduceLanes - 1));
       store_row(lanes, row, combined(s, load_row(lanes, row), x));

@@ -10,7 +10,8 @@
 namespace sheaf::codegen::native {
 
 void Emitter::block(const Block& b) {
-  for (const Stmt& s : b) switch (s.kind) {
+  for (const Stmt& s : b)
+    switch (s.kind) {
       case Stmt::Let: let(s.value); break;
       case Stmt::Loop: loop(s); break;
       case Stmt::Reduce: reduce(s); break;
@@ -37,12 +38,16 @@ void Emitter::let(ValueId v) {
     if (Val* x = affine(inst, arg)) return define(v, x);
   if (all_uniform) {
     At at(*this, d);
-    return define(v, uniform(a_.apply(inst, arg[0]->scalar, arg[1] ? arg[1]->scalar : nullptr, arg[2] ? arg[2]->scalar : nullptr), d));
+    return define(
+        v, uniform(a_.apply(inst, arg[0]->scalar, arg[1] ? arg[1]->scalar : nullptr, arg[2] ? arg[2]->scalar : nullptr),
+                   d));
   }
   Val out{Val::Varying, d};
   Values x[3];
-  for (int i = 0; i < 3; ++i) x[i] = arg[i] ? pieces(arg[i]) : Values(static_cast<size_t>(num_pieces()), nullptr);
-  if (inst.op == Op::Seldom && d == depth()) return define(v, make({Val::Varying, d, nullptr, nullptr, nullptr, seldom(v, x), {}}));
+  for (int i = 0; i < 3; ++i)
+    x[i] = arg[i] ? pieces(arg[i]) : Values(static_cast<size_t>(num_pieces()), nullptr);
+  if (inst.op == Op::Seldom && d == depth())
+    return define(v, make({Val::Varying, d, nullptr, nullptr, nullptr, seldom(v, x), {}}));
   At at(*this, d);
   for (int p = 0; p < num_pieces(); ++p) {
     size_t q = static_cast<size_t>(p);
@@ -58,7 +63,8 @@ std::vector<bool> Emitter::only_for_choice(ValueId seldom) const {
     for (const Stmt& s : block) {
       for (ValueId v : {s.kind == Stmt::Let ? loop::kNoValue : s.value, s.extent, s.offset})
         if (v != loop::kNoValue) others[v] = true;
-      for (ValueId v : s.arguments) others[v] = true;
+      for (ValueId v : s.arguments)
+        others[v] = true;
       statements(s.body);
     }
   };
@@ -67,11 +73,13 @@ std::vector<bool> Emitter::only_for_choice(ValueId seldom) const {
   for (ValueId v = static_cast<ValueId>(k_.values.size()); v-- > 0;)
     for (int i = 0; i < loop::scalar::num_operands(k_.values[v].op); ++i)
       ((v == seldom ? i == 1 : mine[v] && !others[v]) ? mine : others)[k_.values[v].args[i]] = true;
-  for (size_t v = 0; v < mine.size(); ++v) mine[v] = mine[v] && !others[v];
+  for (size_t v = 0; v < mine.size(); ++v)
+    mine[v] = mine[v] && !others[v];
   return mine;
 }
 
-// A branch around what is seldom needed, for all pieces of a step at once: one for each would take their work apart, and pieces would wait for themselves.
+// A branch around what is seldom needed, for all pieces of a step at once: one for each would take their work apart,
+// and pieces would wait for themselves.
 Values Emitter::seldom(ValueId v, const Values (&x)[3]) {
   std::vector<bool> mine = only_for_choice(v);
   std::set<Value*> kept(x[0].begin(), x[0].end());
@@ -80,27 +88,34 @@ Values Emitter::seldom(ValueId v, const Values (&x)[3]) {
   std::function<void(const Val*, bool)> keep = [&](const Val* known, bool elements) {
     if (!known) return;
     if (elements) kept.insert(known->pieces.begin(), known->pieces.end());
-    for (auto& [lanes, splat] : known->splats) kept.insert(splat);
+    for (auto& [lanes, splat] : known->splats)
+      kept.insert(splat);
     keep(known->base, true);
     keep(known->stride, true);
   };
-  for (size_t u = 0; u < mine.size(); ++u) keep(fn_->values[u], !mine[u]);
+  for (size_t u = 0; u < mine.size(); ++u)
+    keep(fn_->values[u], !mine[u]);
   for (const auto* all : {&fn_->index, &fn_->result, &fn_->sizes})
-    for (const Val* known : *all) keep(known, true);
+    for (const Val* known : *all)
+      keep(known, true);
   Value* any = x[0][0];
-  for (size_t p = 1; p < x[0].size(); ++p) any = b_.CreateOr(any, x[0][p]);
+  for (size_t p = 1; p < x[0].size(); ++p)
+    any = b_.CreateOr(any, x[0][p]);
   if (any->getType()->isVectorTy()) any = b_.CreateOrReduce(any);
   BasicBlock *from = b_.GetInsertBlock(), *then = new_block("seldom"), *join = new_block("join");
   b_.CreateCondBr(any, then, join, llvm::MDBuilder(c_).createUnlikelyBranchWeights());
   b_.SetInsertPoint(then);
   Values some;
-  for (size_t p = 0; p < x[0].size(); ++p) some.push_back(a_.apply(k_.values[v], x[0][p], x[1][p], x[2][p]));
+  for (size_t p = 0; p < x[0].size(); ++p)
+    some.push_back(a_.apply(k_.values[v], x[0][p], x[1][p], x[2][p]));
   b_.CreateBr(join);
   // From the last to the first: what only instructions there use goes there.
   for (auto i = from->rbegin(); i != from->rend();) {
     llvm::Instruction& here = *i++;
-    bool only = !here.use_empty() && !here.mayReadOrWriteMemory() && !llvm::isa<llvm::PHINode>(here) && !kept.count(&here);
-    for (llvm::User* u : here.users()) only &= llvm::cast<llvm::Instruction>(u)->getParent() == then;
+    bool only =
+        !here.use_empty() && !here.mayReadOrWriteMemory() && !llvm::isa<llvm::PHINode>(here) && !kept.count(&here);
+    for (llvm::User* u : here.users())
+      only &= llvm::cast<llvm::Instruction>(u)->getParent() == then;
     if (only) here.moveBefore(*then, then->begin());
   }
   b_.SetInsertPoint(join);
@@ -162,7 +177,8 @@ void Emitter::addresses(int64_t number, Val* offset, llvm::function_ref<void(Val
   if (is_constant(offset->stride, 1) || num_lanes() * num_pieces() == 1) {
     Value* first = b_.CreateMul(step_->first, offset->stride->scalar);
     Value* at = element(type, base, is_constant(offset->stride, 1) ? step_->first : first);
-    for (int p = 0; p < num_pieces(); ++p) f(element(type, at, i64(p * num_lanes())), p, -1);
+    for (int p = 0; p < num_pieces(); ++p)
+      f(element(type, at, i64(p * num_lanes())), p, -1);
     return;
   }
   Value* at = element(type, base, b_.CreateMul(step_->first, offset->stride->scalar));
@@ -173,8 +189,8 @@ void Emitter::addresses(int64_t number, Val* offset, llvm::function_ref<void(Val
     }
 }
 
-// The first reduction to read a buffer asks for what it will read soon: a machine's own prefetching follows one stream at half to
-// four fifths of what memory gives.
+// The first reduction to read a buffer asks for what it will read soon: a machine's own prefetching follows one stream
+// at half to four fifths of what memory gives.
 void Emitter::ask_early(int64_t number, Value* address) {
   constexpr int64_t kAhead = 16 << 10, kLine = 64;
   constexpr int kRead = 0, kToSecondLevel = 2, kData = 1;
@@ -182,7 +198,8 @@ void Emitter::ask_early(int64_t number, Value* address) {
   int64_t bytes = asked_elements_ * size_bytes(k_.buffers[static_cast<size_t>(number)].dtype);
   for (int64_t at = 0; at < bytes; at += kLine)
     b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
-                       {element(b_.getInt8Ty(), address, i64(kAhead + at)), b_.getInt32(kRead), b_.getInt32(kToSecondLevel), b_.getInt32(kData)});
+                       {element(b_.getInt8Ty(), address, i64(kAhead + at)), b_.getInt32(kRead),
+                        b_.getInt32(kToSecondLevel), b_.getInt32(kData)});
 }
 
 Val* Emitter::load(const Inst& inst, Val* offset) {
@@ -205,7 +222,8 @@ Val* Emitter::load(const Inst& inst, Val* offset) {
     Value* loaded = b_.CreateAlignedLoad(a_.memory_type(d, l < 0 ? num_lanes() : 1), address, align);
     x = l < 0 ? loaded : b_.CreateInsertElement(x, loaded, static_cast<uint64_t>(l));
   });
-  for (Value*& x : out.pieces) x = in_register(x);
+  for (Value*& x : out.pieces)
+    x = in_register(x);
   return make(std::move(out));
 }
 
@@ -213,16 +231,20 @@ void Emitter::store(const Stmt& s) {
   DType d = k_.buffers[static_cast<size_t>(s.id)].dtype;
   llvm::Align align(static_cast<uint64_t>(size_bytes(d)));
   Val *offset = value(s.offset), *v = value(s.value);
-  auto in_memory = [&](Value* x, int lanes) { return d == DType::Bool ? b_.CreateZExt(x, a_.memory_type(d, lanes)) : x; };
+  auto in_memory = [&](Value* x, int lanes) {
+    return d == DType::Bool ? b_.CreateZExt(x, a_.memory_type(d, lanes)) : x;
+  };
   if (offset->kind == Val::Uniform) {
     // The last of the iterations stays.
     Value* x = v->kind == Val::Uniform ? v->scalar : pieces(v).back();
-    if (v->kind != Val::Uniform && num_lanes() > 1) x = b_.CreateExtractElement(x, static_cast<uint64_t>(num_lanes() - 1));
+    if (v->kind != Val::Uniform && num_lanes() > 1)
+      x = b_.CreateExtractElement(x, static_cast<uint64_t>(num_lanes() - 1));
     b_.CreateAlignedStore(in_memory(x, 1), element(a_.memory_type(d), buffer(s.id), offset->scalar), align);
     return;
   }
   Values x = pieces(v);
-  for (Value*& p : x) p = in_memory(p, num_lanes());
+  for (Value*& p : x)
+    p = in_memory(p, num_lanes());
   addresses(s.id, offset, [&](Value* address, int p, int l) {
     Value* whole = x[static_cast<size_t>(p)];
     b_.CreateAlignedStore(l < 0 ? whole : b_.CreateExtractElement(whole, static_cast<uint64_t>(l)), address, align);
@@ -240,18 +262,22 @@ void Emitter::check(const Stmt& s) {
     return;
   }
   int count = condition->kind == Val::Uniform ? 1 : num_pieces() * num_lanes();
-  Values ok = count == 1 ? Values{condition->kind == Val::Uniform ? condition->scalar : piece(condition, 0)} : pieces(condition);
+  Values ok = count == 1 ? Values{condition->kind == Val::Uniform ? condition->scalar : piece(condition, 0)}
+                         : pieces(condition);
   Values what = pieces(payload);
   Value* all = ok[0];
-  for (size_t p = 1; p < ok.size(); ++p) all = b_.CreateAnd(all, ok[p]);
+  for (size_t p = 1; p < ok.size(); ++p)
+    all = b_.CreateAnd(all, ok[p]);
   if (all->getType()->isVectorTy()) all = b_.CreateAndReduce(all);
   Value* flags = stack_array(b_.getInt8Ty(), count);
   Value* payloads = stack_array(b_.getInt64Ty(), num_pieces() * num_lanes());
   If f = open_if(b_.CreateNot(all));
   int lanes = count == 1 ? 1 : num_lanes();
   for (size_t p = 0; p < ok.size(); ++p)
-    b_.CreateStore(b_.CreateZExt(ok[p], a_.type(DType::U8, lanes)), element(b_.getInt8Ty(), flags, i64(static_cast<int64_t>(p) * lanes)));
-  for (size_t p = 0; p < what.size(); ++p) b_.CreateStore(what[p], element(b_.getInt64Ty(), payloads, i64(static_cast<int64_t>(p) * num_lanes())));
+    b_.CreateStore(b_.CreateZExt(ok[p], a_.type(DType::U8, lanes)),
+                   element(b_.getInt8Ty(), flags, i64(static_cast<int64_t>(p) * lanes)));
+  for (size_t p = 0; p < what.size(); ++p)
+    b_.CreateStore(what[p], element(b_.getInt64Ty(), payloads, i64(static_cast<int64_t>(p) * num_lanes())));
   service(kFailLanes, b_.getVoidTy(), {step_->first, i64(count), flags, payloads, i64(s.id)}, true);
   close_if(f);
 }

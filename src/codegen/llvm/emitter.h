@@ -1,10 +1,11 @@
-// From a kernel to an LLVM function. Internal to emit.cpp, emit_statements.cpp, emit_reduce.cpp and emit_columns.cpp, and the one header that
-// includes LLVM's.
+// From a kernel to an LLVM function. Internal to emit.cpp, emit_statements.cpp, emit_reduce.cpp and emit_columns.cpp,
+// and the one header that includes LLVM's.
 //
 // 1. Regions (loop/regions.h) run as vector code: a main loop of several *pieces* of `lanes` elements, a loop of one
 //    piece, and a scalar loop for what is left. Everything else is scalar code. No IR pass runs afterwards, so what is
 //    emitted is what the code generator sees: values in SSA form, no variables in memory but the lanes of reductions.
-// 2. Values inside a region are uniform (the same for all its iterations), affine (i64, base + i * stride with uniform base
+// 2. Values inside a region are uniform (the same for all its iterations), affine (i64, base + i * stride with uniform
+// base
 //    and stride) or varying (one vector for each piece). Affine values are computed only where someone needs the
 //    elements; loads and stores of stride 1 are vector accesses, of stride 0 a splat, others go lane by lane.
 // 3. A pure value is emitted in the outermost *scope* where its operands are known, which is all the hoisting there is.
@@ -49,11 +50,11 @@ constexpr int kPendingBlocks = 40;  // levels of the binary counter of blocks: m
 // A value of the kernel in the function being emitted.
 struct Val {
   enum Kind : uint8_t { Uniform, Affine, Varying } kind;
-  int depth;                          // the scope it is known in
-  Value* scalar = nullptr;            // Uniform
+  int depth;                               // the scope it is known in
+  Value* scalar = nullptr;                 // Uniform
   Val *base = nullptr, *stride = nullptr;  // Affine
-  Values pieces;                      // Varying; Affine once the elements have been asked for
-  std::map<int, Value*> splats;       // Uniform: by lanes
+  Values pieces;                           // Varying; Affine once the elements have been asked for
+  std::map<int, Value*> splats;            // Uniform: by lanes
 };
 
 inline bool is_constant(const Val* v, int64_t x) {
@@ -76,7 +77,7 @@ struct Function {
   std::vector<Scope> scopes;
   std::vector<Val*> values, index, result, sizes;
   std::vector<Value*> buffers;
-  Values captured;                      // in the parent
+  Values captured;  // in the parent
 };
 
 // The iterations of a region that code is being emitted for: pieces * lanes of them from `first` on.
@@ -148,7 +149,9 @@ class Emitter {
 
   // --- emit.cpp: services ---
 
-  Value* context_field(int i, llvm::Type* type) { return b_.CreateLoad(type, element(b_.getPtrTy(), fn_->context, i64(i))); }
+  Value* context_field(int i, llvm::Type* type) {
+    return b_.CreateLoad(type, element(b_.getPtrTy(), fn_->context, i64(i)));
+  }
   Value* service(Service s, llvm::Type* result, const Values& args, bool with_context);
 
   // --- emit.cpp: values ---
@@ -192,10 +195,12 @@ class Emitter {
   void serial_loop(const Stmt& s, Value* begin, Value* end);
   int pieces_of(const Stmt& s) const;
   void region_loop(const Stmt& s, Val* begin, Val* end);
-  // Runs `body` for the iterations [begin, end) of a region: several pieces at a time, then one, then single iterations.
+  // Runs `body` for the iterations [begin, end) of a region: several pieces at a time, then one, then single
+  // iterations.
   void steps(const Stmt& s, Val* begin, Val* end, int pieces, bool move_loads, llvm::function_ref<void()> body);
   void outlined(const Stmt& s, bool region);
-  // A loop of n iterations for threads to share: `body` writes the code for those from its first argument to its second.
+  // A loop of n iterations for threads to share: `body` writes the code for those from its first argument to its
+  // second.
   void fork(Value* n, Value* minimum, Value* ns, llvm::function_ref<void(Value* first, Value* last)> body);
   // Nanoseconds of one iteration, as code.
   Value* work(const Stmt& s, bool region);
@@ -204,9 +209,15 @@ class Emitter {
 
   void reduce(const Stmt& s);
   bool is_ordered(const Stmt& s) const;
-  DType accumulator(const Stmt& s) const { return Arithmetic::accumulator(k_.reduction_types[static_cast<size_t>(s.id)]); }
-  Value* to_accumulator(const Stmt& s, Value* x) { return a_.convert(x, k_.reduction_types[static_cast<size_t>(s.id)], accumulator(s)); }
-  Value* from_accumulator(const Stmt& s, Value* x) { return a_.convert(x, accumulator(s), k_.reduction_types[static_cast<size_t>(s.id)]); }
+  DType accumulator(const Stmt& s) const {
+    return Arithmetic::accumulator(k_.reduction_types[static_cast<size_t>(s.id)]);
+  }
+  Value* to_accumulator(const Stmt& s, Value* x) {
+    return a_.convert(x, k_.reduction_types[static_cast<size_t>(s.id)], accumulator(s));
+  }
+  Value* from_accumulator(const Stmt& s, Value* x) {
+    return a_.convert(x, accumulator(s), k_.reduction_types[static_cast<size_t>(s.id)]);
+  }
   Value* combined(const Stmt& s, Value* x, Value* y) { return a_.combine(s.combine, accumulator(s), x, y); }
   Values combined(const Stmt& s, const Values& x, const Values& y);
   Values elements(const Stmt& s, int pieces_wanted, int lanes, Value* first);
@@ -217,12 +228,14 @@ class Emitter {
   void store_row(const Rows& r, Value* i, const Values& x);
   void push_block(const Stmt& s, const Rows& pending, Value* blocks, Values total);
   Values pop_blocks(const Stmt& s, const Rows& pending, Value* n);
-  Values by_blocks(const Stmt& s, int pieces, int lanes, llvm::function_ref<Values(Value* base, Value* limit)> block_total);
+  Values by_blocks(const Stmt& s, int pieces, int lanes,
+                   llvm::function_ref<Values(Value* base, Value* limit)> block_total);
   Value* value_along(const Stmt& s);
   Value* total_of_shared_blocks(const Stmt& s);
   Value* block_total(const Stmt& s, Value* base, Value* limit);
   Value* position_along(const Stmt& s);
-  void inside(const Stmt& s, Value* from, Value* to, Values& state, llvm::function_ref<void(Values& now, const Values& x, Value* i)> add);
+  void inside(const Stmt& s, Value* from, Value* to, Values& state,
+              llvm::function_ref<void(Values& now, const Values& x, Value* i)> add);
   Values unordered_inside(const Stmt& s);
   Values position_inside(const Stmt& s);
   Values ordered_inside(const Stmt& s);
@@ -255,8 +268,8 @@ class Emitter {
   std::deque<Val> vals_;
   Function* fn_ = nullptr;
   Step* step_ = nullptr;
-  int64_t asked_elements_ = 0;   // of a step of a reduction whose first loads ask for what will be read later; else 0
-  std::set<int64_t> asked_for_;  // buffers of which a reduction has asked
+  int64_t asked_elements_ = 0;     // of a step of a reduction whose first loads ask for what will be read later; else 0
+  std::set<int64_t> asked_for_;    // buffers of which a reduction has asked
   std::map<int, Columns> totals_;  // of reductions that have run before the region's steps
   std::vector<NativeObject::Call> calls_;
 };

@@ -1,5 +1,5 @@
-// What this computer and this LLVM are called: the part of a key that says for whom code was made. Needs no LLVM, so that a
-// start that finds its code on disk initialises nothing.
+// What this computer and this LLVM are called: the part of a key that says for whom code was made. Needs no LLVM, so
+// that a start that finds its code on disk initialises nothing.
 #include <sys/auxv.h>
 
 #include <fstream>
@@ -21,7 +21,8 @@ std::string processor() {
   std::ostringstream out;
   out << "x86-64" << std::hex;
   // Family and model; features; extended features, two leaves; AVX10 and AMX; what the system saves of the registers.
-  constexpr unsigned leaves[][2] = {{1, 0}, {7, 0}, {7, 1}, {0x14, 0}, {0x19, 0}, {0x1e, 0}, {0x24, 0}, {0x80000001, 0}};
+  constexpr unsigned leaves[][2] = {{1, 0},    {7, 0},    {7, 1},    {0x14, 0},
+                                    {0x19, 0}, {0x1e, 0}, {0x24, 0}, {0x80000001, 0}};
   for (auto [leaf, sub] : leaves) {
     unsigned a = 0, b = 0, c = 0, d = 0;
     __get_cpuid_count(leaf, sub, &a, &b, &c, &d);
@@ -46,11 +47,13 @@ std::string processor() {
   std::string kind;
   for (std::string line; std::getline(in, line);) {
     if (line.starts_with("CPU implementer")) kind.clear();
-    if (!line.starts_with("CPU implementer") && !line.starts_with("CPU variant") && !line.starts_with("CPU part")) continue;
+    if (!line.starts_with("CPU implementer") && !line.starts_with("CPU variant") && !line.starts_with("CPU part"))
+      continue;
     kind += line.substr(line.find(':') + 1);
     if (line.starts_with("CPU part")) kinds.insert(kind);
   }
-  for (const std::string& k : kinds) out << k;
+  for (const std::string& k : kinds)
+    out << k;
   return out.str();
 }
 #endif

@@ -26,14 +26,17 @@ class Layout {
  public:
   explicit Layout(std::string_view file) : file_(file) {
     auto header = read<Elf64_Ehdr>(0);
-    if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB)
+    if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+        header.e_ident[EI_DATA] != ELFDATA2LSB)
       damaged("not an ELF file");
-    if (header.e_type != ET_REL || header.e_machine != kMachine || header.e_shentsize != sizeof(Elf64_Shdr)) damaged("not an object of this machine");
+    if (header.e_type != ET_REL || header.e_machine != kMachine || header.e_shentsize != sizeof(Elf64_Shdr))
+      damaged("not an object of this machine");
     for (size_t i = 0; i < header.e_shnum; ++i) {
       sections_.push_back(read<Elf64_Shdr>(header.e_shoff + i * sizeof(Elf64_Shdr)));
       const Elf64_Shdr& s = sections_.back();
       bool in_file = s.sh_type != SHT_NOBITS && s.sh_type != SHT_NULL;
-      if (in_file && (s.sh_offset > file_.size() || s.sh_size > file_.size() - s.sh_offset)) damaged("section outside of the file");
+      if (in_file && (s.sh_offset > file_.size() || s.sh_size > file_.size() - s.sh_offset))
+        damaged("section outside of the file");
     }
     place();
   }
@@ -45,13 +48,15 @@ class Layout {
 
   void copy(std::byte* memory) const {
     for (size_t i = 0; i < sections_.size(); ++i)
-      if (is_placed(i) && sections_[i].sh_type != SHT_NOBITS) std::memcpy(memory + at_[i], file_.data() + sections_[i].sh_offset, sections_[i].sh_size);
+      if (is_placed(i) && sections_[i].sh_type != SHT_NOBITS)
+        std::memcpy(memory + at_[i], file_.data() + sections_[i].sh_offset, sections_[i].sh_size);
   }
 
   template <class T>
   std::vector<T> entries(const Elf64_Shdr& s) const {
     std::vector<T> out;
-    for (size_t i = 0; i < s.sh_size / sizeof(T); ++i) out.push_back(read<T>(s.sh_offset + i * sizeof(T)));
+    for (size_t i = 0; i < s.sh_size / sizeof(T); ++i)
+      out.push_back(read<T>(s.sh_offset + i * sizeof(T)));
     return out;
   }
   std::string text(size_t section, size_t offset) const {
@@ -98,7 +103,9 @@ bool fits(int64_t x, int bits) { return x >= -(int64_t{1} << (bits - 1)) && x < 
 void relocate(uint32_t type, std::byte* where, size_t room, uint64_t to) {
   uint64_t from = reinterpret_cast<uint64_t>(where);
   int64_t distance = static_cast<int64_t>(to - from);
-  auto need = [&](size_t n) { if (room < n) damaged("relocation outside of its section"); };
+  auto need = [&](size_t n) {
+    if (room < n) damaged("relocation outside of its section");
+  };
   auto put32 = [&](int64_t x) {
     need(4);
     if (!fits(x, 32)) damaged("distance too large");
@@ -116,8 +123,14 @@ void relocate(uint32_t type, std::byte* where, size_t room, uint64_t to) {
   };
   auto low12 = [&](int scale) { patch(0xfffu << 10, static_cast<uint32_t>((to & 0xfff) >> scale) << 10); };
   switch (type) {
-    case R_AARCH64_ABS64: need(8); std::memcpy(where, &to, 8); return;
-    case R_AARCH64_PREL64: need(8); std::memcpy(where, &distance, 8); return;
+    case R_AARCH64_ABS64:
+      need(8);
+      std::memcpy(where, &to, 8);
+      return;
+    case R_AARCH64_PREL64:
+      need(8);
+      std::memcpy(where, &distance, 8);
+      return;
     case R_AARCH64_PREL32: return put32(distance);
     case R_AARCH64_CALL26:
     case R_AARCH64_JUMP26:
@@ -141,8 +154,14 @@ void relocate(uint32_t type, std::byte* where, size_t room, uint64_t to) {
   }
 #elif defined(__x86_64__)
   switch (type) {
-    case R_X86_64_64: need(8); std::memcpy(where, &to, 8); return;
-    case R_X86_64_PC64: need(8); std::memcpy(where, &distance, 8); return;
+    case R_X86_64_64:
+      need(8);
+      std::memcpy(where, &to, 8);
+      return;
+    case R_X86_64_PC64:
+      need(8);
+      std::memcpy(where, &distance, 8);
+      return;
     case R_X86_64_PC32:
     case R_X86_64_PLT32: return put32(distance);
     default: break;
@@ -167,19 +186,23 @@ LoadedCode::LoadedCode(std::string_view elf) {
       if (s.sh_type == SHT_REL) damaged("relocations without addends");
       if (s.sh_type == SHT_SYMTAB)
         for (const auto& symbol : layout.entries<Elf64_Sym>(s))
-          if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && ELF64_ST_BIND(symbol.st_info) == STB_GLOBAL && layout.is_placed(symbol.st_shndx)) {
+          if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && ELF64_ST_BIND(symbol.st_info) == STB_GLOBAL &&
+              layout.is_placed(symbol.st_shndx)) {
             if (symbol.st_value >= sections[symbol.st_shndx].sh_size) damaged("function outside of its section");
             functions_[layout.text(s.sh_link, symbol.st_name)] = layout.at(symbol.st_shndx) + symbol.st_value;
           }
       if (s.sh_type != SHT_RELA || !layout.is_placed(s.sh_info)) continue;
-      if (s.sh_link >= sections.size() || sections[s.sh_link].sh_type != SHT_SYMTAB) damaged("relocations without symbols");
+      if (s.sh_link >= sections.size() || sections[s.sh_link].sh_type != SHT_SYMTAB)
+        damaged("relocations without symbols");
       auto symbols = layout.entries<Elf64_Sym>(sections[s.sh_link]);
       for (const auto& r : layout.entries<Elf64_Rela>(s)) {
         size_t number = ELF64_R_SYM(r.r_info), size = sections[s.sh_info].sh_size;
         if (number >= symbols.size() || r.r_offset >= size) damaged("relocation outside of its section");
         const Elf64_Sym& symbol = symbols[number];
-        if (!layout.is_placed(symbol.st_shndx)) damaged("outside symbol " + layout.text(sections[s.sh_link].sh_link, symbol.st_name));
-        uint64_t to = reinterpret_cast<uint64_t>(memory_) + layout.at(symbol.st_shndx) + symbol.st_value + static_cast<uint64_t>(r.r_addend);
+        if (!layout.is_placed(symbol.st_shndx))
+          damaged("outside symbol " + layout.text(sections[s.sh_link].sh_link, symbol.st_name));
+        uint64_t to = reinterpret_cast<uint64_t>(memory_) + layout.at(symbol.st_shndx) + symbol.st_value +
+                      static_cast<uint64_t>(r.r_addend);
         relocate(ELF64_R_TYPE(r.r_info), memory_ + layout.at(s.sh_info) + r.r_offset, size - r.r_offset, to);
       }
     }

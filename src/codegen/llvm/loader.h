@@ -1,5 +1,5 @@
-// Puts the code of a relocatable ELF file (aarch64 or x86-64) into executable memory. The file may come from a disk: every
-// offset and length in it is checked. Needs no LLVM.
+// Puts the code of a relocatable ELF file (aarch64 or x86-64) into executable memory. The file may come from a disk:
+// every offset and length in it is checked. Needs no LLVM.
 #pragma once
 #include <map>
 #include <memory>

@@ -32,7 +32,8 @@ class NativeKernel final : public runtime::Kernel {
 
 }  // namespace
 
-std::vector<std::shared_ptr<const runtime::Kernel>> load_native_object(const NativeObject& object, FindRoutine find_routine) {
+std::vector<std::shared_ptr<const runtime::Kernel>> load_native_object(const NativeObject& object,
+                                                                       FindRoutine find_routine) {
   auto code = std::make_shared<const native::LoadedCode>(object.elf);
   std::vector<std::shared_ptr<const runtime::Kernel>> out;
   for (size_t i = 0; i < object.calls.size(); ++i) {
@@ -41,10 +42,12 @@ std::vector<std::shared_ptr<const runtime::Kernel>> load_native_object(const Nat
     std::vector<CallSite> calls;
     for (const NativeObject::Call& c : object.calls[i]) {
       loop::Routine routine = find_routine(c.routine);
-      if (!routine || c.buffers.size() > native::kMaxCallBuffers) throw std::runtime_error("native code: no routine " + c.routine);
+      if (!routine || c.buffers.size() > native::kMaxCallBuffers)
+        throw std::runtime_error("native code: no routine " + c.routine);
       calls.push_back({routine, c.buffers, c.num_arguments});
     }
-    out.push_back(std::make_shared<NativeKernel>(code, reinterpret_cast<native::Entry>(const_cast<void*>(entry)), std::move(calls)));
+    out.push_back(std::make_shared<NativeKernel>(code, reinterpret_cast<native::Entry>(const_cast<void*>(entry)),
+                                                 std::move(calls)));
   }
   return out;
 }

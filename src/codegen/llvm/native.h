@@ -1,7 +1,8 @@
-// Kernels of the loop IR as machine code of this computer, made by LLVM. Same bits as the reference executor. Thread-safe.
+// Kernels of the loop IR as machine code of this computer, made by LLVM. Same bits as the reference executor.
+// Thread-safe.
 //
-// Making code and running it are apart: an object holds the code of several kernels and can be kept in a file; loading one
-// needs no LLVM.
+// Making code and running it are apart: an object holds the code of several kernels and can be kept in a file; loading
+// one needs no LLVM.
 #pragma once
 #include <memory>
 #include <span>
@@ -36,6 +37,7 @@ enum class NativeText : uint8_t { Ir, Assembly };
 std::string native_text(const loop::Kernel& kernel, NativeText what);
 // The kernels of an object, ready to run; throws std::runtime_error when it is damaged.
 using FindRoutine = loop::Routine (*)(std::string_view);
-std::vector<std::shared_ptr<const runtime::Kernel>> load_native_object(const NativeObject& object, FindRoutine find_routine);
+std::vector<std::shared_ptr<const runtime::Kernel>> load_native_object(const NativeObject& object,
+                                                                       FindRoutine find_routine);
 
 }  // namespace sheaf::codegen

@@ -17,14 +17,17 @@ void parallel(Context* c, RangeBody body, const void* captures, int64_t n, int64
   std::mutex mutex;
   int64_t first = INT64_MAX;
   loop::CheckRecord failed;
-  runtime::parallel_for(n, [&](int64_t begin, int64_t end) {
-    Context mine{c->services, c->buffers, c->sizes, c->calls};
-    body(&mine, captures, begin, end);
-    if (!mine.check.failed() && !mine.error) return;
-    std::lock_guard lock(mutex);
-    if (mine.error && !c->error) c->error = mine.error;
-    if (mine.check.failed() && begin < first) first = begin, failed = mine.check;
-  }, grain);
+  runtime::parallel_for(
+      n,
+      [&](int64_t begin, int64_t end) {
+        Context mine{c->services, c->buffers, c->sizes, c->calls};
+        body(&mine, captures, begin, end);
+        if (!mine.check.failed() && !mine.error) return;
+        std::lock_guard lock(mutex);
+        if (mine.error && !c->error) c->error = mine.error;
+        if (mine.check.failed() && begin < first) first = begin, failed = mine.check;
+      },
+      grain);
   if (failed.failed() && !c->check.failed()) c->check = failed;
 }
 
@@ -34,7 +37,8 @@ void fail(Context* c, int64_t site, int64_t payload) {
 
 void fail_lanes(Context* c, int64_t first, int64_t count, const uint8_t* ok, const int64_t* payloads, int64_t site) {
   int64_t lane = 0;
-  while (lane < count && ok[lane]) ++lane;
+  while (lane < count && ok[lane])
+    ++lane;
   if (lane == count || first + lane >= c->pending_at) return;
   c->pending_at = first + lane;
   c->pending = {static_cast<int32_t>(site), payloads[lane]};
@@ -49,7 +53,8 @@ void end_region(Context* c) {
 void call(Context* c, int64_t number, const int64_t* arguments) {
   const CallSite& site = c->calls[number];
   std::byte* buffers[kMaxCallBuffers];
-  for (size_t i = 0; i < site.buffers.size(); ++i) buffers[i] = c->buffers[site.buffers[i]];
+  for (size_t i = 0; i < site.buffers.size(); ++i)
+    buffers[i] = c->buffers[site.buffers[i]];
   try {
     site.routine({{buffers, site.buffers.size()}, {arguments, site.num_arguments}});
   } catch (...) {

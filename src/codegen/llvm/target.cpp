@@ -24,8 +24,8 @@ struct Machine {
   Host host{};
 
   Machine() {
-    // Half of the time to compile, for code that is no faster: addresses are already simple, and the order of the source
-    // interleaves independent work.
+    // Half of the time to compile, for code that is no faster: addresses are already simple, and the order of the
+    // source interleaves independent work.
     const char* options[] = {"sheaf", "-disable-lsr", "-enable-misched=false"};
     llvm::cl::ParseCommandLineOptions(static_cast<int>(std::size(options)), options);
     llvm::InitializeNativeTarget();
@@ -34,7 +34,8 @@ struct Machine {
     cpu = llvm::sys::getHostCPUName().str();
     auto has = llvm::sys::getHostCPUFeatures();
     llvm::SubtargetFeatures list;
-    for (const auto& f : has) list.AddFeature(f.getKey(), f.getValue());
+    for (const auto& f : has)
+      list.AddFeature(f.getKey(), f.getValue());
     auto can = [&](const char* name) { return has.lookup(name); };
 #if defined(__aarch64__)
     // The name of a processor implies scalable vectors where the system may hide them.
@@ -44,7 +45,13 @@ struct Machine {
     host = {.lanes = 4, .fma = true, .f16 = true, .bf16 = loop::has_bf16_instructions(), .aarch64 = true};
 #else
     const bool widest = can("avx512f") && can("avx512bw") && can("avx512dq") && can("avx512vl");
-    host = {.lanes = widest ? 16 : can("avx2") ? 8 : 4, .fma = can("fma"), .f16 = can("f16c"), .bf16 = false, .aarch64 = false};
+    host = {.lanes = widest        ? 16
+                     : can("avx2") ? 8
+                                   : 4,
+            .fma = can("fma"),
+            .f16 = can("f16c"),
+            .bf16 = false,
+            .aarch64 = false};
 #endif
     features = list.getString();
     std::string error;
@@ -60,9 +67,11 @@ struct Machine {
     llvm::TargetOptions options;
     options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // the kernel says where a fused multiply-add is
 #if LLVM_VERSION_MAJOR >= 21
-    auto* machine = target->createTargetMachine(llvm::Triple(triple), cpu, features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default);
+    auto* machine = target->createTargetMachine(llvm::Triple(triple), cpu, features, options, llvm::Reloc::PIC_,
+                                                llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default);
 #else
-    auto* machine = target->createTargetMachine(triple, cpu, features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default);
+    auto* machine = target->createTargetMachine(triple, cpu, features, options, llvm::Reloc::PIC_,
+                                                llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default);
 #endif
     return std::unique_ptr<llvm::TargetMachine>(machine);
   }

@@ -1,8 +1,8 @@
-// exp, exp2, expm1, tanh, sigmoid, log, log2, log1p as straight-line scalar code (see scalar.h). Polynomials are minimax fits with
-// coefficients rounded to the working precision; their relative error is stated beside them as 2^-k.
+// exp, exp2, expm1, tanh, sigmoid, log, log2, log1p as straight-line scalar code (see scalar.h). Polynomials are
+// minimax fits with coefficients rounded to the working precision; their relative error is stated beside them as 2^-k.
 //
-// Overflow and underflow come out of the final scaling, which is done in two halves so that a denormal result is rounded
-// once. Clamps are written as `select(x > c, c, x)` because that keeps a NaN.
+// Overflow and underflow come out of the final scaling, which is done in two halves so that a denormal result is
+// rounded once. Clamps are written as `select(x > c, c, x)` because that keeps a NaN.
 #pragma once
 
 #include <bit>
@@ -24,10 +24,10 @@ struct ExpConstants;
 template <>
 struct ExpConstants<float> {
   static constexpr float kLog2E = 0x1.715476p+0f, kLn2Hi = 0x1.62e430p-1f, kLn2Lo = -0x1.05c610p-29f;
-  static constexpr float kMax = 89.0f, kMin = -104.0f;        // exp is inf above and 0 below
-  static constexpr float kMax2 = 129.0f, kMin2 = -151.0f;     // the same for exp2
-  static constexpr float kMinusOneBelow = -18.0f;             // expm1 is -1 there
-  static constexpr float kZeroBelow = -87.0f;                 // decay is 0 there: nothing denormal is left
+  static constexpr float kMax = 89.0f, kMin = -104.0f;     // exp is inf above and 0 below
+  static constexpr float kMax2 = 129.0f, kMin2 = -151.0f;  // the same for exp2
+  static constexpr float kMinusOneBelow = -18.0f;          // expm1 is -1 there
+  static constexpr float kZeroBelow = -87.0f;              // decay is 0 there: nothing denormal is left
   // (e^r - 1 - r) / r^2 on |r| <= ln2/2; 2^-25.9 relative to r
   static constexpr float kTail[] = {0x1.fffffep-2f, 0x1.5554a4p-3f, 0x1.555778p-5f, 0x1.123030p-7f, 0x1.6af13ap-10f};
   // ((2^r - 1) / r - ln2) / r on |r| <= 1/2; 2^-26.0 of 2^r
@@ -52,8 +52,8 @@ struct ExpConstants<double> {
                                      0x1.ea02a4cddb6aep-32, 0x1.c2c17f41b1fc0p-36};
 };
 
-// p * 2^n for n in the range of exponents of T doubled, p near 1, where n + kRoundToInt is given: one rounding, also where the result is denormal. Half of
-// the range is held back and multiplied last.
+// p * 2^n for n in the range of exponents of T doubled, p near 1, where n + kRoundToInt is given: one rounding, also
+// where the result is denormal. Half of the range is held back and multiplied last.
 template <class B, class T>
 Scalar<B, T> scale(Scalar<B, T> p, Scalar<B, T> shifted) {
   using F = FloatFormat<T>;
@@ -61,7 +61,8 @@ Scalar<B, T> scale(Scalar<B, T> p, Scalar<B, T> shifted) {
   constexpr auto power_of_two = [](BitsOf<T> n) { return std::bit_cast<T>((n + F::kBias) << kShift); };
   auto small = shifted < F::kRoundToInt;
   auto n = bits(shifted);
-  auto power = as_float((n << kShift) + select(small, (F::kBias + kHeld) << kShift, n.lit((F::kBias - kHeld) << kShift)));
+  auto power =
+      as_float((n << kShift) + select(small, (F::kBias + kHeld) << kShift, n.lit((F::kBias - kHeld) << kShift)));
   return p * power * select(small, power_of_two(-kHeld), p.lit(power_of_two(kHeld)));
 }
 
@@ -133,8 +134,8 @@ Scalar<B, T> exp2(Scalar<B, T> x) {
   return detail::scale(detail::exp2_reduced(r), shifted);
 }
 
-// 2^n tail + (2^n r + (2^n - 1)), in this order because the inner sum is nearly exact; computed as twice the half, so that
-// 2^n may exceed the range.
+// 2^n tail + (2^n r + (2^n - 1)), in this order because the inner sum is nearly exact; computed as twice the half, so
+// that 2^n may exceed the range.
 template <class B, class T>
 Scalar<B, T> expm1(Scalar<B, T> x) {
   using C = detail::ExpConstants<T>;
@@ -161,10 +162,10 @@ template <>
 struct TanhConstants<double> {
   static constexpr double kSmall = 0.6, kOneAbove = 20.0;
   // as above; 2^-57.2
-  static constexpr double kPoly[] = {-0x1.5555555555521p-2, 0x1.111111110d0d8p-3,   -0x1.ba1ba1b6b0d6fp-5,
-                                     0x1.664f47c89a003p-6,  -0x1.226e1e47d627ep-7,  0x1.d6d032e70c452p-9,
+  static constexpr double kPoly[] = {-0x1.5555555555521p-2,  0x1.111111110d0d8p-3,  -0x1.ba1ba1b6b0d6fp-5,
+                                     0x1.664f47c89a003p-6,   -0x1.226e1e47d627ep-7, 0x1.d6d032e70c452p-9,
                                      -0x1.7d7390c1a50fap-10, 0x1.33af3e482c8b1p-11, -0x1.e1b3213358770p-13,
-                                     0x1.491472b4f546ap-14, -0x1.18b6bebb9c469p-16};
+                                     0x1.491472b4f546ap-14,  -0x1.18b6bebb9c469p-16};
 };
 }  // namespace detail
 
@@ -184,10 +185,12 @@ Scalar<B, T> tanh(Scalar<B, T> x) {
   return copysign(select(ax < C::kSmall, small, large), x);
 }
 
-// 1 / (1 + e^-x). From kOneAbove on the sum is 1; at the other limit the power is infinite, and the result 0, which would be denormal.
+// 1 / (1 + e^-x). From kOneAbove on the sum is 1; at the other limit the power is infinite, and the result 0, which
+// would be denormal.
 template <class B, class T>
 Scalar<B, T> sigmoid(Scalar<B, T> x) {
-  constexpr T kOneAbove = std::is_same_v<T, float> ? 20 : 40, kZeroBelow = std::is_same_v<T, float> ? T(-88.8) : T(-709.9);
+  constexpr T kOneAbove = std::is_same_v<T, float> ? 20 : 40,
+              kZeroBelow = std::is_same_v<T, float> ? T(-88.8) : T(-709.9);
   auto [r, shifted] = detail::reduce_exp(-detail::clamp(x, kZeroBelow, kOneAbove));
   return T(1) / fma(detail::exp_reduced(r), pow2_shifted(shifted), T(1));
 }
@@ -237,8 +240,8 @@ Scalar<B, float> log1p_tail(Scalar<B, float> f) {
   auto f2 = f * f;
   return fma(estrin(f, LogConstants<float>::kPoly) * f, f2, f2 * -0.5f);
 }
-// In double the series in f needs twenty terms; with s = f / (2 + f), log(1 + f) = 2 atanh(s) = f - s f + (2 atanh(s) - 2s)
-// needs eight. Written around f^2/2 because f - s f would lose bits.
+// In double the series in f needs twenty terms; with s = f / (2 + f), log(1 + f) = 2 atanh(s) = f - s f + (2 atanh(s) -
+// 2s) needs eight. Written around f^2/2 because f - s f would lose bits.
 template <class B>
 Scalar<B, double> log1p_tail(Scalar<B, double> f) {
   auto s = f / (f + 2.0);

@@ -1,5 +1,5 @@
-// A builder (see scalar.h) that computes at once with C++ scalars. It defines what the expansions of elementary functions
-// give to the last bit; tests compare it with libm, and constant folding may call it.
+// A builder (see scalar.h) that computes at once with C++ scalars. It defines what the expansions of elementary
+// functions give to the last bit; tests compare it with libm, and constant folding may call it.
 #pragma once
 
 #include <bit>
@@ -19,25 +19,38 @@ struct HostBuilder {
 
   template <class T>
   static constexpr Type type_of() {
-    if constexpr (std::is_same_v<T, float>) return F32;
-    else if constexpr (std::is_same_v<T, double>) return F64;
-    else if constexpr (std::is_same_v<T, int32_t>) return I32;
-    else if constexpr (std::is_same_v<T, int64_t>) return I64;
-    else if constexpr (std::is_same_v<T, uint32_t>) return U32;
-    else if constexpr (std::is_same_v<T, uint64_t>) return U64;
-    else return Bool;
+    if constexpr (std::is_same_v<T, float>)
+      return F32;
+    else if constexpr (std::is_same_v<T, double>)
+      return F64;
+    else if constexpr (std::is_same_v<T, int32_t>)
+      return I32;
+    else if constexpr (std::is_same_v<T, int64_t>)
+      return I64;
+    else if constexpr (std::is_same_v<T, uint32_t>)
+      return U32;
+    else if constexpr (std::is_same_v<T, uint64_t>)
+      return U64;
+    else
+      return Bool;
   }
   template <class T>
   static V make(T x) {
-    if constexpr (std::is_same_v<T, float>) return {F32, std::bit_cast<uint32_t>(x)};
-    else if constexpr (std::is_same_v<T, double>) return {F64, std::bit_cast<uint64_t>(x)};
-    else return {type_of<T>(), uint64_t(x)};
+    if constexpr (std::is_same_v<T, float>)
+      return {F32, std::bit_cast<uint32_t>(x)};
+    else if constexpr (std::is_same_v<T, double>)
+      return {F64, std::bit_cast<uint64_t>(x)};
+    else
+      return {type_of<T>(), uint64_t(x)};
   }
   template <class T>
   static T get(V v) {
-    if constexpr (std::is_same_v<T, float>) return std::bit_cast<float>(uint32_t(v.raw));
-    else if constexpr (std::is_same_v<T, double>) return std::bit_cast<double>(v.raw);
-    else return T(v.raw);
+    if constexpr (std::is_same_v<T, float>)
+      return std::bit_cast<float>(uint32_t(v.raw));
+    else if constexpr (std::is_same_v<T, double>)
+      return std::bit_cast<double>(v.raw);
+    else
+      return T(v.raw);
   }
 
   static V f32(float x) { return make(x); }
@@ -47,10 +60,18 @@ struct HostBuilder {
   static V u32(uint32_t x) { return make(x); }
   static V u64(uint64_t x) { return make(x); }
 
-  V add(V a, V b) { return arith(a, b, [](auto x, auto y) { return x + y; }); }
-  V sub(V a, V b) { return arith(a, b, [](auto x, auto y) { return x - y; }); }
-  V mul(V a, V b) { return arith(a, b, [](auto x, auto y) { return x * y; }); }
-  V div(V a, V b) { return floats(a, [&](auto x) { return x / get<decltype(x)>(b); }); }
+  V add(V a, V b) {
+    return arith(a, b, [](auto x, auto y) { return x + y; });
+  }
+  V sub(V a, V b) {
+    return arith(a, b, [](auto x, auto y) { return x - y; });
+  }
+  V mul(V a, V b) {
+    return arith(a, b, [](auto x, auto y) { return x * y; });
+  }
+  V div(V a, V b) {
+    return floats(a, [&](auto x) { return x / get<decltype(x)>(b); });
+  }
   V fma(V a, V b, V c) {
     if (a.type == F32) return make(__builtin_fmaf(get<float>(a), get<float>(b), get<float>(c)));
     return make(__builtin_fma(get<double>(a), get<double>(b), get<double>(c)));
@@ -60,20 +81,46 @@ struct HostBuilder {
     if (a.type == F64) return make(-get<double>(a));
     return sub(V{a.type, 0}, a);
   }
-  V abs(V a) { return floats(a, [](auto x) { return std::fabs(x); }); }
-  V sqrt(V a) { return floats(a, [](auto x) { return std::sqrt(x); }); }
-  V floor(V a) { return floats(a, [](auto x) { return std::floor(x); }); }
-  V trunc(V a) { return floats(a, [](auto x) { return std::trunc(x); }); }
-  V rint(V a) { return floats(a, [](auto x) { return std::nearbyint(x); }); }
-  V min(V a, V b) { return floats(a, [&](auto x) { return std::fmin(x, get<decltype(x)>(b)); }); }
-  V max(V a, V b) { return floats(a, [&](auto x) { return std::fmax(x, get<decltype(x)>(b)); }); }
+  V abs(V a) {
+    return floats(a, [](auto x) { return std::fabs(x); });
+  }
+  V sqrt(V a) {
+    return floats(a, [](auto x) { return std::sqrt(x); });
+  }
+  V floor(V a) {
+    return floats(a, [](auto x) { return std::floor(x); });
+  }
+  V trunc(V a) {
+    return floats(a, [](auto x) { return std::trunc(x); });
+  }
+  V rint(V a) {
+    return floats(a, [](auto x) { return std::nearbyint(x); });
+  }
+  V min(V a, V b) {
+    return floats(a, [&](auto x) { return std::fmin(x, get<decltype(x)>(b)); });
+  }
+  V max(V a, V b) {
+    return floats(a, [&](auto x) { return std::fmax(x, get<decltype(x)>(b)); });
+  }
 
-  V lt(V a, V b) { return compare(a, b, [](auto x, auto y) { return x < y; }); }
-  V le(V a, V b) { return compare(a, b, [](auto x, auto y) { return x <= y; }); }
-  V gt(V a, V b) { return compare(a, b, [](auto x, auto y) { return x > y; }); }
-  V ge(V a, V b) { return compare(a, b, [](auto x, auto y) { return x >= y; }); }
-  V eq(V a, V b) { return compare(a, b, [](auto x, auto y) { return x == y; }); }
-  V ne(V a, V b) { return compare(a, b, [](auto x, auto y) { return x != y; }); }
+  V lt(V a, V b) {
+    return compare(a, b, [](auto x, auto y) { return x < y; });
+  }
+  V le(V a, V b) {
+    return compare(a, b, [](auto x, auto y) { return x <= y; });
+  }
+  V gt(V a, V b) {
+    return compare(a, b, [](auto x, auto y) { return x > y; });
+  }
+  V ge(V a, V b) {
+    return compare(a, b, [](auto x, auto y) { return x >= y; });
+  }
+  V eq(V a, V b) {
+    return compare(a, b, [](auto x, auto y) { return x == y; });
+  }
+  V ne(V a, V b) {
+    return compare(a, b, [](auto x, auto y) { return x != y; });
+  }
 
   V and_(V a, V b) { return {a.type, a.raw & b.raw}; }
   V or_(V a, V b) { return {a.type, a.raw | b.raw}; }
@@ -120,7 +167,8 @@ struct HostBuilder {
     if constexpr (std::is_floating_point_v<From>) {
       if (x != x) return 0;
       if (x >= -From(std::numeric_limits<To>::min()) && std::is_signed_v<To>) return std::numeric_limits<To>::max();
-      if (!std::is_signed_v<To> && x >= From(2) * From(To(1) << (sizeof(To) * 8 - 1))) return std::numeric_limits<To>::max();
+      if (!std::is_signed_v<To> && x >= From(2) * From(To(1) << (sizeof(To) * 8 - 1)))
+        return std::numeric_limits<To>::max();
       if (x <= From(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
     }
     return To(x);
@@ -152,7 +200,8 @@ struct HostBuilder {
     switch (a.type) {
       case F32: return make(bool(f(get<float>(a), get<float>(b))));
       case F64: return make(bool(f(get<double>(a), get<double>(b))));
-      case I32: case I64: return make(bool(f(int64_t(a.raw), int64_t(b.raw))));
+      case I32:
+      case I64: return make(bool(f(int64_t(a.raw), int64_t(b.raw))));
       default: return make(bool(f(a.raw, b.raw)));
     }
   }

@@ -1,16 +1,17 @@
 // A statically typed face for a scalar-code builder, so that the expansions of elementary functions read as formulas.
 //
 // `Scalar<B, T>` is one value of builder B whose element type is the C++ type T (float, double, int32_t, int64_t,
-// uint32_t, bool). Operators append one builder operation each, in the order written: `a * b + c` is a product and a sum,
-// never a fused multiply-add, which is spelt `fma(a, b, c)`. A plain number beside a Scalar becomes a constant of its type.
+// uint32_t, bool). Operators append one builder operation each, in the order written: `a * b + c` is a product and a
+// sum, never a fused multiply-add, which is spelt `fma(a, b, c)`. A plain number beside a Scalar becomes a constant of
+// its type.
 //
 // What B offers (all operations are pure, total, and give the same bits on every back end):
 //   using V (copyable), Type; constants F32, F64, I32, I64, U32, U64, Bool of Type
-//   f32, f64, i32, i64, u32 (constants); add, sub, mul (integers wrap), div (IEEE; floats only here), fma (one rounding)
-//   neg, abs, sqrt, floor, trunc, rint (half to even), min, max (the operand that is not NaN)
-//   lt, le, gt, ge, eq (false on NaN), ne (true on NaN); and_, or_, xor_, not_; shl, shr (logical), sar (arithmetic)
-//   select, seldom; bitcast_f32_i32, bitcast_i32_f32, bitcast_f64_i64, bitcast_i64_f64
-//   convert(v, type): float to int truncates and saturates (NaN gives 0), int to float rounds to nearest even
+//   f32, f64, i32, i64, u32 (constants); add, sub, mul (integers wrap), div (IEEE; floats only here), fma (one
+//   rounding) neg, abs, sqrt, floor, trunc, rint (half to even), min, max (the operand that is not NaN) lt, le, gt, ge,
+//   eq (false on NaN), ne (true on NaN); and_, or_, xor_, not_; shl, shr (logical), sar (arithmetic) select, seldom;
+//   bitcast_f32_i32, bitcast_i32_f32, bitcast_f64_i64, bitcast_i64_f64 convert(v, type): float to int truncates and
+//   saturates (NaN gives 0), int to float rounds to nearest even
 #pragma once
 
 #include <cstdint>
@@ -33,11 +34,16 @@ struct Scalar {
   Scalar(B& builder, V value) : b(&builder), v(value) {}
 
   static V constant_in(B& b, T c) {
-    if constexpr (std::is_same_v<T, float>) return b.f32(c);
-    else if constexpr (std::is_same_v<T, double>) return b.f64(c);
-    else if constexpr (std::is_same_v<T, int32_t>) return b.i32(c);
-    else if constexpr (std::is_same_v<T, int64_t>) return b.i64(c);
-    else return b.u32(c);
+    if constexpr (std::is_same_v<T, float>)
+      return b.f32(c);
+    else if constexpr (std::is_same_v<T, double>)
+      return b.f64(c);
+    else if constexpr (std::is_same_v<T, int32_t>)
+      return b.i32(c);
+    else if constexpr (std::is_same_v<T, int64_t>)
+      return b.i64(c);
+    else
+      return b.u32(c);
   }
   Scalar lit(T c) const { return {*b, constant_in(*b, c)}; }
 
@@ -51,7 +57,11 @@ struct Scalar {
   friend Scalar operator<<(Scalar x, Scalar y) { return {*x.b, x.b->shl(x.v, y.v)}; }
   friend Scalar operator-(Scalar x) { return {*x.b, x.b->neg(x.v)}; }
   friend Scalar operator~(Scalar x) { return {*x.b, x.b->not_(x.v)}; }
-  friend Scalar operator!(Scalar x) requires(std::is_same_v<T, bool>) { return {*x.b, x.b->not_(x.v)}; }
+  friend Scalar operator!(Scalar x)
+    requires(std::is_same_v<T, bool>)
+  {
+    return {*x.b, x.b->not_(x.v)};
+  }
 
   friend Scalar operator+(Scalar x, T c) { return x + x.lit(c); }
   friend Scalar operator-(Scalar x, T c) { return x - x.lit(c); }
@@ -80,51 +90,89 @@ struct Scalar {
 };
 
 template <class B, class T>
-Scalar<B, T> fma(Scalar<B, T> x, Scalar<B, T> y, Scalar<B, T> z) { return {*x.b, x.b->fma(x.v, y.v, z.v)}; }
+Scalar<B, T> fma(Scalar<B, T> x, Scalar<B, T> y, Scalar<B, T> z) {
+  return {*x.b, x.b->fma(x.v, y.v, z.v)};
+}
 template <class B, class T>
-Scalar<B, T> fma(Scalar<B, T> x, Scalar<B, T> y, std::type_identity_t<T> z) { return fma(x, y, x.lit(z)); }
+Scalar<B, T> fma(Scalar<B, T> x, Scalar<B, T> y, std::type_identity_t<T> z) {
+  return fma(x, y, x.lit(z));
+}
 template <class B, class T>
-Scalar<B, T> fma(Scalar<B, T> x, std::type_identity_t<T> y, Scalar<B, T> z) { return fma(x, x.lit(y), z); }
+Scalar<B, T> fma(Scalar<B, T> x, std::type_identity_t<T> y, Scalar<B, T> z) {
+  return fma(x, x.lit(y), z);
+}
 template <class B, class T>
 Scalar<B, T> fma(Scalar<B, T> x, std::type_identity_t<T> y, std::type_identity_t<T> z) {
   return fma(x, x.lit(y), x.lit(z));
 }
 template <class B, class T>
-Scalar<B, T> abs(Scalar<B, T> x) { return {*x.b, x.b->abs(x.v)}; }
+Scalar<B, T> abs(Scalar<B, T> x) {
+  return {*x.b, x.b->abs(x.v)};
+}
 template <class B, class T>
-Scalar<B, T> sqrt(Scalar<B, T> x) { return {*x.b, x.b->sqrt(x.v)}; }
+Scalar<B, T> sqrt(Scalar<B, T> x) {
+  return {*x.b, x.b->sqrt(x.v)};
+}
 template <class B, class T>
-Scalar<B, T> floor(Scalar<B, T> x) { return {*x.b, x.b->floor(x.v)}; }
+Scalar<B, T> floor(Scalar<B, T> x) {
+  return {*x.b, x.b->floor(x.v)};
+}
 template <class B, class T>
-Scalar<B, T> trunc(Scalar<B, T> x) { return {*x.b, x.b->trunc(x.v)}; }
+Scalar<B, T> trunc(Scalar<B, T> x) {
+  return {*x.b, x.b->trunc(x.v)};
+}
 template <class B, class T>
-Scalar<B, T> rint(Scalar<B, T> x) { return {*x.b, x.b->rint(x.v)}; }
+Scalar<B, T> rint(Scalar<B, T> x) {
+  return {*x.b, x.b->rint(x.v)};
+}
 template <class B, class T>
-Scalar<B, T> min(Scalar<B, T> x, std::type_identity_t<T> c) { return {*x.b, x.b->min(x.v, x.lit(c).v)}; }
+Scalar<B, T> min(Scalar<B, T> x, std::type_identity_t<T> c) {
+  return {*x.b, x.b->min(x.v, x.lit(c).v)};
+}
 template <class B, class T>
-Scalar<B, T> max(Scalar<B, T> x, std::type_identity_t<T> c) { return {*x.b, x.b->max(x.v, x.lit(c).v)}; }
+Scalar<B, T> max(Scalar<B, T> x, std::type_identity_t<T> c) {
+  return {*x.b, x.b->max(x.v, x.lit(c).v)};
+}
 template <class B, class T>
-Scalar<B, T> min(Scalar<B, T> x, Scalar<B, T> y) { return {*x.b, x.b->min(x.v, y.v)}; }
+Scalar<B, T> min(Scalar<B, T> x, Scalar<B, T> y) {
+  return {*x.b, x.b->min(x.v, y.v)};
+}
 template <class B, class T>
-Scalar<B, T> max(Scalar<B, T> x, Scalar<B, T> y) { return {*x.b, x.b->max(x.v, y.v)}; }
+Scalar<B, T> max(Scalar<B, T> x, Scalar<B, T> y) {
+  return {*x.b, x.b->max(x.v, y.v)};
+}
 
 // Shifts right say which kind they are.
 template <class B, class T>
-Scalar<B, T> shr(Scalar<B, T> x, Scalar<B, T> n) { return {*x.b, x.b->shr(x.v, n.v)}; }
+Scalar<B, T> shr(Scalar<B, T> x, Scalar<B, T> n) {
+  return {*x.b, x.b->shr(x.v, n.v)};
+}
 template <class B, class T>
-Scalar<B, T> shr(Scalar<B, T> x, std::type_identity_t<T> n) { return shr(x, x.lit(n)); }
+Scalar<B, T> shr(Scalar<B, T> x, std::type_identity_t<T> n) {
+  return shr(x, x.lit(n));
+}
 template <class B, class T>
-Scalar<B, T> sar(Scalar<B, T> x, std::type_identity_t<T> n) { return {*x.b, x.b->sar(x.v, x.lit(n).v)}; }
+Scalar<B, T> sar(Scalar<B, T> x, std::type_identity_t<T> n) {
+  return {*x.b, x.b->sar(x.v, x.lit(n).v)};
+}
 
 template <class B, class T>
-Scalar<B, T> select(Scalar<B, bool> c, Scalar<B, T> x, Scalar<B, T> y) { return {*c.b, c.b->select(c.v, x.v, y.v)}; }
+Scalar<B, T> select(Scalar<B, bool> c, Scalar<B, T> x, Scalar<B, T> y) {
+  return {*c.b, c.b->select(c.v, x.v, y.v)};
+}
 // c is seldom true: x may be computed only where it is.
 template <class B, class T>
-Scalar<B, T> seldom(Scalar<B, bool> c, Scalar<B, T> x, Scalar<B, T> y) { return {*c.b, c.b->seldom(c.v, x.v, y.v)}; }
+Scalar<B, T> seldom(Scalar<B, bool> c, Scalar<B, T> x, Scalar<B, T> y) {
+  return {*c.b, c.b->seldom(c.v, x.v, y.v)};
+}
 template <class B, class T>
-Scalar<B, T> select(Scalar<B, bool> c, std::type_identity_t<T> x, Scalar<B, T> y) { return select(c, y.lit(x), y); }
+Scalar<B, T> select(Scalar<B, bool> c, std::type_identity_t<T> x, Scalar<B, T> y) {
+  return select(c, y.lit(x), y);
+}
 template <class B, class T>
-Scalar<B, T> select(Scalar<B, bool> c, Scalar<B, T> x, std::type_identity_t<T> y) { return select(c, x, x.lit(y)); }
+Scalar<B, T> select(Scalar<B, bool> c, Scalar<B, T> x, std::type_identity_t<T> y) {
+  return select(c, x, x.lit(y));
+}
 
 // The integer type with the bits of a float type.
 template <class T>
@@ -132,21 +180,32 @@ using BitsOf = std::conditional_t<std::is_same_v<T, float>, int32_t, int64_t>;
 
 template <class B, class T>
 Scalar<B, BitsOf<T>> bits(Scalar<B, T> x) {
-  if constexpr (std::is_same_v<T, float>) return {*x.b, x.b->bitcast_f32_i32(x.v)};
-  else return {*x.b, x.b->bitcast_f64_i64(x.v)};
+  if constexpr (std::is_same_v<T, float>)
+    return {*x.b, x.b->bitcast_f32_i32(x.v)};
+  else
+    return {*x.b, x.b->bitcast_f64_i64(x.v)};
 }
 template <class B>
-Scalar<B, float> as_float(Scalar<B, int32_t> x) { return {*x.b, x.b->bitcast_i32_f32(x.v)}; }
+Scalar<B, float> as_float(Scalar<B, int32_t> x) {
+  return {*x.b, x.b->bitcast_i32_f32(x.v)};
+}
 template <class B>
-Scalar<B, double> as_float(Scalar<B, int64_t> x) { return {*x.b, x.b->bitcast_i64_f64(x.v)}; }
+Scalar<B, double> as_float(Scalar<B, int64_t> x) {
+  return {*x.b, x.b->bitcast_i64_f64(x.v)};
+}
 
 template <class T, class B, class U>
 Scalar<B, T> to(Scalar<B, U> x) {
-  if constexpr (std::is_same_v<T, float>) return {*x.b, x.b->convert(x.v, B::F32)};
-  else if constexpr (std::is_same_v<T, double>) return {*x.b, x.b->convert(x.v, B::F64)};
-  else if constexpr (std::is_same_v<T, int32_t>) return {*x.b, x.b->convert(x.v, B::I32)};
-  else if constexpr (std::is_same_v<T, int64_t>) return {*x.b, x.b->convert(x.v, B::I64)};
-  else return {*x.b, x.b->convert(x.v, B::U32)};
+  if constexpr (std::is_same_v<T, float>)
+    return {*x.b, x.b->convert(x.v, B::F32)};
+  else if constexpr (std::is_same_v<T, double>)
+    return {*x.b, x.b->convert(x.v, B::F64)};
+  else if constexpr (std::is_same_v<T, int32_t>)
+    return {*x.b, x.b->convert(x.v, B::I32)};
+  else if constexpr (std::is_same_v<T, int64_t>)
+    return {*x.b, x.b->convert(x.v, B::I64)};
+  else
+    return {*x.b, x.b->convert(x.v, B::U32)};
 }
 
 // Facts about the float types that the expansions share.
@@ -175,7 +234,8 @@ Scalar<B, T> pow2(Scalar<B, BitsOf<T>> n) {
   return as_float((n + FloatFormat<T>::kBias) << BitsOf<T>(FloatFormat<T>::kMantissaBits));
 }
 
-// The same for the n that the sum with kRoundToInt left in the low bits of `shifted`: the other bits of that constant are shifted out.
+// The same for the n that the sum with kRoundToInt left in the low bits of `shifted`: the other bits of that constant
+// are shifted out.
 template <class B, class T>
 Scalar<B, T> pow2_shifted(Scalar<B, T> shifted) {
   constexpr auto kShift = BitsOf<T>(FloatFormat<T>::kMantissaBits);
@@ -189,11 +249,13 @@ Scalar<B, T> copysign(Scalar<B, T> magnitude, Scalar<B, T> sign) {
   return as_float((bits(magnitude) & ~kSign) | (bits(sign) & kSign));
 }
 
-// c[0] + c[1] x + c[2] x^2 + …, one fused multiply-add per term: of many elements side by side each operation counts, and none waits for long.
+// c[0] + c[1] x + c[2] x^2 + …, one fused multiply-add per term: of many elements side by side each operation counts,
+// and none waits for long.
 template <class B, class T, int N>
 Scalar<B, T> horner(Scalar<B, T> x, const T (&c)[N]) {
   Scalar<B, T> r = x.lit(c[N - 1]);
-  for (int i = N - 2; i >= 0; --i) r = fma(r, x, c[i]);
+  for (int i = N - 2; i >= 0; --i)
+    r = fma(r, x, c[i]);
   return r;
 }
 
@@ -203,7 +265,8 @@ Scalar<B, T> estrin_range(const Scalar<B, T>* powers, const T* c, int n) {
   if (n == 1) return powers[0].lit(c[0]);
   if (n == 2) return fma(powers[0], c[1], c[0]);
   int half = 1, level = 0;
-  while (half * 2 < n) half *= 2, ++level;
+  while (half * 2 < n)
+    half *= 2, ++level;
   return fma(estrin_range(powers, c + half, n - half), powers[level], estrin_range(powers, c, half));
 }
 }  // namespace detail
@@ -213,7 +276,8 @@ Scalar<B, T> estrin_range(const Scalar<B, T>* powers, const T* c, int n) {
 template <class B, class T, int N>
 Scalar<B, T> estrin(Scalar<B, T> x, const T (&c)[N]) {
   Scalar<B, T> powers[5] = {x, x, x, x, x};  // x, x^2, x^4, x^8, x^16
-  for (int level = 1; (1 << level) < N; ++level) powers[level] = powers[level - 1] * powers[level - 1];
+  for (int level = 1; (1 << level) < N; ++level)
+    powers[level] = powers[level - 1] * powers[level - 1];
   return detail::estrin_range(powers, c, N);
 }
 

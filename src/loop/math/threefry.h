@@ -31,7 +31,9 @@ Words<B> threefry2x32(Scalar<B, uint32_t> k0, Scalar<B, uint32_t> k1, Scalar<B, 
 
 // 32 random bits. Draws of 16 and 8 bits are the low ones of these.
 template <class B>
-Scalar<B, uint32_t> random_bits32(Words<B> w) { return w.first ^ w.second; }
+Scalar<B, uint32_t> random_bits32(Words<B> w) {
+  return w.first ^ w.second;
+}
 
 // 64 random bits, as i64.
 template <class B>

@@ -3,7 +3,8 @@
 // Arguments are reduced to |r| <= pi/4 and a quadrant in two ways, of which each element takes one:
 //   Cody-Waite: x - n pi/2 with pi/2 in three parts, for |x| up to kCodyWaiteMax. The result is r + lo, where lo is
 //     what rounding took from r; without it sin near a multiple of pi loses half a unit.
-//   Payne-Hanek: for larger x, the product of the mantissa with the bits of 2/pi that matter at x's exponent, in integers.
+//   Payne-Hanek: for larger x, the product of the mantissa with the bits of 2/pi that matter at x's exponent, in
+//   integers.
 #pragma once
 
 #include <vector>
@@ -24,10 +25,11 @@ template <class T>
 struct TrigConstants;
 template <>
 struct TrigConstants<float> {
-  // For Payne-Hanek: the exponent field of the smallest argument, and 2/pi in words, shifted right so that the window of
-  // that argument starts at bit 0.
+  // For Payne-Hanek: the exponent field of the smallest argument, and 2/pi in words, shifted right so that the window
+  // of that argument starts at bit 0.
   static constexpr int32_t kFarExponent = 143;
-  static constexpr uint32_t kTwoOverPiWords[] = {  // shifted by 9
+  static constexpr uint32_t kTwoOverPiWords[] = {
+      // shifted by 9
       0x00517cc1u, 0xb727220au, 0x94fe13abu, 0xe8fa9a6eu, 0xe06db14au, 0xcc9e21c8u};
   static constexpr float kTwoOverPi = 0x1.45f306p-1f;
   static constexpr float kPiOver2Hi = 0x1.921fb6p+0f, kPiOver2Mid = -0x1.777a5cp-25f, kPiOver2Lo = -0x1.ee59dap-50f;
@@ -35,13 +37,14 @@ struct TrigConstants<float> {
   // (sin(r) - r) / r^3, (cos(r) - 1 + r^2/2) / r^4, (tan(r) - r) / r^3 in r^2 on [0, pi/4]; 2^-27.8, 2^-32.9, 2^-29.4
   static constexpr float kSin[] = {-0x1.555544p-3f, 0x1.1106c6p-7f, -0x1.991beap-13f};
   static constexpr float kCos[] = {0x1.55554ap-5f, -0x1.6c0c26p-10f, 0x1.99e706p-16f};
-  static constexpr float kTan[] = {0x1.555560p-2f, 0x1.110da6p-3f, 0x1.bad87cp-5f, 0x1.5cc954p-6f,
+  static constexpr float kTan[] = {0x1.555560p-2f, 0x1.110da6p-3f,  0x1.bad87cp-5f, 0x1.5cc954p-6f,
                                    0x1.62b978p-7f, 0x1.9768bcp-14f, 0x1.1eb7a2p-8f};
 };
 template <>
 struct TrigConstants<double> {
   static constexpr int64_t kFarExponent = 1071;
-  static constexpr uint64_t kTwoOverPiWords[] = {  // shifted by 6
+  static constexpr uint64_t kTwoOverPiWords[] = {
+      // shifted by 6
       0x028be60db9391054u, 0xa7f09d5f47d4d377u, 0x036d8a5664f10e41u, 0x07f9458eaf7aef15u, 0x86dc91b8e909374bu,
       0x801924bba8274648u, 0x73f877ac72c4a69cu, 0xfba208d7d4baed12u, 0x13a671c09ad17df9u, 0x04e64758e60d4ce7u,
       0xd272117e2ef7e4a0u, 0xec7fe25fff781660u, 0x3fbcbc462d6829b4u, 0x7db4d9fb3c9f2c26u, 0xdd3d18fd9a797fa8u,
@@ -75,9 +78,9 @@ TrigReduced<B, T> reduce_cody_waite(Scalar<B, T> x) {
   return {r, lo, bits(shifted)};
 }
 
-// For finite |x| of exponent kFarExponent and more. With |x| = m 2^e, m an integer, frac(x / 2pi) = frac(m 2^(e-2) (2/pi));
-// bits of 2/pi above 2^(2-e) give whole turns, and a window of two words below that gives the angle within 2^-28 (2^-60 in
-// double). Words are as wide as T.
+// For finite |x| of exponent kFarExponent and more. With |x| = m 2^e, m an integer, frac(x / 2pi) = frac(m 2^(e-2)
+// (2/pi)); bits of 2/pi above 2^(2-e) give whole turns, and a window of two words below that gives the angle within
+// 2^-28 (2^-60 in double). Words are as wide as T.
 template <class B, class T>
 TrigReduced<B, T> reduce_payne_hanek(Scalar<B, T> x) {
   using C = TrigConstants<T>;
@@ -89,18 +92,20 @@ TrigReduced<B, T> reduce_payne_hanek(Scalar<B, T> x) {
   auto start = (shr(ix, kBits) & (2 * FloatFormat<T>::kBias + 1)) - C::kFarExponent;  // first bit of the window
 
   std::vector<Scalar<B, Int>> words;
-  for (auto w : C::kTwoOverPiWords) words.push_back(ix.lit(Int(w)));
+  for (auto w : C::kTwoOverPiWords)
+    words.push_back(ix.lit(Int(w)));
   for (int level = kLevels - 1; level >= 0; --level) {
     auto is_set = (start & (kWidth << level)) != Int(0);
     int stride = 1 << level, remaining = 3 + stride - 1;
-    for (int i = 0; i < remaining; ++i) words[i] = select(is_set, words[i + stride], words[i]);
+    for (int i = 0; i < remaining; ++i)
+      words[i] = select(is_set, words[i + stride], words[i]);
   }
   auto shift = start & (kWidth - 1), back = shift ^ (kWidth - 1);
   auto hi = (words[0] << shift) | shr(shr(words[1], 1), back);
   auto lo = (words[1] << shift) | shr(shr(words[2], 1), back);
 
-  // The high word of m * hi:lo modulo its size, in units of 2^-kWidth turn. Of the product with lo only the high word is
-  // needed, from half-words without the product of the low halves: at most three units short.
+  // The high word of m * hi:lo modulo its size, in units of 2^-kWidth turn. Of the product with lo only the high word
+  // is needed, from half-words without the product of the low halves: at most three units short.
   constexpr Int kHalf = kWidth / 2, kLowMask = (Int(1) << kHalf) - 1;
   auto m_hi = shr(m, kHalf), lo_hi = shr(lo, kHalf);
   auto turns = m * hi + m_hi * lo_hi + shr(m_hi * (lo & kLowMask), kHalf) + shr((m & kLowMask) * lo_hi, kHalf);
@@ -146,10 +151,14 @@ Scalar<B, T> sin_quadrant(Scalar<B, T> x, int quarter_turns) {
 }  // namespace detail
 
 template <class B, class T>
-Scalar<B, T> sin(Scalar<B, T> x) { return select(x == T(0), x, detail::sin_quadrant(x, 0)); }  // keeps -0
+Scalar<B, T> sin(Scalar<B, T> x) {
+  return select(x == T(0), x, detail::sin_quadrant(x, 0));
+}  // keeps -0
 
 template <class B, class T>
-Scalar<B, T> cos(Scalar<B, T> x) { return detail::sin_quadrant(x, 1); }
+Scalar<B, T> cos(Scalar<B, T> x) {
+  return detail::sin_quadrant(x, 1);
+}
 
 // tan(r) as hi + lo; in odd quadrants -1/tan(r), with one Newton step that sees lo.
 template <class B, class T>
@@ -182,11 +191,11 @@ struct AtanConstants<double> {
   static constexpr double kPiHi = 0x1.921fb54442d18p+1, kPiLo = 0x1.1a62633145c07p-53;
   // as above; 2^-57.6
   static constexpr double kPoly[] = {
-      -0x1.5555555555526p-2, 0x1.9999999995550p-3, -0x1.249249237e3c1p-3, 0x1.c71c717f994afp-4, -0x1.745d11ab3b6aap-4,
-      0x1.3b136678e8feep-4,  -0x1.110e503248160p-4, 0x1.e1bb9c05f9dd7p-5, -0x1.ae5e47e8b04ffp-5, 0x1.82da4fab22581p-5,
-      -0x1.59a2af76a687ap-5, 0x1.2c2bd437cfe39p-5, -0x1.e9f2642965247p-6, 0x1.6833c3c5c3d61p-6, -0x1.c77f716524a1ep-7,
-      0x1.d7a2c6d77f513p-8,  -0x1.7a23476aa94f4p-9, 0x1.b3dc2740bc506p-11, -0x1.3f1c726f79eaep-13,
-      0x1.bbc532976ab80p-17};
+      -0x1.5555555555526p-2, 0x1.9999999995550p-3,  -0x1.249249237e3c1p-3,  0x1.c71c717f994afp-4,
+      -0x1.745d11ab3b6aap-4, 0x1.3b136678e8feep-4,  -0x1.110e503248160p-4,  0x1.e1bb9c05f9dd7p-5,
+      -0x1.ae5e47e8b04ffp-5, 0x1.82da4fab22581p-5,  -0x1.59a2af76a687ap-5,  0x1.2c2bd437cfe39p-5,
+      -0x1.e9f2642965247p-6, 0x1.6833c3c5c3d61p-6,  -0x1.c77f716524a1ep-7,  0x1.d7a2c6d77f513p-8,
+      -0x1.7a23476aa94f4p-9, 0x1.b3dc2740bc506p-11, -0x1.3f1c726f79eaep-13, 0x1.bbc532976ab80p-17};
 };
 
 // atan(z + lo) for z in [0, 1], where lo is what rounding took from z, or pi/2 less that. The polynomial's part is

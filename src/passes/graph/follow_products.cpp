@@ -1,5 +1,6 @@
-// A group goes behind the last product among the groups that it reads; each product has one group behind it at most. Others that came between see what they
-// saw before, but memory may suffer: an array that one of them still reads, or an argument, can no longer be written over by the group. Those stay where they are.
+// A group goes behind the last product among the groups that it reads; each product has one group behind it at most.
+// Others that came between see what they saw before, but memory may suffer: an array that one of them still reads, or
+// an argument, can no longer be written over by the group. Those stay where they are.
 #include "passes/graph/follow_products.h"
 
 #include <algorithm>
@@ -26,14 +27,17 @@ bool is_product(const FusionGroup& g) {
 
 // Elementwise, or a sum of all elements.
 bool can_follow(const FusionGroup& g) {
-  return g.kind == FusionGroup::Map || (g.kind == FusionGroup::Reduce && g.root()->op->name == "sum" && elements(g.root()->types[0].sizes) == 1);
+  return g.kind == FusionGroup::Map ||
+         (g.kind == FusionGroup::Reduce && g.root()->op->name == "sum" && elements(g.root()->types[0].sizes) == 1);
 }
 
 class Following {
  public:
-  Following(const graph::Graph& g, const std::vector<FusionGroup>& groups) : groups_(groups), maker_(g.nodes, -1), readers_(g.nodes), follower_(groups.size(), -1) {
+  Following(const graph::Graph& g, const std::vector<FusionGroup>& groups)
+      : groups_(groups), maker_(g.nodes, -1), readers_(g.nodes), follower_(groups.size(), -1) {
     for (size_t k = 0; k < groups.size(); ++k) {
-      for (const FusionGroup::Member& m : groups[k].members) maker_[m.node] = static_cast<int>(k);
+      for (const FusionGroup::Member& m : groups[k].members)
+        maker_[m.node] = static_cast<int>(k);
       each_read(groups[k], [&](const Operand& o) { readers_[base_of(o)].push_back(static_cast<int>(k)); });
     }
   }
@@ -57,13 +61,14 @@ class Following {
     each_read(groups_[k], [&](const Operand& o) {
       const Node* n = base_of(o);
       if (n == product || elements(n->types[0].sizes) < size) return;
-      stays |= maker_[n] < 0 || std::any_of(readers_[n].begin(), readers_[n].end(), [&](int r) { return r > last && r < k; });
+      stays |= maker_[n] < 0 ||
+               std::any_of(readers_[n].begin(), readers_[n].end(), [&](int r) { return r > last && r < k; });
     });
     if (!stays || k == last + 1) follower_[last] = k;
   }
 
   const std::vector<FusionGroup>& groups_;
-  graph::NodeMap<int> maker_;                  // -1: an input
+  graph::NodeMap<int> maker_;  // -1: an input
   graph::NodeMap<std::vector<int>> readers_;
   std::vector<int> follower_;
 };

@@ -1,4 +1,5 @@
-// Puts elementwise groups and sums of all elements right behind the products whose results they read, so that they can take them part by part while these are in a cache.
+// Puts elementwise groups and sums of all elements right behind the products whose results they read, so that they can
+// take them part by part while these are in a cache.
 #pragma once
 #include <vector>
 
@@ -6,7 +7,8 @@
 
 namespace sheaf::passes {
 
-// Expects: groups in an order in which each finds its inputs ready.  Leaves: such an order, with FusionGroup::behind set.
+// Expects: groups in an order in which each finds its inputs ready.  Leaves: such an order, with FusionGroup::behind
+// set.
 std::vector<FusionGroup> follow_products(const graph::Graph& g, std::vector<FusionGroup> groups);
 
 }  // namespace sheaf::passes

@@ -1,11 +1,13 @@
 // The algorithm:
 //
-// 1. Find for every computing node who uses it, stepping over views that only add or drop axes of size 1 or repeat a value
-//    along rows. A use is of the whole (one value per element of the user's space), of a row (one value for each row of it),
-//    or foreign (the user needs the array in memory).
-// 2. Walk from consumers to producers. A node joins the group of its earliest consumer when the space fits and every use
-//    outside comes after that group's root. So groups ordered by their roots find their inputs ready, without a search for
-//    cycles.
+// 1. Find for every computing node who uses it, stepping over views that only add or drop axes of size 1 or repeat a
+// value
+//    along rows. A use is of the whole (one value per element of the user's space), of a row (one value for each row of
+//    it), or foreign (the user needs the array in memory).
+// 2. Walk from consumers to producers. A node joins the group of its earliest consumer when the space fits and every
+// use
+//    outside comes after that group's root. So groups ordered by their roots find their inputs ready, without a search
+//    for cycles.
 #include "passes/graph/fuse.h"
 
 #include <algorithm>
@@ -33,7 +35,8 @@ Sizes squeezed(const Sizes& sizes) {
 
 graph::Node* base_of(const graph::Operand& o) {
   graph::Node* n = o.node().get();
-  while (n->op->view && n->inputs[0].is_node()) n = n->inputs[0].node().get();
+  while (n->op->view && n->inputs[0].is_node())
+    n = n->inputs[0].node().get();
   return n;
 }
 
@@ -46,8 +49,8 @@ using graph::OpKind;
 // More arrays than this in one kernel gain nothing and cost address registers.
 constexpr size_t kMaxMembers = 48;
 constexpr size_t kMaxArrays = 14;
-// A kernel that goes row by row has this many rows at least, or nothing would be left to share between threads; and a row
-// is long enough to be worth its own loops when no reduction asks for them.
+// A kernel that goes row by row has this many rows at least, or nothing would be left to share between threads; and a
+// row is long enough to be worth its own loops when no reduction asks for them.
 constexpr int64_t kMinRows = 4;
 constexpr int64_t kMinRowOfMap = 32;
 
@@ -58,7 +61,8 @@ Level level_of(const Sizes& inner, const Sizes& outer) {
   if (inner.size() > outer.size()) return Level::Foreign;
   size_t pad = outer.size() - inner.size();
   size_t last = outer.size();
-  while (last > 0 && outer[last - 1] == Size(1)) --last;
+  while (last > 0 && outer[last - 1] == Size(1))
+    --last;
   bool row = false;
   for (size_t a = 0; a < outer.size(); ++a) {
     Size have = a < pad ? Size(1) : inner[a - pad];
@@ -104,7 +108,8 @@ bool is_empty(const Sizes& s) {
 
 int64_t num_rows(const Sizes& space) {
   int64_t rows = 1;
-  for (size_t a = 0; a + 1 < space.size(); ++a) rows *= space[a].value();
+  for (size_t a = 0; a + 1 < space.size(); ++a)
+    rows *= space[a].value();
   return rows;
 }
 
@@ -115,11 +120,14 @@ bool reduces_rows(const Node* n) {
   Sizes space = squeezed(in);
   if (space.size() < 2 || is_empty(space) || num_rows(space) < kMinRows) return false;
   size_t last = in.size();
-  while (in[last - 1] == Size(1)) --last;
+  while (in[last - 1] == Size(1))
+    --last;
   bool found = false;
   for (Size a : n->attrs.sizes("axes")) {
-    if (a.value() + 1 == static_cast<int64_t>(last)) found = true;
-    else if (!(in[a.value()] == Size(1))) return false;
+    if (a.value() + 1 == static_cast<int64_t>(last))
+      found = true;
+    else if (!(in[a.value()] == Size(1)))
+      return false;
   }
   return found;
 }
@@ -127,7 +135,7 @@ bool reduces_rows(const Node* n) {
 struct Use {
   Node* user;  // nullptr: an output of the graph
   Level level;
-  int next;    // the next use of the same node, or -1
+  int next;  // the next use of the same node, or -1
 };
 
 // What a group reads from outside: a value, and the node that would make it a member's if it joined.
@@ -140,15 +148,20 @@ struct Group {
   FusionGroup::Kind kind;
   std::vector<Node*> members;  // root first (built from consumers to producers)
   Sizes space;
-  std::vector<Read> reads;     // each value once
-  size_t constants = 0;        // arrays
+  std::vector<Read> reads;  // each value once
+  size_t constants = 0;     // arrays
   uint64_t root_id() const { return members[0]->id; }
 };
 
 class Grouping {
  public:
   explicit Grouping(const graph::Graph& g)
-      : live_(live_nodes(g)), first_use_(live_, -1), first_source_(live_), group_of_(live_, -1), row_(live_), position_(live_) {
+      : live_(live_nodes(g)),
+        first_use_(live_, -1),
+        first_source_(live_),
+        group_of_(live_, -1),
+        row_(live_),
+        position_(live_) {
     for (Node* n : live_) {
       if (!computes(n)) continue;
       first_source_[n] = sources_.size();
@@ -157,8 +170,10 @@ class Grouping {
         Source s = fusable(n) ? source_of(in, at) : Source{};
         sources_.push_back(s);
         if (!in.is_node()) continue;
-        if (s.level != Level::Foreign && computes(s.node)) add_use(s.node, n, s.level);
-        else add_use(base_of(in), n, Level::Foreign);
+        if (s.level != Level::Foreign && computes(s.node))
+          add_use(s.node, n, s.level);
+        else
+          add_use(base_of(in), n, Level::Foreign);
       }
     }
     for (const Operand& o : g.outputs)
@@ -170,8 +185,10 @@ class Grouping {
       if (computes(live_[i]) && !(merge && join(live_[i]))) start(live_[i]);
     std::vector<FusionGroup> out;
     out.reserve(groups_.size());
-    for (size_t k = 0; k < groups_.size(); ++k) out.push_back(finished(static_cast<int>(k)));
-    std::sort(out.begin(), out.end(), [](const FusionGroup& a, const FusionGroup& b) { return a.root()->id < b.root()->id; });
+    for (size_t k = 0; k < groups_.size(); ++k)
+      out.push_back(finished(static_cast<int>(k)));
+    std::sort(out.begin(), out.end(),
+              [](const FusionGroup& a, const FusionGroup& b) { return a.root()->id < b.root()->id; });
     return out;
   }
 
@@ -193,9 +210,12 @@ class Grouping {
 
   void start(Node* n) {
     Group g{FusionGroup::Single, {n}, {}, {}};
-    if (n->op->kind == OpKind::Elementwise) g.kind = FusionGroup::Map, g.space = squeezed(n->types[0].sizes);
-    else if (reduces_rows(n)) g.kind = FusionGroup::Rows, g.space = squeezed(loop_sizes(n));
-    else if (n->op->kind == OpKind::Reduce) g.kind = FusionGroup::Reduce, g.space = squeezed(loop_sizes(n));
+    if (n->op->kind == OpKind::Elementwise)
+      g.kind = FusionGroup::Map, g.space = squeezed(n->types[0].sizes);
+    else if (reduces_rows(n))
+      g.kind = FusionGroup::Rows, g.space = squeezed(loop_sizes(n));
+    else if (n->op->kind == OpKind::Reduce)
+      g.kind = FusionGroup::Reduce, g.space = squeezed(loop_sizes(n));
     if (g.kind != FusionGroup::Single) add_reads(g.reads, g.constants, n);
     group_of_[n] = static_cast<int>(groups_.size());
     row_[n] = g.kind == FusionGroup::Rows;
@@ -239,9 +259,11 @@ class Grouping {
       return true;
     });
     if (!alike) return false;
-    if (n->op->kind == OpKind::Reduce ? !can_take_reduction(g, n, row) : !can_take_map(g, n, row, outside)) return false;
+    if (n->op->kind == OpKind::Reduce ? !can_take_reduction(g, n, row) : !can_take_map(g, n, row, outside))
+      return false;
     reads_.clear();
-    std::copy_if(g.reads.begin(), g.reads.end(), std::back_inserter(reads_), [&](const Read& r) { return r.source != n; });
+    std::copy_if(g.reads.begin(), g.reads.end(), std::back_inserter(reads_),
+                 [&](const Read& r) { return r.source != n; });
     size_t constants = g.constants;
     add_reads(reads_, constants, n);
     if (reads_.size() + constants + 1 > kMaxArrays) return false;
@@ -251,7 +273,8 @@ class Grouping {
     g.members.push_back(n);
     if (bool promoted = n->op->kind == OpKind::Reduce && !row; promoted) {
       // What was one value per element of the smaller space is one value per row of the reduced array.
-      for (Node* m : g.members) row_[m] = 1;
+      for (Node* m : g.members)
+        row_[m] = 1;
       g.space = squeezed(loop_sizes(n));
       row = true;
     }
@@ -287,8 +310,10 @@ class Grouping {
       const Source& s = source(n, i);
       const Node* from = s.level == Level::Foreign ? nullptr : s.node;
       auto known = std::find_if(reads.begin(), reads.end(), [&](const Read& r) { return r.value == in.node().get(); });
-      if (known == reads.end()) reads.push_back({in.node().get(), from});
-      else if (!from) known->source = nullptr;
+      if (known == reads.end())
+        reads.push_back({in.node().get(), from});
+      else if (!from)
+        known->source = nullptr;
     }
   }
 
@@ -315,14 +340,14 @@ class Grouping {
 
   std::vector<Node*> live_;
   std::vector<Use> uses_;
-  graph::NodeMap<int> first_use_;          // -1: none
-  std::vector<Source> sources_;            // of all inputs of all computing nodes
+  graph::NodeMap<int> first_use_;  // -1: none
+  std::vector<Source> sources_;    // of all inputs of all computing nodes
   graph::NodeMap<size_t> first_source_;
   std::vector<Group> groups_;
-  std::vector<Read> reads_;                // of the group at hand, if a node joined
-  graph::NodeMap<int> group_of_;           // -1: none yet
-  graph::NodeMap<char> row_;               // one value for each row
-  graph::NodeMap<int> position_;           // among the members of its group
+  std::vector<Read> reads_;       // of the group at hand, if a node joined
+  graph::NodeMap<int> group_of_;  // -1: none yet
+  graph::NodeMap<char> row_;      // one value for each row
+  graph::NodeMap<int> position_;  // among the members of its group
 };
 
 }  // namespace

@@ -24,7 +24,8 @@ struct FusionGroup {
   std::vector<Member> members;  // ascending ids; the last is the root
   Sizes space;                  // Map, Rows, Reduce: without axes of size 1
   bool behind = false;          // may take the product of the group before it part by part (follow_products.h)
-  int64_t before = 0;           // may make rows of so many elements, of a factor that only the product behind it reads (precede_products.h); 0: none
+  int64_t before = 0;           // may make rows of so many elements, of a factor that only the product behind it reads
+                                // (precede_products.h); 0: none
   graph::Node* root() const { return members.back().node; }
 };
 
@@ -44,8 +45,8 @@ Sizes squeezed(const Sizes& sizes);
 // The array behind any chain of views; of an operand that is a node.
 graph::Node* base_of(const graph::Operand& o);
 
-// Expects: sizes known.  Leaves: groups in an order in which each finds its inputs ready. Without `merge` every node is a
-// group of its own.
+// Expects: sizes known.  Leaves: groups in an order in which each finds its inputs ready. Without `merge` every node is
+// a group of its own.
 std::vector<FusionGroup> choose_groups(const graph::Graph& g, bool merge = true);
 
 }  // namespace sheaf::passes

@@ -63,7 +63,8 @@ class Joining : public Rewrite {
     auto part = joined_.find(n);
     if (part == joined_.end()) return {};
     part->second = rebuild.renamed(n->inputs.back());
-    if (is_slice_add(n) && is_float(n->types[0].dtype)) part->second = at(n, ops::add(part->second, ops::like(part->second, 0)));
+    if (is_slice_add(n) && is_float(n->types[0].dtype))
+      part->second = at(n, ops::add(part->second, ops::like(part->second, 0)));
     auto chain = chains_.find(n);
     return chain == chains_.end() ? part->second : at(n, joined(chain->second));
   }
@@ -114,7 +115,8 @@ class Joining : public Rewrite {
 
   Operand joined(const Chain& c) const {
     std::vector<Operand> parts;
-    for (const Part& p : c.parts) parts.push_back(joined_.at(p.node));
+    for (const Part& p : c.parts)
+      parts.push_back(joined_.at(p.node));
     return ops::concat(std::move(parts), c.axis);
   }
 
@@ -125,13 +127,15 @@ class Joining : public Rewrite {
 
   const Node* first_ = nullptr;
   graph::NodeMap<int> uses_;
-  graph::NodeMap<char> follower_;  // the array of a slice_add
+  graph::NodeMap<char> follower_;                    // the array of a slice_add
   std::unordered_map<const Node*, Chain> chains_;    // by their last nodes
   std::unordered_map<const Node*, Operand> joined_;  // by the nodes of all chains, when made: the parts
 };
 
 }  // namespace
 
-std::unique_ptr<Rewrite> join_parts(const graph::Graph& g, const std::vector<Node*>& nodes) { return std::make_unique<Joining>(g, nodes); }
+std::unique_ptr<Rewrite> join_parts(const graph::Graph& g, const std::vector<Node*>& nodes) {
+  return std::make_unique<Joining>(g, nodes);
+}
 
 }  // namespace sheaf::passes

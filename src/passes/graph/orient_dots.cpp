@@ -28,7 +28,8 @@ bool is_dot(const Node* n) { return n->op->name == "dot" || n->op->name == "wide
 bool keeps_matrices(const Node* n) {
   if (n->op->name != "reshape") return false;
   const Sizes &in = n->inputs[0].sizes(), &out = n->types[0].sizes;
-  return in.size() >= 2 && out.size() >= 2 && in[in.size() - 1] == out[out.size() - 1] && in[in.size() - 2] == out[out.size() - 2];
+  return in.size() >= 2 && out.size() >= 2 && in[in.size() - 1] == out[out.size() - 1] &&
+         in[in.size() - 2] == out[out.size() - 2];
 }
 
 class Orienting : public Rewrite {
@@ -48,7 +49,8 @@ class Orienting : public Rewrite {
   Operand make(Node* n, const Rebuild& rebuild) override {
     if (auto known = turned_.find(n); known != turned_.end()) return known->second;
     if (!turns(n)) return {};
-    Operand y = graph::apply(*n->op, {ops::swap_last_two(rebuild.renamed(n->inputs[1])), ops::swap_last_two(rebuild.renamed(n->inputs[0]))});
+    Operand y = graph::apply(
+        *n->op, {ops::swap_last_two(rebuild.renamed(n->inputs[1])), ops::swap_last_two(rebuild.renamed(n->inputs[0]))});
     if (y.is_node()) y.node()->span = n->span;
     forward(n, y);
     return y;
@@ -62,14 +64,18 @@ class Orienting : public Rewrite {
 
   bool only_transposed(Node* n) const {
     const Users& users = users_[n];
-    return !users.empty() && std::all_of(users.begin(), users.end(), [&](Node* u) { return u && (swaps_last_two(u) || (keeps_matrices(u) && only_transposed(u))); });
+    return !users.empty() && std::all_of(users.begin(), users.end(), [&](Node* u) {
+      return u && (swaps_last_two(u) || (keeps_matrices(u) && only_transposed(u)));
+    });
   }
 
   // Everything between a turned dot and the transposes: what those gave is now the product itself.
   void forward(Node* n, const Operand& y) {
     for (Node* u : users_[n]) {
-      if (swaps_last_two(u)) turned_[u] = ops::reshape(y, u->types[0].sizes);
-      else forward(u, turned_[u] = y);
+      if (swaps_last_two(u))
+        turned_[u] = ops::reshape(y, u->types[0].sizes);
+      else
+        forward(u, turned_[u] = y);
     }
   }
 
@@ -81,6 +87,8 @@ class Orienting : public Rewrite {
 
 }  // namespace
 
-std::unique_ptr<Rewrite> orient_dots(const graph::Graph& g, const std::vector<Node*>& nodes) { return std::make_unique<Orienting>(g, nodes); }
+std::unique_ptr<Rewrite> orient_dots(const graph::Graph& g, const std::vector<Node*>& nodes) {
+  return std::make_unique<Orienting>(g, nodes);
+}
 
 }  // namespace sheaf::passes

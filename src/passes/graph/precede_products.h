@@ -1,4 +1,5 @@
-// Finds groups right in front of a product that make its first factor for nobody else, so that they can make rows of it as the product reads them, and it needs no memory.
+// Finds groups right in front of a product that make its first factor for nobody else, so that they can make rows of it
+// as the product reads them, and it needs no memory.
 #pragma once
 #include <vector>
 

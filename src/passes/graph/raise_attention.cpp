@@ -13,7 +13,6 @@
 
 namespace sheaf::passes {
 
-
 namespace {
 
 using graph::Node;
@@ -24,7 +23,9 @@ constexpr int64_t kLeastScores = 64 * 64;
 constexpr double kAsGoodAsNothing = -1e8;
 
 bool is(const Operand& o, std::string_view name) { return o.is_node() && o.node()->op->name == name; }
-bool same(const Operand& a, const Operand& b) { return a.is_node() && b.is_node() && a.node() == b.node() && a.index() == b.index(); }
+bool same(const Operand& a, const Operand& b) {
+  return a.is_node() && b.is_node() && a.node() == b.node() && a.index() == b.index();
+}
 const Operand& input(const Operand& o, int i) { return o.node()->inputs[i]; }
 
 Operand behind(Operand o, std::initializer_list<std::string_view> names) {
@@ -70,7 +71,13 @@ bool keeps_matrices(const Operand& reshaped) {
 struct Scores {
   struct Mask {
     Operand value;
-    enum Kind { Shown, Hidden, Added, Taken, Filled } kind;  // Hidden: the opposite of Shown; Taken: subtracted; Filled: shown, or `fill`
+    enum Kind {
+      Shown,
+      Hidden,
+      Added,
+      Taken,
+      Filled
+    } kind;  // Hidden: the opposite of Shown; Taken: subtracted; Filled: shown, or `fill`
     Operand fill;
     Sizes sizes;  // what it is stretched to
   };
@@ -97,7 +104,11 @@ bool peel(Operand x, Scores& s) {
         if (!fill || !(*fill <= kAsGoodAsNothing)) continue;
         bool nothing = *fill == -HUGE_VAL;
         if (!nothing && side == 2) return false;
-        s.masks.push_back({input(x, 0), !nothing ? Scores::Mask::Filled : side == 1 ? Scores::Mask::Shown : Scores::Mask::Hidden, input(x, 3 - side), x.sizes()});
+        s.masks.push_back({input(x, 0),
+                           !nothing    ? Scores::Mask::Filled
+                           : side == 1 ? Scores::Mask::Shown
+                                       : Scores::Mask::Hidden,
+                           input(x, 3 - side), x.sizes()});
         return peel(input(x, side), s);
       }
       return false;
@@ -120,7 +131,8 @@ bool peel(Operand x, Scores& s) {
       for (int side : {0, 1}) {
         if (side == 1 && is(x, "sub")) break;
         Scores attempt = s;
-        attempt.masks.push_back({input(x, 1 - side), is(x, "sub") ? Scores::Mask::Taken : Scores::Mask::Added, {}, x.sizes()});
+        attempt.masks.push_back(
+            {input(x, 1 - side), is(x, "sub") ? Scores::Mask::Taken : Scores::Mask::Added, {}, x.sizes()});
         if (input(x, side).sizes() == x.sizes() && peel(input(x, side), attempt)) {
           s = std::move(attempt);
           return true;
@@ -153,12 +165,14 @@ class Raising {
       }
       if (replaced_.empty()) continue;
       bool changed = false;
-      for (const Operand& in : n->inputs) changed |= in.is_node() && replaced_.count(in.node().get());
+      for (const Operand& in : n->inputs)
+        changed |= in.is_node() && replaced_.count(in.node().get());
       if (changed) replaced_[n] = remade(n);
     }
     if (replaced_.empty()) return g;
     graph::Graph out{g.inputs, {}, {}};
-    for (const Operand& o : g.outputs) out.outputs.push_back(renamed(o));
+    for (const Operand& o : g.outputs)
+      out.outputs.push_back(renamed(o));
     for (const auto& n : g.effects) {
       auto it = copies_.find(n.get());
       out.effects.push_back(it == copies_.end() ? n : it->second);
@@ -185,12 +199,14 @@ class Raising {
 
   std::vector<Operand> remade(Node* n) {
     std::vector<Operand> inputs;
-    for (const Operand& in : n->inputs) inputs.push_back(renamed(in));
+    for (const Operand& in : n->inputs)
+      inputs.push_back(renamed(in));
     // Reshapes around the op would copy, as its result is a transposed view.
     if (n->op->name == "reshape") return {viewed(inputs[0], n->types[0].sizes)};
     Ref<Node> node = copies_[n] = with_inputs(*n, std::move(inputs));
     std::vector<Operand> out;
-    for (size_t i = 0; i < n->types.size(); ++i) out.emplace_back(node, static_cast<int>(i));
+    for (size_t i = 0; i < n->types.size(); ++i)
+      out.emplace_back(node, static_cast<int>(i));
     return out;
   }
 
@@ -209,18 +225,22 @@ class Raising {
     Match m{left, {}};
     if (!x || (left.size(-2) * left.size(-1)).value() < kLeastScores || !peel(*x, m.scores)) return {};
     const Operand& product = m.scores.product;
-    bool fits = product.size(0) == n->types[0].sizes[0] && product.size(1) == left.size(-2) && product.size(2) == left.size(-1) &&
-                product.dtype() == n->types[0].dtype && left.dtype() == product.dtype() && num_elems(left.sizes()) == num_elems(product.sizes());
-    for (const auto& mask : m.scores.masks) fits &= mask.value.dtype() == DType::Bool || mask.value.dtype() == product.dtype();
+    bool fits = product.size(0) == n->types[0].sizes[0] && product.size(1) == left.size(-2) &&
+                product.size(2) == left.size(-1) && product.dtype() == n->types[0].dtype &&
+                left.dtype() == product.dtype() && num_elems(left.sizes()) == num_elems(product.sizes());
+    for (const auto& mask : m.scores.masks)
+      fits &= mask.value.dtype() == DType::Bool || mask.value.dtype() == product.dtype();
     return fits ? std::optional<Match>(std::move(m)) : std::nullopt;
   }
 
   Operand raised(Node* n, const Match& m) const {
     Sizes lead = m.weights.sizes();
     lead.resize(lead.size() - 2);
-    Size heads = lead.size() >= 2 ? lead.back() : Size(1), batch = heads == Size(0) ? Size(0) : floor_div(num_elems(lead), heads);
+    Size heads = lead.size() >= 2 ? lead.back() : Size(1),
+         batch = heads == Size(0) ? Size(0) : floor_div(num_elems(lead), heads);
     const Operand& product = m.scores.product;
-    Size rows = product.size(1), columns = product.size(2), depth = input(product, 0).size(2), width = n->types[0].sizes[2];
+    Size rows = product.size(1), columns = product.size(2), depth = input(product, 0).size(2),
+         width = n->types[0].sizes[2];
     auto taken = [&](const Operand& x, Size a, Size b) { return viewed(renamed(x), {batch, heads, a, b}); };
     DType type = compute_type(product.dtype());
     Operand scale = ops::constant(type, 1), shown, added;
@@ -229,7 +249,9 @@ class Raising {
       scale = divides ? ops::div(scale, f) : ops::mul(scale, f);
     }
     Sizes scores{batch, heads, rows, columns};
-    auto join = [&](Operand& all, const Operand& more, std::string_view op) { all = all ? ops::apply2(op, all, more) : more; };
+    auto join = [&](Operand& all, const Operand& more, std::string_view op) {
+      all = all ? ops::apply2(op, all, more) : more;
+    };
     for (const Scores::Mask& mask : m.scores.masks) {
       Operand v = renamed(mask.value);
       switch (mask.kind) {
@@ -237,18 +259,25 @@ class Raising {
         case Scores::Mask::Hidden: v = ops::apply1("bit_not", v); break;
         case Scores::Mask::Added: break;
         case Scores::Mask::Taken: v = ops::neg(v); break;
-        case Scores::Mask::Filled: v = ops::where(v, ops::constant(product.dtype(), 0), ops::reshape(behind(mask.fill, {"broadcast", "reshape"}), {})); break;
+        case Scores::Mask::Filled:
+          v = ops::where(v, ops::constant(product.dtype(), 0),
+                         ops::reshape(behind(mask.fill, {"broadcast", "reshape"}), {}));
+          break;
       }
       v = ops::reshape(ops::broadcast_to(v, mask.sizes), scores);
-      if (v.dtype() == DType::Bool) join(shown, v, "bit_and");
-      else join(added, v, "add");
+      if (v.dtype() == DType::Bool)
+        join(shown, v, "bit_and");
+      else
+        join(added, v, "add");
     }
     if (shown && added) {
       added = ops::where(shown, added, ops::constant(product.dtype(), -HUGE_VAL));
       shown = Operand();
     }
-    std::vector<Operand> in = {taken(input(product, 0), rows, depth), ops::swap_last_two(taken(input(product, 1), depth, columns)), taken(n->inputs[1], columns, width), scale,
-                               ops::constant_int(DType::I64, 0), ops::constant_int(DType::I64, int64_t{1} << 40)};
+    std::vector<Operand> in = {
+        taken(input(product, 0), rows, depth), ops::swap_last_two(taken(input(product, 1), depth, columns)),
+        taken(n->inputs[1], columns, width),   scale,
+        ops::constant_int(DType::I64, 0),      ops::constant_int(DType::I64, int64_t{1} << 40)};
     if (shown || added) in.push_back(shown ? shown : added);
     Operand y = graph::apply_all(ops::op("attention"), std::move(in), {{"causal", false}})[0];
     if (y.is_node()) y.node()->span = n->span;

@@ -11,14 +11,17 @@ namespace sheaf::passes {
 
 class Rebuild {
  public:
-  // `nodes` are the live ones of g, in order. Those before `first` stay as they are: nodes must keep their order, which is that of their ids.
+  // `nodes` are the live ones of g, in order. Those before `first` stay as they are: nodes must keep their order, which
+  // is that of their ids.
   Rebuild(const graph::Graph& g, const std::vector<graph::Node*>& nodes, const graph::Node* first);
 
-  // Calls make(node) for each node from `first` on: what takes its place (of one output), or an empty operand where it stays, with renamed operands.
+  // Calls make(node) for each node from `first` on: what takes its place (of one output), or an empty operand where it
+  // stays, with renamed operands.
   template <class F>
   graph::Graph run(F make) {
     for (graph::Node* n : nodes_)
-      if (graph::Operand& r = replacement_[n]; !r && !(r = make(n))) r = graph::Operand(with_inputs(*n, renamed(n->inputs)), 0);
+      if (graph::Operand& r = replacement_[n]; !r && !(r = make(n)))
+        r = graph::Operand(with_inputs(*n, renamed(n->inputs)), 0);
     return finished();
   }
 
@@ -34,7 +37,8 @@ class Rebuild {
   graph::NodeMap<graph::Operand> replacement_;  // of output 0
 };
 
-// A pass that puts other nodes in the place of some. What several of them found in one graph is done in one go: making nodes again is what costs time.
+// A pass that puts other nodes in the place of some. What several of them found in one graph is done in one go: making
+// nodes again is what costs time.
 class Rewrite {
  public:
   virtual ~Rewrite() = default;
@@ -46,6 +50,7 @@ class Rewrite {
 // `nodes` are the live ones of g, in order.
 using FindRewrite = std::unique_ptr<Rewrite>(const graph::Graph& g, const std::vector<graph::Node*>& nodes);
 
-graph::Graph rewritten(const graph::Graph& g, const std::vector<graph::Node*>& nodes, std::span<const std::unique_ptr<Rewrite>> rewrites);
+graph::Graph rewritten(const graph::Graph& g, const std::vector<graph::Node*>& nodes,
+                       std::span<const std::unique_ptr<Rewrite>> rewrites);
 
 }  // namespace sheaf::passes

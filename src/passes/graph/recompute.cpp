@@ -1,5 +1,5 @@
-// A value that a kernel makes on its way to another one, such as x x inside an activation, would be stored for the reverse pass and loaded there. Where its operands
-// wait in memory anyway, an instruction costs less than both.
+// A value that a kernel makes on its way to another one, such as x x inside an activation, would be stored for the
+// reverse pass and loaded there. Where its operands wait in memory anyway, an instruction costs less than both.
 #include "passes/graph/recompute.h"
 
 #include <algorithm>
@@ -24,7 +24,14 @@ int64_t count(const Sizes& sizes) { return num_elems(sizes).value(); }
 class Recomputing {
  public:
   Recomputing(const graph::Graph& g, const std::vector<FusionGroup>& groups)
-      : g_(g), groups_(groups), nodes_(live_nodes(g)), group_of_(nodes_, -1), member_(nodes_), users_(nodes_), goes_(nodes_), reads_(groups.size()) {}
+      : g_(g),
+        groups_(groups),
+        nodes_(live_nodes(g)),
+        group_of_(nodes_, -1),
+        member_(nodes_),
+        users_(nodes_),
+        goes_(nodes_),
+        reads_(groups.size()) {}
 
   std::optional<graph::Graph> run() {
     Node* first = choose();
@@ -42,7 +49,8 @@ class Recomputing {
       for (const FusionGroup::Member& m : groups_[k].members) {
         group_of_[m.node] = static_cast<int>(k);
         member_[m.node] = &m;
-        if (m.stored && !m.row && m.node != groups_[k].root() && is_cheap(*m.node)) candidates.push_back(m.node), asked[m.node] = 1;
+        if (m.stored && !m.row && m.node != groups_[k].root() && is_cheap(*m.node))
+          candidates.push_back(m.node), asked[m.node] = 1;
       }
     if (candidates.empty()) return nullptr;
     for (Node* n : nodes_)
@@ -65,7 +73,8 @@ class Recomputing {
   // Narrow floats must be rounded, which takes longer than they do in memory.
   static bool is_cheap(const Node& n) {
     const auto& [dtype, sizes] = n.types[0];
-    return n.op->cheap && !is_storage_only(dtype) && count(sizes) * static_cast<int64_t>(size_bytes(dtype)) >= kLeastBytes;
+    return n.op->cheap && !is_storage_only(dtype) &&
+           count(sizes) * static_cast<int64_t>(size_bytes(dtype)) >= kLeastBytes;
   }
 
   bool is_elsewhere(const Node* user, const Node* n) const { return group_of_[user] != group_of_[n]; }
@@ -73,7 +82,8 @@ class Recomputing {
   // Whether all that read it from memory could as well compute it.
   bool is_needless(const Node* n) {
     return std::all_of(n->inputs.begin(), n->inputs.end(), [&](const Operand& in) { return waits_in_memory(in); }) &&
-           std::all_of(users_[n].begin(), users_[n].end(), [&](const Node* u) { return u && (!is_elsewhere(u, n) || can_compute(u, n)); });
+           std::all_of(users_[n].begin(), users_[n].end(),
+                       [&](const Node* u) { return u && (!is_elsewhere(u, n) || can_compute(u, n)); });
   }
 
   // Values for rows are so few that they may as well be stored.
@@ -118,7 +128,10 @@ class Recomputing {
   std::vector<Operand> renamed_inputs(const Node* n, const Rebuild& rebuild) {
     std::vector<Operand> inputs;
     inputs.reserve(n->inputs.size());
-    for (const Operand& in : n->inputs) inputs.push_back(in.is_node() && goes_[in.node().get()] && is_elsewhere(n, in.node().get()) ? copy_for(n, in.node().get(), rebuild) : rebuild.renamed(in));
+    for (const Operand& in : n->inputs)
+      inputs.push_back(in.is_node() && goes_[in.node().get()] && is_elsewhere(n, in.node().get())
+                           ? copy_for(n, in.node().get(), rebuild)
+                           : rebuild.renamed(in));
     return inputs;
   }
 
@@ -141,6 +154,8 @@ class Recomputing {
 
 }  // namespace
 
-std::optional<graph::Graph> recompute(const graph::Graph& g, const std::vector<FusionGroup>& groups) { return Recomputing(g, groups).run(); }
+std::optional<graph::Graph> recompute(const graph::Graph& g, const std::vector<FusionGroup>& groups) {
+  return Recomputing(g, groups).run();
+}
 
 }  // namespace sheaf::passes

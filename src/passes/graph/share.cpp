@@ -23,7 +23,8 @@ bool same_operand(const Operand& a, const Operand& b) {
 uint64_t hash_operand(const Operand& o) {
   if (o.is_node()) return o.node()->id * 31 + o.index();
   const Tensor& t = o.value();
-  return t.rank() == 0 ? static_cast<uint64_t>(element_as_int(t, 0)) + static_cast<uint64_t>(t.dtype) : t.sizes.size() + 7;
+  return t.rank() == 0 ? static_cast<uint64_t>(element_as_int(t, 0)) + static_cast<uint64_t>(t.dtype)
+                       : t.sizes.size() + 7;
 }
 
 // Nodes by what they compute: open addressing, never more than half full.
@@ -31,7 +32,8 @@ class Known {
  public:
   explicit Known(size_t most) {
     size_t size = 16;
-    while (size < 2 * most) size *= 2;
+    while (size < 2 * most)
+      size *= 2;
     slots_.resize(size);
   }
   // The node that `same` accepts, or null and a place for it.
@@ -60,7 +62,8 @@ graph::Graph share_common(const graph::Graph& g) {
   Known known(live.size());
   graph::NodeMap<Ref<Node>> replacement(live);
   auto renamed = [&](const Operand& o) { return o.is_node() ? Operand(replacement[o.node().get()], o.index()) : o; };
-  for (const auto& n : g.inputs) replacement[n.get()] = n;
+  for (const auto& n : g.inputs)
+    replacement[n.get()] = n;
   graph::Graph out{g.inputs, {}, {}, {}};
   out.nodes.reserve(live.size());
   // Nodes must stay in their order, which is that of their ids: all are made again from the first one that goes.
@@ -89,7 +92,8 @@ graph::Graph share_common(const graph::Graph& g) {
     }
     Node*& found = known.find(hash, [&](const Node* k) {
       bool same = k->op == n->op && k->attrs == n->attrs && k->inputs.size() == inputs.size();
-      for (size_t i = 0; same && i < inputs.size(); ++i) same = same_operand(k->inputs[i], inputs[i]);
+      for (size_t i = 0; same && i < inputs.size(); ++i)
+        same = same_operand(k->inputs[i], inputs[i]);
       return same;
     });
     if (found) {
@@ -101,8 +105,10 @@ graph::Graph share_common(const graph::Graph& g) {
     }
   }
   out.nodes.insert(out.nodes.end(), again.begin(), again.end());
-  for (const auto& n : g.effects) out.effects.push_back(replacement[n.get()]);
-  for (const Operand& o : g.outputs) out.outputs.push_back(renamed(o));
+  for (const auto& n : g.effects)
+    out.effects.push_back(replacement[n.get()]);
+  for (const Operand& o : g.outputs)
+    out.outputs.push_back(renamed(o));
   return out;
 }
 

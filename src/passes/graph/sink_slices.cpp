@@ -1,4 +1,5 @@
-// A bias is added to all gates of a recurrent cell at once, and each gate then has a function of its own: the sums would be written and read again for nothing.
+// A bias is added to all gates of a recurrent cell at once, and each gate then has a function of its own: the sums
+// would be written and read again for nothing.
 #include "passes/graph/sink_slices.h"
 
 #include <algorithm>
@@ -20,7 +21,10 @@ int64_t count(const Node* n) { return num_elems(n->types[0].sizes).value(); }
 class Sinking : public Rewrite {
  public:
   Sinking(const graph::Graph& g, const std::vector<Node*>& nodes) {
-    if (std::none_of(nodes.begin(), nodes.end(), [](const Node* n) { return is_slice(n) && n->inputs[0].is_node() && is_elementwise(n->inputs[0].node().get()); })) return;
+    if (std::none_of(nodes.begin(), nodes.end(), [](const Node* n) {
+          return is_slice(n) && n->inputs[0].is_node() && is_elementwise(n->inputs[0].node().get());
+        }))
+      return;
     uses_ = graph::NodeMap<Uses>(nodes);
     for (const Operand& o : g.outputs)
       if (o.is_node()) uses_[o.node().get()].other = true;
@@ -34,13 +38,15 @@ class Sinking : public Rewrite {
   }
 
   const Node* first() const override { return first_; }
-  Operand make(Node* n, const Rebuild& rebuild) override { return first_ && is_slice(n) && is_sinking(n->inputs[0]) ? part(rebuild, n->inputs[0], *n) : Operand(); }
+  Operand make(Node* n, const Rebuild& rebuild) override {
+    return first_ && is_slice(n) && is_sinking(n->inputs[0]) ? part(rebuild, n->inputs[0], *n) : Operand();
+  }
 
  private:
   struct Uses {
-    int64_t read = 0;              // elements, by `slices` slices that loops read
-    int slices = 0, sinking = 0;   // `sinking`: nodes of the same sizes that sink themselves
-    bool other = false;            // of a slice: not by loops
+    int64_t read = 0;             // elements, by `slices` slices that loops read
+    int slices = 0, sinking = 0;  // `sinking`: nodes of the same sizes that sink themselves
+    bool other = false;           // of a slice: not by loops
     bool sinks = false;
   };
 
@@ -71,8 +77,10 @@ class Sinking : public Rewrite {
     if (is_sinking(o)) {
       const Node& n = *o.node();
       std::vector<Operand> inputs;
-      for (const Operand& in : n.inputs) inputs.push_back(part(rebuild, in, slice));
-      Ref<Node> made = make_ref<Node>(n.op, n.attrs, std::move(inputs), std::vector{graph::TensorType{n.types[0].dtype, slice.types[0].sizes}});
+      for (const Operand& in : n.inputs)
+        inputs.push_back(part(rebuild, in, slice));
+      Ref<Node> made = make_ref<Node>(n.op, n.attrs, std::move(inputs),
+                                      std::vector{graph::TensorType{n.types[0].dtype, slice.types[0].sizes}});
       made->span = n.span;
       return Operand(std::move(made), 0);
     }
@@ -98,6 +106,8 @@ class Sinking : public Rewrite {
 
 }  // namespace
 
-std::unique_ptr<Rewrite> sink_slices(const graph::Graph& g, const std::vector<Node*>& nodes) { return std::make_unique<Sinking>(g, nodes); }
+std::unique_ptr<Rewrite> sink_slices(const graph::Graph& g, const std::vector<Node*>& nodes) {
+  return std::make_unique<Sinking>(g, nodes);
+}
 
 }  // namespace sheaf::passes

@@ -25,7 +25,8 @@ Rewriter::V Rewriter::replace(const Inst& inst, V a, V b, V c) {
 }
 
 void Rewriter::block(const loop::Block& block_in) {
-  for (const Stmt& s : block_in) switch (s.kind) {
+  for (const Stmt& s : block_in)
+    switch (s.kind) {
       case Stmt::Let: {
         const Inst& i = k_.values[s.value];
         map_[s.value] = replace(i, mapped(i.args[0]), mapped(i.args[1]), mapped(i.args[2]));
@@ -46,7 +47,8 @@ void Rewriter::block(const loop::Block& block_in) {
       case Stmt::Check: b_.check(mapped(s.value), s.id, mapped(s.offset)); break;
       case Stmt::Call: {
         std::vector<V> arguments;
-        for (V a : s.arguments) arguments.push_back(mapped(a));
+        for (V a : s.arguments)
+          arguments.push_back(mapped(a));
         b_.call(s.routine, s.buffers, std::move(arguments));
         break;
       }
@@ -54,7 +56,8 @@ void Rewriter::block(const loop::Block& block_in) {
 }
 
 loop::Kernel Rewriter::run() {
-  for (const loop::BufferParam& p : k_.buffers) b_.buffer(p.dtype, p.written);
+  for (const loop::BufferParam& p : k_.buffers)
+    b_.buffer(p.dtype, p.written);
   for (int i = 0; i < k_.num_sizes; ++i) {
     V size = b_.size();
     sizes_.push_back(replace_size(i, size));

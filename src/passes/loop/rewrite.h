@@ -24,7 +24,6 @@ class Rewriter {
   void block(const loop::Block& b);
 
  private:
-
   const loop::Kernel& k_;
   loop::Builder b_;
   std::vector<V> map_;

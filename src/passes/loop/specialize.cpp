@@ -54,8 +54,10 @@ struct Finder {
   void outside(const loop::Block& b) {
     for (const Stmt& s : b) {
       if (s.kind != Stmt::Loop && s.kind != Stmt::Reduce) continue;
-      if (loop::is_region(k, s)) region(s);
-      else outside(s.body);
+      if (loop::is_region(k, s))
+        region(s);
+      else
+        outside(s.body);
     }
   }
 };
@@ -76,6 +78,8 @@ std::vector<KnownSize> StrideSizes::known(std::span<const int64_t> sizes) const 
   return out;
 }
 
-loop::Kernel specialize(const loop::Kernel& k, const std::vector<KnownSize>& known) { return Specializer(k, known).run(); }
+loop::Kernel specialize(const loop::Kernel& k, const std::vector<KnownSize>& known) {
+  return Specializer(k, known).run();
+}
 
 }  // namespace sheaf::passes

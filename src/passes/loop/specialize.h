@@ -1,5 +1,6 @@
-// Sizes and strides are run-time parameters of a kernel, so that one serves many shapes. Code that knows which strides are
-// 0 or 1 is several times faster; a back end asks for it with `specialize`, and the caller checks that a launch fits.
+// Sizes and strides are run-time parameters of a kernel, so that one serves many shapes. Code that knows which strides
+// are 0 or 1 is several times faster; a back end asks for it with `specialize`, and the caller checks that a launch
+// fits.
 #pragma once
 #include <span>
 #include <vector>
@@ -9,7 +10,7 @@
 namespace sheaf::passes {
 
 struct KnownSize {
-  int index;      // of the run-time size
+  int index;  // of the run-time size
   int64_t value;
   friend bool operator==(const KnownSize&, const KnownSize&) = default;
 };

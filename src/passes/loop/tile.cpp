@@ -13,7 +13,8 @@ using loop::Op;
 using loop::Stmt;
 using loop::ValueId;
 
-constexpr int64_t kSide = 16;  // elements: a line of memory in f32, and no more lines than a cache set of rows 4 KiB apart holds
+constexpr int64_t kSide =
+    16;  // elements: a line of memory in f32, and no more lines than a cache set of rows 4 KiB apart holds
 
 bool is_leaf(const loop::Kernel& k, ValueId v) {
   Op op = k.values[v].op;
@@ -36,7 +37,8 @@ class Tiler final : public Rewriter {
     set_index(s.axis, b.add(i, b.begin_loop(b.min(side, b.sub(rows, i)), loop::Mark::Serial)));
     set_index(row.axis, b.add(j, b.begin_loop(b.min(side, b.sub(columns, j)), loop::Mark::Vector)));
     block(row.body);
-    for (int loops = 0; loops < 4; ++loops) b.end();
+    for (int loops = 0; loops < 4; ++loops)
+      b.end();
     return true;
   }
 
@@ -46,7 +48,8 @@ class Tiler final : public Rewriter {
     const Stmt& row = s.body.front();
     if (row.kind != Stmt::Loop || row.mark != loop::Mark::Vector || !is_leaf(k_, row.extent)) return false;
     std::vector<bool> varies(k_.values.size(), false), across(k_.values.size(), false);
-    for (size_t v = 0; v < k_.values.size(); ++v) varies[v] = k_.values[v].op == Op::Index && k_.values[v].imm == row.axis;
+    for (size_t v = 0; v < k_.values.size(); ++v)
+      varies[v] = k_.values[v].op == Op::Index && k_.values[v].imm == row.axis;
     bool loads_across = false;
     for (const Stmt& t : row.body) {
       if (t.kind == Stmt::Store && !across[t.offset]) continue;

@@ -1,5 +1,5 @@
-// A nest that reads an operand across its vector axis (a transposed one) walks it in small squares: a line of memory is then
-// used for all of the rows that want it while it is still near. Same bits.
+// A nest that reads an operand across its vector axis (a transposed one) walks it in small squares: a line of memory is
+// then used for all of the rows that want it while it is still near. Same bits.
 #pragma once
 #include "loop/ir.h"
 

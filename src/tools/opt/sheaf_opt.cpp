@@ -1,5 +1,5 @@
-// sheaf-opt: reads graphs and kernels as text, runs passes by name, prints the result. A pass is debugged without the front
-// end: what `sheaf --emit=graph` and `--emit=loop` print is accepted here.
+// sheaf-opt: reads graphs and kernels as text, runs passes by name, prints the result. A pass is debugged without the
+// front end: what `sheaf --emit=graph` and `--emit=loop` print is accepted here.
 //   sheaf-opt [--pass=NAME]… [FILE]      (standard input without a file)
 #include <fmt/format.h>
 
@@ -45,7 +45,8 @@ const graph::OpDef* find_op(std::string_view name) {
 }
 
 Ref<Node> input(graph::TensorType type) {
-  return make_ref<Node>(&ops::op("input"), graph::Attrs(), std::vector<Operand>(), std::vector<graph::TensorType>{std::move(type)});
+  return make_ref<Node>(&ops::op("input"), graph::Attrs(), std::vector<Operand>(),
+                        std::vector<graph::TensorType>{std::move(type)});
 }
 
 // The adjoints of all float inputs; those of the outputs are further inputs.
@@ -59,7 +60,8 @@ Graph gradient(const Graph& g) {
   for (const auto& n : g.inputs)
     if (is_float(n->types[0].dtype)) wrt.push_back(Operand(n, 0));
   std::vector<Operand> adjoints = autodiff::vjp(g.outputs, dy, wrt, true);
-  for (size_t i = 0; i < wrt.size(); ++i) out.outputs.push_back(adjoints[i] ? adjoints[i] : ops::zeros(wrt[i].type()));
+  for (size_t i = 0; i < wrt.size(); ++i)
+    out.outputs.push_back(adjoints[i] ? adjoints[i] : ops::zeros(wrt[i].type()));
   return out;
 }
 
@@ -69,12 +71,14 @@ Graph batched(const Graph& g) {
   std::vector<transforms::Batched> inputs;
   for (const auto& n : g.inputs) {
     graph::TensorType t{n->types[0].dtype, {Size(kBatch)}};
-    for (Size d : n->types[0].sizes) t.sizes.push_back(d);
+    for (Size d : n->types[0].sizes)
+      t.sizes.push_back(d);
     out.inputs.push_back(input(std::move(t)));
     inputs.push_back({Operand(out.inputs.back(), 0), true});
   }
   try {
-    for (transforms::Batched& b : transforms::batch_graph(g, inputs, Size(kBatch))) out.outputs.push_back(std::move(b.value));
+    for (transforms::Batched& b : transforms::batch_graph(g, inputs, Size(kBatch)))
+      out.outputs.push_back(std::move(b.value));
   } catch (const transforms::NotBatchable& e) {
     throw runtime_error(fmt::format("{} has no batching rule: {}", e.op->name, e.op->batch.reason));
   }
@@ -98,18 +102,33 @@ Graph rewritten(const Graph& g, passes::FindRewrite* find) {
 // A pass either gives another graph or ends in another kind of text.
 std::string run_passes(Graph g, const std::vector<std::string>& passes) {
   for (const std::string& p : passes) {
-    if (p == "verify") graph::verify(g);
-    else if (p == "share") g = passes::share_common(g);
-    else if (p == "raise-attention") g = passes::raise_attention(g);
-    else if (p == "orient-dots") g = rewritten(g, passes::orient_dots);
-    else if (p == "join-parts") g = rewritten(g, passes::join_parts);
-    else if (p == "sink-slices") g = rewritten(g, passes::sink_slices);
-    else if (p == "recompute") g = passes::recompute(g, passes::choose_groups(g)).value_or(g);
-    else if (p == "vjp") g = gradient(g);
-    else if (p == "batch") g = batched(g);
-    else if (p == "fuse") return compiler::groups_text(passes::choose_groups(g));
-    else if (p == "lower") return kernels_text(g);
-    else throw runtime_error(fmt::format("unknown pass '{}'; the passes are verify share raise-attention orient-dots join-parts sink-slices recompute vjp batch fuse lower", p));
+    if (p == "verify")
+      graph::verify(g);
+    else if (p == "share")
+      g = passes::share_common(g);
+    else if (p == "raise-attention")
+      g = passes::raise_attention(g);
+    else if (p == "orient-dots")
+      g = rewritten(g, passes::orient_dots);
+    else if (p == "join-parts")
+      g = rewritten(g, passes::join_parts);
+    else if (p == "sink-slices")
+      g = rewritten(g, passes::sink_slices);
+    else if (p == "recompute")
+      g = passes::recompute(g, passes::choose_groups(g)).value_or(g);
+    else if (p == "vjp")
+      g = gradient(g);
+    else if (p == "batch")
+      g = batched(g);
+    else if (p == "fuse")
+      return compiler::groups_text(passes::choose_groups(g));
+    else if (p == "lower")
+      return kernels_text(g);
+    else
+      throw runtime_error(
+          fmt::format("unknown pass '{}'; the passes are verify share raise-attention orient-dots join-parts "
+                      "sink-slices recompute vjp batch fuse lower",
+                      p));
     graph::verify(g);
   }
   return graph::print(g);
@@ -118,8 +137,10 @@ std::string run_passes(Graph g, const std::vector<std::string>& passes) {
 std::string run_passes(loop::Kernel k, const std::vector<std::string>& passes) {
   for (const std::string& p : passes) {
     loop::verify(k);
-    if (p == "expand-math") k = passes::expand_math(k);
-    else if (p != "verify") throw runtime_error(fmt::format("unknown pass '{}'; the passes over kernels are verify expand-math", p));
+    if (p == "expand-math")
+      k = passes::expand_math(k);
+    else if (p != "verify")
+      throw runtime_error(fmt::format("unknown pass '{}'; the passes over kernels are verify expand-math", p));
   }
   loop::verify(k);
   return loop::print(k);
@@ -142,9 +163,12 @@ int run(int argc, char** argv) {
   std::string path;
   for (int i = 1; i < argc; ++i) {
     std::string_view word = argv[i];
-    if (word.starts_with("--pass=")) passes.emplace_back(word.substr(7));
-    else if (word.starts_with("-")) throw runtime_error(fmt::format("unknown option '{}'; usage: sheaf-opt [--pass=NAME]… [FILE]", word));
-    else path = word;
+    if (word.starts_with("--pass="))
+      passes.emplace_back(word.substr(7));
+    else if (word.starts_with("-"))
+      throw runtime_error(fmt::format("unknown option '{}'; usage: sheaf-opt [--pass=NAME]… [FILE]", word));
+    else
+      path = word;
   }
   trace::install();
   Scanner s(add_source(path.empty() ? "<stdin>" : path, read_all(path), SourceKind::File));

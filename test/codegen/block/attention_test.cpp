@@ -1,11 +1,12 @@
 // Fast attention and its reverse against the definition in loop/attention.cpp, bit for bit, for any number of threads.
+#include "loop/attention.h"
+
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <random>
 
 #include "codegen/block/block.h"
-#include "loop/attention.h"
 #include "loop/scalar_ops.h"
 #include "runtime/thread_pool.h"
 
@@ -19,14 +20,16 @@ struct Problem {
   bool causal;
   MaskKind mask;
   int64_t offset, window;
-  int64_t step;       // between neighbouring elements
-  bool interleaved;   // [B, T, H, D] seen as [B, H, T, D]
-  bool special;       // with infinities and NaN
+  int64_t step;      // between neighbouring elements
+  bool interleaved;  // [B, T, H, D] seen as [B, H, T, D]
+  bool special;      // with infinities and NaN
 };
 
 std::string text(const Problem& p, uint64_t seed) {
   std::string s;
-  for (int64_t x : {p.batch, p.heads, p.groups, p.rows, p.columns, p.depth, p.width, int64_t{p.causal}, static_cast<int64_t>(p.mask), p.offset, p.window, p.step}) s += std::to_string(x) + " ";
+  for (int64_t x : {p.batch, p.heads, p.groups, p.rows, p.columns, p.depth, p.width, int64_t{p.causal},
+                    static_cast<int64_t>(p.mask), p.offset, p.window, p.step})
+    s += std::to_string(x) + " ";
   return s + (p.interleaved ? "interleaved " : "") + (p.special ? "special " : "") + "seed " + std::to_string(seed);
 }
 
@@ -43,11 +46,14 @@ Array<S> random_array(std::mt19937_64& rng, const Problem& p, int64_t heads, int
   for (S& x : a.data) {
     double e = std::normal_distribution<double>(0, 1)(rng);
     uint64_t r = rng() % 400;
-    if (p.special && r < 3) e = r == 0 ? INFINITY : r == 1 ? -INFINITY : NAN;
-    else if (r < 20) e = r < 8 ? -1e-38 : r < 12 ? 0 : -0.0;
+    if (p.special && r < 3)
+      e = r == 0 ? INFINITY : r == 1 ? -INFINITY : NAN;
+    else if (r < 20)
+      e = r < 8 ? -1e-38 : r < 12 ? 0 : -0.0;
     x = loop::scalar::convert<S>(e);
   }
-  int64_t last = p.step, row = width * p.step * (p.interleaved ? heads : 1), head = width * p.step * (p.interleaved ? 1 : rows);
+  int64_t last = p.step, row = width * p.step * (p.interleaved ? heads : 1),
+          head = width * p.step * (p.interleaved ? 1 : rows);
   a.strides = {heads * rows * width * p.step, head, row, last};
   return a;
 }
@@ -65,19 +71,33 @@ bool same(const std::vector<T>& a, const std::vector<T>& b) {
 }
 
 template <class T>
-std::byte* bytes(std::vector<T>& v) { return reinterpret_cast<std::byte*>(v.data()); }
+std::byte* bytes(std::vector<T>& v) {
+  return reinterpret_cast<std::byte*>(v.data());
+}
 
 template <class S, class T>
 void check(DType dtype, const Problem& p, uint64_t seed) {
   std::mt19937_64 rng(seed);
-  auto q = random_array<S>(rng, p, p.heads, p.rows, p.depth), k = random_array<S>(rng, p, p.groups, p.columns, p.depth), v = random_array<S>(rng, p, p.groups, p.columns, p.width);
+  auto q = random_array<S>(rng, p, p.heads, p.rows, p.depth), k = random_array<S>(rng, p, p.groups, p.columns, p.depth),
+       v = random_array<S>(rng, p, p.groups, p.columns, p.width);
   auto added = random_array<S>(rng, p, p.heads, p.rows, p.columns);
   std::vector<uint8_t> shown(p.batch * p.heads * p.rows * p.columns * p.step + 1);
-  for (size_t i = 0; i < shown.size(); ++i) shown[i] = i / 700 % 3 != 0 && rng() % 8 != 0;
+  for (size_t i = 0; i < shown.size(); ++i)
+    shown[i] = i / 700 % 3 != 0 && rng() % 8 != 0;
   std::vector<int64_t> offset{p.offset}, window{p.window};
   std::vector<T> scale{T(0.37)};
-  std::vector<int64_t> args{static_cast<int64_t>(dtype), p.causal, static_cast<int64_t>(p.mask), p.batch, p.heads, p.groups, p.rows, p.columns, p.depth, p.width};
-  for (auto* a : {&q, &k, &v}) args.insert(args.end(), a->strides.begin(), a->strides.end());
+  std::vector<int64_t> args{static_cast<int64_t>(dtype),
+                            p.causal,
+                            static_cast<int64_t>(p.mask),
+                            p.batch,
+                            p.heads,
+                            p.groups,
+                            p.rows,
+                            p.columns,
+                            p.depth,
+                            p.width};
+  for (auto* a : {&q, &k, &v})
+    args.insert(args.end(), a->strides.begin(), a->strides.end());
   args.insert(args.end(), 3, 0);
   std::vector<int64_t> mask_strides = added.strides;
   if (seed % 3 == 0) mask_strides[0] = mask_strides[1] = 0;
@@ -100,7 +120,8 @@ void check(DType dtype, const Problem& p, uint64_t seed) {
   args.insert(args.end(), {delta.strides[0], delta.strides[2], delta.strides[1]});
   args.insert(args.end(), {dy.strides[0], dy.strides[2], dy.strides[1], dy.strides[3]});
   in.insert(in.end(), {bytes(lse), bytes(delta.data), bytes(dy.data)});
-  std::vector<S> dq(p.batch * p.rows * p.heads * p.depth), dk(p.batch * p.columns * p.groups * p.depth), dv(p.batch * p.columns * p.groups * p.width), dq2 = dq, dk2 = dk, dv2 = dv;
+  std::vector<S> dq(p.batch * p.rows * p.heads * p.depth), dk(p.batch * p.columns * p.groups * p.depth),
+      dv(p.batch * p.columns * p.groups * p.width), dq2 = dq, dk2 = dk, dv2 = dv;
   run("attention_vjp", false, in, {bytes(dq), bytes(dk), bytes(dv)});
   run("attention_vjp", true, in, {bytes(dq2), bytes(dk2), bytes(dv2)});
   ASSERT_TRUE(same(dq, dq2)) << "dq " << sheaf::name_of(dtype) << " " << text(p, seed);
@@ -125,11 +146,24 @@ TEST(Attention, EqualsDefinition) {
   for (int trial = 0; trial < 120; ++trial) {
     runtime::set_num_threads(1 + trial % 4);
     int64_t groups = 1 + static_cast<int64_t>(rng() % 2);
-    Problem p{1 + static_cast<int64_t>(rng() % 2), groups * (1 + static_cast<int64_t>(rng() % 2)), groups, sizes[rng() % std::size(sizes)], sizes[rng() % std::size(sizes)],
-              widths[rng() % std::size(widths)], widths[rng() % std::size(widths)], rng() % 2 == 0, static_cast<MaskKind>(rng() % 3), 0, kNoWindow, rng() % 4 ? 1 : 2,
-              rng() % 2 == 0, rng() % 4 == 0};
-    if (rng() % 3) p.offset = p.columns - p.rows;
-    else p.offset = static_cast<int64_t>(rng() % 200) - 100;
+    Problem p{1 + static_cast<int64_t>(rng() % 2),
+              groups * (1 + static_cast<int64_t>(rng() % 2)),
+              groups,
+              sizes[rng() % std::size(sizes)],
+              sizes[rng() % std::size(sizes)],
+              widths[rng() % std::size(widths)],
+              widths[rng() % std::size(widths)],
+              rng() % 2 == 0,
+              static_cast<MaskKind>(rng() % 3),
+              0,
+              kNoWindow,
+              rng() % 4 ? 1 : 2,
+              rng() % 2 == 0,
+              rng() % 4 == 0};
+    if (rng() % 3)
+      p.offset = p.columns - p.rows;
+    else
+      p.offset = static_cast<int64_t>(rng() % 200) - 100;
     if (rng() % 3 == 0) p.window = static_cast<int64_t>(rng() % 40);
     all_types(p, seed + trial);
     if (HasFatalFailure()) return;
@@ -159,7 +193,8 @@ TEST(Attention, OneHeadManyThreads) {
 TEST(Attention, Empty) {
   for (int64_t batch : {0, 1})
     for (int64_t rows : {0, 2})
-      for (int64_t depth : {0, 3}) all_types({batch, 1, 1, rows, 3, depth, 2, false, MaskKind::None, 0, kNoWindow, 1, false, false}, 5);
+      for (int64_t depth : {0, 3})
+        all_types({batch, 1, 1, rows, 3, depth, 2, false, MaskKind::None, 0, kNoWindow, 1, false, false}, 5);
   all_types({1, 1, 1, 2, 3, 2, 0, false, MaskKind::None, 0, kNoWindow, 1, false, false}, 5);
   all_types({1, 1, 1, 3, 3, 2, 2, true, MaskKind::None, -2, kNoWindow, 1, false, false}, 5);  // rows that see nothing
   all_types({1, 1, 1, 3, 3, 2, 2, true, MaskKind::None, -9, kNoWindow, 1, false, false}, 5);

@@ -36,9 +36,11 @@ void same_as_plain(std::string_view routine, const std::vector<int64_t>& args, i
   std::unique_ptr<T[]> x(new T[n + 1]), a(new T[n + 1]()), b(new T[n + 1]());
   std::vector<int32_t> from_a(n), from_b(n);
   auto values = random_values<std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>>(rng, n);
-  for (int64_t i = 0; i < n; ++i) x[i] = static_cast<T>(values[i]);
+  for (int64_t i = 0; i < n; ++i)
+    x[i] = static_cast<T>(values[i]);
   auto run = [&](loop::Routine r, T* out, int32_t* from) {
-    std::byte* buffers[] = {reinterpret_cast<std::byte*>(x.get()), reinterpret_cast<std::byte*>(out), reinterpret_cast<std::byte*>(from)};
+    std::byte* buffers[] = {reinterpret_cast<std::byte*>(x.get()), reinterpret_cast<std::byte*>(out),
+                            reinterpret_cast<std::byte*>(from)};
     r({buffers, args});
   };
   run(loop::find_routine(routine), a.get(), from_a.data());
@@ -46,7 +48,8 @@ void same_as_plain(std::string_view routine, const std::vector<int64_t>& args, i
   for (int64_t i = 0; i < n; ++i) {
     double u = loop::scalar::convert<double>(a[i]), v = loop::scalar::convert<double>(b[i]);
     if (std::isnan(u) && std::isnan(v)) continue;  // which NaN a sum gives is the machine's choice
-    ASSERT_EQ(std::memcmp(&a[i], &b[i], sizeof(T)), 0) << routine << " of dtype " << args[0] << ", element " << i << " of " << n << ": " << u << " and " << v;
+    ASSERT_EQ(std::memcmp(&a[i], &b[i], sizeof(T)), 0)
+        << routine << " of dtype " << args[0] << ", element " << i << " of " << n << ": " << u << " and " << v;
   }
   EXPECT_EQ(from_a, from_b) << routine << " of dtype " << args[0] << ", " << n << " elements";
 }
@@ -58,7 +61,9 @@ TEST(Ordered, SortEqualsPlain) {
       for (int64_t n : {0, 1, 2, 3, 17, 255, 256, 1000})
         for (int64_t descending : {0, 1})
           for (int64_t count : {n, std::min<int64_t>(n, 3), n / 8, n / 2, int64_t{0}})
-            loop::scalar::visit_dtype(static_cast<DType>(d), [&]<class T>(std::type_identity<T>) { same_as_plain<T>("sort", {d, rows, n, descending, count}, rows * n, rng); });
+            loop::scalar::visit_dtype(static_cast<DType>(d), [&]<class T>(std::type_identity<T>) {
+              same_as_plain<T>("sort", {d, rows, n, descending, count}, rows * n, rng);
+            });
 }
 
 TEST(Ordered, CumulateEqualsPlain) {
@@ -68,8 +73,9 @@ TEST(Ordered, CumulateEqualsPlain) {
       for (int64_t n : {0, 1, 2, 300})
         for (int64_t inner : {0, 1, 2, 255, 257})
           for (int64_t what : {0, 1, 2})
-            loop::scalar::visit_dtype(static_cast<DType>(d),
-                                      [&]<class T>(std::type_identity<T>) { same_as_plain<T>("cumulate", {d, outer, n, inner, what}, outer * n * inner, rng); });
+            loop::scalar::visit_dtype(static_cast<DType>(d), [&]<class T>(std::type_identity<T>) {
+              same_as_plain<T>("cumulate", {d, outer, n, inner, what}, outer * n * inner, rng);
+            });
 }
 
 }  // namespace

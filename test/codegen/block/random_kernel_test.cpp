@@ -1,11 +1,10 @@
 // Random kernels through the reference executor and the block back end. SHEAF_SEED=n replays one kernel.
-#include "codegen/random_kernels.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
 #include "codegen/block/block.h"
+#include "codegen/random_kernels.h"
 #include "loop/reference.h"
 #include "runtime/thread_pool.h"
 

@@ -31,7 +31,8 @@ TEST(Loader, FindsTheKernel) {
 TEST(Loader, RefusesEveryPrefix) {
   if (!native_available()) GTEST_SKIP() << "built without LLVM";
   std::string elf = some_object();
-  for (size_t n = 0; n < elf.size(); n += 1 + n / 64) EXPECT_THROW(native::LoadedCode(elf.substr(0, n)), std::runtime_error) << n;
+  for (size_t n = 0; n < elf.size(); n += 1 + n / 64)
+    EXPECT_THROW(native::LoadedCode(elf.substr(0, n)), std::runtime_error) << n;
 }
 
 TEST(Loader, SurvivesChangedBytes) {

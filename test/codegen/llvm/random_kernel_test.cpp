@@ -1,13 +1,12 @@
 // Random kernels through the reference executor and native code, as they are and with their strides known. SHEAF_SEED=n
 // replays one kernel, SHEAF_COUNT=n runs that many.
-#include "codegen/random_kernels.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
 #include "codegen/block/block.h"
 #include "codegen/llvm/native.h"
+#include "codegen/random_kernels.h"
 #include "loop/reference.h"
 #include "passes/loop/expand_math.h"
 #include "passes/loop/specialize.h"
@@ -39,7 +38,8 @@ void run(uint64_t first, uint64_t count) {
     loop::run_reference(c.kernel, testing::pointers(reference), c.sizes, expected);
     actual.site = native[i]->run(testing::pointers(copy), c.sizes, actual.payload);
     std::string d = testing::difference(reference, expected, copy, actual);
-    EXPECT_EQ(d, "") << (i % 2 ? "with known strides" : "") << " SHEAF_SEED=" << first + i / 2 << "\n" << loop::print(c.kernel);
+    EXPECT_EQ(d, "") << (i % 2 ? "with known strides" : "") << " SHEAF_SEED=" << first + i / 2 << "\n"
+                     << loop::print(c.kernel);
     if (!d.empty()) return;
   }
 }

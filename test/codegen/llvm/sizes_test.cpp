@@ -1,5 +1,5 @@
-// Native code at sizes around every boundary (vectors, the 32 lanes and the blocks of reductions) and at strides that were
-// known when it was made and that were not, for one thread and two: the bits of the block executor.
+// Native code at sizes around every boundary (vectors, the 32 lanes and the blocks of reductions) and at strides that
+// were known when it was made and that were not, for one thread and two: the bits of the block executor.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -23,7 +23,8 @@ using loop::Op;
 using testing::Memory;
 using V = Builder::V;
 
-constexpr int64_t kSizes[] = {0, 1, 2, 3, 4, 5, 15, 16, 17, 31, 32, 33, 63, 127, 129, 255, 257, 2047, 2048, 2049, 4099, 6200};
+constexpr int64_t kSizes[] = {0,  1,  2,   3,   4,   5,   15,   16,   17,   31,   32,
+                              33, 63, 127, 129, 255, 257, 2047, 2048, 2049, 4099, 6200};
 constexpr int64_t kStrides[] = {1, 0, 2, -1};
 constexpr DType kTypes[] = {DType::F32, DType::F64, DType::BF16, DType::F16, DType::I32, DType::I64, DType::U32};
 
@@ -64,7 +65,8 @@ Subject subject(std::string name, DType in, DType out, int64_t (*written)(const 
   b.buffer(in, false);
   b.buffer(out, true);
   V rows = b.size(), columns = b.size(), row_stride = b.size(), column_stride = b.size(), origin = b.size();
-  body(b, rows, columns, [&](V row, V column) { return element(b, in, row, column, row_stride, column_stride, origin); });
+  body(b, rows, columns,
+       [&](V row, V column) { return element(b, in, row, column, row_stride, column_stride, origin); });
   return {name, b.finish(), in, out, written};
 }
 
@@ -76,7 +78,8 @@ std::vector<Subject> subjects(DType d) {
   out.push_back(subject("map", d, d, all, [&](Builder& b, V rows, V columns, auto at) {
     V i = b.begin_loop(rows, Mark::Parallel), j = b.begin_loop(columns, Mark::Vector);
     V x = at(i, j);
-    b.store(1, b.add(b.mul(i, columns), j), b.convert(is_float(c) ? b.unary(Op::Tanh, x) : b.binary(Op::FloorDiv, x, b.number(c, 7)), d));
+    b.store(1, b.add(b.mul(i, columns), j),
+            b.convert(is_float(c) ? b.unary(Op::Tanh, x) : b.binary(Op::FloorDiv, x, b.number(c, 7)), d));
     b.end();
     b.end();
   }));
@@ -84,16 +87,20 @@ std::vector<Subject> subjects(DType d) {
     bool position = how == Combine::ArgMax || how == Combine::ArgMin;
     DType to = position ? DType::I64 : d;
     std::string name = "combine " + std::to_string(static_cast<int>(how));
-    out.push_back(subject("row " + name, d, to, [](const Shape& s) { return s.rows; }, [&](Builder& b, V rows, V columns, auto at) {
-      V i = b.begin_loop(rows, Mark::Parallel), j = b.begin_reduce(columns, how);
-      b.store(1, i, b.convert(b.end_reduce(at(i, j)), to));
-      b.end();
-    }));
-    out.push_back(subject("column " + name, d, to, [](const Shape& s) { return s.columns; }, [&](Builder& b, V rows, V columns, auto at) {
-      V j = b.begin_loop(columns, Mark::Vector), i = b.begin_reduce(rows, how);
-      b.store(1, j, b.convert(b.end_reduce(at(i, j)), to));
-      b.end();
-    }));
+    out.push_back(subject(
+        "row " + name, d, to, [](const Shape& s) { return s.rows; },
+        [&](Builder& b, V rows, V columns, auto at) {
+          V i = b.begin_loop(rows, Mark::Parallel), j = b.begin_reduce(columns, how);
+          b.store(1, i, b.convert(b.end_reduce(at(i, j)), to));
+          b.end();
+        }));
+    out.push_back(subject(
+        "column " + name, d, to, [](const Shape& s) { return s.columns; },
+        [&](Builder& b, V rows, V columns, auto at) {
+          V j = b.begin_loop(columns, Mark::Vector), i = b.begin_reduce(rows, how);
+          b.store(1, j, b.convert(b.end_reduce(at(i, j)), to));
+          b.end();
+        }));
   }
   if (is_float(c))
     out.push_back(subject("softmax", d, d, all, [&](Builder& b, V rows, V columns, auto at) {
@@ -119,9 +126,11 @@ TEST_P(Sizes, NativeEqualsBlock) {
     auto block = BlockKernel::compile(s.kernel);
     // One version for any strides, and those for the strides below.
     std::vector<std::vector<passes::KnownSize>> known{{}};
-    for (int64_t stride : kStrides) known.push_back(strides.known(std::vector<int64_t>{2, 2, stride, stride, 2}));
+    for (int64_t stride : kStrides)
+      known.push_back(strides.known(std::vector<int64_t>{2, 2, stride, stride, 2}));
     std::vector<loop::Kernel> kernels;
-    for (const auto& k : known) kernels.push_back(passes::expand_math(passes::specialize(s.kernel, k)));
+    for (const auto& k : known)
+      kernels.push_back(passes::expand_math(passes::specialize(s.kernel, k)));
     auto native = load_native_object(make_native_object(kernels), find_fast_routine);
     for (int64_t large : kSizes)
       for (int64_t small : {1, 3})
@@ -142,7 +151,8 @@ TEST_P(Sizes, NativeEqualsBlock) {
             block->run(testing::pointers(expected), sizes, expected_check);
             for (size_t v = 0; v < native.size(); ++v) {
               bool fits = true;
-              for (const auto& k : known[v]) fits &= sizes[static_cast<size_t>(k.index)] == k.value;
+              for (const auto& k : known[v])
+                fits &= sizes[static_cast<size_t>(k.index)] == k.value;
               if (!fits) continue;
               for (int threads : {1, 2}) {
                 runtime::set_num_threads(threads);
@@ -150,13 +160,15 @@ TEST_P(Sizes, NativeEqualsBlock) {
                 loop::CheckRecord check;
                 check.site = native[v]->run(testing::pointers(actual), sizes, check.payload);
                 ASSERT_EQ(testing::difference(expected, expected_check, actual, check), "")
-                    << s.name << " " << shape.rows << "x" << shape.columns << " stride " << stride << " version " << v << " threads " << threads;
+                    << s.name << " " << shape.rows << "x" << shape.columns << " stride " << stride << " version " << v
+                    << " threads " << threads;
               }
             }
           }
   }
 }
-INSTANTIATE_TEST_SUITE_P(Types, Sizes, ::testing::ValuesIn(kTypes), [](const auto& info) { return std::string(sheaf::name_of(info.param)); });
+INSTANTIATE_TEST_SUITE_P(Types, Sizes, ::testing::ValuesIn(kTypes),
+                         [](const auto& info) { return std::string(sheaf::name_of(info.param)); });
 
 // Blocks of a reduction outside of all loops are shared out in waves: none, one, several, and more than a wave.
 TEST(Reduction, SharedByThreadsKeepsItsBits) {
@@ -171,8 +183,10 @@ TEST(Reduction, SharedByThreadsKeepsItsBits) {
   auto native = load_native_object(make_native_object(kernels), find_fast_routine);
   std::mt19937_64 rng(3);
   std::vector<float> x(2048 * 2048 + 3 * 2048 + 77);
-  for (float& e : x) e = std::normal_distribution<float>(0, 1)(rng);
-  for (size_t n : {size_t{0}, size_t{1}, size_t{31}, size_t{2047}, size_t{2048}, size_t{2049}, size_t{100001}, x.size() - 77, x.size()}) {
+  for (float& e : x)
+    e = std::normal_distribution<float>(0, 1)(rng);
+  for (size_t n : {size_t{0}, size_t{1}, size_t{31}, size_t{2047}, size_t{2048}, size_t{2049}, size_t{100001},
+                   x.size() - 77, x.size()}) {
     auto total = [&](auto run) {
       float y = -1;
       std::byte* buffers[] = {reinterpret_cast<std::byte*>(x.data()), reinterpret_cast<std::byte*>(&y)};
@@ -187,7 +201,8 @@ TEST(Reduction, SharedByThreadsKeepsItsBits) {
     for (int threads : {1, 2, 8}) {
       runtime::set_num_threads(threads);
       int64_t payload = 0;
-      EXPECT_EQ(total([&](auto& buffers, auto& sizes) { native[0]->run(buffers, sizes, payload); }), expected) << n << " elements, " << threads << " threads";
+      EXPECT_EQ(total([&](auto& buffers, auto& sizes) { native[0]->run(buffers, sizes, payload); }), expected)
+          << n << " elements, " << threads << " threads";
     }
   }
 }
@@ -205,19 +220,22 @@ TEST(Conversion, OfLargeIntegersRoundsOnce) {
   auto native = load_native_object(make_native_object(kernels), find_fast_routine);
   std::vector<int64_t> x;
   for (int shift = 30; shift < 38; ++shift)
-    for (int64_t low : {-1, 0, 1}) x.push_back((((int64_t{1} << 24) + 1) << shift) + low);
+    for (int64_t low : {-1, 0, 1})
+      x.push_back((((int64_t{1} << 24) + 1) << shift) + low);
   std::vector<float> y(x.size());
   std::byte* buffers[] = {reinterpret_cast<std::byte*>(x.data()), reinterpret_cast<std::byte*>(y.data())};
   int64_t sizes[] = {static_cast<int64_t>(x.size())}, payload = 0;
   native[0]->run(buffers, sizes, payload);
-  for (size_t i = 0; i < x.size(); ++i) EXPECT_EQ(y[i], static_cast<float>(x[i])) << x[i];
+  for (size_t i = 0; i < x.size(); ++i)
+    EXPECT_EQ(y[i], static_cast<float>(x[i])) << x[i];
 }
 
 // x > k ? k : x is what it says for NaN and for zeros of either sign, also where it becomes one instruction.
 TEST(Select, BetweenLimitsKeepsNaNAndZeros) {
   if (!native_available()) GTEST_SKIP() << "built without LLVM";
   constexpr float inf = std::numeric_limits<float>::infinity();
-  std::vector<float> x{0.0f, -0.0f, 1.0f, -1.0f, 2.0f, 3.0f, -3.0f, inf, -inf, NAN, 1e-40f, -1e-40f, 2.5f, -2.5f, 0.5f, -0.5f, NAN, 7.0f, -0.0f};
+  std::vector<float> x{0.0f,   -0.0f,   1.0f, -1.0f, 2.0f, 3.0f,  -3.0f, inf,  -inf, NAN,
+                       1e-40f, -1e-40f, 2.5f, -2.5f, 0.5f, -0.5f, NAN,   7.0f, -0.0f};
   for (float k : {2.0f, 0.0f, -0.0f, -1.0f}) {
     Builder b("limits");
     b.buffer(DType::F32, false);
@@ -231,10 +249,13 @@ TEST(Select, BetweenLimitsKeepsNaNAndZeros) {
     loop::Kernel kernels[] = {b.finish()};
     auto native = load_native_object(make_native_object(kernels), find_fast_routine);
     std::vector<float> below(x.size()), above(x.size());
-    std::byte* buffers[] = {reinterpret_cast<std::byte*>(x.data()), reinterpret_cast<std::byte*>(below.data()), reinterpret_cast<std::byte*>(above.data())};
+    std::byte* buffers[] = {reinterpret_cast<std::byte*>(x.data()), reinterpret_cast<std::byte*>(below.data()),
+                            reinterpret_cast<std::byte*>(above.data())};
     int64_t sizes[] = {static_cast<int64_t>(x.size())}, payload = 0;
     native[0]->run(buffers, sizes, payload);
-    auto same = [](float a, float b) { return (a != a && b != b) || std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b); };
+    auto same = [](float a, float b) {
+      return (a != a && b != b) || std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b);
+    };
     for (size_t i = 0; i < x.size(); ++i) {
       EXPECT_TRUE(same(below[i], x[i] > k ? k : x[i])) << x[i] << " " << k;
       EXPECT_TRUE(same(above[i], x[i] < k ? k : x[i])) << x[i] << " " << k;

@@ -29,7 +29,8 @@ void keeps_bits(Pass pass) {
     loop::CheckRecord expected_check, actual_check;
     loop::run_reference(c.kernel, testing::pointers(expected), c.sizes, expected_check);
     loop::run_reference(changed, testing::pointers(actual), c.sizes, actual_check);
-    ASSERT_EQ(testing::difference(expected, expected_check, actual, actual_check), "") << "seed " << seed << "\n" << loop::print(c.kernel);
+    ASSERT_EQ(testing::difference(expected, expected_check, actual, actual_check), "") << "seed " << seed << "\n"
+                                                                                       << loop::print(c.kernel);
   }
 }
 
@@ -42,11 +43,14 @@ TEST(ExpandMath, KeepsBitsAndLeavesNoElementaryFunction) {
 }
 
 TEST(Specialize, KeepsBits) {
-  keeps_bits([](const testing::Generator::Case& c) { return specialize(c.kernel, StrideSizes(c.kernel).known(c.sizes)); });
+  keeps_bits(
+      [](const testing::Generator::Case& c) { return specialize(c.kernel, StrideSizes(c.kernel).known(c.sizes)); });
 }
 
 TEST(Tile, KeepsBits) {
-  keeps_bits([](const testing::Generator::Case& c) { return tile_transposed(specialize(c.kernel, StrideSizes(c.kernel).known(c.sizes))); });
+  keeps_bits([](const testing::Generator::Case& c) {
+    return tile_transposed(specialize(c.kernel, StrideSizes(c.kernel).known(c.sizes)));
+  });
 }
 
 TEST(Tile, WalksATransposedOperandInSquares) {
@@ -63,7 +67,8 @@ TEST(Tile, WalksATransposedOperandInSquares) {
   EXPECT_EQ(tiled.num_axes, 4);
   for (auto [rows, columns] : {std::pair<int64_t, int64_t>{1, 1}, {16, 16}, {17, 33}, {0, 5}, {40, 3}}) {
     std::vector<float> x(rows * columns + 1), expected(rows * columns + 1), actual(rows * columns + 1);
-    for (size_t e = 0; e < x.size(); ++e) x[e] = static_cast<float>(e);
+    for (size_t e = 0; e < x.size(); ++e)
+      x[e] = static_cast<float>(e);
     std::vector<int64_t> sizes{rows, columns, rows};
     auto run = [&](const loop::Kernel& kernel, std::vector<float>& out) {
       std::byte* buffers[] = {reinterpret_cast<std::byte*>(x.data()), reinterpret_cast<std::byte*>(out.data())};
