@@ -3,11 +3,11 @@
 
 #include <chrono>
 
-#include "builtins/arrays.h"
-#include "builtins/elements.h"
-#include "builtins/future.h"
-#include "builtins/guard.h"
-#include "builtins/output.h"
+#include "builtins/arrays/arrays.h"
+#include "builtins/core/elements.h"
+#include "builtins/host/future.h"
+#include "builtins/host/guard.h"
+#include "builtins/host/output.h"
 #include "value/dict.h"
 #include "value/print.h"
 

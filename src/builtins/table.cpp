@@ -1,12 +1,16 @@
+#include "builtins/table.h"
+
 #include <fmt/format.h>
 
 #include <unordered_map>
 
-#include "builtins/builtin.h"
-#include "builtins/guard.h"
-#include "builtins/numeric.h"
-#include "builtins/output.h"
-#include "builtins/warnings.h"
+#include "builtins/arrays/families.h"
+#include "builtins/core/numeric.h"
+#include "builtins/core/warnings.h"
+#include "builtins/data/families.h"
+#include "builtins/host/families.h"
+#include "builtins/host/guard.h"
+#include "builtins/host/output.h"
 #include "trace/host_call.h"
 #include "trace/jit.h"
 #include "value/print.h"
@@ -23,13 +27,14 @@ struct Table {
   std::vector<const BuiltinDef*> list;
   std::unordered_map<std::string_view, Entry> by_name;
   Table() {
-    for (auto family :
-         {arithmetic_builtins(), math_builtins(),     compare_builtins(), shape_builtins(),    create_builtins(),
-          movement_builtins(),   order_builtins(),    index_builtins(),   at_builtins(),       reduce_builtins(),
-          linalg_builtins(),     window_builtins(),   random_builtins(),  sequence_builtins(), higher_order_builtins(),
-          tree_builtins(),       dict_builtins(),     text_builtins(),    tokenize_builtins(), output_builtins(),
-          host_builtins(),       io_builtins(),       data_builtins(),    progress_builtins(), plot_builtins(),
-          quantize_builtins(),   gradient_builtins(), test_builtins(),    form_builtins()})
+    for (auto family : {arithmetic_builtins(), math_builtins(),     compare_builtins(),      shape_builtins(),
+                        create_builtins(),     movement_builtins(), order_builtins(),        index_builtins(),
+                        at_builtins(),         reduce_builtins(),   linalg_builtins(),       window_builtins(),
+                        random_builtins(),     sequence_builtins(), higher_order_builtins(), vmap_builtins(),
+                        tree_builtins(),       dict_builtins(),     string_builtins(),       tokenize_builtins(),
+                        output_builtins(),     process_builtins(),  io_builtins(),           token_row_builtins(),
+                        progress_builtins(),   plot_builtins(),     quantize_builtins(),     gradient_builtins(),
+                        test_builtins(),       form_builtins()})
       for (const BuiltinDef& d : family) {
         list.push_back(&d);
         Entry e{&d, Value::object(Tag::Builtin, new BuiltinObj(&d))};
@@ -150,11 +155,6 @@ Value record_effect(const BuiltinDef& d, std::vector<Value>& args) {
 }
 
 }  // namespace
-
-bool Call::flag(std::string_view name) const {
-  const Value* v = option(name);
-  return v && is_true(*v);
-}
 
 const BuiltinDef* find_builtin(std::string_view name) {
   auto it = table().by_name.find(name);

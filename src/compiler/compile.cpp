@@ -8,10 +8,10 @@
 #include "compiler/control.h"
 #include "compiler/lowered.h"
 #include "compiler/pipeline.h"
-#include "compiler/placement.h"
-#include "compiler/storage.h"
 #include "graph/node_map.h"
 #include "graph/verify.h"
+#include "memory/placement.h"
+#include "memory/storage.h"
 #include "ops/reduce.h"
 #include "ops/table.h"
 #include "passes/graph/follow_products.h"
@@ -22,7 +22,13 @@
 
 namespace sheaf::compiler {
 
-using passes::FusionGroup;
+using graph::FusionGroup;
+using memory::collapse_axes;
+using memory::Layout;
+using memory::Placement;
+using memory::Storage;
+using memory::Stored;
+using memory::stretched;
 
 std::function<void(const graph::Graph&)> g_graph_listener;
 std::function<void(const loop::Kernel&)> g_kernel_listener;
@@ -91,7 +97,7 @@ class Compiler {
     }
     {
       Phase phase("plan");
-      storage_.place();
+      storage_.place({.in_place = is_enabled(Pass::InPlace), .reuse_scratch = is_enabled(Pass::ReuseScratch)});
     }
     find_code_of_kernels();
     if (g_compiled_listener) g_compiled_listener(g_, groups_, out_);
@@ -241,7 +247,7 @@ class Compiler {
     out_.labels.push_back(std::move(l));
   }
 
-  void emit(const passes::FusionGroup& group) {
+  void emit(const FusionGroup& group) {
     Node* root = group.root();
     label(root);
     switch (group.kind) {

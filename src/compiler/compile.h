@@ -11,7 +11,7 @@
 namespace sheaf::loop {
 struct Kernel;
 }
-namespace sheaf::passes {
+namespace sheaf::graph {
 struct FusionGroup;
 }
 
@@ -41,7 +41,7 @@ Compiled compile(const graph::Graph& g, bool owned_outputs = false);
 extern std::function<void(const graph::Graph&)> g_graph_listener;
 extern std::function<void(const loop::Kernel&)> g_kernel_listener;
 // Told every executable, with the graph behind the passes and its groups (--emit, --perf-hints).
-extern std::function<void(const graph::Graph&, const std::vector<passes::FusionGroup>&, const Compiled&)>
+extern std::function<void(const graph::Graph&, const std::vector<graph::FusionGroup>&, const Compiled&)>
     g_compiled_listener;
 
 // A failed check as an error at the user's form.

@@ -4,9 +4,9 @@
 #include <shared_mutex>
 #include <unordered_map>
 
-#include "compiler/layout.h"
 #include "compiler/tiered.h"
 #include "lower/single_op.h"
+#include "memory/layout.h"
 #include "support/error.h"
 
 namespace sheaf::compiler {
@@ -68,7 +68,7 @@ KernelCache& cache() {
   return *c;
 }
 
-void set_layout(Tensor& t, Layout layout) {
+void set_layout(Tensor& t, memory::Layout layout) {
   t.sizes = std::move(layout.sizes);
   t.strides = std::move(layout.strides);
 }
@@ -174,10 +174,10 @@ std::vector<Tensor> run_op(const OpDef& op, const std::vector<Tensor>& inputs, c
   if (op.kind == OpKind::Elementwise) {
     if (outputs[0].num_elems() == 0) return outputs;
     if (!op.check_text && launch_flat(op, attrs, inputs, outputs[0])) return outputs;
-    std::vector<Layout> layouts{{outputs[0].sizes, outputs[0].strides}};
+    std::vector<memory::Layout> layouts{{outputs[0].sizes, outputs[0].strides}};
     for (const Tensor& t : inputs)
-      layouts.push_back(stretched({t.sizes, t.strides}, outputs[0].sizes));
-    collapse_axes(layouts);
+      layouts.push_back(memory::stretched({t.sizes, t.strides}, outputs[0].sizes));
+    memory::collapse_axes(layouts);
     std::vector<Tensor> in = inputs;
     for (size_t i = 0; i < in.size(); ++i)
       set_layout(in[i], std::move(layouts[i + 1]));

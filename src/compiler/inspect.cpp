@@ -22,10 +22,10 @@ std::string at(const Span& span) { return span ? "  ; " + place(span) : ""; }
 
 }  // namespace
 
-std::string groups_text(const std::vector<passes::FusionGroup>& groups) {
+std::string groups_text(const std::vector<graph::FusionGroup>& groups) {
   constexpr const char* kinds[] = {"map", "rows", "reduce", "single"};
   std::string out;
-  for (const passes::FusionGroup& group : groups) {
+  for (const graph::FusionGroup& group : groups) {
     out += fmt::format("group {}{} {{", kinds[group.kind],
                        group.behind   ? " behind its product"
                        : group.before ? " in front of its product"

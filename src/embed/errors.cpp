@@ -1,8 +1,9 @@
 // Exceptions to errors, and what errors tell.
 #include <fmt/format.h>
 
-#include "builtins/guard.h"
-#include "builtins/host.h"
+#include "advice/report.h"
+#include "builtins/host/guard.h"
+#include "builtins/host/process.h"
 #include "embed/handle.h"
 #include "support/error.h"
 
@@ -20,7 +21,7 @@ sheaf_error* plain_error(const char* kind, const std::string& message) {
 }
 
 sheaf_error* user_error(const UserError& e) {
-  auto* out = new sheaf_error{name_of(e.kind), e.message, "", report(e)};
+  auto* out = new sheaf_error{name_of(e.kind), e.message, "", advice::report(e)};
   if (!e.span) return out;
   LineCol at = start_of(e.span);
   out->file = source_name(e.span.source);

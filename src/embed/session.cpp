@@ -6,8 +6,9 @@
 #include <map>
 #include <mutex>
 
-#include "builtins/host.h"
-#include "builtins/output.h"
+#include "builtins/host/output.h"
+#include "builtins/host/process.h"
+#include "builtins/table.h"
 #include "compiler/code_store.h"
 #include "embed/handle.h"
 #include "eval/interactive.h"

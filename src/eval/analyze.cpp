@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "advice/hints.h"
+#include "builtins/table.h"
 #include "eval/analyzer.h"
 #include "eval/code.h"
 #include "eval/last_use.h"
 #include "eval/original_names.h"
 #include "eval/vm.h"
-#include "support/hints.h"
 #include "syntax/printer.h"
 #include "value/dict.h"
 
@@ -210,7 +211,8 @@ ExprPtr Analyzer::symbol(const Form& f) {
   for (const FnScope* scope = fn_; scope; scope = scope->parent)
     for (const auto& v : scope->visible)
       names.push_back(v.name.str());
-  if (auto likely = likely_name(f.name.str(), names); !likely.empty()) e.hints.push_back(did_you_mean(likely));
+  if (auto likely = advice::likely_name(f.name.str(), names); !likely.empty())
+    e.hints.push_back(advice::did_you_mean(likely));
   throw e;
 }
 
@@ -372,8 +374,8 @@ ExprPtr Analyzer::call(const Form& f) {
     // (lambda [x] …): the unknown x is only a consequence of the unknown head.
     if (e.hints.empty() && e.message.starts_with("Undefined symbol: ") && !local(head.name, head.span) &&
         !is_overridden(head.name))
-      if (std::string advice = habit_hint(text); !advice.empty())
-        e.hints.push_back(text + " is not known here. " + advice);
+      if (std::string known = advice::habit_hint(text); !known.empty())
+        e.hints.push_back(text + " is not known here. " + known);
     throw;
   }
   bool library = is_library_head(head);

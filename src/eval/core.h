@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "builtins/builtin.h"
+#include "builtins/core/builtin.h"
 #include "syntax/form.h"
 #include "value/value.h"
 

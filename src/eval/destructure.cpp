@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "builtins/missing.h"
-#include "builtins/numeric.h"
-#include "builtins/warnings.h"
+#include "builtins/core/missing.h"
+#include "builtins/core/numeric.h"
+#include "builtins/core/warnings.h"
 #include "trace/jit.h"
 #include "value/dict.h"
 #include "value/print.h"

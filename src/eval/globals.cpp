@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "builtins/table.h"
+
 namespace sheaf::eval {
 
 namespace {

@@ -5,13 +5,14 @@
 #include <cstdlib>
 #include <mutex>
 
-#include "builtins/future.h"
-#include "builtins/warnings.h"
+#include "advice/hints.h"
+#include "builtins/core/warnings.h"
+#include "builtins/host/future.h"
+#include "builtins/table.h"
 #include "eval/code.h"
 #include "eval/prelude.h"
 #include "eval/vm.h"
 #include "formats/files.h"
-#include "support/hints.h"
 #include "support/interrupt.h"
 #include "syntax/lexer.h"
 #include "syntax/reader.h"
@@ -98,8 +99,8 @@ void suggest_name(UserError& e, const Globals& globals) {
   for (const auto* b : builtins::all_builtins())
     if (!b->name.starts_with('%') || b->name == "%") names.push_back(b->name);
   // For habits from other languages the general hint knows better: their names are close to others by chance.
-  if (!habit_hint(name).empty()) return;
-  if (auto likely = likely_name(name, names); !likely.empty()) e.hints.push_back(did_you_mean(likely));
+  if (!advice::habit_hint(name).empty()) return;
+  if (auto likely = advice::likely_name(name, names); !likely.empty()) e.hints.push_back(advice::did_you_mean(likely));
 }
 
 std::string module_stem(const std::string& name) {
@@ -145,7 +146,8 @@ std::set<Name> only_names(const Form& use, const Form& only, const std::map<Name
     std::vector<std::string_view> names;
     for (const auto& [k, global] : defined)
       names.push_back(k.str());
-    if (auto likely = likely_name(n->name.str(), names); !likely.empty()) e.hints.push_back(did_you_mean(likely));
+    if (auto likely = advice::likely_name(n->name.str(), names); !likely.empty())
+      e.hints.push_back(advice::did_you_mean(likely));
     throw e;
   }
   return wanted;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "builtins/table.h"
 #include "eval/analyzer.h"
 #include "eval/code.h"
 #include "eval/last_use.h"

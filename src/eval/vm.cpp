@@ -6,10 +6,12 @@
 #include <new>
 #include <stdexcept>
 
-#include "builtins/guard.h"
-#include "builtins/mixed.h"
-#include "builtins/numeric.h"
-#include "builtins/warnings.h"
+#include "builtins/arrays/arithmetic.h"
+#include "builtins/arrays/mixed.h"
+#include "builtins/core/numeric.h"
+#include "builtins/core/warnings.h"
+#include "builtins/host/guard.h"
+#include "builtins/table.h"
 #include "eval/destructure.h"
 #include "eval/operands.h"
 #include "eval/tombstone.h"

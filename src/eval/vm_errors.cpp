@@ -1,5 +1,5 @@
 // What an error learns on its way out of the machine: its place, the operands, the stack.
-#include "builtins/missing.h"
+#include "builtins/core/missing.h"
 #include "eval/operands.h"
 #include "eval/tombstone.h"
 #include "eval/vm.h"

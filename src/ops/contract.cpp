@@ -1,6 +1,6 @@
 // The one general batched matrix product; everything contracted is brought to it by views.
 #include "loop/builder.h"
-#include "ops/emit.h"
+#include "ops/apply.h"
 #include "ops/lower_ctx.h"
 #include "ops/rules.h"
 #include "ops/table.h"

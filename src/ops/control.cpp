@@ -1,7 +1,7 @@
 #include "ops/control.h"
 
 #include "graph/engine.h"
-#include "ops/emit.h"
+#include "ops/apply.h"
 
 namespace sheaf::ops {
 

@@ -1,6 +1,6 @@
 // Arrays from nothing but sizes.
 #include "loop/builder.h"
-#include "ops/emit.h"
+#include "ops/apply.h"
 #include "ops/lower_ctx.h"
 #include "ops/rules.h"
 #include "ops/table.h"

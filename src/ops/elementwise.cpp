@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "loop/builder.h"
-#include "ops/emit.h"
+#include "ops/apply.h"
 #include "ops/rules.h"
 #include "ops/scalar_rules.h"
 #include "ops/table.h"

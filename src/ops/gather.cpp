@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "loop/builder.h"
-#include "ops/emit.h"
+#include "ops/apply.h"
 #include "ops/lower_ctx.h"
 #include "ops/rules.h"
 #include "ops/table.h"

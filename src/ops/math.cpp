@@ -4,7 +4,7 @@
 
 #include "loop/builder.h"
 #include "loop/math/elementary.h"
-#include "ops/emit.h"
+#include "ops/apply.h"
 #include "ops/rules.h"
 #include "ops/scalar_rules.h"
 #include "ops/table.h"
@@ -206,8 +206,10 @@ std::optional<double> elementary_at(std::string_view name, double x) {
 #define SHEAF_AT(op_name, op) \
   if (name == op_name) return loop::elementary<Op::op>(x);
   SHEAF_AT("exp", Exp)
-  SHEAF_AT("log", Log) SHEAF_AT("sin", Sin) SHEAF_AT("cos", Cos) SHEAF_AT("tan", Tan) SHEAF_AT("tanh", Tanh)
-      SHEAF_AT("erf", Erf) SHEAF_AT("sigmoid", Sigmoid) SHEAF_AT("expm1", Expm1) SHEAF_AT("log1p", Log1p)
+  SHEAF_AT("log", Log)
+  SHEAF_AT("sin", Sin)
+  SHEAF_AT("cos", Cos) SHEAF_AT("tan", Tan) SHEAF_AT("tanh", Tanh) SHEAF_AT("erf", Erf) SHEAF_AT("sigmoid", Sigmoid)
+      SHEAF_AT("expm1", Expm1) SHEAF_AT("log1p", Log1p)
 #undef SHEAF_AT
           return std::nullopt;
 }

@@ -1,6 +1,6 @@
 // Movement: the same elements at other places. What strides can say is a view; the rest copies.
 #include "loop/builder.h"
-#include "ops/emit.h"
+#include "ops/apply.h"
 #include "ops/lower_ctx.h"
 #include "ops/rules.h"
 #include "ops/table.h"

@@ -4,7 +4,7 @@
 
 #include "loop/builder.h"
 #include "loop/quantized.h"
-#include "ops/emit.h"
+#include "ops/apply.h"
 #include "ops/lower_ctx.h"
 #include "ops/rules.h"
 #include "ops/table.h"

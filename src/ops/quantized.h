@@ -1,6 +1,6 @@
 // Products with weights of 8 and 4 bits (loop/quantized.h says how they are stored).
 #pragma once
-#include "ops/emit.h"
+#include "ops/apply.h"
 
 namespace sheaf::ops {
 

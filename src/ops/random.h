@@ -1,7 +1,7 @@
 // Random draws: functions of a key and a counter, with the values of jax.random. Keys are u32[2]; several keys at once
 // are u32[K, 2].
 #pragma once
-#include "ops/emit.h"
+#include "ops/apply.h"
 
 namespace sheaf::ops {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "loop/builder.h"
-#include "ops/emit.h"
+#include "ops/apply.h"
 #include "ops/lower_ctx.h"
 #include "ops/rules.h"
 #include "ops/table.h"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "ops/emit.h"
+#include "ops/apply.h"
 
 namespace sheaf::ops {
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "graph/engine.h"
-#include "ops/emit.h"
+#include "ops/apply.h"
 #include "ops/loops.h"
 
 namespace sheaf::ops {

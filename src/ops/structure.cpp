@@ -1,5 +1,5 @@
 // Nodes that shape a graph rather than compute.
-#include "ops/emit.h"
+#include "ops/apply.h"
 #include "ops/rules.h"
 #include "ops/table.h"
 

@@ -1,7 +1,7 @@
 // As many turns as a test allows. The reverse runs the loop once more, keeps the carries of every turn as it goes, and
 // walks back through them; each turn is computed again from its carries.
 #include "graph/engine.h"
-#include "ops/emit.h"
+#include "ops/apply.h"
 #include "ops/loops.h"
 #include "support/error.h"
 

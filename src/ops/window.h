@@ -1,6 +1,6 @@
 // Windows over the last axes of an array, for convolution and pooling. The two are adjoint to each other.
 #pragma once
-#include "ops/emit.h"
+#include "ops/apply.h"
 
 namespace sheaf::ops {
 

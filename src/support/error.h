@@ -46,10 +46,6 @@ inline UserError runtime_error(std::string message) { return {ErrorKind::Runtime
 
 // "FILE:LINE: runtime error: MSG"
 std::string one_line(const UserError& e);
-// Where, notes, hints and stack: everything of the report behind the message, without the empty line at its end.
-std::string details(const UserError& e);
-// The full report of the command line and the REPL, ending in an empty line.
-std::string report(const UserError& e);
 
 [[noreturn]] void invariant_failed(const char* condition, const char* file, int line, const std::string& detail);
 

@@ -2,7 +2,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include "builtins/output.h"
+#include "builtins/host/output.h"
 #include "compiler/code_store.h"
 #include "tools/commands.h"
 

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "builtins/host.h"
-#include "builtins/output.h"
+#include "builtins/host/output.h"
+#include "builtins/host/process.h"
 #include "tools/reference.h"
 #include "tools/watch.h"
 #include "value/print.h"

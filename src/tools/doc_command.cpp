@@ -7,7 +7,7 @@
 #include <fstream>
 #include <map>
 
-#include "builtins/output.h"
+#include "builtins/host/output.h"
 #include "tools/commands.h"
 #include "tools/reference.h"
 #include "tools/terminal.h"

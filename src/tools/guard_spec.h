@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "builtins/guard.h"
+#include "builtins/host/guard.h"
 
 namespace sheaf::tools {
 

@@ -6,7 +6,7 @@
 
 #include <atomic>
 
-#include "builtins/host.h"
+#include "builtins/host/process.h"
 #include "support/interrupt.h"
 
 namespace sheaf::tools {

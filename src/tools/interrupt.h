@@ -1,5 +1,5 @@
-// Ctrl-C stops the running program, not the tool (see builtins/host.h); pressed three times with nobody listening, it
-// ends the process.
+// Ctrl-C stops the running program, not the tool (see builtins/host/process.h); pressed three times with nobody
+// listening, it ends the process.
 #pragma once
 
 namespace sheaf::tools {

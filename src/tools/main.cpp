@@ -6,7 +6,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "builtins/output.h"
+#include "advice/report.h"
+#include "builtins/host/output.h"
 #include "compiler/code_store.h"
 #include "runtime/profiler.h"
 #include "runtime/thread_pool.h"
@@ -67,7 +68,7 @@ int run(const std::vector<std::string>& words) {
     say(fmt::format("sheaf: {}", e.what()));
     if (std::string_view(e.what()).starts_with("unknown ")) say("Run 'sheaf --help' for the commands and options.");
   } catch (const UserError& e) {
-    say(report(e));
+    say(advice::report(e));
   } catch (const std::exception& e) {
     say(fmt::format("internal error: {}", e.what()));
   }
@@ -96,7 +97,7 @@ int main(int argc, char** argv) {
   try {
     sheaf::LargeStackThread([&] { status = sheaf::tools::run(words); });
   } catch (const sheaf::UserError& e) {
-    sheaf::tools::say(report(e));
+    sheaf::tools::say(sheaf::advice::report(e));
   }
   return status;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "builtins/table.h"
 #include "syntax/printer.h"
 
 namespace sheaf::tools {

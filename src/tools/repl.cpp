@@ -7,8 +7,9 @@
 #include <cstring>
 #include <iostream>
 
-#include "builtins/host.h"
-#include "builtins/output.h"
+#include "builtins/host/output.h"
+#include "builtins/host/process.h"
+#include "builtins/table.h"
 #include "eval/interactive.h"
 #include "eval/vm.h"
 #include "support/interrupt.h"

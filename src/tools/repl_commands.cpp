@@ -7,7 +7,8 @@
 #include <set>
 #include <sstream>
 
-#include "builtins/output.h"
+#include "builtins/host/output.h"
+#include "builtins/table.h"
 #include "syntax/printer.h"
 #include "syntax/reader.h"
 #include "tools/echo.h"

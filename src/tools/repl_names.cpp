@@ -1,6 +1,7 @@
 // The names the prompt completes and colours.
 #include <algorithm>
 
+#include "builtins/table.h"
 #include "syntax/lexer.h"
 #include "tools/reference.h"
 #include "tools/repl.h"

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "builtins/host.h"
-#include "builtins/output.h"
+#include "builtins/host/output.h"
+#include "builtins/host/process.h"
 #include "eval/session.h"
 #include "support/interrupt.h"
 #include "tools/commands.h"

@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "builtins/output.h"
+#include "builtins/host/output.h"
 #include "support/error.h"
 
 namespace sheaf::tools {

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "builtins/host.h"
-#include "builtins/output.h"
+#include "builtins/host/output.h"
+#include "builtins/host/process.h"
 #include "eval/session.h"
 #include "tools/commands.h"
 #include "tools/read_file.h"

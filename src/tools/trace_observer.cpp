@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "builtins/table.h"
 #include "formats/json.h"
 #include "tools/terminal.h"
 #include "trace/traced.h"

@@ -11,9 +11,10 @@
 #include <set>
 #include <utility>
 
-#include "builtins/gradient_watch.h"
-#include "builtins/host.h"
-#include "builtins/output.h"
+#include "advice/report.h"
+#include "builtins/arrays/gradient_watch.h"
+#include "builtins/host/output.h"
+#include "builtins/host/process.h"
 #include "codegen/block/peak.h"
 #include "codegen/block/tuning.h"
 #include "compiler/check.h"
@@ -322,7 +323,7 @@ void Watch::report_breach(const builtins::GuardBreach& b) const {
   say_plain(fmt::format("\033[91m/!\\ Guard Breached: {}\033[0m", b.check));
   if (!b.function.empty()) say("Function: " + b.function);
   say(b.message);
-  if (b.function.empty()) say(details(b.where));
+  if (b.function.empty()) say(advice::details(b.where));
   if (!trace_) return;
   std::string lines = fmt::format("Backtrace (last {} operations):\n", trace_->recent().size());
   for (const std::string& line : trace_->recent())
@@ -336,17 +337,17 @@ int Watch::report_exception() const {
   } catch (const StopError& e) {
     // The terminal has echoed ^C and left the cursor behind it.
     if (is_terminal(STDERR_FILENO)) say_plain("\n");
-    say(report(e));
+    say(advice::report(e));
     return kInterruptedStatus;
   } catch (const UserError& e) {
-    say(report(e));
+    say(advice::report(e));
   } catch (const builtins::GuardBreach& b) {
     report_breach(b);
   } catch (const builtins::ExitRequest& e) {
     try {
       builtins::flush_out();
     } catch (const UserError& lost) {
-      say(report(lost));
+      say(advice::report(lost));
       return e.code ? e.code : 1;
     }
     return e.code;

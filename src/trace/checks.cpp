@@ -7,7 +7,7 @@
 #include <unordered_set>
 
 #include "graph/engine.h"
-#include "ops/emit.h"
+#include "ops/apply.h"
 #include "ops/table.h"
 #include "trace/context.h"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "ops/apply.h"
 #include "ops/control.h"
-#include "ops/emit.h"
 #include "trace/checks.h"
 #include "trace/subtrace.h"
 #include "value/dict.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "ops/emit.h"
+#include "ops/apply.h"
 #include "trace/context.h"
 
 namespace sheaf::trace {

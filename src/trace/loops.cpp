@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "ops/emit.h"
+#include "ops/apply.h"
 #include "ops/loops.h"
 #include "trace/control.h"
 #include "trace/int_bounds.h"

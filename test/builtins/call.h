@@ -2,7 +2,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
-#include "builtins/builtin.h"
+#include "builtins/core/builtin.h"
 #include "common/make_values.h"
 #include "value/print.h"
 

@@ -1,4 +1,6 @@
 // Every built-in says what it does, and every name of the language exists.
+#include "builtins/table.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,9 +10,8 @@
 #include <set>
 #include <sstream>
 
-#include "builtins/builtin.h"
+#include "advice/hints.h"
 #include "eval/session.h"
-#include "support/hints.h"
 
 namespace sheaf::builtins {
 namespace {
@@ -61,7 +62,7 @@ std::vector<std::string> words(const char* text) {
 // variable.
 TEST(Names, AreNoHabits) {
   for (const BuiltinDef* b : all_builtins())
-    EXPECT_TRUE(habit_hint(b->name).empty() || b->name == "var") << b->name;
+    EXPECT_TRUE(advice::habit_hint(b->name).empty() || b->name == "var") << b->name;
 }
 
 TEST(Names, OfTheSpecificationExist) {

@@ -2,13 +2,13 @@
 // for adjoints and batches.
 #include <gtest/gtest.h>
 
-#include "autodiff/vjp.h"
 #include "compiler/compile.h"
-#include "ops/emit.h"
+#include "ops/apply.h"
 #include "ops/loops.h"
 #include "ops/op_cases.h"
 #include "trace/traced.h"
 #include "transforms/batch.h"
+#include "transforms/vjp.h"
 
 namespace sheaf::compiler {
 namespace {
@@ -66,7 +66,7 @@ Function with_gradient(const Function& f) {
     Operands out = f(leaves);
     for (const Operand& y : out)
       ones.push_back(full(y.type(), 1));
-    Operands grads = autodiff::vjp(out, ones, leaves, true);
+    Operands grads = transforms::vjp(out, ones, leaves, true);
     for (size_t i = 0; i < grads.size(); ++i)
       out.push_back(grads[i] ? grads[i] : zeros(xs[i].type()));
     return out;

@@ -9,7 +9,7 @@
 #include "codegen/block/block.h"
 #include "compiler/compile.h"
 #include "compiler/pipeline.h"
-#include "ops/emit.h"
+#include "ops/apply.h"
 #include "ops/table.h"
 #include "trace/traced.h"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/compile.h"
-#include "ops/emit.h"
+#include "ops/apply.h"
 #include "ops/table.h"
 #include "trace/traced.h"
 

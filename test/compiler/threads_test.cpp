@@ -3,13 +3,13 @@
 
 #include <thread>
 
-#include "autodiff/vjp.h"
 #include "compiler/check.h"
 #include "compiler/compile.h"
-#include "ops/emit.h"
+#include "ops/apply.h"
 #include "ops/op_cases.h"
 #include "runtime/thread_pool.h"
 #include "trace/traced.h"
+#include "transforms/vjp.h"
 
 namespace sheaf::compiler {
 namespace {
@@ -41,7 +41,7 @@ Compiled layer(const Tensor& x, const Tensor& w) {
   Operand e = graph::apply(op("exp"), {graph::apply(op("tanh"), {y})});
   Operand total = sum_all(mul(e, y));
   g.outputs = {e, total};
-  for (Operand& d : autodiff::vjp({total}, {full(total.type(), 1)}, {a, b}, true))
+  for (Operand& d : transforms::vjp({total}, {full(total.type(), 1)}, {a, b}, true))
     g.outputs.push_back(d);
   return compile(g);
 }

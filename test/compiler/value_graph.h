@@ -4,12 +4,12 @@
 
 #include <vector>
 
-#include "autodiff/vjp.h"
 #include "compiler/compile.h"
 #include "graph/graph.h"
-#include "ops/emit.h"
+#include "ops/apply.h"
 #include "ops/random_tensors.h"
 #include "trace/traced.h"
+#include "transforms/vjp.h"
 
 namespace sheaf::compiler {
 
@@ -44,7 +44,7 @@ std::vector<graph::Operand> with_gradients(const F& f, const std::vector<graph::
   out = f(leaves);
   for (const graph::Operand& y : out)
     ones.push_back(ops::full(y.type(), 1));
-  std::vector<graph::Operand> gradients = autodiff::vjp(out, ones, leaves, true);
+  std::vector<graph::Operand> gradients = transforms::vjp(out, ones, leaves, true);
   for (size_t i = 0; i < xs.size(); ++i)
     out.push_back(gradients[i] ? gradients[i] : ops::zeros(xs[i].type()));
   return out;

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "builtins/builtin.h"
+#include "builtins/table.h"
 #include "docs/examples.h"
 #include "eval/prelude.h"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "builtins/guard.h"
-#include "builtins/output.h"
+#include "builtins/host/guard.h"
+#include "builtins/host/output.h"
 #include "common/printed.h"
 #include "eval/session.h"
 #include "eval/vm.h"

@@ -3,8 +3,9 @@
 
 #include <map>
 
-#include "builtins/guard.h"
-#include "builtins/output.h"
+#include "advice/report.h"
+#include "builtins/host/guard.h"
+#include "builtins/host/output.h"
 #include "eval/session.h"
 #include "runtime/profiler.h"
 #include "trace/jit.h"
@@ -33,7 +34,7 @@ Outcome run(const std::string& program, trace::JitMode mode) {
     Session session;
     session.run_text(program, "<program>");
   } catch (const UserError& e) {
-    o.error = report(e);
+    o.error = advice::report(e);
   } catch (const builtins::GuardBreach& b) {
     o.error = b.check + ": " + b.message;
   }

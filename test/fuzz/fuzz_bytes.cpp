@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "advice/report.h"
 #include "common/mutate.h"
 #include "formats/csv.h"
 #include "formats/files.h"
@@ -87,7 +88,7 @@ uint64_t run_block(const Target& t, const std::vector<std::string>& files, uint6
       t.take(bytes);
       ++accepted;
     } catch (const UserError& e) {
-      if (e.message.empty() || report(e).empty()) fail(s, t.name, "an error without a message");
+      if (e.message.empty() || advice::report(e).empty()) fail(s, t.name, "an error without a message");
     } catch (const std::exception& e) {
       fail(s, t.name, e.what());
     }

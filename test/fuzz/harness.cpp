@@ -6,6 +6,8 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "advice/report.h"
+
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #include <sanitizer/common_interface_defs.h>
 #endif
@@ -14,9 +16,9 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "builtins/guard.h"
-#include "builtins/host.h"
-#include "builtins/output.h"
+#include "builtins/host/guard.h"
+#include "builtins/host/output.h"
+#include "builtins/host/process.h"
 #include "eval/session.h"
 #include "eval/vm.h"
 #include "graph/engine.h"
@@ -152,7 +154,7 @@ Outcome run(const std::string& program, int64_t fuel, bool compiled) {
   } catch (const UserError& e) {
     out.kind = Outcome::Error;
     out.text = e.message;
-    report(e);  // must not fail either
+    advice::report(e);  // must not fail either
   } catch (const builtins::GuardBreach& b) {
     out.kind = Outcome::Error;
     out.text = b.message;

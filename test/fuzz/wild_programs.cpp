@@ -9,7 +9,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "builtins/builtin.h"
+#include "builtins/table.h"
 
 namespace fuzz {
 namespace {

@@ -11,9 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "builtins/guard.h"
-#include "builtins/host.h"
-#include "builtins/output.h"
+#include "advice/report.h"
+#include "builtins/host/guard.h"
+#include "builtins/host/output.h"
+#include "builtins/host/process.h"
 #include "common/printed.h"
 #include "compiler/compile.h"
 #include "compiler/pipeline.h"
@@ -23,7 +24,6 @@
 #include "graph/verify.h"
 #include "loop/text.h"
 #include "ops/table.h"
-#include "support/hints.h"
 #include "trace/jit.h"
 #include "value/print.h"
 
@@ -155,7 +155,7 @@ std::string run_case(const Case& c) {
     error = e.message;
     LineCol lc = start_of(e.span);
     at = fmt::format("{}:{}", lc.line, lc.column);
-    hints = split_lines(report(e));
+    hints = split_lines(advice::report(e));
   } catch (const builtins::GuardBreach& b) {
     error = "guard: " + b.check + ": " + b.message;
   } catch (const builtins::ExitRequest&) {

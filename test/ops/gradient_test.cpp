@@ -3,12 +3,12 @@
 // the gradient for the function. Narrow types are compared with the gradient in f64.
 #include <gtest/gtest.h>
 
-#include "autodiff/vjp.h"
 #include "op_cases.h"
-#include "ops/emit.h"
+#include "ops/apply.h"
 #include "random_program.h"
 #include "tolerance.h"
 #include "trace/traced.h"
+#include "transforms/vjp.h"
 
 namespace sheaf::ops {
 namespace {
@@ -46,7 +46,7 @@ Operands adjoints(const Function& f, const Operands& xs, const std::vector<Tenso
   Operands leaves;
   for (const Operand& x : xs)
     leaves.push_back(trace::make_leaf(x));
-  Operands g = autodiff::vjp(f(leaves), as_operands(w), leaves, record);
+  Operands g = transforms::vjp(f(leaves), as_operands(w), leaves, record);
   for (size_t i = 0; i < g.size(); ++i)
     if (!g[i]) g[i] = zeros(xs[i].type());
   return g;

@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "ops/emit.h"
+#include "ops/apply.h"
 #include "ops/random_tensors.h"
 
 namespace sheaf::ops {

@@ -1,6 +1,7 @@
 // No text makes the reader do anything but read or throw a UserError whose report can be printed.
 #include <gtest/gtest.h>
 
+#include "advice/report.h"
 #include "random_forms.h"
 #include "support/error.h"
 #include "syntax/reader.h"
@@ -37,7 +38,7 @@ TEST(Fuzz, AnyBytes) {
       ASSERT_EQ(state, Completeness::Complete) << "seed " << seed;
     } catch (const UserError& e) {
       ASSERT_LE(e.span.end, text.size()) << "seed " << seed;
-      ASSERT_FALSE(report(e).empty()) << "seed " << seed;
+      ASSERT_FALSE(advice::report(e).empty()) << "seed " << seed;
       bool cut_short = e.message.starts_with("Unclosed") || e.message.starts_with("Unterminated");
       ASSERT_TRUE(!cut_short || state == Completeness::Open) << "seed " << seed << "\n" << text;
     }

@@ -9,6 +9,6 @@ namespace sheaf::passes {
 
 // Expects: groups in an order in which each finds its inputs ready.  Leaves: such an order, with FusionGroup::behind
 // set.
-std::vector<FusionGroup> follow_products(const graph::Graph& g, std::vector<FusionGroup> groups);
+std::vector<graph::FusionGroup> follow_products(const graph::Graph& g, std::vector<graph::FusionGroup> groups);
 
 }  // namespace sheaf::passes

@@ -19,25 +19,14 @@
 
 namespace sheaf::passes {
 
+using graph::FusionGroup;
+using graph::squeezed;
+
 const graph::Node* product_of(const FusionGroup& g) {
   const graph::Node* n = g.root();
   if (g.kind != FusionGroup::Single || (n->op->name != "dot" && n->op->name != "wide_dot")) return nullptr;
   const Sizes& c = n->types[0].sizes;
   return c[0] == Size(1) && c[1].value() > 1 && c[2].value() > 1 ? n : nullptr;
-}
-
-Sizes squeezed(const Sizes& sizes) {
-  Sizes out;
-  for (Size s : sizes)
-    if (!(s == Size(1))) out.push_back(s);
-  return out;
-}
-
-graph::Node* base_of(const graph::Operand& o) {
-  graph::Node* n = o.node().get();
-  while (n->op->view && n->inputs[0].is_node())
-    n = n->inputs[0].node().get();
-  return n;
 }
 
 namespace {

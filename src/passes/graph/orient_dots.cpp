@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "graph/op_def.h"
-#include "ops/emit.h"
+#include "ops/apply.h"
 
 namespace sheaf::passes {
 namespace {

@@ -9,6 +9,7 @@
 namespace sheaf::passes {
 namespace {
 
+using graph::FusionGroup;
 using graph::Node;
 using graph::Operand;
 

@@ -8,6 +8,6 @@
 namespace sheaf::passes {
 
 // Expects: groups in the order in which they will run.  Leaves: the same, with FusionGroup::before set.
-void precede_products(const graph::Graph& g, std::vector<FusionGroup>& groups);
+void precede_products(const graph::Graph& g, std::vector<graph::FusionGroup>& groups);
 
 }  // namespace sheaf::passes

@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "graph/node_map.h"
-#include "ops/emit.h"
+#include "ops/apply.h"
 
 namespace sheaf::passes {
 

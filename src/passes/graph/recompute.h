@@ -11,6 +11,6 @@ namespace sheaf::passes {
 // Expects: sizes known, and the groups that were chosen for the graph.  Leaves: copies of cheap nodes in front of the
 // users in other groups, for which the groups must be chosen anew; nothing where there is none to copy. Values are
 // unchanged to the bit.
-std::optional<graph::Graph> recompute(const graph::Graph& g, const std::vector<FusionGroup>& groups);
+std::optional<graph::Graph> recompute(const graph::Graph& g, const std::vector<graph::FusionGroup>& groups);
 
 }  // namespace sheaf::passes

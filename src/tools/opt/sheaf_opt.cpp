@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "autodiff/vjp.h"
+#include "advice/report.h"
 #include "compiler/compile.h"
 #include "compiler/inspect.h"
 #include "graph/text.h"
 #include "graph/verify.h"
 #include "loop/text.h"
-#include "ops/emit.h"
+#include "ops/apply.h"
 #include "ops/table.h"
 #include "passes/graph/fuse.h"
 #include "passes/graph/join_parts.h"
@@ -28,6 +28,7 @@
 #include "passes/loop/expand_math.h"
 #include "trace/traced.h"
 #include "transforms/batch.h"
+#include "transforms/vjp.h"
 
 namespace sheaf::tools {
 namespace {
@@ -59,7 +60,7 @@ Graph gradient(const Graph& g) {
   }
   for (const auto& n : g.inputs)
     if (is_float(n->types[0].dtype)) wrt.push_back(Operand(n, 0));
-  std::vector<Operand> adjoints = autodiff::vjp(g.outputs, dy, wrt, true);
+  std::vector<Operand> adjoints = transforms::vjp(g.outputs, dy, wrt, true);
   for (size_t i = 0; i < wrt.size(); ++i)
     out.outputs.push_back(adjoints[i] ? adjoints[i] : ops::zeros(wrt[i].type()));
   return out;
@@ -187,7 +188,7 @@ int main(int argc, char** argv) {
   try {
     return sheaf::tools::run(argc, argv);
   } catch (const sheaf::UserError& e) {
-    std::fputs(("sheaf-opt: " + sheaf::report(e)).c_str(), stderr);
+    std::fputs(("sheaf-opt: " + sheaf::advice::report(e)).c_str(), stderr);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "sheaf-opt: internal error: %s\n", e.what());
   }

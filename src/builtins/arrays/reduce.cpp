@@ -1,0 +1,397 @@
+// Reductions. Without :axis the whole array gives a scalar; with :axis an array (0-d for rank 1). Also the element-wise
+// minimum and maximum.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "builtins/arrays/arrays.h"
+#include "builtins/arrays/families.h"
+#include "builtins/core/warnings.h"
+#include "trace/size_values.h"
+#include "value/print.h"
+
+namespace sheaf::builtins {
+namespace {
+
+using ops::operator+;
+using ops::operator-;
+using ops::operator*;
+using ops::operator/;
+using trace::to_value;
+
+// One call of a reduction: what is reduced, over which axes, and what comes out.
+struct Reduction {
+  Operand x;
+  std::vector<int> axes;
+  bool whole;     // no :axis: the result is a scalar
+  bool keepdims;  // only with :axis
+  DType out;      // dtype of the result along axes, and of a scalar if it is f64
+  bool asked;     // for that dtype
+};
+
+DType plain_dtype(DType d) { return d == DType::Bool || is_storage_only(d) ? DType::I32 : d; }
+
+Reduction read_call(const Call& c, Operand x, std::string_view who) {
+  Reduction r{std::move(x), {}, true, false, DType::F32, false};
+  r.out = r.x.dtype();
+  if (auto axes = axes_option(c, r.x.rank())) {
+    r.axes = *axes;
+    r.whole = false;
+    r.keepdims = c.flag("keepdims");
+  } else {
+    r.axes.resize(r.x.rank());
+    std::iota(r.axes.begin(), r.axes.end(), 0);
+  }
+  if (auto d = dtype_option(c, who)) r.out = *d, r.asked = true;
+  return r;
+}
+
+// Scalars are reduced as 0-d arrays; ints among them in f32, since the result is a float anyway.
+Reduction read_call(Call& c, std::string_view who) {
+  Num n = num(c[0]);
+  return read_call(c, n.is_scalar() ? ops::cast(n.x, DType::F32) : n.x, who);
+}
+
+Operand run(std::string_view op, const Operand& x, const Reduction& r, bool keepdims) {
+  return r.axes.empty() ? x : ops::reduce(op, x, r.axes, keepdims);
+}
+
+// Results computed in a wider dtype come back in the one asked for.
+Value result(const Reduction& r, const Operand& y) {
+  if (!r.whole) return tensor_value(ops::cast(y, r.out));
+  return r.out == DType::F64 ? tensor_value(ops::cast(y, r.out)) : to_value(ops::cast(y, DType::F32), Kind::Float);
+}
+
+// What sums are computed in: whole sums of ints in f64, which is exact up to 2^53; narrow floats in f32 when the result
+// is.
+Operand summands(Reduction& r) {
+  DType d = plain_dtype(r.x.dtype());
+  if (!r.whole) {
+    DType out = plain_dtype(r.out);
+    d = d == out ? d : compute_type(promote(d, out));
+    if (!r.asked) r.out = out;
+  } else if (!is_float(d)) {
+    d = DType::F64;
+  } else {
+    d = d == DType::F64 || r.out == DType::F64 ? DType::F64 : DType::F32;
+  }
+  return ops::cast(r.x, d);
+}
+
+template <const char* kOp>
+Value total(Call& c) {
+  Reduction r = read_call(c, kOp);
+  Operand x = summands(r);
+  return result(r, run(kOp, x, r, r.keepdims));
+}
+
+Value product(Call& c) {
+  Reduction r = read_call(c, "product");
+  Operand x = summands(r);
+  Operand y = run("product", x, r, false);
+  if (y.rank() == 0) r.whole = true;
+  return result(r, y);
+}
+
+// Means are taken in f32 at least: a sum of f16 overflows at 65504, one of bf16 has three digits.
+Operand averaged(Reduction& r) {
+  bool wide = r.x.dtype() == DType::F64 || r.out == DType::F64;
+  if (!r.asked) r.out = float_dtype(r.out);
+  return ops::cast(r.x, wide ? DType::F64 : DType::F32);
+}
+
+Operand mean_of(const Operand& x, const Reduction& r, bool keepdims) {
+  Size n = 1;
+  for (int a : r.axes)
+    n = n * x.size(a);
+  return r.axes.empty() ? x : run("sum", x, r, keepdims) / trace::sizes_operand({n}, x.dtype(), true);
+}
+
+Value mean(Call& c) {
+  Reduction r = read_call(c, "mean");
+  Operand x = averaged(r);
+  return result(r, mean_of(x, r, r.keepdims));
+}
+
+// Two passes: the squares are of distances from the mean, so a large mean costs no digits.
+Operand variance(const Operand& x, const Reduction& r) {
+  Operand d = x - mean_of(x, r, true);
+  return mean_of(d * d, r, r.keepdims);
+}
+
+Value var(Call& c) {
+  Reduction r = read_call(c, "var");
+  Operand x = averaged(r);
+  return result(r, variance(x, r));
+}
+
+Value std_dev(Call& c) {
+  Reduction r = read_call(c, "std");
+  Operand x = averaged(r);
+  return result(r, ops::apply1("sqrt", variance(x, r)));
+}
+
+// The p-norm of all elements or along axes, as one vector; p is 2 unless :ord says otherwise.
+Value norm(Call& c) {
+  const Value* ord = c.option("ord");
+  double p = ord && !ord->is_nil() ? to_double(*ord, "norm") : 2;
+  Reduction r = read_call(c, "norm");
+  Operand x = averaged(r);
+  if (p == 2) return result(r, ops::apply1("sqrt", run("sum", x * x, r, r.keepdims)));
+  Operand size = ops::apply1("abs", x);
+  if (p == 1) return result(r, run("sum", size, r, r.keepdims));
+  if (std::isinf(p)) return result(r, run(p > 0 ? "max" : "min", size, r, r.keepdims));
+  Operand powers = run("sum", ops::apply2("pow", size, ops::like(x, p)), r, r.keepdims);
+  return result(r, ops::apply2("pow", powers, ops::like(x, 1 / p)));
+}
+
+// log Σ eˣ with the largest element taken out first: e⁸⁹ is no f32. An infinite maximum stays in.
+Value logsumexp(Call& c) {
+  Reduction r = read_call(c, "logsumexp");
+  Operand x = averaged(r);
+  Operand m = ops::apply1("stop_gradient", run("max", x, r, true));
+  m = ops::where(ops::apply1("is_inf", m), ops::like(m, 0), m);
+  Operand s = ops::apply1("log", run("sum", ops::apply1("exp", x - m), r, true)) + m;
+  for (size_t i = r.axes.size(); !r.keepdims && i-- > 0;)
+    s = ops::squeeze_axis(s, r.axes[i]);
+  return result(r, s);
+}
+
+bool is_plain(const Value& v) { return v.is_number() || v.is_bool(); }
+float plain_float(const Value& v) { return v.is_float() ? v.as_float() : static_cast<float>(v.as_int()); }
+
+// The larger (or smaller) of two; -0 is less than +0, and neither is NaN.
+template <bool kLarger>
+float winner(float a, float b) {
+  return a == b ? (std::signbit(a) == kLarger ? b : a) : (a < b) == kLarger ? b : a;
+}
+
+// (max a b …) of numbers.
+template <const char* kOp, bool kLarger>
+Value extremum_of_numbers(Call& c) {
+  bool plain = true;
+  for (Value& v : c.args) {
+    if (!trace::is_numeric(v)) throw runtime_error("Expected a number, got " + short_text(v));
+    if (rank_of(v) > 0)
+      throw runtime_error(fmt::format("{}: expected numbers, got {} and {}", kOp, short_text(c[0]), short_text(v)))
+          .hint(fmt::format("({}imum a b) compares arrays element by element", kOp));
+    plain &= is_plain(v);
+  }
+  if (plain) {
+    float best = plain_float(c[0]);
+    for (Value& v : c.args) {
+      float x = plain_float(v);
+      if (!std::isnan(best)) best = std::isnan(x) ? x : winner<kLarger>(best, x);
+    }
+    return Value::floating(best);
+  }
+  std::vector<Operand> parts;
+  for (Value& v : c.args)
+    parts.push_back(ops::reshape(ops::cast(num(v).x, DType::F32), {1}));
+  return float_value(ops::reduce(kOp, ops::concat(std::move(parts), 0), {0}, false));
+}
+
+// max and min; NaN wins.
+template <const char* kOp, bool kLarger>
+Value extremum(Call& c) {
+  if (c[0].is_list()) c[0] = tensor_value(array_operand(c[0], kOp));
+  if (c.size() > 1 && trace::is_numeric(c[0]) && rank_of(c[0]) == 0) return extremum_of_numbers<kOp, kLarger>(c);
+  if (c.size() > 1 && trace::is_numeric(c[0]))
+    warn(fmt::format("{} ignores argument 2; did you mean :axis, or {}imum?", kOp, kOp));
+  Reduction r = read_call(c, kOp);
+  Operand y = run(kOp, r.x, r, r.keepdims);
+  if (r.whole) warn_if_inexact(y);
+  return result(r, y);
+}
+
+template <const char* kOp>
+Value position(Call& c) {
+  Reduction r = read_call(c, kOp);
+  if (r.whole) {
+    Size n = num_elems(r.x.sizes());
+    return to_value(ops::cast(ops::reduce(kOp, ops::reshape(r.x, {n}), {0}, false), DType::I64), Kind::Int);
+  }
+  if (r.axes.size() != 1) throw runtime_error(fmt::format("{}: one axis at a time", kOp));
+  return tensor_value(ops::reduce(kOp, r.x, r.axes, false));
+}
+
+// any is a sum of bools, all a product: both have a value for nothing at all.
+template <const char* kOp, const char* kWho>
+Value truth(Call& c) {
+  Operand x = c[0].is_list() ? array_operand(c[0], kWho) : num(c[0]).x;
+  Reduction r = read_call(c, ops::cast(x, DType::Bool), kWho);
+  Operand y = run(kOp, r.x, r, r.keepdims);
+  return to_value(y, r.whole ? Kind::Bool : Kind::Tensor);
+}
+
+template <bool kLarger>
+float without_nan(float a, float b) {
+  return std::isnan(a) ? b : std::isnan(b) ? a : winner<kLarger>(a, b);
+}
+
+// Element-wise; NaN loses.
+template <const char* kOp, bool kLarger>
+Value fold(Call& c) {
+  Value acc = std::move(c[0]);
+  if (c.size() == 1) num(acc);
+  for (size_t i = 1; i < c.size(); ++i) {
+    const Value& b = c[i];
+    if (!is_plain(acc) || !is_plain(b))
+      acc = binary(kOp, acc, b);
+    else if (!acc.is_float() && !b.is_float())
+      acc = Value::integer(kLarger ? std::max(acc.as_int(), b.as_int()) : std::min(acc.as_int(), b.as_int()));
+    else
+      acc = Value::floating(without_nan<kLarger>(plain_float(acc), plain_float(b)));
+  }
+  return acc;
+}
+
+constexpr char kSum[] = "sum", kProduct[] = "product", kMax[] = "max", kMin[] = "min", kArgmax[] = "argmax",
+               kArgmin[] = "argmin", kMaximum[] = "maximum", kMinimum[] = "minimum", kAny[] = "any", kAll[] = "all";
+constexpr std::string_view kReductions = "Reductions", kOptions = "*axis keepdims dtype=";
+
+const BuiltinDef kBuiltins[] = {
+    {"sum",
+     kReductions,
+     "(sum x [:axis k] [:keepdims] [:DTYPE])",
+     "Sum of all elements as a float, or along one or more axes as a tensor.",
+     {{"(sum [1 2 3])", "6.0"}, {"(sum [[1 2] [3 4]] :axis 1)", "[3. 7.]"}},
+     1,
+     1,
+     total<kSum>,
+     kOptions},
+    {"mean",
+     kReductions,
+     "(mean x [:axis k] [:keepdims] [:DTYPE])",
+     "Arithmetic mean of all elements, or along axes.",
+     {{"(mean [1 2 3 6])", "3.0"}, {"(mean [[1 2] [3 6]] :axis 0)", "[2. 4.]"}},
+     1,
+     1,
+     mean,
+     kOptions},
+    {"product",
+     kReductions,
+     "(product x [:axis k] [:DTYPE])",
+     "Product of all elements, or along axes; a float whenever one number is left.",
+     {{"(product [1 2 3 4])", "24.0"}, {"(product [[1 2] [3 4]] :axis 1)", "[ 2. 12.]"}},
+     1,
+     1,
+     product,
+     kOptions},
+    {"max",
+     kReductions,
+     "(max x [:axis k] [:keepdims] [:DTYPE]) (max a b …)",
+     "Largest element of a tensor or list, along axes, or largest of several numbers; NaN wins.",
+     {{"(max [3 9 4])", "9.0"}, {"(max 3 9 4)", "9.0"}, {"(max [[1 8] [3 4]] :axis 0)", "[3. 8.]"}},
+     1,
+     -1,
+     extremum<kMax, true>,
+     kOptions},
+    {"min",
+     kReductions,
+     "(min x [:axis k] [:keepdims] [:DTYPE]) (min a b …)",
+     "Smallest element of a tensor or list, along axes, or smallest of several numbers; NaN wins.",
+     {{"(min [3 1 4])", "1.0"}, {"(min 3 1 4)", "1.0"}},
+     1,
+     -1,
+     extremum<kMin, false>,
+     kOptions},
+    {"var",
+     kReductions,
+     "(var x [:axis k] [:keepdims] [:DTYPE])",
+     "Population variance (divides by n), in two passes.",
+     {{"(var [1 2 3 4])", "1.25"}},
+     1,
+     1,
+     var,
+     kOptions},
+    {"std",
+     kReductions,
+     "(std x [:axis k] [:keepdims] [:DTYPE])",
+     "Population standard deviation: the square root of var.",
+     {{"(std [1 3])", "1.0"}},
+     1,
+     1,
+     std_dev,
+     kOptions},
+    {"norm",
+     kReductions,
+     "(norm x [:ord p] [:axis k] [:keepdims] [:DTYPE])",
+     "Length of x as one vector, or of the vectors along axes; p is 2, or any number or inf.",
+     {{"(norm [3 4])", "5.0"}, {"(norm [3 -4] :ord 1)", "7.0"}, {"(norm [3 -4] :ord inf)", "4.0"}},
+     1,
+     1,
+     norm,
+     "*axis keepdims ord dtype="},
+    {"logsumexp",
+     kReductions,
+     "(logsumexp x [:axis k] [:keepdims] [:DTYPE])",
+     "Logarithm of the sum of exponentials, without overflow.",
+     {{"(logsumexp [1000])", "1000.0"}},
+     1,
+     1,
+     logsumexp,
+     kOptions},
+    {"argmax",
+     kReductions,
+     "(argmax x [:axis k])",
+     "Position of the largest element (the first of ties) in the flattened tensor as an int, or along an axis as an "
+     "i32 tensor.",
+     {{"(argmax [3 9 4])", "1"}, {"(argmax [[1 8] [3 4]] :axis 0)", "[1 0]"}},
+     1,
+     1,
+     position<kArgmax>,
+     kOptions},
+    {"argmin",
+     kReductions,
+     "(argmin x [:axis k])",
+     "Position of the smallest element (the first of ties), as argmax.",
+     {{"(argmin [3 1 4])", "1"}},
+     1,
+     1,
+     position<kArgmin>,
+     kOptions},
+    {"any",
+     kReductions,
+     "(any x [:axis k] [:keepdims])",
+     "Is any element nonzero? A bool, or a bool tensor along axes.",
+     {{"(any (> [1 5] 3))", "true"}},
+     1,
+     1,
+     truth<kSum, kAny>,
+     "axis keepdims"},
+    {"all",
+     kReductions,
+     "(all x [:axis k] [:keepdims])",
+     "Are all elements nonzero? A bool, or a bool tensor along axes.",
+     {{"(all (> [1 5] 3))", "false"}},
+     1,
+     1,
+     truth<kProduct, kAll>,
+     "axis keepdims"},
+    {"maximum",
+     kReductions,
+     "(maximum a b …)",
+     "Element-wise larger of two or more arrays, broadcasting; NaN loses. The gradient goes to the first where it is "
+     "at least as large.",
+     {{"(maximum [1 5] [3 2])", "[3. 5.]"}, {"(maximum 2 7)", "7"}},
+     1,
+     -1,
+     fold<kMaximum, true>},
+    {"minimum",
+     kReductions,
+     "(minimum a b …)",
+     "Element-wise smaller of two or more arrays, broadcasting; NaN loses. The gradient goes to the first where it is "
+     "at most as large.",
+     {{"(minimum [1 5] [3 2])", "[1. 2.]"}, {"(minimum 2 7)", "2"}},
+     1,
+     -1,
+     fold<kMinimum, false>},
+};
+
+}  // namespace
+
+std::span<const BuiltinDef> reduce_builtins() { return kBuiltins; }
+
+}  // namespace sheaf::builtins

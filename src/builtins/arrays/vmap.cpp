@@ -1,0 +1,231 @@
+// The function is traced for one example and the graph applied to the whole batch by the ops' batching rules. What
+// cannot be traced or batched (branches on data, effects) runs once for each example, and the results are stacked.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "builtins/arrays/families.h"
+#include "builtins/core/elements.h"
+#include "trace/checks.h"
+#include "trace/context.h"
+#include "transforms/batch.h"
+#include "value/print.h"
+#include "value/tree.h"
+
+namespace sheaf::builtins {
+namespace {
+
+// The axis that is sliced, for each argument; the single entry of `all` for every argument when axes is a number.
+struct Axes {
+  std::optional<int64_t> all = 0;
+  std::vector<std::optional<int64_t>> each;
+  bool per_argument = false;
+
+  std::optional<int64_t> of(size_t argument) const {
+    if (!per_argument) return all;
+    return argument < each.size() ? each[argument] : std::nullopt;
+  }
+};
+
+Axes parse_axes(const Value& value) {
+  Value v = trace::concrete_tree(value);
+  Axes axes;
+  if (v.is_seq() || (v.is_tensor() && v.as_tensor().rank() == 1)) {
+    axes.per_argument = true;
+    for (const Value& a : Elements(v, "vmap").all())
+      axes.each.push_back(a.is_nil() ? std::nullopt : std::optional(to_index(a, "vmap: axis")));
+    return axes;
+  }
+  axes.all = v.is_nil() ? std::nullopt : std::optional(to_index(v, "vmap: axis"));
+  return axes;
+}
+
+// One argument of a batched call: a tensor or a tree of them, and the axis they are sliced along; without one it is
+// passed whole.
+struct Argument {
+  Value value;
+  std::optional<int64_t> axis;
+
+  // The value with make(tensor, axis) in the place of each tensor that is sliced.
+  template <class F>
+  Value with_tensors(F&& make) const {
+    if (!axis) return value;
+    return map_leaves(value, [&](const Value& v) {
+      if (!is_tensor_value(v)) return v;
+      Operand x = trace::operand_of(v);
+      return make(x, ops::check_axis(*axis, x.rank()));
+    });
+  }
+
+  Value at(int64_t i) const {
+    return with_tensors([&](const Operand& x, int along) {
+      if (along == 0 && !x.is_node()) return Value::tensor(select_axis0(x.value(), i));
+      return tensor_value(ops::squeeze_axis(ops::slice_axis(x, along, i, 1), along));
+    });
+  }
+};
+
+// Tensors of one shape (a number is one of rank 0): stacked; all numbers: a rank-1 f32 tensor; else the list itself.
+// Whether a number came as a 0-d tensor must not matter: a batched body has no such difference.
+Value stack_results(std::vector<Value> results) {
+  bool numbers = std::all_of(results.begin(), results.end(),
+                             [](const Value& v) { return trace::is_numeric(v) && trace::kind_of(v) != Kind::Bool; });
+  return numbers ? stack_trees(std::move(results)) : Value::list(std::move(results));
+}
+
+// The results of one example as a tree, with the batched leaves in place.
+struct BatchedTree {
+  std::vector<transforms::Batched> leaves;
+  int64_t batch;
+
+  Operand full(size_t i) const {
+    if (leaves[i].batched) return leaves[i].value;
+    Sizes s = leaves[i].value.sizes();
+    s.insert(s.begin(), Size(batch));
+    return ops::broadcast_to(leaves[i].value, s);
+  }
+
+  // The tree of one example.
+  Value row(const Value& tree, int64_t b) const {
+    size_t next = 0;
+    return map_leaves(tree, [&](const Value& v) {
+      if (!v.is_traced()) return v;
+      const transforms::Batched& leaf = leaves[next++];
+      Operand x = leaf.batched ? ops::squeeze_axis(ops::slice_axis(leaf.value, 0, b, 1), 0) : leaf.value;
+      return trace::to_value(x, trace::kind_of(v));
+    });
+  }
+};
+
+bool collect_leaves(const Value& v, std::vector<Operand>& out) {
+  if (v.is_traced()) out.push_back(trace::operand_of(v));
+  if (v.is_seq())
+    for (const Value& x : v.items())
+      if (!collect_leaves(x, out)) return false;
+  if (v.is_dict())
+    for (const DictEntry& e : v.as_dict().entries())
+      if (!collect_leaves(e.value, out)) return false;
+  return !v.is_callable() && v.tag() != Tag::Opaque && v.tag() != Tag::Atom;
+}
+
+// All examples at once; nothing when the function does not allow it.
+std::optional<Value> run_at_once(Caller& caller, const Value& f, const std::vector<Argument>& arguments, int64_t n) {
+  graph::Graph g;
+  std::vector<transforms::Batched> inputs;
+  std::vector<Value> example;
+  for (const Argument& a : arguments)
+    example.push_back(a.with_tensors([&](const Operand& x, int along) {
+      std::vector<int> perm = {along};
+      for (int i = 0; i < x.rank(); ++i)
+        if (i != along) perm.push_back(i);
+      Operand batch = ops::transpose(x, perm);
+      Sizes sizes = batch.sizes();
+      sizes.erase(sizes.begin());
+      auto node = make_ref<graph::Node>(&ops::op("input"), graph::Attrs{}, std::vector<Operand>{},
+                                        std::vector<graph::TensorType>{{batch.dtype(), sizes}});
+      g.inputs.push_back(node);
+      inputs.push_back({batch, true});
+      return tensor_value(Operand(node, 0));
+    }));
+  try {
+    Value result;
+    std::vector<Ref<graph::Node>> checked;
+    {
+      trace::Context context;
+      context.takes_globals = false;
+      context.parameters = g.inputs;
+      trace::Context::Use use(context);
+      result = caller.call(f, std::move(example));
+      if (!context.effects.empty()) return std::nullopt;  // one example after the other
+      checked = std::move(context.checked);
+    }
+    if (n == 0 && result.is_tensor()) {  // the same for every example, of which there is none
+      Dims sizes = result.as_tensor().sizes;
+      sizes.insert(sizes.begin(), 0);
+      return Value::tensor(empty_tensor(result.as_tensor().dtype, std::move(sizes)));
+    }
+    if (!collect_leaves(result, g.outputs)) return std::nullopt;
+    for (auto& check : trace::unused_checks(checked, g))
+      g.outputs.emplace_back(std::move(check), 0);
+    BatchedTree tree{transforms::batch_graph(g, inputs, n), n};
+    if (result.is_traced() && trace::kind_of(result) != Kind::Bool) {
+      Operand all = tree.full(0);
+      return tensor_value(trace::kind_of(result) == Kind::Tensor ? all : ops::cast(all, DType::F32));
+    }
+    std::vector<Value> rows;
+    for (int64_t b = 0; b < n; ++b)
+      rows.push_back(tree.row(result, b));
+    return stack_results(std::move(rows));
+  } catch (const trace::Untraceable&) {
+    return std::nullopt;
+  } catch (const transforms::NotBatchable&) {
+    return std::nullopt;
+  } catch (const UserError& e) {
+    if (e.message.starts_with("recursion too deep")) throw;  // each try again at each depth would double the work
+    return std::nullopt;  // the loop below meets the error at the right example, or does not
+  }
+}
+
+Value run_batch(Caller& caller, const Value& f, const Axes& axes, std::vector<Value>& args) {
+  // Beside a mapped tensor a tree is passed whole, as the parameters of a model are; where there is none its tensors
+  // are mapped.
+  bool any_tensor = false;
+  for (size_t i = 0; i < args.size(); ++i)
+    any_tensor |= axes.of(i) && is_tensor_value(args[i]);
+  std::vector<Argument> arguments;
+  int64_t n = -1;
+  for (size_t i = 0; i < args.size(); ++i) {
+    bool whole = any_tensor && !is_tensor_value(args[i]);
+    arguments.push_back({std::move(args[i]), whole ? std::nullopt : axes.of(i)});
+    arguments.back().with_tensors([&](const Operand& x, int along) {
+      int64_t length = x.size(along).value();
+      if (n >= 0 && n != length)
+        throw runtime_error(fmt::format("vmap: mapped arguments have different lengths: {} and {}", n, length));
+      n = length;
+      return Value::nil();
+    });
+  }
+  if (n < 0) throw runtime_error("vmap: at least one argument must be a mapped tensor");
+  if (n != 1)  // of no example the shape of the result is known only this way
+    if (auto all = run_at_once(caller, f, arguments, n)) return std::move(*all);
+  std::vector<Value> results = empty_list(n);
+  for (int64_t i = 0; i < n; ++i) {
+    std::vector<Value> example;
+    example.reserve(arguments.size());
+    for (const Argument& a : arguments)
+      example.push_back(a.at(i));
+    results.push_back(caller.call(f, std::move(example)));
+  }
+  return stack_results(std::move(results));
+}
+
+Value make_vmap(Call& c) {
+  Axes axes = c.size() > 1 ? parse_axes(c[1]) : Axes{};
+  return native_function("vmap", [f = std::move(c[0]), axes](Caller& caller, std::vector<Value>& args) {
+    return run_batch(caller, f, axes, args);
+  });
+}
+
+const BuiltinDef kBuiltins[] = {
+    {.name = "vmap",
+     .category = "Higher-order functions",
+     .signature = "(vmap f [axes])",
+     .doc = "A function that applies f to every slice of its tensor arguments and stacks the results on a new axis 0. "
+            "axes says which axis of each "
+            "argument is sliced (default 0): a number for all, or one entry for each argument, nil to pass it whole. A "
+            "dict or list is passed whole beside "
+            "a mapped tensor; where there is none, the tensors in it are mapped.",
+     .examples = {{"((vmap (fn [r] (sum r))) [[1 2] [3 4]])", "[3. 7.]"},
+                  {"((vmap (fn [r k] (* k (sum r))) [0 nil]) [[1 2] [3 4]] 10)", "[30. 70.]"}},
+     .min_args = 1,
+     .max_args = 2,
+     .run = make_vmap,
+     .arity_text = "vmap requires 1 or 2 arguments: (vmap fn [axes])"},
+};
+
+}  // namespace
+
+std::span<const BuiltinDef> vmap_builtins() { return kBuiltins; }
+
+}  // namespace sheaf::builtins

@@ -1,0 +1,312 @@
+#include "builtins/core/numeric.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "builtins/core/warnings.h"
+#include "trace/control.h"
+#include "trace/int_bounds.h"
+#include "trace/size_values.h"
+#include "value/equal.h"
+#include "value/print.h"
+
+namespace sheaf::builtins {
+
+using trace::concrete;
+using trace::kind_of;
+using trace::operand_of;
+using trace::to_value;
+
+Num num(const Value& v) {
+  if (!trace::is_numeric(v)) throw runtime_error("Expected a number, got " + short_text(v));
+  return {operand_of(v), kind_of(v)};
+}
+
+std::pair<Num, Num> nums(const Value& a, const Value& b) {
+  if (!trace::is_numeric(a) || !trace::is_numeric(b))
+    throw runtime_error("Expected numbers, got " + short_text(a) + " and " + short_text(b));
+  return {{operand_of(a), kind_of(a)}, {operand_of(b), kind_of(b)}};
+}
+
+namespace {
+
+DType array_dtype(const Num& n) { return is_storage_only(n.x.dtype()) ? DType::I32 : n.x.dtype(); }
+
+// The dtype of a tensor met by a scalar of some kind.
+DType weak_dtype(DType tensor, Kind scalar) {
+  switch (scalar) {
+    case Kind::Bool:
+    case Kind::Int: return tensor == DType::Bool && scalar == Kind::Int ? DType::I32 : tensor;
+    default: return is_float(tensor) ? tensor : DType::F32;
+  }
+}
+
+}  // namespace
+
+DType common_dtype(const Num& a, const Num& b) {
+  if (!a.is_scalar() && !b.is_scalar()) return promote(a.x.dtype(), b.x.dtype());
+  if (!a.is_scalar()) return weak_dtype(array_dtype(a), b.kind);
+  if (!b.is_scalar()) return weak_dtype(array_dtype(b), a.kind);
+  if (a.kind == Kind::Float || b.kind == Kind::Float) return DType::F32;
+  return is_float(a.x.dtype()) || is_float(b.x.dtype()) ? DType::F32 : DType::I64;
+}
+
+Operand in_dtype(const Num& n, DType d) {
+  if (n.kind != Kind::Int || !is_int(d) || trace::surely_holds(d, n.x)) return ops::cast(n.x, d);
+  // Hashes count down in u32 by adding negative numbers.
+  if (d == DType::U32 && trace::int_bits(n.x) <= 32) return ops::cast(n.x, d);
+  if (!n.x.has_value()) return trace::checked_narrow(n.x, d);
+  throw runtime_error(fmt::format("{} does not fit {}", element_as_int(n.x.value(), 0), name_of(d)))
+      .hint("(cast x :i64) makes room in the tensor");
+}
+
+Operand bound_in_dtype(const Num& n, DType d, bool upper) {
+  if (n.kind != Kind::Int || !is_int(d) || trace::surely_holds(d, n.x)) return in_dtype(n, d);
+  Operand edge = ops::cast(ops::constant(DType::F64, upper ? HUGE_VAL : -HUGE_VAL), d);
+  return in_dtype({ops::apply2(upper ? "minimum" : "maximum", n.x, ops::cast(edge, n.x.dtype())), n.kind}, d);
+}
+
+Kind common_kind(const Num& a, const Num& b) {
+  if (a.is_scalar() && b.is_scalar()) return a.kind == Kind::Float || b.kind == Kind::Float ? Kind::Float : Kind::Int;
+  bool zero_d = (a.is_scalar() || a.x.rank() == 0) && (b.is_scalar() || b.x.rank() == 0);
+  return zero_d && common_dtype(a, b) != DType::F64 ? Kind::Float : Kind::Tensor;
+}
+
+DType float_dtype(DType d) { return is_float(d) ? d : DType::F32; }
+
+Value binary(std::string_view op, const Value& av, const Value& bv, bool to_float) {
+  auto [a, b] = nums(av, bv);
+  // Dividing ints by zero is an error of the program, so the divisor must be known.
+  if ((op == "floor_div" || op == "mod") && a.kind == Kind::Int && b.kind == Kind::Int && to_size(bv, op) == Size(0))
+    throw runtime_error("integer division by zero");
+  DType d = common_dtype(a, b);
+  Kind k = common_kind(a, b);
+  if (to_float) {
+    d = float_dtype(d);
+    if (k == Kind::Int) k = Kind::Float;
+  }
+  // What bools have no operation for is done with ints.
+  DType work = d == DType::Bool && !ops::op(op).dtypes.has(d) ? DType::I32 : d;
+  // A float comes out, which has no 32 bits to keep to.
+  if (k == Kind::Float && is_int(work)) d = work = DType::I64;
+  bool is_bound = op == "minimum" || op == "maximum";
+  auto in_work = [&](const Num& n) { return is_bound ? bound_in_dtype(n, work, op == "minimum") : in_dtype(n, work); };
+  Operand y = ops::cast(ops::apply2(op, in_work(a), in_work(b)), d);
+  if (k == Kind::Int && d == DType::I64 && (op == "add" || op == "sub" || op == "mul"))
+    y = trace::checked_int(op, ops::cast(a.x, d), ops::cast(b.x, d), y);
+  if (k == Kind::Float) y = ops::cast(y, DType::F32);
+  return to_value(y, k);
+}
+
+// Numbers are few and people read all their digits: an elementary function of one goes through f64, which gives the
+// nearest f32.
+Value unary_float(std::string_view op, const Value& v) {
+  if (v.is_float() || v.is_int()) {
+    float x = v.is_float() ? v.as_float() : static_cast<float>(v.as_int());
+    if (auto y = ops::elementary_at(op, x)) return Value::floating(static_cast<float>(*y));
+  }
+  Num n = num(v);
+  if (!n.is_scalar()) return to_value(ops::apply1(op, ops::cast(n.x, float_dtype(n.x.dtype()))), Kind::Tensor);
+  Operand x = ops::cast(n.x, DType::F32);
+  bool wide = ops::elementary_at(op, 0).has_value();
+  return to_value(wide ? ops::cast(ops::apply1(op, ops::cast(x, DType::F64)), DType::F32) : ops::apply1(op, x),
+                  Kind::Float);
+}
+
+bool is_true(const Value& v) {
+  if (is_tensor_value(v) && operand_of(v).rank() > 0) warn_always_true();
+  if (!v.is_traced()) return truthy(v);
+  if (auto known = trace::known_truth(v)) return *known;
+  throw trace::Untraceable("the truth of a traced " + v.as_traced()->describe() + " is needed", trace::current_span());
+}
+
+bool Call::flag(std::string_view name) const {
+  const Value* v = option(name);
+  return v && is_true(*v);
+}
+
+Value not_value(const Value& v) {
+  if (!v.is_traced()) return Value::boolean(!is_true(v));
+  if (operand_of(v).rank() > 0) warn_always_true();
+  if (auto known = trace::known_truth(v)) return Value::boolean(!*known);
+  return to_value(ops::apply1("bit_not", trace::truth_operand(v)), Kind::Bool);
+}
+
+bool is_tensor_value(const Value& v) { return v.is_tensor() || (v.is_traced() && kind_of(v) == Kind::Tensor); }
+
+Value tensor_value(const Operand& o) { return to_value(o, Kind::Tensor); }
+
+Value float_value(const Operand& o) {
+  if (o.dtype() == DType::F64) return to_value(o, Kind::Tensor);
+  return to_value(ops::cast(o, DType::F32), Kind::Float);
+}
+
+void warn_if_inexact(const Operand& o) {
+  if (o.dtype() != DType::I32 || !o.has_value()) return;
+  int64_t v = element_as_int(o.value(), 0);
+  float f = static_cast<float>(v);
+  if (static_cast<int64_t>(f) != v)
+    warn(fmt::format("the int {} taken out of a tensor becomes the float {}; (item x i) gives it exactly", v,
+                     float_text(f)));
+}
+
+Value element_value(const Operand& o) {
+  switch (o.dtype()) {
+    case DType::I64:
+    case DType::U32: return to_value(ops::cast(o, DType::I64), Kind::Int);
+    default: warn_if_inexact(o); return float_value(o);
+  }
+}
+
+Value row_value(const Operand& o, Size i) {
+  Operand row = o.is_node() || !i.is_const() ? ops::squeeze_axis(ops::slice_axis(o, 0, i, 1), 0)
+                                             : Operand(select_axis0(o.value(), i.value()));
+  return o.rank() == 1 ? element_value(row) : tensor_value(row);
+}
+
+namespace {
+
+// A plain scalar from any numeric value of one element.
+Value scalar_of(const Value& v, std::string_view who) {
+  Value c = concrete(v);
+  if (c.is_tensor()) {
+    const Tensor& t = c.as_tensor();
+    if (t.num_elems() != 1) throw runtime_error(fmt::format("{}: expected a number, got {}", who, short_text(c)));
+    return is_float(t.dtype) ? Value::floating(static_cast<float>(element_as_double(t, 0)))
+                             : Value::integer(element_as_int(t, 0));
+  }
+  if (c.is_bool()) return Value::integer(c.as_bool());
+  if (!c.is_number()) throw runtime_error(fmt::format("{}: expected a number, got {}", who, short_text(c)));
+  return c;
+}
+
+}  // namespace
+
+int64_t to_index(const Value& v, std::string_view who) {
+  Value s = scalar_of(v, who);
+  if (s.is_int()) return s.as_int();
+  if (std::isnan(s.as_float())) throw runtime_error("index cannot be NaN");
+  return saturate_to_int(s.as_float());
+}
+
+double to_double(const Value& v, std::string_view who) {
+  Value c = concrete(v);
+  if (c.is_tensor() && c.as_tensor().num_elems() == 1) return element_as_double(c.as_tensor(), 0);
+  Value s = scalar_of(c, who);
+  return s.is_int() ? static_cast<double>(s.as_int()) : s.as_float();
+}
+
+Size to_size(const Value& v, std::string_view who) {
+  auto s = trace::size_value(v);
+  return s ? *s : Size(to_index(v, who));
+}
+
+Size resolve_index(const Value& v, Size length) {
+  Size i = to_size(v, "index");
+  Size at = i < Size(0) ? i + length : i;
+  if (at < Size(0) || at >= length)
+    throw runtime_error(fmt::format("index {} out of bounds for length {}", i.str(), length.str()));
+  return at;
+}
+
+int64_t resolve_index(const Value& v, int64_t length) { return resolve_index(v, Size(length)).value(); }
+
+namespace {
+
+// A list of sizes or other whole numbers from a list, tuple or tensor of numbers, or a single number.
+Sizes to_extents(const Value& value, std::string_view who) {
+  if (value.is_traced()) {
+    if (const Sizes* sizes = trace::size_values(operand_of(value))) return *sizes;
+    if (auto sizes = trace::mixed_extents(operand_of(value))) return *std::move(sizes);
+  }
+  Value v = concrete(value);
+  Sizes out;
+  auto expect_axis = [&](const Value& x) {
+    if (who == "axis" && !trace::is_numeric(x)) throw runtime_error("axis: expected a number, got " + short_text(x));
+  };
+  if (v.is_seq()) {
+    for (const Value& x : v.items()) {
+      expect_axis(x);
+      if (x.is_string()) {
+        bool creates = who == "zeros" || who == "ones";
+        UserError e =
+            runtime_error(creates ? fmt::format("shape must contain integers, got {}", short_text(x))
+                                  : fmt::format("Invalid shape: expected integer, got symbol '{}'.", x.as_string()));
+        e.hints.push_back("inside a quote nothing is evaluated; write the shape as an unquoted vector, e.g. [n 3]");
+        throw e;
+      }
+      if (!trace::is_numeric(x)) {
+        UserError e = runtime_error(fmt::format("shape must contain integers, got {}", short_text(x)));
+        if (x.is_callable()) e.hints.push_back("arithmetic inside a shape needs parentheses, e.g. [(* 2 n) 3]");
+        throw e;
+      }
+      out.push_back(to_size(x, who));
+    }
+    return out;
+  }
+  if (v.is_tensor()) {
+    const Tensor& t = v.as_tensor();
+    for (int64_t i = 0; i < t.num_elems(); ++i)
+      out.push_back(element_as_int(t, i));
+    return out;
+  }
+  expect_axis(v);
+  if (!trace::is_numeric(v)) throw runtime_error(fmt::format("shape must contain integers, got {}", short_text(v)));
+  out.push_back(to_index(v, who));
+  return out;
+}
+
+}  // namespace
+
+std::vector<int64_t> to_ints(const Value& v, std::string_view who) {
+  std::vector<int64_t> out;
+  for (Size s : to_extents(v, who))
+    out.push_back(s.value());
+  return out;
+}
+
+Sizes to_shape(const Value& v, std::string_view who, bool keep_negative) {
+  // Entries of a shape are truncated as everywhere, but a lone fraction is no shape: something else was meant.
+  Value lone = trace::is_numeric(v) && kind_of(v) == Kind::Float ? concrete(v) : v;
+  if (lone.is_float() && lone.as_float() != std::floor(lone.as_float()))
+    throw runtime_error(fmt::format("shape must contain integers, got {}", short_text(lone)));
+  Sizes out = to_extents(lone, who);
+  for (Size& s : out)
+    if (!keep_negative && s < Size(0)) s = 0;
+  return out;
+}
+
+std::optional<int> axis_option(const Call& c, int rank, std::string_view name) {
+  const Value* v = c.option(name);
+  if (!v || v->is_nil()) return std::nullopt;
+  return ops::check_axis(to_index(*v, name), rank);
+}
+
+DType to_dtype(const Value& v, std::string_view who) {
+  if (!is_key(v)) throw runtime_error(fmt::format("{}: expected a dtype keyword, got {}", who, short_text(v)));
+  auto d = dtype_from_name(key_name(v).str());
+  if (!d)
+    throw runtime_error(fmt::format("{}: unknown dtype :{}. Valid dtypes: {}", who, key_name(v).str(), dtype_list()));
+  return *d;
+}
+
+Operand tensor_operand(const Value& v, std::string_view who, bool scalars) {
+  if (is_tensor_value(v) || (scalars && trace::is_numeric(v))) return operand_of(v);
+  throw runtime_error(fmt::format("{}: expected tensor, got {}", who, type_name(v)));
+}
+
+Operand index_operand(const Value& v, std::string_view who) {
+  Operand o = tensor_operand(v, who, true);
+  if (o.has_value() && is_float(o.dtype())) {
+    const Tensor& t = o.value();
+    for (int64_t i = 0, n = t.num_elems(); i < n; ++i)
+      if (std::isnan(element_as_double(t, i))) throw runtime_error("index cannot be NaN");
+  } else if (is_float(o.dtype())) {
+    o = ops::where(ops::apply1("is_nan", o), ops::like(o, -HUGE_VAL),
+                   o);  // out of range everywhere, so the op's own check finds it
+  }
+  return ops::cast(o, DType::I64);
+}
+
+}  // namespace sheaf::builtins

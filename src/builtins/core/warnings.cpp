@@ -1,0 +1,59 @@
+#include "builtins/core/warnings.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <mutex>
+#include <set>
+
+#include "trace/traced.h"
+#include "value/print.h"
+
+namespace sheaf::builtins {
+namespace {
+
+struct State {
+  std::mutex mu;
+  std::set<uint64_t> seen;  // places
+  std::set<uint32_t> strict;
+};
+
+State& state() {
+  static auto* s = new State;
+  return *s;
+}
+
+}  // namespace
+
+void make_strict(uint32_t source) {
+  std::lock_guard lock(state().mu);
+  state().strict.insert(source);
+}
+
+bool is_strict(uint32_t source) {
+  std::lock_guard lock(state().mu);
+  return state().strict.count(source) > 0;
+}
+
+void warn(const std::string& message) {
+  Span span = trace::current_span();
+  if (is_strict(span.source)) throw runtime_error(message).hint("(use strict) makes this warning an error");
+  {
+    std::lock_guard lock(state().mu);
+    if (!state().seen.insert((uint64_t{span.source} << 32) | span.begin).second) return;
+  }
+  std::string at = place(span);
+  std::fputs(fmt::format("{}{}warning: {}\n", at, at.empty() ? "" : ": ", message).c_str(), stderr);
+}
+
+void warn_always_true() { warn("a tensor of rank 1 or more is always true; use any, all or item"); }
+
+void warn_ignored_argument(const BuiltinDef& def, int index, const Value& argument) {
+  std::string text = fmt::format("{} ignores argument {}", def.name, index + 1);
+  if (def.options.find("axis") != std::string_view::npos)
+    text +=
+        !argument.is_traced() ? fmt::format("; did you mean :axis {}?", short_text(argument)) : "; did you mean :axis?";
+  warn(text);
+}
+
+}  // namespace sheaf::builtins

@@ -1,0 +1,22 @@
+// Places buffers with known lifetimes in one block of memory.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace sheaf::memory {
+
+struct Lifetime {
+  int64_t bytes = 0;
+  int first = 0, last = 0;  // steps, inclusive
+};
+
+struct MemoryPlan {
+  std::vector<int64_t> offsets;  // parallel to the lifetimes, 64-byte aligned
+  size_t total_bytes = 0;
+};
+
+// Largest first, each at the lowest offset where it meets no other buffer alive at the same time.
+MemoryPlan plan_memory(const std::vector<Lifetime>& buffers);
+
+}  // namespace sheaf::memory

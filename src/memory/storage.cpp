@@ -1,0 +1,160 @@
+#include "memory/storage.h"
+
+#include <algorithm>
+
+#include "memory/plan.h"
+
+namespace sheaf::memory {
+
+bool Stored::is_contiguous() const {
+  Tensor t;
+  t.sizes = sizes;
+  t.strides = strides;
+  return t.is_contiguous();
+}
+
+int Storage::add(Memory m) {
+  memories_.push_back(m);
+  return static_cast<int>(memories_.size()) - 1;
+}
+
+Stored Storage::input(int index, DType dtype, const Dims& sizes) {
+  int64_t bytes = checked_num_elems(sizes) * size_bytes(dtype);
+  return {add({Place::Input, index, bytes, -1, -1}), 0, sizes, contiguous_strides(sizes), dtype};
+}
+
+Stored Storage::constant(const Tensor& t) {
+  executable_.constants.push_back(t);
+  return {add({Place::Constant, static_cast<int>(executable_.constants.size()) - 1, 0, -1, -1}), 0, t.sizes, t.strides,
+          t.dtype};
+}
+
+Stored Storage::fresh(DType dtype, const Dims& sizes) {
+  int64_t bytes = checked_num_elems(sizes) * size_bytes(dtype);
+  return {add({Place::Scratch, -1, bytes, next_launch(), next_launch()}), 0, sizes, contiguous_strides(sizes), dtype};
+}
+
+void Storage::launch(runtime::Launch l, const std::vector<Stored>& arrays, bool checks) {
+  int step = next_launch();
+  if (checks) last_check_ = step;
+  for (const Stored& s : arrays) {
+    memories_[s.memory].last = std::max(memories_[s.memory].last, step);
+    uses_.push_back({step, static_cast<int>(l.buffers.size()), s.memory, s.offset * size_bytes(s.dtype)});
+    l.buffers.push_back({});
+  }
+  executable_.launches.push_back(std::move(l));
+}
+
+void Storage::hold(const std::vector<Stored>& arrays) {
+  for (const Stored& s : arrays)
+    memories_[s.memory].last = std::max(memories_[s.memory].last, next_launch());
+}
+
+void Storage::drop(const Stored& s) { memories_[s.memory].bytes = 0; }
+
+void Storage::may_write_over(const Stored& in, const Stored& out) {
+  overwrites_.push_back({next_launch(), in.memory, out.memory});
+}
+
+bool Storage::is_own(const Stored& s) const {
+  const Memory& m = memories_[s.memory];
+  return m.kind == Place::Scratch && s.offset == 0 && s.is_contiguous() &&
+         checked_num_elems(s.sizes) * size_bytes(s.dtype) == m.bytes;
+}
+
+void Storage::output(const Stored& s) {
+  Memory& m = memories_[s.memory];
+  if (m.kind == Place::Scratch) {
+    m.kind = Place::Output;
+    m.index = static_cast<int>(executable_.output_buffers.size());
+    executable_.output_buffers.push_back({m.bytes, -1});
+  }
+  m.last = next_launch();
+  m.returned = true;
+  executable_.outputs.push_back({s.dtype, s.sizes, s.strides, {m.kind, m.index, s.offset * size_bytes(s.dtype)}});
+}
+
+// An output may take over the memory of an input that nobody reads once the output is written. Writes that come before
+// a check that may fail must not destroy an input: the call is then interpreted from its arguments.
+void Storage::choose_donations() {
+  std::vector<bool> taken(memories_.size(), false);
+  auto donate = [&](int in, int out) {
+    executable_.output_buffers[memories_[out].index].donor = memories_[in].index;
+    taken[in] = taken[out] = true;
+  };
+  auto possible = [&](int in, int out) {
+    const Memory &i = memories_[in], &o = memories_[out];
+    return i.kind == Place::Input && o.kind == Place::Output && !i.returned && !taken[in] && !taken[out] &&
+           i.bytes == o.bytes && i.bytes > 0 && o.first > last_check_;
+  };
+  // First where an element takes the place of the element it was made from.
+  for (const Overwrite& w : overwrites_)
+    if (possible(w.in, w.out) && memories_[w.in].last == w.launch) donate(w.in, w.out);
+  std::vector<int> inputs, outputs;
+  for (size_t i = 0; i < memories_.size(); ++i) {
+    if (memories_[i].kind == Place::Input) inputs.push_back(static_cast<int>(i));
+    if (memories_[i].kind == Place::Output) outputs.push_back(static_cast<int>(i));
+  }
+  for (int out : outputs) {
+    if (taken[out]) continue;
+    auto in = std::find_if(inputs.begin(), inputs.end(),
+                           [&](int i) { return possible(i, out) && memories_[i].last < memories_[out].first; });
+    if (in != inputs.end()) donate(*in, out);
+  }
+}
+
+// Scratch that dies in the launch that writes other scratch over it, or an output with memory of its own, becomes one
+// memory with it.
+void Storage::merge_scratch(std::vector<int>& same) {
+  auto find = [&](int m) {
+    while (same[m] != m)
+      m = same[m];
+    return m;
+  };
+  for (const Overwrite& w : overwrites_) {
+    int in = find(w.in), out = w.out;
+    if (in == out || same[out] != out) continue;
+    Memory &i = memories_[in], &o = memories_[out];
+    if (i.kind != Place::Scratch || i.bytes != o.bytes || i.last != w.launch || o.first != w.launch) continue;
+    if (o.kind == Place::Scratch) {
+      i.last = o.last;
+      same[out] = in;
+    } else if (o.kind == Place::Output && executable_.output_buffers[o.index].donor < 0) {
+      o.first = i.first;
+      same[in] = out;
+    }
+  }
+}
+
+void Storage::place(const Sharing& sharing) {
+  if (!sharing.in_place)
+    overwrites_.clear();
+  else
+    choose_donations();
+  std::vector<int> same(memories_.size());
+  for (size_t i = 0; i < same.size(); ++i)
+    same[i] = static_cast<int>(i);
+  merge_scratch(same);
+  std::vector<Lifetime> lifetimes;
+  std::vector<int> which;
+  for (size_t i = 0; i < memories_.size(); ++i)
+    if (memories_[i].kind == Place::Scratch && same[i] == static_cast<int>(i)) {
+      const Memory& m = memories_[i];
+      lifetimes.push_back(
+          {m.bytes, sharing.reuse_scratch ? m.first : 0, sharing.reuse_scratch ? m.last : next_launch()});
+      which.push_back(static_cast<int>(i));
+    }
+  MemoryPlan plan = plan_memory(lifetimes);
+  executable_.scratch_bytes = plan.total_bytes;
+  std::vector<int64_t> base(memories_.size(), 0);
+  for (size_t i = 0; i < which.size(); ++i)
+    base[which[i]] = plan.offsets[i];
+  for (const Use& u : uses_) {
+    int m = u.memory;
+    while (same[m] != m)
+      m = same[m];
+    executable_.launches[u.launch].buffers[u.slot] = {memories_[m].kind, memories_[m].index, base[m] + u.offset_bytes};
+  }
+}
+
+}  // namespace sheaf::memory
