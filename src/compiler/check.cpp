@@ -77,7 +77,7 @@ class Twin {
   std::vector<std::byte*> pointers_, inputs_;
 };
 
-void run_beside(const Executable& e, const Launch& l, Twin& twin) {
+void run_in_twin(const Executable& e, const Launch& l, Twin& twin) {
   auto* kernel = dynamic_cast<const CheckableKernel*>(l.kernel.get());
   if (!kernel) return twin.follow();  // loops and branches check what is inside them; host calls must not be made twice
   Executable::Pointers pointers = e.pointers(l, twin.memory());
@@ -88,20 +88,18 @@ void run_beside(const Executable& e, const Launch& l, Twin& twin) {
 
 void run_checked(const Executable& e, const Memory& m) {
   Twin twin(e, m);
-  for (size_t i = 0; i < e.launches.size();) {
+  for (const runtime::Step& step : e.steps) {
     if (runtime::g_stop_requested && runtime::g_stop_requested()) throw runtime::Stopped{};
-    size_t first = i;
-    i = e.run_from(first, m);
-    for (size_t k = first; k < i; ++k)
-      run_beside(e, e.launches[k], twin);
-    for (size_t k = first; k < i; ++k)
-      if (auto* kernel = dynamic_cast<const CheckableKernel*>(e.launches[k].kernel.get()))
-        twin.compare(e.launches[k], kernel->kernel());
+    e.run_step(step, m);
+    each_launch(step, [&](const Launch& l) { run_in_twin(e, l, twin); });
+    each_launch(step, [&](const Launch& l) {
+      if (auto* kernel = dynamic_cast<const CheckableKernel*>(l.kernel.get())) twin.compare(l, kernel->kernel());
+    });
   }
 }
 
 }  // namespace
 
-void check_everything() { runtime::g_run_launches = run_checked; }
+void check_everything() { runtime::g_run_steps = run_checked; }
 
 }  // namespace sheaf::compiler

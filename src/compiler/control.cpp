@@ -20,7 +20,7 @@ class Part {
   int64_t scratch_bytes() const { return static_cast<int64_t>(code_.executable.scratch_bytes); }
   void run(Pointers inputs, Pointers outputs, std::byte* scratch) const {
     try {
-      code_.tier->watch(code_.executable.launches, [&] { code_.executable.run_at({inputs, outputs, scratch}); });
+      code_.tier->watch(code_.executable, [&] { code_.executable.run_at({inputs, outputs, scratch}); });
     } catch (const runtime::CheckFailure& f) {
       throw check_error(code_, f);
     }

@@ -22,39 +22,29 @@ std::string at(const Span& span) { return span ? "  ; " + place(span) : ""; }
 
 }  // namespace
 
-std::string groups_text(const std::vector<graph::FusionGroup>& groups) {
-  constexpr const char* kinds[] = {"map", "rows", "reduce", "single"};
-  std::string out;
-  for (const graph::FusionGroup& group : groups) {
-    out += fmt::format("group {}{} {{", kinds[group.kind],
-                       group.behind   ? " behind its product"
-                       : group.before ? " in front of its product"
-                                      : "");
-    for (const auto& m : group.members)
-      out += fmt::format(" {}{}", m.node->op->name, m.stored ? "!" : "");
-    out += " }" + at(group.root()->span) + "\n";
-  }
-  return out;
-}
-
 std::string plan_text(const runtime::Executable& e) {
-  std::string out = fmt::format("plan: {} launches, {} bytes of scratch, {} constants\n", e.launches.size(),
+  std::string out = fmt::format("plan: {} launches, {} bytes of scratch, {} constants\n", e.num_launches(),
                                 e.scratch_bytes, e.constants.size());
   for (size_t i = 0; i < e.output_buffers.size(); ++i) {
     const auto& b = e.output_buffers[i];
     out += fmt::format("  output {}: {} bytes{}\n", i, b.bytes,
                        b.donor >= 0 ? fmt::format(", may take over input {}", b.donor) : "");
   }
-  for (const auto& l : e.launches) {
-    out += fmt::format("  {}{} (",
-                       l.is_copy    ? "copy: "
-                       : l.by_parts ? "part by part: "
-                       : l.by_rows  ? "row by row: "
-                                    : "",
-                       l.name);
+  auto add = [&](std::string_view kind, const std::string& name, const runtime::Launch& l) {
+    out += fmt::format("  {}{} (", kind, name);
     for (size_t i = 0; i < l.buffers.size(); ++i)
       out += (i ? ", " : "") + place_text(l.buffers[i]);
     out += ")" + at(l.span) + "\n";
+  };
+  for (const runtime::Step& step : e.steps) {
+    if (auto* l = std::get_if<runtime::Launch>(&step)) {
+      add(l->is_copy ? "copy: " : "", l->name, *l);
+      continue;
+    }
+    const auto& p = std::get<runtime::ProductStep>(step);
+    if (p.prologue) add("prologue: ", p.prologue->launch.name, p.prologue->launch);
+    add("", p.name, p.product);
+    if (p.epilogue) add("epilogue: ", p.epilogue->launch.name, p.epilogue->launch);
   }
   return out;
 }
@@ -62,23 +52,24 @@ std::string plan_text(const runtime::Executable& e) {
 std::string native_text(const runtime::Executable& e, codegen::NativeText what) {
   std::string out;
   std::set<CodeKey> seen;
-  for (const auto& l : e.launches) {
+  e.each_launch([&](const runtime::Launch& l) {
     auto* k = dynamic_cast<const TieredKernel*>(l.kernel.get());
-    if (!k || !k->is_compilable() || !seen.insert(k->key(l.sizes)).second) continue;
+    if (!k || !k->is_compilable() || !seen.insert(k->key(l.sizes)).second) return;
     out += fmt::format("; {}{}\n{}\n", l.name, at(l.span), codegen::native_text(k->specialized(l.sizes), what));
-  }
+  });
   return out;
 }
 
 std::vector<Hint> performance_hints(const graph::Graph& g, const Compiled& c) {
   std::vector<Hint> out;
-  for (const auto& l : c.executable.launches)
+  c.executable.each_launch([&](const runtime::Launch& l) {
     if (l.is_copy)
       out.push_back({l.span,
                      fmt::format("{} is copied: the op reads it in an order that strides cannot give, or changes it "
                                  "while it is still needed",
                                  l.name),
                      0});
+  });
   for (const graph::Node* n : live_nodes(g)) {
     if (n->op->name != "cast" || n->inputs[0].rank() == 0) continue;
     DType from = n->inputs[0].type().dtype, to = n->types[0].dtype;

@@ -4,13 +4,10 @@
 #include <vector>
 
 #include "compiler/compile.h"
-#include "graph/fusion_group.h"
 
 namespace sheaf::compiler {
 
-// The groups of nodes that became kernels, with the forms they came from.
-std::string groups_text(const std::vector<graph::FusionGroup>& groups);
-// Launches in order, with the memory each reads and writes.
+// Steps in order, with the memory each reads and writes.
 std::string plan_text(const runtime::Executable& e);
 // The native code of its kernels, each distinct one once.
 std::string native_text(const runtime::Executable& e, codegen::NativeText what);

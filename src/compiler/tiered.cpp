@@ -197,18 +197,18 @@ int TieredKernel::run(std::span<std::byte* const> buffers, std::span<const int64
   return site;
 }
 
-void compile_natively(std::span<const runtime::Launch> launches, int64_t min_block_ns) {
+void compile_natively(const runtime::Executable& executable, int64_t min_block_ns) {
   struct Job {
     const TieredKernel* kernel;
     std::span<const int64_t> sizes;
   };
   std::vector<Job> jobs;
   std::set<CodeKey> seen;
-  for (const runtime::Launch& l : launches) {
+  executable.each_launch([&](const runtime::Launch& l) {
     auto* k = dynamic_cast<const TieredKernel*>(l.kernel.get());
-    if (!k || !k->is_compilable() || k->block_ns() < min_block_ns || k->is_native(l.sizes)) continue;
+    if (!k || !k->is_compilable() || k->block_ns() < min_block_ns || k->is_native(l.sizes)) return;
     if (seen.insert(k->key(l.sizes)).second) jobs.push_back({k, l.sizes});
-  }
+  });
   if (jobs.empty()) return;
   Phase phase("native");
   // The longest first, so that no thread is left with one at the end.
@@ -231,16 +231,17 @@ void compile_natively(std::span<const runtime::Launch> launches, int64_t min_blo
 
 int64_t ExecutableTier::now_ns() { return compiler::now_ns(); }
 
-void ExecutableTier::after_run(std::span<const runtime::Launch> launches, int64_t elapsed_ns, int weight) {
+void ExecutableTier::after_run(const runtime::Executable& executable, int64_t elapsed_ns, int weight) {
   if (g_backend.load(std::memory_order_relaxed) != Backend::Auto || !codegen::native_available()) return;
   if (spent_.add(elapsed_ns, weight) < kWorthNs) return;
   spent_.reset();
   int64_t block_ns = 0;
   std::set<const runtime::Kernel*> seen;
-  for (const runtime::Launch& l : launches)
+  executable.each_launch([&](const runtime::Launch& l) {
     if (auto* k = dynamic_cast<const TieredKernel*>(l.kernel.get()); k && seen.insert(k).second)
       block_ns += k->block_ns();
-  if (block_ns >= kWorthNs) compile_natively(launches, kSmallNs);
+  });
+  if (block_ns >= kWorthNs) compile_natively(executable, kSmallNs);
 }
 
 }  // namespace sheaf::compiler

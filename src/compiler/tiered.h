@@ -98,25 +98,25 @@ class TieredKernel final : public CheckableKernel {
   mutable std::mutex installing_;
 };
 
-// Makes native code for the kernels of these launches that have none and took that long, each distinct one once, on all
+// Makes native code for the kernels of an executable that have none and took that long, each distinct one once, on all
 // threads.
-void compile_natively(std::span<const runtime::Launch> launches, int64_t min_block_ns);
+void compile_natively(const runtime::Executable& executable, int64_t min_block_ns);
 
 // Watches the runs of an executable: when its kernels together have spent enough time, all are compiled at once.
 class ExecutableTier {
  public:
-  // Calls `run`, which runs the launches.
+  // Calls `run`, which runs the executable.
   template <class F>
-  void watch(std::span<const runtime::Launch> launches, F run) {
+  void watch(const runtime::Executable& executable, F run) {
     int weight = spent_.weight();
     int64_t start = weight ? now_ns() : 0;
     run();
-    if (weight) after_run(launches, now_ns() - start, weight);
+    if (weight) after_run(executable, now_ns() - start, weight);
   }
 
  private:
   static int64_t now_ns();
-  void after_run(std::span<const runtime::Launch> launches, int64_t elapsed_ns, int weight);
+  void after_run(const runtime::Executable& executable, int64_t elapsed_ns, int weight);
   SampledTime spent_;
 };
 

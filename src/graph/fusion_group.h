@@ -1,5 +1,6 @@
-// Which nodes of a graph are computed together by one kernel: what passes/graph/fuse.h chooses, memory/ places and
-// compiler/ turns into kernels. Data only; the nodes belong to the graph and must outlive the groups.
+// A partition of a graph's nodes into kernels, as data: which nodes are computed together, and in which order the
+// groups run. Passes choose the groups (passes/graph), memory is planned for them, and each back end carries them out
+// in its own way.
 #pragma once
 #include <vector>
 
@@ -7,13 +8,15 @@
 
 namespace sheaf::graph {
 
-// A kernel to be. Every live node except inputs and views is a member of exactly one group.
+// One kernel, or a product (GEMM) with the kernels that are fused with it. Every live node except inputs and views is a
+// member of exactly one group or of one part of a group.
 struct FusionGroup {
   enum Kind : uint8_t {
-    Map,     // elementwise nodes over one space
-    Rows,    // elementwise nodes and reductions along the last axis of the space, one row after the other
-    Reduce,  // elementwise nodes and, as the root, a reduction along any axes
-    Single,  // one node of another kind
+    Map,      // elementwise nodes over one space
+    Rows,     // elementwise nodes and reductions along the last axis of the space, one row after the other
+    Reduce,   // elementwise nodes and, as the root, a reduction along any axes
+    Single,   // one node of another kind
+    Product,  // the product of two matrices, with a prologue, an epilogue or both
   };
   struct Member {
     Node* node;
@@ -22,26 +25,46 @@ struct FusionGroup {
     bool stored = false;      // needed outside (the root always is)
   };
   Kind kind = Single;
-  std::vector<Member> members;  // ascending ids; the last is the root
+  std::vector<Member> members;  // ascending ids; the last is the root. Product: the product alone
   Sizes space;                  // Map, Rows, Reduce: without axes of size 1
-  bool behind = false;          // may take the product of the group before it part by part (follow_products.h)
-  int64_t before = 0;           // may make rows of so many elements, of a factor that only the product behind it reads
-                                // (precede_products.h); 0: none
+  // Product: at most one group each. They may run before and after the product, or inside it, tile by tile.
+  std::vector<FusionGroup> prologue;  // Map or Rows: makes the first factor, which nothing else reads
+  std::vector<FusionGroup> epilogue;  // Map, or a sum of all elements: reads the result, and nothing of the prologue
+
   Node* root() const { return members.back().node; }
 };
 
-// Calls f for each operand that comes from outside the group.
+// Calls f for the kernels of a group in the order in which they run: the prologue, the group itself, the epilogue.
 template <class F>
-void each_read(const FusionGroup& g, F f) {
-  for (const FusionGroup::Member& m : g.members)
+void each_part(const FusionGroup& g, F f) {
+  for (const FusionGroup& p : g.prologue)
+    f(p);
+  f(g);
+  for (const FusionGroup& e : g.epilogue)
+    f(e);
+}
+
+// Calls f for each operand that a kernel reads from outside itself.
+template <class F>
+void each_read(const FusionGroup& kernel, F f) {
+  for (const FusionGroup::Member& m : kernel.members)
     for (size_t i = 0; i < m.node->inputs.size(); ++i)
       if (m.inputs.empty() || m.inputs[i] < 0)
         if (const Operand& o = m.node->inputs[i]; o.is_node()) f(o);
 }
 
+bool has_member(const FusionGroup& kernel, const Node* n);
+
 // Sizes without the ones.
 Sizes squeezed(const Sizes& sizes);
-// The array behind any chain of views; of an operand that is a node.
+// The array that a chain of views looks at; of an operand that is a node.
 Node* base_of(const Operand& o);
+
+// One line per kernel, with the place in the program; `!` marks members that are stored.
+std::string print(const std::vector<FusionGroup>& groups);
+
+// Throws an internal error unless the groups are as described above: each computing node of the graph in one of them,
+// each operand made before it is read, prologues and epilogues legal.
+void verify(const Graph& g, const std::vector<FusionGroup>& groups);
 
 }  // namespace sheaf::graph

@@ -40,9 +40,11 @@ Placement::Placement(const graph::Graph& g, const std::vector<FusionGroup>& grou
   if (!any) return;
   graph::NodeMap<char> can_be_placed(g.nodes);
   for (const FusionGroup& group : groups)
-    if (group.kind == FusionGroup::Map || group.kind == FusionGroup::Rows)
-      for (const FusionGroup::Member& m : group.members)
-        can_be_placed[m.node] = m.stored;
+    each_part(group, [&](const FusionGroup& part) {
+      if (part.kind == FusionGroup::Map || part.kind == FusionGroup::Rows)
+        for (const FusionGroup::Member& m : part.members)
+          can_be_placed[m.node] = m.stored;
+    });
   // The caller gets arrays of their own.
   for (const Operand& o : g.outputs)
     if (o.is_node()) can_be_placed[graph::base_of(o)] = 0;

@@ -20,40 +20,36 @@ int Storage::add(Memory m) {
 
 Stored Storage::input(int index, DType dtype, const Dims& sizes) {
   int64_t bytes = checked_num_elems(sizes) * size_bytes(dtype);
-  return {add({Place::Input, index, bytes, -1, -1}), 0, sizes, contiguous_strides(sizes), dtype};
+  return {add({Place::Input, index, bytes}), 0, sizes, contiguous_strides(sizes), dtype};
 }
 
 Stored Storage::constant(const Tensor& t) {
   executable_.constants.push_back(t);
-  return {add({Place::Constant, static_cast<int>(executable_.constants.size()) - 1, 0, -1, -1}), 0, t.sizes, t.strides,
+  return {add({Place::Constant, static_cast<int>(executable_.constants.size()) - 1, 0}), 0, t.sizes, t.strides,
           t.dtype};
 }
 
 Stored Storage::fresh(DType dtype, const Dims& sizes) {
   int64_t bytes = checked_num_elems(sizes) * size_bytes(dtype);
-  return {add({Place::Scratch, -1, bytes, next_launch(), next_launch()}), 0, sizes, contiguous_strides(sizes), dtype};
+  return {add({Place::Scratch, -1, bytes}), 0, sizes, contiguous_strides(sizes), dtype};
 }
 
-void Storage::launch(runtime::Launch l, const std::vector<Stored>& arrays, bool checks) {
-  int step = next_launch();
-  if (checks) last_check_ = step;
+void Storage::add(runtime::Step step, const std::vector<Stored>& arrays, bool checks) {
+  const int number = next_step();
+  if (checks) last_check_ = number;
   for (const Stored& s : arrays) {
-    memories_[s.memory].last = std::max(memories_[s.memory].last, step);
-    uses_.push_back({step, static_cast<int>(l.buffers.size()), s.memory, s.offset * size_bytes(s.dtype)});
-    l.buffers.push_back({});
+    Memory& m = memories_[s.memory];
+    if (m.first < 0) m.first = number;
+    m.last = std::max(m.last, number);
+    uses_.push_back({s.memory, s.offset * size_bytes(s.dtype)});
   }
-  executable_.launches.push_back(std::move(l));
-}
-
-void Storage::hold(const std::vector<Stored>& arrays) {
-  for (const Stored& s : arrays)
-    memories_[s.memory].last = std::max(memories_[s.memory].last, next_launch());
+  executable_.steps.push_back(std::move(step));
 }
 
 void Storage::drop(const Stored& s) { memories_[s.memory].bytes = 0; }
 
 void Storage::may_write_over(const Stored& in, const Stored& out) {
-  overwrites_.push_back({next_launch(), in.memory, out.memory});
+  overwrites_.push_back({next_step(), in.memory, out.memory});
 }
 
 bool Storage::is_own(const Stored& s) const {
@@ -69,7 +65,7 @@ void Storage::output(const Stored& s) {
     m.index = static_cast<int>(executable_.output_buffers.size());
     executable_.output_buffers.push_back({m.bytes, -1});
   }
-  m.last = next_launch();
+  m.last = next_step();
   m.returned = true;
   executable_.outputs.push_back({s.dtype, s.sizes, s.strides, {m.kind, m.index, s.offset * size_bytes(s.dtype)}});
 }
@@ -89,7 +85,7 @@ void Storage::choose_donations() {
   };
   // First where an element takes the place of the element it was made from.
   for (const Overwrite& w : overwrites_)
-    if (possible(w.in, w.out) && memories_[w.in].last == w.launch) donate(w.in, w.out);
+    if (possible(w.in, w.out) && memories_[w.in].last == w.step) donate(w.in, w.out);
   std::vector<int> inputs, outputs;
   for (size_t i = 0; i < memories_.size(); ++i) {
     if (memories_[i].kind == Place::Input) inputs.push_back(static_cast<int>(i));
@@ -103,7 +99,7 @@ void Storage::choose_donations() {
   }
 }
 
-// Scratch that dies in the launch that writes other scratch over it, or an output with memory of its own, becomes one
+// Scratch that dies in the step that writes other scratch over it, or an output with memory of its own, becomes one
 // memory with it.
 void Storage::merge_scratch(std::vector<int>& same) {
   auto find = [&](int m) {
@@ -115,7 +111,7 @@ void Storage::merge_scratch(std::vector<int>& same) {
     int in = find(w.in), out = w.out;
     if (in == out || same[out] != out) continue;
     Memory &i = memories_[in], &o = memories_[out];
-    if (i.kind != Place::Scratch || i.bytes != o.bytes || i.last != w.launch || o.first != w.launch) continue;
+    if (i.kind != Place::Scratch || i.bytes != o.bytes || i.last != w.step || o.first != w.step) continue;
     if (o.kind == Place::Scratch) {
       i.last = o.last;
       same[out] = in;
@@ -138,10 +134,9 @@ void Storage::place(const Sharing& sharing) {
   std::vector<Lifetime> lifetimes;
   std::vector<int> which;
   for (size_t i = 0; i < memories_.size(); ++i)
-    if (memories_[i].kind == Place::Scratch && same[i] == static_cast<int>(i)) {
+    if (memories_[i].kind == Place::Scratch && memories_[i].first >= 0 && same[i] == static_cast<int>(i)) {
       const Memory& m = memories_[i];
-      lifetimes.push_back(
-          {m.bytes, sharing.reuse_scratch ? m.first : 0, sharing.reuse_scratch ? m.last : next_launch()});
+      lifetimes.push_back({m.bytes, sharing.reuse_scratch ? m.first : 0, sharing.reuse_scratch ? m.last : next_step()});
       which.push_back(static_cast<int>(i));
     }
   MemoryPlan plan = plan_memory(lifetimes);
@@ -149,12 +144,19 @@ void Storage::place(const Sharing& sharing) {
   std::vector<int64_t> base(memories_.size(), 0);
   for (size_t i = 0; i < which.size(); ++i)
     base[which[i]] = plan.offsets[i];
-  for (const Use& u : uses_) {
-    int m = u.memory;
-    while (same[m] != m)
-      m = same[m];
-    executable_.launches[u.launch].buffers[u.slot] = {memories_[m].kind, memories_[m].index, base[m] + u.offset_bytes};
-  }
+  auto use = uses_.begin();
+  auto place_buffers = [&](runtime::Launch& l) {
+    for (Place& p : l.buffers) {
+      int m = use->memory;
+      while (same[m] != m)
+        m = same[m];
+      p = {memories_[m].kind, memories_[m].index, base[m] + use->offset_bytes};
+      ++use;
+    }
+  };
+  for (runtime::Step& step : executable_.steps)
+    each_launch(step, place_buffers);
+  INVARIANT(use == uses_.end(), "a step has more arrays than its launches have buffers");
 }
 
 }  // namespace sheaf::memory

@@ -1,5 +1,5 @@
-// Where the values of a graph live while its executable is built: which memory, how laid out, from which launch to
-// which. When all launches are known it decides what shares memory: outputs written over inputs they replace, and
+// Where the values of a graph live while its executable is built: which memory, how laid out, from which step to
+// which. When all steps are known it decides what shares memory: outputs written over inputs they replace, and
 // scratch.
 #pragma once
 #include <vector>
@@ -31,24 +31,22 @@ class Storage {
 
   Stored input(int index, DType dtype, const Dims& sizes);
   Stored constant(const Tensor& t);
-  // New memory, first written by the next launch.
+  // New memory. It lives from the first step that has it among its arrays to the last.
   Stored fresh(DType dtype, const Dims& sizes);
 
-  // Adds a launch that reads and writes these arrays. `checks`: it may fail, and then the call is run again another
-  // way.
-  void launch(runtime::Launch l, const std::vector<Stored>& arrays, bool checks);
-  // The launch that came last works on arrays while the one before it still reads these.
-  void hold(const std::vector<Stored>& arrays);
+  // Adds a step. `arrays`: those that its launches read and write, one for each of their buffers, in order. All of them
+  // are in use during the whole step. `checks`: it may fail, and then the call is run again another way.
+  void add(runtime::Step step, const std::vector<Stored>& arrays, bool checks = false);
   // Nothing is ever written to such an array.
   void drop(const Stored& s);
-  // In the launch that comes next each element of `in` is read before that of `out` at the same place is written, and
+  // In the step that comes next each element of `in` is read before that of `out` at the same place is written, and
   // `in` is read nowhere else by it.
   void may_write_over(const Stored& in, const Stored& out);
 
   // A whole memory in row-major order that is neither an input, a constant nor an output already.
   bool is_own(const Stored& s) const;
   void output(const Stored& s);
-  // After the last launch and output.
+  // After the last step and output.
   void place(const Sharing& sharing);
 
  private:
@@ -57,26 +55,26 @@ class Storage {
     Place::Kind kind = Place::Scratch;
     int index = -1;  // Input, Constant, Output
     int64_t bytes = 0;
-    int first = 0, last = 0;
+    int first = -1, last = -1;  // steps; -1: none
     bool returned = false;
   };
   struct Use {
-    int launch, slot, memory;
+    int memory;
     int64_t offset_bytes;
   };
   struct Overwrite {
-    int launch, in, out;  // memories
+    int step, in, out;  // memories
   };
-  int next_launch() const { return static_cast<int>(executable_.launches.size()); }
+  int next_step() const { return static_cast<int>(executable_.steps.size()); }
   int add(Memory m);
   void choose_donations();
   void merge_scratch(std::vector<int>& same);
 
   runtime::Executable& executable_;
   std::vector<Memory> memories_;
-  std::vector<Use> uses_;
+  std::vector<Use> uses_;  // one for each buffer of each launch of each step
   std::vector<Overwrite> overwrites_;
-  int last_check_ = -1;  // launch
+  int last_check_ = -1;  // step
 };
 
 }  // namespace sheaf::memory

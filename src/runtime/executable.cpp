@@ -32,7 +32,7 @@ void release_scratch() { kept_scratch() = nullptr; }
 
 bool (*g_stop_requested)() = nullptr;
 
-void (*g_run_launches)(const Executable&, const Memory&) = nullptr;
+void (*g_run_steps)(const Executable&, const Memory&) = nullptr;
 
 std::byte* Executable::address(const Place& p, const Memory& m) const {
   switch (p.kind) {
@@ -69,40 +69,45 @@ void Executable::run_launch(const Launch& l, const Memory& m) const {
   } else {
     site = l.kernel->run(pointers, l.sizes, payload);
   }
-  if (g_profiling) record_kernel(l, static_cast<uint64_t>((now() - start).count()));
+  if (g_profiling) record_kernel({l.name, l.span, l.flops, l.bytes}, static_cast<uint64_t>((now() - start).count()));
   if (site >= 0) throw CheckFailure{l.node, site, payload};
 }
 
-size_t Executable::run_from(size_t i, const Memory& m) const {
-  const size_t at = launches[i].by_rows ? i + 1 : i;
-  const Launch& product = launches[at];
-  if (!product.partwise) {
-    run_launch(product, m);
-    return i + 1;
-  }
+void Executable::run_product(const ProductStep& step, const Memory& m) const {
   auto start = now();
   std::optional<RowMaker> maker;
-  if (at > i) maker.emplace(launches[i], pointers(launches[i], m));
+  if (step.prologue) maker.emplace(*step.prologue, pointers(step.prologue->launch, m));
   std::optional<PartTaker> taker;
-  if (at + 1 < launches.size() && launches[at + 1].by_parts)
-    taker.emplace(launches[at + 1], pointers(launches[at + 1], m));
+  if (step.epilogue) taker.emplace(*step.epilogue, pointers(step.epilogue->launch, m));
   auto make = [&](int64_t row, int64_t rows, bool again) { return maker->make(row, rows, again); };
   auto take = [&](const Part& part) { taker->take(part); };
   const RowsWanted wanted(make);
   const PartDone done(take);
-  product.partwise->run(pointers(product, m),
-                        {maker ? &wanted : nullptr, taker ? &done : nullptr, maker ? maker->made_of() : MadeOf{}});
+  step.form->run(pointers(step.product, m),
+                 {maker ? &wanted : nullptr, taker ? &done : nullptr, maker ? maker->made_of() : MadeOf{}});
   if (taker) taker->finish();
-  if (g_profiling) record_kernel(product, static_cast<uint64_t>((now() - start).count()));
-  return at + (taker ? 2 : 1);
+  if (g_profiling)
+    record_kernel({step.name, step.product.span, step.product.flops, step.bytes},
+                  static_cast<uint64_t>((now() - start).count()));
+}
+
+void Executable::run_step(const Step& step, const Memory& m) const {
+  if (auto* launch = std::get_if<Launch>(&step)) return run_launch(*launch, m);
+  run_product(std::get<ProductStep>(step), m);
 }
 
 void Executable::run_at(const Memory& m) const {
-  if (g_run_launches) return g_run_launches(*this, m);
-  for (size_t i = 0; i < launches.size();) {
+  if (g_run_steps) return g_run_steps(*this, m);
+  for (const Step& step : steps) {
     if (g_stop_requested && g_stop_requested()) throw Stopped{};
-    i = run_from(i, m);
+    run_step(step, m);
   }
+}
+
+size_t Executable::num_launches() const {
+  size_t n = 0;
+  each_launch([&](const Launch&) { ++n; });
+  return n;
 }
 
 std::vector<Tensor> Executable::run(std::span<const Tensor> inputs, std::span<const uint8_t> given_up) const {

@@ -1,4 +1,4 @@
-// A compiled graph: constants, a memory plan and a list of kernel launches. Immutable; many threads may run one at
+// A compiled graph: constants, a memory plan and a list of steps. Immutable; many threads may run one at
 // once, each with scratch memory borrowed for the call.
 #pragma once
 #include <array>
@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "runtime/part.h"
@@ -45,37 +46,60 @@ struct Place {
   int64_t offset = 0;  // in bytes, from the start of the input's data, the constant's data, the scratch or the output
 };
 
-// How a launch takes a matrix part by part. Its first two sizes are its rows and columns.
-struct ByParts {
-  std::vector<int64_t> steps;  // bytes from one row and from one column to the next, of each buffer
-  int64_t columns = 0;         // of the matrix
-  int64_t unit = 0;  // 0: its rows and columns are those of the matrix. Else each of its rows is so many elements of
-                     // the matrix, wherever they begin
-};
-
-// How a launch makes rows of the first factor of the product behind it. Its first size is their number.
-struct ByRows {
-  std::vector<int64_t> steps;  // bytes from one row to the next, of each buffer
-  int factor = 0;              // the buffer that is the factor
-  bool stays = false;          // it has memory, where its rows are wanted by others as well
-};
-
+// One call of a kernel.
 struct Launch {
   std::string name;  // "add+exp+sum f32 [768 128]", for the profiler
   std::shared_ptr<const Kernel> kernel;
   std::shared_ptr<const PackedForm> packed;  // or none
-  std::shared_ptr<const PartwiseForm>
-      partwise;  // of a product with a launch before or behind it that goes with it; or none
   std::vector<Place> buffers;
   std::vector<int64_t> sizes;
-  int node = -1;                    // for messages: index into Executable::labels
-  Span span;                        // the form its (last) node came from
-  int64_t flops = 0;                // of contractions, a multiply-add counted as two; 0: not known
-  int64_t bytes = 0;                // that must pass at least: every element of every array once
-  std::optional<ByParts> by_parts;  // of a launch that takes the product before it part by part
-  std::optional<ByRows> by_rows;    // of a launch that makes rows for the product behind it
+  int node = -1;         // for messages: index into Executable::labels
+  Span span;             // the form its (last) node came from
+  int64_t flops = 0;     // of contractions, a multiply-add counted as two; 0: not known
+  int64_t bytes = 0;     // that must pass at least: every element of every array once
   bool is_copy = false;  // of buffer 0 to buffer 1, element for element: nothing to do where they are the same memory
 };
+
+// A launch that makes the first factor of a product, all of it or any rows. Its first size is their number. It has no
+// checks.
+struct Prologue {
+  Launch launch;
+  std::vector<int64_t> row_steps;  // bytes from one row to the next, of each buffer
+  int factor = 0;                  // the buffer that is the factor
+  bool materialized = false;       // the factor has memory, and all of its rows are written there
+};
+
+// A launch that reads the result of a product, all of it or any rows and columns. Its first two sizes are the numbers
+// of rows and columns. It has no checks.
+struct Epilogue {
+  Launch launch;
+  std::vector<int64_t> steps;  // bytes from one row and from one column to the next, of each buffer
+  int64_t columns = 0;         // of the product
+  int64_t unit = 0;            // if not 0, the launch sees the product as flat blocks of `unit` elements, a row each
+};
+
+// A product with a prologue, an epilogue or both, run as one: the product calls them for the rows that it is about to
+// read and for the tiles that it has completed. Running the launches one after the other gives the same.
+struct ProductStep {
+  std::string name;  // of all, for the profiler
+  int64_t bytes = 0;
+  std::optional<Prologue> prologue;
+  Launch product;
+  std::shared_ptr<const PartwiseForm> form;  // how it runs with them
+  std::optional<Epilogue> epilogue;
+};
+
+using Step = std::variant<Launch, ProductStep>;
+
+// Calls f for the launches of a step, in the order in which they would run one by one.
+template <class S, class F>
+void each_launch(S& step, F f) {
+  if (auto* launch = std::get_if<Launch>(&step)) return f(*launch);
+  auto& p = std::get<ProductStep>(step);
+  if (p.prologue) f(p.prologue->launch);
+  f(p.product);
+  if (p.epilogue) f(p.epilogue->launch);
+}
 
 struct OutputSpec {
   DType dtype;
@@ -107,7 +131,7 @@ struct Memory {
 };
 
 struct Executable {
-  std::vector<Launch> launches;
+  std::vector<Step> steps;
   std::vector<Tensor> constants;
   std::vector<OutputSpec> outputs;
   std::vector<OutputBuffer> output_buffers;
@@ -116,24 +140,33 @@ struct Executable {
   // Inputs must be contiguous and of the planned sizes. The memory of those flagged in `given_up` (empty: none) belongs
   // to nobody else and may be written. Throws CheckFailure, with all inputs as they were, or Stopped.
   std::vector<Tensor> run(std::span<const Tensor> inputs, std::span<const uint8_t> given_up = {}) const;
-  // The launches alone, on memory of the caller's.
+  // The steps alone, on memory of the caller's.
   void run_at(const Memory& memory) const;
   // The buffer behind such a place if its content stays as it is, or nullptr.
   const Buffer* unchanged(const Place& p, const Memory& memory) const;
   // One of them; throws CheckFailure.
-  void run_launch(const Launch& l, const Memory& memory) const;
-  // Launch number i, and those behind it that go with it: a product, and what takes its result part by part. The number
-  // of the one behind them.
-  size_t run_from(size_t i, const Memory& memory) const;
+  void run_step(const Step& step, const Memory& memory) const;
   std::byte* address(const Place& p, const Memory& memory) const;
   using Pointers = SmallVec<std::byte*, 16>;
   Pointers pointers(const Launch& l, const Memory& memory) const;
+
+  // Calls f for every launch of every step.
+  template <class F>
+  void each_launch(F f) const {
+    for (const Step& s : steps)
+      runtime::each_launch(s, f);
+  }
+  size_t num_launches() const;
+
+ private:
+  void run_launch(const Launch& l, const Memory& memory) const;
+  void run_product(const ProductStep& step, const Memory& memory) const;
 };
 
-// Set before anything runs: takes the place of running one launch after the other.
-extern void (*g_run_launches)(const Executable& executable, const Memory& memory);
+// Set before anything runs: takes the place of running one step after the other.
+extern void (*g_run_steps)(const Executable& executable, const Memory& memory);
 
-// Asked between launches: true ends the run with Stopped. Set before anything runs.
+// Asked between steps: true ends the run with Stopped. Set before anything runs.
 extern bool (*g_stop_requested)();
 struct Stopped {};
 

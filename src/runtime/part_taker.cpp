@@ -6,11 +6,10 @@
 
 namespace sheaf::runtime {
 
-PartTaker::PartTaker(const Launch& launch, Executable::Pointers whole)
-    : launch_(launch),
-      how_(*launch.by_parts),
+PartTaker::PartTaker(const Epilogue& how, Executable::Pointers whole)
+    : how_(how),
       whole_(std::move(whole)),
-      units_(how_.unit > 0 ? launch.sizes[0] : 0),
+      units_(how_.unit > 0 ? how.launch.sizes[0] : 0),
       complete_(units_ > 0 ? new std::atomic<int32_t>[units_]() : nullptr) {}
 
 void PartTaker::take(const Part& part) {
@@ -41,11 +40,11 @@ void PartTaker::run(const Part& part) const {
   Executable::Pointers at = whole_;
   for (size_t b = 0; b < at.size(); ++b)
     at[b] += part.row * how_.steps[2 * b] + part.column * how_.steps[2 * b + 1];
-  SmallVec<int64_t, 32> sizes(launch_.sizes.begin(), launch_.sizes.end());
+  SmallVec<int64_t, 32> sizes(how_.launch.sizes.begin(), how_.launch.sizes.end());
   sizes[0] = part.rows;
   sizes[1] = part.columns;
   int64_t payload = 0;
-  launch_.kernel->run(at, sizes, payload);  // has no checks
+  how_.launch.kernel->run(at, sizes, payload);  // has no checks
 }
 
 void PartTaker::run_units(int64_t first, int64_t last) {

@@ -9,7 +9,7 @@ namespace sheaf::runtime {
 
 class PartTaker {
  public:
-  PartTaker(const Launch& launch, Executable::Pointers whole);
+  PartTaker(const Epilogue& how, Executable::Pointers whole);
   void take(const Part& part);
   // After the last part: runs on what is left.
   void finish();
@@ -19,8 +19,7 @@ class PartTaker {
   void run_units(int64_t first, int64_t last);
   void add_to_unit(int64_t unit, int64_t elements);
 
-  const Launch& launch_;
-  const ByParts& how_;
+  const Epilogue& how_;
   const Executable::Pointers whole_;
   const int64_t units_;
   std::unique_ptr<std::atomic<int32_t>[]> complete_;  // elements, by unit

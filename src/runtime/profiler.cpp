@@ -5,8 +5,6 @@
 #include <mutex>
 #include <tuple>
 
-#include "runtime/executable.h"
-
 namespace sheaf::runtime {
 
 bool g_profiling = false;
@@ -20,16 +18,16 @@ BufferTime buffers;
 
 }  // namespace
 
-void record_kernel(const Launch& l, uint64_t ns) {
+void record_kernel(const KernelRun& run, uint64_t ns) {
   std::lock_guard lock(mu);
-  SpanTime& s = by_span[{l.span.source, l.span.begin, l.span.end}];
-  s.span = l.span;
+  SpanTime& s = by_span[{run.span.source, run.span.begin, run.span.end}];
+  s.span = run.span;
   ++s.calls;
   s.ns += ns;
-  KernelTime& t = times[l.name];
-  t.name = l.name;
-  t.flops = l.flops;
-  t.bytes = l.bytes;
+  KernelTime& t = times[run.name];
+  t.name = run.name;
+  t.flops = run.flops;
+  t.bytes = run.bytes;
   t.best_ns = t.calls == 0 ? ns : std::min(t.best_ns, ns);
   ++t.calls;
   t.ns += ns;

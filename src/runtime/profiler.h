@@ -10,7 +10,12 @@ namespace sheaf::runtime {
 
 extern bool g_profiling;
 
-struct Launch;
+// What ran: its name, the form it came from, and the work of one call.
+struct KernelRun {
+  const std::string& name;
+  const Span& span;
+  int64_t flops, bytes;
+};
 
 struct KernelTime {
   std::string name;
@@ -19,7 +24,7 @@ struct KernelTime {
   int64_t flops = 0, bytes = 0;  // of one call
 };
 
-void record_kernel(const Launch& l, uint64_t ns);
+void record_kernel(const KernelRun& run, uint64_t ns);
 // Memory for results: taken over from an argument (a hit) or allocated (a miss).
 struct BufferTime {
   uint64_t hits = 0, misses = 0, ns = 0;

@@ -5,10 +5,10 @@
 namespace sheaf::runtime {
 
 std::byte* RowMaker::place_for(int64_t row, int64_t rows, bool again) {
-  const int64_t step = how_.steps[how_.factor];
-  if (how_.stays) return whole_[how_.factor] + row * step;
+  const int64_t step = how_.row_steps[how_.factor];
+  if (how_.materialized) return whole_[how_.factor] + row * step;
   if (again) {
-    std::call_once(is_kept_, [&] { kept_ = Buffer::allocate(static_cast<size_t>(launch_.sizes[0] * step)); });
+    std::call_once(is_kept_, [&] { kept_ = Buffer::allocate(static_cast<size_t>(how_.launch.sizes[0] * step)); });
     return kept_->data() + row * step;
   }
   struct alignas(64) Line {
@@ -28,12 +28,12 @@ const std::byte* RowMaker::make(int64_t row, int64_t rows, bool again) {
   if (rows == 0) return to;
   Executable::Pointers at = whole_;
   for (size_t b = 0; b < at.size(); ++b)
-    at[b] += row * how_.steps[b];
+    at[b] += row * how_.row_steps[b];
   at[how_.factor] = to;
-  SmallVec<int64_t, 32> sizes(launch_.sizes.begin(), launch_.sizes.end());
+  SmallVec<int64_t, 32> sizes(how_.launch.sizes.begin(), how_.launch.sizes.end());
   sizes[0] = rows;
   int64_t payload = 0;
-  launch_.kernel->run(at, sizes, payload);  // has no checks
+  how_.launch.kernel->run(at, sizes, payload);  // has no checks
   return to;
 }
 
@@ -41,7 +41,7 @@ const std::byte* RowMaker::make(int64_t row, int64_t rows, bool again) {
 MadeOf RowMaker::made_of() const {
   MadeOf most;
   for (size_t b = 0; b < whole_.size(); ++b)
-    if (static_cast<int>(b) != how_.factor && how_.steps[b] > most.step) most = {whole_[b], how_.steps[b]};
+    if (static_cast<int>(b) != how_.factor && how_.row_steps[b] > most.step) most = {whole_[b], how_.row_steps[b]};
   return most;
 }
 

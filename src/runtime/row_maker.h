@@ -9,8 +9,7 @@ namespace sheaf::runtime {
 
 class RowMaker {
  public:
-  RowMaker(const Launch& launch, Executable::Pointers whole)
-      : launch_(launch), how_(*launch.by_rows), whole_(std::move(whole)) {}
+  RowMaker(const Prologue& how, Executable::Pointers whole) : how_(how), whole_(std::move(whole)) {}
   // Where the first of them lies: until the thread wants others, or (`again`) as long as this lives.
   const std::byte* make(int64_t row, int64_t rows, bool again);
   MadeOf made_of() const;
@@ -18,8 +17,7 @@ class RowMaker {
  private:
   std::byte* place_for(int64_t row, int64_t rows, bool again);
 
-  const Launch& launch_;
-  const ByRows& how_;
+  const Prologue& how_;
   const Executable::Pointers whole_;
   std::once_flag is_kept_;
   Ref<Buffer> kept_;  // the whole matrix, if it is read again

@@ -11,6 +11,7 @@
 #include "compiler/inspect.h"
 #include "eval/code.h"
 #include "eval/session.h"
+#include "graph/fusion_group.h"
 #include "loop/ir.h"
 #include "syntax/printer.h"
 #include "syntax/reader.h"
@@ -64,7 +65,7 @@ int run_and_show(const Options& o, uint32_t source) {
     compiler::g_kernel_listener = [](const loop::Kernel& k) { builtins::write_out(loop::print(k)); };
   compiler::g_compiled_listener = [&](const graph::Graph&, const std::vector<graph::FusionGroup>& groups,
                                       const compiler::Compiled& c) {
-    if (o.emit == "fused") builtins::write_out(compiler::groups_text(groups) + "\n");
+    if (o.emit == "fused") builtins::write_out(graph::print(groups) + "\n");
     if (o.emit == "plan") builtins::write_out(compiler::plan_text(c.executable) + "\n");
     if (o.emit == "llvm") builtins::write_out(compiler::native_text(c.executable, codegen::NativeText::Ir));
     if (o.emit == "asm") builtins::write_out(compiler::native_text(c.executable, codegen::NativeText::Assembly));

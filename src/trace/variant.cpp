@@ -136,7 +136,7 @@ std::shared_ptr<const Compiled> instance(Variant::Open& open, const std::vector<
       compiler::compile(compiler::instantiate(open.graph, symbols, compiler::SizeNodes::Inputs)));
   made->tier = open.tier;
   std::lock_guard lock(open.mu);
-  auto launches = [](const Compiled& c) { return c.executable.launches.size(); };
+  auto launches = [](const Compiled& c) { return c.executable.num_launches(); };
   while (!open.instances.empty() && open.num_launches + launches(*made) > kMaxLaunches) {
     auto some =
         std::next(open.instances.begin(), static_cast<int64_t>(++open.num_dropped * 7919 % open.instances.size()));

@@ -105,7 +105,7 @@ TEST(Check, NamesTheLaunchAndTheElement) {
     l.kernel = std::make_shared<Faulty>(wrong);
     l.buffers = {from, to};
     l.sizes = {10};
-    e.launches.push_back(l);
+    e.steps.push_back(l);
   };
   add("first", -1, {Place::Input, 0, 0}, {Place::Scratch, 0, 0});
   add("second", 7, {Place::Scratch, 0, 0}, {Place::Output, 0, 0});
@@ -118,14 +118,14 @@ TEST(Check, NamesTheLaunchAndTheElement) {
     EXPECT_NE(std::string(error.what()).find("second"), std::string::npos) << error.what();
     EXPECT_NE(std::string(error.what()).find("element 7 of its array 1"), std::string::npos) << error.what();
   }
-  e.launches[1].kernel = std::make_shared<Faulty>(-1);
+  std::get<runtime::Launch>(e.steps[1]).kernel = std::make_shared<Faulty>(-1);
   EXPECT_TRUE(same_bits(e.run(in)[0], [&] {
     Tensor t = numbers({10}, 0);
     for (int i = 0; i < 10; ++i)
       reinterpret_cast<float*>(t.bytes())[i] = reinterpret_cast<float*>(t.bytes())[i] + 1 + 1;
     return t;
   }()));
-  runtime::g_run_launches = nullptr;
+  runtime::g_run_steps = nullptr;
 }
 
 }  // namespace

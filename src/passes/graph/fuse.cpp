@@ -19,21 +19,14 @@
 
 namespace sheaf::passes {
 
-using graph::FusionGroup;
-using graph::squeezed;
-
-const graph::Node* product_of(const FusionGroup& g) {
-  const graph::Node* n = g.root();
-  if (g.kind != FusionGroup::Single || (n->op->name != "dot" && n->op->name != "wide_dot")) return nullptr;
-  const Sizes& c = n->types[0].sizes;
-  return c[0] == Size(1) && c[1].value() > 1 && c[2].value() > 1 ? n : nullptr;
-}
-
 namespace {
 
+using graph::base_of;
+using graph::FusionGroup;
 using graph::Node;
 using graph::Operand;
 using graph::OpKind;
+using graph::squeezed;
 
 // More arrays than this in one kernel gain nothing and cost address registers.
 constexpr size_t kMaxMembers = 48;
@@ -341,6 +334,6 @@ class Grouping {
 
 }  // namespace
 
-std::vector<FusionGroup> choose_groups(const graph::Graph& g, bool merge) { return Grouping(g).run(merge); }
+std::vector<graph::FusionGroup> choose_groups(const graph::Graph& g, bool merge) { return Grouping(g).run(merge); }
 
 }  // namespace sheaf::passes

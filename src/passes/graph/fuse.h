@@ -6,9 +6,6 @@
 
 namespace sheaf::passes {
 
-// The product of one pair of matrices, of several rows and columns, or nullptr.
-const graph::Node* product_of(const graph::FusionGroup& g);
-
 // Expects: sizes known.  Leaves: groups in an order in which each finds its inputs ready. Without `merge` every node is
 // a group of its own.
 std::vector<graph::FusionGroup> choose_groups(const graph::Graph& g, bool merge = true);

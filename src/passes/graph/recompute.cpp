@@ -12,6 +12,7 @@
 namespace sheaf::passes {
 namespace {
 
+using graph::base_of;
 using graph::FusionGroup;
 using graph::Node;
 using graph::Operand;

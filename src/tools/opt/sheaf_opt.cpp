@@ -19,6 +19,7 @@
 #include "ops/apply.h"
 #include "ops/table.h"
 #include "passes/graph/fuse.h"
+#include "passes/graph/fuse_products.h"
 #include "passes/graph/join_parts.h"
 #include "passes/graph/orient_dots.h"
 #include "passes/graph/raise_attention.h"
@@ -122,13 +123,18 @@ std::string run_passes(Graph g, const std::vector<std::string>& passes) {
     else if (p == "batch")
       g = batched(g);
     else if (p == "fuse")
-      return compiler::groups_text(passes::choose_groups(g));
-    else if (p == "lower")
+      return graph::print(passes::choose_groups(g));
+    else if (p == "fuse-products") {
+      g.nodes = live_nodes(g);
+      auto groups = passes::fuse_prologues(g, passes::fuse_epilogues(g, passes::choose_groups(g)));
+      graph::verify(g, groups);
+      return graph::print(groups);
+    } else if (p == "lower")
       return kernels_text(g);
     else
       throw runtime_error(
           fmt::format("unknown pass '{}'; the passes are verify share raise-attention orient-dots join-parts "
-                      "sink-slices recompute vjp batch fuse lower",
+                      "sink-slices recompute vjp batch fuse fuse-products lower",
                       p));
     graph::verify(g);
   }

@@ -1,4 +1,4 @@
-// What tests of kernels beside a product share.
+// What tests of prologues and epilogues of products share.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ struct Shape {
   int64_t m, n, k;
 };
 
-class BesideProducts : public ::testing::Test {
+class FusedProducts : public ::testing::Test {
  protected:
   void SetUp() override {
     trace::install();
@@ -31,8 +31,8 @@ class BesideProducts : public ::testing::Test {
   static bool plans(const char* what, const std::vector<Tensor>& in, const Function& f) {
     return plan_text(compile(graph_of(in, f)).executable).find(what) != std::string::npos;
   }
-  static bool by_parts(const std::vector<Tensor>& in, const Function& f) { return plans("part by part", in, f); }
-  static bool by_rows(const std::vector<Tensor>& in, const Function& f) { return plans("row by row", in, f); }
+  static bool has_epilogue(const std::vector<Tensor>& in, const Function& f) { return plans("epilogue: ", in, f); }
+  static bool has_prologue(const std::vector<Tensor>& in, const Function& f) { return plans("prologue: ", in, f); }
   static void expect_bits_of_tape(const std::vector<Tensor>& in, const Function& f) {
     expect_same(values_of(f({in.begin(), in.end()})), graph_of(in, f), in);
   }

@@ -1,16 +1,16 @@
-// Kernels that take a product part by part: the bits of the tape, whatever way the product takes, and nothing is
-// written over that the product still reads.
-#include "beside_products.h"
+// Epilogues of products: the bits of the tape, whatever algorithm the product takes, and nothing is written over that
+// the product still reads.
+#include "fused_products.h"
 
 namespace sheaf::compiler {
 namespace {
 
 using namespace ops;
 
-using Behind = BesideProducts;
+using Epilogue = FusedProducts;
 
-// Few and many rows, few and many k, few columns, odd sizes: all ways of a product.
-TEST_F(Behind, GivesTheBitsOfTheTape) {
+// Few and many rows, few and many k, few columns, odd sizes: all algorithms of a product.
+TEST_F(Epilogue, GivesTheBitsOfTheTape) {
   const Shape shapes[] = {{64, 4100, 200}, {300, 900, 600}, {4100, 64, 70}, {3000, 96, 40}, {517, 600, 64},
                           {33, 8000, 520}, {2, 140000, 8},  {90000, 3, 8},  {600, 600, 24}};
   for (DType dtype : {DType::F32, DType::F64, DType::BF16, DType::F16}) {
@@ -27,7 +27,7 @@ TEST_F(Behind, GivesTheBitsOfTheTape) {
         Operand h = apply1("tanh", y + x[2]);
         return std::vector{h * x[3] + x[4], h, y};
       };
-      EXPECT_TRUE(by_parts(in, f)) << m << " " << n;
+      EXPECT_TRUE(has_epilogue(in, f)) << m << " " << n;
       expect_bits_of_tape(in, f);
       if (HasFailure()) return;
     }
@@ -35,32 +35,32 @@ TEST_F(Behind, GivesTheBitsOfTheTape) {
 }
 
 // A residual: what is added is a factor of the product, and nobody else reads it.
-TEST_F(Behind, AFactorIsNotWrittenOver) {
+TEST_F(Epilogue, AFactorIsNotWrittenOver) {
   Rng rng(test_seed());
   std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 520, 520}, -1, 1),
                          uniform_tensor(rng, DType::F32, {1, 520, 520}, -1, 1)};
-  // Turned, a factor is read where other elements of the result are.
+  // Transposed, a factor is read where other elements of the result are.
   auto residual = [](bool left) -> Function {
     return [left](const std::vector<Operand>& x) {
-      Operand h = apply1("tanh", x[0]), turned = swap_last_two(h);
-      return std::vector{dot(h + (left ? dot(turned, x[1]) : dot(x[1], turned)), x[0])};
+      Operand h = apply1("tanh", x[0]), transposed = swap_last_two(h);
+      return std::vector{dot(h + (left ? dot(transposed, x[1]) : dot(x[1], transposed)), x[0])};
     };
   };
   for (bool left : {false, true}) {
-    EXPECT_TRUE(by_parts(in, residual(left)));
+    EXPECT_TRUE(has_epilogue(in, residual(left)));
     expect_bits_of_tape(in, residual(left));
   }
   // Nor an argument that is given up.
   Function g = [](const std::vector<Operand>& x) { return std::vector{x[0] + dot(x[1], swap_last_two(x[0]))}; };
-  EXPECT_TRUE(by_parts(in, g));
+  EXPECT_TRUE(has_epilogue(in, g));
   std::vector<Tensor> expected = values_of(g({in[0], in[1]}));
   uint8_t given_up[] = {1, 1};
   std::vector<Tensor> actual = run(compile(graph_of(in, g)), in, given_up);
   EXPECT_TRUE(same_bits(expected[0], actual[0]));
 }
 
-// Two products in one expression: the second is taken part by part, the first waits.
-TEST_F(Behind, TheLastOfSeveralProducts) {
+// Two products in one expression: the kernel is the epilogue of the second.
+TEST_F(Epilogue, TheLastOfSeveralProducts) {
   Rng rng(test_seed());
   std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 600, 100}, -1, 1),
                          uniform_tensor(rng, DType::F32, {1, 100, 500}, -1, 1),
@@ -68,12 +68,12 @@ TEST_F(Behind, TheLastOfSeveralProducts) {
   Function gated = [](const std::vector<Operand>& x) {
     return std::vector{apply1("sigmoid", dot(x[0], x[1])) * dot(x[0], x[2])};
   };
-  EXPECT_TRUE(by_parts(in, gated));
+  EXPECT_TRUE(has_epilogue(in, gated));
   expect_bits_of_tape(in, gated);
 }
 
 // The gradient's norm: blocks of elements that end where no row does, with a rest or none.
-TEST_F(Behind, SumsOfAllElements) {
+TEST_F(Epilogue, SumsOfAllElements) {
   Function f = [](const std::vector<Operand>& x) {
     Operand y = dot(swap_last_two(x[0]), x[1]);
     return std::vector{sum(y * y, {0, 1, 2}), y};
@@ -96,11 +96,11 @@ TEST_F(Behind, SumsOfAllElements) {
   // Packed, the second factor fits the second-level cache of any machine.
   std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 64, 3072}, -1, 1),
                          uniform_tensor(rng, DType::F32, {1, 64, 768}, -1, 1)};
-  EXPECT_TRUE(by_parts(in, f));
+  EXPECT_TRUE(has_epilogue(in, f));
 }
 
 // What is written over the product is an output itself: no other memory is needed.
-TEST_F(Behind, AnOutputIsMadeInItsPlace) {
+TEST_F(Epilogue, AnOutputIsMadeInItsPlace) {
   Rng rng(1);
   std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 600, 64}, -1, 1),
                          uniform_tensor(rng, DType::F32, {1, 64, 600}, -1, 1)};
@@ -110,26 +110,26 @@ TEST_F(Behind, AnOutputIsMadeInItsPlace) {
 }
 
 // Where elements are read in another order, or some twice, the whole is waited for.
-TEST_F(Behind, OtherOrdersWait) {
+TEST_F(Epilogue, OtherOrdersWait) {
   Rng rng(test_seed());
   std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 600, 64}, -1, 1),
                          uniform_tensor(rng, DType::F32, {1, 64, 600}, -1, 1)};
-  Function turned = [](const std::vector<Operand>& x) {
+  Function transposed = [](const std::vector<Operand>& x) {
     Operand y = dot(x[0], x[1]);
     return std::vector{apply1("tanh", y) + swap_last_two(y)};
   };
-  EXPECT_FALSE(by_parts(in, turned));
-  expect_bits_of_tape(in, turned);
+  EXPECT_FALSE(has_epilogue(in, transposed));
+  expect_bits_of_tape(in, transposed);
 }
 
-TEST_F(Behind, CanBeSwitchedOff) {
+TEST_F(Epilogue, CanBeSwitchedOff) {
   Rng rng(test_seed());
   std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 600, 64}, -1, 1),
                          uniform_tensor(rng, DType::F32, {1, 64, 600}, -1, 1)};
   Function f = [](const std::vector<Operand>& x) { return std::vector{apply1("tanh", dot(x[0], x[1]))}; };
-  EXPECT_TRUE(by_parts(in, f));
+  EXPECT_TRUE(has_epilogue(in, f));
   switch_pass("follow", false);
-  EXPECT_FALSE(by_parts(in, f));
+  EXPECT_FALSE(has_epilogue(in, f));
   switch_pass("follow", true);
 }
 

@@ -1,0 +1,115 @@
+#include "compiler/plan_builder.h"
+
+#include <utility>
+
+#include "compiler/code_store.h"
+#include "compiler/pipeline.h"
+#include "graph/op_def.h"
+#include "support/phases.h"
+
+namespace sheaf::compiler {
+namespace {
+
+using graph::OpKind;
+
+int64_t bytes_of(const memory::Stored& s) {
+  int64_t elements = 1;
+  for (size_t a = 0; a < s.sizes.size(); ++a)
+    if (s.strides[a] != 0) elements *= s.sizes[a];
+  return elements * size_bytes(s.dtype);
+}
+
+}  // namespace
+
+PlanBuilder::PlanBuilder(FusedGraph fused, bool owned_outputs)
+    : g_(std::move(fused.graph)),
+      groups_(std::move(fused.groups)),
+      owned_outputs_(owned_outputs),
+      placement_(g_, is_enabled(Pass::Place) ? groups_ : std::vector<FusionGroup>()),
+      storage_(out_.executable),
+      first_value_(g_.nodes, -1) {}
+
+Compiled PlanBuilder::run() {
+  values_.reserve(g_.nodes.size());
+  for (size_t i = 0; i < g_.inputs.size(); ++i) {
+    const auto& t = g_.inputs[i]->types[0];
+    keep(g_.inputs[i].get(), 0, storage_.input(static_cast<int>(i), t.dtype, to_dims(t.sizes)));
+  }
+  for (const FusionGroup& group : groups_)
+    plan(group);
+  for (const Operand& o : g_.outputs) {
+    Stored s = stored(o);
+    storage_.output(owned_outputs_ && !storage_.is_own(s) ? contiguous_copy(s) : s);
+  }
+  {
+    Phase phase("plan");
+    storage_.place({.in_place = is_enabled(Pass::InPlace), .reuse_scratch = is_enabled(Pass::ReuseScratch)});
+  }
+  find_code_of_kernels();
+  if (g_compiled_listener) g_compiled_listener(g_, groups_, out_);
+  return std::move(out_);
+}
+
+void PlanBuilder::plan(const FusionGroup& group) {
+  if (group.kind == FusionGroup::Product) return plan_product(group);
+  Node* root = group.root();
+  label(root);
+  switch (group.kind) {
+    case FusionGroup::Map:
+    case FusionGroup::Rows: return plan_loops(group);
+    case FusionGroup::Reduce: return plan_reduction(group, describe_reduction(group));
+    case FusionGroup::Single:
+    case FusionGroup::Product: break;
+  }
+  if (root->op->kind == OpKind::Control || root->op->kind == OpKind::Host) return plan_nested(root);
+  plan_single(root);
+}
+
+void PlanBuilder::label(const Node* n) {
+  Label l{n->op, n->attrs, {}, n->span};
+  l.inputs.reserve(n->inputs.size());
+  for (const Operand& in : n->inputs)
+    l.inputs.push_back(in.type());
+  out_.labels.push_back(std::move(l));
+}
+
+PlanBuilder::PlannedLaunch PlanBuilder::launch_of(std::string name, LoweredKernel kernel, std::vector<Stored> arrays,
+                                                  std::vector<int64_t> sizes, int label) const {
+  PlannedLaunch p{{}, std::move(arrays), kernel.checks};
+  p.launch.name = std::move(name);
+  p.launch.kernel = std::move(kernel.kernel);
+  p.launch.sizes = std::move(sizes);
+  p.launch.node = label;
+  if (label >= 0) p.launch.span = out_.labels[label].span;
+  for (const Stored& s : p.arrays)
+    p.launch.bytes += bytes_of(s);
+  p.launch.buffers.resize(p.arrays.size());
+  return p;
+}
+
+PlanBuilder::PlannedLaunch PlanBuilder::launch_of(const Described& d, const std::vector<Layout>& layouts) const {
+  std::vector<int64_t> sizes(layouts[0].sizes.begin(), layouts[0].sizes.end());
+  for (const Layout& l : layouts)
+    sizes.insert(sizes.end(), l.strides.begin(), l.strides.end());
+  return launch_of(ops_text(d.spec) + " " + shape_text(d.space), lowered_group(d.spec), d.arrays, std::move(sizes),
+                   d.label);
+}
+
+void PlanBuilder::add(PlannedLaunch l) { storage_.add(std::move(l.launch), l.arrays, l.checks); }
+
+void PlanBuilder::find_code_of_kernels() {
+  if (code_folder().empty()) return;
+  Phase phase("load");
+  out_.executable.each_launch([&](const runtime::Launch& l) {
+    if (auto* k = dynamic_cast<const TieredKernel*>(l.kernel.get())) out_.cached |= k->is_native(l.sizes);
+  });
+}
+
+std::string ops_text(const lower::GroupSpec& spec) {
+  std::string name;
+  for (const auto& m : spec.members)
+    name += (name.empty() ? "" : "+") + std::string(m.op->name);
+  return name.size() > 60 ? name.substr(0, 57) + "..." : name;
+}
+
+}  // namespace sheaf::compiler

@@ -1,0 +1,177 @@
+// From a graph with its fusion groups to an executable: describes each group for lowering, finds memory for its values
+// and adds the steps that carry it out on this processor. There is a file for each kind of group. One builder for each
+// compilation; not thread-safe.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/compile.h"
+#include "compiler/group_layouts.h"
+#include "compiler/lowered.h"
+#include "graph/fusion_group.h"
+#include "graph/node_map.h"
+#include "memory/placement.h"
+#include "memory/storage.h"
+
+namespace sheaf::compiler {
+
+// A graph and its kernels to be.
+struct FusedGraph {
+  graph::Graph graph;
+  std::vector<graph::FusionGroup> groups;
+};
+
+class PlanBuilder {
+ public:
+  PlanBuilder(FusedGraph fused, bool owned_outputs);
+  Compiled run();
+
+ private:
+  using FusionGroup = graph::FusionGroup;
+  using Layout = memory::Layout;
+  using Node = graph::Node;
+  using Operand = graph::Operand;
+  using Stored = memory::Stored;
+
+  // A launch and its arrays, which are not in the plan yet.
+  struct PlannedLaunch {
+    runtime::Launch launch;
+    std::vector<Stored> arrays;
+    bool checks = false;
+  };
+
+  // A group described for lowering.
+  struct Described {
+    lower::GroupSpec spec;
+    std::vector<Stored> arrays;   // inputs, then outputs
+    std::vector<Layout> layouts;  // of the arrays, over the space
+    size_t num_inputs = 0;
+    Dims space;
+    int label = -1;
+  };
+
+  // A reduction, with its axes in the order in which it walks them.
+  struct Reduction {
+    Described group;
+    Stored out;
+    std::vector<int> order;
+    std::vector<bool> reduced;    // by position in `order`
+    std::vector<Layout> layouts;  // inputs and the output, collapsed
+    int axis = -1;                // the reduced one; -1: several are left
+  };
+
+  // A prologue or epilogue that runs inside its product: all arrays are matrices.
+  struct FusedPart {
+    Described group;
+    std::vector<Layout> layouts;
+    int64_t unit = 0;  // of runtime::Epilogue
+  };
+  struct FusedProduct {
+    PlannedLaunch product;
+    std::optional<FusedPart> prologue = {}, epilogue = {};
+    std::shared_ptr<const runtime::PartwiseForm> form = {};
+    const Stored& a() const { return product.arrays[0]; }
+    const Stored& b() const { return product.arrays[1]; }
+    const Stored& c() const { return product.arrays[2]; }
+    // Whether an element may still be read, as the factor or by the prologue, when the tile of the result that it is a
+    // part of is complete.
+    bool reads_later(const Stored& s, const Layout& layout) const;
+  };
+
+  // plan_builder.cpp: the order of everything, and launches.
+  void plan(const FusionGroup& group);
+  void label(const Node* n);
+  PlannedLaunch launch_of(std::string name, LoweredKernel kernel, std::vector<Stored> arrays,
+                          std::vector<int64_t> sizes, int label) const;
+  // The kernel of a group whose arrays have these layouts over common axes.
+  PlannedLaunch launch_of(const Described& d, const std::vector<Layout>& layouts) const;
+  void add(PlannedLaunch l);
+  void find_code_of_kernels();
+
+  // plan_values.cpp: where values live.
+  const Stored& keep(const Node* n, int index, Stored s);
+  Stored fresh(const graph::TensorType& t);
+  // Memory for a value, which may be part of a concatenation that comes later.
+  Stored place_for(Node* n);
+  // Where an operand is. Views are resolved when they are first read; where strides cannot express one this adds a
+  // copy.
+  Stored stored(const Operand& o);
+  // The same if it takes no copy, else nothing; the memory of a constant is not known yet.
+  std::optional<Stored> stored_without_copy(const Operand& o) const;
+  Stored contiguous_copy(const Stored& in);
+  void copy(const Stored& in, const Stored& out);
+  // A copy of an array that is about to be changed; it needs no work where the array itself can be given up.
+  Stored base_for_update(const Stored& in);
+
+  // describe_group.cpp: from groups to what lower/group.h takes.
+  // The members with everything they read; nothing is stored yet.
+  Described describe(const FusionGroup& group);
+  int external(Described& d, const Operand& o, const Dims& user, bool row_user);
+  void add_output(Described& d, const FusionGroup& group, size_t member);
+  bool reads_without_copy(const FusionGroup& group) const;
+
+  // plan_loops.cpp: Map and Rows.
+  void plan_loops(const FusionGroup& group);
+  Described describe_loops(const FusionGroup& group);
+  void add_loops(Described& d);
+  // An elementwise kernel of arrays that all have the same sizes.
+  PlannedLaunch elementwise_launch(lower::GroupSpec spec, std::vector<Stored> arrays) const;
+  // Tells which outputs may be written over which inputs: those of the same layout that are read nowhere else. `may`
+  // has the last word.
+  template <class F>
+  void offer_overwrites(const Described& d, F may);
+
+  // plan_reduce.cpp: Reduce.
+  Reduction describe_reduction(const FusionGroup& group);
+  void plan_reduction(const FusionGroup& group, Reduction r);
+  void plan_reduction_of_copy(const FusionGroup& group, const Reduction& r);
+
+  // plan_single.cpp: Single.
+  PlannedLaunch describe_single(Node* n);
+  void plan_single(Node* n);
+  void plan_window(Node* n);
+  void plan_placed_concat(Node* n);
+  void plan_nested(Node* n);
+
+  // plan_product.cpp: Product.
+  void plan_product(const FusionGroup& group);
+  std::optional<FusedPart> plan_prologue(const FusionGroup& prologue, const Node* product);
+  std::optional<std::vector<Layout>> prologue_layouts(Described& d, const Node* product);
+  static std::optional<std::vector<Layout>> epilogue_layouts(Described& d, const Stored& result);
+  void plan_with_map(FusedProduct& p, const FusionGroup& epilogue);
+  void plan_with_sum(FusedProduct& p, const FusionGroup& epilogue);
+  void add_product(FusedProduct& p);
+
+  graph::Graph g_;
+  std::vector<FusionGroup> groups_;
+  bool owned_outputs_;
+  memory::Placement placement_;
+  Compiled out_;
+  memory::Storage storage_;
+  std::vector<Stored> values_;       // of the nodes that have been asked for, all outputs of one side by side
+  graph::NodeMap<int> first_value_;  // its place there, or -1
+};
+
+// The ops of a group, for the profiler.
+std::string ops_text(const lower::GroupSpec& spec);
+
+template <class F>
+void PlanBuilder::offer_overwrites(const Described& d, F may) {
+  for (size_t o = d.num_inputs; o < d.arrays.size(); ++o) {
+    bool held = false;  // the output holds other values for a while
+    for (const auto& m : d.spec.members)
+      held |= m.kept_in == static_cast<int>(o - d.num_inputs);
+    for (size_t i = 0; i < d.num_inputs && !held; ++i) {
+      const Stored& in = d.arrays[i];
+      bool same = in.offset == 0 && d.layouts[i].strides == d.layouts[o].strides &&
+                  size_bytes(in.dtype) == size_bytes(d.arrays[o].dtype);
+      for (size_t k = 0; k < d.num_inputs; ++k)
+        same &= k == i || d.arrays[k].memory != in.memory;
+      // Other parts of a concatenation may be there already.
+      if (same && storage_.is_own(d.arrays[o]) && may(i)) storage_.may_write_over(in, d.arrays[o]);
+    }
+  }
+}
+
+}  // namespace sheaf::compiler
