@@ -1,9 +1,11 @@
 // The contraction over shapes of real work: GFLOP/s, the part of the measured peak, and OpenBLAS beside it.
 // Usage: bench_gemm [--threads N] [TEXT…]: shapes whose line contains one of the texts, or all.
 // Decoding reads weights that no cache holds: those shapes go round enough copies of B to make it so.
-// Each answer is compared with the definition (loop/library.h), bit for bit on a sample, before it is timed; medians of
-// several rounds, the two libraries and the peak taking turns, as the speed of some machines changes while this runs.
-// OpenBLAS is looked for at run time only; OPENBLAS may name it.
+// Each answer is compared with the definition (routines/gemm/args.h), bit for bit on a sample, before it is timed;
+// medians of several rounds, the two libraries and the peak taking turns, as the speed of some machines changes while
+// this runs. OpenBLAS is looked for at run time only; OPENBLAS may name it.
+#include "kernels/gemm/gemm.h"
+
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -17,11 +19,11 @@
 #include <thread>
 #include <vector>
 
-#include "codegen/block/block.h"
-#include "codegen/block/peak.h"
-#include "loop/scalar_ops.h"
+#include "kernels/kernels.h"
+#include "kernels/simd/peak.h"
 #include "runtime/executable.h"
 #include "runtime/thread_pool.h"
+#include "scalar/scalar_ops.h"
 #include "tensor/tensor.h"
 
 using namespace sheaf;
@@ -148,9 +150,9 @@ struct Matrices {
       for (int64_t e = 0; e < elements[i]; ++e) {
         float x = static_cast<float>(rng() >> 8) / 8388608.0f - 1.0f;
         if (s.dtype == DType::BF16)
-          reinterpret_cast<loop::scalar::BFloat16*>(memory[i]->data())[e] = loop::scalar::to_bf16(x);
+          reinterpret_cast<scalar::BFloat16*>(memory[i]->data())[e] = scalar::to_bf16(x);
         else if (s.dtype == DType::F16)
-          reinterpret_cast<loop::scalar::Float16*>(memory[i]->data())[e] = loop::scalar::to_f16(x);
+          reinterpret_cast<scalar::Float16*>(memory[i]->data())[e] = scalar::to_f16(x);
         else
           at(i)[e] = x;
       }
@@ -167,7 +169,7 @@ struct Matrices {
             s.k * s.n,
             tb ? 1 : s.n,
             tb ? s.k : 1};
-    if (s.form == "NP" && (packing = codegen::packed_row_form(s.dtype, s.n, s.k, s.n, 1))) {
+    if (s.form == "NP" && (packing = kernels::packed_row_form(s.dtype, s.n, s.k, s.n, 1))) {
       packed = Buffer::allocate(static_cast<size_t>(packing->bytes * copies));
       for (int64_t c = 0; c < copies; ++c)
         packing->pack(memory[1]->data(), packed->data() + c * packing->bytes);
@@ -183,7 +185,7 @@ struct Matrices {
       return packing->run(buffers);
     }
     std::byte* buffers[] = {memory[0]->data(), next_b(), memory[2]->data()};
-    codegen::find_fast_routine("contract")({buffers, args});
+    kernels::find_fast_routine("contract")({buffers, args});
   }
 
   // A few elements at the corners and between, by the definition, after the first run.
@@ -202,7 +204,7 @@ struct Matrices {
                               reinterpret_cast<std::byte*>(expected.data())};
       std::vector<int64_t> one = args;
       one[1] = 1, one[2] = rows, one[3] = columns, one[6] = one[10] = 0;
-      loop::find_routine("contract")({buffers, one});
+      routines::find_routine("contract")({buffers, one});
       if (std::memcmp(expected.data(), memory[2]->data() + ((p * shape.m + i) * shape.n + j) * element,
                       static_cast<size_t>(element)) != 0)
         return false;
@@ -238,7 +240,7 @@ int main(int argc, char** argv) {
       wanted.push_back(argv[i]);
   }
   int threads = runtime::num_threads();
-  codegen::Peak one = codegen::measure_peak(1), peak = codegen::measure_peak(threads);
+  kernels::Peak one = kernels::measure_peak(1), peak = kernels::measure_peak(threads);
   OpenBlas blas(threads);
   fmt::print(
       "peak: 1 thread {:.1f} GFLOP/s, reads {:.1f} GB/s; {} threads {:.1f} GFLOP/s, reads {:.1f} GB/s; peer: {}\n",
@@ -271,8 +273,8 @@ int main(int argc, char** argv) {
     };
     bool peer = blas && s.dtype == DType::F32 && s.form != "NP";
     for (int round = 0; round < 3; ++round) {
-      gflops.push_back(codegen::measure_gflops(threads));
-      read_gbs.push_back(by_memory ? codegen::measure_read_gbs(threads) : peak.read_gbs);
+      gflops.push_back(kernels::measure_gflops(threads));
+      read_gbs.push_back(by_memory ? kernels::measure_read_gbs(threads) : peak.read_gbs);
       measure(our_times, [&] { matrices.run(); });
       if (!peer) continue;
       measure(their_times,

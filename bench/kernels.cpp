@@ -4,6 +4,8 @@
 // is measured with the same number of threads: as much read as written takes the time of memcpy, what is read beyond
 // that the time of reading. Where the same loop takes longer than that on data in the cache, it is arithmetic that
 // bounds it: "a" instead of "m".
+#include "kernels/kernels.h"
+
 #include <fmt/format.h>
 
 #include <chrono>
@@ -12,8 +14,8 @@
 #include <random>
 
 #include "codegen/block/block.h"
-#include "codegen/block/peak.h"
 #include "codegen/llvm/native.h"
+#include "kernels/simd/peak.h"
 #include "loop/builder.h"
 #include "passes/loop/expand_math.h"
 #include "passes/loop/specialize.h"
@@ -242,7 +244,7 @@ Stream measured_stream() {
         },
         1);
   });
-  return {2 * kBytes / ms / 1e6, codegen::measure_peak(runtime::num_threads()).read_gbs};
+  return {2 * kBytes / ms / 1e6, kernels::measure_peak(runtime::num_threads()).read_gbs};
 }
 
 // All kernels as one object: what compiling costs when the start-up of LLVM is shared.
@@ -254,7 +256,7 @@ void time_batch() {
     double start = now_ms();
     auto object = codegen::make_native_object(kernels);
     double made = now_ms();
-    codegen::load_native_object(object, codegen::find_fast_routine);
+    codegen::load_native_object(object, kernels::find_fast_routine);
     double each = 1.0 / static_cast<double>(kernels.size());
     fmt::print("{} kernels as one object: {:.2f} ms each to make, {:.3f} ms each to load\n", kernels.size(),
                (made - start) * each, (now_ms() - made) * each);
@@ -281,7 +283,7 @@ int main(int argc, char** argv) {
     double start = now_ms();
     loop::Kernel known[] = {specialized(w)};
     auto object = codegen::make_native_object(known);
-    auto native = codegen::load_native_object(object, codegen::find_fast_routine)[0];
+    auto native = codegen::load_native_object(object, kernels::find_fast_routine)[0];
     double compile_ms = now_ms() - start;
     start = now_ms();
     codegen::make_native_object(known);

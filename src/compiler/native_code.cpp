@@ -9,8 +9,8 @@
 #include <mutex>
 #include <set>
 
-#include "codegen/block/block.h"
 #include "codegen/llvm/native.h"
+#include "kernels/kernels.h"
 
 namespace sheaf::compiler {
 namespace {
@@ -23,7 +23,7 @@ std::set<CodeKey> in_progress;  // GUARDED_BY(mu)
 std::atomic<uint64_t> num_made{0}, num_loaded{0};
 
 NativeCode loaded(const codegen::NativeObject& object) {
-  return codegen::load_native_object(object, codegen::find_fast_routine)[0];
+  return codegen::load_native_object(object, kernels::find_fast_routine)[0];
 }
 
 NativeCode remembered(const CodeKey& key) {

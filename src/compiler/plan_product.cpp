@@ -15,9 +15,9 @@
 // the product or the prologue may read later.
 #include <utility>
 
-#include "codegen/block/block.h"
 #include "compiler/plan_builder.h"
 #include "graph/op_def.h"
+#include "kernels/gemm/gemm.h"
 #include "loop/ir.h"
 #include "runtime/part.h"
 
@@ -94,7 +94,7 @@ void PlanBuilder::plan_product(const FusionGroup& group) {
   // 2.
   label(group.root());
   FusedProduct p{describe_single(group.root()), std::move(prologue)};
-  p.form = codegen::partwise_product(contract_args(p.a(), p.b(), p.c()));
+  p.form = kernels::partwise_product(contract_args(p.a(), p.b(), p.c()));
   // 3. and 4.
   if (group.epilogue.empty()) return add_product(p);
   const FusionGroup& epilogue = group.epilogue[0];

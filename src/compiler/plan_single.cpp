@@ -1,11 +1,11 @@
 // Nodes with a kernel of their own, and nodes that hold graphs.
 #include <utility>
 
-#include "codegen/block/block.h"
 #include "compiler/control.h"
 #include "compiler/pipeline.h"
 #include "compiler/plan_builder.h"
 #include "graph/op_def.h"
+#include "kernels/gemm/gemm.h"
 #include "ops/table.h"
 
 namespace sheaf::compiler {
@@ -50,7 +50,7 @@ PlanBuilder::PlannedLaunch PlanBuilder::describe_single(Node* n) {
   const Stored &a = p.arrays[0], &b = p.arrays[1];
   p.launch.flops = 2 * checked_num_elems(p.arrays.back().sizes) * a.sizes.back();
   if (is_enabled(Pass::Repack) && n->op == &ops::op("dot") && a.sizes[0] == 1 && a.sizes[1] == 1 && a.strides[2] == 1)
-    p.launch.packed = codegen::packed_row_form(b.dtype, b.sizes[2], b.sizes[1], b.strides[1], b.strides[2]);
+    p.launch.packed = kernels::packed_row_form(b.dtype, b.sizes[2], b.sizes[1], b.strides[1], b.strides[2]);
   return p;
 }
 

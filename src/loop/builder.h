@@ -1,5 +1,6 @@
 // Builds kernels. Values are created where the builder stands (inside the innermost open loop); equal pure values in
-// the same block are created once. The scalar interface is the one that loop/math/math_functions.h is written against.
+// the same block are created once. The scalar interface is the one that scalar/math/math_functions.h is written
+// against.
 #pragma once
 #include <bit>
 #include <map>

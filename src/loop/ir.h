@@ -9,69 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "scalar/op.h"
 #include "support/source.h"
 #include "tensor/dtype.h"
 
 namespace sheaf::loop {
 
-enum class Op : uint8_t {
-  Const,   // imm: the bits of the value
-  Size,    // i64 run-time parameter number imm
-  Index,   // i64 loop variable of axis imm
-  Load,    // element args[0] (i64) of buffer imm; has the buffer's type
-  Result,  // value of reduction imm
-  // Arithmetic in `type`. Integers wrap. Div on ints truncates, FloorDiv and FloorMod round down; x/0 = 0, x mod 0 = 0.
-  Add,
-  Sub,
-  Mul,
-  Div,
-  Fma,
-  Neg,
-  Abs,
-  Min,
-  Max,  // a NaN operand loses
-  FloorDiv,
-  FloorMod,
-  Rem,
-  Sqrt,
-  Floor,
-  Ceil,
-  Trunc,
-  Rint,   // half to even
-  Round,  // half away from zero
-  And,
-  Or,
-  Xor,
-  Not,
-  Shl,
-  Shr,
-  Sar,  // shift counts are taken modulo the width
-  Lt,
-  Le,
-  Gt,
-  Ge,
-  Eq,
-  Ne,       // operands of type `from`, result Bool; every comparison with NaN is false but Ne
-  Select,   // args[0] ? args[1] : args[2]
-  Seldom,   // the same where args[0] is seldom true: what only args[1] needs may be left out until it is
-  Convert,  // from `from` to `type`: float to int truncates and saturates (NaN 0), to bool is x != 0, to narrow floats
-            // rounds to even
-  Bitcast,  // same width
-  // Elementary functions; one pass expands them into the operations above (loop/math/math_functions.h).
-  Exp,
-  Log,
-  Sin,
-  Cos,
-  Tan,
-  Tanh,
-  Pow,
-  Erf,
-  Expm1,
-  Log1p,
-  Atan2,
-  Sigmoid,
-  ErfInv,
-};
+using scalar::Combine;
+using scalar::Op;
 
 using ValueId = uint32_t;
 inline constexpr ValueId kNoValue = ~0u;
@@ -85,7 +30,6 @@ struct Inst {
 };
 
 enum class Mark : uint8_t { Serial, Parallel, Vector };
-enum class Combine : uint8_t { Sum, Prod, Max, Min, ArgMax, ArgMin };  // Max/Min/Arg*: a NaN element wins (NumPy)
 
 // How a reduction of n elements is bracketed: blocks of `block` consecutive elements; inside a block element k goes to
 // lane k mod `lanes`, each lane in order; lanes are combined by halving (lane i with lane i + half); block results are
@@ -106,7 +50,7 @@ struct Stmt {
   int32_t id = -1;            // Store: buffer. Reduce: reduction number. Check: site
   Mark mark = Mark::Serial;
   Combine combine = Combine::Sum;
-  std::string routine;             // Call: a name of library.h
+  std::string routine;             // Call: a name of routines/routine.cpp
   std::vector<int32_t> buffers;    // Call
   std::vector<ValueId> arguments;  // Call: i64 values
   Block body;                      // Loop, Reduce
@@ -135,7 +79,6 @@ struct CheckRecord {
   bool failed() const { return site >= 0; }
 };
 
-std::string_view name_of(Op op);
 std::string print(const Kernel& k);
 // Throws an internal error when the kernel breaks a rule of the IR.
 void verify(const Kernel& k);

@@ -5,8 +5,8 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "loop/library.h"
 #include "loop/text.h"
+#include "routines/routine.h"
 #include "support/error.h"
 #include "tensor/element_text.h"
 
@@ -133,7 +133,7 @@ class Parser {
   Stmt call() {
     Stmt s{.kind = Stmt::Call};
     s.routine = s_.word();
-    if (!find_routine(s.routine)) s_.fail("unknown routine " + s.routine);
+    if (!routines::find_routine(s.routine)) s_.fail("unknown routine " + s.routine);
     s_.expect("(");
     for (bool first = true; !s_.accept(")"); first = false) {
       if (!first) s_.expect(",");

@@ -3,9 +3,9 @@
 #include <array>
 #include <cstring>
 
-#include "loop/library.h"
-#include "loop/math/elementary.h"
-#include "loop/scalar_ops.h"
+#include "routines/routine.h"
+#include "scalar/math/elementary.h"
+#include "scalar/scalar_ops.h"
 #include "support/error.h"
 
 namespace sheaf::loop {
@@ -208,7 +208,7 @@ struct Interpreter {
           pointers.push_back(buffers[b]);
         for (ValueId a : s.arguments)
           arguments.push_back(integer(a));
-        Routine routine = find_routine(s.routine);
+        routines::Routine routine = routines::find_routine(s.routine);
         INVARIANT(routine, "no routine " << s.routine);
         routine({pointers, arguments});
         break;

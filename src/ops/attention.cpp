@@ -1,8 +1,6 @@
 // Attention as one op, so that no T x S matrix is stored, neither forward nor backward, and its reverse as another.
-// What they compute, to the bit, is said in loop/attention.h. Gradients of what is rare (the mask, the scale, the
-// gradient itself) are composed of other ops, and so have derivatives of every order.
-#include "loop/attention.h"
-
+// What they compute, to the bit, is said in routines/attention/args.h. Gradients of what is rare (the mask, the scale,
+// the gradient itself) are composed of other ops, and so have derivatives of every order.
 #include <cmath>
 
 #include "loop/builder.h"
@@ -10,6 +8,7 @@
 #include "ops/lower_ctx.h"
 #include "ops/rules.h"
 #include "ops/table.h"
+#include "routines/attention/args.h"
 
 namespace sheaf::ops {
 namespace {
@@ -57,7 +56,7 @@ std::vector<TensorType> infer_attention_vjp(const InferCtx& c) {
   return out;
 }
 
-// In the order of loop::AttentionArgs.
+// In the order of routines::AttentionArgs.
 void lower(LowerCtx& c, const char* routine, size_t mask, std::initializer_list<int> more) {
   using V = LowerCtx::V;
   std::vector<int> buffers;
@@ -66,9 +65,9 @@ void lower(LowerCtx& c, const char* routine, size_t mask, std::initializer_list<
   for (const auto& a : c.out)
     buffers.push_back(a.buffer);
   const auto &q = c.in[kQ], &k = c.in[kK], &v = c.in[kV];
-  auto kind = c.in.size() <= mask               ? loop::MaskKind::None
-              : c.in[mask].dtype == DType::Bool ? loop::MaskKind::Bool
-                                                : loop::MaskKind::Added;
+  auto kind = c.in.size() <= mask               ? routines::MaskKind::None
+              : c.in[mask].dtype == DType::Bool ? routines::MaskKind::Bool
+                                                : routines::MaskKind::Added;
   std::vector<V> args = {c.b.i64(static_cast<int64_t>(q.dtype)),
                          c.b.i64(c.attrs.flag("causal")),
                          c.b.i64(static_cast<int64_t>(kind)),
@@ -84,7 +83,7 @@ void lower(LowerCtx& c, const char* routine, size_t mask, std::initializer_list<
     strides(c.in[i]);
   for (int i : {kScale, kOffset, kWindow})
     args.push_back(c.in[i].rank() ? c.in[i].strides[0] : c.b.i64(0));
-  if (kind != loop::MaskKind::None)
+  if (kind != routines::MaskKind::None)
     strides(c.in[mask]);
   else
     args.insert(args.end(), 4, c.b.i64(0));

@@ -1,5 +1,5 @@
 // Eigenvalues, singular values, linear equations and triangular factors of matrices. The routines are those of
-// loop/decompose.h and loop/factor.h; the derivatives are the closed formulas.
+// routines/linalg/args.h; the derivatives are the closed formulas.
 #include "loop/builder.h"
 #include "ops/apply.h"
 #include "ops/lower_ctx.h"

@@ -1,6 +1,6 @@
 // Products of groups of rows with a matrix for each group, where the sizes of the groups are data, and its reverse.
-// What they compute, to the bit, is said in loop/grouped.h. Each is the other's derivative, so both have derivatives of
-// every order.
+// What they compute, to the bit, is said in routines/gemm/grouped.h. Each is the other's derivative, so both have
+// derivatives of every order.
 #include <fmt/format.h>
 
 #include "loop/builder.h"
@@ -59,7 +59,7 @@ std::vector<TensorType> widened(const InferCtx& c) {
 
 enum Site { kNegative, kTooMany };
 
-// The counts are checked first; arguments are in the order of loop::GroupedArgs.
+// The counts are checked first; arguments are in the order of routines::GroupedArgs.
 void lower(LowerCtx& c, bool outer) {
   constexpr int64_t kFar = int64_t{1} << 40;  // more rows than there are, and sums of such counts do not overflow
   auto& b = c.b;

@@ -3,11 +3,11 @@
 #include <numbers>
 
 #include "loop/builder.h"
-#include "loop/math/elementary.h"
 #include "ops/apply.h"
 #include "ops/rules.h"
 #include "ops/scalar_rules.h"
 #include "ops/table.h"
+#include "scalar/math/elementary.h"
 
 namespace sheaf::ops {
 namespace {
@@ -204,7 +204,7 @@ std::span<const OpDef> math_ops() { return kOps; }
 
 std::optional<double> elementary_at(std::string_view name, double x) {
 #define SHEAF_AT(op_name, op) \
-  if (name == op_name) return loop::elementary<Op::op>(x);
+  if (name == op_name) return scalar::elementary<Op::op>(x);
   SHEAF_AT("exp", Exp)
   SHEAF_AT("log", Log)
   SHEAF_AT("sin", Sin)

@@ -1,13 +1,13 @@
 // The product with quantized weights, which reads them as they are stored. What it computes, to the bit, is said in
-// loop/quantized.h. Its gradient is that of the product with the weights they stand for.
+// routines/quantized/args.h. Its gradient is that of the product with the weights they stand for.
 #include "ops/quantized.h"
 
 #include "loop/builder.h"
-#include "loop/quantized.h"
 #include "ops/apply.h"
 #include "ops/lower_ctx.h"
 #include "ops/rules.h"
 #include "ops/table.h"
+#include "routines/quantized/args.h"
 
 namespace sheaf::ops {
 namespace {
@@ -18,7 +18,7 @@ using graph::only;
 using graph::OpKind;
 using graph::VjpCtx;
 
-const Size kTile = loop::kQuantizedTile;
+const Size kTile = routines::kQuantizedTile;
 
 bool has_four_bits(DType values) { return values == DType::U8; }
 Size num_tiles(const Size& n) { return floor_div(n + kTile - Size(1), kTile); }
@@ -35,7 +35,7 @@ std::vector<TensorType> infer(const InferCtx& c) {
   return {{x.dtype, {x.sizes[0], x.sizes[1], scales.sizes[2]}}};
 }
 
-// In the order of loop::QuantizedArgs.
+// In the order of routines::QuantizedArgs.
 void lower(LowerCtx& c) {
   const auto &x = c.in[0], &values = c.in[1], &scales = c.in[2];
   std::vector<LowerCtx::V> args{c.b.i64(static_cast<int64_t>(x.dtype)),

@@ -1,4 +1,4 @@
-// Products with weights of 8 and 4 bits (loop/quantized.h says how they are stored).
+// Products with weights of 8 and 4 bits (routines/quantized/args.h says how they are stored).
 #pragma once
 #include "ops/apply.h"
 

@@ -4,10 +4,10 @@
 #include <numbers>
 
 #include "loop/builder.h"
-#include "loop/math/threefry.h"
 #include "ops/lower_ctx.h"
 #include "ops/rules.h"
 #include "ops/table.h"
+#include "scalar/math/threefry.h"
 
 namespace sheaf::ops {
 namespace {
@@ -28,8 +28,8 @@ constexpr graph::Vjp kRandom = zero_derivative("random bits");
 // Elements of one parallel piece: a draw takes some hundred operations, so less than for plain arithmetic.
 constexpr int64_t kPiece = 4096;
 
-using Word = loop::math::Scalar<Builder, uint32_t>;
-using Words = loop::math::Words<Builder>;
+using Word = scalar::math::Scalar<Builder, uint32_t>;
+using Words = scalar::math::Words<Builder>;
 
 // Walks [keys, n] in pieces that run in parallel; `body` gets the position and the block of its counter. Counters begin
 // at 0, or at the second input.
@@ -49,7 +49,7 @@ void for_each_draw(LowerCtx& c, V n, F&& body) {
   V lane = b.begin_loop(b.min(piece, b.sub(n, base)), loop::Mark::Vector);
   if (!from_zero) hi = upper(b.add(first, lane));
   lo = b.add(lo, b.convert(lane, DType::U32));
-  body(key, b.add(base, lane), loop::math::threefry2x32(Word(b, k0), Word(b, k1), Word(b, hi), Word(b, lo)));
+  body(key, b.add(base, lane), scalar::math::threefry2x32(Word(b, k0), Word(b, k1), Word(b, hi), Word(b, lo)));
   b.end();
   b.end();
 }
@@ -72,10 +72,10 @@ std::vector<TensorType> infer_draw(const InferCtx& c) {
 // In [0, 1), with as many random bits as the mantissa holds.
 V unit_uniform(Words w, DType dtype) {
   switch (dtype) {
-    case DType::F64: return loop::math::unit_uniform(loop::math::random_bits64(w)).v;
-    case DType::BF16: return loop::math::unit_uniform_bf16(loop::math::random_bits32(w)).v;
-    case DType::F16: return loop::math::unit_uniform_f16(loop::math::random_bits32(w)).v;
-    default: return loop::math::unit_uniform(loop::math::random_bits32(w)).v;
+    case DType::F64: return scalar::math::unit_uniform(scalar::math::random_bits64(w)).v;
+    case DType::BF16: return scalar::math::unit_uniform_bf16(scalar::math::random_bits32(w)).v;
+    case DType::F16: return scalar::math::unit_uniform_f16(scalar::math::random_bits32(w)).v;
+    default: return scalar::math::unit_uniform(scalar::math::random_bits32(w)).v;
   }
 }
 
@@ -107,7 +107,7 @@ void lower_draw(LowerCtx& c) {
   const std::string& what = c.attrs.get<std::string>("what");
   DType dtype = c.out[0].dtype;
   for_each_draw(c, c.out[0].sizes[1], [&](V key, V i, Words w) {
-    V y = what == "bits"      ? (dtype == DType::I64 ? loop::math::random_bits64(w).v : loop::math::random_bits32(w).v)
+    V y = what == "bits" ? (dtype == DType::I64 ? scalar::math::random_bits64(w).v : scalar::math::random_bits32(w).v)
           : what == "uniform" ? unit_uniform(w, dtype)
           : what == "normal"  ? normal(c.b, w, dtype)
                               : gumbel(c.b, w, dtype);

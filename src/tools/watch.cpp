@@ -15,13 +15,13 @@
 #include "builtins/arrays/gradient_watch.h"
 #include "builtins/host/output.h"
 #include "builtins/host/process.h"
-#include "codegen/block/peak.h"
-#include "codegen/block/tuning.h"
 #include "compiler/check.h"
 #include "compiler/code_store.h"
 #include "compiler/inspect.h"
 #include "compiler/pipeline.h"
 #include "compiler/tiered.h"
+#include "kernels/gemm/autotune.h"
+#include "kernels/simd/peak.h"
 #include "runtime/profiler.h"
 #include "runtime/thread_pool.h"
 #include "support/internal_error.h"
@@ -69,7 +69,7 @@ std::string kernels_text() {
   constexpr size_t kShownKernels = 30;
   std::vector<runtime::KernelTime> kernels = runtime::kernel_times();
   if (kernels.empty()) return "";
-  codegen::Peak peak = codegen::measure_peak(runtime::num_threads());
+  kernels::Peak peak = kernels::measure_peak(runtime::num_threads());
   std::string out = fmt::format(
       "  this machine, {} threads: {:.1f} GFLOP/s (f32), reads {:.1f} GB/s\n  {:>10} {:>6} {:>8} {:>10} {:>8} {:>7} "
       "{:>8}  kernel\n",
@@ -210,13 +210,13 @@ std::string compiled_blame() {
 
 // --max-autotune: each product with the milliseconds of every way to it, the chosen one marked.
 std::string autotune_text() {
-  std::vector<codegen::TunedWork> all = codegen::tuned_work();
+  std::vector<kernels::TunedWork> all = kernels::tuned_work();
   auto measured = std::count_if(all.begin(), all.end(), [](const auto& t) { return t.measured; });
   std::string out = fmt::format("\nAutotune: {} products, {} measured now, {} known\n", all.size(), measured,
                                 std::ssize(all) - measured);
   if (!all.empty())
     out += "  gain  product [m x k x n, strides of both]: milliseconds of each way, the usual one first, * chosen\n";
-  for (const codegen::TunedWork& t : all) {
+  for (const kernels::TunedWork& t : all) {
     out += fmt::format("  {:4.2f}x {}:", t.ways[0].ms / t.ways[t.chosen].ms, t.work);
     for (size_t i = 0; i < t.ways.size(); ++i)
       out += fmt::format("  {}{} {:.4f}", i == t.chosen ? "*" : "", t.ways[i].name, t.ways[i].ms);
@@ -299,7 +299,7 @@ Watch::Watch(const Options& o) : options_(o) {
         hints().add(h);
     };
   if (o.max_autotune)
-    codegen::start_tuning(compiler::stored_lines("autotune"),
+    kernels::start_tuning(compiler::stored_lines("autotune"),
                           [](const std::string& line) { compiler::store_line("autotune", line); });
   if (o.check) compiler::check_everything();
   if (o.jit_profile || o.blame) runtime::g_profiling = true;

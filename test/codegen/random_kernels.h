@@ -4,7 +4,7 @@
 #include <random>
 
 #include "loop/builder.h"
-#include "loop/scalar_ops.h"
+#include "scalar/scalar_ops.h"
 
 namespace sheaf::codegen::testing {
 using loop::Builder;
@@ -75,10 +75,10 @@ class Generator {
   T element() {
     if constexpr (std::is_same_v<T, bool>)
       return pick(2);
-    else if constexpr (std::is_same_v<T, loop::scalar::BFloat16>)
-      return loop::scalar::to_bf16(element<float>());
-    else if constexpr (std::is_same_v<T, loop::scalar::Float16>)
-      return loop::scalar::to_f16(element<float>());
+    else if constexpr (std::is_same_v<T, scalar::BFloat16>)
+      return scalar::to_bf16(element<float>());
+    else if constexpr (std::is_same_v<T, scalar::Float16>)
+      return scalar::to_f16(element<float>());
     else if constexpr (std::is_floating_point_v<T>) {
       constexpr T inf = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
       const T special[] = {0,
@@ -104,7 +104,7 @@ class Generator {
   int new_buffer(DType d, int64_t n, bool written) {
     Memory m{d, std::vector<std::byte>(std::max<int64_t>(n, 1) * size_bytes(d))};
     special_ = chance(50);
-    loop::scalar::visit_dtype(d, [&]<class T>(std::type_identity<T>) {
+    scalar::visit_dtype(d, [&]<class T>(std::type_identity<T>) {
       for (int64_t i = 0; i < n; ++i) {
         T x = element<T>();
         std::memcpy(m.bytes.data() + i * sizeof(T), &x, sizeof(T));
@@ -194,16 +194,16 @@ class Generator {
       }
       if (op == Op::Seldom) return b_.seldom(of_type(pool, DType::Bool), of_type(pool, type), of_type(pool, type));
       if (op == Op::Select) return b_.select(of_type(pool, DType::Bool), of_type(pool, type), of_type(pool, type));
-      bool defined = loop::scalar::visit_dtype(type, [&]<class T>(std::type_identity<T>) {
-        if constexpr (loop::scalar::kIsCompute<T>)
-          return loop::scalar::is_defined<T>(op);
+      bool defined = scalar::visit_dtype(type, [&]<class T>(std::type_identity<T>) {
+        if constexpr (scalar::kIsCompute<T>)
+          return scalar::is_defined<T>(op);
         else
           return false;
       });
       if (!defined) continue;
       if (op == Op::Fma) return b_.fma(of_type(pool, type), of_type(pool, type), of_type(pool, type));
       if (op >= Op::Lt && op <= Op::Ne) return b_.compare(op, of_type(pool, type), of_type(pool, type));
-      if (loop::scalar::num_operands(op) == 2) return b_.binary(op, of_type(pool, type), of_type(pool, type));
+      if (scalar::num_operands(op) == 2) return b_.binary(op, of_type(pool, type), of_type(pool, type));
       return b_.unary(op, of_type(pool, type));
     }
   }
@@ -370,21 +370,21 @@ template <class T>
 bool same(T a, T b) {
   if constexpr (std::is_floating_point_v<T>)
     if (a != a && b != b) return true;
-  if constexpr (std::is_same_v<T, loop::scalar::BFloat16> || std::is_same_v<T, loop::scalar::Float16>)
-    return a.bits == b.bits || same(loop::scalar::convert<float>(a), loop::scalar::convert<float>(b));
+  if constexpr (std::is_same_v<T, scalar::BFloat16> || std::is_same_v<T, scalar::Float16>)
+    return a.bits == b.bits || same(scalar::convert<float>(a), scalar::convert<float>(b));
   else
     return std::memcmp(&a, &b, sizeof(T)) == 0;
 }
 
 inline std::string difference(const Memory& expected, const Memory& actual) {
-  return loop::scalar::visit_dtype(expected.dtype, [&]<class T>(std::type_identity<T>) -> std::string {
+  return scalar::visit_dtype(expected.dtype, [&]<class T>(std::type_identity<T>) -> std::string {
     for (size_t i = 0; i < expected.bytes.size() / sizeof(T); ++i) {
       T x, y;
       std::memcpy(&x, expected.bytes.data() + i * sizeof(T), sizeof(T));
       std::memcpy(&y, actual.bytes.data() + i * sizeof(T), sizeof(T));
       if (!same(x, y))
-        return "element " + std::to_string(i) + ": expected " + std::to_string(loop::scalar::convert<double>(x)) +
-               ", got " + std::to_string(loop::scalar::convert<double>(y));
+        return "element " + std::to_string(i) + ": expected " + std::to_string(scalar::convert<double>(x)) + ", got " +
+               std::to_string(scalar::convert<double>(y));
     }
     return "";
   });

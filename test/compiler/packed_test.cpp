@@ -6,9 +6,9 @@
 #include <cstring>
 #include <thread>
 
-#include "codegen/block/block.h"
 #include "compiler/compile.h"
 #include "compiler/pipeline.h"
+#include "kernels/gemm/gemm.h"
 #include "ops/apply.h"
 #include "ops/table.h"
 #include "trace/traced.h"
@@ -22,7 +22,7 @@ using runtime::packed_stats;
 constexpr int64_t kSize = 512;
 // What packing the matrix takes where that is done at all.
 int64_t packed_bytes() {
-  auto form = codegen::packed_row_form(DType::BF16, kSize, kSize, kSize, 1);
+  auto form = kernels::packed_row_form(DType::BF16, kSize, kSize, kSize, 1);
   return form ? form->bytes : 0;
 }
 

@@ -22,17 +22,20 @@ const std::map<std::string, std::vector<std::string>> kMayInclude = {
     {"tokenizers", {"support"}},
     {"value", {"tensor"}},
     {"formats", {"value", "text"}},
-    {"loop", {"tensor"}},
+    {"scalar", {"tensor"}},
+    {"routines", {"scalar"}},
+    {"loop", {"routines"}},
     {"graph", {"tensor"}},
     {"runtime", {"tensor"}},
+    {"kernels", {"routines", "runtime"}},
     {"ops", {"graph", "loop"}},
     {"transforms", {"ops"}},
     {"passes/graph", {"ops"}},
     {"passes/loop", {"loop"}},
     {"lower", {"ops"}},
     {"memory", {"graph", "loop", "runtime"}},
-    {"codegen/block", {"loop", "runtime"}},
-    {"codegen/llvm", {"loop", "runtime"}},
+    {"codegen/block", {"loop", "kernels"}},
+    {"codegen/llvm", {"loop", "kernels"}},
     {"codegen/cuda", {"loop", "runtime"}},
     {"compiler",
      {"transforms", "passes/graph", "passes/loop", "lower", "memory", "codegen/block", "codegen/llvm", "codegen/cuda"}},
@@ -55,7 +58,7 @@ const std::map<std::string, std::set<std::string>> kForeign = {
     {"pcre2", {"tokenizers"}},
 };
 
-// The longest folder of the table that the path lies in ("loop/math/x.h" is part of loop), or "".
+// The longest folder of the table that the path lies in ("scalar/math/x.h" is part of scalar), or "".
 std::string layer_of(const std::string& path) {
   std::string best;
   for (const auto& [layer, below] : kMayInclude)

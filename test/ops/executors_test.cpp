@@ -8,6 +8,7 @@
 #include "codegen/block/block.h"
 #include "codegen/llvm/native.h"
 #include "compiler/eager.h"
+#include "kernels/kernels.h"
 #include "loop/reference.h"
 #include "lower/single_op.h"
 #include "op_cases.h"
@@ -115,7 +116,7 @@ const runtime::Kernel& native_kernel(const loop::Kernel& kernel, std::span<const
   if (!entry) {
     kernels[0] = passes::expand_math(kernels[0]);
     loop::verify(kernels[0]);
-    entry = codegen::load_native_object(codegen::make_native_object(kernels), codegen::find_fast_routine)[0];
+    entry = codegen::load_native_object(codegen::make_native_object(kernels), kernels::find_fast_routine)[0];
   }
   return *entry;
 }

@@ -31,7 +31,7 @@ void expect_near(const OpDef& op, DType dtype, double expected, double actual, c
     EXPECT_TRUE(std::fabs(actual) >= largest(dtype) && std::signbit(actual) == std::signbit(expected))
         << where << ": " << actual;
   } else {
-    // erfinv is XLA's approximation, so that random numbers are JAX's (loop/math/special.h).
+    // erfinv is XLA's approximation, so that random numbers are JAX's (scalar/math/special.h).
     EXPECT_NEAR(expected, actual, tolerance(dtype, expected) * (op.name == "erfinv" ? 16 : 1)) << where;
   }
 }
@@ -89,7 +89,7 @@ TEST_P(Numeric, IsNearTheFormula) {
 // 0, -0, infinities, NaN and the least numbers, in all pairs.
 TEST_P(Numeric, HandlesSpecialValues) {
   const OpDef& op = *GetParam();
-  if (op.name == "erfinv") return;  // Newton's method does not reach the ends; the tests of loop/math do
+  if (op.name == "erfinv") return;  // Newton's method does not reach the ends; the tests of scalar/math do
   constexpr double inf = std::numeric_limits<double>::infinity();
   const double special[] = {0.0, -0.0, 1.0, -1.0, inf, -inf, std::nan(""), 0.5, -2.0, 3.0};
   for (DType dtype : {DType::F32, DType::F64, DType::BF16, DType::F16}) {

@@ -14,8 +14,9 @@
 
 #include "codegen/block/block.h"
 #include "codegen/block/program.h"
+#include "kernels/kernels.h"
 #include "loop/regions.h"
-#include "loop/scalar_ops.h"
+#include "scalar/scalar_ops.h"
 #include "support/error.h"
 
 namespace sheaf::codegen::block {
@@ -117,9 +118,9 @@ class Compiler {
   Id uniform(Op op, Id a, Id b, Steps& out) {
     if (is_const(a) && is_const(b)) {
       int64_t x = values_[a].imm, y = values_[b].imm;
-      return constant(op == Op::Add   ? loop::scalar::apply<Op::Add>(x, y)
-                      : op == Op::Sub ? loop::scalar::apply<Op::Sub>(x, y)
-                                      : loop::scalar::apply<Op::Mul>(x, y));
+      return constant(op == Op::Add   ? scalar::apply<Op::Add>(x, y)
+                      : op == Op::Sub ? scalar::apply<Op::Sub>(x, y)
+                                      : scalar::apply<Op::Mul>(x, y));
     }
     if (op == Op::Mul && (is_const(a, 0) || is_const(b, 0))) return constant(0);
     if (op == Op::Mul && is_const(a, 1)) return b;
@@ -188,7 +189,7 @@ class Compiler {
 
   void let(ValueId v, Steps& out) {
     Inst inst = values_[v];
-    int n = loop::scalar::num_operands(inst.op);
+    int n = scalar::num_operands(inst.op);
     Id arg[3] = {kNoId, kNoId, kNoId};
     bool all_uniform = true;
     for (int i = 0; i < n; ++i) {
@@ -258,7 +259,7 @@ class Compiler {
       default: break;
     }
     if (inst.op < Op::Exp) return find_arithmetic(inst, shape_of(0), shape_of(1), shape_of(2));
-    bool two = loop::scalar::num_operands(inst.op) == 2;
+    bool two = scalar::num_operands(inst.op) == 2;
     if (two && shape_of(0) != shape_of(1)) return nullptr;
     return find_elementary(inst.op, inst.type, varies);
   }
@@ -288,7 +289,7 @@ class Compiler {
 
   void call(const Stmt& s, Steps& out) {
     auto site = std::make_unique<CallSite>();
-    site->routine = find_fast_routine(s.routine);
+    site->routine = kernels::find_fast_routine(s.routine);
     INVARIANT(site->routine, "no routine " << s.routine);
     INVARIANT(s.buffers.size() <= kMaxCallBuffers && s.arguments.size() <= kMaxCallArguments, "call of " << s.routine);
     site->buffers = s.buffers;

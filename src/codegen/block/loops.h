@@ -2,7 +2,7 @@
 // that out may be exactly one of the inputs but never overlaps one shifted.
 #pragma once
 #include "codegen/block/step.h"
-#include "loop/scalar_ops.h"
+#include "scalar/scalar_ops.h"
 
 namespace sheaf::codegen::block {
 
@@ -75,17 +75,17 @@ inline constexpr bool kCommutes =
 template <loop::Op op, class T, bool va, bool vb>
 void binary(const Step& s, Context& c) {
   if constexpr (op >= loop::Op::Lt && op <= loop::Op::Ne)
-    map2<va, vb, bool, T>(s, c, [](T x, T y) { return loop::scalar::compare<op>(x, y); });
+    map2<va, vb, bool, T>(s, c, [](T x, T y) { return scalar::compare<op>(x, y); });
   else
-    map2<va, vb, T, T>(s, c, [](T x, T y) { return loop::scalar::apply<op>(x, y); });
+    map2<va, vb, T, T>(s, c, [](T x, T y) { return scalar::apply<op>(x, y); });
 }
 template <loop::Op op, class T, bool va>
 void unary(const Step& s, Context& c) {
-  map1<va, T, T>(s, c, [](T x) { return loop::scalar::apply<op>(x); });
+  map1<va, T, T>(s, c, [](T x) { return scalar::apply<op>(x); });
 }
 template <class T, bool va, bool vb, bool vc>
 void fma(const Step& s, Context& c) {
-  map3<va, vb, vc, T, T>(s, c, [](T x, T y, T z) { return loop::scalar::apply<loop::Op::Fma>(x, y, z); });
+  map3<va, vb, vc, T, T>(s, c, [](T x, T y, T z) { return scalar::apply<loop::Op::Fma>(x, y, z); });
 }
 
 // The arithmetic of one type. A commutative operation has no uniform-varying form: its operands are swapped instead.
@@ -95,9 +95,9 @@ Run arithmetic_of(loop::Op wanted, Shape sa, Shape sb, Shape sc) {
   bool va = sa == Shape::Varying, vb = sb == Shape::Varying, vc = sc == Shape::Varying;
   Run found = nullptr;
   auto consider = [&]<loop::Op op>() {
-    if constexpr (loop::scalar::is_defined<T>(op)) {
+    if constexpr (scalar::is_defined<T>(op)) {
       if constexpr (op == loop::Op::Fma) {
-        constexpr bool kAll = loop::scalar::kIsFloat<T>;
+        constexpr bool kAll = scalar::kIsFloat<T>;
         if (!va && !vb && !vc) found = In<fma<T, false, false, false>>::kRun;
         if (va && vb && vc) found = In<fma<T, true, true, true>>::kRun;
         if constexpr (kAll) {
@@ -108,7 +108,7 @@ Run arithmetic_of(loop::Op wanted, Shape sa, Shape sb, Shape sc) {
           if (!va && vb && !vc) found = In<fma<T, false, true, false>>::kRun;
           if (!va && !vb && vc) found = In<fma<T, false, false, true>>::kRun;
         }
-      } else if constexpr (loop::scalar::num_operands(op) == 2) {
+      } else if constexpr (scalar::num_operands(op) == 2) {
         if (!va && !vb) found = In<binary<op, T, false, false>>::kRun;
         if (va && vb) found = In<binary<op, T, true, true>>::kRun;
         if (va && !vb) found = In<binary<op, T, true, false>>::kRun;

@@ -1,17 +1,17 @@
 #include "codegen/block/loops.h"
-#include "codegen/block/simd.h"
+#include "kernels/simd/simd.h"
 
 namespace sheaf::codegen::block {
 namespace {
 
 template <class To, class From, bool varying>
 void convert(const Step& s, Context& c) {
-  map1<varying, To, From>(s, c, [](From x) { return loop::scalar::convert<To>(x); });
+  map1<varying, To, From>(s, c, [](From x) { return scalar::convert<To>(x); });
 }
 
 template <class From, template <Run> class In>
 Run convert_of(DType to, bool varying) {
-  return loop::scalar::visit_dtype(to, [&]<class To>(std::type_identity<To>) -> Run {
+  return scalar::visit_dtype(to, [&]<class To>(std::type_identity<To>) -> Run {
     return varying ? In<convert<To, From, true>>::kRun : convert<To, From, false>;
   });
 }
@@ -25,7 +25,7 @@ struct Kernels {
   }
 };
 #define SHEAF_KERNELS "codegen/block/tuned.h"
-#include "codegen/block/instruction_sets.h"
+#include "kernels/simd/instruction_sets.h"
 
 }  // namespace
 
@@ -43,8 +43,8 @@ Run find_arithmetic(const loop::Inst& inst, Shape a, Shape b, Shape c) {
 }
 
 Run find_convert(DType from, DType to, bool varying) {
-  return loop::scalar::visit_dtype(
-      from, [&]<class From>(std::type_identity<From>) { return kernels<From>().find(to, varying); });
+  return scalar::visit_dtype(from,
+                             [&]<class From>(std::type_identity<From>) { return kernels<From>().find(to, varying); });
 }
 
 }  // namespace sheaf::codegen::block

@@ -1,26 +1,26 @@
 #include <cstring>
 
 #include "codegen/block/loops.h"
-#include "codegen/block/simd.h"
-#include "codegen/block/vector_builder.h"
-#include "loop/math/elementary.h"
+#include "kernels/simd/simd.h"
+#include "kernels/simd/vector_builder.h"
+#include "scalar/math/elementary.h"
 
 namespace sheaf::codegen::block {
 namespace {
 
 template <loop::Op op, class T>
 void elementary_one(const Step& s, Context& c) {
-  if constexpr (loop::scalar::num_operands(op) == 2)
-    *at<T>(c, s.out) = loop::elementary<op>(*at<const T>(c, s.a), *at<const T>(c, s.b));
+  if constexpr (scalar::num_operands(op) == 2)
+    *at<T>(c, s.out) = scalar::elementary<op>(*at<const T>(c, s.a), *at<const T>(c, s.b));
   else
-    *at<T>(c, s.out) = loop::elementary<op>(*at<const T>(c, s.a));
+    *at<T>(c, s.out) = scalar::elementary<op>(*at<const T>(c, s.a));
 }
 
 template <loop::Op op, class T>
 void elementary_many(const Step& s, Context& c) {
-  using B = VectorBuilder<T>;
+  using B = kernels::VectorBuilder<T>;
   using V = typename B::template Vec<T>;
-  constexpr bool kTwo = loop::scalar::num_operands(op) == 2;
+  constexpr bool kTwo = scalar::num_operands(op) == 2;
   B builder;
   T* out = at<T>(c, s.out);
   const T* x = at<const T>(c, s.a);
@@ -29,7 +29,7 @@ void elementary_many(const Step& s, Context& c) {
     V a, b;
     std::memcpy(&a, p, sizeof a);
     std::memcpy(&b, q, sizeof b);
-    V r = loop::expand<op>(loop::math::Scalar<B, T>(builder, a), loop::math::Scalar<B, T>(builder, b)).v;
+    V r = scalar::expand<op>(scalar::math::Scalar<B, T>(builder, a), scalar::math::Scalar<B, T>(builder, b)).v;
     std::memcpy(to, &r, sizeof r);
   };
   int64_t n = c.count, i = 0;
@@ -67,7 +67,7 @@ struct Kernels {
   }
 };
 #define SHEAF_KERNELS "codegen/block/tuned.h"
-#include "codegen/block/instruction_sets.h"
+#include "kernels/simd/instruction_sets.h"
 
 }  // namespace
 

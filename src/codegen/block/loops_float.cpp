@@ -1,5 +1,5 @@
 #include "codegen/block/loops.h"
-#include "codegen/block/simd.h"
+#include "kernels/simd/simd.h"
 
 namespace sheaf::codegen::block {
 namespace {
@@ -7,7 +7,7 @@ namespace {
 template <class T>
 using Kernels = Arithmetic<T>;
 #define SHEAF_KERNELS "codegen/block/tuned.h"
-#include "codegen/block/instruction_sets.h"
+#include "kernels/simd/instruction_sets.h"
 
 }  // namespace
 

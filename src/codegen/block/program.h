@@ -12,7 +12,7 @@ namespace sheaf::codegen::block {
 inline constexpr size_t kMaxCallBuffers = 16, kMaxCallArguments = 40;
 
 struct CallSite {
-  loop::Routine routine;
+  routines::Routine routine;
   std::vector<int32_t> buffers;
   std::vector<Id> arguments;
 };

@@ -8,7 +8,7 @@
 #endif
 
 #include "codegen/block/step.h"
-#include "loop/scalar_ops.h"
+#include "scalar/scalar_ops.h"
 #include "support/error.h"
 
 namespace sheaf::codegen::block {
@@ -17,10 +17,10 @@ namespace {
 using loop::Combine;
 using loop::kReduceBlock;
 using loop::kReduceLanes;
-using loop::scalar::combine;
-using loop::scalar::identity;
-using loop::scalar::kIsFloat;
-using loop::scalar::replaces;
+using scalar::combine;
+using scalar::identity;
+using scalar::kIsFloat;
+using scalar::replaces;
 
 // Levels of the binary counter of blocks: enough for 2^35 elements side by side.
 constexpr int kLevels = 64, kLevelsSideBySide = 24;
@@ -307,8 +307,8 @@ const Reducer& reducer_for(bool side_by_side) {
 }  // namespace
 
 const Reducer& find_reducer(Combine c, DType type, bool side_by_side) {
-  return loop::scalar::visit_dtype(type, [&]<class T>(std::type_identity<T>) -> const Reducer& {
-    if constexpr (loop::scalar::kIsCompute<T>) {
+  return scalar::visit_dtype(type, [&]<class T>(std::type_identity<T>) -> const Reducer& {
+    if constexpr (scalar::kIsCompute<T>) {
       switch (c) {
         case Combine::Sum: return reducer_for<Combine::Sum, T>(side_by_side);
         case Combine::Prod: return reducer_for<Combine::Prod, T>(side_by_side);

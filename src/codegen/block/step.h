@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "loop/ir.h"
-#include "loop/library.h"
+#include "routines/routine.h"
 
 namespace sheaf::codegen::block {
 

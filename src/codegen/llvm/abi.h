@@ -5,7 +5,7 @@
 #include <exception>
 
 #include "loop/ir.h"
-#include "loop/library.h"
+#include "routines/routine.h"
 
 namespace sheaf::codegen::native {
 
@@ -46,7 +46,7 @@ extern const Services kServices;
 inline constexpr size_t kMaxCallBuffers = 16;
 
 struct CallSite {
-  loop::Routine routine;
+  routines::Routine routine;
   std::vector<int32_t> buffers;
   size_t num_arguments;
 };

@@ -163,7 +163,7 @@ Value* Arithmetic::to_bf16(Value* x) {
   return b_.CreateTrunc(r, type(DType::BF16, lanes));
 }
 
-// Without hardware: the formulas of loop/scalar_ops.h.
+// Without hardware: the formulas of scalar/scalar_ops.h.
 Value* Arithmetic::to_f16(Value* x) {
   int lanes = lanes_of(x);
   auto word = [&](int64_t bits) { return like(x, DType::I32, bits); };

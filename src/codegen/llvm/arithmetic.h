@@ -1,5 +1,5 @@
 // The scalar operations of the loop IR as LLVM instructions, on scalars or vectors alike; the bits of
-// loop/scalar_ops.h.
+// scalar/scalar_ops.h.
 #pragma once
 #include <functional>
 #include <initializer_list>

@@ -16,7 +16,7 @@ struct Host {
   int lanes;  // elements in a piece of a vector: a register of 32-bit elements
   bool fma;   // fused multiply-add in hardware
   bool f16;   // conversions between f32 and f16 in hardware
-  bool bf16;  // from f32 to bf16, to the nearest and with NaN as loop/scalar_ops.h has it
+  bool bf16;  // from f32 to bf16, to the nearest and with NaN as scalar/scalar_ops.h has it
   bool aarch64;
 };
 

@@ -5,7 +5,7 @@
 
 #include "codegen/llvm/emitter.h"
 #include "loop/regions.h"
-#include "loop/scalar_ops.h"
+#include "scalar/scalar_ops.h"
 
 namespace sheaf::codegen::native {
 
@@ -28,7 +28,7 @@ void Emitter::let(ValueId v) {
   Val* arg[3] = {};
   bool all_uniform = true;
   int d = 0;
-  for (int i = 0; i < loop::scalar::num_operands(inst.op); ++i) {
+  for (int i = 0; i < scalar::num_operands(inst.op); ++i) {
     arg[i] = value(inst.args[i]);
     all_uniform &= arg[i]->kind == Val::Uniform;
     d = std::max(d, arg[i]->depth);
@@ -71,7 +71,7 @@ std::vector<bool> Emitter::only_for_choice(ValueId seldom) const {
   statements(k_.body);
   // Arguments come before what uses them.
   for (ValueId v = static_cast<ValueId>(k_.values.size()); v-- > 0;)
-    for (int i = 0; i < loop::scalar::num_operands(k_.values[v].op); ++i)
+    for (int i = 0; i < scalar::num_operands(k_.values[v].op); ++i)
       ((v == seldom ? i == 1 : mine[v] && !others[v]) ? mine : others)[k_.values[v].args[i]] = true;
   for (size_t v = 0; v < mine.size(); ++v)
     mine[v] = mine[v] && !others[v];

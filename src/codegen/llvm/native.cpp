@@ -41,7 +41,7 @@ std::vector<std::shared_ptr<const runtime::Kernel>> load_native_object(const Nat
     if (!entry) throw std::runtime_error("native code: a kernel is missing");
     std::vector<CallSite> calls;
     for (const NativeObject::Call& c : object.calls[i]) {
-      loop::Routine routine = find_routine(c.routine);
+      routines::Routine routine = find_routine(c.routine);
       if (!routine || c.buffers.size() > native::kMaxCallBuffers)
         throw std::runtime_error("native code: no routine " + c.routine);
       calls.push_back({routine, c.buffers, c.num_arguments});

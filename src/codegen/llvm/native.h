@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "loop/ir.h"
-#include "loop/library.h"
+#include "routines/routine.h"
 #include "runtime/executable.h"
 
 namespace sheaf::codegen {
@@ -36,7 +36,7 @@ NativeObject make_native_object(std::span<const loop::Kernel> kernels);
 enum class NativeText : uint8_t { Ir, Assembly };
 std::string native_text(const loop::Kernel& kernel, NativeText what);
 // The kernels of an object, ready to run; throws std::runtime_error when it is damaged.
-using FindRoutine = loop::Routine (*)(std::string_view);
+using FindRoutine = routines::Routine (*)(std::string_view);
 std::vector<std::shared_ptr<const runtime::Kernel>> load_native_object(const NativeObject& object,
                                                                        FindRoutine find_routine);
 

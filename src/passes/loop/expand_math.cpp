@@ -1,7 +1,7 @@
 #include "passes/loop/expand_math.h"
 
-#include "loop/math/elementary.h"
 #include "passes/loop/rewrite.h"
+#include "scalar/math/elementary.h"
 
 namespace sheaf::passes {
 namespace {
@@ -15,11 +15,11 @@ class Expander final : public Rewriter {
  private:
   template <class T>
   V expand(Op op, V x, V y) {
-    loop::math::Scalar<loop::Builder, T> a(builder(), x), b(builder(), y);
+    scalar::math::Scalar<loop::Builder, T> a(builder(), x), b(builder(), y);
     V out = loop::kNoValue;
     [&]<int... i>(std::integer_sequence<int, i...>) {
       constexpr int base = static_cast<int>(Op::Exp);
-      ((op == static_cast<Op>(base + i) ? void(out = loop::expand<static_cast<Op>(base + i)>(a, b).v) : void()), ...);
+      ((op == static_cast<Op>(base + i) ? void(out = scalar::expand<static_cast<Op>(base + i)>(a, b).v) : void()), ...);
     }(std::make_integer_sequence<int, static_cast<int>(Op::ErfInv) - static_cast<int>(Op::Exp) + 1>{});
     return out;
   }

@@ -4,7 +4,7 @@
 
 namespace sheaf::passes {
 
-// Replaces the elementary functions by the operations that define them (loop/math). Same bits.
+// Replaces the elementary functions by the operations that define them (scalar/math). Same bits.
 // Leaves: no operation from Op::Exp on.
 loop::Kernel expand_math(const loop::Kernel& k);
 

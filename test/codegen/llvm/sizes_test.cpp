@@ -9,6 +9,7 @@
 #include "codegen/block/block.h"
 #include "codegen/llvm/native.h"
 #include "codegen/random_kernels.h"
+#include "kernels/kernels.h"
 #include "passes/loop/expand_math.h"
 #include "passes/loop/specialize.h"
 #include "runtime/thread_pool.h"
@@ -30,10 +31,10 @@ constexpr DType kTypes[] = {DType::F32, DType::F64, DType::BF16, DType::F16, DTy
 
 Memory random_memory(DType d, int64_t n, std::mt19937_64& rng) {
   Memory m{d, std::vector<std::byte>(static_cast<size_t>(std::max<int64_t>(n, 1) * size_bytes(d)))};
-  loop::scalar::visit_dtype(d, [&]<class T>(std::type_identity<T>) {
+  scalar::visit_dtype(d, [&]<class T>(std::type_identity<T>) {
     for (int64_t i = 0; i < n; ++i) {
       double x = rng() % 64 == 0 ? (rng() % 2 ? NAN : -0.0) : std::normal_distribution<double>(0, 3)(rng);
-      T v = loop::scalar::convert<T>(is_float(d) ? x : x * 1000);
+      T v = scalar::convert<T>(is_float(d) ? x : x * 1000);
       std::memcpy(m.bytes.data() + i * static_cast<int64_t>(sizeof(T)), &v, sizeof(T));
     }
   });
@@ -131,7 +132,7 @@ TEST_P(Sizes, NativeEqualsBlock) {
     std::vector<loop::Kernel> kernels;
     for (const auto& k : known)
       kernels.push_back(passes::expand_math(passes::specialize(s.kernel, k)));
-    auto native = load_native_object(make_native_object(kernels), find_fast_routine);
+    auto native = load_native_object(make_native_object(kernels), kernels::find_fast_routine);
     for (int64_t large : kSizes)
       for (int64_t small : {1, 3})
         for (bool tall : {false, true})
@@ -180,7 +181,7 @@ TEST(Reduction, SharedByThreadsKeepsItsBits) {
   b.store(1, b.i64(0), b.end_reduce(b.load(0, i)));
   loop::Kernel kernels[] = {b.finish()};
   auto block = BlockKernel::compile(kernels[0]);
-  auto native = load_native_object(make_native_object(kernels), find_fast_routine);
+  auto native = load_native_object(make_native_object(kernels), kernels::find_fast_routine);
   std::mt19937_64 rng(3);
   std::vector<float> x(2048 * 2048 + 3 * 2048 + 77);
   for (float& e : x)
@@ -217,7 +218,7 @@ TEST(Conversion, OfLargeIntegersRoundsOnce) {
   b.store(1, j, b.convert(b.load(0, j), DType::F32));
   b.end();
   loop::Kernel kernels[] = {b.finish()};
-  auto native = load_native_object(make_native_object(kernels), find_fast_routine);
+  auto native = load_native_object(make_native_object(kernels), kernels::find_fast_routine);
   std::vector<int64_t> x;
   for (int shift = 30; shift < 38; ++shift)
     for (int64_t low : {-1, 0, 1})
@@ -247,7 +248,7 @@ TEST(Select, BetweenLimitsKeepsNaNAndZeros) {
     b.store(2, j, b.select(b.lt(e, limit), limit, e));
     b.end();
     loop::Kernel kernels[] = {b.finish()};
-    auto native = load_native_object(make_native_object(kernels), find_fast_routine);
+    auto native = load_native_object(make_native_object(kernels), kernels::find_fast_routine);
     std::vector<float> below(x.size()), above(x.size());
     std::byte* buffers[] = {reinterpret_cast<std::byte*>(x.data()), reinterpret_cast<std::byte*>(below.data()),
                             reinterpret_cast<std::byte*>(above.data())};

@@ -1,0 +1,201 @@
+#include "kernels/gemm/autotune.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <unordered_map>
+
+namespace sheaf::kernels {
+namespace {
+
+constexpr double kRoundsMs = 40;  // for all ways together
+constexpr int kLeastRounds = 3, kMostRounds = 40;
+constexpr double kClearly = 0.98;          // of the usual way's time: less is no gain that would be seen again
+constexpr int64_t kStaysCached = 1 << 20;  // bytes that the step before leaves in a cache near the core
+constexpr int64_t kForgotten = 64 << 20;   // bytes that push everything else out
+
+struct Hash {
+  size_t operator()(const ProductWork& w) const {
+    int64_t words[] = {static_cast<int64_t>(w.dtype), w.m, w.n, w.k, w.a_minor, w.a_k, w.b_minor, w.b_k};
+    return XXH3_64bits(words, sizeof words);
+  }
+};
+
+std::atomic<bool> enabled{false};
+std::mutex measuring;  // one piece of work at a time, or they would disturb each other
+std::shared_mutex mu;
+std::unordered_map<ProductWork, size_t, Hash> chosen;  // GUARDED_BY(mu)
+std::unordered_map<std::string, TunedWork> known;      // GUARDED_BY(mu): from earlier runs, by the name of the work
+std::vector<TunedWork> met;                            // GUARDED_BY(mu)
+std::function<void(const std::string&)> tell;          // GUARDED_BY(mu)
+std::string only;                                      // for tests, in one thread
+
+std::string text_of(const ProductWork& w) {
+  return fmt::format("{} {}x{}x{} {},{} {},{}", sheaf::name_of(w.dtype), w.m, w.k, w.n, w.a_minor, w.a_k, w.b_k,
+                     w.b_minor);
+}
+
+// A line: the name of the work, then each way with its milliseconds, the chosen one first; between them tabs.
+std::string line_of(const TunedWork& t) {
+  std::string out = t.work + "\t" + t.ways[t.chosen].name;
+  for (const auto& way : t.ways)
+    out += fmt::format("\t{}={:.6f}", way.name, way.ms);
+  return out;
+}
+
+// Nothing where a line is no such line: it may have been cut off.
+std::optional<TunedWork> from_line(std::string_view line) {
+  std::vector<std::string_view> parts;
+  for (size_t at = 0, tab; at <= line.size(); at = tab + 1) {
+    tab = std::min(line.find('\t', at), line.size());
+    parts.push_back(line.substr(at, tab - at));
+  }
+  if (parts.size() < 3) return std::nullopt;
+  TunedWork out{std::string(parts[0]), {}, 0, false};
+  bool found = false;
+  for (size_t i = 2; i < parts.size(); ++i) {
+    size_t equal = parts[i].find('=');
+    double ms = 0;
+    if (equal == parts[i].npos) return std::nullopt;
+    std::string_view number = parts[i].substr(equal + 1), name = parts[i].substr(0, equal);
+    if (std::from_chars(number.begin(), number.end(), ms).ptr != number.end() || number.empty()) return std::nullopt;
+    if (name == parts[1]) out.chosen = out.ways.size(), found = true;
+    out.ways.push_back({std::string(name), ms});
+  }
+  return found ? std::optional(out) : std::nullopt;
+}
+
+double ms_of(auto&& f) {
+  auto start = std::chrono::steady_clock::now();
+  f();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+double median(std::vector<double> x) {
+  auto middle = x.begin() + std::ssize(x) / 2;
+  std::nth_element(x.begin(), middle, x.end());
+  return *middle;
+}
+
+// Runs ways in turns and gives the median of each. What is larger than the near caches comes from memory, as it does in
+// a program.
+class Stopwatch {
+ public:
+  Stopwatch(const ProductWork& w, runtime::function_ref<void(size_t)> run)
+      : run_(run), far_((w.m * w.k + w.k * w.n + w.m * w.n) * int64_t(size_bytes(w.dtype)) > kStaysCached) {
+    if (far_) memory_.resize(kForgotten / sizeof(uint64_t));
+  }
+
+  std::vector<double> in_turns(const std::vector<size_t>& ways) {
+    std::vector<std::vector<double>> times(ways.size());
+    double spent = 0;
+    for (int round = 0; round < kLeastRounds || (round < kMostRounds && spent < kRoundsMs); ++round)
+      for (size_t i = 0; i < ways.size(); ++i) {
+        if (far_) forget();
+        times[i].push_back(ms_of([&] { run_(ways[i]); }));
+        spent += times[i].back();
+      }
+    std::vector<double> out;
+    for (auto& t : times)
+      out.push_back(median(std::move(t)));
+    return out;
+  }
+
+ private:
+  void forget() {
+    for (uint64_t& x : memory_)
+      ++x;
+  }
+
+  runtime::function_ref<void(size_t)> run_;
+  bool far_;
+  std::vector<uint64_t> memory_;
+};
+
+TunedWork measure(const ProductWork& work, std::span<const std::string_view> ways,
+                  runtime::function_ref<void(size_t)> run) {
+  TunedWork out{text_of(work), {}, 0, true};
+  std::vector<size_t> all;
+  for (size_t i = 0; i < ways.size(); ++i)
+    run(i), all.push_back(i);
+  Stopwatch watch(work, run);
+  std::vector<double> times = watch.in_turns(all);
+  for (size_t i = 0; i < ways.size(); ++i)
+    out.ways.push_back({std::string(ways[i]), times[i]});
+  size_t best = std::min_element(times.begin(), times.end()) - times.begin();
+  if (best != 0 && times[best] < kClearly * times[0]) {
+    std::vector<double> again = watch.in_turns({0, best});
+    if (again[1] < kClearly * again[0]) out.chosen = best;
+  }
+  return out;
+}
+
+}  // namespace
+
+void start_tuning(std::string_view lines, std::function<void(const std::string&)> found) {
+  std::unique_lock lock(mu);
+  while (!lines.empty()) {
+    size_t end = std::min(lines.find('\n'), lines.size());
+    if (auto t = from_line(lines.substr(0, end))) known[t->work] = std::move(*t);
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+  }
+  tell = std::move(found);
+  enabled = true;
+}
+
+std::vector<TunedWork> tuned_work() {
+  std::shared_lock lock(mu);
+  return met;
+}
+
+namespace {
+thread_local int usual_ways = 0;
+}
+
+UsualWays::UsualWays() { ++usual_ways; }
+UsualWays::~UsualWays() { --usual_ways; }
+
+bool tuning() { return enabled.load(std::memory_order_relaxed) && usual_ways == 0; }
+
+void set_only_way(std::string_view name) {
+  only = name;
+  enabled = !only.empty();
+}
+
+size_t fastest_way(const ProductWork& work, std::span<const std::string_view> ways,
+                   runtime::function_ref<void(size_t)> run) {
+  if (!only.empty()) {
+    size_t i = std::find(ways.begin(), ways.end(), only) - ways.begin();
+    return i < ways.size() ? i : 0;
+  }
+  auto look = [&]() -> std::optional<size_t> {
+    std::shared_lock lock(mu);
+    auto at = chosen.find(work);
+    return at == chosen.end() ? std::nullopt : std::optional(at->second);
+  };
+  if (auto i = look()) return *i;
+  std::lock_guard one(measuring);
+  if (auto i = look()) return *i;
+  TunedWork found;
+  {
+    std::shared_lock lock(mu);
+    if (auto at = known.find(text_of(work)); at != known.end()) found = at->second;
+  }
+  // The ways of another build may be others.
+  auto same = [&] { return std::ranges::equal(found.ways, ways, {}, &TunedWork::Way::name); };
+  if (!same()) found = measure(work, ways, run);
+  std::unique_lock lock(mu);
+  chosen.emplace(work, found.chosen);
+  met.push_back(found);
+  if (found.measured && tell) tell(line_of(found));
+  return found.chosen;
+}
+
+}  // namespace sheaf::kernels

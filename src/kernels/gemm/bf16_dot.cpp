@@ -1,0 +1,20 @@
+#include "kernels/gemm/bf16_dot.h"
+
+#include "support/error.h"
+#if defined(__aarch64__)
+#include "kernels/gemm/bf16_dot_neon.h"
+#elif defined(__x86_64__)
+#include "kernels/gemm/bf16_dot_avx.h"
+#endif
+
+namespace sheaf::kernels {
+
+const PairKernels& pair_kernels() {
+#if defined(__aarch64__) || defined(__x86_64__)
+  return kPairKernels;
+#else
+  INVARIANT(false, "no instructions for products of bf16");
+#endif
+}
+
+}  // namespace sheaf::kernels

@@ -1,0 +1,167 @@
+// Tiles of products of bf16 by the instruction of AVX-512 for pairs of k, which takes their 32 bits as one element:
+// packed operands are [k / 2][rows][2]. Included by bf16_dot.cpp.
+#pragma once
+#include <immintrin.h>
+
+#include "kernels/gemm/bf16_dot.h"
+#include "kernels/gemm/packing.h"
+#include "kernels/simd/simd.h"
+
+namespace sheaf::kernels {
+namespace {
+
+#include "kernels/simd/bf16_dot_begin.h"
+
+constexpr int kPairRows = 14, kPairMiddle = 8,
+              kPairVectors = 2;  // 28 accumulators + 2 loads + 1 broadcast: 31 of 32 registers
+constexpr int kPairLanes = 16, kPairElements = 2 * kPairLanes;  // columns of a vector, and elements
+
+// sums[i][v] += the products of a pair of each row with those of the columns.
+template <int kRows, int kVectors>
+inline __attribute__((always_inline)) void multiply_pairs(__m512 (&sums)[kRows][kVectors], const BFloat16* a,
+                                                          const BFloat16* b) {
+  __m512i y[kVectors];
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v)
+    y[v] = _mm512_loadu_si512(b + v * kPairElements);
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i) {
+    int32_t pair;
+    std::memcpy(&pair, a + 2 * i, sizeof pair);
+    __m512i x = _mm512_set1_epi32(pair);
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v)
+      sums[i][v] = _mm512_dpbf16_ps(sums[i][v], reinterpret_cast<__m512bh>(x), reinterpret_cast<__m512bh>(y[v]));
+  }
+}
+
+// A tile; see packed_tile in micro_kernels_code.h. While it begins it asks for its rows of c.
+template <int kRows, int kVectors>
+inline __attribute__((always_inline)) void pair_tile(int64_t k, const BFloat16* a, const BFloat16* b, float* c,
+                                                     int64_t ldc, bool first, const Ahead& ahead) {
+  constexpr int64_t kSteps = PairKernels::kAskDepth / 2, kSoon = 4 * 32;  // elements of four lines
+  __m512 sums[kRows][kVectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v)
+      sums[i][v] = _mm512_setzero_ps();
+  const std::byte* ask = ahead.at;
+  auto step = [&]() __attribute__((always_inline)) {
+    __builtin_prefetch(a + kSoon);
+    multiply_pairs(sums, a, b);
+    a += 2 * kRows, b += kVectors * kPairElements;
+  };
+  const int64_t steps = k / 2, whole = steps / kSteps;
+  for (int64_t s = 0; s < whole; ++s) {
+    if (s < kRows)
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v)
+        __builtin_prefetch(c + s * ldc + v * kPairLanes, 1);
+#pragma GCC unroll 3
+    for (int i = 0; i < PairKernels::kAsks; ++i)
+      __builtin_prefetch(ask + i * ahead.step, 0, 2);
+    ask += ahead.turn;
+#pragma GCC unroll 1
+    for (int i = 0; i < kSteps; ++i)
+      step();
+  }
+  for (int64_t s = whole * kSteps; s < steps; ++s)
+    step();
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      float* to = c + i * ldc + v * kPairLanes;
+      _mm512_storeu_ps(to, _mm512_add_ps(first ? _mm512_setzero_ps() : _mm512_loadu_ps(to), sums[i][v]));
+    }
+}
+
+template <int kRows, int kVectors>
+void pair_tiles(int64_t tiles, int64_t k, const BFloat16* a, const BFloat16* b, float* c, int64_t ldc, bool first,
+                Ahead ahead) {
+  for (; tiles > 0; --tiles, a += k * kRows, c += kRows * ldc) {
+    pair_tile<kRows, kVectors>(k, a, b, c, ldc, first, ahead);
+    ahead.pass(1);
+  }
+}
+
+void pair_tiles_beside(int64_t tiles, int64_t k, const BFloat16* a, const BFloat16* b, float* c, int64_t ldc,
+                       bool first, Ahead ahead) {
+  for (; tiles > 0; --tiles, b += k * kPairVectors * kPairLanes, c += kPairVectors * kPairLanes) {
+    pair_tile<kPairRows, kPairVectors>(k, a, b, c, ldc, first, ahead);
+    ahead.pass(1);
+  }
+}
+
+constexpr uint32_t first_bits(int64_t n) { return n >= 32 ? ~0u : (1u << std::max<int64_t>(n, 0)) - 1; }
+
+// As `pack`, two k of a row together: dst[l / 2][i][l % 2], an odd k filled up with zeros.
+void pack_twos(BFloat16* dst, const Operand<BFloat16>& src, int64_t i0, int64_t l0, int64_t used, int64_t width,
+               int64_t k) {
+  const BFloat16* from = src.at(i0, l0);
+  if (src.k == 1) {
+    // 16 pairs of 16 rows are turned in registers.
+    for (int64_t l = 0; l < k; l += kPairElements)
+      for (int64_t i = 0; i < width; i += kPairLanes) {
+        __m512 rows[kPairLanes];
+#pragma GCC unroll 16
+        for (int r = 0; r < kPairLanes; ++r)
+          rows[r] =
+              i + r < used
+                  ? _mm512_castsi512_ps(_mm512_maskz_loadu_epi16(first_bits(k - l), from + (i + r) * src.minor + l))
+                  : _mm512_setzero_ps();
+        avx512::Simd<float>::transpose(rows);
+        BFloat16* to = dst + l * width + 2 * i;
+        const __mmask16 there = static_cast<__mmask16>(first_bits(std::min<int64_t>(kPairLanes, width - i)));
+        const int64_t pairs = std::min<int64_t>(kPairLanes, pieces(k - l, 2));
+        for (int64_t p = 0; p < pairs; ++p, to += 2 * width)
+          _mm512_mask_storeu_ps(to, there, rows[p]);
+      }
+    return;
+  }
+  if (src.minor == 1) {
+    // Two rows are zipped, 32 columns of them at a time.
+    const __m512i low = _mm512_load_si512(&kZipOrder);
+    const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(kPairLanes));
+    for (int64_t l = 0; l < k; l += 2)
+      for (int64_t i = 0; i < width; i += kPairElements) {
+        const BFloat16* row = from + l * src.k + i;
+        const __mmask32 there = first_bits(used - i), both = l + 1 < k ? there : 0;
+        const __m512i even = _mm512_maskz_loadu_epi16(there, row),
+                      odd = _mm512_maskz_loadu_epi16(both, row + (both ? src.k : 0));
+        BFloat16* to = dst + l * width + 2 * i;
+        _mm512_mask_storeu_epi32(to, static_cast<__mmask16>(first_bits(std::min<int64_t>(kPairLanes, width - i))),
+                                 _mm512_permutex2var_epi16(even, low, odd));
+        if (width - i > kPairLanes)
+          _mm512_mask_storeu_epi32(
+              to + kPairElements,
+              static_cast<__mmask16>(first_bits(std::min<int64_t>(kPairLanes, width - i - kPairLanes))),
+              _mm512_permutex2var_epi16(even, high, odd));
+      }
+    return;
+  }
+  for (int64_t l = 0; l < round_up(k, 2); ++l)
+    for (int64_t i = 0; i < width; ++i)
+      dst[l / 2 * 2 * width + 2 * i + l % 2] = i < used && l < k ? from[i * src.minor + l * src.k] : BFloat16{};
+}
+
+template <int kRows>
+constexpr std::array<PairKernels::Tiles, 3> pair_tiles_of() {
+  return {pair_tiles<kRows, 1>, pair_tiles<kRows, 2>, nullptr};
+}
+
+constexpr PairKernels kPairKernels{
+    kPairRows,
+    kPairMiddle,
+    kPairVectors * kPairLanes,
+    kPairLanes,
+    kPairRows * kPairVectors / 4.0,
+    pack_twos,
+    {pair_tiles_of<2>(), pair_tiles_of<4>(), pair_tiles_of<kPairMiddle>(), pair_tiles_of<kPairRows>()},
+    pair_tiles_beside};
+
+#include "kernels/simd/bf16_dot_end.h"
+
+}  // namespace
+}  // namespace sheaf::kernels

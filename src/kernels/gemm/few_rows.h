@@ -1,0 +1,129 @@
+// Products of few rows with a large matrix, at the speed at which memory gives that matrix: it is read once, where it
+// is, and narrow elements are widened on their way. C[M,N] = A[M,K] B[K,N] with the bits of routines/gemm's
+// definition.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "kernels/gemm/packing.h"
+#include "routines/gemm/args.h"
+#include "runtime/thread_pool.h"
+
+namespace sheaf::kernels {
+
+// Rows of B are contiguous (b.minor == 1). T is float for the narrow floats, else S.
+template <class T, class S>
+void thin_stream(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k);
+
+// Columns of B are contiguous (b.k == 1). False where there are too few.
+template <class S>
+bool thin_turned(const Operand<S>& a, const Operand<S>& b, float* c, int64_t m, int64_t n, int64_t k);
+
+// B in any order. T as above.
+template <class T, class S>
+void thin_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k);
+
+// The rows of A one after the other, in T, and `zeros` rows of zeros behind them: where they are if they are so, else
+// in the scratch memory of this thread.
+template <class T, class S>
+Operand<T> contiguous_rows(const Operand<S>& a, int64_t m, int64_t k, int64_t zeros = 0) {
+  if constexpr (std::is_same_v<T, S>)
+    if (a.k == 1 && zeros == 0) return a;
+  T* to = scratch<T>(0, (m + zeros) * k);
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t l = 0; l < k; ++l)
+      to[i * k + l] = widen<T>(*a.at(i, l));
+  std::fill_n(to + m * k, zeros * k, T(0));
+  return {to, k, 1};
+}
+
+// Up to four rows by rows of B: a task is a block of the definition by some of the columns. The sums of each block are
+// apart until all are there.
+template <class T>
+class BlockSums {
+ public:
+  // `sums` for each column and task; whole rows of C up to `most` elements are one task, longer ones are cut into
+  // strips of about as many as `strip`.
+  BlockSums(int64_t m, int64_t n, int64_t k, int64_t sums, int64_t most = 16384, int64_t strip = kSumElements)
+      : m_(m), n_(n), k_(k), sums_of_task_(sums), width_(round_up(pieces(n, cuts(most, strip)), kMultiple)) {}
+
+  // part(first column, columns, first k, last k, sums, apart) adds to sums that are zero; those of C are the first of
+  // them, so far apart.
+  template <class F>
+  void run(T* c, F&& part) {
+    cuts_ = pieces(n_, width_);
+    // Sums of two tasks are pages apart: prefetching would else take the lines that another core writes.
+    const int64_t apart = round_up(sums_of_task_ * width_, kPage) + kPage;
+    T* all = scratch<T>(3, blocks_ * cuts_ * apart);
+    runtime::parallel_for(
+        blocks_ * cuts_,
+        [&](int64_t begin, int64_t end) {
+          for (int64_t task = begin; task < end; ++task) {
+            int64_t j = task % cuts_ * width_, first = task / cuts_ * block_;
+            std::fill_n(all + task * apart, sums_of_task_ * width_, T(0));
+            part(j, std::min(width_, n_ - j), first, std::min(k_, first + block_), all + task * apart, width_,
+                 task + 1 < end);
+          }
+        },
+        std::max<int64_t>(1, kTaskFlops / (2 * m_ * width_ * block_ + 1)));
+    add_up(c, all, apart);
+  }
+
+  // Where the task behind that of such a part begins.
+  std::pair<int64_t, int64_t> next(int64_t j, int64_t l) const {
+    return j / width_ + 1 < cuts_ ? std::pair(j + width_, l) : std::pair<int64_t, int64_t>(0, l + block_);
+  }
+  bool whole_rows() const { return cuts_ == 1; }
+
+ private:
+  static constexpr int64_t kMultiple = 64, kPage = 4096 / sizeof(T),
+                           kSumElements = 4096;  // the last of all rows of a strip: stay in the first-level cache
+
+  // Into how many strips the columns are cut: sums of a task stay in the first-level cache, and threads have the same
+  // to do.
+  int64_t cuts(int64_t whole, int64_t strip) const {
+    int64_t least = n_ * m_ <= whole ? 1 : pieces(n_ * m_, strip), most = std::max(least, pieces(n_, kMultiple)),
+            threads = runtime::num_threads();
+    if (2 * m_ * n_ * k_ < 2 * kTaskFlops) return least;
+    for (int64_t cuts = least; cuts < most; ++cuts)
+      if (blocks_ * cuts % threads == 0 || blocks_ * cuts >= 4 * threads) return cuts;
+    return most;
+  }
+
+  void add_up(T* c, const T* all, int64_t apart) const {
+    runtime::parallel_for(
+        m_ * cuts_,
+        [&](int64_t begin, int64_t end) {
+          for (int64_t at = begin; at < end; ++at) {
+            int64_t row = at / cuts_, cut = at % cuts_, columns = std::min(width_, n_ - cut * width_);
+            const T* from = all + cut * apart + row * width_;
+            T* to = c + row * n_ + cut * width_;
+            for (int64_t e = 0; e < columns; ++e)
+              to[e] = T(0) + from[e];  // no zero has a sign
+            for (int64_t block = 1; block < blocks_; ++block) {
+              const T* more = from + block * cuts_ * apart;
+              for (int64_t e = 0; e < columns; ++e)
+                to[e] += more[e];
+            }
+          }
+        },
+        8);
+  }
+
+  int64_t m_, n_, k_, sums_of_task_, block_ = routines::contract_block(k_), blocks_ = pieces(k_, block_), width_,
+                                     cuts_ = 1;
+};
+
+// One row in T for its chains (routines/gemm/args.h), each of which takes every fourth k: [chain][turn].
+template <class T, class S>
+Operand<T> row_by_chains(const Operand<S>& a, int64_t k) {
+  constexpr int64_t kChains = routines::kRowChains;
+  int64_t length = pieces(k, kChains);
+  T* to = scratch<T>(0, kChains * length);
+  for (int64_t l = 0; l < k; ++l)
+    to[l % kChains * length + l / kChains] = widen<T>(*a.at(0, l));
+  return {to, length, 1};
+}
+
+}  // namespace sheaf::kernels

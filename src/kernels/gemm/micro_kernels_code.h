@@ -1,0 +1,369 @@
+// Register tiles of the contraction, for one instruction set: included once per set by gemm.cpp (see
+// instruction_sets.h). A tile is kRows x kVectors vectors; every element is one chain of fused
+// multiply-adds in order of k that starts from zero, as routines/gemm/args.h says.
+
+// Adds a tile to c, or begins it: the first block of k adds to zero (which turns -0 into +0, as the definition does).
+template <class T, int kRows, int kVectors>
+inline __attribute__((always_inline)) void add_tile(const typename Simd<T>::V (&acc)[kRows][kVectors], T* c,
+                                                    int64_t ldc, bool first) {
+  using S = Simd<T>;
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) {
+      T* to = c + i * ldc + v * S::kLanes;
+      S::store(to, S::add(first ? S::zero() : S::load(to), acc[i][v]));
+    }
+}
+
+// Whether tiles of so many rows are written out in the order of their steps.
+template <class T, int kRows>
+constexpr bool kInSteps = kRows % 4 == 0 && requires(typename Simd<T>::V (&acc)[kRows][1], const T* a) {
+  Simd<T>::multiply_steps(acc, 1, a, 1, [](int) { return Simd<T>::zero(); }, [] {});
+};
+template <class T>
+constexpr int64_t kAskDepth = kInSteps<T, Simd<T>::kTileRows> ? 2 : 1;
+
+// acc[i][v] = the sum over k of a[l * lda + i] and the rows that row(v) loads, one vector after the other; each() for
+// every kAskDepth k. Where tiles are not written out one step at a time: unrolled, GCC's order of loads and
+// multiplications was 8 % slower. The first product is not added to zero: that shows in the sign of a zero only, which
+// adding to c takes away.
+template <class T, int kRows, int kVectors, class Row, class F>
+inline __attribute__((always_inline)) void multiply_rows(typename Simd<T>::V (&acc)[kRows][kVectors], int64_t k,
+                                                         const T* a, int64_t lda, bool begin, Row&& row, F&& each) {
+  using S = Simd<T>;
+  if constexpr (kInSteps<T, kRows>) {
+    if (begin)
+#pragma GCC unroll 16
+      for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 16
+        for (int v = 0; v < kVectors; ++v)
+          acc[i][v] = S::zero();
+    S::multiply_steps(acc, k, a, lda, row, each);
+  } else {
+    typename S::V y[kVectors];
+    auto load = [&]() __attribute__((always_inline)) {
+      each();
+#pragma GCC unroll 16
+      for (int v = 0; v < kVectors; ++v)
+        y[v] = row(v);
+    };
+    int64_t l = 0;
+    if (begin) {
+      load();
+      S::template begin<kRows, kVectors>(acc, a, y);
+      a += lda, l = 1;
+    }
+    for (; l < k; ++l, a += lda) {
+      load();
+      S::template multiply<kRows, kVectors>(acc, a, y);
+    }
+  }
+}
+
+// The largest tile, where it is written out.
+template <class T, int kRows, int kVectors>
+constexpr bool kWritten =
+    kRows == Simd<T>::kTileRows && kVectors == Simd<T>::kTileVectors && requires { Simd<T>::tile; };
+
+template <class T, int kRows, int kVectors>
+inline __attribute__((always_inline)) void load_tile(typename Simd<T>::V (&acc)[kRows][kVectors], const T* sums) {
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v)
+      acc[i][v] = Simd<T>::load(sums + (i * kVectors + v) * Simd<T>::kLanes);
+}
+
+// A row of a tile in c will be needed. The line of its first column was touched by the tile beside it.
+template <class T, int kVectors>
+inline void ask_for_row(const T* c) {
+  for (int64_t last = kVectors * Simd<T>::kLanes - 1; last > 0; last -= 64 / static_cast<int64_t>(sizeof(T)))
+    __builtin_prefetch(c + last, 1);
+}
+
+// A tile of packed a from its beginning, which meanwhile asks for c: row after row, as what comes from far away holds
+// up what is near.
+template <class T, int kRows, int kVectors, class Row, class F>
+inline __attribute__((always_inline)) void multiply_asking(typename Simd<T>::V (&acc)[kRows][kVectors], int64_t k,
+                                                           const T* a, const T* c, int64_t ldc, Row&& row, F&& each) {
+  constexpr int64_t kApart = 8;
+  if (k <= kApart * kRows) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i)
+      ask_for_row<T, kVectors>(c + i * ldc);
+    return multiply_rows<T, kRows, kVectors>(acc, k, a, kRows, true, row, each);
+  }
+  for (int i = 0; i < kRows; ++i, a += kApart * kRows) {
+    ask_for_row<T, kVectors>(c + i * ldc);
+    multiply_rows<T, kRows, kVectors>(acc, kApart, a, kRows, i == 0, row, each);
+  }
+  multiply_rows<T, kRows, kVectors>(acc, k - kApart * kRows, a, kRows, false, row, each);
+}
+
+// A tile of packed operands: a is [k][rows], b is [k][kVectors * kLanes]. Meanwhile it asks for what comes next, and
+// for c if it should.
+template <class T, int kRows, int kVectors>
+inline __attribute__((always_inline)) void packed_tile(int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first,
+                                                       bool asks, const Ahead& ahead) {
+  using S = Simd<T>;
+  constexpr int64_t kLine = 64 / sizeof(T);
+  if constexpr (kWritten<T, kRows, kVectors>) {
+    if (asks)
+#pragma GCC unroll 16
+      for (int i = 0; i < kRows; ++i)
+        ask_for_row<T, kVectors>(c + i * ldc);
+    if (ahead.places)
+      S::asking_tile(k, a, b, c, ldc, !first, ahead.at, ahead.places, S::kNear);
+    else
+      S::tile(k, a, kRows, b, kVectors * S::kLanes, nullptr, c, ldc, !first, ahead.at, ahead.step, ahead.turn,
+              S::kNear);
+  } else {
+    typename S::V acc[kRows][kVectors];
+    const T* soon = a + 4 * kLine;
+    const std::byte* ask = ahead.at;
+    int64_t step = ahead.step;
+    auto row = [&](int v) __attribute__((always_inline)) {
+      typename S::V y = S::load(b + v * S::kLanes);
+      if (v + 1 == kVectors) b += kVectors * S::kLanes;
+      return y;
+    };
+    auto each = [&]() __attribute__((always_inline)) {
+      __builtin_prefetch(soon);
+      soon += kAskDepth<T> * kRows;
+      __builtin_prefetch(ask, 0, 2);
+      ask += step;
+      step = ahead.turn - step;
+    };
+    if (asks)
+      multiply_asking<T, kRows, kVectors>(acc, k, a, c, ldc, row, each);
+    else
+      multiply_rows<T, kRows, kVectors>(acc, k, a, kRows, true, row, each);
+    add_tile<T, kRows, kVectors>(acc, c, ldc, first);
+  }
+}
+
+// `tiles` of them, one below the other.
+template <class T, int kRows, int kVectors>
+inline void packed_tiles(int64_t tiles, int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first, Ahead ahead) {
+  const bool asks = likes_asking_early() || !first;
+  for (; tiles > 0; --tiles, a += k * kRows, c += kRows * ldc) {
+    packed_tile<T, kRows, kVectors>(k, a, b, c, ldc, first, asks, ahead);
+    ahead.pass(1);
+  }
+}
+
+// And side by side.
+template <class T, int kRows, int kVectors>
+inline void packed_tiles_beside(int64_t tiles, int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first,
+                                Ahead ahead) {
+  constexpr int64_t kWidth = kVectors * Simd<T>::kLanes;
+  for (; tiles > 0; --tiles, b += k * kWidth, c += kWidth) {
+    packed_tile<T, kRows, kVectors>(k, a, b, c, ldc, first, false, ahead);
+    ahead.pass(1);
+  }
+}
+
+// The first tile of a panel of b, whose rows are contiguous: reads b where it is and leaves it packed for the tiles
+// below.
+template <class T, int kRows, int kVectors>
+inline void packing_tile(int64_t k, const T* a, const T* b, int64_t sbk, T* packed, T* c, int64_t ldc, bool first) {
+  using S = Simd<T>;
+  const int64_t distance = likes_asking_early() ? 8 : 4;  // rows
+  if constexpr (kWritten<T, kRows, kVectors>) {
+    S::packing_tile(k, a, b, sbk, packed, c, ldc, !first, distance * sbk + kVectors * S::kLanes - 1);
+  } else {
+    // The line of a row's first column is near: the panel before has read it. But rows a multiple of 4 KiB apart push
+    // each other out.
+    bool gone = sbk * sizeof(T) % 4096 == 0;
+    typename S::V acc[kRows][kVectors];
+    auto row = [&](int v) __attribute__((always_inline)) {
+      typename S::V y = S::load(b + v * S::kLanes);
+      S::store(packed + v * S::kLanes, y);
+      if (v + 1 == kVectors) {
+        if (gone) __builtin_prefetch(b + distance * sbk);
+        for (int64_t last = kVectors * S::kLanes - 1; last > 0; last -= 64 / sizeof(T))
+          __builtin_prefetch(b + distance * sbk + last);
+        b += sbk, packed += kVectors * S::kLanes;
+      }
+      return y;
+    };
+    multiply_rows<T, kRows, kVectors>(acc, k, a, kRows, true, row, [] {});
+    add_tile<T, kRows, kVectors>(acc, c, ldc, first);
+  }
+}
+
+// Several k of each row of a wait in registers where the instruction set multiplies by a lane, which leaves fewer for
+// sums.
+template <class T>
+constexpr int kSmallRows = Simd<T>::kDepth > 1 ? 8 : Simd<T>::kTileRows;
+template <class T>
+constexpr int kSmallVectors = Simd<T>::kDepth > 1 ? 2 : Simd<T>::kTileVectors;
+
+// Tiles with a straight from memory, for products too small to pack it: rows of a contiguous (lda apart), or its
+// columns (as if packed, but lda apart). Rows of b are ldb apart.
+template <class T, int kRows, int kVectors, class F>
+inline void add_row_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc, bool first,
+                         F&& each_step) {
+  using S = Simd<T>;
+  typename S::V acc[kRows][kVectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v)
+      acc[i][v] = S::zero();
+  int64_t l = 0;
+  if constexpr (requires { S::multiply_row_steps(acc, k, a, lda, b, ldb, each_step); }) {
+    S::multiply_row_steps(acc, k / S::kDepth, a, lda, b, ldb, each_step);
+    l = k / S::kDepth * S::kDepth;
+  } else {
+    for (; l + S::kDepth <= k; l += S::kDepth) {
+      each_step();
+      S::template multiply_rows<kRows, kVectors>(acc, a + l, lda, b + l * ldb, ldb);
+    }
+  }
+  for (; l < k; ++l)
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) {
+      typename S::V y = S::load(b + l * ldb + v * S::kLanes);
+#pragma GCC unroll 16
+      for (int i = 0; i < kRows; ++i)
+        acc[i][v] = S::fma(S::splat(a[i * lda + l]), y, acc[i][v]);
+    }
+  add_tile<T, kRows, kVectors>(acc, c, ldc, first);
+}
+
+// The largest of these, where it is written out.
+template <class T, int kRows, int kVectors>
+constexpr bool kRowsWritten = kRows == kSmallRows<T> && kVectors == kSmallVectors<T> && requires { Simd<T>::row_tile; };
+
+template <class T, int kRows, int kVectors>
+inline void row_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc, bool first) {
+  if constexpr (kRowsWritten<T, kRows, kVectors>)
+    Simd<T>::row_tile(k, a, lda, b, ldb, c, ldc, !first, reinterpret_cast<const std::byte*>(a), 0, 0);
+  else
+    add_row_tile<T, kRows, kVectors>(k, a, lda, b, ldb, c, ldc, first, [] {});
+}
+
+// `tiles` of these side by side, b being [tile][k][kVectors * kLanes], for rows of a that come from memory: it asks for
+// the next ones.
+template <class T, int kRows, int kVectors>
+inline void turned_tiles(int64_t tiles, int64_t k, const T* a, int64_t lda, T* near, const T* b, T* c, int64_t ldc,
+                         bool first, Ahead ahead) {
+  using S = Simd<T>;
+  constexpr int64_t kWidth = kVectors * S::kLanes;
+  if (tiles == 1) near = nullptr;  // there are no others
+  for (int64_t tile = 0; tile < tiles; ++tile, b += k * kWidth, c += kWidth) {
+    const std::byte* ask = ahead.at;
+    int64_t step = ahead.step;
+    if constexpr (kRowsWritten<T, kRows, kVectors>) {
+      if (!near)
+        S::row_tile(k, a, lda, b, kWidth, c, ldc, !first, ask, step, ahead.turn);
+      else if (tile == 0)
+        S::leaving_row_tile(k, a, lda, near, b, kWidth, c, ldc, !first, ask, step, ahead.turn);
+      else
+        S::taking_row_tile(k, near, b, kWidth, c, ldc, !first, ask, step, ahead.turn);
+    } else {
+      add_row_tile<T, kRows, kVectors>(k, a, lda, b, kWidth, c, ldc, first, [&] {
+        __builtin_prefetch(ask);
+        ask += step;
+        step = ahead.turn - step;
+      });
+    }
+    ahead.pass(1);
+  }
+}
+
+template <class T, int kRows, int kVectors>
+inline void column_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc, bool first) {
+  using S = Simd<T>;
+  typename S::V acc[kRows][kVectors];
+  auto row = [&](int v) __attribute__((always_inline)) {
+    typename S::V y = S::load(b + v * S::kLanes);
+    if (v + 1 == kVectors) b += ldb;
+    return y;
+  };
+  multiply_rows<T, kRows, kVectors>(acc, k, a, lda, true, row, [] {});
+  add_tile<T, kRows, kVectors>(acc, c, ldc, first);
+}
+
+// A tile that is carried on: k more of a sum of outer products, rows of a and b being lda and ldb apart. It begins at
+// zero or where `carried` was left, and is left there again, or added to c. Meanwhile it asks for memory.
+template <class T, int kRows, int kVectors>
+inline void outer_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, const Carried<T>& to) {
+  using S = Simd<T>;
+  typename S::V acc[kRows][kVectors];
+  const std::byte* ask = to.ask;
+  auto row = [&](int v) __attribute__((always_inline)) {
+    typename S::V y = S::load(b + v * S::kLanes);
+    if (v + 1 == kVectors) {
+      b += ldb;
+      __builtin_prefetch(ask, 0, 2);
+      ask += to.step;
+    }
+    return y;
+  };
+  if constexpr (kWritten<T, kRows, kVectors>) {
+    return S::tile(k, a, lda, b, ldb, to.begin ? nullptr : to.sums, to.c ? to.c : to.sums,
+                   to.c ? to.ldc : kVectors * S::kLanes, to.c && !to.first, ask, to.step, 2 * to.step, 0);
+  }
+  if (!to.begin) load_tile<T>(acc, to.sums);
+  multiply_rows<T, kRows, kVectors>(acc, k, a, lda, to.begin, row, [] {});
+  if (to.c) return add_tile<T, kRows, kVectors>(acc, to.c, to.ldc, to.first);
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v)
+      S::store(to.sums + (i * kVectors + v) * S::kLanes, acc[i][v]);
+}
+
+template <class T, int kRows>
+constexpr TileRow<T> tiles_of() {
+  constexpr int kMost = Simd<T>::kTileVectors;
+  return {packed_tiles<T, kRows, 1>, packed_tiles<T, kRows, std::min(2, kMost)>,
+          packed_tiles<T, kRows, std::min(3, kMost)>, packed_tiles<T, kRows, std::min(4, kMost)>};
+}
+
+// Tall tiles have one of about half their height for what is left over.
+template <class T>
+constexpr int kMiddleRows = std::min(8, Simd<T>::kTileRows);
+
+template <class T>
+constexpr typename Kernels<T>::Turn turn_of() {
+  if constexpr (requires { Simd<T>::turn; })
+    return Simd<T>::turn;
+  else
+    return nullptr;
+}
+
+template <class T>
+constexpr Kernels<T> kKernels{
+    Simd<T>::kTileRows,
+    kMiddleRows<T>,
+    Simd<T>::kTileVectors * Simd<T>::kLanes,
+    Simd<T>::kLanes,
+    kAskDepth<T>,
+    {tiles_of<T, 1>(), tiles_of<T, 2>(), tiles_of<T, 4>(), tiles_of<T, kMiddleRows<T>>(),
+     tiles_of<T, Simd<T>::kTileRows>()},
+    {packing_tile<T, Simd<T>::kTileRows, std::min(2, Simd<T>::kTileVectors)>,
+     packing_tile<T, Simd<T>::kTileRows, Simd<T>::kTileVectors>},
+    kSmallRows<T>,
+    kSmallVectors<T>,
+    {{{row_tile<T, 1, 1>, row_tile<T, 1, kSmallVectors<T>>},
+      {row_tile<T, 2, 1>, row_tile<T, 2, kSmallVectors<T>>},
+      {row_tile<T, 4, 1>, row_tile<T, 4, kSmallVectors<T>>},
+      {row_tile<T, kSmallRows<T>, 1>, row_tile<T, kSmallRows<T>, kSmallVectors<T>>}}},
+    {{{column_tile<T, 1, 1>, column_tile<T, 1, kSmallVectors<T>>},
+      {column_tile<T, 2, 1>, column_tile<T, 2, kSmallVectors<T>>},
+      {column_tile<T, 4, 1>, column_tile<T, 4, kSmallVectors<T>>},
+      {column_tile<T, kSmallRows<T>, 1>, column_tile<T, kSmallRows<T>, kSmallVectors<T>>}}},
+    {turned_tiles<T, 1, kSmallVectors<T>>, turned_tiles<T, 2, kSmallVectors<T>>, turned_tiles<T, 4, kSmallVectors<T>>,
+     turned_tiles<T, kSmallRows<T>, kSmallVectors<T>>},
+    kRowsWritten<T, kSmallRows<T>, kSmallVectors<T>>,
+    Simd<T>::kDepth,
+    {outer_tile<T, Simd<T>::kTileRows, 1>, outer_tile<T, Simd<T>::kTileRows, std::min(2, Simd<T>::kTileVectors)>,
+     outer_tile<T, Simd<T>::kTileRows, std::min(3, Simd<T>::kTileVectors)>,
+     outer_tile<T, Simd<T>::kTileRows, std::min(4, Simd<T>::kTileVectors)>},
+    packed_tiles_beside<T, Simd<T>::kTileRows, Simd<T>::kTileVectors>,
+    kWritten<T, Simd<T>::kTileRows, Simd<T>::kTileVectors>,
+    turn_of<T>()};

@@ -1,0 +1,95 @@
+// Panels of packed operands, and the tiles of C between them: what forms that pack share. K are the register tiles
+// (micro_kernels.h, bf16_dot.h), S is what memory holds, T what is computed in.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/gemm/micro_kernels.h"
+#include "kernels/gemm/packing.h"
+#include "kernels/simd/narrow.h"
+
+namespace sheaf::kernels {
+
+// k of a panel with those that fill up the last of what lies together.
+template <class K>
+int64_t held(int64_t k) {
+  return round_up(k, K::kTogether);
+}
+
+// A panel in the order of the tiles of K.
+template <class K, class S>
+void pack_panel(const K& kern, typename K::Packed* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used,
+                int64_t width, int64_t k) {
+  if constexpr (K::kTogether > 1) {
+    kern.pack(dst, src, i0, l0, used, width, k);
+  } else if constexpr (std::is_same_v<S, Float16>) {
+    // Widened in vectors first, some k at a time: what lies together.
+    constexpr int64_t kSome = 64, kMost = std::max(kMaxTileRows, kMaxTileColumns);
+    float wide[kMost * kSome];
+    if ((src.k != 1 && src.minor != 1) || used > kMost) return pack(dst, src, i0, l0, used, width, k);
+    for (int64_t l = 0; l < k; l += kSome) {
+      const int64_t depth = std::min(kSome, k - l), rows = src.k == 1 ? used : depth, each = src.k == 1 ? depth : used;
+      for (int64_t r = 0; r < rows; ++r)
+        widen(wide + r * each, src.k == 1 ? src.at(i0 + r, l0 + l) : src.at(i0, l0 + l + r), each);
+      pack_panel(kern, dst + l * width, Operand<float>{wide, src.k == 1 ? each : 1, src.k == 1 ? 1 : each}, 0, 0, used,
+                 width, depth);
+    }
+  } else {
+    if constexpr (std::is_same_v<typename K::Packed, S>)
+      if (kern.turn && src.k == 1 && src.minor != 1) return kern.turn(dst, src.at(i0, l0), src.minor, used, width, k);
+    pack(dst, src, i0, l0, used, width, k);
+  }
+}
+
+// Packs neighbouring panels of `width`, of which the last may be narrower: dst holds panel after panel, each [k][its
+// width].
+template <class K, class S, class Width>
+void pack_panels(const K& kern, typename K::Packed* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used,
+                 int64_t width, int64_t k, Width&& width_of) {
+  // Where the panels' rows are contiguous, a few rows across all panels: each cache line is then read once.
+  int64_t part = src.minor == 1 ? 8 : k;
+  for (int64_t l = 0; l < k; l += part) {
+    if (src.minor == 1)
+      for (int64_t r = l + part; r < std::min(k, l + 2 * part); ++r)
+        for (int64_t i = 0; i < used; i += 64 / sizeof(S))
+          __builtin_prefetch(src.at(i0 + i, l0 + r));
+    for (int64_t i = 0; i < used; i += width) {
+      int64_t here = std::min(width, used - i), w = width_of(here);
+      pack_panel(kern, dst + i * held<K>(k) + l * w, src, i0 + i, l0 + l, here, w, std::min(part, k - l));
+    }
+  }
+}
+template <class K, class S>
+void pack_rows(const K& kern, typename K::Packed* dst, const Operand<S>& a, int64_t i0, int64_t l0, int64_t rows,
+               int64_t k) {
+  pack_panels(kern, dst, a, i0, l0, rows, kern.rows, k, [&](int64_t used) { return kern.height(used); });
+}
+template <class K, class S>
+void pack_columns(const K& kern, typename K::Packed* dst, const Operand<S>& b, int64_t j0, int64_t l0, int64_t columns,
+                  int64_t k) {
+  pack_panels(kern, dst, b, j0, l0, columns, kern.columns, k, [&](int64_t used) { return round_up(used, kern.lanes); });
+}
+
+// The tiles of `rows` rows over one panel of B with `columns` columns, all k of a block at once.
+template <class T, class K>
+void multiply_panel(const K& kern, const typename K::Packed* a, const typename K::Packed* b, T* c, int64_t ldc,
+                    int64_t rows, int64_t columns, int64_t k, bool first, Ahead& ahead) {
+  int64_t vectors = pieces(columns, kern.lanes), depth = held<K>(k);
+  for (int64_t i = 0; i < rows;) {
+    int64_t used = std::min(kern.rows, rows - i), tiles = std::max<int64_t>(1, (rows - i) / kern.rows);
+    auto run = kern.tiles[kern.form(used)][vectors - 1];
+    T* to = c + i * ldc;
+    const typename K::Packed* pa = a + i * depth;
+    if (used == kern.height(used) && columns == vectors * kern.lanes) {
+      run(tiles, depth, pa, b, to, ldc, first, ahead);
+    } else {
+      tiles = 1;
+      at_edge(to, ldc, used, columns, first, [&](T* t, int64_t ld) { run(1, depth, pa, b, t, ld, first, ahead); });
+    }
+    ahead.pass(tiles);
+    i += tiles * kern.rows;
+  }
+}
+
+}  // namespace sheaf::kernels

@@ -1,0 +1,86 @@
+// Few k: what is written is more than what is read. All of B is packed and stays in the second-level cache of each
+// core; tasks are blocks of rows, and tiles beside each other complete the lines of C that they write. Strips of
+// columns leave them in pieces, of which memory takes fewer.
+#include <algorithm>
+
+#include "kernels/gemm/algorithms.h"
+#include "kernels/gemm/bf16_dot.h"
+#include "kernels/gemm/panels.h"
+#include "kernels/machine.h"
+#include "routines/gemm/args.h"
+#include "runtime/thread_pool.h"
+
+namespace sheaf::kernels {
+namespace {
+
+constexpr int64_t kBlockRows = 128;  // of packed A at most
+
+template <class T, class S, class K>
+void multiply(const K& kern, const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
+              const Beside& beside) {
+  using P = typename K::Packed;
+  const int64_t depth = held<K>(k), panels = pieces(n, kern.columns);
+  P* packed_b = scratch<P>(0, round_up(n, kern.columns) * depth);
+  runtime::parallel_for(
+      panels,
+      [&](int64_t begin, int64_t end) {
+        int64_t j = begin * kern.columns;
+        pack_columns(kern, packed_b + j * depth, b, j, 0, std::min(n, end * kern.columns) - j, k);
+      },
+      std::max<int64_t>(1, 16384 / (kern.columns * k)));
+  constexpr int64_t kTasks = 8;  // for each thread, so that they end together
+  const int64_t rows =
+      std::min(kBlockRows / kern.rows * kern.rows, round_up(pieces(m, kTasks * runtime::num_threads()), kern.rows));
+  runtime::parallel_for(
+      pieces(m, rows),
+      [&](int64_t begin, int64_t end) {
+        P* packed_a = scratch<P>(1, rows * depth);
+        for (int64_t i = begin * rows, last = std::min(m, end * rows), here; i < last; i += here) {
+          here = std::min(rows, last - i);
+          pack_rows(kern, packed_a, with_rows(a, beside, i, here), i, 0, here, k);
+          for (int64_t r = 0; r < here; r += kern.rows) {
+            const int64_t height = std::min(kern.rows, here - r), whole = height == kern.rows ? n / kern.columns : 0;
+            T* to = c + (i + r) * n;
+            const P* x = packed_a + r * depth;
+            Ahead nothing{reinterpret_cast<const std::byte*>(packed_b), 0, 0, 0, 0};
+            kern.beside(whole, depth, x, packed_b, to, n, true, nothing);
+            for (int64_t j = whole * kern.columns; j < n; j += kern.columns)
+              multiply_panel(kern, x, packed_b + j * depth, to + j, n, height, std::min(kern.columns, n - j), k, true,
+                             nothing);
+            if (beside.done) (*beside.done)({i + r, height, 0, n});
+          }
+        }
+      },
+      std::max<int64_t>(1, kTaskFlops / (2 * rows * n * k)));
+}
+
+}  // namespace
+
+bool is_shallow(int64_t m, int64_t n, int64_t k, size_t packed_size, size_t result_size) {
+  constexpr int64_t kLeastRows = 64;
+  const int64_t cache = second_level_cache();
+  return k <= routines::kContractBlock && m >= kLeastRows * runtime::num_threads() &&
+         n * k * int64_t(packed_size) <= cache / 4 * 3 && m * n * int64_t(result_size) >= cache;
+}
+
+template <class T, class S>
+void shallow_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
+                     const Beside& beside) {
+  multiply<T>(gemm_kernels<T>(), a, b, c, m, n, k, beside);
+}
+
+void shallow_pairs_product(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t m, int64_t n,
+                           int64_t k, const Beside& beside) {
+  multiply<float>(pair_kernels(), a, b, c, m, n, k, beside);
+}
+
+template void shallow_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t,
+                              const Beside&);
+template void shallow_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t,
+                              const Beside&);
+template void shallow_product(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t,
+                              const Beside&);
+template void shallow_product(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t,
+                              const Beside&);
+
+}  // namespace sheaf::kernels

@@ -1,0 +1,80 @@
+// B stays in a cache near the core: tiles straight from A, and from B or a packed copy. What is left at an edge is
+// computed by a tile that begins further back: some elements once more, to the same bits, which takes less time than a
+// tile beside C and a copy.
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "kernels/gemm/algorithms.h"
+#include "kernels/gemm/micro_kernels.h"
+#include "kernels/gemm/panels.h"
+#include "runtime/thread_pool.h"
+
+namespace sheaf::kernels {
+
+template <class T>
+void small_product(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k,
+                   const Beside& beside) {
+  const GemmKernels<T>& kern = gemm_kernels<T>();
+  // Wide vectors that lie across lines take twice as long, and longer where they come from further away: of many rows B
+  // is packed then.
+  constexpr int64_t kNear = 6144, kFewRows = 32;
+  const bool across = kern.lanes * sizeof(T) > 16 && kern.padded(n) != n,
+             in_place = b.minor == 1 && (!across || n * k <= kNear || m < kFewRows);
+  const int64_t lanes = kern.lanes, wide = kern.small_vectors * lanes, height = kern.small_rows,
+                ldb = in_place ? b.k : kern.padded(n);
+  // Each thread packs for itself: what another has just written takes longer to come.
+  static std::atomic<uint64_t> calls{0};
+  const uint64_t call = in_place ? 0 : ++calls;
+  auto rows_of_b = [&]() -> const T* {
+    if (in_place) return b.data;
+    static thread_local uint64_t packed_for = 0;
+    T* packed = scratch<T>(4, ldb * k);  // nobody else's: a thread may come back to it
+    if (std::exchange(packed_for, call) != call) pack_panel(kern, packed, b, 0, 0, n, ldb, k);
+    return packed;
+  };
+  const DirectTiles<T>& tiles = a.k == 1 ? kern.by_row : kern.by_column;
+  const int64_t lda = a.k == 1 ? a.minor : a.k;
+  // By value: what it calls could otherwise change these sizes, as far as the compiler knows.
+  runtime::parallel_for(
+      pieces(m, height),
+      [=, &kern, &tiles, &a, &beside, &rows_of_b](int64_t begin, int64_t end) {
+        constexpr int64_t kPart =
+            (64 << 10) / sizeof(T);  // elements of A that are asked for and of C that are told of at a time, about
+        int64_t last = std::min(m, end * height), told = begin * height, made = told;
+        const T* pb = rows_of_b();
+        Operand<T> near = a;
+        for (int64_t i = begin * height; i < last;) {
+          if (last - i == 3 && i > told && i != made) --i;
+          int64_t rows = kern.direct_height(last - i);
+          const auto& tile = tiles[kern.direct_form(rows)];
+          if (beside.wanted && i == made) {
+            made = std::min(last, i + std::max<int64_t>(1, kPart / (height * k)) * height);
+            near = with_rows(a, beside, i, made - i);
+          }
+          const T* pa = near.at(i, 0);
+          T* to = c + i * n;
+          auto at = [&](int64_t j, bool several) { tile[several](k, pa, lda, pb + j, ldb, to + j, n, true); };
+          int64_t j = 0;
+          for (; j + wide <= n; j += wide)
+            at(j, true);
+          if (n >= wide && n - j > lanes)
+            at(n - wide, true);
+          else if (j < n) {
+            for (; j + lanes <= n; j += lanes)
+              at(j, false);
+            if (j < n) at(n - lanes, false);
+          }
+          i += rows;
+          if (beside.done && ((i - told) * n >= kPart || i == last)) (*beside.done)({told, i - told, 0, n}), told = i;
+        }
+      },
+      std::max<int64_t>(1, kTaskFlops / (2 * height * n * k + 1)));
+}
+
+template void small_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t,
+                            const Beside&);
+template void small_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t,
+                            const Beside&);
+
+}  // namespace sheaf::kernels

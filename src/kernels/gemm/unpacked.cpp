@@ -1,0 +1,250 @@
+// One factor is read where it is, by tiles that take several k of its rows at once: X[P,K] by Y[K,Q], of which Y is
+// packed. Threads share P. Rows of narrow elements are widened into a copy, tile by tile.
+// - flat: X is A.
+// - turned: the product of the transposed matrices. X is B's columns, so B is neither turned nor packed, and sums wait
+// as [column][row] until a strip
+//   of columns is done.
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/gemm/algorithms.h"
+#include "kernels/gemm/micro_kernels.h"
+#include "kernels/gemm/panels.h"
+#include "routines/gemm/args.h"
+#include "runtime/thread_pool.h"
+
+namespace sheaf::kernels {
+namespace {
+
+template <class T, class S>
+class InPlace {
+ public:
+  static InPlace flat(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
+                      const Beside& beside) {
+    return {a, b, c, m, n, k, false, beside};
+  }
+  static InPlace turned(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
+                        const PartDone* done) {
+    return {b, a, c, n, m, k, true, {nullptr, done, {}}};
+  }
+
+  void run() {
+    int64_t blocks = pieces(k_, block_),
+            most = std::max<int64_t>(1, (wide_vectors_ ? kPackedElements : kNearElements) / (ld_ * block_)),
+            depth = std::min(k_, pieces(blocks, pieces(blocks, most)) * block_);
+    packed_ = scratch<T>(0, ld_ * depth);
+    if (!turned_ && depth < k_) x_ = with_rows(x_, beside_, 0, 0, true);
+    for (k_from_ = 0; k_from_ < k_; k_from_ += depth) {
+      depth_ = std::min(depth, k_ - k_from_);
+      pack_y();
+      int64_t groups = pieces(p_, rows_), wanted = runtime::num_threads() * 4;
+      int64_t strips =
+                  groups <= 2 * wanted ? groups : round_up(std::max(pieces(groups, kStripGroups), wanted), wanted / 4),
+              widest = pieces(groups, strips) * rows_;
+      runtime::parallel_for(
+          strips,
+          [&](int64_t begin, int64_t end) {
+            for (int64_t at = begin; at < end; ++at) {
+              int64_t first = groups * at / strips * rows_, last = std::min(p_, groups * (at + 1) / strips * rows_);
+              const bool complete = beside_.done && k_from_ + depth_ == k_;
+              if (!turned_) {
+                rows_of_c(first, last);
+                if (complete) (*beside_.done)({first, last - first, 0, q_});
+                continue;
+              }
+              T* sums = scratch<T>(1, widest * ld_);
+              if (k_from_ > 0) transpose(sums, ld_, c_ + first, p_, last - first, q_);
+              strip(x_, sums, ld_, first, last);
+              transpose(c_ + first, p_, sums, ld_, q_, last - first);
+              if (complete) (*beside_.done)({0, q_, first, last - first});
+            }
+          },
+          std::max<int64_t>(1, kTaskFlops / (2 * q_ * widest * depth_ + 1)));
+    }
+  }
+
+ private:
+  static constexpr int64_t kStripGroups = 16, kMadeBytes = 16 << 10;
+  static constexpr int64_t kNearElements = (640 << 10) / sizeof(T);  // of packed Y: they stay in the second-level cache
+
+  InPlace(const Operand<S>& x, const Operand<S>& y, T* c, int64_t p, int64_t q, int64_t k, bool turned,
+          const Beside& beside)
+      : x_(x),
+        y_(y),
+        c_(c),
+        p_(p),
+        q_(q),
+        k_(k),
+        turned_(turned),
+        beside_(beside),
+        ld_(round_up(q, turned ? wide_ : kern_.lanes)) {}
+
+  // Rows that are read next: bytes from one to the other, and along a row for each turn of a tile.
+  struct Next {
+    const std::byte* at = nullptr;
+    int64_t row = 0, along = 0;
+  };
+
+  bool apart(size_t bytes) const { return x_.minor * sizeof(S) % bytes == 0; }
+  static int64_t width() { return gemm_kernels<T>().small_vectors * gemm_kernels<T>().lanes; }
+  static void copy_row(T* __restrict to, const S* __restrict from, int64_t n) {
+    if constexpr (std::is_same_v<T, S>)
+      std::memcpy(to, from, n * sizeof(T));
+    else if constexpr (std::is_same_v<S, Float16>)
+      widen(to, from, n);
+    else
+      for (int64_t e = 0; e < n; ++e)
+        to[e] = widen<T>(from[e]);
+  }
+
+  void pack_y() {
+    int64_t panels = pieces(q_, wide_);
+    runtime::parallel_for(
+        panels * pieces(depth_, block_),
+        [&](int64_t begin, int64_t end) {
+          for (int64_t task = begin; task < end; ++task) {
+            int64_t j = task % panels * wide_, l = task / panels * block_, depth = std::min(block_, depth_ - l);
+            pack_panel(kern_, packed_ + l * ld_ + j * depth, y_, j, k_from_ + l, std::min(wide_, q_ - j),
+                       std::min(wide_, ld_ - j), depth);
+          }
+        },
+        std::max<int64_t>(1, 16384 / (wide_ * std::min(depth_, block_))));
+  }
+
+  // Rows that are made before they are read: a few tiles of them at a time, in the nearest cache, while what the next
+  // are made of is asked for. Not for wide vectors, as below.
+  void rows_of_c(int64_t first, int64_t last) {
+    const bool made = beside_.wanted && k_from_ == 0;
+    const int64_t row_bytes = k_ * int64_t(sizeof(S)),
+                  together = made && !wide_vectors_ ? std::max<int64_t>(1, kMadeBytes / (row_bytes * rows_)) * rows_
+                                                    : last - first;
+    for (int64_t i = first, rows; i < last; i += rows) {
+      rows = std::min(together, last - i);
+      strip(made ? with_rows(x_, beside_, i, rows, depth_ < k_) : x_, c_ + i * q_, q_, i, i + rows);
+    }
+  }
+
+  // Rows of X by all of Y, to `to`, whose rows are ldc apart. Each row is read from end to end, as memory likes best,
+  // but not by wide vectors: they would wait for Y, of which one block is nearer than all.
+  void strip(const Operand<S>& x, T* to, int64_t ldc, int64_t first, int64_t last) {
+    auto each_group = [&](auto&& f) {
+      for (int64_t i = first, rows; i < last; i += rows)
+        f(i, rows = kern_.direct_height(last - i));
+    };
+    const auto& [source, step] = beside_.made_of;
+    const bool made = beside_.wanted && k_from_ == 0;
+    auto part = [&](int64_t i, int64_t rows, int64_t l, Next next) {
+      group(x, to + (i - first) * ldc, ldc, i, rows, next, l, std::min(block_, depth_ - l));
+    };
+    auto here = [&](int64_t i, int64_t l) {
+      return Next{reinterpret_cast<const std::byte*>(x.at(i, k_from_ + l)), x.minor * int64_t(sizeof(S)),
+                  kern_.depth * int64_t(sizeof(S))};
+    };
+    auto below = [&](int64_t i, int64_t l) {
+      const int64_t next = i + (made ? last - first : rows_);
+      if (next + rows_ > (made ? p_ : last)) return Next{};
+      return made ? Next{source ? source + next * step + l * step / k_ : nullptr, step, kern_.depth * step / k_}
+                  : here(next, l);
+    };
+    if (wide_vectors_) {
+      for (int64_t l = 0; l < depth_; l += block_)
+        each_group([&](int64_t i, int64_t rows) { part(i, rows, l, below(i, l)); });
+      return;
+    }
+    each_group([&](int64_t i, int64_t rows) {
+      for (int64_t l = 0; l < depth_; l += block_)
+        part(i, rows, l, made ? below(i, l) : l + block_ < depth_ ? here(i, l + block_) : below(i, 0));
+    });
+  }
+
+  void group(const Operand<S>& x, T* to, int64_t ldc, int64_t i, int64_t rows, const Next& next, int64_t l,
+             int64_t depth) {
+    int64_t tiles = ldc / wide_, whole = tiles * wide_;
+    int form = kern_.direct_form(rows);
+    const S* rows_of_x = x.at(i, k_from_ + l);
+    const T* packed = packed_ + l * ld_;
+    bool begin = k_from_ + l == 0;
+    Ahead ahead{reinterpret_cast<const std::byte*>(rows_of_x), 0, 0, 0, 0};
+    const T* from = nullptr;
+    int64_t apart = x.minor;
+    T* near = leaves_rows_ || copies_rows_ ? scratch<T>(3, rows_ * (depth + kern_.lanes)) : nullptr;
+    if constexpr (std::is_same_v<T, S>) from = rows_of_x;
+    if (copies_rows_) {
+      apart = depth + kern_.lanes;
+      for (int64_t r = 0; r < rows; ++r)
+        copy_row(near + r * apart, rows_of_x + r * x.minor, depth);
+      from = near;
+    }
+    if (next.at) {
+      // Each tile asks for one of the next rows, or for two where there are fewer tiles than rows.
+      ahead.at = next.at;
+      ahead.turn = 2 * next.along;
+      if (tiles >= rows_)
+        ahead.step = next.along, ahead.tile = next.row, ahead.tiles = rows_;
+      else
+        ahead.step = next.row, ahead.tile = 2 * next.row, ahead.tiles = rows_ / 2;
+    }
+    kern_.turned[form](tiles, depth, from, apart, leaves_rows_ ? near : nullptr, packed, to, ldc, begin, ahead);
+    // What is left, a vector at a time.
+    int64_t width = std::min(wide_, ld_ - whole);
+    for (int64_t j = whole; j < q_; j += kern_.lanes) {
+      auto run = [&](T* t, int64_t ld) {
+        kern_.by_row[form][0](depth, from, apart, packed + whole * depth + j - whole, width, t, ld, begin);
+      };
+      if (j + kern_.lanes <= ldc)
+        run(to + j, ldc);
+      else
+        at_edge(to + j, ldc, rows, q_ - j, begin, run);
+    }
+  }
+
+  const GemmKernels<T>& kern_ = gemm_kernels<T>();
+  const int64_t rows_ = kern_.small_rows, wide_ = width();
+  const bool wide_vectors_ = kern_.lanes * sizeof(T) > 16;
+  Operand<S> x_;
+  const Operand<S>& y_;
+  T* c_;
+  int64_t p_, q_, k_, block_ = routines::contract_block(k_);
+  bool turned_;
+  const Beside beside_;
+  // Rows a multiple of 8 KiB apart share too few sets of the first-level cache, many rows even those of 4 KiB: those of
+  // a tile are copied. By tiles on their way, if they can, and then sooner, unless all lines of a tile fall into one
+  // set.
+  const bool leaves_rows_ = std::is_same_v<T, S> && kern_.copies_rows && apart(4096) && !apart(16384),
+             copies_rows_ = !std::is_same_v<T, S> || (apart(rows_ > 8 ? 4096 : 8192) && !leaves_rows_);
+  int64_t ld_;  // of a packed k, and of sums that wait
+  T* packed_ = nullptr;
+  int64_t k_from_ = 0, depth_ = 0;  // what of Y is packed
+};
+
+}  // namespace
+
+template <class T, class S>
+void flat_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
+                  const Beside& beside) {
+  InPlace<T, S>::flat(a, b, c, m, n, k, beside).run();
+}
+template <class T, class S>
+void turned_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
+                    const PartDone* done) {
+  InPlace<T, S>::turned(a, b, c, m, n, k, done).run();
+}
+
+template void flat_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t,
+                           const Beside&);
+template void flat_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t,
+                           const Beside&);
+template void flat_product(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t,
+                           const Beside&);
+template void flat_product(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t,
+                           const Beside&);
+template void turned_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t,
+                             const PartDone*);
+template void turned_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t,
+                             const PartDone*);
+template void turned_product(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t,
+                             const PartDone*);
+template void turned_product(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t,
+                             const PartDone*);
+
+}  // namespace sheaf::kernels

@@ -1,0 +1,148 @@
+// Weights are read once, as they are stored, in strips of columns: some groups of rows of a strip at a time, for all
+// rows of x.
+// 1. Each group of x becomes whole numbers, kept as their two bytes and together.
+// 2. A group's sums for a column are exact in 32 bits, by instructions that multiply bytes (quantized_neon.h) or 16-bit
+// numbers (quantized_avx.h).
+// 3. They are scaled and added to the row of the result.
+#include "kernels/quantized/quantized.h"
+
+#if defined(__aarch64__)
+#include "kernels/quantized/neon.h"
+#elif defined(__x86_64__)
+#include "kernels/quantized/avx.h"
+#endif
+
+#include "kernels/machine.h"
+#include "kernels/quantized/groups.h"
+#include "kernels/tasks.h"
+#include "runtime/thread_pool.h"
+
+namespace sheaf::kernels {
+namespace {
+
+constexpr int64_t kMaxGroup = 512;   // rows, for sums in 32 bits
+constexpr int64_t kMaxDots = 128;    // for sums of bytes below 2^22
+constexpr int64_t kMaxStrip = 4096;  // whose sums of a row stay in the first-level cache
+constexpr int64_t kTaskElements = 1 << 18;
+
+using AddGroups = void (*)(const Rows& rows, const Groups& g);
+
+template <bool kFourBits>
+AddGroups kernel_for(int64_t deep, int64_t group, [[maybe_unused]] int64_t rows) {
+  [[maybe_unused]] const bool fits = deep == kDeep<kFourBits> && group <= kMaxDots;
+#if defined(__aarch64__)
+  if (fits && neon::has_dots())
+    return kFourBits              ? neon::add_dots<neon::By::Nibbles>
+           : neon::has_matrices() ? neon::add_dots<neon::By::Matrices>
+                                  : neon::add_dots<neon::By::Bytes>;
+#elif defined(__x86_64__)
+  if (fits && avx::has_dots())
+    return avx::has_wide_dots(kFourBits, rows) ? avx::add_wide_dots<kFourBits> : avx::add_dots<kFourBits>;
+#endif
+  return [](const Rows& rows, const Groups& g) { add_groups<kFourBits>(rows, g, 0); };
+}
+
+// The rows of x as whole numbers: for each row and group where its bytes are, and its step.
+class Counted {
+ public:
+  Counted(const float* x, const routines::QuantizedArgs& g) : groups_(g.groups) {
+    int64_t size = g.group_size(), k = g.groups * size, all = g.m * k;
+    constexpr int64_t kVector = 16;  // bytes that are read at once, also behind the last
+    int8_t* bytes = scratch<int8_t>(0, 2 * all + kVector);
+    int16_t* whole = scratch<int16_t>(0, all);
+    counts_ = scratch<Counts>(0, g.m * g.groups);
+    float* row = scratch<float>(0, size);
+    for (int64_t i = 0; i < g.m; ++i)
+      for (int64_t q = 0; q < g.groups; ++q) {
+        const float* from = x + i * g.x.row + q * size * g.x.k;
+        if (g.x.k != 1) {
+          for (int64_t l = 0; l < size; ++l)
+            row[l] = from[l * g.x.k];
+          from = row;
+        }
+        int64_t at = i * k + q * size;
+        counts_[i * groups_ + q] = count(from, size, g.four_bits, bytes + 2 * at, whole + at);
+      }
+  }
+  Rows rows(int64_t group, int64_t m, float* sums, int64_t ld) const { return {counts_ + group, groups_, m, sums, ld}; }
+
+ private:
+  static Counts count(const float* x, int64_t size, bool four_bits, int8_t* __restrict bytes,
+                      int16_t* __restrict whole) {
+    uint32_t largest = 0;
+    for (int64_t l = 0; l < size; ++l)
+      largest = std::max(largest, std::bit_cast<uint32_t>(x[l]) & 0x7fffffffu);
+    routines::QuantizedStep step(largest, four_bits);
+    if (step.step == step.step)
+      for (int64_t l = 0; l < size; ++l)
+        whole[l] = static_cast<int16_t>(step.count(x[l]));
+    else
+      std::fill_n(whole, size, int16_t{0});
+    // Loops of their own, which compilers turn into vectors.
+    int32_t sum = 0;
+    if (four_bits) {
+      for (int64_t l = 0; l < size; ++l)
+        bytes[l] = static_cast<int8_t>(whole[l]);
+      for (int64_t l = 0; l < size; ++l)
+        sum += whole[l];
+    } else {
+      constexpr int64_t kEight = kDeep<false>;
+      for (int64_t l = 0; l + kEight <= size; l += kEight) {
+        for (int64_t e = 0; e < kEight; ++e)
+          bytes[2 * l + e] = static_cast<int8_t>(routines::high_byte(whole[l + e]));
+        for (int64_t e = 0; e < kEight; ++e)
+          bytes[2 * l + kEight + e] = static_cast<int8_t>(whole[l + e]);
+      }
+    }
+    return {bytes, whole, -8 * sum, step.step};
+  }
+
+  int64_t groups_;
+  Counts* counts_;
+};
+
+void multiply(const float* x, const uint8_t* values, const float* scales, float* out,
+              const routines::QuantizedArgs& g) {
+  Counted counted(x, g);
+  AddGroups kernel = g.four_bits ? kernel_for<true>(g.deep, g.group_size(), g.rows)
+                                 : kernel_for<false>(g.deep, g.group_size(), g.rows);
+  // Groups are far apart: to a core that follows several streams, memory gives more of several at a time, whose sums
+  // are then also loaded and stored less often.
+  const int64_t together = reads_one_stream_best() ? 1 : 4;
+  const int64_t width = strip_width(g.n, kMaxStrip, 16);
+  runtime::parallel_for(
+      pieces(g.n, width),
+      [&](int64_t begin, int64_t end) {
+        for (int64_t strip = begin; strip < end; ++strip) {
+          int64_t j = strip * width, columns = std::min(width, g.n - j);
+          for (int64_t i = 0; i < g.m; ++i)
+            std::fill_n(out + i * g.n + j, columns, 0.0f);
+          for (int64_t q = 0; q < g.groups; q += together)
+            kernel(counted.rows(q, g.m, out + j, g.n),
+                   {values + q * g.values.group + j / kTile * g.values.tile, scales + q * g.scales.group + j,
+                    g.values.group, g.scales.group, std::min(together, g.groups - q), g.rows, g.deep, columns,
+                    q + together >= g.groups});
+        }
+      },
+      std::max<int64_t>(1, kTaskElements / (g.m * width * g.groups * g.group_size() + 1)));
+}
+
+}  // namespace
+
+void contract_quantized(const routines::CallArgs& call) {
+  routines::QuantizedArgs g(call.args);
+  auto is = [](int64_t size, int64_t stride, int64_t wanted) { return size <= 1 || stride == wanted; };
+  bool in_order = is(g.deep, g.values.deep, 1) && g.values.column == g.deep &&
+                  is(g.rows, g.values.row, kTile * g.deep) &&
+                  is(pieces(g.n, kTile), g.values.tile, g.rows * kTile * g.deep) && is(g.n, g.scales.column, 1);
+  if (static_cast<DType>(g.dtype) != DType::F32 || !in_order || g.group_size() > kMaxGroup)
+    return routines::contract_quantized(call);
+  if (g.m <= 0 || g.n <= 0) return;
+  for (int64_t p = 0; p < g.batch; ++p)
+    multiply(reinterpret_cast<const float*>(call.buffers[0]) + p * g.x.batch,
+             reinterpret_cast<const uint8_t*>(call.buffers[1]) + p * g.values.batch,
+             reinterpret_cast<const float*>(call.buffers[2]) + p * g.scales.batch,
+             reinterpret_cast<float*>(call.buffers[3]) + p * g.m * g.n, g);
+}
+
+}  // namespace sheaf::kernels

@@ -1,0 +1,279 @@
+#include <vector>
+
+#include "routines/attention/args.h"
+#include "scalar/math/host_builder.h"
+#include "scalar/math/math_functions.h"
+#include "scalar/scalar_ops.h"
+#include "support/error.h"
+
+namespace sheaf::routines {
+
+AttentionArgs::AttentionArgs(std::span<const int64_t> a) {
+  INVARIANT(a.size() == kForward || a.size() == kReverse, "attention with " << a.size() << " arguments");
+  dtype = static_cast<DType>(a[0]);
+  causal = a[1] != 0;
+  mask = static_cast<MaskKind>(a[2]);
+  int64_t* sizes[] = {&batch, &heads, &groups, &rows, &columns, &depth, &width};
+  for (int i = 0; i < 7; ++i)
+    *sizes[i] = a[3 + i];
+  q = &a[10];
+  k = &a[14];
+  v = &a[18];
+  scale = a[22];
+  offset = a[23];
+  window = a[24];
+  mask_strides = &a[25];
+  bool reverse = a.size() == kReverse;
+  lse = reverse ? &a[29] : nullptr;
+  delta = reverse ? &a[32] : nullptr;
+  dy = reverse ? &a[35] : nullptr;
+}
+
+namespace {
+
+using namespace scalar;
+
+template <class T>
+T decay(T x) {
+  math::HostBuilder b;
+  return math::HostBuilder::get<T>(math::decay(math::Scalar<math::HostBuilder, T>(b, math::HostBuilder::make(x))).v);
+}
+template <class T>
+T log(T x) {
+  math::HostBuilder b;
+  return math::HostBuilder::get<T>(math::log(math::Scalar<math::HostBuilder, T>(b, math::HostBuilder::make(x))).v);
+}
+template <class T>
+T fma(T a, T b, T c) {
+  return apply<Op::Fma>(a, b, c);
+}
+
+template <class T>
+constexpr T kNothing = -std::numeric_limits<T>::infinity();
+// What is subtracted from scores of which m is the largest.
+template <class T>
+T reference_point(T m) {
+  return m == kNothing<T> ? T(0) : m;
+}
+
+// One head of one element of the batch: S is what memory holds, T what is computed in.
+template <class S, class T>
+struct Head {
+  const AttentionArgs& a;
+  const CallArgs& c;
+  int64_t b, h, g;
+  T scale;
+  Sight sight;
+
+  Head(const AttentionArgs& a, const CallArgs& c, int64_t b, int64_t h)
+      : a(a),
+        c(c),
+        b(b),
+        h(h),
+        g(h / a.heads_per_group()),
+        scale(buffer<T>(3)[b * a.scale]),
+        sight(a, buffer<int64_t>(4)[b * a.offset], buffer<int64_t>(5)[b * a.window]) {}
+
+  template <class E>
+  const E* buffer(int i) const {
+    return reinterpret_cast<const E*>(c.buffers[i]);
+  }
+  T q(int64_t i, int64_t d) const {
+    return convert<T>(buffer<S>(0)[b * a.q[0] + h * a.q[1] + i * a.q[2] + d * a.q[3]]);
+  }
+  T k(int64_t j, int64_t d) const {
+    return convert<T>(buffer<S>(1)[b * a.k[0] + g * a.k[1] + j * a.k[2] + d * a.k[3]]);
+  }
+  T v(int64_t j, int64_t e) const {
+    return convert<T>(buffer<S>(2)[b * a.v[0] + g * a.v[1] + j * a.v[2] + e * a.v[3]]);
+  }
+  int mask_buffer() const { return a.lse ? 9 : 6; }
+  int64_t mask_at(int64_t i, int64_t j) const {
+    return b * a.mask_strides[0] + h * a.mask_strides[1] + i * a.mask_strides[2] + j * a.mask_strides[3];
+  }
+  bool shown(int64_t i, int64_t j) const {
+    return a.mask != MaskKind::Bool || buffer<bool>(mask_buffer())[mask_at(i, j)];
+  }
+  bool seen(int64_t i, int64_t j) const {
+    ColumnRange r = sight.range(i, i);
+    return j >= r.begin && j < r.end && shown(i, j);
+  }
+  T score(int64_t i, int64_t j, int64_t chains) const {
+    if (!seen(i, j)) return kNothing<T>;
+    T c[kAttentionChains] = {};
+    for (int64_t d = 0; d < a.depth; ++d)
+      c[d % chains] = fma(q(i, d) * scale, k(j, d), c[d % chains]);
+    T s = chains == 1 ? c[0] : sum_of_chains(c);
+    if (a.mask == MaskKind::Added) s = s + convert<T>(buffer<S>(mask_buffer())[mask_at(i, j)]);
+    return s;
+  }
+
+  // Calls f(begin, end) for each block of columns of the group of rows from `first`.
+  template <class F>
+  void blocks(int64_t first, int64_t last, bool all, F&& f) const {
+    ColumnRange r = all ? ColumnRange{0, a.columns} : sight.range(first, last);
+    for (int64_t j = r.begin / kAttentionBlock * kAttentionBlock; j < r.end; j += kAttentionBlock) {
+      int64_t begin = std::max(j, r.begin), end = std::min(j + kAttentionBlock, r.end);
+      bool any = all;
+      for (int64_t i = first; i <= last && !any; ++i)
+        for (int64_t l = begin; l < end && !any; ++l)
+          any = shown(i, l);
+      if (any) f(begin, end);
+    }
+  }
+};
+
+// A row's streaming state.
+template <class T>
+struct Row {
+  T m = kNothing<T>, l = 0;
+  std::vector<T> y;
+};
+
+template <class S, class T>
+void attention_in(const CallArgs& c, const AttentionArgs& a) {
+  int out = a.mask == MaskKind::None ? 6 : 7;
+  S* y = reinterpret_cast<S*>(c.buffers[out]);
+  T* lse = reinterpret_cast<T*>(c.buffers[out + 1]);
+  const int64_t chains = a.rows == 1 ? kAttentionChains : 1;
+  for (int64_t b = 0; b < a.batch; ++b)
+    for (int64_t h = 0; h < a.heads; ++h) {
+      Head<S, T> head(a, c, b, h);
+      for (int64_t first = 0; first < a.rows; first += kAttentionRows) {
+        int64_t last = std::min(a.rows, first + kAttentionRows) - 1;
+        int64_t stretch = -1;
+        bool joined = false;
+        std::vector<Row<T>> total(last - first + 1, {kNothing<T>, 0, std::vector<T>(a.width, 0)}), part = total;
+        auto join = [&] {
+          for (size_t i = 0; i < total.size(); ++i) {
+            Row<T>&t = total[i], &p = part[i];
+            if (!joined) {
+              t = p;
+            } else {
+              T m = apply<Op::Max>(t.m, p.m), at = reference_point(m), x = decay(t.m - at), z = decay(p.m - at);
+              t.l = fma(p.l, z, t.l * x);
+              for (int64_t e = 0; e < a.width; ++e)
+                t.y[e] = fma(p.y[e], z, t.y[e] * x);
+              t.m = m;
+            }
+            p = {kNothing<T>, 0, std::vector<T>(a.width, 0)};
+          }
+          joined = true;
+        };
+        head.blocks(first, last, false, [&](int64_t begin, int64_t end) {
+          if (stretch >= 0 && begin / kAttentionStretch != stretch) join();
+          stretch = begin / kAttentionStretch;
+          for (int64_t i = first; i <= last; ++i) {
+            Row<T>& row = part[i - first];
+            std::vector<T> s;
+            T m = row.m;
+            for (int64_t j = begin; j < end; ++j) {
+              s.push_back(head.score(i, j, chains));
+              m = apply<Op::Max>(s.back(), m);
+            }
+            T at = reference_point(m), factor = decay(row.m - at);
+            row.m = m;
+            T l[kAttentionChains] = {row.l * factor};
+            for (T& e : row.y)
+              e = e * factor;
+            for (int64_t j = begin; j < end; ++j) {
+              T p = decay(s[j - begin] - at);
+              l[(j - begin) % chains] = l[(j - begin) % chains] + p;
+              for (int64_t e = 0; e < a.width; ++e)
+                row.y[e] = fma(p, head.v(j, e), row.y[e]);
+            }
+            row.l = chains == 1 ? l[0] : sum_of_chains(l);
+          }
+        });
+        join();
+        for (int64_t i = first; i <= last; ++i) {
+          const Row<T>& row = total[i - first];
+          int64_t at = (b * a.rows + i) * a.heads + h;
+          T factor = T(1) / row.l;
+          for (int64_t e = 0; e < a.width; ++e)
+            y[at * a.width + e] = convert<S>(row.y[e] * factor);
+          lse[at] = row.m + log(row.l);
+        }
+      }
+    }
+}
+
+template <class S, class T>
+void attention_vjp_in(const CallArgs& c, const AttentionArgs& a) {
+  const T* lse = reinterpret_cast<const T*>(c.buffers[6]);
+  const T* delta = reinterpret_cast<const T*>(c.buffers[7]);
+  const S* dys = reinterpret_cast<const S*>(c.buffers[8]);
+  const T* scales = reinterpret_cast<const T*>(c.buffers[3]);
+  int out = a.mask == MaskKind::None ? 9 : 10;
+  std::vector<T> dq(a.batch * a.rows * a.heads * a.depth), dk(a.batch * a.columns * a.groups * a.depth),
+      dv(a.batch * a.columns * a.groups * a.width);
+  for (int64_t b = 0; b < a.batch; ++b)
+    for (int64_t h = 0; h < a.heads; ++h) {
+      Head<S, T> head(a, c, b, h);
+      auto lse_of = [&](int64_t i) { return lse[b * a.lse[0] + i * a.lse[1] + h * a.lse[2]]; };
+      auto dy_of = [&](int64_t i, int64_t e) {
+        return convert<T>(dys[b * a.dy[0] + i * a.dy[1] + h * a.dy[2] + e * a.dy[3]]);
+      };
+      auto row = [&](std::vector<T>& d, int64_t n, int64_t i, int64_t heads, int64_t at, int64_t width) {
+        return d.data() + ((b * n + i) * heads + at) * width;
+      };
+      for (int64_t first = 0; first < a.rows; first += kAttentionRows) {
+        int64_t last = std::min(a.rows, first + kAttentionRows) - 1;
+        bool all = false;
+        for (int64_t i = first; i <= last; ++i)
+          all |= !std::isfinite(lse_of(i));
+        head.blocks(first, last, all, [&](int64_t begin, int64_t end) {
+          for (int64_t i = first; i <= last; ++i)
+            for (int64_t j = begin; j < end; ++j) {
+              T p = decay(head.score(i, j, 1) - lse_of(i)), dp = 0;
+              for (int64_t e = 0; e < a.width; ++e)
+                dp = fma(dy_of(i, e), head.v(j, e), dp);
+              T ds = head.seen(i, j) ? p * (dp - delta[b * a.delta[0] + i * a.delta[1] + h * a.delta[2]]) : T(0);
+              T *to_q = row(dq, a.rows, i, a.heads, h, a.depth),
+                *to_k = row(dk, a.columns, j, a.groups, head.g, a.depth),
+                *to_v = row(dv, a.columns, j, a.groups, head.g, a.width);
+              for (int64_t d = 0; d < a.depth; ++d)
+                to_q[d] = fma(ds, head.k(j, d), to_q[d]);
+              for (int64_t d = 0; d < a.depth; ++d)
+                to_k[d] = fma(ds, head.q(i, d), to_k[d]);
+              for (int64_t e = 0; e < a.width; ++e)
+                to_v[e] = fma(p, dy_of(i, e), to_v[e]);
+            }
+        });
+      }
+    }
+  auto store = [&](int buffer, const std::vector<T>& from, bool scaled) {
+    S* to = reinterpret_cast<S*>(c.buffers[buffer]);
+    for (size_t i = 0; i < from.size(); ++i)
+      to[i] = convert<S>(from[i] * (scaled ? scales[i / (from.size() / a.batch) * a.scale] : T(1)));
+  };
+  store(out, dq, true);
+  store(out + 1, dk, true);
+  store(out + 2, dv, false);
+}
+
+}  // namespace
+
+void attention(const CallArgs& c) {
+  AttentionArgs a(c.args);
+  switch (a.dtype) {
+    case DType::F32: return attention_in<float, float>(c, a);
+    case DType::F64: return attention_in<double, double>(c, a);
+    case DType::BF16: return attention_in<BFloat16, float>(c, a);
+    case DType::F16: return attention_in<Float16, float>(c, a);
+    default: INVARIANT(false, "attention of dtype " << c.args[0]);
+  }
+}
+
+void attention_vjp(const CallArgs& c) {
+  AttentionArgs a(c.args);
+  switch (a.dtype) {
+    case DType::F32: return attention_vjp_in<float, float>(c, a);
+    case DType::F64: return attention_vjp_in<double, double>(c, a);
+    case DType::BF16: return attention_vjp_in<BFloat16, float>(c, a);
+    case DType::F16: return attention_vjp_in<Float16, float>(c, a);
+    default: INVARIANT(false, "attention of dtype " << c.args[0]);
+  }
+}
+
+}  // namespace sheaf::routines

@@ -1,0 +1,54 @@
+// GEMM as a routine, `contract`: what it takes, and in which order it sums. Everything that decides a bit is here.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "routines/routine.h"
+#include "tensor/dtype.h"
+
+namespace sheaf::routines {
+
+// The arguments of `contract`: dtype, batch, m, n, k, the strides of a (batch, m, k) and of b (batch, k, n); bf16 and
+// f16 may have a dtype of the result behind them: F32 is what they are accumulated in.
+inline bool contracts_to_f32(std::span<const int64_t> args) {
+  return args.size() > 11 && static_cast<DType>(args[11]) == DType::F32;
+}
+
+// Contractions sum over k in blocks of at most so many terms: inside a block chains of fused multiply-adds in order of
+// k that start from zero, then the block's value is added to the total so far. Blocks are of one length, so that
+// threads can share them, but for the last.
+inline constexpr int64_t kContractBlock = 512;
+constexpr int64_t contract_block(int64_t k) {
+  constexpr int64_t kMultiple = 32;
+  int64_t blocks = std::max<int64_t>(1, (k + kContractBlock - 1) / kContractBlock), each = (k + blocks - 1) / blocks;
+  return std::max(kMultiple, (each + kMultiple - 1) / kMultiple * kMultiple);
+}
+
+// Of bf16, on machines with instructions for it, a chain takes two terms at a time (scalar/bf16_dot.h).
+
+// More terms than this are cut into parts, each a contraction as above, whose values are added pairwise: two
+// neighbours, then two such sums, and so on, like the carries of a binary counter. Errors then grow with the logarithm
+// of k.
+inline constexpr int64_t kContractPart = 16384;
+constexpr int64_t contract_part(int64_t k) {
+  int64_t parts = std::max<int64_t>(1, (k + kContractPart - 1) / kContractPart), each = (k + parts - 1) / parts;
+  return parts == 1 ? k : (each + kContractBlock - 1) / kContractBlock * kContractBlock;
+}
+
+// A block is one chain, but four in a product of one row or by one column, which take the k in turns. Such a product is
+// bound by reading the matrix, and so the chains of a contiguous column are the lanes of a vector, just as they lie in
+// memory.
+inline constexpr int64_t kRowChains = 4;
+constexpr int64_t contract_chains(int64_t m, int64_t n) { return m == 1 || n == 1 ? kRowChains : 1; }
+// The value of a block of four, whose sums are so far apart.
+template <class T>
+constexpr T sum_of_chains(const T* sums, int64_t apart) {
+  return (sums[0] + sums[apart]) + (sums[2 * apart] + sums[3 * apart]);
+}
+
+void contract(const CallArgs& c);
+
+}  // namespace sheaf::routines

@@ -1,0 +1,82 @@
+// What a product with quantized weights computes, to the bit.
+//
+// Weights of a column are whole numbers times a scale, one scale for each group of rows: 8 bits (i8), or 4 bits less 8
+// (u8, two to a byte: the low half of a byte belongs to the first half of the group's rows, the high half to the
+// second). They are stored as [groups, tiles, rows, 4, deep]: a tile is four columns, and `deep` consecutive rows of a
+// column lie side by side. So a machine finds in one register what it multiplies and adds in one instruction, and
+// memory is read from one end to the other. Columns that fill up the last tile are not read.
+//
+// In f32 a group of x is taken as whole numbers too, times a power of two, of two bytes: an element loses at most about
+// 2^-15 of the group's largest, a hundredth of what weights of 8 bits have lost. For weights of 4 bits one byte does:
+// 2^-7, a tenth of what they have lost. Sums within a group are then exact, whatever their order; sums over groups are
+// fused multiply-adds in f32, in order. An element of x that is not finite makes its row NaN. In f64 everything is a
+// chain of fused multiply-adds.
+#pragma once
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include "routines/routine.h"
+
+namespace sheaf::routines {
+
+// Buffers: x, values, scales, out (contiguous). Strides are in elements.
+struct QuantizedArgs {
+  int64_t dtype, four_bits, batch, m, n, groups, rows, deep;
+  struct {
+    int64_t batch, row, k;
+  } x;
+  struct {
+    int64_t batch, group, tile, row, column, deep;
+  } values;
+  struct {
+    int64_t batch, group, column;
+  } scales;
+
+  explicit QuantizedArgs(std::span<const int64_t> v)
+      : dtype(v[0]),
+        four_bits(v[1]),
+        batch(v[2]),
+        m(v[3]),
+        n(v[4]),
+        groups(v[5]),
+        rows(v[6]),
+        deep(v[7]),
+        x{v[8], v[9], v[10]},
+        values{v[11], v[12], v[13], v[14], v[15], v[16]},
+        scales{v[17], v[18], v[19]} {}
+  int64_t stored() const { return rows * deep; }  // rows of bytes in a group
+  int64_t group_size() const { return four_bits ? 2 * stored() : stored(); }
+};
+
+inline constexpr int64_t kQuantizedTile = 4;  // columns
+
+// The power of two that a group of x is counted in, from the bits of its largest element without sign, and its inverse.
+// Where x is below 2^-100, its last bits go.
+struct QuantizedStep {
+  float step, inverse;
+  QuantizedStep(uint32_t largest, bool four_bits) {
+    constexpr uint32_t kInfinity = 255u << 23;
+    const uint32_t bits = four_bits ? 6 : 14;
+    // From 2^15 - 256 (127) on a count would not fit into two bytes (one): such elements belong to the next power.
+    constexpr uint32_t kCarry = 1 << 17;
+    uint32_t exponent = std::max((std::min(largest, kInfinity - 1) + kCarry) >> 23, 27u);
+    inverse = std::bit_cast<float>((254 + bits - exponent) << 23);
+    step =
+        largest >= kInfinity ? std::numeric_limits<float>::quiet_NaN() : std::bit_cast<float>((exponent - bits) << 23);
+  }
+  // x as a whole number of steps, to the nearest even.
+  int32_t count(float x) const {
+    constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: sums with it have no bits below one
+    return std::bit_cast<int32_t>(x * inverse + kRound) - std::bit_cast<int32_t>(kRound);
+  }
+};
+
+// count = 256 high + low, where low is in [-128, 128): the count's last byte.
+inline int32_t high_byte(int32_t count) { return (count + 128) >> 8; }
+
+void contract_quantized(const CallArgs& c);
+
+}  // namespace sheaf::routines

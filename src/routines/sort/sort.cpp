@@ -1,0 +1,51 @@
+#include <algorithm>
+#include <memory>
+#include <numeric>
+
+#include "routines/sort/args.h"
+#include "scalar/scalar_ops.h"
+
+namespace sheaf::routines {
+namespace {
+
+using namespace scalar;
+
+// A type that orders like T.
+template <class T>
+auto comparable(T x) {
+  if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>)
+    return convert<float>(x);
+  else
+    return x;
+}
+
+template <class T>
+void sort_in(const CallArgs& c) {
+  const T* x = c.buffer<const T>(0);
+  T* values = c.buffer<T>(1);
+  int32_t* positions = c.buffer<int32_t>(2);
+  int64_t rows = c.args[1], n = c.args[2], count = c.args[4];
+  bool descending = c.args[3] != 0;
+  auto row = std::make_unique<T[]>(n);  // X may be V
+  auto order = std::make_unique<int32_t[]>(n);
+  for (int64_t r = 0; r < rows; ++r, x += n, values += count, positions += count) {
+    std::copy(x, x + n, row.get());
+    std::iota(order.get(), order.get() + n, 0);
+    std::stable_sort(order.get(), order.get() + n, [&](int32_t i, int32_t j) {
+      auto a = comparable(row[i]), b = comparable(row[j]);
+      if (a != a) return false;
+      if (b != b) return true;
+      return descending ? a > b : a < b;
+    });
+    for (int64_t i = 0; i < count; ++i)
+      values[i] = row[order[i]], positions[i] = order[i];
+  }
+}
+
+}  // namespace
+
+void sort(const CallArgs& c) {
+  scalar::visit_dtype(static_cast<DType>(c.args[0]), [&]<class T>(std::type_identity<T>) { sort_in<T>(c); });
+}
+
+}  // namespace sheaf::routines

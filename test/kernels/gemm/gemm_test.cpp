@@ -1,0 +1,570 @@
+// The fast contraction against the definition in routines/gemm/contract.cpp, bit for bit.
+#include "kernels/gemm/gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+
+#include "kernels/gemm/autotune.h"
+#include "kernels/kernels.h"
+#include "routines/routine.h"
+#include "runtime/executable.h"
+#include "runtime/thread_pool.h"
+#include "scalar/bf16_dot.h"
+#include "scalar/scalar_ops.h"
+
+namespace sheaf::kernels {
+namespace {
+
+struct Shape3 {
+  int64_t batch, m, n, k;
+};
+
+template <class T>
+void fill(std::vector<T>& v, std::mt19937_64& rng) {
+  for (T& x : v) {
+    double e = std::normal_distribution<double>(0, 1)(rng);
+    if constexpr (std::is_integral_v<T>)
+      x = static_cast<T>(rng());
+    else
+      x = scalar::convert<T>(rng() % 50 == 0 ? (e > 0 ? 1e-30 : -1e-30) : e);
+  }
+}
+
+// Runs a product that tells of its parts: each element is told of once, when it has its value. Rows of A are there once
+// they are asked for, each once, and unless they are read again somewhere else.
+template <class T>
+std::vector<T> told_in_parts(const runtime::PartwiseForm& form, const std::vector<T>& a, std::byte* b, Shape3 s,
+                             int64_t sam, int64_t sak) {
+  const T kNone = scalar::convert<T>(std::numeric_limits<double>::quiet_NaN());
+  std::vector<T> c(s.m * s.n), told(s.m * s.n), rows(a.size(), kNone);
+  std::vector<uint8_t> times(s.m * s.n), asked(s.m);
+  std::byte* p[] = {reinterpret_cast<std::byte*>(rows.data()), b, reinterpret_cast<std::byte*>(c.data())};
+  auto take = [&](const runtime::Part& part) {
+    for (int64_t i = part.row; i < part.row + part.rows; ++i)
+      for (int64_t j = part.column; j < part.column + part.columns; ++j)
+        told[i * s.n + j] = c[i * s.n + j], ++times[i * s.n + j];
+  };
+  auto make = [&](int64_t row, int64_t count, bool again) {
+    static thread_local std::vector<T> near;
+    near.resize(a.size(), kNone);
+    std::vector<T>& to = again ? rows : near;
+    for (int64_t i = row; i < row + count; ++asked[i++])
+      for (int64_t l = 0; l < s.k; ++l)
+        to[i * sam + l * sak] = a[i * sam + l * sak];
+    return reinterpret_cast<const std::byte*>(to.data() + row * sam);
+  };
+  const runtime::PartDone done(take);
+  const runtime::RowsWanted wanted(make);
+  form.run(p, {&wanted, &done});
+  auto once = [](const std::vector<uint8_t>& v) {
+    return std::all_of(v.begin(), v.end(), [](uint8_t t) { return t == 1; });
+  };
+  EXPECT_TRUE(once(times) && (s.k == 0 || once(asked))) << "m " << s.m << " n " << s.n << " k " << s.k;
+  return told;
+}
+
+template <class T>
+void expect_same(DType dtype, Shape3 s, bool ta, bool tb, int64_t step, uint64_t seed) {
+  std::mt19937_64 rng(seed);
+  using Out = std::conditional_t<std::is_same_v<T, int8_t>, int32_t, T>;
+  bool shared = s.batch > 1 && rng() % 3 == 0;  // one B for the whole batch
+  std::vector<T> a(s.batch * s.m * s.k * step + 1), b(s.batch * s.k * s.n * step + 1);
+  fill(a, rng);
+  fill(b, rng);
+  std::vector<Out> expected(s.batch * s.m * s.n), actual(s.batch * s.m * s.n);
+  int64_t sam = ta ? step : s.k * step, sak = ta ? s.m * step : step;
+  int64_t sbk = tb ? step : s.n * step, sbn = tb ? s.k * step : step;
+  std::vector<int64_t> args{static_cast<int64_t>(dtype),   s.batch, s.m, s.n, s.k, s.m * s.k * step, sam, sak,
+                            shared ? 0 : s.k * s.n * step, sbk,     sbn};
+  auto run = [&](routines::Routine r, std::vector<Out>& c) {
+    std::byte* p[] = {reinterpret_cast<std::byte*>(a.data()), reinterpret_cast<std::byte*>(b.data()),
+                      reinterpret_cast<std::byte*>(c.data())};
+    r({p, args});
+  };
+  run(routines::find_routine("contract"), expected);
+  run(find_fast_routine("contract"), actual);
+  auto compare = [&](const std::vector<Out>& actual, const char* what) {
+    for (size_t i = 0; i < expected.size(); ++i)
+      ASSERT_EQ(std::memcmp(&expected[i], &actual[i], sizeof(Out)), 0)
+          << what << sheaf::name_of(dtype) << " batch " << s.batch << " m " << s.m << " n " << s.n << " k " << s.k
+          << " ta " << ta << " tb " << tb << " step " << step << " seed " << seed << " element " << i;
+  };
+  compare(actual, "");
+  if (auto form = s.batch == 1 && s.m > 0 && s.n > 0 ? partwise_product(args) : nullptr)
+    if constexpr (!std::is_integral_v<T>)
+      compare(told_in_parts<T>(*form, a, reinterpret_cast<std::byte*>(b.data()), s, sam, sak), "in parts ");
+}
+
+void all_floats(Shape3 s, bool ta, bool tb, int64_t step, uint64_t seed) {
+  expect_same<float>(DType::F32, s, ta, tb, step, seed);
+  expect_same<double>(DType::F64, s, ta, tb, step, seed);
+  expect_same<scalar::BFloat16>(DType::BF16, s, ta, tb, step, seed);
+  expect_same<scalar::Float16>(DType::F16, s, ta, tb, step, seed);
+  if (scalar::bf16_in_pairs()) {
+    scalar::WithoutPairs other_machine;
+    expect_same<scalar::BFloat16>(DType::BF16, s, ta, tb, step, seed);
+  }
+}
+
+void all_types(Shape3 s, bool ta, bool tb, int64_t step, uint64_t seed) {
+  all_floats(s, ta, tb, step, seed);
+  expect_same<int32_t>(DType::I32, s, ta, tb, step, seed);
+  expect_same<int64_t>(DType::I64, s, ta, tb, step, seed);
+  expect_same<uint32_t>(DType::U32, s, ta, tb, step, seed);
+  expect_same<int8_t>(DType::I8, s, ta, tb, step, seed);
+}
+
+TEST(Contract, EqualsDefinition) {
+  uint64_t seed = std::random_device{}();
+  std::mt19937_64 rng(seed);
+  constexpr int64_t sizes[] = {1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13, 16, 24, 25, 31, 40, 63, 97, 130};
+  auto pick = [&] { return sizes[rng() % std::size(sizes)]; };
+  for (int trial = 0; trial < 150; ++trial) {
+    runtime::set_num_threads(1 + trial % 3);
+    Shape3 s{1 + static_cast<int64_t>(rng() % 3), pick(), pick(), pick()};
+    if (trial % 10 == 0) s.k = 500 + static_cast<int64_t>(rng() % 700);
+    if (trial % 10 == 0) s.m = std::min<int64_t>(s.m, 20), s.batch = 1;
+    if (trial % 17 == 0) s.n = 1;
+    if (trial % 19 == 0) s.m = 1;
+    all_types(s, rng() % 2, rng() % 2, rng() % 5 == 0 ? 2 : 1, seed + trial);
+    if (HasFatalFailure()) return;
+  }
+}
+
+// Any bits, NaN, infinities and subnormal numbers among them, and results as they are accumulated.
+TEST(Contract, BF16OfAnyBitsToF32) {
+  std::mt19937_64 rng(11);
+  for (Shape3 s : {Shape3{1, 2, 2, 4}, Shape3{2, 3, 5, 2}, Shape3{1, 9, 13, 7}, Shape3{1, 2, 3, 600},
+                   Shape3{1, 1, 4, 9}, Shape3{1, 2, 2, 0}})
+    for (int trial = 0; trial < 200; ++trial) {
+      int exponents = trial % 4 == 0 ? 256 : 24, lowest = trial % 4 == 0   ? 0
+                                                          : trial % 4 == 1 ? 50
+                                                          : trial % 4 == 2 ? 115
+                                                                           : 180;
+      auto any = [&](std::vector<scalar::BFloat16>& v) {
+        for (auto& x : v)
+          x.bits = static_cast<uint16_t>((rng() & 0x807f) | (lowest + rng() % exponents) << 7);
+      };
+      std::vector<scalar::BFloat16> a(s.batch * s.m * s.k), b(s.batch * s.k * s.n);
+      any(a), any(b);
+      std::vector<float> expected(s.batch * s.m * s.n, -1), actual(expected);
+      std::vector<int64_t> args{
+          static_cast<int64_t>(DType::BF16), s.batch, s.m, s.n, s.k, s.m * s.k, s.k, 1, s.k * s.n, s.n, 1,
+          static_cast<int64_t>(DType::F32)};
+      auto run = [&](routines::Routine r, std::vector<float>& c) {
+        std::byte* p[] = {reinterpret_cast<std::byte*>(a.data()), reinterpret_cast<std::byte*>(b.data()),
+                          reinterpret_cast<std::byte*>(c.data())};
+        r({p, args});
+      };
+      run(routines::find_routine("contract"), expected);
+      run(find_fast_routine("contract"), actual);
+      for (size_t i = 0; i < expected.size(); ++i)
+        ASSERT_TRUE(std::isnan(expected[i])
+                        ? std::isnan(actual[i])
+                        : std::bit_cast<uint32_t>(expected[i]) == std::bit_cast<uint32_t>(actual[i]))
+            << s.m << " x " << s.n << " x " << s.k << " trial " << trial << ": " << expected[i] << " and " << actual[i];
+    }
+}
+
+TEST(Contract, EmptyAndLarge) {
+  runtime::set_num_threads(2);
+  for (Shape3 s : {Shape3{1, 0, 3, 4}, Shape3{1, 3, 0, 4}, Shape3{2, 3, 5, 0}, Shape3{0, 1, 1, 1}})
+    all_types(s, false, false, 1, 1);
+  expect_same<float>(DType::F32, {1, 141, 400, 520}, false, false, 1, 2);
+  expect_same<float>(DType::F32, {1, 141, 400, 520}, true, true, 1, 3);
+  expect_same<double>(DType::F64, {1, 141, 400, 520}, false, true, 1, 4);
+  // More than is packed at a time, of rows and of k.
+  expect_same<float>(DType::F32, {1, 2300, 30, 1100}, false, false, 1, 6);
+  expect_same<float>(DType::F32, {1, 2300, 17, 1100}, true, true, 1, 7);
+  expect_same<float>(DType::F32, {1, 41, 23, 26000}, false, true, 1, 8);
+  expect_same<scalar::BFloat16>(DType::BF16, {2, 9, 400, 1100}, false, true, 1, 5);
+}
+
+// Few k and a result that the second-level cache does not hold, with odd edges; by matrix instructions too, where there
+// are some.
+TEST(Contract, FewTermsManyResults) {
+  runtime::set_num_threads(2);
+  const Shape3 s{1, 803, 709, 13};
+  for (bool ta : {false, true}) {
+    expect_same<float>(DType::F32, s, ta, !ta, 1, 20 + ta);
+    expect_same<double>(DType::F64, s, ta, ta, 1, 22 + ta);
+    expect_same<scalar::BFloat16>(DType::BF16, s, ta, ta, 1, 24 + ta);
+    expect_same<scalar::Float16>(DType::F16, s, ta, !ta, 1, 26 + ta);
+  }
+}
+
+// A wide strip for each thread, and rows 4, 8 and 16 KiB apart, which a tile leaves for others or which are copied.
+TEST(Contract, WideStripsAndCrowdedRows) {
+  runtime::set_num_threads(2);
+  expect_same<float>(DType::F32, {1, 61, 905, 700}, false, false, 1, 30);
+  expect_same<float>(DType::F32, {1, 37, 1208, 1030}, true, false, 1, 31);
+  for (int64_t k : {1024, 2048, 4096})
+    for (int64_t m : {9, 33})
+      expect_same<float>(DType::F32, {1, m, 45, k}, false, true, 1, k + m);
+}
+
+// Many threads pack rows for themselves, also those of tasks that they take over from others.
+TEST(Contract, ManyThreads) {
+  const uint64_t seed = std::random_device{}();
+  int trial = 0;
+  for (Shape3 s : {Shape3{1, 300, 1500, 40}, {1, 129, 2100, 70}, {1, 60, 1100, 520}, {1, 40, 6000, 30}})
+    for (int threads : {4, 5, 9}) {
+      runtime::set_num_threads(threads);
+      if (trial % 4 == 0)
+        all_floats(s, trial % 2, trial / 2 % 2, 1, seed + trial);
+      else
+        expect_same<float>(DType::F32, s, trial % 2, trial / 2 % 2, 1, seed + trial);
+      if (HasFatalFailure()) return;
+      ++trial;
+    }
+  runtime::set_num_threads(2);
+}
+
+// Sums of so many terms that they are cut into parts.
+TEST(Contract, LongSums) {
+  uint64_t seed = 100;
+  for (Shape3 s : {Shape3{1, 1, 1, 16385}, Shape3{1, 1, 1, 200'000}, Shape3{1, 1, 37, 50'000}, Shape3{1, 5, 1, 33'000},
+                   Shape3{2, 3, 7, 33'001}, Shape3{1, 9, 13, 33'000}})
+    for (int layout = 0; layout < 4; ++layout) {
+      runtime::set_num_threads(1 + layout % 3);
+      expect_same<float>(DType::F32, s, layout & 1, layout & 2, 1, ++seed);
+    }
+  runtime::set_num_threads(2);
+  all_floats({1, 3, 5, 33'000}, false, true, 1, 2);
+  expect_same<int32_t>(DType::I32, {1, 3, 4, 40'000}, false, true, 1, 1);
+}
+
+// The error of a sum of equal terms, which round the same way, grows with the logarithm of their number.
+TEST(Contract, LongSumsAreAccurate) {
+  for (int64_t k : {100'000, 1'000'000, 10'000'000}) {
+    std::vector<float> a(static_cast<size_t>(k), 0.1f), b(static_cast<size_t>(k), 1.0f);
+    float c = 0;
+    std::vector<int64_t> args{static_cast<int64_t>(DType::F32), 1, 1, 1, k, 0, k, 1, 0, 1, 1};
+    std::byte* p[] = {reinterpret_cast<std::byte*>(a.data()), reinterpret_cast<std::byte*>(b.data()),
+                      reinterpret_cast<std::byte*>(&c)};
+    find_fast_routine("contract")({p, args});
+    double exact = static_cast<double>(0.1f) * static_cast<double>(k);
+    EXPECT_LE(std::fabs(c - exact) / exact, 2e-6) << k;
+  }
+}
+
+// Rows of a large product are computed strip by strip: any two of them are as if they were alone.
+TEST(Contract, LongSumsOfManyRows) {
+  runtime::set_num_threads(2);
+  const int64_t m = 1100, n = 1001, k = 16'400;
+  std::vector<float> a(m * k), b(k * n), c(m * n), two(2 * n);
+  std::mt19937 rng(1);
+  for (auto* v : {&a, &b})
+    for (float& x : *v)
+      x = static_cast<float>(rng() % 2001) / 1000.0f - 1;
+  auto run = [&](float* from, float* to, int64_t rows) {
+    std::vector<int64_t> args{static_cast<int64_t>(DType::F32), 1, rows, n, k, 0, k, 1, 0, n, 1};
+    std::byte* p[] = {reinterpret_cast<std::byte*>(from), reinterpret_cast<std::byte*>(b.data()),
+                      reinterpret_cast<std::byte*>(to)};
+    find_fast_routine("contract")({p, args});
+  };
+  run(a.data(), c.data(), m);
+  for (int64_t row : {0, 548, 549, 550, 1098}) {
+    run(a.data() + row * k, two.data(), 2);
+    EXPECT_EQ(std::memcmp(two.data(), c.data() + row * n, two.size() * sizeof(float)), 0) << row;
+  }
+}
+
+constexpr std::string_view kWays[] = {"flat", "small",  "stream", "turned", "outer",       "swapped",    "shallow",
+                                      "tall", "tall-2", "tall-3", "tall-4", "thin-turned", "thin-packed"};
+
+// Sums begin at +0: products that are all -0 give +0, however a tile begins. Also where each product is too small for a
+// float.
+TEST(Contract, ZerosHaveNoSign) {
+  for (std::string_view way : kWays)
+    for (Shape3 s : {Shape3{1, 1, 40, 9}, Shape3{1, 3, 400, 64}, Shape3{1, 4, 36, 1}, Shape3{1, 8, 40, 9},
+                     Shape3{1, 40, 40, 9}, Shape3{1, 150, 150, 90}, Shape3{1, 20, 40, 600}})
+      for (int layout = 0; layout < 4; ++layout)
+        for (float tiny : {0.0f, 1e-30f}) {
+          bool ta = layout & 1, tb = layout & 2;
+          std::vector<float> a(s.m * s.k, tiny), b(s.k * s.n, tiny == 0 ? -1.0f : -tiny), c(s.m * s.n, 1.0f);
+          std::vector<int64_t> args{static_cast<int64_t>(DType::F32),
+                                    1,
+                                    s.m,
+                                    s.n,
+                                    s.k,
+                                    0,
+                                    ta ? 1 : s.k,
+                                    ta ? s.m : 1,
+                                    0,
+                                    tb ? 1 : s.n,
+                                    tb ? s.k : 1};
+          std::byte* p[] = {reinterpret_cast<std::byte*>(a.data()), reinterpret_cast<std::byte*>(b.data()),
+                            reinterpret_cast<std::byte*>(c.data())};
+          set_only_way(way);
+          find_fast_routine("contract")({p, args});
+          set_only_way("");
+          for (float x : c)
+            ASSERT_EQ(std::bit_cast<uint32_t>(x), 0u)
+                << way << " m " << s.m << " n " << s.n << " k " << s.k << " ta " << ta << " tb " << tb << " " << tiny;
+        }
+}
+
+// One row or one column has four chains in a block: every length of the last turns, matrices that caches hold and
+// larger ones.
+TEST(Contract, OneRowEqualsDefinition) {
+  uint64_t seed = std::random_device{}();
+  std::mt19937_64 rng(seed);
+  constexpr int64_t lengths[] = {1,   2,   3,   4,   5,   8,   31,  32,  33,  64,   95,  127,
+                                 128, 129, 160, 384, 500, 512, 513, 640, 768, 1100, 3000};
+  for (int trial = 0; trial < 60; ++trial) {
+    runtime::set_num_threads(1 + trial % 3);
+    int64_t k = lengths[rng() % std::size(lengths)], n = 1 + static_cast<int64_t>(rng() % (trial % 5 == 0 ? 1200 : 40));
+    if (trial % 10 == 1) n += 3000 + static_cast<int64_t>(rng() % 2000);
+    if (trial == 2 || trial == 3) n = 17'000, k = 66;
+    Shape3 s{1 + static_cast<int64_t>(rng() % 2), 1, n, k};
+    if (trial % 3 == 0) std::swap(s.m, s.n);
+    bool ta = rng() % 2, tb = rng() % 2;
+    int64_t step = rng() % 6 == 0 ? 2 : 1;
+    all_floats(s, ta, tb, step, seed + trial);
+    if (HasFatalFailure()) return;
+  }
+}
+
+// Up to 32 rows, odd columns and blocks of k for every way in which B is stored.
+TEST(Contract, ThinEqualsDefinition) {
+  uint64_t seed = std::random_device{}();
+  std::mt19937_64 rng(seed);
+  for (int trial = 0; trial < 120; ++trial) {
+    runtime::set_num_threads(1 + trial % 3);
+    Shape3 s{1, 1 + static_cast<int64_t>(rng() % 33), 1 + static_cast<int64_t>(rng() % 200),
+             1 + static_cast<int64_t>(rng() % 120)};
+    if (trial % 4 == 0) s.m = 1;
+    if (trial % 8 == 0) s.n = 2000 + static_cast<int64_t>(rng() % 2500);
+    if (trial % 6 == 0) s.k = 505 + static_cast<int64_t>(rng() % 40);
+    all_floats(s, rng() % 2, rng() % 2, 1, seed + trial);
+    if (HasFatalFailure()) return;
+  }
+}
+
+// Long columns, one behind the other or not: blocks of k that fill vectors evenly, in turn, or not at all.
+TEST(Contract, ThinByLongColumns) {
+  uint64_t seed = std::random_device{}();
+  int trial = 0;
+  for (int64_t k : {1024, 1056, 1280, 1536, 2560, 3072, 3584, 4608, 5120, 8192})
+    for (int64_t m : {1, 3, 7}) {
+      runtime::set_num_threads(1 + ++trial % 3);
+      Shape3 s{1, m, 15 + trial % 9, k};
+      int64_t step = trial % 7 == 0 ? 2 : 1;
+      expect_same<float>(DType::F32, s, trial % 5 == 0, true, step, seed + trial);
+      expect_same<scalar::BFloat16>(DType::BF16, s, false, true, step, seed + trial);
+      expect_same<scalar::Float16>(DType::F16, s, false, true, step, seed + trial);
+      if (HasFatalFailure()) return;
+    }
+}
+
+// Many rows and few columns, and the other way round: odd columns, blocks of k, every way in which the factors are
+// stored.
+TEST(Contract, FlatEqualsDefinition) {
+  uint64_t seed = std::random_device{}();
+  std::mt19937_64 rng(seed);
+  for (int trial = 0; trial < 80; ++trial) {
+    runtime::set_num_threads(1 + trial % 5);
+    Shape3 s{1, 90 + static_cast<int64_t>(rng() % 300), 8 + static_cast<int64_t>(rng() % 260),
+             1 + static_cast<int64_t>(rng() % 200)};
+    if (trial % 6 == 0) s.k = 505 + static_cast<int64_t>(rng() % 40);
+    if (trial % 3 == 0) std::swap(s.m, s.n);
+    if (trial % 4 == 1) s.m = 9 + s.m % 60, s.n = 8 + s.n % 60, s.k = 1 + static_cast<int64_t>(rng() % 1100);
+    bool ta = rng() % 2, tb = rng() % 2;
+    expect_same<float>(DType::F32, s, ta, tb, 1, seed + trial);
+    expect_same<double>(DType::F64, s, ta, tb, 1, seed + trial);
+    if (HasFatalFailure()) return;
+  }
+  expect_same<float>(DType::F32, {1, 100, 250, 5000}, false, false, 1, seed);  // k is packed in two goes
+}
+
+// Each way to a product, also where it is not the usual one.
+TEST(Contract, EveryWayEqualsDefinition) {
+  uint64_t seed = std::random_device{}();
+  std::mt19937_64 rng(seed);
+  constexpr int64_t sizes[] = {9, 12, 16, 17, 27, 32, 46, 64, 97, 130};
+  auto pick = [&] { return sizes[rng() % std::size(sizes)]; };
+  for (std::string_view way : kWays) {
+    set_only_way(way);
+    for (int trial = 0; trial < 24; ++trial) {
+      runtime::set_num_threads(1 + trial % 3);
+      Shape3 s{1, way.starts_with("thin") ? 1 + trial % 8 : pick(), 16 + pick(),
+               trial % 6 == 5 ? 500 + pick() : 16 * pick() / 2};
+      bool ta = trial % 2, tb = trial / 2 % 2;
+      if (trial < 8)
+        all_floats(s, ta, tb, 1, seed + trial);
+      else
+        expect_same<float>(DType::F32, s, ta, tb, 1, seed + trial);
+      if (HasFatalFailure()) {
+        ADD_FAILURE() << "way " << way;
+        return set_only_way("");
+      }
+    }
+  }
+  set_only_way("");
+}
+
+TEST(ContractQuantized, EqualsDefinition) {
+  uint64_t seed = std::random_device{}();
+  std::mt19937_64 rng(seed);
+  auto pick = [&](std::initializer_list<int64_t> from) { return from.begin()[rng() % from.size()]; };
+  for (int trial = 0; trial < 200; ++trial) {
+    runtime::set_num_threads(1 + trial % 3);
+    bool four_bits = rng() % 2;
+    int64_t m = pick({1, 1, 2, 3, 16, 17}), n = pick({1, 2, 3, 4, 7, 16, 31, 97, 1030}), groups = pick({0, 1, 2, 5, 9}),
+            rows = pick({1, 3, 4, 4, 8, 16, 33, 130}), deep = pick({1, 2, four_bits ? 4 : 8, 4, 8});
+    int64_t tiles = (n + 3) / 4, k = groups * rows * deep * (four_bits ? 2 : 1);
+    std::vector<float> x(m * k + 1), scales(groups * n + 1);
+    std::vector<uint8_t> values(groups * tiles * rows * 4 * deep + 1);
+    fill(x, rng);
+    fill(scales, rng);
+    for (uint8_t& v : values)
+      v = static_cast<uint8_t>(rng() % 10 == 0 ? 0x80 : rng());
+    // Large and small groups, and elements that are not finite.
+    if (trial % 5 == 0)
+      for (float& e : x)
+        e *= pick({0, 1, 2, 3}) == 0 ? 1e38f : 1e-30f;
+    if (trial % 7 == 0 && k > 0)
+      x[rng() % (m * k)] = trial % 2 ? std::numeric_limits<float>::infinity() : std::numeric_limits<float>::quiet_NaN();
+    int64_t tile = rows * 4 * deep;
+    std::vector<int64_t> args{static_cast<int64_t>(DType::F32),
+                              four_bits,
+                              1,
+                              m,
+                              n,
+                              groups,
+                              rows,
+                              deep,
+                              m * k,
+                              k,
+                              1,
+                              groups * tiles * tile,
+                              tiles * tile,
+                              tile,
+                              4 * deep,
+                              deep,
+                              1,
+                              groups * n,
+                              n,
+                              1};
+    std::vector<float> expected(m * n), actual(m * n);
+    auto run = [&](routines::Routine r, std::vector<float>& out) {
+      std::byte* p[] = {reinterpret_cast<std::byte*>(x.data()), reinterpret_cast<std::byte*>(values.data()),
+                        reinterpret_cast<std::byte*>(scales.data()), reinterpret_cast<std::byte*>(out.data())};
+      r({p, args});
+    };
+    run(routines::find_routine("contract_quantized"), expected);
+    run(find_fast_routine("contract_quantized"), actual);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      bool same = std::memcmp(&expected[i], &actual[i], sizeof(float)) == 0 ||
+                  (expected[i] != expected[i] && actual[i] != actual[i]);
+      ASSERT_TRUE(same) << (four_bits ? "q4" : "q8") << " m " << m << " n " << n << " groups " << groups << " rows "
+                        << rows << " deep " << deep << " seed " << seed << " trial " << trial << " element " << i
+                        << ": " << expected[i] << " " << actual[i];
+    }
+  }
+}
+
+// Small and large groups, empty ones, rows behind the last, matrices and rows in every order, counts that are out of
+// range.
+template <class T>
+void expect_same_groups(DType dtype, std::mt19937_64& rng, const std::string& trial) {
+  auto below = [&](int64_t n) { return static_cast<int64_t>(rng() % n); };
+  int64_t batch = 1 + below(2), rows = below(3) ? below(90) : 300 + below(300), groups = 1 + below(9),
+          k = 1 + below(70), n = 1 + below(70);
+  bool outer = rng() % 2, tx = rng() % 2, tw = rng() % 2;
+  std::vector<int64_t> counts(batch * groups);
+  for (int64_t p = 0; p < batch; ++p)
+    for (int64_t g = 0, left = rows; g < groups; ++g)
+      left -= counts[p * groups + g] = below(4) == 0 ? 0 : below(left + 1);
+  if (below(10) == 0) counts[below(batch * groups)] = below(2) ? -5 : rows + 7;
+  std::vector<T> x(batch * rows * k + 1), other(batch * (outer ? rows * n : groups * k * n) + 1),
+      expected(batch * (outer ? groups * k * n : rows * n)), actual(expected);
+  fill(x, rng);
+  fill(other, rng);
+  std::vector<int64_t> args{
+      static_cast<int64_t>(dtype), outer, batch, rows, groups, k, n, groups, 1, rows * k, tx ? 1 : k, tx ? rows : 1};
+  int64_t down = outer ? rows : k;
+  args.insert(args.end(), {(outer ? 1 : groups) * down * n});
+  if (!outer) args.push_back(down * n);
+  args.insert(args.end(), {tw ? 1 : n, tw ? down : 1, static_cast<int64_t>(dtype)});
+  auto run = [&](routines::Routine r, std::vector<T>& c) {
+    std::byte* p[] = {reinterpret_cast<std::byte*>(x.data()), reinterpret_cast<std::byte*>(other.data()),
+                      reinterpret_cast<std::byte*>(counts.data()), reinterpret_cast<std::byte*>(c.data())};
+    r({p, args});
+  };
+  run(routines::find_routine("contract_groups"), expected);
+  run(find_fast_routine("contract_groups"), actual);
+  for (size_t i = 0; i < expected.size(); ++i)
+    ASSERT_EQ(std::memcmp(&expected[i], &actual[i], sizeof(T)), 0)
+        << sheaf::name_of(dtype) << (outer ? " outer" : "") << " batch " << batch << " rows " << rows << " groups "
+        << groups << " k " << k << " n " << n << " " << trial << " element " << i;
+}
+
+TEST(ContractGroups, EqualsDefinition) {
+  uint64_t seed = std::random_device{}();
+  std::mt19937_64 rng(seed);
+  for (int trial = 0; trial < 100; ++trial) {
+    runtime::set_num_threads(1 + trial % 3);
+    std::string name = "seed " + std::to_string(seed) + " trial " + std::to_string(trial);
+    expect_same_groups<float>(DType::F32, rng, name);
+    expect_same_groups<double>(DType::F64, rng, name);
+    expect_same_groups<scalar::BFloat16>(DType::BF16, rng, name);
+    expect_same_groups<scalar::Float16>(DType::F16, rng, name);
+    if (HasFatalFailure()) return;
+  }
+}
+
+template <class S>
+void expect_same_packed_row(DType dtype, int64_t n, int64_t k, int64_t apart, std::mt19937_64& rng) {
+  auto form = packed_row_form(dtype, n, k, apart, 1);
+  if (!form) return;
+  auto bytes = [](auto& v) { return reinterpret_cast<std::byte*>(v.data()); };
+  std::vector<S> a(k), b(k * apart), expected(n), actual(n);
+  fill(a, rng);
+  fill(b, rng);
+  std::vector<std::byte> packed(form->bytes);
+  form->pack(bytes(b), packed.data());
+  std::byte *with_packed[] = {bytes(a), packed.data(), bytes(actual)},
+            *buffers[] = {bytes(a), bytes(b), bytes(expected)};
+  form->run(with_packed);
+  std::vector<int64_t> args{static_cast<int64_t>(dtype), 1, 1, n, k, k, k, 1, k * apart, apart, 1};
+  routines::find_routine("contract")({buffers, args});
+  EXPECT_EQ(std::memcmp(expected.data(), actual.data(), n * sizeof(S)), 0) << name_of(dtype) << " " << n << " by " << k;
+}
+
+// Whatever the columns, the blocks of k and the threads.
+TEST(PackedRow, EqualsDefinition) {
+  std::mt19937_64 rng(7);
+  int trial = 0;
+  for (auto [n, k] : {std::pair<int64_t, int64_t>{512, 512},
+                      {131, 1027},
+                      {1, 131072},
+                      {43691, 3},
+                      {17, 8001},
+                      {300, 513},
+                      {1040, 127},
+                      {3072, 768},
+                      {768, 700},
+                      {7, 20001}}) {
+    runtime::set_num_threads(1 + trial++ % 3);
+    const int64_t apart = n + (trial % 2) * 5;  // columns of a wider matrix
+    expect_same_packed_row<scalar::BFloat16>(DType::BF16, n, k, apart, rng);
+    expect_same_packed_row<float>(DType::F32, n, k, apart, rng);
+  }
+}
+
+TEST(PackedRow, OnlyWhereItPays) {
+  EXPECT_FALSE(packed_row_form(DType::F64, 1024, 1024, 1024, 1));
+  EXPECT_FALSE(packed_row_form(DType::BF16, 1024, 1024, 1, 1024)) << "columns are in order as they are";
+  EXPECT_FALSE(packed_row_form(DType::BF16, 64, 64, 64, 1)) << "a cache holds it";
+}
+
+}  // namespace
+}  // namespace sheaf::kernels

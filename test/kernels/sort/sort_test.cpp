@@ -1,0 +1,82 @@
+// Sorting and running sums by threads against the plain routines, bit for bit.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "kernels/kernels.h"
+#include "scalar/scalar_ops.h"
+
+namespace sheaf::kernels {
+namespace {
+
+// Few different values, so that many are equal; among them both zeros, infinities and NaN.
+template <class T>
+std::vector<T> random_values(std::mt19937_64& rng, int64_t n) {
+  std::vector<T> x(n);
+  bool few = rng() % 2;
+  for (T& e : x) {
+    double v = few ? static_cast<double>(rng() % 7) - 3 : std::normal_distribution<double>(0, 100)(rng);
+    if constexpr (!std::is_integral_v<T>) {
+      uint64_t r = rng() % 40;
+      if (r < 5) v = std::array{-0.0, 0.0, double(INFINITY), -double(INFINITY), double(NAN)}[r];
+    } else if constexpr (std::is_same_v<T, bool>) {
+      v = v > 0;
+    } else if constexpr (std::is_unsigned_v<T>) {
+      v = std::abs(v);
+    }
+    e = scalar::convert<T>(v);
+  }
+  return x;
+}
+
+template <class T>
+void same_as_plain(std::string_view routine, const std::vector<int64_t>& args, int64_t n, std::mt19937_64& rng) {
+  std::unique_ptr<T[]> x(new T[n + 1]), a(new T[n + 1]()), b(new T[n + 1]());
+  std::vector<int32_t> from_a(n), from_b(n);
+  auto values = random_values<std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>>(rng, n);
+  for (int64_t i = 0; i < n; ++i)
+    x[i] = static_cast<T>(values[i]);
+  auto run = [&](routines::Routine r, T* out, int32_t* from) {
+    std::byte* buffers[] = {reinterpret_cast<std::byte*>(x.get()), reinterpret_cast<std::byte*>(out),
+                            reinterpret_cast<std::byte*>(from)};
+    r({buffers, args});
+  };
+  run(routines::find_routine(routine), a.get(), from_a.data());
+  run(find_fast_routine(routine), b.get(), from_b.data());
+  for (int64_t i = 0; i < n; ++i) {
+    double u = scalar::convert<double>(a[i]), v = scalar::convert<double>(b[i]);
+    if (std::isnan(u) && std::isnan(v)) continue;  // which NaN a sum gives is the machine's choice
+    ASSERT_EQ(std::memcmp(&a[i], &b[i], sizeof(T)), 0)
+        << routine << " of dtype " << args[0] << ", element " << i << " of " << n << ": " << u << " and " << v;
+  }
+  EXPECT_EQ(from_a, from_b) << routine << " of dtype " << args[0] << ", " << n << " elements";
+}
+
+TEST(Ordered, SortEqualsPlain) {
+  std::mt19937_64 rng(1);
+  for (int d = 0; d < kNumDTypes; ++d)
+    for (int64_t rows : {0, 1, 5})
+      for (int64_t n : {0, 1, 2, 3, 17, 255, 256, 1000})
+        for (int64_t descending : {0, 1})
+          for (int64_t count : {n, std::min<int64_t>(n, 3), n / 8, n / 2, int64_t{0}})
+            scalar::visit_dtype(static_cast<DType>(d), [&]<class T>(std::type_identity<T>) {
+              same_as_plain<T>("sort", {d, rows, n, descending, count}, rows * n, rng);
+            });
+}
+
+TEST(Ordered, CumulateEqualsPlain) {
+  std::mt19937_64 rng(2);
+  for (int d = 0; d < kNumDTypes; ++d)
+    for (int64_t outer : {0, 1, 3})
+      for (int64_t n : {0, 1, 2, 300})
+        for (int64_t inner : {0, 1, 2, 255, 257})
+          for (int64_t what : {0, 1, 2})
+            scalar::visit_dtype(static_cast<DType>(d), [&]<class T>(std::type_identity<T>) {
+              same_as_plain<T>("cumulate", {d, outer, n, inner, what}, outer * n * inner, rng);
+            });
+}
+
+}  // namespace
+}  // namespace sheaf::kernels
