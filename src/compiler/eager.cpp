@@ -4,6 +4,7 @@
 #include <shared_mutex>
 #include <unordered_map>
 
+#include "compiler/pipeline.h"
 #include "compiler/tiered.h"
 #include "lower/single_op.h"
 #include "memory/layout.h"
@@ -51,7 +52,8 @@ class KernelCache {
       bool output = a & 0x8000;
       (output ? out : in).push_back({static_cast<DType>((a >> 8) & 0x7f), a & 0xff});
     }
-    auto kernel = std::make_shared<const TieredKernel>(lower::lower_single(*key.op, key.attrs, in, out));
+    auto kernel =
+        std::make_shared<const TieredKernel>(run_kernel_passes(lower::lower_single(*key.op, key.attrs, in, out)));
     std::unique_lock lock(mu_);
     if (kernels_.size() >= kMaxKernels) kernels_.clear();
     kernels_.emplace(std::move(key), kernel);

@@ -83,15 +83,14 @@ class Kernels {
     std::lock_guard lock(mu_);
     auto it = by_source_.find(key);
     if (it != by_source_.end()) return it->second;
-    loop::Kernel k = lower();
+    loop::Kernel source = lower(), k = run_kernel_passes(source);
     if (by_source_.size() >= kMaxKernels) by_source_.clear(), by_text_.clear();
     LoweredKernel out{nullptr, has_check(k.body)};
     std::string text = loop::print(k);
     if (auto known = by_text_.find(text); known != by_text_.end()) {
       out.kernel = known->second;
     } else {
-      if (g_verify) loop::verify(k);
-      if (g_kernel_listener) g_kernel_listener(k);
+      if (g_kernel_listener) g_kernel_listener(source);
       auto made = std::make_shared<TieredKernel>(std::move(k), TieredKernel::Use::InGraph, std::move(text));
       by_text_.emplace(made->text(), made);
       out.kernel = std::move(made);

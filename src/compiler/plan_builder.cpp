@@ -25,7 +25,7 @@ PlanBuilder::PlanBuilder(FusedGraph fused, bool owned_outputs)
     : g_(std::move(fused.graph)),
       groups_(std::move(fused.groups)),
       owned_outputs_(owned_outputs),
-      placement_(g_, is_enabled(Pass::Place) ? groups_ : std::vector<FusionGroup>()),
+      placement_(g_, is_enabled("place") ? groups_ : std::vector<FusionGroup>()),
       storage_(out_.executable),
       first_value_(g_.nodes, -1) {}
 
@@ -43,7 +43,7 @@ Compiled PlanBuilder::run() {
   }
   {
     Phase phase("plan");
-    storage_.place({.in_place = is_enabled(Pass::InPlace), .reuse_scratch = is_enabled(Pass::ReuseScratch)});
+    storage_.place({.in_place = is_enabled("in-place"), .reuse_scratch = is_enabled("reuse-scratch")});
   }
   find_code_of_kernels();
   if (g_compiled_listener) g_compiled_listener(g_, groups_, out_);

@@ -9,18 +9,13 @@
 #include "compiler/compile.h"
 #include "compiler/group_layouts.h"
 #include "compiler/lowered.h"
+#include "compiler/pipeline.h"
 #include "graph/fusion_group.h"
 #include "graph/node_map.h"
 #include "memory/placement.h"
 #include "memory/storage.h"
 
 namespace sheaf::compiler {
-
-// A graph and its kernels to be.
-struct FusedGraph {
-  graph::Graph graph;
-  std::vector<graph::FusionGroup> groups;
-};
 
 class PlanBuilder {
  public:

@@ -15,7 +15,7 @@ PlanBuilder::Described PlanBuilder::describe_loops(const FusionGroup& group) {
   Described d = describe(group);
   for (size_t m = 0; m < group.members.size(); ++m)
     if (group.members[m].stored) add_output(d, group, m);
-  if (group.kind == FusionGroup::Rows && is_enabled(Pass::Keep)) lower::choose_kept(d.spec);
+  if (group.kind == FusionGroup::Rows && is_enabled("keep")) lower::choose_kept(d.spec);
   return d;
 }
 

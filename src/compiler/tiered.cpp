@@ -7,8 +7,6 @@
 
 #include "codegen/llvm/native.h"
 #include "compiler/pipeline.h"
-#include "passes/loop/expand_math.h"
-#include "passes/loop/tile.h"
 #include "runtime/thread_pool.h"
 #include "support/phases.h"
 
@@ -72,7 +70,7 @@ int64_t SampledTime::add(int64_t ns, int weight) {
 TieredKernel::TieredKernel(loop::Kernel kernel, Use use, std::string text)
     : kernel_(std::move(kernel)),
       strides_(kernel_),
-      worth_compiling_(computes(kernel_.body) && (is_enabled(Pass::ExpandMath) || num_math(kernel_) == 0)),
+      worth_compiling_(computes(kernel_.body) && (is_enabled("expand-math") || num_math(kernel_) == 0)),
       compile_ns_(estimated_compile_ns(kernel_)),
       patience_(use == Use::InGraph ? kPatienceInGraph : 1),
       text_(std::move(text)) {}
@@ -96,13 +94,11 @@ const TieredKernel::Version* TieredKernel::find(uint64_t pattern) const {
 }
 
 std::vector<passes::KnownSize> TieredKernel::known_strides(std::span<const int64_t> sizes) const {
-  return is_enabled(Pass::Specialize) ? strides_.known(sizes) : std::vector<passes::KnownSize>();
+  return is_enabled("specialize") ? strides_.known(sizes) : std::vector<passes::KnownSize>();
 }
 
 loop::Kernel TieredKernel::specialized(std::span<const int64_t> sizes) const {
-  loop::Kernel k = passes::specialize(kernel_, known_strides(sizes));
-  if (is_enabled(Pass::Tile)) k = passes::tile_transposed(k);
-  return is_enabled(Pass::ExpandMath) ? passes::expand_math(k) : k;
+  return run_native_passes(kernel_, known_strides(sizes));
 }
 
 const std::string& TieredKernel::text() const {

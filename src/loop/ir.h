@@ -29,7 +29,12 @@ struct Inst {
   int64_t imm = 0;
 };
 
-enum class Mark : uint8_t { Serial, Parallel, Vector };
+// How the iterations of a loop relate. Back ends map these marks to their machine; only Serial is an order.
+//   Serial    one after the other: a later iteration reads or overwrites what an earlier one wrote
+//   Free      in any order
+//   Parallel  in any order, shared out among threads: the lowering's choice of where to fork
+//   Vector    in any order, many at a time: neighbouring iterations touch neighbouring elements
+enum class Mark : uint8_t { Serial, Free, Parallel, Vector };
 
 // How a reduction of n elements is bracketed: blocks of `block` consecutive elements; inside a block element k goes to
 // lane k mod `lanes`, each lane in order; lanes are combined by halving (lane i with lane i + half); block results are

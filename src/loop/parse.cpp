@@ -64,7 +64,7 @@ class Parser {
   }
 
   Stmt stmt() {
-    for (int m = 0; m < 3; ++m)
+    for (size_t m = 0; m < std::size(kMarkNames); ++m)
       if (s_.accept(kMarkNames[m])) return loop(static_cast<Mark>(m));
     if (s_.accept("check")) {
       Stmt s{.kind = Stmt::Check, .value = value()};

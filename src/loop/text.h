@@ -21,7 +21,7 @@ Kernel parse(Scanner& s);
 bool equal(const Kernel& a, const Kernel& b);
 
 inline constexpr std::string_view kCombineNames[] = {"sum", "prod", "max", "min", "argmax", "argmin"};
-inline constexpr std::string_view kMarkNames[] = {"for", "parallel", "vector"};
+inline constexpr std::string_view kMarkNames[] = {"for", "free", "parallel", "vector"};
 inline constexpr Op kLastOp = Op::ErfInv;
 
 }  // namespace sheaf::loop

@@ -12,8 +12,6 @@ using loop::kNoValue;
 using loop::Mark;
 using loop::ValueId;
 
-constexpr int64_t kChunk = 16384;  // as in single_op.cpp: fixed, so that nothing depends on the number of threads
-
 class GroupLowering {
  public:
   GroupLowering(const GroupSpec& spec, Builder& b) : spec_(spec), b_(b) {
@@ -35,21 +33,11 @@ class GroupLowering {
 
   void map() {
     if (spec_.rank == 0) return element_loop({});
-    if (spec_.rank == 1) {
-      ValueId step = b_.i64(kChunk);
-      ValueId chunks = b_.binary(loop::Op::FloorDiv, b_.add(space_[0], b_.i64(kChunk - 1)), step);
-      ValueId base = b_.mul(b_.begin_loop(chunks, Mark::Parallel), step);
-      ValueId i = b_.add(base, b_.begin_loop(b_.min(step, b_.sub(space_[0], base)), Mark::Vector));
-      element_loop({i});
-      b_.end();
-      b_.end();
-      return;
-    }
     std::vector<ValueId> index;
     for (int a = 0; a < spec_.rank; ++a)
       index.push_back(b_.begin_loop(space_[a], a + 1 == spec_.rank ? Mark::Vector
                                                : a == 0            ? Mark::Parallel
-                                                                   : Mark::Serial));
+                                                                   : Mark::Free));
     element_loop(index);
     for (int a = 0; a < spec_.rank; ++a)
       b_.end();
@@ -63,7 +51,7 @@ class GroupLowering {
     for (int a = 0; a < spec_.rank; ++a) {
       if (a == spec_.reduce_axis) continue;
       bool vector = vector_inner && a + 1 == spec_.rank;
-      index[a] = b_.begin_loop(space_[a], vector ? Mark::Vector : opened == 0 ? Mark::Parallel : Mark::Serial);
+      index[a] = b_.begin_loop(space_[a], vector ? Mark::Vector : opened == 0 ? Mark::Parallel : Mark::Free);
       ++opened;
     }
     const GroupMember& last = spec_.members.back();
@@ -79,7 +67,7 @@ class GroupLowering {
   void rows() {
     std::vector<ValueId> index;
     for (int a = 0; a + 1 < spec_.rank; ++a)
-      index.push_back(b_.begin_loop(space_[a], a == 0 ? Mark::Parallel : Mark::Serial));
+      index.push_back(b_.begin_loop(space_[a], a == 0 ? Mark::Parallel : Mark::Free));
     index.push_back(kNoValue);
     row_index_ = index;
     load_row_externals();  // before anything is stored: an output may be the same memory as an input

@@ -7,29 +7,15 @@ namespace {
 
 using graph::LowerCtx;
 
-// Work per parallel chunk of a flat elementwise loop: large enough to pay for a fork, a fixed number so that nothing
-// depends on the number of threads.
-constexpr int64_t kChunk = 16384;
-
 void lower_elementwise(const graph::OpDef& op, LowerCtx& c) {
   auto& b = c.b;
-  auto element = [&](std::span<const uint32_t> index) {
+  c.for_each(c.out[0].sizes, [&](std::span<const uint32_t> index) {
     std::vector<uint32_t> x;
     for (const auto& in : c.in)
       x.push_back(c.load(in, index));
     graph::ScalarCtx s{b, x, c.attrs, compute_type(c.out[0].dtype)};
     c.store(c.out[0], index, op.scalar(s));
-  };
-  const auto& sizes = c.out[0].sizes;
-  if (sizes.empty()) return element({});
-  if (sizes.size() > 1) return c.for_each(sizes, element);
-  uint32_t n = sizes[0], step = b.i64(kChunk);
-  uint32_t chunks = b.binary(loop::Op::FloorDiv, b.add(n, b.i64(kChunk - 1)), step);
-  uint32_t base = b.mul(b.begin_loop(chunks, loop::Mark::Parallel), step);
-  uint32_t i = b.add(base, b.begin_loop(b.min(step, b.sub(n, base)), loop::Mark::Vector));
-  element(std::span(&i, 1));
-  b.end();
-  b.end();
+  });
 }
 
 }  // namespace

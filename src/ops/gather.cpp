@@ -21,14 +21,23 @@ using graph::VjpCtx;
 std::string who(const Attrs& a) { return a.get<std::string>("who"); }
 bool wrap(const Attrs& a) { return a.flag("wrap"); }
 
-// The index, counted from the end if negative and allowed; reported when out of range, and clamped so that no access
-// is.
-uint32_t checked_index(LowerCtx& c, uint32_t raw, uint32_t n) {
+// The index, counted from the end if negative and allowed.
+uint32_t from_start(LowerCtx& c, uint32_t raw, uint32_t n) {
+  return wrap(c.attrs) ? c.b.select(c.b.lt(raw, c.b.i64(0)), c.b.add(raw, n), raw) : raw;
+}
+void check_index(LowerCtx& c, uint32_t raw, uint32_t n) {
   auto& b = c.b;
-  uint32_t zero = b.i64(0);
-  uint32_t at = wrap(c.attrs) ? b.select(b.lt(raw, zero), b.add(raw, n), raw) : raw;
-  b.check(b.and_(b.ge(at, zero), b.lt(at, n)), 0, raw);
-  return b.max(b.min(at, b.sub(n, b.i64(1))), zero);
+  uint32_t at = from_start(c, raw, n);
+  b.check(b.and_(b.ge(at, b.i64(0)), b.lt(at, n)), 0, raw);
+}
+// Clamped so that no access is out of range.
+uint32_t clamped_index(LowerCtx& c, uint32_t raw, uint32_t n) {
+  auto& b = c.b;
+  return b.max(b.min(from_start(c, raw, n), b.sub(n, b.i64(1))), b.i64(0));
+}
+uint32_t checked_index(LowerCtx& c, uint32_t raw, uint32_t n) {
+  check_index(c, raw, n);
+  return clamped_index(c, raw, n);
 }
 
 std::string range_text(const CheckCtx& c) {
@@ -76,23 +85,22 @@ uint32_t combine(LowerCtx& c, uint32_t old_value, uint32_t update) {
   return c.b.type_of(update) == DType::Bool ? c.b.or_(old_value, update) : c.b.add(old_value, update);
 }
 
-// Rows in order of the index: the result does not depend on threads, and repeated rows add up in order. Threads share
-// the columns, not the rows.
+// Rows in order of the index: the result does not depend on threads, and repeated rows add up in order. Columns are
+// independent of each other.
 void lower_scatter(LowerCtx& c) {
-  constexpr int64_t kColumns = 64;
   auto& b = c.b;
   copy_input(c);
-  uint32_t width = c.in[2].sizes[2], step = b.i64(kColumns);
-  // At least one block: rows without elements have their indices checked too.
-  uint32_t blocks = b.max(b.binary(loop::Op::FloorDiv, b.add(width, b.i64(kColumns - 1)), step), b.i64(1));
-  uint32_t first = b.mul(b.begin_loop(blocks, loop::Mark::Parallel), step);
-  uint32_t o = b.begin_loop(c.in[2].sizes[0], loop::Mark::Serial);
-  uint32_t j = b.begin_loop(c.in[2].sizes[1], loop::Mark::Serial);
-  uint32_t at = checked_index(c, c.load(c.in[1], {j}), c.in[0].sizes[1]);
-  uint32_t i = b.add(first, b.begin_loop(b.min(step, b.sub(width, first)), loop::Mark::Vector));
+  uint32_t outer = c.in[2].sizes[0], rows = c.in[2].sizes[1], n = c.in[0].sizes[1];
+  // A loop of its own: rows without elements have their indices checked too.
+  uint32_t k = b.begin_loop(b.select(b.gt(outer, b.i64(0)), rows, b.i64(0)), loop::Mark::Vector);
+  check_index(c, c.load(c.in[1], {k}), n);
+  b.end();
+  uint32_t o = b.begin_loop(outer, loop::Mark::Free);
+  uint32_t i = b.begin_loop(c.in[2].sizes[2], loop::Mark::Vector);
+  uint32_t j = b.begin_loop(rows, loop::Mark::Serial);
+  uint32_t at = clamped_index(c, c.load(c.in[1], {j}), n);
   uint32_t to[] = {o, at, i};
   c.store(c.out[0], to, combine(c, stored_value(c, to), c.load(c.in[2], {o, j, i})));
-  b.end();
   b.end();
   b.end();
   b.end();

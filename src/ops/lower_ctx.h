@@ -45,8 +45,9 @@ class LowerCtx {
     store(a, std::span<const V>(index.begin(), index.size()), value);
   }
 
-  // A loop nest over `extents`: the outermost parallel, the innermost vector. Of three and more the first two are one
-  // loop: a batch of one would leave nothing to share.
+  // A loop nest over `extents`: the outermost parallel, the innermost vector; a single loop is a vector loop, which
+  // passes/loop/chunk.h splits. Of three and more the first two are one loop: a batch of one would leave nothing to
+  // share.
   void for_each(std::span<const V> extents, const std::function<void(std::span<const V>)>& body) {
     std::vector<V> index;
     size_t loops = 0;
@@ -60,7 +61,7 @@ class LowerCtx {
       bool last = i + 1 == extents.size();
       index.push_back(b.begin_loop(extents[i], last     ? loop::Mark::Vector
                                                : i == 0 ? loop::Mark::Parallel
-                                                        : loop::Mark::Serial));
+                                                        : loop::Mark::Free));
     }
     body(index);
     while (loops-- > 0)

@@ -21,35 +21,25 @@ using graph::ScalarCtx;
 using graph::VjpCtx;
 using graph::zero_derivative;
 using loop::Builder;
+using loop::kNoValue;
 using V = uint32_t;
 
 constexpr graph::Vjp kRandom = zero_derivative("random bits");
 
-// Elements of one parallel piece: a draw takes some hundred operations, so less than for plain arithmetic.
-constexpr int64_t kPiece = 4096;
-
 using Word = scalar::math::Scalar<Builder, uint32_t>;
 using Words = scalar::math::Words<Builder>;
 
-// Walks [keys, n] in pieces that run in parallel; `body` gets the position and the block of its counter. Counters begin
-// at 0, or at the second input.
+// Walks [keys, n]; `body` gets the position and the block of its counter. Counters begin at 0, or at the second input.
 template <class F>
 void for_each_draw(LowerCtx& c, V n, F&& body) {
   auto& b = c.b;
-  V piece = b.i64(kPiece);
-  V pieces = b.binary(loop::Op::FloorDiv, b.add(n, b.i64(kPiece - 1)), piece);
-  V at = b.begin_loop(b.mul(c.in[0].sizes[0], pieces), loop::Mark::Parallel);
-  V key = b.binary(loop::Op::FloorDiv, at, pieces), base = b.mul(b.binary(loop::Op::FloorMod, at, pieces), piece);
+  V key = b.begin_loop(c.in[0].sizes[0], loop::Mark::Free);
   V k0 = c.load(c.in[0], {key, b.i64(0)}), k1 = c.load(c.in[0], {key, b.i64(1)});
-  // Pieces are powers of two, so that counters from 0 on have one upper word in each.
-  bool from_zero = c.in.size() == 1;
-  V first = from_zero ? base : b.add(base, c.load(c.in[1], {key}));
-  auto upper = [&](V counter) { return b.convert(b.shr(counter, b.i64(32)), DType::U32); };
-  V hi = upper(first), lo = b.convert(first, DType::U32);
-  V lane = b.begin_loop(b.min(piece, b.sub(n, base)), loop::Mark::Vector);
-  if (!from_zero) hi = upper(b.add(first, lane));
-  lo = b.add(lo, b.convert(lane, DType::U32));
-  body(key, b.add(base, lane), scalar::math::threefry2x32(Word(b, k0), Word(b, k1), Word(b, hi), Word(b, lo)));
+  V first = c.in.size() == 1 ? kNoValue : c.load(c.in[1], {key});
+  V i = b.begin_loop(n, loop::Mark::Vector);
+  V counter = first == kNoValue ? i : b.add(first, i);
+  V hi = b.convert(b.shr(counter, b.i64(32)), DType::U32), lo = b.convert(counter, DType::U32);
+  body(key, i, scalar::math::threefry2x32(Word(b, k0), Word(b, k1), Word(b, hi), Word(b, lo)));
   b.end();
   b.end();
 }

@@ -79,7 +79,7 @@ void lower_unwindow(LowerCtx& c) {
   const Sizes &stride = c.attrs.sizes("stride"), &dilation = c.attrs.sizes("dilation");
   size_t d = stride.size(), lead = c.out[0].sizes.size() - d;
   const auto &y = c.in[0], &x = c.out[0];
-  auto mark = [&](size_t i) { return i + 1 == d ? loop::Mark::Vector : loop::Mark::Serial; };
+  auto mark = [&](size_t i) { return i + 1 == d ? loop::Mark::Vector : loop::Mark::Free; };
   uint32_t total = b.i64(1);
   for (size_t i = 0; i < lead; ++i)
     total = b.mul(total, x.sizes[i]);
@@ -94,7 +94,7 @@ void lower_unwindow(LowerCtx& c) {
   for (size_t i = 0; i < d; ++i)
     b.end();
   for (size_t i = 0; i < d; ++i)
-    from[lead + i] = b.begin_loop(y.sizes[lead + i], loop::Mark::Serial);
+    from[lead + i] = b.begin_loop(y.sizes[lead + i], loop::Mark::Serial);  // taps overlap
   for (size_t i = 0; i < d; ++i) {
     from[lead + d + i] = b.begin_loop(y.sizes[lead + d + i], mark(i));
     to[lead + i] =

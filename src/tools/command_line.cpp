@@ -67,13 +67,13 @@ std::string one_of(const std::string& flag, const std::string& value, std::initi
   throw UsageError(fmt::format("{}: expected one of {}, got '{}'", flag, list, value));
 }
 
-std::string pass_name(const std::string& name) {
+std::string pass_name(const std::string& flag, const std::string& name) {
   std::string list;
   for (const compiler::PassInfo& p : compiler::all_passes()) {
     if (name == p.name) return name;
     list += fmt::format("\n  {:<16} {}", p.name, p.doc);
   }
-  throw UsageError(fmt::format("--disable: there is no pass '{}'; the passes are:{}", name, list));
+  throw UsageError(fmt::format("{}: there is no pass '{}'; the passes are:{}", flag, name, list));
 }
 
 class Parser {
@@ -169,7 +169,12 @@ class Parser {
         {"--disable",
          [](Options& o, const std::string& v) {
            for (const std::string& name : split_commas(v))
-             o.disabled.push_back(pass_name(name));
+             o.disabled.push_back(pass_name("--disable", name));
+         }},
+        {"--dump-after",
+         [](Options& o, const std::string& v) {
+           for (const std::string& name : split_commas(v))
+             o.dumped.push_back(pass_name("--dump-after", name));
          }},
         {"--dynamic", [](Options& o, const std::string& v) { o.dynamic = v; }},
         {"--cache-dir", [](Options& o, const std::string& v) { o.cache_dir = v; }},
@@ -264,6 +269,7 @@ Options, before or after the file (what follows -- belongs to the program):
       --jit=MODE               on (default), off, always (also the first call)
       --backend=KIND           auto (default: native code where it pays), block, native (all at once)
       --disable=PASS,…         leave out passes of the compiler (an unknown name lists them)
+      --dump-after=PASS,…      print what these passes leave, to stderr, each time they run
       --dynamic=MODE           sizes that compiled code leaves open: auto (default: those that change), off, all
       --fullgraph              an error when a function cannot be compiled whole
       --check                  run everything compiled in the block executor too, and stop at the first bit that differs

@@ -32,6 +32,7 @@ struct Options {
   // For the compiler.
   std::string jit, backend, dynamic, cache_dir;
   std::vector<std::string> disabled;  // passes
+  std::vector<std::string> dumped;    // passes
   bool fullgraph = false, check = false, perf_hints = false, max_autotune = false;
 
   bool is_watched() const { return trace || !trace_out.empty() || !guards.empty(); }

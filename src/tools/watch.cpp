@@ -279,6 +279,9 @@ Watch::Watch(const Options& o) : options_(o) {
   trace::set_dynamic_mode(dynamic_mode(o.dynamic));
   for (const std::string& name : o.disabled)
     compiler::switch_pass(name, false);
+  for (const std::string& name : o.dumped)
+    if (!compiler::dump_after(name, [name](const std::string& text) { say_plain("; after " + name + "\n" + text); }))
+      throw UsageError(fmt::format("--dump-after: {} leaves no text of its own; --emit=plan shows what it does", name));
   compiler::set_backend(o.backend == "block"    ? compiler::Backend::Block
                         : o.backend == "native" ? compiler::Backend::Native
                                                 : compiler::Backend::Auto);

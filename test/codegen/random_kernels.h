@@ -270,7 +270,7 @@ class Generator {
   }
   void matrix() {
     int64_t m = short_extent(), n = extent();
-    std::vector<Axis> axes{{open(m, chance(50) ? Mark::Parallel : Mark::Serial), m}};
+    std::vector<Axis> axes{{open(m, chance(50) ? Mark::Parallel : chance(50) ? Mark::Free : Mark::Serial), m}};
     Pool pool{axes[0].index};
     compute(pool, axes, pick(3));
     axes.push_back({open(n, Mark::Vector), n});
@@ -282,7 +282,7 @@ class Generator {
   }
   void rows() {
     int64_t m = short_extent(), n = long_extent();
-    std::vector<Axis> axes{{open(m, chance(70) ? Mark::Parallel : Mark::Serial), m}};
+    std::vector<Axis> axes{{open(m, chance(70) ? Mark::Parallel : chance(50) ? Mark::Free : Mark::Serial), m}};
     Pool pool{axes[0].index};
     for (int64_t r = 1 + pick(3); r > 0; --r) {
       pool.push_back(reduce(pool, axes, n));

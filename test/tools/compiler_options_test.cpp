@@ -81,7 +81,7 @@ TEST(CompilerOptions, DisableKnowsEveryPass) {
   EXPECT_EQ(unknown.status, 1);
   for (const char* pass :
        {"raise-attention", "share", "orient-dots", "join-parts", "sink-slices", "fuse", "recompute", "keep", "follow",
-        "precede", "place", "in-place", "reuse-scratch", "repack", "specialize", "tile", "expand-math"}) {
+        "precede", "place", "in-place", "reuse-scratch", "repack", "chunk", "specialize", "tile", "expand-math"}) {
     EXPECT_TRUE(contains(unknown.err, pass)) << unknown.err;
     for (const char* backend : {"auto", "native"}) {
       Result r = s.run(std::string("--jit=always --backend=") + backend + " --disable=" + pass + " p.shf");
@@ -89,6 +89,21 @@ TEST(CompilerOptions, DisableKnowsEveryPass) {
     }
   }
   EXPECT_EQ(s.run("--jit=always --disable=fuse,share,keep p.shf").out, expected);
+}
+
+TEST(CompilerOptions, DumpAfterShowsWhatAPassLeaves) {
+  Sandbox s;
+  s.write("p.shf", "(defn f [x] (+ (exp x) (exp x)))\n(print (sum (f (range 100))))");
+  Result plain = s.run("--jit=always p.shf"), r = s.run("--jit=always --dump-after=share,fuse,chunk p.shf");
+  EXPECT_EQ(r.out, plain.out);
+  EXPECT_EQ(count(r.err, "; after share\ngraph("), 1) << r.err;
+  EXPECT_TRUE(contains(r.err, "group map { exp add! }")) << r.err;
+  EXPECT_TRUE(contains(r.err, "; after chunk\nkernel @")) << r.err;
+  Result unknown = s.run("--dump-after=frob p.shf"), silent = s.run("--dump-after=place p.shf");
+  EXPECT_EQ(unknown.status, 1);
+  EXPECT_TRUE(contains(unknown.err, "--dump-after: there is no pass 'frob'")) << unknown.err;
+  EXPECT_EQ(silent.status, 1);
+  EXPECT_TRUE(contains(silent.err, "--emit=plan")) << silent.err;
 }
 
 // Threads share the columns, the blocks of rows or the lanes of a block, by the sizes; one reduction may need another

@@ -1,5 +1,6 @@
 // sheaf-opt: reads graphs and kernels as text, runs passes by name, prints the result. A pass is debugged without the
-// front end: what `sheaf --emit=graph` and `--emit=loop` print is accepted here.
+// front end: what `sheaf --emit=graph` and `--emit=loop` print is accepted here. Passes are those of
+// compiler/pipeline.h.
 //   sheaf-opt [--pass=NAME]… [FILE]      (standard input without a file)
 #include <fmt/format.h>
 
@@ -13,20 +14,12 @@
 #include "advice/report.h"
 #include "compiler/compile.h"
 #include "compiler/inspect.h"
+#include "compiler/pipeline.h"
 #include "graph/text.h"
 #include "graph/verify.h"
 #include "loop/text.h"
 #include "ops/apply.h"
 #include "ops/table.h"
-#include "passes/graph/fuse.h"
-#include "passes/graph/fuse_products.h"
-#include "passes/graph/join_parts.h"
-#include "passes/graph/orient_dots.h"
-#include "passes/graph/raise_attention.h"
-#include "passes/graph/recompute.h"
-#include "passes/graph/share.h"
-#include "passes/graph/sink_slices.h"
-#include "passes/loop/expand_math.h"
 #include "trace/traced.h"
 #include "transforms/batch.h"
 #include "transforms/vjp.h"
@@ -95,62 +88,42 @@ std::string kernels_text(const Graph& g) {
   return out;
 }
 
-Graph rewritten(const Graph& g, passes::FindRewrite* find) {
-  std::vector<graph::Node*> nodes = live_nodes(g);
-  std::unique_ptr<passes::Rewrite> found[] = {find(g, nodes)};
-  return passes::rewritten(g, nodes, found);
+[[noreturn]] void unknown_pass(std::string_view name, std::string_view others) {
+  std::string list;
+  for (const compiler::PassInfo& p : compiler::all_passes())
+    list += fmt::format(" {}", p.name);
+  throw runtime_error(
+      fmt::format("no pass '{}' for this kind of text; there are {} and those of the pipeline:{}", name, others, list));
 }
 
-// A pass either gives another graph or ends in another kind of text.
 std::string run_passes(Graph g, const std::vector<std::string>& passes) {
+  compiler::Ir ir = std::move(g);
   for (const std::string& p : passes) {
-    if (p == "verify")
-      graph::verify(g);
-    else if (p == "share")
-      g = passes::share_common(g);
-    else if (p == "raise-attention")
-      g = passes::raise_attention(g);
-    else if (p == "orient-dots")
-      g = rewritten(g, passes::orient_dots);
-    else if (p == "join-parts")
-      g = rewritten(g, passes::join_parts);
-    else if (p == "sink-slices")
-      g = rewritten(g, passes::sink_slices);
-    else if (p == "recompute")
-      g = passes::recompute(g, passes::choose_groups(g)).value_or(g);
-    else if (p == "vjp")
-      g = gradient(g);
-    else if (p == "batch")
-      g = batched(g);
-    else if (p == "fuse")
-      return graph::print(passes::choose_groups(g));
-    else if (p == "fuse-products") {
-      g.nodes = live_nodes(g);
-      auto groups = passes::fuse_prologues(g, passes::fuse_epilogues(g, passes::choose_groups(g)));
-      graph::verify(g, groups);
-      return graph::print(groups);
-    } else if (p == "lower")
-      return kernels_text(g);
-    else
-      throw runtime_error(
-          fmt::format("unknown pass '{}'; the passes are verify share raise-attention orient-dots join-parts "
-                      "sink-slices recompute vjp batch fuse fuse-products lower",
-                      p));
-    graph::verify(g);
+    auto* graph = std::get_if<Graph>(&ir);
+    if (graph && p == "vjp")
+      *graph = gradient(*graph);
+    else if (graph && p == "batch")
+      *graph = batched(*graph);
+    else if (graph && p == "lower")
+      return kernels_text(*graph);
+    else if (p != "verify" && !compiler::run_pass(p, ir))
+      unknown_pass(p, "verify, vjp, batch, lower");
+    if (auto* now = std::get_if<Graph>(&ir)) graph::verify(*now);
   }
-  return graph::print(g);
+  if (auto* graph = std::get_if<Graph>(&ir)) return graph::print(*graph);
+  const auto& fused = std::get<compiler::FusedGraph>(ir);
+  return graph::print(fused.graph) + graph::print(fused.groups);
 }
 
 std::string run_passes(loop::Kernel k, const std::vector<std::string>& passes) {
+  compiler::Ir ir = std::move(k);
+  auto& kernel = std::get<loop::Kernel>(ir);
+  loop::verify(kernel);
   for (const std::string& p : passes) {
-    loop::verify(k);
-    if (p == "expand-math")
-      k = passes::expand_math(k);
-    else if (p != "verify")
-      throw runtime_error(fmt::format("unknown pass '{}'; the passes over kernels are verify expand-math", p));
+    if (p != "verify" && !compiler::run_pass(p, ir)) unknown_pass(p, "verify");
+    loop::verify(kernel);
   }
-  loop::verify(k);
-  return loop::print(k);
+  return loop::print(kernel);
 }
 
 std::string read_all(const std::string& path) {

@@ -3,6 +3,7 @@
 
 #include "codegen/random_kernels.h"
 #include "loop/reference.h"
+#include "passes/loop/chunk.h"
 #include "passes/loop/expand_math.h"
 #include "passes/loop/specialize.h"
 #include "passes/loop/tile.h"
@@ -40,6 +41,37 @@ TEST(ExpandMath, KeepsBitsAndLeavesNoElementaryFunction) {
     EXPECT_FALSE(has_elementary(k));
     return k;
   });
+}
+
+TEST(Chunk, KeepsBits) {
+  keeps_bits([](const testing::Generator::Case& c) { return chunk(c.kernel); });
+}
+
+// Chunks of every length but a full one, and counters whose upper words differ from chunk to chunk.
+TEST(Chunk, SplitsIndicesIntoWords) {
+  loop::Builder b("f");
+  b.buffer(DType::U32, true);
+  auto keys = b.size(), n = b.size();
+  auto key = b.begin_loop(keys, loop::Mark::Free), i = b.begin_loop(n, loop::Mark::Vector);
+  auto low = b.convert(i, DType::U32), high = b.convert(b.shr(i, b.i64(14)), DType::U32);
+  b.store(0, b.add(b.mul(key, n), i), b.xor_(b.mul(low, b.u32(2654435761u)), b.add(high, b.convert(key, DType::U32))));
+  b.end();
+  b.end();
+  loop::Kernel k = b.finish(), chunked = chunk(k);
+  loop::verify(chunked);
+  ASSERT_EQ(chunked.body.back().mark, loop::Mark::Parallel);
+  for (auto [rows, columns] : {std::pair<int64_t, int64_t>{1, 1}, {3, 16384}, {2, 40000}, {0, 5}, {4, 0}, {5, 16385}}) {
+    std::vector<uint32_t> expected(static_cast<size_t>(rows * columns) + 1), actual(expected.size());
+    std::vector<int64_t> sizes{rows, columns};
+    auto run = [&](const loop::Kernel& kernel, std::vector<uint32_t>& out) {
+      std::byte* buffers[] = {reinterpret_cast<std::byte*>(out.data())};
+      loop::CheckRecord check;
+      loop::run_reference(kernel, buffers, sizes, check);
+    };
+    run(k, expected);
+    run(chunked, actual);
+    EXPECT_EQ(expected, actual) << rows << " by " << columns;
+  }
 }
 
 TEST(Specialize, KeepsBits) {
