@@ -1,4 +1,5 @@
 """./x bench --check: answers at full sizes beside PyTorch's: logits, loss and every gradient."""
+
 import os
 import subprocess
 import sys
@@ -17,14 +18,18 @@ def distances(model):
     with tempfile.TemporaryDirectory() as folder:
         answers = os.path.join(folder, "answers.npz")
         subprocess.run([torch_python(), os.path.join(BENCH, "peer_torch_answers.py"), model, answers], check=True)
-        out = subprocess.run([SHEAF, program("check"), "--", *MODELS[model], answers], check=True, stdout=subprocess.PIPE, text=True).stdout
+        out = subprocess.run(
+            [SHEAF, program("check"), "--", *MODELS[model], answers], check=True, stdout=subprocess.PIPE, text=True
+        ).stdout
     return {name: (float(ours), float(theirs)) for name, ours, theirs in (line.split() for line in out.splitlines())}
 
 
 def check():
     """Prints a line for each model; the status of the program."""
     failed = False
-    print(f"{'model':<14} {'of':<46} {'ours':>9} {'torch f32':>9}   from PyTorch in f64, as a part of the largest number")
+    print(
+        f"{'model':<14} {'of':<46} {'ours':>9} {'torch f32':>9}   from PyTorch in f64, as a part of the largest number"
+    )
     for model in MODELS:
         found = distances(model)
         grads = {name: found.pop(name) for name in list(found) if name.startswith("grads.")}

@@ -1,4 +1,5 @@
 """What making code costs: training steps cold, with the code on disk, and after an edit at the prompt."""
+
 import os
 import re
 import statistics
@@ -12,11 +13,14 @@ from settings import PROGRAMS, SHEAF, program, rounds
 
 def compile_run(name, arguments, cache):
     """Milliseconds spent on making code, by phase, and the peak of memory in MB."""
-    _, text, rss_mb = run_measured([SHEAF, "--jit-profile", "--cache-dir", cache, program(name), "--", *map(str, arguments)])
+    _, text, rss_mb = run_measured(
+        [SHEAF, "--jit-profile", "--cache-dir", cache, program(name), "--", *map(str, arguments)]
+    )
     return {phase: float(ms) for ms, phase in re.findall(r"([\d.]+) ms +\d+ times  compiling: (.*)", text)}, rss_mb
 
 
-# What is typed at the prompt after nanoGPT has been trained for some steps: one step more, another MLP, and two steps with that.
+# What is typed at the prompt after nanoGPT has been trained for some steps: one step more, another MLP, and two steps
+# with that.
 REPL_LINES = """
 (def state (first measured))
 (def begin (now-ns)) (def state (step state x y)) (def same-ms (/ (- (now-ns) begin) 1e6))
@@ -35,19 +39,32 @@ def repl_edit():
     runs = []
     for _ in rounds():
         with tempfile.TemporaryDirectory() as cache:
-            out = subprocess.run([SHEAF, "--cache-dir", os.path.join(cache, "code")], input=text + REPL_LINES, capture_output=True, text=True, cwd=PROGRAMS)
+            out = subprocess.run(
+                [SHEAF, "--cache-dir", os.path.join(cache, "code")],
+                input=text + REPL_LINES,
+                capture_output=True,
+                text=True,
+                cwd=PROGRAMS,
+            )
         found = re.search("^edit (.*)$", out.stdout, re.M)
         if not found:
             sys.exit(f"the prompt did not get to the end\n{out.stdout}\n{out.stderr}")
         runs.append([float(x) for x in found[1].split()])
     same, edited, after, settled = (statistics.median(r) for r in zip(*runs))
-    return {"work": "compile/nanogpt-char edited at the prompt", "ours_ms": edited - settled, "peer": None,
-            "note": f"over a step of {settled:.1f}; before the edit {same:.1f}, behind it {edited:.1f}, then {after:.1f}"}
+    return {
+        "work": "compile/nanogpt-char edited at the prompt",
+        "ours_ms": edited - settled,
+        "peer": None,
+        "note": f"over a step of {settled:.1f}; before the edit {same:.1f}, behind it {edited:.1f}, then {after:.1f}",
+    }
 
 
 def compile_time():
-    programs = {"perceptron": ("perceptron", []), "nanogpt-char": ("gpt_train", [65, 256, 6, 6, 384, 4, 0, 0]),
-                "gpt2-124m": ("gpt_train", [50257, 64, 12, 12, 768, 1, 1, 0])}
+    programs = {
+        "perceptron": ("perceptron", []),
+        "nanogpt-char": ("gpt_train", [65, 256, 6, 6, 384, 4, 0, 0]),
+        "gpt2-124m": ("gpt_train", [50257, 64, 12, 12, 768, 1, 1, 0]),
+    }
     for work, (name, arguments) in programs.items():
         times = {"cold": [], "cached": []}
         for _ in rounds():
@@ -57,7 +74,12 @@ def compile_time():
         for start, runs in times.items():
             phases = {p: statistics.median(r.get(p, 0) for r in runs) for p in {p for r in runs for p in r}}
             note = ", ".join(f"{p} {ms:.1f}" for p, ms in sorted(phases.items(), key=lambda x: -x[1]))
-            yield {"work": f"compile/{work} {start}", "ours_ms": statistics.median(sum(r.values()) for r in runs), "peer": None, "note": note}
+            yield {
+                "work": f"compile/{work} {start}",
+                "ours_ms": statistics.median(sum(r.values()) for r in runs),
+                "peer": None,
+                "note": note,
+            }
     yield repl_edit()
     # The graph of GPT-2 over arrays that take no memory: what is left is the compiler's.
     with tempfile.TemporaryDirectory() as cache:

@@ -1,4 +1,5 @@
-"""What the arithmetic and the memory of a row cost at least: multiplications at the machine's peak, and what must come from memory at its bandwidth."""
+"""What the arithmetic and the memory of a row cost at least: multiplications at the machine's peak, and what must come
+from memory at its bandwidth."""
 
 ADAMW_BYTES = 28  # of a parameter: it, its gradient and two moments are read, all but the gradient written
 GPTS = {  # vocabulary, length, layers, width, batch; whether the optimizer's arrays are too large for the caches
@@ -34,13 +35,21 @@ def costs(work):
     """Operations and bytes, or None where neither is the limit."""
     if work in GPTS:
         vocabulary, length, layers, width, batch, streams = GPTS[work]
-        return 3 * gpt_forward(vocabulary, layers, width, length, batch), ADAMW_BYTES * gpt_weights(vocabulary, layers, width) if streams else 0
+        return 3 * gpt_forward(vocabulary, layers, width, length, batch), ADAMW_BYTES * gpt_weights(
+            vocabulary, layers, width
+        ) if streams else 0
     if work == "mlp-1024-b256":
         return 2 * 2 * 256 * 1024 * 1024, 0
     if work.startswith("train/makemore-") and "-b" in work:
         model, batch = work.removeprefix("train/makemore-").split("-b")
         d, head = 64, (64, 27)
-        products = {"mlp": [(16 * d, d), head], "rnn": [(2 * d, d), head], "gru": [(2 * d, 3 * d), head], "lstm": [(2 * d, 4 * d), head], "bow": [(d, d), (d, d), head, (16, d)]}
+        products = {
+            "mlp": [(16 * d, d), head],
+            "rnn": [(2 * d, d), head],
+            "gru": [(2 * d, 3 * d), head],
+            "lstm": [(2 * d, 4 * d), head],
+            "bow": [(d, d), (d, d), head, (16, d)],
+        }
         return letters(int(batch), *products[model]), 0
     if work == "train/makemore-mlp":
         return 3 * 2 * 256 * (192 * 200 + 200 * 27), 0
@@ -48,14 +57,22 @@ def costs(work):
         layer, gradient = work.removeprefix("op/").removesuffix("+grad"), work.endswith("+grad")
         rows, d = 256 * 16, 64
         attention = 2 * rows * 4 * d * d + 2 * rows * 16 * d
-        forward = {"matmul": 2 * rows * d * d, "attention": attention, "gru-cell": 2 * 256 * 6 * d * d, "gru-seq": 2 * rows * 6 * d * d,
-                   "transformer-block": attention + 2 * rows * 8 * d * d}.get(layer)
+        forward = {
+            "matmul": 2 * rows * d * d,
+            "attention": attention,
+            "gru-cell": 2 * 256 * 6 * d * d,
+            "gru-seq": 2 * rows * 6 * d * d,
+            "transformer-block": attention + 2 * rows * 8 * d * d,
+        }.get(layer)
         return (forward * (3 if gradient else 1), 0) if forward else None
     if work.startswith("gen/gpt2-124m-100tok-kvcache"):
         return 0, 100 * WEIGHT_BYTES[work.removeprefix("gen/gpt2-124m-100tok-kvcache")] * gpt_weights(*GPT2)
     if work.startswith("infer/olmo2-1b-decode"):
         return 0, 17 * WEIGHT_BYTES[work.removeprefix("infer/olmo2-1b-decode")] * OLMO_WEIGHTS
-    if work in ("infer/olmo2-1b-32tok-top5", "infer/olmo2-1b-117tok-top5"):  # bf16 has another peak where there are instructions for it
+    if work in (
+        "infer/olmo2-1b-32tok-top5",
+        "infer/olmo2-1b-117tok-top5",
+    ):  # bf16 has another peak where there are instructions for it
         tokens = int(work.removeprefix("infer/olmo2-1b-").removesuffix("tok-top5"))
         return 2 * tokens * OLMO_WEIGHTS, 0
     if work == "gen/gpt2-124m-100tok-nocache":

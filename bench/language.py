@@ -1,4 +1,5 @@
 """Rows of the language itself: interpreting, starting, calling, tokenizing."""
+
 import os
 import shutil
 import statistics
@@ -28,14 +29,31 @@ def overhead():
     yield from compare("overhead/eager 4x4", [SHEAF, program("small_op")], {}, printed_ms)
     yield from compare("overhead/compiled call", [SHEAF, program("tiny_call")], {}, printed_ms)
     command = built("bench_overhead")
-    runs = [dict(line.split() for line in subprocess.run([command], capture_output=True, text=True, check=True).stdout.splitlines()) for _ in range(5)]
+    runs = [
+        dict(
+            line.split()
+            for line in subprocess.run([command], capture_output=True, text=True, check=True).stdout.splitlines()
+        )
+        for _ in range(5)
+    ]
     for name in runs[0]:
-        yield {"work": "overhead/" + name, "ours_ms": statistics.median(float(r[name]) for r in runs) / 1000, "peer": None}
+        yield {
+            "work": "overhead/" + name,
+            "ours_ms": statistics.median(float(r[name]) for r in runs) / 1000,
+            "peer": None,
+        }
 
 
 def perceptron():
     path = os.path.join(PROGRAMS, "perceptron")
-    return compare("train/perceptron", [SHEAF, path + ".shf"], {f"torch {OPTIONS['--torch']} eager": [torch_python(), path + ".py"]}, printed_ms, runs=5, same_answer=False)
+    return compare(
+        "train/perceptron",
+        [SHEAF, path + ".shf"],
+        {f"torch {OPTIONS['--torch']} eager": [torch_python(), path + ".py"]},
+        printed_ms,
+        runs=5,
+        same_answer=False,
+    )
 
 
 def sources_of_python(size):
@@ -62,7 +80,10 @@ def tokenizers():
             document = os.path.join(ROOT, "test", "tokenizers", "goldens", family + ".json")
             times, counts = {}, set()
             for _ in rounds():
-                for command in [[SHEAF, program("tokenize"), "--", document, path], [python, os.path.join(PROGRAMS, "tokenizers_peer.py"), document, path]]:
+                for command in [
+                    [SHEAF, program("tokenize"), "--", document, path],
+                    [python, os.path.join(PROGRAMS, "tokenizers_peer.py"), document, path],
+                ]:
                     for line in subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines():
                         how, ms, count = line.split()
                         times.setdefault(how, []).append(float(ms))
@@ -71,4 +92,11 @@ def tokenizers():
                 sys.exit(f"tokenizers/{family}: answers differ: {counts}")
             ours_ms = statistics.median(times.pop("ours"))
             how, peer_ms = min(((h, statistics.median(t)) for h, t in times.items()), key=lambda x: x[1])
-            yield {"work": f"tokenizers/{family} 10 MB", "ours_ms": ours_ms, "peer": f"tokenizers {how}", "peer_ms": peer_ms, "ratio": peer_ms / ours_ms, "floor_pct": None}
+            yield {
+                "work": f"tokenizers/{family} 10 MB",
+                "ours_ms": ours_ms,
+                "peer": f"tokenizers {how}",
+                "peer_ms": peer_ms,
+                "ratio": peer_ms / ours_ms,
+                "floor_pct": None,
+            }

@@ -1,4 +1,5 @@
 """Running programs and timing them."""
+
 import os
 import statistics
 import subprocess
@@ -11,7 +12,10 @@ from settings import BUILD
 
 def run_measured(command):
     """What it wrote to both streams, and the peak of its memory in MB."""
-    with tempfile.TemporaryFile("w+") as errors, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as child:
+    with (
+        tempfile.TemporaryFile("w+") as errors,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as child,
+    ):
         out = child.stdout.read()
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = status
@@ -25,7 +29,9 @@ def run_measured(command):
 def first_steps(command, environment):
     """Seconds of a program that announces when it is ready and each of its first ten steps: from the command to the tenth, and those of the ten."""
     begin = time.perf_counter()
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, **environment}) as child:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, **environment}
+    ) as child:
         stamps = [time.perf_counter() for line in child.stdout if line.strip() in ("ready", "step")]
     if child.returncode or len(stamps) != 11:
         sys.exit(f"{' '.join(command)}: announced {len(stamps)} lines, status {child.returncode}")
@@ -57,7 +63,16 @@ def compare(work, ours, peers, measure, runs=7, same_answer=True):
     rows = []
     for name in peers:
         peer_ms = statistics.median(times[name])
-        rows.append({"work": work, "ours_ms": ours_ms, "peer": name, "peer_ms": peer_ms, "ratio": peer_ms / ours_ms, "floor_pct": None})
+        rows.append(
+            {
+                "work": work,
+                "ours_ms": ours_ms,
+                "peer": name,
+                "peer_ms": peer_ms,
+                "ratio": peer_ms / ours_ms,
+                "floor_pct": None,
+            }
+        )
     return rows or [{"work": work, "ours_ms": ours_ms, "peer": None, "peer_ms": None, "ratio": None, "floor_pct": None}]
 
 

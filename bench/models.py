@@ -1,4 +1,5 @@
 """Rows of models, named as in peer_torch.py: the same work here and by its peers."""
+
 import dataclasses
 import json
 import os
@@ -16,8 +17,8 @@ def median_each(lists):
 
 
 def starts(name, arguments, opponents, settled_ms):
-    """The first ten steps with nothing on disk, then with the code that was left there, by side; extra_ms is how much longer they took than settled ones: making code,
-    slower code until then, the first touch of memory."""
+    """The first ten steps with nothing on disk, then with the code that was left there, by side; extra_ms is how much
+    longer they took than settled ones: making code, slower code until then, the first touch of memory."""
     found = {}
     with tempfile.TemporaryDirectory() as cache:
         commands = {"ours": [SHEAF, "--cache-dir", os.path.join(cache, "code"), program(name), "--", *arguments, "-1"]}
@@ -26,13 +27,18 @@ def starts(name, arguments, opponents, settled_ms):
             # Only we and torch.compile leave anything on disk, in a folder of its own for each mode.
             states = ["cold", "cached"] if side == "ours" or "compile" in side else ["cold"]
             for state in states:
-                seconds = first_steps(command, {"TORCHINDUCTOR_CACHE_DIR": os.path.join(cache, side.replace(" ", "-"))})  # its compiler takes a path apart at spaces
-                found.setdefault(side, {})[state] = seconds | {"extra_ms": 1e3 * seconds["ten_steps_s"] - 10 * settled_ms[side]}
+                seconds = first_steps(
+                    command, {"TORCHINDUCTOR_CACHE_DIR": os.path.join(cache, side.replace(" ", "-"))}
+                )  # its compiler takes a path apart at spaces
+                found.setdefault(side, {})[state] = seconds | {
+                    "extra_ms": 1e3 * seconds["ten_steps_s"] - 10 * settled_ms[side]
+                }
     return found
 
 
 def row(work, name, *arguments, opponents, steps=0):
-    """Processes of ours and of the peers take turns, one at a time; the figure is that of the fastest peer and mode. `steps`: how many the work is made of, where its start counts."""
+    """Processes of ours and of the peers take turns, one at a time; the figure is that of the fastest peer and mode.
+    `steps`: how many the work is made of, where its start counts."""
     arguments = [str(a) for a in arguments]
     ours = [SHEAF, program(name), "--", *arguments, OPTIONS["--budget"]]
     times, memory = {}, {}
@@ -51,9 +57,21 @@ def row(work, name, *arguments, opponents, steps=0):
                 if found.get("work") == peer.work and "ms" in found:
                     note(peer.label(found["mode"]), found["ms"], found["peak_rss_mb"])
     modes, memory = median_each(times), median_each(memory)
-    start = starts(name, arguments, opponents, {side: ms / steps for side, ms in modes.items()}) if steps and OPTIONS["--starts"] == "yes" else {}
+    start = (
+        starts(name, arguments, opponents, {side: ms / steps for side, ms in modes.items()})
+        if steps and OPTIONS["--starts"] == "yes"
+        else {}
+    )
     ours_ms = modes.pop("ours")
-    found = {"work": work, "ours_ms": ours_ms, "peer": "", "floor_pct": floor_pct(work, ours_ms, peak()), "rss_mb": memory["ours"], "modes_ms": modes, "starts": start}
+    found = {
+        "work": work,
+        "ours_ms": ours_ms,
+        "peer": "",
+        "floor_pct": floor_pct(work, ours_ms, peak()),
+        "rss_mb": memory["ours"],
+        "modes_ms": modes,
+        "starts": start,
+    }
     if not modes:
         return found | {"note": "no peer asked for has this work"}
     best = min(modes, key=modes.get)
@@ -61,12 +79,19 @@ def row(work, name, *arguments, opponents, steps=0):
 
 
 LAYERS = ["embedding", "matmul", "layernorm", "attention", "gru-cell", "gru-seq", "transformer-block"]
-GPTS = {"train/nanogpt-cpu-b12": [65, 64, 4, 4, 128, 12, 0], "train/nanogpt-char-b4": [65, 256, 6, 6, 384, 4, 0],
-        "train/gpt2-124m-b1-t64": [50257, 64, 12, 12, 768, 1, 1], "train/gpt2-124m-b4-t64": [50257, 64, 12, 12, 768, 4, 1]}
+GPTS = {
+    "train/nanogpt-cpu-b12": [65, 64, 4, 4, 128, 12, 0],
+    "train/nanogpt-char-b4": [65, 256, 6, 6, 384, 4, 0],
+    "train/gpt2-124m-b1-t64": [50257, 64, 12, 12, 768, 1, 1],
+    "train/gpt2-124m-b4-t64": [50257, 64, 12, 12, 768, 4, 1],
+}
 GPT2 = [12, 12, 768, 50257]
 NOCACHE, CACHED = "gen/gpt2-124m-100tok-nocache", "gen/gpt2-124m-100tok-kvcache"
-MAKEMORE = {"train/makemore-mlp": ["small", 256]} | {f"train/makemore-{model}-b{batch}": [model, batch]
-                                                     for model in ["mlp", "rnn", "gru", "lstm", "bow", "transformer"] for batch in [32, 256]}
+MAKEMORE = {"train/makemore-mlp": ["small", 256]} | {
+    f"train/makemore-{model}-b{batch}": [model, batch]
+    for model in ["mlp", "rnn", "gru", "lstm", "bow", "transformer"]
+    for batch in [32, 256]
+}
 
 
 def op(work):
@@ -98,15 +123,20 @@ def nocache(work):
 
 def cached(work):
     kind = work.removeprefix(CACHED).removeprefix("-") or "f32"
-    opponents = {"f32": lambda: peers.torch(CACHED, starts=True) + peers.llama(CACHED, "f32"),
-                 "bf16": lambda: peers.torch(CACHED, "bf16", starts=True) + peers.llama(CACHED, "f16", "bf16"),
-                 "q8": lambda: peers.llama(CACHED, "q8"), "q4": lambda: peers.llama(CACHED, "q4")}
+    opponents = {
+        "f32": lambda: peers.torch(CACHED, starts=True) + peers.llama(CACHED, "f32"),
+        "bf16": lambda: peers.torch(CACHED, "bf16", starts=True) + peers.llama(CACHED, "f16", "bf16"),
+        "q8": lambda: peers.llama(CACHED, "q8"),
+        "q4": lambda: peers.llama(CACHED, "q4"),
+    }
     return row(work, "generate", "kvcache", kind, *GPT2, opponents=opponents[kind](), steps=100)
 
 
 # By group: what measures a row, given its name.
-GROUPS = {"ops": {f"op/{layer}{gradient}": op for layer in LAYERS for gradient in ["", "+grad"]},
-          "mlp": {"mlp-1024-b256": mlp},
-          "makemore": dict.fromkeys(MAKEMORE, makemore),
-          "train": dict.fromkeys(GPTS, gpt) | {"train/gpt2-124m-b1-t64-bf16": gpt_bf16},
-          "gen": {NOCACHE: nocache} | dict.fromkeys([CACHED, CACHED + "-bf16", CACHED + "-q8", CACHED + "-q4"], cached)}
+GROUPS = {
+    "ops": {f"op/{layer}{gradient}": op for layer in LAYERS for gradient in ["", "+grad"]},
+    "mlp": {"mlp-1024-b256": mlp},
+    "makemore": dict.fromkeys(MAKEMORE, makemore),
+    "train": dict.fromkeys(GPTS, gpt) | {"train/gpt2-124m-b1-t64-bf16": gpt_bf16},
+    "gen": {NOCACHE: nocache} | dict.fromkeys([CACHED, CACHED + "-bf16", CACHED + "-q8", CACHED + "-q4"], cached),
+}

@@ -1,7 +1,9 @@
-"""OLMo-2 1B with random weights on disk: forwards within a process, and whole processes that start, load, and go on for 16 tokens behind a prompt of 4.
+"""OLMo-2 1B with random weights on disk: forwards within a process, and whole processes that start, load, and go on for
+16 tokens behind a prompt of 4.
 
 The weights are made on first use, 18 GB in build/olmo2: remove the folder when it is not needed any more.
 """
+
 import json
 import os
 import shutil
@@ -44,10 +46,12 @@ def npy_folder(dtype):
     print(f"writing {folder} …", file=sys.stderr)
     os.makedirs(folder + ".new")
     with open(os.path.join(weights(dtype), "model.safetensors"), "rb") as f:
-        size, = struct.unpack("<Q", f.read(8))
+        (size,) = struct.unpack("<Q", f.read(8))
         for name, entry in json.loads(f.read(size)).items():
             shape = ", ".join(map(str, entry["shape"]))
-            head = f"{{'descr': '{NUMPY_TYPES[entry['dtype']]}', 'fortran_order': False, 'shape': ({shape},), }}".encode()
+            head = (
+                f"{{'descr': '{NUMPY_TYPES[entry['dtype']]}', 'fortran_order': False, 'shape': ({shape},), }}".encode()
+            )
             head += b" " * (-(len(head) + 11) % 64) + b"\n"
             begin, end = entry["data_offsets"]
             f.seek(8 + size + begin)
@@ -87,11 +91,12 @@ def timed(command):
 def our_tokens(out):
     """Those that were fed back, and the best behind the last."""
     lines = [line.split() for line in out.splitlines() if " -> " in line]
-    return [int(line[1]) for line in lines[len(PROMPT):]] + [int(lines[-1][3])]
+    return [int(line[1]) for line in lines[len(PROMPT) :]] + [int(lines[-1][3])]
 
 
 def process(work):
-    """A whole process, from the command to its end. PyTorch has the weights as safetensors in either row; what its import takes is said apart."""
+    """A whole process, from the command to its end. PyTorch has the weights as safetensors in either row; what its
+    import takes is said apart."""
     _, dtype, files = work.rsplit("-", 2)
     folder = weights(dtype) if files == "safetensors" else npy_folder(dtype)
     ours = [SHEAF, RUN, "--", "--model", folder, "--steps", str(STEPS), prompt_file()]
@@ -108,8 +113,17 @@ def process(work):
         if dtype == "f32" and our_tokens(out) != [int(t) for t in tokens.split()]:
             sys.exit(f"{work}: tokens differ: {our_tokens(out)} and {tokens}")
     ours_ms, peer_ms = statistics.median(mine), statistics.median(others)
-    return {"work": work, "ours_ms": ours_ms, "peer": "torch process", "peer_ms": peer_ms, "ratio": peer_ms / ours_ms, "floor_pct": None, "rss_mb": rss_mb,
-            "peer_rss_mb": peer_rss_mb, "note": f"import {statistics.median(imports):.1f} s of it; weights {size_mb(folder):.0f} MB"}
+    return {
+        "work": work,
+        "ours_ms": ours_ms,
+        "peer": "torch process",
+        "peer_ms": peer_ms,
+        "ratio": peer_ms / ours_ms,
+        "floor_pct": None,
+        "rss_mb": rss_mb,
+        "peer_rss_mb": peer_rss_mb,
+        "note": f"import {statistics.median(imports):.1f} s of it; weights {size_mb(folder):.0f} MB",
+    }
 
 
 def forward(work):
@@ -119,5 +133,11 @@ def forward(work):
     return row(work, "olmo2", weights(dtype), what, opponents=peers.torch(name, dtype))
 
 
-ROWS = {f"infer/olmo2-1b-{what}{dtype}": forward for what in ["32tok-top5", "117tok-top5", "decode"] for dtype in ["", "-bf16"]}
-ROWS |= {f"infer/olmo2-1b-process-{dtype}-{files}": process for dtype in ["f32", "bf16"] for files in ["safetensors", "npy"]}
+ROWS = {
+    f"infer/olmo2-1b-{what}{dtype}": forward
+    for what in ["32tok-top5", "117tok-top5", "decode"]
+    for dtype in ["", "-bf16"]
+}
+ROWS |= {
+    f"infer/olmo2-1b-process-{dtype}-{files}": process for dtype in ["f32", "bf16"] for files in ["safetensors", "npy"]
+}

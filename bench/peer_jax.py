@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""JAX's side of the rows that it is compared on: the perceptron, and training steps (loss, gradients, AdamW; GPTs are clipped) as one jitted function whose state is
-donated. A model with a loop over positions is tried both as a scan and written out: "variant" names the faster way.
+"""JAX's side of the rows that it is compared on: the perceptron, and training steps (loss, gradients, AdamW; GPTs are
+clipped) as one jitted function whose state is donated. A model with a loop over positions is tried both as a scan and
+written out: "variant" names the faster way.
 
   peer_jax.py --what ROW [--budget SECONDS]
 Prints one JSON line: {"work", "mode": "jax", "ms", "first_ms", "peak_rss_mb"}, and "variant" where there are several.
 """
+
 import argparse
 import functools
 import json
@@ -83,12 +85,15 @@ def adamw(p, g, m, v, t, rate, b1, b2, decay):
     t = t + 1
     m = jax.tree.map(lambda m, g: b1 * m + (1 - b1) * g, m, g)
     v = jax.tree.map(lambda v, g: b2 * v + (1 - b2) * g**2, v, g)
-    p = jax.tree.map(lambda p, m, v: p - rate * ((m / (1 - b1**t)) / (jnp.sqrt(v / (1 - b2**t)) + 1e-8) + decay * p), p, m, v)
+    p = jax.tree.map(
+        lambda p, m, v: p - rate * ((m / (1 - b1**t)) / (jnp.sqrt(v / (1 - b2**t)) + 1e-8) + decay * p), p, m, v
+    )
     return p, m, v, t
 
 
 def training(p, loss_of, prepared, *optimizer):
     """Steps of a model: loss_of(parameters) is differentiated, prepared(gradients) go to AdamW."""
+
     @functools.partial(jax.jit, donate_argnums=0)
     def step(state):
         p, m, v, t, _ = state
@@ -105,11 +110,27 @@ def cross_entropy(logits, y):
 
 
 def gpt_parameters(keys, vocabulary, positions, layers, width, bias):
-    weight = lambda rows, columns: {"w": 0.02 * jax.random.normal(next(keys), (rows, columns)), **({"b": jnp.zeros(columns)} if bias else {})}
+    weight = lambda rows, columns: {
+        "w": 0.02 * jax.random.normal(next(keys), (rows, columns)),
+        **({"b": jnp.zeros(columns)} if bias else {}),
+    }
     scale = lambda: {"gamma": jnp.ones(width), "beta": jnp.zeros(width)}
-    return {"wte": 0.02 * jax.random.normal(next(keys), (vocabulary, width)), "wpe": 0.02 * jax.random.normal(next(keys), (positions, width)), "ln": scale(),
-            "blocks": [{"ln1": scale(), "qkv": weight(width, 3 * width), "out": weight(width, width), "ln2": scale(), "up": weight(width, 4 * width),
-                        "down": weight(4 * width, width)} for _ in range(layers)]}
+    return {
+        "wte": 0.02 * jax.random.normal(next(keys), (vocabulary, width)),
+        "wpe": 0.02 * jax.random.normal(next(keys), (positions, width)),
+        "ln": scale(),
+        "blocks": [
+            {
+                "ln1": scale(),
+                "qkv": weight(width, 3 * width),
+                "out": weight(width, width),
+                "ln2": scale(),
+                "up": weight(width, 4 * width),
+                "down": weight(4 * width, width),
+            }
+            for _ in range(layers)
+        ],
+    }
 
 
 def gpt(vocabulary, positions, length, layers, heads, width, batch, bias):
@@ -167,22 +188,44 @@ def makemore(model, batch):
     keys = iter(jax.random.split(jax.random.key(0), 64))
     normal = lambda *sizes: 0.1 * jax.random.normal(next(keys), sizes)
     linear = lambda rows, columns: {"w": normal(rows, columns), "b": jnp.zeros(columns)}
-    x, y = (jax.random.randint(next(keys), sizes, 0, V) for sizes in (((batch, 3), (batch,)) if model == "small" else ((batch, T), (batch, T))))
+    x, y = (
+        jax.random.randint(next(keys), sizes, 0, V)
+        for sizes in (((batch, 3), (batch,)) if model == "small" else ((batch, T), (batch, T)))
+    )
     steps = lambda p, loss: training(p, loss, lambda g: g, 5e-4, 0.9, 0.99, 0.01)
     if model == "transformer":
         p = gpt_parameters(keys, V, T, 4, D, True) | {"head": normal(D, V)}
         return {"": steps(p, lambda p: gpt_loss(p, x, y, 4))}
-    plain = {"small": (small_logits, lambda: {"te": normal(V, D), "f": linear(3 * D, 200), "p": linear(200, V)}),
-             "mlp": (mlp_logits, lambda: {"te": normal(V + 1, D), "f": linear(T * D, D), "p": linear(D, V)}),
-             "bow": (bow_logits, lambda: {"te": normal(V, D), "pe": normal(T, D), "f": linear(D, D), "p": linear(D, D), "head": linear(D, V)})}
+    plain = {
+        "small": (small_logits, lambda: {"te": normal(V, D), "f": linear(3 * D, 200), "p": linear(200, V)}),
+        "mlp": (mlp_logits, lambda: {"te": normal(V + 1, D), "f": linear(T * D, D), "p": linear(D, V)}),
+        "bow": (
+            bow_logits,
+            lambda: {
+                "te": normal(V, D),
+                "pe": normal(T, D),
+                "f": linear(D, D),
+                "p": linear(D, D),
+                "head": linear(D, V),
+            },
+        ),
+    }
     if model in plain:
         logits, parameters = plain[model]
         return {"": steps(parameters(), lambda p: cross_entropy(logits(p, x), y))}
-    p = {"te": normal(V, D), "start": jnp.zeros((1, D)), "w": linear(2 * D, {"rnn": 1, "gru": 2, "lstm": 4}[model] * D), "head": linear(D, V)}
+    p = {
+        "te": normal(V, D),
+        "start": jnp.zeros((1, D)),
+        "w": linear(2 * D, {"rnn": 1, "gru": 2, "lstm": 4}[model] * D),
+        "head": linear(D, V),
+    }
     if model == "gru":
         p["g"] = linear(2 * D, D)
     copies = lambda: jax.tree.map(jnp.copy, p)  # each variant gives its own away
-    return {name: steps(copies(), lambda p, unroll=unroll: cross_entropy(recurrent_logits(model, unroll, p, x), y)) for name, unroll in {"scan": 1, "written out": T}.items()}
+    return {
+        name: steps(copies(), lambda p, unroll=unroll: cross_entropy(recurrent_logits(model, unroll, p, x), y))
+        for name, unroll in {"scan": 1, "written out": T}.items()
+    }
 
 
 def main():
@@ -198,7 +241,17 @@ def main():
         ways = {"": mlp() if given.what == "mlp-1024-b256" else gpt(*GPTS[given.what])}
     rows = {name: timed(call, given.budget) for name, call in ways.items()}
     best = min(rows, key=lambda name: rows[name]["ms"])
-    print(json.dumps({"work": given.what, "mode": "jax", **rows[best], **({"variant": best} if best else {}), "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+    print(
+        json.dumps(
+            {
+                "work": given.what,
+                "mode": "jax",
+                **rows[best],
+                **({"variant": best} if best else {}),
+                "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+            }
+        )
+    )
 
 
 main()

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""llama.cpp's side of generation: GPT-2 124M with random weights, greedy, a forward of a prompt of 8 tokens and 99 forwards of one token with a cache.
+"""llama.cpp's side of generation: GPT-2 124M with random weights, greedy, a forward of a prompt of 8 tokens and 99
+forwards of one token with a cache.
 
   peer_llama.py --weights f32|bf16|f16|q8|q4 --folder DIR [--threads N] [--budget SECONDS]
 Writes DIR/gpt2-WEIGHTS.gguf when it is not there. Prints one JSON line for attention with and without its flash kernel:
 {"work", "mode", "ms", "first_ms", "n", "peak_rss_mb"}; ms is the median of whole generations.
-The head is the table of embeddings, as in the model; it is read in the same kind of numbers as the linears. Keys and values are cached as f16, which is the default.
+The head is the table of embeddings, as in the model; it is read in the same kind of numbers as the linears. Keys and
+values are cached as f16, which is the default.
 """
+
 import argparse
 import ctypes
 import json
@@ -19,8 +22,13 @@ import llama_cpp
 import numpy as np
 
 VOCABULARY, POSITIONS, LAYERS, HEADS, WIDTH, PROMPT, TOKENS = 50257, 1024, 12, 12, 768, 8, 100
-KINDS = {"f32": gguf.GGMLQuantizationType.F32, "bf16": gguf.GGMLQuantizationType.BF16, "f16": gguf.GGMLQuantizationType.F16,
-         "q8": gguf.GGMLQuantizationType.Q8_0, "q4": gguf.GGMLQuantizationType.Q4_0}
+KINDS = {
+    "f32": gguf.GGMLQuantizationType.F32,
+    "bf16": gguf.GGMLQuantizationType.BF16,
+    "f16": gguf.GGMLQuantizationType.F16,
+    "q8": gguf.GGMLQuantizationType.Q8_0,
+    "q4": gguf.GGMLQuantizationType.Q4_0,
+}
 
 
 def write(path, kind):
@@ -81,7 +89,9 @@ def new_context(model, threads, flash):
     wanted = llama_cpp.llama_context_default_params()
     wanted.n_ctx = 128
     wanted.n_threads = wanted.n_threads_batch = threads
-    wanted.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED if flash else llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED
+    wanted.flash_attn_type = (
+        llama_cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED if flash else llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED
+    )
     wanted.no_perf = True
     return llama_cpp.llama_init_from_model(model, wanted)
 
@@ -134,8 +144,19 @@ def main():
         while len(times) < 3 or sum(times) < given.budget * 1e3:
             times.append(clock(run))
         llama_cpp.llama_free(context)
-        print(json.dumps({"work": "gen/gpt2-124m-100tok-kvcache", "mode": given.weights + (" flash" if flash else ""), "ms": statistics.median(times), "first_ms": first,
-                          "n": len(times), "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}), flush=True)
+        print(
+            json.dumps(
+                {
+                    "work": "gen/gpt2-124m-100tok-kvcache",
+                    "mode": given.weights + (" flash" if flash else ""),
+                    "ms": statistics.median(times),
+                    "first_ms": first,
+                    "n": len(times),
+                    "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+                }
+            ),
+            flush=True,
+        )
 
 
 main()

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""PyTorch's first ten steps of a row of peer_torch.py (its options, one row and one mode): prints "ready" when the model is there, then "step" behind each step or token."""
+"""PyTorch's first ten steps of a row of peer_torch.py (its options, one row and one mode): prints "ready" when the
+model is there, then "step" behind each step or token."""
+
 from torch_parts import definitions
 
 peer = definitions()
@@ -14,11 +16,13 @@ def announced(f):
         out = f(*inputs)
         announce("step")
         return out
+
     return call
 
 
 def generation(mode):
-    """Ten tokens. An eager model says so behind each forward; a compiled forward is wrapped, since a hook within would break it up."""
+    """Ten tokens. An eager model says so behind each forward; a compiled forward is wrapped, since a hook within would
+    break it up."""
     model, start = peer["gpt2"]()
     if mode == "eager":
         model.register_forward_hook(lambda *_: announce("step"))

@@ -1,4 +1,5 @@
 """Programs of others: virtual environments made on first use, and the commands that run the peers' side of a row."""
+
 import dataclasses
 import os
 import subprocess
@@ -10,7 +11,11 @@ from settings import BENCH, BUILD, GGUF, JAX, LLAMA, OPTIONS, ROOT, TOKENIZERS, 
 def python_with(module, *packages, folder=".venv"):
     """Python of a virtual environment, in which `packages` are installed if `module` is missing."""
     python = os.path.join(ROOT, folder, "bin", "python")
-    if subprocess.run([python, "-c", "import " + module], capture_output=True).returncode if os.path.exists(python) else True:
+    if (
+        subprocess.run([python, "-c", "import " + module], capture_output=True).returncode
+        if os.path.exists(python)
+        else True
+    ):
         print(f"installing {module} into {folder} …", file=sys.stderr)
         subprocess.run([sys.executable, "-m", "venv", os.path.join(ROOT, folder)], check=True)
         subprocess.run([python, "-m", "pip", "install", "-q", *packages], check=True)
@@ -21,7 +26,9 @@ def torch_python():
     version = OPTIONS["--torch"]
     if version == "here":
         return sys.executable
-    return python_with("torch", f"torch=={version}", "numpy", folder=".venv" if version == TORCH else f"build/torch-{version}")
+    return python_with(
+        "torch", f"torch=={version}", "numpy", folder=".venv" if version == TORCH else f"build/torch-{version}"
+    )
 
 
 def tokenizers_python():
@@ -31,12 +38,20 @@ def tokenizers_python():
 def llama_python():
     """Built from its sources for this processor, some minutes of one core."""
     os.environ.setdefault("CMAKE_ARGS", "-DGGML_NATIVE=ON")
-    return python_with("llama_cpp, gguf", "--no-binary", "llama-cpp-python", f"llama-cpp-python=={LLAMA}", f"gguf=={GGUF}", folder="build/llama")
+    return python_with(
+        "llama_cpp, gguf",
+        "--no-binary",
+        "llama-cpp-python",
+        f"llama-cpp-python=={LLAMA}",
+        f"gguf=={GGUF}",
+        folder="build/llama",
+    )
 
 
 @dataclasses.dataclass
 class Peer:
     """`command` prints JSON lines with "work", "mode", "ms", "peak_rss_mb" (those of other works are left out). Each of `starts` announces its first ten steps."""
+
     name: str
     work: str
     command: list
@@ -54,21 +69,71 @@ def torch(work, dtype="f32", starts=False):
     if "torch" not in OPTIONS["--peers"]:
         return []
     python, threads, modes = torch_python(), str(len(os.sched_getaffinity(0))), OPTIONS["--modes"]
-    command = [python, os.path.join(BENCH, "peer_torch.py"), "--what", work, "--modes", modes, "--dtype", dtype, "--threads", threads, "--budget", budget_seconds(), "--isolate"]
+    command = [
+        python,
+        os.path.join(BENCH, "peer_torch.py"),
+        "--what",
+        work,
+        "--modes",
+        modes,
+        "--dtype",
+        dtype,
+        "--threads",
+        threads,
+        "--budget",
+        budget_seconds(),
+        "--isolate",
+    ]
     # All modes that compile make much the same code, each for tens of seconds.
     started = ["eager", "compile"] if modes == "all" else modes.split(",")
-    announced = {m: [python, os.path.join(BENCH, "peer_torch_start.py"), "--what", work, "--modes", m, "--dtype", dtype, "--threads", threads] for m in started if starts}
+    announced = {
+        m: [
+            python,
+            os.path.join(BENCH, "peer_torch_start.py"),
+            "--what",
+            work,
+            "--modes",
+            m,
+            "--dtype",
+            dtype,
+            "--threads",
+            threads,
+        ]
+        for m in started
+        if starts
+    }
     return [Peer("torch", work, command, announced)]
 
 
 def jax(work):
     if "jax" not in OPTIONS["--peers"]:
         return []
-    return [Peer("jax", work, [python_with("jax", f"jax=={JAX}"), os.path.join(BENCH, "peer_jax.py"), "--what", work, "--budget", budget_seconds()])]
+    return [
+        Peer(
+            "jax",
+            work,
+            [
+                python_with("jax", f"jax=={JAX}"),
+                os.path.join(BENCH, "peer_jax.py"),
+                "--what",
+                work,
+                "--budget",
+                budget_seconds(),
+            ],
+        )
+    ]
 
 
 def llama(work, *kinds):
     if "llama" not in OPTIONS["--peers"]:
         return []
-    command = [llama_python(), os.path.join(BENCH, "peer_llama.py"), "--folder", os.path.join(BUILD, "gguf"), "--budget", budget_seconds(), "--weights"]
+    command = [
+        llama_python(),
+        os.path.join(BENCH, "peer_llama.py"),
+        "--folder",
+        os.path.join(BUILD, "gguf"),
+        "--budget",
+        budget_seconds(),
+        "--weights",
+    ]
     return [Peer("llama.cpp", work, [*command, kind]) for kind in kinds]

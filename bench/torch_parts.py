@@ -1,4 +1,5 @@
 """What peer_torch.py defines (rows, models, timing), without its run."""
+
 import os
 
 PEER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peer_torch.py")

@@ -1,6 +1,7 @@
 """Builds libsheaf.so with CMake and, against it, the extension module; both go into the package.
 
-The build folder is the project's own (build/), so a tree that has been built needs only a link; SHEAF_BUILD names another.
+The build folder is the project's own (build/), so a tree that has been built needs only a link; SHEAF_BUILD names
+another.
 """
 
 import os
@@ -21,7 +22,10 @@ LIBRARY = "libsheaf.so.0"  # the name that the loader looks for
 class BuildWithCMake(build_ext):
     def run(self):
         if not (BUILD / "CMakeCache.txt").exists():
-            subprocess.run(["cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DSHEAF_TESTS=OFF"], check=True)
+            subprocess.run(
+                ["cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DSHEAF_TESTS=OFF"],
+                check=True,
+            )
         subprocess.run(["cmake", "--build", BUILD, "--target", "sheaf_shared"], check=True)
         super().run()
         package = Path(self.get_ext_fullpath("sheaf._sheaf")).parent

@@ -1,4 +1,5 @@
 """The same step in PyTorch, eager. Prints the milliseconds of one step."""
+
 import time
 
 import torch

@@ -1,4 +1,5 @@
-"""The Python module as a user meets it. Run by `./x python`; parts that need PyTorch are left out where there is none."""
+"""The Python module as a user meets it. Run by `./x python`; parts that need PyTorch are left out where there is
+none."""
 
 import contextlib
 import gc
@@ -114,7 +115,13 @@ class Arrays(SessionTest):
     def test_what_has_no_tensor(self):
         with self.assertRaises(ValueError):
             sheaf.Session().eval("1\0 2")
-        for x in (np.ones(2, "complex64"), np.ones(2, ">f4"), np.ones(2, "uint64"), np.array(["a"]), np.ones(2, "i4,f4")):
+        for x in (
+            np.ones(2, "complex64"),
+            np.ones(2, ">f4"),
+            np.ones(2, "uint64"),
+            np.array(["a"]),
+            np.ones(2, "i4,f4"),
+        ):
             with self.assertRaises((TypeError, sheaf.Error)):
                 self.s.same(x)
         with self.assertRaises(TypeError):
@@ -175,7 +182,7 @@ class Values(SessionTest):
         loop.append(loop)
         with self.assertRaises(RecursionError):
             self.s.same(loop)
-        self.assertEqual(self.s.same("é\0\U0001F600"), "é\0\U0001F600")
+        self.assertEqual(self.s.same("é\0\U0001f600"), "é\0\U0001f600")
 
 
 class Names(SessionTest):
@@ -213,7 +220,7 @@ class Errors(SessionTest):
         self.assertEqual(str(e), e.report.rstrip("\n"))
 
     def test_the_session_goes_on(self):
-        for text in ("(", "(nobody)", "(error \"no\")", "(exit 2)", "nobody"):
+        for text in ("(", "(nobody)", '(error "no")', "(exit 2)", "nobody"):
             with self.assertRaises(sheaf.Error):
                 self.s.eval(text)
         self.assertEqual(self.s.eval("1"), 1)

@@ -208,10 +208,15 @@ std::optional<double> elementary_at(std::string_view name, double x) {
   SHEAF_AT("exp", Exp)
   SHEAF_AT("log", Log)
   SHEAF_AT("sin", Sin)
-  SHEAF_AT("cos", Cos) SHEAF_AT("tan", Tan) SHEAF_AT("tanh", Tanh) SHEAF_AT("erf", Erf) SHEAF_AT("sigmoid", Sigmoid)
-      SHEAF_AT("expm1", Expm1) SHEAF_AT("log1p", Log1p)
+  SHEAF_AT("cos", Cos)
+  SHEAF_AT("tan", Tan)
+  SHEAF_AT("tanh", Tanh)
+  SHEAF_AT("erf", Erf)
+  SHEAF_AT("sigmoid", Sigmoid)
+  SHEAF_AT("expm1", Expm1)
+  SHEAF_AT("log1p", Log1p)
 #undef SHEAF_AT
-          return std::nullopt;
+  return std::nullopt;
 }
 
 }  // namespace sheaf::ops

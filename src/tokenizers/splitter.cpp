@@ -169,10 +169,9 @@ Splitter::Splitter(const Json& document) {
       steps_.push_back(std::make_shared<BytesAsChars>());
     } else if (type == "Whitespace") {
       // \w+|[^\w\s]+ of an engine in which \w is what Unicode recommends.
-      by_pattern(
-          Pattern(
-              R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]+|[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}\s]+)"),
-          Keep::Removed, true);
+      by_pattern(Pattern(R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]+)"
+                         R"(|[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}\s]+)"),
+                 Keep::Removed, true);
     } else if (type == "WhitespaceSplit") {
       by_class(is_white_space, Keep::Removed);
     } else if (type == "BertPreTokenizer") {

@@ -252,7 +252,8 @@ Options, before or after the file (what follows -- belongs to the program):
   -v, --verbose                say what is compiled, at the first call already; -vv more, without the disk cache
       --device D               cpu, cuda, metal, vulkan
       --threads N              worker threads
-      --max-memory SIZE        stop with an error beyond this much memory in tensors or held by a deep recursion (8G, 500M)
+      --max-memory SIZE        stop with an error beyond this much memory in tensors or held by a deep recursion
+                               (8G, 500M)
 
       --trace [F,G,…]          show calls of all functions, or of those named
       --trace-level N          1: names and times, 2: values too (default), 3: also built-ins and lambdas
@@ -262,10 +263,10 @@ Options, before or after the file (what follows -- belongs to the program):
       --mem-profile            memory report at exit
       --jit-profile            dispatch times at exit, and of each kernel its rate beside the machine's peak
 
-      --perf-hints             at exit: copies, numbers made wider without being asked to, functions that run interpreted
+      --perf-hints             at exit: copies, numbers widened unasked, functions that run interpreted
 
-      --emit=KIND              print a stage of the program instead of its result: forms, core, graph, grad, fused, plan,
-                               loop, llvm, asm
+      --emit=KIND              print a stage of the program instead of its result: forms, core, graph, grad, fused,
+                               plan, loop, llvm, asm
       --jit=MODE               on (default), off, always (also the first call)
       --backend=KIND           auto (default: native code where it pays), block, native (all at once)
       --disable=PASS,…         leave out passes of the compiler (an unknown name lists them)
@@ -273,7 +274,7 @@ Options, before or after the file (what follows -- belongs to the program):
       --dynamic=MODE           sizes that compiled code leaves open: auto (default: those that change), off, all
       --fullgraph              an error when a function cannot be compiled whole
       --check                  run everything compiled in the block executor too, and stop at the first bit that differs
-      --max-autotune           try every way to each product of matrices, keep the fastest on disk, show them all at exit
+      --max-autotune           time every algorithm for each matrix product, keep the fastest on disk, show all at exit
       --cache-dir DIR          where compiled code is kept (default: $XDG_CACHE_HOME/sheaf or ~/.cache/sheaf)
 )";
 }

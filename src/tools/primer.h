@@ -26,8 +26,8 @@ the exit status is then 1. `--trace`, `--guard no-nan` and `--blame` show calls,
 
 - `(f a b)` calls, `;` comments, commas are spaces. Types: int (64 bits), float (32 bits), bool, nil, string `"…"`,
   keyword `:k`, tensor, list, tuple, dict, function.
-- `[1 2 3]` is a **tensor of f32**, also with ints inside; `[[1 2] [3 4]]` a 2x2 tensor. A vector with anything but numbers
-  is a list. `'[1 2 3]` is a **list of ints**; use it (or `[n m]`) for shapes.
+- `[1 2 3]` is a **tensor of f32**, also with ints inside; `[[1 2] [3 4]]` a 2x2 tensor. A vector with anything but
+  numbers is a list. `'[1 2 3]` is a **list of ints**; use it (or `[n m]`) for shapes.
 - `[1 2] :i32` is a vector with a dtype: `f32 f64 bf16 f16 i32 i64 u32 bool i8 u8 i16 u16`. `(cast x :bf16)` converts.
 - Dicts: `{:w 1 :b 2}`, keys iterate in alphabetical order. `(get d :w)`, `(assoc d :w 3)`, `(get-in d [:a :b])`.
 - False: `false`, `nil`, `0`, `0.0`. Everything else is true.
@@ -75,19 +75,20 @@ the exit status is then 1. `--trace`, `--guard no-nan` and `--blame` show calls,
   (sgd-step params gradient 0.1))
 ```
 
-`grad`, `value-and-grad` (`:argnums`, `:has-aux`), `vjp`, `jvp`, `jacobian`, `hessian`, `vmap`, `checkpoint` take functions and
-give functions. Parameters may be any tree of dicts and lists; `tree-map` works leaf by leaf. The loss must be a single
-number.
+`grad`, `value-and-grad` (`:argnums`, `:has-aux`), `vjp`, `jvp`, `jacobian`, `hessian`, `vmap`, `checkpoint` take
+functions and give functions. Parameters may be any tree of dicts and lists; `tree-map` works leaf by leaf. The loss
+must be a single number.
 
-Random numbers need a key: `(random-key 42)`; `(random-split key 2)` makes new ones. The same key gives the same numbers.
+Random numbers need a key: `(random-key 42)`; `(random-split key 2)` makes new ones. The same key gives the same
+numbers.
 
 ## Common mistakes
 
 - `[1 2]` where a list of ints is meant: quote it, or `(list 1 2)`.
 - `[a b]` of two tensors that are parameters or results is a list; `(stack (list a b))` joins them.
 - `(cast [1 2] :i32)` reads as `(cast (cast [1 2] :i32))`; bind the vector to a name first, or write `[1 2] :i32`.
-- Redefining a name in a file is an error. There is no `set!`, `return`, `import` or `lambda`: use `let`/`assoc`, the last
-  expression, `use`, `fn`.
+- Redefining a name in a file is an error. There is no `set!`, `return`, `import` or `lambda`: use `let`/`assoc`, the
+  last expression, `use`, `fn`.
 - A tensor of rank 1 or more is always true in `if`; use `any`, `all` or `item`.
 
 )PRIMER";

@@ -37,7 +37,8 @@ TEST(Table, EveryBuiltinIsDocumented) {
 constexpr const char* kBuiltinNames = R"(
   + - * / // mod % ** abs ash exp log sqrt sin cos tan tanh round ceil floor @ einsum = == != < > <= >= not and or
   shape ndim len count int float cast zeros ones eye arange range one-hot tril tensor
-  reshape transpose tr swapaxes slice dynamic-slice concat tensor-split roll flip index-update append-and-roll where normalize
+  reshape transpose tr swapaxes slice dynamic-slice concat tensor-split roll flip index-update append-and-roll where
+  normalize
   sum mean product min max var argmax argmin minimum maximum
   first second last rest nth cons append empty? chars index-of sort top_k
   map filter find reduce scan apply vmap tree-map tree-reduce tree-map-zeros flatten

@@ -95,7 +95,8 @@ const Example kExamples[] = {
 (print (clip [1 2 3]) (clip [0.1 0.2 0.3]) (clip [3 4 0])))"},
     {"structures", {"f"}, R"((defn f [x]
   (let [times (fn [k] (fn [y] (* y k)))
-        r (if (> (sum x) 0) {:a (list x 1) :b "same" :f (times (sum x))} {:a (list (- x) 1) :b "same" :f (times (max x))})]
+        r (if (> (sum x) 0) {:a (list x 1) :b "same" :f (times (sum x))}
+              {:a (list (- x) 1) :b "same" :f (times (max x))})]
     (assoc (dict :a (get r :a) :b (get r :b)) :c ((get r :f) 3))))
 (defn show [r] (print r))
 (show (f [1 2])) (show (f [-1 -2])) (show (f [3 4])))"},
@@ -120,7 +121,8 @@ const Example kExamples[] = {
 (print (map (fn [x] (g x)) (list [1 2] [0.1 0.2] [3 4] [1 0.5]))))"},
     {"gradient_of_nested_if",
      {"g"},
-     R"((defn loss [w] (let [s (sum w) a (* s s)] (+ a (if (> s 0) (if (> s 2) (* a s) (+ a (sum (exp w)))) (- (sum (* w w)))) (* s 3))))
+     R"((defn loss [w] (let [s (sum w) a (* s s)] (+ a (if (> s 0) (if (> s 2) (* a s) (+ a (sum (exp w))))
+         (- (sum (* w w)))) (* s 3))))
 (defn g [w] ((value-and-grad (fn [p] (loss p))) w))
 (print (map (fn [x] (g x)) (list [1 2] [0.1 0.2] [-3 -4] [1 0.5]))))"},
     {"second_and_third_derivative_of_if", {}, R"((defn f [w] (let [s (sum (* w w w w))] (if (> s 2) (* s s) (sin s))))
@@ -139,7 +141,8 @@ const Example kExamples[] = {
 (print (map (fn [i] (f [1 2] i)) '[1 2 3 9 10 11 12])))"},
     {"many_predicates",
      {"f"},
-     R"((defn f [x i] (cond (< i 1) (* x 1) (< i 2) (* x 2) (< i 3) (* x 3) (< i 4) (* x 4) (< i 5) (* x 5) (< i 6) (* x 6) true (* x 7)))
+     R"((defn f [x i] (cond (< i 1) (* x 1) (< i 2) (* x 2) (< i 3) (* x 3) (< i 4) (* x 4) (< i 5) (* x 5)
+         (< i 6) (* x 6) true (* x 7)))
 (print (map (fn [i] (f [1 2] i)) '[0 1 2 3 4 5 6 0 1 2 3 4 5 6])))"},
     {"sizes_from_numbers", {"f"}, R"((defn f [x n] (reshape x [(* n 2) (- n 1)]))
 (print (f (range 12) 3) (f (range 12) 3)))"},
@@ -152,7 +155,8 @@ const Example kExamples[] = {
 (print (rnn w xs) (rnn w xs) (stacked w xs) (stacked w xs) (g w xs) (g w xs)))"},
     {"scan_of_a_dict",
      {"f"},
-     R"((defn f [a b] (scan (fn [c r] (let [n (+ (* 0.5 c) (sum (* (get r :a) (get r :b))))] (list n (get r :k)))) 0 {:a a :b b :k 7}))
+     R"((defn f [a b] (scan (fn [c r] (let [n (+ (* 0.5 c) (sum (* (get r :a) (get r :b))))] (list n (get r :k)))) 0
+         {:a a :b b :k 7}))
 (def a (reshape (range 60) [20 3]))
 (print (f a (* 2 a)) (f a (* 3 a))))"},
     {"repeat", {"f", "g"}, R"((defn f [x] (repeat [i 40] [y x] (+ (* y 0.5) (sin (* i x)))))
@@ -180,7 +184,8 @@ const Example kExamples[] = {
 (f [1 2] (range 5)))"},
     {"dict_carry",
      {"f"},
-     R"((defn f [x] (reduce (fn [s i] {:n (+ (get s :n) 1) :m (* 0.9 (+ (get s :m) (sum (get s :w)))) :w (- (get s :w) (* 0.01 (get s :w))) :tag "t" :k 3})
+     R"((defn f [x] (reduce (fn [s i] {:n (+ (get s :n) 1) :m (* 0.9 (+ (get s :m) (sum (get s :w))))
+         :w (- (get s :w) (* 0.01 (get s :w))) :tag "t" :k 3})
   {:n 0 :m 0 :w x :tag "t" :k 3} (range 100)))
 (print (f [1 2]) (f [1 2])))"},
     {"branch_in_a_loop", {"f", "g"}, R"((defn f [x] (repeat [i 30] [y x] (if (> (sum y) 5) (* y 0.5) (+ y (* 0.1 i)))))
@@ -188,37 +193,49 @@ const Example kExamples[] = {
 (print (f [1 2]) (f [1 2]) (g [1 2]) (g [1 2])))"},
     {"loop_in_a_loop",
      {"f", "g"},
-     R"((defn f [w x] (repeat [i 20] [y x] (reduce (fn [a r] (tanh (+ (* a w) (* r y)))) y [[0.1 0.2] [0.3 0.4] [0.5 0.1]])))
-(defn g [w x] ((value-and-grad (fn [p] (sum (repeat [i 20] [y x] (repeat [j 20] [z y] (tanh (+ (* z p) (* 0.1 j)))))))) w))
+     R"((defn f [w x] (repeat [i 20] [y x] (reduce (fn [a r] (tanh (+ (* a w) (* r y)))) y
+         [[0.1 0.2] [0.3 0.4] [0.5 0.1]])))
+(defn g [w x] ((value-and-grad (fn [p] (sum (repeat [i 20] [y x]
+    (repeat [j 20] [z y] (tanh (+ (* z p) (* 0.1 j)))))))) w))
 (print (f [0.5 0.6] [1 2]) (f [0.5 0.6] [1 2]) (g [0.5 0.6] [1 2]) (g [0.5 0.6] [1 2])))"},
     {"while", {"f", "g"}, R"((defn f [x] (while (< (sum y) 1000) [y x] (* y 1.5)))
 (defn g [x] ((value-and-grad (fn [p] (sum (while (< (sum (* y y)) 1000) [y p] (* y (+ p 1.5)))))) x))
 (print (f [1 2 3]) (f [1 2 3]) (f [100 200 800]) (g [1 2 3]) (g [1 2 3]) (g [100 200 800])))"},
     {"while_with_a_count",
      {"f"},
-     R"((defn f [x] (while (and (< (get s :n) 50) (> (max (get s :x)) 0.1)) [s {:x x :n 0}] (do (print (get s :n)) {:x (* 0.5 (get s :x)) :n (+ 1 (get s :n))})))
+     R"((defn f [x] (while (and (< (get s :n) 50) (> (max (get s :x)) 0.1)) [s {:x x :n 0}]
+         (do (print (get s :n)) {:x (* 0.5 (get s :x)) :n (+ 1 (get s :n))})))
 (print (f [1 2 3]) (f [1 2 3]) (f [0.01 0.02 0])))"},
     {"second_and_third_derivatives_of_loops",
      {"a", "b", "c", "d", "e"},
      R"((defn a [x] ((grad (fn [q] (sum (* q ((grad (fn [p] (sum (repeat [i 30] [y p] (+ (* y p) (sin y)))))) q))))) x))
 (defn b [x] ((grad (fn [q] (sum (* q ((grad (fn [p] (sum (repeat [i 30] [y [1 1]] (tanh (* p (sin y))))))) q))))) x))
-(defn c [x] ((grad (fn [r] (sum ((grad (fn [q] (sum (* q ((grad (fn [p] (sum (repeat [i 20] [y p] (sin (+ (* y 0.5) p)))))) q))))) r)))) x))
-(defn d [x] ((grad (fn [q] (let [[v g] ((value-and-grad (fn [p] (sum (repeat [i 20] [y (* 1.0 p)] (* p (sin (* p y))))))) q)] (* v (sum g))))) x))
-(defn e [x] ((grad (fn [r] (sum ((grad (fn [q] (sum (* q ((grad (fn [p] (sum (repeat [i 20] [y [1 1]] (tanh (+ (* y y 0.5) p)))))) q))))) r)))) x))
-(print (a [0.1 0.2]) (a [0.1 0.2]) (b [0.1 0.2]) (b [0.1 0.2]) (c [0.1 0.2]) (c [0.1 0.2]) (d [1.1 1.2]) (d [1.1 1.2]) (e [0.1 0.2]) (e [0.1 0.2])))"},
+(defn c [x] ((grad (fn [r] (sum ((grad (fn [q] (sum (* q ((grad
+    (fn [p] (sum (repeat [i 20] [y p] (sin (+ (* y 0.5) p)))))) q))))) r)))) x))
+(defn d [x] ((grad (fn [q] (let [[v g] ((value-and-grad (fn [p]
+    (sum (repeat [i 20] [y (* 1.0 p)] (* p (sin (* p y))))))) q)] (* v (sum g))))) x))
+(defn e [x] ((grad (fn [r] (sum ((grad (fn [q] (sum (* q ((grad
+    (fn [p] (sum (repeat [i 20] [y [1 1]] (tanh (+ (* y y 0.5) p)))))) q))))) r)))) x))
+(print (a [0.1 0.2]) (a [0.1 0.2]) (b [0.1 0.2]) (b [0.1 0.2]) (c [0.1 0.2]) (c [0.1 0.2]) (d [1.1 1.2]) (d [1.1 1.2])
+    (e [0.1 0.2]) (e [0.1 0.2])))"},
     // The last bits and, by way of a reciprocal, the signs of zeros: of values that are the same in every turn, of a
     // start that is used elsewhere too, of the rows.
     {"second_derivatives_to_the_bit", {"a", "b", "c", "d"}, R"((def xs (sin (reshape (arange 34) [17 2])))
-(defn a [w] ((grad (fn [w] (sum (* w ((grad (fn [w] (sum (repeat [i 18] [y [0.5 0.6]] (- y (* (* 0.3 w) (* w w))))))) w))))) w))
-(defn b [p xs] ((grad (fn [p] (sum (* p ((grad (fn [p] (let [[c ys] (scan (fn [y r] (list (relu (* (relu p) p)) (* y (tanh p)))) (* 1.0 p) xs)]
+(defn a [w] ((grad (fn [w] (sum (* w ((grad (fn [w] (sum (repeat [i 18] [y [0.5 0.6]]
+    (- y (* (* 0.3 w) (* w w))))))) w))))) w))
+(defn b [p xs] ((grad (fn [p] (sum (* p ((grad (fn [p]
+    (let [[c ys] (scan (fn [y r] (list (relu (* (relu p) p)) (* y (tanh p)))) (* 1.0 p) xs)]
     (+ (sum c) (sum (stack ys)) (sum (* p p)))))) p))))) p))
-(defn c [p xs] ((grad (fn [xs] (sum (* (sin p) ((grad (fn [p] (let [[c ys] (scan (fn [y r] (list (* r (tanh r)) (* (tanh p) (- 0.3 y)))) (sin p) xs)]
+(defn c [p xs] ((grad (fn [xs] (sum (* (sin p) ((grad (fn [p]
+    (let [[c ys] (scan (fn [y r] (list (* r (tanh r)) (* (tanh p) (- 0.3 y)))) (sin p) xs)]
     (+ (sum xs) (sum c) (sum (stack ys)))))) p))))) xs))
 (defn d [p xs] ((hessian (fn [p] (sum (reduce (fn [y r] (sin (+ (* y p) r))) p xs)))) p))
 (defn show [x] (do (print x) (print (/ 1.0 x))))
-(repeat [i 2] [_ 0] (do (show (a [0.2 -0.4])) (show (b [0.3 0.7] xs)) (show (c [0.3 0.7] xs)) (show (d [0.3 0.7] xs)) 0)))"},
+(repeat [i 2] [_ 0] (do (show (a [0.2 -0.4])) (show (b [0.3 0.7] xs)) (show (c [0.3 0.7] xs))
+    (show (d [0.3 0.7] xs)) 0)))"},
     {"push_forward_of_a_loop", {"f"}, R"((def xs (sin (reshape (arange 34) [17 2])))
-(defn f [p xs] (jvp (fn [p] (let [[c ys] (scan (fn [y r] (list (tanh (+ (* y p) r)) (* y p))) p xs)] (+ (sum c) (sum (stack ys)) (sum (* p p))))) (list p) (list (sin p))))
+(defn f [p xs] (jvp (fn [p] (let [[c ys] (scan (fn [y r] (list (tanh (+ (* y p) r)) (* y p))) p xs)]
+    (+ (sum c) (sum (stack ys)) (sum (* p p))))) (list p) (list (sin p))))
 (print (f [0.3 0.7] xs) (f [0.3 0.7] xs)))"},
     {"vmap_of_loops", {"f", "g", "h", "k"}, R"((def m (reshape (sin (range 90)) [30 3]))
 (defn f [m] ((vmap (fn [x] (first (scan (fn [c r] (list (+ (* c 0.9) (sin r)) c)) 0.0 x)))) m))

@@ -21,7 +21,8 @@ void expect_compiled(const std::string& program, const std::string& function, in
 const char* const kGpt = R"(
 (def D 8) (def H 2) (def V 11)
 (defn w [k r c] (* 0.3 (random-normal (random-key k) [r c])))
-(def p {:wte (w 1 V D) :wpe (w 2 64 D) :blocks (map (fn [i] {:qkv (w (+ i 3) D (* 3 D)) :up (w (+ i 7) D (* 4 D)) :down (w (+ i 9) (* 4 D) D)}) (range 2))})
+(def p {:wte (w 1 V D) :wpe (w 2 64 D) :blocks (map (fn [i] {:qkv (w (+ i 3) D (* 3 D)) :up (w (+ i 7) D (* 4 D))
+    :down (w (+ i 9) (* 4 D) D)}) (range 2))})
 (defn heads [x] (let [[B T C] (shape x)] (swapaxes (reshape x [B T H (/ C H)]) 1 2)))
 )";
 
@@ -37,7 +38,8 @@ TEST(DynamicSizes, GrowingContextCompilesTwice) {
         x (+ (embedding ids (get p :wte)) (slice (get p :wpe) 0 T))
         x (reduce block x (get p :blocks))]
     (@ (get (first x) (- T 1)) (tr (get p :wte)))))
-(reduce (fn [ids i] (concat ids (reshape (cast (argmax (logits p ids)) :i32) [1 1]) :axis 1)) (cast (tensor '[[1 2]]) :i32) (range 40)))",
+(reduce (fn [ids i] (concat ids (reshape (cast (argmax (logits p ids)) :i32) [1 1]) :axis 1))
+    (cast (tensor '[[1 2]]) :i32) (range 40)))",
                   "logits", 2);
 }
 

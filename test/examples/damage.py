@@ -1,8 +1,13 @@
-"""Damages a file of safetensors: damage.py FILE drop|shape|lie|dtype|unknown|overlap|outside|header|shard NAME, zeros|add NAME SIZES…, rename NAME OTHER.
-drop: the tensor is not there. shape: its sizes are another way round. lie: its sizes do not fit its bytes. dtype: it is of integers. unknown: it is of a type that there is not.
+"""Damages a file of safetensors: damage.py FILE drop|shape|lie|dtype|unknown|overlap|outside|header|shard NAME,
+zeros|add NAME SIZES…, rename NAME OTHER.
+drop: the tensor is not there. shape: its sizes are another way round. lie: its sizes do not fit its bytes. dtype: it is
+of integers. unknown: it is of a type that there is not.
 overlap: it lies where another one does. outside: it lies beyond the end. header: the header is longer than the file.
-zeros: all that have NAME in their names are zeros of other sizes. add: so is a new one. rename: what begins with NAME begins with OTHER.
-shard: the file becomes the only shard of an index, which says that NAME is there too (a whole index if there is such a tensor)."""
+zeros: all that have NAME in their names are zeros of other sizes. add: so is a new one. rename: what begins with NAME
+begins with OTHER.
+shard: the file becomes the only shard of an index, which says that NAME is there too (a whole index if there is such a
+tensor)."""
+
 import json
 import math
 import os
@@ -12,8 +17,8 @@ import sys
 path, what, name, *more = sys.argv[1:]
 data = open(path, "rb").read()
 length = struct.unpack("<Q", data[:8])[0]
-header = json.loads(data[8:8 + length])
-body = data[8 + length:]
+header = json.loads(data[8 : 8 + length])
+body = data[8 + length :]
 
 
 def take_out(key):
@@ -29,7 +34,9 @@ def take_out(key):
 if what == "drop":
     take_out(name)
 elif what == "shape":
-    header[name]["shape"] = header[name]["shape"][::-1] if len(header[name]["shape"]) > 1 else [1] + header[name]["shape"]
+    header[name]["shape"] = (
+        header[name]["shape"][::-1] if len(header[name]["shape"]) > 1 else [1] + header[name]["shape"]
+    )
     header.pop("__metadata__", None)
 elif what == "lie":
     header[name]["shape"][0] *= 1000
@@ -50,7 +57,11 @@ elif what in ("zeros", "add"):
         body += bytes(4 * math.prod(sizes))
     header.pop("__metadata__", None)
 elif what == "rename":
-    header = {key.replace(name, more[0], 1) if key.startswith(name) else key: value for key, value in header.items() if key != "__metadata__"}
+    header = {
+        key.replace(name, more[0], 1) if key.startswith(name) else key: value
+        for key, value in header.items()
+        if key != "__metadata__"
+    }
 elif what == "shard":
     shard = "model-1.safetensors"
     with open(path + ".index.json", "w") as index:

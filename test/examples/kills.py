@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Trains the examples with tiny options and stops them at random moments, again and again: however often that happens, the newest checkpoint, the pictures and
-what is printed at the end must be those of a run that nobody stopped.
+"""Trains the examples with tiny options and stops them at random moments, again and again: however often that happens,
+the newest checkpoint, the pictures and what is printed at the end must be those of a run that nobody stopped.
 
     test/examples/kills.py PATH-OF-SHEAF [--kills 20] [--seed N] [NAME…]
 
-Each of the programs is stopped so often by SIGKILL at a random moment, so often by SIGKILL while it writes a checkpoint, and a quarter as often by SIGINT, which must end it
-with status 130. They save after every step or two, so many of the random moments are inside a save as well. The seed of the moments is printed.
+Each of the programs is stopped so often by SIGKILL at a random moment, so often by SIGKILL while it writes a
+checkpoint, and a quarter as often by SIGINT, which must end it with status 130. They save after every step or two, so
+many of the random moments are inside a save as well. The seed of the moments is printed.
 """
+
 import argparse
 import os
 import pathlib
@@ -24,14 +26,80 @@ NAMES = str(EXAMPLES / "makemore" / "names.txt")
 
 
 def makemore(kind):
-    return ["makemore/makemore.shf", "--model", kind, "--data", NAMES, "--width", "16", "--layers", "1", "--samples", "2", "--steps", "60"]
+    return [
+        "makemore/makemore.shf",
+        "--model",
+        kind,
+        "--data",
+        NAMES,
+        "--width",
+        "16",
+        "--layers",
+        "1",
+        "--samples",
+        "2",
+        "--steps",
+        "60",
+    ]
 
 
 PROGRAMS = {
-    "nanogpt": ["nanogpt/nanogpt.shf", "--data", "../text", "--batch", "2", "--sample", "10", "--eval", "1", "--steps", "40"],
-    "nanogpt-bpe": ["nanogpt/nanogpt.shf", "--data", "../text", "--bpe", "270", "--batch", "2", "--sample", "10", "--eval", "1", "--steps", "40"],
-    "gpt2": ["gpt2/finetune.shf", "--model", "../gpt2", "--data", "../text", "--context", "16", "--batch", "2", "--lr", "3e-2", "--steps", "60"],
-    "gpt2-new": ["gpt2/finetune.shf", "--size", "tiny", "--data", "../text", "--context", "16", "--batch", "2", "--steps", "40"],
+    "nanogpt": [
+        "nanogpt/nanogpt.shf",
+        "--data",
+        "../text",
+        "--batch",
+        "2",
+        "--sample",
+        "10",
+        "--eval",
+        "1",
+        "--steps",
+        "40",
+    ],
+    "nanogpt-bpe": [
+        "nanogpt/nanogpt.shf",
+        "--data",
+        "../text",
+        "--bpe",
+        "270",
+        "--batch",
+        "2",
+        "--sample",
+        "10",
+        "--eval",
+        "1",
+        "--steps",
+        "40",
+    ],
+    "gpt2": [
+        "gpt2/finetune.shf",
+        "--model",
+        "../gpt2",
+        "--data",
+        "../text",
+        "--context",
+        "16",
+        "--batch",
+        "2",
+        "--lr",
+        "3e-2",
+        "--steps",
+        "60",
+    ],
+    "gpt2-new": [
+        "gpt2/finetune.shf",
+        "--size",
+        "tiny",
+        "--data",
+        "../text",
+        "--context",
+        "16",
+        "--batch",
+        "2",
+        "--steps",
+        "40",
+    ],
     **{"makemore-" + kind: makemore(kind) for kind in ("bigram", "mlp", "bow", "rnn", "gru", "lstm", "transformer")},
     "olmo2": ["olmo2/train.shf", "--model", "../olmo2", "../prompt.bin", "--lr", "0.01", "--steps", "40"],
     "cnn": ["cnn/cnn.shf", "--channels", "4", "--batch", "8", "--steps", "60"],
@@ -47,7 +115,18 @@ class Example:
     def __init__(self, sheaf, name, scratch):
         program, *options = PROGRAMS[name]
         self.name, self.scratch = name, scratch
-        self.command = [sheaf, str(EXAMPLES / program), "--", *options, "--every", "1", "--path", "run", "--plot", "curve.svg"]
+        self.command = [
+            sheaf,
+            str(EXAMPLES / program),
+            "--",
+            *options,
+            "--every",
+            "1",
+            "--path",
+            "run",
+            "--plot",
+            "curve.svg",
+        ]
         self.whole = self.results(self.end(self.start("whole")))
         # Once more, now that its compiled code is on the disk: what a run takes from here on.
         begin = time.monotonic()
@@ -71,7 +150,11 @@ class Example:
         """What must not depend on stops: the newest checkpoint, pictures, the lines that do not tell how far it is."""
         newest = max(p for p in (at / "run").iterdir() if p.name.startswith("step-"))
         lines = [l for l in (at / "out").read_text().splitlines() if not re.match(r" *\d+/\d+ ", l)]
-        return {newest.name: newest.read_bytes(), "printed": lines, **{p.name: p.read_bytes() for p in at.iterdir() if p.suffix in (".svg", ".png")}}
+        return {
+            newest.name: newest.read_bytes(),
+            "printed": lines,
+            **{p.name: p.read_bytes() for p in at.iterdir() if p.suffix in (".svg", ".png")},
+        }
 
     def compare(self, at, how):
         for name, value in self.results(at).items():
@@ -90,6 +173,7 @@ def at_random(example, rng):
     def wait(process, at):
         while process.poll() is None and time.monotonic() < moment:
             time.sleep(0.0005)
+
     return wait
 
 
@@ -106,6 +190,7 @@ def inside_save(example, rng):
                 pass
             if len(seen) >= skip:
                 return
+
     return wait
 
 
@@ -158,8 +243,18 @@ def main():
             kills = stop_often(example, args.kills, signal.SIGKILL, at_random, rng, "SIGKILL")
             saves = stop_often(example, args.kills, signal.SIGKILL, inside_save, rng, "SIGKILL inside a save")
             breaks = stop_often(example, max(1, args.kills // 4), signal.SIGINT, at_random, rng, "SIGINT")
-            print(f"ok {name}: " + ", ".join(f"{stops} {what} in {runs} runs" for what, (stops, runs) in
-                                             (("kills", kills), ("kills inside a save", saves), ("interrupts", breaks))), flush=True)
+            print(
+                f"ok {name}: "
+                + ", ".join(
+                    f"{stops} {what} in {runs} runs"
+                    for what, (stops, runs) in (
+                        ("kills", kills),
+                        ("kills inside a save", saves),
+                        ("interrupts", breaks),
+                    )
+                ),
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""Python hands arrays over, Sheaf trains on them where they are, Python gets the weights. NumPy and PyTorch arrays go the same way."""
+"""Python hands arrays over, Sheaf trains on them where they are, Python gets the weights. NumPy and PyTorch arrays go
+the same way."""
+
 from array import array
 
 import sheaf

@@ -1,6 +1,8 @@
-"""Adds to goldens/: PyTorch checkpoints, pictures, sound, tables and sharded safetensors, each beside the JSON of what it
-must load as. Needs numpy, ml_dtypes, safetensors, torch, pillow and pandas. Run from this folder: python make_file_goldens.py
+"""Adds to goldens/: PyTorch checkpoints, pictures, sound, tables and sharded safetensors, each beside the JSON of what
+it must load as. Needs numpy, ml_dtypes, safetensors, torch, pillow and pandas. Run from this folder: python
+make_file_goldens.py
 """
+
 import json
 import os
 import struct
@@ -27,6 +29,7 @@ def as_arrays(v):
     if isinstance(v, torch.Tensor):
         if v.dtype == torch.bfloat16:
             import ml_dtypes
+
             return v.detach().contiguous().view(torch.int16).numpy().view(ml_dtypes.bfloat16)
         return v.detach().contiguous().numpy()
     if isinstance(v, dict):
@@ -50,15 +53,40 @@ def make_torch():
     model(torch.randn(5, 3)).sum().backward()
     optimizer.step()
     base = torch.arange(24, dtype=torch.float32).reshape(4, 6)
-    kinds = {str(d).split(".")[1]: torch.tensor([0, 1, 5]).to(d) for d in
-             (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool)}
+    kinds = {
+        str(d).split(".")[1]: torch.tensor([0, 1, 5]).to(d)
+        for d in (
+            torch.float32,
+            torch.float64,
+            torch.float16,
+            torch.bfloat16,
+            torch.int64,
+            torch.int32,
+            torch.int16,
+            torch.int8,
+            torch.uint8,
+            torch.bool,
+        )
+    }
     things = {
         "state": model.state_dict(),
         "kinds": kinds,
-        "views": {"rows": base[1:3], "columns": base.t(), "one": base[2, 3], "spread": torch.ones(1).expand(3), "empty": torch.zeros(0, 3)},
+        "views": {
+            "rows": base[1:3],
+            "columns": base.t(),
+            "one": base[2, 3],
+            "spread": torch.ones(1).expand(3),
+            "empty": torch.zeros(0, 3),
+        },
         # as nanoGPT writes them
-        "checkpoint": {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "model_args": {"n_layer": 2, "bias": False, "dropout": 0.5},
-                       "iter_num": 7, "best_val_loss": torch.tensor(1.5), "config": {"out_dir": "out", "always_save": True, "device": None}},
+        "checkpoint": {
+            "model": model.state_dict(),
+            "optimizer": optimizer.state_dict(),
+            "model_args": {"n_layer": 2, "bias": False, "dropout": 0.5},
+            "iter_num": 7,
+            "best_val_loss": torch.tensor(1.5),
+            "config": {"out_dir": "out", "always_save": True, "device": None},
+        },
         "parameter": {"w": torch.nn.Parameter(torch.ones(2, 2)), "size": torch.Size([2, 3])},
     }
     for name, value in things.items():
@@ -74,8 +102,13 @@ def make_pictures():
     grey = RNG.integers(0, 256, (5, 7), np.uint8)
     colour = RNG.integers(0, 256, (6, 5, 3), np.uint8)
     ramp = np.arange(48, dtype=np.uint8).reshape(6, 8) * 5
-    for name, a, mode in (("grey", grey, "L"), ("rgb", colour, "RGB"), ("rgba", RNG.integers(0, 256, (4, 3, 4), np.uint8), "RGBA"),
-                          ("la", RNG.integers(0, 256, (4, 3, 2), np.uint8), "LA"), ("ramp", ramp, "L")):
+    for name, a, mode in (
+        ("grey", grey, "L"),
+        ("rgb", colour, "RGB"),
+        ("rgba", RNG.integers(0, 256, (4, 3, 4), np.uint8), "RGBA"),
+        ("la", RNG.integers(0, 256, (4, 3, 2), np.uint8), "LA"),
+        ("ramp", ramp, "L"),
+    ):
         Image.fromarray(a, mode).save(path(name + ".png"))
         expect(name + ".png", a)
     bits = grey > 128
@@ -96,7 +129,10 @@ def make_sound():
     t = np.sin(np.arange(20) * 0.7)
     for width, scale in ((1, 127), (2, 32767), (3, 8388607), (4, 2147483647)):
         ints = np.round(t * scale).astype(np.int64)
-        raw = b"".join(int(v + 128).to_bytes(1, "little") if width == 1 else int(v).to_bytes(width, "little", signed=True) for v in ints)
+        raw = b"".join(
+            int(v + 128).to_bytes(1, "little") if width == 1 else int(v).to_bytes(width, "little", signed=True)
+            for v in ints
+        )
         name = f"sound{8 * width}.wav"
         with wave.open(path(name), "wb") as w:
             w.setnchannels(1 if width != 2 else 2)
@@ -106,19 +142,42 @@ def make_sound():
         values = (ints / 2.0 ** (8 * width - 1)).astype(np.float32)
         expect(name, {"rate": 16000, "samples": values if width != 2 else values.reshape(-1, 2)})
     floats = t.astype("<f4")
-    body = b"WAVEfmt " + struct.pack("<IHHIIHH", 16, 3, 1, 8000, 32000, 4, 32) + b"LIST" + struct.pack("<I", 3) + b"abc\0" + b"data" + struct.pack("<I", floats.nbytes) + floats.tobytes()
+    body = (
+        b"WAVEfmt "
+        + struct.pack("<IHHIIHH", 16, 3, 1, 8000, 32000, 4, 32)
+        + b"LIST"
+        + struct.pack("<I", 3)
+        + b"abc\0"
+        + b"data"
+        + struct.pack("<I", floats.nbytes)
+        + floats.tobytes()
+    )
     with open(path("floats.wav"), "wb") as f:
         f.write(b"RIFF" + struct.pack("<I", len(body)) + body)
     expect("floats.wav", {"rate": 8000, "samples": floats})
 
 
 def make_tables():
-    frame = pd.DataFrame({"n": [1, -2, 3], "big": [1, 1 << 40, 0], "x": [0.5, None, -1e-3], "yes": [True, False, True],
-                          "text": ["a,b", 'say "hi"', "two\nlines"], "mixed": ["1", "x", ""]})
+    frame = pd.DataFrame(
+        {
+            "n": [1, -2, 3],
+            "big": [1, 1 << 40, 0],
+            "x": [0.5, None, -1e-3],
+            "yes": [True, False, True],
+            "text": ["a,b", 'say "hi"', "two\nlines"],
+            "mixed": ["1", "x", ""],
+        }
+    )
     frame.to_csv(path("frame.csv"), index=False)
     frame.to_csv(path("frame.tsv"), index=False, sep="\t")
-    columns = {"n": np.array([1, -2, 3], np.int32), "big": np.array([1, 1 << 40, 0]), "x": np.array([0.5, 9, -1e-3], np.float32), "yes": np.array([True, False, True]),
-               "text": ["a,b", 'say "hi"', "two\nlines"], "mixed": ["1", "x", ""]}
+    columns = {
+        "n": np.array([1, -2, 3], np.int32),
+        "big": np.array([1, 1 << 40, 0]),
+        "x": np.array([0.5, 9, -1e-3], np.float32),
+        "yes": np.array([True, False, True]),
+        "text": ["a,b", 'say "hi"', "two\nlines"],
+        "mixed": ["1", "x", ""],
+    }
     for name in ("frame.csv", "frame.tsv"):
         expect(name, columns)
         # NaN has no JSON of its own: null stands for it in data

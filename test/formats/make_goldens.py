@@ -2,6 +2,7 @@
 
 Needs numpy, safetensors and ml_dtypes. Run from this folder: python make_goldens.py
 """
+
 import collections
 import json
 import os
@@ -14,8 +15,21 @@ import numpy as np
 from safetensors.numpy import save_file
 
 OUT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "goldens")
-NAMES = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "int8": "i8", "int16": "i16",
-         "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "i64", "bool": "bool"}
+NAMES = {
+    "float32": "f32",
+    "float64": "f64",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "int8": "i8",
+    "int16": "i16",
+    "int32": "i32",
+    "int64": "i64",
+    "uint8": "u8",
+    "uint16": "u16",
+    "uint32": "u32",
+    "uint64": "i64",
+    "bool": "bool",
+}
 RNG = np.random.default_rng(7)
 
 
@@ -93,24 +107,57 @@ class Unknown:
 
 def make_pickles():
     shared = [1, 2]
-    plain = {"none": None, "yes": True, "no": False, "small": 5, "byte": 200, "two": 60000, "four": -70000,
-             "long": 1 << 40, "negative": -(1 << 62), "most": -(1 << 63), "zero": 0, "float": 0.1, "text": "héllo ☃",
-             "long text": "x" * 300, "list": [1, "a", [], [2.5]], "empty": {}, "tuples": ((), (1,), (1, 2), (1, 2, 3),
-             (1, 2, 3, 4)), "shared": [shared, shared], 3: "int key", "ordered": collections.OrderedDict(b=1, a=2),
-             "nested": {"deep": {"er": [(None,)]}}}
+    plain = {
+        "none": None,
+        "yes": True,
+        "no": False,
+        "small": 5,
+        "byte": 200,
+        "two": 60000,
+        "four": -70000,
+        "long": 1 << 40,
+        "negative": -(1 << 62),
+        "most": -(1 << 63),
+        "zero": 0,
+        "float": 0.1,
+        "text": "héllo ☃",
+        "long text": "x" * 300,
+        "list": [1, "a", [], [2.5]],
+        "empty": {},
+        "tuples": ((), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4)),
+        "shared": [shared, shared],
+        3: "int key",
+        "ordered": collections.OrderedDict(b=1, a=2),
+        "nested": {"deep": {"er": [(None,)]}},
+    }
     numbers = arrays()
-    big = {k + " big": v.astype(v.dtype.newbyteorder(">")) for k, v in numbers.items() if k in ("float32", "int64", "int16")}
+    big = {
+        k + " big": v.astype(v.dtype.newbyteorder(">"))
+        for k, v in numbers.items()
+        if k in ("float32", "int64", "int16")
+    }
     big_expected = {k + " big": numbers[k] for k in ("float32", "int64", "int16")}
     fortran = np.asfortranarray(np.arange(24, dtype=np.float32).reshape(2, 3, 4))
     shuffled = np.ascontiguousarray(np.arange(24, dtype=np.int32).reshape(2, 3, 4)).transpose(1, 0, 2)
-    more = {"fortran": fortran, "shuffled": shuffled, "zero-d": np.array(2.5, np.float32), "empty": np.zeros((0, 3), np.float32),
-            "scalar": np.float64(0.1), "int scalar": np.int64(1 << 40), "bool scalar": np.bool_(True),
-            "strided": np.arange(10, dtype=np.int32)[::3], "u64": np.array([1, 2], np.uint64)}
+    more = {
+        "fortran": fortran,
+        "shuffled": shuffled,
+        "zero-d": np.array(2.5, np.float32),
+        "empty": np.zeros((0, 3), np.float32),
+        "scalar": np.float64(0.1),
+        "int scalar": np.int64(1 << 40),
+        "bool scalar": np.bool_(True),
+        "strided": np.arange(10, dtype=np.int32)[::3],
+        "u64": np.array([1, 2], np.uint64),
+    }
     some_bytes = [b"\x00\x7f\x80\xff", b"y" * 300, b"", bytearray(b"\xfe\x01"), bytearray()]
     for protocol in (2, 3, 4, 5):
         write(f"plain{protocol}.pkl", pickle.dumps(plain, protocol), plain)
-        write(f"arrays{protocol}.pkl", pickle.dumps({**numbers, **big, **more}, protocol),
-              {**numbers, **big_expected, **more})
+        write(
+            f"arrays{protocol}.pkl",
+            pickle.dumps({**numbers, **big, **more}, protocol),
+            {**numbers, **big_expected, **more},
+        )
         write(f"bytes{protocol}.pkl", pickle.dumps(some_bytes, protocol), some_bytes)
         a = np.arange(6, dtype=np.float32).reshape(2, 3)
         write(f"jax{protocol}.pkl", pickle.dumps({"w": JaxArray(a)}, protocol), {"w": a})
@@ -128,12 +175,31 @@ def make_safetensors():
     w = np.arange(6, dtype=np.float32).reshape(2, 3)
     b = np.array([1.5, -2.5], np.float32)
     flat = {f"layers.{i}.w": w + i for i in range(11)}
-    flat.update({"layers.10.b": b, "head.bias": b, "step": np.array(7, np.int32), "odd.0": b, "odd.2": b, "one.0": b,
-                 "zero": np.zeros((0, 4), np.float32)})
+    flat.update(
+        {
+            "layers.10.b": b,
+            "head.bias": b,
+            "step": np.array(7, np.int32),
+            "odd.0": b,
+            "odd.2": b,
+            "one.0": b,
+            "zero": np.zeros((0, 4), np.float32),
+        }
+    )
     layers = [{"w": w + i} for i in range(11)]
     layers[10]["b"] = b
-    save("tree.safetensors", flat, {"layers": layers, "head": {"bias": b}, "step": np.array(7, np.int32),
-                                    "odd": {"0": b, "2": b}, "one": [b], "zero": np.zeros((0, 4), np.float32)})
+    save(
+        "tree.safetensors",
+        flat,
+        {
+            "layers": layers,
+            "head": {"bias": b},
+            "step": np.array(7, np.int32),
+            "odd": {"0": b, "2": b},
+            "one": [b],
+            "zero": np.zeros((0, 4), np.float32),
+        },
+    )
 
 
 def make_npy():

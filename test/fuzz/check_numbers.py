@@ -1,10 +1,11 @@
-"""Random programs over ints, floats, bools, 0-d tensors and small tensors whose result is known to the letter: which kind of
-number comes out of what, in loops too, whose accumulator changes its kind from turn to turn. The rules are written down here
-once more, from the text of the specification.
+"""Random programs over ints, floats, bools, 0-d tensors and small tensors whose result is known to the letter: which
+kind of number comes out of what, in loops too, whose accumulator changes its kind from turn to turn. The rules are
+written down here once more, from the text of the specification.
 
 Usage: python check_numbers.py PATH-OF-SHEAF [FIRST-SEED [LAST-SEED [FLAG …]]]    e.g. … build/sheaf 0 1000 --jit=always
 Prints the programs whose output differs; the exit status is 1 if there are any.
 """
+
 import operator
 import random
 
@@ -23,6 +24,7 @@ class Undefined(Exception):
 
 
 # A value is an int, a bool, an F32, an array (a tensor: f32, i32 or bool), a list or a dict.
+
 
 def is_tensor(v):
     return isinstance(v, np.ndarray)
@@ -79,8 +81,13 @@ def arithmetic(name, a, b):
         if is_tensor(a) or is_tensor(b) or isinstance(a, F32) or isinstance(b, F32):  # a 0-d tensor gives a float
             return F32(small(f(F32(a), F32(b))))
         return int(small(f(int(a), int(b))))
-    kinds = [v.dtype.kind if is_tensor(v) else "f" if isinstance(v, F32) else "b" if isinstance(v, bool) else "i" for v in (a, b)]
-    if kinds == ["b", "b"] or (is_array(a) and is_array(b) and a.shape != b.shape and 1 not in (a.shape[0], b.shape[0])):
+    kinds = [
+        v.dtype.kind if is_tensor(v) else "f" if isinstance(v, F32) else "b" if isinstance(v, bool) else "i"
+        for v in (a, b)
+    ]
+    if kinds == ["b", "b"] or (
+        is_array(a) and is_array(b) and a.shape != b.shape and 1 not in (a.shape[0], b.shape[0])
+    ):
         raise Undefined
     dtype = F32 if "f" in kinds else np.int32
     return np.asarray(small(f(np.asarray(a).astype(dtype), np.asarray(b).astype(dtype))))
@@ -157,12 +164,19 @@ class Programs:
 
     def constant(self):
         n, three = self.random.randint(-3, 6), [self.random.randint(-3, 5) for _ in range(3)]
-        return self.pick([
-            (str(n), lambda e: n), (str(n), lambda e: n), (str(n / 4), lambda e: F32(n / 4)), (str(n / 4), lambda e: F32(n / 4)),
-            (str(n > 1).lower(), lambda e: n > 1), (f"(where true {n / 4} 0)", lambda e: np.array(n / 4, dtype=F32)),
-            ("[" + " ".join(str(x / 2) for x in three) + "]", lambda e: np.array(three, dtype=F32) / F32(2)),
-            (f"(arange {n} {n + 3})", lambda e: np.arange(n, n + 3, dtype=np.int32)),
-            ("(> [" + " ".join(map(str, three)) + "] 1)", lambda e: np.array(three) > 1)])
+        return self.pick(
+            [
+                (str(n), lambda e: n),
+                (str(n), lambda e: n),
+                (str(n / 4), lambda e: F32(n / 4)),
+                (str(n / 4), lambda e: F32(n / 4)),
+                (str(n > 1).lower(), lambda e: n > 1),
+                (f"(where true {n / 4} 0)", lambda e: np.array(n / 4, dtype=F32)),
+                ("[" + " ".join(str(x / 2) for x in three) + "]", lambda e: np.array(three, dtype=F32) / F32(2)),
+                (f"(arange {n} {n + 3})", lambda e: np.arange(n, n + 3, dtype=np.int32)),
+                ("(> [" + " ".join(map(str, three)) + "] 1)", lambda e: np.array(three) > 1),
+            ]
+        )
 
     def gen(self, names, depth):
         self.budget -= 1
@@ -181,16 +195,24 @@ class Programs:
     def form_one(self, names, depth):
         (a, f), k, name = self.gen(names, depth), self.pick([2, 3, 2.0]), self.pick(["//", "mod"])
         convert, half = self.pick(["int", "float", "abs", "sum", "max", "+"]), self.pick([2, 4, 0.5])
-        return self.pick([
-            (f"(- {a})", lambda e: negated(f(e))), (f"(/ {a} {half})", lambda e: divided(f(e), half)),
-            (f"({name} {a} {k})", lambda e: floored(name, f(e), k)), (f"({convert} {a})", lambda e: converted(convert, f(e)))])
+        return self.pick(
+            [
+                (f"(- {a})", lambda e: negated(f(e))),
+                (f"(/ {a} {half})", lambda e: divided(f(e), half)),
+                (f"({name} {a} {k})", lambda e: floored(name, f(e), k)),
+                (f"({convert} {a})", lambda e: converted(convert, f(e))),
+            ]
+        )
 
     def form_choice(self, names, depth):
         name, ((x, fx), (y, fy), (a, f), (b, g)) = self.pick(sorted(COMPARE)), self.several(4, names, depth)
-        return self.pick([
-            (f"(if {x} {a} {b})", lambda e: f(e) if is_true(fx(e)) else g(e)),
-            (f"(if ({name} {x} {y}) {a} {b})", lambda e: f(e) if compared(name, fx(e), fy(e)) else g(e)),
-            (f"({name} {x} {y})", lambda e: compared(name, fx(e), fy(e)))])
+        return self.pick(
+            [
+                (f"(if {x} {a} {b})", lambda e: f(e) if is_true(fx(e)) else g(e)),
+                (f"(if ({name} {x} {y}) {a} {b})", lambda e: f(e) if compared(name, fx(e), fy(e)) else g(e)),
+                (f"({name} {x} {y})", lambda e: compared(name, fx(e), fy(e))),
+            ]
+        )
 
     def form_let(self, names, depth):
         n, (a, f) = self.pick(NAMES), self.gen(names, depth)
@@ -201,9 +223,16 @@ class Programs:
         items, i = self.several(self.random.randint(1, 3), names, depth), self.pick([0, -1])
         text, values = " ".join(t for t, _ in items), lambda e: [f(e) for _, f in items]
         a, f = items[0]
-        return self.pick([
-            (f"[{text}]", lambda e: vector(values(e))), (f"(list {text})", values), (f"(get {a} {i})", lambda e: elements(f(e))[i]),
-            (f"(nth {a} {i})", lambda e: elements(f(e))[i]), (f"{{:k {a}}}", lambda e: {"k": f(e)}), (f"(get {{:k {a}}} :k)", f)])
+        return self.pick(
+            [
+                (f"[{text}]", lambda e: vector(values(e))),
+                (f"(list {text})", values),
+                (f"(get {a} {i})", lambda e: elements(f(e))[i]),
+                (f"(nth {a} {i})", lambda e: elements(f(e))[i]),
+                (f"{{:k {a}}}", lambda e: {"k": f(e)}),
+                (f"(get {{:k {a}}} :k)", f),
+            ]
+        )
 
     def form_repeat(self, names, depth):
         n, turns, (a, f) = self.pick(NAMES), self.random.randint(0, 4), self.gen(names, depth)
@@ -215,9 +244,13 @@ class Programs:
                 v = g({**e, n: v, "i": i})
             return v
 
-        return self.pick([
-            f"(repeat [i {turns}] [{n} {a}] {b})", f"(loop [{n} {a} i 0] (if (= i {turns}) {n} (recur {b} (+ i 1))))",
-            f"(second (while (< (first st) {turns}) [st (list 0 {a})] (let [[i {n}] st] (list (+ i 1) {b}))))"]), run
+        return self.pick(
+            [
+                f"(repeat [i {turns}] [{n} {a}] {b})",
+                f"(loop [{n} {a} i 0] (if (= i {turns}) {n} (recur {b} (+ i 1))))",
+                f"(second (while (< (first st) {turns}) [st (list 0 {a})] (let [[i {n}] st] (list (+ i 1) {b}))))",
+            ]
+        ), run
 
     def form_fold(self, names, depth):
         (n, x), ((xs, fxs), (a, f)) = self.random.sample(NAMES, 2), self.several(2, names, depth)
@@ -233,10 +266,13 @@ class Programs:
             return out if part == "second" else v
 
         part = self.pick(["first", "second"])
-        return self.pick([
-            (f"(reduce (fn [{n} {x}] {b}) {a} {xs})", lambda e: run(e, None)),
-            (f"({part} (scan (fn [{n} {x}] (list {b} {c})) {a} {xs}))", lambda e: run(e, part)),
-            (f"(map (fn [{x}] {m}) {xs})", lambda e: [fm({**e, x: y}) for y in elements(fxs(e))])])
+        return self.pick(
+            [
+                (f"(reduce (fn [{n} {x}] {b}) {a} {xs})", lambda e: run(e, None)),
+                (f"({part} (scan (fn [{n} {x}] (list {b} {c})) {a} {xs}))", lambda e: run(e, part)),
+                (f"(map (fn [{x}] {m}) {xs})", lambda e: [fm({**e, x: y}) for y in elements(fxs(e))]),
+            ]
+        )
 
     def form_call(self, names, depth):
         if not self.functions:

@@ -1,4 +1,6 @@
-"""What check_meaning.py, check_numbers.py and check_tensors.py share: running programs that were made with their meaning."""
+"""What check_meaning.py, check_numbers.py and check_tensors.py share: running programs that were made with their
+meaning."""
+
 import subprocess
 import sys
 import tempfile

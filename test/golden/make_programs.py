@@ -8,6 +8,7 @@ never passes through our own code. Answers are computed in float64. A program is
 conditioned: the same computation in float32 agrees to a quarter of the tolerance of the cases, and moving the inputs by
 1e-4 in either direction moves the answer by little (which also throws out kinks, ties and jumps).
 """
+
 import argparse
 import math
 import os
@@ -32,6 +33,7 @@ class Reject(Exception):
 
 
 # --- nodes -----------------------------------------------------------------------------------------------------------
+
 
 class N:
     """A subexpression: text, shape, and fn(env) -> array. env["xp"] is numpy or jax.numpy, env["dt"] the float type."""
@@ -104,13 +106,22 @@ def reduce_with(xp, op, x, axis=None, keepdims=False):
 
 
 UNARY = {
-    "sin": lambda xp, x: xp.sin(x), "cos": lambda xp, x: xp.cos(x), "tanh": lambda xp, x: xp.tanh(x),
-    "exp": lambda xp, x: xp.exp(x), "sigmoid": sigmoid, "silu": lambda xp, x: x * sigmoid(xp, x),
+    "sin": lambda xp, x: xp.sin(x),
+    "cos": lambda xp, x: xp.cos(x),
+    "tanh": lambda xp, x: xp.tanh(x),
+    "exp": lambda xp, x: xp.exp(x),
+    "sigmoid": sigmoid,
+    "silu": lambda xp, x: x * sigmoid(xp, x),
     "gelu": lambda xp, x: 0.5 * x * (1 + xp.tanh(0.7978845608 * (x + 0.044715 * x * x * x))),
-    "relu": lambda xp, x: xp.where(x >= 0, x, 0 * x), "abs": lambda xp, x: xp.abs(x), "-": lambda xp, x: -x,
-    "expm1": lambda xp, x: xp.expm1(x), "erf": erf, "selu": lambda xp, x: 1.0507009873554805 * xp.where(x > 0, x, 1.6732632423543772 * (xp.exp(xp.minimum(x, 0)) - 1)),
+    "relu": lambda xp, x: xp.where(x >= 0, x, 0 * x),
+    "abs": lambda xp, x: xp.abs(x),
+    "-": lambda xp, x: -x,
+    "expm1": lambda xp, x: xp.expm1(x),
+    "erf": erf,
+    "selu": lambda xp, x: 1.0507009873554805 * xp.where(x > 0, x, 1.6732632423543772 * (xp.exp(xp.minimum(x, 0)) - 1)),
     "celu": lambda xp, x: xp.where(x > 0, x, xp.exp(xp.minimum(x, 0)) - 1),
-    "inc": lambda xp, x: x + 1, "dec": lambda xp, x: x - 1,
+    "inc": lambda xp, x: x + 1,
+    "dec": lambda xp, x: x - 1,
 }
 POSITIVE_UNARY = {"log": lambda xp, x: xp.log(x), "sqrt": lambda xp, x: xp.sqrt(x), "log1p": lambda xp, x: xp.log1p(x)}
 
@@ -156,8 +167,10 @@ class Gen:
                 return N(f"({op} {n})", (), lambda env: reduce_with(env["xp"], op, env[n]))
             if s and shape and math.prod(s) == math.prod(shape):
                 return N(f"(reshape {n} {shape_text(shape)})", shape, lambda env: env["xp"].reshape(env[n], shape))
-            if len(s) < len(shape) and s and s == shape[len(shape) - len(s):]:
-                return N(f"(broadcast-to {n} {shape_text(shape)})", shape, lambda env: env["xp"].broadcast_to(env[n], shape))
+            if len(s) < len(shape) and s and s == shape[len(shape) - len(s) :]:
+                return N(
+                    f"(broadcast-to {n} {shape_text(shape)})", shape, lambda env: env["xp"].broadcast_to(env[n], shape)
+                )
         return None
 
     # Each rule returns a node of the wanted shape or None when it does not apply.
@@ -176,8 +189,11 @@ class Gen:
     def positive(self, shape, depth, scope):
         x = self.expr(shape, depth, scope)
         c = self.r.choice([0.5, 1.0, 1.5])
-        return N(f"(+ (* {x.text} {x.text}) {c})", shape, lambda env: x.fn(env) * x.fn(env) + c) if len(x.text) < 12 \
+        return (
+            N(f"(+ (* {x.text} {x.text}) {c})", shape, lambda env: x.fn(env) * x.fn(env) + c)
+            if len(x.text) < 12
             else N(f"(+ (exp (sin {x.text})) {c})", shape, lambda env: env["xp"].exp(env["xp"].sin(x.fn(env))) + c)
+        )
 
     def unary(self, shape, depth, scope):
         if self.r.random() < 0.25:
@@ -195,8 +211,14 @@ class Gen:
             b = self.positive(b.shape, depth - 1, scope)
         elif self.r.random() < 0.4:
             a, b = b, a
-        f = {"+": lambda xp, x, y: x + y, "-": lambda xp, x, y: x - y, "*": lambda xp, x, y: x * y, "/": lambda xp, x, y: x / y,
-             "maximum": lambda xp, x, y: xp.where(x >= y, x, y), "minimum": lambda xp, x, y: xp.where(x <= y, x, y)}[op]
+        f = {
+            "+": lambda xp, x, y: x + y,
+            "-": lambda xp, x, y: x - y,
+            "*": lambda xp, x, y: x * y,
+            "/": lambda xp, x, y: x / y,
+            "maximum": lambda xp, x, y: xp.where(x >= y, x, y),
+            "minimum": lambda xp, x, y: xp.where(x <= y, x, y),
+        }[op]
         return N(f"({op} {a.text} {b.text})", shape, lambda env: f(env["xp"], a.fn(env), b.fn(env)))
 
     def nary(self, shape, depth, scope):
@@ -209,6 +231,7 @@ class Gen:
                 w = p.fn(env)
                 v = v + w if op == "+" else v * w if op == "*" else v - w
             return v
+
         return N(f"({op} {' '.join(p.text for p in parts)})", shape, fn)
 
     def broadcastable(self, shape):
@@ -218,7 +241,7 @@ class Gen:
         if k < 0.6:
             return ()
         if k < 0.8:
-            return shape[self.r.randrange(len(shape)):]
+            return shape[self.r.randrange(len(shape)) :]
         return tuple(1 if self.r.random() < 0.5 else d for d in shape)
 
     def power(self, shape, depth, scope):
@@ -230,21 +253,30 @@ class Gen:
             e = self.r.choice([0.5, -0.5, 1.5, -1, 0.25])
             return N(f"(** {x.text} {e})", shape, lambda env: x.fn(env) ** float(e))
         y = self.expr(self.broadcastable(shape), depth - 1, scope)
-        return N(f"(** {x.text} {y.text})", shape, lambda env: env["xp"].power(x.fn(env), y.fn(env) * env["xp"].ones((), env["dt"])))
+        return N(
+            f"(** {x.text} {y.text})",
+            shape,
+            lambda env: env["xp"].power(x.fn(env), y.fn(env) * env["xp"].ones((), env["dt"])),
+        )
 
     def where(self, shape, depth, scope):
         c, d = self.expr(shape, depth - 1, scope), self.expr(self.broadcastable(shape), 0, scope)
         a, b = self.expr(shape, depth, scope), self.expr(self.broadcastable(shape), depth - 1, scope)
         op = self.r.choice(["<", ">", "<=", ">="])
         f = {"<": lambda x, y: x < y, ">": lambda x, y: x > y, "<=": lambda x, y: x <= y, ">=": lambda x, y: x >= y}[op]
-        return N(f"(where ({op} {c.text} {d.text}) {a.text} {b.text})", shape,
-                 lambda env: env["xp"].where(f(c.fn(env), d.fn(env)), a.fn(env), b.fn(env)))
+        return N(
+            f"(where ({op} {c.text} {d.text}) {a.text} {b.text})",
+            shape,
+            lambda env: env["xp"].where(f(c.fn(env), d.fn(env)), a.fn(env), b.fn(env)),
+        )
 
     def clip(self, shape, depth, scope):
         x = self.expr(shape, depth, scope)
         lo, hi = self.r.choice([(-1, 1), (-0.5, 2), (0, 1.5)])
         op = self.r.choice(["clip", "clamp"])
-        return N(f"({op} {x.text} {lo} {hi})", shape, lambda env: env["xp"].minimum(env["xp"].maximum(x.fn(env), lo), hi))
+        return N(
+            f"({op} {x.text} {lo} {hi})", shape, lambda env: env["xp"].minimum(env["xp"].maximum(x.fn(env), lo), hi)
+        )
 
     def reduction(self, shape, depth, scope):
         axis = self.r.randrange(len(shape) + 1)
@@ -266,6 +298,7 @@ class Gen:
             if op == "norm":
                 return xp.sqrt(xp.sum(v * v, axis=axis))
             return reduce_with(xp, op, v, axis)
+
         if not shape and self.r.random() < 0.6:
             return N(f"({op} {x.text})", shape, fn)
         return N(f"({op} {x.text} :axis {shown})", shape, fn)
@@ -275,12 +308,15 @@ class Gen:
         if not ones:
             return None
         axis = self.r.choice(ones)
-        inner = shape[:axis] + (self.r.choice([2, 3, 4]),) + shape[axis + 1:]
+        inner = shape[:axis] + (self.r.choice([2, 3, 4]),) + shape[axis + 1 :]
         x = self.expr(inner, depth, scope)
         op = self.r.choice(["sum", "mean", "max", "min", "var"])
         flag = self.r.choice([":keepdims", ":keepdims true"])
-        return N(f"({op} {x.text} :axis {axis} {flag})", shape,
-                 lambda env: reduce_with(env["xp"], op, env["xp"].broadcast_to(x.fn(env), inner), axis, True))
+        return N(
+            f"({op} {x.text} :axis {axis} {flag})",
+            shape,
+            lambda env: reduce_with(env["xp"], op, env["xp"].broadcast_to(x.fn(env), inner), axis, True),
+        )
 
     def total(self, shape, depth, scope):
         if shape:
@@ -296,8 +332,32 @@ class Gen:
             return None
         n = len(shape)
         axis = self.r.randrange(n)
-        kind = self.r.choice(["reshape", "transpose", "swapaxes", "slice", "concat", "stack", "pad", "flip", "roll", "get", "gather",
-                              "take", "at", "tile", "squeeze", "expand", "moveaxis", "split", "rollflat", "index-update", "tril", "at-set"])
+        kind = self.r.choice(
+            [
+                "reshape",
+                "transpose",
+                "swapaxes",
+                "slice",
+                "concat",
+                "stack",
+                "pad",
+                "flip",
+                "roll",
+                "get",
+                "gather",
+                "take",
+                "at",
+                "tile",
+                "squeeze",
+                "expand",
+                "moveaxis",
+                "split",
+                "rollflat",
+                "index-update",
+                "tril",
+                "at-set",
+            ]
+        )
         if kind == "reshape":
             sizes = list(shape)
             self.r.shuffle(sizes)
@@ -308,11 +368,19 @@ class Gen:
             target = list(shape)
             if self.r.random() < 0.4:
                 target[self.r.randrange(n)] = -1
-            return N(f"(reshape {x.text} {self.r.choice([chr(39), ''])}{shape_text(target)})", shape, lambda env: env["xp"].reshape(env["xp"].broadcast_to(x.fn(env), inner), shape))
+            return N(
+                f"(reshape {x.text} {self.r.choice([chr(39), ''])}{shape_text(target)})",
+                shape,
+                lambda env: env["xp"].reshape(env["xp"].broadcast_to(x.fn(env), inner), shape),
+            )
         if kind == "transpose" and n in (2, 3):
             if n == 2:
                 x = self.expr(shape[::-1], depth, scope)
-                return N(f"({self.r.choice(['tr', 'transpose'])} {x.text})", shape, lambda env: env["xp"].transpose(full(env, x)))
+                return N(
+                    f"({self.r.choice(['tr', 'transpose'])} {x.text})",
+                    shape,
+                    lambda env: env["xp"].transpose(full(env, x)),
+                )
             perm = list(range(n))
             self.r.shuffle(perm)
             inner = [0] * n
@@ -344,15 +412,23 @@ class Gen:
         if kind == "concat" and shape[axis] >= 2:
             k = self.r.randrange(1, shape[axis])
             sizes = [k, shape[axis] - k]
-            parts = [self.expr(shape[:axis] + (s,) + shape[axis + 1:], depth, scope) for s in sizes]
+            parts = [self.expr(shape[:axis] + (s,) + shape[axis + 1 :], depth, scope) for s in sizes]
             option = "" if axis == 0 else f" :axis {self.r.choice([axis, axis - n])}"
-            return N(f"(concat {' '.join(p.text for p in parts)}{option})", shape, lambda env: env["xp"].concatenate([full(env, p) for p in parts], axis=axis))
+            return N(
+                f"(concat {' '.join(p.text for p in parts)}{option})",
+                shape,
+                lambda env: env["xp"].concatenate([full(env, p) for p in parts], axis=axis),
+            )
         if kind == "stack" and shape[axis] in (2, 3):
-            parts = [self.expr(shape[:axis] + shape[axis + 1:], depth - 1, scope) for _ in range(shape[axis])]
+            parts = [self.expr(shape[:axis] + shape[axis + 1 :], depth - 1, scope) for _ in range(shape[axis])]
             option = "" if axis == 0 else f" :axis {axis}"
             if n == 1:
                 return None
-            return N(f"(stack (list {' '.join(p.text for p in parts)}){option})", shape, lambda env: env["xp"].stack([full(env, p) for p in parts], axis=axis))
+            return N(
+                f"(stack (list {' '.join(p.text for p in parts)}){option})",
+                shape,
+                lambda env: env["xp"].stack([full(env, p) for p in parts], axis=axis),
+            )
         if kind == "pad":
             widths = [(self.r.randrange(min(2, d - 1) + 1), 0) for d in shape]
             widths = [(a, self.r.randrange(min(2, d - a - 1) + 1)) for (a, _), d in zip(widths, shape)]
@@ -361,7 +437,11 @@ class Gen:
             v = self.r.choice([0, 0, 1.5])
             option = f" :value {v}" if v else ""
             text = "[" + " ".join(f"[{a} {b}]" for a, b in widths) + "]"
-            return N(f"(pad {x.text} {text}{option})", shape, lambda env: env["xp"].pad(full(env, x), widths, constant_values=v))
+            return N(
+                f"(pad {x.text} {text}{option})",
+                shape,
+                lambda env: env["xp"].pad(full(env, x), widths, constant_values=v),
+            )
         if kind == "flip":
             x = self.expr(shape, depth, scope)
             return N(f"(flip {x.text} :axis {axis})", shape, lambda env: env["xp"].flip(full(env, x), axis=axis))
@@ -385,8 +465,12 @@ class Gen:
         if kind == "take":
             size = self.r.choice([2, 3, 4])
             idx = [self.r.randrange(size) for _ in range(shape[axis])]
-            x = self.expr(shape[:axis] + (size,) + shape[axis + 1:], depth, scope)
-            return N(f"(take {x.text} {shape_text(idx)} :axis {axis})", shape, lambda env: env["xp"].take(full(env, x), np.array(idx), axis=axis))
+            x = self.expr(shape[:axis] + (size,) + shape[axis + 1 :], depth, scope)
+            return N(
+                f"(take {x.text} {shape_text(idx)} :axis {axis})",
+                shape,
+                lambda env: env["xp"].take(full(env, x), np.array(idx), axis=axis),
+            )
         if kind == "at" and n <= 3:
             inner, index, words = [], [], []
             for d in shape:
@@ -423,6 +507,7 @@ class Gen:
                 rows = [full(env, x)[k] for k in range(shape[0])]
                 rows[i] = env["xp"].broadcast_to(v.fn(env) + (rows[i] if op == "at-add" else 0 * rows[i]), shape[1:])
                 return env["xp"].stack(rows)
+
             return N(f"({op} {x.text} {v.text} {i})", shape, fn)
         if kind == "tile":
             k = self.r.choice([2, 3])
@@ -436,15 +521,19 @@ class Gen:
         if kind == "expand" and shape[axis] == 1:
             if n == 1:
                 return None
-            x = self.expr(shape[:axis] + shape[axis + 1:], depth, scope)
+            x = self.expr(shape[:axis] + shape[axis + 1 :], depth, scope)
             return N(f"(expand-dims {x.text} {axis})", shape, lambda env: env["xp"].expand_dims(full(env, x), axis))
         if kind == "split" and n <= 3:
             k, i = 2, self.r.randrange(2)
-            x = self.expr(shape[:axis] + (k * shape[axis],) + shape[axis + 1:], depth, scope)
+            x = self.expr(shape[:axis] + (k * shape[axis],) + shape[axis + 1 :], depth, scope)
             if math.prod(x.shape) > 48:
                 return None
             op = self.r.choice(["split", "tensor-split"])
-            return N(f"(nth ({op} {x.text} {k} :axis {axis}) {i})", shape, lambda env: env["xp"].split(full(env, x), k, axis=axis)[i])
+            return N(
+                f"(nth ({op} {x.text} {k} :axis {axis}) {i})",
+                shape,
+                lambda env: env["xp"].split(full(env, x), k, axis=axis)[i],
+            )
         if kind == "index-update":
             x, v, i = self.expr(shape, depth, scope), self.expr(shape[1:], depth - 1, scope), self.r.randrange(shape[0])
 
@@ -452,6 +541,7 @@ class Gen:
                 rows = [full(env, x)[k] for k in range(shape[0])]
                 rows[i] = v.fn(env) + 0 * rows[i]
                 return env["xp"].stack(rows)
+
             return N(f"(index-update {x.text} {i} {v.text})", shape, update)
         if kind == "tril" and n == 2:
             x, op = self.expr(shape, depth, scope), self.r.choice(["tril", "triu"])
@@ -463,7 +553,7 @@ class Gen:
         if len(shape) == 2:
             a, b = self.expr((shape[0], k), depth, scope), self.expr((k, shape[1]), depth, scope)
             if self.r.random() < 0.4:
-                return N(f"(einsum \"ij,jk->ik\" {a.text} {b.text})", shape, lambda env: full(env, a) @ full(env, b))
+                return N(f'(einsum "ij,jk->ik" {a.text} {b.text})', shape, lambda env: full(env, a) @ full(env, b))
         elif len(shape) == 1:
             if self.r.random() < 0.5:
                 a, b = self.expr((shape[0], k), depth, scope), self.expr((k,), depth, scope)
@@ -479,7 +569,7 @@ class Gen:
         return N(f"(@ {a.text} {b.text})", shape, lambda env: full(env, a) @ full(env, b))
 
     def einsum(self, shape, depth, scope):
-        out = "abcd"[:len(shape)]
+        out = "abcd"[: len(shape)]
         size = dict(zip(out, shape))
         for s in "ij":
             size[s] = self.r.choice([1, 2, 3])
@@ -495,12 +585,18 @@ class Gen:
                 return None
         spec = ",".join("".join(o) for o in operands) + "->" + out
         parts = [self.expr(tuple(size[c] for c in o), depth - 1, scope) for o in operands]
-        return N(f"(einsum \"{spec}\" {' '.join(p.text for p in parts)})", shape, lambda env: env["xp"].einsum(spec, *[full(env, p) for p in parts]))
+        return N(
+            f'(einsum "{spec}" {" ".join(p.text for p in parts)})',
+            shape,
+            lambda env: env["xp"].einsum(spec, *[full(env, p) for p in parts]),
+        )
 
     def network(self, shape, depth, scope):
         if not shape or shape[-1] < 2:
             return None
-        kind = self.r.choice(["softmax", "log-softmax", "layer-norm", "rms-norm", "normalize", "leaky-relu", "linear", "attention"])
+        kind = self.r.choice(
+            ["softmax", "log-softmax", "layer-norm", "rms-norm", "normalize", "leaky-relu", "linear", "attention"]
+        )
         x = self.expr(shape, depth, scope) if kind not in ("linear", "attention", "normalize") else None
         if kind in ("softmax", "log-softmax"):
             f = softmax if kind == "softmax" else log_softmax
@@ -509,17 +605,33 @@ class Gen:
             return N(f"({kind} {x.text}{option})", shape, lambda env: f(env["xp"], full(env, x), axis))
         if kind == "leaky-relu":
             s = self.r.choice([0.1, 0.25])
-            return N(f"(leaky-relu {x.text} {s})", shape, lambda env: env["xp"].maximum(x.fn(env), 0) + s * env["xp"].minimum(x.fn(env), 0))
+            return N(
+                f"(leaky-relu {x.text} {s})",
+                shape,
+                lambda env: env["xp"].maximum(x.fn(env), 0) + s * env["xp"].minimum(x.fn(env), 0),
+            )
         if kind == "normalize":
             p = self.positive(shape, depth, scope)
-            return N(f"(normalize {p.text} :axis -1)", shape, lambda env: full(env, p) / env["xp"].sum(full(env, p), axis=-1, keepdims=True))
+            return N(
+                f"(normalize {p.text} :axis -1)",
+                shape,
+                lambda env: full(env, p) / env["xp"].sum(full(env, p), axis=-1, keepdims=True),
+            )
         if kind == "linear" and len(shape) == 2:
             k = self.r.choice([2, 3])
-            a, w, b = self.expr((shape[0], k), depth, scope), self.expr((k, shape[1]), depth - 1, scope), self.expr(shape[1:], 0, scope)
+            a, w, b = (
+                self.expr((shape[0], k), depth, scope),
+                self.expr((k, shape[1]), depth - 1, scope),
+                self.expr(shape[1:], 0, scope),
+            )
             return N(f"(linear {a.text} {w.text} {b.text})", shape, lambda env: full(env, a) @ full(env, w) + b.fn(env))
         if kind == "attention" and len(shape) == 2:
             k = self.r.choice([2, 3])
-            q, kk, v = self.expr((shape[0], k), depth - 1, scope), self.expr((shape[0], k), depth - 1, scope), self.expr(shape, depth - 1, scope)
+            q, kk, v = (
+                self.expr((shape[0], k), depth - 1, scope),
+                self.expr((shape[0], k), depth - 1, scope),
+                self.expr(shape, depth - 1, scope),
+            )
             causal = self.r.random() < 0.5
 
             def fn(env):
@@ -528,6 +640,7 @@ class Gen:
                 if causal:
                     s = xp.where(np.tril(np.ones((shape[0], shape[0]))) > 0, s, -1e30)
                 return softmax(xp, s) @ full(env, v)
+
             return N(f"(attention {q.text} {kk.text} {v.text}{' :causal true' if causal else ''})", shape, fn)
         if kind in ("layer-norm", "rms-norm"):
             g, b = self.expr(shape[-1:], 0, scope), self.expr(shape[-1:], 0, scope)
@@ -540,6 +653,7 @@ class Gen:
                 else:
                     y = v / xp.sqrt(xp.mean(v * v, axis=-1, keepdims=True) + 1e-6)
                 return y * g.fn(env) + b.fn(env)
+
             return N(f"({kind} {x.text} {{:gamma {g.text} :beta {b.text}}} -1)", shape, norm)
         return None
 
@@ -550,19 +664,33 @@ class Gen:
         kind = self.r.choice(["cumsum", "cumprod", "sort", "sort-reverse", "top_k", "take-along"])
         x = self.expr(shape, depth, scope)
         if kind in ("cumsum", "cumprod"):
-            return N(f"({kind} {x.text} :axis {axis})", shape, lambda env: getattr(env["xp"], kind)(full(env, x), axis=axis))
+            return N(
+                f"({kind} {x.text} :axis {axis})", shape, lambda env: getattr(env["xp"], kind)(full(env, x), axis=axis)
+            )
         if kind == "sort":
             return N(f"(sort {x.text} :axis {axis})", shape, lambda env: env["xp"].sort(full(env, x), axis=axis))
         if kind == "sort-reverse":
-            return N(f"(sort {x.text} :reverse)", shape, lambda env: env["xp"].flip(env["xp"].sort(full(env, x), axis=-1), axis=-1))
+            return N(
+                f"(sort {x.text} :reverse)",
+                shape,
+                lambda env: env["xp"].flip(env["xp"].sort(full(env, x), axis=-1), axis=-1),
+            )
         if kind == "top_k" and len(shape) == 1:
             x = self.expr((shape[0] + 2,), depth, scope)
-            return N(f"(first (top_k {x.text} {shape[0]}))", shape, lambda env: env["xp"].flip(env["xp"].sort(full(env, x)))[:shape[0]])
+            return N(
+                f"(first (top_k {x.text} {shape[0]}))",
+                shape,
+                lambda env: env["xp"].flip(env["xp"].sort(full(env, x)))[: shape[0]],
+            )
         if kind == "take-along" and len(shape) == 2 and axis == 1:
             size = self.r.choice([2, 3])
             idx = np.array([[self.r.randrange(size) for _ in range(shape[1])] for _ in range(shape[0])])
             x = self.expr((shape[0], size), depth, scope)
-            return N(f"(take-along-axis {x.text} {literal_text(idx)} 1)", shape, lambda env: env["xp"].take_along_axis(full(env, x), idx, axis=1))
+            return N(
+                f"(take-along-axis {x.text} {literal_text(idx)} 1)",
+                shape,
+                lambda env: env["xp"].take_along_axis(full(env, x), idx, axis=1),
+            )
         return None
 
     def binding(self, shape, depth, scope):
@@ -612,7 +740,10 @@ class Gen:
 
         def fn(env):
             v = full(env, xs)
-            return env["xp"].stack([env["xp"].broadcast_to(body.fn({**env, row: v[i]}), shape[1:]) for i in range(shape[0])])
+            return env["xp"].stack(
+                [env["xp"].broadcast_to(body.fn({**env, row: v[i]}), shape[1:]) for i in range(shape[0])]
+            )
+
         return N(f"((vmap (fn [{row}] {body.text})) {xs.text})", shape, fn) if row in body.text else None
 
     def fold(self, shape, depth, scope):
@@ -631,9 +762,14 @@ class Gen:
                 for k in range(size):
                     v = env["xp"].broadcast_to(body.fn({**env, acc: v}) + 0.125 * k, shape)
                 return v
+
             if kind == "repeat":
                 return N(f"(repeat [i {size}] [{acc} {init.text}] (+ {body.text} (* 0.125 i)))", shape, fn)
-            return N(f"(loop [i 0 {acc} {init.text}] (if (< i {size}) (recur (inc i) (+ {body.text} (* 0.125 i))) {acc}))", shape, fn)
+            return N(
+                f"(loop [i 0 {acc} {init.text}] (if (< i {size}) (recur (inc i) (+ {body.text} (* 0.125 i))) {acc}))",
+                shape,
+                fn,
+            )
         body = self.expr(shape, depth, {**scope, acc: shape, item: inner})
         if acc not in body.text or item not in body.text:
             return None
@@ -644,9 +780,14 @@ class Gen:
             for k in range(size):
                 v = env["xp"].broadcast_to(body.fn({**env, acc: v, item: w[k]}), shape)
             return v
+
         if kind == "reduce":
             return N(f"(reduce (fn [{acc} {item}] {body.text}) {init.text} {xs.text})", shape, fold)
-        return N(f"(first (scan (fn [{acc} {item}] (let [n {body.text}] (list n (* n 2)))) {init.text} {xs.text}))", shape, fold)
+        return N(
+            f"(first (scan (fn [{acc} {item}] (let [n {body.text}] (list n (* n 2)))) {init.text} {xs.text}))",
+            shape,
+            fold,
+        )
 
     def scan_stack(self, shape, depth, scope):
         if not shape or len(shape) > 3:
@@ -662,7 +803,10 @@ class Gen:
                 out.append(v)
                 v = env["xp"].broadcast_to(body.fn({**env, acc: v, item: w[k]}), shape[1:])
             return env["xp"].stack(out)
-        return N(f"(second (scan (fn [{acc} {item}] (list {body.text} {acc})) {init.text} {xs.text} :stack))", shape, fn)
+
+        return N(
+            f"(second (scan (fn [{acc} {item}] (list {body.text} {acc})) {init.text} {xs.text} :stack))", shape, fn
+        )
 
     def conditional(self, shape, depth, scope):
         c = self.expr((), depth - 1, scope)
@@ -683,12 +827,28 @@ def full(env, node):
     return env["xp"].broadcast_to(env["xp"].asarray(node.fn(env), dtype=env["dt"]), node.shape)
 
 
-RULES = ([Gen.unary] * 4 + [Gen.binary] * 5 + [Gen.nary, Gen.power, Gen.where, Gen.clip] + [Gen.reduction] * 3 + [Gen.total] * 2 + [Gen.keepdims]
-         + [Gen.movement] * 7 + [Gen.contraction] * 3 + [Gen.einsum] * 2 + [Gen.network] * 3 + [Gen.ordered] * 2 + [Gen.binding] * 2
-         + [Gen.container] + [Gen.batched] * 2 + [Gen.fold] * 2 + [Gen.scan_stack, Gen.conditional])
+RULES = (
+    [Gen.unary] * 4
+    + [Gen.binary] * 5
+    + [Gen.nary, Gen.power, Gen.where, Gen.clip]
+    + [Gen.reduction] * 3
+    + [Gen.total] * 2
+    + [Gen.keepdims]
+    + [Gen.movement] * 7
+    + [Gen.contraction] * 3
+    + [Gen.einsum] * 2
+    + [Gen.network] * 3
+    + [Gen.ordered] * 2
+    + [Gen.binding] * 2
+    + [Gen.container]
+    + [Gen.batched] * 2
+    + [Gen.fold] * 2
+    + [Gen.scan_stack, Gen.conditional]
+)
 
 
 # --- rendering -------------------------------------------------------------------------------------------------------
+
 
 def show(x):
     if isinstance(x, str):
@@ -736,7 +896,10 @@ def check_conditioning(run, inputs, data):
             raise Reject
         if np.any(np.abs(a - b) > 0.25 * (ABS + REL * np.abs(a))):
             raise Reject
-    direction = {k: data.choice([-1.0, 1.0], size=np.shape(v)) * data.uniform(0.5, 1.0, size=np.shape(v)) for k, v in inputs.items()}
+    direction = {
+        k: data.choice([-1.0, 1.0], size=np.shape(v)) * data.uniform(0.5, 1.0, size=np.shape(v))
+        for k, v in inputs.items()
+    }
     for sign in (1e-4, -1e-4):
         moved = run({k: v + sign * direction[k] for k, v in inputs.items()}, np.float64)
         for a, b in zip(leaves(exact), leaves(moved)):
@@ -772,7 +935,11 @@ def value_program(g):
     if style == "def":
         text = "".join(f"(def {k} {literal_text(v)})\n" for k, v in used.items()) + body.text
     elif style == "let":
-        text = f"(let [{' '.join(f'{k} {literal_text(v)}' for k, v in used.items())}]\n  {body.text})" if used else body.text
+        text = (
+            f"(let [{' '.join(f'{k} {literal_text(v)}' for k, v in used.items())}]\n  {body.text})"
+            if used
+            else body.text
+        )
     else:
         text = f"(defn f [{' '.join(used)}]\n  {body.text})\n(f {' '.join(literal_text(v) for v in used.values())})"
     return text, answer
@@ -796,7 +963,9 @@ def scalar_loss(g, scope, depth):
 def jitted(f):
     """run(inputs, dtype) that compiles f once for each dtype."""
     compiled = jax.jit(f, static_argnums=1)
-    return lambda inputs, dt: jax.tree.map(np.asarray, compiled({k: jnp.asarray(v, dtype=dt) for k, v in inputs.items()}, dt))
+    return lambda inputs, dt: jax.tree.map(
+        np.asarray, compiled({k: jnp.asarray(v, dtype=dt) for k, v in inputs.items()}, dt)
+    )
 
 
 def gradient_program(g):
@@ -808,6 +977,7 @@ def gradient_program(g):
 
     def run(i, dt):
         return list(jax.value_and_grad(lambda i: full({**i, "xp": jnp, "dt": dt}, loss))(i))
+
     answer = check_conditioning(jitted(run), inputs, g.data)
     fields = " ".join(f"{k} (get m :{k})" for k in inputs)
     style = g.r.choice(["let", "destructure", "with-params", "defn", "grad"])
@@ -821,8 +991,10 @@ def gradient_program(g):
         return f"(defn loss [m] (let [{fields}]\n  {loss.text}))\n((value-and-grad loss) {params})", answer
     names = " ".join(inputs)
     nums = "'[" + " ".join(str(i) for i in range(len(inputs))) + "]"
-    return (f"((value-and-grad (fn [{names}]\n  {loss.text}) :argnums {nums})\n {' '.join(literal_text(v) for v in inputs.values())})",
-            [answer[0], [answer[1][k] for k in inputs]])
+    return (
+        f"((value-and-grad (fn [{names}]\n  {loss.text}) :argnums {nums})\n {' '.join(literal_text(v) for v in inputs.values())})",
+        [answer[0], [answer[1][k] for k in inputs]],
+    )
 
 
 def derivative_program(g):
@@ -836,41 +1008,59 @@ def derivative_program(g):
 
     def env(v, dt):
         return {"x": v, "xp": jnp, "dt": dt}
+
     if kind == "jacobian":
         body = g.expr(g.r.choice([(2,), (3,), (2, 2)]), depth, scope)
         if not uses(body.text, "x"):
             raise Reject
-        return f"((jacobian (fn [x] {body.text})) {x})", check_conditioning(jitted(lambda i, dt: jax.jacobian(lambda v: full(env(v, dt), body))(i["x"])), inputs, g.data)
+        return f"((jacobian (fn [x] {body.text})) {x})", check_conditioning(
+            jitted(lambda i, dt: jax.jacobian(lambda v: full(env(v, dt), body))(i["x"])), inputs, g.data
+        )
     if kind == "jvp" or kind == "vjp":
         body = g.expr(g.r.choice([(2,), (3,), ()]), depth, scope)
         if not uses(body.text, "x"):
             raise Reject
         if kind == "jvp":
             t = np.asarray(g.values(shape))
-            run = jitted(lambda i, dt: list(jax.jvp(lambda v: full(env(v, dt), body), (i["x"],), (jnp.asarray(t, dt),))))
-            return f"(jvp (fn [x] {body.text}) (list {x}) (list {literal_text(t)}))", check_conditioning(run, inputs, g.data)
+            run = jitted(
+                lambda i, dt: list(jax.jvp(lambda v: full(env(v, dt), body), (i["x"],), (jnp.asarray(t, dt),)))
+            )
+            return f"(jvp (fn [x] {body.text}) (list {x}) (list {literal_text(t)}))", check_conditioning(
+                run, inputs, g.data
+            )
         t = np.asarray(g.values(body.shape))
 
         def pull(i, dt):
             y, back = jax.vjp(lambda v: full(env(v, dt), body), i["x"])
             return [y, back(jnp.asarray(t, dt))[0]]
-        return (f"(let [[y back] (vjp (fn [x] {body.text}) {x})] (list y (first (back {literal_text(t)}))))",
-                check_conditioning(jitted(pull), inputs, g.data))
+
+        return (
+            f"(let [[y back] (vjp (fn [x] {body.text}) {x})] (list y (first (back {literal_text(t)}))))",
+            check_conditioning(jitted(pull), inputs, g.data),
+        )
     loss = scalar_loss(g, scope, depth)
     if not uses(loss.text, "x"):
         raise Reject
 
     def f(dt):
         return lambda v: full(env(v, dt), loss)
+
     if kind == "hessian":
-        return f"((hessian (fn [x] {loss.text})) {x})", check_conditioning(jitted(lambda i, dt: jax.hessian(f(dt))(i["x"])), inputs, g.data)
+        return f"((hessian (fn [x] {loss.text})) {x})", check_conditioning(
+            jitted(lambda i, dt: jax.hessian(f(dt))(i["x"])), inputs, g.data
+        )
     if kind == "grad-grad":
         t = np.asarray(g.values(shape))
         run = jitted(lambda i, dt: jax.grad(lambda v: jnp.sum(jax.grad(f(dt))(v) * jnp.asarray(t, dt)))(i["x"]))
-        return (f"((grad (fn [y] (sum (* ((grad (fn [x] {loss.text})) y) {literal_text(t)})))) {x})", check_conditioning(run, inputs, g.data))
+        return (
+            f"((grad (fn [y] (sum (* ((grad (fn [x] {loss.text})) y) {literal_text(t)})))) {x})",
+            check_conditioning(run, inputs, g.data),
+        )
     if kind == "grad-of-norm":
         run = jitted(lambda i, dt: list(jax.value_and_grad(lambda v: jnp.sum(jax.grad(f(dt))(v) ** 2))(i["x"])))
-        return f"((value-and-grad (fn [y] (sum (** ((grad (fn [x] {loss.text})) y) 2)))) {x})", check_conditioning(run, inputs, g.data)
+        return f"((value-and-grad (fn [y] (sum (** ((grad (fn [x] {loss.text})) y) 2)))) {x})", check_conditioning(
+            run, inputs, g.data
+        )
     rows = np.asarray(g.values((2,) + shape))
     run = jitted(lambda i, dt: jnp.stack([jax.grad(f(dt))(i["x"][k]) for k in range(2)]))
     return f"((vmap (grad (fn [x] {loss.text}))) {literal_text(rows)})", check_conditioning(run, {"x": rows}, g.data)
@@ -896,7 +1086,9 @@ def loop_program(g):
 
     def finish(env, v):
         return full({**env, "out": v}, last)
+
     if kind == "while":
+
         def f(env):
             v, turns = env["p"], 0
             while concrete(jnp.sum(jnp.abs(v))) < limit:
@@ -905,22 +1097,27 @@ def loop_program(g):
                 if turns > 20:
                     raise Reject
             return finish(env, v)
+
         text = f"(while (< (sum (abs acc)) {limit}) [acc p] (+ (* acc {a}) (* {b} (sin {small.text})) 0.25))"
     elif kind == "loop":
+
         def f(env):
             v, i = env["p"], 0
             while i < 6 and concrete(jnp.max(v)) < limit:
                 v = v * a + jnp.tanh(full({**env, "acc": v}, small))
                 i += 1
             return finish(env, v)
+
         text = f"(loop [i 0 acc p] (if (and (< i 6) (< (max acc) {limit})) (recur (+ i 1) (+ (* acc {a}) (tanh {small.text}))) acc))"
     elif kind == "newton":
+
         def f(env):
             s = env["p"] * env["p"] + 1
             v = s
             for _ in range(4):
                 v = 0.5 * (v + s / v)
             return finish(env, v)
+
         text = "(let [s (+ (* p p) 1)] (repeat [i 4] [acc s] (* 0.5 (+ acc (/ s acc)))))"
     elif kind == "power":
         n = g.r.choice([2, 3, 5])
@@ -930,26 +1127,32 @@ def loop_program(g):
             for i in range(n):
                 v = v * env["p"] + i * b
             return finish(env, v)
+
         text = f"(reduce (fn [acc i] (+ (* acc p) (* i {b}))) (ones [2]) (range {n}))"
     elif kind == "branch":
+
         def f(env):
             v = env["p"]
             for i in range(4):
                 v = v * 0.5 + b if concrete(jnp.sum(v)) > 0 else v * a + 0.75
             return finish(env, v)
+
         text = f"(repeat [i 4] [acc p] (if (> (sum acc) 0) (+ (* acc 0.5) {b}) (+ (* acc {a}) 0.75)))"
     else:
+
         def f(env):
             v = env["p"]
             for i in range(5):
                 v = jnp.cos(v) if i % 2 == 0 else v * env["q"]
             return finish(env, v)
+
         text = "(repeat [i 5] [acc p] (case (mod i 2) 0 (cos acc) (* acc q)))"
 
     def run(i, dt):
         with_types = {k: jnp.asarray(v, dtype=dt) for k, v in i.items()}
         value, grads = jax.value_and_grad(lambda i: f({**i, "xp": jnp, "dt": dt}))(with_types)
         return [np.asarray(value), jax.tree.map(np.asarray, grads)]
+
     answer = check_conditioning(run, inputs, g.data)
     return f"((value-and-grad (fn [{{:keys [p q]}}]\n  (let [out {text}]\n    {last.text})))\n {params})", answer
 
@@ -972,8 +1175,11 @@ def window_program(g):
         def f(i, dt):
             init = -jnp.inf if kind == "max-pool" else 0.0
             op = lax.max if kind == "max-pool" else lax.add
-            out = lax.reduce_window(i["x"], np.asarray(init, dt), op, (1, 1) + (size,) * d, (1, 1) + (stride,) * d, "VALID")
-            return out if kind == "max-pool" else out / size ** d
+            out = lax.reduce_window(
+                i["x"], np.asarray(init, dt), op, (1, 1) + (size,) * d, (1, 1) + (stride,) * d, "VALID"
+            )
+            return out if kind == "max-pool" else out / size**d
+
         call = f"({kind} x :size {size} :stride {stride})"
         inputs = {"x": x}
     else:
@@ -984,7 +1190,13 @@ def window_program(g):
         padding = r.choice([None, "same", 1, 0]) if kind == "conv" else None
         if kind == "conv-transpose":
             dilation = 1
-        if any((kk - 1) * dilation + 1 > s + 2 * (padding if isinstance(padding, int) else 0) for kk, s in zip(k, spatial)) and padding != "same":
+        if (
+            any(
+                (kk - 1) * dilation + 1 > s + 2 * (padding if isinstance(padding, int) else 0)
+                for kk, s in zip(k, spatial)
+            )
+            and padding != "same"
+        ):
             raise Reject
         x = np.asarray(g.values((1, ci) + spatial))
         weights = np.asarray(g.values((co, ci // groups) + k if kind == "conv" else (ci, co) + k))
@@ -992,15 +1204,27 @@ def window_program(g):
 
         def f(i, dt):
             if kind == "conv":
-                return lax.conv_general_dilated(i["x"], i["w"], (stride,) * d, pads, rhs_dilation=(dilation,) * d,
-                                                feature_group_count=groups, dimension_numbers=names)
+                return lax.conv_general_dilated(
+                    i["x"],
+                    i["w"],
+                    (stride,) * d,
+                    pads,
+                    rhs_dilation=(dilation,) * d,
+                    feature_group_count=groups,
+                    dimension_numbers=names,
+                )
             # A transposed convolution is the gradient of the convolution with the same kernel.
             out = tuple((s - 1) * stride + kk for s, kk in zip(spatial, k))
             zero = jnp.zeros((1, co) + out, dt)
-            _, back = jax.vjp(lambda v: lax.conv_general_dilated(v, i["w"], (stride,) * d, "VALID", dimension_numbers=names), zero)
+            _, back = jax.vjp(
+                lambda v: lax.conv_general_dilated(v, i["w"], (stride,) * d, "VALID", dimension_numbers=names), zero
+            )
             return back(i["x"])[0]
+
         options = (f" :stride {stride}" if stride > 1 else "") + (f" :dilation {dilation}" if dilation > 1 else "")
-        options += (f" :padding {':same' if padding == 'same' else padding}" if padding is not None else "") + (f" :groups {groups}" if groups > 1 else "")
+        options += (f" :padding {':same' if padding == 'same' else padding}" if padding is not None else "") + (
+            f" :groups {groups}" if groups > 1 else ""
+        )
         call = f"({'conv%dd' % d if kind == 'conv' else 'conv-transpose'} x w{options})"
         inputs = {"x": x, "w": weights}
     if math.prod(x.shape) > 40:
@@ -1013,6 +1237,7 @@ def window_program(g):
 
     def loss(i, dt):
         return list(jax.value_and_grad(lambda i: jnp.sum(jnp.sin(f(i, dt))))(i))
+
     answer = check_conditioning(jitted(loss), inputs, g.data)
     return f"((value-and-grad (fn [{{:keys [{fields}]}}] (sum (sin {call}))))\n {params})", answer
 
@@ -1062,6 +1287,7 @@ def loss_program(g):
         def f(i, dt):
             keep = jax.random.uniform(jax.random.key(seed), (n, v), dtype=jnp.float32) > 0.25
             return jnp.sum(jnp.where(keep, i["x"] ** 2 / 0.75, 0))
+
     answer = check_conditioning(jitted(lambda i, dt: list(jax.value_and_grad(lambda i: f(i, dt))(i))), inputs, g.data)
     params = "{" + " ".join(f":{k} {literal_text(a)}" for k, a in inputs.items()) + "}"
     return f"((value-and-grad (fn [{{:keys [{' '.join(inputs)}]}}]\n  {text}))\n {params})", answer
@@ -1070,8 +1296,16 @@ def loss_program(g):
 # Storage types and promotion: the rules are written down here a second time, on purpose.
 
 INT_RANK = {"bool": 0, "i32": 1, "u32": 1, "i64": 2}
-NP = {"bool": np.bool_, "i32": np.int32, "u32": np.uint32, "i64": np.int64, "f32": np.float32, "f64": np.float64,
-      "bf16": ml_dtypes.bfloat16, "f16": np.float16}
+NP = {
+    "bool": np.bool_,
+    "i32": np.int32,
+    "u32": np.uint32,
+    "i64": np.int64,
+    "f32": np.float32,
+    "f64": np.float64,
+    "bf16": ml_dtypes.bfloat16,
+    "f16": np.float16,
+}
 FLOATS = ("f32", "f64", "bf16", "f16")
 
 
@@ -1116,7 +1350,9 @@ def dtype_program(g):
             dt = g.r.choice(["bool", "i32", "u32", "i64", "f32", "f64", "bf16", "f16"])
             t, v = tensor(dt)
             return t, v, dt
-        op = g.r.choice(["+", "-", "*", "maximum", "minimum", "cast", "where", "compare", "//", "mod", "/", "neg", "slice"])
+        op = g.r.choice(
+            ["+", "-", "*", "maximum", "minimum", "cast", "where", "compare", "//", "mod", "/", "neg", "slice"]
+        )
         at, av, ad = node(depth - 1)
         if op == "cast" or ad in ("int", "float"):
             if ad in ("int", "float"):
@@ -1136,7 +1372,11 @@ def dtype_program(g):
         if op == "compare":
             c = g.r.choice(["<", ">", "<=", ">=", "==", "!="])
             x, y = av.astype(np.float64), np.asarray(bv).astype(np.float64)
-            return f"({c} {at} {bt})", {"<": x < y, ">": x > y, "<=": x <= y, ">=": x >= y, "==": x == y, "!=": x != y}[c], "bool"
+            return (
+                f"({c} {at} {bt})",
+                {"<": x < y, ">": x > y, "<=": x <= y, ">=": x >= y, "==": x == y, "!=": x != y}[c],
+                "bool",
+            )
         if bd == "int":
             dt = "i32" if ad == "bool" else ad
         elif bd == "float":
@@ -1160,9 +1400,11 @@ def dtype_program(g):
             raise Reject
         z = {"+": np.add, "-": np.subtract, "*": np.multiply, "maximum": np.maximum, "minimum": np.minimum}[op](x, y)
         if dt in ("bf16", "f16"):
-            w = {"+": np.add, "-": np.subtract, "*": np.multiply, "maximum": np.maximum, "minimum": np.minimum}[op](x.astype(np.float64), y.astype(np.float64))
+            w = {"+": np.add, "-": np.subtract, "*": np.multiply, "maximum": np.maximum, "minimum": np.minimum}[op](
+                x.astype(np.float64), y.astype(np.float64)
+            )
             z = w.astype(NP[dt])
-        if dt in ("i32", "u32") and np.any(np.abs(z.astype(np.int64)) > 2 ** 30):
+        if dt in ("i32", "u32") and np.any(np.abs(z.astype(np.int64)) > 2**30):
             raise Reject
         return f"({op} {at} {bt})", z.astype(NP[dt]), dt
 
@@ -1186,8 +1428,30 @@ def order_program(g):
     lit = literal_text(a)
     suffix = g.r.choice(["", " :i32"])
     stable = np.argsort(a, axis=axis, kind="stable")
-    kind = g.r.choice(["argmax", "argmin", "argsort", "sort", "top_k", "cumsum", "cumprod", "any", "all", "nonzero", "argmax-all",
-                       "logic", "one-hot", "scatter-add", "mask", "sum-int", "take", "histogram", "where-rank", "unsorted"])
+    kind = g.r.choice(
+        [
+            "argmax",
+            "argmin",
+            "argsort",
+            "sort",
+            "top_k",
+            "cumsum",
+            "cumprod",
+            "any",
+            "all",
+            "nonzero",
+            "argmax-all",
+            "logic",
+            "one-hot",
+            "scatter-add",
+            "mask",
+            "sum-int",
+            "take",
+            "histogram",
+            "where-rank",
+            "unsorted",
+        ]
+    )
     if kind in ("argmax", "argmin"):
         return f"({kind} {lit}{suffix} :axis {axis})", getattr(np, kind)(a, axis=axis)
     if kind == "argmax-all":
@@ -1206,7 +1470,9 @@ def order_program(g):
     if kind in ("cumsum", "cumprod"):
         return f"({kind} {lit}{suffix} :axis {axis})", getattr(np, kind)(a, axis=axis)
     if kind in ("any", "all"):
-        return f"({kind} (> {lit} {-2 if kind == 'all' else 3}) :axis {axis})", getattr(np, kind)(a > (-2 if kind == "all" else 3), axis=axis)
+        return f"({kind} (> {lit} {-2 if kind == 'all' else 3}) :axis {axis})", getattr(np, kind)(
+            a > (-2 if kind == "all" else 3), axis=axis
+        )
     if kind == "nonzero":
         if not np.any(a > 2):
             raise Reject
@@ -1240,47 +1506,87 @@ def order_program(g):
 
 
 def random_program(g):
-    seed = g.r.choice([0, 1, 7, 42, 123456789, 2 ** 33 + 5, g.r.randrange(2 ** 31)])
+    seed = g.r.choice([0, 1, 7, 42, 123456789, 2**33 + 5, g.r.randrange(2**31)])
     key = jax.random.key(seed)
     shape = g.r.choice([(3,), (2, 2), (5,), (1,), (2, 3), (7,)])
     s = shape_text(shape)
-    kind = g.r.choice(["uniform", "normal", "randint", "split", "fold-in", "permutation", "bernoulli", "range", "chain", "categorical", "f64"])
+    kind = g.r.choice(
+        [
+            "uniform",
+            "normal",
+            "randint",
+            "split",
+            "fold-in",
+            "permutation",
+            "bernoulli",
+            "range",
+            "chain",
+            "categorical",
+            "f64",
+        ]
+    )
     if kind == "uniform":
-        return f"(random-uniform (random-key {seed}) {s})", np.asarray(jax.random.uniform(key, shape, dtype=jnp.float32))
+        return f"(random-uniform (random-key {seed}) {s})", np.asarray(
+            jax.random.uniform(key, shape, dtype=jnp.float32)
+        )
     if kind == "f64":
-        return f"(random-uniform (random-key {seed}) {s} :dtype :f64)", np.asarray(jax.random.uniform(key, shape, dtype=jnp.float64))
+        return f"(random-uniform (random-key {seed}) {s} :dtype :f64)", np.asarray(
+            jax.random.uniform(key, shape, dtype=jnp.float64)
+        )
     if kind == "normal":
         return f"(random-normal (random-key {seed}) '{s})", np.asarray(jax.random.normal(key, shape, dtype=jnp.float32))
     if kind == "randint":
         lo, hi = g.r.choice([(0, 10), (-5, 5), (0, 2), (100, 1000)])
-        return f"(random-randint (random-key {seed}) {s} {lo} {hi})", np.asarray(jax.random.randint(key, shape, lo, hi, dtype=jnp.int32))
+        return f"(random-randint (random-key {seed}) {s} {lo} {hi})", np.asarray(
+            jax.random.randint(key, shape, lo, hi, dtype=jnp.int32)
+        )
     if kind == "split":
         n = g.r.choice([2, 3, 4])
-        return f"(random-split (random-key {seed}) {n})", [np.asarray(jax.random.key_data(k)) for k in jax.random.split(key, n)]
+        return f"(random-split (random-key {seed}) {n})", [
+            np.asarray(jax.random.key_data(k)) for k in jax.random.split(key, n)
+        ]
     if kind == "fold-in":
         d = g.r.randrange(1000)
-        return f"(random-normal (random-fold-in (random-key {seed}) {d}) {s})", np.asarray(jax.random.normal(jax.random.fold_in(key, d), shape, dtype=jnp.float32))
+        return f"(random-normal (random-fold-in (random-key {seed}) {d}) {s})", np.asarray(
+            jax.random.normal(jax.random.fold_in(key, d), shape, dtype=jnp.float32)
+        )
     if kind == "permutation":
         n = g.r.choice([3, 5, 8])
         return f"(random-permutation (random-key {seed}) {n})", np.asarray(jax.random.permutation(key, n))
     if kind == "bernoulli":
         p = g.r.choice([0.25, 0.5, 0.75])
-        return f"(random-bernoulli (random-key {seed}) {p} {s})", np.asarray(jax.random.bernoulli(key, np.float32(p), shape))
+        return f"(random-bernoulli (random-key {seed}) {p} {s})", np.asarray(
+            jax.random.bernoulli(key, np.float32(p), shape)
+        )
     if kind == "range":
         u = np.asarray(jax.random.uniform(key, shape, dtype=jnp.float32))
         return f"(random-range (random-key {seed}) {s} -2 3)", -2 + 5 * u.astype(np.float64)
     if kind == "categorical":
         logits = np.asarray(g.values((4,)))
-        return (f"(random-categorical (random-key {seed}) {literal_text(logits)} :shape {s})",
-                np.asarray(jax.random.categorical(key, jnp.asarray(logits, jnp.float32), shape=shape)))
+        return (
+            f"(random-categorical (random-key {seed}) {literal_text(logits)} :shape {s})",
+            np.asarray(jax.random.categorical(key, jnp.asarray(logits, jnp.float32), shape=shape)),
+        )
     a, b = jax.random.split(key, 2)
     w = np.asarray(jax.random.normal(b, shape, dtype=jnp.float32), dtype=np.float64)
     u = np.asarray(jax.random.uniform(a, shape, dtype=jnp.float32), dtype=np.float64)
-    return f"(let [[a b] (random-split (random-key {seed}))] (sum (* (random-uniform a {s}) (random-normal b {s}))))", np.sum(u * w)
+    return (
+        f"(let [[a b] (random-split (random-key {seed}))] (sum (* (random-uniform a {s}) (random-normal b {s}))))",
+        np.sum(u * w),
+    )
 
 
-FAMILIES = [("values", value_program, 34), ("gradients", gradient_program, 26), ("derivatives", derivative_program, 9), ("loops", loop_program, 6),
-            ("windows", window_program, 5), ("losses", loss_program, 4), ("dtypes", dtype_program, 9), ("order", order_program, 4), ("random", random_program, 3)]
+FAMILIES = [
+    ("values", value_program, 34),
+    ("gradients", gradient_program, 26),
+    ("derivatives", derivative_program, 9),
+    ("loops", loop_program, 6),
+    ("windows", window_program, 5),
+    ("losses", loss_program, 4),
+    ("dtypes", dtype_program, 9),
+    ("order", order_program, 4),
+    ("random", random_program, 3),
+]
 
 
 def make(family, maker, index, seed):
@@ -1316,7 +1622,9 @@ def main():
             continue
         count = round(a.count * weight / total)
         with open(os.path.join(a.out, f"{name}.cases"), "w") as f:
-            f.write(f";;; Made by make_programs.py --count {a.count} --seed {a.seed}; do not edit.\n;;; tolerance {REL} {ABS}\n")
+            f.write(
+                f";;; Made by make_programs.py --count {a.count} --seed {a.seed}; do not edit.\n;;; tolerance {REL} {ABS}\n"
+            )
             for i in range(count):
                 f.write(make(name, maker, i, a.seed))
                 if i % 50 == 49:

@@ -1,6 +1,8 @@
-"""Writes attention.cases: values and gradients of `attention` against PyTorch's scaled_dot_product_attention in float64.
-Inputs are small multiples of 1/32, the same in every dtype. Results are summed over batch, heads and features with weights,
-so that each position leaves one number. Run: python make_attention_cases.py > attention.cases (needs torch)."""
+"""Writes attention.cases: values and gradients of `attention` against PyTorch's scaled_dot_product_attention in
+float64. Inputs are small multiples of 1/32, the same in every dtype. Results are summed over batch, heads and features
+with weights, so that each position leaves one number. Run: python make_attention_cases.py > attention.cases (needs
+torch)."""
+
 import torch
 import torch.nn.functional as F
 
@@ -31,7 +33,19 @@ PRELUDE = """(defn data [shape seed] (reshape (/ (- (mod (+ (* 37 (range (reduce
 (defn positions [x] (sum (reshape (sum (* (cast x :f32) (data [(shape x -1)] 11)) :axis -1) [-1 (shape x -2)]) :axis 0))"""
 
 
-def case(title, q_shape, k_shape, v_shape, options, mask=None, is_causal=False, groups=False, dtype="f32", tolerance="3e-6", scale=None):
+def case(
+    title,
+    q_shape,
+    k_shape,
+    v_shape,
+    options,
+    mask=None,
+    is_causal=False,
+    groups=False,
+    dtype="f32",
+    tolerance="3e-6",
+    scale=None,
+):
     q, k, v = (data(s, seed).requires_grad_() for s, seed in ((q_shape, 1), (k_shape, 2), (v_shape, 3)))
     y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=is_causal, enable_gqa=groups, scale=scale)
     w = data(tuple(y.shape), 4)
@@ -39,7 +53,9 @@ def case(title, q_shape, k_shape, v_shape, options, mask=None, is_causal=False, 
     print(f"--- {title}")
     print(PRELUDE)
     cast = lambda s: s if dtype == "f32" else f"(cast {s} :{dtype})"
-    print(f"(def p {{:q {cast(sheaf_data(q_shape, 1))} :k {cast(sheaf_data(k_shape, 2))} :v {cast(sheaf_data(v_shape, 3))}}})")
+    print(
+        f"(def p {{:q {cast(sheaf_data(q_shape, 1))} :k {cast(sheaf_data(k_shape, 2))} :v {cast(sheaf_data(v_shape, 3))}}})"
+    )
     print(f"(defn att [p] (attention (get p :q) (get p :k) (get p :v){options}))")
     print(f"(def g ((grad (fn [p] (sum (* (att p) {cast(sheaf_data(tuple(y.shape), 4))})))) p))")
     print(f"(defn near [x y] (is-close (positions x) y :rtol {tolerance} :atol {tolerance}))")
@@ -58,22 +74,66 @@ def main():
     print(";;; Made by make_attention_cases.py; do not edit.")
     q, k, v = (2, 2, 37, 8), (2, 2, 70, 8), (2, 2, 70, 5)
     case("attention and gradients", q, k, v, "")
-    case("causal: the rows are the last positions", q, k, v, " :causal true", mask=seen(37, 70, lambda i, j: j <= i + 33))
+    case(
+        "causal: the rows are the last positions", q, k, v, " :causal true", mask=seen(37, 70, lambda i, j: j <= i + 33)
+    )
     case("causal with an offset", q, k, v, " :causal true :offset 5", mask=seen(37, 70, lambda i, j: j <= i + 5))
     case("a window", q, k, v, " :window 4", mask=seen(37, 70, lambda i, j: abs(i + 33 - j) < 4))
-    case("a causal window, square", q, q, q, " :causal true :window 20", mask=seen(37, 37, lambda i, j: j <= i and i - j < 20))
-    case("a Bool mask", q, k, v, " :mask (== (mod (+ (reshape (range 37) [-1 1]) (range 70)) 3) 0)", mask=seen(37, 70, lambda i, j: (i + j) % 3 == 0))
-    case("padded keys by batch", q, k, v, " :mask (< (range 70) (reshape [40 70] [2 1 1 1]))",
-         mask=torch.stack([seen(1, 70, lambda i, j: j < n) for n in (40, 70)]).reshape(2, 1, 1, 70))
-    case("a bias by head, as a function", q, k, v, " :mask (fn [b h i j] (* (- 0 (/ (+ h 1) 8)) (abs (- i j))))",
-         mask=torch.stack([torch.tensor([[-(h + 1) / 8 * abs(i + 33 - j) for j in range(70)] for i in range(37)], dtype=torch.float64) for h in (0, 1)]))
+    case(
+        "a causal window, square",
+        q,
+        q,
+        q,
+        " :causal true :window 20",
+        mask=seen(37, 37, lambda i, j: j <= i and i - j < 20),
+    )
+    case(
+        "a Bool mask",
+        q,
+        k,
+        v,
+        " :mask (== (mod (+ (reshape (range 37) [-1 1]) (range 70)) 3) 0)",
+        mask=seen(37, 70, lambda i, j: (i + j) % 3 == 0),
+    )
+    case(
+        "padded keys by batch",
+        q,
+        k,
+        v,
+        " :mask (< (range 70) (reshape [40 70] [2 1 1 1]))",
+        mask=torch.stack([seen(1, 70, lambda i, j: j < n) for n in (40, 70)]).reshape(2, 1, 1, 70),
+    )
+    case(
+        "a bias by head, as a function",
+        q,
+        k,
+        v,
+        " :mask (fn [b h i j] (* (- 0 (/ (+ h 1) 8)) (abs (- i j))))",
+        mask=torch.stack(
+            [
+                torch.tensor(
+                    [[-(h + 1) / 8 * abs(i + 33 - j) for j in range(70)] for i in range(37)], dtype=torch.float64
+                )
+                for h in (0, 1)
+            ]
+        ),
+    )
     case("another scale", q, k, v, " :scale 0.25", scale=0.25)
     case("grouped heads", (1, 6, 17, 4), (1, 2, 17, 4), (1, 2, 17, 4), " :causal true", is_causal=True, groups=True)
     case("one row, many columns", (1, 2, 1, 4), (1, 2, 1200, 4), (1, 2, 1200, 3), " :causal true")
     case("no axes in front", (5, 3), (5, 3), (5, 2), " :causal true", is_causal=True)
     case("one axis in front, in f64", (3, 20, 6), (3, 20, 6), (3, 20, 6), " :causal true", is_causal=True, dtype="f64")
     # Compared after a sum of many elements that are each rounded to 8 bits.
-    case("in bf16", (2, 1, 20, 8), (2, 1, 20, 8), (2, 1, 20, 8), " :causal true", is_causal=True, dtype="bf16", tolerance="4e-2")
+    case(
+        "in bf16",
+        (2, 1, 20, 8),
+        (2, 1, 20, 8),
+        (2, 1, 20, 8),
+        " :causal true",
+        is_causal=True,
+        dtype="bf16",
+        tolerance="4e-2",
+    )
     print(CORNERS)
 
 

@@ -1,5 +1,7 @@
-"""Prints what PyTorch gives for the inputs of network_parts.cases, by the titles of its cases. Run by hand where torch is
+"""Prints what PyTorch gives for the inputs of network_parts.cases, by the titles of its cases. Run by hand where torch
+is
 installed: python3 test/lang/make_network_parts.py"""
+
 import torch
 import torch.nn.functional as F
 

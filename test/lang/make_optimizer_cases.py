@@ -1,6 +1,7 @@
-"""Writes optimizers.cases: eight steps of every optimizer, and schedules, against PyTorch in double precision (Lion, which
-PyTorch lacks, against its published update). Needs torch. Run by hand:
+"""Writes optimizers.cases: eight steps of every optimizer, and schedules, against PyTorch in double precision (Lion,
+which PyTorch lacks, against its published update). Needs torch. Run by hand:
 python3 test/lang/make_optimizer_cases.py > test/lang/optimizers.cases"""
+
 import math
 
 import torch
@@ -49,8 +50,10 @@ def trained(make, clip=None, schedule=None):
 def case(title, optimizer, result):
     w, b = result
     program = PROGRAM.replace("OPT", optimizer).replace(",", "")
-    print(f"--- {title}\n{program}\n  (list (is-close (get p :w) {text(w)} :rtol 5e-6 :atol 2e-6)\n"
-          f"        (is-close (get p :b) {text(b)} :rtol 5e-6 :atol 2e-6)))\n=> [true, true]")
+    print(
+        f"--- {title}\n{program}\n  (list (is-close (get p :w) {text(w)} :rtol 5e-6 :atol 2e-6)\n"
+        f"        (is-close (get p :b) {text(b)} :rtol 5e-6 :atol 2e-6)))\n=> [true, true]"
+    )
 
 
 def groups(w, b, wd):
@@ -73,36 +76,71 @@ def lion(lr, b1, b2, wd):
 
 
 def schedule_case(title, program, values):
-    print(f"--- {title}\n(is-close (tensor (map {program} (list {' '.join(str(s) for s, _ in values)})))\n"
-          f"  {text([v for _, v in values])} :rtol 5e-6 :atol 1e-7)\n=> true")
+    print(
+        f"--- {title}\n(is-close (tensor (map {program} (list {' '.join(str(s) for s, _ in values)})))\n"
+        f"  {text([v for _, v in values])} :rtol 5e-6 :atol 1e-7)\n=> true"
+    )
 
 
 o = torch.optim
 print(";;; Made by make_optimizer_cases.py; do not edit.")
 case("sgd", "(sgd {:lr 0.05})", trained(lambda w, b: o.SGD([w, b], lr=0.05)))
 case("sgd, momentum", "(sgd {:lr 0.05 :momentum 0.9})", trained(lambda w, b: o.SGD([w, b], lr=0.05, momentum=0.9)))
-case("sgd, nesterov and decay", "(sgd {:lr 0.05 :momentum 0.9 :nesterov true :wd 0.1})",
-     trained(lambda w, b: o.SGD([w, b], lr=0.05, momentum=0.9, nesterov=True, weight_decay=0.1)))
-case("sgd, clipped", "(sgd {:lr 0.05 :momentum 0.5 :clip 1.5})", trained(lambda w, b: o.SGD([w, b], lr=0.05, momentum=0.5), clip=1.5))
+case(
+    "sgd, nesterov and decay",
+    "(sgd {:lr 0.05 :momentum 0.9 :nesterov true :wd 0.1})",
+    trained(lambda w, b: o.SGD([w, b], lr=0.05, momentum=0.9, nesterov=True, weight_decay=0.1)),
+)
+case(
+    "sgd, clipped",
+    "(sgd {:lr 0.05 :momentum 0.5 :clip 1.5})",
+    trained(lambda w, b: o.SGD([w, b], lr=0.05, momentum=0.5), clip=1.5),
+)
 case("adam", "(adam {:lr 0.1})", trained(lambda w, b: o.Adam([w, b], lr=0.1)))
-case("adam with decay in the gradient", "(adam {:lr 0.1 :b1 0.8 :b2 0.95 :eps 1e-4 :wd 0.2})",
-     trained(lambda w, b: o.Adam([w, b], lr=0.1, betas=(0.8, 0.95), eps=1e-4, weight_decay=0.2)))
+case(
+    "adam with decay in the gradient",
+    "(adam {:lr 0.1 :b1 0.8 :b2 0.95 :eps 1e-4 :wd 0.2})",
+    trained(lambda w, b: o.Adam([w, b], lr=0.1, betas=(0.8, 0.95), eps=1e-4, weight_decay=0.2)),
+)
 case("adamw", "(adamw {:lr 0.1 :wd 0.3})", trained(lambda w, b: o.AdamW([w, b], lr=0.1, weight_decay=0.3)))
-case("adamw, only matrices decay", "(adamw {:lr 0.1 :wd 0.3 :mask (fn [leaf path] (> (ndim leaf) 1))})",
-     trained(lambda w, b: o.AdamW(groups(w, b, 0.3), lr=0.1)))
-case("adamw, masked by name", '(adamw {:lr 0.1 :wd 0.3 :mask (fn [leaf path] (= path "w"))})',
-     trained(lambda w, b: o.AdamW(groups(w, b, 0.3), lr=0.1)))
-case("adamw with clipping and a cosine schedule", "(adamw {:lr (cosine-schedule {:lr 0.1 :total 8}) :wd 0.1 :clip 1.0})",
-     trained(lambda w, b: o.AdamW([w, b], lr=0.1, weight_decay=0.1), clip=1.0,
-             schedule=lambda opt: o.lr_scheduler.CosineAnnealingLR(opt, T_max=8)))
-case("a chain is the same as the option", "(chain (clip-norm 1.0) (adamw {:lr 0.1 :wd 0.1}))",
-     trained(lambda w, b: o.AdamW([w, b], lr=0.1, weight_decay=0.1), clip=1.0))
-case("a chain of parts: decay, then descent", "(chain (add-decay 0.1) (scale -0.05))",
-     trained(lambda w, b: o.SGD([w, b], lr=0.05, weight_decay=0.1)))
+case(
+    "adamw, only matrices decay",
+    "(adamw {:lr 0.1 :wd 0.3 :mask (fn [leaf path] (> (ndim leaf) 1))})",
+    trained(lambda w, b: o.AdamW(groups(w, b, 0.3), lr=0.1)),
+)
+case(
+    "adamw, masked by name",
+    '(adamw {:lr 0.1 :wd 0.3 :mask (fn [leaf path] (= path "w"))})',
+    trained(lambda w, b: o.AdamW(groups(w, b, 0.3), lr=0.1)),
+)
+case(
+    "adamw with clipping and a cosine schedule",
+    "(adamw {:lr (cosine-schedule {:lr 0.1 :total 8}) :wd 0.1 :clip 1.0})",
+    trained(
+        lambda w, b: o.AdamW([w, b], lr=0.1, weight_decay=0.1),
+        clip=1.0,
+        schedule=lambda opt: o.lr_scheduler.CosineAnnealingLR(opt, T_max=8),
+    ),
+)
+case(
+    "a chain is the same as the option",
+    "(chain (clip-norm 1.0) (adamw {:lr 0.1 :wd 0.1}))",
+    trained(lambda w, b: o.AdamW([w, b], lr=0.1, weight_decay=0.1), clip=1.0),
+)
+case(
+    "a chain of parts: decay, then descent",
+    "(chain (add-decay 0.1) (scale -0.05))",
+    trained(lambda w, b: o.SGD([w, b], lr=0.05, weight_decay=0.1)),
+)
 case("lion", "(lion {:lr 0.02 :wd 0.1})", lion(0.02, 0.9, 0.99, 0.1))
 case("adafactor", "(adafactor {:lr 0.1})", trained(lambda w, b: o.Adafactor([w, b], lr=0.1, eps=(1.1920929e-7, 1e-3))))
-case("adafactor with decay", "(adafactor {:lr 0.1 :wd 0.2 :decay -0.7 :d 1.5})",
-     trained(lambda w, b: o.Adafactor([w, b], lr=0.1, eps=(1.1920929e-7, 1e-3), weight_decay=0.2, beta2_decay=-0.7, d=1.5)))
+case(
+    "adafactor with decay",
+    "(adafactor {:lr 0.1 :wd 0.2 :decay -0.7 :d 1.5})",
+    trained(
+        lambda w, b: o.Adafactor([w, b], lr=0.1, eps=(1.1920929e-7, 1e-3), weight_decay=0.2, beta2_decay=-0.7, d=1.5)
+    ),
+)
 
 
 def torch_schedule(make, lr, steps):
@@ -117,13 +155,36 @@ def torch_schedule(make, lr, steps):
 
 
 L = o.lr_scheduler
-schedule_case("one cycle", "(one-cycle-schedule {:lr 0.5 :total 20})", torch_schedule(lambda opt: L.OneCycleLR(opt, 0.5, total_steps=20), 0.5, 20))
-schedule_case("one cycle, other parts", "(one-cycle-schedule {:lr 0.5 :total 20 :part 0.5 :div 10.0 :final-div 100.0})",
-              torch_schedule(lambda opt: L.OneCycleLR(opt, 0.5, total_steps=20, pct_start=0.5, div_factor=10, final_div_factor=100), 0.5, 20))
-schedule_case("cosine", "(cosine-schedule {:lr 0.5 :total 10 :end 0.1})",
-              torch_schedule(lambda opt: L.CosineAnnealingLR(opt, 10, eta_min=0.1), 0.5, 11))
-schedule_case("linear", "(linear-schedule {:lr 0.5 :total 10 :end 0.05})",
-              torch_schedule(lambda opt: L.LinearLR(opt, 1.0, 0.1, total_iters=10), 0.5, 13))
-schedule_case("steps", "(step-schedule {:lr 0.5 :every 4 :rate 0.5})", torch_schedule(lambda opt: L.StepLR(opt, 4, 0.5), 0.5, 13))
-schedule_case("cosine with warm-up", "(cosine-schedule {:lr 0.5 :warmup 4 :total 12 :end 0.05})",
-              [(s, 0.5 * s / 4 if s < 4 else 0.05 + 0.45 * 0.5 * (1 + math.cos(math.pi * min(1, (s - 4) / 8)))) for s in range(15)])
+schedule_case(
+    "one cycle",
+    "(one-cycle-schedule {:lr 0.5 :total 20})",
+    torch_schedule(lambda opt: L.OneCycleLR(opt, 0.5, total_steps=20), 0.5, 20),
+)
+schedule_case(
+    "one cycle, other parts",
+    "(one-cycle-schedule {:lr 0.5 :total 20 :part 0.5 :div 10.0 :final-div 100.0})",
+    torch_schedule(
+        lambda opt: L.OneCycleLR(opt, 0.5, total_steps=20, pct_start=0.5, div_factor=10, final_div_factor=100), 0.5, 20
+    ),
+)
+schedule_case(
+    "cosine",
+    "(cosine-schedule {:lr 0.5 :total 10 :end 0.1})",
+    torch_schedule(lambda opt: L.CosineAnnealingLR(opt, 10, eta_min=0.1), 0.5, 11),
+)
+schedule_case(
+    "linear",
+    "(linear-schedule {:lr 0.5 :total 10 :end 0.05})",
+    torch_schedule(lambda opt: L.LinearLR(opt, 1.0, 0.1, total_iters=10), 0.5, 13),
+)
+schedule_case(
+    "steps", "(step-schedule {:lr 0.5 :every 4 :rate 0.5})", torch_schedule(lambda opt: L.StepLR(opt, 4, 0.5), 0.5, 13)
+)
+schedule_case(
+    "cosine with warm-up",
+    "(cosine-schedule {:lr 0.5 :warmup 4 :total 12 :end 0.05})",
+    [
+        (s, 0.5 * s / 4 if s < 4 else 0.05 + 0.45 * 0.5 * (1 + math.cos(math.pi * min(1, (s - 4) / 8))))
+        for s in range(15)
+    ],
+)

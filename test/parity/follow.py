@@ -1,10 +1,13 @@
-"""Follows a training run of examples/nanogpt in PyTorch: the same beginning, portions, schedule, clipping and AdamW, in float32.
+"""Follows a training run of examples/nanogpt in PyTorch: the same beginning, portions, schedule, clipping and AdamW, in
+float32.
 
     python3 test/parity/follow.py PATH-OF-SHEAF [OPTION…]        (needs numpy and torch)
 
-Options are those of nanogpt.shf; by default `--config char --batch 4 --steps 200`. Prints how far the losses are apart and fails where that is more than 1e-4 of the loss in the first 20
-steps, or more than 1 % in any of them. With `--double` PyTorch does it in float64 too, which tells what rounding alone does.
+Options are those of nanogpt.shf; by default `--config char --batch 4 --steps 200`. Prints how far the losses are apart
+and fails where that is more than 1e-4 of the loss in the first 20 steps, or more than 1 % in any of them. With
+`--double` PyTorch does it in float64 too, which tells what rounding alone does.
 """
+
 import argparse
 import math
 import pathlib
@@ -39,9 +42,17 @@ def rate(step, o):
 
 def train(run, o, dtype):
     torch.set_default_dtype(dtype)
-    p = {k.removeprefix("params."): torch.tensor(run[k], dtype=dtype, requires_grad=True) for k in run.files if k.startswith("params.")}
+    p = {
+        k.removeprefix("params."): torch.tensor(run[k], dtype=dtype, requires_grad=True)
+        for k in run.files
+        if k.startswith("params.")
+    }
     decays = [[w for w in p.values() if (w.ndim > 1) == matrices] for matrices in (True, False)]
-    optimizer = torch.optim.AdamW([{"params": decays[0], "weight_decay": o.decay}, {"params": decays[1], "weight_decay": 0.0}], betas=(0.9, 0.99), eps=1e-8)
+    optimizer = torch.optim.AdamW(
+        [{"params": decays[0], "weight_decay": o.decay}, {"params": decays[1], "weight_decay": 0.0}],
+        betas=(0.9, 0.99),
+        eps=1e-8,
+    )
     losses = []
     for step, (x, y) in enumerate(zip(torch.tensor(run["x"]).long(), torch.tensor(run["y"]).long())):
         for group in optimizer.param_groups:
@@ -68,11 +79,21 @@ def main():
     o = parser.parse_args()
     if o.data:
         o.data = str(pathlib.Path(o.data).resolve())
-    options = [f"--{name.replace('_', '-')}={value}" for name, value in vars(o).items() if name not in ("sheaf", "double")]
+    options = [
+        f"--{name.replace('_', '-')}={value}" for name, value in vars(o).items() if name not in ("sheaf", "double")
+    ]
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([pathlib.Path(o.sheaf).resolve(), HERE / "follow.shf", "--", f"--path={folder}/run.npz", *options], cwd=HERE.parents[1], check=True)
+        subprocess.run(
+            [pathlib.Path(o.sheaf).resolve(), HERE / "follow.shf", "--", f"--path={folder}/run.npz", *options],
+            cwd=HERE.parents[1],
+            check=True,
+        )
         with np.load(folder + "/run.npz") as run:
-            ours, single, double = run["losses"].astype(float), train(run, o, torch.float32), train(run, o, torch.float64) if o.double else None
+            ours, single, double = (
+                run["losses"].astype(float),
+                train(run, o, torch.float32),
+                train(run, o, torch.float64) if o.double else None,
+            )
     apart = lambda a, b: np.abs(a - b) / b
     print(f"{' '.join(options)}: loss from {ours[0]:.4f} to {ours[-1]:.4f}")
     print(f"{'largest difference, as a part of the loss':<42} {'first 20 steps':>15} {'all ' + str(o.steps):>10}")

@@ -1,10 +1,13 @@
-"""Makes the goldens of the programs here: small seeded models in PyTorch (2.10 made those that are stored), computed in float64 from float32 weights.
+"""Makes the goldens of the programs here: small seeded models in PyTorch (2.10 made those that are stored), computed in
+float64 from float32 weights.
 
-For each model NAME.npz has what it was given (`x`, `y`, `params.…` under the names that our models use), the logits, the gradient of every parameter, and the losses of ten steps
-of AdamW on the same batch. Also the checkpoints of nanoGPT for test/examples/wrong-files.
+For each model NAME.npz has what it was given (`x`, `y`, `params.…` under the names that our models use), the logits,
+the gradient of every parameter, and the losses of ten steps of AdamW on the same batch. Also the checkpoints of nanoGPT
+for test/examples/wrong-files.
 
     python3 test/parity/make.py        (needs numpy and torch)
 """
+
 import math
 import pathlib
 
@@ -20,7 +23,7 @@ class Params(dict):
     """Leaves by dotted name; p("blocks.0") gives the part below a name."""
 
     def __call__(self, prefix):
-        return Params({k[len(prefix) + 1:]: v for k, v in self.items() if k.startswith(prefix + ".")})
+        return Params({k[len(prefix) + 1 :]: v for k, v in self.items() if k.startswith(prefix + ".")})
 
 
 def normal(rng, *shape, scale):
@@ -53,6 +56,7 @@ def causal(t):
 
 
 # The models. Each gives parameters, a batch, and logits; y below 0 does not count in the loss.
+
 
 def gpt(rng, bias):
     vocab, t, width, layers, heads = 17, 8, 16, 2, 2
@@ -103,7 +107,11 @@ def olmo2(rng):
         sizes[f"{at}self_attn.{name}_proj"] = (width, width)
     for name in ("self_attn.q_norm", "self_attn.k_norm", "post_attention_layernorm", "post_feedforward_layernorm"):
         sizes[at + name] = (width,)
-    sizes |= {at + "mlp.gate_proj": (hidden, width), at + "mlp.up_proj": (hidden, width), at + "mlp.down_proj": (width, hidden)}
+    sizes |= {
+        at + "mlp.gate_proj": (hidden, width),
+        at + "mlp.up_proj": (hidden, width),
+        at + "mlp.down_proj": (width, hidden),
+    }
     p = {}
     for seed, name in enumerate(sorted(sizes)):
         w = hashed(seed, *sizes[name])
@@ -139,8 +147,14 @@ def olmo2(rng):
 def recurrent(rng, kind):
     vocab, t, embed, width = 11, 7, 6, 10
     gates = 3 if kind == "gru" else 4
-    p = {"token": normal(rng, vocab, embed, scale=1), "cell.W": normal(rng, embed, gates * width, scale=0.4), "cell.U": normal(rng, width, gates * width, scale=0.4),
-         "cell.b": normal(rng, gates * width, scale=0.2), "out.W": normal(rng, width, vocab, scale=0.4), "out.b": normal(rng, vocab, scale=0.2)}
+    p = {
+        "token": normal(rng, vocab, embed, scale=1),
+        "cell.W": normal(rng, embed, gates * width, scale=0.4),
+        "cell.U": normal(rng, width, gates * width, scale=0.4),
+        "cell.b": normal(rng, gates * width, scale=0.2),
+        "out.W": normal(rng, width, vocab, scale=0.4),
+        "out.b": normal(rng, vocab, scale=0.2),
+    }
     if kind == "gru":
         p["cell.c"] = normal(rng, gates * width, scale=0.2)
     ids = rng.integers(0, vocab, (4, t + 1))
@@ -166,10 +180,16 @@ def recurrent(rng, kind):
 
 def conv(rng):
     channels, size, classes = 4, 9, 5
-    p = {"c1.W": normal(rng, channels, 1, 3, 3, scale=0.4), "c1.b": normal(rng, channels, scale=0.1),
-         "c2.W": normal(rng, 2 * channels, channels, 3, 3, scale=0.2), "c2.b": normal(rng, 2 * channels, scale=0.1),
-         "norm.gamma": 1 + normal(rng, 2 * channels, scale=0.1), "norm.beta": normal(rng, 2 * channels, scale=0.1),
-         "head.W": normal(rng, 2 * channels * 4, classes, scale=0.2), "head.b": normal(rng, classes, scale=0.1)}
+    p = {
+        "c1.W": normal(rng, channels, 1, 3, 3, scale=0.4),
+        "c1.b": normal(rng, channels, scale=0.1),
+        "c2.W": normal(rng, 2 * channels, channels, 3, 3, scale=0.2),
+        "c2.b": normal(rng, 2 * channels, scale=0.1),
+        "norm.gamma": 1 + normal(rng, 2 * channels, scale=0.1),
+        "norm.beta": normal(rng, 2 * channels, scale=0.1),
+        "head.W": normal(rng, 2 * channels * 4, classes, scale=0.2),
+        "head.b": normal(rng, classes, scale=0.1),
+    }
 
     def logits(p, x):
         h = F.max_pool2d(F.relu(F.conv2d(x, p["c1.W"], p["c1.b"], padding=1)), 2)
@@ -181,11 +201,19 @@ def conv(rng):
 
 def moe(rng):
     vocab, t, width, hidden, experts, heads = 9, 8, 12, 10, 4, 2
-    p = {"token": normal(rng, vocab, width, scale=0.5), "position": normal(rng, t, width, scale=0.3), "router": normal(rng, width, experts, scale=0.5),
-         "attention.qkv.W": normal(rng, width, 3 * width, scale=0.3), "attention.qkv.b": normal(rng, 3 * width, scale=0.1),
-         "attention.out.W": normal(rng, width, width, scale=0.3), "attention.out.b": normal(rng, width, scale=0.1),
-         "up": normal(rng, experts, width, hidden, scale=0.4), "down": normal(rng, experts, hidden, width, scale=0.4),
-         "out.W": normal(rng, width, vocab, scale=0.3), "out.b": normal(rng, vocab, scale=0.1)}
+    p = {
+        "token": normal(rng, vocab, width, scale=0.5),
+        "position": normal(rng, t, width, scale=0.3),
+        "router": normal(rng, width, experts, scale=0.5),
+        "attention.qkv.W": normal(rng, width, 3 * width, scale=0.3),
+        "attention.qkv.b": normal(rng, 3 * width, scale=0.1),
+        "attention.out.W": normal(rng, width, width, scale=0.3),
+        "attention.out.b": normal(rng, width, scale=0.1),
+        "up": normal(rng, experts, width, hidden, scale=0.4),
+        "down": normal(rng, experts, hidden, width, scale=0.4),
+        "out.W": normal(rng, width, vocab, scale=0.3),
+        "out.b": normal(rng, vocab, scale=0.1),
+    }
     for i in "123":
         p[f"norm{i}.gamma"], p[f"norm{i}.beta"] = 1 + normal(rng, width, scale=0.1), normal(rng, width, scale=0.1)
     ids = rng.integers(0, vocab, (3, t + 1))
@@ -208,14 +236,28 @@ def moe(rng):
 
 def bert(rng):
     vocab, t, width, layers, heads = 19, 9, 16, 2, 4
-    p = {"token": normal(rng, vocab, width, scale=0.5), "position": normal(rng, t, width, scale=0.3), "kind": normal(rng, 2, width, scale=0.3),
-         "head.W": normal(rng, width, width, scale=0.3), "head.b": normal(rng, width, scale=0.1), "bias": normal(rng, vocab, scale=0.1)}
+    p = {
+        "token": normal(rng, vocab, width, scale=0.5),
+        "position": normal(rng, t, width, scale=0.3),
+        "kind": normal(rng, 2, width, scale=0.3),
+        "head.W": normal(rng, width, width, scale=0.3),
+        "head.b": normal(rng, width, scale=0.1),
+        "bias": normal(rng, vocab, scale=0.1),
+    }
     names = ["norm", "head-norm"] + [f"blocks.{i}.norm{j}" for i in range(layers) for j in (1, 2)]
     for name in names:
         p[name + ".gamma"], p[name + ".beta"] = 1 + normal(rng, width, scale=0.1), normal(rng, width, scale=0.1)
     for i in range(layers):
-        for name, a, b in (("attention.qkv", width, 3 * width), ("attention.out", width, width), ("up", width, 2 * width), ("down", 2 * width, width)):
-            p[f"blocks.{i}.{name}.W"], p[f"blocks.{i}.{name}.b"] = normal(rng, a, b, scale=0.2), normal(rng, b, scale=0.1)
+        for name, a, b in (
+            ("attention.qkv", width, 3 * width),
+            ("attention.out", width, width),
+            ("up", width, 2 * width),
+            ("down", 2 * width, width),
+        ):
+            p[f"blocks.{i}.{name}.W"], p[f"blocks.{i}.{name}.b"] = (
+                normal(rng, a, b, scale=0.2),
+                normal(rng, b, scale=0.1),
+            )
     x = rng.integers(1, vocab, (3, t))
     x[1, 6:] = 0  # padding
     y = np.where(rng.random((3, t)) < 0.4, rng.integers(1, vocab, (3, t)), -1)
@@ -251,7 +293,11 @@ def make(name, p, x, y, logits, store_params=True):
     x_in, y_in = torch.tensor(x if x.dtype.kind == "i" else x.astype(np.float64)), torch.tensor(y)
     out = logits(Params(given), x_in)
     loss(out, y_in).backward()
-    keep = {"x": x.astype(np.int32 if x.dtype.kind == "i" else np.float32), "y": y.astype(np.int32), "logits": out.detach().numpy()}
+    keep = {
+        "x": x.astype(np.int32 if x.dtype.kind == "i" else np.float32),
+        "y": y.astype(np.int32),
+        "logits": out.detach().numpy(),
+    }
     for k, v in given.items():
         if store_params:
             keep["params." + k] = p[k]
@@ -266,14 +312,25 @@ def make(name, p, x, y, logits, store_params=True):
         optimizer.step()
         losses.append(l.item())
     keep["losses"] = np.array(losses)
-    np.savez_compressed(HERE / f"{name}.npz", **{k: v.astype(np.float32) if v.dtype == np.float64 else v for k, v in keep.items()})
+    np.savez_compressed(
+        HERE / f"{name}.npz", **{k: v.astype(np.float32) if v.dtype == np.float64 else v for k, v in keep.items()}
+    )
 
 
 def nanogpt_checkpoints(rng):
     vocab, t, layers, heads, width = 11, 8, 1, 2, 8
     prefix = "_orig_mod.transformer."
-    sizes = {"wte": (vocab, width), "wpe": (t, width), "h.0.ln_1": (width,), "h.0.attn.c_attn": (3 * width, width), "h.0.attn.c_proj": (width, width),
-             "h.0.ln_2": (width,), "h.0.mlp.c_fc": (4 * width, width), "h.0.mlp.c_proj": (width, 4 * width), "ln_f": (width,)}
+    sizes = {
+        "wte": (vocab, width),
+        "wpe": (t, width),
+        "h.0.ln_1": (width,),
+        "h.0.attn.c_attn": (3 * width, width),
+        "h.0.attn.c_proj": (width, width),
+        "h.0.ln_2": (width,),
+        "h.0.mlp.c_fc": (4 * width, width),
+        "h.0.mlp.c_proj": (width, 4 * width),
+        "ln_f": (width,),
+    }
     model = {f"{prefix}{k}.weight": torch.tensor(normal(rng, *s, scale=0.02)) for k, s in sizes.items()}
     args = dict(n_layer=layers, n_head=heads, n_embd=width, block_size=t, bias=False, vocab_size=vocab, dropout=0.0)
     save = lambda name, m: torch.save({"model": m, "model_args": args, "iter_num": 1}, HERE / f"{name}.pt")

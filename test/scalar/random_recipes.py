@@ -2,6 +2,7 @@
 
 Run by hand after a change of jax: pip install jax, then python test/scalar/random_recipes.py
 """
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -53,8 +54,12 @@ def bits(key, shape, width):
 
 def unit(key, shape, dtype):
     dtype = np.dtype(dtype)
-    width, shift, scale = {"float32": (32, 9, 23), "float64": (64, 12, 52), "float16": (16, 6, 10),
-                           "bfloat16": (8, 1, 7)}[dtype.name]
+    width, shift, scale = {
+        "float32": (32, 9, 23),
+        "float64": (64, 12, 52),
+        "float16": (16, 6, 10),
+        "bfloat16": (8, 1, 7),
+    }[dtype.name]
     b = bits(key, shape, width)
     return np.ldexp((b >> b.dtype.type(shift)).astype(np.float64), -scale).astype(dtype)  # exact
 
@@ -153,11 +158,25 @@ for w, t in ((8, jnp.uint8), (16, jnp.uint16), (32, jnp.uint32), (64, jnp.uint64
 for t in (jnp.float32, jnp.float64, jnp.bfloat16, jnp.float16):
     same(f"uniform {np.dtype(t).name}", uniform(raw, shape, t), R.uniform(k, shape, t))
     same(f"normal {np.dtype(t).name}", normal(raw, shape, t), R.normal(k, shape, t), ulps=1)
-    same(f"uniform range {np.dtype(t).name}", uniform(raw, shape, t, -0.3, 1.5), R.uniform(k, shape, t, -0.3, 1.5),
-         ulps=1 if np.dtype(t).name == "float64" and np.finfo(np.longdouble).nmant < 100 else 0)
-for t, lo, hi in ((jnp.int32, 0, 10), (jnp.int32, -7, 1 << 30), (jnp.int32, 5, 5), (jnp.int32, 5, -5),
-                  (jnp.int32, -(1 << 31), 1 << 31), (jnp.int64, 0, 10), (jnp.int64, -(1 << 62), 1 << 62),
-                  (jnp.int64, -3, 1 << 40), (jnp.uint8, 0, 256), (jnp.int8, -128, 128), (jnp.uint32, 0, 1 << 32)):
+    same(
+        f"uniform range {np.dtype(t).name}",
+        uniform(raw, shape, t, -0.3, 1.5),
+        R.uniform(k, shape, t, -0.3, 1.5),
+        ulps=1 if np.dtype(t).name == "float64" and np.finfo(np.longdouble).nmant < 100 else 0,
+    )
+for t, lo, hi in (
+    (jnp.int32, 0, 10),
+    (jnp.int32, -7, 1 << 30),
+    (jnp.int32, 5, 5),
+    (jnp.int32, 5, -5),
+    (jnp.int32, -(1 << 31), 1 << 31),
+    (jnp.int64, 0, 10),
+    (jnp.int64, -(1 << 62), 1 << 62),
+    (jnp.int64, -3, 1 << 40),
+    (jnp.uint8, 0, 256),
+    (jnp.int8, -128, 128),
+    (jnp.uint32, 0, 1 << 32),
+):
     same(f"randint {np.dtype(t).name} [{lo}, {hi})", randint(raw, shape, lo, hi, t), R.randint(k, shape, lo, hi, t))
 same("bernoulli", bernoulli(raw, 0.3, shape), R.bernoulli(k, F32(0.3), shape))
 logits = np.linspace(-2, 2, 10, dtype=F32)
@@ -169,5 +188,9 @@ for n in (1, 2, 1000, 2000, 5000):
 matrix = np.arange(60).reshape(20, 3)
 same("permutation of rows", matrix[permutation(raw, np.arange(20))], R.permutation(k, matrix))
 same("truncated_normal", truncated_normal(raw, -1, 2, shape), R.truncated_normal(k, -1, 2, shape, jnp.float32), ulps=4)
-same("exponential", -np.log1p(-uniform(raw, shape).astype(np.float64)).astype(F32),
-     R.exponential(k, shape, jnp.float32), ulps=4)
+same(
+    "exponential",
+    -np.log1p(-uniform(raw, shape).astype(np.float64)).astype(F32),
+    R.exponential(k, shape, jnp.float32),
+    ulps=4,
+)

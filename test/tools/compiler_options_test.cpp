@@ -114,10 +114,12 @@ TEST(CompilerOptions, ReductionsOfColumnsKeepTheirBits) {
 (defn squares [x] (let [m (mean x :axis 0)] (sum (* (- x m) (- x m)) :axis 0)))
 (defn several [x y] [(sum (* x y) :axis 0) (product x :axis 0) (max x :axis 0)])
 (defn middle [x] (sum x :axis 1))
-(for [[r cs] [[1 [1 17 2049]] [33 [3 64 8193]] [256 [16 257 2048 4100]] [300 [1 100 2049 9000]] [2049 [1 15 64 1024]] [4097 [2 33 300]] [40000 [5]]]]
+(for [[r cs] [[1 [1 17 2049]] [33 [3 64 8193]] [256 [16 257 2048 4100]] [300 [1 100 2049 9000]] [2049 [1 15 64 1024]]
+    [4097 [2 33 300]] [40000 [5]]]]
   (for [c cs]
     (let [x (random-normal (random-key (+ r c)) [r c])]
-      (do (total x) (squares x) (several x (* x 2.0)) (total (cast x :bf16)) (squares (cast x :f64)) (middle (reshape x [1 r c])) nil))))
+      (do (total x) (squares x) (several x (* x 2.0)) (total (cast x :bf16)) (squares (cast x :f64))
+          (middle (reshape x [1 r c])) nil))))
 (for [r [300 4100]] (middle (random-normal (random-key r) [3 r 70])))
 (print "done")
 )");

@@ -1,6 +1,6 @@
 /* Preloaded into the program: the n-th operation on files below a folder fails, or is the last thing the program does.
-   FAULT_FOLDER: absolute; FAULT_AT: n, from 1; FAULT: "kill" or the number of an error; FAULT_MARK: a file that is made when
-   it happens and holds the operation's name. A write that fails, or is killed, has written half of its bytes. */
+   FAULT_FOLDER: absolute; FAULT_AT: n, from 1; FAULT: "kill" or the number of an error; FAULT_MARK: a file that is made
+   when it happens and holds the operation's name. A write that fails, or is killed, has written half of its bytes. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,9 +1,9 @@
 """Sheaf from Python: sessions, and values that share the memory of NumPy, PyTorch and JAX arrays.
 
-    import numpy as np, sheaf
-    s = sheaf.Session(tensors="numpy")
-    s.eval("(defn f [x] (* x 2))")
-    s.f(np.arange(3.0))
+import numpy as np, sheaf
+s = sheaf.Session(tensors="numpy")
+s.eval("(defn f [x] (* x 2))")
+s.f(np.arange(3.0))
 """
 
 import atexit as _atexit
@@ -20,9 +20,11 @@ _atexit.register(_sheaf._leave)
 def _converter(tensors):
     if tensors == "numpy":
         import numpy
+
         return numpy.asarray
     if tensors == "torch":
         import torch
+
         return torch.from_dlpack
     if tensors is None or callable(tensors):
         return tensors
@@ -32,9 +34,9 @@ def _converter(tensors):
 class Session(_sheaf.Session):
     """A running Sheaf with definitions of its own.
 
-    `tensors` says what tensors in results become: sheaf.Tensor (None), "numpy" or "torch" arrays over the same memory, or
-    what a function makes of each. Global names are attributes: `s.train_step(x)` calls `train-step`; `s["loss!"]` is for
-    names that Python cannot spell.
+    `tensors` says what tensors in results become: sheaf.Tensor (None), "numpy" or "torch" arrays over the same memory,
+    or what a function makes of each. Global names are attributes: `s.train_step(x)` calls `train-step`; `s["loss!"]` is
+    for names that Python cannot spell.
     """
 
     def __init__(self, tensors=None):

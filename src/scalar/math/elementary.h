@@ -40,19 +40,35 @@ struct NativeBuilder {
   SHEAF_NATIVE_1(neg, Neg)
   SHEAF_NATIVE_1(abs, Abs)
   SHEAF_NATIVE_1(sqrt, Sqrt)
-  SHEAF_NATIVE_1(floor, Floor) SHEAF_NATIVE_1(ceil, Ceil) SHEAF_NATIVE_1(trunc, Trunc) SHEAF_NATIVE_1(rint, Rint)
-      SHEAF_NATIVE_1(not_, Not) SHEAF_NATIVE_2(add, Add) SHEAF_NATIVE_2(sub, Sub) SHEAF_NATIVE_2(mul, Mul)
-          SHEAF_NATIVE_2(div, Div) SHEAF_NATIVE_2(min, Min) SHEAF_NATIVE_2(max, Max) SHEAF_NATIVE_2(and_, And)
-              SHEAF_NATIVE_2(or_, Or) SHEAF_NATIVE_2(xor_, Xor) SHEAF_NATIVE_2(shl, Shl) SHEAF_NATIVE_2(shr, Shr)
-                  SHEAF_NATIVE_2(sar, Sar) SHEAF_NATIVE_COMPARE(lt, Lt) SHEAF_NATIVE_COMPARE(le, Le)
-                      SHEAF_NATIVE_COMPARE(gt, Gt) SHEAF_NATIVE_COMPARE(ge, Ge) SHEAF_NATIVE_COMPARE(eq, Eq)
-                          SHEAF_NATIVE_COMPARE(ne, Ne)
+  SHEAF_NATIVE_1(floor, Floor)
+  SHEAF_NATIVE_1(ceil, Ceil)
+  SHEAF_NATIVE_1(trunc, Trunc)
+  SHEAF_NATIVE_1(rint, Rint)
+  SHEAF_NATIVE_1(not_, Not)
+  SHEAF_NATIVE_2(add, Add)
+  SHEAF_NATIVE_2(sub, Sub)
+  SHEAF_NATIVE_2(mul, Mul)
+  SHEAF_NATIVE_2(div, Div)
+  SHEAF_NATIVE_2(min, Min)
+  SHEAF_NATIVE_2(max, Max)
+  SHEAF_NATIVE_2(and_, And)
+  SHEAF_NATIVE_2(or_, Or)
+  SHEAF_NATIVE_2(xor_, Xor)
+  SHEAF_NATIVE_2(shl, Shl)
+  SHEAF_NATIVE_2(shr, Shr)
+  SHEAF_NATIVE_2(sar, Sar)
+  SHEAF_NATIVE_COMPARE(lt, Lt)
+  SHEAF_NATIVE_COMPARE(le, Le)
+  SHEAF_NATIVE_COMPARE(gt, Gt)
+  SHEAF_NATIVE_COMPARE(ge, Ge)
+  SHEAF_NATIVE_COMPARE(eq, Eq)
+  SHEAF_NATIVE_COMPARE(ne, Ne)
 #undef SHEAF_NATIVE_1
 #undef SHEAF_NATIVE_2
 #undef SHEAF_NATIVE_COMPARE
 
-                              template <class T>
-                              static T fma(T a, T b, T c) {
+  template <class T>
+  static T fma(T a, T b, T c) {
     return scalar::apply<Op::Fma>(a, b, c);
   }
   template <class T>
