@@ -27,7 +27,8 @@ def run_measured(command):
 
 
 def first_steps(command, environment):
-    """Seconds of a program that announces when it is ready and each of its first ten steps: from the command to the tenth, and those of the ten."""
+    """Seconds of a program that announces when it is ready and each of its first ten steps: from the command to the
+    tenth, and those of the ten."""
     begin = time.perf_counter()
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, **environment}
@@ -78,7 +79,13 @@ def compare(work, ours, peers, measure, runs=7, same_answer=True):
 
 def built(target):
     """The path of a program of the build."""
-    subprocess.run(["cmake", "--build", BUILD, "--target", target], check=True, stdout=subprocess.DEVNULL)
+    command = ["cmake", "--build", BUILD, "--target", target]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as build:
+        for line in build.stdout:
+            if line != "ninja: no work to do.\n":
+                sys.stderr.write(line)
+    if build.returncode:
+        sys.exit(f"bench: {target} cannot be built")
     return os.path.join(BUILD, target)
 
 

@@ -16,9 +16,11 @@ def python_with(module, *packages, folder=".venv"):
         if os.path.exists(python)
         else True
     ):
-        print(f"installing {module} into {folder} …", file=sys.stderr)
+        print(f"installing {' '.join(packages)} into {folder} …", file=sys.stderr)
         subprocess.run([sys.executable, "-m", "venv", os.path.join(ROOT, folder)], check=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", *packages], check=True)
+        subprocess.run(
+            [python, "-m", "pip", "install", "--progress-bar", "off", *packages], check=True, stdout=sys.stderr
+        )
     return python
 
 
@@ -50,7 +52,8 @@ def llama_python():
 
 @dataclasses.dataclass
 class Peer:
-    """`command` prints JSON lines with "work", "mode", "ms", "peak_rss_mb" (those of other works are left out). Each of `starts` announces its first ten steps."""
+    """`command` prints JSON lines with "work", "mode", "ms", "peak_rss_mb" (those of other works are left out). Each of
+    `starts` announces its first ten steps."""
 
     name: str
     work: str
