@@ -71,7 +71,7 @@ std::vector<Hint> performance_hints(const graph::Graph& g, const Compiled& c) {
                      0});
   });
   for (const graph::Node* n : live_nodes(g)) {
-    if (n->op->name != "cast" || n->inputs[0].rank() == 0) continue;
+    if (!n->op->converts || n->inputs[0].rank() == 0) continue;
     DType from = n->inputs[0].type().dtype, to = n->types[0].dtype;
     int64_t grows = size_bytes(to) - size_bytes(from);
     // A cast that the program has written is no surprise.

@@ -14,10 +14,7 @@ using graph::Node;
 using graph::Operand;
 using graph::TensorType;
 
-bool is_size_node(const Node& n) {
-  static const graph::OpDef* op = &ops::op("sizes");
-  return n.op == op;
-}
+bool is_size_node(const Node& n) { return n.op->role == graph::Role::Sizes; }
 
 Sizes evaluated(const Sizes& sizes, std::span<const int64_t> symbols) {
   Sizes out;

@@ -1,4 +1,7 @@
-// The type of an op entry. Every fact about one op is in its entry (ops/); nothing else lists ops.
+// The type of an op entry: everything that is known of one op, as data and plain functions. The entries are in ops/,
+// and other code asks their fields; it compares no names (test/layers sees to that). From the entry come the function
+// of the language with its documentation, the shape rule, the gradient, batching, the kernel, what a trace knows of its
+// values, and its tests. Entries are constants, which any thread may read.
 #pragma once
 #include <concepts>
 #include <functional>
@@ -128,7 +131,7 @@ struct ScalarCtx {
 };
 using ScalarFn = uint32_t (*)(ScalarCtx&);
 
-// Builds a whole kernel (lower/context.h).
+// Builds a whole kernel (ops/lower_ctx.h).
 class LowerCtx;
 using LowerFn = void (*)(LowerCtx&);
 
@@ -147,10 +150,113 @@ struct CheckCtx {
 };
 using CheckTextFn = std::string (*)(const CheckCtx&);
 
+// An expression of the language and what it prints.
+struct Example {
+  std::string_view code, result;
+};
+
+// How the arguments of a function of the language become the op's inputs, and what the result is.
+enum class Arguments : uint8_t {
+  Floats,         // arrays of ints as f32; numbers give a float
+  Same,           // every dtype is kept (bools and storage-only ints become i32); a number gives its own kind
+  Tests,          // Floats, of which a number gives a bool
+  Promoted,       // two and more, from left to right, each pair in the dtype in which it meets
+  Total,          // a reduction with the options of sums; of all elements it gives a float
+  TotalOrNumber,  // Total, which gives a float wherever one element is left
+  Position,       // a reduction to an index
+};
+
+// The op of plain numbers, at once and with the bits of its kernel. `f64`: an elementary function, of which a number
+// goes through f64, because that gives the nearest f32 and people read all digits of a number.
+struct OfNumbers {
+  double (*f64)(double) = nullptr;
+  float (*f32)(float) = nullptr;
+  float (*f32_pair)(float, float) = nullptr;
+  int64_t (*i64_pair)(int64_t, int64_t) = nullptr;
+};
+
+// What transforms and the compiler know of an op without knowing which op it is.
+enum class Role : uint8_t {
+  Plain,
+  Input,  // a parameter of the graph
+  Leaf,   // its input, under a name of its own
+  Sizes,  // sizes (attribute `values`) as numbers
+};
+
+// How the elements of the output lie to those of the inputs, which it takes over unchanged.
+enum class Arrangement : uint8_t {
+  Other,
+  SameOrder,  // all, in the same row-major order
+  Permuted,   // all, in another order
+  Joined,     // those of all inputs, one after the other along the attribute `axis`
+};
+
+// Of minimum and maximum: the operands bound the result from above or from below.
+enum class Bound : uint8_t { None, Upper, Lower };
+
+// The kernel of a Control or Host node (compiler/control.cpp).
+enum class Nested : uint8_t { None, HostCall, Branch, Call, Scan, While, Unstack, Stack };
+
+// The integers from lo to hi, both included.
+struct IntRange {
+  int64_t lo = INT64_MIN, hi = INT64_MAX;
+};
+// The range of the output from those of the inputs. A rule asks only for those that it needs: an answer may become a
+// condition for using the code again. A rule whose result may leave i64 gives all of i64; the caller replaces a range
+// that the output's dtype does not hold by that of the dtype.
+struct RangeCtx {
+  std::span<const Operand> inputs;
+  IntRange (*range)(const Operand&);
+  IntRange in(int input) const { return range(inputs[static_cast<size_t>(input)]); }
+};
+using RangeFn = IntRange (*)(const RangeCtx&);
+
+// Numbers that are sizes, in a scalar or a short vector: expressions, which stay true for other sizes of the arguments.
+struct SizeNumbers {
+  Sizes values;
+  bool scalar = false;
+  Size at(size_t i) const { return values[values.size() == 1 ? 0 : i]; }
+};
+struct SizesCtx {
+  std::span<const SizeNumbers> inputs;
+  const Attrs& attrs;
+  size_t count;  // of the output's elements
+};
+// The output as sizes again; nothing where it is none. What a rule asks of an expression becomes a condition for using
+// the code again.
+using SizesFn = std::optional<Sizes> (*)(const SizesCtx&);
+using SizeTestFn = bool (*)(Size a, Size b);
+
+// A Bool: whether y, an op of the i64 scalars a and b, has wrapped.
+using WrappedFn = Operand (*)(const Operand& a, const Operand& b, const Operand& y);
+
+// For tests: where the elements of an input are sampled when they must be near no kink and no pole.
+struct Domain {
+  double lo = -3, hi = 3;
+};
+// For tests: the arguments of an elementwise op or a reduction. Tests choose the shapes.
+struct Cases {
+  int inputs = 0;                          // 0: as many as the formula has
+  bool condition = false;                  // the first input is a Bool
+  bool apart = false;                      // elements lie apart from each other and from 0, where the op has a kink
+  bool zeros = false;                      // once more with zeros among them
+  std::span<const Domain[3]> smooth = {};  // domains of the inputs, to be tried one after the other; none: `domain`
+  std::vector<Attrs> (*attrs)(DType) = nullptr;
+};
+
 struct OpDef {
   std::string_view name;
   OpKind kind;
+  // Not empty: the op is a function of the language by itself, called as the signature says ("(softplus x)").
+  std::string_view signature = {};
   std::string_view doc;
+  Example examples[3] = {};        // of the function
+  std::string_view category = {};  // its heading in the reference; empty: that of its kind
+  Arguments arguments = Arguments::Floats;
+  OfNumbers of_numbers = {};
+  Role role = Role::Plain;
+  Arrangement arrangement = Arrangement::Other;
+  bool converts = false;  // Elementwise: to the dtype that the attribute `dtype` names
   DTypes dtypes;
   InferFn infer;
   Vjp vjp;
@@ -161,11 +267,23 @@ struct OpDef {
   ViewFn view = nullptr;      // Movement
   ViewFn window = nullptr;    // Update: the part of the output that changes, element by element as `scalar` says
   UnrollFn unroll = nullptr;  // Control
+  Nested nested = Nested::None;
   CheckTextFn check_text = nullptr;
+  // What a trace knows of the output.
+  SizesFn sizes = nullptr;         // of numbers that are sizes
+  SizeTestFn size_test = nullptr;  // a comparison of two of them
+  RangeFn range = nullptr;         // of scalar ints; without it, any that the dtype holds
+  WrappedFn wrapped = nullptr;     // of ints, whose overflow is an error
+  Bound bound = Bound::None;       // an int operand that the dtype does not hold bounds nothing
+  bool divides = false;            // of two ints, a divisor of zero is an error
   // For tests: the plain formula in double (unary or binary), and where to sample.
   double (*reference1)(double) = nullptr;
   double (*reference2)(double, double) = nullptr;
-  double domain_lo = -3.0, domain_hi = 3.0;
+  Domain domain = {};
+  Cases cases = {};
 };
+
+// How many inputs an elementwise op has.
+constexpr int num_inputs(const OpDef& op) { return op.cases.inputs ? op.cases.inputs : op.reference2 ? 2 : 1; }
 
 }  // namespace sheaf::graph

@@ -6,6 +6,7 @@
 
 namespace sheaf::memory {
 
+using graph::Arrangement;
 using graph::FusionGroup;
 using graph::Node;
 using graph::Operand;
@@ -26,7 +27,7 @@ int64_t run_length(const Sizes& sizes, int axis) {
 Node* value_behind(const Operand& in) {
   if (!in.is_node()) return nullptr;
   Node* n = in.node().get();
-  bool new_axis = n->op->name == "reshape" && n->inputs[0].is_node() &&
+  bool new_axis = n->op->arrangement == Arrangement::SameOrder && n->inputs[0].is_node() &&
                   graph::squeezed(n->types[0].sizes) == graph::squeezed(n->inputs[0].sizes());
   return new_axis ? n->inputs[0].node().get() : n;
 }
@@ -36,7 +37,7 @@ Node* value_behind(const Operand& in) {
 Placement::Placement(const graph::Graph& g, const std::vector<FusionGroup>& groups) : parts_(g.nodes) {
   bool any = false;
   for (const FusionGroup& group : groups)
-    any |= group.root()->op->name == "concat";
+    any |= group.root()->op->arrangement == Arrangement::Joined;
   if (!any) return;
   graph::NodeMap<char> can_be_placed(g.nodes);
   for (const FusionGroup& group : groups)
@@ -50,7 +51,7 @@ Placement::Placement(const graph::Graph& g, const std::vector<FusionGroup>& grou
     if (o.is_node()) can_be_placed[graph::base_of(o)] = 0;
   for (const FusionGroup& group : groups) {
     Node* n = group.root();
-    if (n->op->name != "concat") continue;
+    if (n->op->arrangement != Arrangement::Joined) continue;
     int axis = static_cast<int>(n->attrs.integer("axis"));
     std::vector<std::pair<size_t, Node*>> places;
     for (size_t i = 0; i < n->inputs.size(); ++i) {

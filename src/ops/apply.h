@@ -1,7 +1,6 @@
 // Functions that apply ops, for rules, transforms and builtins. Operands of one elementwise call must have the same
 // dtype (builtins promote first); shapes broadcast.
 #pragma once
-#include <optional>
 #include <vector>
 
 #include "graph/engine.h"
@@ -12,9 +11,6 @@ namespace sheaf::ops {
 using graph::Operand;
 
 Operand apply1(std::string_view name, Operand x);
-// What an elementary function of one argument gives for a 0-d f64, without the way through a kernel; nothing for other
-// ops.
-std::optional<double> elementary_at(std::string_view name, double x);
 Operand apply2(std::string_view name, Operand a, Operand b);
 
 inline Operand add(Operand a, Operand b) { return apply2("add", std::move(a), std::move(b)); }

@@ -8,6 +8,7 @@ namespace sheaf::ops {
 using graph::Attrs;
 using graph::BatchCtx;
 using graph::kAnyType;
+using graph::Nested;
 using graph::OpKind;
 using graph::TensorType;
 using graph::VjpCtx;
@@ -164,7 +165,8 @@ const OpDef kOps[] = {
      .dtypes = kAnyType,
      .infer = nullptr,
      .vjp = graph::zero_derivative("nothing comes out of it"),
-     .batch = graph::once_per_example("effects happen one after the other")},
+     .batch = graph::once_per_example("effects happen one after the other"),
+     .nested = Nested::HostCall},
     {.name = "cond",
      .kind = OpKind::Control,
      .doc = "One of two sub-graphs, by a truth value; only that one runs.",
@@ -172,7 +174,8 @@ const OpDef kOps[] = {
      .infer = nullptr,
      .vjp = graph::differentiable([](VjpCtx& c) { vjp_by_replay(c, 1); }),
      .batch = batch_cond,
-     .unroll = unroll_cond},
+     .unroll = unroll_cond,
+     .nested = Nested::Branch},
     {.name = "checkpoint",
      .kind = OpKind::Control,
      .doc = "A sub-graph whose inner values are computed again in the backward pass.",
@@ -180,7 +183,8 @@ const OpDef kOps[] = {
      .infer = nullptr,
      .vjp = graph::differentiable([](VjpCtx& c) { vjp_by_replay(c, 0); }),
      .batch = [](BatchCtx& c) { return batch_subgraphs(c, 0); },
-     .unroll = [](const Node& n) { return replay(*n.subgraphs[0], n.inputs); }},
+     .unroll = [](const Node& n) { return replay(*n.subgraphs[0], n.inputs); },
+     .nested = Nested::Call},
 };
 
 }  // namespace

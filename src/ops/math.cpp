@@ -18,12 +18,20 @@ using graph::OpKind;
 using graph::VjpCtx;
 using loop::Op;
 
+template <Op kOp>
+double elementary_f64(double x) {
+  return scalar::elementary<kOp>(x);
+}
+
 Operand one(const Operand& x) { return like(x, 1); }
 
 const OpDef kOps[] = {
     {.name = "exp",
      .kind = OpKind::Elementwise,
+     .signature = "(exp x)",
      .doc = "e to the power x.",
+     .examples = {{"(exp 2)", "7.389056"}},
+     .of_numbers = {.f64 = elementary_f64<Op::Exp>},
      .dtypes = kFloats,
      .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * c.y()); }),
@@ -32,29 +40,36 @@ const OpDef kOps[] = {
      .reference1 = [](double x) { return std::exp(x); }},
     {.name = "log",
      .kind = OpKind::Elementwise,
+     .signature = "(log x)",
      .doc = "Natural logarithm; of 0 -inf, of a negative number NaN.",
+     .examples = {{"(log 1)", "0.0"}},
+     .of_numbers = {.f64 = elementary_f64<Op::Log>},
      .dtypes = kFloats,
      .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() / c.x(0)); }),
      .batch = batch_elementwise,
      .scalar = scalar_unary<Op::Log>,
      .reference1 = [](double x) { return std::log(x); },
-     .domain_lo = 0.1,
-     .domain_hi = 5},
+     .domain = {0.1, 5}},
     {.name = "sqrt",
      .kind = OpKind::Elementwise,
-     .doc = "Square root; of a negative number NaN.",
+     .signature = "(sqrt x)",
+     .doc = "Square root.",
+     .examples = {{"(sqrt 2)", "1.4142135"}},
+     .of_numbers = {.f32 = std::sqrt},
      .dtypes = kFloats,
      .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * like(c.y(), 0.5) / c.y()); }),
      .batch = batch_elementwise,
      .scalar = scalar_unary<Op::Sqrt>,
      .reference1 = [](double x) { return std::sqrt(x); },
-     .domain_lo = 0.1,
-     .domain_hi = 5},
+     .domain = {0.1, 5}},
     {.name = "sin",
      .kind = OpKind::Elementwise,
-     .doc = "Sine of an angle in radians.",
+     .signature = "(sin x)",
+     .doc = "Sine (radians).",
+     .examples = {{"(sin 0)", "0.0"}},
+     .of_numbers = {.f64 = elementary_f64<Op::Sin>},
      .dtypes = kFloats,
      .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * apply1("cos", c.x(0))); }),
@@ -63,7 +78,10 @@ const OpDef kOps[] = {
      .reference1 = [](double x) { return std::sin(x); }},
     {.name = "cos",
      .kind = OpKind::Elementwise,
-     .doc = "Cosine of an angle in radians.",
+     .signature = "(cos x)",
+     .doc = "Cosine (radians).",
+     .examples = {{"(cos 0)", "1.0"}},
+     .of_numbers = {.f64 = elementary_f64<Op::Cos>},
      .dtypes = kFloats,
      .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, -(c.dy() * apply1("sin", c.x(0)))); }),
@@ -72,18 +90,23 @@ const OpDef kOps[] = {
      .reference1 = [](double x) { return std::cos(x); }},
     {.name = "tan",
      .kind = OpKind::Elementwise,
-     .doc = "Tangent of an angle in radians.",
+     .signature = "(tan x)",
+     .doc = "Tangent (radians).",
+     .examples = {{"(tan 0)", "0.0"}},
+     .of_numbers = {.f64 = elementary_f64<Op::Tan>},
      .dtypes = kFloats,
      .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * (one(c.y()) + c.y() * c.y())); }),
      .batch = batch_elementwise,
      .scalar = scalar_unary<Op::Tan>,
      .reference1 = [](double x) { return std::tan(x); },
-     .domain_lo = -1.2,
-     .domain_hi = 1.2},
+     .domain = {-1.2, 1.2}},
     {.name = "tanh",
      .kind = OpKind::Elementwise,
+     .signature = "(tanh x)",
      .doc = "Hyperbolic tangent.",
+     .examples = {{"(tanh 0)", "0.0"}},
+     .of_numbers = {.f64 = elementary_f64<Op::Tanh>},
      .dtypes = kFloats,
      .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * (one(c.y()) - c.y() * c.y())); }),
@@ -92,7 +115,9 @@ const OpDef kOps[] = {
      .reference1 = [](double x) { return std::tanh(x); }},
     {.name = "sigmoid",
      .kind = OpKind::Elementwise,
+     .signature = "(%sigmoid x)",
      .doc = "1 / (1 + e^-x).",
+     .of_numbers = {.f64 = elementary_f64<Op::Sigmoid>},
      .dtypes = kFloats,
      .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * (c.y() * (one(c.y()) - c.y()))); }),
@@ -101,7 +126,10 @@ const OpDef kOps[] = {
      .reference1 = [](double x) { return 1 / (1 + std::exp(-x)); }},
     {.name = "erf",
      .kind = OpKind::Elementwise,
+     .signature = "(erf x)",
      .doc = "Error function.",
+     .examples = {{"(erf 0)", "0.0"}},
+     .of_numbers = {.f64 = elementary_f64<Op::Erf>},
      .dtypes = kFloats,
      .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) {
@@ -127,11 +155,13 @@ const OpDef kOps[] = {
              x -= (std::erf(x) - y) * std::exp(x * x) * std::sqrt(std::numbers::pi) / 2;
            return x;
          },
-     .domain_lo = -0.9,
-     .domain_hi = 0.9},
+     .domain = {-0.9, 0.9}},
     {.name = "expm1",
      .kind = OpKind::Elementwise,
-     .doc = "e to the power x, less one, exact near 0.",
+     .signature = "(expm1 x)",
+     .doc = "exp(x) - 1, accurate near 0.",
+     .examples = {{"(expm1 0)", "0.0"}},
+     .of_numbers = {.f64 = elementary_f64<Op::Expm1>},
      .dtypes = kFloats,
      .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * (c.y() + one(c.y()))); }),
@@ -140,15 +170,17 @@ const OpDef kOps[] = {
      .reference1 = [](double x) { return std::expm1(x); }},
     {.name = "log1p",
      .kind = OpKind::Elementwise,
-     .doc = "log(1 + x), exact near 0.",
+     .signature = "(log1p x)",
+     .doc = "log(1 + x), accurate near 0.",
+     .examples = {{"(log1p 0)", "0.0"}},
+     .of_numbers = {.f64 = elementary_f64<Op::Log1p>},
      .dtypes = kFloats,
      .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() / (one(c.y()) + c.x(0))); }),
      .batch = batch_elementwise,
      .scalar = scalar_unary<Op::Log1p>,
      .reference1 = [](double x) { return std::log1p(x); },
-     .domain_lo = -0.9,
-     .domain_hi = 3},
+     .domain = {-0.9, 3}},
     {.name = "pow",
      .kind = OpKind::Elementwise,
      .doc = "a to the power b, with the special cases of C's pow.",
@@ -169,7 +201,7 @@ const OpDef kOps[] = {
        }
      }),
      .batch = batch_elementwise,
-     // A program that says (** x 3) gets products; one whose exponent is an argument must get the same bits.
+     // A program that says (** x 3) gets products; one whose exponent is an argument must get the same bits.,
      .scalar =
          [](graph::ScalarCtx& c) {
            uint32_t x = c.x[0], p = c.x[1];
@@ -178,11 +210,12 @@ const OpDef kOps[] = {
            return c.b.select(is(2), square, c.b.select(is(3), cube, c.b.binary(Op::Pow, x, p)));
          },
      .reference2 = [](double a, double b) { return std::pow(a, b); },
-     .domain_lo = 0.2,
-     .domain_hi = 2.5},
+     .domain = {0.2, 2.5}},
     {.name = "atan2",
      .kind = OpKind::Elementwise,
-     .doc = "Angle of the point (x, y) given as (atan2 y x), in (-pi, pi].",
+     .signature = "(atan2 y x)",
+     .doc = "Angle of the point (x, y).",
+     .examples = {{"(atan2 0 1)", "0.0"}},
      .dtypes = kFloats,
      .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) {
@@ -194,29 +227,11 @@ const OpDef kOps[] = {
      .batch = batch_elementwise,
      .scalar = scalar_binary<Op::Atan2>,
      .reference2 = [](double a, double b) { return std::atan2(a, b); },
-     .domain_lo = 0.3,
-     .domain_hi = 2},
+     .domain = {0.3, 2}},
 };
 
 }  // namespace
 
 std::span<const OpDef> math_ops() { return kOps; }
-
-std::optional<double> elementary_at(std::string_view name, double x) {
-#define SHEAF_AT(op_name, op) \
-  if (name == op_name) return scalar::elementary<Op::op>(x);
-  SHEAF_AT("exp", Exp)
-  SHEAF_AT("log", Log)
-  SHEAF_AT("sin", Sin)
-  SHEAF_AT("cos", Cos)
-  SHEAF_AT("tan", Tan)
-  SHEAF_AT("tanh", Tanh)
-  SHEAF_AT("erf", Erf)
-  SHEAF_AT("sigmoid", Sigmoid)
-  SHEAF_AT("expm1", Expm1)
-  SHEAF_AT("log1p", Log1p)
-#undef SHEAF_AT
-  return std::nullopt;
-}
 
 }  // namespace sheaf::ops

@@ -4,11 +4,13 @@
 #include "ops/lower_ctx.h"
 #include "ops/rules.h"
 #include "ops/table.h"
+#include "ops/value_rules.h"
 #include "tensor/saturated.h"
 
 namespace sheaf::ops {
 namespace {
 
+using graph::Arrangement;
 using graph::differentiable;
 using graph::kAnyType;
 using graph::LowerCtx;
@@ -244,19 +246,39 @@ std::vector<Operand> batch_concat(BatchCtx& c) {
   return {concat(std::move(c.inputs), static_cast<int>(c.attrs.integer("axis")) + 1)};
 }
 
+std::optional<Sizes> sizes_of_slice(const SizesCtx& c) {
+  if (c.inputs[0].scalar) return std::nullopt;
+  int64_t start = c.attrs.sizes("starts")[0].value(), step = c.attrs.sizes("steps")[0].value();
+  Sizes out;
+  for (size_t i = 0; i < c.count; ++i)
+    out.push_back(c.inputs[0].values[static_cast<size_t>(start + static_cast<int64_t>(i) * step)]);
+  return out;
+}
+
+std::optional<Sizes> sizes_of_concat(const SizesCtx& c) {
+  Sizes out;
+  for (const graph::SizeNumbers& part : c.inputs)
+    for (Size s : part.values)
+      out.push_back(s);
+  return out;
+}
+
 const OpDef kOps[] = {
     {.name = "reshape",
      .kind = OpKind::Movement,
      .doc = "The same elements in row-major order under other sizes.",
+     .arrangement = Arrangement::SameOrder,
      .dtypes = kAnyType,
      .infer = infer_sizes,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, reshape(c.dy(), c.x(0).sizes())); }),
      .batch = [](BatchCtx& c) { return std::vector{reshape(c.inputs[0], prepend(c.batch, c.attrs.sizes("sizes")))}; },
      .lower = lower_copy,
-     .view = view_reshape},
+     .view = view_reshape,
+     .sizes = kSameSizes},
     {.name = "transpose",
      .kind = OpKind::Movement,
      .doc = "Axes in another order.",
+     .arrangement = Arrangement::Permuted,
      .dtypes = kAnyType,
      .infer = infer_transpose,
      .vjp = differentiable(vjp_transpose),
@@ -275,7 +297,8 @@ const OpDef kOps[] = {
      .infer = infer_sizes,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, sum_to(c.dy(), c.x(0).sizes())); }),
      .batch = batch_broadcast,
-     .view = view_broadcast},
+     .view = view_broadcast,
+     .sizes = kSameSizes},
     {.name = "slice",
      .kind = OpKind::Movement,
      .doc = "Every step-th element from a start, per axis; a negative step walks back.",
@@ -287,7 +310,8 @@ const OpDef kOps[] = {
            return std::vector{slice(c.inputs[0], prepend(0, c.attrs.sizes("starts")),
                                     prepend(c.batch, c.attrs.sizes("sizes")), prepend(1, c.attrs.sizes("steps")))};
          },
-     .view = view_slice},
+     .view = view_slice,
+     .sizes = sizes_of_slice},
     {.name = "slice_add",
      .kind = OpKind::Update,
      .doc = "x with every step-th element from a start, per axis, added to.",
@@ -322,6 +346,7 @@ const OpDef kOps[] = {
     {.name = "concat",
      .kind = OpKind::Movement,
      .doc = "Arrays one after the other along an axis.",
+     .arrangement = Arrangement::Joined,
      .dtypes = kAnyType,
      .infer = infer_concat,
      .vjp = differentiable([](VjpCtx& c) {
@@ -334,7 +359,8 @@ const OpDef kOps[] = {
        }
      }),
      .batch = batch_concat,
-     .lower = lower_concat},
+     .lower = lower_concat,
+     .sizes = sizes_of_concat},
 };
 
 }  // namespace

@@ -172,6 +172,11 @@ uint32_t scalar_next(ScalarCtx& c) {
   return up ? next : b.neg(next);
 }
 
+std::vector<graph::Attrs> own_dtype(DType d) { return {{{"dtype", d}}}; }
+std::vector<graph::Attrs> down_and_up(DType d) { return {{{"dtype", d}, {"up", false}}, {{"dtype", d}, {"up", true}}}; }
+// lo below hi by far: the result is kept at or above lo.
+constexpr graph::Domain kUnitAndBounds[][3] = {{{0.1, 0.9}, {-2, 0}, {1, 2}}};
+
 const OpDef kOps[] = {
     {.name = "threefry",
      .kind = OpKind::Create,
@@ -196,7 +201,8 @@ const OpDef kOps[] = {
      .infer = infer_elementwise,
      .vjp = kRandom,
      .batch = batch_elementwise,
-     .scalar = scalar_offset},
+     .scalar = scalar_offset,
+     .cases = {.inputs = 3}},
     {.name = "between",
      .kind = OpKind::Elementwise,
      .doc = "u in [0, 1) moved to [lo, hi).",
@@ -204,7 +210,8 @@ const OpDef kOps[] = {
      .infer = infer_elementwise,
      .vjp = differentiable(vjp_between),
      .batch = batch_elementwise,
-     .scalar = scalar_between},
+     .scalar = scalar_between,
+     .cases = {.inputs = 3, .smooth = kUnitAndBounds, .attrs = own_dtype}},
     {.name = "next_after",
      .kind = OpKind::Elementwise,
      .doc = "The next float above, or below.",
@@ -212,7 +219,8 @@ const OpDef kOps[] = {
      .infer = infer_elementwise,
      .vjp = zero_derivative("moves by one unit in the last place"),
      .batch = batch_elementwise,
-     .scalar = scalar_next},
+     .scalar = scalar_next,
+     .cases = {.attrs = down_and_up}},
 };
 
 }  // namespace

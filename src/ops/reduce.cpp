@@ -13,6 +13,7 @@
 namespace sheaf::ops {
 namespace {
 
+using graph::Arguments;
 using graph::differentiable;
 using graph::kAnyType;
 using graph::LowerCtx;
@@ -47,6 +48,7 @@ std::vector<TensorType> infer_extremum(const InferCtx& c) {
 }
 
 std::vector<TensorType> infer_position(const InferCtx& c) {
+  if (axes_of(c.attrs).size() != 1) throw runtime_error("a position is along one axis at a time");
   auto t = infer_extremum(c);
   t[0].dtype = DType::I32;
   return t;
@@ -116,23 +118,32 @@ std::vector<Operand> batch_reduce(BatchCtx& c) {
   return graph::apply_all(c.op, {c.inputs[0]}, {{"axes", axes}, {"keepdims", c.attrs.flag("keepdims")}});
 }
 
+constexpr graph::Domain kNearOne[][3] = {{{0.7, 1.4}}};
+
 const OpDef kOps[] = {
     {.name = "sum",
      .kind = OpKind::Reduce,
-     .doc = "Sum along axes, by fixed blocks (error grows with log n).",
+     .signature = "(sum x [:axis k] [:keepdims] [:DTYPE])",
+     .doc = "Sum of all elements as a float, or along one or more axes as a tensor.",
+     .examples = {{"(sum [1 2 3])", "6.0"}, {"(sum [[1 2] [3 4]] :axis 1)", "[3. 7.]"}},
+     .arguments = Arguments::Total,
      .dtypes = kAnyType,
      .infer = infer_reduce,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, spread(c, c.dy())); }),
      .batch = batch_reduce,
-     .lower = lower_reduce<Combine::Sum>},
+     .lower = lower_reduce<Combine::Sum>},  // by fixed blocks: the error grows with log n
     {.name = "product",
      .kind = OpKind::Reduce,
-     .doc = "Product along axes.",
+     .signature = "(product x [:axis k] [:DTYPE])",
+     .doc = "Product of all elements, or along axes; a float whenever one number is left.",
+     .examples = {{"(product [1 2 3 4])", "24.0"}, {"(product [[1 2] [3 4]] :axis 1)", "[ 2. 12.]"}},
+     .arguments = Arguments::TotalOrNumber,
      .dtypes = kAnyType,
      .infer = infer_reduce,
      .vjp = differentiable(vjp_product),
      .batch = batch_reduce,
-     .lower = lower_reduce<Combine::Prod>},
+     .lower = lower_reduce<Combine::Prod>,
+     .cases = {.zeros = true, .smooth = kNearOne}},
     {.name = "max",
      .kind = OpKind::Reduce,
      .doc = "Largest element along axes; NaN wins. Every tied position gets the gradient.",
@@ -140,7 +151,8 @@ const OpDef kOps[] = {
      .infer = infer_extremum,
      .vjp = differentiable(vjp_extremum),
      .batch = batch_reduce,
-     .lower = lower_reduce<Combine::Max>},
+     .lower = lower_reduce<Combine::Max>,
+     .cases = {.apart = true}},
     {.name = "min",
      .kind = OpKind::Reduce,
      .doc = "Smallest element along axes; NaN wins. Every tied position gets the gradient.",
@@ -148,23 +160,33 @@ const OpDef kOps[] = {
      .infer = infer_extremum,
      .vjp = differentiable(vjp_extremum),
      .batch = batch_reduce,
-     .lower = lower_reduce<Combine::Min>},
+     .lower = lower_reduce<Combine::Min>,
+     .cases = {.apart = true}},
     {.name = "argmax",
      .kind = OpKind::Reduce,
-     .doc = "Position of the first largest element along one axis (i32); NaN wins.",
+     .signature = "(argmax x [:axis k])",
+     .doc = "Position of the largest element (the first of ties) in the flattened tensor as an int, or along an axis "
+            "as an i32 tensor.",
+     .examples = {{"(argmax [3 9 4])", "1"}, {"(argmax [[1 8] [3 4]] :axis 0)", "[1 0]"}},
+     .arguments = Arguments::Position,
      .dtypes = kAnyType,
      .infer = infer_position,
      .vjp = zero_derivative("a position"),
      .batch = batch_reduce,
-     .lower = lower_reduce<Combine::ArgMax>},
+     .lower = lower_reduce<Combine::ArgMax>,
+     .cases = {.apart = true}},
     {.name = "argmin",
      .kind = OpKind::Reduce,
-     .doc = "Position of the first smallest element along one axis (i32); NaN wins.",
+     .signature = "(argmin x [:axis k])",
+     .doc = "Position of the smallest element (the first of ties), as argmax.",
+     .examples = {{"(argmin [3 1 4])", "1"}},
+     .arguments = Arguments::Position,
      .dtypes = kAnyType,
      .infer = infer_position,
      .vjp = zero_derivative("a position"),
      .batch = batch_reduce,
-     .lower = lower_reduce<Combine::ArgMin>},
+     .lower = lower_reduce<Combine::ArgMin>,
+     .cases = {.apart = true}},
 };
 
 }  // namespace

@@ -7,6 +7,7 @@ namespace sheaf::ops {
 
 using graph::BatchCtx;
 using graph::kAnyType;
+using graph::Nested;
 using graph::OpKind;
 using graph::TensorType;
 using graph::VjpCtx;
@@ -97,7 +98,8 @@ const OpDef kOps[] = {
      .infer = nullptr,
      .vjp = graph::differentiable(reverse_scan),
      .batch = batch_scan,
-     .unroll = unroll_scan},
+     .unroll = unroll_scan,
+     .nested = Nested::Scan},
     {.name = "unstack",
      .kind = OpKind::Control,
      .doc = "The rows of axis 0 as arrays of their own.",
@@ -116,7 +118,8 @@ const OpDef kOps[] = {
            for (size_t i = 0; i < n.types.size(); ++i)
              rows.push_back(row(n.inputs[0], static_cast<int64_t>(i)));
            return rows;
-         }},
+         },
+     .nested = Nested::Unstack},
     {.name = "stack_rows",
      .kind = OpKind::Control,
      .doc = "Arrays of one shape as the rows of a new axis 0.",
@@ -140,7 +143,8 @@ const OpDef kOps[] = {
            for (const Operand& o : n.inputs)
              rows.push_back(expand_axis(o, 0));
            return std::vector{concat(std::move(rows), 0)};
-         }},
+         },
+     .nested = Nested::Stack},
 };
 
 }  // namespace

@@ -10,7 +10,10 @@ using graph::differentiable;
 using graph::kAnyType;
 using graph::kNoData;
 using graph::OpKind;
+using graph::Role;
 using graph::VjpCtx;
+
+constexpr int64_t kLargestSize = (int64_t{1} << 53) - 1;  // sizes are exact in f64
 
 std::vector<TensorType> infer_sizes(const InferCtx& c) {
   const Sizes& values = c.attrs.sizes("values");
@@ -24,6 +27,7 @@ const OpDef kOps[] = {
     {.name = "input",
      .kind = OpKind::Structure,
      .doc = "A parameter of the graph.",
+     .role = Role::Input,
      .dtypes = kNoData,
      .infer = nullptr,
      .vjp = graph::zero_derivative("nothing comes before it"),
@@ -31,6 +35,7 @@ const OpDef kOps[] = {
     {.name = "leaf",
      .kind = OpKind::Structure,
      .doc = "What a gradient is taken with respect to: its input, under a name of its own.",
+     .role = Role::Leaf,
      .dtypes = kAnyType,
      .infer = infer_same,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy()); }),
@@ -39,10 +44,12 @@ const OpDef kOps[] = {
     {.name = "sizes",
      .kind = OpKind::Structure,
      .doc = "Sizes as numbers: what the expressions come to in the call at hand.",
+     .role = Role::Sizes,
      .dtypes = kNoData,
      .infer = infer_sizes,
      .vjp = graph::zero_derivative("sizes are whole numbers"),
-     .batch = graph::once_per_example("has no input to be batched")},
+     .batch = graph::once_per_example("has no input to be batched"),
+     .range = [](const graph::RangeCtx&) { return graph::IntRange{-kLargestSize, kLargestSize}; }},
     {.name = "custom",
      .kind = OpKind::Structure,
      .doc = "A result whose derivative the program gives itself (custom-vjp): its first input; the others are what the "

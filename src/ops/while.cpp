@@ -9,6 +9,7 @@ namespace sheaf::ops {
 
 using graph::BatchCtx;
 using graph::kAnyType;
+using graph::Nested;
 using graph::OpKind;
 using graph::TensorType;
 using graph::VjpCtx;
@@ -162,7 +163,8 @@ const OpDef kOps[] = {
      .infer = nullptr,
      .vjp = graph::differentiable(vjp_while),
      .batch = batch_while,
-     .unroll = unroll_while},
+     .unroll = unroll_while,
+     .nested = Nested::While},
     {.name = "while_grad",
      .kind = OpKind::Control,
      .doc = "The reverse of while.",
@@ -170,7 +172,8 @@ const OpDef kOps[] = {
      .infer = nullptr,
      .vjp = graph::not_differentiable("higher derivatives of a loop whose turns depend on data are taken turn by turn"),
      .batch = graph::once_per_example("the number of turns may differ"),
-     .unroll = unroll_while_grad},
+     .unroll = unroll_while_grad,
+     .nested = Nested::While},
 };
 
 }  // namespace

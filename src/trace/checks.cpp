@@ -71,7 +71,7 @@ class Own {
     }
     std::sort(found.begin(), found.end(), [](const Node* a, const Node* b) { return a->id < b->id; });
     for (const Node* n : found) {
-      bool own = n->op != &ops::op("input") || inputs_.count(n);
+      bool own = n->op->role != graph::Role::Input || inputs_.count(n);
       for (const Operand& in : n->inputs)
         own &= !in.is_node() || is_own_.at(in.node().get());
       is_own_[n] = own;

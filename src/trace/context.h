@@ -23,10 +23,10 @@ struct Context {
   std::vector<Ref<graph::Node>> checked;  // reads and writes that check their indices
   std::vector<ArgumentMark> marks;        // outermost only
   std::vector<size_t> small_ints;         // inputs that were taken to be below 2^kArgumentBits (outermost only)
-  std::unordered_map<const graph::Node*, int> int_bits;  // what is known of ints (outermost only)
-  bool takes_gradient = false;                           // outermost only
-  bool takes_globals = true;                             // false: a sub-trace whose graph is used at once, not kept
-  Context* outer = nullptr;                              // the trace this one is part of
+  std::unordered_map<const graph::Node*, graph::IntRange> int_ranges;  // what is known of ints (outermost only)
+  bool takes_gradient = false;                                         // outermost only
+  bool takes_globals = true;  // false: a sub-trace whose graph is used at once, not kept
+  Context* outer = nullptr;   // the trace this one is part of
 
   // A traced value without a value for a tensor or number. With `symbols`, these are its sizes, or, of an int, its
   // value.

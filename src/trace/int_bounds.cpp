@@ -9,8 +9,11 @@
 namespace sheaf::trace {
 namespace {
 
+using graph::IntRange;
 using graph::Node;
 using graph::Operand;
+
+bool is_unsigned(DType d) { return d == DType::U32 || d == DType::U16 || d == DType::U8; }
 
 int bits_of(int64_t n) { return std::bit_width(n < 0 ? 0 - static_cast<uint64_t>(n) : static_cast<uint64_t>(n)); }
 
@@ -21,95 +24,71 @@ Operand failing_if(const Operand& wrong, const Operand& y) {
       ops::take(Operand(zeros_tensor(y.dtype(), {1})), ops::cast(wrong, DType::I64), 0, "integer overflow", false));
 }
 
-int bits_of_dtype(DType d) {
-  if (is_float(d)) return kUnknownBits;
-  return d == DType::Bool ? 0 : std::min<int>(size_bytes(d) * 8, kUnknownBits);
+IntRange range_of_dtype(DType d) {
+  if (d == DType::Bool) return {0, 1};
+  int bits = size_bytes(d) * 8;
+  if (is_float(d) || bits == 64) return {};
+  int64_t values = int64_t{1} << bits;
+  return is_unsigned(d) ? IntRange{0, values - 1} : IntRange{-values / 2, values / 2 - 1};
 }
 
 // An argument of the function that is traced: its bound becomes a condition for using the code.
-int bits_of_argument(const Node* n) {
+IntRange range_of_argument(const Node* n) {
+  constexpr int64_t kEnd = int64_t{1} << kArgumentBits;
   Context& c = Context::current_context()->outermost();
   for (size_t i = 0; i < c.inputs.size() && i < c.current.size(); ++i) {
     if (c.inputs[i].get() != n) continue;
-    if (!c.current[i].is_int() || bits_of(c.current[i].as_int()) > kArgumentBits) return kUnknownBits;
+    if (!c.current[i].is_int() || bits_of(c.current[i].as_int()) > kArgumentBits) return {};
     c.small_ints.push_back(i);
-    return kArgumentBits;
+    return {1 - kEnd, kEnd - 1};
   }
-  return kUnknownBits;
+  return {};
 }
 
-int bits_of_node(const Node& n) {
-  std::string_view op = n.op->name;
-  auto in = [&](size_t i) { return int_bits(n.inputs[i]); };
-  int bits = kUnknownBits;
-  if (op == "input")
-    bits = bits_of_argument(&n);
-  else if (op == "add" || op == "sub")
-    bits = std::max(in(0), in(1)) + 1;
-  else if (op == "mul")
-    bits = in(0) + in(1);
-  else if (op == "maximum" || op == "minimum")
-    bits = std::max(in(0), in(1));
-  else if (op == "neg" || op == "abs" || op == "floor_div")
-    bits = in(0);
-  else if (op == "mod")
-    bits = in(1);
-  else if (op == "where")
-    bits = std::max(in(1), in(2));
-  else if (op == "cast")
-    bits = in(0);
-  else if (op == "sizes")
-    bits = 53;
-  return std::min(bits, bits_of_dtype(n.types[0].dtype));
+IntRange range_of_node(const Node& n) {
+  IntRange of_dtype = range_of_dtype(n.types[0].dtype), range;
+  if (n.op->role == graph::Role::Input)
+    range = range_of_argument(&n);
+  else if (n.op->range)
+    range = n.op->range({n.inputs, int_range});
+  return range.lo < of_dtype.lo || range.hi > of_dtype.hi ? of_dtype : range;
 }
 
 }  // namespace
 
-int int_bits(const Operand& x) {
-  if (!x.is_node()) return is_float(x.dtype()) ? kUnknownBits : bits_of(element_as_int(x.value(), 0));
+IntRange int_range(const Operand& x) {
+  if (is_float(x.dtype())) return {};
+  if (!x.is_node()) {
+    int64_t v = element_as_int(x.value(), 0);
+    return {v, v};
+  }
   const Node& n = *x.node();
   Context* c = Context::current_context();
-  if (!c || is_float(x.dtype()) || x.rank() != 0) return bits_of_dtype(x.dtype());
-  auto& known = c->outermost().int_bits;
+  if (!c || x.rank() != 0 || n.types.size() != 1) return range_of_dtype(x.dtype());
+  auto& known = c->outermost().int_ranges;
   if (auto it = known.find(&n); it != known.end()) return it->second;
-  int bits = n.types.size() == 1 ? bits_of_node(n) : bits_of_dtype(x.dtype());
-  if (n.types.size() == 1) known[&n] = bits;
-  return bits;
+  return known[&n] = range_of_node(n);
+}
+
+int int_bits(const Operand& x) {
+  IntRange r = int_range(x);
+  return std::max(bits_of(r.lo), bits_of(r.hi));
 }
 
 void bound_int(const Operand& x, int64_t largest) {
   if (Context* c = Context::current_context(); c && x.is_node())
-    c->outermost().int_bits[x.node().get()] = bits_of(largest);
+    c->outermost().int_ranges[x.node().get()] = {-largest, largest};
 }
 
-Operand checked_int(std::string_view op, const Operand& a, const Operand& b, const Operand& y) {
+Operand checked_int(const graph::OpDef& op, const Operand& a, const Operand& b, const Operand& y) {
   constexpr int kSafeBits = 62;
   if (!y.is_node() || y.has_value() || int_bits(y) <= kSafeBits) return y;
-  Operand zero = ops::constant_int(DType::I64, 0);
-  auto both = [](const Operand& p, const Operand& q) { return ops::apply2("bit_and", p, q); };
-  auto negative = [&](const Operand& p) { return ops::apply2("lt", p, zero); };
-  auto differ = [](const Operand& p, const Operand& q) { return ops::apply2("bit_xor", p, q); };
-  Operand wrapped;
-  if (op == "add") {
-    wrapped = negative(both(differ(a, y), differ(b, y)));
-  } else if (op == "sub") {
-    wrapped = negative(both(differ(a, b), differ(a, y)));
-  } else {
-    // The quotient gives b back; of the least int by -1 it does too, but two negative factors have no negative product.
-    Operand same = ops::apply2("eq", ops::apply2("floor_div", y, a), b);
-    Operand wrong =
-        ops::apply2("bit_or", ops::apply1("bit_not", same), both(negative(a), both(negative(b), negative(y))));
-    wrapped = both(ops::apply1("bit_not", ops::apply2("eq", a, zero)), wrong);
-  }
-  return failing_if(wrapped, y);
+  return failing_if(op.wrapped(a, b, y), y);
 }
 
 bool holds_int(DType d, int64_t v) {
-  int bits = size_bytes(d) * 8;
-  if (bits == 64) return true;
-  bool is_unsigned = d == DType::U32 || d == DType::U16 || d == DType::U8;
-  int64_t end = int64_t{1} << (is_unsigned ? bits : bits - 1);
-  return v < end && v >= (is_unsigned ? 0 : -end);
+  IntRange r = range_of_dtype(d);
+  return r.lo <= v && v <= r.hi;
 }
 
 bool surely_holds(DType d, const Operand& x) {

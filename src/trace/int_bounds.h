@@ -7,15 +7,16 @@ namespace sheaf::trace {
 
 // The int that an argument holds is taken to be below 2^this (and asked for, when the code is used again).
 inline constexpr int kArgumentBits = 31;
-inline constexpr int kUnknownBits = 64;
 
-// |x| <= 2^bits for a scalar int.
+// What a scalar int can be, by the `range` rules of the ops that it was computed with.
+graph::IntRange int_range(const graph::Operand& x);
+// |x| < 2^bits for all of these.
 int int_bits(const graph::Operand& x);
 // Says so of a node whose bound follows from elsewhere (the index of a loop).
 void bound_int(const graph::Operand& x, int64_t largest);
-// The int y = a `op` b (add, sub or mul, of i64 scalars), with a check where it may have overflowed: then the compiled
-// run fails, and the interpreted one that follows reports it.
-graph::Operand checked_int(std::string_view op, const graph::Operand& a, const graph::Operand& b,
+// The int y = a `op` b of i64 scalars, for an op that has a `wrapped` rule, with a check where it may have overflowed:
+// then the compiled run fails, and the interpreted one that follows reports it.
+graph::Operand checked_int(const graph::OpDef& op, const graph::Operand& a, const graph::Operand& b,
                            const graph::Operand& y);
 
 bool holds_int(DType d, int64_t v);

@@ -59,7 +59,7 @@ Value mark_size(const Value& tensor, int axis, SizeMark mark) {
   if (!c) return tensor;
   c = &c->outermost();
   const graph::Node* n = operand_of(tensor).node().get();
-  while (n->op->name == "leaf" && n->inputs[0].is_node())
+  while (n->op->role == graph::Role::Leaf && n->inputs[0].is_node())
     n = n->inputs[0].node().get();  // an argument that a gradient is taken by
   for (size_t i = 0; i < c->inputs.size(); ++i)
     if (c->inputs[i].get() == n) c->marks.push_back({i, axis, mark});

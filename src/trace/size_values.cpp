@@ -8,19 +8,16 @@
 
 namespace sheaf::trace {
 
+using graph::Arrangement;
 using graph::Attrs;
 using graph::OpDef;
 using graph::Operand;
+using graph::SizeNumbers;
 using graph::TensorType;
 
 namespace {
 
 constexpr int64_t kMaxNumbers = 16;
-
-const OpDef* sizes_op() {
-  static const OpDef* op = &ops::op("sizes");
-  return op;
-}
 
 // Whole numbers up to here are exact in a dtype; 0 where sizes are not kept.
 int64_t exact_up_to(DType d) {
@@ -34,18 +31,12 @@ int64_t exact_up_to(DType d) {
   }
 }
 
-struct Numbers {
-  Sizes values;
-  bool scalar = false;
-  Size at(size_t i) const { return values[values.size() == 1 ? 0 : i]; }
-};
-
 // An operand as whole numbers.
-std::optional<Numbers> numbers_of(const Operand& o) {
+std::optional<SizeNumbers> numbers_of(const Operand& o) {
   if (o.rank() > 1) return std::nullopt;
-  if (const Sizes* s = size_values(o)) return Numbers{*s, o.rank() == 0};
+  if (const Sizes* s = size_values(o)) return SizeNumbers{*s, o.rank() == 0};
   if (!o.has_value() || o.dtype() == DType::Bool || o.value().num_elems() > kMaxNumbers) return std::nullopt;
-  Numbers n{{}, o.rank() == 0};
+  SizeNumbers n{{}, o.rank() == 0};
   Tensor t = contiguous(o.value());
   for (int64_t i = 0; i < t.num_elems(); ++i) {
     double x = element_as_double(t, i);
@@ -55,34 +46,11 @@ std::optional<Numbers> numbers_of(const Operand& o) {
   return n;
 }
 
-// a / b where that is whole in this call; it must then be so in others.
-std::optional<Size> whole_quotient(Size a, Size b) {
-  if (b == Size(0) || !(mod(a, b) == Size(0))) return std::nullopt;
-  return floor_div(a, b);
-}
-
-std::optional<Size> combine(std::string_view op, Size a, Size b) {
-  if (op == "add") return a + b;
-  if (op == "sub") return a - b;
-  if (op == "mul") return a * b;
-  if (op == "maximum") return max(a, b);
-  if (op == "minimum") return min(a, b);
-  if (op == "div") return whole_quotient(a, b);
-  // Facts about expressions hold for positive divisors.
-  if ((op == "floor_div" || op == "mod") && Size(0) < b) return op == "mod" ? mod(a, b) : floor_div(a, b);
-  return std::nullopt;
-}
-
-std::optional<bool> compare(std::string_view op, Size a, Size b) {
-  if (op == "lt") return a < b;
-  if (op == "le") return a <= b;
-  if (op == "eq" || op == "near") return a == b;
-  return std::nullopt;
-}
-
 }  // namespace
 
-const Sizes* size_values(const graph::Node& n) { return n.op == sizes_op() ? &n.attrs.sizes("values") : nullptr; }
+const Sizes* size_values(const graph::Node& n) {
+  return n.op->role == graph::Role::Sizes ? &n.attrs.sizes("values") : nullptr;
+}
 const Sizes* size_values(const Operand& o) { return o.is_node() ? size_values(*o.node()) : nullptr; }
 
 Tensor known_numbers(const graph::Node& n) {
@@ -102,19 +70,20 @@ namespace {
 
 // The places of a vector that literals and `concat` put together, as operands of their own.
 void collect_parts(const Operand& o, std::vector<Operand>& parts) {
-  std::string_view op = o.is_node() && !size_values(o) ? std::string_view(o.node()->op->name) : std::string_view();
-  bool is_same = op == "cast" || op == "reshape";
-  if (op != "concat" && !(is_same && o.node()->inputs[0].rank() <= 1)) return parts.push_back(o);
+  const OpDef* op = o.is_node() && !size_values(o) ? o.node()->op : nullptr;
+  bool is_same = op && (op->converts || op->arrangement == Arrangement::SameOrder) && o.node()->inputs[0].rank() <= 1;
+  bool is_joined = op && op->arrangement == Arrangement::Joined;
+  if (!is_same && !is_joined) return parts.push_back(o);
   for (const Operand& part : o.node()->inputs)
     collect_parts(part, parts);
 }
 
 // A number that is given, guarded: first as an argument, which may be left open later, else by what it is computed
 // from.
-std::optional<Numbers> guarded_number(const Operand& o) {
+std::optional<SizeNumbers> guarded_number(const Operand& o) {
   Context* context = Context::current_context();
   if (!context || !o.is_node()) return std::nullopt;
-  if (Value v = context->guarded_value(o.node().get()); v.is_int()) return Numbers{{Size(v.as_int())}, true};
+  if (Value v = context->guarded_value(o.node().get()); v.is_int()) return SizeNumbers{{Size(v.as_int())}, true};
   auto now = context->guarded_scalar(o);
   return now ? numbers_of(Operand(*now)) : std::nullopt;
 }
@@ -145,7 +114,7 @@ Operand sizes_operand(Sizes values, DType dtype, bool scalar) {
   for (Size s : values)
     known &= s.is_const();
   if (!known)
-    return graph::apply(*sizes_op(), {}, {{"values", std::move(values)}, {"dtype", dtype}, {"scalar", scalar}});
+    return graph::apply(ops::op("sizes"), {}, {{"values", std::move(values)}, {"dtype", dtype}, {"scalar", scalar}});
   Tensor t = empty_tensor(dtype, scalar ? Dims{} : Dims{static_cast<int64_t>(values.size())});
   for (size_t i = 0; i < values.size(); ++i)
     store_int(dtype, t.bytes() + static_cast<int64_t>(i) * size_bytes(dtype), values[i].value());
@@ -155,7 +124,7 @@ Operand sizes_operand(Sizes values, DType dtype, bool scalar) {
 std::optional<Operand> apply_to_sizes(const OpDef& op, const std::vector<Operand>& inputs, const Attrs& attrs,
                                       const TensorType& out) {
   if (out.rank() > 1 || inputs.empty()) return std::nullopt;
-  std::vector<Numbers> in;
+  std::vector<SizeNumbers> in;
   bool any = false;
   for (const Operand& o : inputs) {
     any |= size_values(o) != nullptr;
@@ -167,44 +136,17 @@ std::optional<Operand> apply_to_sizes(const OpDef& op, const std::vector<Operand
   bool scalar = out.rank() == 0;
   size_t count = scalar ? 1 : static_cast<size_t>(out.sizes[0].value());
   if (count > kMaxNumbers || count == 0) return std::nullopt;
-  Sizes values;
-  std::string_view name = op.name;
-  if (in.size() == 2 && out.dtype == DType::Bool) {
+  if (op.size_test) {
     Tensor t = empty_tensor(DType::Bool, to_dims(out.sizes));
-    for (size_t i = 0; i < count; ++i) {
-      auto truth = compare(name, in[0].at(i), in[1].at(i));
-      if (!truth) return std::nullopt;
-      store_int(DType::Bool, t.bytes() + i, *truth);
-    }
+    for (size_t i = 0; i < count; ++i)
+      store_int(DType::Bool, t.bytes() + i, op.size_test(in[0].at(i), in[1].at(i)));
     return Operand(std::move(t));
   }
   int64_t limit = exact_up_to(out.dtype);
-  if (limit == 0) return std::nullopt;
-  if (name == "concat") {
-    for (const Numbers& n : in)
-      for (Size s : n.values)
-        values.push_back(s);
-  } else if (name == "slice") {
-    if (in[0].scalar) return std::nullopt;
-    for (size_t i = 0; i < count; ++i)
-      values.push_back(in[0].values[static_cast<size_t>(attrs.sizes("starts")[0].value() +
-                                                        static_cast<int64_t>(i) * attrs.sizes("steps")[0].value())]);
-  } else if (name == "cast" || name == "reshape" || name == "broadcast" || name == "floor" || name == "ceil" ||
-             name == "round" || name == "stop_gradient") {
-    for (size_t i = 0; i < count; ++i)
-      values.push_back(in[0].at(i));
-  } else if (name == "neg") {
-    for (size_t i = 0; i < count; ++i)
-      values.push_back(in[0].at(i) * Size(-1));
-  } else if (in.size() == 2) {
-    for (size_t i = 0; i < count; ++i) {
-      auto s = combine(name, in[0].at(i), in[1].at(i));
-      if (!s) return std::nullopt;
-      values.push_back(*s);
-    }
-  } else {
-    return std::nullopt;
-  }
+  if (limit == 0 || !op.sizes) return std::nullopt;
+  std::optional<Sizes> made = op.sizes({in, attrs, count});
+  if (!made) return std::nullopt;
+  Sizes& values = *made;
   for (Size s : values)
     if (Size(limit) < s || s < Size(-limit)) return std::nullopt;
   return sizes_operand(std::move(values), out.dtype, scalar);

@@ -148,7 +148,7 @@ class Sweep : public graph::VjpCtx {
     Node* n = o.node().get();
     if (std::vector<Operand>& of = adjoints_[n]; !of.empty() && of[o.index()])
       return std::exchange(of[o.index()], Operand());
-    if (n->op->name != "reshape") return {};
+    if (n->op->arrangement != graph::Arrangement::SameOrder) return {};
     Operand g = take_adjoint_of(n->inputs[0]);
     return g ? ops::reshape(std::move(g), n->types[0].sizes) : g;
   }

@@ -18,7 +18,7 @@ inline Value call_in(std::span<const BuiltinDef> family, std::string_view name, 
   static NativeCaller caller;
   for (const BuiltinDef& d : family) {
     if (d.name != name) continue;
-    Call c{caller, args, {}};
+    Call c{caller, args, {}, d};
     return d.run(c);
   }
   ADD_FAILURE() << "no built-in " << name;

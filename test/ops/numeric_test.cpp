@@ -56,7 +56,7 @@ TEST_P(Numeric, IsNearTheFormula) {
   SCOPED_TRACE("SHEAF_SEED=" + std::to_string(rng.seed));
   for (DType dtype : dtypes_of(op)) {
     if (is_storage_only(dtype)) continue;
-    double lo = op.domain_lo, hi = op.domain_hi;
+    double lo = op.domain.lo, hi = op.domain.hi;
     if (!is_float(dtype)) lo = -50, hi = 50;
     Tensor a = uniform_tensor(rng, dtype, {1009}, lo, hi), b = uniform_tensor(rng, dtype, {1009}, lo, hi);
     if (op.reference1) {

@@ -1,8 +1,8 @@
-// Arguments for every op: the shapes and attributes worth trying, with fresh data on each call. An op that is added to
-// the table needs a line here, or the tests that walk the table fail.
+// Arguments for every op: the shapes and attributes worth trying, with fresh data on each call. For elementwise ops and
+// reductions these follow from the entry (graph::Cases); an op of another kind needs a line here, or the tests that
+// walk the table fail.
 #pragma once
 #include <functional>
-#include <set>
 #include <string>
 
 #include "graph/op_def.h"
@@ -39,7 +39,7 @@ struct DataMaker {
   Tensor values(Rng& rng, const Dims& sizes, bool kinked = false) const {
     if (data == Data::Wild) return wild_tensor(rng, dtype, sizes);
     if (kinked && dtype != DType::Bool) return separate_tensor(rng, dtype, sizes);
-    return uniform_tensor(rng, dtype, sizes, op.domain_lo, op.domain_hi);
+    return uniform_tensor(rng, dtype, sizes, op.domain.lo, op.domain.hi);
   }
 };
 
@@ -50,9 +50,9 @@ class OpCases {
   std::vector<OpCase> all() {
     std::string name(op_.name);
     if (op_.kind == OpKind::Elementwise)
-      elementwise(name);
+      elementwise();
     else if (op_.kind == OpKind::Reduce)
-      reduce(name);
+      reduce();
     else if (name == "reshape")
       for (auto [from, to] : std::vector<std::pair<Dims, Dims>>{{{}, {1, 1}},
                                                                 {{6}, {2, 3}},
@@ -219,71 +219,67 @@ class OpCases {
     return s;
   }
 
-  void elementwise(const std::string& name) {
-    static const std::set<std::string> unary = {"bit_not", "stop_gradient"};
-    static const std::set<std::string> binary = {"bit_and",    "bit_or",      "bit_xor",
-                                                 "shift_left", "shift_right", "shift_right_signed"};
-    const std::vector<std::vector<Dims>> one = {{{}}, {{1}}, {{5}}, {{2, 3}}, {{0}}, {{3, 0, 2}}, {{1, 1}}, {{2, 131}}};
-    const std::vector<std::vector<Dims>> two = {{{}, {}},   {{3}, {3}},    {{2, 3}, {3}},       {{2, 1}, {1, 3}},
-                                                {{5}, {}},  {{}, {2, 2}},  {{0}, {0}},          {{0, 3}, {1, 3}},
-                                                {{1}, {0}}, {{1, 1}, {1}}, {{7, 1, 3}, {5, 3}}, {{257}, {257}}};
-    if (name == "cast") {
-      for (int to = 0; to < kNumDTypes; ++to)
-        for (auto& s : one)
-          add({{"dtype", static_cast<DType>(to)}}, s);
-    } else if (name == "next_after") {
-      for (bool up : {false, true})
-        for (auto& s : one)
-          add({{"dtype", dtype_}, {"up", up}}, s);
-    } else if (name == "where") {
-      for (auto& s : two)
-        cases_.push_back({"where " + shape_text(s[0]) + shape_text(s[1]), {}, [m = maker_, s](Rng& rng) {
-                            return std::vector{uniform_tensor(rng, DType::Bool, s[1]), m.values(rng, s[0]),
-                                               m.values(rng, s[1])};
-                          }});
-    } else if (name == "between") {
-      // lo below hi by far: the result is kept at or above lo.
-      for (auto& s : two)
-        cases_.push_back(
-            {"between " + shape_text(s[0]) + shape_text(s[1]), {{"dtype", dtype_}}, [m = maker_, s](Rng& rng) {
-               if (m.data == Data::Wild)
-                 return std::vector{m.values(rng, s[0]), m.values(rng, s[1]), m.values(rng, s[0])};
-               return std::vector{uniform_tensor(rng, m.dtype, s[0], 0.1, 0.9),
-                                  uniform_tensor(rng, m.dtype, s[1], -2, 0), uniform_tensor(rng, m.dtype, s[0], 1, 2)};
-             }});
-    } else if (name == "offset_from_bits") {
-      for (auto& s : two)
-        add({}, {s[0], s[1], s[0]});
-    } else if (op_.reference1 || unary.count(name)) {
-      for (auto& s : one)
-        add({}, s, name == "abs");
-    } else if (name == "mod" && data_ == Data::Smooth) {
-      // x / b near no whole number.
-      for (double at : {0.5, -1.5, 5.0})
-        for (auto& s : two)
-          cases_.push_back({"mod " + shape_text(s[0]) + shape_text(s[1]), {}, [m = maker_, s, at](Rng& rng) {
-                              return std::vector{uniform_tensor(rng, m.dtype, s[0], at, at + 0.9),
-                                                 uniform_tensor(rng, m.dtype, s[1], 2.0, 2.3)};
-                            }});
-    } else if (name == "div" && data_ == Data::Smooth) {
-      for (auto& s : two)
-        cases_.push_back({"div " + shape_text(s[0]) + shape_text(s[1]), {}, [m = maker_, s](Rng& rng) {
-                            return std::vector{uniform_tensor(rng, m.dtype, s[0]),
-                                               uniform_tensor(rng, m.dtype, s[1], 0.5, 2)};
-                          }});
-    } else if ((name == "maximum" || name == "minimum") && data_ == Data::Smooth) {
-      for (auto& s : two)
-        cases_.push_back({name + " " + shape_text(s[0]) + shape_text(s[1]), {}, [m = maker_, s](Rng& rng) {
-                            return separate_pair(rng, m.dtype, s[0], s[1]);
-                          }});
-    } else if (op_.reference2 || binary.count(name)) {
-      for (auto& s : two)
-        add({}, s);
-    }
+  // The attributes that the entry wants to be tried.
+  std::vector<Attrs> attrs_to_try() const { return op_.cases.attrs ? op_.cases.attrs(dtype_) : std::vector<Attrs>(1); }
+
+  void elementwise() {
+    const std::vector<std::vector<Dims>> shapes[] = {
+        {{{}}, {{1}}, {{5}}, {{2, 3}}, {{0}}, {{3, 0, 2}}, {{1, 1}}, {{2, 131}}},
+        {{{}, {}},
+         {{3}, {3}},
+         {{2, 3}, {3}},
+         {{2, 1}, {1, 3}},
+         {{5}, {}},
+         {{}, {2, 2}},
+         {{0}, {0}},
+         {{0, 3}, {1, 3}},
+         {{1}, {0}},
+         {{1, 1}, {1}},
+         {{7, 1, 3}, {5, 3}},
+         {{257}, {257}}}};
+    int inputs = graph::num_inputs(op_);
+    for (const Attrs& attrs : attrs_to_try())
+      for (std::vector<Dims> s : shapes[inputs > 1]) {
+        if (inputs == 3) s.push_back(s[0]);
+        sampled(attrs, s);
+      }
   }
 
-  void reduce(const std::string& name) {
-    bool position = name == "argmax" || name == "argmin", extremum = position || name == "max" || name == "min";
+  // Data as the entry describes them: near no kink and no pole if they are smooth.
+  void sampled(const Attrs& attrs, const std::vector<Dims>& shapes) {
+    const graph::Cases& cases = op_.cases;
+    std::string label(op_.name);
+    for (const Dims& s : shapes)
+      label += " " + shape_text(s);
+    label += attrs.str();
+    size_t count = data_ == Data::Wild || cases.smooth.empty() ? 1 : cases.smooth.size();
+    for (size_t which = 0; which < count; ++which)
+      for (bool zeros : {false, true}) {
+        if (zeros && (data_ == Data::Wild || !cases.zeros)) continue;
+        cases_.push_back(
+            {label + (zeros ? " with zeros" : ""), attrs, [m = maker_, &cases, shapes, which, zeros](Rng& rng) {
+               bool smooth = m.data == Data::Smooth;
+               if (smooth && cases.apart && shapes.size() == 2)
+                 return separate_pair(rng, m.dtype, shapes[0], shapes[1]);
+               std::vector<Tensor> in;
+               for (size_t i = 0; i < shapes.size(); ++i) {
+                 if (cases.condition && i == 0)
+                   in.push_back(uniform_tensor(rng, DType::Bool, shapes[i]));
+                 else if (smooth && !cases.smooth.empty())
+                   in.push_back(
+                       uniform_tensor(rng, m.dtype, shapes[i], cases.smooth[which][i].lo, cases.smooth[which][i].hi));
+                 else
+                   in.push_back(m.values(rng, shapes[i], cases.apart));
+               }
+               for_each_element(in[0], [&](int64_t k, std::byte* p) {
+                 if (zeros && k % 3 == 1) store_number(m.dtype, p, 0);
+               });
+               return in;
+             }});
+      }
+  }
+
+  void reduce() {
     struct Shape {
       Dims x, axes;
     };
@@ -300,20 +296,22 @@ class OpCases {
                     {{4, 3}, {}},
                     {{2, 67}, {1}},
                     {{67, 3}, {0}},
-                    {{}, {}}}) {
-      bool empty = false;
-      for (int64_t a : s.axes)
-        empty |= s.x[a] == 0;
-      if ((empty && extremum) || (position && s.axes.size() != 1)) continue;
+                    {{}, {}}})
       for (bool keep : {false, true}) {
         Attrs attrs{{"axes", to_sizes(s.axes)}, {"keepdims", keep}};
-        if (name == "product")
-          factors(attrs, s.x);
-        else
-          add(attrs, {s.x}, extremum);
+        if (takes(s.x, attrs)) sampled(attrs, {s.x});
       }
+    if (data_ == Data::Wild) sampled({{"axes", to_sizes({0})}, {"keepdims", false}}, {{5000}});
+  }
+  // Some reductions want an element, or one axis at a time.
+  bool takes(const Dims& x, const Attrs& attrs) const {
+    try {
+      TensorType type{dtype_, to_sizes(x)};
+      op_.infer({{&type, 1}, attrs});
+      return true;
+    } catch (const UserError&) {
+      return false;
     }
-    if (data_ == Data::Wild) add({{"axes", to_sizes({0})}, {"keepdims", false}}, {{5000}});
   }
 
   void slice() {

@@ -1,4 +1,4 @@
-// + - * / // mod ** abs ash, and the operators the evaluator runs inline. Scalars are handled here without an array:
+// + - * / // mod ** ash, and the operators the evaluator runs inline. Scalars are handled here without an array:
 // two ints exactly (overflow is an error), anything with a float in f32.
 #include "builtins/arrays/arithmetic.h"
 
@@ -73,13 +73,6 @@ Value power(Call& c) {
     }
     default: return binary("pow", a, b, true);
   }
-}
-
-Value absolute(Call& c) {
-  if (is_plain_scalar(c[0])) return Value::floating(std::fabs(scalar_float(c[0])));
-  Num n = num(c[0]);
-  DType d = n.is_scalar() ? DType::F32 : float_dtype(n.x.dtype());
-  return to_value(ops::apply1("abs", ops::cast(n.x, d)), n.is_scalar() ? Kind::Float : Kind::Tensor);
 }
 
 // Of a plain int, in the integers: what does not fit is an overflow.
@@ -193,7 +186,6 @@ const BuiltinDef kBuiltins[] = {
      2,
      2,
      power},
-    {"abs", "Arithmetic", "(abs x)", "Absolute value, a float.", {{"(abs -3)", "3.0"}}, 1, 1, absolute},
     {"ash",
      "Arithmetic",
      "(ash x n)",

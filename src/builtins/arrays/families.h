@@ -6,6 +6,7 @@
 
 namespace sheaf::builtins {
 
+std::span<const BuiltinDef> op_builtins();
 std::span<const BuiltinDef> arithmetic_builtins();
 std::span<const BuiltinDef> math_builtins();
 std::span<const BuiltinDef> compare_builtins();

@@ -34,8 +34,8 @@ graph::Graph passes_of(const Operand& y, const std::vector<Operand>& wrt, const 
   };
   for (Node* n : live_nodes(whole)) {
     if (made.count(n)) continue;
-    bool is_given =
-        n->op == &ops::op("input") || n->op == &ops::op("leaf");  // by the caller, or by a gradient around this one
+    // By the caller, or by a gradient around this one.
+    bool is_given = n->op->role == graph::Role::Input || n->op->role == graph::Role::Leaf;
     std::vector<Operand> inputs;
     for (const Operand& x : n->inputs)
       if (!is_given) inputs.push_back(renamed(x));

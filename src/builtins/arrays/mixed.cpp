@@ -9,10 +9,14 @@ namespace {
 
 thread_local DType t_dtype = DType::F32;
 
-// a in another dtype: below transposes and reshapes, so that a matrix is rounded as it lies in memory and products
-// still see how it is turned.
+bool rearranges_all(const graph::OpDef& op) {
+  return op.arrangement == graph::Arrangement::SameOrder || op.arrangement == graph::Arrangement::Permuted;
+}
+
+// a in another dtype: the cast goes below transposes and reshapes, so that a matrix is rounded as it lies in memory and
+// products still see that it is transposed.
 Operand rounded(const Operand& a, DType to) {
-  if (a.is_node() && (a.node()->op->name == "transpose" || a.node()->op->name == "reshape"))
+  if (a.is_node() && rearranges_all(*a.node()->op))
     return graph::apply(*a.node()->op, {rounded(a.node()->inputs[0], to)}, a.node()->attrs);
   return ops::cast(a, to);
 }

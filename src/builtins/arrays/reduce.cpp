@@ -1,5 +1,5 @@
-// Reductions. Without :axis the whole array gives a scalar; with :axis an array (0-d for rank 1). Also the element-wise
-// minimum and maximum.
+// Reductions. Without :axis the whole array gives a scalar; with :axis an array (0-d for rank 1). Here are those made
+// of several ops or with several meanings, and what the entries of the others need (op_functions.h).
 #include <fmt/format.h>
 
 #include <cmath>
@@ -7,6 +7,7 @@
 
 #include "builtins/arrays/arrays.h"
 #include "builtins/arrays/families.h"
+#include "builtins/arrays/op_functions.h"
 #include "builtins/core/warnings.h"
 #include "trace/size_values.h"
 #include "value/print.h"
@@ -77,21 +78,6 @@ Operand summands(Reduction& r) {
     d = d == DType::F64 || r.out == DType::F64 ? DType::F64 : DType::F32;
   }
   return ops::cast(r.x, d);
-}
-
-template <const char* kOp>
-Value total(Call& c) {
-  Reduction r = read_call(c, kOp);
-  Operand x = summands(r);
-  return result(r, run(kOp, x, r, r.keepdims));
-}
-
-Value product(Call& c) {
-  Reduction r = read_call(c, "product");
-  Operand x = summands(r);
-  Operand y = run("product", x, r, false);
-  if (y.rank() == 0) r.whole = true;
-  return result(r, y);
 }
 
 // Means are taken in f32 at least: a sum of f16 overflows at 65504, one of bf16 has three digits.
@@ -205,17 +191,6 @@ Value extremum(Call& c) {
   return result(r, y);
 }
 
-template <const char* kOp>
-Value position(Call& c) {
-  Reduction r = read_call(c, kOp);
-  if (r.whole) {
-    Size n = num_elems(r.x.sizes());
-    return to_value(ops::cast(ops::reduce(kOp, ops::reshape(r.x, {n}), {0}, false), DType::I64), Kind::Int);
-  }
-  if (r.axes.size() != 1) throw runtime_error(fmt::format("{}: one axis at a time", kOp));
-  return tensor_value(ops::reduce(kOp, r.x, r.axes, false));
-}
-
 // any is a sum of bools, all a product: both have a value for nothing at all.
 template <const char* kOp, const char* kWho>
 Value truth(Call& c) {
@@ -225,42 +200,10 @@ Value truth(Call& c) {
   return to_value(y, r.whole ? Kind::Bool : Kind::Tensor);
 }
 
-template <bool kLarger>
-float without_nan(float a, float b) {
-  return std::isnan(a) ? b : std::isnan(b) ? a : winner<kLarger>(a, b);
-}
-
-// Element-wise; NaN loses.
-template <const char* kOp, bool kLarger>
-Value fold(Call& c) {
-  Value acc = std::move(c[0]);
-  if (c.size() == 1) num(acc);
-  for (size_t i = 1; i < c.size(); ++i) {
-    const Value& b = c[i];
-    if (!is_plain(acc) || !is_plain(b))
-      acc = binary(kOp, acc, b);
-    else if (!acc.is_float() && !b.is_float())
-      acc = Value::integer(kLarger ? std::max(acc.as_int(), b.as_int()) : std::min(acc.as_int(), b.as_int()));
-    else
-      acc = Value::floating(without_nan<kLarger>(plain_float(acc), plain_float(b)));
-  }
-  return acc;
-}
-
-constexpr char kSum[] = "sum", kProduct[] = "product", kMax[] = "max", kMin[] = "min", kArgmax[] = "argmax",
-               kArgmin[] = "argmin", kMaximum[] = "maximum", kMinimum[] = "minimum", kAny[] = "any", kAll[] = "all";
-constexpr std::string_view kReductions = "Reductions", kOptions = "*axis keepdims dtype=";
+constexpr char kSum[] = "sum", kProduct[] = "product", kMax[] = "max", kMin[] = "min", kAny[] = "any", kAll[] = "all";
+constexpr std::string_view kReductions = "Reductions", kOptions = kReductionOptions;
 
 const BuiltinDef kBuiltins[] = {
-    {"sum",
-     kReductions,
-     "(sum x [:axis k] [:keepdims] [:DTYPE])",
-     "Sum of all elements as a float, or along one or more axes as a tensor.",
-     {{"(sum [1 2 3])", "6.0"}, {"(sum [[1 2] [3 4]] :axis 1)", "[3. 7.]"}},
-     1,
-     1,
-     total<kSum>,
-     kOptions},
     {"mean",
      kReductions,
      "(mean x [:axis k] [:keepdims] [:DTYPE])",
@@ -269,15 +212,6 @@ const BuiltinDef kBuiltins[] = {
      1,
      1,
      mean,
-     kOptions},
-    {"product",
-     kReductions,
-     "(product x [:axis k] [:DTYPE])",
-     "Product of all elements, or along axes; a float whenever one number is left.",
-     {{"(product [1 2 3 4])", "24.0"}, {"(product [[1 2] [3 4]] :axis 1)", "[ 2. 12.]"}},
-     1,
-     1,
-     product,
      kOptions},
     {"max",
      kReductions,
@@ -333,25 +267,6 @@ const BuiltinDef kBuiltins[] = {
      1,
      logsumexp,
      kOptions},
-    {"argmax",
-     kReductions,
-     "(argmax x [:axis k])",
-     "Position of the largest element (the first of ties) in the flattened tensor as an int, or along an axis as an "
-     "i32 tensor.",
-     {{"(argmax [3 9 4])", "1"}, {"(argmax [[1 8] [3 4]] :axis 0)", "[1 0]"}},
-     1,
-     1,
-     position<kArgmax>,
-     kOptions},
-    {"argmin",
-     kReductions,
-     "(argmin x [:axis k])",
-     "Position of the smallest element (the first of ties), as argmax.",
-     {{"(argmin [3 1 4])", "1"}},
-     1,
-     1,
-     position<kArgmin>,
-     kOptions},
     {"any",
      kReductions,
      "(any x [:axis k] [:keepdims])",
@@ -370,27 +285,30 @@ const BuiltinDef kBuiltins[] = {
      1,
      truth<kProduct, kAll>,
      "axis keepdims"},
-    {"maximum",
-     kReductions,
-     "(maximum a b …)",
-     "Element-wise larger of two or more arrays, broadcasting; NaN loses. The gradient goes to the first where it is "
-     "at least as large.",
-     {{"(maximum [1 5] [3 2])", "[3. 5.]"}, {"(maximum 2 7)", "7"}},
-     1,
-     -1,
-     fold<kMaximum, true>},
-    {"minimum",
-     kReductions,
-     "(minimum a b …)",
-     "Element-wise smaller of two or more arrays, broadcasting; NaN loses. The gradient goes to the first where it is "
-     "at most as large.",
-     {{"(minimum [1 5] [3 2])", "[1. 2.]"}, {"(minimum 2 7)", "2"}},
-     1,
-     -1,
-     fold<kMinimum, false>},
 };
 
 }  // namespace
+
+Value total(Call& c) {
+  const graph::OpDef& op = *c.def.op;
+  bool or_number = op.arguments == graph::Arguments::TotalOrNumber;
+  Reduction r = read_call(c, op.name);
+  Operand x = summands(r);
+  Operand y = run(op.name, x, r, r.keepdims && !or_number);
+  if (or_number && y.rank() == 0) r.whole = true;
+  return result(r, y);
+}
+
+Value position(Call& c) {
+  std::string_view op = c.def.op->name;
+  Reduction r = read_call(c, op);
+  if (r.whole) {
+    Size n = num_elems(r.x.sizes());
+    return to_value(ops::cast(ops::reduce(op, ops::reshape(r.x, {n}), {0}, false), DType::I64), Kind::Int);
+  }
+  if (r.axes.size() != 1) throw runtime_error(fmt::format("{}: one axis at a time", op));
+  return tensor_value(ops::reduce(op, r.x, r.axes, false));
+}
 
 std::span<const BuiltinDef> reduce_builtins() { return kBuiltins; }
 

@@ -5,10 +5,13 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/op_def.h"
 #include "support/error.h"
 #include "value/value.h"
 
 namespace sheaf::builtins {
+
+struct BuiltinDef;
 
 // Calls back into the evaluator.
 class Caller {
@@ -28,6 +31,7 @@ struct Call {
   Caller& caller;
   std::vector<Value>& args;
   std::vector<Option> options;
+  const BuiltinDef& def;
 
   size_t size() const { return args.size(); }
   Value& operator[](size_t i) { return args[i]; }
@@ -44,9 +48,7 @@ struct Call {
 // argument), Input effects keep a function interpreted.
 enum class Effect : uint8_t { None, Output, Watch, Input };
 
-struct Example {
-  std::string_view code, result;
-};
+using graph::Example;
 
 struct BuiltinDef {
   std::string_view name;
@@ -64,6 +66,7 @@ struct BuiltinDef {
   Effect effect = Effect::None;
   // The message for a wrong argument count, if it is not "NAME: expected N arguments, got M"; "{}" stands for M.
   std::string_view arity_text = {};
+  const graph::OpDef* op = nullptr;  // whose entry this was made from
 };
 
 // The object of every value tagged Builtin.

@@ -13,6 +13,7 @@
 
 namespace sheaf::builtins {
 
+using graph::Bound;
 using trace::concrete;
 using trace::kind_of;
 using trace::operand_of;
@@ -75,10 +76,10 @@ Kind common_kind(const Num& a, const Num& b) {
 
 DType float_dtype(DType d) { return is_float(d) ? d : DType::F32; }
 
-Value binary(std::string_view op, const Value& av, const Value& bv, bool to_float) {
+Value binary(const ops::OpDef& op, const Value& av, const Value& bv, bool to_float) {
   auto [a, b] = nums(av, bv);
   // Dividing ints by zero is an error of the program, so the divisor must be known.
-  if ((op == "floor_div" || op == "mod") && a.kind == Kind::Int && b.kind == Kind::Int && to_size(bv, op) == Size(0))
+  if (op.divides && a.kind == Kind::Int && b.kind == Kind::Int && to_size(bv, op.name) == Size(0))
     throw runtime_error("integer division by zero");
   DType d = common_dtype(a, b);
   Kind k = common_kind(a, b);
@@ -87,31 +88,17 @@ Value binary(std::string_view op, const Value& av, const Value& bv, bool to_floa
     if (k == Kind::Int) k = Kind::Float;
   }
   // What bools have no operation for is done with ints.
-  DType work = d == DType::Bool && !ops::op(op).dtypes.has(d) ? DType::I32 : d;
+  DType work = d == DType::Bool && !op.dtypes.has(d) ? DType::I32 : d;
   // A float comes out, which has no 32 bits to keep to.
   if (k == Kind::Float && is_int(work)) d = work = DType::I64;
-  bool is_bound = op == "minimum" || op == "maximum";
-  auto in_work = [&](const Num& n) { return is_bound ? bound_in_dtype(n, work, op == "minimum") : in_dtype(n, work); };
-  Operand y = ops::cast(ops::apply2(op, in_work(a), in_work(b)), d);
-  if (k == Kind::Int && d == DType::I64 && (op == "add" || op == "sub" || op == "mul"))
+  auto in_work = [&](const Num& n) {
+    return op.bound == Bound::None ? in_dtype(n, work) : bound_in_dtype(n, work, op.bound == Bound::Upper);
+  };
+  Operand y = ops::cast(graph::apply(op, {in_work(a), in_work(b)}), d);
+  if (k == Kind::Int && d == DType::I64 && op.wrapped)
     y = trace::checked_int(op, ops::cast(a.x, d), ops::cast(b.x, d), y);
   if (k == Kind::Float) y = ops::cast(y, DType::F32);
   return to_value(y, k);
-}
-
-// Numbers are few and people read all their digits: an elementary function of one goes through f64, which gives the
-// nearest f32.
-Value unary_float(std::string_view op, const Value& v) {
-  if (v.is_float() || v.is_int()) {
-    float x = v.is_float() ? v.as_float() : static_cast<float>(v.as_int());
-    if (auto y = ops::elementary_at(op, x)) return Value::floating(static_cast<float>(*y));
-  }
-  Num n = num(v);
-  if (!n.is_scalar()) return to_value(ops::apply1(op, ops::cast(n.x, float_dtype(n.x.dtype()))), Kind::Tensor);
-  Operand x = ops::cast(n.x, DType::F32);
-  bool wide = ops::elementary_at(op, 0).has_value();
-  return to_value(wide ? ops::cast(ops::apply1(op, ops::cast(x, DType::F64)), DType::F32) : ops::apply1(op, x),
-                  Kind::Float);
 }
 
 bool is_true(const Value& v) {

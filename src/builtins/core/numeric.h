@@ -37,9 +37,10 @@ Kind common_kind(const Num& a, const Num& b);
 DType float_dtype(DType d);
 
 // Applies a binary op after promotion. `to_float`: ints are computed in f32 (division).
-Value binary(std::string_view op, const Value& a, const Value& b, bool to_float = false);
-// Applies a unary float op: a scalar gives a float, an int tensor f32.
-Value unary_float(std::string_view op, const Value& v);
+Value binary(const ops::OpDef& op, const Value& a, const Value& b, bool to_float = false);
+inline Value binary(std::string_view op, const Value& a, const Value& b, bool to_float = false) {
+  return binary(ops::op(op), a, b, to_float);
+}
 
 // The truth of a value; a traced scalar or 0-d tensor by its current value.
 bool is_true(const Value& v);

@@ -1,0 +1,117 @@
+#include "builtins/arrays/op_functions.h"
+
+#include "builtins/core/numeric.h"
+
+namespace sheaf::builtins {
+namespace {
+
+using graph::Arguments;
+using graph::OpDef;
+using trace::to_value;
+
+bool is_plain(const Value& v) { return v.is_number() || v.is_bool(); }
+float plain_float(const Value& v) { return v.is_float() ? v.as_float() : static_cast<float>(v.as_int()); }
+
+Value unary_floats(Call& c) {
+  const OpDef& op = *c.def.op;
+  const Value& v = c[0];
+  if (is_plain(v)) {
+    if (op.of_numbers.f64) return Value::floating(static_cast<float>(op.of_numbers.f64(plain_float(v))));
+    if (op.of_numbers.f32) return Value::floating(op.of_numbers.f32(plain_float(v)));
+  }
+  Num n = num(v);
+  if (!n.is_scalar()) return tensor_value(graph::apply(op, {ops::cast(n.x, float_dtype(n.x.dtype()))}));
+  Operand x = ops::cast(n.x, DType::F32);
+  if (!op.of_numbers.f64) return to_value(graph::apply(op, {x}), Kind::Float);
+  return to_value(ops::cast(graph::apply(op, {ops::cast(x, DType::F64)}), DType::F32), Kind::Float);
+}
+
+Value binary_floats(Call& c) { return binary(*c.def.op, c[0], c[1], true); }
+
+Value same_dtype(Call& c) {
+  Num n = num(c[0]);
+  if (n.x.dtype() == DType::Bool || is_storage_only(n.x.dtype())) n.x = ops::cast(n.x, DType::I32);
+  return to_value(graph::apply(*c.def.op, {n.x}), n.kind == Kind::Bool ? Kind::Int : n.kind);
+}
+
+Value test(Call& c) {
+  Num n = num(c[0]);
+  DType d = n.is_scalar() ? DType::F32 : float_dtype(n.x.dtype());
+  return to_value(graph::apply(*c.def.op, {ops::cast(n.x, d)}), n.is_scalar() ? Kind::Bool : Kind::Tensor);
+}
+
+// From left to right; one argument is returned unchanged.
+Value promoted(Call& c) {
+  const OpDef& op = *c.def.op;
+  Value acc = std::move(c[0]);
+  if (c.size() == 1) num(acc);
+  for (size_t i = 1; i < c.size(); ++i) {
+    const Value& b = c[i];
+    if (!is_plain(acc) || !is_plain(b))
+      acc = binary(op, acc, b);
+    else if (!acc.is_float() && !b.is_float())
+      acc = Value::integer(op.of_numbers.i64_pair(acc.as_int(), b.as_int()));
+    else
+      acc = Value::floating(op.of_numbers.f32_pair(plain_float(acc), plain_float(b)));
+  }
+  return acc;
+}
+
+// The words of "(atan2 y x)".
+std::vector<std::string_view> words_of(std::string_view signature) {
+  std::vector<std::string_view> out;
+  signature = signature.substr(1, signature.size() - 2);
+  while (!signature.empty()) {
+    size_t end = std::min(signature.find(' '), signature.size());
+    out.push_back(signature.substr(0, end));
+    signature.remove_prefix(std::min(end + 1, signature.size()));
+  }
+  return out;
+}
+
+BuiltinDef builtin_of(const OpDef& op) {
+  std::vector<std::string_view> words = words_of(op.signature);
+  BuiltinDef d{words[0], op.category, op.signature, op.doc, {}, 1, 1};
+  d.op = &op;
+  if (d.category.empty()) d.category = op.kind == graph::OpKind::Reduce ? "Reductions" : "Elementary functions";
+  for (const Example& e : op.examples)
+    if (!e.code.empty()) d.examples.push_back(e);
+  switch (op.arguments) {
+    case Arguments::Floats:
+      d.min_args = d.max_args = static_cast<int>(words.size()) - 1;
+      d.run = d.max_args == 1 ? unary_floats : binary_floats;
+      break;
+    case Arguments::Same: d.run = same_dtype; break;
+    case Arguments::Tests: d.run = test; break;
+    case Arguments::Promoted:
+      d.max_args = -1;
+      d.run = promoted;
+      break;
+    case Arguments::Total:
+    case Arguments::TotalOrNumber:
+      d.run = total;
+      d.options = kReductionOptions;
+      break;
+    case Arguments::Position:
+      d.run = position;
+      d.options = kReductionOptions;
+      break;
+  }
+  return d;
+}
+
+std::vector<BuiltinDef> make_builtins() {
+  std::vector<BuiltinDef> out;
+  for (const OpDef* op : ops::all_ops())
+    if (!op->signature.empty()) out.push_back(builtin_of(*op));
+  return out;
+}
+
+}  // namespace
+
+std::span<const BuiltinDef> op_builtins() {
+  static const auto* builtins = new std::vector<BuiltinDef>(make_builtins());
+  return *builtins;
+}
+
+}  // namespace sheaf::builtins
