@@ -343,7 +343,7 @@ Value* Arithmetic::apply(const loop::Inst& inst, Value* a, Value* b, Value* c) {
     case Op::Bitcast: return b_.CreateBitCast(a, type(d, lanes_of(a)));
     default: break;
   }
-  INVARIANT(false, "no code for " << loop::name_of(inst.op));
+  INVARIANT(false, "no code for " << scalar::name_of(inst.op));
   return nullptr;
 }
 
