@@ -280,6 +280,7 @@ struct OpDef {
   double (*reference1)(double) = nullptr;
   double (*reference2)(double, double) = nullptr;
   Domain domain = {};
+  double ulps = 0;  // the greatest error in f32, of any float, in units of the last place; 0: not stated
   Cases cases = {};
 };
 

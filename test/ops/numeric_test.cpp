@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cstdlib>
+
 #include "compiler/eager.h"
 #include "op_cases.h"
 #include "tolerance.h"
@@ -113,6 +116,43 @@ std::vector<const OpDef*> ops_with_formula() {
 }
 INSTANTIATE_TEST_SUITE_P(Ops, Numeric, ::testing::ValuesIn(ops_with_formula()),
                          [](const auto& info) { return std::string(info.param->name); });
+
+// The distance from the exact result in units of the last place of the nearest float.
+double ulps(float actual, double exact) {
+  if (std::isnan(exact) || std::isnan(actual)) return std::isnan(exact) == std::isnan(actual) ? 0 : HUGE_VAL;
+  auto nearest = static_cast<float>(exact);
+  if (std::isinf(actual) || std::isinf(nearest)) return actual == nearest ? 0 : HUGE_VAL;
+  if (actual == 0 && nearest == 0) return std::signbit(actual) == std::signbit(nearest) ? 0 : HUGE_VAL;
+  int exponent;
+  std::frexp(nearest, &exponent);
+  return std::fabs(actual - exact) / std::ldexp(1.0, std::max(exponent - 24, -149));
+}
+
+// All floats are too many: every 21467th of both signs, and the special ones.
+TEST(Elementary, IsAsNearAsTheEntrySays) {
+  constexpr uint32_t kStep = 21467;
+  std::vector<float> x;
+  for (uint32_t bits = 0; bits < 0x7f800000u; bits += kStep)
+    for (uint32_t sign : {0u, 0x80000000u})
+      x.push_back(std::bit_cast<float>(bits | sign));
+  for (float special : {0.0f, -0.0f, 1.0f, -1.0f, HUGE_VALF, -HUGE_VALF, std::nanf(""), 0x1p-149f, -0x1p-149f,
+                        0x1p-126f, 0x1.fffffep127f, -0x1.fffffep127f})
+    x.push_back(special);
+  Tensor in = tensor_of(DType::F32, {static_cast<int64_t>(x.size())}, x.data());
+  int checked = 0;
+  for (const OpDef* d : all_ops()) {
+    if (d->ulps == 0) continue;
+    ++checked;
+    Tensor y = run(*d, {in});
+    double worst = 0;
+    float at = 0;
+    for (size_t i = 0; i < x.size(); ++i)
+      if (double error = ulps(y.data<float>()[i], d->reference1(x[i])); error > worst) worst = error, at = x[i];
+    EXPECT_LE(worst, d->ulps) << d->name << fmt::format(" of {:.9g}", at);
+    if (std::getenv("SHEAF_PRINT_ULPS")) fmt::print("{} {:.3f} of {:.9g}\n", d->name, worst, at);
+  }
+  EXPECT_GT(checked, 5);
+}
 
 // Conversions between all pairs of dtypes, against the conversion of the tensor layer.
 TEST(Cast, EqualsTheTensorLayer) {
