@@ -25,6 +25,44 @@ double elementary_f64(double x) {
 
 Operand one(const Operand& x) { return like(x, 1); }
 
+// e^x / 2 for x >= 0. Near the end of the range e^x overflows where its half does not: kShift is taken off first, which
+// is exact there, and e^kShift / 2 is nearly a float and nearly a double.
+template <class B, class T>
+math::Scalar<B, T> half_exp(math::Scalar<B, T> x) {
+  constexpr T kFar = sizeof(T) == 4 ? 88 : 709, kShift = 0.8125, kFactor = 0x1.2073d3f1bd518p+0;
+  auto is_far = x > kFar;
+  return call<Op::Exp>(select(is_far, x - kShift, x)) * select(is_far, kFactor, x.lit(0.5));
+}
+
+// Taylor's series below 1, where e^x and e^-x cancel.
+struct Sinh {
+  template <class B, class T>
+  static math::Scalar<B, T> of(math::Scalar<B, T> x) {
+    constexpr T kSeries[] = {T(1.0 / 6), T(1.0 / 120), T(1.0 / 5040), T(1.0 / 362880), T(1.0 / 39916800)};
+    constexpr T kLongSeries[] = {kSeries[0],
+                                 kSeries[1],
+                                 kSeries[2],
+                                 kSeries[3],
+                                 kSeries[4],
+                                 T(1.0 / 6227020800),
+                                 T(1.0 / 1307674368000),
+                                 T(1.0 / 355687428096000),
+                                 T(1.0 / 121645100408832000)};
+    auto size = abs(x), square = x * x;
+    auto tail = (sizeof(T) == 4 ? horner(square, kSeries) : horner(square, kLongSeries)) * square;
+    auto half = half_exp(size);
+    return copysign(select(size < T(1), fma(tail, size, size), half - T(0.25) / half), x);
+  }
+};
+
+struct Cosh {
+  template <class B, class T>
+  static math::Scalar<B, T> of(math::Scalar<B, T> x) {
+    auto half = half_exp(abs(x));
+    return half + T(0.25) / half;
+  }
+};
+
 const OpDef kOps[] = {
     {.name = "exp",
      .kind = OpKind::Elementwise,
@@ -235,6 +273,32 @@ const OpDef kOps[] = {
      .scalar = scalar_binary<Op::Atan2>,
      .reference2 = [](double a, double b) { return std::atan2(a, b); },
      .domain = {0.3, 2}},
+    {.name = "sinh",
+     .kind = OpKind::Elementwise,
+     .signature = "(sinh x)",
+     .doc = "Hyperbolic sine.",
+     .examples = {{"(sinh 1)", "1.1752012"}},
+     .of_numbers = {.f64 = formula_f64<Sinh>},
+     .dtypes = kFloats,
+     .infer = infer_elementwise,
+     .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * apply1("cosh", c.x(0))); }),
+     .batch = batch_elementwise,
+     .scalar = scalar_formula<Sinh>,
+     .reference1 = [](double x) { return std::sinh(x); },
+     .ulps = 1.7},
+    {.name = "cosh",
+     .kind = OpKind::Elementwise,
+     .signature = "(cosh x)",
+     .doc = "Hyperbolic cosine.",
+     .examples = {{"(cosh 1)", "1.5430807"}},
+     .of_numbers = {.f64 = formula_f64<Cosh>},
+     .dtypes = kFloats,
+     .infer = infer_elementwise,
+     .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * apply1("sinh", c.x(0))); }),
+     .batch = batch_elementwise,
+     .scalar = scalar_formula<Cosh>,
+     .reference1 = [](double x) { return std::cosh(x); },
+     .ulps = 1.7},
 };
 
 }  // namespace

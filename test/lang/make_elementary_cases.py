@@ -1,0 +1,38 @@
+"""Writes elementary.cases: elementary functions that are formulas of others, with values from NumPy in float64."""
+import numpy as np
+
+# Name, NumPy's function, arguments, where the third derivative is taken, that derivative, special values and results.
+FUNCTIONS = [
+    ("sinh", np.sinh, ["-3", "-0.5", "1e-4", "2", "80.5"], 0.5, np.cosh,
+     ["(/ 1 (sinh -0.0))", "(sinh inf)", "(sinh -inf)", "(sinh nan)", "(sinh 90)"], ["-inf", "inf", "-inf", "nan", "inf"]),
+    ("cosh", np.cosh, ["-3", "-0.5", "1e-4", "2", "80.5"], 0.5, np.sinh,
+     ["(cosh -0.0)", "(cosh inf)", "(cosh -inf)", "(cosh nan)", "(cosh -90)"], ["1.0", "inf", "inf", "nan", "inf"]),
+]
+
+
+def text(value):
+    return str(np.float32(value))
+
+
+def cases(name, function, arguments, at, third, special, results):
+    exact = [function(np.float64(np.float32(x))) for x in arguments]
+    gradient = f"(grad (grad (grad (fn [x] ({name} x)))))"
+    yield f"--- {name}"
+    yield "(list " + " ".join(f"({name} {x})" for x in arguments) + ")"
+    yield "~> [" + ", ".join(text(y) for y in exact) + "]"
+    yield f"--- {name} of an array, within two units of the last place"
+    vector, expected = " ".join(arguments), " ".join(text(y) for y in exact)
+    yield f"(all (<= (abs (- ({name} [{vector}]) [{expected}])) (* 2.4e-7 (abs [{expected}]))))"
+    yield "=> true"
+    yield f"--- {name} of special values"
+    yield "(list " + " ".join(special) + ")"
+    yield "=> [" + ", ".join(results) + "]"
+    yield f"--- third derivative of {name}, alone and under vmap"
+    yield f"(list ({gradient} {at}) (first ((vmap {gradient}) [{at} {at}])))"
+    yield f"~> [{text(third(at))}, {text(third(at))}]"
+
+
+with open(__file__.replace("make_elementary_cases.py", "elementary.cases"), "w") as out:
+    out.write(";;; Written by make_elementary_cases.py.\n")
+    for function in FUNCTIONS:
+        out.write("\n".join(cases(*function)) + "\n")
