@@ -63,6 +63,19 @@ struct Cosh {
   }
 };
 
+// sqrt(1 - x^2) with one rounding under the root, so that no digit is lost near 1; NaN beyond.
+template <class B, class T>
+math::Scalar<B, T> other_side(math::Scalar<B, T> x) {
+  return sqrt(fma(-x, x, T(1)));
+}
+
+struct Asin {
+  template <class B, class T>
+  static math::Scalar<B, T> of(math::Scalar<B, T> x) {
+    return call<Op::Atan2>(x, other_side(x));
+  }
+};
+
 const OpDef kOps[] = {
     {.name = "exp",
      .kind = OpKind::Elementwise,
@@ -299,6 +312,21 @@ const OpDef kOps[] = {
      .scalar = scalar_formula<Cosh>,
      .reference1 = [](double x) { return std::cosh(x); },
      .ulps = 1.7},
+    {.name = "asin",
+     .kind = OpKind::Elementwise,
+     .signature = "(asin x)",
+     .doc = "Angle in [-pi/2, pi/2] whose sine is x; NaN where |x| > 1.",
+     .examples = {{"(asin 1)", "1.5707964"}},
+     .of_numbers = {.f64 = formula_f64<Asin>},
+     .dtypes = kFloats,
+     .infer = infer_elementwise,
+     .vjp = differentiable(
+         [](VjpCtx& c) { c.grad(0, c.dy() / apply1("sqrt", (one(c.x(0)) - c.x(0)) * (one(c.x(0)) + c.x(0)))); }),
+     .batch = batch_elementwise,
+     .scalar = scalar_formula<Asin>,
+     .reference1 = [](double x) { return std::asin(x); },
+     .domain = {-0.7, 0.7},
+     .ulps = 1.6},
 };
 
 }  // namespace

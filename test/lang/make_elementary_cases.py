@@ -7,6 +7,8 @@ FUNCTIONS = [
      ["(/ 1 (sinh -0.0))", "(sinh inf)", "(sinh -inf)", "(sinh nan)", "(sinh 90)"], ["-inf", "inf", "-inf", "nan", "inf"]),
     ("cosh", np.cosh, ["-3", "-0.5", "1e-4", "2", "80.5"], 0.5, np.sinh,
      ["(cosh -0.0)", "(cosh inf)", "(cosh -inf)", "(cosh nan)", "(cosh -90)"], ["1.0", "inf", "inf", "nan", "inf"]),
+    ("asin", np.arcsin, ["-1", "-0.5", "1e-4", "0.7", "0.9999"], 0.5, lambda x: (1 + 2 * x * x) / (1 - x * x) ** 2.5,
+     ["(/ 1 (asin -0.0))", "(asin 1.5)", "(asin -inf)", "(asin nan)"], ["-inf", "nan", "nan", "nan"]),
 ]
 
 
