@@ -76,6 +76,13 @@ struct Asin {
   }
 };
 
+struct Acos {
+  template <class B, class T>
+  static math::Scalar<B, T> of(math::Scalar<B, T> x) {
+    return call<Op::Atan2>(other_side(x), x);
+  }
+};
+
 const OpDef kOps[] = {
     {.name = "exp",
      .kind = OpKind::Elementwise,
@@ -325,6 +332,21 @@ const OpDef kOps[] = {
      .batch = batch_elementwise,
      .scalar = scalar_formula<Asin>,
      .reference1 = [](double x) { return std::asin(x); },
+     .domain = {-0.7, 0.7},
+     .ulps = 1.6},
+    {.name = "acos",
+     .kind = OpKind::Elementwise,
+     .signature = "(acos x)",
+     .doc = "Angle in [0, pi] whose cosine is x; NaN where |x| > 1.",
+     .examples = {{"(acos -1)", "3.1415927"}},
+     .of_numbers = {.f64 = formula_f64<Acos>},
+     .dtypes = kFloats,
+     .infer = infer_elementwise,
+     .vjp = differentiable(
+         [](VjpCtx& c) { c.grad(0, -(c.dy() / apply1("sqrt", (one(c.x(0)) - c.x(0)) * (one(c.x(0)) + c.x(0))))); }),
+     .batch = batch_elementwise,
+     .scalar = scalar_formula<Acos>,
+     .reference1 = [](double x) { return std::acos(x); },
      .domain = {-0.7, 0.7},
      .ulps = 1.6},
 };

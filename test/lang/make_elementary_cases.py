@@ -9,6 +9,8 @@ FUNCTIONS = [
      ["(cosh -0.0)", "(cosh inf)", "(cosh -inf)", "(cosh nan)", "(cosh -90)"], ["1.0", "inf", "inf", "nan", "inf"]),
     ("asin", np.arcsin, ["-1", "-0.5", "1e-4", "0.7", "0.9999"], 0.5, lambda x: (1 + 2 * x * x) / (1 - x * x) ** 2.5,
      ["(/ 1 (asin -0.0))", "(asin 1.5)", "(asin -inf)", "(asin nan)"], ["-inf", "nan", "nan", "nan"]),
+    ("acos", np.arccos, ["-1", "-0.5", "1e-4", "0.7", "0.9999"], 0.5, lambda x: -(1 + 2 * x * x) / (1 - x * x) ** 2.5,
+     ["(acos 1)", "(acos 1.5)", "(acos -inf)", "(acos nan)"], ["0.0", "nan", "nan", "nan"]),
 ]
 
 
