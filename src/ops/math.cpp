@@ -83,6 +83,13 @@ struct Acos {
   }
 };
 
+struct Atan {
+  template <class B, class T>
+  static math::Scalar<B, T> of(math::Scalar<B, T> x) {
+    return call<Op::Atan2>(x, x.lit(1));
+  }
+};
+
 const OpDef kOps[] = {
     {.name = "exp",
      .kind = OpKind::Elementwise,
@@ -349,6 +356,19 @@ const OpDef kOps[] = {
      .reference1 = [](double x) { return std::acos(x); },
      .domain = {-0.7, 0.7},
      .ulps = 1.6},
+    {.name = "atan",
+     .kind = OpKind::Elementwise,
+     .signature = "(atan x)",
+     .doc = "Angle in [-pi/2, pi/2] whose tangent is x.",
+     .examples = {{"(atan 1)", "0.7853982"}},
+     .of_numbers = {.f64 = formula_f64<Atan>},
+     .dtypes = kFloats,
+     .infer = infer_elementwise,
+     .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() / (one(c.x(0)) + c.x(0) * c.x(0))); }),
+     .batch = batch_elementwise,
+     .scalar = scalar_formula<Atan>,
+     .reference1 = [](double x) { return std::atan(x); },
+     .ulps = 1.5},
 };
 
 }  // namespace

@@ -11,6 +11,8 @@ FUNCTIONS = [
      ["(/ 1 (asin -0.0))", "(asin 1.5)", "(asin -inf)", "(asin nan)"], ["-inf", "nan", "nan", "nan"]),
     ("acos", np.arccos, ["-1", "-0.5", "1e-4", "0.7", "0.9999"], 0.5, lambda x: -(1 + 2 * x * x) / (1 - x * x) ** 2.5,
      ["(acos 1)", "(acos 1.5)", "(acos -inf)", "(acos nan)"], ["0.0", "nan", "nan", "nan"]),
+    ("atan", np.arctan, ["-1e6", "-0.5", "1e-4", "1", "30"], 0.5, lambda x: (6 * x * x - 2) / (1 + x * x) ** 3,
+     ["(/ 1 (atan -0.0))", "(atan inf)", "(atan -inf)", "(atan nan)"], ["-inf", "1.5707964", "-1.5707964", "nan"]),
 ]
 
 
