@@ -90,6 +90,24 @@ struct Atan {
   }
 };
 
+// Above kLargeRoot<T>, 1 is nothing beside x^2.
+template <class T>
+constexpr T kLargeRoot = sizeof(T) == 4 ? 0x1p12 : 0x1p28;
+// log(2x)
+template <class B, class T>
+math::Scalar<B, T> log_double(math::Scalar<B, T> x) {
+  return call<Op::Log>(x) + T(std::numbers::ln2);
+}
+
+struct Asinh {
+  template <class B, class T>
+  static math::Scalar<B, T> of(math::Scalar<B, T> x) {
+    auto size = abs(x), square = size * size;
+    auto y = call<Op::Log1p>(size + square / (T(1) + sqrt(square + T(1))));
+    return copysign(select(size > kLargeRoot<T>, log_double(size), y), x);
+  }
+};
+
 const OpDef kOps[] = {
     {.name = "exp",
      .kind = OpKind::Elementwise,
@@ -369,6 +387,19 @@ const OpDef kOps[] = {
      .scalar = scalar_formula<Atan>,
      .reference1 = [](double x) { return std::atan(x); },
      .ulps = 1.5},
+    {.name = "asinh",
+     .kind = OpKind::Elementwise,
+     .signature = "(asinh x)",
+     .doc = "Inverse of sinh.",
+     .examples = {{"(asinh 1)", "0.8813736"}},
+     .of_numbers = {.f64 = formula_f64<Asinh>},
+     .dtypes = kFloats,
+     .infer = infer_elementwise,
+     .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() / apply1("sqrt", c.x(0) * c.x(0) + one(c.x(0)))); }),
+     .batch = batch_elementwise,
+     .scalar = scalar_formula<Asinh>,
+     .reference1 = [](double x) { return std::asinh(x); },
+     .ulps = 1.7},
 };
 
 }  // namespace

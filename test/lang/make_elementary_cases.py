@@ -13,6 +13,9 @@ FUNCTIONS = [
      ["(acos 1)", "(acos 1.5)", "(acos -inf)", "(acos nan)"], ["0.0", "nan", "nan", "nan"]),
     ("atan", np.arctan, ["-1e6", "-0.5", "1e-4", "1", "30"], 0.5, lambda x: (6 * x * x - 2) / (1 + x * x) ** 3,
      ["(/ 1 (atan -0.0))", "(atan inf)", "(atan -inf)", "(atan nan)"], ["-inf", "1.5707964", "-1.5707964", "nan"]),
+    ("asinh", np.arcsinh, ["-1e30", "-0.5", "1e-4", "2", "5000"], 0.5,
+     lambda x: (2 * x * x - 1) / (1 + x * x) ** 2.5,
+     ["(/ 1 (asinh -0.0))", "(asinh inf)", "(asinh -inf)", "(asinh nan)"], ["-inf", "inf", "-inf", "nan"]),
 ]
 
 
