@@ -108,6 +108,15 @@ struct Asinh {
   }
 };
 
+struct Acosh {
+  template <class B, class T>
+  static math::Scalar<B, T> of(math::Scalar<B, T> x) {
+    auto above = x - T(1);
+    auto y = call<Op::Log1p>(above + sqrt(above * (above + T(2))));
+    return select(x < T(1), math::kNaN<T>, select(x > kLargeRoot<T>, log_double(x), y));
+  }
+};
+
 const OpDef kOps[] = {
     {.name = "exp",
      .kind = OpKind::Elementwise,
@@ -400,6 +409,21 @@ const OpDef kOps[] = {
      .scalar = scalar_formula<Asinh>,
      .reference1 = [](double x) { return std::asinh(x); },
      .ulps = 1.7},
+    {.name = "acosh",
+     .kind = OpKind::Elementwise,
+     .signature = "(acosh x)",
+     .doc = "Inverse of cosh; NaN where x < 1.",
+     .examples = {{"(acosh 2)", "1.316958"}},
+     .of_numbers = {.f64 = formula_f64<Acosh>},
+     .dtypes = kFloats,
+     .infer = infer_elementwise,
+     .vjp = differentiable(
+         [](VjpCtx& c) { c.grad(0, c.dy() / apply1("sqrt", (c.x(0) - one(c.x(0))) * (c.x(0) + one(c.x(0))))); }),
+     .batch = batch_elementwise,
+     .scalar = scalar_formula<Acosh>,
+     .reference1 = [](double x) { return std::acosh(x); },
+     .domain = {1.5, 4},
+     .ulps = 2},
 };
 
 }  // namespace

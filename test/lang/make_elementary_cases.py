@@ -16,6 +16,8 @@ FUNCTIONS = [
     ("asinh", np.arcsinh, ["-1e30", "-0.5", "1e-4", "2", "5000"], 0.5,
      lambda x: (2 * x * x - 1) / (1 + x * x) ** 2.5,
      ["(/ 1 (asinh -0.0))", "(asinh inf)", "(asinh -inf)", "(asinh nan)"], ["-inf", "inf", "-inf", "nan"]),
+    ("acosh", np.arccosh, ["1", "1.0001", "2", "5000", "1e30"], 2.0, lambda x: (2 * x * x + 1) / (x * x - 1) ** 2.5,
+     ["(acosh 1)", "(acosh 0.5)", "(acosh -inf)", "(acosh inf)", "(acosh nan)"], ["0.0", "nan", "nan", "inf", "nan"]),
 ]
 
 
