@@ -117,6 +117,14 @@ struct Acosh {
   }
 };
 
+struct Atanh {
+  template <class B, class T>
+  static math::Scalar<B, T> of(math::Scalar<B, T> x) {
+    auto size = abs(x);
+    return copysign(T(0.5) * call<Op::Log1p>((size + size) / (T(1) - size)), x);
+  }
+};
+
 const OpDef kOps[] = {
     {.name = "exp",
      .kind = OpKind::Elementwise,
@@ -423,6 +431,20 @@ const OpDef kOps[] = {
      .scalar = scalar_formula<Acosh>,
      .reference1 = [](double x) { return std::acosh(x); },
      .domain = {1.5, 4},
+     .ulps = 2},
+    {.name = "atanh",
+     .kind = OpKind::Elementwise,
+     .signature = "(atanh x)",
+     .doc = "Inverse of tanh; inf at 1, NaN where |x| > 1.",
+     .examples = {{"(atanh 0.5)", "0.54930615"}},
+     .of_numbers = {.f64 = formula_f64<Atanh>},
+     .dtypes = kFloats,
+     .infer = infer_elementwise,
+     .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() / ((one(c.x(0)) - c.x(0)) * (one(c.x(0)) + c.x(0)))); }),
+     .batch = batch_elementwise,
+     .scalar = scalar_formula<Atanh>,
+     .reference1 = [](double x) { return std::atanh(x); },
+     .domain = {-0.7, 0.7},
      .ulps = 2},
 };
 

@@ -18,6 +18,9 @@ FUNCTIONS = [
      ["(/ 1 (asinh -0.0))", "(asinh inf)", "(asinh -inf)", "(asinh nan)"], ["-inf", "inf", "-inf", "nan"]),
     ("acosh", np.arccosh, ["1", "1.0001", "2", "5000", "1e30"], 2.0, lambda x: (2 * x * x + 1) / (x * x - 1) ** 2.5,
      ["(acosh 1)", "(acosh 0.5)", "(acosh -inf)", "(acosh inf)", "(acosh nan)"], ["0.0", "nan", "nan", "inf", "nan"]),
+    ("atanh", np.arctanh, ["-0.999", "-0.5", "1e-4", "0.7", "0.0625"], 0.5,
+     lambda x: (2 + 6 * x * x) / (1 - x * x) ** 3,
+     ["(/ 1 (atanh -0.0))", "(atanh 1)", "(atanh -1)", "(atanh 1.5)", "(atanh nan)"], ["-inf", "inf", "-inf", "nan", "nan"]),
 ]
 
 
