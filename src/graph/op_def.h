@@ -234,14 +234,37 @@ using WrappedFn = Operand (*)(const Operand& a, const Operand& b, const Operand&
 struct Domain {
   double lo = -3, hi = 3;
 };
-// For tests: the arguments of an elementwise op or a reduction. Tests choose the shapes.
+// For tests: an input and what is in it.
+struct TestInput {
+  enum Fill : uint8_t {
+    Data,      // smooth: from lo to hi, or of the entry's domain if they are equal; else any values at all
+    Uniform,   // from lo to hi, always
+    Index,     // below hi; the first one counted from the end
+    Distinct,  // the same, no two alike
+    Counts,    // of rows in groups, which take all hi rows or leave some
+    Words,     // random bits
+    Matrix,    // smooth: near a diagonal of different numbers; else any values at all
+    Mask,      // Bool; smooth: true in the first column
+  };
+  Dims sizes;
+  Fill fill = Data;
+  double lo = 0, hi = 0;
+  std::optional<DType> dtype = {};  // the op's
+};
+struct TestCase {
+  Attrs attrs;
+  std::vector<TestInput> inputs;
+  bool apart = false;  // smooth elements lie apart from each other and from 0, where the op has a kink
+  bool zeros = false;  // and once more with zeros among them
+};
+// For tests: the arguments of the op. Of elementwise ops and reductions tests choose the shapes themselves.
 struct Cases {
-  int inputs = 0;                          // 0: as many as the formula has
-  bool condition = false;                  // the first input is a Bool
-  bool apart = false;                      // elements lie apart from each other and from 0, where the op has a kink
-  bool zeros = false;                      // once more with zeros among them
+  int inputs = 0;                          // Elementwise; 0: as many as the formula has
+  bool condition = false;                  // Elementwise: the first input is a Bool
+  bool apart = false, zeros = false;       // as in TestCase
   std::span<const Domain[3]> smooth = {};  // domains of the inputs, to be tried one after the other; none: `domain`
   std::vector<Attrs> (*attrs)(DType) = nullptr;
+  std::vector<TestCase> (*list)(DType) = nullptr;  // of other kinds
 };
 
 struct OpDef {

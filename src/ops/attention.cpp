@@ -232,6 +232,48 @@ std::vector<Operand> batch_attention(BatchCtx& c) {
   return apply_merged(c, inner);
 }
 
+std::vector<TestCase> attention_test_cases(DType dtype, bool reverse) {
+  // Batch, query heads, key heads, rows, columns, features of q and k, of v.
+  struct Shape {
+    int64_t b, h, g, t, s, d, e;
+  };
+  std::vector<TestCase> out;
+  for (Shape s : {Shape{1, 1, 1, 1, 1, 1, 1},
+                  {2, 1, 1, 3, 5, 2, 3},
+                  {1, 4, 2, 2, 3, 3, 1},
+                  {1, 2, 2, 0, 2, 2, 2},
+                  {0, 1, 1, 2, 2, 2, 2},
+                  {1, 1, 1, 18, 17, 5, 4}})
+    for (int mask : {0, 1, 2})  // none, Bool, added
+      for (bool causal : {false, true}) {
+        if (mask && s.t > 5) continue;
+        DType wide = compute_type(dtype);
+        Dims each = s.b > 1 && mask == 1 ? Dims{s.b} : Dims{};  // scale, offset and window for each of the batch
+        auto data = [](Dims sizes) { return TestInput{std::move(sizes), TestInput::Data, -1, 1}; };
+        auto whole = [&](int64_t lo, int64_t hi) {
+          return TestInput{each, TestInput::Uniform, static_cast<double>(lo), static_cast<double>(hi + 1), DType::I64};
+        };
+        // Every row sees something, or its gradient is NaN.
+        TestCase c{{{"causal", causal}},
+                   {data({s.b, s.h, s.t, s.d}),
+                    data({s.b, s.g, s.s, s.d}),
+                    data({s.b, s.g, s.s, s.e}),
+                    {each, TestInput::Data, 0.4, 0.9, wide},
+                    whole(0, 1),
+                    whole(s.t + 1, s.t + 4)}};
+        if (reverse)
+          c.inputs.insert(c.inputs.end(), {{{s.b, s.t, s.h}, TestInput::Data, 1, 2, wide},
+                                           {{s.b, s.t, s.h}, TestInput::Data, -1, 1, wide},
+                                           data({s.b, s.t, s.h, s.e})});
+        if (mask == 1) c.inputs.push_back({{s.b, s.h, s.t, s.s}, TestInput::Mask});
+        if (mask == 2) c.inputs.push_back(data({s.b, s.h, s.t, s.s}));
+        out.push_back(std::move(c));
+      }
+  return out;
+}
+std::vector<TestCase> attention_cases(DType d) { return attention_test_cases(d, false); }
+std::vector<TestCase> attention_vjp_cases(DType d) { return attention_test_cases(d, true); }
+
 const OpDef kOps[] = {
     {.name = "attention",
      .kind = OpKind::Contract,
@@ -240,7 +282,8 @@ const OpDef kOps[] = {
      .infer = infer_attention,
      .vjp = differentiable(vjp_attention),
      .batch = batch_attention,
-     .lower = [](LowerCtx& c) { lower(c, "attention", kMask, {}); }},
+     .lower = [](LowerCtx& c) { lower(c, "attention", kMask, {}); },
+     .cases = {.list = attention_cases}},
     {.name = "attention_vjp",
      .kind = OpKind::Contract,
      .doc = "Adjoints of q, k and v of attention, from the scores computed again block by block.",
@@ -248,7 +291,8 @@ const OpDef kOps[] = {
      .infer = infer_attention_vjp,
      .vjp = differentiable(vjp_attention_vjp),
      .batch = batch_attention,
-     .lower = [](LowerCtx& c) { lower(c, "attention_vjp", kReverseMask, {kLse, kDelta, kDy}); }},
+     .lower = [](LowerCtx& c) { lower(c, "attention_vjp", kReverseMask, {kLse, kDelta, kDy}); },
+     .cases = {.list = attention_vjp_cases}},
 };
 
 }  // namespace

@@ -50,6 +50,14 @@ void vjp_wide_dot(VjpCtx& c) {
   if (c.needs(1)) c.grad(1, wide_dot(swap_last_two(c.x(0)), dy));
 }
 
+std::vector<TestCase> dot_cases(DType) {
+  std::vector<TestCase> out;
+  for (Dims s : {Dims{1, 2, 3, 4}, Dims{2, 1, 1, 1}, Dims{2, 3, 0, 2}, Dims{0, 2, 2, 2}, Dims{1, 0, 2, 3},
+                 Dims{3, 5, 7, 2}, Dims{1, 3, 521, 2}})
+    out.push_back({{}, {{{s[0], s[1], s[2]}}, {{s[0], s[2], s[3]}}}});
+  return out;
+}
+
 const OpDef kOps[] = {
     {.name = "dot",
      .kind = OpKind::Contract,
@@ -58,7 +66,8 @@ const OpDef kOps[] = {
      .infer = infer_dot,
      .vjp = differentiable(vjp_dot),
      .batch = batch_first_axis,
-     .lower = lower_dot},
+     .lower = lower_dot,
+     .cases = {.list = dot_cases}},
     {.name = "wide_dot",
      .kind = OpKind::Contract,
      .doc = "A dot of bf16 or f16 that gives the f32 it is accumulated in, and gradients in f32.",
@@ -66,7 +75,8 @@ const OpDef kOps[] = {
      .infer = infer_wide_dot,
      .vjp = differentiable(vjp_wide_dot),
      .batch = batch_first_axis,
-     .lower = lower_dot},
+     .lower = lower_dot,
+     .cases = {.list = dot_cases}},
 };
 
 }  // namespace

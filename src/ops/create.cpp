@@ -22,6 +22,13 @@ void lower_iota(LowerCtx& c) {
              [&](auto index) { c.store(c.out[0], index, c.b.convert(index[0], compute_type(c.out[0].dtype))); });
 }
 
+std::vector<TestCase> iota_cases(DType d) {
+  std::vector<TestCase> out;
+  for (Dims s : {Dims{0}, Dims{1}, Dims{300}})
+    out.push_back({{{"dtype", d}, {"sizes", to_sizes(s)}}, {}});
+  return out;
+}
+
 const OpDef kOps[] = {
     {.name = "iota",
      .kind = OpKind::Create,
@@ -30,7 +37,8 @@ const OpDef kOps[] = {
      .infer = infer_iota,
      .vjp = zero_derivative("depends on no input"),
      .batch = graph::once_per_example("has no input to be batched"),
-     .lower = lower_iota},
+     .lower = lower_iota,
+     .cases = {.list = iota_cases}},
 };
 
 }  // namespace

@@ -106,6 +106,21 @@ void vjp_cholesky(VjpCtx& c) {
   c.grad(0, like(s, 0.5) * (s + swap_last_two(s)));
 }
 
+// Square matrices, or with more rows than columns; a right side where the op takes one.
+std::vector<TestCase> matrix_cases(bool more_rows, bool right) {
+  std::vector<TestCase> out;
+  for (Dims s : {Dims{1, 1, 1}, Dims{2, 3, 3}, Dims{0, 2, 2}, Dims{2, 0, 0}, Dims{1, more_rows ? 6 : 4, 4},
+                 Dims{3, more_rows ? 5 : 2, 2}}) {
+    TestCase c{{}, {{s, TestInput::Matrix}}};
+    if (right) c.inputs.push_back({{s[0], s[1], 3}});
+    out.push_back(std::move(c));
+  }
+  return out;
+}
+std::vector<TestCase> square_cases(DType) { return matrix_cases(false, false); }
+std::vector<TestCase> svd_cases(DType) { return matrix_cases(true, false); }
+std::vector<TestCase> solve_cases(DType) { return matrix_cases(false, true); }
+
 const OpDef kOps[] = {
     {.name = "eigh",
      .kind = OpKind::Ordered,
@@ -114,7 +129,8 @@ const OpDef kOps[] = {
      .infer = infer_eigh,
      .vjp = differentiable(vjp_eigh),
      .batch = batch_first_axis,
-     .lower = lower_eigh},
+     .lower = lower_eigh,
+     .cases = {.list = square_cases}},
     {.name = "svd",
      .kind = OpKind::Ordered,
      .doc = "u, s, v with x = u diag(s) v^T, s falling, of matrices [batch, m, n] with m >= n.",
@@ -122,7 +138,8 @@ const OpDef kOps[] = {
      .infer = infer_svd,
      .vjp = differentiable(vjp_svd),
      .batch = batch_first_axis,
-     .lower = lower_svd},
+     .lower = lower_svd,
+     .cases = {.list = svd_cases}},
     {.name = "solve",
      .kind = OpKind::Ordered,
      .doc = "x with a x = b, for a [batch, n, n] and b [batch, n, k].",
@@ -130,7 +147,8 @@ const OpDef kOps[] = {
      .infer = [](const InferCtx& c) { return std::vector<TensorType>{c.inputs[1]}; },
      .vjp = differentiable(vjp_solve),
      .batch = batch_first_axis,
-     .lower = lower_solve},
+     .lower = lower_solve,
+     .cases = {.list = solve_cases}},
     {.name = "det",
      .kind = OpKind::Ordered,
      .doc = "Determinants [batch] of matrices [batch, n, n].",
@@ -138,7 +156,8 @@ const OpDef kOps[] = {
      .infer = [](const InferCtx& c) { return std::vector<TensorType>{{c.inputs[0].dtype, {c.inputs[0].sizes[0]}}}; },
      .vjp = differentiable(vjp_det),
      .batch = batch_first_axis,
-     .lower = [](LowerCtx& c) { lower_square(c, "det"); }},
+     .lower = [](LowerCtx& c) { lower_square(c, "det"); },
+     .cases = {.list = square_cases}},
     {.name = "cholesky",
      .kind = OpKind::Ordered,
      .doc = "Lower triangular l with l l^T the symmetric part of matrices [batch, n, n].",
@@ -146,7 +165,8 @@ const OpDef kOps[] = {
      .infer = infer_same,
      .vjp = differentiable(vjp_cholesky),
      .batch = batch_first_axis,
-     .lower = [](LowerCtx& c) { lower_square(c, "cholesky"); }},
+     .lower = [](LowerCtx& c) { lower_square(c, "cholesky"); },
+     .cases = {.list = square_cases}},
 };
 
 }  // namespace

@@ -282,6 +282,58 @@ std::vector<Operand> batch_update_slice(BatchCtx& c) {
   return {reshape(batch_scatter(rows)[0], with_batch(c.batch, full))};
 }
 
+struct TestRows {
+  int64_t outer, n, inner, j;
+};
+Attrs test_attrs(bool set) { return {{"who", std::string("take")}, {"wrap", true}, {"set", set}}; }
+
+std::vector<TestCase> row_cases(bool updates) {
+  std::vector<TestCase> out;
+  for (bool set : {false, true})
+    for (TestRows s :
+         {TestRows{1, 4, 1, 3}, {2, 5, 3, 4}, {2, 3, 1, 0}, {1, 1, 1, 2}, {0, 3, 2, 2}, {1, 3, 0, 2}, {2, 7, 131, 5}}) {
+      // Replacing the same row twice keeps the last one, whose gradient is that of a choice: rows are distinct then.
+      if (set && (!updates || s.j > s.n)) continue;
+      TestCase c{test_attrs(set),
+                 {{{s.outer, s.n, s.inner}},
+                  {{s.j}, set ? TestInput::Distinct : TestInput::Index, 0, static_cast<double>(s.n)}}};
+      if (updates) c.inputs.push_back({{s.outer, s.j, s.inner}});
+      out.push_back(std::move(c));
+    }
+  return out;
+}
+std::vector<TestCase> take_cases(DType) { return row_cases(false); }
+std::vector<TestCase> scatter_cases(DType) { return row_cases(true); }
+
+std::vector<TestCase> along_cases(bool updates) {
+  std::vector<TestCase> out;
+  for (TestRows s : {TestRows{1, 4, 1, 3}, {2, 5, 3, 4}, {2, 3, 1, 0}, {1, 1, 1, 2}, {0, 3, 2, 2}, {2, 7, 131, 3}}) {
+    Dims at{s.outer, s.j, s.inner};
+    TestCase c{test_attrs(false),
+               {{{s.outer, s.n, s.inner}}, {at, TestInput::Uniform, 0, static_cast<double>(s.n), DType::I64}}};
+    if (updates) c.inputs.push_back({at});
+    out.push_back(std::move(c));
+  }
+  return out;
+}
+std::vector<TestCase> take_along_cases(DType) { return along_cases(false); }
+std::vector<TestCase> put_along_cases(DType) { return along_cases(true); }
+
+std::vector<TestCase> window_cases(bool updates) {
+  std::vector<TestCase> out;
+  for (auto [x, window] : std::vector<std::pair<Dims, Dims>>{
+           {{5}, {3}}, {{4, 5}, {2, 5}}, {{3, 2}, {1, 0}}, {{1}, {1}}, {{0, 2}, {0, 1}}, {{2, 3, 67}, {1, 2, 40}}}) {
+    TestInput starts{{static_cast<int64_t>(x.size())}, TestInput::Uniform, -2, 7, DType::I64};  // some stick out
+    if (updates)
+      out.push_back({{}, {{x}, {window}, starts}});
+    else
+      out.push_back({{{"sizes", to_sizes(window)}}, {{x}, starts}});
+  }
+  return out;
+}
+std::vector<TestCase> dynamic_slice_cases(DType) { return window_cases(false); }
+std::vector<TestCase> update_slice_cases(DType) { return window_cases(true); }
+
 const OpDef kOps[] = {
     {.name = "take",
      .kind = OpKind::Gather,
@@ -296,7 +348,8 @@ const OpDef kOps[] = {
      }),
      .batch = batch_take,
      .lower = lower_take,
-     .check_text = range_text},
+     .check_text = range_text,
+     .cases = {.list = take_cases}},
     {.name = "scatter",
      .kind = OpKind::Update,
      .doc = "x with rows of axis 1 added to, or (set) replaced.",
@@ -311,7 +364,8 @@ const OpDef kOps[] = {
      }),
      .batch = batch_scatter,
      .lower = lower_scatter,
-     .check_text = range_text},
+     .check_text = range_text,
+     .cases = {.list = scatter_cases}},
     {.name = "take_along",
      .kind = OpKind::Gather,
      .doc = "Elements along axis 1 at per-element indices.",
@@ -320,7 +374,8 @@ const OpDef kOps[] = {
      .vjp = differentiable(vjp_take_along),
      .batch = batch_first_axis,
      .lower = lower_take_along,
-     .check_text = range_text},
+     .check_text = range_text,
+     .cases = {.list = take_along_cases}},
     {.name = "put_along",
      .kind = OpKind::Update,
      .doc = "x with elements along axis 1 added to, or (set) replaced, at per-element indices.",
@@ -335,7 +390,8 @@ const OpDef kOps[] = {
      }),
      .batch = batch_first_axis,
      .lower = lower_put_along,
-     .check_text = range_text},
+     .check_text = range_text,
+     .cases = {.list = put_along_cases}},
     {.name = "dynamic_slice",
      .kind = OpKind::Gather,
      .doc = "A window whose start is data; moved inside if it sticks out.",
@@ -343,7 +399,8 @@ const OpDef kOps[] = {
      .infer = infer_dynamic_slice,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, update_slice(zeros(c.x(0).type()), c.dy(), c.x(1))); }),
      .batch = batch_dynamic_slice,
-     .lower = lower_dynamic_slice},
+     .lower = lower_dynamic_slice,
+     .cases = {.list = dynamic_slice_cases}},
     {.name = "update_slice",
      .kind = OpKind::Update,
      .doc = "x with a window, whose start is data, replaced.",
@@ -354,7 +411,8 @@ const OpDef kOps[] = {
        if (c.needs(1)) c.grad(1, dynamic_slice(c.dy(), c.x(2), c.x(1).sizes()));
      }),
      .batch = batch_update_slice,
-     .lower = lower_update_slice},
+     .lower = lower_update_slice,
+     .cases = {.list = update_slice_cases}},
 };
 
 }  // namespace

@@ -113,6 +113,32 @@ void vjp_wide_outer(VjpCtx& c) {
   if (c.needs(1)) c.grad(1, wide_grouped_dot(c.x(0), dy, c.x(2)));
 }
 
+// Batch, rows, columns of both factors, groups.
+std::vector<TestCase> grouped_cases(bool outer) {
+  struct Shape {
+    int64_t b, m, k, n, g;
+  };
+  std::vector<TestCase> out;
+  for (Shape s : {Shape{1, 5, 3, 2, 3},
+                  {2, 4, 2, 3, 2},
+                  {1, 1, 1, 1, 1},
+                  {1, 6, 2, 3, 1},
+                  {1, 0, 2, 3, 2},
+                  {1, 3, 0, 2, 2},
+                  {1, 3, 2, 0, 2},
+                  {1, 4, 2, 3, 0},
+                  {0, 2, 2, 2, 2},
+                  {1, 7, 521, 3, 2},
+                  {1, 40, 7, 33, 4}})
+    out.push_back({{},
+                   {{{s.b, s.m, s.k}},
+                    {outer ? Dims{s.b, s.m, s.n} : Dims{s.b, s.g, s.k, s.n}},
+                    {{s.b, s.g}, TestInput::Counts, 0, static_cast<double>(s.m)}}});
+  return out;
+}
+std::vector<TestCase> grouped_dot_cases(DType) { return grouped_cases(false); }
+std::vector<TestCase> grouped_outer_cases(DType) { return grouped_cases(true); }
+
 const OpDef kOps[] = {
     {.name = "grouped_dot",
      .kind = OpKind::Contract,
@@ -123,7 +149,8 @@ const OpDef kOps[] = {
      .vjp = differentiable(vjp_dot),
      .batch = batch_first_axis,
      .lower = [](LowerCtx& c) { lower(c, false); },
-     .check_text = counts_text},
+     .check_text = counts_text,
+     .cases = {.list = grouped_dot_cases}},
     {.name = "grouped_outer",
      .kind = OpKind::Contract,
      .doc = "[B, M, K] and [B, M, N] to [B, G, K, N]: for each group of rows, the transposed ones of the first by "
@@ -133,7 +160,8 @@ const OpDef kOps[] = {
      .vjp = differentiable(vjp_outer),
      .batch = batch_first_axis,
      .lower = [](LowerCtx& c) { lower(c, true); },
-     .check_text = counts_text},
+     .check_text = counts_text,
+     .cases = {.list = grouped_outer_cases}},
     {.name = "wide_grouped_dot",
      .kind = OpKind::Contract,
      .doc = "A grouped_dot of bf16 or f16 that gives the f32 it is accumulated in, and gradients in f32.",
@@ -142,7 +170,8 @@ const OpDef kOps[] = {
      .vjp = differentiable(vjp_wide_dot),
      .batch = batch_first_axis,
      .lower = [](LowerCtx& c) { lower(c, false); },
-     .check_text = counts_text},
+     .check_text = counts_text,
+     .cases = {.list = grouped_dot_cases}},
     {.name = "wide_grouped_outer",
      .kind = OpKind::Contract,
      .doc = "A grouped_outer of bf16 or f16 that gives the f32 it is accumulated in, and gradients in f32.",
@@ -151,7 +180,8 @@ const OpDef kOps[] = {
      .vjp = differentiable(vjp_wide_outer),
      .batch = batch_first_axis,
      .lower = [](LowerCtx& c) { lower(c, true); },
-     .check_text = counts_text},
+     .check_text = counts_text,
+     .cases = {.list = grouped_outer_cases}},
 };
 
 }  // namespace

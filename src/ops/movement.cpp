@@ -263,6 +263,99 @@ std::optional<Sizes> sizes_of_concat(const SizesCtx& c) {
   return out;
 }
 
+std::vector<TestCase> reshape_cases(DType) {
+  std::vector<TestCase> out;
+  for (auto [from, to] : std::vector<std::pair<Dims, Dims>>{
+           {{}, {1, 1}}, {{6}, {2, 3}}, {{2, 3, 5}, {5, 6}}, {{1, 4, 1}, {4}}, {{0, 3}, {5, 0}}, {{7, 37}, {37, 7}}})
+    out.push_back({{{"sizes", to_sizes(to)}}, {{from}}});
+  return out;
+}
+
+std::vector<TestCase> transpose_cases(DType) {
+  const std::pair<Dims, Dims> cases[] = {{{1, 0}, {3, 5}}, {{2, 0, 1}, {3, 5, 2}}, {{0, 2, 1}, {3, 5, 2}}, {{0}, {3}}};
+  std::vector<TestCase> out;
+  for (const auto& [perm, sizes] : cases)
+    for (bool empty : {false, true}) {
+      Dims x = sizes;
+      if (empty) x.back() = 0;
+      out.push_back({{{"perm", to_sizes(perm)}}, {{x}}});
+    }
+  return out;
+}
+
+std::vector<TestCase> broadcast_cases(DType) {
+  std::vector<TestCase> out;
+  for (auto [from, to] : std::vector<std::pair<Dims, Dims>>{{{}, {3}},
+                                                            {{}, {}},
+                                                            {{3}, {2, 3}},
+                                                            {{2, 1}, {2, 5}},
+                                                            {{1, 3, 1}, {4, 3, 2}},
+                                                            {{1}, {0}},
+                                                            {{0}, {2, 0}},
+                                                            {{1, 7}, {41, 7}}})
+    out.push_back({{{"sizes", to_sizes(to)}}, {{from}}});
+  return out;
+}
+
+struct TestWindow {
+  Dims x, starts, sizes, steps;
+};
+Attrs attrs_of(const TestWindow& w) {
+  return {{"starts", to_sizes(w.starts)}, {"sizes", to_sizes(w.sizes)}, {"steps", to_sizes(w.steps)}};
+}
+std::vector<TestCase> slice_cases(DType) {
+  std::vector<TestCase> out;
+  for (const TestWindow& w : {TestWindow{{5}, {1}, {3}, {1}},
+                              {{7}, {0}, {4}, {2}},
+                              {{7}, {6}, {3}, {-3}},
+                              {{3, 5}, {2, 4}, {3, 5}, {-1, -1}},
+                              {{3, 5}, {1, 0}, {1, 5}, {1, 1}},
+                              {{4}, {2}, {0}, {1}},
+                              {{0, 2}, {0, 0}, {0, 1}, {1, 1}},
+                              {{1}, {0}, {1}, {1}},
+                              {{5, 3}, {1, 1}, {2, 0}, {2, -1}}})
+    out.push_back({attrs_of(w), {{w.x}}});
+  return out;
+}
+std::vector<TestCase> slice_add_cases(DType) {
+  std::vector<TestCase> out;
+  for (const TestWindow& w : {TestWindow{{5}, {1}, {3}, {1}},
+                              {{7}, {0}, {4}, {2}},
+                              {{3, 5}, {1, 0}, {1, 5}, {1, 1}},
+                              {{4}, {2}, {0}, {1}},
+                              {{0, 2}, {0, 0}, {0, 1}, {1, 1}},
+                              {{1}, {0}, {1}, {1}},
+                              {{5, 3}, {1, 1}, {2, 2}, {2, 1}},
+                              {{2, 3, 67}, {1, 0, 2}, {1, 3, 40}, {1, 1, 1}}})
+    out.push_back({attrs_of(w), {{w.x}, {w.sizes}}});
+  return out;
+}
+
+std::vector<TestCase> pad_cases(DType) {
+  struct Frame {
+    Dims x, lo, hi, interior;
+  };
+  std::vector<TestCase> out;
+  for (const Frame& f : {Frame{{3}, {1}, {2}, {0}},
+                         {{3}, {0}, {0}, {2}},
+                         {{2, 3}, {0, 1}, {1, 0}, {1, 2}},
+                         {{0}, {2}, {1}, {3}},
+                         {{1}, {0}, {0}, {4}},
+                         {{2, 0}, {1, 1}, {0, 0}, {0, 0}}})
+    for (double value : {0.0, 1.0})
+      out.push_back(
+          {{{"lo", to_sizes(f.lo)}, {"hi", to_sizes(f.hi)}, {"interior", to_sizes(f.interior)}, {"value", value}},
+           {{f.x}}});
+  return out;
+}
+
+std::vector<TestCase> concat_cases(DType) {
+  return {{{{"axis", int64_t{0}}}, {{{2}}, {{3}}}},
+          {{{"axis", int64_t{1}}}, {{{2, 1}}, {{2, 3}}, {{2, 0}}}},
+          {{{"axis", int64_t{0}}}, {{{0, 3}}, {{2, 3}}}},
+          {{{"axis", int64_t{1}}}, {{{2, 2, 3}}, {{2, 5, 3}}}}};
+}
+
 const OpDef kOps[] = {
     {.name = "reshape",
      .kind = OpKind::Movement,
@@ -274,7 +367,8 @@ const OpDef kOps[] = {
      .batch = [](BatchCtx& c) { return std::vector{reshape(c.inputs[0], prepend(c.batch, c.attrs.sizes("sizes")))}; },
      .lower = lower_copy,
      .view = view_reshape,
-     .sizes = kSameSizes},
+     .sizes = kSameSizes,
+     .cases = {.list = reshape_cases}},
     {.name = "transpose",
      .kind = OpKind::Movement,
      .doc = "Axes in another order.",
@@ -289,7 +383,8 @@ const OpDef kOps[] = {
              p.push_back(a + 1);
            return std::vector{transpose(c.inputs[0], p)};
          },
-     .view = view_transpose},
+     .view = view_transpose,
+     .cases = {.list = transpose_cases}},
     {.name = "broadcast",
      .kind = OpKind::Movement,
      .doc = "Stretches axes of size 1 and adds leading axes.",
@@ -298,7 +393,8 @@ const OpDef kOps[] = {
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, sum_to(c.dy(), c.x(0).sizes())); }),
      .batch = batch_broadcast,
      .view = view_broadcast,
-     .sizes = kSameSizes},
+     .sizes = kSameSizes,
+     .cases = {.list = broadcast_cases}},
     {.name = "slice",
      .kind = OpKind::Movement,
      .doc = "Every step-th element from a start, per axis; a negative step walks back.",
@@ -311,7 +407,8 @@ const OpDef kOps[] = {
                                     prepend(c.batch, c.attrs.sizes("sizes")), prepend(1, c.attrs.sizes("steps")))};
          },
      .view = view_slice,
-     .sizes = sizes_of_slice},
+     .sizes = sizes_of_slice,
+     .cases = {.list = slice_cases}},
     {.name = "slice_add",
      .kind = OpKind::Update,
      .doc = "x with every step-th element from a start, per axis, added to.",
@@ -330,7 +427,8 @@ const OpDef kOps[] = {
          },
      .scalar = scalar_slice_add,
      .lower = lower_slice_add,
-     .window = view_slice},
+     .window = view_slice,
+     .cases = {.list = slice_add_cases}},
     {.name = "pad",
      .kind = OpKind::Movement,
      .doc = "Adds a constant before, after and between the elements of each axis.",
@@ -342,7 +440,8 @@ const OpDef kOps[] = {
            return std::vector{pad(c.inputs[0], prepend(0, c.attrs.sizes("lo")), prepend(0, c.attrs.sizes("hi")),
                                   prepend(0, c.attrs.sizes("interior")), c.attrs.get<double>("value"))};
          },
-     .lower = lower_pad},
+     .lower = lower_pad,
+     .cases = {.list = pad_cases}},
     {.name = "concat",
      .kind = OpKind::Movement,
      .doc = "Arrays one after the other along an axis.",
@@ -360,7 +459,8 @@ const OpDef kOps[] = {
      }),
      .batch = batch_concat,
      .lower = lower_concat,
-     .sizes = sizes_of_concat},
+     .sizes = sizes_of_concat,
+     .cases = {.list = concat_cases}},
 };
 
 }  // namespace

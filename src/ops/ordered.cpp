@@ -104,6 +104,32 @@ std::vector<Operand> batch_cumulate(BatchCtx& c) {
   return {reshape(graph::apply(c.op, {reshape(x, {x.size(0) * x.size(1), x.size(2), x.size(3)})}, c.attrs), x.sizes())};
 }
 
+std::vector<TestCase> sort_cases(DType) {
+  std::vector<TestCase> out;
+  for (bool down : {false, true})
+    for (Dims s : {Dims{1, 1}, Dims{3, 5}, Dims{2, 0}, Dims{0, 3}, Dims{2, 131}})
+      out.push_back({.attrs = {{"descending", down}}, .inputs = {{s}}, .apart = true});
+  return out;
+}
+std::vector<TestCase> top_cases(DType) {
+  std::vector<TestCase> out;
+  for (auto [s, count] :
+       {std::pair<Dims, int64_t>{{1, 1}, 1}, {{3, 5}, 2}, {{2, 0}, 0}, {{0, 3}, 2}, {{2, 131}, 7}, {{2, 131}, 100}})
+    out.push_back({.attrs = {{"count", count}}, .inputs = {{s}}, .apart = true});
+  return out;
+}
+// Sums, products (of numbers near one, and with zeros among them) and maxima.
+std::vector<TestCase> cumulate_cases(DType) {
+  std::vector<TestCase> out;
+  for (int64_t what : {0, 1, 2})
+    for (Dims s : {Dims{1, 1, 1}, Dims{2, 5, 3}, Dims{2, 0, 3}, Dims{0, 2, 1}, Dims{1, 37, 1}, Dims{1, 2, 1}}) {
+      TestInput x{s};
+      if (what == 1) x.lo = 0.7, x.hi = 1.4;
+      out.push_back({.attrs = {{"what", what}}, .inputs = {x}, .apart = what == 2, .zeros = what == 1});
+    }
+  return out;
+}
+
 const OpDef kOps[] = {
     {.name = "sort",
      .kind = OpKind::Ordered,
@@ -112,7 +138,8 @@ const OpDef kOps[] = {
      .infer = infer_sort,
      .vjp = differentiable(vjp_sort),
      .batch = batch_sort,
-     .lower = lower_sort},
+     .lower = lower_sort,
+     .cases = {.list = sort_cases}},
     {.name = "top",
      .kind = OpKind::Ordered,
      .doc = "The first `count` of each row in descending order, NaN last; also where each came from (i32).",
@@ -120,7 +147,8 @@ const OpDef kOps[] = {
      .infer = infer_top,
      .vjp = differentiable(vjp_sort),
      .batch = batch_sort,
-     .lower = lower_top},
+     .lower = lower_top,
+     .cases = {.list = top_cases}},
     {.name = "cumulate",
      .kind = OpKind::Ordered,
      .doc = "Running sum, product or maximum along axis 1.",
@@ -128,7 +156,8 @@ const OpDef kOps[] = {
      .infer = infer_same,
      .vjp = differentiable(vjp_cumulate),
      .batch = batch_cumulate,
-     .lower = lower_cumulate},
+     .lower = lower_cumulate,
+     .cases = {.list = cumulate_cases}},
 };
 
 }  // namespace

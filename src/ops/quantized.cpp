@@ -82,6 +82,23 @@ std::vector<Operand> batch(BatchCtx& c) {
   return batch_first_axis(c);
 }
 
+// Batch, rows of x, groups, columns, rows of bytes in a group, rows side by side; the last are what groups of 32 are in
+// 4 bits and in 8.
+std::vector<TestCase> quantized_cases(DType) {
+  std::vector<TestCase> out;
+  for (DType bits : {DType::I8, DType::U8})
+    for (Dims s : {Dims{1, 1, 2, 5, 3, 1}, Dims{2, 3, 1, 4, 2, 2}, Dims{1, 2, 0, 3, 1, 4}, Dims{0, 1, 1, 1, 1, 1},
+                   Dims{1, 0, 1, 3, 1, 4}, Dims{1, 2, 3, 0, 1, 4}, Dims{1, 2, 2, 23, 5, 4}, Dims{2, 3, 3, 37, 4, 4},
+                   Dims{2, 3, 5, 37, 4, 8}}) {
+      int64_t k = s[2] * s[4] * s[5] * (bits == DType::U8 ? 2 : 1);
+      out.push_back({{},
+                     {{{s[0], s[1], k}},
+                      {{s[0], s[2], (s[3] + 3) / 4, s[4], 4, s[5]}, TestInput::Uniform, -3, 3, bits},
+                      {{s[0], s[2], s[3]}}}});
+    }
+  return out;
+}
+
 const OpDef kOps[] = {
     {.name = "quantized_dot",
      .kind = OpKind::Contract,
@@ -91,7 +108,8 @@ const OpDef kOps[] = {
      .infer = infer,
      .vjp = differentiable(vjp),
      .batch = batch,
-     .lower = lower},
+     .lower = lower,
+     .cases = {.list = quantized_cases}},
 };
 
 }  // namespace

@@ -177,6 +177,25 @@ std::vector<graph::Attrs> down_and_up(DType d) { return {{{"dtype", d}, {"up", f
 // lo below hi by far: the result is kept at or above lo.
 constexpr graph::Domain kUnitAndBounds[][3] = {{{0.1, 0.9}, {-2, 0}, {1, 2}}};
 
+constexpr std::pair<int64_t, int64_t> kTestDraws[] = {{1, 1}, {3, 5}, {0, 4}, {2, 0}, {1, 4099}};  // keys, numbers each
+std::vector<TestCase> threefry_cases(DType) {
+  std::vector<TestCase> out;
+  for (auto [k, n] : kTestDraws)
+    out.push_back({{{"n", Sizes{Size(n)}}},
+                   {{{k, 2}, TestInput::Words, 0, 0, DType::U32}, {{k}, TestInput::Uniform, 0, 0x1p40, DType::I64}}});
+  return out;
+}
+std::vector<TestCase> draw_cases(DType) {
+  std::vector<TestCase> out;
+  for (auto [k, n] : kTestDraws)
+    for (const char* what : {"bits", "uniform", "normal", "gumbel"})
+      for (DType d : {DType::F32, DType::F64, DType::BF16, DType::F16, DType::U32, DType::I64})
+        if (is_float(d) != (std::string(what) == "bits"))
+          out.push_back({{{"what", std::string(what)}, {"dtype", d}, {"n", Sizes{Size(n)}}},
+                         {{{k, 2}, TestInput::Words, 0, 0, DType::U32}}});
+  return out;
+}
+
 const OpDef kOps[] = {
     {.name = "threefry",
      .kind = OpKind::Create,
@@ -185,7 +204,8 @@ const OpDef kOps[] = {
      .infer = infer_threefry,
      .vjp = kRandom,
      .batch = batch_keys,
-     .lower = lower_threefry},
+     .lower = lower_threefry,
+     .cases = {.list = threefry_cases}},
     {.name = "draw",
      .kind = OpKind::Create,
      .doc = "Random bits, uniform, normal or Gumbel numbers under keys [K, 2]: [K, n].",
@@ -193,7 +213,8 @@ const OpDef kOps[] = {
      .infer = infer_draw,
      .vjp = kRandom,
      .batch = batch_keys,
-     .lower = lower_draw},
+     .lower = lower_draw,
+     .cases = {.list = draw_cases}},
     {.name = "offset_from_bits",
      .kind = OpKind::Elementwise,
      .doc = "An integer in [0, span) from two random words.",

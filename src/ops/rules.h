@@ -12,6 +12,8 @@ using graph::BatchCtx;
 using graph::InferCtx;
 using graph::Operand;
 using graph::TensorType;
+using graph::TestCase;
+using graph::TestInput;
 
 // NumPy broadcasting; throws `Cannot broadcast shapes [2, 3] and [4]`.
 Sizes broadcast_sizes(const Sizes& a, const Sizes& b);

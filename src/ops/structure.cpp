@@ -23,6 +23,8 @@ std::vector<TensorType> infer_sizes(const InferCtx& c) {
 
 std::optional<Tensor> view_whole(const Tensor& t, const graph::Attrs&) { return t; }
 
+std::vector<TestCase> leaf_cases(DType) { return {{{}, {{{}}}}, {{}, {{{3}}}}, {{}, {{{0, 2}}}}}; }
+
 const OpDef kOps[] = {
     {.name = "input",
      .kind = OpKind::Structure,
@@ -40,7 +42,8 @@ const OpDef kOps[] = {
      .infer = infer_same,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy()); }),
      .batch = [](BatchCtx& c) { return std::move(c.inputs); },
-     .view = view_whole},
+     .view = view_whole,
+     .cases = {.list = leaf_cases}},
     {.name = "sizes",
      .kind = OpKind::Structure,
      .doc = "Sizes as numbers: what the expressions come to in the call at hand.",

@@ -129,6 +129,32 @@ void vjp_unwindow(VjpCtx& c) {
 // A batch axis is one more leading axis.
 std::vector<Operand> batch_leading(BatchCtx& c) { return graph::apply_all(c.op, {c.inputs[0]}, c.attrs); }
 
+struct TestWindow {
+  Dims x;
+  Sizes size, stride, dilation;
+};
+std::vector<TestWindow> test_windows() {
+  return {{{7}, {3}, {1}, {1}}, {{2, 9}, {3}, {2}, {2}}, {{2, 5, 6}, {2, 3}, {1, 2}, {2, 1}},
+          {{1}, {1}, {1}, {1}}, {{0, 4}, {2}, {1}, {1}}, {{3, 8}, {2}, {3}, {1}}};
+}
+std::vector<TestCase> window_cases(DType) {
+  std::vector<TestCase> out;
+  for (const TestWindow& w : test_windows())
+    out.push_back({{{"size", w.size}, {"stride", w.stride}, {"dilation", w.dilation}}, {{w.x}}});
+  return out;
+}
+std::vector<TestCase> unwindow_cases(DType d) {
+  std::vector<TestCase> out;
+  for (const TestWindow& w : test_windows()) {
+    TensorType x{d, to_sizes(w.x)};
+    Attrs attrs{{"size", w.size}, {"stride", w.stride}, {"dilation", w.dilation}};
+    Dims y = to_dims(infer_window({{&x, 1}, attrs})[0].sizes);
+    Sizes sizes(x.sizes.end() - static_cast<ptrdiff_t>(w.size.size()), x.sizes.end());
+    out.push_back({{{"sizes", sizes}, {"stride", w.stride}, {"dilation", w.dilation}}, {{y}}});
+  }
+  return out;
+}
+
 const OpDef kOps[] = {
     {.name = "window",
      .kind = OpKind::Movement,
@@ -138,7 +164,8 @@ const OpDef kOps[] = {
      .vjp = differentiable(vjp_window),
      .batch = batch_leading,
      .lower = lower_window,
-     .view = view_window},
+     .view = view_window,
+     .cases = {.list = window_cases}},
     {.name = "unwindow",
      .kind = OpKind::Scatter,
      .doc = "Windows added back to the places they were read from.",
@@ -146,7 +173,8 @@ const OpDef kOps[] = {
      .infer = infer_unwindow,
      .vjp = differentiable(vjp_unwindow),
      .batch = batch_leading,
-     .lower = lower_unwindow},
+     .lower = lower_unwindow,
+     .cases = {.list = unwindow_cases}},
 };
 
 }  // namespace

@@ -39,8 +39,8 @@ TEST(Table, EveryEntryDecides) {
     EXPECT_EQ(d->kind == OpKind::Elementwise || d->window, d->scalar != nullptr);
     EXPECT_LT(d->domain.lo, d->domain.hi);
     for (DType t : dtypes_of(*d)) {
-      EXPECT_FALSE(cases_of(*d, t, Data::Smooth).empty()) << "test/ops/op_cases.h makes no arguments for it";
-      EXPECT_FALSE(cases_of(*d, t, Data::Wild).empty()) << "test/ops/op_cases.h makes no arguments for it";
+      EXPECT_FALSE(cases_of(*d, t, Data::Smooth).empty()) << "no arguments to test it with";
+      EXPECT_FALSE(cases_of(*d, t, Data::Wild).empty()) << "no arguments to test it with";
     }
   }
 }
