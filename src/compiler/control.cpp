@@ -7,6 +7,7 @@
 namespace sheaf::compiler {
 namespace {
 
+using graph::Nested;
 using graph::Node;
 using graph::TensorType;
 using Pointers = std::span<std::byte* const>;
@@ -285,13 +286,16 @@ NestedKernel make(const Node& n) {
 }  // namespace
 
 NestedKernel nested_kernel(const Node& n) {
-  if (n.host) return {std::make_shared<HostKernel>(n), 0};
-  if (n.op->name == "cond") return make<CondKernel>(n);
-  if (n.op->name == "checkpoint") return make<CallKernel>(n);
-  if (n.op->name == "scan") return make<ScanKernel>(n);
-  if (n.op->name == "while" || n.op->name == "while_grad") return make<WhileKernel>(n);
-  if (n.op->name == "unstack") return make<UnstackKernel>(n);
-  if (n.op->name == "stack_rows") return make<StackKernel>(n);
+  switch (n.op->nested) {
+    case Nested::HostCall: return {std::make_shared<HostKernel>(n), 0};
+    case Nested::Branch: return make<CondKernel>(n);
+    case Nested::Call: return make<CallKernel>(n);
+    case Nested::Scan: return make<ScanKernel>(n);
+    case Nested::While: return make<WhileKernel>(n);
+    case Nested::Unstack: return make<UnstackKernel>(n);
+    case Nested::Stack: return make<StackKernel>(n);
+    case Nested::None: break;
+  }
   INVARIANT(false, "no kernel for " << n.op->name);
   return {};
 }

@@ -49,7 +49,9 @@ PlanBuilder::PlannedLaunch PlanBuilder::describe_single(Node* n) {
   if (!product) return p;
   const Stored &a = p.arrays[0], &b = p.arrays[1];
   p.launch.flops = 2 * checked_num_elems(p.arrays.back().sizes) * a.sizes.back();
-  if (is_enabled("repack") && n->op == &ops::op("dot") && a.sizes[0] == 1 && a.sizes[1] == 1 && a.strides[2] == 1)
+  // The packed form gives results of its factors' dtype.
+  bool is_row = a.sizes[0] == 1 && a.sizes[1] == 1 && a.strides[2] == 1 && n->types[0].dtype == b.dtype;
+  if (is_enabled("repack") && is_row)
     p.launch.packed = kernels::packed_row_form(b.dtype, b.sizes[2], b.sizes[1], b.strides[1], b.strides[2]);
   return p;
 }

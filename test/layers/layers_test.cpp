@@ -4,9 +4,12 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <regex>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "ops/table.h"
 
 namespace {
 
@@ -73,6 +76,9 @@ std::set<std::string> reachable(const std::string& layer) {
   return seen;
 }
 
+// Whether a layer knows of ops: it has their type, or includes a layer that does.
+bool knows_ops(const std::string& layer) { return layer == "graph" || reachable(layer).count("graph"); }
+
 struct Include {
   std::string file, target;
   int line;
@@ -137,6 +143,42 @@ TEST(Layers, HeadersAreGuarded) {
     EXPECT_TRUE(guarded) << entry.path();
     EXPECT_EQ(text.find("using namespace"), std::string::npos) << entry.path();
     EXPECT_TRUE(text.starts_with("//")) << entry.path() << " does not say what it is for";
+  }
+}
+
+// A fact about an op is a field of its entry. Code that asks for a name, or for the entry of a name, knows something
+// that the entry does not say; only the ops themselves and the passes, which relate ops, may.
+TEST(Layers, CompareNoOpNames) {
+  std::string names;
+  for (const sheaf::ops::OpDef* d : sheaf::ops::all_ops())
+    names += (names.empty() ? "" : "|") + std::string(d->name);
+  const std::regex by_name(R"(\bop(_name|(\(\))?(->|\.)name)?\s*[!=]=\s*")"), by_entry(R"([!=]=\s*&?(ops::)?op\(")"),
+      by_pointer(R"((->|\.)op\s*[!=]=\s*(?!nullptr)(\w+(->|\.))*(\w+)[^\w:.>-])"),
+      by_literal("[!=]=\\s*\"(" + names + ")\"");
+  // Elsewhere a string of this kind is a name of the language, an option or a routine.
+  const std::set<std::string> kOpNamesOnly = {"graph", "transforms", "lower", "memory", "compiler", "trace"};
+  auto compares = [&](const std::string& line, bool any_literal) {
+    if (line.find("==") == std::string::npos && line.find("!=") == std::string::npos) return false;
+    std::smatch m;
+    return std::regex_search(line, by_name) || std::regex_search(line, by_entry) ||
+           (std::regex_search(line, m, by_pointer) && m[4] != "op") ||
+           (any_literal && std::regex_search(line, by_literal));
+  };
+  for (const char* bad : {R"(if (n->op->name == "dot"))", R"(op != "add" &&)", R"(n->op == &ops::op("dot") &&)",
+                          "return n.op == sizes_op;"})
+    EXPECT_TRUE(compares(bad, false)) << bad;
+  EXPECT_TRUE(compares(R"(name == "concat")", true));
+  EXPECT_FALSE(compares("return a.op == b.op && a.attrs == b.attrs;", true));
+  fs::path root = fs::path(TEST_DIR) / "../../src";
+  for (const auto& entry : fs::recursive_directory_iterator(root)) {
+    std::string extension = entry.path().extension().string();
+    if (extension != ".h" && extension != ".cpp") continue;
+    std::string file = fs::relative(entry.path(), root).generic_string(), layer = layer_of(file);
+    if (layer == "ops" || layer.starts_with("passes/") || !knows_ops(layer)) continue;
+    std::ifstream in(entry.path());
+    std::string line;
+    for (int number = 1; std::getline(in, line); ++number)
+      EXPECT_FALSE(compares(line, kOpNamesOnly.count(layer) > 0)) << file << ":" << number << ": " << line;
   }
 }
 
