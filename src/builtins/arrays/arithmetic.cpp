@@ -14,9 +14,7 @@ namespace {
 
 using trace::to_value;
 
-bool is_plain_scalar(const Value& v) { return v.tag() == Tag::Int || v.tag() == Tag::Float || v.tag() == Tag::Bool; }
 bool is_integral(const Value& v) { return v.tag() == Tag::Int || v.tag() == Tag::Bool; }
-float scalar_float(const Value& v) { return v.is_float() ? v.as_float() : static_cast<float>(v.as_int()); }
 
 [[noreturn]] void overflow(const char* op, const Value& a, const Value& b) {
   throw runtime_error(fmt::format("integer overflow: ({} {} {})", op, a.as_int(), b.as_int()))

@@ -15,8 +15,6 @@ bool is_known(const Value& v) { return !v.is_traced() || trace::operand_of(v).ha
 
 namespace {
 
-bool is_plain_scalar(const Value& v) { return v.is_number() || v.is_bool(); }
-
 // The leaves of a nested list in row-major order, and how many there are per level.
 struct Leaves {
   std::string_view who;

@@ -221,7 +221,7 @@ const BuiltinDef kBuiltins[] = {
 }  // namespace
 
 Value compare_values(Cmp op, const Value& a, const Value& b) {
-  if ((a.is_number() || a.is_bool()) && (b.is_number() || b.is_bool())) {
+  if (is_plain_scalar(a) && is_plain_scalar(b)) {
     auto test = [op](auto x, auto y) {
       switch (op) {
         case Cmp::Lt: return x < y;
@@ -232,8 +232,7 @@ Value compare_values(Cmp op, const Value& a, const Value& b) {
       return false;
     };
     if (!a.is_float() && !b.is_float()) return Value::boolean(test(a.as_int(), b.as_int()));
-    auto f = [](const Value& v) { return v.is_float() ? v.as_float() : static_cast<float>(v.as_int()); };
-    return Value::boolean(test(f(a), f(b)));
+    return Value::boolean(test(scalar_float(a), scalar_float(b)));
   }
   switch (op) {
     case Cmp::Lt: return predicate("lt", a, b);
@@ -247,10 +246,10 @@ Value compare_values(Cmp op, const Value& a, const Value& b) {
 Value near_values(const Value& a, const Value& b) {
   if (is_text(a) || is_text(b) || a.is_nil() || b.is_nil())
     return Value::boolean(!trace::is_numeric(a) && !trace::is_numeric(b) && language_equal(a, b));
-  if ((a.is_number() || a.is_bool()) && (b.is_number() || b.is_bool())) {
+  if (is_plain_scalar(a) && is_plain_scalar(b)) {
     if (!a.is_float() && !b.is_float()) return Value::boolean(a.as_int() == b.as_int());
-    auto f = [](const Value& v) { return v.is_float() ? v.as_float() : static_cast<float>(v.as_int()); };
-    return Value::boolean(f(a) == f(b) || std::fabs(f(a) - f(b)) < 1e-10f);
+    float x = scalar_float(a), y = scalar_float(b);
+    return Value::boolean(x == y || std::fabs(x - y) < 1e-10f);
   }
   return predicate("near", a, b);
 }

@@ -9,15 +9,12 @@ using graph::Arguments;
 using graph::OpDef;
 using trace::to_value;
 
-bool is_plain(const Value& v) { return v.is_number() || v.is_bool(); }
-float plain_float(const Value& v) { return v.is_float() ? v.as_float() : static_cast<float>(v.as_int()); }
-
 Value unary_floats(Call& c) {
   const OpDef& op = *c.def.op;
   const Value& v = c[0];
-  if (is_plain(v)) {
-    if (op.of_numbers.f64) return Value::floating(static_cast<float>(op.of_numbers.f64(plain_float(v))));
-    if (op.of_numbers.f32) return Value::floating(op.of_numbers.f32(plain_float(v)));
+  if (is_plain_scalar(v)) {
+    if (op.of_numbers.f64) return Value::floating(static_cast<float>(op.of_numbers.f64(scalar_float(v))));
+    if (op.of_numbers.f32) return Value::floating(op.of_numbers.f32(scalar_float(v)));
   }
   Num n = num(v);
   if (!n.is_scalar()) return tensor_value(graph::apply(op, {ops::cast(n.x, float_dtype(n.x.dtype()))}));
@@ -47,12 +44,12 @@ Value promoted(Call& c) {
   if (c.size() == 1) num(acc);
   for (size_t i = 1; i < c.size(); ++i) {
     const Value& b = c[i];
-    if (!is_plain(acc) || !is_plain(b))
+    if (!is_plain_scalar(acc) || !is_plain_scalar(b))
       acc = binary(op, acc, b);
     else if (!acc.is_float() && !b.is_float())
       acc = Value::integer(op.of_numbers.i64_pair(acc.as_int(), b.as_int()));
     else
-      acc = Value::floating(op.of_numbers.f32_pair(plain_float(acc), plain_float(b)));
+      acc = Value::floating(op.of_numbers.f32_pair(scalar_float(acc), scalar_float(b)));
   }
   return acc;
 }

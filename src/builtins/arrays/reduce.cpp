@@ -144,9 +144,6 @@ Value logsumexp(Call& c) {
   return result(r, s);
 }
 
-bool is_plain(const Value& v) { return v.is_number() || v.is_bool(); }
-float plain_float(const Value& v) { return v.is_float() ? v.as_float() : static_cast<float>(v.as_int()); }
-
 // The larger (or smaller) of two; -0 is less than +0, and neither is NaN.
 template <bool kLarger>
 float winner(float a, float b) {
@@ -162,12 +159,12 @@ Value extremum_of_numbers(Call& c) {
     if (rank_of(v) > 0)
       throw runtime_error(fmt::format("{}: expected numbers, got {} and {}", kOp, short_text(c[0]), short_text(v)))
           .hint(fmt::format("({}imum a b) compares arrays element by element", kOp));
-    plain &= is_plain(v);
+    plain &= is_plain_scalar(v);
   }
   if (plain) {
-    float best = plain_float(c[0]);
+    float best = scalar_float(c[0]);
     for (Value& v : c.args) {
-      float x = plain_float(v);
+      float x = scalar_float(v);
       if (!std::isnan(best)) best = std::isnan(x) ? x : winner<kLarger>(best, x);
     }
     return Value::floating(best);

@@ -19,6 +19,10 @@ struct Num {
   bool is_scalar() const { return kind != Kind::Tensor; }
 };
 
+// A number or bool that is not traced, and what it is as a float.
+inline bool is_plain_scalar(const Value& v) { return v.is_number() || v.is_bool(); }
+inline float scalar_float(const Value& v) { return v.is_float() ? v.as_float() : static_cast<float>(v.as_int()); }
+
 // Throws `Expected a number, got DESC`.
 Num num(const Value& v);
 // Both, throwing `Expected numbers, got DESC and DESC`.
