@@ -21,7 +21,7 @@
 
 #include "kernels/kernels.h"
 #include "kernels/simd/peak.h"
-#include "runtime/executable.h"
+#include "runtime/kernel.h"
 #include "runtime/thread_pool.h"
 #include "scalar/scalar_ops.h"
 #include "tensor/tensor.h"

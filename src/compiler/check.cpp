@@ -6,24 +6,26 @@
 #include <stdexcept>
 #include <vector>
 
+#include "runtime/cpu_runner.h"
 #include "tensor/tensor.h"
 
 namespace sheaf::compiler {
 namespace {
 
-using runtime::Executable;
 using runtime::Launch;
 using runtime::Memory;
 using runtime::Place;
+using runtime::Plan;
+using runtime::Step;
 
 // The memory of the second run. Inputs are never written, but for those that an output takes over.
 class Twin {
  public:
-  Twin(const Executable& e, const Memory& m) : executable_(e), original_(m), scratch_(e.scratch_bytes) {
+  Twin(const Plan& plan, const Memory& m) : plan_(plan), original_(m), scratch_(plan.scratch_bytes) {
     // Both runs see the same bytes where nothing has been written yet.
-    if (e.scratch_bytes) std::memset(m.scratch, 0, e.scratch_bytes);
+    if (plan.scratch_bytes) std::memset(m.scratch, 0, plan.scratch_bytes);
     for (size_t i = 0; i < m.results.size(); ++i) {
-      auto n = static_cast<size_t>(e.output_buffers[i].bytes);
+      auto n = static_cast<size_t>(plan.output_buffers[i].bytes);
       results_.emplace_back(m.results[i], m.results[i] + n);
       pointers_.push_back(results_.back().data());
     }
@@ -51,7 +53,7 @@ class Twin {
         continue;
       size_t bytes =
           (p.kind == Place::Scratch ? scratch_.size() : results_[p.index].size()) - static_cast<size_t>(p.offset);
-      const std::byte *a = executable_.address(p, original_), *b = executable_.address(p, twin);
+      const std::byte *a = address(p, plan_, original_), *b = address(p, plan_, twin);
       if (std::memcmp(a, b, bytes) == 0) continue;
       size_t at = 0;
       while (a[at] == b[at])
@@ -70,28 +72,30 @@ class Twin {
   }
 
  private:
-  const Executable& executable_;
+  const Plan& plan_;
   const Memory& original_;
   std::vector<std::byte> scratch_;
   std::vector<std::vector<std::byte>> results_;
   std::vector<std::byte*> pointers_, inputs_;
 };
 
-void run_in_twin(const Executable& e, const Launch& l, Twin& twin) {
+void run_in_twin(const Launch& l, const Plan& plan, Twin& twin) {
   auto* kernel = dynamic_cast<const CheckableKernel*>(l.kernel.get());
-  if (!kernel) return twin.follow();  // loops and branches check what is inside them; host calls must not be made twice
-  Executable::Pointers pointers = e.pointers(l, twin.memory());
-  if (l.is_copy && pointers[0] == pointers[1]) return;
+  if (!kernel) return twin.follow();
+  runtime::Pointers buffers = pointers(l, plan, twin.memory());
+  if (l.is_copy && buffers[0] == buffers[1]) return;
   int64_t payload = 0;
-  kernel->run_block(pointers, l.sizes, payload);
+  kernel->run_block(buffers, l.sizes, payload);
 }
 
-void run_checked(const Executable& e, const Memory& m) {
-  Twin twin(e, m);
-  for (const runtime::Step& step : e.steps) {
+void run_checked(const Plan& plan, const Memory& m) {
+  Twin twin(plan, m);
+  for (const Step& step : plan.steps) {
     if (runtime::g_stop_requested && runtime::g_stop_requested()) throw runtime::Stopped{};
-    e.run_step(step, m);
-    each_launch(step, [&](const Launch& l) { run_in_twin(e, l, twin); });
+    run_step(step, plan, m);
+    // Loops and branches check what is inside them; host calls must not be made twice.
+    if (!std::holds_alternative<Launch>(step) && !std::holds_alternative<runtime::ProductStep>(step)) twin.follow();
+    each_launch(step, [&](const Launch& l) { run_in_twin(l, plan, twin); });
     each_launch(step, [&](const Launch& l) {
       if (auto* kernel = dynamic_cast<const CheckableKernel*>(l.kernel.get())) twin.compare(l, kernel->kernel());
     });

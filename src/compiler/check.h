@@ -3,7 +3,7 @@
 #include <span>
 
 #include "loop/ir.h"
-#include "runtime/executable.h"
+#include "runtime/kernel.h"
 
 namespace sheaf::compiler {
 

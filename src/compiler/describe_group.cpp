@@ -11,7 +11,7 @@ using graph::OpKind;
 PlanBuilder::Described PlanBuilder::describe(const FusionGroup& group) {
   Described d;
   d.space = to_dims(group.space);
-  d.label = static_cast<int>(out_.labels.size()) - 1;
+  d.label = label_;
   d.spec.shape = group.kind == FusionGroup::Rows  ? lower::GroupSpec::Rows
                  : group.kind == FusionGroup::Map ? lower::GroupSpec::Map
                                                   : lower::GroupSpec::Reduce;

@@ -22,37 +22,37 @@ std::string at(const Span& span) { return span ? "  ; " + place(span) : ""; }
 
 }  // namespace
 
-std::string plan_text(const runtime::Executable& e) {
-  std::string out = fmt::format("plan: {} launches, {} bytes of scratch, {} constants\n", e.num_launches(),
-                                e.scratch_bytes, e.constants.size());
-  for (size_t i = 0; i < e.output_buffers.size(); ++i) {
-    const auto& b = e.output_buffers[i];
+std::string plan_text(const runtime::Plan& plan) {
+  std::string out = fmt::format("plan: {} launches, {} bytes of scratch, {} constants\n", num_launches(plan),
+                                plan.scratch_bytes, plan.constants.size());
+  for (size_t i = 0; i < plan.output_buffers.size(); ++i) {
+    const auto& b = plan.output_buffers[i];
     out += fmt::format("  output {}: {} bytes{}\n", i, b.bytes,
                        b.donor >= 0 ? fmt::format(", may take over input {}", b.donor) : "");
   }
-  auto add = [&](std::string_view kind, const std::string& name, const runtime::Launch& l) {
+  auto add = [&](std::string_view kind, const std::string& name, const runtime::StepBase& s) {
     out += fmt::format("  {}{} (", kind, name);
-    for (size_t i = 0; i < l.buffers.size(); ++i)
-      out += (i ? ", " : "") + place_text(l.buffers[i]);
-    out += ")" + at(l.span) + "\n";
+    for (size_t i = 0; i < s.buffers.size(); ++i)
+      out += (i ? ", " : "") + place_text(s.buffers[i]);
+    out += ")" + at(s.span) + "\n";
   };
-  for (const runtime::Step& step : e.steps) {
-    if (auto* l = std::get_if<runtime::Launch>(&step)) {
-      add(l->is_copy ? "copy: " : "", l->name, *l);
+  for (const runtime::Step& step : plan.steps) {
+    if (auto* p = std::get_if<runtime::ProductStep>(&step)) {
+      if (p->prologue) add("prologue: ", p->prologue->launch.name, p->prologue->launch);
+      add("", p->name, p->product);
+      if (p->epilogue) add("epilogue: ", p->epilogue->launch.name, p->epilogue->launch);
       continue;
     }
-    const auto& p = std::get<runtime::ProductStep>(step);
-    if (p.prologue) add("prologue: ", p.prologue->launch.name, p.prologue->launch);
-    add("", p.name, p.product);
-    if (p.epilogue) add("epilogue: ", p.epilogue->launch.name, p.epilogue->launch);
+    auto* launch = std::get_if<runtime::Launch>(&step);
+    each_base(step, [&](const runtime::StepBase& s) { add(launch && launch->is_copy ? "copy: " : "", s.name, s); });
   }
   return out;
 }
 
-std::string native_text(const runtime::Executable& e, codegen::NativeText what) {
+std::string native_text(const runtime::Plan& plan, codegen::NativeText what) {
   std::string out;
   std::set<CodeKey> seen;
-  e.each_launch([&](const runtime::Launch& l) {
+  each_launch(plan, [&](const runtime::Launch& l) {
     auto* k = dynamic_cast<const TieredKernel*>(l.kernel.get());
     if (!k || !k->is_compilable() || !seen.insert(k->key(l.sizes)).second) return;
     out += fmt::format("; {}{}\n{}\n", l.name, at(l.span), codegen::native_text(k->specialized(l.sizes), what));
@@ -60,9 +60,9 @@ std::string native_text(const runtime::Executable& e, codegen::NativeText what) 
   return out;
 }
 
-std::vector<Hint> performance_hints(const graph::Graph& g, const Compiled& c) {
+std::vector<Hint> performance_hints(const graph::Graph& g, const runtime::Plan& plan) {
   std::vector<Hint> out;
-  c.executable.each_launch([&](const runtime::Launch& l) {
+  each_launch(plan, [&](const runtime::Launch& l) {
     if (l.is_copy)
       out.push_back({l.span,
                      fmt::format("{} is copied: the op reads it in an order that strides cannot give, or changes it "

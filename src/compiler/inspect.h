@@ -1,4 +1,4 @@
-// Executables as text, and what about them costs time without need.
+// Plans as text, and what about them costs time without need.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,9 +8,9 @@
 namespace sheaf::compiler {
 
 // Steps in order, with the memory each reads and writes.
-std::string plan_text(const runtime::Executable& e);
+std::string plan_text(const runtime::Plan& plan);
 // The native code of its kernels, each distinct one once.
-std::string native_text(const runtime::Executable& e, codegen::NativeText what);
+std::string native_text(const runtime::Plan& plan, codegen::NativeText what);
 
 struct Hint {
   Span span;
@@ -18,6 +18,6 @@ struct Hint {
   int64_t bytes = 0;  // that could be saved, to put large ones first
 };
 // Copies that a change of layout forces, and numbers that were made wider without being asked to.
-std::vector<Hint> performance_hints(const graph::Graph& g, const Compiled& c);
+std::vector<Hint> performance_hints(const graph::Graph& g, const runtime::Plan& plan);
 
 }  // namespace sheaf::compiler

@@ -5,7 +5,7 @@
 
 #include "lower/group.h"
 #include "lower/single_op.h"
-#include "runtime/executable.h"
+#include "runtime/kernel.h"
 
 namespace sheaf::compiler {
 

@@ -7,7 +7,7 @@
 #include "compiler/code_store.h"
 #include "loop/ir.h"
 #include "passes/loop/specialize.h"
-#include "runtime/executable.h"
+#include "runtime/kernel.h"
 
 namespace sheaf::compiler {
 

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "compiler/code_store.h"
 #include "compiler/pipeline.h"
 #include "graph/op_def.h"
 #include "support/phases.h"
@@ -21,15 +20,16 @@ int64_t bytes_of(const memory::Stored& s) {
 
 }  // namespace
 
-PlanBuilder::PlanBuilder(FusedGraph fused, bool owned_outputs)
+PlanBuilder::PlanBuilder(FusedGraph fused, bool owned_outputs, std::vector<Label>& labels)
     : g_(std::move(fused.graph)),
       groups_(std::move(fused.groups)),
       owned_outputs_(owned_outputs),
       placement_(g_, is_enabled("place") ? groups_ : std::vector<FusionGroup>()),
-      storage_(out_.executable),
+      labels_(labels),
+      storage_(plan_),
       first_value_(g_.nodes, -1) {}
 
-Compiled PlanBuilder::run() {
+runtime::Plan PlanBuilder::run() {
   values_.reserve(g_.nodes.size());
   for (size_t i = 0; i < g_.inputs.size(); ++i) {
     const auto& t = g_.inputs[i]->types[0];
@@ -45,9 +45,8 @@ Compiled PlanBuilder::run() {
     Phase phase("plan");
     storage_.place({.in_place = is_enabled("in-place"), .reuse_scratch = is_enabled("reuse-scratch")});
   }
-  find_code_of_kernels();
-  if (g_compiled_listener) g_compiled_listener(g_, groups_, out_);
-  return std::move(out_);
+  if (g_plan_listener) g_plan_listener(g_, groups_, plan_);
+  return std::move(plan_);
 }
 
 void PlanBuilder::plan(const FusionGroup& group) {
@@ -61,7 +60,7 @@ void PlanBuilder::plan(const FusionGroup& group) {
     case FusionGroup::Single:
     case FusionGroup::Product: break;
   }
-  if (root->op->kind == OpKind::Control || root->op->kind == OpKind::Host) return plan_nested(root);
+  if (root->op->kind == OpKind::Control || root->op->kind == OpKind::Host) return plan_control(root);
   plan_single(root);
 }
 
@@ -70,20 +69,26 @@ void PlanBuilder::label(const Node* n) {
   l.inputs.reserve(n->inputs.size());
   for (const Operand& in : n->inputs)
     l.inputs.push_back(in.type());
-  out_.labels.push_back(std::move(l));
+  label_ = static_cast<int>(labels_.size());
+  labels_.push_back(std::move(l));
+}
+
+void PlanBuilder::describe_step(runtime::StepBase& step, std::string name, const std::vector<Stored>& arrays,
+                                int label) const {
+  step.name = std::move(name);
+  step.label = label;
+  if (label >= 0) step.span = labels_[static_cast<size_t>(label)].span;
+  for (const Stored& s : arrays)
+    step.bytes += bytes_of(s);
+  step.buffers.resize(arrays.size());
 }
 
 PlanBuilder::PlannedLaunch PlanBuilder::launch_of(std::string name, LoweredKernel kernel, std::vector<Stored> arrays,
                                                   std::vector<int64_t> sizes, int label) const {
   PlannedLaunch p{{}, std::move(arrays), kernel.checks};
-  p.launch.name = std::move(name);
+  describe_step(p.launch, std::move(name), p.arrays, label);
   p.launch.kernel = std::move(kernel.kernel);
   p.launch.sizes = std::move(sizes);
-  p.launch.node = label;
-  if (label >= 0) p.launch.span = out_.labels[label].span;
-  for (const Stored& s : p.arrays)
-    p.launch.bytes += bytes_of(s);
-  p.launch.buffers.resize(p.arrays.size());
   return p;
 }
 
@@ -96,14 +101,6 @@ PlanBuilder::PlannedLaunch PlanBuilder::launch_of(const Described& d, const std:
 }
 
 void PlanBuilder::add(PlannedLaunch l) { storage_.add(std::move(l.launch), l.arrays, l.checks); }
-
-void PlanBuilder::find_code_of_kernels() {
-  if (code_folder().empty()) return;
-  Phase phase("load");
-  out_.executable.each_launch([&](const runtime::Launch& l) {
-    if (auto* k = dynamic_cast<const TieredKernel*>(l.kernel.get())) out_.cached |= k->is_native(l.sizes);
-  });
-}
 
 std::string ops_text(const lower::GroupSpec& spec) {
   std::string name;

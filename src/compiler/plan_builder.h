@@ -1,4 +1,4 @@
-// From a graph with its fusion groups to an executable: describes each group for lowering, finds memory for its values
+// From a graph with its fusion groups to a plan: describes each group for lowering, finds memory for its values
 // and adds the steps that carry it out on this processor. There is a file for each kind of group. One builder for each
 // compilation; not thread-safe.
 #pragma once
@@ -19,8 +19,10 @@ namespace sheaf::compiler {
 
 class PlanBuilder {
  public:
-  PlanBuilder(FusedGraph fused, bool owned_outputs);
-  Compiled run();
+  // What its steps came from is added to `labels`. With `owned_outputs` every output is written to a buffer of its own,
+  // in row-major order: a nested plan, whose step says where its results go.
+  PlanBuilder(FusedGraph fused, bool owned_outputs, std::vector<Label>& labels);
+  runtime::Plan run();
 
  private:
   using FusionGroup = graph::FusionGroup;
@@ -60,7 +62,7 @@ class PlanBuilder {
   struct FusedPart {
     Described group;
     std::vector<Layout> layouts;
-    int64_t unit = 0;  // of runtime::Epilogue
+    int64_t unit = 0;  // of runtime::EpilogueLaunch
   };
   struct FusedProduct {
     PlannedLaunch product;
@@ -77,12 +79,13 @@ class PlanBuilder {
   // plan_builder.cpp: the order of everything, and launches.
   void plan(const FusionGroup& group);
   void label(const Node* n);
+  // Fills in what all steps have; `arrays`, one for each buffer.
+  void describe_step(runtime::StepBase& step, std::string name, const std::vector<Stored>& arrays, int label) const;
   PlannedLaunch launch_of(std::string name, LoweredKernel kernel, std::vector<Stored> arrays,
                           std::vector<int64_t> sizes, int label) const;
   // The kernel of a group whose arrays have these layouts over common axes.
   PlannedLaunch launch_of(const Described& d, const std::vector<Layout>& layouts) const;
   void add(PlannedLaunch l);
-  void find_code_of_kernels();
 
   // plan_values.cpp: where values live.
   const Stored& keep(const Node* n, int index, Stored s);
@@ -95,6 +98,7 @@ class PlanBuilder {
   // The same if it takes no copy, else nothing; the memory of a constant is not known yet.
   std::optional<Stored> stored_without_copy(const Operand& o) const;
   Stored contiguous_copy(const Stored& in);
+  std::vector<Stored> contiguous_inputs(const Node* n);
   void copy(const Stored& in, const Stored& out);
   // A copy of an array that is about to be changed; it needs no work where the array itself can be given up.
   Stored base_for_update(const Stored& in);
@@ -127,7 +131,18 @@ class PlanBuilder {
   void plan_single(Node* n);
   void plan_window(Node* n);
   void plan_placed_concat(Node* n);
-  void plan_nested(Node* n);
+
+  // plan_control.cpp: Single, of nodes that hold graphs or call back.
+  void plan_control(const Node* n);
+  std::shared_ptr<const runtime::Plan> nested(const graph::Graph& g);
+  template <class S>
+  void add_control(const Node* n, S step, int64_t scratch_bytes);
+  void plan_host_call(const Node* n);
+  void plan_call(const Node* n);
+  void plan_cond(const Node* n);
+  void plan_scan(const Node* n);
+  void plan_while(const Node* n);
+  void plan_stack(const Node* n);
 
   // plan_product.cpp: Product.
   void plan_product(const FusionGroup& group);
@@ -142,11 +157,16 @@ class PlanBuilder {
   std::vector<FusionGroup> groups_;
   bool owned_outputs_;
   memory::Placement placement_;
-  Compiled out_;
+  runtime::Plan plan_;
+  std::vector<Label>& labels_;
+  int label_ = -1;  // of the group at hand
   memory::Storage storage_;
   std::vector<Stored> values_;       // of the nodes that have been asked for, all outputs of one side by side
   graph::NodeMap<int> first_value_;  // its place there, or -1
 };
+
+// The plan of a graph, all passes included (compile.cpp).
+runtime::Plan plan_of(const graph::Graph& g, std::vector<Label>& labels, bool owned_outputs = false);
 
 // The ops of a group, for the profiler.
 std::string ops_text(const lower::GroupSpec& spec);

@@ -38,7 +38,7 @@ PlanBuilder::PlannedLaunch PlanBuilder::elementwise_launch(lower::GroupSpec spec
     layouts.push_back(s.layout());
   memory::collapse_axes(layouts);
   d.arrays = std::move(arrays);
-  d.label = static_cast<int>(out_.labels.size()) - 1;
+  d.label = label_;
   d.spec = std::move(spec);
   d.spec.rank = static_cast<int>(layouts[0].sizes.size());
   return launch_of(d, layouts);

@@ -19,7 +19,7 @@
 #include "graph/op_def.h"
 #include "kernels/gemm/gemm.h"
 #include "loop/ir.h"
-#include "runtime/part.h"
+#include "runtime/cpu_runner.h"
 
 namespace sheaf::compiler {
 namespace {
@@ -129,10 +129,9 @@ void PlanBuilder::plan_with_sum(FusedProduct& p, const FusionGroup& epilogue) {
   const bool fits = r.layouts[0].sizes.size() == 1 && *d.spec.members.back().combine == loop::Combine::Sum &&
                     (r.out.dtype == DType::F32 || r.out.dtype == DType::F64) &&
                     reads_in_place(d.arrays, r.layouts, p.c()) && p.form->by_rows();
-  Described blocks_of = d;
-  blocks_of.spec.rank = 2;
-  blocks_of.spec.reduce_axis = 1;
-  if (!fits || lowered_group(blocks_of.spec).checks) {
+  d.spec.rank = 2;
+  d.spec.reduce_axis = 1;
+  if (!fits || lowered_group(d.spec).checks) {
     add_product(p);
     return plan_reduction(epilogue, std::move(r));
   }
@@ -145,8 +144,6 @@ void PlanBuilder::plan_with_sum(FusedProduct& p, const FusionGroup& epilogue) {
     by_block.back().strides = {1, 0};
     return by_block;
   };
-  d.spec.rank = 2;
-  d.spec.reduce_axis = 1;
   d.arrays.push_back(totals);
   p.epilogue = FusedPart{d, layouts_of(blocks, loop::kReduceBlock), loop::kReduceBlock};
   add_product(p);
@@ -175,7 +172,7 @@ void PlanBuilder::add_product(FusedProduct& p) {
   if (p.prologue) {
     const auto& [d, layouts, unit] = *p.prologue;
     step.name = ops_text(d.spec) + ", " + step.name;
-    runtime::Prologue& to = step.prologue.emplace();
+    runtime::PrologueLaunch& to = step.prologue.emplace();
     to.launch = add_part(*p.prologue);
     for (size_t i = 0; i < layouts.size(); ++i)
       to.row_steps.push_back(layouts[i].strides[0] * size_bytes(d.arrays[i].dtype));
@@ -189,7 +186,7 @@ void PlanBuilder::add_product(FusedProduct& p) {
   if (p.epilogue) {
     const auto& [d, layouts, unit] = *p.epilogue;
     step.name += ", " + ops_text(d.spec);
-    runtime::Epilogue& to = step.epilogue.emplace();
+    runtime::EpilogueLaunch& to = step.epilogue.emplace();
     to.launch = add_part(*p.epilogue);
     to.columns = p.c().sizes[2];
     to.unit = unit;

@@ -1,7 +1,6 @@
-// Nodes with a kernel of their own, and nodes that hold graphs.
+// Nodes with a kernel of their own.
 #include <utility>
 
-#include "compiler/control.h"
 #include "compiler/pipeline.h"
 #include "compiler/plan_builder.h"
 #include "graph/op_def.h"
@@ -44,7 +43,7 @@ PlanBuilder::PlannedLaunch PlanBuilder::describe_single(Node* n) {
   // The kernel does not read the first input of an update; its place in the list is taken by the output.
   if (updates) arrays[0] = arrays.back();
   PlannedLaunch p = launch_of(std::move(name), lowered_single(*n->op, n->attrs, in, out, updates), std::move(arrays),
-                              std::move(sizes), static_cast<int>(out_.labels.size()) - 1);
+                              std::move(sizes), label_);
   bool product = n->op->kind == OpKind::Contract && n->inputs.size() == 2;  // attention's work depends on its mask
   if (!product) return p;
   const Stored &a = p.arrays[0], &b = p.arrays[1];
@@ -75,23 +74,6 @@ void PlanBuilder::plan_window(Node* n) {
   spec.externals = {{0, false, {}}, {1, false, {}}};
   spec.members = {{n->op, &n->attrs, base.dtype, {-1, -2}, 0}};
   add(elementwise_launch(std::move(spec), {window, update, window}));
-}
-
-// A control node or host call is one launch: its kernel runs what is inside, which may fail.
-void PlanBuilder::plan_nested(Node* n) {
-  NestedKernel nested = nested_kernel(*n);
-  std::vector<Stored> arrays;
-  for (const Operand& o : n->inputs) {
-    Stored s = stored(o);
-    arrays.push_back(s.is_contiguous() ? s : contiguous_copy(s));
-  }
-  for (size_t i = 0; i < n->types.size(); ++i) {
-    arrays.push_back(fresh(n->types[i]));
-    keep(n, static_cast<int>(i), arrays.back());
-  }
-  arrays.push_back(storage_.fresh(DType::Bool, {nested.scratch_bytes}));
-  add(launch_of(std::string(n->op->name), {std::move(nested.kernel), true}, std::move(arrays), {},
-                static_cast<int>(out_.labels.size()) - 1));
 }
 
 }  // namespace sheaf::compiler

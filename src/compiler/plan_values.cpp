@@ -102,6 +102,15 @@ memory::Stored PlanBuilder::contiguous_copy(const Stored& in) {
   return out;
 }
 
+std::vector<memory::Stored> PlanBuilder::contiguous_inputs(const Node* n) {
+  std::vector<Stored> out;
+  for (const Operand& o : n->inputs) {
+    Stored s = stored(o);
+    out.push_back(s.is_contiguous() ? s : contiguous_copy(s));
+  }
+  return out;
+}
+
 void PlanBuilder::copy(const Stored& in, const Stored& out) {
   static const graph::Attrs kNone;
   lower::GroupSpec spec;

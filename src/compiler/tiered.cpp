@@ -15,7 +15,7 @@ namespace {
 
 std::atomic<Backend> g_backend{Backend::Auto};
 
-// An executable compiles its kernels once they have spent this together.
+// A plan compiles its kernels once they have spent this together.
 constexpr int64_t kWorthNs = 10'000'000;
 // A batch leaves out kernels that have spent less than this. It is little on purpose: what will have earned its code a
 // few runs later is better made now, side by side with the others, than found missing by the next start.
@@ -193,14 +193,14 @@ int TieredKernel::run(std::span<std::byte* const> buffers, std::span<const int64
   return site;
 }
 
-void compile_natively(const runtime::Executable& executable, int64_t min_block_ns) {
+void compile_natively(const runtime::Plan& plan, int64_t min_block_ns) {
   struct Job {
     const TieredKernel* kernel;
     std::span<const int64_t> sizes;
   };
   std::vector<Job> jobs;
   std::set<CodeKey> seen;
-  executable.each_launch([&](const runtime::Launch& l) {
+  each_launch(plan, [&](const runtime::Launch& l) {
     auto* k = dynamic_cast<const TieredKernel*>(l.kernel.get());
     if (!k || !k->is_compilable() || k->block_ns() < min_block_ns || k->is_native(l.sizes)) return;
     if (seen.insert(k->key(l.sizes)).second) jobs.push_back({k, l.sizes});
@@ -225,19 +225,17 @@ void compile_natively(const runtime::Executable& executable, int64_t min_block_n
     t.join();
 }
 
-int64_t ExecutableTier::now_ns() { return compiler::now_ns(); }
-
-void ExecutableTier::after_run(const runtime::Executable& executable, int64_t elapsed_ns, int weight) {
+void PlanTier::after_run(const runtime::Plan& plan, int64_t elapsed_ns, int weight) {
   if (g_backend.load(std::memory_order_relaxed) != Backend::Auto || !codegen::native_available()) return;
   if (spent_.add(elapsed_ns, weight) < kWorthNs) return;
   spent_.reset();
   int64_t block_ns = 0;
   std::set<const runtime::Kernel*> seen;
-  executable.each_launch([&](const runtime::Launch& l) {
+  each_launch(plan, [&](const runtime::Launch& l) {
     if (auto* k = dynamic_cast<const TieredKernel*>(l.kernel.get()); k && seen.insert(k).second)
       block_ns += k->block_ns();
   });
-  if (block_ns >= kWorthNs) compile_natively(executable, kSmallNs);
+  if (block_ns >= kWorthNs) compile_natively(plan, kSmallNs);
 }
 
 }  // namespace sheaf::compiler

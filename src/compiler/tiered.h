@@ -17,7 +17,7 @@
 #include "compiler/native_code.h"
 #include "loop/ir.h"
 #include "passes/loop/specialize.h"
-#include "runtime/executable.h"
+#include "runtime/plan.h"
 
 namespace sheaf::compiler {
 
@@ -42,7 +42,7 @@ void set_backend(Backend b);
 
 class TieredKernel final : public CheckableKernel {
  public:
-  // Alone: the kernel itself decides when it is compiled. InGraph: its executable does, together with its other
+  // Alone: the kernel itself decides when it is compiled. InGraph: its plan does, together with its other
   // kernels; by itself it is compiled only when one run takes very long (a loop around it).
   enum class Use : uint8_t { Alone, InGraph };
   // `text` is the kernel's, where the caller has it already.
@@ -98,25 +98,17 @@ class TieredKernel final : public CheckableKernel {
   mutable std::mutex installing_;
 };
 
-// Makes native code for the kernels of an executable that have none and took that long, each distinct one once, on all
+// Makes native code for the kernels of a plan that have none and took that long, each distinct one once, on all
 // threads.
-void compile_natively(const runtime::Executable& executable, int64_t min_block_ns);
+void compile_natively(const runtime::Plan& plan, int64_t min_block_ns);
 
-// Watches the runs of an executable: when its kernels together have spent enough time, all are compiled at once.
-class ExecutableTier {
+// Watches the runs of a plan: when its kernels together have spent enough time, all are compiled at once.
+class PlanTier final : public runtime::RunWatcher {
  public:
-  // Calls `run`, which runs the executable.
-  template <class F>
-  void watch(const runtime::Executable& executable, F run) {
-    int weight = spent_.weight();
-    int64_t start = weight ? now_ns() : 0;
-    run();
-    if (weight) after_run(executable, now_ns() - start, weight);
-  }
+  int weight() const override { return spent_.weight(); }
+  void after_run(const runtime::Plan& plan, int64_t elapsed_ns, int weight) override;
 
  private:
-  static int64_t now_ns();
-  void after_run(const runtime::Executable& executable, int64_t elapsed_ns, int weight);
   SampledTime spent_;
 };
 

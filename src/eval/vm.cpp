@@ -15,7 +15,7 @@
 #include "eval/destructure.h"
 #include "eval/operands.h"
 #include "eval/tombstone.h"
-#include "runtime/executable.h"
+#include "runtime/runner.h"
 #include "support/interrupt.h"
 #include "support/large_stack.h"
 #include "support/machine_share.h"

@@ -194,7 +194,7 @@ enum class Arrangement : uint8_t {
 // Of minimum and maximum: the operands bound the result from above or from below.
 enum class Bound : uint8_t { None, Upper, Lower };
 
-// The kernel of a Control or Host node (compiler/control.cpp).
+// The step that a Control or Host node becomes (compiler/plan_control.cpp).
 enum class Nested : uint8_t { None, HostCall, Branch, Call, Scan, While, Unstack, Stack };
 
 // The integers from lo to hi, both included.

@@ -24,9 +24,8 @@ Stored Storage::input(int index, DType dtype, const Dims& sizes) {
 }
 
 Stored Storage::constant(const Tensor& t) {
-  executable_.constants.push_back(t);
-  return {add({Place::Constant, static_cast<int>(executable_.constants.size()) - 1, 0}), 0, t.sizes, t.strides,
-          t.dtype};
+  plan_.constants.push_back(t);
+  return {add({Place::Constant, static_cast<int>(plan_.constants.size()) - 1, 0}), 0, t.sizes, t.strides, t.dtype};
 }
 
 Stored Storage::fresh(DType dtype, const Dims& sizes) {
@@ -43,7 +42,7 @@ void Storage::add(runtime::Step step, const std::vector<Stored>& arrays, bool ch
     m.last = std::max(m.last, number);
     uses_.push_back({s.memory, s.offset * size_bytes(s.dtype)});
   }
-  executable_.steps.push_back(std::move(step));
+  plan_.steps.push_back(std::move(step));
 }
 
 void Storage::drop(const Stored& s) { memories_[s.memory].bytes = 0; }
@@ -62,12 +61,12 @@ void Storage::output(const Stored& s) {
   Memory& m = memories_[s.memory];
   if (m.kind == Place::Scratch) {
     m.kind = Place::Output;
-    m.index = static_cast<int>(executable_.output_buffers.size());
-    executable_.output_buffers.push_back({m.bytes, -1});
+    m.index = static_cast<int>(plan_.output_buffers.size());
+    plan_.output_buffers.push_back({m.bytes, -1});
   }
   m.last = next_step();
   m.returned = true;
-  executable_.outputs.push_back({s.dtype, s.sizes, s.strides, {m.kind, m.index, s.offset * size_bytes(s.dtype)}});
+  plan_.outputs.push_back({s.dtype, s.sizes, s.strides, {m.kind, m.index, s.offset * size_bytes(s.dtype)}});
 }
 
 // An output may take over the memory of an input that nobody reads once the output is written. Writes that come before
@@ -75,7 +74,7 @@ void Storage::output(const Stored& s) {
 void Storage::choose_donations() {
   std::vector<bool> taken(memories_.size(), false);
   auto donate = [&](int in, int out) {
-    executable_.output_buffers[memories_[out].index].donor = memories_[in].index;
+    plan_.output_buffers[memories_[out].index].donor = memories_[in].index;
     taken[in] = taken[out] = true;
   };
   auto possible = [&](int in, int out) {
@@ -115,7 +114,7 @@ void Storage::merge_scratch(std::vector<int>& same) {
     if (o.kind == Place::Scratch) {
       i.last = o.last;
       same[out] = in;
-    } else if (o.kind == Place::Output && executable_.output_buffers[o.index].donor < 0) {
+    } else if (o.kind == Place::Output && plan_.output_buffers[o.index].donor < 0) {
       o.first = i.first;
       same[in] = out;
     }
@@ -140,13 +139,13 @@ void Storage::place(const Sharing& sharing) {
       which.push_back(static_cast<int>(i));
     }
   MemoryPlan plan = plan_memory(lifetimes);
-  executable_.scratch_bytes = plan.total_bytes;
+  plan_.scratch_bytes = plan.total_bytes;
   std::vector<int64_t> base(memories_.size(), 0);
   for (size_t i = 0; i < which.size(); ++i)
     base[which[i]] = plan.offsets[i];
   auto use = uses_.begin();
-  auto place_buffers = [&](runtime::Launch& l) {
-    for (Place& p : l.buffers) {
+  auto place_buffers = [&](runtime::StepBase& s) {
+    for (Place& p : s.buffers) {
       int m = use->memory;
       while (same[m] != m)
         m = same[m];
@@ -154,8 +153,8 @@ void Storage::place(const Sharing& sharing) {
       ++use;
     }
   };
-  for (runtime::Step& step : executable_.steps)
-    each_launch(step, place_buffers);
+  for (runtime::Step& step : plan_.steps)
+    each_base(step, place_buffers);
   INVARIANT(use == uses_.end(), "a step has more arrays than its launches have buffers");
 }
 

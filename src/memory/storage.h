@@ -1,11 +1,11 @@
-// Where the values of a graph live while its executable is built: which memory, how laid out, from which step to
+// Where the values of a graph live while its plan is built: which memory, how laid out, from which step to
 // which. When all steps are known it decides what shares memory: outputs written over inputs they replace, and
 // scratch.
 #pragma once
 #include <vector>
 
 #include "memory/layout.h"
-#include "runtime/executable.h"
+#include "runtime/plan.h"
 
 namespace sheaf::memory {
 
@@ -27,14 +27,14 @@ struct Sharing {
 
 class Storage {
  public:
-  explicit Storage(runtime::Executable& executable) : executable_(executable) {}
+  explicit Storage(runtime::Plan& plan) : plan_(plan) {}
 
   Stored input(int index, DType dtype, const Dims& sizes);
   Stored constant(const Tensor& t);
   // New memory. It lives from the first step that has it among its arrays to the last.
   Stored fresh(DType dtype, const Dims& sizes);
 
-  // Adds a step. `arrays`: those that its launches read and write, one for each of their buffers, in order. All of them
+  // Adds a step. `arrays`: those that it reads and writes, one for each of its buffers, in order. All of them
   // are in use during the whole step. `checks`: it may fail, and then the call is run again another way.
   void add(runtime::Step step, const std::vector<Stored>& arrays, bool checks = false);
   // Nothing is ever written to such an array.
@@ -65,12 +65,12 @@ class Storage {
   struct Overwrite {
     int step, in, out;  // memories
   };
-  int next_step() const { return static_cast<int>(executable_.steps.size()); }
+  int next_step() const { return static_cast<int>(plan_.steps.size()); }
   int add(Memory m);
   void choose_donations();
   void merge_scratch(std::vector<int>& same);
 
-  runtime::Executable& executable_;
+  runtime::Plan& plan_;
   std::vector<Memory> memories_;
   std::vector<Use> uses_;  // one for each buffer of each launch of each step
   std::vector<Overwrite> overwrites_;

@@ -71,13 +71,13 @@ class Copies : public Buffer::Derived {
 
 }  // namespace
 
-std::byte* packed_operand(const Launch& launch, const Executable& executable, const Memory& memory) {
+std::byte* packed_operand(const Launch& launch, const Plan& plan, const Memory& memory) {
   const Place& place = launch.buffers[launch.packed->operand];
-  const Buffer* buffer = executable.unchanged(place, memory);
+  const Buffer* buffer = unchanged_buffer(place, plan, memory);
   if (!buffer || !buffer->is_ours()) return nullptr;  // others may write to memory of theirs at any time
   Buffer::Derived* derived = buffer->derived();
   if (!derived) derived = buffer->keep_derived(std::make_unique<Copies>());
-  return static_cast<Copies*>(derived)->find(executable.address(place, memory),
+  return static_cast<Copies*>(derived)->find(address(place, plan, memory),
                                              *launch.packed);  // nothing else derives anything
 }
 

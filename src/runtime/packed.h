@@ -3,12 +3,12 @@
 // that buffer, or when its content changes. All copies together stay within a budget, a part of the memory that buffers
 // may take.
 #pragma once
-#include "runtime/executable.h"
+#include "runtime/cpu_runner.h"
 
 namespace sheaf::runtime {
 
 // The packed operand of a launch, or nullptr: it may change, was not read often enough yet, or there is no room.
-std::byte* packed_operand(const Launch& launch, const Executable& executable, const Memory& memory);
+std::byte* packed_operand(const Launch& launch, const Plan& plan, const Memory& memory);
 
 // Bytes in packed copies, and how many there may be.
 struct PackedStats {

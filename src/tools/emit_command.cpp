@@ -63,12 +63,12 @@ int run_and_show(const Options& o, uint32_t source) {
   });
   if (o.emit == "loop")
     compiler::g_kernel_listener = [](const loop::Kernel& k) { builtins::write_out(loop::print(k)); };
-  compiler::g_compiled_listener = [&](const graph::Graph&, const std::vector<graph::FusionGroup>& groups,
-                                      const compiler::Compiled& c) {
+  compiler::g_plan_listener = [&](const graph::Graph&, const std::vector<graph::FusionGroup>& groups,
+                                  const runtime::Plan& plan) {
     if (o.emit == "fused") builtins::write_out(graph::print(groups) + "\n");
-    if (o.emit == "plan") builtins::write_out(compiler::plan_text(c.executable) + "\n");
-    if (o.emit == "llvm") builtins::write_out(compiler::native_text(c.executable, codegen::NativeText::Ir));
-    if (o.emit == "asm") builtins::write_out(compiler::native_text(c.executable, codegen::NativeText::Assembly));
+    if (o.emit == "plan") builtins::write_out(compiler::plan_text(plan) + "\n");
+    if (o.emit == "llvm") builtins::write_out(compiler::native_text(plan, codegen::NativeText::Ir));
+    if (o.emit == "asm") builtins::write_out(compiler::native_text(plan, codegen::NativeText::Assembly));
   };
   eval::Session().run(source);
   builtins::flush_out();

@@ -297,8 +297,8 @@ Watch::Watch(const Options& o) : options_(o) {
   if (memory_) trace::set_gradient_listener([this] { checkpoint("after VAG dispatch"); });
   trace::set_jit_warning([](const std::string& text) { say(text); });
   if (o.perf_hints)
-    compiler::g_compiled_listener = [](const graph::Graph& g, const auto&, const compiler::Compiled& c) {
-      for (const compiler::Hint& h : compiler::performance_hints(g, c))
+    compiler::g_plan_listener = [](const graph::Graph& g, const auto&, const runtime::Plan& plan) {
+      for (const compiler::Hint& h : compiler::performance_hints(g, plan))
         hints().add(h);
     };
   if (o.max_autotune)
@@ -315,7 +315,7 @@ Watch::~Watch() {
   trace::set_gradient_listener(nullptr);
   builtins::g_gradient_listener = nullptr;
   trace::set_jit_warning(nullptr);
-  compiler::g_compiled_listener = nullptr;
+  compiler::g_plan_listener = nullptr;
 }
 
 void Watch::checkpoint(const char* name) {

@@ -9,6 +9,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "runtime/cpu_runner.h"
 #include "trace/context.h"
 #include "trace/host_call.h"
 #include "trace/marks.h"

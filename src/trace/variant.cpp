@@ -133,10 +133,9 @@ std::shared_ptr<const Compiled> instance(Variant::Open& open, const std::vector<
     if (auto it = open.instances.find(key); it != open.instances.end()) return it->second;
   }
   auto made = std::make_shared<Compiled>(
-      compiler::compile(compiler::instantiate(open.graph, symbols, compiler::SizeNodes::Inputs)));
-  made->tier = open.tier;
+      compiler::compile(compiler::instantiate(open.graph, symbols, compiler::SizeNodes::Inputs), open.tier));
   std::lock_guard lock(open.mu);
-  auto launches = [](const Compiled& c) { return c.executable.num_launches(); };
+  auto launches = [](const Compiled& c) { return num_launches(c.plan()); };
   while (!open.instances.empty() && open.num_launches + launches(*made) > kMaxLaunches) {
     auto some =
         std::next(open.instances.begin(), static_cast<int64_t>(++open.num_dropped * 7919 % open.instances.size()));

@@ -56,7 +56,7 @@ struct Variant {
     graph::Graph graph;
     std::vector<const graph::Node*> numbers;  // inputs behind the others
     std::vector<uint8_t> shaping;             // by symbol
-    std::shared_ptr<compiler::ExecutableTier> tier = std::make_shared<compiler::ExecutableTier>();
+    std::shared_ptr<compiler::PlanTier> tier = std::make_shared<compiler::PlanTier>();
     std::mutex mu;
     // By the values of the shaping symbols; behind mu, as what is counted of them.
     std::map<std::vector<int64_t>, std::shared_ptr<const compiler::Compiled>> instances;

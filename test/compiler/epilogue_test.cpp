@@ -106,7 +106,7 @@ TEST_F(Epilogue, AnOutputIsMadeInItsPlace) {
                          uniform_tensor(rng, DType::F32, {1, 64, 600}, -1, 1)};
   Compiled code =
       compile(graph_of(in, [](const std::vector<Operand>& x) { return std::vector{apply1("tanh", dot(x[0], x[1]))}; }));
-  EXPECT_EQ(code.executable.scratch_bytes, 0u);
+  EXPECT_EQ(code.plan().scratch_bytes, 0u);
 }
 
 // Where elements are read in another order, or some twice, the whole is waited for.

@@ -29,7 +29,7 @@ class FusedProducts : public ::testing::Test {
   void TearDown() override { runtime::set_num_threads(1); }
 
   static bool plans(const char* what, const std::vector<Tensor>& in, const Function& f) {
-    return plan_text(compile(graph_of(in, f)).executable).find(what) != std::string::npos;
+    return plan_text(compile(graph_of(in, f)).plan()).find(what) != std::string::npos;
   }
   static bool has_epilogue(const std::vector<Tensor>& in, const Function& f) { return plans("epilogue: ", in, f); }
   static bool has_prologue(const std::vector<Tensor>& in, const Function& f) { return plans("prologue: ", in, f); }

@@ -107,7 +107,7 @@ TEST(Parts, AreWrittenWhereTheyWillBe) {
     return std::vector{dot(concat({b, a}, 2), xs[1])};
   }));
   std::vector<std::string> names;
-  code.executable.each_launch([&](const runtime::Launch& l) { names.push_back(l.name); });
+  each_launch(code.plan(), [&](const runtime::Launch& l) { names.push_back(l.name); });
   EXPECT_EQ(names, (std::vector<std::string>{"dot [1, 8, 64] [1, 64, 64] [1, 8, 64]", "add+tanh [8, 32]",
                                              "add+sigmoid [8, 32]", "dot [1, 8, 64] [1, 64, 64] [1, 8, 64]"}));
 }

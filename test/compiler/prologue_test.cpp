@@ -123,7 +123,7 @@ TEST_F(Prologue, NeedsNoMemory) {
                          uniform_tensor(rng, DType::F32, {1, 128, 64}, -1, 1)};
   Compiled code =
       compile(graph_of(in, [](const std::vector<Operand>& x) { return std::vector{dot(apply1("tanh", x[0]), x[1])}; }));
-  EXPECT_LT(code.executable.scratch_bytes, 4096u);
+  EXPECT_LT(code.plan().scratch_bytes, 4096u);
 }
 
 TEST_F(Prologue, CanBeSwitchedOff) {

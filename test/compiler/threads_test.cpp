@@ -1,4 +1,4 @@
-// One executable run by many threads at once, and checking runs against the block executor.
+// One plan run by many threads at once, and checking runs against the block executor.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -7,6 +7,7 @@
 #include "compiler/compile.h"
 #include "ops/apply.h"
 #include "ops/op_cases.h"
+#include "runtime/cpu_runner.h"
 #include "runtime/thread_pool.h"
 #include "trace/traced.h"
 #include "transforms/vjp.h"
@@ -46,7 +47,7 @@ Compiled layer(const Tensor& x, const Tensor& w) {
   return compile(g);
 }
 
-TEST(Threads, EightRunOneExecutableWithTheBitsOfOne) {
+TEST(Threads, EightRunOnePlanWithTheBitsOfOne) {
   trace::install();
   Tensor x = numbers({2, 96, 160}, 1), w = numbers({2, 160, 200}, 2);
   Compiled code = layer(x, w);
@@ -95,31 +96,31 @@ class Faulty final : public CheckableKernel {
 
 TEST(Check, NamesTheLaunchAndTheElement) {
   using runtime::Place;
-  runtime::Executable e;
-  e.output_buffers = {{40, -1}};
-  e.outputs = {{DType::F32, {10}, {1}, {Place::Output, 0, 0}}};
-  e.scratch_bytes = 64;
+  runtime::Plan plan;
+  plan.output_buffers = {{40, -1}};
+  plan.outputs = {{DType::F32, {10}, {1}, {Place::Output, 0, 0}}};
+  plan.scratch_bytes = 64;
   auto add = [&](const char* name, int64_t wrong, Place from, Place to) {
     runtime::Launch l;
     l.name = name;
     l.kernel = std::make_shared<Faulty>(wrong);
     l.buffers = {from, to};
     l.sizes = {10};
-    e.steps.push_back(l);
+    plan.steps.push_back(l);
   };
   add("first", -1, {Place::Input, 0, 0}, {Place::Scratch, 0, 0});
   add("second", 7, {Place::Scratch, 0, 0}, {Place::Output, 0, 0});
   check_everything();
   Tensor in[] = {numbers({10}, 0)};
   try {
-    e.run(in);
+    runtime::CpuRunner(plan).run(in);
     ADD_FAILURE() << "nothing was found";
   } catch (const std::runtime_error& error) {
     EXPECT_NE(std::string(error.what()).find("second"), std::string::npos) << error.what();
     EXPECT_NE(std::string(error.what()).find("element 7 of its array 1"), std::string::npos) << error.what();
   }
-  std::get<runtime::Launch>(e.steps[1]).kernel = std::make_shared<Faulty>(-1);
-  EXPECT_TRUE(same_bits(e.run(in)[0], [&] {
+  std::get<runtime::Launch>(plan.steps[1]).kernel = std::make_shared<Faulty>(-1);
+  EXPECT_TRUE(same_bits(runtime::CpuRunner(plan).run(in)[0], [&] {
     Tensor t = numbers({10}, 0);
     for (int i = 0; i < 10; ++i)
       reinterpret_cast<float*>(t.bytes())[i] = reinterpret_cast<float*>(t.bytes())[i] + 1 + 1;

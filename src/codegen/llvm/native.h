@@ -11,7 +11,7 @@
 
 #include "loop/ir.h"
 #include "routines/routine.h"
-#include "runtime/executable.h"
+#include "runtime/kernel.h"
 
 namespace sheaf::codegen {
 

@@ -7,7 +7,7 @@
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/micro_kernels.h"
 #include "kernels/gemm/packing.h"
-#include "runtime/executable.h"
+#include "runtime/kernel.h"
 #include "runtime/thread_pool.h"
 
 namespace sheaf::kernels {

@@ -1,0 +1,204 @@
+#include "runtime/cpu_runner.h"
+
+#include <chrono>
+#include <cstring>
+
+#include "runtime/control_runner.h"
+#include "runtime/epilogue_runner.h"
+#include "runtime/packed.h"
+#include "runtime/profiler.h"
+#include "runtime/prologue_runner.h"
+
+namespace sheaf::runtime {
+namespace {
+
+Ref<Buffer>& kept_scratch() {
+  thread_local Ref<Buffer> kept;
+  return kept;
+}
+
+std::byte* borrow_scratch(size_t bytes, Ref<Buffer>& held) {
+  Ref<Buffer>& kept = kept_scratch();
+  if (!kept || kept->size_bytes() < bytes || !kept->unique()) kept = Buffer::allocate(bytes);
+  held = kept;
+  return kept->data();
+}
+
+using Clock = std::chrono::steady_clock;
+Clock::time_point now() { return g_profiling ? Clock::now() : Clock::time_point(); }
+uint64_t ns_since(Clock::time_point start) { return static_cast<uint64_t>((now() - start).count()); }
+
+void record(const StepBase& s, Clock::time_point start) {
+  if (g_profiling) record_kernel({s.name, s.span, s.flops, s.bytes}, ns_since(start));
+}
+
+void run_one(const Launch& l, const Plan& plan, const Memory& m) {
+  Pointers p = pointers(l, plan, m);
+  if (l.is_copy && p[0] == p[1]) return;
+  int64_t payload = 0;
+  int site = -1;
+  auto start = now();
+  if (std::byte* packed = l.packed ? packed_operand(l, plan, m) : nullptr) {
+    p[l.packed->operand] = packed;
+    l.packed->run(p);
+  } else {
+    site = l.kernel->run(p, l.sizes, payload);
+  }
+  record(l, start);
+  if (site >= 0) throw CheckFailure{l.label, site, payload};
+}
+
+void run_one(const ProductStep& step, const Plan& plan, const Memory& m) {
+  auto start = now();
+  std::optional<PrologueRunner> prologue;
+  if (step.prologue) prologue.emplace(*step.prologue, pointers(step.prologue->launch, plan, m));
+  std::optional<EpilogueRunner> epilogue;
+  if (step.epilogue) epilogue.emplace(*step.epilogue, pointers(step.epilogue->launch, plan, m));
+  auto make = [&](int64_t row, int64_t rows, bool keep) { return prologue->make(row, rows, keep); };
+  auto take = [&](const Part& tile) { epilogue->take(tile); };
+  const RowsWanted prologue_fn(make);
+  const PartDone epilogue_fn(take);
+  step.form->run(pointers(step.product, plan, m), {prologue ? &prologue_fn : nullptr, epilogue ? &epilogue_fn : nullptr,
+                                                   prologue ? prologue->source() : MadeOf{}});
+  if (epilogue) epilogue->finish();
+  if (g_profiling) record_kernel({step.name, step.product.span, step.product.flops, step.bytes}, ns_since(start));
+}
+
+void run_one(const CopyStep& step, const Plan& plan, const Memory& m) {
+  auto start = now();
+  Pointers p = pointers(step, plan, m);
+  for (size_t i = 0; i < p.size() && step.size_bytes; i += 2)
+    std::memcpy(p[i + 1], p[i], static_cast<size_t>(step.size_bytes));
+  record(step, start);
+}
+
+template <class S>
+void run_one(const S& step, const Plan& plan, const Memory& m) {
+  auto start = now();
+  run_control(step, pointers(step, plan, m));
+  record(step, start);
+}
+
+void run_steps(const Plan& plan, const Memory& m) {
+  if (g_run_steps) return g_run_steps(plan, m);
+  for (const Step& step : plan.steps) {
+    if (g_stop_requested && g_stop_requested()) throw Stopped{};
+    run_step(step, plan, m);
+  }
+}
+
+// Calls f, which runs the plan, and tells its watcher.
+template <class F>
+void watched(const Plan& plan, F f) {
+  const int weight = plan.watcher ? plan.watcher->weight() : 0;
+  const auto start = weight ? Clock::now() : Clock::time_point();
+  f();
+  if (weight) plan.watcher->after_run(plan, std::chrono::nanoseconds(Clock::now() - start).count(), weight);
+}
+
+}  // namespace
+
+bool (*g_stop_requested)() = nullptr;
+void (*g_run_steps)(const Plan&, const Memory&) = nullptr;
+
+void release_scratch() { kept_scratch() = nullptr; }
+
+size_t num_launches(const Plan& plan) {
+  size_t n = 0;
+  for (const Step& s : plan.steps)
+    each_base(s, [&](const StepBase&) { ++n; });
+  return n;
+}
+
+std::byte* address(const Place& p, const Plan& plan, const Memory& m) {
+  switch (p.kind) {
+    case Place::Input: return m.inputs[p.index] + p.offset;
+    case Place::Constant: return plan.constants[p.index].bytes() + p.offset;
+    case Place::Output: return m.results[p.index] + p.offset;
+    case Place::Scratch: break;
+  }
+  return m.scratch + p.offset;
+}
+
+Pointers pointers(const StepBase& step, const Plan& plan, const Memory& m) {
+  Pointers out;
+  for (const Place& p : step.buffers)
+    out.push_back(address(p, plan, m));
+  return out;
+}
+
+const Buffer* unchanged_buffer(const Place& p, const Plan& plan, const Memory& m) {
+  if (p.kind == Place::Constant) return plan.constants[p.index].buffer.get();
+  if (p.kind != Place::Input || m.owners.empty() || (!m.given_up.empty() && m.given_up[p.index])) return nullptr;
+  return m.owners[p.index].buffer.get();
+}
+
+void run_step(const Step& step, const Plan& plan, const Memory& m) {
+  std::visit([&](const auto& s) { run_one(s, plan, m); }, step);
+}
+
+void run_nested(const Plan& plan, const Memory& m) {
+  watched(plan, [&] { run_steps(plan, m); });
+}
+
+std::vector<Tensor> CpuRunner::run(std::span<const Tensor> inputs, std::span<const uint8_t> given_up) const {
+  std::vector<Tensor> out;
+  watched(plan_, [&] { out = run_once(inputs, given_up); });
+  return out;
+}
+
+std::vector<Tensor> CpuRunner::run_once(std::span<const Tensor> inputs, std::span<const uint8_t> given_up) const {
+  Ref<Buffer> scratch;
+  std::byte* scratch_data = plan_.scratch_bytes ? borrow_scratch(plan_.scratch_bytes, scratch) : nullptr;
+  struct Result {
+    Ref<Buffer> buffer;
+    int64_t offset_bytes = 0;
+  };
+  auto entered = now();
+  BufferTime buffers;
+  std::vector<Result> results;
+  results.reserve(plan_.output_buffers.size());
+  for (const OutputBuffer& o : plan_.output_buffers) {
+    if (o.donor >= 0 && !given_up.empty() && given_up[o.donor]) {
+      const Tensor& t = inputs[o.donor];
+      t.buffer->will_change();
+      results.push_back({t.buffer, t.offset * size_bytes(t.dtype)});
+      ++buffers.hits;
+    } else {
+      results.push_back({Buffer::allocate(static_cast<size_t>(o.bytes)), 0});
+      ++buffers.misses;
+    }
+  }
+  if (g_profiling) {
+    buffers.ns = ns_since(entered);
+    record_buffers(buffers);
+  }
+  SmallVec<std::byte*, 16> input_data, result_data;
+  for (const Tensor& t : inputs)
+    input_data.push_back(t.bytes());
+  for (const Result& r : results)
+    result_data.push_back(r.buffer->data() + r.offset_bytes);
+  run_steps(plan_, {input_data, result_data, scratch_data, inputs, given_up});
+  std::vector<Tensor> out;
+  out.reserve(plan_.outputs.size());
+  for (const OutputSpec& o : plan_.outputs) {
+    Tensor t;
+    t.dtype = o.dtype;
+    t.sizes = o.sizes;
+    t.strides = o.strides;
+    int64_t offset = o.place.offset;
+    if (o.place.kind == Place::Output) {
+      t.buffer = results[o.place.index].buffer;
+      offset += results[o.place.index].offset_bytes;
+    } else {
+      const Tensor& source = o.place.kind == Place::Input ? inputs[o.place.index] : plan_.constants[o.place.index];
+      t.buffer = source.buffer;
+      offset += source.offset * size_bytes(source.dtype);
+    }
+    t.offset = offset / size_bytes(o.dtype);
+    out.push_back(std::move(t));
+  }
+  return out;
+}
+
+}  // namespace sheaf::runtime

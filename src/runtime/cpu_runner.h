@@ -1,0 +1,46 @@
+// Runs plans on this processor: one step after the other, each on all threads of the pool. Each run borrows scratch
+// memory, which its thread keeps between runs: a training loop allocates nothing after its first step.
+#pragma once
+#include "runtime/runner.h"
+
+namespace sheaf::runtime {
+
+class CpuRunner final : public Runner {
+ public:
+  explicit CpuRunner(Plan plan) : plan_(std::move(plan)) {}
+  const Plan& plan() const override { return plan_; }
+  std::vector<Tensor> run(std::span<const Tensor> inputs, std::span<const uint8_t> given_up = {}) const override;
+
+ private:
+  std::vector<Tensor> run_once(std::span<const Tensor> inputs, std::span<const uint8_t> given_up) const;
+
+  Plan plan_;
+};
+
+// What the steps of a plan run on: contiguous inputs, the output buffers, scratch.
+struct Memory {
+  std::span<std::byte* const> inputs, results;
+  std::byte* scratch;
+  // What the inputs belong to, and which of them may be written; empty where the caller does not know.
+  std::span<const Tensor> owners = {};
+  std::span<const uint8_t> given_up = {};
+};
+
+using Pointers = SmallVec<std::byte*, 16>;
+std::byte* address(const Place& p, const Plan& plan, const Memory& memory);
+Pointers pointers(const StepBase& step, const Plan& plan, const Memory& memory);
+// The buffer that a place lies in if its content stays as it is, or nullptr.
+const Buffer* unchanged_buffer(const Place& p, const Plan& plan, const Memory& memory);
+
+// One step of a plan; throws CheckFailure.
+void run_step(const Step& step, const Plan& plan, const Memory& memory);
+// All of them, told to the plan's watcher: how nested plans run.
+void run_nested(const Plan& plan, const Memory& memory);
+
+// Set before anything runs: takes the place of running one step after the other.
+extern void (*g_run_steps)(const Plan& plan, const Memory& memory);
+
+// Gives back the scratch memory that the calling thread keeps between runs.
+void release_scratch();
+
+}  // namespace sheaf::runtime

@@ -1,0 +1,29 @@
+// Runs the epilogue of a product on tiles as they are completed. Any thread may bring a tile.
+#pragma once
+#include <atomic>
+#include <memory>
+
+#include "runtime/cpu_runner.h"
+
+namespace sheaf::runtime {
+
+class EpilogueRunner {
+ public:
+  // `whole`: the addresses of its buffers.
+  EpilogueRunner(const EpilogueLaunch& epilogue, Pointers whole);
+  void take(const Part& tile);
+  // After the last tile: runs on the blocks that were not complete in time.
+  void finish();
+
+ private:
+  void run(const Part& tile) const;
+  void run_units(int64_t first, int64_t last);
+  void add_to_unit(int64_t unit, int64_t elements);
+
+  const EpilogueLaunch& epilogue_;
+  const Pointers whole_;
+  const int64_t units_;
+  std::unique_ptr<std::atomic<int32_t>[]> complete_;  // elements, by unit
+};
+
+}  // namespace sheaf::runtime

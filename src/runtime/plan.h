@@ -1,0 +1,201 @@
+// What a compiled graph does, as data: steps in order, the constants, and where each value lives. A plan is immutable
+// once it is built: any number of threads may run it at once. Kernels are code of one device; all else is the same for
+// every device, whose runner carries it out (runner.h).
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "runtime/kernel.h"
+#include "runtime/part.h"
+#include "support/source.h"
+#include "tensor/tensor.h"
+
+namespace sheaf::runtime {
+
+struct Plan;
+
+// Where a value lives during a run.
+struct Place {
+  enum Kind : uint8_t { Input, Constant, Scratch, Output } kind = Scratch;
+  int index = 0;       // Input, Constant, Output: which
+  int64_t offset = 0;  // in bytes, from the start of the input's data, the constant's data, the scratch or the output
+};
+
+// What all steps have.
+struct StepBase {
+  std::string name;            // "add+exp+sum f32 [768 128]", for the profiler
+  std::vector<Place> buffers;  // what it reads and writes
+  int label = -1;              // for messages: what its maker calls it
+  Span span;                   // the form its (last) node came from
+  int64_t flops = 0;           // of contractions, a multiply-add counted as two; 0: not known
+  int64_t bytes = 0;           // that must pass at least: every element of every array once
+};
+
+// One call of a kernel.
+struct Launch : StepBase {
+  std::shared_ptr<const Kernel> kernel;
+  std::shared_ptr<const PackedForm> packed;  // or none
+  std::vector<int64_t> sizes;
+  bool is_copy = false;  // of buffer 0 to buffer 1, element for element: nothing to do where they are the same memory
+};
+
+// A launch that makes the first factor of a product, all of it or any rows. Its first size is their number. It has no
+// checks.
+struct PrologueLaunch {
+  Launch launch;
+  std::vector<int64_t> row_steps;  // bytes from one row to the next, of each buffer
+  int factor = 0;                  // the buffer that is the factor
+  bool materialized = false;       // the factor has memory, and all of its rows are written there
+};
+
+// A launch that reads the result of a product, all of it or any rows and columns. Its first two sizes are the numbers
+// of rows and columns. It has no checks.
+struct EpilogueLaunch {
+  Launch launch;
+  std::vector<int64_t> steps;  // bytes from one row and from one column to the next, of each buffer
+  int64_t columns = 0;         // of the product
+  int64_t unit = 0;            // if not 0, the launch sees the product as flat blocks of `unit` elements, a row each
+};
+
+// A product with a prologue, an epilogue or both, run as one: the product calls them for the rows that it is about to
+// read and for the tiles that it has completed. Running the launches one after the other gives the same.
+struct ProductStep {
+  std::string name;  // of all, for the profiler
+  int64_t bytes = 0;
+  std::optional<PrologueLaunch> prologue;
+  Launch product;
+  std::shared_ptr<const PartwiseForm> form;  // how it runs with them
+  std::optional<EpilogueLaunch> epilogue;
+};
+
+// Copies memory: buffer 2 i to buffer 2 i + 1, `size_bytes` each.
+struct CopyStep : StepBase {
+  int64_t size_bytes = 0;
+};
+
+// Calls back into the program's world with copies of its buffers.
+struct HostStep : StepBase {
+  struct Argument {
+    DType dtype;
+    Dims sizes;
+  };
+  std::shared_ptr<const std::function<void(std::span<const Tensor>)>> call;
+  std::vector<Argument> arguments;
+};
+
+// Buffers of steps with nested plans: `num_inputs` inputs, the outputs, scratch for all that is inside. A nested plan
+// takes contiguous inputs and writes each output to a buffer of its own.
+
+// Runs `body` once.
+struct CallStep : StepBase {
+  std::shared_ptr<const Plan> body;
+  size_t num_inputs = 0, num_outputs = 0;
+};
+
+// Runs `yes` if buffer 0, one byte, is not 0, else `no`. Both take the other inputs.
+struct CondStep : StepBase {
+  std::shared_ptr<const Plan> yes, no;
+  size_t num_inputs = 0, num_outputs = 0;
+};
+
+// Memory for several values, one after the other, each aligned.
+struct Room {
+  std::vector<int64_t> sizes, offsets;  // bytes
+  int64_t total = 0;
+};
+// Bytes at the beginning of the scratch of a loop: the number of the turn, or the answer of the test.
+inline constexpr int64_t kLoopHeader = 64;
+
+// Runs `body` `turns` times. It takes the turn's number (i64), the carries, a row of each x and the other inputs, and
+// gives the carries and a row of each y. Inputs: carries, xs, others. Outputs: the last carries, ys.
+struct ScanStep : StepBase {
+  std::shared_ptr<const Plan> body;
+  int64_t turns = 0;
+  bool reverse = false;  // from the last row to the first
+  size_t num_inputs = 0;
+  Room carries;
+  std::vector<int64_t> x_bytes, y_bytes;  // of a row
+};
+
+// Runs `body` as long as `test` says so: both take the carries and the other inputs. The outputs are the last carries.
+// With `reverse` the carries of each turn are kept, and `reverse` runs for each from the last turn to the first: it
+// takes the turn's carries, the other inputs and adjoints, and gives adjoints, whose first values are further inputs
+// and whose last ones are the outputs.
+struct WhileStep : StepBase {
+  std::shared_ptr<const Plan> test, body, reverse;
+  size_t num_inputs = 0;  // without adjoints
+  Room carries, adjoints;
+};
+
+using Step = std::variant<Launch, ProductStep, CopyStep, HostStep, CallStep, CondStep, ScanStep, WhileStep>;
+
+// Where an output is.
+struct OutputSpec {
+  DType dtype;
+  Dims sizes, strides;
+  // Written by a step into fresh memory (Output), or a view of an input or constant.
+  Place place;
+};
+
+// Memory for outputs. `donor`: the input whose memory it may take over when the caller gives that up, or -1.
+struct OutputBuffer {
+  int64_t bytes;
+  int donor;
+};
+
+// Told how long runs of a plan took, to find out when better code would pay. Thread-safe.
+class RunWatcher {
+ public:
+  virtual ~RunWatcher() = default;
+  // How often the run that begins now counts; 0: it need not be timed.
+  virtual int weight() const = 0;
+  virtual void after_run(const Plan& plan, int64_t elapsed_ns, int weight) = 0;
+};
+
+struct Plan {
+  std::vector<Step> steps;
+  std::vector<Tensor> constants;
+  std::vector<OutputSpec> outputs;
+  std::vector<OutputBuffer> output_buffers;
+  size_t scratch_bytes = 0;
+  std::shared_ptr<RunWatcher> watcher;  // or none
+};
+
+// Calls f for the launches of a step, in the order in which they would run one by one; not for those of nested plans.
+template <class S, class F>
+void each_launch(S& step, F f) {
+  if (auto* launch = std::get_if<Launch>(&step)) return f(*launch);
+  auto* p = std::get_if<ProductStep>(&step);
+  if (!p) return;
+  if (p->prologue) f(p->prologue->launch);
+  f(p->product);
+  if (p->epilogue) f(p->epilogue->launch);
+}
+// The same for all steps of a plan.
+template <class F>
+void each_launch(const Plan& plan, F f) {
+  for (const Step& s : plan.steps)
+    each_launch(s, f);
+}
+// Steps, with all launches of one counted.
+size_t num_launches(const Plan& plan);
+
+// Calls f for what has buffers: the launches of a step, or the step itself.
+template <class S, class F>
+void each_base(S& step, F f) {
+  std::visit(
+      [&](auto& s) {
+        if constexpr (requires { s.buffers; })
+          f(s);
+        else
+          each_launch(step, f);
+      },
+      step);
+}
+
+}  // namespace sheaf::runtime
