@@ -67,7 +67,7 @@ class PlanBuilder {
   struct FusedProduct {
     PlannedLaunch product;
     std::optional<FusedPart> prologue = {}, epilogue = {};
-    std::shared_ptr<const runtime::PartwiseForm> form = {};
+    std::shared_ptr<const runtime::FusedProduct> form = {};
     const Stored& a() const { return product.arrays[0]; }
     const Stored& b() const { return product.arrays[1]; }
     const Stored& c() const { return product.arrays[2]; }

@@ -94,7 +94,7 @@ void PlanBuilder::plan_product(const FusionGroup& group) {
   // 2.
   label(group.root());
   FusedProduct p{describe_single(group.root()), std::move(prologue)};
-  p.form = kernels::partwise_product(contract_args(p.a(), p.b(), p.c()));
+  p.form = kernels::fused_product(contract_args(p.a(), p.b(), p.c()));
   // 3. and 4.
   if (group.epilogue.empty()) return add_product(p);
   const FusionGroup& epilogue = group.epilogue[0];
@@ -128,7 +128,7 @@ void PlanBuilder::plan_with_sum(FusedProduct& p, const FusionGroup& epilogue) {
   Described& d = r.group;
   const bool fits = r.layouts[0].sizes.size() == 1 && *d.spec.members.back().combine == loop::Combine::Sum &&
                     (r.out.dtype == DType::F32 || r.out.dtype == DType::F64) &&
-                    reads_in_place(d.arrays, r.layouts, p.c()) && p.form->by_rows();
+                    reads_in_place(d.arrays, r.layouts, p.c()) && p.form->completes_rows();
   d.spec.rank = 2;
   d.spec.reduce_axis = 1;
   if (!fits || lowered_group(d.spec).checks) {

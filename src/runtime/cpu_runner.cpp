@@ -55,11 +55,11 @@ void run_one(const ProductStep& step, const Plan& plan, const Memory& m) {
   std::optional<EpilogueRunner> epilogue;
   if (step.epilogue) epilogue.emplace(*step.epilogue, pointers(step.epilogue->launch, plan, m));
   auto make = [&](int64_t row, int64_t rows, bool keep) { return prologue->make(row, rows, keep); };
-  auto take = [&](const Part& tile) { epilogue->take(tile); };
-  const RowsWanted prologue_fn(make);
-  const PartDone epilogue_fn(take);
+  auto take = [&](const Tile& tile) { epilogue->take(tile); };
+  const PrologueFn prologue_fn(make);
+  const EpilogueFn epilogue_fn(take);
   step.form->run(pointers(step.product, plan, m), {prologue ? &prologue_fn : nullptr, epilogue ? &epilogue_fn : nullptr,
-                                                   prologue ? prologue->source() : MadeOf{}});
+                                                   prologue ? prologue->source() : PrologueSource{}});
   if (epilogue) epilogue->finish();
   if (g_profiling) record_kernel({step.name, step.product.span, step.product.flops, step.bytes}, ns_since(start));
 }

@@ -12,7 +12,7 @@ EpilogueRunner::EpilogueRunner(const EpilogueLaunch& epilogue, Pointers whole)
       units_(epilogue.unit > 0 ? epilogue.launch.sizes[0] : 0),
       complete_(units_ > 0 ? new std::atomic<int32_t>[units_]() : nullptr) {}
 
-void EpilogueRunner::take(const Part& tile) {
+void EpilogueRunner::take(const Tile& tile) {
   const int64_t columns = epilogue_.columns, unit = epilogue_.unit;
   if (units_ == 0) return run(tile);
   if (tile.columns != columns) return;
@@ -37,7 +37,7 @@ void EpilogueRunner::finish() {
   }
 }
 
-void EpilogueRunner::run(const Part& tile) const {
+void EpilogueRunner::run(const Tile& tile) const {
   Pointers at = whole_;
   for (size_t b = 0; b < at.size(); ++b)
     at[b] += tile.row * epilogue_.steps[2 * b] + tile.column * epilogue_.steps[2 * b + 1];

@@ -11,12 +11,12 @@ class EpilogueRunner {
  public:
   // `whole`: the addresses of its buffers.
   EpilogueRunner(const EpilogueLaunch& epilogue, Pointers whole);
-  void take(const Part& tile);
+  void take(const Tile& tile);
   // After the last tile: runs on the blocks that were not complete in time.
   void finish();
 
  private:
-  void run(const Part& tile) const;
+  void run(const Tile& tile) const;
   void run_units(int64_t first, int64_t last);
   void add_to_unit(int64_t unit, int64_t elements);
 

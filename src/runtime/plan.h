@@ -10,8 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/fusion.h"
 #include "runtime/kernel.h"
-#include "runtime/part.h"
 #include "support/source.h"
 #include "tensor/tensor.h"
 
@@ -69,7 +69,7 @@ struct ProductStep {
   int64_t bytes = 0;
   std::optional<PrologueLaunch> prologue;
   Launch product;
-  std::shared_ptr<const PartwiseForm> form;  // how it runs with them
+  std::shared_ptr<const FusedProduct> form;  // how it runs with them
   std::optional<EpilogueLaunch> epilogue;
 };
 

@@ -39,10 +39,10 @@ const std::byte* PrologueRunner::make(int64_t row, int64_t rows, bool keep) {
   return to;
 }
 
-MadeOf PrologueRunner::source() const {
-  MadeOf largest;
+PrologueSource PrologueRunner::source() const {
+  PrologueSource largest;
   for (size_t b = 0; b < whole_.size(); ++b)
-    if (static_cast<int>(b) != prologue_.factor && prologue_.row_steps[b] > largest.step)
+    if (static_cast<int>(b) != prologue_.factor && prologue_.row_steps[b] > largest.row_step)
       largest = {whole_[b], prologue_.row_steps[b]};
   return largest;
 }

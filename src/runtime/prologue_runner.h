@@ -11,9 +11,9 @@ class PrologueRunner {
  public:
   // `whole`: the addresses of its buffers.
   PrologueRunner(const PrologueLaunch& prologue, Pointers whole) : prologue_(prologue), whole_(std::move(whole)) {}
-  // The address of the first row (RowsWanted). With `keep` rows stay valid as long as this lives.
+  // The address of the first row (PrologueFn). With `keep` rows stay valid as long as this lives.
   const std::byte* make(int64_t row, int64_t rows, bool keep);
-  MadeOf source() const;
+  PrologueSource source() const;
 
  private:
   std::byte* place_for(int64_t row, int64_t rows, bool keep);

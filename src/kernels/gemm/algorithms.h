@@ -1,25 +1,25 @@
 // Ways to C[M,N] = A[M,K] B[K,N] by the register tiles of micro_kernels.h; those of few rows are in few_rows.h. They
 // differ in what they copy and in what threads share; all give the bits of routines/gemm's definition. S is what memory
-// holds, T what is computed in: float for the narrow floats, else S. Each tells `done`, if it is given, of parts of C
-// that are complete, by the thread that completed them. Those that are given what is beside them also ask for the rows
-// of A that they are about to read, where they need each but once or can tell that they come back.
+// holds, T what is computed in: float for the narrow floats, else S. Algorithms
+// that take an epilogue call it after they complete a tile of C. Those that take a Fusion also call its prologue before
+// they read rows of A, once for each row.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
 #include "kernels/gemm/packing.h"
-#include "runtime/part.h"
+#include "runtime/fusion.h"
 
 namespace sheaf::kernels {
 
-using runtime::Beside;
-using runtime::PartDone;
+using runtime::EpilogueFn;
+using runtime::Fusion;
 
-// A while some of its rows are read. `again`: and later on, when no rows are asked for any more.
+// A as the prologue makes it, for rows [row, row + rows). `keep`: they can be read later as well, with the same A.
 template <class S>
-Operand<S> with_rows(const Operand<S>& a, const Beside& beside, int64_t row, int64_t rows, bool again = false) {
-  if (!beside.wanted) return a;
-  return {reinterpret_cast<const S*>((*beside.wanted)(row, rows, again)) - row * a.minor, a.minor, a.k};
+Operand<S> with_rows(const Operand<S>& a, const Fusion& fusion, int64_t row, int64_t rows, bool keep = false) {
+  if (!fusion.prologue) return a;
+  return {reinterpret_cast<const S*>((*fusion.prologue)(row, rows, keep)) - row * a.minor, a.minor, a.k};
 }
 
 // Any product of many rows. A is packed by all threads, then each task computes a strip of columns, packing its panels
@@ -28,41 +28,41 @@ Operand<S> with_rows(const Operand<S>& a, const Beside& beside, int64_t row, int
 // best.
 template <class T, class S>
 void tall_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int place = 0,
-                  const Beside& beside = {});
+                  const Fusion& fusion = {});
 
 // One block of k, many rows: all of B is packed and stays near, and C is written block of rows by block of rows.
 template <class T, class S>
 void shallow_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
-                     const Beside& beside = {});
+                     const Fusion& fusion = {});
 // Whether that is the way: B stays in the second-level cache, and C does not. Sizes are those of their elements.
 bool is_shallow(int64_t m, int64_t n, int64_t k, size_t packed_size, size_t result_size);
 
 // Both by matrix instructions, where there are some (scalar/bf16_dot.h); the first is for any product of several rows
 // and columns.
 void pairs_product(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t m, int64_t n, int64_t k,
-                   const Beside& beside = {});
+                   const Fusion& fusion = {});
 void shallow_pairs_product(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t m, int64_t n,
-                           int64_t k, const Beside& beside = {});
+                           int64_t k, const Fusion& fusion = {});
 
 // Many rows, few columns, rows of A contiguous: A is read where it is, and B packed.
 template <class T, class S>
 void flat_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
-                  const Beside& beside = {});
+                  const Fusion& fusion = {});
 
 // Some rows, columns of B contiguous: B is read where it is, and A packed.
 template <class T, class S>
 void turned_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
-                    const PartDone* done = nullptr);
+                    const EpilogueFn* epilogue = nullptr);
 
 // Rows of both factors contiguous along C, as in the gradient of a weight: nothing is packed, sums are carried along k.
 template <class T>
 void outer_product(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k,
-                   const PartDone* done = nullptr);
+                   const EpilogueFn* epilogue = nullptr);
 
 // B fits in the caches near the core and k in one block; rows or columns of A are contiguous. A is read where it is,
 // and B too where its rows are contiguous and end with a vector.
 template <class T>
 void small_product(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k,
-                   const Beside& beside = {});
+                   const Fusion& fusion = {});
 
 }  // namespace sheaf::kernels

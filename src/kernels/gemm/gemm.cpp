@@ -64,8 +64,8 @@ constexpr int64_t kTunedFlops = 1 << 14;  // a smaller product is over before a 
 template <class T, class S>
 class Product {
  public:
-  Product(Operand<S> a, Operand<S> b, T* c, int64_t m, int64_t n, int64_t k, const Beside& beside = {})
-      : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), beside_(beside) {
+  Product(Operand<S> a, Operand<S> b, T* c, int64_t m, int64_t n, int64_t k, const Fusion& fusion = {})
+      : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), fusion_(fusion) {
     if (n == 1 && m > 1) {
       std::swap(a_, b_);
       std::swap(m_, n_);
@@ -75,15 +75,15 @@ class Product {
   // `alone`: no other product runs beside it, so that it can be timed.
   void run(bool alone) {
     const bool tries = alone && tuning() && m_ * n_ * k_ >= kTunedFlops;
-    if (beside_.wanted && (tries || !by_rows(usual()))) {
+    if (fusion_.prologue && (tries || !by_rows(usual()))) {
       auto& a = rows_ == m_ ? a_ : b_;
-      a = with_rows(a, beside_, 0, rows_, true);
-      beside_.wanted = nullptr;
+      a = with_rows(a, fusion_, 0, rows_, true);
+      fusion_.prologue = nullptr;
     }
     Form form = tries ? fastest() : usual();
-    if (!beside_.done || in_parts(form)) return run(form, beside_);
-    run(form, {beside_.wanted, nullptr, beside_.made_of});
-    (*beside_.done)({0, rows_, 0, columns_});
+    if (!fusion_.epilogue || in_parts(form)) return run(form, fusion_);
+    run(form, {fusion_.prologue, nullptr, fusion_.source});
+    (*fusion_.epilogue)({0, rows_, 0, columns_});
   }
 
   // Whether the parts that it tells of are whole rows.
@@ -243,11 +243,11 @@ class Product {
     return form != Form::Stream && form != Form::Swapped && form != Form::ThinTurned && form != Form::ThinPacked;
   }
 
-  void run(Form form, const Beside& beside) {
+  void run(Form form, const Fusion& fusion) {
     if constexpr (kSame) {
       switch (form) {
-        case Form::Small: return small_product(a_, b_, c_, m_, n_, k_, beside);
-        case Form::Outer: return outer_product(a_, b_, c_, m_, n_, k_, beside.done);
+        case Form::Small: return small_product(a_, b_, c_, m_, n_, k_, fusion);
+        case Form::Outer: return outer_product(a_, b_, c_, m_, n_, k_, fusion.epilogue);
         case Form::Swapped: {
           T* turned = scratch<T>(2, m_ * n_);
           tall_product(b_, a_, turned, n_, m_, k_);
@@ -258,13 +258,13 @@ class Product {
     }
     if constexpr (std::is_same_v<S, BFloat16>)
       if (form == Form::Pairs)
-        return m_ == 1 ? row_pairs_product(a_, b_, c_, n_, k_) : pairs_product(a_, b_, c_, m_, n_, k_, beside);
-    if (form == Form::Flat) return flat_product(a_, b_, c_, m_, n_, k_, beside);
-    if (form == Form::Shallow) return shallow_product(a_, b_, c_, m_, n_, k_, beside);
-    if (form == Form::Turned) return turned_product(a_, b_, c_, m_, n_, k_, beside.done);
+        return m_ == 1 ? row_pairs_product(a_, b_, c_, n_, k_) : pairs_product(a_, b_, c_, m_, n_, k_, fusion);
+    if (form == Form::Flat) return flat_product(a_, b_, c_, m_, n_, k_, fusion);
+    if (form == Form::Shallow) return shallow_product(a_, b_, c_, m_, n_, k_, fusion);
+    if (form == Form::Turned) return turned_product(a_, b_, c_, m_, n_, k_, fusion.epilogue);
     if (form == Form::Stream) return thin_stream(a_, b_, c_, m_, n_, k_);
     if (form >= Form::Tall && form <= Form::Tall4)
-      return tall_product(a_, b_, c_, m_, n_, k_, static_cast<int>(form) - static_cast<int>(Form::Tall), beside);
+      return tall_product(a_, b_, c_, m_, n_, k_, static_cast<int>(form) - static_cast<int>(Form::Tall), fusion);
     if constexpr (std::is_same_v<T, float>)
       if (form == Form::ThinTurned && thin_turned(a_, b_, c_, m_, n_, k_)) return;
     thin_packed(a_, b_, c_, m_, n_, k_);
@@ -275,7 +275,7 @@ class Product {
   T* c_;
   int64_t m_, n_, k_;
   const int64_t rows_ = m_, columns_ = n_;  // before m and n change places
-  Beside beside_;
+  Fusion fusion_;
   const bool pairs_ =
       std::is_same_v<S, BFloat16> && scalar::bf16_in_pairs();  // another definition: no other way has its bits
 };
@@ -347,15 +347,15 @@ class Parts {
 
 template <class T, class S>
 void product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, bool alone,
-             const Beside& beside) {
-  if (k <= routines::kContractPart) return Product<T, S>(a, b, c, m, n, k, beside).run(alone);
-  const Operand<S> whole = with_rows(a, beside, 0, m, true);
+             const Fusion& fusion) {
+  if (k <= routines::kContractPart) return Product<T, S>(a, b, c, m, n, k, fusion).run(alone);
+  const Operand<S> whole = with_rows(a, fusion, 0, m, true);
   // Two rows at least, unless there is but one: a row alone is added up in another way.
   int64_t strips = std::max<int64_t>(1, std::min(m / 2, pieces(m * n, kPackedElements)));
   for (int64_t s = 0; s < strips; ++s) {
     int64_t first = m * s / strips, last = m * (s + 1) / strips;
     Parts<T, S>({whole.at(first, 0), a.minor, a.k}, b, c + first * n, last - first, n, k, alone).run();
-    if (beside.done) (*beside.done)({first, last - first, 0, n});
+    if (fusion.epilogue) (*fusion.epilogue)({first, last - first, 0, n});
   }
 }
 
@@ -382,7 +382,7 @@ void for_batch(const Args& g, F&& one) {
 }
 
 template <class S>
-void contract_floats(const routines::CallArgs& call, const Args& g, const Beside& beside = {}) {
+void contract_floats(const routines::CallArgs& call, const Args& g, const Fusion& fusion = {}) {
   using T = std::conditional_t<std::is_same_v<S, double>, double, float>;
   const S* a = reinterpret_cast<const S*>(call.buffers[0]);
   const S* b = reinterpret_cast<const S*>(call.buffers[1]);
@@ -390,19 +390,19 @@ void contract_floats(const routines::CallArgs& call, const Args& g, const Beside
   bool wide_result = !std::is_same_v<S, T> && routines::contracts_to_f32(call.args);
   if (g.k == 0) {
     std::memset(c, 0, g.batch * g.m * g.n * (wide_result ? sizeof(T) : sizeof(S)));
-    if (beside.done) (*beside.done)({0, g.m, 0, g.n});
+    if (fusion.epilogue) (*fusion.epilogue)({0, g.m, 0, g.n});
     return;
   }
   for_batch(g, [&](int64_t p, bool alone) {
     Operand<S> x{a + p * g.sab, g.sam, g.sak}, y{b + p * g.sbb, g.sbn, g.sbk};
     S* out = c + p * g.m * g.n;
     if constexpr (std::is_same_v<S, T>) {
-      product(x, y, out, g.m, g.n, g.k, alone, beside);
+      product(x, y, out, g.m, g.n, g.k, alone, fusion);
     } else if (wide_result) {
-      product(x, y, reinterpret_cast<T*>(call.buffers[2]) + p * g.m * g.n, g.m, g.n, g.k, alone, beside);
+      product(x, y, reinterpret_cast<T*>(call.buffers[2]) + p * g.m * g.n, g.m, g.n, g.k, alone, fusion);
     } else {
       T* wide = scratch<T>(2, g.m * g.n);
-      const auto round = [&](const runtime::Part& part) {
+      const auto round = [&](const runtime::Tile& part) {
         const bool whole = part.columns == g.n;
         const int64_t rows = whole ? 1 : part.rows, columns = whole ? part.rows * g.n : part.columns;
         runtime::parallel_for(
@@ -415,10 +415,10 @@ void contract_floats(const routines::CallArgs& call, const Args& g, const Beside
               }
             },
             1 << 16);
-        if (beside.done) (*beside.done)(part);
+        if (fusion.epilogue) (*fusion.epilogue)(part);
       };
-      const PartDone rounded(round);
-      product(x, y, wide, g.m, g.n, g.k, alone, {beside.wanted, &rounded, beside.made_of});
+      const EpilogueFn rounded(round);
+      product(x, y, wide, g.m, g.n, g.k, alone, {fusion.prologue, &rounded, fusion.source});
     }
   });
 }
@@ -466,14 +466,14 @@ Args args_of(const routines::CallArgs& call) {
 }
 
 template <class S>
-class Partwise final : public runtime::PartwiseForm {
+class FusedContract final : public runtime::FusedProduct {
  public:
-  explicit Partwise(std::vector<int64_t> args) : args_(std::move(args)) {}
-  void run(std::span<std::byte* const> buffers, const Beside& beside) const override {
+  explicit FusedContract(std::vector<int64_t> args) : args_(std::move(args)) {}
+  void run(std::span<std::byte* const> buffers, const Fusion& fusion) const override {
     routines::CallArgs call{buffers, args_};
-    contract_floats<S>(call, args_of(call), beside);
+    contract_floats<S>(call, args_of(call), fusion);
   }
-  bool by_rows() const override {
+  bool completes_rows() const override {
     using T = std::conditional_t<std::is_same_v<S, double>, double, float>;
     Args g = args_of({{}, args_});
     return g.k <= routines::kContractPart &&
@@ -502,12 +502,12 @@ void contract(const routines::CallArgs& call) {
   }
 }
 
-std::shared_ptr<const runtime::PartwiseForm> partwise_product(std::vector<int64_t> args) {
+std::shared_ptr<const runtime::FusedProduct> fused_product(std::vector<int64_t> args) {
   switch (static_cast<DType>(args[0])) {
-    case DType::F32: return std::make_shared<Partwise<float>>(std::move(args));
-    case DType::F64: return std::make_shared<Partwise<double>>(std::move(args));
-    case DType::BF16: return std::make_shared<Partwise<BFloat16>>(std::move(args));
-    case DType::F16: return std::make_shared<Partwise<Float16>>(std::move(args));
+    case DType::F32: return std::make_shared<FusedContract<float>>(std::move(args));
+    case DType::F64: return std::make_shared<FusedContract<double>>(std::move(args));
+    case DType::BF16: return std::make_shared<FusedContract<BFloat16>>(std::move(args));
+    case DType::F16: return std::make_shared<FusedContract<Float16>>(std::move(args));
     default: return nullptr;
   }
 }

@@ -9,7 +9,7 @@
 
 namespace sheaf::runtime {
 class PackedForm;
-class PartwiseForm;
+class FusedProduct;
 }  // namespace sheaf::runtime
 
 namespace sheaf::kernels {
@@ -21,8 +21,8 @@ void contract(const routines::CallArgs& call);
 std::shared_ptr<const runtime::PackedForm> packed_row_form(DType dtype, int64_t n, int64_t k, int64_t stride_k,
                                                            int64_t stride_n);
 
-// How a product of one pair of matrices runs that tells of its result part by part, or nullptr for integers; `args` are
+// A product of one pair of matrices that runs with a prologue and an epilogue, or nullptr for integers; `args` are
 // those of the routine `contract`.
-std::shared_ptr<const runtime::PartwiseForm> partwise_product(std::vector<int64_t> args);
+std::shared_ptr<const runtime::FusedProduct> fused_product(std::vector<int64_t> args);
 
 }  // namespace sheaf::kernels

@@ -18,8 +18,8 @@ using routines::kContractBlock;
 template <class T>
 class Outer {
  public:
-  Outer(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k, const PartDone* done)
-      : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), done_(done) {}
+  Outer(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k, const EpilogueFn* epilogue)
+      : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), epilogue_(epilogue) {}
 
   void run() {
     int64_t threads = runtime::num_threads(), down = 1, across = 1;
@@ -96,7 +96,7 @@ class Outer {
             std::memcpy(c_ + (i + e) * n_ + j, to.c + e * to.ldc, to.ldc * sizeof(T));
       }
     }
-    if (done_) (*done_)({first_row, last_row - first_row, first_column, last_column - first_column});
+    if (epilogue_) (*epilogue_)({first_row, last_row - first_row, first_column, last_column - first_column});
   }
 
   const GemmKernels<T>& kern_ = gemm_kernels<T>();
@@ -105,20 +105,20 @@ class Outer {
   const Operand<T>& b_;
   T* c_;
   int64_t m_, n_, k_, block_ = routines::contract_block(k_);
-  const PartDone* done_;
+  const EpilogueFn* epilogue_;
 };
 
 }  // namespace
 
 template <class T>
 void outer_product(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k,
-                   const PartDone* done) {
-  Outer<T>(a, b, c, m, n, k, done).run();
+                   const EpilogueFn* epilogue) {
+  Outer<T>(a, b, c, m, n, k, epilogue).run();
 }
 
 template void outer_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t,
-                            const PartDone*);
+                            const EpilogueFn*);
 template void outer_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t,
-                            const PartDone*);
+                            const EpilogueFn*);
 
 }  // namespace sheaf::kernels

@@ -41,12 +41,12 @@ template <class T, class S, class K>
 class Tall {
  public:
   Tall(const K& kern, const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int place,
-       const Beside& beside)
-      : kern_(kern), a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), place_(place), beside_(beside) {}
+       const Fusion& fusion)
+      : kern_(kern), a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), place_(place), fusion_(fusion) {}
 
   void run() {
     int64_t depth = std::min(k_, std::max(block_, kPackedElements / m_ / block_ * block_));
-    if (depth < k_) a_ = with_rows(a_, beside_, 0, 0, true);
+    if (depth < k_) a_ = with_rows(a_, fusion_, 0, 0, true);
     // All rows at once, or in goes of about the same number: each packs B again.
     const int64_t most = std::max(block_rows_, kPackedElements / depth), goes = pieces(m_, most + most / 4),
                   rows = round_up(pieces(m_, goes), mr_);
@@ -60,7 +60,7 @@ class Tall {
         if (!apart_)
           pack_a();
         else if (k_from_ == 0)
-          a_ = with_rows(a_, beside_, rows_from_, rows_, true);
+          a_ = with_rows(a_, fusion_, rows_from_, rows_, true);
         multiply(g);
       }
     }
@@ -89,7 +89,7 @@ class Tall {
   // k of some rows.
   void pack_a() {
     packed_a_ = {scratch<P>(0, round_up(rows_, mr_) * held<K>(depth_)), 0, rows_};
-    const bool makes = beside_.wanted && k_from_ == 0;
+    const bool makes = fusion_.prologue && k_from_ == 0;
     const int64_t height =
         makes ? std::clamp<int64_t>(kMadeBytes / (k_ * int64_t(sizeof(S)) * mr_), 1, kPackRows / mr_) * mr_
               : kPackRows / mr_ * mr_;
@@ -99,7 +99,7 @@ class Tall {
         [&](int64_t begin, int64_t end) {
           for (int64_t task = begin * together; task < end * together; task += together) {
             const int64_t row = task / blocks * height, rows = std::min(height, rows_ - row);
-            const Operand<S> a = makes ? with_rows(a_, beside_, rows_from_ + row, rows, depth_ < k_) : a_;
+            const Operand<S> a = makes ? with_rows(a_, fusion_, rows_from_ + row, rows, depth_ < k_) : a_;
             for (int64_t block = task % blocks; block < task % blocks + together; ++block) {
               const int64_t l = block * block_, depth = std::min(block_, depth_ - l);
               pack_rows(kern_, packed_at(packed_a_, row, l, depth), a, rows_from_ + row, k_from_ + l, rows, depth);
@@ -244,8 +244,8 @@ class Tall {
 
   // Columns from the first on, up to the last, have all that was packed.
   void tell(int64_t row, int64_t rows, int64_t first_column, int64_t last_column) const {
-    if (beside_.done && k_from_ + depth_ == k_)
-      (*beside_.done)({rows_from_ + row, rows, first_column, last_column - first_column});
+    if (fusion_.epilogue && k_from_ + depth_ == k_)
+      (*fusion_.epilogue)({rows_from_ + row, rows, first_column, last_column - first_column});
   }
 
   // `tells`: of blocks of rows that are complete.
@@ -368,7 +368,7 @@ class Tall {
   T* c_;
   int64_t m_, n_, k_, block_ = routines::contract_block(k_), panels_ = pieces(n_, nr_);
   int place_;  // of the grid among the best
-  const Beside& beside_;
+  const Fusion& fusion_;
   const int64_t strip_ = kPairs && kern_.lanes * sizeof(T) == 16
                              ? kStripPanels
                              : strip_panels(kContractBlock * nr_ * sizeof(P), kern_.lanes * sizeof(T));
@@ -385,23 +385,23 @@ class Tall {
 
 template <class T, class S>
 void tall_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int place,
-                  const Beside& beside) {
-  Tall<T, S, GemmKernels<T>>(gemm_kernels<T>(), a, b, c, m, n, k, place, beside).run();
+                  const Fusion& fusion) {
+  Tall<T, S, GemmKernels<T>>(gemm_kernels<T>(), a, b, c, m, n, k, place, fusion).run();
 }
 
 void pairs_product(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t m, int64_t n, int64_t k,
-                   const Beside& beside) {
-  if (is_shallow(m, n, k, sizeof(BFloat16), sizeof(float))) return shallow_pairs_product(a, b, c, m, n, k, beside);
-  Tall<float, BFloat16, PairKernels>(pair_kernels(), a, b, c, m, n, k, 0, beside).run();
+                   const Fusion& fusion) {
+  if (is_shallow(m, n, k, sizeof(BFloat16), sizeof(float))) return shallow_pairs_product(a, b, c, m, n, k, fusion);
+  Tall<float, BFloat16, PairKernels>(pair_kernels(), a, b, c, m, n, k, 0, fusion).run();
 }
 
 template void tall_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t, int,
-                           const Beside&);
+                           const Fusion&);
 template void tall_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t, int,
-                           const Beside&);
+                           const Fusion&);
 template void tall_product(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t, int,
-                           const Beside&);
+                           const Fusion&);
 template void tall_product(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t, int,
-                           const Beside&);
+                           const Fusion&);
 
 }  // namespace sheaf::kernels

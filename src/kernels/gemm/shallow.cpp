@@ -17,7 +17,7 @@ constexpr int64_t kBlockRows = 128;  // of packed A at most
 
 template <class T, class S, class K>
 void multiply(const K& kern, const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
-              const Beside& beside) {
+              const Fusion& fusion) {
   using P = typename K::Packed;
   const int64_t depth = held<K>(k), panels = pieces(n, kern.columns);
   P* packed_b = scratch<P>(0, round_up(n, kern.columns) * depth);
@@ -37,7 +37,7 @@ void multiply(const K& kern, const Operand<S>& a, const Operand<S>& b, T* c, int
         P* packed_a = scratch<P>(1, rows * depth);
         for (int64_t i = begin * rows, last = std::min(m, end * rows), here; i < last; i += here) {
           here = std::min(rows, last - i);
-          pack_rows(kern, packed_a, with_rows(a, beside, i, here), i, 0, here, k);
+          pack_rows(kern, packed_a, with_rows(a, fusion, i, here), i, 0, here, k);
           for (int64_t r = 0; r < here; r += kern.rows) {
             const int64_t height = std::min(kern.rows, here - r), whole = height == kern.rows ? n / kern.columns : 0;
             T* to = c + (i + r) * n;
@@ -47,7 +47,7 @@ void multiply(const K& kern, const Operand<S>& a, const Operand<S>& b, T* c, int
             for (int64_t j = whole * kern.columns; j < n; j += kern.columns)
               multiply_panel(kern, x, packed_b + j * depth, to + j, n, height, std::min(kern.columns, n - j), k, true,
                              nothing);
-            if (beside.done) (*beside.done)({i + r, height, 0, n});
+            if (fusion.epilogue) (*fusion.epilogue)({i + r, height, 0, n});
           }
         }
       },
@@ -65,22 +65,22 @@ bool is_shallow(int64_t m, int64_t n, int64_t k, size_t packed_size, size_t resu
 
 template <class T, class S>
 void shallow_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
-                     const Beside& beside) {
-  multiply<T>(gemm_kernels<T>(), a, b, c, m, n, k, beside);
+                     const Fusion& fusion) {
+  multiply<T>(gemm_kernels<T>(), a, b, c, m, n, k, fusion);
 }
 
 void shallow_pairs_product(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t m, int64_t n,
-                           int64_t k, const Beside& beside) {
-  multiply<float>(pair_kernels(), a, b, c, m, n, k, beside);
+                           int64_t k, const Fusion& fusion) {
+  multiply<float>(pair_kernels(), a, b, c, m, n, k, fusion);
 }
 
 template void shallow_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t,
-                              const Beside&);
+                              const Fusion&);
 template void shallow_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t,
-                              const Beside&);
+                              const Fusion&);
 template void shallow_product(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t,
-                              const Beside&);
+                              const Fusion&);
 template void shallow_product(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t,
-                              const Beside&);
+                              const Fusion&);
 
 }  // namespace sheaf::kernels

@@ -14,7 +14,7 @@ namespace sheaf::kernels {
 
 template <class T>
 void small_product(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k,
-                   const Beside& beside) {
+                   const Fusion& fusion) {
   const GemmKernels<T>& kern = gemm_kernels<T>();
   // Wide vectors that lie across lines take twice as long, and longer where they come from further away: of many rows B
   // is packed then.
@@ -38,7 +38,7 @@ void small_product(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, in
   // By value: what it calls could otherwise change these sizes, as far as the compiler knows.
   runtime::parallel_for(
       pieces(m, height),
-      [=, &kern, &tiles, &a, &beside, &rows_of_b](int64_t begin, int64_t end) {
+      [=, &kern, &tiles, &a, &fusion, &rows_of_b](int64_t begin, int64_t end) {
         constexpr int64_t kPart =
             (64 << 10) / sizeof(T);  // elements of A that are asked for and of C that are told of at a time, about
         int64_t last = std::min(m, end * height), told = begin * height, made = told;
@@ -48,9 +48,9 @@ void small_product(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, in
           if (last - i == 3 && i > told && i != made) --i;
           int64_t rows = kern.direct_height(last - i);
           const auto& tile = tiles[kern.direct_form(rows)];
-          if (beside.wanted && i == made) {
+          if (fusion.prologue && i == made) {
             made = std::min(last, i + std::max<int64_t>(1, kPart / (height * k)) * height);
-            near = with_rows(a, beside, i, made - i);
+            near = with_rows(a, fusion, i, made - i);
           }
           const T* pa = near.at(i, 0);
           T* to = c + i * n;
@@ -66,15 +66,16 @@ void small_product(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, in
             if (j < n) at(n - lanes, false);
           }
           i += rows;
-          if (beside.done && ((i - told) * n >= kPart || i == last)) (*beside.done)({told, i - told, 0, n}), told = i;
+          if (fusion.epilogue && ((i - told) * n >= kPart || i == last))
+            (*fusion.epilogue)({told, i - told, 0, n}), told = i;
         }
       },
       std::max<int64_t>(1, kTaskFlops / (2 * height * n * k + 1)));
 }
 
 template void small_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t,
-                            const Beside&);
+                            const Fusion&);
 template void small_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t,
-                            const Beside&);
+                            const Fusion&);
 
 }  // namespace sheaf::kernels

@@ -20,12 +20,12 @@ template <class T, class S>
 class InPlace {
  public:
   static InPlace flat(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
-                      const Beside& beside) {
-    return {a, b, c, m, n, k, false, beside};
+                      const Fusion& fusion) {
+    return {a, b, c, m, n, k, false, fusion};
   }
   static InPlace turned(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
-                        const PartDone* done) {
-    return {b, a, c, n, m, k, true, {nullptr, done, {}}};
+                        const EpilogueFn* epilogue) {
+    return {b, a, c, n, m, k, true, {nullptr, epilogue, {}}};
   }
 
   void run() {
@@ -33,7 +33,7 @@ class InPlace {
             most = std::max<int64_t>(1, (wide_vectors_ ? kPackedElements : kNearElements) / (ld_ * block_)),
             depth = std::min(k_, pieces(blocks, pieces(blocks, most)) * block_);
     packed_ = scratch<T>(0, ld_ * depth);
-    if (!turned_ && depth < k_) x_ = with_rows(x_, beside_, 0, 0, true);
+    if (!turned_ && depth < k_) x_ = with_rows(x_, fusion_, 0, 0, true);
     for (k_from_ = 0; k_from_ < k_; k_from_ += depth) {
       depth_ = std::min(depth, k_ - k_from_);
       pack_y();
@@ -46,17 +46,17 @@ class InPlace {
           [&](int64_t begin, int64_t end) {
             for (int64_t at = begin; at < end; ++at) {
               int64_t first = groups * at / strips * rows_, last = std::min(p_, groups * (at + 1) / strips * rows_);
-              const bool complete = beside_.done && k_from_ + depth_ == k_;
+              const bool complete = fusion_.epilogue && k_from_ + depth_ == k_;
               if (!turned_) {
                 rows_of_c(first, last);
-                if (complete) (*beside_.done)({first, last - first, 0, q_});
+                if (complete) (*fusion_.epilogue)({first, last - first, 0, q_});
                 continue;
               }
               T* sums = scratch<T>(1, widest * ld_);
               if (k_from_ > 0) transpose(sums, ld_, c_ + first, p_, last - first, q_);
               strip(x_, sums, ld_, first, last);
               transpose(c_ + first, p_, sums, ld_, q_, last - first);
-              if (complete) (*beside_.done)({0, q_, first, last - first});
+              if (complete) (*fusion_.epilogue)({0, q_, first, last - first});
             }
           },
           std::max<int64_t>(1, kTaskFlops / (2 * q_ * widest * depth_ + 1)));
@@ -68,7 +68,7 @@ class InPlace {
   static constexpr int64_t kNearElements = (640 << 10) / sizeof(T);  // of packed Y: they stay in the second-level cache
 
   InPlace(const Operand<S>& x, const Operand<S>& y, T* c, int64_t p, int64_t q, int64_t k, bool turned,
-          const Beside& beside)
+          const Fusion& fusion)
       : x_(x),
         y_(y),
         c_(c),
@@ -76,7 +76,7 @@ class InPlace {
         q_(q),
         k_(k),
         turned_(turned),
-        beside_(beside),
+        fusion_(fusion),
         ld_(round_up(q, turned ? wide_ : kern_.lanes)) {}
 
   // Rows that are read next: bytes from one to the other, and along a row for each turn of a tile.
@@ -114,13 +114,13 @@ class InPlace {
   // Rows that are made before they are read: a few tiles of them at a time, in the nearest cache, while what the next
   // are made of is asked for. Not for wide vectors, as below.
   void rows_of_c(int64_t first, int64_t last) {
-    const bool made = beside_.wanted && k_from_ == 0;
+    const bool made = fusion_.prologue && k_from_ == 0;
     const int64_t row_bytes = k_ * int64_t(sizeof(S)),
                   together = made && !wide_vectors_ ? std::max<int64_t>(1, kMadeBytes / (row_bytes * rows_)) * rows_
                                                     : last - first;
     for (int64_t i = first, rows; i < last; i += rows) {
       rows = std::min(together, last - i);
-      strip(made ? with_rows(x_, beside_, i, rows, depth_ < k_) : x_, c_ + i * q_, q_, i, i + rows);
+      strip(made ? with_rows(x_, fusion_, i, rows, depth_ < k_) : x_, c_ + i * q_, q_, i, i + rows);
     }
   }
 
@@ -131,8 +131,8 @@ class InPlace {
       for (int64_t i = first, rows; i < last; i += rows)
         f(i, rows = kern_.direct_height(last - i));
     };
-    const auto& [source, step] = beside_.made_of;
-    const bool made = beside_.wanted && k_from_ == 0;
+    const auto& [source, step] = fusion_.source;
+    const bool made = fusion_.prologue && k_from_ == 0;
     auto part = [&](int64_t i, int64_t rows, int64_t l, Next next) {
       group(x, to + (i - first) * ldc, ldc, i, rows, next, l, std::min(block_, depth_ - l));
     };
@@ -206,7 +206,7 @@ class InPlace {
   T* c_;
   int64_t p_, q_, k_, block_ = routines::contract_block(k_);
   bool turned_;
-  const Beside beside_;
+  const Fusion fusion_;
   // Rows a multiple of 8 KiB apart share too few sets of the first-level cache, many rows even those of 4 KiB: those of
   // a tile are copied. By tiles on their way, if they can, and then sooner, unless all lines of a tile fall into one
   // set.
@@ -221,30 +221,30 @@ class InPlace {
 
 template <class T, class S>
 void flat_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
-                  const Beside& beside) {
-  InPlace<T, S>::flat(a, b, c, m, n, k, beside).run();
+                  const Fusion& fusion) {
+  InPlace<T, S>::flat(a, b, c, m, n, k, fusion).run();
 }
 template <class T, class S>
 void turned_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
-                    const PartDone* done) {
-  InPlace<T, S>::turned(a, b, c, m, n, k, done).run();
+                    const EpilogueFn* epilogue) {
+  InPlace<T, S>::turned(a, b, c, m, n, k, epilogue).run();
 }
 
 template void flat_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t,
-                           const Beside&);
+                           const Fusion&);
 template void flat_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t,
-                           const Beside&);
+                           const Fusion&);
 template void flat_product(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t,
-                           const Beside&);
+                           const Fusion&);
 template void flat_product(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t,
-                           const Beside&);
+                           const Fusion&);
 template void turned_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t,
-                             const PartDone*);
+                             const EpilogueFn*);
 template void turned_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t,
-                             const PartDone*);
+                             const EpilogueFn*);
 template void turned_product(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t,
-                             const PartDone*);
+                             const EpilogueFn*);
 template void turned_product(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t,
-                             const PartDone*);
+                             const EpilogueFn*);
 
 }  // namespace sheaf::kernels

@@ -13,8 +13,8 @@
 #include "kernels/gemm/autotune.h"
 #include "kernels/kernels.h"
 #include "routines/routine.h"
+#include "runtime/fusion.h"
 #include "runtime/kernel.h"
-#include "runtime/part.h"
 #include "runtime/thread_pool.h"
 #include "scalar/bf16_dot.h"
 #include "scalar/scalar_ops.h"
@@ -37,32 +37,32 @@ void fill(std::vector<T>& v, std::mt19937_64& rng) {
   }
 }
 
-// Runs a product that tells of its parts: each element is told of once, when it has its value. Rows of A are there once
-// they are asked for, each once, and unless they are read again somewhere else.
+// Runs a product with a prologue and an epilogue: each element of C is in one tile, which comes when it has its value.
+// Rows of A exist once the prologue was called for them, each once; without `keep` in other memory.
 template <class T>
-std::vector<T> told_in_parts(const runtime::PartwiseForm& form, const std::vector<T>& a, std::byte* b, Shape3 s,
-                             int64_t sam, int64_t sak) {
+std::vector<T> fused_result(const runtime::FusedProduct& form, const std::vector<T>& a, std::byte* b, Shape3 s,
+                            int64_t sam, int64_t sak) {
   const T kNone = scalar::convert<T>(std::numeric_limits<double>::quiet_NaN());
   std::vector<T> c(s.m * s.n), told(s.m * s.n), rows(a.size(), kNone);
   std::vector<uint8_t> times(s.m * s.n), asked(s.m);
   std::byte* p[] = {reinterpret_cast<std::byte*>(rows.data()), b, reinterpret_cast<std::byte*>(c.data())};
-  auto take = [&](const runtime::Part& part) {
-    for (int64_t i = part.row; i < part.row + part.rows; ++i)
-      for (int64_t j = part.column; j < part.column + part.columns; ++j)
+  auto take = [&](const runtime::Tile& tile) {
+    for (int64_t i = tile.row; i < tile.row + tile.rows; ++i)
+      for (int64_t j = tile.column; j < tile.column + tile.columns; ++j)
         told[i * s.n + j] = c[i * s.n + j], ++times[i * s.n + j];
   };
-  auto make = [&](int64_t row, int64_t count, bool again) {
+  auto make = [&](int64_t row, int64_t count, bool keep) {
     static thread_local std::vector<T> near;
     near.resize(a.size(), kNone);
-    std::vector<T>& to = again ? rows : near;
+    std::vector<T>& to = keep ? rows : near;
     for (int64_t i = row; i < row + count; ++asked[i++])
       for (int64_t l = 0; l < s.k; ++l)
         to[i * sam + l * sak] = a[i * sam + l * sak];
     return reinterpret_cast<const std::byte*>(to.data() + row * sam);
   };
-  const runtime::PartDone done(take);
-  const runtime::RowsWanted wanted(make);
-  form.run(p, {&wanted, &done});
+  const runtime::EpilogueFn epilogue(take);
+  const runtime::PrologueFn prologue(make);
+  form.run(p, {&prologue, &epilogue});
   auto once = [](const std::vector<uint8_t>& v) {
     return std::all_of(v.begin(), v.end(), [](uint8_t t) { return t == 1; });
   };
@@ -97,9 +97,9 @@ void expect_same(DType dtype, Shape3 s, bool ta, bool tb, int64_t step, uint64_t
           << " ta " << ta << " tb " << tb << " step " << step << " seed " << seed << " element " << i;
   };
   compare(actual, "");
-  if (auto form = s.batch == 1 && s.m > 0 && s.n > 0 ? partwise_product(args) : nullptr)
+  if (auto form = s.batch == 1 && s.m > 0 && s.n > 0 ? fused_product(args) : nullptr)
     if constexpr (!std::is_integral_v<T>)
-      compare(told_in_parts<T>(*form, a, reinterpret_cast<std::byte*>(b.data()), s, sam, sak), "in parts ");
+      compare(fused_result<T>(*form, a, reinterpret_cast<std::byte*>(b.data()), s, sam, sak), "fused ");
 }
 
 void all_floats(Shape3 s, bool ta, bool tb, int64_t step, uint64_t seed) {

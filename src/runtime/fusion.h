@@ -1,0 +1,47 @@
+// How a product (GEMM) runs together with the kernels that are fused with it. The algorithm calls the prologue before
+// it reads rows of A and the epilogue after it completes a tile of C, each on the thread that is about to read or has
+// just written, while the data are in a cache of that core.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "runtime/thread_pool.h"
+
+namespace sheaf::runtime {
+
+// Some rows and columns of a matrix.
+struct Tile {
+  int64_t row, rows, column, columns;
+};
+// Called when a tile of C is complete, on the thread that completed it. Every element is in one tile.
+using EpilogueFn = function_ref<void(const Tile&)>;
+
+// Called before a thread reads rows [row, row + rows) of A, once for each row. Returns the address of the first; they
+// are as far apart as those of A. `keep`: the rows stay valid for later reads; with `rows == 0` returns where they will
+// be. Without `keep` they stay valid until the same thread calls again.
+using PrologueFn = function_ref<const std::byte*(int64_t row, int64_t rows, bool keep)>;
+
+// The largest array that the prologue reads, so that the algorithm can prefetch it; or none.
+struct PrologueSource {
+  const std::byte* data = nullptr;
+  int64_t row_step = 0;  // bytes from one row to the next
+};
+
+// What is fused with a product; either may be missing.
+struct Fusion {
+  const PrologueFn* prologue = nullptr;
+  const EpilogueFn* epilogue = nullptr;
+  PrologueSource source = {};
+};
+
+// A product that can run with a fusion. Any thread may run it.
+class FusedProduct {
+ public:
+  virtual ~FusedProduct() = default;
+  virtual void run(std::span<std::byte* const> buffers, const Fusion& fusion) const = 0;
+  // Whether its tiles are whole rows of C, as far as is known before it runs.
+  virtual bool completes_rows() const = 0;
+};
+
+}  // namespace sheaf::runtime
