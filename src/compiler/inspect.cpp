@@ -38,9 +38,11 @@ std::string plan_text(const runtime::Plan& plan) {
   };
   for (const runtime::Step& step : plan.steps) {
     if (auto* p = std::get_if<runtime::ProductStep>(&step)) {
-      if (p->prologue) add("prologue: ", p->prologue->launch.name, p->prologue->launch);
+      for (const auto& prologue : p->prologue)
+        add("prologue: ", prologue.launch.name, prologue.launch);
       add("", p->name, p->product);
-      if (p->epilogue) add("epilogue: ", p->epilogue->launch.name, p->epilogue->launch);
+      for (const auto& epilogue : p->epilogue)
+        add("epilogue: ", epilogue.launch.name, epilogue.launch);
       continue;
     }
     auto* launch = std::get_if<runtime::Launch>(&step);

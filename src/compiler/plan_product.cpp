@@ -172,7 +172,7 @@ void PlanBuilder::add_product(FusedProduct& p) {
   if (p.prologue) {
     const auto& [d, layouts, unit] = *p.prologue;
     step.name = ops_text(d.spec) + ", " + step.name;
-    runtime::PrologueLaunch& to = step.prologue.emplace();
+    runtime::PrologueLaunch& to = step.prologue.emplace_back();
     to.launch = add_part(*p.prologue);
     for (size_t i = 0; i < layouts.size(); ++i)
       to.row_steps.push_back(layouts[i].strides[0] * size_bytes(d.arrays[i].dtype));
@@ -186,7 +186,7 @@ void PlanBuilder::add_product(FusedProduct& p) {
   if (p.epilogue) {
     const auto& [d, layouts, unit] = *p.epilogue;
     step.name += ", " + ops_text(d.spec);
-    runtime::EpilogueLaunch& to = step.epilogue.emplace();
+    runtime::EpilogueLaunch& to = step.epilogue.emplace_back();
     to.launch = add_part(*p.epilogue);
     to.columns = p.c().sizes[2];
     to.unit = unit;

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <optional>
 
 #include "runtime/control_runner.h"
 #include "runtime/epilogue_runner.h"
@@ -51,9 +52,11 @@ void run_one(const Launch& l, const Plan& plan, const Memory& m) {
 void run_one(const ProductStep& step, const Plan& plan, const Memory& m) {
   auto start = now();
   std::optional<PrologueRunner> prologue;
-  if (step.prologue) prologue.emplace(*step.prologue, pointers(step.prologue->launch, plan, m));
+  for (const PrologueLaunch& p : step.prologue)
+    prologue.emplace(p, pointers(p.launch, plan, m));
   std::optional<EpilogueRunner> epilogue;
-  if (step.epilogue) epilogue.emplace(*step.epilogue, pointers(step.epilogue->launch, plan, m));
+  for (const EpilogueLaunch& e : step.epilogue)
+    epilogue.emplace(e, pointers(e.launch, plan, m));
   auto make = [&](int64_t row, int64_t rows, bool keep) { return prologue->make(row, rows, keep); };
   auto take = [&](const Tile& tile) { epilogue->take(tile); };
   const PrologueFn prologue_fn(make);

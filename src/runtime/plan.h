@@ -4,7 +4,6 @@
 #pragma once
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -67,10 +66,10 @@ struct EpilogueLaunch {
 struct ProductStep {
   std::string name;  // of all, for the profiler
   int64_t bytes = 0;
-  std::optional<PrologueLaunch> prologue;
+  std::vector<PrologueLaunch> prologue;  // at most one
   Launch product;
   std::shared_ptr<const FusedProduct> form;  // how it runs with them
-  std::optional<EpilogueLaunch> epilogue;
+  std::vector<EpilogueLaunch> epilogue;      // at most one
 };
 
 // Copies memory: buffer 2 i to buffer 2 i + 1, `size_bytes` each.
@@ -172,9 +171,11 @@ void each_launch(S& step, F f) {
   if (auto* launch = std::get_if<Launch>(&step)) return f(*launch);
   auto* p = std::get_if<ProductStep>(&step);
   if (!p) return;
-  if (p->prologue) f(p->prologue->launch);
+  for (auto& prologue : p->prologue)
+    f(prologue.launch);
   f(p->product);
-  if (p->epilogue) f(p->epilogue->launch);
+  for (auto& epilogue : p->epilogue)
+    f(epilogue.launch);
 }
 // The same for all steps of a plan.
 template <class F>
