@@ -22,6 +22,7 @@
 #include "kernels/kernels.h"
 #include "kernels/simd/peak.h"
 #include "runtime/kernel.h"
+#include "runtime/target.h"
 #include "runtime/thread_pool.h"
 #include "scalar/scalar_ops.h"
 #include "tensor/tensor.h"
@@ -136,7 +137,8 @@ struct Matrices {
   Ref<Buffer> memory[3], packed;
   std::shared_ptr<const runtime::PackedForm> packing;
   Shape shape;
-  std::vector<int64_t> args;
+  routines::GemmArgs<> args;
+  const routines::Arithmetic arithmetic = kernels::arithmetic_of(runtime::host_target());
   int64_t copies = 1, b_bytes, element = 0;
   mutable int64_t turn = 0;
 
@@ -158,18 +160,15 @@ struct Matrices {
       }
     }
     bool ta = s.form[0] == 'T', tb = s.form[1] == 'T';
-    args = {static_cast<int64_t>(s.dtype),
-            s.batch,
-            s.m,
-            s.n,
-            s.k,
-            s.m * s.k,
-            ta ? 1 : s.k,
-            ta ? s.m : 1,
-            s.k * s.n,
-            tb ? 1 : s.n,
-            tb ? s.k : 1};
-    if (s.form == "NP" && (packing = kernels::packed_row_form(s.dtype, s.n, s.k, s.n, 1))) {
+    args = {.dtype = s.dtype,
+            .batch = s.batch,
+            .m = s.m,
+            .n = s.n,
+            .k = s.k,
+            .a = {s.m * s.k, ta ? 1 : s.k, ta ? s.m : 1},
+            .b = {s.k * s.n, tb ? 1 : s.n, tb ? s.k : 1},
+            .result = s.dtype};
+    if (s.form == "NP" && (packing = kernels::packed_row_form(s.dtype, s.n, s.k, s.n, 1, runtime::host_target()))) {
       packed = Buffer::allocate(static_cast<size_t>(packing->bytes * copies));
       for (int64_t c = 0; c < copies; ++c)
         packing->pack(memory[1]->data(), packed->data() + c * packing->bytes);
@@ -185,7 +184,7 @@ struct Matrices {
       return packing->run(buffers);
     }
     std::byte* buffers[] = {memory[0]->data(), next_b(), memory[2]->data()};
-    kernels::find_fast_routine("contract")({buffers, args});
+    kernels::contract({buffers, arithmetic}, args);
   }
 
   // A few elements at the corners and between, by the definition, after the first run.
@@ -199,12 +198,12 @@ struct Matrices {
         return trial % 4 == 0 ? size - 1 : static_cast<int64_t>(rng() % static_cast<uint64_t>(size));
       };
       int64_t p = pick(shape.batch), i = pick(shape.m), j = pick(shape.n);
-      std::byte* buffers[] = {memory[0]->data() + (p * args[5] + i * args[6]) * element,
-                              memory[1]->data() + (p * args[8] + j * args[10]) * element,
+      std::byte* buffers[] = {memory[0]->data() + (p * args.a.batch + i * args.a.row) * element,
+                              memory[1]->data() + (p * args.b.batch + j * args.b.column) * element,
                               reinterpret_cast<std::byte*>(expected.data())};
-      std::vector<int64_t> one = args;
-      one[1] = 1, one[2] = rows, one[3] = columns, one[6] = one[10] = 0;
-      routines::find_routine("contract")({buffers, one});
+      routines::GemmArgs<> one = args;
+      one.batch = 1, one.m = rows, one.n = columns, one.a.row = one.b.column = 0;
+      routines::contract({buffers, arithmetic}, one);
       if (std::memcmp(expected.data(), memory[2]->data() + ((p * shape.m + i) * shape.n + j) * element,
                       static_cast<size_t>(element)) != 0)
         return false;

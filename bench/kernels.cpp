@@ -256,7 +256,7 @@ void time_batch() {
     double start = now_ms();
     auto object = codegen::make_native_object(kernels);
     double made = now_ms();
-    codegen::load_native_object(object, kernels::find_fast_routine);
+    codegen::load_native_object(object);
     double each = 1.0 / static_cast<double>(kernels.size());
     fmt::print("{} kernels as one object: {:.2f} ms each to make, {:.3f} ms each to load\n", kernels.size(),
                (made - start) * each, (now_ms() - made) * each);
@@ -283,7 +283,7 @@ int main(int argc, char** argv) {
     double start = now_ms();
     loop::Kernel known[] = {specialized(w)};
     auto object = codegen::make_native_object(known);
-    auto native = codegen::load_native_object(object, kernels::find_fast_routine)[0];
+    auto native = codegen::load_native_object(object)[0];
     double compile_ms = now_ms() - start;
     start = now_ms();
     codegen::make_native_object(known);

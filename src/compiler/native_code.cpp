@@ -10,7 +10,6 @@
 #include <set>
 
 #include "codegen/llvm/native.h"
-#include "kernels/kernels.h"
 
 namespace sheaf::compiler {
 namespace {
@@ -22,9 +21,7 @@ std::map<CodeKey, std::weak_ptr<const runtime::Kernel>> known;
 std::set<CodeKey> in_progress;  // GUARDED_BY(mu)
 std::atomic<uint64_t> num_made{0}, num_loaded{0};
 
-NativeCode loaded(const codegen::NativeObject& object) {
-  return codegen::load_native_object(object, kernels::find_fast_routine)[0];
-}
+NativeCode loaded(const codegen::NativeObject& object) { return codegen::load_native_object(object)[0]; }
 
 NativeCode remembered(const CodeKey& key) {
   std::lock_guard lock(mu);

@@ -19,27 +19,25 @@
 #include "graph/op_def.h"
 #include "kernels/gemm/gemm.h"
 #include "loop/ir.h"
+#include "routines/reduce/args.h"
 #include "runtime/cpu_runner.h"
+#include "runtime/target.h"
 
 namespace sheaf::compiler {
 namespace {
 
 using memory::Stored;
 
-// The arguments of the routine `contract` for a product of two matrices.
-std::vector<int64_t> contract_args(const Stored& a, const Stored& b, const Stored& c) {
-  return {static_cast<int64_t>(a.dtype),
-          1,
-          a.sizes[1],
-          b.sizes[2],
-          a.sizes[2],
-          a.strides[0],
-          a.strides[1],
-          a.strides[2],
-          b.strides[0],
-          b.strides[1],
-          b.strides[2],
-          static_cast<int64_t>(c.dtype)};
+// The arguments of a product of two matrices.
+routines::GemmArgs<> gemm_args(const Stored& a, const Stored& b, const Stored& c) {
+  return {.dtype = a.dtype,
+          .batch = 1,
+          .m = a.sizes[1],
+          .n = b.sizes[2],
+          .k = a.sizes[2],
+          .a = {a.strides[0], a.strides[1], a.strides[2]},
+          .b = {b.strides[0], b.strides[1], b.strides[2]},
+          .result = c.dtype};
 }
 
 // Whether a group reads a matrix, and nowhere but at the element at hand.
@@ -94,7 +92,7 @@ void PlanBuilder::plan_product(const FusionGroup& group) {
   // 2.
   label(group.root());
   FusedProduct p{describe_single(group.root()), std::move(prologue)};
-  p.form = kernels::fused_product(contract_args(p.a(), p.b(), p.c()));
+  p.form = kernels::fused_product(gemm_args(p.a(), p.b(), p.c()), runtime::host_target());
   // 3. and 4.
   if (group.epilogue.empty()) return add_product(p);
   const FusionGroup& epilogue = group.epilogue[0];
@@ -152,8 +150,8 @@ void PlanBuilder::plan_with_sum(FusedProduct& p, const FusionGroup& epilogue) {
       d.arrays[i].offset += blocks * (i + 1 == r.layouts.size() ? 1 : loop::kReduceBlock * r.layouts[i].strides[0]);
     add(launch_of(d, layouts_of(1, rest)));
   }
-  add(launch_of("sum_totals " + shape_text(totals.sizes), lowered_sum_of_totals(r.out.dtype), {totals, r.out},
-                {totals.sizes[0]}, d.label));
+  add(launch_of(std::string(routines::SumTotalsArgs<>::kRoutine) + " " + shape_text(totals.sizes),
+                lowered_sum_of_totals(r.out.dtype), {totals, r.out}, {totals.sizes[0]}, d.label));
 }
 
 void PlanBuilder::add_product(FusedProduct& p) {

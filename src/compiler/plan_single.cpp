@@ -6,6 +6,7 @@
 #include "graph/op_def.h"
 #include "kernels/gemm/gemm.h"
 #include "ops/table.h"
+#include "runtime/target.h"
 
 namespace sheaf::compiler {
 
@@ -51,7 +52,8 @@ PlanBuilder::PlannedLaunch PlanBuilder::describe_single(Node* n) {
   // The packed form gives results of its factors' dtype.
   bool is_row = a.sizes[0] == 1 && a.sizes[1] == 1 && a.strides[2] == 1 && n->types[0].dtype == b.dtype;
   if (is_enabled("repack") && is_row)
-    p.launch.packed = kernels::packed_row_form(b.dtype, b.sizes[2], b.sizes[1], b.strides[1], b.strides[2]);
+    p.launch.packed =
+        kernels::packed_row_form(b.dtype, b.sizes[2], b.sizes[1], b.strides[1], b.strides[2], runtime::host_target());
   return p;
 }
 

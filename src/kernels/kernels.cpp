@@ -5,26 +5,31 @@
 #include "kernels/gemm/grouped.h"
 #include "kernels/quantized/quantized.h"
 #include "kernels/sort/sort.h"
+#include "runtime/target.h"
 
 namespace sheaf::kernels {
 namespace {
 
-struct FastForm {
-  std::string_view name;
-  routines::Routine routine;
-};
-constexpr FastForm kFastForms[] = {
-    {"contract", contract},   {"contract_groups", contract_groups}, {"contract_quantized", contract_quantized},
-    {"attention", attention}, {"attention_vjp", attention_vjp},     {"sort", sort},
-    {"cumulate", cumulate},
+using routines::entry;
+
+constexpr routines::Entry kFastForms[] = {
+    entry<routines::GemmArgs<>, contract>(),
+    entry<routines::GroupedArgs<>, contract_groups>(),
+    entry<routines::QuantizedArgs<>, contract_quantized>(),
+    entry<routines::AttentionArgs<>, attention>(),
+    entry<routines::AttentionVjpArgs<>, attention_vjp>(),
+    entry<routines::SortArgs<>, sort>(),
+    entry<routines::CumulateArgs<>, cumulate>(),
 };
 
 }  // namespace
 
 routines::Routine find_fast_routine(std::string_view name) {
-  for (const FastForm& f : kFastForms)
+  for (const routines::Entry& f : kFastForms)
     if (f.name == name) return f.routine;
   return routines::find_routine(name);
 }
+
+routines::Arithmetic arithmetic_of(const runtime::Target& target) { return {.bf16_dot = target.bf16_dot}; }
 
 }  // namespace sheaf::kernels

@@ -4,11 +4,22 @@
 #pragma once
 #include <bit>
 #include <map>
+#include <string>
 #include <tuple>
+#include <type_traits>
+#include <vector>
 
 #include "loop/ir.h"
+#include "routines/pack.h"
 
 namespace sheaf::loop {
+
+// An argument of a call: a value of the kernel, or 0.
+struct CallArg {
+  ValueId value = kNoValue;
+  CallArg() = default;
+  CallArg(ValueId v) : value(v) {}
+};
 
 class Builder {
  public:
@@ -77,6 +88,16 @@ class Builder {
   void store(int buffer, V offset, V value);
   void check(V condition, int site, V payload);
   void call(std::string routine, std::vector<int32_t> buffers, std::vector<V> arguments);
+  // The routine whose arguments these are (routines/pack.h); options become constants.
+  template <template <class> class Args>
+  void call(std::vector<int32_t> buffers, const Args<CallArg>& args) {
+    call(std::string(Args<CallArg>::kRoutine), std::move(buffers), routines::pack_as(args, [&](auto x) {
+           if constexpr (std::is_same_v<decltype(x), CallArg>)
+             return x.value == kNoValue ? i64(0) : x.value;
+           else
+             return i64(static_cast<int64_t>(x));
+         }));
+  }
 
   // Opens a loop and returns its variable; `end` closes the innermost open loop.
   V begin_loop(V extent, Mark mark);

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstring>
 
-#include "routines/routine.h"
 #include "scalar/math/elementary.h"
 #include "scalar/scalar_ops.h"
 #include "support/error.h"
@@ -42,15 +41,17 @@ struct Interpreter {
   const Kernel& k;
   std::span<std::byte* const> buffers;
   CheckRecord& check;
+  routines::Arithmetic arithmetic;
   std::vector<Raw> values;
   // Leaves that statements set, by axis and by reduction.
   std::vector<std::vector<ValueId>> indices, results;
 
   Interpreter(const Kernel& kernel, std::span<std::byte* const> buffers, std::span<const int64_t> sizes,
-              CheckRecord& check)
+              CheckRecord& check, routines::Arithmetic arithmetic)
       : k(kernel),
         buffers(buffers),
         check(check),
+        arithmetic(arithmetic),
         values(kernel.values.size()),
         indices(kernel.num_axes),
         results(kernel.num_reductions) {
@@ -210,7 +211,7 @@ struct Interpreter {
           arguments.push_back(integer(a));
         routines::Routine routine = routines::find_routine(s.routine);
         INVARIANT(routine, "no routine " << s.routine);
-        routine({pointers, arguments});
+        routine({pointers, arithmetic}, arguments);
         break;
       }
     }
@@ -225,8 +226,8 @@ struct Interpreter {
 }  // namespace
 
 void run_reference(const Kernel& kernel, std::span<std::byte* const> buffers, std::span<const int64_t> sizes,
-                   CheckRecord& check) {
-  Interpreter(kernel, buffers, sizes, check).block(kernel.body);
+                   CheckRecord& check, routines::Arithmetic arithmetic) {
+  Interpreter(kernel, buffers, sizes, check, arithmetic).block(kernel.body);
 }
 
 }  // namespace sheaf::loop

@@ -4,11 +4,13 @@
 #include <span>
 
 #include "loop/ir.h"
+#include "routines/routine.h"
 
 namespace sheaf::loop {
 
-// `buffers` and `sizes` in the order of the kernel's parameters.
+// `buffers` and `sizes` in the order of the kernel's parameters; `arithmetic` is that of the target whose bits are
+// wanted.
 void run_reference(const Kernel& kernel, std::span<std::byte* const> buffers, std::span<const int64_t> sizes,
-                   CheckRecord& check);
+                   CheckRecord& check, routines::Arithmetic arithmetic = {});
 
 }  // namespace sheaf::loop

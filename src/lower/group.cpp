@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/lower_ctx.h"
+#include "routines/reduce/args.h"
 
 namespace sheaf::lower {
 namespace {
@@ -299,9 +300,9 @@ loop::Kernel lower_group(const GroupSpec& spec) {
 }
 
 loop::Kernel lower_sum_of_totals(DType dtype) {
-  Builder b("sum_totals");
+  Builder b(std::string(routines::SumTotalsArgs<>::kRoutine));
   int totals = b.buffer(dtype, false), sum = b.buffer(dtype, true);
-  b.call("sum_totals", {totals, sum}, {b.i64(static_cast<int64_t>(dtype)), b.size()});
+  b.call({totals, sum}, routines::SumTotalsArgs<loop::CallArg>{dtype, b.size()});
   return b.finish();
 }
 

@@ -1,6 +1,8 @@
 // Attention as one op, so that no T x S matrix is stored, neither forward nor backward, and its reverse as another.
 // What they compute, to the bit, is said in routines/attention/args.h. Gradients of what is rare (the mask, the scale,
 // the gradient itself) are composed of other ops, and so have derivatives of every order.
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "loop/builder.h"
@@ -57,39 +59,46 @@ std::vector<TensorType> infer_attention_vjp(const InferCtx& c) {
 }
 
 // In the order of routines::AttentionArgs.
-void lower(LowerCtx& c, const char* routine, size_t mask, std::initializer_list<int> more) {
-  using V = LowerCtx::V;
-  std::vector<int> buffers;
-  for (const auto& a : c.in)
-    buffers.push_back(a.buffer);
-  for (const auto& a : c.out)
-    buffers.push_back(a.buffer);
+template <size_t rank>
+std::array<loop::CallArg, rank> strides(const LowerCtx::Array& a) {
+  std::array<loop::CallArg, rank> out;
+  std::copy_n(a.strides.begin(), rank, out.begin());
+  return out;
+}
+
+// The arguments that attention and its reverse share.
+template <template <class> class Args>
+Args<loop::CallArg> attention_args(LowerCtx& c, size_t mask) {
   const auto &q = c.in[kQ], &k = c.in[kK], &v = c.in[kV];
-  auto kind = c.in.size() <= mask               ? routines::MaskKind::None
-              : c.in[mask].dtype == DType::Bool ? routines::MaskKind::Bool
-                                                : routines::MaskKind::Added;
-  std::vector<V> args = {c.b.i64(static_cast<int64_t>(q.dtype)),
-                         c.b.i64(c.attrs.flag("causal")),
-                         c.b.i64(static_cast<int64_t>(kind)),
-                         q.sizes[0],
-                         q.sizes[1],
-                         k.sizes[1],
-                         q.sizes[2],
-                         k.sizes[2],
-                         q.sizes[3],
-                         v.sizes[3]};
-  auto strides = [&](const LowerCtx::Array& a) { args.insert(args.end(), a.strides.begin(), a.strides.end()); };
-  for (int i : {kQ, kK, kV})
-    strides(c.in[i]);
-  for (int i : {kScale, kOffset, kWindow})
-    args.push_back(c.in[i].rank() ? c.in[i].strides[0] : c.b.i64(0));
-  if (kind != routines::MaskKind::None)
-    strides(c.in[mask]);
-  else
-    args.insert(args.end(), 4, c.b.i64(0));
-  for (int i : more)
-    strides(c.in[i]);
-  c.b.call(routine, std::move(buffers), std::move(args));
+  auto along_batch = [&](int i) { return c.in[i].rank() ? loop::CallArg(c.in[i].strides[0]) : loop::CallArg(); };
+  Args<loop::CallArg> a{};
+  a.dtype = q.dtype;
+  a.causal = c.attrs.flag("causal");
+  a.mask = c.in.size() <= mask               ? routines::MaskKind::None
+           : c.in[mask].dtype == DType::Bool ? routines::MaskKind::Bool
+                                             : routines::MaskKind::Added;
+  a.batch = q.sizes[0], a.heads = q.sizes[1], a.groups = k.sizes[1];
+  a.rows = q.sizes[2], a.columns = k.sizes[2], a.depth = q.sizes[3], a.width = v.sizes[3];
+  a.q = strides<4>(q), a.k = strides<4>(k), a.v = strides<4>(v);
+  a.scale = along_batch(kScale), a.offset = along_batch(kOffset), a.window = along_batch(kWindow);
+  if (a.mask != routines::MaskKind::None) a.mask_strides = strides<4>(c.in[mask]);
+  return a;
+}
+
+std::vector<int32_t> all_buffers(const LowerCtx& c) {
+  std::vector<int32_t> out;
+  for (const auto& a : c.in)
+    out.push_back(a.buffer);
+  for (const auto& a : c.out)
+    out.push_back(a.buffer);
+  return out;
+}
+
+void lower(LowerCtx& c) { c.b.call(all_buffers(c), attention_args<routines::AttentionArgs>(c, kMask)); }
+void lower_vjp(LowerCtx& c) {
+  auto args = attention_args<routines::AttentionVjpArgs>(c, kReverseMask);
+  args.lse = strides<3>(c.in[kLse]), args.delta = strides<3>(c.in[kDelta]), args.dy = strides<4>(c.in[kDy]);
+  c.b.call(all_buffers(c), args);
 }
 
 Operand heads_first(Operand x) { return transpose(std::move(x), {0, 2, 1, 3}); }
@@ -282,7 +291,7 @@ const OpDef kOps[] = {
      .infer = infer_attention,
      .vjp = differentiable(vjp_attention),
      .batch = batch_attention,
-     .lower = [](LowerCtx& c) { lower(c, "attention", kMask, {}); },
+     .lower = lower,
      .cases = {.list = attention_cases}},
     {.name = "attention_vjp",
      .kind = OpKind::Contract,
@@ -291,7 +300,7 @@ const OpDef kOps[] = {
      .infer = infer_attention_vjp,
      .vjp = differentiable(vjp_attention_vjp),
      .batch = batch_attention,
-     .lower = [](LowerCtx& c) { lower(c, "attention_vjp", kReverseMask, {kLse, kDelta, kDy}); },
+     .lower = lower_vjp,
      .cases = {.list = attention_vjp_cases}},
 };
 

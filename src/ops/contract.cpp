@@ -4,6 +4,7 @@
 #include "ops/lower_ctx.h"
 #include "ops/rules.h"
 #include "ops/table.h"
+#include "routines/gemm/args.h"
 
 namespace sheaf::ops {
 namespace {
@@ -32,10 +33,16 @@ std::vector<TensorType> infer_wide_dot(const InferCtx& c) {
 
 void lower_dot(LowerCtx& c) {
   const auto &a = c.in[0], &b = c.in[1];
-  c.b.call("contract", {a.buffer, b.buffer, c.out[0].buffer},
-           {c.b.i64(static_cast<int64_t>(a.dtype)), a.sizes[0], a.sizes[1], b.sizes[2], a.sizes[2], a.strides[0],
-            a.strides[1], a.strides[2], b.strides[0], b.strides[1], b.strides[2],
-            c.b.i64(static_cast<int64_t>(c.out[0].dtype))});
+  c.b.call({a.buffer, b.buffer, c.out[0].buffer}, routines::GemmArgs<loop::CallArg>{
+                                                      .dtype = a.dtype,
+                                                      .batch = a.sizes[0],
+                                                      .m = a.sizes[1],
+                                                      .n = b.sizes[2],
+                                                      .k = a.sizes[2],
+                                                      .a = {a.strides[0], a.strides[1], a.strides[2]},
+                                                      .b = {b.strides[0], b.strides[1], b.strides[2]},
+                                                      .result = c.out[0].dtype,
+                                                  });
 }
 
 void vjp_dot(VjpCtx& c) {

@@ -5,6 +5,7 @@
 #include "ops/lower_ctx.h"
 #include "ops/rules.h"
 #include "ops/table.h"
+#include "routines/linalg/args.h"
 
 namespace sheaf::ops {
 namespace {
@@ -28,22 +29,23 @@ std::vector<TensorType> infer_svd(const InferCtx& c) {
 }
 
 // Contiguous.
-void lower_eigh(LowerCtx& c) {
-  c.b.call("eigh", {c.in[0].buffer, c.out[0].buffer, c.out[1].buffer},
-           {c.b.i64(static_cast<int64_t>(c.in[0].dtype)), c.in[0].sizes[0], c.in[0].sizes[1]});
+template <template <class> class Args>
+void lower_square(LowerCtx& c) {
+  const auto& a = c.in[0];
+  std::vector<int32_t> buffers{a.buffer};
+  for (const auto& out : c.out)
+    buffers.push_back(out.buffer);
+  c.b.call(std::move(buffers), Args<loop::CallArg>{{a.dtype, a.sizes[0], a.sizes[1]}});
 }
 void lower_svd(LowerCtx& c) {
-  c.b.call("svd", {c.in[0].buffer, c.out[0].buffer, c.out[1].buffer, c.out[2].buffer},
-           {c.b.i64(static_cast<int64_t>(c.in[0].dtype)), c.in[0].sizes[0], c.in[0].sizes[1], c.in[0].sizes[2]});
+  const auto& a = c.in[0];
+  c.b.call({a.buffer, c.out[0].buffer, c.out[1].buffer, c.out[2].buffer},
+           routines::SvdArgs<loop::CallArg>{a.dtype, a.sizes[0], a.sizes[1], a.sizes[2]});
 }
-
 void lower_solve(LowerCtx& c) {
-  c.b.call("solve", {c.in[0].buffer, c.in[1].buffer, c.out[0].buffer},
-           {c.b.i64(static_cast<int64_t>(c.in[0].dtype)), c.in[0].sizes[0], c.in[0].sizes[1], c.in[1].sizes[2]});
-}
-void lower_square(LowerCtx& c, std::string routine) {
-  c.b.call(std::move(routine), {c.in[0].buffer, c.out[0].buffer},
-           {c.b.i64(static_cast<int64_t>(c.in[0].dtype)), c.in[0].sizes[0], c.in[0].sizes[1]});
+  const auto &a = c.in[0], &b = c.in[1];
+  c.b.call({a.buffer, b.buffer, c.out[0].buffer},
+           routines::SolveArgs<loop::CallArg>{a.dtype, a.sizes[0], a.sizes[1], b.sizes[2]});
 }
 
 Operand as_row(const Operand& x) { return expand_axis(x, 1); }
@@ -129,7 +131,7 @@ const OpDef kOps[] = {
      .infer = infer_eigh,
      .vjp = differentiable(vjp_eigh),
      .batch = batch_first_axis,
-     .lower = lower_eigh,
+     .lower = lower_square<routines::EighArgs>,
      .cases = {.list = square_cases}},
     {.name = "svd",
      .kind = OpKind::Ordered,
@@ -156,7 +158,7 @@ const OpDef kOps[] = {
      .infer = [](const InferCtx& c) { return std::vector<TensorType>{{c.inputs[0].dtype, {c.inputs[0].sizes[0]}}}; },
      .vjp = differentiable(vjp_det),
      .batch = batch_first_axis,
-     .lower = [](LowerCtx& c) { lower_square(c, "det"); },
+     .lower = lower_square<routines::DetArgs>,
      .cases = {.list = square_cases}},
     {.name = "cholesky",
      .kind = OpKind::Ordered,
@@ -165,7 +167,7 @@ const OpDef kOps[] = {
      .infer = infer_same,
      .vjp = differentiable(vjp_cholesky),
      .batch = batch_first_axis,
-     .lower = [](LowerCtx& c) { lower_square(c, "cholesky"); },
+     .lower = lower_square<routines::CholeskyArgs>,
      .cases = {.list = square_cases}},
 };
 

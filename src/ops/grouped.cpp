@@ -1,6 +1,8 @@
 // Products of groups of rows with a matrix for each group, where the sizes of the groups are data, and its reverse.
 // What they compute, to the bit, is said in routines/gemm/grouped.h. Each is the other's derivative, so both have
 // derivatives of every order.
+#include "routines/gemm/grouped.h"
+
 #include <fmt/format.h>
 
 #include "loop/builder.h"
@@ -59,7 +61,7 @@ std::vector<TensorType> widened(const InferCtx& c) {
 
 enum Site { kNegative, kTooMany };
 
-// The counts are checked first; arguments are in the order of routines::GroupedArgs.
+// The counts are checked first.
 void lower(LowerCtx& c, bool outer) {
   constexpr int64_t kFar = int64_t{1} << 40;  // more rows than there are, and sums of such counts do not overflow
   auto& b = c.b;
@@ -74,12 +76,24 @@ void lower(LowerCtx& c, bool outer) {
   b.check(b.ge(least, b.i64(0)), kNegative, least);
   b.check(b.le(all, rows), kTooMany, all);
   b.end();
-  std::vector<LowerCtx::V> args{
-      b.i64(static_cast<int64_t>(x.dtype)), b.i64(outer), batch, rows, groups, x.sizes[2], other.sizes.back()};
-  for (const auto* array : {&counts, &x, &other})
-    args.insert(args.end(), array->strides.begin(), array->strides.end());
-  args.push_back(b.i64(static_cast<int64_t>(c.out[0].dtype)));
-  b.call("contract_groups", {x.buffer, other.buffer, counts.buffer, c.out[0].buffer}, std::move(args));
+  const auto& os = other.strides;
+  routines::GroupedArgs<loop::CallArg> args{
+      .dtype = x.dtype,
+      .outer = outer,
+      .batch = batch,
+      .rows = rows,
+      .groups = groups,
+      .k = x.sizes[2],
+      .n = other.sizes.back(),
+      .counts = {counts.strides[0], counts.strides[1]},
+      .x = {x.strides[0], x.strides[1], x.strides[2]},
+      .result = c.out[0].dtype,
+  };
+  if (outer)
+    args.other = {.batch = os[0], .row = os[1], .column = os[2]};
+  else
+    args.other = {os[0], os[1], os[2], os[3]};
+  b.call({x.buffer, other.buffer, counts.buffer, c.out[0].buffer}, args);
 }
 
 std::string counts_text(const CheckCtx& c) {

@@ -6,6 +6,7 @@
 #include "ops/lower_ctx.h"
 #include "ops/rules.h"
 #include "ops/table.h"
+#include "routines/sort/args.h"
 
 namespace sheaf::ops {
 namespace {
@@ -25,9 +26,9 @@ std::vector<TensorType> infer_top(const InferCtx& c) {
 
 // [rows, n], contiguous.
 void lower_in_order(LowerCtx& c, bool descending) {
-  c.b.call("sort", {c.in[0].buffer, c.out[0].buffer, c.out[1].buffer},
-           {c.b.i64(static_cast<int64_t>(c.in[0].dtype)), c.in[0].sizes[0], c.in[0].sizes[1], c.b.i64(descending),
-            c.out[0].sizes[1]});
+  const auto& x = c.in[0];
+  c.b.call({x.buffer, c.out[0].buffer, c.out[1].buffer},
+           routines::SortArgs<loop::CallArg>{x.dtype, x.sizes[0], x.sizes[1], descending, c.out[0].sizes[1]});
 }
 void lower_sort(LowerCtx& c) { lower_in_order(c, c.attrs.flag("descending")); }
 void lower_top(LowerCtx& c) { lower_in_order(c, true); }
@@ -43,9 +44,10 @@ void vjp_sort(VjpCtx& c) {
 
 // [outer, n, inner], contiguous.
 void lower_cumulate(LowerCtx& c) {
-  c.b.call("cumulate", {c.in[0].buffer, c.out[0].buffer},
-           {c.b.i64(static_cast<int64_t>(c.in[0].dtype)), c.in[0].sizes[0], c.in[0].sizes[1], c.in[0].sizes[2],
-            c.b.i64(c.attrs.integer("what"))});
+  const auto& x = c.in[0];
+  c.b.call({x.buffer, c.out[0].buffer},
+           routines::CumulateArgs<loop::CallArg>{x.dtype, x.sizes[0], x.sizes[1], x.sizes[2],
+                                                 static_cast<routines::Running>(c.attrs.integer("what"))});
 }
 
 Operand running_sum_from_the_end(Operand g) { return flip(cumulate(flip(std::move(g), 1), 1, 0), 1); }

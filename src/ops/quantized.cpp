@@ -35,20 +35,23 @@ std::vector<TensorType> infer(const InferCtx& c) {
   return {{x.dtype, {x.sizes[0], x.sizes[1], scales.sizes[2]}}};
 }
 
-// In the order of routines::QuantizedArgs.
 void lower(LowerCtx& c) {
   const auto &x = c.in[0], &values = c.in[1], &scales = c.in[2];
-  std::vector<LowerCtx::V> args{c.b.i64(static_cast<int64_t>(x.dtype)),
-                                c.b.i64(has_four_bits(values.dtype)),
-                                x.sizes[0],
-                                x.sizes[1],
-                                scales.sizes[2],
-                                values.sizes[1],
-                                values.sizes[3],
-                                values.sizes[5]};
-  for (const auto* array : {&x, &values, &scales})
-    args.insert(args.end(), array->strides.begin(), array->strides.end());
-  c.b.call("contract_quantized", {x.buffer, values.buffer, scales.buffer, c.out[0].buffer}, args);
+  const auto &xs = x.strides, &vs = values.strides, &ss = scales.strides;
+  c.b.call({x.buffer, values.buffer, scales.buffer, c.out[0].buffer},
+           routines::QuantizedArgs<loop::CallArg>{
+               .dtype = x.dtype,
+               .four_bits = has_four_bits(values.dtype),
+               .batch = x.sizes[0],
+               .m = x.sizes[1],
+               .n = scales.sizes[2],
+               .groups = values.sizes[1],
+               .rows = values.sizes[3],
+               .deep = values.sizes[5],
+               .x = {xs[0], xs[1], xs[2]},
+               .values = {vs[0], vs[1], vs[2], vs[3], vs[4], vs[5]},
+               .scales = {ss[0], ss[1], ss[2]},
+           });
 }
 
 // [B * groups, rows, N]

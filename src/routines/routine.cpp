@@ -11,30 +11,26 @@
 namespace sheaf::routines {
 namespace {
 
-struct Definition {
-  std::string_view name;
-  Routine routine;
-};
-constexpr Definition kDefinitions[] = {
-    {"attention", attention},
-    {"attention_vjp", attention_vjp},
-    {"contract", contract},
-    {"contract_groups", contract_groups},
-    {"contract_quantized", contract_quantized},
-    {"sort", sort},
-    {"cumulate", cumulate},
-    {"sum_totals", sum_totals},
-    {"eigh", eigh},
-    {"svd", svd},
-    {"solve", solve},
-    {"det", det},
-    {"cholesky", cholesky},
+constexpr Entry kDefinitions[] = {
+    entry<GemmArgs<>, contract>(),
+    entry<GroupedArgs<>, contract_groups>(),
+    entry<QuantizedArgs<>, contract_quantized>(),
+    entry<AttentionArgs<>, attention>(),
+    entry<AttentionVjpArgs<>, attention_vjp>(),
+    entry<SortArgs<>, sort>(),
+    entry<CumulateArgs<>, cumulate>(),
+    entry<SumTotalsArgs<>, sum_totals>(),
+    entry<EighArgs<>, eigh>(),
+    entry<SvdArgs<>, svd>(),
+    entry<SolveArgs<>, solve>(),
+    entry<DetArgs<>, det>(),
+    entry<CholeskyArgs<>, cholesky>(),
 };
 
 }  // namespace
 
 Routine find_routine(std::string_view name) {
-  for (const Definition& d : kDefinitions)
+  for (const Entry& d : kDefinitions)
     if (d.name == name) return d.routine;
   return nullptr;
 }

@@ -7,19 +7,37 @@
 #include <span>
 #include <string_view>
 
+#include "routines/pack.h"
+
 namespace sheaf::routines {
 
-// What a `call` statement passes: the addresses of its buffers, and sizes, strides and options as numbers. The args.h
-// of a family says what they mean.
-struct CallArgs {
+// The facts of a target that decide bits; of all that processors differ in, only these.
+struct Arithmetic {
+  bool bf16_dot = false;  // sums of bf16 products are formed as dot-product instructions do (scalar/bf16_dot.h)
+};
+
+// What a call runs on, beside its arguments.
+struct Call {
   std::span<std::byte* const> buffers;
-  std::span<const int64_t> args;
+  Arithmetic arithmetic;
   template <class T>
   T* buffer(int i) const {
     return reinterpret_cast<T*>(buffers[i]);
   }
 };
-using Routine = void (*)(const CallArgs&);
+
+// A routine as a `call` statement runs it: with its arguments as the list of numbers that pack.h makes of them.
+using Routine = void (*)(const Call& call, std::span<const int64_t> args);
+
+// An entry of a table of routines: `function` by the name of its arguments, which the routine unpacks for it.
+struct Entry {
+  std::string_view name;
+  Routine routine;
+};
+template <class Args, void (*function)(const Call&, const Args&)>
+constexpr Entry entry() {
+  return {Args::kRoutine, [](const Call& call, std::span<const int64_t> args) { function(call, unpack<Args>(args)); }};
+}
 
 // The definition of the routine, or nullptr when there is none of that name.
 Routine find_routine(std::string_view name);

@@ -1,43 +1,18 @@
 #include "scalar/bf16_dot.h"
 
-#include <atomic>
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <utility>
 
-#if defined(__aarch64__)
-#include <sys/auxv.h>
-#ifndef HWCAP2_BF16
-#define HWCAP2_BF16 (1 << 14)
-#endif
-#endif
-
 namespace sheaf::scalar {
 
-bool has_bf16_instructions() {
-#if defined(__aarch64__)
-  static const bool has = (getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0;
-  return has;
-#elif defined(__x86_64__)
-  static const bool has = __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512bw");
-  return has;
-#else
-  return false;
-#endif
-}
-
 namespace {
-
-std::atomic<bool>& in_pairs() {
-  static std::atomic<bool> pairs = has_bf16_instructions();
-  return pairs;
-}
 
 constexpr float kSmallest = std::numeric_limits<float>::min();
 
 float without_subnormal(float x) { return std::fabs(x) < kSmallest ? std::copysign(0.0f, x) : x; }
-float widened(scalar::BFloat16 x) { return without_subnormal(scalar::convert<float>(x)); }
+float widened(BFloat16 x) { return without_subnormal(convert<float>(x)); }
 
 #if defined(__x86_64__)
 // sum + a b, rounded once.
@@ -72,17 +47,12 @@ float add(float a, float b) {
   return to_odd(sum, rest);
 }
 
-float multiply(scalar::BFloat16 a, scalar::BFloat16 b) { return to_odd(double(widened(a)) * widened(b), 0); }
+float multiply(BFloat16 a, BFloat16 b) { return to_odd(double(widened(a)) * widened(b), 0); }
 #endif
 
 }  // namespace
 
-bool bf16_in_pairs() { return in_pairs().load(std::memory_order_relaxed); }
-
-WithoutPairs::WithoutPairs() : before_(in_pairs().exchange(false)) {}
-WithoutPairs::~WithoutPairs() { in_pairs().store(before_); }
-
-float add_pair(float sum, scalar::BFloat16 a0, scalar::BFloat16 b0, scalar::BFloat16 a1, scalar::BFloat16 b1) {
+float bf16_dot(float sum, BFloat16 a0, BFloat16 b0, BFloat16 a1, BFloat16 b1) {
 #if defined(__x86_64__)
   return add_product(add_product(sum, widened(a1), widened(b1)), widened(a0), widened(b0));
 #else

@@ -79,6 +79,8 @@ using CppTypeOf = typename CppType<d>::type;
 template <class T>
 inline constexpr bool kIsFloat = std::is_floating_point_v<T>;
 template <class T>
+inline constexpr bool kIsNarrowFloat = std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>;
+template <class T>
 inline constexpr bool kIsCompute =
     std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t> ||
     std::is_same_v<T, uint32_t> || std::is_same_v<T, bool>;

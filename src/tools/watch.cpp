@@ -208,18 +208,19 @@ std::string compiled_blame() {
   return out;
 }
 
-// --max-autotune: each product with the milliseconds of every way to it, the chosen one marked.
+// --max-autotune: each product with the milliseconds of every algorithm, the chosen one marked.
 std::string autotune_text() {
   std::vector<kernels::TunedWork> all = kernels::tuned_work();
   auto measured = std::count_if(all.begin(), all.end(), [](const auto& t) { return t.measured; });
   std::string out = fmt::format("\nAutotune: {} products, {} measured now, {} known\n", all.size(), measured,
                                 std::ssize(all) - measured);
   if (!all.empty())
-    out += "  gain  product [m x k x n, strides of both]: milliseconds of each way, the usual one first, * chosen\n";
+    out +=
+        "  gain  product [m x k x n, strides of both]: milliseconds of each algorithm, the default first, * chosen\n";
   for (const kernels::TunedWork& t : all) {
-    out += fmt::format("  {:4.2f}x {}:", t.ways[0].ms / t.ways[t.chosen].ms, t.work);
-    for (size_t i = 0; i < t.ways.size(); ++i)
-      out += fmt::format("  {}{} {:.4f}", i == t.chosen ? "*" : "", t.ways[i].name, t.ways[i].ms);
+    out += fmt::format("  {:4.2f}x {}:", t.timings[0].ms / t.timings[t.chosen].ms, t.work);
+    for (size_t i = 0; i < t.timings.size(); ++i)
+      out += fmt::format("  {}{} {:.4f}", i == t.chosen ? "*" : "", t.timings[i].algorithm, t.timings[i].ms);
     out += "\n";
   }
   return out;

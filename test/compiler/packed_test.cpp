@@ -11,6 +11,7 @@
 #include "kernels/gemm/gemm.h"
 #include "ops/apply.h"
 #include "ops/table.h"
+#include "runtime/target.h"
 #include "trace/traced.h"
 
 namespace sheaf::compiler {
@@ -22,7 +23,7 @@ using runtime::packed_stats;
 constexpr int64_t kSize = 512;
 // What packing the matrix takes where that is done at all.
 int64_t packed_bytes() {
-  auto form = kernels::packed_row_form(DType::BF16, kSize, kSize, kSize, 1);
+  auto form = kernels::packed_row_form(DType::BF16, kSize, kSize, kSize, 1, runtime::host_target());
   return form ? form->bytes : 0;
 }
 

@@ -14,6 +14,7 @@
 #include "op_cases.h"
 #include "passes/loop/expand_math.h"
 #include "passes/loop/specialize.h"
+#include "runtime/target.h"
 #include "runtime/thread_pool.h"
 
 namespace sheaf::ops {
@@ -116,7 +117,7 @@ const runtime::Kernel& native_kernel(const loop::Kernel& kernel, std::span<const
   if (!entry) {
     kernels[0] = passes::expand_math(kernels[0]);
     loop::verify(kernels[0]);
-    entry = codegen::load_native_object(codegen::make_native_object(kernels), kernels::find_fast_routine)[0];
+    entry = codegen::load_native_object(codegen::make_native_object(kernels))[0];
   }
   return *entry;
 }
@@ -125,7 +126,8 @@ void compare(const OpDef& op, const OpCase& c, const std::vector<Tensor>& in) {
   Launch l = canonical(op, c, in);
   loop::Kernel kernel = kernel_of(op, l);
   loop::verify(kernel);
-  Outcome reference = outcome(l, [&](auto&... args) { loop::run_reference(kernel, args...); });
+  Outcome reference = outcome(
+      l, [&](auto&... args) { loop::run_reference(kernel, args..., kernels::arithmetic_of(runtime::host_target())); });
   auto block = codegen::BlockKernel::compile(kernel);
   Outcome actual = outcome(l, [&](auto&... args) { block->run(args...); });
   Outcome native = actual;

@@ -43,7 +43,8 @@ TEST(CompilerOptions, AutotuneMeasuresOnceAndChangesNoBit) {
   // A file that was cut off or written over is worth what is left of it.
   for (const auto& e : fs::directory_iterator(s.dir() / ".cache/sheaf"))
     if (e.path().extension() == ".lines")
-      s.write(fs::relative(e.path(), s.dir()), "f32 100x128x100 128,1 1,128\tflat\tturned=0.1\nnonsense\nf32 40x30x2");
+      s.write(fs::relative(e.path(), s.dir()),
+              "f32 100x128x100 128,1 1,128\tunpacked-a\tunpacked-b=0.1\nnonsense\nf32 40x30x2");
   Result damaged = s.run("--max-autotune p.shf");
   EXPECT_TRUE(contains(damaged.err, "2 measured now, 0 known")) << damaged.err;
   EXPECT_EQ(damaged.out, plain);

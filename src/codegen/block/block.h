@@ -6,12 +6,15 @@
 #include <vector>
 
 #include "loop/ir.h"
+#include "runtime/target.h"
 
 namespace sheaf::codegen {
 
 class BlockKernel {
  public:
-  static std::shared_ptr<const BlockKernel> compile(loop::Kernel kernel);
+  // For a target: what decides bits of the routines it calls comes from there.
+  static std::shared_ptr<const BlockKernel> compile(loop::Kernel kernel,
+                                                    const runtime::Target& target = runtime::host_target());
   virtual ~BlockKernel() = default;
   // Keeps the first failed check (by index) in `check`.
   virtual void run(std::span<std::byte* const> buffers, std::span<const int64_t> sizes,

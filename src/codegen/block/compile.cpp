@@ -590,6 +590,10 @@ class Compiler {
 
 }  // namespace
 
-std::unique_ptr<Program> compile(const loop::Kernel& kernel) { return Compiler(kernel).finish(); }
+std::unique_ptr<Program> compile(const loop::Kernel& kernel, routines::Arithmetic arithmetic) {
+  auto program = Compiler(kernel).finish();
+  program->arithmetic = arithmetic;
+  return program;
+}
 
 }  // namespace sheaf::codegen::block

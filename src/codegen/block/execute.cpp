@@ -183,7 +183,7 @@ void run_call(const Step& s, Context& c) {
     buffers[i] = c.buffers[site.buffers[i]];
   for (size_t i = 0; i < site.arguments.size(); ++i)
     arguments[i] = integer(c, site.arguments[i]);
-  site.routine({{buffers, site.buffers.size()}, {arguments, site.arguments.size()}});
+  site.routine({{buffers, site.buffers.size()}, c.program->arithmetic}, {arguments, site.arguments.size()});
 }
 
 void execute(const Program& p, std::span<std::byte* const> buffers, std::span<const int64_t> sizes,

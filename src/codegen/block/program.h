@@ -36,13 +36,14 @@ struct Program {
   std::vector<uint64_t> scalars;  // constants are in place
   std::vector<Id> sizes;          // scalar of each run-time size, or kNoId
   std::vector<std::unique_ptr<CallSite>> calls;
+  routines::Arithmetic arithmetic;  // of the routines that they call
   std::vector<std::unique_ptr<Cost>> costs;
 };
 
 // What steps cost here.
 inline constexpr loop::WorkRates kRates{.element = 0.3, .elementary = 2, .start = 6, .scalar = 3, .call = 1000};
 
-std::unique_ptr<Program> compile(const loop::Kernel& kernel);
+std::unique_ptr<Program> compile(const loop::Kernel& kernel, routines::Arithmetic arithmetic);
 
 // Steps that run other steps (execute.cpp).
 void run_serial(const Step&, Context&);  // a: extent, out: index

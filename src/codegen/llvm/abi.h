@@ -49,6 +49,7 @@ struct CallSite {
   routines::Routine routine;
   std::vector<int32_t> buffers;
   size_t num_arguments;
+  routines::Arithmetic arithmetic;
 };
 
 // The first three fields are read by generated code.

@@ -4,6 +4,7 @@
 
 #include "codegen/llvm/abi.h"
 #include "codegen/llvm/loader.h"
+#include "kernels/kernels.h"
 
 namespace sheaf::codegen {
 namespace {
@@ -33,7 +34,7 @@ class NativeKernel final : public runtime::Kernel {
 }  // namespace
 
 std::vector<std::shared_ptr<const runtime::Kernel>> load_native_object(const NativeObject& object,
-                                                                       FindRoutine find_routine) {
+                                                                       const runtime::Target& target) {
   auto code = std::make_shared<const native::LoadedCode>(object.elf);
   std::vector<std::shared_ptr<const runtime::Kernel>> out;
   for (size_t i = 0; i < object.calls.size(); ++i) {
@@ -41,10 +42,10 @@ std::vector<std::shared_ptr<const runtime::Kernel>> load_native_object(const Nat
     if (!entry) throw std::runtime_error("native code: a kernel is missing");
     std::vector<CallSite> calls;
     for (const NativeObject::Call& c : object.calls[i]) {
-      routines::Routine routine = find_routine(c.routine);
+      routines::Routine routine = kernels::find_fast_routine(c.routine);
       if (!routine || c.buffers.size() > native::kMaxCallBuffers)
         throw std::runtime_error("native code: no routine " + c.routine);
-      calls.push_back({routine, c.buffers, c.num_arguments});
+      calls.push_back({routine, c.buffers, c.num_arguments, kernels::arithmetic_of(target)});
     }
     out.push_back(std::make_shared<NativeKernel>(code, reinterpret_cast<native::Entry>(const_cast<void*>(entry)),
                                                  std::move(calls)));

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "loop/ir.h"
-#include "routines/routine.h"
 #include "runtime/kernel.h"
+#include "runtime/target.h"
 
 namespace sheaf::codegen {
 
@@ -35,9 +35,8 @@ NativeObject make_native_object(std::span<const loop::Kernel> kernels);
 // What LLVM is given and what it makes of it, for people: LLVM's IR, or assembly.
 enum class NativeText : uint8_t { Ir, Assembly };
 std::string native_text(const loop::Kernel& kernel, NativeText what);
-// The kernels of an object, ready to run; throws std::runtime_error when it is damaged.
-using FindRoutine = routines::Routine (*)(std::string_view);
-std::vector<std::shared_ptr<const runtime::Kernel>> load_native_object(const NativeObject& object,
-                                                                       FindRoutine find_routine);
+// The kernels of an object, ready to run on its target; throws std::runtime_error when it is damaged.
+std::vector<std::shared_ptr<const runtime::Kernel>> load_native_object(
+    const NativeObject& object, const runtime::Target& target = runtime::host_target());
 
 }  // namespace sheaf::codegen

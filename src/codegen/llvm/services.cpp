@@ -56,7 +56,7 @@ void call(Context* c, int64_t number, const int64_t* arguments) {
   for (size_t i = 0; i < site.buffers.size(); ++i)
     buffers[i] = c->buffers[site.buffers[i]];
   try {
-    site.routine({{buffers, site.buffers.size()}, {arguments, site.num_arguments}});
+    site.routine({{buffers, site.buffers.size()}, site.arithmetic}, {arguments, site.num_arguments});
   } catch (...) {
     if (!c->error) c->error = std::current_exception();
   }

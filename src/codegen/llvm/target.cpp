@@ -1,4 +1,6 @@
 // This computer as a target of LLVM: its features, and modules to object files.
+#include "runtime/target.h"
+
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
@@ -11,7 +13,6 @@
 #include <llvm/TargetParser/SubtargetFeature.h>
 
 #include "codegen/llvm/emit.h"
-#include "scalar/bf16_dot.h"
 #include "support/error.h"
 
 namespace sheaf::codegen {
@@ -41,8 +42,8 @@ struct Machine {
     // The name of a processor implies scalable vectors where the system may hide them.
     for (const char* name : {"sve", "sve2", "sme"})
       if (!can(name)) list.AddFeature(name, false);
-    list.AddFeature("bf16", scalar::has_bf16_instructions());
-    host = {.lanes = 4, .fma = true, .f16 = true, .bf16 = scalar::has_bf16_instructions(), .aarch64 = true};
+    list.AddFeature("bf16", runtime::host_target().bf16_dot);
+    host = {.lanes = 4, .fma = true, .f16 = true, .bf16 = runtime::host_target().bf16_dot, .aarch64 = true};
 #else
     const bool widest = can("avx512f") && can("avx512bw") && can("avx512dq") && can("avx512vl");
     host = {.lanes = widest        ? 16

@@ -1,10 +1,10 @@
-// The fast forms of routines/attention/args.h.
+// Attention and its reverse, fast: the bits of routines/attention/args.h.
 #pragma once
-#include "routines/routine.h"
+#include "routines/attention/args.h"
 
 namespace sheaf::kernels {
 
-void attention(const routines::CallArgs& c);
-void attention_vjp(const routines::CallArgs& c);
+void attention(const routines::Call& call, const routines::AttentionArgs<>& args);
+void attention_vjp(const routines::Call& call, const routines::AttentionVjpArgs<>& args);
 
 }  // namespace sheaf::kernels

@@ -17,13 +17,13 @@ namespace {
 template <class S, class T>
 class Reverse {
  public:
-  Reverse(const routines::CallArgs& c) : a_(c.args), buffers_(c.buffers) {
-    lse_ = reinterpret_cast<const T*>(buffers_[6]);
-    delta_ = reinterpret_cast<const T*>(buffers_[7]);
-    int out = a_.mask == MaskKind::None ? 9 : 10;
-    dq_ = reinterpret_cast<S*>(buffers_[out]);
-    dk_ = reinterpret_cast<S*>(buffers_[out + 1]);
-    dv_ = reinterpret_cast<S*>(buffers_[out + 2]);
+  Reverse(const routines::Call& call, const AttentionVjpArgs<>& args) : a_(args), call_(call) {
+    lse_ = call_.buffer<const T>(6);
+    delta_ = call_.buffer<const T>(7);
+    const int out = a_.first_result(a_.kMaskBuffer);
+    dq_ = call_.buffer<S>(out);
+    dk_ = call_.buffer<S>(out + 1);
+    dv_ = call_.buffer<S>(out + 2);
     depth_ = round_up(a_.depth, kern_.lanes);
     width_ = round_up(a_.width, kern_.lanes);
     row_groups_ = pieces(a_.rows, kAttentionRows);
@@ -86,7 +86,7 @@ class Reverse {
     heads.clear();
     groups.resize(count);
     for (int64_t h = 0; h < per_group; ++h)
-      heads.emplace_back(a_, buffers_, b, g * per_group + h);
+      heads.emplace_back(a_, call_, a_.kMaskBuffer, b, g * per_group + h);
     Workspace<T> memory(rows * (a_.depth + 2 * depth_ + a_.width + width_ + 2) + 2 * kArea +
                         kAttentionBlock * (2 * depth_ + a_.width + width_) + 13 * Workspace<T>::kAlign);
     T *qt = memory.take(rows * a_.depth), *q = memory.take(rows * depth_), *dq = memory.take(rows * depth_);
@@ -100,7 +100,7 @@ class Reverse {
               h = g * per_group + which, at = i * kAttentionRows;
       int64_t n = std::min(kAttentionRows, a_.rows - first);
       const Head<S, T>& head = heads[which];
-      Rows<S, T> dys{reinterpret_cast<const S*>(buffers_[8]) + b * a_.dy[0] + h * a_.dy[2], a_.dy[1], a_.dy[3]};
+      Rows<S, T> dys{call_.buffer<const S>(8) + b * a_.dy[0] + h * a_.dy[2], a_.dy[1], a_.dy[3]};
       Group group{&head,
                   first,
                   n,
@@ -189,8 +189,8 @@ class Reverse {
                      a_.heads * a_.depth);
   }
 
-  AttentionArgs a_;
-  std::span<std::byte* const> buffers_;
+  const AttentionVjpArgs<>& a_;
+  const routines::Call& call_;
   const AttentionKernels<T>& kern_ = attention_kernels<T>();
   int64_t depth_, width_, row_groups_, blocks_;
   const T *lse_, *delta_;
@@ -199,6 +199,6 @@ class Reverse {
 
 }  // namespace
 
-void attention_vjp(const routines::CallArgs& c) { run_attention<Reverse>(c); }
+void attention_vjp(const routines::Call& call, const AttentionVjpArgs<>& args) { run_attention<Reverse>(call, args); }
 
 }  // namespace sheaf::kernels

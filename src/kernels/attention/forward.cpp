@@ -34,10 +34,10 @@ struct Sums {
 template <class S, class T>
 class Forward {
  public:
-  Forward(const routines::CallArgs& c) : a_(c.args), buffers_(c.buffers) {
-    int out = a_.mask == MaskKind::None ? 6 : 7;
-    y_ = reinterpret_cast<S*>(buffers_[out]);
-    lse_ = reinterpret_cast<T*>(buffers_[out + 1]);
+  Forward(const routines::Call& call, const AttentionArgs<>& args) : a_(args), call_(call) {
+    const int out = a_.first_result();
+    y_ = call_.buffer<S>(out);
+    lse_ = call_.buffer<T>(out + 1);
     padded_ = round_up(a_.width, kern_.lanes);
   }
 
@@ -108,7 +108,7 @@ class Forward {
 
   Task task_at(int64_t t, int64_t parts) const {
     int64_t head = t / parts, first = t % parts * task_rows_, b = head / a_.heads, h = head % a_.heads;
-    return {b, h, first, std::min(task_rows_, a_.rows - first), Head<S, T>(a_, buffers_, b, h)};
+    return {b, h, first, std::min(task_rows_, a_.rows - first), Head<S, T>(a_, call_, a_.kMaskBuffer, b, h)};
   }
 
   // A row alone lies as it is, filled up to whole chains.
@@ -271,8 +271,8 @@ class Forward {
       lse_[at + i * a_.heads] = lse[i];
   }
 
-  AttentionArgs a_;
-  std::span<std::byte* const> buffers_;
+  const AttentionArgs<>& a_;
+  const routines::Call& call_;
   const AttentionKernels<T>& kern_ = attention_kernels<T>();
   int64_t padded_, task_rows_ = kTaskRows;
   S* y_;
@@ -281,6 +281,6 @@ class Forward {
 
 }  // namespace
 
-void attention(const routines::CallArgs& c) { run_attention<Forward>(c); }
+void attention(const routines::Call& call, const AttentionArgs<>& args) { run_attention<Forward>(call, args); }
 
 }  // namespace sheaf::kernels

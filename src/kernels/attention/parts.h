@@ -18,6 +18,7 @@
 namespace sheaf::kernels {
 
 using routines::AttentionArgs;
+using routines::AttentionVjpArgs;
 using routines::ColumnRange;
 using routines::kAttentionBlock;
 using routines::kAttentionRows;
@@ -184,29 +185,27 @@ struct Views {
 // One head of one element of the batch.
 template <class S, class T>
 struct Head {
-  const AttentionArgs& a;
+  const AttentionArgs<>& a;
   T scale;
   routines::Sight sight;
   Rows<S, T> q, k, v;
   const std::byte* mask;  // at row 0, column 0
 
-  Head(const AttentionArgs& a, std::span<std::byte* const> buffers, int64_t b, int64_t h)
+  Head(const AttentionArgs<>& a, const routines::Call& call, int mask_buffer, int64_t b, int64_t h)
       : a(a),
-        scale(reinterpret_cast<const T*>(buffers[3])[b * a.scale]),
-        sight(a, reinterpret_cast<const int64_t*>(buffers[4])[b * a.offset],
-              reinterpret_cast<const int64_t*>(buffers[5])[b * a.window]) {
+        scale(call.buffer<const T>(3)[b * a.scale]),
+        sight(a, call.buffer<const int64_t>(4)[b * a.offset], call.buffer<const int64_t>(5)[b * a.window]) {
     int64_t g = h / a.heads_per_group();
-    auto rows = [&](int buffer, const int64_t* strides, int64_t head) {
-      return Rows<S, T>{reinterpret_cast<const S*>(buffers[buffer]) + b * strides[0] + head * strides[1], strides[2],
-                        strides[3]};
+    auto rows = [&](int buffer, const std::array<int64_t, 4>& strides, int64_t head) {
+      return Rows<S, T>{call.buffer<const S>(buffer) + b * strides[0] + head * strides[1], strides[2], strides[3]};
     };
     q = rows(0, a.q, h);
     k = rows(1, a.k, g);
     v = rows(2, a.v, g);
     mask = nullptr;
     if (a.mask != MaskKind::None)
-      mask = buffers[a.lse ? 9 : 6] + (b * a.mask_strides[0] + h * a.mask_strides[1]) *
-                                          static_cast<int64_t>(a.mask == MaskKind::Bool ? 1 : sizeof(S));
+      mask = call.buffers[mask_buffer] + (b * a.mask_strides[0] + h * a.mask_strides[1]) *
+                                             static_cast<int64_t>(a.mask == MaskKind::Bool ? 1 : sizeof(S));
   }
 
   const bool* shown(int64_t i) const { return reinterpret_cast<const bool*>(mask) + i * a.mask_strides[2]; }
@@ -258,13 +257,13 @@ inline void panels(int64_t begin, int64_t end, int64_t lanes, F&& f) {
 
 // S is what memory holds, T what is computed in.
 template <template <class, class> class Work>
-void run_attention(const routines::CallArgs& c) {
-  switch (static_cast<DType>(c.args[0])) {
-    case DType::F32: return Work<float, float>(c).run();
-    case DType::F64: return Work<double, double>(c).run();
-    case DType::BF16: return Work<BFloat16, float>(c).run();
-    case DType::F16: return Work<Float16, float>(c).run();
-    default: INVARIANT(false, "attention of dtype " << c.args[0]);
+void run_attention(const routines::Call& c, const auto& args) {
+  switch (args.dtype) {
+    case DType::F32: return Work<float, float>(c, args).run();
+    case DType::F64: return Work<double, double>(c, args).run();
+    case DType::BF16: return Work<BFloat16, float>(c, args).run();
+    case DType::F16: return Work<Float16, float>(c, args).run();
+    default: INVARIANT(false, "attention of dtype " << name_of(args.dtype));
   }
 }
 

@@ -1,8 +1,8 @@
 // Ways to C[M,N] = A[M,K] B[K,N] by the register tiles of micro_kernels.h; those of few rows are in few_rows.h. They
 // differ in what they copy and in what threads share; all give the bits of routines/gemm's definition. S is what memory
-// holds, T what is computed in: float for the narrow floats, else S. Algorithms
-// that take an epilogue call it after they complete a tile of C. Those that take a Fusion also call its prologue before
-// they read rows of A, once for each row.
+// holds, T what is computed in: float for the narrow floats, else S. Each tells `done`, if it is given, of parts of C
+// that are complete, by the thread that completed them. Those that are given what is beside them also ask for the rows
+// of A that they are about to read, where they need each but once or can tell that they come back.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace sheaf::kernels {
 
-using runtime::EpilogueFn;
 using runtime::Fusion;
+using runtime::EpilogueFn;
 
-// A as the prologue makes it, for rows [row, row + rows). `keep`: they can be read later as well, with the same A.
+// A while some of its rows are read. `again`: and later on, when no rows are asked for any more.
 template <class S>
 Operand<S> with_rows(const Operand<S>& a, const Fusion& fusion, int64_t row, int64_t rows, bool keep = false) {
   if (!fusion.prologue) return a;
@@ -27,42 +27,40 @@ Operand<S> with_rows(const Operand<S>& a, const Fusion& fusion, int64_t row, int
 // one is asked for. Transposed operands only change how packing reads. `place` is that of the grid of tasks among the
 // best.
 template <class T, class S>
-void tall_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int place = 0,
-                  const Fusion& fusion = {});
+void gemm_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int place = 0,
+                 const Fusion& fusion = {});
 
 // One block of k, many rows: all of B is packed and stays near, and C is written block of rows by block of rows.
 template <class T, class S>
-void shallow_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
-                     const Fusion& fusion = {});
-// Whether that is the way: B stays in the second-level cache, and C does not. Sizes are those of their elements.
-bool is_shallow(int64_t m, int64_t n, int64_t k, size_t packed_size, size_t result_size);
+void gemm_shallow(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
+                  const Fusion& fusion = {});
 
 // Both by matrix instructions, where there are some (scalar/bf16_dot.h); the first is for any product of several rows
 // and columns.
-void pairs_product(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t m, int64_t n, int64_t k,
+void gemm_bf16_dot(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t m, int64_t n, int64_t k,
                    const Fusion& fusion = {});
-void shallow_pairs_product(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t m, int64_t n,
+void gemm_shallow_bf16_dot(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t m, int64_t n,
                            int64_t k, const Fusion& fusion = {});
 
 // Many rows, few columns, rows of A contiguous: A is read where it is, and B packed.
 template <class T, class S>
-void flat_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
-                  const Fusion& fusion = {});
+void gemm_unpacked_a(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
+                     const Fusion& fusion = {});
 
 // Some rows, columns of B contiguous: B is read where it is, and A packed.
 template <class T, class S>
-void turned_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
-                    const EpilogueFn* epilogue = nullptr);
+void gemm_unpacked_b(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
+                     const EpilogueFn* epilogue = nullptr);
 
 // Rows of both factors contiguous along C, as in the gradient of a weight: nothing is packed, sums are carried along k.
 template <class T>
-void outer_product(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k,
-                   const EpilogueFn* epilogue = nullptr);
+void gemm_outer(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k,
+                const EpilogueFn* epilogue = nullptr);
 
 // B fits in the caches near the core and k in one block; rows or columns of A are contiguous. A is read where it is,
 // and B too where its rows are contiguous and end with a vector.
 template <class T>
-void small_product(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k,
-                   const Fusion& fusion = {});
+void gemm_small(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k,
+                const Fusion& fusion = {});
 
 }  // namespace sheaf::kernels

@@ -15,14 +15,14 @@
 namespace sheaf::kernels {
 namespace {
 
-constexpr double kRoundsMs = 40;  // for all ways together
+constexpr double kRoundsMs = 40;  // for all algorithms together
 constexpr int kLeastRounds = 3, kMostRounds = 40;
-constexpr double kClearly = 0.98;          // of the usual way's time: less is no gain that would be seen again
+constexpr double kClearly = 0.98;          // of the default's time: less is no gain that would be seen again
 constexpr int64_t kStaysCached = 1 << 20;  // bytes that the step before leaves in a cache near the core
 constexpr int64_t kForgotten = 64 << 20;   // bytes that push everything else out
 
 struct Hash {
-  size_t operator()(const ProductWork& w) const {
+  size_t operator()(const GemmKey& w) const {
     int64_t words[] = {static_cast<int64_t>(w.dtype), w.m, w.n, w.k, w.a_minor, w.a_k, w.b_minor, w.b_k};
     return XXH3_64bits(words, sizeof words);
   }
@@ -31,22 +31,22 @@ struct Hash {
 std::atomic<bool> enabled{false};
 std::mutex measuring;  // one piece of work at a time, or they would disturb each other
 std::shared_mutex mu;
-std::unordered_map<ProductWork, size_t, Hash> chosen;  // GUARDED_BY(mu)
-std::unordered_map<std::string, TunedWork> known;      // GUARDED_BY(mu): from earlier runs, by the name of the work
-std::vector<TunedWork> met;                            // GUARDED_BY(mu)
-std::function<void(const std::string&)> tell;          // GUARDED_BY(mu)
-std::string only;                                      // for tests, in one thread
+std::unordered_map<GemmKey, size_t, Hash> chosen;  // GUARDED_BY(mu)
+std::unordered_map<std::string, TunedWork> known;  // GUARDED_BY(mu): from earlier runs, by the name of the work
+std::vector<TunedWork> met;                        // GUARDED_BY(mu)
+std::function<void(const std::string&)> tell;      // GUARDED_BY(mu)
+std::string only;                                  // for tests, in one thread
 
-std::string text_of(const ProductWork& w) {
+std::string text_of(const GemmKey& w) {
   return fmt::format("{} {}x{}x{} {},{} {},{}", sheaf::name_of(w.dtype), w.m, w.k, w.n, w.a_minor, w.a_k, w.b_k,
                      w.b_minor);
 }
 
-// A line: the name of the work, then each way with its milliseconds, the chosen one first; between them tabs.
+// A line: the name of the work, the chosen algorithm, then each algorithm with its milliseconds; between them tabs.
 std::string line_of(const TunedWork& t) {
-  std::string out = t.work + "\t" + t.ways[t.chosen].name;
-  for (const auto& way : t.ways)
-    out += fmt::format("\t{}={:.6f}", way.name, way.ms);
+  std::string out = t.work + "\t" + t.timings[t.chosen].algorithm;
+  for (const auto& timing : t.timings)
+    out += fmt::format("\t{}={:.6f}", timing.algorithm, timing.ms);
   return out;
 }
 
@@ -66,8 +66,8 @@ std::optional<TunedWork> from_line(std::string_view line) {
     if (equal == parts[i].npos) return std::nullopt;
     std::string_view number = parts[i].substr(equal + 1), name = parts[i].substr(0, equal);
     if (std::from_chars(number.begin(), number.end(), ms).ptr != number.end() || number.empty()) return std::nullopt;
-    if (name == parts[1]) out.chosen = out.ways.size(), found = true;
-    out.ways.push_back({std::string(name), ms});
+    if (name == parts[1]) out.chosen = out.timings.size(), found = true;
+    out.timings.push_back({std::string(name), ms});
   }
   return found ? std::optional(out) : std::nullopt;
 }
@@ -84,22 +84,22 @@ double median(std::vector<double> x) {
   return *middle;
 }
 
-// Runs ways in turns and gives the median of each. What is larger than the near caches comes from memory, as it does in
-// a program.
+// Runs algorithms alternately and gives the median of each. What is larger than the caches near the core comes from
+// memory, as it does in a program.
 class Stopwatch {
  public:
-  Stopwatch(const ProductWork& w, runtime::function_ref<void(size_t)> run)
+  Stopwatch(const GemmKey& w, runtime::function_ref<void(size_t)> run)
       : run_(run), far_((w.m * w.k + w.k * w.n + w.m * w.n) * int64_t(size_bytes(w.dtype)) > kStaysCached) {
     if (far_) memory_.resize(kForgotten / sizeof(uint64_t));
   }
 
-  std::vector<double> in_turns(const std::vector<size_t>& ways) {
-    std::vector<std::vector<double>> times(ways.size());
+  std::vector<double> alternate(const std::vector<size_t>& algorithms) {
+    std::vector<std::vector<double>> times(algorithms.size());
     double spent = 0;
     for (int round = 0; round < kLeastRounds || (round < kMostRounds && spent < kRoundsMs); ++round)
-      for (size_t i = 0; i < ways.size(); ++i) {
+      for (size_t i = 0; i < algorithms.size(); ++i) {
         if (far_) forget();
-        times[i].push_back(ms_of([&] { run_(ways[i]); }));
+        times[i].push_back(ms_of([&] { run_(algorithms[i]); }));
         spent += times[i].back();
       }
     std::vector<double> out;
@@ -119,19 +119,19 @@ class Stopwatch {
   std::vector<uint64_t> memory_;
 };
 
-TunedWork measure(const ProductWork& work, std::span<const std::string_view> ways,
+TunedWork measure(const GemmKey& work, std::span<const std::string_view> algorithms,
                   runtime::function_ref<void(size_t)> run) {
   TunedWork out{text_of(work), {}, 0, true};
   std::vector<size_t> all;
-  for (size_t i = 0; i < ways.size(); ++i)
+  for (size_t i = 0; i < algorithms.size(); ++i)
     run(i), all.push_back(i);
   Stopwatch watch(work, run);
-  std::vector<double> times = watch.in_turns(all);
-  for (size_t i = 0; i < ways.size(); ++i)
-    out.ways.push_back({std::string(ways[i]), times[i]});
+  std::vector<double> times = watch.alternate(all);
+  for (size_t i = 0; i < algorithms.size(); ++i)
+    out.timings.push_back({std::string(algorithms[i]), times[i]});
   size_t best = std::min_element(times.begin(), times.end()) - times.begin();
   if (best != 0 && times[best] < kClearly * times[0]) {
-    std::vector<double> again = watch.in_turns({0, best});
+    std::vector<double> again = watch.alternate({0, best});
     if (again[1] < kClearly * again[0]) out.chosen = best;
   }
   return out;
@@ -156,24 +156,24 @@ std::vector<TunedWork> tuned_work() {
 }
 
 namespace {
-thread_local int usual_ways = 0;
+thread_local int without_tuning = 0;
 }
 
-UsualWays::UsualWays() { ++usual_ways; }
-UsualWays::~UsualWays() { --usual_ways; }
+WithoutTuning::WithoutTuning() { ++without_tuning; }
+WithoutTuning::~WithoutTuning() { --without_tuning; }
 
-bool tuning() { return enabled.load(std::memory_order_relaxed) && usual_ways == 0; }
+bool tuning() { return enabled.load(std::memory_order_relaxed) && without_tuning == 0; }
 
-void set_only_way(std::string_view name) {
+void force_algorithm(std::string_view name) {
   only = name;
   enabled = !only.empty();
 }
 
-size_t fastest_way(const ProductWork& work, std::span<const std::string_view> ways,
-                   runtime::function_ref<void(size_t)> run) {
+size_t fastest_algorithm(const GemmKey& work, std::span<const std::string_view> algorithms,
+                         runtime::function_ref<void(size_t)> run) {
   if (!only.empty()) {
-    size_t i = std::find(ways.begin(), ways.end(), only) - ways.begin();
-    return i < ways.size() ? i : 0;
+    size_t i = std::find(algorithms.begin(), algorithms.end(), only) - algorithms.begin();
+    return i < algorithms.size() ? i : 0;
   }
   auto look = [&]() -> std::optional<size_t> {
     std::shared_lock lock(mu);
@@ -188,9 +188,9 @@ size_t fastest_way(const ProductWork& work, std::span<const std::string_view> wa
     std::shared_lock lock(mu);
     if (auto at = known.find(text_of(work)); at != known.end()) found = at->second;
   }
-  // The ways of another build may be others.
-  auto same = [&] { return std::ranges::equal(found.ways, ways, {}, &TunedWork::Way::name); };
-  if (!same()) found = measure(work, ways, run);
+  // Another build may have other algorithms.
+  auto same = [&] { return std::ranges::equal(found.timings, algorithms, {}, &TunedWork::Timing::algorithm); };
+  if (!same()) found = measure(work, algorithms, run);
   std::unique_lock lock(mu);
   chosen.emplace(work, found.chosen);
   met.push_back(found);

@@ -1,6 +1,6 @@
-// Which of several ways is the fastest for a piece of work, found by trying them (--max-autotune). All ways give the
-// same bits, so what is measured can change the speed alone. The first way is the usual one, and another must beat it
-// twice: among all, and again in turns with it.
+// Which algorithm is the fastest for a product, found by timing them (--max-autotune). All give the same bits, so a
+// measurement can change speed alone. The first algorithm is the default, and another must beat it twice: among all,
+// and again in alternation with it. Thread-safe.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -16,40 +16,41 @@ namespace sheaf::kernels {
 
 struct TunedWork {
   std::string work;
-  struct Way {
-    std::string name;
+  struct Timing {
+    std::string algorithm;
     double ms;
   };
-  std::vector<Way> ways;  // the usual one first
+  std::vector<Timing> timings;  // the default first
   size_t chosen = 0;
   bool measured = false;  // by this process
 };
 
-// From now on ways are measured. `known` holds lines of earlier runs; `found` is told each new one, to be kept.
+// From now on algorithms are timed. `known` holds lines of earlier runs; `found` is called with each new line, to be
+// kept.
 void start_tuning(std::string_view known, std::function<void(const std::string& line)> found);
 // All work that was done since, in the order in which it was met.
 std::vector<TunedWork> tuned_work();
 
 bool tuning();
-// While one lives, its thread takes the usual ways: where sizes are data, each new one would be measured.
-class UsualWays {
+// While one lives, its thread takes the default algorithms: where sizes are data, each new one would be measured.
+class WithoutTuning {
  public:
-  UsualWays();
-  ~UsualWays();
-  UsualWays(const UsualWays&) = delete;
-  UsualWays& operator=(const UsualWays&) = delete;
+  WithoutTuning();
+  ~WithoutTuning();
+  WithoutTuning(const WithoutTuning&) = delete;
+  WithoutTuning& operator=(const WithoutTuning&) = delete;
 };
-// For tests: the way of this name wherever it is among the ways, without measuring; empty for none.
-void set_only_way(std::string_view name);
+// For tests: the algorithm of this name wherever it works, without measuring; empty for none.
+void force_algorithm(std::string_view name);
 
 // A product of matrices [m, k] and [k, n] with their strides.
-struct ProductWork {
+struct GemmKey {
   DType dtype;
   int64_t m, n, k, a_minor, a_k, b_minor, b_k;
-  friend bool operator==(const ProductWork&, const ProductWork&) = default;
+  friend bool operator==(const GemmKey&, const GemmKey&) = default;
 };
-// The place among `ways` of the fastest. run(i) does the whole work that way.
-size_t fastest_way(const ProductWork& work, std::span<const std::string_view> ways,
-                   runtime::function_ref<void(size_t)> run);
+// The index of the fastest among `algorithms`. run(i) runs the whole product by number i.
+size_t fastest_algorithm(const GemmKey& work, std::span<const std::string_view> algorithms,
+                         runtime::function_ref<void(size_t)> run);
 
 }  // namespace sheaf::kernels

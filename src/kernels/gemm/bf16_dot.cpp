@@ -9,9 +9,9 @@
 
 namespace sheaf::kernels {
 
-const PairKernels& pair_kernels() {
+const Bf16DotKernels& bf16_dot_kernels() {
 #if defined(__aarch64__) || defined(__x86_64__)
-  return kPairKernels;
+  return kBf16DotKernels;
 #else
   INVARIANT(false, "no instructions for products of bf16");
 #endif

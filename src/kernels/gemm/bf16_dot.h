@@ -9,17 +9,18 @@
 
 namespace sheaf::kernels {
 
-struct PairKernels {
+struct Bf16DotKernels {
   using Packed = BFloat16;
-  static constexpr int64_t kAskDepth = 8, kAsks = 3;  // for every eight k a tile asks for lines at `at` and once and
-                                                      // twice `step` behind it, then moves on by `turn`
+  static constexpr int64_t kPrefetchDepth = 8,
+                           kPrefetches = 3;  // for every eight k a tile asks for lines at `at` and once and
+                                             // twice `step` behind it, then moves on by `turn`
 #if defined(__aarch64__)
   static constexpr int64_t kTogether = 4;  // k of a row that lie together: packed operands are [k / 4][rows][4]
 #else
   static constexpr int64_t kTogether = 2;
 #endif
   using Tiles = void (*)(int64_t tiles, int64_t k, const Packed* a, const Packed* b, float* c, int64_t ldc, bool first,
-                         Ahead ahead);
+                         Prefetch ahead);
   int64_t rows, middle_rows, columns, lanes;
   double cycles;  // of the largest tile for each k
   // As `pack` in packing.h, in that order; k is filled up with zeros.
@@ -33,6 +34,6 @@ struct PairKernels {
 };
 
 // Where scalar::bf16_in_pairs() alone.
-const PairKernels& pair_kernels();
+const Bf16DotKernels& bf16_dot_kernels();
 
 }  // namespace sheaf::kernels

@@ -12,18 +12,18 @@ namespace {
 
 #include "kernels/simd/bf16_dot_begin.h"
 
-constexpr int kPairRows = 14, kPairMiddle = 8,
-              kPairVectors = 2;  // 28 accumulators + 2 loads + 1 broadcast: 31 of 32 registers
-constexpr int kPairLanes = 16, kPairElements = 2 * kPairLanes;  // columns of a vector, and elements
+constexpr int kDotRows = 14, kDotMiddle = 8,
+              kDotVectors = 2;  // 28 accumulators + 2 loads + 1 broadcast: 31 of 32 registers
+constexpr int kDotLanes = 16, kDotElements = 2 * kDotLanes;  // columns of a vector, and elements
 
 // sums[i][v] += the products of a pair of each row with those of the columns.
 template <int kRows, int kVectors>
-inline __attribute__((always_inline)) void multiply_pairs(__m512 (&sums)[kRows][kVectors], const BFloat16* a,
-                                                          const BFloat16* b) {
+inline __attribute__((always_inline)) void multiply_dot(__m512 (&sums)[kRows][kVectors], const BFloat16* a,
+                                                        const BFloat16* b) {
   __m512i y[kVectors];
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v)
-    y[v] = _mm512_loadu_si512(b + v * kPairElements);
+    y[v] = _mm512_loadu_si512(b + v * kDotElements);
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
     int32_t pair;
@@ -37,9 +37,9 @@ inline __attribute__((always_inline)) void multiply_pairs(__m512 (&sums)[kRows][
 
 // A tile; see packed_tile in micro_kernels_code.h. While it begins it asks for its rows of c.
 template <int kRows, int kVectors>
-inline __attribute__((always_inline)) void pair_tile(int64_t k, const BFloat16* a, const BFloat16* b, float* c,
-                                                     int64_t ldc, bool first, const Ahead& ahead) {
-  constexpr int64_t kSteps = PairKernels::kAskDepth / 2, kSoon = 4 * 32;  // elements of four lines
+inline __attribute__((always_inline)) void dot_tile(int64_t k, const BFloat16* a, const BFloat16* b, float* c,
+                                                    int64_t ldc, bool first, const Prefetch& ahead) {
+  constexpr int64_t kSteps = Bf16DotKernels::kPrefetchDepth / 2, kSoon = 4 * 32;  // elements of four lines
   __m512 sums[kRows][kVectors];
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i)
@@ -49,17 +49,17 @@ inline __attribute__((always_inline)) void pair_tile(int64_t k, const BFloat16* 
   const std::byte* ask = ahead.at;
   auto step = [&]() __attribute__((always_inline)) {
     __builtin_prefetch(a + kSoon);
-    multiply_pairs(sums, a, b);
-    a += 2 * kRows, b += kVectors * kPairElements;
+    multiply_dot(sums, a, b);
+    a += 2 * kRows, b += kVectors * kDotElements;
   };
   const int64_t steps = k / 2, whole = steps / kSteps;
   for (int64_t s = 0; s < whole; ++s) {
     if (s < kRows)
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v)
-        __builtin_prefetch(c + s * ldc + v * kPairLanes, 1);
+        __builtin_prefetch(c + s * ldc + v * kDotLanes, 1);
 #pragma GCC unroll 3
-    for (int i = 0; i < PairKernels::kAsks; ++i)
+    for (int i = 0; i < Bf16DotKernels::kPrefetches; ++i)
       __builtin_prefetch(ask + i * ahead.step, 0, 2);
     ask += ahead.turn;
 #pragma GCC unroll 1
@@ -72,24 +72,24 @@ inline __attribute__((always_inline)) void pair_tile(int64_t k, const BFloat16* 
   for (int i = 0; i < kRows; ++i)
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      float* to = c + i * ldc + v * kPairLanes;
+      float* to = c + i * ldc + v * kDotLanes;
       _mm512_storeu_ps(to, _mm512_add_ps(first ? _mm512_setzero_ps() : _mm512_loadu_ps(to), sums[i][v]));
     }
 }
 
 template <int kRows, int kVectors>
-void pair_tiles(int64_t tiles, int64_t k, const BFloat16* a, const BFloat16* b, float* c, int64_t ldc, bool first,
-                Ahead ahead) {
+void dot_tiles(int64_t tiles, int64_t k, const BFloat16* a, const BFloat16* b, float* c, int64_t ldc, bool first,
+               Prefetch ahead) {
   for (; tiles > 0; --tiles, a += k * kRows, c += kRows * ldc) {
-    pair_tile<kRows, kVectors>(k, a, b, c, ldc, first, ahead);
+    dot_tile<kRows, kVectors>(k, a, b, c, ldc, first, ahead);
     ahead.pass(1);
   }
 }
 
-void pair_tiles_beside(int64_t tiles, int64_t k, const BFloat16* a, const BFloat16* b, float* c, int64_t ldc,
-                       bool first, Ahead ahead) {
-  for (; tiles > 0; --tiles, b += k * kPairVectors * kPairLanes, c += kPairVectors * kPairLanes) {
-    pair_tile<kPairRows, kPairVectors>(k, a, b, c, ldc, first, ahead);
+void dot_tiles_across(int64_t tiles, int64_t k, const BFloat16* a, const BFloat16* b, float* c, int64_t ldc, bool first,
+                      Prefetch ahead) {
+  for (; tiles > 0; --tiles, b += k * kDotVectors * kDotLanes, c += kDotVectors * kDotLanes) {
+    dot_tile<kDotRows, kDotVectors>(k, a, b, c, ldc, first, ahead);
     ahead.pass(1);
   }
 }
@@ -102,19 +102,19 @@ void pack_twos(BFloat16* dst, const Operand<BFloat16>& src, int64_t i0, int64_t 
   const BFloat16* from = src.at(i0, l0);
   if (src.k == 1) {
     // 16 pairs of 16 rows are turned in registers.
-    for (int64_t l = 0; l < k; l += kPairElements)
-      for (int64_t i = 0; i < width; i += kPairLanes) {
-        __m512 rows[kPairLanes];
+    for (int64_t l = 0; l < k; l += kDotElements)
+      for (int64_t i = 0; i < width; i += kDotLanes) {
+        __m512 rows[kDotLanes];
 #pragma GCC unroll 16
-        for (int r = 0; r < kPairLanes; ++r)
+        for (int r = 0; r < kDotLanes; ++r)
           rows[r] =
               i + r < used
                   ? _mm512_castsi512_ps(_mm512_maskz_loadu_epi16(first_bits(k - l), from + (i + r) * src.minor + l))
                   : _mm512_setzero_ps();
         avx512::Simd<float>::transpose(rows);
         BFloat16* to = dst + l * width + 2 * i;
-        const __mmask16 there = static_cast<__mmask16>(first_bits(std::min<int64_t>(kPairLanes, width - i)));
-        const int64_t pairs = std::min<int64_t>(kPairLanes, pieces(k - l, 2));
+        const __mmask16 there = static_cast<__mmask16>(first_bits(std::min<int64_t>(kDotLanes, width - i)));
+        const int64_t pairs = std::min<int64_t>(kDotLanes, pieces(k - l, 2));
         for (int64_t p = 0; p < pairs; ++p, to += 2 * width)
           _mm512_mask_storeu_ps(to, there, rows[p]);
       }
@@ -123,20 +123,20 @@ void pack_twos(BFloat16* dst, const Operand<BFloat16>& src, int64_t i0, int64_t 
   if (src.minor == 1) {
     // Two rows are zipped, 32 columns of them at a time.
     const __m512i low = _mm512_load_si512(&kZipOrder);
-    const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(kPairLanes));
+    const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(kDotLanes));
     for (int64_t l = 0; l < k; l += 2)
-      for (int64_t i = 0; i < width; i += kPairElements) {
+      for (int64_t i = 0; i < width; i += kDotElements) {
         const BFloat16* row = from + l * src.k + i;
         const __mmask32 there = first_bits(used - i), both = l + 1 < k ? there : 0;
         const __m512i even = _mm512_maskz_loadu_epi16(there, row),
                       odd = _mm512_maskz_loadu_epi16(both, row + (both ? src.k : 0));
         BFloat16* to = dst + l * width + 2 * i;
-        _mm512_mask_storeu_epi32(to, static_cast<__mmask16>(first_bits(std::min<int64_t>(kPairLanes, width - i))),
+        _mm512_mask_storeu_epi32(to, static_cast<__mmask16>(first_bits(std::min<int64_t>(kDotLanes, width - i))),
                                  _mm512_permutex2var_epi16(even, low, odd));
-        if (width - i > kPairLanes)
+        if (width - i > kDotLanes)
           _mm512_mask_storeu_epi32(
-              to + kPairElements,
-              static_cast<__mmask16>(first_bits(std::min<int64_t>(kPairLanes, width - i - kPairLanes))),
+              to + kDotElements,
+              static_cast<__mmask16>(first_bits(std::min<int64_t>(kDotLanes, width - i - kDotLanes))),
               _mm512_permutex2var_epi16(even, high, odd));
       }
     return;
@@ -147,19 +147,19 @@ void pack_twos(BFloat16* dst, const Operand<BFloat16>& src, int64_t i0, int64_t 
 }
 
 template <int kRows>
-constexpr std::array<PairKernels::Tiles, 3> pair_tiles_of() {
-  return {pair_tiles<kRows, 1>, pair_tiles<kRows, 2>, nullptr};
+constexpr std::array<Bf16DotKernels::Tiles, 3> dot_tiles_of() {
+  return {dot_tiles<kRows, 1>, dot_tiles<kRows, 2>, nullptr};
 }
 
-constexpr PairKernels kPairKernels{
-    kPairRows,
-    kPairMiddle,
-    kPairVectors * kPairLanes,
-    kPairLanes,
-    kPairRows * kPairVectors / 4.0,
+constexpr Bf16DotKernels kBf16DotKernels{
+    kDotRows,
+    kDotMiddle,
+    kDotVectors * kDotLanes,
+    kDotLanes,
+    kDotRows * kDotVectors / 4.0,
     pack_twos,
-    {pair_tiles_of<2>(), pair_tiles_of<4>(), pair_tiles_of<kPairMiddle>(), pair_tiles_of<kPairRows>()},
-    pair_tiles_beside};
+    {dot_tiles_of<2>(), dot_tiles_of<4>(), dot_tiles_of<kDotMiddle>(), dot_tiles_of<kDotRows>()},
+    dot_tiles_across};
 
 #include "kernels/simd/bf16_dot_end.h"
 

@@ -28,19 +28,21 @@ inline void multiply(float32x4_t& sums, uint16x8_t rows, uint16x8_t columns) {
 #define SHEAF_COLUMNS(s0, s1, s2, s3, y, next, offset, meanwhile) \
   SHEAF_MMA(s0, 0, y)                                             \
   SHEAF_LOAD(next, "%[b]", offset) SHEAF_MMA(s1, 1, y) SHEAF_MMA(s2, 2, y) meanwhile SHEAF_MMA(s3, 3, y)
-#define SHEAF_STEP(b1, b2, b3, b4, b5, b6, a0, a1, a2, a3, one, two, three, four)                             \
-  SHEAF_COLUMNS(8, 14, 20, 26, 4, 5, b1, one)                                                                 \
-  SHEAF_COLUMNS(9, 15, 21, 27, 5, 4, b2, two)                                                                 \
-  SHEAF_COLUMNS(10, 16, 22, 28, 4, 5, b3, three)                                                              \
-  SHEAF_COLUMNS(11, 17, 23, 29, 5, 4, b4, four) SHEAF_COLUMNS(12, 18, 24, 30, 4, 5, b5, ) SHEAF_MMA(13, 0, 5) \
-      SHEAF_LOAD(4, "%[b]", b6) SHEAF_LOAD(0, "%[a]", a0) SHEAF_MMA(19, 1, 5) SHEAF_LOAD(1, "%[a]", a1)       \
-          SHEAF_MMA(25, 2, 5) SHEAF_LOAD(2, "%[a]", a2) SHEAF_MMA(31, 3, 5) SHEAF_LOAD(3, "%[a]", a3)
-#define SHEAF_LAST_STEP                                                                                   \
-  SHEAF_COLUMNS(8, 14, 20, 26, 4, 5, 16, )                                                                \
-  SHEAF_COLUMNS(9, 15, 21, 27, 5, 4, 32, )                                                                \
-  SHEAF_COLUMNS(10, 16, 22, 28, 4, 5, 48, )                                                               \
-  SHEAF_COLUMNS(11, 17, 23, 29, 5, 4, 64, ) SHEAF_COLUMNS(12, 18, 24, 30, 4, 5, 80, ) SHEAF_MMA(13, 0, 5) \
-      SHEAF_MMA(19, 1, 5) SHEAF_MMA(25, 2, 5) SHEAF_MMA(31, 3, 5)
+#define SHEAF_STEP(b1, b2, b3, b4, b5, b6, a0, a1, a2, a3, one, two, three, four)                                     \
+  SHEAF_COLUMNS(8, 14, 20, 26, 4, 5, b1, one)                                                                         \
+  SHEAF_COLUMNS(9, 15, 21, 27, 5, 4, b2, two)                                                                         \
+  SHEAF_COLUMNS(10, 16, 22, 28, 4, 5, b3, three)                                                                      \
+  SHEAF_COLUMNS(11, 17, 23, 29, 5, 4, b4, four)                                                                       \
+  SHEAF_COLUMNS(12, 18, 24, 30, 4, 5, b5, ) SHEAF_MMA(13, 0, 5) SHEAF_LOAD(4, "%[b]", b6) SHEAF_LOAD(0, "%[a]", a0)   \
+      SHEAF_MMA(19, 1, 5) SHEAF_LOAD(1, "%[a]", a1) SHEAF_MMA(25, 2, 5) SHEAF_LOAD(2, "%[a]", a2) SHEAF_MMA(31, 3, 5) \
+          SHEAF_LOAD(3, "%[a]", a3)
+#define SHEAF_LAST_STEP                                                                                 \
+  SHEAF_COLUMNS(8, 14, 20, 26, 4, 5, 16, )                                                              \
+  SHEAF_COLUMNS(9, 15, 21, 27, 5, 4, 32, )                                                              \
+  SHEAF_COLUMNS(10, 16, 22, 28, 4, 5, 48, )                                                             \
+  SHEAF_COLUMNS(11, 17, 23, 29, 5, 4, 64, )                                                             \
+  SHEAF_COLUMNS(12, 18, 24, 30, 4, 5, 80, ) SHEAF_MMA(13, 0, 5) SHEAF_MMA(19, 1, 5) SHEAF_MMA(25, 2, 5) \
+      SHEAF_MMA(31, 3, 5)
 // Two rows of C, the one at `to` and the next: of six sums, or these added to what is there.
 #define SHEAF_ROW(how, s0, s1, s2, s3, s4, s5)                                                     \
   how("zip1", s0, s1, s2, s3, s4, s5) "add %[to], %[to], %[ldc]\n" how("zip2", s0, s1, s2, s3, s4, \
@@ -65,9 +67,9 @@ inline void multiply(float32x4_t& sums, uint16x8_t rows, uint16x8_t columns) {
   "movi v24.4s, #0\n movi v25.4s, #0\n movi v26.4s, #0\n movi v27.4s, #0\n movi v28.4s, #0\n movi v29.4s, #0\n movi " \
   "v30.4s, #0\n movi v31.4s, #0\n"
 
-inline void pair_tile(int64_t k, const BFloat16* a, const BFloat16* b, float* to, int64_t ldc, bool add,
-                      const Ahead& ahead) {
-  int64_t adding = add, left = k / PairKernels::kTogether - 2,
+inline void dot_tile(int64_t k, const BFloat16* a, const BFloat16* b, float* to, int64_t ldc, bool add,
+                     const Prefetch& ahead) {
+  int64_t adding = add, left = k / Bf16DotKernels::kTogether - 2,
           twice = 2 * ahead.step;  // what would be left after the next two steps
   const std::byte* ask = ahead.at;
   ldc *= sizeof(float);
@@ -109,12 +111,12 @@ inline void pair_tile(int64_t k, const BFloat16* a, const BFloat16* b, float* to
 // `tiles` tiles, one below the other: see packed_tiles in micro_kernels_code.h. Operands of a step are loaded while
 // others are multiplied.
 template <int kRows, int kVectors>
-void pair_tiles(int64_t tiles, int64_t k, const BFloat16* a, const BFloat16* b, float* c, int64_t ldc, bool first,
-                Ahead ahead) {
-  constexpr int kTall = kRows / 2, kWide = 2 * kVectors, kPair = 8;  // pairs of rows and of columns; elements of a pair
+void dot_tiles(int64_t tiles, int64_t k, const BFloat16* a, const BFloat16* b, float* c, int64_t ldc, bool first,
+               Prefetch ahead) {
+  constexpr int kTall = kRows / 2, kWide = 2 * kVectors, kDot = 8;  // pairs of rows and of columns; elements of a pair
   if constexpr (kRows == 8 && kVectors == 3) {
     for (; tiles > 0; --tiles, a += k * kRows, c += kRows * ldc) {
-      pair_tile(k, a, b, c, ldc, !first, ahead);
+      dot_tile(k, a, b, c, ldc, !first, ahead);
       ahead.pass(1);
     }
     return;
@@ -130,28 +132,28 @@ void pair_tiles(int64_t tiles, int64_t k, const BFloat16* a, const BFloat16* b, 
     uint16x8_t x[kTall], y = load(column);
 #pragma GCC unroll 8
     for (int i = 0; i < kTall; ++i)
-      x[i] = load(a + i * kPair);
-    a += kTall * kPair;
+      x[i] = load(a + i * kDot);
+    a += kTall * kDot;
     auto fours = [&]<bool last>() __attribute__((always_inline)) {
 #pragma GCC unroll 8
       for (int j = 0; j < kWide; ++j) {
         uint16x8_t soon = y;
-        if (!last || j + 1 < kWide) soon = load(column + (j + 1) * kPair);
+        if (!last || j + 1 < kWide) soon = load(column + (j + 1) * kDot);
         stays_here(soon);
 #pragma GCC unroll 8
         for (int i = 0; i < kTall; ++i) {
           multiply(acc[i][j], x[i], y);
           if (!last && j + 1 == kWide) {
-            x[i] = load(a + i * kPair);
+            x[i] = load(a + i * kDot);
             stays_here(x[i]);
           }
         }
         y = soon;
       }
     };
-    for (int64_t l = PairKernels::kTogether; l < k; l += PairKernels::kTogether) {
+    for (int64_t l = Bf16DotKernels::kTogether; l < k; l += Bf16DotKernels::kTogether) {
       fours.template operator()<false>();
-      a += kTall * kPair, column += kWide * kPair;
+      a += kTall * kDot, column += kWide * kDot;
     }
     fours.template operator()<true>();
 #pragma GCC unroll 8
@@ -168,11 +170,11 @@ void pair_tiles(int64_t tiles, int64_t k, const BFloat16* a, const BFloat16* b, 
   }
 }
 
-void pair_tiles_beside(int64_t tiles, int64_t k, const BFloat16* a, const BFloat16* b, float* c, int64_t ldc,
-                       bool first, Ahead ahead) {
+void dot_tiles_across(int64_t tiles, int64_t k, const BFloat16* a, const BFloat16* b, float* c, int64_t ldc, bool first,
+                      Prefetch ahead) {
   constexpr int64_t kWidth = 12;
   for (; tiles > 0; --tiles, b += k * kWidth, c += kWidth) {
-    pair_tile(k, a, b, c, ldc, !first, ahead);
+    dot_tile(k, a, b, c, ldc, !first, ahead);
     ahead.pass(1);
   }
 }
@@ -260,17 +262,17 @@ void pack_fours(BFloat16* dst, const Operand<BFloat16>& src, int64_t i0, int64_t
 }
 
 // 8 x 12: 24 accumulators, 4 + 2 operands: 30 of 32 registers.
-constexpr PairKernels kPairKernels{8,
-                                   8,
-                                   12,
-                                   4,
-                                   1.5,
-                                   pack_fours,
-                                   {{{pair_tiles<2, 1>, pair_tiles<2, 2>, pair_tiles<2, 3>},
-                                     {pair_tiles<4, 1>, pair_tiles<4, 2>, pair_tiles<4, 3>},
-                                     {pair_tiles<8, 1>, pair_tiles<8, 2>, pair_tiles<8, 3>},
-                                     {pair_tiles<8, 1>, pair_tiles<8, 2>, pair_tiles<8, 3>}}},
-                                   pair_tiles_beside};
+constexpr Bf16DotKernels kBf16DotKernels{8,
+                                         8,
+                                         12,
+                                         4,
+                                         1.5,
+                                         pack_fours,
+                                         {{{dot_tiles<2, 1>, dot_tiles<2, 2>, dot_tiles<2, 3>},
+                                           {dot_tiles<4, 1>, dot_tiles<4, 2>, dot_tiles<4, 3>},
+                                           {dot_tiles<8, 1>, dot_tiles<8, 2>, dot_tiles<8, 3>},
+                                           {dot_tiles<8, 1>, dot_tiles<8, 2>, dot_tiles<8, 3>}}},
+                                         dot_tiles_across};
 
 }  // namespace
 }  // namespace sheaf::kernels

@@ -228,7 +228,7 @@ struct TileStrip {
 }  // namespace
 
 template <class T, class S>
-void thin_stream(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k) {
+void gemm_stream(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k) {
   const Kernels<T>& kern = kernels<T>();
   if (m <= kFewRows) return FewRows<T, S>(a, b, c, m, n, k).run();
   T* x = scratch<T>(0, round_up(m, kern.tile_rows) * k);
@@ -240,9 +240,9 @@ void thin_stream(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int6
   });
 }
 
-template void thin_stream(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t);
-template void thin_stream(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t);
-template void thin_stream(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t);
-template void thin_stream(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t);
+template void gemm_stream(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t);
+template void gemm_stream(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t);
+template void gemm_stream(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t);
+template void gemm_stream(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t);
 
 }  // namespace sheaf::kernels

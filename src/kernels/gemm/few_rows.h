@@ -14,15 +14,15 @@ namespace sheaf::kernels {
 
 // Rows of B are contiguous (b.minor == 1). T is float for the narrow floats, else S.
 template <class T, class S>
-void thin_stream(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k);
+void gemm_stream(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k);
 
 // Columns of B are contiguous (b.k == 1). False where there are too few.
 template <class S>
-bool thin_turned(const Operand<S>& a, const Operand<S>& b, float* c, int64_t m, int64_t n, int64_t k);
+bool gemm_few_rows_transposed(const Operand<S>& a, const Operand<S>& b, float* c, int64_t m, int64_t n, int64_t k);
 
 // B in any order. T as above.
 template <class T, class S>
-void thin_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k);
+void gemm_few_rows_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k);
 
 // The rows of A one after the other, in T, and `zeros` rows of zeros behind them: where they are if they are so, else
 // in the scratch memory of this thread.

@@ -10,13 +10,13 @@ namespace sheaf::kernels {
 using routines::kContractBlock;
 
 template <class T, class S>
-void thin_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k) {
+void gemm_few_rows_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k) {
   const GemmKernels<T>& kern = gemm_kernels<T>();
   int64_t nr = kern.columns, panels = pieces(n, nr), block = routines::contract_block(k);
   int64_t mr = kern.height(m);
   auto tile = kern.tiles[kern.form(m)][nr / kern.lanes - 1];
   int64_t groups = pieces(m, mr);
-  Ahead nothing{reinterpret_cast<const std::byte*>(a.data), 0, 0, 0, 0};
+  Prefetch nothing{reinterpret_cast<const std::byte*>(a.data), 0, 0, 0, 0};
   T* packed_a = scratch<T>(0, groups * mr * k);
   for (int64_t g = 0; g < groups; ++g)
     for (int64_t l0 = 0; l0 < k; l0 += block)
@@ -59,9 +59,10 @@ void thin_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int6
       std::max<int64_t>(1, kTaskFlops / (8 * nr * k + 1)));
 }
 
-template void thin_packed(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t);
-template void thin_packed(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t);
-template void thin_packed(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t);
-template void thin_packed(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t);
+template void gemm_few_rows_packed(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t);
+template void gemm_few_rows_packed(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t);
+template void gemm_few_rows_packed(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t,
+                                   int64_t);
+template void gemm_few_rows_packed(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t);
 
 }  // namespace sheaf::kernels

@@ -6,9 +6,9 @@
 #include <numeric>
 
 #include "kernels/gemm/few_rows.h"
-#include "kernels/machine.h"
 #include "kernels/simd/simd.h"
 #include "routines/gemm/args.h"
+#include "runtime/target.h"
 #include "runtime/thread_pool.h"
 
 namespace sheaf::kernels {
@@ -83,7 +83,7 @@ template <class S>
 void one_row(const Operand<float>& row, const Operand<S>& b, float* c, int64_t n, int64_t k) {
   const Blocks<S>& kern = kernels<float>().of(b.data);
   const bool near = n * k * sizeof(S) <= kNearBytes;
-  const OneRow<S>& kernel = !near && reads_one_stream_best() ? kern.few_streams : kern.streams;
+  const OneRow<S>& kernel = !near && runtime::host_target().reads_one_stream_best ? kern.few_streams : kern.streams;
   const float* x = filled_row<S>(row, k);
   for_streams(n, kernel.columns, k * int64_t(sizeof(S)), kRowTaskFlops / (2 * k + 1), [&] {
     return [&, rest = Rest<S>()](int64_t first, int64_t apart) mutable {
@@ -153,7 +153,7 @@ void by_columns(const Operand<float>& x, const Operand<S>& b, float* c, int64_t 
 }  // namespace
 
 template <class S>
-bool thin_turned(const Operand<S>& a, const Operand<S>& b, float* c, int64_t m, int64_t n, int64_t k) {
+bool gemm_few_rows_transposed(const Operand<S>& a, const Operand<S>& b, float* c, int64_t m, int64_t n, int64_t k) {
   if constexpr (std::is_same_v<S, float>) {
     const Kernels<float>& kern = kernels<float>();
     if (FewRows multiply = m > 1 && m <= kMaxRows ? kern.few_rows[(m - 1) / kern.lanes] : nullptr)
@@ -169,8 +169,10 @@ bool thin_turned(const Operand<S>& a, const Operand<S>& b, float* c, int64_t m, 
   return true;
 }
 
-template bool thin_turned(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t);
-template bool thin_turned(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t);
-template bool thin_turned(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t);
+template bool gemm_few_rows_transposed(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t);
+template bool gemm_few_rows_transposed(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t,
+                                       int64_t);
+template bool gemm_few_rows_transposed(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t,
+                                       int64_t);
 
 }  // namespace sheaf::kernels

@@ -1,5 +1,5 @@
-// Kernels of products of few rows with columns, for one instruction set: included once per set by thin_turned.cpp (see
-// instruction_sets.h).
+// Kernels of products of few rows with columns, for one instruction set: included once per set by
+// gemm_few_rows_transposed.cpp (see instruction_sets.h).
 
 // Columns at a time: two vectors of sums, each a chain of its own, where that does not ask memory for too many columns
 // at once.
@@ -8,7 +8,8 @@ constexpr int kGroups = Simd<float>::kLanes < 16 ? 2 : 1, kColumns = kGroups * S
 // total[i][c] += the sum over `depth` k of x[i][k] column[c][k], for kRows rows and kColumns columns `ldb` apart;
 // meanwhile asks for as much at `next`.
 template <class S, int kRows, Way kWay>
-void turned_block(const float* x, int64_t ldx, const S* b, int64_t ldb, int64_t depth, const S* next, float* total) {
+void transposed_block(const float* x, int64_t ldx, const S* b, int64_t ldb, int64_t depth, const S* next,
+                      float* total) {
   using V = Simd<float>;
   constexpr int kStep = V::template kColumnDepth<S>, kLine = std::max<int>(kStep, 64 / sizeof(S));
   typename V::V acc[kGroups][kRows];
@@ -68,8 +69,9 @@ template <class S, int kColumns, class V = Simd<float>>
 void one_row(const float* x, const S* b, int64_t ldb, int64_t k, Rest<S>& rest, float* out) {
   constexpr int kChains = routines::kRowChains, kLine = 64 / sizeof(S),
                 kAhead = (sizeof(S) == sizeof(float) ? 1024 : 512) / sizeof(S);
-  constexpr bool kAsks = V::kLanes > 4 || kColumns < 4 ||
-                         sizeof(S) < sizeof(float);  // several streams with little to do are followed best without
+  constexpr bool kPrefetches =
+      V::kLanes > 4 || kColumns < 4 ||
+      sizeof(S) < sizeof(float);  // several streams with little to do are followed best without
   const int64_t block = routines::contract_block(k);
   float total[kColumns] = {};
   for (int64_t begin = 0; begin < k; begin += block, x += round_up(block, kLine)) {
@@ -97,7 +99,7 @@ void one_row(const float* x, const S* b, int64_t ldb, int64_t k, Rest<S>& rest, 
       };
       for (; l + kLine <= depth; l += kLine) {
 #pragma GCC unroll 8
-        for (int c = 0; c < kColumns && kAsks; ++c)
+        for (int c = 0; c < kColumns && kPrefetches; ++c)
           __builtin_prefetch(from + c * ldb + l + kAhead);
         line(from + l, ldb, x + l);
       }
@@ -190,7 +192,7 @@ template <class S, int kColumns>
 constexpr OneRow<S> kOneRow{one_row<S, kColumns>, kColumns};
 
 template <class S, Way kWay>
-constexpr Forms<S> kForms{turned_block<S, 1, kWay>, turned_block<S, 2, kWay>, turned_block<S, 4, kWay>};
+constexpr Forms<S> kForms{transposed_block<S, 1, kWay>, transposed_block<S, 2, kWay>, transposed_block<S, 4, kWay>};
 template <class S>
 constexpr Blocks<S> kBlocks{kForms<S, Way::Apart>, kForms<S, Way::InOrder>, kOneRow<S, kFewStreams<S>>,
                             kOneRow<S, kStreams>};

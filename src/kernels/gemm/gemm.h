@@ -1,28 +1,36 @@
-// Matrix products, fast: the bits of routines/gemm/args.h. gemm.cpp chooses an algorithm by shape, strides and
-// processor.
+// Matrix products, fast: the bits of routines/gemm/args.h. select.h chooses an algorithm by shape, strides and
+// processor. Any thread may call these; several at once share the pool.
 #pragma once
 #include <memory>
-#include <vector>
 
-#include "routines/routine.h"
+#include "kernels/gemm/select.h"
+#include "routines/gemm/args.h"
 #include "tensor/dtype.h"
 
 namespace sheaf::runtime {
 class PackedForm;
 class FusedProduct;
+struct Target;
 }  // namespace sheaf::runtime
 
 namespace sheaf::kernels {
 
-void contract(const routines::CallArgs& call);
+void contract(const routines::Call& call, const routines::GemmArgs<>& args);
 
-// How a product of one row by a matrix that stays the same runs with that matrix packed, or nullptr where that is not
-// faster. Strides are those of a [k, n].
+// The algorithm that `contract` takes by default, by its name, and why; for people. Nothing for integers.
+struct GemmPlan {
+  std::string_view algorithm, why;
+};
+GemmPlan gemm_plan(const routines::GemmArgs<>& args, routines::Arithmetic arithmetic);
+
+// GEMV by a matrix that stays the same, with that matrix packed, or nullptr where that is not faster. Strides are those
+// of a [k, n].
 std::shared_ptr<const runtime::PackedForm> packed_row_form(DType dtype, int64_t n, int64_t k, int64_t stride_k,
-                                                           int64_t stride_n);
+                                                           int64_t stride_n, const runtime::Target& target);
 
-// A product of one pair of matrices that runs with a prologue and an epilogue, or nullptr for integers; `args` are
-// those of the routine `contract`.
-std::shared_ptr<const runtime::FusedProduct> fused_product(std::vector<int64_t> args);
+// A product of one pair of matrices that runs a prologue on rows of A before it reads them, and an epilogue on tiles of
+// C after it completes them; nullptr for integers.
+std::shared_ptr<const runtime::FusedProduct> fused_product(const routines::GemmArgs<>& args,
+                                                              const runtime::Target& target);
 
 }  // namespace sheaf::kernels

@@ -165,7 +165,7 @@ void by_rows(const BFloat16* x, const Operand<BFloat16>& b, float* c, int64_t n,
 
 }  // namespace
 
-void row_pairs_product(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t n, int64_t k) {
+void gemv_bf16_dot(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t n, int64_t k) {
   const BFloat16* x = filled_row(a, k);
   if (b.minor == 1 && b.k != 1 && n > 1)
     by_rows(x, b, c, n, k);
@@ -173,7 +173,7 @@ void row_pairs_product(const Operand<BFloat16>& a, const Operand<BFloat16>& b, f
     by_columns(x, b, c, n, k);
 }
 #else
-void row_pairs_product(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t) {
+void gemv_bf16_dot(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t) {
   INVARIANT(false, "no instructions for bf16");
 }
 #endif

@@ -1,7 +1,7 @@
 // What row_pairs.cpp does with pairs of bf16, by the instruction of AVX-512: inside a region that is compiled for it.
 #pragma once
 
-inline __m512 add_pairs(__m512 sums, __m512i a, __m512i b) {
+inline __m512 add_dots(__m512 sums, __m512i a, __m512i b) {
   return _mm512_dpbf16_ps(sums, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));
 }
 
@@ -34,7 +34,7 @@ struct ColumnSums {
         y = _mm512_mask_broadcast_i32x4(y, 0x00f0, quad(from + apart));
         y = _mm512_mask_broadcast_i32x4(y, 0x0f00, quad(from + 2 * apart));
         y = _mm512_mask_broadcast_i32x4(y, 0xf000, quad(from + 3 * apart));
-        sums[c / 4] = add_pairs(sums[c / 4], y, each);
+        sums[c / 4] = add_dots(sums[c / 4], y, each);
       }
     }
   }
@@ -73,8 +73,8 @@ struct RowSums {
   void add(const Factors<kPairs>& x, const BFloat16* even, const BFloat16* odd) {
     const __m512i first = _mm512_load_si512(&kZipOrder);
     const __m512i a = _mm512_loadu_si512(even), b = _mm512_loadu_si512(odd);
-    low = add_pairs(low, _mm512_permutex2var_epi16(a, first, b), x.pairs[p]);
-    high = add_pairs(high, _mm512_permutex2var_epi16(a, _mm512_add_epi16(first, _mm512_set1_epi16(16)), b), x.pairs[p]);
+    low = add_dots(low, _mm512_permutex2var_epi16(a, first, b), x.pairs[p]);
+    high = add_dots(high, _mm512_permutex2var_epi16(a, _mm512_add_epi16(first, _mm512_set1_epi16(16)), b), x.pairs[p]);
   }
   void store(float* to) const { _mm512_storeu_ps(to, low), _mm512_storeu_ps(to + 16, high); }
 };

@@ -3,33 +3,33 @@
 #include "kernels/gemm/autotune.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/tasks.h"
-#include "routines/gemm/grouped.h"
 #include "runtime/thread_pool.h"
 
 namespace sheaf::kernels {
 
 // Large groups each by all threads, then several small ones at a time.
-void contract_groups(const routines::CallArgs& call) {
+void contract_groups(const routines::Call& call, const routines::GroupedArgs<>& args) {
   constexpr int64_t kAloneFlops = 8 * kTaskFlops;  // a product worth all threads
   std::vector<routines::GroupProduct> small;
-  UsualWays usual;
+  const WithoutTuning here;  // sizes are data: each new one would be measured
   int64_t flops = 1;
-  for (const routines::GroupProduct& p : routines::group_products(call)) {
+  auto run = [&](const routines::GroupProduct& p) { kernels::contract({p.buffers, call.arithmetic}, p.args); };
+  for (const routines::GroupProduct& p : routines::group_products(call, args)) {
     if (p.flops() > kAloneFlops) {
-      contract(p.call());
+      run(p);
     } else {
       small.push_back(p);
       flops += p.flops();
     }
   }
   int64_t count = std::ssize(small);
-  if (count == 1) return contract(small[0].call());
+  if (count == 1) return run(small[0]);
   runtime::parallel_for(
       count,
       [&](int64_t begin, int64_t end) {
-        UsualWays usual_here;
+        const WithoutTuning in_task;
         for (int64_t i = begin; i < end; ++i)
-          contract(small[i].call());
+          run(small[i]);
       },
       count * kTaskFlops / flops);
 }

@@ -1,9 +1,9 @@
-// Products of groups of rows, fast (routines/gemm/grouped.h says what they compute).
+// Products of groups of rows, fast: the bits of routines/gemm/grouped.h.
 #pragma once
-#include "routines/routine.h"
+#include "routines/gemm/grouped.h"
 
 namespace sheaf::kernels {
 
-void contract_groups(const routines::CallArgs& call);
+void contract_groups(const routines::Call& call, const routines::GroupedArgs<>& args);
 
 }  // namespace sheaf::kernels

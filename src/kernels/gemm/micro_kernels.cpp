@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "kernels/machine.h"
 #include "kernels/simd/simd.h"
+#include "runtime/target.h"
 
 namespace sheaf::kernels {
 namespace {

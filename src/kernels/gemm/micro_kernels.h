@@ -11,11 +11,11 @@ namespace sheaf::kernels {
 inline constexpr int64_t kMaxTileRows = 14, kMaxTileColumns = 32;  // of a packed tile
 inline constexpr int64_t kPackedElements = 1 << 20;  // of a factor at a time: stays in the last-level cache
 
-// Memory that will be needed soon: asked for at each step of a tile (of ask_depth k), moving on by `step` bytes and by
-// what is left of `turn` in turns. The next tile begins `tile` bytes further on; after `tiles` of them nothing new is
-// asked for, and nothing that may not exist: looking for its page takes long. Tiles of kernels that ask `by_places` may
-// be given what they ask for, in bytes behind `at`: a place for each step, and two more.
-struct Ahead {
+// Memory that will be needed soon: asked for at each step of a tile (of prefetch_depth k), moving on by `step` bytes
+// and by what is left of `turn` in turns. The next tile begins `tile` bytes further on; after `tiles` of them nothing
+// new is asked for, and nothing that may not exist: looking for its page takes long. Tiles of kernels that ask
+// `by_places` may be given what they ask for, in bytes behind `at`: a place for each step, and two more.
+struct Prefetch {
   const std::byte* at;
   int64_t step, turn, tile, tiles;
   const int64_t* places = nullptr;
@@ -29,7 +29,7 @@ struct Ahead {
 
 template <class T>
 using PackedTiles = void (*)(int64_t tiles, int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first,
-                             Ahead ahead);
+                             Prefetch ahead);
 template <class T>
 using TileRow = std::array<PackedTiles<T>, 4>;  // by vectors of columns, less one
 
@@ -57,19 +57,19 @@ struct GemmKernels {
   static constexpr int64_t kTogether = 1;  // k of a row that lie together in packed operands
   using Packing = void (*)(int64_t k, const T* a, const T* b, int64_t sbk, T* packed, T* c, int64_t ldc, bool first);
   int64_t rows, middle_rows, columns, lanes;
-  int64_t ask_depth;                // k between two times that a packed tile asks for memory
+  int64_t prefetch_depth;           // k between two times that a packed tile asks for memory
   std::array<TileRow<T>, 5> tiles;  // of 1, 2, 4, `middle_rows` and `rows` rows
   std::array<Packing, 2> packing;   // of two vectors, and the largest
   int64_t small_rows, small_vectors;
   DirectTiles<T> by_row, by_column;  // rows of a contiguous, or its columns
   using Turned = void (*)(int64_t tiles, int64_t k, const T* a, int64_t lda, T* near, const T* b, T* c, int64_t ldc,
-                          bool first, Ahead ahead);
+                          bool first, Prefetch ahead);
   std::array<Turned, 4> turned;       // by row, several side by side: of 1, 2, 4 and `small_rows` rows
   bool copies_rows;                   // of the last: it copies its rows of a to `near`, if that is given, on its way
   int64_t depth;                      // k in one step of it
   std::array<OuterTile<T>, 4> outer;  // of `rows` rows, by vectors of columns, less one
   PackedTiles<T> beside;              // the largest packed tile, several side by side: b is [tile][k][columns]
-  bool by_places;                     // see Ahead
+  bool by_places;                     // see Prefetch
   using Turn = void (*)(T* to, const T* from, int64_t apart, int64_t used, int64_t width, int64_t k);
   Turn turn;  // packs rows that are contiguous along k, as Simd<T> says; may be null
 

@@ -22,10 +22,10 @@ constexpr bool kInSteps = kRows % 4 == 0 && requires(typename Simd<T>::V (&acc)[
   Simd<T>::multiply_steps(acc, 1, a, 1, [](int) { return Simd<T>::zero(); }, [] {});
 };
 template <class T>
-constexpr int64_t kAskDepth = kInSteps<T, Simd<T>::kTileRows> ? 2 : 1;
+constexpr int64_t kPrefetchDepth = kInSteps<T, Simd<T>::kTileRows> ? 2 : 1;
 
 // acc[i][v] = the sum over k of a[l * lda + i] and the rows that row(v) loads, one vector after the other; each() for
-// every kAskDepth k. Where tiles are not written out one step at a time: unrolled, GCC's order of loads and
+// every kPrefetchDepth k. Where tiles are not written out one step at a time: unrolled, GCC's order of loads and
 // multiplications was 8 % slower. The first product is not added to zero: that shows in the sign of a zero only, which
 // adding to c takes away.
 template <class T, int kRows, int kVectors, class Row, class F>
@@ -77,7 +77,7 @@ inline __attribute__((always_inline)) void load_tile(typename Simd<T>::V (&acc)[
 
 // A row of a tile in c will be needed. The line of its first column was touched by the tile beside it.
 template <class T, int kVectors>
-inline void ask_for_row(const T* c) {
+inline void prefetch_row(const T* c) {
   for (int64_t last = kVectors * Simd<T>::kLanes - 1; last > 0; last -= 64 / static_cast<int64_t>(sizeof(T)))
     __builtin_prefetch(c + last, 1);
 }
@@ -85,17 +85,18 @@ inline void ask_for_row(const T* c) {
 // A tile of packed a from its beginning, which meanwhile asks for c: row after row, as what comes from far away holds
 // up what is near.
 template <class T, int kRows, int kVectors, class Row, class F>
-inline __attribute__((always_inline)) void multiply_asking(typename Simd<T>::V (&acc)[kRows][kVectors], int64_t k,
-                                                           const T* a, const T* c, int64_t ldc, Row&& row, F&& each) {
+inline __attribute__((always_inline)) void multiply_prefetching(typename Simd<T>::V (&acc)[kRows][kVectors], int64_t k,
+                                                                const T* a, const T* c, int64_t ldc, Row&& row,
+                                                                F&& each) {
   constexpr int64_t kApart = 8;
   if (k <= kApart * kRows) {
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i)
-      ask_for_row<T, kVectors>(c + i * ldc);
+      prefetch_row<T, kVectors>(c + i * ldc);
     return multiply_rows<T, kRows, kVectors>(acc, k, a, kRows, true, row, each);
   }
   for (int i = 0; i < kRows; ++i, a += kApart * kRows) {
-    ask_for_row<T, kVectors>(c + i * ldc);
+    prefetch_row<T, kVectors>(c + i * ldc);
     multiply_rows<T, kRows, kVectors>(acc, kApart, a, kRows, i == 0, row, each);
   }
   multiply_rows<T, kRows, kVectors>(acc, k - kApart * kRows, a, kRows, false, row, each);
@@ -105,16 +106,16 @@ inline __attribute__((always_inline)) void multiply_asking(typename Simd<T>::V (
 // for c if it should.
 template <class T, int kRows, int kVectors>
 inline __attribute__((always_inline)) void packed_tile(int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first,
-                                                       bool asks, const Ahead& ahead) {
+                                                       bool asks, const Prefetch& ahead) {
   using S = Simd<T>;
   constexpr int64_t kLine = 64 / sizeof(T);
   if constexpr (kWritten<T, kRows, kVectors>) {
     if (asks)
 #pragma GCC unroll 16
       for (int i = 0; i < kRows; ++i)
-        ask_for_row<T, kVectors>(c + i * ldc);
+        prefetch_row<T, kVectors>(c + i * ldc);
     if (ahead.places)
-      S::asking_tile(k, a, b, c, ldc, !first, ahead.at, ahead.places, S::kNear);
+      S::prefetching_tile(k, a, b, c, ldc, !first, ahead.at, ahead.places, S::kNear);
     else
       S::tile(k, a, kRows, b, kVectors * S::kLanes, nullptr, c, ldc, !first, ahead.at, ahead.step, ahead.turn,
               S::kNear);
@@ -130,13 +131,13 @@ inline __attribute__((always_inline)) void packed_tile(int64_t k, const T* a, co
     };
     auto each = [&]() __attribute__((always_inline)) {
       __builtin_prefetch(soon);
-      soon += kAskDepth<T> * kRows;
+      soon += kPrefetchDepth<T> * kRows;
       __builtin_prefetch(ask, 0, 2);
       ask += step;
       step = ahead.turn - step;
     };
     if (asks)
-      multiply_asking<T, kRows, kVectors>(acc, k, a, c, ldc, row, each);
+      multiply_prefetching<T, kRows, kVectors>(acc, k, a, c, ldc, row, each);
     else
       multiply_rows<T, kRows, kVectors>(acc, k, a, kRows, true, row, each);
     add_tile<T, kRows, kVectors>(acc, c, ldc, first);
@@ -145,8 +146,9 @@ inline __attribute__((always_inline)) void packed_tile(int64_t k, const T* a, co
 
 // `tiles` of them, one below the other.
 template <class T, int kRows, int kVectors>
-inline void packed_tiles(int64_t tiles, int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first, Ahead ahead) {
-  const bool asks = likes_asking_early() || !first;
+inline void packed_tiles(int64_t tiles, int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first,
+                         Prefetch ahead) {
+  const bool asks = runtime::host_target().prefetches_early || !first;
   for (; tiles > 0; --tiles, a += k * kRows, c += kRows * ldc) {
     packed_tile<T, kRows, kVectors>(k, a, b, c, ldc, first, asks, ahead);
     ahead.pass(1);
@@ -155,8 +157,8 @@ inline void packed_tiles(int64_t tiles, int64_t k, const T* a, const T* b, T* c,
 
 // And side by side.
 template <class T, int kRows, int kVectors>
-inline void packed_tiles_beside(int64_t tiles, int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first,
-                                Ahead ahead) {
+inline void packed_tiles_across(int64_t tiles, int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first,
+                                Prefetch ahead) {
   constexpr int64_t kWidth = kVectors * Simd<T>::kLanes;
   for (; tiles > 0; --tiles, b += k * kWidth, c += kWidth) {
     packed_tile<T, kRows, kVectors>(k, a, b, c, ldc, first, false, ahead);
@@ -169,7 +171,7 @@ inline void packed_tiles_beside(int64_t tiles, int64_t k, const T* a, const T* b
 template <class T, int kRows, int kVectors>
 inline void packing_tile(int64_t k, const T* a, const T* b, int64_t sbk, T* packed, T* c, int64_t ldc, bool first) {
   using S = Simd<T>;
-  const int64_t distance = likes_asking_early() ? 8 : 4;  // rows
+  const int64_t distance = runtime::host_target().prefetches_early ? 8 : 4;  // rows
   if constexpr (kWritten<T, kRows, kVectors>) {
     S::packing_tile(k, a, b, sbk, packed, c, ldc, !first, distance * sbk + kVectors * S::kLanes - 1);
   } else {
@@ -248,8 +250,8 @@ inline void row_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb
 // `tiles` of these side by side, b being [tile][k][kVectors * kLanes], for rows of a that come from memory: it asks for
 // the next ones.
 template <class T, int kRows, int kVectors>
-inline void turned_tiles(int64_t tiles, int64_t k, const T* a, int64_t lda, T* near, const T* b, T* c, int64_t ldc,
-                         bool first, Ahead ahead) {
+inline void row_tiles(int64_t tiles, int64_t k, const T* a, int64_t lda, T* near, const T* b, T* c, int64_t ldc,
+                      bool first, Prefetch ahead) {
   using S = Simd<T>;
   constexpr int64_t kWidth = kVectors * S::kLanes;
   if (tiles == 1) near = nullptr;  // there are no others
@@ -329,7 +331,7 @@ template <class T>
 constexpr int kMiddleRows = std::min(8, Simd<T>::kTileRows);
 
 template <class T>
-constexpr typename Kernels<T>::Turn turn_of() {
+constexpr typename Kernels<T>::Turn pack_transposed_of() {
   if constexpr (requires { Simd<T>::turn; })
     return Simd<T>::turn;
   else
@@ -342,7 +344,7 @@ constexpr Kernels<T> kKernels{
     kMiddleRows<T>,
     Simd<T>::kTileVectors * Simd<T>::kLanes,
     Simd<T>::kLanes,
-    kAskDepth<T>,
+    kPrefetchDepth<T>,
     {tiles_of<T, 1>(), tiles_of<T, 2>(), tiles_of<T, 4>(), tiles_of<T, kMiddleRows<T>>(),
      tiles_of<T, Simd<T>::kTileRows>()},
     {packing_tile<T, Simd<T>::kTileRows, std::min(2, Simd<T>::kTileVectors)>,
@@ -357,13 +359,13 @@ constexpr Kernels<T> kKernels{
       {column_tile<T, 2, 1>, column_tile<T, 2, kSmallVectors<T>>},
       {column_tile<T, 4, 1>, column_tile<T, 4, kSmallVectors<T>>},
       {column_tile<T, kSmallRows<T>, 1>, column_tile<T, kSmallRows<T>, kSmallVectors<T>>}}},
-    {turned_tiles<T, 1, kSmallVectors<T>>, turned_tiles<T, 2, kSmallVectors<T>>, turned_tiles<T, 4, kSmallVectors<T>>,
-     turned_tiles<T, kSmallRows<T>, kSmallVectors<T>>},
+    {row_tiles<T, 1, kSmallVectors<T>>, row_tiles<T, 2, kSmallVectors<T>>, row_tiles<T, 4, kSmallVectors<T>>,
+     row_tiles<T, kSmallRows<T>, kSmallVectors<T>>},
     kRowsWritten<T, kSmallRows<T>, kSmallVectors<T>>,
     Simd<T>::kDepth,
     {outer_tile<T, Simd<T>::kTileRows, 1>, outer_tile<T, Simd<T>::kTileRows, std::min(2, Simd<T>::kTileVectors)>,
      outer_tile<T, Simd<T>::kTileRows, std::min(3, Simd<T>::kTileVectors)>,
      outer_tile<T, Simd<T>::kTileRows, std::min(4, Simd<T>::kTileVectors)>},
-    packed_tiles_beside<T, Simd<T>::kTileRows, Simd<T>::kTileVectors>,
+    packed_tiles_across<T, Simd<T>::kTileRows, Simd<T>::kTileVectors>,
     kWritten<T, Simd<T>::kTileRows, Simd<T>::kTileVectors>,
-    turn_of<T>()};
+    pack_transposed_of<T>()};

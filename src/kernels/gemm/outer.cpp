@@ -111,14 +111,13 @@ class Outer {
 }  // namespace
 
 template <class T>
-void outer_product(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k,
-                   const EpilogueFn* epilogue) {
+void gemm_outer(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k, const EpilogueFn* epilogue) {
   Outer<T>(a, b, c, m, n, k, epilogue).run();
 }
 
-template void outer_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t,
-                            const EpilogueFn*);
-template void outer_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t,
-                            const EpilogueFn*);
+template void gemm_outer(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t,
+                         const EpilogueFn*);
+template void gemm_outer(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t,
+                         const EpilogueFn*);
 
 }  // namespace sheaf::kernels

@@ -9,8 +9,9 @@
 #include "kernels/gemm/algorithms.h"
 #include "kernels/gemm/bf16_dot.h"
 #include "kernels/gemm/panels.h"
-#include "kernels/machine.h"
+#include "kernels/gemm/select.h"
 #include "routines/gemm/args.h"
+#include "runtime/target.h"
 #include "runtime/thread_pool.h"
 
 namespace sheaf::kernels {
@@ -30,7 +31,7 @@ constexpr int64_t kSpreadBlocks = 4;  // of k, from which on B comes from memory
 // half of that cache; with the narrowest, whose cores have it to themselves, a third.
 int64_t strip_panels(int64_t panel, int64_t vector) {
   constexpr int64_t kMostPanels = 12;
-  const int64_t cache = second_level_cache();
+  const int64_t cache = runtime::host_target().l2_bytes;
   return vector == 64   ? std::max<int64_t>(2, cache / 4 / panel)
          : vector == 16 ? std::clamp(cache / 3 / panel, kStripPanels, kMostPanels)
                         : kStripPanels;
@@ -172,7 +173,7 @@ class Tall {
     constexpr int64_t kColumns = 256;
     const int64_t threads = runtime::num_threads(), height = pieces(pieces(rows_, mr_), g.groups) * mr_;
     return threads >= kManyThreads && n_ * g.groups >= kColumns * threads &&
-           height * depth_ * int64_t(sizeof(P)) <= second_level_cache() / 2;
+           height * depth_ * int64_t(sizeof(P)) <= runtime::host_target().l2_bytes / 2;
   }
   PackedRows packed_apart(int64_t first, int64_t last) const {
     static thread_local std::pair<uint64_t, int64_t> packed{0,
@@ -189,7 +190,7 @@ class Tall {
   void multiply(const Grid& g) {
     auto [strips, groups, widest] = g;
     int64_t row_tiles = pieces(rows_, mr_);
-    spread_asking(pieces(row_tiles, groups) - 1);
+    spread_prefetches(pieces(row_tiles, groups) - 1);
     int64_t flops = 2 * pieces(rows_, groups) * std::min(widest * nr_, n_) * depth_;
     runtime::parallel_for(
         strips * groups,
@@ -257,14 +258,14 @@ class Tall {
     // Few rows make little of a packed panel: where no tile packs it on its way, whole rows of the strip are read
     // faster than panel by panel.
     bool at_once = !kSame && b_.minor == 1 && (kPairs || last_row - first_row < kFewRows);
-    Ahead ahead = asking(kPairs && at_once ? next_at(last_column) : Next{}, depth, 0);
+    Prefetch ahead = asking(kPairs && at_once ? next_at(last_column) : Next{}, depth, 0);
     if (at_once) pack_columns(kern_, packed_b, b_, first_column, k_from_ + l, last_column - first_column, depth);
     for (int64_t row = first_row; row < last_row; row += block_rows_) {
       int64_t rows = std::min(block_rows_, last_row - row);
       for (int64_t panel = first_panel; panel < last_panel; ++panel) {
         int64_t j = column_of(panel), end = column_of(panel + 1);
         if (const int64_t below = last_row - row - rows; !kPairs && below > 0 && panel + 1 == last_panel)
-          ahead = asking_rows(a, row + rows, std::min(block_rows_, below), l, depth);
+          ahead = prefetch_rows(a, row + rows, std::min(block_rows_, below), l, depth);
         else if (!kPairs || !at_once)
           ahead = asking(row == first_row || (!kPairs && panel + 1 == last_panel) ? next_at(end) : Next{}, depth,
                          (rows - 1) / mr_);
@@ -289,7 +290,7 @@ class Tall {
 
   // All tiles of a block of rows over one panel of B.
   void panel_tiles(const PackedRows& a, P* packed_b, int64_t row, int64_t rows, int64_t j, int64_t columns, int64_t l,
-                   int64_t depth, bool pack_b, Ahead& ahead) {
+                   int64_t depth, bool pack_b, Prefetch& ahead) {
     int64_t vectors = pieces(columns, kern_.lanes), width = vectors * kern_.lanes;
     bool first = k_from_ + l == 0;
     int64_t i = 0;
@@ -308,56 +309,58 @@ class Tall {
 
   // Where rows of a large B are asked for by few tiles: so many of them for each tile, evenly. Asked for as fast as
   // tiles can, they wait for each other, and tiles for them.
-  void spread_asking(int64_t tiles) {
-    asked_rows_ = 0;
+  void spread_prefetches(int64_t tiles) {
+    prefetched_rows_ = 0;
     if constexpr (kSame) {
-      const int64_t asks = block_ / kern_.ask_depth;
+      const int64_t asks = block_ / kern_.prefetch_depth;
       if (!kern_.by_places || b_.minor != 1 || rows_ > block_rows_ || depth_ < kSpreadBlocks * block_ ||
           pieces(block_, std::max<int64_t>(tiles, 1)) > asks)
         return;
-      asked_rows_ = pieces(block_, tiles);
+      prefetched_rows_ = pieces(block_, tiles);
       places_.assign(asks + 2, 0);
       for (int64_t i = 0; i < asks; ++i)
-        places_[i] = i * asked_rows_ / asks * b_.k * static_cast<int64_t>(sizeof(S));
+        places_[i] = i * prefetched_rows_ / asks * b_.k * static_cast<int64_t>(sizeof(S));
     }
   }
 
   // How tiles of such a depth ask for rows of the packed A that come next: what others do with the last-level cache may
   // have pushed them out.
-  Ahead asking_rows(const PackedRows& a, int64_t row, int64_t rows, int64_t l, int64_t depth) const {
+  Prefetch prefetch_rows(const PackedRows& a, int64_t row, int64_t rows, int64_t l, int64_t depth) const {
     if constexpr (kPairs)
       return asking({}, depth, 0);
     else {
-      int64_t each = std::max<int64_t>(1, depth / kern_.ask_depth) * kLine;
+      int64_t each = std::max<int64_t>(1, depth / kern_.prefetch_depth) * kLine;
       return {reinterpret_cast<const std::byte*>(packed_at(a, row, l, depth)), kLine, 2 * kLine, each,
               pieces(rows * depth * static_cast<int64_t>(sizeof(P)), each)};
     }
   }
 
   // How so many tiles of such a depth ask for it: for some of its rows each, or for two columns.
-  Ahead asking(const Next& next, int64_t depth, int64_t tiles) const {
+  Prefetch asking(const Next& next, int64_t depth, int64_t tiles) const {
     int64_t size = sizeof(S), along = b_.k * size, across = b_.minor * size;
     auto at = [](const S* p) { return reinterpret_cast<const std::byte*>(p); };
     if (!next.from) return {at(b_.data), 0, 0, 0, 0};
     if constexpr (kPairs) {
       // Some lines of a row after the other, or some columns at a time.
-      constexpr int64_t kAsks = PairKernels::kAsks;
-      int64_t steps = pieces(depth, PairKernels::kAskDepth);
+      constexpr int64_t kPrefetches = Bf16DotKernels::kPrefetches;
+      int64_t steps = pieces(depth, Bf16DotKernels::kPrefetchDepth);
       if (b_.minor == 1) return {at(next.from), kLine, along, steps * along, pieces(next.depth, steps)};
-      return {at(next.from), across, PairKernels::kAskDepth * along, kAsks * across, pieces(nr_, kAsks)};
+      return {at(next.from), across, Bf16DotKernels::kPrefetchDepth * along, kPrefetches * across,
+              pieces(nr_, kPrefetches)};
     } else {
       // The line of a row's first column was touched by the panel before.
       if (b_.minor == 1) {
-        if (asked_rows_ > 0 && depth == block_)
-          return {at(next.from + nr_ - 1), 0, 0, asked_rows_ * along, pieces(next.depth, asked_rows_), places_.data()};
-        int64_t asks = depth / kern_.ask_depth, rows = asks / 2;
+        if (prefetched_rows_ > 0 && depth == block_)
+          return {at(next.from + nr_ - 1), 0, 0, prefetched_rows_ * along, pieces(next.depth, prefetched_rows_),
+                  places_.data()};
+        int64_t asks = depth / kern_.prefetch_depth, rows = asks / 2;
         // Not all at once, if there is time: what comes from far away holds up what is near.
         if (tiles * rows >= next.depth)
           return {at(next.from + nr_ - 1), 0, along, rows * along, pieces(next.depth, rows)};
         return {at(next.from + nr_ - 1), along, 2 * along, asks * along,
                 pieces(next.depth, std::max<int64_t>(1, asks))};
       }
-      return {at(next.from), across, 2 * kern_.ask_depth * along, 2 * across, nr_ / 2};
+      return {at(next.from), across, 2 * kern_.prefetch_depth * along, 2 * across, nr_ / 2};
     }
   }
 
@@ -377,31 +380,31 @@ class Tall {
   uint64_t call_ = 0;
   inline static std::atomic<uint64_t> calls{0};
   int64_t rows_from_ = 0, rows_ = 0, k_from_ = 0, depth_ = 0;  // what of A is packed
-  int64_t asked_rows_ = 0;                                     // of B by each tile, at places_; 0: as fast as it can
+  int64_t prefetched_rows_ = 0;                                // of B by each tile, at places_; 0: as fast as it can
   std::vector<int64_t> places_;
 };
 
 }  // namespace
 
 template <class T, class S>
-void tall_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int place,
-                  const Fusion& fusion) {
+void gemm_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int place,
+                 const Fusion& fusion) {
   Tall<T, S, GemmKernels<T>>(gemm_kernels<T>(), a, b, c, m, n, k, place, fusion).run();
 }
 
-void pairs_product(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t m, int64_t n, int64_t k,
+void gemm_bf16_dot(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t m, int64_t n, int64_t k,
                    const Fusion& fusion) {
-  if (is_shallow(m, n, k, sizeof(BFloat16), sizeof(float))) return shallow_pairs_product(a, b, c, m, n, k, fusion);
-  Tall<float, BFloat16, PairKernels>(pair_kernels(), a, b, c, m, n, k, 0, fusion).run();
+  if (is_shallow(m, n, k, sizeof(BFloat16), sizeof(float))) return gemm_shallow_bf16_dot(a, b, c, m, n, k, fusion);
+  Tall<float, BFloat16, Bf16DotKernels>(bf16_dot_kernels(), a, b, c, m, n, k, 0, fusion).run();
 }
 
-template void tall_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t, int,
-                           const Fusion&);
-template void tall_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t, int,
-                           const Fusion&);
-template void tall_product(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t, int,
-                           const Fusion&);
-template void tall_product(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t, int,
-                           const Fusion&);
+template void gemm_packed(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t, int,
+                          const Fusion&);
+template void gemm_packed(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t, int,
+                          const Fusion&);
+template void gemm_packed(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t, int,
+                          const Fusion&);
+template void gemm_packed(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t, int,
+                          const Fusion&);
 
 }  // namespace sheaf::kernels

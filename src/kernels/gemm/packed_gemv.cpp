@@ -1,12 +1,12 @@
 // One row by a matrix that stays the same: its columns are copied one behind the other, and several of them at a time
 // are then read as they lie, from end to end.
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/micro_kernels.h"
 #include "kernels/gemm/packing.h"
+#include "kernels/kernels.h"
 #include "runtime/kernel.h"
 #include "runtime/thread_pool.h"
 
@@ -30,40 +30,42 @@ void turn(const S* from, int64_t apart, int64_t n, int64_t k, S* to) {
       std::max<int64_t>(1, (1 << 14) / (kStrip * k)));
 }
 
-class TurnedMatrix : public runtime::PackedForm {
+class PackedGemv : public runtime::PackedForm {
  public:
-  TurnedMatrix(DType dtype, int64_t n, int64_t k, int64_t stride_k)
+  PackedGemv(DType dtype, int64_t n, int64_t k, int64_t stride_k, routines::Arithmetic arithmetic)
       : PackedForm(1, n * k * size_bytes(dtype), {n, k, stride_k, 1}),
         n_(n),
         k_(k),
         stride_k_(stride_k),
-        args_{static_cast<int64_t>(dtype), 1, 1, n, k, k, k, 1, n * k, 1, k} {}
+        args_{.dtype = dtype, .batch = 1, .m = 1, .n = n, .k = k, .a = {k, k, 1}, .b = {n * k, 1, k}, .result = dtype},
+        arithmetic_(arithmetic) {}
 
   void pack(const std::byte* from, std::byte* to) const override {
     auto turned = [&]<class S>() {
       turn(reinterpret_cast<const S*>(from), stride_k_, n_, k_, reinterpret_cast<S*>(to));
     };
-    if (static_cast<DType>(args_[0]) == DType::F32)
+    if (args_.dtype == DType::F32)
       turned.template operator()<float>();
     else
       turned.template operator()<BFloat16>();
   }
-  void run(std::span<std::byte* const> buffers) const override { contract({buffers, args_}); }
+  void run(std::span<std::byte* const> buffers) const override { kernels::contract({buffers, arithmetic_}, args_); }
 
  private:
   int64_t n_, k_, stride_k_;
-  std::array<int64_t, 11> args_;  // of the contraction (routines/gemm/args.h)
+  routines::GemmArgs<> args_;  // of the product by the packed matrix
+  routines::Arithmetic arithmetic_;
 };
 
 }  // namespace
 std::shared_ptr<const runtime::PackedForm> packed_row_form(DType dtype, int64_t n, int64_t k, int64_t stride_k,
-                                                           int64_t stride_n) {
+                                                           int64_t stride_n, const runtime::Target& target) {
   constexpr int64_t kLeast = 1 << 17;  // elements: fewer are in a cache when they are read again
   const bool narrow_vectors =
       gemm_kernels<float>().lanes * sizeof(float) == 16;  // wider ones wait for memory, in any order
   if (!narrow_vectors || stride_n != 1 || n * k < kLeast || (dtype != DType::F32 && dtype != DType::BF16))
     return nullptr;
-  return std::make_shared<TurnedMatrix>(dtype, n, k, stride_k);
+  return std::make_shared<PackedGemv>(dtype, n, k, stride_k, arithmetic_of(target));
 }
 
 }  // namespace sheaf::kernels

@@ -66,7 +66,7 @@ void transpose(T* to, int64_t to_stride, const T* from, int64_t from_stride, int
 
 // dst[l][i] = from[i * apart + l] for i < width and so many of the k as make whole steps, which it returns.
 template <class S>
-int64_t pack_turned(float* dst, const S* from, int64_t apart, int64_t width, int64_t k) {
+int64_t pack_transposed(float* dst, const S* from, int64_t apart, int64_t width, int64_t k) {
   // Eight k of each row at a time, as the lines of many rows may fall into one set; what is written lies together: a
   // store beside the one before takes half its time. As many rows as there are registers for.
   constexpr int64_t kStep = 8;
@@ -161,7 +161,7 @@ void pack(T* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, i
   int64_t l = 0;
   // 4 x 4 blocks turned in registers, where k is contiguous.
   if constexpr (std::is_same_v<T, float>)
-    if (src.k == 1) l = pack_turned(dst, from, src.minor, width, k);
+    if (src.k == 1) l = pack_transposed(dst, from, src.minor, width, k);
   // A few k at a time, so that each row's cache line is read once.
   for (; l < k; l += 16) {
     int64_t end = std::min(k, l + 16);

@@ -74,7 +74,7 @@ void pack_columns(const K& kern, typename K::Packed* dst, const Operand<S>& b, i
 // The tiles of `rows` rows over one panel of B with `columns` columns, all k of a block at once.
 template <class T, class K>
 void multiply_panel(const K& kern, const typename K::Packed* a, const typename K::Packed* b, T* c, int64_t ldc,
-                    int64_t rows, int64_t columns, int64_t k, bool first, Ahead& ahead) {
+                    int64_t rows, int64_t columns, int64_t k, bool first, Prefetch& ahead) {
   int64_t vectors = pieces(columns, kern.lanes), depth = held<K>(k);
   for (int64_t i = 0; i < rows;) {
     int64_t used = std::min(kern.rows, rows - i), tiles = std::max<int64_t>(1, (rows - i) / kern.rows);

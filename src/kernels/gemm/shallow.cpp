@@ -6,7 +6,6 @@
 #include "kernels/gemm/algorithms.h"
 #include "kernels/gemm/bf16_dot.h"
 #include "kernels/gemm/panels.h"
-#include "kernels/machine.h"
 #include "routines/gemm/args.h"
 #include "runtime/thread_pool.h"
 
@@ -42,7 +41,7 @@ void multiply(const K& kern, const Operand<S>& a, const Operand<S>& b, T* c, int
             const int64_t height = std::min(kern.rows, here - r), whole = height == kern.rows ? n / kern.columns : 0;
             T* to = c + (i + r) * n;
             const P* x = packed_a + r * depth;
-            Ahead nothing{reinterpret_cast<const std::byte*>(packed_b), 0, 0, 0, 0};
+            Prefetch nothing{reinterpret_cast<const std::byte*>(packed_b), 0, 0, 0, 0};
             kern.beside(whole, depth, x, packed_b, to, n, true, nothing);
             for (int64_t j = whole * kern.columns; j < n; j += kern.columns)
               multiply_panel(kern, x, packed_b + j * depth, to + j, n, height, std::min(kern.columns, n - j), k, true,
@@ -56,31 +55,24 @@ void multiply(const K& kern, const Operand<S>& a, const Operand<S>& b, T* c, int
 
 }  // namespace
 
-bool is_shallow(int64_t m, int64_t n, int64_t k, size_t packed_size, size_t result_size) {
-  constexpr int64_t kLeastRows = 64;
-  const int64_t cache = second_level_cache();
-  return k <= routines::kContractBlock && m >= kLeastRows * runtime::num_threads() &&
-         n * k * int64_t(packed_size) <= cache / 4 * 3 && m * n * int64_t(result_size) >= cache;
-}
-
 template <class T, class S>
-void shallow_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
-                     const Fusion& fusion) {
+void gemm_shallow(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
+                  const Fusion& fusion) {
   multiply<T>(gemm_kernels<T>(), a, b, c, m, n, k, fusion);
 }
 
-void shallow_pairs_product(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t m, int64_t n,
+void gemm_shallow_bf16_dot(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t m, int64_t n,
                            int64_t k, const Fusion& fusion) {
-  multiply<float>(pair_kernels(), a, b, c, m, n, k, fusion);
+  multiply<float>(bf16_dot_kernels(), a, b, c, m, n, k, fusion);
 }
 
-template void shallow_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t,
-                              const Fusion&);
-template void shallow_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t,
-                              const Fusion&);
-template void shallow_product(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t,
-                              const Fusion&);
-template void shallow_product(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t,
-                              const Fusion&);
+template void gemm_shallow(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t,
+                           const Fusion&);
+template void gemm_shallow(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t,
+                           const Fusion&);
+template void gemm_shallow(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t,
+                           const Fusion&);
+template void gemm_shallow(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t,
+                           const Fusion&);
 
 }  // namespace sheaf::kernels

@@ -13,8 +13,7 @@
 namespace sheaf::kernels {
 
 template <class T>
-void small_product(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k,
-                   const Fusion& fusion) {
+void gemm_small(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k, const Fusion& fusion) {
   const GemmKernels<T>& kern = gemm_kernels<T>();
   // Wide vectors that lie across lines take twice as long, and longer where they come from further away: of many rows B
   // is packed then.
@@ -66,16 +65,15 @@ void small_product(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, in
             if (j < n) at(n - lanes, false);
           }
           i += rows;
-          if (fusion.epilogue && ((i - told) * n >= kPart || i == last))
-            (*fusion.epilogue)({told, i - told, 0, n}), told = i;
+          if (fusion.epilogue && ((i - told) * n >= kPart || i == last)) (*fusion.epilogue)({told, i - told, 0, n}), told = i;
         }
       },
       std::max<int64_t>(1, kTaskFlops / (2 * height * n * k + 1)));
 }
 
-template void small_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t,
-                            const Fusion&);
-template void small_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t,
-                            const Fusion&);
+template void gemm_small(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t,
+                         const Fusion&);
+template void gemm_small(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t,
+                         const Fusion&);
 
 }  // namespace sheaf::kernels

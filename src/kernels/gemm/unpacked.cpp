@@ -164,7 +164,7 @@ class InPlace {
     const S* rows_of_x = x.at(i, k_from_ + l);
     const T* packed = packed_ + l * ld_;
     bool begin = k_from_ + l == 0;
-    Ahead ahead{reinterpret_cast<const std::byte*>(rows_of_x), 0, 0, 0, 0};
+    Prefetch ahead{reinterpret_cast<const std::byte*>(rows_of_x), 0, 0, 0, 0};
     const T* from = nullptr;
     int64_t apart = x.minor;
     T* near = leaves_rows_ || copies_rows_ ? scratch<T>(3, rows_ * (depth + kern_.lanes)) : nullptr;
@@ -220,31 +220,31 @@ class InPlace {
 }  // namespace
 
 template <class T, class S>
-void flat_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
-                  const Fusion& fusion) {
+void gemm_unpacked_a(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
+                     const Fusion& fusion) {
   InPlace<T, S>::flat(a, b, c, m, n, k, fusion).run();
 }
 template <class T, class S>
-void turned_product(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
-                    const EpilogueFn* epilogue) {
+void gemm_unpacked_b(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
+                     const EpilogueFn* epilogue) {
   InPlace<T, S>::turned(a, b, c, m, n, k, epilogue).run();
 }
 
-template void flat_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t,
-                           const Fusion&);
-template void flat_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t,
-                           const Fusion&);
-template void flat_product(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t,
-                           const Fusion&);
-template void flat_product(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t,
-                           const Fusion&);
-template void turned_product(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t,
-                             const EpilogueFn*);
-template void turned_product(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t,
-                             const EpilogueFn*);
-template void turned_product(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t,
-                             const EpilogueFn*);
-template void turned_product(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t,
-                             const EpilogueFn*);
+template void gemm_unpacked_a(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t,
+                              const Fusion&);
+template void gemm_unpacked_a(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t,
+                              const Fusion&);
+template void gemm_unpacked_a(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t,
+                              const Fusion&);
+template void gemm_unpacked_a(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t,
+                              const Fusion&);
+template void gemm_unpacked_b(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t,
+                              const EpilogueFn*);
+template void gemm_unpacked_b(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t,
+                              const EpilogueFn*);
+template void gemm_unpacked_b(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t,
+                              const EpilogueFn*);
+template void gemm_unpacked_b(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t,
+                              const EpilogueFn*);
 
 }  // namespace sheaf::kernels

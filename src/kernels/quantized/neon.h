@@ -118,8 +118,8 @@ template <bool kMatrices, int kTiles, int64_t kRows>
 
 // Asks for bytes of a group that are read soon and later; behind its last columns come those of the next. Inlined, as a
 // function that only asks does nothing to a compiler.
-[[gnu::always_inline]] inline void ask_ahead(const Groups& g, int64_t group, int64_t column, int64_t at,
-                                             int64_t bytes) {
+[[gnu::always_inline]] inline void prefetch_ahead(const Groups& g, int64_t group, int64_t column, int64_t at,
+                                                  int64_t bytes) {
   const uint8_t *from = g.bytes + group * g.bytes_apart, *next = from + g.count * g.bytes_apart;
   const int64_t all = g.columns / kTile * g.tile_bytes();
   auto behind = [&](int64_t there) { return there < all ? from + there : next + (there - all); };
@@ -141,7 +141,7 @@ template <By kBy, int kTiles, int64_t kRows>
   for (int v = 0; v < kTiles; ++v)
     here[v] = vld1q_f32(sums + j + 4 * v);
   for (int64_t q = 0; q < g.count; ++q) {
-    if (ask) ask_ahead(g, q, j, at, kTiles * tile);
+    if (ask) prefetch_ahead(g, q, j, at, kTiles * tile);
     const uint8_t* from = g.bytes + q * g.bytes_apart + at;
     int32x4_t high[kTiles], low[kTiles];
     if constexpr (kBy == By::Nibbles)

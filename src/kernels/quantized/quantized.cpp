@@ -12,9 +12,9 @@
 #include "kernels/quantized/avx.h"
 #endif
 
-#include "kernels/machine.h"
 #include "kernels/quantized/groups.h"
 #include "kernels/tasks.h"
+#include "runtime/target.h"
 #include "runtime/thread_pool.h"
 
 namespace sheaf::kernels {
@@ -45,7 +45,7 @@ AddGroups kernel_for(int64_t deep, int64_t group, [[maybe_unused]] int64_t rows)
 // The rows of x as whole numbers: for each row and group where its bytes are, and its step.
 class Counted {
  public:
-  Counted(const float* x, const routines::QuantizedArgs& g) : groups_(g.groups) {
+  Counted(const float* x, const routines::QuantizedArgs<>& g) : groups_(g.groups) {
     int64_t size = g.group_size(), k = g.groups * size, all = g.m * k;
     constexpr int64_t kVector = 16;  // bytes that are read at once, also behind the last
     int8_t* bytes = scratch<int8_t>(0, 2 * all + kVector);
@@ -102,13 +102,13 @@ class Counted {
 };
 
 void multiply(const float* x, const uint8_t* values, const float* scales, float* out,
-              const routines::QuantizedArgs& g) {
+              const routines::QuantizedArgs<>& g) {
   Counted counted(x, g);
   AddGroups kernel = g.four_bits ? kernel_for<true>(g.deep, g.group_size(), g.rows)
                                  : kernel_for<false>(g.deep, g.group_size(), g.rows);
   // Groups are far apart: to a core that follows several streams, memory gives more of several at a time, whose sums
   // are then also loaded and stored less often.
-  const int64_t together = reads_one_stream_best() ? 1 : 4;
+  const int64_t together = runtime::host_target().reads_one_stream_best ? 1 : 4;
   const int64_t width = strip_width(g.n, kMaxStrip, 16);
   runtime::parallel_for(
       pieces(g.n, width),
@@ -129,20 +129,16 @@ void multiply(const float* x, const uint8_t* values, const float* scales, float*
 
 }  // namespace
 
-void contract_quantized(const routines::CallArgs& call) {
-  routines::QuantizedArgs g(call.args);
+void contract_quantized(const routines::Call& call, const routines::QuantizedArgs<>& g) {
   auto is = [](int64_t size, int64_t stride, int64_t wanted) { return size <= 1 || stride == wanted; };
   bool in_order = is(g.deep, g.values.deep, 1) && g.values.column == g.deep &&
                   is(g.rows, g.values.row, kTile * g.deep) &&
                   is(pieces(g.n, kTile), g.values.tile, g.rows * kTile * g.deep) && is(g.n, g.scales.column, 1);
-  if (static_cast<DType>(g.dtype) != DType::F32 || !in_order || g.group_size() > kMaxGroup)
-    return routines::contract_quantized(call);
+  if (g.dtype != DType::F32 || !in_order || g.group_size() > kMaxGroup) return routines::contract_quantized(call, g);
   if (g.m <= 0 || g.n <= 0) return;
   for (int64_t p = 0; p < g.batch; ++p)
-    multiply(reinterpret_cast<const float*>(call.buffers[0]) + p * g.x.batch,
-             reinterpret_cast<const uint8_t*>(call.buffers[1]) + p * g.values.batch,
-             reinterpret_cast<const float*>(call.buffers[2]) + p * g.scales.batch,
-             reinterpret_cast<float*>(call.buffers[3]) + p * g.m * g.n, g);
+    multiply(call.buffer<const float>(0) + p * g.x.batch, call.buffer<const uint8_t>(1) + p * g.values.batch,
+             call.buffer<const float>(2) + p * g.scales.batch, call.buffer<float>(3) + p * g.m * g.n, g);
 }
 
 }  // namespace sheaf::kernels

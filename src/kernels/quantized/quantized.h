@@ -1,9 +1,9 @@
-// The product with quantized weights, fast (routines/quantized/args.h says what it computes).
+// The product with quantized weights, fast: the bits of routines/quantized/args.h.
 #pragma once
-#include "routines/routine.h"
+#include "routines/quantized/args.h"
 
 namespace sheaf::kernels {
 
-void contract_quantized(const routines::CallArgs& call);
+void contract_quantized(const routines::Call& call, const routines::QuantizedArgs<>& args);
 
 }  // namespace sheaf::kernels

@@ -151,8 +151,8 @@ struct Simd<float> {
     constexpr int64_t kSize = sizeof(float);
     tile_8x12(k, a, lda * kSize, b, ldb * kSize, from, to, ldc * kSize, add, ask, step, turn, near);
   }
-  static void asking_tile(int64_t k, const float* a, const float* b, float* to, int64_t ldc, bool add,
-                          const std::byte* ask, const int64_t* places, int64_t near) {
+  static void prefetching_tile(int64_t k, const float* a, const float* b, float* to, int64_t ldc, bool add,
+                               const std::byte* ask, const int64_t* places, int64_t near) {
     asking_tile_8x12(k, a, b, to, ldc * sizeof(float), add, ask, places, near);
   }
   static void packing_tile(int64_t k, const float* a, const float* b, int64_t ldb, float* packed, float* to,
@@ -338,7 +338,8 @@ struct Simd<float> {
   static constexpr int kColumnDepth = 16 / sizeof(S);
   // acc[i] += x[i][e] y[e] for e < 4, in order; a vector y[e] holds an element of each of four columns.
   template <int kRows>
-  [[gnu::always_inline]] static void multiply_turned(V (&acc)[kRows], const V (&y)[4], const float* x, int64_t ldx) {
+  [[gnu::always_inline]] static void multiply_transposed(V (&acc)[kRows], const V (&y)[4], const float* x,
+                                                         int64_t ldx) {
     float32x4_t r[kRows];
 #pragma GCC unroll 8
     for (int i = 0; i < kRows; ++i)
@@ -360,7 +361,7 @@ struct Simd<float> {
                                                       int64_t ldx) {
     V y[4] = {load(b), load(b + ldb), load(b + 2 * ldb), load(b + 3 * ldb)};
     transpose_quads(y);
-    multiply_turned(acc, y, x, ldx);
+    multiply_transposed(acc, y, x, ldx);
   }
 
   // bf16: a table lookup takes an element of each column out of two registers and puts zeros below it.
@@ -381,7 +382,7 @@ struct Simd<float> {
         const uint32x4_t places = {low, low + 0x08080000, low + 0x10100000, low + 0x18180000};
         y[e] = vreinterpretq_f32_u8(vqtbl2q_u8(four[half], vreinterpretq_u8_u32(places)));
       }
-      multiply_turned(acc, y, x + half * 4, ldx);
+      multiply_transposed(acc, y, x + half * 4, ldx);
     }
   }
 
@@ -401,8 +402,8 @@ struct Simd<float> {
                             vcvt_f32_f16(vget_low_f16(e26)), vcvt_f32_f16(vget_low_f16(e37))};
     float32x4_t second[4] = {vcvt_high_f32_f16(e04), vcvt_high_f32_f16(e15), vcvt_high_f32_f16(e26),
                              vcvt_high_f32_f16(e37)};
-    multiply_turned(acc, first, x, ldx);
-    multiply_turned(acc, second, x + 4, ldx);
+    multiply_transposed(acc, first, x, ldx);
+    multiply_transposed(acc, second, x + 4, ldx);
   }
 };
 template <>

@@ -13,7 +13,7 @@
 //                            each() before every two; only where that is faster than multiply
 //   tile(k, a, lda, b, ldb, from, to, ldc, add, ask, step, turn, near)   where the largest tile is written out: stores
 //   `from` (if any) and a sum of k outer products to
-//                            rows ldc apart, or adds to them; asks for memory as Ahead says
+//                            rows ldc apart, or adds to them; asks for memory as Prefetch says
 //   packing_tile(k, a, b, ldb, packed, to, ldc, add, ahead)   the same for a packed a; leaves b packed
 //   row_tile(k, a, lda, b, ldb, to, ldc, add, ask, step, turn)   the same for a whose rows are contiguous, lda apart;
 //   leaving_row_tile leaves a copy of them,
@@ -33,7 +33,7 @@
 // Simd<float> also loads kLanes elements of the narrow floats, widened, and has
 //   transpose(y)             of as many vectors as there are lanes; not the portable one
 //   turn(to, from, apart, used, width, k)   to[l][i] = from[i * apart + l] for l < k and i < width, of which `used`
-//   exist, the rest are zeros; only where that is faster than pack_turned
+//   exist, the rest are zeros; only where that is faster than pack_transposed
 #pragma once
 #if defined(__aarch64__)
 #include "kernels/simd/neon.h"

@@ -11,21 +11,9 @@
 namespace sheaf::kernels {
 namespace {
 
-using routines::CallArgs;
-using scalar::BFloat16;
-using scalar::Combine;
 using scalar::convert;
-using scalar::Float16;
 
 constexpr int64_t kTaskElements = 4096;  // worth a thread: some 5 us
-
-template <class T>
-constexpr bool kIsNarrowFloat = std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>;
-
-template <class T>
-T* pointer(const CallArgs& c, int i) {
-  return reinterpret_cast<T*>(c.buffers[i]);
-}
 
 // An unsigned number that orders as x does: both zeros are one, NaN comes last also when descending.
 template <class T>
@@ -33,7 +21,7 @@ using KeyOf = std::conditional_t<sizeof(T) <= 4, uint32_t, uint64_t>;
 template <class T>
 KeyOf<T> key_of(T x, bool descending) {
   using Bits = KeyOf<T>;
-  if constexpr (kIsNarrowFloat<T>) {
+  if constexpr (scalar::kIsNarrowFloat<T>) {
     return key_of(convert<float>(x), descending);
   } else if constexpr (std::is_floating_point_v<T>) {
     if (x != x) return ~Bits{0};
@@ -108,17 +96,17 @@ void first_items(const T* row, int64_t n, bool descending, Item<KeyOf<T>>* heap,
 }
 
 template <class T>
-void sort_in(const CallArgs& c) {
+void sort_in(const routines::Call& c, const routines::SortArgs<>& a) {
   using Bits = KeyOf<T>;
   constexpr int64_t kFew = 256;  // below this, counting costs more than comparing
-  const T* x = pointer<const T>(c, 0);
-  T* values = pointer<T>(c, 1);
-  int32_t* positions = pointer<int32_t>(c, 2);
-  int64_t rows = c.args[1], n = c.args[2], count = c.args[4];
-  bool descending = c.args[3] != 0, few = count <= n / 8;
+  const T* x = c.buffer<const T>(0);
+  T* values = c.buffer<T>(1);
+  int32_t* positions = c.buffer<int32_t>(2);
+  const int64_t n = a.n, count = a.count;
+  const bool descending = a.descending, few = count <= n / 8;
   if (count == 0) return;
   runtime::parallel_for(
-      rows,
+      a.rows,
       [&](int64_t begin, int64_t end) {
         auto row = std::make_unique_for_overwrite<T[]>(n);  // x may be the values' buffer
         auto items = std::make_unique_for_overwrite<Item<Bits>[]>(2 * n);
@@ -144,79 +132,10 @@ void sort_in(const CallArgs& c) {
       std::max<int64_t>(1, kTaskElements / (4 * n)));
 }
 
-template <class T>
-using Acc = std::conditional_t<kIsNarrowFloat<T>, float, T>;
-
-// `chains` rows of n elements.
-template <class T, Combine combine, int chains>
-void run_chains(const T* x, T* y, int64_t n) {
-  Acc<T> total[chains];
-  for (int r = 0; r < chains; ++r) {
-    total[r] = convert<Acc<T>>(x[r * n]);
-    y[r * n] = convert<T>(total[r]);
-  }
-  for (int64_t i = 1; i < n; ++i)
-    for (int r = 0; r < chains; ++r) {
-      total[r] = scalar::combine<combine>(total[r], convert<Acc<T>>(x[r * n + i]));
-      y[r * n + i] = convert<T>(total[r]);
-    }
-}
-
-template <class T, Combine combine>
-void cumulate_by(const CallArgs& c) {
-  constexpr int64_t kColumns = 256;
-  const T* x = pointer<const T>(c, 0);
-  T* y = pointer<T>(c, 1);
-  int64_t outer = c.args[1], n = c.args[2], inner = c.args[3];
-  if (n == 0 || inner == 0) return;
-  if (inner == 1) {
-    // Each row is a chain of dependent steps: several rows at once keep the arithmetic busy.
-    constexpr int kChains = 4;
-    runtime::parallel_for(
-        pieces(outer, kChains),
-        [&](int64_t begin, int64_t end) {
-          int64_t row = begin * kChains, last = std::min(outer, end * kChains);
-          for (; row + kChains <= last; row += kChains)
-            run_chains<T, combine, kChains>(x + row * n, y + row * n, n);
-          for (; row < last; ++row)
-            run_chains<T, combine, 1>(x + row * n, y + row * n, n);
-        },
-        std::max<int64_t>(1, kTaskElements / (kChains * n)));
-    return;
-  }
-  int64_t blocks = pieces(inner, kColumns);
-  runtime::parallel_for(
-      outer * blocks,
-      [&](int64_t begin, int64_t end) {
-        Acc<T> running[kColumns];
-        for (int64_t task = begin; task < end; ++task) {
-          int64_t first = task % blocks * kColumns, width = std::min(kColumns, inner - first),
-                  at = task / blocks * n * inner + first;
-          for (int64_t i = 0; i < n; ++i, at += inner)
-            for (int64_t j = 0; j < width; ++j) {
-              Acc<T> e = convert<Acc<T>>(x[at + j]);
-              running[j] = i == 0 ? e : scalar::combine<combine>(running[j], e);
-              y[at + j] = convert<T>(running[j]);
-            }
-        }
-      },
-      std::max<int64_t>(1, kTaskElements / (n * std::min(inner, kColumns))));
-}
-
 }  // namespace
 
-void sort(const CallArgs& c) {
-  scalar::visit_dtype(static_cast<DType>(c.args[0]), [&]<class T>(std::type_identity<T>) { sort_in<T>(c); });
-}
-
-void cumulate(const CallArgs& c) {
-  scalar::visit_dtype(static_cast<DType>(c.args[0]), [&]<class T>(std::type_identity<T>) {
-    switch (c.args[4]) {
-      case 0: return cumulate_by<T, Combine::Sum>(c);
-      case 1: return cumulate_by<T, Combine::Prod>(c);
-      default: return cumulate_by<T, Combine::Max>(c);
-    }
-  });
+void sort(const routines::Call& call, const routines::SortArgs<>& args) {
+  scalar::visit_dtype(args.dtype, [&]<class T>(std::type_identity<T>) { sort_in<T>(call, args); });
 }
 
 }  // namespace sheaf::kernels

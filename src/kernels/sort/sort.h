@@ -1,10 +1,10 @@
-// Sorting and running sums, rows shared out to threads; same results as the definitions (routines/sort/args.h).
+// Sorting and running sums, rows shared out to threads; the results of the definitions.
 #pragma once
-#include "routines/routine.h"
+#include "routines/sort/args.h"
 
 namespace sheaf::kernels {
 
-void sort(const routines::CallArgs& call);
-void cumulate(const routines::CallArgs& call);
+void sort(const routines::Call& call, const routines::SortArgs<>& args);
+void cumulate(const routines::Call& call, const routines::CumulateArgs<>& args);
 
 }  // namespace sheaf::kernels

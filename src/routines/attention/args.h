@@ -30,6 +30,7 @@
 //   with a row whose lse is not finite, since that row's NaN is in every weight.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "routines/routine.h"
@@ -49,18 +50,40 @@ T sum_of_chains(const T (&c)[kAttentionChains]) {
 
 enum class MaskKind : int64_t { None, Bool, Added };
 
-// The arguments of a call, in the order in which ops/attention.cpp passes them.
+// Arrays are strides, in the order of the axes above. Buffers: q, k, v, scale, offset, window, the mask if there is
+// one, y, lse.
+template <class Int = int64_t>
 struct AttentionArgs {
-  explicit AttentionArgs(std::span<const int64_t> a);
-  static constexpr size_t kForward = 29, kReverse = 39;  // how many there are
+  static constexpr std::string_view kRoutine = "attention";
+  static constexpr int kMaskBuffer = 6;
   DType dtype;
   bool causal;
   MaskKind mask;
-  int64_t batch, heads, groups, rows, columns, depth, width;  // B H G T S D E
-  const int64_t *q, *k, *v;                                   // strides
-  int64_t scale, offset, window;
-  const int64_t *mask_strides, *lse, *delta, *dy;  // the last three of the reverse only
-  int64_t heads_per_group() const { return heads / groups; }
+  Int batch, heads, groups, rows, columns, depth, width;  // B H G T S D E
+  std::array<Int, 4> q, k, v;
+  Int scale, offset, window;
+  std::array<Int, 4> mask_strides;
+  Int heads_per_group() const { return heads / groups; }
+  // The buffer of the first result; the mask's is the last before it.
+  int first_result(int mask_buffer = kMaskBuffer) const { return mask_buffer + (mask != MaskKind::None); }
+  static void fields(auto& self, auto&& f) {
+    f(self.dtype), f(self.causal), f(self.mask);
+    f(self.batch), f(self.heads), f(self.groups), f(self.rows), f(self.columns), f(self.depth), f(self.width);
+    f(self.q), f(self.k), f(self.v), f(self.scale), f(self.offset), f(self.window), f(self.mask_strides);
+  }
+};
+
+// Buffers: q, k, v, scale, offset, window, lse, delta, dy, the mask if there is one, dq, dk, dv.
+template <class Int = int64_t>
+struct AttentionVjpArgs : AttentionArgs<Int> {
+  static constexpr std::string_view kRoutine = "attention_vjp";
+  static constexpr int kMaskBuffer = 9;
+  std::array<Int, 3> lse, delta;
+  std::array<Int, 4> dy;
+  static void fields(auto& self, auto&& f) {
+    AttentionArgs<Int>::fields(self, f);
+    f(self.lse), f(self.delta), f(self.dy);
+  }
 };
 
 // The columns that rows [first, last] may see by position.
@@ -69,7 +92,7 @@ struct ColumnRange {
 };
 class Sight {
  public:
-  Sight(const AttentionArgs& a, int64_t offset, int64_t window)
+  Sight(const AttentionArgs<>& a, int64_t offset, int64_t window)
       : causal_(a.causal),
         columns_(a.columns),
         offset_(std::clamp(offset, -kFar, kFar)),
@@ -89,7 +112,7 @@ class Sight {
   int64_t columns_, offset_, window_;
 };
 
-void attention(const CallArgs& c);
-void attention_vjp(const CallArgs& c);
+void attention(const Call& call, const AttentionArgs<>& args);
+void attention_vjp(const Call& call, const AttentionVjpArgs<>& args);
 
 }  // namespace sheaf::routines

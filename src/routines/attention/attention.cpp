@@ -8,27 +8,6 @@
 
 namespace sheaf::routines {
 
-AttentionArgs::AttentionArgs(std::span<const int64_t> a) {
-  INVARIANT(a.size() == kForward || a.size() == kReverse, "attention with " << a.size() << " arguments");
-  dtype = static_cast<DType>(a[0]);
-  causal = a[1] != 0;
-  mask = static_cast<MaskKind>(a[2]);
-  int64_t* sizes[] = {&batch, &heads, &groups, &rows, &columns, &depth, &width};
-  for (int i = 0; i < 7; ++i)
-    *sizes[i] = a[3 + i];
-  q = &a[10];
-  k = &a[14];
-  v = &a[18];
-  scale = a[22];
-  offset = a[23];
-  window = a[24];
-  mask_strides = &a[25];
-  bool reverse = a.size() == kReverse;
-  lse = reverse ? &a[29] : nullptr;
-  delta = reverse ? &a[32] : nullptr;
-  dy = reverse ? &a[35] : nullptr;
-}
-
 namespace {
 
 using namespace scalar;
@@ -59,15 +38,17 @@ T reference_point(T m) {
 // One head of one element of the batch: S is what memory holds, T what is computed in.
 template <class S, class T>
 struct Head {
-  const AttentionArgs& a;
-  const CallArgs& c;
+  const AttentionArgs<>& a;
+  const Call& c;
+  int mask_buffer;
   int64_t b, h, g;
   T scale;
   Sight sight;
 
-  Head(const AttentionArgs& a, const CallArgs& c, int64_t b, int64_t h)
+  Head(const AttentionArgs<>& a, const Call& c, int mask_buffer, int64_t b, int64_t h)
       : a(a),
         c(c),
+        mask_buffer(mask_buffer),
         b(b),
         h(h),
         g(h / a.heads_per_group()),
@@ -76,7 +57,7 @@ struct Head {
 
   template <class E>
   const E* buffer(int i) const {
-    return reinterpret_cast<const E*>(c.buffers[i]);
+    return c.buffer<const E>(i);
   }
   T q(int64_t i, int64_t d) const {
     return convert<T>(buffer<S>(0)[b * a.q[0] + h * a.q[1] + i * a.q[2] + d * a.q[3]]);
@@ -87,12 +68,11 @@ struct Head {
   T v(int64_t j, int64_t e) const {
     return convert<T>(buffer<S>(2)[b * a.v[0] + g * a.v[1] + j * a.v[2] + e * a.v[3]]);
   }
-  int mask_buffer() const { return a.lse ? 9 : 6; }
   int64_t mask_at(int64_t i, int64_t j) const {
     return b * a.mask_strides[0] + h * a.mask_strides[1] + i * a.mask_strides[2] + j * a.mask_strides[3];
   }
   bool shown(int64_t i, int64_t j) const {
-    return a.mask != MaskKind::Bool || buffer<bool>(mask_buffer())[mask_at(i, j)];
+    return a.mask != MaskKind::Bool || buffer<bool>(mask_buffer)[mask_at(i, j)];
   }
   bool seen(int64_t i, int64_t j) const {
     ColumnRange r = sight.range(i, i);
@@ -104,7 +84,7 @@ struct Head {
     for (int64_t d = 0; d < a.depth; ++d)
       c[d % chains] = fma(q(i, d) * scale, k(j, d), c[d % chains]);
     T s = chains == 1 ? c[0] : sum_of_chains(c);
-    if (a.mask == MaskKind::Added) s = s + convert<T>(buffer<S>(mask_buffer())[mask_at(i, j)]);
+    if (a.mask == MaskKind::Added) s = s + convert<T>(buffer<S>(mask_buffer)[mask_at(i, j)]);
     return s;
   }
 
@@ -131,14 +111,14 @@ struct Row {
 };
 
 template <class S, class T>
-void attention_in(const CallArgs& c, const AttentionArgs& a) {
-  int out = a.mask == MaskKind::None ? 6 : 7;
-  S* y = reinterpret_cast<S*>(c.buffers[out]);
-  T* lse = reinterpret_cast<T*>(c.buffers[out + 1]);
+void attention_in(const Call& c, const AttentionArgs<>& a) {
+  const int out = a.first_result();
+  S* y = c.buffer<S>(out);
+  T* lse = c.buffer<T>(out + 1);
   const int64_t chains = a.rows == 1 ? kAttentionChains : 1;
   for (int64_t b = 0; b < a.batch; ++b)
     for (int64_t h = 0; h < a.heads; ++h) {
-      Head<S, T> head(a, c, b, h);
+      Head<S, T> head(a, c, a.kMaskBuffer, b, h);
       for (int64_t first = 0; first < a.rows; first += kAttentionRows) {
         int64_t last = std::min(a.rows, first + kAttentionRows) - 1;
         int64_t stretch = -1;
@@ -199,17 +179,17 @@ void attention_in(const CallArgs& c, const AttentionArgs& a) {
 }
 
 template <class S, class T>
-void attention_vjp_in(const CallArgs& c, const AttentionArgs& a) {
-  const T* lse = reinterpret_cast<const T*>(c.buffers[6]);
-  const T* delta = reinterpret_cast<const T*>(c.buffers[7]);
-  const S* dys = reinterpret_cast<const S*>(c.buffers[8]);
-  const T* scales = reinterpret_cast<const T*>(c.buffers[3]);
-  int out = a.mask == MaskKind::None ? 9 : 10;
+void attention_vjp_in(const Call& c, const AttentionVjpArgs<>& a) {
+  const T* lse = c.buffer<const T>(6);
+  const T* delta = c.buffer<const T>(7);
+  const S* dys = c.buffer<const S>(8);
+  const T* scales = c.buffer<const T>(3);
+  const int out = a.first_result(a.kMaskBuffer);
   std::vector<T> dq(a.batch * a.rows * a.heads * a.depth), dk(a.batch * a.columns * a.groups * a.depth),
       dv(a.batch * a.columns * a.groups * a.width);
   for (int64_t b = 0; b < a.batch; ++b)
     for (int64_t h = 0; h < a.heads; ++h) {
-      Head<S, T> head(a, c, b, h);
+      Head<S, T> head(a, c, a.kMaskBuffer, b, h);
       auto lse_of = [&](int64_t i) { return lse[b * a.lse[0] + i * a.lse[1] + h * a.lse[2]]; };
       auto dy_of = [&](int64_t i, int64_t e) {
         return convert<T>(dys[b * a.dy[0] + i * a.dy[1] + h * a.dy[2] + e * a.dy[3]]);
@@ -243,7 +223,7 @@ void attention_vjp_in(const CallArgs& c, const AttentionArgs& a) {
       }
     }
   auto store = [&](int buffer, const std::vector<T>& from, bool scaled) {
-    S* to = reinterpret_cast<S*>(c.buffers[buffer]);
+    S* to = c.buffer<S>(buffer);
     for (size_t i = 0; i < from.size(); ++i)
       to[i] = convert<S>(from[i] * (scaled ? scales[i / (from.size() / a.batch) * a.scale] : T(1)));
   };
@@ -254,25 +234,23 @@ void attention_vjp_in(const CallArgs& c, const AttentionArgs& a) {
 
 }  // namespace
 
-void attention(const CallArgs& c) {
-  AttentionArgs a(c.args);
+void attention(const Call& c, const AttentionArgs<>& a) {
   switch (a.dtype) {
     case DType::F32: return attention_in<float, float>(c, a);
     case DType::F64: return attention_in<double, double>(c, a);
     case DType::BF16: return attention_in<BFloat16, float>(c, a);
     case DType::F16: return attention_in<Float16, float>(c, a);
-    default: INVARIANT(false, "attention of dtype " << c.args[0]);
+    default: INVARIANT(false, "attention of dtype " << name_of(a.dtype));
   }
 }
 
-void attention_vjp(const CallArgs& c) {
-  AttentionArgs a(c.args);
+void attention_vjp(const Call& c, const AttentionVjpArgs<>& a) {
   switch (a.dtype) {
     case DType::F32: return attention_vjp_in<float, float>(c, a);
     case DType::F64: return attention_vjp_in<double, double>(c, a);
     case DType::BF16: return attention_vjp_in<BFloat16, float>(c, a);
     case DType::F16: return attention_vjp_in<Float16, float>(c, a);
-    default: INVARIANT(false, "attention of dtype " << c.args[0]);
+    default: INVARIANT(false, "attention of dtype " << name_of(a.dtype));
   }
 }
 

@@ -11,11 +11,29 @@
 
 namespace sheaf::routines {
 
-// The arguments of `contract`: dtype, batch, m, n, k, the strides of a (batch, m, k) and of b (batch, k, n); bf16 and
-// f16 may have a dtype of the result behind them: F32 is what they are accumulated in.
-inline bool contracts_to_f32(std::span<const int64_t> args) {
-  return args.size() > 11 && static_cast<DType>(args[11]) == DType::F32;
-}
+// Strides in elements.
+template <class Int>
+struct MatrixStrides {
+  Int batch, row, column;
+};
+
+// Buffers: a [batch, m, k], b [batch, k, n], c [batch, m, n] (contiguous).
+template <class Int = int64_t>
+struct GemmArgs {
+  static constexpr std::string_view kRoutine = "contract";
+  DType dtype;
+  Int batch, m, n, k;
+  MatrixStrides<Int> a, b;
+  DType result;  // of c: dtype, or I32 for I8; for BF16 and F16 also F32, in which they are accumulated
+  static void fields(auto& self, auto&& f) {
+    f(self.dtype), f(self.batch), f(self.m), f(self.n), f(self.k);
+    f(self.a.batch), f(self.a.row), f(self.a.column);
+    f(self.b.batch), f(self.b.row), f(self.b.column);
+    f(self.result);
+  }
+};
+
+void contract(const Call& call, const GemmArgs<>& args);
 
 // Contractions sum over k in blocks of at most so many terms: inside a block chains of fused multiply-adds in order of
 // k that start from zero, then the block's value is added to the total so far. Blocks are of one length, so that
@@ -27,7 +45,7 @@ constexpr int64_t contract_block(int64_t k) {
   return std::max(kMultiple, (each + kMultiple - 1) / kMultiple * kMultiple);
 }
 
-// Of bf16, on machines with instructions for it, a chain takes two terms at a time (scalar/bf16_dot.h).
+// With Arithmetic::bf16_dot a chain of bf16 takes two terms at a time (scalar/bf16_dot.h).
 
 // More terms than this are cut into parts, each a contraction as above, whose values are added pairwise: two
 // neighbours, then two such sums, and so on, like the carries of a binary counter. Errors then grow with the logarithm
@@ -38,17 +56,15 @@ constexpr int64_t contract_part(int64_t k) {
   return parts == 1 ? k : (each + kContractBlock - 1) / kContractBlock * kContractBlock;
 }
 
-// A block is one chain, but four in a product of one row or by one column, which take the k in turns. Such a product is
-// bound by reading the matrix, and so the chains of a contiguous column are the lanes of a vector, just as they lie in
-// memory.
+// A block is one chain, but four in a product of one row or by one column, where chain c takes every fourth k from c
+// on. Such a product is bound by reading the matrix: the chains of a contiguous column are the lanes of a vector, in
+// the order of memory.
 inline constexpr int64_t kRowChains = 4;
 constexpr int64_t contract_chains(int64_t m, int64_t n) { return m == 1 || n == 1 ? kRowChains : 1; }
-// The value of a block of four, whose sums are so far apart.
+// The value of a block of four chains, whose sums are `apart` elements apart.
 template <class T>
 constexpr T sum_of_chains(const T* sums, int64_t apart) {
   return (sums[0] + sums[apart]) + (sums[2 * apart] + sums[3 * apart]);
 }
-
-void contract(const CallArgs& c);
 
 }  // namespace sheaf::routines

@@ -1,51 +1,53 @@
-// Products of groups of rows as a routine of the library, `contract_groups`. Rows of x [B, M, K] stand in G groups one
-// behind the other, of counts [B, G] rows (i64):
-// - with w [B, G, K, N] it gives y [B, M, N], the rows of each group by its matrix; zeros in the rows behind the last
-// group;
+// Products of groups of rows as a routine, `contract_groups` (mixture of experts). Rows of x [B, M, K] stand in G
+// groups one after the other, of counts [B, G] rows (i64):
+// - with w [B, G, K, N] it gives y [B, M, N], the rows of each group by its matrix; zeros in the rows after the last
+//   group;
 // - `outer`, with z [B, M, N], it gives [B, G, K, N], for each group the transposed rows of x by those of z; zeros
-// where a group is empty. Each is a `contract` of its own, to the bit. A count below 0 is taken as 0, and rows that x
-// does not have are left out: the op reports both.
+// where a
+//   group is empty.
+// Each product is a `contract` of its own, to the bit. A count below 0 is taken as 0, and rows that x does not have are
+// left out: the op reports both.
 #pragma once
 #include <array>
 #include <vector>
 
+#include "routines/gemm/args.h"
 #include "routines/routine.h"
 #include "tensor/dtype.h"
 
 namespace sheaf::routines {
 
-// The arguments of a call, in the order in which ops/grouped.cpp passes them.
+// Buffers: x, w or z, counts, y.
+template <class Int = int64_t>
 struct GroupedArgs {
-  explicit GroupedArgs(std::span<const int64_t> a)
-      : dtype(static_cast<DType>(a[0])),
-        outer(a[1] != 0),
-        batch(a[2]),
-        rows(a[3]),
-        groups(a[4]),
-        k(a[5]),
-        n(a[6]),
-        counts(&a[7]),
-        x(&a[9]),
-        other(&a[12]),
-        result(static_cast<DType>(a[outer ? 15 : 16])) {}
+  static constexpr std::string_view kRoutine = "contract_groups";
   DType dtype;
   bool outer;
-  int64_t batch, rows, groups, k, n;
-  const int64_t *counts, *x, *other;  // strides; the last of w or z
-  DType result;                       // dtype itself, or F32 as it is accumulated
+  Int batch, rows, groups, k, n;
+  std::array<Int, 2> counts;  // strides: batch, group
+  MatrixStrides<Int> x;
+  struct {
+    Int batch, group, row, column;
+  } other;       // strides of w, or of z, which has no groups
+  DType result;  // dtype itself, or F32 as it is accumulated
+  static void fields(auto& self, auto&& f) {
+    f(self.dtype), f(self.outer), f(self.batch), f(self.rows), f(self.groups), f(self.k), f(self.n);
+    f(self.counts), f(self.x.batch), f(self.x.row), f(self.x.column);
+    f(self.other.batch);
+    if (!self.outer) f(self.other.group);
+    f(self.other.row), f(self.other.column), f(self.result);
+  }
 };
 
-// A call of `contract`.
 struct GroupProduct {
   std::array<std::byte*, 3> buffers;
-  std::array<int64_t, 12> args;
-  CallArgs call() const { return {buffers, args}; }
-  int64_t flops() const { return 2 * args[2] * args[3] * args[4]; }
+  GemmArgs<> args;
+  int64_t flops() const { return 2 * args.m * args.n * args.k; }
 };
 
-// Those that a call of `contract_groups` consists of; they write different parts of its result, and all of it.
-std::vector<GroupProduct> group_products(const CallArgs& call);
+// The products that a call consists of; they write different parts of its result, and all of it.
+std::vector<GroupProduct> group_products(const Call& call, const GroupedArgs<>& args);
 
-void contract_groups(const CallArgs& c);
+void contract_groups(const Call& call, const GroupedArgs<>& args);
 
 }  // namespace sheaf::routines

@@ -385,18 +385,18 @@ bool svd_one(const T* a, T* u, T* s, T* v, int64_t m, int64_t n) {
 }
 
 template <class T>
-void eigh_in(const CallArgs& c) {
-  int64_t n = c.args[2];
-  for (int64_t k = 0; k < c.args[1]; ++k) {
+void eigh_in(const Call& c, const EighArgs<>& a) {
+  int64_t n = a.n;
+  for (int64_t k = 0; k < a.batch; ++k) {
     T *w = matrix<T>(c, 1, k, n), *v = matrix<T>(c, 2, k, n * n);
     if (!eigh_one(matrix<const T>(c, 0, k, n * n), w, v, n)) fill_nan(w, n), fill_nan(v, n * n);
   }
 }
 
 template <class T>
-void svd_in(const CallArgs& c) {
-  int64_t m = c.args[2], n = c.args[3];
-  for (int64_t k = 0; k < c.args[1]; ++k) {
+void svd_in(const Call& c, const SvdArgs<>& a) {
+  int64_t m = a.m, n = a.n;
+  for (int64_t k = 0; k < a.batch; ++k) {
     T *u = matrix<T>(c, 1, k, m * n), *s = matrix<T>(c, 2, k, n), *v = matrix<T>(c, 3, k, n * n);
     if (!svd_one(matrix<const T>(c, 0, k, m * n), u, s, v, m, n))
       fill_nan(u, m * n), fill_nan(s, n), fill_nan(v, n * n);
@@ -405,7 +405,7 @@ void svd_in(const CallArgs& c) {
 
 }  // namespace
 
-void eigh(const CallArgs& c) { is_wide(c) ? eigh_in<double>(c) : eigh_in<float>(c); }
-void svd(const CallArgs& c) { is_wide(c) ? svd_in<double>(c) : svd_in<float>(c); }
+void eigh(const Call& c, const EighArgs<>& a) { is_wide(a.dtype) ? eigh_in<double>(c, a) : eigh_in<float>(c, a); }
+void svd(const Call& c, const SvdArgs<>& a) { is_wide(a.dtype) ? svd_in<double>(c, a) : svd_in<float>(c, a); }
 
 }  // namespace sheaf::routines

@@ -71,9 +71,9 @@ Matrix read(const T* from, int64_t rows, int64_t columns) {
 }
 
 template <class T>
-void solve_in(const CallArgs& c) {
-  int64_t n = c.args[2], columns = c.args[3];
-  for (int64_t k = 0; k < c.args[1]; ++k) {
+void solve_in(const Call& c, const SolveArgs<>& a) {
+  int64_t n = a.n, columns = a.columns;
+  for (int64_t k = 0; k < a.batch; ++k) {
     Matrix a = read(matrix<const T>(c, 0, k, n * n), n, n), x = read(matrix<const T>(c, 1, k, n * columns), n, columns);
     eliminate(a, x);
     T* out = matrix<T>(c, 2, k, n * columns);
@@ -88,9 +88,9 @@ void solve_in(const CallArgs& c) {
 }
 
 template <class T>
-void det_in(const CallArgs& c) {
-  int64_t n = c.args[2];
-  for (int64_t k = 0; k < c.args[1]; ++k) {
+void det_in(const Call& c, const DetArgs<>& a) {
+  int64_t n = a.n;
+  for (int64_t k = 0; k < a.batch; ++k) {
     Matrix a = read(matrix<const T>(c, 0, k, n * n), n, n), none(n, 0);
     double d = eliminate(a, none);
     for (int64_t i = 0; i < n; ++i)
@@ -121,9 +121,9 @@ bool cholesky_one(const T* a, T* out, int64_t n) {
 }
 
 template <class T>
-void cholesky_in(const CallArgs& c) {
-  int64_t n = c.args[2];
-  for (int64_t k = 0; k < c.args[1]; ++k) {
+void cholesky_in(const Call& c, const CholeskyArgs<>& a) {
+  int64_t n = a.n;
+  for (int64_t k = 0; k < a.batch; ++k) {
     T* l = matrix<T>(c, 1, k, n * n);
     if (!cholesky_one(matrix<const T>(c, 0, k, n * n), l, n)) fill_nan(l, n * n);
   }
@@ -131,8 +131,10 @@ void cholesky_in(const CallArgs& c) {
 
 }  // namespace
 
-void solve(const CallArgs& c) { is_wide(c) ? solve_in<double>(c) : solve_in<float>(c); }
-void det(const CallArgs& c) { is_wide(c) ? det_in<double>(c) : det_in<float>(c); }
-void cholesky(const CallArgs& c) { is_wide(c) ? cholesky_in<double>(c) : cholesky_in<float>(c); }
+void solve(const Call& c, const SolveArgs<>& a) { is_wide(a.dtype) ? solve_in<double>(c, a) : solve_in<float>(c, a); }
+void det(const Call& c, const DetArgs<>& a) { is_wide(a.dtype) ? det_in<double>(c, a) : det_in<float>(c, a); }
+void cholesky(const Call& c, const CholeskyArgs<>& a) {
+  is_wide(a.dtype) ? cholesky_in<double>(c, a) : cholesky_in<float>(c, a);
+}
 
 }  // namespace sheaf::routines

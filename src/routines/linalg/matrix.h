@@ -43,8 +43,8 @@ inline void add_scaled(double* y, double k, const double* x, int64_t n) {
 
 // Matrix k of a batch, of `elems` elements each.
 template <class T>
-T* matrix(const CallArgs& c, int buffer, int64_t k, int64_t elems) {
-  return reinterpret_cast<T*>(c.buffers[buffer]) + k * elems;
+T* matrix(const Call& c, int buffer, int64_t k, int64_t elems) {
+  return c.buffer<T>(buffer) + k * elems;
 }
 
 template <class T>
@@ -52,9 +52,8 @@ void fill_nan(T* out, int64_t n) {
   std::fill_n(out, n, std::numeric_limits<T>::quiet_NaN());
 }
 
-inline bool is_wide(const CallArgs& c) {
-  auto d = static_cast<DType>(c.args[0]);
-  INVARIANT(d == DType::F32 || d == DType::F64, "a routine on matrices of dtype " << c.args[0]);
+inline bool is_wide(DType d) {
+  INVARIANT(d == DType::F32 || d == DType::F64, "a routine on matrices of dtype " << name_of(d));
   return d == DType::F64;
 }
 

@@ -19,36 +19,35 @@
 #include <span>
 
 #include "routines/routine.h"
+#include "tensor/dtype.h"
 
 namespace sheaf::routines {
 
 // Buffers: x, values, scales, out (contiguous). Strides are in elements.
+template <class Int = int64_t>
 struct QuantizedArgs {
-  int64_t dtype, four_bits, batch, m, n, groups, rows, deep;
+  static constexpr std::string_view kRoutine = "contract_quantized";
+  DType dtype;
+  bool four_bits;
+  Int batch, m, n, groups, rows, deep;
   struct {
-    int64_t batch, row, k;
+    Int batch, row, k;
   } x;
   struct {
-    int64_t batch, group, tile, row, column, deep;
+    Int batch, group, tile, row, column, deep;
   } values;
   struct {
-    int64_t batch, group, column;
+    Int batch, group, column;
   } scales;
-
-  explicit QuantizedArgs(std::span<const int64_t> v)
-      : dtype(v[0]),
-        four_bits(v[1]),
-        batch(v[2]),
-        m(v[3]),
-        n(v[4]),
-        groups(v[5]),
-        rows(v[6]),
-        deep(v[7]),
-        x{v[8], v[9], v[10]},
-        values{v[11], v[12], v[13], v[14], v[15], v[16]},
-        scales{v[17], v[18], v[19]} {}
-  int64_t stored() const { return rows * deep; }  // rows of bytes in a group
-  int64_t group_size() const { return four_bits ? 2 * stored() : stored(); }
+  static void fields(auto& self, auto&& f) {
+    f(self.dtype), f(self.four_bits), f(self.batch), f(self.m), f(self.n), f(self.groups), f(self.rows), f(self.deep);
+    f(self.x.batch), f(self.x.row), f(self.x.k);
+    f(self.values.batch), f(self.values.group), f(self.values.tile), f(self.values.row), f(self.values.column),
+        f(self.values.deep);
+    f(self.scales.batch), f(self.scales.group), f(self.scales.column);
+  }
+  Int stored() const { return rows * deep; }  // rows of bytes in a group
+  Int group_size() const { return four_bits ? 2 * stored() : stored(); }
 };
 
 inline constexpr int64_t kQuantizedTile = 4;  // columns
@@ -77,6 +76,6 @@ struct QuantizedStep {
 // count = 256 high + low, where low is in [-128, 128): the count's last byte.
 inline int32_t high_byte(int32_t count) { return (count + 128) >> 8; }
 
-void contract_quantized(const CallArgs& c);
+void contract_quantized(const Call& call, const QuantizedArgs<>& args);
 
 }  // namespace sheaf::routines

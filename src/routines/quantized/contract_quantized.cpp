@@ -11,7 +11,7 @@ using namespace scalar;
 
 // Element l of a group of a column, as a whole number; `from` is the group's first element of the column.
 template <class W>
-int32_t level(const W* from, const QuantizedArgs& g, int64_t l) {
+int32_t level(const W* from, const QuantizedArgs<>& g, int64_t l) {
   int64_t r = l % g.stored();
   W stored = from[r / g.deep * g.values.row + r % g.deep * g.values.deep];
   if (!g.four_bits) return stored;
@@ -20,14 +20,14 @@ int32_t level(const W* from, const QuantizedArgs& g, int64_t l) {
 
 // What a group adds to the sum over groups: before its scale.
 template <class W>
-double group_sum(const double* x, const W* w, const QuantizedArgs& g) {
+double group_sum(const double* x, const W* w, const QuantizedArgs<>& g) {
   double sum = 0;
   for (int64_t l = 0; l < g.group_size(); ++l)
     sum = apply<Op::Fma>(x[l * g.x.k], double(level(w, g, l)), sum);
   return sum;
 }
 template <class W>
-float group_sum(const float* x, const W* w, const QuantizedArgs& g) {
+float group_sum(const float* x, const W* w, const QuantizedArgs<>& g) {
   uint32_t largest = 0;
   for (int64_t l = 0; l < g.group_size(); ++l)
     largest = std::max(largest, std::bit_cast<uint32_t>(x[l * g.x.k]) & 0x7fffffffu);
@@ -40,7 +40,7 @@ float group_sum(const float* x, const W* w, const QuantizedArgs& g) {
 }
 
 template <class T, class W>
-void contract_quantized_in(const CallArgs& c, const QuantizedArgs& g) {
+void contract_quantized_in(const Call& c, const QuantizedArgs<>& g) {
   T* out = c.buffer<T>(3);
   for (int64_t p = 0; p < g.batch; ++p)
     for (int64_t i = 0; i < g.m; ++i)
@@ -59,9 +59,8 @@ void contract_quantized_in(const CallArgs& c, const QuantizedArgs& g) {
 
 }  // namespace
 
-void contract_quantized(const CallArgs& c) {
-  QuantizedArgs g(c.args);
-  bool wide = static_cast<DType>(g.dtype) == DType::F64;
+void contract_quantized(const Call& c, const QuantizedArgs<>& g) {
+  bool wide = g.dtype == DType::F64;
   if (g.four_bits)
     wide ? contract_quantized_in<double, uint8_t>(c, g) : contract_quantized_in<float, uint8_t>(c, g);
   else

@@ -1,11 +1,21 @@
 // The routine that finishes a reduction whose blocks were summed by separate tasks.
 #pragma once
 #include "routines/routine.h"
+#include "tensor/dtype.h"
 
 namespace sheaf::routines {
 
+// Buffers: totals, sum.
+template <class Int = int64_t>
+struct SumTotalsArgs {
+  static constexpr std::string_view kRoutine = "sum_totals";
+  DType dtype;  // F32 or F64
+  Int n;        // > 0
+  static void fields(auto& self, auto&& f) { f(self.dtype), f(self.n); }
+};
+
 // Adds n totals of blocks (loop/ir.h), the last of which may be of fewer elements, as one reduction of all their
-// elements would. Buffers: totals, sum. Arguments: dtype (F32 or F64), n > 0.
-void sum_totals(const CallArgs& c);
+// elements would.
+void sum_totals(const Call& call, const SumTotalsArgs<>& args);
 
 }  // namespace sheaf::routines

@@ -1,14 +1,13 @@
 #include <array>
 
 #include "routines/reduce/args.h"
-#include "tensor/dtype.h"
 
 namespace sheaf::routines {
-void sum_totals(const CallArgs& c) {
+void sum_totals(const Call& c, const SumTotalsArgs<>& args) {
   auto in = [&]<class T>(const T* totals, T* sum) {
     std::array<T, 64> waiting;  // one for each bit of the number of totals so far
     int count = 0;
-    for (int64_t i = 0; i < c.args[1]; ++i) {
+    for (int64_t i = 0; i < args.n; ++i) {
       T total = totals[i];
       for (int64_t bits = i; bits & 1; bits >>= 1)
         total = waiting[--count] + total;
@@ -19,7 +18,7 @@ void sum_totals(const CallArgs& c) {
       total = waiting[--count] + total;
     *sum = total;
   };
-  if (static_cast<DType>(c.args[0]) == DType::F32)
+  if (args.dtype == DType::F32)
     in(c.buffer<const float>(0), c.buffer<float>(1));
   else
     in(c.buffer<const double>(0), c.buffer<double>(1));

@@ -1,15 +1,39 @@
 // The routines that order rows or run along an axis.
 #pragma once
 #include "routines/routine.h"
+#include "tensor/dtype.h"
 
 namespace sheaf::routines {
 
-// Sorts each row, stably, NaN last, and keeps the first `count` elements. Buffers: x [rows, n], values [rows, count],
-// positions [rows, count] (i32); x may be values. Arguments: dtype, rows, n, descending, count.
-void sort(const CallArgs& c);
+// Buffers: x [rows, n], values [rows, count], positions [rows, count] (i32); x may be values.
+template <class Int = int64_t>
+struct SortArgs {
+  static constexpr std::string_view kRoutine = "sort";
+  DType dtype;
+  Int rows, n;
+  bool descending;
+  Int count;
+  static void fields(auto& self, auto&& f) {
+    f(self.dtype), f(self.rows), f(self.n), f(self.descending), f(self.count);
+  }
+};
 
-// Running sum, product or maximum along the middle axis of x [outer, n, inner]; narrow floats are accumulated in f32.
-// Buffers: x, y. Arguments: dtype, outer, n, inner, what (0 sum, 1 product, 2 maximum).
-void cumulate(const CallArgs& c);
+// Sorts each row, stably, NaN last, and keeps the first `count` elements.
+void sort(const Call& call, const SortArgs<>& args);
+
+enum class Running : uint8_t { Sum, Product, Maximum };
+
+// Buffers: x [outer, n, inner], y of the same shape.
+template <class Int = int64_t>
+struct CumulateArgs {
+  static constexpr std::string_view kRoutine = "cumulate";
+  DType dtype;
+  Int outer, n, inner;
+  Running what;
+  static void fields(auto& self, auto&& f) { f(self.dtype), f(self.outer), f(self.n), f(self.inner), f(self.what); }
+};
+
+// The running sum, product or maximum along the middle axis; narrow floats are accumulated in f32.
+void cumulate(const Call& call, const CumulateArgs<>& args);
 
 }  // namespace sheaf::routines

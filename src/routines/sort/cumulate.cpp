@@ -9,20 +9,20 @@ namespace {
 using namespace scalar;
 
 template <class T>
-void cumulate_in(const CallArgs& c) {
+void cumulate_in(const Call& c, const CumulateArgs<>& a) {
   using Acc = std::conditional_t<std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>, float, T>;
   const T* x = c.buffer<const T>(0);
   T* y = c.buffer<T>(1);
-  int64_t outer = c.args[1], n = c.args[2], inner = c.args[3], what = c.args[4];
+  const int64_t inner = a.inner;
   auto running = std::make_unique<Acc[]>(inner);
-  for (int64_t o = 0; o < outer; ++o)
-    for (int64_t i = 0; i < n; ++i, x += inner, y += inner)
+  for (int64_t o = 0; o < a.outer; ++o)
+    for (int64_t i = 0; i < a.n; ++i, x += inner, y += inner)
       for (int64_t j = 0; j < inner; ++j) {
         Acc e = convert<Acc>(x[j]);
         if (i > 0) {
-          if (what == 0)
+          if (a.what == Running::Sum)
             e = combine<Combine::Sum>(running[j], e);
-          else if (what == 1)
+          else if (a.what == Running::Product)
             e = combine<Combine::Prod>(running[j], e);
           else
             e = combine<Combine::Max>(running[j], e);
@@ -34,8 +34,8 @@ void cumulate_in(const CallArgs& c) {
 
 }  // namespace
 
-void cumulate(const CallArgs& c) {
-  scalar::visit_dtype(static_cast<DType>(c.args[0]), [&]<class T>(std::type_identity<T>) { cumulate_in<T>(c); });
+void cumulate(const Call& call, const CumulateArgs<>& args) {
+  scalar::visit_dtype(args.dtype, [&]<class T>(std::type_identity<T>) { cumulate_in<T>(call, args); });
 }
 
 }  // namespace sheaf::routines

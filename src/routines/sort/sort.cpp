@@ -20,22 +20,21 @@ auto comparable(T x) {
 }
 
 template <class T>
-void sort_in(const CallArgs& c) {
+void sort_in(const Call& c, const SortArgs<>& a) {
   const T* x = c.buffer<const T>(0);
   T* values = c.buffer<T>(1);
   int32_t* positions = c.buffer<int32_t>(2);
-  int64_t rows = c.args[1], n = c.args[2], count = c.args[4];
-  bool descending = c.args[3] != 0;
+  const int64_t n = a.n, count = a.count;
   auto row = std::make_unique<T[]>(n);  // X may be V
   auto order = std::make_unique<int32_t[]>(n);
-  for (int64_t r = 0; r < rows; ++r, x += n, values += count, positions += count) {
+  for (int64_t r = 0; r < a.rows; ++r, x += n, values += count, positions += count) {
     std::copy(x, x + n, row.get());
     std::iota(order.get(), order.get() + n, 0);
     std::stable_sort(order.get(), order.get() + n, [&](int32_t i, int32_t j) {
-      auto a = comparable(row[i]), b = comparable(row[j]);
-      if (a != a) return false;
-      if (b != b) return true;
-      return descending ? a > b : a < b;
+      auto x = comparable(row[i]), y = comparable(row[j]);
+      if (x != x) return false;
+      if (y != y) return true;
+      return a.descending ? x > y : x < y;
     });
     for (int64_t i = 0; i < count; ++i)
       values[i] = row[order[i]], positions[i] = order[i];
@@ -44,8 +43,8 @@ void sort_in(const CallArgs& c) {
 
 }  // namespace
 
-void sort(const CallArgs& c) {
-  scalar::visit_dtype(static_cast<DType>(c.args[0]), [&]<class T>(std::type_identity<T>) { sort_in<T>(c); });
+void sort(const Call& call, const SortArgs<>& args) {
+  scalar::visit_dtype(args.dtype, [&]<class T>(std::type_identity<T>) { sort_in<T>(call, args); });
 }
 
 }  // namespace sheaf::routines

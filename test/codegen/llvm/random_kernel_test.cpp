@@ -7,7 +7,6 @@
 #include "codegen/block/block.h"
 #include "codegen/llvm/native.h"
 #include "codegen/random_kernels.h"
-#include "kernels/kernels.h"
 #include "loop/reference.h"
 #include "passes/loop/expand_math.h"
 #include "passes/loop/specialize.h"
@@ -31,7 +30,7 @@ void run(uint64_t first, uint64_t count) {
     kernels.push_back(passes::expand_math(passes::specialize(c.kernel, passes::StrideSizes(c.kernel).known(c.sizes))));
     loop::verify(kernels.back());
   }
-  auto native = load_native_object(make_native_object(kernels), kernels::find_fast_routine);
+  auto native = load_native_object(make_native_object(kernels));
   for (size_t i = 0; i < native.size(); ++i) {
     const Generator::Case& c = cases[i / 2];
     std::vector<Memory> reference = c.buffers, copy = c.buffers;

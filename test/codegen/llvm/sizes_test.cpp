@@ -9,7 +9,6 @@
 #include "codegen/block/block.h"
 #include "codegen/llvm/native.h"
 #include "codegen/random_kernels.h"
-#include "kernels/kernels.h"
 #include "passes/loop/expand_math.h"
 #include "passes/loop/specialize.h"
 #include "runtime/thread_pool.h"
@@ -132,7 +131,7 @@ TEST_P(Sizes, NativeEqualsBlock) {
     std::vector<loop::Kernel> kernels;
     for (const auto& k : known)
       kernels.push_back(passes::expand_math(passes::specialize(s.kernel, k)));
-    auto native = load_native_object(make_native_object(kernels), kernels::find_fast_routine);
+    auto native = load_native_object(make_native_object(kernels));
     for (int64_t large : kSizes)
       for (int64_t small : {1, 3})
         for (bool tall : {false, true})
@@ -181,7 +180,7 @@ TEST(Reduction, SharedByThreadsKeepsItsBits) {
   b.store(1, b.i64(0), b.end_reduce(b.load(0, i)));
   loop::Kernel kernels[] = {b.finish()};
   auto block = BlockKernel::compile(kernels[0]);
-  auto native = load_native_object(make_native_object(kernels), kernels::find_fast_routine);
+  auto native = load_native_object(make_native_object(kernels));
   std::mt19937_64 rng(3);
   std::vector<float> x(2048 * 2048 + 3 * 2048 + 77);
   for (float& e : x)
@@ -218,7 +217,7 @@ TEST(Conversion, OfLargeIntegersRoundsOnce) {
   b.store(1, j, b.convert(b.load(0, j), DType::F32));
   b.end();
   loop::Kernel kernels[] = {b.finish()};
-  auto native = load_native_object(make_native_object(kernels), kernels::find_fast_routine);
+  auto native = load_native_object(make_native_object(kernels));
   std::vector<int64_t> x;
   for (int shift = 30; shift < 38; ++shift)
     for (int64_t low : {-1, 0, 1})
@@ -248,7 +247,7 @@ TEST(Select, BetweenLimitsKeepsNaNAndZeros) {
     b.store(2, j, b.select(b.lt(e, limit), limit, e));
     b.end();
     loop::Kernel kernels[] = {b.finish()};
-    auto native = load_native_object(make_native_object(kernels), kernels::find_fast_routine);
+    auto native = load_native_object(make_native_object(kernels));
     std::vector<float> below(x.size()), above(x.size());
     std::byte* buffers[] = {reinterpret_cast<std::byte*>(x.data()), reinterpret_cast<std::byte*>(below.data()),
                             reinterpret_cast<std::byte*>(above.data())};

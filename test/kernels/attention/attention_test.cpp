@@ -1,11 +1,12 @@
 // Fast attention and its reverse against the definition in routines/attention/attention.cpp, bit for bit, for any
 // number of threads.
+#include "kernels/attention/attention.h"
+
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <random>
 
-#include "kernels/kernels.h"
 #include "routines/attention/args.h"
 #include "runtime/thread_pool.h"
 #include "scalar/scalar_ops.h"
@@ -31,6 +32,10 @@ std::string text(const Problem& p, uint64_t seed) {
                     static_cast<int64_t>(p.mask), p.offset, p.window, p.step})
     s += std::to_string(x) + " ";
   return s + (p.interleaved ? "interleaved " : "") + (p.special ? "special " : "") + "seed " + std::to_string(seed);
+}
+
+std::array<int64_t, 4> four(const std::vector<int64_t>& strides) {
+  return {strides[0], strides[1], strides[2], strides[3]};
 }
 
 template <class S>
@@ -86,44 +91,35 @@ void check(DType dtype, const Problem& p, uint64_t seed) {
     shown[i] = i / 700 % 3 != 0 && rng() % 8 != 0;
   std::vector<int64_t> offset{p.offset}, window{p.window};
   std::vector<T> scale{T(0.37)};
-  std::vector<int64_t> args{static_cast<int64_t>(dtype),
-                            p.causal,
-                            static_cast<int64_t>(p.mask),
-                            p.batch,
-                            p.heads,
-                            p.groups,
-                            p.rows,
-                            p.columns,
-                            p.depth,
-                            p.width};
-  for (auto* a : {&q, &k, &v})
-    args.insert(args.end(), a->strides.begin(), a->strides.end());
-  args.insert(args.end(), 3, 0);
-  std::vector<int64_t> mask_strides = added.strides;
-  if (seed % 3 == 0) mask_strides[0] = mask_strides[1] = 0;
-  args.insert(args.end(), mask_strides.begin(), mask_strides.end());
+  routines::AttentionVjpArgs<> args{};
+  args.dtype = dtype, args.causal = p.causal, args.mask = p.mask;
+  args.batch = p.batch, args.heads = p.heads, args.groups = p.groups, args.rows = p.rows, args.columns = p.columns;
+  args.depth = p.depth, args.width = p.width;
+  args.q = four(q.strides), args.k = four(k.strides), args.v = four(v.strides);
+  args.mask_strides = four(added.strides);
+  if (seed % 3 == 0) args.mask_strides[0] = args.mask_strides[1] = 0;
   std::vector<std::byte*> in{bytes(q.data), bytes(k.data), bytes(v.data), bytes(scale), bytes(offset), bytes(window)};
-  auto run = [&](const char* name, bool fast, std::vector<std::byte*> inputs, std::vector<std::byte*> outputs) {
+  auto run = [&](auto* routine, std::vector<std::byte*> inputs, std::vector<std::byte*> outputs) {
     if (p.mask != MaskKind::None) inputs.push_back(p.mask == MaskKind::Bool ? bytes(shown) : bytes(added.data));
     inputs.insert(inputs.end(), outputs.begin(), outputs.end());
-    (fast ? find_fast_routine(name) : routines::find_routine(name))({inputs, args});
+    routine({inputs}, args);
   };
   std::vector<S> y(p.batch * p.rows * p.heads * p.width), y2 = y;
   std::vector<T> lse(p.batch * p.rows * p.heads), lse2 = lse;
-  run("attention", false, in, {bytes(y), bytes(lse)});
-  run("attention", true, in, {bytes(y2), bytes(lse2)});
+  run(routines::attention, in, {bytes(y), bytes(lse)});
+  run(attention, in, {bytes(y2), bytes(lse2)});
   ASSERT_TRUE(same(y, y2) && same(lse, lse2)) << "forward " << sheaf::name_of(dtype) << " " << text(p, seed);
 
   auto dy = random_array<S>(rng, p, p.heads, p.rows, p.width);
   auto delta = random_array<T>(rng, p, p.heads, p.rows, 1);
-  args.insert(args.end(), {p.rows * p.heads, p.heads, 1});
-  args.insert(args.end(), {delta.strides[0], delta.strides[2], delta.strides[1]});
-  args.insert(args.end(), {dy.strides[0], dy.strides[2], dy.strides[1], dy.strides[3]});
+  args.lse = {p.rows * p.heads, p.heads, 1};
+  args.delta = {delta.strides[0], delta.strides[2], delta.strides[1]};
+  args.dy = {dy.strides[0], dy.strides[2], dy.strides[1], dy.strides[3]};
   in.insert(in.end(), {bytes(lse), bytes(delta.data), bytes(dy.data)});
   std::vector<S> dq(p.batch * p.rows * p.heads * p.depth), dk(p.batch * p.columns * p.groups * p.depth),
       dv(p.batch * p.columns * p.groups * p.width), dq2 = dq, dk2 = dk, dv2 = dv;
-  run("attention_vjp", false, in, {bytes(dq), bytes(dk), bytes(dv)});
-  run("attention_vjp", true, in, {bytes(dq2), bytes(dk2), bytes(dv2)});
+  run(routines::attention_vjp, in, {bytes(dq), bytes(dk), bytes(dv)});
+  run(attention_vjp, in, {bytes(dq2), bytes(dk2), bytes(dv2)});
   ASSERT_TRUE(same(dq, dq2)) << "dq " << sheaf::name_of(dtype) << " " << text(p, seed);
   ASSERT_TRUE(same(dk, dk2)) << "dk " << sheaf::name_of(dtype) << " " << text(p, seed);
   ASSERT_TRUE(same(dv, dv2)) << "dv " << sheaf::name_of(dtype) << " " << text(p, seed);

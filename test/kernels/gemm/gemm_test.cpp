@@ -12,57 +12,72 @@
 
 #include "kernels/gemm/autotune.h"
 #include "kernels/kernels.h"
-#include "routines/routine.h"
+#include "kernels/random_data.h"
+#include "routines/gemm/args.h"
 #include "runtime/fusion.h"
-#include "runtime/kernel.h"
+#include "runtime/target.h"
 #include "runtime/thread_pool.h"
-#include "scalar/bf16_dot.h"
 #include "scalar/scalar_ops.h"
 
 namespace sheaf::kernels {
 namespace {
 
+using routines::GemmArgs;
+using testing::bytes;
+using testing::fill;
+
 struct Shape3 {
   int64_t batch, m, n, k;
 };
 
-template <class T>
-void fill(std::vector<T>& v, std::mt19937_64& rng) {
-  for (T& x : v) {
-    double e = std::normal_distribution<double>(0, 1)(rng);
-    if constexpr (std::is_integral_v<T>)
-      x = static_cast<T>(rng());
-    else
-      x = scalar::convert<T>(rng() % 50 == 0 ? (e > 0 ? 1e-30 : -1e-30) : e);
-  }
+using Product = void (*)(const routines::Call&, const GemmArgs<>&);
+
+// One product of contiguous matrices, each of which may be transposed.
+GemmArgs<> f32_args(Shape3 s, bool ta, bool tb) {
+  return {.dtype = DType::F32,
+          .batch = 1,
+          .m = s.m,
+          .n = s.n,
+          .k = s.k,
+          .a = {0, ta ? 1 : s.k, ta ? s.m : 1},
+          .b = {0, tb ? 1 : s.n, tb ? s.k : 1},
+          .result = DType::F32};
 }
 
-// Runs a product with a prologue and an epilogue: each element of C is in one tile, which comes when it has its value.
-// Rows of A exist once the prologue was called for them, each once; without `keep` in other memory.
+// Of all but the dot-product instructions, whose results have another definition.
+std::vector<std::string_view> algorithm_names() {
+  std::vector<std::string_view> out;
+  for (size_t i = 0; i < static_cast<size_t>(GemmAlgorithm::Bf16Dot); ++i)
+    out.push_back(gemm_algorithms()[i].name);
+  return out;
+}
+
+// Runs a product that tells of its parts: each element is told of once, when it has its value. Rows of A are there once
+// they are asked for, each once, and unless they are read again somewhere else.
 template <class T>
-std::vector<T> fused_result(const runtime::FusedProduct& form, const std::vector<T>& a, std::byte* b, Shape3 s,
-                            int64_t sam, int64_t sak) {
+std::vector<T> told_in_parts(const runtime::FusedProduct& form, const std::vector<T>& a, std::byte* b, Shape3 s,
+                             int64_t sam, int64_t sak) {
   const T kNone = scalar::convert<T>(std::numeric_limits<double>::quiet_NaN());
   std::vector<T> c(s.m * s.n), told(s.m * s.n), rows(a.size(), kNone);
   std::vector<uint8_t> times(s.m * s.n), asked(s.m);
   std::byte* p[] = {reinterpret_cast<std::byte*>(rows.data()), b, reinterpret_cast<std::byte*>(c.data())};
-  auto take = [&](const runtime::Tile& tile) {
-    for (int64_t i = tile.row; i < tile.row + tile.rows; ++i)
-      for (int64_t j = tile.column; j < tile.column + tile.columns; ++j)
+  auto take = [&](const runtime::Tile& part) {
+    for (int64_t i = part.row; i < part.row + part.rows; ++i)
+      for (int64_t j = part.column; j < part.column + part.columns; ++j)
         told[i * s.n + j] = c[i * s.n + j], ++times[i * s.n + j];
   };
-  auto make = [&](int64_t row, int64_t count, bool keep) {
+  auto make = [&](int64_t row, int64_t count, bool again) {
     static thread_local std::vector<T> near;
     near.resize(a.size(), kNone);
-    std::vector<T>& to = keep ? rows : near;
+    std::vector<T>& to = again ? rows : near;
     for (int64_t i = row; i < row + count; ++asked[i++])
       for (int64_t l = 0; l < s.k; ++l)
         to[i * sam + l * sak] = a[i * sam + l * sak];
     return reinterpret_cast<const std::byte*>(to.data() + row * sam);
   };
-  const runtime::EpilogueFn epilogue(take);
-  const runtime::PrologueFn prologue(make);
-  form.run(p, {&prologue, &epilogue});
+  const runtime::EpilogueFn done(take);
+  const runtime::PrologueFn wanted(make);
+  form.run(p, {&wanted, &done});
   auto once = [](const std::vector<uint8_t>& v) {
     return std::all_of(v.begin(), v.end(), [](uint8_t t) { return t == 1; });
   };
@@ -71,7 +86,8 @@ std::vector<T> fused_result(const runtime::FusedProduct& form, const std::vector
 }
 
 template <class T>
-void expect_same(DType dtype, Shape3 s, bool ta, bool tb, int64_t step, uint64_t seed) {
+void expect_same(DType dtype, Shape3 s, bool ta, bool tb, int64_t step, uint64_t seed,
+                 const runtime::Target& target = runtime::host_target()) {
   std::mt19937_64 rng(seed);
   using Out = std::conditional_t<std::is_same_v<T, int8_t>, int32_t, T>;
   bool shared = s.batch > 1 && rng() % 3 == 0;  // one B for the whole batch
@@ -81,15 +97,20 @@ void expect_same(DType dtype, Shape3 s, bool ta, bool tb, int64_t step, uint64_t
   std::vector<Out> expected(s.batch * s.m * s.n), actual(s.batch * s.m * s.n);
   int64_t sam = ta ? step : s.k * step, sak = ta ? s.m * step : step;
   int64_t sbk = tb ? step : s.n * step, sbn = tb ? s.k * step : step;
-  std::vector<int64_t> args{static_cast<int64_t>(dtype),   s.batch, s.m, s.n, s.k, s.m * s.k * step, sam, sak,
-                            shared ? 0 : s.k * s.n * step, sbk,     sbn};
-  auto run = [&](routines::Routine r, std::vector<Out>& c) {
-    std::byte* p[] = {reinterpret_cast<std::byte*>(a.data()), reinterpret_cast<std::byte*>(b.data()),
-                      reinterpret_cast<std::byte*>(c.data())};
-    r({p, args});
+  const GemmArgs<> args{.dtype = dtype,
+                        .batch = s.batch,
+                        .m = s.m,
+                        .n = s.n,
+                        .k = s.k,
+                        .a = {s.m * s.k * step, sam, sak},
+                        .b = {shared ? 0 : s.k * s.n * step, sbk, sbn},
+                        .result = dtype};
+  auto run = [&](Product product, std::vector<Out>& c) {
+    std::byte* p[] = {bytes(a), bytes(b), bytes(c)};
+    product({p, arithmetic_of(target)}, args);
   };
-  run(routines::find_routine("contract"), expected);
-  run(find_fast_routine("contract"), actual);
+  run(routines::contract, expected);
+  run(contract, actual);
   auto compare = [&](const std::vector<Out>& actual, const char* what) {
     for (size_t i = 0; i < expected.size(); ++i)
       ASSERT_EQ(std::memcmp(&expected[i], &actual[i], sizeof(Out)), 0)
@@ -97,9 +118,8 @@ void expect_same(DType dtype, Shape3 s, bool ta, bool tb, int64_t step, uint64_t
           << " ta " << ta << " tb " << tb << " step " << step << " seed " << seed << " element " << i;
   };
   compare(actual, "");
-  if (auto form = s.batch == 1 && s.m > 0 && s.n > 0 ? fused_product(args) : nullptr)
-    if constexpr (!std::is_integral_v<T>)
-      compare(fused_result<T>(*form, a, reinterpret_cast<std::byte*>(b.data()), s, sam, sak), "fused ");
+  if (auto form = s.batch == 1 && s.m > 0 && s.n > 0 ? fused_product(args, target) : nullptr)
+    if constexpr (!std::is_integral_v<T>) compare(told_in_parts<T>(*form, a, bytes(b), s, sam, sak), "in parts ");
 }
 
 void all_floats(Shape3 s, bool ta, bool tb, int64_t step, uint64_t seed) {
@@ -107,9 +127,10 @@ void all_floats(Shape3 s, bool ta, bool tb, int64_t step, uint64_t seed) {
   expect_same<double>(DType::F64, s, ta, tb, step, seed);
   expect_same<scalar::BFloat16>(DType::BF16, s, ta, tb, step, seed);
   expect_same<scalar::Float16>(DType::F16, s, ta, tb, step, seed);
-  if (scalar::bf16_in_pairs()) {
-    scalar::WithoutPairs other_machine;
-    expect_same<scalar::BFloat16>(DType::BF16, s, ta, tb, step, seed);
+  if (runtime::host_target().bf16_dot) {
+    runtime::Target without = runtime::host_target();
+    without.bf16_dot = false;
+    expect_same<scalar::BFloat16>(DType::BF16, s, ta, tb, step, seed, without);
   }
 }
 
@@ -155,16 +176,20 @@ TEST(Contract, BF16OfAnyBitsToF32) {
       std::vector<scalar::BFloat16> a(s.batch * s.m * s.k), b(s.batch * s.k * s.n);
       any(a), any(b);
       std::vector<float> expected(s.batch * s.m * s.n, -1), actual(expected);
-      std::vector<int64_t> args{
-          static_cast<int64_t>(DType::BF16), s.batch, s.m, s.n, s.k, s.m * s.k, s.k, 1, s.k * s.n, s.n, 1,
-          static_cast<int64_t>(DType::F32)};
-      auto run = [&](routines::Routine r, std::vector<float>& c) {
-        std::byte* p[] = {reinterpret_cast<std::byte*>(a.data()), reinterpret_cast<std::byte*>(b.data()),
-                          reinterpret_cast<std::byte*>(c.data())};
-        r({p, args});
+      const GemmArgs<> args{.dtype = DType::BF16,
+                            .batch = s.batch,
+                            .m = s.m,
+                            .n = s.n,
+                            .k = s.k,
+                            .a = {s.m * s.k, s.k, 1},
+                            .b = {s.k * s.n, s.n, 1},
+                            .result = DType::F32};
+      auto run = [&](Product product, std::vector<float>& c) {
+        std::byte* p[] = {bytes(a), bytes(b), bytes(c)};
+        product({p, arithmetic_of(runtime::host_target())}, args);
       };
-      run(routines::find_routine("contract"), expected);
-      run(find_fast_routine("contract"), actual);
+      run(routines::contract, expected);
+      run(contract, actual);
       for (size_t i = 0; i < expected.size(); ++i)
         ASSERT_TRUE(std::isnan(expected[i])
                         ? std::isnan(actual[i])
@@ -246,10 +271,8 @@ TEST(Contract, LongSumsAreAccurate) {
   for (int64_t k : {100'000, 1'000'000, 10'000'000}) {
     std::vector<float> a(static_cast<size_t>(k), 0.1f), b(static_cast<size_t>(k), 1.0f);
     float c = 0;
-    std::vector<int64_t> args{static_cast<int64_t>(DType::F32), 1, 1, 1, k, 0, k, 1, 0, 1, 1};
-    std::byte* p[] = {reinterpret_cast<std::byte*>(a.data()), reinterpret_cast<std::byte*>(b.data()),
-                      reinterpret_cast<std::byte*>(&c)};
-    find_fast_routine("contract")({p, args});
+    std::byte* p[] = {bytes(a), bytes(b), reinterpret_cast<std::byte*>(&c)};
+    kernels::contract({p, {}}, f32_args({1, 1, 1, k}, false, false));
     double exact = static_cast<double>(0.1f) * static_cast<double>(k);
     EXPECT_LE(std::fabs(c - exact) / exact, 2e-6) << k;
   }
@@ -265,10 +288,8 @@ TEST(Contract, LongSumsOfManyRows) {
     for (float& x : *v)
       x = static_cast<float>(rng() % 2001) / 1000.0f - 1;
   auto run = [&](float* from, float* to, int64_t rows) {
-    std::vector<int64_t> args{static_cast<int64_t>(DType::F32), 1, rows, n, k, 0, k, 1, 0, n, 1};
-    std::byte* p[] = {reinterpret_cast<std::byte*>(from), reinterpret_cast<std::byte*>(b.data()),
-                      reinterpret_cast<std::byte*>(to)};
-    find_fast_routine("contract")({p, args});
+    std::byte* p[] = {reinterpret_cast<std::byte*>(from), bytes(b), reinterpret_cast<std::byte*>(to)};
+    kernels::contract({p, {}}, f32_args({1, rows, n, k}, false, false));
   };
   run(a.data(), c.data(), m);
   for (int64_t row : {0, 548, 549, 550, 1098}) {
@@ -277,38 +298,23 @@ TEST(Contract, LongSumsOfManyRows) {
   }
 }
 
-constexpr std::string_view kWays[] = {"flat", "small",  "stream", "turned", "outer",       "swapped",    "shallow",
-                                      "tall", "tall-2", "tall-3", "tall-4", "thin-turned", "thin-packed"};
-
 // Sums begin at +0: products that are all -0 give +0, however a tile begins. Also where each product is too small for a
 // float.
 TEST(Contract, ZerosHaveNoSign) {
-  for (std::string_view way : kWays)
+  for (std::string_view algorithm : algorithm_names())
     for (Shape3 s : {Shape3{1, 1, 40, 9}, Shape3{1, 3, 400, 64}, Shape3{1, 4, 36, 1}, Shape3{1, 8, 40, 9},
                      Shape3{1, 40, 40, 9}, Shape3{1, 150, 150, 90}, Shape3{1, 20, 40, 600}})
       for (int layout = 0; layout < 4; ++layout)
         for (float tiny : {0.0f, 1e-30f}) {
           bool ta = layout & 1, tb = layout & 2;
           std::vector<float> a(s.m * s.k, tiny), b(s.k * s.n, tiny == 0 ? -1.0f : -tiny), c(s.m * s.n, 1.0f);
-          std::vector<int64_t> args{static_cast<int64_t>(DType::F32),
-                                    1,
-                                    s.m,
-                                    s.n,
-                                    s.k,
-                                    0,
-                                    ta ? 1 : s.k,
-                                    ta ? s.m : 1,
-                                    0,
-                                    tb ? 1 : s.n,
-                                    tb ? s.k : 1};
-          std::byte* p[] = {reinterpret_cast<std::byte*>(a.data()), reinterpret_cast<std::byte*>(b.data()),
-                            reinterpret_cast<std::byte*>(c.data())};
-          set_only_way(way);
-          find_fast_routine("contract")({p, args});
-          set_only_way("");
+          std::byte* p[] = {bytes(a), bytes(b), bytes(c)};
+          force_algorithm(algorithm);
+          kernels::contract({p, {}}, f32_args(s, ta, tb));
+          force_algorithm("");
           for (float x : c)
-            ASSERT_EQ(std::bit_cast<uint32_t>(x), 0u)
-                << way << " m " << s.m << " n " << s.n << " k " << s.k << " ta " << ta << " tb " << tb << " " << tiny;
+            ASSERT_EQ(std::bit_cast<uint32_t>(x), 0u) << algorithm << " m " << s.m << " n " << s.n << " k " << s.k
+                                                      << " ta " << ta << " tb " << tb << " " << tiny;
         }
 }
 
@@ -385,17 +391,17 @@ TEST(Contract, FlatEqualsDefinition) {
   expect_same<float>(DType::F32, {1, 100, 250, 5000}, false, false, 1, seed);  // k is packed in two goes
 }
 
-// Each way to a product, also where it is not the usual one.
-TEST(Contract, EveryWayEqualsDefinition) {
+// Each algorithm, also where another would be chosen.
+TEST(Contract, EveryAlgorithmEqualsDefinition) {
   uint64_t seed = std::random_device{}();
   std::mt19937_64 rng(seed);
   constexpr int64_t sizes[] = {9, 12, 16, 17, 27, 32, 46, 64, 97, 130};
   auto pick = [&] { return sizes[rng() % std::size(sizes)]; };
-  for (std::string_view way : kWays) {
-    set_only_way(way);
+  for (std::string_view algorithm : algorithm_names()) {
+    force_algorithm(algorithm);
     for (int trial = 0; trial < 24; ++trial) {
       runtime::set_num_threads(1 + trial % 3);
-      Shape3 s{1, way.starts_with("thin") ? 1 + trial % 8 : pick(), 16 + pick(),
+      Shape3 s{1, algorithm.starts_with("few-rows") ? 1 + trial % 8 : pick(), 16 + pick(),
                trial % 6 == 5 ? 500 + pick() : 16 * pick() / 2};
       bool ta = trial % 2, tb = trial / 2 % 2;
       if (trial < 8)
@@ -403,168 +409,12 @@ TEST(Contract, EveryWayEqualsDefinition) {
       else
         expect_same<float>(DType::F32, s, ta, tb, 1, seed + trial);
       if (HasFatalFailure()) {
-        ADD_FAILURE() << "way " << way;
-        return set_only_way("");
+        ADD_FAILURE() << "algorithm " << algorithm;
+        return force_algorithm("");
       }
     }
   }
-  set_only_way("");
-}
-
-TEST(ContractQuantized, EqualsDefinition) {
-  uint64_t seed = std::random_device{}();
-  std::mt19937_64 rng(seed);
-  auto pick = [&](std::initializer_list<int64_t> from) { return from.begin()[rng() % from.size()]; };
-  for (int trial = 0; trial < 200; ++trial) {
-    runtime::set_num_threads(1 + trial % 3);
-    bool four_bits = rng() % 2;
-    int64_t m = pick({1, 1, 2, 3, 16, 17}), n = pick({1, 2, 3, 4, 7, 16, 31, 97, 1030}), groups = pick({0, 1, 2, 5, 9}),
-            rows = pick({1, 3, 4, 4, 8, 16, 33, 130}), deep = pick({1, 2, four_bits ? 4 : 8, 4, 8});
-    int64_t tiles = (n + 3) / 4, k = groups * rows * deep * (four_bits ? 2 : 1);
-    std::vector<float> x(m * k + 1), scales(groups * n + 1);
-    std::vector<uint8_t> values(groups * tiles * rows * 4 * deep + 1);
-    fill(x, rng);
-    fill(scales, rng);
-    for (uint8_t& v : values)
-      v = static_cast<uint8_t>(rng() % 10 == 0 ? 0x80 : rng());
-    // Large and small groups, and elements that are not finite.
-    if (trial % 5 == 0)
-      for (float& e : x)
-        e *= pick({0, 1, 2, 3}) == 0 ? 1e38f : 1e-30f;
-    if (trial % 7 == 0 && k > 0)
-      x[rng() % (m * k)] = trial % 2 ? std::numeric_limits<float>::infinity() : std::numeric_limits<float>::quiet_NaN();
-    int64_t tile = rows * 4 * deep;
-    std::vector<int64_t> args{static_cast<int64_t>(DType::F32),
-                              four_bits,
-                              1,
-                              m,
-                              n,
-                              groups,
-                              rows,
-                              deep,
-                              m * k,
-                              k,
-                              1,
-                              groups * tiles * tile,
-                              tiles * tile,
-                              tile,
-                              4 * deep,
-                              deep,
-                              1,
-                              groups * n,
-                              n,
-                              1};
-    std::vector<float> expected(m * n), actual(m * n);
-    auto run = [&](routines::Routine r, std::vector<float>& out) {
-      std::byte* p[] = {reinterpret_cast<std::byte*>(x.data()), reinterpret_cast<std::byte*>(values.data()),
-                        reinterpret_cast<std::byte*>(scales.data()), reinterpret_cast<std::byte*>(out.data())};
-      r({p, args});
-    };
-    run(routines::find_routine("contract_quantized"), expected);
-    run(find_fast_routine("contract_quantized"), actual);
-    for (size_t i = 0; i < expected.size(); ++i) {
-      bool same = std::memcmp(&expected[i], &actual[i], sizeof(float)) == 0 ||
-                  (expected[i] != expected[i] && actual[i] != actual[i]);
-      ASSERT_TRUE(same) << (four_bits ? "q4" : "q8") << " m " << m << " n " << n << " groups " << groups << " rows "
-                        << rows << " deep " << deep << " seed " << seed << " trial " << trial << " element " << i
-                        << ": " << expected[i] << " " << actual[i];
-    }
-  }
-}
-
-// Small and large groups, empty ones, rows behind the last, matrices and rows in every order, counts that are out of
-// range.
-template <class T>
-void expect_same_groups(DType dtype, std::mt19937_64& rng, const std::string& trial) {
-  auto below = [&](int64_t n) { return static_cast<int64_t>(rng() % n); };
-  int64_t batch = 1 + below(2), rows = below(3) ? below(90) : 300 + below(300), groups = 1 + below(9),
-          k = 1 + below(70), n = 1 + below(70);
-  bool outer = rng() % 2, tx = rng() % 2, tw = rng() % 2;
-  std::vector<int64_t> counts(batch * groups);
-  for (int64_t p = 0; p < batch; ++p)
-    for (int64_t g = 0, left = rows; g < groups; ++g)
-      left -= counts[p * groups + g] = below(4) == 0 ? 0 : below(left + 1);
-  if (below(10) == 0) counts[below(batch * groups)] = below(2) ? -5 : rows + 7;
-  std::vector<T> x(batch * rows * k + 1), other(batch * (outer ? rows * n : groups * k * n) + 1),
-      expected(batch * (outer ? groups * k * n : rows * n)), actual(expected);
-  fill(x, rng);
-  fill(other, rng);
-  std::vector<int64_t> args{
-      static_cast<int64_t>(dtype), outer, batch, rows, groups, k, n, groups, 1, rows * k, tx ? 1 : k, tx ? rows : 1};
-  int64_t down = outer ? rows : k;
-  args.insert(args.end(), {(outer ? 1 : groups) * down * n});
-  if (!outer) args.push_back(down * n);
-  args.insert(args.end(), {tw ? 1 : n, tw ? down : 1, static_cast<int64_t>(dtype)});
-  auto run = [&](routines::Routine r, std::vector<T>& c) {
-    std::byte* p[] = {reinterpret_cast<std::byte*>(x.data()), reinterpret_cast<std::byte*>(other.data()),
-                      reinterpret_cast<std::byte*>(counts.data()), reinterpret_cast<std::byte*>(c.data())};
-    r({p, args});
-  };
-  run(routines::find_routine("contract_groups"), expected);
-  run(find_fast_routine("contract_groups"), actual);
-  for (size_t i = 0; i < expected.size(); ++i)
-    ASSERT_EQ(std::memcmp(&expected[i], &actual[i], sizeof(T)), 0)
-        << sheaf::name_of(dtype) << (outer ? " outer" : "") << " batch " << batch << " rows " << rows << " groups "
-        << groups << " k " << k << " n " << n << " " << trial << " element " << i;
-}
-
-TEST(ContractGroups, EqualsDefinition) {
-  uint64_t seed = std::random_device{}();
-  std::mt19937_64 rng(seed);
-  for (int trial = 0; trial < 100; ++trial) {
-    runtime::set_num_threads(1 + trial % 3);
-    std::string name = "seed " + std::to_string(seed) + " trial " + std::to_string(trial);
-    expect_same_groups<float>(DType::F32, rng, name);
-    expect_same_groups<double>(DType::F64, rng, name);
-    expect_same_groups<scalar::BFloat16>(DType::BF16, rng, name);
-    expect_same_groups<scalar::Float16>(DType::F16, rng, name);
-    if (HasFatalFailure()) return;
-  }
-}
-
-template <class S>
-void expect_same_packed_row(DType dtype, int64_t n, int64_t k, int64_t apart, std::mt19937_64& rng) {
-  auto form = packed_row_form(dtype, n, k, apart, 1);
-  if (!form) return;
-  auto bytes = [](auto& v) { return reinterpret_cast<std::byte*>(v.data()); };
-  std::vector<S> a(k), b(k * apart), expected(n), actual(n);
-  fill(a, rng);
-  fill(b, rng);
-  std::vector<std::byte> packed(form->bytes);
-  form->pack(bytes(b), packed.data());
-  std::byte *with_packed[] = {bytes(a), packed.data(), bytes(actual)},
-            *buffers[] = {bytes(a), bytes(b), bytes(expected)};
-  form->run(with_packed);
-  std::vector<int64_t> args{static_cast<int64_t>(dtype), 1, 1, n, k, k, k, 1, k * apart, apart, 1};
-  routines::find_routine("contract")({buffers, args});
-  EXPECT_EQ(std::memcmp(expected.data(), actual.data(), n * sizeof(S)), 0) << name_of(dtype) << " " << n << " by " << k;
-}
-
-// Whatever the columns, the blocks of k and the threads.
-TEST(PackedRow, EqualsDefinition) {
-  std::mt19937_64 rng(7);
-  int trial = 0;
-  for (auto [n, k] : {std::pair<int64_t, int64_t>{512, 512},
-                      {131, 1027},
-                      {1, 131072},
-                      {43691, 3},
-                      {17, 8001},
-                      {300, 513},
-                      {1040, 127},
-                      {3072, 768},
-                      {768, 700},
-                      {7, 20001}}) {
-    runtime::set_num_threads(1 + trial++ % 3);
-    const int64_t apart = n + (trial % 2) * 5;  // columns of a wider matrix
-    expect_same_packed_row<scalar::BFloat16>(DType::BF16, n, k, apart, rng);
-    expect_same_packed_row<float>(DType::F32, n, k, apart, rng);
-  }
-}
-
-TEST(PackedRow, OnlyWhereItPays) {
-  EXPECT_FALSE(packed_row_form(DType::F64, 1024, 1024, 1024, 1));
-  EXPECT_FALSE(packed_row_form(DType::BF16, 1024, 1024, 1, 1024)) << "columns are in order as they are";
-  EXPECT_FALSE(packed_row_form(DType::BF16, 64, 64, 64, 1)) << "a cache holds it";
+  force_algorithm("");
 }
 
 }  // namespace

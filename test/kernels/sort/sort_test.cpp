@@ -1,11 +1,12 @@
 // Sorting and running sums by threads against the plain routines, bit for bit.
+#include "kernels/sort/sort.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstring>
 #include <random>
 
-#include "kernels/kernels.h"
 #include "scalar/scalar_ops.h"
 
 namespace sheaf::kernels {
@@ -31,27 +32,29 @@ std::vector<T> random_values(std::mt19937_64& rng, int64_t n) {
   return x;
 }
 
-template <class T>
-void same_as_plain(std::string_view routine, const std::vector<int64_t>& args, int64_t n, std::mt19937_64& rng) {
+template <class T, class Args>
+void same_as_plain(void (*definition)(const routines::Call&, const Args&),
+                   void (*fast)(const routines::Call&, const Args&), const Args& args, int64_t n,
+                   std::mt19937_64& rng) {
   std::unique_ptr<T[]> x(new T[n + 1]), a(new T[n + 1]()), b(new T[n + 1]());
   std::vector<int32_t> from_a(n), from_b(n);
   auto values = random_values<std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>>(rng, n);
   for (int64_t i = 0; i < n; ++i)
     x[i] = static_cast<T>(values[i]);
-  auto run = [&](routines::Routine r, T* out, int32_t* from) {
+  auto run = [&](auto* routine, T* out, int32_t* from) {
     std::byte* buffers[] = {reinterpret_cast<std::byte*>(x.get()), reinterpret_cast<std::byte*>(out),
                             reinterpret_cast<std::byte*>(from)};
-    r({buffers, args});
+    routine({buffers}, args);
   };
-  run(routines::find_routine(routine), a.get(), from_a.data());
-  run(find_fast_routine(routine), b.get(), from_b.data());
+  run(definition, a.get(), from_a.data());
+  run(fast, b.get(), from_b.data());
   for (int64_t i = 0; i < n; ++i) {
     double u = scalar::convert<double>(a[i]), v = scalar::convert<double>(b[i]);
     if (std::isnan(u) && std::isnan(v)) continue;  // which NaN a sum gives is the machine's choice
-    ASSERT_EQ(std::memcmp(&a[i], &b[i], sizeof(T)), 0)
-        << routine << " of dtype " << args[0] << ", element " << i << " of " << n << ": " << u << " and " << v;
+    ASSERT_EQ(std::memcmp(&a[i], &b[i], sizeof(T)), 0) << Args::kRoutine << " of dtype " << name_of(args.dtype)
+                                                       << ", element " << i << " of " << n << ": " << u << " and " << v;
   }
-  EXPECT_EQ(from_a, from_b) << routine << " of dtype " << args[0] << ", " << n << " elements";
+  EXPECT_EQ(from_a, from_b) << Args::kRoutine << " of dtype " << name_of(args.dtype) << ", " << n << " elements";
 }
 
 TEST(Ordered, SortEqualsPlain) {
@@ -59,10 +62,11 @@ TEST(Ordered, SortEqualsPlain) {
   for (int d = 0; d < kNumDTypes; ++d)
     for (int64_t rows : {0, 1, 5})
       for (int64_t n : {0, 1, 2, 3, 17, 255, 256, 1000})
-        for (int64_t descending : {0, 1})
+        for (bool descending : {false, true})
           for (int64_t count : {n, std::min<int64_t>(n, 3), n / 8, n / 2, int64_t{0}})
             scalar::visit_dtype(static_cast<DType>(d), [&]<class T>(std::type_identity<T>) {
-              same_as_plain<T>("sort", {d, rows, n, descending, count}, rows * n, rng);
+              const routines::SortArgs<> args{static_cast<DType>(d), rows, n, descending, count};
+              same_as_plain<T>(routines::sort, sort, args, rows * n, rng);
             });
 }
 
@@ -72,9 +76,10 @@ TEST(Ordered, CumulateEqualsPlain) {
     for (int64_t outer : {0, 1, 3})
       for (int64_t n : {0, 1, 2, 300})
         for (int64_t inner : {0, 1, 2, 255, 257})
-          for (int64_t what : {0, 1, 2})
+          for (auto what : {routines::Running::Sum, routines::Running::Product, routines::Running::Maximum})
             scalar::visit_dtype(static_cast<DType>(d), [&]<class T>(std::type_identity<T>) {
-              same_as_plain<T>("cumulate", {d, outer, n, inner, what}, outer * n * inner, rng);
+              const routines::CumulateArgs<> args{static_cast<DType>(d), outer, n, inner, what};
+              same_as_plain<T>(routines::cumulate, cumulate, args, outer * n * inner, rng);
             });
 }
 

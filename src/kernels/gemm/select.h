@@ -1,0 +1,88 @@
+// Which algorithm multiplies C[M,N] = A[M,K] B[K,N]. Every algorithm gives the same bits; which is the fastest depends
+// on the shape, the strides and the processor. select.cpp has the table of algorithms and the decision list;
+// --max-autotune times all that work instead, and --emit=plan prints the choice.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "kernels/gemm/micro_kernels.h"
+#include "kernels/gemm/packing.h"
+#include "kernels/gemm/thresholds.h"
+#include "routines/gemm/args.h"
+
+namespace sheaf::kernels {
+
+// What a choice looks at. A product by one column is seen as the transposed one of one row.
+struct GemmProblem {
+  struct Strides {
+    int64_t minor, k;  // along the rows of A or columns of B, and along k
+  };
+  int64_t m, n, k;
+  Strides a, b;
+  int64_t element_bytes, sum_bytes;       // of what memory holds, and of what is computed in
+  bool bf16_dot;                          // by dot-product instructions, which define the result
+  int64_t lanes, tile_rows, small_width;  // of the micro-kernels: elements of a vector, rows and columns of tiles
+  const GemmThresholds& limits;
+
+  bool narrow() const { return element_bytes < sum_bytes; }
+  int64_t vector_bytes() const { return lanes * sum_bytes; }
+  bool wide_vectors() const { return vector_bytes() > 16; }
+  bool fills_vectors() const { return n % lanes == 0; }  // rows of B end with a vector
+};
+
+template <class T, class S>
+GemmProblem gemm_problem(const Operand<S>& a, const Operand<S>& b, int64_t m, int64_t n, int64_t k, bool bf16_dot) {
+  const GemmKernels<T>& kern = gemm_kernels<T>();
+  return {m,
+          n,
+          k,
+          {a.minor, a.k},
+          {b.minor, b.k},
+          sizeof(S),
+          sizeof(T),
+          bf16_dot && std::is_same_v<S, BFloat16>,
+          kern.lanes,
+          kern.rows,
+          kern.small_vectors * kern.lanes,
+          gemm_thresholds(kern.lanes * int64_t(sizeof(T)))};
+}
+
+enum class GemmAlgorithm : uint8_t {
+  UnpackedA,
+  Small,
+  Stream,
+  UnpackedB,
+  Outer,
+  Swapped,
+  Shallow,
+  Packed,
+  Packed2,
+  Packed3,
+  Packed4,
+  FewRowsTransposed,
+  FewRowsPacked,
+  Bf16Dot
+};
+
+struct GemmAlgorithmInfo {
+  std::string_view name;
+  bool (*works)(const GemmProblem&);  // gives the result without taking much memory, fast or not
+  bool takes_rows;                    // asks a prologue for rows of A before it reads them
+  bool tells_tiles;                   // calls an epilogue for tiles of C as it completes them
+  bool tells_rows;                    // these tiles are whole rows
+};
+std::span<const GemmAlgorithmInfo> gemm_algorithms();  // by GemmAlgorithm
+inline const GemmAlgorithmInfo& info(GemmAlgorithm a) { return gemm_algorithms()[static_cast<size_t>(a)]; }
+
+struct GemmChoice {
+  GemmAlgorithm algorithm;
+  std::string_view why;
+};
+GemmChoice choose(const GemmProblem& p);
+
+// One block of k and many rows, a B that stays in the second-level cache when packed, and a C that does not. Sizes are
+// those of an element of packed B and of C.
+bool is_shallow(int64_t m, int64_t n, int64_t k, int64_t packed_bytes, int64_t result_bytes);
+
+}  // namespace sheaf::kernels

@@ -1,0 +1,61 @@
+// Where one GEMM algorithm begins to be faster than another, for each kind of processor. The numbers were found by
+// bench_gemm with --max-autotune, which prints the time of every algorithm: on a Neoverse-V1 and -N1 for vectors of 16
+// bytes, on a Zen 5 for those of 32 and 64. They change speed alone, never a bit.
+#pragma once
+#include <cstdint>
+
+namespace sheaf::kernels {
+
+struct GemmThresholds {
+  // Few rows: at most so many in the algorithms that are for few rows alone.
+  int64_t few_rows = 8;
+  // Rows up to which B streams past the sums instead of being packed:
+  int64_t stream_rows = 32;
+  int64_t stream_rows_narrow = 64;   // of bf16 and f16, which packing would have to widen as well
+  int64_t stream_rows_packing = 16;  // where a tile can pack B on its way: rows of B not a multiple of 8 KiB apart
+  int64_t stream_rows_near = 8;      // where B stays in the second-level cache
+  int64_t near_elements = 1 << 18;   // of such a B, at most
+
+  // Rows of a few-rows product by contiguous columns of B; narrow elements are widened again for each four rows.
+  int64_t transposed_rows = 8, transposed_rows_narrow = 4;
+
+  // Columns of B read where they are, A packed.
+  int64_t unpacked_b_rows_least = 9, unpacked_b_rows_most = 192;
+  // Columns a multiple of so many bytes apart share a set of the first-level cache, which holds four of them.
+  int64_t same_set_bytes = 16 << 10;
+
+  // Rows of A read where they are, B packed.
+  int64_t few_columns = 256;
+  int64_t unpacked_a_columns_most = 256;
+  int64_t unpacked_a_columns_most_transposed =
+      256;                            // where columns of B are contiguous: packed once, not by each group
+  int64_t unpacked_a_rows = 96;       // at least
+  int64_t unpacked_a_rows_deep = 48;  // at least, where packing A would take long: for many k
+  int64_t deep_k = 256;
+
+  // B read where it is, or packed by each thread.
+  int64_t small_elements = 6144;                          // of a B that the first-level cache holds with room to spare
+  int64_t in_place_elements = 16384, in_place_bytes = 0;  // of a B that tiles read where it is: the larger of both
+};
+
+inline constexpr GemmThresholds kGemm16{.unpacked_b_rows_least = 5};
+inline constexpr GemmThresholds kGemm32{
+    .stream_rows_near = 12,
+    .unpacked_a_columns_most_transposed = 384,
+    .in_place_elements = 0,
+    .in_place_bytes = 192 << 10,  // tiles have so many rows that the second-level cache, too, gives B in time
+};
+inline constexpr GemmThresholds kGemm64{
+    .stream_rows_packing = 13,  // a row less than a tile
+    .stream_rows_near = 12,
+    .unpacked_a_columns_most = 384,
+    .unpacked_a_columns_most_transposed = 384,
+    .in_place_elements = 0,
+    .in_place_bytes = 640 << 10,
+};
+
+inline constexpr const GemmThresholds& gemm_thresholds(int64_t vector_bytes) {
+  return vector_bytes <= 16 ? kGemm16 : vector_bytes <= 32 ? kGemm32 : kGemm64;
+}
+
+}  // namespace sheaf::kernels

@@ -1,0 +1,37 @@
+// What kernels are compiled for and run on: facts that decide which code is made and which algorithm is chosen. The
+// host is one target. A target is immutable; any thread may read it.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+namespace sheaf::runtime {
+
+struct Target {
+  enum class Kind : uint8_t { Portable, Neon, Avx2, Avx512 };
+  Kind kind = Kind::Portable;
+  std::string_view name = "portable";
+  int64_t vector_bytes = 16;
+
+  // Instructions that add two products of bf16 to an f32 (bfmmla, vdpbf16ps). Of all facts here the one that decides
+  // bits: sums of products of bf16 are then defined by these instructions (scalar/bf16_dot.h).
+  bool bf16_dot = false;
+
+  // Bytes of a core's second-level cache, or a guess where the system does not tell.
+  int64_t l2_bytes = 512 << 10;
+
+  // What feature bits do not report:
+  // A core reads memory fastest in one stream. Others follow several streams, far apart, faster (bench_peak: a
+  // Neoverse-V1 55 GB/s with one for each of two cores, 75 with four; a Neoverse-N1 39 and 27).
+  bool reads_one_stream_best = false;
+  // GEMM tiles should prefetch the lines of C that they will write, and rows of B eight steps ahead (bench_gemm: a
+  // Neoverse-N1 is 5 % faster with it, a Neoverse-V1 2 to 4 % slower: it writes without waiting).
+  bool prefetches_early = true;
+
+  // Offsets of arrays in a plan's scratch memory are multiples of this.
+  int64_t alignment_bytes = 64;
+};
+
+// The processor that this program runs on.
+const Target& host_target();
+
+}  // namespace sheaf::runtime
