@@ -9,7 +9,7 @@ struct Target;
 
 namespace sheaf::kernels {
 
-// The fast form of a routine, its definition where there is no other, or nullptr when there is no such routine.
+// The fast algorithm of a routine, its definition where there is no other, or nullptr when there is no such routine.
 routines::Routine find_fast_routine(std::string_view name);
 
 // The facts of a target that decide bits.

@@ -1,4 +1,4 @@
-// How routines are cut into tasks, and the memory that a thread works in.
+// How kernels are cut into tasks, and the scratch memory of a thread.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -18,17 +18,17 @@ inline constexpr int64_t kManyThreads = 4;  // from here on some are late, and w
 inline int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 inline int64_t pieces(int64_t x, int64_t of) { return (x + of - 1) / of; }
 
-// The width of strips of n columns: of equal width, at most about `most`, as many for each thread.
+// The width of strips of n columns: equal, at most about `most`, the same number for each thread.
 inline int64_t strip_width(int64_t n, int64_t most, int64_t multiple) {
   int64_t threads = runtime::num_threads();
   return round_up(pieces(n, threads * pieces(n, threads * most)), multiple);
 }
 
-// Work on pieces that lie in memory one behind the other, done by as many streams at a time: make_f(), called for some
-// tasks on one thread, gives the f, of which f(first, apart) does `streams` pieces from the first on, so many apart, or
-// with 0 the first alone. A task has some pieces of each stream: as many as make it long, but as many tasks for each
-// thread, and all of one size. Among many threads some are late: there tasks are shorter. An odd number of pieces:
-// streams a power of two apart share few sets of the caches and banks of memory.
+// Splits `count` consecutive chunks of memory into tasks; each task reads `streams` chunks at once. make_f() is called
+// once per thread and range of tasks; f(first, apart) processes the chunks first, first + apart, …, `streams` of them,
+// or with apart == 0 the first alone. Tasks are long, of one size, and the same number for each thread; among many
+// threads, some of which are late, they are shorter. `apart` is odd: streams a power of two apart share few sets of the
+// caches and banks of memory.
 template <class F>
 void for_streams(int64_t count, int64_t streams, int64_t piece_bytes, int64_t grain, F&& make_f) {
   const int64_t threads = runtime::num_threads(), groups = count / streams;
@@ -54,7 +54,7 @@ void for_streams(int64_t count, int64_t streams, int64_t piece_bytes, int64_t gr
       std::max<int64_t>(1, grain / pieces(count, tasks)));
 }
 
-// Memory of a thread for packed blocks; `slot` tells apart what is in use at the same time.
+// Scratch memory of this thread; `slot` tells apart what is in use at the same time.
 template <class T>
 T* scratch(int slot, size_t elements) {
   constexpr size_t kLarge = 256 << 10;

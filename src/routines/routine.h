@@ -16,7 +16,7 @@ struct Arithmetic {
   bool bf16_dot = false;  // sums of bf16 products are formed as dot-product instructions do (scalar/bf16_dot.h)
 };
 
-// What a call runs on, beside its arguments.
+// What a call runs on.
 struct Call {
   std::span<std::byte* const> buffers;
   Arithmetic arithmetic;

@@ -50,7 +50,7 @@ struct AttentionKernels {
   void (*weigh)(int64_t n, T* s, int64_t width, bool first, T* m, T* l, T* factor);
   void (*join)(int64_t n, T* m, T* l, const T* m2, const T* l2, T* first, T* second);
   void (*reverse)(int64_t n, T* s, T* dp, int64_t ld, int64_t width, const T* lse, const T* delta);
-  void (*turn)(int64_t n, int64_t width, const T* from, int64_t row, T factor, T* to, int64_t ld);
+  void (*transpose_rows)(int64_t n, int64_t width, const T* from, int64_t row, T factor, T* to, int64_t ld);
   void (*hide)(int64_t n, int64_t width, const T* first, const T* last, int64_t seen, int64_t unseen, T value, T* s,
                int64_t ld);
   void (*scale_rows)(int64_t n, int64_t width, const T* from, int64_t ld, const T* factor, int64_t step, T* to,
@@ -120,7 +120,8 @@ struct Rows {
   // `n` rows from `begin` side by side: to[e][rows], missing rows zero.
   void transpose(int64_t begin, int64_t n, int64_t width, int64_t rows, T factor, T* to) const {
     if constexpr (std::is_same_v<S, T>)
-      if (element == 1) return attention_kernels<T>().turn(n, width, data + begin * row, row, factor, to, rows);
+      if (element == 1)
+        return attention_kernels<T>().transpose_rows(n, width, data + begin * row, row, factor, to, rows);
     for (int64_t e = 0; e < width; ++e)
       for (int64_t i = 0; i < rows; ++i)
         to[e * rows + i] = i < n ? convert<T>(data[(begin + i) * row + e * element]) * factor : T(0);

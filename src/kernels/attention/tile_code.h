@@ -3,7 +3,7 @@
 // the maximum and the sum over a row are ordinary vector operations, and no operand of a product is packed but the rows
 // of q.
 
-// Rows of a tile beside two vectors of columns: 16 accumulators of 32 registers, 8 of 16.
+// Rows of a tile of two vectors of columns: 16 accumulators of 32 registers, 8 of 16.
 template <class T>
 constexpr int kTile = Simd<T>::kTileRows * Simd<T>::kTileVectors > 16 ? 8 : 4;
 
@@ -217,9 +217,9 @@ void reverse(int64_t n, T* s, T* dp, int64_t ld, int64_t width, const T* lse, co
 
 // to[e][i] = factor from[i][e] for i < n, e < width; rows of `to` are `ld` long, and the rest of them zero.
 template <class T>
-void turn(int64_t n, int64_t width, const T* from, int64_t row, T factor, T* to, int64_t ld) {
+void transpose_rows(int64_t n, int64_t width, const T* from, int64_t row, T factor, T* to, int64_t ld) {
   using S = Simd<T>;
-  int64_t whole = 0, wide = 0;  // what is turned by vectors
+  int64_t whole = 0, wide = 0;  // what is transposed by vectors
   if constexpr (requires(typename S::V(&y)[S::kLanes]) { S::transpose(y); }) {
     whole = n / S::kLanes * S::kLanes, wide = width / S::kLanes * S::kLanes;
     typename S::V y[S::kLanes], by = S::splat(factor);
@@ -295,5 +295,6 @@ __attribute__((flatten)) void conclude(int64_t n, const T* m, const T* l, T* lse
 #include "kernels/attention/row_code.h"
 
 template <class T>
-constexpr Kernels<T> kKernels{Simd<T>::kLanes, rows_times<T>, columns_times<T>, weigh<T>,    join<T>,       reverse<T>,
-                              turn<T>,         hide<T>,       scale_rows<T>,    conclude<T>, row_alone<T>()};
+constexpr Kernels<T> kKernels{Simd<T>::kLanes, rows_times<T>, columns_times<T>,  weigh<T>,
+                              join<T>,         reverse<T>,    transpose_rows<T>, hide<T>,
+                              scale_rows<T>,   conclude<T>,   row_alone<T>()};

@@ -1,8 +1,7 @@
-// Ways to C[M,N] = A[M,K] B[K,N] by the register tiles of micro_kernels.h; those of few rows are in few_rows.h. They
-// differ in what they copy and in what threads share; all give the bits of routines/gemm's definition. S is what memory
-// holds, T what is computed in: float for the narrow floats, else S. Each tells `done`, if it is given, of parts of C
-// that are complete, by the thread that completed them. Those that are given what is beside them also ask for the rows
-// of A that they are about to read, where they need each but once or can tell that they come back.
+// Algorithms for C[M,N] = A[M,K] B[K,N] by the register tiles of micro_kernels.h; those of few rows are in few_rows.h.
+// They differ in what they copy and in what threads share; all give the bits of routines/gemm/args.h. S is what memory
+// holds, T what is computed in: float for the narrow floats, else S. Algorithms that take a `Fusion` call its
+// prologue before they read rows of A, once for each row, and its epilogue after they complete a tile of C.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,31 +11,31 @@
 
 namespace sheaf::kernels {
 
-using runtime::Fusion;
 using runtime::EpilogueFn;
+using runtime::Fusion;
 
-// A while some of its rows are read. `again`: and later on, when no rows are asked for any more.
+// A with the rows [row, row + rows) ready to be read: made by the prologue, if there is one. `keep`: they are read
+// later as well, when the prologue is not called any more.
 template <class S>
 Operand<S> with_rows(const Operand<S>& a, const Fusion& fusion, int64_t row, int64_t rows, bool keep = false) {
   if (!fusion.prologue) return a;
   return {reinterpret_cast<const S*>((*fusion.prologue)(row, rows, keep)) - row * a.minor, a.minor, a.k};
 }
 
-// Any product of many rows. A is packed by all threads, then each task computes a strip of columns, packing its panels
-// of B itself: where rows of B are contiguous as a by-product of the first tile, and while a panel is computed the next
-// one is asked for. Transposed operands only change how packing reads. `place` is that of the grid of tasks among the
-// best.
+// Packed GEMM: any product of many rows. All threads pack A; each task then computes a strip of columns and packs its
+// panels of B, as a by-product of the first tile where rows of B are contiguous, and prefetches the next panel while it
+// computes one. Transposed operands only change how packing reads. `rank` is that of the grid of tasks by estimated
+// time.
 template <class T, class S>
-void gemm_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int place = 0,
+void gemm_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int rank = 0,
                  const Fusion& fusion = {});
 
-// One block of k, many rows: all of B is packed and stays near, and C is written block of rows by block of rows.
+// One block of k, many rows: all of B is packed and stays in the second-level cache; C is written row by row.
 template <class T, class S>
 void gemm_shallow(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
                   const Fusion& fusion = {});
 
-// Both by matrix instructions, where there are some (scalar/bf16_dot.h); the first is for any product of several rows
-// and columns.
+// Both by bf16 dot-product instructions (scalar/bf16_dot.h); the first is for any product of several rows and columns.
 void gemm_bf16_dot(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t m, int64_t n, int64_t k,
                    const Fusion& fusion = {});
 void gemm_shallow_bf16_dot(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t m, int64_t n,

@@ -1,5 +1,5 @@
-// Tiles of products of bf16 by the instruction of AVX-512 for pairs of k, which takes their 32 bits as one element:
-// packed operands are [k / 2][rows][2]. Included by bf16_dot.cpp.
+// Tiles of products of bf16 by vdpbf16ps, which takes two k as one element of 32 bits: packed operands are
+// [k / 2][rows][2]. Included by bf16_dot.cpp.
 #pragma once
 #include <immintrin.h>
 
@@ -16,7 +16,7 @@ constexpr int kDotRows = 14, kDotMiddle = 8,
               kDotVectors = 2;  // 28 accumulators + 2 loads + 1 broadcast: 31 of 32 registers
 constexpr int kDotLanes = 16, kDotElements = 2 * kDotLanes;  // columns of a vector, and elements
 
-// sums[i][v] += the products of a pair of each row with those of the columns.
+// sums[i][v] += the products of two k of each row with those of the columns.
 template <int kRows, int kVectors>
 inline __attribute__((always_inline)) void multiply_dot(__m512 (&sums)[kRows][kVectors], const BFloat16* a,
                                                         const BFloat16* b) {
@@ -35,10 +35,10 @@ inline __attribute__((always_inline)) void multiply_dot(__m512 (&sums)[kRows][kV
   }
 }
 
-// A tile; see packed_tile in micro_kernels_code.h. While it begins it asks for its rows of c.
+// A tile; see packed_tile in micro_kernels_code.h. It prefetches its rows of c as it begins.
 template <int kRows, int kVectors>
 inline __attribute__((always_inline)) void dot_tile(int64_t k, const BFloat16* a, const BFloat16* b, float* c,
-                                                    int64_t ldc, bool first, const Prefetch& ahead) {
+                                                    int64_t ldc, bool first, const Prefetch& prefetch) {
   constexpr int64_t kSteps = Bf16DotKernels::kPrefetchDepth / 2, kSoon = 4 * 32;  // elements of four lines
   __m512 sums[kRows][kVectors];
 #pragma GCC unroll 16
@@ -46,7 +46,7 @@ inline __attribute__((always_inline)) void dot_tile(int64_t k, const BFloat16* a
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v)
       sums[i][v] = _mm512_setzero_ps();
-  const std::byte* ask = ahead.at;
+  const std::byte* line = prefetch.at;
   auto step = [&]() __attribute__((always_inline)) {
     __builtin_prefetch(a + kSoon);
     multiply_dot(sums, a, b);
@@ -60,8 +60,8 @@ inline __attribute__((always_inline)) void dot_tile(int64_t k, const BFloat16* a
         __builtin_prefetch(c + s * ldc + v * kDotLanes, 1);
 #pragma GCC unroll 3
     for (int i = 0; i < Bf16DotKernels::kPrefetches; ++i)
-      __builtin_prefetch(ask + i * ahead.step, 0, 2);
-    ask += ahead.turn;
+      __builtin_prefetch(line + i * prefetch.step, 0, 2);
+    line += prefetch.period;
 #pragma GCC unroll 1
     for (int i = 0; i < kSteps; ++i)
       step();
@@ -79,29 +79,29 @@ inline __attribute__((always_inline)) void dot_tile(int64_t k, const BFloat16* a
 
 template <int kRows, int kVectors>
 void dot_tiles(int64_t tiles, int64_t k, const BFloat16* a, const BFloat16* b, float* c, int64_t ldc, bool first,
-               Prefetch ahead) {
+               Prefetch prefetch) {
   for (; tiles > 0; --tiles, a += k * kRows, c += kRows * ldc) {
-    dot_tile<kRows, kVectors>(k, a, b, c, ldc, first, ahead);
-    ahead.pass(1);
+    dot_tile<kRows, kVectors>(k, a, b, c, ldc, first, prefetch);
+    prefetch.pass(1);
   }
 }
 
 void dot_tiles_across(int64_t tiles, int64_t k, const BFloat16* a, const BFloat16* b, float* c, int64_t ldc, bool first,
-                      Prefetch ahead) {
+                      Prefetch prefetch) {
   for (; tiles > 0; --tiles, b += k * kDotVectors * kDotLanes, c += kDotVectors * kDotLanes) {
-    dot_tile<kDotRows, kDotVectors>(k, a, b, c, ldc, first, ahead);
-    ahead.pass(1);
+    dot_tile<kDotRows, kDotVectors>(k, a, b, c, ldc, first, prefetch);
+    prefetch.pass(1);
   }
 }
 
 constexpr uint32_t first_bits(int64_t n) { return n >= 32 ? ~0u : (1u << std::max<int64_t>(n, 0)) - 1; }
 
-// As `pack`, two k of a row together: dst[l / 2][i][l % 2], an odd k filled up with zeros.
+// As `pack`, two k of a row together: dst[l / 2][i][l % 2], an odd k padded with zeros.
 void pack_twos(BFloat16* dst, const Operand<BFloat16>& src, int64_t i0, int64_t l0, int64_t used, int64_t width,
                int64_t k) {
   const BFloat16* from = src.at(i0, l0);
   if (src.k == 1) {
-    // 16 pairs of 16 rows are turned in registers.
+    // 32 k of 16 rows are transposed in registers.
     for (int64_t l = 0; l < k; l += kDotElements)
       for (int64_t i = 0; i < width; i += kDotLanes) {
         __m512 rows[kDotLanes];

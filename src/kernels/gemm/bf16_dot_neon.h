@@ -1,5 +1,5 @@
-// Tiles of products of bf16 by the matrix instructions of ARM, which take four k of two rows and of two columns: packed
-// operands are [k / 4][rows][4]. Included by bf16_dot.cpp.
+// Tiles of products of bf16 by bfmmla, which takes four k of two rows and of two columns: packed operands are
+// [k / 4][rows][4]. Included by bf16_dot.cpp.
 #pragma once
 #include <arm_neon.h>
 
@@ -20,29 +20,30 @@ inline void multiply(float32x4_t& sums, uint16x8_t rows, uint16x8_t columns) {
   asm volatile("bfmmla %0.4s, %1.8h, %2.8h" : "+w"(sums) : "w"(rows), "w"(columns));
 }
 
-// The largest tile, 8 x 12, instruction by instruction (see simd_neon_tile.h). Registers: v0 to v3 hold four k of pairs
-// of rows, v4 and v5 in turns those of a pair of columns, v8 to v31 the sums of two rows by two columns, six for each
-// pair of rows.
+// The largest tile, 8 x 12, in assembly (see simd/neon_tile.h). Registers: v0 to v3 hold four k of two rows each, v4
+// and v5 alternately those of two columns, v8 to v31 the sums of two rows by two columns, six for each two rows.
+// clang-format off: it wraps these macros anew each time
 #define SHEAF_MMA(sum, x, y) "bfmmla v" #sum ".4s, v" #x ".8h, v" #y ".8h\n"
 #define SHEAF_LOAD(q, from, offset) "ldr q" #q ", [" from ", #" #offset "]\n"
 #define SHEAF_COLUMNS(s0, s1, s2, s3, y, next, offset, meanwhile) \
   SHEAF_MMA(s0, 0, y)                                             \
   SHEAF_LOAD(next, "%[b]", offset) SHEAF_MMA(s1, 1, y) SHEAF_MMA(s2, 2, y) meanwhile SHEAF_MMA(s3, 3, y)
-#define SHEAF_STEP(b1, b2, b3, b4, b5, b6, a0, a1, a2, a3, one, two, three, four)                                     \
-  SHEAF_COLUMNS(8, 14, 20, 26, 4, 5, b1, one)                                                                         \
-  SHEAF_COLUMNS(9, 15, 21, 27, 5, 4, b2, two)                                                                         \
-  SHEAF_COLUMNS(10, 16, 22, 28, 4, 5, b3, three)                                                                      \
-  SHEAF_COLUMNS(11, 17, 23, 29, 5, 4, b4, four)                                                                       \
-  SHEAF_COLUMNS(12, 18, 24, 30, 4, 5, b5, ) SHEAF_MMA(13, 0, 5) SHEAF_LOAD(4, "%[b]", b6) SHEAF_LOAD(0, "%[a]", a0)   \
-      SHEAF_MMA(19, 1, 5) SHEAF_LOAD(1, "%[a]", a1) SHEAF_MMA(25, 2, 5) SHEAF_LOAD(2, "%[a]", a2) SHEAF_MMA(31, 3, 5) \
-          SHEAF_LOAD(3, "%[a]", a3)
-#define SHEAF_LAST_STEP                                                                                 \
-  SHEAF_COLUMNS(8, 14, 20, 26, 4, 5, 16, )                                                              \
-  SHEAF_COLUMNS(9, 15, 21, 27, 5, 4, 32, )                                                              \
-  SHEAF_COLUMNS(10, 16, 22, 28, 4, 5, 48, )                                                             \
-  SHEAF_COLUMNS(11, 17, 23, 29, 5, 4, 64, )                                                             \
-  SHEAF_COLUMNS(12, 18, 24, 30, 4, 5, 80, ) SHEAF_MMA(13, 0, 5) SHEAF_MMA(19, 1, 5) SHEAF_MMA(25, 2, 5) \
-      SHEAF_MMA(31, 3, 5)
+#define SHEAF_STEP(b1, b2, b3, b4, b5, b6, a0, a1, a2, a3, one, two, three, four)                   \
+  SHEAF_COLUMNS(8, 14, 20, 26, 4, 5, b1, one)                                                       \
+  SHEAF_COLUMNS(9, 15, 21, 27, 5, 4, b2, two)                                                       \
+  SHEAF_COLUMNS(10, 16, 22, 28, 4, 5, b3, three)                                                    \
+  SHEAF_COLUMNS(11, 17, 23, 29, 5, 4, b4, four)                                                     \
+  SHEAF_COLUMNS(12, 18, 24, 30, 4, 5, b5, )                                                         \
+  SHEAF_MMA(13, 0, 5)                                                                               \
+  SHEAF_LOAD(4, "%[b]", b6) SHEAF_LOAD(0, "%[a]", a0) SHEAF_MMA(19, 1, 5) SHEAF_LOAD(1, "%[a]", a1) \
+      SHEAF_MMA(25, 2, 5) SHEAF_LOAD(2, "%[a]", a2) SHEAF_MMA(31, 3, 5) SHEAF_LOAD(3, "%[a]", a3)
+#define SHEAF_LAST_STEP                     \
+  SHEAF_COLUMNS(8, 14, 20, 26, 4, 5, 16, )  \
+  SHEAF_COLUMNS(9, 15, 21, 27, 5, 4, 32, )  \
+  SHEAF_COLUMNS(10, 16, 22, 28, 4, 5, 48, ) \
+  SHEAF_COLUMNS(11, 17, 23, 29, 5, 4, 64, ) \
+  SHEAF_COLUMNS(12, 18, 24, 30, 4, 5, 80, ) \
+  SHEAF_MMA(13, 0, 5) SHEAF_MMA(19, 1, 5) SHEAF_MMA(25, 2, 5) SHEAF_MMA(31, 3, 5)
 // Two rows of C, the one at `to` and the next: of six sums, or these added to what is there.
 #define SHEAF_ROW(how, s0, s1, s2, s3, s4, s5)                                                     \
   how("zip1", s0, s1, s2, s3, s4, s5) "add %[to], %[to], %[ldc]\n" how("zip2", s0, s1, s2, s3, s4, \
@@ -66,12 +67,13 @@ inline void multiply(float32x4_t& sums, uint16x8_t rows, uint16x8_t columns) {
   "v22.4s, #0\n movi v23.4s, #0\n"                                                                                    \
   "movi v24.4s, #0\n movi v25.4s, #0\n movi v26.4s, #0\n movi v27.4s, #0\n movi v28.4s, #0\n movi v29.4s, #0\n movi " \
   "v30.4s, #0\n movi v31.4s, #0\n"
+// clang-format on
 
 inline void dot_tile(int64_t k, const BFloat16* a, const BFloat16* b, float* to, int64_t ldc, bool add,
-                     const Prefetch& ahead) {
+                     const Prefetch& prefetch) {
   int64_t adding = add, left = k / Bf16DotKernels::kTogether - 2,
-          twice = 2 * ahead.step;  // what would be left after the next two steps
-  const std::byte* ask = ahead.at;
+          twice = 2 * prefetch.step;  // what the period has after the next two steps
+  const std::byte* line = prefetch.at;
   ldc *= sizeof(float);
   asm volatile(SHEAF_ZEROS
       "ldp q0, q1, [%[a]]\n ldp q2, q3, [%[a], #32]\n ldr q4, [%[b]]\n"
@@ -79,8 +81,8 @@ inline void dot_tile(int64_t k, const BFloat16* a, const BFloat16* b, float* to,
       "b.le 2f\n"
       ".p2align 5\n"
       "1:\n"
-      SHEAF_STEP(16, 32, 48, 64, 80, 96, 64, 80, 96, 112, "prfm pldl2keep, [%[ask]]\n", "prfm pldl1keep, [%[a], #512]\n", "prfm pldl2keep, [%[ask], %[step]]\n", "subs %[left], %[left], #2\n")
-      SHEAF_STEP(112, 128, 144, 160, 176, 192, 128, 144, 160, 176, "prfm pldl2keep, [%[ask], %[twice]]\n", "prfm pldl1keep, [%[a], #576]\n", "add %[ask], %[ask], %[turn]\n", )
+      SHEAF_STEP(16, 32, 48, 64, 80, 96, 64, 80, 96, 112, "prfm pldl2keep, [%[line]]\n", "prfm pldl1keep, [%[a], #512]\n", "prfm pldl2keep, [%[line], %[step]]\n", "subs %[left], %[left], #2\n")
+      SHEAF_STEP(112, 128, 144, 160, 176, 192, 128, 144, 160, 176, "prfm pldl2keep, [%[line], %[twice]]\n", "prfm pldl1keep, [%[a], #576]\n", "add %[line], %[line], %[period]\n", )
       "add %[a], %[a], #128\n"
       "add %[b], %[b], #192\n"
       "b.gt 1b\n"
@@ -102,8 +104,8 @@ inline void dot_tile(int64_t k, const BFloat16* a, const BFloat16* b, float* to,
       "5:\n"
       SHEAF_ROWS(SHEAF_ADD_ROW)
       "6:\n"
-      : [a] "+&r"(a), [b] "+&r"(b), [left] "+&r"(left), [ask] "+&r"(ask), [to] "+&r"(to)
-      : [step] "r"(ahead.step), [twice] "r"(twice), [turn] "r"(ahead.turn), [ldc] "r"(ldc), [adding] "r"(adding)
+      : [a] "+&r"(a), [b] "+&r"(b), [left] "+&r"(left), [line] "+&r"(line), [to] "+&r"(to)
+      : [step] "r"(prefetch.step), [twice] "r"(twice), [period] "r"(prefetch.period), [ldc] "r"(ldc), [adding] "r"(adding)
       : "cc", "memory", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23",
         "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31");
 }
@@ -112,28 +114,29 @@ inline void dot_tile(int64_t k, const BFloat16* a, const BFloat16* b, float* to,
 // others are multiplied.
 template <int kRows, int kVectors>
 void dot_tiles(int64_t tiles, int64_t k, const BFloat16* a, const BFloat16* b, float* c, int64_t ldc, bool first,
-               Prefetch ahead) {
-  constexpr int kTall = kRows / 2, kWide = 2 * kVectors, kDot = 8;  // pairs of rows and of columns; elements of a pair
+               Prefetch prefetch) {
+  constexpr int kRowPairs = kRows / 2, kWide = 2 * kVectors,
+                kDot = 8;  // two rows and two columns each; elements of two rows
   if constexpr (kRows == 8 && kVectors == 3) {
     for (; tiles > 0; --tiles, a += k * kRows, c += kRows * ldc) {
-      dot_tile(k, a, b, c, ldc, !first, ahead);
-      ahead.pass(1);
+      dot_tile(k, a, b, c, ldc, !first, prefetch);
+      prefetch.pass(1);
     }
     return;
   }
   for (; tiles > 0; --tiles, c += kRows * ldc) {
-    float32x4_t acc[kTall][kWide];
+    float32x4_t acc[kRowPairs][kWide];
 #pragma GCC unroll 8
-    for (int i = 0; i < kTall; ++i)
+    for (int i = 0; i < kRowPairs; ++i)
 #pragma GCC unroll 8
       for (int j = 0; j < kWide; ++j)
         acc[i][j] = vdupq_n_f32(0);
     const BFloat16* column = b;
-    uint16x8_t x[kTall], y = load(column);
+    uint16x8_t x[kRowPairs], y = load(column);
 #pragma GCC unroll 8
-    for (int i = 0; i < kTall; ++i)
+    for (int i = 0; i < kRowPairs; ++i)
       x[i] = load(a + i * kDot);
-    a += kTall * kDot;
+    a += kRowPairs * kDot;
     auto fours = [&]<bool last>() __attribute__((always_inline)) {
 #pragma GCC unroll 8
       for (int j = 0; j < kWide; ++j) {
@@ -141,7 +144,7 @@ void dot_tiles(int64_t tiles, int64_t k, const BFloat16* a, const BFloat16* b, f
         if (!last || j + 1 < kWide) soon = load(column + (j + 1) * kDot);
         stays_here(soon);
 #pragma GCC unroll 8
-        for (int i = 0; i < kTall; ++i) {
+        for (int i = 0; i < kRowPairs; ++i) {
           multiply(acc[i][j], x[i], y);
           if (!last && j + 1 == kWide) {
             x[i] = load(a + i * kDot);
@@ -153,11 +156,11 @@ void dot_tiles(int64_t tiles, int64_t k, const BFloat16* a, const BFloat16* b, f
     };
     for (int64_t l = Bf16DotKernels::kTogether; l < k; l += Bf16DotKernels::kTogether) {
       fours.template operator()<false>();
-      a += kTall * kDot, column += kWide * kDot;
+      a += kRowPairs * kDot, column += kWide * kDot;
     }
     fours.template operator()<true>();
 #pragma GCC unroll 8
-    for (int i = 0; i < kTall; ++i)
+    for (int i = 0; i < kRowPairs; ++i)
 #pragma GCC unroll 8
       for (int j = 0; j < kWide; j += 2) {
         float64x2_t left = vreinterpretq_f64_f32(acc[i][j]), right = vreinterpretq_f64_f32(acc[i][j + 1]);
@@ -171,11 +174,11 @@ void dot_tiles(int64_t tiles, int64_t k, const BFloat16* a, const BFloat16* b, f
 }
 
 void dot_tiles_across(int64_t tiles, int64_t k, const BFloat16* a, const BFloat16* b, float* c, int64_t ldc, bool first,
-                      Prefetch ahead) {
+                      Prefetch prefetch) {
   constexpr int64_t kWidth = 12;
   for (; tiles > 0; --tiles, b += k * kWidth, c += kWidth) {
-    dot_tile(k, a, b, c, ldc, !first, ahead);
-    ahead.pass(1);
+    dot_tile(k, a, b, c, ldc, !first, prefetch);
+    prefetch.pass(1);
   }
 }
 
@@ -190,7 +193,7 @@ V load_as(const S* p) {
   return v;
 }
 
-// As `pack`, four k of a row together: dst[l / 4][i][l % 4], k filled up with zeros.
+// As `pack`, four k of a row together: dst[l / 4][i][l % 4], k padded with zeros.
 void pack_fours(BFloat16* dst, const Operand<BFloat16>& src, int64_t i0, int64_t l0, int64_t used, int64_t width,
                 int64_t k) {
   auto element = [&](int64_t i, int64_t l) { return i < used && l < k ? *src.at(i0 + i, l0 + l) : BFloat16{}; };
@@ -202,11 +205,11 @@ void pack_fours(BFloat16* dst, const Operand<BFloat16>& src, int64_t i0, int64_t
   int64_t filled = round_up(k, 4), whole_i = 0, whole_l = 0;
   auto store = [](BFloat16* to, auto v) { std::memcpy(to, &v, sizeof v); };
   if (src.k == 1) {
-    // 16 k of each row at a time, as the lines of many rows may fall into one set; what is written lies together: a
-    // store beside the one before takes half its time.
+    // 16 k of each row at a time, as the lines of many rows may fall into one set. Stores are consecutive: such a store
+    // takes half the time.
     constexpr int64_t kStep = 16;
     whole_i = used / 2 * 2, whole_l = k / kStep * kStep;
-    auto turn = [&]<int kRows>(std::integral_constant<int, kRows>, int64_t first) __attribute__((always_inline)) {
+    auto transpose = [&]<int kRows>(std::integral_constant<int, kRows>, int64_t first) __attribute__((always_inline)) {
       for (int64_t l = 0; l < whole_l; l += kStep) {
         const BFloat16* row = src.at(i0 + first, l0 + l);
         BFloat16* to = dst + l * width + first * 4;
@@ -224,11 +227,11 @@ void pack_fours(BFloat16* dst, const Operand<BFloat16>& src, int64_t i0, int64_t
     };
     int64_t i = 0;
     for (; i + 12 <= whole_i; i += 12)
-      turn(std::integral_constant<int, 12>{}, i);
+      transpose(std::integral_constant<int, 12>{}, i);
     for (; i + 8 <= whole_i; i += 8)
-      turn(std::integral_constant<int, 8>{}, i);
+      transpose(std::integral_constant<int, 8>{}, i);
     for (; i < whole_i; i += 2)
-      turn(std::integral_constant<int, 2>{}, i);
+      transpose(std::integral_constant<int, 2>{}, i);
   } else if (src.minor == 1) {
     whole_i = used / 4 * 4, whole_l = k / 4 * 4;
     for (int64_t l = 0; l < whole_l; l += 4) {

@@ -1,6 +1,6 @@
 // Rows of B are contiguous: a thread walks down its part of the columns past sums in the first-level cache. Where it
-// has whole rows it reads memory in order, one stream, which the machine's own prefetching follows best. Of a strip it
-// takes several rows at a time and asks for the next ones: there that prefetching stops at the end of each row.
+// has whole rows it reads memory in order, one stream, which hardware prefetching follows best. Of a strip it takes
+// several rows at a time and prefetches the next ones: hardware prefetching stops at the end of each row.
 #include "kernels/gemm/few_rows.h"
 
 #include <array>
@@ -14,7 +14,7 @@ namespace sheaf::kernels {
 namespace {
 
 constexpr int kStreamDepth = 8, kTileDepth = 32;  // rows of B at a time: where they are, and copied
-constexpr int kTurns = 2;                         // of the chains of one row at a time
+constexpr int kRounds = 2;                        // of the chains of one row at a time
 constexpr int kStreamSums = 16;                   // vectors of sums in registers
 constexpr int64_t kSumElements = 4096;            // of all rows of a strip: stay in the first-level cache
 constexpr int64_t kMinStrip = 384, kMaxStrip = 2048;
@@ -22,7 +22,7 @@ constexpr int64_t kWay =
     16 << 10;  // bytes that the first-level cache holds four times: others so far apart share its sets
 constexpr int64_t kFewRows = 4;  // whose sums are rows, not tiles
 
-// Elements from here to the line of the same row that is asked for.
+// Elements from here to the line of the same row that is prefetched.
 template <class S>
 constexpr int64_t kSoon = 3 * 64 / sizeof(S);
 
@@ -41,7 +41,7 @@ template <class T, class S>
 struct Streams {
   void (*copy_row)(int64_t n, const S* b, const S* next, T* to);
   RowStream<T, S>
-      turns;  // kTurns of all chains of one row of A by whole rows of B, where that is faster than the next ones
+      rounds;  // kTurns of all chains of one row of A by whole rows of B, where that is faster than the next ones
   InOrder<T, S> in_order, crowded;              // the second where rows of a chain are a multiple of kWay apart
   std::array<RowStream<T, S>, 3> deep, single;  // kStreamDepth and one k at a time; for 1, 2 and 4 rows of A
   std::array<TileStream<T, S>, 4> tiles;        // for 1, 2, 4 and tile_rows
@@ -57,7 +57,7 @@ struct Kernels {
 #define SHEAF_KERNELS "kernels/gemm/few_rows_code.h"
 #include "kernels/simd/instruction_sets.h"
 
-// Calls f(row, form) for groups of 2^form rows, at most four.
+// Calls f(row, log) for groups of 2^log rows, at most four.
 void row_groups(int64_t m, auto&& f) {
   int64_t i = 0;
   for (int form = 2; form >= 0; --form)
@@ -65,8 +65,8 @@ void row_groups(int64_t m, auto&& f) {
       f(i, form);
 }
 
-// Walks down the strips of B: begin_block(), then rows(l, depth, next) for each max_depth k or fewer, where `next` is
-// what comes after them, and end_block(first) behind each block of the definition. `Strip` is made with the first
+// Walks down the strips of B. For each block of the definition: begin_block(), then rows(l, depth, next) for each
+// max_depth k or fewer, where `next` is what comes after them, then end_block(first). `Strip` is made with the first
 // column and the number of columns.
 template <class Strip, class S>
 void walk_strips(const Operand<S>& b, int64_t m, int64_t n, int64_t k, int64_t width, auto&& make_strip) {
@@ -82,7 +82,7 @@ void walk_strips(const Operand<S>& b, int64_t m, int64_t n, int64_t k, int64_t w
             int64_t last = std::min(k, block + length);
             for (int64_t l = block; l < last; l += strip.max_depth) {
               int64_t depth = std::min(strip.max_depth, last - l);
-              // Behind the last rows of a strip come the first of the next.
+              // After the last rows of a strip come the first of the next.
               const S* next = l + 2 * strip.max_depth <= k ? b.at(j, l + strip.max_depth)
                               : index + 1 < end            ? b.at(j + width, 0)
                                                            : b.at(j, l);
@@ -111,7 +111,7 @@ class FewRows {
  private:
   static constexpr int64_t kNear = 1 << 16;  // elements of B that the second-level cache holds
   static constexpr int64_t kMostSums = 16384,
-                           kMostInTurn = 65536;  // in whole rows; the second where two rows of B at a time share them
+                           kMostInOrder = 65536;  // in whole rows; the second where two rows of B at a time share them
   static constexpr int64_t kNearSums =
       8192 / sizeof(T);  // of each chain, where all are loaded and stored at once: they stay in the first-level cache
 
@@ -120,7 +120,7 @@ class FewRows {
     int64_t stride = chains_, l = begin;
     const InOrder<T, S>& whole_rows = stride * b_.k * int64_t(sizeof(S)) % kWay == 0 ? kern_.crowded : kern_.in_order;
     int64_t deep = in_order ? whole_rows.depth : kStreamDepth;
-    // Behind the last rows come the first of the next task.
+    // After the last rows come the first of the next task.
     auto [next_column, next_k] = sums_.next(j, begin);
     const S* after = another && next_k + deep * stride <= k_ ? b_.at(next_column, next_k) : nullptr;
     auto rows = [&](const std::array<RowStream<T, S>, 3>& kernels, int64_t first, const S* next) {
@@ -133,10 +133,10 @@ class FewRows {
         kernels[form](columns, x_.at(i, first), x_.minor, from, b_.k, i == 0 ? next : from, to + i * width, width);
       });
     };
-    if (m_ == 1 && kern_.turns)
-      for (const int64_t step = kTurns * stride; l + step <= end; l += step)
-        kern_.turns(columns, x_.at(0, l / stride), x_.minor, b_.at(j, l), b_.k,
-                    b_.at(j, l + 2 * step <= end ? l + step : l), to, width);
+    if (m_ == 1 && kern_.rounds)
+      for (const int64_t step = kRounds * stride; l + step <= end; l += step)
+        kern_.rounds(columns, x_.at(0, l / stride), x_.minor, b_.at(j, l), b_.k,
+                     b_.at(j, l + 2 * step <= end ? l + step : l), to, width);
     for (; l + deep * stride <= end; l += deep * stride)
       for (int64_t first = l; first < l + stride; ++first) {
         const S* from = b_.at(j, first);
@@ -156,13 +156,13 @@ class FewRows {
   T* c_;
   int64_t m_, n_, k_, chains_ = routines::contract_chains(m_, n_);
   const Streams<T, S>& kern_ = kernels<T>().streams.of(b_.data);
-  BlockSums<T> sums_ = m_ == 1 && kern_.turns ? BlockSums<T>(m_, n_, k_, chains_, kNearSums, kNearSums)
-                       : m_ == 1 ? BlockSums<T>(m_, n_, k_, chains_, std::is_same_v<T, S> ? kMostInTurn : kMostSums)
+  BlockSums<T> sums_ = m_ == 1 && kern_.rounds ? BlockSums<T>(m_, n_, k_, chains_, kNearSums, kNearSums)
+                       : m_ == 1 ? BlockSums<T>(m_, n_, k_, chains_, std::is_same_v<T, S> ? kMostInOrder : kMostSums)
                                  : BlockSums<T>(m_, n_, k_, m_, kMostSums);
 };
 
-// More rows: sums are tiles, group of rows by group of rows. The first group reads B where it is and leaves a copy, in
-// T and in the first-level cache, to the others: rows of B a multiple of 4 KiB apart evict each other there.
+// More rows: sums are tiles, group of rows by group of rows. The first group reads B where it is and copies it, in T
+// and to the first-level cache, for the others: rows of B a multiple of 4 KiB apart evict each other there.
 template <class T, class S>
 struct TileStrip {
   const Kernels<T>& kern;

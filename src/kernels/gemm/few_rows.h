@@ -1,6 +1,5 @@
-// Products of few rows with a large matrix, at the speed at which memory gives that matrix: it is read once, where it
-// is, and narrow elements are widened on their way. C[M,N] = A[M,K] B[K,N] with the bits of routines/gemm's
-// definition.
+// GEMV and GEMM of few rows, at the speed at which memory gives B: it is read once, where it is, and narrow elements
+// are widened as they are read. C[M,N] = A[M,K] B[K,N] with the bits of routines/gemm/args.h.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -24,8 +23,8 @@ bool gemm_few_rows_transposed(const Operand<S>& a, const Operand<S>& b, float* c
 template <class T, class S>
 void gemm_few_rows_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k);
 
-// The rows of A one after the other, in T, and `zeros` rows of zeros behind them: where they are if they are so, else
-// in the scratch memory of this thread.
+// The rows of A one after the other, in T, followed by `zeros` rows of zeros: where they are if they are so, else in
+// the scratch memory of this thread.
 template <class T, class S>
 Operand<T> contiguous_rows(const Operand<S>& a, int64_t m, int64_t k, int64_t zeros = 0) {
   if constexpr (std::is_same_v<T, S>)
@@ -38,8 +37,8 @@ Operand<T> contiguous_rows(const Operand<S>& a, int64_t m, int64_t k, int64_t ze
   return {to, k, 1};
 }
 
-// Up to four rows by rows of B: a task is a block of the definition by some of the columns. The sums of each block are
-// apart until all are there.
+// Up to four rows by rows of B: a task is a block of the definition by some of the columns. Each block has sums of its
+// own until all are there.
 template <class T>
 class BlockSums {
  public:
@@ -70,7 +69,7 @@ class BlockSums {
     add_up(c, all, apart);
   }
 
-  // Where the task behind that of such a part begins.
+  // Where the task after that of such a part begins.
   std::pair<int64_t, int64_t> next(int64_t j, int64_t l) const {
     return j / width_ + 1 < cuts_ ? std::pair(j + width_, l) : std::pair<int64_t, int64_t>(0, l + block_);
   }
@@ -115,7 +114,7 @@ class BlockSums {
                                      cuts_ = 1;
 };
 
-// One row in T for its chains (routines/gemm/args.h), each of which takes every fourth k: [chain][turn].
+// One row in T by its chains (routines/gemm/args.h), each of which takes every fourth k: [chain][k of the chain].
 template <class T, class S>
 Operand<T> row_by_chains(const Operand<S>& a, int64_t k) {
   constexpr int64_t kChains = routines::kRowChains;

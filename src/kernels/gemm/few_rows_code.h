@@ -1,4 +1,4 @@
-// Kernels of products of few rows, for one instruction set: included once per set by thin.cpp (see instruction_sets.h).
+// Kernels of products of few rows, for one instruction set: included once per set by few_rows.cpp (instruction_sets.h).
 
 // Vectors that a step takes: a cache line of B, or as many as leave room for the sums of all rows in registers.
 template <class T, class S, int kRows>
@@ -33,8 +33,8 @@ inline void stream_step(const T* a, int64_t lda, const S* b, int64_t ldb, T* sum
       V::store(sums + i * ld + v * V::kLanes, acc[i][v]);
 }
 
-// sums[i][j] += a[i][l] b[l][j] for kDepth consecutive l and n columns, while the rows at `next` are asked for, or what
-// comes next in memory.
+// sums[i][j] += a[i][l] b[l][j] for kDepth consecutive l and n columns. Prefetches the rows at `next`, or the next
+// lines in memory.
 template <class T, class S, int kRows, int kDepth, bool kInOrder = false>
 inline void stream_rows(int64_t n, const T* a, int64_t lda, const S* b, int64_t ldb, const S* next, T* sums,
                         int64_t ld) {
@@ -46,20 +46,20 @@ inline void stream_rows(int64_t n, const T* a, int64_t lda, const S* b, int64_t 
   int64_t j = 0;
   // The next rows into the second-level cache: if they are a multiple of 4 KiB apart, they would evict each other in
   // the first.
-  auto ask = [&](int l, int64_t j) __attribute__((always_inline)) {
+  auto line = [&](int l, int64_t j) __attribute__((always_inline)) {
     __builtin_prefetch(next + l * ldb + j, 0, 2);
     __builtin_prefetch(b + l * ldb + j + kSoon<S>);
   };
   if constexpr (kRows == 1 && kDepth == kStreamDepth && sizeof(S) < sizeof(T) &&
-                requires { Simd<T>::template add_narrow_rows<kDepth>(sums, n, x, b, ldb, ask); })
-    j = Simd<T>::template add_narrow_rows<kDepth>(sums, n, x, b, ldb, ask);
+                requires { Simd<T>::template add_narrow_rows<kDepth>(sums, n, x, b, ldb, line); })
+    j = Simd<T>::template add_narrow_rows<kDepth>(sums, n, x, b, ldb, line);
   for (; j + kVectors * kLanes <= n; j += kVectors * kLanes) {
 #pragma GCC unroll 8
     for (int l = 0; l < kDepth; ++l)
       if constexpr (kInOrder)
         __builtin_prefetch(b + l * ldb + j + 512 / sizeof(S));
       else
-        ask(l, j);
+        line(l, j);
     stream_step<T, kRows, kVectors, kDepth>(x, kDepth, b + j, ldb, sums + j, ld);
   }
   for (; j + kLanes <= n; j += kLanes)
@@ -71,14 +71,14 @@ inline void stream_rows(int64_t n, const T* a, int64_t lda, const S* b, int64_t 
             scalar::apply<scalar::Op::Fma>(x[i * kDepth + l], widen<T>(b[l * ldb + j]), sums[i * ld + j]);
 }
 
-// One row of a and all its chains at once: the k of two turns in order of memory. a is [chain][turn], lda apart, sums
-// are ld apart. While the rows at `next` are asked for.
+// One row of a and all its chains at once, two k of each chain, in the order of memory. a is [chain][k of the chain],
+// lda apart; sums are ld apart. Prefetches the rows at `next`.
 template <class T, class S>
-inline void stream_turns(int64_t n, const T* a, int64_t lda, const S* b, int64_t ldb, const S* next, T* sums,
-                         int64_t ld) {
+inline void stream_rounds(int64_t n, const T* a, int64_t lda, const S* b, int64_t ldb, const S* next, T* sums,
+                          int64_t ld) {
   using V = Simd<T>;
-  constexpr int kChains = routines::kRowChains, kRows = kTurns * kChains, kLine = 64 / sizeof(S);
-  T x[kChains][kTurns];
+  constexpr int kChains = routines::kRowChains, kRows = kRounds * kChains, kLine = 64 / sizeof(S);
+  T x[kChains][kRounds];
 #pragma GCC unroll 4
   for (int c = 0; c < kChains; ++c)
     std::memcpy(x[c], a + c * lda, sizeof x[c]);
@@ -106,9 +106,8 @@ inline void stream_turns(int64_t n, const T* a, int64_t lda, const S* b, int64_t
     }
 }
 
-// The same for more rows, tile by tile as in a packed product, since the registers are too few for the addresses of as
-// many rows: a is [depth][kRows], and sums are the tiles one after the other. May leave a copy of the rows behind, for
-// more rows of a.
+// The same for more rows, tile by tile as in a packed product, since registers are too few for the addresses of as many
+// rows: a is [depth][kRows], and sums are the tiles one after the other. May copy the rows of b, for more rows of a.
 template <class T, class S, int kRows, bool kCopy>
 inline void stream_tiles(int64_t tiles, int64_t depth, const T* a, const S* b, int64_t ldb, const S* next, T* sums,
                          T* copy, int64_t ld) {
@@ -144,7 +143,7 @@ inline void stream_tiles(int64_t tiles, int64_t depth, const T* a, const S* b, i
   }
 }
 
-// A row in T, while the one at `next` is asked for.
+// A row in T; prefetches the one at `next`.
 template <class T, class S>
 inline void copy_row(int64_t n, const S* b, const S* next, T* to) {
   using V = Simd<T>;
@@ -177,9 +176,9 @@ inline void add_chains(int64_t n, T* sums, int64_t ld) {
     sums[j] = routines::sum_of_chains(sums + j, ld);
 }
 
-// Rows that lie one behind the other: with cores that take 16 bytes at a time few rows keep memory busy, and more of
-// them are several streams. Narrow elements take so much work that sums should be loaded less often, but less seldom
-// where more rows would crowd into few sets of the cache.
+// Consecutive rows of b: on cores that take 16 bytes at a time few rows keep memory busy, and more of them are several
+// streams. Narrow elements take so much work that sums should be loaded less often, but not where more rows would fall
+// into few sets of the cache.
 template <class T, class S, int kNarrowRows>
 constexpr InOrder<T, S> in_order() {
   constexpr bool kWide = Simd<T>::kLanes * sizeof(T) > 16, kNarrow = sizeof(S) < sizeof(T);
@@ -189,7 +188,7 @@ constexpr InOrder<T, S> in_order() {
 
 // Wide vectors have time to load and store the sums of all chains.
 template <class T, class S>
-constexpr RowStream<T, S> kTurnStream = Simd<T>::kLanes * sizeof(T) > 16 && sizeof(S) == sizeof(T) ? stream_turns<T, S>
+constexpr RowStream<T, S> kTurnStream = Simd<T>::kLanes * sizeof(T) > 16 && sizeof(S) == sizeof(T) ? stream_rounds<T, S>
                                                                                                    : nullptr;
 
 template <class T, class S>

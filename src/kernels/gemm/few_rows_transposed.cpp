@@ -1,6 +1,6 @@
-// Columns of B are contiguous (weights kept as [N, K]). One row has chains that lie side by side in memory, so columns
-// are read as they are. Up to eight rows of floats are lanes of vectors. For others blocks of columns are transposed in
-// registers on their way, so that a vector holds elements of several chains over k.
+// Columns of B are contiguous (weights kept as [N, K]). The chains of one row are neighbours in memory, so columns are
+// read as they are. Up to eight rows of floats are lanes of vectors. For others blocks of columns are transposed in
+// registers as they are read, so that a vector holds elements of several chains over k.
 #include <array>
 #include <cstring>
 #include <numeric>
@@ -19,9 +19,9 @@ constexpr int64_t kMaxColumns = 16, kMaxRows = 8, kRows = 4;  // at a time; the 
 constexpr int64_t kNearBytes = 256 << 10;
 constexpr int kFewColumns = 4;
 
-enum class Way {
-  Apart,    // asks for the same k of the columns at `next`
-  InOrder,  // asks for what comes next in memory, which is faster where that is the next columns and the caches hold
+enum class Order {
+  Apart,    // prefetches the same k of the columns at `next`
+  InOrder,  // prefetches what comes next in memory, which is faster where that is the next columns and the caches hold
             // them until then
 };
 template <class S>
@@ -29,7 +29,7 @@ using Block = void (*)(const float* x, int64_t ldx, const S* b, int64_t ldb, int
                        float* total);
 template <class S>
 using Forms = std::array<Block<S>, 3>;  // for 1, 2 and 4 rows
-// What is left of some columns, with zeros behind it.
+// The remainder of some columns, padded with zeros.
 template <class S>
 struct Rest {
   static constexpr int64_t kSize = kMaxColumns * 64 / sizeof(S);  // less than a line of each
@@ -68,7 +68,7 @@ struct Kernels {
 #define SHEAF_KERNELS "kernels/gemm/few_rows_transposed_code.h"
 #include "kernels/simd/instruction_sets.h"
 
-// x, each block filled up with zeros to whole lines of S.
+// x, each block padded with zeros to whole lines of S.
 template <class S>
 const float* filled_row(const Operand<float>& x, int64_t k) {
   int64_t block = routines::contract_block(k), filled = round_up(block, 64 / sizeof(S)), blocks = pieces(k, block);
@@ -129,7 +129,7 @@ template <class S>
 void by_columns(const Operand<float>& x, const Operand<S>& b, float* c, int64_t m, int64_t n, int64_t k) {
   const Kernels<float>& kern = kernels<float>();
   const int64_t columns = kern.columns, block = routines::contract_block(k);
-  // What is asked for must not be so far ahead that the first-level cache loses it again.
+  // What is prefetched must not be so far ahead that the first-level cache evicts it again.
   const bool near = k * sizeof(S) <= kFarBytes, in_order = near && b.minor == k;
   const Forms<S>& blocks = in_order ? kern.of(b.data).in_order : kern.of(b.data).apart;
   for_columns(m, n, k, columns, [&](int64_t from, int64_t j) {

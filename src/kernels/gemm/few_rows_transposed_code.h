@@ -1,13 +1,12 @@
-// Kernels of products of few rows with columns, for one instruction set: included once per set by
-// gemm_few_rows_transposed.cpp (see instruction_sets.h).
+// Kernels of products of few rows with contiguous columns, for one instruction set: included once per set by
+// few_rows_transposed.cpp (instruction_sets.h).
 
-// Columns at a time: two vectors of sums, each a chain of its own, where that does not ask memory for too many columns
-// at once.
+// Columns at a time: two vectors of sums, each a chain of its own, unless that reads too many columns at once.
 constexpr int kGroups = Simd<float>::kLanes < 16 ? 2 : 1, kColumns = kGroups * Simd<float>::kLanes;
 
-// total[i][c] += the sum over `depth` k of x[i][k] column[c][k], for kRows rows and kColumns columns `ldb` apart;
-// meanwhile asks for as much at `next`.
-template <class S, int kRows, Way kWay>
+// total[i][c] += the sum over `depth` k of x[i][k] column[c][k], for kRows rows and kColumns columns `ldb` apart.
+// Prefetches as much at `next`.
+template <class S, int kRows, Order kWay>
 void transposed_block(const float* x, int64_t ldx, const S* b, int64_t ldb, int64_t depth, const S* next,
                       float* total) {
   using V = Simd<float>;
@@ -21,7 +20,7 @@ void transposed_block(const float* x, int64_t ldx, const S* b, int64_t ldb, int6
   auto step = [&](int g, int64_t l) __attribute__((always_inline)) {
     V::multiply_columns(acc[g], b + g * V::kLanes * ldb + l, ldb, x + l, ldx);
   };
-  // Groups take turns, so that sums need not wait for each other; the steps of bf16 are long enough without.
+  // Groups alternate, so that sums need not wait for each other; the steps of bf16 are long enough without.
   auto steps = [&]<int n>(std::integral_constant<int, n>, int64_t l) __attribute__((always_inline)) {
 #pragma GCC unroll 8
     for (int i = 0; i < n / kStep * kGroups; ++i)
@@ -34,7 +33,7 @@ void transposed_block(const float* x, int64_t ldx, const S* b, int64_t ldb, int6
   for (; l + kLine <= depth; l += kLine) {
 #pragma GCC unroll 16
     for (int r = 0; r < kColumns; ++r) {
-      if constexpr (kWay == Way::Apart) {
+      if constexpr (kWay == Order::Apart) {
         __builtin_prefetch(next + r * ldb + l);
       } else {
         __builtin_prefetch(next + l * kColumns + r * kLine, 0, 2);
@@ -63,8 +62,8 @@ void transposed_block(const float* x, int64_t ldx, const S* b, int64_t ldb, int6
 }
 
 // out[c] = the product of x with column c, for kColumns columns `ldb` apart: a vector holds the four chains of kQuads
-// columns. x is as filled_row leaves it. Asks for what comes next in each column, sooner where there is least to do for
-// it. The end of a block is copied and filled up with zeros, which change no sum.
+// columns. x is as filled_row makes it. Prefetches the next lines of each column, sooner where there is least to do per
+// line. The end of a block is copied and padded with zeros, which change no sum.
 template <class S, int kColumns, class V = Simd<float>>
 void one_row(const float* x, const S* b, int64_t ldb, int64_t k, Rest<S>& rest, float* out) {
   constexpr int kChains = routines::kRowChains, kLine = 64 / sizeof(S),
@@ -131,9 +130,9 @@ void one_row(const float* x, const S* b, int64_t ldb, int64_t k, Rest<S>& rest, 
 }
 
 // out[c][i] = the product of row i of x with column c, for kFewColumns columns `ldb` apart and kVectors vectors of
-// rows: x is [k][rows], filled up with zeros. Lanes are rows, so that columns are read as they lie. Two blocks of k at
-// a time: sums of one would wait for each other, and more columns that lie a multiple of 16 KiB apart would push each
-// other out of the cache.
+// rows: x is [k][rows], padded with zeros. Lanes are rows, so that columns are read in the order of memory. Two blocks
+// of k at a time: sums of one would wait for each other, and more columns that are a multiple of 16 KiB apart would
+// evict each other from the cache.
 template <int kVectors, class V = Simd<float>>
 void few_rows(const float* x, const float* b, int64_t ldb, int64_t k, float* out) {
   constexpr int64_t kHeight = kVectors * V::kLanes;
@@ -191,10 +190,10 @@ constexpr int kStreams = std::max(4, Simd<float>::kLanes / 2);
 template <class S, int kColumns>
 constexpr OneRow<S> kOneRow{one_row<S, kColumns>, kColumns};
 
-template <class S, Way kWay>
+template <class S, Order kWay>
 constexpr Forms<S> kForms{transposed_block<S, 1, kWay>, transposed_block<S, 2, kWay>, transposed_block<S, 4, kWay>};
 template <class S>
-constexpr Blocks<S> kBlocks{kForms<S, Way::Apart>, kForms<S, Way::InOrder>, kOneRow<S, kFewStreams<S>>,
+constexpr Blocks<S> kBlocks{kForms<S, Order::Apart>, kForms<S, Order::InOrder>, kOneRow<S, kFewStreams<S>>,
                             kOneRow<S, kStreams>};
 
 // With wider vectors rows would leave lanes idle.

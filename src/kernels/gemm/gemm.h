@@ -31,6 +31,6 @@ std::shared_ptr<const runtime::PackedForm> packed_row_form(DType dtype, int64_t 
 // A product of one pair of matrices that runs a prologue on rows of A before it reads them, and an epilogue on tiles of
 // C after it completes them; nullptr for integers.
 std::shared_ptr<const runtime::FusedProduct> fused_product(const routines::GemmArgs<>& args,
-                                                              const runtime::Target& target);
+                                                           const runtime::Target& target);
 
 }  // namespace sheaf::kernels

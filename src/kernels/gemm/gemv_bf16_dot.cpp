@@ -1,6 +1,6 @@
-// A sum has four chains, which take the pairs of k in turns (routines/gemm/args.h). Where columns are contiguous,
-// chains are the lanes of a vector; where rows are, a vector holds one chain of several columns, and the two rows of a
-// pair are zipped.
+// A sum has four chains, of which each takes every fourth two k (routines/gemm/args.h). Where columns are contiguous,
+// chains are the lanes of a vector; where rows are, a vector holds one chain of several columns, and two rows are
+// zipped.
 #include "kernels/gemm/gemv_bf16_dot.h"
 
 #include <algorithm>
@@ -23,8 +23,8 @@ namespace sheaf::kernels {
 namespace {
 
 constexpr int kChains = routines::kRowChains;
-constexpr int kLine = 64 / sizeof(BFloat16);   // elements
-constexpr int kTurns = kLine / (2 * kChains);  // of all chains in a line
+constexpr int kLine = 64 / sizeof(BFloat16);    // elements
+constexpr int kRounds = kLine / (2 * kChains);  // of all chains in a line
 
 #include "kernels/simd/bf16_dot_begin.h"
 #if defined(__aarch64__)
@@ -35,8 +35,8 @@ constexpr int kTurns = kLine / (2 * kChains);  // of all chains in a line
 
 constexpr int kColumns = ColumnSums::kColumns, kSpread = ColumnSums::kSpread;
 
-// out[c] = the product of x with column c, for kColumns columns `ldb` apart. Both x and `rest`, where what is left of a
-// column is copied, are filled up with zeros to whole lines; those of x are kSpread lines apart.
+// out[c] = the product of x with column c, for kColumns columns `ldb` apart. Both x and `rest`, to which the remainder
+// of a column is copied, are padded with zeros to whole lines; those of x are kSpread lines apart.
 void multiply_columns(const BFloat16* x, const BFloat16* b, int64_t ldb, int64_t k, BFloat16* rest, float* out) {
   const int64_t block = routines::contract_block(k);
   std::fill_n(out, kColumns, 0.0f);
@@ -55,8 +55,8 @@ void multiply_columns(const BFloat16* x, const BFloat16* b, int64_t ldb, int64_t
   }
 }
 
-// sums[j] += the products of kPairs pairs of x with column j of as many pairs of rows, while those `ahead` elements
-// behind them are asked for.
+// sums[j] += the products of 2 kPairs elements of x with column j of as many rows. Prefetches the rows `ahead` elements
+// after them.
 template <int kPairs>
 void add_rows(int64_t n, const BFloat16* x, const BFloat16* const (&rows)[2 * kPairs], int64_t ahead, float* sums) {
   constexpr int kWidth = RowSums::kWidth, kSoon = 3 * kLine;
@@ -93,7 +93,7 @@ void add_rows(int64_t n, const BFloat16* x, const BFloat16* const (&rows)[2 * kP
 
 #include "kernels/simd/bf16_dot_end.h"
 
-// x, filled up with zeros to whole lines.
+// x, padded with zeros to whole lines.
 BFloat16* filled_row(const Operand<BFloat16>& a, int64_t k) {
   BFloat16* to = scratch<BFloat16>(0, round_up(k, kLine));
   if (a.k == 1)
@@ -134,12 +134,12 @@ void by_columns(const BFloat16* x, const Operand<BFloat16>& b, float* c, int64_t
 }
 
 void by_rows(const BFloat16* x, const Operand<BFloat16>& b, float* c, int64_t n, int64_t k) {
-  // For each chain of a line its pairs one after the other.
+  // For each chain of a line its elements, two after two.
   BFloat16* by_chain = scratch<BFloat16>(1, round_up(k, kLine));
   for (int64_t l = 0; l < k; l += kLine)
     for (int c = 0; c < kChains; ++c)
-      for (int t = 0; t < kTurns; ++t)
-        std::memcpy(by_chain + l + (c * kTurns + t) * 2, x + l + (t * kChains + c) * 2, 2 * sizeof(BFloat16));
+      for (int t = 0; t < kRounds; ++t)
+        std::memcpy(by_chain + l + (c * kRounds + t) * 2, x + l + (t * kChains + c) * 2, 2 * sizeof(BFloat16));
   BlockSums<float> sums(1, n, k, kChains);
   BFloat16* none = k % 2 ? scratch<BFloat16>(4, n) : nullptr;  // for the last k, if it has no other
   if (none) std::fill_n(none, n, BFloat16{});
@@ -147,11 +147,11 @@ void by_rows(const BFloat16* x, const Operand<BFloat16>& b, float* c, int64_t n,
     int64_t l = begin;
     for (; l + kLine <= end; l += kLine)
       for (int chain = 0; chain < kChains; ++chain) {
-        const BFloat16* rows[2 * kTurns];
-        for (int r = 0; r < 2 * kTurns; ++r)
+        const BFloat16* rows[2 * kRounds];
+        for (int r = 0; r < 2 * kRounds; ++r)
           rows[r] = b.at(j, l + r / 2 * 2 * kChains + 2 * chain + r % 2);
         const int64_t next = chain + 1 < kChains ? 2 : l + 2 * kLine <= end ? kLine - 2 * chain : 0;
-        add_rows<kTurns>(columns, by_chain + l + chain * 2 * kTurns, rows, next * b.k, to + chain * width);
+        add_rows<kRounds>(columns, by_chain + l + chain * 2 * kRounds, rows, next * b.k, to + chain * width);
       }
     for (int64_t chain = 0; l < end; l += 2, chain = (chain + 1) % kChains) {
       const BFloat16* const rows[] = {b.at(j, l), l + 1 < end ? b.at(j, l + 1) : none};

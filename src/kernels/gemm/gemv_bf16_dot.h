@@ -1,5 +1,5 @@
-// One row of bf16 by a matrix, by instructions that multiply pairs without widening them: where
-// scalar::bf16_in_pairs(), whose bits these are.
+// GEMV of bf16 by dot-product instructions, which multiply without widening. The bits of scalar/bf16_dot.h; to be
+// called where Target::bf16_dot.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// What row_pairs.cpp does with pairs of bf16, by the instruction of AVX-512: inside a region that is compiled for it.
+// GEMV of bf16 by vdpbf16ps: included by gemv_bf16_dot.cpp inside a region that is compiled for it.
 #pragma once
 
 inline __m512 add_dots(__m512 sums, __m512i a, __m512i b) {
@@ -7,7 +7,7 @@ inline __m512 add_dots(__m512 sums, __m512i a, __m512i b) {
 
 // Sums of columns: a vector holds the chains of four.
 struct ColumnSums {
-  static constexpr int kColumns = 8, kTurns = 4, kSpread = 1;  // turns of all chains in a line
+  static constexpr int kColumns = 8, kRounds = 4, kSpread = 1;  // rounds of all chains in a line
   __m512 sums[kColumns / 4];
 
   ColumnSums() {
@@ -15,8 +15,8 @@ struct ColumnSums {
     for (__m512& s : sums)
       s = _mm512_setzero_ps();
   }
-  // A line of each column, so far apart; asks for what comes later in each: machines follow eight columns too late by
-  // themselves.
+  // A line of each column, `ldb` apart; prefetches later lines of each: hardware prefetching follows eight columns too
+  // late.
   void add(const BFloat16* x, const BFloat16* columns, int64_t apart) {
     constexpr int kAhead = 1024 / sizeof(BFloat16);
 #pragma GCC unroll 8
@@ -25,7 +25,7 @@ struct ColumnSums {
     auto quad = [](const BFloat16* p)
                     __attribute__((always_inline)) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); };
 #pragma GCC unroll 8
-    for (int t = 0; t < kTurns; ++t) {
+    for (int t = 0; t < kRounds; ++t) {
       const __m512i each = _mm512_broadcast_i32x4(quad(x + t * 8));
 #pragma GCC unroll 8
       for (int c = 0; c < kColumns; c += 4) {
@@ -49,7 +49,7 @@ struct ColumnSums {
   }
 };
 
-// Some pairs of x, by which rows are multiplied.
+// Some elements of x, two at a time, by which rows are multiplied.
 template <int kPairs>
 struct Factors {
   __m512i pairs[kPairs];

@@ -1,13 +1,13 @@
-// What row_pairs.cpp does with pairs of bf16, by the instructions of ARM: inside a region that is compiled for them.
+// GEMV of bf16 by bfdot: included by gemv_bf16_dot.cpp inside a region that is compiled for it.
 #pragma once
 
 inline bfloat16x8_t load(const BFloat16* p) { return vreinterpretq_bf16_u16(vld1q_u16(&p->bits)); }
 
 // Sums of columns: a vector holds the chains of one.
 struct ColumnSums {
-  static constexpr int kColumns = 4, kTurns = 4;  // turns of all chains in a line
-  static constexpr int kSpread = 3;  // x of 5 to 8 KiB, line behind line, takes a tenth from what the streams of
-                                     // columns get: prefetching follows it too
+  static constexpr int kColumns = 4, kRounds = 4;  // of all chains in a line
+  static constexpr int kSpread = 3;  // x of 5 to 8 KiB in consecutive lines takes a tenth from what the streams of
+                                     // columns get: hardware prefetching follows it too
   float32x4_t sums[kColumns];
 
   ColumnSums() {
@@ -17,14 +17,14 @@ struct ColumnSums {
   }
   // A line of each column, so far apart.
   void add(const BFloat16* x, const BFloat16* columns, int64_t apart) {
-    bfloat16x8_t each[kTurns];
+    bfloat16x8_t each[kRounds];
 #pragma GCC unroll 8
-    for (int t = 0; t < kTurns; ++t)
+    for (int t = 0; t < kRounds; ++t)
       each[t] = load(x + t * 8);
 #pragma GCC unroll 8
     for (int c = 0; c < kColumns; ++c)
 #pragma GCC unroll 8
-      for (int t = 0; t < kTurns; ++t)
+      for (int t = 0; t < kRounds; ++t)
         sums[c] = vbfdotq_f32(sums[c], load(columns + c * apart + t * 8), each[t]);
   }
   void add_to(float* out) const {
@@ -34,7 +34,7 @@ struct ColumnSums {
   }
 };
 
-// Some pairs of x, by which rows are multiplied.
+// Some elements of x, two at a time, by which rows are multiplied.
 template <int kPairs>
 struct Factors {
   bfloat16x8_t pairs;

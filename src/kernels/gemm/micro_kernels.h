@@ -1,5 +1,5 @@
-// Register tiles of the contraction: tables of functions over packed and unpacked operands, one for each instruction
-// set. micro_kernels_code.h has their code; the forms of algorithms.h and few_rows.h run them.
+// GEMM micro-kernels (register tiles): tables of functions over packed and unpacked operands, one for each instruction
+// set. micro_kernels_code.h has their code; the algorithms of algorithms.h and few_rows.h run them.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -11,29 +11,29 @@ namespace sheaf::kernels {
 inline constexpr int64_t kMaxTileRows = 14, kMaxTileColumns = 32;  // of a packed tile
 inline constexpr int64_t kPackedElements = 1 << 20;  // of a factor at a time: stays in the last-level cache
 
-// Memory that will be needed soon: asked for at each step of a tile (of prefetch_depth k), moving on by `step` bytes
-// and by what is left of `turn` in turns. The next tile begins `tile` bytes further on; after `tiles` of them nothing
-// new is asked for, and nothing that may not exist: looking for its page takes long. Tiles of kernels that ask
-// `by_places` may be given what they ask for, in bytes behind `at`: a place for each step, and two more.
+// Prefetch cursor of a tile. Every prefetch_depth k prefetch `at`, which advances by `step` and `period - step`
+// alternately. The next tile begins at `at + tile`; after `tiles` of them the cursor stands still, so that no address
+// is prefetched that may not exist: looking for its page takes long. Kernels with prefetches_offsets take `offsets`
+// from `at` instead: one for each step, and two more.
 struct Prefetch {
   const std::byte* at;
-  int64_t step, turn, tile, tiles;
-  const int64_t* places = nullptr;
+  int64_t step, period, tile, tiles;
+  const int64_t* offsets = nullptr;
   void pass(int64_t done) {
     if ((tiles -= done) > 0)
       at += done * tile;
     else
-      step = turn = 0, places = nullptr;
+      step = period = 0, offsets = nullptr;
   }
 };
 
 template <class T>
 using PackedTiles = void (*)(int64_t tiles, int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first,
-                             Prefetch ahead);
+                             Prefetch prefetch);
 template <class T>
 using TileRow = std::array<PackedTiles<T>, 4>;  // by vectors of columns, less one
 
-// With a and b where they are: tiles of 1, 2, 4 and `small_rows` rows, each of one and of `small_vectors` vectors.
+// On unpacked a and b: tiles of 1, 2, 4 and `small_rows` rows, each of one and of `small_vectors` vectors.
 template <class T>
 using DirectTile = void (*)(int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc, bool first);
 template <class T>
@@ -45,7 +45,7 @@ struct Carried {
   T *sums, *c;  // without c the sums wait for more
   int64_t ldc;
   bool begin, first;  // begin: the first k of a block; first: of the first block
-  const std::byte* ask;
+  const std::byte* line;
   int64_t step;
 };
 template <class T>
@@ -54,34 +54,34 @@ using OuterTile = void (*)(int64_t k, const T* a, int64_t lda, const T* b, int64
 template <class T>
 struct GemmKernels {
   using Packed = T;
-  static constexpr int64_t kTogether = 1;  // k of a row that lie together in packed operands
+  static constexpr int64_t kTogether = 1;  // consecutive k of a row in packed operands
   using Packing = void (*)(int64_t k, const T* a, const T* b, int64_t sbk, T* packed, T* c, int64_t ldc, bool first);
   int64_t rows, middle_rows, columns, lanes;
-  int64_t prefetch_depth;           // k between two times that a packed tile asks for memory
+  int64_t prefetch_depth;           // k from one prefetch of a packed tile to the next
   std::array<TileRow<T>, 5> tiles;  // of 1, 2, 4, `middle_rows` and `rows` rows
   std::array<Packing, 2> packing;   // of two vectors, and the largest
   int64_t small_rows, small_vectors;
   DirectTiles<T> by_row, by_column;  // rows of a contiguous, or its columns
-  using Turned = void (*)(int64_t tiles, int64_t k, const T* a, int64_t lda, T* near, const T* b, T* c, int64_t ldc,
-                          bool first, Prefetch ahead);
-  std::array<Turned, 4> turned;       // by row, several side by side: of 1, 2, 4 and `small_rows` rows
-  bool copies_rows;                   // of the last: it copies its rows of a to `near`, if that is given, on its way
+  using RowTiles = void (*)(int64_t tiles, int64_t k, const T* a, int64_t lda, T* near, const T* b, T* c, int64_t ldc,
+                            bool first, Prefetch prefetch);
+  std::array<RowTiles, 4> row_tiles;  // by_row, several across: of 1, 2, 4 and `small_rows` rows
+  bool copies_rows;                   // the last also copies its rows of a to `near`, if that is given
   int64_t depth;                      // k in one step of it
   std::array<OuterTile<T>, 4> outer;  // of `rows` rows, by vectors of columns, less one
-  PackedTiles<T> beside;              // the largest packed tile, several side by side: b is [tile][k][columns]
-  bool by_places;                     // see Prefetch
-  using Turn = void (*)(T* to, const T* from, int64_t apart, int64_t used, int64_t width, int64_t k);
-  Turn turn;  // packs rows that are contiguous along k, as Simd<T> says; may be null
+  PackedTiles<T> tiles_across;        // the largest packed tile, several across: b is [tile][k][columns]
+  bool prefetches_offsets;            // see Prefetch
+  using PackTransposed = void (*)(T* to, const T* from, int64_t apart, int64_t used, int64_t width, int64_t k);
+  PackTransposed pack_transposed;  // packs rows that are contiguous along k, as Simd<T> says; may be null
 
-  // So many columns with those that fill the last vector.
+  // Columns padded to whole vectors.
   int64_t padded(int64_t columns) const { return (columns + lanes - 1) & -lanes; }  // lanes are a power of two
   double tile_cycles() const {
     return static_cast<double>(rows * (columns / lanes)) / 2;
   }  // of the largest tile for each k
-  // The tile for so many rows: its place in `tiles`, and the rows it computes.
+  // The tile for so many rows: its index in `tiles`, and the rows it computes.
   int form(int64_t m) const { return m == 1 ? 0 : m == 2 ? 1 : m <= 4 ? 2 : m <= middle_rows ? 3 : 4; }
   int64_t height(int64_t m) const { return m > middle_rows ? rows : m > 4 ? middle_rows : m > 2 ? 4 : m; }
-  // The direct tile for the first of so many rows: the rows it computes, and its place.
+  // The direct tile for the first of so many rows: the rows it computes, and its index.
   int64_t direct_height(int64_t m) const { return m >= small_rows ? small_rows : m >= 4 ? 4 : m >= 2 ? 2 : 1; }
   int direct_form(int64_t height) const { return height == small_rows ? 3 : static_cast<int>(height / 2); }
 };
@@ -90,7 +90,7 @@ struct GemmKernels {
 template <class T>
 const GemmKernels<T>& gemm_kernels();
 
-// A tile at the edge is computed whole beside C and its part copied.
+// A tile at the edge is computed whole in scratch memory, and its part copied.
 template <class T, class F>
 inline void at_edge(T* c, int64_t ldc, int64_t rows, int64_t columns, bool first, F&& tile) {
   T whole[kMaxTileRows * kMaxTileColumns];

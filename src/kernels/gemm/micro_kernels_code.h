@@ -1,8 +1,8 @@
-// Register tiles of the contraction, for one instruction set: included once per set by gemm.cpp (see
-// instruction_sets.h). A tile is kRows x kVectors vectors; every element is one chain of fused
-// multiply-adds in order of k that starts from zero, as routines/gemm/args.h says.
+// GEMM micro-kernels for one instruction set: included once per set by micro_kernels.cpp (instruction_sets.h). A tile
+// is kRows x kVectors vectors; every element is one chain of fused multiply-adds in order of k that starts from zero,
+// as routines/gemm/args.h says.
 
-// Adds a tile to c, or begins it: the first block of k adds to zero (which turns -0 into +0, as the definition does).
+// Adds a tile to c, or stores it: the first block of k adds to zero (which makes -0 +0, as the definition does).
 template <class T, int kRows, int kVectors>
 inline __attribute__((always_inline)) void add_tile(const typename Simd<T>::V (&acc)[kRows][kVectors], T* c,
                                                     int64_t ldc, bool first) {
@@ -16,7 +16,7 @@ inline __attribute__((always_inline)) void add_tile(const typename Simd<T>::V (&
     }
 }
 
-// Whether tiles of so many rows are written out in the order of their steps.
+// Whether tiles of so many rows have their steps in a fixed order.
 template <class T, int kRows>
 constexpr bool kInSteps = kRows % 4 == 0 && requires(typename Simd<T>::V (&acc)[kRows][1], const T* a) {
   Simd<T>::multiply_steps(acc, 1, a, 1, [](int) { return Simd<T>::zero(); }, [] {});
@@ -24,10 +24,10 @@ constexpr bool kInSteps = kRows % 4 == 0 && requires(typename Simd<T>::V (&acc)[
 template <class T>
 constexpr int64_t kPrefetchDepth = kInSteps<T, Simd<T>::kTileRows> ? 2 : 1;
 
-// acc[i][v] = the sum over k of a[l * lda + i] and the rows that row(v) loads, one vector after the other; each() for
-// every kPrefetchDepth k. Where tiles are not written out one step at a time: unrolled, GCC's order of loads and
-// multiplications was 8 % slower. The first product is not added to zero: that shows in the sign of a zero only, which
-// adding to c takes away.
+// acc[i][v] = the sum over k of a[l * lda + i] and the rows that row(v) loads, one vector after the other; calls each()
+// for every kPrefetchDepth k. Without fixed order one step at a time: unrolled, GCC's order of loads and
+// multiplications was 8 % slower. The first product is not added to zero: only the sign of a zero shows that, and
+// adding to c removes it.
 template <class T, int kRows, int kVectors, class Row, class F>
 inline __attribute__((always_inline)) void multiply_rows(typename Simd<T>::V (&acc)[kRows][kVectors], int64_t k,
                                                          const T* a, int64_t lda, bool begin, Row&& row, F&& each) {
@@ -61,7 +61,7 @@ inline __attribute__((always_inline)) void multiply_rows(typename Simd<T>::V (&a
   }
 }
 
-// The largest tile, where it is written out.
+// The largest tile, where it is in assembly.
 template <class T, int kRows, int kVectors>
 constexpr bool kWritten =
     kRows == Simd<T>::kTileRows && kVectors == Simd<T>::kTileVectors && requires { Simd<T>::tile; };
@@ -75,15 +75,15 @@ inline __attribute__((always_inline)) void load_tile(typename Simd<T>::V (&acc)[
       acc[i][v] = Simd<T>::load(sums + (i * kVectors + v) * Simd<T>::kLanes);
 }
 
-// A row of a tile in c will be needed. The line of its first column was touched by the tile beside it.
+// Prefetches a row of a tile in c. The line of its first column was touched by the tile to its left.
 template <class T, int kVectors>
 inline void prefetch_row(const T* c) {
   for (int64_t last = kVectors * Simd<T>::kLanes - 1; last > 0; last -= 64 / static_cast<int64_t>(sizeof(T)))
     __builtin_prefetch(c + last, 1);
 }
 
-// A tile of packed a from its beginning, which meanwhile asks for c: row after row, as what comes from far away holds
-// up what is near.
+// A tile of packed a from its beginning, which prefetches c meanwhile: row after row, as lines from far away delay
+// those that are near.
 template <class T, int kRows, int kVectors, class Row, class F>
 inline __attribute__((always_inline)) void multiply_prefetching(typename Simd<T>::V (&acc)[kRows][kVectors], int64_t k,
                                                                 const T* a, const T* c, int64_t ldc, Row&& row,
@@ -102,28 +102,28 @@ inline __attribute__((always_inline)) void multiply_prefetching(typename Simd<T>
   multiply_rows<T, kRows, kVectors>(acc, k - kApart * kRows, a, kRows, false, row, each);
 }
 
-// A tile of packed operands: a is [k][rows], b is [k][kVectors * kLanes]. Meanwhile it asks for what comes next, and
-// for c if it should.
+// A tile of packed operands: a is [k][rows], b is [k][kVectors * kLanes]. Prefetches as `prefetch` says, and c if
+// `prefetch_c`.
 template <class T, int kRows, int kVectors>
 inline __attribute__((always_inline)) void packed_tile(int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first,
-                                                       bool asks, const Prefetch& ahead) {
+                                                       bool prefetch_c, const Prefetch& prefetch) {
   using S = Simd<T>;
   constexpr int64_t kLine = 64 / sizeof(T);
   if constexpr (kWritten<T, kRows, kVectors>) {
-    if (asks)
+    if (prefetch_c)
 #pragma GCC unroll 16
       for (int i = 0; i < kRows; ++i)
         prefetch_row<T, kVectors>(c + i * ldc);
-    if (ahead.places)
-      S::prefetching_tile(k, a, b, c, ldc, !first, ahead.at, ahead.places, S::kNear);
+    if (prefetch.offsets)
+      S::prefetching_tile(k, a, b, c, ldc, !first, prefetch.at, prefetch.offsets, S::kNear);
     else
-      S::tile(k, a, kRows, b, kVectors * S::kLanes, nullptr, c, ldc, !first, ahead.at, ahead.step, ahead.turn,
-              S::kNear);
+      S::tile(k, a, kRows, b, kVectors * S::kLanes, nullptr, c, ldc, !first, prefetch.at, prefetch.step,
+              prefetch.period, S::kNear);
   } else {
     typename S::V acc[kRows][kVectors];
     const T* soon = a + 4 * kLine;
-    const std::byte* ask = ahead.at;
-    int64_t step = ahead.step;
+    const std::byte* line = prefetch.at;
+    int64_t step = prefetch.step;
     auto row = [&](int v) __attribute__((always_inline)) {
       typename S::V y = S::load(b + v * S::kLanes);
       if (v + 1 == kVectors) b += kVectors * S::kLanes;
@@ -132,11 +132,11 @@ inline __attribute__((always_inline)) void packed_tile(int64_t k, const T* a, co
     auto each = [&]() __attribute__((always_inline)) {
       __builtin_prefetch(soon);
       soon += kPrefetchDepth<T> * kRows;
-      __builtin_prefetch(ask, 0, 2);
-      ask += step;
-      step = ahead.turn - step;
+      __builtin_prefetch(line, 0, 2);
+      line += step;
+      step = prefetch.period - step;
     };
-    if (asks)
+    if (prefetch_c)
       multiply_prefetching<T, kRows, kVectors>(acc, k, a, c, ldc, row, each);
     else
       multiply_rows<T, kRows, kVectors>(acc, k, a, kRows, true, row, each);
@@ -144,30 +144,29 @@ inline __attribute__((always_inline)) void packed_tile(int64_t k, const T* a, co
   }
 }
 
-// `tiles` of them, one below the other.
+// `tiles` tiles, one below the other.
 template <class T, int kRows, int kVectors>
 inline void packed_tiles(int64_t tiles, int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first,
-                         Prefetch ahead) {
-  const bool asks = runtime::host_target().prefetches_early || !first;
+                         Prefetch prefetch) {
+  const bool prefetch_c = runtime::host_target().prefetches_early || !first;
   for (; tiles > 0; --tiles, a += k * kRows, c += kRows * ldc) {
-    packed_tile<T, kRows, kVectors>(k, a, b, c, ldc, first, asks, ahead);
-    ahead.pass(1);
+    packed_tile<T, kRows, kVectors>(k, a, b, c, ldc, first, prefetch_c, prefetch);
+    prefetch.pass(1);
   }
 }
 
-// And side by side.
+// `tiles` tiles, one to the right of the other.
 template <class T, int kRows, int kVectors>
 inline void packed_tiles_across(int64_t tiles, int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first,
-                                Prefetch ahead) {
+                                Prefetch prefetch) {
   constexpr int64_t kWidth = kVectors * Simd<T>::kLanes;
   for (; tiles > 0; --tiles, b += k * kWidth, c += kWidth) {
-    packed_tile<T, kRows, kVectors>(k, a, b, c, ldc, first, false, ahead);
-    ahead.pass(1);
+    packed_tile<T, kRows, kVectors>(k, a, b, c, ldc, first, false, prefetch);
+    prefetch.pass(1);
   }
 }
 
-// The first tile of a panel of b, whose rows are contiguous: reads b where it is and leaves it packed for the tiles
-// below.
+// The first tile of a panel of b, whose rows are contiguous: reads b where it is and packs it for the tiles below.
 template <class T, int kRows, int kVectors>
 inline void packing_tile(int64_t k, const T* a, const T* b, int64_t sbk, T* packed, T* c, int64_t ldc, bool first) {
   using S = Simd<T>;
@@ -175,8 +174,8 @@ inline void packing_tile(int64_t k, const T* a, const T* b, int64_t sbk, T* pack
   if constexpr (kWritten<T, kRows, kVectors>) {
     S::packing_tile(k, a, b, sbk, packed, c, ldc, !first, distance * sbk + kVectors * S::kLanes - 1);
   } else {
-    // The line of a row's first column is near: the panel before has read it. But rows a multiple of 4 KiB apart push
-    // each other out.
+    // The line of a row's first column is near: the panel before has read it. But rows a multiple of 4 KiB apart evict
+    // each other.
     bool gone = sbk * sizeof(T) % 4096 == 0;
     typename S::V acc[kRows][kVectors];
     auto row = [&](int v) __attribute__((always_inline)) {
@@ -195,7 +194,7 @@ inline void packing_tile(int64_t k, const T* a, const T* b, int64_t sbk, T* pack
   }
 }
 
-// Several k of each row of a wait in registers where the instruction set multiplies by a lane, which leaves fewer for
+// Several k of each row of a stay in registers where the instruction set multiplies by a lane, which leaves fewer for
 // sums.
 template <class T>
 constexpr int kSmallRows = Simd<T>::kDepth > 1 ? 8 : Simd<T>::kTileRows;
@@ -235,7 +234,7 @@ inline void add_row_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t
   add_tile<T, kRows, kVectors>(acc, c, ldc, first);
 }
 
-// The largest of these, where it is written out.
+// The largest of these, where it is in assembly.
 template <class T, int kRows, int kVectors>
 constexpr bool kRowsWritten = kRows == kSmallRows<T> && kVectors == kSmallVectors<T> && requires { Simd<T>::row_tile; };
 
@@ -247,32 +246,32 @@ inline void row_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb
     add_row_tile<T, kRows, kVectors>(k, a, lda, b, ldb, c, ldc, first, [] {});
 }
 
-// `tiles` of these side by side, b being [tile][k][kVectors * kLanes], for rows of a that come from memory: it asks for
-// the next ones.
+// `tiles` of these, one to the right of the other, b being [tile][k][kVectors * kLanes], for rows of a that come from
+// memory: prefetches the next ones.
 template <class T, int kRows, int kVectors>
 inline void row_tiles(int64_t tiles, int64_t k, const T* a, int64_t lda, T* near, const T* b, T* c, int64_t ldc,
-                      bool first, Prefetch ahead) {
+                      bool first, Prefetch prefetch) {
   using S = Simd<T>;
   constexpr int64_t kWidth = kVectors * S::kLanes;
   if (tiles == 1) near = nullptr;  // there are no others
   for (int64_t tile = 0; tile < tiles; ++tile, b += k * kWidth, c += kWidth) {
-    const std::byte* ask = ahead.at;
-    int64_t step = ahead.step;
+    const std::byte* line = prefetch.at;
+    int64_t step = prefetch.step;
     if constexpr (kRowsWritten<T, kRows, kVectors>) {
       if (!near)
-        S::row_tile(k, a, lda, b, kWidth, c, ldc, !first, ask, step, ahead.turn);
+        S::row_tile(k, a, lda, b, kWidth, c, ldc, !first, line, step, prefetch.period);
       else if (tile == 0)
-        S::leaving_row_tile(k, a, lda, near, b, kWidth, c, ldc, !first, ask, step, ahead.turn);
+        S::leaving_row_tile(k, a, lda, near, b, kWidth, c, ldc, !first, line, step, prefetch.period);
       else
-        S::taking_row_tile(k, near, b, kWidth, c, ldc, !first, ask, step, ahead.turn);
+        S::taking_row_tile(k, near, b, kWidth, c, ldc, !first, line, step, prefetch.period);
     } else {
       add_row_tile<T, kRows, kVectors>(k, a, lda, b, kWidth, c, ldc, first, [&] {
-        __builtin_prefetch(ask);
-        ask += step;
-        step = ahead.turn - step;
+        __builtin_prefetch(line);
+        line += step;
+        step = prefetch.period - step;
       });
     }
-    ahead.pass(1);
+    prefetch.pass(1);
   }
 }
 
@@ -289,25 +288,25 @@ inline void column_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t 
   add_tile<T, kRows, kVectors>(acc, c, ldc, first);
 }
 
-// A tile that is carried on: k more of a sum of outer products, rows of a and b being lda and ldb apart. It begins at
-// zero or where `carried` was left, and is left there again, or added to c. Meanwhile it asks for memory.
+// k more outer products of a tile, rows of a and b being lda and ldb apart. It begins at zero or with the carried sums,
+// and stores them again, or adds them to c. Prefetches meanwhile.
 template <class T, int kRows, int kVectors>
 inline void outer_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, const Carried<T>& to) {
   using S = Simd<T>;
   typename S::V acc[kRows][kVectors];
-  const std::byte* ask = to.ask;
+  const std::byte* line = to.line;
   auto row = [&](int v) __attribute__((always_inline)) {
     typename S::V y = S::load(b + v * S::kLanes);
     if (v + 1 == kVectors) {
       b += ldb;
-      __builtin_prefetch(ask, 0, 2);
-      ask += to.step;
+      __builtin_prefetch(line, 0, 2);
+      line += to.step;
     }
     return y;
   };
   if constexpr (kWritten<T, kRows, kVectors>) {
     return S::tile(k, a, lda, b, ldb, to.begin ? nullptr : to.sums, to.c ? to.c : to.sums,
-                   to.c ? to.ldc : kVectors * S::kLanes, to.c && !to.first, ask, to.step, 2 * to.step, 0);
+                   to.c ? to.ldc : kVectors * S::kLanes, to.c && !to.first, line, to.step, 2 * to.step, 0);
   }
   if (!to.begin) load_tile<T>(acc, to.sums);
   multiply_rows<T, kRows, kVectors>(acc, k, a, lda, to.begin, row, [] {});
@@ -326,14 +325,14 @@ constexpr TileRow<T> tiles_of() {
           packed_tiles<T, kRows, std::min(3, kMost)>, packed_tiles<T, kRows, std::min(4, kMost)>};
 }
 
-// Tall tiles have one of about half their height for what is left over.
+// Tiles of many rows have one of about half their height for the remainder.
 template <class T>
 constexpr int kMiddleRows = std::min(8, Simd<T>::kTileRows);
 
 template <class T>
-constexpr typename Kernels<T>::Turn pack_transposed_of() {
-  if constexpr (requires { Simd<T>::turn; })
-    return Simd<T>::turn;
+constexpr typename Kernels<T>::PackTransposed pack_transposed_of() {
+  if constexpr (requires { Simd<T>::pack_transposed; })
+    return Simd<T>::pack_transposed;
   else
     return nullptr;
 }

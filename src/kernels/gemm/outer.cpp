@@ -84,10 +84,11 @@ class Outer {
           else
             to.c = totals + at * tile, to.ldc = vectors * lanes_;
         }
-        // The first tiles ask for the next stretch, a panel each.
+        // The first tiles prefetch the next stretch, a panel each.
         if (l + 2 * depth <= k_ && at < height + width) {
           const Operand<T>& of = at < height ? a_ : b_;
-          to.ask = reinterpret_cast<const std::byte*>(of.at(at < height ? row(at) : columns[at - height].j, l + depth));
+          to.line =
+              reinterpret_cast<const std::byte*>(of.at(at < height ? row(at) : columns[at - height].j, l + depth));
           to.step = of.k * int64_t(sizeof(T));
         }
         kern_.outer[vectors - 1](depth, a_.at(i, l), a_.k, b_.at(j, l), b_.k, to);
@@ -111,7 +112,8 @@ class Outer {
 }  // namespace
 
 template <class T>
-void gemm_outer(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k, const EpilogueFn* epilogue) {
+void gemm_outer(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k,
+                const EpilogueFn* epilogue) {
   Outer<T>(a, b, c, m, n, k, epilogue).run();
 }
 

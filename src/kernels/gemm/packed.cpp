@@ -1,4 +1,4 @@
-// Packed panels. C is cut into strips of columns by groups of rows: one task computes one such piece over all of the k
+// Packed GEMM. C is cut into strips of columns by groups of rows; one task computes one such piece over all of the k
 // that are packed.
 #include <algorithm>
 #include <atomic>
@@ -19,16 +19,16 @@ namespace {
 
 using routines::kContractBlock;
 
-constexpr int64_t kBlockRows = 128;        // of packed A at most, to stay in the second-level cache beside a strip of B
+constexpr int64_t kBlockRows = 128;        // of packed A at most, to stay in the second-level cache with a strip of B
 constexpr int64_t kLine = 64;              // bytes
 constexpr int64_t kPackRows = 32;          // of A in one task of packing, at most
-constexpr int64_t kMadeBytes = 128 << 10;  // of rows of A that are made before they are packed, about
+constexpr int64_t kMadeBytes = 128 << 10;  // of rows of A that a prologue makes before they are packed, about
 constexpr int64_t kStripPanels = 8, kFewRows = 48;
 constexpr int64_t kSpreadBlocks = 4;  // of k, from which on B comes from memory
 
-// Panels of so many bytes in a strip of B that is packed, at most: the more, the less often A comes from further away.
-// With the widest vectors a quarter of the second-level cache holds a strip, as a core that another thread shares has
-// half of that cache; with the narrowest, whose cores have it to themselves, a third.
+// How many panels of so many bytes a packed strip of B has at most: the more, the less often A comes from further away.
+// With vectors of 64 bytes a quarter of the second-level cache holds a strip, as a core that another thread shares has
+// half of that cache; with those of 16, whose cores have it to themselves, a third (bench_gemm).
 int64_t strip_panels(int64_t panel, int64_t vector) {
   constexpr int64_t kMostPanels = 12;
   const int64_t cache = runtime::host_target().l2_bytes;
@@ -37,18 +37,18 @@ int64_t strip_panels(int64_t panel, int64_t vector) {
                         : kStripPanels;
 }
 
-// K are the register tiles.
+// K are the micro-kernels.
 template <class T, class S, class K>
-class Tall {
+class PackedGemm {
  public:
-  Tall(const K& kern, const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int place,
-       const Fusion& fusion)
-      : kern_(kern), a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), place_(place), fusion_(fusion) {}
+  PackedGemm(const K& kern, const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int rank,
+             const Fusion& fusion)
+      : kern_(kern), a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), rank_(rank), fusion_(fusion) {}
 
   void run() {
     int64_t depth = std::min(k_, std::max(block_, kPackedElements / m_ / block_ * block_));
     if (depth < k_) a_ = with_rows(a_, fusion_, 0, 0, true);
-    // All rows at once, or in goes of about the same number: each packs B again.
+    // All rows at once, or in several passes of about the same number: each packs B again.
     const int64_t most = std::max(block_rows_, kPackedElements / depth), goes = pieces(m_, most + most / 4),
                   rows = round_up(pieces(m_, goes), mr_);
     for (rows_from_ = 0; rows_from_ < m_; rows_from_ += rows) {
@@ -69,7 +69,7 @@ class Tall {
 
  private:
   using P = typename K::Packed;
-  static constexpr bool kPairs = K::kTogether > 1, kSame = std::is_same_v<P, S> && !kPairs;
+  static constexpr bool kDot = K::kTogether > 1, kSame = std::is_same_v<P, S> && !kDot;
 
   // The panel of B that is packed next; without `from` there is none.
   struct Next {
@@ -86,7 +86,7 @@ class Tall {
     return a.data + l * round_up(a.rows, mr_) + (row - a.first) * held<K>(depth);
   }
 
-  // Rows in order: a thread packs about those that its tasks will read. Where something makes them first, it makes all
+  // Rows in order: a thread packs about those that its tasks will read. Where a prologue makes them first, it makes all
   // k of some rows.
   void pack_a() {
     packed_a_ = {scratch<P>(0, round_up(rows_, mr_) * held<K>(depth_)), 0, rows_};
@@ -116,10 +116,10 @@ class Tall {
     int64_t strips, groups, widest;  // the last in panels
   };
 
-  // The grid that is done first, in cycles for each k: tiles, what of A comes from further away than the second-level
-  // cache, and packing B, of the thread that does most. Threads do not end together: part of a task is waited for on
-  // average, and more of it where there are many, of which some share a core. All strips have nearly one width. Or one
-  // of the next best, for trying.
+  // The grid that ends first, in estimated cycles for each k: tiles, what of A comes from further away than the
+  // second-level cache, and packing B, of the thread that does most. Threads do not end together: part of a task is
+  // waited for on average, and more of it where there are many, of which some share a core. All strips have nearly one
+  // width. With a rank, one of the next best, for autotuning.
   Grid grid() const {
     std::vector<std::pair<double, Grid>> others;
     constexpr double kBegin = 4, kFetch = 0.2, kLate = 0.02, kRow = 12;
@@ -141,7 +141,7 @@ class Tall {
                usual = task(double(panels_) / strips, double(row_tiles) / groups);
         double cost = std::max(pieces(strips * groups, threads) * usual, largest) + waiting * largest;
         if (cost < least) least = cost, best = {strips, groups, widest};
-        if (place_ > 0) others.push_back({cost, {strips, groups, widest}});
+        if (rank_ > 0) others.push_back({cost, {strips, groups, widest}});
       }
     };
     int64_t before = 0;
@@ -158,10 +158,10 @@ class Tall {
       double cost = (1 + kLate * threads) * (task(widest, row_tiles) + kRow);
       if (cost < least + kRow * pieces(best.strips * best.groups, threads)) best = {threads, 1, widest};
     }
-    if (place_ < std::ssize(others)) {
-      std::nth_element(others.begin(), others.begin() + place_, others.end(),
+    if (rank_ < std::ssize(others)) {
+      std::nth_element(others.begin(), others.begin() + rank_, others.end(),
                        [](const auto& x, const auto& y) { return x.first < y.first; });
-      best = others[place_].second;
+      best = others[rank_].second;
     }
     return best;
   }
@@ -243,42 +243,42 @@ class Tall {
             [&](int64_t j) { return next_panel(j, l, first_column, last_column); }, l + block_ >= depth_);
   }
 
-  // Columns from the first on, up to the last, have all that was packed.
+  // Calls the epilogue where columns [first, last) have the sum over all k.
   void tell(int64_t row, int64_t rows, int64_t first_column, int64_t last_column) const {
     if (fusion_.epilogue && k_from_ + depth_ == k_)
       (*fusion_.epilogue)({rows_from_ + row, rows, first_column, last_column - first_column});
   }
 
-  // `tells`: of blocks of rows that are complete.
+  // `tells`: calls the epilogue for blocks of rows that are complete.
   template <class F>
   void piece(const PackedRows& a, P* packed_b, int64_t first_row, int64_t last_row, int64_t first_panel,
              int64_t last_panel, int64_t l, F&& next_at, bool tells = false) {
     int64_t first_column = column_of(first_panel), last_column = column_of(last_panel),
             depth = std::min(block_, depth_ - l);
-    // Few rows make little of a packed panel: where no tile packs it on its way, whole rows of the strip are read
-    // faster than panel by panel.
-    bool at_once = !kSame && b_.minor == 1 && (kPairs || last_row - first_row < kFewRows);
-    Prefetch ahead = asking(kPairs && at_once ? next_at(last_column) : Next{}, depth, 0);
+    // Few rows make little of a packed panel: where no tile packs it while it multiplies, whole rows of the strip are
+    // read faster than panel by panel.
+    bool at_once = !kSame && b_.minor == 1 && (kDot || last_row - first_row < kFewRows);
+    Prefetch prefetch = prefetching(kDot && at_once ? next_at(last_column) : Next{}, depth, 0);
     if (at_once) pack_columns(kern_, packed_b, b_, first_column, k_from_ + l, last_column - first_column, depth);
     for (int64_t row = first_row; row < last_row; row += block_rows_) {
       int64_t rows = std::min(block_rows_, last_row - row);
       for (int64_t panel = first_panel; panel < last_panel; ++panel) {
         int64_t j = column_of(panel), end = column_of(panel + 1);
-        if (const int64_t below = last_row - row - rows; !kPairs && below > 0 && panel + 1 == last_panel)
-          ahead = prefetch_rows(a, row + rows, std::min(block_rows_, below), l, depth);
-        else if (!kPairs || !at_once)
-          ahead = asking(row == first_row || (!kPairs && panel + 1 == last_panel) ? next_at(end) : Next{}, depth,
-                         (rows - 1) / mr_);
-        // What no other block of rows needs is packed in one place, which stays near.
-        const int64_t place = at_once || last_row - first_row > block_rows_ ? j - first_column : 0;
-        panel_tiles(a, packed_b + place * held<K>(depth), row, rows, j, end - j, l, depth, row == first_row && !at_once,
-                    ahead);
+        if (const int64_t below = last_row - row - rows; !kDot && below > 0 && panel + 1 == last_panel)
+          prefetch = prefetch_rows(a, row + rows, std::min(block_rows_, below), l, depth);
+        else if (!kDot || !at_once)
+          prefetch = prefetching(row == first_row || (!kDot && panel + 1 == last_panel) ? next_at(end) : Next{}, depth,
+                                 (rows - 1) / mr_);
+        // What no other block of rows needs is packed at one address, which stays in the cache.
+        const int64_t column = at_once || last_row - first_row > block_rows_ ? j - first_column : 0;
+        panel_tiles(a, packed_b + column * held<K>(depth), row, rows, j, end - j, l, depth,
+                    row == first_row && !at_once, prefetch);
       }
       if (tells) tell(row, rows, first_column, last_column);
     }
   }
 
-  // The panel at column j; behind the last of a task the next block of k, and behind that the next task.
+  // The panel at column j; after the last of a task the next block of k, and after that the next task.
   Next next_panel(int64_t j, int64_t l, int64_t first_column, int64_t last_column) const {
     if (j >= last_column) j = first_column, l += block_;
     if (l >= depth_) j = last_column, l = 0;
@@ -290,7 +290,7 @@ class Tall {
 
   // All tiles of a block of rows over one panel of B.
   void panel_tiles(const PackedRows& a, P* packed_b, int64_t row, int64_t rows, int64_t j, int64_t columns, int64_t l,
-                   int64_t depth, bool pack_b, Prefetch& ahead) {
+                   int64_t depth, bool pack_b, Prefetch& prefetch) {
     int64_t vectors = pieces(columns, kern_.lanes), width = vectors * kern_.lanes;
     bool first = k_from_ + l == 0;
     int64_t i = 0;
@@ -304,30 +304,30 @@ class Tall {
       if (i == 0) pack_panel(kern_, packed_b, b_, j, k_from_ + l, columns, width, depth);
     }
     multiply_panel(kern_, packed_at(a, row + i, l, depth), packed_b, c_ + (rows_from_ + row + i) * n_ + j, n_, rows - i,
-                   columns, depth, first, ahead);
+                   columns, depth, first, prefetch);
   }
 
-  // Where rows of a large B are asked for by few tiles: so many of them for each tile, evenly. Asked for as fast as
-  // tiles can, they wait for each other, and tiles for them.
+  // Where few tiles prefetch rows of a large B: the same number for each tile, evenly. Prefetched as fast as tiles can,
+  // they wait for each other, and tiles for them.
   void spread_prefetches(int64_t tiles) {
     prefetched_rows_ = 0;
     if constexpr (kSame) {
-      const int64_t asks = block_ / kern_.prefetch_depth;
-      if (!kern_.by_places || b_.minor != 1 || rows_ > block_rows_ || depth_ < kSpreadBlocks * block_ ||
-          pieces(block_, std::max<int64_t>(tiles, 1)) > asks)
+      const int64_t prefetches = block_ / kern_.prefetch_depth;
+      if (!kern_.prefetches_offsets || b_.minor != 1 || rows_ > block_rows_ || depth_ < kSpreadBlocks * block_ ||
+          pieces(block_, std::max<int64_t>(tiles, 1)) > prefetches)
         return;
       prefetched_rows_ = pieces(block_, tiles);
-      places_.assign(asks + 2, 0);
-      for (int64_t i = 0; i < asks; ++i)
-        places_[i] = i * prefetched_rows_ / asks * b_.k * static_cast<int64_t>(sizeof(S));
+      offsets_.assign(prefetches + 2, 0);
+      for (int64_t i = 0; i < prefetches; ++i)
+        offsets_[i] = i * prefetched_rows_ / prefetches * b_.k * static_cast<int64_t>(sizeof(S));
     }
   }
 
-  // How tiles of such a depth ask for rows of the packed A that come next: what others do with the last-level cache may
-  // have pushed them out.
+  // How tiles of such a depth prefetch the next rows of the packed A: other cores may have evicted them from the
+  // last-level cache.
   Prefetch prefetch_rows(const PackedRows& a, int64_t row, int64_t rows, int64_t l, int64_t depth) const {
-    if constexpr (kPairs)
-      return asking({}, depth, 0);
+    if constexpr (kDot)
+      return prefetching({}, depth, 0);
     else {
       int64_t each = std::max<int64_t>(1, depth / kern_.prefetch_depth) * kLine;
       return {reinterpret_cast<const std::byte*>(packed_at(a, row, l, depth)), kLine, 2 * kLine, each,
@@ -335,12 +335,12 @@ class Tall {
     }
   }
 
-  // How so many tiles of such a depth ask for it: for some of its rows each, or for two columns.
-  Prefetch asking(const Next& next, int64_t depth, int64_t tiles) const {
+  // How so many tiles of such a depth prefetch it: some of its rows each, or two columns.
+  Prefetch prefetching(const Next& next, int64_t depth, int64_t tiles) const {
     int64_t size = sizeof(S), along = b_.k * size, across = b_.minor * size;
     auto at = [](const S* p) { return reinterpret_cast<const std::byte*>(p); };
     if (!next.from) return {at(b_.data), 0, 0, 0, 0};
-    if constexpr (kPairs) {
+    if constexpr (kDot) {
       // Some lines of a row after the other, or some columns at a time.
       constexpr int64_t kPrefetches = Bf16DotKernels::kPrefetches;
       int64_t steps = pieces(depth, Bf16DotKernels::kPrefetchDepth);
@@ -352,13 +352,13 @@ class Tall {
       if (b_.minor == 1) {
         if (prefetched_rows_ > 0 && depth == block_)
           return {at(next.from + nr_ - 1), 0, 0, prefetched_rows_ * along, pieces(next.depth, prefetched_rows_),
-                  places_.data()};
-        int64_t asks = depth / kern_.prefetch_depth, rows = asks / 2;
-        // Not all at once, if there is time: what comes from far away holds up what is near.
+                  offsets_.data()};
+        int64_t prefetches = depth / kern_.prefetch_depth, rows = prefetches / 2;
+        // Not all at once, if there is time: lines from far away delay those that are near.
         if (tiles * rows >= next.depth)
           return {at(next.from + nr_ - 1), 0, along, rows * along, pieces(next.depth, rows)};
-        return {at(next.from + nr_ - 1), along, 2 * along, asks * along,
-                pieces(next.depth, std::max<int64_t>(1, asks))};
+        return {at(next.from + nr_ - 1), along, 2 * along, prefetches * along,
+                pieces(next.depth, std::max<int64_t>(1, prefetches))};
       }
       return {at(next.from), across, 2 * kern_.prefetch_depth * along, 2 * across, nr_ / 2};
     }
@@ -370,9 +370,9 @@ class Tall {
   const Operand<S>& b_;
   T* c_;
   int64_t m_, n_, k_, block_ = routines::contract_block(k_), panels_ = pieces(n_, nr_);
-  int place_;  // of the grid among the best
+  int rank_;  // of the grid among the best
   const Fusion& fusion_;
-  const int64_t strip_ = kPairs && kern_.lanes * sizeof(T) == 16
+  const int64_t strip_ = kDot && kern_.lanes * sizeof(T) == 16
                              ? kStripPanels
                              : strip_panels(kContractBlock * nr_ * sizeof(P), kern_.lanes * sizeof(T));
   PackedRows packed_a_{};  // shared by all threads, unless each packs its own
@@ -380,22 +380,22 @@ class Tall {
   uint64_t call_ = 0;
   inline static std::atomic<uint64_t> calls{0};
   int64_t rows_from_ = 0, rows_ = 0, k_from_ = 0, depth_ = 0;  // what of A is packed
-  int64_t prefetched_rows_ = 0;                                // of B by each tile, at places_; 0: as fast as it can
-  std::vector<int64_t> places_;
+  int64_t prefetched_rows_ = 0;                                // of B by each tile, at offsets_; 0: as fast as it can
+  std::vector<int64_t> offsets_;
 };
 
 }  // namespace
 
 template <class T, class S>
-void gemm_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int place,
+void gemm_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int rank,
                  const Fusion& fusion) {
-  Tall<T, S, GemmKernels<T>>(gemm_kernels<T>(), a, b, c, m, n, k, place, fusion).run();
+  PackedGemm<T, S, GemmKernels<T>>(gemm_kernels<T>(), a, b, c, m, n, k, rank, fusion).run();
 }
 
 void gemm_bf16_dot(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t m, int64_t n, int64_t k,
                    const Fusion& fusion) {
   if (is_shallow(m, n, k, sizeof(BFloat16), sizeof(float))) return gemm_shallow_bf16_dot(a, b, c, m, n, k, fusion);
-  Tall<float, BFloat16, Bf16DotKernels>(bf16_dot_kernels(), a, b, c, m, n, k, 0, fusion).run();
+  PackedGemm<float, BFloat16, Bf16DotKernels>(bf16_dot_kernels(), a, b, c, m, n, k, 0, fusion).run();
 }
 
 template void gemm_packed(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t, int,

@@ -1,5 +1,5 @@
-// One row by a matrix that stays the same: its columns are copied one behind the other, and several of them at a time
-// are then read as they lie, from end to end.
+// GEMV by a matrix that stays the same: its columns are packed one after the other, and several of them at a time are
+// then read in the order of memory, from end to end.
 #include <algorithm>
 #include <cstring>
 
@@ -16,7 +16,7 @@ namespace {
 // to[j][l] = from[l][j], whose rows are `apart` elements apart; a few rows of a few columns at a time, which the
 // first-level cache holds.
 template <class S>
-void turn(const S* from, int64_t apart, int64_t n, int64_t k, S* to) {
+void pack_columns(const S* from, int64_t apart, int64_t n, int64_t k, S* to) {
   constexpr int64_t kSquare = 64 / sizeof(S), kStrip = 16 * kSquare;
   runtime::parallel_for(
       pieces(n, kStrip),
@@ -41,13 +41,13 @@ class PackedGemv : public runtime::PackedForm {
         arithmetic_(arithmetic) {}
 
   void pack(const std::byte* from, std::byte* to) const override {
-    auto turned = [&]<class S>() {
-      turn(reinterpret_cast<const S*>(from), stride_k_, n_, k_, reinterpret_cast<S*>(to));
+    auto pack_as = [&]<class S>() {
+      pack_columns(reinterpret_cast<const S*>(from), stride_k_, n_, k_, reinterpret_cast<S*>(to));
     };
     if (args_.dtype == DType::F32)
-      turned.template operator()<float>();
+      pack_as.template operator()<float>();
     else
-      turned.template operator()<BFloat16>();
+      pack_as.template operator()<BFloat16>();
   }
   void run(std::span<std::byte* const> buffers) const override { kernels::contract({buffers, arithmetic_}, args_); }
 

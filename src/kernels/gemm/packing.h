@@ -1,4 +1,4 @@
-// Operands of a contraction, and copies of their parts in the order in which a kernel reads them.
+// Operands of a GEMM, and packing: copies of their parts in the order in which a micro-kernel reads them.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -67,8 +67,8 @@ void transpose(T* to, int64_t to_stride, const T* from, int64_t from_stride, int
 // dst[l][i] = from[i * apart + l] for i < width and so many of the k as make whole steps, which it returns.
 template <class S>
 int64_t pack_transposed(float* dst, const S* from, int64_t apart, int64_t width, int64_t k) {
-  // Eight k of each row at a time, as the lines of many rows may fall into one set; what is written lies together: a
-  // store beside the one before takes half its time. As many rows as there are registers for.
+  // Eight k of each row at a time, as the lines of many rows may fall into one set. Stores are consecutive: such a
+  // store takes half the time. As many rows as there are registers for.
   constexpr int64_t kStep = 8;
 #if defined(__aarch64__)
   constexpr int kMostRows = 12;
@@ -81,7 +81,8 @@ int64_t pack_transposed(float* dst, const S* from, int64_t apart, int64_t width,
     else
       return Float4{widen<float>(p[0]), widen<float>(p[1]), widen<float>(p[2]), widen<float>(p[3])};
   };
-  auto turn = [&]<int kRows>(std::integral_constant<int, kRows>, int64_t i, int64_t l) __attribute__((always_inline)) {
+  auto transpose_rows = [&]<int kRows>(std::integral_constant<int, kRows>, int64_t i,
+                                       int64_t l) __attribute__((always_inline)) {
     const S* row = from + i * apart + l;
     Float4 x[2][kRows / 4][4];
 #pragma GCC unroll 12
@@ -104,9 +105,9 @@ int64_t pack_transposed(float* dst, const S* from, int64_t apart, int64_t width,
   for (; l + kStep <= k; l += kStep) {
     int64_t i = 0;
     for (; i + kMostRows <= width; i += kMostRows)
-      turn(std::integral_constant<int, kMostRows>{}, i, l);
-    if (kMostRows > 8 && i + 8 <= width) turn(std::integral_constant<int, 8>{}, i, l), i += 8;
-    if (kMostRows > 4 && i + 4 <= width) turn(std::integral_constant<int, 4>{}, i, l), i += 4;
+      transpose_rows(std::integral_constant<int, kMostRows>{}, i, l);
+    if (kMostRows > 8 && i + 8 <= width) transpose_rows(std::integral_constant<int, 8>{}, i, l), i += 8;
+    if (kMostRows > 4 && i + 4 <= width) transpose_rows(std::integral_constant<int, 4>{}, i, l), i += 4;
     for (; i < width; ++i)
       for (int64_t m = l; m < l + kStep; ++m)
         dst[m * width + i] = widen<float>(from[i * apart + m]);
@@ -159,7 +160,7 @@ void pack(T* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, i
     return;
   }
   int64_t l = 0;
-  // 4 x 4 blocks turned in registers, where k is contiguous.
+  // 4 x 4 blocks transposed in registers, where k is contiguous.
   if constexpr (std::is_same_v<T, float>)
     if (src.k == 1) l = pack_transposed(dst, from, src.minor, width, k);
   // A few k at a time, so that each row's cache line is read once.

@@ -1,4 +1,4 @@
-// Panels of packed operands, and the tiles of C between them: what forms that pack share. K are the register tiles
+// Panels of packed operands, and the tiles of C between them: what algorithms that pack share. K are the micro-kernels
 // (micro_kernels.h, bf16_dot.h), S is what memory holds, T what is computed in.
 #pragma once
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace sheaf::kernels {
 
-// k of a panel with those that fill up the last of what lies together.
+// k of a panel, padded to what a packed operand keeps together.
 template <class K>
 int64_t held(int64_t k) {
   return round_up(k, K::kTogether);
@@ -24,7 +24,7 @@ void pack_panel(const K& kern, typename K::Packed* dst, const Operand<S>& src, i
   if constexpr (K::kTogether > 1) {
     kern.pack(dst, src, i0, l0, used, width, k);
   } else if constexpr (std::is_same_v<S, Float16>) {
-    // Widened in vectors first, some k at a time: what lies together.
+    // Widened in vectors first, some k at a time: what is consecutive.
     constexpr int64_t kSome = 64, kMost = std::max(kMaxTileRows, kMaxTileColumns);
     float wide[kMost * kSome];
     if ((src.k != 1 && src.minor != 1) || used > kMost) return pack(dst, src, i0, l0, used, width, k);
@@ -37,7 +37,8 @@ void pack_panel(const K& kern, typename K::Packed* dst, const Operand<S>& src, i
     }
   } else {
     if constexpr (std::is_same_v<typename K::Packed, S>)
-      if (kern.turn && src.k == 1 && src.minor != 1) return kern.turn(dst, src.at(i0, l0), src.minor, used, width, k);
+      if (kern.pack_transposed && src.k == 1 && src.minor != 1)
+        return kern.pack_transposed(dst, src.at(i0, l0), src.minor, used, width, k);
     pack(dst, src, i0, l0, used, width, k);
   }
 }
@@ -74,7 +75,7 @@ void pack_columns(const K& kern, typename K::Packed* dst, const Operand<S>& b, i
 // The tiles of `rows` rows over one panel of B with `columns` columns, all k of a block at once.
 template <class T, class K>
 void multiply_panel(const K& kern, const typename K::Packed* a, const typename K::Packed* b, T* c, int64_t ldc,
-                    int64_t rows, int64_t columns, int64_t k, bool first, Prefetch& ahead) {
+                    int64_t rows, int64_t columns, int64_t k, bool first, Prefetch& prefetch) {
   int64_t vectors = pieces(columns, kern.lanes), depth = held<K>(k);
   for (int64_t i = 0; i < rows;) {
     int64_t used = std::min(kern.rows, rows - i), tiles = std::max<int64_t>(1, (rows - i) / kern.rows);
@@ -82,12 +83,12 @@ void multiply_panel(const K& kern, const typename K::Packed* a, const typename K
     T* to = c + i * ldc;
     const typename K::Packed* pa = a + i * depth;
     if (used == kern.height(used) && columns == vectors * kern.lanes) {
-      run(tiles, depth, pa, b, to, ldc, first, ahead);
+      run(tiles, depth, pa, b, to, ldc, first, prefetch);
     } else {
       tiles = 1;
-      at_edge(to, ldc, used, columns, first, [&](T* t, int64_t ld) { run(1, depth, pa, b, t, ld, first, ahead); });
+      at_edge(to, ldc, used, columns, first, [&](T* t, int64_t ld) { run(1, depth, pa, b, t, ld, first, prefetch); });
     }
-    ahead.pass(tiles);
+    prefetch.pass(tiles);
     i += tiles * kern.rows;
   }
 }

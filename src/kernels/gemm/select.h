@@ -68,7 +68,7 @@ enum class GemmAlgorithm : uint8_t {
 struct GemmAlgorithmInfo {
   std::string_view name;
   bool (*works)(const GemmProblem&);  // gives the result without taking much memory, fast or not
-  bool takes_rows;                    // asks a prologue for rows of A before it reads them
+  bool takes_rows;                    // calls a prologue before it reads rows of A
   bool tells_tiles;                   // calls an epilogue for tiles of C as it completes them
   bool tells_rows;                    // these tiles are whole rows
 };

@@ -1,6 +1,6 @@
-// Few k: what is written is more than what is read. All of B is packed and stays in the second-level cache of each
-// core; tasks are blocks of rows, and tiles beside each other complete the lines of C that they write. Strips of
-// columns leave them in pieces, of which memory takes fewer.
+// Few k: more is written than read. All of B is packed and stays in the second-level cache of each core; tasks are
+// blocks of rows, and neighbouring tiles complete the lines of C that they write. Strips of columns would write them in
+// parts, of which memory takes fewer.
 #include <algorithm>
 
 #include "kernels/gemm/algorithms.h"
@@ -42,7 +42,7 @@ void multiply(const K& kern, const Operand<S>& a, const Operand<S>& b, T* c, int
             T* to = c + (i + r) * n;
             const P* x = packed_a + r * depth;
             Prefetch nothing{reinterpret_cast<const std::byte*>(packed_b), 0, 0, 0, 0};
-            kern.beside(whole, depth, x, packed_b, to, n, true, nothing);
+            kern.tiles_across(whole, depth, x, packed_b, to, n, true, nothing);
             for (int64_t j = whole * kern.columns; j < n; j += kern.columns)
               multiply_panel(kern, x, packed_b + j * depth, to + j, n, height, std::min(kern.columns, n - j), k, true,
                              nothing);

@@ -1,6 +1,6 @@
-// B stays in a cache near the core: tiles straight from A, and from B or a packed copy. What is left at an edge is
+// B stays in a cache near the core: tiles read A where it is, and B or a packed copy. The remainder at an edge is
 // computed by a tile that begins further back: some elements once more, to the same bits, which takes less time than a
-// tile beside C and a copy.
+// tile in scratch memory and a copy.
 #include <algorithm>
 #include <atomic>
 #include <utility>
@@ -22,7 +22,7 @@ void gemm_small(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64
              in_place = b.minor == 1 && (!across || n * k <= kNear || m < kFewRows);
   const int64_t lanes = kern.lanes, wide = kern.small_vectors * lanes, height = kern.small_rows,
                 ldb = in_place ? b.k : kern.padded(n);
-  // Each thread packs for itself: what another has just written takes longer to come.
+  // Each thread packs for itself: what another has just written takes longer to arrive.
   static std::atomic<uint64_t> calls{0};
   const uint64_t call = in_place ? 0 : ++calls;
   auto rows_of_b = [&]() -> const T* {
@@ -39,7 +39,7 @@ void gemm_small(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64
       pieces(m, height),
       [=, &kern, &tiles, &a, &fusion, &rows_of_b](int64_t begin, int64_t end) {
         constexpr int64_t kPart =
-            (64 << 10) / sizeof(T);  // elements of A that are asked for and of C that are told of at a time, about
+            (64 << 10) / sizeof(T);  // elements of A for a prologue and of C for an epilogue at a time, about
         int64_t last = std::min(m, end * height), told = begin * height, made = told;
         const T* pb = rows_of_b();
         Operand<T> near = a;
@@ -65,7 +65,8 @@ void gemm_small(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64
             if (j < n) at(n - lanes, false);
           }
           i += rows;
-          if (fusion.epilogue && ((i - told) * n >= kPart || i == last)) (*fusion.epilogue)({told, i - told, 0, n}), told = i;
+          if (fusion.epilogue && ((i - told) * n >= kPart || i == last))
+            (*fusion.epilogue)({told, i - told, 0, n}), told = i;
         }
       },
       std::max<int64_t>(1, kTaskFlops / (2 * height * n * k + 1)));

@@ -1,9 +1,8 @@
 // One factor is read where it is, by tiles that take several k of its rows at once: X[P,K] by Y[K,Q], of which Y is
 // packed. Threads share P. Rows of narrow elements are widened into a copy, tile by tile.
-// - flat: X is A.
-// - turned: the product of the transposed matrices. X is B's columns, so B is neither turned nor packed, and sums wait
-// as [column][row] until a strip
-//   of columns is done.
+// - read_a: X is A.
+// - read_b: the product of the transposed matrices. X is B's columns, so B is neither transposed nor packed; sums are
+//   [column][row] until a strip of columns is complete.
 #include <algorithm>
 #include <cstring>
 
@@ -17,14 +16,14 @@ namespace sheaf::kernels {
 namespace {
 
 template <class T, class S>
-class InPlace {
+class UnpackedGemm {
  public:
-  static InPlace flat(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
-                      const Fusion& fusion) {
+  static UnpackedGemm read_a(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
+                             const Fusion& fusion) {
     return {a, b, c, m, n, k, false, fusion};
   }
-  static InPlace turned(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
-                        const EpilogueFn* epilogue) {
+  static UnpackedGemm read_b(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
+                             const EpilogueFn* epilogue) {
     return {b, a, c, n, m, k, true, {nullptr, epilogue, {}}};
   }
 
@@ -33,7 +32,7 @@ class InPlace {
             most = std::max<int64_t>(1, (wide_vectors_ ? kPackedElements : kNearElements) / (ld_ * block_)),
             depth = std::min(k_, pieces(blocks, pieces(blocks, most)) * block_);
     packed_ = scratch<T>(0, ld_ * depth);
-    if (!turned_ && depth < k_) x_ = with_rows(x_, fusion_, 0, 0, true);
+    if (!transposed_ && depth < k_) x_ = with_rows(x_, fusion_, 0, 0, true);
     for (k_from_ = 0; k_from_ < k_; k_from_ += depth) {
       depth_ = std::min(depth, k_ - k_from_);
       pack_y();
@@ -47,7 +46,7 @@ class InPlace {
             for (int64_t at = begin; at < end; ++at) {
               int64_t first = groups * at / strips * rows_, last = std::min(p_, groups * (at + 1) / strips * rows_);
               const bool complete = fusion_.epilogue && k_from_ + depth_ == k_;
-              if (!turned_) {
+              if (!transposed_) {
                 rows_of_c(first, last);
                 if (complete) (*fusion_.epilogue)({first, last - first, 0, q_});
                 continue;
@@ -67,19 +66,19 @@ class InPlace {
   static constexpr int64_t kStripGroups = 16, kMadeBytes = 16 << 10;
   static constexpr int64_t kNearElements = (640 << 10) / sizeof(T);  // of packed Y: they stay in the second-level cache
 
-  InPlace(const Operand<S>& x, const Operand<S>& y, T* c, int64_t p, int64_t q, int64_t k, bool turned,
-          const Fusion& fusion)
+  UnpackedGemm(const Operand<S>& x, const Operand<S>& y, T* c, int64_t p, int64_t q, int64_t k, bool transposed,
+               const Fusion& fusion)
       : x_(x),
         y_(y),
         c_(c),
         p_(p),
         q_(q),
         k_(k),
-        turned_(turned),
+        transposed_(transposed),
         fusion_(fusion),
-        ld_(round_up(q, turned ? wide_ : kern_.lanes)) {}
+        ld_(round_up(q, transposed ? wide_ : kern_.lanes)) {}
 
-  // Rows that are read next: bytes from one to the other, and along a row for each turn of a tile.
+  // Rows that are read next: bytes from one to the other, and along a row for each step of a tile.
   struct Next {
     const std::byte* at = nullptr;
     int64_t row = 0, along = 0;
@@ -111,8 +110,8 @@ class InPlace {
         std::max<int64_t>(1, 16384 / (wide_ * std::min(depth_, block_))));
   }
 
-  // Rows that are made before they are read: a few tiles of them at a time, in the nearest cache, while what the next
-  // are made of is asked for. Not for wide vectors, as below.
+  // Rows that a prologue makes before they are read: a few tiles of them at a time, in the nearest cache, while what
+  // the next are made of is prefetched. Not for wide vectors, as below.
   void rows_of_c(int64_t first, int64_t last) {
     const bool made = fusion_.prologue && k_from_ == 0;
     const int64_t row_bytes = k_ * int64_t(sizeof(S)),
@@ -124,8 +123,8 @@ class InPlace {
     }
   }
 
-  // Rows of X by all of Y, to `to`, whose rows are ldc apart. Each row is read from end to end, as memory likes best,
-  // but not by wide vectors: they would wait for Y, of which one block is nearer than all.
+  // Rows of X by all of Y, to `to`, whose rows are ldc apart. Each row is read from end to end, which is fastest for
+  // memory, but not by wide vectors: they would wait for Y, of which one block is nearer than all.
   void strip(const Operand<S>& x, T* to, int64_t ldc, int64_t first, int64_t last) {
     auto each_group = [&](auto&& f) {
       for (int64_t i = first, rows; i < last; i += rows)
@@ -164,7 +163,7 @@ class InPlace {
     const S* rows_of_x = x.at(i, k_from_ + l);
     const T* packed = packed_ + l * ld_;
     bool begin = k_from_ + l == 0;
-    Prefetch ahead{reinterpret_cast<const std::byte*>(rows_of_x), 0, 0, 0, 0};
+    Prefetch prefetch{reinterpret_cast<const std::byte*>(rows_of_x), 0, 0, 0, 0};
     const T* from = nullptr;
     int64_t apart = x.minor;
     T* near = leaves_rows_ || copies_rows_ ? scratch<T>(3, rows_ * (depth + kern_.lanes)) : nullptr;
@@ -176,16 +175,16 @@ class InPlace {
       from = near;
     }
     if (next.at) {
-      // Each tile asks for one of the next rows, or for two where there are fewer tiles than rows.
-      ahead.at = next.at;
-      ahead.turn = 2 * next.along;
+      // Each tile prefetches one of the next rows, or two where there are fewer tiles than rows.
+      prefetch.at = next.at;
+      prefetch.period = 2 * next.along;
       if (tiles >= rows_)
-        ahead.step = next.along, ahead.tile = next.row, ahead.tiles = rows_;
+        prefetch.step = next.along, prefetch.tile = next.row, prefetch.tiles = rows_;
       else
-        ahead.step = next.row, ahead.tile = 2 * next.row, ahead.tiles = rows_ / 2;
+        prefetch.step = next.row, prefetch.tile = 2 * next.row, prefetch.tiles = rows_ / 2;
     }
-    kern_.turned[form](tiles, depth, from, apart, leaves_rows_ ? near : nullptr, packed, to, ldc, begin, ahead);
-    // What is left, a vector at a time.
+    kern_.row_tiles[form](tiles, depth, from, apart, leaves_rows_ ? near : nullptr, packed, to, ldc, begin, prefetch);
+    // The remainder, a vector at a time.
     int64_t width = std::min(wide_, ld_ - whole);
     for (int64_t j = whole; j < q_; j += kern_.lanes) {
       auto run = [&](T* t, int64_t ld) {
@@ -205,11 +204,11 @@ class InPlace {
   const Operand<S>& y_;
   T* c_;
   int64_t p_, q_, k_, block_ = routines::contract_block(k_);
-  bool turned_;
+  bool transposed_;
   const Fusion fusion_;
   // Rows a multiple of 8 KiB apart share too few sets of the first-level cache, many rows even those of 4 KiB: those of
-  // a tile are copied. By tiles on their way, if they can, and then sooner, unless all lines of a tile fall into one
-  // set.
+  // a tile are copied. The tiles copy them while they multiply, if they can, and then sooner, unless all lines of a
+  // tile fall into one set.
   const bool leaves_rows_ = std::is_same_v<T, S> && kern_.copies_rows && apart(4096) && !apart(16384),
              copies_rows_ = !std::is_same_v<T, S> || (apart(rows_ > 8 ? 4096 : 8192) && !leaves_rows_);
   int64_t ld_;  // of a packed k, and of sums that wait
@@ -222,12 +221,12 @@ class InPlace {
 template <class T, class S>
 void gemm_unpacked_a(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
                      const Fusion& fusion) {
-  InPlace<T, S>::flat(a, b, c, m, n, k, fusion).run();
+  UnpackedGemm<T, S>::read_a(a, b, c, m, n, k, fusion).run();
 }
 template <class T, class S>
 void gemm_unpacked_b(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
                      const EpilogueFn* epilogue) {
-  InPlace<T, S>::turned(a, b, c, m, n, k, epilogue).run();
+  UnpackedGemm<T, S>::read_b(a, b, c, m, n, k, epilogue).run();
 }
 
 template void gemm_unpacked_a(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t,

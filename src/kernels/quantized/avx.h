@@ -76,7 +76,7 @@ void add_dots(const Rows& rows, const Groups& g) {
 }
 
 #define SHEAF_AVX512 __attribute__((target("avx512f,avx512bw,avx512vnni,fma")))
-constexpr int64_t kWide = 4 * kTile;  // columns of four tiles, which lie one behind the other
+constexpr int64_t kWide = 4 * kTile;  // columns of four consecutive tiles
 
 SHEAF_AVX512 inline void ask(const uint8_t* tile, int64_t bytes) {
   constexpr int64_t kSoon = 1024;

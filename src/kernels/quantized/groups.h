@@ -15,8 +15,8 @@ constexpr int64_t kDeep = kFourBits ? 4 : 8;
 
 // One group of one row of x, as whole numbers.
 struct Counts {
-  const int8_t* bytes;  // beside 8 bits the high and then the low bytes of eight numbers, and so on; beside 4 bits one
-                        // byte of each
+  const int8_t* bytes;  // for weights of 8 bits the high and then the low bytes of eight numbers, and so on; for 4 bits
+                        // one byte of each
   const int16_t* whole;
   int32_t offset;  // added to sums: 4 bits are stored with 8 added
   float step;

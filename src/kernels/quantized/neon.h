@@ -116,8 +116,8 @@ template <bool kMatrices, int kTiles, int64_t kRows>
   }
 }
 
-// Asks for bytes of a group that are read soon and later; behind its last columns come those of the next. Inlined, as a
-// function that only asks does nothing to a compiler.
+// Prefetches bytes of a group that are read soon and later; after its last columns come those of the next group.
+// Inlined: to a compiler a function that only prefetches does nothing.
 [[gnu::always_inline]] inline void prefetch_ahead(const Groups& g, int64_t group, int64_t column, int64_t at,
                                                   int64_t bytes) {
   const uint8_t *from = g.bytes + group * g.bytes_apart, *next = from + g.count * g.bytes_apart;
@@ -131,7 +131,7 @@ template <bool kMatrices, int kTiles, int64_t kRows>
   __builtin_prefetch(g.scales_of(group + g.count) + column, 0, 2);
 }
 
-// kTiles tiles from column j on, of all groups, for one row of x. A core that reads memory in one go is asked to;
+// kTiles tiles from column j on, of all groups, for one row of x. Prefetches for a core that reads one stream best;
 // others follow several groups by themselves.
 template <By kBy, int kTiles, int64_t kRows>
 [[gnu::always_inline]] inline void add_tiles(const Counts* x, const Groups& g, int64_t j, bool ask, float* sums) {

@@ -47,7 +47,7 @@ class Counted {
  public:
   Counted(const float* x, const routines::QuantizedArgs<>& g) : groups_(g.groups) {
     int64_t size = g.group_size(), k = g.groups * size, all = g.m * k;
-    constexpr int64_t kVector = 16;  // bytes that are read at once, also behind the last
+    constexpr int64_t kVector = 16;  // bytes that are read at once, also past the last
     int8_t* bytes = scratch<int8_t>(0, 2 * all + kVector);
     int16_t* whole = scratch<int16_t>(0, all);
     counts_ = scratch<Counts>(0, g.m * g.groups);

@@ -250,8 +250,8 @@ struct Simd<float> {
     }
   }
   // to[l][i] = from[i * apart + l] for i < width, of which `used` exist (the rest are zeros), and l < k: squares of 16
-  // are turned in registers.
-  static void turn(float* to, const float* from, int64_t apart, int64_t used, int64_t width, int64_t k) {
+  // are transposed in registers.
+  static void pack_transposed(float* to, const float* from, int64_t apart, int64_t used, int64_t width, int64_t k) {
     auto first = [](int64_t n) { return static_cast<__mmask16>(n >= kLanes ? 0xffff : (1 << n) - 1); };
     for (int64_t l = 0; l < k; l += kLanes)
       for (int64_t i = 0; i < width; i += kLanes) {

@@ -107,7 +107,7 @@ struct Simd<float> {
           acc[i][v] = fma(splat(a[i]), y[v], acc[i][v]);
     }
   }
-  // Rows are loaded one step ahead and multiplications stay in the order written (see simd_neon_tile.h).
+  // Rows are loaded one step ahead and multiplications stay in the order written (see neon_tile.h).
   template <int kRows, int kVectors, class Row, class F>
     requires(kRows % 4 == 0)
   [[gnu::always_inline]] static void multiply_steps(V (&acc)[kRows][kVectors], int64_t steps, const float* a,
@@ -147,13 +147,13 @@ struct Simd<float> {
   }
   static constexpr int64_t kNear = 384;
   static void tile(int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, const float* from, float* to,
-                   int64_t ldc, bool add, const std::byte* ask, int64_t step, int64_t turn, int64_t near) {
+                   int64_t ldc, bool add, const std::byte* line, int64_t step, int64_t period, int64_t near) {
     constexpr int64_t kSize = sizeof(float);
-    tile_8x12(k, a, lda * kSize, b, ldb * kSize, from, to, ldc * kSize, add, ask, step, turn, near);
+    tile_8x12(k, a, lda * kSize, b, ldb * kSize, from, to, ldc * kSize, add, line, step, period, near);
   }
   static void prefetching_tile(int64_t k, const float* a, const float* b, float* to, int64_t ldc, bool add,
-                               const std::byte* ask, const int64_t* places, int64_t near) {
-    asking_tile_8x12(k, a, b, to, ldc * sizeof(float), add, ask, places, near);
+                               const std::byte* line, const int64_t* places, int64_t near) {
+    asking_tile_8x12(k, a, b, to, ldc * sizeof(float), add, line, places, near);
   }
   static void packing_tile(int64_t k, const float* a, const float* b, int64_t ldb, float* packed, float* to,
                            int64_t ldc, bool add, int64_t ahead) {
@@ -161,19 +161,19 @@ struct Simd<float> {
     packing_tile_8x12(k, a, b, ldb * kSize, packed, to, ldc * kSize, add, ahead * kSize);
   }
   static void row_tile(int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, float* to, int64_t ldc,
-                       bool add, const std::byte* ask, int64_t step, int64_t turn) {
+                       bool add, const std::byte* line, int64_t step, int64_t period) {
     constexpr int64_t kSize = sizeof(float);
-    row_tile_8x8(k, a, lda * kSize, b, ldb * kSize, to, ldc * kSize, add, ask, step, turn);
+    row_tile_8x8(k, a, lda * kSize, b, ldb * kSize, to, ldc * kSize, add, line, step, period);
   }
   static void leaving_row_tile(int64_t k, const float* a, int64_t lda, float* left, const float* b, int64_t ldb,
-                               float* to, int64_t ldc, bool add, const std::byte* ask, int64_t step, int64_t turn) {
+                               float* to, int64_t ldc, bool add, const std::byte* line, int64_t step, int64_t period) {
     constexpr int64_t kSize = sizeof(float);
-    leaving_row_tile_8x8(k, a, lda * kSize, left, b, ldb * kSize, to, ldc * kSize, add, ask, step, turn);
+    leaving_row_tile_8x8(k, a, lda * kSize, left, b, ldb * kSize, to, ldc * kSize, add, line, step, period);
   }
   static void taking_row_tile(int64_t k, const float* left, const float* b, int64_t ldb, float* to, int64_t ldc,
-                              bool add, const std::byte* ask, int64_t step, int64_t turn) {
+                              bool add, const std::byte* line, int64_t step, int64_t period) {
     constexpr int64_t kSize = sizeof(float);
-    taking_row_tile_8x8(k, left, b, ldb * kSize, to, ldc * kSize, add, ask, step, turn);
+    taking_row_tile_8x8(k, left, b, ldb * kSize, to, ldc * kSize, add, line, step, period);
   }
   // The multiplications of a row of b stay together where elements are widened: GCC would widen several rows first, and
   // run out of registers.
@@ -201,7 +201,7 @@ struct Simd<float> {
     step(std::integral_constant<int, 2>{});
     step(std::integral_constant<int, 3>{});
   }
-  // Eight narrow elements as they are in memory, and widened: by shifts, since beside multiplications a permutation
+  // Eight narrow elements as they are in memory, and widened: by shifts, since among multiplications a permutation
   // takes 3.1 cycles for them on a Neoverse-N1, and shifts 2.2.
   static uint16x8_t load_eight(const BFloat16* p) { return vld1q_u16(&p->bits); }
   static float16x8_t load_eight(const Float16* p) { return vreinterpretq_f16_u16(vld1q_u16(&p->bits)); }
@@ -217,7 +217,7 @@ struct Simd<float> {
   }
 
   // A row is loaded while the one before it is multiplied, and sums as soon as their registers are free: see
-  // multiply_row_steps. Reads a step of sums behind the last one.
+  // multiply_row_steps. Reads a step of sums past the last one.
   template <int kRows, class B, class F>
   static int64_t add_narrow_rows(float* sums, int64_t n, const float* x, const B* b, int64_t ldb, F&& each) {
     constexpr int kEights = 4, kStep = kEights * 8;

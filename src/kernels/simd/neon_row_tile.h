@@ -1,14 +1,14 @@
-// The register tiles of f32 on AArch64 that read rows of a where they are, 8 rows by 8 columns, instruction by
-// instruction: included by simd_neon.h. Why, and in which order, simd_neon_tile.h says. The first of several side by
-// side can leave its rows for the others: four k of each row after the other, and the k that are left over one by one.
+// The register tiles of f32 on AArch64 that read rows of a where they are, 8 rows by 8 columns, in assembly: included
+// by neon.h. neon_tile.h says why, and in which order. The first of several tiles across can copy its rows for the
+// others: four k of each row after the other, and the remaining k one by one.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
 namespace sheaf::kernels::neon {
 
-// Registers: v0 to v3 and v12 to v15 in turns hold four k of the first four rows of a, v4 to v7 those of the others, v8
-// and v9, v10 and v11 in turns a row of b, v16 to v31 the sums, two for each row.
+// Registers: v0 to v3 and v12 to v15 alternately hold four k of the first four rows of a, v4 to v7 those of the others,
+// v8 and v9, v10 and v11 alternately a row of b, v16 to v31 the sums, two for each row.
 #define SHEAF_FMA(sum, y, x, lane) "fmla v" #sum ".4s, v" #y ".4s, v" #x ".s[" #lane "]\n"
 #define SHEAF_ROW(sum0, sum1, y0, y1, x, lane) SHEAF_FMA(sum0, y0, x, lane) SHEAF_FMA(sum1, y1, x, lane)
 #define SHEAF_ROWS_0_1(y0, y1, x0, x1, lane) SHEAF_ROW(16, 17, y0, y1, x0, lane) SHEAF_ROW(18, 19, y0, y1, x1, lane)
@@ -21,7 +21,7 @@ namespace sheaf::kernels::neon {
 #define SHEAF_LEAVE(q0, q1, row0, row1, at) \
   SHEAF_READ(q0, q1, row0, row1, at) "stp q" #q0 ", q" #q1 ", [%[left], #" #at "]\n"
 #define SHEAF_TAKE(q0, q1, row0, row1, at) "ldp q" #q0 ", q" #q1 ", [%[left], #" #at "]\n"
-// One k. What it loads is for the next ones.
+// One k. It loads operands of the next ones.
 #define SHEAF_STEP(y0, y1, x0, x1, x2, x3, lane, next_b, one, two)                 \
   SHEAF_ROWS_0_1(y0, y1, x0, x1, lane) next_b SHEAF_ROWS_2_3(y0, y1, x2, x3, lane) \
   one SHEAF_ROWS_4_5(y0, y1, lane)                                                 \
@@ -38,7 +38,7 @@ namespace sheaf::kernels::neon {
   SHEAF_STEP(8, 9, x0, x1, x2, x3, 0, SHEAF_LOAD_B(10, 11), , ) \
   SHEAF_STEP(10, 11, x0, x1, x2, x3, 1, SHEAF_LOAD_B(8, 9), , ) \
   SHEAF_STEP(8, 9, x0, x1, x2, x3, 2, SHEAF_LOAD_B(10, 11), , ) SHEAF_STEP(10, 11, x0, x1, x2, x3, 3, , , )
-// One k of all rows, in the same three ways.
+// One k of all rows, in the same three variants.
 #define SHEAF_READ_ONE(q) "ldr s" #q ", [%[r" #q "]], #4\n"
 #define SHEAF_LEAVE_ONE(q) SHEAF_READ_ONE(q) "str s" #q ", [%[left]], #4\n"
 #define SHEAF_TAKE_ONE(q) "ldr s" #q ", [%[left]], #4\n"
@@ -54,8 +54,8 @@ namespace sheaf::kernels::neon {
 #define SHEAF_EACH_SUM(what) \
   what(16, 17) what(18, 19) what(20, 21) what(22, 23) what(24, 25) what(26, 27) what(28, 29) what(30, 31)
 
-// The whole tile. `get` and `get_one` say where a comes from, `next` moves on in the copy, `near` asks for what the
-// rows have next.
+// The whole tile. `get` and `get_one` say where a comes from, `next` advances in the copy, `near` prefetches the rows'
+// next lines.
 #define SHEAF_TILE(begin, get, get_one, next, near) \
   "movi v16.4s, #0\n movi v17.4s, #0\n movi v18.4s, #0\n movi v19.4s, #0\n movi v20.4s, #0\n movi v21.4s, #0\n movi " \
   "v22.4s, #0\n movi v23.4s, #0\n"         \
@@ -64,10 +64,10 @@ namespace sheaf::kernels::neon {
   "cbz %[fours], 4f\n"                                                                                                                                     \
   get(0, 1, 0, 1, 0) get(2, 3, 2, 3, 32) get(4, 5, 4, 5, 64) get(6, 7, 6, 7, 96) next SHEAF_LOAD_B(8, 9)                                                   \
   "subs %[fours], %[fours], #2\n b.le 2f\n .p2align 5\n 1:\n"                                                                                              \
-  SHEAF_FOUR(get, 0, 1, 2, 3, 12, 13, 14, 15, SHEAF_ASK("[%[ask]]"), "subs %[fours], %[fours], #2\n", next near)                                            \
-  SHEAF_FOUR(get, 12, 13, 14, 15, 0, 1, 2, 3, SHEAF_ASK("[%[ask], %[step]]"), "add %[ask], %[ask], %[turn]\n", next)                                        \
+  SHEAF_FOUR(get, 0, 1, 2, 3, 12, 13, 14, 15, SHEAF_PREFETCH("[%[line]]"), "subs %[fours], %[fours], #2\n", next near)                                            \
+  SHEAF_FOUR(get, 12, 13, 14, 15, 0, 1, 2, 3, SHEAF_PREFETCH("[%[line], %[step]]"), "add %[line], %[line], %[period]\n", next)                                        \
   "b.gt 1b\n 2:\n b.ne 3f\n"                                                                                                                               \
-  SHEAF_FOUR(get, 0, 1, 2, 3, 12, 13, 14, 15, SHEAF_ASK("[%[ask]]"), , next)                                                                                \
+  SHEAF_FOUR(get, 0, 1, 2, 3, 12, 13, 14, 15, SHEAF_PREFETCH("[%[line]]"), , next)                                                                                \
   SHEAF_LAST_FOUR(12, 13, 14, 15) "b 4f\n 3:\n" SHEAF_LAST_FOUR(0, 1, 2, 3)                                                                                \
   "4:\n cbz %[rest], 6f\n 5:\n"                                                                                                                            \
   SHEAF_EACH_ONE(get_one) SHEAF_LOAD_B(8, 9) SHEAF_STEP(8, 9, 0, 1, 2, 3, 0, , , )                                                                          \
@@ -83,57 +83,57 @@ namespace sheaf::kernels::neon {
       "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", \
       "v31"
 
-// k products of rows of a, lda apart, and rows of b, ldb apart, are stored to `to`, or added to what is there; strides
-// are in bytes. For every four k but the last it asks for one line at `ask`, which moves on by `step` and by what is
-// left of `turn` in turns.
-#define SHEAF_ASK(at) "prfm pldl1keep, " at "\n"
+// Stores to `to`, or adds to it, k products of rows of a, lda apart, and rows of b, ldb apart; strides are in bytes.
+// Every four k but the last prefetch `line`, which advances by `step` and `period - step` alternately.
+#define SHEAF_PREFETCH(at) "prfm pldl1keep, " at "\n"
 inline void row_tile_8x8(int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, float* to, int64_t ldc,
-                         bool add, const std::byte* ask, int64_t step, int64_t turn) {
+                         bool add, const std::byte* line, int64_t step, int64_t period) {
   int64_t adding = add, fours = k / 4, rest = k % 4;
   const float *r1, *r2, *r3, *r4, *r5, *r6, *r7;
   asm volatile(
       SHEAF_TILE(SHEAF_ROW_POINTERS, SHEAF_READ, SHEAF_READ_ONE, , )
-      : [fours] "+&r"(fours), [rest] "+&r"(rest), [b] "+&r"(b), [to] "+&r"(to), [ask] "+&r"(ask), [r0] "+&r"(a),
+      : [fours] "+&r"(fours), [rest] "+&r"(rest), [b] "+&r"(b), [to] "+&r"(to), [line] "+&r"(line), [r0] "+&r"(a),
         [r1] "=&r"(r1), [r2] "=&r"(r2), [r3] "=&r"(r3), [r4] "=&r"(r4), [r5] "=&r"(r5), [r6] "=&r"(r6), [r7] "=&r"(r7)
-      : [lda] "r"(lda), [ldb] "r"(ldb), [ldc] "r"(ldc), [adding] "r"(adding), [step] "r"(step), [turn] "r"(turn)
+      : [lda] "r"(lda), [ldb] "r"(ldb), [ldc] "r"(ldc), [adding] "r"(adding), [step] "r"(step), [period] "r"(period)
       : SHEAF_CLOBBERED);
 }
-#undef SHEAF_ASK
+#undef SHEAF_PREFETCH
 
-// The first of several: leaves its rows, 8 k elements. What is asked for need not be nearer than the second-level
-// cache, as it is read only once.
-#define SHEAF_ASK(at) "prfm pldl2keep, " at "\n"
+// The first of several: copies its rows, 8 k elements. It prefetches into the second-level cache, as lines are read
+// only once.
+#define SHEAF_PREFETCH(at) "prfm pldl2keep, " at "\n"
 #define SHEAF_NEAR                                                                                                   \
   "prfm pldl1keep, [%[r0], #256]\n prfm pldl1keep, [%[r1], #256]\n prfm pldl1keep, [%[r2], #256]\n prfm pldl1keep, " \
   "[%[r3], #256]\n"                                                                                                  \
   "prfm pldl1keep, [%[r4], #256]\n prfm pldl1keep, [%[r5], #256]\n prfm pldl1keep, [%[r6], #256]\n prfm pldl1keep, " \
   "[%[r7], #256]\n"
 inline void leaving_row_tile_8x8(int64_t k, const float* a, int64_t lda, float* left, const float* b, int64_t ldb,
-                                 float* to, int64_t ldc, bool add, const std::byte* ask, int64_t step, int64_t turn) {
+                                 float* to, int64_t ldc, bool add, const std::byte* line, int64_t step,
+                                 int64_t period) {
   int64_t adding = add, fours = k / 4, rest = k % 4;
   const float *r1, *r2, *r3, *r4, *r5, *r6, *r7;
   asm volatile(
       SHEAF_TILE(SHEAF_ROW_POINTERS, SHEAF_LEAVE, SHEAF_LEAVE_ONE, SHEAF_NEXT, SHEAF_NEAR)
-      : [fours] "+&r"(fours), [rest] "+&r"(rest), [b] "+&r"(b), [to] "+&r"(to), [ask] "+&r"(ask), [left] "+&r"(left),
+      : [fours] "+&r"(fours), [rest] "+&r"(rest), [b] "+&r"(b), [to] "+&r"(to), [line] "+&r"(line), [left] "+&r"(left),
         [r0] "+&r"(a), [r1] "=&r"(r1), [r2] "=&r"(r2), [r3] "=&r"(r3), [r4] "=&r"(r4), [r5] "=&r"(r5), [r6] "=&r"(r6),
         [r7] "=&r"(r7)
-      : [lda] "r"(lda), [ldb] "r"(ldb), [ldc] "r"(ldc), [adding] "r"(adding), [step] "r"(step), [turn] "r"(turn)
+      : [lda] "r"(lda), [ldb] "r"(ldb), [ldc] "r"(ldc), [adding] "r"(adding), [step] "r"(step), [period] "r"(period)
       : SHEAF_CLOBBERED);
 }
 #undef SHEAF_NEAR
 
 // The others.
 inline void taking_row_tile_8x8(int64_t k, const float* left, const float* b, int64_t ldb, float* to, int64_t ldc,
-                                bool add, const std::byte* ask, int64_t step, int64_t turn) {
+                                bool add, const std::byte* line, int64_t step, int64_t period) {
   int64_t adding = add, fours = k / 4, rest = k % 4;
   asm volatile(
       SHEAF_TILE(, SHEAF_TAKE, SHEAF_TAKE_ONE, SHEAF_NEXT, )
-      : [fours] "+&r"(fours), [rest] "+&r"(rest), [b] "+&r"(b), [to] "+&r"(to), [ask] "+&r"(ask), [left] "+&r"(left)
-      : [ldb] "r"(ldb), [ldc] "r"(ldc), [adding] "r"(adding), [step] "r"(step), [turn] "r"(turn)
+      : [fours] "+&r"(fours), [rest] "+&r"(rest), [b] "+&r"(b), [to] "+&r"(to), [line] "+&r"(line), [left] "+&r"(left)
+      : [ldb] "r"(ldb), [ldc] "r"(ldc), [adding] "r"(adding), [step] "r"(step), [period] "r"(period)
       : SHEAF_CLOBBERED);
 }
 
-#undef SHEAF_ASK
+#undef SHEAF_PREFETCH
 #undef SHEAF_FMA
 #undef SHEAF_ROW
 #undef SHEAF_ROWS_0_1

@@ -1,24 +1,27 @@
-// The register tile of f32 on AArch64, 8 rows by 12 columns, instruction by instruction: included by simd_neon.h. Cores
-// with four multipliers get their instructions in groups, and a group with fewer than four multiplications is a loss:
-// of the orders that compilers choose, some reach 85 % of the peak and some 95. This one, in which what is not a
-// multiplication is spread among them, reaches 99.
+// The register tile of f32 on AArch64, 8 rows by 12 columns, in assembly: included by neon.h. A core with four
+// multipliers fetches its instructions in groups, and a group with fewer than four multiplications is a loss: of the
+// orders that compilers choose, some reach 85 % of the peak and some 95. This order spreads all other instructions
+// among the multiplications and reaches 99.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
 namespace sheaf::kernels::neon {
 
-// Registers: v0 and v1 hold a column of a, v2 to v4 and v5 to v7 in turns a row of b, v8 to v31 the sums, three for
+// Registers: v0 and v1 hold a column of a, v2 to v4 and v5 to v7 alternately a row of b, v8 to v31 the sums, three for
 // each row.
+// clang-format off: it wraps these macros anew each time
 #define SHEAF_FMA(sum, y, x, lane) "fmla v" #sum ".4s, v" #y ".4s, v" #x ".s[" #lane "]\n"
 #define SHEAF_LOAD(q, from) "ldr q" #q ", [" from "]\n"
-// A step of k: what it loads is for the next one. The others are further things to do.
+// A step of k. It loads the operands of the next step; the other arguments are further instructions.
 #define SHEAF_STEP(y0, y1, y2, next0, next1, next2, early, middle, late, later, last)                               \
   SHEAF_FMA(8, y0, 0, 0)                                                                                            \
   SHEAF_FMA(11, y0, 0, 1)                                                                                           \
   SHEAF_FMA(14, y0, 0, 2)                                                                                           \
-  SHEAF_LOAD(next0, "%[b]") SHEAF_FMA(17, y0, 0, 3) SHEAF_FMA(9, y1, 0, 0) SHEAF_FMA(12, y1, 0, 1)                  \
-      SHEAF_FMA(15, y1, 0, 2) SHEAF_LOAD(next1, "%[b], #16") SHEAF_FMA(18, y1, 0, 3) SHEAF_FMA(10, y2, 0, 0)        \
+  SHEAF_LOAD(next0, "%[b]")                                                                                         \
+  SHEAF_FMA(17, y0, 0, 3)                                                                                           \
+  SHEAF_FMA(9, y1, 0, 0) SHEAF_FMA(12, y1, 0, 1) SHEAF_FMA(15, y1, 0, 2) SHEAF_LOAD(next1, "%[b], #16")             \
+      SHEAF_FMA(18, y1, 0, 3) SHEAF_FMA(10, y2, 0, 0)                                                               \
           SHEAF_FMA(13, y2, 0, 1) "add %[a], %[a], %[lda]\n" SHEAF_FMA(16, y2, 0, 2) SHEAF_LOAD(next2, "%[b], #32") \
               SHEAF_FMA(19, y2, 0, 3) SHEAF_LOAD(0, "%[a]") SHEAF_FMA(20, y0, 1, 0) SHEAF_FMA(23, y0, 1, 1)         \
                   early SHEAF_FMA(26, y0, 1, 2) middle SHEAF_FMA(29, y0, 1, 3) SHEAF_FMA(21, y1, 1, 0)              \
@@ -26,15 +29,17 @@ namespace sheaf::kernels::neon {
                           later SHEAF_FMA(22, y2, 1, 0)                                                             \
                               SHEAF_FMA(25, y2, 1, 1) "add %[b], %[b], %[ldb]\n" last SHEAF_FMA(28, y2, 1, 2)       \
                                   SHEAF_FMA(31, y2, 1, 3) SHEAF_LOAD(1, "%[a], #16")
-#define SHEAF_STEP_ALONE                                                                                            \
-  SHEAF_FMA(8, 2, 0, 0)                                                                                             \
-  SHEAF_FMA(11, 2, 0, 1)                                                                                            \
-  SHEAF_FMA(14, 2, 0, 2)                                                                                            \
-  SHEAF_FMA(17, 2, 0, 3) SHEAF_FMA(9, 3, 0, 0) SHEAF_FMA(12, 3, 0, 1) SHEAF_FMA(15, 3, 0, 2) SHEAF_FMA(18, 3, 0, 3) \
-      SHEAF_FMA(10, 4, 0, 0) SHEAF_FMA(13, 4, 0, 1) SHEAF_FMA(16, 4, 0, 2) SHEAF_FMA(19, 4, 0, 3)                   \
-          SHEAF_FMA(20, 2, 1, 0) SHEAF_FMA(23, 2, 1, 1) SHEAF_FMA(26, 2, 1, 2) SHEAF_FMA(29, 2, 1, 3)               \
-              SHEAF_FMA(21, 3, 1, 0) SHEAF_FMA(24, 3, 1, 1) SHEAF_FMA(27, 3, 1, 2) SHEAF_FMA(30, 3, 1, 3)           \
-                  SHEAF_FMA(22, 4, 1, 0) SHEAF_FMA(25, 4, 1, 1) SHEAF_FMA(28, 4, 1, 2) SHEAF_FMA(31, 4, 1, 3)
+#define SHEAF_STEP_ALONE                                                                                             \
+  SHEAF_FMA(8, 2, 0, 0)                                                                                              \
+  SHEAF_FMA(11, 2, 0, 1)                                                                                             \
+  SHEAF_FMA(14, 2, 0, 2)                                                                                             \
+  SHEAF_FMA(17, 2, 0, 3)                                                                                             \
+  SHEAF_FMA(9, 3, 0, 0)                                                                                              \
+  SHEAF_FMA(12, 3, 0, 1) SHEAF_FMA(15, 3, 0, 2) SHEAF_FMA(18, 3, 0, 3) SHEAF_FMA(10, 4, 0, 0) SHEAF_FMA(13, 4, 0, 1) \
+      SHEAF_FMA(16, 4, 0, 2) SHEAF_FMA(19, 4, 0, 3) SHEAF_FMA(20, 2, 1, 0) SHEAF_FMA(23, 2, 1, 1)                    \
+          SHEAF_FMA(26, 2, 1, 2) SHEAF_FMA(29, 2, 1, 3) SHEAF_FMA(21, 3, 1, 0) SHEAF_FMA(24, 3, 1, 1)                \
+              SHEAF_FMA(27, 3, 1, 2) SHEAF_FMA(30, 3, 1, 3) SHEAF_FMA(22, 4, 1, 0) SHEAF_FMA(25, 4, 1, 1)            \
+                  SHEAF_FMA(28, 4, 1, 2) SHEAF_FMA(31, 4, 1, 3)
 #define SHEAF_OPERANDS "ldp q0, q1, [%[a]]\n ldp q2, q3, [%[b]]\n" SHEAF_LOAD(4, "%[b], #32") "add %[b], %[b], %[ldb]\n"
 #define SHEAF_SUMS(what, of)                                                                                    \
   what " q8, q9, [" of "]\n" what " q10, q11, [" of ", #32]\n" what " q12, q13, [" of ", #64]\n" what           \
@@ -56,7 +61,7 @@ namespace sheaf::kernels::neon {
 // No zero has a sign.
 #define SHEAF_FINISH \
   "cbnz %[adding], 5f\n movi v0.4s, #0\n" SHEAF_ROWS(SHEAF_STORE_ROW) "b 6f\n 5:\n" SHEAF_ROWS(SHEAF_ADD_ROW) "6:\n"
-// Behind four steps at a time: those that are left, one by one, so that nothing is read behind the last.
+// The remainder after groups of four steps, one by one, so that nothing is read past the end.
 #define SHEAF_REST(put)                                                                                                \
   "b.gt 1b\n 2:\n adds %[k], %[k], #3\n b.eq 4f\n 3:\n" SHEAF_STEP_ALONE "add %[a], %[a], %[lda]\n" SHEAF_OPERANDS put \
   "subs %[k], %[k], #1\n b.ne 3b\n"                                                                                    \
@@ -73,7 +78,7 @@ namespace sheaf::kernels::neon {
   "v22.4s, #0\n movi v23.4s, #0\n"                                                                                    \
   "movi v24.4s, #0\n movi v25.4s, #0\n movi v26.4s, #0\n movi v27.4s, #0\n movi v28.4s, #0\n movi v29.4s, #0\n movi " \
   "v30.4s, #0\n movi v31.4s, #0\n"
-// All k of a tile, which asks for memory at two places for every four k and then moves on; it has begun.
+// All k of a tile that has begun. For every four k it prefetches two lines and then moves on.
 #define SHEAF_TILE(one_place, other_place, move_on)                                                       \
   SHEAF_OPERANDS                                                                                          \
   "cmp %[k], #0\n"                                                                                        \
@@ -83,38 +88,39 @@ namespace sheaf::kernels::neon {
       SHEAF_STEP(5, 6, 7, 2, 3, 4, , , , "prfm pldl2keep, [" one_place "]\n", )                           \
           SHEAF_STEP(2, 3, 4, 5, 6, 7, , , , "prfm pldl1keep, [%[a], %[near]]\n", )                       \
               SHEAF_STEP(5, 6, 7, 2, 3, 4, , "prfm pldl2keep, [" other_place "]\n", , move_on "\n", ) SHEAF_REST()
+// clang-format on
 
-// The sum of `from` (if any) and k outer products of a[l * lda ...] and b[l * ldb ...] is stored to `to`, or added to
-// what is there; strides are in bytes. For every two k it asks for one line at `ask`, which moves on by `step` and by
-// what is left of `turn` in turns, and for that `near` bytes behind a.
+// Stores to `to`, or adds to it, the sum of `from` (if any) and k outer products of a[l * lda ...] and b[l * ldb ...];
+// strides are in bytes. Every two k prefetch `line`, which advances by `step` and `period - step` alternately, and the
+// line `near` bytes after a.
 inline void tile_8x12(int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, const float* from, float* to,
-                      int64_t ldc, bool add, const std::byte* ask, int64_t step, int64_t turn, int64_t near) {
+                      int64_t ldc, bool add, const std::byte* line, int64_t step, int64_t period, int64_t near) {
   int64_t adding = add;
   k -= 4;  // what would be left after the next four
   asm volatile("cbnz %[from], 8f\n" SHEAF_ZEROS "b 9f\n 8:\n" SHEAF_SUMS("ldp", "%[from]") "9:\n" SHEAF_TILE(
-                   "%[ask]", "%[ask], %[step]", "add %[ask], %[ask], %[turn]")
-               : [a] "+&r"(a), [b] "+&r"(b), [k] "+&r"(k), [ask] "+&r"(ask), [to] "+&r"(to)
+                   "%[line]", "%[line], %[step]", "add %[line], %[line], %[period]")
+               : [a] "+&r"(a), [b] "+&r"(b), [k] "+&r"(k), [line] "+&r"(line), [to] "+&r"(to)
                : [lda] "r"(lda), [ldb] "r"(ldb), [from] "r"(from), [ldc] "r"(ldc), [adding] "r"(adding),
-                 [step] "r"(step), [turn] "r"(turn), [near] "r"(near)
+                 [step] "r"(step), [period] "r"(period), [near] "r"(near)
                : SHEAF_CLOBBERED);
 }
 
-// The same for packed operands, from zero; it asks for the lines that are so many bytes behind `ask`, place after
-// place.
+// The same for packed operands, from zero; prefetches the lines at the given offsets from `line`, one after the other.
 inline void asking_tile_8x12(int64_t k, const float* a, const float* b, float* to, int64_t ldc, bool add,
-                             const std::byte* ask, const int64_t* places, int64_t near) {
+                             const std::byte* line, const int64_t* places, int64_t near) {
   int64_t adding = add, lda = 8 * sizeof(float), ldb = 12 * sizeof(float), one = *places++, other = *places++;
   k -= 4;
-  asm volatile(SHEAF_ZEROS SHEAF_TILE("%[ask], %[one]", "%[ask], %[other]", "ldp %[one], %[other], [%[places]], #16")
-               : [a] "+&r"(a), [b] "+&r"(b), [k] "+&r"(k), [places] "+&r"(places), [one] "+&r"(one),
-                 [other] "+&r"(other), [to] "+&r"(to)
-               : [lda] "r"(lda), [ldb] "r"(ldb), [ldc] "r"(ldc), [adding] "r"(adding), [ask] "r"(ask), [near] "r"(near)
-               : SHEAF_CLOBBERED);
+  asm volatile(
+      SHEAF_ZEROS SHEAF_TILE("%[line], %[one]", "%[line], %[other]", "ldp %[one], %[other], [%[places]], #16")
+      : [a] "+&r"(a), [b] "+&r"(b), [k] "+&r"(k), [places] "+&r"(places), [one] "+&r"(one), [other] "+&r"(other),
+        [to] "+&r"(to)
+      : [lda] "r"(lda), [ldb] "r"(ldb), [ldc] "r"(ldc), [adding] "r"(adding), [line] "r"(line), [near] "r"(near)
+      : SHEAF_CLOBBERED);
 }
 
 #define SHEAF_PUT(y) "str q" #y ", [%[packed]], #16\n"
-// The same for packed a and a row of b after the other that is stored to `packed` as well, one row behind the other; it
-// asks for the row `ahead` bytes ahead.
+// The same for packed a. Also stores each row of b to `packed`, one after the other, and prefetches the row `ahead`
+// bytes further on.
 inline void packing_tile_8x12(int64_t k, const float* a, const float* b, int64_t ldb, float* packed, float* to,
                               int64_t ldc, bool add, int64_t ahead) {
   int64_t adding = add, lda = 8 * sizeof(float);

@@ -16,15 +16,15 @@ namespace {
 
 template <class T>
 struct Kernels {
-  int64_t multiplies;  // of one turn
-  T (*multiply)(int64_t turns);
+  int64_t multiplies;  // of one round
+  T (*multiply)(int64_t rounds);
   std::array<T (*)(const T* p, int64_t n), 2> read;
 };
 
 #define SHEAF_KERNELS "kernels/simd/peak_code.h"
 #include "kernels/simd/instruction_sets.h"
 
-constexpr int64_t kTurns = 6'000;
+constexpr int64_t kRounds = 6'000;
 constexpr int64_t kBytes = 256 << 20;  // of 128 MB a last-level cache of 32 still holds part
 constexpr int kAttempts = 8;
 
@@ -62,8 +62,8 @@ double measure_gflops(int threads) {
   threads = at_most(threads);
   // Several parts for each thread: some may have a core for themselves and others not.
   const int64_t parts = 16 * threads;
-  return static_cast<double>(2 * k.multiplies * kTurns * parts) /
-         seconds(threads, parts, [&](int64_t) { return k.multiply(kTurns); }) * 1e-9;
+  return static_cast<double>(2 * k.multiplies * kRounds * parts) /
+         seconds(threads, parts, [&](int64_t) { return k.multiply(kRounds); }) * 1e-9;
 }
 
 double measure_read_gbs(int threads) {

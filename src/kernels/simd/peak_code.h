@@ -8,16 +8,16 @@ T first_lane(typename Simd<T>::V v) {
   return out[0];
 }
 
-// `turns` steps of a tile of the contraction whose operands stay in registers.
+// `rounds` steps of a GEMM tile whose operands stay in registers.
 template <class T>
-T multiply_in_registers(int64_t turns) {
+T multiply_in_registers(int64_t rounds) {
   using S = Simd<T>;
   constexpr int kChains = S::kTileRows * S::kTileVectors;
   typename S::V acc[kChains], x = S::splat(T(1) / 3), y = S::splat(T(0.5));
 #pragma GCC unroll 32
   for (int i = 0; i < kChains; ++i)
     acc[i] = S::splat(T(i));  // different, or one chain would do for all
-  for (int64_t t = 0; t < turns; ++t)
+  for (int64_t t = 0; t < rounds; ++t)
 #pragma GCC unroll 32
     for (int i = 0; i < kChains; ++i)
       acc[i] = S::fma(x, y, acc[i]);

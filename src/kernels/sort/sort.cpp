@@ -79,7 +79,7 @@ Item<Bits>* sort_by_bytes(Item<Bits>* items, Item<Bits>* spare, int64_t n) {
   return items;
 }
 
-// The first `count` in order, without the others: most are behind the last of those so far.
+// The first `count` in order, without the others: most come after the last of those so far.
 template <class T>
 void first_items(const T* row, int64_t n, bool descending, Item<KeyOf<T>>* heap, int64_t count) {
   int64_t held = 0;
