@@ -5,6 +5,9 @@
 #include <set>
 
 #include "graph/op_def.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/kernels.h"
+#include "runtime/target.h"
 
 namespace sheaf::compiler {
 namespace {
@@ -19,6 +22,25 @@ std::string place_text(const Place& p) {
 }
 
 std::string at(const Span& span) { return span ? "  ; " + place(span) : ""; }
+
+// The GEMM algorithm that a launch will take by default, and why; nothing where it is no such product.
+std::string algorithm_text(const runtime::Launch& l) {
+  auto* tiered = dynamic_cast<const TieredKernel*>(l.kernel.get());
+  if (!tiered) return "";
+  const loop::Kernel& k = tiered->kernel();
+  if (k.body.size() != 1 || k.body[0].kind != loop::Stmt::Call) return "";
+  const loop::Stmt& call = k.body[0];
+  if (call.routine != routines::GemmArgs<>::kRoutine) return "";
+  std::vector<int64_t> args;
+  for (loop::ValueId v : call.arguments) {
+    const loop::Inst& inst = k.values[v];
+    if (inst.op != loop::Op::Const && inst.op != loop::Op::Size) return "";
+    args.push_back(inst.op == loop::Op::Const ? inst.imm : l.sizes[inst.imm]);
+  }
+  const kernels::GemmPlan plan =
+      kernels::gemm_plan(routines::unpack<routines::GemmArgs<>>(args), kernels::arithmetic_of(runtime::host_target()));
+  return plan.algorithm.empty() ? "" : fmt::format("    by {}: {}\n", plan.algorithm, plan.why);
+}
 
 }  // namespace
 
@@ -41,12 +63,14 @@ std::string plan_text(const runtime::Plan& plan) {
       for (const auto& prologue : p->prologue)
         add("prologue: ", prologue.launch.name, prologue.launch);
       add("", p->name, p->product);
+      out += algorithm_text(p->product);
       for (const auto& epilogue : p->epilogue)
         add("epilogue: ", epilogue.launch.name, epilogue.launch);
       continue;
     }
     auto* launch = std::get_if<runtime::Launch>(&step);
     each_base(step, [&](const runtime::StepBase& s) { add(launch && launch->is_copy ? "copy: " : "", s.name, s); });
+    if (launch) out += algorithm_text(*launch);
   }
   return out;
 }

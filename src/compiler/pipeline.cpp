@@ -17,6 +17,7 @@
 #include "passes/loop/chunk.h"
 #include "passes/loop/expand_math.h"
 #include "passes/loop/tile.h"
+#include "runtime/target.h"
 #include "support/internal_error.h"
 #include "support/phases.h"
 
@@ -45,18 +46,28 @@ struct Pass {
   std::variant<Decision, GraphPass*, passes::FindRewrite*, GroupPass*, KernelPass*, NativePass> run;
 };
 
-void fuse(FusedGraph& f) { f.groups = passes::choose_groups(f.graph); }
+// Of the target that kernels are made for.
+const passes::FusionLimits& limits() {
+  static const passes::FusionLimits limits = [] {
+    const runtime::Target& t = runtime::host_target();
+    return passes::FusionLimits{static_cast<size_t>(t.max_fused_ops), static_cast<size_t>(t.max_fused_arrays),
+                                t.min_fused_product_elements};
+  }();
+  return limits;
+}
+
+void fuse(FusedGraph& f) { f.groups = passes::choose_groups(f.graph, limits()); }
 
 void recompute(FusedGraph& f) {
   auto again = passes::recompute(f.graph, f.groups);
   if (!again) return;
-  auto groups = passes::choose_groups(*again, is_enabled("fuse"));
+  auto groups = passes::choose_groups(*again, limits(), is_enabled("fuse"));
   // A copy that finds no room in a group would be one more kernel.
   if (groups.size() <= f.groups.size()) f = {std::move(*again), std::move(groups)};
 }
 
-void follow(FusedGraph& f) { f.groups = passes::fuse_epilogues(f.graph, std::move(f.groups)); }
-void precede(FusedGraph& f) { f.groups = passes::fuse_prologues(f.graph, std::move(f.groups)); }
+void follow(FusedGraph& f) { f.groups = passes::fuse_epilogues(f.graph, std::move(f.groups), limits()); }
+void precede(FusedGraph& f) { f.groups = passes::fuse_prologues(f.graph, std::move(f.groups), limits()); }
 
 loop::Kernel tile(const loop::Kernel& k, const std::vector<passes::KnownSize>&) { return passes::tile_transposed(k); }
 loop::Kernel expand_math(const loop::Kernel& k, const std::vector<passes::KnownSize>&) {
@@ -200,7 +211,7 @@ bool dump_after(std::string_view name, std::function<void(const std::string&)> s
 
 FusedGraph run_graph_passes(const graph::Graph& g) {
   FusedGraph out{simplified(g), {}};
-  if (!is_enabled("fuse")) out.groups = passes::choose_groups(out.graph, false);
+  if (!is_enabled("fuse")) out.groups = passes::choose_groups(out.graph, limits(), false);
   for (const Pass& p : kPasses)
     if (auto* f = function_of<GroupPass>(p)) run(p, out, [&] { f(out); });
   return out;

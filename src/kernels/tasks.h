@@ -11,9 +11,11 @@
 
 namespace sheaf::kernels {
 
-inline constexpr int64_t kTaskFlops = 1 << 18;     // a task worth a thread: some 5 us
-inline constexpr int64_t kRowTaskFlops = 1 << 17;  // of one row by a matrix, which takes longer to read
-inline constexpr int64_t kManyThreads = 4;  // from here on some are late, and what goes from one to another takes long
+inline constexpr int64_t kTaskFlops =
+    1 << 18;  // a task worth a thread, some 5 us: starting it takes 1 (bench_overhead)
+inline constexpr int64_t kRowTaskFlops = 1 << 17;  // of a GEMV, which waits for memory (bench_gemm)
+inline constexpr int64_t kManyThreads =
+    4;  // from here on some are late, and passing data from one to another takes long
 
 inline int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 inline int64_t pieces(int64_t x, int64_t of) { return (x + of - 1) / of; }

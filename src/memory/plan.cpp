@@ -5,9 +5,10 @@
 
 namespace sheaf::memory {
 
-MemoryPlan plan_memory(const std::vector<Lifetime>& buffers) {
-  constexpr int64_t kAlign = 64;
-  auto rounded = [](int64_t n) { return (std::max<int64_t>(n, 1) + kAlign - 1) / kAlign * kAlign; };
+MemoryPlan plan_memory(const std::vector<Lifetime>& buffers, int64_t alignment_bytes) {
+  auto rounded = [&](int64_t n) {
+    return (std::max<int64_t>(n, 1) + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
+  };
   MemoryPlan plan;
   plan.offsets.assign(buffers.size(), 0);
   std::vector<int> order(buffers.size());

@@ -17,6 +17,6 @@ struct MemoryPlan {
 };
 
 // Largest first, each at the lowest offset where it meets no other buffer alive at the same time.
-MemoryPlan plan_memory(const std::vector<Lifetime>& buffers);
+MemoryPlan plan_memory(const std::vector<Lifetime>& buffers, int64_t alignment_bytes);
 
 }  // namespace sheaf::memory

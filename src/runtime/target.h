@@ -29,6 +29,12 @@ struct Target {
 
   // Offsets of arrays in a plan's scratch memory are multiples of this.
   int64_t alignment_bytes = 64;
+
+  // What one fused kernel holds at most: more arrays gain nothing and cost address registers (bench_kernels).
+  int64_t max_fused_ops = 48, max_fused_arrays = 14;
+  // Elements of a factor or a result of a product from which on fusing what makes or reads it pays. A smaller one stays
+  // in a cache between two kernels (bench models).
+  int64_t min_fused_product_elements = 1 << 18;
 };
 
 // The processor that this program runs on.

@@ -26,15 +26,11 @@ constexpr int64_t kMadeBytes = 128 << 10;  // of rows of A that a prologue makes
 constexpr int64_t kStripPanels = 8, kFewRows = 48;
 constexpr int64_t kSpreadBlocks = 4;  // of k, from which on B comes from memory
 
-// How many panels of so many bytes a packed strip of B has at most: the more, the less often A comes from further away.
-// With vectors of 64 bytes a quarter of the second-level cache holds a strip, as a core that another thread shares has
-// half of that cache; with those of 16, whose cores have it to themselves, a third (bench_gemm).
-int64_t strip_panels(int64_t panel, int64_t vector) {
-  constexpr int64_t kMostPanels = 12;
-  const int64_t cache = runtime::host_target().l2_bytes;
-  return vector == 64   ? std::max<int64_t>(2, cache / 4 / panel)
-         : vector == 16 ? std::clamp(cache / 3 / panel, kStripPanels, kMostPanels)
-                        : kStripPanels;
+// How many panels of so many bytes a packed strip of B has at most.
+int64_t strip_panels(int64_t panel_bytes, int64_t vector_bytes) {
+  const GemmThresholds& limits = gemm_thresholds(vector_bytes);
+  return std::clamp(runtime::host_target().l2_bytes / limits.strip_l2_parts / panel_bytes, limits.strip_panels_least,
+                    limits.strip_panels_most);
 }
 
 // K are the micro-kernels.

@@ -33,12 +33,20 @@ struct GemmThresholds {
   int64_t unpacked_a_rows_deep = 48;  // at least, where packing A would take long: for many k
   int64_t deep_k = 256;
 
+  // Packed GEMM: panels of a packed strip of B. The more, the less often A comes from further away; a strip fills at
+  // most one part of so many of the second-level cache.
+  int64_t strip_panels_least = 8, strip_panels_most = 8, strip_l2_parts = 4;
+
   // B read where it is, or packed by each thread.
   int64_t small_elements = 6144;                          // of a B that the first-level cache holds with room to spare
   int64_t in_place_elements = 16384, in_place_bytes = 0;  // of a B that tiles read where it is: the larger of both
 };
 
-inline constexpr GemmThresholds kGemm16{.unpacked_b_rows_least = 5};
+inline constexpr GemmThresholds kGemm16{
+    .unpacked_b_rows_least = 5,
+    .strip_panels_most = 12,
+    .strip_l2_parts = 3,  // a core has its cache to itself
+};
 inline constexpr GemmThresholds kGemm32{
     .stream_rows_near = 12,
     .unpacked_a_columns_most_transposed = 384,
@@ -50,6 +58,9 @@ inline constexpr GemmThresholds kGemm64{
     .stream_rows_near = 12,
     .unpacked_a_columns_most = 384,
     .unpacked_a_columns_most_transposed = 384,
+    .strip_panels_least = 2,
+    .strip_panels_most = INT64_MAX,
+    .strip_l2_parts = 4,  // another thread may share the core, and has half of its cache
     .in_place_elements = 0,
     .in_place_bytes = 640 << 10,
 };

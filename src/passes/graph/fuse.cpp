@@ -28,9 +28,6 @@ using graph::Operand;
 using graph::OpKind;
 using graph::squeezed;
 
-// More arrays than this in one kernel gain nothing and cost address registers.
-constexpr size_t kMaxMembers = 48;
-constexpr size_t kMaxArrays = 14;
 // A kernel that goes row by row has this many rows at least, or nothing would be left to share between threads; and a
 // row is long enough to be worth its own loops when no reduction asks for them.
 constexpr int64_t kMinRows = 4;
@@ -137,8 +134,9 @@ struct Group {
 
 class Grouping {
  public:
-  explicit Grouping(const graph::Graph& g)
-      : live_(live_nodes(g)),
+  Grouping(const graph::Graph& g, const FusionLimits& limits)
+      : limits_(limits),
+        live_(live_nodes(g)),
         first_use_(live_, -1),
         first_source_(live_),
         group_of_(live_, -1),
@@ -221,7 +219,7 @@ class Grouping {
     int k = candidate(n);
     if (k < 0) return false;
     Group& g = groups_[k];
-    if (g.members.size() >= kMaxMembers || is_empty(g.space)) return false;
+    if (g.members.size() >= limits_.max_members || is_empty(g.space)) return false;
     // All uses inside must see the node alike; those outside come later.
     bool outside = false, seen = false, row = false;
     bool alike = all_uses(n, [&](const Use& u) {
@@ -248,7 +246,7 @@ class Grouping {
                  [&](const Read& r) { return r.source != n; });
     size_t constants = g.constants;
     add_reads(reads_, constants, n);
-    if (reads_.size() + constants + 1 > kMaxArrays) return false;
+    if (reads_.size() + constants + 1 > limits_.max_arrays) return false;
     std::swap(g.reads, reads_);
     g.constants = constants;
     group_of_[n] = k;
@@ -320,6 +318,7 @@ class Grouping {
     return f;
   }
 
+  const FusionLimits& limits_;
   std::vector<Node*> live_;
   std::vector<Use> uses_;
   graph::NodeMap<int> first_use_;  // -1: none
@@ -334,6 +333,8 @@ class Grouping {
 
 }  // namespace
 
-std::vector<graph::FusionGroup> choose_groups(const graph::Graph& g, bool merge) { return Grouping(g).run(merge); }
+std::vector<graph::FusionGroup> choose_groups(const graph::Graph& g, const FusionLimits& limits, bool merge) {
+  return Grouping(g, limits).run(merge);
+}
 
 }  // namespace sheaf::passes

@@ -1,13 +1,21 @@
 // Chooses which nodes are computed together by one kernel.
 #pragma once
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "graph/fusion_group.h"
 
 namespace sheaf::passes {
 
+// What one kernel of a target may hold, and from where on fusing pays.
+struct FusionLimits {
+  size_t max_members, max_arrays;
+  int64_t min_product_elements;  // of a factor or result that passes through a fused product
+};
+
 // Expects: sizes known.  Leaves: groups in an order in which each finds its inputs ready. Without `merge` every node is
 // a group of its own.
-std::vector<graph::FusionGroup> choose_groups(const graph::Graph& g, bool merge = true);
+std::vector<graph::FusionGroup> choose_groups(const graph::Graph& g, const FusionLimits& limits, bool merge = true);
 
 }  // namespace sheaf::passes

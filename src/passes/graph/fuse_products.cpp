@@ -19,9 +19,6 @@ using graph::has_member;
 using graph::Node;
 using graph::Operand;
 
-// Elements of a factor or a result. A smaller one stays in a cache between two kernels, and needs little memory.
-constexpr int64_t kMinElements = 1 << 18;
-
 int64_t elements(const Sizes& sizes) { return num_elems(sizes).value(); }
 
 // The product of one pair of matrices of floats, with several rows and columns, or nullptr.
@@ -33,9 +30,9 @@ const Node* product_of(const FusionGroup& g) {
   return c[0] == Size(1) && c[1].value() > 1 && c[2].value() > 1 ? n : nullptr;
 }
 
-bool is_large_product(const FusionGroup& g) {
+bool is_large_product(const FusionGroup& g, const FusionLimits& limits) {
   const Node* n = product_of(g);
-  return n && elements(n->types[0].sizes) >= kMinElements;
+  return n && elements(n->types[0].sizes) >= limits.min_product_elements;
 }
 
 // Elementwise, or a sum of all elements.
@@ -49,8 +46,8 @@ bool can_be_epilogue(const FusionGroup& g) {
 // still reads, or an argument, can then no longer be written over by the group. Such a group stays where it is.
 class EpilogueChoice {
  public:
-  EpilogueChoice(const graph::Graph& g, const std::vector<FusionGroup>& groups)
-      : groups_(groups), maker_(g.nodes, -1), readers_(g.nodes), epilogue_(groups.size(), -1) {
+  EpilogueChoice(const graph::Graph& g, const std::vector<FusionGroup>& groups, const FusionLimits& limits)
+      : groups_(groups), limits_(limits), maker_(g.nodes, -1), readers_(g.nodes), epilogue_(groups.size(), -1) {
     for (size_t k = 0; k < groups.size(); ++k) {
       for (const FusionGroup::Member& m : groups[k].members)
         maker_[m.node] = static_cast<int>(k);
@@ -69,7 +66,7 @@ class EpilogueChoice {
   void consider(int k) {
     int last = -1;
     each_read(groups_[k], [&](const Operand& o) { last = std::max(last, maker_[base_of(o)]); });
-    if (last < 0 || epilogue_[last] >= 0 || !is_large_product(groups_[last])) return;
+    if (last < 0 || epilogue_[last] >= 0 || !is_large_product(groups_[last], limits_)) return;
     const Node* product = groups_[last].root();
     int64_t size = elements(product->types[0].sizes);
     if (elements(groups_[k].space) != size) return;
@@ -84,6 +81,7 @@ class EpilogueChoice {
   }
 
   const std::vector<FusionGroup>& groups_;
+  const FusionLimits& limits_;
   graph::NodeMap<int> maker_;  // -1: an input
   graph::NodeMap<std::vector<int>> readers_;
   std::vector<int> epilogue_;
@@ -104,9 +102,11 @@ bool reads_member(const FusionGroup& reader, const FusionGroup& of) {
 
 }  // namespace
 
-std::vector<FusionGroup> fuse_epilogues(const graph::Graph& g, std::vector<FusionGroup> groups) {
-  if (std::none_of(groups.begin(), groups.end(), is_large_product)) return groups;
-  std::vector<int> epilogue = EpilogueChoice(g, groups).run();
+std::vector<FusionGroup> fuse_epilogues(const graph::Graph& g, std::vector<FusionGroup> groups,
+                                        const FusionLimits& limits) {
+  if (std::none_of(groups.begin(), groups.end(), [&](const auto& g) { return is_large_product(g, limits); }))
+    return groups;
+  std::vector<int> epilogue = EpilogueChoice(g, groups, limits).run();
   std::vector<bool> moved(groups.size(), false);
   for (int e : epilogue)
     if (e >= 0) moved[e] = true;
@@ -123,7 +123,8 @@ std::vector<FusionGroup> fuse_epilogues(const graph::Graph& g, std::vector<Fusio
   return out;
 }
 
-std::vector<FusionGroup> fuse_prologues(const graph::Graph& g, std::vector<FusionGroup> groups) {
+std::vector<FusionGroup> fuse_prologues(const graph::Graph& g, std::vector<FusionGroup> groups,
+                                        const FusionLimits& limits) {
   graph::NodeMap<int> reads(g.nodes);
   for (const FusionGroup& group : groups)
     each_part(group, [&](const FusionGroup& part) { each_read(part, [&](const Operand& o) { ++reads[base_of(o)]; }); });
@@ -131,7 +132,7 @@ std::vector<FusionGroup> fuse_prologues(const graph::Graph& g, std::vector<Fusio
     if (o.is_node()) ++reads[base_of(o)];
   auto can_be_prologue = [&](const FusionGroup& group, const Node* product) {
     const Operand &a = product->inputs[0], &b = product->inputs[1];
-    if (!a.is_node() || elements(a.sizes()) < kMinElements || reads[base_of(a)] != 1) return false;
+    if (!a.is_node() || elements(a.sizes()) < limits.min_product_elements || reads[base_of(a)] != 1) return false;
     return makes_factor(group, base_of(a)) && !(b.is_node() && has_member(group, base_of(b)));
   };
   std::vector<FusionGroup> out;
