@@ -4,6 +4,7 @@
 #include "embed/handle.h"
 #include "value/dict.h"
 #include "value/print.h"
+#include "value/tree.h"
 
 using sheaf::DictEntry;
 using sheaf::Name;
@@ -17,21 +18,8 @@ namespace sheaf::embed {
 sheaf_value* new_handle(Value v, Owner owner) noexcept { return new (std::nothrow) sheaf_value{std::move(v), owner}; }
 
 Owner owner_of(const Value& v, Owner maker) {
-  std::vector<const Value*> open{&v};
-  while (!open.empty()) {
-    const Value& x = *open.back();
-    open.pop_back();
-    if (x.is_seq()) {
-      for (const Value& item : x.items())
-        if (item.is_object()) open.push_back(&item);
-    } else if (x.is_dict()) {
-      for (const DictEntry& e : x.as_dict().entries())
-        if (e.value.is_object()) open.push_back(&e.value);
-    } else if (x.is_object() && !x.is_string() && !x.is_tensor()) {
-      return maker;
-    }
-  }
-  return 0;
+  bool free = all_leaves(v, [](const Value& x) { return !x.is_object() || x.is_string() || x.is_tensor(); });
+  return free ? 0 : maker;
 }
 
 namespace {

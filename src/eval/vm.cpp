@@ -331,7 +331,7 @@ void Vm::enter_closure(Closure* f, Value* window, int argc, bool direct, bool bo
 }
 
 // A function called with tensors may run as compiled code; its result then replaces the window's first register.
-bool Vm::call_compiled(const Value& f, Value* window, int argc) {
+bool Vm::call_jitted(const Value& f, Value* window, int argc) {
   if (!trace::g_jit_enabled) return false;
   bool tensors = false;
   for (int i = 1; i <= argc && !tensors; ++i)
@@ -371,9 +371,10 @@ bool Vm::call_compiled(const Value& f, Value* window, int argc) {
   const Proto& p = *closure->proto;
   bool watched = g_observer && is_watched(p);
   if (watched) g_observer->enter(callee_kind(p), callee_name(p), {roots.data() + 1, static_cast<size_t>(argc)});
+  trace::FunctionKey key{p.number, {.contractions = builtins::mixed_dtype()}};
   bool compiled;
   try {
-    compiled = trace::call_compiled(p.number, 1 ^ builtins::mixed_purpose(), callee_name(p), roots, body, result);
+    compiled = trace::run_compiled(key, callee_name(p), roots, body, result);
   } catch (...) {
     give_back();
     if (watched) g_observer->unwind(callee_kind(p), callee_name(p));
@@ -441,7 +442,7 @@ Value Vm::call_here(const Value& function, std::vector<Value> args, bool may_com
   size_t bottom = frames_.size();
   if (bottom == 0) check_at_ = kFramesPerLook;
   Value keep = function;
-  if (may_compile && is_passed_on(keep) && call_compiled(keep, window, static_cast<int>(args.size())))
+  if (may_compile && is_passed_on(keep) && call_jitted(keep, window, static_cast<int>(args.size())))
     return std::move(*window);
   enter_closure(static_cast<Closure*>(keep.object()), window, static_cast<int>(args.size()), false, true);
   return run(bottom);
@@ -624,7 +625,7 @@ Value Vm::run(size_t bottom) {
             poll();
             const Value& f = R[in.a];
             if (f.tag() == Tag::Function) {
-              if (is_passed_on(f) && call_compiled(Value(f), &R[in.a], in.b)) break;
+              if (is_passed_on(f) && call_jitted(Value(f), &R[in.a], in.b)) break;
               enter_closure(static_cast<Closure*>(f.object()), &R[in.a], in.b, false, false);
               load();
             } else if (f.tag() == Tag::Builtin) {
@@ -643,7 +644,7 @@ Value Vm::run(size_t bottom) {
             poll();
             const Value& f = c.value;
             if (f.tag() == Tag::Function) [[likely]] {
-              if (call_compiled(f, &R[in.a], in.b)) break;
+              if (call_jitted(f, &R[in.a], in.b)) break;
               enter_closure(static_cast<Closure*>(f.object()), &R[in.a], in.b, c.is_function, false);
               load();
             } else if (f.tag() == Tag::Builtin) {

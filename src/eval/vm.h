@@ -74,7 +74,7 @@ class Vm final : public builtins::Caller {
   const Proto* fit_arguments(Closure* f, Value* args, int& argc, bool direct);
   void enter_closure(Closure* f, Value* window, int argc, bool direct, bool boundary);
   Value call_here(const Value& function, std::vector<Value> args, bool may_compile);
-  bool call_compiled(const Value& f, Value* window, int argc);
+  bool call_jitted(const Value& f, Value* window, int argc);
   void call_native(const Value& f, Value* window, int argc);
   void call_builtin_at(const builtins::BuiltinDef& def, Value* window, int argc);
   [[noreturn]] void arity_error(const Proto& p, const Value* args, int argc);

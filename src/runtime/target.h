@@ -6,7 +6,12 @@
 
 namespace sheaf::runtime {
 
+// Which device code is made for: part of the key of everything that is kept once made (kernels, compiled functions), so
+// that devices never find each other's code. A back end for another device adds itself here.
+enum class TargetId : uint8_t { Cpu };
+
 struct Target {
+  TargetId id = TargetId::Cpu;
   enum class Kind : uint8_t { Portable, Neon, Avx2, Avx512 };
   Kind kind = Kind::Portable;
   std::string_view name = "portable";

@@ -124,18 +124,11 @@ class Merge {
 
   // The merged tree with its placeholders replaced by the outputs of the node.
   Value fill(const Value& tree, const std::vector<Operand>& outputs) const {
-    return map_leaves(tree, [&](const Value& v) -> Value {
-      if (v.is_traced()) {
-        auto it = places_.find(v.object());
-        return it == places_.end() ? v : to_value(outputs[it->second], kind_of(v));
-      }
-      const std::vector<Value>* captured = v.tag() == Tag::Function ? v.as_function()->captured() : nullptr;
-      if (!captured || captured->empty()) return v;
-      std::vector<Value> values;
-      for (const Value& x : *captured)
-        values.push_back(fill(x, outputs));
-      return v.as_function()->with_captured(std::move(values));
-    });
+    auto replace = [&](const Value& v) {
+      auto it = v.is_traced() ? places_.find(v.object()) : places_.end();
+      return it == places_.end() ? v : to_value(outputs[it->second], kind_of(v));
+    };
+    return map_leaves(tree, replace, Nodes::Closures);
   }
 
  private:
@@ -209,10 +202,7 @@ Value trace_cond(const Value& condition, const std::function<Value()>& yes, cons
 Value trace_checkpoint(const std::function<Value()>& f) {
   if (gradient_depth() >= 2) return f();  // as for branches; a tape keeps everything too
   Subtrace t = subtrace({}, f);
-  map_leaves(t.result, [&](const Value& v) {
-    if (v.is_traced()) t.piece.outputs.push_back(operand_of(v));
-    return v;
-  });
+  t.piece.outputs = traced_leaves(t.result);
   keep_checks(t);
   if (t.piece.outputs.empty()) {
     auto& effects = Context::current_context()->effects;
@@ -229,9 +219,7 @@ Value trace_checkpoint(const std::function<Value()>& f) {
     for (size_t i = 0; i < captures.size(); ++i)
       if (body->outputs[o].is_node() && body->outputs[o].node().get() == body->inputs[i].get())
         outputs[o] = captures[i];
-  size_t next = 0;
-  return map_leaves(t.result,
-                    [&](const Value& v) { return v.is_traced() ? to_value(outputs[next++], kind_of(v)) : v; });
+  return with_traced_leaves(t.result, outputs);
 }
 
 }  // namespace sheaf::trace

@@ -16,10 +16,9 @@ void record_host_call(const std::vector<Value>& args, std::function<void(std::ve
   std::vector<Operand> inputs;
   auto collect = [&](const Value& v) {
     if (v.is_traced() && operand_of(v).is_node()) inputs.push_back(operand_of(v));
-    return v;
   };
   for (const Value& a : args)
-    map_leaves(a, collect);
+    each_leaf(a, collect);
   auto call = [args, run = std::move(run)](std::span<const Tensor> values) {
     size_t next = 0;
     std::vector<Value> now;

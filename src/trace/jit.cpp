@@ -40,20 +40,19 @@ constexpr int64_t kLargeWork = 1 << 18;
 // Variants of all functions before the user hears of it.
 constexpr size_t kManyVariants = 64;
 
+// Calls of one key.
 struct Entry {
-  std::vector<uint64_t> key;
   int calls = 0;
   bool failed = false;
   bool takes_both_ways = false;  // predicates keep changing: branches on them are compiled as branches
   std::vector<std::shared_ptr<const Variant>> variants;
 };
 
-// Signatures that differ in sizes alone.
+// Calls of one form: they differ in sizes alone.
 struct Family {
-  std::vector<uint64_t> key;         // with zeros in place of sizes
-  std::vector<uint64_t> sizes;       // of the first call, by slot
-  std::vector<uint8_t> open;         // by slot: calls differ there
-  std::vector<uint8_t> pinned;       // by slot: marked static
+  SmallVec<int64_t, 24> sizes;       // of the first call
+  std::vector<uint8_t> open;         // by size: calls differ there
+  std::vector<uint8_t> pinned;       // by size: marked static
   std::vector<uint8_t> open_leaves;  // by leaf: an int whose value was needed, and changes
   int calls = 0;
   bool closed = false;  // leaving sizes open has failed
@@ -61,9 +60,8 @@ struct Family {
 };
 
 struct Function {
-  std::unordered_map<uint64_t, std::vector<Entry>> entries;
-  std::unordered_map<uint64_t, std::vector<Family>> families;
-  size_t num_entries = 0;
+  std::unordered_map<CallKey, Entry, KeyHash> entries;
+  std::unordered_map<CallForm, Family, KeyHash> families;
   bool crowded = false;  // has had as many signatures as it may
   bool given_up = false;
   bool works_on_arrays = false;  // whatever the roots are
@@ -71,7 +69,7 @@ struct Function {
 
 struct Table {
   std::mutex mu;
-  std::map<std::pair<uint64_t, uint64_t>, Function> functions;
+  std::unordered_map<FunctionKey, Function, KeyHash> functions;
   JitStats stats;
   std::map<std::string, size_t> variants;  // by the name of the function
   std::set<uint64_t> scalar_only;          // code of functions that were called without tensors
@@ -102,37 +100,16 @@ void count_variant(const std::string& function) {
   g_warn(fmt::format("WARN jit: {} distinct VMFB modules loaded (variants: {}).", table().stats.compiled, list));
 }
 
-// A call as a member of its family.
-struct Member {
-  std::vector<SizeSlot> slots;
-  std::vector<uint64_t> family;  // the key with zeros in place of sizes
-
-  explicit Member(const std::vector<Value>& roots) {
-    Signature s;
-    s.slots = &slots;
-    for (const Value& r : roots)
-      add_to_signature(r, s, false);
-    family = std::move(s.key);
-    for (const SizeSlot& slot : slots)
-      family[slot.word] = 0;
-  }
-};
-
 // nullptr when there are too many already: a function whose structure keeps changing is not worth compiling.
-Family* family_of(Function& f, const Member& m, const Signature& s) {
-  auto& bucket = f.families[Signature::hash_words(m.family)];
-  for (Family& x : bucket)
-    if (x.key == m.family) return &x;
-  if (f.families.size() > kMaxSignatures) return nullptr;
-  Family x;
-  x.key = m.family;
-  for (const SizeSlot& slot : m.slots)
-    x.sizes.push_back(s.key[slot.word]);
-  x.open.assign(m.slots.size(), 0);
-  x.pinned.assign(m.slots.size(), 0);
+Family* family_of(Function& f, const Signature& s) {
+  if (auto it = f.families.find(s.key.form); it != f.families.end()) return &it->second;
+  if (f.families.size() >= kMaxSignatures) return nullptr;
+  Family& x = f.families[s.key.form];
+  x.sizes = s.key.sizes;
+  x.open.assign(x.sizes.size(), 0);
+  x.pinned.assign(x.sizes.size(), 0);
   x.open_leaves.assign(s.leaves.size(), 0);
-  bucket.push_back(std::move(x));
-  return &bucket.back();
+  return &x;
 }
 
 void note_mark(Family& x, size_t slot, SizeMark mark) {
@@ -140,23 +117,25 @@ void note_mark(Family& x, size_t slot, SizeMark mark) {
   x.open[slot] |= mark == SizeMark::Dynamic;
 }
 
-void note_sizes(Family& x, const Member& m, const Signature& s) {
+void note_sizes(Family& x, const Signature& s) {
   ++x.calls;
-  for (size_t i = 0; i < m.slots.size(); ++i) {
-    const SizeSlot& slot = m.slots[i];
-    x.open[i] |= g_dynamic == DynamicMode::All || s.key[slot.word] != x.sizes[i];
-    if (auto mark = mark_of(s.leaves[slot.leaf]->as_tensor(), static_cast<int>(slot.axis))) note_mark(x, i, *mark);
+  std::vector<SizeSlot> slots = s.slots();
+  for (size_t i = 0; i < slots.size(); ++i) {
+    x.open[i] |= g_dynamic == DynamicMode::All || s.key.sizes[i] != x.sizes[i];
+    if (auto mark = mark_of(s.leaves[slots[i].leaf]->as_tensor(), static_cast<int>(slots[i].axis)))
+      note_mark(x, i, *mark);
   }
 }
 
-void note_marks(Family& x, const Member& m, const std::vector<ArgumentMark>& marks) {
+void note_marks(Family& x, const Signature& s, const std::vector<ArgumentMark>& marks) {
+  std::vector<SizeSlot> slots = s.slots();
   for (const ArgumentMark& mark : marks)
-    for (size_t i = 0; i < m.slots.size(); ++i)
-      if (m.slots[i].leaf == mark.input && static_cast<int>(m.slots[i].axis) == mark.axis) note_mark(x, i, mark.mark);
+    for (size_t i = 0; i < slots.size(); ++i)
+      if (slots[i].leaf == mark.input && static_cast<int>(slots[i].axis) == mark.axis) note_mark(x, i, mark.mark);
 }
 
 // What a trace of this call leaves open; equal sizes share a symbol, as do ints.
-OpenSizes open_sizes(const Family& x, const Member& m, const Signature& s) {
+OpenSizes open_sizes(const Family& x, const Signature& s) {
   OpenSizes out;
   std::map<int64_t, Size> by_size, by_int;
   auto symbol = [&](std::map<int64_t, Size>& known, int64_t value, int64_t least) {
@@ -167,15 +146,15 @@ OpenSizes open_sizes(const Family& x, const Member& m, const Signature& s) {
   auto add = [&](Size symbol) -> OpenSizes::Symbol& {
     return out.symbols[static_cast<size_t>(symbol.node()->a.value())];
   };
-  for (size_t i = 0; i < m.slots.size(); ++i) {
-    const SizeSlot& slot = m.slots[i];
-    uint64_t n = s.key[slot.word];
+  std::vector<SizeSlot> slots = s.slots();
+  for (uint32_t i = 0; i < slots.size(); ++i) {
+    int64_t n = s.key.sizes[i];
     if (!x.open[i] || x.pinned[i] || n < kLeastOpen) continue;
-    Size v = symbol(by_size, static_cast<int64_t>(n), kLeastOpen);
-    add(v).words.push_back(slot.word);
-    Sizes& sizes = out.of_leaf[slot.leaf];
-    if (sizes.empty()) sizes = to_sizes(s.leaves[slot.leaf]->as_tensor().sizes);
-    sizes[slot.axis] = v;
+    Size v = symbol(by_size, n, kLeastOpen);
+    add(v).sizes.push_back(i);
+    Sizes& sizes = out.of_leaf[slots[i].leaf];
+    if (sizes.empty()) sizes = to_sizes(s.leaves[slots[i].leaf]->as_tensor().sizes);
+    sizes[slots[i].axis] = v;
   }
   for (uint32_t leaf = 0; leaf < x.open_leaves.size(); ++leaf) {
     if (!x.open_leaves[leaf] || !s.leaves[leaf]->is_int() || s.leaves[leaf]->as_int() < 0) continue;
@@ -303,22 +282,6 @@ struct Decision {
   OpenSizes open;
 };
 
-Entry* find_entry(Function& f, uint64_t hash, const Signature& s) {
-  auto it = f.entries.find(hash);
-  if (it == f.entries.end()) return nullptr;
-  for (Entry& e : it->second)
-    if (e.key == s.key) return &e;
-  return nullptr;
-}
-
-Entry& entry_of(Function& f, uint64_t hash, const Signature& s) {
-  if (Entry* known = find_entry(f, hash, s)) return *known;
-  ++f.num_entries;
-  auto& bucket = f.entries[hash];
-  bucket.push_back({s.key, 0, false, false, {}});
-  return bucket.back();
-}
-
 bool find_variant(const std::vector<std::shared_ptr<const Variant>>& variants, const Signature& s, Decision& d,
                   std::vector<size_t>* blamed) {
   for (const auto& v : variants) {
@@ -332,27 +295,26 @@ bool find_variant(const std::vector<std::shared_ptr<const Variant>>& variants, c
 }
 
 // Called with the table locked.
-Decision decide(Function& f, const std::string& name, const std::vector<Value>& roots, const Signature& s,
-                uint64_t hash) {
+Decision decide(Function& f, const std::string& name, const Signature& s) {
   Decision d;
   std::vector<size_t> blamed;
-  Entry* entry = find_entry(f, hash, s);
+  auto known = f.entries.find(s.key);
+  Entry* entry = known == f.entries.end() ? nullptr : &known->second;
   if (entry && find_variant(entry->variants, s, d, &blamed)) return d;
-  Member member(roots);
-  Family* found = family_of(f, member, s);
+  Family* found = family_of(f, s);
   if (!found) {
     f.given_up = true;
     tell(name, JitOutcome::Interpreted, "the structure of its arguments keeps changing", {});
     return d;
   }
   Family& family = *found;
-  note_sizes(family, member, s);
+  note_sizes(family, s);
   if (find_variant(family.variants, s, d, &blamed)) return d;
   for (size_t leaf : blamed)
     if (leaf < family.open_leaves.size()) family.open_leaves[leaf] = 1;
-  bool at_once = g_mode == JitMode::Always || (s.num_elems >= kLargeWork && f.num_entries == 0);
+  bool at_once = g_mode == JitMode::Always || (s.num_elems >= kLargeWork && f.entries.empty());
   if (!family.closed && g_dynamic != DynamicMode::Off && (family.calls >= 2 || at_once)) {
-    d.open = open_sizes(family, member, s);
+    d.open = open_sizes(family, s);
     if (!d.open.empty() && family.variants.size() < kMaxOpenVariants) {
       d.trace = true;
       return d;
@@ -360,12 +322,12 @@ Decision decide(Function& f, const std::string& name, const std::vector<Value>& 
     d.open = {};
   }
   if (!entry) {
-    if (f.num_entries >= kMaxSignatures) {
+    if (f.entries.size() >= kMaxSignatures) {
       if (!f.crowded) tell(name, JitOutcome::Interpreted, "the sizes of its arguments keep changing", {});
       f.crowded = true;
       return d;
     }
-    entry = &entry_of(f, hash, s);
+    entry = &f.entries[s.key];
   }
   if (entry->failed || (++entry->calls < 2 && !at_once)) return d;
   if (entry->variants.size() >= kMaxVariantsPerSignature) {
@@ -383,28 +345,27 @@ Decision decide(Function& f, const std::string& name, const std::vector<Value>& 
 }
 
 // Asked before the arguments are looked at, of which there may be many.
-bool is_given_up(uint64_t code, uint64_t purpose) {
+bool is_given_up(const FunctionKey& key) {
   std::lock_guard lock(table().mu);
-  auto found = table().functions.find({code, purpose});
+  auto found = table().functions.find(key);
   return found != table().functions.end() && found->second.given_up;
 }
 
 }  // namespace
 
-bool call_compiled(uint64_t code, uint64_t purpose, const std::string& name, std::vector<Value>& roots,
-                   const std::function<Value(std::vector<Value>)>& body, Value& result) {
-  if (is_given_up(code, purpose)) return false;
+bool run_compiled(const FunctionKey& key, const std::string& name, std::vector<Value>& roots,
+                  const std::function<Value(std::vector<Value>)>& body, Value& result) {
+  if (is_given_up(key)) return false;
   Signature s;
   for (const Value& r : roots)
     add_to_signature(r, s, true);
   if (!s.traceable) return false;
-  uint64_t hash = s.hash();
   Decision d;
   {
     std::lock_guard lock(table().mu);
-    Function& f = table().functions[{code, purpose}];
+    Function& f = table().functions[key];
     if (!(s.has_tensor || f.works_on_arrays)) return false;
-    d = decide(f, name, roots, s, hash);
+    d = decide(f, name, s);
     if (!d.found && !d.trace) return false;
     ++table().stats.dispatches;
   }
@@ -418,11 +379,10 @@ bool call_compiled(uint64_t code, uint64_t purpose, const std::string& name, std
       } catch (const MarksFound& found) {
         {
           std::lock_guard lock(table().mu);
-          Member member(roots);
           d.open = {};
-          if (Family* family = family_of(table().functions[{code, purpose}], member, s)) {
-            note_marks(*family, member, found.marks);
-            if (!family->closed) d.open = open_sizes(*family, member, s);
+          if (Family* family = family_of(table().functions[key], s)) {
+            note_marks(*family, s, found.marks);
+            if (!family->closed) d.open = open_sizes(*family, s);
           }
         }
         is_open = !d.open.empty();
@@ -438,17 +398,16 @@ bool call_compiled(uint64_t code, uint64_t purpose, const std::string& name, std
       span = e.span;
     }
     std::lock_guard lock(table().mu);
-    Function& f = table().functions[{code, purpose}];
-    Member member(roots);
-    Family* family = family_of(f, member, s);
-    if (family && d.found) note_marks(*family, member, d.found->marks);
+    Function& f = table().functions[key];
+    Family* family = family_of(f, s);
+    if (family && d.found) note_marks(*family, s, d.found->marks);
     if (is_open) {
       if (family && d.found)
         family->variants.push_back(d.found);
       else if (family)
         family->closed = true;
     } else {
-      Entry& e = entry_of(f, hash, s);
+      Entry& e = f.entries[s.key];
       if (d.found)
         e.variants.push_back(d.found);
       else
@@ -480,9 +439,9 @@ bool call_compiled(uint64_t code, uint64_t purpose, const std::string& name, std
   return true;
 }
 
-void note_arrays(uint64_t code, uint64_t purpose) {
+void note_arrays(const FunctionKey& key) {
   std::lock_guard lock(table().mu);
-  table().functions[{code, purpose}].works_on_arrays = true;
+  table().functions[key].works_on_arrays = true;
 }
 
 }  // namespace sheaf::trace

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "support/source.h"
-#include "value/value.h"
+#include "trace/signature.h"
 
 namespace sheaf::trace {
 
@@ -66,13 +66,12 @@ bool holds_tensor(const Value& v);
 // A global read by the function being traced becomes an input; elsewhere its value.
 Value global_value(const Value& cell_value);
 
-// Runs `body` on `roots` (a function and its arguments) through compiled code if that is possible, and says so. The
-// number of the `code` and `purpose` name what is run; `body` must be a pure function of the roots and of globals.
-// Arguments that the roots alone hold may be overwritten when compiled code has run; otherwise they are left as they
-// were.
-bool call_compiled(uint64_t code, uint64_t purpose, const std::string& name, std::vector<Value>& roots,
-                   const std::function<Value(std::vector<Value>)>& body, Value& result);
+// Runs `body` on `roots` (a function and its arguments) through compiled code if that is possible, and says so. `key`
+// names what is run; `body` must be a pure function of the roots and of globals. Arguments that the roots alone hold
+// may be overwritten when compiled code has run; otherwise they are left as they were.
+bool run_compiled(const FunctionKey& key, const std::string& name, std::vector<Value>& roots,
+                  const std::function<Value(std::vector<Value>)>& body, Value& result);
 // Roots that hold no tensor are left alone, until this says that the body works on arrays all the same: globals.
-void note_arrays(uint64_t code, uint64_t purpose);
+void note_arrays(const FunctionKey& key);
 
 }  // namespace sheaf::trace

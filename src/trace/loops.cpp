@@ -7,7 +7,6 @@
 #include "trace/control.h"
 #include "trace/int_bounds.h"
 #include "trace/subtrace.h"
-#include "value/dict.h"
 #include "value/tree.h"
 
 namespace sheaf::trace {
@@ -18,19 +17,16 @@ using graph::TensorType;
 // The carried value: a tree whose arrays and numbers are either carried by the loop or the same in every turn.
 class Carry {
  public:
-  explicit Carry(Value init) : init_(std::move(init)) {
-    map_leaves(init_, [&](const Value& v) {
-      leaves_.push_back(v);
+  explicit Carry(const Value& init) : init_(flatten(init)) {
+    for (const Value& v : init_.leaves)
       carried_.push_back(v.is_traced() && operand_of(v).is_node());
-      return v;
-    });
   }
 
   // Operands of the carried leaves.
   std::vector<Operand> operands() const {
     std::vector<Operand> out;
-    for (size_t i = 0; i < leaves_.size(); ++i)
-      if (carried_[i]) out.push_back(operand_of(leaves_[i]));
+    for (size_t i = 0; i < carried_.size(); ++i)
+      if (carried_[i]) out.push_back(operand_of(init_.leaves[i]));
     return out;
   }
 
@@ -43,56 +39,43 @@ class Carry {
 
   // The tree with the carried leaves replaced.
   Value with(const std::vector<Operand>& values) const {
-    size_t leaf = 0, next = 0;
-    return map_leaves(init_,
-                      [&](const Value& v) { return carried_[leaf++] ? to_value(values[next++], kind_of(v)) : v; });
+    std::vector<Value> leaves = init_.leaves;
+    size_t next = 0;
+    for (size_t i = 0; i < leaves.size(); ++i)
+      if (carried_[i]) leaves[i] = to_value(values[next++], kind_of(leaves[i]));
+    return init_.structure.build(leaves);
   }
 
   enum class Fit { Same, Widened, No };
   // Compares a turn's result, and collects its carried leaves. Constants that changed become carried (Widened).
   Fit compare(const Value& result, std::vector<Operand>& out) {
-    at_ = 0;
-    widened_ = false;
     out.clear();
-    if (!walk(init_, result, out)) return Fit::No;
-    return widened_ ? Fit::Widened : Fit::Same;
+    FlatTree turn = flatten(result);
+    if (!(turn.structure == init_.structure)) return Fit::No;
+    bool widened = false;
+    for (size_t i = 0; i < turn.leaves.size(); ++i) {
+      const Value &a = init_.leaves[i], &b = turn.leaves[i];
+      if (!is_numeric(a) || !is_numeric(b) || (!carried_[i] && same_constant(a, b))) {
+        if (!same_constant(a, b)) return Fit::No;
+        continue;
+      }
+      Operand x = operand_of(a), y = operand_of(b);
+      if (kind_of(a) != kind_of(b) || !(x.type() == y.type())) return Fit::No;
+      if (!carried_[i]) carried_[i] = widened = true;
+      out.push_back(std::move(y));
+    }
+    return widened ? Fit::Widened : Fit::Same;
   }
 
   // Every number and array is carried.
   bool widen_all() {
     bool any = false;
-    for (size_t i = 0; i < leaves_.size(); ++i)
-      if (!carried_[i] && is_numeric(leaves_[i])) carried_[i] = any = true;
+    for (size_t i = 0; i < carried_.size(); ++i)
+      if (!carried_[i] && is_numeric(init_.leaves[i])) carried_[i] = any = true;
     return any;
   }
 
  private:
-  bool walk(const Value& a, const Value& b, std::vector<Operand>& out) {
-    if (a.is_seq()) {
-      if (a.tag() != b.tag() || a.items().size() != b.items().size()) return false;
-      for (size_t i = 0; i < a.items().size(); ++i)
-        if (!walk(a.items()[i], b.items()[i], out)) return false;
-      return true;
-    }
-    if (a.is_dict()) {
-      if (!b.is_dict()) return false;
-      auto x = a.as_dict().entries(), y = b.as_dict().entries();
-      if (x.size() != y.size()) return false;
-      for (size_t i = 0; i < x.size(); ++i)
-        if (!(x[i].key == y[i].key) || !walk(x[i].value, y[i].value, out)) return false;
-      return true;
-    }
-    size_t i = at_++;
-    if (!is_numeric(a)) return same_constant(a, b);
-    if (!is_numeric(b)) return false;
-    if (!carried_[i] && same_constant(a, b)) return true;
-    Operand x = operand_of(a), y = operand_of(b);
-    if (kind_of(a) != kind_of(b) || !(x.type() == y.type())) return false;
-    if (!carried_[i]) carried_[i] = widened_ = true;
-    out.push_back(std::move(y));
-    return true;
-  }
-
   static bool same_constant(const Value& a, const Value& b) {
     if (a.tag() != b.tag()) return false;
     switch (a.tag()) {
@@ -110,11 +93,8 @@ class Carry {
     }
   }
 
-  Value init_;
-  std::vector<Value> leaves_;
-  std::vector<bool> carried_;
-  size_t at_ = 0;
-  bool widened_ = false;
+  FlatTree init_;
+  std::vector<bool> carried_;  // by leaf
 };
 
 Operand row_of(const Operand& stacked, int64_t i) { return ops::squeeze_axis(ops::slice_axis(stacked, 0, i, 1), 0); }
@@ -163,10 +143,8 @@ std::optional<LoopResult> loop_node(const LoopSpec& loop) {
         }
         break;
       }
-      map_leaves(output, [&](const Value& v) {
-        if (v.is_traced()) t.piece.outputs.push_back(operand_of(v));
-        return v;
-      });
+      for (Operand& o : traced_leaves(output))
+        t.piece.outputs.push_back(std::move(o));
       if (t.piece.outputs.empty())
         t.piece.outputs.push_back(ops::constant_int(DType::Bool, 1));  // a node has at least one output
       keep_checks(t);
@@ -229,28 +207,23 @@ std::optional<LoopResult> trace_loop(const LoopSpec& loop) {
 }
 
 std::vector<Value> Outputs::list() const {
-  std::vector<std::vector<Operand>> rows;
   std::vector<Value> out = first_;
-  size_t traced = 0;
-  map_leaves(tree_, [&](const Value& v) {
-    if (v.is_traced()) rows.push_back(ops::unstack(stacked_[traced++]));
-    return v;
-  });
+  FlatTree turn = flatten(tree_);
+  std::vector<std::vector<Operand>> rows;
+  for (const Value& v : turn.leaves)
+    if (v.is_traced()) rows.push_back(ops::unstack(stacked_[rows.size()]));
   for (int64_t i = 0; i < turns_; ++i) {
+    std::vector<Value> leaves = turn.leaves;
     size_t next = 0;
-    out.push_back(map_leaves(tree_, [&](const Value& v) {
-      return v.is_traced() ? to_value(rows[next++][static_cast<size_t>(i)], kind_of(v)) : v;
-    }));
+    for (Value& v : leaves)
+      if (v.is_traced()) v = to_value(rows[next++][static_cast<size_t>(i)], kind_of(v));
+    out.push_back(turn.structure.build(leaves));
   }
   return out;
 }
 
 Value Outputs::stack(const std::function<Value(std::vector<Value>)>& join) const {
-  bool whole = first_.empty();
-  map_leaves(tree_, [&](const Value& v) {
-    whole &= v.is_traced() || v.is_nil();
-    return v;
-  });
+  bool whole = first_.empty() && all_leaves(tree_, [](const Value& v) { return v.is_traced() || v.is_nil(); });
   if (!whole) return join(list());
   size_t next = 0;
   return map_leaves(tree_, [&](const Value& v) {

@@ -1,26 +1,42 @@
 #include "trace/signature.h"
 
+#include <xxhash.h>
+
 namespace sheaf::trace {
 
-uint64_t Signature::hash_words(const std::vector<uint64_t>& words) {
-  uint64_t h = 0;
-  for (uint64_t w : words)
-    h = (h ^ w) * 0x9E3779B97F4A7C15ull + (h >> 31);
-  return h;
+namespace {
+
+template <class T, size_t N>
+uint64_t hash_of(const SmallVec<T, N>& v, uint64_t seed) {
+  return XXH3_64bits_withSeed(v.data(), v.size() * sizeof(T), seed);
+}
+
+}  // namespace
+
+size_t KeyHash::operator()(const FunctionKey& k) const {
+  const Purpose& p = k.purpose;
+  uint64_t small = static_cast<uint64_t>(p.kind) | static_cast<uint64_t>(p.contractions) << 8 | p.value << 16 |
+                   p.has_aux << 17 | p.single << 18 | p.any_arguments << 19;
+  return hash_of(p.argnums, k.code * 0x9E3779B97F4A7C15ull ^ small);
+}
+size_t KeyHash::operator()(const CallForm& k) const { return hash_of(k.words, static_cast<uint64_t>(k.target)); }
+size_t KeyHash::operator()(const CallKey& k) const { return hash_of(k.sizes, (*this)(k.form)); }
+
+std::vector<SizeSlot> Signature::slots() const {
+  std::vector<SizeSlot> out;
+  for (uint32_t leaf = 0; leaf < leaves.size(); ++leaf)
+    if (leaves[leaf]->is_tensor())
+      for (uint32_t axis = 0; axis < leaves[leaf]->as_tensor().sizes.size(); ++axis)
+        out.push_back({leaf, axis});
+  return out;
 }
 
 void add_to_signature(const Value& v, Signature& s, bool owned, int depth) {
   // A structure this deep or this large is data, not a parameter tree: walking it at every call would cost too much.
   constexpr size_t kMaxWords = 1 << 16;
-  if (depth > kMaxInputDepth || s.key.size() > kMaxWords) s.traceable = false;
+  if (depth > kMaxInputDepth || s.key.form.words.size() + s.key.sizes.size() > kMaxWords) s.traceable = false;
   if (!s.traceable) return;
-  if (s.key.capacity() == 0) {
-    // One allocation each for the calls that are short enough to notice.
-    s.key.reserve(32);
-    s.leaves.reserve(16);
-    s.owned.reserve(16);
-  }
-  auto word = [&](uint64_t x) { s.key.push_back(x); };
+  auto word = [&](uint64_t x) { s.key.form.words.push_back(x); };
   uint64_t tag = static_cast<uint64_t>(v.tag()) << 56;
   owned = owned && v.unique();
   switch (v.tag()) {
@@ -36,12 +52,8 @@ void add_to_signature(const Value& v, Signature& s, bool owned, int depth) {
     case Tag::Tensor: {
       const Tensor& t = v.as_tensor();
       word(tag | static_cast<uint64_t>(t.dtype) << 8 | static_cast<uint64_t>(t.rank()));
-      for (int i = 0; i < t.rank(); ++i) {
-        if (s.slots)
-          s.slots->push_back(
-              {static_cast<uint32_t>(s.key.size()), static_cast<uint32_t>(s.leaves.size()), static_cast<uint32_t>(i)});
-        word(static_cast<uint64_t>(t.sizes[i]));
-      }
+      for (int64_t n : t.sizes)
+        s.key.sizes.push_back(n);
       s.num_elems += t.num_elems();
       s.leaves.push_back(&v);
       s.owned.push_back(owned && t.buffer->unique() && t.buffer->is_ours());

@@ -9,8 +9,8 @@
 #include "tensor/size_facts.h"
 #include "trace/context.h"
 #include "trace/size_values.h"
-#include "value/dict.h"
 #include "value/print.h"
+#include "value/tree.h"
 
 namespace sheaf::trace {
 namespace {
@@ -217,47 +217,23 @@ Value concrete(const Value& v) {
   return c;
 }
 
-namespace {
-
-// Data nest without limit, so this keeps its own stack.
-bool has_traced(const Value& v) {
-  std::vector<const Value*> todo{&v};
-  while (!todo.empty()) {
-    const Value& x = *todo.back();
-    todo.pop_back();
-    if (x.is_traced()) return true;
-    if (x.is_seq())
-      for (const Value& y : x.items())
-        todo.push_back(&y);
-    if (x.is_dict())
-      for (const DictEntry& e : x.as_dict().entries())
-        todo.push_back(&e.value);
-  }
-  return false;
+Value concrete_tree(const Value& v) {
+  bool known = all_leaves(v, [](const Value& x) { return !x.is_traced(); });
+  return known ? v : map_leaves(v, concrete);
 }
 
-Value concrete_copy(const Value& v, int depth) {
-  constexpr int kMaxDepth = 100'000;
-  if (depth > kMaxDepth) throw runtime_error("data under a gradient are nested too deep");
-  if (v.is_traced()) return concrete(v);
-  if (v.is_seq()) {
-    std::vector<Value> items;
-    for (const Value& x : v.items())
-      items.push_back(concrete_copy(x, depth + 1));
-    return v.is_list() ? Value::list(std::move(items)) : Value::tuple(std::move(items));
-  }
-  if (v.is_dict()) {
-    std::vector<DictEntry> entries;
-    for (const DictEntry& e : v.as_dict().entries())
-      entries.push_back({e.key, concrete_copy(e.value, depth + 1)});
-    return make_dict(std::move(entries));
-  }
-  return v;
+std::vector<Operand> traced_leaves(const Value& tree) {
+  std::vector<Operand> out;
+  each_leaf(tree, [&](const Value& v) {
+    if (v.is_traced()) out.push_back(operand_of(v));
+  });
+  return out;
 }
 
-}  // namespace
-
-Value concrete_tree(const Value& v) { return has_traced(v) ? concrete_copy(v, 0) : v; }
+Value with_traced_leaves(const Value& tree, std::span<const Operand> leaves) {
+  size_t next = 0;
+  return map_leaves(tree, [&](const Value& v) { return v.is_traced() ? to_value(leaves[next++], kind_of(v)) : v; });
+}
 
 Span& current_span() {
   thread_local Span span;

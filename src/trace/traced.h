@@ -43,6 +43,10 @@ Value concrete(const Value& v);
 // The same all the way through lists and dicts.
 Value concrete_tree(const Value& v);
 
+// The operands of the traced leaves of a tree, in order, and the tree with others in their place.
+std::vector<Operand> traced_leaves(const Value& tree);
+Value with_traced_leaves(const Value& tree, std::span<const Operand> leaves);
+
 // The user's form being run, for nodes and messages.
 Span& current_span();
 

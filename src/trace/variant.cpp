@@ -27,40 +27,26 @@ Tensor input_tensor(const Value& v) {
   return operand_of(v).value();
 }
 
-// The traced leaves of a result, in order; false if some leaf cannot leave a trace.
-bool collect_results(const Value& v, std::vector<Operand>& out) {
-  switch (v.tag()) {
-    case Tag::Traced: out.push_back(static_cast<Traced*>(v.object())->operand); return true;
-    case Tag::List:
-    case Tag::Tuple:
-      for (const Value& x : v.items())
-        if (!collect_results(x, out)) return false;
-      return true;
-    case Tag::Dict:
-      for (const DictEntry& e : v.as_dict().entries())
-        if (!collect_results(e.value, out)) return false;
-      return true;
-    case Tag::Function: {
-      const std::vector<Value>* captured = v.as_function()->captured();
-      std::vector<Operand> inside;
-      if (captured)
-        for (const Value& x : *captured)
-          if (!collect_results(x, inside)) return false;
-      return inside.empty();
-    }
-    case Tag::Builtin: return dynamic_cast<const void*>(v.object()) != nullptr;
-    case Tag::Atom:
-    case Tag::Opaque: return false;
-    default: return true;
-  }
+bool has_state(const Value& v) { return v.tag() == Tag::Atom || v.tag() == Tag::Opaque; }
+
+// Whether a leaf of a result means something outside the trace. A function does if it closed over nothing traced.
+bool can_leave(const Value& v) {
+  if (v.tag() != Tag::Function) return !has_state(v);
+  return all_leaves(v, [](const Value& x) { return !x.is_traced() && !has_state(x); }, Nodes::Closures);
 }
 
 // The result's tree with its traced leaves replaced by the outputs, in order.
-Value rebuild(const Value& tree, std::vector<Tensor>& outputs) {
+Value rebuild(const FlatTree& tree, std::vector<Tensor>& outputs) {
   size_t next = 0;
-  return map_leaves(tree, [&](const Value& v) {
-    return v.is_traced() ? to_value(Operand(std::move(outputs[next++])), static_cast<Traced*>(v.object())->kind) : v;
-  });
+  auto made = [&](const Value& v) {
+    return v.is_traced() ? to_value(Operand(std::move(outputs[next++])), kind_of(v)) : v;
+  };
+  if (tree.structure.is_leaf()) return made(tree.leaves[0]);
+  std::vector<Value> leaves;
+  leaves.reserve(tree.leaves.size());
+  for (const Value& v : tree.leaves)
+    leaves.push_back(made(v));
+  return tree.structure.build(leaves);
 }
 
 bool same_scalar(const Value& a, const Value& b) {
@@ -77,7 +63,7 @@ bool same_elements(const Tensor& a, const Tensor& b) {
 bool is_missed(const ArgumentMark& m, const Node& input) {
   Size d = input.types[0].sizes[static_cast<size_t>(m.axis)];
   if (m.mark == SizeMark::Static) return !d.is_const();
-  return d.is_const() && d.value() >= static_cast<int64_t>(kLeastOpen);
+  return d.is_const() && d.value() >= kLeastOpen;
 }
 
 // The inputs that g reads, in the order of their places among `all`; g.inputs and g.nodes are set.
@@ -99,25 +85,25 @@ std::vector<size_t> used_inputs(graph::Graph& g, const std::vector<Ref<Node>>& a
 
 // The values of the symbols; false when what shared one differs, or a size that was known.
 bool bind_symbols(const Variant::Open& open, const Signature& s, std::vector<int64_t>& values) {
-  if (s.key.size() != open.key.size()) return false;
+  if (!(s.key.form == open.key.form)) return false;
+  const auto &now = s.key.sizes, &then = open.key.sizes;
   size_t num_open = 0, num_equal = 0;
   for (const OpenSizes::Symbol& symbol : open.sizes.symbols) {
-    int64_t v =
-        symbol.words.empty() ? s.leaves[symbol.leaves[0]]->as_int() : static_cast<int64_t>(s.key[symbol.words[0]]);
+    int64_t v = symbol.sizes.empty() ? s.leaves[symbol.leaves[0]]->as_int() : now[symbol.sizes[0]];
     if (v < symbol.least) return false;
-    for (uint32_t w : symbol.words) {
-      if (static_cast<int64_t>(s.key[w]) != v) return false;
+    for (uint32_t i : symbol.sizes) {
+      if (now[i] != v) return false;
       ++num_open;
-      num_equal += s.key[w] == open.key[w];
+      num_equal += now[i] == then[i];
     }
     for (uint32_t leaf : symbol.leaves)
       if (!s.leaves[leaf]->is_int() || s.leaves[leaf]->as_int() != v) return false;
     values.push_back(v);
   }
   size_t same = 0;
-  for (size_t i = 0; i < s.key.size(); ++i)
-    same += s.key[i] == open.key[i];
-  if (same - num_equal != s.key.size() - num_open) return false;
+  for (size_t i = 0; i < now.size(); ++i)
+    same += now[i] == then[i];
+  if (same - num_equal != now.size() - num_open) return false;
   return std::all_of(open.facts.begin(), open.facts.end(), [&](const SizeFact& f) { return f.agrees(values); });
 }
 
@@ -160,8 +146,9 @@ std::optional<Bound> bind(const Variant& v, const Signature& s, std::vector<size
   for (const Variant::Global& g : v.globals) {
     Signature now;
     add_to_signature(*g.cell, now, false);
-    if (now.key != g.key) return std::nullopt;
-    b.leaves.insert(b.leaves.end(), now.leaves.begin(), now.leaves.end());
+    if (!(now.key == g.key)) return std::nullopt;
+    for (const Value* leaf : now.leaves)
+      b.leaves.push_back(leaf);
   }
   bool fits = true;
   for (const auto& [leaf, value] : v.guards) {
@@ -193,7 +180,7 @@ std::optional<Bound> bind(const Variant& v, const Signature& s, std::vector<size
 
 std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots,
                                             const std::function<Value(std::vector<Value>)>& body, bool takes_both_ways,
-                                            const std::vector<uint64_t>& key, OpenSizes open, bool heeds_marks) {
+                                            const CallKey& key, OpenSizes open, bool heeds_marks) {
   Context context;
   context.guards_predicates = !takes_both_ways;
   SizeFacts facts;
@@ -202,8 +189,7 @@ std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots,
     add_to_signature(r, s, false);
   std::vector<int64_t> now;
   for (const OpenSizes::Symbol& symbol : open.symbols) {
-    now.push_back(symbol.words.empty() ? s.leaves[symbol.leaves[0]]->as_int()
-                                       : static_cast<int64_t>(key[symbol.words[0]]));
+    now.push_back(symbol.sizes.empty() ? s.leaves[symbol.leaves[0]]->as_int() : key.sizes[symbol.sizes[0]]);
     facts.add_symbol(now.back(), symbol.least);
   }
   std::vector<Value> traced;
@@ -221,13 +207,15 @@ std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots,
       traced.push_back(replace_leaves(r, make));
     Phase phase("trace");
     Context::Use use(context);
-    variant->result = body(std::move(traced));
+    variant->result = flatten(body(std::move(traced)));
   }
   if (heeds_marks && std::any_of(context.marks.begin(), context.marks.end(),
                                  [&](const ArgumentMark& m) { return is_missed(m, *context.inputs[m.input]); }))
     throw MarksFound{std::move(context.marks)};
-  if (!collect_results(variant->result, g.outputs))
+  if (!std::all_of(variant->result.leaves.begin(), variant->result.leaves.end(), can_leave))
     throw Untraceable("the result holds a function or an object that depends on the arguments", {});
+  for (const Value& v : variant->result.leaves)
+    if (v.is_traced()) g.outputs.push_back(operand_of(v));
   g.effects = std::move(context.effects);
   {
     std::optional<SizeFacts::Use> sizes;
@@ -273,7 +261,7 @@ std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots,
   return variant;
 }
 
-Value run_variant(const Variant& v, const Bound& b, const std::vector<uint8_t>& owned) {
+Value run_variant(const Variant& v, const Bound& b, std::span<const uint8_t> owned) {
   using Clock = std::chrono::steady_clock;
   auto now = [] { return runtime::g_profiling ? Clock::now() : Clock::time_point(); };
   auto start = now();

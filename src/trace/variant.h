@@ -10,6 +10,7 @@
 #include "tensor/size_facts.h"
 #include "trace/marks.h"
 #include "trace/signature.h"
+#include "value/tree.h"
 
 namespace sheaf::trace {
 
@@ -17,7 +18,7 @@ namespace sheaf::trace {
 // symbol.
 struct OpenSizes {
   struct Symbol {
-    std::vector<uint32_t> words;   // of the signature's key: sizes
+    std::vector<uint32_t> sizes;   // in CallKey::sizes
     std::vector<uint32_t> leaves;  // ints
     int64_t least;
   };
@@ -32,7 +33,7 @@ struct Variant {
   std::vector<ArgumentMark> marks;               // that the function put on its arguments
   struct Global {
     const Value* cell;
-    std::vector<uint64_t> key;
+    CallKey key;
   };
   std::vector<Global> globals;
   // Scalars computed from the leaves that must come out as they did when the code was made.
@@ -45,12 +46,12 @@ struct Variant {
   std::string text;                 // of the graph, when asked for
   bool takes_gradient = false;      // somewhere in it
   bool computes = false;            // else it only picks from its arguments
-  Value result;                     // the tree of results; its traced leaves stand for the outputs, in order
+  FlatTree result;                  // the tree of results; its traced leaves stand for the outputs, in order
 
   // For sizes that are all known, the code; else what it is made from when a call brings new sizes.
   std::shared_ptr<const compiler::Compiled> code;
   struct Open {
-    std::vector<uint64_t> key;  // the signature it was traced for
+    CallKey key;  // of the call it was traced for
     OpenSizes sizes;
     std::vector<SizeFact> facts;
     graph::Graph graph;
@@ -66,22 +67,22 @@ struct Variant {
 };
 
 // Sizes 0 and 1 behave unlike others (they stretch), so they are never left open.
-inline constexpr uint64_t kLeastOpen = 2;
+inline constexpr int64_t kLeastOpen = 2;
 
 // Traces `body` on `roots`. Throws Untraceable, what the program raises, or, with `heeds_marks`, MarksFound.
 std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots,
                                             const std::function<Value(std::vector<Value>)>& body, bool takes_both_ways,
-                                            const std::vector<uint64_t>& key, OpenSizes open, bool heeds_marks);
+                                            const CallKey& key, OpenSizes open, bool heeds_marks);
 
 // A call that a variant fits: what it reads, and the values of its symbols.
 struct Bound {
-  std::vector<const Value*> leaves;
+  SmallVec<const Value*, 16> leaves;
   std::vector<int64_t> symbols;
 };
 // Nothing when it does not fit; ints among the leaves whose other value is to blame are added to `blamed`.
 std::optional<Bound> bind(const Variant& v, const Signature& s, std::vector<size_t>* blamed = nullptr);
 
-Value run_variant(const Variant& v, const Bound& b, const std::vector<uint8_t>& owned);
+Value run_variant(const Variant& v, const Bound& b, std::span<const uint8_t> owned);
 
 // Measured while runtime::g_profiling is on: gathering the inputs, running, building the result.
 struct RunTimes {

@@ -1,27 +1,120 @@
-// Trees of lists, tuples and dicts: the same structure with other leaves.
+// Trees of values: containers (lists, tuples, dicts, and where asked what functions closed over) with leaves in them.
+// The one place where trees are taken apart and put together; leaves come depth first, dicts in key order. Data nest
+// without limit, so nothing here recurses. Pure functions; any thread.
 #pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "support/small_vec.h"
 #include "value/dict.h"
 
 namespace sheaf {
 
-// Every value that is not a list, tuple or dict goes through `leaf`, depth first, dicts in key order.
+// What is a container; everything else is a leaf.
+enum class Nodes : uint8_t {
+  Lists,      // lists and dicts; a tuple is a leaf
+  Sequences,  // tuples too
+  Closures,   // and functions that closed over values, which are their parts
+};
+
+// The containers around a place in a tree, from the root on; what a walk keeps instead of the machine's stack.
+class TreePath {
+ public:
+  // A container and the part of it that is next.
+  struct Level {
+    const Value* container;
+    const Value* items;        // or
+    const DictEntry* entries;  // of a dict
+    size_t size, next;
+    const Value& part(size_t i) const { return entries ? entries[i].value : items[i]; }
+  };
+  // False: `v` is a leaf, nothing was added.
+  bool enter(const Value& v, Nodes nodes);
+  void leave() { levels_.pop_back(); }
+  bool empty() const { return levels_.empty(); }
+  size_t size() const { return levels_.size(); }
+  Level& last() { return levels_.back(); }
+  std::span<const Level> levels() const { return levels_; }
+
+ private:
+  SmallVec<Level, 8> levels_;
+};
+
+// Goes through the leaves of a tree, which must stay as it is meanwhile.
+class LeafCursor {
+ public:
+  explicit LeafCursor(const Value& tree, Nodes nodes = Nodes::Sequences, size_t max_depth = SIZE_MAX)
+      : root_(&tree), nodes_(nodes), max_depth_(max_depth) {}
+  // nullptr behind the last leaf, and where a part lies inside more than `max_depth` containers.
+  const Value* next();
+  bool too_deep() const { return too_deep_; }
+  // The keys and positions that lead to the leaf given last, with dots between them, as files name them: "layers.0.w".
+  std::string path() const;
+  // The same as a list: names and positions (ints).
+  std::vector<Value> steps() const;
+
+ private:
+  const Value* root_;  // nullptr once it has been entered
+  Nodes nodes_;
+  size_t max_depth_;
+  bool too_deep_ = false;
+  TreePath path_;
+};
+
+// Calls visit(leaf) for each leaf.
 template <class F>
-Value map_leaves(const Value& v, F&& leaf) {
-  if (v.is_seq()) {
-    std::vector<Value> items;
-    items.reserve(v.items().size());
-    for (const Value& x : v.items())
-      items.push_back(map_leaves(x, leaf));
-    return v.is_list() ? Value::list(std::move(items)) : Value::tuple(std::move(items));
-  }
-  if (v.is_dict()) {
-    std::vector<DictEntry> entries;
-    entries.reserve(v.as_dict().size());
-    for (const DictEntry& e : v.as_dict().entries())
-      entries.push_back({e.key, map_leaves(e.value, leaf)});
-    return make_dict(std::move(entries));
-  }
-  return leaf(v);
+void each_leaf(const Value& tree, F&& visit, Nodes nodes = Nodes::Sequences) {
+  LeafCursor leaves(tree, nodes);
+  while (const Value* v = leaves.next())
+    visit(*v);
+}
+// Whether test(leaf) holds for all; those behind the first that fails are not looked at.
+template <class F>
+bool all_leaves(const Value& tree, F&& test, Nodes nodes = Nodes::Sequences) {
+  LeafCursor leaves(tree, nodes);
+  while (const Value* v = leaves.next())
+    if (!test(*v)) return false;
+  return true;
+}
+
+// A tree without its leaves. Two are equal when the trees differ in their leaves alone.
+class TreeStructure {
+ public:
+  size_t num_leaves() const { return num_leaves_; }
+  bool is_leaf() const { return parts_.size() == 1 && num_leaves_ == 1; }
+  // The tree with these leaves, which are used up.
+  Value build(std::span<Value> leaves) const;
+  friend bool operator==(const TreeStructure& a, const TreeStructure& b);
+
+ private:
+  friend struct FlatTree flatten(const Value& tree, Nodes nodes);
+  // A container comes behind its parts. Nil stands for a leaf.
+  struct Part {
+    Tag tag;
+    uint32_t size;
+    friend bool operator==(const Part&, const Part&) = default;
+  };
+  std::vector<Part> parts_;
+  std::vector<Name> keys_;       // of all dicts
+  std::vector<Value> closures_;  // functions whose captured values are replaced
+  size_t num_leaves_ = 0;
+};
+
+struct FlatTree {
+  std::vector<Value> leaves;
+  TreeStructure structure;
+};
+FlatTree flatten(const Value& tree, Nodes nodes = Nodes::Sequences);
+
+// The same tree with leaf(v) in place of every leaf v.
+template <class F>
+Value map_leaves(const Value& tree, F&& leaf, Nodes nodes = Nodes::Sequences) {
+  FlatTree flat = flatten(tree, nodes);
+  for (Value& v : flat.leaves)
+    v = leaf(v);
+  return flat.structure.build(flat.leaves);
 }
 
 }  // namespace sheaf

@@ -189,23 +189,26 @@ Value value_and_grad(Caller& caller, const Value& f, std::vector<Value>& args, c
   if (trace::g_jit_enabled && !trace::is_tracing() && gradient_depth() == 0 && f.tag() == Tag::Function) {
     std::vector<Value> roots = {f};
     roots.insert(roots.end(), args.begin(), args.end());
-    uint64_t purpose = 2 + s.value + 2 * s.has_aux + 4 * s.single + 8 * s.any_arguments;
-    for (int64_t a : s.argnums)
-      purpose = purpose * 31 + static_cast<uint64_t>(a + 64);
-    purpose ^= mixed_purpose();
+    trace::FunctionKey key{f.as_function()->code_number(),
+                           {.kind = trace::Purpose::Gradient,
+                            .contractions = mixed_dtype(),
+                            .value = s.value,
+                            .has_aux = s.has_aux,
+                            .single = s.single,
+                            .any_arguments = s.any_arguments,
+                            .argnums = {s.argnums.begin(), s.argnums.end()}}};
     Value result;
     auto body = [&](std::vector<Value> traced) {
       Value g = std::move(traced[0]);
       traced.erase(traced.begin());
       return value_and_grad_now(caller, g, traced, s);
     };
-    uint64_t code = f.as_function()->code_number();
-    if (trace::call_compiled(code, purpose, s.who, roots, body, result)) return result;
+    if (trace::run_compiled(key, s.who, roots, body, result)) return result;
     if (std::none_of(roots.begin(), roots.end(), trace::holds_tensor)) {
       // Numbers are fitted to data in globals as well: from what they meet the next call knows whether compiling pays.
       bool on_arrays = false;
       result = value_and_grad_now(caller, f, args, s, &on_arrays);
-      if (on_arrays) trace::note_arrays(code, purpose);
+      if (on_arrays) trace::note_arrays(key);
       return result;
     }
   }
@@ -242,15 +245,11 @@ struct Traced {
   std::vector<Operand> outputs;
 };
 
-void collect_outputs(const Value& v, std::vector<Operand>& out) {
-  if (v.is_seq())
-    for (const Value& x : v.items())
-      collect_outputs(x, out);
-  else if (v.is_dict())
-    for (const DictEntry& e : v.as_dict().entries())
-      collect_outputs(e.value, out);
-  else if (trace::is_numeric(v))
-    out.push_back(ops::cast(trace::operand_of(v), float_dtype(trace::operand_of(v).dtype())));
+// The numbers and arrays of a tree as floats, behind those in `out`.
+void collect_outputs(const Value& tree, std::vector<Operand>& out) {
+  each_leaf(tree, [&](const Value& v) {
+    if (trace::is_numeric(v)) out.push_back(ops::cast(trace::operand_of(v), float_dtype(trace::operand_of(v).dtype())));
+  });
 }
 
 Traced run_traced(Caller& caller, const Value& f, const std::vector<Value>& args) {
@@ -425,22 +424,6 @@ Value hessian(Call& c) {
       "hessian", [inner](Caller& caller, std::vector<Value>& args) { return jacobian_of(caller, inner, args); });
 }
 
-// The traced leaves of a tree, in depth-first key order.
-std::vector<Operand> traced_leaves(const Value& tree) {
-  std::vector<Operand> out;
-  map_leaves(tree, [&](const Value& v) {
-    if (v.is_traced()) out.push_back(trace::operand_of(v));
-    return v;
-  });
-  return out;
-}
-
-Value with_traced_leaves(const Value& tree, std::span<const Operand> leaves) {
-  size_t next = 0;
-  return map_leaves(tree,
-                    [&](const Value& v) { return v.is_traced() ? to_value(leaves[next++], trace::kind_of(v)) : v; });
-}
-
 // One adjoint for each argument; those that are not numbers say that nothing flows.
 std::vector<Operand> adjoints_of(const Value& g, size_t num_args) {
   std::optional<std::vector<Value>> parts =
@@ -482,14 +465,14 @@ Value custom_vjp(Call& c) {
     Value result = (*parts)[0], residuals = (*parts)[1];
     if (!trace::is_numeric(result)) throw runtime_error("custom-vjp: the result must be a number or a tensor");
     inputs[0] = trace::operand_of(result);
-    for (Operand& o : traced_leaves(residuals))
+    for (Operand& o : trace::traced_leaves(residuals))
       inputs.push_back(std::move(o));
     Kind kind = trace::kind_of(result);
     Caller* from = &caller;
     size_t num_args = args.size();
     auto rule = std::make_shared<const graph::CustomVjp>(
         [from, backward, residuals, kind, num_args](std::span<const Operand> in, const std::vector<Operand>& dy) {
-          Value known = with_traced_leaves(residuals, in.subspan(1 + num_args));
+          Value known = trace::with_traced_leaves(residuals, in.subspan(1 + num_args));
           std::vector<Operand> out = adjoints_of(
               from->call(backward, {known, kind == Kind::Tensor ? tensor_value(dy[0]) : float_value(dy[0])}), num_args);
           out.insert(out.begin(), Operand());

@@ -5,10 +5,9 @@
 
 namespace sheaf::builtins {
 
-// The dtype f32 products on this thread are formed in: F32 outside of `mixed`.
+// The dtype f32 products on this thread are formed in: F32 outside of `mixed`. Part of what identifies compiled code
+// (trace::Purpose): the same function inside and outside of `mixed` is two.
 DType mixed_dtype();
-// Part of the identity of compiled code: the same function inside and outside of `mixed` is two.
-inline uint64_t mixed_purpose() { return static_cast<uint64_t>(mixed_dtype()) << 32; }
 // A product of a and b, with f32 operands rounded to mixed_dtype(); `wide`: they are, and the result is to be f32.
 // Neither that nor gradients are rounded.
 Operand mixed_product(const Operand& a, const Operand& b,

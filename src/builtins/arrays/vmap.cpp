@@ -98,15 +98,10 @@ struct BatchedTree {
   }
 };
 
-bool collect_leaves(const Value& v, std::vector<Operand>& out) {
-  if (v.is_traced()) out.push_back(trace::operand_of(v));
-  if (v.is_seq())
-    for (const Value& x : v.items())
-      if (!collect_leaves(x, out)) return false;
-  if (v.is_dict())
-    for (const DictEntry& e : v.as_dict().entries())
-      if (!collect_leaves(e.value, out)) return false;
-  return !v.is_callable() && v.tag() != Tag::Opaque && v.tag() != Tag::Atom;
+// What a function of one example may give for the whole batch to be computed at once.
+bool can_be_batched(const Value& result) {
+  return all_leaves(result,
+                    [](const Value& v) { return !v.is_callable() && v.tag() != Tag::Opaque && v.tag() != Tag::Atom; });
 }
 
 // All examples at once; nothing when the function does not allow it.
@@ -145,7 +140,8 @@ std::optional<Value> run_at_once(Caller& caller, const Value& f, const std::vect
       sizes.insert(sizes.begin(), 0);
       return Value::tensor(empty_tensor(result.as_tensor().dtype, std::move(sizes)));
     }
-    if (!collect_leaves(result, g.outputs)) return std::nullopt;
+    if (!can_be_batched(result)) return std::nullopt;
+    g.outputs = trace::traced_leaves(result);
     for (auto& check : trace::unused_checks(checked, g))
       g.outputs.emplace_back(std::move(check), 0);
     BatchedTree tree{transforms::batch_graph(g, inputs, n), n};

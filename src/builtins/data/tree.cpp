@@ -1,4 +1,6 @@
 // Whole trees of dicts and lists: the leaves are everything else, a tuple included.
+#include "value/tree.h"
+
 #include <fmt/format.h>
 
 #include "builtins/core/elements.h"
@@ -9,11 +11,11 @@
 namespace sheaf::builtins {
 namespace {
 
-// The walks recurse; data may nest deeper than the stack.
+// tree-map recurses, with calls of the program inside; data may nest deeper than the stack. All say so alike.
 constexpr int kMaxDepth = 4000;
 
-void check_depth(int depth, const char* who) {
-  if (depth > kMaxDepth) throw runtime_error(fmt::format("{}: nested deeper than {} levels", who, kMaxDepth));
+UserError too_deep(const char* who) {
+  return runtime_error(fmt::format("{}: nested deeper than {} levels", who, kMaxDepth));
 }
 
 UserError missing_key(Name key, const DictObj& dict) {
@@ -34,7 +36,7 @@ std::string below(const std::string& path, std::string_view part) {
 // `path`, when given, is where the trees are: it becomes the first argument of f.
 Value map_trees(Caller& caller, const Value& f, std::vector<Value> trees, int depth,
                 const std::string* path = nullptr) {
-  check_depth(depth, "tree-map");
+  if (depth > kMaxDepth) throw too_deep("tree-map");
   auto child_path = [&](std::string_view part) { return path ? below(*path, part) : std::string(); };
   const Value first = trees[0];
   if (first.is_dict()) {
@@ -89,16 +91,11 @@ Value tree_map_path(Call& c) {
 
 // Calls visit(leaf) depth first, dict entries in key order.
 template <class F>
-void for_each_leaf(const Value& tree, const char* who, const F& visit, int depth = 0) {
-  check_depth(depth, who);
-  if (tree.is_dict())
-    for (const DictEntry& e : tree.as_dict().entries())
-      for_each_leaf(e.value, who, visit, depth + 1);
-  else if (tree.is_list())
-    for (const Value& v : tree.items())
-      for_each_leaf(v, who, visit, depth + 1);
-  else
-    visit(tree);
+void for_each_leaf(const Value& tree, const char* who, const F& visit) {
+  LeafCursor leaves(tree, Nodes::Lists, kMaxDepth);
+  while (const Value* v = leaves.next())
+    visit(*v);
+  if (leaves.too_deep()) throw too_deep(who);
 }
 
 Value tree_reduce(Call& c) {
@@ -112,20 +109,7 @@ Value tree_reduce(Call& c) {
   return acc;
 }
 
-Value zeros_like(const Value& v, int depth) {
-  check_depth(depth, "tree-map-zeros");
-  if (v.is_dict()) {
-    std::vector<DictEntry> out;
-    for (const DictEntry& e : v.as_dict().entries())
-      out.push_back({e.key, zeros_like(e.value, depth + 1)});
-    return make_dict(std::move(out));
-  }
-  if (v.is_list()) {
-    std::vector<Value> out;
-    for (const Value& x : v.items())
-      out.push_back(zeros_like(x, depth + 1));
-    return Value::list(std::move(out));
-  }
+Value zeros_like(const Value& v) {
   if (v.is_tensor()) return Value::tensor(zeros_tensor(v.as_tensor().dtype, v.as_tensor().sizes));
   if (!trace::is_numeric(v)) return v;
   switch (trace::kind_of(v)) {
@@ -135,6 +119,11 @@ Value zeros_like(const Value& v, int depth) {
     case Kind::Bool: break;
   }
   return v;
+}
+
+Value tree_zeros(Call& c) {
+  for_each_leaf(c[0], "tree-map-zeros", [](const Value&) {});
+  return map_leaves(c[0], zeros_like, Nodes::Lists);
 }
 
 Value flatten(Call& c) {
@@ -179,7 +168,7 @@ const BuiltinDef kBuiltins[] = {
      .examples = {{"(tree-map-zeros {:w [1 2] :n 7 :s \"x\"})", "{:n 0, :s x, :w [0. 0.]}"}},
      .min_args = 1,
      .max_args = 1,
-     .run = [](Call& c) { return zeros_like(c[0], 0); }},
+     .run = tree_zeros},
     {.name = "flatten",
      .category = "Trees",
      .signature = "(flatten tree)",

@@ -7,8 +7,8 @@
 
 #include "support/error.h"
 #include "trace/traced.h"
-#include "value/dict.h"
 #include "value/print.h"
+#include "value/tree.h"
 
 namespace sheaf::builtins {
 namespace {
@@ -20,23 +20,26 @@ std::string bound_text(double x) {
                                                    : fmt::format("{}", static_cast<float>(x));
 }
 
-std::optional<std::string> not_finite(const Value& v, int depth = 0) {
-  constexpr int kMaxDepth = 100'000;
-  if (depth > kMaxDepth) throw runtime_error(fmt::format("guard: nested deeper than {} levels", kMaxDepth));
+std::optional<std::string> not_finite_leaf(const Value& v) {
   if (v.is_float() && !std::isfinite(v.as_float()))
     return std::isnan(v.as_float()) ? "Value is NaN" : fmt::format("Value is NaN or Inf: {}", v.as_float());
-  if (v.is_tensor()) {
-    Extent x = extent_of(v.as_tensor());
-    if (x.finite) return std::nullopt;
-    return fmt::format("Tensor contains NaN or Inf values: {} [min:{} max:{}]", tensor_type_text(v.as_tensor()),
-                       scientific(x.lo), scientific(x.hi));
+  if (!v.is_tensor()) return std::nullopt;
+  Extent x = extent_of(v.as_tensor());
+  if (x.finite) return std::nullopt;
+  return fmt::format("Tensor contains NaN or Inf values: {} [min:{} max:{}]", tensor_type_text(v.as_tensor()),
+                     scientific(x.lo), scientific(x.hi));
+}
+
+std::optional<std::string> not_finite(const Value& tree) {
+  LeafCursor leaves(tree);
+  while (const Value* v = leaves.next()) {
+    auto wrong = not_finite_leaf(*v);
+    if (!wrong) continue;
+    std::string where;
+    for (const Value& step : leaves.steps())
+      where += step.is_int() ? fmt::format("[{}] -> ", step.as_int()) : ":" + step.as_keyword().str() + " -> ";
+    return where + *wrong;
   }
-  if (v.is_dict())
-    for (const DictEntry& e : v.as_dict().entries())
-      if (auto m = not_finite(e.value, depth + 1)) return ":" + e.key.str() + " -> " + *m;
-  if (v.is_seq())
-    for (size_t i = 0; i < v.items().size(); ++i)
-      if (auto m = not_finite(v.items()[i], depth + 1)) return fmt::format("[{}] -> {}", i, *m);
   return std::nullopt;
 }
 

@@ -7,9 +7,9 @@
 #include "builtins/core/numeric.h"
 #include "builtins/host/families.h"
 #include "builtins/host/output.h"
-#include "value/dict.h"
 #include "value/equal.h"
 #include "value/print.h"
+#include "value/tree.h"
 
 namespace sheaf::builtins {
 namespace {
@@ -180,22 +180,17 @@ struct Description {
                     text(std::sqrt(squares / static_cast<double>(std::max<int64_t>(used, 1)))), std::to_string(nans)});
   }
 
-  void visit(const std::string& path, const Value& v, int depth = 0) {
-    if (depth > kMaxTreeDepth)
-      throw runtime_error(fmt::format("describe: nested deeper than {} levels", kMaxTreeDepth));
-    auto below = [&](std::string_view key) {
-      return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
-    };
-    if (v.is_dict())
-      for (const DictEntry& e : v.as_dict().entries())
-        visit(below(e.key.str()), e.value, depth + 1);
-    else if (v.is_seq())
-      for (size_t i = 0; i < v.items().size(); ++i)
-        visit(below(std::to_string(i)), v.items()[i], depth + 1);
-    else if (trace::is_numeric(v))
-      number(path.empty() ? "." : path, trace::operand_of(v).value());
-    else
-      rows.push_back({path.empty() ? "." : path, std::string(type_name(v))});
+  void visit(const Value& tree) {
+    LeafCursor leaves(tree, Nodes::Sequences, kMaxTreeDepth);
+    while (const Value* v = leaves.next()) {
+      std::string path = leaves.path();
+      if (path.empty()) path = ".";
+      if (trace::is_numeric(*v))
+        number(path, trace::operand_of(*v).value());
+      else
+        rows.push_back({path, std::string(type_name(*v))});
+    }
+    if (leaves.too_deep()) throw runtime_error(fmt::format("describe: nested deeper than {} levels", kMaxTreeDepth));
   }
 
   std::string str() const {
@@ -218,7 +213,7 @@ struct Description {
 
 Value describe(Call& c) {
   Description d;
-  d.visit("", trace::concrete_tree(c[0]));
+  d.visit(trace::concrete_tree(c[0]));
   write_out(d.str());
   return Value::nil();
 }
