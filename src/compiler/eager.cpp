@@ -1,12 +1,6 @@
 #include "compiler/eager.h"
 
-#include <mutex>
-#include <shared_mutex>
-#include <unordered_map>
-
-#include "compiler/pipeline.h"
-#include "compiler/tiered.h"
-#include "lower/single_op.h"
+#include "compiler/lowered.h"
 #include "memory/layout.h"
 #include "support/error.h"
 
@@ -16,59 +10,6 @@ namespace {
 using graph::Attrs;
 using graph::OpDef;
 using graph::OpKind;
-
-struct Key {
-  const OpDef* op;
-  Attrs attrs;
-  SmallVec<uint16_t, 8> arrays;  // dtype and rank of inputs, then outputs
-  friend bool operator==(const Key& a, const Key& b) {
-    return a.op == b.op && a.arrays == b.arrays && a.attrs == b.attrs;
-  }
-};
-
-struct KeyHash {
-  size_t operator()(const Key& k) const {
-    uint64_t h = reinterpret_cast<uint64_t>(k.op) ^ k.attrs.hash();
-    for (uint16_t a : k.arrays)
-      h = (h ^ a) * 0x9E3779B97F4A7C15ull;
-    return h;
-  }
-};
-
-// Attributes such as padding amounts are part of a kernel, so a program may ask for many: the cache is emptied when
-// full.
-constexpr size_t kMaxKernels = 4096;
-
-class KernelCache {
- public:
-  std::shared_ptr<const TieredKernel> get(Key key) {
-    {
-      std::shared_lock lock(mu_);
-      auto it = kernels_.find(key);
-      if (it != kernels_.end()) return it->second;
-    }
-    std::vector<lower::ArrayKey> in, out;
-    for (uint16_t a : key.arrays) {
-      bool output = a & 0x8000;
-      (output ? out : in).push_back({static_cast<DType>((a >> 8) & 0x7f), a & 0xff});
-    }
-    auto kernel =
-        std::make_shared<const TieredKernel>(run_kernel_passes(lower::lower_single(*key.op, key.attrs, in, out)));
-    std::unique_lock lock(mu_);
-    if (kernels_.size() >= kMaxKernels) kernels_.clear();
-    kernels_.emplace(std::move(key), kernel);
-    return kernel;
-  }
-
- private:
-  std::shared_mutex mu_;
-  std::unordered_map<Key, std::shared_ptr<const TieredKernel>, KeyHash> kernels_;
-};
-
-KernelCache& cache() {
-  static auto* c = new KernelCache;
-  return *c;
-}
 
 void set_layout(Tensor& t, memory::Layout layout) {
   t.sizes = std::move(layout.sizes);
@@ -113,30 +54,30 @@ bool launch_flat(const OpDef& op, const Attrs& attrs, const std::vector<Tensor>&
   for (const Tensor& t : in)
     if (!(t.sizes == out.sizes) || !t.is_contiguous()) return false;
   int64_t n = out.num_elems();
-  Key key{&op, attrs, {}};
+  KernelKey key{.op = &op, .attrs = attrs, .use = TieredKernel::Use::Alone};
   SmallVec<int64_t, 8> sizes;
   SmallVec<std::byte*, 4> buffers;
   for (const Tensor& t : in) {
-    key.arrays.push_back(static_cast<uint16_t>(static_cast<int>(t.dtype) << 8 | 1));
+    key.add_input(t.dtype, 1);
     sizes.push_back(n);
     sizes.push_back(1);
     buffers.push_back(t.bytes());
   }
-  key.arrays.push_back(static_cast<uint16_t>(0x8000 | static_cast<int>(out.dtype) << 8 | 1));
+  key.add_output(out.dtype, 1);
   sizes.push_back(n);
   buffers.push_back(out.bytes());
   int64_t payload;
-  cache().get(std::move(key))->run(buffers, sizes, payload);
+  lowered_op(std::move(key)).kernel->run(buffers, sizes, payload);
   return true;
 }
 
 void launch(const OpDef& op, const Attrs& attrs, const std::vector<Tensor>& in, const std::vector<Tensor>& out,
             std::span<const graph::TensorType> in_types) {
-  Key key{&op, attrs, {}};
+  KernelKey key{.op = &op, .attrs = attrs, .use = TieredKernel::Use::Alone};
   SmallVec<int64_t, 48> sizes;
   SmallVec<std::byte*, 8> buffers;
   for (const Tensor& t : in) {
-    key.arrays.push_back(static_cast<uint16_t>(static_cast<int>(t.dtype) << 8 | t.rank()));
+    key.add_input(t.dtype, t.rank());
     for (int64_t s : t.sizes)
       sizes.push_back(s);
     for (int64_t s : t.strides)
@@ -144,13 +85,13 @@ void launch(const OpDef& op, const Attrs& attrs, const std::vector<Tensor>& in, 
     buffers.push_back(t.bytes());
   }
   for (const Tensor& t : out) {
-    key.arrays.push_back(static_cast<uint16_t>(0x8000 | static_cast<int>(t.dtype) << 8 | t.rank()));
+    key.add_output(t.dtype, t.rank());
     for (int64_t s : t.sizes)
       sizes.push_back(s);
     buffers.push_back(t.bytes());
   }
   int64_t payload;
-  int site = cache().get(std::move(key))->run(buffers, sizes, payload);
+  int site = lowered_op(std::move(key)).kernel->run(buffers, sizes, payload);
   if (site < 0) return;
   INVARIANT(op.check_text, op.name << " has a check without a text");
   throw runtime_error(op.check_text({site, payload, in_types, attrs}));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <shared_mutex>
 #include <unordered_map>
 
 #include "compiler/compile.h"
@@ -15,55 +16,56 @@ namespace {
 
 using graph::Attrs;
 
-// What a kernel is lowered from.
-struct Key {
-  std::string bytes;
-  std::vector<Attrs> attrs;
-  friend bool operator==(const Key&, const Key&) = default;
-
-  template <class... T>
-  void add(const T&... x) {
-    char packed[(sizeof x + ...)];
-    char* at = packed;
-    ((std::memcpy(at, &x, sizeof x), at += sizeof x), ...);
-    bytes.append(packed, sizeof packed);
-  }
-};
-
 struct KeyHash {
-  size_t operator()(const Key& k) const {
-    uint64_t h = XXH3_64bits(k.bytes.data(), k.bytes.size());
-    for (const Attrs& a : k.attrs)
+  size_t operator()(const KernelKey& k) const {
+    uint64_t h = reinterpret_cast<uint64_t>(k.op) ^ k.attrs.hash() ^ static_cast<uint64_t>(k.in_place) << 8 ^
+                 static_cast<uint64_t>(k.use) << 9 ^ static_cast<uint64_t>(k.target) << 10;
+    for (uint16_t a : k.arrays)
+      h = (h ^ a) * 0x9E3779B97F4A7C15ull;
+    if (k.op) return h;
+    h ^= XXH3_64bits(k.group.data(), k.group.size());
+    for (const Attrs& a : k.members)
       h = h * 0x9E3779B97F4A7C15ull + a.hash();
     return h;
   }
 };
 
-Key key_of(const lower::GroupSpec& s) {
+// What a group says, as bytes.
+template <class... T>
+void add(std::string& bytes, const T&... x) {
+  char packed[(sizeof x + ...)];
+  char* at = packed;
+  ((std::memcpy(at, &x, sizeof x), at += sizeof x), ...);
+  bytes.append(packed, sizeof packed);
+}
+
+KernelKey key_of(const lower::GroupSpec& s) {
   // A field that is added must be added below.
   static_assert(sizeof(void*) != 8 || (sizeof(lower::GroupInput) == 32 && sizeof(lower::GroupMember) == 72 &&
                                        sizeof(lower::GroupSpec) == 112));
-  Key k;
-  k.bytes.reserve(512);
-  k.attrs.reserve(s.members.size());
-  k.add('g', s.shape, s.rank, s.reduce_axis, s.inputs.size(), s.outputs.size(), s.externals.size(), s.members.size());
+  KernelKey k;
+  std::string& bytes = k.group;
+  bytes.reserve(512);
+  k.members.reserve(s.members.size());
+  add(bytes, 'g', s.shape, s.rank, s.reduce_axis, s.inputs.size(), s.outputs.size(), s.externals.size(),
+      s.members.size());
   for (DType d : s.inputs)
-    k.add(d);
+    add(bytes, d);
   for (DType d : s.outputs)
-    k.add(d);
+    add(bytes, d);
   for (const auto& e : s.externals) {
-    k.add(e.array, e.row);
+    add(bytes, e.array, e.row);
     if (e.array >= 0) continue;
     const Tensor& constant = e.constant.value();
-    k.add(constant.dtype);
-    k.bytes.append(reinterpret_cast<const char*>(constant.bytes()), static_cast<size_t>(size_bytes(constant.dtype)));
+    add(bytes, constant.dtype);
+    bytes.append(reinterpret_cast<const char*>(constant.bytes()), static_cast<size_t>(size_bytes(constant.dtype)));
   }
   for (const auto& m : s.members) {
-    k.add(m.op, m.dtype, m.args.size(), m.store, m.row, m.combine.has_value(), m.combine.value_or(loop::Combine::Sum),
-          m.kept_in);
+    add(bytes, m.op, m.dtype, m.args.size(), m.store, m.row, m.combine.has_value(),
+        m.combine.value_or(loop::Combine::Sum), m.kept_in);
     for (int a : m.args)
-      k.add(a);
-    k.attrs.push_back(*m.attrs);
+      add(bytes, a);
+    k.members.push_back(*m.attrs);
   }
   return k;
 }
@@ -74,34 +76,39 @@ bool has_check(const loop::Block& b) {
 }
 
 // Padding amounts and their like are attributes, so a program may ask for many: emptied when full.
-constexpr size_t kMaxKernels = 4096;
+constexpr size_t kMaxKernels = 8192;
 
 class Kernels {
  public:
   template <class F>
-  LoweredKernel get(Key key, F lower) {
-    std::lock_guard lock(mu_);
-    auto it = by_source_.find(key);
-    if (it != by_source_.end()) return it->second;
-    loop::Kernel source = lower(), k = run_kernel_passes(source);
-    if (by_source_.size() >= kMaxKernels) by_source_.clear(), by_text_.clear();
+  LoweredKernel get(KernelKey key, F lower) {
+    {
+      std::shared_lock lock(mu_);
+      if (auto it = by_source_.find(key); it != by_source_.end()) return it->second;
+    }
+    loop::Kernel source = lower(key), k = run_kernel_passes(source);
     LoweredKernel out{nullptr, has_check(k.body)};
-    std::string text = loop::print(k);
-    if (auto known = by_text_.find(text); known != by_text_.end()) {
+    bool shared = key.use == TieredKernel::Use::InGraph;
+    std::string text = shared ? loop::print(k) : std::string();
+    std::unique_lock lock(mu_);
+    // Another thread may have made the same.
+    if (auto it = by_source_.find(key); it != by_source_.end()) return it->second;
+    if (by_source_.size() >= kMaxKernels) by_source_.clear(), by_text_.clear();
+    if (auto known = by_text_.find(text); shared && known != by_text_.end()) {
       out.kernel = known->second;
     } else {
-      if (g_kernel_listener) g_kernel_listener(source);
-      auto made = std::make_shared<TieredKernel>(std::move(k), TieredKernel::Use::InGraph, std::move(text));
-      by_text_.emplace(made->text(), made);
+      if (shared && g_kernel_listener) g_kernel_listener(source);
+      auto made = std::make_shared<TieredKernel>(std::move(k), key.use, std::move(text));
+      if (shared) by_text_.emplace(made->text(), made);
       out.kernel = std::move(made);
     }
     return by_source_.emplace(std::move(key), std::move(out)).first->second;
   }
 
  private:
-  std::mutex mu_;
-  std::unordered_map<Key, LoweredKernel, KeyHash> by_source_;  // GUARDED_BY(mu_)
-  // Attributes that a kernel does not depend on leave the same text.
+  std::shared_mutex mu_;
+  std::unordered_map<KernelKey, LoweredKernel, KeyHash> by_source_;  // GUARDED_BY(mu_)
+  // Of graphs: attributes that a kernel does not depend on leave the same text.
   std::unordered_map<std::string_view, std::shared_ptr<const TieredKernel>> by_text_;  // GUARDED_BY(mu_)
 };
 
@@ -112,26 +119,34 @@ Kernels& kernels() {
 
 }  // namespace
 
-LoweredKernel lowered_group(const lower::GroupSpec& spec) {
-  return kernels().get(key_of(spec), [&] { return lower::lower_group(spec); });
-}
-
-LoweredKernel lowered_sum_of_totals(DType dtype) {
-  Key k;
-  k.add('t', dtype);
-  return kernels().get(std::move(k), [&] { return lower::lower_sum_of_totals(dtype); });
+LoweredKernel lowered_op(KernelKey key) {
+  return kernels().get(std::move(key), [](const KernelKey& k) {
+    std::vector<lower::ArrayKey> in, out;
+    for (uint16_t a : k.arrays)
+      (a & KernelKey::kOutput ? out : in).push_back({static_cast<DType>((a >> 8) & 0x7f), a & 0xff});
+    return lower::lower_single(*k.op, k.attrs, in, out, k.in_place);
+  });
 }
 
 LoweredKernel lowered_single(const graph::OpDef& op, const Attrs& attrs, const std::vector<lower::ArrayKey>& inputs,
                              const std::vector<lower::ArrayKey>& outputs, bool in_place) {
-  Key k;
-  k.add('s', &op, in_place, inputs.size());
+  KernelKey k{.op = &op, .attrs = attrs, .in_place = in_place};
   for (const auto& a : inputs)
-    k.add(a.dtype, a.rank);
+    k.add_input(a.dtype, a.rank);
   for (const auto& a : outputs)
-    k.add(a.dtype, a.rank);
-  k.attrs = {attrs};
-  return kernels().get(std::move(k), [&] { return lower::lower_single(op, attrs, inputs, outputs, in_place); });
+    k.add_output(a.dtype, a.rank);
+  return lowered_op(std::move(k));
+}
+
+LoweredKernel lowered_group(const lower::GroupSpec& spec) {
+  return kernels().get(key_of(spec), [&](const KernelKey&) { return lower::lower_group(spec); });
+}
+
+LoweredKernel lowered_sum_of_totals(DType dtype) {
+  KernelKey k;
+  k.group = "sum of totals";
+  k.add_output(dtype, 0);
+  return kernels().get(std::move(k), [&](const KernelKey&) { return lower::lower_sum_of_totals(dtype); });
 }
 
 }  // namespace sheaf::compiler

@@ -1,11 +1,15 @@
-// Kernels of graphs: lowered once for each group that says the same, and shared by all that come out the same, so
-// twelve equal layers, and the same layers at another size, cost one. Thread-safe.
+// Kernels: lowered once for each op or group that says the same, for each target, and kept. Those of graphs that come
+// out the same are one kernel, so twelve equal layers, and the same layers at another size, cost one. Thread-safe.
 #pragma once
 #include <memory>
+#include <string>
+#include <vector>
 
+#include "compiler/tiered.h"
 #include "lower/group.h"
 #include "lower/single_op.h"
 #include "runtime/kernel.h"
+#include "runtime/target.h"
 
 namespace sheaf::compiler {
 
@@ -13,10 +17,32 @@ struct LoweredKernel {
   std::shared_ptr<const runtime::Kernel> kernel;
   bool checks = false;  // may fail
 };
-LoweredKernel lowered_group(const lower::GroupSpec& spec);
-LoweredKernel lowered_sum_of_totals(DType dtype);
+
+// What a kernel is lowered from and for; equal keys share a kernel.
+struct KernelKey {
+  const graph::OpDef* op = nullptr;  // a single op; nullptr: a group
+  graph::Attrs attrs;
+  SmallVec<uint16_t, 8> arrays;  // dtype and rank of the inputs, then the outputs
+  bool in_place = false;
+  TieredKernel::Use use = TieredKernel::Use::InGraph;
+  runtime::TargetId target = runtime::TargetId::Cpu;
+  // Of a group: what it says, and the attributes of its members.
+  std::string group;
+  std::vector<graph::Attrs> members;
+
+  void add_input(DType dtype, int rank) { arrays.push_back(word(dtype, rank)); }
+  void add_output(DType dtype, int rank) { arrays.push_back(static_cast<uint16_t>(kOutput | word(dtype, rank))); }
+  static constexpr uint16_t kOutput = 0x8000;
+  static uint16_t word(DType dtype, int rank) { return static_cast<uint16_t>(static_cast<int>(dtype) << 8 | rank); }
+  friend bool operator==(const KernelKey&, const KernelKey&) = default;
+};
+
+// The key names an op.
+LoweredKernel lowered_op(KernelKey key);
 LoweredKernel lowered_single(const graph::OpDef& op, const graph::Attrs& attrs,
                              const std::vector<lower::ArrayKey>& inputs, const std::vector<lower::ArrayKey>& outputs,
                              bool in_place);
+LoweredKernel lowered_group(const lower::GroupSpec& spec);
+LoweredKernel lowered_sum_of_totals(DType dtype);
 
 }  // namespace sheaf::compiler
