@@ -8,9 +8,9 @@
 namespace sheaf::eval {
 namespace {
 
-class Emitter {
+class CodeEmitter {
  public:
-  Emitter(Proto& p, bool checked) : p_(p), checked_(checked) {}
+  CodeEmitter(Proto& p, bool checked) : p_(p), checked_(checked) {}
 
   void run() {
     p_.code.clear();
@@ -437,7 +437,7 @@ class Emitter {
 
 }  // namespace
 
-void emit_code(Proto& proto, bool checked) { Emitter(proto, checked).run(); }
+void emit_code(Proto& proto, bool checked) { CodeEmitter(proto, checked).run(); }
 
 std::string print_code(const Proto& p) {
   constexpr std::string_view names[] = {

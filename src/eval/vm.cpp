@@ -13,7 +13,7 @@
 #include "builtins/host/guard.h"
 #include "builtins/table.h"
 #include "eval/destructure.h"
-#include "eval/operands.h"
+#include "eval/argument_notes.h"
 #include "eval/tombstone.h"
 #include "runtime/runner.h"
 #include "support/interrupt.h"
@@ -408,7 +408,7 @@ void Vm::call_builtin_at(const builtins::BuiltinDef& def, Value* window, int arg
   } catch (UserError& e) {
     // What special forms compile to, and errors that the program raises itself, have nothing to explain.
     if (!e.span && !e.blames_caller && !def.name.starts_with("%") && def.name != "error")
-      describe_operands(e, def.name, span_at(frames_.back()), args);
+      note_arguments(e, def.name, span_at(frames_.back()), args);
     throw;
   }
   args.clear();

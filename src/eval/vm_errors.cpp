@@ -1,6 +1,6 @@
 // What an error learns on its way out of the machine: its place, the operands, the stack.
 #include "builtins/core/missing.h"
-#include "eval/operands.h"
+#include "eval/argument_notes.h"
 #include "eval/tombstone.h"
 #include "eval/vm.h"
 #include "support/form_text.h"
@@ -38,7 +38,7 @@ void Vm::describe_operator(UserError& e) const {
   Value both[] = {operand(left), operand(right)};
   // (+ a b c) is two instructions with one form: which operands failed is not in the text.
   std::vector<std::string_view> parts = form_parts(text_of(e.span));
-  if (parts.size() == 3) describe_operands(e, parts[0], e.span, both);
+  if (parts.size() == 3) note_arguments(e, parts[0], e.span, both);
 }
 
 void Vm::add_context(UserError& e, size_t bottom) {

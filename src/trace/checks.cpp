@@ -51,7 +51,7 @@ class Own {
   explicit Own(const graph::Graph& g) {
     for (const auto& n : g.inputs)
       inputs_.insert(n.get());
-    for (const Context* c = Context::current_context(); c; c = c->outer) {
+    for (const TraceContext* c = TraceContext::current_context(); c; c = c->outer) {
       for (const auto& n : c->inputs)
         inputs_.insert(n.get());
       for (const auto& n : c->parameters)
@@ -96,8 +96,8 @@ std::vector<Ref<Node>> unused_checks(const std::vector<Ref<Node>>& checked, cons
     if (n->op->check_text) done.insert(check_of(*n));
   }
   Own own(g);
-  Context mine;  // what is made here is not one of the program's reads
-  Context::Use use(mine);
+  TraceContext mine;  // what is made here is not one of the program's reads
+  TraceContext::Use use(mine);
   for (const Ref<Node>& n : checked) {
     if (!can_fail(*n) || live.count(n.get()) || !own.has(n.get()) || !done.insert(check_of(*n)).second) continue;
     // Where the program shows something, the check keeps its place in the order.

@@ -10,7 +10,7 @@
 
 namespace sheaf::trace {
 
-struct Context {
+struct TraceContext {
   std::vector<Ref<graph::Node>> inputs;          // one per leaf, globals' leaves behind the arguments'
   std::vector<Ref<graph::Node>> parameters;      // of a trace whose inputs stand for no leaf: a turn, an example
   std::vector<Value> current;                    // the value each has in the call that is traced
@@ -25,8 +25,8 @@ struct Context {
   std::vector<size_t> small_ints;         // inputs that were taken to be below 2^kArgumentBits (outermost only)
   std::unordered_map<const graph::Node*, graph::IntRange> int_ranges;  // what is known of ints (outermost only)
   bool takes_gradient = false;                                         // outermost only
-  bool takes_globals = true;  // false: a sub-trace whose graph is used at once, not kept
-  Context* outer = nullptr;   // the trace this one is part of
+  bool takes_globals = true;      // false: a sub-trace whose graph is used at once, not kept
+  TraceContext* outer = nullptr;  // the trace this one is part of
 
   // A traced value without a value for a tensor or number. With `symbols`, these are its sizes, or, of an int, its
   // value.
@@ -38,14 +38,14 @@ struct Context {
   // The same, remembered as a condition for using the compiled code.
   std::optional<Tensor> guarded_scalar(const Operand& o);
 
-  static Context*& current_ref();
-  static Context* current_context() { return current_ref(); }
+  static TraceContext*& current_ref();
+  static TraceContext* current_context() { return current_ref(); }
 
-  Context& outermost() { return outer ? outer->outermost() : *this; }
+  TraceContext& outermost() { return outer ? outer->outermost() : *this; }
 
   struct Use {
-    Context& context;
-    explicit Use(Context& c) : context(c) {
+    TraceContext& context;
+    explicit Use(TraceContext& c) : context(c) {
       c.outer = current_ref();
       current_ref() = &c;
     }

@@ -21,10 +21,10 @@ Subtrace subtrace(const std::vector<Ref<Node>>& inputs, const std::function<Valu
   Subtrace t;
   t.piece.inputs = inputs;
   t.piece.since = graph::next_node_id();
-  Context context;
+  TraceContext context;
   context.parameters = inputs;
   {
-    Context::Use use(context);
+    TraceContext::Use use(context);
     try {
       t.result = body();
     } catch (const UserError& e) {
@@ -48,7 +48,7 @@ void keep_checks(Subtrace& t) {
 void keep_effects(const std::vector<Operand>& outputs, const std::vector<ops::GraphPtr>& subgraphs) {
   for (const auto& g : subgraphs)
     if (!g->effects.empty()) {
-      Context::current_context()->effects.push_back(outputs[0].node());
+      TraceContext::current_context()->effects.push_back(outputs[0].node());
       return;
     }
 }
@@ -205,7 +205,7 @@ Value trace_checkpoint(const std::function<Value()>& f) {
   t.piece.outputs = traced_leaves(t.result);
   keep_checks(t);
   if (t.piece.outputs.empty()) {
-    auto& effects = Context::current_context()->effects;
+    auto& effects = TraceContext::current_context()->effects;
     effects.insert(effects.end(), t.piece.effects.begin(), t.piece.effects.end());
     return t.result;
   }

@@ -29,7 +29,7 @@ void record_host_call(const std::vector<Value>& args, std::function<void(std::ve
   };
   auto node = ops::host_call(std::move(inputs), std::move(call));
   node->span = current_span();
-  Context::current_context()->effects.push_back(std::move(node));
+  TraceContext::current_context()->effects.push_back(std::move(node));
 }
 
 bool is_repeated_output() { return made++ < repeat_until; }

@@ -35,7 +35,7 @@ IntRange range_of_dtype(DType d) {
 // An argument of the function that is traced: its bound becomes a condition for using the code.
 IntRange range_of_argument(const Node* n) {
   constexpr int64_t kEnd = int64_t{1} << kArgumentBits;
-  Context& c = Context::current_context()->outermost();
+  TraceContext& c = TraceContext::current_context()->outermost();
   for (size_t i = 0; i < c.inputs.size() && i < c.current.size(); ++i) {
     if (c.inputs[i].get() != n) continue;
     if (!c.current[i].is_int() || bits_of(c.current[i].as_int()) > kArgumentBits) return {};
@@ -63,7 +63,7 @@ IntRange int_range(const Operand& x) {
     return {v, v};
   }
   const Node& n = *x.node();
-  Context* c = Context::current_context();
+  TraceContext* c = TraceContext::current_context();
   if (!c || x.rank() != 0 || n.types.size() != 1) return range_of_dtype(x.dtype());
   auto& known = c->outermost().int_ranges;
   if (auto it = known.find(&n); it != known.end()) return it->second;
@@ -76,7 +76,7 @@ int int_bits(const Operand& x) {
 }
 
 void bound_int(const Operand& x, int64_t largest) {
-  if (Context* c = Context::current_context(); c && x.is_node())
+  if (TraceContext* c = TraceContext::current_context(); c && x.is_node())
     c->outermost().int_ranges[x.node().get()] = {-largest, largest};
 }
 

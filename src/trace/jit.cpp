@@ -184,7 +184,7 @@ void note_scalar_call(uint64_t code, const std::string& name) {
 void set_gradient_listener(std::function<void()> listener) { g_gradient_computed = std::move(listener); }
 
 void note_gradient() {
-  if (Context* c = Context::current_context())
+  if (TraceContext* c = TraceContext::current_context())
     c->outermost().takes_gradient = true;
   else if (g_gradient_computed && gradient_depth() == 0)
     g_gradient_computed();
@@ -199,7 +199,7 @@ JitStats jit_stats() {
   stats.output_ns = t.output_ns;
   return stats;
 }
-bool is_tracing() { return Context::current_context() != nullptr; }
+bool is_tracing() { return TraceContext::current_context() != nullptr; }
 void abandon_trace(std::string reason) { throw Untraceable(std::move(reason), current_span()); }
 
 void forget_compiled() {
@@ -255,7 +255,7 @@ void before_redefinition(const Value& old, const Value& now) {
 }
 
 Value global_value(const Value& cell_value) {
-  Context* c = Context::current_context();
+  TraceContext* c = TraceContext::current_context();
   if (!c || !holds_tensor(cell_value)) return cell_value;
   // A global read inside a sub-trace (vmap) is an input of the whole.
   while (c->outer)

@@ -177,8 +177,8 @@ std::optional<LoopResult> loop_node(const LoopSpec& loop) {
 }  // namespace
 
 std::optional<LoopResult> trace_loop(const LoopSpec& loop) {
-  auto& effects = Context::current_context()->effects;
-  auto& checked = Context::current_context()->checked;
+  auto& effects = TraceContext::current_context()->effects;
+  auto& checked = TraceContext::current_context()->checked;
   size_t before = effects.size(), checked_before = checked.size();
   uint64_t first_node = graph::next_node_id();
   std::optional<LoopResult> result;

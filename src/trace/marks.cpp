@@ -55,7 +55,7 @@ Tensor marked_tensor(const Tensor& t, int axis, SizeMark mark) {
 
 Value mark_size(const Value& tensor, int axis, SizeMark mark) {
   if (tensor.is_tensor()) return Value::tensor(marked_tensor(tensor.as_tensor(), axis, mark));
-  Context* c = Context::current_context();
+  TraceContext* c = TraceContext::current_context();
   if (!c) return tensor;
   c = &c->outermost();
   const graph::Node* n = operand_of(tensor).node().get();

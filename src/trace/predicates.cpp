@@ -22,13 +22,13 @@ bool is_small(const Node* n) {
 
 }  // namespace
 
-const Value* Context::current_of(const Node* node) const {
+const Value* TraceContext::current_of(const Node* node) const {
   for (size_t i = 0; i < inputs.size(); ++i)
     if (inputs[i].get() == node) return current[i].is_tensor() ? nullptr : &current[i];
   return outer ? outer->current_of(node) : nullptr;
 }
 
-std::optional<Tensor> Context::scalar_now(const Operand& o) {
+std::optional<Tensor> TraceContext::scalar_now(const Operand& o) {
   if (!o.is_node()) return o.value();
   if (!is_small(o.node().get())) return std::nullopt;
   auto& now = outermost().now_;
@@ -71,7 +71,7 @@ std::optional<Tensor> Context::scalar_now(const Operand& o) {
   return now[o.node().get()];
 }
 
-std::optional<Tensor> Context::guarded_scalar(const Operand& o) {
+std::optional<Tensor> TraceContext::guarded_scalar(const Operand& o) {
   std::optional<Tensor> t = scalar_now(o);
   if (!t || !o.is_node()) return t;
   auto& predicates = outermost().predicates;
@@ -84,7 +84,7 @@ std::optional<Tensor> Context::guarded_scalar(const Operand& o) {
 std::optional<bool> known_truth(const Value& v) {
   Value c = v.as_traced()->concrete();
   if (!c.is_nil()) return truthy(c);
-  Context* context = Context::current_context();
+  TraceContext* context = TraceContext::current_context();
   if (!context) return std::nullopt;
   Operand o = operand_of(v);
   if (o.rank() > 0) return true;

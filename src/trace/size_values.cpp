@@ -81,7 +81,7 @@ void collect_parts(const Operand& o, std::vector<Operand>& parts) {
 // A number that is given, guarded: first as an argument, which may be left open later, else by what it is computed
 // from.
 std::optional<SizeNumbers> guarded_number(const Operand& o) {
-  Context* context = Context::current_context();
+  TraceContext* context = TraceContext::current_context();
   if (!context || !o.is_node()) return std::nullopt;
   if (Value v = context->guarded_value(o.node().get()); v.is_int()) return SizeNumbers{{Size(v.as_int())}, true};
   auto now = context->guarded_scalar(o);

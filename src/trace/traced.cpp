@@ -34,7 +34,7 @@ Value scalar_value(const Tensor& t, Kind kind) {
 // A loop with very many turns must not fill the memory with its trace. Numbers of nodes grow in the order of creation.
 void check_length(const Operand& o) {
   constexpr uint64_t kMaxTracedNodes = 60'000;
-  const Context* c = Context::current_context();
+  const TraceContext* c = TraceContext::current_context();
   if (!c) return;
   while (c->outer)
     c = c->outer;
@@ -80,7 +80,7 @@ class TapeEngine final : public graph::Engine {
     node->values = std::move(values);
     node->span = current_span();
     if (op.check_text && !all_values)
-      if (Context* c = Context::current_context()) c->checked.push_back(node);
+      if (TraceContext* c = TraceContext::current_context()) c->checked.push_back(node);
     for (size_t i = 0; i < node->types.size(); ++i)
       results.emplace_back(node, static_cast<int>(i));
     return results;
@@ -172,12 +172,12 @@ Operand operand_of(const Value& v) {
   return t;
 }
 
-Context*& Context::current_ref() {
-  thread_local Context* c = nullptr;
+TraceContext*& TraceContext::current_ref() {
+  thread_local TraceContext* c = nullptr;
   return c;
 }
 
-Value Context::add_input(const Value& leaf, const Sizes* symbols) {
+Value TraceContext::add_input(const Value& leaf, const Sizes* symbols) {
   TensorType type = operand_of(leaf).type();
   bool is_size = symbols && !leaf.is_tensor();
   if (symbols && !is_size) type.sizes = *symbols;
@@ -189,7 +189,7 @@ Value Context::add_input(const Value& leaf, const Sizes* symbols) {
   return Value::object(Tag::Traced, new Traced(Operand(node, 0), kind_of(leaf)));
 }
 
-Value Context::guarded_value(const Node* node) {
+Value TraceContext::guarded_value(const Node* node) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].get() != node || current[i].is_tensor()) continue;
     bool known = false;
@@ -206,11 +206,11 @@ Value concrete(const Value& v) {
   Value c = v.as_traced()->concrete();
   if (const auto* t = static_cast<Traced*>(v.object()); size_values(t->operand))
     c = scalar_value(known_numbers(*t->operand.node()), t->kind);
-  if (c.is_nil() && Context::current_ref()) {
+  if (c.is_nil() && TraceContext::current_ref()) {
     const auto* t = static_cast<Traced*>(v.object());
-    c = Context::current_ref()->guarded_value(t->operand.node().get());
+    c = TraceContext::current_ref()->guarded_value(t->operand.node().get());
     if (c.is_nil())
-      if (auto now = Context::current_ref()->guarded_scalar(t->operand)) c = scalar_value(*now, t->kind);
+      if (auto now = TraceContext::current_ref()->guarded_scalar(t->operand)) c = scalar_value(*now, t->kind);
   }
   if (c.is_nil())
     throw Untraceable("the value of a traced " + v.as_traced()->describe() + " is needed", current_span());

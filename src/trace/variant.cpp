@@ -181,7 +181,7 @@ std::optional<Bound> bind(const Variant& v, const Signature& s, std::vector<size
 std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots,
                                             const std::function<Value(std::vector<Value>)>& body, bool takes_both_ways,
                                             const CallKey& key, OpenSizes open, bool heeds_marks) {
-  Context context;
+  TraceContext context;
   context.guards_predicates = !takes_both_ways;
   SizeFacts facts;
   Signature s;
@@ -206,7 +206,7 @@ std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots,
     for (const Value& r : roots)
       traced.push_back(replace_leaves(r, make));
     Phase phase("trace");
-    Context::Use use(context);
+    TraceContext::Use use(context);
     variant->result = flatten(body(std::move(traced)));
   }
   if (heeds_marks && std::any_of(context.marks.begin(), context.marks.end(),

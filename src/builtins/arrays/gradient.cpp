@@ -78,7 +78,7 @@ Operand released(const Operand& o) {
 
 // In a trace nothing has a value yet; what comes out belongs to the graph being made.
 Value released_tree(const Value& v) {
-  return gradient_depth() == 0 && !trace::Context::current_ref() ? trace::concrete_tree(v) : v;
+  return gradient_depth() == 0 && !trace::TraceContext::current_ref() ? trace::concrete_tree(v) : v;
 }
 
 struct Settings {
@@ -238,7 +238,7 @@ Value make_gradient(Call& c, const char* who, bool value) {
 }
 
 // A function run on traced arguments, with its numeric outputs.
-struct Traced {
+struct TracedCall {
   std::vector<Leaves> leaves;
   std::vector<Operand> nodes;
   Value result;
@@ -252,8 +252,8 @@ void collect_outputs(const Value& tree, std::vector<Operand>& out) {
   });
 }
 
-Traced run_traced(Caller& caller, const Value& f, const std::vector<Value>& args) {
-  Traced t;
+TracedCall run_traced(Caller& caller, const Value& f, const std::vector<Value>& args) {
+  TracedCall t;
   std::vector<Value> traced;
   for (const Value& a : args) {
     t.leaves.emplace_back();
@@ -265,7 +265,7 @@ Traced run_traced(Caller& caller, const Value& f, const std::vector<Value>& args
   return t;
 }
 
-Value rebuild_all(const Traced& t, const std::vector<Value>& args, const std::vector<Operand>& grads) {
+Value rebuild_all(const TracedCall& t, const std::vector<Value>& args, const std::vector<Operand>& grads) {
   std::vector<Value> parts;
   size_t offset = 0;
   for (size_t i = 0; i < args.size(); ++i) {
@@ -303,7 +303,7 @@ std::vector<Operand> cotangents(const Value& v, const std::vector<Operand>& outp
 // (vjp f x …) -> [result pullback]; (pullback dy) -> list of adjoints, one per argument.
 Value vjp_function(Call& c) {
   std::vector<Value> args(c.args.begin() + 1, c.args.end());
-  auto t = std::make_shared<Traced>();
+  auto t = std::make_shared<TracedCall>();
   {
     DepthGuard depth;
     *t = run_traced(c.caller, c[0], args);
@@ -324,7 +324,7 @@ Value vjp_function(Call& c) {
 Value jvp_function(Call& c) {
   std::vector<Value> primals = c[1].is_seq() ? c[1].items_copy() : std::vector<Value>{c[1]};
   std::vector<Value> tangents = c[2].is_seq() ? c[2].items_copy() : std::vector<Value>{c[2]};
-  Traced t;
+  TracedCall t;
   std::vector<Operand> dual, pulled;
   {
     DepthGuard depth;
@@ -383,7 +383,7 @@ std::vector<Value> jacobian_rows(const Operand& y, const std::vector<Operand>& n
 // As in JAX: the tree of the result, with the tree of the first argument in place of every leaf.
 Value jacobian_of(Caller& caller, const Value& f, std::vector<Value>& args) {
   if (args.empty()) throw runtime_error("jacobian: expected at least 1 argument, got 0");
-  Traced t;
+  TracedCall t;
   {
     DepthGuard depth;
     std::vector<Value> first = {args[0]};

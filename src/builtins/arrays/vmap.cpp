@@ -127,10 +127,10 @@ std::optional<Value> run_at_once(Caller& caller, const Value& f, const std::vect
     Value result;
     std::vector<Ref<graph::Node>> checked;
     {
-      trace::Context context;
+      trace::TraceContext context;
       context.takes_globals = false;
       context.parameters = g.inputs;
-      trace::Context::Use use(context);
+      trace::TraceContext::Use use(context);
       result = caller.call(f, std::move(example));
       if (!context.effects.empty()) return std::nullopt;  // one example after the other
       checked = std::move(context.checked);

@@ -1,4 +1,4 @@
-#include "eval/operands.h"
+#include "eval/argument_notes.h"
 
 #include <algorithm>
 #include <cctype>
@@ -21,37 +21,37 @@ bool is_literal(std::string_view form) {
          form == "nil" || form == "nan" || form == "inf" || form == "-inf" || form == "...";
 }
 
-std::string operand_text(const Value& v) {
+std::string argument_text(const Value& v) {
   std::string s = short_text(v);
   return s.size() > kMaxText ? s.substr(0, kMaxText) + "…" : s;
 }
 
-// A nil may also be what an operand left behind when it was moved into the work: only a message that speaks of nil and
+// A nil may also be what an argument left behind when it was moved into the work: only a message that speaks of nil and
 // a single nil make it certain.
-bool shows_nil(const UserError& e, std::span<const Value> operands) {
+bool shows_nil(const UserError& e, std::span<const Value> arguments) {
   size_t nils = 0;
-  for (const Value& v : operands)
+  for (const Value& v : arguments)
     nils += v.is_nil();
   return nils == 1 && e.message.find("nil") != std::string::npos;
 }
 
 }  // namespace
 
-void describe_operands(UserError& e, std::string_view function, Span call, std::span<const Value> operands) {
+void note_arguments(UserError& e, std::string_view function, Span call, std::span<const Value> arguments) {
   std::vector<std::string_view> parts = form_parts(text_of(call));
-  // A threaded or generated call has other operands than its text.
-  bool written = parts.size() > operands.size() && parts[0] == function;
-  bool nil = shows_nil(e, operands);
+  // A threaded or generated call has other arguments than its text.
+  bool written = parts.size() > arguments.size() && parts[0] == function;
+  bool nil = shows_nil(e, arguments);
   std::string note;
-  for (size_t i = 0; i < operands.size(); ++i) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
     if (written && parts[i + 1][0] == ':') break;  // options have been taken out: what follows does not correspond
-    const Value& v = operands[i];
+    const Value& v = arguments[i];
     if (written && std::find(parts.begin() + 1, parts.begin() + 1 + static_cast<ptrdiff_t>(i), parts[i + 1]) !=
                        parts.begin() + 1 + static_cast<ptrdiff_t>(i))
       continue;  // said already
     if (v.is_callable() || v.tag() == Tag::Unbound || (v.is_nil() && !nil) || (written && is_literal(parts[i + 1])))
       continue;
-    std::string what = operand_text(v);
+    std::string what = argument_text(v);
     if (written)
       note += (note.empty() ? "where " : ", ") + short_form(parts[i + 1]) + " is " + what;
     else
