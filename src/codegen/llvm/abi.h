@@ -9,9 +9,9 @@
 
 namespace sheaf::codegen::native {
 
-struct Context;
+struct CallContext;
 // The body of a parallel loop for the iterations [begin, end); `captures` are values of the code around it.
-using RangeBody = void (*)(Context*, const void* captures, int64_t begin, int64_t end);
+using RangeBody = void (*)(CallContext*, const void* captures, int64_t begin, int64_t end);
 
 enum Service : int {
   kParallel,
@@ -29,13 +29,14 @@ enum Service : int {
 struct Services {
   // Runs a loop of n iterations of `ns` nanoseconds each, on several threads where that pays, in ranges of at least
   // `minimum`.
-  void (*parallel)(Context*, RangeBody, const void* captures, int64_t n, int64_t minimum, double ns);
-  void (*fail)(Context*, int64_t site, int64_t payload);
+  void (*parallel)(CallContext*, RangeBody, const void* captures, int64_t n, int64_t minimum, double ns);
+  void (*fail)(CallContext*, int64_t site, int64_t payload);
   // A check failed in a region for some of `count` iterations from `first` on. What counts is the order of iterations,
   // not that of statements, so failures wait until the region ends.
-  void (*fail_lanes)(Context*, int64_t first, int64_t count, const uint8_t* ok, const int64_t* payloads, int64_t site);
-  void (*end_region)(Context*);
-  void (*call)(Context*, int64_t number, const int64_t* arguments);
+  void (*fail_lanes)(CallContext*, int64_t first, int64_t count, const uint8_t* ok, const int64_t* payloads,
+                     int64_t site);
+  void (*end_region)(CallContext*);
+  void (*call)(CallContext*, int64_t number, const int64_t* arguments);
   float (*fmod_f32)(float, float);
   double (*fmod_f64)(double, double);
   float (*fma_f32)(float, float, float);
@@ -53,7 +54,7 @@ struct CallSite {
 };
 
 // The first three fields are read by generated code.
-struct Context {
+struct CallContext {
   const Services* services;
   std::byte* const* buffers;
   const int64_t* sizes;
@@ -66,6 +67,6 @@ struct Context {
 };
 
 // Entry of a kernel.
-using Entry = void (*)(Context*);
+using Entry = void (*)(CallContext*);
 
 }  // namespace sheaf::codegen::native

@@ -9,8 +9,8 @@
 namespace sheaf::codegen {
 namespace {
 
+using native::CallContext;
 using native::CallSite;
-using native::Context;
 
 class NativeKernel final : public runtime::Kernel {
  public:
@@ -18,7 +18,7 @@ class NativeKernel final : public runtime::Kernel {
       : code_(std::move(code)), entry_(entry), calls_(std::move(calls)) {}
 
   int run(std::span<std::byte* const> buffers, std::span<const int64_t> sizes, int64_t& payload) const override {
-    Context c{&native::kServices, buffers.data(), sizes.data(), calls_.data()};
+    CallContext c{&native::kServices, buffers.data(), sizes.data(), calls_.data()};
     entry_(&c);
     if (c.error) std::rethrow_exception(c.error);
     payload = c.check.payload;

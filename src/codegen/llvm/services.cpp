@@ -11,7 +11,7 @@ namespace {
 // A range handed to a thread should take at least this long; starting one costs about a microsecond.
 constexpr double kRangeNs = 8000;
 
-void parallel(Context* c, RangeBody body, const void* captures, int64_t n, int64_t minimum, double ns) {
+void parallel(CallContext* c, RangeBody body, const void* captures, int64_t n, int64_t minimum, double ns) {
   int64_t grain = std::max(minimum, static_cast<int64_t>(std::min(1e15, kRangeNs / std::max(ns, 0.01))) + 1);
   if (n < 2 * grain || runtime::num_threads() == 1) return body(c, captures, 0, n);
   std::mutex mutex;
@@ -20,7 +20,7 @@ void parallel(Context* c, RangeBody body, const void* captures, int64_t n, int64
   runtime::parallel_for(
       n,
       [&](int64_t begin, int64_t end) {
-        Context mine{c->services, c->buffers, c->sizes, c->calls};
+        CallContext mine{c->services, c->buffers, c->sizes, c->calls};
         body(&mine, captures, begin, end);
         if (!mine.check.failed() && !mine.error) return;
         std::lock_guard lock(mutex);
@@ -31,11 +31,12 @@ void parallel(Context* c, RangeBody body, const void* captures, int64_t n, int64
   if (failed.failed() && !c->check.failed()) c->check = failed;
 }
 
-void fail(Context* c, int64_t site, int64_t payload) {
+void fail(CallContext* c, int64_t site, int64_t payload) {
   if (!c->check.failed()) c->check = {static_cast<int32_t>(site), payload};
 }
 
-void fail_lanes(Context* c, int64_t first, int64_t count, const uint8_t* ok, const int64_t* payloads, int64_t site) {
+void fail_lanes(CallContext* c, int64_t first, int64_t count, const uint8_t* ok, const int64_t* payloads,
+                int64_t site) {
   int64_t lane = 0;
   while (lane < count && ok[lane])
     ++lane;
@@ -44,13 +45,13 @@ void fail_lanes(Context* c, int64_t first, int64_t count, const uint8_t* ok, con
   c->pending = {static_cast<int32_t>(site), payloads[lane]};
 }
 
-void end_region(Context* c) {
+void end_region(CallContext* c) {
   if (c->pending_at == INT64_MAX) return;
   fail(c, c->pending.site, c->pending.payload);
   c->pending_at = INT64_MAX;
 }
 
-void call(Context* c, int64_t number, const int64_t* arguments) {
+void call(CallContext* c, int64_t number, const int64_t* arguments) {
   const CallSite& site = c->calls[number];
   std::byte* buffers[kMaxCallBuffers];
   for (size_t i = 0; i < site.buffers.size(); ++i)
