@@ -265,8 +265,14 @@ std::optional<Sizes> sizes_of_concat(const SizesCtx& c) {
 
 std::vector<TestCase> reshape_cases(DType) {
   std::vector<TestCase> out;
-  for (auto [from, to] : std::vector<std::pair<Dims, Dims>>{
-           {{}, {1, 1}}, {{6}, {2, 3}}, {{2, 3, 5}, {5, 6}}, {{1, 4, 1}, {4}}, {{0, 3}, {5, 0}}, {{7, 37}, {37, 7}}})
+  for (auto [from, to] : std::vector<std::pair<Dims, Dims>>{{{}, {1, 1}},
+                                                            {{}, {1}},
+                                                            {{1}, {}},
+                                                            {{6}, {2, 3}},
+                                                            {{2, 3, 5}, {5, 6}},
+                                                            {{1, 4, 1}, {4}},
+                                                            {{0, 3}, {5, 0}},
+                                                            {{7, 37}, {37, 7}}})
     out.push_back({{{"sizes", to_sizes(to)}}, {{from}}});
   return out;
 }

@@ -19,7 +19,7 @@ TEST(MemoryPlan, BuffersAliveTogetherNeverOverlap) {
       b.first = static_cast<int>(rng() % 30);
       b.last = b.first + static_cast<int>(rng() % 10);
     }
-    MemoryPlan plan = plan_memory(buffers);
+    MemoryPlan plan = plan_memory(buffers, 64);
     ASSERT_EQ(plan.offsets.size(), buffers.size());
     int64_t end = 0;
     for (size_t i = 0; i < buffers.size(); ++i) {
@@ -37,7 +37,7 @@ TEST(MemoryPlan, BuffersAliveTogetherNeverOverlap) {
 }
 
 TEST(MemoryPlan, BuffersOneAfterTheOtherShareMemory) {
-  MemoryPlan plan = plan_memory({{1000, 0, 1}, {1000, 2, 3}, {1000, 4, 4}});
+  MemoryPlan plan = plan_memory({{1000, 0, 1}, {1000, 2, 3}, {1000, 4, 4}}, 64);
   EXPECT_EQ(plan.offsets, (std::vector<int64_t>{0, 0, 0}));
   EXPECT_EQ(plan.total_bytes, 1024u);
 }

@@ -32,7 +32,7 @@ TEST_P(SizeRules, GiveWhatTheOpGives) {
   Rng rng(test_seed());
   SCOPED_TRACE("SHEAF_SEED=" + std::to_string(rng.seed));
   int compared = 0;
-  for (int trial = 0; trial < 20; ++trial)
+  for (int trial = 0; trial < 60; ++trial)
     for (const OpCase& c : cases_of(op, DType::F64, Data::Smooth)) {
       if (op.converts && c.attrs.get<DType>("dtype") != DType::F64) continue;
       std::vector<Tensor> in = c.make(rng);

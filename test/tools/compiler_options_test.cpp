@@ -98,7 +98,7 @@ TEST(CompilerOptions, DumpAfterShowsWhatAPassLeaves) {
   Result plain = s.run("--jit=always p.shf"), r = s.run("--jit=always --dump-after=share,fuse,chunk p.shf");
   EXPECT_EQ(r.out, plain.out);
   EXPECT_TRUE(contains(r.err, "; after share\ngraph(")) << r.err;
-  EXPECT_TRUE(contains(r.err, "group map { exp add! }")) << r.err;
+  EXPECT_TRUE(contains(r.err, "group map { cast exp add! }")) << r.err;
   EXPECT_TRUE(contains(r.err, "; after chunk\nkernel @")) << r.err;
   Result unknown = s.run("--dump-after=frob p.shf"), silent = s.run("--dump-after=place p.shf");
   EXPECT_EQ(unknown.status, 1);
