@@ -28,9 +28,10 @@ std::string algorithm_text(const runtime::Launch& l) {
   auto* tiered = dynamic_cast<const TieredKernel*>(l.kernel.get());
   if (!tiered) return "";
   const loop::Kernel& k = tiered->kernel();
-  if (k.body.size() != 1 || k.body[0].kind != loop::Stmt::Call) return "";
-  const loop::Stmt& call = k.body[0];
-  if (call.routine != routines::GemmArgs<>::kRoutine) return "";
+  // Its kernel names values and calls the routine.
+  if (k.body.empty()) return "";
+  const loop::Stmt& call = k.body.back();
+  if (call.kind != loop::Stmt::Call || call.routine != routines::GemmArgs<>::kRoutine) return "";
   std::vector<int64_t> args;
   for (loop::ValueId v : call.arguments) {
     const loop::Inst& inst = k.values[v];
