@@ -97,8 +97,8 @@ template <class S, class T>
 struct Rows {
   const S* data;
   int64_t row, element;  // strides
-  // Where several groups of rows read them they lie one behind the other: rows of a head among others, far apart, would
-  // share few sets of the cache.
+  // Where several groups of rows read them they are copied one after the other: rows of a head among others, far apart,
+  // would share few sets of the cache.
   Side<T> side(int64_t begin, int64_t n, int64_t width, int64_t padded, int64_t readers, T* copied) const {
     if (std::is_same_v<S, T> && element == 1 && width == padded && (row == width || readers == 1))
       return {reinterpret_cast<const T*>(data) + begin * row, row};

@@ -123,8 +123,8 @@ class PackedGemm {
     int64_t row_tiles = pieces(rows_, mr_), threads = runtime::num_threads();
     const double packing = 16.0 / static_cast<double>(kern_.lanes * sizeof(T)),
                  waiting = threads > 1 ? std::min(1.0, 0.05 + 0.05 * static_cast<double>(threads)) : 0;
-    auto task = [&](double wide, double tall) {
-      return kBegin + wide * tall * tile + tall * mr_ * kFetch + wide * nr_ * packing;
+    auto task = [&](double wide, double high) {
+      return kBegin + wide * high * tile + high * mr_ * kFetch + wide * nr_ * packing;
     };
     Grid best{};
     auto weigh = [&](int64_t strips) {

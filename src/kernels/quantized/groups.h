@@ -36,7 +36,7 @@ struct Groups {
   const float* scales_of(int64_t group) const { return scales + group * scales_apart; }
 };
 
-// The rows of x by these groups: x has the counts of each group of a row and those of the next row `apart` behind them,
+// The rows of x by these groups: x has the counts of each group of a row and those of the next row `apart` after them,
 // sums are ld apart.
 struct Rows {
   const Counts* x;

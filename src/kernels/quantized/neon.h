@@ -122,8 +122,8 @@ template <bool kMatrices, int kTiles, int64_t kRows>
                                                   int64_t bytes) {
   const uint8_t *from = g.bytes + group * g.bytes_apart, *next = from + g.count * g.bytes_apart;
   const int64_t all = g.columns / kTile * g.tile_bytes();
-  auto behind = [&](int64_t there) { return there < all ? from + there : next + (there - all); };
-  const uint8_t *far = behind(at + kAheadBytes), *soon = behind(at + kSoonBytes);
+  auto after = [&](int64_t there) { return there < all ? from + there : next + (there - all); };
+  const uint8_t *far = after(at + kAheadBytes), *soon = after(at + kSoonBytes);
   for (int64_t line = 0; line < bytes; line += 64) {
     __builtin_prefetch(far + line, 0, 2);
     __builtin_prefetch(soon + line);

@@ -241,7 +241,7 @@ struct Simd<float> {
         each(l, j);
         const B* from = l + 1 < kRows        ? b + (l + 1) * ldb + j
                         : j + 2 * kStep <= n ? b + j + kStep
-                                             : b;  // behind a row there may be nothing
+                                             : b;  // after a row there may be nothing
 #pragma GCC unroll 4
         for (int e = 0; e < kEights; ++e)
           soon[e] = load_eight(from + 8 * e);

@@ -15,12 +15,12 @@
 //   m' = max(m, s_j of the block), c = decay(m - m'), p_j = decay(s_j - m')   (0 for m' while that is -inf)
 //   l = l c + p_j + …, y = y c, then a chain of fused multiply-adds p_j v_j, both in order of j
 // A row alone (T = 1) is bound by reading k and v, so that vectors should run along d and j: kAttentionChains chains
-// take every d, and every p_j of a block, in turns, from 0 (of l the first one from l c), and sum_of_chains adds them
-// up. Everything begins anew, from m = -inf, l = 0, y = 0, in every stretch of kAttentionStretch columns that has a
-// block. A stretch (m2, l2, y2) joins those before it:
+// take every d, and every p_j of a block, one after the other, from 0 (of l the first one from l c), and sum_of_chains
+// adds them up. Everything begins anew, from m = -inf, l = 0, y = 0, in every stretch of kAttentionStretch columns that
+// has a block. A stretch (m2, l2, y2) joins those before it:
 //   m' = max(m, m2), a = decay(m - m'), b = decay(m2 - m'), l = fma(l2, b, l a), y = fma(y2, b, y a)
-// Last, y (1 / l) and m + log(l). So a row that sees nothing is NaN, and what is behind all that a group sees is never
-// read.
+// Last, y (1 / l) and m + log(l). So a row that sees nothing is NaN, and what comes after all that a group sees is
+// never read.
 //
 // Reverse, given lse, dy [B, T, H, E] and delta [B, T, H] (the sum of dy y, less what flows into lse), with s_ij as
 // above (one chain also for a row alone):

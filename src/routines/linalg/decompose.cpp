@@ -95,22 +95,23 @@ Matrix product_of(const Matrix& vectors, const std::vector<double>& factors, int
   return transposed(q);
 }
 
-// a = q t q^T with t tridiagonal: its diagonal, what is beside it, and the columns of q as rows.
+// a = q t q^T with t tridiagonal: its diagonal, its off-diagonal, and the columns of q as rows.
 struct Tridiagonal {
-  std::vector<double> diagonal, beside;
+  std::vector<double> diagonal, off_diagonal;
   Matrix vectors;
 };
 Tridiagonal tridiagonal(Matrix a) {
   int64_t n = a.rows, steps = std::max<int64_t>(n - 2, 0);
   Matrix v(steps, n);
-  std::vector<double> factors(static_cast<size_t>(steps)), p(static_cast<size_t>(n)), beside(static_cast<size_t>(n));
+  std::vector<double> factors(static_cast<size_t>(steps)), p(static_cast<size_t>(n)),
+      off_diagonal(static_cast<size_t>(n));
   for (int64_t k = 0; k < steps; ++k) {
     int64_t from = k + 1, m = n - from;
     double* x = v.row(k);
     std::copy_n(a.row(k) + from, m, x);
     Reflection h = reflect(x, m);
     factors[k] = h.factor;
-    beside[k] = h.value;
+    off_diagonal[k] = h.value;
     if (h.factor == 0) continue;
     // Both sides at once: a - x w^T - w x^T, with w = p - (factor / 2) (p . x) x and p = factor a x.
     for (int64_t i = 0; i < m; ++i)
@@ -122,22 +123,22 @@ Tridiagonal tridiagonal(Matrix a) {
         row[j] -= x[i] * p[j] + p[i] * x[j];
     }
   }
-  if (n > 1) beside[n - 2] = a.row(n - 2)[n - 1];
+  if (n > 1) off_diagonal[n - 2] = a.row(n - 2)[n - 1];
   std::vector<double> diagonal(static_cast<size_t>(n));
   for (int64_t i = 0; i < n; ++i)
     diagonal[i] = a.row(i)[i];
-  return {std::move(diagonal), std::move(beside), product_of(v, factors, 1, n, n)};
+  return {std::move(diagonal), std::move(off_diagonal), product_of(v, factors, 1, n, n)};
 }
 
 // Leaves the eigenvalues in the diagonal and the vectors in the rows, in no order. False: no convergence.
 bool diagonalise(Tridiagonal& t) {
   auto& d = t.diagonal;
-  auto& e = t.beside;
+  auto& e = t.off_diagonal;
   auto n = static_cast<int64_t>(d.size());
   std::vector<Turn> turns;
   for (int64_t at = 0; at < n; ++at)
     for (int round = 0;; ++round) {
-      int64_t end = at;  // the block that begins at `at` ends where an element beside the diagonal is negligible
+      int64_t end = at;  // the block that begins at `at` ends where an off-diagonal element is negligible
       while (end < n - 1 && std::fabs(e[end]) > kEps * (std::fabs(d[end]) + std::fabs(d[end + 1])))
         ++end;
       if (end == at) break;
@@ -210,8 +211,8 @@ Bidiagonal bidiagonal(Matrix a) {
           product_of(right, right_factors, 1, n, n)};
 }
 
-// Where the block that ends at `end` begins; a negligible diagonal element just before it, with something beside it, is
-// cleared.
+// Where the block that ends at `end` begins; a negligible diagonal element just before it, with something next to it,
+// is cleared.
 int64_t start_of_block(Bidiagonal& b, int64_t end, double tiny) {
   auto& d = b.diagonal;
   auto& e = b.above;
