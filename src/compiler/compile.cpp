@@ -16,7 +16,8 @@ std::function<void(const graph::Graph&, const std::vector<graph::FusionGroup>&, 
 
 namespace {
 
-bool has_native_code(const runtime::Plan& plan) {
+// Loads native code that is on disk. Whether there was any, there or in memory.
+bool find_native_code(const runtime::Plan& plan) {
   if (code_folder().empty()) return false;
   Phase phase("load");
   bool found = false;
@@ -37,19 +38,19 @@ UserError check_error(const Compiled& c, const runtime::CheckFailure& f) {
 
 }  // namespace
 
-runtime::Plan plan_of(const graph::Graph& g, std::vector<Label>& labels, bool owned_outputs) {
+runtime::Plan plan_of(const graph::Graph& g, std::vector<Label>& labels, bool& has_code, bool owned_outputs) {
   if (g_graph_listener) g_graph_listener(g);
   Phase phase("lower");
   runtime::Plan plan = PlanBuilder(run_graph_passes(g), owned_outputs, labels).run();
   plan.watcher = std::make_shared<PlanTier>();
+  has_code = find_native_code(plan);
   return plan;
 }
 
 Compiled compile(const graph::Graph& g, std::shared_ptr<PlanTier> tier) {
   Compiled c;
-  runtime::Plan plan = plan_of(g, c.labels);
+  runtime::Plan plan = plan_of(g, c.labels, c.cached);
   if (tier) plan.watcher = std::move(tier);
-  c.cached = has_native_code(plan);
   c.runner = std::make_shared<runtime::CpuRunner>(std::move(plan));
   return c;
 }

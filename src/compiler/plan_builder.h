@@ -165,8 +165,8 @@ class PlanBuilder {
   graph::NodeMap<int> first_value_;  // its place there, or -1
 };
 
-// The plan of a graph, all passes included (compile.cpp).
-runtime::Plan plan_of(const graph::Graph& g, std::vector<Label>& labels, bool owned_outputs = false);
+// The plan of a graph, all passes included (compile.cpp). `has_code`: native code of its kernels was there already.
+runtime::Plan plan_of(const graph::Graph& g, std::vector<Label>& labels, bool& has_code, bool owned_outputs = false);
 
 // The ops of a group, for the profiler.
 std::string ops_text(const lower::GroupSpec& spec);

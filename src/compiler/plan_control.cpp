@@ -45,7 +45,8 @@ void PlanBuilder::plan_control(const Node* n) {
 }
 
 std::shared_ptr<const runtime::Plan> PlanBuilder::nested(const graph::Graph& g) {
-  return std::make_shared<const runtime::Plan>(plan_of(g, labels_, true));
+  bool has_code = false;
+  return std::make_shared<const runtime::Plan>(plan_of(g, labels_, has_code, true));
 }
 
 // A step with nested plans may fail, as what is in them may.
