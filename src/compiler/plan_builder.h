@@ -161,7 +161,7 @@ class PlanBuilder {
   std::vector<Label>& labels_;
   int label_ = -1;  // of the group at hand
   memory::Storage storage_;
-  std::vector<Stored> values_;       // of the nodes that have been asked for, all outputs of one side by side
+  std::vector<Stored> values_;       // of the nodes planned so far, the outputs of a node next to each other
   graph::NodeMap<int> first_value_;  // its place there, or -1
 };
 

@@ -76,7 +76,7 @@ class Verifier {
           "a product is one contraction of two operands");
     check(g.prologue.size() <= 1 && g.epilogue.size() <= 1, g, "a product has one prologue and one epilogue at most");
     for (const FusionGroup& p : g.prologue) {
-      check(p.kind == FusionGroup::Map || p.kind == FusionGroup::Rows, g, "a prologue is elementwise or goes by rows");
+      check(p.kind == FusionGroup::Map || p.kind == FusionGroup::Rows, g, "a prologue is elementwise or works by rows");
       const Operand &a = product->inputs[0], &b = product->inputs[1];
       check(a.is_node() && has_member(p, base_of(a)) && reads_[base_of(a)] == 1, g,
             "a prologue makes the first factor for the product alone");

@@ -1,4 +1,4 @@
-// Where the launch goes by units (flat blocks of elements), only tiles that are whole rows complete some. Elements of
+// Where the launch works on units (flat blocks of elements), only tiles that are whole rows complete some. Elements of
 // narrower tiles are left to finish(): a unit would have to wait for many of them.
 #include "runtime/epilogue_runner.h"
 

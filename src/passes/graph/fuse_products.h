@@ -13,9 +13,9 @@ namespace sheaf::passes {
 std::vector<graph::FusionGroup> fuse_epilogues(const graph::Graph& g, std::vector<graph::FusionGroup> groups,
                                                const FusionLimits& limits);
 
-// Expects: groups in the order in which they will run.  Leaves: the same order. An elementwise group, or one that goes
-// by rows, such as a norm, is now the prologue of the product right after it if it makes a large first factor that
-// nothing else reads.
+// Expects: groups in the order in which they will run.  Leaves: the same order. An elementwise group, or one that
+// works by rows, such as a norm, is now the prologue of the product right after it if it makes a large first factor
+// that nothing else reads.
 std::vector<graph::FusionGroup> fuse_prologues(const graph::Graph& g, std::vector<graph::FusionGroup> groups,
                                                const FusionLimits& limits);
 
