@@ -84,8 +84,6 @@ std::string did_you_mean(std::string_view name) { return fmt::format("Check for 
 std::string generic_hint(std::string_view message) {
   if (auto name = word_after(message, "Undefined symbol: "); !name.empty()) return unknown_name_hint(name, false);
   if (auto name = word_after(message, "Unknown function: "); !name.empty()) return unknown_name_hint(name, true);
-  if (auto key = word_after(message, "Expected a function, got "); key.starts_with(':'))
-    return fmt::format("Keywords are not functions: use (get d {}).", key);
   if (contains(message, "Expected a function, got"))
     return "The head of a list is called: this one is a value. Remove the parentheses around it, or check the name.";
   if (contains(message, "@ requires 2 arguments"))

@@ -5,6 +5,7 @@
 
 #include "builtins/arrays/arrays.h"
 #include "builtins/core/elements.h"
+#include "builtins/core/missing.h"
 #include "builtins/host/future.h"
 #include "builtins/host/guard.h"
 #include "builtins/host/output.h"
@@ -20,6 +21,14 @@ const DictObj& pattern_dict(const Value& v) {
 }
 
 Value field(Call& c) {
+  const DictObj& dict = pattern_dict(c[0]);
+  if (const Value* v = dict.find(c[1].as_keyword())) return *v;
+  remember_missing_key(c[1].as_keyword(), dict);
+  return Value::nil();
+}
+
+// The same of the options of a call: those that are not given are no mistake.
+Value option(Call& c) {
   const Value* v = pattern_dict(c[0]).find(c[1].as_keyword());
   return v ? *v : Value::nil();
 }
@@ -211,6 +220,7 @@ const BuiltinDef kBuiltins[] = {
      1,
      await_future},
     {"%field", "", "", "", {}, 2, 2, field},
+    {"%option", "", "", "", {}, 2, 2, option},
     {"%has-field",
      "",
      "",

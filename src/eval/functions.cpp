@@ -143,6 +143,7 @@ ExprPtr Analyzer::bind_dict_pattern(const Form& pattern, ExprPtr value, const Bo
       fail("a dict pattern is {name :key …} or {:keys [name …] :or {…} :as name}", k.span);
     }
   }
+  bool of_options = value->kind == ExprKind::CallBuiltin && value->builtin->name == "%options";
   int dict = new_slot();
   if (whole) fn_->visible.push_back({whole, dict, false});
   auto default_of = [&](Name n) -> FormPtr {
@@ -157,7 +158,7 @@ ExprPtr Analyzer::bind_dict_pattern(const Form& pattern, ExprPtr value, const Bo
     std::vector<ExprPtr> args;
     args.push_back(local_ref(dict, pattern.span));
     args.push_back(constant(Value::keyword(en.key), pattern.span));
-    ExprPtr read = builtin_call("%field", pattern.span, std::move(args));
+    ExprPtr read = builtin_call(of_options ? "%option" : "%field", pattern.span, std::move(args));
     if (FormPtr d = default_of(en.name)) {
       std::vector<ExprPtr> has;
       has.push_back(local_ref(dict, pattern.span));

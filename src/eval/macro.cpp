@@ -144,6 +144,7 @@ class CompileTime {
 
   FormPtr call(const Form& f, const Env& env) {
     const Form& head = *f.items[0];
+    if (head.is_keyword()) return call_keyword(f, env);
     if (!head.is_symbol()) return rebuild(f, env);
     const std::string& name = head.name.str();
     if (name == "quote" && f.items.size() == 2) return f.items[1];
@@ -170,14 +171,15 @@ class CompileTime {
     }
     bool lambda = f.items.size() > 1 && f.items[1]->is_call("fn") && f.items[1]->items.size() > 2 &&
                   f.items[1]->items[1]->is_vector();
-    if (name == "map" && f.items.size() == 3 && (lambda || f.items[1]->is_symbol())) {
+    if (name == "map" && f.items.size() == 3 && (lambda || f.items[1]->is_symbol() || f.items[1]->is_keyword())) {
       FormPtr function = lambda ? f.items[1] : eval(f.items[1], env), seq = eval(f.items[2], env);
       std::vector<FormPtr> out;
       if (is_sequence(*seq))
         for (const auto& x : seq->items) {
-          FormPtr r = lambda                  ? apply_body(*function, 1, {x}, env)
-                      : function->is_symbol() ? apply(function->name, {x})
-                                              : nullptr;
+          FormPtr r = lambda                   ? apply_body(*function, 1, {x}, env)
+                      : function->is_symbol()  ? apply(function->name, {x})
+                      : function->is_keyword() ? read_key(*function, {x})
+                                               : nullptr;
           out.push_back(r ? r : list_like({function, x}));
         }
       return list_like(std::move(out));
@@ -188,6 +190,24 @@ class CompileTime {
     if (FormPtr r = apply(head.name, args)) return r;
     args.insert(args.begin(), f.items[0]);
     return sequence(FormKind::List, std::move(args), f.span);
+  }
+
+  FormPtr call_keyword(const Form& f, const Env& env) {
+    FormPtr call = rebuild(f, env);
+    FormPtr entry = read_key(*f.items[0], {call->items.begin() + 1, call->items.end()});
+    return entry ? entry : call;
+  }
+
+  // (:key dict default) of a dict literal; nullptr for any other argument, whose value is only known at run time.
+  FormPtr read_key(const Form& key, const std::vector<FormPtr>& args) {
+    if (args.empty() || args.size() > 2 || args[0]->kind != FormKind::Dict) return nullptr;
+    const std::vector<FormPtr>& entries = args[0]->items;
+    for (size_t i = entries.size(); i >= 2; i -= 2) {  // of equal keys the last one counts
+      const Form& k = *entries[i - 2];
+      bool same = k.is_keyword() ? k.name == key.name : k.kind == FormKind::String && k.text == key.name.str();
+      if (same) return entries[i - 1];
+    }
+    return args.size() > 1 ? args[1] : nil();
   }
 
   FormPtr rebuild(const Form& f, const Env& env) {

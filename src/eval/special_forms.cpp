@@ -362,14 +362,15 @@ struct SpecialForms {
     FormPtr acc = f->items[1];
     for (size_t i = 2; i < f->items.size(); ++i) {
       const FormPtr& step = f->items[i];
-      if (step->is_symbol()) {
+      if (step->is_symbol() || step->is_keyword()) {
         acc = make_seq(FormKind::List, {step, acc}, step->span);
       } else if (step->is_list() && !step->items.empty()) {
         std::vector<FormPtr> items = step->items;
         items.insert(kLast ? items.end() : items.begin() + 1, acc);
         acc = make_seq(FormKind::List, std::move(items), step->span);
       } else {
-        fail(std::string(kLast ? "->>" : "->") + ": each step must be a symbol or a call, got " + to_text(*step),
+        fail(std::string(kLast ? "->>" : "->") + ": each step must be a symbol, a keyword or a call, got " +
+                 to_text(*step),
              step->span);
       }
     }

@@ -10,6 +10,7 @@
 #include "builtins/arrays/mixed.h"
 #include "builtins/core/numeric.h"
 #include "builtins/core/warnings.h"
+#include "builtins/data/keyword.h"
 #include "builtins/host/guard.h"
 #include "builtins/table.h"
 #include "eval/argument_notes.h"
@@ -104,7 +105,7 @@ bool is_passed_on(const Value& f) { return static_cast<Closure*>(f.object())->pr
 
 // Runs a built-in under the eyes of an observer. Those that special forms compile to are not calls to the user.
 template <class F>
-Value observed(std::string_view name, const std::vector<Value>& args, F&& run) {
+Value observed(std::string_view name, std::span<const Value> args, F&& run) {
   if (!g_observer->watches_all || (name.starts_with('%') && name.size() > 1) || trace::is_tracing()) return run();
   g_observer->enter(Callee::Builtin, name, args);
   try {
@@ -122,6 +123,13 @@ Value invoke_callable(builtins::Caller& caller, builtins::CallableObj& f, std::v
     return f.invoke(caller, args);
   auto* made = dynamic_cast<builtins::NativeFn*>(&f);
   return observed(made ? std::string_view(made->label) : f.name(), args, [&] { return f.invoke(caller, args); });
+}
+
+Value call_keyword(Name key, std::span<const Value> args) {
+  auto run = [&] { return builtins::read_key(key, args); };
+  if (!g_observer) [[likely]]
+    return run();
+  return observed(":" + key.str(), args, run);
 }
 
 std::string call_text(const Value* args, int argc) {
@@ -423,6 +431,16 @@ void Vm::call_native(const Value& f, Value* window, int argc) {
   *window = invoke_callable(*this, *keep, args);
 }
 
+void Vm::call_value(const Value& f, Value* window, int argc) {
+  trace::current_span() = span_at(frames_.back());
+  if (f.tag() == Tag::Builtin) return call_native(f, window, argc);
+  if (!f.is_keyword()) throw runtime_error("Expected a function, got " + short_text(f));
+  Value result = call_keyword(f.as_keyword(), {window + 1, static_cast<size_t>(argc)});
+  for (int i = 1; i <= argc; ++i)
+    window[i] = Value();
+  *window = std::move(result);
+}
+
 Value Vm::call(const Value& function, std::vector<Value> args) { return call_here(function, std::move(args), true); }
 
 Value Vm::call_here(const Value& function, std::vector<Value> args, bool may_compile) {
@@ -430,6 +448,7 @@ Value Vm::call_here(const Value& function, std::vector<Value> args, bool may_com
     Value keep = function;
     return invoke_callable(*this, *static_cast<builtins::CallableObj*>(keep.object()), args);
   }
+  if (function.is_keyword()) return call_keyword(function.as_keyword(), args);
   if (function.tag() != Tag::Function) throw runtime_error("Expected a function, got " + short_text(function));
   if (native_depth_ >= max_native_depth_)
     throw runtime_error(
@@ -628,12 +647,8 @@ Value Vm::run(size_t bottom) {
               if (is_passed_on(f) && call_jitted(Value(f), &R[in.a], in.b)) break;
               enter_closure(static_cast<Closure*>(f.object()), &R[in.a], in.b, false, false);
               load();
-            } else if (f.tag() == Tag::Builtin) {
-              trace::current_span() = span_at(frames_.back());
-              Value keep = f;
-              call_native(keep, &R[in.a], in.b);
             } else {
-              throw runtime_error("Expected a function, got " + short_text(f));
+              call_value(Value(f), &R[in.a], in.b);
             }
             break;
           }
@@ -647,14 +662,11 @@ Value Vm::run(size_t bottom) {
               if (call_jitted(f, &R[in.a], in.b)) break;
               enter_closure(static_cast<Closure*>(f.object()), &R[in.a], in.b, c.is_function, false);
               load();
-            } else if (f.tag() == Tag::Builtin) {
-              trace::current_span() = span_at(frames_.back());
-              call_native(f, &R[in.a], in.b);
             } else if (f.tag() == Tag::Unbound) {
               if (c.broken) throw UserError(*c.broken);
               throw runtime_error("Unknown function: " + c.name.str());
             } else {
-              throw runtime_error("Expected a function, got " + short_text(f));
+              call_value(f, &R[in.a], in.b);
             }
             break;
           }

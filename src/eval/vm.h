@@ -75,6 +75,8 @@ class Vm final : public builtins::Caller {
   void enter_closure(Closure* f, Value* window, int argc, bool direct, bool boundary);
   Value call_here(const Value& function, std::vector<Value> args, bool may_compile);
   bool call_jitted(const Value& f, Value* window, int argc);
+  // What is called but is no closure: a built-in, a keyword, or a mistake.
+  void call_value(const Value& f, Value* window, int argc);
   void call_native(const Value& f, Value* window, int argc);
   void call_builtin_at(const builtins::BuiltinDef& def, Value* window, int argc);
   [[noreturn]] void arity_error(const Proto& p, const Value* args, int argc);

@@ -19,14 +19,16 @@ std::string argument_text(const Value& v) {
 
 }  // namespace
 
-// Operators are instructions of their own; their operands are still in the registers. (Built-ins that are called
-// describe theirs where they are called.)
+// Operators are instructions of their own, and a called keyword has no frame; their operands are still in the
+// registers. (Built-ins that are called describe theirs where they are called.)
 void Vm::describe_operator(UserError& e) const {
   const Frame& f = frames_.back();
   size_t at = f.pc - f.proto->code.data();
   if (at == 0) return;
   const Insn& in = f.proto->code[at - 1];
   Code op = static_cast<Code>(in.op);
+  if (op == Code::Call && f.base[in.a].is_keyword())
+    return describe_operands(e, ":" + f.base[in.a].as_keyword().str(), e.span, {&f.base[in.a + 1], in.b});
   uint16_t left = in.b, right = in.c;
   if (op >= Code::UnlessLt && op <= Code::UnlessGe)
     left = in.a, right = in.b;

@@ -29,7 +29,8 @@ the exit status is then 1. `--trace`, `--guard no-nan` and `--blame` show calls,
 - `[1 2 3]` is a **tensor of f32**, also with ints inside; `[[1 2] [3 4]]` a 2x2 tensor. A vector with anything but
   numbers is a list. `'[1 2 3]` is a **list of ints**; use it (or `[n m]`) for shapes.
 - `[1 2] :i32` is a vector with a dtype: `f32 f64 bf16 f16 i32 i64 u32 bool i8 u8 i16 u16`. `(cast x :bf16)` converts.
-- Dicts: `{:w 1 :b 2}`, keys iterate in alphabetical order. `(get d :w)`, `(assoc d :w 3)`, `(get-in d [:a :b])`.
+- Dicts: `{:w 1 :b 2}`, keys iterate in alphabetical order. `(:w d)`, `(:w d 0)`,
+  `(assoc d :w 3)`, `(get-in d [:a :b])`; a keyword is a function: `(map :w ds)`.
 - False: `false`, `nil`, `0`, `0.0`. Everything else is true.
 - Values never change. `atom`, `deref`, `reset!`, `swap!` are for state.
 - `(/ 9 4)` is 2.25 (always a float), `(// 9 4)` 2, `(mod -1 5)` 4, `(** 5 2)` 25.0.
@@ -48,7 +49,7 @@ the exit status is then 1. `--trace`, `--guard no-nan` and `--blame` show calls,
 (for [x xs :when (> x 0)] (* x x))  (doseq [x xs] (print x))
 (map f xs) (filter f xs) (reduce f init xs) (scan f init xs) (apply f args)
 (-> x (f a) g) (->> xs (map f)) (as-> x v (f 1 v))
-(try … (catch e (get e :message))) (error "message")
+(try … (catch e (:message e))) (error "message")
 (use model)  (use model :as m) (m/init …)        ; model.shf beside this file
 ```
 

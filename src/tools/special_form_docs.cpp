@@ -93,7 +93,7 @@ const std::vector<DocEntry>& special_form_docs() {
       form("try", "(try e … (catch err e …))",
            "Evaluates the forms; if one raises an error, the catch clause with err bound to {:message :kind :at "
            ":stack}.",
-           {gives("(try (error \"no luck\") (catch e (get e :message)))", "no luck")}),
+           {gives("(try (error \"no luck\") (catch e (:message e)))", "no luck")}),
       form("value-and-grad", "(value-and-grad f [:argnums …] [:has-aux])",
            "The function that returns [value gradient] of f, whose value must be a scalar.",
            {gives("((value-and-grad (fn [x] (* x x))) 3.0)", "[9.0, 6.0]")}),

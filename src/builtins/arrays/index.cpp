@@ -308,8 +308,9 @@ const BuiltinDef kBuiltins[] = {
      kIndexing,
      "(get c k [default]) (get x ... i)",
      "The entry of a dict (nil or the default if missing; further keys descend), an item of a list, string or tensor, "
-     "or rows at a tensor of indices. After ..., the last axis.",
+     "or rows at a tensor of indices. After ..., the last axis. (:key d) and (:key d default) read a dict too.",
      {{"(get {:a 1} :b 9)", "9"},
+      {"(:a {:a 1})", "1"},
       {"(get [10 20 30] [2 0])", "[30. 10.]"},
       {"(get [[1 2 3] [4 5 6]] ... 1)", "[2. 5.]"}},
      2,

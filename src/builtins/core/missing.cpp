@@ -25,8 +25,12 @@ bool speaks_of_nil(const std::string& message) {
          (at + 3 == message.size() || !std::isalnum(static_cast<unsigned char>(message[at + 3])));
 }
 
-// How the dict is written in the first (get DICT :key …) within a form; "" when there is none.
+// How the dict is written in the first (get DICT :key …) or (:key DICT) within a form; "" when there is none.
 std::string dict_of_access(std::string_view form, std::string_view key) {
+  std::string call = fmt::format("(:{} ", key);
+  if (size_t at = form.find(call); at != std::string_view::npos)
+    if (std::vector<std::string_view> parts = form_parts(form.substr(at)); parts.size() > 1)
+      return short_form(parts[1]);
   for (size_t at = form.find("(get"); at != std::string_view::npos; at = form.find("(get", at + 1)) {
     std::vector<std::string_view> parts = form_parts(form.substr(at));
     if (parts.size() < 3) continue;
