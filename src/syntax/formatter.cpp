@@ -1,6 +1,7 @@
 // The layout keeps the author's line breaks and decides only what stands before each item: its indentation or one
-// space. A form that is written on one line and is too long for it gets the breaks of its kind. Once broken it counts
-// as the author's, which is what makes formatting idempotent.
+// space. A form that is written on one line and is too long for it gets the breaks of its kind. An item of any form
+// that does not fit on the rest of its line, but on a line of its own, begins one. Once broken a form counts as the
+// author's, which is what makes formatting idempotent.
 #include "syntax/formatter.h"
 
 #include <algorithm>
@@ -136,6 +137,8 @@ constexpr std::array kBodyForms = {
     BodyForm{"deftest", 1},    BodyForm{"try", 0},
     BodyForm{"catch", 1},      BodyForm{"cond", 0, false, true},
     BodyForm{"future", 0},     BodyForm{"case", 1, false, true},
+    BodyForm{"progress", 2},   BodyForm{"defmodel", 2},
+    BodyForm{"defbatch", 3},
 };
 
 constexpr size_t kLongHead = 12;
@@ -210,6 +213,36 @@ class Layout {
     return is_name ? Style::Call : Style::Data;
   }
 
+  static bool is_keyword(const Node& n) { return n.kind == TokenKind::Atom && n.text.starts_with(':'); }
+
+  // Whether item `index` stays on the line of the one before it: the head's first argument, what belongs to a key.
+  static bool is_attached(const Node& n, size_t index, Style style, const BodyForm* body) {
+    switch (style) {
+      case Style::Pairs: return index % 2 == 1;
+      case Style::Call: return index < 2 || (is_keyword(n.children[index - 1]) && !is_keyword(n.children[index]));
+      case Style::Body: {
+        size_t header = static_cast<size_t>(body->header);
+        return index <= header || (body->pairs && (index - header) % 2 == 0);
+      }
+      case Style::Data: return false;
+    }
+    return false;
+  }
+
+  // Whether item `index`, with a value that is attached to it, is too long for the rest of its line but not for a line
+  // of its own.
+  bool wraps(const Node& n, size_t index, Style style, const BodyForm* body, int indent, int trailing) const {
+    if (index == 0 || is_attached(n, index, style, body)) return false;
+    size_t end = index + 1 < n.children.size() && is_attached(n, index + 1, style, body) ? index + 2 : index + 1;
+    int width = end == n.children.size() ? trailing : 0;
+    for (size_t i = index; i < end; ++i) {
+      const Node& child = n.children[i];
+      if (child.multiline || (i > index && child.newlines > 0)) return false;
+      width += child.flat_width + child.comma + (i > index);
+    }
+    return column_ + 1 + width > width_ && indent + width <= width_;
+  }
+
   // Whether a form that is too long for its line breaks before its item `index`.
   bool breaks_before(const Node& n, size_t index, Style style, const BodyForm* body, int trailing) const {
     if (index == 0) return false;
@@ -243,7 +276,9 @@ class Layout {
     for (size_t i = 0; i < n.children.size(); ++i) {
       const Node& child = n.children[i];
       bool last = i + 1 == n.children.size();
-      int newlines = separation(n, i, too_long && breaks_before(n, i, style, body, trailing + closing));
+      bool breaks = (too_long && breaks_before(n, i, style, body, trailing + closing)) ||
+                    wraps(n, i, style, body, indent, trailing + closing);
+      int newlines = separation(n, i, breaks);
       if (i > 0 || newlines > 0)
         separate(child, newlines, indent);
       else if (n.text == "~" && child.text.starts_with('@'))

@@ -43,6 +43,7 @@ TEST(Formatter, Indentation) {
       {"{:a 1\n:b 2}", "{:a 1\n :b 2}\n"},
       {"'(1 2\n3)", "'(1 2\n  3)\n"},
       {"#(f %\n1)", "#(f %\n    1)\n"},
+      {"(defmodel m (x)\n[dense :in])", "(defmodel m (x)\n  [dense :in])\n"},
       {"((fn [x]\nx)\n1)", "((fn [x]\n   x)\n 1)\n"},
       {"(f \xCE\xB1\xCE\xB2 (g 1\n2))", "(f \xCE\xB1\xCE\xB2 (g 1\n         2))\n"},
   });
@@ -102,6 +103,30 @@ TEST(Formatter, BreaksLongLines) {
           {"(cond (f a) 1 (g b) 2 :else 3)", "(cond\n  (f a) 1\n  (g b) 2\n  :else 3)\n"},
       },
       20);
+}
+
+TEST(Formatter, WrapsLongLinesOfBrokenForms) {
+  expect_rows(
+      {
+          // What does not fit on the author's line begins the next one; keys keep their values.
+          {"{:a (f 100) :b (g 200)\n:c (h 3) :d 4}", "{:a (f 100)\n :b (g 200)\n :c (h 3) :d 4}\n"},
+          {"(f :a (f 100) :b (g 200)\n:c 3)", "(f :a (f 100)\n   :b (g 200)\n   :c 3)\n"},
+          {"(str aaaa bbbb cccc dddd\n\"e\")", "(str aaaa bbbb cccc\n     dddd\n     \"e\")\n"},
+          {"[aaaa (f b) (g c) (h d)\n(i e)]", "[aaaa (f b) (g c)\n (h d)\n (i e)]\n"},
+          {"(do aaaa (f b) (g c d)\n(i e))", "(do aaaa (f b)\n  (g c d)\n  (i e))\n"},
+          // What fits nowhere stays where it is and is broken itself.
+          {"(f a (ggggg hhhhh iiiii jjjjj)\nb)", "(f a (ggggg hhhhh\n            iiiii\n            jjjjj)\n   b)\n"},
+      },
+      20);
+}
+
+TEST(Formatter, KeywordCalls) {
+  expect_rows({
+      {"(:key m\ndefault)", "(:key m\n      default)\n"},
+      {"(-> m :a\n:b)", "(-> m :a\n    :b)\n"},
+  });
+  expect_rows({{"(:weights (:layer model) (zeros [2 2]))", "(:weights (:layer model)\n          (zeros [2 2]))\n"}},
+              30);
 }
 
 TEST(Formatter, RejectsWhatDoesNotRead) {
