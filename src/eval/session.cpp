@@ -32,7 +32,7 @@ bool is_reserved_module(const std::string& name) {
   return name == "macros" || name == "misc" || name == "nn" || name == "optim";
 }
 
-bool is_added_module(const std::string& name) {
+bool is_prelude_module(const std::string& name) {
   for (const PreludeModule& m : prelude_modules())
     if (m.name == name) return true;
   return false;
@@ -329,11 +329,14 @@ Session::ModulePlace Session::find_module(const std::string& name, uint32_t impo
   std::vector<std::string> candidates{name};
   if (!name.ends_with(".shf")) candidates.push_back(name + ".shf");
   std::error_code ec;
-  for (const fs::path& dir : place.searched)
+  bool built_in = is_prelude_module(module_stem(name));
+  for (const fs::path& dir : place.searched) {
+    if (built_in && dir == own_library()) continue;  // the prelude's own files are part of the program already
     for (const std::string& c : candidates) {
       fs::path p = fs::path(c).is_absolute() ? fs::path(c) : dir / c;
       if (place.file.empty() && fs::is_regular_file(p, ec)) place.file = fs::weakly_canonical(p, ec);
     }
+  }
   return place;
 }
 
@@ -377,10 +380,10 @@ ExprPtr Session::use_module(const Form& form, uint32_t importer) {
   const Form* alias = alias_form(form);
   std::string stem = module_stem(name);
   auto [searched_in, found] = find_module(name, importer);
-  if (alias && (is_reserved_module(stem) || (found.empty() && is_added_module(stem))))
+  if (alias && (is_reserved_module(stem) || (found.empty() && is_prelude_module(stem))))
     scope(importer).aliases[alias->name.str()] = "";
   if (is_reserved_module(stem)) {
-    if (!found.empty() && found.parent_path() != own_library())
+    if (!found.empty())
       std::fputs(fmt::format("warning: use: '{}' is built in, the local file {} is ignored; rename it to use it\n",
                              stem, found.string())
                      .c_str(),
@@ -388,7 +391,7 @@ ExprPtr Session::use_module(const Form& form, uint32_t importer) {
     return nullptr;
   }
   if (found.empty()) {
-    if (is_added_module(stem)) return nullptr;
+    if (is_prelude_module(stem)) return nullptr;
     std::string searched;
     for (const fs::path& dir : searched_in)
       searched += (searched.empty() ? "\"" : ", \"") + dir.string() + "\"";
