@@ -17,14 +17,12 @@ constexpr size_t kShownExamples = 3;
 std::string module_heading(const Span& span) {
   static const auto* headings = new std::map<std::string, std::string>{{"macros.shf", "Macros"},
                                                                        {"misc.shf", "Library: miscellaneous"},
-                                                                       {"sequences.shf", "Library: sequences"},
-                                                                       {"arrays.shf", "Library: arrays"},
+                                                                       {"trees.shf", "Library: parameter trees"},
                                                                        {"nn.shf", "Library: networks"},
+                                                                       {"transformer.shf", "Library: transformers"},
                                                                        {"optim.shf", "Library: optimizers"},
-                                                                       {"layers.shf", "Library: layers"},
-                                                                       {"train.shf", "Library: training"},
                                                                        {"linalg.shf", "Library: linear algebra"},
-                                                                       {"data.shf", "Library: data and runs"}};
+                                                                       {"weights.shf", "Library: files of weights"}};
   if (!span) return "Library";
   auto it = headings->find(source_name(span.source));
   if (it != headings->end()) return it->second;

@@ -1,4 +1,4 @@
-// What the batch functions of lib/data.shf need from below.
+// What the batch functions of lib/batches.shf need from below.
 #include <fmt/format.h>
 
 #include <atomic>
