@@ -28,7 +28,7 @@ void Vm::describe_operator(UserError& e) const {
   const Insn& in = f.proto->code[at - 1];
   Code op = static_cast<Code>(in.op);
   if (op == Code::Call && f.base[in.a].is_keyword())
-    return describe_operands(e, ":" + f.base[in.a].as_keyword().str(), e.span, {&f.base[in.a + 1], in.b});
+    return note_arguments(e, ":" + f.base[in.a].as_keyword().str(), e.span, {&f.base[in.a + 1], in.b});
   uint16_t left = in.b, right = in.c;
   if (op >= Code::UnlessLt && op <= Code::UnlessGe)
     left = in.a, right = in.b;
