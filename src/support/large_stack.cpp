@@ -52,7 +52,7 @@ void LargeStackThread::start(std::function<void()> body) {
   if (status != 0)
     throw runtime_error(std::string("cannot start a thread: ") + std::strerror(status))
         .hint("the limit on address space (ulimit -v) or on threads (ulimit -u) is too low");
-  start.release();
+  (void)start.release();  // the thread owns it
   running_ = true;
 }
 
