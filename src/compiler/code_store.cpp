@@ -11,9 +11,10 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <stdexcept>
 #include <tuple>
+
+#include "support/mutex.h"
 
 namespace sheaf::compiler {
 
@@ -30,11 +31,11 @@ constexpr std::string_view kSuffix = ".code", kLinesSuffix = ".lines";
 // The time of last use is written at most this often: a use should not cost a write.
 constexpr std::time_t kUseGrain = 3600;
 
-std::mutex mu;
-fs::path folder;                             // GUARDED_BY(mu)
-uint64_t limit_bytes = kDefaultFolderBytes;  // GUARDED_BY(mu)
-uint64_t known_bytes = 0;                    // GUARDED_BY(mu): of the folder, when counted
-bool counted = false;                        // GUARDED_BY(mu)
+Mutex mu;
+fs::path folder GUARDED_BY(mu);
+uint64_t limit_bytes GUARDED_BY(mu) = kDefaultFolderBytes;
+uint64_t known_bytes GUARDED_BY(mu) = 0;  // of the folder, when counted
+bool counted GUARDED_BY(mu) = false;
 
 class Fd {
  public:
@@ -275,13 +276,13 @@ std::string build_id() {
 }  // namespace
 
 void set_code_folder(const fs::path& path) {
-  std::lock_guard lock(mu);
+  MutexLock lock(mu);
   folder = compiler_identity().empty() ? fs::path() : path;
   counted = false;
 }
 
 fs::path code_folder() {
-  std::lock_guard lock(mu);
+  MutexLock lock(mu);
   return folder;
 }
 
@@ -292,7 +293,7 @@ fs::path default_code_folder() {
 }
 
 void set_code_folder_limit(uint64_t bytes) {
-  std::lock_guard lock(mu);
+  MutexLock lock(mu);
   limit_bytes = bytes;
   counted = false;
 }
@@ -348,7 +349,7 @@ void store_code(const CodeKey& key, const codegen::NativeObject& object, const s
     unlinkat(dir.get(), temporary.c_str(), 0);
     return;
   }
-  std::lock_guard lock(mu);
+  MutexLock lock(mu);
   known_bytes += bytes.size();
   if (!counted || known_bytes > limit_bytes) make_room(path, limit_bytes, known_bytes, name, bytes.size());
   counted = true;
@@ -410,7 +411,7 @@ size_t clear_stored_code() {
   std::error_code ec;
   for (const auto& e : fs::directory_iterator(path, ec))
     if (e.path().extension() == kLinesSuffix) unlink(e.path().c_str());
-  std::lock_guard lock(mu);
+  MutexLock lock(mu);
   counted = false;
   return n;
 }

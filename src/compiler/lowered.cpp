@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
-#include <shared_mutex>
 #include <unordered_map>
 
 #include "compiler/compile.h"
 #include "compiler/pipeline.h"
+#include "support/mutex.h"
 
 namespace sheaf::compiler {
 namespace {
@@ -83,14 +82,14 @@ class Kernels {
   template <class F>
   LoweredKernel get(KernelKey key, F lower) {
     {
-      std::shared_lock lock(mu_);
+      ReaderLock lock(mu_);
       if (auto it = by_source_.find(key); it != by_source_.end()) return it->second;
     }
     loop::Kernel source = lower(key), k = run_kernel_passes(source);
     LoweredKernel out{nullptr, has_check(k.body)};
     bool shared = key.use == TieredKernel::Use::InGraph;
     std::string text = shared ? loop::print(k) : std::string();
-    std::unique_lock lock(mu_);
+    WriterLock lock(mu_);
     // Another thread may have made the same.
     if (auto it = by_source_.find(key); it != by_source_.end()) return it->second;
     if (by_source_.size() >= kMaxKernels) by_source_.clear(), by_text_.clear();
@@ -106,10 +105,10 @@ class Kernels {
   }
 
  private:
-  std::shared_mutex mu_;
-  std::unordered_map<KernelKey, LoweredKernel, KeyHash> by_source_;  // GUARDED_BY(mu_)
+  SharedMutex mu_;
+  std::unordered_map<KernelKey, LoweredKernel, KeyHash> by_source_ GUARDED_BY(mu_);
   // Of graphs: attributes that a kernel does not depend on leave the same text.
-  std::unordered_map<std::string_view, std::shared_ptr<const TieredKernel>> by_text_;  // GUARDED_BY(mu_)
+  std::unordered_map<std::string_view, std::shared_ptr<const TieredKernel>> by_text_ GUARDED_BY(mu_);
 };
 
 Kernels& kernels() {

@@ -4,27 +4,26 @@
 #include <xxhash.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <set>
 
 #include "codegen/llvm/native.h"
+#include "support/mutex.h"
 
 namespace sheaf::compiler {
 namespace {
 
-std::mutex mu;
-std::condition_variable made_some;
-// GUARDED_BY(mu). Kernels come and go with the programs of a prompt: code goes with the last that uses it.
-std::map<CodeKey, std::weak_ptr<const runtime::Kernel>> known;
-std::set<CodeKey> in_progress;  // GUARDED_BY(mu)
+Mutex mu;
+CondVar made_some;
+// Kernels come and go with the programs of a prompt: code goes with the last that uses it.
+std::map<CodeKey, std::weak_ptr<const runtime::Kernel>> known GUARDED_BY(mu);
+std::set<CodeKey> in_progress GUARDED_BY(mu);
 std::atomic<uint64_t> num_made{0}, num_loaded{0};
 
 NativeCode loaded(const codegen::NativeObject& object) { return codegen::load_native_object(object)[0]; }
 
 NativeCode remembered(const CodeKey& key) {
-  std::lock_guard lock(mu);
+  MutexLock lock(mu);
   auto it = known.find(key);
   return it == known.end() ? nullptr : it->second.lock();
 }
@@ -42,7 +41,7 @@ NativeCode from_disk(const CodeKey& key) {
 }
 
 NativeCode remember(const CodeKey& key, NativeCode code) {
-  std::lock_guard lock(mu);
+  MutexLock lock(mu);
   known[key] = code;
   return code;
 }
@@ -66,8 +65,9 @@ NativeCode find_code(const CodeKey& key) {
 
 NativeCode find_or_make_code(const CodeKey& key, const std::function<loop::Kernel()>& kernel) {
   {
-    std::unique_lock lock(mu);
-    made_some.wait(lock, [&] { return !in_progress.count(key); });
+    MutexLock lock(mu);
+    while (in_progress.count(key))
+      made_some.wait(mu);
     auto it = known.find(key);
     if (it != known.end())
       if (NativeCode code = it->second.lock()) return code;
@@ -76,7 +76,7 @@ NativeCode find_or_make_code(const CodeKey& key, const std::function<loop::Kerne
   struct Done {
     const CodeKey& key;
     ~Done() {
-      std::lock_guard lock(mu);
+      MutexLock lock(mu);
       in_progress.erase(key);
       made_some.notify_all();
     }

@@ -8,6 +8,7 @@
 #include "codegen/llvm/native.h"
 #include "compiler/pipeline.h"
 #include "runtime/thread_pool.h"
+#include "support/mutex.h"
 #include "support/phases.h"
 
 namespace sheaf::compiler {
@@ -111,7 +112,7 @@ const std::string& TieredKernel::text() const {
 CodeKey TieredKernel::key(std::span<const int64_t> sizes) const { return code_key(text(), known_strides(sizes)); }
 
 void TieredKernel::install(uint64_t pattern, NativeCode code) const {
-  std::lock_guard lock(installing_);
+  MutexLock lock(installing_);
   const Version* known = find(pattern);
   if (known && (known->code || !code)) return;
   int count = 1;
@@ -149,7 +150,7 @@ const runtime::Kernel* TieredKernel::compile(std::span<const int64_t> sizes) con
 
 const codegen::BlockKernel& TieredKernel::block() const {
   if (const codegen::BlockKernel* ready = block_ready_.load(std::memory_order_acquire)) return *ready;
-  std::lock_guard lock(installing_);
+  MutexLock lock(installing_);
   if (!block_) {
     Phase phase("block");
     block_ = codegen::BlockKernel::compile(kernel_);

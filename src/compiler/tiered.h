@@ -18,6 +18,7 @@
 #include "loop/ir.h"
 #include "passes/loop/specialize.h"
 #include "runtime/plan.h"
+#include "support/mutex.h"
 
 namespace sheaf::compiler {
 
@@ -88,14 +89,14 @@ class TieredKernel final : public CheckableKernel {
   bool worth_compiling_;  // something else than calls of routines
   int64_t compile_ns_, patience_;
   // Made by the first run that needs it: with code on disk few kernels do.
-  mutable std::shared_ptr<const codegen::BlockKernel> block_;  // GUARDED_BY(installing_)
+  mutable std::shared_ptr<const codegen::BlockKernel> block_ GUARDED_BY(installing_);
   mutable std::atomic<const codegen::BlockKernel*> block_ready_{nullptr};
   mutable std::once_flag printed_;
   mutable std::string text_;
   mutable SampledTime block_time_;
   mutable std::atomic<bool> failed_{false};
   mutable std::atomic<const Version*> versions_{nullptr};
-  mutable std::mutex installing_;
+  mutable Mutex installing_;
 };
 
 // Makes native code for the kernels of a plan that have none and took that long, each distinct one once, on all

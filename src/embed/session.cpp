@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <map>
 #include <mutex>
 
@@ -14,6 +13,7 @@
 #include "eval/interactive.h"
 #include "support/interrupt.h"
 #include "support/large_stack.h"
+#include "support/mutex.h"
 #include "syntax/reader.h"
 
 namespace sheaf::embed {
@@ -30,13 +30,14 @@ struct sheaf_session {
 
   sheaf_session() {
     thread_.start([this] { serve(); });
-    std::unique_lock lock(mu_);
-    changed_.wait(lock, [&] { return started_; });
+    sheaf::MutexLock lock(mu_);
+    while (!started_)
+      changed_.wait(mu_);
   }
   ~sheaf_session() {
     {
-      std::lock_guard turn(turn_);
-      std::lock_guard lock(mu_);
+      sheaf::MutexLock turn(turn_);
+      sheaf::MutexLock lock(mu_);
       ends_ = true;
     }
     changed_.notify_all();
@@ -51,13 +52,14 @@ struct sheaf_session {
     return sheaf::embed::caught([&] {
       if (pthread_equal(pthread_self(), runner_))
         throw sheaf::embed::HostError{"the session was called from inside its own call"};
-      std::lock_guard turn(turn_);
+      sheaf::MutexLock turn(turn_);
       Job job{&work, {}, {}};
       {
-        std::unique_lock lock(mu_);
+        sheaf::MutexLock lock(mu_);
         job_ = &job;
         changed_.notify_all();
-        changed_.wait(lock, [&] { return job_ == nullptr; });
+        while (job_)
+          changed_.wait(mu_);
       }
       if (job.thrown) std::rethrow_exception(job.thrown);
       if (!out) return;
@@ -112,21 +114,27 @@ struct sheaf_session {
     } catch (...) {
       failed_to_start_ = true;
     }
-    std::unique_lock lock(mu_);
-    started_ = true;
     runner_ = pthread_self();
-    changed_.notify_all();
-    for (;;) {
-      changed_.wait(lock, [&] { return job_ || ends_; });
-      if (!job_) break;
-      lock.unlock();
-      perform(*session, *job_);
-      lock.lock();
+    {
+      sheaf::MutexLock lock(mu_);
+      started_ = true;
+      changed_.notify_all();
+    }
+    while (Job* job = next_job()) {
+      perform(*session, *job);
+      sheaf::MutexLock lock(mu_);
       job_ = nullptr;
       changed_.notify_all();
     }
-    lock.unlock();
     callers_.clear();
+  }
+
+  // Waits for one; nullptr when the session ends.
+  Job* next_job() {
+    sheaf::MutexLock lock(mu_);
+    while (!job_ && !ends_)
+      changed_.wait(mu_);
+    return job_;
   }
 
   void perform(sheaf::eval::Session& session, Job& job) {
@@ -168,12 +176,13 @@ struct sheaf_session {
   }
 
   const sheaf::embed::Owner id_ = next_id();
-  std::mutex turn_;  // held by the caller whose work is done
-  std::mutex mu_;    // guards the next four
-  std::condition_variable changed_;
-  Job* job_ = nullptr;
-  bool started_ = false, ends_ = false;
-  bool failed_to_start_ = false;  // set before started_
+  sheaf::Mutex turn_;  // held by the caller whose work is done
+  sheaf::Mutex mu_;
+  sheaf::CondVar changed_;
+  Job* job_ GUARDED_BY(mu_) = nullptr;
+  bool started_ GUARDED_BY(mu_) = false, ends_ GUARDED_BY(mu_) = false;
+  // Set before started_, and not changed afterwards.
+  bool failed_to_start_ = false;
   pthread_t runner_{};
   std::atomic<bool> busy_{false};
   std::map<std::pair<std::string, size_t>, sheaf::Value> callers_;  // of the session's thread

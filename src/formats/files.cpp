@@ -11,7 +11,6 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
-#include <mutex>
 #include <set>
 
 #include "formats/csv.h"
@@ -26,6 +25,7 @@
 #include "formats/wav.h"
 #include "formats/zip.h"
 #include "support/interrupt.h"
+#include "support/mutex.h"
 #include "value/dict.h"
 #include "value/print.h"
 
@@ -114,12 +114,12 @@ void remove_if_abandoned(const fs::path& part) {
 
 // Once for each directory: a process does not leave anything behind while it lives.
 void remove_abandoned_parts(const fs::path& directory) {
-  static std::mutex mu;
+  static Mutex mu;
   static auto* done = new std::set<fs::path>;
   std::error_code error;
   fs::path whole = fs::absolute(directory, error);
   {
-    std::lock_guard lock(mu);
+    MutexLock lock(mu);
     if (!done->insert(whole).second) return;
   }
   for (fs::directory_iterator it(whole, error), end; !error && it != end; it.increment(error))

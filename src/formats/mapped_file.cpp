@@ -10,6 +10,7 @@
 
 #include "formats/read_ahead.h"
 #include "support/error.h"
+#include "support/mutex.h"
 
 namespace sheaf::formats {
 
@@ -38,7 +39,7 @@ Ref<Buffer> map_file(const std::string& path, std::string_view verb, Use use) {
   auto file = std::make_shared<Mapping>(data, size);
   read_ahead(file);
   return make_ref<Buffer>(data, size, [file] {
-    std::lock_guard lock(file->mu);
+    MutexLock lock(file->mu);
     file->gone = true;
     ::munmap(file->data, file->bytes);
   });

@@ -7,10 +7,10 @@
 #include <chrono>
 #include <cmath>
 #include <map>
-#include <mutex>
 
 #include "formats/files.h"
 #include "formats/json.h"
+#include "support/mutex.h"
 
 namespace sheaf::formats {
 namespace {
@@ -45,9 +45,9 @@ double wall_seconds() {
 
 // The event file of a directory, begun at its first use.
 std::string event_file(const std::string& directory) {
-  static auto* mu = new std::mutex;
+  static auto* mu = new Mutex;
   static auto* files = new std::map<std::string, std::string>;
-  std::lock_guard lock(*mu);
+  MutexLock lock(*mu);
   std::string& path = (*files)[directory];
   if (path.empty()) {
     char host[256] = "host";

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "support/machine_share.h"
+#include "support/mutex.h"
 
 namespace sheaf::formats {
 namespace {
@@ -27,7 +28,7 @@ bool in_memory(std::byte* data, size_t bytes) {
 
 void read(Mapping& file, size_t bytes) {
   for (size_t at = 0; at < bytes; at += kPiece) {
-    std::lock_guard lock(file.mu);  // not longer than a piece: giving up the buffer waits for it
+    MutexLock lock(file.mu);  // not longer than a piece: giving up the buffer waits for it
     if (file.gone) return;
     size_t n = std::min(kPiece, bytes - at);
     if (in_memory(file.data + at, n)) continue;
@@ -38,15 +39,15 @@ void read(Mapping& file, size_t bytes) {
 
 // Lives as long as the process, since the thread may outlive everything else.
 struct Queue {
-  std::mutex mu;
-  std::deque<std::shared_ptr<Mapping>> files;
-  bool running = false;
+  Mutex mu;
+  std::deque<std::shared_ptr<Mapping>> files GUARDED_BY(mu);
+  bool running GUARDED_BY(mu) = false;
 
   void run() {
     for (size_t left = memory_allowed() / 2;;) {
       std::shared_ptr<Mapping> file;
       {
-        std::lock_guard lock(mu);
+        MutexLock lock(mu);
         if (files.empty()) {
           running = false;
           return;
@@ -65,7 +66,7 @@ struct Queue {
 
 void read_ahead(std::shared_ptr<Mapping> file) {
   static auto* queue = new Queue;
-  std::lock_guard lock(queue->mu);
+  MutexLock lock(queue->mu);
   queue->files.push_back(std::move(file));
   if (queue->running) return;
   try {

@@ -3,7 +3,8 @@
 #pragma once
 #include <cstddef>
 #include <memory>
-#include <mutex>
+
+#include "support/mutex.h"
 
 namespace sheaf::formats {
 
@@ -12,8 +13,8 @@ struct Mapping {
   Mapping(std::byte* data, size_t bytes) : data(data), bytes(bytes) {}
   std::byte* data;
   size_t bytes;
-  std::mutex mu;
-  bool gone = false;
+  Mutex mu;
+  bool gone GUARDED_BY(mu) = false;
 };
 
 // Returns at once; a thread of its own reads the files one after the other. What is in memory already is left alone,

@@ -1,10 +1,10 @@
 #include "runtime/packed.h"
 
 #include <atomic>
-#include <mutex>
 #include <vector>
 
 #include "support/error.h"
+#include "support/mutex.h"
 
 namespace sheaf::runtime {
 namespace {
@@ -34,7 +34,7 @@ class Copies : public Buffer::Derived {
   }
 
   std::byte* find(const std::byte* from, const PackedForm& form) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     Copy& c = entry(from, form.layout);
     if (c.reads < kReads && ++c.reads == kReads && reserve(form.bytes)) c.data = packed(from, form);
     return c.data ? c.data->data() : nullptr;
@@ -59,14 +59,14 @@ class Copies : public Buffer::Derived {
     form.pack(from, data->data());
     return data;
   }
-  Copy& entry(const std::byte* from, const PackedForm::Layout& layout) {
+  Copy& entry(const std::byte* from, const PackedForm::Layout& layout) REQUIRES(mutex_) {
     for (Copy& c : copies_)
       if (c.from == from && c.layout == layout) return c;
     return copies_.emplace_back(Copy{from, layout, 0, nullptr});
   }
 
-  std::mutex mutex_;
-  std::vector<Copy> copies_;
+  Mutex mutex_;
+  std::vector<Copy> copies_ GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <tuple>
+
+#include "support/mutex.h"
 
 namespace sheaf::runtime {
 
@@ -11,15 +12,15 @@ bool g_profiling = false;
 
 namespace {
 
-std::mutex mu;
-std::map<std::string, KernelTime> times;
-std::map<std::tuple<uint32_t, uint32_t, uint32_t>, SpanTime> by_span;
-BufferTime buffers;
+Mutex mu;
+std::map<std::string, KernelTime> times GUARDED_BY(mu);
+std::map<std::tuple<uint32_t, uint32_t, uint32_t>, SpanTime> by_span GUARDED_BY(mu);
+BufferTime buffers GUARDED_BY(mu);
 
 }  // namespace
 
 void record_kernel(const KernelRun& run, uint64_t ns) {
-  std::lock_guard lock(mu);
+  MutexLock lock(mu);
   SpanTime& s = by_span[{run.span.source, run.span.begin, run.span.end}];
   s.span = run.span;
   ++s.calls;
@@ -34,19 +35,19 @@ void record_kernel(const KernelRun& run, uint64_t ns) {
 }
 
 void record_buffers(const BufferTime& t) {
-  std::lock_guard lock(mu);
+  MutexLock lock(mu);
   buffers.hits += t.hits;
   buffers.misses += t.misses;
   buffers.ns += t.ns;
 }
 
 BufferTime buffer_times() {
-  std::lock_guard lock(mu);
+  MutexLock lock(mu);
   return buffers;
 }
 
 std::vector<KernelTime> kernel_times() {
-  std::lock_guard lock(mu);
+  MutexLock lock(mu);
   std::vector<KernelTime> out;
   for (const auto& [name, t] : times)
     out.push_back(t);
@@ -55,7 +56,7 @@ std::vector<KernelTime> kernel_times() {
 }
 
 std::vector<SpanTime> span_times() {
-  std::lock_guard lock(mu);
+  MutexLock lock(mu);
   std::vector<SpanTime> out;
   for (const auto& [key, t] : by_span)
     out.push_back(t);

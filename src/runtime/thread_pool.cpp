@@ -5,12 +5,12 @@
 #include <chrono>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <system_error>
 #include <thread>
 #include <vector>
 
 #include "support/machine_share.h"
+#include "support/mutex.h"
 
 namespace sheaf::runtime {
 namespace {
@@ -63,13 +63,16 @@ class Pool {
     open_.store(0, std::memory_order_seq_cst);
     for (int spins = 0; inside_.load(std::memory_order_seq_cst) != 0; ++spins)
       spins < 4000 ? relax() : std::this_thread::yield();
-    std::exception_ptr error = std::exchange(error_, nullptr);
+    std::exception_ptr error = take_error();
     busy_.store(false, std::memory_order_release);
     if (error) std::rethrow_exception(error);
   }
 
  private:
   Pool() : limit_(cpus_allowed()) {}
+
+  // Without the lock: no worker is inside any more.
+  std::exception_ptr take_error() NO_THREAD_SAFETY_ANALYSIS { return std::exchange(error_, nullptr); }
 
   // So many, or as many as the system gives.
   int start_workers(int n) {
@@ -113,7 +116,7 @@ class Pool {
       try {
         (*body_)(begin, end);
       } catch (...) {
-        std::lock_guard lock(error_mutex_);
+        MutexLock lock(error_mutex_);
         if (!error_) error_ = std::current_exception();
         for (int t = 0; t < num_shares_; ++t)
           shares_[t].next.store(shares_[t].end, std::memory_order_relaxed);
@@ -172,8 +175,8 @@ class Pool {
   std::unique_ptr<Share[]> shares_;
   int num_shares_ = 0, allocated_ = 0, members_ = 0, started_ = 0;
   uint32_t last_job_ = 0;
-  std::mutex error_mutex_;
-  std::exception_ptr error_;  // GUARDED_BY(error_mutex_) while the job runs
+  Mutex error_mutex_;
+  std::exception_ptr error_ GUARDED_BY(error_mutex_);
   alignas(64) std::atomic<uint32_t> open_{
       0};  // the job that may be entered, or 0; of the size that the system waits on, or all would be woken at once
   std::atomic<int> asleep_{0};

@@ -2,8 +2,9 @@
 
 #include <xxhash.h>
 
-#include <mutex>
 #include <vector>
+
+#include "support/mutex.h"
 
 namespace sheaf {
 namespace {
@@ -14,7 +15,7 @@ class Table {
  public:
   const Name::Entry* intern(std::string_view text) {
     uint64_t hash = XXH3_64bits(text.data(), text.size());
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     if (2 * (count_ + 1) > slots_.size()) grow();
     Slot& s = find(hash, text);
     if (!s.entry) {
@@ -32,13 +33,13 @@ class Table {
     const Name::Entry* entry = nullptr;
   };
 
-  Slot& find(uint64_t hash, std::string_view text) {
+  Slot& find(uint64_t hash, std::string_view text) REQUIRES(mu_) {
     size_t mask = slots_.size() - 1;
     for (size_t i = hash & mask;; i = (i + 1) & mask)
       if (!slots_[i].entry || (slots_[i].hash == hash && slots_[i].entry->text == text)) return slots_[i];
   }
 
-  void grow() {
+  void grow() REQUIRES(mu_) {
     std::vector<Slot> old(slots_.empty() ? 1024 : 2 * slots_.size());
     old.swap(slots_);
     size_t mask = slots_.size() - 1;
@@ -53,10 +54,10 @@ class Table {
 
   static constexpr size_t kBlock = 256;
 
-  std::mutex mu_;
-  std::vector<std::vector<Name::Entry>> entries_;  // blocks that never move
-  std::vector<Slot> slots_;
-  size_t count_ = 0;
+  Mutex mu_;
+  std::vector<std::vector<Name::Entry>> entries_ GUARDED_BY(mu_);  // blocks that never move
+  std::vector<Slot> slots_ GUARDED_BY(mu_);
+  size_t count_ GUARDED_BY(mu_) = 0;
 };
 
 }  // namespace

@@ -1,15 +1,16 @@
 #include "support/phases.h"
 
 #include <chrono>
-#include <mutex>
+
+#include "support/mutex.h"
 
 namespace sheaf {
 namespace {
 
 thread_local Phase* innermost = nullptr;
 
-std::mutex mu;
-std::vector<PhaseTime> times;  // GUARDED_BY(mu)
+Mutex mu;
+std::vector<PhaseTime> times GUARDED_BY(mu);
 
 int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
@@ -24,7 +25,7 @@ Phase::~Phase() {
   int64_t ns = now_ns() - start_ns_;
   innermost = outer_;
   if (outer_) outer_->inside_ns_ += ns;
-  std::lock_guard lock(mu);
+  MutexLock lock(mu);
   for (PhaseTime& t : times)
     if (t.name == name_) {
       ++t.count;
@@ -35,7 +36,7 @@ Phase::~Phase() {
 }
 
 std::vector<PhaseTime> phase_times() {
-  std::lock_guard lock(mu);
+  MutexLock lock(mu);
   return times;
 }
 

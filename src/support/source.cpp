@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <deque>
-#include <mutex>
 #include <vector>
+
+#include "support/mutex.h"
 
 namespace sheaf {
 namespace {
@@ -16,8 +17,8 @@ struct Source {
 };
 
 struct SourceTable {
-  std::mutex mu;
-  std::deque<Source> sources;  // stable addresses: entries are read without the lock once published
+  Mutex mu;
+  std::deque<Source> sources GUARDED_BY(mu);  // stable addresses: entries are read without the lock once published
 };
 
 SourceTable& table() {
@@ -26,7 +27,7 @@ SourceTable& table() {
 }
 
 const Source& get(uint32_t id) {
-  std::lock_guard lock(table().mu);
+  MutexLock lock(table().mu);
   return table().sources[id - 1];
 }
 
@@ -36,7 +37,7 @@ uint32_t add_source(std::string name, std::string text, SourceKind kind) {
   Source s{std::move(name), std::move(text), kind, {0}};
   for (size_t i = 0; i < s.text.size(); ++i)
     if (s.text[i] == '\n') s.line_starts.push_back(static_cast<uint32_t>(i + 1));
-  std::lock_guard lock(table().mu);
+  MutexLock lock(table().mu);
   table().sources.push_back(std::move(s));
   return static_cast<uint32_t>(table().sources.size());
 }

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <tuple>
 #include <vector>
 
+#include "support/mutex.h"
 #include "tensor/saturated.h"
 #include "tensor/size_facts.h"
 
@@ -37,9 +37,9 @@ bool is_value(Size s, int64_t v) { return s.is_const() && s.value() == v; }
 }  // namespace
 
 Size Size::of(SizeOp op, Size a, Size b) {
-  static std::mutex mu;
+  static Mutex mu;
   static auto* interned = new std::map<std::tuple<SizeOp, int64_t, int64_t>, const SizeNode*>;
-  std::lock_guard lock(mu);
+  MutexLock lock(mu);
   const SizeNode*& n = (*interned)[{op, a.bits_, b.bits_}];
   if (!n) n = new SizeNode{op, a, b};
   Size s;

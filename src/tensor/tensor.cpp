@@ -9,12 +9,12 @@
 #include <cstring>
 #include <limits>
 #include <map>
-#include <mutex>
 #include <vector>
 
 #include "support/error.h"
 #include "support/huge_pages.h"
 #include "support/machine_share.h"
+#include "support/mutex.h"
 #include "tensor/saturated.h"
 
 namespace sheaf {
@@ -91,7 +91,7 @@ class BufferPool {
   static size_t round_up(size_t n) { return n == 0 ? kAlign : (n + kAlign - 1) / kAlign * kAlign; }
 
   std::byte* take_large(size_t bytes) {
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     auto it = large_.lower_bound(bytes);
     if (it == large_.end() || it->first != bytes) return nullptr;
     std::byte* p = it->second;
@@ -100,16 +100,16 @@ class BufferPool {
     return p;
   }
   bool keep_large(std::byte* p, size_t bytes) {
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     if (kept_ + bytes > std::min(kMostKept, live_.load(std::memory_order_relaxed) + (kMostKept >> 3))) return false;
     large_.emplace(bytes, p);
     kept_ += bytes;
     return true;
   }
 
-  std::mutex mu_;
-  std::multimap<size_t, std::byte*> large_;  // by size; behind mu_, as is kept_
-  size_t kept_ = 0;
+  Mutex mu_;
+  std::multimap<size_t, std::byte*> large_ GUARDED_BY(mu_);  // by size
+  size_t kept_ GUARDED_BY(mu_) = 0;
   std::atomic<size_t> live_{0}, peak_{0}, limit_{memory_allowed() / 10 * 9};
 };
 

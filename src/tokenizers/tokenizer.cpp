@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "support/mutex.h"
 #include "tokenizers/characters.h"
 
 namespace sheaf::tokenizers {
@@ -80,7 +81,7 @@ Ids Tokenizer::encode(std::string_view text, bool special) const {
 
   std::unique_ptr<PieceCache> cache;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (!free_caches_.empty()) {
       cache = std::move(free_caches_.back());
       free_caches_.pop_back();
@@ -104,7 +105,7 @@ Ids Tokenizer::encode(std::string_view text, bool special) const {
     });
   });
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     free_caches_.push_back(std::move(cache));
   }
   if (!special) return out;

@@ -2,12 +2,12 @@
 // sources are brought into that form first. Immutable apart from its caches; any thread may use it.
 #pragma once
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "support/mutex.h"
 #include "tokenizers/added_tokens.h"
 #include "tokenizers/decoder.h"
 #include "tokenizers/model.h"
@@ -51,8 +51,8 @@ class Tokenizer {
   Decoder decoder_;
   size_t vocabulary_size_ = 0;
   int32_t largest_id_ = Vocabulary::kNone;
-  mutable std::mutex mutex_;
-  mutable std::vector<std::unique_ptr<PieceCache>> free_caches_;  // GUARDED_BY(mutex_); each call of encode takes one
+  mutable Mutex mutex_;
+  mutable std::vector<std::unique_ptr<PieceCache>> free_caches_ GUARDED_BY(mutex_);  // each call of encode takes one
 };
 
 }  // namespace sheaf::tokenizers

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <set>
 
 #include "builtins/host/output.h"
 #include "builtins/host/process.h"
 #include "eval/session.h"
+#include "support/mutex.h"
 #include "tools/commands.h"
 #include "tools/read_file.h"
 #include "tools/terminal.h"
@@ -81,26 +81,29 @@ class CallCounter final : public eval::CallObserver {
   void enter(eval::Callee, std::string_view name, std::span<const Value> args) override {
     add(name, 1);
     std::string types = types_text(args);
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     last_types_[std::string(name)] = std::move(types);
   }
   void leave(eval::Callee, std::string_view, const Value&) override {}
   void unwind(eval::Callee, std::string_view) override {}
   void cancel(eval::Callee, std::string_view name) override { add(name, -1); }
-  const std::map<std::string, int64_t>& calls() const { return calls_; }
+  std::map<std::string, int64_t> calls() {
+    MutexLock lock(mu_);
+    return calls_;
+  }
   std::string last_types(const std::string& name) {
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     return last_types_[name];
   }
 
  private:
   void add(std::string_view name, int64_t n) {
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     calls_[std::string(name)] += n;
   }
-  std::mutex mu_;
-  std::map<std::string, int64_t> calls_;
-  std::map<std::string, std::string> last_types_;
+  Mutex mu_;
+  std::map<std::string, int64_t> calls_ GUARDED_BY(mu_);
+  std::map<std::string, std::string> last_types_ GUARDED_BY(mu_);
 };
 
 struct Story {

@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "support/machine_share.h"
+#include "support/mutex.h"
 #include "tensor/tensor.h"
 
 namespace sheaf::tools {
@@ -32,7 +33,7 @@ MemoryProfile::MemoryProfile() : sampler_([this] { sample(); }) { checkpoint("st
 
 MemoryProfile::~MemoryProfile() {
   {
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     stop_ = true;
   }
   wake_.notify_all();
@@ -40,21 +41,21 @@ MemoryProfile::~MemoryProfile() {
 }
 
 void MemoryProfile::sample() {
-  std::unique_lock lock(mu_);
+  MutexLock lock(mu_);
   while (!stop_) {
     sampled_peak_ = std::max(sampled_peak_, resident_bytes());
-    wake_.wait_for(lock, std::chrono::milliseconds(100));
+    wake_.wait_for(mu_, std::chrono::milliseconds(100));
   }
 }
 
 void MemoryProfile::checkpoint(std::string name) {
   Point p{std::move(name), resident_bytes()};
-  std::lock_guard lock(mu_);
+  MutexLock lock(mu_);
   points_.push_back(std::move(p));
 }
 
 std::string MemoryProfile::report() {
-  std::lock_guard lock(mu_);
+  MutexLock lock(mu_);
   size_t peak = std::max(high_water_bytes(), sampled_peak_);
   for (const Point& p : points_)
     peak = std::max(peak, p.rss_bytes);

@@ -1,10 +1,10 @@
 // --mem-profile: resident memory at checkpoints and its peak, sampled by a thread of its own.
 #pragma once
-#include <condition_variable>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "support/mutex.h"
 
 namespace sheaf::tools {
 
@@ -22,11 +22,11 @@ class MemoryProfile {
   };
   void sample();
 
-  std::mutex mu_;
-  std::vector<Point> points_;  // guarded by mu_
-  std::condition_variable wake_;
-  bool stop_ = false;        // guarded by mu_
-  size_t sampled_peak_ = 0;  // guarded by mu_
+  Mutex mu_;
+  std::vector<Point> points_ GUARDED_BY(mu_);
+  CondVar wake_;
+  bool stop_ GUARDED_BY(mu_) = false;
+  size_t sampled_peak_ GUARDED_BY(mu_) = 0;
   std::thread sampler_;
 };
 

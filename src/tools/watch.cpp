@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
-#include <mutex>
 #include <new>
 #include <set>
 #include <utility>
@@ -26,6 +25,7 @@
 #include "runtime/thread_pool.h"
 #include "support/internal_error.h"
 #include "support/interrupt.h"
+#include "support/mutex.h"
 #include "support/phases.h"
 #include "tools/interrupt.h"
 #include "tools/terminal.h"
@@ -148,7 +148,7 @@ class Gradients {
   void show(const Value& function, const graph::Graph& passes) {
     std::string name = function.as_function()->name(), text = print(passes);
     {
-      std::lock_guard lock(mu_);
+      MutexLock lock(mu_);
       if (!shown_.insert(function.tag() == Tag::Function ? std::to_string(function.as_function()->code_number()) : text)
                .second)
         return;
@@ -157,8 +157,8 @@ class Gradients {
   }
 
  private:
-  std::mutex mu_;
-  std::set<std::string> shown_;  // by the number of the code, or what it came to
+  Mutex mu_;
+  std::set<std::string> shown_ GUARDED_BY(mu_);  // by the number of the code, or what it came to
 };
 
 Gradients& gradients() {
@@ -231,12 +231,12 @@ class Hints {
  public:
   void add(const compiler::Hint& h) {
     std::string line = fmt::format("  {}{}", h.span ? place(h.span) + ": " : "", h.text);
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     int64_t& bytes = lines_[line];
     bytes = std::max(bytes, h.bytes);
   }
   std::string text() {
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     if (lines_.empty()) return "Performance hints: none\n";
     std::vector<std::pair<std::string, int64_t>> order(lines_.begin(), lines_.end());
     std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
@@ -247,8 +247,8 @@ class Hints {
   }
 
  private:
-  std::mutex mu_;
-  std::map<std::string, int64_t> lines_;
+  Mutex mu_;
+  std::map<std::string, int64_t> lines_ GUARDED_BY(mu_);
 };
 
 Hints& hints() {

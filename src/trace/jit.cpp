@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <unordered_map>
 
 #include "runtime/cpu_runner.h"
+#include "support/mutex.h"
 #include "trace/context.h"
 #include "trace/host_call.h"
 #include "trace/marks.h"
@@ -68,11 +68,11 @@ struct Function {
 };
 
 struct Table {
-  std::mutex mu;
-  std::unordered_map<FunctionKey, Function, KeyHash> functions;
-  JitStats stats;
-  std::map<std::string, size_t> variants;  // by the name of the function
-  std::set<uint64_t> scalar_only;          // code of functions that were called without tensors
+  Mutex mu;
+  std::unordered_map<FunctionKey, Function, KeyHash> functions GUARDED_BY(mu);
+  JitStats stats GUARDED_BY(mu);
+  std::map<std::string, size_t> variants GUARDED_BY(mu);  // by the name of the function
+  std::set<uint64_t> scalar_only GUARDED_BY(mu);          // code of functions that were called without tensors
 };
 
 Table& table() {
@@ -87,8 +87,7 @@ void tell(const std::string& function, JitOutcome outcome, const std::string& re
                 made && made->takes_gradient});
 }
 
-// Called with the table locked.
-void count_variant(const std::string& function) {
+void count_variant(const std::string& function) REQUIRES(table().mu) {
   ++table().variants[function];
   if (++table().stats.compiled != kManyVariants + 1 || !g_warn) return;
   std::vector<std::pair<std::string, size_t>> most(table().variants.begin(), table().variants.end());
@@ -178,7 +177,7 @@ void set_jit_listener(std::function<void(const JitEvent&)> listener) {
   g_listener = std::move(listener);
 }
 void note_scalar_call(uint64_t code, const std::string& name) {
-  if (std::lock_guard lock(table().mu); !table().scalar_only.insert(code).second) return;
+  if (MutexLock lock(table().mu); !table().scalar_only.insert(code).second) return;
   tell(name, JitOutcome::ScalarOnly, "scalar-only args", {});
 }
 void set_gradient_listener(std::function<void()> listener) { g_gradient_computed = std::move(listener); }
@@ -191,7 +190,7 @@ void note_gradient() {
 }
 void set_jit_warning(std::function<void(const std::string&)> warn) { g_warn = std::move(warn); }
 JitStats jit_stats() {
-  std::lock_guard lock(table().mu);
+  MutexLock lock(table().mu);
   JitStats stats = table().stats;
   RunTimes t = run_times();
   stats.flatten_ns = t.flatten_ns;
@@ -203,7 +202,7 @@ bool is_tracing() { return TraceContext::current_context() != nullptr; }
 void abandon_trace(std::string reason) { throw Untraceable(std::move(reason), current_span()); }
 
 void forget_compiled() {
-  std::lock_guard lock(table().mu);
+  MutexLock lock(table().mu);
   table().functions.clear();
   runtime::release_scratch();
 }
@@ -346,7 +345,7 @@ Decision decide(Function& f, const std::string& name, const Signature& s) {
 
 // Asked before the arguments are looked at, of which there may be many.
 bool is_given_up(const FunctionKey& key) {
-  std::lock_guard lock(table().mu);
+  MutexLock lock(table().mu);
   auto found = table().functions.find(key);
   return found != table().functions.end() && found->second.given_up;
 }
@@ -362,7 +361,7 @@ bool run_compiled(const FunctionKey& key, const std::string& name, std::vector<V
   if (!s.traceable) return false;
   Decision d;
   {
-    std::lock_guard lock(table().mu);
+    MutexLock lock(table().mu);
     Function& f = table().functions[key];
     if (!(s.has_tensor || f.works_on_arrays)) return false;
     d = decide(f, name, s);
@@ -378,7 +377,7 @@ bool run_compiled(const FunctionKey& key, const std::string& name, std::vector<V
         d.found = make_variant(roots, body, d.takes_both_ways, s.key, std::move(d.open), g_dynamic != DynamicMode::Off);
       } catch (const MarksFound& found) {
         {
-          std::lock_guard lock(table().mu);
+          MutexLock lock(table().mu);
           d.open = {};
           if (Family* family = family_of(table().functions[key], s)) {
             note_marks(*family, s, found.marks);
@@ -397,7 +396,7 @@ bool run_compiled(const FunctionKey& key, const std::string& name, std::vector<V
       reason = "tracing it failed: " + e.message;
       span = e.span;
     }
-    std::lock_guard lock(table().mu);
+    MutexLock lock(table().mu);
     Function& f = table().functions[key];
     Family* family = family_of(f, s);
     if (family && d.found) note_marks(*family, s, d.found->marks);
@@ -440,7 +439,7 @@ bool run_compiled(const FunctionKey& key, const std::string& name, std::vector<V
 }
 
 void note_arrays(const FunctionKey& key) {
-  std::lock_guard lock(table().mu);
+  MutexLock lock(table().mu);
   table().functions[key].works_on_arrays = true;
 }
 

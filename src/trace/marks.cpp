@@ -2,9 +2,9 @@
 
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <unordered_map>
 
+#include "support/mutex.h"
 #include "trace/context.h"
 #include "trace/traced.h"
 
@@ -18,8 +18,8 @@ struct Marks {
 
 // By buffer: a marked tensor has a buffer of its own over the same memory.
 struct Table {
-  std::mutex mu;
-  std::unordered_map<const Buffer*, Marks> marks;
+  Mutex mu;
+  std::unordered_map<const Buffer*, Marks> marks GUARDED_BY(mu);
   std::atomic<size_t> count{0};
 };
 
@@ -31,7 +31,7 @@ Table& table() {
 Tensor marked_tensor(const Tensor& t, int axis, SizeMark mark) {
   Marks marks{t.sizes, t.strides, {}};
   {
-    std::lock_guard lock(table().mu);
+    MutexLock lock(table().mu);
     if (auto it = table().marks.find(t.buffer.get());
         it != table().marks.end() && it->second.sizes == t.sizes && it->second.strides == t.strides)
       marks = it->second;
@@ -40,12 +40,12 @@ Tensor marked_tensor(const Tensor& t, int axis, SizeMark mark) {
   auto key = std::make_shared<const Buffer*>();
   Tensor out = t;
   out.buffer = make_ref<Buffer>(t.buffer->data(), t.buffer->size_bytes(), [memory = t.buffer, key] {
-    std::lock_guard lock(table().mu);
+    MutexLock lock(table().mu);
     table().marks.erase(*key);
     table().count = table().marks.size();
   });
   *key = out.buffer.get();
-  std::lock_guard lock(table().mu);
+  MutexLock lock(table().mu);
   table().marks[*key] = std::move(marks);
   table().count = table().marks.size();
   return out;
@@ -68,7 +68,7 @@ Value mark_size(const Value& tensor, int axis, SizeMark mark) {
 
 std::optional<SizeMark> mark_of(const Tensor& t, int axis) {
   if (table().count.load(std::memory_order_relaxed) == 0) return std::nullopt;
-  std::lock_guard lock(table().mu);
+  MutexLock lock(table().mu);
   auto it = table().marks.find(t.buffer.get());
   if (it == table().marks.end() || !(it->second.sizes == t.sizes) || !(it->second.strides == t.strides))
     return std::nullopt;

@@ -8,6 +8,7 @@
 #include "compiler/instantiate.h"
 #include "graph/node_map.h"
 #include "runtime/profiler.h"
+#include "support/mutex.h"
 #include "support/phases.h"
 #include "trace/checks.h"
 #include "trace/context.h"
@@ -115,12 +116,12 @@ std::shared_ptr<const Compiled> instance(Variant::Open& open, const std::vector<
   for (size_t i = 0; i < symbols.size(); ++i)
     if (open.shaping[i]) key.push_back(symbols[i]);
   {
-    std::lock_guard lock(open.mu);
+    MutexLock lock(open.mu);
     if (auto it = open.instances.find(key); it != open.instances.end()) return it->second;
   }
   auto made = std::make_shared<Compiled>(
       compiler::compile(compiler::instantiate(open.graph, symbols, compiler::SizeNodes::Inputs), open.tier));
-  std::lock_guard lock(open.mu);
+  MutexLock lock(open.mu);
   auto launches = [](const Compiled& c) { return num_launches(c.plan()); };
   while (!open.instances.empty() && open.num_launches + launches(*made) > kMaxLaunches) {
     auto some =

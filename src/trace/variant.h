@@ -3,10 +3,10 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "compiler/compile.h"
+#include "support/mutex.h"
 #include "tensor/size_facts.h"
 #include "trace/marks.h"
 #include "trace/signature.h"
@@ -58,10 +58,10 @@ struct Variant {
     std::vector<const graph::Node*> numbers;  // inputs behind the others
     std::vector<uint8_t> shaping;             // by symbol
     std::shared_ptr<compiler::PlanTier> tier = std::make_shared<compiler::PlanTier>();
-    std::mutex mu;
-    // By the values of the shaping symbols; behind mu, as what is counted of them.
-    std::map<std::vector<int64_t>, std::shared_ptr<const compiler::Compiled>> instances;
-    size_t num_launches = 0, num_dropped = 0;
+    Mutex mu;
+    // By the values of the shaping symbols.
+    std::map<std::vector<int64_t>, std::shared_ptr<const compiler::Compiled>> instances GUARDED_BY(mu);
+    size_t num_launches GUARDED_BY(mu) = 0, num_dropped GUARDED_BY(mu) = 0;
   };
   std::unique_ptr<Open> open;
 };

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <mutex>
 #include <set>
 
+#include "support/mutex.h"
 #include "trace/traced.h"
 #include "value/print.h"
 
@@ -13,9 +13,9 @@ namespace sheaf::builtins {
 namespace {
 
 struct State {
-  std::mutex mu;
-  std::set<uint64_t> seen;  // places
-  std::set<uint32_t> strict;
+  Mutex mu;
+  std::set<uint64_t> seen GUARDED_BY(mu);  // places
+  std::set<uint32_t> strict GUARDED_BY(mu);
 };
 
 State& state() {
@@ -26,12 +26,12 @@ State& state() {
 }  // namespace
 
 void make_strict(uint32_t source) {
-  std::lock_guard lock(state().mu);
+  MutexLock lock(state().mu);
   state().strict.insert(source);
 }
 
 bool is_strict(uint32_t source) {
-  std::lock_guard lock(state().mu);
+  MutexLock lock(state().mu);
   return state().strict.count(source) > 0;
 }
 
@@ -39,7 +39,7 @@ void warn(const std::string& message) {
   Span span = trace::current_span();
   if (is_strict(span.source)) throw runtime_error(message).hint("(use strict) makes this warning an error");
   {
-    std::lock_guard lock(state().mu);
+    MutexLock lock(state().mu);
     if (!state().seen.insert((uint64_t{span.source} << 32) | span.begin).second) return;
   }
   std::string at = place(span);

@@ -9,11 +9,11 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 
 #include "builtins/core/numeric.h"
 #include "builtins/core/text.h"
 #include "builtins/host/families.h"
+#include "support/mutex.h"
 #include "value/print.h"
 
 namespace sheaf::builtins {
@@ -22,12 +22,12 @@ namespace {
 constexpr size_t kBufferBytes = 1 << 16;
 
 struct Sink {
-  std::mutex mu;
-  std::string buffer;
-  std::string* capture = nullptr;
+  Mutex mu;
+  std::string buffer GUARDED_BY(mu);
+  std::string* capture GUARDED_BY(mu) = nullptr;
   bool terminal = isatty(STDOUT_FILENO) == 1;
-  std::string status;         // what the last line should show
-  bool status_drawn = false;  // and whether it does
+  std::string status GUARDED_BY(mu);         // what the last line should show
+  bool status_drawn GUARDED_BY(mu) = false;  // and whether it does
   Sink() {
     std::atexit([] {
       try {
@@ -44,8 +44,7 @@ Sink& sink() {
   return *s;
 }
 
-// The lock is held.
-void write_buffer(Sink& s) {
+void write_buffer(Sink& s) REQUIRES(s.mu) {
   std::string text = std::move(s.buffer);
   s.buffer.clear();
   for (size_t at = 0; at < text.size();) {
@@ -58,13 +57,12 @@ void write_buffer(Sink& s) {
 
 constexpr std::string_view kEraseLine = "\r\x1b[K";
 
-// The lock is held.
-void hide_status(Sink& s) {
+void hide_status(Sink& s) REQUIRES(s.mu) {
   if (s.status_drawn) s.buffer += kEraseLine;
   s.status_drawn = false;
 }
 
-void draw_status(Sink& s) {
+void draw_status(Sink& s) REQUIRES(s.mu) {
   hide_status(s);
   s.buffer += s.status;
   s.status_drawn = !s.status.empty();
@@ -167,7 +165,7 @@ MutedOutput::~MutedOutput() { muted = before_; }
 void write_out(std::string_view text) {
   if (muted) return;
   Sink& s = sink();
-  std::lock_guard lock(s.mu);
+  MutexLock lock(s.mu);
   if (s.capture) {
     s.capture->append(text);
     return;
@@ -180,14 +178,16 @@ void write_out(std::string_view text) {
 
 void flush_out() {
   Sink& s = sink();
-  std::lock_guard lock(s.mu);
+  MutexLock lock(s.mu);
   hide_status(s);
   write_buffer(s);
 }
 
 bool is_terminal_out() {
   static const bool dumb = std::getenv("TERM") && std::strcmp(std::getenv("TERM"), "dumb") == 0;
-  return sink().terminal && !dumb && !sink().capture;
+  Sink& s = sink();
+  MutexLock lock(s.mu);
+  return s.terminal && !dumb && !s.capture;
 }
 
 int terminal_width() {
@@ -202,7 +202,7 @@ int terminal_width() {
 
 void set_status(std::string text) {
   Sink& s = sink();
-  std::lock_guard lock(s.mu);
+  MutexLock lock(s.mu);
   s.status = std::move(text);
   draw_status(s);
   write_buffer(s);
@@ -210,7 +210,7 @@ void set_status(std::string text) {
 
 void keep_status() {
   Sink& s = sink();
-  std::lock_guard lock(s.mu);
+  MutexLock lock(s.mu);
   if (s.status.empty()) return;
   if (!s.status_drawn) draw_status(s);
   s.buffer += '\n';
@@ -221,7 +221,7 @@ void keep_status() {
 
 std::string* set_capture(std::string* to) {
   Sink& s = sink();
-  std::lock_guard lock(s.mu);
+  MutexLock lock(s.mu);
   return std::exchange(s.capture, to);
 }
 

@@ -7,13 +7,13 @@
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
-#include <mutex>
 
 #include "builtins/core/elements.h"
 #include "builtins/host/families.h"
 #include "builtins/host/options.h"
 #include "builtins/host/output.h"
 #include "support/interrupt.h"
+#include "support/mutex.h"
 #include "value/print.h"
 
 namespace sheaf::builtins {
@@ -44,19 +44,19 @@ AtomObj& atom_argument(const Value& v, const char* who) {
 }
 
 // Guards the contents of all atoms: a Value is two words. Not held while user code runs.
-std::mutex& atom_mutex() {
-  static auto* mu = new std::mutex;
+Mutex& atom_mutex() {
+  static auto* mu = new Mutex;
   return *mu;
 }
 
 Value read_atom(AtomObj& a) {
-  std::lock_guard lock(atom_mutex());
+  MutexLock lock(atom_mutex());
   return a.value;
 }
 
 Value write_atom(AtomObj& a, const Value& v) {
   Value old = v;
-  std::lock_guard lock(atom_mutex());
+  MutexLock lock(atom_mutex());
   a.value.swap(old);
   return v;
 }
@@ -79,7 +79,7 @@ bool changes_in_place(const Value& f) {
 }
 
 Value swap_in_place(Call& c, AtomObj& a, std::vector<Value> args) {
-  std::lock_guard lock(atom_mutex());
+  MutexLock lock(atom_mutex());
   args[0].swap(a.value);
   try {
     a.value = static_cast<CallableObj*>(c[1].object())->invoke(c.caller, args);
@@ -100,7 +100,7 @@ Value swap_atom(Call& c) {
     Value old = read_atom(a);
     extra[0] = old;
     Value next = c.caller.call(c[1], extra);
-    std::lock_guard lock(atom_mutex());
+    MutexLock lock(atom_mutex());
     if (!same_reference(a.value, old)) continue;
     a.value = next;
     return next;

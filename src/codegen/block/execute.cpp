@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 
 #include "codegen/block/program.h"
 #include "runtime/thread_pool.h"
+#include "support/mutex.h"
 
 namespace sheaf::codegen::block {
 namespace {
@@ -121,7 +121,7 @@ void parallel(const Step& s, Context& c, int64_t minimum, Range range) {
   if (n < 2 * grain || runtime::num_threads() == 1) return range(c, 0, n);
   const Program& p = *c.program;
   const std::byte* scalars = reinterpret_cast<const std::byte*>(c.address) + p.scalars_at;
-  std::mutex mutex;
+  Mutex mutex;
   int64_t first = INT64_MAX;
   loop::CheckRecord failed;
   runtime::parallel_for(
@@ -133,7 +133,7 @@ void parallel(const Step& s, Context& c, int64_t minimum, Range range) {
         std::memcpy(frame.data() + p.scalars_at, scalars, p.scalars.size() * sizeof(uint64_t));
         range(mine, begin, end);
         if (check.failed()) {
-          std::lock_guard lock(mutex);
+          MutexLock lock(mutex);
           if (begin < first) first = begin, failed = check;
         }
       },

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cmath>
-#include <mutex>
 
 #include "codegen/llvm/abi.h"
 #include "runtime/thread_pool.h"
+#include "support/mutex.h"
 
 namespace sheaf::codegen::native {
 namespace {
@@ -14,7 +14,7 @@ constexpr double kRangeNs = 8000;
 void parallel(CallContext* c, RangeBody body, const void* captures, int64_t n, int64_t minimum, double ns) {
   int64_t grain = std::max(minimum, static_cast<int64_t>(std::min(1e15, kRangeNs / std::max(ns, 0.01))) + 1);
   if (n < 2 * grain || runtime::num_threads() == 1) return body(c, captures, 0, n);
-  std::mutex mutex;
+  Mutex mutex;
   int64_t first = INT64_MAX;
   loop::CheckRecord failed;
   runtime::parallel_for(
@@ -23,7 +23,7 @@ void parallel(CallContext* c, RangeBody body, const void* captures, int64_t n, i
         CallContext mine{c->services, c->buffers, c->sizes, c->calls};
         body(&mine, captures, begin, end);
         if (!mine.check.failed() && !mine.error) return;
-        std::lock_guard lock(mutex);
+        MutexLock lock(mutex);
         if (mine.error && !c->error) c->error = mine.error;
         if (mine.check.failed() && begin < first) first = begin, failed = mine.check;
       },

@@ -7,10 +7,10 @@
 #include <atomic>
 #include <charconv>
 #include <chrono>
-#include <mutex>
 #include <optional>
-#include <shared_mutex>
 #include <unordered_map>
+
+#include "support/mutex.h"
 
 namespace sheaf::kernels {
 namespace {
@@ -29,13 +29,13 @@ struct Hash {
 };
 
 std::atomic<bool> enabled{false};
-std::mutex measuring;  // one piece of work at a time, or they would disturb each other
-std::shared_mutex mu;
-std::unordered_map<GemmKey, size_t, Hash> chosen;  // GUARDED_BY(mu)
-std::unordered_map<std::string, TunedWork> known;  // GUARDED_BY(mu): from earlier runs, by the name of the work
-std::vector<TunedWork> met;                        // GUARDED_BY(mu)
-std::function<void(const std::string&)> tell;      // GUARDED_BY(mu)
-std::string only;                                  // for tests, in one thread
+Mutex measuring;  // one piece of work at a time, or they would disturb each other
+SharedMutex mu;
+std::unordered_map<GemmKey, size_t, Hash> chosen GUARDED_BY(mu);
+std::unordered_map<std::string, TunedWork> known GUARDED_BY(mu);  // from earlier runs, by the name of the work
+std::vector<TunedWork> met GUARDED_BY(mu);
+std::function<void(const std::string&)> tell GUARDED_BY(mu);
+std::string only;  // for tests, in one thread
 
 std::string text_of(const GemmKey& w) {
   return fmt::format("{} {}x{}x{} {},{} {},{}", sheaf::name_of(w.dtype), w.m, w.k, w.n, w.a_minor, w.a_k, w.b_k,
@@ -140,7 +140,7 @@ TunedWork measure(const GemmKey& work, std::span<const std::string_view> algorit
 }  // namespace
 
 void start_tuning(std::string_view lines, std::function<void(const std::string&)> found) {
-  std::unique_lock lock(mu);
+  WriterLock lock(mu);
   while (!lines.empty()) {
     size_t end = std::min(lines.find('\n'), lines.size());
     if (auto t = from_line(lines.substr(0, end))) known[t->work] = std::move(*t);
@@ -151,7 +151,7 @@ void start_tuning(std::string_view lines, std::function<void(const std::string&)
 }
 
 std::vector<TunedWork> tuned_work() {
-  std::shared_lock lock(mu);
+  ReaderLock lock(mu);
   return met;
 }
 
@@ -176,22 +176,22 @@ size_t fastest_algorithm(const GemmKey& work, std::span<const std::string_view> 
     return i < algorithms.size() ? i : 0;
   }
   auto look = [&]() -> std::optional<size_t> {
-    std::shared_lock lock(mu);
+    ReaderLock lock(mu);
     auto at = chosen.find(work);
     return at == chosen.end() ? std::nullopt : std::optional(at->second);
   };
   if (auto i = look()) return *i;
-  std::lock_guard one(measuring);
+  MutexLock one(measuring);
   if (auto i = look()) return *i;
   TunedWork found;
   {
-    std::shared_lock lock(mu);
+    ReaderLock lock(mu);
     if (auto at = known.find(text_of(work)); at != known.end()) found = at->second;
   }
   // Another build may have other algorithms.
   auto same = [&] { return std::ranges::equal(found.timings, algorithms, {}, &TunedWork::Timing::algorithm); };
   if (!same()) found = measure(work, algorithms, run);
-  std::unique_lock lock(mu);
+  WriterLock lock(mu);
   chosen.emplace(work, found.chosen);
   met.push_back(found);
   if (found.measured && tell) tell(line_of(found));
