@@ -81,8 +81,11 @@ inline void dot_tile(int64_t k, const BFloat16* a, const BFloat16* b, float* to,
       "b.le 2f\n"
       ".p2align 5\n"
       "1:\n"
-      SHEAF_STEP(16, 32, 48, 64, 80, 96, 64, 80, 96, 112, "prfm pldl2keep, [%[line]]\n", "prfm pldl1keep, [%[a], #512]\n", "prfm pldl2keep, [%[line], %[step]]\n", "subs %[left], %[left], #2\n")
-      SHEAF_STEP(112, 128, 144, 160, 176, 192, 128, 144, 160, 176, "prfm pldl2keep, [%[line], %[twice]]\n", "prfm pldl1keep, [%[a], #576]\n", "add %[line], %[line], %[period]\n", )
+      SHEAF_STEP(16, 32, 48, 64, 80, 96, 64, 80, 96, 112, "prfm pldl2keep, [%[line]]\n",
+                 "prfm pldl1keep, [%[a], #512]\n", "prfm pldl2keep, [%[line], %[step]]\n",
+                 "subs %[left], %[left], #2\n")
+      SHEAF_STEP(112, 128, 144, 160, 176, 192, 128, 144, 160, 176, "prfm pldl2keep, [%[line], %[twice]]\n",
+                 "prfm pldl1keep, [%[a], #576]\n", "add %[line], %[line], %[period]\n", )
       "add %[a], %[a], #128\n"
       "add %[b], %[b], #192\n"
       "b.gt 1b\n"
@@ -105,9 +108,11 @@ inline void dot_tile(int64_t k, const BFloat16* a, const BFloat16* b, float* to,
       SHEAF_ROWS(SHEAF_ADD_ROW)
       "6:\n"
       : [a] "+&r"(a), [b] "+&r"(b), [left] "+&r"(left), [line] "+&r"(line), [to] "+&r"(to)
-      : [step] "r"(prefetch.step), [twice] "r"(twice), [period] "r"(prefetch.period), [ldc] "r"(ldc), [adding] "r"(adding)
-      : "cc", "memory", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23",
-        "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31");
+      : [step] "r"(prefetch.step), [twice] "r"(twice), [period] "r"(prefetch.period), [ldc] "r"(ldc),
+        [adding] "r"(adding)
+      : "cc", "memory", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v8", "v9", "v10", "v11", "v12", "v13", "v14",
+        "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29",
+        "v30", "v31");
 }
 
 // `tiles` tiles, one below the other: see packed_tiles in micro_kernels_code.h. Operands of a step are loaded while

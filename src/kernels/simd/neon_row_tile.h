@@ -56,23 +56,28 @@ namespace sheaf::kernels::neon {
 
 // The whole tile. `get` and `get_one` say where a comes from, `next` advances in the copy, `near` prefetches the rows'
 // next lines.
-#define SHEAF_TILE(begin, get, get_one, next, near) \
-  "movi v16.4s, #0\n movi v17.4s, #0\n movi v18.4s, #0\n movi v19.4s, #0\n movi v20.4s, #0\n movi v21.4s, #0\n movi " \
-  "v22.4s, #0\n movi v23.4s, #0\n"         \
-  "movi v24.4s, #0\n movi v25.4s, #0\n movi v26.4s, #0\n movi v27.4s, #0\n movi v28.4s, #0\n movi v29.4s, #0\n movi v30.4s, #0\n movi v31.4s, #0\n"         \
-  begin                                                                                                                                                   \
-  "cbz %[fours], 4f\n"                                                                                                                                     \
-  get(0, 1, 0, 1, 0) get(2, 3, 2, 3, 32) get(4, 5, 4, 5, 64) get(6, 7, 6, 7, 96) next SHEAF_LOAD_B(8, 9)                                                   \
-  "subs %[fours], %[fours], #2\n b.le 2f\n .p2align 5\n 1:\n"                                                                                              \
-  SHEAF_FOUR(get, 0, 1, 2, 3, 12, 13, 14, 15, SHEAF_PREFETCH("[%[line]]"), "subs %[fours], %[fours], #2\n", next near)                                            \
-  SHEAF_FOUR(get, 12, 13, 14, 15, 0, 1, 2, 3, SHEAF_PREFETCH("[%[line], %[step]]"), "add %[line], %[line], %[period]\n", next)                                        \
-  "b.gt 1b\n 2:\n b.ne 3f\n"                                                                                                                               \
-  SHEAF_FOUR(get, 0, 1, 2, 3, 12, 13, 14, 15, SHEAF_PREFETCH("[%[line]]"), , next)                                                                                \
-  SHEAF_LAST_FOUR(12, 13, 14, 15) "b 4f\n 3:\n" SHEAF_LAST_FOUR(0, 1, 2, 3)                                                                                \
-  "4:\n cbz %[rest], 6f\n 5:\n"                                                                                                                            \
-  SHEAF_EACH_ONE(get_one) SHEAF_LOAD_B(8, 9) SHEAF_STEP(8, 9, 0, 1, 2, 3, 0, , , )                                                                          \
-  "subs %[rest], %[rest], #1\n b.ne 5b\n 6:\n"                                                                                                             \
-  "cbnz %[adding], 7f\n movi v0.4s, #0\n" SHEAF_EACH_SUM(SHEAF_STORE_ROW) "b 8f\n 7:\n" SHEAF_EACH_SUM(SHEAF_ADD_ROW) "8:\n"
+// clang-format off: one line for each part of the loop
+#define SHEAF_TILE(begin, get, get_one, next, near)                                                             \
+  "movi v16.4s, #0\n movi v17.4s, #0\n movi v18.4s, #0\n movi v19.4s, #0\n movi v20.4s, #0\n movi v21.4s, #0\n" \
+  "movi v22.4s, #0\n movi v23.4s, #0\n movi v24.4s, #0\n movi v25.4s, #0\n movi v26.4s, #0\n movi v27.4s, #0\n" \
+  "movi v28.4s, #0\n movi v29.4s, #0\n movi v30.4s, #0\n movi v31.4s, #0\n"                                     \
+  begin                                                                                                         \
+  "cbz %[fours], 4f\n"                                                                                          \
+  get(0, 1, 0, 1, 0) get(2, 3, 2, 3, 32) get(4, 5, 4, 5, 64) get(6, 7, 6, 7, 96) next SHEAF_LOAD_B(8, 9)        \
+  "subs %[fours], %[fours], #2\n b.le 2f\n .p2align 5\n 1:\n"                                                   \
+  SHEAF_FOUR(get, 0, 1, 2, 3, 12, 13, 14, 15, SHEAF_PREFETCH("[%[line]]"), "subs %[fours], %[fours], #2\n",     \
+             next near)                                                                                         \
+  SHEAF_FOUR(get, 12, 13, 14, 15, 0, 1, 2, 3, SHEAF_PREFETCH("[%[line], %[step]]"),                             \
+             "add %[line], %[line], %[period]\n", next)                                                         \
+  "b.gt 1b\n 2:\n b.ne 3f\n"                                                                                    \
+  SHEAF_FOUR(get, 0, 1, 2, 3, 12, 13, 14, 15, SHEAF_PREFETCH("[%[line]]"), , next)                              \
+  SHEAF_LAST_FOUR(12, 13, 14, 15) "b 4f\n 3:\n" SHEAF_LAST_FOUR(0, 1, 2, 3)                                     \
+  "4:\n cbz %[rest], 6f\n 5:\n"                                                                                 \
+  SHEAF_EACH_ONE(get_one) SHEAF_LOAD_B(8, 9) SHEAF_STEP(8, 9, 0, 1, 2, 3, 0, , , )                              \
+  "subs %[rest], %[rest], #1\n b.ne 5b\n 6:\n"                                                                  \
+  "cbnz %[adding], 7f\n movi v0.4s, #0\n" SHEAF_EACH_SUM(SHEAF_STORE_ROW)                                       \
+  "b 8f\n 7:\n" SHEAF_EACH_SUM(SHEAF_ADD_ROW) "8:\n"
+// clang-format on
 #define SHEAF_ROW_POINTERS                                                                                           \
   "add %[r1], %[r0], %[lda]\n add %[r2], %[r1], %[lda]\n add %[r3], %[r2], %[lda]\n add %[r4], %[r3], %[lda]\n add " \
   "%[r5], %[r4], %[lda]\n"                                                                                           \

@@ -132,10 +132,14 @@ inline void packing_tile_8x12(int64_t k, const float* a, const float* b, int64_t
       "b.le 2f\n"
       ".p2align 5\n"
       "1:\n"
-      SHEAF_STEP(2, 3, 4, 5, 6, 7, , "subs %[k], %[k], #4\n", "stp q5, q6, [%[packed], #0]\n", "prfm pldl1keep, [%[b], %[ahead]]\n", "str q7, [%[packed], #32]\n")
-      SHEAF_STEP(5, 6, 7, 2, 3, 4, , , "stp q2, q3, [%[packed], #48]\n", "prfm pldl1keep, [%[b], %[ahead]]\n", "str q4, [%[packed], #80]\n")
-      SHEAF_STEP(2, 3, 4, 5, 6, 7, , , "stp q5, q6, [%[packed], #96]\n", "prfm pldl1keep, [%[b], %[ahead]]\n", "str q7, [%[packed], #128]\n")
-      SHEAF_STEP(5, 6, 7, 2, 3, 4, , , "stp q2, q3, [%[packed], #144]\n", "prfm pldl1keep, [%[b], %[ahead]]\n", "str q4, [%[packed], #176]\n")
+      SHEAF_STEP(2, 3, 4, 5, 6, 7, , "subs %[k], %[k], #4\n", "stp q5, q6, [%[packed], #0]\n",
+                 "prfm pldl1keep, [%[b], %[ahead]]\n", "str q7, [%[packed], #32]\n")
+      SHEAF_STEP(5, 6, 7, 2, 3, 4, , , "stp q2, q3, [%[packed], #48]\n",
+                 "prfm pldl1keep, [%[b], %[ahead]]\n", "str q4, [%[packed], #80]\n")
+      SHEAF_STEP(2, 3, 4, 5, 6, 7, , , "stp q5, q6, [%[packed], #96]\n",
+                 "prfm pldl1keep, [%[b], %[ahead]]\n", "str q7, [%[packed], #128]\n")
+      SHEAF_STEP(5, 6, 7, 2, 3, 4, , , "stp q2, q3, [%[packed], #144]\n",
+                 "prfm pldl1keep, [%[b], %[ahead]]\n", "str q4, [%[packed], #176]\n")
       "add %[packed], %[packed], #192\n"
       SHEAF_REST(SHEAF_PUT(2) SHEAF_PUT(3) SHEAF_PUT(4))
       : [a] "+&r"(a), [b] "+&r"(b), [k] "+&r"(k), [packed] "+&r"(packed), [to] "+&r"(to)
