@@ -2,7 +2,7 @@
 import numpy as np, sheaf
 
 s = sheaf.Session(tensors="numpy")
-s.eval("""(defn loss [p x y] (cross-entropy-loss (dense (tanh (dense x (get p :hidden))) (get p :out)) y))
+s.eval("""(defn loss [p x y] (cross-entropy-loss (dense (tanh (dense x (:hidden p))) (:out p)) y))
           (defn train-step [p x y] (let [[l g] ((value-and-grad (fn [p] (loss p x y))) p)] (tuple l (sgd-step p g 0.5))))
           (def start {:hidden (dense-init (random-key 1) 2 32) :out (dense-init (random-key 2) 32 2)})""")
 x = np.random.default_rng(0).standard_normal((500, 2), dtype=np.float32)
