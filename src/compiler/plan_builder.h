@@ -64,7 +64,7 @@ class PlanBuilder {
     std::vector<Layout> layouts;
     int64_t unit = 0;  // of runtime::EpilogueLaunch
   };
-  struct FusedProduct {
+  struct ProductPlan {
     PlannedLaunch product;
     std::optional<FusedPart> prologue = {}, epilogue = {};
     std::shared_ptr<const runtime::FusedProduct> form = {};
@@ -149,9 +149,9 @@ class PlanBuilder {
   std::optional<FusedPart> plan_prologue(const FusionGroup& prologue, const Node* product);
   std::optional<std::vector<Layout>> prologue_layouts(Described& d, const Node* product);
   static std::optional<std::vector<Layout>> epilogue_layouts(Described& d, const Stored& result);
-  void plan_with_map(FusedProduct& p, const FusionGroup& epilogue);
-  void plan_with_sum(FusedProduct& p, const FusionGroup& epilogue);
-  void add_product(FusedProduct& p);
+  void plan_with_map(ProductPlan& p, const FusionGroup& epilogue);
+  void plan_with_sum(ProductPlan& p, const FusionGroup& epilogue);
+  void add_product(ProductPlan& p);
 
   graph::Graph g_;
   std::vector<FusionGroup> groups_;

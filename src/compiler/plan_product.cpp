@@ -91,7 +91,7 @@ void PlanBuilder::plan_product(const FusionGroup& group) {
   if (!group.prologue.empty()) prologue = plan_prologue(group.prologue[0], group.root());
   // 2.
   label(group.root());
-  FusedProduct p{describe_single(group.root()), std::move(prologue)};
+  ProductPlan p{describe_single(group.root()), std::move(prologue)};
   p.form = kernels::fused_product(gemm_args(p.a(), p.b(), p.c()), runtime::host_target());
   // 3. and 4.
   if (group.epilogue.empty()) return add_product(p);
@@ -107,7 +107,7 @@ void PlanBuilder::plan_product(const FusionGroup& group) {
     plan_with_sum(p, epilogue);
 }
 
-void PlanBuilder::plan_with_map(FusedProduct& p, const FusionGroup& epilogue) {
+void PlanBuilder::plan_with_map(ProductPlan& p, const FusionGroup& epilogue) {
   Described d = describe_loops(epilogue);
   auto layouts = epilogue_layouts(d, p.c());
   if (!layouts) {
@@ -121,7 +121,7 @@ void PlanBuilder::plan_with_map(FusedProduct& p, const FusionGroup& epilogue) {
 
 // A sum adds up blocks of kReduceBlock elements, then their totals. A block is added up when its last row is complete,
 // so the product must complete whole rows.
-void PlanBuilder::plan_with_sum(FusedProduct& p, const FusionGroup& epilogue) {
+void PlanBuilder::plan_with_sum(ProductPlan& p, const FusionGroup& epilogue) {
   Reduction r = describe_reduction(epilogue);
   Described& d = r.group;
   const bool fits = r.layouts[0].sizes.size() == 1 && *d.spec.members.back().combine == loop::Combine::Sum &&
@@ -154,7 +154,7 @@ void PlanBuilder::plan_with_sum(FusedProduct& p, const FusionGroup& epilogue) {
                 lowered_sum_of_totals(r.out.dtype), {totals, r.out}, {totals.sizes[0]}, d.label));
 }
 
-void PlanBuilder::add_product(FusedProduct& p) {
+void PlanBuilder::add_product(ProductPlan& p) {
   if (!p.prologue && !p.epilogue) return add(std::move(p.product));
   runtime::ProductStep step;
   step.name = p.product.launch.name;
@@ -198,7 +198,7 @@ void PlanBuilder::add_product(FusedProduct& p) {
 
 // Rows of the prologue are made before the tiles that they are needed for are complete: the same element of the same
 // row is not read again.
-bool PlanBuilder::FusedProduct::reads_later(const Stored& s, const Layout& layout) const {
+bool PlanBuilder::ProductPlan::reads_later(const Stored& s, const Layout& layout) const {
   if (s.memory == a().memory || s.memory == b().memory) return true;
   if (!prologue) return false;
   const Described& d = prologue->group;

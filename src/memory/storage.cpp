@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "memory/plan.h"
+#include "memory/offsets.h"
 #include "runtime/target.h"
 
 namespace sheaf::memory {

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "memory/layout.h"
-#include "memory/plan.h"
+#include "memory/offsets.h"
 
 namespace sheaf::memory {
 namespace {

@@ -12,7 +12,7 @@ struct Lifetime {
 };
 
 struct MemoryPlan {
-  std::vector<int64_t> offsets;  // parallel to the lifetimes, 64-byte aligned
+  std::vector<int64_t> offsets;  // parallel to the lifetimes, aligned
   size_t total_bytes = 0;
 };
 

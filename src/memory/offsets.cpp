@@ -1,4 +1,4 @@
-#include "memory/plan.h"
+#include "memory/offsets.h"
 
 #include <algorithm>
 #include <numeric>
