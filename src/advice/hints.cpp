@@ -30,7 +30,7 @@ std::string unknown_name_hint(std::string_view name, bool is_function) {
   return is_function ? "Check for typos. Use (use module) to import functions." : "Check for typos.";
 }
 
-// Indices of something whose size the message names behind one of these words.
+// For an index out of range: the message gives the size after one of these words.
 std::string bounds_hint(std::string_view message) {
   std::string_view size;
   for (std::string_view marker : {" with size ", " has size ", " for length ", " tensor with ", " out of bounds for "})
@@ -64,7 +64,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 std::string_view likely_name(std::string_view qualified, std::span<const std::string_view> names) {
   std::string name(unqualified(qualified));
   std::replace(name.begin(), name.end(), '_', '-');
-  // Only the library in front, or how words are joined, is different.
+  // Only the library prefix, or how words are joined, is different.
   if (name != qualified)
     if (auto same = std::find(names.begin(), names.end(), name); same != names.end()) return *same;
   // A short name is close to many others.

@@ -10,7 +10,7 @@ namespace sheaf::advice {
 std::string generic_hint(std::string_view message);
 // What to use instead of a name that users of other languages try first (np.square, square); "" for other names.
 std::string habit_hint(std::string_view name);
-// The name without the library in front of it: zeros for jnp.zeros.
+// The name without its library prefix: zeros for jnp.zeros.
 std::string_view unqualified(std::string_view name);
 // The one of `names` that `name` is probably a slip for, or "".
 std::string_view likely_name(std::string_view name, std::span<const std::string_view> names);

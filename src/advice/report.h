@@ -7,7 +7,7 @@
 
 namespace sheaf::advice {
 
-// Where, notes, hints and stack: everything of the report behind the message, without the empty line at its end.
+// Where, notes, hints and stack: everything of the report after the message, without the empty line at its end.
 std::string details(const UserError& e);
 // The full report of the command line and the REPL, ending in an empty line.
 std::string report(const UserError& e);

@@ -65,7 +65,7 @@ Value options(Call& c) {
   return make_dict(std::move(entries));
 }
 
-// A list with nils behind it, up to a length.
+// The list, filled up with nils to a length.
 Value padded(Call& c) {
   Value list = std::move(c[0]);
   while (static_cast<int64_t>(list.items().size()) < c[1].as_int())

@@ -1,4 +1,4 @@
-// Strided layouts for kernels: stretching, collapsing and grouping axes.
+// Strided layouts for kernels: broadcasting and merging axes. Pure functions; any thread.
 #pragma once
 #include <vector>
 
@@ -11,10 +11,10 @@ struct Layout {
   Dims sizes, strides;
 };
 
-// Under larger sizes, with stride 0 on stretched and new axes.
+// The array broadcast to `sizes`: stride 0 on stretched and new axes.
 Layout stretched(const Layout& a, const Dims& sizes);
-// Drops axes of size 1 and merges neighbouring axes that every array walks as one, and that are of one sort if `sorts`
-// are given, which become those of the axes that are left. All arrays have the same sizes.
+// Drops axes of size 1 and merges neighbouring axes that every array walks as one. All arrays have the same sizes.
+// Merges only axes of equal `sorts`; on return `sorts` describes the remaining axes.
 void collapse_axes(std::vector<Layout>& arrays, std::vector<bool>* sorts = nullptr);
 
 }  // namespace sheaf::memory

@@ -1,4 +1,4 @@
-// Places buffers with known lifetimes in one block of memory.
+// Assigns offsets in one block of memory to buffers with known lifetimes. A pure function: nothing is allocated.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,7 @@ struct Lifetime {
 };
 
 struct MemoryPlan {
-  std::vector<int64_t> offsets;  // parallel to the lifetimes, aligned
+  std::vector<int64_t> offsets;  // one for each lifetime, aligned
   size_t total_bytes = 0;
 };
 

@@ -1,4 +1,5 @@
-// Which values are written straight to their places in a concatenation, so that it need not copy them.
+// Which values are written directly into a concatenation, so that the concatenation does not copy them. Decided once
+// for a graph and its fusion groups; not changed after that.
 #pragma once
 #include <vector>
 

@@ -19,9 +19,9 @@ struct Stored {
   bool is_contiguous() const;
 };
 
-// What may share memory. Turned off by name on the command line.
+// What may share memory; --disable turns these off by name.
 struct Sharing {
-  bool in_place = true;       // outputs over inputs, and scratch over scratch, that they replace
+  bool in_place = true;       // an output over an input, or scratch over scratch, that it replaces
   bool reuse_scratch = true;  // scratch of launches that are not alive at the same time
 };
 

@@ -1,4 +1,5 @@
-// The trace in progress on this thread.
+// The trace in progress on this thread: inputs, effects and checks recorded so far, and what the code will depend on
+// (guards, predicates, globals). Traces nest: a branch, a turn of a loop and an example of vmap have one of their own.
 #pragma once
 #include <optional>
 #include <unordered_map>
@@ -11,7 +12,7 @@
 namespace sheaf::trace {
 
 struct TraceContext {
-  std::vector<Ref<graph::Node>> inputs;          // one per leaf, globals' leaves behind the arguments'
+  std::vector<Ref<graph::Node>> inputs;          // one per leaf: the arguments', then globals'
   std::vector<Ref<graph::Node>> parameters;      // of a trace whose inputs stand for no leaf: a turn, an example
   std::vector<Value> current;                    // the value each has in the call that is traced
   std::vector<std::pair<size_t, Value>> guards;  // inputs whose value was asked for

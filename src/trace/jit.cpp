@@ -209,7 +209,7 @@ void forget_compiled() {
 
 namespace {
 
-// A call must not cost more than looking at a few arguments: a tensor behind this many other values is not found, and
+// A call must not cost more than looking at a few arguments: a tensor after this many other values is not found, and
 // the function is then simply interpreted.
 constexpr int kMaxLook = 256;
 

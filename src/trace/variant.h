@@ -1,4 +1,5 @@
-// What one trace of a function gave: compiled code, and the calls it is good for.
+// What one trace of a function gave: compiled code, and the conditions under which a call may use it. A variant does
+// not change once made, except for the instances of open sizes, which have a lock. Any thread may bind and run it.
 #pragma once
 #include <functional>
 #include <map>
@@ -55,7 +56,7 @@ struct Variant {
     OpenSizes sizes;
     std::vector<SizeFact> facts;
     graph::Graph graph;
-    std::vector<const graph::Node*> numbers;  // inputs behind the others
+    std::vector<const graph::Node*> numbers;  // inputs after the others
     std::vector<uint8_t> shaping;             // by symbol
     std::shared_ptr<compiler::PlanTier> tier = std::make_shared<compiler::PlanTier>();
     Mutex mu;

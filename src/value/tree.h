@@ -47,7 +47,7 @@ class LeafCursor {
  public:
   explicit LeafCursor(const Value& tree, Nodes nodes = Nodes::Sequences, size_t max_depth = SIZE_MAX)
       : root_(&tree), nodes_(nodes), max_depth_(max_depth) {}
-  // nullptr behind the last leaf, and where a part lies inside more than `max_depth` containers.
+  // nullptr after the last leaf, and where a part lies inside more than `max_depth` containers.
   const Value* next();
   bool too_deep() const { return too_deep_; }
   // The keys and positions that lead to the leaf given last, with dots between them, as files name them: "layers.0.w".
@@ -70,7 +70,7 @@ void each_leaf(const Value& tree, F&& visit, Nodes nodes = Nodes::Sequences) {
   while (const Value* v = leaves.next())
     visit(*v);
 }
-// Whether test(leaf) holds for all; those behind the first that fails are not looked at.
+// Whether test(leaf) holds for all; stops at the first that fails.
 template <class F>
 bool all_leaves(const Value& tree, F&& test, Nodes nodes = Nodes::Sequences) {
   LeafCursor leaves(tree, nodes);
@@ -90,7 +90,7 @@ class TreeStructure {
 
  private:
   friend struct FlatTree flatten(const Value& tree, Nodes nodes);
-  // A container comes behind its parts. Nil stands for a leaf.
+  // A container comes after its parts. Nil stands for a leaf.
   struct Part {
     Tag tag;
     uint32_t size;

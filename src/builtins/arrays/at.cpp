@@ -78,7 +78,7 @@ class Planner {
     for (const Value& v : indices) {
       used += v.is_nil() || v.tag() == Tag::Marker ? 0 : is_mask(v) ? std::max(operand_of(v).rank(), 1) : 1;
       dots += v.tag() == Tag::Marker;
-      // An index tensor with axes makes the ints beside it part of the same gather.
+      // An index tensor with axes makes the int indices part of the same gather.
       gather_ints_ |= v.is_seq() || (is_tensor_value(v) && operand_of(v).rank() > 0);
     }
     if (used > x.rank()) throw runtime_error(fmt::format("{}: {} indices for a {}D tensor", who, used, x.rank()));

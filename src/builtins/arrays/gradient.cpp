@@ -245,7 +245,7 @@ struct TracedCall {
   std::vector<Operand> outputs;
 };
 
-// The numbers and arrays of a tree as floats, behind those in `out`.
+// Appends the numbers and arrays of a tree to `out`, as floats.
 void collect_outputs(const Value& tree, std::vector<Operand>& out) {
   each_leaf(tree, [&](const Value& v) {
     if (trace::is_numeric(v)) out.push_back(ops::cast(trace::operand_of(v), float_dtype(trace::operand_of(v).dtype())));

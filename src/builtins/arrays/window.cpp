@@ -53,8 +53,8 @@ Ints per_axis(const Call& c, std::string_view who, std::string_view option, int 
   return out;
 }
 
-// Padding before and after each axis. `:same` keeps the size (divided by the stride, rounded up); an odd rest goes
-// behind.
+// Padding before and after each axis. `:same` keeps the size (divided by the stride, rounded up); an odd rest is
+// added after the axis.
 void set_padding(const Call& c, std::string_view who, Axes& axes) {
   const Value* v = c.option("padding");
   if (!v) return;

@@ -212,7 +212,7 @@ std::pair<Value, Value> split_step(Value r, bool scalar_carry) {
 constexpr std::string_view kScanArity = "scan requires 3 arguments: (scan fn init coll)";
 
 Value scan(Call& c) {
-  // Keywords are ordinary values here, so the option is only looked for behind the three arguments.
+  // Keywords are ordinary values here, so the option is only looked for after the three arguments.
   bool stack = false;
   if (c.size() > 3) {
     if (!c[3].is_keyword() || c[3].as_keyword().str() != "stack")
@@ -244,7 +244,7 @@ Value scan(Call& c) {
   return Value::tuple(std::move(result));
 }
 
-// The last argument holds the arguments; those between are put in front of them.
+// The last argument holds the arguments; those between come before them.
 Value apply(Call& c) {
   std::vector<Value> args;
   for (size_t i = 1; i + 1 < c.size(); ++i)
