@@ -1,7 +1,7 @@
-// The type of an op entry: everything that is known of one op, as data and plain functions. The entries are in ops/,
-// and other code asks their fields; it compares no names (test/layers sees to that). From the entry come the function
-// of the language with its documentation, the shape rule, the gradient, batching, the kernel, what a trace knows of its
-// values, and its tests. Entries are constants, which any thread may read.
+// The type of an op entry: everything that is known of one op, as data and plain functions. The entries are in ops/.
+// Other code reads their fields and compares no names (test/layers checks this). From an entry come the function of the
+// language with its documentation, the shape rule, the gradient, batching, the kernel, what a trace knows of the
+// values, and the tests. Entries are constants, which any thread may read.
 #pragma once
 #include <concepts>
 #include <functional>
@@ -183,7 +183,7 @@ enum class Role : uint8_t {
   Sizes,  // sizes (attribute `values`) as numbers
 };
 
-// How the elements of the output lie to those of the inputs, which it takes over unchanged.
+// Of an op that copies elements: in which order the output holds those of the inputs.
 enum class Arrangement : uint8_t {
   Other,
   SameOrder,  // all, in the same row-major order
@@ -222,28 +222,28 @@ struct SizesCtx {
   const Attrs& attrs;
   size_t count;  // of the output's elements
 };
-// The output as sizes again; nothing where it is none. What a rule asks of an expression becomes a condition for using
-// the code again.
+// The output's elements as sizes, or nothing if they are not sizes. What a rule asks of an expression becomes a
+// condition for using the code again.
 using SizesFn = std::optional<Sizes> (*)(const SizesCtx&);
 using SizeTestFn = bool (*)(Size a, Size b);
 
-// A Bool: whether y, an op of the i64 scalars a and b, has wrapped.
+// A Bool operand: whether y, the result of the op on the i64 scalars a and b, has wrapped.
 using WrappedFn = Operand (*)(const Operand& a, const Operand& b, const Operand& y);
 
-// For tests: where the elements of an input are sampled when they must be near no kink and no pole.
+// For tests: the interval that smooth data (near no kink and no pole of the op) are sampled from.
 struct Domain {
   double lo = -3, hi = 3;
 };
-// For tests: an input and what is in it.
+// For tests: an input and how it is filled, with smooth data (for gradients) or any values (to compare executors).
 struct TestInput {
   enum Fill : uint8_t {
-    Data,      // smooth: from lo to hi, or of the entry's domain if they are equal; else any values at all
+    Data,      // smooth: from lo to hi, or the entry's domain if these are equal; else any values
     Uniform,   // from lo to hi, always
     Index,     // below hi; the first one counted from the end
     Distinct,  // the same, no two alike
     Counts,    // of rows in groups, which take all hi rows or leave some
     Words,     // random bits
-    Matrix,    // smooth: near a diagonal of different numbers; else any values at all
+    Matrix,    // smooth: near a diagonal matrix of different numbers; else any values
     Mask,      // Bool; smooth: true in the first column
   };
   Dims sizes;
@@ -254,15 +254,15 @@ struct TestInput {
 struct TestCase {
   Attrs attrs;
   std::vector<TestInput> inputs;
-  bool apart = false;  // smooth elements lie apart from each other and from 0, where the op has a kink
-  bool zeros = false;  // and once more with zeros among them
+  bool apart = false;  // smooth elements keep a distance from each other and from 0, where the op has a kink
+  bool zeros = false;  // the case runs a second time with zeros among the elements
 };
 // For tests: the arguments of the op. Of elementwise ops and reductions tests choose the shapes themselves.
 struct Cases {
   int inputs = 0;                          // Elementwise; 0: as many as the formula has
   bool condition = false;                  // Elementwise: the first input is a Bool
   bool apart = false, zeros = false;       // as in TestCase
-  std::span<const Domain[3]> smooth = {};  // domains of the inputs, to be tried one after the other; none: `domain`
+  std::span<const Domain[3]> smooth = {};  // alternatives, each with a domain per input; none: `domain` for all
   std::vector<Attrs> (*attrs)(DType) = nullptr;
   std::vector<TestCase> (*list)(DType) = nullptr;  // of other kinds
 };
