@@ -45,7 +45,7 @@ def ms(x):
 
 
 def mb(x):
-    return f"{x:.0f} MB" if x < 1000 else f"{x / 1e3:.2g} GB"
+    return f"{x:.0f} MB" if x < 1000 else f"{x / 1e3:.1f} GB"
 
 
 def peer_name(row, versions):
