@@ -107,9 +107,12 @@ void Storage::merge_scratch(std::vector<int>& same) {
       m = same[m];
     return m;
   };
+  // Two arrays of one step would share the memory of an output that replaces both: a product and what its epilogue
+  // reads.
+  std::vector<bool> replaces(memories_.size(), false);
   for (const Overwrite& w : overwrites_) {
     int in = find(w.in), out = w.out;
-    if (in == out || same[out] != out) continue;
+    if (in == out || same[out] != out || replaces[out]) continue;
     Memory &i = memories_[in], &o = memories_[out];
     if (i.kind != Place::Scratch || i.bytes != o.bytes || i.last != w.step || o.first != w.step) continue;
     if (o.kind == Place::Scratch) {
@@ -118,6 +121,7 @@ void Storage::merge_scratch(std::vector<int>& same) {
     } else if (o.kind == Place::Output && plan_.output_buffers[o.index].donor < 0) {
       o.first = i.first;
       same[in] = out;
+      replaces[out] = true;
     }
   }
 }

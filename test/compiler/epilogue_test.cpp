@@ -65,11 +65,15 @@ TEST_F(Epilogue, TheLastOfSeveralProducts) {
   std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 600, 100}, -1, 1),
                          uniform_tensor(rng, DType::F32, {1, 100, 500}, -1, 1),
                          uniform_tensor(rng, DType::F32, {1, 100, 500}, -1, 1)};
-  Function gated = [](const std::vector<Operand>& x) {
-    return std::vector{apply1("sigmoid", dot(x[0], x[1])) * dot(x[0], x[2])};
-  };
-  EXPECT_TRUE(has_epilogue(in, gated));
-  expect_bits_of_tape(in, gated);
+  // The epilogue reads the first product too: it may write over one of the two, not over both.
+  for (bool gate_first : {false, true}) {
+    Function gated = [=](const std::vector<Operand>& x) {
+      Operand first = dot(x[0], x[1]), second = dot(x[0], x[2]);
+      return std::vector{gate_first ? apply1("sigmoid", first) * second : apply1("sigmoid", second) * first};
+    };
+    EXPECT_TRUE(has_epilogue(in, gated));
+    expect_bits_of_tape(in, gated);
+  }
 }
 
 // The gradient's norm: blocks of elements that end where no row does, with a rest or none.

@@ -123,7 +123,8 @@ TEST(Tree, NestsWithoutLimit) {
 }
 
 TEST(Tree, AWalkMayHaveALimit) {
-  LeafCursor fits(nested(5), Nodes::Sequences, 5);
+  Value five = nested(5);
+  LeafCursor fits(five, Nodes::Sequences, 5);
   EXPECT_NE(fits.next(), nullptr);
   EXPECT_EQ(fits.next(), nullptr);
   EXPECT_FALSE(fits.too_deep());
