@@ -53,8 +53,8 @@ Args unpack(std::span<const int64_t> list) {
   size_t at = 0;
   Args::fields(out, [&](auto& field) {
     detail::each_number(field, [&]<class T>(T& x) {
-      INVARIANT(at < list.size(), Args::kRoutine << " with " << list.size() << " arguments");
-      x = static_cast<T>(list[at++]);
+      x = static_cast<T>(at < list.size() ? list[at] : 0);
+      ++at;
     });
   });
   INVARIANT(at == list.size(), Args::kRoutine << " with " << list.size() << " arguments instead of " << at);
