@@ -39,10 +39,9 @@ class Gemm {
     bf16_dot_ = bf16_dot;
   }
 
-  // `alone`: no other product runs at the same time, so that it can be timed.
-  void run(bool alone) {
+  // `alone`: no other product runs at the same time, so that it can be timed. `usual` is what choice() says.
+  void run(bool alone, GemmAlgorithm usual) {
     const bool tunes = alone && tuning() && m_ * n_ * k_ >= kTunedFlops;
-    const GemmAlgorithm usual = choice().algorithm;
     if (fusion_.prologue && (tunes || !takes_rows(usual))) {
       auto& a = rows_ == m_ ? a_ : b_;
       a = with_rows(a, fusion_, 0, rows_, true);
@@ -170,9 +169,9 @@ class LongSum {
  private:
   void product(int64_t p, T* to, bool alone) {
     int64_t from = p * part_;
-    Gemm<T, S>({a_.at(0, from), a_.minor, a_.k}, {b_.at(0, from), b_.minor, b_.k}, to, m_, n_,
-               std::min(part_, k_ - from), bf16_dot_)
-        .run(alone);
+    Gemm<T, S> part({a_.at(0, from), a_.minor, a_.k}, {b_.at(0, from), b_.minor, b_.k}, to, m_, n_,
+                    std::min(part_, k_ - from), bf16_dot_);
+    part.run(alone, part.choice().algorithm);
   }
 
   // Totals that wait for others, the oldest in C.
@@ -201,10 +200,11 @@ class LongSum {
   int64_t waiting_ = 0;
 };
 
+// `usual` is the algorithm of a sum that is not long.
 template <class T, class S>
 void multiply(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, bool bf16_dot,
-              bool alone, const Fusion& fusion) {
-  if (k <= routines::kContractPart) return Gemm<T, S>(a, b, c, m, n, k, bf16_dot, fusion).run(alone);
+              bool alone, GemmAlgorithm usual, const Fusion& fusion) {
+  if (k <= routines::kContractPart) return Gemm<T, S>(a, b, c, m, n, k, bf16_dot, fusion).run(alone, usual);
   const Operand<S> whole = with_rows(a, fusion, 0, m, true);
   // Two rows at least, unless there is but one: a row alone is summed in another order.
   int64_t strips = std::max<int64_t>(1, std::min(m / 2, pieces(m * n, kPackedElements)));
@@ -236,6 +236,18 @@ void for_batch(const GemmArgs<>& g, F&& one) {
 template <class S>
 using SumOf = std::conditional_t<std::is_same_v<S, double>, double, float>;
 
+// Of one pair of matrices, before there is memory; of a long sum its first part.
+template <class S>
+Gemm<SumOf<S>, S> without_memory(const GemmArgs<>& g, Arithmetic arithmetic) {
+  return {{nullptr, g.a.row, g.a.column},
+          {nullptr, g.b.column, g.b.row},
+          nullptr,
+          g.m,
+          g.n,
+          std::min(g.k, routines::contract_part(g.k)),
+          arithmetic.bf16_dot};
+}
+
 template <class S>
 void contract_floats(const routines::Call& call, const GemmArgs<>& g, const Fusion& fusion = {}) {
   using T = SumOf<S>;
@@ -247,13 +259,14 @@ void contract_floats(const routines::Call& call, const GemmArgs<>& g, const Fusi
     if (fusion.epilogue) (*fusion.epilogue)({0, g.m, 0, g.n});
     return;
   }
+  const GemmAlgorithm usual = without_memory<S>(g, call.arithmetic).choice().algorithm;  // for all of the batch
   for_batch(g, [&](int64_t p, bool alone) {
     Operand<S> x{a + p * g.a.batch, g.a.row, g.a.column}, y{b + p * g.b.batch, g.b.column, g.b.row};
     S* out = c + p * g.m * g.n;
     if constexpr (std::is_same_v<S, T>) {
-      multiply(x, y, out, g.m, g.n, g.k, bf16_dot, alone, fusion);
+      multiply(x, y, out, g.m, g.n, g.k, bf16_dot, alone, usual, fusion);
     } else if (wide_result) {
-      multiply(x, y, call.buffer<T>(2) + p * g.m * g.n, g.m, g.n, g.k, bf16_dot, alone, fusion);
+      multiply(x, y, call.buffer<T>(2) + p * g.m * g.n, g.m, g.n, g.k, bf16_dot, alone, usual, fusion);
     } else {
       T* wide = scratch<T>(2, g.m * g.n);
       const auto round = [&](const runtime::Tile& part) {
@@ -272,7 +285,7 @@ void contract_floats(const routines::Call& call, const GemmArgs<>& g, const Fusi
         if (fusion.epilogue) (*fusion.epilogue)(part);
       };
       const EpilogueFn rounded(round);
-      multiply(x, y, wide, g.m, g.n, g.k, bf16_dot, alone, {fusion.prologue, &rounded, fusion.source});
+      multiply(x, y, wide, g.m, g.n, g.k, bf16_dot, alone, usual, {fusion.prologue, &rounded, fusion.source});
     }
   });
 }
@@ -287,18 +300,6 @@ bool visit_float(DType dtype, F&& f) {
     case DType::F16: return f(std::type_identity<Float16>{}), true;
     default: return false;
   }
-}
-
-// Of one pair of matrices, before there is memory; of a long sum its first part.
-template <class S>
-Gemm<SumOf<S>, S> without_memory(const GemmArgs<>& g, Arithmetic arithmetic) {
-  return {{nullptr, g.a.row, g.a.column},
-          {nullptr, g.b.column, g.b.row},
-          nullptr,
-          g.m,
-          g.n,
-          std::min(g.k, routines::contract_part(g.k)),
-          arithmetic.bf16_dot};
 }
 
 template <class S>
