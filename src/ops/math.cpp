@@ -124,7 +124,8 @@ struct Atanh {
   template <class B, class T>
   static math::Scalar<B, T> of(math::Scalar<B, T> x) {
     auto size = abs(x), twice = size + size;
-    return copysign(T(0.5) * call<Op::Log1p>(fma(twice, size / (T(1) - size), twice)), x);
+    auto y = T(0.5) * call<Op::Log1p>(fma(twice, size / (T(1) - size), twice));
+    return select(size > T(1), math::kNaN<T>, copysign(y, x));
   }
 };
 
