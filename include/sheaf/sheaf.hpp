@@ -147,7 +147,7 @@ class Value {
       if (l->release) l->release();
     };
     Value v = from_dlpack(&lent->managed);
-    lent.release();
+    (void)lent.release();  // the deleter frees it
     return v;
   }
   // Takes over `m`, unless it throws.

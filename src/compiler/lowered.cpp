@@ -34,7 +34,7 @@ template <class... T>
 void add(std::string& bytes, const T&... x) {
   char packed[(sizeof x + ...)];
   char* at = packed;
-  ((std::memcpy(at, &x, sizeof x), at += sizeof x), ...);
+  ((std::memcpy(at, static_cast<const void*>(&x), sizeof x), at += sizeof x), ...);
   bytes.append(packed, sizeof packed);
 }
 

@@ -139,7 +139,7 @@ class Reverse {
     }
     for (size_t i = num_carries_; i < wanted_.size(); ++i) {
       if (!wanted_[i]) continue;
-      Operand g = grads[at++];
+      const Operand& g = grads[at++];
       if (i < num_carries_ + num_xs_) t.xs.push_back(static_cast<bool>(g));
       if (g) p.outputs.push_back(g);
     }
