@@ -69,7 +69,7 @@ class Orienting : public Rewrite {
     });
   }
 
-  // Everything between a turned dot and the transposes: what those gave is now the product itself.
+  // Everything between a dot that was transposed and the transposes: what those gave is now the product itself.
   void forward(Node* n, const Operand& y) {
     for (Node* u : users_[n]) {
       if (swaps_last_two(u))
