@@ -46,8 +46,11 @@ const Stmt* only_loop(const Block& b) {
   return found;
 }
 
-bool has_call(const Block& b) {
-  return std::any_of(b.begin(), b.end(), [](const Stmt& s) { return s.kind == Stmt::Call || has_call(s.body); });
+// Reductions inside a Vector loop are sums of columns: back ends share these out by their sizes, along rows too.
+bool has_call_or_reduction(const Block& b) {
+  return std::any_of(b.begin(), b.end(), [](const Stmt& s) {
+    return s.kind == Stmt::Call || s.kind == Stmt::Reduce || has_call_or_reduction(s.body);
+  });
 }
 
 class Chunker final : public Rewriter {
@@ -74,7 +77,7 @@ class Chunker final : public Rewriter {
       if (!is_known_outside(s->extent)) return {};
       n.free.push_back(s);
     }
-    if (!s || s->mark != Mark::Vector || !is_known_outside(s->extent) || has_call(s->body)) return {};
+    if (!s || s->mark != Mark::Vector || !is_known_outside(s->extent) || has_call_or_reduction(s->body)) return {};
     n.vector = s;
     if (const Stmt* inner = only_loop(s->body); inner && can_move(*inner, s->axis)) n.serial = inner;
     return n;

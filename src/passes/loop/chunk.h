@@ -6,9 +6,9 @@
 namespace sheaf::passes {
 
 // Expects: a kernel as the lowering makes it.
-// Leaves: a Parallel loop around each top-level nest of Free loops and one Vector loop. A Serial loop inside that
-// Vector loop is moved around it, so that what all elements share is computed once. The lengths of chunks are fixed
-// numbers, so nothing depends on the number of threads. Same bits.
+// Leaves: a Parallel loop around each top-level nest of Free loops and one Vector loop without reductions. A Serial
+// loop inside that Vector loop is moved around it, so that what all elements share is computed once. The lengths of
+// chunks are fixed numbers, so nothing depends on the number of threads. Same bits.
 loop::Kernel chunk(const loop::Kernel& k);
 
 }  // namespace sheaf::passes

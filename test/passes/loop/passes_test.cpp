@@ -47,6 +47,18 @@ TEST(Chunk, KeepsBits) {
   keeps_bits([](const testing::Generator::Case& c) { return chunk(c.kernel); });
 }
 
+TEST(Chunk, LeavesSumsOfColumnsToBackEnds) {
+  loop::Builder b("f");
+  b.buffer(DType::F32, false);
+  b.buffer(DType::F32, true);
+  auto rows = b.size(), columns = b.size();
+  auto i = b.begin_loop(columns, loop::Mark::Vector), j = b.begin_reduce(rows, loop::Combine::Sum);
+  b.store(1, i, b.end_reduce(b.load(0, b.add(b.mul(j, columns), i))));
+  b.end();
+  loop::Kernel k = b.finish();
+  EXPECT_EQ(loop::print(chunk(k)), loop::print(k));
+}
+
 // Chunks of every length but a full one, and counters whose upper words differ from chunk to chunk.
 TEST(Chunk, SplitsIndicesIntoWords) {
   loop::Builder b("f");
