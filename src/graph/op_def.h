@@ -164,6 +164,7 @@ enum class Arguments : uint8_t {
   Total,          // a reduction with the options of sums; of all elements it gives a float
   TotalOrNumber,  // Total, which gives a float wherever one element is left
   Position,       // a reduction to an index
+  Arrays,         // one array, or two in one dtype; an option "[:name]" of the signature is a flag of the attributes
 };
 
 // The op of plain numbers, at once and with the bits of its kernel. `f64`: an elementary function, of which a number

@@ -1,6 +1,8 @@
 #include "builtins/arrays/op_functions.h"
 
-#include "builtins/core/numeric.h"
+#include <deque>
+
+#include "builtins/arrays/arrays.h"
 
 namespace sheaf::builtins {
 namespace {
@@ -54,28 +56,56 @@ Value promoted(Call& c) {
   return acc;
 }
 
-// The words of "(atan2 y x)".
-std::vector<std::string_view> words_of(std::string_view signature) {
-  std::vector<std::string_view> out;
-  signature = signature.substr(1, signature.size() - 2);
-  while (!signature.empty()) {
-    size_t end = std::min(signature.find(' '), signature.size());
-    out.push_back(signature.substr(0, end));
-    signature.remove_prefix(std::min(end + 1, signature.size()));
+Value arrays(Call& c) {
+  std::vector<Num> args;
+  for (const Value& v : c.args)
+    args.push_back(v.is_list() ? Num{array_operand(v, c.def.name), Kind::Tensor} : num(v));
+  DType dtype = common_dtype(args.front(), args.back());
+  std::vector<Operand> inputs;
+  for (const Num& n : args)
+    inputs.push_back(in_dtype(n, dtype));
+  graph::Attrs attrs;
+  for (const Option& o : c.options)
+    if (is_true(o.value)) attrs.add(o.name.str().c_str(), true);
+  Operand y = graph::apply(*c.def.op, inputs, attrs);
+  if (y.rank() > 0) return tensor_value(y);
+  return is_int(y.dtype()) ? to_value(ops::cast(y, DType::I64), Kind::Int) : float_value(y);
+}
+
+// "(searchsorted sorted x [:right])" in parts.
+struct Signature {
+  std::string_view name;
+  int arguments = 0;
+  std::string options;  // as BuiltinDef has them
+};
+Signature parts_of(std::string_view text) {
+  Signature out;
+  text = text.substr(1, text.size() - 2);
+  while (!text.empty()) {
+    size_t end = std::min(text.find(' '), text.size());
+    std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (out.name.empty())
+      out.name = word;
+    else if (word.starts_with("[:"))
+      out.options.append(out.options.empty() ? "" : " ").append(word.substr(2, word.size() - 3));
+    else
+      ++out.arguments;
   }
   return out;
 }
 
 BuiltinDef builtin_of(const OpDef& op) {
-  std::vector<std::string_view> words = words_of(op.signature);
-  BuiltinDef d{words[0], op.category, op.signature, op.doc, {}, 1, 1};
+  static auto* signatures = new std::deque<Signature>;  // definitions refer to their parts
+  const Signature& signature = signatures->emplace_back(parts_of(op.signature));
+  BuiltinDef d{signature.name, op.category, op.signature, op.doc, {}, 1, 1};
   d.op = &op;
   if (d.category.empty()) d.category = op.kind == graph::OpKind::Reduce ? "Reductions" : "Elementary functions";
   for (const Example& e : op.examples)
     if (!e.code.empty()) d.examples.push_back(e);
   switch (op.arguments) {
     case Arguments::Floats:
-      d.min_args = d.max_args = static_cast<int>(words.size()) - 1;
+      d.min_args = d.max_args = signature.arguments;
       d.run = d.max_args == 1 ? unary_floats : binary_floats;
       break;
     case Arguments::Same: d.run = same_dtype; break;
@@ -92,6 +122,11 @@ BuiltinDef builtin_of(const OpDef& op) {
     case Arguments::Position:
       d.run = position;
       d.options = kReductionOptions;
+      break;
+    case Arguments::Arrays:
+      d.min_args = d.max_args = signature.arguments;
+      d.run = arrays;
+      d.options = signature.options;
       break;
   }
   return d;
