@@ -1,4 +1,6 @@
-// Ops whose result depends on the order of a whole row: sorting and running values.
+// Ops whose result depends on the order of a whole row: sorting, searching and running values.
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "loop/builder.h"
@@ -16,6 +18,7 @@ using graph::kAnyType;
 using graph::LowerCtx;
 using graph::OpKind;
 using graph::VjpCtx;
+using graph::zero_derivative;
 
 std::vector<TensorType> infer_sort(const InferCtx& c) { return {c.inputs[0], {DType::I32, c.inputs[0].sizes}}; }
 
@@ -93,6 +96,45 @@ void vjp_cumulate(VjpCtx& c) {
   }
 }
 
+// Either one sorted vector for all of x, or a row of `sorted` for each row of x.
+std::vector<TensorType> infer_search(const InferCtx& c) {
+  const Sizes &sorted = c.inputs[0].sizes, &x = c.inputs[1].sizes;
+  bool fits = sorted.size() == 1 || (sorted.size() > 1 && sorted.size() == x.size());
+  for (size_t i = 0; fits && i + 1 < sorted.size(); ++i)
+    fits = sorted[i] == x[i];
+  if (!fits)
+    throw runtime_error(fmt::format("searchsorted: sorted is {}, x is {}", shape_text(sorted), shape_text(x)))
+        .hint("sorted is a vector, or has the same leading sizes as x");
+  return {{DType::I32, x}};
+}
+
+// Contiguous.
+void lower_search(LowerCtx& c) {
+  const auto &sorted = c.in[0], &x = c.in[1];
+  auto product = [&](auto begin, auto end) {
+    loop::ValueId n = c.b.i64(1);
+    for (; begin != end; ++begin)
+      n = c.b.mul(n, *begin);
+    return n;
+  };
+  size_t leading = sorted.sizes.size() - 1;
+  c.b.call({sorted.buffer, x.buffer, c.out[0].buffer},
+           routines::SearchArgs<loop::CallArg>{x.dtype, product(x.sizes.begin(), x.sizes.begin() + leading),
+                                               sorted.sizes.back(), product(x.sizes.begin() + leading, x.sizes.end()),
+                                               c.attrs.flag("right")});
+}
+
+std::vector<Operand> batch_search(BatchCtx& c) {
+  if (!c.batched[0] && c.inputs[0].rank() == 1) return {graph::apply(c.op, c.inputs, c.attrs)};
+  stretch_to_batch(c);
+  Operand sorted = c.inputs[0], x = c.inputs[1];
+  if (sorted.rank() > 2) return {graph::apply(c.op, c.inputs, c.attrs)};
+  Size count = 1;
+  for (int i = 1; i < x.rank(); ++i)
+    count = count * x.size(i);
+  return {reshape(graph::apply(c.op, {sorted, reshape(x, {x.size(0), count})}, c.attrs), x.sizes())};
+}
+
 std::vector<Operand> batch_sort(BatchCtx& c) {
   Operand x = c.inputs[0];
   auto out = graph::apply_all(c.op, {reshape(x, {x.size(0) * x.size(1), x.size(2)})}, c.attrs);
@@ -132,6 +174,20 @@ std::vector<TestCase> cumulate_cases(DType) {
   return out;
 }
 
+std::vector<TestCase> search_cases(DType) {
+  std::vector<TestCase> out;
+  for (bool right : {false, true})
+    for (auto [sorted, x] : {std::pair<Dims, Dims>{{1}, {}},
+                             {{7}, {2, 5}},
+                             {{0}, {3}},
+                             {{4}, {0, 2}},
+                             {{3, 5}, {3, 2}},
+                             {{2, 1, 131}, {2, 1, 9}},
+                             {{0, 3}, {0, 2}}})
+      out.push_back({.attrs = {{"right", right}}, .inputs = {{sorted}, {x}}, .apart = true});
+  return out;
+}
+
 const OpDef kOps[] = {
     {.name = "sort",
      .kind = OpKind::Ordered,
@@ -160,6 +216,23 @@ const OpDef kOps[] = {
      .batch = batch_cumulate,
      .lower = lower_cumulate,
      .cases = {.list = cumulate_cases}},
+    {.name = "search_sorted",
+     .kind = OpKind::Ordered,
+     .signature = "(searchsorted sorted x [:right])",
+     .doc =
+         "Where the elements of x would be inserted into a sorted vector to keep it sorted, as i32: before those equal "
+         "to them, or behind them with `:right`. NaN comes last. `sorted` may also have a row for each row of x.",
+     .examples = {{"(searchsorted [10 20 30] [5 20 99])", "[0 1 3]"},
+                  {"(searchsorted [10 20 30] 20 :right)", "2"},
+                  {"(searchsorted [[1 2] [3 4]] [[2] [2]])", "[[1]\n [0]]"}},
+     .category = "Sorting and running totals",
+     .arguments = graph::Arguments::Arrays,
+     .dtypes = kAnyType,
+     .infer = infer_search,
+     .vjp = zero_derivative("positions are whole numbers"),
+     .batch = batch_search,
+     .lower = lower_search,
+     .cases = {.list = search_cases}},
 };
 
 }  // namespace

@@ -19,6 +19,7 @@ constexpr Entry kDefinitions[] = {
     entry<AttentionVjpArgs<>, attention_vjp>(),
     entry<SortArgs<>, sort>(),
     entry<CumulateArgs<>, cumulate>(),
+    entry<SearchArgs<>, search_sorted>(),
     entry<SumTotalsArgs<>, sum_totals>(),
     entry<EighArgs<>, eigh>(),
     entry<SvdArgs<>, svd>(),

@@ -36,4 +36,18 @@ struct CumulateArgs {
 // The running sum, product or maximum along the middle axis; narrow floats are accumulated in f32.
 void cumulate(const Call& call, const CumulateArgs<>& args);
 
+// Buffers: sorted [rows, n], x [rows, count], positions [rows, count] (i32).
+template <class Int = int64_t>
+struct SearchArgs {
+  static constexpr std::string_view kRoutine = "search_sorted";
+  DType dtype;
+  Int rows, n, count;
+  bool right;
+  static void fields(auto& self, auto&& f) { f(self.dtype), f(self.rows), f(self.n), f(self.count), f(self.right); }
+};
+
+// Where each element of x would be inserted into its sorted row: before those equal to it, or behind them if `right`.
+// NaN is greater than every number. A row that is not sorted is bisected all the same.
+void search_sorted(const Call& call, const SearchArgs<>& args);
+
 }  // namespace sheaf::routines
