@@ -20,6 +20,7 @@ constexpr routines::Entry kFastForms[] = {
     entry<routines::AttentionVjpArgs<>, attention_vjp>(),
     entry<routines::SortArgs<>, sort>(),
     entry<routines::CumulateArgs<>, cumulate>(),
+    entry<routines::SearchArgs<>, search_sorted>(),
 };
 
 }  // namespace

@@ -49,5 +49,7 @@ struct SearchArgs {
 // Where each element of x would be inserted into its sorted row: before those equal to it, or behind them if `right`.
 // NaN is greater than every number. A row that is not sorted is bisected all the same.
 void search_sorted(const Call& call, const SearchArgs<>& args);
+// The same for the elements `begin` to `end` of x alone.
+void search_sorted_part(const Call& call, const SearchArgs<>& args, int64_t begin, int64_t end);
 
 }  // namespace sheaf::routines

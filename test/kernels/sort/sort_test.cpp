@@ -1,8 +1,9 @@
-// Sorting and running sums by threads against the plain routines, bit for bit.
+// Sorting, searching and running sums by threads against the plain routines, bit for bit.
 #include "kernels/sort/sort.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -31,6 +32,10 @@ std::vector<T> random_values(std::mt19937_64& rng, int64_t n) {
   }
   return x;
 }
+
+struct NanLast {
+  bool operator()(float a, float b) const { return a < b || (!std::isnan(a) && std::isnan(b)); }
+};
 
 template <class T, class Args>
 void same_as_plain(void (*definition)(const routines::Call&, const Args&),
@@ -68,6 +73,31 @@ TEST(Ordered, SortEqualsPlain) {
               const routines::SortArgs<> args{static_cast<DType>(d), rows, n, descending, count};
               same_as_plain<T>(routines::sort, sort, args, rows * n, rng);
             });
+}
+
+TEST(Ordered, SearchEqualsPlain) {
+  std::mt19937_64 rng(3);
+  for (int64_t rows : {0, 1, 5})
+    for (int64_t n : {0, 1, 2, 1000})
+      for (int64_t count : {0, 1, 3, 5000})
+        for (bool right : {false, true}) {
+          auto sorted = random_values<float>(rng, rows * n), x = random_values<float>(rng, rows * count);
+          for (int64_t r = 0; r < rows; ++r)
+            std::sort(sorted.begin() + r * n, sorted.begin() + (r + 1) * n, NanLast{});
+          std::vector<int32_t> plain(rows * count, -1), fast = plain;
+          for (auto [routine, out] : {std::pair{&routines::search_sorted, &plain}, {&search_sorted, &fast}}) {
+            std::byte* buffers[] = {reinterpret_cast<std::byte*>(sorted.data()), reinterpret_cast<std::byte*>(x.data()),
+                                    reinterpret_cast<std::byte*>(out->data())};
+            routine({buffers}, {DType::F32, rows, n, count, right});
+          }
+          EXPECT_EQ(plain, fast);
+          for (int64_t i = 0; i < rows * count; ++i) {
+            auto begin = sorted.begin() + i / count * n;
+            auto found = right ? std::upper_bound(begin, begin + n, x[i], NanLast{})
+                               : std::lower_bound(begin, begin + n, x[i], NanLast{});
+            ASSERT_EQ(fast[i], found - begin) << x[i];
+          }
+        }
 }
 
 TEST(Ordered, CumulateEqualsPlain) {
