@@ -9,6 +9,7 @@
 #include "passes/graph/fuse.h"
 #include "passes/graph/fuse_products.h"
 #include "passes/graph/join_parts.h"
+#include "passes/graph/join_reshapes.h"
 #include "passes/graph/orient_dots.h"
 #include "passes/graph/raise_attention.h"
 #include "passes/graph/recompute.h"
@@ -85,6 +86,8 @@ constexpr Pass kPasses[] = {
     {"orient-dots", "products that are only read transposed are computed that way round", passes::orient_dots},
     {"join-parts", "parts that are added to zeros one by one, and cover them, are concatenated", passes::join_parts},
     {"sink-slices", "elementwise values of which only parts are read are computed part by part", passes::sink_slices},
+    // Last of these: orient-dots follows chains of reshapes to the transposes behind them.
+    {"join-reshapes", "a reshape of a reshape is one", passes::join_reshapes},
 
     // Graph to groups, each a kernel to be.
     {"fuse", "elementwise nodes and reductions share a kernel", fuse},
