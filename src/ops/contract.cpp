@@ -57,6 +57,19 @@ void vjp_wide_dot(VjpCtx& c) {
   if (c.needs(1)) c.grad(1, wide_dot(swap_last_two(c.x(0)), dy));
 }
 
+// A matrix that all examples share multiplies the rows of all as one matrix. The gradient of the shared one is then a
+// single product as well, not one for each example and their sum. From the left it does so for columns only: the
+// transpose of a column is a view.
+std::vector<Operand> batch_dot(BatchCtx& c) {
+  auto shared = [&](int i) { return !c.batched[i] && c.inputs[i].size(0) == Size(1); };
+  auto rows = [&](const Operand& x) { return reshape(x, {1, c.batch * x.size(2), x.size(3)}); };
+  const Operand &a = c.inputs[0], &b = c.inputs[1];
+  if (c.batched[0] && shared(1)) return {reshape(graph::apply(c.op, {rows(a), b}), {c.batch, 1, a.size(2), b.size(2)})};
+  if (c.batched[1] && shared(0) && b.size(3) == Size(1))
+    return {reshape(graph::apply(c.op, {rows(swap_last_two(b)), swap_last_two(a)}), {c.batch, 1, a.size(1), 1})};
+  return batch_first_axis(c);
+}
+
 std::vector<TestCase> dot_cases(DType) {
   std::vector<TestCase> out;
   for (Dims s : {Dims{1, 2, 3, 4}, Dims{2, 1, 1, 1}, Dims{2, 3, 0, 2}, Dims{0, 2, 2, 2}, Dims{1, 0, 2, 3},
@@ -72,7 +85,7 @@ const OpDef kOps[] = {
      .dtypes = kNumbers | only(DType::I8),
      .infer = infer_dot,
      .vjp = differentiable(vjp_dot),
-     .batch = batch_first_axis,
+     .batch = batch_dot,
      .lower = lower_dot,
      .cases = {.list = dot_cases}},
     {.name = "wide_dot",
@@ -81,7 +94,7 @@ const OpDef kOps[] = {
      .dtypes = kNarrowFloats,
      .infer = infer_wide_dot,
      .vjp = differentiable(vjp_wide_dot),
-     .batch = batch_first_axis,
+     .batch = batch_dot,
      .lower = lower_dot,
      .cases = {.list = dot_cases}},
 };
