@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "support/utf8.h"
+
 namespace sheaf::tokenizers {
 
 struct Char {
@@ -40,8 +42,6 @@ void for_each_char(std::string_view s, F&& f) {
 void append_char(std::string& out, int32_t code);
 size_t count_chars(std::string_view s);
 
-// Bytes of any kind: how many from the start are valid UTF-8.
-size_t valid_prefix(std::string_view bytes);
 // Bytes of any kind as valid UTF-8: each longest start of a character that is then broken off becomes one U+FFFD.
 std::string to_valid_utf8(std::string_view bytes);
 

@@ -1,0 +1,19 @@
+// Which bytes are UTF-8. Pure functions; any thread.
+#pragma once
+#include <cstddef>
+#include <string_view>
+
+namespace sheaf {
+
+struct MeasuredChar {
+  size_t num_bytes;
+  bool is_whole;
+};
+// The character at the start of a text that is not empty; of a broken one, what there is of it (at least one byte).
+MeasuredChar measure_char(std::string_view bytes);
+
+// How many bytes from the start are valid UTF-8.
+size_t valid_prefix(std::string_view bytes);
+inline bool is_utf8(std::string_view bytes) { return valid_prefix(bytes) == bytes.size(); }
+
+}  // namespace sheaf
