@@ -6,27 +6,18 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "formats/json.h"
 #include "support/error.h"
-#include "value/dict.h"
+#include "support/utf8.h"
 #include "value/print.h"
+#include "value/tree.h"
 
 namespace sheaf::formats {
 namespace {
 
 // A dict takes two levels of JSON.
-constexpr int kMaxDepth = kMaxJsonDepth, kMaxStructured = kMaxJsonDepth / 2 - 10;
-
-bool is_utf8(const std::string& s) {
-  try {
-    nlohmann::json(s).dump();
-    return true;
-  } catch (const nlohmann::json::exception&) {
-    return false;
-  }
-}
+constexpr size_t kMaxDepth = kMaxJsonDepth, kMaxStructured = kMaxJsonDepth / 2 - 10;
 
 std::string hex(const std::string& s) {
   std::string out;
@@ -60,7 +51,16 @@ class Splitter {
  public:
   StateTree run(const Value& v) {
     bool empty_dict = v.is_dict() && v.as_dict().size() == 0;
-    walk(v, "", 0);
+    TreePath path;
+    for (const Value* at = &v; at; at = path.next([&](const TreePath::Level& l) { close(*l.container); })) {
+      if (path.size() > kMaxDepth) too_deep(kMaxDepth);
+      deepest_ = std::max(deepest_, path.size());
+      if (!path.empty()) begin_part(path.last());
+      if (path.enter(*at, Nodes::Sequences))
+        open(*at);
+      else
+        leaf(*at, path.text());
+    }
     if (plain_ || empty_dict)
       out_.structure.clear();
     else if (deepest_ > kMaxStructured)
@@ -69,7 +69,7 @@ class Splitter {
   }
 
  private:
-  [[noreturn]] static void too_deep(int limit) {
+  [[noreturn]] static void too_deep(size_t limit) {
     throw runtime_error("safetensors: cannot serialize values nested deeper than " + std::to_string(limit) + " levels");
   }
 
@@ -92,9 +92,7 @@ class Splitter {
     out_.structure += text;
   }
 
-  void walk(const Value& v, const std::string& path, int depth) {
-    if (depth > kMaxDepth) too_deep(kMaxDepth);
-    deepest_ = std::max(deepest_, depth);
+  void leaf(const Value& v, const std::string& path) {
     std::string& s = out_.structure;
     switch (v.tag()) {
       case Tag::Tensor: s += "{\"t\":" + write_json(Value::string(add(path, "tensor", v.as_tensor()))) + "}"; break;
@@ -119,56 +117,39 @@ class Splitter {
         s += is_utf8(v.as_string()) ? write_json(v) : "{\"b\":\"" + hex(v.as_string()) + "\"}";
         break;
       case Tag::Keyword: plain_ = false, s += "{\"k\":" + write_json(Value::string(v.as_keyword().str())) + "}"; break;
-      case Tag::Tuple:
-        plain_ = false;
-        s += "{\"u\":";
-        sequence(v, path, depth);
-        s += '}';
-        break;
-      case Tag::List: sequence(v, path, depth); break;
-      case Tag::Dict: dict(v, path, depth); break;
-      case Tag::Traced: walk(v.as_traced()->concrete(), path, depth); break;
+      case Tag::Traced: leaf(v.as_traced()->concrete(), path); break;
       default:
         throw runtime_error("safetensors: cannot serialize " + std::string(type_name(v)) +
                             " (only tensors and nested dicts/lists)");
     }
   }
 
-  static std::string below(const std::string& path, const std::string& part) {
-    return path.empty() ? part : path + "." + part;
+  void open(const Value& v) {
+    if (v.is_dict()) {
+      const DictObj& d = v.as_dict();
+      bool like_list = true;  // keys 0…n-1 come back as a list; an empty dict is no array at all
+      for (size_t i = 0; i < d.size(); ++i)
+        like_list = like_list && d.find(Name(std::to_string(i)));
+      if (like_list) plain_ = false;
+    } else if (!v.is_list() || v.items().empty()) {
+      plain_ = false;
+    }
+    out_.structure += v.is_dict() ? "{\"d\":{" : v.is_list() ? "[" : "{\"u\":[";
   }
 
-  void sequence(const Value& v, const std::string& path, int depth) {
-    if (v.items().empty()) plain_ = false;
-    out_.structure += '[';
-    for (size_t i = 0; i < v.items().size(); ++i) {
-      if (i > 0) out_.structure += ',';
-      walk(v.items()[i], below(path, std::to_string(i)), depth + 1);
-    }
-    out_.structure += ']';
+  void begin_part(const TreePath::Level& container) {
+    if (container.next > 1) out_.structure += ',';
+    if (!container.entries) return;
+    const std::string& key = container.entries[container.next - 1].key.str();
+    if (key.empty() || key.find('.') != std::string::npos || !is_utf8(key)) plain_ = false;
+    out_.structure += write_json(Value::string(key)) + ":";
   }
 
-  void dict(const Value& v, const std::string& path, int depth) {
-    const DictObj& d = v.as_dict();
-    bool like_list = true;  // keys 0…n-1 come back as a list; an empty dict is no array at all
-    for (size_t i = 0; i < d.size(); ++i)
-      like_list = like_list && d.find(Name(std::to_string(i)));
-    if (like_list) plain_ = false;
-    out_.structure += "{\"d\":{";
-    bool first = true;
-    for (const DictEntry& e : d.entries()) {
-      const std::string& key = e.key.str();
-      if (key.empty() || key.find('.') != std::string::npos || !is_utf8(key)) plain_ = false;
-      out_.structure += (first ? "" : ",") + write_json(Value::string(key)) + ":";
-      first = false;
-      walk(e.value, below(path, key), depth + 1);
-    }
-    out_.structure += "}}";
-  }
+  void close(const Value& v) { out_.structure += v.is_dict() ? "}}" : v.is_list() ? "]" : "]}"; }
 
   StateTree out_;
   bool plain_ = true;
-  int deepest_ = 0;
+  size_t deepest_ = 0;
 };
 
 Value join(const Value& v, const std::map<std::string, Value>& arrays) {

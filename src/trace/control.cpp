@@ -67,49 +67,9 @@ class Merge {
 
   // The tree with a placeholder for each array that depends on the way taken.
   Value tree(const Value& a, const Value& b) {
-    if (is_numeric(a) && is_numeric(b)) return leaf(a, b);
-    if (a.tag() != b.tag()) differ(a, b);
-    switch (a.tag()) {
-      case Tag::List:
-      case Tag::Tuple: {
-        if (a.items().size() != b.items().size()) differ(a, b);
-        std::vector<Value> items;
-        for (size_t i = 0; i < a.items().size(); ++i)
-          items.push_back(tree(a.items()[i], b.items()[i]));
-        return a.is_list() ? Value::list(std::move(items)) : Value::tuple(std::move(items));
-      }
-      case Tag::Dict: {
-        auto x = a.as_dict().entries(), y = b.as_dict().entries();
-        std::vector<DictEntry> entries;
-        for (size_t i = 0; i < x.size(); ++i) {
-          if (x.size() != y.size() || !(x[i].key == y[i].key)) differ(a, b);
-          entries.push_back({x[i].key, tree(x[i].value, y[i].value)});
-        }
-        if (x.size() != y.size()) differ(a, b);
-        return make_dict(std::move(entries));
-      }
-      case Tag::Nil:
-      case Tag::Marker: return a;
-      case Tag::String:
-        if (a.as_string() != b.as_string()) differ(a, b);
-        return a;
-      case Tag::Keyword:
-        if (!(a.as_keyword() == b.as_keyword())) differ(a, b);
-        return a;
-      case Tag::Function: {
-        if (a.object() == b.object()) return a;
-        const auto *x = a.as_function()->captured(), *y = b.as_function()->captured();
-        if (a.as_function()->code_number() != b.as_function()->code_number() || !x || !y || x->size() != y->size())
-          differ(a, b);
-        std::vector<Value> captured;
-        for (size_t i = 0; i < x->size(); ++i)
-          captured.push_back(tree((*x)[i], (*y)[i]));
-        return a.as_function()->with_captured(std::move(captured));
-      }
-      default:
-        if (a.object() != b.object()) differ(a, b);
-        return a;
-    }
+    const Value both[] = {a, b};
+    return zip_trees(both, Nodes::Closures,
+                     [&](std::span<const Value* const> parts, const TreePath&) { return part(*parts[0], *parts[1]); });
   }
 
   // The tree of the way that gives a value, when the other ends in an error.
@@ -132,6 +92,33 @@ class Merge {
   }
 
  private:
+  // Nothing: containers whose parts are to be merged.
+  std::optional<Value> part(const Value& a, const Value& b) {
+    if (is_numeric(a) && is_numeric(b)) return leaf(a, b);
+    if (a.tag() != b.tag()) differ(a, b);
+    switch (a.tag()) {
+      case Tag::Nil:
+      case Tag::Marker: return a;
+      case Tag::String:
+        if (a.as_string() != b.as_string()) differ(a, b);
+        return a;
+      case Tag::Keyword:
+        if (!(a.as_keyword() == b.as_keyword())) differ(a, b);
+        return a;
+      case Tag::Function:
+        if (a.object() == b.object()) return a;
+        [[fallthrough]];
+      case Tag::List:
+      case Tag::Tuple:
+      case Tag::Dict:
+        if (!same_container(a, b, Nodes::Closures)) differ(a, b);
+        return std::nullopt;
+      default:
+        if (a.object() != b.object()) differ(a, b);
+        return a;
+    }
+  }
+
   Value leaf(const Value& a, const Value& b) {
     if (!a.is_traced() && !b.is_traced() && a.tag() == b.tag()) {
       if (a.is_tensor() ? a.object() == b.object() : a.as_int() == b.as_int()) return a;

@@ -222,7 +222,7 @@ std::vector<Value> Outputs::list() const {
   return out;
 }
 
-Value Outputs::stack(const std::function<Value(std::vector<Value>)>& join) const {
+Value Outputs::stack(const std::function<Value(std::span<const Value>)>& join) const {
   bool whole = first_.empty() && all_leaves(tree_, [](const Value& v) { return v.is_traced() || v.is_nil(); });
   if (!whole) return join(list());
   size_t next = 0;

@@ -38,7 +38,7 @@ class Outputs {
   std::vector<Value> list() const;
   // Stacks leaf by leaf, by `join` where that needs more than the loop's own arrays (turns run by themselves,
   // constants).
-  Value stack(const std::function<Value(std::vector<Value>)>& join) const;
+  Value stack(const std::function<Value(std::span<const Value>)>& join) const;
 
  private:
   std::vector<Value> first_;

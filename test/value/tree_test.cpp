@@ -34,7 +34,7 @@ std::string leaves_text(const Value& tree, Nodes nodes) {
   std::string out;
   LeafCursor leaves(tree, nodes);
   while (const Value* v = leaves.next())
-    out += leaves.path() + "=" + (v->is_callable() ? "fn" : render(*v)) + " ";
+    out += leaves.path().text() + "=" + (v->is_callable() ? "fn" : render(*v)) + " ";
   return out;
 }
 
@@ -111,6 +111,20 @@ TEST(Tree, StructuresTellContainersApartAndNotLeaves) {
   EXPECT_FALSE(same(closing(1, {I(1)}), closing(2, {I(1)})));
 }
 
+// Adds ints place by place; containers that differ become text.
+Value added(const std::vector<Value>& trees, Nodes nodes) {
+  return zip_trees(trees, nodes,
+                   [&](std::span<const Value* const> parts, const TreePath& path) -> std::optional<Value> {
+                     int64_t sum = 0;
+                     for (const Value* v : parts)
+                       sum += v->is_int() ? v->as_int() : 1000;
+                     if (sum < 1000) return I(sum);
+                     for (const Value* v : parts)
+                       if (!same_container(*parts[0], *v, nodes)) return S("differ at " + path.text());
+                     return std::nullopt;
+                   });
+}
+
 TEST(Tree, NestsWithoutLimit) {
   constexpr int kDepth = 300'000;
   Value deep = nested(kDepth);
@@ -118,7 +132,9 @@ TEST(Tree, NestsWithoutLimit) {
   Value other = map_leaves(deep, [](const Value&) { return I(2); });
   LeafCursor leaves(other);
   EXPECT_EQ(leaves.next()->as_int(), 2);
-  EXPECT_EQ(leaves.steps().size(), static_cast<size_t>(kDepth));
+  EXPECT_EQ(leaves.path().steps().size(), static_cast<size_t>(kDepth));
+  Value both = added({deep, other}, Nodes::Sequences);
+  EXPECT_TRUE(all_leaves(both, [](const Value& v) { return v.as_int() == 3; }));
   EXPECT_EQ(leaves.next(), nullptr);
 }
 
@@ -132,6 +148,31 @@ TEST(Tree, AWalkMayHaveALimit) {
   LeafCursor deeper(six, Nodes::Sequences, 5);
   EXPECT_EQ(deeper.next(), nullptr);
   EXPECT_TRUE(deeper.too_deep());
+}
+
+static_assert(!std::is_constructible_v<LeafCursor, Value> && std::is_constructible_v<LeafCursor, const Value&>);
+
+TEST(Tree, SeveralAreWalkedTogether) {
+  Value a = D({{"a", L({I(1), Tup({I(2)}), L({})})}, {"b", I(3)}}),
+        b = D({{"a", L({I(10), Tup({I(20)}), L({})})}, {"b", I(30)}});
+  EXPECT_EQ(render(added({a, b}, Nodes::Sequences)), render(D({{"a", L({I(11), Tup({I(22)}), L({})})}, {"b", I(33)}})));
+  EXPECT_EQ(render(added({a}, Nodes::Sequences)), render(a));
+  EXPECT_EQ(render(added({a, b, a}, Nodes::Lists)),
+            render(D({{"a", L({I(12), S("differ at a.1"), L({})})}, {"b", I(36)}})));
+  EXPECT_EQ(render(added({I(1), I(2)}, Nodes::Lists)), "3");
+  EXPECT_EQ(render(added({L({I(1), L({I(2), I(3)})}), L({I(1), L({I(2)})})}, Nodes::Sequences)),
+            render(L({I(2), S("differ at 1")})));
+  EXPECT_EQ(render(added({a, D({{"a", I(1)}})}, Nodes::Sequences)), "differ at ");
+  EXPECT_EQ(leaves_text(added({closing(1, {I(2)}), closing(1, {I(3)})}, Nodes::Closures), Nodes::Closures), "0=5 ");
+  EXPECT_EQ(render(added({closing(1, {I(2)}), closing(2, {I(3)})}, Nodes::Closures)), "differ at ");
+}
+
+TEST(Tree, OthersMayHaveMoreKeys) {
+  const std::vector<Value> trees = {D({{"a", I(1)}, {"c", I(2)}}), D({{"a", I(10)}, {"b", I(5)}, {"c", I(20)}})};
+  Value out = zip_trees(trees, Nodes::Lists, [](std::span<const Value* const> parts, const TreePath&) {
+    return parts[0]->is_int() ? std::optional(I(parts[0]->as_int() + parts[1]->as_int())) : std::nullopt;
+  });
+  EXPECT_EQ(render(out), render(D({{"a", I(11)}, {"c", I(22)}})));
 }
 
 TEST(Tree, ASearchEndsAtTheFirstThatFails) {

@@ -71,7 +71,7 @@ struct Argument {
 Value stack_results(std::vector<Value> results) {
   bool numbers = std::all_of(results.begin(), results.end(),
                              [](const Value& v) { return trace::is_numeric(v) && trace::kind_of(v) != Kind::Bool; });
-  return numbers ? stack_trees(std::move(results)) : Value::list(std::move(results));
+  return numbers ? stack_trees(results) : Value::list(std::move(results));
 }
 
 // The results of one example as a tree, with the batched leaves in place.

@@ -7,6 +7,7 @@
 
 #include "builtins/core/warnings.h"
 #include "value/print.h"
+#include "value/tree.h"
 
 namespace sheaf::builtins {
 namespace {
@@ -41,26 +42,6 @@ std::pair<std::string_view, int64_t> split_number(std::string_view key) {
   for (char ch : key.substr(end))
     n = n * 10 + (ch - '0');
   return {key.substr(0, end), n};
-}
-
-bool all_of(std::span<const Value> items, bool (*test)(const Value&)) {
-  return std::all_of(items.begin(), items.end(), test);
-}
-
-bool same_keys(const DictObj& a, const DictObj& b) {
-  auto x = a.entries(), y = b.entries();
-  return std::equal(x.begin(), x.end(), y.begin(), y.end(),
-                    [](const DictEntry& p, const DictEntry& q) { return p.key == q.key; });
-}
-
-// Column k of rows, moved or shared.
-template <class Get>
-Value stack_column(const std::vector<Value>& rows, Get get) {
-  std::vector<Value> column;
-  column.reserve(rows.size());
-  for (const Value& row : rows)
-    column.push_back(get(row));
-  return stack_trees(std::move(column));
 }
 
 }  // namespace
@@ -137,37 +118,41 @@ Value stack_operands(const std::vector<Operand>& parts) {
   return Value::tensor(std::move(out));
 }
 
-Value stack_trees(std::vector<Value> items) {
-  if (items.empty()) return Value::list({});
-  const Value& first = items[0];
-  if (all_of(items, trace::is_numeric)) {
-    std::vector<Operand> parts;
-    for (const Value& v : items) {
-      Operand o = operand_of(v);
-      if (trace::kind_of(v) == Kind::Int) o = ops::cast(o, DType::F32);  // as in a vector literal
-      if (!parts.empty() && !(o.sizes() == parts[0].sizes())) return Value::list(std::move(items));
-      parts.push_back(std::move(o));
+namespace {
+
+// The parts of several trees at one place, stacked; as a list where that cannot be. Nothing: containers to be entered.
+std::optional<Value> stack_parts(std::span<const Value* const> parts) {
+  auto all = [&](auto&& test) {
+    return std::all_of(parts.begin(), parts.end(), [&](const Value* v) { return test(*v); });
+  };
+  auto list = [&] {
+    std::vector<Value> items;
+    items.reserve(parts.size());
+    for (const Value* v : parts)
+      items.push_back(*v);
+    return Value::list(std::move(items));
+  };
+  if (all(trace::is_numeric)) {
+    std::vector<Operand> rows;
+    for (const Value* v : parts) {
+      Operand o = operand_of(*v);
+      if (trace::kind_of(*v) == Kind::Int) o = ops::cast(o, DType::F32);  // as in a vector literal
+      if (!rows.empty() && !(o.sizes() == rows[0].sizes())) return list();
+      rows.push_back(std::move(o));
     }
-    return stack_operands(parts);
+    return stack_operands(rows);
   }
-  if (all_of(items, [](const Value& v) { return v.is_nil(); })) return Value::nil();
-  if (first.is_dict() && std::all_of(items.begin(), items.end(), [&](const Value& v) {
-        return v.is_dict() && same_keys(v.as_dict(), first.as_dict());
-      })) {
-    std::vector<DictEntry> out;
-    for (const DictEntry& e : first.as_dict().entries())
-      out.push_back({e.key, stack_column(items, [&](const Value& v) { return *v.as_dict().find(e.key); })});
-    return make_dict(std::move(out));
-  }
-  if (first.is_seq() && std::all_of(items.begin(), items.end(), [&](const Value& v) {
-        return v.tag() == first.tag() && v.items().size() == first.items().size();
-      })) {
-    std::vector<Value> out;
-    for (size_t k = 0; k < first.items().size(); ++k)
-      out.push_back(stack_column(items, [&](const Value& v) { return v.items()[k]; }));
-    return first.is_list() ? Value::list(std::move(out)) : Value::tuple(std::move(out));
-  }
-  return Value::list(std::move(items));
+  if (all([](const Value& v) { return v.is_nil(); })) return Value::nil();
+  if (all([&](const Value& v) { return same_container(*parts[0], v, Nodes::Sequences); })) return std::nullopt;
+  return list();
+}
+
+}  // namespace
+
+Value stack_trees(std::span<const Value> items) {
+  if (items.empty()) return Value::list({});
+  return zip_trees(items, Nodes::Sequences,
+                   [](std::span<const Value* const> parts, const TreePath&) { return stack_parts(parts); });
 }
 
 Name dict_key(const Value& v) {

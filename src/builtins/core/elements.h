@@ -36,7 +36,7 @@ std::vector<Value> empty_list(int64_t room);
 Value stack_operands(const std::vector<Operand>& parts);
 // Stacks leaf by leaf: numbers and tensors of one shape become a tensor, dicts with the same keys and lists of one
 // length are stacked inside, all nil stays nil; anything else is kept as a list.
-Value stack_trees(std::vector<Value> items);
+Value stack_trees(std::span<const Value> items);
 
 // `Dict key must be a keyword or a string, got TYPE`
 Name dict_key(const Value& v);

@@ -240,7 +240,7 @@ Value scan(Call& c) {
   }
   std::vector<Value> result;
   result.push_back(std::move(carry));
-  result.push_back(stack ? stack_trees(std::move(outputs)) : Value::list(std::move(outputs)));
+  result.push_back(stack ? stack_trees(outputs) : Value::list(std::move(outputs)));
   return Value::tuple(std::move(result));
 }
 

@@ -11,8 +11,8 @@
 namespace sheaf::builtins {
 namespace {
 
-// tree-map recurses, with calls of the program inside; data may nest deeper than the stack. All say so alike.
-constexpr int kMaxDepth = 4000;
+// Data nested deeper than this are a chain made by mistake, not a tree.
+constexpr size_t kMaxDepth = 4000;
 
 UserError too_deep(const char* who) {
   return runtime_error(fmt::format("{}: nested deeper than {} levels", who, kMaxDepth));
@@ -29,65 +29,43 @@ UserError structure_mismatch(const Value& a, const Value& b) {
                         short_text(a), short_text(b)));
 }
 
-std::string below(const std::string& path, std::string_view part) {
-  return path.empty() ? std::string(part) : path + "." + std::string(part);
-}
-
-// `path`, when given, is where the trees are: it becomes the first argument of f.
-Value map_trees(Caller& caller, const Value& f, std::vector<Value> trees, int depth,
-                const std::string* path = nullptr) {
-  if (depth > kMaxDepth) throw too_deep("tree-map");
-  auto child_path = [&](std::string_view part) { return path ? below(*path, part) : std::string(); };
-  const Value first = trees[0];
-  if (first.is_dict()) {
-    std::vector<DictEntry> out;
-    for (const Value& t : trees)
-      if (!t.is_dict()) throw structure_mismatch(first, t);
-    for (const DictEntry& e : first.as_dict().entries()) {
-      std::vector<Value> children;
-      for (const Value& t : trees) {
-        const Value* child = t.as_dict().find(e.key);
-        if (!child) throw missing_key(e.key, t.as_dict());
-        children.push_back(*child);
-      }
-      std::string inner = child_path(e.key.str());
-      out.push_back({e.key, map_trees(caller, f, std::move(children), depth + 1, path ? &inner : nullptr)});
-    }
-    return make_dict(std::move(out));
+// Containers that tree-map may enter together: the other trees have all parts of the first, and dicts maybe more.
+void check_containers(std::span<const Value* const> parts) {
+  const Value& first = *parts[0];
+  for (const Value* t : parts) {
+    if (t->tag() != first.tag()) throw structure_mismatch(first, *t);
+    if (first.is_list() && t->items().size() != first.items().size())
+      throw runtime_error("tree-map: list length mismatch")
+          .hint(fmt::format("lists of {} and {} items meet", first.items().size(), t->items().size()));
   }
-  if (first.is_list()) {
-    std::vector<Value> out;
-    for (const Value& t : trees) {
-      if (!t.is_list()) throw structure_mismatch(first, t);
-      if (t.items().size() != first.items().size())
-        throw runtime_error("tree-map: list length mismatch")
-            .hint(fmt::format("lists of {} and {} items meet", first.items().size(), t.items().size()));
-    }
-    for (size_t i = 0; i < first.items().size(); ++i) {
-      std::vector<Value> children;
-      for (const Value& t : trees)
-        children.push_back(t.items()[i]);
-      std::string inner = child_path(std::to_string(i));
-      out.push_back(map_trees(caller, f, std::move(children), depth + 1, path ? &inner : nullptr));
-    }
-    return Value::list(std::move(out));
-  }
-  if (path) trees.insert(trees.begin(), Value::string(*path));
-  return caller.call(f, std::move(trees));
+  if (first.is_dict())
+    for (const DictEntry& e : first.as_dict().entries())
+      for (const Value* t : parts)
+        if (!t->as_dict().find(e.key)) throw missing_key(e.key, t->as_dict());
 }
 
-Value tree_map(Call& c) {
-  Value f = std::move(c[0]);
-  c.args.erase(c.args.begin());
-  return map_trees(c.caller, f, std::move(c.args), 0);
+// f gets the leaves of all trees at one place; with `paths` the place comes first.
+Value map_trees(Call& c, bool paths) {
+  const std::vector<Value> args = std::move(c.args);
+  std::span<const Value> trees = std::span(args).subspan(1);
+  return zip_trees(trees, Nodes::Lists,
+                   [&](std::span<const Value* const> parts, const TreePath& path) -> std::optional<Value> {
+                     if (path.size() > kMaxDepth) throw too_deep("tree-map");
+                     if (parts[0]->is_dict() || parts[0]->is_list()) {
+                       check_containers(parts);
+                       return std::nullopt;
+                     }
+                     std::vector<Value> leaves;
+                     leaves.reserve(parts.size() + paths);
+                     if (paths) leaves.push_back(Value::string(path.text()));
+                     for (const Value* v : parts)
+                       leaves.push_back(*v);
+                     return c.caller.call(args[0], std::move(leaves));
+                   });
 }
 
-Value tree_map_path(Call& c) {
-  Value f = std::move(c[0]);
-  c.args.erase(c.args.begin());
-  std::string root;
-  return map_trees(c.caller, f, std::move(c.args), 0, &root);
-}
+Value tree_map(Call& c) { return map_trees(c, false); }
+Value tree_map_path(Call& c) { return map_trees(c, true); }
 
 // Calls visit(leaf) depth first, dict entries in key order.
 template <class F>

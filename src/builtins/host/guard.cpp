@@ -36,7 +36,7 @@ std::optional<std::string> not_finite(const Value& tree) {
     auto wrong = not_finite_leaf(*v);
     if (!wrong) continue;
     std::string where;
-    for (const Value& step : leaves.steps())
+    for (const Value& step : leaves.path().steps())
       where += step.is_int() ? fmt::format("[{}] -> ", step.as_int()) : ":" + step.as_keyword().str() + " -> ";
     return where + *wrong;
   }

@@ -183,7 +183,7 @@ struct Description {
   void visit(const Value& tree) {
     LeafCursor leaves(tree, Nodes::Sequences, kMaxTreeDepth);
     while (const Value* v = leaves.next()) {
-      std::string path = leaves.path();
+      std::string path = leaves.path().text();
       if (path.empty()) path = ".";
       if (trace::is_numeric(*v))
         number(path, trace::operand_of(*v).value());
