@@ -87,16 +87,17 @@ void tell(const std::string& function, JitOutcome outcome, const std::string& re
                 made && made->takes_gradient});
 }
 
-void count_variant(const std::string& function) REQUIRES(table().mu) {
+// The warning that is due now; empty: none.
+std::string count_variant(const std::string& function) REQUIRES(table().mu) {
   ++table().variants[function];
-  if (++table().stats.compiled != kManyVariants + 1 || !g_warn) return;
+  if (++table().stats.compiled != kManyVariants + 1) return "";
   std::vector<std::pair<std::string, size_t>> most(table().variants.begin(), table().variants.end());
   std::stable_sort(most.begin(), most.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   std::string list;
   for (const auto& [name, n] : most)
     list += fmt::format("{}{}={}", list.empty() ? "" : ", ", name, n);
   // The words are those that tools look for.
-  g_warn(fmt::format("WARN jit: {} distinct VMFB modules loaded (variants: {}).", table().stats.compiled, list));
+  return fmt::format("WARN jit: {} distinct VMFB modules loaded (variants: {}).", table().stats.compiled, list);
 }
 
 // nullptr when there are too many already: a function whose structure keeps changing is not worth compiling.
@@ -213,6 +214,7 @@ namespace {
 // the function is then simply interpreted.
 constexpr int kMaxLook = 256;
 
+// Recurses, rather than walk a TreePath, because every call does this: a dict of parameters takes 11 ns, not 19.
 bool find_tensor(const Value& v, int depth, int& budget) {
   if (depth > kMaxInputDepth || --budget < 0) return false;  // a chain or plain data, not a structure of arguments
   switch (v.tag()) {
@@ -279,6 +281,7 @@ struct Decision {
   Bound bound;
   bool trace = false, takes_both_ways = false;
   OpenSizes open;
+  const char* gave_up = nullptr;  // why the function is interpreted from now on, when that was just decided
 };
 
 bool find_variant(const std::vector<std::shared_ptr<const Variant>>& variants, const Signature& s, Decision& d,
@@ -294,7 +297,7 @@ bool find_variant(const std::vector<std::shared_ptr<const Variant>>& variants, c
 }
 
 // Called with the table locked.
-Decision decide(Function& f, const std::string& name, const Signature& s) {
+Decision decide(Function& f, const Signature& s) {
   Decision d;
   std::vector<size_t> blamed;
   auto known = f.entries.find(s.key);
@@ -303,7 +306,7 @@ Decision decide(Function& f, const std::string& name, const Signature& s) {
   Family* found = family_of(f, s);
   if (!found) {
     f.given_up = true;
-    tell(name, JitOutcome::Interpreted, "the structure of its arguments keeps changing", {});
+    d.gave_up = "the structure of its arguments keeps changing";
     return d;
   }
   Family& family = *found;
@@ -322,7 +325,7 @@ Decision decide(Function& f, const std::string& name, const Signature& s) {
   }
   if (!entry) {
     if (f.entries.size() >= kMaxSignatures) {
-      if (!f.crowded) tell(name, JitOutcome::Interpreted, "the sizes of its arguments keep changing", {});
+      if (!f.crowded) d.gave_up = "the sizes of its arguments keep changing";
       f.crowded = true;
       return d;
     }
@@ -332,7 +335,7 @@ Decision decide(Function& f, const std::string& name, const Signature& s) {
   if (entry->variants.size() >= kMaxVariantsPerSignature) {
     if (entry->takes_both_ways) {
       entry->failed = true;
-      tell(name, JitOutcome::Interpreted, "the numbers its sizes depend on keep changing", {});
+      d.gave_up = "the numbers its sizes depend on keep changing";
       return d;
     }
     entry->takes_both_ways = true;
@@ -364,12 +367,13 @@ bool run_compiled(const FunctionKey& key, const std::string& name, std::vector<V
     MutexLock lock(table().mu);
     Function& f = table().functions[key];
     if (!(s.has_tensor || f.works_on_arrays)) return false;
-    d = decide(f, name, s);
-    if (!d.found && !d.trace) return false;
-    ++table().stats.dispatches;
+    d = decide(f, s);
+    if (d.found || d.trace) ++table().stats.dispatches;
   }
+  if (d.gave_up) tell(name, JitOutcome::Interpreted, d.gave_up, {});
+  if (!d.found && !d.trace) return false;
   if (!d.found) {
-    std::string reason;
+    std::string reason, warning;
     Span span;
     bool fatal = false, is_open = !d.open.empty();
     try {
@@ -396,30 +400,33 @@ bool run_compiled(const FunctionKey& key, const std::string& name, std::vector<V
       reason = "tracing it failed: " + e.message;
       span = e.span;
     }
-    MutexLock lock(table().mu);
-    Function& f = table().functions[key];
-    Family* family = family_of(f, s);
-    if (family && d.found) note_marks(*family, s, d.found->marks);
-    if (is_open) {
-      if (family && d.found)
-        family->variants.push_back(d.found);
-      else if (family)
-        family->closed = true;
-    } else {
-      Entry& e = f.entries[s.key];
-      if (d.found)
-        e.variants.push_back(d.found);
-      else
-        e.failed = true;
+    std::optional<Bound> bound;
+    {
+      MutexLock lock(table().mu);
+      Function& f = table().functions[key];
+      Family* family = family_of(f, s);
+      if (family && d.found) note_marks(*family, s, d.found->marks);
+      if (is_open) {
+        if (family && d.found)
+          family->variants.push_back(d.found);
+        else if (family)
+          family->closed = true;
+      } else {
+        Entry& e = f.entries[s.key];
+        if (d.found)
+          e.variants.push_back(d.found);
+        else
+          e.failed = true;
+      }
+      f.given_up |= fatal;
+      if (!d.found)
+        ++table().stats.failed;
+      else if (d.found->computes)
+        warning = count_variant(name);  // what only picks from its arguments, by other names each time, makes no code
+      if (d.found) bound = bind(*d.found, s);
     }
-    f.given_up |= fatal;
-    if (!d.found)
-      ++table().stats.failed;
-    else if (d.found->computes)
-      count_variant(name);  // what only picks from its arguments, by other names each time, makes no code
+    if (!warning.empty() && g_warn) g_warn(warning);
     tell(name, d.found ? JitOutcome::Compiled : JitOutcome::Interpreted, reason, span, d.found.get());
-    if (!d.found) return false;
-    auto bound = bind(*d.found, s);
     if (!bound) return false;
     d.bound = std::move(*bound);
   }

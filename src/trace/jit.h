@@ -41,7 +41,7 @@ void note_scalar_call(uint64_t code, const std::string& name);
 void set_gradient_listener(std::function<void()> listener);
 // To be called by whoever takes a gradient: now, or in the trace in progress.
 void note_gradient();
-// Called once, with a line of text, when there is far more compiled code than programs have functions.
+// Called once, unlocked, with a line of text, when there is far more compiled code than programs have functions.
 void set_jit_warning(std::function<void(const std::string&)> warn);
 struct JitStats {
   uint64_t dispatches = 0, compiled = 0, failed = 0;

@@ -19,7 +19,10 @@ class Jitted : public ::testing::Test {
     install();
     set_jit_mode(JitMode::Auto);
     set_dynamic_mode(DynamicMode::Auto);
-    set_jit_listener([this](const JitEvent& e) { events_.push_back(e); });
+    set_jit_listener([this](const JitEvent& e) {
+      jit_stats();  // no lock is held meanwhile
+      events_.push_back(e);
+    });
     g_describe_graphs = true;
   }
   void TearDown() override {
