@@ -40,9 +40,9 @@ struct Info {
   bool in_place = false;            // computed where a store would put it
 };
 
-class Compiler {
+class BlockCompiler {
  public:
-  explicit Compiler(const Kernel& k)
+  explicit BlockCompiler(const Kernel& k)
       : k_(k), p_(std::make_unique<Program>()), values_(k.values), info_(k.values.size()) {
     scalar_of_.assign(values_.size(), -1);
     array_of_.assign(values_.size(), -1);
@@ -577,7 +577,7 @@ class Compiler {
   std::vector<Info> info_;
   std::vector<Id> same_;            // the first of equal leaves
   std::vector<int64_t> scalar_of_;  // number of a value's scalar, or -1
-  std::vector<int64_t> array_of_;   // -1: no array; else its offset behind the scalars once placed
+  std::vector<int64_t> array_of_;   // -1: no array; else its offset after the scalars once placed
   std::vector<Id> index_, result_;
   std::map<int64_t, Id> constants_;
   std::map<Id, Id> arrays_;  // uniform or affine value -> array with its elements
@@ -591,7 +591,7 @@ class Compiler {
 }  // namespace
 
 std::unique_ptr<Program> compile(const loop::Kernel& kernel, routines::Arithmetic arithmetic) {
-  auto program = Compiler(kernel).finish();
+  auto program = BlockCompiler(kernel).finish();
   program->arithmetic = arithmetic;
   return program;
 }

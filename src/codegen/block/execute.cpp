@@ -58,24 +58,24 @@ class Frame {
   size_t bytes_;
 };
 
-Context make_context(const Program& p, std::byte* frame, std::byte* const* buffers, loop::CheckRecord* check) {
+RunState make_run_state(const Program& p, std::byte* frame, std::byte* const* buffers, loop::CheckRecord* check) {
   auto** address = reinterpret_cast<std::byte**>(frame);
   const int64_t* offsets = p.offsets.data();
   for (size_t i = 0; i < p.num_ids; ++i)
     address[i] = frame + offsets[i];
-  return {address, 1, 0, frame + p.tail_at, buffers, Context::kNone, false, {}, check, &p};
+  return {address, 1, 0, frame + p.tail_at, buffers, RunState::kNone, false, {}, check, &p};
 }
 
-inline int64_t integer(Context& c, Id id) { return *reinterpret_cast<const int64_t*>(c.address[id]); }
-inline void set_integer(Context& c, Id id, int64_t x) { *reinterpret_cast<int64_t*>(c.address[id]) = x; }
-inline void run_steps(const Steps& steps, Context& c) {
+inline int64_t integer(RunState& c, Id id) { return *reinterpret_cast<const int64_t*>(c.address[id]); }
+inline void set_integer(RunState& c, Id id, int64_t x) { *reinterpret_cast<int64_t*>(c.address[id]) = x; }
+inline void run_steps(const Steps& steps, RunState& c) {
   for (const Step& s : steps)
     s.run(s, c);
 }
 
 // Calls each(at, count) after the body of every chunk of [begin, end).
 template <class Each>
-inline void chunks(const Step& s, Context& c, int64_t begin, int64_t end, Each each) {
+inline void chunks(const Step& s, RunState& c, int64_t begin, int64_t end, Each each) {
   if (begin >= end) return;
   run_steps(s.prologue, c);
   c.in_chunk = true;
@@ -84,9 +84,9 @@ inline void chunks(const Step& s, Context& c, int64_t begin, int64_t end, Each e
     c.count = std::min(kChunk, end - at);
     run_steps(s.body, c);
     each(at, c.count);
-    if (c.failed_lane != Context::kNone) [[unlikely]] {
+    if (c.failed_lane != RunState::kNone) [[unlikely]] {
       if (!c.check->failed()) *c.check = c.pending;
-      c.failed_lane = Context::kNone;
+      c.failed_lane = RunState::kNone;
     }
   }
   c.in_chunk = false;
@@ -94,7 +94,7 @@ inline void chunks(const Step& s, Context& c, int64_t begin, int64_t end, Each e
   c.start = 0;
 }
 
-void serial(const Step& s, Context& c, int64_t begin, int64_t end) {
+void serial(const Step& s, RunState& c, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i) {
     set_integer(c, s.out, i);
     run_steps(s.body, c);
@@ -102,7 +102,7 @@ void serial(const Step& s, Context& c, int64_t begin, int64_t end) {
 }
 
 // Iterations that are worth a thread.
-int64_t grain_of(const Cost& cost, Context& c) {
+int64_t grain_of(const Cost& cost, RunState& c) {
   double ns = 0;
   for (const Cost::Term& t : cost.terms) {
     double x = t.ns;
@@ -115,7 +115,7 @@ int64_t grain_of(const Cost& cost, Context& c) {
 
 // Every range has a frame of its own that starts with the scalars of the caller's.
 template <class Range>
-void parallel(const Step& s, Context& c, int64_t minimum, Range range) {
+void parallel(const Step& s, RunState& c, int64_t minimum, Range range) {
   int64_t n = integer(c, s.a);
   int64_t grain = std::max(minimum, grain_of(*s.cost, c));
   if (n < 2 * grain || runtime::num_threads() == 1) return range(c, 0, n);
@@ -129,7 +129,7 @@ void parallel(const Step& s, Context& c, int64_t minimum, Range range) {
       [&](int64_t begin, int64_t end) {
         Frame frame(p.frame_bytes);
         loop::CheckRecord check;
-        Context mine = make_context(p, frame.data(), c.buffers, &check);
+        RunState mine = make_run_state(p, frame.data(), c.buffers, &check);
         std::memcpy(frame.data() + p.scalars_at, scalars, p.scalars.size() * sizeof(uint64_t));
         range(mine, begin, end);
         if (check.failed()) {
@@ -143,19 +143,19 @@ void parallel(const Step& s, Context& c, int64_t minimum, Range range) {
 
 }  // namespace
 
-void run_serial(const Step& s, Context& c) { serial(s, c, 0, integer(c, s.a)); }
-void run_chunks(const Step& s, Context& c) {
+void run_serial(const Step& s, RunState& c) { serial(s, c, 0, integer(c, s.a)); }
+void run_chunks(const Step& s, RunState& c) {
   chunks(s, c, 0, integer(c, s.a), [](int64_t, int64_t) {});
 }
-void run_parallel_serial(const Step& s, Context& c) {
-  parallel(s, c, 1, [&](Context& mine, int64_t begin, int64_t end) { serial(s, mine, begin, end); });
+void run_parallel_serial(const Step& s, RunState& c) {
+  parallel(s, c, 1, [&](RunState& mine, int64_t begin, int64_t end) { serial(s, mine, begin, end); });
 }
-void run_parallel_chunks(const Step& s, Context& c) {
+void run_parallel_chunks(const Step& s, RunState& c) {
   parallel(s, c, kChunk,
-           [&](Context& mine, int64_t begin, int64_t end) { chunks(s, mine, begin, end, [](int64_t, int64_t) {}); });
+           [&](RunState& mine, int64_t begin, int64_t end) { chunks(s, mine, begin, end, [](int64_t, int64_t) {}); });
 }
 
-void run_reduce(const Step& s, Context& c) {
+void run_reduce(const Step& s, RunState& c) {
   std::byte* state = c.frame + s.own;
   int64_t n = integer(c, s.a);
   s.reducer->init(state);
@@ -167,7 +167,7 @@ void run_reduce(const Step& s, Context& c) {
   s.reducer->finish(state, c.address[s.out], n, c.count);
 }
 
-void run_reduce_chunks(const Step& s, Context& c) {
+void run_reduce_chunks(const Step& s, RunState& c) {
   std::byte* state = c.frame + s.own;
   int64_t n = integer(c, s.a);
   s.reducer->init(state);
@@ -175,7 +175,7 @@ void run_reduce_chunks(const Step& s, Context& c) {
   s.reducer->finish(state, c.address[s.out], n, 1);
 }
 
-void run_call(const Step& s, Context& c) {
+void run_call(const Step& s, RunState& c) {
   const CallSite& site = *s.call;
   std::byte* buffers[kMaxCallBuffers];
   int64_t arguments[kMaxCallArguments];
@@ -189,7 +189,7 @@ void run_call(const Step& s, Context& c) {
 void execute(const Program& p, std::span<std::byte* const> buffers, std::span<const int64_t> sizes,
              loop::CheckRecord& check) {
   Frame frame(p.frame_bytes);
-  Context c = make_context(p, frame.data(), buffers.data(), &check);
+  RunState c = make_run_state(p, frame.data(), buffers.data(), &check);
   std::memcpy(frame.data() + p.scalars_at, p.scalars.data(), p.scalars.size() * sizeof(uint64_t));
   for (size_t i = 0; i < p.sizes.size(); ++i)
     if (p.sizes[i] != kNoId) set_integer(c, p.sizes[i], sizes[i]);

@@ -7,13 +7,13 @@
 namespace sheaf::codegen::block {
 
 template <class T>
-inline T* at(Context& c, Id id) {
+inline T* at(RunState& c, Id id) {
   return reinterpret_cast<T*>(c.address[id]);
 }
 
 // f(out[i], a[i]…) where an operand that is not varying is read once.
 template <bool va, class Out, class A, class F>
-inline void map1(const Step& s, Context& c, F f) {
+inline void map1(const Step& s, RunState& c, F f) {
   Out* out = at<Out>(c, s.out);
   const A* a = at<const A>(c, s.a);
   if constexpr (!va) {
@@ -26,7 +26,7 @@ inline void map1(const Step& s, Context& c, F f) {
   }
 }
 template <bool va, bool vb, class Out, class T, class F>
-inline void map2(const Step& s, Context& c, F f) {
+inline void map2(const Step& s, RunState& c, F f) {
   Out* out = at<Out>(c, s.out);
   const T* a = at<const T>(c, s.a);
   const T* b = at<const T>(c, s.b);
@@ -50,7 +50,7 @@ inline void map2(const Step& s, Context& c, F f) {
   }
 }
 template <bool va, bool vb, bool vc, class T, class A, class F>
-inline void map3(const Step& s, Context& c, F f) {
+inline void map3(const Step& s, RunState& c, F f) {
   T* out = at<T>(c, s.out);
   const A* a = at<const A>(c, s.a);
   const T* b = at<const T>(c, s.b);
@@ -73,18 +73,18 @@ inline constexpr bool kCommutes =
     op == loop::Op::Or || op == loop::Op::Xor || op == loop::Op::Eq || op == loop::Op::Ne;
 
 template <loop::Op op, class T, bool va, bool vb>
-void binary(const Step& s, Context& c) {
+void binary(const Step& s, RunState& c) {
   if constexpr (op >= loop::Op::Lt && op <= loop::Op::Ne)
     map2<va, vb, bool, T>(s, c, [](T x, T y) { return scalar::compare<op>(x, y); });
   else
     map2<va, vb, T, T>(s, c, [](T x, T y) { return scalar::apply<op>(x, y); });
 }
 template <loop::Op op, class T, bool va>
-void unary(const Step& s, Context& c) {
+void unary(const Step& s, RunState& c) {
   map1<va, T, T>(s, c, [](T x) { return scalar::apply<op>(x); });
 }
 template <class T, bool va, bool vb, bool vc>
-void fma(const Step& s, Context& c) {
+void fma(const Step& s, RunState& c) {
   map3<va, vb, vc, T, T>(s, c, [](T x, T y, T z) { return scalar::apply<loop::Op::Fma>(x, y, z); });
 }
 

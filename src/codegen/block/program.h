@@ -46,13 +46,13 @@ inline constexpr loop::WorkRates kRates{.element = 0.3, .elementary = 2, .start 
 std::unique_ptr<Program> compile(const loop::Kernel& kernel, routines::Arithmetic arithmetic);
 
 // Steps that run other steps (execute.cpp).
-void run_serial(const Step&, Context&);  // a: extent, out: index
-void run_chunks(const Step&, Context&);  // a: extent
-void run_parallel_serial(const Step&, Context&);
-void run_parallel_chunks(const Step&, Context&);
-void run_reduce(const Step&, Context&);         // a: extent, c: index, b: element, out: result
-void run_reduce_chunks(const Step&, Context&);  // a: extent, b: element, out: result
-void run_call(const Step&, Context&);
+void run_serial(const Step&, RunState&);  // a: extent, out: index
+void run_chunks(const Step&, RunState&);  // a: extent
+void run_parallel_serial(const Step&, RunState&);
+void run_parallel_chunks(const Step&, RunState&);
+void run_reduce(const Step&, RunState&);         // a: extent, c: index, b: element, out: result
+void run_reduce_chunks(const Step&, RunState&);  // a: extent, b: element, out: result
+void run_call(const Step&, RunState&);
 
 void execute(const Program&, std::span<std::byte* const> buffers, std::span<const int64_t> sizes,
              loop::CheckRecord& check);

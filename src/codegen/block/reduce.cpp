@@ -1,5 +1,5 @@
 // Accumulators of reductions, in the order that kReduceLanes documents. "One axis" adds consecutive elements of one
-// reduction; "side by side" adds one element each to up to kChunk reductions, which is how a reduction runs inside a
+// reduction; "interleaved" adds one element each to up to kChunk reductions, which is how a reduction runs inside a
 // vector axis.
 #include <cstring>
 
@@ -22,8 +22,8 @@ using scalar::identity;
 using scalar::kIsFloat;
 using scalar::replaces;
 
-// Levels of the binary counter of blocks: enough for 2^35 elements side by side.
-constexpr int kLevels = 64, kLevelsSideBySide = 24;
+// Levels of the binary counter of blocks: enough for 2^35 elements, interleaved.
+constexpr int kLevels = 64, kLevelsInterleaved = 24;
 
 // 16 bytes of T, combined elementwise.
 template <class T>
@@ -189,13 +189,13 @@ inline void combine_rows(T* to, const T* left, const T* right, int64_t n) {
 
 // Where the bracketing decides bits: a row of accumulators for each lane.
 template <Combine c, class T>
-struct SideBySide {
+struct Interleaved {
   T lanes[kReduceLanes][kChunk];
-  T pending[kLevelsSideBySide][kChunk];
+  T pending[kLevelsInterleaved][kChunk];
   int64_t blocks;
   int count;
 
-  static SideBySide& of(std::byte* p) { return *reinterpret_cast<SideBySide*>(p); }
+  static Interleaved& of(std::byte* p) { return *reinterpret_cast<Interleaved*>(p); }
   static void init(std::byte* p) { of(p).blocks = of(p).count = 0; }
 
   // Lanes that no element reached hold the identity, which changes nothing.
@@ -212,7 +212,7 @@ struct SideBySide {
   }
 
   static void add(std::byte* p, const std::byte* elements, int64_t at, int64_t n) {
-    SideBySide& s = of(p);
+    Interleaved& s = of(p);
     const T* x = reinterpret_cast<const T*>(elements);
     int64_t in_block = at % kReduceBlock;
     T* lane = s.lanes[in_block % kReduceLanes];
@@ -227,7 +227,7 @@ struct SideBySide {
   }
 
   static void finish(std::byte* p, std::byte* result, int64_t n, int64_t count) {
-    SideBySide& s = of(p);
+    Interleaved& s = of(p);
     T* to = reinterpret_cast<T*>(result);
     int64_t rest = n % kReduceBlock;
     if (rest != 0) s.flush(std::min<int64_t>(rest, kReduceLanes), count);
@@ -244,9 +244,9 @@ struct SideBySide {
 
 // Where it does not (integers, Max, Min): one row.
 template <Combine c, class T>
-struct SideBySideAnyOrder {
+struct InterleavedAnyOrder {
   T total[kChunk];
-  static SideBySideAnyOrder& of(std::byte* p) { return *reinterpret_cast<SideBySideAnyOrder*>(p); }
+  static InterleavedAnyOrder& of(std::byte* p) { return *reinterpret_cast<InterleavedAnyOrder*>(p); }
   static void init(std::byte* p) {
     for (T& t : of(p).total)
       t = identity<c, T>();
@@ -260,16 +260,16 @@ struct SideBySideAnyOrder {
 };
 
 template <Combine c, class T>
-struct SideBySidePosition {
+struct InterleavedPosition {
   T best[kChunk];
   int64_t position[kChunk];
-  static SideBySidePosition& of(std::byte* p) { return *reinterpret_cast<SideBySidePosition*>(p); }
+  static InterleavedPosition& of(std::byte* p) { return *reinterpret_cast<InterleavedPosition*>(p); }
   static void init(std::byte* p) {
     for (int64_t& i : of(p).position)
       i = 0;
   }
   static void add(std::byte* p, const std::byte* elements, int64_t at, int64_t n) {
-    SideBySidePosition& s = of(p);
+    InterleavedPosition& s = of(p);
     const T* x = reinterpret_cast<const T*>(elements);
     if (at == 0) {
       std::memcpy(s.best, x, n * sizeof(T));
@@ -294,28 +294,28 @@ const Reducer& reducer() {
 }
 
 template <Combine c, class T>
-const Reducer& reducer_for(bool side_by_side) {
+const Reducer& reducer_for(bool interleaved) {
   if constexpr (c == Combine::ArgMax || c == Combine::ArgMin) {
-    return side_by_side ? reducer<SideBySidePosition<c, T>>() : reducer<OneAxisPosition<c, T>>();
+    return interleaved ? reducer<InterleavedPosition<c, T>>() : reducer<OneAxisPosition<c, T>>();
   } else {
     constexpr bool kOrdered = kIsFloat<T> && (c == Combine::Sum || c == Combine::Prod);
-    if (!side_by_side) return reducer<OneAxis<c, T>>();
-    return reducer<std::conditional_t<kOrdered, SideBySide<c, T>, SideBySideAnyOrder<c, T>>>();
+    if (!interleaved) return reducer<OneAxis<c, T>>();
+    return reducer<std::conditional_t<kOrdered, Interleaved<c, T>, InterleavedAnyOrder<c, T>>>();
   }
 }
 
 }  // namespace
 
-const Reducer& find_reducer(Combine c, DType type, bool side_by_side) {
+const Reducer& find_reducer(Combine c, DType type, bool interleaved) {
   return scalar::visit_dtype(type, [&]<class T>(std::type_identity<T>) -> const Reducer& {
     if constexpr (scalar::kIsCompute<T>) {
       switch (c) {
-        case Combine::Sum: return reducer_for<Combine::Sum, T>(side_by_side);
-        case Combine::Prod: return reducer_for<Combine::Prod, T>(side_by_side);
-        case Combine::Max: return reducer_for<Combine::Max, T>(side_by_side);
-        case Combine::Min: return reducer_for<Combine::Min, T>(side_by_side);
-        case Combine::ArgMax: return reducer_for<Combine::ArgMax, T>(side_by_side);
-        case Combine::ArgMin: return reducer_for<Combine::ArgMin, T>(side_by_side);
+        case Combine::Sum: return reducer_for<Combine::Sum, T>(interleaved);
+        case Combine::Prod: return reducer_for<Combine::Prod, T>(interleaved);
+        case Combine::Max: return reducer_for<Combine::Max, T>(interleaved);
+        case Combine::Min: return reducer_for<Combine::Min, T>(interleaved);
+        case Combine::ArgMax: return reducer_for<Combine::ArgMax, T>(interleaved);
+        case Combine::ArgMin: return reducer_for<Combine::ArgMin, T>(interleaved);
       }
     }
     INVARIANT(false, "reduction of " << sheaf::name_of(type));

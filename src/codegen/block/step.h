@@ -18,7 +18,8 @@ namespace sheaf::codegen::block {
 inline constexpr int64_t kChunk = 256;
 static_assert(loop::kReduceBlock % kChunk == 0 && kChunk % loop::kReduceLanes == 0);
 
-struct Context {
+// Of one run of a program by one thread.
+struct RunState {
   std::byte** address;  // by value
   int64_t count;        // iterations in the current chunk
   int64_t start;        // the first of them
@@ -33,7 +34,7 @@ struct Context {
 };
 
 struct Step;
-using Run = void (*)(const Step&, Context&);
+using Run = void (*)(const Step&, RunState&);
 using Steps = std::vector<Step>;
 using Id = uint32_t;  // of a value: an entry in the table of addresses
 inline constexpr Id kNoId = ~0u;
@@ -42,7 +43,7 @@ inline constexpr Id kNoId = ~0u;
 struct Reducer {
   size_t state_bytes;
   void (*init)(std::byte* state);
-  // Elements number `at`, at + 1, … of the reduction (one axis), or element `at` of `count` reductions side by side.
+  // Elements number `at`, at + 1, … of the reduction (one axis), or element `at` of `count` interleaved reductions.
   void (*add)(std::byte* state, const std::byte* elements, int64_t at, int64_t count);
   // Writes the result (one, or `count` of them) of n elements.
   void (*finish)(std::byte* state, std::byte* result, int64_t n, int64_t count);
@@ -78,6 +79,6 @@ Run find_store_one(int width);                        // buffer imm at a = c
 Run find_point_into();                                // out's address = buffer imm (element width own) at a + start
 Run find_check(Shape cond, Shape payload);            // a: condition, b: payload, imm: site
 
-const Reducer& find_reducer(loop::Combine combine, DType type, bool side_by_side);
+const Reducer& find_reducer(loop::Combine combine, DType type, bool interleaved);
 
 }  // namespace sheaf::codegen::block

@@ -17,7 +17,7 @@ using runtime::Fusion;
 // A with the rows [row, row + rows) ready to be read: made by the prologue, if there is one. `keep`: they are read
 // later as well, when the prologue is not called any more.
 template <class S>
-Operand<S> with_rows(const Operand<S>& a, const Fusion& fusion, int64_t row, int64_t rows, bool keep = false) {
+MatrixView<S> with_rows(const MatrixView<S>& a, const Fusion& fusion, int64_t row, int64_t rows, bool keep = false) {
   if (!fusion.prologue) return a;
   return {reinterpret_cast<const S*>((*fusion.prologue)(row, rows, keep)) - row * a.minor, a.minor, a.k};
 }
@@ -27,39 +27,39 @@ Operand<S> with_rows(const Operand<S>& a, const Fusion& fusion, int64_t row, int
 // computes one. Transposed operands only change how packing reads. `rank` is that of the grid of tasks by estimated
 // time.
 template <class T, class S>
-void gemm_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int rank = 0,
+void gemm_packed(const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, int64_t n, int64_t k, int rank = 0,
                  const Fusion& fusion = {});
 
 // One block of k, many rows: all of B is packed and stays in the second-level cache; C is written row by row.
 template <class T, class S>
-void gemm_shallow(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
+void gemm_shallow(const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, int64_t n, int64_t k,
                   const Fusion& fusion = {});
 
 // Both by bf16 dot-product instructions (scalar/bf16_dot.h); the first is for any product of several rows and columns.
-void gemm_bf16_dot(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t m, int64_t n, int64_t k,
-                   const Fusion& fusion = {});
-void gemm_shallow_bf16_dot(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t m, int64_t n,
+void gemm_bf16_dot(const MatrixView<BFloat16>& a, const MatrixView<BFloat16>& b, float* c, int64_t m, int64_t n,
+                   int64_t k, const Fusion& fusion = {});
+void gemm_shallow_bf16_dot(const MatrixView<BFloat16>& a, const MatrixView<BFloat16>& b, float* c, int64_t m, int64_t n,
                            int64_t k, const Fusion& fusion = {});
 
 // Many rows, few columns, rows of A contiguous: A is read where it is, and B packed.
 template <class T, class S>
-void gemm_unpacked_a(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
+void gemm_unpacked_a(const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, int64_t n, int64_t k,
                      const Fusion& fusion = {});
 
 // Some rows, columns of B contiguous: B is read where it is, and A packed.
 template <class T, class S>
-void gemm_unpacked_b(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
+void gemm_unpacked_b(const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, int64_t n, int64_t k,
                      const EpilogueFn* epilogue = nullptr);
 
 // Rows of both factors contiguous along C, as in the gradient of a weight: nothing is packed, sums are carried along k.
 template <class T>
-void gemm_outer(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k,
+void gemm_outer(const MatrixView<T>& a, const MatrixView<T>& b, T* c, int64_t m, int64_t n, int64_t k,
                 const EpilogueFn* epilogue = nullptr);
 
 // B fits in the caches near the core and k in one block; rows or columns of A are contiguous. A is read where it is,
 // and B too where its rows are contiguous and end with a vector.
 template <class T>
-void gemm_small(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k,
+void gemm_small(const MatrixView<T>& a, const MatrixView<T>& b, T* c, int64_t m, int64_t n, int64_t k,
                 const Fusion& fusion = {});
 
 }  // namespace sheaf::kernels

@@ -22,9 +22,10 @@ struct Bf16DotKernels {
   int64_t rows, middle_rows, columns, lanes;
   double cycles;  // of the largest tile for each k
   // As `pack` in packing.h, in that order; k is padded with zeros.
-  void (*pack)(Packed* dst, const Operand<Packed>& src, int64_t i0, int64_t l0, int64_t used, int64_t width, int64_t k);
+  void (*pack)(Packed* dst, const MatrixView<Packed>& src, int64_t i0, int64_t l0, int64_t used, int64_t width,
+               int64_t k);
   std::array<std::array<Tiles, 3>, 4> tiles;  // of 2, 4, `middle_rows` and `rows` rows, by vectors of columns, less one
-  Tiles tiles_across;  // the largest, several side by side: b is [tile][k / kTogether][columns][kTogether]
+  Tiles tiles_across;  // the largest, several in a row: b is [tile][k / kTogether][columns][kTogether]
 
   double tile_cycles() const { return cycles; }
   int form(int64_t m) const { return m <= 2 ? 0 : m <= 4 ? 1 : m <= middle_rows ? 2 : 3; }

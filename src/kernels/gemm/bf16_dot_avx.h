@@ -97,7 +97,7 @@ void dot_tiles_across(int64_t tiles, int64_t k, const BFloat16* a, const BFloat1
 constexpr uint32_t first_bits(int64_t n) { return n >= 32 ? ~0u : (1u << std::max<int64_t>(n, 0)) - 1; }
 
 // As `pack`, two k of a row together: dst[l / 2][i][l % 2], an odd k padded with zeros.
-void pack_twos(BFloat16* dst, const Operand<BFloat16>& src, int64_t i0, int64_t l0, int64_t used, int64_t width,
+void pack_twos(BFloat16* dst, const MatrixView<BFloat16>& src, int64_t i0, int64_t l0, int64_t used, int64_t width,
                int64_t k) {
   const BFloat16* from = src.at(i0, l0);
   if (src.k == 1) {

@@ -199,7 +199,7 @@ V load_as(const S* p) {
 }
 
 // As `pack`, four k of a row together: dst[l / 4][i][l % 4], k padded with zeros.
-void pack_fours(BFloat16* dst, const Operand<BFloat16>& src, int64_t i0, int64_t l0, int64_t used, int64_t width,
+void pack_fours(BFloat16* dst, const MatrixView<BFloat16>& src, int64_t i0, int64_t l0, int64_t used, int64_t width,
                 int64_t k) {
   auto element = [&](int64_t i, int64_t l) { return i < used && l < k ? *src.at(i0 + i, l0 + l) : BFloat16{}; };
   auto one_by_one = [&](int64_t from_i, int64_t to_i, int64_t from_l, int64_t to_l) {

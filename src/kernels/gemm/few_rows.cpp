@@ -69,7 +69,7 @@ void row_groups(int64_t m, auto&& f) {
 // max_depth k or fewer, where `next` is what comes after them, then end_block(first). `Strip` is made with the first
 // column and the number of columns.
 template <class Strip, class S>
-void walk_strips(const Operand<S>& b, int64_t m, int64_t n, int64_t k, int64_t width, auto&& make_strip) {
+void walk_strips(const MatrixView<S>& b, int64_t m, int64_t n, int64_t k, int64_t width, auto&& make_strip) {
   const int64_t length = routines::contract_block(k);
   runtime::parallel_for(
       pieces(n, width),
@@ -99,7 +99,7 @@ void walk_strips(const Operand<S>& b, int64_t m, int64_t n, int64_t k, int64_t w
 template <class T, class S>
 class FewRows {
  public:
-  FewRows(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k)
+  FewRows(const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, int64_t n, int64_t k)
       : x_(m == 1 ? row_by_chains<T>(a, k) : contiguous_rows<T>(a, m, k)), b_(b), c_(c), m_(m), n_(n), k_(k) {}
 
   void run() {
@@ -151,8 +151,8 @@ class FewRows {
     if (m_ == 1) kernels<T>().add_chains(columns, to, width);
   }
 
-  Operand<T> x_;
-  const Operand<S>& b_;
+  MatrixView<T> x_;
+  const MatrixView<S>& b_;
   T* c_;
   int64_t m_, n_, k_, chains_ = routines::contract_chains(m_, n_);
   const Streams<T, S>& kern_ = kernels<T>().streams.of(b_.data);
@@ -167,7 +167,7 @@ template <class T, class S>
 struct TileStrip {
   const Kernels<T>& kern;
   const T* x;  // for each group of rows [k][its height]
-  const Operand<S>& b;
+  const MatrixView<S>& b;
   T* c;
   int64_t m, n, k, j, columns;
   bool one_group = m <= kern.tile_rows;
@@ -228,7 +228,7 @@ struct TileStrip {
 }  // namespace
 
 template <class T, class S>
-void gemm_stream(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k) {
+void gemm_stream(const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, int64_t n, int64_t k) {
   const Kernels<T>& kern = kernels<T>();
   if (m <= kFewRows) return FewRows<T, S>(a, b, c, m, n, k).run();
   T* x = scratch<T>(0, round_up(m, kern.tile_rows) * k);
@@ -240,9 +240,9 @@ void gemm_stream(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int6
   });
 }
 
-template void gemm_stream(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t);
-template void gemm_stream(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t);
-template void gemm_stream(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t);
-template void gemm_stream(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t);
+template void gemm_stream(const MatrixView<float>&, const MatrixView<float>&, float*, int64_t, int64_t, int64_t);
+template void gemm_stream(const MatrixView<double>&, const MatrixView<double>&, double*, int64_t, int64_t, int64_t);
+template void gemm_stream(const MatrixView<BFloat16>&, const MatrixView<BFloat16>&, float*, int64_t, int64_t, int64_t);
+template void gemm_stream(const MatrixView<Float16>&, const MatrixView<Float16>&, float*, int64_t, int64_t, int64_t);
 
 }  // namespace sheaf::kernels

@@ -13,20 +13,21 @@ namespace sheaf::kernels {
 
 // Rows of B are contiguous (b.minor == 1). T is float for the narrow floats, else S.
 template <class T, class S>
-void gemm_stream(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k);
+void gemm_stream(const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, int64_t n, int64_t k);
 
 // Columns of B are contiguous (b.k == 1). False where there are too few.
 template <class S>
-bool gemm_few_rows_transposed(const Operand<S>& a, const Operand<S>& b, float* c, int64_t m, int64_t n, int64_t k);
+bool gemm_few_rows_transposed(const MatrixView<S>& a, const MatrixView<S>& b, float* c, int64_t m, int64_t n,
+                              int64_t k);
 
 // B in any order. T as above.
 template <class T, class S>
-void gemm_few_rows_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k);
+void gemm_few_rows_packed(const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, int64_t n, int64_t k);
 
 // The rows of A one after the other, in T, followed by `zeros` rows of zeros: where they are if they are so, else in
 // the scratch memory of this thread.
 template <class T, class S>
-Operand<T> contiguous_rows(const Operand<S>& a, int64_t m, int64_t k, int64_t zeros = 0) {
+MatrixView<T> contiguous_rows(const MatrixView<S>& a, int64_t m, int64_t k, int64_t zeros = 0) {
   if constexpr (std::is_same_v<T, S>)
     if (a.k == 1 && zeros == 0) return a;
   T* to = scratch<T>(0, (m + zeros) * k);
@@ -116,7 +117,7 @@ class BlockSums {
 
 // One row in T by its chains (routines/gemm/args.h), each of which takes every fourth k: [chain][k of the chain].
 template <class T, class S>
-Operand<T> row_by_chains(const Operand<S>& a, int64_t k) {
+MatrixView<T> row_by_chains(const MatrixView<S>& a, int64_t k) {
   constexpr int64_t kChains = routines::kRowChains;
   int64_t length = pieces(k, kChains);
   T* to = scratch<T>(0, kChains * length);

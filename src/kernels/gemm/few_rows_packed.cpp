@@ -10,7 +10,7 @@ namespace sheaf::kernels {
 using routines::kContractBlock;
 
 template <class T, class S>
-void gemm_few_rows_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k) {
+void gemm_few_rows_packed(const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, int64_t n, int64_t k) {
   const GemmKernels<T>& kern = gemm_kernels<T>();
   int64_t nr = kern.columns, panels = pieces(n, nr), block = routines::contract_block(k);
   int64_t mr = kern.height(m);
@@ -35,8 +35,8 @@ void gemm_few_rows_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_
                 int64_t length = pieces(depth - chain, routines::kRowChains);
                 for (int64_t t = 0; t < length; ++t)
                   x[t] = packed_a[l0 + chain + t * routines::kRowChains];
-                pack(packed_b, Operand<S>{b.at(0, l0 + chain), b.minor, routines::kRowChains * b.k}, p * nr, 0, columns,
-                     nr, length);
+                pack(packed_b, MatrixView<S>{b.at(0, l0 + chain), b.minor, routines::kRowChains * b.k}, p * nr, 0,
+                     columns, nr, length);
                 tile(1, length, x, packed_b, sums + chain * nr, nr, true, nothing);
               }
               for (int64_t e = 0; e < columns; ++e)
@@ -59,10 +59,13 @@ void gemm_few_rows_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_
       std::max<int64_t>(1, kTaskFlops / (8 * nr * k + 1)));
 }
 
-template void gemm_few_rows_packed(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t);
-template void gemm_few_rows_packed(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t);
-template void gemm_few_rows_packed(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t,
+template void gemm_few_rows_packed(const MatrixView<float>&, const MatrixView<float>&, float*, int64_t, int64_t,
                                    int64_t);
-template void gemm_few_rows_packed(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t);
+template void gemm_few_rows_packed(const MatrixView<double>&, const MatrixView<double>&, double*, int64_t, int64_t,
+                                   int64_t);
+template void gemm_few_rows_packed(const MatrixView<BFloat16>&, const MatrixView<BFloat16>&, float*, int64_t, int64_t,
+                                   int64_t);
+template void gemm_few_rows_packed(const MatrixView<Float16>&, const MatrixView<Float16>&, float*, int64_t, int64_t,
+                                   int64_t);
 
 }  // namespace sheaf::kernels

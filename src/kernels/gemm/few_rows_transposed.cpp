@@ -70,7 +70,7 @@ struct Kernels {
 
 // x, each block padded with zeros to whole lines of S.
 template <class S>
-const float* filled_row(const Operand<float>& x, int64_t k) {
+const float* filled_row(const MatrixView<float>& x, int64_t k) {
   int64_t block = routines::contract_block(k), filled = round_up(block, 64 / sizeof(S)), blocks = pieces(k, block);
   float* to = scratch<float>(1, blocks * filled);
   std::fill(to, to + blocks * filled, 0.0f);
@@ -80,7 +80,7 @@ const float* filled_row(const Operand<float>& x, int64_t k) {
 }
 
 template <class S>
-void one_row(const Operand<float>& row, const Operand<S>& b, float* c, int64_t n, int64_t k) {
+void one_row(const MatrixView<float>& row, const MatrixView<S>& b, float* c, int64_t n, int64_t k) {
   const Blocks<S>& kern = kernels<float>().of(b.data);
   const bool near = n * k * sizeof(S) <= kNearBytes;
   const OneRow<S>& kernel = !near && runtime::host_target().reads_one_stream_best ? kern.few_streams : kern.streams;
@@ -96,7 +96,7 @@ void one_row(const Operand<float>& row, const Operand<S>& b, float* c, int64_t n
   });
 }
 
-void few_rows(FewRows multiply, const Operand<float>& a, const Operand<float>& b, float* c, int64_t m, int64_t n,
+void few_rows(FewRows multiply, const MatrixView<float>& a, const MatrixView<float>& b, float* c, int64_t m, int64_t n,
               int64_t k) {
   const int64_t height = round_up(m, kernels<float>().lanes);
   float* x = scratch<float>(1, height * k);
@@ -126,7 +126,7 @@ void for_columns(int64_t m, int64_t n, int64_t k, int64_t columns, auto&& f) {
 
 // A lane has a column.
 template <class S>
-void by_columns(const Operand<float>& x, const Operand<S>& b, float* c, int64_t m, int64_t n, int64_t k) {
+void by_columns(const MatrixView<float>& x, const MatrixView<S>& b, float* c, int64_t m, int64_t n, int64_t k) {
   const Kernels<float>& kern = kernels<float>();
   const int64_t columns = kern.columns, block = routines::contract_block(k);
   // What is prefetched must not be so far ahead that the first-level cache evicts it again.
@@ -153,7 +153,8 @@ void by_columns(const Operand<float>& x, const Operand<S>& b, float* c, int64_t 
 }  // namespace
 
 template <class S>
-bool gemm_few_rows_transposed(const Operand<S>& a, const Operand<S>& b, float* c, int64_t m, int64_t n, int64_t k) {
+bool gemm_few_rows_transposed(const MatrixView<S>& a, const MatrixView<S>& b, float* c, int64_t m, int64_t n,
+                              int64_t k) {
   if constexpr (std::is_same_v<S, float>) {
     const Kernels<float>& kern = kernels<float>();
     if (FewRows multiply = m > 1 && m <= kMaxRows ? kern.few_rows[(m - 1) / kern.lanes] : nullptr)
@@ -161,7 +162,7 @@ bool gemm_few_rows_transposed(const Operand<S>& a, const Operand<S>& b, float* c
   }
   if (m > 1 && n < kernels<float>().columns) return false;
   // Three rows are computed as four.
-  Operand<float> x = contiguous_rows<float>(a, m, k, m % kRows == 3 ? 1 : 0);
+  MatrixView<float> x = contiguous_rows<float>(a, m, k, m % kRows == 3 ? 1 : 0);
   if (m == 1)
     one_row(x, b, c, n, k);
   else
@@ -169,10 +170,11 @@ bool gemm_few_rows_transposed(const Operand<S>& a, const Operand<S>& b, float* c
   return true;
 }
 
-template bool gemm_few_rows_transposed(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t);
-template bool gemm_few_rows_transposed(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t,
+template bool gemm_few_rows_transposed(const MatrixView<float>&, const MatrixView<float>&, float*, int64_t, int64_t,
                                        int64_t);
-template bool gemm_few_rows_transposed(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t,
+template bool gemm_few_rows_transposed(const MatrixView<BFloat16>&, const MatrixView<BFloat16>&, float*, int64_t,
+                                       int64_t, int64_t);
+template bool gemm_few_rows_transposed(const MatrixView<Float16>&, const MatrixView<Float16>&, float*, int64_t, int64_t,
                                        int64_t);
 
 }  // namespace sheaf::kernels

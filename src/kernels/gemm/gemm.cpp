@@ -30,7 +30,8 @@ constexpr int64_t kTunedFlops = 1 << 14;  // a smaller product ends before a cho
 template <class T, class S>
 class Gemm {
  public:
-  Gemm(Operand<S> a, Operand<S> b, T* c, int64_t m, int64_t n, int64_t k, bool bf16_dot, const Fusion& fusion = {})
+  Gemm(MatrixView<S> a, MatrixView<S> b, T* c, int64_t m, int64_t n, int64_t k, bool bf16_dot,
+       const Fusion& fusion = {})
       : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), rows_(m), columns_(n), fusion_(fusion) {
     if (n == 1 && m > 1) {  // one column: the transposed product has one row
       std::swap(a_, b_);
@@ -126,7 +127,7 @@ class Gemm {
     gemm_few_rows_packed(a_, b_, c_, m_, n_, k_);
   }
 
-  Operand<S> a_, b_;
+  MatrixView<S> a_, b_;
   T* c_;
   int64_t m_, n_, k_;
   int64_t rows_, columns_;  // of C, before m and n change places
@@ -139,7 +140,8 @@ class Gemm {
 template <class T, class S>
 class LongSum {
  public:
-  LongSum(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, bool bf16_dot, bool alone)
+  LongSum(const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, int64_t n, int64_t k, bool bf16_dot,
+          bool alone)
       : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), bf16_dot_(bf16_dot), alone_(alone) {}
 
   void run() {
@@ -189,7 +191,7 @@ class LongSum {
     --waiting_;
   }
 
-  Operand<S> a_, b_;
+  MatrixView<S> a_, b_;
   T* c_;
   int64_t m_, n_, k_;
   bool bf16_dot_, alone_;
@@ -202,10 +204,10 @@ class LongSum {
 
 // `usual` is the algorithm of a sum that is not long.
 template <class T, class S>
-void multiply(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, bool bf16_dot,
+void multiply(const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, int64_t n, int64_t k, bool bf16_dot,
               bool alone, GemmAlgorithm usual, const Fusion& fusion) {
   if (k <= routines::kContractPart) return Gemm<T, S>(a, b, c, m, n, k, bf16_dot, fusion).run(alone, usual);
-  const Operand<S> whole = with_rows(a, fusion, 0, m, true);
+  const MatrixView<S> whole = with_rows(a, fusion, 0, m, true);
   // Two rows at least, unless there is but one: a row alone is summed in another order.
   int64_t strips = std::max<int64_t>(1, std::min(m / 2, pieces(m * n, kPackedElements)));
   for (int64_t s = 0; s < strips; ++s) {
@@ -261,7 +263,7 @@ void contract_floats(const routines::Call& call, const GemmArgs<>& g, const Fusi
   }
   const GemmAlgorithm usual = without_memory<S>(g, call.arithmetic).choice().algorithm;  // for all of the batch
   for_batch(g, [&](int64_t p, bool alone) {
-    Operand<S> x{a + p * g.a.batch, g.a.row, g.a.column}, y{b + p * g.b.batch, g.b.column, g.b.row};
+    MatrixView<S> x{a + p * g.a.batch, g.a.row, g.a.column}, y{b + p * g.b.batch, g.b.column, g.b.row};
     S* out = c + p * g.m * g.n;
     if constexpr (std::is_same_v<S, T>) {
       multiply(x, y, out, g.m, g.n, g.k, bf16_dot, alone, usual, fusion);

@@ -94,7 +94,7 @@ void add_rows(int64_t n, const BFloat16* x, const BFloat16* const (&rows)[2 * kP
 #include "kernels/simd/bf16_dot_end.h"
 
 // x, padded with zeros to whole lines.
-BFloat16* filled_row(const Operand<BFloat16>& a, int64_t k) {
+BFloat16* filled_row(const MatrixView<BFloat16>& a, int64_t k) {
   BFloat16* to = scratch<BFloat16>(0, round_up(k, kLine));
   if (a.k == 1)
     std::copy_n(a.data, k, to);
@@ -105,7 +105,7 @@ BFloat16* filled_row(const Operand<BFloat16>& a, int64_t k) {
   return to;
 }
 
-void by_columns(const BFloat16* x, const Operand<BFloat16>& b, float* c, int64_t n, int64_t k) {
+void by_columns(const BFloat16* x, const MatrixView<BFloat16>& b, float* c, int64_t n, int64_t k) {
   if constexpr (kSpread > 1) {
     BFloat16* lines = scratch<BFloat16>(1, round_up(k, kLine) * kSpread);
     for (int64_t l = 0; l < k; l += kLine)
@@ -133,7 +133,7 @@ void by_columns(const BFloat16* x, const Operand<BFloat16>& b, float* c, int64_t
   });
 }
 
-void by_rows(const BFloat16* x, const Operand<BFloat16>& b, float* c, int64_t n, int64_t k) {
+void by_rows(const BFloat16* x, const MatrixView<BFloat16>& b, float* c, int64_t n, int64_t k) {
   // For each chain of a line its elements, two after two.
   BFloat16* by_chain = scratch<BFloat16>(1, round_up(k, kLine));
   for (int64_t l = 0; l < k; l += kLine)
@@ -165,7 +165,7 @@ void by_rows(const BFloat16* x, const Operand<BFloat16>& b, float* c, int64_t n,
 
 }  // namespace
 
-void gemv_bf16_dot(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t n, int64_t k) {
+void gemv_bf16_dot(const MatrixView<BFloat16>& a, const MatrixView<BFloat16>& b, float* c, int64_t n, int64_t k) {
   const BFloat16* x = filled_row(a, k);
   if (b.minor == 1 && b.k != 1 && n > 1)
     by_rows(x, b, c, n, k);
@@ -173,7 +173,7 @@ void gemv_bf16_dot(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float
     by_columns(x, b, c, n, k);
 }
 #else
-void gemv_bf16_dot(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t) {
+void gemv_bf16_dot(const MatrixView<BFloat16>&, const MatrixView<BFloat16>&, float*, int64_t, int64_t) {
   INVARIANT(false, "no instructions for bf16");
 }
 #endif

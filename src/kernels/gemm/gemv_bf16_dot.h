@@ -8,6 +8,6 @@
 namespace sheaf::kernels {
 
 // C[1, N] = A[1, K] B[K, N], B in any order; fastest where its columns or its rows are contiguous.
-void gemv_bf16_dot(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t n, int64_t k);
+void gemv_bf16_dot(const MatrixView<BFloat16>& a, const MatrixView<BFloat16>& b, float* c, int64_t n, int64_t k);
 
 }  // namespace sheaf::kernels

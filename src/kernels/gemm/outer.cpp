@@ -18,7 +18,8 @@ using routines::kContractBlock;
 template <class T>
 class Outer {
  public:
-  Outer(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k, const EpilogueFn* epilogue)
+  Outer(const MatrixView<T>& a, const MatrixView<T>& b, T* c, int64_t m, int64_t n, int64_t k,
+        const EpilogueFn* epilogue)
       : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), epilogue_(epilogue) {}
 
   void run() {
@@ -86,7 +87,7 @@ class Outer {
         }
         // The first tiles prefetch the next stretch, a panel each.
         if (l + 2 * depth <= k_ && at < height + width) {
-          const Operand<T>& of = at < height ? a_ : b_;
+          const MatrixView<T>& of = at < height ? a_ : b_;
           to.line =
               reinterpret_cast<const std::byte*>(of.at(at < height ? row(at) : columns[at - height].j, l + depth));
           to.step = of.k * int64_t(sizeof(T));
@@ -102,8 +103,8 @@ class Outer {
 
   const GemmKernels<T>& kern_ = gemm_kernels<T>();
   const int64_t mr_ = kern_.rows, lanes_ = kern_.lanes;
-  const Operand<T>& a_;
-  const Operand<T>& b_;
+  const MatrixView<T>& a_;
+  const MatrixView<T>& b_;
   T* c_;
   int64_t m_, n_, k_, block_ = routines::contract_block(k_);
   const EpilogueFn* epilogue_;
@@ -112,14 +113,14 @@ class Outer {
 }  // namespace
 
 template <class T>
-void gemm_outer(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k,
+void gemm_outer(const MatrixView<T>& a, const MatrixView<T>& b, T* c, int64_t m, int64_t n, int64_t k,
                 const EpilogueFn* epilogue) {
   Outer<T>(a, b, c, m, n, k, epilogue).run();
 }
 
-template void gemm_outer(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t,
+template void gemm_outer(const MatrixView<float>&, const MatrixView<float>&, float*, int64_t, int64_t, int64_t,
                          const EpilogueFn*);
-template void gemm_outer(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t,
+template void gemm_outer(const MatrixView<double>&, const MatrixView<double>&, double*, int64_t, int64_t, int64_t,
                          const EpilogueFn*);
 
 }  // namespace sheaf::kernels

@@ -37,8 +37,8 @@ int64_t strip_panels(int64_t panel_bytes, int64_t vector_bytes) {
 template <class T, class S, class K>
 class PackedGemm {
  public:
-  PackedGemm(const K& kern, const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int rank,
-             const Fusion& fusion)
+  PackedGemm(const K& kern, const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, int64_t n, int64_t k,
+             int rank, const Fusion& fusion)
       : kern_(kern), a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), rank_(rank), fusion_(fusion) {}
 
   void run() {
@@ -96,7 +96,7 @@ class PackedGemm {
         [&](int64_t begin, int64_t end) {
           for (int64_t task = begin * together; task < end * together; task += together) {
             const int64_t row = task / blocks * height, rows = std::min(height, rows_ - row);
-            const Operand<S> a = makes ? with_rows(a_, fusion_, rows_from_ + row, rows, depth_ < k_) : a_;
+            const MatrixView<S> a = makes ? with_rows(a_, fusion_, rows_from_ + row, rows, depth_ < k_) : a_;
             for (int64_t block = task % blocks; block < task % blocks + together; ++block) {
               const int64_t l = block * block_, depth = std::min(block_, depth_ - l);
               pack_rows(kern_, packed_at(packed_a_, row, l, depth), a, rows_from_ + row, k_from_ + l, rows, depth);
@@ -362,8 +362,8 @@ class PackedGemm {
 
   const K& kern_;
   const int64_t mr_ = kern_.rows, nr_ = kern_.columns, block_rows_ = kBlockRows / mr_ * mr_;
-  Operand<S> a_;
-  const Operand<S>& b_;
+  MatrixView<S> a_;
+  const MatrixView<S>& b_;
   T* c_;
   int64_t m_, n_, k_, block_ = routines::contract_block(k_), panels_ = pieces(n_, nr_);
   int rank_;  // of the grid among the best
@@ -383,24 +383,24 @@ class PackedGemm {
 }  // namespace
 
 template <class T, class S>
-void gemm_packed(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k, int rank,
+void gemm_packed(const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, int64_t n, int64_t k, int rank,
                  const Fusion& fusion) {
   PackedGemm<T, S, GemmKernels<T>>(gemm_kernels<T>(), a, b, c, m, n, k, rank, fusion).run();
 }
 
-void gemm_bf16_dot(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t m, int64_t n, int64_t k,
-                   const Fusion& fusion) {
+void gemm_bf16_dot(const MatrixView<BFloat16>& a, const MatrixView<BFloat16>& b, float* c, int64_t m, int64_t n,
+                   int64_t k, const Fusion& fusion) {
   if (is_shallow(m, n, k, sizeof(BFloat16), sizeof(float))) return gemm_shallow_bf16_dot(a, b, c, m, n, k, fusion);
   PackedGemm<float, BFloat16, Bf16DotKernels>(bf16_dot_kernels(), a, b, c, m, n, k, 0, fusion).run();
 }
 
-template void gemm_packed(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t, int,
+template void gemm_packed(const MatrixView<float>&, const MatrixView<float>&, float*, int64_t, int64_t, int64_t, int,
                           const Fusion&);
-template void gemm_packed(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t, int,
+template void gemm_packed(const MatrixView<double>&, const MatrixView<double>&, double*, int64_t, int64_t, int64_t, int,
                           const Fusion&);
-template void gemm_packed(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t, int,
-                          const Fusion&);
-template void gemm_packed(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t, int,
-                          const Fusion&);
+template void gemm_packed(const MatrixView<BFloat16>&, const MatrixView<BFloat16>&, float*, int64_t, int64_t, int64_t,
+                          int, const Fusion&);
+template void gemm_packed(const MatrixView<Float16>&, const MatrixView<Float16>&, float*, int64_t, int64_t, int64_t,
+                          int, const Fusion&);
 
 }  // namespace sheaf::kernels

@@ -15,7 +15,7 @@ using scalar::Float16;
 
 // One matrix of the batch. S is what memory holds, T what is computed in.
 template <class S>
-struct Operand {
+struct MatrixView {
   const S* data;
   int64_t minor, k;  // strides: along the row of A or column of B, and along k
   const S* at(int64_t i, int64_t l) const { return data + i * minor + l * k; }
@@ -117,7 +117,7 @@ int64_t pack_transposed(float* dst, const S* from, int64_t apart, int64_t width,
 
 // dst[l][i] = src(i, l) for i < width (of which `used` exist, the rest zero) and l < k.
 template <class T, class S>
-void pack(T* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used, int64_t width, int64_t k) {
+void pack(T* dst, const MatrixView<S>& src, int64_t i0, int64_t l0, int64_t used, int64_t width, int64_t k) {
   const S* from = src.at(i0, l0);
   if (used < width) {
     for (int64_t l = 0; l < k; ++l, dst += width) {

@@ -19,7 +19,7 @@ int64_t held(int64_t k) {
 
 // A panel in the order of the tiles of K.
 template <class K, class S>
-void pack_panel(const K& kern, typename K::Packed* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used,
+void pack_panel(const K& kern, typename K::Packed* dst, const MatrixView<S>& src, int64_t i0, int64_t l0, int64_t used,
                 int64_t width, int64_t k) {
   if constexpr (K::kTogether > 1) {
     kern.pack(dst, src, i0, l0, used, width, k);
@@ -32,8 +32,8 @@ void pack_panel(const K& kern, typename K::Packed* dst, const Operand<S>& src, i
       const int64_t depth = std::min(kSome, k - l), rows = src.k == 1 ? used : depth, each = src.k == 1 ? depth : used;
       for (int64_t r = 0; r < rows; ++r)
         widen(wide + r * each, src.k == 1 ? src.at(i0 + r, l0 + l) : src.at(i0, l0 + l + r), each);
-      pack_panel(kern, dst + l * width, Operand<float>{wide, src.k == 1 ? each : 1, src.k == 1 ? 1 : each}, 0, 0, used,
-                 width, depth);
+      pack_panel(kern, dst + l * width, MatrixView<float>{wide, src.k == 1 ? each : 1, src.k == 1 ? 1 : each}, 0, 0,
+                 used, width, depth);
     }
   } else {
     if constexpr (std::is_same_v<typename K::Packed, S>)
@@ -46,7 +46,7 @@ void pack_panel(const K& kern, typename K::Packed* dst, const Operand<S>& src, i
 // Packs neighbouring panels of `width`, of which the last may be narrower: dst holds panel after panel, each [k][its
 // width].
 template <class K, class S, class Width>
-void pack_panels(const K& kern, typename K::Packed* dst, const Operand<S>& src, int64_t i0, int64_t l0, int64_t used,
+void pack_panels(const K& kern, typename K::Packed* dst, const MatrixView<S>& src, int64_t i0, int64_t l0, int64_t used,
                  int64_t width, int64_t k, Width&& width_of) {
   // Where the panels' rows are contiguous, a few rows across all panels: each cache line is then read once.
   int64_t part = src.minor == 1 ? 8 : k;
@@ -62,13 +62,13 @@ void pack_panels(const K& kern, typename K::Packed* dst, const Operand<S>& src, 
   }
 }
 template <class K, class S>
-void pack_rows(const K& kern, typename K::Packed* dst, const Operand<S>& a, int64_t i0, int64_t l0, int64_t rows,
+void pack_rows(const K& kern, typename K::Packed* dst, const MatrixView<S>& a, int64_t i0, int64_t l0, int64_t rows,
                int64_t k) {
   pack_panels(kern, dst, a, i0, l0, rows, kern.rows, k, [&](int64_t used) { return kern.height(used); });
 }
 template <class K, class S>
-void pack_columns(const K& kern, typename K::Packed* dst, const Operand<S>& b, int64_t j0, int64_t l0, int64_t columns,
-                  int64_t k) {
+void pack_columns(const K& kern, typename K::Packed* dst, const MatrixView<S>& b, int64_t j0, int64_t l0,
+                  int64_t columns, int64_t k) {
   pack_panels(kern, dst, b, j0, l0, columns, kern.columns, k, [&](int64_t used) { return round_up(used, kern.lanes); });
 }
 

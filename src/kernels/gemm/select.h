@@ -32,7 +32,8 @@ struct GemmProblem {
 };
 
 template <class T, class S>
-GemmProblem gemm_problem(const Operand<S>& a, const Operand<S>& b, int64_t m, int64_t n, int64_t k, bool bf16_dot) {
+GemmProblem gemm_problem(const MatrixView<S>& a, const MatrixView<S>& b, int64_t m, int64_t n, int64_t k,
+                         bool bf16_dot) {
   const GemmKernels<T>& kern = gemm_kernels<T>();
   return {m,
           n,

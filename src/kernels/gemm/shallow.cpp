@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kBlockRows = 128;  // of packed A at most
 
 template <class T, class S, class K>
-void multiply(const K& kern, const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
+void multiply(const K& kern, const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, int64_t n, int64_t k,
               const Fusion& fusion) {
   using P = typename K::Packed;
   const int64_t depth = held<K>(k), panels = pieces(n, kern.columns);
@@ -56,23 +56,23 @@ void multiply(const K& kern, const Operand<S>& a, const Operand<S>& b, T* c, int
 }  // namespace
 
 template <class T, class S>
-void gemm_shallow(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
+void gemm_shallow(const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, int64_t n, int64_t k,
                   const Fusion& fusion) {
   multiply<T>(gemm_kernels<T>(), a, b, c, m, n, k, fusion);
 }
 
-void gemm_shallow_bf16_dot(const Operand<BFloat16>& a, const Operand<BFloat16>& b, float* c, int64_t m, int64_t n,
+void gemm_shallow_bf16_dot(const MatrixView<BFloat16>& a, const MatrixView<BFloat16>& b, float* c, int64_t m, int64_t n,
                            int64_t k, const Fusion& fusion) {
   multiply<float>(bf16_dot_kernels(), a, b, c, m, n, k, fusion);
 }
 
-template void gemm_shallow(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t,
+template void gemm_shallow(const MatrixView<float>&, const MatrixView<float>&, float*, int64_t, int64_t, int64_t,
                            const Fusion&);
-template void gemm_shallow(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t,
+template void gemm_shallow(const MatrixView<double>&, const MatrixView<double>&, double*, int64_t, int64_t, int64_t,
                            const Fusion&);
-template void gemm_shallow(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t,
+template void gemm_shallow(const MatrixView<BFloat16>&, const MatrixView<BFloat16>&, float*, int64_t, int64_t, int64_t,
                            const Fusion&);
-template void gemm_shallow(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t,
+template void gemm_shallow(const MatrixView<Float16>&, const MatrixView<Float16>&, float*, int64_t, int64_t, int64_t,
                            const Fusion&);
 
 }  // namespace sheaf::kernels

@@ -13,7 +13,8 @@
 namespace sheaf::kernels {
 
 template <class T>
-void gemm_small(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64_t n, int64_t k, const Fusion& fusion) {
+void gemm_small(const MatrixView<T>& a, const MatrixView<T>& b, T* c, int64_t m, int64_t n, int64_t k,
+                const Fusion& fusion) {
   const GemmKernels<T>& kern = gemm_kernels<T>();
   // Wide vectors that lie across lines take twice as long, and longer where they come from further away: of many rows B
   // is packed then.
@@ -42,7 +43,7 @@ void gemm_small(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64
             (64 << 10) / sizeof(T);  // elements of A for a prologue and of C for an epilogue at a time, about
         int64_t last = std::min(m, end * height), told = begin * height, made = told;
         const T* pb = rows_of_b();
-        Operand<T> near = a;
+        MatrixView<T> near = a;
         for (int64_t i = begin * height; i < last;) {
           if (last - i == 3 && i > told && i != made) --i;
           int64_t rows = kern.direct_height(last - i);
@@ -72,9 +73,9 @@ void gemm_small(const Operand<T>& a, const Operand<T>& b, T* c, int64_t m, int64
       std::max<int64_t>(1, kTaskFlops / (2 * height * n * k + 1)));
 }
 
-template void gemm_small(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t,
+template void gemm_small(const MatrixView<float>&, const MatrixView<float>&, float*, int64_t, int64_t, int64_t,
                          const Fusion&);
-template void gemm_small(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t,
+template void gemm_small(const MatrixView<double>&, const MatrixView<double>&, double*, int64_t, int64_t, int64_t,
                          const Fusion&);
 
 }  // namespace sheaf::kernels

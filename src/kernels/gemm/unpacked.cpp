@@ -18,11 +18,11 @@ namespace {
 template <class T, class S>
 class UnpackedGemm {
  public:
-  static UnpackedGemm read_a(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
+  static UnpackedGemm read_a(const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, int64_t n, int64_t k,
                              const Fusion& fusion) {
     return {a, b, c, m, n, k, false, fusion};
   }
-  static UnpackedGemm read_b(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
+  static UnpackedGemm read_b(const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, int64_t n, int64_t k,
                              const EpilogueFn* epilogue) {
     return {b, a, c, n, m, k, true, {nullptr, epilogue, {}}};
   }
@@ -66,7 +66,7 @@ class UnpackedGemm {
   static constexpr int64_t kStripGroups = 16, kMadeBytes = 16 << 10;
   static constexpr int64_t kNearElements = (640 << 10) / sizeof(T);  // of packed Y: they stay in the second-level cache
 
-  UnpackedGemm(const Operand<S>& x, const Operand<S>& y, T* c, int64_t p, int64_t q, int64_t k, bool transposed,
+  UnpackedGemm(const MatrixView<S>& x, const MatrixView<S>& y, T* c, int64_t p, int64_t q, int64_t k, bool transposed,
                const Fusion& fusion)
       : x_(x),
         y_(y),
@@ -125,7 +125,7 @@ class UnpackedGemm {
 
   // Rows of X by all of Y, to `to`, whose rows are ldc apart. Each row is read from end to end, which is fastest for
   // memory, but not by wide vectors: they would wait for Y, of which one block is nearer than all.
-  void strip(const Operand<S>& x, T* to, int64_t ldc, int64_t first, int64_t last) {
+  void strip(const MatrixView<S>& x, T* to, int64_t ldc, int64_t first, int64_t last) {
     auto each_group = [&](auto&& f) {
       for (int64_t i = first, rows; i < last; i += rows)
         f(i, rows = kern_.direct_height(last - i));
@@ -156,7 +156,7 @@ class UnpackedGemm {
     });
   }
 
-  void group(const Operand<S>& x, T* to, int64_t ldc, int64_t i, int64_t rows, const Next& next, int64_t l,
+  void group(const MatrixView<S>& x, T* to, int64_t ldc, int64_t i, int64_t rows, const Next& next, int64_t l,
              int64_t depth) {
     int64_t tiles = ldc / wide_, whole = tiles * wide_;
     int form = kern_.direct_form(rows);
@@ -200,8 +200,8 @@ class UnpackedGemm {
   const GemmKernels<T>& kern_ = gemm_kernels<T>();
   const int64_t rows_ = kern_.small_rows, wide_ = width();
   const bool wide_vectors_ = kern_.lanes * sizeof(T) > 16;
-  Operand<S> x_;
-  const Operand<S>& y_;
+  MatrixView<S> x_;
+  const MatrixView<S>& y_;
   T* c_;
   int64_t p_, q_, k_, block_ = routines::contract_block(k_);
   bool transposed_;
@@ -219,31 +219,31 @@ class UnpackedGemm {
 }  // namespace
 
 template <class T, class S>
-void gemm_unpacked_a(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
+void gemm_unpacked_a(const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, int64_t n, int64_t k,
                      const Fusion& fusion) {
   UnpackedGemm<T, S>::read_a(a, b, c, m, n, k, fusion).run();
 }
 template <class T, class S>
-void gemm_unpacked_b(const Operand<S>& a, const Operand<S>& b, T* c, int64_t m, int64_t n, int64_t k,
+void gemm_unpacked_b(const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, int64_t n, int64_t k,
                      const EpilogueFn* epilogue) {
   UnpackedGemm<T, S>::read_b(a, b, c, m, n, k, epilogue).run();
 }
 
-template void gemm_unpacked_a(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t,
+template void gemm_unpacked_a(const MatrixView<float>&, const MatrixView<float>&, float*, int64_t, int64_t, int64_t,
                               const Fusion&);
-template void gemm_unpacked_a(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t,
+template void gemm_unpacked_a(const MatrixView<double>&, const MatrixView<double>&, double*, int64_t, int64_t, int64_t,
                               const Fusion&);
-template void gemm_unpacked_a(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t,
+template void gemm_unpacked_a(const MatrixView<BFloat16>&, const MatrixView<BFloat16>&, float*, int64_t, int64_t,
+                              int64_t, const Fusion&);
+template void gemm_unpacked_a(const MatrixView<Float16>&, const MatrixView<Float16>&, float*, int64_t, int64_t, int64_t,
                               const Fusion&);
-template void gemm_unpacked_a(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t,
-                              const Fusion&);
-template void gemm_unpacked_b(const Operand<float>&, const Operand<float>&, float*, int64_t, int64_t, int64_t,
+template void gemm_unpacked_b(const MatrixView<float>&, const MatrixView<float>&, float*, int64_t, int64_t, int64_t,
                               const EpilogueFn*);
-template void gemm_unpacked_b(const Operand<double>&, const Operand<double>&, double*, int64_t, int64_t, int64_t,
+template void gemm_unpacked_b(const MatrixView<double>&, const MatrixView<double>&, double*, int64_t, int64_t, int64_t,
                               const EpilogueFn*);
-template void gemm_unpacked_b(const Operand<BFloat16>&, const Operand<BFloat16>&, float*, int64_t, int64_t, int64_t,
-                              const EpilogueFn*);
-template void gemm_unpacked_b(const Operand<Float16>&, const Operand<Float16>&, float*, int64_t, int64_t, int64_t,
+template void gemm_unpacked_b(const MatrixView<BFloat16>&, const MatrixView<BFloat16>&, float*, int64_t, int64_t,
+                              int64_t, const EpilogueFn*);
+template void gemm_unpacked_b(const MatrixView<Float16>&, const MatrixView<Float16>&, float*, int64_t, int64_t, int64_t,
                               const EpilogueFn*);
 
 }  // namespace sheaf::kernels
