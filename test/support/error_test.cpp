@@ -2,23 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include "common/sample_program.h"
 #include "support/internal_error.h"
 
 namespace sheaf {
 namespace {
 
-const char* kProgram =
-    ";; one\n;; two\n;; three\n;; four\n\n;; keep the head of a signal\n(defn head [x]\n  (slise x 0 4))\n\n"
-    "(head [1 2 3])\n";
-
-Span span_of(uint32_t source, const std::string& part) {
-  auto at = static_cast<uint32_t>(source_text(source).find(part));
-  return {source, at, at + static_cast<uint32_t>(part.size())};
-}
-
-uint32_t program(SourceKind kind = SourceKind::File, const char* name = "/a/b.shf") {
-  return add_source(name, kProgram, kind);
-}
+using sample::program;
+using sample::span_of;
 
 TEST(OneLine, Kinds) {
   Span at = span_of(program(), "(slise x 0 4)");
