@@ -1,5 +1,5 @@
-# The other architecture with Debian's cross compiler and a folder of its packages. SHEAF_CROSS: x86_64 or aarch64; SHEAF_SYSROOT:
-# where the packages are unpacked.
+# The other architecture with Debian's cross compiler and a folder of its packages. SHEAF_CROSS: x86_64 or aarch64;
+# SHEAF_SYSROOT: where the packages are unpacked.
 set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES SHEAF_CROSS SHEAF_SYSROOT)
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR ${SHEAF_CROSS})
