@@ -1,4 +1,4 @@
-"""./x bench --check: answers at full sizes beside PyTorch's: logits, loss and every gradient."""
+"""./x bench --check: answers at full sizes against PyTorch's: logits, loss and every gradient."""
 
 import os
 import subprocess

@@ -111,7 +111,7 @@ def gpt(work):
 
 
 def gpt_bf16(work):
-    """Products in bf16 by f32 parameters, beside PyTorch's autocast and its f32."""
+    """Products in bf16 by f32 parameters, against PyTorch's autocast and its f32."""
     base = work.removesuffix("-bf16")
     autocast = [dataclasses.replace(p, name="torch bf16", starts={}) for p in peers.torch(base, "bf16")]
     return row(work, "gpt_train", *GPTS[base], 16, opponents=peers.torch(base) + autocast)

@@ -43,7 +43,7 @@ std::optional<codegen::NativeObject> load_code(const CodeKey& key);
 // Failures are silent: the code is there, it is just not kept. `label` is for `sheaf cache list`.
 void store_code(const CodeKey& key, const codegen::NativeObject& object, const std::string& label);
 
-// Lines of text kept beside the code, for this compiler_identity: all that were stored under a name, by any process.
+// Lines of text kept with the code, for this compiler_identity: all that were stored under a name, by any process.
 std::string stored_lines(std::string_view name);
 void store_line(std::string_view name, const std::string& line);
 

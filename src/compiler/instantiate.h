@@ -7,7 +7,7 @@
 
 namespace sheaf::compiler {
 
-// What becomes of nodes that give sizes as numbers. Inputs come behind the others, in the order of `size_nodes`:
+// What becomes of nodes that give sizes as numbers. Inputs come after the others, in the order of `size_nodes`:
 // kernels take them as data, so that one kernel serves all sizes.
 enum class SizeNodes : uint8_t { Inputs, Constants };
 // The graph with every expression replaced by what it comes to.

@@ -19,7 +19,7 @@ std::atomic<Backend> g_backend{Backend::Auto};
 // A plan compiles its kernels once they have spent this together.
 constexpr int64_t kWorthNs = 10'000'000;
 // A batch leaves out kernels that have spent less than this. It is little on purpose: what will have earned its code a
-// few runs later is better made now, side by side with the others, than found missing by the next start.
+// few runs later is better made now, in parallel with the others, than found missing by the next start.
 constexpr int64_t kSmallNs = kWorthNs / 50;
 // Programs that ask for more stride patterns of one kernel than this keep to the block executor.
 constexpr int kMaxVersions = 8;

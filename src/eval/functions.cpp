@@ -96,7 +96,7 @@ ExprPtr Analyzer::bind_rest_pattern(const Form& pattern, ExprPtr list, const Bod
   return bind_pattern(pattern, builtin_call("%padded", pattern.span, std::move(args)), rest);
 }
 
-// :key value … behind & as a dict, for the pattern of one; it may hold only the names of the pattern, unless that has
+// :key value … after & as a dict, for the pattern of one; it may hold only the names of the pattern, unless that has
 // :as.
 ExprPtr Analyzer::options_of(const Form& pattern, ExprPtr list, const std::string& who, std::vector<Name>& known) {
   known.clear();

@@ -96,7 +96,7 @@ class CompileTime {
     }
   }
 
-  // A pattern is a symbol, a symbol with a type or shape behind it, or a vector of patterns; what is missing is nil.
+  // A pattern is a symbol, a symbol followed by a type or shape, or a vector of patterns; what is missing is nil.
   void bind(const Form& pattern, const FormPtr& value, Env& env) {
     if (pattern.is_symbol()) env[pattern.name] = value;
     if (pattern.kind == FormKind::List && !pattern.items.empty()) bind(*pattern.items[0], value, env);
@@ -298,7 +298,7 @@ class CompileTime {
     return last;
   }
 
-  // The forms behind the parameters, which are at `params_at`.
+  // The forms after the parameters, which are at `params_at`.
   FormPtr apply_body(const Form& function, size_t params_at, const std::vector<FormPtr>& args, Env env) {
     bind_all(function.items[params_at]->items, args, env);
     FormPtr last = nil();

@@ -27,7 +27,7 @@ using syntax::Form;
 using syntax::FormKind;
 using syntax::FormPtr;
 
-// Modules of the original prelude: `use` of them does nothing, even beside a file of that name.
+// Modules of the original prelude: `use` of them does nothing, even next to a file of that name.
 bool is_reserved_module(const std::string& name) {
   return name == "macros" || name == "misc" || name == "nn" || name == "optim";
 }
@@ -47,7 +47,7 @@ std::string read_source(const fs::path& path) {
   }
 }
 
-// ../lib beside the program.
+// ../lib next to the program.
 fs::path own_library() {
   std::error_code ec;
   fs::path exe = fs::read_symlink("/proc/self/exe", ec);

@@ -38,7 +38,7 @@ namespace {
 // Virtual space only: pages are touched as frames grow. All-zero memory is a row of nils. Fewer where address space is
 // limited.
 constexpr size_t kStackValues = size_t{1} << 24, kLeastStackValues = size_t{1} << 20;
-// No function may use more registers than fit behind the last frame.
+// No function may use more registers than fit after the last frame.
 constexpr size_t kStackReserve = size_t{1} << 16;
 
 bool truth(const Value& v) {
@@ -453,7 +453,7 @@ Value Vm::call_here(const Value& function, std::vector<Value> args, bool may_com
   if (native_depth_ >= max_native_depth_)
     throw runtime_error(
         fmt::format("recursion too deep: {} built-in functions are waiting for their callbacks", native_depth_));
-  // The new window starts behind the registers of the running frame.
+  // The new window starts after the registers of the running frame.
   Value* window = frames_.empty() ? stack_ : frames_.back().base + frames_.back().proto->num_registers + 1;
   if (window + args.size() >= stack_end_) throw runtime_error("recursion too deep: the value stack is full");
   for (size_t i = 0; i < args.size(); ++i)

@@ -139,7 +139,7 @@ int open_part(const fs::path& directory, std::string& path) {
   }
 }
 
-// Writes a part beside the target and renames it over; errno says what failed.
+// Writes a part file in the target's folder and renames it over; errno says what failed.
 bool replace_file(const fs::path& target, std::span<const std::string_view> parts) {
   fs::path directory = target.has_parent_path() ? target.parent_path() : fs::path(".");
   remove_abandoned_parts(directory);

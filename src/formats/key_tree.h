@@ -13,7 +13,7 @@ struct KeyedTensor {
 };
 
 // "a.b" makes dicts within dicts; a level whose keys are exactly 0…n-1 becomes a list. Where "a" is itself an entry,
-// "a.b" stays one key beside it.
+// "a.b" stays one key next to it.
 Value tree_from_keys(std::vector<KeyedTensor> entries);
 
 }  // namespace sheaf::formats

@@ -9,7 +9,7 @@
 namespace sheaf::formats {
 
 Value parse_pickle(std::string_view bytes);
-// For pickles with storages beside them. `used`, when given, becomes the number of bytes that belong to the pickle.
+// For pickles with storages outside them. `used`, when given, becomes the number of bytes that belong to the pickle.
 Value parse_pickle(std::string_view bytes, const pickle::PersistentLoad& load, size_t* used = nullptr);
 
 }  // namespace sheaf::formats

@@ -45,7 +45,7 @@ class Nodes {
     return n;
   }
   void spend(size_t bytes);
-  // Bytes beside the pickle that belong to it.
+  // Bytes outside the pickle that belong to it.
   void allow(size_t bytes) { budget_bytes_ += 16 * bytes; }
 
  private:

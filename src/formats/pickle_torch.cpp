@@ -26,7 +26,7 @@ constexpr TorchType kTypes[] = {{"FloatStorage", "float32", DType::F32},
                                 {"", "uint16", DType::U16},
                                 {"", "uint32", DType::U32}};
 
-// "torch.FloatStorage", "torch.float32" → the part behind the last point.
+// "torch.FloatStorage", "torch.float32" → the part after the last point.
 std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
 
 std::optional<DType> storage_type(std::string_view name) {

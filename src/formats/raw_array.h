@@ -20,7 +20,7 @@ std::optional<RawType> parse_numpy_type(std::string_view text);
 // The type as NumPy writes it into files: "<f4", "|b1", "|V2" for bf16.
 std::string numpy_type_text(DType d);
 
-// The product of sizes that a file claims. Throws UserError for sizes no array can have, also beside a zero.
+// The product of sizes that a file claims. Throws UserError for sizes no array can have, even if one is 0.
 int64_t checked_file_elems(const Dims& sizes);
 // Throws UserError unless `bytes` holds exactly the elements of `sizes`. `fortran`: the first axis runs fastest.
 // `whole`, when given, is memory that holds `bytes` and may be shared: the tensor is then a view of it where no element

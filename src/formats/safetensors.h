@@ -1,4 +1,4 @@
-// The safetensors format (built-ins specification §13.2): named arrays behind a JSON header. A tree that names and
+// The safetensors format (built-ins specification §13.2): named arrays after a JSON header. A tree that names and
 // arrays alone cannot express (numbers, text, nil, empty containers, tuples) is described in the file's metadata under
 // "sheaf", so that loading gives back an equal tree; other programs see the arrays, and numbers as arrays without axes.
 #pragma once

@@ -1,5 +1,5 @@
 // PyTorch checkpoints (torch.save): a zip archive of a pickle and raw storages, or the older layout, several pickles in
-// a row with the storages behind them. Nothing is ever called: tensors, containers, numbers and text come back, objects
+// a row, followed by the storages. Nothing is ever called: tensors, containers, numbers and text come back, objects
 // are nil.
 #pragma once
 #include <string>

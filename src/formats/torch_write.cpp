@@ -1,5 +1,5 @@
-// Archives as torch.save writes them: a pickle of the tree, in which tensors name their storages, and the storages
-// beside it.
+// Archives as torch.save writes them: a pickle of the tree, in which tensors name their storages, and a file for
+// each storage.
 #include <fmt/format.h>
 
 #include <bit>

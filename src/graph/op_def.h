@@ -78,7 +78,7 @@ class VjpCtx {
   virtual const Node& node() const = 0;
   virtual Operand pending(int input) const = 0;
   virtual void replace_grad(int input, Operand g) = 0;
-  // Gives the node a first sub-graph with further outputs behind those it has. It computes what it did, and keeps more
+  // Gives the node a first sub-graph with further outputs after those it has. It computes what it did, and keeps more
   // of it: the one change that is ever made to a node, so that a reverse which needs inner values need not compute them
   // again.
   virtual void add_outputs(std::shared_ptr<const Graph> body, const std::vector<TensorType>& types) = 0;

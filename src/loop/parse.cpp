@@ -145,7 +145,7 @@ class Parser {
     return s;
   }
 
-  // v3: f32 = add(v1, v2), behind the letter v
+  // v3: f32 = add(v1, v2), after the letter v
   Stmt let() {
     int64_t number = s_.integer();
     s_.expect(":");

@@ -47,7 +47,7 @@ class GroupLowering {
   // A reduction along any one axis, at the end.
   void reduction() {
     std::vector<ValueId> index(spec_.rank, kNoValue);
-    bool vector_inner = spec_.reduce_axis + 1 < spec_.rank;  // an axis behind the reduced one is walked by lanes
+    bool vector_inner = spec_.reduce_axis + 1 < spec_.rank;  // an axis after the reduced one is walked by lanes
     int opened = 0;
     for (int a = 0; a < spec_.rank; ++a) {
       if (a == spec_.reduce_axis) continue;

@@ -113,7 +113,7 @@ Operand with_batch(const Operand& x, bool batched, Size batch) {
   return broadcast_to(x, s);
 }
 
-// The sub-graphs for a whole batch, given which of the inputs behind the first `first` are batched; every output is.
+// The sub-graphs for a whole batch, given which of the inputs after the first `first` are batched; every output is.
 std::vector<Operand> batch_subgraphs(BatchCtx& c, size_t first) {
   std::vector<GraphPtr> graphs;
   std::vector<Operand> captures;

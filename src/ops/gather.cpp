@@ -248,7 +248,7 @@ Sizes without_batch(const Operand& x, bool batched) {
   return s;
 }
 
-// As one long row: [1, n, 1], behind the batch.
+// As one long row: [1, n, 1], after the batch.
 Operand as_row(const Operand& x, bool batched, Size batch) {
   Size n = num_elems(without_batch(x, batched));
   return reshape(x, batched ? Sizes{batch, 1, n, 1} : Sizes{1, n, 1});

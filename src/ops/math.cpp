@@ -90,7 +90,7 @@ struct Atan {
   }
 };
 
-// Above kLargeRoot<T>, 1 is nothing beside x^2.
+// Above kLargeRoot<T>, 1 is negligible against x^2.
 template <class T>
 constexpr T kLargeRoot = sizeof(T) == 4 ? 0x1p12 : 0x1p28;
 // log(2x)

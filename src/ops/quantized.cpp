@@ -85,7 +85,7 @@ std::vector<Operand> batch(BatchCtx& c) {
   return batch_first_axis(c);
 }
 
-// Batch, rows of x, groups, columns, rows of bytes in a group, rows side by side; the last are what groups of 32 are in
+// Batch, rows of x, groups, columns, rows of bytes in a group, interleaved rows; the last are what groups of 32 are in
 // 4 bits and in 8.
 std::vector<TestCase> quantized_cases(DType) {
   std::vector<TestCase> out;

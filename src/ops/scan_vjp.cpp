@@ -73,7 +73,7 @@ class Reverse {
   }
 
  private:
-  // One turn backward. The graph's inputs: adjoints of the carries behind the turn (those flagged), of the rows of ys,
+  // One turn backward. The graph's inputs: adjoints of the carries after the turn (those flagged), of the rows of ys,
   // of single rows of xs so far, of the captures so far; then captures of the piece. Outputs: adjoints of the flagged
   // carries before it, of the wanted rows of xs, of the captures.
   struct Turn {
@@ -301,7 +301,7 @@ class Reverse {
     return in;
   }
 
-  // Each row is one value, wherever a turn and the one behind it use it.
+  // Each row is one value, wherever a turn and the next one use it.
   using Rows = std::map<std::pair<const Node*, int>, Operand>;
   static Operand& find_row(Rows& rows, const Operand& stacked) { return rows[{stacked.node().get(), stacked.index()}]; }
 
@@ -411,7 +411,7 @@ class Reverse {
   // outside a loop.
   void run_first() {
     int64_t index = s_.reverse ? s_.turns - 1 : 0;
-    std::vector<size_t> inputs;  // of the node, behind the parameters
+    std::vector<size_t> inputs;  // of the node, after the parameters
     std::vector<Operand> params;
     std::vector<Operand> in{constant_int(DType::I64, index)}, values;
     auto parameter_of = [&](size_t i) -> Operand {
@@ -530,7 +530,7 @@ class Reverse {
   size_t num_carries_, num_xs_;
   std::vector<bool> wanted_;           // by input
   std::vector<Operand> pending_rows_;  // by input: adjoints so far of xs with single rows
-  std::vector<size_t> flowing_;        // outputs behind the carries that have an adjoint
+  std::vector<size_t> flowing_;        // outputs after the carries that have an adjoint
   // One turn forward: the nodes of the body.
   std::vector<Ref<Node>> parameters_;
   std::vector<Operand> outputs_;

@@ -31,7 +31,7 @@ struct Piece {
   // Nodes older than `since` that are computed again inside, all the same.
   std::function<bool(const Node*)> again;
 };
-// The piece as a graph of its own. What it uses from outside is appended to `captures`; behind the piece's inputs the
+// The piece as a graph of its own. What it uses from outside is appended to `captures`; after the piece's inputs the
 // graph has one input for each capture, those that were there already included.
 GraphPtr close(const Piece& piece, std::vector<Operand>& captures);
 // Gives a graph that was closed first the captures that others have added since.

@@ -186,7 +186,7 @@ Operand window(Operand x, Sizes size, Sizes stride, Sizes dilation) {
 
 namespace {
 
-// Windows side by side are a partition of the axis: [lead…, size…, out…] with the axes of a pair brought together.
+// Adjacent windows are a partition of the axis: [lead…, size…, out…] with the axes of a pair brought together.
 bool is_partition(const Sizes& y, const Sizes& sizes, const Sizes& stride, const Sizes& dilation) {
   size_t d = sizes.size(), lead = y.size() - 2 * d;
   for (size_t i = 0; i < d; ++i)

@@ -29,7 +29,7 @@ struct UserError : std::exception {
   std::vector<std::string> notes;
   std::vector<std::string> hints;
   std::vector<StackEntry> stack;  // innermost first
-  std::string label;              // printed beside the carets
+  std::string label;              // printed after the carets
   bool blames_caller = false;  // about the arguments of the running function: its place is the call, not the function
   std::shared_ptr<const void> data;  // a language value attached by (error msg data)
 

@@ -10,7 +10,7 @@ namespace sheaf {
 
 inline constexpr size_t kHugePage = 2 << 20;
 
-// For std::free, or null. What is left behind the last whole one has small pages.
+// For std::free, or null. What is left after the last whole one has small pages.
 inline std::byte* allocate_huge_pages(size_t bytes) {
   auto* p = static_cast<std::byte*>(std::aligned_alloc(kHugePage, (bytes + kHugePage - 1) / kHugePage * kHugePage));
   if (p) madvise(p, bytes, MADV_HUGEPAGE);

@@ -9,7 +9,7 @@
 namespace sheaf {
 namespace {
 
-// Open addressing with the hash beside the pointer: a program that makes 200,000 keys looks each one up a few times,
+// Open addressing with the hash next to the pointer: a program that makes 200,000 keys looks each one up a few times,
 // and one cache line per probe is what that costs.
 class Table {
  public:

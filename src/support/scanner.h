@@ -23,7 +23,7 @@ class Scanner {
   std::string quoted();  // "text", with \" \\ \n
   // The next character follows without a blank.
   bool accept_adjacent(char c);
-  // The character so far ahead; 0 behind the end.
+  // The character so far ahead; 0 past the end.
   char peek(size_t ahead = 0) const { return pos_ + ahead < text_.size() ? text_[pos_ + ahead] : '\0'; }
   [[noreturn]] void fail(const std::string& message);
 

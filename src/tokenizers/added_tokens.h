@@ -19,7 +19,7 @@ struct AddedToken {
   int32_t id;
   bool is_special;                 // left out by decoding
   bool single_word;                // only between characters that are not part of words
-  bool strips_left, strips_right;  // takes the white space beside it
+  bool strips_left, strips_right;  // takes the adjacent white space
   bool is_normalized;              // looked for in the normalised text, as its own normal form
 };
 

@@ -1,4 +1,4 @@
-// A hash table from pairs of numbers, made for the innermost lookups: open addressing, keys and entries side by side.
+// A hash table from pairs of numbers, made for the innermost lookups: open addressing, keys and entries adjacent.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -2,7 +2,7 @@
 // 2. Write each as its bytes; count every pair of neighbours, weighted by the word's count.
 // 3. Merge the most frequent pair (of equals, the one with the smallest ids) in all words that have it, update the
 // counts
-//    of the pairs beside it, and repeat. A heap holds counts that may be out of date; they are corrected when they
+//    of the adjacent pairs, and repeat. A heap holds counts that may be out of date; they are corrected when they
 //    surface.
 #include "tokenizers/train_bpe.h"
 

@@ -134,7 +134,7 @@ class Parser {
       return true;
     }
     if (w == "-c") {
-      // Words that look like flags of ours stay flags, except right behind -c: (- 5) may be written -c -5.
+      // Words that look like flags of ours stay flags, except right after -c: (- 5) may be written -c -5.
       if (at_ == words_.size() || words_[at_] == "--") throw UsageError("-c requires an argument");
       has_expression_ = true;
       expression_ += (expression_.empty() ? "" : " ") + words_[at_++];
@@ -221,7 +221,7 @@ class Parser {
   std::vector<std::string> tail_;    // what follows it
   bool has_expression_ = false, has_rest_ = false;
   std::string expression_;
-  std::vector<std::string> rest_;  // behind --
+  std::vector<std::string> rest_;  // after --
 };
 
 }  // namespace

@@ -34,7 +34,7 @@ bool check_readable(const std::string& path) {
 
 namespace {
 
-// Code that another compiler made ahead of time, beside the source.
+// Code that another compiler made ahead of time, next to the source.
 void warn_about_artefact(const std::string& source) {
   std::filesystem::path code = std::filesystem::path(source).replace_filename("module.vmfb");
   std::error_code ec;

@@ -64,7 +64,7 @@ class Both final : public eval::CallObserver {
   eval::CallObserver& b_;
 };
 
-// The kernels that took longest; rates are those of a kernel's fastest call, beside what the machine can do at most.
+// The kernels that took longest; rates are those of a kernel's fastest call, with what the machine can do at most.
 std::string kernels_text() {
   constexpr size_t kShownKernels = 30;
   std::vector<runtime::KernelTime> kernels = runtime::kernel_times();
@@ -339,7 +339,7 @@ int Watch::report_exception() const {
   try {
     throw;
   } catch (const StopError& e) {
-    // The terminal has echoed ^C and left the cursor behind it.
+    // The terminal has echoed ^C and left the cursor after it.
     if (is_terminal(STDERR_FILENO)) say_plain("\n");
     say(advice::report(e));
     return kInterruptedStatus;

@@ -17,7 +17,7 @@ bool is_unsigned(DType d) { return d == DType::U32 || d == DType::U16 || d == DT
 
 int bits_of(int64_t n) { return std::bit_width(n < 0 ? 0 - static_cast<uint64_t>(n) : static_cast<uint64_t>(n)); }
 
-// The zero behind the end of an array of one: a check that fused code keeps, on the way of the value.
+// The zero past the end of an array of one: a check that fused code keeps, on the way of the value.
 Operand failing_if(const Operand& wrong, const Operand& y) {
   return ops::apply2(
       "add", y,

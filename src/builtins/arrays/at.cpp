@@ -207,7 +207,7 @@ Operand put_view(const Operand& x, const Operand& v, const Plan& p) {
   return ops::where(covered, ops::pad(region, lo, hi, between), x);
 }
 
-// Stage two: the view with the gathered axes side by side and merged into one, and one index for it.
+// Stage two: the view with the gathered axes adjacent and merged into one, and one index for it.
 struct Gather {
   Operand index;          // i64, any rank
   int axis = 0;           // the merged axis

@@ -1,6 +1,6 @@
 // The rows of a matrix [K, N] (the axis a product sums over) are taken in groups, with a scale for each group and
 // column: scales are f32 [groups, N]. Values are stored as routines/quantized/args.h says, :q8 as i8 and :q4 as u8,
-// eight (four) rows of a column side by side where the group allows it. Tensors in a dict: they are saved, traced and
+// eight (four) rows of a column interleaved where the group allows it. Tensors in a dict: they are saved, traced and
 // moved like any others.
 #include "builtins/arrays/quantize.h"
 

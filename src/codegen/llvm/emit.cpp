@@ -12,7 +12,7 @@ namespace sheaf::codegen::native {
 namespace {
 
 constexpr loop::WorkRates kRates{.element = 0.1, .elementary = 1.5, .start = 0.5, .scalar = 0.5, .call = 1000};
-// A long body with much alive would keep its values in memory when many vectors go side by side.
+// A long body with much alive would keep its values in memory when many vectors are interleaved.
 constexpr int kPiecesOfWideBodies = 2;
 constexpr int kLongBody = 150;  // in statements
 constexpr int kMuchAlive = 16;  // values

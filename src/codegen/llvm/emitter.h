@@ -109,7 +109,7 @@ struct Rows {
 struct Columns {
   Value *memory, *first;
   DType type;
-  Value* used;  // columns of a row, rounded up to whole steps: what lies behind the last is computed and never read
+  Value* used;  // columns of a row, rounded up to whole steps: what lies past the last is computed and never read
 };
 
 class Emitter {
@@ -135,7 +135,7 @@ class Emitter {
   void pop_scope();
   // A loop over [begin, end) by `step`, which divides the distance; `initial` values are carried around.
   Loop open(Value* begin, Value* end, int64_t step, Values initial, bool move_loads);
-  // Ends the loop with the next carried values; returns them as they are behind it.
+  // Ends the loop with the next carried values; returns them as they are after it.
   Values close(Loop& l, const Values& next = {});
   static Values carried(const Loop& l) { return Values(l.carried.begin(), l.carried.end()); }
   If open_if(Value* condition);

@@ -117,7 +117,7 @@ struct Rows {
       std::fill(to + width, to + padded, T(0));
     }
   }
-  // `n` rows from `begin` side by side: to[e][rows], missing rows zero.
+  // `n` rows from `begin` interleaved: to[e][rows], missing rows zero.
   void transpose(int64_t begin, int64_t n, int64_t width, int64_t rows, T factor, T* to) const {
     if constexpr (std::is_same_v<S, T>)
       if (element == 1)

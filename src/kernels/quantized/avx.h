@@ -24,7 +24,7 @@ SHEAF_AVX2 inline __m256i add_products(__m256i sums, __m256i w, __m256i x) {
 
 // The sums of four columns over one group.
 SHEAF_AVX2 inline __m128i dot_nibbles(const Counts& x, const uint8_t* row, int64_t rows) {
-  __m256i total = _mm256_setzero_si256();  // two parts for each column, side by side
+  __m256i total = _mm256_setzero_si256();  // two adjacent parts for each column
   const __m128i mask = _mm_set1_epi8(15);
   for (int64_t r = 0; r < rows; ++r, row += kTile * 4) {
     if (r % 4 == 0) _mm_prefetch(reinterpret_cast<const char*>(row + kAheadBytes), _MM_HINT_T1);

@@ -9,7 +9,7 @@
 namespace sheaf::kernels {
 
 constexpr int64_t kTile = routines::kQuantizedTile;
-// Rows of a column side by side that instructions take at once: 8 bits of eight, two times 4 bits of four.
+// Adjacent rows of a column that instructions take at once: 8 bits of eight, two times 4 bits of four.
 template <bool kFourBits>
 constexpr int64_t kDeep = kFourBits ? 4 : 8;
 

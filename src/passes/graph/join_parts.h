@@ -1,4 +1,4 @@
-// The gradient of an array that was cut into parts: the parts side by side, instead of zeros to which they are added
+// The gradient of an array that was cut into parts: the parts concatenated, instead of zeros to which they are added
 // one by one.
 #pragma once
 #include "passes/graph/rebuild.h"

@@ -47,7 +47,7 @@ class Orienting : public Rewrite {
   const Node* first() const override { return first_; }
 
   Operand make(Node* n, const Rebuild& rebuild) override {
-    if (auto known = turned_.find(n); known != turned_.end()) return known->second;
+    if (auto known = transposed_.find(n); known != transposed_.end()) return known->second;
     if (!turns(n)) return {};
     Operand y = graph::apply(
         *n->op, {ops::swap_last_two(rebuild.renamed(n->inputs[1])), ops::swap_last_two(rebuild.renamed(n->inputs[0]))});
@@ -73,16 +73,16 @@ class Orienting : public Rewrite {
   void forward(Node* n, const Operand& y) {
     for (Node* u : users_[n]) {
       if (swaps_last_two(u))
-        turned_[u] = ops::reshape(y, u->types[0].sizes);
+        transposed_[u] = ops::reshape(y, u->types[0].sizes);
       else
-        forward(u, turned_[u] = y);
+        forward(u, transposed_[u] = y);
     }
   }
 
   using Users = std::vector<Node*>;  // nullptr: an output
   const Node* first_ = nullptr;
   graph::NodeMap<Users> users_;
-  std::unordered_map<Node*, Operand> turned_;  // what stands behind a product, by then
+  std::unordered_map<Node*, Operand> transposed_;  // what replaces a product
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// 1. From every contraction: is its left side, behind reshapes, the softmax of something along the last axis?
+// 1. From every contraction: is its left side, reshapes aside, the softmax of something along the last axis?
 // 2. Peel that something: masks by `where` and `add`, factors, down to the contraction of q and k.
 // 3. Nothing else may use the weights, or they would be computed all the same.
 // 4. Put the op in place of the outer contraction, and make again what depends on it.
@@ -19,7 +19,7 @@ using graph::Node;
 using graph::Operand;
 
 constexpr int64_t kLeastScores = 64 * 64;
-// A score this low has no weight beside any other; a row of nothing else is uniform either way.
+// A score this low has no weight against any other; a row of nothing else is uniform either way.
 constexpr double kAsGoodAsNothing = -1e8;
 
 bool is(const Operand& o, std::string_view name) { return o.is_node() && o.node()->op->name == name; }

@@ -316,7 +316,7 @@ std::vector<int64_t> order_of(const std::vector<double>& keys, bool falling) {
 }
 
 // Vectors are determined up to their signs: the largest component (the first of equals) is made positive, so that the
-// vectors of a matrix nearby are nearby too. True when the row was turned round.
+// vectors of a matrix nearby are nearby too. True when the row was negated.
 bool orient(Matrix& m, int64_t row) {
   auto* v = m.row(row);
   int64_t largest = 0;

@@ -23,7 +23,7 @@ struct Matrix {
   const double* row(int64_t i) const { return data.data() + i * stride; }
 };
 
-// Eight sums side by side, so that a compiler may use vectors and every one gives these bits.
+// Eight sums in vector lanes, so that a compiler may use vectors and every one gives these bits.
 inline double dot(const double* a, const double* b, int64_t n) {
   double lanes[8] = {};
   int64_t i = 0;

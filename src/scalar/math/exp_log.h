@@ -1,5 +1,5 @@
 // exp, exp2, expm1, tanh, sigmoid, log, log2, log1p as straight-line scalar code (see scalar.h). Polynomials are
-// minimax fits with coefficients rounded to the working precision; their relative error is stated beside them as 2^-k.
+// minimax fits with coefficients rounded to the working precision; their relative error is stated with them as 2^-k.
 //
 // Overflow and underflow come out of the final scaling, which is done in two halves so that a denormal result is
 // rounded once. Clamps are written as `select(x > c, c, x)` because that keeps a NaN.

@@ -2,8 +2,8 @@
 //
 // `Scalar<B, T>` is one value of builder B whose element type is the C++ type T (float, double, int32_t, int64_t,
 // uint32_t, bool). Operators append one builder operation each, in the order written: `a * b + c` is a product and a
-// sum, never a fused multiply-add, which is spelt `fma(a, b, c)`. A plain number beside a Scalar becomes a constant of
-// its type.
+// sum, never a fused multiply-add, which is spelt `fma(a, b, c)`. A plain number combined with a Scalar becomes a
+// constant of its type.
 //
 // What B offers (all operations are pure, total, and give the same bits on every back end):
 //   using V (copyable), Type; constants F32, F64, I32, I64, U32, U64, Bool of Type
@@ -249,7 +249,7 @@ Scalar<B, T> copysign(Scalar<B, T> magnitude, Scalar<B, T> sign) {
   return as_float((bits(magnitude) & ~kSign) | (bits(sign) & kSign));
 }
 
-// c[0] + c[1] x + c[2] x^2 + …, one fused multiply-add per term: of many elements side by side each operation counts,
+// c[0] + c[1] x + c[2] x^2 + …, one fused multiply-add per term: of many elements at once each operation counts,
 // and none waits for long.
 template <class B, class T, int N>
 Scalar<B, T> horner(Scalar<B, T> x, const T (&c)[N]) {
