@@ -103,7 +103,7 @@ std::string generic_hint(std::string_view message) {
                          rank.substr(0, rank.size() - 1));
     return bounds_hint(message);
   }
-  if (contains(message, "index cannot be NaN"))
+  if (contains(message, "index cannot be NaN") || contains(message, ", got NaN"))
     return "Something like 0/0 or inf-inf came before; find it with (isnan x) or (guard :no-nan x). Indices go up to "
            "(- (len x) 1).";
   if (contains_any(message, {"index cannot be", "index must be", "ndex out of range"}))

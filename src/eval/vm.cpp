@@ -734,12 +734,9 @@ Value Vm::run(size_t bottom) {
           case Code::RepeatCount: {
             sync();
             Value n = trace::concrete(R[in.a]);
-            if (n.is_float())
-              n = Value::integer(saturate_to_int(n.as_float()));
-            else if (n.is_tensor() && n.as_tensor().rank() == 0)
-              n = Value::integer(element_as_int(n.as_tensor(), 0));
-            if (!n.is_int()) throw runtime_error("repeat: count must be an integer, got " + std::string(type_name(n)));
-            R[in.a] = n;
+            if (!n.is_number() && !(n.is_tensor() && n.as_tensor().rank() == 0))
+              throw runtime_error("repeat: count must be an integer, got " + std::string(type_name(n)));
+            R[in.a] = Value::integer(builtins::to_count(n, "repeat").value());
             break;
           }
           case Code::RepeatTest:

@@ -43,7 +43,7 @@ uint32_t checked_index(LowerCtx& c, uint32_t raw, uint32_t n) {
 std::string range_text(const CheckCtx& c) {
   std::string name = who(c.attrs);
   Size n = c.inputs[0].sizes[1];
-  if (c.payload == INT64_MIN) return "index cannot be NaN";
+  if (c.payload == INT64_MIN) return fmt::format("{}: expected whole numbers as indices", name);
   if (name == "one-hot") return fmt::format("one-hot: index {} is out of bounds for {} classes", c.payload, n.str());
   if (name == "index-update")
     return fmt::format("index-update: index {} is out of bounds for axis 0 with size {}", c.payload, n.str());

@@ -100,7 +100,7 @@ std::string counts_text(const CheckCtx& c) {
   if (c.site == kTooMany)
     return fmt::format("grouped-matmul: the groups have {} rows together, x has {}", c.payload,
                        c.inputs[0].sizes[1].str());
-  if (c.payload == INT64_MIN) return "index cannot be NaN";
+  if (c.payload == INT64_MIN) return "grouped-matmul: expected whole numbers of rows";
   return fmt::format("grouped-matmul: a group cannot have {} rows", c.payload);
 }
 

@@ -101,4 +101,8 @@ Operand checked_narrow(const Operand& x, DType d) {
   return failing_if(ops::apply1("bit_not", ops::apply2("eq", ops::cast(y, DType::I64), x)), y);
 }
 
+Operand checked_whole(const Operand& x) {
+  return failing_if(ops::apply1("bit_not", ops::equal(ops::apply1("floor", x), x)), ops::cast(x, DType::I64));
+}
+
 }  // namespace sheaf::trace

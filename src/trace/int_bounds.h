@@ -25,5 +25,7 @@ bool surely_holds(DType d, const graph::Operand& x);
 // The scalar int x, whose value is not known, in the int dtype d: a compiled run that meets one it does not hold fails,
 // as above.
 graph::Operand checked_narrow(const graph::Operand& x, DType d);
+// The same of floats that must be whole numbers, as i64.
+graph::Operand checked_whole(const graph::Operand& x);
 
 }  // namespace sheaf::trace

@@ -167,7 +167,12 @@ std::optional<Bound> bind(const Variant& v, const Signature& s, std::vector<size
   std::vector<Tensor> inputs;
   for (size_t i : v.predicates.inputs)
     inputs.push_back(input_tensor(*b.leaves[i]));
-  std::vector<Tensor> now = compiler::run(*v.predicates.code, inputs);
+  std::vector<Tensor> now;
+  try {
+    now = compiler::run(*v.predicates.code, inputs);
+  } catch (const UserError&) {
+    return std::nullopt;  // a check failed: the interpreted run reports it
+  }
   for (size_t i = 0; i < now.size(); ++i) {
     if (same_elements(now[i], v.predicates.expected[i])) continue;
     fits = false;

@@ -86,7 +86,10 @@ Value shift(Call& c) {
   int64_t n = to_index(c[1], "ash");
   Num x = num(c[0]);
   constexpr int64_t kMaxFactor = 62;  // 2^n as an int
-  if (is_plain_scalar(c[0]) || (x.is_scalar() && n > kMaxFactor)) return shift_int(to_index(c[0], "ash"), n);
+  if (is_plain_scalar(c[0]) || (x.is_scalar() && n > kMaxFactor)) {
+    Value v = trace::concrete(c[0]);
+    return shift_int(v.is_float() ? saturate_to_int(v.as_float()) : v.as_int(), n);
+  }
   Operand v = ops::cast(x.x, DType::I64);
   if (x.is_scalar() && n >= 0) return mul_values(to_value(v, Kind::Int), Value::integer(int64_t{1} << n));
   // A shift by the width or more empties the number (or leaves its sign).

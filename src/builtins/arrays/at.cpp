@@ -136,7 +136,7 @@ class Planner {
     } else if (is_mask(v)) {
       add_mask(v);
     } else if (v.is_seq()) {
-      gather(ops::cast(array_operand(v, plan_.who, DType::I64), DType::I64));
+      gather(index_operand(tensor_value(array_operand(v, plan_.who, DType::I64)), plan_.who));
     } else if (!is_numeric(v)) {
       throw runtime_error(
           fmt::format("{}: expected an index, a span, :, ... or nil, got {}", plan_.who, short_text(v)));

@@ -37,14 +37,12 @@ Operand array(const Value& v, const char* name) {
       fmt::format("{}: q is {}, k {}, v {}", why, shape_text(q.sizes()), shape_text(k.sizes()), shape_text(v.sizes())));
 }
 
-// A whole number as i64; a fraction is rounded by `rounding`.
-Operand whole(const Value& v, const char* rounding, const char* option) {
+// A whole number as i64.
+Operand whole(const Value& v, const char* option) {
   Num n = num(v);
   if (!(num_elems(n.x.sizes()) == Size(1)))
     throw runtime_error(fmt::format(":{} must be one number, got shape {}", option, shape_text(n.x.sizes())));
-  Operand x = ops::reshape(n.x, {});
-  if (is_float(x.dtype())) x = ops::apply1(rounding, x);
-  return ops::cast(x, DType::I64);
+  return ops::reshape(whole_operand(v, option), {});
 }
 
 // x with the axes `lead` in front, as [B, H, …]: the last of them are the heads when there are two or more.
@@ -123,9 +121,8 @@ Value attend(Call& c) {
       scale = ops::constant(compute, 1);
     }
   }
-  Operand offset =
-      c[7].is_nil() ? trace::sizes_operand({columns - rows}, DType::I64, true) : whole(c[7], "floor", "offset");
-  Operand window = c[4].is_nil() ? ops::constant_int(DType::I64, int64_t{1} << 40) : whole(c[4], "ceil", "window");
+  Operand offset = c[7].is_nil() ? trace::sizes_operand({columns - rows}, DType::I64, true) : whole(c[7], "offset");
+  Operand window = c[4].is_nil() ? ops::constant_int(DType::I64, int64_t{1} << 40) : whole(c[4], "window");
 
   std::vector<Operand> in = {canonical(ops::cast(q, dtype), lead, heads),
                              canonical(ops::cast(k, dtype), lead, groups),

@@ -1,6 +1,7 @@
 // Arrays from sizes, ranges and lists.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "builtins/arrays/arrays.h"
@@ -23,10 +24,8 @@ Sizes shape_arguments(Call& c, std::string_view who) {
   if (whole && c.size() > 1) warn(fmt::format("{} ignores argument 2", who));
   if (whole || c.size() == 1) return to_shape(c[0], who);
   Sizes out;
-  for (Value& v : c.args) {
-    Size s = to_size(v, who);
-    out.push_back(s < Size(0) ? Size(0) : s);
-  }
+  for (Value& v : c.args)
+    out.push_back(to_count(v, who));
   return out;
 }
 
@@ -59,8 +58,7 @@ Value full(Call& c) {
 }
 
 Value eye(Call& c) {
-  int64_t n = std::max<int64_t>(to_index(c[0], "eye"), 0),
-          m = c.size() > 1 ? std::max<int64_t>(to_index(c[1], "eye"), 0) : n;
+  int64_t n = to_count(c[0], "eye").value(), m = c.size() > 1 ? to_count(c[1], "eye").value() : n;
   DType d = dtype_option(c, "eye").value_or(DType::F32);
   Tensor t = zeros_tensor(d, {n, m});
   for (int64_t i = 0; i < std::min(n, m); ++i)
@@ -68,23 +66,57 @@ Value eye(Call& c) {
   return Value::tensor(std::move(t));
 }
 
+UserError zero_step() { return runtime_error("range: the step must not be 0"); }
+
 // A range whose ends depend on sizes that are not known.
 Value open_range(Size first, Size stop, DType d) {
   Operand y = ops::iota(stop < first ? Size(0) : stop - first, d);
   return tensor_value(first == Size(0) ? y : y + ops::cast(trace::sizes_operand({first}, DType::I64, true), d));
 }
 
+bool has_fraction(double x) { return x != std::floor(x); }
+
+// `start + i * step` for all i below the stop, which is not reached by a rounding error of the quotient.
+Value fractional_range(double first, double stop, double step, DType d) {
+  for (double x : {first, stop, step}) {
+    auto text = [&] { return float_text(static_cast<float>(x)); };
+    if (!std::isfinite(x)) throw runtime_error(fmt::format("range: expected a finite number, got {}", text()));
+    if (!is_float(d) && has_fraction(x))
+      throw runtime_error(fmt::format("range: {} does not fit {}", text(), name_of(d)));
+  }
+  double steps = (stop - first) / step;
+  if (d != DType::F64) steps = static_cast<float>(steps);
+  if (steps > static_cast<double>(INT64_MAX / 16)) throw runtime_error("out of memory: the range is too long");
+  auto n = static_cast<int64_t>(std::ceil(std::max(steps, 0.0)));
+  Tensor t = empty_tensor(d, {n});
+  for (int64_t i = 0; i < n; ++i)
+    store_double(d, t.bytes() + i * size_bytes(d), first + static_cast<double>(i) * step);
+  return Value::tensor(std::move(t));
+}
+
 Value range(Call& c) {
+  bool fractional = std::any_of(c.args.begin(), c.args.end(), [](const Value& v) {
+    return !trace::size_value(v) && has_fraction(to_double(v, "range"));
+  });
+  if (fractional) {
+    auto number = [&](size_t i, double missing) { return i < c.size() ? to_double(c[i], "range") : missing; };
+    double step = number(2, 1);
+    if (step == 0) throw zero_step();
+    bool from_zero = c.size() == 1;
+    return fractional_range(from_zero ? 0 : number(0, 0), number(from_zero ? 0 : 1, 0), step,
+                            dtype_option(c, "range").value_or(DType::F32));
+  }
   bool open = trace::size_value(c[0]) || (c.size() > 1 && trace::size_value(c[1]));
   if (open && (c.size() < 3 || to_size(c[2], "range") == Size(1)))
     return open_range(c.size() > 1 ? to_size(c[0], "range") : Size(0), to_size(c[c.size() > 1 ? 1 : 0], "range"),
                       dtype_option(c, "range").value_or(DType::I32));
   int64_t first = c.size() > 1 ? to_index(c[0], "range") : 0;
   int64_t stop = to_index(c[c.size() > 1 ? 1 : 0], "range"), step = c.size() > 2 ? to_index(c[2], "range") : 1;
+  if (step == 0) throw zero_step();
   // Widths are taken in 128 bits: the ends may be at the two ends of i64.
   __int128 span = step > 0 ? static_cast<__int128>(stop) - first : static_cast<__int128>(first) - stop;
   __int128 stride = step > 0 ? step : -static_cast<__int128>(step);
-  __int128 count = step == 0 || span <= 0 ? 0 : (span + stride - 1) / stride;
+  __int128 count = span <= 0 ? 0 : (span + stride - 1) / stride;
   if (count > INT64_MAX / 16) throw runtime_error("out of memory: the range is too long");
   int64_t n = static_cast<int64_t>(count);
   DType d = dtype_option(c, "range").value_or(DType::I32);
@@ -104,7 +136,7 @@ Value range(Call& c) {
 
 // Both ends are hit exactly.
 Value linspace(Call& c) {
-  int64_t n = c.size() > 2 ? std::max<int64_t>(to_index(c[2], "linspace"), 0) : 50;
+  int64_t n = c.size() > 2 ? to_count(c[2], "linspace").value() : 50;
   DType d = dtype_option(c, "linspace").value_or(DType::F32);
   auto at = [n](int64_t i) { return n == 1 ? 0.0 : static_cast<double>(i) / static_cast<double>(n - 1); };
   if (!c[0].is_traced() && !c[1].is_traced()) {
@@ -133,11 +165,11 @@ Value one_hot(Call& c) {
   bool index = trace::is_numeric(c[0]) && (trace::kind_of(c[0]) == Kind::Int || trace::kind_of(c[0]) == Kind::Tensor);
   if (!index)
     throw runtime_error(fmt::format("one-hot: expected an int or a tensor of indices, got {}", short_text(c[0])));
-  Size n = to_size(c[1], "one-hot");
+  Size n = to_count(c[1], "one-hot");
   Operand at = index_operand(c[0], "one-hot");
   Sizes out = at.sizes();
   Size rows = num_elems(out);
-  out.push_back(n < Size(0) ? Size(0) : n);
+  out.push_back(n);
   DType d = dtype_option(c, "one-hot").value_or(DType::F32);
   Operand y = ops::put_along(ops::zeros({d, {rows, out.back()}}), ops::reshape(at, {rows, 1}),
                              ops::full({d, {rows, 1}}, 1), 1, "one-hot", false);
@@ -211,8 +243,9 @@ const BuiltinDef kBuiltins[] = {
     {"arange",
      kCreation,
      "(arange [start] stop [step] [:dtype d])",
-     "Whole numbers from start (0) up to, not including, stop, as an i32 tensor.",
-     {{"(arange 5)", "[0 1 2 3 4]"}, {"(arange 5 0 -2)", "[5 3 1]"}},
+     "Numbers from start (0) up to, not including, stop, step (1) apart: an i32 tensor of whole numbers, f32 if any "
+     "argument has a fraction.",
+     {{"(arange 5)", "[0 1 2 3 4]"}, {"(arange 5 0 -2)", "[5 3 1]"}, {"(arange 0 1 0.25)", "[  0. 0.25  0.5 0.75]"}},
      1,
      3,
      range,

@@ -232,8 +232,7 @@ Value index_update(Call& c) {
 // `(take n xs)`: the first n items. `(take x indices)`: a gather, of the flattened tensor or along an axis.
 Value take(Call& c) {
   if (is_numeric(c[0]) && kind_of(c[0]) != Kind::Tensor) {
-    Size wanted = to_size(c[0], "take");
-    Size n = wanted < Size(0) ? Size(0) : wanted;
+    Size n = to_count(c[0], "take");
     if (c[1].is_seq()) {
       auto items = c[1].items();
       return Value::list(
@@ -246,8 +245,7 @@ Value take(Call& c) {
   Operand x = tensor_operand(c[0], "take");
   auto axis = axis_option(c, x.rank());
   if (!axis) x = ops::reshape(x, {num_elems(x.sizes())});
-  Operand at =
-      c[1].is_seq() ? ops::cast(array_operand(c[1], "take", DType::I64), DType::I64) : index_operand(c[1], "take");
+  Operand at = index_operand(c[1].is_seq() ? tensor_value(array_operand(c[1], "take", DType::I64)) : c[1], "take");
   Operand y = ops::take(x, at, axis.value_or(0), "take", true);
   return y.rank() == 0 && kind_of(c[1]) != Kind::Tensor ? element_value(y) : tensor_value(y);
 }

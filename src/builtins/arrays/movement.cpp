@@ -103,10 +103,13 @@ Value moveaxis(Call& c) {
   return tensor_value(ops::transpose(x, perm));
 }
 
-// Starts and ends saturate at 0.
-Size bound(const Value& v, std::string_view who) {
-  Size s = to_size(v, who);
-  return s < Size(0) ? Size(0) : s;
+// A position in an axis; a negative one counts from the end.
+Size position(const Value& v, std::string_view who, std::string_view what, int axis, Size size) {
+  Size given = to_size(v, who), at = given < Size(0) ? given + size : given;
+  if (at < Size(0))
+    throw runtime_error(
+        fmt::format("{}: {} ({}) out of bounds for axis {} with size {}", who, what, given.str(), axis, size.str()));
+  return at;
 }
 
 void check_bounds(std::string_view who, Size start, Size end, int axis, Size size) {
@@ -118,8 +121,8 @@ void check_bounds(std::string_view who, Size start, Size end, int axis, Size siz
 
 Value slice_string(Call& c) {
   const std::string& s = c[0].as_string();
-  int64_t size = static_cast<int64_t>(s.size()), start = bound(c[1], "slice").value();
-  int64_t end = c.size() > 2 && !c[2].is_nil() ? std::min(bound(c[2], "slice").value(), size) : size;
+  int64_t size = static_cast<int64_t>(s.size()), start = position(c[1], "slice", "start", 0, size).value(), end = size;
+  if (c.size() > 2 && !c[2].is_nil()) end = std::min(position(c[2], "slice", "end", 0, size).value(), size);
   check_bounds("slice", start, end, 0, size);
   auto inside_character = [&](int64_t at) { return at < size && (static_cast<unsigned char>(s[at]) & 0xC0) == 0x80; };
   for (int64_t at : {start, end})
@@ -132,8 +135,8 @@ Value slice(Call& c) {
   Operand x = tensor_operand(c[0], "slice");
   int axis = axis_option(c, x.rank()).value_or(0);
   ops::check_axis(axis, x.rank());
-  Size size = x.size(axis), start = bound(c[1], "slice");
-  Size end = c.size() > 2 && !c[2].is_nil() ? bound(c[2], "slice") : size;
+  Size size = x.size(axis), start = position(c[1], "slice", "start", axis, size), end = size;
+  if (c.size() > 2 && !c[2].is_nil()) end = position(c[2], "slice", "end", axis, size);
   check_bounds("slice", start, end, axis, size);
   return tensor_value(slice_range(x, axis, start, end));
 }
@@ -141,7 +144,7 @@ Value slice(Call& c) {
 Value dynamic_slice(Call& c) {
   Operand x = tensor_operand(c[0], "dynamic-slice");
   ops::check_axis(0, x.rank());
-  Size start = bound(c[1], "dynamic-slice"), end = bound(c[2], "dynamic-slice") + Size(1);
+  Size start = to_count(c[1], "dynamic-slice"), end = to_count(c[2], "dynamic-slice") + Size(1);
   check_bounds("dynamic-slice", start, end, 0, x.size(0));
   return tensor_value(slice_range(x, 0, start, end));
 }
@@ -460,8 +463,9 @@ const BuiltinDef kBuiltins[] = {
     {"slice",
      kMovement,
      "(slice x start [end] [:axis k])",
-     "Elements from start up to, not including, end along an axis (0); of a string, a range of bytes.",
-     {{"(slice [1 2 3 4 5] 1 3)", "[2. 3.]"}, {"(slice \"tensor\" 1 4)", "ens"}},
+     "Elements from start up to, not including, end along an axis (0); of a string, a range of bytes. Negative "
+     "positions count from the end.",
+     {{"(slice [1 2 3 4 5] 1 3)", "[2. 3.]"}, {"(slice [1 2 3 4 5] -2)", "[4. 5.]"}, {"(slice \"tensor\" 1 4)", "ens"}},
      2,
      3,
      slice,

@@ -90,7 +90,7 @@ Value top_k(Call& c) {
   auto axis = axis_option(c, x.rank());
   if (!axis) x = ops::reshape(x, {num_elems(x.sizes())});
   int a = axis.value_or(0);
-  int64_t k = std::clamp<int64_t>(to_index(c[1], "top_k"), 0, x.size(a).value());
+  int64_t k = std::min(to_count(c[1], "top_k").value(), x.size(a).value());
   ops::Sorted s = ops::top(x, a, k);
   return Value::tuple({tensor_value(s.values), tensor_value(s.indices)});
 }

@@ -22,23 +22,22 @@ using trace::to_value;
 
 Operand as_vector(const Operand& x) { return ops::reshape(x, {1}); }
 
-// The halves of a 64-bit seed.
+// The halves of a 64-bit seed, an i64.
 Operand key_of_seed(const Operand& seed) {
   if (!seed.is_node()) {
     auto s = static_cast<uint64_t>(element_as_int(seed.value(), 0));
     uint32_t halves[] = {static_cast<uint32_t>(s >> 32), static_cast<uint32_t>(s)};
     return tensor_of(DType::U32, {2}, halves);
   }
-  Operand s = ops::cast(seed, DType::I64);
-  Operand hi = ops::apply2("shift_right", s, ops::constant_int(DType::I64, 32));
-  Operand lo = ops::apply2("bit_and", s, ops::constant_int(DType::I64, 0xffffffff));
+  Operand hi = ops::apply2("shift_right", seed, ops::constant_int(DType::I64, 32));
+  Operand lo = ops::apply2("bit_and", seed, ops::constant_int(DType::I64, 0xffffffff));
   return ops::cast(ops::concat({as_vector(hi), as_vector(lo)}, 0), DType::U32);
 }
 
 Operand key_operand(const Value& v, std::string_view who) {
   if (trace::is_numeric(v)) {
     Operand o = trace::operand_of(v);
-    if (trace::kind_of(v) == Kind::Int) return key_of_seed(o);
+    if (trace::kind_of(v) == Kind::Int) return key_of_seed(ops::cast(o, DType::I64));
     if (is_tensor_value(v) && o.dtype() == DType::U32 && o.rank() == 1 && o.size(0) == Size(2)) return o;
   }
   throw runtime_error(fmt::format("{}: expected a key, got {}", who, short_text(v)))
@@ -48,7 +47,7 @@ Operand key_operand(const Value& v, std::string_view who) {
 Operand random_key(const Value& v) {
   if (!trace::is_numeric(v) || trace::operand_of(v).rank() != 0)
     throw runtime_error(fmt::format("random-key: expected a number, got {}", short_text(v)));
-  return key_of_seed(trace::operand_of(v));
+  return key_of_seed(whole_operand(v, "random-key"));
 }
 
 Operand split(const Operand& key, int64_t n) { return ops::threefry(key, ops::constant_int(DType::I64, 0), n); }
@@ -100,7 +99,7 @@ Value randint(Call& c) {
   if (!is_int(dtype)) throw runtime_error(fmt::format("{}: expected an int dtype, got :{}", who, name_of(dtype)));
   Operand key = key_operand(c[0], who);
   Sizes shape = to_shape(c[1], who);
-  Operand lo = ops::cast(num(c[2]).x, DType::I64), hi = ops::cast(num(c[3]).x, DType::I64);
+  Operand lo = whole_operand(c[2], who), hi = whole_operand(c[3], who);
   if (lo.rank() == 0 && hi.rank() == 0 &&
       is_true(compare_values(Cmp::Le, to_value(hi, Kind::Int), to_value(lo, Kind::Int))))
     throw runtime_error("random-randint: high must be > low");
@@ -139,7 +138,7 @@ Operand vector_operand(const Value& v, std::string_view who) {
 Operand last_choice(const Value& v) {
   Operand n = num(v).x;
   if (n.rank() != 0) throw runtime_error(fmt::format("choice: expected a number, got {}", short_text(v)));
-  Operand last = ops::cast(n, DType::I64) - ops::constant_int(DType::I64, 1);
+  Operand last = whole_operand(v, "choice") - ops::constant_int(DType::I64, 1);
   if (!n.has_value())
     return last + ops::take(ops::iota(1, DType::I64), ops::apply2("minimum", last, ops::constant_int(DType::I64, 0)), 0,
                             "choice", false);
@@ -169,7 +168,7 @@ Value choice(Call& c) {
 }
 
 Value fold_in(Call& c) {
-  Operand data = ops::cast(num(c[1]).x, DType::I64);
+  Operand data = whole_operand(c[1], "random-fold-in");
   if (data.rank() != 0) throw runtime_error(fmt::format("random-fold-in: expected a number, got {}", short_text(c[1])));
   Operand counter = ops::apply2("bit_and", data, ops::constant_int(DType::I64, 0xffffffff));
   return tensor_value(ops::reshape(ops::threefry(key_operand(c[0], "random-fold-in"), counter, 1), {2}));
@@ -202,7 +201,7 @@ Value permute(Call& c) {
     return Value::list(std::move(items));
   }
   Num x = num(c[1]);
-  if (x.x.rank() == 0) return tensor_value(permutation(key, std::max<int64_t>(to_index(c[1], who), 0)));
+  if (x.x.rank() == 0) return tensor_value(permutation(key, to_count(c[1], who).value()));
   int axis = axis_option(c, x.x.rank()).value_or(0);
   Size n = x.x.size(axis);
   return tensor_value(ops::take(x.x, ops::cast(permutation(key, n.value()), DType::I64), axis, ops::kInRange, false));
@@ -257,8 +256,7 @@ Value truncated_normal(Call& c) {
 }
 
 Value split_call(Call& c) {
-  int64_t n = c.size() > 1 ? to_index(c[1], "random-split") : 2;
-  if (n < 0) throw runtime_error(fmt::format("random-split: cannot make {} keys", n));
+  int64_t n = c.size() > 1 ? to_count(c[1], "random-split").value() : 2;
   Operand keys = split(key_operand(c[0], "random-split"), n);
   std::vector<Value> out;
   for (int64_t i = 0; i < n; ++i)

@@ -31,19 +31,13 @@ struct Axis {
 };
 using Axes = std::vector<Axis>;
 
-// A stride or a scale of 1.5 is meant: truncated, it would give a wrong picture in silence.
-Ints whole_numbers(const Value& v, std::string_view who, std::string_view option) {
-  Value given = trace::concrete(v);
-  if (given.is_float() && given.as_float() != std::floor(given.as_float()))
-    throw runtime_error(fmt::format("{}: :{} needs whole numbers, got {}", who, option, short_text(given)));
-  return to_ints(given, who);
-}
+std::string option_name(std::string_view who, std::string_view option) { return fmt::format("{}: :{}", who, option); }
 
 // An option of one number, or one for each of the d axes.
 Ints per_axis(const Call& c, std::string_view who, std::string_view option, int d, int64_t least, Ints missing) {
   const Value* v = c.option(option);
   if (!v) return missing;
-  Ints out = whole_numbers(*v, who, option);
+  Ints out = to_ints(*v, option_name(who, option));
   if (out.size() == 1) out.resize(d, out[0]);
   if (static_cast<int>(out.size()) != d)
     throw runtime_error(
@@ -72,7 +66,7 @@ void set_padding(const Call& c, std::string_view who, Axes& axes) {
     }
     return;
   }
-  Ints p = whole_numbers(*v, who, "padding");
+  Ints p = to_ints(*v, option_name(who, "padding"));
   for (int64_t x : p)
     if (x < 0) throw runtime_error(fmt::format("{}: :padding must not be negative, got {}", who, x));
   if (p.size() != 1 && p.size() != d && p.size() != 2 * d)
@@ -142,7 +136,7 @@ Images images(Call& c, std::string_view who, int d) {
   }
   DType dtype = float_dtype(promote(x.dtype(), w.dtype()));
   const Value* g = c.option("groups");
-  int64_t groups = g ? to_index(*g, who) : 1;
+  int64_t groups = g ? to_index(*g, option_name(who, "groups")) : 1;
   if (groups < 1) throw runtime_error(fmt::format("{}: :groups must be at least 1, got {}", who, groups));
   x = ops::cast(x, dtype);
   return {unbatched ? ops::expand_axis(x, 0) : x, ops::cast(w, dtype), unbatched, static_cast<int>(groups)};
@@ -276,7 +270,7 @@ Pool pool(Call& c, std::string_view who) {
   Operand x = tensor_operand(c[0], who);
   const Value* size = c.option("size");
   if (!size && c.size() < 2) throw runtime_error(fmt::format("{}: needs a :size", who));
-  Ints given = whole_numbers(size ? *size : c[1], who, "size");
+  Ints given = to_ints(size ? *size : c[1], option_name(who, "size"));
   int d = spatial_axes(x, given, who);
   if (given.size() == 1) given.resize(d, given[0]);
   for (int64_t n : given)
@@ -338,7 +332,7 @@ Value upsample(Call& c) {
   Operand x = tensor_operand(c[0], "upsample");
   const Value* scale = c.option("scale");
   if (!scale && c.size() < 2) throw runtime_error("upsample: needs a :scale");
-  Ints by = whole_numbers(scale ? *scale : c[1], "upsample", "scale");
+  Ints by = to_ints(scale ? *scale : c[1], option_name("upsample", "scale"));
   int d = spatial_axes(x, by, "upsample"), lead = x.rank() - d;
   if (by.size() == 1) by.resize(d, by[0]);
   Sizes xs = x.sizes(), apart(xs.begin(), xs.begin() + lead), stretched = apart, out = apart;

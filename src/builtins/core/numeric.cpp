@@ -154,12 +154,13 @@ Value row_value(const Operand& o, Size i) {
 
 namespace {
 
-// A plain scalar from any numeric value of one element.
+// A plain scalar, or an f64 tensor, from any numeric value of one element.
 Value scalar_of(const Value& v, std::string_view who) {
   Value c = concrete(v);
   if (c.is_tensor()) {
     const Tensor& t = c.as_tensor();
     if (t.num_elems() != 1) throw runtime_error(fmt::format("{}: expected a number, got {}", who, short_text(c)));
+    if (t.dtype == DType::F64) return c;
     return is_float(t.dtype) ? Value::floating(static_cast<float>(element_as_double(t, 0)))
                              : Value::integer(element_as_int(t, 0));
   }
@@ -168,14 +169,40 @@ Value scalar_of(const Value& v, std::string_view who) {
   return c;
 }
 
-}  // namespace
+bool is_whole(double x) { return x == std::floor(x); }
 
-int64_t to_index(const Value& v, std::string_view who) {
+std::string number_text(double x) {
+  auto f = static_cast<float>(x);
+  return f == x || std::isnan(x) ? float_text(f) : fmt::format("{}", x);
+}
+
+UserError not_whole(std::string_view who, std::string_view expected, double x) {
+  if (who == "index" && std::isnan(x)) return runtime_error("index cannot be NaN");
+  UserError e = runtime_error(fmt::format("{}: expected {}, got {}", who, expected, number_text(x)));
+  return std::isnan(x) ? e : std::move(e).hint("(int x) drops the fraction; (floor x), (round x) and (ceil x) round");
+}
+
+int64_t whole_number(const Value& v, std::string_view who, std::string_view expected) {
   Value s = scalar_of(v, who);
   if (s.is_int()) return s.as_int();
-  if (std::isnan(s.as_float())) throw runtime_error("index cannot be NaN");
-  return saturate_to_int(s.as_float());
+  double x = s.is_float() ? s.as_float() : element_as_double(s.as_tensor(), 0);
+  if (!is_whole(x)) throw not_whole(who, expected, x);
+  return saturate_to_int(x);
 }
+
+// The first element that is not a whole number.
+std::optional<double> first_fraction(const Tensor& x) {
+  if (!is_float(x.dtype)) return std::nullopt;
+  Tensor t = contiguous(x);
+  int64_t width = size_bytes(t.dtype);
+  for (int64_t i = 0, n = t.num_elems(); i < n; ++i)
+    if (double e = load_double(t.dtype, t.bytes() + i * width); !is_whole(e)) return e;
+  return std::nullopt;
+}
+
+}  // namespace
+
+int64_t to_index(const Value& v, std::string_view who) { return whole_number(v, who, "a whole number"); }
 
 double to_double(const Value& v, std::string_view who) {
   Value c = concrete(v);
@@ -187,6 +214,12 @@ double to_double(const Value& v, std::string_view who) {
 Size to_size(const Value& v, std::string_view who) {
   auto s = trace::size_value(v);
   return s ? *s : Size(to_index(v, who));
+}
+
+Size to_count(const Value& v, std::string_view who) {
+  Size n = to_size(v, who);
+  if (n < Size(0)) throw runtime_error(fmt::format("{}: expected 0 or more, got {}", who, n.str()));
+  return n;
 }
 
 Size resolve_index(const Value& v, Size length) {
@@ -202,7 +235,7 @@ int64_t resolve_index(const Value& v, int64_t length) { return resolve_index(v, 
 namespace {
 
 // A list of sizes or other whole numbers from a list, tuple or tensor of numbers, or a single number.
-Sizes to_extents(const Value& value, std::string_view who) {
+Sizes to_extents(const Value& value, std::string_view who, std::string_view expected = "whole numbers") {
   if (value.is_traced()) {
     if (const Sizes* sizes = trace::size_values(operand_of(value))) return *sizes;
     if (auto sizes = trace::mixed_extents(operand_of(value))) return *std::move(sizes);
@@ -228,19 +261,21 @@ Sizes to_extents(const Value& value, std::string_view who) {
         if (x.is_callable()) e.hints.push_back("arithmetic inside a shape needs parentheses, e.g. [(* 2 n) 3]");
         throw e;
       }
-      out.push_back(to_size(x, who));
+      auto size = trace::size_value(x);
+      out.push_back(size ? *size : Size(whole_number(x, who, expected)));
     }
     return out;
   }
   if (v.is_tensor()) {
     const Tensor& t = v.as_tensor();
+    if (auto x = first_fraction(t)) throw not_whole(who, expected, *x);
     for (int64_t i = 0; i < t.num_elems(); ++i)
       out.push_back(element_as_int(t, i));
     return out;
   }
   expect_axis(v);
   if (!trace::is_numeric(v)) throw runtime_error(fmt::format("shape must contain integers, got {}", short_text(v)));
-  out.push_back(to_index(v, who));
+  out.push_back(whole_number(v, who, expected));
   return out;
 }
 
@@ -254,13 +289,10 @@ std::vector<int64_t> to_ints(const Value& v, std::string_view who) {
 }
 
 Sizes to_shape(const Value& v, std::string_view who, bool keep_negative) {
-  // Entries of a shape are truncated as everywhere, but a lone fraction is no shape: something else was meant.
-  Value lone = trace::is_numeric(v) && kind_of(v) == Kind::Float ? concrete(v) : v;
-  if (lone.is_float() && lone.as_float() != std::floor(lone.as_float()))
-    throw runtime_error(fmt::format("shape must contain integers, got {}", short_text(lone)));
-  Sizes out = to_extents(lone, who);
-  for (Size& s : out)
-    if (!keep_negative && s < Size(0)) s = 0;
+  Sizes out = to_extents(v, who, "whole numbers as sizes");
+  for (Size s : out)
+    if (!keep_negative && s < Size(0))
+      throw runtime_error(fmt::format("{}: sizes must not be negative, got {}", who, shape_text(out)));
   return out;
 }
 
@@ -285,14 +317,21 @@ Operand tensor_operand(const Value& v, std::string_view who, bool scalars) {
 
 Operand index_operand(const Value& v, std::string_view who) {
   Operand o = tensor_operand(v, who, true);
-  if (o.has_value() && is_float(o.dtype())) {
-    const Tensor& t = o.value();
-    for (int64_t i = 0, n = t.num_elems(); i < n; ++i)
-      if (std::isnan(element_as_double(t, i))) throw runtime_error("index cannot be NaN");
+  if (o.has_value()) {
+    if (auto x = first_fraction(o.value()))
+      throw not_whole(std::isnan(*x) ? "index" : who, "whole numbers as indices", *x);
   } else if (is_float(o.dtype())) {
-    o = ops::where(ops::apply1("is_nan", o), ops::like(o, -HUGE_VAL),
-                   o);  // out of range everywhere, so the op's own check finds it
+    // Out of range everywhere, so the op's own check finds it. Every comparison with NaN is false.
+    o = ops::where(ops::equal(ops::apply1("floor", o), o), o, ops::like(o, -HUGE_VAL));
   }
+  return ops::cast(o, DType::I64);
+}
+
+Operand whole_operand(const Value& v, std::string_view who) {
+  Operand o = num(v).x;
+  if (!is_float(o.dtype())) return ops::cast(o, DType::I64);
+  if (!o.has_value()) return trace::checked_whole(o);
+  if (auto x = first_fraction(o.value())) throw not_whole(who, "a whole number", *x);
   return ops::cast(o, DType::I64);
 }
 

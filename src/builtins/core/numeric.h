@@ -50,17 +50,20 @@ inline Value binary(std::string_view op, const Value& a, const Value& b, bool to
 bool is_true(const Value& v);
 Value not_value(const Value& v);
 
-// A number used as an index or a size, truncated toward zero; any numeric scalar or 1-element tensor.
+// A whole number used as an index, a size or an axis: any numeric scalar or 1-element tensor. Floats without a fraction
+// will do (shapes are f32 vectors): `WHO: expected a whole number, got 1.5`.
 int64_t to_index(const Value& v, std::string_view who);
 double to_double(const Value& v, std::string_view who);
 // The same where a size that is not known yet will do.
 Size to_size(const Value& v, std::string_view who);
+// The same of sizes and counts: `WHO: expected 0 or more, got -1`.
+Size to_count(const Value& v, std::string_view who);
 // Resolves a possibly negative index: `index 9 out of bounds for length 4`.
 int64_t resolve_index(const Value& v, int64_t length);
 Size resolve_index(const Value& v, Size length);
-// A shape from a list or tensor of numbers (or one number); negative entries become 0 unless `keep_negative`.
+// A shape from a list or tensor of whole numbers (or one number), none negative unless `keep_negative`.
 Sizes to_shape(const Value& v, std::string_view who, bool keep_negative = false);
-// A list of ints from a list, tuple or tensor of numbers, or a single number.
+// A list of ints from a list, tuple or tensor of whole numbers, or a single number.
 std::vector<int64_t> to_ints(const Value& v, std::string_view who);
 // The :axis option, resolved; nullopt when absent or nil.
 std::optional<int> axis_option(const Call& c, int rank, std::string_view name = "axis");
@@ -78,7 +81,11 @@ void warn_if_inexact(const Operand& o);
 Value element_value(const Operand& o);
 // Item i of axis 0: an element for rank 1, else a view.
 Value row_value(const Operand& o, Size i);
-// i64 operand of an index tensor (any numeric dtype, truncated); NaN entries are errors.
+// i64 operand of an index tensor (any numeric dtype). Fractions and NaN are errors; where the
+// values are not known yet, they become an index that is out of range everywhere.
 Operand index_operand(const Value& v, std::string_view who);
+// i64 operand of whole numbers that are no indices (seeds, bounds). Where they are not known yet, a compiled run that
+// meets a fraction or NaN fails, and the interpreted one that follows reports it.
+Operand whole_operand(const Value& v, std::string_view who);
 
 }  // namespace sheaf::builtins
