@@ -232,9 +232,9 @@ const OpDef kOps[] = {
     {.name = "maximum",
      .kind = OpKind::Elementwise,
      .signature = "(maximum a b …)",
-     .doc = "Element-wise larger of two or more arrays, broadcasting; NaN loses. The gradient goes to the first where "
+     .doc = "Element-wise larger of two or more arrays, broadcasting; NaN wins. The gradient goes to the first where "
             "it is at least as large.",
-     .examples = {{"(maximum [1 5] [3 2])", "[3. 5.]"}, {"(maximum 2 7)", "7"}},
+     .examples = {{"(maximum [1 5] [3 2])", "[3. 5.]"}, {"(maximum 2 7)", "7"}, {"(maximum [1 nan] 0)", "[ 1. NaN]"}},
      .category = "Reductions",
      .arguments = Arguments::Promoted,
      .of_numbers = {.f32_pair = scalar::max_of, .i64_pair = scalar::max_of},
@@ -251,12 +251,12 @@ const OpDef kOps[] = {
            return IntRange{std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
          },
      .bound = graph::Bound::Lower,
-     .reference2 = [](double a, double b) { return std::fmax(a, b); },
+     .reference2 = [](double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN : std::fmax(a, b); },
      .cases = {.apart = true}},
     {.name = "minimum",
      .kind = OpKind::Elementwise,
      .signature = "(minimum a b …)",
-     .doc = "Element-wise smaller of two or more arrays, broadcasting; NaN loses. The gradient goes to the first where "
+     .doc = "Element-wise smaller of two or more arrays, broadcasting; NaN wins. The gradient goes to the first where "
             "it is at most as large.",
      .examples = {{"(minimum [1 5] [3 2])", "[1. 2.]"}, {"(minimum 2 7)", "2"}},
      .category = "Reductions",
@@ -275,7 +275,7 @@ const OpDef kOps[] = {
            return IntRange{std::min(a.lo, b.lo), std::min(a.hi, b.hi)};
          },
      .bound = graph::Bound::Upper,
-     .reference2 = [](double a, double b) { return std::fmin(a, b); },
+     .reference2 = [](double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN : std::fmin(a, b); },
      .cases = {.apart = true}},
     {.name = "sign",
      .kind = OpKind::Elementwise,

@@ -21,7 +21,7 @@ enum class Op : uint8_t {
   Neg,
   Abs,
   Min,
-  Max,  // a NaN operand loses
+  Max,  // a NaN operand wins
   FloorDiv,
   FloorMod,
   Rem,

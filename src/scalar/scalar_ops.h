@@ -2,7 +2,8 @@
 // the block back end instantiates loops over them, so both give the same bits. All are total and have no undefined
 // behaviour. They assume -ffp-contract=off.
 //
-// The sign of a NaN is not part of the meaning; everything else is. For Min and Max -0 is less than +0.
+// The sign of a NaN is not part of the meaning; everything else is. For Min and Max a NaN wins and -0 is less than +0,
+// so that the result depends neither on the order of the operands nor on the bracketing.
 #pragma once
 #include <bit>
 #include <cmath>
@@ -111,12 +112,12 @@ template <class T>
 inline T min_of(T a, T b) {
   if constexpr (kIsFloat<T>) {
 #if defined(__aarch64__)
-    return sizeof(T) == 4 ? T(__builtin_fminf(float(a), float(b))) : T(__builtin_fmin(double(a), double(b)));
+    T smaller = sizeof(T) == 4 ? T(__builtin_fminf(float(a), float(b))) : T(__builtin_fmin(double(a), double(b)));
 #else
     T smaller = a < b || (a == b && std::signbit(a)) ? a : b;
-    smaller = b != b ? a : smaller;
-    return a != a ? b : smaller;
 #endif
+    smaller = b != b ? b : smaller;
+    return a != a ? a : smaller;
   } else {
     return a < b ? a : b;
   }
@@ -125,12 +126,12 @@ template <class T>
 inline T max_of(T a, T b) {
   if constexpr (kIsFloat<T>) {
 #if defined(__aarch64__)
-    return sizeof(T) == 4 ? T(__builtin_fmaxf(float(a), float(b))) : T(__builtin_fmax(double(a), double(b)));
+    T larger = sizeof(T) == 4 ? T(__builtin_fmaxf(float(a), float(b))) : T(__builtin_fmax(double(a), double(b)));
 #else
     T larger = a > b || (a == b && std::signbit(b)) ? a : b;
-    larger = b != b ? a : larger;
-    return a != a ? b : larger;
 #endif
+    larger = b != b ? b : larger;
+    return a != a ? a : larger;
   } else {
     return a > b ? a : b;
   }
@@ -361,28 +362,7 @@ inline To convert(From x) {
     return static_cast<To>(x);
 }
 
-// Reductions. -0 < +0 and "a NaN wins" make Max and Min independent of the bracketing.
-template <class T>
-inline T reduce_max(T a, T b) {
-  if constexpr (kIsFloat<T>) {
-    T m = max_of(a, b);
-    m = b != b ? b : m;
-    return a != a ? a : m;
-  } else {
-    return a > b ? a : b;
-  }
-}
-template <class T>
-inline T reduce_min(T a, T b) {
-  if constexpr (kIsFloat<T>) {
-    T m = min_of(a, b);
-    m = b != b ? b : m;
-    return a != a ? a : m;
-  } else {
-    return a < b ? a : b;
-  }
-}
-
+// Reductions.
 template <Combine c, class T>
 constexpr T identity() {
   if constexpr (c == Combine::Sum)
@@ -403,9 +383,9 @@ inline T combine(T a, T b) {
   else if constexpr (c == Combine::Prod)
     return apply<Op::Mul>(a, b);
   else if constexpr (c == Combine::Max)
-    return reduce_max(a, b);
+    return max_of(a, b);
   else
-    return reduce_min(a, b);
+    return min_of(a, b);
 }
 
 // Whether element x takes the place of the best so far in an ArgMax or ArgMin, given that it comes later. Equality is

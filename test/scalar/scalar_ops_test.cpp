@@ -22,7 +22,12 @@ TEST(ScalarOps, AreTotal) {
   EXPECT_EQ((apply<Op::Shl>(1, 33)), 2);
   EXPECT_EQ((apply<Op::Shr>(-1, 28)), 15);
   EXPECT_EQ((apply<Op::Sar>(-16, 2)), -4);
-  EXPECT_EQ((apply<Op::Max>(kNaN, 2.0f)), 2.0f);
+  EXPECT_TRUE(std::isnan(apply<Op::Max>(kNaN, 2.0f)));
+  EXPECT_TRUE(std::isnan(apply<Op::Max>(2.0f, kNaN)));
+  EXPECT_TRUE(std::isnan(apply<Op::Min>(double{kNaN}, 2.0)));
+  EXPECT_TRUE(std::isnan(apply<Op::Min>(2.0, double{kNaN})));
+  EXPECT_TRUE(std::signbit(apply<Op::Min>(0.0f, -0.0f)));
+  EXPECT_FALSE(std::signbit(apply<Op::Max>(-0.0f, 0.0f)));
   EXPECT_EQ((apply<Op::Rint>(2.5f)), 2.0f);
   EXPECT_EQ((apply<Op::Round>(2.5f)), 3.0f);
   EXPECT_EQ((convert<int32_t>(kNaN)), 0);

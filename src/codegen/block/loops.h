@@ -1,6 +1,10 @@
 // The loops behind the steps: one template per operand pattern, instantiated for each operation and type. `ivdep` says
 // that out may be exactly one of the inputs but never overlaps one shifted.
 #pragma once
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
 #include "codegen/block/step.h"
 #include "scalar/scalar_ops.h"
 
@@ -72,8 +76,45 @@ inline constexpr bool kCommutes =
     op == loop::Op::Add || op == loop::Op::Mul || op == loop::Op::Min || op == loop::Op::Max || op == loop::Op::And ||
     op == loop::Op::Or || op == loop::Op::Xor || op == loop::Op::Eq || op == loop::Op::Ne;
 
+#if defined(__aarch64__)
+// The instructions that keep a NaN and order the zeros; no C++ expression becomes them.
+template <loop::Op op>
+inline float32x4_t extremum(float32x4_t a, float32x4_t b) {
+  return op == loop::Op::Max ? vmaxq_f32(a, b) : vminq_f32(a, b);
+}
+template <loop::Op op>
+inline float64x2_t extremum(float64x2_t a, float64x2_t b) {
+  return op == loop::Op::Max ? vmaxq_f64(a, b) : vminq_f64(a, b);
+}
+inline float32x4_t load_vector(const float* p) { return vld1q_f32(p); }
+inline float64x2_t load_vector(const double* p) { return vld1q_f64(p); }
+inline float32x4_t splat(float x) { return vdupq_n_f32(x); }
+inline float64x2_t splat(double x) { return vdupq_n_f64(x); }
+inline void store_vector(float* p, float32x4_t x) { vst1q_f32(p, x); }
+inline void store_vector(double* p, float64x2_t x) { vst1q_f64(p, x); }
+
+template <loop::Op op, class T, bool vb>
+void extrema(const Step& s, RunState& c) {
+  constexpr int64_t kLanes = 16 / sizeof(T);
+  T* out = at<T>(c, s.out);
+  const T* a = at<const T>(c, s.a);
+  const T* b = at<const T>(c, s.b);
+  const T y = *b;
+  const auto limit = splat(y);
+  int64_t i = 0;
+  for (int64_t n = c.count; i + kLanes <= n; i += kLanes)
+    store_vector(out + i, extremum<op>(load_vector(a + i), vb ? load_vector(b + i) : limit));
+  for (; i < c.count; ++i)
+    out[i] = scalar::apply<op>(a[i], vb ? b[i] : y);
+}
+#endif
+
 template <loop::Op op, class T, bool va, bool vb>
 void binary(const Step& s, RunState& c) {
+#if defined(__aarch64__)
+  if constexpr (scalar::kIsFloat<T> && va && (op == loop::Op::Min || op == loop::Op::Max))
+    return extrema<op, T, vb>(s, c);
+#endif
   if constexpr (op >= loop::Op::Lt && op <= loop::Op::Ne)
     map2<va, vb, bool, T>(s, c, [](T x, T y) { return scalar::compare<op>(x, y); });
   else

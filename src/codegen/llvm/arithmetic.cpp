@@ -71,20 +71,14 @@ Value* Arithmetic::by_lane(llvm::Type* result, std::initializer_list<Value*> arg
 
 Value* Arithmetic::is_zero(Value* x) { return b_.CreateIsNull(x); }
 
-// The number wins over a NaN, and -0 is less than +0.
+// Of floats, a NaN wins and -0 is less than +0.
 Value* Arithmetic::minimum(bool real, bool sign, Value* a, Value* b) {
-  if (!real) return b_.CreateBinaryIntrinsic(sign ? llvm::Intrinsic::smin : llvm::Intrinsic::umin, a, b);
-  if (host_.aarch64) return b_.CreateBinaryIntrinsic(llvm::Intrinsic::minnum, a, b);  // fminnm
-  Value* both = b_.CreateBinaryIntrinsic(llvm::Intrinsic::minimum, a, b);             // NaN if either is
-  both = b_.CreateSelect(b_.CreateFCmpUNO(b, b), a, both);
-  return b_.CreateSelect(b_.CreateFCmpUNO(a, a), b, both);
+  auto of_ints = sign ? llvm::Intrinsic::smin : llvm::Intrinsic::umin;
+  return b_.CreateBinaryIntrinsic(real ? llvm::Intrinsic::minimum : of_ints, a, b);
 }
 Value* Arithmetic::maximum(bool real, bool sign, Value* a, Value* b) {
-  if (!real) return b_.CreateBinaryIntrinsic(sign ? llvm::Intrinsic::smax : llvm::Intrinsic::umax, a, b);
-  if (host_.aarch64) return b_.CreateBinaryIntrinsic(llvm::Intrinsic::maxnum, a, b);
-  Value* both = b_.CreateBinaryIntrinsic(llvm::Intrinsic::maximum, a, b);
-  both = b_.CreateSelect(b_.CreateFCmpUNO(b, b), a, both);
-  return b_.CreateSelect(b_.CreateFCmpUNO(a, a), b, both);
+  auto of_ints = sign ? llvm::Intrinsic::smax : llvm::Intrinsic::umax;
+  return b_.CreateBinaryIntrinsic(real ? llvm::Intrinsic::maximum : of_ints, a, b);
 }
 
 // Divisions are by 1 where the divisor is 0 or -1, and the result is replaced.
@@ -365,10 +359,8 @@ Value* Arithmetic::combine(Combine c, DType d, Value* a, Value* b) {
   switch (c) {
     case Combine::Sum: return real ? b_.CreateFAdd(a, b) : b_.CreateAdd(a, b);
     case Combine::Prod: return real ? b_.CreateFMul(a, b) : b_.CreateMul(a, b);
-    case Combine::Max:
-      return real ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::maximum, a, b) : maximum(false, is_signed(d), a, b);
-    default:
-      return real ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::minimum, a, b) : minimum(false, is_signed(d), a, b);
+    case Combine::Max: return maximum(real, is_signed(d), a, b);
+    default: return minimum(real, is_signed(d), a, b);
   }
 }
 

@@ -129,8 +129,8 @@ struct VectorBuilder {
   SHEAF_FLOAT(ceil, vrndpq_f32, vrndpq_f64, Ceil)
   SHEAF_FLOAT(trunc, vrndq_f32, vrndq_f64, Trunc)
   SHEAF_FLOAT(rint, vrndnq_f32, vrndnq_f64, Rint)
-  SHEAF_FLOAT2(min, vminnmq_f32, vminnmq_f64, Min)
-  SHEAF_FLOAT2(max, vmaxnmq_f32, vmaxnmq_f64, Max)
+  SHEAF_FLOAT2(min, vminq_f32, vminq_f64, Min)
+  SHEAF_FLOAT2(max, vmaxq_f32, vmaxq_f64, Max)
 #undef SHEAF_FLOAT
 #undef SHEAF_FLOAT2
 

@@ -149,7 +149,8 @@ void attention_in(const Call& c, const AttentionArgs<>& a) {
             T m = row.m;
             for (int64_t j = begin; j < end; ++j) {
               s.push_back(head.score(i, j, chains));
-              m = apply<Op::Max>(s.back(), m);
+              // A NaN score makes the row NaN by its weight; the running maximum stays a number.
+              if (s.back() == s.back()) m = apply<Op::Max>(s.back(), m);
             }
             T at = reference_point(m), factor = decay(row.m - at);
             row.m = m;

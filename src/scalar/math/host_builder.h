@@ -8,6 +8,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "scalar/scalar_ops.h"
+
 namespace sheaf::scalar::math {
 
 struct HostBuilder {
@@ -97,10 +99,10 @@ struct HostBuilder {
     return floats(a, [](auto x) { return std::nearbyint(x); });
   }
   V min(V a, V b) {
-    return floats(a, [&](auto x) { return std::fmin(x, get<decltype(x)>(b)); });
+    return floats(a, [&](auto x) { return min_of(x, get<decltype(x)>(b)); });
   }
   V max(V a, V b) {
-    return floats(a, [&](auto x) { return std::fmax(x, get<decltype(x)>(b)); });
+    return floats(a, [&](auto x) { return max_of(x, get<decltype(x)>(b)); });
   }
 
   V lt(V a, V b) {
