@@ -1,5 +1,7 @@
 #include "compiler/compile.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "compiler/code_store.h"
@@ -30,8 +32,9 @@ bool find_native_code(const runtime::Plan& plan) {
 // A failed check as an error at the user's form.
 UserError check_error(const Compiled& c, const runtime::CheckFailure& f) {
   const Label& l = c.labels[static_cast<size_t>(f.label)];
-  INVARIANT(l.op->check_text, l.op->name << " has a check without a text");
-  UserError e = runtime_error(l.op->check_text({f.site, f.payload, l.inputs, l.attrs}));
+  // A fused group bears the name of its last op. Which of its members failed, the interpreted run that follows tells.
+  UserError e = runtime_error(l.op->check_text ? l.op->check_text({f.site, f.payload, l.inputs, l.attrs})
+                                               : fmt::format("{}: a check of an operand failed", l.op->name));
   e.span = l.span;
   return e;
 }

@@ -41,6 +41,14 @@ uint32_t scalar_arithmetic(ScalarCtx& c) {
   return c.b.binary(c.type == DType::Bool ? kBool : kOp, c.x[0], c.x[1]);
 }
 
+// Where the attribute `checked` says so, an int divisor of zero is reported. Without it x // 0 and x mod 0 are 0.
+template <Op kOp>
+uint32_t scalar_quotient(ScalarCtx& c) {
+  if (c.attrs.flag("checked")) c.b.check(c.b.ne(c.x[1], c.b.number(c.type, 0)), 0, c.b.i64(0));
+  return c.b.binary(kOp, c.x[0], c.x[1]);
+}
+std::string zero_divisor_text(const graph::CheckCtx&) { return "integer division by zero"; }
+
 // Adjoint for the winner of maximum/minimum: all of it to the first operand where `first_wins`.
 void vjp_extremum(VjpCtx& c, Operand first_wins) {
   Operand zero = like(c.dy(), 0);
@@ -170,19 +178,20 @@ const OpDef kOps[] = {
      .cases = {.smooth = kQuotients}},
     {.name = "floor_div",
      .kind = OpKind::Elementwise,
-     .doc = "Quotient rounded down; integer x//0 is 0.",
+     .doc = "Quotient rounded down; integer x//0 is 0, or with `checked` an error.",
      .dtypes = kNumbers,
      .infer = infer_elementwise,
      .vjp = zero_derivative("piecewise constant"),
      .batch = batch_elementwise,
-     .scalar = scalar_binary<Op::FloorDiv>,
+     .scalar = scalar_quotient<Op::FloorDiv>,
+     .check_text = zero_divisor_text,
      .sizes = sizes_each<[](Size a, Size b) { return Size(0) < b ? std::optional(floor_div(a, b)) : std::nullopt; }>,
      .range = [](const RangeCtx& c) { return range_within(c.in(0)); },
      .divides = true,
      .reference2 = [](double a, double b) { return std::floor(a / b); }},
     {.name = "mod",
      .kind = OpKind::Elementwise,
-     .doc = "Remainder with the sign of the divisor; integer x mod 0 is 0.",
+     .doc = "Remainder with the sign of the divisor; integer x mod 0 is 0, or with `checked` an error.",
      .dtypes = kNumbers,
      .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) {
@@ -190,7 +199,8 @@ const OpDef kOps[] = {
        if (c.needs(1)) c.grad(1, -(c.dy() * apply2("floor_div", c.x(0), c.x(1))));
      }),
      .batch = batch_elementwise,
-     .scalar = scalar_binary<Op::FloorMod>,
+     .scalar = scalar_quotient<Op::FloorMod>,
+     .check_text = zero_divisor_text,
      .sizes = sizes_each<[](Size a, Size b) { return Size(0) < b ? std::optional(mod(a, b)) : std::nullopt; }>,
      .range = [](const RangeCtx& c) { return range_within(c.in(1)); },
      .divides = true,

@@ -16,27 +16,41 @@ namespace {
 
 using graph::Node;
 
-// Products check how many rows their groups have, all other ops indices.
-bool checks_groups(const Node& n) { return n.op->kind == graph::OpKind::Contract; }
-const Operand& checked_input(const Node& n) { return n.inputs[checks_groups(n) ? 2 : 1]; }
+// Products check how many rows their groups have, elementwise ops a divisor, all other ops indices.
+enum class What : uint8_t { Indices, Groups, Divisor };
 
-// What is checked: which indices or groups, against which size, and whether negative indices count from the end.
-using Check = std::tuple<const void*, int, std::string, bool, bool>;
+What what_checks(const Node& n) {
+  if (n.op->kind == graph::OpKind::Contract) return What::Groups;
+  return n.op->kind == graph::OpKind::Elementwise ? What::Divisor : What::Indices;
+}
+const Operand& checked_input(const Node& n) { return n.inputs[what_checks(n) == What::Groups ? 2 : 1]; }
+
+// What is checked: which operand and for what, against which size, and whether negative indices count from the end.
+using Check = std::tuple<const void*, int, What, std::string, bool>;
 
 Check check_of(const Node& n) {
-  const Operand& index = checked_input(n);
-  const void* of = index.is_node() ? static_cast<const void*>(index.node().get()) : index.value().buffer.get();
-  return {of, index.index(), n.inputs[0].size(1).str(), checks_groups(n), !checks_groups(n) && n.attrs.flag("wrap")};
+  const Operand& checked = checked_input(n);
+  const void* of = checked.is_node() ? static_cast<const void*>(checked.node().get()) : checked.value().buffer.get();
+  What what = what_checks(n);
+  return {of, checked.index(), what, what == What::Divisor ? "" : n.inputs[0].size(1).str(),
+          what == What::Indices && n.attrs.flag("wrap")};
 }
 
 // Indices that the compiler made itself are in range.
-bool can_fail(const Node& n) { return checks_groups(n) || n.attrs.get<std::string>("who") != ops::kInRange; }
+bool can_fail(const Node& n) {
+  switch (what_checks(n)) {
+    case What::Groups: return true;
+    case What::Divisor: return n.attrs.flag("checked");
+    default: return n.attrs.get<std::string>("who") != ops::kInRange;
+  }
+}
 
 // The same check by an op that reads nothing else.
 Operand check_alone(const Node& n) {
   const Operand &x = n.inputs[0], &checked = checked_input(n);
   auto nothing = [](DType d, Sizes sizes) { return ops::broadcast_to(ops::constant_int(d, 0), std::move(sizes)); };
-  if (checks_groups(n))
+  if (what_checks(n) == What::Divisor) return graph::apply(*n.op, {checked, checked}, {{"checked", true}});
+  if (what_checks(n) == What::Groups)
     return graph::apply(ops::op("grouped_dot"), {nothing(DType::F32, {x.size(0), x.size(1), 0}),
                                                  nothing(DType::F32, {x.size(0), checked.size(1), 0, 1}), checked});
   return graph::apply(ops::op("take"),
@@ -93,7 +107,7 @@ std::vector<Ref<Node>> unused_checks(const std::vector<Ref<Node>>& checked, cons
   std::set<Check> done;
   for (const Node* n : live_nodes(g)) {
     live.insert(n);
-    if (n->op->check_text) done.insert(check_of(*n));
+    if (n->op->check_text && can_fail(*n)) done.insert(check_of(*n));
   }
   Own own(g);
   TraceContext mine;  // what is made here is not one of the program's reads

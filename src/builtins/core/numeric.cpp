@@ -76,6 +76,23 @@ Kind common_kind(const Num& a, const Num& b) {
 
 DType float_dtype(DType d) { return is_float(d) ? d : DType::F32; }
 
+namespace {
+
+// Dividing ints by zero is an error. The divisor is looked at here if it is known and small, else by the code that
+// divides.
+graph::Attrs division_attrs(const Operand& divisor) {
+  constexpr int64_t kFew = 256;
+  if (!divisor.has_value() || divisor.value().num_elems() > kFew) return {{"checked", true}};
+  const Tensor& t = divisor.value();
+  for (int64_t i = 0, n = t.num_elems(); i < n; ++i)
+    if (element_as_int(t, i) == 0)
+      throw runtime_error(t.rank() == 0 ? "integer division by zero"
+                                        : fmt::format("integer division by zero: element {} of the divisor is 0", i));
+  return {};
+}
+
+}  // namespace
+
 Value binary(const ops::OpDef& op, const Value& av, const Value& bv, bool to_float) {
   auto [a, b] = nums(av, bv);
   // Dividing ints by zero is an error of the program, so the divisor must be known.
@@ -94,7 +111,9 @@ Value binary(const ops::OpDef& op, const Value& av, const Value& bv, bool to_flo
   auto in_work = [&](const Num& n) {
     return op.bound == Bound::None ? in_dtype(n, work) : bound_in_dtype(n, work, op.bound == Bound::Upper);
   };
-  Operand y = ops::cast(graph::apply(op, {in_work(a), in_work(b)}), d);
+  Operand x = in_work(a), by = in_work(b);
+  graph::Attrs attrs = op.divides && is_int(work) ? division_attrs(by) : graph::Attrs{};
+  Operand y = ops::cast(graph::apply(op, {x, by}, std::move(attrs)), d);
   if (k == Kind::Int && d == DType::I64 && op.wrapped)
     y = trace::checked_int(op, ops::cast(a.x, d), ops::cast(b.x, d), y);
   if (k == Kind::Float) y = ops::cast(y, DType::F32);
