@@ -200,6 +200,12 @@ Operand slice_range(const Operand& x, int axis, Size start, Size end) {
   return ops::slice_axis(x, axis, start, end - start);
 }
 
+bool is_mask(const Value& v) {
+  if (!v.is_seq()) return is_tensor_value(v) && trace::operand_of(v).dtype() == DType::Bool;
+  auto is_bools = [](const Value& x) { return x.is_bool() || (x.is_seq() && is_mask(x)); };
+  return !v.items().empty() && std::all_of(v.items().begin(), v.items().end(), is_bools);
+}
+
 std::vector<Tensor> nonzero_positions(const Tensor& x, DType dtype) {
   Tensor t = contiguous(x);
   std::vector<int64_t> hits;

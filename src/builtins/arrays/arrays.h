@@ -45,6 +45,10 @@ Operand select_item(const Operand& x, int axis, const Value& index, std::string_
 // The part of x from `start` up to (not including) `end` along an axis.
 Operand slice_range(const Operand& x, int axis, Size start, Size end);
 
+// A bool tensor or a list of bools: as an index it picks where it is true.
+bool is_mask(const Value& v);
+// NumPy's x[i, …] for any indices that `at` takes.
+Value items_at(const Operand& x, std::span<const Value> indices, std::string_view who);
 // Where a tensor is not zero: one vector of positions (i32 or i64) per axis.
 std::vector<Tensor> nonzero_positions(const Tensor& t, DType dtype);
 

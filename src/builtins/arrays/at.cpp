@@ -39,13 +39,6 @@ const SpanObj* as_span(const Value& v) {
   return v.tag() == Tag::Opaque ? dynamic_cast<const SpanObj*>(v.object()) : nullptr;
 }
 bool is_colon(const Value& v) { return v.is_keyword() && v.as_keyword().str().empty(); }
-bool is_mask(const Value& v) { return is_tensor_value(v) && operand_of(v).dtype() == DType::Bool; }
-
-bool is_list_of_bools(const Value& v) {
-  return v.is_seq() && !v.items().empty() && std::all_of(v.items().begin(), v.items().end(), [](const Value& x) {
-           return x.is_bool() || is_list_of_bools(x);
-         });
-}
 
 // One axis of the view.
 struct Axis {
@@ -73,7 +66,7 @@ class Planner {
     // A list of booleans, which is what [true false] makes, is a mask.
     std::vector<Value> indices(written.begin(), written.end());
     for (Value& v : indices)
-      if (is_list_of_bools(v)) v = tensor_value(array_operand(v, who, DType::Bool));
+      if (v.is_seq() && is_mask(v)) v = tensor_value(array_operand(v, who, DType::Bool));
     int used = 0, dots = 0;
     for (const Value& v : indices) {
       used += v.is_nil() || v.tag() == Tag::Marker ? 0 : is_mask(v) ? std::max(operand_of(v).rank(), 1) : 1;
@@ -289,13 +282,7 @@ Operand scatter_view(const Operand& view, const Operand& v, const Plan& p, bool 
   return ops::transpose(ops::reshape(y, g.moved), back);
 }
 
-Value at(Call& c) {
-  Operand x = tensor_operand(c[0], "at");
-  Plan p = Planner(x, std::span<const Value>(c.args).subspan(1), "at").take();
-  Operand y = view_of(x, p);
-  if (p.has_index()) y = gather_view(y, p);
-  return y.rank() == 0 ? element_value(y) : tensor_value(y);
-}
+Value at(Call& c) { return items_at(tensor_operand(c[0], "at"), std::span<const Value>(c.args).subspan(1), "at"); }
 
 // A scalar written through a mask needs no positions, so the mask may be traced.
 Value write_masked(const Operand& x, const Operand& mask, const Operand& v, bool set) {
@@ -310,7 +297,8 @@ Value write(Call& c) {
   Operand x = tensor_operand(c[0], kWho);
   Operand v = in_dtype(num(c[1]), x.dtype());
   std::span<const Value> indices = std::span<const Value>(c.args).subspan(2);
-  if (indices.size() == 1 && is_mask(indices[0]) && v.rank() == 0 && operand_of(indices[0]).rank() <= x.rank())
+  if (indices.size() == 1 && !indices[0].is_seq() && is_mask(indices[0]) && v.rank() == 0 &&
+      operand_of(indices[0]).rank() <= x.rank())
     return write_masked(x, operand_of(indices[0]), v, kSet);
   Plan p = Planner(x, indices, kWho).take();
   if (p.has_index()) {
@@ -368,6 +356,13 @@ const BuiltinDef kBuiltins[] = {
 };
 
 }  // namespace
+
+Value items_at(const Operand& x, std::span<const Value> indices, std::string_view who) {
+  Plan p = Planner(x, indices, who).take();
+  Operand y = view_of(x, p);
+  if (p.has_index()) y = gather_view(y, p);
+  return y.rank() == 0 ? element_value(y) : tensor_value(y);
+}
 
 std::span<const BuiltinDef> at_builtins() { return kBuiltins; }
 

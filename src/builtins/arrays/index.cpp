@@ -87,6 +87,7 @@ Value get_last_axis(Call& c, const Operand& x) {
   if (c.size() < 3) throw runtime_error("get: ... must be followed by an index");
   int axis = ops::check_axis(-1, x.rank());
   const Value& index = c[2];
+  if (is_mask(index)) return items_at(x, std::span<const Value>(c.args).subspan(1), "get");
   if (!is_numeric(index))
     throw runtime_error(fmt::format("get: expected an index after ..., got {}", short_text(index)));
   if (kind_of(index) != Kind::Tensor) return tensor_value(select_item(x, axis, index, "get"));
@@ -103,6 +104,7 @@ Value get_last_axis(Call& c, const Operand& x) {
 Value get_from_tensor(Call& c) {
   Operand x = operand_of(c[0]);
   if (c[1].tag() == Tag::Marker) return get_last_axis(c, x);
+  if (is_mask(c[1])) return items_at(x, std::span<const Value>(c.args).subspan(1, 1), "get");
   if (c[1].is_seq())
     throw runtime_error(fmt::format("get: expected a number or a tensor as the index, got {}", short_text(c[1])))
         .hint("write the indices as a vector without a quote, e.g. (get x [0 2])");
@@ -229,6 +231,13 @@ Value index_update(Call& c) {
   return tensor_value(ops::scatter(ops::cast(x, d), ops::reshape(at, {1}), update, 0, true, "index-update", false));
 }
 
+// The elements, or the items of an axis, where a mask is true.
+Value take_where(const Operand& x, const Value& mask, std::optional<int> axis) {
+  std::vector<Value> indices(axis.value_or(0), Value::keyword(Name("")));
+  indices.push_back(mask);
+  return items_at(x, indices, "take");
+}
+
 // `(take n xs)`: the first n items. `(take x indices)`: a gather, of the flattened tensor or along an axis.
 Value take(Call& c) {
   if (is_numeric(c[0]) && kind_of(c[0]) != Kind::Tensor) {
@@ -244,6 +253,7 @@ Value take(Call& c) {
   }
   Operand x = tensor_operand(c[0], "take");
   auto axis = axis_option(c, x.rank());
+  if (is_mask(c[1])) return take_where(x, c[1], axis);
   if (!axis) x = ops::reshape(x, {num_elems(x.sizes())});
   Operand at = index_operand(c[1].is_seq() ? tensor_value(array_operand(c[1], "take", DType::I64)) : c[1], "take");
   Operand y = ops::take(x, at, axis.value_or(0), "take", true);
@@ -306,10 +316,12 @@ const BuiltinDef kBuiltins[] = {
      kIndexing,
      "(get c k [default]) (get x ... i)",
      "The entry of a dict (nil or the default if missing; further keys descend), an item of a list, string or tensor, "
-     "or rows at a tensor of indices. After ..., the last axis. (:key d) and (:key d default) read a dict too.",
+     "or rows at a tensor of indices or where a bool mask is true. After ..., the last axis. (:key d) and (:key d "
+     "default) read a dict too.",
      {{"(get {:a 1} :b 9)", "9"},
       {"(:a {:a 1})", "1"},
       {"(get [10 20 30] [2 0])", "[30. 10.]"},
+      {"(get [10 20 30] (> [10 20 30] 15))", "[20. 30.]"},
       {"(get [[1 2 3] [4 5 6]] ... 1)", "[2. 5.]"}},
      2,
      -1,
@@ -365,7 +377,8 @@ const BuiltinDef kBuiltins[] = {
     {"take",
      kIndexing,
      "(take n xs) (take x indices [:axis k])",
-     "The first n items of a list or tensor; or elements at the indices, of the flattened tensor or along an axis.",
+     "The first n items of a list or tensor; or elements at the indices (or where a bool mask is true), of the "
+     "flattened tensor or along an axis.",
      {{"(take 2 '[1 2 3])", "[1, 2]"}, {"(take [[1 2] [3 4]] [1 0] :axis 1)", "[[2. 1.]\n [4. 3.]]"}},
      2,
      2,
