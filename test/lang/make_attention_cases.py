@@ -156,10 +156,10 @@ CORNERS = """--- a row that sees nothing is NaN; its gradient leaves the others 
 !! attention -> there is nothing to attend to: q is [2, 3], k [0, 3], v [0, 4]
 --- features differ
 (attention (zeros [2 3]) (zeros [2 4]) (zeros [2 4]))
-!! attention -> q and k differ in their features: q is [2, 3], k [2, 4], v [2, 4]
+!! attention -> q and k differ in their features, 3 and 4: q is [2, 3], k [2, 4], v [2, 4]
 --- positions differ
 (attention (zeros [2 3]) (zeros [3 3]) (zeros [2 4]))
-!! attention -> k and v differ in their positions: q is [2, 3], k [3, 3], v [2, 4]
+!! attention -> k and v differ in their positions, 3 and 2: q is [2, 3], k [3, 3], v [2, 4]
 --- heads that cannot share
 (attention (zeros [2 4 5 3]) (zeros [2 3 5 3]) (zeros [2 3 5 3]))
 !! attention -> the number of query heads must be a multiple of the number of key heads: q is [2, 4, 5, 3], k [2, 3, 5, 3], v [2, 3, 5, 3]

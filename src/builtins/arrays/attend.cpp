@@ -64,8 +64,10 @@ Operand canonical(const Operand& x, const Sizes& lead, Size heads) {
 Value attend(Call& c) {
   Operand q = array(c[0], "q"), k = array(c[1], "k"), v = array(c[2], "v");
   Size rows = q.size(-2), columns = k.size(-2), depth = q.size(-1), width = v.size(-1);
-  if (!(depth == k.size(-1))) mismatch(q, k, v, "q and k differ in their features");
-  if (!(columns == v.size(-2))) mismatch(q, k, v, "k and v differ in their positions");
+  if (!(depth == k.size(-1)))
+    mismatch(q, k, v, fmt::format("q and k differ in their features, {} and {}", depth.str(), k.size(-1).str()));
+  if (!(columns == v.size(-2)))
+    mismatch(q, k, v, fmt::format("k and v differ in their positions, {} and {}", columns.str(), v.size(-2).str()));
   if (columns == Size(0)) mismatch(q, k, v, "there is nothing to attend to");
 
   Operand mask;

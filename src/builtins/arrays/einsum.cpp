@@ -143,11 +143,19 @@ void drop_stretched(std::vector<Array>& arrays) {
     for (int i = arrays[k].x.rank() - 1; i >= 0; --i) {
       Label l = arrays[k].labels[i];
       Size n = arrays[k].x.size(i);
-      for (const Array& other : arrays) {
+      for (size_t o = 0; o < arrays.size(); ++o) {
+        const Array& other = arrays[o];
         if (!other.has(l) || other.size(l) == n || other.size(l) == Size(1)) continue;
-        if (!(n == Size(1)))
-          throw runtime_error(
+        if (!(n == Size(1))) {
+          UserError e = runtime_error(
               fmt::format("einsum: label '{}' has sizes {} and {}", label_text(l), n.str(), other.size(l).str()));
+          auto operand = [&](size_t at) {
+            return fmt::format("axis {} of operand {} {}", arrays[at].axis(l), static_cast<char>('A' + at % 26),
+                               shape_text(arrays[at].x.sizes()));
+          };
+          e.label = fmt::format("it is {} and {}", operand(k), operand(o));
+          throw e;
+        }
         arrays[k] = drop_axis(arrays[k], i);
         break;
       }

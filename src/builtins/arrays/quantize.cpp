@@ -141,8 +141,10 @@ Value quantized_product(const Value& left, const Value& right) {
   if (x.rank() == 0) throw runtime_error("@ not supported for 0D x 2D");
   Size k = w.rows();
   if (!(x.size(x.rank() - 1) == k))
-    throw runtime_error(fmt::format("shape mismatch: expected {}, got a quantized [{}, {}]", shape_text(x.sizes()),
-                                    k.str(), w.columns().str()));
+    throw runtime_error(
+        fmt::format("shape mismatch: expected {0}, got a quantized [{1}, {2}]\n"
+                    "  @: the inner sizes differ: left {0} has {3} columns, right has {1} rows",
+                    shape_text(x.sizes()), k.str(), w.columns().str(), x.size(x.rank() - 1).str()));
   Sizes out = x.sizes();
   out.pop_back();
   Size m = num_elems(out);
