@@ -59,16 +59,45 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return above[b.size()];
 }
 
-}  // namespace
-
-std::string_view likely_name(std::string_view qualified, std::span<const std::string_view> names) {
+// zeros_like for np.zeros_like, with our way to join words.
+std::string own_spelling(std::string_view qualified) {
   std::string name(unqualified(qualified));
   std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+// How many characters of a name may be wrong. A short name is close to many others.
+size_t slips_of(std::string_view name) { return name.size() < 3 ? 0 : name.size() < 6 ? 1 : 2; }
+
+}  // namespace
+
+std::vector<std::string_view> near_names(std::string_view qualified, std::span<const std::string_view> names) {
+  constexpr size_t kMost = 5, kLeastPart = 3;
+  std::string name = own_spelling(qualified);
+  std::vector<std::pair<size_t, std::string_view>> found;  // the less, the nearer
+  size_t limit = slips_of(name);
+  for (std::string_view n : names) {
+    size_t d = edit_distance(name, n);
+    bool part = (name.size() >= kLeastPart && contains(n, name)) ||
+                (n.size() * 2 > name.size() && n.size() >= kLeastPart && contains(name, n));
+    if (d <= limit)
+      found.emplace_back(d, n);
+    else if (part)
+      found.emplace_back(limit + d, n);
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<std::string_view> out;
+  for (size_t i = 0; i < std::min(kMost, found.size()); ++i)
+    out.push_back(found[i].second);
+  return out;
+}
+
+std::string_view likely_name(std::string_view qualified, std::span<const std::string_view> names) {
+  std::string name = own_spelling(qualified);
   // Only the library prefix, or how words are joined, is different.
   if (name != qualified)
     if (auto same = std::find(names.begin(), names.end(), name); same != names.end()) return *same;
-  // A short name is close to many others.
-  size_t limit = name.size() < 3 ? 0 : name.size() < 6 ? 1 : 2;
+  size_t limit = slips_of(name);
   std::string_view best;
   size_t least = limit + 1;
   for (std::string_view n : names) {

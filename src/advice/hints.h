@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sheaf::advice {
 
@@ -14,6 +15,8 @@ std::string habit_hint(std::string_view name);
 std::string_view unqualified(std::string_view name);
 // The one of `names` that `name` is probably a slip for, or "".
 std::string_view likely_name(std::string_view name, std::span<const std::string_view> names);
+// Up to five of `names` that look like `name`: slips first, then those that contain it or are most of it.
+std::vector<std::string_view> near_names(std::string_view name, std::span<const std::string_view> names);
 std::string did_you_mean(std::string_view name);
 
 }  // namespace sheaf::advice

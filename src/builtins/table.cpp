@@ -110,13 +110,18 @@ bool has_keyword(const std::vector<Value>& args) {
   return false;
 }
 
-[[noreturn]] void wrong_count(const BuiltinDef& d, size_t n) {
-  if (!d.arity_text.empty()) throw runtime_error(fmt::format(fmt::runtime(d.arity_text), n));
+void wrong_count(const BuiltinDef& d, size_t n) {
+  auto fail = [&](std::string message) {
+    UserError e = runtime_error(std::move(message));
+    if (!d.signature.empty()) e.hints.push_back(fmt::format("the form is {}", d.signature));
+    throw e;
+  };
+  if (!d.arity_text.empty()) fail(fmt::format(fmt::runtime(d.arity_text), n));
   std::string want = d.max_args == d.min_args ? std::to_string(d.min_args)
                      : d.max_args < 0         ? "at least " + std::to_string(d.min_args)
                                               : fmt::format("{} to {}", d.min_args, d.max_args);
-  throw runtime_error(fmt::format("{}: expected {} argument{}, got {}", d.name, want,
-                                  want == "1" || want == "at least 1" ? "" : "s", n));
+  fail(fmt::format("{}: expected {} argument{}, got {}", d.name, want, want == "1" || want == "at least 1" ? "" : "s",
+                   n));
 }
 
 Value run_checked(const BuiltinDef& d, Caller& caller, std::vector<Value>& args) {

@@ -91,7 +91,7 @@ int run_doc(const Options& o) {
     if (auto e = find_entry(session, name)) {
       builtins::write_out(entry_text(*e));
     } else {
-      say(fmt::format("No help found for '{}'.", name));
+      say(no_entry_text(session, name));
       status = 1;
     }
   }

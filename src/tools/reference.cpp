@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "advice/hints.h"
 #include "builtins/table.h"
 #include "syntax/printer.h"
 
@@ -182,6 +183,20 @@ std::optional<DocEntry> find_entry(eval::Session& session, const std::string& na
     return library_entry(*it->second.form());
   if (const auto* d = builtins::find_builtin(name); d && !is_internal(name)) return builtin_entry(*d);
   return std::nullopt;
+}
+
+std::string no_entry_text(eval::Session& session, const std::string& name) {
+  std::string out = fmt::format("No help found for '{}'.\n", name);
+  if (std::string advice = advice::habit_hint(name); !advice.empty()) out += fmt::format("  = hint: {}\n", advice);
+  std::vector<DocEntry> entries = reference_entries(session);
+  std::vector<std::string_view> names;
+  for (const DocEntry& e : entries)
+    names.push_back(e.name);
+  for (const eval::Cell* c : session.globals().user_cells())
+    if (c->user_defined) names.push_back(c->name.str());
+  if (auto near = advice::near_names(name, names); !near.empty())
+    out += fmt::format("  = names like it: {}\n", fmt::join(near, ", "));
+  return out;
 }
 
 std::string entry_text(const DocEntry& e) {

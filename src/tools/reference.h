@@ -28,6 +28,8 @@ struct DocEntry {
 std::vector<DocEntry> reference_entries(eval::Session& session);
 // The entry of a name as the user means it: their own definition first.
 std::optional<DocEntry> find_entry(eval::Session& session, const std::string& name);
+// What is said of a name without an entry: what to use instead, and names like it.
+std::string no_entry_text(eval::Session& session, const std::string& name);
 // As :help and `sheaf doc NAME` print it.
 std::string entry_text(const DocEntry& e);
 

@@ -76,7 +76,7 @@ void Repl::help(const std::string& name) {
   if (auto e = find_entry(session_, name))
     builtins::write_out(entry_text(*e));
   else
-    say(fmt::format("No help found for '{}'.", name));
+    say(no_entry_text(session_, name));
 }
 
 void Repl::list_builtins() {

@@ -73,5 +73,14 @@ TEST(Hints, NamesThatAreProbablySlips) {
   EXPECT_EQ(likely("scores"), "");
 }
 
+TEST(Hints, NearNames) {
+  std::vector<std::string_view> names{"concat", "softmax", "log-softmax", "sum", "mean", "max"};
+  auto near = [&](std::string_view name) { return near_names(name, names); };
+  EXPECT_EQ(near("sofmax"), (std::vector<std::string_view>{"softmax"}));
+  EXPECT_EQ(near("np.concatenate"), (std::vector<std::string_view>{"concat"}));
+  EXPECT_EQ(near("softmax"), (std::vector<std::string_view>{"softmax", "log-softmax"}));
+  EXPECT_TRUE(near("xyz").empty());
+}
+
 }  // namespace
 }  // namespace sheaf::advice

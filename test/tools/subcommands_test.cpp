@@ -68,6 +68,12 @@ TEST(Doc, Entries) {
   r = s.run("doc no-such-name");
   EXPECT_EQ(r.status, 1);
   EXPECT_EQ(r.err, "No help found for 'no-such-name'.\n");
+  r = s.run("doc np.concatenate");
+  EXPECT_EQ(r.status, 1);
+  EXPECT_EQ(r.err,
+            "No help found for 'np.concatenate'.\n"
+            "  = hint: Use (concat a b :axis k); (stack a b) makes a new axis.\n"
+            "  = names like it: concat\n");
 }
 
 TEST(Doc, Pages) {
