@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <mutex>
 
@@ -54,22 +55,37 @@ fs::path own_library() {
   return ec ? fs::path() : exe.parent_path().parent_path() / "lib";
 }
 
-// An error in prelude code is told from the user's point of view: which prelude function, called from where. Ctrl-C is
-// about none.
-void explain_prelude_error(UserError& e) {
-  if (!e.span || source_kind(e.span.source) != SourceKind::Prelude || dynamic_cast<const StopError*>(&e)) return;
-  for (const StackEntry& s : e.stack) {
-    if (!s.call || source_kind(s.call.source) == SourceKind::Prelude) continue;
-    e.message = s.function + " -> " + e.message;
-    LineCol at = start_of(s.call);
-    e.notes.push_back(fmt::format("called from {}:{}", source_name(s.call.source), at.line));
-    return;
+// An error in library code is reported at the program's call; its message begins with the function that is called
+// there. It may begin so already, and Ctrl-C is about none.
+void name_library_function(UserError& e, Globals& globals) {
+  if (!e.span || dynamic_cast<const StopError*>(&e)) return;
+  auto called = std::find_if(e.stack.begin(), e.stack.end(), [&](const StackEntry& s) { return s.call == e.span; });
+  if (called == e.stack.end() || !globals.prelude_functions().count(Name(called->function))) return;
+  if (const Cell* own = globals.find_user(Name(called->function)); own && own->user_defined) return;
+  if (!e.message.starts_with(called->function + ":")) e.message = called->function + " -> " + e.message;
+}
+
+// "softmax: unknown option :axs. Known options: :axis"; builtins and library code word it alike.
+void suggest_option(UserError& e) {
+  constexpr std::string_view kUnknown = "unknown option :", kKnown = ". Known options: ";
+  std::string_view text = e.message;
+  size_t at = text.find(kUnknown), list = text.find(kKnown);
+  if (at == std::string_view::npos || list == std::string_view::npos || list < at) return;
+  std::string_view name = text.substr(at + kUnknown.size(), list - at - kUnknown.size());
+  std::vector<std::string_view> known;
+  for (std::string_view rest = text.substr(list + kKnown.size()); !rest.empty();) {
+    size_t end = std::min(rest.find(' '), rest.size());
+    if (rest[0] == ':') known.push_back(rest.substr(1, end - 1));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
   }
+  if (auto likely = advice::likely_name(name, known); !likely.empty())
+    e.hints.push_back(advice::did_you_mean(":" + std::string(likely)));
 }
 
 // A name that nobody defined, close to one that somebody did.
 void suggest_name(UserError& e, const Globals& globals) {
   if (!e.hints.empty()) return;
+  suggest_option(e);
   std::string_view name = e.message;
   if (name.starts_with("Undefined symbol: "))
     name.remove_prefix(18);
@@ -211,7 +227,7 @@ Value Session::guarded(F&& f) {
     return v;
   } catch (UserError& e) {
     suggest_name(e, globals_);
-    explain_prelude_error(e);
+    name_library_function(e, globals_);
     throw;
   }
 }

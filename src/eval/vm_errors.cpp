@@ -17,6 +17,22 @@ std::string argument_text(const Value& v) {
   return v.is_string() ? brief_string(v.as_string()) : short_text(v);
 }
 
+bool is_library(const Span& s) { return s && source_kind(s.source) == SourceKind::Prelude; }
+
+// An error of library code belongs to the call that the program makes. The library's own line goes to the stack, with
+// what was noted about the names in it.
+void move_to_call(UserError& e, Span call) {
+  StackEntry inside{short_form(text_of(e.span)), "", e.span};
+  if (!e.notes.empty() &&
+      (e.notes.front().starts_with("where ") || e.notes.front().find(" is given ") != std::string::npos)) {
+    inside.arguments = std::move(e.notes.front());
+    e.notes.erase(e.notes.begin());
+  }
+  // That the library called (error …) says nothing more.
+  if (!text_of(e.span).starts_with("(error ")) e.stack.insert(e.stack.begin(), std::move(inside));
+  e.span = call;
+}
+
 }  // namespace
 
 // Operators are instructions of their own, and a called keyword has no frame; their operands are still in the
@@ -55,13 +71,14 @@ void Vm::add_context(UserError& e, size_t bottom) {
       if (auto why = builtins::explain_nil(e.message)) e.notes.push_back(*why);
     }
     // The function of this frame was called from the frame below.
+    Span called = frames_.size() >= 2 ? span_at(frames_[frames_.size() - 2]) : Span{};
+    if (is_library(e.span) && called && !is_library(called)) move_to_call(e, called);
     if (f.proto->named && !blame_caller) {
       std::string args;
       for (const Param& q : f.proto->params) {
         args += (args.empty() ? "" : ", ") + q.name.str();
         if (std::string type = argument_text(f.base[q.slot]); !type.empty()) args += ": " + type;
       }
-      Span called = frames_.size() >= 2 ? span_at(frames_[frames_.size() - 2]) : Span{};
       e.stack.push_back({f.proto->name, args, called});
     }
     unwind_frame();
