@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 #include "builtins/table.h"
@@ -13,6 +14,13 @@
 namespace sheaf::eval {
 
 using syntax::make_symbol;
+
+namespace {
+
+constexpr char kSpy[] = "%spy", kTap[] = "%tap", kIs[] = "%is", kTimeIt[] = "%time-it", kThrows[] = "%throws",
+               kFuture[] = "%future";
+
+}  // namespace
 
 struct SpecialForms {
   using A = Analyzer;
@@ -515,6 +523,28 @@ struct SpecialForms {
     return a.builtin_call(kBuiltin, f->span, std::move(args));
   }
 
+  // (is (= a b)) keeps both operands, to show them when they disagree.
+  static ExprPtr is_form(A& a, const FormPtr& f) {
+    static const std::set<std::string> comparisons{"=", "==", "!=", "<", "<=", ">", ">=", "equal?", "allclose"};
+    const Form* test = f->items.size() == 2 ? f->items[1].get() : nullptr;
+    bool compares = test && test->is_list() && test->items.size() >= 3 && test->items[0]->is_symbol() &&
+                    comparisons.count(test->items[0]->name.str()) && !test->items[1]->is_keyword() &&
+                    !test->items[2]->is_keyword() && (test->items.size() == 3 || test->items[3]->is_keyword());
+    if (!compares) return with_thunk<kIs>(a, f);
+    Span s = test->span;
+    FormPtr left = make_symbol("%left", s), right = make_symbol("%right", s);
+    std::vector<FormPtr> comparison = test->items;
+    comparison[1] = left, comparison[2] = right;
+    auto text = [](const FormPtr& x) { return syntax::make_string(to_text(*x), x->span); };
+    FormPtr check = call_form("%is-comparison",
+                              {text(f->items[1]), text(test->items[1]), text(test->items[2]),
+                               make_seq(FormKind::List, std::move(comparison), s), left, right},
+                              f->span);
+    return let_form(
+        a, call_form("let", {make_seq(FormKind::Vector, {left, test->items[1], right, test->items[2]}, s), check},
+                     f->span));
+  }
+
   static ExprPtr deftest_form(A& a, const FormPtr& f) {
     if (f->items.size() < 2 || (!f->items[1]->is_symbol() && f->items[1]->kind != FormKind::String))
       fail("deftest requires a name: (deftest name body...)", f->span);
@@ -550,9 +580,6 @@ struct SpecialForms {
 
 namespace {
 
-constexpr char kSpy[] = "%spy", kTap[] = "%tap", kIs[] = "%is", kTimeIt[] = "%time-it", kThrows[] = "%throws",
-               kFuture[] = "%future";
-
 using S = SpecialForms;
 
 }  // namespace
@@ -584,7 +611,7 @@ const std::unordered_map<std::string, Analyzer::Handler>& Analyzer::special_form
       {"doseq", S::doseq_form},
       {"spy", S::with_source<kSpy>},
       {"tap", S::with_source<kTap>},
-      {"is", S::with_thunk<kIs>},
+      {"is", S::is_form},
       {"time-it", S::with_thunk<kTimeIt>},
       {"throws", S::with_thunk<kThrows>},
       {"future", S::with_thunk<kFuture>},

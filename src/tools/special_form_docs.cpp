@@ -109,8 +109,12 @@ const std::vector<DocEntry>& special_form_docs() {
            {gives("(await (future (+ 1 2)))", "3")}),
       form("deftest", "(deftest name e …)", "A test for `sheaf test`: it fails when a form raises an error.",
            {{"(deftest sums (is (= (+ 1 2) 3)))", "", ""}}),
-      form("is", "(is e)", "True when e is; otherwise an error that shows e and its value.",
-           {gives("(is (< 1 2))", "true"), fails("(is (> 1 2))", "is: (> 1 2) gave false")}),
+      form("is", "(is e)",
+           "True when e is; otherwise an error that shows e and its value. Of a comparison it shows both operands and "
+           "how "
+           "they differ: the worst element, the first place in a tree, where two strings part.",
+           {gives("(is (< 1 2))", "true"),
+            fails("(is (= 1 2))", "is: (= 1 2) gave false\n  left:  1\n  right: 2\n  difference: -1")}),
       form("throws", "(throws e …)", "True when the forms raise an error; otherwise an error.",
            {gives("(throws (error \"x\"))", "true")}),
   };

@@ -101,7 +101,15 @@ std::string element_place(const Dims& sizes, int64_t flat) {
   throw runtime_error(fmt::format("is-close: {}{}{}", path, path.empty() ? "" : ": ", what));
 }
 
+// A number as it is printed, but with an exponent in place of a long row of zeros; the reader takes both.
+std::string brief_number(float x) {
+  float size = std::fabs(x);
+  bool long_row = std::isfinite(x) && x != 0 && (size < 1e-4f || size >= 1e15f);
+  return long_row ? fmt::format("{}", x) : float_text(x);
+}
+
 std::string scalar_text(const Tensor& t, int64_t i) {
+  if (t.dtype == DType::F32) return brief_number(static_cast<float>(element_as_double(t, i)));
   std::string s = element_text(t, i);
   return s.ends_with('.') ? s + '0' : s;
 }
@@ -148,6 +156,96 @@ Value is_close(Call& c) {
   return Value::boolean(true);
 }
 
+// How `is` shows a value: on one line, in full where that is short.
+std::string operand_text(const Value& v) {
+  constexpr size_t kMaxText = 72;
+  if (v.is_string()) return brief_string(v.as_string());
+  if (v.is_float()) return brief_number(v.as_float());
+  bool large = v.tag() == Tag::Tensor && trace::operand_of(v).value().num_elems() > 64;
+  std::string text = large ? "" : render(v);
+  if (text.empty() || text.size() > kMaxText || text.find('\n') != std::string::npos) return short_text(v);
+  return text;
+}
+
+// Where two texts part, counted in characters.
+std::string text_difference(std::string_view a, std::string_view b) {
+  size_t same = 0;
+  while (same < std::min(a.size(), b.size()) && a[same] == b[same])
+    ++same;
+  auto continues = [](char ch) { return (static_cast<unsigned char>(ch) & 0xC0) == 0x80; };
+  while (same > 0 && ((same < a.size() && continues(a[same])) || (same < b.size() && continues(b[same]))))
+    --same;
+  auto position =
+      std::count_if(a.begin(), a.begin() + static_cast<ptrdiff_t>(same), [&](char c) { return !continues(c); });
+  auto rest = [&](std::string_view s) {
+    return same < s.size() ? brief_string(std::string(s.substr(same))) : std::string("the end");
+  };
+  return fmt::format("they part at position {}: {} and {}", position, rest(a), rest(b));
+}
+
+// How far two numbers or arrays are apart, or "" when they are equal.
+std::string numeric_difference(const Operand& a, const Operand& b) {
+  Sizes sizes = a.sizes();
+  if (a.rank() != 0 && b.rank() != 0 && !(sizes == b.sizes()))
+    return fmt::format("shapes {} and {}", shape_text(sizes), shape_text(b.sizes()));
+  if (a.rank() == 0) sizes = b.sizes();
+  Tensor x = contiguous(ops::broadcast_to(a, sizes).value()), y = contiguous(ops::broadcast_to(b, sizes).value());
+  int64_t differ = 0, worst = -1, n = x.num_elems();
+  double most = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    double p = element_as_double(x, i), q = element_as_double(y, i);
+    if (p == q || (std::isnan(p) && std::isnan(q))) continue;
+    ++differ;
+    double apart = std::isnan(p - q) ? HUGE_VAL : std::fabs(p - q);
+    if (worst < 0 || apart > most) worst = i, most = apart;
+  }
+  if (differ == 0) return "";
+  if (sizes.empty()) return fmt::format("{:.6g}", element_as_double(x, 0) - element_as_double(y, 0));
+  return fmt::format("{} of {} elements differ; the worst, at {}: {} and {} (difference {:.3g})", differ, n,
+                     element_place(x.sizes, worst), scalar_text(x, worst), scalar_text(y, worst), most);
+}
+
+std::string leaf_difference(const Value& a, const Value& b) {
+  if (a.is_string() && b.is_string())
+    return a.as_string() == b.as_string() ? "" : text_difference(a.as_string(), b.as_string());
+  if (trace::is_numeric(a) && trace::is_numeric(b))
+    if (std::string d = numeric_difference(num(a).x, num(b).x); !d.empty()) return d;
+  if (tree_equal(a, b)) return "";
+  auto kind = [](const Value& v) {
+    return v.tag() == Tag::Tensor ? tensor_type_text(v.as_tensor()) : std::string(type_name(v));
+  };
+  return kind(a) == kind(b) ? "" : fmt::format("{} and {}", kind(a), kind(b));
+}
+
+// The first place where two trees differ, and how.
+std::string difference(const Value& a, const Value& b) {
+  std::string first;
+  auto found = [&](const std::string& path, const std::string& what) {
+    if (first.empty() && !what.empty()) first = path.empty() ? what : fmt::format("at {}: {}", path, what);
+  };
+  walk_together(
+      "", a, b,
+      [&](const std::string& path, const Value& x, const Value& y) {
+        if (first.empty()) found(path, leaf_difference(x, y));
+      },
+      found);
+  return first;
+}
+
+// (%is-comparison text-of-form text-of-left text-of-right result left right)
+Value is_comparison(Call& c) {
+  if (is_true(c[3])) return Value::boolean(true);
+  Value left = trace::concrete_tree(c[4]), right = trace::concrete_tree(c[5]);
+  auto line = [&](const char* side, const Value& written, const Value& v) {
+    std::string text = operand_text(v);
+    return fmt::format("\n  {:<7}{}{}", side, written.as_string() == text ? "" : written.as_string() + " = ", text);
+  };
+  std::string message = fmt::format("is: {} gave {}", c[0].as_string(), render(trace::concrete_tree(c[3])));
+  message += line("left:", c[1], left) + line("right:", c[2], right);
+  if (std::string d = difference(left, right); !d.empty()) message += "\n  difference: " + d;
+  throw runtime_error(std::move(message));
+}
+
 constexpr int kMaxTreeDepth = 4000;
 
 // One line of `describe`.
@@ -175,7 +273,7 @@ struct Description {
     }
     elements += n;
     bytes += n * size_bytes(t.dtype);
-    auto text = [&](double v) { return used ? float_text(static_cast<float>(v)) : std::string("-"); };
+    auto text = [&](double v) { return used ? brief_number(static_cast<float>(v)) : std::string("-"); };
     rows.push_back({path, std::string(name_of(t.dtype)), shape_text(t.sizes), text(lo), text(hi), text(mean),
                     text(std::sqrt(squares / static_cast<double>(std::max<int64_t>(used, 1)))), std::to_string(nans)});
   }
@@ -266,6 +364,7 @@ const BuiltinDef kBuiltins[] = {
      describe,
      {},
      Effect::Output},
+    {"%is-comparison", "", "", "", {}, 6, 6, is_comparison},
 };
 
 }  // namespace
