@@ -6,6 +6,9 @@
 namespace sheaf::printing {
 namespace {
 
+// The decimal points (below) of the least and the greatest number that an f32 holds.
+constexpr int kLeastPoint = -44, kMostPoint = 39;
+
 // A finite non-zero number as 0.DIGITS * 10^point; no trailing zeros.
 struct Decimal {
   bool negative = false;
@@ -52,6 +55,12 @@ std::string positional(const Decimal& d) {
   if (d.point <= 0) return out + "0." + std::string(-d.point, '0') + d.digits;
   if (d.point >= n) return out + d.digits + std::string(d.point - n, '0');
   return out + d.digits.substr(0, d.point) + "." + d.digits.substr(d.point);
+}
+
+std::string scientific(const Decimal& d) {
+  std::string out = (d.negative ? "-" : "") + d.digits.substr(0, 1);
+  if (d.digits.size() > 1) out += "." + d.digits.substr(1);
+  return out + "e" + std::to_string(d.point - 1);
 }
 
 uint16_t to_half(DType d, float x) { return d == DType::BF16 ? f32_to_bf16(x) : f32_to_f16(x); }
@@ -107,6 +116,8 @@ std::string decimal_text(double v, DType d, std::string_view integral_suffix, in
   // Only digits after the point are given up: 12345.678 at 4 digits is 12346, not 12350.
   int keep = std::max(precision, dec.point);
   if (precision > 0 && static_cast<int>(dec.digits.size()) > keep) dec = rounded(v, keep);
+  // Numbers that no f32 holds would be rows of hundreds of zeros.
+  if (d == DType::F64 && (dec.point < kLeastPoint || dec.point > kMostPoint)) return scientific(dec);
   std::string text = positional(dec);
   bool lost_fraction = precision > 0 && small && text.find('.') == std::string::npos;
   return lost_fraction ? text.append(integral_suffix) : text;
