@@ -6,7 +6,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "advice/report.h"
 #include "builtins/host/output.h"
 #include "support/error.h"
 #include "syntax/formatter.h"
@@ -30,7 +29,7 @@ Outcome format_file(const std::string& path, bool check) {
     syntax::read_all(add_source(path, text, SourceKind::File));  // for errors with their place
     formatted = syntax::format_source(text);
   } catch (const UserError& e) {
-    say(advice::report(e));
+    say_report(e);
     return Outcome::Failed;
   }
   if (formatted == text) return Outcome::Same;

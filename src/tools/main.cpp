@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "advice/report.h"
 #include "builtins/host/output.h"
 #include "compiler/code_store.h"
 #include "runtime/profiler.h"
@@ -68,7 +67,7 @@ int run(const std::vector<std::string>& words) {
     say(fmt::format("sheaf: {}", e.what()));
     if (std::string_view(e.what()).starts_with("unknown ")) say("Run 'sheaf --help' for the commands and options.");
   } catch (const UserError& e) {
-    say(advice::report(e));
+    say_report(e);
   } catch (const std::exception& e) {
     say(fmt::format("internal error: {}", e.what()));
   }
@@ -97,7 +96,7 @@ int main(int argc, char** argv) {
   try {
     sheaf::LargeStackThread([&] { status = sheaf::tools::run(words); });
   } catch (const sheaf::UserError& e) {
-    sheaf::tools::say(sheaf::advice::report(e));
+    sheaf::tools::say_report(e);
   }
   return status;
 }

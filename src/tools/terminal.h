@@ -3,11 +3,19 @@
 #include <string>
 #include <string_view>
 
+#include "advice/report.h"
+
 namespace sheaf::tools {
 
 bool is_terminal(int fd);
 int terminal_width();  // of standard output, else standard error; 80 when neither is a terminal
 
+// How errors look on standard error: as wide as the terminal, else $COLUMNS, else 120 columns. Colours only on a
+// terminal that is not dumb, and not with NO_COLOR.
+advice::Look error_look();
+
+// The report of an error.
+void say_report(const UserError& e);
 // Writes a line (or several); the newline is added unless the text ends with one.
 void say(std::string_view text);
 // The same without colour, for text that brings its own.

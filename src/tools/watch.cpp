@@ -324,10 +324,11 @@ void Watch::checkpoint(const char* name) {
 }
 
 void Watch::report_breach(const builtins::GuardBreach& b) const {
-  say_plain(fmt::format("\033[91m/!\\ Guard Breached: {}\033[0m", b.check));
+  std::string headline = fmt::format("/!\\ Guard Breached: {}", b.check);
+  say_plain(error_look().colour ? "\033[91m" + headline + "\033[0m" : headline);
   if (!b.function.empty()) say("Function: " + b.function);
   say(b.message);
-  if (b.function.empty()) say(advice::details(b.where));
+  say_plain(advice::details(b.where, error_look()));
   if (!trace_) return;
   std::string lines = fmt::format("Backtrace (last {} operations):\n", trace_->recent().size());
   for (const std::string& line : trace_->recent())
@@ -341,17 +342,17 @@ int Watch::report_exception() const {
   } catch (const StopError& e) {
     // The terminal has echoed ^C and left the cursor after it.
     if (is_terminal(STDERR_FILENO)) say_plain("\n");
-    say(advice::report(e));
+    say_report(e);
     return kInterruptedStatus;
   } catch (const UserError& e) {
-    say(advice::report(e));
+    say_report(e);
   } catch (const builtins::GuardBreach& b) {
     report_breach(b);
   } catch (const builtins::ExitRequest& e) {
     try {
       builtins::flush_out();
     } catch (const UserError& lost) {
-      say(advice::report(lost));
+      say_report(lost);
       return e.code ? e.code : 1;
     }
     return e.code;

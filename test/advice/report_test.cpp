@@ -84,6 +84,56 @@ TEST(Report, LongStackIsShortened) {
   EXPECT_NE(text.find("  = in f1999\n\n"), std::string::npos) << text;
 }
 
+TEST(Report, LongLinesAreCutAroundTheForm) {
+  std::string filler(60, 'a');
+  uint32_t s = add_source("u", filler + " (f x) " + filler + "\n" + filler + filler + "\n", SourceKind::File);
+  UserError e(ErrorKind::Runtime, "M", span_of(s, "(f x)"));
+  e.label = "here";
+  EXPECT_EQ(report(e, {.width = 44}),
+            "error: M\n --> u:1:62\n  |\n"
+            "1 | …aaaaaaaa (f x) aaaaaaaaaaaaaaaaaaaaaaa…\n"
+            "  |           ^^^^^ here\n"
+            "2 | aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…\n"
+            "  |\n\n");
+  // What fits stays whole; a form that is too long is shown from its beginning, and a label that does not fit has a
+  // line of its own.
+  EXPECT_NE(report(e, {.width = 140}).find("1 | " + filler + " (f x) " + filler + "\n"), std::string::npos);
+  UserError wide(ErrorKind::Runtime, "M", Span{s, 0, 127});
+  wide.label = "this";
+  EXPECT_EQ(report(wide, {.width = 24}),
+            "error: M\n --> u:1:1\n  |\n"
+            "1 | aaaaaaaaaaaaaaaaaaa…\n"
+            "  | ^^^^^^^^^^^^^^^^^^^^\n"
+            "  | this\n"
+            "2 | aaaaaaaaaaaaaaaaaaa…\n"
+            "  |\n\n");
+}
+
+TEST(Report, CutsRespectWideCharacters) {
+  std::string filler;
+  for (int i = 0; i < 30; ++i)
+    filler += "日";
+  uint32_t s = add_source("u", filler + "(f)" + filler, SourceKind::File);
+  // 24 columns: "…", a blank for the half of a character, two characters, the form, seven characters, "…".
+  EXPECT_EQ(report({ErrorKind::Runtime, "M", span_of(s, "(f)")}, {.width = 28}),
+            "error: M\n --> u:1:31\n  |\n1 | … 日日(f)日日日日日日日…\n  |       ^^^\n  |\n\n");
+}
+
+TEST(Report, ColoursByRole) {
+  uint32_t s = add_source("u", "(f 1)", SourceKind::File);
+  UserError e(ErrorKind::Runtime, "M\nmore", span_of(s, "(f 1)"));
+  e.label = "here";
+  e.notes = {"note"};
+  e.hints = {"hint"};
+  e.stack = {{"g", "", {}}};
+  EXPECT_EQ(report(e, {.colour = true}),
+            "\033[1;35merror: M\033[0m\n\033[1;35mmore\033[0m\n\033[36m --> u:1:1\033[0m\n"
+            "\033[2m  |\033[0m\n\033[2m1 |\033[0m (f 1)\n"
+            "\033[2m  |\033[0m \033[1;31m^^^^^\033[0m \033[1;31mhere\033[0m\n\033[2m  |\033[0m\n"
+            "  = note\n\033[32m  = hint: hint\033[0m\n\033[2m  = in g\033[0m\n\n");
+  EXPECT_EQ(report(e).find('\033'), std::string::npos);
+}
+
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(Report, AdviceOnlyWhenTheErrorHasNone) {

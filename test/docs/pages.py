@@ -6,13 +6,16 @@ test/docs/error/train.shf as a terminal shows it. `reference`: docs/reference, a
 """
 
 import difflib
+import fcntl
 import os
 import pty
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 from xml.sax.saxutils import escape
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -60,7 +63,10 @@ def readme(sheaf, rewrite):
 def on_a_terminal(command, folder):
     """What the command writes when its output is a terminal."""
     ours, its = pty.openpty()
-    process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=its, stderr=its)
+    # A plain terminal of the usual width, whatever this runs in.
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+    env = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {"TERM": "xterm"}
+    process = subprocess.Popen(command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=its, stderr=its)
     os.close(its)
     out = b""
     try:
@@ -73,14 +79,15 @@ def on_a_terminal(command, folder):
     return out.decode().replace("\r\n", "\n")
 
 
-# A dark window on any page. Magenta (35), the colour of reports, is light enough to be read by its brightness alone.
-PAPER, INK, COLOURS = "#16181d", "#e6e6e6", {"35": "#e6b3ef", "0": "#e6e6e6"}
+# A dark window on any page. The colours of a report's parts are light enough to be read by their brightness alone.
+PAPER, INK = "#16181d", "#e6e6e6"
+COLOURS = {"1;35": "#e6b3ef", "36": "#9cdcea", "1;31": "#ff9d97", "32": "#a5d6a7", "2": "#9aa4af", "0": INK}
 LINE, SIZE, LEFT, TOP, ADVANCE = 18, 13, 16, 44, 7.83  # pixels; ADVANCE: the width of a character
 
 
 def drawing(text):
     lines = text.rstrip("\n").split("\n")
-    plain = [re.sub(r"\033\[\d*m", "", line) for line in lines]
+    plain = [re.sub(r"\033\[[\d;]*m", "", line) for line in lines]
     width, height = int(2 * LEFT + ADVANCE * max(map(len, plain))), TOP + LINE * len(lines) + 6
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">',
@@ -91,8 +98,8 @@ def drawing(text):
     ink = INK
     for i, line in enumerate(lines):
         spans = []
-        for piece in re.split(r"(\033\[\d*m)", line):
-            if code := re.fullmatch(r"\033\[(\d*)m", piece):
+        for piece in re.split(r"(\033\[[\d;]*m)", line):
+            if code := re.fullmatch(r"\033\[([\d;]*)m", piece):
                 ink = COLOURS[code[1] or "0"]
             elif piece:
                 spans.append(f'<tspan fill="{ink}">{escape(piece)}</tspan>')
