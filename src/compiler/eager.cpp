@@ -97,10 +97,8 @@ void launch(const OpDef& op, const Attrs& attrs, const std::vector<Tensor>& in, 
   throw runtime_error(op.check_text({site, payload, in_types, attrs}));
 }
 
-}  // namespace
-
-std::vector<Tensor> run_op(const OpDef& op, const std::vector<Tensor>& inputs, const Attrs& attrs,
-                           const std::vector<graph::TensorType>& out_types) {
+std::vector<Tensor> outputs_of(const OpDef& op, const std::vector<Tensor>& inputs, const Attrs& attrs,
+                               const std::vector<graph::TensorType>& out_types) {
   if (op.view) {
     if (auto v = op.view(inputs[0], attrs)) return {std::move(*v)};
     // Movement that strides cannot express (a reshape of a transposed array) is a copy in row-major order.
@@ -140,6 +138,18 @@ std::vector<Tensor> run_op(const OpDef& op, const std::vector<Tensor>& inputs, c
     for (Tensor& t : in)
       t = contiguous(t);
   launch(op, attrs, in, outputs, in_types);
+  return outputs;
+}
+
+}  // namespace
+
+void (*g_op_listener)(std::span<const Tensor>, std::span<const Tensor>) = nullptr;
+
+std::vector<Tensor> run_op(const OpDef& op, const std::vector<Tensor>& inputs, const Attrs& attrs,
+                           const std::vector<graph::TensorType>& out_types) {
+  std::vector<Tensor> outputs = outputs_of(op, inputs, attrs, out_types);
+  if (g_op_listener) [[unlikely]]
+    g_op_listener(inputs, outputs);
   return outputs;
 }
 

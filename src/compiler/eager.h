@@ -1,8 +1,13 @@
 // Runs one op on concrete tensors now, through kernels that are compiled once per (op, attributes, dtypes, ranks).
 #pragma once
+#include <span>
+
 #include "graph/op_def.h"
 
 namespace sheaf::compiler {
+
+// Called after every op that ran, while current_span is its form; nullptr when nobody looks. Set before programs run.
+extern void (*g_op_listener)(std::span<const Tensor> inputs, std::span<const Tensor> outputs);
 
 // Throws UserError when a check inside the kernel fails.
 std::vector<Tensor> run_op(const graph::OpDef& op, const std::vector<Tensor>& inputs, const graph::Attrs& attrs,

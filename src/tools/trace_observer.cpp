@@ -2,16 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
 
 #include "builtins/table.h"
+#include "compiler/eager.h"
 #include "formats/json.h"
 #include "tools/terminal.h"
 #include "trace/traced.h"
 #include "value/dict.h"
 #include "value/print.h"
+#include "value/tree.h"
 
 namespace sheaf::tools {
 namespace {
@@ -44,6 +47,55 @@ std::string arity_text(const Value& f) {
   if (f.tag() == Tag::Function) return std::to_string(static_cast<eval::Closure*>(f.object())->proto->params.size());
   auto* b = dynamic_cast<builtins::BuiltinObj*>(f.object());
   return b && b->def->min_args == b->def->max_args ? std::to_string(b->def->min_args) : "*";
+}
+
+struct Odd {
+  bool nan = false, infinite = false;
+};
+
+Odd odd_elements(const Tensor& t) {
+  Odd odd;
+  if (!is_float(t.dtype)) return odd;
+  for_each_offset(t, [&](int64_t offset) {
+    double x = load_double(t.dtype, t.buffer->data() + offset * size_bytes(t.dtype));
+    odd.nan |= std::isnan(x);
+    odd.infinite |= std::isinf(x);
+  });
+  return odd;
+}
+
+// The forms that last made NaN, and infinity, of numbers that were none.
+thread_local Span nan_made_at, infinity_made_at;
+
+void note_origin(std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
+  Odd before, after;
+  auto add = [](Odd& sum, const Tensor& t) {
+    Odd odd = odd_elements(t);
+    sum.nan |= odd.nan;
+    sum.infinite |= odd.infinite;
+  };
+  for (const Tensor& t : outputs)
+    add(after, t);
+  if (!after.nan && !after.infinite) return;
+  for (const Tensor& t : inputs)
+    add(before, t);
+  if (after.nan && !before.nan) nan_made_at = trace::current_span();
+  if (after.infinite && !before.infinite) infinity_made_at = trace::current_span();
+}
+
+// Where what --guard no-nan found came from, as far as an operation on arrays made it.
+UserError origin_of(const Value& result) {
+  UserError where = runtime_error("");
+  Odd odd;
+  each_leaf(result, [&](const Value& v) {
+    if (v.tag() != Tag::Tensor) return;
+    Odd leaf = odd_elements(v.as_tensor());
+    odd.nan |= leaf.nan;
+    odd.infinite |= leaf.infinite;
+  });
+  where.span = odd.nan ? nan_made_at : odd.infinite ? infinity_made_at : Span{};
+  if (where.span) where.label = odd.nan ? "NaN came up here" : "infinity came up here";
+  return where;
 }
 
 }  // namespace
@@ -84,12 +136,16 @@ TraceObserver::TraceObserver(const Options& o)
       level_(o.trace_level),
       functions_(o.traced.begin(), o.traced.end()),
       guards_(o.guards) {
+  bool finite = std::any_of(guards_.begin(), guards_.end(),
+                            [](const GuardSpec& g) { return g.check.kind == builtins::GuardCheck::NoNan; });
+  if (finite) compiler::g_op_listener = note_origin;
   if (o.trace_out.empty()) return;
   out_ = std::fopen(o.trace_out.c_str(), "w");
   if (!out_) throw UsageError(fmt::format("cannot write '{}': {}", o.trace_out, std::strerror(errno)));
 }
 
 TraceObserver::~TraceObserver() {
+  compiler::g_op_listener = nullptr;
   if (out_) std::fclose(out_);
 }
 
@@ -164,7 +220,9 @@ void TraceObserver::check_guards(eval::Callee kind, std::string_view name, const
     auto message = builtins::breach(g.check, result);
     if (!message) continue;
     breached_ = true;
-    throw builtins::GuardBreach{builtins::check_text(g.check), *message, std::string(name), runtime_error("")};
+    bool odd = g.check.kind == builtins::GuardCheck::NoNan;
+    throw builtins::GuardBreach{builtins::check_text(g.check), *message, std::string(name),
+                                odd ? origin_of(result) : runtime_error("")};
   }
 }
 

@@ -67,13 +67,24 @@ TEST_F(Observe, Guards) {
   EXPECT_EQ(r.status, 1);
   EXPECT_EQ(r.out, "");
   EXPECT_TRUE(contains(r.err, "/!\\ Guard Breached: Range { lo: 0.0, hi: 10.0 }"));
-  EXPECT_TRUE(contains(r.err,
-                       "Function: norm2\nValue range [1.40e1, 1.40e1] outside allowed [0.00e0, 1.00e1]\nBacktrace "
-                       "(last 4 operations):\n  ├─ [norm2]"));
+  EXPECT_TRUE(contains(r.err, "Function: norm2\nValue range [1.40e1, 1.40e1] outside allowed [0.00e0, 1.00e1]\n --> "))
+      << r.err;
+  EXPECT_TRUE(contains(r.err, "\nBacktrace (last 4 operations):\n  ├─ [norm2]")) << r.err;
+  EXPECT_TRUE(contains(r.err, "^^^")) << r.err;
   EXPECT_TRUE(r.err.ends_with("--- End of Backtrace ---\n"));
   EXPECT_EQ(s.run("--guard sq:shape:3 --guard no-nan --guard norm2:shape a.shf").out, "14.0\n");
   EXPECT_TRUE(contains(s.run("--guard sq:shape:3:4 a.shf").err, "Shape mismatch: expected [3, 4], got [3]"));
   EXPECT_EQ(s.run("--guard range:0:1 --trace other a.shf").out, "14.0\n");  // only listed functions are checked
+}
+
+TEST_F(Observe, AGuardShowsWhereNanCameUp) {
+  s.write(
+      "nan.shf",
+      "(defn step [x]\n  (let [y (log (- x 3))]\n    (+ y 1)))\n(defn outer [x] (* 2 (step x)))\n(outer [1 2 5])\n");
+  Result r = s.run("--guard no-nan nan.shf");
+  EXPECT_TRUE(contains(r.err, "nan.shf:2:11\n")) << r.err;
+  EXPECT_TRUE(contains(r.err, "  |           ^^^^^^^^^^^^^ NaN came up here\n")) << r.err;
+  EXPECT_TRUE(contains(r.err, "  = in step (x: f32[3]) at ")) << r.err;
 }
 
 TEST_F(Observe, InvalidGuards) {
