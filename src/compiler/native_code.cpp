@@ -63,7 +63,8 @@ NativeCode find_code(const CodeKey& key) {
   return code ? remember(key, std::move(code)) : nullptr;
 }
 
-NativeCode find_or_make_code(const CodeKey& key, const std::function<loop::Kernel()>& kernel) {
+NativeCode find_or_make_code(const CodeKey& key, const std::function<loop::Kernel()>& kernel,
+                             const std::string& function) {
   {
     MutexLock lock(mu);
     while (in_progress.count(key))
@@ -87,7 +88,7 @@ NativeCode find_or_make_code(const CodeKey& key, const std::function<loop::Kerne
   codegen::NativeObject object = codegen::make_native_object(kernels);
   NativeCode code = loaded(object);
   ++num_made;
-  store_code(key, object, kernels[0].name);
+  store_code(key, object, kernels[0].name + (function.empty() ? " by itself" : " of " + function));
   return remember(key, std::move(code));
 }
 

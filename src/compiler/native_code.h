@@ -18,8 +18,9 @@ CodeKey code_key(std::string_view kernel_text, const std::vector<passes::KnownSi
 
 // In memory or on disk; nullptr when it is in neither place.
 NativeCode find_code(const CodeKey& key);
-// Found, or compiled from what `kernel` gives. Throws when LLVM fails.
-NativeCode find_or_make_code(const CodeKey& key, const std::function<loop::Kernel()>& kernel);
+// Found, or compiled from what `kernel` gives, for a function of the program. Throws when LLVM fails.
+NativeCode find_or_make_code(const CodeKey& key, const std::function<loop::Kernel()>& kernel,
+                             const std::string& function);
 
 struct CodeStats {
   uint64_t made = 0, loaded = 0;  // by LLVM; from disk

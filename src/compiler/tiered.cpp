@@ -4,8 +4,10 @@
 #include <chrono>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "codegen/llvm/native.h"
+#include "compiler/made_for.h"
 #include "compiler/pipeline.h"
 #include "runtime/thread_pool.h"
 #include "support/mutex.h"
@@ -15,6 +17,11 @@ namespace sheaf::compiler {
 namespace {
 
 std::atomic<Backend> g_backend{Backend::Auto};
+
+std::string& function_in_work() {
+  thread_local std::string function;
+  return function;
+}
 
 // A plan compiles its kernels once they have spent this together.
 constexpr int64_t kWorthNs = 10'000'000;
@@ -68,8 +75,13 @@ int64_t SampledTime::add(int64_t ns, int weight) {
   return sum_.fetch_add(ns, std::memory_order_relaxed) + ns;
 }
 
+const std::string& made_for() { return function_in_work(); }
+MadeFor::MadeFor(const std::string& function) : before_(std::exchange(function_in_work(), function)) {}
+MadeFor::~MadeFor() { function_in_work() = std::move(before_); }
+
 TieredKernel::TieredKernel(loop::Kernel kernel, Use use, std::string text)
     : kernel_(std::move(kernel)),
+      made_for_(made_for()),
       strides_(kernel_),
       worth_compiling_(computes(kernel_.body) && (is_enabled("expand-math") || num_math(kernel_) == 0)),
       compile_ns_(estimated_compile_ns(kernel_)),
@@ -139,7 +151,7 @@ bool TieredKernel::is_native(std::span<const int64_t> sizes) const {
 const runtime::Kernel* TieredKernel::compile(std::span<const int64_t> sizes) const {
   uint64_t p = pattern(sizes);
   try {
-    install(p, find_or_make_code(key(sizes), [&] { return specialized(sizes); }));
+    install(p, find_or_make_code(key(sizes), [&] { return specialized(sizes); }, made_for_));
   } catch (...) {
     failed_ = true;
     if (g_backend == Backend::Native) throw;  // asked for by tests, who want to know

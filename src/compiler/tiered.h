@@ -85,6 +85,7 @@ class TieredKernel final : public CheckableKernel {
   std::vector<passes::KnownSize> known_strides(std::span<const int64_t> sizes) const;
 
   loop::Kernel kernel_;
+  std::string made_for_;  // the first function that needed it
   passes::StrideSizes strides_;
   bool worth_compiling_;  // something else than calls of routines
   int64_t compile_ns_, patience_;

@@ -8,6 +8,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "compiler/made_for.h"
 #include "runtime/cpu_runner.h"
 #include "support/mutex.h"
 #include "trace/context.h"
@@ -376,6 +377,7 @@ bool run_compiled(const FunctionKey& key, const std::string& name, std::vector<V
     std::string reason, warning;
     Span span;
     bool fatal = false, is_open = !d.open.empty();
+    compiler::MadeFor working(name);
     try {
       try {
         d.found = make_variant(roots, body, d.takes_both_ways, s.key, std::move(d.open), g_dynamic != DynamicMode::Off);

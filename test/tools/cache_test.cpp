@@ -92,6 +92,7 @@ TEST_F(Cache, Commands) {
   program();
   if (!native()) GTEST_SKIP() << "no LLVM";
   EXPECT_TRUE(contains(box_.run("cache list").out, "kernels, ")) << box_.run("cache list").out;
+  EXPECT_TRUE(contains(box_.run("cache list").out, " of f\n")) << box_.run("cache list").out;
   Result explained = box_.run("cache explain");
   EXPECT_TRUE(contains(explained.out, ": usable")) << explained.out;
   EXPECT_TRUE(contains(explained.out, "LLVM"));
