@@ -113,6 +113,13 @@ struct Story {
 
 constexpr size_t kShownVariants = 8;
 
+// Why a function of which the tracer said nothing was interpreted.
+std::string silent_reason(int64_t calls) {
+  if (!trace::g_jit_enabled) return "compiling is switched off";
+  if (calls == 1) return "called once; code is made at the second call with the same types";
+  return "no second call with the same types and sizes, outside of gradients and of what is compiled already";
+}
+
 std::string line(const std::string& name, int64_t calls, const Story& s, const std::string& at) {
   size_t n = s.variants.size();
   std::string how = n ? fmt::format("compiled ({} variant{})", n, n == 1 ? "" : "s") : "interpreted";
@@ -130,6 +137,7 @@ std::string line(const std::string& name, int64_t calls, const Story& s, const s
   }
   for (const std::string& r : s.reasons)
     out += fmt::format("  {:<30}   not compiled: {}\n", "", r);
+  if (n == 0 && s.reasons.empty()) out += fmt::format("  {:<30}   not compiled: {}\n", "", silent_reason(calls));
   return out;
 }
 
@@ -162,12 +170,14 @@ int run_explain(const Options& o) {
     std::map<std::string, int64_t> calls = counter.calls();
     for (const auto& [name, story] : stories)
       calls.emplace(name, 0);
+    std::string of_library;  // after the program's own
     for (const auto& [name, n] : calls) {
+      if (n <= 0 && !stories.count(name)) continue;
       eval::Cell* cell = session.globals().find_user(Name(name));
-      if (n > 0 || stories.count(name))
-        out += line(name, n, stories[name], cell && cell->user_defined ? place(cell->defined_at) : "library");
+      bool own = cell && cell->user_defined;
+      (own ? out : of_library) += line(name, n, stories[name], own ? place(cell->defined_at) : "library");
     }
-    builtins::write_out(out);
+    builtins::write_out(out + of_library);
     builtins::flush_out();
   } catch (...) {
     status = watch.report_exception();

@@ -64,10 +64,19 @@ std::string MemoryProfile::report() {
   };
   std::string out =
       "Memory profile:\n" + row("Checkpoint", "RSS", "Delta") + fmt::format("  {:-<21}+{:-<12}+{:-<11}\n", "", "", "");
+  double before = 0;  // in the row above
   for (size_t i = 0; i < points_.size(); ++i) {
+    // A training takes thousands of gradients: of a long run of the same event the first and the last are shown.
+    size_t end = i + 1;
+    while (end < points_.size() && points_[end].name == points_[i].name)
+      ++end;
+    if (i > 0 && points_[i - 1].name == points_[i].name && end - i > 1) {
+      out += row(fmt::format("… {} more", end - i - 1), "", "");
+      i = end - 1;
+    }
     double rss = static_cast<double>(points_[i].rss_bytes);
-    out += row(points_[i].name, size_text(rss),
-               i == 0 ? "-" : delta_text(rss - static_cast<double>(points_[i - 1].rss_bytes)));
+    out += row(points_[i].name, size_text(rss), i == 0 ? "-" : delta_text(rss - before));
+    before = rss;
   }
   out += row("peak", size_text(static_cast<double>(peak)),
              delta_text(static_cast<double>(peak) - static_cast<double>(points_[0].rss_bytes)));

@@ -112,6 +112,11 @@ TEST(Explain, ListsFunctions) {
   s.write("a.shf", "(defn f [x] x) (f 1) (relu 2)");
   Result r = s.run("explain a.shf");
   EXPECT_TRUE(contains(r.out, "interpreted")) << r.out;
+  EXPECT_TRUE(contains(r.out, "not compiled: scalar-only args")) << r.out;
+  s.write("b.shf", "(defn zz [x] (sum x)) (print (zz (relu [1 2])))");
+  r = s.run("explain b.shf");
+  EXPECT_LT(r.out.find("  zz "), r.out.find("  relu ")) << r.out;  // the program's own first
+  EXPECT_TRUE(contains(r.out, "not compiled: called once")) << r.out;
   EXPECT_TRUE(contains(r.out, "a.shf:1:1"));
   EXPECT_EQ(s.run("explain").status, 1);
 }
