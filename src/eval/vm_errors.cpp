@@ -1,4 +1,6 @@
 // What an error learns on its way out of the machine: its place, the operands, the stack.
+#include <fmt/format.h>
+
 #include "builtins/core/missing.h"
 #include "eval/argument_notes.h"
 #include "eval/tombstone.h"
@@ -35,6 +37,14 @@ void move_to_call(UserError& e, Span call) {
 
 }  // namespace
 
+// A call through a value may leave out arguments, which are then names without a value.
+static void explain_missing_argument(UserError& e, const Proto& p) {
+  for (const Param& q : p.params)
+    if (e.message == "Undefined symbol: " + q.name.str())
+      e.hints.push_back(fmt::format("{} takes {} argument{} and was called without {}.", p.name.empty() ? "fn" : p.name,
+                                    p.params.size(), p.params.size() == 1 ? "" : "s", q.name.str()));
+}
+
 // Operators are instructions of their own, and a called keyword has no frame; their operands are still in the
 // registers. (Built-ins that are called describe theirs where they are called.)
 void Vm::describe_operator(UserError& e) const {
@@ -68,6 +78,7 @@ void Vm::add_context(UserError& e, size_t bottom) {
     } else if (!e.span) {
       e.span = span_at(f);
       describe_operator(e);
+      explain_missing_argument(e, *f.proto);
       if (auto why = builtins::explain_nil(e.message)) e.notes.push_back(*why);
     }
     // The function of this frame was called from the frame below.
