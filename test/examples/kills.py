@@ -5,8 +5,8 @@ the newest checkpoint, the pictures and what is printed at the end must be those
     test/examples/kills.py PATH-OF-SHEAF [--kills 20] [--seed N] [NAME…]
 
 Each of the programs is stopped so often by SIGKILL at a random moment, so often by SIGKILL while it writes a
-checkpoint, and a quarter as often by SIGINT, which must end it with status 130. They save after every step or two, so
-many of the random moments are inside a save as well. The seed of the moments is printed.
+checkpoint, and a quarter as often each by SIGINT and by SIGTERM, which must end it with status 130 and 143. They save
+after every step or two, so many of the random moments are inside a save as well. The seed of the moments is printed.
 """
 
 import argparse
@@ -147,9 +147,11 @@ class Example:
         return at
 
     def results(self, at):
-        """What must not depend on stops: the newest checkpoint, pictures, the lines that do not tell how far it is."""
+        """What must not depend on stops: the newest checkpoint, pictures, the lines that do not tell how far it is, or
+        whence it continues."""
         newest = max(p for p in (at / "run").iterdir() if p.name.startswith("step-"))
-        lines = [l for l in (at / "out").read_text().splitlines() if not re.match(r" *\d+/\d+ ", l)]
+        telling = re.compile(r" *\d+/\d+ |continuing from step |finished at step ")
+        lines = [l for l in (at / "out").read_text().splitlines() if not telling.match(l)]
         return {
             newest.name: newest.read_bytes(),
             "printed": lines,
@@ -215,7 +217,7 @@ def stop_often(example, number, sign, moment, rng, label):
                 break
             whole = False
             # Before the program is there to hear it, the system itself ends the process: a shell shows 130 then too.
-            if status != -sign and (sign, status) != (signal.SIGINT, 130):
+            if status != -sign and (sign == signal.SIGKILL or status != 128 + sign):
                 sys.exit(f"{example.name}: {label} ended it with status {status}\n{(at / 'out').read_text()}")
             stops += 1
         example.compare(at, f"{label}, run {runs}")
@@ -242,7 +244,9 @@ def main():
             example = Example(sheaf, name, scratch)
             kills = stop_often(example, args.kills, signal.SIGKILL, at_random, rng, "SIGKILL")
             saves = stop_often(example, args.kills, signal.SIGKILL, inside_save, rng, "SIGKILL inside a save")
-            breaks = stop_often(example, max(1, args.kills // 4), signal.SIGINT, at_random, rng, "SIGINT")
+            few = max(1, args.kills // 4)
+            breaks = stop_often(example, few, signal.SIGINT, at_random, rng, "SIGINT")
+            ends = stop_often(example, few, signal.SIGTERM, at_random, rng, "SIGTERM")
             print(
                 f"ok {name}: "
                 + ", ".join(
@@ -251,6 +255,7 @@ def main():
                         ("kills", kills),
                         ("kills inside a save", saves),
                         ("interrupts", breaks),
+                        ("terminations", ends),
                     )
                 ),
                 flush=True,

@@ -5,8 +5,12 @@
 #include <signal.h>
 
 #include <chrono>
+#include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <functional>
+#include <random>
 #include <stdexcept>
 #include <thread>
 
@@ -113,28 +117,140 @@ TEST(Training, LinesInAFile) {
                        "progress: unknown option :evry. Known options: :every :show"));
 }
 
-TEST(Training, ControlCSavesAndEnds) {
-  Sandbox s;
-  s.write("a.shf", std::string(kRun) + "(run \"r\" 100000000)\n");
+// A program that runs meanwhile; what it prints is lost.
+pid_t start(const Sandbox& s, const char* file, const std::function<void()>& prepare = [] {}) {
   pid_t pid = fork();
-  ASSERT_GE(pid, 0);  // kill(-1) would end everything
-  if (pid == 0) {
-    if (chdir(s.dir().c_str()) != 0 || !freopen("out", "w", stdout)) _exit(1);
-    execl(SHEAF_BINARY, "sheaf", "a.shf", nullptr);
-    _exit(1);
-  }
-  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
-  kill(pid, SIGINT);
+  if (pid < 0) throw std::runtime_error("fork failed");  // kill(-1) would end everything
+  if (pid > 0) return pid;
+  alarm(60);
+  prepare();
+  if (chdir(s.dir().c_str()) != 0 || !freopen("/dev/null", "w", stdout) || !freopen("err", "w", stderr)) _exit(1);
+  setenv("HOME", s.dir().c_str(), 1);
+  execl(SHEAF_BINARY, "sheaf", file, nullptr);
+  _exit(1);
+}
+
+void wait_for(const std::function<bool()>& done) {
+  for (int i = 0; i < 40000 && !done(); ++i)
+    std::this_thread::sleep_for(std::chrono::microseconds(500));
+}
+void wait_for_file(const Sandbox& s, const char* name) {
+  wait_for([&] { return fs::exists(s.dir() / name); });
+}
+
+// Its status as a shell shows it.
+int status_of(pid_t pid) {
   int status = 0;
   waitpid(pid, &status, 0);
-  EXPECT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 130);
-  // What it saved is a step of the run, and continues to the bits of a run that was not cut.
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+bool is_ended_by(pid_t pid, int signal) {
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return WIFSIGNALED(status) && WTERMSIG(status) == signal;
+}
+
+// A training that says when it is on its way: its first steps are over.
+std::string endless_run() {
+  std::string text = kRun;
+  text.replace(text.find("(merge state"), std::strlen("(merge state"),
+               "(when (= i 20) (io \"write\" \"running\" \"\"))\n    (merge state");
+  return text + "(run \"r\" 100000000)\n";
+}
+
+// What was saved is a step of the run, and continues to the bits of a run that was not cut.
+void expect_continues(const Sandbox& s) {
   s.write("b.shf", std::string(kRun) +
                        "(let [n (get (load-checkpoint \"r\") :step)]\n"
                        "  (print (> n 0) (equal? (run \"r\" (+ n 5)) (run \"other\" (+ n 5)))))\n");
   Result r = s.run("b.shf");
   EXPECT_TRUE(contains(r.out, "true true\n")) << r.out << r.err;
+}
+
+TEST(Training, SignalsSaveAndEnd) {
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    Sandbox s;
+    s.write("a.shf", endless_run());
+    pid_t pid = start(s, "a.shf");
+    wait_for_file(s, "running");
+    kill(pid, signal);
+    EXPECT_EQ(status_of(pid), 128 + signal);
+    expect_continues(s);
+  }
+}
+
+// As `timeout` and shells send them.
+TEST(Training, CopiesOfASignalAreOneRequest) {
+  Sandbox s;
+  s.write("a.shf", endless_run());
+  pid_t pid = start(s, "a.shf");
+  wait_for_file(s, "running");
+  for (int signal : {SIGTERM, SIGTERM, SIGHUP})
+    kill(pid, signal), std::this_thread::sleep_for(std::chrono::microseconds(50));
+  EXPECT_EQ(status_of(pid), 128 + SIGTERM);
+  expect_continues(s);
+}
+
+TEST(Training, ASecondSignalEndsAtOnce) {
+  Sandbox s;
+  s.write("a.shf", "(interrupted?) (io \"write\" \"running\" \"\") (while true [x 0] (+ x 1))");
+  pid_t pid = start(s, "a.shf");
+  wait_for_file(s, "running");
+  kill(pid, SIGTERM);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  EXPECT_EQ(waitpid(pid, nullptr, WNOHANG), 0) << "the first is for the program";
+  kill(pid, SIGTERM);
+  EXPECT_TRUE(is_ended_by(pid, SIGTERM));
+}
+
+TEST(Training, ASignalEndsAProgramThatDoesNotAsk) {
+  Sandbox s;
+  s.write("never.shf", "(io \"write\" \"running\" \"\") (while true [x 0] (+ x 1))");
+  s.write("after.shf", std::string(kRun) + "(run \"r\" 5) (io \"write\" \"running\" \"\") (while true [x 0] (+ x 1))");
+  for (const char* program : {"never.shf", "after.shf"})
+    for (int signal : {SIGTERM, SIGHUP}) {
+      fs::remove(s.dir() / "running");
+      pid_t pid = start(s, program);
+      wait_for_file(s, "running");
+      kill(pid, signal);
+      EXPECT_TRUE(is_ended_by(pid, signal)) << program;
+    }
+}
+
+TEST(Training, NohupIgnoresTheHangup) {
+  Sandbox s;
+  s.write("a.shf", endless_run());
+  pid_t pid = start(s, "a.shf", [] { std::signal(SIGHUP, SIG_IGN); });
+  wait_for_file(s, "running");
+  kill(pid, SIGHUP);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_EQ(waitpid(pid, nullptr, WNOHANG), 0);
+  kill(pid, SIGTERM);
+  EXPECT_EQ(status_of(pid), 128 + SIGTERM);
+}
+
+// A terminal that is closed sends SIGHUP, and can no longer be written to.
+TEST(Training, AClosedTerminalSavesAndEnds) {
+  Sandbox s;
+  s.write("a.shf", endless_run());
+  int fd;
+  pid_t pid = forkpty(&fd, nullptr, nullptr, nullptr);
+  ASSERT_GE(pid, 0) << "there is no terminal to be had: is /dev/pts mounted?";
+  if (pid == 0) {
+    alarm(60);
+    if (chdir(s.dir().c_str()) != 0 || setenv("TERM", "xterm", 1) != 0) _exit(1);
+    execl(SHEAF_BINARY, "sheaf", "a.shf", nullptr);
+    _exit(1);
+  }
+  wait_for([&] {
+    char buf[4096];
+    for (pollfd p{fd, POLLIN, 0}; poll(&p, 1, 0) > 0 && read(fd, buf, sizeof buf) > 0;) {
+    }
+    return fs::exists(s.dir() / "running");
+  });
+  close(fd);
+  EXPECT_EQ(status_of(pid), 128 + SIGHUP);
+  expect_continues(s);
 }
 
 // In the last save as in any other: it is finished, and what comes after the loop is not begun.
@@ -143,23 +259,11 @@ TEST(Training, ControlCInTheLastSave) {
   s.write("a.shf",
           "(training-loop {:w (zeros [40000000])} (fn [s i] s) {:steps 1 :path \"r\"})\n(print \"after\")\n(while true "
           "[x 0] (+ x 1))\n");
-  pid_t pid = fork();
-  ASSERT_GE(pid, 0);  // kill(-1) would end everything
-  if (pid == 0) {
-    alarm(30);
-    if (chdir(s.dir().c_str()) != 0 || !freopen("out", "w", stdout)) _exit(1);
-    execl(SHEAF_BINARY, "sheaf", "a.shf", nullptr);
-    _exit(1);
-  }
-  namespace fs = std::filesystem;
+  pid_t pid = start(s, "a.shf");
   std::error_code error;
-  for (int i = 0; i < 20000 && (!fs::exists(s.dir() / "r", error) || fs::is_empty(s.dir() / "r", error)); ++i)
-    std::this_thread::sleep_for(std::chrono::microseconds(500));
+  wait_for([&] { return fs::exists(s.dir() / "r", error) && !fs::is_empty(s.dir() / "r", error); });
   kill(pid, SIGINT);
-  int status = 0;
-  waitpid(pid, &status, 0);
-  EXPECT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 130);
+  EXPECT_EQ(status_of(pid), 130);
   s.write("b.shf", "(print (get (load-checkpoint \"r\") :step))\n");
   EXPECT_EQ(s.run("b.shf").out, "1\n");
 }
@@ -181,22 +285,64 @@ TEST(Training, KilledRunsContinue) {
   s.write("a.shf", often + "(run \"r\" 400) (print \"done\")\n");
   int killed = 0;
   for (int round = 0; round < 8; ++round) {
-    pid_t pid = fork();
-    ASSERT_GE(pid, 0);  // kill(-1) would end everything
-    if (pid == 0) {
-      if (chdir(s.dir().c_str()) != 0 || !freopen("/dev/null", "w", stdout)) _exit(1);
-      execl(SHEAF_BINARY, "sheaf", "a.shf", nullptr);
-      _exit(1);
-    }
+    pid_t pid = start(s, "a.shf");
     std::this_thread::sleep_for(std::chrono::milliseconds(40 + 35 * round));
     kill(pid, SIGKILL);
-    int status = 0;
-    waitpid(pid, &status, 0);
-    killed += WIFSIGNALED(status);
+    killed += is_ended_by(pid, SIGKILL);
   }
   s.write("b.shf", often + "(print (equal? (run \"r\" 400) (run \"whole\" 400)))\n");
   Result r = s.run("b.shf");
   EXPECT_TRUE(contains(r.out, "true\n")) << killed << " killed\n" << r.out << r.err;
+}
+
+// One that SIGTERM ends at any moment does too: its newest checkpoint is that of a run that nobody ended.
+// SHEAF_COUNT: how many moments.
+TEST(Training, TerminatedRunsContinue) {
+  Sandbox s;
+  std::string often = kRun;
+  often.replace(often.find(":every 1000000"), std::strlen(":every 1000000"), ":every 50");
+  s.write("a.shf", often + "(run \"r\" 3000)\n");
+  const char* last = "r/step-00003000.safetensors";
+  auto results = [&] { return s.read(last); };
+  auto clear = [&] { fs::remove_all(s.dir() / "r"); };
+  ASSERT_EQ(status_of(start(s, "a.shf")), 0) << s.read("err");  // leaves compiled code behind
+  clear();
+  auto begin = std::chrono::steady_clock::now();
+  ASSERT_EQ(status_of(start(s, "a.shf")), 0) << s.read("err");
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  std::string whole = results();
+  ASSERT_TRUE(fs::exists(s.dir() / last));
+  const char* count = std::getenv("SHEAF_COUNT");
+  const int moments = count ? std::atoi(count) : 50;
+  uint32_t seed = std::random_device{}();
+  std::printf("seed %u\n", seed);
+  std::fflush(stdout);  // before there are others with the same buffer
+  std::mt19937 random(seed);
+  clear();
+  for (int ended = 0, saved = 0;;) {
+    pid_t pid = start(s, "a.shf");
+    if (ended < moments) {
+      std::this_thread::sleep_for(
+          std::chrono::duration<double>(std::uniform_real_distribution<double>(0, seconds)(random)));
+      kill(pid, SIGTERM);
+    }
+    int raw = 0;
+    waitpid(pid, &raw, 0);
+    // Before it asks, and when all is done, the signal itself ends it.
+    bool died = WIFSIGNALED(raw) && WTERMSIG(raw) == SIGTERM;
+    bool left = WIFEXITED(raw) && WEXITSTATUS(raw) == 128 + SIGTERM;
+    ended += died || left;
+    saved += left;
+    if (died || left) continue;
+    ASSERT_TRUE(WIFEXITED(raw) && WEXITSTATUS(raw) == 0) << s.read("err") << "seed " << seed;
+    ASSERT_TRUE(results() == whole) << ended << " signals, seed " << seed;
+    if (ended < moments) {
+      clear();
+      continue;
+    }
+    EXPECT_GT(saved, 0);
+    break;
+  }
 }
 
 }  // namespace

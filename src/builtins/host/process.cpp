@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <iostream>
 
@@ -27,7 +28,11 @@ std::vector<std::string>& program_args() {
 }
 
 // Read and written in a signal handler.
-std::atomic<bool> g_asked{false}, g_answer{false};
+std::atomic<bool> g_asked{false};
+std::atomic<int> g_answer{0};  // the signal that (interrupted?) tells of, or 0
+
+// What a shell shows of a program that a signal ended.
+int status_of(int signal) { return 128 + signal; }
 
 Value seconds(Call&) {
   static const Clock::time_point start = Clock::now();
@@ -212,17 +217,33 @@ const BuiltinDef kBuiltins[] = {
     {"interrupted?",
      "State and host",
      "(interrupted?)",
-     "Has Ctrl-C been pressed? A program that asks decides itself how to end; a second Ctrl-C stops it.",
+     "Has Ctrl-C been pressed, or has the system asked the program to end (SIGTERM, SIGHUP)? A program that asks "
+     "decides itself how to end; a second signal stops it.",
      {{"(interrupted?)", "false"}},
      0,
      0,
      [](Call&) {
        g_asked = true;
-       return Value::boolean(g_answer);
+       return Value::boolean(g_answer != 0);
      },
      {},
      Effect::Input},
-    // From here on Ctrl-C ends the program again, until it asks the next time; so does one that it has not asked about.
+    // The status to end with when (interrupted?) is true: 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
+    {"%interrupted-status",
+     "",
+     "",
+     "",
+     {},
+     0,
+     0,
+     [](Call&) {
+       int signal = g_answer;
+       return Value::integer(status_of(signal ? signal : SIGINT));
+     },
+     {},
+     Effect::Input},
+    // From here on a signal ends the program again, until it asks the next time; so does one that it has not asked
+    // about.
     {"%stop-asking",
      "",
      "",
@@ -232,7 +253,9 @@ const BuiltinDef kBuiltins[] = {
      0,
      [](Call&) {
        g_asked = false;
-       if (g_answer.exchange(false)) g_interrupted = true;
+       int signal = g_answer.exchange(0);
+       if (signal == SIGINT) g_interrupted = true;
+       if (signal && signal != SIGINT) throw ExitRequest{status_of(signal)};
        return Value::nil();
      },
      {},
@@ -297,17 +320,21 @@ const BuiltinDef kBuiltins[] = {
 
 void set_program_args(std::vector<std::string> a) { program_args() = std::move(a); }
 
+bool answer_with(int signal) {
+  int none = 0;
+  if (!g_asked || !g_answer.compare_exchange_strong(none, signal)) return false;
+  // On another thread the program may have stopped asking since; then one of the two takes the answer back.
+  return g_asked || g_answer.exchange(0) == 0;
+}
+
 void interrupt() {
-  if (!g_asked || g_answer.exchange(true)) g_interrupted = true;
-  // On another thread the program may have stopped asking since.
-  else if (!g_asked && g_answer.exchange(false))
-    g_interrupted = true;
+  if (!answer_with(SIGINT)) g_interrupted = true;
 }
 
 void clear_interrupts() {
   g_interrupted = false;
   g_asked = false;
-  g_answer = false;
+  g_answer = 0;
 }
 
 std::span<const BuiltinDef> process_builtins() { return kBuiltins; }

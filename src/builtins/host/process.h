@@ -13,8 +13,10 @@ struct ExitRequest {
 // What (args) and (options …) read: the words after the program's name.
 void set_program_args(std::vector<std::string> args);
 
-// What Ctrl-C does (safe in a signal handler): the first one answers a program that has asked (interrupted?), any other
-// stops the program (support/interrupt.h).
+// Both are safe in a signal handler. A signal answers a program that has asked (interrupted?) and has no answer yet;
+// false: nobody is going to hear of it.
+bool answer_with(int signal);
+// What Ctrl-C does: the first one answers, any other stops the program (support/interrupt.h).
 void interrupt();
 // Around each top-level run (a REPL line, a file): forgets earlier requests, questions and answers.
 void clear_interrupts();

@@ -30,9 +30,15 @@ struct BarObj final : Object {
     } catch (const UserError&) {  // standard output is gone, which whoever writes next will hear
     }
   }
-  void draw(const Progress& p) {
+  // A terminal that was closed is no reason to lose a training.
+  void draw(const Progress& p, bool last = false) {
     is_drawn = true;
-    set_status(progress_bar(p, terminal_width()));
+    try {
+      set_status(progress_bar(p, terminal_width()));
+      if (last) keep_status();
+    } catch (const UserError&) {
+    }
+    if (last) is_drawn = false;
   }
 };
 
@@ -95,8 +101,7 @@ Value tick(Call& c) {
   if (!terminal)
     write_out(progress_line(p) + "\n"), flush_out();  // for who follows a log, and for runs that are killed
   else
-    bar.draw(p);
-  if (terminal && last) bar.is_drawn = false, keep_status();
+    bar.draw(p, last);
   return std::move(c[2]);
 }
 

@@ -1,5 +1,7 @@
 #include "builtins/host/process.h"
 
+#include <csignal>
+
 #include "builtins/call.h"
 #include "builtins/data/families.h"
 #include "builtins/host/families.h"
@@ -119,6 +121,30 @@ TEST(Interrupts, OneThatIsNotAskedAboutEndsTheProgram) {
   EXPECT_TRUE(g_interrupted);
   g_interrupted = false;
   EXPECT_FALSE(call_in(process_builtins(), "interrupted?", {}).as_bool());
+  clear_interrupts();
+}
+
+TEST(Interrupts, OtherSignalsAreAnswersToo) {
+  auto status = [] { return call_in(process_builtins(), "%interrupted-status", {}).as_int(); };
+  clear_interrupts();
+  EXPECT_FALSE(answer_with(SIGTERM)) << "nobody has asked";
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    call_in(process_builtins(), "interrupted?", {});
+    EXPECT_TRUE(answer_with(signal));
+    EXPECT_FALSE(answer_with(SIGTERM)) << "it has an answer";
+    EXPECT_TRUE(call_in(process_builtins(), "interrupted?", {}).as_bool());
+    EXPECT_EQ(status(), 128 + signal);
+    EXPECT_FALSE(g_interrupted);
+    clear_interrupts();
+  }
+  call_in(process_builtins(), "interrupted?", {});
+  EXPECT_TRUE(answer_with(SIGTERM));
+  try {
+    call_in(process_builtins(), "%stop-asking", {});
+    ADD_FAILURE() << "what was not asked about ends the program";
+  } catch (const ExitRequest& e) {
+    EXPECT_EQ(e.code, 143);
+  }
   clear_interrupts();
 }
 
