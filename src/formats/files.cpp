@@ -214,15 +214,22 @@ auto reading(const std::string& path, F&& parse) {
   }
 }
 
-Value load_file(const std::string& path) {
+// parse(bytes, buffer): the buffer of a mapped file, or none.
+template <class F>
+auto with_bytes(const std::string& path, F&& parse) {
   std::error_code error;
   auto size = fs::is_regular_file(path, error) ? static_cast<int64_t>(fs::file_size(path, error)) : 0;
   if (size >= kMapFrom) {
     Ref<Buffer> whole = map_file(path, "io load", Use::Whole);
-    return reading(path, [&] { return parse_any(path, bytes_of(*whole), whole); });
+    return parse(bytes_of(*whole), whole);
   }
-  std::string bytes = read_file(path, "io load");
-  return reading(path, [&] { return parse_any(path, bytes, {}); });
+  return parse(read_file(path, "io load"), Ref<Buffer>{});
+}
+
+Value load_file(const std::string& path) {
+  return with_bytes(path, [&](std::string_view bytes, const Ref<Buffer>& whole) {
+    return reading(path, [&] { return parse_any(path, bytes, whole); });
+  });
 }
 
 // {"weight_map": {"layer.w": "model-00001-of-00002.safetensors", …}}
@@ -275,6 +282,13 @@ void save_directory(const std::string& path, const Value& v) {
     else
       save_value(path + name + ".npy", e.value);
   }
+}
+
+void write_safetensors_file(const std::string& path, const SafetensorsFile& file) {
+  std::vector<std::string_view> parts = {file.header};
+  for (const Tensor& t : file.arrays)
+    parts.push_back(raw_bytes(t));
+  write_file(path, parts, "io save");
 }
 
 std::string text_for(const std::string& path, const Value& v) {
@@ -360,18 +374,41 @@ Value load_value(const std::string& path) {
 void save_value(const std::string& path, const Value& v) {
   if (path.ends_with('/')) return save_directory(path, v);
   try {
-    if (path.ends_with(".safetensors")) {
-      SafetensorsFile file = describe_safetensors(v);
-      std::vector<std::string_view> parts = {file.header};
-      for (const Tensor& t : file.arrays)
-        parts.push_back(raw_bytes(t));
-      return write_file(path, parts, "io save");
-    }
+    if (path.ends_with(".safetensors")) return write_safetensors_file(path, describe_safetensors(v));
     write_file(path, text_for(path, v), "io save");
   } catch (UserError& e) {
     if (!names_its_format(e.message) && !e.message.starts_with("io save")) e.message = "io save: " + e.message;
     throw;
   }
+}
+
+void save_checkpoint(const std::string& path, const Value& state, const Value& options) {
+  write_safetensors_file(path, describe_checkpoint({state, options}));
+}
+
+LoadedCheckpoint load_checkpoint(const std::string& path) {
+  return with_bytes(path, [](std::string_view bytes, const Ref<Buffer>& whole) -> LoadedCheckpoint {
+    try {
+      Checkpoint c = parse_checkpoint(bytes, whole);
+      return {std::move(c.state), std::move(c.options), ""};
+    } catch (const StopError&) {
+      throw;
+    } catch (const UserError& e) {
+      // Memory that is not there says nothing about the file.
+      if (e.message.find("bytes asked for") != std::string::npos) throw;
+      return {{}, {}, bytes.empty() ? "the file is empty" : e.message};
+    }
+  });
+}
+
+std::string set_aside(const std::string& path, std::string_view ending, std::string_view verb) {
+  std::error_code error;
+  std::string name = path + std::string(ending);
+  for (int i = 2; fs::exists(name, error); ++i)
+    name = fmt::format("{}{}-{}", path, ending, i);
+  fs::rename(path, name, error);
+  if (error) os_failure(verb, path, error.value());
+  return name;
 }
 
 Value map_elements(const std::string& path, DType dtype, const Dims& sizes, uint64_t skip_bytes) {

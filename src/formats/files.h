@@ -26,6 +26,16 @@ Value load_value(const std::string& path);
 // By name: .safetensors .npy .npz .csv .tsv .jsonl .png .wav, a path that ends in / for a directory of .npy files; JSON
 // otherwise.
 void save_value(const std::string& path, const Value& v);
+// The state of a training as a .safetensors file with checksums, and its options.
+void save_checkpoint(const std::string& path, const Value& state, const Value& options);
+// A file that cannot be read is an error; one that is not whole says so: `damage` is what is wrong with it.
+struct LoadedCheckpoint {
+  Value state, options;
+  std::string damage;
+};
+LoadedCheckpoint load_checkpoint(const std::string& path);
+// Renames a file to its name with `ending`, or with a number as well when that is taken; the new name.
+std::string set_aside(const std::string& path, std::string_view ending, std::string_view verb);
 // A file of plain elements as a tensor over it: `sizes` with at most one -1, or empty for one axis.
 Value map_elements(const std::string& path, DType dtype, const Dims& sizes, uint64_t skip_bytes);
 

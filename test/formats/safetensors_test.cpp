@@ -1,7 +1,11 @@
 #include "formats/safetensors.h"
 
-#include <cmath>
+#include <fmt/format.h>
 
+#include <cmath>
+#include <cstring>
+
+#include "formats/raw_array.h"
 #include "make_values.h"
 #include "value/equal.h"
 #include "value/print.h"
@@ -139,6 +143,70 @@ TEST(Safetensors, BadFiles) {
                        "123")),
             "bytes 1 to 2 of the data belong to no tensor");
   EXPECT_EQ(error(file("{}", "1")), "bytes 0 to 1 of the data belong to no tensor");
+}
+
+std::string bytes_of_checkpoint(const Value& state, const Value& options) {
+  SafetensorsFile file = describe_checkpoint({state, options});
+  std::string out = file.header;
+  for (const Tensor& t : file.arrays)
+    out += raw_bytes(t);
+  return out;
+}
+
+Value some_state() {
+  return D({{"step", I(7)},
+            {"params", D({{"w", T(DType::F32, {2, 2}, {0, 1, 0.1, 100})}, {"b", T(DType::BF16, {3}, {1, 2, 3})}})}});
+}
+
+// Other programs, and loading as a value, do not meet what a checkpoint adds.
+TEST(Safetensors, Checkpoints) {
+  Value options = D({{"lr", S("0.1")}, {"name", S("\xff \" →")}});
+  std::string bytes = bytes_of_checkpoint(some_state(), options);
+  Checkpoint c = parse_checkpoint(bytes);
+  EXPECT_TRUE(tree_equal(c.state, some_state()));
+  EXPECT_TRUE(tree_equal(c.options, options));
+  EXPECT_TRUE(tree_equal(parse_safetensors(bytes), some_state()));
+  EXPECT_EQ(parse_shard(bytes).size(), 3u);
+  // Without structure and options, and without anything.
+  for (const Value& v : {D({{"w", T(DType::F32, {1}, {1})}}), D({})}) {
+    c = parse_checkpoint(bytes_of_checkpoint(v, D({})));
+    EXPECT_TRUE(tree_equal(c.state, v));
+    EXPECT_TRUE(tree_equal(c.options, D({})));
+  }
+  // Files that are no checkpoints have no checksums.
+  c = parse_checkpoint(write_safetensors(some_state()));
+  EXPECT_TRUE(tree_equal(c.state, some_state()));
+  EXPECT_TRUE(tree_equal(c.options, D({})));
+}
+
+TEST(Safetensors, DamagedCheckpoints) {
+  std::string bytes = bytes_of_checkpoint(some_state(), D({{"lr", S("0.1")}}));
+  uint64_t header = 0;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  auto error = [](const std::string& bytes) { return message_of([&] { parse_safetensors(bytes); }); };
+  // Larger elements first: params.w, step, params.b.
+  for (const auto& [at, name] : {std::pair(0, "params.w"), std::pair(15, "params.w"), std::pair(16, "step"),
+                                 std::pair(20, "params.b"), std::pair(25, "params.b")}) {
+    std::string changed = bytes;
+    changed[8 + header + at] ^= 0x10;
+    EXPECT_TRUE(error(changed).starts_with(fmt::format("tensor '{}' has the checksum ", name))) << error(changed);
+  }
+  EXPECT_EQ(error(bytes.substr(0, 8 + header + 20)), "the file ends early: 26 bytes of data expected, 20 there");
+  for (size_t n = 0; n < bytes.size(); ++n)
+    EXPECT_ANY_THROW(parse_checkpoint(bytes.substr(0, n))) << n;
+  // Whichever bit: it is noticed, or was none of the state's. That is so where the checksums' own names are not theirs.
+  int unnoticed = 0;
+  for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+    std::string changed = bytes;
+    changed[bit / 8] ^= static_cast<char>(1 << bit % 8);
+    try {
+      Checkpoint c = parse_checkpoint(changed);
+      EXPECT_TRUE(tree_equal(c.state, some_state())) << bit;
+      ++unnoticed;
+    } catch (const UserError&) {
+    }
+  }
+  EXPECT_LE(unnoticed, 8 * 12) << "the bits of sheaf.header";
 }
 
 TEST(Safetensors, WhatCannotBeSaved) {

@@ -11,8 +11,10 @@
 #include "builtins/core/elements.h"
 #include "builtins/core/text.h"
 #include "builtins/host/families.h"
+#include "builtins/host/process.h"
 #include "formats/files.h"
 #include "formats/raw_array.h"
+#include "value/dict.h"
 #include "value/print.h"
 
 namespace sheaf::builtins {
@@ -152,12 +154,37 @@ Value io(Call& c) {
   throw runtime_error(fmt::format("io: unknown verb '{}'", name)).hint("the verbs are " + known);
 }
 
+// (%save-checkpoint path state)
+Value save_checkpoint(Call& c) {
+  formats::save_checkpoint(c[0].as_string(), trace::concrete_tree(c[1]), program_options());
+  return {};
+}
+
+// (%load-checkpoint path): {:state … :options …}, or {:damage text} of a file that is not whole.
+Value load_checkpoint(Call& c) {
+  formats::LoadedCheckpoint found = formats::load_checkpoint(c[0].as_string());
+  if (!found.damage.empty()) return make_dict({{Name("damage"), Value::string(std::move(found.damage))}});
+  return make_dict({{Name("options"), std::move(found.options)}, {Name("state"), std::move(found.state)}});
+}
+
+// (%set-aside path): the new name of a damaged file; nil where it cannot be renamed.
+Value set_aside(Call& c) {
+  try {
+    return Value::string(formats::set_aside(c[0].as_string(), ".damaged", "resume"));
+  } catch (const UserError&) {
+    return {};
+  }
+}
+
 const BuiltinDef kBuiltins[] = {
+    {"%save-checkpoint", "", "", "", {}, 2, 2, save_checkpoint, {}, Effect::Input},
+    {"%load-checkpoint", "", "", "", {}, 1, 1, load_checkpoint, {}, Effect::Input},
+    {"%set-aside", "", "", "", {}, 1, 1, set_aside, {}, Effect::Input},
     {"io",
      "Files",
      "(io verb path …)",
      "Files. \"read\" path: the text; \"write\" and \"append\" path text; \"load\" path and \"save\" path value: by "
-     "format (.safetensors, .npy, .npz, .csv, "
+     "format (.safetensors, where it has the checksums of a checkpoint they are checked, .npy, .npz, .csv, "
      ".tsv, .jsonl, .png, .wav; PyTorch's .pt and .pth; pickles for loading; a directory of .npy files; else JSON), "
      "parent directories are made and files "
      "replaced as a whole; a tensor saved as .bin, or appended to one, is its elements and nothing else, other values "

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
+#include <map>
 
 #include "builtins/core/elements.h"
 #include "builtins/host/families.h"
@@ -15,6 +16,7 @@
 #include "builtins/host/output.h"
 #include "support/interrupt.h"
 #include "support/mutex.h"
+#include "value/dict.h"
 #include "value/print.h"
 
 namespace sheaf::builtins {
@@ -25,6 +27,22 @@ using Clock = std::chrono::steady_clock;
 std::vector<std::string>& program_args() {
   static auto* a = new std::vector<std::string>;
   return *a;
+}
+
+struct KeptOptions {
+  Mutex mu;
+  std::map<std::string, std::string> texts GUARDED_BY(mu);
+};
+KeptOptions& kept_options() {
+  static auto* o = new KeptOptions;
+  return *o;
+}
+
+Value kept(Value options) {
+  MutexLock lock(kept_options().mu);
+  for (const DictEntry& e : options.as_dict().entries())
+    if (e.key.str() != "path" && e.key.str() != "fresh") kept_options().texts[e.key.str()] = render(e.value);
+  return options;
 }
 
 // Read and written in a signal handler.
@@ -131,7 +149,7 @@ Value options(Call& c) {
         throw runtime_error(
             fmt::format("options: the choices of :{} must be a list, for an option that is there", e.key.str()));
   }
-  return parse_program_options(c[0], choices, program_args());
+  return kept(parse_program_options(c[0], choices, program_args()));
 }
 
 Value env(Call& c) {
@@ -284,6 +302,7 @@ const BuiltinDef kBuiltins[] = {
      options,
      {},
      Effect::Input},
+    {"%program-options", "", "", "", {}, 0, 0, [](Call&) { return program_options(); }, {}, Effect::Input},
     {"exit",
      "State and host",
      "(exit [n])",
@@ -319,6 +338,14 @@ const BuiltinDef kBuiltins[] = {
 }  // namespace
 
 void set_program_args(std::vector<std::string> a) { program_args() = std::move(a); }
+
+Value program_options() {
+  MutexLock lock(kept_options().mu);
+  std::vector<DictEntry> out;
+  for (const auto& [name, text] : kept_options().texts)
+    out.push_back({Name(name), Value::string(text)});
+  return make_dict(std::move(out));
+}
 
 bool answer_with(int signal) {
   int none = 0;

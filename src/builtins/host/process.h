@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "value/value.h"
+
 namespace sheaf::builtins {
 
 // Thrown by (exit n); not an error. The tool ends the process, the REPL leaves its loop.
@@ -12,6 +14,10 @@ struct ExitRequest {
 
 // What (args) and (options …) read: the words after the program's name.
 void set_program_args(std::vector<std::string> args);
+
+// What (options …) has given, by name, as text: a dict for checkpoints. Without :path and :fresh, which say where a
+// training is kept and whether it begins again, not what it does.
+Value program_options();
 
 // Both are safe in a signal handler. A signal answers a program that has asked (interrupted?) and has no answer yet;
 // false: nobody is going to hear of it.
