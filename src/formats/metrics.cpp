@@ -3,17 +3,24 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
+#include <charconv>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <map>
 
+#include "formats/byte_reader.h"
 #include "formats/files.h"
 #include "formats/json.h"
 #include "support/mutex.h"
 
 namespace sheaf::formats {
 namespace {
+
+namespace fs = std::filesystem;
 
 template <class T>
 void put(std::string& out, T v) {
@@ -43,21 +50,141 @@ double wall_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+constexpr std::string_view kEventFile = "events.out.tfevents.", kOldEventFile = "events.out.old.";
+
+struct EventFiles {
+  Mutex mu;
+  std::map<std::string, std::string> paths GUARDED_BY(mu);  // of this process, by directory
+};
+EventFiles& event_files() {
+  static auto* f = new EventFiles;
+  return *f;
+}
+
 // The event file of a directory, begun at its first use.
 std::string event_file(const std::string& directory) {
-  static auto* mu = new Mutex;
-  static auto* files = new std::map<std::string, std::string>;
-  MutexLock lock(*mu);
-  std::string& path = (*files)[directory];
+  EventFiles& files = event_files();
+  MutexLock lock(files.mu);
+  std::string& path = files.paths[directory];
   if (path.empty()) {
     char host[256] = "host";
     ::gethostname(host, sizeof host - 1);
     double now = wall_seconds();
-    path = fmt::format("{}/events.out.tfevents.{:.0f}.{}.{}.{}", directory, std::floor(now), host, ::getpid(),
-                       files->size());
+    static std::atomic<int> begun{0};
+    path = fmt::format("{}/{}{:.0f}.{}.{}.{}", directory, kEventFile, std::floor(now), host, ::getpid(), ++begun);
     append_file(path, event_record(version_event(now)), "log-metrics");
   }
   return path;
+}
+
+bool is_lines(const std::string& path) { return path.ends_with(".jsonl"); }
+
+// The files of a log that are there.
+std::vector<std::string> files_of_log(const std::string& path) {
+  std::vector<std::string> out;
+  std::error_code error;
+  if (is_lines(path)) {
+    if (fs::exists(path, error)) out.push_back(path);
+    return out;
+  }
+  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error))
+    if (it->path().filename().native().starts_with(kEventFile)) out.push_back(it->path().string());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+// TensorBoard reads whatever has "tfevents" in its name.
+std::string old_event_file(const fs::path& file) {
+  std::string rest = file.filename().string().substr(kEventFile.size());
+  fs::path name = file.parent_path() / (std::string(kOldEventFile) + rest);
+  std::error_code error;
+  fs::rename(file, name, error);
+  if (error) throw runtime_error(fmt::format("log-metrics '{}': {}", file.string(), error.message()));
+  return name.string();
+}
+
+// What is kept of a log, and how much is not.
+struct Kept {
+  std::string text;
+  int64_t later = 0;  // entries of later steps
+  bool torn = false;  // an entry that was not written to its end
+};
+
+// The step of a line that append_metrics wrote; of any other line -1.
+int64_t step_of_line(std::string_view line) {
+  constexpr std::string_view kStart = "{\"step\":";
+  int64_t step = -1;
+  if (line.starts_with(kStart)) std::from_chars(line.data() + kStart.size(), line.data() + line.size(), step);
+  return step;
+}
+
+Kept cut_lines(std::string_view text, int64_t step) {
+  Kept out;
+  while (!text.empty()) {
+    size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    bool unfinished = end == std::string_view::npos && !line.ends_with('}');
+    if (unfinished && (line.starts_with('{') || line.starts_with('\0')))
+      out.torn = true;
+    else if (step_of_line(line) > step)
+      ++out.later;
+    else
+      out.text += std::string(line) + "\n";
+  }
+  return out;
+}
+
+uint64_t take_varint(ByteReader& in) {
+  uint64_t v = 0;
+  for (int shift = 0; shift < 64; shift += 7) {
+    auto byte = in.number<uint8_t>();
+    v |= static_cast<uint64_t>(byte & 0x7F) << shift;
+    if (byte < 0x80) break;
+  }
+  return v;
+}
+
+// The step of an Event message; 0 where it does not say.
+int64_t step_of_event(std::string_view event) {
+  ByteReader in(event);
+  while (in.left() > 0) {
+    uint64_t field = take_varint(in);
+    switch (field & 7) {
+      case 0: {
+        uint64_t v = take_varint(in);
+        if (field >> 3 == 2) return static_cast<int64_t>(v);
+        break;
+      }
+      case 1: in.take(8); break;
+      case 2: in.take(take_varint(in)); break;
+      case 5: in.take(4); break;
+      default: return 0;
+    }
+  }
+  return 0;
+}
+
+Kept cut_events(std::string_view bytes, int64_t step) {
+  Kept out;
+  ByteReader in(bytes);
+  try {
+    while (in.left() > 0) {
+      size_t begin = in.position();
+      std::string_view length = in.take(8);
+      if (in.number<uint32_t>() != masked(crc32c(length))) throw runtime_error("the length of a record is damaged");
+      std::string_view event = in.take(ByteReader(length).number<uint64_t>());
+      if (in.number<uint32_t>() != masked(crc32c(event)))
+        out.torn = true;
+      else if (step_of_event(event) > step)
+        ++out.later;
+      else
+        out.text += bytes.substr(begin, in.position() - begin);
+    }
+  } catch (const UserError&) {
+    out.torn = true;  // nobody can read what follows
+  }
+  return out;
 }
 
 }  // namespace
@@ -114,7 +241,7 @@ std::string scalar_event(double wall, int64_t step, const std::vector<Metric>& m
 }
 
 void append_metrics(const std::string& path, int64_t step, const std::vector<Metric>& metrics) {
-  if (!path.ends_with(".jsonl")) {
+  if (!is_lines(path)) {
     append_file(event_file(path), event_record(scalar_event(wall_seconds(), step, metrics)), "log-metrics");
     return;
   }
@@ -123,6 +250,38 @@ void append_metrics(const std::string& path, int64_t step, const std::vector<Met
     line += "," + write_json(Value::string(m.name)) + ":" +
             write_json(Value::floating(static_cast<float>(m.value)), {.tagged = false});
   append_file(path, line + "}\n", "log-metrics");
+}
+
+std::string cut_metrics(const std::string& path, int64_t step) {
+  Kept all;
+  for (const std::string& file : files_of_log(path)) {
+    std::string before = read_file(file, "log-metrics");
+    Kept kept = is_lines(path) ? cut_lines(before, step) : cut_events(before, step);
+    if (kept.text != before) write_file(file, kept.text, "log-metrics");
+    all.later += kept.later;
+    all.torn = all.torn || kept.torn;
+  }
+  if (all.later == 0 && !all.torn) return "";
+  std::string what;
+  if (all.later > 0) what = fmt::format("{} later {}", all.later, all.later == 1 ? "entry" : "entries");
+  if (all.torn) what += what.empty() ? "a torn entry" : " and a torn one";
+  return fmt::format("{}: cut back to step {}: removed {}", path, step, what);
+}
+
+std::string begin_metrics(const std::string& path) {
+  std::string names;
+  for (const std::string& file : files_of_log(path)) {
+    std::string text = read_file(file, "log-metrics");
+    Kept kept = is_lines(path) ? cut_lines(text, 0) : cut_events(text, 0);
+    if (kept.later == 0 && !kept.torn) continue;
+    std::string name = is_lines(path) ? set_aside(file, ".old", "log-metrics") : old_event_file(file);
+    names += (names.empty() ? "" : ", ") + name;
+  }
+  if (names.empty()) return "";
+  EventFiles& ours = event_files();
+  MutexLock lock(ours.mu);
+  ours.paths.erase(path);
+  return fmt::format("{} has the log of another training: kept as {}", path, names);
 }
 
 }  // namespace sheaf::formats

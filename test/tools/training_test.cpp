@@ -295,16 +295,17 @@ TEST(Training, KilledRunsContinue) {
   EXPECT_TRUE(contains(r.out, "true\n")) << killed << " killed\n" << r.out << r.err;
 }
 
-// One that SIGTERM ends at any moment does too: its newest checkpoint is that of a run that nobody ended.
+// One that SIGTERM ends at any moment does too: its newest checkpoint and its log are those of a run that nobody ended.
 // SHEAF_COUNT: how many moments.
 TEST(Training, TerminatedRunsContinue) {
   Sandbox s;
   std::string often = kRun;
-  often.replace(often.find(":every 1000000"), std::strlen(":every 1000000"), ":every 50");
+  often.replace(often.find(":every 1000000"), std::strlen(":every 1000000"),
+                ":every 50 :log \"log.jsonl\" :log-every 3");
   s.write("a.shf", often + "(run \"r\" 3000)\n");
   const char* last = "r/step-00003000.safetensors";
-  auto results = [&] { return s.read(last); };
-  auto clear = [&] { fs::remove_all(s.dir() / "r"); };
+  auto results = [&] { return s.read(last) + s.read("log.jsonl"); };
+  auto clear = [&] { fs::remove_all(s.dir() / "r"), fs::remove(s.dir() / "log.jsonl"); };
   ASSERT_EQ(status_of(start(s, "a.shf")), 0) << s.read("err");  // leaves compiled code behind
   clear();
   auto begin = std::chrono::steady_clock::now();

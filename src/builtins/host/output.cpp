@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -115,7 +116,15 @@ Value pp(Call& c) {
   return {};
 }
 
+// (%say text): a line on standard error.
+Value say(Call& c) {
+  flush_out();
+  std::fputs((text_of(c[0]) + "\n").c_str(), stderr);
+  return {};
+}
+
 const BuiltinDef kBuiltins[] = {
+    {"%say", "", "", "", {}, 1, 1, say, {}, Effect::Output},
     {"print",
      "Text and output",
      "(print x … [:end s])",

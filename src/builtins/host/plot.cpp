@@ -82,7 +82,17 @@ Value log_metrics(Call& c) {
   return {};
 }
 
+// (%cut-log path step): what was taken back of a log when a training goes on from `step`, as text; nil: nothing.
+// Without a step another training begins, and what is there is set aside.
+Value cut_log(Call& c) {
+  const std::string& path = c[0].as_string();
+  std::string done =
+      c[1].is_nil() ? formats::begin_metrics(path) : formats::cut_metrics(path, to_index(c[1], "training-loop"));
+  return done.empty() ? Value() : Value::string(std::move(done));
+}
+
 const BuiltinDef kBuiltins[] = {
+    {"%cut-log", "", "", "", {}, 2, 2, cut_log, {}, Effect::Output},
     {"plot",
      "Looking",
      "(plot data [options])",
