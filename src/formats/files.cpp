@@ -185,16 +185,16 @@ bool has_first_bytes(const std::string& path) {
   return false;
 }
 
-Value parse_any(const std::string& path, std::string_view bytes, const Ref<Buffer>& whole) {
+Value parse_any(const std::string& path, std::string_view bytes, const Ref<Buffer>& whole, Objects objects) {
   if (path.ends_with(".safetensors")) return parse_safetensors(bytes, whole);
   if (is_npy(bytes)) return parse_npy(bytes, whole);
   if (is_zip(bytes)) {
     std::vector<ZipEntry> entries = read_zip(bytes);
     bool torch = is_torch_archive(entries) || path.ends_with(".pt") || path.ends_with(".pth") || path.ends_with(".bin");
-    return torch ? parse_torch_archive(entries, whole) : parse_npz(entries, whole);
+    return torch ? parse_torch_archive(entries, whole, objects) : parse_npz(entries, whole);
   }
-  if (is_torch_legacy(bytes)) return parse_torch_legacy(bytes, whole);
-  if (bytes.starts_with('\x80')) return parse_pickle(bytes);
+  if (is_torch_legacy(bytes)) return parse_torch_legacy(bytes, whole, objects);
+  if (bytes.starts_with('\x80')) return parse_pickle(bytes, objects);
   if (is_png(bytes)) return parse_png(bytes);
   if (is_wav(bytes)) return parse_wav(bytes);
   if (is_table(path)) return parse_csv(bytes, separator_of(path));
@@ -226,9 +226,9 @@ auto with_bytes(const std::string& path, F&& parse) {
   return parse(read_file(path, "io load"), Ref<Buffer>{});
 }
 
-Value load_file(const std::string& path) {
+Value load_file(const std::string& path, Objects objects) {
   return with_bytes(path, [&](std::string_view bytes, const Ref<Buffer>& whole) {
-    return reading(path, [&] { return parse_any(path, bytes, whole); });
+    return reading(path, [&] { return parse_any(path, bytes, whole, objects); });
   });
 }
 
@@ -263,7 +263,7 @@ Value load_directory(const std::string& path) {
     if (it->is_directory())
       entries.push_back({Name(it->path().filename().string()), load_directory(it->path().string())});
     else if (it->path().extension() == ".npy")
-      entries.push_back({Name(it->path().stem().string()), load_file(it->path().string())});
+      entries.push_back({Name(it->path().stem().string()), load_file(it->path().string(), Objects::Refuse)});
   }
   if (error) os_failure("io load", path, error.value());
   return make_dict(std::move(entries));
@@ -365,10 +365,10 @@ void append_file(const std::string& path, std::string_view bytes, std::string_vi
   if (!file.ok() || !write_all(file.fd(), bytes) || !file.close()) os_failure(verb, path, errno);
 }
 
-Value load_value(const std::string& path) {
+Value load_value(const std::string& path, Objects objects) {
   std::error_code error;
   if (path.ends_with(".safetensors.index.json")) return load_sharded(path);
-  return fs::is_directory(path, error) ? load_directory(path) : load_file(path);
+  return fs::is_directory(path, error) ? load_directory(path) : load_file(path, objects);
 }
 
 void save_value(const std::string& path, const Value& v) {

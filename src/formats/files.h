@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "formats/objects.h"
 #include "value/value.h"
 
 namespace sheaf::formats {
@@ -21,8 +22,9 @@ void append_file(const std::string& path, std::string_view bytes, std::string_vi
 
 // By name: .safetensors (mapped, not read), .safetensors.index.json (the files it names), .csv .tsv .jsonl; a directory
 // is a dict of its .npy files. By their first bytes: NumPy arrays and zip archives of them, PyTorch checkpoints,
-// pickles, PNG pictures, WAV sound. JSON otherwise. Large arrays are mapped where the format allows.
-Value load_value(const std::string& path);
+// pickles, PNG pictures, WAV sound. JSON otherwise. Large arrays are mapped where the format allows. `objects` is for
+// pickles and checkpoints.
+Value load_value(const std::string& path, Objects objects = Objects::Refuse);
 // By name: .safetensors .npy .npz .csv .tsv .jsonl .png .wav, a path that ends in / for a directory of .npy files; JSON
 // otherwise.
 void save_value(const std::string& path, const Value& v);

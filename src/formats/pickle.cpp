@@ -21,10 +21,10 @@ class Machine {
  public:
   Machine(std::string_view bytes, const pickle::PersistentLoad* load) : in_(bytes), nodes_(bytes.size()), load_(load) {}
 
-  Value run() {
+  Value run(Objects objects) {
     while (step()) {
     }
-    return pickle::to_value(pop());
+    return pickle::to_value(pop(), objects);
   }
   size_t used() const { return in_.position(); }
 
@@ -72,13 +72,13 @@ class Machine {
       case 'u': set_items(pop_mark()); break;
       case 'a': append_items(stack_.empty() ? 0 : stack_.size() - 1); break;
       case 'e': append_items(pop_mark()); break;
-      case 't': make_tuple(pop_mark()); break;
+      case 't': make_sequence(Kind::Tuple, pop_mark()); break;
       case 0x85:
       case 0x86:
       case 0x87: {  // TUPLE1 … TUPLE3
         size_t n = op - 0x84;
         need(n);
-        make_tuple(stack_.size() - n);
+        make_sequence(Kind::Tuple, stack_.size() - n);
         break;
       }
       case 'c': {
@@ -104,15 +104,17 @@ class Machine {
         push(naming_tensors([&] { return (*load_)(nodes_, id); }));
         break;
       }
-      case 0x81: {  // NEWOBJ: an instance of a class, of which we know none
+      case 0x92: pop(); [[fallthrough]];  // NEWOBJ_EX: NEWOBJ with a dict of arguments
+      case 0x81: {                        // NEWOBJ: an instance that is not initialised yet
         pop();
         Node* callee = pop();
         push(pickle::apply_reduce(nodes_, callee, nodes_.make(Kind::Tuple)));
         break;
       }
       case '0': pop(); break;
-      case 0x8f: push(nodes_.make(Kind::List)); break;  // EMPTY_SET
-      case 0x90: append_items(pop_mark()); break;       // ADDITEMS
+      case 0x8f: push(nodes_.make(Kind::List)); break;          // EMPTY_SET
+      case 0x90: append_items(pop_mark()); break;               // ADDITEMS
+      case 0x91: make_sequence(Kind::List, pop_mark()); break;  // FROZENSET
       case 'q': memo_[in_.number<uint8_t>()] = top(); break;
       case 'r': memo_[in_.number<uint32_t>()] = top(); break;
       case 0x94: memo_[static_cast<uint32_t>(memo_.size())] = top(); break;
@@ -205,7 +207,7 @@ class Machine {
     if ((stack_.size() - from) % 2 != 0) fail("a dict key without a value");
     if (target->kind == Kind::Dict)
       target->items.insert(target->items.end(), stack_.begin() + from, stack_.end());
-    else if (target->kind != Kind::Nil)
+    else if (target->kind != Kind::Object)
       fail("items are set on something else than a dict");
     stack_.resize(from);
   }
@@ -213,13 +215,13 @@ class Machine {
     Node* target = target_below(from);
     if (target->kind == Kind::List)
       target->items.insert(target->items.end(), stack_.begin() + from, stack_.end());
-    else if (target->kind != Kind::Nil)
+    else if (target->kind != Kind::Object)
       fail("items are appended to something else than a list");
     stack_.resize(from);
   }
-  void make_tuple(size_t from) {
+  void make_sequence(Kind kind, size_t from) {
     if (from > stack_.size()) fail("the stack ran empty");
-    Node* n = nodes_.make(Kind::Tuple);
+    Node* n = nodes_.make(kind);
     n->items.assign(stack_.begin() + from, stack_.end());
     stack_.resize(from);
     push(n);
@@ -242,11 +244,11 @@ class Machine {
 
 }  // namespace
 
-Value parse_pickle(std::string_view bytes) { return Machine(bytes, nullptr).run(); }
+Value parse_pickle(std::string_view bytes, Objects objects) { return Machine(bytes, nullptr).run(objects); }
 
-Value parse_pickle(std::string_view bytes, const pickle::PersistentLoad& load, size_t* used) {
+Value parse_pickle(std::string_view bytes, Objects objects, const pickle::PersistentLoad& load, size_t* used) {
   Machine machine(bytes, &load);
-  Value v = machine.run();
+  Value v = machine.run(objects);
   if (used) *used = machine.used();
   return v;
 }

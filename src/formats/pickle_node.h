@@ -9,18 +9,35 @@
 #include <utility>
 #include <vector>
 
+#include "formats/objects.h"
 #include "formats/raw_array.h"
 #include "value/value.h"
 
 namespace sheaf::formats::pickle {
 
-enum class Kind : uint8_t { Nil, Bool, Int, Float, Text, Bytes, List, Tuple, Dict, Global, Type, Array, Storage };
+enum class Kind : uint8_t {
+  Nil,
+  Bool,
+  Int,
+  Float,
+  Text,
+  Bytes,
+  List,
+  Tuple,
+  Dict,
+  Global,
+  Type,
+  Array,
+  Storage,
+  Pending,  // a storage whose bytes come later: a first reading only asks for its type
+  Object,   // an instance of a class that we do not know; what is put into it is dropped
+};
 
 struct Node {
   Kind kind = Kind::Nil;
   int64_t integer = 0;             // Bool, Int
   double number = 0;               // Float
-  std::string text;                // Text, Bytes, Global ("module.name"), Type when we do not hold it
+  std::string text;                // Text, Bytes, Global ("module.name"), Type, Object (the name of its class)
   std::vector<Node*> items;        // List, Tuple; Dict: key, value, key, value …
   std::optional<RawType> type;     // Type
   std::unique_ptr<Tensor> tensor;  // Array, once its data came
@@ -62,17 +79,20 @@ struct TensorFault {
 // What a persistent id of the file stands for.
 using PersistentLoad = std::function<Node*(Nodes& nodes, const Node* id)>;
 
-// The result of calling `callee`, of which only data constructors are known; nil for the others.
+// The result of calling `callee`, of which only data constructors are known; an Object for the others.
 Node* apply_reduce(Nodes& nodes, Node* callee, Node* args);
-// The same for functions of PyTorch, and the size of a storage's elements (0: unknown).
+// The same for functions of PyTorch, null for those that we do not know, and the size of a storage's elements (0:
+// unknown).
 Node* apply_torch(Nodes& nodes, const Node* callee, Node* args);
 uint64_t torch_element_bytes(std::string_view storage);
 // "FloatStorage" (empty for types without a class of their own) and "float32".
 std::string_view torch_storage_of(DType d);
 std::string_view torch_dtype_of(DType d);
+// Of "torch.float32".
+std::optional<DType> torch_dtype_named(std::string_view name);
 // Python's __setstate__, for the types we know.
 void apply_build(Nodes& nodes, Node* object, Node* state);
 // Each node becomes one value, so what was shared stays shared.
-Value to_value(Node* root);
+Value to_value(Node* root, Objects objects);
 
 }  // namespace sheaf::formats::pickle

@@ -31,12 +31,25 @@ Node* encoded(Nodes& nodes, const Node* text) {
   return nodes.text(Kind::Bytes, latin1_bytes(text->text));
 }
 
-// How protocol 2, which has no bytes of its own, writes empty ones and bytearrays.
-bool is_bytes_constructor(const Node* n) {
+// One of two types of Python itself, whose module had another name once. Protocol 2 has no bytes (but for empty ones
+// and bytearrays) and no sets of its own.
+bool is_builtin(const Node* n, std::string_view one, std::string_view other) {
+  if (n->kind != Kind::Global) return false;
   for (std::string_view module : {"builtins.", "__builtin__."})
-    if (n->kind == Kind::Global && n->text.starts_with(module))
-      return n->text.ends_with(".bytes") || n->text.ends_with(".bytearray");
+    if (n->text.starts_with(module)) {
+      std::string_view name = std::string_view(n->text).substr(module.size());
+      return name == one || name == other;
+    }
   return false;
+}
+
+// What calling something unknown gives. Classes that are taken apart by a function of Python's own come as the first
+// argument of it.
+Node* unknown_object(Nodes& nodes, const Node* callee, const Node* args) {
+  bool indirect = callee->text.starts_with("copyreg.") || callee->text.starts_with("copy_reg.");
+  const Node* type = indirect && !args->items.empty() && args->items[0]->kind == Kind::Global ? args->items[0] : callee;
+  nodes.spend(type->text.size());
+  return nodes.text(Kind::Object, type->text);
 }
 
 Dims shape_of(const Node* n) {
@@ -150,13 +163,18 @@ Node* apply_reduce(Nodes& nodes, Node* callee, Node* args) {
     return make_dict_node(nodes, args);
   }
   if (is_global(callee, "collections.defaultdict")) return nodes.make(Kind::Dict);
-  if (callee->kind == Kind::Global && callee->text.starts_with("torch.")) return apply_torch(nodes, callee, args);
-  if (is_bytes_constructor(callee)) {
+  if (is_global(callee, "collections.Counter") && n == 1 && arg[0]->kind == Kind::Dict) return arg[0];
+  if (is_global(callee, "collections.deque"))
+    return n > 0 && arg[0]->kind == Kind::List ? arg[0] : nodes.make(Kind::List);
+  if (is_builtin(callee, "set", "frozenset") && n == 1 && arg[0]->kind == Kind::List) return arg[0];
+  if (callee->kind == Kind::Global && callee->text.starts_with("torch."))
+    if (Node* known = apply_torch(nodes, callee, args)) return known;
+  if (is_builtin(callee, "bytes", "bytearray")) {
     if (n == 0) return nodes.make(Kind::Bytes);
     if (arg[0]->kind == Kind::Bytes) return arg[0];
     if (arg[0]->kind == Kind::Text) return encoded(nodes, arg[0]);
   }
-  return nodes.make(Kind::Nil);
+  return unknown_object(nodes, callee, args);
 }
 
 void apply_build(Nodes& nodes, Node* object, Node* state) {

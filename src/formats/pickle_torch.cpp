@@ -62,7 +62,9 @@ Dims ints_of(const Node* n, const char* what) {
 Node* rebuild(Nodes& nodes, const Node* args, bool typed) {
   if (args->items.size() < (typed ? 7 : 4)) fail("a tensor is malformed");
   const Node *storage = args->items[0], *offset = args->items[1];
-  if (storage->kind == Kind::Nil) return nodes.make(Kind::Nil);  // a first reading, without storages
+  if (storage->kind == Kind::Pending) return nodes.make(Kind::Nil);
+  if (storage->kind == Kind::Object && storage->text == "torch.storage._load_from_bytes")
+    throw TensorFault{"", "it was written by pickle.dump, which hides its data; in Python, use torch.save(…, path)"};
   if (storage->kind != Kind::Storage || offset->kind != Kind::Int || offset->integer < 0)
     fail("a tensor without its storage");
   auto fault = [&](std::string what) { throw TensorFault{storage->key, std::move(what)}; };
@@ -109,6 +111,10 @@ uint64_t torch_element_bytes(std::string_view storage) {
 std::string_view torch_storage_of(DType d) { return torch_type(d).storage; }
 std::string_view torch_dtype_of(DType d) { return torch_type(d).dtype; }
 
+std::optional<DType> torch_dtype_named(std::string_view name) {
+  return name.starts_with("torch.") ? dtype_named(name) : std::nullopt;
+}
+
 Node* apply_torch(Nodes& nodes, const Node* callee, Node* args) {
   std::string_view name = last_part(callee->text);
   Node* const* arg = args->items.data();
@@ -116,8 +122,17 @@ Node* apply_torch(Nodes& nodes, const Node* callee, Node* args) {
   if (name == "_rebuild_tensor_v2" || name == "_rebuild_tensor") return rebuild(nodes, args, false);
   if (name == "_rebuild_tensor_v3") return rebuild(nodes, args, true);
   if ((name == "_rebuild_parameter" || name == "_rebuild_parameter_with_state") && n > 0) return arg[0];
+  if (name == "Parameter" && n > 0 && arg[0]->kind == Kind::Array) return arg[0];
+  // (function, type, its arguments, attributes): a tensor of a class that adds nothing to its data.
+  if (name == "_rebuild_from_type_v2" && n > 2 && arg[1]->text.starts_with("torch.") && arg[2]->kind == Kind::Tuple)
+    return apply_torch(nodes, arg[0], arg[2]);
   if (name == "Size" && n > 0) return arg[0];
-  return nodes.make(Kind::Nil);
+  if (name == "_get_layout" && n == 1) return arg[0];  // "torch.strided"
+  if (name == "device" && n > 0 && arg[0]->kind == Kind::Text) {
+    bool numbered = n > 1 && arg[1]->kind == Kind::Int;
+    return nodes.text(Kind::Text, numbered ? fmt::format("{}:{}", arg[0]->text, arg[1]->integer) : arg[0]->text);
+  }
+  return nullptr;
 }
 
 }  // namespace sheaf::formats::pickle

@@ -1,4 +1,6 @@
 // Pickle nodes to values, without recursion: files nest as deep as they like.
+#include <fmt/format.h>
+
 #include <unordered_map>
 
 #include "formats/pickle_node.h"
@@ -18,6 +20,8 @@ Name key_of(const Node* n) {
 
 class Converter {
  public:
+  explicit Converter(Objects objects) : objects_(objects) {}
+
   Value convert(Node* root) {
     visit(root);
     while (!open_.empty()) {
@@ -71,8 +75,37 @@ class Converter {
       case Kind::Array:
         if (!n->tensor) fail("an array without its data");
         return Value::tensor(*n->tensor);
+      case Kind::Global:
+        if (auto d = torch_dtype_named(n->text)) return Value::keyword(Name(name_of(*d)));
+        return no_data("the class or function " + n->text);
+      case Kind::Type:
+        if (n->type) return Value::keyword(Name(name_of(n->type->dtype)));
+        return no_data("the NumPy dtype '" + n->text + "', which is not held here");
+      case Kind::Storage: return no_data("a " + n->text + " without a tensor");
+      case Kind::Object: return no_data("an object of class " + n->text);
       default: return Value::nil();
     }
+  }
+
+  Value no_data(const std::string& what) const {
+    if (objects_ == Objects::Skip) return Value::nil();
+    std::string key = path();
+    throw runtime_error(fmt::format("pickle: {} is {}; only tensors, numbers, text and containers of them are read",
+                                    key.empty() ? "the whole" : "'" + key + "'", what))
+        .hint("in Python, save its data instead: model.state_dict(), vars(args), …")
+        .hint("(io \"load\" path :objects :skip) reads nil in its place");
+  }
+
+  // Where the node that is being visited stands: "optimizer.param_groups.0.lr".
+  std::string path() const {
+    std::string out;
+    for (const Open& o : open_) {
+      if (!out.empty()) out += '.';
+      bool dict = o.node->kind == Kind::Dict;
+      out += dict ? key_of(o.node->items[o.next - 2]).str() : std::to_string(o.next - 1);
+    }
+    constexpr size_t kLongest = 200;
+    return out.size() > kLongest ? "…" + out.substr(out.size() - kLongest) : out;
   }
 
   Value assemble(const Node* n) {
@@ -81,7 +114,10 @@ class Converter {
       entries.reserve(n->items.size() / 2);
       for (size_t i = 0; i < n->items.size(); i += 2)
         entries.push_back({key_of(n->items[i]), done_.at(n->items[i + 1])});
-      return make_dict(std::move(entries));
+      size_t given = entries.size();
+      Value out = make_dict(std::move(entries));
+      if (out.as_dict().size() < given) check_spelling(n);
+      return out;
     }
     std::vector<Value> items;
     items.reserve(n->items.size());
@@ -90,12 +126,24 @@ class Converter {
     return n->kind == Kind::Tuple ? Value::tuple(std::move(items)) : Value::list(std::move(items));
   }
 
+  // Keys are text here, so 1 and "1" cannot stand beside each other.
+  static void check_spelling(const Node* dict) {
+    std::unordered_map<Name, Kind, NameHash> kinds;
+    for (size_t i = 0; i < dict->items.size(); i += 2) {
+      Name key = key_of(dict->items[i]);
+      auto [it, fresh] = kinds.emplace(key, dict->items[i]->kind);
+      if (!fresh && it->second != dict->items[i]->kind)
+        fail("a dict has both the int and the text '" + key.str() + "' as keys");
+    }
+  }
+
   std::unordered_map<const Node*, Value> done_;  // nil for a container that is still open
   std::vector<Open> open_;
+  Objects objects_;
 };
 
 }  // namespace
 
-Value to_value(Node* root) { return Converter().convert(root); }
+Value to_value(Node* root, Objects objects) { return Converter(objects).convert(root); }
 
 }  // namespace sheaf::formats::pickle

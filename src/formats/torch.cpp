@@ -63,7 +63,7 @@ std::string_view entry_named(const std::vector<ZipEntry>& entries, std::string_v
 
 bool is_torch_archive(const std::vector<ZipEntry>& entries) { return !entry_named(entries, "/data.pkl").empty(); }
 
-Value parse_torch_archive(const std::vector<ZipEntry>& entries, const Ref<Buffer>& whole) {
+Value parse_torch_archive(const std::vector<ZipEntry>& entries, const Ref<Buffer>& whole, Objects objects) {
   std::string_view pickle_name = entry_named(entries, "/data.pkl");
   if (pickle_name.empty())
     fail(entries.empty() ? "the archive is empty"
@@ -81,7 +81,7 @@ Value parse_torch_archive(const std::vector<ZipEntry>& entries, const Ref<Buffer
       fail("the file is not little-endian");
     in_place &= !e.inflated || e.name == pickle_name;
   }
-  return parse_pickle(program, loader(storages, in_place ? whole : Ref<Buffer>()));
+  return parse_pickle(program, objects, loader(storages, in_place ? whole : Ref<Buffer>()));
 }
 
 bool is_torch_legacy(std::string_view bytes) { return bytes.starts_with(kLegacyMagic); }
@@ -89,11 +89,11 @@ bool is_torch_legacy(std::string_view bytes) { return bytes.starts_with(kLegacyM
 // Pickles in a row: the number above, the version, facts about the machine, the object, the keys of its storages; then
 // for each key the number of elements and their bytes. Element sizes are only known from the object, so it is read
 // twice.
-Value parse_torch_legacy(std::string_view bytes, const Ref<Buffer>& whole) {
+Value parse_torch_legacy(std::string_view bytes, const Ref<Buffer>& whole, Objects objects) {
   size_t at = kLegacyMagic.size();
   auto next = [&](const pickle::PersistentLoad& load) {
     size_t used = 0;
-    Value v = parse_pickle(bytes.substr(at), load, &used);
+    Value v = parse_pickle(bytes.substr(at), objects, load, &used);
     at += used;
     return v;
   };
@@ -107,7 +107,7 @@ Value parse_torch_legacy(std::string_view bytes, const Ref<Buffer>& whole) {
     if (pickle::torch_element_bytes(s.type) == 0)
       throw pickle::TensorFault{s.key, "unsupported dtype '" + s.type + "'"};
     types[s.key] = s.type;
-    return nodes.make(Kind::Nil);
+    return nodes.make(Kind::Pending);
   });
   Value keys = next(none);
   if (!keys.is_list()) fail("the list of storages is missing");

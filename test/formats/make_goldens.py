@@ -99,7 +99,7 @@ def install_fake_jax():
 
 
 class Unknown:
-    """Something our loader knows nothing about: it must come out as nil."""
+    """Something our loader knows nothing about: an error, or nil where objects are skipped."""
 
     def __reduce__(self):
         return types.SimpleNamespace, ()

@@ -36,10 +36,56 @@ TEST(Pickle, TheMemoHoldsObjectsThatStillGrow) {
   EXPECT_EQ(v.items()[0].object(), v.items()[1].object());
 }
 
-TEST(Pickle, UnknownGlobalsAreNil) {
-  EXPECT_EQ(render(parse_pickle(p("cos\nsystem\nX\x04\0\0\0true\x85R."))), "nil");
-  EXPECT_EQ(render(parse_pickle(p("cos\nsystem\n."))), "nil");
-  EXPECT_EQ(render(parse_pickle(p("(cm\nC\n)R}bK\1t."))), "(nil, 1)");
+const std::string kOnly = "; only tensors, numbers, text and containers of them are read";
+std::string skipped(const std::string& bytes) { return render(parse_pickle(bytes, Objects::Skip)); }
+
+TEST(Pickle, ObjectsAreErrorsThatNameClassAndKey) {
+  EXPECT_EQ(error(p("cos\nsystem\nX\x04\0\0\0true\x85R.")),
+            "pickle: the whole is an object of class os.system" + kOnly);
+  EXPECT_EQ(error(p("cos\nsystem\n.")), "pickle: the whole is the class or function os.system" + kOnly);
+  EXPECT_EQ(error(p("(K\1cm\nC\n)R}bt.")), "pickle: '1' is an object of class m.C" + kOnly);
+  // {"a": [{3: C()}]}, made by NEWOBJ and by the function of protocol 1; with items put into it
+  EXPECT_EQ(error(p("}U\1a]}K\3cm\nC\n)\x81}U\1xK\1sbsas.")), "pickle: 'a.0.3' is an object of class m.C" + kOnly);
+  EXPECT_EQ(error(p("ccopy_reg\n_reconstructor\ncm\nC\nc__builtin__\nobject\nN\x87R.")),
+            "pickle: the whole is an object of class m.C" + kOnly);
+  EXPECT_EQ(error(p("cm\nC\n)\x81(K\1K\2e.")), "pickle: the whole is an object of class m.C" + kOnly);
+}
+
+TEST(Pickle, ObjectsMayBeSkipped) {
+  EXPECT_EQ(skipped(p("cos\nsystem\nX\x04\0\0\0true\x85R.")), "nil");
+  EXPECT_EQ(skipped(p("cos\nsystem\n.")), "nil");
+  EXPECT_EQ(skipped(p("(cm\nC\n)R}bK\1t.")), "(nil, 1)");
+  EXPECT_EQ(skipped(p("](cm\nC\n)}\x92K\1e.")), "[nil, 1]");
+}
+
+TEST(Pickle, ContainersOfPython) {
+  EXPECT_EQ(render(parse_pickle(p("ccollections\nCounter\n}U\1aK\2s\x85R."))), "{:a 2}");
+  EXPECT_EQ(render(parse_pickle(p("ccollections\ndefaultdict\nc__builtin__\nlist\n\x85RU\1aK\2s."))), "{:a 2}");
+  EXPECT_EQ(render(parse_pickle(p("c__builtin__\nset\n](K\1K\2e\x85R."))), "[1, 2]");
+  EXPECT_EQ(render(parse_pickle(p("cbuiltins\nfrozenset\n](K\1K\2e\x85R."))), "[1, 2]");
+  EXPECT_EQ(render(parse_pickle(p("(K\1K\2\x91."))), "[1, 2]");
+  EXPECT_EQ(render(parse_pickle(p("ccollections\ndeque\n)K\5\x86RK\1a."))), "[1]");
+}
+
+TEST(Pickle, TypesAndDevices) {
+  EXPECT_EQ(render(parse_pickle(p("ctorch\nfloat16\n."))), ":f16");
+  EXPECT_EQ(render(parse_pickle(p("cnumpy\ndtype\nU\2i8\x85R."))), ":i64");
+  EXPECT_EQ(render(parse_pickle(p("ctorch\ndevice\nU\4cudaK\1\x86R."))), "cuda:1");
+  EXPECT_EQ(render(parse_pickle(p("ctorch\ndevice\nU\3cpu\x85R."))), "cpu");
+  EXPECT_EQ(render(parse_pickle(p("ctorch\nSize\nK\2K\3\x86\x85R."))), "(2, 3)");
+  EXPECT_EQ(error(p("ctorch\ncomplex64\n.")), "pickle: the whole is the class or function torch.complex64" + kOnly);
+}
+
+TEST(Pickle, KeysOfTwoKindsWithOneSpelling) {
+  EXPECT_EQ(error(p("}(K\1K\2U\0011K\3u.")), "pickle: a dict has both the int and the text '1' as keys");
+  EXPECT_EQ(render(parse_pickle(p("}(K\1K\2K\1K\3u."))), "{:1 3}");
+}
+
+TEST(Pickle, TensorsOfPickleDump) {
+  EXPECT_EQ(
+      error(p("}U\1wctorch._utils\n_rebuild_tensor_v2\n(ctorch.storage\n_load_from_bytes\nC\1x\x85R"
+              "K\0K\1\x85K\1\x85\x89NtRs.")),
+      "torch: tensor 'w': it was written by pickle.dump, which hides its data; in Python, use torch.save(…, path)");
 }
 
 TEST(Pickle, BadFiles) {

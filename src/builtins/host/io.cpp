@@ -10,6 +10,7 @@
 
 #include "builtins/core/elements.h"
 #include "builtins/core/text.h"
+#include "builtins/core/warnings.h"
 #include "builtins/host/families.h"
 #include "builtins/host/process.h"
 #include "formats/files.h"
@@ -65,6 +66,23 @@ Value map_file(const std::string& path, Call& c) {
   return formats::map_elements(path, to_dtype(c[2], "io map"), sizes, offset);
 }
 
+// (io "load" path [:objects :skip])
+Value load(const std::string& path, Call& c) {
+  formats::Objects objects = formats::Objects::Refuse;
+  if (c.size() > 2) {
+    if (!is_key(c[2]) || key_name(c[2]).str() != "objects")
+      throw runtime_error("io load: unknown option " + short_text(c[2]) + ". Known options: :objects");
+    bool known = c.size() > 3 && is_key(c[3]);
+    std::string choice = known ? key_name(c[3]).str() : "";
+    if (choice == "skip")
+      objects = formats::Objects::Skip;
+    else if (choice != "error")
+      throw runtime_error("io load: :objects must be :error or :skip, got " +
+                          (c.size() > 3 ? short_text(c[3]) : "nothing"));
+  }
+  return formats::load_value(path, objects);
+}
+
 Value list_directory(const std::string& path, Call&) {
   std::error_code error;
   std::vector<std::string> names;
@@ -85,30 +103,30 @@ Value matching_paths(const std::string& pattern, Call&) {
 
 struct Verb {
   std::string_view name;
-  size_t args;  // after the verb: a path first
+  size_t args, most;  // after the verb, a path first: those that are needed, and those that mean something
   Value (*run)(const std::string& path, Call& c);
 };
 
 const Verb kVerbs[] = {
-    {"entropy", 0, entropy},
-    {"read", 1, [](const std::string& path, Call&) { return Value::string(formats::read_file(path)); }},
-    {"exists", 1,
+    {"entropy", 0, 0, entropy},
+    {"read", 1, 1, [](const std::string& path, Call&) { return Value::string(formats::read_file(path)); }},
+    {"exists", 1, 1,
      [](const std::string& path, Call&) {
        std::error_code error;
        return Value::boolean(fs::exists(path, error));
      }},
-    {"save", 2,
+    {"save", 2, 2,
      [](const std::string& path, Call& c) {
        formats::save_value(path, trace::concrete_tree(c[2]));
        return Value();
      }},
-    {"load", 1, [](const std::string& path, Call&) { return formats::load_value(path); }},
-    {"write", 2,
+    {"load", 1, 3, load},
+    {"write", 2, 2,
      [](const std::string& path, Call& c) {
        formats::write_file(path, text_of(c[2]));
        return Value();
      }},
-    {"append", 2,
+    {"append", 2, 2,
      [](const std::string& path, Call& c) {
        Value v = trace::concrete_tree(c[2]);
        bool elements = v.is_tensor() && path.ends_with(".bin");
@@ -116,17 +134,17 @@ const Verb kVerbs[] = {
                             "io append");
        return Value();
      }},
-    {"map", 2, map_file},
-    {"ls", 1, list_directory},
-    {"glob", 1, matching_paths},
-    {"mkdir", 1,
+    {"map", 2, 3, map_file},
+    {"ls", 1, 1, list_directory},
+    {"glob", 1, 1, matching_paths},
+    {"mkdir", 1, 1,
      [](const std::string& path, Call&) {
        std::error_code error;
        fs::create_directories(path, error);
        check(error, "mkdir", path);
        return Value();
      }},
-    {"rm", 1,
+    {"rm", 1, 1,
      [](const std::string& path, Call&) {
        std::error_code error;
        bool existed = fs::remove(path, error);
@@ -143,6 +161,7 @@ Value io(Call& c) {
     if (c.size() - 1 < v.args)
       throw runtime_error(
           fmt::format("io {}: expected {} argument{}, got {}", name, v.args, v.args == 1 ? "" : "s", c.size() - 1));
+    if (c.size() - 1 > v.most) warn(fmt::format("io {} ignores argument {}", name, v.most + 1));
     if (v.args == 0) return v.run("", c);
     if (!c[1].is_string())
       throw runtime_error(fmt::format("io {}: path must be a string, got {}", name, type_name(c[1])));
@@ -187,7 +206,10 @@ const BuiltinDef kBuiltins[] = {
      "format (.safetensors, where it has the checksums of a checkpoint they are checked, .npy, .npz, .csv, "
      ".tsv, .jsonl, .png, .wav; PyTorch's .pt and .pth; pickles for loading; a directory of .npy files; else JSON), "
      "parent directories are made and files "
-     "replaced as a whole; a tensor saved as .bin, or appended to one, is its elements and nothing else, other values "
+     "replaced as a whole; a pickled object that is no tensor, number, text or container is an error that names its "
+     "class "
+     "and key, or nil with :objects :skip after the path; a tensor saved as .bin, or appended to one, is its elements "
+     "and nothing else, other values "
      "there are PyTorch checkpoints; \"map\" path dtype [{:shape s :offset bytes}]: a tensor over the elements of a "
      "file of any size, read as they are used; \"exists\" "
      "path; \"ls\" directory: names; \"glob\" pattern: paths; \"mkdir\" path; \"rm\" path: a file or empty directory, "
