@@ -251,7 +251,9 @@ std::vector<std::shared_ptr<Proto>> Session::analyze(const std::vector<FormPtr>&
 Value Session::run_forms(const std::vector<FormPtr>& forms) {
   return guarded([&] {
     Value last;
-    for (const auto& p : analyze(forms))
+    auto protos = analyze(forms);
+    if (on_analyzed) on_analyzed();
+    for (const auto& p : protos)
       last = Vm::current().run_proto(p);
     return last;
   });

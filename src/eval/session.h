@@ -32,6 +32,9 @@ class Session final : public Host {
   // Analysis only: the protos in order.
   std::vector<std::shared_ptr<Proto>> analyze(const std::vector<syntax::FormPtr>& forms);
 
+  // Called when a text has been analysed whole, before it runs: all that it defines is known then.
+  std::function<void()> on_analyzed;
+
   // The REPL lets a definition replace an earlier one.
   void set_interactive(bool on) { interactive_ = on; }
   // Canonical paths of the files run or used so far.

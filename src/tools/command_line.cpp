@@ -67,6 +67,22 @@ std::string one_of(const std::string& flag, const std::string& value, std::initi
   throw UsageError(fmt::format("{}: expected one of {}, got '{}'", flag, list, value));
 }
 
+// "cpu", "cuda", "cuda:1"; the original's other names are known, so that programs started with them still run.
+std::string device_name(const std::string& name) {
+  for (const char* known : {"cpu", "cuda", "metal", "vulkan"})
+    if (name == known) return name;
+  std::string_view number = name;
+  constexpr std::string_view kNumbered = "cuda:";
+  if (name.starts_with(kNumbered) && name.size() > kNumbered.size()) {
+    number.remove_prefix(kNumbered.size());
+    if (number.size() < 4 && number.find_first_not_of("0123456789") == std::string_view::npos) return name;
+  }
+  throw UsageError(fmt::format(
+      "--device: there is no device '{}'; the devices are cpu, cuda (or cuda:N for the one of that number), "
+      "metal, vulkan",
+      name));
+}
+
 std::string pass_name(const std::string& flag, const std::string& name) {
   std::string list;
   for (const compiler::PassInfo& p : compiler::all_passes()) {
@@ -144,7 +160,7 @@ class Parser {
     std::string name = w.substr(0, equals);
     using Set = std::function<void(Options&, const std::string&)>;
     static const auto* valued = new std::map<std::string, Set>{
-        {"--device", [](Options& o, const std::string& v) { o.device = v; }},
+        {"--device", [](Options& o, const std::string& v) { o.device = device_name(v); }},
         {"--guard",
          [](Options& o, const std::string& v) {
            auto spec = parse_guard_spec(v);
@@ -163,7 +179,7 @@ class Parser {
          [](Options& o, const std::string& v) {
            o.emit = one_of("--emit", v, {"forms", "core", "graph", "grad", "fused", "plan", "loop", "llvm", "asm"});
          }},
-        {"--jit", [](Options& o, const std::string& v) { o.jit = v; }},
+        {"--jit", [](Options& o, const std::string& v) { o.jit = one_of("--jit", v, {"on", "off", "always"}); }},
         {"--backend",
          [](Options& o, const std::string& v) { o.backend = one_of("--backend", v, {"auto", "block", "native"}); }},
         {"--disable",
@@ -176,18 +192,16 @@ class Parser {
            for (const std::string& name : split_commas(v))
              o.dumped.push_back(pass_name("--dump-after", name));
          }},
-        {"--dynamic", [](Options& o, const std::string& v) { o.dynamic = v; }},
+        {"--dynamic",
+         [](Options& o, const std::string& v) { o.dynamic = one_of("--dynamic", v, {"auto", "off", "all"}); }},
         {"--cache-dir", [](Options& o, const std::string& v) { o.cache_dir = v; }},
     };
     if (equals != std::string::npos && name == "--trace") name = "--trace=";
     auto it = valued->find(name);
     if (it == valued->end() || (equals == std::string::npos && name.ends_with('='))) return false;
-    if (equals != std::string::npos) {
-      it->second(o_, w.substr(equals + 1));
-    } else {
-      if (at_ == words_.size()) throw UsageError(name + " requires an argument");
-      it->second(o_, words_[at_++]);
-    }
+    bool has_value = equals != std::string::npos ? equals + 1 < w.size() : at_ < words_.size() && !words_[at_].empty();
+    if (!has_value && name != "--trace=") throw UsageError(name + " requires an argument");
+    it->second(o_, equals != std::string::npos ? w.substr(equals + 1) : words_[at_++]);
     return true;
   }
 
@@ -250,7 +264,7 @@ Options, before or after the file (what follows -- belongs to the program):
   -h, --help                   print this and exit
       --version                print the version and exit
   -v, --verbose                say what is compiled, at the first call already; -vv more, without the disk cache
-      --device D               cpu, cuda, metal, vulkan
+      --device D               cpu, cuda, cuda:N, metal, vulkan
       --threads N              worker threads
       --max-memory SIZE        stop with an error beyond this much memory in tensors or held by a deep recursion
                                (8G, 500M)

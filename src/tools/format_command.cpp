@@ -51,7 +51,7 @@ int run_format(const Options& o) {
     if (w == "--check")
       check = true;
     else if (w.starts_with("--"))
-      throw UsageError(fmt::format("fmt: unknown option '{}'", w));
+      throw UsageError(fmt::format("fmt: unknown option '{}'. Known options: --check", w));
     else
       files.push_back(w);
   }

@@ -20,9 +20,11 @@
 namespace sheaf::tools {
 namespace {
 
-// Unknown names mean the CPU, as in the original; a device that was asked for and is not there is an error.
+// The name is a known one. A CUDA device that was asked for and is not there is an error; for the others the original
+// falls back to the CPU.
 void choose_device(const Options& o) {
-  if (o.device == "cuda") throw UsageError("--device cuda: there is no working CUDA device");
+  if (o.device.starts_with("cuda"))
+    throw UsageError(fmt::format("--device {}: there is no working CUDA device", o.device));
   if (o.device == "metal" || o.device == "vulkan")
     say(fmt::format("sheaf: {} is not available here, running on CPU", o.device));
 }

@@ -46,6 +46,7 @@ void warn_about_artefact(const std::string& source) {
 void run_session(const Options& o, Watch& watch) {
   eval::Session session;
   watch.checkpoint("after init");
+  session.on_analyzed = [&] { watch.check_names(session.globals()); };
   Value v = o.mode == Mode::File ? session.run_file(o.target) : session.run_text(o.target);
   watch.checkpoint("after eval");
   bool hidden = o.blame && !o.mem_profile;

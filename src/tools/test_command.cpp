@@ -92,18 +92,22 @@ int run_tests(const Options& o) {
   std::vector<std::string> words;
   for (size_t i = 0; i < o.words.size(); ++i) {
     const std::string& w = o.words[i];
-    if (w == "--only" && i + 1 < o.words.size())
-      only = o.words[++i];
-    else if (w.starts_with("--"))
-      throw UsageError(fmt::format("test: unknown option '{}'", w));
-    else
+    if (w == "--only") {
+      if (++i == o.words.size()) throw UsageError("--only requires an argument");
+      only = o.words[i];
+    } else if (w.starts_with("--")) {
+      throw UsageError(fmt::format("test: unknown option '{}'. Known options: --only", w));
+    } else {
       words.push_back(w);
+    }
   }
   if (words.empty()) throw UsageError("test requires at least one file or directory");
   Watch watch(o);
   Tally tally;
   for (const std::string& f : expand(words))
     run_file(f, only, watch, tally);
+  if (!only.empty() && tally.passed + tally.failed == 0)
+    throw UsageError(fmt::format("test: no test has '{}' in its name", only));
   builtins::write_out(fmt::format("{} passed, {} failed\n", tally.passed, tally.failed));
   builtins::flush_out();
   watch.report_profiles();

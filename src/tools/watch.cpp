@@ -10,10 +10,12 @@
 #include <set>
 #include <utility>
 
+#include "advice/hints.h"
 #include "advice/report.h"
 #include "builtins/arrays/gradient_watch.h"
 #include "builtins/host/output.h"
 #include "builtins/host/process.h"
+#include "builtins/table.h"
 #include "compiler/check.h"
 #include "compiler/code_store.h"
 #include "compiler/inspect.h"
@@ -114,17 +116,33 @@ std::string jit_profile_text() {
 }
 
 trace::JitMode jit_mode(const std::string& name) {
-  if (name.empty() || name == "on" || name == "auto") return trace::JitMode::Auto;
-  if (name == "off") return trace::JitMode::Off;
-  if (name == "always") return trace::JitMode::Always;
-  throw UsageError(fmt::format("--jit: expected on, off or always, got '{}'", name));
+  return name == "off" ? trace::JitMode::Off : name == "always" ? trace::JitMode::Always : trace::JitMode::Auto;
 }
 
 trace::DynamicMode dynamic_mode(const std::string& name) {
-  if (name.empty() || name == "auto") return trace::DynamicMode::Auto;
-  if (name == "off") return trace::DynamicMode::Off;
-  if (name == "all") return trace::DynamicMode::All;
-  throw UsageError(fmt::format("--dynamic: expected auto, off or all, got '{}'", name));
+  return name == "off" ? trace::DynamicMode::Off : name == "all" ? trace::DynamicMode::All : trace::DynamicMode::Auto;
+}
+
+// What --trace and --guard may name: they watch functions, and built-ins only where all calls are watched.
+void check_name(const std::string& flag, const std::string& name, const Options& o, const eval::Globals& globals) {
+  std::vector<std::string_view> names;
+  std::string own;
+  for (const eval::Cell* c : globals.user_cells()) {
+    names.push_back(eval::plain_name(c->name).str());
+    own += fmt::format("{}{}", own.empty() ? "" : ", ", names.back());
+  }
+  for (const auto& [n, where] : globals.prelude_functions())
+    names.push_back(n.str());
+  if (std::find(names.begin(), names.end(), name) != names.end()) return;
+  bool built_in = builtins::find_builtin(name) != nullptr;
+  if (built_in && flag == "--trace" && o.trace_level >= 3) return;
+  UserError e = runtime_error(built_in ? fmt::format("{}: '{}' is a built-in, and functions are watched", flag, name)
+                                       : fmt::format("{}: there is no function '{}'", flag, name));
+  if (built_in && flag == "--trace") e.hints.push_back("--trace-level 3 shows the calls of built-ins too");
+  if (auto likely = advice::likely_name(name, names); !built_in && !likely.empty())
+    e.hints.push_back(advice::did_you_mean(likely));
+  e.hints.push_back(own.empty() ? "this program defines none" : "this program defines " + own);
+  throw e;
 }
 
 // The JIT log of -v, with graphs for -vv; the device is named with the first line.
@@ -322,6 +340,13 @@ Watch::~Watch() {
   builtins::g_gradient_listener = nullptr;
   trace::set_jit_warning(nullptr);
   compiler::g_plan_listener = nullptr;
+}
+
+void Watch::check_names(const eval::Globals& globals) const {
+  for (const std::string& name : options_.traced)
+    check_name("--trace", name, options_, globals);
+  for (const GuardSpec& g : options_.guards)
+    if (!g.function.empty()) check_name("--guard", g.function, options_, globals);
 }
 
 void Watch::checkpoint(const char* name) {

@@ -3,6 +3,7 @@
 #pragma once
 #include <memory>
 
+#include "eval/globals.h"
 #include "tools/command_line.h"
 #include "tools/memory_profile.h"
 #include "tools/profiler.h"
@@ -17,6 +18,8 @@ class Watch {
   explicit Watch(const Options& options);
   ~Watch();
 
+  // Throws UserError if --trace or --guard name a function that is not there. For a program that has been analysed.
+  void check_names(const eval::Globals& globals) const;
   void checkpoint(const char* name);
   // For a catch (...) block: reports the exception being handled and gives the exit status. An ExitRequest is reported
   // by its status alone.

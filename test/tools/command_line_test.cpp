@@ -236,13 +236,56 @@ TEST(CommandLine, Errors) {
   EXPECT_EQ(s.run("--frob x.shf").status, 1);
   EXPECT_EQ(s.run("-c").status, 1);
   EXPECT_EQ(s.run("--device cuda -c 1").status, 1);
-  EXPECT_EQ(s.run("--device toaster -c 1").out, "1\n");
+  r = s.run("--device cuda:1 -c 1");
+  EXPECT_EQ(r.status, 1);
+  EXPECT_EQ(r.err, "sheaf: --device cuda:1: there is no working CUDA device\n");
+  EXPECT_EQ(s.run("--device cpu -c 1").out, "1\n");
+  EXPECT_EQ(s.run("--device metal -c 1").out, "1\n");
+  for (const char* name : {"toaster", "gpu", "CPU", "cpu:0", "cuda:", "cuda:x", "cuda:-1"}) {
+    r = s.run(std::string("-c 1 --device ") + name);
+    EXPECT_EQ(r.status, 1) << name;
+    EXPECT_EQ(r.out, "");
+    EXPECT_EQ(r.err, std::string("sheaf: --device: there is no device '") + name +
+                         "'; the devices are cpu, cuda (or cuda:N for the one of that number), metal, vulkan\n");
+  }
   r = s.run("-c '(car 1)'");
   EXPECT_EQ(r.status, 1);
   EXPECT_EQ(r.out, "");
   EXPECT_TRUE(r.err.starts_with("error: Unknown function: car\n --> <eval>:1:1\n"));
   EXPECT_TRUE(r.err.ends_with("\n\n"));
   EXPECT_FALSE(contains(r.err, "\033["));
+}
+
+// An option says what it takes, whatever the command is.
+TEST(CommandLine, ValuesOfOptions) {
+  Sandbox s;
+  auto said = [&](const std::string& words) {
+    Result r = s.run(words + " -c 1");
+    EXPECT_EQ(r.status, 1) << words;
+    EXPECT_EQ(r.out, "") << words;
+    return r.err;
+  };
+  EXPECT_EQ(said("--jit=of"), "sheaf: --jit: expected one of on, off, always, got 'of'\n");
+  EXPECT_EQ(said("--dynamic yes"), "sheaf: --dynamic: expected one of auto, off, all, got 'yes'\n");
+  EXPECT_EQ(said("--backend=gpu"), "sheaf: --backend: expected one of auto, block, native, got 'gpu'\n");
+  EXPECT_EQ(said("--emit=x"),
+            "sheaf: --emit: expected one of forms, core, graph, grad, fused, plan, loop, llvm, asm, got 'x'\n");
+  for (const char* n : {"0", "-1", "two", "1.5", "99999"})
+    EXPECT_EQ(said(std::string("--threads ") + n),
+              std::string("sheaf: --threads: expected a number from 1 to 4096, got '") + n + "'\n");
+  for (const char* n : {"0", "-1G", "1X", "G", "nan"})
+    EXPECT_EQ(said(std::string("--max-memory ") + n),
+              std::string("sheaf: --max-memory: expected a size such as 8G, got '") + n + "'\n");
+  EXPECT_EQ(said("--trace-level 4"), "sheaf: --trace-level: expected a number from 1 to 3, got '4'\n");
+  EXPECT_TRUE(contains(said("--disable=fusion"), "there is no pass 'fusion'; the passes are:"));
+  EXPECT_EQ(said("--trace-out no/such/folder/t"),
+            "sheaf: cannot write 'no/such/folder/t': No such file or directory\n");
+  for (const char* flag : {"--jit", "--device", "--cache-dir", "--disable", "--dump-after", "--trace-out", "--guard"})
+    EXPECT_EQ(said(std::string(flag) + "="), std::string("sheaf: ") + flag + " requires an argument\n");
+  EXPECT_TRUE(contains(said("--blame=3"), "unknown option '--blame=3'"));
+  s.write("a.shf", "(deftest t (is true))");
+  EXPECT_EQ(s.run("test a.shf --only u").err, "sheaf: test: no test has 'u' in its name\n");
+  EXPECT_EQ(s.run("test a.shf --only").err, "sheaf: --only requires an argument\n");
 }
 
 TEST(CommandLine, ProgramArguments) {

@@ -74,7 +74,22 @@ TEST_F(Observe, Guards) {
   EXPECT_TRUE(r.err.ends_with("--- End of Backtrace ---\n"));
   EXPECT_EQ(s.run("--guard sq:shape:3 --guard no-nan --guard norm2:shape a.shf").out, "14.0\n");
   EXPECT_TRUE(contains(s.run("--guard sq:shape:3:4 a.shf").err, "Shape mismatch: expected [3, 4], got [3]"));
-  EXPECT_EQ(s.run("--guard range:0:1 --trace other a.shf").out, "14.0\n");  // only listed functions are checked
+  EXPECT_EQ(s.run("--guard range:0:1 --trace relu a.shf").out, "14.0\n");  // only listed functions are checked
+}
+
+// Known before the program runs.
+TEST_F(Observe, UnknownFunctions) {
+  for (const char* flag : {"--guard nrom2:no-nan", "--trace nrom2", "--trace=nrom2"}) {
+    Result r = s.run(std::string(flag) + " a.shf");
+    EXPECT_EQ(r.status, 1) << flag;
+    EXPECT_EQ(r.out, "");
+    EXPECT_TRUE(contains(r.err, ": there is no function 'nrom2'\n")) << r.err;
+    EXPECT_TRUE(contains(r.err, "norm2, sq")) << r.err;
+  }
+  EXPECT_TRUE(
+      contains(s.run("--guard sum:no-nan a.shf").err, "--guard: 'sum' is a built-in, and functions are watched"));
+  EXPECT_TRUE(contains(s.run("--trace sum a.shf").err, "--trace-level 3 shows the calls of built-ins too"));
+  EXPECT_EQ(s.run("--trace sum --trace-level 3 a.shf").out, "14.0\n");
 }
 
 TEST_F(Observe, AGuardShowsWhereNanCameUp) {
