@@ -128,6 +128,8 @@ std::string module_name(const Form& form) {
   if (form.items.size() >= 2) {
     const Form& n = *form.items[1];
     if (n.is_symbol()) return n.name.str();
+    if (n.kind == FormKind::String && n.text.find('\0') != std::string::npos)
+      throw UserError(ErrorKind::Compile, "use: a module's name cannot hold a NUL character", n.span);
     if (n.kind == FormKind::String) return n.text;
   }
   throw UserError(ErrorKind::Compile, "use requires a module name: (use name)", form.span);

@@ -314,7 +314,16 @@ bool names_its_format(const std::string& message) {
 
 }  // namespace
 
+void check_path(const std::string& path, std::string_view verb) {
+  if (path.find('\0') == std::string::npos) return;
+  std::string shown;
+  for (char c : path)
+    shown += c == '\0' ? "\\0" : std::string(1, c);
+  throw runtime_error(fmt::format("{} '{}': a path cannot hold a NUL character", verb, shown));
+}
+
 std::string read_file(const std::string& path, std::string_view verb) {
+  check_path(path, verb);
   File file(open_unless_stopped(path, O_RDONLY));
   if (!file.ok()) os_failure(verb, path, errno);
   struct stat info{};
@@ -342,6 +351,7 @@ void write_file(const std::string& path, std::string_view bytes, std::string_vie
 }
 
 void write_file(const std::string& path, std::span<const std::string_view> parts, std::string_view verb) {
+  check_path(path, verb);
   make_parents(path, verb);
   if (is_special(path)) {  // /dev/stdout, a named pipe: there is nothing to replace
     File file(open_unless_stopped(path, O_WRONLY));
@@ -360,12 +370,14 @@ void write_file(const std::string& path, std::span<const std::string_view> parts
 }
 
 void append_file(const std::string& path, std::string_view bytes, std::string_view verb) {
+  check_path(path, verb);
   make_parents(path, verb);
   File file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
   if (!file.ok() || !write_all(file.fd(), bytes) || !file.close()) os_failure(verb, path, errno);
 }
 
 Value load_value(const std::string& path, Objects objects) {
+  check_path(path, "io load");
   std::error_code error;
   if (path.ends_with(".safetensors.index.json")) return load_sharded(path);
   return fs::is_directory(path, error) ? load_directory(path) : load_file(path, objects);
@@ -412,6 +424,7 @@ std::string set_aside(const std::string& path, std::string_view ending, std::str
 }
 
 Value map_elements(const std::string& path, DType dtype, const Dims& sizes, uint64_t skip_bytes) {
+  check_path(path, "io map");
   Ref<Buffer> whole = map_file(path, "io map", Use::InPlaces);
   auto fail = [&](const std::string& reason) { throw runtime_error("io map '" + path + "': " + reason); };
   if (dtype == DType::Bool) fail("bools are not mapped; map :u8 and compare");

@@ -10,6 +10,8 @@
 
 namespace sheaf::formats {
 
+// Throws UserError if the path holds a NUL character, where the system would cut it off. Everything below asks.
+void check_path(const std::string& path, std::string_view verb);
 // `verb` begins the message: "io read 'P': No such file or directory".
 std::string read_file(const std::string& path, std::string_view verb = "io read");
 // Replaces the file as one step: a reader, or a crash, sees the old contents or the new, and what was written is on the

@@ -64,6 +64,18 @@ TEST_F(Files, ErrorsNameThePath) {
   EXPECT_EQ(entries(), 1u);
 }
 
+// The system would take the path to end there.
+TEST_F(Files, PathsWithANulCharacter) {
+  write_file(at("f"), "1");
+  std::string path = at("f") + std::string("\0x", 2), shown = at("f") + "\\0x': a path cannot hold a NUL character";
+  EXPECT_EQ(message_of([&] { read_file(path); }), "io read '" + shown);
+  EXPECT_EQ(message_of([&] { load_value(path); }), "io load '" + shown);
+  EXPECT_EQ(message_of([&] { save_value(path, I(1)); }), "io save '" + shown);
+  EXPECT_EQ(message_of([&] { append_file(path, "2", "io append"); }), "io append '" + shown);
+  EXPECT_EQ(message_of([&] { map_elements(path, DType::U8, {}, 0); }), "io map '" + shown);
+  EXPECT_EQ(read_file(at("f")), "1");
+}
+
 TEST_F(Files, FormatsByNameAndContent) {
   Value tensor = T(DType::I64, {2}, {1, 2});
   save_value(at("x.npy"), tensor);

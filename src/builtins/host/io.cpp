@@ -165,6 +165,7 @@ Value io(Call& c) {
     if (v.args == 0) return v.run("", c);
     if (!c[1].is_string())
       throw runtime_error(fmt::format("io {}: path must be a string, got {}", name, type_name(c[1])));
+    formats::check_path(c[1].as_string(), "io " + name);
     return v.run(c[1].as_string(), c);
   }
   std::string known;
