@@ -21,6 +21,7 @@
 #include "formats/png.h"
 #include "formats/raw_array.h"
 #include "formats/safetensors.h"
+#include "formats/signatures.h"
 #include "formats/torch.h"
 #include "formats/wav.h"
 #include "formats/zip.h"
@@ -169,38 +170,69 @@ constexpr int64_t kMapFrom = 1 << 20;
 char separator_of(const std::string& path) { return path.ends_with(".tsv") ? '\t' : ','; }
 bool is_table(const std::string& path) { return path.ends_with(".csv") || path.ends_with(".tsv"); }
 
-// The formats that are known by their first bytes, for a file whose name promises one of them and which is something
-// else.
-[[noreturn]] void not_what_it_is_called(const std::string& path, std::string_view bytes) {
-  std::string start;
-  for (unsigned char c : bytes.substr(0, 8))
-    start += fmt::format(" {:02x}", c);
-  throw runtime_error(fmt::format("not a {} file: {}", fs::path(path).extension().string(),
-                                  bytes.empty() ? "it is empty" : "it begins with the bytes" + start));
+[[noreturn]] void refuse(const Foreign& f) {
+  throw runtime_error(fmt::format("this is {}, which is not read here", f.what)).hint(std::string(f.advice));
 }
 
+// The formats that are known by their first bytes.
 bool has_first_bytes(const std::string& path) {
   for (std::string_view end : {".npy", ".npz", ".pt", ".pth", ".bin", ".png", ".wav"})
     if (path.ends_with(end)) return true;
   return false;
 }
 
-Value parse_any(const std::string& path, std::string_view bytes, const Ref<Buffer>& whole, Objects objects) {
-  if (path.ends_with(".safetensors")) return parse_safetensors(bytes, whole);
-  if (is_npy(bytes)) return parse_npy(bytes, whole);
-  if (is_zip(bytes)) {
-    std::vector<ZipEntry> entries = read_zip(bytes);
-    bool torch = is_torch_archive(entries) || path.ends_with(".pt") || path.ends_with(".pth") || path.ends_with(".bin");
-    return torch ? parse_torch_archive(entries, whole, objects) : parse_npz(entries, whole);
+// A file that is nothing we know, and whose name may promise something else.
+[[noreturn]] void refuse_unknown(const std::string& path, std::string_view bytes) {
+  std::string start = bytes.empty() ? "it is empty" : "it begins with the bytes";
+  for (unsigned char c : bytes.substr(0, 8))
+    start += fmt::format(" {:02x}", c);
+  std::string promise = has_first_bytes(path) ? fs::path(path).extension().string() : "";
+  throw runtime_error(promise.empty() ? "no format known here: " + start
+                                      : fmt::format("not a {} file: {}", promise, start))
+      .hint("plain elements of one dtype are read by (io \"map\" path dtype)");
+}
+
+Value parse_archive(const std::string& path, std::string_view bytes, const Ref<Buffer>& whole, Objects objects) {
+  std::vector<ZipEntry> entries = read_zip(bytes);
+  if (const Foreign* f = recognise_archive(entries)) refuse(*f);
+  if (is_torch_archive(entries) || path.ends_with(".pt") || path.ends_with(".pth") || path.ends_with(".bin"))
+    return parse_torch_archive(entries, whole, objects);
+  bool arrays =
+      entries.empty() || std::any_of(entries.begin(), entries.end(), [](const ZipEntry& e) { return is_npy(e.data); });
+  if (arrays) return parse_npz(entries, whole);
+  throw runtime_error(fmt::format("this is a zip archive of {} file{}, '{}' first, and none is an array of NumPy",
+                                  entries.size(), entries.size() == 1 ? "" : "s", entries[0].name))
+      .hint("unpack it and load the files in it");
+}
+
+// JSON is the format of all other names, also of those that promise something else.
+Value parse_text(const std::string& path, std::string_view bytes) {
+  try {
+    return parse_json(bytes);
+  } catch (UserError& e) {
+    if (!path.ends_with(".json"))
+      e.hints.push_back(
+          "files are taken for JSON when neither name nor contents say otherwise; (io \"read\" path) gives "
+          "the text of one");
+    throw;
   }
+}
+
+Value parse_any(const std::string& path, std::string_view bytes, const Ref<Buffer>& whole, Objects objects) {
+  if (is_safetensors(bytes)) return parse_safetensors(bytes, whole);
+  if (is_npy(bytes)) return parse_npy(bytes, whole);
+  if (is_zip(bytes)) return parse_archive(path, bytes, whole, objects);
   if (is_torch_legacy(bytes)) return parse_torch_legacy(bytes, whole, objects);
   if (bytes.starts_with('\x80')) return parse_pickle(bytes, objects);
   if (is_png(bytes)) return parse_png(bytes);
   if (is_wav(bytes)) return parse_wav(bytes);
+  if (const Foreign* f = recognise(bytes, path)) refuse(*f);
+  if (path.ends_with(".safetensors")) return parse_safetensors(bytes, whole);  // for what is wrong with it
+  if (is_binary(bytes)) refuse_unknown(path, bytes);
   if (is_table(path)) return parse_csv(bytes, separator_of(path));
   if (path.ends_with(".jsonl")) return parse_json_lines(bytes);
-  if (has_first_bytes(path) && !bytes.starts_with('{') && !bytes.starts_with('[')) not_what_it_is_called(path, bytes);
-  return parse_json(bytes);
+  if (has_first_bytes(path) && !bytes.starts_with('{') && !bytes.starts_with('[')) refuse_unknown(path, bytes);
+  return parse_text(path, bytes);
 }
 
 // Runs `parse`; what it finds wrong is said of `path`.
@@ -248,7 +280,11 @@ Value load_sharded(const std::string& path) {
     for (auto& [file, names] : wanted) {
       std::string shard = (fs::path(path).parent_path() / file).string();
       Ref<Buffer> whole = map_file(shard, "io load", Use::Whole);
-      for (KeyedTensor& t : reading(shard, [&] { return parse_shard(bytes_of(*whole), whole); }))
+      auto parse = [&] {
+        if (const Foreign* f = recognise(bytes_of(*whole), shard)) refuse(*f);
+        return parse_shard(bytes_of(*whole), whole);
+      };
+      for (KeyedTensor& t : reading(shard, parse))
         if (names.erase(t.key)) all.push_back(std::move(t));
       if (!names.empty()) throw runtime_error(fmt::format("'{}' should be in '{}' and is not", *names.begin(), file));
     }
@@ -256,17 +292,31 @@ Value load_sharded(const std::string& path) {
   });
 }
 
-Value load_directory(const std::string& path) {
+// `names` become those of the directory's files; `arrays` counts the ones read, here and below.
+Value load_level(const std::string& path, std::vector<std::string>& names, size_t& arrays) {
   std::vector<DictEntry> entries;
   std::error_code error;
   for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
+    std::vector<std::string> inner;
+    names.push_back(it->path().filename().string());
     if (it->is_directory())
-      entries.push_back({Name(it->path().filename().string()), load_directory(it->path().string())});
+      entries.push_back({Name(names.back()), load_level(it->path().string(), inner, arrays)});
     else if (it->path().extension() == ".npy")
-      entries.push_back({Name(it->path().stem().string()), load_file(it->path().string(), Objects::Refuse)});
+      entries.push_back({Name(it->path().stem().string()), load_file(it->path().string(), Objects::Refuse)}), ++arrays;
   }
   if (error) os_failure("io load", path, error.value());
   return make_dict(std::move(entries));
+}
+
+Value load_directory(const std::string& path) {
+  std::vector<std::string> names;
+  size_t arrays = 0;
+  Value v = load_level(path, names, arrays);
+  if (arrays > 0) return v;
+  return reading(path, [&]() -> Value {
+    if (const Foreign* f = recognise_directory(names)) refuse(*f);
+    throw runtime_error("the directory holds no .npy files").hint("(io \"ls\" path) gives the names of its files");
+  });
 }
 
 void save_directory(const std::string& path, const Value& v) {

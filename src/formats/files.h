@@ -22,10 +22,10 @@ void write_file(const std::string& path, std::span<const std::string_view> parts
 // Adds to the end of a file, which is made if it is not there.
 void append_file(const std::string& path, std::string_view bytes, std::string_view verb);
 
-// By name: .safetensors (mapped, not read), .safetensors.index.json (the files it names), .csv .tsv .jsonl; a directory
-// is a dict of its .npy files. By their first bytes: NumPy arrays and zip archives of them, PyTorch checkpoints,
-// pickles, PNG pictures, WAV sound. JSON otherwise. Large arrays are mapped where the format allows. `objects` is for
-// pickles and checkpoints.
+// By name: .safetensors.index.json (the files it names), .csv .tsv .jsonl; a directory is a dict of its .npy files. By
+// their first bytes: safetensors (mapped, not read), NumPy arrays and zip archives of them, PyTorch checkpoints,
+// pickles, PNG pictures, WAV sound; files of other programs are refused with a word on what they are. JSON otherwise.
+// Large arrays are mapped where the format allows. `objects` is for pickles and checkpoints.
 Value load_value(const std::string& path, Objects objects = Objects::Refuse);
 // By name: .safetensors .npy .npz .csv .tsv .jsonl .png .wav, a path that ends in / for a directory of .npy files; JSON
 // otherwise.

@@ -48,6 +48,9 @@ bool is_builtin(const Node* n, std::string_view one, std::string_view other) {
 Node* unknown_object(Nodes& nodes, const Node* callee, const Node* args) {
   bool indirect = callee->text.starts_with("copyreg.") || callee->text.starts_with("copy_reg.");
   const Node* type = indirect && !args->items.empty() && args->items[0]->kind == Kind::Global ? args->items[0] : callee;
+  if (type->text.starts_with("joblib."))
+    throw runtime_error("pickle: a file of joblib, whose arrays lie between the parts of the pickle, is not read here")
+        .hint("in Python: numpy.savez(\"a.npz\", **arrays), or torch.save");
   nodes.spend(type->text.size());
   return nodes.text(Kind::Object, type->text);
 }

@@ -227,6 +227,12 @@ SafetensorsFile describe(const std::vector<std::pair<std::string, Tensor>>& arra
 
 }  // namespace
 
+bool is_safetensors(std::string_view bytes) {
+  if (bytes.size() < sizeof(uint64_t) + 2) return false;
+  uint64_t header_bytes = ByteReader(bytes).number<uint64_t>();
+  return header_bytes <= bytes.size() - sizeof header_bytes && bytes[sizeof header_bytes] == '{';
+}
+
 std::vector<KeyedTensor> parse_shard(std::string_view bytes, const Ref<Buffer>& whole) {
   return read_contents(bytes, whole).arrays;
 }

@@ -15,6 +15,8 @@
 
 namespace sheaf::formats {
 
+// Whether the bytes begin with the length of a header and the brace that opens one.
+bool is_safetensors(std::string_view bytes);
 // `whole` as for tensor_from_raw.
 Value parse_safetensors(std::string_view bytes, const Ref<Buffer>& whole = {});
 // The arrays of one file of several, by their full names.

@@ -136,7 +136,9 @@ std::string padding(size_t data_at, size_t align) {
 
 }  // namespace
 
-bool is_zip(std::string_view bytes) { return bytes.starts_with(std::string_view("PK\3\4", 4)); }
+bool is_zip(std::string_view bytes) {
+  return bytes.starts_with(std::string_view("PK\3\4", 4)) || bytes.starts_with(std::string_view("PK\5\6", 4));
+}
 
 std::vector<ZipEntry> read_zip(std::string_view bytes) {
   Directory directory = find_directory(bytes);
