@@ -14,7 +14,6 @@
 #include <set>
 
 #include "formats/csv.h"
-#include "formats/json.h"
 #include "formats/mapped_file.h"
 #include "formats/npy.h"
 #include "formats/pickle.h"
@@ -341,7 +340,7 @@ void write_safetensors_file(const std::string& path, const SafetensorsFile& file
   write_file(path, parts, "io save");
 }
 
-std::string text_for(const std::string& path, const Value& v) {
+std::string text_for(const std::string& path, const Value& v, const JsonOptions& json) {
   if (path.ends_with(".npz")) return write_npz(v);
   if (path.ends_with(".pt") || path.ends_with(".pth") || (path.ends_with(".bin") && !v.is_tensor()))
     return write_torch(v);
@@ -350,7 +349,7 @@ std::string text_for(const std::string& path, const Value& v) {
   if (path.ends_with(".wav")) return write_wav(v);
   if (is_table(path)) return write_csv(v, separator_of(path));
   if (path.ends_with(".jsonl")) return write_json_lines(v);
-  if (!path.ends_with(".npy")) return write_json(v);
+  if (!path.ends_with(".npy")) return write_json(v, json);
   if (!v.is_tensor()) throw runtime_error("npy: cannot serialize " + std::string(type_name(v)) + " (only a tensor)");
   return write_npy(v.as_tensor());
 }
@@ -433,11 +432,11 @@ Value load_value(const std::string& path, Objects objects) {
   return fs::is_directory(path, error) ? load_directory(path) : load_file(path, objects);
 }
 
-void save_value(const std::string& path, const Value& v) {
+void save_value(const std::string& path, const Value& v, const JsonOptions& json) {
   if (path.ends_with('/')) return save_directory(path, v);
   try {
     if (path.ends_with(".safetensors")) return write_safetensors_file(path, describe_safetensors(v));
-    write_file(path, text_for(path, v), "io save");
+    write_file(path, text_for(path, v, json), "io save");
   } catch (UserError& e) {
     if (!names_its_format(e.message) && !e.message.starts_with("io save")) e.message = "io save: " + e.message;
     throw;

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "formats/json.h"
 #include "formats/objects.h"
 #include "value/value.h"
 
@@ -29,7 +30,7 @@ void append_file(const std::string& path, std::string_view bytes, std::string_vi
 Value load_value(const std::string& path, Objects objects = Objects::Refuse);
 // By name: .safetensors .npy .npz .csv .tsv .jsonl .png .wav, a path that ends in / for a directory of .npy files; JSON
 // otherwise.
-void save_value(const std::string& path, const Value& v);
+void save_value(const std::string& path, const Value& v, const JsonOptions& json = {});
 // The state of a training as a .safetensors file with checksums, and its options.
 void save_checkpoint(const std::string& path, const Value& state, const Value& options);
 // A file that cannot be read is an error; one that is not whole says so: `damage` is what is wrong with it.

@@ -2,7 +2,9 @@
 // each storage.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cstring>
 
 #include "formats/pickle_node.h"
@@ -18,6 +20,27 @@ constexpr size_t kAlign = 64;   // where storages begin, so that both sides can 
 
 [[noreturn]] void fail(const std::string& message) { throw runtime_error("torch: " + message); }
 
+// 0.1f as 0.1, which is the number that was meant: as a double it would be 0.10000000149011612.
+double as_python_reads(float f) {
+  char digits[64];
+  char* end = std::to_chars(digits, digits + sizeof digits, f).ptr;
+  double d = 0;
+  std::from_chars(digits, end, d);
+  return static_cast<float>(d) == f ? d : f;
+}
+
+// Keys are text here; dicts of PyTorch with ints for keys (the state of an optimizer) come with all of them spelt as
+// such. Among other names a number is one of them, as in a vocabulary.
+bool has_int_keys(const DictObj& d) {
+  auto is_int = [](const DictEntry& e) {
+    const std::string& s = e.key.str();
+    int64_t n = 0;
+    auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), n);
+    return error == std::errc() && end == s.data() + s.size() && std::to_string(n) == s;
+  };
+  return d.size() > 0 && std::all_of(d.entries().begin(), d.entries().end(), is_int);
+}
+
 // Protocol 2, as torch.save uses: what PyTorch loads with weights_only, which calls nothing but what rebuilds tensors.
 class PickleWriter {
  public:
@@ -30,7 +53,7 @@ class PickleWriter {
       case Tag::Nil: program += 'N'; break;
       case Tag::Bool: program += v.as_bool() ? '\x88' : '\x89'; break;
       case Tag::Int: integer(v.as_int()); break;
-      case Tag::Float: number(v.as_float()); break;
+      case Tag::Float: number(as_python_reads(v.as_float())); break;
       case Tag::Keyword: text(v.as_keyword().str()); break;
       case Tag::String: text(v.as_string()); break;
       case Tag::List:
@@ -45,14 +68,19 @@ class PickleWriter {
           write(item, depth + 1);
         program += 't';
         break;
-      case Tag::Dict:
+      case Tag::Dict: {
+        bool ints = has_int_keys(v.as_dict());
         program += "}(";
         for (const DictEntry& e : v.as_dict().entries()) {
-          text(e.key.str());
+          if (ints)
+            integer(std::stoll(e.key.str()));
+          else
+            text(e.key.str());
           write(e.value, depth + 1);
         }
         program += 'u';
         break;
+      }
       case Tag::Tensor: tensor(contiguous(v.as_tensor())); break;
       default: fail("cannot serialize " + std::string(type_name(v)) + " (only data)");
     }

@@ -26,7 +26,7 @@ PROGRAM = """
 (io "save" "folder/" {:x x :inner {:i (range 4)}})
 (io "save" "state.safetensors" {:params {:w x :layers (list {:b [1 2]} {:b (cast [3 4] :bf16)})} :step 7 :name "run" :none nil :empty '[]})
 (io "save" "checkpoint.pt" {:model (flat {:h (list {:w x} {:w (cast x :bf16)}) :tied (tr x) :empty (zeros [0 3]) :one (at x 1 2)})
-                            :optimizer {:step 7 :far 12345678901 :lr 0.5 :none nil :fused false :betas (tuple 0.5 0.25) :groups (list "a" :b) :empty '[]}})
+                            :optimizer {:step 7 :far 12345678901 :lr 0.1 :state {:0 {:step 1} :1 {:step 2}} :none nil :fused false :betas (tuple 0.5 0.25) :groups (list "a" :b) :empty '[]}})
 (io "save" "kinds.bin" (zipmap '["f64" "f16" "i64" "i32" "i16" "i8" "u8" "u16" "u32" "bool"] (map (fn [d] (cast [0 1 5] d)) '[:f64 :f16 :i64 :i32 :i16 :i8 :u8 :u16 :u32 :bool])))
 (io "save" "tokens.bin" (cast (range 10) :u16))
 (io "append" "tokens.bin" (cast (range 10 15) :u16))
@@ -70,7 +70,8 @@ with tempfile.TemporaryDirectory() as folder:
     assert checkpoint["optimizer"] == {
         "step": 7,
         "far": 12345678901,
-        "lr": 0.5,
+        "lr": 0.1,
+        "state": {0: {"step": 1}, 1: {"step": 2}},
         "none": None,
         "fused": False,
         "betas": (0.5, 0.25),

@@ -3,6 +3,7 @@
 
 #include "formats/files.h"
 #include "make_values.h"
+#include "value/equal.h"
 
 namespace sheaf::formats {
 namespace {
@@ -72,6 +73,38 @@ TEST(Torch, ATensorWithoutAKeyIsKnownByItsStorage) {
       "\x80\2](ctorch._utils\n_rebuild_tensor_v2\n((U\7storagectorch\nFloatStorage\nU\1"
       "xU\3cpuK\4tQK\1K\4\x85K\1\x85\x89tRe.";
   EXPECT_EQ(a.message(), "torch: a tensor of storage 'x': storage 'x' is missing");
+}
+
+// The program of the pickle that we write.
+std::string written(const Value& v) {
+  std::string bytes = write_torch(v);
+  for (const ZipEntry& e : read_zip(bytes))
+    if (e.name.ends_with("data.pkl")) return std::string(e.data);
+  return "";
+}
+
+TEST(Torch, KeysOfAnOptimizerStayInts) {
+  Value state = D({{"0", I(7)}, {"-2", I(2)}});
+  EXPECT_EQ(written(state), std::string("\x80\2}(J\xfe\xff\xff\xffJ\2\0\0\0J\0\0\0\0J\7\0\0\0u.", 26));
+  EXPECT_TRUE(tree_equal(parse_torch(write_torch(state)), state));
+  // Not where one of the names is no number, or is spelt in another way.
+  for (const char* other : {"a", "01", "+1", "1.0", "", "9223372036854775808"}) {
+    Value mixed = D({{"0", I(7)}, {other, I(2)}});
+    EXPECT_NE(written(mixed).find(std::string("X\1\0\0\0"
+                                              "0",
+                                              6)),
+              std::string::npos)
+        << other;
+    EXPECT_TRUE(tree_equal(parse_torch(write_torch(mixed)), mixed)) << other;
+  }
+}
+
+TEST(Torch, FloatsArriveAsTheDigitsSay) {
+  // BINFLOAT of 0.1, and not of 0.10000000149011612.
+  EXPECT_EQ(written(F(0.1f)), "\x80\2G\x3f\xb9\x99\x99\x99\x99\x99\x9a.");
+  for (float f : {0.1f, 1e-3f, 3e-4f, 1e38f, 1e-45f, -16777217.0f, 0.0f, INFINITY})
+    EXPECT_TRUE(tree_equal(parse_torch(write_torch(F(f))), F(f))) << f;
+  EXPECT_TRUE(tree_equal(parse_torch(write_torch(I(INT64_MIN))), I(INT64_MIN)));
 }
 
 TEST(Torch, ArchivesThatHoldSomethingElse) {

@@ -83,6 +83,20 @@ Value load(const std::string& path, Call& c) {
   return formats::load_value(path, objects);
 }
 
+// (io "save" path value [:plain true])
+Value save(const std::string& path, Call& c) {
+  formats::JsonOptions json;
+  if (c.size() > 3) {
+    if (!is_key(c[3]) || key_name(c[3]).str() != "plain")
+      throw runtime_error("io save: unknown option " + short_text(c[3]) + ". Known options: :plain");
+    if (c.size() == 4 || !c[4].is_bool()) throw runtime_error("io save: :plain must be true or false");
+    if (!path.ends_with(".json")) throw runtime_error("io save '" + path + "': :plain is for .json files");
+    json.tagged = !c[4].as_bool();
+  }
+  formats::save_value(path, trace::concrete_tree(c[2]), json);
+  return {};
+}
+
 Value list_directory(const std::string& path, Call&) {
   std::error_code error;
   std::vector<std::string> names;
@@ -115,11 +129,7 @@ const Verb kVerbs[] = {
        std::error_code error;
        return Value::boolean(fs::exists(path, error));
      }},
-    {"save", 2, 2,
-     [](const std::string& path, Call& c) {
-       formats::save_value(path, trace::concrete_tree(c[2]));
-       return Value();
-     }},
+    {"save", 2, 4, save},
     {"load", 1, 3, load},
     {"write", 2, 2,
      [](const std::string& path, Call& c) {
@@ -204,21 +214,22 @@ const BuiltinDef kBuiltins[] = {
      "Files",
      "(io verb path …)",
      "Files. \"read\" path: the text; \"write\" and \"append\" path text; \"load\" path and \"save\" path value: by "
-     "format (.safetensors, where it has the checksums of a checkpoint they are checked, .npy, .npz, .csv, "
-     ".tsv, .jsonl, .png, .wav; PyTorch's .pt and .pth; pickles for loading; a directory of .npy files; else JSON), "
-     "parent directories are made and files "
-     "replaced as a whole; a pickled object that is no tensor, number, text or container is an error that names its "
-     "class "
-     "and key, or nil with :objects :skip after the path; a tensor saved as .bin, or appended to one, is its elements "
-     "and nothing else, other values "
-     "there are PyTorch checkpoints; \"map\" path dtype [{:shape s :offset bytes}]: a tensor over the elements of a "
-     "file of any size, read as they are used; \"exists\" "
-     "path; \"ls\" directory: names; \"glob\" pattern: paths; \"mkdir\" path; \"rm\" path: a file or empty directory, "
-     "was it there?; \"entropy\": a random "
-     "int from the system.",
+     "format (.safetensors, .npy, .npz, .csv, .tsv, .jsonl, .png, .wav; PyTorch's .pt and .pth; pickles for loading; "
+     "a directory of .npy files; else JSON), parent directories are made and files replaced as a whole. The checksums "
+     "that a checkpoint has are checked. A file of "
+     "another program is an error that says what it is. A pickled object that is no tensor, number, text or "
+     "container is an error that names its class and key, or nil with :objects :skip after the path. JSON marks "
+     "tensors, tuples and keywords, so that they come back as what they were; with :plain true after the value they "
+     "are plain arrays and text. In PyTorch's files a dict all of whose keys are spelt as ints has ints for keys. A "
+     "tensor saved as .bin, or appended to one, is its elements and nothing else, other values there are PyTorch "
+     "checkpoints. \"map\" path dtype [{:shape s :offset bytes}]: a tensor over the elements of a file of any size, "
+     "read as they are used; \"exists\" path; \"ls\" directory: names; \"glob\" pattern: paths; \"mkdir\" path; "
+     "\"rm\" path: a file or empty directory, was it there?; \"entropy\": a random int from the system.",
      {{"(io \"exists\" \"/no/such/file\")", "false"},
       {"(do (io \"save\" \"s.safetensors\" {:w [1 2] :step 3 :note nil}) (io \"load\" \"s.safetensors\"))",
        "{:note nil, :step 3, :w [1. 2.]}"},
+      {"(do (io \"save\" \"p.json\" {:sizes [64 10]} :plain true) (io \"read\" \"p.json\"))",
+       "{\"sizes\":[64.0,10.0]}"},
       {"(do (io \"write\" \"t.bin\" \"abcd\") (io \"map\" \"t.bin\" :u8))", "[ 97  98  99 100]"}},
      0,
      -1,
