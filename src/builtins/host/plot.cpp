@@ -1,8 +1,11 @@
 // (plot data [options]) and (log-metrics path step values).
+#include <optional>
+
 #include "builtins/core/numeric.h"
 #include "builtins/core/text.h"
 #include "builtins/host/families.h"
 #include "builtins/host/output.h"
+#include "builtins/host/plot_drawing.h"
 #include "builtins/host/plot_text.h"
 #include "builtins/host/series.h"
 #include "formats/files.h"
@@ -26,11 +29,18 @@ Curve curve_of(std::string name, const Value& v, const Value* x) {
   return c;
 }
 
+std::string picture_path(const Value& v) {
+  std::string path = text_of(v);
+  if (!path.ends_with(".svg") && !path.ends_with(".png"))
+    throw runtime_error("plot: :file must end in .svg or .png, got " + short_text(v));
+  return path;
+}
+
 Value plot(Call& c) {
   PlotOptions o;
   o.width = std::clamp(terminal_width(), 40, 200);
   o.colour = is_terminal_out();
-  std::string file;
+  std::optional<std::string> file;
   Value x;
   if (c.size() > 1 && !c[1].is_dict() && !c[1].is_nil())
     throw runtime_error("plot: expected a dict of options, got " + short_text(c[1]));
@@ -44,7 +54,7 @@ Value plot(Call& c) {
       else if (name == "y-label")
         o.y_label = text_of(e.value);
       else if (name == "file")
-        file = text_of(e.value);
+        file = picture_path(e.value);
       else if (name == "width")
         o.width = static_cast<int>(std::clamp<int64_t>(to_index(e.value, "plot"), 20, 1000));
       else if (name == "height")
@@ -64,10 +74,12 @@ Value plot(Call& c) {
       curves.push_back(curve_of(e.key.str(), e.value, xs));
   else
     curves.push_back(curve_of("", c[0], xs));
-  if (file.empty())
+  if (!file) {
     write_out(plot_text(curves, o));
-  else
-    formats::write_file(file, plot_svg(curves, o), "plot");
+    return {};
+  }
+  Drawing drawing = plot_drawing(curves, o);
+  formats::write_file(*file, file->ends_with(".png") ? png_of(drawing) : svg_of(drawing), "plot");
   return {};
 }
 
@@ -97,12 +109,15 @@ const BuiltinDef kBuiltins[] = {
      "Looking",
      "(plot data [options])",
      "Draws curves: a dict of rows of numbers (lists or tensors) by name, or one row. Without :file as text for a "
-     "terminal, else as SVG. Options, in a dict: "
+     "terminal, else as the picture that its name asks for, .svg or .png. Options, in a dict: "
      ":title, :file, :x (positions, default 0 1 2 …), :log (logarithmic height), :width and :height in characters, "
      ":x-label, :y-label.",
      {{"(plot [0 1 2 3] {:width 24 :height 3})",
        "        3 ┤         ⣠⠤⠒⠉\n      1.5 ┤    ⣀⡠⠔⠊⠉\n        0 ┤⣀⠤⠒⠋\n          └─────────────\n           0        "
-       "   3"}},
+       "   3"},
+      {"(do (plot {:train [3 2 1] :val [3 3 2]} {:title \"loss\" :file \"loss.png\"}) (shape (io \"load\" "
+       "\"loss.png\")))",
+       "[ 864. 1440.    3.]"}},
      1,
      2,
      plot,

@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include "builtins/host/plot_drawing.h"
 #include "builtins/host/plot_text.h"
 #include "builtins/host/progress_text.h"
+#include "formats/png.h"
 
 namespace sheaf::builtins {
 namespace {
@@ -34,12 +36,14 @@ TEST(Plot, CurvesApart) {
 }
 
 TEST(Plot, Svg) {
-  std::string svg = plot_svg({{"a<b", {0, 1, 2}, {1, 10, 100}}}, {.title = "x & y", .log_y = true});
+  std::string svg =
+      svg_of(plot_drawing({{"a<b", {0, 1, 2}, {1, 10, 100}}}, {.title = "x & y", .y_label = "up", .log_y = true}));
   EXPECT_TRUE(svg.starts_with("<svg "));
   EXPECT_TRUE(svg.ends_with("</svg>\n"));
   EXPECT_NE(svg.find("a&lt;b"), std::string::npos);
   EXPECT_NE(svg.find("x &amp; y"), std::string::npos);
   EXPECT_NE(svg.find(">100</text>"), std::string::npos) << svg;
+  EXPECT_NE(svg.find("rotate(-90)\" text-anchor=\"middle\">up</text>"), std::string::npos) << svg;
 }
 
 // The names stand above the curves, in as many rows as they need; a seventh curve is told from the first by its dashes.
@@ -47,10 +51,47 @@ TEST(Plot, SvgLegend) {
   std::vector<Curve> curves;
   for (int i = 0; i < 7; ++i)
     curves.push_back({"a name of twenty-two " + std::to_string(i), {0, 1}, {0, 1.0 * i}});
-  std::string svg = plot_svg(curves, {.title = "many"});
-  EXPECT_NE(svg.find("<path d=\"M72 46h14\""), std::string::npos) << svg;
-  EXPECT_NE(svg.find("<path d=\"M72 86h14\" stroke=\"#1f6feb\" stroke-dasharray=\"7 4\""), std::string::npos) << svg;
-  EXPECT_NE(svg.find("M72 106V380H696"), std::string::npos) << svg;
+  std::string svg = svg_of(plot_drawing(curves, {.title = "many"}));
+  EXPECT_NE(svg.find("<path d=\"M72.0 46.0L86.0 46.0\""), std::string::npos) << svg;
+  EXPECT_NE(svg.find("<path d=\"M72.0 86.0L86.0 86.0\" fill=\"none\" stroke=\"#1f6feb\" stroke-dasharray=\"7 4\""),
+            std::string::npos)
+      << svg;
+  EXPECT_NE(svg.find("M72.0 106.0L72.0 380.0L696.0 380.0"), std::string::npos) << svg;
+}
+
+// The same drawing in pixels: curves in their colours where they should be, text where labels are.
+TEST(Plot, Png) {
+  std::vector<Curve> curves = {{"flat", {0, 1}, {1, 1}}, {"rising", {0, 1}, {0, 2}}};
+  Drawing d = plot_drawing(curves, {.title = "Two", .x_label = "x", .y_label = "é"});
+  Tensor t = formats::parse_png(png_of(d)).as_tensor();
+  ASSERT_EQ(t.sizes, (Dims{864, 1440, 3}));
+  auto pixel = [&](double x, double y) {
+    const uint8_t* p = t.data<uint8_t>() + 3 * (static_cast<int64_t>(2 * y) * 1440 + static_cast<int64_t>(2 * x));
+    return uint32_t{p[0]} << 16 | uint32_t{p[1]} << 8 | p[2];
+  };
+  double top = d.lines.back().runs[0][1].y, middle = (top + 380) / 2;
+  EXPECT_EQ(pixel(5, 5), kPaper);
+  EXPECT_EQ(pixel(72 + 624 / 4.0, middle), 0x1f6febu);
+  EXPECT_EQ(pixel(72 + 624 / 4.0, (3 * 380 + top) / 4), 0xd1242fu);
+  EXPECT_EQ(pixel(79, 46), 0x1f6febu);  // the legend
+  auto ink = [&](double left, double right, double above, double below) {
+    int n = 0;
+    for (double y = above; y < below; y += 0.5)
+      for (double x = left; x < right; x += 0.5)
+        n += pixel(x, y) == kInk;
+    return n;
+  };
+  EXPECT_GT(ink(330, 390, 10, 28), 50);    // the title
+  EXPECT_GT(ink(380, 390, 410, 424), 10);  // the name of the x axis
+  EXPECT_GT(ink(5, 22, 200, 240), 10);     // a box for a letter that the font does not have
+  EXPECT_EQ(ink(100, 300, 405, 424), 0);
+}
+
+// Nothing is cut off or drawn outside, whatever the numbers.
+TEST(Plot, PngOfOddCurves) {
+  for (const Curve& c : {Curve{"", {}, {}}, Curve{"", {0}, {NAN}}, Curve{"one", {3}, {1e30}},
+                         Curve{std::string(300, 'w'), {0, 1, 2}, {-1e-30, INFINITY, 1e-30}}})
+    EXPECT_TRUE(formats::is_png(png_of(plot_drawing({c}, {.title = "\x01 \xff"}))));
 }
 
 }  // namespace
