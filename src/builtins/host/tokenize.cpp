@@ -77,6 +77,7 @@ std::string document_at(const fs::path& path) {
 
 Value tokenizer(Call& c) {
   const std::string& path = string_arg(c[0], "tokenizer", "path");
+  formats::check_path(path, "tokenizer");
   return naming(fmt::format("tokenizer '{}'", path), [&] { return tokenizer_value(document_at(path)); });
 }
 
