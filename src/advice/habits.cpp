@@ -265,7 +265,7 @@ constexpr std::array kHabits = {
     Habit{"max-index", "Use (argmax x)."},
     Habit{"l2-norm", "Use (norm x)."},
     Habit{"nansum", "Use (sum (where (isnan x) 0 x))."},
-    Habit{"searchsorted digitize", "Use (sum (< xs x)): how many of xs are below x."},
+    Habit{"digitize", "Use (searchsorted bins x :right)."},
     Habit{"isin in1d", "Use (any (== (expand-dims x -1) ys) :axis -1)."},
     Habit{"standardize zscore", "Use (/ (- x (mean x)) (std x))."},
     Habit{"logdet slogdet", "Use (log (abs (det x)))."},

@@ -741,7 +741,7 @@ Value Vm::run(size_t bottom) {
             Value n = trace::concrete(R[in.a]);
             if (!n.is_number() && !(n.is_tensor() && n.as_tensor().rank() == 0))
               throw runtime_error("repeat: count must be an integer, got " + std::string(type_name(n)));
-            R[in.a] = Value::integer(builtins::to_count(n, "repeat").value());
+            R[in.a] = Value::integer(builtins::to_index(n, "repeat"));  // none where it is negative, as specified
             break;
           }
           case Code::RepeatTest:

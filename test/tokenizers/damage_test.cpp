@@ -158,7 +158,7 @@ TEST(Utf8, BrokenCharactersBecomeOneMarkEach) {
                           "b\xe2\x82"
                           "c\xed\xa0\x80\xf0\x9f\x98"),
             "a\uFFFDb\uFFFDc\uFFFD\uFFFD\uFFFD\uFFFD");
-  EXPECT_EQ(valid_prefix("12345678\xc3\xa9 \xc3"), 11u);
+  EXPECT_EQ(sheaf::valid_prefix("12345678\xc3\xa9 \xc3"), 11u);
 }
 
 TEST(Documents, SpecialTokensMustBeText) {

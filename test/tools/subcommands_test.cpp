@@ -117,7 +117,7 @@ TEST(Explain, ListsFunctions) {
   r = s.run("explain b.shf");
   EXPECT_LT(r.out.find("  zz "), r.out.find("  relu ")) << r.out;  // the program's own first
   EXPECT_TRUE(contains(r.out, "not compiled: called once")) << r.out;
-  EXPECT_TRUE(contains(r.out, "a.shf:1:1"));
+  EXPECT_TRUE(contains(r.out, "b.shf:1:1")) << r.out;
   EXPECT_EQ(s.run("explain").status, 1);
 }
 
