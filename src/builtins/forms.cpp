@@ -33,13 +33,6 @@ Value option(Call& c) {
   return v ? *v : Value::nil();
 }
 
-// The caller's mistake, found by code in the function: the report points at the call.
-UserError caller_error(std::string message) {
-  UserError e = runtime_error(std::move(message));
-  e.blames_caller = true;
-  return e;
-}
-
 // The keyword arguments of a call as a dict; a keyword followed by another one, or by nothing, is a flag.
 Value options(Call& c) {
   const auto& rest = c[0].items();

@@ -43,6 +43,12 @@ struct UserError : std::exception {
 };
 
 inline UserError runtime_error(std::string message) { return {ErrorKind::Runtime, std::move(message)}; }
+// The caller's mistake, found by code in the function: the report points at the call.
+inline UserError caller_error(std::string message) {
+  UserError e = runtime_error(std::move(message));
+  e.blames_caller = true;
+  return e;
+}
 
 // "FILE:LINE: runtime error: MSG"
 std::string one_line(const UserError& e);

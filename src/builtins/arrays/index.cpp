@@ -283,9 +283,7 @@ Value take_along_axis(Call& c) {
 // For each row of scores [N V] the one of its class, classes [N 1]. Errors are those of a product with a one-hot
 // matrix.
 Value class_scores(Call& c) {
-  Operand scores = num(c[0]).x, classes = index_operand(c[1], "one-hot");
-  ops::broadcast_sizes(scores.sizes(), {classes.size(0), scores.size(1)});
-  return tensor_value(take_along(scores, classes, 1, "one-hot", false));
+  return tensor_value(take_along(num(c[0]).x, index_operand(c[1], "one-hot"), 1, "one-hot", false));
 }
 
 // The inverse of a gather: updates[…, k, …] is added to row index[k] of the axis.

@@ -4,16 +4,10 @@
 
 #include "builtins/arrays/arrays.h"
 #include "builtins/arrays/families.h"
+#include "value/print.h"
 
 namespace sheaf::builtins {
 namespace {
-
-// The report points at the call of the loss.
-UserError caller_error(std::string message, std::string hint) {
-  UserError e = runtime_error(std::move(message)).hint(std::move(hint));
-  e.blames_caller = true;
-  return e;
-}
 
 bool is_array(const Value& v) { return is_tensor_value(v) && trace::operand_of(v).rank() > 0; }
 
@@ -25,9 +19,10 @@ Value same_shape(Call& c) {
   Sizes x = trace::operand_of(a).sizes(), y = trace::operand_of(b).sizes();
   if (x == y) return Value::nil();
   throw caller_error(fmt::format("{}: {} {} and {} {} differ in shape", c[0].as_string(), c[1].as_string(),
-                                 shape_text(x), c[3].as_string(), shape_text(y)),
-                     "arrays must have one shape here, only a number broadcasts; bring one to the shape of the other "
-                     "with reshape or squeeze");
+                                 shape_text(x), c[3].as_string(), shape_text(y)))
+      .hint(
+          "arrays must have one shape here, only a number broadcasts; bring one to the shape of the other with "
+          "reshape or squeeze");
 }
 
 // (%same-last-axis who a-name a b-name b): vectors of different lengths along the last axis are an error.
@@ -37,8 +32,8 @@ Value same_last_axis(Call& c) {
   Operand x = trace::operand_of(a), y = trace::operand_of(b);
   if (x.size(x.rank() - 1) == y.size(y.rank() - 1)) return Value::nil();
   throw caller_error(fmt::format("{}: {} {} and {} {} differ in the last axis", c[0].as_string(), c[1].as_string(),
-                                 shape_text(x.sizes()), c[3].as_string(), shape_text(y.sizes())),
-                     "the vectors lie along the last axis and must have one length");
+                                 shape_text(x.sizes()), c[3].as_string(), shape_text(y.sizes())))
+      .hint("the vectors lie along the last axis and must have one length");
 }
 
 // (%class-column who logits targets): one class for each row of logits [..., V], as a column [N 1]. Either may come
@@ -46,8 +41,10 @@ Value same_last_axis(Call& c) {
 Value class_column(Call& c) {
   Operand x = tensor_operand(c[1], c[0].as_string());
   if (x.rank() == 0)
-    throw caller_error(fmt::format("{}: expected logits [..., classes], got a single number", c[0].as_string()),
-                       "the last axis of the logits goes over the classes");
+    throw caller_error(fmt::format("{}: expected logits [..., classes], got a single number", c[0].as_string()))
+        .hint("the last axis of the logits goes over the classes");
+  if (!trace::is_numeric(c[2]))
+    throw caller_error(fmt::format("{}: expected a tensor of targets, got {}", c[0].as_string(), type_name(c[2])));
   Operand y = as_array(c[2], c[0].as_string());
   Sizes rows = x.sizes();
   rows.pop_back();
@@ -56,8 +53,8 @@ Value class_column(Call& c) {
   bool flat = (x.rank() == 2 || y.rank() == 1) && num_elems(y.sizes()) == n;
   if (!flat && !(y.sizes() == rows))
     throw caller_error(fmt::format("{}: logits {} need targets {}, got {}", c[0].as_string(), shape_text(x.sizes()),
-                                   shape_text(rows), shape_text(y.sizes())),
-                       "there is one target, the number of a class, for each row of logits");
+                                   shape_text(rows), shape_text(y.sizes())))
+        .hint("there is one target, the number of a class, for each row of logits");
   return tensor_value(ops::reshape(y, {n, 1}));
 }
 
