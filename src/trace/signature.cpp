@@ -16,7 +16,7 @@ uint64_t hash_of(const SmallVec<T, N>& v, uint64_t seed) {
 size_t KeyHash::operator()(const FunctionKey& k) const {
   const Purpose& p = k.purpose;
   uint64_t small = static_cast<uint64_t>(p.kind) | static_cast<uint64_t>(p.contractions) << 8 | p.value << 16 |
-                   p.has_aux << 17 | p.single << 18 | p.any_arguments << 19;
+                   p.has_aux << 17 | p.single << 18;
   return hash_of(p.argnums, k.code * 0x9E3779B97F4A7C15ull ^ small);
 }
 size_t KeyHash::operator()(const CallForm& k) const { return hash_of(k.words, static_cast<uint64_t>(k.target)); }

@@ -16,7 +16,7 @@ struct Purpose {
   Kind kind = Call;
   DType contractions = DType::F32;  // what f32 products are formed in (`mixed`)
   // Of a gradient: what it comes with, and by which arguments it is taken.
-  bool value = false, has_aux = false, single = false, any_arguments = false;
+  bool value = false, has_aux = false, single = false;
   SmallVec<int64_t, 4> argnums;
   friend bool operator==(const Purpose&, const Purpose&) = default;
 };

@@ -107,7 +107,6 @@ TEST(FunctionKey, EveryFieldTellsApart) {
   EXPECT_TRUE(differs({7, {.value = true}}));
   EXPECT_TRUE(differs({7, {.has_aux = true}}));
   EXPECT_TRUE(differs({7, {.single = true}}));
-  EXPECT_TRUE(differs({7, {.any_arguments = true}}));
   EXPECT_TRUE(differs({7, {.argnums = {0}}}));
   EXPECT_FALSE((FunctionKey{7, {.argnums = {0}}}) == (FunctionKey{7, {.argnums = {1}}}));
 }

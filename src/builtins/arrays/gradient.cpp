@@ -87,7 +87,6 @@ struct Settings {
   bool has_aux = false;
   bool value = true;
   std::string who = "value-and-grad";
-  bool any_arguments = false;
 };
 
 // What a function of the program returned as `[a b …]`, if it is n parts. A vector literal of numbers is a tensor, so
@@ -128,7 +127,7 @@ bool works_on_arrays(const Operand& y) {
 
 Value value_and_grad_now(Caller& caller, const Value& f, const std::vector<Value>& args, const Settings& s,
                          bool* on_arrays = nullptr) {
-  if (!s.any_arguments && args.size() != 1) throw runtime_error(s.who + ": expected exactly 1 argument (params)");
+  if (args.empty()) throw runtime_error(s.who + ": expected at least 1 argument, got 0");
   std::vector<Leaves> leaves(s.argnums.size());
   std::vector<Value> wrt, call_args = args;
   std::vector<Operand> nodes;
@@ -195,7 +194,6 @@ Value value_and_grad(Caller& caller, const Value& f, std::vector<Value>& args, c
                             .value = s.value,
                             .has_aux = s.has_aux,
                             .single = s.single,
-                            .any_arguments = s.any_arguments,
                             .argnums = {s.argnums.begin(), s.argnums.end()}}};
     Value result;
     auto body = [&](std::vector<Value> traced) {
@@ -223,7 +221,6 @@ Settings settings_of(const Call& c, std::string who, bool value) {
   if (const Value* a = c.option("argnums")) {
     s.argnums = to_ints(*a, s.who);
     s.single = a->is_number();
-    s.any_arguments = true;
   }
   return s;
 }
@@ -231,8 +228,6 @@ Settings settings_of(const Call& c, std::string who, bool value) {
 Value make_gradient(Call& c, const char* who, bool value) {
   if (!c[0].is_callable()) throw runtime_error(fmt::format("{}: expected a function, got {}", who, short_text(c[0])));
   Settings s = settings_of(c, who, value);
-  // JAX's grad takes the derivative by the first argument; value-and-grad without :argnums is the original's, of one.
-  if (!value) s.any_arguments = true;
   return native_function(
       who, [f = c[0], s](Caller& caller, std::vector<Value>& args) { return value_and_grad(caller, f, args, s); });
 }
@@ -417,7 +412,6 @@ Value hessian(Call& c) {
   Settings s;
   s.who = "hessian";
   s.value = false;
-  s.any_arguments = true;
   Value inner = native_function(
       "grad", [f = c[0], s](Caller& caller, std::vector<Value>& args) { return value_and_grad(caller, f, args, s); });
   return native_function(
@@ -503,9 +497,12 @@ const BuiltinDef kBuiltins[] = {
     {"value-and-grad",
      "Derivatives",
      "(value-and-grad f [:argnums i] [:has-aux])",
-     "A function that gives [value gradient] of f, whose result must be one number. The gradient has the structure of "
-     "the parameters.",
-     {{"((value-and-grad (fn [x] (* x x))) 3.0)", "[9.0, 6.0]"}},
+     "A function of the arguments of f that gives [value gradient]. The result of f must be one number. The gradient "
+     "is "
+     "by the first argument, with its structure, or a list of those by :argnums.",
+     {{"((value-and-grad (fn [x] (* x x))) 3.0)", "[9.0, 6.0]"},
+      {"((value-and-grad (fn [p x] (* (:w p) x))) {:w 2.0} 5.0)", "[10.0, {:w 5.0}]"},
+      {"((value-and-grad (fn [a b] (* a b)) :argnums [0 1]) 2.0 5.0)", "[10.0, [5.0, 2.0]]"}},
      1,
      1,
      [](Call& c) { return make_gradient(c, "value-and-grad", true); },
