@@ -66,12 +66,16 @@ struct Argument {
   }
 };
 
-// Tensors of one shape (a number is one of rank 0): stacked; all numbers: a rank-1 f32 tensor; else the list itself.
-// Whether a number came as a 0-d tensor must not matter: a batched body has no such difference.
+// Tensors of one shape stacked, in the dtype they have in common; a number or bool is one of rank 0 and its dtype. Else
+// the list itself. Whether a number came as a 0-d tensor must not matter: a batched body has no such difference.
 Value stack_results(std::vector<Value> results) {
-  bool numbers = std::all_of(results.begin(), results.end(),
-                             [](const Value& v) { return trace::is_numeric(v) && trace::kind_of(v) != Kind::Bool; });
-  return numbers ? stack_trees(results) : Value::list(std::move(results));
+  std::vector<Operand> parts;
+  for (const Value& v : results) {
+    if (!trace::is_numeric(v)) return Value::list(std::move(results));
+    parts.push_back(trace::operand_of(v));
+    if (!(parts.back().sizes() == parts[0].sizes())) return Value::list(std::move(results));
+  }
+  return parts.empty() ? Value::list({}) : stack_operands(parts);
 }
 
 // The results of one example as a tree, with the batched leaves in place.
@@ -135,19 +139,19 @@ std::optional<Value> run_at_once(Caller& caller, const Value& f, const std::vect
       if (!context.effects.empty()) return std::nullopt;  // one example after the other
       checked = std::move(context.checked);
     }
-    if (n == 0 && result.is_tensor()) {  // the same for every example, of which there is none
-      Dims sizes = result.as_tensor().sizes;
-      sizes.insert(sizes.begin(), 0);
-      return Value::tensor(empty_tensor(result.as_tensor().dtype, std::move(sizes)));
+    if (n == 0 && !result.is_traced() && trace::is_numeric(result)) {  // the same for every example: there is none
+      Tensor one = trace::operand_of(result).value();
+      one.sizes.insert(one.sizes.begin(), 0);
+      return Value::tensor(empty_tensor(one.dtype, std::move(one.sizes)));
     }
     if (!can_be_batched(result)) return std::nullopt;
     g.outputs = trace::traced_leaves(result);
     for (auto& check : trace::unused_checks(checked, g))
       g.outputs.emplace_back(std::move(check), 0);
     BatchedTree tree{transforms::batch_graph(g, inputs, n), n};
-    if (result.is_traced() && trace::kind_of(result) != Kind::Bool) {
+    if (result.is_traced()) {
       Operand all = tree.full(0);
-      return tensor_value(trace::kind_of(result) == Kind::Tensor ? all : ops::cast(all, DType::F32));
+      return tensor_value(trace::kind_of(result) == Kind::Float ? ops::cast(all, DType::F32) : all);
     }
     std::vector<Value> rows;
     for (int64_t b = 0; b < n; ++b)
@@ -207,12 +211,15 @@ const BuiltinDef kBuiltins[] = {
     {.name = "vmap",
      .category = "Higher-order functions",
      .signature = "(vmap f [axes])",
-     .doc = "A function that applies f to every slice of its tensor arguments and stacks the results on a new axis 0. "
-            "axes says which axis of each "
-            "argument is sliced (default 0): a number for all, or one entry for each argument, nil to pass it whole. A "
-            "dict or list is passed whole beside "
-            "a mapped tensor; where there is none, the tensors in it are mapped.",
+     .doc =
+         "A function that applies f to every slice of its tensor arguments and stacks the results on a new axis 0: "
+         "tensors, floats (f32), ints (i64) and bools; of anything else it gives a list. axes says which axis of each "
+         "argument is sliced (default 0): a number for all, or one entry for each argument, nil to pass it whole. A "
+         "dict or list is passed whole beside "
+         "a mapped tensor; where there is none, the tensors in it are mapped.",
      .examples = {{"((vmap (fn [r] (sum r))) [[1 2] [3 4]])", "[3. 7.]"},
+                  {"((vmap (fn [r] (> (sum r) 4))) [[1 2] [3 4]])", "[false true]"},
+                  {"((vmap argmax) [[1 2] [4 3]])", "[1 0]"},
                   {"((vmap (fn [r k] (* k (sum r))) [0 nil]) [[1 2] [3 4]] 10)", "[30. 70.]"}},
      .min_args = 1,
      .max_args = 2,
