@@ -75,6 +75,23 @@ Value Elements::at(int64_t i) const {
   return row_value(o, i);
 }
 
+int64_t common_length(const std::vector<Elements>& columns, std::string_view who) {
+  int64_t n = INT64_MAX;
+  const Elements* array = nullptr;
+  for (const Elements& e : columns) {
+    n = std::min(n, e.size());
+    if (!is_tensor_value(e.source())) continue;
+    if (array && array->size() != e.size())
+      throw runtime_error(fmt::format("{}: collection {} has {} rows, but collection {} has {}", who,
+                                      &e - columns.data() + 1, e.size(), array - columns.data() + 1, array->size()))
+          .hint(
+              "arrays that are walked together must be of one length, e.g. (slice x 0 n); lists end with the "
+              "shortest");
+    if (!array) array = &e;
+  }
+  return columns.empty() ? 0 : n;
+}
+
 std::vector<Value> empty_list(int64_t room) {
   // A tensor whose rows are empty may have more of them than memory holds.
   if (static_cast<size_t>(room) > memory_stats().limit_bytes / sizeof(Value))

@@ -29,6 +29,9 @@ class Elements {
   int64_t size_ = 0;
 };
 
+// How far a walk through several collections at once goes: to the end of the shortest. Arrays have to be of one length.
+int64_t common_length(const std::vector<Elements>& columns, std::string_view who);
+
 // With room for so many; throws when there is no memory for them.
 std::vector<Value> empty_list(int64_t room);
 

@@ -48,14 +48,10 @@ Value map(Call& c) {
   std::vector<Elements> columns;
   std::optional<std::vector<Operand>> tensors =
       trace::is_tracing() ? tensors_of({c.args.begin() + 1, c.args.end()}) : std::nullopt;
-  int64_t n = INT64_MAX;
-  for (size_t i = 1; i < c.size(); ++i) {
+  for (size_t i = 1; i < c.size(); ++i)
     columns.emplace_back(std::move(c[i]), "map");
-    n = std::min(n, columns.back().size());
-  }
+  int64_t n = common_length(columns, "map");
   if (tensors && is_long_loop(n)) {
-    for (Operand& o : *tensors)
-      if (!(o.size(0) == Size(n))) o = ops::slice_axis(o, 0, 0, n);
     auto turn = [&](const Operand&, Value, const std::vector<Operand>& rows) {
       std::vector<Value> args;
       for (const Operand& r : rows)
@@ -142,7 +138,7 @@ class ScanInput {
       if (!is_tensor_value(e.value) || trace::operand_of(e.value).rank() == 0) continue;
       columns_.push_back({e.key, Elements(e.value, "scan")});
       if (columns_.size() == 1) size_ = columns_[0].second.size();
-      if (columns_.back().second.size() < size_)
+      if (columns_.back().second.size() != size_)
         throw runtime_error(fmt::format("scan: :{} has {} rows, but :{} has {}", e.key.str(),
                                         columns_.back().second.size(), columns_[0].first.str(), size_));
     }
@@ -365,7 +361,8 @@ const BuiltinDef kBuiltins[] = {
     {.name = "map",
      .category = "Higher-order functions",
      .signature = "(map f xs …)",
-     .doc = "A list of (f x) for every item; with several collections (f x y …), as long as the shortest. A rank-1 "
+     .doc = "A list of (f x) for every item; with several collections (f x y …), as long as the shortest; arrays must "
+            "be of one length. A rank-1 "
             "tensor yields its elements, a "
             "higher rank its rows.",
      .examples = {{"(map (fn [x] (* x x)) '[1 2 3])", "[1, 4, 9]"},

@@ -101,11 +101,9 @@ Value index_of(Call& c) {
 
 Value zip(Call& c) {
   std::vector<Elements> columns;
-  int64_t n = c.size() ? INT64_MAX : 0;
-  for (Value& v : c.args) {
+  for (Value& v : c.args)
     columns.emplace_back(std::move(v), "zip");
-    n = std::min(n, columns.back().size());
-  }
+  int64_t n = common_length(columns, "zip");
   std::vector<Value> rows;
   for (int64_t i = 0; i < n; ++i) {
     std::vector<Value> row;
@@ -235,8 +233,8 @@ const BuiltinDef kBuiltins[] = {
     {"zip",
      "Sequences",
      "(zip xs ys …)",
-     "A list of [x y …], as long as the shortest argument.",
-     {{"(zip '[1 2] [:a :b])", "[[1, :a], [2, :b]]"}},
+     "A list of [x y …], as long as the shortest argument; arrays must be of one length.",
+     {{"(zip '[1 2] [:a :b])", "[[1, :a], [2, :b]]"}, {"(zip '[1 2 3] [10 20])", "[[1, 10.0], [2, 20.0]]"}},
      0,
      -1,
      zip},
