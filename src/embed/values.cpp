@@ -89,7 +89,7 @@ sheaf_value* sheaf_value_copy(const sheaf_value* v) { return new_handle(v->value
 sheaf_value* sheaf_nil() { return new_handle(Value(), 0); }
 sheaf_value* sheaf_bool(int truth) { return new_handle(Value::boolean(truth != 0), 0); }
 sheaf_value* sheaf_int(int64_t number) { return new_handle(Value::integer(number), 0); }
-sheaf_value* sheaf_float(double number) { return new_handle(Value::floating(static_cast<float>(number)), 0); }
+sheaf_value* sheaf_float(double number) { return new_handle(Value::floating_from(number), 0); }
 sheaf_value* sheaf_string(const char* text, size_t size) {
   return made([&] { return Value::string(std::string(text, size)); });
 }
@@ -119,9 +119,7 @@ sheaf_value* sheaf_dict(const char* const* keys, sheaf_value* const* values, siz
 int sheaf_get_bool(const sheaf_value* v) { return v->value.is_bool() && v->value.as_bool(); }
 int64_t sheaf_get_int(const sheaf_value* v) { return v->value.is_int() ? v->value.as_int() : 0; }
 double sheaf_get_float(const sheaf_value* v) {
-  return v->value.is_int()     ? static_cast<double>(v->value.as_int())
-         : v->value.is_float() ? static_cast<double>(v->value.as_float())
-                               : 0;
+  return v->value.is_int() ? static_cast<double>(v->value.as_int()) : v->value.is_float() ? v->value.as_double() : 0;
 }
 
 const char* sheaf_get_text(const sheaf_value* v, size_t* size) {

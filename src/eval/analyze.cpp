@@ -48,7 +48,7 @@ Value quoted(const Form& f) {
     case FormKind::Symbol: return Value::string(f.name.str());
     case FormKind::Keyword: return Value::keyword(f.name);
     case FormKind::Int: return Value::integer(f.int_value);
-    case FormKind::Float: return Value::floating(static_cast<float>(f.float_value));
+    case FormKind::Float: return Value::floating_from(f.float_value);
     case FormKind::String: return Value::string(f.text);
     case FormKind::Bool: return Value::boolean(f.int_value);
     case FormKind::Nil: return Value::nil();
@@ -270,6 +270,11 @@ bool is_table(const Form& f) {
   return n && *n > kTable;
 }
 
+bool is_f64_vector(const Form& f) {
+  return f.is_call("cast") && f.items.size() == 3 && f.items[1]->is_vector() && !f.items[1]->items.empty() &&
+         f.items[2]->is_keyword() && f.items[2]->name.str() == "f64";
+}
+
 }  // namespace
 
 ExprPtr Analyzer::vector(const Form& f) {
@@ -282,6 +287,24 @@ ExprPtr Analyzer::vector(const Form& f) {
     e->items.push_back(expr(element));
   }
   return e;
+}
+
+// `[0.1 x] :f64`, which the reader gives as (cast [0.1 x] :f64): the elements get there with all their digits, not by
+// way of a vector of f32.
+ExprPtr Analyzer::f64_vector(const Form& f) {
+  std::vector<ExprPtr> args;
+  if (is_table(f)) {
+    args.push_back(constant(quoted(f), f.span));
+  } else {
+    std::vector<ExprPtr> items;
+    for (const auto& x : f.items) {
+      FormPtr element = expand(x);
+      items.push_back(element->is_vector() && !element->items.empty() ? f64_vector(*element) : expr(element));
+    }
+    args.push_back(builtin_call("list", f.span, std::move(items)));
+  }
+  args.push_back(constant(Value::keyword(Name("f64")), f.span));
+  return builtin_call("cast", f.span, std::move(args));
 }
 
 const Macro* Analyzer::macro_for(const Form& f) {
@@ -358,8 +381,10 @@ ExprPtr Analyzer::list(const FormPtr& form) {
       e->items.push_back(expr(x));
     return e;
   }
-  if (!local(head.name, head.span) && !is_overridden(head.name))
+  if (!local(head.name, head.span) && !is_overridden(head.name)) {
     if (Handler h = special(head.name.str())) return h(*this, form);
+    if (is_f64_vector(f)) return f64_vector(*f.items[1]);
+  }
   return call(f);
 }
 

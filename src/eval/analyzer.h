@@ -75,6 +75,7 @@ class Analyzer {
   ExprPtr expr(const FormPtr& f);
   ExprPtr list(const FormPtr& f);
   ExprPtr call(const Form& f);
+  ExprPtr f64_vector(const Form& f);
   ExprPtr symbol(const Form& f);
   ExprPtr vector(const Form& f);
   ExprPtr body(const Form& f, size_t first);

@@ -87,7 +87,7 @@ class Builder {
   bool number_unsigned(uint64_t u) {
     return u <= INT64_MAX ? number_integer(static_cast<int64_t>(u)) : number_float(static_cast<double>(u), {});
   }
-  bool number_float(double d, const std::string&) { return add(Value::floating(static_cast<float>(d)), d); }
+  bool number_float(double d, const std::string&) { return add(Value::floating_from(d), d); }
   bool string(std::string& s) { return add(Value::string(std::move(s))); }
   bool binary(std::vector<uint8_t>&) { return false; }
   bool start_object(size_t) { return open(true); }

@@ -40,7 +40,7 @@ class Writer {
       case Tag::Nil: out_ += "null"; break;
       case Tag::Bool: out_ += v.as_bool() ? "true" : "false"; break;
       case Tag::Int: out_ += std::to_string(v.as_int()); break;
-      case Tag::Float: number(v.as_float()); break;
+      case Tag::Float: number(v.as_double()); break;
       case Tag::String: append_string(out_, v.as_string()); break;
       case Tag::Keyword:
         if (options_.tagged) out_ += "{\"__keyword\":";
@@ -65,11 +65,12 @@ class Writer {
 
  private:
   // Saved floats are spelt as the double they equal; `json-str` writes what a person would.
-  void number(float f) {
+  // With all its digits where it is to come back as it was; as the program prints it where others read it.
+  void number(double d) {
     if (options_.tagged)
-      append_float(out_, static_cast<double>(f));
+      append_float(out_, d);
     else
-      append_float(out_, f);
+      append_float(out_, static_cast<float>(d));
   }
 
   void array(const Value& v, int depth) {
@@ -98,7 +99,7 @@ class Writer {
     if (d == DType::F64)
       append_float(out_, load_double(d, p));
     else if (is_float(d))
-      number(static_cast<float>(load_double(d, p)));
+      number(load_double(d, p));
     else if (d == DType::Bool && !options_.tagged)
       out_ += *p == std::byte{0} ? "false" : "true";
     else

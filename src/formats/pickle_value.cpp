@@ -63,7 +63,7 @@ class Converter {
     switch (n->kind) {
       case Kind::Bool: return Value::boolean(n->integer != 0);
       case Kind::Int: return Value::integer(n->integer);
-      case Kind::Float: return Value::floating(static_cast<float>(n->number));
+      case Kind::Float: return Value::floating_from(n->number);
       case Kind::Text: return Value::string(n->text);
       case Kind::Bytes: {
         std::vector<Value> items;

@@ -41,10 +41,11 @@ std::string unhex(const std::string& s) {
   return out;
 }
 
-std::string float_structure(float f) {
-  if (std::isnan(f)) return "{\"f\":\"nan\"}";
-  if (std::isinf(f)) return f > 0 ? "{\"f\":\"inf\"}" : "{\"f\":\"-inf\"}";
-  return write_json(Value::floating(f));
+std::string float_structure(const Value& v) {
+  double d = v.as_double();
+  if (std::isnan(d)) return "{\"f\":\"nan\"}";
+  if (std::isinf(d)) return d > 0 ? "{\"f\":\"inf\"}" : "{\"f\":\"-inf\"}";
+  return write_json(v);
 }
 
 class Splitter {
@@ -102,9 +103,7 @@ class Splitter {
         break;
       }
       case Tag::Float:
-        number(
-            path, DType::F32, [&](std::byte* p) { store_double(DType::F32, p, v.as_float()); },
-            float_structure(v.as_float()));
+        number(path, DType::F32, [&](std::byte* p) { store_double(DType::F32, p, v.as_float()); }, float_structure(v));
         break;
       case Tag::Bool:
         number(

@@ -53,7 +53,7 @@ class PickleWriter {
       case Tag::Nil: program += 'N'; break;
       case Tag::Bool: program += v.as_bool() ? '\x88' : '\x89'; break;
       case Tag::Int: integer(v.as_int()); break;
-      case Tag::Float: number(as_python_reads(v.as_float())); break;
+      case Tag::Float: number(v.has_more_digits() ? v.as_double() : as_python_reads(v.as_float())); break;
       case Tag::Keyword: text(v.as_keyword().str()); break;
       case Tag::String: text(v.as_string()); break;
       case Tag::List:

@@ -66,7 +66,7 @@ class Own {
     for (const auto& n : g.inputs)
       inputs_.insert(n.get());
     for (const TraceContext* c = TraceContext::current_context(); c; c = c->outer) {
-      for (const auto& n : c->inputs)
+      for (const auto& n : c->all_inputs())
         inputs_.insert(n.get());
       for (const auto& n : c->parameters)
         inputs_.insert(n.get());

@@ -13,6 +13,7 @@ namespace sheaf::trace {
 
 struct TraceContext {
   std::vector<Ref<graph::Node>> inputs;          // one per leaf: the arguments', then globals'
+  std::vector<Ref<graph::Node>> wide_inputs;     // of a float also one in f64, which code that needs it reads instead
   std::vector<Ref<graph::Node>> parameters;      // of a trace whose inputs stand for no leaf: a turn, an example
   std::vector<Value> current;                    // the value each has in the call that is traced
   std::vector<std::pair<size_t, Value>> guards;  // inputs whose value was asked for
@@ -41,6 +42,8 @@ struct TraceContext {
 
   static TraceContext*& current_ref();
   static TraceContext* current_context() { return current_ref(); }
+
+  std::vector<Ref<graph::Node>> all_inputs() const;  // the wide ones too
 
   TraceContext& outermost() { return outer ? outer->outermost() : *this; }
 

@@ -84,9 +84,13 @@ class Merge {
 
   // The merged tree with its placeholders replaced by the outputs of the node.
   Value fill(const Value& tree, const std::vector<Operand>& outputs) const {
-    auto replace = [&](const Value& v) {
+    auto replace = [&](const Value& v) -> Value {
       auto it = v.is_traced() ? places_.find(v.object()) : places_.end();
-      return it == places_.end() ? v : to_value(outputs[it->second], kind_of(v));
+      if (it == places_.end()) return v;
+      const Operand& o = outputs[it->second];
+      if (kind_of(v) == Kind::Float && o.dtype() == DType::F64)
+        return to_value(ops::cast(o, DType::F32), Kind::Float, o);
+      return to_value(o, kind_of(v));
     };
     return map_leaves(tree, replace, Nodes::Closures);
   }
@@ -129,6 +133,10 @@ class Merge {
     if (kind == Kind::Int && x.dtype() != y.dtype()) {
       x = ops::cast(x, DType::F32);
       y = ops::cast(y, DType::F32);
+    }
+    if (kind == Kind::Float && kind_of(b) == Kind::Float && (wide_operand(a) || wide_operand(b))) {
+      x = f64_operand(a);
+      y = f64_operand(b);
     }
     if (kind != kind_of(b) || !(x.type() == y.type())) differ(a, b);
     return add(std::move(x), std::move(y), kind);

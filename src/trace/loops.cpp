@@ -18,15 +18,17 @@ using graph::TensorType;
 class Carry {
  public:
   explicit Carry(const Value& init) : init_(flatten(init)) {
-    for (const Value& v : init_.leaves)
+    for (const Value& v : init_.leaves) {
       carried_.push_back(v.is_traced() && operand_of(v).is_node());
+      wide_.push_back(static_cast<bool>(wide_operand(v)));
+    }
   }
 
   // Operands of the carried leaves.
   std::vector<Operand> operands() const {
     std::vector<Operand> out;
     for (size_t i = 0; i < carried_.size(); ++i)
-      if (carried_[i]) out.push_back(operand_of(init_.leaves[i]));
+      if (carried_[i]) out.push_back(operand(i, init_.leaves[i]));
     return out;
   }
 
@@ -42,7 +44,7 @@ class Carry {
     std::vector<Value> leaves = init_.leaves;
     size_t next = 0;
     for (size_t i = 0; i < leaves.size(); ++i)
-      if (carried_[i]) leaves[i] = to_value(values[next++], kind_of(leaves[i]));
+      if (carried_[i]) leaves[i] = value(i, values[next++]);
     return init_.structure.build(leaves);
   }
 
@@ -59,8 +61,9 @@ class Carry {
         if (!same_constant(a, b)) return Fit::No;
         continue;
       }
-      Operand x = operand_of(a), y = operand_of(b);
-      if (kind_of(a) != kind_of(b) || !(x.type() == y.type())) return Fit::No;
+      if (kind_of(a) != kind_of(b)) return Fit::No;
+      Operand x = operand(i, a), y = operand(i, b);
+      if (!(x.type() == y.type())) return Fit::No;
       if (!carried_[i]) carried_[i] = widened = true;
       out.push_back(std::move(y));
     }
@@ -76,6 +79,13 @@ class Carry {
   }
 
  private:
+  // A float that begins with more digits than an f32 has is carried in f64.
+  Operand operand(size_t leaf, const Value& v) const { return wide_[leaf] ? f64_operand(v) : operand_of(v); }
+  Value value(size_t leaf, const Operand& o) const {
+    Kind kind = kind_of(init_.leaves[leaf]);
+    return wide_[leaf] ? to_value(ops::cast(o, DType::F32), kind, o) : to_value(o, kind);
+  }
+
   static bool same_constant(const Value& a, const Value& b) {
     if (a.tag() != b.tag()) return false;
     switch (a.tag()) {
@@ -84,7 +94,7 @@ class Carry {
       case Tag::Bool:
       case Tag::Int: return a.as_int() == b.as_int();
       case Tag::Float: {
-        float x = a.as_float(), y = b.as_float();
+        double x = a.as_double(), y = b.as_double();
         return std::memcmp(&x, &y, sizeof x) == 0;
       }
       case Tag::Keyword: return a.as_keyword() == b.as_keyword();
@@ -94,7 +104,7 @@ class Carry {
   }
 
   FlatTree init_;
-  std::vector<bool> carried_;  // by leaf
+  std::vector<bool> carried_, wide_;  // by leaf
 };
 
 Operand row_of(const Operand& stacked, int64_t i) { return ops::squeeze_axis(ops::slice_axis(stacked, 0, i, 1), 0); }

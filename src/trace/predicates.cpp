@@ -24,7 +24,7 @@ bool is_small(const Node* n) {
 
 const Value* TraceContext::current_of(const Node* node) const {
   for (size_t i = 0; i < inputs.size(); ++i)
-    if (inputs[i].get() == node) return current[i].is_tensor() ? nullptr : &current[i];
+    if (inputs[i].get() == node || wide_inputs[i].get() == node) return current[i].is_tensor() ? nullptr : &current[i];
   return outer ? outer->current_of(node) : nullptr;
 }
 
@@ -47,7 +47,7 @@ std::optional<Tensor> TraceContext::scalar_now(const Operand& o) {
     }
     if (n->inputs.empty() || !is_small(n)) {
       const Value* v = current_of(n);
-      now[n] = v ? std::optional(operand_of(*v).value()) : std::nullopt;
+      now[n] = v ? std::optional(input_tensor(*v, n->types[0].dtype)) : std::nullopt;
       todo.pop_back();
       continue;
     }

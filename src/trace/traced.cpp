@@ -5,6 +5,7 @@
 
 #include "compiler/eager.h"
 #include "graph/graph.h"
+#include "ops/apply.h"
 #include "ops/table.h"
 #include "tensor/size_facts.h"
 #include "trace/context.h"
@@ -24,7 +25,7 @@ Value scalar_value(const Tensor& t, Kind kind) {
   switch (kind) {
     case Kind::Int:
       return Value::integer(is_float(t.dtype) ? std::llround(element_as_double(t, 0)) : element_as_int(t, 0));
-    case Kind::Float: return Value::floating(static_cast<float>(element_as_double(t, 0)));
+    case Kind::Float: return Value::floating_from(element_as_double(t, 0));
     case Kind::Bool: return Value::boolean(element_as_double(t, 0) != 0);
     case Kind::Tensor: break;
   }
@@ -118,7 +119,10 @@ class TapeEngine final : public graph::Engine {
 
 }  // namespace
 
-Value Traced::concrete() const { return operand.has_value() ? scalar_value(operand.value(), kind) : Value::nil(); }
+Value Traced::concrete() const {
+  if (wide && wide.has_value()) return scalar_value(wide.value(), kind);
+  return operand.has_value() ? scalar_value(operand.value(), kind) : Value::nil();
+}
 
 std::string Traced::describe() const {
   switch (kind) {
@@ -130,10 +134,10 @@ std::string Traced::describe() const {
   return graph::type_text(operand.type());
 }
 
-Value to_value(const Operand& o, Kind kind) {
-  if (!o.is_node()) return scalar_value(o.value(), kind);
+Value to_value(const Operand& o, Kind kind, const Operand& wide) {
+  if (!o.is_node()) return scalar_value(wide && wide.has_value() ? wide.value() : o.value(), kind);
   check_length(o);
-  return Value::object(Tag::Traced, new Traced(o, kind));
+  return Value::object(Tag::Traced, new Traced(o, kind, wide));
 }
 
 bool is_numeric(const Value& v) {
@@ -172,6 +176,24 @@ Operand operand_of(const Value& v) {
   return t;
 }
 
+Operand wide_operand(const Value& v) {
+  if (v.is_traced()) return static_cast<Traced*>(v.object())->wide;
+  if (!v.is_float() || !v.has_more_digits()) return {};
+  Tensor t = empty_tensor(DType::F64, {});
+  *t.data<double>() = v.as_double();
+  return t;
+}
+
+Operand f64_operand(const Value& v) {
+  Operand wide = wide_operand(v);
+  return wide ? wide : ops::cast(operand_of(v), DType::F64);
+}
+
+Tensor input_tensor(const Value& v, DType dtype) {
+  if (v.is_tensor()) return contiguous(v.as_tensor());
+  return (v.is_float() && dtype == DType::F64 ? f64_operand(v) : operand_of(v)).value();
+}
+
 TraceContext*& TraceContext::current_ref() {
   thread_local TraceContext* c = nullptr;
   return c;
@@ -185,13 +207,27 @@ Value TraceContext::add_input(const Value& leaf, const Sizes* symbols) {
       make_ref<Node>(&ops::op("input"), Attrs{}, std::vector<Operand>{}, std::vector<TensorType>{std::move(type)});
   inputs.push_back(node);
   current.push_back(leaf);
+  wide_inputs.emplace_back();
   if (is_size) return to_value(sizes_operand(*symbols, DType::I64, true), Kind::Int);
-  return Value::object(Tag::Traced, new Traced(Operand(node, 0), kind_of(leaf)));
+  Operand wide;
+  if (leaf.is_float()) {
+    wide_inputs.back() =
+        make_ref<Node>(&ops::op("input"), Attrs{}, std::vector<Operand>{}, std::vector<TensorType>{{DType::F64, {}}});
+    wide = Operand(wide_inputs.back(), 0);
+  }
+  return Value::object(Tag::Traced, new Traced(Operand(node, 0), kind_of(leaf), std::move(wide)));
+}
+
+std::vector<Ref<Node>> TraceContext::all_inputs() const {
+  std::vector<Ref<Node>> all = inputs;
+  for (const auto& n : wide_inputs)
+    if (n) all.push_back(n);
+  return all;
 }
 
 Value TraceContext::guarded_value(const Node* node) {
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].get() != node || current[i].is_tensor()) continue;
+    if ((inputs[i].get() != node && wide_inputs[i].get() != node) || current[i].is_tensor()) continue;
     bool known = false;
     for (const auto& g : guards)
       known |= g.first == i;
@@ -210,7 +246,8 @@ Value concrete(const Value& v) {
     const auto* t = static_cast<Traced*>(v.object());
     c = TraceContext::current_ref()->guarded_value(t->operand.node().get());
     if (c.is_nil())
-      if (auto now = TraceContext::current_ref()->guarded_scalar(t->operand)) c = scalar_value(*now, t->kind);
+      if (auto now = TraceContext::current_ref()->guarded_scalar(t->wide ? t->wide : t->operand))
+        c = scalar_value(*now, t->kind);
   }
   if (c.is_nil())
     throw Untraceable("the value of a traced " + v.as_traced()->describe() + " is needed", current_span());

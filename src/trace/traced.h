@@ -16,7 +16,8 @@ enum class Kind : uint8_t { Tensor, Int, Float, Bool };
 struct Traced final : TracedObj {
   Operand operand;
   Kind kind;
-  Traced(Operand o, Kind k) : operand(std::move(o)), kind(k) {}
+  Operand wide;  // of a float: the same number in f64, when it may have more digits than an f32; often nobody uses it
+  Traced(Operand o, Kind k, Operand wide = {}) : operand(std::move(o)), kind(k), wide(std::move(wide)) {}
   Value concrete() const override;
   std::string describe() const override;
 };
@@ -32,12 +33,18 @@ struct Untraceable : std::exception {
 };
 
 // The language value of an operand: a plain scalar or tensor when it is concrete, else a traced value.
-Value to_value(const Operand& o, Kind kind);
+Value to_value(const Operand& o, Kind kind, const Operand& wide = {});
 // True for numbers, bools, tensors and traced values.
 bool is_numeric(const Value& v);
 Kind kind_of(const Value& numeric);
 // As an operand: ints are i64 (a traced int may be f32), floats f32, bools Bool, 0-d.
 Operand operand_of(const Value& numeric);
+// A float in f64 with the digits that operand_of leaves out; empty when there are none.
+Operand wide_operand(const Value& v);
+// A float in f64 with all its digits.
+Operand f64_operand(const Value& v);
+// What an input of a graph that stands for the value gets; a float may be read in f64.
+Tensor input_tensor(const Value& v, DType dtype);
 // The value itself, or what a traced value stands for right now; throws Untraceable when that is not known.
 Value concrete(const Value& v);
 // The same all the way through lists and dicts.

@@ -23,11 +23,6 @@ namespace {
 using compiler::Compiled;
 using graph::Node;
 
-Tensor input_tensor(const Value& v) {
-  if (v.is_tensor()) return contiguous(v.as_tensor());
-  return operand_of(v).value();
-}
-
 bool has_state(const Value& v) { return v.tag() == Tag::Atom || v.tag() == Tag::Opaque; }
 
 // Whether a leaf of a result means something outside the trace. A function does if it closed over nothing traced.
@@ -52,7 +47,7 @@ Value rebuild(const FlatTree& tree, std::vector<Tensor>& outputs) {
 
 bool same_scalar(const Value& a, const Value& b) {
   if (a.tag() != b.tag()) return false;
-  return a.is_int() ? a.as_int() == b.as_int() : a.as_float() == b.as_float();
+  return a.is_int() ? a.as_int() == b.as_int() : a.as_double() == b.as_double();
 }
 
 bool same_elements(const Tensor& a, const Tensor& b) {
@@ -67,18 +62,20 @@ bool is_missed(const ArgumentMark& m, const Node& input) {
   return d.is_const() && d.value() >= kLeastOpen;
 }
 
-// The inputs that g reads, in the order of their places among `all`; g.inputs and g.nodes are set.
-std::vector<size_t> used_inputs(graph::Graph& g, const std::vector<Ref<Node>>& all) {
+// The inputs that g reads, in the order of their places in the context; g.inputs and g.nodes are set.
+std::vector<UsedInput> used_inputs(graph::Graph& g, const TraceContext& c) {
   std::vector<Node*> live = live_nodes(g);
   constexpr size_t kNone = ~size_t{0};
   graph::NodeMap<size_t> position(live, kNone);
-  for (size_t i = 0; i < all.size(); ++i)
-    position[all[i].get()] = i;
-  std::vector<size_t> used;
+  for (size_t i = 0; i < c.inputs.size(); ++i) {
+    position[c.inputs[i].get()] = i;
+    if (c.wide_inputs[i]) position[c.wide_inputs[i].get()] = i;
+  }
+  std::vector<UsedInput> used;
   for (Node* n : live)
     if (size_t at = position[n]; at != kNone) {
-      g.inputs.push_back(all[at]);
-      used.push_back(at);
+      g.inputs.push_back(n == c.inputs[at].get() ? c.inputs[at] : c.wide_inputs[at]);
+      used.push_back({at, n->types[0].dtype});
     }
   g.nodes = std::move(live);
   return used;
@@ -165,8 +162,8 @@ std::optional<Bound> bind(const Variant& v, const Signature& s, std::vector<size
   if (!fits) return std::nullopt;
   if (v.predicates.expected.empty()) return b;
   std::vector<Tensor> inputs;
-  for (size_t i : v.predicates.inputs)
-    inputs.push_back(input_tensor(*b.leaves[i]));
+  for (const UsedInput& in : v.predicates.inputs)
+    inputs.push_back(input_tensor(*b.leaves[in.leaf], in.dtype));
   std::vector<Tensor> now;
   try {
     now = compiler::run(*v.predicates.code, inputs);
@@ -178,8 +175,8 @@ std::optional<Bound> bind(const Variant& v, const Signature& s, std::vector<size
     fits = false;
     // A branch that goes the other way is another variant; a number that was needed might be left open instead.
     if (blamed && now[i].dtype != DType::Bool)
-      for (size_t leaf : v.predicates.inputs)
-        if (b.leaves[leaf]->is_int()) blamed->push_back(leaf);
+      for (const UsedInput& in : v.predicates.inputs)
+        if (b.leaves[in.leaf]->is_int()) blamed->push_back(in.leaf);
   }
   return fits ? std::optional(std::move(b)) : std::nullopt;
 }
@@ -221,15 +218,15 @@ std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots,
   if (!std::all_of(variant->result.leaves.begin(), variant->result.leaves.end(), can_leave))
     throw Untraceable("the result holds a function or an object that depends on the arguments", {});
   for (const Value& v : variant->result.leaves)
-    if (v.is_traced()) g.outputs.push_back(operand_of(v));
+    if (v.is_traced()) g.outputs.push_back(wide_operand(v) ? wide_operand(v) : operand_of(v));
   g.effects = std::move(context.effects);
   {
     std::optional<SizeFacts::Use> sizes;
     if (!open.empty()) sizes.emplace(facts);
-    auto unused = unused_checks(context.checked, {context.inputs, g.outputs, g.effects});
+    auto unused = unused_checks(context.checked, {context.all_inputs(), g.outputs, g.effects});
     g.effects.insert(g.effects.end(), unused.begin(), unused.end());
   }
-  variant->used_inputs = used_inputs(g, context.inputs);
+  variant->used_inputs = used_inputs(g, context);
   variant->computes = g.nodes.size() > g.inputs.size();
   if (!context.predicates.empty()) {
     graph::Graph p;
@@ -237,7 +234,7 @@ std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots,
       p.outputs.push_back(operand);
       variant->predicates.expected.push_back(value);
     }
-    variant->predicates.inputs = used_inputs(p, context.inputs);
+    variant->predicates.inputs = used_inputs(p, context);
     // The sizes that a predicate was computed from are facts.
     if (!open.empty()) p = compiler::instantiate(p, now, compiler::SizeNodes::Constants);
     variant->predicates.code = std::make_shared<const Compiled>(compiler::compile(p));
@@ -275,9 +272,9 @@ Value run_variant(const Variant& v, const Bound& b, std::span<const uint8_t> own
   inputs.reserve(v.used_inputs.size());
   std::vector<uint8_t> given_up;
   given_up.reserve(v.used_inputs.size());
-  for (size_t i : v.used_inputs) {
-    inputs.push_back(input_tensor(*b.leaves[i]));
-    given_up.push_back(i < owned.size() && owned[i]);
+  for (const UsedInput& in : v.used_inputs) {
+    inputs.push_back(input_tensor(*b.leaves[in.leaf], in.dtype));
+    given_up.push_back(in.leaf < owned.size() && owned[in.leaf]);
   }
   std::shared_ptr<const Compiled> code = v.code;
   if (v.open) {

@@ -28,6 +28,12 @@ struct OpenSizes {
   bool empty() const { return symbols.empty(); }
 };
 
+// An input of a graph: the leaf that it reads, and in which dtype.
+struct UsedInput {
+  size_t leaf;
+  DType dtype;
+};
+
 struct Variant {
   std::vector<std::pair<size_t, Value>> guards;  // leaf -> the value it must have
   std::vector<size_t> small_ints;                // leaves that must be ints below 2^kArgumentBits
@@ -40,14 +46,14 @@ struct Variant {
   // Scalars computed from the leaves that must come out as they did when the code was made.
   struct Predicates {
     std::shared_ptr<const compiler::Compiled> code;
-    std::vector<size_t> inputs;
+    std::vector<UsedInput> inputs;
     std::vector<Tensor> expected;
   } predicates;
-  std::vector<size_t> used_inputs;  // leaves that the graph reads, in the order of its inputs
-  std::string text;                 // of the graph, when asked for
-  bool takes_gradient = false;      // somewhere in it
-  bool computes = false;            // else it only picks from its arguments
-  FlatTree result;                  // the tree of results; its traced leaves stand for the outputs, in order
+  std::vector<UsedInput> used_inputs;  // in the order of the graph's inputs
+  std::string text;                    // of the graph, when asked for
+  bool takes_gradient = false;         // somewhere in it
+  bool computes = false;               // else it only picks from its arguments
+  FlatTree result;                     // the tree of results; its traced leaves stand for the outputs, in order
 
   // For sizes that are all known, the code; else what it is made from when a call brings new sizes.
   std::shared_ptr<const compiler::Compiled> code;

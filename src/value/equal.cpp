@@ -26,11 +26,14 @@ const std::string& key_text(const Value& v) { return v.is_string() ? v.as_string
 
 bool is_array(const Value& v) { return v.is_number() || v.is_bool() || v.is_tensor(); }
 
-Tensor as_array(const Value& v) {
+// A float beside an array of f64 comes with all its digits.
+Tensor as_array(const Value& v, const Value& beside) {
   if (v.is_tensor()) return contiguous(v.as_tensor());
-  Tensor t = empty_tensor(v.is_float() ? DType::F32 : DType::I64, {});
+  bool wide = beside.is_tensor() && beside.as_tensor().dtype == DType::F64;
+  DType d = !v.is_float() ? DType::I64 : wide ? DType::F64 : DType::F32;
+  Tensor t = empty_tensor(d, {});
   if (v.is_float())
-    *t.data<float>() = v.as_float();
+    store_double(d, t.bytes(), v.as_double());
   else
     *t.data<int64_t>() = v.as_int();
   return t;
@@ -149,7 +152,7 @@ bool language_equal(const Value& a0, const Value& b0) {
   for (const Value* v : {&a, &b})
     if (!is_array(*v)) throw runtime_error("Expected a number, got " + short_text(*v));
   if (a.is_int() && b.is_int()) return a.as_int() == b.as_int();
-  return arrays_equal(as_array(a), as_array(b));
+  return arrays_equal(as_array(a, b), as_array(b, a));
 }
 
 bool tree_equal(const Value& a0, const Value& b0) {

@@ -2,11 +2,62 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
+#include <cmath>
 #include <memory>
+#include <unordered_map>
 
+#include "support/mutex.h"
 #include "value/dict.h"
 
 namespace sheaf {
+namespace {
+
+// Numbers that no f32 is near, as names are kept: there are few, 1e300 and the like.
+class FarNumbers {
+ public:
+  int32_t place_of(double d) {
+    MutexLock lock(mu_);
+    auto [it, is_new] = places_.emplace(std::bit_cast<uint64_t>(d), static_cast<int32_t>(numbers_.size()));
+    if (is_new) numbers_.push_back(d);
+    return it->second;
+  }
+  double at(int32_t place) {
+    MutexLock lock(mu_);
+    return numbers_[static_cast<size_t>(place)];
+  }
+
+ private:
+  Mutex mu_;
+  std::unordered_map<uint64_t, int32_t> places_ GUARDED_BY(mu_);
+  std::vector<double> numbers_ GUARDED_BY(mu_);
+};
+
+FarNumbers& far_numbers() {
+  static auto* numbers = new FarNumbers;
+  return *numbers;
+}
+
+// A normal f32 that a double rounds to has it within half an ulp, which is 2^28 doubles.
+constexpr int32_t kFarRest = 1 << 30;
+
+}  // namespace
+
+Value Value::floating_from(double d) {
+  Value v = floating(static_cast<float>(d));
+  double near = v.u_.real.f;
+  if (near == d || std::isnan(d)) return v;
+  if (std::isnormal(v.u_.real.f))
+    v.u_.real.rest = static_cast<int32_t>(std::bit_cast<int64_t>(d) - std::bit_cast<int64_t>(near));
+  else
+    v.u_.real.rest = kFarRest + far_numbers().place_of(d);
+  return v;
+}
+
+double Value::double_with_rest() const {
+  if (u_.real.rest >= kFarRest) return far_numbers().at(u_.real.rest - kFarRest);
+  return std::bit_cast<double>(std::bit_cast<int64_t>(static_cast<double>(u_.real.f)) + u_.real.rest);
+}
 
 uint64_t new_code_number() {
   static std::atomic<uint64_t> last{0};

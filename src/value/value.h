@@ -71,9 +71,11 @@ class Value {
     Value v;
     v.tag_ = Tag::Float;
     v.u_.i = 0;
-    v.u_.f = f;
+    v.u_.real.f = f;
     return v;
   }
+  // To programs a float is an f32. One that was written or read with more digits keeps them, for where it meets f64.
+  static Value floating_from(double d);
   static Value keyword(Name n) {
     Value v;
     v.tag_ = Tag::Keyword;
@@ -147,8 +149,10 @@ class Value {
   // The payload; the tag must fit.
   bool as_bool() const { return u_.i != 0; }
   int64_t as_int() const { return u_.i; }
-  float as_float() const { return u_.f; }
-  float number() const { return tag_ == Tag::Int ? static_cast<float>(u_.i) : u_.f; }  // Int or Float
+  float as_float() const { return u_.real.f; }
+  double as_double() const { return u_.real.rest == 0 ? u_.real.f : double_with_rest(); }  // Float, with all its digits
+  bool has_more_digits() const { return u_.real.rest != 0; }                               // Float, than an f32 holds
+  float number() const { return tag_ == Tag::Int ? static_cast<float>(u_.i) : u_.real.f; }  // Int or Float
   Name as_keyword() const { return Name::from_entry(u_.name); }
   Object* object() const { return u_.o; }
   const std::string& as_string() const;
@@ -169,10 +173,17 @@ class Value {
   void drop() {
     if (is_object() && u_.o->release()) destroy_object(u_.o);
   }
+  double double_with_rest() const;
+
   Tag tag_;
   union {
     int64_t i;
-    float f;
+    // `rest`: how many doubles the number is from f, or, when f is not near it (beyond the range of f32), where it is
+    // kept.
+    struct {
+      float f;
+      int32_t rest;
+    } real;
     const Name::Entry* name;
     Object* o;
   } u_;

@@ -45,13 +45,13 @@ Value power(Call& c) {
   // type, so it has to be known.
   if (b.is_traced() && num(b).is_scalar() && !is_float(num(b).x.dtype()) && !is_float(num(a).x.dtype()))
     b = trace::concrete(b);
+  bool wide = num(a).x.dtype() == DType::F64;
   auto small = [&]() -> int {
     if (b.is_int() && b.as_int() >= 0 && b.as_int() <= 3) return static_cast<int>(b.as_int());
-    if (b.is_float() && (b.as_float() == 0 || b.as_float() == 1 || b.as_float() == 2 || b.as_float() == 3))
-      return static_cast<int>(b.as_float());
-    return -1;
+    if (!b.is_float()) return -1;
+    double e = wide ? b.as_double() : b.as_float();
+    return e == 0 || e == 1 || e == 2 || e == 3 ? static_cast<int>(e) : -1;
   };
-  num(a);
   switch (trace::is_numeric(b) ? small() : -1) {
     case 0: {
       if (is_plain_scalar(a)) return Value::floating(1);
@@ -269,13 +269,14 @@ Value neg_value(const Value& a) {
     if (__builtin_sub_overflow(int64_t{0}, a.as_int(), &r)) overflow("-", Value::integer(0), a);
     return Value::integer(r);
   }
-  if (a.is_float()) return Value::floating(-a.as_float());
+  if (a.is_float()) return a.has_more_digits() ? Value::floating_from(-a.as_double()) : Value::floating(-a.as_float());
   Num n = num(a);
   if (n.x.dtype() == DType::Bool) n.x = ops::cast(n.x, DType::I32);
   if (is_storage_only(n.x.dtype())) n.x = ops::cast(n.x, DType::I32);
   if (n.kind == Kind::Int && !is_float(n.x.dtype()))
     return sub_values(Value::integer(0), a);  // the least int has no opposite
-  return to_value(ops::neg(n.x), n.kind == Kind::Bool ? Kind::Int : n.kind);
+  Operand wide = n.kind == Kind::Float ? trace::wide_operand(a) : Operand();
+  return to_value(ops::neg(n.x), n.kind == Kind::Bool ? Kind::Int : n.kind, wide ? ops::neg(wide) : wide);
 }
 
 std::span<const BuiltinDef> arithmetic_builtins() { return kBuiltins; }

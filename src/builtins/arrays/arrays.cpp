@@ -61,17 +61,19 @@ DType common_array_dtype(const std::vector<Operand>& parts) {
 Operand array_operand(const Value& v, std::string_view who, DType ints) {
   if (!v.is_seq()) {
     if (!trace::is_numeric(v)) throw runtime_error(fmt::format("{}: expected numbers, got {}", who, short_text(v)));
+    if (trace::kind_of(v) == Kind::Float && ints == DType::F64) return trace::f64_operand(v);
     return trace::kind_of(v) == Kind::Int ? ops::cast(trace::operand_of(v), ints) : trace::operand_of(v);
   }
   Leaves leaves{who, {}, {}};
   leaves.collect(v, 0);
   if (leaves.plain) {
-    DType d = leaves.any_float ? DType::F32 : leaves.any_int ? ints : DType::Bool;
+    DType floats = ints == DType::F64 ? DType::F64 : DType::F32;
+    DType d = leaves.any_float ? floats : leaves.any_int ? ints : DType::Bool;
     Tensor t = empty_tensor(d, leaves.sizes);
     std::byte* p = t.bytes();
     for (const Value& x : leaves.items) {
       if (x.is_float())
-        store_double(d, p, x.as_float());
+        store_double(d, p, x.as_double());
       else if (!x.is_int() || !is_int(d) || trace::holds_int(d, x.as_int()))
         store_int(d, p, x.as_int());
       else

@@ -9,7 +9,8 @@ namespace sheaf::builtins {
 bool is_known(const Value& v);
 
 // A number, a tensor, or a (nested) list of those as one array. A list of ints becomes `ints`, one of bools Bool,
-// anything with a float F32; tensors meet in their promoted dtype. Throws for empty, ragged and non-numeric lists.
+// anything with a float F32, or F64 where ints do; tensors meet in their promoted dtype. Throws for empty, ragged and
+// non-numeric lists.
 Operand array_operand(const Value& v, std::string_view who, DType ints = DType::F32);
 // A list (of lists …) of ints and floats, not empty, no tensors or bools.
 bool is_numeric_list(const Value& v);

@@ -114,7 +114,7 @@ Value attend(Call& c) {
   if (!c[6].is_nil()) {
     Operand s = num(c[6]).x;
     if (num_elems(s.sizes()) == Size(1)) {
-      scale = ops::cast(ops::reshape(s, {}), compute);
+      scale = ops::reshape(converted(num(c[6]), compute), {});
     } else {
       if (!(s.size(-1) == Size(1)))
         throw runtime_error(

@@ -24,7 +24,7 @@ Value predicate(std::string_view op, const Value& av, const Value& bv, bool swap
     ops::broadcast_sizes(a.x.sizes(), b.x.sizes());
     std::swap(a, b);
   }
-  return to_value(ops::apply2(op, ops::cast(a.x, d), ops::cast(b.x, d)),
+  return to_value(ops::apply2(op, converted(a, d), converted(b, d)),
                   a.is_scalar() && b.is_scalar() ? Kind::Bool : Kind::Tensor);
 }
 

@@ -53,7 +53,7 @@ Value full(Call& c) {
   Sizes sizes = to_shape(c[0], "full");
   check_fits(DType::F32, sizes);
   Operand v = as_array(c[1], "full");
-  if (auto d = dtype_option(c, "full")) v = ops::cast(trace::operand_of(c[1]), *d);
+  if (auto d = dtype_option(c, "full")) v = converted(num(c[1]), *d);
   return tensor_value(stretch(v, sizes));
 }
 
@@ -94,22 +94,29 @@ Value fractional_range(double first, double stop, double step, DType d) {
   return Value::tensor(std::move(t));
 }
 
+// The end of a range or the like: a float for f64 with all its digits, else as the program sees it.
+double end_number(const Value& v, std::string_view who, std::optional<DType> d) {
+  Value now = trace::concrete(v);
+  return now.is_float() && d != DType::F64 ? now.as_float() : to_double(now, who);
+}
+
 Value range(Call& c) {
-  bool fractional = std::any_of(c.args.begin(), c.args.end(), [](const Value& v) {
-    return !trace::size_value(v) && has_fraction(to_double(v, "range"));
+  std::optional<DType> dtype = dtype_option(c, "range");
+  bool fractional = std::any_of(c.args.begin(), c.args.end(), [&](const Value& v) {
+    return !trace::size_value(v) && has_fraction(end_number(v, "range", dtype));
   });
   if (fractional) {
-    auto number = [&](size_t i, double missing) { return i < c.size() ? to_double(c[i], "range") : missing; };
+    auto number = [&](size_t i, double missing) { return i < c.size() ? end_number(c[i], "range", dtype) : missing; };
     double step = number(2, 1);
     if (step == 0) throw zero_step();
     bool from_zero = c.size() == 1;
     return fractional_range(from_zero ? 0 : number(0, 0), number(from_zero ? 0 : 1, 0), step,
-                            dtype_option(c, "range").value_or(DType::F32));
+                            dtype.value_or(DType::F32));
   }
   bool open = trace::size_value(c[0]) || (c.size() > 1 && trace::size_value(c[1]));
   if (open && (c.size() < 3 || to_size(c[2], "range") == Size(1)))
     return open_range(c.size() > 1 ? to_size(c[0], "range") : Size(0), to_size(c[c.size() > 1 ? 1 : 0], "range"),
-                      dtype_option(c, "range").value_or(DType::I32));
+                      dtype.value_or(DType::I32));
   int64_t first = c.size() > 1 ? to_index(c[0], "range") : 0;
   int64_t stop = to_index(c[c.size() > 1 ? 1 : 0], "range"), step = c.size() > 2 ? to_index(c[2], "range") : 1;
   if (step == 0) throw zero_step();
@@ -119,7 +126,7 @@ Value range(Call& c) {
   __int128 count = span <= 0 ? 0 : (span + stride - 1) / stride;
   if (count > INT64_MAX / 16) throw runtime_error("out of memory: the range is too long");
   int64_t n = static_cast<int64_t>(count);
-  DType d = dtype_option(c, "range").value_or(DType::I32);
+  DType d = dtype.value_or(DType::I32);
   if (int64_t last = n > 0 ? first + (n - 1) * step : 0;
       is_int(d) && n > 0 && !(trace::holds_int(d, first) && trace::holds_int(d, last)))
     throw runtime_error(fmt::format("range: {} … {} does not fit {}", first, last, name_of(d))).hint("add :dtype :i64");
@@ -140,7 +147,7 @@ Value linspace(Call& c) {
   DType d = dtype_option(c, "linspace").value_or(DType::F32);
   auto at = [n](int64_t i) { return n == 1 ? 0.0 : static_cast<double>(i) / static_cast<double>(n - 1); };
   if (!c[0].is_traced() && !c[1].is_traced()) {
-    double a = to_double(c[0], "linspace"), b = to_double(c[1], "linspace");
+    double a = end_number(c[0], "linspace", d), b = end_number(c[1], "linspace", d);
     Tensor t = empty_tensor(d, {n});
     for (int64_t i = 0; i < n; ++i)
       store_double(d, t.bytes() + i * size_bytes(d), i > 0 && i == n - 1 ? b : a + (b - a) * at(i));
@@ -151,10 +158,10 @@ Value linspace(Call& c) {
   for (int64_t i = 0; i < n; ++i)
     store_double(work, t.bytes() + i * size_bytes(work), at(i));
   auto end = [&](const Value& v) {
-    Operand x = num(v).x;
+    Operand x = converted(num(v), work);
     if (!(num_elems(x.sizes()) == Size(1)))
       throw runtime_error(fmt::format("linspace: expected a number, got {}", short_text(v)));
-    return ops::cast(ops::reshape(x, {}), work);
+    return ops::reshape(x, {});
   };
   Operand w(t), a = end(c[0]), b = end(c[1]);
   return tensor_value(ops::cast(a * (ops::constant(work, 1) - w) + b * w, d));
@@ -198,7 +205,7 @@ Value tensor(Call& c) {
   if (!trace::is_numeric(c[0]))
     throw runtime_error(fmt::format("tensor: expected a list of numbers, got {}", short_text(c[0])));
   if (!d && c[0].is_tensor()) return std::move(c[0]);
-  return tensor_value(d ? ops::cast(trace::operand_of(c[0]), *d) : as_array(c[0], "tensor"));
+  return tensor_value(d ? converted(num(c[0]), *d) : as_array(c[0], "tensor"));
 }
 
 constexpr std::string_view kCreation = "Creation", kDtype = "*dtype=";

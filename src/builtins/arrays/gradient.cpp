@@ -32,10 +32,43 @@ struct DepthGuard {
   ~DepthGuard() { --gradient_depth(); }
 };
 
-// The differentiable leaves of a tree, in depth-first key order.
-struct Leaves {
+// The leaves that derivatives are taken by. A float that may have more digits than an f32 has a second node in f64, for
+// where it meets such arrays: what flows there is added to the first's.
+struct Parameters {
+  struct Wide {
+    size_t leaf;
+    Operand node;
+  };
   std::vector<Operand> nodes;
+  std::vector<Wide> wide;
 
+  void append(const Parameters& more) {
+    for (const Wide& w : more.wide)
+      wide.push_back({nodes.size() + w.leaf, w.node});
+    nodes.insert(nodes.end(), more.nodes.begin(), more.nodes.end());
+  }
+};
+
+// The adjoints of the parameters; empty where nothing flows.
+std::vector<Operand> pull_back(const std::vector<Operand>& y, const std::vector<Operand>& dy, const Parameters& p,
+                               bool record) {
+  std::vector<Operand> all = p.nodes;
+  for (const Parameters::Wide& w : p.wide)
+    all.push_back(w.node);
+  std::vector<Operand> grads = vjp(y, dy, all, record);
+  for (size_t i = 0; i < p.wide.size(); ++i) {
+    const Operand& wide = grads[p.nodes.size() + i];
+    if (!wide) continue;
+    Operand& g = grads[p.wide[i].leaf];
+    Operand more = ops::cast(wide, DType::F32);
+    g = g ? ops::add(g, more) : more;
+  }
+  grads.resize(p.nodes.size());
+  return grads;
+}
+
+// The differentiable leaves of a tree, in depth-first key order.
+struct Leaves : Parameters {
   // The tree with every float (and number) replaced by a traced leaf.
   Value trace(const Value& tree) {
     return map_leaves(tree, [&](const Value& v) {
@@ -44,8 +77,13 @@ struct Leaves {
       Operand x = trace::operand_of(v);
       // An int parameter is differentiated like a float; the program still sees an int. An i32 tensor becomes f32.
       if (kind != Kind::Tensor || !is_float(x.dtype())) x = ops::cast(x, DType::F32);
+      Operand digits = kind == Kind::Float ? trace::wide_operand(v) : Operand();
+      if (digits) {
+        digits = trace::make_leaf(digits);
+        wide.push_back({nodes.size(), digits});
+      }
       nodes.push_back(trace::make_leaf(x));
-      return Value::object(Tag::Traced, new trace::Traced(nodes.back(), kind));
+      return Value::object(Tag::Traced, new trace::Traced(nodes.back(), kind, digits));
     });
   }
 
@@ -130,7 +168,7 @@ Value value_and_grad_now(Caller& caller, const Value& f, const std::vector<Value
   if (args.empty()) throw runtime_error(s.who + ": expected at least 1 argument, got 0");
   std::vector<Leaves> leaves(s.argnums.size());
   std::vector<Value> wrt, call_args = args;
-  std::vector<Operand> nodes;
+  Parameters parameters;
   Value aux;
   Operand y;
   {
@@ -142,7 +180,7 @@ Value value_and_grad_now(Caller& caller, const Value& f, const std::vector<Value
             fmt::format("{}: argnums {} is out of range for {} arguments", s.who, s.argnums[i], args.size()));
       wrt.push_back(args[at]);
       call_args[at] = leaves[i].trace(args[at]);
-      nodes.insert(nodes.end(), leaves[i].nodes.begin(), leaves[i].nodes.end());
+      parameters.append(leaves[i]);
     }
     Value result = caller.call(f, std::move(call_args));
     if (s.has_aux) {
@@ -159,11 +197,12 @@ Value value_and_grad_now(Caller& caller, const Value& f, const std::vector<Value
     y = compiler::raised({y})[0];
     phase.emplace("vjp");
   }
-  std::vector<Operand> grads(nodes.size());
-  if (y.is_node()) grads = vjp({y}, {ops::full(y.type(), 1)}, nodes, gradient_depth() > 0 || g_gradient_listener);
+  std::vector<Operand> grads(parameters.nodes.size());
+  if (y.is_node())
+    grads = pull_back({y}, {ops::full(y.type(), 1)}, parameters, gradient_depth() > 0 || g_gradient_listener);
   phase.reset();
   if (g_gradient_listener) {
-    g_gradient_listener(f, passes_of(y, nodes, grads));
+    g_gradient_listener(f, passes_of(y, parameters.nodes, grads));
     for (Operand& g : grads)
       g = released(g);
   }
@@ -235,7 +274,7 @@ Value make_gradient(Call& c, const char* who, bool value) {
 // A function run on traced arguments, with its numeric outputs.
 struct TracedCall {
   std::vector<Leaves> leaves;
-  std::vector<Operand> nodes;
+  Parameters parameters;
   Value result;
   std::vector<Operand> outputs;
 };
@@ -253,7 +292,7 @@ TracedCall run_traced(Caller& caller, const Value& f, const std::vector<Value>& 
   for (const Value& a : args) {
     t.leaves.emplace_back();
     traced.push_back(t.leaves.back().trace(a));
-    t.nodes.insert(t.nodes.end(), t.leaves.back().nodes.begin(), t.leaves.back().nodes.end());
+    t.parameters.append(t.leaves.back());
   }
   t.result = caller.call(f, std::move(traced));
   collect_outputs(t.result, t.outputs);
@@ -308,8 +347,9 @@ Value vjp_function(Call& c) {
     plain.push_back(released(o));
   Value result = with_outputs(t->result, plain);
   Value pullback = native_function("pullback", [t, args](Caller&, std::vector<Value>& dy) {
-    std::vector<Operand> g = vjp(t->outputs, cotangents(dy.size() == 1 ? dy[0] : Value::list(dy), t->outputs, "vjp"),
-                                 t->nodes, gradient_depth() > 0);
+    std::vector<Operand> g =
+        pull_back(t->outputs, cotangents(dy.size() == 1 ? dy[0] : Value::list(dy), t->outputs, "vjp"), t->parameters,
+                  gradient_depth() > 0);
     return rebuild_all(*t, args, g);
   });
   return Value::list({std::move(result), std::move(pullback)});
@@ -326,14 +366,15 @@ Value jvp_function(Call& c) {
     t = run_traced(c.caller, c[0], primals);
     for (const Operand& o : t.outputs)
       dual.push_back(trace::make_leaf(ops::zeros(o.type())));
-    pulled = vjp(t.outputs, dual, t.nodes, true);
+    pulled = pull_back(t.outputs, dual, t.parameters, true);
   }
   std::vector<Operand> flat;
   for (const Value& v : tangents)
     collect_outputs(v, flat);
-  bool fits = flat.size() == t.nodes.size();
+  const std::vector<Operand>& nodes = t.parameters.nodes;
+  bool fits = flat.size() == nodes.size();
   for (size_t i = 0; fits && i < flat.size(); ++i)
-    fits = flat[i].sizes() == t.nodes[i].sizes();
+    fits = flat[i].sizes() == nodes[i].sizes();
   if (!fits) throw runtime_error("jvp: the tangents must have the structure and shapes of the primals");
   std::vector<Operand> y, dy;
   for (size_t i = 0; i < pulled.size(); ++i) {
@@ -353,14 +394,15 @@ Value jvp_function(Call& c) {
 
 // d y / d x for every leaf x of the argument: the axes of y, then those of x. A row is the pullback of one element of
 // y.
-std::vector<Value> jacobian_rows(const Operand& y, const std::vector<Operand>& nodes) {
+std::vector<Value> jacobian_rows(const Operand& y, const Parameters& parameters) {
+  const std::vector<Operand>& nodes = parameters.nodes;
   int64_t n = num_elems(y.sizes()).value();
   std::vector<std::vector<Operand>> rows(nodes.size());
   for (int64_t i = 0; i < n; ++i) {
     Tensor unit = zeros_tensor(y.dtype(), {n});
     store_double(y.dtype(), unit.bytes() + i * size_bytes(y.dtype()), 1);
     std::vector<Operand> g(nodes.size());
-    if (y.is_node()) g = vjp({y}, {ops::reshape(Operand(unit), y.sizes())}, nodes, gradient_depth() > 0);
+    if (y.is_node()) g = pull_back({y}, {ops::reshape(Operand(unit), y.sizes())}, parameters, gradient_depth() > 0);
     for (size_t k = 0; k < nodes.size(); ++k)
       rows[k].push_back(ops::expand_axis(g[k] ? g[k] : ops::zeros(nodes[k].type()), 0));
   }
@@ -390,14 +432,15 @@ Value jacobian_of(Caller& caller, const Value& f, std::vector<Value>& args) {
     });
     t = run_traced(caller, g, first);
   }
-  if (t.nodes.empty()) throw runtime_error("jacobian: cannot differentiate with respect to " + short_text(args[0]));
+  if (t.parameters.nodes.empty())
+    throw runtime_error("jacobian: cannot differentiate with respect to " + short_text(args[0]));
   if (t.outputs.empty())
     throw runtime_error("jacobian: the function must return a number, a tensor or a tree of them, got " +
                         short_text(t.result));
   size_t output = 0;
   return map_leaves(t.result, [&](const Value& y) {
     if (!trace::is_numeric(y)) return Value::nil();
-    std::vector<Value> parts = jacobian_rows(t.outputs[output++], t.nodes);
+    std::vector<Value> parts = jacobian_rows(t.outputs[output++], t.parameters);
     size_t leaf = 0;
     return map_leaves(args[0], [&](const Value& x) { return Leaves::is_leaf(x) ? parts[leaf++] : Value::nil(); });
   });
@@ -488,8 +531,11 @@ Value make_checkpoint(Call& c) {
 
 // Of a whole tree: each traced leaf.
 Value stop_gradient(Call& c) {
-  return map_leaves(c[0], [](const Value& v) {
-    return v.is_traced() ? to_value(ops::apply1("stop_gradient", trace::operand_of(v)), trace::kind_of(v)) : v;
+  return map_leaves(c[0], [](const Value& v) -> Value {
+    if (!v.is_traced()) return v;
+    Operand wide = trace::wide_operand(v);
+    return to_value(ops::apply1("stop_gradient", trace::operand_of(v)), trace::kind_of(v),
+                    wide ? ops::apply1("stop_gradient", wide) : wide);
   });
 }
 

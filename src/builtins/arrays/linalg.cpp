@@ -139,15 +139,15 @@ Value einsum_call(Call& c) {
   bool to_number = subscript.find_last_not_of(' ') == subscript.find("->") + 1;
   std::vector<Operand> operands;
   for (const Num& n : in)
-    operands.push_back(ops::cast(n.x, to_number ? number_dtype(*d) : *d));
+    operands.push_back(converted(n, to_number ? number_dtype(*d) : *d));
   return contracted(einsum(subscript, std::move(operands)), *d);
 }
 
 Value outer(Call& c) {
   auto [x, y] = nums(c[0], c[1]);
   DType d = common_dtype(x, y);
-  Operand a = ops::reshape(ops::cast(x.x, d), {num_elems(x.x.sizes()), 1}),
-          b = ops::reshape(ops::cast(y.x, d), {1, num_elems(y.x.sizes())});
+  Operand a = ops::reshape(converted(x, d), {num_elems(x.x.sizes()), 1}),
+          b = ops::reshape(converted(y, d), {1, num_elems(y.x.sizes())});
   return tensor_value(ops::mul(a, b));
 }
 

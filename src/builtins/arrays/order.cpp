@@ -27,7 +27,7 @@ SortKey sort_key(const Value& value) {
   if (v.is_int()) return {Class::Number, true, v.as_int(), static_cast<double>(v.as_int()), {}};
   bool scalar = v.is_float() || (v.is_tensor() && v.as_tensor().num_elems() == 1);
   if (scalar) {
-    double d = to_double(v, "sort");
+    double d = v.is_float() ? v.as_float() : to_double(v, "sort");
     return {std::isnan(d) ? Class::NaN : Class::Number, false, 0, d, {}};
   }
   return {Class::Text, false, 0, 0, v.is_keyword() ? v.as_keyword().str() : render(trace::concrete_tree(v))};

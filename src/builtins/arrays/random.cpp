@@ -64,7 +64,7 @@ DType float_option(const Call& c, std::string_view who) {
   return d;
 }
 
-Operand bound(const Value& v, DType d) { return ops::cast(num(v).x, d); }
+Operand bound(const Value& v, DType d) { return converted(num(v), d); }
 
 Value uniform(Call& c) {
   DType d = float_option(c, "random-uniform");

@@ -58,6 +58,7 @@ Value to_int(Call& c) {
 
 Value to_float(Call& c) {
   const Value& v = c[0];
+  if (trace::is_numeric(v) && kind_of(v) == Kind::Float) return v;
   if (!trace::is_numeric(v))
     throw runtime_error(fmt::format("float expects a scalar or tensor, got {}", type_name(v)))
         .hint("to reduce a collection to one number, use (sum x)");
@@ -69,8 +70,9 @@ Value cast(Call& c) {
   if (!trace::is_numeric(c[0]) && !c[0].is_list())
     throw runtime_error(fmt::format("cast: expected a tensor or a number, got {}", type_name(c[0])));
   // Ints of a list go straight to an integer dtype, so that large ones stay exact.
-  return tensor_value(ops::cast(
-      c[0].is_list() ? array_operand(c[0], "cast", is_float(d) ? DType::F32 : DType::I64) : operand_of(c[0]), d));
+  if (!c[0].is_list()) return tensor_value(converted(num(c[0]), d));
+  DType ints = !is_float(d) ? DType::I64 : d == DType::F64 ? DType::F64 : DType::F32;
+  return tensor_value(ops::cast(array_operand(c[0], "cast", ints), d));
 }
 
 Value item(Call& c) {
@@ -87,7 +89,7 @@ Value item(Call& c) {
   for (size_t i = 1; i < c.size(); ++i)
     x = select_item(x, 0, c[i], "item");
   if (x.dtype() == DType::Bool) return to_value(x, Kind::Bool);
-  if (is_float(x.dtype())) return to_value(ops::cast(x, DType::F32), Kind::Float);
+  if (is_float(x.dtype())) return digits_value(x);
   return to_value(ops::cast(x, DType::I64), Kind::Int);
 }
 
@@ -186,8 +188,10 @@ const BuiltinDef kBuiltins[] = {
      kConvert,
      "(cast x :dtype)",
      "Converts a tensor to another dtype (float to int truncates, to bf16 and f16 rounds to even); a number becomes a "
-     "0-d tensor.",
-     {{"(cast [1.7 -1.7] :i32)", "[ 1 -1]"}, {"(cast 3.14 :bf16)", "3.14"}},
+     "0-d tensor. Where a number as it is written meets f64, here or in arithmetic, it has all its digits.",
+     {{"(cast [1.7 -1.7] :i32)", "[ 1 -1]"},
+      {"(cast 3.14 :bf16)", "3.14"},
+      {"(* [1 3] :f64 0.1)", "[                0.1 0.30000000000000004]"}},
      2,
      2,
      cast},

@@ -21,13 +21,13 @@ using trace::to_value;
 
 Num num(const Value& v) {
   if (!trace::is_numeric(v)) throw runtime_error("Expected a number, got " + short_text(v));
-  return {operand_of(v), kind_of(v)};
+  return {operand_of(v), kind_of(v), &v};
 }
 
 std::pair<Num, Num> nums(const Value& a, const Value& b) {
   if (!trace::is_numeric(a) || !trace::is_numeric(b))
     throw runtime_error("Expected numbers, got " + short_text(a) + " and " + short_text(b));
-  return {{operand_of(a), kind_of(a)}, {operand_of(b), kind_of(b)}};
+  return {{operand_of(a), kind_of(a), &a}, {operand_of(b), kind_of(b), &b}};
 }
 
 namespace {
@@ -53,8 +53,14 @@ DType common_dtype(const Num& a, const Num& b) {
   return is_float(a.x.dtype()) || is_float(b.x.dtype()) ? DType::F32 : DType::I64;
 }
 
+Operand converted(const Num& n, DType d) {
+  if (d == DType::F64 && n.value)
+    if (Operand wide = trace::wide_operand(*n.value)) return wide;
+  return ops::cast(n.x, d);
+}
+
 Operand in_dtype(const Num& n, DType d) {
-  if (n.kind != Kind::Int || !is_int(d) || trace::surely_holds(d, n.x)) return ops::cast(n.x, d);
+  if (n.kind != Kind::Int || !is_int(d) || trace::surely_holds(d, n.x)) return converted(n, d);
   // Hashes count down in u32 by adding negative numbers.
   if (d == DType::U32 && trace::int_bits(n.x) <= 32) return ops::cast(n.x, d);
   if (!n.x.has_value()) return trace::checked_narrow(n.x, d);
@@ -148,6 +154,10 @@ Value float_value(const Operand& o) {
   return to_value(ops::cast(o, DType::F32), Kind::Float);
 }
 
+Value digits_value(const Operand& o) {
+  return to_value(ops::cast(o, DType::F32), Kind::Float, o.dtype() == DType::F64 ? o : Operand());
+}
+
 void warn_if_inexact(const Operand& o) {
   if (o.dtype() != DType::I32 || !o.has_value()) return;
   int64_t v = element_as_int(o.value(), 0);
@@ -227,7 +237,7 @@ double to_double(const Value& v, std::string_view who) {
   Value c = concrete(v);
   if (c.is_tensor() && c.as_tensor().num_elems() == 1) return element_as_double(c.as_tensor(), 0);
   Value s = scalar_of(c, who);
-  return s.is_int() ? static_cast<double>(s.as_int()) : s.as_float();
+  return s.is_int() ? static_cast<double>(s.as_int()) : s.as_double();
 }
 
 Size to_size(const Value& v, std::string_view who) {

@@ -16,6 +16,7 @@ using trace::Kind;
 struct Num {
   Operand x;
   Kind kind;
+  const Value* value = nullptr;  // what it was made from, which outlives it
   bool is_scalar() const { return kind != Kind::Tensor; }
 };
 
@@ -30,6 +31,8 @@ std::pair<Num, Num> nums(const Value& a, const Value& b);
 
 // The dtype two operands meet in: tensors promote, scalars are weak (decisions "Promotion").
 DType common_dtype(const Num& a, const Num& b);
+// The same in `d`; a float that meets f64 comes with all its digits.
+Operand converted(const Num& n, DType d);
 // A number on its way into arithmetic in `d`. An int that d cannot hold is an error; it would be another number there.
 Operand in_dtype(const Num& n, DType d);
 // The same of a bound: an int beyond all that d holds bounds nothing.
@@ -53,7 +56,7 @@ Value not_value(const Value& v);
 // A whole number used as an index, a size or an axis: any numeric scalar or 1-element tensor. Floats without a fraction
 // will do (shapes are f32 vectors): `WHO: expected a whole number, got 1.5`.
 int64_t to_index(const Value& v, std::string_view who);
-double to_double(const Value& v, std::string_view who);
+double to_double(const Value& v, std::string_view who);  // with all its digits
 // The same where a size that is not known yet will do.
 Size to_size(const Value& v, std::string_view who);
 // The same of sizes and counts: `WHO: expected 0 or more, got -1`.
@@ -75,6 +78,7 @@ Operand tensor_operand(const Value& v, std::string_view who, bool scalars = fals
 bool is_tensor_value(const Value& v);
 Value tensor_value(const Operand& o);  // kind Tensor
 Value float_value(const Operand& o);   // kind Float: a 0-d operand as a scalar (f64 stays a 0-d tensor)
+Value digits_value(const Operand& o);  // kind Float: a 0-d operand of floats as a scalar with all its digits
 // Warns about an i32 (0-d operand) that no float equals.
 void warn_if_inexact(const Operand& o);
 // An element taken out of a tensor (0-d operand): float, int or 0-d f64 by the dtype (decisions "Elements").

@@ -227,10 +227,7 @@ const BuiltinDef kBuiltins[] = {
      {{"(parse-float \"2.5e1\")", "25.0"}},
      1,
      2,
-     [](Call& c) {
-       return parsed<double>(c, "parse-float", "a number", parse_float,
-                             [](double x) { return Value::floating(static_cast<float>(x)); });
-     }},
+     [](Call& c) { return parsed<double>(c, "parse-float", "a number", parse_float, Value::floating_from); }},
 };
 
 }  // namespace

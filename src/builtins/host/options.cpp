@@ -54,7 +54,7 @@ Value read_as(const Value& model, std::string_view name, std::string_view text) 
     case Tag::Float: {
       auto x = parse_float(text);
       if (!x) bad_value(name, text, "a number");
-      return Value::floating(static_cast<float>(*x));
+      return Value::floating_from(*x);
     }
     case Tag::Keyword: return Value::keyword(Name(text.starts_with(':') ? text.substr(1) : text));
     case Tag::List:

@@ -59,7 +59,7 @@ DType comparison_dtype(const Num& a, const Num& b) {
 // Bool, 0-d: |a - b| <= atol + rtol |b| everywhere (equal infinities included).
 Operand all_close(const Num& a, const Num& b, const Tolerance& t) {
   DType d = comparison_dtype(a, b);
-  Operand x = ops::cast(a.x, d), y = ops::cast(b.x, d);
+  Operand x = converted(a, d), y = converted(b, d);
   Operand allowed = ops::add(ops::constant(d, t.atol), ops::mul(ops::constant(d, t.rtol), ops::apply1("abs", y)));
   // An infinite b would allow everything.
   Operand finite = ops::less(ops::apply1("abs", y), ops::constant(d, HUGE_VAL));
