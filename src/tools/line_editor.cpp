@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,7 +10,6 @@
 #include <utility>
 
 #include "support/display_width.h"
-#include "tools/terminal.h"
 
 namespace sheaf::tools {
 
@@ -39,8 +37,6 @@ constexpr int control(char c) { return c & 0x1F; }
 constexpr int kEscape = 27, kBackspace = 127;
 constexpr int kEscapeTimeoutMs = 50;
 
-termios g_saved_mode;
-
 bool is_continuation_byte(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 bool is_word_char(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || (c & 0x80) || c == '-' || c == '_' || c == '?' || c == '!' ||
@@ -50,20 +46,15 @@ bool is_word_char(char c) {
 }  // namespace
 
 bool LineEditor::enter_raw_mode() {
-  if (tcgetattr(in_, &g_saved_mode) != 0) return false;
-  termios raw = g_saved_mode;
-  raw.c_iflag &= ~static_cast<tcflag_t>(BRKINT | ICRNL | INPCK | ISTRIP | IXON);
-  raw.c_lflag &= ~static_cast<tcflag_t>(ECHO | ICANON | IEXTEN | ISIG);
-  raw.c_cc[VMIN] = 1;
-  raw.c_cc[VTIME] = 0;
-  if (tcsetattr(in_, TCSADRAIN, &raw) != 0) return false;
+  raw_mode_.emplace(in_);
+  if (!raw_mode_->active()) return false;
   write_all("\033[?2004h");  // pasted text arrives in brackets
   return true;
 }
 
 void LineEditor::leave_raw_mode() {
   write_all("\033[?2004l");
-  tcsetattr(in_, TCSADRAIN, &g_saved_mode);
+  raw_mode_.reset();
 }
 
 void LineEditor::write_all(std::string_view s) {
@@ -205,6 +196,13 @@ LineEditor::Place LineEditor::place_of(size_t at, int columns) const {
   return p;
 }
 
+// The hint, cut to one row: a second one would be drawn over what is above.
+std::string LineEditor::hint_line(int columns) const {
+  std::string hint = hooks_.hint ? hooks_.hint(text_, cursor_) : "";
+  std::replace(hint.begin(), hint.end(), '\n', ' ');
+  return cut_to(std::move(hint), columns - 1);
+}
+
 // Draws the whole entry over what was drawn before: entries are short, and this cannot get out of step.
 void LineEditor::draw(bool final) {
   int columns = std::max(terminal_width(), prompt_width_ + 4);
@@ -237,7 +235,12 @@ void LineEditor::draw(bool final) {
   out += style_code(Style::Plain);
   if (column >= columns) out += "\r\n";
   Place end = place_of(text_.size(), columns), at = final ? end : place_of(cursor_, columns);
-  if (end.row > at.row) out += fmt::format("\033[{}A", end.row - at.row);
+  int below = end.row - at.row;  // rows from the cursor to the last one
+  if (std::string hint = final || searching_ ? "" : hint_line(columns); !hint.empty()) {
+    out += "\r\n\033[2m" + hint + "\033[0m";
+    ++below;
+  }
+  if (below > 0) out += fmt::format("\033[{}A", below);
   out += "\r";
   if (at.column > 0) out += fmt::format("\033[{}C", at.column);
   out += "\033[?25h";
@@ -275,7 +278,7 @@ void LineEditor::list(const std::vector<std::string>& words) {
   size_t per_row = std::max<size_t>(1, static_cast<size_t>(columns) / std::max<size_t>(width, 1));
   size_t rows = (words.size() + per_row - 1) / per_row;
   for (size_t r = 0; r < rows; ++r) {
-    out += "\r\n";
+    out += r == 0 ? "\r\n\033[J" : "\r\n";  // a hint was there
     for (size_t i = r; i < words.size(); i += rows)
       out += fmt::format("{:<{}}", words[i], i + rows < words.size() ? width : words[i].size());
   }
@@ -333,6 +336,7 @@ void LineEditor::search() {
   std::string prompt = std::exchange(prompt_, "");
   int width = prompt_width_;
   int key;
+  searching_ = true;
   for (;;) {
     prompt_ = fmt::format("search '{}': ", pattern);
     prompt_width_ = static_cast<int>(display_width(prompt_));
@@ -352,6 +356,7 @@ void LineEditor::search() {
     if (at < history_.entries().size()) text_ = history_.entries()[at];
     cursor_ = std::min(text_.find(pattern), text_.size());
   }
+  searching_ = false;
   prompt_ = std::move(prompt);
   prompt_width_ = width;
   if (key == control('C') || key == control('G')) {
@@ -364,6 +369,8 @@ void LineEditor::search() {
 }
 
 void LineEditor::suspend() {
+  draw(true);  // without the hint
+  write_all("\r\n");
   leave_raw_mode();
   raise(SIGTSTP);
   enter_raw_mode();

@@ -1,13 +1,15 @@
 // Editing of one entry, possibly of several lines, on a terminal: the keys of Emacs and the arrows, history,
-// completion, colours. Owns the terminal's mode only while `read` runs.
+// completion, colours, hints. Owns the terminal's mode only while `read` runs.
 #pragma once
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tools/highlight.h"
 #include "tools/history.h"
+#include "tools/terminal.h"
 
 namespace sheaf::tools {
 
@@ -21,6 +23,8 @@ struct EditorHooks {
   std::function<std::vector<Style>(const std::string& text, size_t cursor)> highlight;
   // Whether Enter ends the entry; otherwise it starts a new line.
   std::function<bool(const std::string& text)> is_finished;
+  // One line about what is being typed, shown dim below the entry; "" for none.
+  std::function<std::string(const std::string& text, size_t cursor)> hint;
 };
 
 class LineEditor {
@@ -62,6 +66,7 @@ class LineEditor {
   Place place_of(size_t at, int columns) const;
   void draw(bool final = false);
   void write_all(std::string_view s);
+  std::string hint_line(int columns) const;
   bool enter_raw_mode();
   void leave_raw_mode();
 
@@ -74,7 +79,9 @@ class LineEditor {
   size_t cursor_ = 0;
   size_t history_at_ = 0;
   int drawn_row_ = 0;  // the row of the terminal's cursor, counted from the first of the entry
+  bool searching_ = false;
   bool done_ = false;
+  std::optional<RawMode> raw_mode_;
   Outcome outcome_ = Outcome::Accepted;
 };
 

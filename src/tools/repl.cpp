@@ -27,11 +27,6 @@ constexpr const char* kPrompt = "sheaf> ";
 constexpr const char* kContinuation = "     > ";
 constexpr const char* kResults[] = {"*1", "*2", "*3"};
 
-bool is_command(const std::string& text) {
-  size_t at = text.find_first_not_of(" \t");
-  return at != std::string::npos && text[at] == ':';
-}
-
 bool is_blank(const std::string& text) { return text.find_first_not_of(" \t\r\n") == std::string::npos; }
 
 }  // namespace
@@ -123,7 +118,7 @@ bool Repl::attempt(const std::function<void()>& f) {
 
 void Repl::entry(const std::string& text) {
   if (is_blank(text)) return;
-  if (is_command(text)) return command(text.substr(text.find_first_not_of(" \t")));
+  if (auto c = command_of(text)) return command(*c);
   guarded([&] {
     Value v = evaluate_text(text);
     remember(v);
@@ -136,7 +131,7 @@ int Repl::run_pipe() {
   while (!quit_ && std::getline(std::cin, line)) {
     if (line.ends_with('\r')) line.pop_back();
     text += (text.empty() ? "" : "\n") + line;
-    if (!is_command(text) && syntax::completeness(text) == syntax::Completeness::Open) continue;
+    if (!command_of(text) && syntax::completeness(text) == syntax::Completeness::Open) continue;
     entry(std::exchange(text, ""));
   }
   if (g_interrupted) return kInterruptedStatus;
@@ -152,11 +147,13 @@ int Repl::run_terminal(int out) {
   EditorHooks hooks;
   hooks.complete = [this](const std::string& text, size_t cursor) { return complete(text, cursor); };
   hooks.highlight = [this](const std::string& text, size_t cursor) {
+    if (auto c = command_of(text); c && c->name == "!") return std::vector<Style>(text.size(), Style::Plain);
     return highlight(text, cursor, [this](std::string_view n) { return kind_of(n); });
   };
   hooks.is_finished = [](const std::string& text) {
-    return is_command(text) || syntax::completeness(text) == syntax::Completeness::Complete;
+    return command_of(text) || syntax::completeness(text) == syntax::Completeness::Complete;
   };
+  hooks.hint = [this](const std::string& text, size_t cursor) { return hint(text, cursor); };
   LineEditor editor(STDIN_FILENO, out, history, hooks);
   const std::string prompt = fmt::format("\033[35m{}\033[0m", kPrompt),
                     continuation = fmt::format("\033[35m{}\033[0m", kContinuation);
@@ -176,8 +173,7 @@ int Repl::run_terminal(int out) {
 
 int Repl::run() {
   say(fmt::format("Sheaf {} (:h for help)", SHEAF_VERSION));
-  const char* term = std::getenv("TERM");
-  bool capable = is_terminal(STDIN_FILENO) && term && std::strcmp(term, "dumb") != 0;
+  bool capable = is_capable_terminal(STDIN_FILENO);
   int out = is_terminal(STDOUT_FILENO) ? STDOUT_FILENO : is_terminal(STDERR_FILENO) ? STDERR_FILENO : -1;
   terminal_ = is_terminal(STDOUT_FILENO);
   int status = capable && out >= 0 ? run_terminal(out) : run_pipe();

@@ -1,14 +1,26 @@
 // The prompt. Works on a terminal with the line editor and on a pipe line by line.
 #pragma once
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
 #include "eval/session.h"
+#include "tools/cursor_context.h"
 #include "tools/line_editor.h"
 #include "tools/watch.h"
 
 namespace sheaf::tools {
+
+// An entry that is for the prompt itself: ":show f", "?f", "??f", "!ls".
+struct PromptCommand {
+  std::string name;      // without the colon; "?", "??" and "!" for the others
+  std::string argument;  // without spaces around it
+  size_t name_at = 0;
+  size_t argument_at = 0;
+  bool has_argument = false;  // the name is finished: what follows, if anything does, is the argument
+};
+std::optional<PromptCommand> command_of(const std::string& text);
 
 class Repl {
  public:
@@ -32,7 +44,9 @@ class Repl {
   bool attempt(const std::function<void()>& f);
 
   // repl_commands.cpp
-  void command(const std::string& line);
+  void command(const PromptCommand& c);
+  void apropos(const std::string& word);
+  void shell(const std::string& line);
   void help(const std::string& name);
   void list_builtins();
   void env(bool variables);
@@ -44,6 +58,10 @@ class Repl {
 
   // repl_names.cpp
   Completions complete(const std::string& text, size_t cursor);
+  std::string hint(const std::string& text, size_t cursor);
+  syntax::FormPtr definition_of(const std::string& name);
+  std::vector<std::string> options_of(const std::string& name, bool in_dict);
+  std::vector<std::string> keywords_at(const CursorContext& at, const std::string& text, size_t cursor);
   NameKind kind_of(std::string_view name);
   std::vector<std::string> known_names();
   std::vector<eval::Cell*> cells_at_hand();

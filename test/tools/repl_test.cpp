@@ -120,16 +120,38 @@ TEST(ReplPipe, UnfinishedInputIsReported) {
   EXPECT_TRUE(contains(r.err, "error: Unclosed (+ ...)"));
 }
 
+TEST(ReplPipe, ShortCommands) {
+  Sandbox s;
+  Result r = s.run("",
+                   "?relu\n??relu\n??let\n!echo from the shell\n!exit 3\n!cat\n!=\n(defn softer [x] x)\n:apropos "
+                   "SOFT\n:apropos zork\n??\n!\n:apropos\n");
+  EXPECT_TRUE(r.out.starts_with("\n  relu\n  ----\n")) << r.out;
+  EXPECT_TRUE(contains(r.out,
+                       "(defn relu [x] (maximum x 0.0))\nlet is a special form: (let [pattern value …] body …)\n"
+                       "from the shell\n=> <builtin:!=>\n"))
+      << r.out;
+  // Names come before mentions.
+  size_t named = r.out.find("\n  softer "), mentioned = r.out.find("\n  cross-entropy-loss ");
+  EXPECT_LT(named, mentioned) << r.out;
+  EXPECT_NE(mentioned, std::string::npos) << r.out;
+  for (const char* line :
+       {"exit status 3\n", "Nothing about 'zork'.\n", "Usage: ??NAME\n", "Usage: !COMMAND\n", "Usage: :apropos WORD\n"})
+    EXPECT_TRUE(contains(r.err, line)) << r.err;
+  // Nothing is paged on a pipe.
+  EXPECT_FALSE(contains(s.run("", ":list\n").out, "-- more"));
+}
+
 // The program on a terminal of its own.
 class Terminal {
  public:
-  explicit Terminal(const Sandbox& s) {
+  explicit Terminal(const Sandbox& s, const char* pager = nullptr) {
     winsize size{24, 80, 0, 0};
     pid_ = forkpty(&fd_, nullptr, nullptr, &size);
     if (pid_ < 0) throw std::runtime_error("there is no terminal to be had: is /dev/pts mounted?");
     if (pid_ == 0) {
       setenv("HOME", s.dir().c_str(), 1);
       setenv("TERM", "xterm", 1);
+      pager ? setenv("PAGER", pager, 1) : unsetenv("PAGER");
       if (chdir(s.dir().c_str()) == 0) execl(SHEAF_BINARY, "sheaf", nullptr);
       _exit(127);
     }
@@ -209,6 +231,104 @@ TEST(ReplTerminal, EditsCompletesAndSurvivesInterrupts) {
   }
   EXPECT_TRUE(s.read(".sheaf_history").starts_with("#V2\n(+ 40 2)\n(use lib)\n(do\\n  7)\n"))
       << s.read(".sheaf_history");
+}
+
+TEST(ReplTerminal, CompletesPathsOptionsAndKeywords) {
+  Sandbox s;
+  fs::create_directory(s.dir() / "data");
+  s.write("data/train.csv", "a,b\n");
+  s.write("data/test.csv", "a,b\n");
+  s.write("model.npz", "");
+  Terminal t(s);
+  ASSERT_TRUE(t.expect("sheaf> "));
+  auto typed = [&](const std::string& keys, const std::string& shown) {
+    t.type(keys);
+    EXPECT_TRUE(t.expect(shown + "\033[0m\r")) << keys;  // the end of the entry, not a hint
+    t.type("\x03");
+    EXPECT_TRUE(t.expect("^C (use :quit to exit)"));
+    ASSERT_TRUE(t.expect("sheaf> "));
+  };
+  // A file closes its string, a folder does not.
+  typed("(io \"load\" \"mo\t", "\"model.npz\"");
+  typed("(io \"load\" \"da\ttr\t", "\"data/train.csv\"");
+  typed(":load da\tte\t", "data/test.csv");
+  typed("!cat da\tte\t", "data/test.csv");
+  // Options of built-ins, of library functions, of their dicts, and keys of the user's data.
+  typed("(sum [[1 2]] :ax\t", ":axis");
+  typed("(save-checkpoint \"run\" state :k\t", ":keep");
+  typed("(adamw {:lr 0.1 :ma\t", ":mask");
+  t.type("(def config {:model {:width-of-rows 3}})\r");
+  ASSERT_TRUE(t.expect("sheaf> "));
+  typed("(:wid\t", ":width-of-rows");
+  typed("[1 2] :bf\t", ":bf16");
+  // Names of the entry itself, and names after commands.
+  typed("(defn f [learning-rate] (* lear\t", "learning-rate");
+  typed("?linsp\t", "?linspace");
+  typed(":show linsp\t", "linspace");
+  typed(":apr\t", ":apropos");
+  t.type("(io \"load\" \"data/t\t\t");
+  EXPECT_TRUE(t.expect("test.csv   train.csv\r"));
+  t.type("\x15(sum [[1 2]] \t\t");
+  EXPECT_TRUE(t.expect(":axis      :dtype     :keepdims\r"));
+}
+
+TEST(ReplTerminal, HintsAtSignatures) {
+  Sandbox s;
+  Terminal t(s);
+  ASSERT_TRUE(t.expect("sheaf> "));
+  // Below the entry, dim, with the cursor moved back up.
+  t.type("(sum [1 2] ");
+  EXPECT_TRUE(t.expect("\r\n\033[2m(sum x [:axis k] [:keepdims] [:DTYPE])\033[0m\033[1A"));
+  t.type(":axis 0)\r");
+  EXPECT_TRUE(t.expect("= 3."));
+  ASSERT_TRUE(t.expect("sheaf> "));
+  t.type("(defn area [width height] (* width height))\r");
+  ASSERT_TRUE(t.expect("sheaf> "));
+  t.type("(area ");
+  EXPECT_TRUE(t.expect("\033[2m(area width height)\033[0m"));
+  t.type("(+ 1 1) ");  // the inner call is over: the outer one's again
+  EXPECT_TRUE(t.expect("\033[2m(area width height)\033[0m"));
+  t.type("\x15(adamw {");
+  EXPECT_TRUE(t.expect("\033[2m(adamw options) :b1"));
+  // Cut to the row.
+  t.type("\x15(defn many [a-rather-long-name another-rather-long-name a-third-rather-long-name one-more] 1)\r");
+  ASSERT_TRUE(t.expect("sheaf> "));
+  t.type("(many ");
+  EXPECT_TRUE(
+      t.expect("\033[2m(many a-rather-long-name another-rather-long-name a-third-rather-long-name one…\033[0m"));
+}
+
+TEST(ReplTerminal, LongTextsArePaged) {
+  Sandbox s;
+  {
+    Terminal t(s);
+    ASSERT_TRUE(t.expect("sheaf> "));
+    t.type(":list\r");
+    EXPECT_TRUE(t.expect("Sheaf built-in functions ("));
+    EXPECT_TRUE(t.expect("-- more: "));
+    t.type(" ");
+    EXPECT_TRUE(t.expect("Compilation:"));
+    EXPECT_TRUE(t.expect("-- more: "));
+    t.type("\r");
+    EXPECT_TRUE(t.expect("-- more: "));
+    t.type("q");
+    ASSERT_TRUE(t.expect("sheaf> "));
+    t.type("(+ 40 2)\r");
+    EXPECT_TRUE(t.expect("=> 42"));
+    // Long lines are broken between words.
+    ASSERT_TRUE(t.expect("sheaf> "));
+    t.type("(defn f \"" + std::string(76, 'x') + " and yyy\" [x] x)\r");
+    ASSERT_TRUE(t.expect("=> <fn:f>"));
+    t.type("?f\r");
+    EXPECT_TRUE(t.expect("  " + std::string(76, 'x') + "\r\n  and yyy\r\n"));
+  }
+  Terminal t(s, "sed 's/^/paged: /'");
+  ASSERT_TRUE(t.expect("sheaf> "));
+  t.type(":list\r");
+  EXPECT_TRUE(t.expect("paged: - relu"));
+  ASSERT_TRUE(t.expect("sheaf> "));
+  t.type("?relu\r");
+  EXPECT_TRUE(t.expect("\n  relu\r\n"));
 }
 
 }  // namespace
