@@ -271,10 +271,10 @@ class Threads(SessionTest):
 
 
 class Documentation(unittest.TestCase):
-    def test_the_page(self):
-        page = (ROOT / "docs" / "embedding.md").read_text()
+    def check_page(self, name, least):
+        page = (ROOT / "docs" / name).read_text()
         blocks = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
-        self.assertGreater(len(blocks), 3)
+        self.assertGreaterEqual(len(blocks), least)
         expected = re.findall(r"print\(.*\)  # (.*)", "".join(blocks))
         printed = io.StringIO()
         names = {}
@@ -282,6 +282,12 @@ class Documentation(unittest.TestCase):
             for block in blocks:
                 exec(block, names)
         self.assertEqual(printed.getvalue().splitlines(), expected)
+
+    def test_the_page(self):
+        self.check_page("embedding.md", 4)
+
+    def test_the_recipe(self):
+        self.check_page("cookbook.md", 1)
 
 
 class Training(unittest.TestCase):
