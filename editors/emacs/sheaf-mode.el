@@ -12,7 +12,6 @@
 
 ;;; Code:
 
-(require 'lisp-mode)
 (require 'comint)
 (require 'subr-x)
 
@@ -96,19 +95,45 @@
     (,(regexp-opt sheaf-functions 'symbols) . font-lock-builtin-face))
   "Colours of `sheaf-mode'.")
 
-(defun sheaf-indent-function (indent-point state)
-  "Indent bodies of special forms by two columns, vectors and dicts as data.
-INDENT-POINT and STATE are as for `lisp-indent-function'."
-  (goto-char (1+ (elt state 1)))
-  (cond
-   ((memq (char-before) '(?\[ ?\{)) (current-column))
-   ((looking-at (concat (regexp-opt (append sheaf-definition-forms
-                                            '("fn" "let" "if" "do" "case" "while" "repeat" "guard" "as->" "with-params"
-                                              "when" "unless" "cond" "loop" "for" "doseq" "try" "catch")))
-                        "\\_>"))
-    (1+ (current-column)))
-   (t (goto-char (1+ (elt state 1)))
-      (lisp-indent-function indent-point state))))
+;; The forms that `sheaf fmt' indents as bodies; a test compares the two lists.
+(defconst sheaf-body-forms
+  '("def" "defn" "defn-" "defmacro" "deftest" "defmodel" "defbatch" "fn" "let" "loop" "for" "doseq"
+    "if" "when" "unless" "cond" "case" "do" "while" "repeat" "progress" "with-params" "try" "catch"
+    "future"))
+
+(defun sheaf-indentation ()
+  "Column at which `sheaf fmt' starts the current line; nil inside a string."
+  (save-excursion
+    (beginning-of-line)
+    (let* ((state (syntax-ppss))
+           (open (nth 1 state)))
+      (cond
+       ((nth 3 state) nil)
+       ((null open) 0)
+       (t
+        (goto-char open)
+        (let ((column (current-column)))
+          (forward-char)
+          (cond
+           ((memq (char-before) '(?\[ ?\{)) (1+ column))
+           ((looking-at "[][(){}\"'`~0-9;]\\|[ \t,]*$") (1+ column))
+           ((looking-at (concat (regexp-opt sheaf-body-forms) "\\_>")) (+ column 2))
+           (t
+            (skip-syntax-forward "w_")
+            (skip-chars-forward " \t,")
+            (if (looking-at ";\\|$") (+ column 2) (current-column))))))))))
+
+(defun sheaf-indent-line ()
+  "Indent the current line as `sheaf fmt' does."
+  (interactive)
+  (let ((column (sheaf-indentation))
+        (from-end (- (point-max) (point))))
+    (if (null column)
+        'noindent
+      (indent-line-to column)
+      ;; Point stays where it was in the text.
+      (when (> (- (point-max) from-end) (point))
+        (goto-char (- (point-max) from-end))))))
 
 (defun sheaf-run ()
   "Start or show the Sheaf prompt."
@@ -158,8 +183,7 @@ INDENT-POINT and STATE are as for `lisp-indent-function'."
   (setq-local comment-start-skip ";+ *")
   (setq-local comment-end "")
   (setq-local indent-tabs-mode nil)
-  (setq-local indent-line-function #'lisp-indent-line)
-  (setq-local lisp-indent-function #'sheaf-indent-function)
+  (setq-local indent-line-function #'sheaf-indent-line)
   (setq-local font-lock-defaults '(sheaf-font-lock-keywords)))
 
 ;;;###autoload

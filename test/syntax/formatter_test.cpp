@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
 #include "random_forms.h"
 #include "support/error.h"
 #include "syntax/reader.h"
@@ -47,6 +52,35 @@ TEST(Formatter, Indentation) {
       {"((fn [x]\nx)\n1)", "((fn [x]\n   x)\n 1)\n"},
       {"(f \xCE\xB1\xCE\xB2 (g 1\n2))", "(f \xCE\xB1\xCE\xB2 (g 1\n         2))\n"},
   });
+}
+
+// The words in double quotes of a file, from one text to another.
+std::set<std::string> quoted_words(const std::string& path, const std::string& from, const std::string& to) {
+  std::ifstream in(std::string(TEST_DIR) + "/../../editors/" + path);
+  std::stringstream file;
+  file << in.rdbuf();
+  std::string text = file.str();
+  size_t begin = text.find(from);
+  EXPECT_NE(begin, std::string::npos) << path << ": " << from;
+  if (begin == std::string::npos) return {};
+  text = text.substr(begin, text.find(to, begin) - begin);
+  std::set<std::string> words;
+  static const std::regex quoted("\"([^\" ]+)\"");
+  for (std::sregex_iterator it(text.begin(), text.end(), quoted), end; it != end; ++it)
+    words.insert((*it)[1]);
+  return words;
+}
+
+// Editors indent by two what the formatter indents by two, and nothing else.
+TEST(Formatter, EditorsKnowTheSameBodies) {
+  std::set<std::string> names, bodies;
+  for (const char* list : {"sheaf-definition-forms", "sheaf-special-forms", "sheaf-functions", "sheaf-body-forms"})
+    names.merge(quoted_words("emacs/sheaf-mode.el", std::string("(defconst ") + list, "))"));
+  EXPECT_GT(names.size(), 100u);
+  for (const std::string& name : names)
+    if (format("(" + name + " a\nb)") == "(" + name + " a\n  b)\n") bodies.insert(name);
+  EXPECT_EQ(quoted_words("emacs/sheaf-mode.el", "(defconst sheaf-body-forms", "))"), bodies);
+  EXPECT_EQ(quoted_words("vim/indent/sheaf.vim", "let s:body_forms", "]\n"), bodies);
 }
 
 TEST(Formatter, SpacesAndBlankLines) {

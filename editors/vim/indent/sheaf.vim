@@ -16,9 +16,10 @@ if exists("*SheafIndent")
   finish
 endif
 
-let s:body_forms = ["def", "defn", "defn-", "defmacro", "deftest", "defmodel", "defbatch", "fn", "let", "if", "do",
-      \ "case", "while", "repeat", "guard", "as->", "with-params", "when", "unless", "cond", "loop", "for", "doseq",
-      \ "try", "catch"]
+" The forms that `sheaf fmt` indents as bodies; a test compares the two lists.
+let s:body_forms = ["def", "defn", "defn-", "defmacro", "deftest", "defmodel", "defbatch", "fn", "let", "loop", "for",
+      \ "doseq", "if", "when", "unless", "cond", "case", "do", "while", "repeat", "progress", "with-params", "try",
+      \ "catch", "future"]
 
 function! s:Skip() abort
   return synIDattr(synID(line("."), col("."), 1), "name") =~# "String\\|Escape\\|Placeholder\\|Comment"
