@@ -276,12 +276,16 @@ void LineEditor::list(const std::vector<std::string>& words) {
   for (const std::string& w : words)
     width = std::max(width, w.size() + 2);
   size_t per_row = std::max<size_t>(1, static_cast<size_t>(columns) / std::max<size_t>(width, 1));
-  size_t rows = (words.size() + per_row - 1) / per_row;
+  // A list that scrolls off the screen says less than its beginning.
+  size_t most_rows = static_cast<size_t>(std::max(terminal_height() - 3, 1));
+  size_t shown = std::min(words.size(), most_rows * per_row);
+  size_t rows = (shown + per_row - 1) / per_row;
   for (size_t r = 0; r < rows; ++r) {
     out += r == 0 ? "\r\n\033[J" : "\r\n";  // a hint was there
-    for (size_t i = r; i < words.size(); i += rows)
-      out += fmt::format("{:<{}}", words[i], i + rows < words.size() ? width : words[i].size());
+    for (size_t i = r; i < shown; i += rows)
+      out += fmt::format("{:<{}}", words[i], i + rows < shown ? width : words[i].size());
   }
+  if (shown < words.size()) out += fmt::format("\r\n… and {} more", words.size() - shown);
   write_all(out + "\r\n");
   drawn_row_ = 0;
 }

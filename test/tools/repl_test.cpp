@@ -270,6 +270,8 @@ TEST(ReplTerminal, CompletesPathsOptionsAndKeywords) {
   EXPECT_TRUE(t.expect("test.csv   train.csv\r"));
   t.type("\x15(sum [[1 2]] \t\t");
   EXPECT_TRUE(t.expect(":axis      :dtype     :keepdims\r"));
+  t.type("\x15(\t\t");
+  EXPECT_TRUE(t.expect("\r\n… and "));  // not more than the screen holds
 }
 
 TEST(ReplTerminal, HintsAtSignatures) {
