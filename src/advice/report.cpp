@@ -136,8 +136,11 @@ std::string context(const Span& span, const std::string& label, const Look& look
     out += fmt::format("{} {}\n{} {}{}", number, m.text, gutter, m.blanks, painted(kCarets, m.carets, look));
     if (!label.empty()) {
       auto used = static_cast<int64_t>(m.blanks.size() + m.carets.size());
-      bool fits = used + 1 + display_width(label) <= room;
-      out += (fits ? " " : "\n" + gutter + " ") + painted(kCarets, label, look);
+      // A label that does not fit behind the carets goes below them, as far to the right as there is room.
+      int64_t spare = std::max<int64_t>(room - display_width(label), 0);
+      size_t indent = std::min(m.blanks.size(), static_cast<size_t>(spare));
+      bool fits = used < spare;
+      out += (fits ? " " : "\n" + gutter + " " + std::string(indent, ' ')) + painted(kCarets, label, look);
     }
     out += "\n";
   }

@@ -107,6 +107,12 @@ TEST(Report, LongLinesAreCutAroundTheForm) {
             "  | this\n"
             "2 | aaaaaaaaaaaaaaaaaaa…\n"
             "  |\n\n");
+  uint32_t at_the_end = add_source("u", "12345678901234 (f)", SourceKind::File);
+  UserError right(ErrorKind::Runtime, "M", span_of(at_the_end, "(f)"));
+  right.label = "differs";
+  EXPECT_EQ(
+      report(right, {.width = 24}),
+      "error: M\n --> u:1:16\n  |\n1 | 12345678901234 (f)\n  |                ^^^\n  |              differs\n  |\n\n");
 }
 
 TEST(Report, CutsRespectWideCharacters) {
