@@ -84,6 +84,15 @@
     table)
   "Syntax table of `sheaf-mode'.")
 
+(defconst sheaf-syntax-propertize
+  (syntax-propertize-rules
+   ;; A raw string, #r"...", ends at the first quote; a backslash in it is an ordinary character.
+   ("\\_<#r\\(\"\\)\\([^\"]*\\)\\(\"\\)"
+    (1 (unless (nth 8 (save-excursion (syntax-ppss (match-beginning 0)))) (string-to-syntax "|")))
+    (2 (unless (nth 8 (save-excursion (syntax-ppss (match-beginning 0)))) (string-to-syntax "w")))
+    (3 (unless (nth 8 (save-excursion (syntax-ppss (match-beginning 0)))) (string-to-syntax "|")))))
+  "Marks raw strings.")
+
 (defconst sheaf-font-lock-keywords
   `((,(concat "(" (regexp-opt sheaf-definition-forms t) "\\_>[ \t\n]+\\(\\(?:\\sw\\|\\s_\\)+\\)")
      (1 font-lock-keyword-face)
@@ -184,6 +193,7 @@
   (setq-local comment-end "")
   (setq-local indent-tabs-mode nil)
   (setq-local indent-line-function #'sheaf-indent-line)
+  (setq-local syntax-propertize-function sheaf-syntax-propertize)
   (setq-local font-lock-defaults '(sheaf-font-lock-keywords)))
 
 ;;;###autoload

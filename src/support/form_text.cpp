@@ -12,7 +12,11 @@ bool is_opener(char c) { return c == '(' || c == '[' || c == '{'; }
 bool is_closer(char c) { return c == ')' || c == ']' || c == '}'; }
 bool is_prefix(char c) { return c == '\'' || c == '`' || c == '~' || c == '#'; }
 
+bool is_string(std::string_view s, size_t at) { return s[at] == '"' || s.substr(at).starts_with("#r\""); }
+
+// A raw string, #r"…", ends at the first quote; in others a backslash protects one.
 size_t end_of_string(std::string_view s, size_t at) {
+  if (s[at] == '#') return std::min(std::min(s.find('"', at + 3), s.size()) + 1, s.size());
   for (++at; at < s.size() && s[at] != '"'; ++at)
     if (s[at] == '\\') ++at;
   return std::min(at + 1, s.size());
@@ -22,13 +26,13 @@ size_t end_of_line(std::string_view s, size_t at) { return std::min(s.find('\n',
 
 // Behind the form that starts at `at`.
 size_t end_of_form(std::string_view s, size_t at) {
-  while (at < s.size() && is_prefix(s[at]))
+  while (at < s.size() && is_prefix(s[at]) && !is_string(s, at))
     ++at;
-  if (at < s.size() && s[at] == '"') return end_of_string(s, at);
+  if (at < s.size() && is_string(s, at)) return end_of_string(s, at);
   if (at < s.size() && is_opener(s[at])) {
     for (int depth = 0; at < s.size();) {
       char c = s[at];
-      if (c == '"') {
+      if (is_string(s, at)) {
         at = end_of_string(s, at);
         continue;
       }

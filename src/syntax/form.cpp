@@ -44,9 +44,10 @@ FormPtr make_float(double v, Span span) {
   return form;
 }
 
-FormPtr make_string(std::string v, Span span) {
+FormPtr make_string(std::string v, Span span, bool raw) {
   auto form = make(FormKind::String, span);
   form->text = std::move(v);
+  form->raw = raw;
   return form;
 }
 

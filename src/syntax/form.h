@@ -42,6 +42,7 @@ struct Form {
   int64_t int_value = 0;       // Int; Bool (0 or 1)
   double float_value = 0;      // Float
   std::string text;            // String
+  bool raw = false;            // String: written as #r"…"
   std::vector<FormPtr> items;  // List, Vector, Dict, quotes
   uint32_t written_in = 0;     // Symbol from a macro's template: the source of that; see home()
 
@@ -60,7 +61,7 @@ FormPtr make_symbol(std::string_view name, Span span);
 FormPtr make_keyword(std::string_view name, Span span);
 FormPtr make_int(int64_t v, Span span);
 FormPtr make_float(double v, Span span);
-FormPtr make_string(std::string v, Span span);
+FormPtr make_string(std::string v, Span span, bool raw = false);
 FormPtr make_bool(bool v, Span span);
 FormPtr make_nil(Span span);
 // List, Vector, Dict and the quotes.

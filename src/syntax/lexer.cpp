@@ -52,6 +52,12 @@ Token Lexer::token(TokenKind kind, size_t end) {
   return t;
 }
 
+Token Lexer::raw_string_token() {
+  size_t quote = text_.find('"', pos_ + kRawQuote.size());
+  if (quote == std::string_view::npos) return token(TokenKind::UnterminatedString, text_.size());
+  return token(TokenKind::String, quote + 1);
+}
+
 Token Lexer::string_token() {
   size_t i = pos_ + 1;
   while (i < text_.size() && text_[i] != '"') {
@@ -83,6 +89,7 @@ Token Lexer::next() {
     case '#':
       if (pos_ == 0 && text_.starts_with("#!")) return comment();  // of a script: which program runs it
       if (text_.substr(pos_).starts_with("#(")) return token(TokenKind::Open, pos_ + 2);
+      if (text_.substr(pos_).starts_with(kRawQuote)) return raw_string_token();
       break;
     default: break;
   }

@@ -10,13 +10,16 @@ enum class TokenKind : uint8_t {
   Open,                // ( [ { and #(
   Close,               // ) ] }
   Prefix,              // ' ` ~ ~@
-  String,              // with its quotes
+  String,              // with its quotes; also a raw one, #r"…", which ends at the first quote
   UnterminatedString,  // the text ended inside it …
   UnterminatedEscape,  // … or right after a backslash
   Atom,                // numbers, keywords, symbols, literals
   Comment,             // from the semicolon to the end of the line, without the newline
   End,
 };
+
+// What opens a raw string: backslashes in it mean themselves.
+inline constexpr std::string_view kRawQuote = "#r\"";
 
 struct Token {
   TokenKind kind = TokenKind::End;
@@ -35,6 +38,7 @@ class Lexer {
  private:
   Token token(TokenKind kind, size_t end);
   Token string_token();
+  Token raw_string_token();
   Token comment();
 
   std::string_view text_;

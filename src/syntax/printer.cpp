@@ -1,9 +1,13 @@
 #include "syntax/printer.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <cmath>
 
 #include "syntax/columns.h"
+#include "syntax/lexer.h"
+#include "syntax/string_literal.h"
 
 namespace sheaf::syntax {
 namespace {
@@ -24,21 +28,6 @@ std::string float_text(double v) {
   return reads_as_int ? out + ".0" : out;
 }
 
-std::string string_text(std::string_view text) {
-  std::string out = "\"";
-  for (char c : text) {
-    switch (c) {
-      case '\n': out += "\\n"; break;
-      case '\t': out += "\\t"; break;
-      case '\r': out += "\\r"; break;
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      default: out += c;
-    }
-  }
-  return out + "\"";
-}
-
 bool is_atom(const Form& f) { return f.kind < FormKind::List; }
 bool is_prefixed(const Form& f) { return f.kind >= FormKind::Quote; }
 
@@ -48,7 +37,7 @@ std::string atom_text(const Form& f) {
     case FormKind::Keyword: return ":" + f.name.str();
     case FormKind::Int: return std::to_string(f.int_value);
     case FormKind::Float: return float_text(f.float_value);
-    case FormKind::String: return string_text(f.text);
+    case FormKind::String: return f.raw ? fmt::format("{}{}\"", kRawQuote, f.text) : quoted_text(f.text);
     case FormKind::Bool: return f.int_value ? "true" : "false";
     default: return "nil";
   }

@@ -10,6 +10,7 @@
 #include "support/error.h"
 #include "syntax/lexer.h"
 #include "syntax/parse_hints.h"
+#include "syntax/string_literal.h"
 
 namespace sheaf::syntax {
 namespace {
@@ -72,20 +73,6 @@ std::optional<double> parse_float(std::string_view token) {
   return strtod_l(std::string(token).c_str(), nullptr, c_locale);
 }
 
-std::string unescape(std::string_view body) {
-  std::string out;
-  out.reserve(body.size());
-  for (size_t i = 0; i < body.size(); ++i) {
-    if (body[i] != '\\') {
-      out += body[i];
-      continue;
-    }
-    char c = body[++i];
-    out += c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c;
-  }
-  return out;
-}
-
 FormPtr classify(std::string_view token, Span span) {
   if (token == "true" || token == "false") return make_bool(token == "true", span);
   if (token == "nil") return make_nil(span);
@@ -108,15 +95,28 @@ FormKind kind_of_opener(std::string_view opener) {
 // Keeps its own stack of open forms, so hostile nesting costs memory, not the thread's stack.
 class Reader {
  public:
-  Reader(std::string_view text, uint32_t source, size_t begin = 0)
-      : text_(text), source_(source), lexer_(text, begin) {}
+  // With `errors`, those after which reading can go on are added there; all others are thrown.
+  Reader(std::string_view text, uint32_t source, size_t begin = 0, std::vector<UserError>* errors = nullptr)
+      : text_(text), source_(source), lexer_(text, begin), errors_(errors) {}
 
-  std::vector<FormPtr> read_all() {
-    for (Token t = lexer_.next_code(); t.kind != TokenKind::End; t = lexer_.next_code())
+  void read() {
+    for (Token t = lexer_.next_code(); t.kind != TokenKind::End; t = lexer_.next_code()) {
+      if (stack_.empty()) form_begin_ = t.begin;
+      read_to_ = t.end;
       take(t);
+    }
     if (!stack_.empty()) fail_at_end();
+  }
+  std::vector<FormPtr> read_all() {
+    read();
     return std::move(forms_);
   }
+
+  // After an error: the complete forms before it, where the one with the error begins, and the end of the last token.
+  std::vector<FormPtr>& forms() { return forms_; }
+  uint32_t form_begin() const { return form_begin_; }
+  uint32_t read_to() const { return read_to_; }
+  bool in_form() const { return !stack_.empty(); }
 
  private:
   // A bracket or a prefix whose contents are being read.
@@ -139,19 +139,24 @@ class Reader {
   static bool is_prefix(const Frame& f) { return f.kind >= FormKind::Quote; }
   static UserError error(std::string message, Span span) { return {ErrorKind::Parse, std::move(message), span}; }
 
+  void report(UserError e) {
+    if (!errors_) throw e;
+    errors_->push_back(std::move(e));
+  }
+
   void take(const Token& t) {
     switch (t.kind) {
       case TokenKind::Open: return open(t);
       case TokenKind::Close: return close(t);
       case TokenKind::Prefix: return push(kind_of_prefix(lexer_.text_of(t)), t);
       case TokenKind::Atom: return add(atom(t), 0);
-      case TokenKind::String:
-        return add(make_string(unescape(text_.substr(t.begin + 1, t.end - t.begin - 2)), span(t)), 0);
+      case TokenKind::String: return add(string(t), 0);
       default: break;
     }
     const char* message =
         t.kind == TokenKind::UnterminatedEscape ? "Unterminated string escape" : "Unterminated string";
-    throw error(message, span(t.begin, t.begin + 1))
+    auto quote = static_cast<uint32_t>(is_raw(t) ? kRawQuote.size() : 1);
+    throw error(message, span(t.begin, t.begin + quote))
         .hint("A closing '\"' is missing: the string that starts here runs to the end of the text.");
   }
 
@@ -181,7 +186,7 @@ class Reader {
     if (text_[t.begin] != closer_of(text_[top.opener.end - 1]))
       throw unexpected(t, {mismatch_hint(text_, innermost_bracket())});
     if (top.kind == FormKind::Dict && top.items.size() % 2 != 0)
-      throw unexpected(t, {"A dict takes pairs of key and value; the last key has no value."});
+      report(unexpected(t, {"A dict takes pairs of key and value; the last key has no value."}));
     finish(t.end);
   }
 
@@ -237,6 +242,25 @@ class Reader {
     FormPtr head = make_symbol("fn", whole);
     FormPtr list = make_seq(FormKind::Vector, std::move(params), whole);
     return make_seq(FormKind::List, {std::move(head), std::move(list), std::move(body)}, whole);
+  }
+
+  bool is_raw(const Token& string) const { return text_[string.begin] == kRawQuote[0]; }
+
+  FormPtr string(const Token& t) {
+    if (is_raw(t)) {
+      std::string_view body = lexer_.text_of(t).substr(kRawQuote.size());
+      body.remove_suffix(1);
+      return make_string(std::string(body), span(t), true);
+    }
+    uint32_t begin = t.begin + 1;
+    std::string value = unescape(text_.substr(begin, t.end - 1 - begin), [&](const BadEscape& e) {
+      report(
+          error(e.message, span(begin + static_cast<uint32_t>(e.begin), begin + static_cast<uint32_t>(e.end)))
+              .hint(fmt::format("Escapes are {}; a backslash is \\\\, or write a raw string, #r\"\\p{{L}}+\", where it "
+                                "means itself.",
+                                known_escapes())));
+    });
+    return make_string(std::move(value), span(t));
   }
 
   FormPtr atom(const Token& t) {
@@ -308,13 +332,69 @@ class Reader {
   std::vector<Frame> stack_;
   std::vector<FormPtr> forms_;
   std::optional<Anonymous> anonymous_;
+  std::vector<UserError>* errors_;
+  uint32_t form_begin_ = 0, read_to_ = 0;
 };
+
+// Where the next top-level form probably begins: a parenthesis at the start of a line. With `in_strings` one that a
+// string seems to hold counts too: after a lost quote, strings are what is between them.
+size_t next_form(std::string_view text, size_t after, bool in_strings) {
+  if (in_strings) {
+    size_t line = text.find("\n(", after);
+    return line == std::string_view::npos ? text.size() : line + 1;
+  }
+  Lexer lexer(text, after);
+  for (Token t = lexer.next_code(); t.kind != TokenKind::End; t = lexer.next_code())
+    if (t.kind == TokenKind::Open && t.begin > after && text[t.begin - 1] == '\n') return t.begin;
+  return text.size();
+}
+
+// `(defn name` of a form that cannot be read as a whole, or null.
+FormPtr beginning(std::string_view text, uint32_t source, uint32_t begin) {
+  Lexer lexer(text, begin);
+  Token open = lexer.next_code(), head = lexer.next_code(), name = lexer.next_code();
+  if (lexer.text_of(open) != "(" || head.kind != TokenKind::Atom || name.kind != TokenKind::Atom) return nullptr;
+  auto form = [&](const Token& t) { return classify(lexer.text_of(t), {source, t.begin, t.end}); };
+  return make_seq(FormKind::List, {form(head), form(name)}, {source, begin, name.end});
+}
 
 }  // namespace
 
 std::vector<FormPtr> read_all(uint32_t source) { return read_text(source_text(source), source); }
 
 std::vector<FormPtr> read_text(std::string_view text, uint32_t source) { return Reader(text, source).read_all(); }
+
+Reading read_recovering(uint32_t source) {
+  const std::string& text = source_text(source);
+  Reading out;
+  size_t at = 0;
+  while (at < text.size()) {
+    Reader reader(text, source, at, &out.errors);
+    try {
+      reader.read();
+      at = text.size();
+    } catch (const UserError& e) {
+      if (!reader.in_form() && text[reader.form_begin()] != '"' && text[reader.form_begin()] != '#') {
+        out.errors.push_back(e);  // a closer too many
+        at = reader.read_to();
+      } else {
+        uint32_t begin = reader.form_begin();
+        at = next_form(text, begin, e.message.starts_with("Unterminated"));
+        // What is wrong with this form is seen best without those that follow.
+        Reader alone(std::string_view(text).substr(0, at), source, begin);
+        try {
+          alone.read();
+          out.errors.push_back(e);
+        } catch (const UserError& own) {
+          out.errors.push_back(own);
+        }
+        if (FormPtr f = beginning(text, source, begin)) out.unfinished.push_back(std::move(f));
+      }
+    }
+    std::move(reader.forms().begin(), reader.forms().end(), std::back_inserter(out.forms));
+  }
+  return out;
+}
 
 std::vector<Extent> top_level_extents(std::string_view text) {
   std::vector<Extent> out;

@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "support/error.h"
 #include "syntax/form.h"
 
 namespace sheaf::syntax {
@@ -12,6 +13,15 @@ std::vector<FormPtr> read_all(uint32_t source);
 
 // The same for a text that need not be registered: with source 0 neither forms nor errors have a position.
 std::vector<FormPtr> read_text(std::string_view text, uint32_t source);
+
+// Every form that can be read, with every error on the way: an editor wants them all. After a bracket or a quote that
+// is missing, reading goes on at the next line that begins with a parenthesis.
+struct Reading {
+  std::vector<FormPtr> forms;
+  std::vector<FormPtr> unfinished;  // of forms with such an error only the head and the name: (defn f)
+  std::vector<UserError> errors;
+};
+Reading read_recovering(uint32_t source);
 
 // The bracketed top-level forms of a text whose brackets match, found without building anything.
 struct Extent {

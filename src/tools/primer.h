@@ -24,8 +24,8 @@ the exit status is then 1. `--trace`, `--guard no-nan` and `--blame` show calls,
 
 ## Syntax and values
 
-- `(f a b)` calls, `;` comments, commas are spaces. Types: int (64 bits), float (32 bits), bool, nil, string `"…"`,
-  keyword `:k`, tensor, list, tuple, dict, function.
+- `(f a b)` calls, `;` comments, commas are spaces. Types: int (64 bits), float (32 bits), bool, nil, string `"…"`
+  (raw: `#r"\d+"`), keyword `:k`, tensor, list, tuple, dict, function.
 - `[1 2 3]` is a **tensor of f32**, also with ints inside; `[[1 2] [3 4]]` a 2x2 tensor. A vector with anything but
   numbers is a list. `'[1 2 3]` is a **list of ints**; use it (or `[n m]`) for shapes.
 - `[1 2] :i32` is a vector with a dtype: `f32 f64 bf16 f16 i32 i64 u32 bool i8 u8 i16 u16`. `(cast x :bf16)` converts.

@@ -116,7 +116,9 @@ TEST(Formatter, Comments) {
 }
 
 TEST(Formatter, StringsStayVerbatim) {
-  expect_rows({{"(f \"a\n   b ; c  \"   x)", "(f \"a\n   b ; c  \" x)\n"}, {"\"\\q\\n\"", "\"\\q\\n\"\n"}});
+  expect_rows({{"(f \"a\n   b ; c  \"   x)", "(f \"a\n   b ; c  \" x)\n"},
+               {"\"\\x41\\n\"", "\"\\x41\\n\"\n"},
+               {"(f   #r\"\\q ( \\\"  1)", "(f #r\"\\q ( \\\" 1)\n"}});
 }
 
 TEST(Formatter, NumbersStayAsWritten) { EXPECT_EQ(format("[1e-3 +5 .5 1. 007]"), "[1e-3 +5 .5 1. 007]\n"); }

@@ -29,6 +29,8 @@ TEST(ToText, Rows) {
                            "-inf",
                            "NaN",
                            "\"a\\n\\t\\r\\\"\\\\b\"",
+                           "\"\\e[0m\\0\\x07\\x001\"",
+                           "#r\"\\p{L}+\"",
                            "true",
                            "false",
                            "nil",

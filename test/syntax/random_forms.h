@@ -25,7 +25,7 @@ class RandomForms {
       case 1: return make_keyword(pick({"", "axis", "f32", "a:b", "i8"}), {});
       case 2: return make_int(static_cast<int64_t>(rng_()) >> below(64), {});
       case 3: return make_float(any_float(), {});
-      case 4: return make_string(pick({"", "a b", "q\"\\\n\t\r;)", "\xCE\xB1\xE2\x80\xA8\xFF"}), {});
+      case 4: return make_string(pick({"", "a b", "q\"\\\n\t\r;)", "\xCE\xB1\xE2\x80\xA8\xFF", "\x1b\x01"}), {});
       case 5: return make_bool(below(2), {});
       case 6: return make_nil({});
       case 7: return make_symbol(pick({"defn", "if", "cond", "with-params", "a-rather-long-name", "\xCE\xB1"}), {});

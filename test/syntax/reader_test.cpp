@@ -164,10 +164,28 @@ TEST(Reader, Symbols) {
 
 TEST(Reader, Strings) {
   EXPECT_EQ(read_one(R"("a\n\t\r\"\\b")")->text, "a\n\t\r\"\\b");
-  EXPECT_EQ(read_one(R"("\q\;\0")")->text, "q;0");
   EXPECT_EQ(read_one("\"two\nlines ; not a comment )\"")->text, "two\nlines ; not a comment )");
   EXPECT_EQ(read("a\"b\"c").size(), 3u);
-  EXPECT_EQ(read_one("\"\xCE\xB1\\\xCE\xB1\"")->text, "\xCE\xB1\xCE\xB1");
+  EXPECT_EQ(read_one("\"\xCE\xB1\xFF\"")->text, "\xCE\xB1\xFF");
+}
+
+TEST(Reader, Escapes) {
+  auto text = [](const std::string& written) { return read_one('"' + written + '"')->text; };
+  EXPECT_EQ(text(R"(a\0b\e[0m)"), std::string("a\0b\x1b[0m", 7));
+  EXPECT_EQ(text(R"(\x41\xe9)"), "A\xC3\xA9");
+  EXPECT_EQ(text(R"(\u0041\u00E9\u20ac)"), "A\xC3\xA9\xE2\x82\xAC");
+  EXPECT_EQ(text(R"(\u{41}\u{1F600}\u{10ffff})"), "A\xF0\x9F\x98\x80\xF4\x8F\xBF\xBF");
+  EXPECT_EQ(text(R"(\ud83d\ude00)"), "\xF0\x9F\x98\x80");  // as JSON writes it
+}
+
+TEST(Reader, RawStrings) {
+  FormPtr raw = read_one(R"(#r"\p{L}+\n")");
+  EXPECT_EQ(raw->text, R"(\p{L}+\n)");
+  EXPECT_EQ(raw->span.end, 12u);
+  EXPECT_EQ(read_one(R"(#r"C:\")")->text, "C:\\");  // a quote always ends it
+  EXPECT_EQ(read_one("#r\"\"")->text, "");
+  expect_same(R"(#r"\d;)" + std::string("\n(\""), R"("\\d;\n(")");
+  EXPECT_EQ(read(R"(#r x a#r"y")").size(), 4u);  // elsewhere # and r are characters of symbols
 }
 
 TEST(Reader, Prefixes) {
@@ -263,6 +281,17 @@ TEST(ReaderErrors, Messages) {
            {"(a ')", "Unexpected closing ')'", "t.shf:1:5"},
            {"(a \"b)", "Unterminated string", "t.shf:1:4"},
            {"\"b\\", "Unterminated string escape", "t.shf:1:1"},
+           {R"(#r"b\)", "Unterminated string", "t.shf:1:1"},
+           {R"((a "b\p{L}"))", "Unknown escape \\p in a string", "t.shf:1:6"},
+           {"\"\\\xCE\xB1\"", "Unknown escape \\\xCE\xB1 in a string", "t.shf:1:2"},
+           {R"("\033[1m")", "Unknown escape \\033 in a string", "t.shf:1:2"},
+           {"\"a\\\nb\"", "A backslash with nothing behind it in a string", "t.shf:1:3"},
+           {R"("\x4")", "\\x takes two hexadecimal digits, as in \\x41", "t.shf:1:2"},
+           {R"("\u12")", "\\u takes four hexadecimal digits, as in \\u00e9, or any number in braces", "t.shf:1:2"},
+           {R"("\u{}")", "\\u{ takes hexadecimal digits and a }, as in \\u{1F600}", "t.shf:1:2"},
+           {R"("\u{110000}")", "\\u{110000} is no Unicode character", "t.shf:1:2"},
+           {R"("\u{ffffffffff}")", "\\u{ffffffffff} is no Unicode character", "t.shf:1:2"},
+           {R"("\ud83d")", "\\ud83d is no Unicode character", "t.shf:1:2"},
            {"'", "Unexpected end of input", "t.shf:1:2"},
            {"(a ~@ ", "Unexpected end of input", "t.shf:1:7"},
        }) {
@@ -271,6 +300,37 @@ TEST(ReaderErrors, Messages) {
     EXPECT_EQ(place(e.span), row.place) << row.text;
     EXPECT_FALSE(e.hints.empty()) << row.text;
   }
+}
+
+TEST(ReaderErrors, EscapeHint) {
+  std::string hint = hints_of(error_of(R"("\d")"));
+  EXPECT_TRUE(has(hint, R"(\n \t \r \0 \e \\ \" \xHH \uHHHH \u{H…})") && has(hint, R"(#r"\p{L}+")")) << hint;
+}
+
+// The places of all errors, the heads of the forms read, and the definitions that were cut off.
+std::string recovered(const std::string& text) {
+  Reading r = read_recovering(add_source("t.shf", text, SourceKind::File));
+  std::string out;
+  for (const UserError& e : r.errors)
+    out += place(e.span).substr(6) + " ";
+  for (const FormPtr& f : r.forms)
+    out += f->is_list() && f->items.size() > 1 ? f->items[1]->name.str() + " " : "- ";
+  for (const FormPtr& f : r.unfinished)
+    out += "(" + f->items[1]->name.str() + ") ";
+  return out;
+}
+
+TEST(ReaderRecovery, GoesOnAtTheNextForm) {
+  EXPECT_EQ(recovered("(def a 1)\n(def b 2)"), "a b ");
+  EXPECT_EQ(recovered("(def a 1\n\n(def b 2)\n"), "1:1 b (a) ");
+  EXPECT_EQ(recovered("(def a (f 1\n(def b [2\n(def c 3)"), "1:8 2:8 c (a) (b) ");
+  EXPECT_EQ(recovered("(def a [1)\n(def b 2)"), "1:10 b (a) ");
+  EXPECT_EQ(recovered("(def a 1))\n(def b 2) ]\n(def c 3)"), "1:10 2:11 a b c ");
+  EXPECT_EQ(recovered("(def a \"x)\n(def b \"y\")\n(def c 3)"), "1:8 b c (a) ");
+  EXPECT_EQ(recovered(R"((def a "\q\w") (def b {:k}) (def c 1))"), "1:9 1:11 1:26 a b c ");
+  EXPECT_EQ(recovered("(def a \"doc\n(not a form)\")\n(def b (1]"), "3:10 a (b) ");
+  EXPECT_EQ(recovered("\"abc"), "1:1 ");
+  EXPECT_EQ(recovered("'"), "1:2 ");
 }
 
 TEST(ReaderErrors, MismatchHint) {

@@ -8,8 +8,10 @@ syntax iskeyword @,33,35-38,42,43,45-58,60-64,94,95,124
 
 syntax match sheafComment ";.*$" contains=sheafTodo,@Spell
 syntax keyword sheafTodo TODO FIXME NOTE contained
-syntax region sheafString start=+"+ skip=+\\.+ end=+"+ contains=sheafEscape,sheafPlaceholder,@Spell
-syntax match sheafEscape "\\." contained
+syntax region sheafString start=+"+ skip=+\\.+ end=+"+ contains=sheafBadEscape,sheafEscape,sheafPlaceholder,@Spell
+syntax region sheafString start=+\k\@<!#r"+ end=+"+
+syntax match sheafBadEscape "\\." contained
+syntax match sheafEscape "\\[ntre\\\"]\|\\0\d\@!\|\\x\x\{2}\|\\u\x\{4}\|\\u{\x\+}" contained
 syntax match sheafPlaceholder "{\(:[^{}\"]*\)\?}" contained
 
 syntax match sheafQuote "[`'~]\|\~@"
@@ -60,6 +62,7 @@ highlight default link sheafComment Comment
 highlight default link sheafTodo Todo
 highlight default link sheafString String
 highlight default link sheafEscape SpecialChar
+highlight default link sheafBadEscape Error
 highlight default link sheafPlaceholder SpecialChar
 highlight default link sheafQuote Operator
 highlight default link sheafKeyword Identifier
