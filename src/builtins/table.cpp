@@ -82,6 +82,10 @@ std::string known_options(const BuiltinDef& d) {
   return s + (dtypes ? " and dtypes such as :bf16" : "");
 }
 
+UserError unknown_option(const BuiltinDef& d, Name name) {
+  return runtime_error(fmt::format("{}: unknown option :{}. Known options: {}", d.name, name.str(), known_options(d)));
+}
+
 // Takes `:key value` and `:flag` out of the arguments.
 std::vector<Option> split_options(const BuiltinDef& d, std::vector<Value>& args) {
   std::vector<Option> options;
@@ -93,9 +97,7 @@ std::vector<Option> split_options(const BuiltinDef& d, std::vector<Value>& args)
     }
     Name name = args[i].as_keyword();
     Accepts how = accepts(d, name.str());
-    if (how == Accepts::No)
-      throw runtime_error(
-          fmt::format("{}: unknown option :{}. Known options: {}", d.name, name.str(), known_options(d)));
+    if (how == Accepts::No) throw unknown_option(d, name);
     bool flag =
         i + 1 == args.size() || how == Accepts::Flag || (how == Accepts::FlagOrValue && args[i + 1].is_keyword());
     options.push_back({name, flag ? Value::boolean(true) : std::move(args[++i])});
@@ -110,27 +112,27 @@ bool has_keyword(const std::vector<Value>& args) {
   return false;
 }
 
-void wrong_count(const BuiltinDef& d, size_t n) {
-  auto fail = [&](std::string message) {
+UserError wrong_count(const BuiltinDef& d, size_t n) {
+  auto error = [&](std::string message) {
     UserError e = runtime_error(std::move(message));
     if (!d.signature.empty()) e.hints.push_back(fmt::format("the form is {}", d.signature));
-    throw e;
+    return e;
   };
-  if (!d.arity_text.empty()) fail(fmt::format(fmt::runtime(d.arity_text), n));
+  if (!d.arity_text.empty()) return error(fmt::format(fmt::runtime(d.arity_text), n));
   std::string want = d.max_args == d.min_args ? std::to_string(d.min_args)
                      : d.max_args < 0         ? "at least " + std::to_string(d.min_args)
                                               : fmt::format("{} to {}", d.min_args, d.max_args);
-  fail(fmt::format("{}: expected {} argument{}, got {}", d.name, want, want == "1" || want == "at least 1" ? "" : "s",
-                   n));
+  return error(fmt::format("{}: expected {} argument{}, got {}", d.name, want,
+                           want == "1" || want == "at least 1" ? "" : "s", n));
 }
 
 Value run_checked(const BuiltinDef& d, Caller& caller, std::vector<Value>& args) {
   Call c{caller, args, {}, d};
   if (!d.options.empty() && has_keyword(args)) c.options = split_options(d, args);
-  if (static_cast<int>(args.size()) < d.min_args) wrong_count(d, args.size());
+  if (static_cast<int>(args.size()) < d.min_args) throw wrong_count(d, args.size());
   if (d.max_args >= 0 && static_cast<int>(args.size()) > d.max_args) {
     // Fixed-arity operators reject surplus arguments; the others ignore them, as specified, with a warning.
-    if (!d.arity_text.empty()) wrong_count(d, args.size());
+    if (!d.arity_text.empty()) throw wrong_count(d, args.size());
     warn_ignored_argument(d, d.max_args, args[d.max_args]);
     args.resize(d.max_args);
   }
@@ -160,6 +162,23 @@ Value record_effect(const BuiltinDef& d, std::vector<Value>& args) {
 }
 
 }  // namespace
+
+std::optional<UserError> fault_of_call(const BuiltinDef& d, std::span<const std::optional<Name>> keywords) {
+  size_t positional = 0;
+  for (size_t i = 0; i < keywords.size(); ++i) {
+    if (!keywords[i] || d.options.empty()) {
+      ++positional;
+      continue;
+    }
+    Accepts how = accepts(d, keywords[i]->str());
+    if (how == Accepts::No) return unknown_option(d, *keywords[i]);
+    bool has_value = i + 1 < keywords.size() && how != Accepts::Flag && (how == Accepts::Value || !keywords[i + 1]);
+    i += has_value;
+  }
+  if (static_cast<int>(positional) < d.min_args) return wrong_count(d, positional);
+  if (d.max_args < 0 || static_cast<int>(positional) <= d.max_args) return std::nullopt;
+  return d.arity_text.empty() ? runtime_error(ignored_argument(d, d.max_args)) : wrong_count(d, positional);
+}
 
 const BuiltinDef* find_builtin(std::string_view name) {
   auto it = table().by_name.find(name);

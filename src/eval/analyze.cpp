@@ -6,6 +6,7 @@
 #include "builtins/table.h"
 #include "eval/analyzer.h"
 #include "eval/code.h"
+#include "eval/format_calls.h"
 #include "eval/last_use.h"
 #include "eval/original_names.h"
 #include "eval/vm.h"
@@ -213,7 +214,64 @@ ExprPtr Analyzer::symbol(const Form& f) {
       names.push_back(v.name.str());
   if (auto likely = advice::likely_name(f.name.str(), names); !likely.empty())
     e.hints.push_back(advice::did_you_mean(likely));
-  throw e;
+  return undefined(std::move(e));
+}
+
+// In the body of a defn analysis goes on, so that all unknown names are found.
+ExprPtr Analyzer::undefined(UserError e) {
+  if (probing_ > 0 || !(in_defn_ || finds_all_errors())) throw e;
+  Span span = e.span;
+  errors_.push_back(std::move(e));
+  return constant(Value::nil(), span);
+}
+
+void Analyzer::hand_over_errors(size_t first) {
+  for (size_t i = first; i < errors_.size(); ++i)
+    host_.note_error(std::move(errors_[i]));
+  errors_.resize(first, UserError(ErrorKind::Compile, ""));
+}
+
+// (lambda [x] …): the unknown x is only a consequence of the unknown head. Of the errors in the arguments the first
+// says so, the others are dropped.
+void Analyzer::drop_consequences(const Form& head, size_t first) {
+  const std::string& text = head.name.str();
+  if (errors_.size() == first || !errors_[first].message.starts_with("Undefined symbol: ")) return;
+  if (local(head.name, head.span) || is_overridden(head.name)) return;
+  std::string known = advice::habit_hint(text);
+  if (known.empty()) return;
+  if (errors_[first].hints.empty()) errors_[first].hints.push_back(text + " is not known here. " + known);
+  errors_.resize(first + 1, errors_[first]);
+}
+
+namespace {
+
+// The keywords among the arguments as they are written.
+std::vector<std::optional<Name>> written_keywords(const Form& call) {
+  std::vector<std::optional<Name>> out;
+  for (size_t i = 1; i < call.items.size(); ++i)
+    out.push_back(call.items[i]->is_keyword() ? std::optional(call.items[i]->name) : std::nullopt);
+  return out;
+}
+
+}  // namespace
+
+void Analyzer::check_builtin_call(const builtins::BuiltinDef& def, const Form& f) {
+  if (probing_ > 0 || expects_errors_) return;
+  if (auto fault = fault_of_format(f)) host_.note_error({ErrorKind::Compile, *fault, f.span});
+  if (!finds_all_errors()) return;
+  if (auto fault = builtins::fault_of_call(def, written_keywords(f))) {
+    fault->kind = ErrorKind::Compile;
+    fault->span = f.span;
+    errors_.push_back(std::move(*fault));
+  }
+}
+
+void Analyzer::note_call(const Cell& cell, const Form& f) {
+  if (prelude_ || probing_ > 0 || expects_errors_) return;
+  const FnScope* outermost = fn_;
+  while (outermost->parent)
+    outermost = outermost->parent;
+  host_.note_call({&cell, f.span, f.items[0]->span, written_keywords(f), !outermost->proto->top_level});
 }
 
 bool Analyzer::is_literal_vector(const Form& f) {
@@ -338,6 +396,16 @@ FormPtr Analyzer::expand(const FormPtr& form) {
 }
 
 ExprPtr Analyzer::expr(const FormPtr& form) {
+  if (!finds_all_errors()) return expanded_expr(form);
+  try {
+    return expanded_expr(form);
+  } catch (UserError& e) {
+    errors_.push_back(std::move(e));
+    return constant(Value::nil(), form->span);
+  }
+}
+
+ExprPtr Analyzer::expanded_expr(const FormPtr& form) {
   FormPtr expanded;
   const Form* f = form.get();
   bool was_macro = false;
@@ -392,17 +460,18 @@ ExprPtr Analyzer::call(const Form& f) {
   const Form& head = *f.items[0];
   const std::string& text = head.name.str();
   std::vector<ExprPtr> args;
+  size_t errors_before = errors_.size();
   try {
     for (size_t i = 1; i < f.items.size(); ++i)
       args.push_back(expr(f.items[i]));
-  } catch (UserError& e) {
-    // (lambda [x] …): the unknown x is only a consequence of the unknown head.
-    if (e.hints.empty() && e.message.starts_with("Undefined symbol: ") && !local(head.name, head.span) &&
-        !is_overridden(head.name))
-      if (std::string known = advice::habit_hint(text); !known.empty())
-        e.hints.push_back(text + " is not known here. " + known);
-    throw;
+  } catch (const UserError& e) {
+    errors_.push_back(e);
+    drop_consequences(head, errors_before);
+    UserError last = std::move(errors_.back());
+    errors_.pop_back();
+    throw last;
   }
+  drop_consequences(head, errors_before);
   bool library = is_library_head(head);
   auto l = library ? std::nullopt : local(head.name, head.span);
   Name name = prelude_ || library ? head.name : host_.resolve_alias(head.name, head.home());
@@ -421,6 +490,7 @@ ExprPtr Analyzer::call(const Form& f) {
   }
   bool native = !overridden && !globals_.is_prelude_name(plain, prelude_) && builtins::find_builtin(plain.str());
   if (native) {
+    if (!prelude_) check_builtin_call(*builtins::find_builtin(plain.str()), f);
     if (auto op = inline_op(text, args.size())) {
       ExprPtr acc = std::move(args[0]);
       if (args.size() == 1) {
@@ -444,6 +514,7 @@ ExprPtr Analyzer::call(const Form& f) {
   }
   ExprPtr e = make_expr(ExprKind::CallGlobal, f.span);
   e->cell = globals_.cell(name, prelude_ || library);
+  if (!library) note_call(*e->cell, f);
   e->items = std::move(args);
   return e;
 }
@@ -466,6 +537,7 @@ std::shared_ptr<Proto> Analyzer::top_level(const FormPtr& form) {
   fn_ = &scope;
   proto->body = expr(form);
   fn_ = nullptr;
+  hand_over_errors(0);
   // What comes to a bare nil (defmacro, comment, use of a built-in module) is not run: the value before it stands.
   if (proto->body->kind == ExprKind::Const && proto->body->value.is_nil()) return nullptr;
   check_recur(*proto->body, false);

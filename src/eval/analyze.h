@@ -1,10 +1,20 @@
 // Forms to core code: expands macros, resolves names, rewrites the special forms.
 #pragma once
 #include <functional>
+#include <optional>
 
 #include "eval/globals.h"
+#include "support/error.h"
 
 namespace sheaf::eval {
+
+// A call by name of a function that need not exist yet; whether it does is known when all texts are analysed.
+struct CallSite {
+  const Cell* cell = nullptr;
+  Span span, head;                        // the call and the name
+  std::vector<std::optional<Name>> args;  // the keyword that each argument is written as, if it is one
+  bool in_function = false;               // not in code that runs when its text does
+};
 
 // What the analyser asks of the session it works for.
 class Host {
@@ -25,6 +35,11 @@ class Host {
   // Names that the text being analysed defines somewhere, also further down.
   virtual bool will_define(Name name) const = 0;
   virtual bool will_define_value(Name name) const = 0;  // by def
+  // True when analysis is to go on after an error, to find them all; then every error comes to note_error.
+  virtual bool finds_all_errors() const = 0;
+  // An error in the body of a defn, which is none of the program until it is called.
+  virtual void note_error(UserError e) = 0;
+  virtual void note_call(CallSite site) = 0;
   virtual void add_test(std::string name, std::shared_ptr<Proto> body, Span span) = 0;
 };
 

@@ -73,6 +73,13 @@ class Analyzer {
 
   // analyze.cpp
   ExprPtr expr(const FormPtr& f);
+  ExprPtr expanded_expr(const FormPtr& f);
+  ExprPtr undefined(UserError e);
+  bool finds_all_errors() const { return !prelude_ && probing_ == 0 && host_.finds_all_errors(); }
+  void hand_over_errors(size_t first);
+  void drop_consequences(const Form& head, size_t first);
+  void check_builtin_call(const builtins::BuiltinDef& def, const Form& f);
+  void note_call(const Cell& cell, const Form& f);
   ExprPtr list(const FormPtr& f);
   ExprPtr call(const Form& f);
   ExprPtr f64_vector(const Form& f);
@@ -125,6 +132,10 @@ class Analyzer {
   bool prelude_;
   FnScope* fn_ = nullptr;
   int expansion_depth_ = 0;
+  int probing_ = 0;                // what fails is tried in another way
+  bool in_defn_ = false;           // errors leave the function broken and the program alone
+  bool expects_errors_ = false;    // inside of (throws …)
+  std::vector<UserError> errors_;  // of the form being analysed, found so far
 };
 
 // Quoted data: symbols become strings, lists and vectors lists.

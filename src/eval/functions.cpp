@@ -258,8 +258,11 @@ std::shared_ptr<Proto> Analyzer::function(std::string name, const Form& params, 
     Body next = inner;
     inner = [&, next] {
       ExprPtr value = local_ref(proto->rest_slot, rest_pattern->span);
-      if (rest_pattern->kind == FormKind::Dict)
+      if (rest_pattern->kind == FormKind::Dict) {
+        for (const FormPtr& key : rest_pattern->items)
+          proto->takes_any_option |= key->is_keyword() && key->name.str() == "as";
         return bind_pattern(*rest_pattern, options_of(*rest_pattern, std::move(value), name, proto->options), next);
+      }
       return bind_rest_pattern(*rest_pattern, std::move(value), next);
     };
   }
@@ -355,11 +358,13 @@ ExprPtr Analyzer::let_name(Name name, Span span) {
       auto visible = std::exchange(f->visible, {});
       auto params = std::exchange(f->params, {});
       ExprPtr value;
+      ++probing_;
       try {
         value = let_fn(*form, std::move(names));
       } catch (const UserError&) {
         // It needs a name that is bound between the two.
       }
+      --probing_;
       fn_ = inner;
       f->visible = std::move(visible);
       f->params = std::move(params);
@@ -383,17 +388,20 @@ void Analyzer::define_function(Cell& cell, const Form& f, size_t params_at) {
   cell.is_function = true;
   cell.user_defined = true;
   cell.broken = nullptr;
+  size_t errors_before = errors_.size();
   try {
     auto closure = make_ref<Closure>();
     std::vector<ExprPtr> captures;
     FnScope* outer = std::exchange(fn_, nullptr);
+    bool was_in_defn = std::exchange(in_defn_, !prelude_);
     try {
       closure->proto = function(f.items[1]->name.str(), *f.items[params_at], f, first_body, true, {}, captures);
-    } catch (...) {
-      fn_ = outer;
-      throw;
+    } catch (const UserError& e) {
+      errors_.push_back(e);
     }
     fn_ = outer;
+    in_defn_ = was_in_defn;
+    if (errors_.size() > errors_before) throw UserError(errors_[errors_before]);
     closure->proto->source = cell.source;
     if (!cell.value.is_nil() && cell.value.tag() != Tag::Unbound) trace::forget_compiled();
     cell.value = Value::object(Tag::Function, closure.get());
@@ -402,6 +410,10 @@ void Analyzer::define_function(Cell& cell, const Form& f, size_t params_at) {
     cell.user_defined = false;
     cell.broken = std::make_shared<UserError>(e);
   }
+  if (prelude_)
+    errors_.resize(errors_before, UserError(ErrorKind::Compile, ""));
+  else
+    hand_over_errors(errors_before);
 }
 
 ExprPtr Analyzer::defn_form(const Form& f, bool is_private) {

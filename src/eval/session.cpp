@@ -12,6 +12,7 @@
 #include "builtins/table.h"
 #include "eval/code.h"
 #include "eval/prelude.h"
+#include "eval/suggest.h"
 #include "eval/vm.h"
 #include "formats/files.h"
 #include "support/interrupt.h"
@@ -63,60 +64,6 @@ void name_library_function(UserError& e, Globals& globals) {
   if (called == e.stack.end() || !globals.prelude_functions().count(Name(called->function))) return;
   if (const Cell* own = globals.find_user(Name(called->function)); own && own->user_defined) return;
   if (!e.message.starts_with(called->function + ":")) e.message = called->function + " -> " + e.message;
-}
-
-// "softmax: unknown option :axs. Known options: :axis"; builtins and library code word it alike.
-void suggest_option(UserError& e) {
-  constexpr std::string_view kUnknown = "unknown option :", kKnown = ". Known options: ";
-  std::string_view text = e.message;
-  size_t at = text.find(kUnknown), list = text.find(kKnown);
-  if (at == std::string_view::npos || list == std::string_view::npos || list < at) return;
-  std::string_view name = text.substr(at + kUnknown.size(), list - at - kUnknown.size());
-  std::vector<std::string_view> known;
-  for (std::string_view rest = text.substr(list + kKnown.size()); !rest.empty();) {
-    size_t end = std::min(rest.find(' '), rest.size());
-    if (rest[0] == ':') known.push_back(rest.substr(1, end - 1));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  if (auto likely = advice::likely_name(name, known); !likely.empty())
-    e.hints.push_back(advice::did_you_mean(":" + std::string(likely)));
-}
-
-// A name that nobody defined, close to one that somebody did.
-void suggest_name(UserError& e, const Globals& globals) {
-  if (!e.hints.empty()) return;
-  suggest_option(e);
-  std::string_view name = e.message;
-  if (name.starts_with("Undefined symbol: "))
-    name.remove_prefix(18);
-  else if (name.starts_with("Unknown function: "))
-    name.remove_prefix(18);
-  else
-    return;
-  std::vector<std::string_view> names;
-  for (const Cell* c : globals.user_cells()) {
-    if (c->name.str() == name) {
-      if (c->defined_at && c->defined_at.source == e.span.source)
-        e.hints.push_back(fmt::format("{} has its value only after its definition on line {} has run.", name,
-                                      start_of(c->defined_at).line));
-      else
-        e.hints.push_back(
-            fmt::format("{} is defined in another file, but private there or left out here by :only.", name));
-      return;
-    }
-    names.push_back(c->name.str());
-  }
-  for (const auto& [n, form] : globals.prelude_functions())
-    if (globals.is_prelude_name(n)) names.push_back(n.str());
-  for (const auto& [n, macro] : globals.user_macros())
-    names.push_back(n.str());
-  for (const auto& [n, macro] : globals.prelude_macros())
-    names.push_back(n.str());
-  for (const auto* b : builtins::all_builtins())
-    if (!b->name.starts_with('%') || b->name == "%") names.push_back(b->name);
-  // For habits from other languages the general hint knows better: their names are close to others by chance.
-  if (!advice::habit_hint(name).empty()) return;
-  if (auto likely = advice::likely_name(name, names); !likely.empty()) e.hints.push_back(advice::did_you_mean(likely));
 }
 
 std::string module_stem(const std::string& name) {
@@ -237,11 +184,19 @@ Value Session::guarded(F&& f) {
 std::vector<std::shared_ptr<Proto>> Session::analyze(const std::vector<FormPtr>& forms) {
   Definitions outer = pending_;
   read_ahead_.clear();  // what an analysis that failed has left: the files may be others now
+  noted_.clear();
+  calls_.clear();
+  code_ran_before_ = false;
   announce(forms);
   std::vector<std::shared_ptr<Proto>> protos;
   try {
-    for (const FormPtr& f : forms)
-      if (auto p = analyze_top_level(f, *this, false)) protos.push_back(std::move(p));
+    for (const FormPtr& f : forms) {
+      auto p = analyze_top_level(f, *this, false);
+      if (!p) continue;
+      code_ran_before_ |= p->body->kind != ExprKind::Global;  // which a defn comes to
+      protos.push_back(std::move(p));
+    }
+    warn_of_findings();
   } catch (...) {
     pending_ = outer;
     throw;
@@ -271,20 +226,26 @@ Value Session::run_text(const std::string& text, const std::string& name, Source
   return run(add_source(name, text, kind));
 }
 
-Value Session::run_file(const std::string& path) {
+uint32_t Session::add_program(const std::string& path) {
   std::error_code ec;
   // A pipe has no better name than the one given.
   std::string canonical = fs::is_regular_file(path, ec) ? fs::weakly_canonical(path, ec).string() : path;
   uint32_t source = add_source(canonical, read_source(path), SourceKind::File);
   loaded_.insert(canonical);
-  return run(source);
+  return source;
 }
+
+Value Session::run_file(const std::string& path) { return run(add_program(path)); }
 
 Value Session::run_test(const TestCase& t) {
   return guarded([&] { return Vm::current().run_proto(t.body); });
 }
 
 static bool is_file(uint32_t source) { return source && source_kind(source) == SourceKind::File; }
+
+bool Session::is_library_file(uint32_t source) {
+  return is_file(source) && fs::path(source_name(source)).parent_path() == own_library();
+}
 
 std::vector<fs::path> Session::load_path(uint32_t importer) const {
   std::vector<fs::path> path;

@@ -35,6 +35,10 @@ class Session final : public Host {
   // Called when a text has been analysed whole, before it runs: all that it defines is known then.
   std::function<void()> on_analyzed;
 
+  // Every error of a text, found by reading and analysing it: nothing runs. In the order of the text.
+  std::vector<UserError> check(uint32_t source);
+  std::vector<UserError> check_file(const std::string& path);
+
   // The REPL lets a definition replace an earlier one.
   void set_interactive(bool on) { interactive_ = on; }
   // Canonical paths of the files run or used so far.
@@ -52,6 +56,9 @@ class Session final : public Host {
     return will_define_value(name) || pending_.functions.count(plain_name(name));
   }
   bool will_define_value(Name name) const override { return pending_.values.count(plain_name(name)) > 0; }
+  bool finds_all_errors() const override { return checking_; }
+  void note_error(UserError e) override { noted_.push_back(std::move(e)); }
+  void note_call(CallSite site) override;
   void add_test(std::string name, std::shared_ptr<Proto> body, Span span) override {
     tests_.push_back({std::move(name), std::move(body), span});
   }
@@ -94,8 +101,15 @@ class Session final : public Host {
     std::vector<syntax::FormPtr> forms;
   };
   ModuleText module_text(const std::filesystem::path& file);
+  // Registers a program's text; throws UserError (io) when it cannot be read.
+  uint32_t add_program(const std::string& path);
   template <class F>
   Value guarded(F&& f);
+  // One of the library's own files, read as a program: its functions may call those that only the library sees.
+  static bool is_library_file(uint32_t source);
+  // What the analysis has found wrong in functions, and calls of names that nobody defined.
+  std::vector<UserError> findings() const;
+  void warn_of_findings();
 
   Globals globals_;
   bool interactive_ = false;
@@ -108,6 +122,11 @@ class Session final : public Host {
   std::map<uint32_t, uint32_t> file_scopes_;      // the same by source
   std::map<uint32_t, Scope> scopes_;
   std::vector<TestCase> tests_;
+  // Found by the analysis under way.
+  bool checking_ = false;
+  bool code_ran_before_ = false;  // code above the form being analysed will have run
+  std::vector<UserError> noted_;
+  std::vector<CallSite> calls_;
 };
 
 // The doc string of a defn form, or "".

@@ -255,27 +255,42 @@ bool looks_like_format(std::string_view text) {
   return text.find("{}") != std::string_view::npos || text.find("{:") != std::string_view::npos;
 }
 
-std::string format_text(std::string_view format, const std::vector<Value>& values) {
-  std::string out;
-  size_t next = 0;
+namespace {
+
+// Calls text(c) for each character outside of fields and field(body) for each field, in order.
+template <class Text, class Field>
+void walk_format(std::string_view format, const Text& text, const Field& field) {
   for (size_t i = 0; i < format.size(); ++i) {
     char c = format[i];
     if ((c == '{' || c == '}') && i + 1 < format.size() && format[i + 1] == c) {
-      out += c;
+      text(c);
       ++i;
       continue;
     }
     size_t close = c == '{' ? format.find('}', i) : std::string_view::npos;
     if (close == std::string_view::npos) {
-      out += c;
+      text(c);
       continue;
     }
-    if (next < values.size())
-      out += format_field(format.substr(i + 1, close - i - 1), values[next++]);
-    else
-      out += "{}";
+    field(format.substr(i + 1, close - i - 1));
     i = close;
   }
+}
+
+}  // namespace
+
+size_t count_fields(std::string_view format) {
+  size_t n = 0;
+  walk_format(format, [](char) {}, [&](std::string_view) { ++n; });
+  return n;
+}
+
+std::string format_text(std::string_view format, const std::vector<Value>& values) {
+  std::string out;
+  size_t next = 0;
+  walk_format(
+      format, [&](char c) { out += c; },
+      [&](std::string_view body) { out += next < values.size() ? format_field(body, values[next++]) : "{}"; });
   return out;
 }
 

@@ -27,6 +27,8 @@ std::string element_text(const Tensor& t, int64_t flat);
 std::string format_text(std::string_view format, const std::vector<Value>& values);
 // True when `print` treats the text as a format: it contains "{}" or "{:".
 bool looks_like_format(std::string_view text);
+// How many values a format takes.
+size_t count_fields(std::string_view format);
 
 // `pp`: like render, with `precision` significant digits for floats and line breaks so that lines fit `width` where
 // possible.

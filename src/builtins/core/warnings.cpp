@@ -35,9 +35,11 @@ bool is_strict(uint32_t source) {
   return state().strict.count(source) > 0;
 }
 
-void warn(const std::string& message) {
-  Span span = trace::current_span();
-  if (is_strict(span.source)) throw runtime_error(message).hint("(use strict) makes this warning an error");
+namespace {
+
+constexpr char kStrictHint[] = "(use strict) makes this warning an error";
+
+void write_warning(Span span, const std::string& message) {
   {
     MutexLock lock(state().mu);
     if (!state().seen.insert((uint64_t{span.source} << 32) | span.begin).second) return;
@@ -46,10 +48,30 @@ void warn(const std::string& message) {
   std::fputs(fmt::format("{}{}warning: {}\n", at, at.empty() ? "" : ": ", message).c_str(), stderr);
 }
 
+}  // namespace
+
+void warn(const std::string& message) {
+  Span span = trace::current_span();
+  if (is_strict(span.source)) throw runtime_error(message).hint(kStrictHint);
+  write_warning(span, message);
+}
+
+void warn_of(const UserError& e) {
+  if (is_strict(e.span.source)) throw UserError(e).hint(kStrictHint);
+  std::string text = e.message;
+  for (const std::string& hint : e.hints)
+    text += (text.ends_with('.') ? " " : ". ") + hint;
+  write_warning(e.span, text);
+}
+
 void warn_always_true() { warn("a tensor of rank 1 or more is always true; use any, all or item"); }
 
+std::string ignored_argument(const BuiltinDef& def, int index) {
+  return fmt::format("{} ignores argument {}", def.name, index + 1);
+}
+
 void warn_ignored_argument(const BuiltinDef& def, int index, const Value& argument) {
-  std::string text = fmt::format("{} ignores argument {}", def.name, index + 1);
+  std::string text = ignored_argument(def, index);
   if (def.options.find("axis") != std::string_view::npos)
     text +=
         !argument.is_traced() ? fmt::format("; did you mean :axis {}?", short_text(argument)) : "; did you mean :axis?";
