@@ -13,6 +13,8 @@
 ;;; Code:
 
 (require 'comint)
+(require 'flymake)
+(require 'json)
 (require 'subr-x)
 
 (defgroup sheaf nil
@@ -175,6 +177,52 @@
   (interactive)
   (sheaf-send-region (point-min) (point-max)))
 
+(defvar-local sheaf--check nil
+  "The check of this buffer that is under way.")
+
+(defun sheaf--diagnostics (source)
+  "Flymake's form of the errors of the buffer SOURCE.
+The current buffer lists them, a JSON object on each line."
+  (let (found)
+    (goto-char (point-min))
+    (while (not (eobp))
+      (let* ((json-object-type 'alist)
+             (error (json-read))
+             (end (alist-get 'end error))
+             (place (lambda (at)
+                      (with-current-buffer source
+                        (save-excursion
+                          (goto-char (point-min))
+                          (forward-line (1- (alist-get 'line at)))
+                          (min (point-max) (+ (point) (1- (alist-get 'column at)))))))))
+        (when (equal (alist-get 'file error) "<stdin>")
+          (push (flymake-make-diagnostic source (funcall place error) (max (funcall place end)
+                                                                           (1+ (funcall place error)))
+                                         :error (alist-get 'message error))
+                found)))
+      (forward-line))
+    found))
+
+(defun sheaf-flymake (report &rest _)
+  "Hand the errors that `sheaf check' finds in this buffer to the function REPORT."
+  (when (process-live-p sheaf--check)
+    (kill-process sheaf--check))
+  (let ((source (current-buffer)))
+    (setq sheaf--check
+          (make-process
+           :name "sheaf-check" :noquery t :connection-type 'pipe
+           :buffer (generate-new-buffer " *sheaf-check*")
+           :command (list sheaf-program "check" "--json" "-")
+           :sentinel
+           (lambda (process _)
+             (when (memq (process-status process) '(exit signal))
+               (when (and (buffer-live-p source) (eq process (buffer-local-value 'sheaf--check source)))
+                 (with-current-buffer (process-buffer process)
+                   (funcall report (sheaf--diagnostics source))))
+               (kill-buffer (process-buffer process))))))
+    (process-send-region sheaf--check (point-min) (point-max))
+    (process-send-eof sheaf--check)))
+
 (defvar sheaf-mode-map
   (let ((map (make-sparse-keymap)))
     (define-key map (kbd "C-c C-z") #'sheaf-run)
@@ -194,6 +242,7 @@
   (setq-local indent-tabs-mode nil)
   (setq-local indent-line-function #'sheaf-indent-line)
   (setq-local syntax-propertize-function sheaf-syntax-propertize)
+  (add-hook 'flymake-diagnostic-functions #'sheaf-flymake nil t)
   (setq-local font-lock-defaults '(sheaf-font-lock-keywords)))
 
 ;;;###autoload

@@ -19,8 +19,9 @@ bool is_file(const std::string& word) {
   return std::filesystem::exists(word, ec) && !std::filesystem::is_directory(word, ec);
 }
 
-// A program: also one that does not exist, which is reported as unreadable rather than as an unknown command.
-bool names_program(const std::string& word) { return word.ends_with(".shf") || is_file(word); }
+// A program: also standard input, and one that does not exist, which is reported as unreadable rather than as an
+// unknown command.
+bool names_program(const std::string& word) { return word == "-" || word.ends_with(".shf") || is_file(word); }
 
 size_t parse_bytes(const std::string& flag, const std::string& text) {
   double n = 0;
@@ -206,9 +207,9 @@ class Parser {
   }
 
   void finish() {
-    static const std::map<std::string, Mode> commands = {{"fmt", Mode::Format},  {"test", Mode::Test},
-                                                         {"doc", Mode::Doc},     {"explain", Mode::Explain},
-                                                         {"cache", Mode::Cache}, {"new", Mode::New}};
+    static const std::map<std::string, Mode> commands = {
+        {"fmt", Mode::Format},      {"test", Mode::Test},   {"check", Mode::Check}, {"doc", Mode::Doc},
+        {"explain", Mode::Explain}, {"cache", Mode::Cache}, {"new", Mode::New}};
     o_.words = tail_;
     o_.words.insert(o_.words.end(), rest_.begin(), rest_.end());
     if (head_ && *head_ == "init-ai") {
@@ -245,9 +246,12 @@ Options parse_command_line(const std::vector<std::string>& words) { return Parse
 std::string usage_text() {
   return R"(Usage:
   sheaf                        the prompt (REPL)
-  sheaf [OPTIONS] FILE [ARG…]  run a program; it sees the words after its name
+  sheaf [OPTIONS] FILE [ARG…]  run a program (-: standard input); it sees the words after its name
   sheaf [OPTIONS] -c EXPR      evaluate EXPR (the following words joined by spaces)
-  sheaf fmt [--check] FILE…    re-indent programs in place
+  sheaf check [--json] FILE…   list every error of programs without running them: syntax, unknown names, wrong
+                               arguments; of all in a folder; -: of standard input. Exit status 1 if there are any.
+                               --json: one object per line, for an editor
+  sheaf fmt [--check] FILE…    re-indent programs in place, also all in a folder; -: standard input to output
   sheaf test [--only TEXT] FILE…
                                run the deftest forms of programs, or of those in directories
   sheaf doc NAME               what a function or form does

@@ -9,11 +9,11 @@
 
 namespace sheaf::tools {
 
-enum class Mode : uint8_t { Repl, File, Eval, InitAi, New, Format, Test, Doc, Explain, Cache, Help, Version };
+enum class Mode : uint8_t { Repl, File, Eval, InitAi, New, Format, Check, Test, Doc, Explain, Cache, Help, Version };
 
 struct Options {
   Mode mode = Mode::Repl;
-  std::string target;              // the file or the expression
+  std::string target;              // the file, - for standard input, or the expression
   std::vector<std::string> words;  // of a subcommand; else the program's arguments
 
   int verbosity = 0;

@@ -9,6 +9,7 @@ int run_repl(const Options& options);
 int run_init_ai(const Options& options);
 int run_new(const Options& options);  // a project from a template
 int run_format(const Options& options);
+int run_check(const Options& options);
 int run_tests(const Options& options);
 int run_doc(const Options& options);
 int run_explain(const Options& options);

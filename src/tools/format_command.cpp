@@ -19,21 +19,33 @@ namespace {
 
 enum class Outcome { Same, Changed, Failed };
 
-Outcome format_file(const std::string& path, bool check) {
-  if (!check_readable(path)) return Outcome::Failed;
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream buffer;
-  buffer << in.rdbuf();
-  std::string text = buffer.str(), formatted;
+Outcome format_text(const std::string& name, const std::string& text, std::string& formatted) {
   try {
-    syntax::read_all(add_source(path, text, SourceKind::File));  // for errors with their place
+    syntax::read_all(add_source(name, text, SourceKind::File));  // for errors with their place
     formatted = syntax::format_source(text);
   } catch (const UserError& e) {
     say_report(e);
     return Outcome::Failed;
   }
-  if (formatted == text) return Outcome::Same;
-  if (check) return Outcome::Changed;
+  return formatted == text ? Outcome::Same : Outcome::Changed;
+}
+
+// The formatted text goes to standard output; a text that cannot be read, nowhere: an editor keeps what it has.
+Outcome format_stdin(bool check) {
+  std::string formatted;
+  Outcome outcome = format_text("<stdin>", read_stdin(), formatted);
+  if (outcome != Outcome::Failed && !check) builtins::write_out(formatted);
+  return outcome;
+}
+
+Outcome format_file(const std::string& path, bool check) {
+  if (!check_readable(path)) return Outcome::Failed;
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream buffer;
+  buffer << in.rdbuf();
+  std::string formatted;
+  Outcome outcome = format_text(path, buffer.str(), formatted);
+  if (outcome != Outcome::Changed || check) return outcome;
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
   out << formatted;
   out.close();
@@ -55,12 +67,12 @@ int run_format(const Options& o) {
     else
       files.push_back(w);
   }
-  if (files.empty()) throw UsageError("fmt requires at least one file");
+  if (files.empty()) throw UsageError("fmt requires at least one file or folder, or - for standard input");
   int status = 0;
-  for (const std::string& f : files) {
-    Outcome outcome = format_file(f, check);
+  for (const std::string& f : programs_in(files)) {
+    Outcome outcome = f == kStdin ? format_stdin(check) : format_file(f, check);
     if (outcome == Outcome::Failed || (check && outcome == Outcome::Changed)) status = 1;
-    if (outcome == Outcome::Changed)
+    if (outcome == Outcome::Changed && (check || f != kStdin))
       builtins::write_out(fmt::format("{} {}\n", check ? "would format" : "formatted", f));
   }
   builtins::flush_out();

@@ -54,6 +54,7 @@ int run_command(const Options& o) {
     case Mode::InitAi: return run_init_ai(o);
     case Mode::New: return run_new(o);
     case Mode::Format: return run_format(o);
+    case Mode::Check: return run_check(o);
     case Mode::Test: return run_tests(o);
     case Mode::Doc: return run_doc(o);
     case Mode::Explain: return run_explain(o);

@@ -15,6 +15,7 @@ sheaf prog.shf ARG…     run a program; (args) and (options {…}) see the word
 sheaf -c '(+ 1 2)'      evaluate an expression
 sheaf                   the prompt
 sheaf test FILE…        run deftest forms
+sheaf check FILE…       list every error without running: syntax, unknown names, wrong arguments
 sheaf fmt FILE…         re-indent
 sheaf doc NAME          what a function does, with examples
 ```

@@ -1,9 +1,6 @@
 // Running a file or an expression.
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 #include "builtins/host/output.h"
@@ -17,20 +14,6 @@
 #include "value/print.h"
 
 namespace sheaf::tools {
-
-std::optional<std::string> why_unreadable(const std::string& path) {
-  std::error_code ec;
-  if (std::filesystem::is_directory(path, ec)) return std::strerror(EISDIR);
-  // Not opened for the sake of asking: what is on the other side of a named pipe would take that for its reader.
-  if (::access(path.c_str(), R_OK) == 0) return std::nullopt;
-  return std::strerror(errno);
-}
-
-bool check_readable(const std::string& path) {
-  auto why = why_unreadable(path);
-  if (why) say(fmt::format("sheaf: cannot read '{}': {}", path, *why));
-  return !why;
-}
 
 namespace {
 
@@ -47,7 +30,9 @@ void run_session(const Options& o, Watch& watch) {
   eval::Session session;
   watch.checkpoint("after init");
   session.on_analyzed = [&] { watch.check_names(session.globals()); };
-  Value v = o.mode == Mode::File ? session.run_file(o.target) : session.run_text(o.target);
+  Value v = o.mode == Mode::Eval ? session.run_text(o.target)
+            : o.target == kStdin ? session.run_text(read_stdin(), "<stdin>")
+                                 : session.run_file(o.target);
   watch.checkpoint("after eval");
   bool hidden = o.blame && !o.mem_profile;
   if (!hidden && !is_silent(v)) builtins::write_out(render(v) + "\n");
@@ -57,7 +42,7 @@ void run_session(const Options& o, Watch& watch) {
 }  // namespace
 
 int run_program(const Options& o) {
-  if (o.mode == Mode::File) {
+  if (o.mode == Mode::File && o.target != kStdin) {
     if (!check_readable(o.target)) return 1;
     warn_about_artefact(o.target);
   }

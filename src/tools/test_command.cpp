@@ -1,9 +1,7 @@
 // `sheaf test`: runs the deftest forms of files.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -18,31 +16,11 @@
 namespace sheaf::tools {
 namespace {
 
-namespace fs = std::filesystem;
-
 // A program without tests is not run for the sake of finding that out: it may train for an hour.
-bool mentions_tests(const fs::path& path) {
+bool mentions_tests(const std::string& path) {
   std::ifstream file(path);
   std::string text((std::istreambuf_iterator<char>(file)), {});
   return text.find("deftest") != std::string::npos;
-}
-
-// Directories stand for the programs with tests in them.
-std::vector<std::string> expand(const std::vector<std::string>& words) {
-  std::vector<std::string> files;
-  for (const std::string& w : words) {
-    std::error_code ec;
-    if (!fs::is_directory(w, ec)) {
-      files.push_back(w);
-      continue;
-    }
-    size_t first = files.size();
-    for (const auto& entry : fs::recursive_directory_iterator(w, ec))
-      if (entry.is_regular_file(ec) && entry.path().extension() == ".shf" && mentions_tests(entry.path()))
-        files.push_back(entry.path().string());
-    std::sort(files.begin() + static_cast<ptrdiff_t>(first), files.end());
-  }
-  return files;
 }
 
 struct Tally {
@@ -104,7 +82,7 @@ int run_tests(const Options& o) {
   if (words.empty()) throw UsageError("test requires at least one file or directory");
   Watch watch(o);
   Tally tally;
-  for (const std::string& f : expand(words))
+  for (const std::string& f : programs_in(words, mentions_tests))
     run_file(f, only, watch, tally);
   if (!only.empty() && tally.passed + tally.failed == 0)
     throw UsageError(fmt::format("test: no test has '{}' in its name", only));

@@ -1,0 +1,71 @@
+// `sheaf check`: every error of programs, without running them.
+#include <fmt/format.h>
+
+#include "advice/report.h"
+#include "builtins/host/output.h"
+#include "eval/session.h"
+#include "formats/json.h"
+#include "tools/commands.h"
+#include "tools/read_file.h"
+#include "value/dict.h"
+
+namespace sheaf::tools {
+namespace {
+
+Value position(const LineCol& at) {
+  return make_dict({{Name("line"), Value::integer(at.line)}, {Name("column"), Value::integer(at.column)}});
+}
+
+// One line for an editor.
+std::string json_line(const UserError& e) {
+  std::string hints;
+  for (const std::string& h : e.hints)
+    hints += (hints.empty() ? "" : " ") + h;
+  LineCol begin = start_of(e.span);
+  Value line = make_dict({{Name("file"), Value::string(source_name(e.span.source))},
+                          {Name("line"), Value::integer(begin.line)},
+                          {Name("column"), Value::integer(begin.column)},
+                          {Name("end"), position(end_of(e.span))},
+                          {Name("severity"), Value::string("error")},
+                          {Name("message"), Value::string(e.message)},
+                          {Name("hint"), Value::string(hints)}});
+  return formats::write_json(line, {.tagged = false}) + "\n";
+}
+
+}  // namespace
+
+int run_check(const Options& o) {
+  bool json = false;
+  std::vector<std::string> words;
+  for (const std::string& w : o.words) {
+    if (w == "--json")
+      json = true;
+    else if (w.starts_with("--"))
+      throw UsageError(fmt::format("check: unknown option '{}'", w));
+    else
+      words.push_back(w);
+  }
+  if (words.empty()) throw UsageError("check requires at least one file or folder, or - for standard input");
+  size_t count = 0;
+  bool unreadable = false;
+  std::vector<std::string> files = programs_in(words);
+  for (const std::string& f : files) {
+    if (f != kStdin && !check_readable(f)) {
+      unreadable = true;
+      continue;
+    }
+    eval::Session session;
+    std::vector<UserError> errors =
+        f == kStdin ? session.check(add_source("<stdin>", read_stdin(), SourceKind::Eval)) : session.check_file(f);
+    for (const UserError& e : errors)
+      builtins::write_out(json ? json_line(e) : advice::report(e));
+    count += errors.size();
+  }
+  if (!json && count > 0)
+    builtins::write_out(fmt::format("{} error{} in {} file{}\n", count, count == 1 ? "" : "s", files.size(),
+                                    files.size() == 1 ? "" : "s"));
+  builtins::flush_out();
+  return count > 0 || unreadable ? 1 : 0;
+}
+
+}  // namespace sheaf::tools
