@@ -271,7 +271,8 @@ void Analyzer::note_call(const Cell& cell, const Form& f) {
   const FnScope* outermost = fn_;
   while (outermost->parent)
     outermost = outermost->parent;
-  host_.note_call({&cell, f.span, f.items[0]->span, written_keywords(f), !outermost->proto->top_level});
+  auto args = finds_all_errors() ? written_keywords(f) : std::vector<std::optional<Name>>();
+  host_.note_call({&cell, f.span, f.items[0]->span, std::move(args), !outermost->proto->top_level});
 }
 
 bool Analyzer::is_literal_vector(const Form& f) {

@@ -12,7 +12,7 @@ namespace sheaf::eval {
 struct CallSite {
   const Cell* cell = nullptr;
   Span span, head;                        // the call and the name
-  std::vector<std::optional<Name>> args;  // the keyword that each argument is written as, if it is one
+  std::vector<std::optional<Name>> args;  // for a check: the keyword that each is written as, if it is one
   bool in_function = false;               // not in code that runs when its text does
 };
 

@@ -18,6 +18,10 @@ using syntax::FormPtr;
 
 bool is_unknown(const Cell& c) { return !c.user_defined && !c.broken && c.value.tag() == Tag::Unbound; }
 
+bool is_about_unknown_name(const UserError& e) {
+  return e.message.starts_with("Undefined symbol: ") || e.message.starts_with("Unknown function: ");
+}
+
 void collect_symbols(const Form& f, std::set<Name>& out) {
   if (f.is_symbol()) out.insert(f.name);
   for (const FormPtr& item : f.items)
@@ -133,9 +137,10 @@ std::vector<UserError> Session::findings() const {
 }
 
 void Session::warn_of_findings() {
-  // At a prompt the next line may define the name.
-  for (const UserError& e : findings())
-    if (!interactive_ || source_kind(e.span.source) == SourceKind::File) builtins::warn_of(e);
+  for (const UserError& e : findings()) {
+    bool may_follow = interactive_ && source_kind(e.span.source) != SourceKind::File;  // with the next line of a prompt
+    if (!may_follow || !is_about_unknown_name(e)) builtins::warn_of(e);
+  }
 }
 
 std::vector<UserError> Session::check(uint32_t source) {

@@ -519,9 +519,12 @@ struct SpecialForms {
     if (items.size() == 2) items.push_back(syntax::make_nil(f->span));
     std::vector<ExprPtr> args;
     args.push_back(a.constant(Value::string(f->items.size() > 1 ? to_text(*f->items[1]) : ""), f->span));
-    bool expected = std::exchange(a.expects_errors_, a.expects_errors_ || std::string_view(kBuiltin) == "%throws");
+    bool throws = std::string_view(kBuiltin) == "%throws";
+    bool expected = std::exchange(a.expects_errors_, a.expects_errors_ || throws);
+    size_t errors_before = a.errors_.size();
     args.push_back(a.fn_form(*make_seq(FormKind::List, std::move(items), f->span)));
     a.expects_errors_ = expected;
+    if (throws && a.finds_all_errors()) a.errors_.resize(errors_before, UserError(ErrorKind::Compile, ""));
     return a.builtin_call(kBuiltin, f->span, std::move(args));
   }
 

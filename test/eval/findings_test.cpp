@@ -76,7 +76,7 @@ TEST(Check, NoFalseAlarms) {
            "(defn f [(x [B T])] (* B T (sum x)))",
            "(loop [i 0] (if (< i 3) (recur (+ i 1)) i))",
            "(try (error \"x\") (catch e (:message e)))",
-           "(defn f [x] x)\n(throws (f 1 2))\n(throws (no-such-function))",
+           "(defn f [x] x)\n(throws (f 1 2))\n(throws (no-such-function no-such-value))",
            "(defn f [xs] (map #(+ % 1) xs))\n(-> [1 2] (f))\n(->> '[1] (map inc))",
            "(for [x (range 3) :when (> x 1) :let [y (* x x)]] y)",
            "(defn sum [x] x)\n(sum 1)",
