@@ -286,6 +286,12 @@ Value class_scores(Call& c) {
   return tensor_value(take_along(num(c[0]).x, index_operand(c[1], "one-hot"), 1, "one-hot", false));
 }
 
+// Class numbers that are compared rather than looked up.
+Value class_numbers(Call& c) {
+  Operand classes = whole_operand(c[0], c[1].as_string());
+  return trace::to_value(classes, kind_of(c[0]) == Kind::Tensor ? Kind::Tensor : Kind::Int);
+}
+
 // The inverse of a gather: updates[…, k, …] is added to row index[k] of the axis.
 Value scatter_add(Call& c) {
   int axis = one_axis(c, 3, tensor_operand(c[0], "scatter-add").rank(), 0);
@@ -391,6 +397,7 @@ const BuiltinDef kBuiltins[] = {
      3,
      take_along_axis,
      "axis"},
+    {"%class-numbers", "", "", "", {}, 2, 2, class_numbers},
     {"%class-scores", "", "", "", {}, 2, 2, class_scores},
     {"scatter-add",
      kIndexing,
