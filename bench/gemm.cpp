@@ -40,19 +40,22 @@ struct Shape {
 
 std::vector<Shape> shapes() {
   std::vector<Shape> out;
-  for (const char* form : {"NN", "NT", "TN"})
-    out.push_back({"square", form, 1, 1024, 1024, 1024});
+  for (DType dtype : {DType::F32, DType::BF16})
+    for (const char* form : {"NN", "NT", "TN"})
+      out.push_back({dtype == DType::F32 ? "square" : "square bf16", form, 1, 1024, 1024, 1024, dtype});
   // A linear layer of I inputs and O outputs over so many tokens: forward, gradient of the input, of the weight.
-  auto linear = [&](const std::string& what, int64_t tokens, int64_t i, int64_t o) {
-    out.push_back({what + " y", "NN", 1, tokens, o, i});
-    out.push_back({what + " dx", "NT", 1, tokens, i, o});
-    out.push_back({what + " dw", "TN", 1, i, o, tokens});
+  auto linear = [&](const std::string& what, int64_t tokens, int64_t i, int64_t o, DType dtype = DType::F32) {
+    out.push_back({what + " y", "NN", 1, tokens, o, i, dtype});
+    out.push_back({what + " dx", "NT", 1, tokens, i, o, dtype});
+    out.push_back({what + " dw", "TN", 1, i, o, tokens, dtype});
   };
   for (int64_t tokens : {64, 1024}) {
     linear("gpt2 qkv", tokens, 768, 2304);
     linear("gpt2 out", tokens, 768, 768);
     linear("gpt2 up", tokens, 768, 3072);
     linear("gpt2 down", tokens, 3072, 768);
+    linear("gpt2 up bf16", tokens, 768, 3072, DType::BF16);
+    linear("gpt2 down bf16", tokens, 3072, 768, DType::BF16);
   }
   out.push_back({"gpt2 logits", "NT", 1, 64, 50257, 768});
   out.push_back({"gpt2 logits dx", "NN", 1, 64, 768, 50257});

@@ -31,6 +31,8 @@ routines::Routine find_fast_routine(std::string_view name) {
   return routines::find_routine(name);
 }
 
-routines::Arithmetic arithmetic_of(const runtime::Target& target) { return {.bf16_dot = target.bf16_dot}; }
+routines::Arithmetic arithmetic_of(const runtime::Target& target) { 
+  return {.bf16_dot = target.bf16_dot, .bf16_tiles = target.amx};
+}
 
 }  // namespace sheaf::kernels

@@ -13,7 +13,8 @@ namespace sheaf::routines {
 
 // The facts of a target that decide bits; of all that processors differ in, only these.
 struct Arithmetic {
-  bool bf16_dot = false;  // sums of bf16 products are formed as dot-product instructions do (scalar/bf16_dot.h)
+  bool bf16_dot = false;    // sums of bf16 products are formed as dot-product instructions do (scalar/bf16_dot.h)
+  bool bf16_tiles = false;  // products of several rows by several columns, as a matrix unit does
 };
 
 // What a call runs on.

@@ -17,9 +17,12 @@ struct Target {
   std::string_view name = "portable";
   int64_t vector_bytes = 16;
 
-  // Instructions that add two products of bf16 to an f32 (bfmmla, vdpbf16ps). Of all facts here the one that decides
-  // bits: sums of products of bf16 are then defined by these instructions (scalar/bf16_dot.h).
-  bool bf16_dot = false;
+  // These two decide bits, and no other fact does: sums of products of bf16 are defined by the instructions that form
+  // them (scalar/bf16_dot.h).
+  bool bf16_dot = false;  // instructions that add two products of bf16 to an f32 (bfmmla, vdpbf16ps)
+  bool amx = false;       // matrix units of x86-64, with permission of the operating system to use them
+  // Why a processor with matrix units runs without them; else empty.
+  std::string_view amx_refused;
 
   // Bytes of a core's second-level cache, or a guess where the system does not tell.
   int64_t l2_bytes = 512 << 10;

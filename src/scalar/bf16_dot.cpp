@@ -14,7 +14,6 @@ constexpr float kSmallest = std::numeric_limits<float>::min();
 float without_subnormal(float x) { return std::fabs(x) < kSmallest ? std::copysign(0.0f, x) : x; }
 float widened(BFloat16 x) { return without_subnormal(convert<float>(x)); }
 
-#if defined(__x86_64__)
 // sum + a b, rounded once.
 float add_product(float sum, float a, float b) {
   sum = without_subnormal(sum);
@@ -25,7 +24,8 @@ float add_product(float sum, float a, float b) {
   if (std::fabs(a) < std::fabs(b)) std::swap(a, b);
   return std::fabs(std::fma(a, b * kUp, sum * kUp)) < kSmallest * kUp ? std::copysign(0.0f, total) : total;
 }
-#else
+
+#if !defined(__x86_64__)
 // x, whose exact value is x + rest, rounded to odd.
 float to_odd(double x, double rest) {
   if (std::isnan(x)) return std::numeric_limits<float>::quiet_NaN();
@@ -58,6 +58,15 @@ float bf16_dot(float sum, BFloat16 a0, BFloat16 b0, BFloat16 a1, BFloat16 b1) {
 #else
   return add(sum, add(multiply(a0, b0), multiply(a1, b1)));
 #endif
+}
+
+void Bf16TileSum::add(BFloat16 a0, BFloat16 b0, BFloat16 a1, BFloat16 b1) {
+  even_ = add_product(even_, widened(a0), widened(b0));
+  odd_ = add_product(odd_, widened(a1), widened(b1));
+}
+
+float Bf16TileSum::added_to(float total) const {
+  return without_subnormal(without_subnormal(total) + without_subnormal(even_ + odd_));
 }
 
 }  // namespace sheaf::scalar

@@ -24,6 +24,7 @@
 #include "kernels/gemm/autotune.h"
 #include "kernels/simd/peak.h"
 #include "runtime/profiler.h"
+#include "runtime/target.h"
 #include "runtime/thread_pool.h"
 #include "support/internal_error.h"
 #include "support/interrupt.h"
@@ -150,7 +151,7 @@ class JitLog {
  public:
   explicit JitLog(bool full) : full_(full) {}
   void add(const trace::JitEvent& e) {
-    if (!std::exchange(device_named_, true)) say("sheaf: running on CPU");
+    if (!std::exchange(device_named_, true)) name_device();
     std::string at = e.span ? " at " + place(e.span) : "";
     if (e.cached)
       say(fmt::format("jit: {} (cached)", e.function));
@@ -162,6 +163,11 @@ class JitLog {
   }
 
  private:
+  void name_device() {
+    say("sheaf: running on CPU");
+    if (auto why = runtime::host_target().amx_refused; !why.empty()) say(fmt::format("sheaf: {}", why));
+  }
+
   bool full_, device_named_ = false;
 };
 

@@ -41,6 +41,11 @@ void gemm_bf16_dot(const MatrixView<BFloat16>& a, const MatrixView<BFloat16>& b,
 void gemm_shallow_bf16_dot(const MatrixView<BFloat16>& a, const MatrixView<BFloat16>& b, float* c, int64_t m, int64_t n,
                            int64_t k, const Fusion& fusion = {});
 
+// Several rows and columns by a matrix unit (Arithmetic::bf16_tiles); the result is f32, or rounded to bf16.
+template <class Out>
+void gemm_amx(const MatrixView<BFloat16>& a, const MatrixView<BFloat16>& b, Out* c, int64_t m, int64_t n, int64_t k,
+              const Fusion& fusion = {});
+
 // Many rows, few columns, rows of A contiguous: A is read where it is, and B packed.
 template <class T, class S>
 void gemm_unpacked_a(const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, int64_t n, int64_t k,

@@ -30,14 +30,13 @@ constexpr int64_t kTunedFlops = 1 << 14;  // a smaller product ends before a cho
 template <class T, class S>
 class Gemm {
  public:
-  Gemm(MatrixView<S> a, MatrixView<S> b, T* c, int64_t m, int64_t n, int64_t k, bool bf16_dot,
+  Gemm(MatrixView<S> a, MatrixView<S> b, T* c, int64_t m, int64_t n, int64_t k, Arithmetic arithmetic,
        const Fusion& fusion = {})
-      : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), rows_(m), columns_(n), fusion_(fusion) {
+      : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), rows_(m), columns_(n), fusion_(fusion), arithmetic_(arithmetic) {
     if (n == 1 && m > 1) {  // one column: the transposed product has one row
       std::swap(a_, b_);
       std::swap(m_, n_);
     }
-    bf16_dot_ = bf16_dot;
   }
 
   // `alone`: no other product runs at the same time, so that it can be timed. `usual` is what choice() says.
@@ -59,8 +58,8 @@ class Gemm {
   // Whether the tiles that it tells of are whole rows.
   bool tells_rows() const {
     const GemmAlgorithm a = choice().algorithm;
-    return tells_tiles(a) &&
-           (info(a).tells_rows || (a == GemmAlgorithm::Bf16Dot && is_shallow(m_, n_, k_, sizeof(S), sizeof(T))));
+    return tells_tiles(a) && (info(a).tells_rows || ((a == GemmAlgorithm::Bf16Dot || a == GemmAlgorithm::Amx) &&
+                                                     is_shallow(m_, n_, k_, sizeof(S), sizeof(T))));
   }
 
  private:
@@ -70,7 +69,7 @@ class Gemm {
                                   : std::is_same_v<S, BFloat16> ? DType::BF16
                                                                 : DType::F16;
 
-  GemmProblem problem() const { return gemm_problem<T>(a_, b_, m_, n_, k_, bf16_dot_); }
+  GemmProblem problem() const { return gemm_problem<T>(a_, b_, m_, n_, k_, arithmetic_); }
 
   GemmAlgorithm fastest(GemmAlgorithm usual) {
     const std::span<const GemmAlgorithmInfo> all = gemm_algorithms();
@@ -80,8 +79,8 @@ class Gemm {
     auto add = [&](size_t i) { names[count] = all[i].name, algorithms[count++] = static_cast<GemmAlgorithm>(i); };
     const GemmProblem p = problem();
     add(static_cast<size_t>(usual));
-    // With dot-product instructions the result has another definition: no other algorithm has its bits.
-    for (size_t i = 0; i < all.size() && !p.bf16_dot; ++i)
+    // With instructions for bf16 the result has another definition: no other algorithm has its bits.
+    for (size_t i = 0; i < all.size() && !p.bf16_dot && !p.bf16_tiles; ++i)
       if (i != static_cast<size_t>(usual) && all[i].works(p)) add(i);
     const GemmKey work{kDType, m_, n_, k_, a_.minor, a_.k, b_.minor, b_.k};
     return algorithms[fastest_algorithm(work, {names.data(), count}, [&](size_t i) { run(algorithms[i], {}); })];
@@ -123,6 +122,9 @@ class Gemm {
         if constexpr (std::is_same_v<S, BFloat16>)
           return m_ == 1 ? gemv_bf16_dot(a_, b_, c_, n_, k_) : gemm_bf16_dot(a_, b_, c_, m_, n_, k_, fusion);
         break;
+      case GemmAlgorithm::Amx:
+        if constexpr (std::is_same_v<S, BFloat16>) return gemm_amx(a_, b_, c_, m_, n_, k_, fusion);
+        break;
     }
     gemm_few_rows_packed(a_, b_, c_, m_, n_, k_);
   }
@@ -132,7 +134,7 @@ class Gemm {
   int64_t m_, n_, k_;
   int64_t rows_, columns_;  // of C, before m and n change places
   Fusion fusion_;
-  bool bf16_dot_;
+  Arithmetic arithmetic_;
 };
 
 // The parts of a long sum (routines/gemm/args.h), for rows of C whose totals stay in a cache; several small parts at a
@@ -140,9 +142,9 @@ class Gemm {
 template <class T, class S>
 class LongSum {
  public:
-  LongSum(const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, int64_t n, int64_t k, bool bf16_dot,
+  LongSum(const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, int64_t n, int64_t k, Arithmetic arithmetic,
           bool alone)
-      : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), bf16_dot_(bf16_dot), alone_(alone) {}
+      : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), arithmetic_(arithmetic), alone_(alone) {}
 
   void run() {
     for (int64_t p = 0; p < parts_; p += together_) {
@@ -172,7 +174,7 @@ class LongSum {
   void product(int64_t p, T* to, bool alone) {
     int64_t from = p * part_;
     Gemm<T, S> part({a_.at(0, from), a_.minor, a_.k}, {b_.at(0, from), b_.minor, b_.k}, to, m_, n_,
-                    std::min(part_, k_ - from), bf16_dot_);
+                    std::min(part_, k_ - from), arithmetic_);
     part.run(alone, part.choice().algorithm);
   }
 
@@ -194,7 +196,8 @@ class LongSum {
   MatrixView<S> a_, b_;
   T* c_;
   int64_t m_, n_, k_;
-  bool bf16_dot_, alone_;
+  Arithmetic arithmetic_;
+  bool alone_;
   const int64_t part_ = routines::contract_part(k_), parts_ = pieces(k_, part_), size_ = m_ * n_;
   const int64_t together_ = 2 * size_ * part_ < 8 * kTaskFlops ? std::min<int64_t>(parts_, 64) : 1;
   const int64_t levels_ = std::bit_width(static_cast<uint64_t>(parts_));
@@ -204,15 +207,15 @@ class LongSum {
 
 // `usual` is the algorithm of a sum that is not long.
 template <class T, class S>
-void multiply(const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, int64_t n, int64_t k, bool bf16_dot,
-              bool alone, GemmAlgorithm usual, const Fusion& fusion) {
-  if (k <= routines::kContractPart) return Gemm<T, S>(a, b, c, m, n, k, bf16_dot, fusion).run(alone, usual);
+void multiply(const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, int64_t n, int64_t k,
+              Arithmetic arithmetic, bool alone, GemmAlgorithm usual, const Fusion& fusion) {
+  if (k <= routines::kContractPart) return Gemm<T, S>(a, b, c, m, n, k, arithmetic, fusion).run(alone, usual);
   const MatrixView<S> whole = with_rows(a, fusion, 0, m, true);
   // Two rows at least, unless there is but one: a row alone is summed in another order.
   int64_t strips = std::max<int64_t>(1, std::min(m / 2, pieces(m * n, kPackedElements)));
   for (int64_t s = 0; s < strips; ++s) {
     int64_t first = m * s / strips, last = m * (s + 1) / strips;
-    LongSum<T, S>({whole.at(first, 0), a.minor, a.k}, b, c + first * n, last - first, n, k, bf16_dot, alone).run();
+    LongSum<T, S>({whole.at(first, 0), a.minor, a.k}, b, c + first * n, last - first, n, k, arithmetic, alone).run();
     if (fusion.epilogue) (*fusion.epilogue)({first, last - first, 0, n});
   }
 }
@@ -247,7 +250,7 @@ Gemm<SumOf<S>, S> without_memory(const GemmArgs<>& g, Arithmetic arithmetic) {
           g.m,
           g.n,
           std::min(g.k, routines::contract_part(g.k)),
-          arithmetic.bf16_dot};
+          arithmetic};
 }
 
 template <class S>
@@ -255,7 +258,7 @@ void contract_floats(const routines::Call& call, const GemmArgs<>& g, const Fusi
   using T = SumOf<S>;
   const S *a = call.buffer<const S>(0), *b = call.buffer<const S>(1);
   S* c = call.buffer<S>(2);
-  const bool bf16_dot = call.arithmetic.bf16_dot, wide_result = !std::is_same_v<S, T> && g.result == DType::F32;
+  const bool wide_result = !std::is_same_v<S, T> && g.result == DType::F32;
   if (g.k == 0) {
     std::memset(c, 0, g.batch * g.m * g.n * (wide_result ? sizeof(T) : sizeof(S)));
     if (fusion.epilogue) (*fusion.epilogue)({0, g.m, 0, g.n});
@@ -266,10 +269,13 @@ void contract_floats(const routines::Call& call, const GemmArgs<>& g, const Fusi
     MatrixView<S> x{a + p * g.a.batch, g.a.row, g.a.column}, y{b + p * g.b.batch, g.b.column, g.b.row};
     S* out = c + p * g.m * g.n;
     if constexpr (std::is_same_v<S, T>) {
-      multiply(x, y, out, g.m, g.n, g.k, bf16_dot, alone, usual, fusion);
+      multiply(x, y, out, g.m, g.n, g.k, call.arithmetic, alone, usual, fusion);
     } else if (wide_result) {
-      multiply(x, y, call.buffer<T>(2) + p * g.m * g.n, g.m, g.n, g.k, bf16_dot, alone, usual, fusion);
+      multiply(x, y, call.buffer<T>(2) + p * g.m * g.n, g.m, g.n, g.k, call.arithmetic, alone, usual, fusion);
     } else {
+      if constexpr (std::is_same_v<S, BFloat16>)
+        if (usual == GemmAlgorithm::Amx && g.k <= routines::kContractPart)
+          return gemm_amx(x, y, out, g.m, g.n, g.k, fusion);
       T* wide = scratch<T>(2, g.m * g.n);
       const auto round = [&](const runtime::Tile& part) {
         const bool whole = part.columns == g.n;
@@ -287,7 +293,7 @@ void contract_floats(const routines::Call& call, const GemmArgs<>& g, const Fusi
         if (fusion.epilogue) (*fusion.epilogue)(part);
       };
       const EpilogueFn rounded(round);
-      multiply(x, y, wide, g.m, g.n, g.k, bf16_dot, alone, usual, {fusion.prologue, &rounded, fusion.source});
+      multiply(x, y, wide, g.m, g.n, g.k, call.arithmetic, alone, usual, {fusion.prologue, &rounded, fusion.source});
     }
   });
 }

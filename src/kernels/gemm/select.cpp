@@ -57,7 +57,8 @@ constexpr GemmAlgorithmInfo kAlgorithms[] = {
     {"packed-4", many_rows, false, true, false},
     {"few-rows-transposed", few_rows_transposed_works, false, false, false},
     {"few-rows-packed", [](const Problem& p) { return !many_rows(p); }, false, false, false},
-    {"bf16-dot", [](const Problem& p) { return p.bf16_dot; }, true, true, false},
+    {"bf16-dot", [](const Problem& p) { return p.bf16_dot && !p.bf16_tiles; }, true, true, false},
+    {"amx", [](const Problem& p) { return p.bf16_tiles; }, true, true, false},
 };
 
 // Which of them are the fastest.
@@ -141,6 +142,7 @@ struct Rule {
 
 // The first rule that applies decides.
 constexpr Rule kRules[] = {
+    {GemmAlgorithm::Amx, [](const Problem& p) { return p.bf16_tiles; }, "a matrix unit defines the result"},
     {GemmAlgorithm::Bf16Dot, [](const Problem& p) { return p.bf16_dot; },
      "bf16 dot-product instructions define the result"},
     {GemmAlgorithm::FewRowsTransposed, [](const Problem& p) { return p.m == 1 && few_rows_transposed_works(p); },

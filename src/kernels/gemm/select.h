@@ -21,7 +21,7 @@ struct GemmProblem {
   int64_t m, n, k;
   Strides a, b;
   int64_t element_bytes, sum_bytes;       // of what memory holds, and of what is computed in
-  bool bf16_dot;                          // by dot-product instructions, which define the result
+  bool bf16_dot, bf16_tiles;              // by dot-product instructions, or by a matrix unit, which define the result
   int64_t lanes, tile_rows, small_width;  // of the micro-kernels: elements of a vector, rows and columns of tiles
   const GemmThresholds& limits;
 
@@ -33,7 +33,7 @@ struct GemmProblem {
 
 template <class T, class S>
 GemmProblem gemm_problem(const MatrixView<S>& a, const MatrixView<S>& b, int64_t m, int64_t n, int64_t k,
-                         bool bf16_dot) {
+                         routines::Arithmetic arithmetic) {
   const GemmKernels<T>& kern = gemm_kernels<T>();
   return {m,
           n,
@@ -42,7 +42,8 @@ GemmProblem gemm_problem(const MatrixView<S>& a, const MatrixView<S>& b, int64_t
           {b.minor, b.k},
           sizeof(S),
           sizeof(T),
-          bf16_dot && std::is_same_v<S, BFloat16>,
+          arithmetic.bf16_dot && std::is_same_v<S, BFloat16>,
+          arithmetic.bf16_tiles && std::is_same_v<S, BFloat16> && m > 1,
           kern.lanes,
           kern.rows,
           kern.small_vectors * kern.lanes,
@@ -63,7 +64,8 @@ enum class GemmAlgorithm : uint8_t {
   Packed4,
   FewRowsTransposed,
   FewRowsPacked,
-  Bf16Dot
+  Bf16Dot,
+  Amx
 };
 
 struct GemmAlgorithmInfo {

@@ -47,6 +47,12 @@ constexpr int64_t contract_block(int64_t k) {
 
 // With Arithmetic::bf16_dot a chain of bf16 takes two terms at a time (scalar/bf16_dot.h).
 
+// With Arithmetic::bf16_tiles a product of bf16 with several rows and columns has no blocks: groups of kBf16TileTerms k
+// are added to the total one after the other.
+constexpr bool sums_by_tiles(Arithmetic arithmetic, DType dtype, int64_t m, int64_t n) {
+  return arithmetic.bf16_tiles && dtype == DType::BF16 && m > 1 && n > 1;
+}
+
 // More terms than this are cut into parts, each a contraction as above, whose values are added pairwise: two
 // neighbours, then two such sums, and so on, like the carries of a binary counter. Errors then grow with the logarithm
 // of k.

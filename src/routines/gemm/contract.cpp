@@ -17,6 +17,19 @@ template <class T>
 using Accumulator = std::conditional_t<std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>, float,
                                        std::conditional_t<std::is_same_v<T, int8_t>, int32_t, T>>;
 
+// Groups of kBf16TileTerms, the last filled up with zeros.
+float total_by_tiles(const BFloat16* x, int64_t x_step, const BFloat16* y, int64_t y_step, int64_t terms) {
+  float total = 0;
+  auto at = [terms](const BFloat16* p, int64_t step, int64_t l) { return l < terms ? p[l * step] : BFloat16{}; };
+  for (int64_t begin = 0; begin < terms; begin += kBf16TileTerms) {
+    Bf16TileSum group;
+    for (int64_t l = begin; l < begin + kBf16TileTerms; l += 2)
+      group.add(at(x, x_step, l), at(y, y_step, l), at(x, x_step, l + 1), at(y, y_step, l + 1));
+    total = group.added_to(total);
+  }
+  return total;
+}
+
 template <class T, class Out = std::conditional_t<std::is_same_v<T, int8_t>, int32_t, T>>
 void contract_in(const Call& c, const GemmArgs<>& g) {
   using Acc = Accumulator<T>;
@@ -25,9 +38,12 @@ void contract_in(const Call& c, const GemmArgs<>& g) {
   Out* out = c.buffer<Out>(2);
   const int64_t part = contract_part(g.k), chains = contract_chains(g.m, g.n), x_step = g.a.column, y_step = g.b.row;
   const bool dot = std::is_same_v<T, BFloat16> && c.arithmetic.bf16_dot;
+  const bool tiles = sums_by_tiles(c.arithmetic, g.dtype, g.m, g.n);
   auto part_total = [&](const T* x, const T* y, int64_t terms) {
     int64_t block = contract_block(terms);
     Acc total = 0;
+    if constexpr (std::is_same_v<T, BFloat16>)
+      if (tiles) return total_by_tiles(x, x_step, y, y_step, terms);
     for (int64_t begin = 0; begin < terms; begin += block) {
       Acc sums[kRowChains] = {};
       int64_t l = begin, end = std::min(terms, begin + block);

@@ -127,11 +127,18 @@ void all_floats(Shape3 s, bool ta, bool tb, int64_t step, uint64_t seed) {
   expect_same<double>(DType::F64, s, ta, tb, step, seed);
   expect_same<scalar::BFloat16>(DType::BF16, s, ta, tb, step, seed);
   expect_same<scalar::Float16>(DType::F16, s, ta, tb, step, seed);
-  if (runtime::host_target().bf16_dot) {
-    runtime::Target without = runtime::host_target();
-    without.bf16_dot = false;
-    expect_same<scalar::BFloat16>(DType::BF16, s, ta, tb, step, seed, without);
-  }
+  // The other definitions of a product of bf16. A matrix unit is emulated where there is none, which takes long.
+  constexpr int64_t kEmulated = 1 << 18;
+  const runtime::Target host = runtime::host_target();
+  for (bool dot : {false, true})
+    for (bool amx : {false, true}) {
+      runtime::Target other = host;
+      other.bf16_dot = dot, other.amx = amx;
+      if ((dot && !host.bf16_dot) || (dot == host.bf16_dot && amx == host.amx) ||
+          (amx && !host.amx && s.batch * s.m * s.n * s.k > kEmulated))
+        continue;
+      expect_same<scalar::BFloat16>(DType::BF16, s, ta, tb, step, seed, other);
+    }
 }
 
 void all_types(Shape3 s, bool ta, bool tb, int64_t step, uint64_t seed) {
@@ -159,8 +166,26 @@ TEST(Contract, EqualsDefinition) {
   }
 }
 
+runtime::Target with_matrix_unit() {
+  runtime::Target target = runtime::host_target();
+  target.amx = true;
+  return target;
+}
+
+// Several chunks and blocks of k, strips and groups, panels of more and of less than 16 rows, odd edges.
+TEST(Contract, MatrixUnit) {
+  uint64_t seed = 40;
+  for (int threads : {1, 2, 8}) {
+    runtime::set_num_threads(threads);
+    for (Shape3 s : {Shape3{1, 70, 100, 1100}, {1, 17, 300, 65}, {1, 2, 33, 2100}, {1, 130, 31, 33}, {1, 48, 600, 31}})
+      for (int form = 0; form < 4; ++form)
+        expect_same<scalar::BFloat16>(DType::BF16, s, form % 2, form / 2, 1, ++seed, with_matrix_unit());
+  }
+  runtime::set_num_threads(2);
+}
+
 // Any bits, NaN, infinities and subnormal numbers among them, and results as they are accumulated.
-TEST(Contract, BF16OfAnyBitsToF32) {
+void expect_same_of_any_bits(const runtime::Target& target) {
   std::mt19937_64 rng(11);
   for (Shape3 s : {Shape3{1, 2, 2, 4}, Shape3{2, 3, 5, 2}, Shape3{1, 9, 13, 7}, Shape3{1, 2, 3, 600},
                    Shape3{1, 1, 4, 9}, Shape3{1, 2, 2, 0}})
@@ -186,7 +211,7 @@ TEST(Contract, BF16OfAnyBitsToF32) {
                             .result = DType::F32};
       auto run = [&](Product product, std::vector<float>& c) {
         std::byte* p[] = {bytes(a), bytes(b), bytes(c)};
-        product({p, arithmetic_of(runtime::host_target())}, args);
+        product({p, arithmetic_of(target)}, args);
       };
       run(routines::contract, expected);
       run(contract, actual);
@@ -197,6 +222,9 @@ TEST(Contract, BF16OfAnyBitsToF32) {
             << s.m << " x " << s.n << " x " << s.k << " trial " << trial << ": " << expected[i] << " and " << actual[i];
     }
 }
+
+TEST(Contract, BF16OfAnyBitsToF32) { expect_same_of_any_bits(runtime::host_target()); }
+TEST(Contract, MatrixUnitOfAnyBitsToF32) { expect_same_of_any_bits(with_matrix_unit()); }
 
 TEST(Contract, EmptyAndLarge) {
   runtime::set_num_threads(2);

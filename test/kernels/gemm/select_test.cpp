@@ -18,6 +18,7 @@ GemmProblem f32(int64_t m, int64_t n, int64_t k, bool ta = false, bool tb = fals
           .element_bytes = 4,
           .sum_bytes = 4,
           .bf16_dot = false,
+          .bf16_tiles = false,
           .lanes = 4,
           .tile_rows = 8,
           .small_width = 8,
@@ -42,6 +43,8 @@ TEST(SelectGemm, DotProductInstructionsDefineTheResult) {
   GemmProblem p = f32(1024, 1024, 1024);
   p.element_bytes = 2, p.bf16_dot = true;
   EXPECT_EQ(name(p), "bf16-dot");
+  p.bf16_tiles = true;
+  EXPECT_EQ(name(p), "amx");
 }
 
 TEST(SelectGemm, EveryChoiceWorksAndSaysWhy) {

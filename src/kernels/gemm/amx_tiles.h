@@ -1,0 +1,146 @@
+// The micro-kernels of amx.h by the instructions of the matrix unit. Included by amx.cpp.
+#pragma once
+#include <immintrin.h>
+
+#include <algorithm>
+
+#include "kernels/gemm/amx.h"
+#include "kernels/simd/simd.h"
+
+namespace sheaf::kernels {
+namespace {
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("amx-tile,amx-bf16,avx512bf16,avx512bw,avx512f,avx2,fma,f16c"))), \
+                             apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("amx-tile,amx-bf16,avx512bf16,avx512bw,avx512f,avx2,fma,f16c")
+#endif
+
+// All tile registers whole; a thread says so once.
+struct alignas(64) TileConfig {
+  uint8_t palette = 1, start_row = 0;
+  uint8_t reserved[14] = {};
+  uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+constexpr TileConfig kTileConfig;
+
+inline void configure_tiles() {
+  static thread_local bool configured = false;
+  if (configured) return;
+  _tile_loadconfig(&kTileConfig);
+  configured = true;
+}
+
+// Registers: sums 0 to 3, tiles of A 4 and 5, of B 6 and 7.
+template <int kRowTiles>
+void multiply_tiles(int64_t steps, const BFloat16* a, const BFloat16* b, float* c, bool first) {
+  constexpr int64_t kLine = 64, kTile = kAmxRows * kAmxRows;
+  constexpr bool kTwo = kRowTiles > 1;
+  configure_tiles();
+  if (first) {
+    _tile_zero(0);
+    _tile_zero(1);
+    if (kTwo) _tile_zero(2);
+    if (kTwo) _tile_zero(3);
+  } else {
+    _tile_loadd(0, c, kLine);
+    _tile_loadd(1, c + kTile, kLine);
+    if (kTwo) _tile_loadd(2, c + 2 * kTile, kLine);
+    if (kTwo) _tile_loadd(3, c + 3 * kTile, kLine);
+  }
+  for (; steps > 0; --steps) {
+    _tile_loadd(4, a, kLine);
+    _tile_loadd(6, b, kLine);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_loadd(7, b + kAmxElements, kLine);
+    _tile_dpbf16ps(1, 4, 7);
+    if (kTwo) {
+      _tile_loadd(5, a + kAmxElements, kLine);
+      _tile_dpbf16ps(2, 5, 6);
+      _tile_dpbf16ps(3, 5, 7);
+    }
+    a += 2 * kAmxElements, b += 2 * kAmxElements;
+  }
+  _tile_stored(0, c, kLine);
+  _tile_stored(1, c + kTile, kLine);
+  if (kTwo) _tile_stored(2, c + 2 * kTile, kLine);
+  if (kTwo) _tile_stored(3, c + 3 * kTile, kLine);
+}
+
+// One tile in registers: as rows of 32 k, or as zipped k, of which a register holds two for each of 16 rows. Each is
+// the other transposed, by elements of four bytes.
+struct PackedTile {
+  __m512 lines[kAmxRows];
+
+  static __mmask32 first_bits(int64_t n) { return n >= 32 ? ~0u : (1u << n) - 1; }
+
+  // Row i is contiguous along k, `apart` elements from the next.
+  [[gnu::always_inline]] void load_rows(const BFloat16* from, int64_t apart, int64_t rows, int64_t k) {
+    const __mmask32 there = first_bits(k);
+#pragma GCC unroll 16
+    for (int i = 0; i < kAmxRows; ++i)
+      lines[i] =
+          i < rows ? _mm512_castsi512_ps(_mm512_maskz_loadu_epi16(there, from + i * apart)) : _mm512_setzero_ps();
+  }
+  // For each k, rows are contiguous.
+  [[gnu::always_inline]] void load_zipped(const BFloat16* from, int64_t apart, int64_t rows, int64_t k) {
+    const __m512i order = _mm512_load_si512(&kZipOrder);
+    const __mmask32 there = first_bits(rows);
+#pragma GCC unroll 16
+    for (int p = 0; p < kAmxRows; ++p) {
+      const __mmask32 even = 2 * p < k ? there : 0, odd = 2 * p + 1 < k ? there : 0;
+      const BFloat16* at = from + (even ? 2 * p * apart : 0);
+      lines[p] = _mm512_castsi512_ps(_mm512_permutex2var_epi16(_mm512_maskz_loadu_epi16(even, at), order,
+                                                               _mm512_maskz_loadu_epi16(odd, at + (odd ? apart : 0))));
+    }
+  }
+  [[gnu::always_inline]] void transpose() { avx512::Simd<float>::transpose(lines); }
+  [[gnu::always_inline]] void store(BFloat16* to) const {
+#pragma GCC unroll 16
+    for (int i = 0; i < kAmxRows; ++i)
+      _mm512_storeu_ps(to + i * kAmxDepth, lines[i]);
+  }
+};
+
+// `zips`: tiles hold zipped k, as those of B do.
+template <bool zips>
+void pack_tiles(BFloat16* dst, const MatrixView<BFloat16>& src, int64_t i0, int64_t l0, int64_t used, int64_t k) {
+  for (int64_t l = 0; l < k; l += kAmxDepth)
+    for (int64_t i = 0; i < kAmxPanel; i += kAmxRows, dst += kAmxElements) {
+      const BFloat16* from = src.at(i0 + i, l0 + l);
+      const int64_t rows = std::clamp<int64_t>(used - i, 0, kAmxRows), terms = std::min(kAmxDepth, k - l);
+      BFloat16 near[kAmxElements];
+      const bool zipped = src.k != 1 && src.minor == 1;
+      PackedTile tile;
+      if (rows == 0) {
+        std::fill_n(dst, kAmxElements, BFloat16{});
+        continue;
+      }
+      if (zipped) {
+        tile.load_zipped(from, src.k, rows, terms);
+      } else if (src.k == 1) {
+        tile.load_rows(from, src.minor, rows, terms);
+      } else {
+        for (int64_t r = 0; r < rows; ++r)
+          for (int64_t t = 0; t < terms; ++t)
+            near[r * kAmxDepth + t] = from[r * src.minor + t * src.k];
+        tile.load_rows(near, kAmxDepth, rows, terms);
+      }
+      if (zipped != zips) tile.transpose();
+      tile.store(dst);
+    }
+}
+
+constexpr AmxKernels kAmxKernels{pack_tiles<false>, pack_tiles<true>, {multiply_tiles<1>, multiply_tiles<2>}};
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+}  // namespace
+}  // namespace sheaf::kernels

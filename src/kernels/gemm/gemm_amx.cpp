@@ -1,0 +1,175 @@
+// GEMM of bf16 by a matrix unit. C is cut into strips of columns by groups of rows; a task computes one such piece:
+//
+//   for each chunk of k            the strip of B is packed, and stays in the second-level cache
+//     for each panel of rows       its k are packed
+//       for some panels of columns
+//         for each block of k      the panel of A stays in the first-level cache while those of B pass
+//           for each panel         the micro-kernel adds to four tiles of sums
+//         after the last chunk     the sums are written to C, row by row, rounded to its dtype
+//
+// The sums lie tile after tile, so that the micro-kernel never meets the stride of C: rows a multiple of 4 KiB apart
+// share one set of the first-level cache.
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "kernels/gemm/algorithms.h"
+#include "kernels/gemm/amx.h"
+#include "kernels/simd/narrow.h"
+#include "runtime/target.h"
+#include "runtime/thread_pool.h"
+
+namespace sheaf::kernels {
+namespace {
+
+// Found by bench_gemm on an Emerald Rapids (48 KiB and 2 MiB of first- and second-level cache).
+constexpr int64_t kChunk = 1024;  // k of a packed strip of B, at most
+constexpr int64_t kBlock = 384;   // k of a panel of A, at most, so that it stays in the first-level cache with one of B
+constexpr int64_t kWritten = 8;   // panels whose sums are written together: the second-level cache holds them
+
+template <class Out>
+class AmxGemm {
+ public:
+  AmxGemm(const MatrixView<BFloat16>& a, const MatrixView<BFloat16>& b, Out* c, int64_t m, int64_t n, int64_t k,
+          const Fusion& fusion)
+      : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), fusion_(fusion) {}
+
+  void run() {
+    choose_grid();
+    if (strips_ > 1)
+      a_ = with_rows(a_, fusion_, 0, m_, true);
+    else if (chunk_ < k_)
+      a_ = with_rows(a_, fusion_, 0, 0, true);
+    const int64_t tasks = strips_ * groups_, flops = 2 * pieces(m_, groups_) * pieces(n_, strips_) * k_;
+    runtime::parallel_for(
+        tasks,
+        [&](int64_t begin, int64_t end) {
+          for (int64_t task = begin; task < end; ++task) {
+            const int64_t group = task / strips_, strip = task % strips_;
+            piece(row_panels_ * group / groups_, row_panels_ * (group + 1) / groups_, panels_ * strip / strips_,
+                  panels_ * (strip + 1) / strips_);
+          }
+        },
+        std::max<int64_t>(1, kTaskFlops / std::max<int64_t>(1, flops)));
+  }
+
+ private:
+  // The grid of tasks that ends first, in estimated cycles for each k (bench_gemm).
+  void choose_grid() {
+    constexpr double kTile = 3, kPackA = 2, kPackB = 2.5, kWrite = 400;  // of a panel; of the sums of two panels
+    const int64_t threads = runtime::num_threads();
+    const int64_t most = std::max<int64_t>(1, runtime::host_target().l2_bytes / 2 / (chunk_ * kAmxPanel * 2));
+    double least = std::numeric_limits<double>::infinity();
+    for (int64_t strips = pieces(panels_, most); strips <= std::min(panels_, pieces(panels_, most) + 4 * threads);
+         ++strips)
+      for (int64_t rounds = 1; rounds <= 4; ++rounds) {
+        const int64_t groups = std::clamp<int64_t>(rounds * threads / strips, 1, row_panels_);
+        const auto wide = static_cast<double>(pieces(panels_, strips)),
+                   high = static_cast<double>(pieces(row_panels_, groups));
+        const double task = wide * high * (kTile + kWrite / static_cast<double>(k_)) + wide * kPackB + high * kPackA;
+        const double cost = static_cast<double>(pieces(strips * groups, threads)) * task;
+        if (cost < least) least = cost, strips_ = strips, groups_ = groups;
+      }
+  }
+
+  void piece(int64_t first_row, int64_t last_row, int64_t first_panel, int64_t last_panel) {
+    const int64_t panels = last_panel - first_panel;
+    const bool chunks = chunk_ < k_;
+    BFloat16* packed_b = scratch<BFloat16>(0, panels * kAmxPanel * chunk_);
+    BFloat16* packed_a = scratch<BFloat16>(1, kAmxPanel * chunk_);
+    float* sums = scratch<float>(3, kAmxResult * (chunks ? panels * (last_row - first_row) : kWritten));
+    for (int64_t from = 0; from < k_; from += chunk_) {
+      const int64_t depth = std::min(chunk_, k_ - from);
+      pack_strip(packed_b, first_panel, last_panel, from, depth);
+      for (int64_t r = first_row; r < last_row; ++r) {
+        const int64_t row = r * kAmxPanel, height = std::min(kAmxPanel, m_ - row);
+        const MatrixView<BFloat16> a = from == 0 && strips_ == 1 ? with_rows(a_, fusion_, row, height, chunks) : a_;
+        kern_.pack_a(packed_a, a, row, from, height, depth);
+        for (int64_t p = 0; p < panels; p += kWritten) {
+          const int64_t some = std::min(kWritten, panels - p);
+          float* to = sums + (chunks ? ((r - first_row) * panels + p) * kAmxResult : 0);
+          if (from + depth == k_) prefetch_written(row, height, first_panel + p, some);
+          multiply_panels(packed_a, packed_b + p * chunk_ * kAmxPanel, to, height, some, depth, from == 0);
+          if (from + depth == k_) write(to, row, height, first_panel + p, some);
+        }
+        if (from + depth == k_ && fusion_.epilogue)
+          (*fusion_.epilogue)({row, height, column_of(first_panel), column_of(last_panel) - column_of(first_panel)});
+      }
+    }
+  }
+
+  void multiply_panels(const BFloat16* a, const BFloat16* b, float* sums, int64_t rows, int64_t panels, int64_t depth,
+                       bool first) const {
+    const auto multiply = kern_.multiply[rows > kAmxRows];
+    const int64_t block = round_up(pieces(depth, pieces(depth, kBlock)), kAmxDepth);
+    for (int64_t l = 0; l < depth; l += block)
+      for (int64_t p = 0; p < panels; ++p)
+        multiply(pieces(std::min(block, depth - l), kAmxDepth), a + l * kAmxPanel, b + (p * chunk_ + l) * kAmxPanel,
+                 sums + p * kAmxResult, first && l == 0);
+  }
+
+  int64_t column_of(int64_t panel) const { return std::min(n_, panel * kAmxPanel); }
+
+  // Where rows of B are contiguous, some k across all panels: each line is then read once.
+  void pack_strip(BFloat16* to, int64_t first, int64_t last, int64_t from, int64_t depth) const {
+    const int64_t part = b_.minor == 1 ? kAmxDepth : depth;
+    for (int64_t l = 0; l < depth; l += part)
+      for (int64_t p = first; p < last; ++p)
+        kern_.pack_b(to + ((p - first) * chunk_ + l) * kAmxPanel, b_, p * kAmxPanel, from + l,
+                     std::min(kAmxPanel, n_ - p * kAmxPanel), std::min(part, depth - l));
+  }
+
+  // The lines of C that will be written: they arrive while the sums are computed.
+  void prefetch_written(int64_t row, int64_t rows, int64_t first_panel, int64_t panels) const {
+    constexpr int64_t kLine = 64 / sizeof(Out);
+    const int64_t column = column_of(first_panel), columns = column_of(first_panel + panels) - column;
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t j = 0; j < columns; j += kLine)
+        __builtin_prefetch(c_ + (row + r) * n_ + column + j, 1);
+  }
+
+  // The sums of so many panels, whose tiles lie one after the other.
+  void write(const float* sums, int64_t row, int64_t rows, int64_t first_panel, int64_t panels) const {
+    constexpr int64_t kTile = kAmxRows * kAmxRows;
+    const int64_t column = column_of(first_panel), columns = column_of(first_panel + panels) - column;
+    float near[kWritten * kAmxPanel];
+    for (int64_t r = 0; r < rows; ++r) {
+      Out* to = c_ + (row + r) * n_ + column;
+      float* wide = near;
+      if constexpr (std::is_same_v<Out, float>) wide = to;
+      const float* from = sums + r / kAmxRows * 2 * kTile + r % kAmxRows * kAmxRows;
+      for (int64_t j = 0; j < columns; j += kAmxPanel, from += kAmxResult)
+        for (int64_t half = 0; half < 2; ++half)
+          if (const int64_t e = j + half * kAmxRows; e + kAmxRows <= columns)
+            std::memcpy(wide + e, from + half * kTile, kAmxRows * sizeof(float));
+          else if (e < columns)
+            std::memcpy(wide + e, from + half * kTile, (columns - e) * sizeof(float));
+      if constexpr (!std::is_same_v<Out, float>) narrow(to, near, columns);
+    }
+  }
+
+  const AmxKernels& kern_ = amx_kernels();
+  MatrixView<BFloat16> a_;
+  const MatrixView<BFloat16>& b_;
+  Out* c_;
+  int64_t m_, n_, k_;
+  const Fusion& fusion_;
+  const int64_t chunk_ = round_up(pieces(k_, pieces(k_, kChunk)), kAmxDepth);
+  const int64_t panels_ = pieces(n_, kAmxPanel), row_panels_ = pieces(m_, kAmxPanel);
+  int64_t strips_ = 1, groups_ = 1;
+};
+
+}  // namespace
+
+template <class Out>
+void gemm_amx(const MatrixView<BFloat16>& a, const MatrixView<BFloat16>& b, Out* c, int64_t m, int64_t n, int64_t k,
+              const Fusion& fusion) {
+  AmxGemm<Out>(a, b, c, m, n, k, fusion).run();
+}
+
+template void gemm_amx(const MatrixView<BFloat16>&, const MatrixView<BFloat16>&, float*, int64_t, int64_t, int64_t,
+                       const Fusion&);
+template void gemm_amx(const MatrixView<BFloat16>&, const MatrixView<BFloat16>&, BFloat16*, int64_t, int64_t, int64_t,
+                       const Fusion&);
+
+}  // namespace sheaf::kernels
