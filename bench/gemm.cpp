@@ -1,5 +1,6 @@
 // The contraction over shapes of real work: GFLOP/s, the part of the measured peak, and OpenBLAS beside it.
-// Usage: bench_gemm [--threads N] [TEXT…]: shapes whose line contains one of the texts, or all.
+// Usage: bench_gemm [--threads N] [--ms N] [TEXT…]: shapes whose line contains one of the texts, or all; so many
+// milliseconds for each of three rounds (100).
 // Decoding reads weights that no cache holds: those shapes go round enough copies of B to make it so.
 // Each answer is compared with the definition (routines/gemm/args.h), bit for bit on a sample, before it is timed;
 // medians of several rounds, the two libraries and the peak taking turns, as the speed of some machines changes while
@@ -152,7 +153,8 @@ struct Matrices {
     std::mt19937 rng(1);
     for (int i = 0; i < 3; ++i) {
       memory[i] = Buffer::allocate(static_cast<size_t>(elements[i] * element));
-      for (int64_t e = 0; e < elements[i]; ++e) {
+      const int64_t random = std::min<int64_t>(elements[i], 1 << 20);  // the rest repeats them
+      for (int64_t e = 0; e < random; ++e) {
         float x = static_cast<float>(rng() >> 8) / 8388608.0f - 1.0f;
         if (s.dtype == DType::BF16)
           reinterpret_cast<scalar::BFloat16*>(memory[i]->data())[e] = scalar::to_bf16(x);
@@ -161,6 +163,9 @@ struct Matrices {
         else
           at(i)[e] = x;
       }
+      for (int64_t e = random; e < elements[i]; e += random)
+        std::memcpy(memory[i]->data() + e * element, memory[i]->data(),
+                    static_cast<size_t>(std::min(random, elements[i] - e) * element));
     }
     bool ta = s.form[0] == 'T', tb = s.form[1] == 'T';
     args = {.dtype = s.dtype,
@@ -235,9 +240,12 @@ double median(std::vector<double>& times) {
 
 int main(int argc, char** argv) {
   std::vector<std::string> wanted;
+  double round_ms = 100;
   for (int i = 1; i < argc; ++i) {
     if (std::string(argv[i]) == "--threads" && i + 1 < argc)
       runtime::set_num_threads(std::atoi(argv[++i]));
+    else if (std::string(argv[i]) == "--ms" && i + 1 < argc)
+      round_ms = std::atof(argv[++i]);
     else
       wanted.push_back(argv[i]);
   }
@@ -268,8 +276,8 @@ int main(int argc, char** argv) {
     warm = true;
     const bool by_memory = s.what.starts_with("decode");
     std::vector<double> our_times, their_times, gflops, read_gbs;
-    auto measure = [](std::vector<double>& times, auto&& f) {
-      double end = now_ms() + 100;
+    auto measure = [round_ms](std::vector<double>& times, auto&& f) {
+      double end = now_ms() + round_ms;
       for (int runs = 0; runs < 5 || now_ms() < end; ++runs)
         times.push_back(timed_ms(f));
     };
