@@ -1,5 +1,5 @@
-// The loops behind the steps: one template per operand pattern, instantiated for each operation and type. `ivdep` says
-// that out may be exactly one of the inputs but never overlaps one shifted.
+// The loops behind the steps: one template per operand pattern, instantiated for each operation and type. IVDEP: out
+// may be exactly one of the inputs but never overlaps one shifted.
 #pragma once
 #if defined(__aarch64__)
 #include <arm_neon.h>
@@ -7,6 +7,7 @@
 
 #include "codegen/block/step.h"
 #include "scalar/scalar_ops.h"
+#include "support/ivdep.h"
 
 namespace sheaf::codegen::block {
 
@@ -24,7 +25,7 @@ inline void map1(const Step& s, RunState& c, F f) {
     *out = f(*a);
   } else {
     int64_t n = c.count;
-#pragma GCC ivdep
+    IVDEP
     for (int64_t i = 0; i < n; ++i)
       out[i] = f(a[i]);
   }
@@ -38,17 +39,17 @@ inline void map2(const Step& s, RunState& c, F f) {
   if constexpr (!va && !vb) {
     *out = f(*a, *b);
   } else if constexpr (va && vb) {
-#pragma GCC ivdep
+    IVDEP
     for (int64_t i = 0; i < n; ++i)
       out[i] = f(a[i], b[i]);
   } else if constexpr (va) {
     T y = *b;
-#pragma GCC ivdep
+    IVDEP
     for (int64_t i = 0; i < n; ++i)
       out[i] = f(a[i], y);
   } else {
     T x = *a;
-#pragma GCC ivdep
+    IVDEP
     for (int64_t i = 0; i < n; ++i)
       out[i] = f(x, b[i]);
   }
@@ -65,7 +66,7 @@ inline void map3(const Step& s, RunState& c, F f) {
     int64_t n = c.count;
     A x = *a;
     T y = *b, z = *d;
-#pragma GCC ivdep
+    IVDEP
     for (int64_t i = 0; i < n; ++i)
       out[i] = f(va ? a[i] : x, vb ? b[i] : y, vc ? d[i] : z);
   }

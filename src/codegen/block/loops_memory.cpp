@@ -74,7 +74,7 @@ void load_gather(const Step& s, RunState& c) {
   const int64_t* offset = at<const int64_t>(c, s.a);
   T* out = at<T>(c, s.out);
   int64_t n = c.count;
-#pragma GCC ivdep
+  IVDEP
   for (int64_t i = 0; i < n; ++i)
     out[i] = from[offset[i]];
 }

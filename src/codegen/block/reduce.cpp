@@ -10,6 +10,7 @@
 #include "codegen/block/step.h"
 #include "scalar/scalar_ops.h"
 #include "support/error.h"
+#include "support/ivdep.h"
 
 namespace sheaf::codegen::block {
 namespace {
@@ -182,7 +183,7 @@ struct OneAxisPosition {
 
 template <Combine c, class T>
 inline void combine_rows(T* to, const T* left, const T* right, int64_t n) {
-#pragma GCC ivdep
+  IVDEP
   for (int64_t i = 0; i < n; ++i)
     to[i] = combine<c>(left[i], right[i]);
 }

@@ -36,6 +36,7 @@ inline void rows_tile(int64_t depth, const T* a, int64_t lda, const T* b, int64_
 template <class T, int kVectors>
 inline void rows_strip(int64_t n, int64_t depth, const T* a, int64_t lda, const T* b, int64_t ldb, T* out, int64_t ldo,
                        bool add) {
+  constexpr int kLine = 64 / sizeof(T);
   int64_t i = 0;
   auto tile = [&]<int rows>(std::integral_constant<int, rows>) __attribute__((always_inline)) {
     rows_tile<T, rows, kVectors>(depth, a + i * lda, lda, b, ldb, out + i * ldo, ldo, add);
@@ -44,7 +45,7 @@ inline void rows_strip(int64_t n, int64_t depth, const T* a, int64_t lda, const 
   while (i + kTile<T> <= n) {
     // A vector of rows is soon done: what a cache of keys has next must be on its way.
     if (kVectors == 1)
-      for (const T* ask = a + (i + kTile<T>)*lda; ask < a + (i + 2 * kTile<T>)*lda; ask += 64 / sizeof(T))
+      for (const T* ask = a + (i + kTile<T>)*lda; ask < a + (i + 2 * kTile<T>)*lda; ask += kLine)
         __builtin_prefetch(ask);
     tile(std::integral_constant<int, kTile<T>>{});
   }

@@ -38,7 +38,7 @@ inline void stream_step(const T* a, int64_t lda, const S* b, int64_t ldb, T* sum
 template <class T, class S, int kRows, int kDepth, bool kInOrder = false>
 inline void stream_rows(int64_t n, const T* a, int64_t lda, const S* b, int64_t ldb, const S* next, T* sums,
                         int64_t ld) {
-  constexpr int kVectors = kStreamVectors<T, S, kRows>, kLanes = Simd<T>::kLanes;
+  constexpr int kVectors = kStreamVectors<T, S, kRows>, kLanes = Simd<T>::kLanes, kSoonInOrder = 512 / sizeof(S);
   T x[kRows * kDepth];  // apart from everything that is stored: stays in registers
 #pragma GCC unroll 4
   for (int i = 0; i < kRows; ++i)
@@ -57,7 +57,7 @@ inline void stream_rows(int64_t n, const T* a, int64_t lda, const S* b, int64_t 
 #pragma GCC unroll 8
     for (int l = 0; l < kDepth; ++l)
       if constexpr (kInOrder)
-        __builtin_prefetch(b + l * ldb + j + 512 / sizeof(S));
+        __builtin_prefetch(b + l * ldb + j + kSoonInOrder);
       else
         line(l, j);
     stream_step<T, kRows, kVectors, kDepth>(x, kDepth, b + j, ldb, sums + j, ld);

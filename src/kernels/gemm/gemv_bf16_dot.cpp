@@ -9,6 +9,7 @@
 #include "kernels/gemm/few_rows.h"
 #include "routines/gemm/args.h"
 #include "support/error.h"
+#include "support/ivdep.h"
 #if defined(__aarch64__)
 #include <arm_neon.h>
 #elif defined(__x86_64__)
@@ -157,7 +158,7 @@ void by_rows(const BFloat16* x, const MatrixView<BFloat16>& b, float* c, int64_t
       const BFloat16* const rows[] = {b.at(j, l), l + 1 < end ? b.at(j, l + 1) : none};
       add_rows<1>(columns, x + l, rows, 0, to + chain * width);
     }
-#pragma GCC ivdep
+    IVDEP
     for (int64_t e = 0; e < columns; ++e)
       to[e] = routines::sum_of_chains(to + e, width);
   });

@@ -6,6 +6,7 @@
 #include "kernels/tasks.h"
 #include "runtime/thread_pool.h"
 #include "support/error.h"
+#include "support/ivdep.h"
 
 namespace sheaf::kernels {
 namespace {
@@ -30,7 +31,7 @@ void contract_in(const routines::Call& call, const routines::GemmArgs<>& g) {
             for (int64_t l = 0; l < g.k; ++l) {
               U e = U(T(x[l * g.a.column]));
               const S* r = y + l * g.b.row;
-#pragma GCC ivdep
+              IVDEP
               for (int64_t j = 0; j < g.n; ++j)
                 out[j] += e * U(T(r[j]));
             }

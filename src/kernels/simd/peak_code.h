@@ -31,14 +31,14 @@ T multiply_in_registers(int64_t rounds) {
 template <class T, int kStreams>
 T read_all(const T* p, int64_t n) {
   using S = Simd<T>;
-  constexpr int kVectors = 4;
+  constexpr int kVectors = 4, kSoon = 512 / sizeof(T);
   typename S::V acc[kStreams * kVectors];
 #pragma GCC unroll 32
   for (int v = 0; v < kStreams * kVectors; ++v)
     acc[v] = S::zero();
   int64_t part = n / kStreams;
   for (int64_t i = 0; i + kVectors * S::kLanes <= part; i += kVectors * S::kLanes) {
-    if (kStreams == 1) __builtin_prefetch(p + i + 512 / sizeof(T));
+    if (kStreams == 1) __builtin_prefetch(p + i + kSoon);
 #pragma GCC unroll 32
     for (int v = 0; v < kStreams * kVectors; ++v)
       acc[v] = S::add(acc[v], S::load(p + v / kVectors * part + i + v % kVectors * S::kLanes));
