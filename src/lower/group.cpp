@@ -300,7 +300,7 @@ loop::Kernel lower_group(const GroupSpec& spec) {
 }
 
 loop::Kernel lower_sum_of_totals(DType dtype) {
-  Builder b(std::string(routines::SumTotalsArgs<>::kRoutine));
+  Builder b{std::string(routines::SumTotalsArgs<>::kRoutine)};
   int totals = b.buffer(dtype, false), sum = b.buffer(dtype, true);
   b.call({totals, sum}, routines::SumTotalsArgs<loop::CallArg>{dtype, b.size()});
   return b.finish();

@@ -24,7 +24,7 @@ void lower_iota(LowerCtx& c) {
 
 std::vector<TestCase> iota_cases(DType d) {
   std::vector<TestCase> out;
-  for (Dims s : {Dims{0}, Dims{1}, Dims{300}})
+  for (const Dims& s : {Dims{0}, Dims{1}, Dims{300}})
     out.push_back({{{"dtype", d}, {"sizes", to_sizes(s)}}, {}});
   return out;
 }

@@ -166,7 +166,7 @@ std::vector<TestCase> top_cases(DType) {
 std::vector<TestCase> cumulate_cases(DType) {
   std::vector<TestCase> out;
   for (int64_t what : {0, 1, 2})
-    for (Dims s : {Dims{1, 1, 1}, Dims{2, 5, 3}, Dims{2, 0, 3}, Dims{0, 2, 1}, Dims{1, 37, 1}, Dims{1, 2, 1}}) {
+    for (const Dims& s : {Dims{1, 1, 1}, Dims{2, 5, 3}, Dims{2, 0, 3}, Dims{0, 2, 1}, Dims{1, 37, 1}, Dims{1, 2, 1}}) {
       TestInput x{s};
       if (what == 1) x.lo = 0.7, x.hi = 1.4;
       out.push_back({.attrs = {{"what", what}}, .inputs = {x}, .apart = what == 2, .zeros = what == 1});

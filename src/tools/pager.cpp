@@ -41,6 +41,7 @@ size_t place_to_cut(std::string_view line, int room) {
 
 // False when there is no such program or it cannot be started.
 bool show_by_program(const char* pager, const std::string& text) {
+  // NOLINTNEXTLINE(bugprone-command-processor): PAGER is a line for the shell, by convention
   std::FILE* pipe = popen(pager, "w");
   if (!pipe) return false;
   std::fwrite(text.data(), 1, text.size(), pipe);

@@ -128,6 +128,7 @@ void Repl::shell(const std::string& line) {
   builtins::flush_out();
   // On a pipe the commands of the prompt come from standard input: a program must not read them.
   bool own_input = is_terminal(STDIN_FILENO);
+  // NOLINTNEXTLINE(bugprone-command-processor): the user's own line for the shell
   int status = std::system((own_input ? line : "{ " + line + "\n} </dev/null").c_str());
   if (WIFSIGNALED(status))
     say(fmt::format("ended by signal {}", WTERMSIG(status)));

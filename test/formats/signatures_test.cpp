@@ -41,7 +41,7 @@ TEST(Signatures, FirstBytes) {
   EXPECT_EQ(kind_of(b("\x08\x07\x3a\x99\x01")), "an ONNX model");
   EXPECT_EQ(kind_of(b("\x08\x01\x12\x99\x02\x0a\x05")), "a TensorFlow SavedModel");
   EXPECT_EQ(kind_of(std::string(40, '\1') + "\x57\xfb\x80\x8b\x24\x75\x47\xdb"), "an index of a TensorFlow checkpoint");
-  EXPECT_EQ(kind_of("\xff\xfe{\0}\0"), "UTF-16 text");
+  EXPECT_EQ(kind_of(b("\xff\xfe{\0}\0")), "UTF-16 text");
   EXPECT_EQ(kind_of("version https://git-lfs.github.com/spec/v1\noid sha256:0\n"),
             "the pointer that Git LFS leaves in place of a file");
   EXPECT_EQ(kind_of("<!DOCTYPE html><title>404</title>"), "a page of HTML");

@@ -1,6 +1,8 @@
 // Checkpoints with something wrong in them: the message names the tensor.
 #include "formats/torch.h"
 
+#include <cmath>
+
 #include "formats/files.h"
 #include "make_values.h"
 #include "value/equal.h"

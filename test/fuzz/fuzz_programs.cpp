@@ -219,6 +219,7 @@ int main(int argc, char** argv) {
       return std::fprintf(stderr, "fuzz_programs: unknown option %s\n", argv[i]), 2;
   }
   bool clean = false;
-  sheaf::LargeStackThread([&] { clean = run_trials(o); });  // as the program itself runs what users write
+  sheaf::LargeStackThread thread([&] { clean = run_trials(o); });  // as the program itself runs what users write
+  thread.join();
   return clean ? 0 : 1;
 }

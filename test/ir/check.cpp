@@ -85,12 +85,10 @@ std::string to_regex(const std::string& p, const std::map<std::string, std::stri
   return out;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  if (argc != 2) return std::fprintf(stderr, "usage: check FILE < text\n"), 2;
-  std::vector<Check> checks = read_checks(argv[1]);
-  if (checks.empty()) return std::fprintf(stderr, "%s: no CHECK lines\n", argv[1]), 1;
+// The exit status.
+int check(const char* file) {
+  std::vector<Check> checks = read_checks(file);
+  if (checks.empty()) return std::fprintf(stderr, "%s: no CHECK lines\n", file), 1;
   std::vector<std::string> lines;
   for (std::string line; std::getline(std::cin, line);)
     lines.push_back(squeezed(line));
@@ -98,7 +96,7 @@ int main(int argc, char** argv) {
   size_t next = 0;
   std::vector<std::pair<const Check*, std::regex>> forbidden;
   auto fail = [&](const Check& c, const char* why) {
-    std::fprintf(stderr, "%s:%d: %s: %s\nbehind line %zu of:\n", argv[1], c.line, why, c.pattern.c_str(), next);
+    std::fprintf(stderr, "%s:%d: %s: %s\nbehind line %zu of:\n", file, c.line, why, c.pattern.c_str(), next);
     for (const std::string& l : lines)
       std::fprintf(stderr, "  %s\n", l.c_str());
     return 1;
@@ -130,4 +128,15 @@ int main(int argc, char** argv) {
   }
   if (const Check* bad = clean(next, lines.size())) return fail(*bad, "found");
   return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return std::fprintf(stderr, "usage: check FILE < text\n"), 2;
+  try {
+    return check(argv[1]);
+  } catch (const std::exception& e) {
+    return std::fprintf(stderr, "%s: %s\n", argv[1], e.what()), 1;
+  }
 }

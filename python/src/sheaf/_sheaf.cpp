@@ -172,7 +172,7 @@ Value from_buffer(PyObject* o) {
     return nullptr;
   }
   guard.view = nullptr;
-  b.release();
+  (void)b.release();  // its deleter does that
   return Value(out);
 }
 
@@ -492,7 +492,7 @@ PyObject* session_eval(PyObject* o, PyObject* text) {
 
 PyObject* session_run_file(PyObject* o, PyObject* path) {
   PyObject* bytes;
-  if (!PyUnicode_FSConverter(path, &bytes)) return nullptr;
+  if (!PyUnicode_FSConverter(path, static_cast<void*>(&bytes))) return nullptr;
   Object owned(bytes);
   auto* self = reinterpret_cast<SessionObject*>(o);
   return run(self, [&](sheaf_value** out) { return sheaf_run_file(self->session, PyBytes_AS_STRING(bytes), out); });
@@ -756,7 +756,7 @@ PyModuleDef kModule = {
 
 }  // namespace
 
-PyMODINIT_FUNC PyInit__sheaf() {
+PyMODINIT_FUNC PyInit__sheaf() {  // NOLINT(bugprone-reserved-identifier): Python looks for this name
   if (!make_types()) return nullptr;
   PyObject* m = PyModule_Create(&kModule);
   if (!m) return nullptr;
