@@ -35,37 +35,22 @@ std::string json_line(const UserError& e) {
 }  // namespace
 
 int run_check(const Options& o) {
-  bool json = false;
-  std::vector<std::string> words;
-  for (const std::string& w : o.words) {
-    if (w == "--json")
-      json = true;
-    else if (w.starts_with("--"))
-      throw UsageError(fmt::format("check: unknown option '{}'", w));
-    else
-      words.push_back(w);
-  }
-  if (words.empty()) throw UsageError("check requires at least one file or folder, or - for standard input");
+  ProgramList programs = ProgramList::of(o.words, "check", "--json");
+  const bool json = programs.flag;
   size_t count = 0;
-  bool unreadable = false;
-  std::vector<std::string> files = programs_in(words);
-  for (const std::string& f : files) {
-    if (f != kStdin && !check_readable(f)) {
-      unreadable = true;
-      continue;
-    }
+  bool all_readable = programs.for_each_readable([&](const std::string& f) {
     eval::Session session;
     std::vector<UserError> errors =
         f == kStdin ? session.check(add_source("<stdin>", read_stdin(), SourceKind::Eval)) : session.check_file(f);
     for (const UserError& e : errors)
       builtins::write_out(json ? json_line(e) : advice::report(e));
     count += errors.size();
-  }
+  });
   if (!json && count > 0)
-    builtins::write_out(fmt::format("{} error{} in {} file{}\n", count, count == 1 ? "" : "s", files.size(),
-                                    files.size() == 1 ? "" : "s"));
+    builtins::write_out(fmt::format("{} error{} in {} file{}\n", count, count == 1 ? "" : "s", programs.files.size(),
+                                    programs.files.size() == 1 ? "" : "s"));
   builtins::flush_out();
-  return count > 0 || unreadable ? 1 : 0;
+  return count > 0 || !all_readable ? 1 : 0;
 }
 
 }  // namespace sheaf::tools

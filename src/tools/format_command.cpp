@@ -39,7 +39,6 @@ Outcome format_stdin(bool check) {
 }
 
 Outcome format_file(const std::string& path, bool check) {
-  if (!check_readable(path)) return Outcome::Failed;
   std::ifstream in(path, std::ios::binary);
   std::stringstream buffer;
   buffer << in.rdbuf();
@@ -57,26 +56,17 @@ Outcome format_file(const std::string& path, bool check) {
 }  // namespace
 
 int run_format(const Options& o) {
-  bool check = false;
-  std::vector<std::string> files;
-  for (const std::string& w : o.words) {
-    if (w == "--check")
-      check = true;
-    else if (w.starts_with("--"))
-      throw UsageError(fmt::format("fmt: unknown option '{}'. Known options: --check", w));
-    else
-      files.push_back(w);
-  }
-  if (files.empty()) throw UsageError("fmt requires at least one file or folder, or - for standard input");
-  int status = 0;
-  for (const std::string& f : programs_in(files)) {
+  ProgramList programs = ProgramList::of(o.words, "fmt", "--check");
+  const bool check = programs.flag;
+  bool good = true;
+  bool all_readable = programs.for_each_readable([&](const std::string& f) {
     Outcome outcome = f == kStdin ? format_stdin(check) : format_file(f, check);
-    if (outcome == Outcome::Failed || (check && outcome == Outcome::Changed)) status = 1;
+    good &= outcome == Outcome::Same || (outcome == Outcome::Changed && !check);
     if (outcome == Outcome::Changed && (check || f != kStdin))
       builtins::write_out(fmt::format("{} {}\n", check ? "would format" : "formatted", f));
-  }
+  });
   builtins::flush_out();
-  return status;
+  return good && all_readable ? 0 : 1;
 }
 
 }  // namespace sheaf::tools

@@ -10,6 +10,7 @@
 #include <iostream>
 #include <iterator>
 
+#include "tools/command_line.h"
 #include "tools/terminal.h"
 
 namespace sheaf::tools {
@@ -50,6 +51,34 @@ std::vector<std::string> programs_in(const std::vector<std::string>& words,
     std::sort(files.begin() + static_cast<ptrdiff_t>(first), files.end());
   }
   return files;
+}
+
+ProgramList ProgramList::of(const std::vector<std::string>& words, std::string_view command, std::string_view flag) {
+  ProgramList list;
+  std::vector<std::string> paths;
+  for (const std::string& w : words) {
+    if (w == flag)
+      list.flag = true;
+    else if (w.starts_with("--"))
+      throw UsageError(fmt::format("{}: unknown option '{}'. Known options: {}", command, w, flag));
+    else
+      paths.push_back(w);
+  }
+  if (paths.empty())
+    throw UsageError(fmt::format("{} requires at least one file or folder, or - for standard input", command));
+  list.files = programs_in(paths);
+  return list;
+}
+
+bool ProgramList::for_each_readable(const std::function<void(const std::string&)>& visit) const {
+  bool all = true;
+  for (const std::string& f : files) {
+    if (f == kStdin || check_readable(f))
+      visit(f);
+    else
+      all = false;
+  }
+  return all;
 }
 
 }  // namespace sheaf::tools

@@ -24,4 +24,16 @@ std::string read_stdin();
 std::vector<std::string> programs_in(const std::vector<std::string>& words,
                                      const std::function<bool(const std::string&)>& wanted = {});
 
+// The words of a command over programs with one switch, such as `sheaf fmt [--check] PATH…`. A path is a file, a folder
+// or `-`.
+struct ProgramList {
+  bool flag = false;
+  std::vector<std::string> files;  // as of programs_in
+
+  // Throws UsageError for another option, or when there is no path.
+  static ProgramList of(const std::vector<std::string>& words, std::string_view command, std::string_view flag);
+  // Calls `visit` with each file that can be read, and with kStdin; says which cannot. Whether all could be read.
+  bool for_each_readable(const std::function<void(const std::string&)>& visit) const;
+};
+
 }  // namespace sheaf::tools

@@ -23,6 +23,25 @@ TEST(Check, ReportsWithoutRunning) {
   EXPECT_EQ(s.run("check --frob good.shf").status, 1);
 }
 
+// Their paths are read by the same code.
+TEST(CheckAndFormat, Paths) {
+  for (const std::string& command : {std::string("check"), std::string("fmt")}) {
+    Sandbox s;
+    s.write("bad.shf", "(+ 1");
+    Result r = s.run(command + " none.shf bad.shf");
+    EXPECT_EQ(r.status, 1);
+    EXPECT_TRUE(contains(r.err, "sheaf: cannot read 'none.shf': No such file or directory\n")) << r.err;
+    EXPECT_TRUE(contains(r.out + r.err, "Unclosed")) << "the file after it is read: " << r.out << r.err;
+    s.write("good.shf", "(+ 1 2)\n");
+    EXPECT_EQ(s.run(command + " none.shf good.shf").status, 1);
+    r = s.run(command + " --frob good.shf");
+    EXPECT_EQ(r.status, 1);
+    EXPECT_TRUE(contains(r.err, command + ": unknown option '--frob'. Known options: --")) << r.err;
+    r = s.run(command);
+    EXPECT_TRUE(contains(r.err, command + " requires at least one file or folder, or - for standard input")) << r.err;
+  }
+}
+
 TEST(Check, Json) {
   Sandbox s;
   Result r = s.run("check --json -", "(defn f [width]\n  (* widht \"\\q\"))\n");
