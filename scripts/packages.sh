@@ -43,7 +43,7 @@ show_progress() {
   local before=""
   while IFS= read -r line; do
     case $line in
-      'ninja: no work to do.') ;;
+      'ninja: no work to do.' | *'] Re-checking globbed directories...') ;;
       \[*/*\]\ *)
         if [ -t 1 ]; then printf '\r\e[K%.*s' $((columns - 1)) "$line"; before=$'\n'; else echo "$line"; fi ;;
       *) printf '%s%s\n' "$before" "$line"; before="" ;;
