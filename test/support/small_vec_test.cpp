@@ -26,7 +26,7 @@ TEST(SmallVec, CopiesAndMovesAreTheSame) {
       EXPECT_EQ(counted(n), from) << "a copy is its own";
       Few moved(std::move(copy));
       EXPECT_EQ(from, moved);
-      EXPECT_TRUE(copy.empty());
+      EXPECT_TRUE(copy.empty());  // NOLINT(bugprone-use-after-move): what was moved from is empty and can be used
       copy.push_back(1);
       EXPECT_EQ(1u, copy.size());
       to = std::move(moved);

@@ -78,9 +78,9 @@ TEST_F(Cache, DamagedFilesAreMadeAgain) {
 
 TEST_F(Cache, ProcessesShareIt) {
   std::string one = "HOME=. '" SHEAF_BINARY "' --jit=always --backend=native --cache-dir shared p.shf > ";
-  std::string command = "cd '" + box_.dir().string() + "' && for i in 1 2 3 4; do " + one +
-                        "out$i & done; wait; cat out1 out2 out3 out4 | sort -u | wc -l";
-  EXPECT_EQ(std::system((command + " > lines").c_str()), 0);
+  EXPECT_EQ(box_.shell("for i in 1 2 3 4; do " + one +
+                       "out$i & done; wait; cat out1 out2 out3 out4 | sort -u | wc -l > lines"),
+            0);
   std::string distinct = box_.read("lines");
   EXPECT_EQ(std::stoi(distinct), 1) << distinct;  // six numbers, in one line
   if (!native()) GTEST_SKIP() << "no LLVM";

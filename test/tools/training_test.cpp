@@ -90,7 +90,7 @@ TEST(Training, BarFromBeginningToEnd) {
   EXPECT_TRUE(out.starts_with("  0% ─")) << out;
   EXPECT_TRUE(contains(out, "0/4  --:-- left\r\x1b[K 25%")) << out;
   EXPECT_TRUE(contains(out, "1/4  ")) << out;
-  EXPECT_EQ(out.find("%", out.find("after")), std::string::npos) << out;
+  EXPECT_EQ(out.find('%', out.find("after")), std::string::npos) << out;
   // Without escape codes it is lines.
   out = on_terminal(s, "a.shf", 80, "dumb");
   EXPECT_FALSE(contains(out, "\x1b")) << out;

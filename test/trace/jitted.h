@@ -49,7 +49,7 @@ class Jitted : public ::testing::Test {
     };
     compiled_ = run_compiled(key_, "f", given, counted, result);
     traced_ = runs_ > before;
-    return render(compiled_ ? result : body_(std::move(args)));
+    return render(compiled_ ? result : body_(args));
   }
   bool was_compiled() const { return compiled_; }  // the last call ran compiled code
   bool was_traced() const { return traced_; }      // and made some, or tried to
