@@ -12,13 +12,11 @@
 namespace sheaf::compiler {
 namespace {
 
-using runtime::Place;
-
-std::string place_text(const Place& p) {
-  constexpr const char* kinds[] = {"input", "constant", "scratch", "output"};
-  return p.kind == Place::Scratch
-             ? fmt::format("scratch+{}", p.offset)
-             : fmt::format("{} {}{}", kinds[p.kind], p.index, p.offset ? fmt::format("+{}", p.offset) : "");
+std::string accesses_text(const std::vector<runtime::Access>& accesses) {
+  std::string out;
+  for (const runtime::Access& a : accesses)
+    out += fmt::format("{}{}:{}", out.empty() ? "" : ", ", runtime::text_of(a.place), a.bytes);
+  return out;
 }
 
 std::string at(const Span& span) { return span ? "  ; " + place(span) : ""; }
@@ -54,10 +52,8 @@ std::string plan_text(const runtime::Plan& plan) {
                        b.donor >= 0 ? fmt::format(", may take over input {}", b.donor) : "");
   }
   auto add = [&](std::string_view kind, const std::string& name, const runtime::StepBase& s) {
-    out += fmt::format("  {}{} (", kind, name);
-    for (size_t i = 0; i < s.buffers.size(); ++i)
-      out += (i ? ", " : "") + place_text(s.buffers[i]);
-    out += ")" + at(s.span) + "\n";
+    out +=
+        fmt::format("  {}{} ({} -> {}){}\n", kind, name, accesses_text(s.reads), accesses_text(s.writes), at(s.span));
   };
   for (const runtime::Step& step : plan.steps) {
     if (auto* p = std::get_if<runtime::ProductStep>(&step)) {

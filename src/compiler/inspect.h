@@ -7,7 +7,7 @@
 
 namespace sheaf::compiler {
 
-// Steps in order, with the memory each reads and writes.
+// Steps in order, with what each reads and writes: (input 0:80, scratch+64:16 -> output 0:80), in bytes.
 std::string plan_text(const runtime::Plan& plan);
 // The native code of its kernels, each distinct one once.
 std::string native_text(const runtime::Plan& plan, codegen::NativeText what);

@@ -74,6 +74,13 @@ bool has_check(const loop::Block& b) {
                      [](const loop::Stmt& s) { return s.kind == loop::Stmt::Check || has_check(s.body); });
 }
 
+size_t num_inputs(const loop::Kernel& k) {
+  auto is_written = [](const loop::BufferParam& b) { return b.written; };
+  const auto first = std::find_if(k.buffers.begin(), k.buffers.end(), is_written);
+  INVARIANT(std::all_of(first, k.buffers.end(), is_written), k.name << " has inputs behind outputs");
+  return static_cast<size_t>(first - k.buffers.begin());
+}
+
 // Padding amounts and their like are attributes, so a program may ask for many: emptied when full.
 constexpr size_t kMaxKernels = 8192;
 
@@ -86,7 +93,7 @@ class Kernels {
       if (auto it = by_source_.find(key); it != by_source_.end()) return it->second;
     }
     loop::Kernel source = lower(key), k = run_kernel_passes(source);
-    LoweredKernel out{nullptr, has_check(k.body)};
+    LoweredKernel out{nullptr, num_inputs(k), has_check(k.body)};
     bool shared = key.use == TieredKernel::Use::InGraph;
     std::string text = shared ? loop::print(k) : std::string();
     WriterLock lock(mu_);

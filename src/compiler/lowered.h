@@ -15,7 +15,8 @@ namespace sheaf::compiler {
 
 struct LoweredKernel {
   std::shared_ptr<const runtime::Kernel> kernel;
-  bool checks = false;  // may fail
+  size_t num_inputs = 0;  // of its buffers; those behind them are written
+  bool checks = false;    // may fail
 };
 
 // What a kernel is lowered from and for; equal keys share a kernel.

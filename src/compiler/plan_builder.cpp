@@ -4,6 +4,7 @@
 
 #include "compiler/pipeline.h"
 #include "graph/op_def.h"
+#include "runtime/verify.h"
 #include "support/phases.h"
 
 namespace sheaf::compiler {
@@ -45,6 +46,7 @@ runtime::Plan PlanBuilder::run() {
     Phase phase("plan");
     storage_.place({.in_place = is_enabled("in-place"), .reuse_scratch = is_enabled("reuse-scratch")});
   }
+  if (g_verify) runtime::verify(plan_);
   if (g_plan_listener) g_plan_listener(g_, groups_, plan_);
   return std::move(plan_);
 }
@@ -73,19 +75,23 @@ void PlanBuilder::label(const Node* n) {
   labels_.push_back(std::move(l));
 }
 
-void PlanBuilder::describe_step(runtime::StepBase& step, std::string name, const std::vector<Stored>& arrays,
+void PlanBuilder::describe_step(runtime::StepBase& step, std::string name, const std::vector<StepArray>& arrays,
                                 int label) const {
   step.name = std::move(name);
   step.label = label;
   if (label >= 0) step.span = labels_[static_cast<size_t>(label)].span;
-  for (const Stored& s : arrays)
-    step.bytes += bytes_of(s);
+  for (const StepArray& a : arrays)
+    step.bytes += bytes_of(a.array);
   step.buffers.resize(arrays.size());
 }
 
-PlanBuilder::PlannedLaunch PlanBuilder::launch_of(std::string name, LoweredKernel kernel, std::vector<Stored> arrays,
-                                                  std::vector<int64_t> sizes, int label) const {
-  PlannedLaunch p{{}, std::move(arrays), kernel.checks};
+PlanBuilder::PlannedLaunch PlanBuilder::launch_of(std::string name, LoweredKernel kernel,
+                                                  const std::vector<Stored>& arrays, std::vector<int64_t> sizes,
+                                                  int label) const {
+  PlannedLaunch p;
+  for (const Stored& s : arrays)
+    p.arrays.push_back({s, p.arrays.size() >= kernel.num_inputs});
+  p.launch.checks = kernel.checks;
   describe_step(p.launch, std::move(name), p.arrays, label);
   p.launch.kernel = std::move(kernel.kernel);
   p.launch.sizes = std::move(sizes);
@@ -96,11 +102,17 @@ PlanBuilder::PlannedLaunch PlanBuilder::launch_of(const Described& d, const std:
   std::vector<int64_t> sizes(layouts[0].sizes.begin(), layouts[0].sizes.end());
   for (const Layout& l : layouts)
     sizes.insert(sizes.end(), l.strides.begin(), l.strides.end());
-  return launch_of(ops_text(d.spec) + " " + shape_text(d.space), lowered_group(d.spec), d.arrays, std::move(sizes),
-                   d.label);
+  PlannedLaunch p = launch_of(ops_text(d.spec) + " " + shape_text(d.space), lowered_group(d.spec), d.arrays,
+                              std::move(sizes), d.label);
+  if (checked_num_elems(layouts[0].sizes) == 0) return p;  // a sum of nothing is written, along an axis of no elements
+  for (size_t i = 0; i < layouts.size(); ++i) {
+    p.arrays[i].array.sizes = layouts[i].sizes;
+    p.arrays[i].array.strides = layouts[i].strides;
+  }
+  return p;
 }
 
-void PlanBuilder::add(PlannedLaunch l) { storage_.add(std::move(l.launch), l.arrays, l.checks); }
+void PlanBuilder::add(PlannedLaunch l) { storage_.add(std::move(l.launch), l.arrays); }
 
 std::string ops_text(const lower::GroupSpec& spec) {
   std::string name;

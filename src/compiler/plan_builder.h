@@ -29,13 +29,13 @@ class PlanBuilder {
   using Layout = memory::Layout;
   using Node = graph::Node;
   using Operand = graph::Operand;
+  using StepArray = memory::StepArray;
   using Stored = memory::Stored;
 
   // A launch and its arrays, which are not in the plan yet.
   struct PlannedLaunch {
     runtime::Launch launch;
-    std::vector<Stored> arrays;
-    bool checks = false;
+    std::vector<StepArray> arrays;  // as the kernel sees them
   };
 
   // A group described for lowering.
@@ -68,9 +68,9 @@ class PlanBuilder {
     PlannedLaunch product;
     std::optional<FusedPart> prologue = {}, epilogue = {};
     std::shared_ptr<const runtime::FusedProduct> form = {};
-    const Stored& a() const { return product.arrays[0]; }
-    const Stored& b() const { return product.arrays[1]; }
-    const Stored& c() const { return product.arrays[2]; }
+    const Stored& a() const { return product.arrays[0].array; }
+    const Stored& b() const { return product.arrays[1].array; }
+    const Stored& c() const { return product.arrays[2].array; }
     // Whether an element may still be read, as the factor or by the prologue, when the tile of the result that it is a
     // part of is complete.
     bool reads_later(const Stored& s, const Layout& layout) const;
@@ -80,8 +80,8 @@ class PlanBuilder {
   void plan(const FusionGroup& group);
   void label(const Node* n);
   // Fills in what all steps have; `arrays`, one for each buffer.
-  void describe_step(runtime::StepBase& step, std::string name, const std::vector<Stored>& arrays, int label) const;
-  PlannedLaunch launch_of(std::string name, LoweredKernel kernel, std::vector<Stored> arrays,
+  void describe_step(runtime::StepBase& step, std::string name, const std::vector<StepArray>& arrays, int label) const;
+  PlannedLaunch launch_of(std::string name, LoweredKernel kernel, const std::vector<Stored>& arrays,
                           std::vector<int64_t> sizes, int label) const;
   // The kernel of a group whose arrays have these layouts over common axes.
   PlannedLaunch launch_of(const Described& d, const std::vector<Layout>& layouts) const;

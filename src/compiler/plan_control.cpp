@@ -52,14 +52,17 @@ std::shared_ptr<const runtime::Plan> PlanBuilder::nested(const graph::Graph& g) 
 // A step with nested plans may fail, as what is in them may.
 template <class S>
 void PlanBuilder::add_control(const Node* n, S step, int64_t scratch_bytes) {
-  std::vector<Stored> arrays = contiguous_inputs(n);
+  std::vector<StepArray> arrays;
+  for (Stored& s : contiguous_inputs(n))
+    arrays.push_back({std::move(s), false});
   for (size_t i = 0; i < n->types.size(); ++i) {
-    arrays.push_back(fresh(n->types[i]));
-    keep(n, static_cast<int>(i), arrays.back());
+    arrays.push_back({fresh(n->types[i]), true});
+    keep(n, static_cast<int>(i), arrays.back().array);
   }
-  arrays.push_back(storage_.fresh(DType::Bool, {scratch_bytes}));
+  arrays.push_back({storage_.fresh(DType::Bool, {scratch_bytes}), true});
   describe_step(step, std::string(n->op->name), arrays, label_);
-  storage_.add(std::move(step), arrays, true);
+  step.checks = true;
+  storage_.add(std::move(step), arrays);
 }
 
 void PlanBuilder::plan_host_call(const Node* n) {
@@ -135,7 +138,7 @@ void PlanBuilder::plan_stack(const Node* n) {
   const bool stacks = n->op->nested == graph::Nested::Stack;
   if (stacks) std::swap(whole, rows);
   runtime::CopyStep step;
-  std::vector<Stored> arrays;
+  std::vector<StepArray> arrays;
   for (size_t i = 0; i < rows.size(); ++i) {
     Stored row = rows[i], part = whole[0];
     const int64_t elements = checked_num_elems(row.sizes);
@@ -144,7 +147,8 @@ void PlanBuilder::plan_stack(const Node* n) {
     part.strides = row.strides;
     part.offset += static_cast<int64_t>(i) * elements;
     if (stacks) std::swap(row, part);
-    arrays.insert(arrays.end(), {part, row});
+    arrays.push_back({std::move(part), false});
+    arrays.push_back({std::move(row), true});
   }
   if (step.size_bytes == 0) return;
   describe_step(step, std::string(n->op->name), arrays, label_);

@@ -160,7 +160,7 @@ void PlanBuilder::add_product(ProductPlan& p) {
   step.name = p.product.launch.name;
   step.bytes = p.product.launch.bytes;
   step.form = p.form;
-  std::vector<Stored> arrays;
+  std::vector<StepArray> arrays;
   auto add_part = [&](const FusedPart& part) {
     PlannedLaunch l = launch_of(part.group, part.layouts);
     step.bytes += l.launch.bytes;

@@ -43,12 +43,12 @@ PlanBuilder::PlannedLaunch PlanBuilder::describe_single(Node* n) {
     name += " " + shape_text(a.sizes);
   // The kernel does not read the first input of an update; its place in the list is taken by the output.
   if (updates) arrays[0] = arrays.back();
-  PlannedLaunch p = launch_of(std::move(name), lowered_single(*n->op, n->attrs, in, out, updates), std::move(arrays),
-                              std::move(sizes), label_);
+  PlannedLaunch p =
+      launch_of(std::move(name), lowered_single(*n->op, n->attrs, in, out, updates), arrays, std::move(sizes), label_);
   bool product = n->op->kind == OpKind::Contract && n->inputs.size() == 2;  // attention's work depends on its mask
   if (!product) return p;
-  const Stored &a = p.arrays[0], &b = p.arrays[1];
-  p.launch.flops = 2 * checked_num_elems(p.arrays.back().sizes) * a.sizes.back();
+  const Stored &a = arrays[0], &b = arrays[1];
+  p.launch.flops = 2 * checked_num_elems(arrays.back().sizes) * a.sizes.back();
   // The packed form gives results of its factors' dtype.
   bool is_row = a.sizes[0] == 1 && a.sizes[1] == 1 && a.strides[2] == 1 && n->types[0].dtype == b.dtype;
   if (is_enabled("repack") && is_row)

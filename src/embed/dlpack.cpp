@@ -51,18 +51,14 @@ Tensor tensor_of(DLManagedTensor* m) {
     return t;
   }
   if (d.strides) t.strides.assign(d.strides, d.strides + d.ndim);
-  int64_t lowest = 0, highest = 0;  // places of elements, seen from the first one
-  for (int a = 0; a < t.rank(); ++a) {
-    int64_t reach = t.strides[a] * (t.sizes[a] - 1);
-    (reach < 0 ? lowest : highest) += reach;
-  }
+  const Extent extent = extent_of(t.sizes, t.strides);
   auto size = size_bytes(t.dtype);
   auto* first = static_cast<std::byte*>(d.data) + d.byte_offset;
   if (!d.data) throw HostError{"the tensor has no memory"};
   if (reinterpret_cast<uintptr_t>(first) % static_cast<uintptr_t>(size) != 0)
     throw HostError{fmt::format("the tensor's memory is not aligned to its elements of {} bytes; copy it first", size)};
-  t.offset = -lowest;
-  t.buffer = buffer_of(m, first + lowest * size, static_cast<size_t>((highest - lowest + 1) * size));
+  t.offset = -extent.first;
+  t.buffer = buffer_of(m, first + extent.first * size, static_cast<size_t>(extent.count * size));
   return t;
 }
 

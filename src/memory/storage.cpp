@@ -34,19 +34,26 @@ Stored Storage::fresh(DType dtype, const Dims& sizes) {
   return {add({Place::Scratch, -1, bytes}), 0, sizes, contiguous_strides(sizes), dtype};
 }
 
-void Storage::add(runtime::Step step, const std::vector<Stored>& arrays, bool checks) {
+void Storage::add(runtime::Step step, const std::vector<StepArray>& arrays) {
   const int number = next_step();
-  if (checks) last_check_ = number;
-  for (const Stored& s : arrays) {
+  each_base(step, [&](const runtime::StepBase& s) {
+    if (s.checks) last_check_ = number;
+  });
+  for (const auto& [s, written] : arrays) {
     Memory& m = memories_[s.memory];
     if (m.first < 0) m.first = number;
     m.last = std::max(m.last, number);
-    uses_.push_back({s.memory, s.offset * size_bytes(s.dtype)});
+    const int64_t size = size_bytes(s.dtype);
+    const Extent extent = extent_of(s.sizes, s.strides);
+    uses_.push_back({s.memory, s.offset * size, (s.offset + extent.first) * size, extent.count * size, written});
   }
   plan_.steps.push_back(std::move(step));
 }
 
-void Storage::drop(const Stored& s) { memories_[s.memory].bytes = 0; }
+void Storage::drop(const Stored& s) {
+  memories_[s.memory].bytes = 0;
+  memories_[s.memory].dropped = true;
+}
 
 void Storage::may_write_over(const Stored& in, const Stored& out) {
   overwrites_.push_back({next_step(), in.memory, out.memory});
@@ -67,7 +74,7 @@ void Storage::output(const Stored& s) {
   }
   m.last = next_step();
   m.returned = true;
-  plan_.outputs.push_back({s.dtype, s.sizes, s.strides, {m.kind, m.index, s.offset * size_bytes(s.dtype)}});
+  plan_.outputs.push_back({s.dtype, s.sizes, s.strides, {m.kind, m.index, s.offset * size_bytes(s.dtype)}, s.memory});
 }
 
 // An output may take over the memory of an input that nobody reads once the output is written. Writes that come before
@@ -155,6 +162,9 @@ void Storage::place(const Sharing& sharing) {
       while (same[m] != m)
         m = same[m];
       p = {memories_[m].kind, memories_[m].index, base[m] + use->offset_bytes};
+      if (use->bytes > 0 && !memories_[use->memory].dropped)
+        (use->written ? s.writes : s.reads)
+            .push_back({{p.kind, p.index, base[m] + use->first_byte}, use->bytes, use->memory});
       ++use;
     }
   };

@@ -19,6 +19,12 @@ struct Stored {
   bool is_contiguous() const;
 };
 
+// An array of a step: read, or written. One that a step updates in place is there twice.
+struct StepArray {
+  Stored array;
+  bool written = false;
+};
+
 // What may share memory; --disable turns these off by name.
 struct Sharing {
   bool in_place = true;       // an output over an input, or scratch over scratch, that it replaces
@@ -34,9 +40,8 @@ class Storage {
   // New memory. It lives from the first step that has it among its arrays to the last.
   Stored fresh(DType dtype, const Dims& sizes);
 
-  // Adds a step. `arrays`: those that it reads and writes, one for each of its buffers, in order. All of them
-  // are in use during the whole step. `checks`: it may fail, and then the call is run again another way.
-  void add(runtime::Step step, const std::vector<Stored>& arrays, bool checks = false);
+  // Adds a step. `arrays`: one for each of its buffers, in order. All of them are in use during the whole step.
+  void add(runtime::Step step, const std::vector<StepArray>& arrays);
   // Nothing is ever written to such an array.
   void drop(const Stored& s);
   // In the step that comes next each element of `in` is read before that of `out` at the same place is written, and
@@ -56,11 +61,13 @@ class Storage {
     int index = -1;  // Input, Constant, Output
     int64_t bytes = 0;
     int first = -1, last = -1;  // steps; -1: none
-    bool returned = false;
+    bool returned = false, dropped = false;
   };
   struct Use {
     int memory;
     int64_t offset_bytes;
+    int64_t first_byte, bytes;  // that are read or written
+    bool written;
   };
   struct Overwrite {
     int step, in, out;  // memories

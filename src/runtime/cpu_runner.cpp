@@ -106,13 +106,6 @@ void (*g_run_steps)(const Plan&, const Memory&) = nullptr;
 
 void release_scratch() { kept_scratch() = nullptr; }
 
-size_t num_launches(const Plan& plan) {
-  size_t n = 0;
-  for (const Step& s : plan.steps)
-    each_base(s, [&](const StepBase&) { ++n; });
-  return n;
-}
-
 std::byte* address(const Place& p, const Plan& plan, const Memory& m) {
   switch (p.kind) {
     case Place::Input: return m.inputs[p.index] + p.offset;

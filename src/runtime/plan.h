@@ -25,14 +25,25 @@ struct Place {
   int64_t offset = 0;  // in bytes, from the start of the input's data, the constant's data, the scratch or the output
 };
 
+// Bytes that a step reads or writes: `bytes` of them from `place` on, those between two that it touches included.
+struct Access {
+  Place place;
+  int64_t bytes = 0;
+  // What they hold, by a number of the plan's maker. Memory is reused: a place may hold one value after the other, and
+  // the number tells which of them is meant (verify.h).
+  int value = -1;
+};
+
 // What all steps have.
 struct StepBase {
-  std::string name;            // "add+exp+sum f32 [768 128]", for the profiler
-  std::vector<Place> buffers;  // what it reads and writes
-  int label = -1;              // for messages: what its maker calls it
-  Span span;                   // the form its (last) node came from
-  int64_t flops = 0;           // of contractions, a multiply-add counted as two; 0: not known
-  int64_t bytes = 0;           // that must pass at least: every element of every array once
+  std::string name;                   // "add+exp+sum f32 [768 128]", for the profiler
+  std::vector<Place> buffers;         // what its code is called with
+  std::vector<Access> reads, writes;  // what it does to them; an array that is updated in place is in both
+  bool checks = false;                // it may fail: the run ends, and the call is made again in another way
+  int label = -1;                     // for messages: what its maker calls it
+  Span span;                          // the form its (last) node came from
+  int64_t flops = 0;                  // of contractions, a multiply-add counted as two; 0: not known
+  int64_t bytes = 0;                  // that must pass at least: every element of every array once
 };
 
 // One call of a kernel.
@@ -139,6 +150,7 @@ struct OutputSpec {
   Dims sizes, strides;
   // Written by a step into fresh memory (Output), or a view of an input or constant.
   Place place;
+  int value = -1;  // of Access
 };
 
 // Memory for outputs. `donor`: the input whose memory it may take over when the caller gives that up, or -1.
@@ -198,5 +210,10 @@ void each_base(S& step, F f) {
       },
       step);
 }
+
+// "input 0", "scratch+64".
+std::string text_of(const Place& p);
+// The name of a step, or of all launches that it consists of.
+const std::string& name_of(const Step& step);
 
 }  // namespace sheaf::runtime

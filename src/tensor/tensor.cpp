@@ -151,6 +151,16 @@ Dims contiguous_strides(const Dims& sizes) {
   return s;
 }
 
+Extent extent_of(const Dims& sizes, const Dims& strides) {
+  int64_t first = 0, last = 0;
+  for (size_t a = 0; a < sizes.size(); ++a) {
+    if (sizes[a] == 0) return {};
+    const int64_t reach = strides[a] * (sizes[a] - 1);
+    (reach < 0 ? first : last) += reach;
+  }
+  return {first, last - first + 1};
+}
+
 int64_t checked_num_elems(const Dims& sizes) {
   if (sizes.size() > kMaxRank)
     throw runtime_error(fmt::format("a tensor of rank {} is not supported (at most {})", sizes.size(), kMaxRank));

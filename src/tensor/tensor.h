@@ -80,6 +80,12 @@ struct Tensor {
 };
 
 Dims contiguous_strides(const Dims& sizes);
+// Which elements of its memory an array touches: `count` of them from `first` on, seen from the element with all
+// indices 0. None where it has no elements; those between two that it touches are counted.
+struct Extent {
+  int64_t first = 0, count = 0;
+};
+Extent extent_of(const Dims& sizes, const Dims& strides);
 // Product of the sizes; throws UserError if it (times 8) overflows.
 int64_t checked_num_elems(const Dims& sizes);
 

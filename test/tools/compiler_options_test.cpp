@@ -147,7 +147,8 @@ TEST(CompilerOptions, EmitShowsEveryStage) {
   EXPECT_TRUE(contains(s.run("--emit=fused p.shf").out, "group ")) << s.run("--emit=fused p.shf").err;
   EXPECT_TRUE(contains(s.run("--emit=fused p.shf").out, "p.shf:1:"));
   Result plan = s.run("--emit=plan p.shf");
-  EXPECT_TRUE(contains(plan.out, "plan: ") && contains(plan.out, "input 0")) << plan.out;
+  EXPECT_TRUE(contains(plan.out, "plan: ") && contains(plan.out, "(input 0:80")) << plan.out;
+  EXPECT_TRUE(contains(plan.out, " -> output 0:4)")) << plan.out;
   s.write("product.shf", "(defn f [a b] (@ a b))\n(print (sum (f (ones [300 40]) (ones [40 30]))))");
   plan = s.run("--emit=plan product.shf");
   EXPECT_TRUE(contains(plan.out, "dot [1, 300, 40]") && contains(plan.out, "\n    by ")) << plan.out;
