@@ -4,10 +4,8 @@
 
 #include <utility>
 
-#include "compiler/code_store.h"
 #include "compiler/pipeline.h"
 #include "compiler/plan_builder.h"
-#include "runtime/cpu_runner.h"
 #include "support/phases.h"
 
 namespace sheaf::compiler {
@@ -17,17 +15,6 @@ std::function<void(const loop::Kernel&)> g_kernel_listener;
 std::function<void(const graph::Graph&, const std::vector<graph::FusionGroup>&, const runtime::Plan&)> g_plan_listener;
 
 namespace {
-
-// Loads native code that is on disk. Whether there was any, there or in memory.
-bool find_native_code(const runtime::Plan& plan) {
-  if (code_folder().empty()) return false;
-  Phase phase("load");
-  bool found = false;
-  each_launch(plan, [&](const runtime::Launch& l) {
-    if (auto* k = dynamic_cast<const TieredKernel*>(l.kernel.get())) found |= k->is_native(l.sizes);
-  });
-  return found;
-}
 
 // A failed check as an error at the user's form.
 UserError check_error(const Compiled& c, const runtime::CheckFailure& f) {
@@ -41,20 +28,21 @@ UserError check_error(const Compiled& c, const runtime::CheckFailure& f) {
 
 }  // namespace
 
-runtime::Plan plan_of(const graph::Graph& g, std::vector<Label>& labels, bool& has_code, bool owned_outputs) {
+runtime::Plan plan_of(const graph::Graph& g, const Backend& backend, std::vector<Label>& labels, bool& has_code,
+                      bool owned_outputs) {
   if (g_graph_listener) g_graph_listener(g);
   Phase phase("lower");
-  runtime::Plan plan = PlanBuilder(run_graph_passes(g), owned_outputs, labels).run();
-  plan.watcher = std::make_shared<PlanTier>();
-  has_code = find_native_code(plan);
+  runtime::Plan plan = PlanBuilder(run_graph_passes(g, backend.target()), backend, owned_outputs, labels).run();
+  plan.watcher = backend.new_watcher();
+  has_code = backend.find_code(plan);
   return plan;
 }
 
-Compiled compile(const graph::Graph& g, std::shared_ptr<PlanTier> tier) {
+Compiled compile(const graph::Graph& g, const Backend& backend, std::shared_ptr<runtime::RunWatcher> watcher) {
   Compiled c;
-  runtime::Plan plan = plan_of(g, c.labels, c.cached);
-  if (tier) plan.watcher = std::move(tier);
-  c.runner = std::make_shared<runtime::CpuRunner>(std::move(plan));
+  runtime::Plan plan = plan_of(g, backend, c.labels, c.cached);
+  if (watcher) plan.watcher = std::move(watcher);
+  c.runner = backend.finish(std::move(plan));
   return c;
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <functional>
 
-#include "compiler/tiered.h"
+#include "compiler/backend.h"
 #include "graph/graph.h"
 #include "graph/op_def.h"
 #include "runtime/runner.h"
@@ -34,8 +34,9 @@ struct Compiled {
   const runtime::Plan& plan() const { return runner->plan(); }
 };
 
-// `tier`: decides when native code is made, for several graphs together; none: one of its own.
-Compiled compile(const graph::Graph& g, std::shared_ptr<PlanTier> tier = nullptr);
+// For a device. `watcher`: told of its runs, for several graphs together (Backend::new_watcher); none: one of its own.
+Compiled compile(const graph::Graph& g, const Backend& backend = cpu_backend(),
+                 std::shared_ptr<runtime::RunWatcher> watcher = nullptr);
 
 // Told every graph that is compiled, and every kernel that is compiled for the first time (--emit=loop).
 extern std::function<void(const graph::Graph&)> g_graph_listener;

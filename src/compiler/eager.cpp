@@ -49,12 +49,18 @@ Tensor canonical_reduce_input(const Tensor& t, const Attrs& attrs) {
   return reshaped(moved, {parts[0], parts[1], parts[2]});
 }
 
+// Values that are there already are on this side.
+int run_here(KernelKey key, std::span<std::byte* const> buffers, std::span<const int64_t> sizes, int64_t& payload) {
+  const LoweredKernel kernel = lowered_op(cpu_backend(), std::move(key));
+  return static_cast<const runtime::Kernel&>(*kernel.code).run(buffers, sizes, payload);
+}
+
 // Arrays of one shape without gaps are a single row: the common case of eager arithmetic, worth skipping the layouts.
 bool launch_flat(const OpDef& op, const Attrs& attrs, const std::vector<Tensor>& in, const Tensor& out) {
   for (const Tensor& t : in)
     if (!(t.sizes == out.sizes) || !t.is_contiguous()) return false;
   int64_t n = out.num_elems();
-  KernelKey key{.op = &op, .attrs = attrs, .use = TieredKernel::Use::Alone};
+  KernelKey key{.op = &op, .attrs = attrs, .use = KernelUse::Alone};
   SmallVec<int64_t, 8> sizes;
   SmallVec<std::byte*, 4> buffers;
   for (const Tensor& t : in) {
@@ -67,13 +73,13 @@ bool launch_flat(const OpDef& op, const Attrs& attrs, const std::vector<Tensor>&
   sizes.push_back(n);
   buffers.push_back(out.bytes());
   int64_t payload;
-  lowered_op(std::move(key)).kernel->run(buffers, sizes, payload);
+  run_here(std::move(key), buffers, sizes, payload);
   return true;
 }
 
 void launch(const OpDef& op, const Attrs& attrs, const std::vector<Tensor>& in, const std::vector<Tensor>& out,
             std::span<const graph::TensorType> in_types) {
-  KernelKey key{.op = &op, .attrs = attrs, .use = TieredKernel::Use::Alone};
+  KernelKey key{.op = &op, .attrs = attrs, .use = KernelUse::Alone};
   SmallVec<int64_t, 48> sizes;
   SmallVec<std::byte*, 8> buffers;
   for (const Tensor& t : in) {
@@ -91,7 +97,7 @@ void launch(const OpDef& op, const Attrs& attrs, const std::vector<Tensor>& in, 
     buffers.push_back(t.bytes());
   }
   int64_t payload;
-  int site = lowered_op(std::move(key)).kernel->run(buffers, sizes, payload);
+  int site = run_here(std::move(key), buffers, sizes, payload);
   if (site < 0) return;
   INVARIANT(op.check_text, op.name << " has a check without a text");
   throw runtime_error(op.check_text({site, payload, in_types, attrs}));

@@ -4,10 +4,8 @@
 
 #include <set>
 
+#include "compiler/tiered.h"
 #include "graph/op_def.h"
-#include "kernels/gemm/gemm.h"
-#include "kernels/kernels.h"
-#include "runtime/target.h"
 
 namespace sheaf::compiler {
 namespace {
@@ -21,29 +19,14 @@ std::string accesses_text(const std::vector<runtime::Access>& accesses) {
 
 std::string at(const Span& span) { return span ? "  ; " + place(span) : ""; }
 
-// The GEMM algorithm that a launch will take by default, and why; nothing where it is no such product.
-std::string algorithm_text(const runtime::Launch& l) {
-  auto* tiered = dynamic_cast<const TieredKernel*>(l.kernel.get());
-  if (!tiered) return "";
-  const loop::Kernel& k = tiered->kernel();
-  // Its kernel names values and calls the routine.
-  if (k.body.empty()) return "";
-  const loop::Stmt& call = k.body.back();
-  if (call.kind != loop::Stmt::Call || call.routine != routines::GemmArgs<>::kRoutine) return "";
-  std::vector<int64_t> args;
-  for (loop::ValueId v : call.arguments) {
-    const loop::Inst& inst = k.values[v];
-    if (inst.op != loop::Op::Const && inst.op != loop::Op::Size) return "";
-    args.push_back(inst.op == loop::Op::Const ? inst.imm : l.sizes[inst.imm]);
-  }
-  const kernels::GemmPlan plan =
-      kernels::gemm_plan(routines::unpack<routines::GemmArgs<>>(args), kernels::arithmetic_of(runtime::host_target()));
-  return plan.algorithm.empty() ? "" : fmt::format("    by {}: {}\n", plan.algorithm, plan.why);
+std::string algorithm_text(const Backend& backend, const runtime::Launch& l) {
+  const std::string text = backend.algorithm_text(l);
+  return text.empty() ? "" : "    " + text + "\n";
 }
 
 }  // namespace
 
-std::string plan_text(const runtime::Plan& plan) {
+std::string plan_text(const runtime::Plan& plan, const Backend& backend) {
   std::string out = fmt::format("plan: {} launches, {} bytes of scratch, {} constants\n", num_launches(plan),
                                 plan.scratch_bytes, plan.constants.size());
   for (size_t i = 0; i < plan.output_buffers.size(); ++i) {
@@ -60,14 +43,14 @@ std::string plan_text(const runtime::Plan& plan) {
       for (const auto& prologue : p->prologue)
         add("prologue: ", prologue.launch.name, prologue.launch);
       add("", p->name, p->product);
-      out += algorithm_text(p->product);
+      out += algorithm_text(backend, p->product);
       for (const auto& epilogue : p->epilogue)
         add("epilogue: ", epilogue.launch.name, epilogue.launch);
       continue;
     }
     auto* launch = std::get_if<runtime::Launch>(&step);
     each_base(step, [&](const runtime::StepBase& s) { add(launch && launch->is_copy ? "copy: " : "", s.name, s); });
-    if (launch) out += algorithm_text(*launch);
+    if (launch) out += algorithm_text(backend, *launch);
   }
   return out;
 }

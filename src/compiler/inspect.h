@@ -3,12 +3,13 @@
 #include <string>
 #include <vector>
 
+#include "codegen/llvm/native.h"
 #include "compiler/compile.h"
 
 namespace sheaf::compiler {
 
 // Steps in order, with what each reads and writes: (input 0:80, scratch+64:16 -> output 0:80), in bytes.
-std::string plan_text(const runtime::Plan& plan);
+std::string plan_text(const runtime::Plan& plan, const Backend& backend = cpu_backend());
 // The native code of its kernels, each distinct one once.
 std::string native_text(const runtime::Plan& plan, codegen::NativeText what);
 

@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <tuple>
 #include <unordered_map>
 
 #include "compiler/compile.h"
-#include "compiler/pipeline.h"
 #include "support/mutex.h"
 
 namespace sheaf::compiler {
@@ -87,35 +88,38 @@ constexpr size_t kMaxKernels = 8192;
 class Kernels {
  public:
   template <class F>
-  LoweredKernel get(KernelKey key, F lower) {
+  LoweredKernel get(const Backend& backend, KernelKey key, F lower) {
+    key.target = backend.target().id;
     {
       ReaderLock lock(mu_);
       if (auto it = by_source_.find(key); it != by_source_.end()) return it->second;
     }
-    loop::Kernel source = lower(key), k = run_kernel_passes(source);
+    loop::Kernel source = lower(key), k = backend.prepared(source);
     LoweredKernel out{nullptr, num_inputs(k), has_check(k.body)};
-    bool shared = key.use == TieredKernel::Use::InGraph;
+    bool shared = key.use == KernelUse::InGraph;
     std::string text = shared ? loop::print(k) : std::string();
+    const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+    const Text by_text{key.target, hash.high64, hash.low64};
     WriterLock lock(mu_);
     // Another thread may have made the same.
     if (auto it = by_source_.find(key); it != by_source_.end()) return it->second;
     if (by_source_.size() >= kMaxKernels) by_source_.clear(), by_text_.clear();
-    if (auto known = by_text_.find(text); shared && known != by_text_.end()) {
-      out.kernel = known->second;
+    if (auto known = by_text_.find(by_text); shared && known != by_text_.end()) {
+      out.code = known->second;
     } else {
       if (shared && g_kernel_listener) g_kernel_listener(source);
-      auto made = std::make_shared<TieredKernel>(std::move(k), key.use, std::move(text));
-      if (shared) by_text_.emplace(made->text(), made);
-      out.kernel = std::move(made);
+      out.code = backend.code(std::move(k), key.use, std::move(text));
+      if (shared) by_text_.emplace(by_text, out.code);
     }
     return by_source_.emplace(std::move(key), std::move(out)).first->second;
   }
 
  private:
+  using Text = std::tuple<runtime::TargetId, uint64_t, uint64_t>;  // its hash
   SharedMutex mu_;
   std::unordered_map<KernelKey, LoweredKernel, KeyHash> by_source_ GUARDED_BY(mu_);
   // Of graphs: attributes that a kernel does not depend on leave the same text.
-  std::unordered_map<std::string_view, std::shared_ptr<const TieredKernel>> by_text_ GUARDED_BY(mu_);
+  std::map<Text, std::shared_ptr<const runtime::Code>> by_text_ GUARDED_BY(mu_);
 };
 
 Kernels& kernels() {
@@ -125,8 +129,8 @@ Kernels& kernels() {
 
 }  // namespace
 
-LoweredKernel lowered_op(KernelKey key) {
-  return kernels().get(std::move(key), [](const KernelKey& k) {
+LoweredKernel lowered_op(const Backend& backend, KernelKey key) {
+  return kernels().get(backend, std::move(key), [](const KernelKey& k) {
     std::vector<lower::ArrayKey> in, out;
     for (uint16_t a : k.arrays)
       (a & KernelKey::kOutput ? out : in).push_back({static_cast<DType>((a >> 8) & 0x7f), a & 0xff});
@@ -134,25 +138,26 @@ LoweredKernel lowered_op(KernelKey key) {
   });
 }
 
-LoweredKernel lowered_single(const graph::OpDef& op, const Attrs& attrs, const std::vector<lower::ArrayKey>& inputs,
-                             const std::vector<lower::ArrayKey>& outputs, bool in_place) {
+LoweredKernel lowered_single(const Backend& backend, const graph::OpDef& op, const Attrs& attrs,
+                             const std::vector<lower::ArrayKey>& inputs, const std::vector<lower::ArrayKey>& outputs,
+                             bool in_place) {
   KernelKey k{.op = &op, .attrs = attrs, .in_place = in_place};
   for (const auto& a : inputs)
     k.add_input(a.dtype, a.rank);
   for (const auto& a : outputs)
     k.add_output(a.dtype, a.rank);
-  return lowered_op(std::move(k));
+  return lowered_op(backend, std::move(k));
 }
 
-LoweredKernel lowered_group(const lower::GroupSpec& spec) {
-  return kernels().get(key_of(spec), [&](const KernelKey&) { return lower::lower_group(spec); });
+LoweredKernel lowered_group(const Backend& backend, const lower::GroupSpec& spec) {
+  return kernels().get(backend, key_of(spec), [&](const KernelKey&) { return lower::lower_group(spec); });
 }
 
-LoweredKernel lowered_sum_of_totals(DType dtype) {
+LoweredKernel lowered_sum_of_totals(const Backend& backend, DType dtype) {
   KernelKey k;
   k.group = "sum of totals";
   k.add_output(dtype, 0);
-  return kernels().get(std::move(k), [&](const KernelKey&) { return lower::lower_sum_of_totals(dtype); });
+  return kernels().get(backend, std::move(k), [&](const KernelKey&) { return lower::lower_sum_of_totals(dtype); });
 }
 
 }  // namespace sheaf::compiler

@@ -5,16 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "compiler/tiered.h"
+#include "compiler/backend.h"
 #include "lower/group.h"
 #include "lower/single_op.h"
-#include "runtime/kernel.h"
-#include "runtime/target.h"
 
 namespace sheaf::compiler {
 
 struct LoweredKernel {
-  std::shared_ptr<const runtime::Kernel> kernel;
+  std::shared_ptr<const runtime::Code> code;
   size_t num_inputs = 0;  // of its buffers; those behind them are written
   bool checks = false;    // may fail
 };
@@ -25,8 +23,8 @@ struct KernelKey {
   graph::Attrs attrs;
   SmallVec<uint16_t, 8> arrays;  // dtype and rank of the inputs, then the outputs
   bool in_place = false;
-  TieredKernel::Use use = TieredKernel::Use::InGraph;
-  runtime::TargetId target = runtime::TargetId::Cpu;
+  KernelUse use = KernelUse::InGraph;
+  runtime::TargetId target = runtime::TargetId::Cpu;  // set by lowered_op and its like
   // Of a group: what it says, and the attributes of its members.
   std::string group;
   std::vector<graph::Attrs> members;
@@ -39,11 +37,11 @@ struct KernelKey {
 };
 
 // The key names an op.
-LoweredKernel lowered_op(KernelKey key);
-LoweredKernel lowered_single(const graph::OpDef& op, const graph::Attrs& attrs,
+LoweredKernel lowered_op(const Backend& backend, KernelKey key);
+LoweredKernel lowered_single(const Backend& backend, const graph::OpDef& op, const graph::Attrs& attrs,
                              const std::vector<lower::ArrayKey>& inputs, const std::vector<lower::ArrayKey>& outputs,
                              bool in_place);
-LoweredKernel lowered_group(const lower::GroupSpec& spec);
-LoweredKernel lowered_sum_of_totals(DType dtype);
+LoweredKernel lowered_group(const Backend& backend, const lower::GroupSpec& spec);
+LoweredKernel lowered_sum_of_totals(const Backend& backend, DType dtype);
 
 }  // namespace sheaf::compiler

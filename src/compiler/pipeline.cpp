@@ -18,7 +18,6 @@
 #include "passes/loop/chunk.h"
 #include "passes/loop/expand_math.h"
 #include "passes/loop/tile.h"
-#include "runtime/target.h"
 #include "support/internal_error.h"
 #include "support/phases.h"
 
@@ -33,7 +32,7 @@ bool g_verify = true;
 namespace {
 
 using GraphPass = graph::Graph(const graph::Graph&);
-using GroupPass = void(FusedGraph&);
+using GroupPass = void(FusedGraph&, const passes::FusionLimits&);
 using KernelPass = loop::Kernel(const loop::Kernel&);
 // Run when native code is made, for launches whose strides are known.
 struct NativePass {
@@ -47,28 +46,26 @@ struct Pass {
   std::variant<Decision, GraphPass*, passes::FindRewrite*, GroupPass*, KernelPass*, NativePass> run;
 };
 
-// Of the target that kernels are made for.
-const passes::FusionLimits& limits() {
-  static const passes::FusionLimits limits = [] {
-    const runtime::Target& t = runtime::host_target();
-    return passes::FusionLimits{static_cast<size_t>(t.max_fused_ops), static_cast<size_t>(t.max_fused_arrays),
-                                t.min_fused_product_elements};
-  }();
-  return limits;
+passes::FusionLimits limits_of(const runtime::Target& t) {
+  return {static_cast<size_t>(t.max_fused_ops), static_cast<size_t>(t.max_fused_arrays), t.min_fused_product_elements};
 }
 
-void fuse(FusedGraph& f) { f.groups = passes::choose_groups(f.graph, limits()); }
+void fuse(FusedGraph& f, const passes::FusionLimits& limits) { f.groups = passes::choose_groups(f.graph, limits); }
 
-void recompute(FusedGraph& f) {
+void recompute(FusedGraph& f, const passes::FusionLimits& limits) {
   auto again = passes::recompute(f.graph, f.groups);
   if (!again) return;
-  auto groups = passes::choose_groups(*again, limits(), is_enabled("fuse"));
+  auto groups = passes::choose_groups(*again, limits, is_enabled("fuse"));
   // A copy that finds no room in a group would be one more kernel.
   if (groups.size() <= f.groups.size()) f = {std::move(*again), std::move(groups)};
 }
 
-void follow(FusedGraph& f) { f.groups = passes::fuse_epilogues(f.graph, std::move(f.groups), limits()); }
-void precede(FusedGraph& f) { f.groups = passes::fuse_prologues(f.graph, std::move(f.groups), limits()); }
+void follow(FusedGraph& f, const passes::FusionLimits& limits) {
+  f.groups = passes::fuse_epilogues(f.graph, std::move(f.groups), limits);
+}
+void precede(FusedGraph& f, const passes::FusionLimits& limits) {
+  f.groups = passes::fuse_prologues(f.graph, std::move(f.groups), limits);
+}
 
 loop::Kernel tile(const loop::Kernel& k, const std::vector<passes::KnownSize>&) { return passes::tile_transposed(k); }
 loop::Kernel expand_math(const loop::Kernel& k, const std::vector<passes::KnownSize>&) {
@@ -212,11 +209,12 @@ bool dump_after(std::string_view name, std::function<void(const std::string&)> s
   return true;
 }
 
-FusedGraph run_graph_passes(const graph::Graph& g) {
+FusedGraph run_graph_passes(const graph::Graph& g, const runtime::Target& target) {
+  const passes::FusionLimits limits = limits_of(target);
   FusedGraph out{simplified(g), {}};
-  if (!is_enabled("fuse")) out.groups = passes::choose_groups(out.graph, limits(), false);
+  if (!is_enabled("fuse")) out.groups = passes::choose_groups(out.graph, limits, false);
   for (const Pass& p : kPasses)
-    if (auto* f = function_of<GroupPass>(p)) run(p, out, [&] { f(out); });
+    if (auto* f = function_of<GroupPass>(p)) run(p, out, [&] { f(out, limits); });
   return out;
 }
 
@@ -239,7 +237,7 @@ loop::Kernel run_native_passes(loop::Kernel k, const std::vector<passes::KnownSi
   return k;
 }
 
-bool run_pass(std::string_view name, Ir& ir) {
+bool run_pass(std::string_view name, Ir& ir, const runtime::Target& target) {
   const Pass* p = find_pass(name);
   if (!p) return false;
   if (auto* k = std::get_if<loop::Kernel>(&ir)) {
@@ -255,10 +253,10 @@ bool run_pass(std::string_view name, Ir& ir) {
     if (auto* g = std::get_if<graph::Graph>(&ir)) {
       FusedGraph fused{std::move(*g), {}};
       if (fused.graph.nodes.empty()) fused.graph.nodes = live_nodes(fused.graph);
-      if (f != fuse) fuse(fused);
+      if (f != fuse) fuse(fused, limits_of(target));
       ir = std::move(fused);
     }
-    f(std::get<FusedGraph>(ir));
+    f(std::get<FusedGraph>(ir), limits_of(target));
     return true;
   }
   auto* g = std::get_if<graph::Graph>(&ir);

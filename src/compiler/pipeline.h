@@ -15,6 +15,7 @@
 #include "graph/graph.h"
 #include "loop/ir.h"
 #include "passes/loop/specialize.h"
+#include "runtime/target.h"
 
 namespace sheaf::compiler {
 
@@ -39,7 +40,7 @@ bool switch_pass(std::string_view name, bool on);
 bool dump_after(std::string_view name, std::function<void(const std::string&)> sink);
 
 // A graph as the back end gets it, grouped into kernels.
-FusedGraph run_graph_passes(const graph::Graph& g);
+FusedGraph run_graph_passes(const graph::Graph& g, const runtime::Target& target);
 // Part of a graph that is about to be differentiated: its composites are raised.
 std::vector<graph::Operand> raised(const std::vector<graph::Operand>& outputs);
 // A kernel as CPU back ends run it.
@@ -50,7 +51,7 @@ loop::Kernel run_native_passes(loop::Kernel k, const std::vector<passes::KnownSi
 // What a pass can be run on by itself (sheaf-opt). Groups are chosen first where a pass needs some.
 using Ir = std::variant<graph::Graph, FusedGraph, loop::Kernel>;
 // False when the list has no such pass for this kind of IR.
-bool run_pass(std::string_view name, Ir& ir);
+bool run_pass(std::string_view name, Ir& ir, const runtime::Target& target);
 
 // Graphs are verified before and after each pass, kernels before they are compiled: on in debug builds and in tests.
 extern bool g_verify;

@@ -21,9 +21,10 @@ int64_t bytes_of(const memory::Stored& s) {
 
 }  // namespace
 
-PlanBuilder::PlanBuilder(FusedGraph fused, bool owned_outputs, std::vector<Label>& labels)
+PlanBuilder::PlanBuilder(FusedGraph fused, const Backend& backend, bool owned_outputs, std::vector<Label>& labels)
     : g_(std::move(fused.graph)),
       groups_(std::move(fused.groups)),
+      backend_(backend),
       owned_outputs_(owned_outputs),
       placement_(g_, is_enabled("place") ? groups_ : std::vector<FusionGroup>()),
       labels_(labels),
@@ -44,7 +45,9 @@ runtime::Plan PlanBuilder::run() {
   }
   {
     Phase phase("plan");
-    storage_.place({.in_place = is_enabled("in-place"), .reuse_scratch = is_enabled("reuse-scratch")});
+    storage_.place({.in_place = is_enabled("in-place"),
+                    .reuse_scratch = is_enabled("reuse-scratch"),
+                    .alignment_bytes = backend_.target().alignment_bytes});
   }
   if (g_verify) runtime::verify(plan_);
   if (g_plan_listener) g_plan_listener(g_, groups_, plan_);
@@ -93,7 +96,7 @@ PlanBuilder::PlannedLaunch PlanBuilder::launch_of(std::string name, LoweredKerne
     p.arrays.push_back({s, p.arrays.size() >= kernel.num_inputs});
   p.launch.checks = kernel.checks;
   describe_step(p.launch, std::move(name), p.arrays, label);
-  p.launch.kernel = std::move(kernel.kernel);
+  p.launch.kernel = std::move(kernel.code);
   p.launch.sizes = std::move(sizes);
   return p;
 }
@@ -102,7 +105,7 @@ PlanBuilder::PlannedLaunch PlanBuilder::launch_of(const Described& d, const std:
   std::vector<int64_t> sizes(layouts[0].sizes.begin(), layouts[0].sizes.end());
   for (const Layout& l : layouts)
     sizes.insert(sizes.end(), l.strides.begin(), l.strides.end());
-  PlannedLaunch p = launch_of(ops_text(d.spec) + " " + shape_text(d.space), lowered_group(d.spec), d.arrays,
+  PlannedLaunch p = launch_of(ops_text(d.spec) + " " + shape_text(d.space), lowered_group(backend_, d.spec), d.arrays,
                               std::move(sizes), d.label);
   if (checked_num_elems(layouts[0].sizes) == 0) return p;  // a sum of nothing is written, along an axis of no elements
   for (size_t i = 0; i < layouts.size(); ++i) {
@@ -112,7 +115,17 @@ PlanBuilder::PlannedLaunch PlanBuilder::launch_of(const Described& d, const std:
   return p;
 }
 
-void PlanBuilder::add(PlannedLaunch l) { storage_.add(std::move(l.launch), l.arrays); }
+void PlanBuilder::add(PlannedLaunch l) {
+  add_workspace(l);
+  storage_.add(std::move(l.launch), l.arrays);
+}
+
+void PlanBuilder::add_workspace(PlannedLaunch& l) {
+  const int64_t bytes = backend_.workspace_bytes(l.launch);
+  if (bytes == 0) return;
+  l.arrays.push_back({storage_.fresh(DType::Bool, {bytes}), true});
+  l.launch.buffers.emplace_back();
+}
 
 std::string ops_text(const lower::GroupSpec& spec) {
   std::string name;

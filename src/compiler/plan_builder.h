@@ -1,6 +1,6 @@
 // From a graph with its fusion groups to a plan: describes each group for lowering, finds memory for its values
-// and adds the steps that carry it out on this processor. There is a file for each kind of group. One builder for each
-// compilation; not thread-safe.
+// and adds the steps that carry it out. What depends on the device is asked of its back end. There is a file for each
+// kind of group. One builder for each compilation; not thread-safe.
 #pragma once
 #include <optional>
 #include <string>
@@ -21,7 +21,7 @@ class PlanBuilder {
  public:
   // What its steps came from is added to `labels`. With `owned_outputs` every output is written to a buffer of its own,
   // in row-major order: a nested plan, whose step says where its results go.
-  PlanBuilder(FusedGraph fused, bool owned_outputs, std::vector<Label>& labels);
+  PlanBuilder(FusedGraph fused, const Backend& backend, bool owned_outputs, std::vector<Label>& labels);
   runtime::Plan run();
 
  private:
@@ -67,7 +67,6 @@ class PlanBuilder {
   struct ProductPlan {
     PlannedLaunch product;
     std::optional<FusedPart> prologue = {}, epilogue = {};
-    std::shared_ptr<const runtime::FusedProduct> form = {};
     const Stored& a() const { return product.arrays[0].array; }
     const Stored& b() const { return product.arrays[1].array; }
     const Stored& c() const { return product.arrays[2].array; }
@@ -86,6 +85,8 @@ class PlanBuilder {
   // The kernel of a group whose arrays have these layouts over common axes.
   PlannedLaunch launch_of(const Described& d, const std::vector<Layout>& layouts) const;
   void add(PlannedLaunch l);
+  // Asks the back end what its launch needs besides its arrays.
+  void add_workspace(PlannedLaunch& l);
 
   // plan_values.cpp: where values live.
   const Stored& keep(const Node* n, int index, Stored s);
@@ -148,13 +149,17 @@ class PlanBuilder {
   void plan_product(const FusionGroup& group);
   std::optional<FusedPart> plan_prologue(const FusionGroup& prologue, const Node* product);
   std::optional<std::vector<Layout>> prologue_layouts(Described& d, const Node* product);
-  static std::optional<std::vector<Layout>> epilogue_layouts(Described& d, const Stored& result);
+  std::optional<std::vector<Layout>> epilogue_layouts(Described& d, const Stored& result) const;
   void plan_with_map(ProductPlan& p, const FusionGroup& epilogue);
   void plan_with_sum(ProductPlan& p, const FusionGroup& epilogue);
+  // How the product runs with what it has so far and this epilogue, or nullptr.
+  std::shared_ptr<const runtime::Code> form_of(const ProductPlan& p, const lower::GroupSpec* epilogue,
+                                               int64_t unit) const;
   void add_product(ProductPlan& p);
 
   graph::Graph g_;
   std::vector<FusionGroup> groups_;
+  const Backend& backend_;
   bool owned_outputs_;
   memory::Placement placement_;
   runtime::Plan plan_;
@@ -166,7 +171,11 @@ class PlanBuilder {
 };
 
 // The plan of a graph, all passes included (compile.cpp). `has_code`: native code of its kernels was there already.
-runtime::Plan plan_of(const graph::Graph& g, std::vector<Label>& labels, bool& has_code, bool owned_outputs = false);
+runtime::Plan plan_of(const graph::Graph& g, const Backend& backend, std::vector<Label>& labels, bool& has_code,
+                      bool owned_outputs = false);
+
+// The arguments of a product of matrices, or of pairs of them.
+routines::GemmArgs<> gemm_args(const memory::Stored& a, const memory::Stored& b, const memory::Stored& c);
 
 // The ops of a group, for the profiler.
 std::string ops_text(const lower::GroupSpec& spec);

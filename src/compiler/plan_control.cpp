@@ -16,13 +16,12 @@ int64_t scratch_of(const std::shared_ptr<const runtime::Plan>& p) {
   return p ? static_cast<int64_t>(p->scratch_bytes) : 0;
 }
 
-runtime::Room room_for(std::span<const TensorType> types) {
-  constexpr int64_t kAlign = 64;
+runtime::Room room_for(std::span<const TensorType> types, int64_t alignment) {
   runtime::Room room;
   for (const TensorType& t : types) {
     room.sizes.push_back(bytes_of(t));
     room.offsets.push_back(room.total);
-    room.total += (room.sizes.back() + kAlign - 1) / kAlign * kAlign;
+    room.total += (room.sizes.back() + alignment - 1) / alignment * alignment;
   }
   return room;
 }
@@ -46,7 +45,7 @@ void PlanBuilder::plan_control(const Node* n) {
 
 std::shared_ptr<const runtime::Plan> PlanBuilder::nested(const graph::Graph& g) {
   bool has_code = false;
-  return std::make_shared<const runtime::Plan>(plan_of(g, labels_, has_code, true));
+  return std::make_shared<const runtime::Plan>(plan_of(g, backend_, labels_, has_code, true));
 }
 
 // A step with nested plans may fail, as what is in them may.
@@ -100,7 +99,7 @@ void PlanBuilder::plan_scan(const Node* n) {
   step.num_inputs = n->inputs.size();
   const auto num_carries = static_cast<size_t>(n->attrs.integer("carries")),
              num_xs = static_cast<size_t>(n->attrs.integer("xs"));
-  step.carries = room_for(std::span(n->types).first(num_carries));
+  step.carries = room_for(std::span(n->types).first(num_carries), backend_.target().alignment_bytes);
   const int64_t rows = std::max<int64_t>(step.turns, 1);
   for (size_t i = 0; i < num_xs; ++i)
     step.x_bytes.push_back(bytes_of(n->inputs[num_carries + i].type()) / rows);
@@ -118,10 +117,10 @@ void PlanBuilder::plan_while(const Node* n) {
   std::vector<TensorType> carries;
   for (int64_t i = 0; i < n->attrs.integer("carries"); ++i)
     carries.push_back(n->inputs[static_cast<size_t>(i)].type());
-  step.carries = room_for(carries);
+  step.carries = room_for(carries, backend_.target().alignment_bytes);
   if (n->subgraphs.size() == 3) {
     step.reverse = nested(*n->subgraphs[2]);
-    step.adjoints = room_for(n->types);
+    step.adjoints = room_for(n->types, backend_.target().alignment_bytes);
   }
   const int64_t scratch = runtime::kLoopHeader + 2 * step.carries.total + step.adjoints.total +
                           std::max({scratch_of(step.test), scratch_of(step.body), scratch_of(step.reverse)});

@@ -1,15 +1,15 @@
-// A product with its prologue and epilogue, on this processor: one step, in which the product calls the kernels of both
-// for the rows that it is about to read and for the tiles that it has completed.
+// A product with its prologue and epilogue: one step, in which the product calls the kernels of both for the rows that
+// it is about to read and for the tiles that it has completed.
 //
 // 1. Describe the prologue. It can run inside the product if it sees its arrays as matrices with the rows of the
-// factor,
-//    and no copy must come between them; else it becomes a step of its own, before.
+//    factor, and no copy must come between them; else it becomes a step of its own, before.
 // 2. Describe the product.
 // 3. Describe the epilogue. It can run inside if it reads the result only at the element at hand, and sees all arrays
-// as
-//    matrices of the result's sizes; a sum of all elements sees them as blocks. Else it becomes a step of its own,
+//    as matrices of the result's sizes; a sum of all elements sees them as blocks. Else it becomes a step of its own,
 //    after.
 // 4. Add the step.
+//
+// What could run inside does so where the back end says yes.
 //
 // In one step all arrays are in use at once, so an epilogue may write over what it reads itself, and over nothing that
 // the product or the prologue may read later.
@@ -17,28 +17,13 @@
 
 #include "compiler/plan_builder.h"
 #include "graph/op_def.h"
-#include "kernels/gemm/gemm.h"
 #include "loop/ir.h"
 #include "routines/reduce/args.h"
-#include "runtime/cpu_runner.h"
-#include "runtime/target.h"
 
 namespace sheaf::compiler {
 namespace {
 
 using memory::Stored;
-
-// The arguments of a product of two matrices.
-routines::GemmArgs<> gemm_args(const Stored& a, const Stored& b, const Stored& c) {
-  return {.dtype = a.dtype,
-          .batch = 1,
-          .m = a.sizes[1],
-          .n = b.sizes[2],
-          .k = a.sizes[2],
-          .a = {a.strides[0], a.strides[1], a.strides[2]},
-          .b = {b.strides[0], b.strides[1], b.strides[2]},
-          .result = c.dtype};
-}
 
 // Whether a group reads a matrix, and nowhere but at the element at hand.
 bool reads_in_place(const std::vector<Stored>& arrays, const std::vector<Layout>& layouts, const Stored& matrix) {
@@ -53,6 +38,17 @@ bool reads_in_place(const std::vector<Stored>& arrays, const std::vector<Layout>
 
 }  // namespace
 
+routines::GemmArgs<> gemm_args(const Stored& a, const Stored& b, const Stored& c) {
+  return {.dtype = a.dtype,
+          .batch = a.sizes[0],
+          .m = a.sizes[1],
+          .n = b.sizes[2],
+          .k = a.sizes[2],
+          .a = {a.strides[0], a.strides[1], a.strides[2]},
+          .b = {b.strides[0], b.strides[1], b.strides[2]},
+          .result = c.dtype};
+}
+
 // The prologue's layouts as matrices with the rows of the product's first factor, if it can make that row by row.
 std::optional<std::vector<Layout>> PlanBuilder::prologue_layouts(Described& d, const Node* product) {
   for (const Operand& o : product->inputs)
@@ -64,7 +60,7 @@ std::optional<std::vector<Layout>> PlanBuilder::prologue_layouts(Described& d, c
       d.spec.shape == lower::GroupSpec::Rows ? as_rows(d.layouts, d.space) : as_matrices(d.layouts, d.space, columns);
   if (!layouts || (*layouts)[0].sizes != Dims{rows, columns}) return std::nullopt;
   d.spec.rank = 2;
-  if (lowered_group(d.spec).checks) return std::nullopt;
+  if (lowered_group(backend_, d.spec).checks) return std::nullopt;
   return layouts;
 }
 
@@ -77,11 +73,11 @@ std::optional<PlanBuilder::FusedPart> PlanBuilder::plan_prologue(const FusionGro
 }
 
 // The epilogue's layouts as matrices of the result's sizes, if it can run on any rows and columns of that.
-std::optional<std::vector<Layout>> PlanBuilder::epilogue_layouts(Described& d, const Stored& result) {
+std::optional<std::vector<Layout>> PlanBuilder::epilogue_layouts(Described& d, const Stored& result) const {
   if (!reads_in_place(d.arrays, d.layouts, result)) return std::nullopt;
   auto layouts = as_matrices(d.layouts, d.space, result.sizes[2]);
   d.spec.rank = 2;
-  if (layouts && lowered_group(d.spec).checks) return std::nullopt;
+  if (layouts && lowered_group(backend_, d.spec).checks) return std::nullopt;
   return layouts;
 }
 
@@ -92,7 +88,10 @@ void PlanBuilder::plan_product(const FusionGroup& group) {
   // 2.
   label(group.root());
   ProductPlan p{describe_single(group.root()), std::move(prologue)};
-  p.form = kernels::fused_product(gemm_args(p.a(), p.b(), p.c()), runtime::host_target());
+  if (p.prologue && !form_of(p, nullptr, 0)) {
+    add_loops(p.prologue->group);
+    p.prologue.reset();
+  }
   // 3. and 4.
   if (group.epilogue.empty()) return add_product(p);
   const FusionGroup& epilogue = group.epilogue[0];
@@ -110,7 +109,7 @@ void PlanBuilder::plan_product(const FusionGroup& group) {
 void PlanBuilder::plan_with_map(ProductPlan& p, const FusionGroup& epilogue) {
   Described d = describe_loops(epilogue);
   auto layouts = epilogue_layouts(d, p.c());
-  if (!layouts) {
+  if (!layouts || !form_of(p, &d.spec, 0)) {
     add_product(p);
     return add_loops(d);
   }
@@ -126,10 +125,10 @@ void PlanBuilder::plan_with_sum(ProductPlan& p, const FusionGroup& epilogue) {
   Described& d = r.group;
   const bool fits = r.layouts[0].sizes.size() == 1 && *d.spec.members.back().combine == loop::Combine::Sum &&
                     (r.out.dtype == DType::F32 || r.out.dtype == DType::F64) &&
-                    reads_in_place(d.arrays, r.layouts, p.c()) && p.form->completes_rows();
+                    reads_in_place(d.arrays, r.layouts, p.c());
   d.spec.rank = 2;
   d.spec.reduce_axis = 1;
-  if (!fits || lowered_group(d.spec).checks) {
+  if (!fits || !form_of(p, &d.spec, loop::kReduceBlock) || lowered_group(backend_, d.spec).checks) {
     add_product(p);
     return plan_reduction(epilogue, std::move(r));
   }
@@ -151,7 +150,15 @@ void PlanBuilder::plan_with_sum(ProductPlan& p, const FusionGroup& epilogue) {
     add(launch_of(d, layouts_of(1, rest)));
   }
   add(launch_of(std::string(routines::SumTotalsArgs<>::kRoutine) + " " + shape_text(totals.sizes),
-                lowered_sum_of_totals(r.out.dtype), {totals, r.out}, {totals.sizes[0]}, d.label));
+                lowered_sum_of_totals(backend_, r.out.dtype), {totals, r.out}, {totals.sizes[0]}, d.label));
+}
+
+std::shared_ptr<const runtime::Code> PlanBuilder::form_of(const ProductPlan& p, const lower::GroupSpec* epilogue,
+                                                          int64_t unit) const {
+  return backend_.product({.args = gemm_args(p.a(), p.b(), p.c()),
+                           .prologue = p.prologue ? &p.prologue->group.spec : nullptr,
+                           .epilogue = epilogue,
+                           .epilogue_unit = unit});
 }
 
 void PlanBuilder::add_product(ProductPlan& p) {
@@ -159,7 +166,8 @@ void PlanBuilder::add_product(ProductPlan& p) {
   runtime::ProductStep step;
   step.name = p.product.launch.name;
   step.bytes = p.product.launch.bytes;
-  step.form = p.form;
+  step.form = form_of(p, p.epilogue ? &p.epilogue->group.spec : nullptr, p.epilogue ? p.epilogue->unit : 0);
+  INVARIANT(step.form, step.name << " can not run as one step");
   std::vector<StepArray> arrays;
   auto add_part = [&](const FusedPart& part) {
     PlannedLaunch l = launch_of(part.group, part.layouts);
@@ -176,10 +184,10 @@ void PlanBuilder::add_product(ProductPlan& p) {
       to.row_steps.push_back(layouts[i].strides[0] * size_bytes(d.arrays[i].dtype));
     for (size_t i = d.num_inputs; i < d.arrays.size(); ++i)
       if (d.arrays[i].memory == p.a().memory) to.factor = static_cast<int>(i);
-    // Who runs launches one by one looks at what each has written.
-    to.materialized = runtime::g_run_steps != nullptr;
+    to.materialized = backend_.materializes_factors();
     if (!to.materialized) storage_.drop(p.a());
   }
+  add_workspace(p.product);
   arrays.insert(arrays.end(), p.product.arrays.begin(), p.product.arrays.end());
   if (p.epilogue) {
     const auto& [d, layouts, unit] = *p.epilogue;

@@ -4,9 +4,7 @@
 #include "compiler/pipeline.h"
 #include "compiler/plan_builder.h"
 #include "graph/op_def.h"
-#include "kernels/gemm/gemm.h"
 #include "ops/table.h"
-#include "runtime/target.h"
 
 namespace sheaf::compiler {
 
@@ -43,17 +41,12 @@ PlanBuilder::PlannedLaunch PlanBuilder::describe_single(Node* n) {
     name += " " + shape_text(a.sizes);
   // The kernel does not read the first input of an update; its place in the list is taken by the output.
   if (updates) arrays[0] = arrays.back();
-  PlannedLaunch p =
-      launch_of(std::move(name), lowered_single(*n->op, n->attrs, in, out, updates), arrays, std::move(sizes), label_);
+  PlannedLaunch p = launch_of(std::move(name), lowered_single(backend_, *n->op, n->attrs, in, out, updates), arrays,
+                              std::move(sizes), label_);
   bool product = n->op->kind == OpKind::Contract && n->inputs.size() == 2;  // attention's work depends on its mask
   if (!product) return p;
-  const Stored &a = arrays[0], &b = arrays[1];
-  p.launch.flops = 2 * checked_num_elems(arrays.back().sizes) * a.sizes.back();
-  // The packed form gives results of its factors' dtype.
-  bool is_row = a.sizes[0] == 1 && a.sizes[1] == 1 && a.strides[2] == 1 && n->types[0].dtype == b.dtype;
-  if (is_enabled("repack") && is_row)
-    p.launch.packed =
-        kernels::packed_row_form(b.dtype, b.sizes[2], b.sizes[1], b.strides[1], b.strides[2], runtime::host_target());
+  p.launch.flops = 2 * checked_num_elems(arrays[2].sizes) * arrays[0].sizes.back();
+  backend_.refine_product(gemm_args(arrays[0], arrays[1], arrays[2]), p.launch);
   return p;
 }
 

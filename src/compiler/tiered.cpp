@@ -16,7 +16,7 @@
 namespace sheaf::compiler {
 namespace {
 
-std::atomic<Backend> g_backend{Backend::Auto};
+std::atomic<Executor> g_executor{Executor::Auto};
 
 std::string& function_in_work() {
   thread_local std::string function;
@@ -58,7 +58,7 @@ int64_t estimated_compile_ns(const loop::Kernel& k) {
 
 }  // namespace
 
-void set_backend(Backend b) { g_backend = b; }
+void set_executor(Executor e) { g_executor = e; }
 
 int SampledTime::weight() const {
   if (last_ns_.load(std::memory_order_relaxed) >= kQuickNs) return 1;
@@ -79,13 +79,13 @@ const std::string& made_for() { return function_in_work(); }
 MadeFor::MadeFor(const std::string& function) : before_(std::exchange(function_in_work(), function)) {}
 MadeFor::~MadeFor() { function_in_work() = std::move(before_); }
 
-TieredKernel::TieredKernel(loop::Kernel kernel, Use use, std::string text)
+TieredKernel::TieredKernel(loop::Kernel kernel, KernelUse use, std::string text)
     : kernel_(std::move(kernel)),
       made_for_(made_for()),
       strides_(kernel_),
       worth_compiling_(computes(kernel_.body) && (is_enabled("expand-math") || num_math(kernel_) == 0)),
       compile_ns_(estimated_compile_ns(kernel_)),
-      patience_(use == Use::InGraph ? kPatienceInGraph : 1),
+      patience_(use == KernelUse::InGraph ? kPatienceInGraph : 1),
       text_(std::move(text)) {}
 
 TieredKernel::~TieredKernel() {
@@ -145,7 +145,7 @@ const runtime::Kernel* TieredKernel::ready_code(std::span<const int64_t> sizes) 
 }
 
 bool TieredKernel::is_native(std::span<const int64_t> sizes) const {
-  return g_backend.load(std::memory_order_relaxed) != Backend::Block && worth_compiling_ && ready_code(sizes);
+  return g_executor.load(std::memory_order_relaxed) != Executor::Block && worth_compiling_ && ready_code(sizes);
 }
 
 const runtime::Kernel* TieredKernel::compile(std::span<const int64_t> sizes) const {
@@ -154,7 +154,7 @@ const runtime::Kernel* TieredKernel::compile(std::span<const int64_t> sizes) con
     install(p, find_or_make_code(key(sizes), [&] { return specialized(sizes); }, made_for_));
   } catch (...) {
     failed_ = true;
-    if (g_backend == Backend::Native) throw;  // asked for by tests, who want to know
+    if (g_executor == Executor::Native) throw;  // asked for by tests, who want to know
     return nullptr;
   }
   return find(p)->code.get();
@@ -187,11 +187,11 @@ int TieredKernel::run_block(std::span<std::byte* const> buffers, std::span<const
 }
 
 int TieredKernel::run(std::span<std::byte* const> buffers, std::span<const int64_t> sizes, int64_t& payload) const {
-  Backend backend = g_backend.load(std::memory_order_relaxed);
-  if (backend == Backend::Block || !worth_compiling_) return run_block(buffers, sizes, payload);
+  Executor executor = g_executor.load(std::memory_order_relaxed);
+  if (executor == Executor::Block || !worth_compiling_) return run_block(buffers, sizes, payload);
   if (const runtime::Kernel* native = ready_code(sizes)) return native->run(buffers, sizes, payload);
   if (!is_compilable() || !codegen::native_available()) return run_block(buffers, sizes, payload);
-  if (backend == Backend::Native || takes_long(sizes)) {
+  if (executor == Executor::Native || takes_long(sizes)) {
     if (const runtime::Kernel* native = compile(sizes)) return native->run(buffers, sizes, payload);
     return run_block(buffers, sizes, payload);
   }
@@ -239,7 +239,7 @@ void compile_natively(const runtime::Plan& plan, int64_t min_block_ns) {
 }
 
 void PlanTier::after_run(const runtime::Plan& plan, int64_t elapsed_ns, int weight) {
-  if (g_backend.load(std::memory_order_relaxed) != Backend::Auto || !codegen::native_available()) return;
+  if (g_executor.load(std::memory_order_relaxed) != Executor::Auto || !codegen::native_available()) return;
   if (spent_.add(elapsed_ns, weight) < kWorthNs) return;
   spent_.reset();
   int64_t block_ns = 0;

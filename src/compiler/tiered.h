@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "codegen/block/block.h"
+#include "compiler/backend.h"
 #include "compiler/check.h"
 #include "compiler/native_code.h"
 #include "loop/ir.h"
@@ -38,16 +39,14 @@ class SampledTime {
 };
 
 // Native: compile everything at its first launch. Without LLVM everything runs in the block executor.
-enum class Backend : uint8_t { Auto, Block, Native };
-void set_backend(Backend b);
+enum class Executor : uint8_t { Auto, Block, Native };
+void set_executor(Executor e);
 
 class TieredKernel final : public CheckableKernel {
  public:
-  // Alone: the kernel itself decides when it is compiled. InGraph: its plan does, together with its other
-  // kernels; by itself it is compiled only when one run takes very long (a loop around it).
-  enum class Use : uint8_t { Alone, InGraph };
-  // `text` is the kernel's, where the caller has it already.
-  explicit TieredKernel(loop::Kernel kernel, Use use = Use::Alone, std::string text = {});
+  // In a graph it is compiled by itself only when one run takes very long (a loop around it). `text` is the kernel's,
+  // where the caller has it already.
+  explicit TieredKernel(loop::Kernel kernel, KernelUse use = KernelUse::Alone, std::string text = {});
   ~TieredKernel() override;
   int run(std::span<std::byte* const> buffers, std::span<const int64_t> sizes, int64_t& payload) const override;
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "memory/offsets.h"
-#include "runtime/target.h"
 
 namespace sheaf::memory {
 
@@ -150,7 +149,7 @@ void Storage::place(const Sharing& sharing) {
       lifetimes.push_back({m.bytes, sharing.reuse_scratch ? m.first : 0, sharing.reuse_scratch ? m.last : next_step()});
       which.push_back(static_cast<int>(i));
     }
-  MemoryPlan plan = plan_memory(lifetimes, runtime::host_target().alignment_bytes);
+  MemoryPlan plan = plan_memory(lifetimes, sharing.alignment_bytes);
   plan_.scratch_bytes = plan.total_bytes;
   std::vector<int64_t> base(memories_.size(), 0);
   for (size_t i = 0; i < which.size(); ++i)

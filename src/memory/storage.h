@@ -25,10 +25,11 @@ struct StepArray {
   bool written = false;
 };
 
-// What may share memory; --disable turns these off by name.
+// What may share memory (--disable turns these off by name), and the alignment of scratch.
 struct Sharing {
   bool in_place = true;       // an output over an input, or scratch over scratch, that it replaces
   bool reuse_scratch = true;  // scratch of launches that are not alive at the same time
+  int64_t alignment_bytes = 64;
 };
 
 class Storage {

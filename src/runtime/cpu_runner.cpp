@@ -43,7 +43,7 @@ void run_one(const Launch& l, const Plan& plan, const Memory& m) {
     p[l.packed->operand] = packed;
     l.packed->run(p);
   } else {
-    site = l.kernel->run(p, l.sizes, payload);
+    site = kernel_of(l).run(p, l.sizes, payload);
   }
   record(l, start);
   if (site >= 0) throw CheckFailure{l.label, site, payload};
@@ -61,8 +61,9 @@ void run_one(const ProductStep& step, const Plan& plan, const Memory& m) {
   auto take = [&](const Tile& tile) { epilogue->take(tile); };
   const PrologueFn prologue_fn(make);
   const EpilogueFn epilogue_fn(take);
-  step.form->run(pointers(step.product, plan, m), {prologue ? &prologue_fn : nullptr, epilogue ? &epilogue_fn : nullptr,
-                                                   prologue ? prologue->source() : PrologueSource{}});
+  const auto& form = static_cast<const FusedProduct&>(*step.form);
+  form.run(pointers(step.product, plan, m), {prologue ? &prologue_fn : nullptr, epilogue ? &epilogue_fn : nullptr,
+                                             prologue ? prologue->source() : PrologueSource{}});
   if (epilogue) epilogue->finish();
   if (g_profiling) record_kernel({step.name, step.product.span, step.product.flops, step.bytes}, ns_since(start));
 }

@@ -32,6 +32,9 @@ Pointers pointers(const StepBase& step, const Plan& plan, const Memory& memory);
 // The buffer that a place lies in if its content stays as it is, or nullptr.
 const Buffer* unchanged_buffer(const Place& p, const Plan& plan, const Memory& memory);
 
+// Of a plan for this processor.
+inline const Kernel& kernel_of(const Launch& launch) { return static_cast<const Kernel&>(*launch.kernel); }
+
 // One step of a plan; throws CheckFailure.
 void run_step(const Step& step, const Plan& plan, const Memory& memory);
 // All of them, told to the plan's watcher: how nested plans run.

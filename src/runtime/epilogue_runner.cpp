@@ -46,7 +46,7 @@ void EpilogueRunner::run(const Tile& tile) const {
   sizes[0] = tile.rows;
   sizes[1] = tile.columns;
   int64_t payload = 0;
-  launch.kernel->run(at, sizes, payload);  // has no checks
+  kernel_of(launch).run(at, sizes, payload);  // has no checks
 }
 
 void EpilogueRunner::run_units(int64_t first, int64_t last) {

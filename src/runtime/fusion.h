@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "runtime/kernel.h"
 #include "runtime/thread_pool.h"
 
 namespace sheaf::runtime {
@@ -35,10 +36,9 @@ struct Fusion {
   PrologueSource source = {};
 };
 
-// A product that can run with a fusion. Any thread may run it.
-class FusedProduct {
+// A product that can run with a fusion on this processor. Any thread may run it.
+class FusedProduct : public Code {
  public:
-  virtual ~FusedProduct() = default;
   virtual void run(std::span<std::byte* const> buffers, const Fusion& fusion) const = 0;
   // Whether its tiles are whole rows of C, as far as is known before it runs.
   virtual bool completes_rows() const = 0;

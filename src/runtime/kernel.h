@@ -7,16 +7,21 @@
 
 namespace sheaf::runtime {
 
-// A kernel of some back end. Immutable; any thread may run it.
-class Kernel {
+// Code of some device: the runner of the same device knows how to run it. Immutable; any thread may run it.
+class Code {
  public:
-  virtual ~Kernel() = default;
+  virtual ~Code() = default;
+};
+
+// A kernel for this processor.
+class Kernel : public Code {
+ public:
   // The number of the failed check, or -1; `payload` belongs to it.
   virtual int run(std::span<std::byte* const> buffers, std::span<const int64_t> sizes, int64_t& payload) const = 0;
 };
 
-// How a launch runs with one of its operands packed, for operands that are read again and again unchanged (weights of a
-// model that generates): see packed.h.
+// How a launch runs on this processor with one of its operands packed, for operands that are read again and again
+// unchanged (weights of a model that generates): see packed.h.
 class PackedForm {
  public:
   using Layout = std::array<int64_t, 4>;

@@ -48,7 +48,7 @@ struct StepBase {
 
 // One call of a kernel.
 struct Launch : StepBase {
-  std::shared_ptr<const Kernel> kernel;
+  std::shared_ptr<const Code> kernel;
   std::shared_ptr<const PackedForm> packed;  // or none
   std::vector<int64_t> sizes;
   bool is_copy = false;  // of buffer 0 to buffer 1, element for element: nothing to do where they are the same memory
@@ -79,8 +79,8 @@ struct ProductStep {
   int64_t bytes = 0;
   std::vector<PrologueLaunch> prologue;  // at most one
   Launch product;
-  std::shared_ptr<const FusedProduct> form;  // how it runs with them
-  std::vector<EpilogueLaunch> epilogue;      // at most one
+  std::shared_ptr<const Code> form;      // how it runs with them
+  std::vector<EpilogueLaunch> epilogue;  // at most one
 };
 
 // Copies memory: buffer 2 i to buffer 2 i + 1, `size_bytes` each.

@@ -35,7 +35,7 @@ const std::byte* PrologueRunner::make(int64_t row, int64_t rows, bool keep) {
   SmallVec<int64_t, 32> sizes(launch.sizes.begin(), launch.sizes.end());
   sizes[0] = rows;
   int64_t payload = 0;
-  launch.kernel->run(at, sizes, payload);  // has no checks
+  kernel_of(launch).run(at, sizes, payload);  // has no checks
   return to;
 }
 

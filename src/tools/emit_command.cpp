@@ -66,7 +66,7 @@ int run_and_show(const Options& o, uint32_t source) {
   compiler::g_plan_listener = [&](const graph::Graph&, const std::vector<graph::FusionGroup>& groups,
                                   const runtime::Plan& plan) {
     if (o.emit == "fused") builtins::write_out(graph::print(groups) + "\n");
-    if (o.emit == "plan") builtins::write_out(compiler::plan_text(plan) + "\n");
+    if (o.emit == "plan") builtins::write_out(compiler::plan_text(plan, compiler::cpu_backend()) + "\n");
     if (o.emit == "llvm") builtins::write_out(compiler::native_text(plan, codegen::NativeText::Ir));
     if (o.emit == "asm") builtins::write_out(compiler::native_text(plan, codegen::NativeText::Assembly));
   };

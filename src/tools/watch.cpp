@@ -312,9 +312,9 @@ Watch::Watch(const Options& o) : options_(o) {
   for (const std::string& name : o.dumped)
     if (!compiler::dump_after(name, [name](const std::string& text) { say_plain("; after " + name + "\n" + text); }))
       throw UsageError(fmt::format("--dump-after: {} leaves no text of its own; --emit=plan shows what it does", name));
-  compiler::set_backend(o.backend == "block"    ? compiler::Backend::Block
-                        : o.backend == "native" ? compiler::Backend::Native
-                                                : compiler::Backend::Auto);
+  compiler::set_executor(o.backend == "block"    ? compiler::Executor::Block
+                         : o.backend == "native" ? compiler::Executor::Native
+                                                 : compiler::Executor::Auto);
   if (o.verbosity > 1) trace::g_describe_graphs = true;
   if (std::getenv("SHEAF_DEBUG_GRAD"))
     builtins::g_gradient_listener = [](const Value& f, const graph::Graph& passes) { gradients().show(f, passes); };

@@ -116,8 +116,8 @@ std::shared_ptr<const Compiled> instance(Variant::Open& open, const std::vector<
     MutexLock lock(open.mu);
     if (auto it = open.instances.find(key); it != open.instances.end()) return it->second;
   }
-  auto made = std::make_shared<Compiled>(
-      compiler::compile(compiler::instantiate(open.graph, symbols, compiler::SizeNodes::Inputs), open.tier));
+  auto made = std::make_shared<Compiled>(compiler::compile(
+      compiler::instantiate(open.graph, symbols, compiler::SizeNodes::Inputs), compiler::cpu_backend(), open.watcher));
   MutexLock lock(open.mu);
   auto launches = [](const Compiled& c) { return num_launches(c.plan()); };
   while (!open.instances.empty() && open.num_launches + launches(*made) > kMaxLaunches) {
@@ -237,7 +237,7 @@ std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots,
     variant->predicates.inputs = used_inputs(p, context);
     // The sizes that a predicate was computed from are facts.
     if (!open.empty()) p = compiler::instantiate(p, now, compiler::SizeNodes::Constants);
-    variant->predicates.code = std::make_shared<const Compiled>(compiler::compile(p));
+    variant->predicates.code = std::make_shared<const Compiled>(compiler::compile(p, compiler::cpu_backend()));
   }
   variant->guards = std::move(context.guards);
   variant->small_ints = std::move(context.small_ints);
@@ -250,7 +250,7 @@ std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots,
   if (g_describe_graphs) variant->text = print(g);
   variant->takes_gradient = context.takes_gradient;
   if (open.empty()) {
-    variant->code = std::make_shared<const Compiled>(compiler::compile(g));
+    variant->code = std::make_shared<const Compiled>(compiler::compile(g, compiler::cpu_backend()));
     return variant;
   }
   variant->open = std::make_unique<Variant::Open>();

@@ -62,9 +62,9 @@ struct Variant {
     OpenSizes sizes;
     std::vector<SizeFact> facts;
     graph::Graph graph;
-    std::vector<const graph::Node*> numbers;  // inputs after the others
-    std::vector<uint8_t> shaping;             // by symbol
-    std::shared_ptr<compiler::PlanTier> tier = std::make_shared<compiler::PlanTier>();
+    std::vector<const graph::Node*> numbers;                                               // inputs after the others
+    std::vector<uint8_t> shaping;                                                          // by symbol
+    std::shared_ptr<runtime::RunWatcher> watcher = compiler::cpu_backend().new_watcher();  // of all instances
     Mutex mu;
     // By the values of the shaping symbols.
     std::map<std::vector<int64_t>, std::shared_ptr<const compiler::Compiled>> instances GUARDED_BY(mu);

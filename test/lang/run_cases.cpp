@@ -18,6 +18,7 @@
 #include "common/printed.h"
 #include "compiler/compile.h"
 #include "compiler/pipeline.h"
+#include "compiler/tiered.h"
 #include "eval/session.h"
 #include "eval/vm.h"
 #include "graph/text.h"
@@ -218,9 +219,9 @@ int main(int argc, char** argv) {
     }
     if (std::strncmp(argv[i], "--backend=", 10) == 0) {
       std::string kind = argv[i] + 10;
-      compiler::set_backend(kind == "block"    ? compiler::Backend::Block
-                            : kind == "native" ? compiler::Backend::Native
-                                               : compiler::Backend::Auto);
+      compiler::set_executor(kind == "block"    ? compiler::Executor::Block
+                             : kind == "native" ? compiler::Executor::Native
+                                                : compiler::Executor::Auto);
       continue;
     }
     if (std::strncmp(argv[i], "--dynamic=", 10) == 0) {

@@ -103,6 +103,24 @@ std::vector<Include> includes_of(const fs::path& root) {
   return out;
 }
 
+// Planning is the same for every device. What knows this processor is its back end, the code it makes and its tools.
+TEST(Layers, OnlyTheBackEndOfAProcessorKnowsIt) {
+  fs::path root = fs::path(TEST_DIR) / "../../src";
+  for (const Include& i : includes_of(root)) {
+    std::string from = layer_of(i.file), to = layer_of(i.target);
+    if (from != "compiler" || i.file == "compiler/cpu_backend.cpp") continue;
+    EXPECT_NE(to, "kernels") << i.file << ":" << i.line << " includes \"" << i.target << "\": ask compiler/backend.h";
+  }
+  for (const auto& entry : fs::recursive_directory_iterator(root)) {
+    std::string file = fs::relative(entry.path(), root).generic_string(), from = layer_of(file);
+    if (!entry.is_regular_file() || file == "compiler/cpu_backend.cpp") continue;
+    if (from != "compiler" && from != "memory" && from != "lower" && !from.starts_with("passes/")) continue;
+    std::ifstream in(entry.path());
+    for (std::string line; std::getline(in, line);)
+      EXPECT_EQ(line.find("host_target("), std::string::npos) << file << ": ask Backend::target";
+  }
+}
+
 TEST(Layers, IncludeOnlyWhatTheyMay) {
   fs::path root = fs::path(TEST_DIR) / "../../src";
   std::vector<Include> all = includes_of(root);

@@ -83,7 +83,7 @@ Graph batched(const Graph& g) {
 std::string kernels_text(const Graph& g) {
   std::string out;
   compiler::g_kernel_listener = [&](const loop::Kernel& k) { out += loop::print(k); };
-  compiler::compile(g);
+  compiler::compile(g, compiler::cpu_backend());
   compiler::g_kernel_listener = nullptr;
   return out;
 }
@@ -106,7 +106,7 @@ std::string run_passes(Graph g, const std::vector<std::string>& passes) {
       *graph = batched(*graph);
     else if (graph && p == "lower")
       return kernels_text(*graph);
-    else if (p != "verify" && !compiler::run_pass(p, ir))
+    else if (p != "verify" && !compiler::run_pass(p, ir, compiler::cpu_backend().target()))
       unknown_pass(p, "verify, vjp, batch, lower");
     if (auto* now = std::get_if<Graph>(&ir)) graph::verify(*now);
   }
@@ -120,7 +120,7 @@ std::string run_passes(loop::Kernel k, const std::vector<std::string>& passes) {
   auto& kernel = std::get<loop::Kernel>(ir);
   loop::verify(kernel);
   for (const std::string& p : passes) {
-    if (p != "verify" && !compiler::run_pass(p, ir)) unknown_pass(p, "verify");
+    if (p != "verify" && !compiler::run_pass(p, ir, compiler::cpu_backend().target())) unknown_pass(p, "verify");
     loop::verify(kernel);
   }
   return loop::print(kernel);
