@@ -3,115 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <map>
-#include <vector>
 
 #include "support/error.h"
-#include "support/huge_pages.h"
-#include "support/machine_share.h"
-#include "support/mutex.h"
+#include "tensor/buffer_pool.h"
 #include "tensor/saturated.h"
 
 namespace sheaf {
-
-// Blocks are kept for reuse: small ones by size class and thread, as an eager op on a 4x4 tensor should not pay malloc
-// twice; large ones by size, as the first touch of a fresh page costs more than computing what goes into it.
-class BufferPool {
- public:
-  static BufferPool& get() {
-    static auto* pool = new BufferPool;
-    return *pool;
-  }
-
-  std::byte* take(size_t bytes) {
-    size_t rounded = round_up(bytes);
-    if (live_.load(std::memory_order_relaxed) + rounded > limit_.load(std::memory_order_relaxed))
-      throw runtime_error(fmt::format("out of memory: {} bytes asked for, {} in use of {} allowed", bytes, live_.load(),
-                                      limit_.load()));
-    std::byte* p = nullptr;
-    if (rounded <= kSmall) {
-      auto& list = thread_lists().lists[rounded / kAlign];
-      if (!list.empty()) {
-        p = list.back();
-        list.pop_back();
-      }
-    } else if (rounded >= kLarge) {
-      p = take_large(rounded);
-    }
-    if (!p)
-      p = rounded >= kHuge ? allocate_huge_pages(rounded)
-                           : static_cast<std::byte*>(std::aligned_alloc(kAlign, rounded));
-    if (!p) throw runtime_error(fmt::format("out of memory: {} bytes asked for", bytes));
-    size_t now = live_.fetch_add(rounded, std::memory_order_relaxed) + rounded;
-    size_t peak = peak_.load(std::memory_order_relaxed);
-    while (now > peak && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
-    }
-    return p;
-  }
-
-  void give(std::byte* p, size_t bytes) {
-    size_t rounded = round_up(bytes);
-    live_.fetch_sub(rounded, std::memory_order_relaxed);
-    if (rounded <= kSmall) {
-      auto& list = thread_lists().lists[rounded / kAlign];
-      if (list.size() < 64) {
-        list.push_back(p);
-        return;
-      }
-    } else if (rounded >= kLarge && keep_large(p, rounded)) {
-      return;
-    }
-    std::free(p);
-  }
-
-  MemoryStats stats() const { return {live_.load(), peak_.load(), limit_.load()}; }
-  void set_limit(size_t bytes) { limit_.store(bytes); }
-
- private:
-  static constexpr size_t kAlign = 64, kSmall = 4096, kLarge = 64 << 10, kHuge = 2 << 20;
-  // What is kept but unused never exceeds this, nor what is in use.
-  static constexpr size_t kMostKept = size_t{512} << 20;
-  struct Lists {
-    std::vector<std::byte*> lists[kSmall / kAlign + 1];
-    ~Lists() {
-      for (auto& l : lists)
-        for (std::byte* p : l)
-          std::free(p);
-    }
-  };
-  static Lists& thread_lists() {
-    thread_local Lists l;
-    return l;
-  }
-  static size_t round_up(size_t n) { return n == 0 ? kAlign : (n + kAlign - 1) / kAlign * kAlign; }
-
-  std::byte* take_large(size_t bytes) {
-    MutexLock lock(mu_);
-    auto it = large_.lower_bound(bytes);
-    if (it == large_.end() || it->first != bytes) return nullptr;
-    std::byte* p = it->second;
-    large_.erase(it);
-    kept_ -= bytes;
-    return p;
-  }
-  bool keep_large(std::byte* p, size_t bytes) {
-    MutexLock lock(mu_);
-    if (kept_ + bytes > std::min(kMostKept, live_.load(std::memory_order_relaxed) + (kMostKept >> 3))) return false;
-    large_.emplace(bytes, p);
-    kept_ += bytes;
-    return true;
-  }
-
-  Mutex mu_;
-  std::multimap<size_t, std::byte*> large_ GUARDED_BY(mu_);  // by size
-  size_t kept_ GUARDED_BY(mu_) = 0;
-  std::atomic<size_t> live_{0}, peak_{0}, limit_{memory_allowed() / 10 * 9};
-};
 
 Ref<Buffer> Buffer::allocate(size_t bytes) {
   std::byte* p = BufferPool::get().take(bytes);

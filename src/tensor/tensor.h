@@ -52,7 +52,6 @@ class Buffer : public Counted {
   bool ours_ = false;
   mutable std::atomic<Derived*> derived_{nullptr};
   std::function<void()> release_;  // empty: ours, freed by the allocator
-  friend class BufferPool;
 };
 
 // Bytes in live buffers of ours, their high-water mark, and the limit above which allocation fails as a user error.
