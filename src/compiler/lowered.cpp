@@ -82,8 +82,9 @@ size_t num_inputs(const loop::Kernel& k) {
   return static_cast<size_t>(first - k.buffers.begin());
 }
 
-// Padding amounts and their like are attributes, so a program may ask for many: emptied when full.
-constexpr size_t kMaxKernels = 8192;
+// Padding amounts and their like are attributes, so a program may ask for many: emptied when full. A kernel with all
+// that is made of it takes some twenty times its text.
+constexpr size_t kMaxKeys = 8192, kMaxTextBytes = 8 << 20;
 
 class Kernels {
  public:
@@ -96,30 +97,37 @@ class Kernels {
     }
     loop::Kernel source = lower(key), k = backend.prepared(source);
     LoweredKernel out{nullptr, num_inputs(k), has_check(k.body)};
-    bool shared = key.use == KernelUse::InGraph;
-    std::string text = shared ? loop::print(k) : std::string();
+    std::string text = loop::print(k);
     const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
-    const Text by_text{key.target, hash.high64, hash.low64};
+    const Text by_text{key.target, key.use, hash.high64, hash.low64};
     WriterLock lock(mu_);
     // Another thread may have made the same.
     if (auto it = by_source_.find(key); it != by_source_.end()) return it->second;
-    if (by_source_.size() >= kMaxKernels) by_source_.clear(), by_text_.clear();
-    if (auto known = by_text_.find(by_text); shared && known != by_text_.end()) {
+    if (by_source_.size() >= kMaxKeys || text_bytes_ + text.size() > kMaxTextBytes) clear();
+    if (auto known = by_text_.find(by_text); known != by_text_.end()) {
       out.code = known->second;
     } else {
-      if (shared && g_kernel_listener) g_kernel_listener(source);
+      if (key.use == KernelUse::InGraph && g_kernel_listener) g_kernel_listener(source);
+      text_bytes_ += text.size();
       out.code = backend.code(std::move(k), key.use, std::move(text));
-      if (shared) by_text_.emplace(by_text, out.code);
+      by_text_.emplace(by_text, out.code);
     }
     return by_source_.emplace(std::move(key), std::move(out)).first->second;
   }
 
  private:
-  using Text = std::tuple<runtime::TargetId, uint64_t, uint64_t>;  // its hash
+  void clear() REQUIRES(mu_) {
+    by_source_.clear();
+    by_text_.clear();
+    text_bytes_ = 0;
+  }
+
+  using Text = std::tuple<runtime::TargetId, KernelUse, uint64_t, uint64_t>;  // its hash
   SharedMutex mu_;
   std::unordered_map<KernelKey, LoweredKernel, KeyHash> by_source_ GUARDED_BY(mu_);
-  // Of graphs: attributes that a kernel does not depend on leave the same text.
+  // Attributes that a kernel does not depend on, such as how many numbers are drawn, leave the same text.
   std::map<Text, std::shared_ptr<const runtime::Code>> by_text_ GUARDED_BY(mu_);
+  size_t text_bytes_ GUARDED_BY(mu_) = 0;
 };
 
 Kernels& kernels() {
