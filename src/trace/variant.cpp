@@ -108,7 +108,8 @@ bool bind_symbols(const Variant::Open& open, const Signature& s, std::vector<int
 // Code for sizes that stay as they are. Some go when there are many: any, since lengths that come round in order would
 // lose each other if the oldest went.
 std::shared_ptr<const Compiled> instance(Variant::Open& open, const std::vector<int64_t>& symbols) {
-  constexpr size_t kMaxLaunches = 1 << 16;  // of all: some 100 MB
+  // Some 100 MB. An instance takes 6 KB, even of one launch, and sizes that keep growing never come again.
+  constexpr size_t kMaxLaunches = 1 << 16, kMaxInstances = 1 << 10;
   std::vector<int64_t> key;
   for (size_t i = 0; i < symbols.size(); ++i)
     if (open.shaping[i]) key.push_back(symbols[i]);
@@ -120,7 +121,8 @@ std::shared_ptr<const Compiled> instance(Variant::Open& open, const std::vector<
       compiler::instantiate(open.graph, symbols, compiler::SizeNodes::Inputs), compiler::cpu_backend(), open.watcher));
   MutexLock lock(open.mu);
   auto launches = [](const Compiled& c) { return num_launches(c.plan()); };
-  while (!open.instances.empty() && open.num_launches + launches(*made) > kMaxLaunches) {
+  while (!open.instances.empty() &&
+         (open.num_launches + launches(*made) > kMaxLaunches || open.instances.size() >= kMaxInstances)) {
     auto some =
         std::next(open.instances.begin(), static_cast<int64_t>(++open.num_dropped * 7919 % open.instances.size()));
     open.num_launches -= launches(*some->second);
