@@ -33,20 +33,22 @@ Ref<Buffer> map_file(const std::string& path, std::string_view verb, Use use) {
   if (error) fail(error);
   auto* data = static_cast<std::byte*>(p);
   if (use == Use::InPlaces || size < kAheadFrom)
-    return make_ref<Buffer>(data, size, [p, size] {
-      if (p) ::munmap(p, size);
-    });
+    return make_ref<Buffer>(
+        data, size,
+        [p, size] {
+          if (p) ::munmap(p, size);
+        },
+        Buffer::Origin::File);
   auto file = std::make_shared<Mapping>(data, size);
   read_ahead(file);
-  return make_ref<Buffer>(data, size, [file] {
-    MutexLock lock(file->mu);
-    file->gone = true;
-    ::munmap(file->data, file->bytes);
-  });
-}
-
-void release_pages(const Buffer& mapped) {
-  if (mapped.size_bytes() > 0 && !mapped.is_ours()) ::madvise(mapped.data(), mapped.size_bytes(), MADV_DONTNEED);
+  return make_ref<Buffer>(
+      data, size,
+      [file] {
+        MutexLock lock(file->mu);
+        file->gone = true;
+        ::munmap(file->data, file->bytes);
+      },
+      Buffer::Origin::File);
 }
 
 }  // namespace sheaf::formats

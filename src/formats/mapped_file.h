@@ -14,7 +14,5 @@ enum class Use : uint8_t { InPlaces, Whole };
 // file gives an empty buffer.
 Ref<Buffer> map_file(const std::string& path, std::string_view verb, Use use);
 inline std::string_view bytes_of(const Buffer& b) { return {reinterpret_cast<const char*>(b.data()), b.size_bytes()}; }
-// Gives the pages of a mapped buffer back to the system; they are read again when touched.
-void release_pages(const Buffer& mapped);
 
 }  // namespace sheaf::formats

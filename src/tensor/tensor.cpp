@@ -1,6 +1,8 @@
 #include "tensor/tensor.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -15,9 +17,21 @@ namespace sheaf {
 
 Ref<Buffer> Buffer::allocate(size_t bytes) {
   std::byte* p = BufferPool::get().take(bytes);
-  auto buffer = make_ref<Buffer>(p, bytes, [p, bytes] { BufferPool::get().give(p, bytes); });
-  buffer->ours_ = true;
-  return buffer;
+  return make_ref<Buffer>(p, bytes, [p, bytes] { BufferPool::get().give(p, bytes); }, Origin::Ours);
+}
+
+void Buffer::release_pages(const std::byte* from, size_t bytes) const {
+  if (origin_ != Origin::File) return;
+  static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  auto begin = (reinterpret_cast<uintptr_t>(from) + page - 1) / page * page,
+       end = reinterpret_cast<uintptr_t>(from + bytes) / page * page;
+  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
+void release_converted(const Tensor& t) {
+  constexpr int64_t kLeast = 1 << 20;  // bytes: less is not worth a call of the system
+  int64_t bytes = t.num_elems() * size_bytes(t.dtype);
+  if (bytes >= kLeast && t.is_contiguous()) t.buffer->release_pages(t.bytes(), static_cast<size_t>(bytes));
 }
 
 MemoryStats memory_stats() { return BufferPool::get().stats(); }

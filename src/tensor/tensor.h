@@ -15,11 +15,15 @@ namespace sheaf {
 
 inline constexpr int kMaxRank = 32;
 
-// Raw memory. `owner` (when set) keeps foreign memory, such as a mapped file, alive.
+// Raw memory.
 class Buffer : public Counted {
  public:
-  Buffer(std::byte* data, size_t bytes, std::function<void()> release_memory)
-      : data_(data), bytes_(bytes), release_(std::move(release_memory)) {}
+  // Ours; a file, mapped read-only, whose pages the system may take away and reads again when they are touched; or
+  // somebody else's, who may write to it at any time.
+  enum class Origin : uint8_t { Ours, File, Foreign };
+  // `release_memory` ends the life of memory that others have made.
+  Buffer(std::byte* data, size_t bytes, std::function<void()> release_memory, Origin origin = Origin::Foreign)
+      : data_(data), bytes_(bytes), origin_(origin), release_(std::move(release_memory)) {}
   ~Buffer() {
     delete derived_.load(std::memory_order_relaxed);
     if (release_) release_();
@@ -28,8 +32,11 @@ class Buffer : public Counted {
   static Ref<Buffer> allocate(size_t bytes);
   std::byte* data() const { return data_; }
   size_t size_bytes() const { return bytes_; }
-  // False for foreign memory, which may be read-only.
-  bool is_ours() const { return ours_; }
+  // Else it may be read-only.
+  bool is_ours() const { return origin_ == Origin::Ours; }
+  Origin origin() const { return origin_; }
+  // Gives the whole pages of a part of a file back to the system, which keeps them in its cache as long as it likes.
+  void release_pages(const std::byte* from, size_t bytes) const;
 
   // Something made of the content, such as a copy in another order, that lives as long as the content stays the same.
   // Whoever writes to a buffer that others have read calls will_change().
@@ -49,9 +56,9 @@ class Buffer : public Counted {
  private:
   std::byte* data_;
   size_t bytes_;
-  bool ours_ = false;
+  Origin origin_;
   mutable std::atomic<Derived*> derived_{nullptr};
-  std::function<void()> release_;  // empty: ours, freed by the allocator
+  std::function<void()> release_;
 };
 
 // Bytes in live buffers of ours, their high-water mark, and the limit above which allocation fails as a user error.
@@ -95,6 +102,9 @@ Tensor contiguous(const Tensor& t);
 // Fresh contiguous copy, never shared.
 Tensor copy_of(const Tensor& t);
 Tensor cast_tensor(const Tensor& t, DType to);
+// For a tensor whose content has just been converted as a whole, and will hardly be read again in its old form: a large
+// one in a mapped file no longer counts as memory of the process.
+void release_converted(const Tensor& t);
 
 // Views. Arguments are already checked.
 Tensor select_axis0(const Tensor& t, int64_t index);  // drops axis 0

@@ -91,6 +91,7 @@ Value quantize(Call& c) {
   }
   int64_t deep = kind == "q4" ? std::gcd(4, group / 2) : std::gcd(8, group);
   values = ops::quantized_tiles(values, deep, kind == "q4" ? DType::U8 : DType::I8);
+  if (c[0].is_tensor()) release_converted(c[0].as_tensor());
   return make_dict({{Name("quantized"), Value::keyword(Name(kind))},
                     {Name("scales"), tensor_value(scale)},
                     {Name("values"), tensor_value(values)}});

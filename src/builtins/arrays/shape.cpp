@@ -70,7 +70,11 @@ Value cast(Call& c) {
   if (!trace::is_numeric(c[0]) && !c[0].is_list())
     throw runtime_error(fmt::format("cast: expected a tensor or a number, got {}", type_name(c[0])));
   // Ints of a list go straight to an integer dtype, so that large ones stay exact.
-  if (!c[0].is_list()) return tensor_value(converted(num(c[0]), d));
+  if (!c[0].is_list()) {
+    Value out = tensor_value(converted(num(c[0]), d));
+    if (c[0].is_tensor() && c[0].as_tensor().dtype != d) release_converted(c[0].as_tensor());
+    return out;
+  }
   DType ints = !is_float(d) ? DType::I64 : d == DType::F64 ? DType::F64 : DType::F32;
   return tensor_value(ops::cast(array_operand(c[0], "cast", ints), d));
 }

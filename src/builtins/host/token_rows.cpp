@@ -5,7 +5,6 @@
 
 #include "builtins/core/numeric.h"
 #include "builtins/host/families.h"
-#include "formats/mapped_file.h"
 #include "value/print.h"
 
 namespace sheaf::builtins {
@@ -16,12 +15,12 @@ namespace {
 constexpr int64_t kBytesBeforeRelease = 64 << 20;
 
 void note_touched(const Tensor& tokens, int64_t rows, int64_t row_bytes) {
-  if (tokens.buffer->is_ours()) return;
+  if (tokens.buffer->origin() != Buffer::Origin::File) return;
   static std::atomic<int64_t> touched{0};
   constexpr int64_t kAround = 2 << 20;  // a fault brings its neighbours along: as much as the system keeps together
   if (touched.fetch_add(rows * (row_bytes + kAround)) < kBytesBeforeRelease) return;
   touched = 0;
-  formats::release_pages(*tokens.buffer);
+  tokens.buffer->release_pages(tokens.buffer->data(), tokens.buffer->size_bytes());
 }
 
 // (%token-rows tokens starts n): i32 [starts, n], the n tokens from each start on.
