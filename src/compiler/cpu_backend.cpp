@@ -37,11 +37,8 @@ class CpuBackend final : public Backend {
   // Who runs launches one by one looks at what each has written.
   bool materializes_factors() const override { return runtime::g_run_steps != nullptr; }
 
-  // The packed form gives results of its factors' dtype.
   void refine_product(const routines::GemmArgs<>& args, runtime::Launch& launch) const override {
-    const bool is_row = args.batch == 1 && args.m == 1 && args.a.column == 1 && args.result == args.dtype;
-    if (is_row && is_enabled("repack"))
-      launch.packed = kernels::packed_row_form(args.dtype, args.n, args.k, args.b.row, args.b.column, target());
+    if (is_enabled("repack")) launch.packed = kernels::repacked_form(args, target());
   }
 
   // Threads keep what routines need between launches.

@@ -14,6 +14,7 @@
 #include "graph/node_map.h"
 #include "memory/placement.h"
 #include "memory/storage.h"
+#include "routines/gemm/args.h"
 
 namespace sheaf::compiler {
 

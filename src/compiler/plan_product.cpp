@@ -132,6 +132,7 @@ void PlanBuilder::plan_with_sum(ProductPlan& p, const FusionGroup& epilogue) {
     add_product(p);
     return plan_reduction(epilogue, std::move(r));
   }
+  if (p.product.launch.packed && !p.product.launch.packed->completes_rows()) p.product.launch.packed = nullptr;
   const int64_t size = r.layouts[0].sizes[0], blocks = size / loop::kReduceBlock, rest = size % loop::kReduceBlock;
   Stored totals = storage_.fresh(r.out.dtype, {blocks + (rest > 0)});
   auto layouts_of = [&](int64_t rows, int64_t columns) {

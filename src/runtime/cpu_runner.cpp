@@ -40,8 +40,8 @@ void run_one(const Launch& l, const Plan& plan, const Memory& m) {
   int site = -1;
   auto start = now();
   if (std::byte* packed = l.packed ? packed_operand(l, plan, m) : nullptr) {
-    p[l.packed->operand] = packed;
-    l.packed->run(p);
+    p[l.packed->facts.operand] = packed;
+    l.packed->run(p, {});
   } else {
     site = kernel_of(l).run(p, l.sizes, payload);
   }
@@ -61,9 +61,15 @@ void run_one(const ProductStep& step, const Plan& plan, const Memory& m) {
   auto take = [&](const Tile& tile) { epilogue->take(tile); };
   const PrologueFn prologue_fn(make);
   const EpilogueFn epilogue_fn(take);
-  const auto& form = static_cast<const FusedProduct&>(*step.form);
-  form.run(pointers(step.product, plan, m), {prologue ? &prologue_fn : nullptr, epilogue ? &epilogue_fn : nullptr,
-                                             prologue ? prologue->source() : PrologueSource{}});
+  const Fusion fusion{prologue ? &prologue_fn : nullptr, epilogue ? &epilogue_fn : nullptr,
+                      prologue ? prologue->source() : PrologueSource{}};
+  Pointers p = pointers(step.product, plan, m);
+  if (std::byte* packed = step.product.packed ? packed_operand(step.product, plan, m) : nullptr) {
+    p[step.product.packed->facts.operand] = packed;
+    step.product.packed->run(p, fusion);
+  } else {
+    static_cast<const FusedProduct&>(*step.form).run(p, fusion);
+  }
   if (epilogue) epilogue->finish();
   if (g_profiling) record_kernel({step.name, step.product.span, step.product.flops, step.bytes}, ns_since(start));
 }

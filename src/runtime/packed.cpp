@@ -1,7 +1,8 @@
 #include "runtime/packed.h"
 
 #include <atomic>
-#include <vector>
+#include <map>
+#include <utility>
 
 #include "support/error.h"
 #include "support/mutex.h"
@@ -29,21 +30,28 @@ bool reserve(int64_t bytes) {
 class Copies : public Buffer::Derived {
  public:
   ~Copies() override {
-    for (const Copy& c : copies_)
+    for (const auto& [key, c] : copies_)
       if (c.data) packed_bytes.fetch_sub(static_cast<int64_t>(c.data->size_bytes()), std::memory_order_relaxed);
   }
 
-  std::byte* find(const std::byte* from, const PackedForm& form) {
+  std::byte* find(const Buffer& source, const std::byte* from, const PackedForm& form) {
     MutexLock lock(mutex_);
-    Copy& c = entry(from, form.layout);
-    if (c.reads < kReads && ++c.reads == kReads && reserve(form.bytes)) c.data = packed(from, form);
+    const Key key{from, form.facts.layout};
+    if (!form.facts.packs) {
+      auto it = copies_.find(key);
+      return it != copies_.end() && it->second.data ? it->second.data->data() : nullptr;
+    }
+    Copy& c = copies_[key];
+    if (c.reads < kReads && ++c.reads == kReads && reserve(form.facts.bytes)) {
+      c.data = packed(from, form);
+      if (c.data) source.release_pages(from, static_cast<size_t>(form.facts.source_bytes));
+    }
     return c.data ? c.data->data() : nullptr;
   }
 
  private:
+  using Key = std::pair<const std::byte*, PackedForm::Layout>;
   struct Copy {
-    const std::byte* from;
-    PackedForm::Layout layout;
     int reads = 0;
     Ref<Buffer> data;
   };
@@ -51,33 +59,29 @@ class Copies : public Buffer::Derived {
   static Ref<Buffer> packed(const std::byte* from, const PackedForm& form) {
     Ref<Buffer> data;
     try {
-      data = Buffer::allocate(static_cast<size_t>(form.bytes));
+      data = Buffer::allocate(static_cast<size_t>(form.facts.bytes));
     } catch (const UserError&) {
-      packed_bytes.fetch_sub(form.bytes, std::memory_order_relaxed);
+      packed_bytes.fetch_sub(form.facts.bytes, std::memory_order_relaxed);
       return nullptr;
     }
     form.pack(from, data->data());
     return data;
   }
-  Copy& entry(const std::byte* from, const PackedForm::Layout& layout) REQUIRES(mutex_) {
-    for (Copy& c : copies_)
-      if (c.from == from && c.layout == layout) return c;
-    return copies_.emplace_back(Copy{from, layout, 0, nullptr});
-  }
 
   Mutex mutex_;
-  std::vector<Copy> copies_ GUARDED_BY(mutex_);
+  std::map<Key, Copy> copies_ GUARDED_BY(mutex_);  // a file holds many weights
 };
 
 }  // namespace
 
 std::byte* packed_operand(const Launch& launch, const Plan& plan, const Memory& memory) {
-  const Place& place = launch.buffers[launch.packed->operand];
+  const Place& place = launch.buffers[launch.packed->facts.operand];
   const Buffer* buffer = unchanged_buffer(place, plan, memory);
-  if (!buffer || !buffer->is_ours()) return nullptr;  // others may write to memory of theirs at any time
+  if (!buffer || buffer->origin() == Buffer::Origin::Foreign) return nullptr;
+  if (launch.packed->facts.only_files && buffer->origin() != Buffer::Origin::File) return nullptr;
   Buffer::Derived* derived = buffer->derived();
   if (!derived) derived = buffer->keep_derived(std::make_unique<Copies>());
-  return static_cast<Copies*>(derived)->find(address(place, plan, memory),
+  return static_cast<Copies*>(derived)->find(*buffer, address(place, plan, memory),
                                              *launch.packed);  // nothing else derives anything
 }
 

@@ -1,6 +1,7 @@
 // Packed copies of operands that launches read again and again unchanged, such as the weights of a model that generates
 // text. A copy belongs to the buffer that it was made from: it is freed with that buffer, or when the buffer's content
-// changes. All copies together stay within a budget, a part of the memory that buffers may take. Thread-safe.
+// changes. Of a weight in a mapped file only the copy stays in memory. All copies together stay within a budget, a part
+// of the memory that buffers may take. Thread-safe.
 #pragma once
 #include "runtime/cpu_runner.h"
 

@@ -2,9 +2,12 @@
 #include "runtime/packed.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
+#include <cstdio>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "compiler/compile.h"
 #include "compiler/pipeline.h"
@@ -23,8 +26,16 @@ using runtime::packed_stats;
 constexpr int64_t kSize = 512;
 // What packing the matrix takes where that is done at all.
 int64_t packed_bytes() {
-  auto form = kernels::packed_row_form(DType::BF16, kSize, kSize, kSize, 1, runtime::host_target());
-  return form ? form->bytes : 0;
+  auto form = kernels::repacked_form({.dtype = DType::BF16,
+                                      .batch = 1,
+                                      .m = 1,
+                                      .n = kSize,
+                                      .k = kSize,
+                                      .a = {kSize, kSize, 1},
+                                      .b = {kSize * kSize, kSize, 1},
+                                      .result = DType::BF16},
+                                     runtime::host_target());
+  return form ? form->facts.bytes : 0;
 }
 
 class Packed : public ::testing::Test {
@@ -110,6 +121,48 @@ TEST_F(Packed, ManyThreadsShareOneCopy) {
   for (auto& t : threads)
     t.join();
   EXPECT_EQ(packed_stats().bytes, before + packed_bytes());
+}
+
+// More rows read the copy that single rows have caused, with the same bits, and cause none.
+TEST_F(Packed, ForMoreRowsToo) {
+  const int64_t before = packed_stats().bytes;
+  graph::Graph wide;
+  std::swap(wide, g_);
+  Operand x = input({1, 8, kSize}), w = input({1, kSize, kSize});
+  g_.outputs = {ops::dot(x, w)};
+  Compiled rows = compile(g_);
+  Tensor x8 = numbers({1, 8, kSize}, 11);
+  Tensor expected = run(rows, std::vector{x8, w_})[0];
+  for (int i = 0; i < 4; ++i)
+    run(rows, std::vector{x8, w_});
+  EXPECT_EQ(packed_stats().bytes, before);
+  for (int i = 0; i < 4; ++i)
+    run(code_, std::vector{x_, w_});
+  EXPECT_EQ(packed_stats().bytes, before + packed_bytes());
+  Tensor actual = run(rows, std::vector{x8, w_})[0];
+  EXPECT_EQ(std::memcmp(actual.bytes(), expected.bytes(), 8 * kSize * 2), 0);
+}
+
+// Of a weight in a mapped file only the copy stays in memory.
+TEST_F(Packed, InPlaceOfAFile) {
+  constexpr size_t kBytes = kSize * kSize * 2;
+  std::FILE* file = std::tmpfile();
+  ASSERT_EQ(std::fwrite(w_.bytes(), 1, kBytes, file), kBytes);
+  std::fflush(file);
+  void* p = mmap(nullptr, kBytes, PROT_READ, MAP_PRIVATE, fileno(file), 0);
+  ASSERT_NE(p, MAP_FAILED);
+  Tensor mapped = w_;
+  mapped.buffer =
+      make_ref<Buffer>(static_cast<std::byte*>(p), kBytes, [p] { munmap(p, kBytes); }, Buffer::Origin::File);
+  Tensor expected = run(code_, std::vector{x_, w_})[0];
+  const int64_t before = packed_stats().bytes;
+  for (int i = 0; i < 5; ++i)
+    EXPECT_TRUE(same_product(run(code_, std::vector{x_, mapped})[0], expected)) << i;
+  EXPECT_EQ(packed_stats().bytes, before + packed_bytes());
+  EXPECT_TRUE(same_product(mapped, w_)) << "its pages come again when they are read";
+  mapped = Tensor();
+  EXPECT_EQ(packed_stats().bytes, before);
+  std::fclose(file);
 }
 
 TEST_F(Packed, NotMemoryOfOthersNorWhenSwitchedOff) {

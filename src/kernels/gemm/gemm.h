@@ -23,10 +23,9 @@ struct GemmPlan {
 };
 GemmPlan gemm_plan(const routines::GemmArgs<>& args, routines::Arithmetic arithmetic);
 
-// GEMV by a matrix that stays the same, with that matrix packed, or nullptr where that is not faster. Strides are those
-// of a [k, n].
-std::shared_ptr<const runtime::PackedForm> packed_row_form(DType dtype, int64_t n, int64_t k, int64_t stride_k,
-                                                           int64_t stride_n, const runtime::Target& target);
+// A product by a B that stays the same, with B packed, or nullptr where that is slower than B as it is.
+std::shared_ptr<const runtime::PackedForm> repacked_form(const routines::GemmArgs<>& args,
+                                                         const runtime::Target& target);
 
 // A product of one pair of matrices that runs a prologue on rows of A before it reads them, and an epilogue on tiles of
 // C after it completes them; nullptr for integers.
