@@ -58,12 +58,12 @@ bool truth(const Value& v) {
 // A traced value whose truth is not known while tracing.
 bool is_open(const Value& traced) { return trace::is_tracing() && !trace::known_truth(traced); }
 
-StopError stop_error() { return g_interrupted ? "Interrupted" : "the program used up its fuel"; }
+StopError reason_to_stop() { return g_interrupted ? stop_error() : StopError("the program used up its fuel"); }
 
 [[gnu::noinline]] void stop_requested() {
   // A failed trace is followed by the interpreted run: leave the request to that.
   if (trace::is_tracing()) trace::abandon_trace("it was stopped");
-  throw stop_error();
+  throw reason_to_stop();
 }
 
 // Compiled code asks too, between launches.
@@ -799,7 +799,7 @@ Value Vm::run(size_t bottom) {
     } catch (const runtime::Stopped&) {
       // Compiled code was stopped between launches. Its arguments may be half overwritten, so it is not run another
       // way.
-      raise(stop_error());
+      raise(reason_to_stop());
     } catch (...) {
       // Exits and abandoned traces pass through: only the frames are taken down.
       while (frames_.size() > bottom)

@@ -27,6 +27,19 @@ void for_each_group(const char* name, Read read) {
   }
 }
 
+struct Pages {
+  unsigned long all = 0, shared = 0;
+};
+Pages resident_pages() {
+  unsigned long total = 0;
+  Pages p;
+  if (std::FILE* f = std::fopen("/proc/self/statm", "r")) {
+    if (std::fscanf(f, "%lu %lu %lu", &total, &p.all, &p.shared) != 3) p = {};
+    std::fclose(f);
+  }
+  return p;
+}
+
 }  // namespace
 
 int cpus_allowed() {
@@ -51,13 +64,11 @@ size_t memory_allowed() {
   return bytes;
 }
 
-size_t resident_bytes() {
-  unsigned long total = 0, resident = 0;
-  if (std::FILE* f = std::fopen("/proc/self/statm", "r")) {
-    if (std::fscanf(f, "%lu %lu", &total, &resident) != 2) resident = 0;
-    std::fclose(f);
-  }
-  return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+size_t resident_bytes() { return resident_pages().all * static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
+
+size_t unshared_bytes() {
+  Pages pages = resident_pages();
+  return (pages.all - std::min(pages.all, pages.shared)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace sheaf

@@ -12,5 +12,7 @@ size_t memory_allowed();
 
 // Memory of this process that is in RAM, shared pages included.
 size_t resident_bytes();
+// The same without pages of files, which the system can take away: what the process holds.
+size_t unshared_bytes();
 
 }  // namespace sheaf

@@ -270,8 +270,8 @@ Options, before or after the file (what follows -- belongs to the program):
   -v, --verbose                say what is compiled, at the first call already; -vv more, without the disk cache
       --device D               cpu, cuda, cuda:N, metal, vulkan
       --threads N              worker threads
-      --max-memory SIZE        stop with an error beyond this much memory in tensors or held by a deep recursion
-                               (8G, 500M)
+      --max-memory SIZE        stop with an error beyond this much memory (8G, 500M): of tensors, and of all that the
+                               program holds beyond the start; pages of mapped files do not count
 
       --trace [F,G,…]          show calls of all functions, or of those named
       --trace-level N          1: names and times, 2: values too (default), 3: also built-ins and lambdas

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include "builtins/host/output.h"
 #include "compiler/code_store.h"
@@ -15,6 +16,7 @@
 #include "tensor/tensor.h"
 #include "tools/commands.h"
 #include "tools/interrupt.h"
+#include "tools/memory_limit.h"
 #include "tools/terminal.h"
 
 namespace sheaf::tools {
@@ -37,7 +39,11 @@ int show(const std::string& text) {
 
 int run_command(const Options& o) {
   if (o.threads) runtime::set_num_threads(o.threads);
-  if (o.max_memory) set_memory_limit(o.max_memory);
+  std::optional<MemoryLimit> memory_limit;
+  if (o.max_memory) {
+    set_memory_limit(o.max_memory);
+    memory_limit.emplace(o.max_memory);
+  }
   choose_device(o);
   // -vv is for looking at the compiler at work.
   if (o.verbosity < 2)

@@ -377,9 +377,9 @@ int Watch::report_exception() const {
     throw;
   } catch (const StopError& e) {
     // The terminal has echoed ^C and left the cursor after it.
-    if (is_terminal(STDERR_FILENO)) say_plain("\n");
+    if (e.asked_for && is_terminal(STDERR_FILENO)) say_plain("\n");
     say_report(e);
-    return kInterruptedStatus;
+    if (e.asked_for) return kInterruptedStatus;
   } catch (const UserError& e) {
     say_report(e);
   } catch (const builtins::GuardBreach& b) {

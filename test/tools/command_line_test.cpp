@@ -312,6 +312,40 @@ TEST(CommandLine, MemoryLimit) {
   EXPECT_EQ(s.run("--max-memory lots -c 1").status, 1);
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // those hold memory themselves
+// Lists are no tensors.
+TEST(CommandLine, MemoryLimitSeesAllThatTheProcessHolds) {
+  Sandbox s;
+  s.write("b.shf", "(loop [kept (list)] (recur (append kept (list 1 2 3 4 5 6 7 8))))");
+  Result r = s.run("--max-memory 50M b.shf");
+  EXPECT_EQ(r.status, 1);
+  EXPECT_TRUE(contains(r.err, "out of memory: the program holds ") && contains(r.err, " MB of 50 allowed")) << r.err;
+}
+
+// The largest memory of a run, in KB.
+size_t peak_kb(Sandbox& s, const std::string& options) {
+  Result r = s.run("--mem-profile " + options);
+  EXPECT_EQ(r.status, 0) << r.err;
+  size_t at = r.err.find("  peak ");
+  EXPECT_NE(at, std::string::npos) << r.err;
+  double n = std::stod(r.err.substr(r.err.find('|', at) + 1));
+  return static_cast<size_t>(n * 1024);  // less than 1 GB, or the unit makes the number too small to fail
+}
+
+// A size that never comes again leaves nothing behind: neither blocks of memory, nor code, nor kernels.
+TEST(Memory, SizesThatGrowDoNotMakeTheProcessGrow) {
+  Sandbox s;
+  s.write("f.shf",
+          "(defn f [x] (sum (* (tanh x) (+ x 1))))\n"
+          "(print (reduce + 0 (map (fn [n] (f (cast (range (* 50 n)) :f32))) (range 1 4001))))");
+  s.write("r.shf", "(doseq [n (range 1 1001)] (random-normal (random-key 0) [(* 50 n)]))");
+  const size_t interpreted = peak_kb(s, "--jit=off f.shf");
+  EXPECT_LT(interpreted, size_t{97} << 10);
+  EXPECT_LT(peak_kb(s, "f.shf"), interpreted * 3 / 2);
+  EXPECT_LT(peak_kb(s, "--jit=off r.shf"), size_t{97} << 10);
+}
+#endif
+
 TEST(CommandLine, Emit) {
   Sandbox s;
   s.write("a.shf", "(defn f [x]   (+ x\n 1)) (f 2)");

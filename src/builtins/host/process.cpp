@@ -359,7 +359,7 @@ void interrupt() {
 }
 
 void clear_interrupts() {
-  g_interrupted = false;
+  clear_stop();
   g_asked = false;
   g_answer = 0;
 }

@@ -1,0 +1,60 @@
+#include "tools/memory_limit.h"
+
+#include <fmt/format.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "support/interrupt.h"
+#include "support/machine_share.h"
+#include "tensor/buffer_pool.h"
+
+namespace sheaf::tools {
+namespace {
+
+// A program that fills memory as fast as it can takes some 50 MB meanwhile.
+constexpr std::chrono::milliseconds kPeriod{20};
+
+double megabytes(size_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+}  // namespace
+
+MemoryLimit::MemoryLimit(size_t bytes)
+    : limit_bytes_(bytes), at_start_bytes_(unshared_bytes()), watcher_([this] { watch(); }) {}
+
+MemoryLimit::~MemoryLimit() {
+  {
+    MutexLock lock(mu_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  watcher_.join();
+}
+
+void MemoryLimit::watch() {
+  MutexLock lock(mu_);
+  while (!stop_) {
+    look();
+    wake_.wait_for(mu_, kPeriod);
+  }
+}
+
+size_t MemoryLimit::held_bytes() const {
+  const size_t now = unshared_bytes();
+  return now - std::min(now, at_start_bytes_);
+}
+
+void MemoryLimit::look() {
+  if (g_interrupted || held_bytes() <= limit_bytes_) return;
+  BufferPool::get().release_kept();
+  malloc_trim(0);
+  const size_t held = held_bytes();
+  if (held <= limit_bytes_) return;
+  stop_with(
+      fmt::format("out of memory: the program holds {:.0f} MB of {:.0f} allowed (--max-memory), {:.0f} of them in "
+                  "tensors, the rest in other values and compiled code",
+                  megabytes(held), megabytes(limit_bytes_), megabytes(memory_stats().live_bytes)));
+}
+
+}  // namespace sheaf::tools
