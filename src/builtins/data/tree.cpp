@@ -44,7 +44,10 @@ void check_containers(std::span<const Value* const> parts) {
         if (!t->as_dict().find(e.key)) throw missing_key(e.key, t->as_dict());
 }
 
-// f gets the leaves of all trees at one place; with `paths` the place comes first.
+bool is_view(const Value& v, const Tensor& of) { return v.is_tensor() && v.as_tensor().buffer == of.buffer; }
+
+// f gets the leaves of all trees at one place; with `paths` the place comes first. Weights of a mapped file that become
+// others (quantized, cast) go from memory one by one.
 Value map_trees(Call& c, bool paths) {
   const std::vector<Value> args = std::move(c.args);
   std::span<const Value> trees = std::span(args).subspan(1);
@@ -60,7 +63,10 @@ Value map_trees(Call& c, bool paths) {
                      if (paths) leaves.push_back(Value::string(path.text()));
                      for (const Value* v : parts)
                        leaves.push_back(*v);
-                     return c.caller.call(args[0], std::move(leaves));
+                     Value made = c.caller.call(args[0], std::move(leaves));
+                     for (const Value* v : parts)
+                       if (v->is_tensor() && !is_view(made, v->as_tensor())) release_converted(v->as_tensor());
+                     return made;
                    });
 }
 
