@@ -30,13 +30,14 @@ class PackedForm {
   struct Facts {
     int operand;           // of the launch's buffers
     bool packs;            // its reads count towards packing; else it reads what others had packed
-    bool only_files;       // packing is of use only for what lies in the small pages of a file
+    bool is_copy;          // the same bytes: of use only for what lies in the small pages of a file
     int64_t bytes;         // when packed
     int64_t source_bytes;  // from the first element of the operand to its last
     Layout layout;         // forms that pack in the same way have the same
   };
   explicit PackedForm(const Facts& facts) : facts(facts) {}
   virtual ~PackedForm() = default;
+  // Unless it is a copy.
   virtual void pack(const std::byte* from, std::byte* to) const = 0;
   // `buffers` has the packed operand in its place.
   virtual void run(std::span<std::byte* const> buffers, const Fusion& fusion) const = 0;

@@ -1,9 +1,12 @@
 #include "runtime/packed.h"
 
+#include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <map>
 #include <utility>
 
+#include "runtime/thread_pool.h"
 #include "support/error.h"
 #include "support/mutex.h"
 
@@ -26,6 +29,21 @@ bool reserve(int64_t bytes) {
   return false;
 }
 
+// In pieces whose pages are given back at once: tables of embeddings are the largest of all weights.
+void copy_file(const Buffer& source, const std::byte* from, int64_t bytes, std::byte* to) {
+  constexpr int64_t kPiece = 8 << 20, kTask = 1 << 20;
+  for (int64_t at = 0; at < bytes; at += kPiece) {
+    const int64_t here = std::min(kPiece, bytes - at);
+    parallel_for(
+        here,
+        [&](int64_t begin, int64_t end) {
+          std::memcpy(to + at + begin, from + at + begin, static_cast<size_t>(end - begin));
+        },
+        kTask);
+    source.release_pages(from + at, static_cast<size_t>(here));
+  }
+}
+
 // The copies of parts of one buffer.
 class Copies : public Buffer::Derived {
  public:
@@ -43,8 +61,7 @@ class Copies : public Buffer::Derived {
     }
     Copy& c = copies_[key];
     if (c.reads < kReads && ++c.reads == kReads && reserve(form.facts.bytes)) {
-      c.data = packed(from, form);
-      if (c.data) source.release_pages(from, static_cast<size_t>(form.facts.source_bytes));
+      c.data = packed(source, from, form);
     }
     return c.data ? c.data->data() : nullptr;
   }
@@ -56,7 +73,7 @@ class Copies : public Buffer::Derived {
     Ref<Buffer> data;
   };
   // Without memory for it the operand is read as it is.
-  static Ref<Buffer> packed(const std::byte* from, const PackedForm& form) {
+  static Ref<Buffer> packed(const Buffer& source, const std::byte* from, const PackedForm& form) {
     Ref<Buffer> data;
     try {
       data = Buffer::allocate(static_cast<size_t>(form.facts.bytes));
@@ -64,7 +81,12 @@ class Copies : public Buffer::Derived {
       packed_bytes.fetch_sub(form.facts.bytes, std::memory_order_relaxed);
       return nullptr;
     }
-    form.pack(from, data->data());
+    if (form.facts.is_copy) {
+      copy_file(source, from, form.facts.bytes, data->data());
+    } else {
+      form.pack(from, data->data());
+      source.release_pages(from, static_cast<size_t>(form.facts.source_bytes));
+    }
     return data;
   }
 
@@ -78,7 +100,7 @@ std::byte* packed_operand(const Launch& launch, const Plan& plan, const Memory& 
   const Place& place = launch.buffers[launch.packed->facts.operand];
   const Buffer* buffer = unchanged_buffer(place, plan, memory);
   if (!buffer || buffer->origin() == Buffer::Origin::Foreign) return nullptr;
-  if (launch.packed->facts.only_files && buffer->origin() != Buffer::Origin::File) return nullptr;
+  if (launch.packed->facts.is_copy && buffer->origin() != Buffer::Origin::File) return nullptr;
   Buffer::Derived* derived = buffer->derived();
   if (!derived) derived = buffer->keep_derived(std::make_unique<Copies>());
   return static_cast<Copies*>(derived)->find(*buffer, address(place, plan, memory),

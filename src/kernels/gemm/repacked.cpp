@@ -32,11 +32,6 @@ void pack_columns(const S* from, int64_t apart, int64_t n, int64_t k, S* to) {
       std::max<int64_t>(1, (1 << 14) / (kStrip * k)));
 }
 
-void copy_bytes(const std::byte* from, int64_t bytes, std::byte* to) {
-  runtime::parallel_for(
-      bytes, [&](int64_t begin, int64_t end) { std::memcpy(to + begin, from + begin, end - begin); }, 1 << 20);
-}
-
 // Columns one after the other, as they are packed: only their pages could be better.
 bool has_columns(const routines::GemmArgs<>& args) { return args.b.row == 1 && args.b.column == args.k; }
 
@@ -46,7 +41,7 @@ class Repacked : public runtime::PackedForm {
       : PackedForm(
             {.operand = 1,
              .packs = args.m == 1,
-             .only_files = has_columns(args),
+             .is_copy = has_columns(args),
              .bytes = args.n * args.k * size_bytes(args.dtype),
              .source_bytes = ((args.k - 1) * args.b.row + (args.n - 1) * args.b.column + 1) * size_bytes(args.dtype),
              .layout = {args.n, args.k, args.b.row, args.b.column}}),
@@ -54,7 +49,6 @@ class Repacked : public runtime::PackedForm {
         product_(fused_product(of_packed(args), target)) {}
 
   void pack(const std::byte* from, std::byte* to) const override {
-    if (facts.only_files) return copy_bytes(from, facts.bytes, to);
     auto pack_as = [&]<class S>() {
       pack_columns(reinterpret_cast<const S*>(from), args_.b.row, args_.n, args_.k, reinterpret_cast<S*>(to));
     };

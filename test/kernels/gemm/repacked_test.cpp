@@ -77,7 +77,7 @@ TEST(Repacked, OnlyWhereItPays) {
   auto by_columns = product(DType::BF16, 1, 1024, 1024, 1024);
   by_columns.b = {1024 * 1024, 1, 1024};
   auto form = repacked_form(by_columns, kTarget);
-  EXPECT_TRUE(!form || form->facts.only_files) << "columns are in order as they are";
+  EXPECT_TRUE(!form || form->facts.is_copy) << "columns are in order as they are";
   EXPECT_FALSE(repacked_form(product(DType::BF16, 1, 64, 64, 64), kTarget)) << "a cache holds it";
   EXPECT_FALSE(repacked_form(product(DType::F32, 2, 1024, 1024, 1024), kTarget)) << "faster by rows";
 }
