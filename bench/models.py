@@ -9,7 +9,7 @@ import tempfile
 import peers
 from floors import floor_pct
 from measure import first_steps, peak, run_measured
-from settings import OPTIONS, SHEAF, program, rounds
+from settings import BUILD, OPTIONS, SHEAF, program, rounds
 
 
 def median_each(lists):
@@ -117,8 +117,21 @@ def gpt_bf16(work):
     return row(work, "gpt_train", *GPTS[base], 16, opponents=peers.torch(base) + autocast)
 
 
+def gpt2_weights(kind):
+    """The file with the random weights, written when it is not there: peak memory is that of generating, as
+    llama.cpp's, which maps a file too. Pages of the file that were touched count on both sides."""
+    path = os.path.join(BUILD, "weights", f"gpt2-{kind}.safetensors")
+    if not os.path.exists(path):
+        layers, _, width, vocabulary = map(str, GPT2)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        new = path.replace(".safetensors", ".new.safetensors")
+        run_measured([SHEAF, program("generate_weights"), "--", new, kind, layers, width, vocabulary])
+        os.rename(new, path)
+    return path
+
+
 def nocache(work):
-    return row(work, "generate", "nocache", "f32", *GPT2, opponents=peers.torch(work))
+    return row(work, "generate", "nocache", gpt2_weights("f32"), *GPT2, opponents=peers.torch(work))
 
 
 def cached(work):
@@ -129,7 +142,7 @@ def cached(work):
         "q8": lambda: peers.llama(CACHED, "q8"),
         "q4": lambda: peers.llama(CACHED, "q4"),
     }
-    return row(work, "generate", "kvcache", kind, *GPT2, opponents=opponents[kind](), steps=100)
+    return row(work, "generate", "kvcache", gpt2_weights(kind), *GPT2, opponents=opponents[kind](), steps=100)
 
 
 # By group: what measures a row, given its name.
