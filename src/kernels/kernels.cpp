@@ -31,7 +31,7 @@ routines::Routine find_fast_routine(std::string_view name) {
   return routines::find_routine(name);
 }
 
-routines::Arithmetic arithmetic_of(const runtime::Target& target) { 
+routines::Arithmetic arithmetic_of(const runtime::Target& target) {
   return {.bf16_dot = target.bf16_dot, .bf16_tiles = target.amx};
 }
 
