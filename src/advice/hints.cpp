@@ -113,6 +113,9 @@ std::string did_you_mean(std::string_view name) { return fmt::format("Check for 
 std::string generic_hint(std::string_view message) {
   if (auto name = word_after(message, "Undefined symbol: "); !name.empty()) return unknown_name_hint(name, false);
   if (auto name = word_after(message, "Unknown function: "); !name.empty()) return unknown_name_hint(name, true);
+  if (contains_any(message, {"Expected a function, got list(", "Expected a function, got dict("}) ||
+      word_after(message, "Expected a function, got ").ends_with(']'))
+    return "The head of a list is called, and this is no function: (get x i) takes an element, (slice x a b) a part.";
   if (contains(message, "Expected a function, got"))
     return "The head of a list is called: this one is a value. Remove the parentheses around it, or check the name.";
   if (contains(message, "@ requires 2 arguments"))

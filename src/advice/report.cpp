@@ -7,6 +7,9 @@
 
 #include "advice/hints.h"
 #include "support/display_width.h"
+#include "support/terminal.h"
+#include "support/utf8.h"
+#include "support/wrap.h"
 
 namespace sheaf::advice {
 namespace {
@@ -21,23 +24,36 @@ constexpr size_t kStackTail = 5;
 constexpr std::string_view kHeadline = "\033[1;35m", kLocation = "\033[36m", kCarets = "\033[1;31m", kHint = "\033[32m",
                            kDim = "\033[2m";
 
-// Newlines stay outside the colour: some terminals paint the next line otherwise.
 std::string painted(std::string_view colour, std::string_view text, const Look& look) {
-  if (!look.colour) return std::string(text);
+  return look.colour ? sheaf::painted(colour, text) : std::string(text);
+}
+
+bool is_control(char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7F; }
+
+// ESC as "␛" and so on: strings and files of other kinds may hold what a terminal would obey.
+std::string harmless(std::string_view text) {
   std::string out;
-  while (!text.empty()) {
-    size_t end = std::min(text.find('\n'), text.size());
-    if (end > 0) out += fmt::format("{}{}\033[0m", colour, text.substr(0, end));
-    if (end < text.size()) out += '\n';
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  for (char c : text)
+    if (is_control(c))
+      out += {'\xE2', '\x90', static_cast<char>(c == 0x7F ? 0xA1 : 0x80 + c)};
+    else
+      out += c;
   return out;
+}
+
+// Prose that ends in a newline: as it is, or broken between words.
+std::string fitted(const std::string& text, const Look& look) {
+  constexpr int64_t kHanging = 2;
+  return look.terminal ? wrapped(harmless(text), look.width, kHanging) : text;
 }
 
 std::string_view printable_line(uint32_t source, uint32_t line) {
   std::string_view text = source_line(source, line);
   return text.ends_with('\r') ? text.substr(0, text.size() - 1) : text;
 }
+
+// A character as it is shown; what is none as a terminal would show it.
+std::string shown(std::string_view character) { return is_utf8(character) ? harmless(character) : "�"; }
 
 // A code point where a terminal shows it. A byte that starts none counts for itself, so that columns here agree with
 // start_of: continuation bytes belong to what precedes them.
@@ -55,7 +71,7 @@ std::vector<Cell> cells_of(std::string_view line) {
     while (end < line.size() && (static_cast<unsigned char>(line[end]) & 0xC0) == 0x80)
       ++end;
     std::string_view text = line.substr(pos, end - pos);
-    int64_t width = text == "\t" ? kTabStop - column % kTabStop : display_width(text);
+    int64_t width = text == "\t" ? kTabStop - column % kTabStop : display_width(shown(text));
     cells.push_back({text, column, width});
     column += width;
     pos = end;
@@ -77,7 +93,7 @@ std::string window(const std::vector<Cell>& cells, int64_t from, int64_t width) 
     if (c.text == "\t")
       out.append(static_cast<size_t>(c.width), ' ');
     else
-      out += c.text;
+      out += shown(c.text);
     at = c.column + c.width;
   }
   return more ? out + "…" : out;
@@ -89,7 +105,7 @@ struct Marked {
   std::string text, blanks, carets;
 };
 
-Marked marked_line(std::string_view line, const Span& span, uint32_t column, int64_t width) {
+Marked marked_line(std::string_view line, const Span& span, uint32_t column, int64_t width, bool keep_tabs) {
   std::vector<Cell> cells = cells_of(line);
   size_t first = std::min<size_t>(column - 1, cells.size());
   size_t begin = first < cells.size() ? static_cast<size_t>(cells[first].text.data() - line.data()) : line.size();
@@ -101,16 +117,31 @@ Marked marked_line(std::string_view line, const Span& span, uint32_t column, int
   until = std::max(until, at + 1);
   auto blank = [](int64_t n) { return std::string(static_cast<size_t>(n), ' '); };
   auto carets = [](int64_t n) { return std::string(static_cast<size_t>(n), '^'); };
-  if (end_of(cells) <= width) {
-    // Tabs stay tabs: how wide they are is up to the terminal.
+  if (end_of(cells) <= width && keep_tabs) {
     std::string blanks;
     for (size_t i = 0; i < first; ++i)
       blanks += cells[i].text == "\t" ? "\t" : blank(cells[i].width);
     return {std::string(line), blanks, carets(until - at)};
   }
+  if (end_of(cells) <= width) return {window(cells, 0, width), blank(at), carets(until - at)};
   // The form is shown with what stands before it where both fit, else with a quarter of the width before it.
   int64_t from = std::min(until, at + width * 2 / 3) < width ? 0 : std::max<int64_t>(0, at - width / 4);
   return {window(cells, from, width), blank(at - from), carets(std::min(until, from + width) - at)};
+}
+
+// What does not fit behind the carets goes below them, as far to the right as there is room.
+std::string label_text(const Marked& m, const std::string& label, const std::string& gutter, int64_t room,
+                       const Look& look) {
+  auto used = static_cast<int64_t>(m.blanks.size() + m.carets.size());
+  int64_t spare = std::max<int64_t>(room - display_width(label), 0);
+  if (used < spare) return " " + painted(kCarets, label, look);
+  std::string indent(std::min(m.blanks.size(), static_cast<size_t>(spare)), ' '), out;
+  std::string lines = look.terminal ? wrapped(label, room) : label + "\n";
+  for (size_t at = 0, end; at < lines.size(); at = end + 1) {
+    end = lines.find('\n', at);
+    out += "\n" + gutter + " " + indent + painted(kCarets, lines.substr(at, end - at), look);
+  }
+  return out;
 }
 
 std::string context(const Span& span, const std::string& label, const Look& look) {
@@ -121,6 +152,9 @@ std::string context(const Span& span, const std::string& label, const Look& look
   if (last > at.line && printable_line(span.source, last).empty() && last == source_line_count(span.source)) --last;
   size_t digits = std::to_string(last).size();
   int64_t room = std::max<int64_t>(look.width - static_cast<int64_t>(digits) - 3, 20);
+  // Past the gutter a terminal's own tabs would be of other widths than counted here. Elsewhere they stay tabs: how
+  // wide they are is up to whoever shows the text.
+  const bool keep_tabs = !look.terminal;
   auto dim = [&](std::string_view text) { return painted(kDim, text, look); };
   std::string gutter = dim(std::string(digits + 1, ' ') + "|");
   std::string out = gutter + "\n";
@@ -129,19 +163,13 @@ std::string context(const Span& span, const std::string& label, const Look& look
     std::string number = dim(fmt::format("{:>{}} |", line, digits));
     if (line != at.line) {
       std::vector<Cell> cells = cells_of(text);
-      out += fmt::format("{} {}\n", number, end_of(cells) <= room ? std::string(text) : window(cells, 0, room));
+      bool whole = end_of(cells) <= room && keep_tabs;
+      out += fmt::format("{} {}\n", number, whole ? std::string(text) : window(cells, 0, room));
       continue;
     }
-    Marked m = marked_line(text, span, at.column, room);
+    Marked m = marked_line(text, span, at.column, room, keep_tabs);
     out += fmt::format("{} {}\n{} {}{}", number, m.text, gutter, m.blanks, painted(kCarets, m.carets, look));
-    if (!label.empty()) {
-      auto used = static_cast<int64_t>(m.blanks.size() + m.carets.size());
-      // A label that does not fit behind the carets goes below them, as far to the right as there is room.
-      int64_t spare = std::max<int64_t>(room - display_width(label), 0);
-      size_t indent = std::min(m.blanks.size(), static_cast<size_t>(spare));
-      bool fits = used < spare;
-      out += (fits ? " " : "\n" + gutter + " " + std::string(indent, ' ')) + painted(kCarets, label, look);
-    }
+    if (!label.empty()) out += label_text(m, label, gutter, room, look);
     out += "\n";
   }
   return out + gutter + "\n";
@@ -173,17 +201,19 @@ std::string details(const UserError& e, const Look& look) {
   std::string out;
   if (e.span) out += painted(kLocation, " --> " + place(e.span) + "\n", look) + context(e.span, e.label, look);
   for (const std::string& note : e.notes)
-    out += "  = " + note + "\n";
-  auto add_hint = [&](const std::string& hint) { out += painted(kHint, "  = hint: " + hint + "\n", look); };
+    out += fitted("  = " + note + "\n", look);
+  auto add_hint = [&](const std::string& hint) {
+    out += painted(kHint, fitted("  = hint: " + hint + "\n", look), look);
+  };
   for (const std::string& hint : e.hints)
     add_hint(hint);
   bool has_hint = !e.hints.empty() || e.message.find("= hint:") != std::string::npos;
   if (std::string hint = has_hint ? "" : generic_hint(e.message); !hint.empty()) add_hint(hint);
-  return out + painted(kDim, stack_lines(e.stack), look);
+  return out + painted(kDim, fitted(stack_lines(e.stack), look), look);
 }
 
 std::string report(const UserError& e, const Look& look) {
-  return painted(kHeadline, "error: " + e.message + "\n", look) + details(e, look) + "\n";
+  return painted(kHeadline, fitted("error: " + e.message + "\n", look), look) + details(e, look) + "\n";
 }
 
 }  // namespace sheaf::advice

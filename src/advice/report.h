@@ -8,10 +8,12 @@
 
 namespace sheaf::advice {
 
-// A source line that needs more than `width` columns is shown around the carets, with "…" where it is cut. `colour`
+// A source line that needs more than `width` columns is shown around the carets, with "…" where it is cut. On a
+// terminal, prose is broken between words too and tabs become spaces, so that no line runs past the edge. `colour`
 // paints each part by its role.
 struct Look {
   int64_t width = 120;
+  bool terminal = false;
   bool colour = false;
 };
 

@@ -16,7 +16,7 @@ namespace sheaf::builtins {
 namespace {
 
 const DictObj& pattern_dict(const Value& v) {
-  if (!v.is_dict()) throw runtime_error("let destructuring: expected a dict, got " + std::string(type_name(v)));
+  if (!v.is_dict()) throw runtime_error("let destructuring: expected a dict, got " + short_text(v));
   return v.as_dict();
 }
 

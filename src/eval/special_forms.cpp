@@ -51,8 +51,12 @@ struct SpecialForms {
   };
 
   static ExprPtr def_form(A& a, const FormPtr& f) {
-    if (f->items.size() < 3 || !f->items[1]->is_symbol())
-      fail("def requires a name and a value: (def name value)", f->span);
+    if (f->items.size() < 3 || !f->items[1]->is_symbol()) {
+      UserError e(ErrorKind::Compile, "def requires a name and a value: (def name value)", f->span);
+      if (f->items.size() >= 3 && (f->items[1]->kind == FormKind::Vector || f->items[1]->kind == FormKind::Dict))
+        e.hints.push_back("def takes a single name; let takes patterns apart: (let [[a b] pair] body)");
+      throw e;
+    }
     Name name = f->items[1]->name;
     if (is_special_form(name.str()))
       fail(fmt::format("'{}' is a special form and cannot be redefined.", name.str()), f->span);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "advice/hints.h"
 #include "builtins/table.h"
 
@@ -21,7 +23,10 @@ void suggest_option(UserError& e) {
     if (rest[0] == ':') known.push_back(rest.substr(1, end - 1));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
-  if (auto likely = advice::likely_name(name, known); !likely.empty())
+  if (name == "dim") name = "axis";  // as PyTorch calls it
+  if (std::find(known.begin(), known.end(), name) != known.end())
+    e.hints.push_back(advice::did_you_mean(":" + std::string(name)));
+  else if (auto likely = advice::likely_name(name, known); !likely.empty())
     e.hints.push_back(advice::did_you_mean(":" + std::string(likely)));
 }
 

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <charconv>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
 
+#include "advice/hints.h"
 #include "compiler/pipeline.h"
 
 namespace sheaf::tools {
@@ -93,6 +95,23 @@ std::string pass_name(const std::string& flag, const std::string& name) {
   throw UsageError(fmt::format("{}: there is no pass '{}'; the passes are:{}", flag, name, list));
 }
 
+// "; did you mean --jit-profile?" of the words that follow `mark` in the usage text, or "".
+std::string suggestion(std::string_view word, std::string_view mark) {
+  const std::string usage = usage_text();
+  std::vector<std::string_view> known;
+  for (size_t at = usage.find(mark); at != std::string::npos; at = usage.find(mark, at)) {
+    at += mark.size();
+    std::string_view name = std::string_view(usage).substr(at, usage.find_first_of(" =,]\n", at) - at);
+    if (!name.empty() && std::isalpha(static_cast<unsigned char>(name[0]))) known.push_back(name);
+  }
+  word = word.substr(std::min(word.find_first_not_of('-'), word.size()));
+  std::string out;
+  const std::string_view dashes = mark == "--" ? mark : "";
+  for (std::string_view name : advice::near_names(word.substr(0, word.find('=')), known))
+    out += fmt::format("{}{}{}", out.empty() ? "; did you mean " : " or ", dashes, name);
+  return out.empty() ? out : out + "?";
+}
+
 class Parser {
  public:
   explicit Parser(const std::vector<std::string>& words) : words_(words) {}
@@ -127,7 +146,7 @@ class Parser {
       tail_.push_back(w);
       return;
     }
-    if (w.starts_with('-') && w != "-") throw UsageError(fmt::format("unknown option '{}'", w));
+    if (w.starts_with('-') && w != "-") throw UsageError(fmt::format("unknown option '{}'{}", w, suggestion(w, "--")));
     head_ = w;
   }
 
@@ -223,7 +242,7 @@ class Parser {
       o_.mode = Mode::Eval;
       o_.target = expression_;
     } else if (head_) {
-      throw UsageError(fmt::format("unknown command '{}'", *head_));
+      throw UsageError(fmt::format("unknown command '{}'{}", *head_, suggestion(*head_, "  sheaf ")));
     } else {
       o_.mode = Mode::Repl;
     }

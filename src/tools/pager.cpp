@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "builtins/host/output.h"
-#include "support/display_width.h"
+#include "support/wrap.h"
 #include "tools/terminal.h"
 
 namespace sheaf::tools {
@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::string_view kMore = "\033[7m-- more: Space a page, Enter a line, q leaves --\033[0m";
 constexpr unsigned char kControlC = 3, kControlD = 4;
-constexpr int kLeastRoom = 20;  // columns; wrapping to less helps nobody
 
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
@@ -26,17 +25,6 @@ std::vector<std::string_view> lines_of(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return lines;
-}
-
-// The last space that leaves at most `room` columns before it, else the first one: words longer than a line are the
-// terminal's to break. npos when there is none.
-size_t place_to_cut(std::string_view line, int room) {
-  size_t cut = line.find(' ');
-  for (size_t at = cut; at != std::string_view::npos; at = line.find(' ', at + 1)) {
-    if (static_cast<int>(display_width(line.substr(0, at))) > room) break;
-    cut = at;
-  }
-  return cut;
 }
 
 // False when there is no such program or it cannot be started.
@@ -71,23 +59,6 @@ void show_by_pages(const std::vector<std::string_view>& lines) {
 }
 
 }  // namespace
-
-std::string wrapped(std::string_view text, int columns) {
-  std::string out;
-  for (std::string_view line : lines_of(text)) {
-    std::string indent(std::min(line.find_first_not_of(' '), line.size()), ' ');
-    line.remove_prefix(indent.size());
-    int room = columns - static_cast<int>(indent.size());
-    while (room >= kLeastRoom && static_cast<int>(display_width(line)) > room) {
-      size_t cut = place_to_cut(line, room);
-      if (cut == std::string_view::npos) break;
-      out += indent + std::string(line.substr(0, cut)) + "\n";
-      line.remove_prefix(cut + 1);
-    }
-    out += (line.empty() ? "" : indent) + std::string(line) + "\n";
-  }
-  return out;
-}
 
 void show_paged(const std::string& text) {
   if (!is_terminal(STDOUT_FILENO)) return builtins::write_out(text);

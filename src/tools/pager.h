@@ -1,12 +1,8 @@
 // Long texts of the prompt, a screen at a time.
 #pragma once
 #include <string>
-#include <string_view>
 
 namespace sheaf::tools {
-
-// Lines longer than `columns` broken between words; what continues a line has its indentation.
-std::string wrapped(std::string_view text, int columns);
 
 // Writes a text to standard output. On a terminal, lines are wrapped, and what does not fit the screen is shown by
 // $PAGER or, without one, page by page: Space for the next page, Enter for a line, q to leave.

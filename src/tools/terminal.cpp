@@ -1,6 +1,5 @@
 #include "tools/terminal.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -10,6 +9,7 @@
 #include "builtins/host/output.h"
 #include "support/display_width.h"
 #include "support/error.h"
+#include "support/terminal.h"
 
 namespace sheaf::tools {
 
@@ -22,25 +22,11 @@ bool is_capable_terminal(int fd) {
 
 int terminal_width() { return builtins::terminal_width(); }
 
-namespace {
-
-// https://no-color.org: any value but an empty one.
-bool is_coloured() {
-  static const bool coloured = [] {
-    const char *term = std::getenv("TERM"), *refused = std::getenv("NO_COLOR");
-    return is_terminal(STDERR_FILENO) && !(term && std::string_view(term) == "dumb") && !(refused && *refused);
-  }();
-  return coloured;
-}
-
-}  // namespace
-
 advice::Look error_look() {
-  advice::Look look{.colour = is_coloured()};
-  winsize size{};
+  advice::Look look{.terminal = is_terminal(STDERR_FILENO), .colour = shows_colour(STDERR_FILENO)};
   const char* columns = std::getenv("COLUMNS");
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-    look.width = size.ws_col;
+  if (int n = terminal_columns(STDERR_FILENO); n > 0)
+    look.width = n;
   else if (int n = columns ? std::atoi(columns) : 0; n > 0)
     look.width = n;
   return look;
@@ -50,8 +36,7 @@ void say_report(const UserError& e) { say_plain(advice::report(e, error_look()))
 
 int terminal_height() {
   for (int fd : {STDOUT_FILENO, STDERR_FILENO}) {
-    winsize size{};
-    if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_row > 0) return size.ws_row;
+    if (int n = terminal_rows(fd); n > 0) return n;
   }
   return 24;
 }
@@ -92,11 +77,7 @@ void say_plain(std::string_view text) {
 }
 
 void say(std::string_view text) {
-  if (!is_coloured()) return say_plain(text);
-  // Newlines stay outside the colour: some terminals paint the next line otherwise.
-  size_t end = text.find_last_not_of('\n');
-  std::string_view body = end == std::string_view::npos ? std::string_view() : text.substr(0, end + 1);
-  say_plain("\033[35m" + std::string(body) + "\033[0m" + std::string(text.substr(body.size())));
+  say_plain(shows_colour(STDERR_FILENO) ? painted("\033[35m", text) : std::string(text));
 }
 
 }  // namespace sheaf::tools

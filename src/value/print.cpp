@@ -209,6 +209,12 @@ std::string_view type_name(const Value& v) {
 
 std::string float_text(float x) { return printing::decimal_text(x, DType::F32, ".0"); }
 
+std::string brief_number(float x) {
+  float size = std::fabs(x);
+  bool long_row = std::isfinite(x) && x != 0 && (size < 1e-4f || size >= 1e15f);
+  return long_row ? fmt::format("{}", x) : float_text(x);
+}
+
 std::string render(const Value& v) { return pretty_text(v, 0, 0); }
 
 std::string pretty_text(const Value& v, int precision, int width) {
@@ -235,6 +241,7 @@ std::string brief_string(const std::string& s) {
 std::string short_text(const Value& v) {
   auto counted = [](const char* what, size_t n) { return what + ("(" + std::to_string(n) + ")"); };
   switch (v.tag()) {
+    case Tag::Float: return brief_number(v.as_float());
     case Tag::String: return "\"" + v.as_string() + "\"";
     case Tag::List: return counted("list", v.items().size());
     case Tag::Tuple: return counted("tuple", v.items().size());

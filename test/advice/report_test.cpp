@@ -140,6 +140,23 @@ TEST(Report, ColoursByRole) {
   EXPECT_EQ(report(e).find('\033'), std::string::npos);
 }
 
+// What a terminal would wrap, widen or obey.
+TEST(Report, FitsATerminal) {
+  uint32_t s = add_source("u", "\t(f \"a\tb\")\n\"\033[2J\xFF\"\n", SourceKind::File);
+  UserError e(ErrorKind::Runtime, "a headline of more than thirty columns", span_of(s, "(f \"a\tb\")"));
+  e.label = "a label that is longer than what there is room for";
+  e.notes = {"x is \"\033[31m\""};
+  e.hints = {"a hint of more than thirty columns, too"};
+  e.stack = {{"f", "x: f32[8x3], y: f32[8x3]", span_of(s, "(f \"a\tb\")")}};
+  EXPECT_EQ(report(e, {.width = 30, .terminal = true}),
+            "error: a headline of more than\n  thirty columns\n --> u:1:2\n  |\n"
+            "1 |         (f \"a   b\")\n  |         ^^^^^^^^^^^\n"
+            "  | a label that is longer\n  | than what there is room\n  | for\n"
+            "2 | \"␛[2J�\"\n  |\n"
+            "  = x is \"␛[31m\"\n  = hint: a hint of more than\n    thirty columns, too\n"
+            "  = in f (x: f32[8x3], y:\n    f32[8x3]) at u:1:2\n\n");
+}
+
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(Report, AdviceOnlyWhenTheErrorHasNone) {

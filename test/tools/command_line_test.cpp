@@ -283,6 +283,10 @@ TEST(CommandLine, ValuesOfOptions) {
   for (const char* flag : {"--jit", "--device", "--cache-dir", "--disable", "--dump-after", "--trace-out", "--guard"})
     EXPECT_EQ(said(std::string(flag) + "="), std::string("sheaf: ") + flag + " requires an argument\n");
   EXPECT_TRUE(contains(said("--blame=3"), "unknown option '--blame=3'"));
+  EXPECT_TRUE(contains(said("--profile"), "unknown option '--profile'; did you mean --jit-profile or --mem-profile?"));
+  EXPECT_TRUE(contains(said("--thread=2 x.shf"), "; did you mean --threads?"));
+  EXPECT_TRUE(contains(s.run("chek x").err, "unknown command 'chek'; did you mean check?"));
+  EXPECT_TRUE(contains(said("--zork"), "unknown option '--zork'\n"));
   s.write("a.shf", "(deftest t (is true))");
   EXPECT_EQ(s.run("test a.shf --only u").err, "sheaf: test: no test has 'u' in its name\n");
   EXPECT_EQ(s.run("test a.shf --only").err, "sheaf: --only requires an argument\n");

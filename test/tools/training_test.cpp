@@ -179,6 +179,29 @@ TEST(Training, SignalsSaveAndEnd) {
   }
 }
 
+// The first step takes long while it is compiled.
+TEST(Training, ASignalInTheFirstStepSaves) {
+  for (bool saves : {true, false}) {
+    Sandbox s;
+    s.write("a.shf", std::string("(defn step [state i]\n"
+                                 "  (io \"write\" \"running\" \"\")\n"
+                                 "  (while (not (io \"exists\" \"go\")) [x 0] (+ x 1))\n"
+                                 "  (assoc state :w (+ (:w state) 1.0)))\n"
+                                 "(training-loop {:w [1 2]} step {:steps 100 :lines 0") +
+                         (saves ? " :path \"r\"})" : "})"));
+    pid_t pid = start(s, "a.shf");
+    wait_for_file(s, "running");
+    kill(pid, SIGTERM);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    s.write("go", "");
+    EXPECT_EQ(status_of(pid), 128 + SIGTERM);
+    if (saves)
+      EXPECT_EQ(s.run("-c '(load-checkpoint \"r\")'").out, "{:step 1, :w [2. 3.]}\n");
+    else
+      EXPECT_TRUE(contains(s.read("err"), "interrupted after step 1; nothing is saved without a :path\n"));
+  }
+}
+
 // As `timeout` and shells send them.
 TEST(Training, CopiesOfASignalAreOneRequest) {
   Sandbox s;

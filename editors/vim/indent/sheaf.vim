@@ -1,5 +1,5 @@
-" Indentation for Sheaf: bodies of special forms by two columns, arguments under the first argument, elements of vectors
-" and dicts under the first element. Lines inside strings stay as they are.
+" Indentation for Sheaf: bodies of special forms by two columns, arguments under the first argument, or by two columns
+" when none is on the line of the name, elements of vectors and dicts under the first element. Lines inside strings stay as they are.
 if exists("b:did_indent")
   finish
 endif
@@ -28,7 +28,7 @@ endfunction
 function! SheafIndent() abort
   call cursor(v:lnum, 1)
   " A string that is open at the end of the line above goes on here.
-  if v:lnum > 1 && synIDattr(synID(v:lnum, 1, 1), "name") =~# "sheafString" && getline(v:lnum) !~# '^"'
+  if v:lnum > 1 && synIDattr(synID(v:lnum, 1, 1), "name") =~# "sheafString" && getline(v:lnum) !~# '^\(#r\)\="'
     return -1
   endif
   let [row, column] = searchpairpos('[([{]', '', '[])}]', 'bnW', 's:Skip()')
@@ -40,12 +40,12 @@ function! SheafIndent() abort
     return column
   endif
   let head = matchstr(text, '^[^][ \t,;(){}"''`~]\+', column)
-  if head ==# ""
+  if head ==# "" || head =~# '^[+-]\=\.\=\d'
     return column
   endif
   if index(s:body_forms, head) >= 0
     return column + 1
   endif
   let first = match(text, '\S', column + len(head))
-  return first >= 0 && text[first] !=# ";" ? first : column
+  return first >= 0 && text[first] !=# ";" ? first : column + 1
 endfunction

@@ -14,7 +14,7 @@ syntax match sheafBadEscape "\\." contained
 syntax match sheafEscape "\\[ntre\\\"]\|\\0\d\@!\|\\x\x\{2}\|\\u\x\{4}\|\\u{\x\+}" contained
 syntax match sheafPlaceholder "{\(:[^{}\"]*\)\?}" contained
 
-syntax match sheafQuote "[`'~]\|\~@"
+syntax match sheafQuote "\~@\|[`'~]"
 syntax match sheafKeyword "\k\@<!:\k*"
 syntax match sheafNumber "\k\@<![+-]\?\d\+\.\?\d*\([eE][+-]\?\d\+\)\?\k\@!"
 syntax match sheafNumber "\k\@<![+-]\?\.\d\+\([eE][+-]\?\d\+\)\?\k\@!"

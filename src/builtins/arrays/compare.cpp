@@ -1,8 +1,11 @@
 // Comparison and logic.
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "builtins/arrays/arithmetic.h"
 #include "builtins/arrays/families.h"
+#include "builtins/core/warnings.h"
 #include "trace/int_bounds.h"
 #include "value/equal.h"
 #include "value/print.h"
@@ -43,8 +46,17 @@ Value not_equal(const Value& a, const Value& b) {
 
 bool is_unknown(const Value& v) { return v.is_traced() && !trace::operand_of(v).has_value(); }
 
+// A number and an array are never equal as a whole; what is meant is a mask.
+void warn_never_equal(const Value& a, const Value& b) {
+  Operand x = trace::operand_of(a), y = trace::operand_of(b);
+  if ((x.rank() == 0) != (y.rank() == 0))
+    warn(fmt::format("= compares whole values: {} and {} are never equal; == compares each element", short_text(a),
+                     short_text(b)));
+}
+
 // Numbers whose values are not known while tracing compare as language_equal would: ints exactly, others as f32.
 Value equal(const Value& a, const Value& b) {
+  if (trace::is_numeric(a) && trace::is_numeric(b)) warn_never_equal(a, b);
   if ((is_unknown(a) || is_unknown(b)) && trace::is_numeric(a) && trace::is_numeric(b)) {
     Num x = num(a), y = num(b);
     if (x.is_scalar() && y.is_scalar()) {
@@ -80,7 +92,8 @@ const BuiltinDef kBuiltins[] = {
     {"=",
      "Comparison",
      "(= a b)",
-     "Structural equality, always a bool. Strings and keywords compare by text; arrays by shape and elements.",
+     "Structural equality, always a bool. Strings and keywords compare by text; arrays as a whole, by shape and "
+     "elements: the mask of a comparison element by element is `==`.",
      {{"(= 2 2.0)", "true"}, {"(= \"k\" :k)", "true"}, {"(= [1 2] [1 3])", "false"}},
      2,
      2,

@@ -79,7 +79,7 @@ bool has_fraction(double x) { return x != std::floor(x); }
 // `start + i * step` for all i below the stop, which is not reached by a rounding error of the quotient.
 Value fractional_range(double first, double stop, double step, DType d) {
   for (double x : {first, stop, step}) {
-    auto text = [&] { return float_text(static_cast<float>(x)); };
+    auto text = [&] { return brief_number(static_cast<float>(x)); };
     if (!std::isfinite(x)) throw runtime_error(fmt::format("range: expected a finite number, got {}", text()));
     if (!is_float(d) && has_fraction(x))
       throw runtime_error(fmt::format("range: {} does not fit {}", text(), name_of(d)));

@@ -51,6 +51,8 @@ Reduction read_call(const Call& c, Operand x, std::string_view who) {
 // Scalars are reduced as 0-d arrays; ints among them in f32, since the result is a float anyway.
 Reduction read_call(Call& c, std::string_view who) {
   Num n = num(c[0]);
+  if (n.kind == Kind::Bool)
+    warn(fmt::format("{} of a single bool; (= a b) compares arrays as a whole, (== a b) each element", who));
   return read_call(c, n.is_scalar() ? ops::cast(n.x, DType::F32) : n.x, who);
 }
 

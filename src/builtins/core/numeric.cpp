@@ -202,7 +202,7 @@ bool is_whole(double x) { return x == std::floor(x); }
 
 std::string number_text(double x) {
   auto f = static_cast<float>(x);
-  return f == x || std::isnan(x) ? float_text(f) : fmt::format("{}", x);
+  return f == x || std::isnan(x) ? brief_number(f) : fmt::format("{}", x);
 }
 
 UserError not_whole(std::string_view who, std::string_view expected, double x) {
@@ -331,12 +331,31 @@ std::optional<int> axis_option(const Call& c, int rank, std::string_view name) {
   return ops::check_axis(to_index(*v, name), rank);
 }
 
+namespace {
+
+// What NumPy and PyTorch call our dtypes; "" for other names.
+std::string_view dtype_elsewhere(std::string_view name) {
+  static constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"float32", "f32"}, {"float", "f32"},  {"float64", "f64"}, {"double", "f64"},    {"float16", "f16"},
+      {"half", "f16"},    {"int32", "i32"},  {"int", "i32"},     {"bfloat16", "bf16"}, {"int64", "i64"},
+      {"long", "i64"},    {"uint32", "u32"}, {"int8", "i8"},     {"uint8", "u8"},      {"byte", "u8"},
+      {"int16", "i16"},   {"short", "i16"},  {"uint16", "u16"},  {"boolean", "bool"}};
+  for (const auto& [there, here] : kNames)
+    if (there == name) return here;
+  return "";
+}
+
+}  // namespace
+
 DType to_dtype(const Value& v, std::string_view who) {
   if (!is_key(v)) throw runtime_error(fmt::format("{}: expected a dtype keyword, got {}", who, short_text(v)));
   auto d = dtype_from_name(key_name(v).str());
-  if (!d)
-    throw runtime_error(fmt::format("{}: unknown dtype :{}. Valid dtypes: {}", who, key_name(v).str(), dtype_list()));
-  return *d;
+  if (d) return *d;
+  UserError e =
+      runtime_error(fmt::format("{}: unknown dtype :{}. Valid dtypes: {}", who, key_name(v).str(), dtype_list()));
+  if (std::string_view here = dtype_elsewhere(key_name(v).str()); !here.empty())
+    e.hints.push_back(fmt::format("it is called :{} here", here));
+  throw e;
 }
 
 Operand tensor_operand(const Value& v, std::string_view who, bool scalars) {

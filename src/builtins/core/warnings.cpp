@@ -1,11 +1,14 @@
 #include "builtins/core/warnings.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <set>
 
 #include "support/mutex.h"
+#include "support/terminal.h"
+#include "support/wrap.h"
 #include "trace/traced.h"
 #include "value/print.h"
 
@@ -37,6 +40,8 @@ bool is_strict(uint32_t source) {
 
 namespace {
 
+constexpr std::string_view kLocation = "\033[36m", kWarning = "\033[33m";  // the first as in reports of errors
+constexpr int64_t kHanging = 2;
 constexpr char kStrictHint[] = "(use strict) makes this warning an error";
 
 void write_warning(Span span, const std::string& message) {
@@ -45,7 +50,11 @@ void write_warning(Span span, const std::string& message) {
     if (!state().seen.insert((uint64_t{span.source} << 32) | span.begin).second) return;
   }
   std::string at = place(span);
-  std::fputs(fmt::format("{}{}warning: {}\n", at, at.empty() ? "" : ": ", message).c_str(), stderr);
+  std::string text = fmt::format("{}{}warning: {}\n", at, at.empty() ? "" : ": ", message);
+  if (int columns = terminal_columns(STDERR_FILENO); columns > 0) text = wrapped(text, columns, kHanging);
+  if (shows_colour(STDERR_FILENO))
+    text = painted(kLocation, text.substr(0, at.size())) + painted(kWarning, text.substr(at.size()));
+  std::fputs(text.c_str(), stderr);
 }
 
 }  // namespace
@@ -75,6 +84,8 @@ void warn_ignored_argument(const BuiltinDef& def, int index, const Value& argume
   if (def.options.find("axis") != std::string_view::npos)
     text +=
         !argument.is_traced() ? fmt::format("; did you mean :axis {}?", short_text(argument)) : "; did you mean :axis?";
+  else if (!def.options.empty())
+    text += fmt::format("; the form is {}", def.signature);
   warn(text);
 }
 

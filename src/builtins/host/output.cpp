@@ -2,7 +2,6 @@
 #include "builtins/host/output.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include "builtins/core/text.h"
 #include "builtins/host/families.h"
 #include "support/mutex.h"
+#include "support/terminal.h"
 #include "value/print.h"
 
 namespace sheaf::builtins {
@@ -200,10 +200,8 @@ bool is_terminal_out() {
 }
 
 int terminal_width() {
-  for (int fd : {STDOUT_FILENO, STDERR_FILENO}) {
-    winsize size{};
-    if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  }
+  for (int fd : {STDOUT_FILENO, STDERR_FILENO})
+    if (int n = terminal_columns(fd); n > 0) return n;
   const char* columns = std::getenv("COLUMNS");
   int n = columns ? std::atoi(columns) : 0;
   return n > 0 ? n : 80;

@@ -101,13 +101,6 @@ std::string element_place(const Dims& sizes, int64_t flat) {
   throw runtime_error(fmt::format("is-close: {}{}{}", path, path.empty() ? "" : ": ", what));
 }
 
-// A number as it is printed, but with an exponent in place of a long row of zeros; the reader takes both.
-std::string brief_number(float x) {
-  float size = std::fabs(x);
-  bool long_row = std::isfinite(x) && x != 0 && (size < 1e-4f || size >= 1e15f);
-  return long_row ? fmt::format("{}", x) : float_text(x);
-}
-
 std::string scalar_text(const Tensor& t, int64_t i) {
   if (t.dtype == DType::F32) return brief_number(static_cast<float>(element_as_double(t, i)));
   std::string s = element_text(t, i);
