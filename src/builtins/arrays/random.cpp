@@ -9,6 +9,7 @@
 #include "builtins/arrays/arithmetic.h"
 #include "builtins/arrays/families.h"
 #include "builtins/core/numeric.h"
+#include "builtins/core/warnings.h"
 #include "value/print.h"
 
 namespace sheaf::builtins {
@@ -157,6 +158,10 @@ Value choice(Call& c) {
     Operand weights = vector_operand(*p, "choice");
     if (weights.size(0) == Size(0))
       throw runtime_error(fmt::format("choice: nothing to choose from, the probabilities are {}", short_text(*p)));
+    if (Num n = num(c[1]); n.x.rank() == 0 && n.x.has_value() && weights.size(0).is_const() &&
+                           element_as_int(n.x.value(), 0) != weights.size(0).value())
+      warn(fmt::format("choice ignores n, {}: the probabilities, {}, are {}", short_text(c[1]), short_text(*p),
+                       weights.size(0).str()));
     Operand sums = ops::cumulate(ops::cast(weights, DType::F32), 0, 0);
     at = ops::sum_all(ops::cast(ops::less_equal(sums, u), DType::I64));
     last = ops::constant_int(DType::I64, sums.size(0).value() - 1);

@@ -168,6 +168,9 @@ std::optional<Value> run_at_once(Caller& caller, const Value& f, const std::vect
 }
 
 Value run_batch(Caller& caller, const Value& f, const Axes& axes, std::vector<Value>& args) {
+  if (axes.per_argument && axes.each.size() < args.size())
+    throw runtime_error(fmt::format("vmap: {} arguments, but axes for {}", args.size(), axes.each.size()))
+        .hint("axes is a number for all of them, or has one entry for each; nil passes an argument whole");
   // Beside a mapped tensor a tree is passed whole, as the parameters of a model are; where there is none its tensors
   // are mapped.
   bool any_tensor = false;

@@ -81,11 +81,12 @@ std::string ignored_argument(const BuiltinDef& def, int index) {
 
 void warn_ignored_argument(const BuiltinDef& def, int index, const Value& argument) {
   std::string text = ignored_argument(def, index);
-  if (def.options.find("axis") != std::string_view::npos)
+  bool axis = def.options.find("axis") != std::string_view::npos && trace::is_numeric(argument);
+  if (!axis)
+    text += fmt::format("; the form is {}", def.signature);
+  else
     text +=
         !argument.is_traced() ? fmt::format("; did you mean :axis {}?", short_text(argument)) : "; did you mean :axis?";
-  else if (!def.options.empty())
-    text += fmt::format("; the form is {}", def.signature);
   warn(text);
 }
 

@@ -6,6 +6,7 @@
 
 #include "builtins/core/elements.h"
 #include "builtins/core/text.h"
+#include "builtins/core/warnings.h"
 #include "builtins/data/families.h"
 #include "formats/json.h"
 #include "value/print.h"
@@ -75,41 +76,43 @@ std::vector<std::string> lines(std::string_view s) {
 
 struct Method {
   std::string_view name;
-  size_t extra;  // arguments needed after the text
+  size_t extra, most;  // arguments needed after the text, and taken
   Value (*run)(const std::string& s, const std::vector<Value>& args);
 };
 
 const Method kMethods[] = {
-    {"format", 0, [](const std::string& s, const std::vector<Value>& a) { return Value::string(format_text(s, a)); }},
-    {"upper", 0,
+    {"format", 0, SIZE_MAX,
+     [](const std::string& s, const std::vector<Value>& a) { return Value::string(format_text(s, a)); }},
+    {"upper", 0, 0,
      [](const std::string& s, const std::vector<Value>&) { return Value::string(with_case(s, utf8proc_toupper)); }},
-    {"lower", 0,
+    {"lower", 0, 0,
      [](const std::string& s, const std::vector<Value>&) { return Value::string(with_case(s, utf8proc_tolower)); }},
-    {"trim", 0, [](const std::string& s, const std::vector<Value>&) { return Value::string(std::string(trimmed(s))); }},
-    {"replace", 2,
+    {"trim", 0, 0,
+     [](const std::string& s, const std::vector<Value>&) { return Value::string(std::string(trimmed(s))); }},
+    {"replace", 2, 2,
      [](const std::string& s, const std::vector<Value>& a) {
        return Value::string(joined(pieces(s, text_of(a[0])), text_of(a[1])));
      }},
-    {"startswith", 1,
+    {"startswith", 1, 1,
      [](const std::string& s, const std::vector<Value>& a) { return Value::boolean(s.starts_with(text_of(a[0]))); }},
-    {"endswith", 1,
+    {"endswith", 1, 1,
      [](const std::string& s, const std::vector<Value>& a) { return Value::boolean(s.ends_with(text_of(a[0]))); }},
-    {"contains", 1,
+    {"contains", 1, 1,
      [](const std::string& s, const std::vector<Value>& a) {
        return Value::boolean(s.find(text_of(a[0])) != std::string::npos);
      }},
-    {"split", 0,
+    {"split", 0, 1,
      [](const std::string& s, const std::vector<Value>& a) {
        return string_list(pieces(s, a.empty() ? " " : text_of(a[0])));
      }},
-    {"join", 1,
+    {"join", 1, 1,
      [](const std::string& s, const std::vector<Value>& a) {
        std::vector<std::string> parts;
        for (const Value& v : Elements(a[0], "str-call: join").all())
          parts.push_back(text_of(v));
        return Value::string(joined(parts, s));
      }},
-    {"splitlines", 0, [](const std::string& s, const std::vector<Value>&) { return string_list(lines(s)); }},
+    {"splitlines", 0, 0, [](const std::string& s, const std::vector<Value>&) { return string_list(lines(s)); }},
 };
 
 Value str_call(Call& c) {
@@ -124,6 +127,9 @@ Value str_call(Call& c) {
     if (args.size() < m.extra)
       throw runtime_error(fmt::format("str-call: {} needs {} argument{} after the text, got {}", name, m.extra,
                                       m.extra == 1 ? "" : "s", args.size()));
+    if (args.size() > m.most)
+      warn(fmt::format("str-call: {} ignores {}; it takes {} argument{} after the text, without names", name,
+                       short_text(args[m.most]), m.most, m.most == 1 ? "" : "s"));
     return m.run(text_of(c[1]), args);
   }
   std::string known;
