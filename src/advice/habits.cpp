@@ -296,6 +296,8 @@ std::string_view unqualified(std::string_view name) {
 }
 
 std::string habit_hint(std::string_view qualified) {
+  if (qualified.size() > 1 && qualified[0] == '@')
+    return "The value of an atom is (deref a); @ is the product of matrices.";
   std::string name(unqualified(qualified));
   std::replace(name.begin(), name.end(), '_', '-');
   for (const Habit& h : kHabits)

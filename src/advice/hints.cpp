@@ -27,8 +27,6 @@ std::string_view word_after(std::string_view message, std::string_view marker) {
 
 std::string unknown_name_hint(std::string_view name, bool is_function) {
   if (std::string advice = habit_hint(name); !advice.empty()) return advice;
-  if (!is_function && name.size() > 1 && name[0] == '@')
-    return fmt::format("The value of an atom is (deref {}); @ is the product of matrices.", name.substr(1));
   return is_function ? "Check for typos. Use (use module) to import functions." : "Check for typos.";
 }
 

@@ -144,6 +144,11 @@ void Session::warn_of_findings() {
 }
 
 std::vector<UserError> Session::check(uint32_t source) {
+  try {
+    syntax::check_encoding(source);
+  } catch (const UserError& e) {
+    return {e};  // what could be read is guesswork
+  }
   syntax::Reading text = syntax::read_recovering(source);
   checking_ = true;
   noted_ = std::move(text.errors);

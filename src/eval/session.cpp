@@ -220,7 +220,10 @@ Value Session::call(const Value& function, std::vector<Value> args) {
   return guarded([&] { return Vm::current().call(function, std::move(args)); });
 }
 
-Value Session::run(uint32_t source) { return run_forms(syntax::read_all(source)); }
+Value Session::run(uint32_t source) {
+  syntax::check_encoding(source);
+  return run_forms(syntax::read_all(source));
+}
 
 Value Session::run_text(const std::string& text, const std::string& name, SourceKind kind) {
   return run(add_source(name, text, kind));
@@ -325,6 +328,7 @@ Session::ModuleText Session::module_text(const fs::path& file) {
   if (auto node = read_ahead_.extract(file.string())) return std::move(node.mapped());
   ModuleText text;
   text.source = add_source(file.string(), read_source(file), SourceKind::File);
+  syntax::check_encoding(text.source);
   text.forms = syntax::read_all(text.source);
   return text;
 }

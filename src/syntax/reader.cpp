@@ -361,9 +361,8 @@ FormPtr beginning(std::string_view text, uint32_t source, uint32_t begin) {
 
 }  // namespace
 
-namespace {
-
-void check_encoding(std::string_view text, uint32_t source) {
+void check_encoding(uint32_t source) {
+  const std::string& text = source_text(source);
   size_t valid = valid_prefix(text);
   if (valid == text.size()) return;
   auto at = static_cast<uint32_t>(valid);
@@ -373,24 +372,13 @@ void check_encoding(std::string_view text, uint32_t source) {
       .hint("a program is text; an old encoding is changed by iconv -f latin1 -t utf-8 FILE");
 }
 
-}  // namespace
-
 std::vector<FormPtr> read_all(uint32_t source) { return read_text(source_text(source), source); }
 
-std::vector<FormPtr> read_text(std::string_view text, uint32_t source) {
-  check_encoding(text, source);
-  return Reader(text, source).read_all();
-}
+std::vector<FormPtr> read_text(std::string_view text, uint32_t source) { return Reader(text, source).read_all(); }
 
 Reading read_recovering(uint32_t source) {
   const std::string& text = source_text(source);
   Reading out;
-  try {
-    check_encoding(text, source);
-  } catch (const UserError& e) {
-    out.errors.push_back(e);  // what could be read is guesswork
-    return out;
-  }
   size_t at = 0;
   while (at < text.size()) {
     Reader reader(text, source, at, &out.errors);

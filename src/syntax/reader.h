@@ -8,6 +8,9 @@
 
 namespace sheaf::syntax {
 
+// Throws if a source is not UTF-8. The reader itself takes any bytes: an editor's buffer may hold half a character.
+void check_encoding(uint32_t source);
+
 // Reads every top-level form of a registered source.
 std::vector<FormPtr> read_all(uint32_t source);
 
