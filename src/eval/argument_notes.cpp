@@ -22,7 +22,7 @@ bool is_literal(std::string_view form) {
 }
 
 std::string argument_text(const Value& v) {
-  std::string s = short_text(v);
+  std::string s = v.is_float() ? brief_number(v.as_float()) : short_text(v);
   return s.size() > kMaxText ? s.substr(0, kMaxText) + "…" : s;
 }
 

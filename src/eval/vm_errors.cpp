@@ -16,6 +16,7 @@ namespace {
 
 std::string argument_text(const Value& v) {
   if (v.tag() == Tag::Unbound) return tombstone_text(v);
+  if (v.is_float()) return brief_number(v.as_float());
   return v.is_string() ? brief_string(v.as_string()) : short_text(v);
 }
 

@@ -94,15 +94,11 @@ std::string count_variant(const std::string& function) REQUIRES(table().mu) {
   if (++table().stats.compiled != kManyVariants + 1) return "";
   std::vector<std::pair<std::string, size_t>> most(table().variants.begin(), table().variants.end());
   std::stable_sort(most.begin(), most.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-  constexpr size_t kShown = 5;
   std::string list;
-  for (size_t i = 0; i < std::min(kShown, most.size()); ++i)
-    list += fmt::format("{}{} {}", i == 0 ? "" : ", ", most[i].first, most[i].second);
-  return fmt::format(
-      "warning: {} variants of functions have been compiled (most of: {}{}); each shape, dtype or structure of "
-      "arguments "
-      "may need one. sheaf explain FILE lists them.",
-      table().stats.compiled, list, most.size() > kShown ? ", …" : "");
+  for (const auto& [name, n] : most)
+    list += fmt::format("{}{}={}", list.empty() ? "" : ", ", name, n);
+  // The words are those that tools look for.
+  return fmt::format("WARN jit: {} distinct VMFB modules loaded (variants: {}).", table().stats.compiled, list);
 }
 
 // nullptr when there are too many already: a function whose structure keeps changing is not worth compiling.

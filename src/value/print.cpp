@@ -241,7 +241,6 @@ std::string brief_string(const std::string& s) {
 std::string short_text(const Value& v) {
   auto counted = [](const char* what, size_t n) { return what + ("(" + std::to_string(n) + ")"); };
   switch (v.tag()) {
-    case Tag::Float: return brief_number(v.as_float());
     case Tag::String: return "\"" + v.as_string() + "\"";
     case Tag::List: return counted("list", v.items().size());
     case Tag::Tuple: return counted("tuple", v.items().size());

@@ -12,8 +12,7 @@ namespace sheaf {
 std::string_view type_name(const Value& v);
 // The rendering used by print, str, the REPL and a program's result.
 std::string render(const Value& v);
-// The short rendering of messages: "txt" in quotes, :kw, nil, list(3), dict(2), f32[2x3], function; floats briefly,
-// other scalars as printed.
+// The short rendering of messages: "txt" in quotes, :kw, nil, list(3), dict(2), f32[2x3], function; scalars as printed.
 std::string short_text(const Value& v);
 // A string in quotes as traces and stacks show it: on one line, cut when it is long.
 std::string brief_string(const std::string& s);

@@ -46,10 +46,11 @@ Value not_equal(const Value& a, const Value& b) {
 
 bool is_unknown(const Value& v) { return v.is_traced() && !trace::operand_of(v).has_value(); }
 
+bool is_array(const Value& v) { return (v.is_tensor() || v.is_traced()) && trace::operand_of(v).rank() > 0; }
+
 // A number and an array are never equal as a whole; what is meant is a mask.
 void warn_never_equal(const Value& a, const Value& b) {
-  Operand x = trace::operand_of(a), y = trace::operand_of(b);
-  if ((x.rank() == 0) != (y.rank() == 0))
+  if (is_array(a) != is_array(b))
     warn(fmt::format("= compares whole values: {} and {} are never equal; == compares each element", short_text(a),
                      short_text(b)));
 }

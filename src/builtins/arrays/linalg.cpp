@@ -13,6 +13,12 @@
 namespace sheaf::builtins {
 namespace {
 
+// The first line is fixed by the specification; the second says which sizes disagree.
+UserError mismatch(const Operand& a, const Operand& b, const std::string& why) {
+  return runtime_error(
+      fmt::format("shape mismatch: expected {}, got {}\n  @: {}", shape_text(a.sizes()), shape_text(b.sizes()), why));
+}
+
 std::string rows_text(const Operand& x, const char* axis, Size n) {
   return x.rank() == 1 ? fmt::format("{} element{}", n.str(), n == Size(1) ? "" : "s")
                        : fmt::format("{} {}{}", n.str(), axis, n == Size(1) ? "" : "s");
@@ -22,8 +28,9 @@ std::string rows_text(const Operand& x, const char* axis, Size n) {
 UserError inner_mismatch(const Operand& a, const Operand& b) {
   Size columns = a.size(-1), rows = b.size(b.rank() == 1 ? 0 : -2);
   std::string left = rows_text(a, "column", columns), right = rows_text(b, "row", rows);
-  UserError e = runtime_error(fmt::format("@: the inner sizes differ: left {} has {}, right {} has {}",
-                                          shape_text(a.sizes()), left, shape_text(b.sizes()), right));
+  UserError e = mismatch(a, b,
+                         fmt::format("the inner sizes differ: left {} has {}, right {} has {}", shape_text(a.sizes()),
+                                     left, shape_text(b.sizes()), right));
   e.label = fmt::format("{} against {}", left, a.rank() == 1 && b.rank() == 1 ? rows.str() : right);
   if (b.rank() >= 2 && b.size(-1) == columns)
     e.hints.push_back(fmt::format("with the last two axes of the right operand swapped it would fit: {}",
@@ -35,8 +42,9 @@ UserError inner_mismatch(const Operand& a, const Operand& b) {
 }
 
 UserError batch_mismatch(const Operand& a, const Operand& b, Size left, Size right) {
-  UserError e = runtime_error(fmt::format("@: the batch axes differ: left {} holds {} matrices, right {} holds {}",
-                                          shape_text(a.sizes()), left.str(), shape_text(b.sizes()), right.str()));
+  UserError e = mismatch(a, b,
+                         fmt::format("the batch axes differ: left {} holds {} matrices, right {} holds {}",
+                                     shape_text(a.sizes()), left.str(), shape_text(b.sizes()), right.str()));
   e.label = fmt::format("{} matrices against {}", left.str(), right.str());
   return std::move(e).hint(
       "the batch axes of two batched operands must have the same number of elements; see broadcast-to and einsum");

@@ -143,7 +143,8 @@ Value quantized_product(const Value& left, const Value& right) {
   Size k = w.rows();
   if (!(x.size(x.rank() - 1) == k))
     throw runtime_error(
-        fmt::format("@: the inner sizes differ: left {0} has {3} columns, right, quantized [{1}, {2}], has {1} rows",
+        fmt::format("shape mismatch: expected {0}, got a quantized [{1}, {2}]\n"
+                    "  @: the inner sizes differ: left {0} has {3} columns, right has {1} rows",
                     shape_text(x.sizes()), k.str(), w.columns().str(), x.size(x.rank() - 1).str()));
   Sizes out = x.sizes();
   out.pop_back();

@@ -158,10 +158,9 @@ Value choice(Call& c) {
     Operand weights = vector_operand(*p, "choice");
     if (weights.size(0) == Size(0))
       throw runtime_error(fmt::format("choice: nothing to choose from, the probabilities are {}", short_text(*p)));
-    if (Num n = num(c[1]); n.x.rank() == 0 && n.x.has_value() && weights.size(0).is_const() &&
-                           element_as_int(n.x.value(), 0) != weights.size(0).value())
-      warn(fmt::format("choice ignores n, {}: the probabilities, {}, are {}", short_text(c[1]), short_text(*p),
-                       weights.size(0).str()));
+    if (c[1].is_int() && weights.size(0).is_const() && c[1].as_int() != weights.size(0).value())
+      warn(fmt::format("choice draws from the {} probabilities and ignores n, {}", weights.size(0).str(),
+                       c[1].as_int()));
     Operand sums = ops::cumulate(ops::cast(weights, DType::F32), 0, 0);
     at = ops::sum_all(ops::cast(ops::less_equal(sums, u), DType::I64));
     last = ops::constant_int(DType::I64, sums.size(0).value() - 1);

@@ -16,28 +16,25 @@
 namespace sheaf::builtins {
 namespace {
 
-// The axis that is sliced, for each argument; the single entry of `all` for every argument when axes is a number.
+// The axis that is sliced: that of each argument in order, and `rest` for those that follow.
 struct Axes {
-  std::optional<int64_t> all = 0;
   std::vector<std::optional<int64_t>> each;
-  bool per_argument = false;
+  std::optional<int64_t> rest = 0;
+  bool is_list = false;  // which has to name every argument
 
-  std::optional<int64_t> of(size_t argument) const {
-    if (!per_argument) return all;
-    return argument < each.size() ? each[argument] : std::nullopt;
-  }
+  std::optional<int64_t> of(size_t argument) const { return argument < each.size() ? each[argument] : rest; }
 };
 
 Axes parse_axes(const Value& value) {
   Value v = trace::concrete_tree(value);
   Axes axes;
   if (v.is_seq() || (v.is_tensor() && v.as_tensor().rank() == 1)) {
-    axes.per_argument = true;
+    axes.is_list = v.is_seq();
     for (const Value& a : Elements(v, "vmap").all())
       axes.each.push_back(a.is_nil() ? std::nullopt : std::optional(to_index(a, "vmap: axis")));
     return axes;
   }
-  axes.all = v.is_nil() ? std::nullopt : std::optional(to_index(v, "vmap: axis"));
+  axes.rest = v.is_nil() ? std::nullopt : std::optional(to_index(v, "vmap: axis"));
   return axes;
 }
 
@@ -168,7 +165,7 @@ std::optional<Value> run_at_once(Caller& caller, const Value& f, const std::vect
 }
 
 Value run_batch(Caller& caller, const Value& f, const Axes& axes, std::vector<Value>& args) {
-  if (axes.per_argument && axes.each.size() < args.size())
+  if (axes.is_list && axes.each.size() < args.size())
     throw runtime_error(fmt::format("vmap: {} arguments, but axes for {}", args.size(), axes.each.size()))
         .hint("axes is a number for all of them, or has one entry for each; nil passes an argument whole");
   // Beside a mapped tensor a tree is passed whole, as the parameters of a model are; where there is none its tensors
@@ -217,9 +214,10 @@ const BuiltinDef kBuiltins[] = {
      .doc =
          "A function that applies f to every slice of its tensor arguments and stacks the results on a new axis 0: "
          "tensors, floats (f32), ints (i64) and bools; of anything else it gives a list. axes says which axis of each "
-         "argument is sliced (default 0): a number for all, or one entry for each argument, nil to pass it whole. A "
-         "dict or list is passed whole beside "
-         "a mapped tensor; where there is none, the tensors in it are mapped.",
+         "argument is sliced (default 0): a number for all, or one entry for each argument, nil to pass it whole. "
+         "Arguments beyond a vector of numbers have axis 0. A dict or list is passed whole beside a mapped tensor; "
+         "where "
+         "there is none, the tensors in it are mapped.",
      .examples = {{"((vmap (fn [r] (sum r))) [[1 2] [3 4]])", "[3. 7.]"},
                   {"((vmap (fn [r] (> (sum r) 4))) [[1 2] [3 4]])", "[false true]"},
                   {"((vmap argmax) [[1 2] [4 3]])", "[1 0]"},
