@@ -40,7 +40,7 @@ std::string bounds_hint(std::string_view message) {
   if (size == "0") return "It is empty: no index is valid.";
   std::string range = fmt::format("Indices are 0-based; the valid range is [0, {}]", std::stoll(std::string(size)) - 1);
   if (contains(message, ": end (")) return range + fmt::format(", and the end is exclusive: at most {}.", size);
-  return range + (contains(message, "axis") ? "." : "; check with (len x).");
+  return range + (contains_any(message, {"axis", " classes"}) ? "." : "; check with (len x).");
 }
 
 // How many characters must be inserted, dropped, replaced or swapped with their neighbour to turn a into b.
@@ -113,11 +113,18 @@ std::string did_you_mean(std::string_view name) { return fmt::format("Check for 
 std::string generic_hint(std::string_view message) {
   if (auto name = word_after(message, "Undefined symbol: "); !name.empty()) return unknown_name_hint(name, false);
   if (auto name = word_after(message, "Unknown function: "); !name.empty()) return unknown_name_hint(name, true);
-  if (contains_any(message, {"Expected a function, got list(", "Expected a function, got dict("}) ||
-      word_after(message, "Expected a function, got ").ends_with(']'))
+  if (contains(message, "Expected a function, got dict("))
+    return "The head of a list is called, and a dict is no function: (:key d) or (get d :key) reads an entry.";
+  if (contains(message, "Expected a function, got list("))
+    return "The head of a list is called, and a list is no function: (nth xs i) takes an item, (take n xs) the first "
+           "n.";
+  if (word_after(message, "Expected a function, got ").ends_with(']'))
     return "The head of a list is called, and this is no function: (get x i) takes an element, (slice x a b) a part.";
   if (contains(message, "Expected a function, got"))
     return "The head of a list is called: this one is a value. Remove the parentheses around it, or check the name.";
+  if (contains(message, "slice: expected tensor, got list"))
+    return "Of a list (take n xs) gives the first n items, (rest xs) all but the first; (tensor xs) makes one of "
+           "numbers.";
   if (contains(message, "@ requires 2 arguments"))
     return "A parenthesis is probably misplaced: (@ a b) takes two operands; nest it as (@ (@ a b) c).";
   if (contains_any(message, {"broadcast", "Broadcast"}))

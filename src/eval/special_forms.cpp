@@ -54,7 +54,7 @@ struct SpecialForms {
     if (f->items.size() < 3 || !f->items[1]->is_symbol()) {
       UserError e(ErrorKind::Compile, "def requires a name and a value: (def name value)", f->span);
       if (f->items.size() >= 3 && (f->items[1]->kind == FormKind::Vector || f->items[1]->kind == FormKind::Dict))
-        e.hints.push_back("def takes a single name; let takes patterns apart: (let [[a b] pair] body)");
+        e.hints.push_back("def takes one name; (let [[a b] pair] body) takes a pair apart");
       throw e;
     }
     Name name = f->items[1]->name;

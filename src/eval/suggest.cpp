@@ -10,24 +10,26 @@
 namespace sheaf::eval {
 namespace {
 
-// "softmax: unknown option :axs. Known options: :axis"; builtins and library code word it alike.
+// "softmax: unknown option :axs. Known options: :axis"; builtins and library code word it alike, and so does what reads
+// the command line, with "--" in place of the colon.
 void suggest_option(UserError& e) {
-  constexpr std::string_view kUnknown = "unknown option :", kKnown = ". Known options: ";
+  const std::string_view mark = e.message.starts_with("unknown option --") ? "--" : ":";
+  const std::string unknown = fmt::format("unknown option {}", mark);
+  constexpr std::string_view kKnown = ". Known options: ";
   std::string_view text = e.message;
-  size_t at = text.find(kUnknown), list = text.find(kKnown);
+  size_t at = text.find(unknown), list = text.find(kKnown);
   if (at == std::string_view::npos || list == std::string_view::npos || list < at) return;
-  std::string_view name = text.substr(at + kUnknown.size(), list - at - kUnknown.size());
+  std::string_view name = text.substr(at + unknown.size(), list - at - unknown.size());
   std::vector<std::string_view> known;
   for (std::string_view rest = text.substr(list + kKnown.size()); !rest.empty();) {
     size_t end = std::min(rest.find(' '), rest.size());
-    if (rest[0] == ':') known.push_back(rest.substr(1, end - 1));
+    if (rest.starts_with(mark)) known.push_back(rest.substr(mark.size(), end - mark.size()));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
-  if (name == "dim") name = "axis";  // as PyTorch calls it
-  if (std::find(known.begin(), known.end(), name) != known.end())
-    e.hints.push_back(advice::did_you_mean(":" + std::string(name)));
+  if (name == "dim" && std::find(known.begin(), known.end(), "axis") != known.end())  // as PyTorch calls it
+    e.hints.push_back("it is called :axis here");
   else if (auto likely = advice::likely_name(name, known); !likely.empty())
-    e.hints.push_back(advice::did_you_mean(":" + std::string(likely)));
+    e.hints.push_back(advice::did_you_mean(fmt::format("{}{}", mark, likely)));
 }
 
 }  // namespace

@@ -369,7 +369,7 @@ void check_encoding(uint32_t source) {
   std::string message =
       fmt::format("The text is not UTF-8: there is a byte 0x{:02X}", static_cast<uint8_t>(text[valid]));
   throw UserError(ErrorKind::Parse, std::move(message), Span{source, at, at + 1})
-      .hint("a program is text; an old encoding is changed by iconv -f latin1 -t utf-8 FILE");
+      .hint("iconv -f latin1 -t utf-8 FILE converts a file of an old encoding");
 }
 
 std::vector<FormPtr> read_all(uint32_t source) { return read_text(source_text(source), source); }

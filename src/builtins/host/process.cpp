@@ -293,7 +293,8 @@ const BuiltinDef kBuiltins[] = {
      "(options defaults [choices])",
      "Reads --name value and --name=value from the command line: the dict of defaults with the given ones replaced, "
      "each read as the type of its "
-     "default. --flag and --no-flag set bools, a,b,c a list; --help lists them all. choices, a dict of lists, says "
+     "default. --flag and --no-flag set bools, a,b,c a list; `sheaf FILE -- --help` lists them all. choices, a dict of "
+     "lists, says "
      "what some of them may be.",
      {{"(options {:lr 0.1 :steps 100})", "{:lr 0.1, :steps 100}"},
       {"(options {:task \"train\"} {:task '[\"train\" \"eval\"]})", "{:task train}"}},
