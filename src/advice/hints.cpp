@@ -150,6 +150,10 @@ std::string generic_hint(std::string_view message) {
   if (contains_any(message, {"Expected a number, got list", "Expected numbers, got list", " and list("}))
     return "Lists are not tensors: (tensor xs) makes one of numbers, (reduce + xs) adds the items, (map f xs) works on "
            "each.";
+  if (auto given = word_after(message, ": expected a dict of options, got "); !given.empty())
+    return fmt::format("The options are one dict: {{{} value}}.", given.starts_with(':') ? given : ":name");
+  if (message.ends_with("a list or a tensor, got string") || message.ends_with("cannot iterate over string"))
+    return "(chars s) is the list of a string's characters.";
   if (contains_any(message, {"must be a list", "expected a list", "Expected a list"}))
     return "Lists are made with (list a b) or '[a b]; a vector of numbers such as [1 2] is a tensor.";
   return "";

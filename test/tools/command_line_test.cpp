@@ -287,6 +287,9 @@ TEST(CommandLine, ValuesOfOptions) {
   EXPECT_TRUE(contains(said("--thread=2 x.shf"), "; did you mean --threads?"));
   EXPECT_TRUE(contains(s.run("chek x").err, "unknown command 'chek'; did you mean check?"));
   EXPECT_TRUE(contains(said("--zork"), "unknown option '--zork'\n"));
+  s.write("o.shf", "(print (options {:steps 3 :check false}))");
+  EXPECT_TRUE(contains(s.run("o.shf --stepz 4").err, "did you mean --steps?"));
+  EXPECT_EQ(s.run("o.shf --steps 4 -- --check").out, "{:check true, :steps 4}\n");
   s.write("a.shf", "(deftest t (is true))");
   EXPECT_EQ(s.run("test a.shf --only u").err, "sheaf: test: no test has 'u' in its name\n");
   EXPECT_EQ(s.run("test a.shf --only").err, "sheaf: --only requires an argument\n");
