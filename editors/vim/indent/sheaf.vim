@@ -1,5 +1,6 @@
 " Indentation for Sheaf: bodies of special forms by two columns, arguments under the first argument, or by two columns
-" when none is on the line of the name, elements of vectors and dicts under the first element. Lines inside strings stay as they are.
+" when none is on the line of the name, elements of vectors and dicts under the first element. Lines inside strings stay
+" as they are.
 if exists("b:did_indent")
   finish
 endif

@@ -294,8 +294,7 @@ const BuiltinDef kBuiltins[] = {
      "Reads --name value and --name=value from the command line: the dict of defaults with the given ones replaced, "
      "each read as the type of its default. --flag and --no-flag set bools, a,b,c a list. choices, a dict of lists, "
      "says what some of them may be. `sheaf FILE -- --help` lists them all; names that sheaf has too, such as "
-     "--verbose "
-     "and --check, are also the program's only after the --.",
+     "--verbose and --check, are also the program's only after the --.",
      {{"(options {:lr 0.1 :steps 100})", "{:lr 0.1, :steps 100}"},
       {"(options {:task \"train\"} {:task '[\"train\" \"eval\"]})", "{:task train}"}},
      1,
