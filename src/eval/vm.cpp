@@ -216,7 +216,7 @@ void Vm::arity_error(const Proto& p, const Value* args, int argc) {
   UserError e = runtime_error(fmt::format("{} expects {} argument{} ({}), got {}.\n  Called with: {}",
                                           p.name.empty() ? "fn" : p.name, n, n == 1 ? "" : "s", names, argc,
                                           call_text(args, argc)));
-  if (!p.options.empty() && static_cast<size_t>(argc) > n) {
+  if (!p.options.empty()) {
     std::string hint = fmt::format("options are written by name: :{} value", p.options[0].str());
     if (p.options.size() > 1) hint += "; known are";
     for (size_t i = 0; p.options.size() > 1 && i < p.options.size(); ++i)
