@@ -1,6 +1,9 @@
 #include "value/print.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 
 #include "support/display_width.h"
 #include "value/dict.h"
