@@ -21,24 +21,7 @@ double megabytes(size_t bytes) { return static_cast<double>(bytes) / (1 << 20); 
 }  // namespace
 
 MemoryLimit::MemoryLimit(size_t bytes)
-    : limit_bytes_(bytes), at_start_bytes_(unshared_bytes()), watcher_([this] { watch(); }) {}
-
-MemoryLimit::~MemoryLimit() {
-  {
-    MutexLock lock(mu_);
-    stop_ = true;
-  }
-  wake_.notify_all();
-  watcher_.join();
-}
-
-void MemoryLimit::watch() {
-  MutexLock lock(mu_);
-  while (!stop_) {
-    look();
-    wake_.wait_for(mu_, kPeriod);
-  }
-}
+    : limit_bytes_(bytes), at_start_bytes_(unshared_bytes()), watcher_(kPeriod, [this] { look(); }) {}
 
 size_t MemoryLimit::held_bytes() const {
   const size_t now = unshared_bytes();

@@ -3,10 +3,9 @@
 // lives, a thread looks now and then, and stops the program as Ctrl-C would (support/interrupt.h) once it holds too
 // much.
 #pragma once
-#include <condition_variable>
-#include <thread>
+#include <cstddef>
 
-#include "support/mutex.h"
+#include "support/periodic_thread.h"
 
 namespace sheaf::tools {
 
@@ -14,20 +13,13 @@ class MemoryLimit {
  public:
   // What the process has when this is made does not count: the program is not to blame for it.
   explicit MemoryLimit(size_t bytes);
-  ~MemoryLimit();
-  MemoryLimit(const MemoryLimit&) = delete;
-  MemoryLimit& operator=(const MemoryLimit&) = delete;
 
  private:
-  void watch();
   void look();
   size_t held_bytes() const;
 
   const size_t limit_bytes_, at_start_bytes_;
-  Mutex mu_;
-  std::condition_variable_any wake_;
-  bool stop_ GUARDED_BY(mu_) = false;
-  std::thread watcher_;
+  PeriodicThread watcher_;
 };
 
 }  // namespace sheaf::tools

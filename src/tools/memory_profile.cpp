@@ -29,23 +29,12 @@ std::string delta_text(double n) { return (n < 0 ? "-" : "+") + size_text(n < 0 
 
 }  // namespace
 
-MemoryProfile::MemoryProfile() : sampler_([this] { sample(); }) { checkpoint("start"); }
-
-MemoryProfile::~MemoryProfile() {
-  {
-    MutexLock lock(mu_);
-    stop_ = true;
-  }
-  wake_.notify_all();
-  sampler_.join();
-}
+MemoryProfile::MemoryProfile() : sampler_(std::chrono::milliseconds(100), [this] { sample(); }) { checkpoint("start"); }
 
 void MemoryProfile::sample() {
+  const size_t bytes = resident_bytes();
   MutexLock lock(mu_);
-  while (!stop_) {
-    sampled_peak_ = std::max(sampled_peak_, resident_bytes());
-    wake_.wait_for(mu_, std::chrono::milliseconds(100));
-  }
+  sampled_peak_ = std::max(sampled_peak_, bytes);
 }
 
 void MemoryProfile::checkpoint(std::string name) {

@@ -1,17 +1,16 @@
 // --mem-profile: resident memory at checkpoints and its peak, sampled by a thread of its own.
 #pragma once
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "support/mutex.h"
+#include "support/periodic_thread.h"
 
 namespace sheaf::tools {
 
 class MemoryProfile {
  public:
   MemoryProfile();
-  ~MemoryProfile();
   void checkpoint(std::string name);
   std::string report();
 
@@ -24,10 +23,8 @@ class MemoryProfile {
 
   Mutex mu_;
   std::vector<Point> points_ GUARDED_BY(mu_);
-  CondVar wake_;
-  bool stop_ GUARDED_BY(mu_) = false;
   size_t sampled_peak_ GUARDED_BY(mu_) = 0;
-  std::thread sampler_;
+  PeriodicThread sampler_;
 };
 
 }  // namespace sheaf::tools
