@@ -1,6 +1,7 @@
 """Running programs and timing them."""
 
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -10,8 +11,24 @@ import time
 from settings import BUILD
 
 
+class Failed(Exception):
+    """A program did not do its work; the text says which and why, in one line."""
+
+    def __init__(self, command, why):
+        program = " ".join(os.path.basename(word) for word in command[:2])
+        super().__init__(f"{program}: {why}")
+
+
+def why_failed(status, errors):
+    """The signal that ended a program, or the last line that it wrote."""
+    if os.WIFSIGNALED(status):
+        return f"ended by {signal.Signals(os.WTERMSIG(status)).name}"
+    lines = errors.strip().splitlines()
+    return lines[-1] if lines else f"exit status {os.waitstatus_to_exitcode(status)}"
+
+
 def run_measured(command):
-    """What it wrote to both streams, and the peak of its memory in MB."""
+    """What it wrote to both streams, and the peak of its memory in MB. Raises Failed."""
     with (
         tempfile.TemporaryFile("w+") as errors,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as child,
@@ -22,20 +39,20 @@ def run_measured(command):
         errors.seek(0)
         text = errors.read()
     if status:
-        sys.exit(f"{' '.join(command)}: failed\n{text}")
+        raise Failed(command, why_failed(status, text))
     return out, text, usage.ru_maxrss / 1024
 
 
 def first_steps(command, environment):
     """Seconds of a program that announces when it is ready and each of its first ten steps: from the command to the
-    tenth, and those of the ten."""
+    tenth, and those of the ten. Raises Failed."""
     begin = time.perf_counter()
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, **environment}
     ) as child:
         stamps = [time.perf_counter() for line in child.stdout if line.strip() in ("ready", "step")]
     if child.returncode or len(stamps) != 11:
-        sys.exit(f"{' '.join(command)}: announced {len(stamps)} lines, status {child.returncode}")
+        raise Failed(command, f"announced {len(stamps)} lines, status {child.returncode}")
     return {"to_step_10_s": stamps[-1] - begin, "ten_steps_s": stamps[-1] - stamps[0]}
 
 

@@ -1,14 +1,13 @@
 """Rows of models, named as in peer_torch.py: the same work here and by its peers."""
 
 import dataclasses
-import json
 import os
 import statistics
 import tempfile
 
 import peers
 from floors import floor_pct
-from measure import first_steps, peak, run_measured
+from measure import Failed, first_steps, peak, run_measured
 from settings import BUILD, OPTIONS, SHEAF, program, rounds
 
 
@@ -16,32 +15,60 @@ def median_each(lists):
     return {name: statistics.median(values) for name, values in lists.items()}
 
 
-def starts(name, arguments, opponents, settled_ms):
+def starts(model, settled_ms, failed):
     """The first ten steps with nothing on disk, then with the code that was left there, by side; extra_ms is how much
-    longer they took than settled ones: making code, slower code until then, the first touch of memory."""
+    longer they took than settled ones: making code, slower code until then, the first touch of memory. Sides without a
+    settled time are left out; those that fail here are added to `failed`."""
     found = {}
     with tempfile.TemporaryDirectory() as cache:
-        commands = {"ours": [SHEAF, "--cache-dir", os.path.join(cache, "code"), program(name), "--", *arguments, "-1"]}
-        commands.update((p.label(mode), command) for p in opponents for mode, command in p.starts.items())
+        ours = [SHEAF, "--cache-dir", os.path.join(cache, "code"), program(model.program), "--", *model.arguments, "-1"]
+        commands = {"ours": ours}
+        commands.update((p.label(mode), command) for p in model.opponents for mode, command in p.starts.items())
         for side, command in commands.items():
+            if side not in settled_ms:
+                continue
             # Only we and torch.compile leave anything on disk, in a folder of its own for each mode.
             states = ["cold", "cached"] if side == "ours" or "compile" in side else ["cold"]
             for state in states:
-                seconds = first_steps(
-                    command, {"TORCHINDUCTOR_CACHE_DIR": os.path.join(cache, side.replace(" ", "-"))}
-                )  # its compiler takes a path apart at spaces
+                try:
+                    seconds = first_steps(
+                        command, {"TORCHINDUCTOR_CACHE_DIR": os.path.join(cache, side.replace(" ", "-"))}
+                    )  # its compiler takes a path apart at spaces
+                except Failed as failure:
+                    failed[side] = str(failure)
+                    break
                 found.setdefault(side, {})[state] = seconds | {
                     "extra_ms": 1e3 * seconds["ten_steps_s"] - 10 * settled_ms[side]
                 }
     return found
 
 
-def row(work, name, *arguments, opponents, steps=0):
-    """Processes of ours and of the peers take turns, one at a time; the figure is that of the fastest peer and mode.
-    `steps`: how many the work is made of, where its start counts."""
-    arguments = [str(a) for a in arguments]
-    ours = [SHEAF, program(name), "--", *arguments, OPTIONS["--budget"]]
-    times, memory = {}, {}
+@dataclasses.dataclass
+class Model:
+    """Our program and its arguments, and the same work by peers. `steps`: how many the work is made of, where its start
+    counts."""
+
+    program: str
+    arguments: list
+    opponents: list
+    steps: int = 0
+
+    def __post_init__(self):
+        self.arguments = [str(a) for a in self.arguments]
+
+    def command(self):
+        return [SHEAF, program(self.program), "--", *self.arguments, OPTIONS["--budget"]]
+
+
+def our_ms(out):
+    return float(out.split()[0])
+
+
+def row(work):
+    """Processes of ours and of the peers take turns, one at a time; the figure is that of the fastest peer and mode. A
+    peer or mode that fails is left out from then on, and the row says why."""
+    model = MODELS[work](work)
+    times, memory, failed = {}, {}, {}
 
     def note(side, ms, rss_mb):
         times.setdefault(side, []).append(ms)
@@ -49,19 +76,24 @@ def row(work, name, *arguments, opponents, steps=0):
 
     for _ in rounds():
         peak()
-        out, _, rss_mb = run_measured(ours)
-        note("ours", float(out.split()[0]), rss_mb)
-        for peer in opponents:
-            for line in run_measured(peer.command)[0].splitlines():
-                found = json.loads(line)
-                if found.get("work") == peer.work and "ms" in found:
-                    note(peer.label(found["mode"]), found["ms"], found["peak_rss_mb"])
+        out, _, rss_mb = run_measured(model.command())
+        note("ours", our_ms(out), rss_mb)
+        for peer in list(model.opponents):
+            try:
+                out = run_measured(peer.command)[0]
+            except Failed as failure:
+                failed[peer.name] = str(failure)
+                model.opponents.remove(peer)
+                continue
+            for side, found in peer.figures(out):
+                if "ms" in found:
+                    note(side, found["ms"], found["peak_rss_mb"])
+                else:
+                    failed[side] = found["error"]
     modes, memory = median_each(times), median_each(memory)
-    start = (
-        starts(name, arguments, opponents, {side: ms / steps for side, ms in modes.items()})
-        if steps and OPTIONS["--starts"] == "yes"
-        else {}
-    )
+    start = {}
+    if model.steps and OPTIONS["--starts"] == "yes":
+        start = starts(model, {side: ms / model.steps for side, ms in modes.items()}, failed)
     ours_ms = modes.pop("ours")
     found = {
         "work": work,
@@ -72,8 +104,10 @@ def row(work, name, *arguments, opponents, steps=0):
         "modes_ms": modes,
         "starts": start,
     }
+    if failed:
+        found["note"] = "; ".join(f"{side}: {why}" for side, why in failed.items())
     if not modes:
-        return found | {"note": "no peer asked for has this work"}
+        return {"note": "no peer asked for has this work"} | found
     best = min(modes, key=modes.get)
     return found | {"peer": best, "peer_ms": modes[best], "ratio": modes[best] / ours_ms, "peer_rss_mb": memory[best]}
 
@@ -95,26 +129,26 @@ MAKEMORE = {"train/makemore-mlp": ["small", 256]} | {
 
 
 def op(work):
-    return row(work, "ops", work.removeprefix("op/"), opponents=peers.torch(work))
+    return Model("ops", [work.removeprefix("op/")], peers.torch(work))
 
 
 def mlp(work):
-    return row(work, "mlp", opponents=peers.torch(work) + peers.jax(work))
+    return Model("mlp", [], peers.torch(work) + peers.jax(work))
 
 
 def makemore(work):
-    return row(work, "makemore", *MAKEMORE[work], opponents=peers.torch(work, starts=True) + peers.jax(work), steps=1)
+    return Model("makemore", MAKEMORE[work], peers.torch(work, starts=True) + peers.jax(work), steps=1)
 
 
 def gpt(work):
-    return row(work, "gpt_train", *GPTS[work], opponents=peers.torch(work, starts=True) + peers.jax(work), steps=1)
+    return Model("gpt_train", GPTS[work], peers.torch(work, starts=True) + peers.jax(work), steps=1)
 
 
 def gpt_bf16(work):
     """Products in bf16 by f32 parameters, against PyTorch's autocast and its f32."""
     base = work.removesuffix("-bf16")
     autocast = [dataclasses.replace(p, name="torch bf16", starts={}) for p in peers.torch(base, "bf16")]
-    return row(work, "gpt_train", *GPTS[base], 16, opponents=peers.torch(base) + autocast)
+    return Model("gpt_train", [*GPTS[base], 16], peers.torch(base) + autocast)
 
 
 def gpt2_weights(kind):
@@ -131,7 +165,7 @@ def gpt2_weights(kind):
 
 
 def nocache(work):
-    return row(work, "generate", "nocache", gpt2_weights("f32"), *GPT2, opponents=peers.torch(work))
+    return Model("generate", ["nocache", gpt2_weights("f32"), *GPT2], peers.torch(work))
 
 
 def cached(work):
@@ -142,10 +176,10 @@ def cached(work):
         "q8": lambda: peers.llama(CACHED, "q8"),
         "q4": lambda: peers.llama(CACHED, "q4"),
     }
-    return row(work, "generate", "kvcache", gpt2_weights(kind), *GPT2, opponents=opponents[kind](), steps=100)
+    return Model("generate", ["kvcache", gpt2_weights(kind), *GPT2], opponents[kind](), steps=100)
 
 
-# By group: what measures a row, given its name.
+# By group: what describes a row, given its name.
 GROUPS = {
     "ops": {f"op/{layer}{gradient}": op for layer in LAYERS for gradient in ["", "+grad"]},
     "mlp": {"mlp-1024-b256": mlp},
@@ -153,3 +187,4 @@ GROUPS = {
     "train": dict.fromkeys(GPTS, gpt) | {"train/gpt2-124m-b1-t64-bf16": gpt_bf16},
     "gen": {NOCACHE: nocache} | dict.fromkeys([CACHED, CACHED + "-bf16", CACHED + "-q8", CACHED + "-q4"], cached),
 }
+MODELS = {work: describe for rows in GROUPS.values() for work, describe in rows.items()}

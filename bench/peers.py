@@ -1,6 +1,7 @@
 """Programs of others: virtual environments made on first use, and the commands that run the peers' side of a row."""
 
 import dataclasses
+import json
 import os
 import subprocess
 import sys
@@ -62,6 +63,11 @@ class Peer:
 
     def label(self, mode):
         return self.name if mode == self.name else f"{self.name} {mode}"
+
+    def figures(self, out):
+        """By mode, what the command said of this work: "ms" and more, or "error"."""
+        lines = [json.loads(line) for line in out.splitlines()]
+        return [(self.label(found["mode"]), found) for found in lines if found.get("work") == self.work]
 
 
 def budget_seconds():

@@ -17,6 +17,7 @@ OPTIONS = {
     "--budget": "1000",
     "--starts": "yes",
 }
+GIVEN = {}  # those of the command line
 
 
 def rounds():
