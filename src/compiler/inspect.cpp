@@ -4,8 +4,11 @@
 
 #include <set>
 
+#include "codegen/gpu/program.h"
 #include "compiler/tiered.h"
 #include "graph/op_def.h"
+#include "passes/loop/expand_math.h"
+#include "passes/loop/specialize.h"
 
 namespace sheaf::compiler {
 namespace {
@@ -62,6 +65,26 @@ std::string native_text(const runtime::Plan& plan, codegen::NativeText what) {
     auto* k = dynamic_cast<const TieredKernel*>(l.kernel.get());
     if (!k || !k->is_compilable() || !seen.insert(k->key(l.sizes)).second) return;
     out += fmt::format("; {}{}\n{}\n", l.name, at(l.span), codegen::native_text(k->specialized(l.sizes), what));
+  });
+  return out;
+}
+
+std::string gpu_text(const loop::Kernel& k, std::span<const int64_t> sizes) {
+  namespace gpu = codegen::gpu;
+  const loop::Kernel ready = passes::expand_math(passes::specialize(k, passes::StrideSizes(k).known(sizes)));
+  gpu::Helpers helpers(gpu::cuda());
+  const gpu::Program p = gpu::make_program(ready, sizes, k.name, helpers, true);
+  return gpu::program_text(p, helpers);
+}
+
+std::string gpu_text(const runtime::Plan& plan) {
+  std::string out;
+  std::set<std::string> seen;
+  each_launch(plan, [&](const runtime::Launch& l) {
+    auto* k = dynamic_cast<const TieredKernel*>(l.kernel.get());
+    if (!k) return;
+    std::string text = gpu_text(k->kernel(), l.sizes);
+    if (seen.insert(text).second) out += fmt::format("// {}{}\n{}", l.name, at(l.span), text);
   });
   return out;
 }

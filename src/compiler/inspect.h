@@ -1,5 +1,6 @@
 // Plans as text, and what about them costs time without need.
 #pragma once
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,12 @@ namespace sheaf::compiler {
 std::string plan_text(const runtime::Plan& plan, const Backend& backend = cpu_backend());
 // The native code of its kernels, each distinct one once.
 std::string native_text(const runtime::Plan& plan, codegen::NativeText what);
+
+// A kernel as text for a GPU, for launches with these sizes: the schedule of each launch, and the functions it calls.
+std::string gpu_text(const loop::Kernel& k, std::span<const int64_t> sizes);
+// The same for the kernels of a plan, each distinct one once. Threads of a processor want other loops than those of a
+// GPU: plans to be printed are made without the pass `chunk`.
+std::string gpu_text(const runtime::Plan& plan);
 
 struct Hint {
   Span span;

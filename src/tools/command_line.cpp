@@ -197,7 +197,8 @@ class Parser {
         {"--max-memory", [](Options& o, const std::string& v) { o.max_memory = parse_bytes("--max-memory", v); }},
         {"--emit",
          [](Options& o, const std::string& v) {
-           o.emit = one_of("--emit", v, {"forms", "core", "graph", "grad", "fused", "plan", "loop", "llvm", "asm"});
+           o.emit =
+               one_of("--emit", v, {"forms", "core", "graph", "grad", "fused", "plan", "loop", "llvm", "asm", "gpu"});
          }},
         {"--jit", [](Options& o, const std::string& v) { o.jit = one_of("--jit", v, {"on", "off", "always"}); }},
         {"--backend",
@@ -303,7 +304,7 @@ Options, before or after the file (what follows -- belongs to the program):
       --perf-hints             at exit: copies, numbers widened unasked, functions that run interpreted
 
       --emit=KIND              print a stage of the program instead of its result: forms, core, graph, grad, fused,
-                               plan, loop, llvm, asm
+                               plan, loop, llvm, asm, gpu
       --jit=MODE               on (default), off, always (also the first call)
       --backend=KIND           auto (default: native code where it pays), block, native (all at once)
       --disable=PASS,…         leave out passes of the compiler (an unknown name lists them)

@@ -39,9 +39,9 @@ const std::map<std::string, std::vector<std::string>> kMayInclude = {
     {"memory", {"graph", "loop", "runtime"}},
     {"codegen/block", {"loop", "kernels"}},
     {"codegen/llvm", {"loop", "kernels"}},
-    {"codegen/cuda", {"loop", "runtime"}},
+    {"codegen/gpu", {"loop", "runtime"}},
     {"compiler",
-     {"transforms", "passes/graph", "passes/loop", "lower", "memory", "codegen/block", "codegen/llvm", "codegen/cuda"}},
+     {"transforms", "passes/graph", "passes/loop", "lower", "memory", "codegen/block", "codegen/llvm", "codegen/gpu"}},
     {"trace", {"compiler", "value"}},
     {"builtins/core", {"trace"}},
     {"builtins/arrays", {"builtins/core"}},
@@ -56,7 +56,7 @@ const std::map<std::string, std::vector<std::string>> kMayInclude = {
 // Headers of other libraries that appear in some layers only.
 const std::map<std::string, std::set<std::string>> kForeign = {
     {"llvm/", {"codegen/llvm"}},
-    {"cuda", {"codegen/cuda", "runtime"}},
+    {"cuda", {"runtime"}},
     {"nlohmann/", {"formats", "tokenizers"}},
     {"pcre2", {"tokenizers"}},
 };

@@ -10,8 +10,7 @@
 #include "compiler/eager.h"
 #include "kernels/kernels.h"
 #include "loop/reference.h"
-#include "lower/single_op.h"
-#include "op_cases.h"
+#include "ops/canonical.h"
 #include "passes/loop/expand_math.h"
 #include "passes/loop/specialize.h"
 #include "runtime/target.h"
@@ -20,98 +19,14 @@
 namespace sheaf::ops {
 namespace {
 
-struct Launch {
-  std::vector<Tensor> in;
-  std::vector<TensorType> out;
-  Attrs attrs;
-};
-
-Tensor stretched(const Tensor& t, const Dims& sizes) {
-  Tensor out = t;
-  out.sizes = sizes;
-  out.strides = Dims(sizes.size(), 0);
-  for (int i = 0, shift = out.rank() - t.rank(); i < t.rank(); ++i)
-    if (t.sizes[i] != 1) out.strides[shift + i] = t.strides[i];
-  return out;
-}
-
-// What a kernel of the op expects, said as plainly as possible (compiler/eager.cpp merges axes and avoids copies).
-Launch canonical(const OpDef& op, const OpCase& c, const std::vector<Tensor>& in) {
-  Launch l{in, op.infer({types_of(in), c.attrs}), c.attrs};
-  if (op.kind == OpKind::Elementwise)
-    for (Tensor& t : l.in)
-      t = stretched(t, to_dims(l.out[0].sizes));
-  if (op.kind == OpKind::Ordered)
-    for (Tensor& t : l.in)
-      t = contiguous(t);
-  if (op.kind == OpKind::Reduce) {
-    // Kept axes first, then the reduced ones.
-    const Tensor& x = in[0];
-    std::vector<bool> reduced(x.rank(), false);
-    for (Size a : c.attrs.sizes("axes"))
-      reduced[a.value()] = true;
-    Tensor moved = x;
-    int64_t parts[2] = {1, 1};
-    int at = 0;
-    for (bool which : {false, true})
-      for (int a = 0; a < x.rank(); ++a) {
-        if (reduced[a] != which) continue;
-        moved.sizes[at] = x.sizes[a];
-        moved.strides[at++] = x.strides[a];
-        parts[which] *= x.sizes[a];
-      }
-    Tensor rows = contiguous(moved);
-    rows.sizes = {parts[0], parts[1], 1};
-    rows.strides = contiguous_strides(rows.sizes);
-    l.in = {rows};
-    l.out[0].sizes = {Size(parts[0]), Size(1)};
-    l.attrs = {{"inner1", true}};
-  }
-  return l;
-}
-
-struct Outcome {
-  std::vector<Tensor> out;
-  loop::CheckRecord check;
-};
-
-template <class Run>
-Outcome outcome(const Launch& l, Run&& run) {
-  std::vector<std::byte*> buffers;
-  std::vector<int64_t> sizes;
-  Outcome r;
-  for (const Tensor& t : l.in) {
-    buffers.push_back(t.bytes());
-    sizes.insert(sizes.end(), t.sizes.begin(), t.sizes.end());
-    sizes.insert(sizes.end(), t.strides.begin(), t.strides.end());
-  }
-  for (const TensorType& t : l.out) {
-    r.out.push_back(zeros_tensor(t.dtype, to_dims(t.sizes)));
-    buffers.push_back(r.out.back().bytes());
-    for (Size s : t.sizes)
-      sizes.push_back(s.value());
-  }
-  run(buffers, sizes, r.check);
-  return r;
-}
-
-loop::Kernel kernel_of(const OpDef& op, const Launch& l) {
-  std::vector<lower::ArrayKey> in, out;
-  for (const Tensor& t : l.in)
-    in.push_back({t.dtype, t.rank()});
-  for (const TensorType& t : l.out)
-    out.push_back({t.dtype, t.rank()});
-  return lower::lower_single(op, l.attrs, in, out);
-}
-
 // Compiling takes longer than everything else here: cases share kernels, and unless SHEAF_ALL_NATIVE is set only some
 // dtypes are compiled.
 bool is_compiled(DType d) {
   static const bool all = std::getenv("SHEAF_ALL_NATIVE") != nullptr;
   return codegen::native_available() && (all || d == DType::F32 || d == DType::BF16 || d == DType::I64);
 }
-const runtime::Kernel& native_kernel(const loop::Kernel& kernel, std::span<const int64_t> sizes) {
-  static auto* known = new std::map<std::string, std::shared_ptr<const runtime::Kernel>>;
+const runtime::CpuKernel& native_kernel(const loop::Kernel& kernel, std::span<const int64_t> sizes) {
+  static auto* known = new std::map<std::string, std::shared_ptr<const runtime::CpuKernel>>;
   loop::Kernel kernels[] = {passes::specialize(kernel, passes::StrideSizes(kernel).known(sizes))};
   auto& entry = (*known)[loop::print(kernels[0])];
   if (!entry) {

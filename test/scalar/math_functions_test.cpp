@@ -46,6 +46,7 @@ double ulps(T y, Wider<T> exact) {
 template <class T>
 std::vector<T> special_values() {
   using L = std::numeric_limits<T>;
+  using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
   std::vector<T> v = {0,
                       L::denorm_min(),
                       3 * L::denorm_min(),
@@ -64,7 +65,8 @@ std::vector<T> special_values() {
                       100,
                       L::max(),
                       L::infinity(),
-                      L::quiet_NaN()};
+                      L::quiet_NaN(),
+                      std::bit_cast<T>(static_cast<Bits>(~Bits{0} >> 1))};  // the NaN that GPUs compute
   for (size_t i = 0, n = v.size(); i < n; ++i)
     v.push_back(-v[i]);
   return v;

@@ -269,7 +269,7 @@ TEST(CommandLine, ValuesOfOptions) {
   EXPECT_EQ(said("--dynamic yes"), "sheaf: --dynamic: expected one of auto, off, all, got 'yes'\n");
   EXPECT_EQ(said("--backend=gpu"), "sheaf: --backend: expected one of auto, block, native, got 'gpu'\n");
   EXPECT_EQ(said("--emit=x"),
-            "sheaf: --emit: expected one of forms, core, graph, grad, fused, plan, loop, llvm, asm, got 'x'\n");
+            "sheaf: --emit: expected one of forms, core, graph, grad, fused, plan, loop, llvm, asm, gpu, got 'x'\n");
   for (const char* n : {"0", "-1", "two", "1.5", "99999"})
     EXPECT_EQ(said(std::string("--threads ") + n),
               std::string("sheaf: --threads: expected a number from 1 to 4096, got '") + n + "'\n");

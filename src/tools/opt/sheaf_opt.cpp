@@ -2,11 +2,13 @@
 // front end: what `sheaf --emit=graph` and `--emit=loop` print is accepted here. Passes are those of
 // compiler/pipeline.h.
 //   sheaf-opt [--pass=NAME]… [FILE]      (standard input without a file)
+//   sheaf-opt --gpu=SIZE,… [FILE]        kernels as text for a GPU, at these sizes
 #include <fmt/format.h>
 
 #include <cstdio>
 #include <fstream>
 #include <iostream>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -138,15 +140,34 @@ std::string read_all(const std::string& path) {
   return text.str();
 }
 
+std::vector<int64_t> numbers(std::string_view list) {
+  std::vector<int64_t> out;
+  std::istringstream in{std::string(list)};
+  for (std::string word; std::getline(in, word, ',');)
+    out.push_back(std::stoll(word));
+  return out;
+}
+
+std::string gpu_text(const loop::Kernel& k, const std::vector<int64_t>& sizes) {
+  loop::verify(k);
+  if (sizes.size() != static_cast<size_t>(k.num_sizes))
+    throw runtime_error(fmt::format("--gpu: {} has {} sizes, got {}", k.name, k.num_sizes, sizes.size()));
+  return compiler::gpu_text(k, sizes);
+}
+
 int run(int argc, char** argv) {
   std::vector<std::string> passes;
+  std::optional<std::vector<int64_t>> gpu;
   std::string path;
   for (int i = 1; i < argc; ++i) {
     std::string_view word = argv[i];
     if (word.starts_with("--pass="))
       passes.emplace_back(word.substr(7));
+    else if (word.starts_with("--gpu="))
+      gpu = numbers(word.substr(6));
     else if (word.starts_with("-"))
-      throw runtime_error(fmt::format("unknown option '{}'; usage: sheaf-opt [--pass=NAME]… [FILE]", word));
+      throw runtime_error(
+          fmt::format("unknown option '{}'; usage: sheaf-opt [--pass=NAME]… [--gpu=SIZE,…] [FILE]", word));
     else
       path = word;
   }
@@ -154,7 +175,9 @@ int run(int argc, char** argv) {
   Scanner s(add_source(path.empty() ? "<stdin>" : path, read_all(path), SourceKind::File));
   while (!s.at_end()) {
     bool is_kernel = s.next_is("kernel");
-    std::string text = is_kernel ? run_passes(loop::parse(s), passes) : run_passes(graph::parse(s, find_op), passes);
+    std::string text = is_kernel && gpu ? gpu_text(loop::parse(s), *gpu)
+                       : is_kernel      ? run_passes(loop::parse(s), passes)
+                                        : run_passes(graph::parse(s, find_op), passes);
     std::fputs(text.c_str(), stdout);
   }
   return 0;

@@ -1,0 +1,29 @@
+// What a schedule asks about memory accesses: whether neighbouring iterations touch neighbouring elements, and which
+// loads of a row are the same in several loops over it.
+#pragma once
+#include <span>
+#include <vector>
+
+#include "codegen/gpu/ranges.h"
+#include "codegen/gpu/split.h"
+#include "loop/ir.h"
+
+namespace sheaf::codegen::gpu {
+
+// How many neighbouring iterations of the innermost loop of a nest a thread may take at once, reading and writing their
+// elements as one piece of at most 16 bytes; 1 where it may not. Expects buffers that begin at multiples of 16 bytes.
+int vector_length(const loop::Kernel& k, const std::vector<const loop::Stmt*>& nest, const Ranges& ranges,
+                  std::span<const int64_t> sizes);
+
+// Whether an offset moves with a loop variable by one element per iteration, or not at all.
+enum class Step : uint8_t { None, One, Other };
+Step step_of(const loop::Kernel& k, loop::ValueId offset, int axis);
+
+// A load that two or more loops over a row do: from one read-only buffer, at offsets that are equal but for the loop.
+struct RowLoad {
+  std::vector<loop::ValueId> loads;  // the first is in the first of the loops
+};
+// Of loops and reductions over the same row, by their order in the body.
+std::vector<RowLoad> row_loads(const loop::Kernel& k, const std::vector<const loop::Stmt*>& loops);
+
+}  // namespace sheaf::codegen::gpu

@@ -1,0 +1,246 @@
+#include "codegen/gpu/contract.h"
+
+#include <fmt/format.h>
+
+#include "codegen/gpu/arithmetic.h"
+#include "support/error.h"
+
+namespace sheaf::codegen::gpu {
+namespace {
+
+using loop::Op;
+using routines::GemmArgs;
+
+constexpr int kDepth = 16;            // of the tiles of A and B that a block holds in shared memory
+constexpr int kTileThreads = 256;     // 16 by 16
+constexpr int kChainThreads = 128;    // a warp per chain, a lane per element of the result
+constexpr int64_t kLargeFrom = 1024;  // rows and columns from which large tiles still give every processor some
+
+// What both templates begin with: which part of k, and which length its blocks have (contract_block).
+constexpr std::string_view kPart = R"(  const int begin = part * part_terms;
+  const int end = k - begin < part_terms ? k : begin + part_terms;
+  const int terms = end - begin;
+  const int blocks = terms > 0 ? (terms + 511) / 512 : 1;
+  const int block_terms = ((terms + blocks - 1) / blocks + 31) / 32 * 32;
+)";
+
+constexpr std::string_view kTiles =
+    R"({kernel} {name}({global}const {t}* a, {global}const {t}* b, {global}{t}* c, int batches, int m, int n,
+    int k, int part_terms, long long a_batch, long long a_row, long long a_column, long long b_batch, long long b_row,
+    long long b_column) {{
+  {shared}{t} a_tile[{depth}][{side}];
+  {shared}{t} b_tile[{depth}][{side}];
+  const int thread = {thread};
+  const int tile_rows = (m + {last}) / {side};
+  const int tile_columns = (n + {last}) / {side};
+  const int tile = {block} % (tile_rows * tile_columns);
+  const int batch = {block} / (tile_rows * tile_columns) % batches;
+  const int part = {block} / (tile_rows * tile_columns) / batches;
+{part}  const int first_row = tile / tile_columns * {side};
+  const int first_column = tile % tile_columns * {side};
+  const int row = thread / 16 * {own};
+  const int column = thread % 16 * {own};
+  a += batch * a_batch;
+  b += batch * b_batch;
+  {t} total[{own}][{own}];
+  for (int i = 0; i < {own}; ++i)
+    for (int j = 0; j < {own}; ++j) total[i][j] = 0;
+  for (int block_begin = begin; block_begin < end; block_begin += block_terms) {{
+    const int block_end = end - block_begin < block_terms ? end : block_begin + block_terms;
+    {t} sum[{own}][{own}];
+    for (int i = 0; i < {own}; ++i)
+      for (int j = 0; j < {own}; ++j) sum[i][j] = 0;
+    for (int at = block_begin; at < block_end; at += {depth}) {{
+      // Beyond the edges stand zeros: terms that are 0 times 0 change no sum.
+      for (int e = thread; e < {depth} * {side}; e += {threads}) {{
+        const int l = {a_depth}, i = first_row + {a_side};
+        a_tile[l][i - first_row] = at + l < block_end && i < m ? a[i * a_row + (at + l) * a_column] : 0;
+      }}
+      for (int e = thread; e < {depth} * {side}; e += {threads}) {{
+        const int l = {b_depth}, j = first_column + {b_side};
+        b_tile[l][j - first_column] = at + l < block_end && j < n ? b[(at + l) * b_row + j * b_column] : 0;
+      }}
+      {barrier}  // the tiles are complete
+      {unroll}
+      for (int l = 0; l < {depth}; ++l)
+        for (int i = 0; i < {own}; ++i)
+          for (int j = 0; j < {own}; ++j)
+            sum[i][j] = {fma};
+      {barrier}  // nobody reads them any more
+    }}
+    for (int i = 0; i < {own}; ++i)
+      for (int j = 0; j < {own}; ++j) total[i][j] = {add};
+  }}
+  c += ((long long)part * batches + batch) * m * n;
+  for (int i = 0; i < {own}; ++i)
+    for (int j = 0; j < {own}; ++j)
+      if (first_row + row + i < m && first_column + column + j < n)
+        c[(long long)(first_row + row + i) * n + first_column + column + j] = total[i][j];
+}}
+)";
+
+// x is the row or column, w the matrix, and `count` the elements of the result.
+constexpr std::string_view kChains =
+    R"({kernel} {name}({global}const {t}* x, {global}const {t}* w, {global}{t}* y, int batches, int count,
+    int k, int part_terms, long long x_batch, long long x_step, long long w_batch, long long w_step,
+    long long w_column) {{
+  {shared}{t} sums[4][32];
+  const int thread = {thread};
+  const int lane = thread & 31;
+  const int chain = thread >> 5;
+  const int groups = (count + 31) / 32;
+  const int batch = {block} / groups % batches;
+  const int part = {block} / groups / batches;
+{part}  const int own = {block} % groups * 32 + lane;
+  const int column = own < count ? own : count - 1;  // all threads meet at the barriers
+  x += batch * x_batch;
+  w += batch * w_batch + column * w_column;
+  {t} total = 0;
+  for (int block_begin = begin; block_begin < end; block_begin += block_terms) {{
+    const int block_end = end - block_begin < block_terms ? end : block_begin + block_terms;
+    {t} sum = 0;
+    for (int l = block_begin + chain; l < block_end; l += 4) sum = {fma};
+    sums[chain][lane] = sum;
+    {barrier}  // all chains of the block are complete
+    const {t} left = {left};
+    const {t} right = {right};
+    const {t} both = {both};
+    total = {add};
+    {barrier}  // all have read them
+  }}
+  if (chain == 0 && own < count) y[((long long)part * batches + batch) * count + own] = total;
+}}
+)";
+
+// Values of parts, two neighbours at a time, like the carries of a binary counter.
+constexpr std::string_view kParts =
+    R"({kernel} {name}({global}const {t}* totals, {global}{t}* c, int parts, long long elements) {{
+  const long long i = (long long){block} * 256 + {thread};
+  if (i >= elements) return;
+  {t} pending[32];
+  int count = 0;
+  for (int part = 0; part < parts; ++part) {{
+    {t} total = totals[part * elements + i];
+    for (int number = part; number & 1; number >>= 1) {{
+      --count;
+      total = {add};
+    }}
+    pending[count++] = total;
+  }}
+  {t} total = pending[--count];
+  while (count > 0) {{
+    --count;
+    total = {add};
+  }}
+  c[i] = total;
+}}
+)";
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+Parameter number(int64_t x, bool narrow) { return {Parameter::Value, 0, narrow, x}; }
+
+}  // namespace
+
+bool has_template(const GemmArgs<>& g) {
+  const bool type = g.dtype == DType::F32 || g.dtype == DType::F64 || g.dtype == DType::I32 || g.dtype == DType::I64 ||
+                    g.dtype == DType::U32;
+  // Sizes and numbers of tiles are counted in 32 bits.
+  constexpr int64_t kMost = int64_t{1} << 30;
+  return type && g.result == g.dtype && g.m < kMost && g.n < kMost && g.k < kMost && g.batch < kMost;
+}
+
+int tile_of(const GemmArgs<>& g) { return g.m >= kLargeFrom && g.n >= kLargeFrom ? kLargeTile : kSmallTile; }
+
+std::vector<Launch> emit_contract(const GemmArgs<>& g, int tile, const std::vector<int32_t>& buffers,
+                                  const std::string& prefix, Helpers& helpers) {
+  INVARIANT(has_template(g), "contract of " << sheaf::name_of(g.dtype));
+  Arithmetic arithmetic(helpers);
+  const Dialect& d = helpers.dialect();
+  const loop::Inst add{Op::Add, g.dtype, g.dtype}, fma{Op::Fma, g.dtype, g.dtype};
+  auto sum = [&](const char* a, const char* b) { return arithmetic.apply(add, {a, b, ""}); };
+  const int64_t part_terms = routines::contract_part(g.k),
+                parts = std::max<int64_t>(1, ceil_div(g.k, std::max<int64_t>(1, part_terms)));
+  const int64_t elements = g.batch * g.m * g.n;
+  const Parameter result = parts > 1 ? Parameter{Parameter::Workspace} : Parameter{Parameter::Buffer, buffers[2]};
+  auto format = [&](std::string_view text, const std::string& name, auto... more) {
+    return fmt::format(fmt::runtime(text), fmt::arg("kernel", d.kernel), fmt::arg("name", name),
+                       fmt::arg("global", d.global), fmt::arg("shared", d.shared), fmt::arg("t", type_name(g.dtype)),
+                       fmt::arg("thread", d.thread), fmt::arg("block", d.block), fmt::arg("barrier", d.block_barrier),
+                       fmt::arg("unroll", d.unroll), fmt::arg("part", kPart), more...);
+  };
+  std::vector<Launch> out;
+  Launch l;
+  l.name = prefix;
+  l.schedule.items = elements;
+  l.schedule.longest = g.k;
+  l.workspace_bytes = parts > 1 ? parts * elements * size_bytes(g.dtype) : 0;
+  if (routines::contract_chains(g.m, g.n) > 1) {
+    const bool row = g.m == 1;
+    const int64_t count = row ? g.n : g.m;
+    l.schedule.kind = Schedule::Chains;
+    l.schedule.threads = kChainThreads;
+    l.schedule.blocks = ceil_div(count, 32) * g.batch * parts;
+    l.text = format(kChains, l.name, fmt::arg("fma", arithmetic.apply(fma, {"x[l * x_step]", "w[l * w_step]", "sum"})),
+                    fmt::arg("left", sum("sums[0][lane]", "sums[1][lane]")),
+                    fmt::arg("right", sum("sums[2][lane]", "sums[3][lane]")), fmt::arg("both", sum("left", "right")),
+                    fmt::arg("add", sum("total", "both")));
+    const auto &x = row ? g.a : g.b, &w = row ? g.b : g.a;
+    l.parameters = {{Parameter::Buffer, buffers[row ? 0 : 1]},
+                    {Parameter::Buffer, buffers[row ? 1 : 0]},
+                    result,
+                    number(g.batch, true),
+                    number(count, true),
+                    number(g.k, true),
+                    number(part_terms, true),
+                    number(x.batch, false),
+                    number(row ? x.column : x.row, false),
+                    number(w.batch, false),
+                    number(row ? w.row : w.column, false),
+                    number(row ? w.column : w.row, false)};
+  } else {
+    const int own = tile / 16;
+    // Neighbouring threads read neighbouring elements, along k or across.
+    const bool a_along = g.a.column == 1, b_along = g.b.row == 1 && g.b.column != 1;
+    auto depth = [&](bool along) { return along ? fmt::format("e % {}", kDepth) : fmt::format("e / {}", tile); };
+    auto side = [&](bool along) { return along ? fmt::format("e / {}", kDepth) : fmt::format("e % {}", tile); };
+    l.schedule.kind = Schedule::Tiles;
+    l.schedule.threads = kTileThreads;
+    l.schedule.blocks = ceil_div(g.m, tile) * ceil_div(g.n, tile) * g.batch * parts;
+    l.text = format(
+        kTiles, l.name, fmt::arg("depth", kDepth), fmt::arg("side", tile), fmt::arg("last", tile - 1),
+        fmt::arg("own", own), fmt::arg("threads", kTileThreads), fmt::arg("a_depth", depth(a_along)),
+        fmt::arg("a_side", side(a_along)), fmt::arg("b_depth", depth(b_along)), fmt::arg("b_side", side(b_along)),
+        fmt::arg("fma", arithmetic.apply(fma, {"a_tile[l][row + i]", "b_tile[l][column + j]", "sum[i][j]"})),
+        fmt::arg("add", sum("total[i][j]", "sum[i][j]")));
+    l.parameters = {{Parameter::Buffer, buffers[0]},
+                    {Parameter::Buffer, buffers[1]},
+                    result,
+                    number(g.batch, true),
+                    number(g.m, true),
+                    number(g.n, true),
+                    number(g.k, true),
+                    number(part_terms, true),
+                    number(g.a.batch, false),
+                    number(g.a.row, false),
+                    number(g.a.column, false),
+                    number(g.b.batch, false),
+                    number(g.b.row, false),
+                    number(g.b.column, false)};
+  }
+  l.text = fmt::format("// {}\n{}", print(l.schedule), l.text);
+  out.push_back(std::move(l));
+  if (parts == 1) return out;
+  Launch combine;
+  combine.name = prefix + "_parts";
+  combine.schedule = {.items = elements, .blocks = ceil_div(elements, 256)};
+  combine.workspace_bytes = out[0].workspace_bytes;
+  combine.parameters = {
+      {Parameter::Workspace}, {Parameter::Buffer, buffers[2]}, number(parts, true), number(elements, false)};
+  combine.text = fmt::format("// {}\n{}", print(combine.schedule),
+                             format(kParts, combine.name, fmt::arg("add", sum("pending[count]", "total"))));
+  out.push_back(std::move(combine));
+  return out;
+}
+
+}  // namespace sheaf::codegen::gpu

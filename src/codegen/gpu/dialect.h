@@ -1,0 +1,34 @@
+// The words of the language that kernels are printed in: qualifiers, barriers, shuffles and the spelling of float
+// operations. Everything else of the text is common to C dialects. CUDA C++ is the only one so far.
+#pragma once
+#include <string_view>
+
+namespace sheaf::codegen::gpu {
+
+// Operations of a float type as format strings of {0}, {1}, {2}. Each rounds once, to even, and keeps denormals.
+struct FloatWords {
+  std::string_view add, sub, mul, div, fma, sqrt;
+  std::string_view floor, ceil, trunc, rint, abs;
+  std::string_view from_bits;  // of the integer type of the same width
+};
+
+struct Dialect {
+  std::string_view name;
+  std::string_view kernel;    // before the name of a kernel
+  std::string_view function;  // before the result type of a device function
+  std::string_view global;    // before the type of a pointer to device memory
+  std::string_view shared;    // before the declaration of memory that a block shares
+  std::string_view unroll;    // a line before a loop that is to be unrolled
+  // Waits for the threads of a block or of a warp, and makes their memory visible to each other.
+  std::string_view block_barrier, warp_barrier;
+  // The value of {0} on the lane {1} further up (only sense below 32 - {1}); that of lane 0.
+  std::string_view shuffle_down, broadcast;
+  std::string_view thread, block;  // number of the thread in its block, and of the block
+  FloatWords f32, f64;
+  std::string_view pack;          // a type {0} of {2} elements {1} that is read and written at once, as {3} bytes
+  std::string_view failed_check;  // text of fail_check and of the record that it fills (emit.h)
+};
+
+const Dialect& cuda();
+
+}  // namespace sheaf::codegen::gpu

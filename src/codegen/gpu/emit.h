@@ -1,0 +1,42 @@
+// Prints the text of a launch: one kernel of the device's language. Deterministic: equal parts with equal schedules are
+// equal text. Names say where values come from: b a buffer, s a size, i a loop variable, r the result of a reduction, v
+// a value, in the order of the kernel.
+#pragma once
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codegen/gpu/helpers.h"
+#include "codegen/gpu/schedule.h"
+
+namespace sheaf::codegen::gpu {
+
+// What a launch is called with, in order.
+struct Parameter {
+  enum Kind : uint8_t {
+    Buffer,     // pointer to the kernel's buffer number `index`
+    Workspace,  // pointer to `workspace_bytes` of scratch memory; what one stage leaves there the next one reads
+    Check,      // pointer to a CheckRecord of the text
+    Step,       // int: the number of the launch, which orders failed checks
+    Size,       // the kernel's size number `index`: long long, or int where `narrow`
+    Value,      // a number of the same types
+  } kind;
+  int index = 0;
+  bool narrow = false;
+  int64_t value = 0;
+};
+
+struct Launch {
+  std::string name;
+  Schedule schedule;
+  std::vector<Parameter> parameters;
+  int64_t workspace_bytes = 0;
+  std::string text;
+};
+
+// Expects: elementary functions are expanded (passes/loop/expand_math.h). The text serves every launch whose sizes give
+// the same schedule but for the number of blocks, and the same text.
+Launch emit(const loop::Kernel& k, const Part& part, const Schedule& s, std::span<const int64_t> sizes,
+            std::string name, Helpers& helpers);
+
+}  // namespace sheaf::codegen::gpu

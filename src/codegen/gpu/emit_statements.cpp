@@ -1,0 +1,334 @@
+// Items, loops, stores, checks, and the barriers between statements of a team.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/gpu/access.h"
+#include "codegen/gpu/emitter.h"
+#include "loop/regions.h"
+#include "support/error.h"
+
+namespace sheaf::codegen::gpu {
+
+using loop::Mark;
+using loop::Op;
+
+namespace {
+
+bool has_check(const loop::Stmt& s) { return s.kind == loop::Stmt::Check || loop::contains_check(s.body); }
+
+std::string joined(const std::string& a, const std::string& b) { return a.empty() ? b : b.empty() ? a : a + " + " + b; }
+std::string factor(const std::string& x) { return x.find(' ') == std::string::npos ? x : "(" + x + ")"; }
+
+}  // namespace
+
+// How many checks statements make, as an expression of sizes; empty: none. The place of a check is the number of those
+// before it.
+std::string Emitter::num_checks(const Stmt& s) {
+  if (s.kind == Stmt::Check) return "1";
+  if (!has_check(s)) return "";
+  ensure(s.extent);
+  const std::string body = num_checks(pointers(s.body)), n = "(long long)" + ref(s.extent);
+  return body == "1" ? n : n + " * " + factor(body);
+}
+
+std::string Emitter::num_checks(const Stmts& all) {
+  int64_t alone = 0;
+  std::string sum;
+  for (const Stmt* s : all)
+    if (s->kind == Stmt::Check)
+      ++alone;
+    else
+      sum = joined(sum, num_checks(*s));
+  return alone == 0 ? sum : joined(sum, fmt::format("{}", alone));
+}
+
+std::string Emitter::key_in_loop(const Stmt& s, const std::string& index) {
+  if (s_.counts_checks || !loop::contains_check(s.body)) return key_;
+  const std::string each = num_checks(pointers(s.body));
+  return joined(key_, "(long long)" + index + (each == "1" ? "" : " * " + factor(each)));
+}
+
+// Values outside of loops that this launch computes too.
+void Emitter::top_lets() {
+  for (const Stmt& s : k_.body)
+    if (s.kind == Stmt::Let && std::find(part_.stmts.begin(), part_.stmts.end(), &s) == part_.stmts.end()) {
+      if (team_ != Team::Thread && is_live(s)) wait_for(s);
+      let(s.value);
+    }
+}
+
+std::string Emitter::product(const Stmts& loops) {
+  std::string text;
+  for (const Stmt* s : loops) {
+    ensure(s->extent);
+    text += (text.empty() ? s_.items > Range::kNarrow ? "(long long)" : "" : " * ") + ref(s->extent);
+  }
+  return text;
+}
+
+void Emitter::items() {
+  const Dialect& d = helpers_.dialect();
+  team_ = s_.kind == Schedule::WarpRows ? Team::Warp : s_.kind == Schedule::BlockRows ? Team::Block : Team::Thread;
+  if (s_.kind == Schedule::SumAll) team_ = s_.stage == Schedule::Totals ? Team::Warp : Team::Block;
+  top_lets();
+  if (s_.counts_checks) line("long long order = 0;");
+  if (team_ != Team::Thread) {
+    line(fmt::format("const int thread = {};", d.thread));
+    line("const int lane = thread & 31;");
+  }
+  if (team_ == Team::Block) line("const int warp = thread >> 5;");
+  if (s_.kind == Schedule::SumAll && s_.stage == Schedule::Totals) return totals_of_all();
+  if (s_.kind == Schedule::Columns && s_.stage != Schedule::Rest) return columns();
+  if (s_.loops == 0) return stmts(part_.stmts);
+
+  Stmts nest = nest_of(k_, *part_.stmts[0], sizes_);
+  nest.resize(static_cast<size_t>(s_.loops));
+  const bool is_int = static_cast<double>(s_.items) <= Range::kNarrow;
+  const std::string total = product(nest), flat = nest.size() == 1 ? fmt::format("i{}", nest[0]->axis) : "item",
+                    type = is_int ? "int" : "long long",
+                    block = is_int ? std::string(d.block) : fmt::format("(long long){}", d.block);
+  const int per_block = team_ == Team::Thread ? s_.threads : team_ == Team::Warp ? s_.threads / kWarp : 1;
+  if (per_block == 1)
+    line(fmt::format("const {} {} = {};", type, flat, block));
+  else
+    line(fmt::format("const {} {} = {} * {} + {};", type, s_.vector > 1 ? "group" : flat, block, per_block,
+                     team_ == Team::Thread ? d.thread : "(thread >> 5)"));
+  if (s_.vector > 1) {
+    line(fmt::format("if (group >= {} / {}) return;", nest.size() == 1 ? total : "(" + total + ")", s_.vector));
+    return pieces(nest, "group");
+  }
+  if (per_block > 1) line(fmt::format("if ({} >= {}) return;", flat, total));
+  const Stmts all = pointers(open_nest(nest, flat, is_int));
+  if (s_.registers > 0) keep_row(all);
+  stmts(all);
+}
+
+// `vector` neighbouring elements of the innermost loop: pieces are read, the elements computed one by one, and pieces
+// written.
+void Emitter::pieces(const Stmts& nest, const std::string& group) {
+  const Stmt& inner = *nest.back();
+  const std::string i = fmt::format("i{}", inner.axis), first = i + "_first",
+                    type = integer(ranges_.of(inner.extent).high);
+  const bool is_int = static_cast<double>(s_.items) <= Range::kNarrow;
+  if (nest.size() == 1) {
+    line(fmt::format("const {} {} = {} * {};", type, first, group, s_.vector));
+  } else {
+    line(fmt::format("const {} item = {} * {};", is_int ? "int" : "long long", group, s_.vector));
+  }
+  first_of_axis_ = inner.axis;  // where pieces begin
+  const loop::Block& body = open_nest(nest, "item", is_int);
+  std::string after;
+  int number = 0;
+  for (const Stmt& s : body) {
+    const bool load = s.kind == Stmt::Let && live_[s.value] && k_.values[s.value].op == Op::Load;
+    if (!load && s.kind != Stmt::Store) continue;
+    const loop::Inst& inst = k_.values[s.value];
+    const int buffer = load ? static_cast<int>(inst.imm) : s.id;
+    const ValueId offset = load ? inst.args[0] : s.offset;
+    if (load && step_of(k_, offset, inner.axis) != Step::One) continue;
+    used_buffers_.insert(buffer);
+    const Dialect& d = helpers_.dialect();
+    const std::string pack = helpers_.pack(k_.buffers[static_cast<size_t>(buffer)].dtype, s_.vector),
+                      name = fmt::format("{}{}", load ? 'x' : 'y', number++),
+                      address = fmt::format("b{} + {}", buffer, folded(offset, 1));
+    if (load) {
+      line(fmt::format("const {1} {0} = *({2}const {1}*)({3});", name, pack, d.global, address));
+      kept_[s.value] = name + ".e[u]";
+    } else {
+      line(fmt::format("{} {};", pack, name));
+      after += fmt::format("  *({}{}*)({}) = {};\n", d.global, pack, address, name);
+      kept_stores_[&s] = name + ".e[u]";
+    }
+  }
+  first_of_axis_ = -1;
+  line(helpers_.dialect().unroll);
+  open(fmt::format("for (int u = 0; u < {}; ++u) {{", s_.vector));
+  line(fmt::format("const {} {} = {} + u;", type, i, first));
+  stmts(pointers(body));
+  close();
+  text_ += after;
+}
+
+// Loads that several loops over the row do: the first keeps what it reads in registers.
+void Emitter::keep_row(const Stmts& body) {
+  const Stmts loops = loops_of_row(k_, body, sizes_);
+  row_loops_.insert(loops.begin(), loops.end());
+  int number = 0;
+  for (const RowLoad& r : row_loads(k_, loops)) {
+    std::vector<ValueId> live;
+    std::copy_if(r.loads.begin(), r.loads.end(), std::back_inserter(live), [&](ValueId v) { return live_[v]; });
+    if (live.size() < 2) continue;
+    const std::string row = fmt::format("row{}", number++);
+    line(fmt::format("{} {}[{}];", type_name(k_.values[live[0]].type), row, s_.registers));
+    keeps_[live[0]] = row + "[k]";
+    for (size_t i = 1; i < live.size(); ++i)
+      kept_[live[i]] = row + "[k]";
+  }
+}
+
+// A loop over the elements of a lane whose length is known, as registers have no addresses. Two braces are open.
+void Emitter::open_row_loop(const Stmt& s) {
+  line(helpers_.dialect().unroll);
+  open(fmt::format("for (int k = 0; k < {}; ++k) {{", s_.registers));
+  line(fmt::format("const {} i{} = {} * k + lane;", integer(ranges_.of(s.extent).high), s.axis, kWarp));
+  open(fmt::format("if (i{} < {}) {{", s.axis, ref(s.extent)));
+}
+
+// Takes the loop variables of a nest from a flat index, and prints what stands between its loops. Returns the innermost
+// body.
+const loop::Block& Emitter::open_nest(const Stmts& nest, const std::string& flat, bool is_int) {
+  for (const Stmt* s : nest)
+    ensure(s->extent);
+  std::string rest = flat;
+  for (size_t i = nest.size(); i-- > 0 && nest.size() > 1;) {
+    const Stmt& s = *nest[i];
+    // Compilers warn of a division by 0, even where it never runs: a loop without iterations divides by 1.
+    const bool runs = ranges_.of(s.extent).high > 0;
+    const std::string n = runs ? ref(s.extent) : "1", type = integer(ranges_.of(s.extent).high);
+    if (i == 0) {
+      line(fmt::format("const {} {} = {};", type, index_name(s.axis), rest));
+      break;
+    }
+    line(fmt::format("const {} {} = {} % {};", type, index_name(s.axis), rest, n));
+    if (i == 1) {
+      rest = fmt::format("{} / {}", rest, n);
+    } else {
+      std::string next = fmt::format("{}_{}", flat, i);
+      line(fmt::format("const {} {} = {} / {};", is_int ? "int" : "long long", next, rest, n));
+      rest = next;
+    }
+  }
+  for (size_t i = 0; i < nest.size(); ++i) {
+    const Stmt& s = *nest[i];
+    key_ = key_in_loop(s, fmt::format("i{}", s.axis));
+    if (i + 1 == nest.size()) break;
+    const std::string key = key_;
+    Stmts before;
+    for (const Stmt& t : s.body) {
+      if (has_check(t) && !s_.counts_checks) key_ = joined(key, num_checks(before));
+      if (&t == nest[i + 1]) break;
+      stmt(t);
+      before.push_back(&t);
+    }
+  }
+  return nest.back()->body;
+}
+
+void Emitter::stmts(const Stmts& all) {
+  const std::string key = key_;
+  Stmts before;
+  for (const Stmt* s : all) {
+    if (has_check(*s) && !s_.counts_checks) key_ = joined(key, num_checks(before));
+    stmt(*s);
+    before.push_back(s);
+  }
+  key_ = key;
+}
+
+void Emitter::stmt(const Stmt& s) {
+  if (!is_live(s)) return;
+  if (team_ != Team::Thread) wait_for(s);
+  switch (s.kind) {
+    case Stmt::Let: return let(s.value);
+    case Stmt::Loop: return loop(s);
+    case Stmt::Reduce: return reduce(s);
+    case Stmt::Store: return store(s);
+    case Stmt::Check: return check(s);
+    case Stmt::Call: INVARIANT(false, "call inside a launch"); return;
+  }
+}
+
+void Emitter::loop(const Stmt& s) {
+  if (team_ != Team::Thread && !nest_of(k_, s, sizes_).empty()) return shared_loop(s);
+  serial_loop(s);
+}
+
+void Emitter::serial_loop(const Stmt& s) {
+  ensure(s.extent);
+  const std::string n = ref(s.extent), i = fmt::format("i{}", s.axis), key = key_;
+  const std::set<int> loaded = loaded_, stored = stored_;
+  open(fmt::format("for ({0} {1} = 0; {1} < {2}; ++{1}) {{", integer(ranges_.of(s.extent).high), i, n));
+  key_ = key_in_loop(s, i);
+  ++serial_loops_;
+  stmts(pointers(s.body));
+  --serial_loops_;
+  // The next iteration may read what other threads have written in this one, or overwrite what they read.
+  if (team_ != Team::Thread && loop::contains_store(s.body) && !(loaded_.empty() && stored_.empty())) barrier();
+  close();
+  loaded_.insert(loaded.begin(), loaded.end());
+  stored_.insert(stored.begin(), stored.end());
+  key_ = key;
+}
+
+void Emitter::shared_loop(const Stmt& s) {
+  const Stmts nest = nest_of(k_, s, sizes_);
+  const Team team = team_;
+  const std::string key = key_;
+  double elements = 1;
+  for (const Stmt* loop : nest)
+    elements *= std::max(0.0, ranges_.of(loop->extent).high);
+  const std::string total = product(nest),
+                    flat = nest.size() == 1 ? fmt::format("i{}", s.axis) : fmt::format("t{}", s.axis);
+  const bool row = row_loops_.count(&s) > 0;
+  if (row)
+    open_row_loop(s);
+  else
+    open(fmt::format("for ({0} {1} = {2}; {1} < {3}; {1} += {4}) {{", integer(elements), flat,
+                     team == Team::Warp ? "lane" : "thread", total, team == Team::Warp ? kWarp : s_.threads));
+  team_ = Team::Thread;
+  stmts(pointers(open_nest(nest, flat, elements <= Range::kNarrow)));
+  team_ = team;
+  if (row) close();
+  close();
+  key_ = key;
+}
+
+void Emitter::store(const Stmt& s) {
+  used_buffers_.insert(s.id);
+  if (auto kept = kept_stores_.find(&s); kept != kept_stores_.end())
+    return line(fmt::format("{} = {};", kept->second, ref(s.value)));
+  std::string text = fmt::format("b{}[{}] = {};", s.id, folded(s.offset, 0), ref(s.value));
+  const std::string guard = team_ == Team::Thread ? store_guard_ : first_of_team();
+  line(guard.empty() ? text : fmt::format("if ({}) {}", guard, text));
+}
+
+void Emitter::check(const Stmt& s) {
+  uses_check_ = true;
+  std::string condition = ref(s.value);
+  if (team_ != Team::Thread) condition = fmt::format("{} || {}", condition, team_ == Team::Warp ? "lane" : "thread");
+  line(fmt::format("if (!({})) fail_check(check, step, {}, {}, {});", condition,
+                   s_.counts_checks ? "order"
+                   : key_.empty()   ? "0"
+                                    : key_,
+                   s.id, ref(s.offset)));
+  if (s_.counts_checks) line("++order;");
+}
+
+// Before a statement that another thread's memory accesses could meet: what was stored is read or overwritten, or what
+// was read is overwritten, perhaps through another buffer that is the same memory.
+void Emitter::wait_for(const Stmt& s) {
+  std::set<int> loads, stores;
+  auto visit = [&](const Stmt& t) {
+    if (t.kind == Stmt::Store) stores.insert(t.id);
+    if (t.kind == Stmt::Let && live_[t.value] && k_.values[t.value].op == Op::Load)
+      loads.insert(static_cast<int>(k_.values[t.value].imm));
+  };
+  visit(s);
+  each_stmt(s.body, visit);
+  auto meet = [](const std::set<int>& a, const std::set<int>& b) {
+    return std::any_of(a.begin(), a.end(), [&](int x) { return b.count(x) > 0; });
+  };
+  if (meet(loads, stored_) || meet(stores, stored_) || (!stores.empty() && !loaded_.empty())) barrier();
+  loaded_.insert(loads.begin(), loads.end());
+  stored_.insert(stores.begin(), stores.end());
+}
+
+void Emitter::barrier() {
+  const Dialect& d = helpers_.dialect();
+  line(team_ == Team::Warp ? d.warp_barrier : d.block_barrier);
+  loaded_.clear();
+  stored_.clear();
+}
+
+}  // namespace sheaf::codegen::gpu

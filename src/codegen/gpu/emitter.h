@@ -1,0 +1,138 @@
+// The walk that prints a launch; private to emit*.cpp. Statements are printed for a team of threads (schedule.h) until
+// one shares its elements out; inside of it they are printed for one thread.
+#pragma once
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "codegen/gpu/arithmetic.h"
+#include "codegen/gpu/emit.h"
+#include "codegen/gpu/ranges.h"
+
+namespace sheaf::codegen::gpu {
+
+class Emitter {
+ public:
+  Emitter(const loop::Kernel& k, const Part& part, const Schedule& s, std::span<const int64_t> sizes, Helpers& helpers);
+  Launch run(std::string name);
+
+ private:
+  using Stmt = loop::Stmt;
+  using ValueId = loop::ValueId;
+  using Stmts = std::vector<const Stmt*>;
+  enum class Team : uint8_t { Thread, Warp, Block };
+
+  // What is printed: values that a store, a check or an extent needs, and statements with effects or results in use.
+  void find_live();
+  void live_stmt(const Stmt& s);
+  void live_value(ValueId v, bool folds = false);
+  void live_reduce(const Stmt& s);
+  bool is_live(const Stmt& s) const;
+
+  // Lines of text.
+  void line(std::string_view text);
+  void open(std::string_view text);
+  void close(std::string_view text = "}");
+
+  // Values.
+  std::string ref(ValueId v);
+  std::string folded(ValueId v, int level);  // as part of plain arithmetic; level 1 in a sum, 2 in a product
+  std::string plain(ValueId v, int level);   // the expression of a plain value
+  std::string expression(ValueId v);
+  std::string type_of(ValueId v) const;
+  void let(ValueId v);
+  void ensure(ValueId v);  // a value made of sizes alone, printed where it is first needed
+  std::string int_name(ValueId v) const { return ranges_.is_narrow(v) ? "int" : "long long"; }
+  std::string product(const Stmts& loops);
+  std::string integer(double bound) const { return bound <= Range::kNarrow ? "int" : "long long"; }
+
+  std::string index_name(int64_t axis) const {
+    return "i" + std::to_string(axis) + (axis == first_of_axis_ ? "_first" : "");
+  }
+
+  // Statements.
+  void top_lets();
+  void items();
+  void stmts(const Stmts& all);
+  static Stmts pointers(const loop::Block& b) {
+    Stmts out;
+    for (const Stmt& s : b)
+      out.push_back(&s);
+    return out;
+  }
+  void stmt(const Stmt& s);
+  void loop(const Stmt& s);
+  void shared_loop(const Stmt& s);
+  void serial_loop(const Stmt& s);
+  const loop::Block& open_nest(const Stmts& nest, const std::string& flat, bool is_int);
+  void pieces(const Stmts& nest, const std::string& group);
+  void store(const Stmt& s);
+  std::string num_checks(const Stmt& s);
+  std::string num_checks(const Stmts& all);
+  std::string key_in_loop(const Stmt& s, const std::string& index);
+  void check(const Stmt& s);
+
+  // Reductions (emit_reduce.cpp).
+  void reduce(const Stmt& s);
+  void reduce_by_thread(const Stmt& s);
+  void reduce_by_warp(const Stmt& s);
+  void reduce_by_block(const Stmt& s);
+  void elements(const Stmt& s, const std::string& begin, const std::string& end, const std::string& step,
+                const std::string& into, const std::string& position);
+  std::string team_function(std::string_view what, const Stmt& s);
+
+  // Reductions that several blocks share (emit_totals.cpp).
+  void totals_of_all();
+  void columns();
+  void accumulate_columns(const Stmt& s, const std::string& begin, const std::string& end);
+  void combine_totals(const Stmt& s);
+  const Stmt& shared_reduction() const { return *reduce_of_[static_cast<size_t>(s_.reduction)]; }
+  void use_workspace(const Stmt& s, int64_t totals);
+
+  // Rows in registers.
+  void keep_row(const Stmts& body);
+  void open_row_loop(const Stmt& s);
+
+  // Memory that another thread of the team may have touched since the last barrier.
+  void wait_for(const Stmt& s);
+  void barrier();
+  std::string first_of_team() const { return team_ == Team::Warp ? "lane == 0" : "thread == 0"; }
+
+  DType reduced(const Stmt& s) const { return k_.reduction_types[static_cast<size_t>(s.id)]; }
+
+  const loop::Kernel& k_;
+  const Part& part_;
+  const Schedule& s_;
+  std::span<const int64_t> sizes_;
+  Helpers& helpers_;
+  Arithmetic arithmetic_;
+  Ranges ranges_;
+  Team team_ = Team::Thread;
+
+  std::vector<const Stmt*> reduce_of_;  // by reduction
+  std::vector<bool> live_;              // by value
+  std::vector<bool> live_reduce_;       // by reduction
+  std::vector<int> uses_, folding_uses_;
+  std::vector<bool> has_let_;  // by value: in a block
+
+  std::string text_;
+  int depth_ = 1;
+  std::vector<std::string> names_;  // by value, once printed
+  int next_name_ = 0;
+  std::set<int> used_buffers_, used_sizes_;
+  bool uses_check_ = false;
+  int64_t workspace_bytes_ = 0;
+  int first_of_axis_ = -1;                // whose index is that of the first element of a piece
+  std::map<ValueId, std::string> kept_;   // by load: where its value is, in a piece or in registers
+  std::map<ValueId, std::string> keeps_;  // by load: where its value is kept for later loops
+  std::map<const Stmt*, std::string> kept_stores_;
+  std::set<const Stmt*> row_loops_;
+  std::string workspace_type_;
+  std::string store_guard_;  // of one thread's statements: who stores
+  std::string key_;          // where a check stands in the order of the part; empty: first
+  std::set<int> loaded_, stored_;
+  int serial_loops_ = 0;  // around the statement, of a team
+};
+
+}  // namespace sheaf::codegen::gpu

@@ -1,0 +1,61 @@
+#include "codegen/gpu/program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/gpu/contract.h"
+#include "codegen/gpu/ranges.h"
+#include "support/error.h"
+
+namespace sheaf::codegen::gpu {
+
+std::vector<int64_t> call_arguments(const loop::Kernel& k, const loop::Stmt& call, std::span<const int64_t> sizes) {
+  std::vector<int64_t> out;
+  for (loop::ValueId a : call.arguments) {
+    std::optional<int64_t> x = evaluate(k, a, sizes);
+    INVARIANT(x, call.routine << " is called with data");
+    out.push_back(*x);
+  }
+  return out;
+}
+
+Program make_program(const loop::Kernel& k, std::span<const int64_t> sizes, const std::string& prefix, Helpers& helpers,
+                     bool aligned) {
+  Program out;
+  if (calls_inside_loops(k)) {
+    out.steps.emplace_back(HostCall{nullptr, k.name});
+    return out;
+  }
+  for (const Part& part : split(k)) {
+    if (const loop::Stmt* call = part.call()) {
+      if (call->routine == routines::GemmArgs<>::kRoutine) {
+        const auto args = routines::unpack<routines::GemmArgs<>>(call_arguments(k, *call, sizes));
+        if (has_template(args)) {
+          for (Launch& l : emit_contract(args, tile_of(args), call->buffers,
+                                         fmt::format("{}_{}", prefix, out.steps.size()), helpers))
+            out.steps.emplace_back(std::move(l));
+          continue;
+        }
+      }
+      out.steps.emplace_back(HostCall{call, call->routine});
+      continue;
+    }
+    for (const Schedule& s : schedule(k, part, sizes, aligned))
+      out.steps.emplace_back(emit(k, part, s, sizes, fmt::format("{}_{}", prefix, out.steps.size()), helpers));
+  }
+  return out;
+}
+
+std::string program_text(const Program& p, const Helpers& helpers) {
+  std::string out = helpers.text();
+  for (const auto& step : p.steps) {
+    if (auto* call = std::get_if<HostCall>(&step))
+      out += fmt::format("// {} runs on the host\n\n", call->routine);
+    else
+      out += std::get<Launch>(step).text + "\n";
+  }
+  return out;
+}
+
+}  // namespace sheaf::codegen::gpu

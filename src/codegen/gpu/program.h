@@ -1,0 +1,35 @@
+// A kernel of the loop IR as text for a device: the launches and calls that it becomes, and the functions that they
+// share.
+#pragma once
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "codegen/gpu/emit.h"
+
+namespace sheaf::codegen::gpu {
+
+// A routine that has no form for the device: it runs on the host.
+struct HostCall {
+  const loop::Stmt* call = nullptr;  // nullptr: the whole kernel
+  std::string routine;
+};
+
+struct Program {
+  std::vector<std::variant<Launch, HostCall>> steps;
+};
+
+// `prefix` begins the name of each launch. Expects elementary functions to be expanded, and strides that are 0 or 1 to
+// be constants where good code is wanted. The program points into the kernel.
+// `aligned`: all buffers begin at multiples of 16 bytes.
+Program make_program(const loop::Kernel& k, std::span<const int64_t> sizes, const std::string& prefix, Helpers& helpers,
+                     bool aligned);
+
+// The values of a call's arguments, which depend on sizes alone.
+std::vector<int64_t> call_arguments(const loop::Kernel& k, const loop::Stmt& call, std::span<const int64_t> sizes);
+
+// All of it as one text.
+std::string program_text(const Program& p, const Helpers& helpers);
+
+}  // namespace sheaf::codegen::gpu

@@ -1,0 +1,258 @@
+#include "codegen/gpu/device_program.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "codegen/gpu/nvrtc.h"
+#include "support/error.h"
+
+namespace sheaf::codegen::gpu::testing {
+
+Device& Device::find() {
+  static Device found;
+  return found;
+}
+
+Device::Device() {
+  library_ = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!library_) {
+    missing = "no libcuda.so.1 (the driver) was found";
+    return;
+  }
+  auto set = [&]<class F>(F& function, const char* name) { function = reinterpret_cast<F>(dlsym(library_, name)); };
+  int (*init)(unsigned) = nullptr;
+  int (*get)(int*, int) = nullptr;
+  int (*attribute)(int*, int, int) = nullptr;
+  int (*get_name)(char*, int, int) = nullptr;
+  int (*retain)(void**, int) = nullptr;
+  int (*set_current)(void*) = nullptr;
+  set(init, "cuInit");
+  set(get, "cuDeviceGet");
+  set(attribute, "cuDeviceGetAttribute");
+  set(get_name, "cuDeviceGetName");
+  set(retain, "cuDevicePrimaryCtxRetain");
+  set(set_current, "cuCtxSetCurrent");
+  set(error_name_, "cuGetErrorName");
+  set(allocate_, "cuMemAlloc_v2");
+  set(free_, "cuMemFree_v2");
+  set(upload_, "cuMemcpyHtoD_v2");
+  set(download_, "cuMemcpyDtoH_v2");
+  set(load_, "cuModuleLoadData");
+  set(unload_, "cuModuleUnload");
+  set(function_, "cuModuleGetFunction");
+  set(launch_, "cuLaunchKernel");
+  set(attribute_, "cuFuncGetAttribute");
+  set(event_, "cuEventCreate");
+  set(record_, "cuEventRecord");
+  set(synchronize_, "cuEventSynchronize");
+  set(elapsed_, "cuEventElapsedTime");
+  int device = 0, major = 0, minor = 0;
+  if (init(0) != 0 || get(&device, 0) != 0) {
+    missing = "the driver has no GPU";
+    return;
+  }
+  if (!Nvrtc::find().library) {
+    missing = "no libnvrtc was found";
+    return;
+  }
+  constexpr int kMajor = 75, kMinor = 76;  // attributes: the compute capability
+  attribute(&major, kMajor, device);
+  attribute(&minor, kMinor, device);
+  architecture = fmt::format("sm_{}{}", major, minor);
+  char text[256] = "";
+  get_name(text, sizeof text, device);
+  name = text;
+  void* context = nullptr;
+  check(retain(&context, device), "cuDevicePrimaryCtxRetain");
+  check(set_current(context), "cuCtxSetCurrent");
+}
+
+void Device::check(int status, const char* call) const {
+  const char* text = nullptr;
+  if (status != 0) error_name_(status, &text);
+  INVARIANT(status == 0, call << ": " << (text ? text : std::to_string(status)));
+}
+
+Device::Address Device::allocate(size_t bytes) {
+  Address a = 0;
+  check(allocate_(&a, bytes), "cuMemAlloc");
+  return a;
+}
+void Device::free(Address a) { check(free_(a), "cuMemFree"); }
+void Device::upload(Address to, const void* from, size_t bytes) { check(upload_(to, from, bytes), "cuMemcpyHtoD"); }
+void Device::download(void* to, Address from, size_t bytes) { check(download_(to, from, bytes), "cuMemcpyDtoH"); }
+
+void* Device::load(const std::vector<char>& cubin) {
+  void* module = nullptr;
+  check(load_(&module, cubin.data()), "cuModuleLoadData");
+  return module;
+}
+void Device::unload(void* module) { unload_(module); }
+void* Device::function(void* module, const std::string& name) {
+  void* found = nullptr;
+  check(function_(&found, module, name.c_str()), "cuModuleGetFunction");
+  return found;
+}
+
+void Device::launch(void* function, int64_t blocks, int threads, void** arguments) {
+  check(launch_(function, static_cast<unsigned>(blocks), 1, 1, static_cast<unsigned>(threads), 1, 1, 0, nullptr,
+                arguments, nullptr),
+        "cuLaunchKernel");
+}
+
+Device::Cost Device::cost(void* function) {
+  constexpr int kLocalBytes = 3, kRegisters = 4;
+  Cost c;
+  check(attribute_(&c.local_bytes, kLocalBytes, function), "cuFuncGetAttribute");
+  check(attribute_(&c.registers, kRegisters, function), "cuFuncGetAttribute");
+  return c;
+}
+
+double Device::time(const std::function<void()>& f) {
+  void *begin = nullptr, *end = nullptr;
+  check(event_(&begin, 0), "cuEventCreate");
+  check(event_(&end, 0), "cuEventCreate");
+  check(record_(begin, nullptr), "cuEventRecord");
+  f();
+  check(record_(end, nullptr), "cuEventRecord");
+  check(synchronize_(end), "cuEventSynchronize");
+  float ms = 0;
+  check(elapsed_(&ms, begin, end), "cuEventElapsedTime");
+  return ms;
+}
+
+void DeviceProgram::compile() {
+  const auto begin = std::chrono::steady_clock::now();
+  // Launches of a module: few enough for all processors to have some.
+  const size_t processors = std::max(1u, std::thread::hardware_concurrency());
+  const size_t size = std::clamp<size_t>(launches().size() / (2 * processors), 1, 6);
+  const size_t count = (launches().size() + size - 1) / size;
+  std::vector<Nvrtc::Result> results(count);
+  std::atomic<size_t> next = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (size_t t = 0; t < std::min(count, processors); ++t)
+      threads.emplace_back([&] {
+        for (size_t m; (m = next++) < count;) {
+          std::string text = helpers().text() + "\n";
+          for (size_t l = m * size; l < std::min(launches().size(), (m + 1) * size); ++l)
+            text += launches()[l].text + "\n";
+          results[m] = Nvrtc::find().compile(text, Device::find().architecture);
+        }
+      });
+  }
+  std::string errors;
+  for (const auto& r : results)
+    if (!r.ok) errors += r.log + "\n";
+  INVARIANT(errors.empty(), errors.substr(0, 8000));
+  Device& device = Device::find();
+  for (size_t m = 0; m < count; ++m) {
+    modules_.push_back(device.load(results[m].cubin));
+    for (size_t l = m * size; l < std::min(launches().size(), (m + 1) * size); ++l)
+      functions_[launches()[l].name] = device.function(modules_[m], launches()[l].name);
+  }
+  fmt::print("{}: {} launches in {} modules, compiled in {:.2f} s\n", device.name, launches().size(), count,
+             std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+}
+
+DeviceProgram::~DeviceProgram() {
+  for (void* m : modules_)
+    Device::find().unload(m);
+}
+
+void DeviceProgram::launch(const Launch& l, std::span<std::byte* const> buffers, std::span<const int64_t> sizes,
+                           const std::byte* workspace, const std::byte* record, int step) {
+  if (l.schedule.blocks == 0) return;
+  Arguments a = arguments(l, buffers, sizes, workspace, record, step);
+  Device::find().launch(functions_.at(l.name), l.schedule.blocks, l.schedule.threads, a.pointers.data());
+}
+
+void DeviceProgram::launch(size_t i, std::span<const Device::Address> buffers, std::span<const int64_t> sizes,
+                           Device::Address workspace, Device::Address record) {
+  std::vector<std::byte*> at;
+  for (Device::Address b : buffers)
+    at.push_back(reinterpret_cast<std::byte*>(b));
+  int step = 0;
+  for (const auto& s : entry(i).program.steps)
+    launch(std::get<Launch>(s), at, sizes, reinterpret_cast<std::byte*>(workspace),
+           reinterpret_cast<std::byte*>(record), step++);
+}
+
+// Everything lies in one block of memory, here and on the GPU, with a margin around each region that must keep its
+// bytes: one copy there, one back.
+void DeviceProgram::run(size_t i, std::span<const Region> memory, std::span<const int64_t> sizes,
+                        loop::CheckRecord& check, uint64_t) {
+  constexpr size_t kMargin = 256, kAlign = 256;
+  constexpr std::byte kUnused{0x5a};  // no zeros that sums could live with
+  size_t size = kMargin;
+  auto place = [&](size_t bytes, size_t skew) {
+    const size_t at = size + skew;
+    size = (at + bytes + kMargin + kAlign - 1) / kAlign * kAlign;
+    return at;
+  };
+  struct Placed {
+    size_t at, bytes;
+  };
+  std::map<std::byte*, Placed> placed;
+  for (const Region& r : memory) {
+    size_t& bytes = placed[r.begin].bytes;
+    bytes = std::max(bytes, r.size_bytes);
+  }
+  // A region keeps its alignment: where it does not begin at 16 bytes here, it does not there.
+  for (auto& [begin, p] : placed)
+    p.at = place(p.bytes, reinterpret_cast<uintptr_t>(begin) % 16);
+  const size_t record_at = place(sizeof(Record), 0);
+  const size_t workspace_at = place(static_cast<size_t>(workspace_bytes(i)), 0);
+
+  std::vector<std::byte> storage(size + kAlign, kUnused);
+  std::byte* host = storage.data() + (kAlign - reinterpret_cast<uintptr_t>(storage.data()) % kAlign);
+  Device& device = Device::find();
+  const Device::Address address = device.allocate(size);
+  auto* base = reinterpret_cast<std::byte*>(address);
+  std::vector<std::byte*> here, there;
+  for (const auto& [begin, p] : placed)
+    std::memcpy(host + p.at, begin, p.bytes);
+  for (const Region& r : memory) {
+    const size_t at = placed[r.begin].at + static_cast<size_t>(r.at - r.begin);
+    here.push_back(host + at);
+    there.push_back(base + at);
+  }
+  Record record;
+  std::memcpy(host + record_at, &record, sizeof record);
+  device.upload(address, host, size);
+  int step = 0;
+  for (const auto& s : entry(i).program.steps) {
+    if (auto* l = std::get_if<Launch>(&s)) {
+      launch(*l, there, sizes, base + workspace_at, base + record_at, step++);
+      continue;
+    }
+    device.download(host, address, size);
+    call_host(entry(i), std::get<HostCall>(s), here, sizes);
+    device.upload(address, host, size);
+  }
+  device.download(host, address, size);
+  device.free(address);
+  std::memcpy(&record, host + record_at, sizeof record);
+  if (record.failed) check = {record.site, record.payload};
+
+  size_t end = 0;
+  auto expect_unused = [&](size_t from, size_t to) {
+    for (size_t at = from; at < to; ++at)
+      INVARIANT(host[at] == kUnused, "byte " << at << " outside of all buffers was written");
+  };
+  for (const auto& [begin, p] : placed) {
+    expect_unused(end, p.at);
+    std::memcpy(begin, host + p.at, p.bytes);
+    end = p.at + p.bytes;
+  }
+  expect_unused(end, record_at);
+  expect_unused(workspace_at + static_cast<size_t>(workspace_bytes(i)), size);
+}
+
+}  // namespace sheaf::codegen::gpu::testing

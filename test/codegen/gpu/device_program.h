@@ -1,0 +1,75 @@
+// The text compiled by NVRTC and run on the first GPU of the CUDA driver, both found at run time. A batch is several
+// modules, compiled on all processors.
+#pragma once
+#include <functional>
+#include <unordered_map>
+
+#include "codegen/gpu/text_program.h"
+
+namespace sheaf::codegen::gpu::testing {
+
+// The driver's functions that the tests call, and the GPU: of one thread.
+struct Device {
+  // Opened when it is first asked for; from then on the context is current on that thread.
+  static Device& find();
+
+  std::string missing;  // what is, where there is no GPU or no compiler for it
+  std::string name, architecture;
+
+  using Address = uint64_t;
+  Address allocate(size_t bytes);
+  void free(Address a);
+  void upload(Address to, const void* from, size_t bytes);
+  void download(void* to, Address from, size_t bytes);
+  void* load(const std::vector<char>& cubin);  // a module
+  void unload(void* module);
+  void* function(void* module, const std::string& name);
+  void launch(void* function, int64_t blocks, int threads, void** arguments);
+  struct Cost {
+    int registers = 0, local_bytes = 0;  // of a thread; local memory is where registers are spilled
+  };
+  Cost cost(void* function);
+  // Milliseconds of what f launches, by events.
+  double time(const std::function<void()>& f);
+
+ private:
+  Device();
+  void check(int status, const char* call) const;
+  void* library_ = nullptr;
+  int (*error_name_)(int, const char**) = nullptr;
+  int (*allocate_)(Address*, size_t) = nullptr;
+  int (*free_)(Address) = nullptr;
+  int (*upload_)(Address, const void*, size_t) = nullptr;
+  int (*download_)(void*, Address, size_t) = nullptr;
+  int (*load_)(void**, const void*) = nullptr;
+  int (*unload_)(void*) = nullptr;
+  int (*function_)(void**, void*, const char*) = nullptr;
+  int (*launch_)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
+                 void**) = nullptr;
+  int (*attribute_)(int*, int, void*) = nullptr;
+  int (*event_)(void**, unsigned) = nullptr;
+  int (*record_)(void*, void*) = nullptr;
+  int (*synchronize_)(void*) = nullptr;
+  int (*elapsed_)(float*, void*, void*) = nullptr;
+};
+
+class DeviceProgram final : public TextProgram {
+ public:
+  void compile() override;
+  ~DeviceProgram() override;
+  // The seed is not used: the GPU has its own order.
+  void run(size_t i, std::span<const Region> memory, std::span<const int64_t> sizes, loop::CheckRecord& check,
+           uint64_t seed) override;
+  // The launches of an entry alone, on memory of the device.
+  void launch(size_t i, std::span<const Device::Address> buffers, std::span<const int64_t> sizes,
+              Device::Address workspace, Device::Address record);
+  Device::Cost cost(const Launch& l) const { return Device::find().cost(functions_.at(l.name)); }
+
+ private:
+  void launch(const Launch& l, std::span<std::byte* const> buffers, std::span<const int64_t> sizes,
+              const std::byte* workspace, const std::byte* record, int step);
+  std::vector<void*> modules_;
+  std::unordered_map<std::string, void*> functions_;  // by the name of the launch
+};
+
+}  // namespace sheaf::codegen::gpu::testing

@@ -1,0 +1,256 @@
+// What only a GPU shows. The other tests of the text run on it as well (EachProgram: --gtest_filter=*Device*).
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "codegen/gpu/contract.h"
+#include "codegen/gpu/device_program.h"
+
+namespace sheaf::codegen {
+namespace {
+
+using gpu::testing::Device;
+using gpu::testing::DeviceProgram;
+using loop::Builder;
+using loop::Combine;
+using loop::Mark;
+using loop::Op;
+using testing::Memory;
+using V = Builder::V;
+
+struct OnDevice : ::testing::Test {
+  void SetUp() override {
+    if (!Device::find().missing.empty()) GTEST_SKIP() << "no GPU: " << Device::find().missing;
+  }
+};
+
+// Values of either sign around 1.
+std::vector<float> random_floats(int64_t n, uint64_t seed) {
+  std::vector<float> out(static_cast<size_t>(n));
+  for (float& x : out) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    x = static_cast<float>(static_cast<int32_t>(seed >> 32)) * 0x1p-30f;
+  }
+  return out;
+}
+
+routines::GemmArgs<> product(int64_t m, int64_t n, int64_t k) {
+  return {.dtype = DType::F32,
+          .batch = 1,
+          .m = m,
+          .n = n,
+          .k = k,
+          .a = {m * k, k, 1},
+          .b = {k * n, n, 1},
+          .result = DType::F32};
+}
+
+void add_product(DeviceProgram& program, const routines::GemmArgs<>& g) {
+  gpu::testing::Entry e;
+  for (gpu::Launch& l : emit_contract(g, gpu::tile_of(g), {0, 1, 2}, program.next_prefix(), program.helpers()))
+    e.program.steps.emplace_back(std::move(l));
+  program.add(std::move(e));
+}
+
+// More blocks than run at once, of large tiles: the shim takes too long for such.
+TEST_F(OnDevice, LargeProductsEqualDefinition) {
+  std::vector<routines::GemmArgs<>> cases{product(1024, 1152, 520), product(1100, 1030, 130), product(130, 80, 20000),
+                                          product(1, 50257, 768)};
+  DeviceProgram program;
+  for (const auto& g : cases)
+    add_product(program, g);
+  program.compile();
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const auto& g = cases[i];
+    std::vector<Memory> expected;
+    for (int64_t n : {g.m * g.k, g.k * g.n, g.m * g.n}) {
+      expected.push_back({DType::F32, std::vector<std::byte>(static_cast<size_t>(n) * sizeof(float))});
+      std::memcpy(expected.back().bytes.data(), random_floats(n, i).data(), expected.back().bytes.size());
+    }
+    std::vector<Memory> actual = expected;
+    routines::contract({testing::pointers(expected), {}}, g);
+    loop::CheckRecord check;
+    program.run(i, gpu::testing::regions(actual), {}, check, 0);
+    EXPECT_EQ(testing::difference(expected, {}, actual, {}), "") << g.m << " x " << g.n << " x " << g.k;
+  }
+}
+
+// row(b, n, at) makes the statements for a row of n elements; at(j) is where element j of it lies.
+template <class Row>
+loop::Kernel rows_kernel(const char* name, int buffers, Row&& row) {
+  Builder b(name);
+  for (int i = 0; i < buffers; ++i)
+    b.buffer(DType::F32, i == buffers - 1);
+  V rows = b.size(), n = b.size(), i = b.begin_loop(rows, Mark::Parallel);
+  row(b, n, [&](V j) { return b.add(b.mul(i, n), j); });
+  b.end();
+  return b.finish();
+}
+
+loop::Kernel map() {
+  Builder b("map");
+  b.buffer(DType::F32, false);
+  b.buffer(DType::F32, true);
+  V n = b.size(), i = b.begin_loop(n, Mark::Vector), x = b.load(0, i);
+  b.store(1, i, b.mul(x, b.add(x, b.number(DType::F32, 1))));
+  b.end();
+  return b.finish();
+}
+
+loop::Kernel map_exp() {
+  Builder b("exp");
+  b.buffer(DType::F32, false);
+  b.buffer(DType::F32, true);
+  V n = b.size(), i = b.begin_loop(n, Mark::Vector);
+  b.store(1, i, b.unary(Op::Exp, b.load(0, i)));
+  b.end();
+  return b.finish();
+}
+
+loop::Kernel softmax() {
+  return rows_kernel("softmax", 2, [](Builder& b, V n, auto at) {
+    V j = b.begin_reduce(n, Combine::Max);
+    V max = b.end_reduce(b.load(0, at(j)));
+    j = b.begin_reduce(n, Combine::Sum);
+    V sum = b.end_reduce(b.unary(Op::Exp, b.sub(b.load(0, at(j)), max)));
+    j = b.begin_loop(n, Mark::Vector);
+    b.store(1, at(j), b.div(b.unary(Op::Exp, b.sub(b.load(0, at(j)), max)), sum));
+    b.end();
+  });
+}
+
+// The exponentials wait in the output instead of being computed twice.
+loop::Kernel softmax_kept() {
+  return rows_kernel("softmax, kept", 2, [](Builder& b, V n, auto at) {
+    V j = b.begin_reduce(n, Combine::Max);
+    V max = b.end_reduce(b.load(0, at(j)));
+    j = b.begin_reduce(n, Combine::Sum);
+    V e = b.unary(Op::Exp, b.sub(b.load(0, at(j)), max));
+    b.store(1, at(j), e);
+    V sum = b.end_reduce(e);
+    j = b.begin_loop(n, Mark::Vector);
+    b.store(1, at(j), b.div(b.load(1, at(j)), sum));
+    b.end();
+  });
+}
+
+loop::Kernel layer_norm() {
+  return rows_kernel("layer norm", 4, [](Builder& b, V n, auto at) {
+    V count = b.convert(n, DType::F32);
+    V j = b.begin_reduce(n, Combine::Sum);
+    V mean = b.div(b.end_reduce(b.load(0, at(j))), count);
+    j = b.begin_reduce(n, Combine::Sum);
+    V d = b.sub(b.load(0, at(j)), mean);
+    V variance = b.div(b.end_reduce(b.mul(d, d)), count);
+    V scale = b.div(b.number(DType::F32, 1), b.unary(Op::Sqrt, b.add(variance, b.number(DType::F32, 1e-5))));
+    j = b.begin_loop(n, Mark::Vector);
+    b.store(3, at(j), b.fma(b.mul(b.sub(b.load(0, at(j)), mean), scale), b.load(1, j), b.load(2, j)));
+    b.end();
+  });
+}
+
+loop::Kernel column_sums() {
+  Builder b("column sums");
+  b.buffer(DType::F32, false);
+  b.buffer(DType::F32, true);
+  V rows = b.size(), n = b.size(), j = b.begin_loop(n, Mark::Vector), i = b.begin_reduce(rows, Combine::Sum);
+  b.store(1, j, b.end_reduce(b.load(0, b.add(b.mul(i, n), j))));
+  b.end();
+  return b.finish();
+}
+
+loop::Kernel sum_all() {
+  Builder b("sum of all");
+  b.buffer(DType::F32, false);
+  b.buffer(DType::F32, true);
+  V n = b.size(), i = b.begin_reduce(n, Combine::Sum);
+  b.store(1, b.i64(0), b.end_reduce(b.load(0, i)));
+  return b.finish();
+}
+
+// The speed of a few kernels, for people: SHEAF_RATES=1.
+TEST_F(OnDevice, Rates) {
+  if (!std::getenv("SHEAF_RATES")) GTEST_SKIP() << "SHEAF_RATES=1 prints the speed of a few kernels";
+  struct Case {
+    std::string label;
+    double work;  // bytes, or operations of products
+    bool product = false;
+    std::vector<int64_t> elements;  // of the buffers
+    std::vector<int64_t> sizes;
+  };
+  std::vector<Case> cases;
+  DeviceProgram program;
+  auto add = [&](const loop::Kernel& k, const std::string& shape, std::vector<int64_t> elements,
+                 std::vector<int64_t> sizes) {
+    double bytes = 0;
+    for (int64_t n : elements)
+      bytes += 4.0 * static_cast<double>(n);
+    cases.push_back({k.name + " " + shape, bytes, false, std::move(elements), sizes});
+    program.add(k, sizes);
+  };
+  constexpr int64_t kMany = int64_t{64} << 20;
+  add(map(), "64M", {kMany, kMany}, {kMany});
+  add(map_exp(), "64M", {kMany, kMany}, {kMany});
+  add(softmax(), "65536 x 768", {65536 * 768, 65536 * 768}, {65536, 768});
+  add(softmax_kept(), "65536 x 768", {65536 * 768, 65536 * 768}, {65536, 768});
+  add(softmax(), "1024 x 50257", {1024 * 50257, 1024 * 50257}, {1024, 50257});
+  add(layer_norm(), "65536 x 768", {65536 * 768, 768, 768, 65536 * 768}, {65536, 768});
+  add(layer_norm(), "32768 x 2048", {32768 * 2048, 2048, 2048, 32768 * 2048}, {32768, 2048});
+  add(column_sums(), "65536 x 768", {65536 * 768, 768}, {65536, 768});
+  add(column_sums(), "8192 x 8192", {8192 * 8192, 8192}, {8192, 8192});
+  add(sum_all(), "64M", {kMany, 1}, {kMany});
+  for (auto [m, n, k] : {std::array<int64_t, 3>{4096, 4096, 4096},
+                         {8192, 3072, 768},
+                         {1024, 3072, 768},
+                         {64, 2304, 768},
+                         {1, 2304, 768},
+                         {1, 50257, 768}}) {
+    cases.push_back({fmt::format("product {} x {} x {}", m, n, k),
+                     2.0 * static_cast<double>(m * n * k),
+                     true,
+                     {m * k, k * n, m * n},
+                     {}});
+    add_product(program, product(m, n, k));
+  }
+  program.compile();
+  Device& device = Device::find();
+  const std::vector<float> data = random_floats(kMany, 1);
+  const Device::Address workspace = device.allocate(64 << 20), record = device.allocate(64);
+  const char zeros[64] = {};
+  device.upload(record, zeros, sizeof zeros);
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const Case& c = cases[i];
+    std::vector<Device::Address> buffers;
+    for (int64_t n : c.elements) {
+      buffers.push_back(device.allocate(static_cast<size_t>(n) * 4));
+      device.upload(buffers.back(), data.data(), static_cast<size_t>(n) * 4);
+    }
+    auto launch = [&] { program.launch(i, buffers, c.sizes, workspace, record); };
+    constexpr int kTimes = 20;
+    for (int warm = 0; warm < 3; ++warm)
+      launch();
+    double best = 1e9;
+    for (int trial = 0; trial < 3; ++trial)
+      best = std::min(best, device.time([&] {
+        for (int n = 0; n < kTimes; ++n)
+          launch();
+      }) / kTimes);
+    std::string schedules;
+    for (const auto& s : program.entry(i).program.steps) {
+      const auto& l = std::get<gpu::Launch>(s);
+      const Device::Cost cost = program.cost(l);
+      schedules += fmt::format("  {}, {} registers", print(l.schedule), cost.registers);
+      if (cost.local_bytes > 0) schedules += fmt::format(", {} bytes of local memory", cost.local_bytes);
+    }
+    fmt::print("{:30} {:9.1f} us {:7.2f} {} {}\n", c.label, best * 1e3, c.work / best * 1e-9,
+               c.product ? "TFLOP/s" : "TB/s   ", schedules);
+    for (Device::Address b : buffers)
+      device.free(b);
+  }
+  device.free(workspace);
+  device.free(record);
+}
+
+}  // namespace
+}  // namespace sheaf::codegen

@@ -1,0 +1,62 @@
+// The text through NVRTC, which needs no GPU, for every generation that is supported. Skipped where none is found.
+#include "codegen/gpu/nvrtc.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+#include "codegen/gpu/contract.h"
+#include "codegen/gpu/shim_program.h"
+#include "codegen/random_kernels.h"
+#include "ops/canonical.h"
+
+namespace sheaf::ops {
+namespace {
+
+using codegen::gpu::testing::Nvrtc;
+using codegen::gpu::testing::ShimProgram;
+
+TEST(Nvrtc, CompilesTheText) {
+  const Nvrtc& nvrtc = Nvrtc::find();
+  if (!nvrtc.library) GTEST_SKIP() << "no libnvrtc was found: the text is checked as C++ only";
+  Rng rng(codegen::gpu::testing::seed());
+  ShimProgram batch;
+  for (const OpDef* op : all_ops()) {
+    if (!op->scalar && !op->lower) continue;
+    std::vector<DType> dtypes = dtypes_of(*op);
+    DType dtype = dtypes[static_cast<size_t>(rng.below(static_cast<int64_t>(dtypes.size())))];
+    std::vector<OpCase> cases = cases_of(*op, dtype, Data::Wild);
+    if (cases.empty() || rng.below(3) != 0) continue;
+    const OpCase& c = cases[static_cast<size_t>(rng.below(static_cast<int64_t>(cases.size())))];
+    Launch l = canonical(*op, c, c.make(rng));
+    batch.add(kernel_of(*op, l), sizes_of(l));
+  }
+  for (uint64_t i = 0; i < 12; ++i) {
+    auto c = codegen::testing::Generator(rng.seed + i).make();
+    batch.add(c.kernel, c.sizes);
+  }
+  for (auto [m, n, tile] : {std::array<int, 3>{100, 100, codegen::gpu::kSmallTile},
+                            {2000, 2000, codegen::gpu::kLargeTile},
+                            {1, 768, codegen::gpu::kSmallTile}}) {
+    const routines::GemmArgs<> g{.dtype = DType::F32,
+                                 .batch = 1,
+                                 .m = m,
+                                 .n = n,
+                                 .k = 20000,
+                                 .a = {0, 20000, 1},
+                                 .b = {0, n, 1},
+                                 .result = DType::F32};
+    codegen::gpu::testing::Entry e;
+    for (auto& l : codegen::gpu::emit_contract(g, tile, {0, 1, 2}, batch.next_prefix(), batch.helpers()))
+      e.program.steps.emplace_back(std::move(l));
+    batch.add(std::move(e));
+  }
+  for (const char* architecture : {"sm_75", "sm_80", "sm_90"})
+    EXPECT_EQ(nvrtc.compile(batch.kernel_text(), architecture).log, "")
+        << architecture << " SHEAF_SEED=" << rng.seed << "\n"
+        << batch.kernel_text();
+}
+
+}  // namespace
+}  // namespace sheaf::ops

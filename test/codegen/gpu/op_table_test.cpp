@@ -1,0 +1,118 @@
+// The kernels of the whole op table, in all dtypes and odd shapes, as text for a device: the bits of the reference
+// executor, and the same first failed check. What has no form for a device is listed.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include "codegen/gpu/text_program.h"
+#include "loop/reference.h"
+#include "ops/canonical.h"
+
+namespace sheaf::ops {
+namespace {
+
+using codegen::gpu::testing::Region;
+using codegen::gpu::testing::TextProgram;
+
+struct Subject {
+  std::string label;
+  loop::Kernel kernel;
+  Launch launch;
+};
+
+// Routines without a form for a device; `contract` has one in f32, f64 and integers.
+const std::set<std::string> kOnHost = {
+    "contract", "contract_groups", "contract_quantized", "attention", "attention_vjp", "sort",
+    "cumulate", "search_sorted",   "sum_totals",         "eigh",      "svd",           "solve",
+    "det",      "cholesky"};
+
+// Outputs are memory of their own; inputs may be views.
+bool is_aligned(const Launch& l) {
+  return std::all_of(l.in.begin(), l.in.end(),
+                     [](const Tensor& t) { return reinterpret_cast<uintptr_t>(t.bytes()) % 16 == 0; });
+}
+
+// The memory that a launch touches, of its arguments in `buffers`.
+std::vector<Region> regions(const Launch& l, const std::vector<std::byte*>& buffers) {
+  std::vector<Region> out;
+  auto add = [&](DType d, const Dims& sizes, const Dims& strides) {
+    const Extent e = extent_of(sizes, strides);
+    std::byte* at = buffers[out.size()];
+    out.push_back({at, at + e.first * size_bytes(d), static_cast<size_t>(e.count * size_bytes(d))});
+  };
+  for (const Tensor& t : l.in)
+    add(t.dtype, t.sizes, t.strides);
+  for (const TensorType& t : l.out)
+    add(t.dtype, to_dims(t.sizes), contiguous_strides(to_dims(t.sizes)));
+  return out;
+}
+
+void compare(TextProgram& batch, std::vector<Subject>& subjects, uint64_t seed) {
+  for (const Subject& s : subjects)
+    batch.add(s.kernel, sizes_of(s.launch), is_aligned(s.launch));
+  batch.compile();
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    const Subject& s = subjects[i];
+    for (const auto& step : batch.entry(i).program.steps)
+      if (auto* call = std::get_if<codegen::gpu::HostCall>(&step)) {
+        const bool product = call->routine == "contract" && !s.launch.in.empty();
+        EXPECT_TRUE(kOnHost.count(call->routine)) << call->routine;
+        EXPECT_FALSE(product && compute_type(s.launch.in[0].dtype) == s.launch.in[0].dtype) << s.label;
+      }
+    SCOPED_TRACE(s.label + " SHEAF_SEED=" + std::to_string(seed));
+    Outcome reference = outcome(s.launch, [&](auto&... args) { loop::run_reference(s.kernel, args...); });
+    Outcome actual = outcome(s.launch, [&](auto& buffers, auto& sizes, auto& check) {
+      batch.run(i, regions(s.launch, buffers), sizes, check, seed + i);
+    });
+    ASSERT_EQ(reference.check.site, actual.check.site);
+    if (reference.check.failed()) {
+      ASSERT_EQ(reference.check.payload, actual.check.payload);
+      continue;
+    }
+    for (size_t k = 0; k < reference.out.size(); ++k)
+      ASSERT_TRUE(same_bits(reference.out[k], actual.out[k]))
+          << "output " << k << "\n"
+          << loop::print(*batch.entry(i).kernel) << batch.text_of(i);
+  }
+}
+
+// Of all cases one in so many, each in one of its storage orders. SHEAF_EVERY=1 runs all.
+int64_t every() {
+  const char* text = std::getenv("SHEAF_EVERY");
+  return text ? std::atoll(text) : 6;
+}
+
+struct OpTable : codegen::gpu::testing::EachProgram {};
+SHEAF_EACH_PROGRAM(OpTable);
+
+TEST_P(OpTable, TextEqualsReference) {
+  Rng rng(codegen::gpu::testing::seed());
+  std::vector<Subject> subjects;
+  for (const OpDef* op : all_ops()) {
+    if (!op->scalar && !op->lower) continue;
+    for (DType dtype : dtypes_of(*op))
+      for (const OpCase& c : cases_of(*op, dtype, Data::Wild)) {
+        if (rng.below(every()) != 0) continue;
+        std::vector<Tensor> in = c.make(rng);
+        const Storage how = kStorages[rng.below(std::size(kStorages))];
+        for (Tensor& t : in)
+          t = stored_as(t, how);
+        Launch l = canonical(*op, c, in);
+        loop::Kernel k = kernel_of(*op, l);
+        subjects.push_back(
+            {c.label + " " + std::string(sheaf::name_of(dtype)) + " " + name_of(how), std::move(k), std::move(l)});
+      }
+  }
+  constexpr size_t kBatch = 200;
+  for (size_t i = 0; i < subjects.size() && !::testing::Test::HasFatalFailure(); i += kBatch) {
+    std::vector<Subject> some(
+        std::make_move_iterator(subjects.begin() + static_cast<std::ptrdiff_t>(i)),
+        std::make_move_iterator(subjects.begin() + static_cast<std::ptrdiff_t>(std::min(i + kBatch, subjects.size()))));
+    compare(*make(), some, rng.seed);
+  }
+}
+
+}  // namespace
+}  // namespace sheaf::ops
