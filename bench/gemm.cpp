@@ -22,6 +22,7 @@
 
 #include "kernels/kernels.h"
 #include "kernels/simd/peak.h"
+#include "runtime/fusion.h"
 #include "runtime/kernel.h"
 #include "runtime/target.h"
 #include "runtime/thread_pool.h"
@@ -176,10 +177,10 @@ struct Matrices {
             .a = {s.m * s.k, ta ? 1 : s.k, ta ? s.m : 1},
             .b = {s.k * s.n, tb ? 1 : s.n, tb ? s.k : 1},
             .result = s.dtype};
-    if (s.form == "NP" && (packing = kernels::packed_row_form(s.dtype, s.n, s.k, s.n, 1, runtime::host_target()))) {
-      packed = Buffer::allocate(static_cast<size_t>(packing->bytes * copies));
+    if (s.form == "NP" && (packing = kernels::repacked_form(args, runtime::host_target()))) {
+      packed = Buffer::allocate(static_cast<size_t>(packing->facts.bytes * copies));
       for (int64_t c = 0; c < copies; ++c)
-        packing->pack(memory[1]->data(), packed->data() + c * packing->bytes);
+        packing->pack(memory[1]->data(), packed->data() + c * packing->facts.bytes);
     }
   }
   bool exists() const { return shape.form != "NP" || packing; }
@@ -188,8 +189,9 @@ struct Matrices {
 
   void run() const {
     if (packing) {
-      std::byte* buffers[] = {memory[0]->data(), packed->data() + turn++ % copies * packing->bytes, memory[2]->data()};
-      return packing->run(buffers);
+      std::byte* b = packed->data() + turn++ % copies * packing->facts.bytes;
+      std::byte* buffers[] = {memory[0]->data(), b, memory[2]->data()};
+      return packing->run(buffers, {});
     }
     std::byte* buffers[] = {memory[0]->data(), next_b(), memory[2]->data()};
     kernels::contract({buffers, arithmetic}, args);

@@ -129,7 +129,7 @@ Marked marked_line(std::string_view line, const Span& span, uint32_t column, int
   return {window(cells, from, width), blank(at - from), carets(std::min(until, from + width) - at)};
 }
 
-// What does not fit behind the carets goes below them, as far to the right as there is room.
+// What does not fit after the carets goes below them, as far to the right as there is room.
 std::string label_text(const Marked& m, const std::string& label, const std::string& gutter, int64_t room,
                        const Look& look) {
   auto used = static_cast<int64_t>(m.blanks.size() + m.carets.size());

@@ -8,7 +8,7 @@
 namespace sheaf::compiler {
 
 // A kernel that can be run in two ways.
-class CheckableKernel : public runtime::Kernel {
+class CheckableKernel : public runtime::CpuKernel {
  public:
   virtual int run_block(std::span<std::byte* const> buffers, std::span<const int64_t> sizes,
                         int64_t& payload) const = 0;

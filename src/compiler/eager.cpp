@@ -52,7 +52,7 @@ Tensor canonical_reduce_input(const Tensor& t, const Attrs& attrs) {
 // Values that are there already are on this side.
 int run_here(KernelKey key, std::span<std::byte* const> buffers, std::span<const int64_t> sizes, int64_t& payload) {
   const LoweredKernel kernel = lowered_op(cpu_backend(), std::move(key));
-  return static_cast<const runtime::Kernel&>(*kernel.code).run(buffers, sizes, payload);
+  return static_cast<const runtime::CpuKernel&>(*kernel.code).run(buffers, sizes, payload);
 }
 
 // Arrays of one shape without gaps are a single row: the common case of eager arithmetic, worth skipping the layouts.

@@ -78,7 +78,7 @@ bool has_check(const loop::Block& b) {
 size_t num_inputs(const loop::Kernel& k) {
   auto is_written = [](const loop::BufferParam& b) { return b.written; };
   const auto first = std::find_if(k.buffers.begin(), k.buffers.end(), is_written);
-  INVARIANT(std::all_of(first, k.buffers.end(), is_written), k.name << " has inputs behind outputs");
+  INVARIANT(std::all_of(first, k.buffers.end(), is_written), k.name << " has inputs after outputs");
   return static_cast<size_t>(first - k.buffers.begin());
 }
 

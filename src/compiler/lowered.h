@@ -13,7 +13,7 @@ namespace sheaf::compiler {
 
 struct LoweredKernel {
   std::shared_ptr<const runtime::Code> code;
-  size_t num_inputs = 0;  // of its buffers; those behind them are written
+  size_t num_inputs = 0;  // of its buffers; those after them are written
   bool checks = false;    // may fail
 };
 

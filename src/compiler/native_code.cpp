@@ -16,7 +16,7 @@ namespace {
 Mutex mu;
 CondVar made_some;
 // Kernels come and go with the programs of a prompt: code goes with the last that uses it.
-std::map<CodeKey, std::weak_ptr<const runtime::Kernel>> known GUARDED_BY(mu);
+std::map<CodeKey, std::weak_ptr<const runtime::CpuKernel>> known GUARDED_BY(mu);
 std::set<CodeKey> in_progress GUARDED_BY(mu);
 std::atomic<uint64_t> num_made{0}, num_loaded{0};
 

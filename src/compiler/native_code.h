@@ -11,7 +11,7 @@
 
 namespace sheaf::compiler {
 
-using NativeCode = std::shared_ptr<const runtime::Kernel>;
+using NativeCode = std::shared_ptr<const runtime::CpuKernel>;
 
 // A kernel as text with some strides known.
 CodeKey code_key(std::string_view kernel_text, const std::vector<passes::KnownSize>& known);

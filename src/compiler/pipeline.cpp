@@ -83,7 +83,7 @@ constexpr Pass kPasses[] = {
     {"orient-dots", "products that are only read transposed are computed that way round", passes::orient_dots},
     {"join-parts", "parts that are added to zeros one by one, and cover them, are concatenated", passes::join_parts},
     {"sink-slices", "elementwise values of which only parts are read are computed part by part", passes::sink_slices},
-    // Last of these: orient-dots follows chains of reshapes to the transposes behind them.
+    // Last of these: orient-dots follows chains of reshapes to the transposes under them.
     {"join-reshapes", "a reshape of a reshape is one", passes::join_reshapes},
 
     // Graph to groups, each a kernel to be.

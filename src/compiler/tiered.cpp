@@ -136,7 +136,7 @@ void TieredKernel::install(uint64_t pattern, NativeCode code) const {
 }
 
 // Code that exists in memory or on disk. A pattern is looked for once.
-const runtime::Kernel* TieredKernel::ready_code(std::span<const int64_t> sizes) const {
+const runtime::CpuKernel* TieredKernel::ready_code(std::span<const int64_t> sizes) const {
   uint64_t p = pattern(sizes);
   if (const Version* v = find(p)) return v->code.get();
   if (!is_compilable() || !codegen::native_available()) return nullptr;
@@ -148,7 +148,7 @@ bool TieredKernel::is_native(std::span<const int64_t> sizes) const {
   return g_executor.load(std::memory_order_relaxed) != Executor::Block && worth_compiling_ && ready_code(sizes);
 }
 
-const runtime::Kernel* TieredKernel::compile(std::span<const int64_t> sizes) const {
+const runtime::CpuKernel* TieredKernel::compile(std::span<const int64_t> sizes) const {
   uint64_t p = pattern(sizes);
   try {
     install(p, find_or_make_code(key(sizes), [&] { return specialized(sizes); }, made_for_));
@@ -189,10 +189,10 @@ int TieredKernel::run_block(std::span<std::byte* const> buffers, std::span<const
 int TieredKernel::run(std::span<std::byte* const> buffers, std::span<const int64_t> sizes, int64_t& payload) const {
   Executor executor = g_executor.load(std::memory_order_relaxed);
   if (executor == Executor::Block || !worth_compiling_) return run_block(buffers, sizes, payload);
-  if (const runtime::Kernel* native = ready_code(sizes)) return native->run(buffers, sizes, payload);
+  if (const runtime::CpuKernel* native = ready_code(sizes)) return native->run(buffers, sizes, payload);
   if (!is_compilable() || !codegen::native_available()) return run_block(buffers, sizes, payload);
   if (executor == Executor::Native || takes_long(sizes)) {
-    if (const runtime::Kernel* native = compile(sizes)) return native->run(buffers, sizes, payload);
+    if (const runtime::CpuKernel* native = compile(sizes)) return native->run(buffers, sizes, payload);
     return run_block(buffers, sizes, payload);
   }
   int weight = block_time_.weight();
@@ -243,7 +243,7 @@ void PlanTier::after_run(const runtime::Plan& plan, int64_t elapsed_ns, int weig
   if (spent_.add(elapsed_ns, weight) < kWorthNs) return;
   spent_.reset();
   int64_t block_ns = 0;
-  std::set<const runtime::Kernel*> seen;
+  std::set<const runtime::CpuKernel*> seen;
   each_launch(plan, [&](const runtime::Launch& l) {
     if (auto* k = dynamic_cast<const TieredKernel*>(l.kernel.get()); k && seen.insert(k).second)
       block_ns += k->block_ns();

@@ -60,7 +60,7 @@ class TieredKernel final : public CheckableKernel {
   bool is_compilable() const { return worth_compiling_ && !failed_.load(std::memory_order_relaxed); }
   CodeKey key(std::span<const int64_t> sizes) const;
   // Finds or makes code for launches with these sizes; nullptr when that fails.
-  const runtime::Kernel* compile(std::span<const int64_t> sizes) const;
+  const runtime::CpuKernel* compile(std::span<const int64_t> sizes) const;
   const loop::Kernel& kernel() const override { return kernel_; }
   // What identifies the kernel.
   const std::string& text() const;
@@ -77,7 +77,7 @@ class TieredKernel final : public CheckableKernel {
   };
   uint64_t pattern(std::span<const int64_t> sizes) const;
   const Version* find(uint64_t pattern) const;
-  const runtime::Kernel* ready_code(std::span<const int64_t> sizes) const;
+  const runtime::CpuKernel* ready_code(std::span<const int64_t> sizes) const;
   void install(uint64_t pattern, NativeCode code) const;
   const codegen::BlockKernel& block() const;
   bool takes_long(std::span<const int64_t> sizes) const;

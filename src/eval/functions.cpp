@@ -81,7 +81,7 @@ ExprPtr Analyzer::bind_vector_pattern(const Form& pattern, ExprPtr value, const 
   return e;
 }
 
-// Behind & there may be less than there are names: the others are nil, so that [x & [y]] is a y that may be left out.
+// After & there may be less than there are names: the others are nil, so that [x & [y]] is a y that may be left out.
 ExprPtr Analyzer::bind_rest_pattern(const Form& pattern, ExprPtr list, const Body& rest) {
   if (pattern.kind == FormKind::Dict) {
     std::vector<Name> known;

@@ -30,7 +30,7 @@ class Globals {
   // Where a function of the prelude stands; it is read and compiled (`compile_prelude`) when first asked for.
   struct PreludeFunction {
     uint32_t source;
-    syntax::Extent extent;
+    syntax::FormExtent extent;
     bool own;  // a defn-
     syntax::FormPtr form() const { return syntax::read_extent(source, extent); }
   };

@@ -153,7 +153,7 @@ void Session::load_prelude() {
   size_t index = 0;
   for (const PreludeModule& m : prelude_modules()) {
     uint32_t source = prelude_sources()[index++];
-    for (syntax::Extent e : syntax::top_level_extents(m.text)) {
+    for (syntax::FormExtent e : syntax::top_level_extents(m.text)) {
       syntax::Lexer lexer(m.text, e.begin + 1);
       std::string_view head = lexer.text_of(lexer.next_code()), name = lexer.text_of(lexer.next_code());
       if (head == "defmacro") {

@@ -12,7 +12,7 @@ namespace {
 
 using routines::entry;
 
-constexpr routines::Entry kFastForms[] = {
+constexpr routines::RoutineEntry kFastForms[] = {
     entry<routines::GemmArgs<>, contract>(),
     entry<routines::GroupedArgs<>, contract_groups>(),
     entry<routines::QuantizedArgs<>, contract_quantized>(),
@@ -26,7 +26,7 @@ constexpr routines::Entry kFastForms[] = {
 }  // namespace
 
 routines::Routine find_fast_routine(std::string_view name) {
-  for (const routines::Entry& f : kFastForms)
+  for (const routines::RoutineEntry& f : kFastForms)
     if (f.name == name) return f.routine;
   return routines::find_routine(name);
 }

@@ -156,7 +156,7 @@ std::vector<TestCase> grouped_outer_cases(DType) { return grouped_cases(true); }
 const OpDef kOps[] = {
     {.name = "grouped_dot",
      .kind = OpKind::Contract,
-     .doc = "[B, M, K] by [B, G, K, N]: rows in groups one behind the other, [B, G] of them in each, by the group's "
+     .doc = "[B, M, K] by [B, G, K, N]: rows in groups one after the other, [B, G] of them in each, by the group's "
             "matrix.",
      .dtypes = kFloats,
      .infer = infer_dot,

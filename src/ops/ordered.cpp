@@ -221,7 +221,7 @@ const OpDef kOps[] = {
      .signature = "(searchsorted sorted x [:right])",
      .doc =
          "Where the elements of x would be inserted into a sorted vector to keep it sorted, as i32: before those equal "
-         "to them, or behind them with `:right`. NaN comes last. `sorted` may also have a row for each row of x.",
+         "to them, or after them with `:right`. NaN comes last. `sorted` may also have a row for each row of x.",
      .examples = {{"(searchsorted [10 20 30] [5 20 99])", "[0 1 3]"},
                   {"(searchsorted [10 20 30] 20 :right)", "2"},
                   {"(searchsorted [[1 2] [3 4]] [[2] [2]])", "[[1]\n [0]]"}},

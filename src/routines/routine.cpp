@@ -11,7 +11,7 @@
 namespace sheaf::routines {
 namespace {
 
-constexpr Entry kDefinitions[] = {
+constexpr RoutineEntry kDefinitions[] = {
     entry<GemmArgs<>, contract>(),
     entry<GroupedArgs<>, contract_groups>(),
     entry<QuantizedArgs<>, contract_quantized>(),
@@ -31,7 +31,7 @@ constexpr Entry kDefinitions[] = {
 }  // namespace
 
 Routine find_routine(std::string_view name) {
-  for (const Entry& d : kDefinitions)
+  for (const RoutineEntry& d : kDefinitions)
     if (d.name == name) return d.routine;
   return nullptr;
 }

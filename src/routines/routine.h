@@ -18,7 +18,7 @@ struct Arithmetic {
 };
 
 // What a call runs on.
-struct Call {
+struct RoutineCall {
   std::span<std::byte* const> buffers;
   Arithmetic arithmetic;
   template <class T>
@@ -28,16 +28,17 @@ struct Call {
 };
 
 // A routine as a `call` statement runs it: with its arguments as the list of numbers that pack.h makes of them.
-using Routine = void (*)(const Call& call, std::span<const int64_t> args);
+using Routine = void (*)(const RoutineCall& call, std::span<const int64_t> args);
 
 // An entry of a table of routines: `function` by the name of its arguments, which the routine unpacks for it.
-struct Entry {
+struct RoutineEntry {
   std::string_view name;
   Routine routine;
 };
-template <class Args, void (*function)(const Call&, const Args&)>
-constexpr Entry entry() {
-  return {Args::kRoutine, [](const Call& call, std::span<const int64_t> args) { function(call, unpack<Args>(args)); }};
+template <class Args, void (*function)(const RoutineCall&, const Args&)>
+constexpr RoutineEntry entry() {
+  return {Args::kRoutine,
+          [](const RoutineCall& call, std::span<const int64_t> args) { function(call, unpack<Args>(args)); }};
 }
 
 // The definition of the routine, or nullptr when there is none of that name.

@@ -21,10 +21,10 @@ class ByteMap {
   }
   void assign(int64_t begin, int64_t end, T x) {
     if (begin >= end) return;
-    auto behind = split(end);
+    auto rest = split(end);
     auto first = split(begin);
     first->second = std::move(x);
-    pieces_.erase(std::next(first), behind);
+    pieces_.erase(std::next(first), rest);
   }
 
  private:

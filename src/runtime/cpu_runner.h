@@ -33,7 +33,7 @@ Pointers pointers(const StepBase& step, const Plan& plan, const Memory& memory);
 const Buffer* unchanged_buffer(const Place& p, const Plan& plan, const Memory& memory);
 
 // Of a plan for this processor.
-inline const Kernel& kernel_of(const Launch& launch) { return static_cast<const Kernel&>(*launch.kernel); }
+inline const CpuKernel& kernel_of(const Launch& launch) { return static_cast<const CpuKernel&>(*launch.kernel); }
 
 // One step of a plan; throws CheckFailure.
 void run_step(const Step& step, const Plan& plan, const Memory& memory);

@@ -14,7 +14,7 @@ class Code {
 };
 
 // A kernel for this processor.
-class Kernel : public Code {
+class CpuKernel : public Code {
  public:
   // The number of the failed check, or -1; `payload` belongs to it.
   virtual int run(std::span<std::byte* const> buffers, std::span<const int64_t> sizes, int64_t& payload) const = 0;

@@ -35,6 +35,10 @@ struct Target {
   // Neoverse-N1 is 5 % faster with it, a Neoverse-V1 2 to 4 % slower: it writes without waiting).
   bool prefetches_early = true;
 
+  // GEMM tiles that read columns of a transposed A in place are so much slower than those over packed operands that A
+  // is packed sooner (bench_gemm: 1.1 to 1.7 times on a Cascade Lake; a Zen 5 was the other way).
+  bool packs_transposed_early = false;
+
   // Offsets of arrays in a plan's scratch memory are multiples of this.
   int64_t alignment_bytes = 64;
 

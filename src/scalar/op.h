@@ -48,7 +48,7 @@ enum class Op : uint8_t {
   Seldom,   // the same where args[0] is seldom true: what only args[1] needs may be left out until it is
   Convert,  // from `from` to `type`: float to int truncates and saturates (NaN 0), to bool is x != 0, to narrow floats
             // rounds to even
-  Bitcast,  // same width
+  Bitcast,  // same width; the sign and payload of a NaN that was computed are the processor's
   // Elementary functions; one pass expands them into the operations above (scalar/math/math_functions.h).
   Exp,
   Log,

@@ -24,7 +24,7 @@ size_t end_of_string(std::string_view s, size_t at) {
 
 size_t end_of_line(std::string_view s, size_t at) { return std::min(s.find('\n', at), s.size()); }
 
-// Behind the form that starts at `at`.
+// After the form that starts at `at`.
 size_t end_of_form(std::string_view s, size_t at) {
   while (at < s.size() && is_prefix(s[at]) && !is_string(s, at))
     ++at;

@@ -408,8 +408,8 @@ Reading read_recovering(uint32_t source) {
   return out;
 }
 
-std::vector<Extent> top_level_extents(std::string_view text) {
-  std::vector<Extent> out;
+std::vector<FormExtent> top_level_extents(std::string_view text) {
+  std::vector<FormExtent> out;
   int depth = 0;
   Lexer lexer(text);
   for (Token t = lexer.next_code(); t.kind != TokenKind::End; t = lexer.next_code()) {
@@ -419,7 +419,7 @@ std::vector<Extent> top_level_extents(std::string_view text) {
   return out;
 }
 
-FormPtr read_extent(uint32_t source, Extent extent) {
+FormPtr read_extent(uint32_t source, FormExtent extent) {
   return Reader(std::string_view(source_text(source)).substr(0, extent.end), source, extent.begin).read_all().front();
 }
 

@@ -27,12 +27,12 @@ struct Reading {
 Reading read_recovering(uint32_t source);
 
 // The bracketed top-level forms of a text whose brackets match, found without building anything.
-struct Extent {
+struct FormExtent {
   uint32_t begin, end;  // byte offsets, half-open
 };
-std::vector<Extent> top_level_extents(std::string_view text);
+std::vector<FormExtent> top_level_extents(std::string_view text);
 // Reads one of them, with the positions it has in its source.
-FormPtr read_extent(uint32_t source, Extent extent);
+FormPtr read_extent(uint32_t source, FormExtent extent);
 
 // How a prompt should treat a text typed so far: brackets still open (strings and comments respected), or complete
 // (also when there are too many closers: reading it will report the error).

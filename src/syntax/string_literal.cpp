@@ -95,7 +95,7 @@ class Unescaper {
       size_t end = end_of_character(pos_ + 1);
       bool visible = static_cast<unsigned char>(c) > ' ';
       return bad(end, visible ? fmt::format("Unknown escape {} in a string", text_.substr(pos_, end - pos_))
-                              : "A backslash with nothing behind it in a string");
+                              : "A backslash with nothing after it in a string");
     }
     out_ += *simple;
     pos_ += 2;

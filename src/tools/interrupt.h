@@ -9,7 +9,7 @@ namespace sheaf::tools {
 // What a shell sees of a program that Ctrl-C ended: 128 + SIGINT.
 inline constexpr int kInterruptedStatus = 130;
 
-// While one lives, on the thread that runs user code: Ctrl-C wakes its blocking reads. Behind it Ctrl-C does nothing:
+// While one lives, on the thread that runs user code: Ctrl-C wakes its blocking reads. After that Ctrl-C does nothing:
 // the program is over and ends as it would.
 class InterruptHandler {
  public:

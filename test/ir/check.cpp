@@ -1,7 +1,7 @@
 // Compares text with the expectations written in a file.
 // Usage: check FILE < text
-//   # CHECK: text        the next line that contains it, at or behind the last match
-//   # CHECK-NEXT: text   the line right behind the last match
+//   # CHECK: text        the next line that contains it, at or after the last match
+//   # CHECK-NEXT: text   the line right after the last match
 //   # CHECK-NOT: text    no line between the matches around it contains it
 //   # CHECK-LABEL: text  as CHECK; captures are forgotten
 // [[NAME:regex]] captures, [[NAME]] is what was captured, {{regex}} matches; everything else is literal, blanks are

@@ -14,7 +14,7 @@ constexpr Place output(int i, int64_t offset = 0) { return {Place::Output, i, of
 constexpr Place scratch(int64_t offset) { return {Place::Scratch, 0, offset}; }
 
 // out[i] = in[i] + step for sizes[0] elements; fails its check at an element below 0.
-class Add final : public Kernel {
+class Add final : public CpuKernel {
  public:
   explicit Add(float step) : step_(step) {}
   int run(std::span<std::byte* const> b, std::span<const int64_t> sizes, int64_t& payload) const override {
@@ -35,7 +35,7 @@ class Add final : public Kernel {
 };
 
 // out = in < limit, of one element each.
-class Below final : public Kernel {
+class Below final : public CpuKernel {
  public:
   explicit Below(float limit) : limit_(limit) {}
   int run(std::span<std::byte* const> b, std::span<const int64_t>, int64_t&) const override {

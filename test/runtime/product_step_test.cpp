@@ -44,7 +44,7 @@ class Tiles final : public FusedProduct {
 };
 
 // A kernel of two matrices of sizes[0] rows and sizes[1] columns, sizes[2] elements apart.
-class RowKernel final : public Kernel {
+class RowKernel final : public CpuKernel {
  public:
   using Body = void (*)(const float* in, float* out, int64_t columns);
   RowKernel(Body body, int64_t out_step) : body_(body), out_step_(out_step) {}

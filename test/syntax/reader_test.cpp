@@ -257,7 +257,7 @@ TEST(ReaderErrors, Messages) {
            {R"((a "b\p{L}"))", "Unknown escape \\p in a string", "t.shf:1:6"},
            {"\"\\\xCE\xB1\"", "Unknown escape \\\xCE\xB1 in a string", "t.shf:1:2"},
            {R"("\033[1m")", "Unknown escape \\033 in a string", "t.shf:1:2"},
-           {"\"a\\\nb\"", "A backslash with nothing behind it in a string", "t.shf:1:3"},
+           {"\"a\\\nb\"", "A backslash with nothing after it in a string", "t.shf:1:3"},
            {R"("\x4")", "\\x takes two hexadecimal digits, as in \\x41", "t.shf:1:2"},
            {R"("\u12")", "\\u takes four hexadecimal digits, as in \\u00e9, or any number in braces", "t.shf:1:2"},
            {R"("\u{}")", "\\u{ takes hexadecimal digits and a }, as in \\u{1F600}", "t.shf:1:2"},
@@ -383,7 +383,7 @@ TEST(Extents, OfTopLevelForms) {
   std::string text = "; (no)\n(a \"(\" ; )\n  [b])\n\n{:c #(d %)}'(e)";
   uint32_t source = add_source("extents", text, SourceKind::Eval);
   std::vector<std::string> found, read;
-  for (Extent e : top_level_extents(text)) {
+  for (FormExtent e : top_level_extents(text)) {
     found.push_back(text.substr(e.begin, e.end - e.begin));
     FormPtr f = read_extent(source, e);
     read.push_back(text.substr(f->span.begin, f->span.end - f->span.begin));

@@ -202,7 +202,8 @@ TEST(Training, ASignalInTheFirstStepSaves) {
   }
 }
 
-// As `timeout` and shells send them.
+// As `timeout` and shells send them. Of signals that wait at the same time the system delivers the one of the lowest
+// number first, whatever came first.
 TEST(Training, CopiesOfASignalAreOneRequest) {
   Sandbox s;
   s.write("a.shf", endless_run());
@@ -210,7 +211,8 @@ TEST(Training, CopiesOfASignalAreOneRequest) {
   wait_for_file(s, "running");
   for (int signal : {SIGTERM, SIGTERM, SIGHUP})
     kill(pid, signal), std::this_thread::sleep_for(std::chrono::microseconds(50));
-  EXPECT_EQ(status_of(pid), 128 + SIGTERM);
+  const int status = status_of(pid);
+  EXPECT_TRUE(status == 128 + SIGTERM || status == 128 + SIGHUP) << status;
   expect_continues(s);
 }
 

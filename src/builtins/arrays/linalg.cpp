@@ -208,9 +208,9 @@ const BuiltinDef kBuiltins[] = {
     {"grouped-matmul",
      "Linear algebra",
      "(grouped-matmul x w counts)",
-     "Rows of x [rows k] stand in groups, one behind the other; counts says how many each group has, which may be none "
+     "Rows of x [rows k] stand in groups, one after the other; counts says how many each group has, which may be none "
      "and may differ from call to call. Every row by the matrix "
-     "of its group, of w [groups k n]: what @ gives for each group. Rows behind the last group give zeros.",
+     "of its group, of w [groups k n]: what @ gives for each group. Rows after the last group give zeros.",
      {{"(grouped-matmul [[1 2] [3 4] [5 6]] [[[1] [1]] [[10] [0]]] [2 1])", "[[ 3.]\n [ 7.]\n [50.]]"},
       {"(grouped-matmul (ones [3 2]) (ones [2 2 2]) [0 2])", "[[2. 2.]\n [2. 2.]\n [0. 0.]]"}},
      3,

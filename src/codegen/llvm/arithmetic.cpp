@@ -23,15 +23,15 @@ int bits_of(DType d) { return d == DType::Bool ? 1 : size_bytes(d) * 8; }
 
 }  // namespace
 
-llvm::Type* Arithmetic::type(DType d, int lanes) {
+llvm::Type* ArithmeticEmitter::type(DType d, int lanes) {
   llvm::Type* t = d == DType::F32   ? b_.getFloatTy()
                   : d == DType::F64 ? b_.getDoubleTy()
                                     : static_cast<llvm::Type*>(b_.getIntNTy(bits_of(d)));
   return lanes == 1 ? t : llvm::FixedVectorType::get(t, lanes);
 }
-llvm::Type* Arithmetic::memory_type(DType d, int lanes) { return type(d == DType::Bool ? DType::U8 : d, lanes); }
+llvm::Type* ArithmeticEmitter::memory_type(DType d, int lanes) { return type(d == DType::Bool ? DType::U8 : d, lanes); }
 
-Value* Arithmetic::constant(DType d, int64_t bits) {
+Value* ArithmeticEmitter::constant(DType d, int64_t bits) {
   llvm::APInt raw(64, static_cast<uint64_t>(bits));
   if (d == DType::F32)
     return llvm::ConstantFP::get(b_.getContext(), llvm::APFloat(llvm::APFloat::IEEEsingle(), raw.trunc(32)));
@@ -39,21 +39,21 @@ Value* Arithmetic::constant(DType d, int64_t bits) {
   return llvm::ConstantInt::get(b_.getContext(), bits_of(d) == 64 ? raw : raw.trunc(static_cast<unsigned>(bits_of(d))));
 }
 
-int Arithmetic::lanes_of(Value* x) {
+int ArithmeticEmitter::lanes_of(Value* x) {
   auto* t = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
   return t ? static_cast<int>(t->getNumElements()) : 1;
 }
 
-Value* Arithmetic::splat(Value* x, int lanes) {
+Value* ArithmeticEmitter::splat(Value* x, int lanes) {
   if (lanes == 1) return x;
   if (auto* c = llvm::dyn_cast<llvm::Constant>(x))
     return llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(static_cast<unsigned>(lanes)), c);
   return b_.CreateVectorSplat(static_cast<unsigned>(lanes), x);
 }
-Value* Arithmetic::like(Value* x, DType d, int64_t bits) { return splat(constant(d, bits), lanes_of(x)); }
+Value* ArithmeticEmitter::like(Value* x, DType d, int64_t bits) { return splat(constant(d, bits), lanes_of(x)); }
 
-Value* Arithmetic::by_lane(llvm::Type* result, std::initializer_list<Value*> args,
-                           const std::function<Value*(std::initializer_list<Value*>)>& f) {
+Value* ArithmeticEmitter::by_lane(llvm::Type* result, std::initializer_list<Value*> args,
+                                  const std::function<Value*(std::initializer_list<Value*>)>& f) {
   Value* first = *args.begin();
   int lanes = lanes_of(first);
   if (lanes == 1) return f(args);
@@ -69,20 +69,20 @@ Value* Arithmetic::by_lane(llvm::Type* result, std::initializer_list<Value*> arg
   return out;
 }
 
-Value* Arithmetic::is_zero(Value* x) { return b_.CreateIsNull(x); }
+Value* ArithmeticEmitter::is_zero(Value* x) { return b_.CreateIsNull(x); }
 
 // Of floats, a NaN wins and -0 is less than +0.
-Value* Arithmetic::minimum(bool real, bool sign, Value* a, Value* b) {
+Value* ArithmeticEmitter::minimum(bool real, bool sign, Value* a, Value* b) {
   auto of_ints = sign ? llvm::Intrinsic::smin : llvm::Intrinsic::umin;
   return b_.CreateBinaryIntrinsic(real ? llvm::Intrinsic::minimum : of_ints, a, b);
 }
-Value* Arithmetic::maximum(bool real, bool sign, Value* a, Value* b) {
+Value* ArithmeticEmitter::maximum(bool real, bool sign, Value* a, Value* b) {
   auto of_ints = sign ? llvm::Intrinsic::smax : llvm::Intrinsic::umax;
   return b_.CreateBinaryIntrinsic(real ? llvm::Intrinsic::maximum : of_ints, a, b);
 }
 
 // Divisions are by 1 where the divisor is 0 or -1, and the result is replaced.
-Value* Arithmetic::integer(Op op, DType d, Value* a, Value* b) {
+Value* ArithmeticEmitter::integer(Op op, DType d, Value* a, Value* b) {
   bool sign = is_signed(d);
   Value* zero = like(a, d, 0);
   Value* one = like(a, d, 1);
@@ -105,11 +105,11 @@ Value* Arithmetic::integer(Op op, DType d, Value* a, Value* b) {
   return b_.CreateSelect(off, b_.CreateSub(q, one), q);
 }
 
-Value* Arithmetic::fmod(DType d, Value* a, Value* b) {
+Value* ArithmeticEmitter::fmod(DType d, Value* a, Value* b) {
   return by_lane(a->getType(), {a, b}, [&](auto x) { return call_(d == DType::F32 ? kFmodF32 : kFmodF64, x); });
 }
 
-Value* Arithmetic::compare(Op op, DType d, Value* a, Value* b) {
+Value* ArithmeticEmitter::compare(Op op, DType d, Value* a, Value* b) {
   using P = llvm::CmpInst::Predicate;
   constexpr P real[] = {P::FCMP_OLT, P::FCMP_OLE, P::FCMP_OGT, P::FCMP_OGE, P::FCMP_OEQ, P::FCMP_UNE};
   constexpr P with_sign[] = {P::ICMP_SLT, P::ICMP_SLE, P::ICMP_SGT, P::ICMP_SGE, P::ICMP_EQ, P::ICMP_NE};
@@ -120,7 +120,7 @@ Value* Arithmetic::compare(Op op, DType d, Value* a, Value* b) {
 
 // x > k ? k : x, and the same from below, keeps a NaN. On x86-64 that is one instruction as it stands; aarch64 has one
 // too, which LLVM does not take, since only here it is known that what a NaN carries is of no account.
-Value* Arithmetic::select(Value* condition, Value* yes, Value* no) {
+Value* ArithmeticEmitter::select(Value* condition, Value* yes, Value* no) {
   auto* compared = llvm::dyn_cast<llvm::FCmpInst>(condition);
   auto* limit = llvm::dyn_cast<llvm::Constant>(yes);
   if (!host_.aarch64 || !compared || !limit || compared->getOperand(0) != no || compared->getOperand(1) != yes)
@@ -135,12 +135,12 @@ Value* Arithmetic::select(Value* condition, Value* yes, Value* no) {
   return b_.CreateSelect(condition, yes, no);
 }
 
-Value* Arithmetic::shift(Op op, DType d, Value* a, Value* b) {
+Value* ArithmeticEmitter::shift(Op op, DType d, Value* a, Value* b) {
   Value* n = b_.CreateAnd(b, like(a, d, bits_of(d) - 1));
   return op == Op::Shl ? b_.CreateShl(a, n) : op == Op::Shr ? b_.CreateLShr(a, n) : b_.CreateAShr(a, n);
 }
 
-Value* Arithmetic::to_bf16(Value* x) {
+Value* ArithmeticEmitter::to_bf16(Value* x) {
   int lanes = lanes_of(x);
   if (host_.bf16) {
     llvm::Type* narrow =
@@ -158,7 +158,7 @@ Value* Arithmetic::to_bf16(Value* x) {
 }
 
 // Without hardware: the formulas of scalar/scalar_ops.h.
-Value* Arithmetic::to_f16(Value* x) {
+Value* ArithmeticEmitter::to_f16(Value* x) {
   int lanes = lanes_of(x);
   auto word = [&](int64_t bits) { return like(x, DType::I32, bits); };
   auto real = [&](Value* bits) { return b_.CreateBitCast(bits, type(DType::F32, lanes)); };
@@ -183,7 +183,7 @@ Value* Arithmetic::to_f16(Value* x) {
   h = b_.CreateSelect(b_.CreateICmpUGT(u, word(0x7f800000)), word(0x7e00), h);
   return b_.CreateTrunc(b_.CreateOr(sign, h), type(DType::F16, lanes));
 }
-Value* Arithmetic::from_f16(Value* x) {
+Value* ArithmeticEmitter::from_f16(Value* x) {
   int lanes = lanes_of(x);
   if (host_.f16) {
     llvm::Type* half =
@@ -205,7 +205,7 @@ Value* Arithmetic::from_f16(Value* x) {
   return b_.CreateBitCast(b_.CreateOr(sign, u), type(DType::F32, lanes));
 }
 
-Value* Arithmetic::convert(Value* x, DType from, DType to) {
+Value* ArithmeticEmitter::convert(Value* x, DType from, DType to) {
   if (from == to) return x;
   int lanes = lanes_of(x);
   if (from == DType::BF16) {
@@ -234,7 +234,7 @@ Value* Arithmetic::convert(Value* x, DType from, DType to) {
 // A multiplication is added to one of its registers here, so that a constant would be copied to a fresh one by a vector
 // operation each time. Those are what such loops wait for; loads are not, and a volatile one stays where it is. All are
 // in one table, whose address waits in a register.
-Value* Arithmetic::addend(Value* c) {
+Value* ArithmeticEmitter::addend(Value* c) {
   auto* constant = llvm::dyn_cast<llvm::Constant>(c);
   if (!host_.aarch64 || !constant || !c->getType()->isVectorTy()) return c;
   auto [place, fresh] = places_.try_emplace(constant, table_bytes_);
@@ -247,7 +247,7 @@ Value* Arithmetic::addend(Value* c) {
 }
 
 // Where the function being emitted has the address of the table.
-Value* Arithmetic::table() {
+Value* ArithmeticEmitter::table() {
   llvm::Function* function = b_.GetInsertBlock()->getParent();
   Value*& address = tables_[function];
   if (address) return address;
@@ -262,7 +262,7 @@ Value* Arithmetic::table() {
   return address = b_.CreateCall(opaque, {table_});
 }
 
-void Arithmetic::finish() {
+void ArithmeticEmitter::finish() {
   if (!table_) return;
   auto* all = llvm::ConstantStruct::getAnon(addends_, true);
   auto* memory =
@@ -274,7 +274,7 @@ void Arithmetic::finish() {
 
 // x << r | x >> 32 - r of vectors, where an instruction shifts and inserts: half the time that LLVM's choice, shifting
 // and accumulating, takes.
-Value* Arithmetic::rotation(Value* left, Value* right) {
+Value* ArithmeticEmitter::rotation(Value* left, Value* right) {
   using namespace llvm::PatternMatch;
   Value* x;
   const llvm::APInt *up, *down;
@@ -287,7 +287,7 @@ Value* Arithmetic::rotation(Value* left, Value* right) {
                             {left, x, b_.getInt32(static_cast<uint32_t>(down->getZExtValue()))});
 }
 
-Value* Arithmetic::apply(const loop::Inst& inst, Value* a, Value* b, Value* c) {
+Value* ArithmeticEmitter::apply(const loop::Inst& inst, Value* a, Value* b, Value* c) {
   DType d = inst.type;
   bool real = is_real(d);
   auto unary = [&](llvm::Intrinsic::ID id) { return b_.CreateUnaryIntrinsic(id, a); };
@@ -341,7 +341,7 @@ Value* Arithmetic::apply(const loop::Inst& inst, Value* a, Value* b, Value* c) {
   return nullptr;
 }
 
-Value* Arithmetic::identity(Combine c, DType d) {
+Value* ArithmeticEmitter::identity(Combine c, DType d) {
   if (d == DType::U8) return constant(d, c == Combine::Sum || c == Combine::Max || c == Combine::ArgMax ? 0 : -1);
   if (c == Combine::Sum) return constant(d, 0);
   if (c == Combine::Prod) return is_real(d) ? llvm::ConstantFP::get(type(d), 1.0) : constant(d, 1);
@@ -353,7 +353,7 @@ Value* Arithmetic::identity(Combine c, DType d) {
   return llvm::ConstantInt::get(b_.getContext(), x);
 }
 
-Value* Arithmetic::combine(Combine c, DType d, Value* a, Value* b) {
+Value* ArithmeticEmitter::combine(Combine c, DType d, Value* a, Value* b) {
   bool real = is_real(d);
   if (d == DType::U8) return c == Combine::Sum || c == Combine::Max ? b_.CreateOr(a, b) : b_.CreateAnd(a, b);
   switch (c) {
@@ -364,13 +364,13 @@ Value* Arithmetic::combine(Combine c, DType d, Value* a, Value* b) {
   }
 }
 
-Value* Arithmetic::replaces(Combine c, DType d, Value* x, Value* best) {
+Value* ArithmeticEmitter::replaces(Combine c, DType d, Value* x, Value* best) {
   Value* better = compare(c == Combine::ArgMax ? Op::Gt : Op::Lt, d, x, best);
   if (!is_real(d)) return better;
   return b_.CreateOr(better, b_.CreateAnd(b_.CreateFCmpUNO(x, x), b_.CreateFCmpORD(best, best)));
 }
 
-Value* Arithmetic::ties(DType d, Value* x, Value* y) {
+Value* ArithmeticEmitter::ties(DType d, Value* x, Value* y) {
   if (!is_real(d)) return b_.CreateICmpEQ(x, y);
   return b_.CreateOr(b_.CreateFCmpOEQ(x, y), b_.CreateAnd(b_.CreateFCmpUNO(x, x), b_.CreateFCmpUNO(y, y)));
 }

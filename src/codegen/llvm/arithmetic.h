@@ -20,12 +20,12 @@ class Value;
 
 namespace sheaf::codegen::native {
 
-class Arithmetic {
+class ArithmeticEmitter {
  public:
   using Value = llvm::Value;
   // Emits a call of a service on scalars.
   using CallService = std::function<Value*(Service, std::initializer_list<Value*>)>;
-  Arithmetic(llvm::IRBuilderBase& builder, const Host& host, CallService call)
+  ArithmeticEmitter(llvm::IRBuilderBase& builder, const EmitTarget& host, CallService call)
       : b_(builder), host_(host), call_(std::move(call)) {}
 
   // A bool is one bit in registers and a byte in memory; bf16 and f16 are their bits.
@@ -70,7 +70,7 @@ class Arithmetic {
   Value* from_f16(Value* x);
 
   llvm::IRBuilderBase& b_;
-  const Host& host_;
+  const EmitTarget& host_;
   CallService call_;
   // Constants that products are added to: a table in memory, and its address in each function.
   std::vector<llvm::Constant*> addends_;

@@ -61,12 +61,12 @@ int most_alive(const loop::Kernel& k, const Block& b) {
 
 }  // namespace
 
-std::vector<NativeObject::Call> emit_kernel(const loop::Kernel& kernel, const std::string& name, const Host& host,
+std::vector<NativeObject::Call> emit_kernel(const loop::Kernel& kernel, const std::string& name, const EmitTarget& host,
                                             llvm::Module& module) {
   return Emitter(kernel, name, host, module).run();
 }
 
-Emitter::Emitter(const loop::Kernel& k, const std::string& name, const Host& host, llvm::Module& m)
+Emitter::Emitter(const loop::Kernel& k, const std::string& name, const EmitTarget& host, llvm::Module& m)
     : k_(k),
       name_(name),
       host_(host),
@@ -192,6 +192,8 @@ Value* Emitter::service(Service s, llvm::Type* result, const Values& args, bool 
   Value* code = b_.CreateLoad(b_.getPtrTy(), element(b_.getPtrTy(), context_field(0, b_.getPtrTy()), i64(s)));
   auto* call = b_.CreateCall(llvm::FunctionType::get(result, types, false), code, all);
   call->addFnAttr(llvm::Attribute::NoUnwind);
+  // Without the context it is arithmetic, which may move to where it is needed (seldom).
+  if (!with_context) call->setDoesNotAccessMemory();
   return call;
 }
 

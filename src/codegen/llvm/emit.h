@@ -12,7 +12,7 @@ class Module;
 namespace sheaf::codegen::native {
 
 // What decides how code is emitted; never what it computes.
-struct Host {
+struct EmitTarget {
   int lanes;  // elements in a piece of a vector: a register of 32-bit elements
   bool fma;   // fused multiply-add in hardware
   bool f16;   // conversions between f32 and f16 in hardware
@@ -21,7 +21,7 @@ struct Host {
 };
 
 // emit.cpp: adds the function `name` for the kernel, and says what it calls.
-std::vector<NativeObject::Call> emit_kernel(const loop::Kernel& kernel, const std::string& name, const Host& host,
+std::vector<NativeObject::Call> emit_kernel(const loop::Kernel& kernel, const std::string& name, const EmitTarget& host,
                                             llvm::Module& module);
 
 }  // namespace sheaf::codegen::native

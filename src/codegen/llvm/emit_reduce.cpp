@@ -66,16 +66,16 @@ Value* Emitter::halved(const Stmt& s, Values x) {
   return v;
 }
 
-Rows Emitter::rows(DType d, int n, int pieces, int lanes) {
+StackRows Emitter::rows(DType d, int n, int pieces, int lanes) {
   return {stack_array(a_.type(d), int64_t{n} * pieces * lanes), d, pieces, lanes};
 }
 
-Value* Emitter::row_address(const Rows& r, Value* i, int p) {
+Value* Emitter::row_address(const StackRows& r, Value* i, int p) {
   Value* at = b_.CreateAdd(b_.CreateMul(i, i64(int64_t{r.pieces} * r.lanes)), i64(int64_t{p} * r.lanes));
   return element(a_.type(r.type), r.memory, at);
 }
 
-Values Emitter::load_row(const Rows& r, Value* i) {
+Values Emitter::load_row(const StackRows& r, Value* i) {
   Values out;
   for (int p = 0; p < r.pieces; ++p)
     out.push_back(b_.CreateAlignedLoad(a_.type(r.type, r.lanes), row_address(r, i, p),
@@ -83,7 +83,7 @@ Values Emitter::load_row(const Rows& r, Value* i) {
   return out;
 }
 
-void Emitter::store_row(const Rows& r, Value* i, const Values& x) {
+void Emitter::store_row(const StackRows& r, Value* i, const Values& x) {
   for (int p = 0; p < r.pieces; ++p)
     b_.CreateAlignedStore(x[static_cast<size_t>(p)], row_address(r, i, p),
                           llvm::Align(static_cast<uint64_t>(size_bytes(r.type))));
@@ -98,7 +98,7 @@ Values Emitter::combined(const Stmt& s, const Values& x, const Values& y) {
 
 // Block results wait in `pending`, one row of pieces for each bit of the number of blocks so far, like the carries of a
 // binary counter.
-void Emitter::push_block(const Stmt& s, const Rows& pending, Value* blocks, Values total) {
+void Emitter::push_block(const Stmt& s, const StackRows& pending, Value* blocks, Values total) {
   Value* count = b_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, blocks);
   Value* carries = b_.CreateIntrinsic(llvm::Intrinsic::cttz, {b_.getInt64Ty()}, {b_.CreateNot(blocks), b_.getFalse()});
   Loop l = open(i64(0), carries, 1, total, false);
@@ -107,7 +107,7 @@ void Emitter::push_block(const Stmt& s, const Rows& pending, Value* blocks, Valu
   store_row(pending, b_.CreateSub(count, carries), total);
 }
 
-Values Emitter::pop_blocks(const Stmt& s, const Rows& pending, Value* n) {
+Values Emitter::pop_blocks(const Stmt& s, const StackRows& pending, Value* n) {
   Value* blocks = b_.CreateUDiv(b_.CreateAdd(n, i64(kReduceBlock - 1)), i64(kReduceBlock));
   Value* last = b_.CreateSub(b_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, blocks), i64(1));
   Loop l = open(i64(0), last, 1, load_row(pending, last), false);
@@ -120,7 +120,7 @@ Values Emitter::by_blocks(const Stmt& s, int pieces, int lanes,
                           llvm::function_ref<Values(Value*, Value*)> block_total) {
   DType d = accumulator(s);
   Value* n = value(s.extent)->scalar;
-  Rows pending = rows(d, kPendingBlocks, pieces, lanes);
+  StackRows pending = rows(d, kPendingBlocks, pieces, lanes);
   Value* several = b_.CreateICmpSGT(n, i64(kReduceBlock));
   Values identity(static_cast<size_t>(pieces), a_.splat(a_.identity(s.combine, d), lanes));
   Loop l = open(i64(0), n, kReduceBlock, identity, false);
@@ -161,7 +161,7 @@ Value* Emitter::total_of_shared_blocks(const Stmt& s) {
                     i64(kReduceBlock));
   Value *totals = stack_array(a_.type(d), kWave), *identity = a_.identity(s.combine, d);
   Value* ns = b_.CreateFMul(work(s, true), llvm::ConstantFP::get(b_.getDoubleTy(), double{kReduceBlock}));
-  Rows pending = rows(d, kPendingBlocks, 1, 1);
+  StackRows pending = rows(d, kPendingBlocks, 1, 1);
   Loop wave = open(i64(0), blocks, kWave, {}, false);
   Value* count = smin(i64(kWave), b_.CreateSub(blocks, wave.i));
   fork(count, i64(1), ns, [&](Value* first, Value* last) {
@@ -192,7 +192,7 @@ Value* Emitter::block_total(const Stmt& s, Value* base, Value* limit) {
   DType d = accumulator(s);
   int lanes = host_.lanes, pieces = kReduceLanes / lanes, together = std::min(pieces, pieces_of(s));
   bool move_loads = !loop::contains_store(s.body);
-  Rows memory = rows(d, 1, pieces, lanes);
+  StackRows memory = rows(d, 1, pieces, lanes);
   Values identity(static_cast<size_t>(pieces), a_.splat(a_.identity(s.combine, d), lanes));
   Value* full = b_.CreateAdd(base, b_.CreateAnd(b_.CreateSub(limit, base), i64(-kReduceLanes)));
   Loop wide = open(base, full, kReduceLanes, identity, move_loads);
@@ -317,7 +317,7 @@ Values Emitter::position_inside(const Stmt& s) {
 // Where the bracketing decides bits: a row of memory for each of the 32 lanes.
 Values Emitter::ordered_inside(const Stmt& s) {
   DType d = accumulator(s);
-  Rows lanes = rows(d, kReduceLanes, num_pieces(), num_lanes());
+  StackRows lanes = rows(d, kReduceLanes, num_pieces(), num_lanes());
   Values identity(static_cast<size_t>(num_pieces()), a_.splat(a_.identity(s.combine, d), num_lanes()));
   return by_blocks(s, num_pieces(), num_lanes(), [&](Value* base, Value* limit) {
     Values none;

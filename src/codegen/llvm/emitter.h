@@ -99,7 +99,7 @@ struct If {
 };
 
 // Rows of pieces on the stack.
-struct Rows {
+struct StackRows {
   Value* memory;
   DType type;
   int pieces, lanes;
@@ -114,7 +114,7 @@ struct Columns {
 
 class Emitter {
  public:
-  Emitter(const loop::Kernel& k, const std::string& name, const Host& host, llvm::Module& m);
+  Emitter(const loop::Kernel& k, const std::string& name, const EmitTarget& host, llvm::Module& m);
   std::vector<NativeObject::Call> run();
 
  private:
@@ -210,7 +210,7 @@ class Emitter {
   void reduce(const Stmt& s);
   bool is_ordered(const Stmt& s) const;
   DType accumulator(const Stmt& s) const {
-    return Arithmetic::accumulator(k_.reduction_types[static_cast<size_t>(s.id)]);
+    return ArithmeticEmitter::accumulator(k_.reduction_types[static_cast<size_t>(s.id)]);
   }
   Value* to_accumulator(const Stmt& s, Value* x) {
     return a_.convert(x, k_.reduction_types[static_cast<size_t>(s.id)], accumulator(s));
@@ -222,12 +222,12 @@ class Emitter {
   Values combined(const Stmt& s, const Values& x, const Values& y);
   Values elements(const Stmt& s, int pieces_wanted, int lanes, Value* first);
   Value* halved(const Stmt& s, Values x);
-  Rows rows(DType d, int n, int pieces, int lanes);
-  Value* row_address(const Rows& r, Value* i, int p);
-  Values load_row(const Rows& r, Value* i);
-  void store_row(const Rows& r, Value* i, const Values& x);
-  void push_block(const Stmt& s, const Rows& pending, Value* blocks, Values total);
-  Values pop_blocks(const Stmt& s, const Rows& pending, Value* n);
+  StackRows rows(DType d, int n, int pieces, int lanes);
+  Value* row_address(const StackRows& r, Value* i, int p);
+  Values load_row(const StackRows& r, Value* i);
+  void store_row(const StackRows& r, Value* i, const Values& x);
+  void push_block(const Stmt& s, const StackRows& pending, Value* blocks, Values total);
+  Values pop_blocks(const Stmt& s, const StackRows& pending, Value* n);
   Values by_blocks(const Stmt& s, int pieces, int lanes,
                    llvm::function_ref<Values(Value* base, Value* limit)> block_total);
   Value* value_along(const Stmt& s);
@@ -260,11 +260,11 @@ class Emitter {
 
   const loop::Kernel& k_;
   const std::string& name_;
-  const Host& host_;
+  const EmitTarget& host_;
   llvm::Module& m_;
   llvm::LLVMContext& c_;
   llvm::IRBuilder<> b_;
-  Arithmetic a_;
+  ArithmeticEmitter a_;
   std::deque<Val> vals_;
   Function* fn_ = nullptr;
   Step* step_ = nullptr;

@@ -12,7 +12,7 @@ namespace {
 using native::CallContext;
 using native::CallSite;
 
-class NativeKernel final : public runtime::Kernel {
+class NativeKernel final : public runtime::CpuKernel {
  public:
   NativeKernel(std::shared_ptr<const native::LoadedCode> code, native::Entry entry, std::vector<CallSite> calls)
       : code_(std::move(code)), entry_(entry), calls_(std::move(calls)) {}
@@ -33,10 +33,10 @@ class NativeKernel final : public runtime::Kernel {
 
 }  // namespace
 
-std::vector<std::shared_ptr<const runtime::Kernel>> load_native_object(const NativeObject& object,
-                                                                       const runtime::Target& target) {
+std::vector<std::shared_ptr<const runtime::CpuKernel>> load_native_object(const NativeObject& object,
+                                                                          const runtime::Target& target) {
   auto code = std::make_shared<const native::LoadedCode>(object.elf);
-  std::vector<std::shared_ptr<const runtime::Kernel>> out;
+  std::vector<std::shared_ptr<const runtime::CpuKernel>> out;
   for (size_t i = 0; i < object.calls.size(); ++i) {
     const void* entry = code->find("k" + std::to_string(i));
     if (!entry) throw std::runtime_error("native code: a kernel is missing");

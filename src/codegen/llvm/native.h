@@ -36,7 +36,7 @@ NativeObject make_native_object(std::span<const loop::Kernel> kernels);
 enum class NativeText : uint8_t { Ir, Assembly };
 std::string native_text(const loop::Kernel& kernel, NativeText what);
 // The kernels of an object, ready to run on its target; throws std::runtime_error when it is damaged.
-std::vector<std::shared_ptr<const runtime::Kernel>> load_native_object(
+std::vector<std::shared_ptr<const runtime::CpuKernel>> load_native_object(
     const NativeObject& object, const runtime::Target& target = runtime::host_target());
 
 }  // namespace sheaf::codegen

@@ -22,7 +22,7 @@ namespace {
 struct Machine {
   const llvm::Target* target = nullptr;
   std::string triple, cpu, features;
-  Host host{};
+  EmitTarget host{};
 
   Machine() {
     // Half of the time to compile, for code that is no faster: addresses are already simple, and the order of the

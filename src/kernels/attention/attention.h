@@ -4,7 +4,7 @@
 
 namespace sheaf::kernels {
 
-void attention(const routines::Call& call, const routines::AttentionArgs<>& args);
-void attention_vjp(const routines::Call& call, const routines::AttentionVjpArgs<>& args);
+void attention(const routines::RoutineCall& call, const routines::AttentionArgs<>& args);
+void attention_vjp(const routines::RoutineCall& call, const routines::AttentionVjpArgs<>& args);
 
 }  // namespace sheaf::kernels

@@ -17,7 +17,7 @@ namespace {
 template <class S, class T>
 class Reverse {
  public:
-  Reverse(const routines::Call& call, const AttentionVjpArgs<>& args) : a_(args), call_(call) {
+  Reverse(const routines::RoutineCall& call, const AttentionVjpArgs<>& args) : a_(args), call_(call) {
     lse_ = call_.buffer<const T>(6);
     delta_ = call_.buffer<const T>(7);
     const int out = a_.first_result(a_.kMaskBuffer);
@@ -100,7 +100,7 @@ class Reverse {
               h = g * per_group + which, at = i * kAttentionRows;
       int64_t n = std::min(kAttentionRows, a_.rows - first);
       const Head<S, T>& head = heads[which];
-      Rows<S, T> dys{call_.buffer<const S>(8) + b * a_.dy[0] + h * a_.dy[2], a_.dy[1], a_.dy[3]};
+      MatrixRows<S, T> dys{call_.buffer<const S>(8) + b * a_.dy[0] + h * a_.dy[2], a_.dy[1], a_.dy[3]};
       Group group{&head,
                   first,
                   n,
@@ -190,7 +190,7 @@ class Reverse {
   }
 
   const AttentionVjpArgs<>& a_;
-  const routines::Call& call_;
+  const routines::RoutineCall& call_;
   const AttentionKernels<T>& kern_ = attention_kernels<T>();
   int64_t depth_, width_, row_groups_, blocks_;
   const T *lse_, *delta_;
@@ -199,6 +199,8 @@ class Reverse {
 
 }  // namespace
 
-void attention_vjp(const routines::Call& call, const AttentionVjpArgs<>& args) { run_attention<Reverse>(call, args); }
+void attention_vjp(const routines::RoutineCall& call, const AttentionVjpArgs<>& args) {
+  run_attention<Reverse>(call, args);
+}
 
 }  // namespace sheaf::kernels

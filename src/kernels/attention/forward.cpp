@@ -34,7 +34,7 @@ struct Sums {
 template <class S, class T>
 class Forward {
  public:
-  Forward(const routines::Call& call, const AttentionArgs<>& args) : a_(args), call_(call) {
+  Forward(const routines::RoutineCall& call, const AttentionArgs<>& args) : a_(args), call_(call) {
     const int out = a_.first_result();
     y_ = call_.buffer<S>(out);
     lse_ = call_.buffer<T>(out + 1);
@@ -209,8 +209,8 @@ class Forward {
       int64_t begin, end;
       T* s;
     } blocks[kBlocks];
-    auto with_rows = [&](const Rows<S, T>& rows, int64_t begin, int64_t end, int64_t width, int64_t padded, T* copied,
-                         auto&& f) {
+    auto with_rows = [&](const MatrixRows<S, T>& rows, int64_t begin, int64_t end, int64_t width, int64_t padded,
+                         T* copied, auto&& f) {
       const ByElement<T, RowReaders>& readers = kern_.row_alone.readers;
       if (rows.element == 1 && width == padded) return f(readers.of(rows.data), rows.data + begin * rows.row, rows.row);
       rows.copy(begin, end - begin, width, padded, copied);
@@ -272,7 +272,7 @@ class Forward {
   }
 
   const AttentionArgs<>& a_;
-  const routines::Call& call_;
+  const routines::RoutineCall& call_;
   const AttentionKernels<T>& kern_ = attention_kernels<T>();
   int64_t padded_, task_rows_ = kTaskRows;
   S* y_;
@@ -281,6 +281,6 @@ class Forward {
 
 }  // namespace
 
-void attention(const routines::Call& call, const AttentionArgs<>& args) { run_attention<Forward>(call, args); }
+void attention(const routines::RoutineCall& call, const AttentionArgs<>& args) { run_attention<Forward>(call, args); }
 
 }  // namespace sheaf::kernels

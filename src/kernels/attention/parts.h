@@ -94,7 +94,7 @@ struct Side {
 
 // Rows of a matrix in memory, and as T with contiguous rows of at least `padded` elements: in place, or by copying.
 template <class S, class T>
-struct Rows {
+struct MatrixRows {
   const S* data;
   int64_t row, element;  // strides
   // Where several groups of rows read them they are copied one after the other: rows of a head among others, far apart,
@@ -189,16 +189,17 @@ struct Head {
   const AttentionArgs<>& a;
   T scale;
   routines::Sight sight;
-  Rows<S, T> q, k, v;
+  MatrixRows<S, T> q, k, v;
   const std::byte* mask;  // at row 0, column 0
 
-  Head(const AttentionArgs<>& a, const routines::Call& call, int mask_buffer, int64_t b, int64_t h)
+  Head(const AttentionArgs<>& a, const routines::RoutineCall& call, int mask_buffer, int64_t b, int64_t h)
       : a(a),
         scale(call.buffer<const T>(3)[b * a.scale]),
         sight(a, call.buffer<const int64_t>(4)[b * a.offset], call.buffer<const int64_t>(5)[b * a.window]) {
     int64_t g = h / a.heads_per_group();
     auto rows = [&](int buffer, const std::array<int64_t, 4>& strides, int64_t head) {
-      return Rows<S, T>{call.buffer<const S>(buffer) + b * strides[0] + head * strides[1], strides[2], strides[3]};
+      return MatrixRows<S, T>{call.buffer<const S>(buffer) + b * strides[0] + head * strides[1], strides[2],
+                              strides[3]};
     };
     q = rows(0, a.q, h);
     k = rows(1, a.k, g);
@@ -258,7 +259,7 @@ inline void panels(int64_t begin, int64_t end, int64_t lanes, F&& f) {
 
 // S is what memory holds, T what is computed in.
 template <template <class, class> class Work>
-void run_attention(const routines::Call& c, const auto& args) {
+void run_attention(const routines::RoutineCall& c, const auto& args) {
   switch (args.dtype) {
     case DType::F32: return Work<float, float>(c, args).run();
     case DType::F64: return Work<double, double>(c, args).run();

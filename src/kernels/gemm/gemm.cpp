@@ -254,7 +254,7 @@ Gemm<SumOf<S>, S> without_memory(const GemmArgs<>& g, Arithmetic arithmetic) {
 }
 
 template <class S>
-void contract_floats(const routines::Call& call, const GemmArgs<>& g, const Fusion& fusion = {}) {
+void contract_floats(const routines::RoutineCall& call, const GemmArgs<>& g, const Fusion& fusion = {}) {
   using T = SumOf<S>;
   const S *a = call.buffer<const S>(0), *b = call.buffer<const S>(1);
   S* c = call.buffer<S>(2);
@@ -328,7 +328,7 @@ class FusedGemm final : public runtime::FusedProduct {
 
 }  // namespace
 
-void contract(const routines::Call& call, const GemmArgs<>& args) {
+void contract(const routines::RoutineCall& call, const GemmArgs<>& args) {
   if (args.batch <= 0 || args.m <= 0 || args.n <= 0) return;
   if (!visit_float(args.dtype, [&]<class S>(std::type_identity<S>) { contract_floats<S>(call, args); }))
     contract_integers(call, args);

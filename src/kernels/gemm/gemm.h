@@ -15,7 +15,7 @@ struct Target;
 
 namespace sheaf::kernels {
 
-void contract(const routines::Call& call, const routines::GemmArgs<>& args);
+void contract(const routines::RoutineCall& call, const routines::GemmArgs<>& args);
 
 // The algorithm that `contract` takes by default, by its name, and why; for people. Nothing for integers.
 struct GemmPlan {

@@ -8,7 +8,7 @@
 namespace sheaf::kernels {
 
 // Large groups each by all threads, then several small ones at a time.
-void contract_groups(const routines::Call& call, const routines::GroupedArgs<>& args) {
+void contract_groups(const routines::RoutineCall& call, const routines::GroupedArgs<>& args) {
   constexpr int64_t kAloneFlops = 8 * kTaskFlops;  // a product worth all threads
   std::vector<routines::GroupProduct> small;
   const WithoutTuning here;  // sizes are data: each new one would be measured

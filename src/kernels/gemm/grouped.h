@@ -4,6 +4,6 @@
 
 namespace sheaf::kernels {
 
-void contract_groups(const routines::Call& call, const routines::GroupedArgs<>& args);
+void contract_groups(const routines::RoutineCall& call, const routines::GroupedArgs<>& args);
 
 }  // namespace sheaf::kernels

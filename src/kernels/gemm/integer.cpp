@@ -12,7 +12,7 @@ namespace sheaf::kernels {
 namespace {
 
 template <class S>
-void contract_in(const routines::Call& call, const routines::GemmArgs<>& g) {
+void contract_in(const routines::RoutineCall& call, const routines::GemmArgs<>& g) {
   using T = std::conditional_t<std::is_same_v<S, int8_t>, int32_t, S>;
   using U = std::make_unsigned_t<T>;
   const S* a = call.buffer<const S>(0);
@@ -50,7 +50,7 @@ void contract_in(const routines::Call& call, const routines::GemmArgs<>& g) {
 
 }  // namespace
 
-void contract_integers(const routines::Call& call, const routines::GemmArgs<>& args) {
+void contract_integers(const routines::RoutineCall& call, const routines::GemmArgs<>& args) {
   switch (args.dtype) {
     case DType::I32: return contract_in<int32_t>(call, args);
     case DType::I64: return contract_in<int64_t>(call, args);

@@ -5,6 +5,6 @@
 namespace sheaf::kernels {
 
 // I8 (into I32), I32, U32, I64.
-void contract_integers(const routines::Call& call, const routines::GemmArgs<>& args);
+void contract_integers(const routines::RoutineCall& call, const routines::GemmArgs<>& args);
 
 }  // namespace sheaf::kernels

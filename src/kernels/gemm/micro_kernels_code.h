@@ -21,12 +21,17 @@ template <class T, int kRows>
 constexpr bool kInSteps = kRows % 4 == 0 && requires(typename Simd<T>::V (&acc)[kRows][1], const T* a) {
   Simd<T>::multiply_steps(acc, 1, a, 1, [](int) { return Simd<T>::zero(); }, [] {});
 };
+// Whether the largest tile of packed operands is in assembly by itself.
+template <class T, int kRows, int kVectors>
+constexpr bool kPackedWritten =
+    kRows == Simd<T>::kTileRows && kVectors == Simd<T>::kTileVectors && requires { Simd<T>::packed_tile; };
 template <class T>
-constexpr int64_t kPrefetchDepth = kInSteps<T, Simd<T>::kTileRows> ? 2 : 1;
+constexpr int64_t kPrefetchDepth =
+    kInSteps<T, Simd<T>::kTileRows> || kPackedWritten<T, Simd<T>::kTileRows, Simd<T>::kTileVectors> ? 2 : 1;
 
 // acc[i][v] = the sum over k of a[l * lda + i] and the rows that row(v) loads, one vector after the other; calls each()
-// for every kPrefetchDepth k. Without fixed order one step at a time: unrolled, GCC's order of loads and
-// multiplications was 8 % slower. The first product is not added to zero: only the sign of a zero shows that, and
+// for every k, with a fixed order every second. Without fixed order one step at a time: unrolled, GCC's order of loads
+// and multiplications was 8 % slower. The first product is not added to zero: only the sign of a zero shows that, and
 // adding to c removes it.
 template <class T, int kRows, int kVectors, class Row, class F>
 inline __attribute__((always_inline)) void multiply_rows(typename Simd<T>::V (&acc)[kRows][kVectors], int64_t k,
@@ -109,7 +114,9 @@ inline __attribute__((always_inline)) void packed_tile(int64_t k, const T* a, co
                                                        bool prefetch_c, const Prefetch& prefetch) {
   using S = Simd<T>;
   constexpr int64_t kLine = 64 / sizeof(T);
-  if constexpr (kWritten<T, kRows, kVectors>) {
+  if constexpr (kPackedWritten<T, kRows, kVectors>) {
+    S::packed_tile(k, a, b, c, ldc, !first, prefetch.at, prefetch.step, prefetch.period);
+  } else if constexpr (kWritten<T, kRows, kVectors>) {
     if (prefetch_c)
 #pragma GCC unroll 16
       for (int i = 0; i < kRows; ++i)
@@ -129,9 +136,11 @@ inline __attribute__((always_inline)) void packed_tile(int64_t k, const T* a, co
       if (v + 1 == kVectors) b += kVectors * S::kLanes;
       return y;
     };
+    bool skip = false;
     auto each = [&]() __attribute__((always_inline)) {
       __builtin_prefetch(soon);
-      soon += kPrefetchDepth<T> * kRows;
+      soon += (kInSteps<T, kRows> ? 2 : 1) * kRows;
+      if (kPrefetchDepth<T> > 1 && !kInSteps<T, kRows> && std::exchange(skip, !skip)) return;
       __builtin_prefetch(line, 0, 2);
       line += step;
       step = prefetch.period - step;
@@ -238,6 +247,14 @@ inline void add_row_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t
 template <class T, int kRows, int kVectors>
 constexpr bool kRowsWritten = kRows == kSmallRows<T> && kVectors == kSmallVectors<T> && requires { Simd<T>::row_tile; };
 
+// Whether it may also copy its rows of a.
+template <class T, int kRows, int kVectors>
+constexpr bool kRowsCopied = kRowsWritten<T, kRows, kVectors> && requires { Simd<T>::leaving_row_tile; };
+// k for which it prefetches once.
+template <class T>
+constexpr int64_t kRowDepth =
+    kRowsWritten<T, kSmallRows<T>, kSmallVectors<T>> && Simd<T>::kDepth == 1 ? 2 : Simd<T>::kDepth;
+
 template <class T, int kRows, int kVectors>
 inline void row_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc, bool first) {
   if constexpr (kRowsWritten<T, kRows, kVectors>)
@@ -257,13 +274,15 @@ inline void row_tiles(int64_t tiles, int64_t k, const T* a, int64_t lda, T* near
   for (int64_t tile = 0; tile < tiles; ++tile, b += k * kWidth, c += kWidth) {
     const std::byte* line = prefetch.at;
     int64_t step = prefetch.step;
-    if constexpr (kRowsWritten<T, kRows, kVectors>) {
+    if constexpr (kRowsCopied<T, kRows, kVectors>) {
       if (!near)
         S::row_tile(k, a, lda, b, kWidth, c, ldc, !first, line, step, prefetch.period);
       else if (tile == 0)
         S::leaving_row_tile(k, a, lda, near, b, kWidth, c, ldc, !first, line, step, prefetch.period);
       else
         S::taking_row_tile(k, near, b, kWidth, c, ldc, !first, line, step, prefetch.period);
+    } else if constexpr (kRowsWritten<T, kRows, kVectors>) {
+      S::row_tile(k, a, lda, b, kWidth, c, ldc, !first, line, step, prefetch.period);
     } else {
       add_row_tile<T, kRows, kVectors>(k, a, lda, b, kWidth, c, ldc, first, [&] {
         __builtin_prefetch(line);
@@ -360,8 +379,8 @@ constexpr Kernels<T> kKernels{
       {column_tile<T, kSmallRows<T>, 1>, column_tile<T, kSmallRows<T>, kSmallVectors<T>>}}},
     {row_tiles<T, 1, kSmallVectors<T>>, row_tiles<T, 2, kSmallVectors<T>>, row_tiles<T, 4, kSmallVectors<T>>,
      row_tiles<T, kSmallRows<T>, kSmallVectors<T>>},
-    kRowsWritten<T, kSmallRows<T>, kSmallVectors<T>>,
-    Simd<T>::kDepth,
+    kRowsCopied<T, kSmallRows<T>, kSmallVectors<T>>,
+    kRowDepth<T>,
     {outer_tile<T, Simd<T>::kTileRows, 1>, outer_tile<T, Simd<T>::kTileRows, std::min(2, Simd<T>::kTileVectors)>,
      outer_tile<T, Simd<T>::kTileRows, std::min(3, Simd<T>::kTileVectors)>,
      outer_tile<T, Simd<T>::kTileRows, std::min(4, Simd<T>::kTileVectors)>},

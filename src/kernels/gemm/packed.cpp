@@ -245,28 +245,34 @@ class PackedGemm {
       (*fusion_.epilogue)({rows_from_ + row, rows, first_column, last_column - first_column});
   }
 
+  // Rows of a block, of so many: all blocks are about equally high, rather than that a few rows are left over, for
+  // which all of a packed strip would be read once more.
+  int64_t block_height(int64_t rows) const {
+    return round_up(pieces(rows, pieces(rows, block_rows_ + block_rows_ / 4)), mr_);
+  }
+
   // `tells`: calls the epilogue for blocks of rows that are complete.
   template <class F>
   void piece(const PackedRows& a, P* packed_b, int64_t first_row, int64_t last_row, int64_t first_panel,
              int64_t last_panel, int64_t l, F&& next_at, bool tells = false) {
     int64_t first_column = column_of(first_panel), last_column = column_of(last_panel),
-            depth = std::min(block_, depth_ - l);
+            depth = std::min(block_, depth_ - l), height = block_height(last_row - first_row);
     // Few rows make little of a packed panel: where no tile packs it while it multiplies, whole rows of the strip are
     // read faster than panel by panel.
     bool at_once = !kSame && b_.minor == 1 && (kDot || last_row - first_row < kFewRows);
     Prefetch prefetch = prefetching(kDot && at_once ? next_at(last_column) : Next{}, depth, 0);
     if (at_once) pack_columns(kern_, packed_b, b_, first_column, k_from_ + l, last_column - first_column, depth);
-    for (int64_t row = first_row; row < last_row; row += block_rows_) {
-      int64_t rows = std::min(block_rows_, last_row - row);
+    for (int64_t row = first_row; row < last_row; row += height) {
+      int64_t rows = std::min(height, last_row - row);
       for (int64_t panel = first_panel; panel < last_panel; ++panel) {
         int64_t j = column_of(panel), end = column_of(panel + 1);
         if (const int64_t below = last_row - row - rows; !kDot && below > 0 && panel + 1 == last_panel)
-          prefetch = prefetch_rows(a, row + rows, std::min(block_rows_, below), l, depth);
+          prefetch = prefetch_rows(a, row + rows, std::min(height, below), l, depth);
         else if (!kDot || !at_once)
           prefetch = prefetching(row == first_row || (!kDot && panel + 1 == last_panel) ? next_at(end) : Next{}, depth,
                                  (rows - 1) / mr_);
         // What no other block of rows needs is packed at one address, which stays in the cache.
-        const int64_t column = at_once || last_row - first_row > block_rows_ ? j - first_column : 0;
+        const int64_t column = at_once || last_row - first_row > height ? j - first_column : 0;
         panel_tiles(a, packed_b + column * held<K>(depth), row, rows, j, end - j, l, depth,
                     row == first_row && !at_once, prefetch);
       }

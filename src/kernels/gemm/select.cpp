@@ -67,6 +67,7 @@ constexpr GemmAlgorithmInfo kAlgorithms[] = {
 bool small_in_place(const Problem& p) {
   constexpr int64_t kRows = 256, kColumns = 64;  // of A, and of a transposed A with more k than that
   if (!small_works(p) || p.n * p.k > in_place_elements(p)) return false;
+  if (p.a.k != 1 && p.m * p.n > p.limits.columns_result_most) return false;
   if (p.wide_vectors()) {
     // Each thread packs what is transposed, which takes microseconds up to some size, if no panel must be filled up
     // column by column.
@@ -120,7 +121,8 @@ bool outer_pays(const Problem& p) {
                        : one_block                ? 4096
                        : p.m > p.n                ? 2048
                                                   : 1024;
-  return outer_works(p) && apart <= most;
+  return outer_works(p) && apart <= most && p.n * p.sum_bytes <= p.limits.outer_result_bytes_most &&
+         p.m * p.sum_bytes <= p.limits.outer_a_bytes_most;
 }
 
 // A panel whose rows are a multiple of 8 KiB apart falls into few sets of the second-level cache, and streaming it pays

@@ -4,6 +4,8 @@
 #pragma once
 #include <cstdint>
 
+#include "runtime/target.h"
+
 namespace sheaf::kernels {
 
 struct GemmThresholds {
@@ -37,6 +39,9 @@ struct GemmThresholds {
   // most one part of so many of the second-level cache.
   int64_t strip_panels_least = 8, strip_panels_most = 8, strip_l2_parts = 4;
 
+  // Columns of a transposed A read where they are: elements of C at most, and bytes of its rows and of A's.
+  int64_t columns_result_most = INT64_MAX, outer_result_bytes_most = INT64_MAX, outer_a_bytes_most = INT64_MAX;
+
   // B read where it is, or packed by each thread.
   int64_t small_elements = 6144;                          // of a B that the first-level cache holds with room to spare
   int64_t in_place_elements = 16384, in_place_bytes = 0;  // of a B that tiles read where it is: the larger of both
@@ -64,9 +69,20 @@ inline constexpr GemmThresholds kGemm64{
     .in_place_elements = 0,
     .in_place_bytes = 640 << 10,
 };
+// Where packed operands pay sooner (packs_transposed_early in runtime/target.h).
+inline constexpr GemmThresholds kGemm64PacksEarly = [] {
+  GemmThresholds limits = kGemm64;
+  limits.columns_result_most = 1 << 17;
+  limits.outer_result_bytes_most = 800;
+  limits.outer_a_bytes_most = 2048;
+  return limits;
+}();
 
-inline constexpr const GemmThresholds& gemm_thresholds(int64_t vector_bytes) {
-  return vector_bytes <= 16 ? kGemm16 : vector_bytes <= 32 ? kGemm32 : kGemm64;
+inline const GemmThresholds& gemm_thresholds(int64_t vector_bytes) {
+  return vector_bytes <= 16                              ? kGemm16
+         : vector_bytes <= 32                            ? kGemm32
+         : runtime::host_target().packs_transposed_early ? kGemm64PacksEarly
+                                                         : kGemm64;
 }
 
 }  // namespace sheaf::kernels

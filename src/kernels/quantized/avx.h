@@ -52,7 +52,7 @@ SHEAF_AVX2 inline __m128i dot_bytes(const Counts& x, const uint8_t* row, int64_t
 
 // Tiles of columns from j on.
 template <bool kFourBits>
-SHEAF_AVX2 void add_tiles(const Rows& rows, const Groups& g, int64_t j) {
+SHEAF_AVX2 void add_tiles(const QuantizedRows& rows, const Groups& g, int64_t j) {
   for (; j + kTile <= g.columns; j += kTile)
     for (int64_t i = 0; i < rows.count; ++i) {
       float* to = rows.sums + i * rows.ld + j;
@@ -71,7 +71,7 @@ SHEAF_AVX2 void add_tiles(const Rows& rows, const Groups& g, int64_t j) {
 }
 
 template <bool kFourBits>
-void add_dots(const Rows& rows, const Groups& g) {
+void add_dots(const QuantizedRows& rows, const Groups& g) {
   add_tiles<kFourBits>(rows, g, 0);
 }
 
@@ -129,7 +129,7 @@ SHEAF_AVX512 inline __m512i wide_bytes(const Counts& x, const uint8_t* tile, int
 }
 
 template <bool kFourBits>
-SHEAF_AVX512 void add_wide_dots(const Rows& rows, const Groups& g) {
+SHEAF_AVX512 void add_wide_dots(const QuantizedRows& rows, const Groups& g) {
   int64_t j = 0;
   for (; j + kWide <= g.columns; j += kWide) {
     for (int64_t q = 0; q < g.count; ++q)

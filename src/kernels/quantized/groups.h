@@ -38,7 +38,7 @@ struct Groups {
 
 // The rows of x by these groups: x has the counts of each group of a row and those of the next row `apart` after them,
 // sums are ld apart.
-struct Rows {
+struct QuantizedRows {
   const Counts* x;
   int64_t apart, count;
   float* sums;
@@ -47,7 +47,7 @@ struct Rows {
 
 // sums[row][column] += the sums over the groups one after the other, for columns from `from` on.
 template <bool kFourBits>
-void add_groups(const Rows& rows, const Groups& g, int64_t from) {
+void add_groups(const QuantizedRows& rows, const Groups& g, int64_t from) {
   for (int64_t i = 0; i < rows.count; ++i)
     for (int64_t q = 0; q < g.count; ++q)
       for (int64_t j = from; j < g.columns; ++j) {

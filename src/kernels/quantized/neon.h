@@ -165,7 +165,7 @@ template <By kBy, int kTiles, int64_t kRows>
 }
 
 template <By kBy, int64_t kRows>
-void add_dots_of(const Rows& rows, const Groups& g) {
+void add_dots_of(const QuantizedRows& rows, const Groups& g) {
   constexpr int kTiles = 4;
   const bool ask = g.count == 1 && rows.count == 1 && !g.last;
   int64_t j = 0;
@@ -179,7 +179,7 @@ void add_dots_of(const Rows& rows, const Groups& g) {
 }
 
 template <By kBy>
-void add_dots(const Rows& rows, const Groups& g) {
+void add_dots(const QuantizedRows& rows, const Groups& g) {
   constexpr int64_t kUsual = 4;  // rows of bytes, of groups of 32
   for (int64_t i = 0; i < rows.count; ++i)
     for (int64_t q = 0; q < g.count; ++q)

@@ -25,7 +25,7 @@ constexpr int64_t kMaxDots = 128;    // for sums of bytes below 2^22
 constexpr int64_t kMaxStrip = 4096;  // whose sums of a row stay in the first-level cache
 constexpr int64_t kTaskElements = 1 << 18;
 
-using AddGroups = void (*)(const Rows& rows, const Groups& g);
+using AddGroups = void (*)(const QuantizedRows& rows, const Groups& g);
 
 template <bool kFourBits>
 AddGroups kernel_for(int64_t deep, int64_t group, [[maybe_unused]] int64_t rows) {
@@ -39,7 +39,7 @@ AddGroups kernel_for(int64_t deep, int64_t group, [[maybe_unused]] int64_t rows)
   if (fits && avx::has_dots())
     return avx::has_wide_dots(kFourBits, rows) ? avx::add_wide_dots<kFourBits> : avx::add_dots<kFourBits>;
 #endif
-  return [](const Rows& rows, const Groups& g) { add_groups<kFourBits>(rows, g, 0); };
+  return [](const QuantizedRows& rows, const Groups& g) { add_groups<kFourBits>(rows, g, 0); };
 }
 
 // The rows of x as whole numbers: for each row and group where its bytes are, and its step.
@@ -64,7 +64,9 @@ class Counted {
         counts_[i * groups_ + q] = count(from, size, g.four_bits, bytes + 2 * at, whole + at);
       }
   }
-  Rows rows(int64_t group, int64_t m, float* sums, int64_t ld) const { return {counts_ + group, groups_, m, sums, ld}; }
+  QuantizedRows rows(int64_t group, int64_t m, float* sums, int64_t ld) const {
+    return {counts_ + group, groups_, m, sums, ld};
+  }
 
  private:
   static Counts count(const float* x, int64_t size, bool four_bits, int8_t* __restrict bytes,
@@ -129,7 +131,7 @@ void multiply(const float* x, const uint8_t* values, const float* scales, float*
 
 }  // namespace
 
-void contract_quantized(const routines::Call& call, const routines::QuantizedArgs<>& g) {
+void contract_quantized(const routines::RoutineCall& call, const routines::QuantizedArgs<>& g) {
   auto is = [](int64_t size, int64_t stride, int64_t wanted) { return size <= 1 || stride == wanted; };
   bool in_order = is(g.deep, g.values.deep, 1) && g.values.column == g.deep &&
                   is(g.rows, g.values.row, kTile * g.deep) &&

@@ -4,6 +4,6 @@
 
 namespace sheaf::kernels {
 
-void contract_quantized(const routines::Call& call, const routines::QuantizedArgs<>& args);
+void contract_quantized(const routines::RoutineCall& call, const routines::QuantizedArgs<>& args);
 
 }  // namespace sheaf::kernels

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "kernels/simd/avx512_tile.h"
 #include "scalar/math/exp_log.h"
 #include "scalar/scalar_ops.h"
 
@@ -225,6 +226,8 @@ struct Simd<float> {
         _mm512_slli_epi32(_mm512_add_epi32(_mm512_castps_si512(shifted), _mm512_set1_epi32(kOffset)), 23));
   }
   SHEAF_BROADCAST_TILES(float)
+  static constexpr auto packed_tile = avx512::packed_tile<float>;
+  static constexpr auto row_tile = avx512::row_tile<float>;
   [[gnu::always_inline]] static void transpose(V (&y)[16]) {
     V pairs[16], fours[16], eights[16];
     _Pragma("GCC unroll 16") for (int i = 0; i < 16; i += 2) pairs[i] = _mm512_unpacklo_ps(y[i], y[i + 1]),
@@ -317,6 +320,8 @@ struct Simd<double> {
         _mm512_slli_epi64(_mm512_add_epi64(_mm512_castpd_si512(shifted), _mm512_set1_epi64(kOffset)), 52));
   }
   SHEAF_BROADCAST_TILES(double)
+  static constexpr auto packed_tile = avx512::packed_tile<double>;
+  static constexpr auto row_tile = avx512::row_tile<double>;
 };
 }  // namespace avx512
 #if defined(__clang__)

@@ -33,7 +33,7 @@ void run_chains(const T* x, T* y, int64_t n) {
 }
 
 template <class T, Combine combine>
-void cumulate_by(const routines::Call& c, const routines::CumulateArgs<>& a) {
+void cumulate_by(const routines::RoutineCall& c, const routines::CumulateArgs<>& a) {
   constexpr int64_t kColumns = 256;
   const T* x = c.buffer<const T>(0);
   T* y = c.buffer<T>(1);
@@ -75,7 +75,7 @@ void cumulate_by(const routines::Call& c, const routines::CumulateArgs<>& a) {
 
 }  // namespace
 
-void cumulate(const routines::Call& call, const routines::CumulateArgs<>& args) {
+void cumulate(const routines::RoutineCall& call, const routines::CumulateArgs<>& args) {
   scalar::visit_dtype(args.dtype, [&]<class T>(std::type_identity<T>) {
     switch (args.what) {
       case routines::Running::Sum: return cumulate_by<T, Combine::Sum>(call, args);

@@ -12,7 +12,7 @@ constexpr int64_t kTaskSteps = 2048;  // of bisecting; worth a thread: some 5 us
 
 }  // namespace
 
-void search_sorted(const routines::Call& call, const routines::SearchArgs<>& args) {
+void search_sorted(const routines::RoutineCall& call, const routines::SearchArgs<>& args) {
   const int64_t steps = std::bit_width(static_cast<uint64_t>(args.n)) + 1;
   runtime::parallel_for(
       args.rows * args.count, [&](int64_t begin, int64_t end) { routines::search_sorted_part(call, args, begin, end); },

@@ -96,7 +96,7 @@ void first_items(const T* row, int64_t n, bool descending, Item<KeyOf<T>>* heap,
 }
 
 template <class T>
-void sort_in(const routines::Call& c, const routines::SortArgs<>& a) {
+void sort_in(const routines::RoutineCall& c, const routines::SortArgs<>& a) {
   using Bits = KeyOf<T>;
   constexpr int64_t kFew = 256;  // below this, counting costs more than comparing
   const T* x = c.buffer<const T>(0);
@@ -134,7 +134,7 @@ void sort_in(const routines::Call& c, const routines::SortArgs<>& a) {
 
 }  // namespace
 
-void sort(const routines::Call& call, const routines::SortArgs<>& args) {
+void sort(const routines::RoutineCall& call, const routines::SortArgs<>& args) {
   scalar::visit_dtype(args.dtype, [&]<class T>(std::type_identity<T>) { sort_in<T>(call, args); });
 }
 

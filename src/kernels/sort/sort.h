@@ -4,8 +4,8 @@
 
 namespace sheaf::kernels {
 
-void sort(const routines::Call& call, const routines::SortArgs<>& args);
-void search_sorted(const routines::Call& call, const routines::SearchArgs<>& args);
-void cumulate(const routines::Call& call, const routines::CumulateArgs<>& args);
+void sort(const routines::RoutineCall& call, const routines::SortArgs<>& args);
+void search_sorted(const routines::RoutineCall& call, const routines::SearchArgs<>& args);
+void cumulate(const routines::RoutineCall& call, const routines::CumulateArgs<>& args);
 
 }  // namespace sheaf::kernels

@@ -28,7 +28,7 @@ bool same(const Operand& a, const Operand& b) {
 }
 const Operand& input(const Operand& o, int i) { return o.node()->inputs[i]; }
 
-Operand behind(Operand o, std::initializer_list<std::string_view> names) {
+Operand look_through(Operand o, std::initializer_list<std::string_view> names) {
   for (bool again = true; again;) {
     again = false;
     for (std::string_view n : names)
@@ -48,16 +48,17 @@ bool along_last_axis(const Operand& reduction) {
 // What `weights` is the softmax of.
 std::optional<Operand> softmax_of(const Operand& weights) {
   if (!is(weights, "div")) return {};
-  Operand e = input(weights, 0), total = behind(input(weights, 1), {"reshape", "broadcast"});
+  Operand e = input(weights, 0), total = look_through(input(weights, 1), {"reshape", "broadcast"});
   if (!is(total, "sum") || !same(input(total, 0), e) || !along_last_axis(total)) return {};
   if (!is(e, "exp") || !is(input(e, 0), "sub")) return {};
-  Operand x = input(input(e, 0), 0), most = behind(input(input(e, 0), 1), {"reshape", "broadcast", "stop_gradient"});
+  Operand x = input(input(e, 0), 0),
+          most = look_through(input(input(e, 0), 1), {"reshape", "broadcast", "stop_gradient"});
   if (!is(most, "max") || !same(input(most, 0), x) || !along_last_axis(most)) return {};
   return x;
 }
 
 std::optional<double> constant_value(const Operand& o) {
-  Operand c = behind(o, {"broadcast", "reshape"});
+  Operand c = look_through(o, {"broadcast", "reshape"});
   if (c.is_node() || !(num_elems(c.sizes()) == Size(1))) return {};
   return element_as_double(c.value(), 0);
 }
@@ -210,7 +211,9 @@ class Raising {
     return out;
   }
 
-  static Operand viewed(const Operand& x, const Sizes& sizes) { return ops::reshape(behind(x, {"reshape"}), sizes); }
+  static Operand viewed(const Operand& x, const Sizes& sizes) {
+    return ops::reshape(look_through(x, {"reshape"}), sizes);
+  }
 
   std::optional<Match> match(Node* n) const {
     if (n->op->name != "dot" || !is_float(n->types[0].dtype)) return {};
@@ -261,7 +264,7 @@ class Raising {
         case Scores::Mask::Taken: v = ops::neg(v); break;
         case Scores::Mask::Filled:
           v = ops::where(v, ops::constant(product.dtype(), 0),
-                         ops::reshape(behind(mask.fill, {"broadcast", "reshape"}), {}));
+                         ops::reshape(look_through(mask.fill, {"broadcast", "reshape"}), {}));
           break;
       }
       v = ops::reshape(ops::broadcast_to(v, mask.sizes), scores);

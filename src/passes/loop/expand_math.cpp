@@ -2,6 +2,7 @@
 
 #include "passes/loop/rewrite.h"
 #include "scalar/math/elementary.h"
+#include "scalar/math/remainder.h"
 
 namespace sheaf::passes {
 namespace {
@@ -24,7 +25,21 @@ class Expander final : public Rewriter {
     return out;
   }
 
+  template <class T>
+  V remainder(Op op, V x, V y) {
+    using S = scalar::math::Scalar<loop::Builder, T>;
+    const auto of = [&](S a, S b) {
+      return scalar::math::remainder(a, b, [&](S c, S d) { return S(builder(), builder().binary(Op::Rem, c.v, d.v)); });
+    };
+    const S a(builder(), x), b(builder(), y);
+    return (op == Op::Rem ? of(a, b) : of(of(a, b) + b, b)).v;
+  }
+
   V replace(const loop::Inst& inst, V a, V b, V c) override {
+    if (inst.op == Op::Rem || inst.op == Op::FloorMod) {
+      if (inst.type == DType::F32) return remainder<float>(inst.op, a, b);
+      if (inst.type == DType::F64) return remainder<double>(inst.op, a, b);
+    }
     if (inst.op < Op::Exp) return Rewriter::replace(inst, a, b, c);
     if (b == loop::kNoValue) b = a;
     return inst.type == DType::F32 ? expand<float>(inst.op, a, b) : expand<double>(inst.op, a, b);

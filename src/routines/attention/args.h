@@ -112,7 +112,7 @@ class Sight {
   int64_t columns_, offset_, window_;
 };
 
-void attention(const Call& call, const AttentionArgs<>& args);
-void attention_vjp(const Call& call, const AttentionVjpArgs<>& args);
+void attention(const RoutineCall& call, const AttentionArgs<>& args);
+void attention_vjp(const RoutineCall& call, const AttentionVjpArgs<>& args);
 
 }  // namespace sheaf::routines

@@ -39,13 +39,13 @@ T reference_point(T m) {
 template <class S, class T>
 struct Head {
   const AttentionArgs<>& a;
-  const Call& c;
+  const RoutineCall& c;
   int mask_buffer;
   int64_t b, h, g;
   T scale;
   Sight sight;
 
-  Head(const AttentionArgs<>& a, const Call& c, int mask_buffer, int64_t b, int64_t h)
+  Head(const AttentionArgs<>& a, const RoutineCall& c, int mask_buffer, int64_t b, int64_t h)
       : a(a),
         c(c),
         mask_buffer(mask_buffer),
@@ -111,7 +111,7 @@ struct Row {
 };
 
 template <class S, class T>
-void attention_in(const Call& c, const AttentionArgs<>& a) {
+void attention_in(const RoutineCall& c, const AttentionArgs<>& a) {
   const int out = a.first_result();
   S* y = c.buffer<S>(out);
   T* lse = c.buffer<T>(out + 1);
@@ -180,7 +180,7 @@ void attention_in(const Call& c, const AttentionArgs<>& a) {
 }
 
 template <class S, class T>
-void attention_vjp_in(const Call& c, const AttentionVjpArgs<>& a) {
+void attention_vjp_in(const RoutineCall& c, const AttentionVjpArgs<>& a) {
   const T* lse = c.buffer<const T>(6);
   const T* delta = c.buffer<const T>(7);
   const S* dys = c.buffer<const S>(8);
@@ -235,7 +235,7 @@ void attention_vjp_in(const Call& c, const AttentionVjpArgs<>& a) {
 
 }  // namespace
 
-void attention(const Call& c, const AttentionArgs<>& a) {
+void attention(const RoutineCall& c, const AttentionArgs<>& a) {
   switch (a.dtype) {
     case DType::F32: return attention_in<float, float>(c, a);
     case DType::F64: return attention_in<double, double>(c, a);
@@ -245,7 +245,7 @@ void attention(const Call& c, const AttentionArgs<>& a) {
   }
 }
 
-void attention_vjp(const Call& c, const AttentionVjpArgs<>& a) {
+void attention_vjp(const RoutineCall& c, const AttentionVjpArgs<>& a) {
   switch (a.dtype) {
     case DType::F32: return attention_vjp_in<float, float>(c, a);
     case DType::F64: return attention_vjp_in<double, double>(c, a);

@@ -33,7 +33,7 @@ struct GemmArgs {
   }
 };
 
-void contract(const Call& call, const GemmArgs<>& args);
+void contract(const RoutineCall& call, const GemmArgs<>& args);
 
 // Contractions sum over k in blocks of at most so many terms: inside a block chains of fused multiply-adds in order of
 // k that start from zero, then the block's value is added to the total so far. Blocks are of one length, so that

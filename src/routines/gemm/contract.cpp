@@ -31,7 +31,7 @@ float total_by_tiles(const BFloat16* x, int64_t x_step, const BFloat16* y, int64
 }
 
 template <class T, class Out = std::conditional_t<std::is_same_v<T, int8_t>, int32_t, T>>
-void contract_in(const Call& c, const GemmArgs<>& g) {
+void contract_in(const RoutineCall& c, const GemmArgs<>& g) {
   using Acc = Accumulator<T>;
   const T* a = c.buffer<const T>(0);
   const T* b = c.buffer<const T>(1);
@@ -87,7 +87,7 @@ void contract_in(const Call& c, const GemmArgs<>& g) {
 
 }  // namespace
 
-void contract(const Call& c, const GemmArgs<>& g) {
+void contract(const RoutineCall& c, const GemmArgs<>& g) {
   const bool to_f32 = g.result == DType::F32;
   switch (g.dtype) {
     case DType::F32: return contract_in<float>(c, g);
@@ -102,7 +102,7 @@ void contract(const Call& c, const GemmArgs<>& g) {
   }
 }
 
-void contract_groups(const Call& c, const GroupedArgs<>& g) {
+void contract_groups(const RoutineCall& c, const GroupedArgs<>& g) {
   for (const GroupProduct& p : group_products(c, g))
     contract({p.buffers, c.arithmetic}, p.args);
 }

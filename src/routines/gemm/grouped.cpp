@@ -4,7 +4,7 @@
 
 namespace sheaf::routines {
 
-std::vector<GroupProduct> group_products(const Call& call, const GroupedArgs<>& g) {
+std::vector<GroupProduct> group_products(const RoutineCall& call, const GroupedArgs<>& g) {
   const auto* counts = call.buffer<const int64_t>(2);
   auto at = [&](int buffer, int64_t element) {
     return call.buffers[buffer] + element * size_bytes(buffer == 3 ? g.result : g.dtype);

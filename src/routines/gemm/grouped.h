@@ -46,8 +46,8 @@ struct GroupProduct {
 };
 
 // The products that a call consists of; they write different parts of its result, and all of it.
-std::vector<GroupProduct> group_products(const Call& call, const GroupedArgs<>& args);
+std::vector<GroupProduct> group_products(const RoutineCall& call, const GroupedArgs<>& args);
 
-void contract_groups(const Call& call, const GroupedArgs<>& args);
+void contract_groups(const RoutineCall& call, const GroupedArgs<>& args);
 
 }  // namespace sheaf::routines

@@ -45,17 +45,17 @@ struct SolveArgs {
 };
 
 // Of (A + A^T) / 2: eigenvalues rising in W, vectors in the columns of V. Buffers: A, W, V.
-void eigh(const Call& call, const EighArgs<>& args);
+void eigh(const RoutineCall& call, const EighArgs<>& args);
 // A [batch, m, n] = U diag(S) V^T, S falling, U [batch, m, n]. Buffers: A, U, S, V.
-void svd(const Call& call, const SvdArgs<>& args);
+void svd(const RoutineCall& call, const SvdArgs<>& args);
 // Of both: NaN in a matrix, an infinity, or (which has not been seen) no convergence makes all results of that matrix
 // NaN.
 
 // A X = B [batch, n, columns]; infinities or NaN where A is singular. Buffers: A, B, X.
-void solve(const Call& call, const SolveArgs<>& args);
+void solve(const RoutineCall& call, const SolveArgs<>& args);
 // Determinants [batch]. Buffers: A, D.
-void det(const Call& call, const DetArgs<>& args);
+void det(const RoutineCall& call, const DetArgs<>& args);
 // L L^T = (A + A^T) / 2, L lower triangular; NaN where that is not positive definite. Buffers: A, L.
-void cholesky(const Call& call, const CholeskyArgs<>& args);
+void cholesky(const RoutineCall& call, const CholeskyArgs<>& args);
 
 }  // namespace sheaf::routines

@@ -386,7 +386,7 @@ bool svd_one(const T* a, T* u, T* s, T* v, int64_t m, int64_t n) {
 }
 
 template <class T>
-void eigh_in(const Call& c, const EighArgs<>& a) {
+void eigh_in(const RoutineCall& c, const EighArgs<>& a) {
   int64_t n = a.n;
   for (int64_t k = 0; k < a.batch; ++k) {
     T *w = matrix<T>(c, 1, k, n), *v = matrix<T>(c, 2, k, n * n);
@@ -395,7 +395,7 @@ void eigh_in(const Call& c, const EighArgs<>& a) {
 }
 
 template <class T>
-void svd_in(const Call& c, const SvdArgs<>& a) {
+void svd_in(const RoutineCall& c, const SvdArgs<>& a) {
   int64_t m = a.m, n = a.n;
   for (int64_t k = 0; k < a.batch; ++k) {
     T *u = matrix<T>(c, 1, k, m * n), *s = matrix<T>(c, 2, k, n), *v = matrix<T>(c, 3, k, n * n);
@@ -406,7 +406,9 @@ void svd_in(const Call& c, const SvdArgs<>& a) {
 
 }  // namespace
 
-void eigh(const Call& c, const EighArgs<>& a) { is_wide(a.dtype) ? eigh_in<double>(c, a) : eigh_in<float>(c, a); }
-void svd(const Call& c, const SvdArgs<>& a) { is_wide(a.dtype) ? svd_in<double>(c, a) : svd_in<float>(c, a); }
+void eigh(const RoutineCall& c, const EighArgs<>& a) {
+  is_wide(a.dtype) ? eigh_in<double>(c, a) : eigh_in<float>(c, a);
+}
+void svd(const RoutineCall& c, const SvdArgs<>& a) { is_wide(a.dtype) ? svd_in<double>(c, a) : svd_in<float>(c, a); }
 
 }  // namespace sheaf::routines

@@ -71,7 +71,7 @@ Matrix read(const T* from, int64_t rows, int64_t columns) {
 }
 
 template <class T>
-void solve_in(const Call& c, const SolveArgs<>& a) {
+void solve_in(const RoutineCall& c, const SolveArgs<>& a) {
   int64_t n = a.n, columns = a.columns;
   for (int64_t k = 0; k < a.batch; ++k) {
     Matrix a = read(matrix<const T>(c, 0, k, n * n), n, n), x = read(matrix<const T>(c, 1, k, n * columns), n, columns);
@@ -88,7 +88,7 @@ void solve_in(const Call& c, const SolveArgs<>& a) {
 }
 
 template <class T>
-void det_in(const Call& c, const DetArgs<>& a) {
+void det_in(const RoutineCall& c, const DetArgs<>& a) {
   int64_t n = a.n;
   for (int64_t k = 0; k < a.batch; ++k) {
     Matrix a = read(matrix<const T>(c, 0, k, n * n), n, n), none(n, 0);
@@ -121,7 +121,7 @@ bool cholesky_one(const T* a, T* out, int64_t n) {
 }
 
 template <class T>
-void cholesky_in(const Call& c, const CholeskyArgs<>& a) {
+void cholesky_in(const RoutineCall& c, const CholeskyArgs<>& a) {
   int64_t n = a.n;
   for (int64_t k = 0; k < a.batch; ++k) {
     T* l = matrix<T>(c, 1, k, n * n);
@@ -131,9 +131,11 @@ void cholesky_in(const Call& c, const CholeskyArgs<>& a) {
 
 }  // namespace
 
-void solve(const Call& c, const SolveArgs<>& a) { is_wide(a.dtype) ? solve_in<double>(c, a) : solve_in<float>(c, a); }
-void det(const Call& c, const DetArgs<>& a) { is_wide(a.dtype) ? det_in<double>(c, a) : det_in<float>(c, a); }
-void cholesky(const Call& c, const CholeskyArgs<>& a) {
+void solve(const RoutineCall& c, const SolveArgs<>& a) {
+  is_wide(a.dtype) ? solve_in<double>(c, a) : solve_in<float>(c, a);
+}
+void det(const RoutineCall& c, const DetArgs<>& a) { is_wide(a.dtype) ? det_in<double>(c, a) : det_in<float>(c, a); }
+void cholesky(const RoutineCall& c, const CholeskyArgs<>& a) {
   is_wide(a.dtype) ? cholesky_in<double>(c, a) : cholesky_in<float>(c, a);
 }
 

@@ -43,7 +43,7 @@ inline void add_scaled(double* y, double k, const double* x, int64_t n) {
 
 // Matrix k of a batch, of `elems` elements each.
 template <class T>
-T* matrix(const Call& c, int buffer, int64_t k, int64_t elems) {
+T* matrix(const RoutineCall& c, int buffer, int64_t k, int64_t elems) {
   return c.buffer<T>(buffer) + k * elems;
 }
 

@@ -76,6 +76,6 @@ struct QuantizedStep {
 // count = 256 high + low, where low is in [-128, 128): the count's last byte.
 inline int32_t high_byte(int32_t count) { return (count + 128) >> 8; }
 
-void contract_quantized(const Call& call, const QuantizedArgs<>& args);
+void contract_quantized(const RoutineCall& call, const QuantizedArgs<>& args);
 
 }  // namespace sheaf::routines

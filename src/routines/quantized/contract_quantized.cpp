@@ -40,7 +40,7 @@ float group_sum(const float* x, const W* w, const QuantizedArgs<>& g) {
 }
 
 template <class T, class W>
-void contract_quantized_in(const Call& c, const QuantizedArgs<>& g) {
+void contract_quantized_in(const RoutineCall& c, const QuantizedArgs<>& g) {
   T* out = c.buffer<T>(3);
   for (int64_t p = 0; p < g.batch; ++p)
     for (int64_t i = 0; i < g.m; ++i)
@@ -59,7 +59,7 @@ void contract_quantized_in(const Call& c, const QuantizedArgs<>& g) {
 
 }  // namespace
 
-void contract_quantized(const Call& c, const QuantizedArgs<>& g) {
+void contract_quantized(const RoutineCall& c, const QuantizedArgs<>& g) {
   bool wide = g.dtype == DType::F64;
   if (g.four_bits)
     wide ? contract_quantized_in<double, uint8_t>(c, g) : contract_quantized_in<float, uint8_t>(c, g);

@@ -16,6 +16,6 @@ struct SumTotalsArgs {
 
 // Adds n totals of blocks (loop/ir.h), the last of which may be of fewer elements, as one reduction of all their
 // elements would.
-void sum_totals(const Call& call, const SumTotalsArgs<>& args);
+void sum_totals(const RoutineCall& call, const SumTotalsArgs<>& args);
 
 }  // namespace sheaf::routines

@@ -3,7 +3,7 @@
 #include "routines/reduce/args.h"
 
 namespace sheaf::routines {
-void sum_totals(const Call& c, const SumTotalsArgs<>& args) {
+void sum_totals(const RoutineCall& c, const SumTotalsArgs<>& args) {
   auto in = [&]<class T>(const T* totals, T* sum) {
     std::array<T, 64> waiting;  // one for each bit of the number of totals so far
     int count = 0;

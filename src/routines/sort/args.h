@@ -19,7 +19,7 @@ struct SortArgs {
 };
 
 // Sorts each row, stably, NaN last, and keeps the first `count` elements.
-void sort(const Call& call, const SortArgs<>& args);
+void sort(const RoutineCall& call, const SortArgs<>& args);
 
 enum class Running : uint8_t { Sum, Product, Maximum };
 
@@ -34,7 +34,7 @@ struct CumulateArgs {
 };
 
 // The running sum, product or maximum along the middle axis; narrow floats are accumulated in f32.
-void cumulate(const Call& call, const CumulateArgs<>& args);
+void cumulate(const RoutineCall& call, const CumulateArgs<>& args);
 
 // Buffers: sorted [rows, n], x [rows, count], positions [rows, count] (i32).
 template <class Int = int64_t>
@@ -46,10 +46,10 @@ struct SearchArgs {
   static void fields(auto& self, auto&& f) { f(self.dtype), f(self.rows), f(self.n), f(self.count), f(self.right); }
 };
 
-// Where each element of x would be inserted into its sorted row: before those equal to it, or behind them if `right`.
+// Where each element of x would be inserted into its sorted row: before those equal to it, or after them if `right`.
 // NaN is greater than every number. A row that is not sorted is bisected all the same.
-void search_sorted(const Call& call, const SearchArgs<>& args);
+void search_sorted(const RoutineCall& call, const SearchArgs<>& args);
 // The same for the elements `begin` to `end` of x alone.
-void search_sorted_part(const Call& call, const SearchArgs<>& args, int64_t begin, int64_t end);
+void search_sorted_part(const RoutineCall& call, const SearchArgs<>& args, int64_t begin, int64_t end);
 
 }  // namespace sheaf::routines

@@ -9,7 +9,7 @@ namespace {
 using namespace scalar;
 
 template <class T>
-void cumulate_in(const Call& c, const CumulateArgs<>& a) {
+void cumulate_in(const RoutineCall& c, const CumulateArgs<>& a) {
   using Acc = std::conditional_t<std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>, float, T>;
   const T* x = c.buffer<const T>(0);
   T* y = c.buffer<T>(1);
@@ -34,7 +34,7 @@ void cumulate_in(const Call& c, const CumulateArgs<>& a) {
 
 }  // namespace
 
-void cumulate(const Call& call, const CumulateArgs<>& args) {
+void cumulate(const RoutineCall& call, const CumulateArgs<>& args) {
   scalar::visit_dtype(args.dtype, [&]<class T>(std::type_identity<T>) { cumulate_in<T>(call, args); });
 }
 

@@ -27,7 +27,7 @@ int32_t insertion_point(const T* sorted, int64_t n, T x, bool right) {
 
 }  // namespace
 
-void search_sorted_part(const Call& call, const SearchArgs<>& args, int64_t begin, int64_t end) {
+void search_sorted_part(const RoutineCall& call, const SearchArgs<>& args, int64_t begin, int64_t end) {
   scalar::visit_dtype(args.dtype, [&]<class T>(std::type_identity<T>) {
     const T *sorted = call.buffer<const T>(0), *x = call.buffer<const T>(1);
     int32_t* positions = call.buffer<int32_t>(2);
@@ -36,7 +36,7 @@ void search_sorted_part(const Call& call, const SearchArgs<>& args, int64_t begi
   });
 }
 
-void search_sorted(const Call& call, const SearchArgs<>& args) {
+void search_sorted(const RoutineCall& call, const SearchArgs<>& args) {
   search_sorted_part(call, args, 0, args.rows * args.count);
 }
 

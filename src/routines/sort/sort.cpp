@@ -20,7 +20,7 @@ auto comparable(T x) {
 }
 
 template <class T>
-void sort_in(const Call& c, const SortArgs<>& a) {
+void sort_in(const RoutineCall& c, const SortArgs<>& a) {
   const T* x = c.buffer<const T>(0);
   T* values = c.buffer<T>(1);
   int32_t* positions = c.buffer<int32_t>(2);
@@ -43,7 +43,7 @@ void sort_in(const Call& c, const SortArgs<>& a) {
 
 }  // namespace
 
-void sort(const Call& call, const SortArgs<>& args) {
+void sort(const RoutineCall& call, const SortArgs<>& args) {
   scalar::visit_dtype(args.dtype, [&]<class T>(std::type_identity<T>) { sort_in<T>(call, args); });
 }
 

@@ -30,7 +30,7 @@ struct Shape3 {
   int64_t batch, m, n, k;
 };
 
-using Product = void (*)(const routines::Call&, const GemmArgs<>&);
+using Product = void (*)(const routines::RoutineCall&, const GemmArgs<>&);
 
 // One product of contiguous matrices, each of which may be transposed.
 GemmArgs<> f32_args(Shape3 s, bool ta, bool tb) {
@@ -383,7 +383,7 @@ TEST(Contract, ThinEqualsDefinition) {
   }
 }
 
-// Long columns, one behind the other or not: blocks of k that fill vectors evenly, in turn, or not at all.
+// Long columns, one after the other or not: blocks of k that fill vectors evenly, in turn, or not at all.
 TEST(Contract, ThinByLongColumns) {
   uint64_t seed = std::random_device{}();
   int trial = 0;

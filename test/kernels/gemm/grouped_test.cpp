@@ -48,7 +48,7 @@ void expect_same_groups(DType dtype, std::mt19937_64& rng, const std::string& tr
       .other = {(outer ? 1 : groups) * down * n, down * n, tw ? 1 : n, tw ? down : 1},
       .result = dtype,
   };
-  auto run = [&](void (*product)(const routines::Call&, const routines::GroupedArgs<>&), std::vector<T>& c) {
+  auto run = [&](void (*product)(const routines::RoutineCall&, const routines::GroupedArgs<>&), std::vector<T>& c) {
     std::byte* p[] = {bytes(x), bytes(other), bytes(counts), bytes(c)};
     product({p, arithmetic_of(runtime::host_target())}, args);
   };

@@ -18,7 +18,7 @@ using testing::fill;
 TEST(ContractQuantized, EqualsDefinition) {
   uint64_t seed = std::random_device{}();
   std::mt19937_64 rng(seed);
-  using Product = void (*)(const routines::Call&, const routines::QuantizedArgs<>&);
+  using Product = void (*)(const routines::RoutineCall&, const routines::QuantizedArgs<>&);
   auto pick = [&](std::initializer_list<int64_t> from) { return from.begin()[rng() % from.size()]; };
   for (int trial = 0; trial < 200; ++trial) {
     runtime::set_num_threads(1 + trial % 3);

@@ -38,8 +38,8 @@ struct NanLast {
 };
 
 template <class T, class Args>
-void same_as_plain(void (*definition)(const routines::Call&, const Args&),
-                   void (*fast)(const routines::Call&, const Args&), const Args& args, int64_t n,
+void same_as_plain(void (*definition)(const routines::RoutineCall&, const Args&),
+                   void (*fast)(const routines::RoutineCall&, const Args&), const Args& args, int64_t n,
                    std::mt19937_64& rng) {
   std::unique_ptr<T[]> x(new T[n + 1]), a(new T[n + 1]()), b(new T[n + 1]());
   std::vector<int32_t> from_a(n), from_b(n);
