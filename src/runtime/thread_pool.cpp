@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/busy_cores.h"
 #include "support/machine_share.h"
 #include "support/mutex.h"
 
@@ -21,6 +22,7 @@ namespace {
 constexpr auto kSpin = std::chrono::microseconds(60), kPatience = std::chrono::microseconds(2000);
 // A thread claims this part of what is left of a share: ranges that get shorter even out unequal ones.
 constexpr int64_t kPart = 4;
+constexpr int kNoCore = -2;
 
 inline void relax() {
 #if defined(__aarch64__)
@@ -55,6 +57,7 @@ class Pool {
     grain_ = grain;
     share_out(n, threads);
     members_ = threads - 1;
+    caller_core_.store(threads <= cores_ ? current_core() : kNoCore, std::memory_order_relaxed);
     if (++last_job_ == 0) ++last_job_;
     open_.store(last_job_, std::memory_order_seq_cst);
     wake_some();
@@ -69,7 +72,7 @@ class Pool {
   }
 
  private:
-  Pool() : limit_(cpus_allowed()) {}
+  Pool() : cores_(cpus_allowed()), limit_(cores_) {}
 
   // Without the lock: no worker is inside any more.
   std::exception_ptr take_error() NO_THREAD_SAFETY_ANALYSIS { return std::exchange(error_, nullptr); }
@@ -135,10 +138,13 @@ class Pool {
     uint32_t done = 0;
     for (;;) {
       uint32_t job = wait_for_job(done);
+      // Before it enters, where the caller would wait for it: another program may have the core it goes to.
+      if (const int core = caller_core_.load(std::memory_order_relaxed); core == current_core()) leave_core(core);
       inside_.fetch_add(1, std::memory_order_seq_cst);
       if (open_.load(std::memory_order_seq_cst) == job && index < members_) work(index + 1);
       inside_.fetch_sub(1, std::memory_order_seq_cst);
       done = job;
+      yield_core();
     }
   }
 
@@ -167,6 +173,7 @@ class Pool {
 
   static thread_local bool inside_range;
 
+  const int cores_;
   std::atomic<int> limit_;
   std::atomic<bool> busy_{false};
   // Written by the caller that holds busy_ before it opens the job; read by workers that have entered it.
@@ -180,6 +187,7 @@ class Pool {
   alignas(64) std::atomic<uint32_t> open_{
       0};  // the job that may be entered, or 0; of the size that the system waits on, or all would be woken at once
   std::atomic<int> asleep_{0};
+  std::atomic<int> caller_core_{kNoCore};   // where the job was opened, if there is a core for every thread
   alignas(64) std::atomic<int> inside_{0};  // workers that have entered
 };
 
