@@ -158,14 +158,14 @@ struct Matrices {
       for (int64_t e = 0; e < random; ++e) {
         float x = static_cast<float>(rng() >> 8) / 8388608.0f - 1.0f;
         if (s.dtype == DType::BF16)
-          reinterpret_cast<scalar::BFloat16*>(memory[i]->data())[e] = scalar::to_bf16(x);
+          reinterpret_cast<scalar::BFloat16*>(memory[i]->host_mut())[e] = scalar::to_bf16(x);
         else if (s.dtype == DType::F16)
-          reinterpret_cast<scalar::Float16*>(memory[i]->data())[e] = scalar::to_f16(x);
+          reinterpret_cast<scalar::Float16*>(memory[i]->host_mut())[e] = scalar::to_f16(x);
         else
           at(i)[e] = x;
       }
       for (int64_t e = random; e < elements[i]; e += random)
-        std::memcpy(memory[i]->data() + e * element, memory[i]->data(),
+        std::memcpy(memory[i]->host_mut() + e * element, memory[i]->host_mut(),
                     static_cast<size_t>(std::min(random, elements[i] - e) * element));
     }
     bool ta = s.form[0] == 'T', tb = s.form[1] == 'T';
@@ -180,20 +180,20 @@ struct Matrices {
     if (s.form == "NP" && (packing = kernels::repacked_form(args, runtime::host_target()))) {
       packed = Buffer::allocate(static_cast<size_t>(packing->facts.bytes * copies));
       for (int64_t c = 0; c < copies; ++c)
-        packing->pack(memory[1]->data(), packed->data() + c * packing->facts.bytes);
+        packing->pack(memory[1]->host_mut(), packed->host_mut() + c * packing->facts.bytes);
     }
   }
   bool exists() const { return shape.form != "NP" || packing; }
-  float* at(int i) const { return reinterpret_cast<float*>(memory[i]->data()); }
-  std::byte* next_b() const { return memory[1]->data() + turn++ % copies * b_bytes; }
+  float* at(int i) const { return reinterpret_cast<float*>(memory[i]->host_mut()); }
+  std::byte* next_b() const { return memory[1]->host_mut() + turn++ % copies * b_bytes; }
 
   void run() const {
     if (packing) {
-      std::byte* b = packed->data() + turn++ % copies * packing->facts.bytes;
-      std::byte* buffers[] = {memory[0]->data(), b, memory[2]->data()};
+      std::byte* b = packed->host_mut() + turn++ % copies * packing->facts.bytes;
+      std::byte* buffers[] = {memory[0]->host_mut(), b, memory[2]->host_mut()};
       return packing->run(buffers, {});
     }
-    std::byte* buffers[] = {memory[0]->data(), next_b(), memory[2]->data()};
+    std::byte* buffers[] = {memory[0]->host_mut(), next_b(), memory[2]->host_mut()};
     kernels::contract({buffers, arithmetic}, args);
   }
 
@@ -208,13 +208,13 @@ struct Matrices {
         return trial % 4 == 0 ? size - 1 : static_cast<int64_t>(rng() % static_cast<uint64_t>(size));
       };
       int64_t p = pick(shape.batch), i = pick(shape.m), j = pick(shape.n);
-      std::byte* buffers[] = {memory[0]->data() + (p * args.a.batch + i * args.a.row) * element,
-                              memory[1]->data() + (p * args.b.batch + j * args.b.column) * element,
+      std::byte* buffers[] = {memory[0]->host_mut() + (p * args.a.batch + i * args.a.row) * element,
+                              memory[1]->host_mut() + (p * args.b.batch + j * args.b.column) * element,
                               reinterpret_cast<std::byte*>(expected.data())};
       routines::GemmArgs<> one = args;
       one.batch = 1, one.m = rows, one.n = columns, one.a.row = one.b.column = 0;
       routines::contract({buffers, arithmetic}, one);
-      if (std::memcmp(expected.data(), memory[2]->data() + ((p * shape.m + i) * shape.n + j) * element,
+      if (std::memcmp(expected.data(), memory[2]->host_mut() + ((p * shape.m + i) * shape.n + j) * element,
                       static_cast<size_t>(element)) != 0)
         return false;
     }

@@ -62,7 +62,8 @@ class Twin {
       size_t element = at / static_cast<size_t>(size_bytes(d));
       auto value = [&](const std::byte* from) {
         Tensor t = empty_tensor(d, {});
-        std::memcpy(t.bytes(), from + element * static_cast<size_t>(size_bytes(d)), static_cast<size_t>(size_bytes(d)));
+        std::memcpy(t.bytes_mut(), from + element * static_cast<size_t>(size_bytes(d)),
+                    static_cast<size_t>(size_bytes(d)));
         return load_double(d, t.bytes());
       };
       throw std::runtime_error(

@@ -67,11 +67,11 @@ bool launch_flat(const OpDef& op, const Attrs& attrs, const std::vector<Tensor>&
     key.add_input(t.dtype, 1);
     sizes.push_back(n);
     sizes.push_back(1);
-    buffers.push_back(t.bytes());
+    buffers.push_back(const_cast<std::byte*>(t.bytes()));
   }
   key.add_output(out.dtype, 1);
   sizes.push_back(n);
-  buffers.push_back(out.bytes());
+  buffers.push_back(out.bytes_mut());
   int64_t payload;
   run_here(std::move(key), buffers, sizes, payload);
   return true;
@@ -88,13 +88,13 @@ void launch(const OpDef& op, const Attrs& attrs, const std::vector<Tensor>& in, 
       sizes.push_back(s);
     for (int64_t s : t.strides)
       sizes.push_back(s);
-    buffers.push_back(t.bytes());
+    buffers.push_back(const_cast<std::byte*>(t.bytes()));
   }
   for (const Tensor& t : out) {
     key.add_output(t.dtype, t.rank());
     for (int64_t s : t.sizes)
       sizes.push_back(s);
-    buffers.push_back(t.bytes());
+    buffers.push_back(t.bytes_mut());
   }
   int64_t payload;
   int site = run_here(std::move(key), buffers, sizes, payload);

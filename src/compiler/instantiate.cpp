@@ -127,7 +127,7 @@ Tensor size_numbers(const Node& n, std::span<const int64_t> symbols) {
   const TensorType& type = n.types[0];
   Tensor t = empty_tensor(type.dtype, to_dims(type.sizes));
   for (size_t i = 0; i < values.size(); ++i)
-    store_int(type.dtype, t.bytes() + static_cast<int64_t>(i) * size_bytes(type.dtype), values[i].eval(symbols));
+    store_int(type.dtype, t.bytes_mut() + static_cast<int64_t>(i) * size_bytes(type.dtype), values[i].eval(symbols));
   return t;
 }
 

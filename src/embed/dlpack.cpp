@@ -74,7 +74,7 @@ DLManagedTensor* managed_of(const Tensor& given) {
   for (int64_t s : given.strides)
     if (s < 0) e->tensor = copy_of(given);  // some consumers know no negative strides
   DLTensor& d = e->managed.dl_tensor;
-  d.data = e->tensor.bytes();
+  d.data = const_cast<std::byte*>(e->tensor.bytes());
   d.device = {kDLCPU, 0};
   d.ndim = e->tensor.rank();
   d.dtype = kTypes[static_cast<int>(given.dtype)];

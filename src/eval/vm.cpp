@@ -838,7 +838,7 @@ Value vector_value(std::span<Value> elements, bool literal_vectors) {
   }
   if (numbers && !traced) {
     Tensor t = empty_tensor(DType::F32, {static_cast<int64_t>(elements.size())});
-    float* data = t.data<float>();
+    float* data = t.data_mut<float>();
     for (size_t i = 0; i < elements.size(); ++i)
       data[i] = elements[i].number();
     return Value::tensor(std::move(t));

@@ -107,7 +107,7 @@ Value column(const std::vector<Row>& rows, size_t first, size_t c) {
   auto tensor = [&](DType d, auto store) {
     Tensor t = empty_tensor(d, {n});
     for (int64_t i = 0; i < n; ++i)
-      store(t.bytes() + i * size_bytes(d), rows[first + i][c]);
+      store(t.bytes_mut() + i * size_bytes(d), rows[first + i][c]);
     return Value::tensor(std::move(t));
   };
   if (n > 0 && bools)
@@ -136,7 +136,7 @@ Value column(const std::vector<Row>& rows, size_t first, size_t c) {
 Value matrix(const Table& t) {
   auto columns = static_cast<int64_t>(t.rows[0].size());
   Tensor m = empty_tensor(DType::F32, {static_cast<int64_t>(t.rows.size()), columns});
-  auto* p = m.data<float>();
+  auto* p = m.data_mut<float>();
   for (size_t r = 0; r < t.rows.size(); ++r)
     for (const std::string& cell : t.rows[r]) {
       double v = NAN;

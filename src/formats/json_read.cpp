@@ -49,7 +49,7 @@ Value tensor_of_frame(const Frame& f) {
   if (checked_file_elems(sizes) != static_cast<int64_t>(items.size()))
     throw runtime_error(fmt::format("a tensor of shape {} has {} elements", shape_text(sizes), items.size()));
   Tensor t = empty_tensor(*type, sizes);
-  std::byte* p = t.bytes();
+  std::byte* p = t.bytes_mut();
   for (size_t i = 0; i < items.size(); ++i, p += size_bytes(*type)) {
     const Value& v = items[i];
     if (v.is_int() && *type == DType::I64)

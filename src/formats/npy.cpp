@@ -119,9 +119,9 @@ Tensor scalar_tensor(const Value& v) {
   DType d = v.is_int() ? DType::I64 : v.is_float() ? DType::F32 : DType::Bool;
   Tensor t = empty_tensor(d, {});
   if (v.is_int())
-    store_int(d, t.bytes(), v.as_int());
+    store_int(d, t.bytes_mut(), v.as_int());
   else
-    store_double(d, t.bytes(), v.is_float() ? v.as_float() : v.as_bool());
+    store_double(d, t.bytes_mut(), v.is_float() ? v.as_float() : v.as_bool());
   return t;
 }
 

@@ -91,14 +91,14 @@ void store_row(const Header& h, const Pass& pass, const uint8_t* row, uint32_t w
   for (uint32_t i = 0; i < width; ++i) {
     size_t at = (static_cast<size_t>(y) * h.width + pass.x + i * pass.dx) * out_channels;
     if (h.depth == 16) {
-      auto* p = out.data<uint16_t>() + at;
+      auto* p = out.data_mut<uint16_t>() + at;
       for (int c = 0; c < out_channels; ++c) {
         const uint8_t* q = row + (static_cast<size_t>(i) * out_channels + c) * 2;
         p[c] = static_cast<uint16_t>(q[0] << 8 | q[1]);
       }
       continue;
     }
-    auto* p = out.data<uint8_t>() + at;
+    auto* p = out.data_mut<uint8_t>() + at;
     if (h.colour == 3) {
       size_t k = sample(row, i, h.depth);
       if (k * 3 + 3 > palette.colours.size()) fail("a colour that the palette lacks");

@@ -72,16 +72,16 @@ Tensor tensor_from_raw(const RawType& type, const Dims& sizes, std::string_view 
                                     n * type.element_bytes, bytes.size()));
   Dims stored = sizes;
   if (fortran) std::reverse(stored.begin(), stored.end());
-  auto at = static_cast<uint64_t>(whole ? bytes.data() - reinterpret_cast<const char*>(whole->data()) : 0);
+  auto at = static_cast<uint64_t>(whole ? bytes.data() - reinterpret_cast<const char*>(whole->host()) : 0);
   bool as_is = !type.big_endian && type.dtype != DType::Bool && !type.is_u64 && !fortran;
   if (whole && as_is && n > 0 && at % type.element_bytes == 0)
     return {type.dtype, stored, contiguous_strides(stored), static_cast<int64_t>(at / type.element_bytes), whole};
   Tensor t = empty_tensor(type.dtype, stored);
-  if (n > 0) std::memcpy(t.bytes(), bytes.data(), bytes.size());
-  if (type.big_endian) swap_elements(t.bytes(), n, type.element_bytes);
+  if (n > 0) std::memcpy(t.bytes_mut(), bytes.data(), bytes.size());
+  if (type.big_endian) swap_elements(t.bytes_mut(), n, type.element_bytes);
   if (type.dtype == DType::Bool) {
     // Any non-zero byte is true in a file; in memory only 1 is.
-    auto* p = t.data<uint8_t>();
+    auto* p = t.data_mut<uint8_t>();
     for (int64_t i = 0; i < n; ++i)
       p[i] = p[i] != 0;
   }

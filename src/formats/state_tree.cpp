@@ -88,7 +88,7 @@ class Splitter {
   void number(const std::string& path, DType d, Store store, const std::string& text) {
     plain_ = false;
     Tensor t = empty_tensor(d, {});
-    store(t.bytes());
+    store(t.bytes_mut());
     add(path, "value", std::move(t));
     out_.structure += text;
   }

@@ -86,7 +86,7 @@ Value parse_wav(std::string_view bytes) {
       int64_t width = f.bits / 8, frames = static_cast<int64_t>(data.size()) / (width * f.channels);
       Tensor t = empty_tensor(DType::F32, f.channels == 1 ? Dims{frames} : Dims{frames, f.channels});
       for (int64_t i = 0; i < frames * f.channels; ++i)
-        t.data<float>()[i] = sample(data.data() + i * width, f);
+        t.data_mut<float>()[i] = sample(data.data() + i * width, f);
       return make_dict({{Name("rate"), Value::integer(f.rate)}, {Name("samples"), Value::tensor(std::move(t))}});
     } else {
       in.take(length);

@@ -130,13 +130,13 @@ class Parser {
     for (int64_t i = 0; i < (splat ? 1 : n); ++i) {
       if (i) s_.expect(",");
       std::string_view text = s_.number();
-      if (n > 0 && !parse_exact(t.dtype, text, x.bytes() + i * width))
+      if (n > 0 && !parse_exact(t.dtype, text, x.bytes_mut() + i * width))
         s_.fail(fmt::format("{} is no element of {}", text, name_of(t.dtype)));
     }
     s_.expect("}");
     if (splat)
       for (int64_t i = 1; i < n; ++i)
-        std::memcpy(x.bytes() + i * width, x.bytes(), width);
+        std::memcpy(x.bytes_mut() + i * width, x.bytes(), width);
     return x;
   }
 

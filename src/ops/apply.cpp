@@ -16,13 +16,13 @@ Operand apply2(std::string_view name, Operand a, Operand b) { return apply(op(na
 
 Operand constant(DType dtype, double value) {
   Tensor t = empty_tensor(dtype, {});
-  store_double(dtype, t.bytes(), value);
+  store_double(dtype, t.bytes_mut(), value);
   return t;
 }
 
 Operand constant_int(DType dtype, int64_t value) {
   Tensor t = empty_tensor(dtype, {});
-  store_int(dtype, t.bytes(), value);
+  store_int(dtype, t.bytes_mut(), value);
   return t;
 }
 
@@ -39,9 +39,9 @@ Operand cast(Operand x, DType to) {
     const Tensor& from = x.value();
     Tensor t = empty_tensor(to, {});
     if (is_float(from.dtype))
-      store_double(to, t.bytes(), element_as_double(from, 0));
+      store_double(to, t.bytes_mut(), element_as_double(from, 0));
     else
-      store_int(to, t.bytes(), element_as_int(from, 0));
+      store_int(to, t.bytes_mut(), element_as_int(from, 0));
     return t;
   }
   return apply(op("cast"), {std::move(x)}, {{"dtype", to}});

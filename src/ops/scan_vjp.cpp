@@ -520,7 +520,7 @@ class Reverse {
     Dims sizes(static_cast<size_t>(g.rank()), 1);
     sizes[0] = s_.turns;
     Tensor t = zeros_tensor(g.dtype(), sizes);
-    store_double(g.dtype(), t.bytes() + index_of(0) * size_bytes(g.dtype()), -0.0);
+    store_double(g.dtype(), t.bytes_mut() + index_of(0) * size_bytes(g.dtype()), -0.0);
     return t;
   }
 

@@ -34,7 +34,7 @@ std::span<std::byte* const> part(const Pointers& p, size_t first, size_t count) 
 // The carries of one iteration of a loop, for its reverse.
 Ref<Buffer> kept(const Room& room, const Addresses& carries) {
   Ref<Buffer> out = Buffer::allocate(static_cast<size_t>(std::max<int64_t>(room.total, 1)));
-  copy(room, carries, addresses(room, out->data()));
+  copy(room, carries, addresses(room, out->host_mut()));
   return out;
 }
 
@@ -47,7 +47,7 @@ void run_control(const HostStep& step, const Pointers& buffers) {
     const auto& [dtype, sizes] = step.arguments[i];
     values.push_back(empty_tensor(dtype, sizes));
     if (int64_t n = checked_num_elems(sizes) * size_bytes(dtype))
-      std::memcpy(values.back().bytes(), buffers[i], static_cast<size_t>(n));
+      std::memcpy(values.back().bytes_mut(), buffers[i], static_cast<size_t>(n));
   }
   (*step.call)(values);
 }
@@ -118,7 +118,7 @@ void run_control(const WhileStep& step, const Pointers& buffers) {
   for (size_t i = num_carries; i < num_inputs; ++i)
     all[i] = buffers[i];
   for (size_t t = tape.size(); t-- > 0;) {
-    const Addresses carries = addresses(step.carries, tape[t]->data());
+    const Addresses carries = addresses(step.carries, tape[t]->host_mut());
     std::copy(carries.begin(), carries.end(), all.begin());
     std::copy(from.begin(), from.end(), all.begin() + static_cast<ptrdiff_t>(num_inputs));
     const Addresses& to = t % 2 == 0 ? results : other;

@@ -22,7 +22,7 @@ std::byte* borrow_scratch(size_t bytes, Ref<Buffer>& held) {
   Ref<Buffer>& kept = kept_scratch();
   if (!kept || kept->size_bytes() < bytes || !kept->unique()) kept = Buffer::allocate(bytes);
   held = kept;
-  return kept->data();
+  return kept->host_mut();
 }
 
 using Clock = std::chrono::steady_clock;
@@ -116,7 +116,7 @@ void release_scratch() { kept_scratch() = nullptr; }
 std::byte* address(const Place& p, const Plan& plan, const Memory& m) {
   switch (p.kind) {
     case Place::Input: return m.inputs[p.index] + p.offset;
-    case Place::Constant: return plan.constants[p.index].bytes() + p.offset;
+    case Place::Constant: return const_cast<std::byte*>(plan.constants[p.index].bytes()) + p.offset;
     case Place::Output: return m.results[p.index] + p.offset;
     case Place::Scratch: break;
   }
@@ -162,7 +162,7 @@ std::vector<Tensor> CpuRunner::run_once(std::span<const Tensor> inputs, std::spa
   std::vector<Result> results;
   results.reserve(plan_.output_buffers.size());
   for (const OutputBuffer& o : plan_.output_buffers) {
-    if (o.donor >= 0 && !given_up.empty() && given_up[o.donor]) {
+    if (o.donor >= 0 && !given_up.empty() && given_up[o.donor] && inputs[o.donor].buffer->is_on_host()) {
       const Tensor& t = inputs[o.donor];
       t.buffer->will_change();
       results.push_back({t.buffer, t.offset * size_bytes(t.dtype)});
@@ -178,9 +178,9 @@ std::vector<Tensor> CpuRunner::run_once(std::span<const Tensor> inputs, std::spa
   }
   SmallVec<std::byte*, 16> input_data, result_data;
   for (const Tensor& t : inputs)
-    input_data.push_back(t.bytes());
+    input_data.push_back(const_cast<std::byte*>(t.bytes()));
   for (const Result& r : results)
-    result_data.push_back(r.buffer->data() + r.offset_bytes);
+    result_data.push_back(r.buffer->host_mut() + r.offset_bytes);
   run_steps(plan_, {input_data, result_data, scratch_data, inputs, given_up});
   std::vector<Tensor> out;
   out.reserve(plan_.outputs.size());

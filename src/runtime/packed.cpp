@@ -57,13 +57,13 @@ class Copies : public Buffer::Derived {
     const Key key{from, form.facts.layout};
     if (!form.facts.packs) {
       auto it = copies_.find(key);
-      return it != copies_.end() && it->second.data ? it->second.data->data() : nullptr;
+      return it != copies_.end() && it->second.data ? it->second.data->host_mut() : nullptr;
     }
     Copy& c = copies_[key];
     if (c.reads < kReads && ++c.reads == kReads && reserve(form.facts.bytes)) {
       c.data = packed(source, from, form);
     }
-    return c.data ? c.data->data() : nullptr;
+    return c.data ? c.data->host_mut() : nullptr;
   }
 
  private:
@@ -82,9 +82,9 @@ class Copies : public Buffer::Derived {
       return nullptr;
     }
     if (form.facts.is_copy) {
-      copy_file(source, from, form.facts.bytes, data->data());
+      copy_file(source, from, form.facts.bytes, data->host_mut());
     } else {
-      form.pack(from, data->data());
+      form.pack(from, data->host_mut());
       source.release_pages(from, static_cast<size_t>(form.facts.source_bytes));
     }
     return data;

@@ -10,7 +10,7 @@ std::byte* PrologueRunner::place_for(int64_t row, int64_t rows, bool keep) {
   if (keep) {
     std::call_once(is_materialized_,
                    [&] { matrix_ = Buffer::allocate(static_cast<size_t>(prologue_.launch.sizes[0] * step)); });
-    return matrix_->data() + row * step;
+    return matrix_->host_mut() + row * step;
   }
   struct alignas(64) Line {
     std::byte bytes[64];

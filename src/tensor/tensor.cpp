@@ -1,8 +1,6 @@
 #include "tensor/tensor.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,32 +8,16 @@
 #include <limits>
 
 #include "support/error.h"
-#include "tensor/buffer_pool.h"
 #include "tensor/saturated.h"
 
 namespace sheaf {
 
-Ref<Buffer> Buffer::allocate(size_t bytes) {
-  std::byte* p = BufferPool::get().take(bytes);
-  return make_ref<Buffer>(p, bytes, [p, bytes] { BufferPool::get().give(p, bytes); }, Origin::Ours);
-}
-
-void Buffer::release_pages(const std::byte* from, size_t bytes) const {
-  if (origin_ != Origin::File) return;
-  static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  auto begin = (reinterpret_cast<uintptr_t>(from) + page - 1) / page * page,
-       end = reinterpret_cast<uintptr_t>(from + bytes) / page * page;
-  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
-}
-
 void release_converted(const Tensor& t) {
   constexpr int64_t kLeast = 1 << 20;  // bytes: less is not worth a call of the system
   int64_t bytes = t.num_elems() * size_bytes(t.dtype);
-  if (bytes >= kLeast && t.is_contiguous()) t.buffer->release_pages(t.bytes(), static_cast<size_t>(bytes));
+  if (t.buffer->origin() == Buffer::Origin::File && bytes >= kLeast && t.is_contiguous())
+    t.buffer->release_pages(t.bytes(), static_cast<size_t>(bytes));
 }
-
-MemoryStats memory_stats() { return BufferPool::get().stats(); }
-void set_memory_limit(size_t bytes) { BufferPool::get().set_limit(bytes); }
 
 int64_t Tensor::num_elems() const {
   int64_t n = 1;
@@ -89,19 +71,21 @@ int64_t checked_num_elems(const Dims& sizes) {
   return zero ? 0 : n;
 }
 
-Tensor empty_tensor(DType dtype, Dims sizes) {
+Tensor empty_tensor(DType dtype, Dims sizes) { return empty_tensor(host_space(), dtype, std::move(sizes)); }
+
+Tensor empty_tensor(Space& space, DType dtype, Dims sizes) {
   int64_t n = checked_num_elems(sizes);
   Tensor t;
   t.dtype = dtype;
   t.strides = contiguous_strides(sizes);
   t.sizes = std::move(sizes);
-  t.buffer = Buffer::allocate(static_cast<size_t>(n) * size_bytes(dtype));
+  t.buffer = Buffer::allocate(space, static_cast<size_t>(n) * size_bytes(dtype));
   return t;
 }
 
 Tensor zeros_tensor(DType dtype, Dims sizes) {
   Tensor t = empty_tensor(dtype, std::move(sizes));
-  std::memset(t.buffer->data(), 0, t.buffer->size_bytes());
+  std::memset(t.buffer->host_mut(), 0, t.buffer->size_bytes());
   return t;
 }
 
@@ -134,29 +118,36 @@ void gather_elements(const Tensor& from, T* to) {
   Tensor outer = from;
   outer.sizes.resize(std::max(rank - 2, 0));
   outer.strides.resize(outer.sizes.size());
-  const T* base = reinterpret_cast<const T*>(from.buffer->data());
+  const T* base = reinterpret_cast<const T*>(from.buffer->host());
   for_each_offset(outer, [&](int64_t off) {
     copy_matrix(base + off, rows, columns, rank > 1 ? from.strides[rank - 2] : 0, from.strides[rank - 1], to);
     to += rows * columns;
   });
 }
 
-}  // namespace
+void copy_elements(const Tensor& from, const Tensor& to) {
+  if (from.is_contiguous()) {
+    if (from.num_elems() > 0) std::memcpy(to.bytes_mut(), from.bytes(), from.num_elems() * size_bytes(from.dtype));
+    return;
+  }
+  switch (size_bytes(from.dtype)) {
+    case 1: gather_elements(from, to.data_mut<uint8_t>()); break;
+    case 2: gather_elements(from, to.data_mut<uint16_t>()); break;
+    case 4: gather_elements(from, to.data_mut<uint32_t>()); break;
+    default: gather_elements(from, to.data_mut<uint64_t>()); break;
+  }
+}
 
-Tensor copy_of(const Tensor& t) {
-  Tensor out = empty_tensor(t.dtype, t.sizes);
-  if (t.is_contiguous()) {
-    if (t.num_elems() > 0) std::memcpy(out.buffer->data(), t.bytes(), t.num_elems() * size_bytes(t.dtype));
-    return out;
-  }
-  switch (size_bytes(t.dtype)) {
-    case 1: gather_elements(t, out.data<uint8_t>()); break;
-    case 2: gather_elements(t, out.data<uint16_t>()); break;
-    case 4: gather_elements(t, out.data<uint32_t>()); break;
-    default: gather_elements(t, out.data<uint64_t>()); break;
-  }
+Tensor copied(const Tensor& t, DType to) {
+  Space& home = t.buffer->home();
+  Tensor out = empty_tensor(home, to, t.sizes);
+  home.copy(t, out);
   return out;
 }
+
+}  // namespace
+
+Tensor copy_of(const Tensor& t) { return copied(t, t.dtype); }
 
 Tensor contiguous(const Tensor& t) { return t.is_contiguous() ? t : copy_of(t); }
 
@@ -241,22 +232,22 @@ void store_double(DType d, std::byte* p, double v) {
   }
 }
 
-Tensor cast_tensor(const Tensor& t, DType to) {
-  if (t.dtype == to) return t;
-  Tensor out = empty_tensor(to, t.sizes);
-  std::byte* p = out.buffer->data();
-  int step = size_bytes(to), width = size_bytes(t.dtype);
-  const std::byte* base = t.buffer->data();
-  bool int_to_int = !is_float(t.dtype) && !is_float(to);
-  for_each_offset(t, [&](int64_t off) {
+Tensor cast_tensor(const Tensor& t, DType to) { return t.dtype == to ? t : copied(t, to); }
+
+void copy_on_host(const Tensor& from, const Tensor& to) {
+  if (from.dtype == to.dtype) return copy_elements(from, to);
+  std::byte* p = to.bytes_mut();
+  const int step = size_bytes(to.dtype), width = size_bytes(from.dtype);
+  const std::byte* base = from.buffer->host();
+  const bool int_to_int = !is_float(from.dtype) && !is_float(to.dtype);
+  for_each_offset(from, [&](int64_t off) {
     const std::byte* q = base + off * width;
     if (int_to_int)
-      store_int(to, p, load_int(t.dtype, q));
+      store_int(to.dtype, p, load_int(from.dtype, q));
     else
-      store_double(to, p, load_double(t.dtype, q));
+      store_double(to.dtype, p, load_double(from.dtype, q));
     p += step;
   });
-  return out;
 }
 
 Tensor select_axis0(const Tensor& t, int64_t index) {
@@ -282,7 +273,7 @@ const std::byte* element_address(const Tensor& t, int64_t flat) {
     off += flat % t.sizes[a] * t.strides[a];
     flat /= t.sizes[a];
   }
-  return t.buffer->data() + off * size_bytes(t.dtype);
+  return t.buffer->host() + off * size_bytes(t.dtype);
 }
 
 }  // namespace

@@ -2,71 +2,16 @@
 // buffer. Contents are immutable once a tensor is visible to the language: only its maker, or an owner that holds the
 // only reference (`unique()`), writes.
 #pragma once
-#include <atomic>
+#include <algorithm>
 #include <cstddef>
-#include <functional>
-#include <memory>
 
-#include "support/ref.h"
+#include "tensor/buffer.h"
 #include "tensor/dtype.h"
 #include "tensor/size.h"
 
 namespace sheaf {
 
 inline constexpr int kMaxRank = 32;
-
-// Raw memory.
-class Buffer : public Counted {
- public:
-  // Ours; a file, mapped read-only, whose pages the system may take away and reads again when they are touched; or
-  // somebody else's, who may write to it at any time.
-  enum class Origin : uint8_t { Ours, File, Foreign };
-  // `release_memory` ends the life of memory that others have made.
-  Buffer(std::byte* data, size_t bytes, std::function<void()> release_memory, Origin origin = Origin::Foreign)
-      : data_(data), bytes_(bytes), origin_(origin), release_(std::move(release_memory)) {}
-  ~Buffer() {
-    delete derived_.load(std::memory_order_relaxed);
-    if (release_) release_();
-  }
-  // Uninitialised, 64-byte aligned. Throws UserError when the memory budget or the machine refuses.
-  static Ref<Buffer> allocate(size_t bytes);
-  std::byte* data() const { return data_; }
-  size_t size_bytes() const { return bytes_; }
-  // Else it may be read-only.
-  bool is_ours() const { return origin_ == Origin::Ours; }
-  Origin origin() const { return origin_; }
-  // Gives the whole pages of a part of a file back to the system, which keeps them in its cache as long as it likes.
-  void release_pages(const std::byte* from, size_t bytes) const;
-
-  // Something made of the content, such as a copy in another order, that lives as long as the content stays the same.
-  // Whoever writes to a buffer that others have read calls will_change().
-  struct Derived {
-    virtual ~Derived() = default;
-  };
-  Derived* derived() const { return derived_.load(std::memory_order_acquire); }
-  // The first one that any thread gives is kept.
-  Derived* keep_derived(std::unique_ptr<Derived> d) const {
-    Derived* kept = nullptr;
-    return derived_.compare_exchange_strong(kept, d.get(), std::memory_order_acq_rel) ? d.release() : kept;
-  }
-  void will_change() {
-    if (derived()) delete derived_.exchange(nullptr, std::memory_order_acq_rel);
-  }
-
- private:
-  std::byte* data_;
-  size_t bytes_;
-  Origin origin_;
-  mutable std::atomic<Derived*> derived_{nullptr};
-  std::function<void()> release_;
-};
-
-// Bytes in live buffers of ours, their high-water mark, and the limit above which allocation fails as a user error.
-struct MemoryStats {
-  size_t live_bytes, peak_bytes, limit_bytes;
-};
-MemoryStats memory_stats();
-void set_memory_limit(size_t bytes);
 
 struct Tensor {
   DType dtype = DType::F32;
@@ -78,11 +23,18 @@ struct Tensor {
   int rank() const { return static_cast<int>(sizes.size()); }
   int64_t num_elems() const;
   bool is_contiguous() const;
+  // For reading on the host, wherever the elements are; the first one is the element with all indices 0.
   template <class T>
-  T* data() const {
-    return reinterpret_cast<T*>(buffer->data()) + offset;
+  const T* data() const {
+    return reinterpret_cast<const T*>(buffer->host()) + offset;
   }
-  std::byte* bytes() const { return buffer->data() + offset * size_bytes(dtype); }
+  const std::byte* bytes() const { return buffer->host() + offset * size_bytes(dtype); }
+  // For the maker of an array on the host.
+  template <class T>
+  T* data_mut() const {
+    return reinterpret_cast<T*>(buffer->host_mut()) + offset;
+  }
+  std::byte* bytes_mut() const { return buffer->host_mut() + offset * size_bytes(dtype); }
 };
 
 Dims contiguous_strides(const Dims& sizes);
@@ -96,12 +48,16 @@ Extent extent_of(const Dims& sizes, const Dims& strides);
 int64_t checked_num_elems(const Dims& sizes);
 
 Tensor empty_tensor(DType dtype, Dims sizes);
+Tensor empty_tensor(Space& space, DType dtype, Dims sizes);
 Tensor zeros_tensor(DType dtype, Dims sizes);
-// A contiguous tensor with the same elements (itself if it already is).
+// These work where the elements are (Space::copy). A contiguous tensor with the same elements (itself if it already
+// is).
 Tensor contiguous(const Tensor& t);
 // Fresh contiguous copy, never shared.
 Tensor copy_of(const Tensor& t);
 Tensor cast_tensor(const Tensor& t, DType to);
+// Space::copy of the host.
+void copy_on_host(const Tensor& from, const Tensor& to);
 // For a tensor whose content has just been converted as a whole, and will hardly be read again in its old form: a large
 // one in a mapped file no longer counts as memory of the process.
 void release_converted(const Tensor& t);
@@ -147,7 +103,7 @@ void for_each_offset(const Tensor& t, F&& f) {
 template <class T>
 Tensor tensor_of(DType dtype, Dims sizes, const T* values) {
   Tensor t = empty_tensor(dtype, std::move(sizes));
-  std::copy(values, values + t.num_elems(), t.data<T>());
+  std::copy(values, values + t.num_elems(), t.data_mut<T>());
   return t;
 }
 

@@ -57,7 +57,7 @@ Odd odd_elements(const Tensor& t) {
   Odd odd;
   if (!is_float(t.dtype)) return odd;
   for_each_offset(t, [&](int64_t offset) {
-    double x = load_double(t.dtype, t.buffer->data() + offset * size_bytes(t.dtype));
+    double x = load_double(t.dtype, t.buffer->host() + offset * size_bytes(t.dtype));
     odd.nan |= std::isnan(x);
     odd.infinite |= std::isinf(x);
   });

@@ -39,7 +39,7 @@ Tensor marked_tensor(const Tensor& t, int axis, SizeMark mark) {
   marks.by_axis[axis] = mark;
   auto key = std::make_shared<const Buffer*>();
   Tensor out = t;
-  out.buffer = make_ref<Buffer>(t.buffer->data(), t.buffer->size_bytes(), [memory = t.buffer, key] {
+  out.buffer = Buffer::alias(t.buffer, [key] {
     MutexLock lock(table().mu);
     table().marks.erase(*key);
     table().count = table().marks.size();

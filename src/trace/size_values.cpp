@@ -117,7 +117,7 @@ Operand sizes_operand(Sizes values, DType dtype, bool scalar) {
     return graph::apply(ops::op("sizes"), {}, {{"values", std::move(values)}, {"dtype", dtype}, {"scalar", scalar}});
   Tensor t = empty_tensor(dtype, scalar ? Dims{} : Dims{static_cast<int64_t>(values.size())});
   for (size_t i = 0; i < values.size(); ++i)
-    store_int(dtype, t.bytes() + static_cast<int64_t>(i) * size_bytes(dtype), values[i].value());
+    store_int(dtype, t.bytes_mut() + static_cast<int64_t>(i) * size_bytes(dtype), values[i].value());
   return t;
 }
 
@@ -139,7 +139,7 @@ std::optional<Operand> apply_to_sizes(const OpDef& op, const std::vector<Operand
   if (op.size_test) {
     Tensor t = empty_tensor(DType::Bool, to_dims(out.sizes));
     for (size_t i = 0; i < count; ++i)
-      store_int(DType::Bool, t.bytes() + i, op.size_test(in[0].at(i), in[1].at(i)));
+      store_int(DType::Bool, t.bytes_mut() + i, op.size_test(in[0].at(i), in[1].at(i)));
     return Operand(std::move(t));
   }
   int64_t limit = exact_up_to(out.dtype);

@@ -170,9 +170,9 @@ Operand operand_of(const Value& v) {
   DType d = v.is_bool() ? DType::Bool : v.is_int() ? DType::I64 : DType::F32;
   Tensor t = empty_tensor(d, {});
   if (v.is_float())
-    *t.data<float>() = v.as_float();
+    *t.data_mut<float>() = v.as_float();
   else
-    store_int(d, t.bytes(), v.as_int());
+    store_int(d, t.bytes_mut(), v.as_int());
   return t;
 }
 
@@ -180,7 +180,7 @@ Operand wide_operand(const Value& v) {
   if (v.is_traced()) return static_cast<Traced*>(v.object())->wide;
   if (!v.is_float() || !v.has_more_digits()) return {};
   Tensor t = empty_tensor(DType::F64, {});
-  *t.data<double>() = v.as_double();
+  *t.data_mut<double>() = v.as_double();
   return t;
 }
 

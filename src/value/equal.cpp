@@ -33,9 +33,9 @@ Tensor as_array(const Value& v, const Value& beside) {
   DType d = !v.is_float() ? DType::I64 : wide ? DType::F64 : DType::F32;
   Tensor t = empty_tensor(d, {});
   if (v.is_float())
-    store_double(d, t.bytes(), v.as_double());
+    store_double(d, t.bytes_mut(), v.as_double());
   else
-    *t.data<int64_t>() = v.as_int();
+    *t.data_mut<int64_t>() = v.as_int();
   return t;
 }
 

@@ -75,7 +75,7 @@ class TensorPrinter {
 
  private:
   std::string cell(int64_t offset) const {
-    return element_text_at(t_.dtype, t_.buffer->data() + offset * size_bytes(t_.dtype), style_.precision);
+    return element_text_at(t_.dtype, t_.buffer->host() + offset * size_bytes(t_.dtype), style_.precision);
   }
 
   std::vector<std::string> cells(int axis, int64_t offset, const Shown& shown) const {
@@ -160,7 +160,7 @@ std::string element_text(const Tensor& t, int64_t flat) {
     offset += flat % t.sizes[a] * t.strides[a];
     flat /= t.sizes[a];
   }
-  return printing::element_text_at(t.dtype, t.buffer->data() + offset * size_bytes(t.dtype));
+  return printing::element_text_at(t.dtype, t.buffer->host() + offset * size_bytes(t.dtype));
 }
 
 std::string tensor_type_text(const Tensor& t) {

@@ -25,7 +25,7 @@ inline Value D(std::vector<std::pair<const char*, Value>> entries) {
 inline Tensor array(DType dtype, Dims sizes, const std::vector<double>& values) {
   Tensor t = empty_tensor(dtype, std::move(sizes));
   for (size_t i = 0; i < values.size(); ++i)
-    store_double(dtype, t.bytes() + i * size_bytes(dtype), values[i]);
+    store_double(dtype, t.bytes_mut() + i * size_bytes(dtype), values[i]);
   return t;
 }
 inline Value T(DType dtype, Dims sizes, const std::vector<double>& values) {

@@ -47,7 +47,7 @@ void expect_same_but_zeros(const Function& f, const std::vector<Tensor>& in) {
     for (Tensor& t : all) {
       t = contiguous(t);
       for (int64_t i = 0; i < t.num_elems(); ++i)
-        if (t.data<float>()[i] == 0) t.data<float>()[i] = 0;
+        if (t.data<float>()[i] == 0) t.data_mut<float>()[i] = 0;
     }
     return all;
   };

@@ -53,7 +53,7 @@ class Packed : public ::testing::Test {
   }
   static void fill(const Tensor& t, int step) {
     for (int64_t i = 0; i < t.num_elems(); ++i)
-      store_double(DType::BF16, t.bytes() + 2 * i, static_cast<double>(i * step % 13) - 6);
+      store_double(DType::BF16, t.bytes_mut() + 2 * i, static_cast<double>(i * step % 13) - 6);
   }
   static Tensor numbers(Dims sizes, int step) {
     Tensor t = empty_tensor(DType::BF16, sizes);
@@ -187,7 +187,7 @@ TEST_F(Packed, ATableOfAFile) {
 TEST_F(Packed, NotMemoryOfOthersNorWhenSwitchedOff) {
   const int64_t before = packed_stats().bytes;
   Tensor foreign = w_;
-  foreign.buffer = make_ref<Buffer>(w_.buffer->data(), w_.buffer->size_bytes(), [] {});
+  foreign.buffer = make_ref<Buffer>(w_.buffer->host_mut(), w_.buffer->size_bytes(), [] {});
   for (int i = 0; i < 5; ++i)
     run(code_, std::vector{x_, foreign});
   switch_pass("repack", false);

@@ -25,7 +25,7 @@ class Donation : public ::testing::Test {
   static Tensor numbers(Dims sizes, float first) {
     Tensor t = empty_tensor(DType::F32, sizes);
     for (int64_t i = 0; i < t.num_elems(); ++i)
-      t.data<float>()[i] = first + static_cast<float>(i % 7);
+      t.data_mut<float>()[i] = first + static_cast<float>(i % 7);
     return t;
   }
   Graph g_;

@@ -26,7 +26,7 @@ Ref<Node> input_node(const Tensor& t) {
 
 Tensor numbers(Dims sizes, int seed) {
   Tensor t = empty_tensor(DType::F32, sizes);
-  auto* x = reinterpret_cast<float*>(t.bytes());
+  auto* x = reinterpret_cast<float*>(t.bytes_mut());
   for (int64_t i = 0; i < t.num_elems(); ++i)
     x[i] = static_cast<float>(((i + seed) * 7919) % 1009) / 1009.0f - 0.5f;
   return t;
@@ -123,7 +123,7 @@ TEST(Check, NamesTheLaunchAndTheElement) {
   EXPECT_TRUE(same_bits(runtime::CpuRunner(plan).run(in)[0], [&] {
     Tensor t = numbers({10}, 0);
     for (int i = 0; i < 10; ++i)
-      reinterpret_cast<float*>(t.bytes())[i] = reinterpret_cast<float*>(t.bytes())[i] + 1 + 1;
+      reinterpret_cast<float*>(t.bytes_mut())[i] = reinterpret_cast<const float*>(t.bytes())[i] + 1 + 1;
     return t;
   }()));
   runtime::g_run_steps = nullptr;

@@ -181,7 +181,7 @@ TEST_F(Files, AKilledSaveKeepsAWholeFile) {
     if (child == 0) {
       for (int64_t i = 1;; ++i) {
         Tensor t = empty_tensor(DType::I64, {20000});
-        std::fill(t.data<int64_t>(), t.data<int64_t>() + 20000, i);
+        std::fill(t.data_mut<int64_t>(), t.data_mut<int64_t>() + 20000, i);
         save_value(at("k.safetensors"), D({{"step", I(i)}, {"w", Value::tensor(t)}}));
       }
     }
@@ -205,7 +205,8 @@ TEST_F(Files, WeightsAreReadAhead) {
   const Tensor& w = v.as_dict().find(Name("w"))->as_tensor();
   std::vector<unsigned char> pages(w.buffer->size_bytes() / 4096);  // as many or more than there are
   auto missing = [&] {
-    EXPECT_EQ(::mincore(w.buffer->data(), w.buffer->size_bytes() / 65536 * 65536, pages.data()), 0);
+    EXPECT_EQ(::mincore(const_cast<std::byte*>(w.buffer->host()), w.buffer->size_bytes() / 65536 * 65536, pages.data()),
+              0);
     return std::count_if(
         pages.begin(),
         pages.begin() + static_cast<int64_t>(w.buffer->size_bytes() / 65536 * 65536 / sysconf(_SC_PAGESIZE)),

@@ -121,6 +121,57 @@ TEST(Layers, OnlyTheBackEndOfAProcessorKnowsIt) {
   }
 }
 
+// Memory may be a device's. Above runtime all read it through views of the host (Tensor::bytes, Buffer::host), which
+// fetch it; those who make an array on the host write to it.
+TEST(Layers, OnlyMakersOfArraysWriteToMemory) {
+  const std::set<std::string> makers = {"builtins/arrays/arrays.cpp",
+                                        "builtins/arrays/create.cpp",
+                                        "builtins/arrays/gradient.cpp",
+                                        "builtins/core/elements.cpp",
+                                        "builtins/host/options.cpp",
+                                        "builtins/host/raster.cpp",
+                                        "compiler/check.cpp",
+                                        "builtins/host/token_rows.cpp",
+                                        "compiler/eager.cpp",
+                                        "compiler/instantiate.cpp",
+                                        "eval/vm.cpp",
+                                        "formats/csv.cpp",
+                                        "formats/json_read.cpp",
+                                        "formats/npy.cpp",
+                                        "formats/png.cpp",
+                                        "formats/raw_array.cpp",
+                                        "formats/state_tree.cpp",
+                                        "formats/wav.cpp",
+                                        "graph/parse.cpp",
+                                        "ops/apply.cpp",
+                                        "ops/scan_vjp.cpp",
+                                        "trace/size_values.cpp",
+                                        "trace/traced.cpp",
+                                        "value/equal.cpp"};
+  // Those that hand a pointer to code that takes no const one.
+  const std::set<std::string> casts = {"compiler/eager.cpp", "embed/dlpack.cpp"};
+  const std::set<std::string> below = {"support", "tensor",        "scalar",       "routines",   "runtime",
+                                       "kernels", "codegen/block", "codegen/llvm", "codegen/gpu"};
+  const std::regex writes(R"(\b(host|bytes|data)_mut\b)"), follows(R"((->|\.)address\(\))"),
+      cast(R"(const_cast<std::byte\*>)");
+  std::set<std::string> used;
+  fs::path root = fs::path(TEST_DIR) / "../../src";
+  for (const auto& entry : fs::recursive_directory_iterator(root)) {
+    std::string file = fs::relative(entry.path(), root).generic_string();
+    if (!entry.is_regular_file() || below.count(layer_of(file))) continue;
+    std::ifstream in(entry.path());
+    for (std::string line; std::getline(in, line);) {
+      if (std::regex_search(line, writes)) {
+        used.insert(file);
+        EXPECT_TRUE(makers.count(file)) << file << " writes to memory: " << line;
+      }
+      EXPECT_FALSE(std::regex_search(line, follows)) << file << " takes an address: " << line;
+      EXPECT_TRUE(!std::regex_search(line, cast) || casts.count(file)) << file << ": " << line;
+    }
+  }
+  EXPECT_EQ(used, makers) << "a file of the list writes to no memory any more";
+}
+
 TEST(Layers, IncludeOnlyWhatTheyMay) {
   fs::path root = fs::path(TEST_DIR) / "../../src";
   std::vector<Include> all = includes_of(root);

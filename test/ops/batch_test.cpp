@@ -14,7 +14,7 @@ Tensor stack(const std::vector<Tensor>& parts, DType dtype, const Dims& sizes) {
   Dims all = sizes;
   all.insert(all.begin(), static_cast<int64_t>(parts.size()));
   Tensor out = empty_tensor(dtype, all);
-  std::byte* to = out.bytes();
+  std::byte* to = out.bytes_mut();
   for (const Tensor& p : parts) {
     Tensor c = contiguous(p);
     to = std::copy(c.bytes(), c.bytes() + c.num_elems() * size_bytes(dtype), to);

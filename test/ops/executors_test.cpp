@@ -122,8 +122,8 @@ TEST(Executors, AgreeOnTheFirstBadIndex) {
   OpCase c{"take", {{"who", std::string("take")}, {"wrap", false}, {"set", false}}, nullptr};
   for (const char* name : {"take", "scatter"}) {
     Tensor index = index_tensor(rng, {9}, 4);
-    index.data<int64_t>()[3] = 40;
-    index.data<int64_t>()[7] = -1;
+    index.data_mut<int64_t>()[3] = 40;
+    index.data_mut<int64_t>()[7] = -1;
     std::vector<Tensor> in{wild_tensor(rng, DType::F32, {3, 4, 2}), index};
     if (std::string(name) == "scatter") in.push_back(wild_tensor(rng, DType::F32, {3, 9, 2}));
     SCOPED_TRACE(name);
@@ -139,7 +139,7 @@ TEST(Views, AreWhatTheySay) {
     int64_t offset = t.offset;
     for (int a = 0; a < t.rank(); ++a)
       offset += index[a] * t.strides[a];
-    return load_double(t.dtype, t.buffer->data() + offset * size_bytes(t.dtype));
+    return load_double(t.dtype, t.buffer->host() + offset * size_bytes(t.dtype));
   };
   for (const char* name : {"transpose", "broadcast", "slice", "reshape"})
     for (DType dtype : {DType::F32, DType::I8, DType::I64})

@@ -35,7 +35,7 @@ double inner(const Tensor& a, const Tensor& b) {
 Tensor moved(const Tensor& x, double h, const Tensor& v, Storage how) {
   Tensor out = copy_of(x);
   for (int64_t i = 0; i < out.num_elems(); ++i)
-    out.data<double>()[i] += h * element_as_double(v, i);
+    out.data_mut<double>()[i] += h * element_as_double(v, i);
   return stored_as(out, how);
 }
 
@@ -161,7 +161,7 @@ std::vector<double> magnitudes_of_terms(const Function& f, const Operands& x, co
     for (const Tensor& t : w) {
       turned.push_back(copy_of(t));
       for (int64_t k = 0; trial > 0 && k < t.num_elems(); ++k)
-        if (rng.below(2)) turned.back().data<double>()[k] *= -1;
+        if (rng.below(2)) turned.back().data_mut<double>()[k] *= -1;
     }
     Operands g = adjoints(f, x, turned, false);
     for (size_t i = 0; i < g.size(); ++i)

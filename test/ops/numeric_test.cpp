@@ -99,8 +99,8 @@ TEST_P(Numeric, HandlesSpecialValues) {
     for (double x0 : special)
       for (double x1 : special) {
         Tensor a = empty_tensor(dtype, {1}), b = empty_tensor(dtype, {1});
-        store_double(dtype, a.bytes(), x0);
-        store_double(dtype, b.bytes(), x1);
+        store_double(dtype, a.bytes_mut(), x0);
+        store_double(dtype, b.bytes_mut(), x1);
         double expected = op.reference1 ? op.reference1(x0) : op.reference2(x0, x1);
         double actual = element_as_double(op.reference1 ? run(op, {a}) : run(op, {a, b}), 0);
         expect_near(op, dtype, expected, actual, arguments(x0, x1));

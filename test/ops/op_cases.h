@@ -67,15 +67,15 @@ class Filler {
         Tensor index = index_tensor(rng, x.sizes, n);
         int64_t shift = rng.below(n), count = index.num_elems();
         for (int64_t k = 0; x.fill == TestInput::Distinct && k < count; ++k)
-          index.data<int64_t>()[k] = (k + shift) % n;
-        if (count > 0) index.data<int64_t>()[0] -= n;
+          index.data_mut<int64_t>()[k] = (k + shift) % n;
+        if (count > 0) index.data_mut<int64_t>()[0] -= n;
         return index;
       }
       case TestInput::Counts: {
         Tensor counts = empty_tensor(DType::I64, x.sizes);
         for (int64_t p = 0; p < x.sizes[0]; ++p)
           for (int64_t g = 0, left = n; g < x.sizes[1]; ++g) {
-            int64_t& count = counts.data<int64_t>()[p * x.sizes[1] + g];
+            int64_t& count = counts.data_mut<int64_t>()[p * x.sizes[1] + g];
             left -= count = g + 1 == x.sizes[1] && rng.below(2) ? left : rng.below(left + 1);
           }
         return counts;

@@ -32,7 +32,7 @@ inline uint64_t test_seed() {
 template <class F>
 void for_each_element(const Tensor& t, F&& f) {
   int64_t k = 0, width = size_bytes(t.dtype);
-  for_each_offset(t, [&](int64_t offset) { f(k++, t.buffer->data() + offset * width); });
+  for_each_offset(t, [&](int64_t offset) { f(k++, t.buffer->host_mut() + offset * width); });
 }
 
 inline void store_number(DType d, std::byte* p, double v) {

@@ -59,7 +59,7 @@ Launch add(float step, Place from, Place to, int64_t n = 2) {
 
 Tensor floats(std::vector<float> x) {
   Tensor t = empty_tensor(DType::F32, {static_cast<int64_t>(x.size())});
-  std::copy(x.begin(), x.end(), reinterpret_cast<float*>(t.bytes()));
+  std::copy(x.begin(), x.end(), reinterpret_cast<float*>(t.bytes_mut()));
   return t;
 }
 std::vector<float> values(const Tensor& t) {

@@ -70,7 +70,7 @@ Launch launch(RowKernel::Body body, int64_t out_step, std::vector<Place> buffers
 
 Tensor numbers(int64_t n) {
   Tensor t = empty_tensor(DType::F32, {n});
-  std::iota(reinterpret_cast<float*>(t.bytes()), reinterpret_cast<float*>(t.bytes()) + n, -3.0f);
+  std::iota(reinterpret_cast<float*>(t.bytes_mut()), reinterpret_cast<float*>(t.bytes_mut()) + n, -3.0f);
   return t;
 }
 

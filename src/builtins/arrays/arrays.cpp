@@ -70,7 +70,7 @@ Operand array_operand(const Value& v, std::string_view who, DType ints) {
     DType floats = ints == DType::F64 ? DType::F64 : DType::F32;
     DType d = leaves.any_float ? floats : leaves.any_int ? ints : DType::Bool;
     Tensor t = empty_tensor(d, leaves.sizes);
-    std::byte* p = t.bytes();
+    std::byte* p = t.bytes_mut();
     for (const Value& x : leaves.items) {
       if (x.is_float())
         store_double(d, p, x.as_double());
@@ -217,7 +217,7 @@ std::vector<Tensor> nonzero_positions(const Tensor& x, DType dtype) {
   int64_t below = 1;  // elements per step of the axis
   for (int a = t.rank() - 1; a >= 0; --a) {
     out[a] = empty_tensor(dtype, {static_cast<int64_t>(hits.size())});
-    std::byte* p = out[a].bytes();
+    std::byte* p = out[a].bytes_mut();
     for (int64_t hit : hits) {
       store_int(dtype, p, hit / below % t.sizes[a]);
       p += size_bytes(dtype);
@@ -263,8 +263,10 @@ void copy_elements(const Tensor& to, const Tensor& from, int axis, std::byte* p,
 
 Value write_region(Value x, const Operand& v, const Region& r) {
   const Tensor& old = x.as_tensor();
-  bool own = x.unique() && old.buffer->unique() && old.buffer->is_ours() && old.is_contiguous();
-  Tensor out = own ? old : copy_of(old);
+  bool own =
+      x.unique() && old.buffer->unique() && old.buffer->is_ours() && old.buffer->is_on_host() && old.is_contiguous();
+  Tensor out = old;
+  if (!own) copy_on_host(old, out = empty_tensor(old.dtype, old.sizes));
   out.buffer->will_change();
   Tensor box = out;
   box.sizes = to_dims(r.sizes);
@@ -272,7 +274,7 @@ Value write_region(Value x, const Operand& v, const Region& r) {
     if (box.sizes[i] > 0) box.offset += r.starts[i].value() * out.strides[i];
     box.strides[i] = out.strides[i] * r.steps[i].value();
   }
-  if (box.num_elems() > 0) copy_elements(box, v.value(), 0, box.bytes(), v.value().bytes());
+  if (box.num_elems() > 0) copy_elements(box, v.value(), 0, box.bytes_mut(), v.value().bytes());
   return own ? std::move(x) : Value::tensor(std::move(out));
 }
 

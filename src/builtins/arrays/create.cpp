@@ -62,7 +62,7 @@ Value eye(Call& c) {
   DType d = dtype_option(c, "eye").value_or(DType::F32);
   Tensor t = zeros_tensor(d, {n, m});
   for (int64_t i = 0; i < std::min(n, m); ++i)
-    store_int(d, t.bytes() + (i * m + i) * size_bytes(d), 1);
+    store_int(d, t.bytes_mut() + (i * m + i) * size_bytes(d), 1);
   return Value::tensor(std::move(t));
 }
 
@@ -90,7 +90,7 @@ Value fractional_range(double first, double stop, double step, DType d) {
   auto n = static_cast<int64_t>(std::ceil(std::max(steps, 0.0)));
   Tensor t = empty_tensor(d, {n});
   for (int64_t i = 0; i < n; ++i)
-    store_double(d, t.bytes() + i * size_bytes(d), first + static_cast<double>(i) * step);
+    store_double(d, t.bytes_mut() + i * size_bytes(d), first + static_cast<double>(i) * step);
   return Value::tensor(std::move(t));
 }
 
@@ -133,10 +133,10 @@ Value range(Call& c) {
   Tensor t = empty_tensor(d, {n});
   if (d == DType::I32) {
     for (int64_t i = 0; i < n; ++i)
-      t.data<int32_t>()[i] = static_cast<int32_t>(first + i * step);
+      t.data_mut<int32_t>()[i] = static_cast<int32_t>(first + i * step);
   } else {
     for (int64_t i = 0; i < n; ++i)
-      store_int(d, t.bytes() + i * size_bytes(d), first + i * step);
+      store_int(d, t.bytes_mut() + i * size_bytes(d), first + i * step);
   }
   return Value::tensor(std::move(t));
 }
@@ -150,13 +150,13 @@ Value linspace(Call& c) {
     double a = end_number(c[0], "linspace", d), b = end_number(c[1], "linspace", d);
     Tensor t = empty_tensor(d, {n});
     for (int64_t i = 0; i < n; ++i)
-      store_double(d, t.bytes() + i * size_bytes(d), i > 0 && i == n - 1 ? b : a + (b - a) * at(i));
+      store_double(d, t.bytes_mut() + i * size_bytes(d), i > 0 && i == n - 1 ? b : a + (b - a) * at(i));
     return Value::tensor(std::move(t));
   }
   DType work = float_dtype(d);
   Tensor t = empty_tensor(work, {n});
   for (int64_t i = 0; i < n; ++i)
-    store_double(work, t.bytes() + i * size_bytes(work), at(i));
+    store_double(work, t.bytes_mut() + i * size_bytes(work), at(i));
   auto end = [&](const Value& v) {
     Operand x = converted(num(v), work);
     if (!(num_elems(x.sizes()) == Size(1)))

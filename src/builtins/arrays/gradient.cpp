@@ -400,7 +400,7 @@ std::vector<Value> jacobian_rows(const Operand& y, const Parameters& parameters)
   std::vector<std::vector<Operand>> rows(nodes.size());
   for (int64_t i = 0; i < n; ++i) {
     Tensor unit = zeros_tensor(y.dtype(), {n});
-    store_double(y.dtype(), unit.bytes() + i * size_bytes(y.dtype()), 1);
+    store_double(y.dtype(), unit.bytes_mut() + i * size_bytes(y.dtype()), 1);
     std::vector<Operand> g(nodes.size());
     if (y.is_node()) g = pull_back({y}, {ops::reshape(Operand(unit), y.sizes())}, parameters, gradient_depth() > 0);
     for (size_t k = 0; k < nodes.size(); ++k)

@@ -125,7 +125,7 @@ Value stack_operands(const std::vector<Operand>& parts) {
   Dims sizes = parts[0].value().sizes;
   sizes.insert(sizes.begin(), static_cast<int64_t>(parts.size()));
   Tensor out = empty_tensor(d, sizes);
-  std::byte* to = out.bytes();
+  std::byte* to = out.bytes_mut();
   for (const Operand& o : parts) {
     Tensor row = contiguous(cast_tensor(o.value(), d));
     size_t bytes = static_cast<size_t>(row.num_elems()) * size_bytes(d);

@@ -55,7 +55,7 @@ std::string scientific(double x) {
 
 Extent extent_of(const Tensor& t) {
   Extent x{kInf, -kInf, true};
-  const std::byte* base = t.buffer->data();
+  const std::byte* base = t.buffer->host();
   int width = size_bytes(t.dtype);
   for_each_offset(t, [&](int64_t off) {
     double v = load_double(t.dtype, base + off * width);

@@ -37,7 +37,7 @@ Value read_items(const Value& model, std::string_view name, std::string_view tex
   if (!tensor) return Value::list(std::move(items));
   Tensor t = empty_tensor(model.as_tensor().dtype, {static_cast<int64_t>(items.size())});
   for (size_t i = 0; i < items.size(); ++i)
-    store_double(t.dtype, t.bytes() + i * static_cast<size_t>(size_bytes(t.dtype)), items[i].as_float());
+    store_double(t.dtype, t.bytes_mut() + i * static_cast<size_t>(size_bytes(t.dtype)), items[i].as_float());
   return Value::tensor(std::move(t));
 }
 

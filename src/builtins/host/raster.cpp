@@ -57,7 +57,7 @@ void Raster::paint(uint32_t colour) {
 
 Tensor Raster::picture() const {
   Tensor t = empty_tensor(DType::U8, {height_, width_, 3});
-  std::memcpy(t.bytes(), pixels_.data(), pixels_.size());
+  std::memcpy(t.bytes_mut(), pixels_.data(), pixels_.size());
   return t;
 }
 

@@ -20,7 +20,7 @@ void note_touched(const Tensor& tokens, int64_t rows, int64_t row_bytes) {
   constexpr int64_t kAround = 2 << 20;  // a fault brings its neighbours along: as much as the system keeps together
   if (touched.fetch_add(rows * (row_bytes + kAround)) < kBytesBeforeRelease) return;
   touched = 0;
-  tokens.buffer->release_pages(tokens.buffer->data(), tokens.buffer->size_bytes());
+  tokens.buffer->release_pages(tokens.buffer->host(), tokens.buffer->size_bytes());
 }
 
 // (%token-rows tokens starts n): i32 [starts, n], the n tokens from each start on.
@@ -33,7 +33,7 @@ Value token_rows(Call& c) {
   std::vector<int64_t> starts = to_ints(trace::concrete_tree(c[1]), "token-batches");
   int64_t n = to_index(c[2], "token-batches"), width = size_bytes(tokens.dtype);
   Tensor out = empty_tensor(DType::I32, {static_cast<int64_t>(starts.size()), n});
-  auto* to = out.data<int32_t>();
+  auto* to = out.data_mut<int32_t>();
   for (int64_t start : starts) {
     if (start < 0 || start > tokens.sizes[0] - n)
       throw runtime_error(fmt::format("token-batches: tokens {} to {} of {}", start, start + n, tokens.sizes[0]));

@@ -70,7 +70,7 @@ double measure_read_gbs(int threads) {
   using namespace block;
   threads = at_most(threads);
   Ref<Buffer> memory = Buffer::allocate(kBytes);
-  float* data = reinterpret_cast<float*>(memory->data());
+  float* data = reinterpret_cast<float*>(memory->host_mut());
   const int64_t each = kBytes / static_cast<int64_t>(sizeof(float)) / threads;
   std::fill(data, data + each * threads, 1.0f);
   double best = 0;
