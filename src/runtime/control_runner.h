@@ -1,13 +1,25 @@
-// Runs steps that hold other plans, or call back, on this processor. `buffers` are those of the step.
+// Runs steps that hold other plans, or call back. `buffers` are those of the step, on the device that runs it.
 #pragma once
-#include "runtime/cpu_runner.h"
+#include "runtime/run_memory.h"
 
 namespace sheaf::runtime {
 
-void run_control(const HostStep& step, const Pointers& buffers);
-void run_control(const CallStep& step, const Pointers& buffers);
-void run_control(const CondStep& step, const Pointers& buffers);
-void run_control(const ScanStep& step, const Pointers& buffers);
-void run_control(const WhileStep& step, const Pointers& buffers);
+// What such steps do besides counting: how a device does it.
+class ControlDevice {
+ public:
+  virtual ~ControlDevice() = default;
+  virtual void copy(std::byte* to, const std::byte* from, size_t bytes) = 0;
+  virtual void store(std::byte* to, int64_t number) = 0;
+  // To the host, as soon as it is there.
+  virtual void fetch(const std::byte* from, std::byte* to, size_t bytes) = 0;
+  virtual Ref<Buffer> allocate(size_t bytes) = 0;
+  virtual void run_nested(const Plan& plan, const Memory& memory) = 0;
+};
+
+void run_control(const HostStep& step, const Pointers& buffers, ControlDevice& on);
+void run_control(const CallStep& step, const Pointers& buffers, ControlDevice& on);
+void run_control(const CondStep& step, const Pointers& buffers, ControlDevice& on);
+void run_control(const ScanStep& step, const Pointers& buffers, ControlDevice& on);
+void run_control(const WhileStep& step, const Pointers& buffers, ControlDevice& on);
 
 }  // namespace sheaf::runtime

@@ -82,10 +82,20 @@ void run_one(const CopyStep& step, const Plan& plan, const Memory& m) {
   record(step, start);
 }
 
+class HostControl final : public ControlDevice {
+ public:
+  void copy(std::byte* to, const std::byte* from, size_t bytes) override { std::memcpy(to, from, bytes); }
+  void store(std::byte* to, int64_t number) override { std::memcpy(to, &number, sizeof number); }
+  void fetch(const std::byte* from, std::byte* to, size_t bytes) override { std::memcpy(to, from, bytes); }
+  Ref<Buffer> allocate(size_t bytes) override { return Buffer::allocate(bytes); }
+  void run_nested(const Plan& plan, const Memory& memory) override { runtime::run_nested(plan, memory); }
+};
+
 template <class S>
 void run_one(const S& step, const Plan& plan, const Memory& m) {
   auto start = now();
-  run_control(step, pointers(step, plan, m));
+  HostControl control;
+  run_control(step, pointers(step, plan, m), control);
   record(step, start);
 }
 
@@ -113,23 +123,6 @@ void (*g_run_steps)(const Plan&, const Memory&) = nullptr;
 
 void release_scratch() { kept_scratch() = nullptr; }
 
-std::byte* address(const Place& p, const Plan& plan, const Memory& m) {
-  switch (p.kind) {
-    case Place::Input: return m.inputs[p.index] + p.offset;
-    case Place::Constant: return const_cast<std::byte*>(plan.constants[p.index].bytes()) + p.offset;
-    case Place::Output: return m.results[p.index] + p.offset;
-    case Place::Scratch: break;
-  }
-  return m.scratch + p.offset;
-}
-
-Pointers pointers(const StepBase& step, const Plan& plan, const Memory& m) {
-  Pointers out;
-  for (const Place& p : step.buffers)
-    out.push_back(address(p, plan, m));
-  return out;
-}
-
 const Buffer* unchanged_buffer(const Place& p, const Plan& plan, const Memory& m) {
   if (p.kind == Place::Constant) return plan.constants[p.index].buffer.get();
   if (p.kind != Place::Input || m.owners.empty() || (!m.given_up.empty() && m.given_up[p.index])) return nullptr;
@@ -153,55 +146,22 @@ std::vector<Tensor> CpuRunner::run(std::span<const Tensor> inputs, std::span<con
 std::vector<Tensor> CpuRunner::run_once(std::span<const Tensor> inputs, std::span<const uint8_t> given_up) const {
   Ref<Buffer> scratch;
   std::byte* scratch_data = plan_.scratch_bytes ? borrow_scratch(plan_.scratch_bytes, scratch) : nullptr;
-  struct Result {
-    Ref<Buffer> buffer;
-    int64_t offset_bytes = 0;
-  };
   auto entered = now();
-  BufferTime buffers;
-  std::vector<Result> results;
-  results.reserve(plan_.output_buffers.size());
-  for (const OutputBuffer& o : plan_.output_buffers) {
-    if (o.donor >= 0 && !given_up.empty() && given_up[o.donor] && inputs[o.donor].buffer->is_on_host()) {
-      const Tensor& t = inputs[o.donor];
-      t.buffer->will_change();
-      results.push_back({t.buffer, t.offset * size_bytes(t.dtype)});
-      ++buffers.hits;
-    } else {
-      results.push_back({Buffer::allocate(static_cast<size_t>(o.bytes)), 0});
-      ++buffers.misses;
-    }
-  }
+  const std::vector<ResultBuffer> results = take_results(plan_, inputs, given_up, host_space());
   if (g_profiling) {
+    BufferTime buffers;
+    for (const ResultBuffer& r : results)
+      ++(r.donated ? buffers.hits : buffers.misses);
     buffers.ns = ns_since(entered);
     record_buffers(buffers);
   }
   SmallVec<std::byte*, 16> input_data, result_data;
   for (const Tensor& t : inputs)
     input_data.push_back(const_cast<std::byte*>(t.bytes()));
-  for (const Result& r : results)
+  for (const ResultBuffer& r : results)
     result_data.push_back(r.buffer->host_mut() + r.offset_bytes);
   run_steps(plan_, {input_data, result_data, scratch_data, inputs, given_up});
-  std::vector<Tensor> out;
-  out.reserve(plan_.outputs.size());
-  for (const OutputSpec& o : plan_.outputs) {
-    Tensor t;
-    t.dtype = o.dtype;
-    t.sizes = o.sizes;
-    t.strides = o.strides;
-    int64_t offset = o.place.offset;
-    if (o.place.kind == Place::Output) {
-      t.buffer = results[o.place.index].buffer;
-      offset += results[o.place.index].offset_bytes;
-    } else {
-      const Tensor& source = o.place.kind == Place::Input ? inputs[o.place.index] : plan_.constants[o.place.index];
-      t.buffer = source.buffer;
-      offset += source.offset * size_bytes(source.dtype);
-    }
-    t.offset = offset / size_bytes(o.dtype);
-    out.push_back(std::move(t));
-  }
-  return out;
+  return outputs_of(plan_, inputs, results);
 }
 
 }  // namespace sheaf::runtime

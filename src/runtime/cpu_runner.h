@@ -1,6 +1,7 @@
 // Runs plans on this processor: one step after the other, each on all threads of the pool. Each run borrows scratch
 // memory, which its thread keeps between runs: a training loop allocates nothing after its first step.
 #pragma once
+#include "runtime/run_memory.h"
 #include "runtime/runner.h"
 
 namespace sheaf::runtime {
@@ -17,18 +18,6 @@ class CpuRunner final : public Runner {
   Plan plan_;
 };
 
-// What the steps of a plan run on: contiguous inputs, the output buffers, scratch.
-struct Memory {
-  std::span<std::byte* const> inputs, results;
-  std::byte* scratch;
-  // What the inputs belong to, and which of them may be written; empty where the caller does not know.
-  std::span<const Tensor> owners = {};
-  std::span<const uint8_t> given_up = {};
-};
-
-using Pointers = SmallVec<std::byte*, 16>;
-std::byte* address(const Place& p, const Plan& plan, const Memory& memory);
-Pointers pointers(const StepBase& step, const Plan& plan, const Memory& memory);
 // The buffer that a place lies in if its content stays as it is, or nullptr.
 const Buffer* unchanged_buffer(const Place& p, const Plan& plan, const Memory& memory);
 
