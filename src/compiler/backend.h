@@ -63,5 +63,7 @@ class Backend {
 
 // The processor that this program runs on (cpu_backend.cpp).
 const Backend& cpu_backend();
+// The one of a target that this program has (device_backend.cpp).
+const Backend& backend_of(runtime::TargetId target);
 
 }  // namespace sheaf::compiler

@@ -1,7 +1,12 @@
 #include "compiler/eager.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "compiler/lowered.h"
 #include "memory/layout.h"
+#include "runtime/device.h"
+#include "runtime/run_memory.h"
 #include "support/error.h"
 
 namespace sheaf::compiler {
@@ -49,58 +54,99 @@ Tensor canonical_reduce_input(const Tensor& t, const Attrs& attrs) {
   return reshaped(moved, {parts[0], parts[1], parts[2]});
 }
 
-// Values that are there already are on this side.
-int run_here(KernelKey key, std::span<std::byte* const> buffers, std::span<const int64_t> sizes, int64_t& payload) {
-  const LoweredKernel kernel = lowered_op(cpu_backend(), std::move(key));
-  return static_cast<const runtime::CpuKernel&>(*kernel.code).run(buffers, sizes, payload);
-}
+// One kernel that runs now, on the host or on a device.
+class Kernel {
+ public:
+  Kernel(const OpDef& op, const Attrs& attrs, runtime::Device* device)
+      : key_{.op = &op, .attrs = attrs, .use = KernelUse::Alone}, device_(device) {}
+
+  // `rank`: of the array as the kernel sees it.
+  void add_input(const Tensor& t, int rank) {
+    key_.add_input(t.dtype, rank);
+    buffers_.push_back(device_ ? runtime::address_in(*device_, t) : const_cast<std::byte*>(t.bytes()));
+  }
+  void add_output(const Tensor& t, int rank) {
+    key_.add_output(t.dtype, rank);
+    buffers_.push_back(device_ ? runtime::address_in(*device_, t) : t.bytes_mut());
+  }
+  void add_size(int64_t n) { sizes_.push_back(n); }
+
+  // The check that failed.
+  std::optional<runtime::CheckFailure> run() {
+    if (device_) return run_there();
+    const LoweredKernel kernel = lowered_op(cpu_backend(), std::move(key_));
+    int64_t payload;
+    const int site = static_cast<const runtime::CpuKernel&>(*kernel.code).run(buffers_, sizes_, payload);
+    return site < 0 ? std::nullopt : std::optional(runtime::CheckFailure{-1, site, payload});
+  }
+
+ private:
+  std::optional<runtime::CheckFailure> run_there() {
+    const LoweredKernel kernel = lowered_op(backend_of(device_->target().id), std::move(key_));
+    auto run = std::make_shared<runtime::DeviceRun>();
+    device_->submit(
+        runtime::DeviceLaunch{kernel.code, {buffers_.begin(), buffers_.end()}, {sizes_.begin(), sizes_.end()}}, run);
+    if (kernel.checks) device_->wait(device_->mark());
+    return kernel.checks ? run->failed : std::nullopt;
+  }
+
+  KernelKey key_;
+  runtime::Device* device_;
+  SmallVec<int64_t, 48> sizes_;
+  SmallVec<std::byte*, 8> buffers_;
+};
 
 // Arrays of one shape without gaps are a single row: the common case of eager arithmetic, worth skipping the layouts.
-bool launch_flat(const OpDef& op, const Attrs& attrs, const std::vector<Tensor>& in, const Tensor& out) {
+bool launch_flat(const OpDef& op, const Attrs& attrs, const std::vector<Tensor>& in, const Tensor& out,
+                 runtime::Device* device) {
   for (const Tensor& t : in)
     if (!(t.sizes == out.sizes) || !t.is_contiguous()) return false;
-  int64_t n = out.num_elems();
-  KernelKey key{.op = &op, .attrs = attrs, .use = KernelUse::Alone};
-  SmallVec<int64_t, 8> sizes;
-  SmallVec<std::byte*, 4> buffers;
+  const int64_t n = out.num_elems();
+  Kernel kernel(op, attrs, device);
   for (const Tensor& t : in) {
-    key.add_input(t.dtype, 1);
-    sizes.push_back(n);
-    sizes.push_back(1);
-    buffers.push_back(const_cast<std::byte*>(t.bytes()));
+    kernel.add_input(t, 1);
+    kernel.add_size(n);
+    kernel.add_size(1);
   }
-  key.add_output(out.dtype, 1);
-  sizes.push_back(n);
-  buffers.push_back(out.bytes_mut());
-  int64_t payload;
-  run_here(std::move(key), buffers, sizes, payload);
+  kernel.add_output(out, 1);
+  kernel.add_size(n);
+  kernel.run();
   return true;
 }
 
 void launch(const OpDef& op, const Attrs& attrs, const std::vector<Tensor>& in, const std::vector<Tensor>& out,
-            std::span<const graph::TensorType> in_types) {
-  KernelKey key{.op = &op, .attrs = attrs, .use = KernelUse::Alone};
-  SmallVec<int64_t, 48> sizes;
-  SmallVec<std::byte*, 8> buffers;
+            std::span<const graph::TensorType> in_types, runtime::Device* device) {
+  Kernel kernel(op, attrs, device);
   for (const Tensor& t : in) {
-    key.add_input(t.dtype, t.rank());
+    kernel.add_input(t, t.rank());
     for (int64_t s : t.sizes)
-      sizes.push_back(s);
+      kernel.add_size(s);
     for (int64_t s : t.strides)
-      sizes.push_back(s);
-    buffers.push_back(const_cast<std::byte*>(t.bytes()));
+      kernel.add_size(s);
   }
   for (const Tensor& t : out) {
-    key.add_output(t.dtype, t.rank());
+    kernel.add_output(t, t.rank());
     for (int64_t s : t.sizes)
-      sizes.push_back(s);
-    buffers.push_back(t.bytes_mut());
+      kernel.add_size(s);
   }
-  int64_t payload;
-  int site = run_here(std::move(key), buffers, sizes, payload);
-  if (site < 0) return;
+  const auto failed = kernel.run();
+  if (!failed) return;
   INVARIANT(op.check_text, op.name << " has a check without a text");
-  throw runtime_error(op.check_text({site, payload, in_types, attrs}));
+  throw runtime_error(op.check_text({failed->site, failed->payload, in_types, attrs}));
+}
+
+// Where an op runs.
+runtime::Device* device_of(const std::vector<Tensor>& inputs, const std::vector<graph::TensorType>& out_types) {
+  if (!runtime::g_device) return nullptr;
+  bool any_there = false;
+  int64_t elements = 0;
+  for (const Tensor& t : inputs) {
+    any_there |= !t.buffer->is_on_host();
+    elements = std::max(elements, t.num_elems());
+  }
+  for (const auto& t : out_types)
+    elements = std::max(elements, checked_num_elems(to_dims(t.sizes)));
+  return runtime::device_for(any_there, elements);
 }
 
 std::vector<Tensor> outputs_of(const OpDef& op, const std::vector<Tensor>& inputs, const Attrs& attrs,
@@ -110,9 +156,11 @@ std::vector<Tensor> outputs_of(const OpDef& op, const std::vector<Tensor>& input
     // Movement that strides cannot express (a reshape of a transposed array) is a copy in row-major order.
     return {reshaped(inputs[0], to_dims(out_types[0].sizes))};
   }
+  runtime::Device* const device = device_of(inputs, out_types);
+  Space& space = device ? *device : host_space();
   std::vector<Tensor> outputs;
   for (const auto& t : out_types)
-    outputs.push_back(empty_tensor(t.dtype, to_dims(t.sizes)));
+    outputs.push_back(empty_tensor(space, t.dtype, to_dims(t.sizes)));
   std::vector<graph::TensorType> in_types;
   if (op.check_text)
     for (const Tensor& t : inputs)
@@ -120,7 +168,7 @@ std::vector<Tensor> outputs_of(const OpDef& op, const std::vector<Tensor>& input
 
   if (op.kind == OpKind::Elementwise) {
     if (outputs[0].num_elems() == 0) return outputs;
-    if (!op.check_text && launch_flat(op, attrs, inputs, outputs[0])) return outputs;
+    if (!op.check_text && launch_flat(op, attrs, inputs, outputs[0], device)) return outputs;
     std::vector<memory::Layout> layouts{{outputs[0].sizes, outputs[0].strides}};
     for (const Tensor& t : inputs)
       layouts.push_back(memory::stretched({t.sizes, t.strides}, outputs[0].sizes));
@@ -130,20 +178,20 @@ std::vector<Tensor> outputs_of(const OpDef& op, const std::vector<Tensor>& input
       set_layout(in[i], std::move(layouts[i + 1]));
     Tensor out = outputs[0];
     set_layout(out, std::move(layouts[0]));
-    launch(op, attrs, in, {out}, in_types);
+    launch(op, attrs, in, {out}, in_types, device);
     return outputs;
   }
   if (op.kind == OpKind::Reduce) {
     Tensor x = canonical_reduce_input(inputs[0], attrs);
     Tensor flat = reshaped(outputs[0], {x.sizes[0], x.sizes[2]});
-    launch(op, {{"inner1", x.sizes[2] == 1}}, {x}, {flat}, in_types);
+    launch(op, {{"inner1", x.sizes[2] == 1}}, {x}, {flat}, in_types, device);
     return outputs;
   }
   std::vector<Tensor> in = inputs;
   if (op.kind == OpKind::Ordered)
     for (Tensor& t : in)
       t = contiguous(t);
-  launch(op, attrs, in, outputs, in_types);
+  launch(op, attrs, in, outputs, in_types, device);
   return outputs;
 }
 

@@ -10,6 +10,7 @@
 
 #include "compiler/made_for.h"
 #include "runtime/cpu_runner.h"
+#include "runtime/device.h"
 #include "support/mutex.h"
 #include "trace/context.h"
 #include "trace/host_call.h"
@@ -85,7 +86,8 @@ void tell(const std::string& function, JitOutcome outcome, const std::string& re
           const Variant* made = nullptr) {
   if (g_listener)
     g_listener({function, outcome, reason, span, made && made->code && made->code->cached, made ? made->text : "",
-                made && made->takes_gradient});
+                made && made->takes_gradient,
+                (made && made->target != runtime::TargetId::Cpu ? *runtime::g_device : host_space()).name()});
 }
 
 // The warning that is due now; empty: none.
@@ -315,7 +317,9 @@ Decision decide(Function& f, const Signature& s) {
   if (find_variant(family.variants, s, d, &blamed)) return d;
   for (size_t leaf : blamed)
     if (leaf < family.open_leaves.size()) family.open_leaves[leaf] = 1;
-  bool at_once = g_mode == JitMode::Always || (s.num_elems >= kLargeWork && f.entries.empty());
+  // A device would be asked for code of every single op otherwise.
+  bool at_once = g_mode == JitMode::Always || s.key.form.target != runtime::TargetId::Cpu ||
+                 (s.num_elems >= kLargeWork && f.entries.empty());
   if (!family.closed && g_dynamic != DynamicMode::Off && (family.calls >= 2 || at_once)) {
     d.open = open_sizes(family, s);
     if (!d.open.empty() && family.variants.size() < kMaxOpenVariants) {
@@ -363,6 +367,8 @@ bool run_compiled(const FunctionKey& key, const std::string& name, std::vector<V
   for (const Value& r : roots)
     add_to_signature(r, s, true);
   if (!s.traceable) return false;
+  if (runtime::Device* device = runtime::device_for(s.is_on_device, s.num_elems))
+    s.key.form.target = device->target().id;
   Decision d;
   {
     MutexLock lock(table().mu);

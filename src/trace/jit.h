@@ -31,6 +31,7 @@ struct JitEvent {
   bool cached = false;  // compiled code was found on disk
   std::string graph;    // the graph as text, when g_describe_graphs is set
   bool takes_gradient = false;
+  std::string_view device;  // that the code is for
 };
 extern bool g_describe_graphs;
 void set_jit_listener(std::function<void(const JitEvent&)> listener);

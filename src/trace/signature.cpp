@@ -57,6 +57,7 @@ void add_to_signature(const Value& v, Signature& s, bool owned, int depth) {
       for (int64_t n : t.sizes)
         s.key.sizes.push_back(n);
       s.num_elems += t.num_elems();
+      s.is_on_device |= !t.buffer->is_on_host();
       s.leaves.push_back(&v);
       s.owned.push_back(owned && t.buffer->unique() && t.buffer->is_ours());
       s.has_tensor = true;

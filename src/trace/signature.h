@@ -59,7 +59,8 @@ struct Signature {
   SmallVec<uint8_t, 16> owned;        // for each leaf: nobody else can reach its memory, and it may be written
   bool traceable = true;              // false: holds something that cannot be an input
   bool has_tensor = false;
-  int64_t num_elems = 0;  // of all tensors
+  int64_t num_elems = 0;      // of all tensors
+  bool is_on_device = false;  // one of them
   // One for each element of key.sizes.
   std::vector<SizeSlot> slots() const;
 };

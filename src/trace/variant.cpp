@@ -105,6 +105,8 @@ bool bind_symbols(const Variant::Open& open, const Signature& s, std::vector<int
   return std::all_of(open.facts.begin(), open.facts.end(), [&](const SizeFact& f) { return f.agrees(values); });
 }
 
+const compiler::Backend& backend_of(const CallKey& key) { return compiler::backend_of(key.form.target); }
+
 // Code for sizes that stay as they are. Some go when there are many: any, since lengths that come round in order would
 // lose each other if the oldest went.
 std::shared_ptr<const Compiled> instance(Variant::Open& open, const std::vector<int64_t>& symbols) {
@@ -118,7 +120,7 @@ std::shared_ptr<const Compiled> instance(Variant::Open& open, const std::vector<
     if (auto it = open.instances.find(key); it != open.instances.end()) return it->second;
   }
   auto made = std::make_shared<Compiled>(compiler::compile(
-      compiler::instantiate(open.graph, symbols, compiler::SizeNodes::Inputs), compiler::cpu_backend(), open.watcher));
+      compiler::instantiate(open.graph, symbols, compiler::SizeNodes::Inputs), backend_of(open.key), open.watcher));
   MutexLock lock(open.mu);
   auto launches = [](const Compiled& c) { return num_launches(c.plan()); };
   while (!open.instances.empty() &&
@@ -199,6 +201,7 @@ std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots,
   }
   std::vector<Value> traced;
   auto variant = std::make_shared<Variant>();
+  variant->target = key.form.target;
   graph::Graph g;
   {
     std::optional<SizeFacts::Use> sizes;
@@ -237,7 +240,7 @@ std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots,
       variant->predicates.expected.push_back(value);
     }
     variant->predicates.inputs = used_inputs(p, context);
-    // The sizes that a predicate was computed from are facts.
+    // Asked at every call, of few numbers: always on the host. The sizes that a predicate was computed from are facts.
     if (!open.empty()) p = compiler::instantiate(p, now, compiler::SizeNodes::Constants);
     variant->predicates.code = std::make_shared<const Compiled>(compiler::compile(p, compiler::cpu_backend()));
   }
@@ -252,12 +255,13 @@ std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots,
   if (g_describe_graphs) variant->text = print(g);
   variant->takes_gradient = context.takes_gradient;
   if (open.empty()) {
-    variant->code = std::make_shared<const Compiled>(compiler::compile(g, compiler::cpu_backend()));
+    variant->code = std::make_shared<const Compiled>(compiler::compile(g, backend_of(key)));
     return variant;
   }
   variant->open = std::make_unique<Variant::Open>();
   Variant::Open& o = *variant->open;
   o.key = key;
+  o.watcher = backend_of(key).new_watcher();
   o.facts = facts.facts();
   o.numbers = compiler::size_nodes(g);
   o.shaping = compiler::shaping_symbols(g, now.size());

@@ -52,8 +52,9 @@ struct Variant {
   std::vector<UsedInput> used_inputs;  // in the order of the graph's inputs
   std::string text;                    // of the graph, when asked for
   bool takes_gradient = false;         // somewhere in it
-  bool computes = false;               // else it only picks from its arguments
-  FlatTree result;                     // the tree of results; its traced leaves stand for the outputs, in order
+  runtime::TargetId target = runtime::TargetId::Cpu;
+  bool computes = false;  // else it only picks from its arguments
+  FlatTree result;        // the tree of results; its traced leaves stand for the outputs, in order
 
   // For sizes that are all known, the code; else what it is made from when a call brings new sizes.
   std::shared_ptr<const compiler::Compiled> code;
@@ -62,9 +63,9 @@ struct Variant {
     OpenSizes sizes;
     std::vector<SizeFact> facts;
     graph::Graph graph;
-    std::vector<const graph::Node*> numbers;                                               // inputs after the others
-    std::vector<uint8_t> shaping;                                                          // by symbol
-    std::shared_ptr<runtime::RunWatcher> watcher = compiler::cpu_backend().new_watcher();  // of all instances
+    std::vector<const graph::Node*> numbers;       // inputs after the others
+    std::vector<uint8_t> shaping;                  // by symbol
+    std::shared_ptr<runtime::RunWatcher> watcher;  // of all instances
     Mutex mu;
     // By the values of the shaping symbols.
     std::map<std::vector<int64_t>, std::shared_ptr<const compiler::Compiled>> instances GUARDED_BY(mu);
