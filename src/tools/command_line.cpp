@@ -72,7 +72,7 @@ std::string one_of(const std::string& flag, const std::string& value, std::initi
 
 // "cpu", "cuda", "cuda:1"; the original's other names are known, so that programs started with them still run.
 std::string device_name(const std::string& name) {
-  for (const char* known : {"cpu", "cuda", "metal", "vulkan"})
+  for (const char* known : {"cpu", "sim", "cuda", "metal", "vulkan"})
     if (name == known) return name;
   std::string_view number = name;
   constexpr std::string_view kNumbered = "cuda:";
@@ -82,7 +82,7 @@ std::string device_name(const std::string& name) {
   }
   throw UsageError(fmt::format(
       "--device: there is no device '{}'; the devices are cpu, cuda (or cuda:N for the one of that number), "
-      "metal, vulkan",
+      "metal, vulkan, sim",
       name));
 }
 
@@ -288,7 +288,7 @@ Options, before or after the file (what follows -- belongs to the program):
   -h, --help                   print this and exit
       --version                print the version and exit
   -v, --verbose                say what is compiled, at the first call already; -vv more, without the disk cache
-      --device D               cpu, cuda, cuda:N, metal, vulkan
+      --device D               cpu, cuda, cuda:N, metal, vulkan, or sim: a simulated one, for tests
       --threads N              worker threads
       --max-memory SIZE        stop with an error beyond this much memory (8G, 500M): of tensors, and of all that the
                                program holds beyond the start; pages of mapped files do not count

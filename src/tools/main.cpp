@@ -9,6 +9,7 @@
 
 #include "builtins/host/output.h"
 #include "compiler/code_store.h"
+#include "runtime/device.h"
 #include "runtime/profiler.h"
 #include "runtime/thread_pool.h"
 #include "support/error.h"
@@ -25,6 +26,10 @@ namespace {
 // The name is a known one. A CUDA device that was asked for and is not there is an error; for the others the original
 // falls back to the CPU.
 void choose_device(const Options& o) {
+  if (o.device == "sim") {
+    const char* options = std::getenv("SHEAF_SIM");
+    runtime::g_device = &runtime::simulated_device(options ? options : "");
+  }
   if (o.device.starts_with("cuda"))
     throw UsageError(fmt::format("--device {}: there is no working CUDA device", o.device));
   if (o.device == "metal" || o.device == "vulkan")

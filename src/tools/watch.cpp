@@ -23,6 +23,7 @@
 #include "compiler/tiered.h"
 #include "kernels/gemm/autotune.h"
 #include "kernels/simd/peak.h"
+#include "runtime/device.h"
 #include "runtime/profiler.h"
 #include "runtime/target.h"
 #include "runtime/thread_pool.h"
@@ -156,7 +157,7 @@ class JitLog {
     if (e.cached)
       say(fmt::format("jit: {} (cached)", e.function));
     else if (e.outcome == trace::JitOutcome::Compiled)
-      say(fmt::format("jit: compiling {} [cpu]...", e.function));
+      say(fmt::format("jit: compiling {} [{}]...", e.function, e.device));
     else
       say(fmt::format("jit: {} skipped ({}{})", e.function, e.reason, at));
     if (full_ && !e.graph.empty()) say(e.graph);
@@ -164,7 +165,7 @@ class JitLog {
 
  private:
   void name_device() {
-    say("sheaf: running on CPU");
+    say(fmt::format("sheaf: running on {}", runtime::g_device ? runtime::g_device->name() : "CPU"));
     if (auto why = runtime::host_target().amx_refused; !why.empty()) say(fmt::format("sheaf: {}", why));
   }
 

@@ -1,6 +1,7 @@
 // Runs the programs of *.cases files (see FORMAT.md), each in a fresh session, and compares what they print.
-// Usage: run_cases [--jit=off|auto|always] [--backend=auto|block|native] [--dynamic=auto|off|all] [--check-ir] [--only
-// TEXT] FILE… With --check-ir every graph and kernel on the way is verified and must survive being printed and parsed.
+// Usage: run_cases [--jit=off|auto|always] [--backend=auto|block|native] [--dynamic=auto|off|all] [--device=sim]
+// [--check-ir] [--only TEXT] FILE… With --check-ir every graph and kernel on the way is verified and must survive being
+// printed and parsed.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@
 #include "graph/verify.h"
 #include "loop/text.h"
 #include "ops/table.h"
+#include "runtime/device.h"
 #include "trace/jit.h"
 #include "value/print.h"
 
@@ -229,6 +231,11 @@ int main(int argc, char** argv) {
       trace::set_dynamic_mode(mode == "off"   ? trace::DynamicMode::Off
                               : mode == "all" ? trace::DynamicMode::All
                                               : trace::DynamicMode::Auto);
+      continue;
+    }
+    if (std::strcmp(argv[i], "--device=sim") == 0) {
+      const char* options = std::getenv("SHEAF_SIM");
+      runtime::g_device = &runtime::simulated_device(options ? options : "");
       continue;
     }
     if (std::strcmp(argv[i], "--check-ir") == 0) {

@@ -246,7 +246,7 @@ TEST(CommandLine, Errors) {
     EXPECT_EQ(r.status, 1) << name;
     EXPECT_EQ(r.out, "");
     EXPECT_EQ(r.err, std::string("sheaf: --device: there is no device '") + name +
-                         "'; the devices are cpu, cuda (or cuda:N for the one of that number), metal, vulkan\n");
+                         "'; the devices are cpu, cuda (or cuda:N for the one of that number), metal, vulkan, sim\n");
   }
   r = s.run("-c '(car 1)'");
   EXPECT_EQ(r.status, 1);

@@ -13,6 +13,7 @@ std::span<const BuiltinDef> io_builtins();
 std::span<const BuiltinDef> token_row_builtins();
 std::span<const BuiltinDef> progress_builtins();
 std::span<const BuiltinDef> plot_builtins();
+std::span<const BuiltinDef> device_builtins();
 std::span<const BuiltinDef> test_builtins();
 
 }  // namespace sheaf::builtins

@@ -1,0 +1,72 @@
+// Whole programs on the simulated device: the output of the CPU, to the letter, and errors where memory runs out.
+#include <gtest/gtest.h>
+
+#include "run_sheaf.h"
+
+namespace sheaf::tools {
+namespace {
+
+// Trains a little, with branches, a loop and output inside of what is compiled.
+constexpr const char* kProgram =
+    "(def w0 {:a (* 0.01 (random-normal (random-key 1) [64 256])) :b (zeros [256])})\n"
+    "(def x (random-normal (random-key 2) [128 64]))\n"
+    "(defn loss [w] (mean (** (- (relu (+ (@ x (get w :a)) (get w :b))) 1) 2)))\n"
+    "(defn step [w i]\n"
+    "  (let [[l g] ((value-and-grad loss) w)]\n"
+    "    (when (= 0 (mod i 5)) (println i l))\n"
+    "    (tree-map (fn [p d] (- p (* (if (> l 0.5) 0.5 0.1) d))) w g)))\n"
+    "(def w (reduce step w0 (range 12)))\n"
+    "(print (loss w) (sum (get w :a)) (nth (get w :b) 7))\n"
+    "(print (at (get w :a) 3 1))\n"
+    "(print (map (fn [i] (nth (get w :b) i)) '[0 1 2]))\n";
+
+TEST(Device, SimulatedGivesTheOutputOfTheCpu) {
+  Sandbox s;
+  s.write("p.shf", kProgram);
+  const Result cpu = s.run("p.shf");
+  EXPECT_EQ(cpu.status, 0) << cpu.err;
+  for (const char* options : {"seed:1", "seed:2,least:1", "seed:3,least:100000"}) {
+    setenv("SHEAF_SIM", options, 1);
+    for (const char* flags : {"--device sim", "--device sim --jit off"}) {
+      const Result sim = s.run(std::string(flags) + " p.shf");
+      EXPECT_EQ(sim.out, cpu.out) << options << " " << flags << sim.err;
+    }
+  }
+  unsetenv("SHEAF_SIM");
+}
+
+TEST(Device, ParametersStayOnTheDevice) {
+  Sandbox s;
+  s.write("p.shf", std::string(kProgram) + "(print (device-of (get w :a)) (device-of (get w0 :b)))\n");
+  const Result r = s.run("--device sim p.shf");
+  EXPECT_TRUE(r.out.ends_with(":sim :cpu\n")) << r.out << r.err;
+}
+
+// Whichever allocation fails: the call is made again in another way, or the program ends with an error of its own.
+TEST(Device, OutOfMemoryAtEveryAllocation) {
+  Sandbox s;
+  s.write("p.shf", kProgram);
+  const std::string expected = s.run("p.shf").out;
+  for (int n = 1; n <= 40; ++n) {
+    setenv("SHEAF_SIM", ("oom:" + std::to_string(n)).c_str(), 1);
+    const Result r = s.run("--device sim p.shf");
+    EXPECT_TRUE(r.status == 0 || r.status == 1) << n << ": " << r.err;
+    if (r.status == 0)
+      EXPECT_EQ(r.out, expected) << n;
+    else
+      EXPECT_TRUE(contains(r.err, "error: out of memory: the device sim has no ")) << n << ": " << r.err;
+  }
+  unsetenv("SHEAF_SIM");
+}
+
+TEST(Device, OptionsOfTheSimulation) {
+  Sandbox s;
+  setenv("SHEAF_SIM", "speed:1", 1);
+  const Result r = s.run("--device sim -c 1");
+  unsetenv("SHEAF_SIM");
+  EXPECT_EQ(r.status, 1);
+  EXPECT_TRUE(contains(r.err, "SHEAF_SIM: expected seed:N, oom:N or least:N, got 'speed:1'")) << r.err;
+}
+
+}  // namespace
+}  // namespace sheaf::tools
