@@ -46,7 +46,7 @@ const BuiltinDef kBuiltins[] = {
      .doc = "Calls f without arguments; the operations and compiled functions that it calls run on the device: :cpu, "
             "or the one of --device. Without it, large ones run on the device, and those whose arguments live there. "
             "Inside a compiled function it changes nothing, as that runs in one place.",
-     .examples = {{"(with-device :cpu (fn [] (sum [1 2 3])))", "6"}},
+     .examples = {{"(with-device :cpu (fn [] (sum [1 2 3])))", "6.0"}},
      .min_args = 2,
      .max_args = 2,
      .run = run_with_device},
