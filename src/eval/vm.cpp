@@ -19,7 +19,7 @@
 #include "runtime/runner.h"
 #include "support/interrupt.h"
 #include "support/large_stack.h"
-#include "support/machine_share.h"
+#include "support/machine_memory.h"
 #include "trace/control.h"
 #include "trace/jit.h"
 #include "trace/loops.h"

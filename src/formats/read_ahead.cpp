@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "support/machine_share.h"
+#include "support/machine_memory.h"
 #include "support/mutex.h"
 
 namespace sheaf::formats {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "runtime/busy_cores.h"
-#include "support/machine_share.h"
+#include "support/cores.h"
 #include "support/mutex.h"
 
 namespace sheaf::runtime {
@@ -72,7 +72,7 @@ class Pool {
   }
 
  private:
-  Pool() : cores_(cpus_allowed()), limit_(cores_) {}
+  Pool() : cores_(cores_allowed()), limit_(cores_) {}
 
   // Without the lock: no worker is inside any more.
   std::exception_ptr take_error() NO_THREAD_SAFETY_ANALYSIS { return std::exchange(error_, nullptr); }

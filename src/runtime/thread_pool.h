@@ -28,7 +28,7 @@ class function_ref<R(Args...)> {
   R (*call_)(void*, Args...);
 };
 
-// Threads a parallel_for uses, the caller included: what the affinity mask and the cgroup's quota allow, unless set.
+// Threads a parallel_for uses, the caller included: the cores that the process may use, unless set.
 int num_threads();
 void set_num_threads(int n);
 

@@ -11,7 +11,7 @@
 
 #include "support/error.h"
 #include "support/huge_pages.h"
-#include "support/machine_share.h"
+#include "support/machine_memory.h"
 
 namespace sheaf {
 namespace {

@@ -289,7 +289,7 @@ Options, before or after the file (what follows -- belongs to the program):
       --version                print the version and exit
   -v, --verbose                say what is compiled, at the first call already; -vv more, without the disk cache
       --device D               cpu, cuda, cuda:N, metal, vulkan, or sim: a simulated one, for tests
-      --threads N              worker threads
+      --threads N              as many threads (the number of physical cores that the process may use)
       --max-memory SIZE        stop with an error beyond this much memory (8G, 500M): of tensors, and of all that the
                                program holds beyond the start; pages of mapped files do not count
 

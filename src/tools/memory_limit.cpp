@@ -7,7 +7,7 @@
 #include <chrono>
 
 #include "support/interrupt.h"
-#include "support/machine_share.h"
+#include "support/machine_memory.h"
 #include "tensor/buffer_pool.h"
 
 namespace sheaf::tools {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "support/machine_share.h"
+#include "support/machine_memory.h"
 #include "support/mutex.h"
 #include "tensor/tensor.h"
 

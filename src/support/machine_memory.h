@@ -1,12 +1,8 @@
-// What of the machine this process may use, and uses: cores and memory as the affinity mask and the control groups
-// allow.
+// The memory of the machine that this process may use, as control groups allow, and uses.
 #pragma once
 #include <cstddef>
 
 namespace sheaf {
-
-// At least 1.
-int cpus_allowed();
 
 size_t memory_allowed();
 
