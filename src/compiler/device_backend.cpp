@@ -3,6 +3,7 @@
 // its own will not have it either.
 #include "codegen/block/block.h"
 #include "compiler/backend.h"
+#include "compiler/gpu_backend.h"
 #include "compiler/pipeline.h"
 #include "runtime/device_runner.h"
 #include "support/error.h"
@@ -25,9 +26,9 @@ class BlockCode final : public runtime::CpuKernel {
   std::shared_ptr<const codegen::BlockKernel> block_;
 };
 
-class DeviceBackend final : public Backend {
+class SimBackend final : public Backend {
  public:
-  explicit DeviceBackend(runtime::Device& device) : device_(device) {}
+  explicit SimBackend(runtime::Device& device) : device_(device) {}
   const runtime::Target& target() const override { return device_.target(); }
   loop::Kernel prepared(loop::Kernel kernel) const override { return run_kernel_passes(std::move(kernel)); }
   std::shared_ptr<const runtime::Code> code(loop::Kernel kernel, KernelUse, std::string) const override {
@@ -53,7 +54,8 @@ class DeviceBackend final : public Backend {
 const Backend& backend_of(runtime::TargetId target) {
   if (target == runtime::TargetId::Cpu) return cpu_backend();
   INVARIANT(runtime::g_device && runtime::g_device->target().id == target, "no device for its target");
-  static const DeviceBackend backend(*runtime::g_device);
+  if (target == runtime::TargetId::Cuda) return gpu_backend(static_cast<runtime::CudaDevice&>(*runtime::g_device));
+  static const SimBackend backend(*runtime::g_device);
   return backend;
 }
 

@@ -5,6 +5,7 @@
 
 #include "compiler/lowered.h"
 #include "memory/layout.h"
+#include "ops/table.h"
 #include "runtime/device.h"
 #include "runtime/run_memory.h"
 #include "support/error.h"
@@ -63,10 +64,12 @@ class Kernel {
   // `rank`: of the array as the kernel sees it.
   void add_input(const Tensor& t, int rank) {
     key_.add_input(t.dtype, rank);
+    add_range(t);
     buffers_.push_back(device_ ? runtime::address_in(*device_, t) : const_cast<std::byte*>(t.bytes()));
   }
   void add_output(const Tensor& t, int rank) {
     key_.add_output(t.dtype, rank);
+    add_range(t);
     buffers_.push_back(device_ ? runtime::address_in(*device_, t) : t.bytes_mut());
   }
   void add_size(int64_t n) { sizes_.push_back(n); }
@@ -85,15 +88,24 @@ class Kernel {
     const LoweredKernel kernel = lowered_op(backend_of(device_->target().id), std::move(key_));
     auto run = std::make_shared<runtime::DeviceRun>();
     device_->submit(
-        runtime::DeviceLaunch{kernel.code, {buffers_.begin(), buffers_.end()}, {sizes_.begin(), sizes_.end()}}, run);
+        runtime::DeviceLaunch{
+            kernel.code, {buffers_.begin(), buffers_.end()}, {sizes_.begin(), sizes_.end()}, -1, std::move(ranges_)},
+        run);
     if (kernel.checks) device_->wait(device_->mark());
     return kernel.checks ? run->failed : std::nullopt;
+  }
+
+  void add_range(const Tensor& t) {
+    if (!device_) return;
+    const Extent e = extent_of(t.sizes, t.strides);
+    ranges_.push_back({e.first * size_bytes(t.dtype), e.count * size_bytes(t.dtype)});
   }
 
   KernelKey key_;
   runtime::Device* device_;
   SmallVec<int64_t, 48> sizes_;
   SmallVec<std::byte*, 8> buffers_;
+  SmallVec<runtime::ByteRange, 16> ranges_;
 };
 
 // Arrays of one shape without gaps are a single row: the common case of eager arithmetic, worth skipping the layouts.
@@ -135,6 +147,19 @@ void launch(const OpDef& op, const Attrs& attrs, const std::vector<Tensor>& in, 
   throw runtime_error(op.check_text({failed->site, failed->payload, in_types, attrs}));
 }
 
+// With as few axes as the strides allow.
+void launch_elementwise(const OpDef& op, const Attrs& attrs, std::vector<Tensor> in, Tensor out,
+                        std::span<const graph::TensorType> in_types, runtime::Device* device) {
+  std::vector<memory::Layout> layouts{{out.sizes, out.strides}};
+  for (const Tensor& t : in)
+    layouts.push_back(memory::stretched({t.sizes, t.strides}, out.sizes));
+  memory::collapse_axes(layouts);
+  for (size_t i = 0; i < in.size(); ++i)
+    set_layout(in[i], std::move(layouts[i + 1]));
+  set_layout(out, std::move(layouts[0]));
+  launch(op, attrs, in, {out}, in_types, device);
+}
+
 // Where an op runs.
 runtime::Device* device_of(const std::vector<Tensor>& inputs, const std::vector<graph::TensorType>& out_types) {
   if (!runtime::g_device) return nullptr;
@@ -169,16 +194,7 @@ std::vector<Tensor> outputs_of(const OpDef& op, const std::vector<Tensor>& input
   if (op.kind == OpKind::Elementwise) {
     if (outputs[0].num_elems() == 0) return outputs;
     if (!op.check_text && launch_flat(op, attrs, inputs, outputs[0], device)) return outputs;
-    std::vector<memory::Layout> layouts{{outputs[0].sizes, outputs[0].strides}};
-    for (const Tensor& t : inputs)
-      layouts.push_back(memory::stretched({t.sizes, t.strides}, outputs[0].sizes));
-    memory::collapse_axes(layouts);
-    std::vector<Tensor> in = inputs;
-    for (size_t i = 0; i < in.size(); ++i)
-      set_layout(in[i], std::move(layouts[i + 1]));
-    Tensor out = outputs[0];
-    set_layout(out, std::move(layouts[0]));
-    launch(op, attrs, in, {out}, in_types, device);
+    launch_elementwise(op, attrs, inputs, outputs[0], in_types, device);
     return outputs;
   }
   if (op.kind == OpKind::Reduce) {
@@ -205,6 +221,11 @@ std::vector<Tensor> run_op(const OpDef& op, const std::vector<Tensor>& inputs, c
   if (g_op_listener) [[unlikely]]
     g_op_listener(inputs, outputs);
   return outputs;
+}
+
+void copy_elements(const Tensor& from, const Tensor& to) {
+  if (to.num_elems() == 0) return;
+  launch_elementwise(ops::op("cast"), {{"dtype", to.dtype}}, {from}, to, {}, runtime::g_device);
 }
 
 }  // namespace sheaf::compiler

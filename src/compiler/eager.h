@@ -13,4 +13,7 @@ extern void (*g_op_listener)(std::span<const Tensor> inputs, std::span<const Ten
 std::vector<Tensor> run_op(const graph::OpDef& op, const std::vector<Tensor>& inputs, const graph::Attrs& attrs,
                            const std::vector<graph::TensorType>& out_types);
 
+// Copies elements between arrays of the program's device, which may differ in strides and dtype; `to` is contiguous.
+void copy_elements(const Tensor& from, const Tensor& to);
+
 }  // namespace sheaf::compiler

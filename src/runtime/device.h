@@ -19,11 +19,17 @@ struct DeviceRun {
   std::optional<CheckFailure> failed;
 };
 
+// Bytes that a launch touches of a buffer, seen from its pointer.
+struct ByteRange {
+  int64_t first = 0, count = 0;
+};
+
 struct DeviceLaunch {
   std::shared_ptr<const Code> code;
   SmallVec<std::byte*, 16> buffers;
   std::vector<int64_t> sizes;
-  int label = -1;  // of a check that fails
+  int label = -1;                       // of a check that fails
+  SmallVec<ByteRange, 16> ranges = {};  // of each buffer, where the device needs them
 };
 struct DeviceCopy {
   std::byte* to;
@@ -40,6 +46,10 @@ using DeviceStep = std::variant<DeviceLaunch, DeviceCopy, DeviceStore>;
 class Device : public Space {
  public:
   virtual const Target& target() const = 0;
+  // For people: "CUDA GPU (sm_90)".
+  virtual std::string_view shown_name() const { return name(); }
+  // Whether launches of this code must say which bytes they touch.
+  virtual bool needs_ranges(const Code& code) const { return false; }
   virtual void submit(DeviceStep step, std::shared_ptr<DeviceRun> run) = 0;
   // Passes when all that was submitted before it is done.
   using Event = uint64_t;

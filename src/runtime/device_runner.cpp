@@ -1,12 +1,34 @@
 #include "runtime/device_runner.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "runtime/control_runner.h"
 #include "support/error.h"
 
 namespace sheaf::runtime {
 namespace {
+
+// The bytes that a launch touches of each of its buffers.
+SmallVec<ByteRange, 16> ranges_of(const Launch& l) {
+  SmallVec<ByteRange, 16> out;
+  for (const Place& p : l.buffers) {
+    const int64_t none = std::numeric_limits<int64_t>::max();
+    int64_t first = none, end = 0;
+    auto add = [&](const Access& a) {
+      const Place& at = a.place;
+      if (at.kind != p.kind || at.index != p.index) return;
+      // What begins at the buffer's address is of that buffer, and what encloses it: a flipped array begins before it.
+      if (at.offset != p.offset && (at.offset > p.offset || at.offset + a.bytes <= p.offset)) return;
+      first = std::min(first, at.offset - p.offset);
+      end = std::max(end, at.offset - p.offset + a.bytes);
+    };
+    std::for_each(l.reads.begin(), l.reads.end(), add);
+    std::for_each(l.writes.begin(), l.writes.end(), add);
+    out.push_back(first == none ? ByteRange{} : ByteRange{first, end - first});
+  }
+  return out;
+}
 
 class DeviceControl final : public ControlDevice {
  public:
@@ -39,7 +61,9 @@ class DeviceControl final : public ControlDevice {
   void run_one(const Launch& l, const Plan& plan, const Memory& m) {
     Pointers p = pointers(l, plan, m);
     if (l.is_copy && p[0] == p[1]) return;
-    device_.submit(DeviceLaunch{l.kernel, std::move(p), l.sizes, l.label}, run_);
+    DeviceLaunch launch{l.kernel, std::move(p), l.sizes, l.label};
+    if (device_.needs_ranges(*l.kernel)) launch.ranges = ranges_of(l);
+    device_.submit(std::move(launch), run_);
   }
   void run_one(const ProductStep& step, const Plan&, const Memory&) {
     INVARIANT(false, step.name << " is planned as one step for a device that runs none");

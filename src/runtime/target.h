@@ -8,7 +8,7 @@ namespace sheaf::runtime {
 
 // Which device code is made for: part of the key of everything that is kept once made (kernels, compiled functions), so
 // that devices never find each other's code. A back end for another device adds itself here.
-enum class TargetId : uint8_t { Cpu, Sim };
+enum class TargetId : uint8_t { Cpu, Sim, Cuda };
 
 struct Target {
   TargetId id = TargetId::Cpu;

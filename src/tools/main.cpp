@@ -9,7 +9,7 @@
 
 #include "builtins/host/output.h"
 #include "compiler/code_store.h"
-#include "runtime/device.h"
+#include "runtime/device_cuda.h"
 #include "runtime/profiler.h"
 #include "runtime/thread_pool.h"
 #include "support/error.h"
@@ -30,8 +30,14 @@ void choose_device(const Options& o) {
     const char* options = std::getenv("SHEAF_SIM");
     runtime::g_device = &runtime::simulated_device(options ? options : "");
   }
-  if (o.device.starts_with("cuda"))
-    throw UsageError(fmt::format("--device {}: there is no working CUDA device", o.device));
+  if (o.device.starts_with("cuda")) {
+    const size_t colon = o.device.find(':');
+    try {
+      runtime::g_device = &runtime::cuda_device(colon == std::string::npos ? 0 : std::stoi(o.device.substr(colon + 1)));
+    } catch (const UserError& e) {
+      throw UsageError(e.message);
+    }
+  }
   if (o.device == "metal" || o.device == "vulkan")
     say(fmt::format("sheaf: {} is not available here, running on CPU", o.device));
 }

@@ -165,7 +165,7 @@ class JitLog {
 
  private:
   void name_device() {
-    say(fmt::format("sheaf: running on {}", runtime::g_device ? runtime::g_device->name() : "CPU"));
+    say(fmt::format("sheaf: running on {}", runtime::g_device ? runtime::g_device->shown_name() : "CPU"));
     if (auto why = runtime::host_target().amx_refused; !why.empty()) say(fmt::format("sheaf: {}", why));
   }
 

@@ -2,6 +2,7 @@
 // host that follows an address, does not wait, or loses a donation would see.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <numeric>
 
 #include "runtime/device_runner.h"
@@ -165,13 +166,27 @@ class Impatient final : public Device {
   void read(uint64_t from, std::byte* to, size_t bytes) const override { sim().read(from, to, bytes); }
 };
 
+// A step that ends when it is told to: until then the device has run nothing of what comes after it.
+class Gate final : public CpuKernel {
+ public:
+  int run(std::span<std::byte* const>, std::span<const int64_t>, int64_t&) const override {
+    open.wait(false);
+    return -1;
+  }
+  std::atomic<bool> open = false;
+};
+
 TEST(PlantedFaults, AMissingWaitShowsAsWrongValues) {
   constexpr int kTimes = 300;
   std::vector<Tensor> in = {floats({1, 2})};
   const std::vector<float> expected = {1 + kTimes, 2 + kTimes};
   EXPECT_EQ(values(DeviceRunner(plan_of(2, kTimes), sim()).run(in)[0]), expected);
   auto& impatient = *new Impatient;
+  const auto gate = std::make_shared<Gate>();
+  sim().submit(DeviceLaunch{gate, {}, {}}, std::make_shared<DeviceRun>());
   EXPECT_NE(values(DeviceRunner(plan_of(2, kTimes), impatient).run(in)[0]), expected);
+  gate->open = true;
+  gate->open.notify_all();
   sim().wait(sim().mark());
 }
 

@@ -235,10 +235,9 @@ TEST(CommandLine, Errors) {
   EXPECT_EQ(r.err, "sheaf: --device requires an argument\n");
   EXPECT_EQ(s.run("--frob x.shf").status, 1);
   EXPECT_EQ(s.run("-c").status, 1);
-  EXPECT_EQ(s.run("--device cuda -c 1").status, 1);
-  r = s.run("--device cuda:1 -c 1");
+  r = s.run("--device cuda:999 -c 1");
   EXPECT_EQ(r.status, 1);
-  EXPECT_EQ(r.err, "sheaf: --device cuda:1: there is no working CUDA device\n");
+  EXPECT_TRUE(r.err.starts_with("sheaf: --device cuda:999: there is no working CUDA device: ")) << r.err;
   EXPECT_EQ(s.run("--device cpu -c 1").out, "1\n");
   EXPECT_EQ(s.run("--device metal -c 1").out, "1\n");
   for (const char* name : {"toaster", "gpu", "CPU", "cpu:0", "cuda:", "cuda:x", "cuda:-1"}) {

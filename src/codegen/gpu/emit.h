@@ -8,23 +8,11 @@
 
 #include "codegen/gpu/helpers.h"
 #include "codegen/gpu/schedule.h"
+#include "runtime/device_code.h"
 
 namespace sheaf::codegen::gpu {
 
-// What a launch is called with, in order.
-struct Parameter {
-  enum Kind : uint8_t {
-    Buffer,     // pointer to the kernel's buffer number `index`
-    Workspace,  // pointer to `workspace_bytes` of scratch memory; what one stage leaves there the next one reads
-    Check,      // pointer to a CheckRecord of the text
-    Step,       // int: the number of the launch, which orders failed checks
-    Size,       // the kernel's size number `index`: long long, or int where `narrow`
-    Value,      // a number of the same types
-  } kind;
-  int index = 0;
-  bool narrow = false;
-  int64_t value = 0;
-};
+using Parameter = runtime::KernelParameter;
 
 struct Launch {
   std::string name;

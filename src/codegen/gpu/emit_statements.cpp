@@ -84,6 +84,9 @@ void Emitter::items() {
 
   Stmts nest = nest_of(k_, *part_.stmts[0], sizes_);
   nest.resize(static_cast<size_t>(s_.loops));
+  // A loop that never has iterations is never launched; its text would divide by a constant 0.
+  for (const Stmt* s : nest)
+    if (const loop::Inst& extent = k_.values[s->extent]; extent.op == Op::Const && extent.imm <= 0) return;
   const bool is_int = static_cast<double>(s_.items) <= Range::kNarrow;
   const std::string total = product(nest), flat = nest.size() == 1 ? fmt::format("i{}", nest[0]->axis) : "item",
                     type = is_int ? "int" : "long long",

@@ -1,6 +1,5 @@
 #include "codegen/gpu/device_program.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +8,8 @@
 #include <cstring>
 #include <thread>
 
-#include "codegen/gpu/nvrtc.h"
+#include "runtime/device_cuda.h"
+#include "runtime/nvrtc.h"
 #include "support/error.h"
 
 namespace sheaf::codegen::gpu::testing {
@@ -20,110 +20,68 @@ Device& Device::find() {
 }
 
 Device::Device() {
-  library_ = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!library_) {
-    missing = "no libcuda.so.1 (the driver) was found";
-    return;
-  }
-  auto set = [&]<class F>(F& function, const char* name) { function = reinterpret_cast<F>(dlsym(library_, name)); };
-  int (*init)(unsigned) = nullptr;
-  int (*get)(int*, int) = nullptr;
-  int (*attribute)(int*, int, int) = nullptr;
-  int (*get_name)(char*, int, int) = nullptr;
-  int (*retain)(void**, int) = nullptr;
-  int (*set_current)(void*) = nullptr;
-  set(init, "cuInit");
-  set(get, "cuDeviceGet");
-  set(attribute, "cuDeviceGetAttribute");
-  set(get_name, "cuDeviceGetName");
-  set(retain, "cuDevicePrimaryCtxRetain");
-  set(set_current, "cuCtxSetCurrent");
-  set(error_name_, "cuGetErrorName");
-  set(allocate_, "cuMemAlloc_v2");
-  set(free_, "cuMemFree_v2");
-  set(upload_, "cuMemcpyHtoD_v2");
-  set(download_, "cuMemcpyDtoH_v2");
-  set(load_, "cuModuleLoadData");
-  set(unload_, "cuModuleUnload");
-  set(function_, "cuModuleGetFunction");
-  set(launch_, "cuLaunchKernel");
-  set(attribute_, "cuFuncGetAttribute");
-  set(event_, "cuEventCreate");
-  set(record_, "cuEventRecord");
-  set(synchronize_, "cuEventSynchronize");
-  set(elapsed_, "cuEventElapsedTime");
+  const runtime::CudaFinding found = runtime::find_cuda();
+  missing = found.missing;
+  if (!missing.empty()) return;
+  name = found.devices[0];
   int device = 0, major = 0, minor = 0;
-  if (init(0) != 0 || get(&device, 0) != 0) {
-    missing = "the driver has no GPU";
-    return;
-  }
-  if (!Nvrtc::find().library) {
-    missing = "no libnvrtc was found";
-    return;
-  }
-  constexpr int kMajor = 75, kMinor = 76;  // attributes: the compute capability
-  attribute(&major, kMajor, device);
-  attribute(&minor, kMinor, device);
+  driver_.check(driver_.device(&device, 0), "cuDeviceGet");
+  driver_.check(driver_.device_attribute(&major, driver_.kComputeMajor, device), "cuDeviceGetAttribute");
+  driver_.check(driver_.device_attribute(&minor, driver_.kComputeMinor, device), "cuDeviceGetAttribute");
   architecture = fmt::format("sm_{}{}", major, minor);
-  char text[256] = "";
-  get_name(text, sizeof text, device);
-  name = text;
   void* context = nullptr;
-  check(retain(&context, device), "cuDevicePrimaryCtxRetain");
-  check(set_current(context), "cuCtxSetCurrent");
-}
-
-void Device::check(int status, const char* call) const {
-  const char* text = nullptr;
-  if (status != 0) error_name_(status, &text);
-  INVARIANT(status == 0, call << ": " << (text ? text : std::to_string(status)));
+  driver_.check(driver_.retain_context(&context, device), "cuDevicePrimaryCtxRetain");
+  driver_.check(driver_.set_context(context), "cuCtxSetCurrent");
 }
 
 Device::Address Device::allocate(size_t bytes) {
   Address a = 0;
-  check(allocate_(&a, bytes), "cuMemAlloc");
+  driver_.check(driver_.allocate(&a, bytes), "cuMemAlloc");
   return a;
 }
-void Device::free(Address a) { check(free_(a), "cuMemFree"); }
-void Device::upload(Address to, const void* from, size_t bytes) { check(upload_(to, from, bytes), "cuMemcpyHtoD"); }
-void Device::download(void* to, Address from, size_t bytes) { check(download_(to, from, bytes), "cuMemcpyDtoH"); }
+void Device::free(Address a) { driver_.check(driver_.release(a), "cuMemFree"); }
+void Device::upload(Address to, const void* from, size_t bytes) {
+  driver_.check(driver_.to_device(to, from, bytes), "cuMemcpyHtoD");
+}
+void Device::download(void* to, Address from, size_t bytes) {
+  driver_.check(driver_.to_host(to, from, bytes), "cuMemcpyDtoH");
+}
 
-void* Device::load(const std::vector<char>& cubin) {
+void* Device::load(const std::string& cubin) {
   void* module = nullptr;
-  check(load_(&module, cubin.data()), "cuModuleLoadData");
+  driver_.check(driver_.load_module(&module, cubin.data()), "cuModuleLoadData");
   return module;
 }
-void Device::unload(void* module) { unload_(module); }
+void Device::unload(void* module) { driver_.unload_module(module); }
 void* Device::function(void* module, const std::string& name) {
   void* found = nullptr;
-  check(function_(&found, module, name.c_str()), "cuModuleGetFunction");
+  driver_.check(driver_.find_function(&found, module, name.c_str()), "cuModuleGetFunction");
   return found;
 }
 
 void Device::launch(void* function, int64_t blocks, int threads, void** arguments) {
-  check(launch_(function, static_cast<unsigned>(blocks), 1, 1, static_cast<unsigned>(threads), 1, 1, 0, nullptr,
-                arguments, nullptr),
-        "cuLaunchKernel");
+  driver_.check(driver_.launch(function, static_cast<unsigned>(blocks), 1, 1, static_cast<unsigned>(threads), 1, 1, 0,
+                               nullptr, arguments, nullptr),
+                "cuLaunchKernel");
 }
 
 Device::Cost Device::cost(void* function) {
-  constexpr int kLocalBytes = 3, kRegisters = 4;
   Cost c;
-  check(attribute_(&c.local_bytes, kLocalBytes, function), "cuFuncGetAttribute");
-  check(attribute_(&c.registers, kRegisters, function), "cuFuncGetAttribute");
+  driver_.check(driver_.function_attribute(&c.local_bytes, driver_.kLocalBytes, function), "cuFuncGetAttribute");
+  driver_.check(driver_.function_attribute(&c.registers, driver_.kRegisters, function), "cuFuncGetAttribute");
   return c;
 }
 
 double Device::time(const std::function<void()>& f) {
   void *begin = nullptr, *end = nullptr;
-  check(event_(&begin, 0), "cuEventCreate");
-  check(event_(&end, 0), "cuEventCreate");
-  check(record_(begin, nullptr), "cuEventRecord");
+  driver_.check(driver_.create_event(&begin, 0), "cuEventCreate");
+  driver_.check(driver_.create_event(&end, 0), "cuEventCreate");
+  driver_.check(driver_.record_event(begin, nullptr), "cuEventRecord");
   f();
-  check(record_(end, nullptr), "cuEventRecord");
-  check(synchronize_(end), "cuEventSynchronize");
+  driver_.check(driver_.record_event(end, nullptr), "cuEventRecord");
+  driver_.check(driver_.synchronize_event(end), "cuEventSynchronize");
   float ms = 0;
-  check(elapsed_(&ms, begin, end), "cuEventElapsedTime");
+  driver_.check(driver_.elapsed(&ms, begin, end), "cuEventElapsedTime");
   return ms;
 }
 
@@ -133,7 +91,7 @@ void DeviceProgram::compile() {
   const size_t processors = std::max(1u, std::thread::hardware_concurrency());
   const size_t size = std::clamp<size_t>(launches().size() / (2 * processors), 1, 6);
   const size_t count = (launches().size() + size - 1) / size;
-  std::vector<Nvrtc::Result> results(count);
+  std::vector<runtime::Nvrtc::Result> results(count);
   std::atomic<size_t> next = 0;
   {
     std::vector<std::jthread> threads;
@@ -143,7 +101,7 @@ void DeviceProgram::compile() {
           std::string text = helpers().text() + "\n";
           for (size_t l = m * size; l < std::min(launches().size(), (m + 1) * size); ++l)
             text += launches()[l].text + "\n";
-          results[m] = Nvrtc::find().compile(text, Device::find().architecture);
+          results[m] = runtime::Nvrtc::find().compile(text, Device::find().architecture);
         }
       });
   }

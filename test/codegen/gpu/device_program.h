@@ -5,10 +5,11 @@
 #include <unordered_map>
 
 #include "codegen/gpu/text_program.h"
+#include "runtime/cuda_driver.h"
 
 namespace sheaf::codegen::gpu::testing {
 
-// The driver's functions that the tests call, and the GPU: of one thread.
+// The first GPU, of one thread.
 struct Device {
   // Opened when it is first asked for; from then on the context is current on that thread.
   static Device& find();
@@ -16,12 +17,12 @@ struct Device {
   std::string missing;  // what is, where there is no GPU or no compiler for it
   std::string name, architecture;
 
-  using Address = uint64_t;
+  using Address = runtime::CudaDriver::Address;
   Address allocate(size_t bytes);
   void free(Address a);
   void upload(Address to, const void* from, size_t bytes);
   void download(void* to, Address from, size_t bytes);
-  void* load(const std::vector<char>& cubin);  // a module
+  void* load(const std::string& cubin);  // a module
   void unload(void* module);
   void* function(void* module, const std::string& name);
   void launch(void* function, int64_t blocks, int threads, void** arguments);
@@ -34,23 +35,7 @@ struct Device {
 
  private:
   Device();
-  void check(int status, const char* call) const;
-  void* library_ = nullptr;
-  int (*error_name_)(int, const char**) = nullptr;
-  int (*allocate_)(Address*, size_t) = nullptr;
-  int (*free_)(Address) = nullptr;
-  int (*upload_)(Address, const void*, size_t) = nullptr;
-  int (*download_)(void*, Address, size_t) = nullptr;
-  int (*load_)(void**, const void*) = nullptr;
-  int (*unload_)(void*) = nullptr;
-  int (*function_)(void**, void*, const char*) = nullptr;
-  int (*launch_)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
-                 void**) = nullptr;
-  int (*attribute_)(int*, int, void*) = nullptr;
-  int (*event_)(void**, unsigned) = nullptr;
-  int (*record_)(void*, void*) = nullptr;
-  int (*synchronize_)(void*) = nullptr;
-  int (*elapsed_)(float*, void*, void*) = nullptr;
+  const runtime::CudaDriver& driver_ = runtime::CudaDriver::find();
 };
 
 class DeviceProgram final : public TextProgram {

@@ -1,5 +1,5 @@
 // The text through NVRTC, which needs no GPU, for every generation that is supported. Skipped where none is found.
-#include "codegen/gpu/nvrtc.h"
+#include "runtime/nvrtc.h"
 
 #include <gtest/gtest.h>
 
@@ -14,12 +14,12 @@
 namespace sheaf::ops {
 namespace {
 
-using codegen::gpu::testing::Nvrtc;
 using codegen::gpu::testing::ShimProgram;
+using runtime::Nvrtc;
 
 TEST(Nvrtc, CompilesTheText) {
   const Nvrtc& nvrtc = Nvrtc::find();
-  if (!nvrtc.library) GTEST_SKIP() << "no libnvrtc was found: the text is checked as C++ only";
+  if (!nvrtc.missing().empty()) GTEST_SKIP() << nvrtc.missing() << "; the text is checked as C++ only";
   Rng rng(codegen::gpu::testing::seed());
   ShimProgram batch;
   for (const OpDef* op : all_ops()) {

@@ -1,0 +1,69 @@
+#include "compiler/gpu_backend.h"
+
+#include "compiler/eager.h"
+#include "compiler/gpu_kernel.h"
+#include "runtime/device_runner.h"
+#include "support/phases.h"
+
+namespace sheaf::compiler {
+namespace {
+
+// Calls f for the launches of a plan and of those inside its steps.
+template <class F>
+void each_launch_inside(const runtime::Plan& plan, const F& f) {
+  for (const runtime::Step& step : plan.steps) {
+    each_launch(step, f);
+    auto inside = [&](const std::shared_ptr<const runtime::Plan>& p) {
+      if (p) each_launch_inside(*p, f);
+    };
+    if (auto* s = std::get_if<runtime::CallStep>(&step)) inside(s->body);
+    if (auto* s = std::get_if<runtime::CondStep>(&step)) inside(s->yes), inside(s->no);
+    if (auto* s = std::get_if<runtime::ScanStep>(&step)) inside(s->body);
+    if (auto* s = std::get_if<runtime::WhileStep>(&step)) inside(s->test), inside(s->body), inside(s->reverse);
+  }
+}
+
+class GpuBackend final : public Backend {
+ public:
+  explicit GpuBackend(runtime::CudaDevice& device) : device_(device), modules_(device) {
+    device.set_copy_elements(copy_elements);
+  }
+  const runtime::Target& target() const override { return device_.target(); }
+  // Loops keep their independent iterations: schedules share them out among threads.
+  loop::Kernel prepared(loop::Kernel kernel) const override { return kernel; }
+  std::shared_ptr<const runtime::Code> code(loop::Kernel kernel, KernelUse, std::string) const override {
+    return std::make_shared<GpuKernel>(std::move(kernel), target(), modules_);
+  }
+  std::shared_ptr<const runtime::Code> product(const ProductSpec&) const override { return nullptr; }
+  bool materializes_factors() const override { return true; }
+  void refine_product(const routines::GemmArgs<>&, runtime::Launch&) const override {}
+  // Programs of kernels say what they need when their sizes are seen.
+  int64_t workspace_bytes(const runtime::Launch&) const override { return 0; }
+  std::shared_ptr<runtime::RunWatcher> new_watcher() const override { return nullptr; }
+  bool find_code(const runtime::Plan&) const override { return false; }
+  // Compiles the kernels of a plan at once: one by one they would take as many times as long as there are processors.
+  std::shared_ptr<const runtime::Runner> finish(runtime::Plan plan) const override {
+    std::vector<GpuText> texts;
+    {
+      Phase phase("gpu text");
+      each_launch_inside(
+          plan, [&](const runtime::Launch& l) { static_cast<const GpuKernel&>(*l.kernel).add_texts(l.sizes, texts); });
+    }
+    modules_.prepare(texts);
+    return std::make_shared<runtime::DeviceRunner>(std::move(plan), device_);
+  }
+  std::string algorithm_text(const runtime::Launch&) const override { return ""; }
+
+ private:
+  runtime::CudaDevice& device_;
+  mutable GpuModules modules_;
+};
+
+}  // namespace
+
+const Backend& gpu_backend(runtime::CudaDevice& device) {
+  static const GpuBackend backend(device);
+  return backend;
+}
+
+}  // namespace sheaf::compiler

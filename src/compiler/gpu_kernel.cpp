@@ -1,0 +1,117 @@
+#include "compiler/gpu_kernel.h"
+
+#include <algorithm>
+
+#include "codegen/block/block.h"
+#include "kernels/kernels.h"
+#include "loop/regions.h"
+#include "passes/loop/expand_math.h"
+#include "support/error.h"
+
+namespace sheaf::compiler {
+namespace {
+
+namespace gpu = codegen::gpu;
+
+// Programs whose sizes never repeat would keep a program for each.
+constexpr size_t kMaxPrograms = 512;
+
+bool calls_routines(const loop::Kernel& k) {
+  bool found = false;
+  gpu::each_stmt(k.body, [&](const loop::Stmt& s) { found |= s.kind == loop::Stmt::Call; });
+  return found;
+}
+
+// The first line says how the launch is scheduled, which may differ where the text does not.
+std::string without_first_line(const std::string& text) { return text.substr(text.find('\n') + 1); }
+
+GpuText text_of(const gpu::Launch& l, const std::string& helpers) {
+  return {l.name, helpers + "\n" + without_first_line(l.text)};
+}
+
+}  // namespace
+
+GpuKernel::GpuKernel(loop::Kernel kernel, const runtime::Target& target, GpuModules& modules)
+    : kernel_(std::move(kernel)),
+      target_(target),
+      modules_(modules),
+      strides_(kernel_),
+      has_host_routines_(calls_routines(kernel_)),
+      checks_(loop::contains_check(kernel_.body)) {}
+
+GpuKernel::Version GpuKernel::version(std::span<const int64_t> sizes, bool aligned) const {
+  Version v;
+  v.kernel = std::make_shared<loop::Kernel>(passes::expand_math(passes::specialize(kernel_, strides_.known(sizes))));
+  gpu::Helpers helpers(gpu::cuda());
+  v.program = gpu::make_program(*v.kernel, sizes, "k", helpers, aligned);
+  v.helpers = helpers.text();
+  return v;
+}
+
+std::shared_ptr<const runtime::DeviceProgram> GpuKernel::find(const Key& key) const {
+  MutexLock lock(mu_);
+  auto it = programs_.find(key);
+  return it == programs_.end() ? nullptr : it->second;
+}
+
+void GpuKernel::add_texts(std::span<const int64_t> sizes, std::vector<GpuText>& texts) const {
+  if (find({{sizes.begin(), sizes.end()}, true})) return;
+  const Version v = version(sizes, true);
+  for (const auto& step : v.program.steps)
+    if (auto* l = std::get_if<gpu::Launch>(&step); l && l->schedule.blocks > 0) texts.push_back(text_of(*l, v.helpers));
+}
+
+// Runs the routine, or the whole kernel where a loop calls one.
+runtime::HostRoutine GpuKernel::host_routine(const Version& v, const gpu::HostCall& call,
+                                             std::span<const int64_t> sizes) const {
+  runtime::HostRoutine out;
+  auto add_buffer = [&](size_t b) { out.buffers.push_back({static_cast<int>(b), v.kernel->buffers[b].written}); };
+  if (!call.call) {
+    for (size_t b = 0; b < v.kernel->buffers.size(); ++b)
+      add_buffer(b);
+    auto block = codegen::BlockKernel::compile(*v.kernel, target_);
+    out.run = [block, own = std::vector<int64_t>(sizes.begin(), sizes.end())](std::span<std::byte* const> buffers,
+                                                                              int64_t& payload) {
+      loop::CheckRecord check;
+      block->run(buffers, own, check);
+      payload = check.payload;
+      return check.site;
+    };
+    return out;
+  }
+  for (int32_t b : call.call->buffers)
+    add_buffer(static_cast<size_t>(b));
+  const routines::Routine routine = kernels::find_fast_routine(call.routine);
+  INVARIANT(routine, "there is no routine " << call.routine);
+  out.run = [routine, arithmetic = kernels::arithmetic_of(target_),
+             arguments = gpu::call_arguments(*v.kernel, *call.call, sizes)](std::span<std::byte* const> buffers,
+                                                                            int64_t&) {
+    routine({buffers, arithmetic}, arguments);
+    return -1;
+  };
+  return out;
+}
+
+std::shared_ptr<const runtime::DeviceProgram> GpuKernel::program(std::span<const int64_t> sizes, bool aligned) const {
+  Key key{{sizes.begin(), sizes.end()}, aligned};
+  if (auto known = find(key)) return known;
+  const Version v = version(sizes, aligned);
+  auto out = std::make_shared<runtime::DeviceProgram>();
+  out->checks = checks_;
+  for (const auto& step : v.program.steps) {
+    if (auto* call = std::get_if<gpu::HostCall>(&step)) {
+      out->steps.emplace_back(host_routine(v, *call, sizes));
+      continue;
+    }
+    const auto& l = std::get<gpu::Launch>(step);
+    if (l.schedule.blocks == 0) continue;
+    out->workspace_bytes = std::max(out->workspace_bytes, l.workspace_bytes);
+    out->steps.emplace_back(runtime::DeviceKernel{modules_.function(text_of(l, v.helpers)), l.schedule.blocks,
+                                                  l.schedule.threads, l.parameters});
+  }
+  MutexLock lock(mu_);
+  if (programs_.size() >= kMaxPrograms) programs_.clear();
+  return programs_.emplace(std::move(key), std::move(out)).first->second;
+}
+
+}  // namespace sheaf::compiler

@@ -1,0 +1,50 @@
+// A kernel of the loop IR as code of a CUDA device. Text depends on strides that are 0 or 1 and on the schedule that
+// sizes ask for, so it is made when sizes are first seen. Thread-safe.
+#pragma once
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "codegen/gpu/program.h"
+#include "compiler/gpu_modules.h"
+#include "loop/ir.h"
+#include "passes/loop/specialize.h"
+#include "runtime/device_code.h"
+#include "support/mutex.h"
+
+namespace sheaf::compiler {
+
+class GpuKernel final : public runtime::DeviceCode {
+ public:
+  GpuKernel(loop::Kernel kernel, const runtime::Target& target, GpuModules& modules);
+  std::shared_ptr<const runtime::DeviceProgram> program(std::span<const int64_t> sizes, bool aligned) const override;
+  bool has_host_routines() const override { return has_host_routines_; }
+
+  const loop::Kernel& kernel() const { return kernel_; }
+  // What launches of these sizes, on aligned buffers, will run, and have no program yet.
+  void add_texts(std::span<const int64_t> sizes, std::vector<GpuText>& texts) const;
+
+ private:
+  // A kernel for a pattern of strides, and its text for sizes.
+  struct Version {
+    std::shared_ptr<const loop::Kernel> kernel;
+    codegen::gpu::Program program;
+    std::string helpers;
+  };
+  Version version(std::span<const int64_t> sizes, bool aligned) const;
+  runtime::HostRoutine host_routine(const Version& v, const codegen::gpu::HostCall& call,
+                                    std::span<const int64_t> sizes) const;
+  using Key = std::pair<std::vector<int64_t>, bool>;
+  std::shared_ptr<const runtime::DeviceProgram> find(const Key& key) const;
+
+  loop::Kernel kernel_;
+  const runtime::Target& target_;
+  GpuModules& modules_;
+  passes::StrideSizes strides_;
+  bool has_host_routines_, checks_;
+  mutable Mutex mu_;
+  mutable std::map<Key, std::shared_ptr<const runtime::DeviceProgram>> programs_ GUARDED_BY(mu_);
+};
+
+}  // namespace sheaf::compiler

@@ -1,0 +1,64 @@
+// The functions of NVIDIA's driver that this program calls, found while it runs. They keep the names of the driver
+// without "cu"; handles are pointers that only the driver follows. Any thread may call them.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace sheaf::runtime {
+
+struct CudaDriver {
+  // Opened at the first call, for the life of the program.
+  static const CudaDriver& find();
+  // What is missing where there is no driver, or one that is too old; else empty, and all functions are there.
+  std::string missing;
+
+  using Address = uint64_t;
+  int (*init)(unsigned flags) = nullptr;
+  int (*driver_version)(int* version) = nullptr;
+  int (*error_name)(int status, const char** name) = nullptr;
+  int (*device_count)(int* count) = nullptr;
+  int (*device)(int* device, int number) = nullptr;
+  int (*device_attribute)(int* value, int attribute, int device) = nullptr;
+  int (*device_name)(char* name, int bytes, int device) = nullptr;
+  int (*device_memory)(size_t* bytes, int device) = nullptr;
+  int (*retain_context)(void** context, int device) = nullptr;
+  int (*set_context)(void* context) = nullptr;
+  int (*memory_info)(size_t* free, size_t* total) = nullptr;
+  int (*allocate)(Address* address, size_t bytes) = nullptr;
+  int (*release)(Address address) = nullptr;
+  int (*to_device)(Address to, const void* from, size_t bytes) = nullptr;
+  int (*to_device_async)(Address to, const void* from, size_t bytes, void* stream) = nullptr;
+  int (*to_host)(void* to, Address from, size_t bytes) = nullptr;
+  int (*on_device_async)(Address to, Address from, size_t bytes, void* stream) = nullptr;
+  int (*load_module)(void** module, const void* image) = nullptr;
+  int (*unload_module)(void* module) = nullptr;
+  int (*find_function)(void** function, void* module, const char* name) = nullptr;
+  int (*function_attribute)(int* value, int attribute, void* function) = nullptr;
+  int (*launch)(void* function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z, unsigned threads_x,
+                unsigned threads_y, unsigned threads_z, unsigned shared_bytes, void* stream, void** parameters,
+                void** extra) = nullptr;
+  int (*create_stream)(void** stream, unsigned flags) = nullptr;
+  int (*synchronize_stream)(void* stream) = nullptr;
+  int (*query_stream)(void* stream) = nullptr;
+  int (*create_event)(void** event, unsigned flags) = nullptr;
+  int (*record_event)(void* event, void* stream) = nullptr;
+  int (*synchronize_event)(void* event) = nullptr;
+  int (*elapsed)(float* milliseconds, void* begin, void* end) = nullptr;
+
+  // Values of the driver's enumerations.
+  static constexpr int kSuccess = 0, kOutOfMemory = 2;
+  static constexpr int kComputeMajor = 75, kComputeMinor = 76, kProcessors = 16;  // of device_attribute
+  static constexpr int kLocalBytes = 3, kRegisters = 4;                           // of function_attribute
+  static constexpr unsigned kNonBlocking = 1;                                     // of create_stream
+
+  // The driver's name of a status.
+  std::string name_of(int status) const;
+  // Throws an internal error that names the call, unless the status is kSuccess.
+  void check(int status, const char* call) const;
+
+ private:
+  CudaDriver();
+};
+
+}  // namespace sheaf::runtime

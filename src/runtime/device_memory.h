@@ -1,0 +1,44 @@
+// Blocks of a device's memory, cut from large segments that its driver gives. What is given back can be taken again at
+// once: the steps of a device run in order. Thread-safe.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "support/mutex.h"
+
+namespace sheaf::runtime {
+
+class DeviceMemory {
+ public:
+  using Allocate = std::function<uint64_t(size_t bytes)>;  // 0: there is no more
+  using Release = std::function<void(uint64_t address)>;
+  DeviceMemory(Allocate allocate, Release release) : allocate_(std::move(allocate)), release_(std::move(release)) {}
+
+  // Multiples of kBlockBytes; 0 where the device has no more.
+  uint64_t take(size_t bytes);
+  void give(uint64_t address, size_t bytes);
+  size_t in_use() const;
+  // Gives segments back of which nothing is in use. `before`: called first, without the lock, if there are any.
+  void trim(const std::function<void()>& before);
+
+  static constexpr size_t kBlockBytes = 512, kSegmentBytes = 64 << 20, kSegmentGrain = 2 << 20;
+
+ private:
+  uint64_t take_free(size_t size) REQUIRES(mu_);
+  void add_free(uint64_t address, size_t size) REQUIRES(mu_);
+  void remove_free(std::map<uint64_t, size_t>::iterator block) REQUIRES(mu_);
+
+  const Allocate allocate_;
+  const Release release_;
+  mutable Mutex mu_;
+  std::map<uint64_t, size_t> segments_ GUARDED_BY(mu_);            // by address
+  std::map<uint64_t, size_t> free_ GUARDED_BY(mu_);                // by address
+  std::set<std::pair<size_t, uint64_t>> by_size_ GUARDED_BY(mu_);  // the same
+  size_t in_use_ GUARDED_BY(mu_) = 0;
+};
+
+}  // namespace sheaf::runtime

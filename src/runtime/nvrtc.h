@@ -1,0 +1,40 @@
+// NVIDIA's compiler for text, found while the program runs. It needs no GPU. Any thread may compile.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace sheaf::runtime {
+
+class Nvrtc {
+ public:
+  // Opened at the first call, for the life of the program.
+  static const Nvrtc& find();
+  // What is missing where there is no compiler; else empty.
+  const std::string& missing() const { return missing_; }
+  // Code depends on it: "13.0".
+  const std::string& version() const { return version_; }
+
+  struct Result {
+    std::string log;  // errors and warnings
+    std::string cubin;
+    bool ok = false;
+  };
+  // `architecture`: "sm_90".
+  Result compile(const std::string& text, const std::string& architecture) const;
+
+ private:
+  Nvrtc();
+  using Program = void*;
+  int (*get_version_)(int* major, int* minor) = nullptr;
+  int (*create_)(Program* program, const char* text, const char* name, int headers, const char* const* header_texts,
+                 const char* const* header_names) = nullptr;
+  int (*compile_)(Program program, int options, const char* const* option_texts) = nullptr;
+  int (*log_size_)(Program program, size_t* bytes) = nullptr;
+  int (*log_)(Program program, char* text) = nullptr;
+  int (*cubin_size_)(Program program, size_t* bytes) = nullptr;
+  int (*cubin_)(Program program, char* bytes) = nullptr;
+  int (*destroy_)(Program* program) = nullptr;
+  std::string missing_, version_;
+};
+
+}  // namespace sheaf::runtime
