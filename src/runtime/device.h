@@ -92,6 +92,10 @@ inline Device* device_for(bool any_input_there, int64_t elements) {
   return g_device ? placed(any_input_there, elements) : nullptr;
 }
 
+// The device of that name: "sim", "cuda", "cuda:N". Throws UserError with the reason where there is none. The
+// environment has options for tests: SHEAF_SIM those of simulated_device, SHEAF_CUDA "least:N" (set_least_for_device).
+Device& open_device(std::string_view name);
+
 // The simulated device: memory that the host cannot follow, steps that run late, on kernels of this processor
 // (device_sim.cpp). `options`: words with commas, "seed:7" of the delays, "oom:3": the third allocation fails,
 // "least:1" (set_least_for_device). Throws UserError for others.

@@ -48,7 +48,7 @@ class Cuda final : public CudaDevice {
     driver().check(driver().create_stream(&stream_, CudaDriver::kNonBlocking), "cuStreamCreate");
     record_ = take(sizeof(CheckRecord));
     const CheckRecord fresh;
-    driver().check(driver().to_device(record_, &fresh, sizeof fresh), "cuMemcpyHtoD");
+    send_bytes(&fresh, record_, sizeof fresh);
     target_ = host_target();
     target_.id = TargetId::Cuda;
     target_.name = "cuda";
@@ -79,12 +79,11 @@ class Cuda final : public CudaDevice {
     enter();
     driver().check(driver().to_host(to, from, bytes), "cuMemcpyDtoH");
   }
-  // From memory that is not pinned: the driver has copied it when the call returns.
   void send(const std::byte* from, uint64_t to, size_t bytes) override {
     if (bytes == 0) return;
     MutexLock lock(mu_);
     enter();
-    driver().check(driver().to_device_async(to, from, bytes, stream_), "cuMemcpyHtoDAsync");
+    send_bytes(from, to, bytes);
     ++submitted_;
   }
   void copy(const Tensor& from, const Tensor& to) override {
@@ -117,9 +116,7 @@ class Cuda final : public CudaDevice {
       enter();
       if (auto* l = std::get_if<DeviceLaunch>(&step)) run_launch(*l, *program, workspace, *run);
       if (auto* c = std::get_if<DeviceCopy>(&step)) copy_bytes(address(c->to), address(c->from), c->size_bytes);
-      if (auto* s = std::get_if<DeviceStore>(&step))
-        driver().check(driver().to_device_async(address(s->to), &s->number, sizeof s->number, stream_),
-                       "cuMemcpyHtoDAsync");
+      if (auto* s = std::get_if<DeviceStore>(&step)) send_bytes(&s->number, address(s->to), sizeof s->number);
       ++submitted_;
     }
     if (workspace) give(workspace, static_cast<size_t>(program->workspace_bytes));
@@ -174,6 +171,11 @@ class Cuda final : public CudaDevice {
     driver().check(driver().synchronize_stream(stream_), "cuStreamSynchronize");
   }
 
+  // From memory that is not pinned: the driver has copied it when this returns. On the stream, or launches would not
+  // wait for it.
+  void send_bytes(const void* from, uint64_t to, size_t bytes) const {
+    driver().check(driver().to_device_async(to, from, bytes, stream_), "cuMemcpyHtoDAsync");
+  }
   void copy_bytes(uint64_t to, uint64_t from, size_t bytes) REQUIRES(mu_) {
     if (bytes == 0 || to == from) return;
     driver().check(driver().on_device_async(to, from, bytes, stream_), "cuMemcpyDtoDAsync");
@@ -257,8 +259,7 @@ class Cuda final : public CudaDevice {
     }
     for (auto& [at, c] : copies)
       if (const auto size = static_cast<size_t>(c.end - c.first); c.written && size > 0)
-        driver().check(driver().to_device(address(at) + static_cast<uint64_t>(c.first), aligned(c.bytes), size),
-                       "cuMemcpyHtoD");
+        send_bytes(aligned(c.bytes), address(at) + static_cast<uint64_t>(c.first), size);
   }
   static std::byte* aligned(std::vector<std::byte>& bytes) {
     constexpr uint64_t kAlign = 64;
@@ -273,7 +274,7 @@ class Cuda final : public CudaDevice {
     if (!record.failed) return;
     run.failed = CheckFailure{l.label, record.site, record.payload};
     const CheckRecord fresh;
-    driver().check(driver().to_device(record_, &fresh, sizeof fresh), "cuMemcpyHtoD");
+    send_bytes(&fresh, record_, sizeof fresh);
   }
 
   const int number_;

@@ -9,7 +9,7 @@
 
 #include "builtins/host/output.h"
 #include "compiler/code_store.h"
-#include "runtime/device_cuda.h"
+#include "runtime/device.h"
 #include "runtime/profiler.h"
 #include "runtime/thread_pool.h"
 #include "support/error.h"
@@ -26,18 +26,11 @@ namespace {
 // The name is a known one. A CUDA device that was asked for and is not there is an error; for the others the original
 // falls back to the CPU.
 void choose_device(const Options& o) {
-  if (o.device == "sim") {
-    const char* options = std::getenv("SHEAF_SIM");
-    runtime::g_device = &runtime::simulated_device(options ? options : "");
-  }
-  if (o.device.starts_with("cuda")) {
-    const size_t colon = o.device.find(':');
-    try {
-      runtime::g_device = &runtime::cuda_device(colon == std::string::npos ? 0 : std::stoi(o.device.substr(colon + 1)));
+  if (o.device == "sim" || o.device.starts_with("cuda")) try {
+      runtime::g_device = &runtime::open_device(o.device);
     } catch (const UserError& e) {
       throw UsageError(e.message);
     }
-  }
   if (o.device == "metal" || o.device == "vulkan")
     say(fmt::format("sheaf: {} is not available here, running on CPU", o.device));
 }

@@ -1,5 +1,6 @@
 // Runs the programs of *.cases files (see FORMAT.md), each in a fresh session, and compares what they print.
-// Usage: run_cases [--jit=off|auto|always] [--backend=auto|block|native] [--dynamic=auto|off|all] [--device=sim]
+// Usage: run_cases [--jit=off|auto|always] [--backend=auto|block|native] [--dynamic=auto|off|all] [--device=sim|cuda]
+// [--cache=FOLDER]
 // [--check-ir] [--only TEXT] FILE… With --check-ir every graph and kernel on the way is verified and must survive being
 // printed and parsed.
 #include <fmt/format.h>
@@ -17,6 +18,7 @@
 #include "builtins/host/output.h"
 #include "builtins/host/process.h"
 #include "common/printed.h"
+#include "compiler/code_store.h"
 #include "compiler/compile.h"
 #include "compiler/pipeline.h"
 #include "compiler/tiered.h"
@@ -233,9 +235,12 @@ int main(int argc, char** argv) {
                                               : trace::DynamicMode::Auto);
       continue;
     }
-    if (std::strcmp(argv[i], "--device=sim") == 0) {
-      const char* options = std::getenv("SHEAF_SIM");
-      runtime::g_device = &runtime::simulated_device(options ? options : "");
+    if (std::strncmp(argv[i], "--device=", 9) == 0) {
+      runtime::g_device = &runtime::open_device(argv[i] + 9);
+      continue;
+    }
+    if (std::strncmp(argv[i], "--cache=", 8) == 0) {
+      compiler::set_code_folder(argv[i] + 8);
       continue;
     }
     if (std::strcmp(argv[i], "--check-ir") == 0) {
