@@ -20,6 +20,7 @@ CudaDriver::CudaDriver() {
     missing = "no libcuda.so.1 (NVIDIA's driver) was found";
     return;
   }
+  path = library.path;
   auto set = [&]<class F>(F& function, const char* name) {
     function = reinterpret_cast<F>(dlsym(library.handle, name));
     if (!function && missing.empty()) missing = fmt::format("{} has no function {}: it is too old", library.path, name);

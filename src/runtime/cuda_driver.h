@@ -12,6 +12,7 @@ struct CudaDriver {
   static const CudaDriver& find();
   // What is missing where there is no driver, or one that is too old; else empty, and all functions are there.
   std::string missing;
+  std::string path;  // of the library
 
   using Address = uint64_t;
   int (*init)(unsigned flags) = nullptr;

@@ -30,8 +30,7 @@ std::string description(int number) {
   d.check(d.device_attribute(&major, CudaDriver::kComputeMajor, device), "cuDeviceGetAttribute");
   d.check(d.device_attribute(&minor, CudaDriver::kComputeMinor, device), "cuDeviceGetAttribute");
   d.check(d.device_memory(&bytes, device), "cuDeviceTotalMem");
-  return fmt::format("cuda:{}: {}, sm_{}{}, {:.0f} GiB", number, name, major, minor,
-                     static_cast<double>(bytes) / (1 << 30));
+  return fmt::format("{}, sm_{}{}, {:.0f} GiB", name, major, minor, static_cast<double>(bytes) / (1 << 30));
 }
 
 class Cuda final : public CudaDevice {
@@ -316,13 +315,18 @@ CudaDevice& cuda_device(int number) {
 
 CudaFinding find_cuda() {
   CudaFinding out;
+  const Nvrtc& nvrtc = Nvrtc::find();
+  if (nvrtc.missing().empty())
+    out.libraries.push_back(fmt::format("compiler: {}, NVRTC {}", nvrtc.path(), nvrtc.version()));
   out.missing = driver().missing;
   if (!out.missing.empty()) return out;
-  int count = 0;
+  int count = 0, version = 0;
+  driver().check(driver().driver_version(&version), "cuDriverGetVersion");
+  out.libraries.push_back(fmt::format("driver: {}, CUDA {}.{}", driver().path, version / 1000, version % 1000 / 10));
   driver().check(driver().device_count(&count), "cuDeviceGetCount");
   for (int i = 0; i < count; ++i)
     out.devices.push_back(description(i));
-  out.missing = Nvrtc::find().missing();
+  out.missing = nvrtc.missing();
   return out;
 }
 

@@ -26,8 +26,9 @@ CudaDevice& cuda_device(int number);
 
 // What of this is there, and what is missing, for people: a line each.
 struct CudaFinding {
-  std::vector<std::string> devices;  // "cuda:0: NVIDIA H200, sm_90, 139 GiB"
-  std::string missing;               // why none can be used; else empty
+  std::vector<std::string> devices;    // by number: "NVIDIA H200, sm_90, 139 GiB"
+  std::vector<std::string> libraries;  // "driver: libcuda.so.1, CUDA 13.0"
+  std::string missing;                 // why none can be used; else empty
 };
 CudaFinding find_cuda();
 

@@ -22,6 +22,7 @@ Nvrtc::Nvrtc() {
         "name its folder";
     return;
   }
+  path_ = library.path;
   auto set = [&]<class F>(F& function, const char* name) {
     function = reinterpret_cast<F>(dlsym(library.handle, name));
     if (!function && missing_.empty())

@@ -11,6 +11,7 @@ class Nvrtc {
   static const Nvrtc& find();
   // What is missing where there is no compiler; else empty.
   const std::string& missing() const { return missing_; }
+  const std::string& path() const { return path_; }  // of the library
   // Code depends on it: "13.0".
   const std::string& version() const { return version_; }
 
@@ -34,7 +35,7 @@ class Nvrtc {
   int (*cubin_size_)(Program program, size_t* bytes) = nullptr;
   int (*cubin_)(Program program, char* bytes) = nullptr;
   int (*destroy_)(Program* program) = nullptr;
-  std::string missing_, version_;
+  std::string missing_, path_, version_;
 };
 
 }  // namespace sheaf::runtime

@@ -228,8 +228,8 @@ class Parser {
 
   void finish() {
     static const std::map<std::string, Mode> commands = {
-        {"fmt", Mode::Format},      {"test", Mode::Test},   {"check", Mode::Check}, {"doc", Mode::Doc},
-        {"explain", Mode::Explain}, {"cache", Mode::Cache}, {"new", Mode::New}};
+        {"fmt", Mode::Format},      {"test", Mode::Test},   {"check", Mode::Check},     {"doc", Mode::Doc},
+        {"explain", Mode::Explain}, {"cache", Mode::Cache}, {"devices", Mode::Devices}, {"new", Mode::New}};
     o_.words = tail_;
     o_.words.insert(o_.words.end(), rest_.begin(), rest_.end());
     if (head_ && *head_ == "init-ai") {
@@ -280,6 +280,7 @@ std::string usage_text() {
   sheaf explain FILE           run a program and say how its functions ran
   sheaf cache list|explain|clear
                                compiled code that is kept on disk
+  sheaf devices                what programs can run on, and why not on the rest
   sheaf new mlp|gpt|cnn|rnn NAME
                                write a small project: a program, its tests, a README
   sheaf init-ai                write sheaf-context.md, a primer for coding assistants
@@ -288,7 +289,8 @@ Options, before or after the file (what follows -- belongs to the program):
   -h, --help                   print this and exit
       --version                print the version and exit
   -v, --verbose                say what is compiled, at the first call already; -vv more, without the disk cache
-      --device D               cpu, cuda, cuda:N, metal, vulkan, or sim: a simulated one, for tests
+      --device D               cpu (default), cuda, cuda:N: an NVIDIA GPU (see sheaf devices), or sim: a simulated
+                               one, for tests; metal and vulkan run on the CPU
       --threads N              as many threads (the number of physical cores that the process may use)
       --max-memory SIZE        stop with an error beyond this much memory (8G, 500M): of tensors, and of all that the
                                program holds beyond the start; pages of mapped files do not count

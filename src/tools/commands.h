@@ -14,6 +14,7 @@ int run_tests(const Options& options);
 int run_doc(const Options& options);
 int run_explain(const Options& options);
 int run_cache(const Options& options);
+int run_devices(const Options& options);
 // --emit: prints a stage of the program instead of running it.
 int run_emit(const Options& options);
 

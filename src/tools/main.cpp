@@ -69,6 +69,7 @@ int run_command(const Options& o) {
     case Mode::Doc: return run_doc(o);
     case Mode::Explain: return run_explain(o);
     case Mode::Cache: return run_cache(o);
+    case Mode::Devices: return run_devices(o);
   }
   return 1;
 }

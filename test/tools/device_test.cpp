@@ -59,6 +59,15 @@ TEST(Device, OutOfMemoryAtEveryAllocation) {
   unsetenv("SHEAF_SIM");
 }
 
+TEST(Device, DevicesAreListed) {
+  Sandbox s;
+  const Result r = s.run("devices");
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_TRUE(r.out.starts_with("cpu      ")) << r.out;
+  EXPECT_TRUE(contains(r.out, "\ncuda")) << r.out;
+  EXPECT_TRUE(r.out.ends_with("sim      simulated, for tests\n")) << r.out;
+}
+
 TEST(Device, OptionsOfTheSimulation) {
   Sandbox s;
   setenv("SHEAF_SIM", "speed:1", 1);

@@ -138,7 +138,22 @@ constexpr std::string_view kParts =
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-Parameter number(int64_t x, bool narrow) { return {Parameter::Value, 0, narrow, x}; }
+// Adds `parts` values of each of `elements`.
+Launch combine_parts(DType d, const std::string& name, Parameter from, int32_t to, int64_t parts, int64_t elements,
+                     Helpers& helpers) {
+  const Dialect& words = helpers.dialect();
+  const std::string add = Arithmetic(helpers).apply({Op::Add, d, d}, {"pending[count]", "total", ""});
+  Launch l;
+  l.name = name;
+  l.schedule = {.items = elements, .blocks = ceil_div(elements, 256)};
+  l.parameters = {from, {Parameter::Buffer, to}, number(parts, true), number(elements, false)};
+  l.text =
+      fmt::format("// {}\n{}", print(l.schedule),
+                  fmt::format(fmt::runtime(kParts), fmt::arg("kernel", words.kernel), fmt::arg("name", name),
+                              fmt::arg("global", words.global), fmt::arg("t", type_name(d)),
+                              fmt::arg("thread", words.thread), fmt::arg("block", words.block), fmt::arg("add", add)));
+  return l;
+}
 
 }  // namespace
 
@@ -231,16 +246,15 @@ std::vector<Launch> emit_contract(const GemmArgs<>& g, int tile, const std::vect
   l.text = fmt::format("// {}\n{}", print(l.schedule), l.text);
   out.push_back(std::move(l));
   if (parts == 1) return out;
-  Launch combine;
-  combine.name = prefix + "_parts";
-  combine.schedule = {.items = elements, .blocks = ceil_div(elements, 256)};
-  combine.workspace_bytes = out[0].workspace_bytes;
-  combine.parameters = {
-      {Parameter::Workspace}, {Parameter::Buffer, buffers[2]}, number(parts, true), number(elements, false)};
-  combine.text = fmt::format("// {}\n{}", print(combine.schedule),
-                             format(kParts, combine.name, fmt::arg("add", sum("pending[count]", "total"))));
-  out.push_back(std::move(combine));
+  out.push_back(
+      combine_parts(g.dtype, prefix + "_parts", {Parameter::Workspace}, buffers[2], parts, elements, helpers));
+  out.back().workspace_bytes = out[0].workspace_bytes;
   return out;
+}
+
+std::vector<Launch> emit_sum_totals(const routines::SumTotalsArgs<>& a, const std::vector<int32_t>& buffers,
+                                    const std::string& prefix, Helpers& helpers) {
+  return {combine_parts(a.dtype, prefix, {Parameter::Buffer, buffers[0]}, buffers[1], a.n, 1, helpers)};
 }
 
 }  // namespace sheaf::codegen::gpu

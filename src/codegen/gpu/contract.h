@@ -7,6 +7,7 @@
 
 #include "codegen/gpu/emit.h"
 #include "routines/gemm/args.h"
+#include "routines/reduce/args.h"
 
 namespace sheaf::codegen::gpu {
 
@@ -20,5 +21,10 @@ int tile_of(const routines::GemmArgs<>& g);
 // The launches of a product, with tiles of that side. `buffers`: the kernel's numbers of a, b and c.
 std::vector<Launch> emit_contract(const routines::GemmArgs<>& g, int tile, const std::vector<int32_t>& buffers,
                                   const std::string& prefix, Helpers& helpers);
+
+// The totals of the blocks of a long sum, added two neighbours at a time.
+inline bool has_template(const routines::SumTotalsArgs<>& a) { return a.n < int64_t{1} << 30; }
+std::vector<Launch> emit_sum_totals(const routines::SumTotalsArgs<>& a, const std::vector<int32_t>& buffers,
+                                    const std::string& prefix, Helpers& helpers);
 
 }  // namespace sheaf::codegen::gpu

@@ -13,6 +13,8 @@
 namespace sheaf::codegen::gpu {
 
 using Parameter = runtime::KernelParameter;
+// A number that the text takes as an int, or as a long long.
+inline Parameter number(int64_t x, bool narrow) { return {Parameter::Value, 0, narrow, x}; }
 
 struct Launch {
   std::string name;

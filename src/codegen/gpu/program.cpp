@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "codegen/gpu/attention.h"
 #include "codegen/gpu/contract.h"
 #include "codegen/gpu/ranges.h"
 #include "support/error.h"
@@ -20,6 +21,31 @@ std::vector<int64_t> call_arguments(const loop::Kernel& k, const loop::Stmt& cal
   return out;
 }
 
+namespace {
+
+// A call of a routine by a template; nothing where none computes it.
+std::vector<Launch> launches_of(const loop::Kernel& k, const loop::Stmt& call, std::span<const int64_t> sizes,
+                                const std::string& name, Helpers& helpers) {
+  const std::vector<int64_t> arguments = call_arguments(k, call, sizes);
+  std::vector<Launch> out;
+  auto try_template = [&]<class Args>(std::type_identity<Args>, auto emit) {
+    if (call.routine != Args::kRoutine) return;
+    const auto args = routines::unpack<Args>(arguments);
+    if (has_template(args)) out = emit(args);
+  };
+  try_template(std::type_identity<routines::GemmArgs<>>(),
+               [&](const auto& a) { return emit_contract(a, tile_of(a), call.buffers, name, helpers); });
+  try_template(std::type_identity<routines::AttentionArgs<>>(),
+               [&](const auto& a) { return emit_attention(a, call.buffers, name, helpers); });
+  try_template(std::type_identity<routines::AttentionVjpArgs<>>(),
+               [&](const auto& a) { return emit_attention_vjp(a, call.buffers, name, helpers); });
+  try_template(std::type_identity<routines::SumTotalsArgs<>>(),
+               [&](const auto& a) { return emit_sum_totals(a, call.buffers, name, helpers); });
+  return out;
+}
+
+}  // namespace
+
 Program make_program(const loop::Kernel& k, std::span<const int64_t> sizes, const std::string& prefix, Helpers& helpers,
                      bool aligned) {
   Program out;
@@ -29,14 +55,12 @@ Program make_program(const loop::Kernel& k, std::span<const int64_t> sizes, cons
   }
   for (const Part& part : split(k)) {
     if (const loop::Stmt* call = part.call()) {
-      if (call->routine == routines::GemmArgs<>::kRoutine) {
-        const auto args = routines::unpack<routines::GemmArgs<>>(call_arguments(k, *call, sizes));
-        if (has_template(args)) {
-          for (Launch& l : emit_contract(args, tile_of(args), call->buffers,
-                                         fmt::format("{}_{}", prefix, out.steps.size()), helpers))
-            out.steps.emplace_back(std::move(l));
-          continue;
-        }
+      const std::string name = fmt::format("{}_{}", prefix, out.steps.size());
+      std::vector<Launch> launches = launches_of(k, *call, sizes, name, helpers);
+      if (!launches.empty()) {
+        for (Launch& l : launches)
+          out.steps.emplace_back(std::move(l));
+        continue;
       }
       out.steps.emplace_back(HostCall{call, call->routine});
       continue;
