@@ -21,9 +21,9 @@ constexpr size_t kMaxThreads = 12;
 
 }  // namespace
 
+// The version of the compiler is not part of it: stored kernels serve machines without one.
 CodeKey GpuModules::key_of(const GpuText& text) const {
-  const std::string all =
-      fmt::format("cuda {} nvrtc {}\n{}", device_.architecture(), runtime::Nvrtc::find().version(), text.text);
+  const std::string all = fmt::format("cuda {}\n{}", device_.architecture(), text.text);
   const XXH128_hash_t hash = XXH3_128bits(all.data(), all.size());
   return {{hash.high64, hash.low64}};
 }
@@ -54,8 +54,12 @@ void* GpuModules::make(const CodeKey& key, const GpuText& text) {
   } done{*this, key};
   std::optional<codegen::NativeObject> object = load_code(key);
   if (!object) {
+    const runtime::Nvrtc& nvrtc = runtime::Nvrtc::find();
+    if (!nvrtc.missing().empty())
+      throw runtime_error(
+          fmt::format("--device {}: a kernel must be compiled, and {}", device_.name(), nvrtc.missing()));
     Phase phase("nvrtc");
-    runtime::Nvrtc::Result made = runtime::Nvrtc::find().compile(text.text, device_.architecture());
+    runtime::Nvrtc::Result made = nvrtc.compile(text.text, device_.architecture());
     INVARIANT(made.ok, "NVRTC refuses the text of a kernel\n" << made.log << "\n" << text.text);
     object = codegen::NativeObject{std::move(made.cubin), {}};
     store_code(key, *object, fmt::format("{} for {}", made_for(), device_.architecture()));

@@ -316,8 +316,8 @@ CudaDevice& cuda_device(int number) {
 CudaFinding find_cuda() {
   CudaFinding out;
   const Nvrtc& nvrtc = Nvrtc::find();
-  if (nvrtc.missing().empty())
-    out.libraries.push_back(fmt::format("compiler: {}, NVRTC {}", nvrtc.path(), nvrtc.version()));
+  out.libraries.push_back(nvrtc.missing().empty() ? fmt::format("compiler: {}, NVRTC {}", nvrtc.path(), nvrtc.version())
+                                                  : "compiler: " + nvrtc.missing());
   out.missing = driver().missing;
   if (!out.missing.empty()) return out;
   int count = 0, version = 0;
@@ -326,7 +326,6 @@ CudaFinding find_cuda() {
   driver().check(driver().device_count(&count), "cuDeviceGetCount");
   for (int i = 0; i < count; ++i)
     out.devices.push_back(description(i));
-  out.missing = nvrtc.missing();
   return out;
 }
 

@@ -12,7 +12,7 @@ class Nvrtc {
   // What is missing where there is no compiler; else empty.
   const std::string& missing() const { return missing_; }
   const std::string& path() const { return path_; }  // of the library
-  // Code depends on it: "13.0".
+  // "13.0"
   const std::string& version() const { return version_; }
 
   struct Result {

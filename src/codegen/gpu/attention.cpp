@@ -24,8 +24,7 @@ constexpr std::string_view kRows = R"({kernel} {name}({global}const {s}* q, {glo
   {shared}{t} scores[16][65];
   {shared}{t} parts[16][16];
   {shared}{t} factors[16][2];
-  {shared}int any;
-  const int thread = {thread};
+{any}  const int thread = {thread};
   const int row = thread / 16;
   const int own = thread % 16;
   const int row_groups = (rows + 15) / 16;
@@ -183,8 +182,7 @@ constexpr std::string_view kRow = R"({kernel} {name}({global}const {s}* q, {glob
   q += b * q_batch + h * q_head;
   k += b * k_batch + g * k_head;
   v += b * v_batch + g * v_head;
-  const int i = 0;
-  long long begin, end;
+{only_row}  long long begin, end;
   {range}(0, 0, offset, window, columns, &begin, &end);
   if (thread < depth) q_row_values[thread] = {load}(q[thread * q_depth]) * scale;
   {t} m = {lowest}, l = 0, total_m = {lowest}, total_l = 0, part = 0, total = 0;
@@ -286,13 +284,17 @@ std::vector<Launch> emit_attention(const AttentionArgs<>& a, const std::vector<i
   text.add_sizes(l.parameters);
   text.add_mask(buffers, a.kMaskBuffer, l.parameters);
   if (alone) {
-    l.text = text.fill(kRow, l.name, fmt::arg("max_width", kMaxHeadWidth));
+    const bool masked = a.mask != routines::MaskKind::None;
+    l.text = text.fill(kRow, l.name, fmt::arg("max_width", kMaxHeadWidth),
+                       fmt::arg("only_row", masked ? "  const int i = 0;\n" : ""));
   } else {
+    const bool skips = a.mask == routines::MaskKind::Bool;
     const int64_t width = std::max<int64_t>(1, (a.width + 15) / 16 * 16);
     const int64_t v_rows = std::clamp<int64_t>(kValueTileBytes / (width * text.value_bytes()), 1, 64);
     l.text = text.fill(kRows, l.name, fmt::arg("piece", kPiece), fmt::arg("threads", kThreads),
                        fmt::arg("v_rows", v_rows), fmt::arg("v_width", width), fmt::arg("own_width", width / 16),
-                       fmt::arg("skip", a.mask == routines::MaskKind::Bool ? text.fill(kSkip, "") : ""));
+                       fmt::arg("any", skips ? text.fill("  {shared}int any;\n", "") : ""),
+                       fmt::arg("skip", skips ? text.fill(kSkip, "") : ""));
   }
   l.text = fmt::format("// {}\n{}", print(l.schedule), l.text);
   return {std::move(l)};

@@ -14,6 +14,7 @@
 #if !defined(__x86_64__) && !defined(__aarch64__)
 #include <ucontext.h>
 #endif
+#include <utility>
 
 namespace shim {
 
@@ -259,6 +260,26 @@ inline void launch(void (*call)(void*), void* arguments, unsigned blocks, unsign
   }
 }
 
+// Runs a kernel with parameters from an array of pointers, as a driver's launch does.
+template <class... A, int... i>
+inline void run(void (*kernel)(A...), void** parameters, unsigned blocks, unsigned threads, uint64_t seed,
+                std::integer_sequence<int, i...>) {
+  struct Call {
+    void (*kernel)(A...);
+    void** parameters;
+  } c{kernel, parameters};
+  launch(
+      [](void* p) {
+        auto* c = static_cast<Call*>(p);
+        c->kernel(*static_cast<A*>(c->parameters[i])...);
+      },
+      &c, blocks, threads, seed);
+}
+template <class... A>
+inline void run(void (*kernel)(A...), void** parameters, unsigned blocks, unsigned threads, uint64_t seed) {
+  run(kernel, parameters, blocks, threads, seed, std::make_integer_sequence<int, sizeof...(A)>());
+}
+
 template <class To, class From>
 inline To bits(From x) {
   static_assert(sizeof(To) == sizeof(From));
@@ -320,3 +341,9 @@ inline float __ll2float_rn(long long x) { return static_cast<float>(x); }
 inline double __int2double_rn(int x) { return x; }
 inline double __uint2double_rn(unsigned x) { return x; }
 inline double __ll2double_rn(long long x) { return static_cast<double>(x); }
+
+// Lets a program that has loaded the object run a kernel of the text.
+#define SHIM_RUNS(kernel)                                                                             \
+  extern "C" void run_##kernel(void** parameters, unsigned blocks, unsigned threads, uint64_t seed) { \
+    shim::run(kernel, parameters, blocks, threads, seed);                                             \
+  }

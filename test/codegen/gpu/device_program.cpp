@@ -21,7 +21,7 @@ Device& Device::find() {
 
 Device::Device() {
   const runtime::CudaFinding found = runtime::find_cuda();
-  missing = found.missing;
+  missing = found.missing.empty() ? runtime::Nvrtc::find().missing() : found.missing;
   if (!missing.empty()) return;
   name = found.devices[0];
   int device = 0, major = 0, minor = 0;

@@ -53,21 +53,21 @@ TEST(Nvrtc, CompilesTheText) {
       e.program.steps.emplace_back(std::move(l));
     batch.add(std::move(e));
   }
-  for (DType d : {DType::F32, DType::F64, DType::BF16})
-    for (int64_t rows : {1, 40}) {
-      routines::AttentionVjpArgs<> a{};
-      a.dtype = d;
-      a.causal = true;
-      a.mask = static_cast<routines::MaskKind>(rng.below(3));
-      a.batch = 1, a.heads = 4, a.groups = 2, a.rows = rows, a.columns = 700, a.depth = a.width = 64;
-      codegen::gpu::testing::Entry e;
-      for (auto& l : codegen::gpu::emit_attention(a, {0, 1, 2, 3, 4, 5, 6, 7, 8}, batch.next_prefix(), batch.helpers()))
-        e.program.steps.emplace_back(std::move(l));
-      for (auto& l : codegen::gpu::emit_attention_vjp(a, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
-                                                      batch.next_prefix() + "v", batch.helpers()))
-        e.program.steps.emplace_back(std::move(l));
-      batch.add(std::move(e));
-    }
+  for (int64_t rows : {1, 40}) {
+    routines::AttentionVjpArgs<> a{};
+    constexpr DType kTypes[] = {DType::F32, DType::F64, DType::BF16};
+    a.dtype = kTypes[rng.below(3)];
+    a.causal = true;
+    a.mask = static_cast<routines::MaskKind>(rng.below(3));
+    a.batch = 1, a.heads = 4, a.groups = 2, a.rows = rows, a.columns = 700, a.depth = a.width = 64;
+    codegen::gpu::testing::Entry e;
+    for (auto& l : codegen::gpu::emit_attention(a, {0, 1, 2, 3, 4, 5, 6, 7, 8}, batch.next_prefix(), batch.helpers()))
+      e.program.steps.emplace_back(std::move(l));
+    for (auto& l : codegen::gpu::emit_attention_vjp(a, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
+                                                    batch.next_prefix() + "v", batch.helpers()))
+      e.program.steps.emplace_back(std::move(l));
+    batch.add(std::move(e));
+  }
   for (const char* architecture : {"sm_75", "sm_80", "sm_90"})
     EXPECT_EQ(nvrtc.compile(batch.kernel_text(), architecture).log, "")
         << architecture << " SHEAF_SEED=" << rng.seed << "\n"

@@ -1,0 +1,101 @@
+// Whole programs with --device cuda, on libraries that play the driver and NVRTC (fake_cuda): the output of the CPU, to
+// the letter, and errors that say what is missing. What only a real GPU shows is in test/codegen/gpu.
+#include <gtest/gtest.h>
+
+#include "run_sheaf.h"
+
+namespace sheaf::tools {
+namespace {
+
+class Cuda : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    setenv("SHEAF_CUDA_PATH", FAKE_CUDA_DIR, 1);
+    setenv("FAKE_NVRTC_LOG", (s_.dir() / "compiled").c_str(), 1);
+  }
+  void TearDown() override {
+    for (const char* name : {"SHEAF_CUDA_PATH", "FAKE_NVRTC_LOG", "FAKE_CUDA_BYTES", "SHEAF_CUDA"})
+      unsetenv(name);
+  }
+  void expect_output_of_cpu(const std::string& program) {
+    s_.write("p.shf", program);
+    const Result cpu = s_.run("p.shf"), cuda = s_.run("--device cuda p.shf");
+    EXPECT_EQ(cuda.out, cpu.out) << cuda.err;
+    EXPECT_EQ(cuda.err, cpu.err);
+    EXPECT_EQ(cuda.status, cpu.status);
+  }
+  Sandbox s_;
+};
+
+// Trains a little, with branches, a loop and output inside of what is compiled; then what stays on the device.
+constexpr const char* kTraining =
+    "(def w0 {:a (* 0.01 (random-normal (random-key 1) [64 256])) :b (zeros [256])})\n"
+    "(def x (random-normal (random-key 2) [64 64]))\n"
+    "(defn loss [w] (mean (** (- (relu (+ (@ x (get w :a)) (get w :b))) 1) 2)))\n"
+    "(defn step [w i]\n"
+    "  (let [[l g] ((value-and-grad loss) w)]\n"
+    "    (when (= 0 (mod i 2)) (println i l))\n"
+    "    (tree-map (fn [p d] (- p (* (if (> l 0.5) 0.5 0.1) d))) w g)))\n"
+    "(def w (reduce step w0 (range 4)))\n"
+    "(print (loss w) (sum (get w :a)) (nth (get w :b) 7))\n";
+
+TEST_F(Cuda, GivesTheOutputOfTheCpu) {
+  expect_output_of_cpu(kTraining);
+  s_.write("p.shf", std::string(kTraining) + "(print (device-of (get w :a)) (device-of (get w0 :b)))\n");
+  const Result r = s_.run("--device cuda p.shf");
+  EXPECT_TRUE(r.out.ends_with(":cuda:0 :cpu\n")) << r.out << r.err;
+}
+
+TEST_F(Cuda, StoredKernelsNeedNoCompiler) {
+  s_.write("p.shf", kTraining);
+  const Result first = s_.run("--device cuda p.shf");
+  EXPECT_GT(s_.read("compiled").size(), 0u);
+  fs::remove(s_.dir() / "compiled");
+  EXPECT_EQ(s_.run("--device cuda p.shf").out, first.out);
+  EXPECT_EQ(s_.read("compiled"), "");
+}
+
+// Attention, forward and back, and routines that run on the host between copies: sorting, a factorization, products of
+// bf16.
+TEST_F(Cuda, Routines) {
+  setenv("SHEAF_CUDA", "least:1", 1);
+  expect_output_of_cpu(
+      "(def q (random-normal (random-key 0) [1 2 20 8]))\n"
+      "(print (sum (first ((grad (fn [q k v] (sum (attention q k v :causal true))) :argnums [0 1 2]) q q q))))\n"
+      "(def a (random-normal (random-key 1) [6 6]))\n"
+      "(print (sort (reshape a [36])) (cumsum (get a 0)) (solve a (get a 1)))\n"
+      "(print (@ (cast a :bf16) (cast (tr a) :bf16)))\n"
+      "(print (sort (flip (get a 2) 0)))\n");
+}
+
+TEST_F(Cuda, FailedChecksAreReportedAsOnTheCpu) {
+  setenv("SHEAF_CUDA", "least:1", 1);
+  expect_output_of_cpu(
+      "(def t (zeros [5 3]))\n"
+      "(defn f [t i] (sum (embedding i t)))\n"
+      "(print (f t (cast [1 2] :i64)))\n"
+      "(print (f t (cast [1 9] :i64)))\n");
+}
+
+TEST_F(Cuda, MemoryThatRunsOut) {
+  setenv("FAKE_CUDA_BYTES", "70000000", 1);
+  const Result r = s_.run("--device cuda -c '(sum (ones [100 1000 1000]))'");
+  EXPECT_EQ(r.status, 1);
+  EXPECT_TRUE(contains(r.err, "error: out of memory: the device cuda:0 has no 400000000 bytes, with ")) << r.err;
+}
+
+TEST_F(Cuda, WhatIsMissingIsNamed) {
+  Result r = s_.run("devices");
+  EXPECT_TRUE(contains(r.out, "\ncuda:0   Fake GPU, sm_90, 1 GiB\n")) << r.out;
+  EXPECT_TRUE(contains(r.out, "libnvrtc.so.13, NVRTC 13.0\n")) << r.out;
+  EXPECT_TRUE(contains(r.out, "libcuda.so.1, CUDA 13.0\n")) << r.out;
+  r = s_.run("--device cuda:3 -c 1");
+  EXPECT_EQ(r.status, 1);
+  EXPECT_EQ(r.err, "sheaf: --device cuda:3: there is no working CUDA device: there are 1 GPUs, from number 0 on\n");
+  setenv("SHEAF_CUDA", "most:1", 1);
+  r = s_.run("--device cuda -c 1");
+  EXPECT_EQ(r.err, "sheaf: SHEAF_CUDA: expected least:N, got 'most:1'\n");
+}
+
+}  // namespace
+}  // namespace sheaf::tools
