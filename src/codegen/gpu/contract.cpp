@@ -11,10 +11,9 @@ namespace {
 using loop::Op;
 using routines::GemmArgs;
 
-constexpr int kDepth = 16;            // of the tiles of A and B that a block holds in shared memory
 constexpr int kTileThreads = 256;     // 16 by 16
 constexpr int kChainThreads = 128;    // a warp per chain, a lane per element of the result
-constexpr int64_t kLargeFrom = 1024;  // rows and columns from which large tiles still give every processor some
+constexpr int64_t kProcessors = 132;  // of the GPU that this was measured on: an H200
 
 // What both templates begin with: which part of k, and which length its blocks have (contract_block).
 constexpr std::string_view kPart = R"(  const int begin = part * part_terms;
@@ -24,12 +23,16 @@ constexpr std::string_view kPart = R"(  const int begin = part * part_terms;
   const int block_terms = ((terms + blocks - 1) / blocks + 31) / 32 * 32;
 )";
 
+// Tiles of A and B lie in shared memory twice: while one is multiplied, the next one is on its way through registers.
+// A thread has `own` by `own` elements of C, in chunks of neighbours that are read at once; rows of the tiles are
+// padded so that threads that write one column meet different banks. Beyond the edges stand zeros: terms that are 0
+// times 0 change no sum. Blocks of k begin at multiples of {depth}.
 constexpr std::string_view kTiles =
     R"({kernel} {name}({global}const {t}* a, {global}const {t}* b, {global}{t}* c, int batches, int m, int n,
     int k, int part_terms, long long a_batch, long long a_row, long long a_column, long long b_batch, long long b_row,
     long long b_column) {{
-  {shared}{t} a_tile[{depth}][{side}];
-  {shared}{t} b_tile[{depth}][{side}];
+  {shared}{t} a_tile[2][{depth}][{side} + {padding}];
+  {shared}{t} b_tile[2][{depth}][{side} + {padding}];
   const int thread = {thread};
   const int tile_rows = (m + {last}) / {side};
   const int tile_columns = (n + {last}) / {side};
@@ -38,44 +41,68 @@ constexpr std::string_view kTiles =
   const int part = {block} / (tile_rows * tile_columns) / batches;
 {part}  const int first_row = tile / tile_columns * {side};
   const int first_column = tile % tile_columns * {side};
-  const int row = thread / 16 * {own};
-  const int column = thread % 16 * {own};
+  const int row = thread / 16 * {chunk};
+  const int column = thread % 16 * {chunk};
   a += batch * a_batch;
   b += batch * b_batch;
-  {t} total[{own}][{own}];
+  {t} a_next[{each}], b_next[{each}];
+  {t} sum[{own}][{own}], total[{own}][{own}];
   for (int i = 0; i < {own}; ++i)
-    for (int j = 0; j < {own}; ++j) total[i][j] = 0;
-  for (int block_begin = begin; block_begin < end; block_begin += block_terms) {{
-    const int block_end = end - block_begin < block_terms ? end : block_begin + block_terms;
-    {t} sum[{own}][{own}];
-    for (int i = 0; i < {own}; ++i)
-      for (int j = 0; j < {own}; ++j) sum[i][j] = 0;
-    for (int at = block_begin; at < block_end; at += {depth}) {{
-      // Beyond the edges stand zeros: terms that are 0 times 0 change no sum.
-      for (int e = thread; e < {depth} * {side}; e += {threads}) {{
-        const int l = {a_depth}, i = first_row + {a_side};
-        a_tile[l][i - first_row] = at + l < block_end && i < m ? a[i * a_row + (at + l) * a_column] : 0;
-      }}
-      for (int e = thread; e < {depth} * {side}; e += {threads}) {{
-        const int l = {b_depth}, j = first_column + {b_side};
-        b_tile[l][j - first_column] = at + l < block_end && j < n ? b[(at + l) * b_row + j * b_column] : 0;
-      }}
-      {barrier}  // the tiles are complete
+    for (int j = 0; j < {own}; ++j) sum[i][j] = total[i][j] = 0;
+  int block_left = block_terms, which = 0;
+  for (int at = begin - {depth}; at < end; at += {depth}) {{
+    const int next = at + {depth};
+    if (next < end) {{
       {unroll}
-      for (int l = 0; l < {depth}; ++l)
-        for (int i = 0; i < {own}; ++i)
-          for (int j = 0; j < {own}; ++j)
-            sum[i][j] = {fma};
-      {barrier}  // nobody reads them any more
+      for (int e = 0; e < {each}; ++e) {{
+        const int l = {a_depth}, i = first_row + {a_side};
+        a_next[e] = next + l < end && i < m ? a[i * a_row + (next + l) * a_column] : 0;
+      }}
+      {unroll}
+      for (int e = 0; e < {each}; ++e) {{
+        const int l = {b_depth}, j = first_column + {b_side};
+        b_next[e] = next + l < end && j < n ? b[(next + l) * b_row + j * b_column] : 0;
+      }}
     }}
-    for (int i = 0; i < {own}; ++i)
-      for (int j = 0; j < {own}; ++j) total[i][j] = {add};
+    if (at >= begin) {{
+      {unroll}
+      for (int l = 0; l < {depth}; ++l) {{
+        {t} x[{own}], y[{own}];
+        {unroll}
+        for (int i = 0; i < {own}; ++i) x[i] = a_tile[which][l][row + {spread_i}];
+        {unroll}
+        for (int j = 0; j < {own}; ++j) y[j] = b_tile[which][l][column + {spread_j}];
+        {unroll}
+        for (int i = 0; i < {own}; ++i)
+          {unroll}
+          for (int j = 0; j < {own}; ++j) sum[i][j] = {fma};
+      }}
+      block_left -= {depth};
+      if (block_left == 0 || next >= end) {{
+        {unroll}
+        for (int i = 0; i < {own}; ++i)
+          {unroll}
+          for (int j = 0; j < {own}; ++j) {{
+            total[i][j] = {add};
+            sum[i][j] = 0;
+          }}
+        block_left = block_terms;
+      }}
+      which ^= 1;
+    }}
+    if (next < end) {{
+      {unroll}
+      for (int e = 0; e < {each}; ++e) a_tile[which][{a_depth}][{a_side}] = a_next[e];
+      {unroll}
+      for (int e = 0; e < {each}; ++e) b_tile[which][{b_depth}][{b_side}] = b_next[e];
+    }}
+    {barrier}  // the next tiles are complete, and nobody reads those before
   }}
   c += ((long long)part * batches + batch) * m * n;
   for (int i = 0; i < {own}; ++i)
     for (int j = 0; j < {own}; ++j)
-      if (first_row + row + i < m && first_column + column + j < n)
-        c[(long long)(first_row + row + i) * n + first_column + column + j] = total[i][j];
+      if (first_row + row + {spread_i} < m && first_column + column + {spread_j} < n)
+        c[(long long)(first_row + row + {spread_i}) * n + first_column + column + {spread_j}] = total[i][j];
 }}
 )";
 
@@ -136,20 +163,33 @@ constexpr std::string_view kParts =
 }}
 )";
 
+// Values of blocks of k, in order.
+constexpr std::string_view kBlocks =
+    R"({kernel} {name}({global}const {t}* totals, {global}{t}* c, int parts, long long elements) {{
+  const long long i = (long long){block} * 256 + {thread};
+  if (i >= elements) return;
+  {t} total = 0;
+  for (int part = 0; part < parts; ++part) total = {add};
+  c[i] = total;
+}}
+)";
+
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Adds `parts` values of each of `elements`.
-Launch combine_parts(DType d, const std::string& name, Parameter from, int32_t to, int64_t parts, int64_t elements,
-                     Helpers& helpers) {
+// Adds `parts` values of each of `elements`, as the text does it.
+Launch combine(std::string_view text, DType d, const std::string& name, Parameter from, int32_t to, int64_t parts,
+               int64_t elements, Helpers& helpers) {
   const Dialect& words = helpers.dialect();
-  const std::string add = Arithmetic(helpers).apply({Op::Add, d, d}, {"pending[count]", "total", ""});
+  const std::string add = Arithmetic(helpers).apply(
+      {Op::Add, d, d}, text == kBlocks ? Arithmetic::Operands{"total", "totals[part * elements + i]", ""}
+                                       : Arithmetic::Operands{"pending[count]", "total", ""});
   Launch l;
   l.name = name;
   l.schedule = {.items = elements, .blocks = ceil_div(elements, 256)};
   l.parameters = {from, {Parameter::Buffer, to}, number(parts, true), number(elements, false)};
   l.text =
       fmt::format("// {}\n{}", print(l.schedule),
-                  fmt::format(fmt::runtime(kParts), fmt::arg("kernel", words.kernel), fmt::arg("name", name),
+                  fmt::format(fmt::runtime(text), fmt::arg("kernel", words.kernel), fmt::arg("name", name),
                               fmt::arg("global", words.global), fmt::arg("t", type_name(d)),
                               fmt::arg("thread", words.thread), fmt::arg("block", words.block), fmt::arg("add", add)));
   return l;
@@ -165,17 +205,29 @@ bool has_template(const GemmArgs<>& g) {
   return type && g.result == g.dtype && g.m < kMost && g.n < kMost && g.k < kMost && g.batch < kMost;
 }
 
-int tile_of(const GemmArgs<>& g) { return g.m >= kLargeFrom && g.n >= kLargeFrom ? kLargeTile : kSmallTile; }
+// The largest tiles of which there are enough for all processors; else small ones, and blocks of k by themselves.
+Tiling tiling_of(const GemmArgs<>& g) {
+  auto tiles = [&](int side) { return ceil_div(g.m, side) * ceil_div(g.n, side) * g.batch; };
+  for (int side : {128, 64, 32})
+    if (tiles(side) >= kProcessors) return {side, false};
+  return {32, true};
+}
 
-std::vector<Launch> emit_contract(const GemmArgs<>& g, int tile, const std::vector<int32_t>& buffers,
+std::vector<Launch> emit_contract(const GemmArgs<>& g, Tiling tiling, const std::vector<int32_t>& buffers,
                                   const std::string& prefix, Helpers& helpers) {
   INVARIANT(has_template(g), "contract of " << sheaf::name_of(g.dtype));
   Arithmetic arithmetic(helpers);
   const Dialect& d = helpers.dialect();
   const loop::Inst add{Op::Add, g.dtype, g.dtype}, fma{Op::Fma, g.dtype, g.dtype};
   auto sum = [&](const char* a, const char* b) { return arithmetic.apply(add, {a, b, ""}); };
-  const int64_t part_terms = routines::contract_part(g.k),
-                parts = std::max<int64_t>(1, ceil_div(g.k, std::max<int64_t>(1, part_terms)));
+  int64_t part_terms = routines::contract_part(g.k),
+          parts = std::max<int64_t>(1, ceil_div(g.k, std::max<int64_t>(1, part_terms)));
+  // A part of one block: its value is that of the block.
+  const bool splits = tiling.splits && parts == 1 && g.k > routines::contract_block(g.k);
+  if (splits) {
+    part_terms = routines::contract_block(g.k);
+    parts = ceil_div(g.k, part_terms);
+  }
   const int64_t elements = g.batch * g.m * g.n;
   const Parameter result = parts > 1 ? Parameter{Parameter::Workspace} : Parameter{Parameter::Buffer, buffers[2]};
   auto format = [&](std::string_view text, const std::string& name, auto... more) {
@@ -214,20 +266,27 @@ std::vector<Launch> emit_contract(const GemmArgs<>& g, int tile, const std::vect
                     number(row ? w.row : w.column, false),
                     number(row ? w.column : w.row, false)};
   } else {
-    const int own = tile / 16;
+    const int side = tiling.side, own = side / 16, chunk = std::min(own, 4);
+    const int depth = side == 128 && size_bytes(g.dtype) == 8 ? 8 : 16;
     // Neighbouring threads read neighbouring elements, along k or across.
     const bool a_along = g.a.column == 1, b_along = g.b.row == 1 && g.b.column != 1;
-    auto depth = [&](bool along) { return along ? fmt::format("e % {}", kDepth) : fmt::format("e / {}", tile); };
-    auto side = [&](bool along) { return along ? fmt::format("e / {}", kDepth) : fmt::format("e % {}", tile); };
+    const std::string element = fmt::format("(thread + e * {})", kTileThreads);
+    auto along = [&](bool is, int size) { return fmt::format("{} {} {}", element, is ? '%' : '/', size); };
+    auto spread = [&](char i) {
+      return own == chunk ? std::string(1, i) : fmt::format("({0} / {1} * {2} + {0} % {1})", i, chunk, 16 * chunk);
+    };
     l.schedule.kind = Schedule::Tiles;
     l.schedule.threads = kTileThreads;
-    l.schedule.blocks = ceil_div(g.m, tile) * ceil_div(g.n, tile) * g.batch * parts;
-    l.text = format(
-        kTiles, l.name, fmt::arg("depth", kDepth), fmt::arg("side", tile), fmt::arg("last", tile - 1),
-        fmt::arg("own", own), fmt::arg("threads", kTileThreads), fmt::arg("a_depth", depth(a_along)),
-        fmt::arg("a_side", side(a_along)), fmt::arg("b_depth", depth(b_along)), fmt::arg("b_side", side(b_along)),
-        fmt::arg("fma", arithmetic.apply(fma, {"a_tile[l][row + i]", "b_tile[l][column + j]", "sum[i][j]"})),
-        fmt::arg("add", sum("total[i][j]", "sum[i][j]")));
+    l.schedule.blocks = ceil_div(g.m, side) * ceil_div(g.n, side) * g.batch * parts;
+    l.text = format(kTiles, l.name, fmt::arg("depth", depth), fmt::arg("side", side), fmt::arg("last", side - 1),
+                    fmt::arg("padding", 4), fmt::arg("own", own), fmt::arg("chunk", chunk),
+                    fmt::arg("each", depth * side / kTileThreads), fmt::arg("spread_i", spread('i')),
+                    fmt::arg("spread_j", spread('j')), fmt::arg("a_depth", along(a_along, a_along ? depth : side)),
+                    fmt::arg("a_side", along(!a_along, a_along ? depth : side)),
+                    fmt::arg("b_depth", along(b_along, b_along ? depth : side)),
+                    fmt::arg("b_side", along(!b_along, b_along ? depth : side)),
+                    fmt::arg("fma", arithmetic.apply(fma, {"x[i]", "y[j]", "sum[i][j]"})),
+                    fmt::arg("add", sum("total[i][j]", "sum[i][j]")));
     l.parameters = {{Parameter::Buffer, buffers[0]},
                     {Parameter::Buffer, buffers[1]},
                     result,
@@ -246,15 +305,15 @@ std::vector<Launch> emit_contract(const GemmArgs<>& g, int tile, const std::vect
   l.text = fmt::format("// {}\n{}", print(l.schedule), l.text);
   out.push_back(std::move(l));
   if (parts == 1) return out;
-  out.push_back(
-      combine_parts(g.dtype, prefix + "_parts", {Parameter::Workspace}, buffers[2], parts, elements, helpers));
+  out.push_back(combine(splits ? kBlocks : kParts, g.dtype, prefix + "_parts", {Parameter::Workspace}, buffers[2],
+                        parts, elements, helpers));
   out.back().workspace_bytes = out[0].workspace_bytes;
   return out;
 }
 
 std::vector<Launch> emit_sum_totals(const routines::SumTotalsArgs<>& a, const std::vector<int32_t>& buffers,
                                     const std::string& prefix, Helpers& helpers) {
-  return {combine_parts(a.dtype, prefix, {Parameter::Buffer, buffers[0]}, buffers[1], a.n, 1, helpers)};
+  return {combine(kParts, a.dtype, prefix, {Parameter::Buffer, buffers[0]}, buffers[1], a.n, 1, helpers)};
 }
 
 }  // namespace sheaf::codegen::gpu

@@ -14,12 +14,18 @@ namespace sheaf::codegen::gpu {
 // Whether these templates compute the product: operands and result of one type that is accumulated in itself.
 bool has_template(const routines::GemmArgs<>& g);
 
-// A tile of C that a block of 256 threads computes; each has side / 16 rows and columns of it.
-inline constexpr int kSmallTile = 64, kLargeTile = 128;
-int tile_of(const routines::GemmArgs<>& g);
+// How a product is cut for the device: a block of 256 threads has a tile of C; each thread has side / 16 rows and
+// columns of it. With `splits`, blocks of k are computed by themselves, and another launch adds them in order: for
+// products with too few tiles.
+struct Tiling {
+  int side = 64;  // 32, 64 or 128
+  bool splits = false;
+  friend bool operator==(const Tiling&, const Tiling&) = default;
+};
+Tiling tiling_of(const routines::GemmArgs<>& g);
 
-// The launches of a product, with tiles of that side. `buffers`: the kernel's numbers of a, b and c.
-std::vector<Launch> emit_contract(const routines::GemmArgs<>& g, int tile, const std::vector<int32_t>& buffers,
+// The launches of a product. `buffers`: the kernel's numbers of a, b and c.
+std::vector<Launch> emit_contract(const routines::GemmArgs<>& g, Tiling tiling, const std::vector<int32_t>& buffers,
                                   const std::string& prefix, Helpers& helpers);
 
 // The totals of the blocks of a long sum, added two neighbours at a time.

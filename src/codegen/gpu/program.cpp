@@ -34,7 +34,7 @@ std::vector<Launch> launches_of(const loop::Kernel& k, const loop::Stmt& call, s
     if (has_template(args)) out = emit(args);
   };
   try_template(std::type_identity<routines::GemmArgs<>>(),
-               [&](const auto& a) { return emit_contract(a, tile_of(a), call.buffers, name, helpers); });
+               [&](const auto& a) { return emit_contract(a, tiling_of(a), call.buffers, name, helpers); });
   try_template(std::type_identity<routines::AttentionArgs<>>(),
                [&](const auto& a) { return emit_attention(a, call.buffers, name, helpers); });
   try_template(std::type_identity<routines::AttentionVjpArgs<>>(),

@@ -1,5 +1,5 @@
 // The templates for products against the definition (routines/gemm), to the bit: sizes around tiles, blocks and parts
-// of k, layouts, and batches; with both sizes of tiles.
+// of k, layouts, and batches; with all tilings.
 #include "codegen/gpu/contract.h"
 
 #include <gtest/gtest.h>
@@ -15,14 +15,14 @@ using routines::GemmArgs;
 
 struct Case {
   GemmArgs<> args;
-  int tile;
+  Tiling tiling;
 };
 
-Case product(DType d, int64_t batch, int64_t m, int64_t n, int64_t k, bool a_transposed, bool b_transposed, int tile) {
+Case product(DType d, int64_t batch, int64_t m, int64_t n, int64_t k, bool a_transposed, bool b_transposed, Tiling t) {
   GemmArgs<> g{.dtype = d, .batch = batch, .m = m, .n = n, .k = k, .a = {}, .b = {}, .result = d};
   g.a = a_transposed ? routines::MatrixStrides<int64_t>{m * k, 1, m} : routines::MatrixStrides<int64_t>{m * k, k, 1};
   g.b = b_transposed ? routines::MatrixStrides<int64_t>{n * k, 1, k} : routines::MatrixStrides<int64_t>{n * k, n, 1};
-  return {g, tile};
+  return {g, t};
 }
 
 Memory random_memory(DType d, int64_t n, std::mt19937_64& rng) {
@@ -52,25 +52,25 @@ TEST_P(Contract, TemplatesEqualDefinition) {
   for (DType d : kTypes)
     for (int i = 0; i < (d == DType::F32 ? 12 : 4); ++i)
       cases.push_back(product(d, any(1, 1, 3), any(2, 3, 16, 63, 64, 65, 130), any(2, 5, 63, 64, 65, 129),
-                              any(0, 1, 15, 16, 17, 100, 511, 512, 513), rng() % 2, rng() % 2,
-                              rng() % 3 ? kSmallTile : kLargeTile));
+                              any(0, 1, 15, 16, 17, 100, 511, 512, 513, 1100), rng() % 2, rng() % 2,
+                              Tiling{static_cast<int>(any(32, 64, 64, 128)), rng() % 2 == 0}));
   // One row or one column.
   for (DType d : kTypes)
     for (int i = 0; i < 4; ++i) {
       const bool row = rng() % 2;
       const int64_t count = any(1, 2, 31, 32, 33, 100);
       cases.push_back(product(d, any(1, 2), row ? 1 : count, row ? count : 1, any(0, 1, 3, 4, 5, 511, 513, 1500),
-                              rng() % 2, rng() % 2, kSmallTile));
+                              rng() % 2, rng() % 2, Tiling{}));
     }
   // Several parts of k.
   for (auto [m, n, k] :
        {std::array<int64_t, 3>{3, 2, 16384}, {3, 2, 16385}, {2, 3, 50000}, {1, 5, 40000}, {5, 1, 33000}})
-    cases.push_back(product(DType::F32, 1, m, n, k, false, true, kSmallTile));
+    cases.push_back(product(DType::F32, 1, m, n, k, false, true, Tiling{}));
 
   const auto batch = make();
   for (const Case& c : cases) {
     testing::Entry e;
-    for (Launch& l : emit_contract(c.args, c.tile, {0, 1, 2}, batch->next_prefix(), batch->helpers()))
+    for (Launch& l : emit_contract(c.args, c.tiling, {0, 1, 2}, batch->next_prefix(), batch->helpers()))
       e.program.steps.emplace_back(std::move(l));
     batch->add(std::move(e));
   }
@@ -87,7 +87,7 @@ TEST_P(Contract, TemplatesEqualDefinition) {
     batch->run(i, testing::regions(actual), {}, check, seed + i);
     ASSERT_EQ(codegen::testing::difference(expected, {}, actual, {}), "")
         << sheaf::name_of(g.dtype) << " " << g.batch << " x " << g.m << " x " << g.n << " x " << g.k << " tile "
-        << cases[i].tile << " SHEAF_SEED=" << seed << "\n"
+        << cases[i].tiling.side << (cases[i].tiling.splits ? " split" : "") << " SHEAF_SEED=" << seed << "\n"
         << batch->text_of(i);
   }
 }

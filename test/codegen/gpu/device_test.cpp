@@ -46,9 +46,9 @@ routines::GemmArgs<> product(int64_t m, int64_t n, int64_t k) {
           .result = DType::F32};
 }
 
-void add_product(DeviceProgram& program, const routines::GemmArgs<>& g) {
+void add_product(DeviceProgram& program, const routines::GemmArgs<>& g, gpu::Tiling tiling) {
   gpu::testing::Entry e;
-  for (gpu::Launch& l : emit_contract(g, gpu::tile_of(g), {0, 1, 2}, program.next_prefix(), program.helpers()))
+  for (gpu::Launch& l : emit_contract(g, tiling, {0, 1, 2}, program.next_prefix(), program.helpers()))
     e.program.steps.emplace_back(std::move(l));
   program.add(std::move(e));
 }
@@ -59,7 +59,7 @@ TEST_F(OnDevice, LargeProductsEqualDefinition) {
                                           product(1, 50257, 768)};
   DeviceProgram program;
   for (const auto& g : cases)
-    add_product(program, g);
+    add_product(program, g, gpu::tiling_of(g));
   program.compile();
   for (size_t i = 0; i < cases.size(); ++i) {
     const auto& g = cases[i];
@@ -200,19 +200,30 @@ TEST_F(OnDevice, Rates) {
   add(column_sums(), "65536 x 768", {65536 * 768, 768}, {65536, 768});
   add(column_sums(), "8192 x 8192", {8192 * 8192, 8192}, {8192, 8192});
   add(sum_all(), "64M", {kMany, 1}, {kMany});
+  // Every tiling, to choose by (tiling_of); a star marks the one that is chosen.
   for (auto [m, n, k] : {std::array<int64_t, 3>{4096, 4096, 4096},
                          {8192, 3072, 768},
                          {1024, 3072, 768},
+                         {1024, 1536, 384},
+                         {1024, 384, 1536},
                          {64, 2304, 768},
+                         {64, 768, 768},
+                         {64, 768, 3072},
+                         {64, 50257, 768},
+                         {16, 768, 768},
                          {1, 2304, 768},
-                         {1, 50257, 768}}) {
-    cases.push_back({fmt::format("product {} x {} x {}", m, n, k),
-                     2.0 * static_cast<double>(m * n * k),
-                     true,
-                     {m * k, k * n, m * n},
-                     {}});
-    add_product(program, product(m, n, k));
-  }
+                         {1, 50257, 768}})
+    for (gpu::Tiling t : {gpu::Tiling{128, false}, {64, false}, {64, true}, {32, false}, {32, true}}) {
+      const routines::GemmArgs<> g = product(m, n, k);
+      if (m == 1 && !(t == gpu::tiling_of(g))) continue;
+      cases.push_back({fmt::format("product {} x {} x {}, {}{}{}", m, n, k, t.side, t.splits ? " split" : "",
+                                   t == gpu::tiling_of(g) ? " *" : ""),
+                       2.0 * static_cast<double>(m * n * k),
+                       true,
+                       {m * k, k * n, m * n},
+                       {}});
+      add_product(program, g, t);
+    }
   program.compile();
   Device& device = Device::find();
   const std::vector<float> data = random_floats(kMany, 1);
@@ -243,7 +254,7 @@ TEST_F(OnDevice, Rates) {
       schedules += fmt::format("  {}, {} registers", print(l.schedule), cost.registers);
       if (cost.local_bytes > 0) schedules += fmt::format(", {} bytes of local memory", cost.local_bytes);
     }
-    fmt::print("{:30} {:9.1f} us {:7.2f} {} {}\n", c.label, best * 1e3, c.work / best * 1e-9,
+    fmt::print("{:40} {:9.1f} us {:7.2f} {} {}\n", c.label, best * 1e3, c.work / best * 1e-9,
                c.product ? "TFLOP/s" : "TB/s   ", schedules);
     for (Device::Address b : buffers)
       device.free(b);

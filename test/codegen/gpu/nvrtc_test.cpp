@@ -37,9 +37,7 @@ TEST(Nvrtc, CompilesTheText) {
     auto c = codegen::testing::Generator(rng.seed + i).make();
     batch.add(c.kernel, c.sizes);
   }
-  for (auto [m, n, tile] : {std::array<int, 3>{100, 100, codegen::gpu::kSmallTile},
-                            {2000, 2000, codegen::gpu::kLargeTile},
-                            {1, 768, codegen::gpu::kSmallTile}}) {
+  for (auto [m, n, tile] : {std::array<int, 3>{100, 100, 32}, {2000, 2000, 128}, {1, 768, 64}}) {
     const routines::GemmArgs<> g{.dtype = DType::F32,
                                  .batch = 1,
                                  .m = m,
@@ -49,7 +47,7 @@ TEST(Nvrtc, CompilesTheText) {
                                  .b = {0, n, 1},
                                  .result = DType::F32};
     codegen::gpu::testing::Entry e;
-    for (auto& l : codegen::gpu::emit_contract(g, tile, {0, 1, 2}, batch.next_prefix(), batch.helpers()))
+    for (auto& l : codegen::gpu::emit_contract(g, {tile, tile == 32}, {0, 1, 2}, batch.next_prefix(), batch.helpers()))
       e.program.steps.emplace_back(std::move(l));
     batch.add(std::move(e));
   }
