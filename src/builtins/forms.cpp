@@ -1,6 +1,7 @@
 // What special forms compile to, and raising errors.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "builtins/arrays/arrays.h"
@@ -33,7 +34,8 @@ Value option(Call& c) {
   return v ? *v : Value::nil();
 }
 
-// The keyword arguments of a call as a dict; a keyword followed by another one, or by nothing, is a flag.
+// The keyword arguments of a call as a dict; a keyword followed by another one, or by nothing, is a flag, but for those
+// that take a keyword as their value. (%options arguments known who those)
 Value options(Call& c) {
   const auto& rest = c[0].items();
   std::string who = c[2].as_string().empty() ? "fn" : c[2].as_string();
@@ -52,7 +54,9 @@ Value options(Call& c) {
       }
       if (!found) throw caller_error(fmt::format("{}: unknown option :{}. Known options: {}", who, name.str(), known));
     }
-    bool flag = i + 1 == rest.size() || rest[i + 1].is_keyword();
+    bool of_keyword = std::any_of(c[3].items().begin(), c[3].items().end(),
+                                  [&](const Value& k) { return k.as_string() == name.str(); });
+    bool flag = i + 1 == rest.size() || (rest[i + 1].is_keyword() && !of_keyword);
     entries.push_back({name, flag ? Value::boolean(true) : rest[++i]});
   }
   return make_dict(std::move(entries));
@@ -222,7 +226,7 @@ const BuiltinDef kBuiltins[] = {
      2,
      2,
      [](Call& c) { return Value::boolean(pattern_dict(c[0]).find(c[1].as_keyword()) != nullptr); }},
-    {"%options", "", "", "", {}, 3, 3, options},
+    {"%options", "", "", "", {}, 4, 4, options},
     {"%padded", "", "", "", {}, 2, 2, padded},
     {"%contract", "", "", "", {}, 2, -1, contract},
     {"%guard", "", "", "", {}, 3, 3, guard, {}, Effect::Watch},

@@ -112,7 +112,8 @@ class Analyzer {
   ExprPtr let_name(Name name, Span span);
   ExprPtr bind_pattern(const Form& pattern, ExprPtr value, const Body& rest);
   ExprPtr bind_rest_pattern(const Form& pattern, ExprPtr list, const Body& rest);
-  ExprPtr options_of(const Form& pattern, ExprPtr list, const std::string& who, std::vector<Name>& known);
+  ExprPtr options_of(const Form& pattern, ExprPtr list, const std::string& who, std::vector<Name>& known,
+                     std::vector<Name>& of_keywords);
   ExprPtr bind_dict_pattern(const Form& pattern, ExprPtr value, const Body& rest);
   ExprPtr bind_vector_pattern(const Form& pattern, ExprPtr value, const Body& rest);
   void define_function(Cell& cell, const Form& f, size_t params_at);

@@ -116,14 +116,15 @@ struct Fork {
 // A function's code, shared by all closures made from it.
 struct Proto {
   const uint64_t number = new_code_number();
-  std::string name;               // "" for fn
-  std::vector<Param> params;      // positional
-  int rest_slot = -1;             // `& rest`
-  std::vector<Name> options;      // the names of `& {:keys […]}`
-  bool takes_any_option = false;  // that has :as
-  bool named = false;             // made by defn
-  bool top_level = false;         // a form of a text, not a function
-  int num_slots = 0;              // locals
+  std::string name;                   // "" for fn
+  std::vector<Param> params;          // positional
+  int rest_slot = -1;                 // `& rest`
+  std::vector<Name> options;          // the names of `& {:keys […]}`
+  std::vector<Name> keyword_options;  // those of them that take a keyword as their value
+  bool takes_any_option = false;      // that has :as
+  bool named = false;                 // made by defn
+  bool top_level = false;             // a form of a text, not a function
+  int num_slots = 0;                  // locals
   int num_captures = 0;
   ExprPtr body;
   Span span;  // the defining form

@@ -86,7 +86,9 @@ std::optional<std::string> fault_of_call(const Proto& p, const std::vector<std::
         known += (known.empty() ? ":" : " :") + o.str();
       return fmt::format("{}: unknown option :{}. Known options: {}", p.name, args[i]->str(), known);
     }
-    if (option && i + 1 < args.size() && !args[i + 1]) ++i;
+    bool of_keyword =
+        option && std::find(p.keyword_options.begin(), p.keyword_options.end(), *args[i]) != p.keyword_options.end();
+    if (option && i + 1 < args.size() && (!args[i + 1] || of_keyword)) ++i;
     positional += !option;
   }
   bool rest = p.rest_slot >= 0 && !has_options;

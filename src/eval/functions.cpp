@@ -84,8 +84,8 @@ ExprPtr Analyzer::bind_vector_pattern(const Form& pattern, ExprPtr value, const 
 // After & there may be less than there are names: the others are nil, so that [x & [y]] is a y that may be left out.
 ExprPtr Analyzer::bind_rest_pattern(const Form& pattern, ExprPtr list, const Body& rest) {
   if (pattern.kind == FormKind::Dict) {
-    std::vector<Name> known;
-    return bind_pattern(pattern, options_of(pattern, std::move(list), "let", known), rest);
+    std::vector<Name> known, of_keywords;
+    return bind_pattern(pattern, options_of(pattern, std::move(list), "let", known, of_keywords), rest);
   }
   if (!pattern.is_vector()) return bind_pattern(pattern, std::move(list), rest);
   std::vector<ExprPtr> args;
@@ -97,9 +97,11 @@ ExprPtr Analyzer::bind_rest_pattern(const Form& pattern, ExprPtr list, const Bod
 }
 
 // :key value … after & as a dict, for the pattern of one; it may hold only the names of the pattern, unless that has
-// :as.
-ExprPtr Analyzer::options_of(const Form& pattern, ExprPtr list, const std::string& who, std::vector<Name>& known) {
+// :as. Options whose default is a keyword take a keyword as their value.
+ExprPtr Analyzer::options_of(const Form& pattern, ExprPtr list, const std::string& who, std::vector<Name>& known,
+                             std::vector<Name>& of_keywords) {
   known.clear();
+  of_keywords.clear();
   bool open = false;
   for (size_t i = 0; i + 1 < pattern.items.size(); i += 2) {
     const Form &k = *pattern.items[i], &v = *pattern.items[i + 1];
@@ -108,11 +110,15 @@ ExprPtr Analyzer::options_of(const Form& pattern, ExprPtr list, const std::strin
         if (n->is_symbol()) known.push_back(n->name);  // bind_pattern complains about the others
     if (k.is_keyword() && k.name.str() == "as") open = true;
     if (v.is_keyword() && !k.is_keyword()) known.push_back(v.name);
+    if (k.is_keyword() && k.name.str() == "or" && v.kind == FormKind::Dict)
+      for (size_t d = 0; d + 1 < v.items.size(); d += 2)
+        if (v.items[d]->is_symbol() && v.items[d + 1]->is_keyword()) of_keywords.push_back(v.items[d]->name);
   }
   std::vector<ExprPtr> args;
   args.push_back(std::move(list));
   args.push_back(constant(open ? Value::nil() : names_list(known), pattern.span));
   args.push_back(constant(Value::string(who), pattern.span));
+  args.push_back(constant(names_list(of_keywords), pattern.span));
   return builtin_call("%options", pattern.span, std::move(args));
 }
 
@@ -261,7 +267,9 @@ std::shared_ptr<Proto> Analyzer::function(std::string name, const Form& params, 
       if (rest_pattern->kind == FormKind::Dict) {
         for (const FormPtr& key : rest_pattern->items)
           proto->takes_any_option |= key->is_keyword() && key->name.str() == "as";
-        return bind_pattern(*rest_pattern, options_of(*rest_pattern, std::move(value), name, proto->options), next);
+        return bind_pattern(*rest_pattern,
+                            options_of(*rest_pattern, std::move(value), name, proto->options, proto->keyword_options),
+                            next);
       }
       return bind_rest_pattern(*rest_pattern, std::move(value), next);
     };
