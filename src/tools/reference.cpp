@@ -23,6 +23,7 @@ std::string module_heading(const Span& span) {
                                                                        {"transformer.shf", "Library: transformers"},
                                                                        {"optim.shf", "Library: optimizers"},
                                                                        {"linalg.shf", "Library: linear algebra"},
+                                                                       {"adaptive.shf", "Library: further optimizers"},
                                                                        {"random.shf", "Library: distributions"},
                                                                        {"recurrent.shf", "Library: recurrent networks"},
                                                                        {"weights.shf", "Library: files of weights"}};

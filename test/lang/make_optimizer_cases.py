@@ -1,10 +1,16 @@
 """Writes optimizers.cases: eight steps of every optimizer, and schedules, against PyTorch in double precision (Lion,
-which PyTorch lacks, against its published update). Needs torch. Run by hand:
+which PyTorch lacks, against its published update, LAMB and lookahead against optax, Muon against PyTorch's update without
+its rounding to bf16). Needs torch, jax and optax. Run by hand:
 python3 test/lang/make_optimizer_cases.py > test/lang/optimizers.cases"""
 
 import math
 
+import jax
+import jax.numpy as jnp
+import optax
 import torch
+
+jax.config.update("jax_enable_x64", True)
 
 torch.set_default_dtype(torch.float64)
 W = [[1.0, -2.0, 0.5], [0.25, 3.0, -1.5]]
@@ -140,6 +146,104 @@ case(
     trained(
         lambda w, b: o.Adafactor([w, b], lr=0.1, eps=(1.1920929e-7, 1e-3), weight_decay=0.2, beta2_decay=-0.7, d=1.5)
     ),
+)
+
+
+# Optimizers of optax, on trees of dicts.
+def by_optax(opt, fast_and_slow=False):
+    def value(p):
+        return jnp.sum(jnp.array(CW) * (p["w"] - jnp.array(TW)) ** 2) + jnp.sum(jnp.array(CB) * (p["b"] - jnp.array(TB)) ** 2)
+
+    p = {"w": jnp.array(W), "b": jnp.array(B)}
+    p = optax.LookaheadParams.init_synced(p) if fast_and_slow else p
+    state = opt.init(p)
+    for _ in range(STEPS):
+        updates, state = opt.update(jax.grad(value)(p.fast if fast_and_slow else p), state, p)
+        p = optax.apply_updates(p, updates)
+    p = p.fast if fast_and_slow else p
+    return p["w"].tolist(), p["b"].tolist()
+
+
+# torch.optim.Muon without its rounding to bf16, for a matrix [in, out]; the vector is AdamW's.
+def muon(lr, wd, nesterov=True, adamw_rates=False, momentum=0.95):
+    w, b = torch.tensor(W, requires_grad=True), torch.tensor(B, requires_grad=True)
+    opt = o.AdamW([b], lr=3e-4, weight_decay=0.01)
+    buf = torch.zeros_like(w)
+    n, m = w.shape
+    for _ in range(STEPS):
+        opt.zero_grad()
+        w.grad = None
+        loss(w, b).backward()
+        g = w.grad
+        buf = buf.lerp(g, 1 - momentum)
+        x = (g.lerp(buf, momentum) if nesterov else buf).T
+        tall = x.shape[0] > x.shape[1]
+        x = x.T if tall else x
+        x = x / x.norm().clamp(min=1e-7)
+        for _ in range(5):
+            a = x @ x.T
+            x = 3.4445 * x + (-4.775 * a + 2.0315 * a @ a) @ x
+        x = x.T if tall else x
+        factor = 0.2 * math.sqrt(max(n, m)) if adamw_rates else math.sqrt(max(1, m / n))
+        with torch.no_grad():
+            w.mul_(1 - lr * wd)
+            w.add_(x.T, alpha=-lr * factor)
+        opt.step()
+    return w.tolist(), b.tolist()
+
+
+case("rmsprop", "(rmsprop {:lr 0.05})", trained(lambda w, b: o.RMSprop([w, b], lr=0.05)))
+case(
+    "rmsprop, centered, momentum and decay",
+    "(rmsprop {:lr 0.02 :decay 0.9 :eps 1e-4 :momentum 0.8 :centered true :wd 0.1})",
+    trained(lambda w, b: o.RMSprop([w, b], lr=0.02, alpha=0.9, eps=1e-4, momentum=0.8, centered=True, weight_decay=0.1)),
+)
+case("adagrad", "(adagrad {:lr 0.3})", trained(lambda w, b: o.Adagrad([w, b], lr=0.3)))
+case(
+    "adagrad, initial value and decay, clipped",
+    "(adagrad {:lr 0.3 :initial 0.5 :wd 0.1 :clip 2.0})",
+    trained(lambda w, b: o.Adagrad([w, b], lr=0.3, initial_accumulator_value=0.5, weight_decay=0.1), clip=2.0),
+)
+case("adadelta", "(adadelta {})", trained(lambda w, b: o.Adadelta([w, b])))
+case(
+    "adadelta, decay",
+    "(adadelta {:lr 0.5 :decay 0.8 :eps 1e-3 :wd 0.1})",
+    trained(lambda w, b: o.Adadelta([w, b], lr=0.5, rho=0.8, eps=1e-3, weight_decay=0.1)),
+)
+case("adamax", "(adamax {:lr 0.1})", trained(lambda w, b: o.Adamax([w, b], lr=0.1)))
+case(
+    "adamax, decay",
+    "(adamax {:lr 0.1 :b1 0.8 :b2 0.7 :wd 0.1})",
+    trained(lambda w, b: o.Adamax([w, b], lr=0.1, betas=(0.8, 0.7), weight_decay=0.1)),
+)
+case("radam", "(radam {:lr 0.1})", trained(lambda w, b: o.RAdam([w, b], lr=0.1)))
+case(
+    "radam, decay",
+    "(radam {:lr 0.1 :b1 0.8 :b2 0.9 :wd 0.1})",
+    trained(lambda w, b: o.RAdam([w, b], lr=0.1, betas=(0.8, 0.9), weight_decay=0.1)),
+)
+case("nadam", "(nadam {:lr 0.1})", trained(lambda w, b: o.NAdam([w, b], lr=0.1)))
+case(
+    "nadam, decay",
+    "(nadam {:lr 0.1 :b1 0.8 :b2 0.9 :momentum-decay 0.05 :wd 0.1})",
+    trained(lambda w, b: o.NAdam([w, b], lr=0.1, betas=(0.8, 0.9), momentum_decay=0.05, weight_decay=0.1)),
+)
+case("lamb", "(lamb {:lr 0.1 :wd 0.2})", by_optax(optax.lamb(0.1, weight_decay=0.2)))
+case(
+    "lamb, only matrices decay",
+    "(lamb {:lr 0.1 :b1 0.8 :b2 0.9 :wd 0.2 :mask (fn [leaf path] (> (ndim leaf) 1))})",
+    by_optax(optax.lamb(0.1, b1=0.8, b2=0.9, weight_decay=0.2, mask={"w": True, "b": False})),
+)
+case("muon", "(muon {:lr 0.1})", muon(0.1, 0.1))
+case(
+    "muon, rates of AdamW",
+    "(muon {:lr 0.1 :wd 0.3 :nesterov false :momentum 0.8 :adjust :adamw})",
+    muon(0.1, 0.3, False, True, 0.8),
+)
+case(
+    "lookahead",
+    "(lookahead 3 0.4 (sgd {:lr 0.05 :momentum 0.9}))",
+    by_optax(optax.lookahead(optax.sgd(0.05, momentum=0.9), 3, 0.4), True),
 )
 
 
