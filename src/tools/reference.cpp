@@ -24,6 +24,7 @@ std::string module_heading(const Span& span) {
                                                                        {"optim.shf", "Library: optimizers"},
                                                                        {"linalg.shf", "Library: linear algebra"},
                                                                        {"adaptive.shf", "Library: further optimizers"},
+                                                                       {"minimize.shf", "Library: minima"},
                                                                        {"random.shf", "Library: distributions"},
                                                                        {"recurrent.shf", "Library: recurrent networks"},
                                                                        {"weights.shf", "Library: files of weights"}};
