@@ -29,10 +29,11 @@ uint32_t core_kind() {
 #endif
 
 #if defined(__x86_64__)
-bool has_matrix_unit() {
-  constexpr unsigned kBf16 = 1u << 22, kTiles = 1u << 24;
+constexpr unsigned kAmxBf16 = 1u << 22, kAmxTiles = 1u << 24, kAmxInt8 = 1u << 25;
+// Feature bits of the matrix unit.
+unsigned matrix_unit() {
   unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & kBf16) && (d & kTiles);
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) ? d & (kAmxBf16 | kAmxTiles | kAmxInt8) : 0;
 }
 
 // The kernel saves tile registers, 8 KB for each thread, only for programs that ask for them. It refuses where a signal
@@ -75,8 +76,10 @@ Target detect() {
   if (avx2 && __builtin_cpu_supports("avx512f")) t.kind = Target::Kind::Avx512, t.name = "avx512", t.vector_bytes = 64;
   t.packs_transposed_early = t.kind == Target::Kind::Avx512 && is_intel();
   const bool bf16 = __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512bw");
-  if (bf16 && has_matrix_unit()) {
+  const unsigned unit = matrix_unit();
+  if (bf16 && (unit & kAmxBf16) && (unit & kAmxTiles)) {
     t.amx = may_use_tiles();
+    t.amx_int8 = t.amx && (unit & kAmxInt8);
     if (!t.amx) t.amx_refused = "the operating system does not let this program use the matrix units (AMX)";
   }
   // On Intel's processors vdpbf16ps is slower than widening to f32 (bench_gemm: 172 against 275 GFLOP/s); a GEMV waits

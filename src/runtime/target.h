@@ -17,10 +17,11 @@ struct Target {
   std::string_view name = "portable";
   int64_t vector_bytes = 16;
 
-  // These two decide bits, and no other fact does: sums of products of bf16 are defined by the instructions that form
-  // them (scalar/bf16_dot.h).
+  // These decide bits, and no other fact does: sums of products of bf16 are defined by the instructions that form them
+  // (scalar/bf16_dot.h); products of many rows with quantized weights are those of few rows where that is faster.
   bool bf16_dot = false;  // instructions that add two products of bf16 to an f32 (bfmmla, vdpbf16ps)
   bool amx = false;       // matrix units of x86-64, with permission of the operating system to use them
+  bool amx_int8 = false;  // such units that multiply bytes
   // Why a processor with matrix units runs without them; else empty.
   std::string_view amx_refused;
 

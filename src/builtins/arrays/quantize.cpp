@@ -10,14 +10,20 @@
 
 #include "builtins/arrays/families.h"
 #include "ops/quantized.h"
+#include "runtime/target.h"
 #include "value/print.h"
 
 namespace sheaf::builtins {
 namespace {
 
 // Up to this many rows of x the weights are read as they are stored: widening them first would write, and read again,
-// several times as much memory as they take. With more rows the faster product of floats makes up for it.
+// several times as much memory as they take. With more rows the faster product of floats makes up for it, unless there
+// is a matrix unit for bytes.
 constexpr int64_t kFewRows = 16;
+
+bool reads_as_stored(const Size& rows) {
+  return runtime::host_target().amx_int8 || (rows.is_const() && rows.value() <= kFewRows);
+}
 
 struct Weights {
   Operand values, scales;
@@ -49,8 +55,8 @@ Operand widened(const Weights& w) {
 Operand product(const Operand& x, const Weights& w) {
   Size m = x.size(0);
   auto alone = [](const Operand& t) { return ops::expand_axis(t, 0); };
-  Operand y = m.is_const() && m.value() <= kFewRows ? ops::quantized_dot(alone(x), alone(w.values), alone(w.scales))
-                                                    : ops::dot(alone(x), alone(widened(w)));
+  Operand y = reads_as_stored(m) ? ops::quantized_dot(alone(x), alone(w.values), alone(w.scales))
+                                 : ops::dot(alone(x), alone(widened(w)));
   return ops::reshape(y, {m, w.columns()});
 }
 

@@ -6,6 +6,7 @@
 
 #include "kernels/gemm/amx.h"
 #include "kernels/simd/simd.h"
+#include "kernels/simd/tile_config.h"
 
 namespace sheaf::kernels {
 namespace {
@@ -18,28 +19,12 @@ namespace {
 #pragma GCC target("amx-tile,amx-bf16,avx512bf16,avx512bw,avx512f,avx2,fma,f16c")
 #endif
 
-// All tile registers whole; a thread says so once.
-struct alignas(64) TileConfig {
-  uint8_t palette = 1, start_row = 0;
-  uint8_t reserved[14] = {};
-  uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-constexpr TileConfig kTileConfig;
-
-inline void configure_tiles() {
-  static thread_local bool configured = false;
-  if (configured) return;
-  _tile_loadconfig(&kTileConfig);
-  configured = true;
-}
-
 // Registers: sums 0 to 3, tiles of A 4 and 5, of B 6 and 7.
 template <int kRowTiles>
 void multiply_tiles(int64_t steps, const BFloat16* a, const BFloat16* b, float* c, bool first) {
   constexpr int64_t kLine = 64, kTile = kAmxRows * kAmxRows;
   constexpr bool kTwo = kRowTiles > 1;
-  configure_tiles();
+  configure_tiles(kLine);
   if (first) {
     _tile_zero(0);
     _tile_zero(1);

@@ -11,11 +11,11 @@
 // share one set of the first-level cache.
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
 #include "kernels/gemm/algorithms.h"
 #include "kernels/gemm/amx.h"
 #include "kernels/simd/narrow.h"
+#include "kernels/tile_grid.h"
 #include "runtime/target.h"
 #include "runtime/thread_pool.h"
 
@@ -54,22 +54,13 @@ class AmxGemm {
   }
 
  private:
-  // The grid of tasks that ends first, in estimated cycles for each k (bench_gemm).
+  // In estimated cycles for each k (bench_gemm).
   void choose_grid() {
     constexpr double kTile = 3, kPackA = 2, kPackB = 2.5, kWrite = 400;  // of a panel; of the sums of two panels
-    const int64_t threads = runtime::num_threads();
     const int64_t most = std::max<int64_t>(1, runtime::host_target().l2_bytes / 2 / (chunk_ * kAmxPanel * 2));
-    double least = std::numeric_limits<double>::infinity();
-    for (int64_t strips = pieces(panels_, most); strips <= std::min(panels_, pieces(panels_, most) + 4 * threads);
-         ++strips)
-      for (int64_t rounds = 1; rounds <= 4; ++rounds) {
-        const int64_t groups = std::clamp<int64_t>(rounds * threads / strips, 1, row_panels_);
-        const auto wide = static_cast<double>(pieces(panels_, strips)),
-                   high = static_cast<double>(pieces(row_panels_, groups));
-        const double task = wide * high * (kTile + kWrite / static_cast<double>(k_)) + wide * kPackB + high * kPackA;
-        const double cost = static_cast<double>(pieces(strips * groups, threads)) * task;
-        if (cost < least) least = cost, strips_ = strips, groups_ = groups;
-      }
+    const TileGrid grid =
+        choose_tile_grid(row_panels_, panels_, most, {kTile + kWrite / static_cast<double>(k_), kPackA, kPackB});
+    strips_ = grid.strips, groups_ = grid.groups;
   }
 
   void piece(int64_t first_row, int64_t last_row, int64_t first_panel, int64_t last_panel) {

@@ -21,6 +21,7 @@ namespace sheaf::kernels {
 namespace {
 
 constexpr int64_t kMaxGroup = 512;   // rows, for sums in 32 bits
+constexpr int64_t kTileRows = 16;    // of x from which on the matrix unit pays: a tile is full (an estimate)
 constexpr int64_t kMaxDots = 128;    // for sums of bytes below 2^22
 constexpr int64_t kMaxStrip = 4096;  // whose sums of a row stay in the first-level cache
 constexpr int64_t kTaskElements = 1 << 18;
@@ -131,12 +132,21 @@ void multiply(const float* x, const uint8_t* values, const float* scales, float*
 
 }  // namespace
 
-void contract_quantized(const routines::RoutineCall& call, const routines::QuantizedArgs<>& g) {
+bool is_stored_in_order(const routines::QuantizedArgs<>& g) {
   auto is = [](int64_t size, int64_t stride, int64_t wanted) { return size <= 1 || stride == wanted; };
-  bool in_order = is(g.deep, g.values.deep, 1) && g.values.column == g.deep &&
-                  is(g.rows, g.values.row, kTile * g.deep) &&
-                  is(pieces(g.n, kTile), g.values.tile, g.rows * kTile * g.deep) && is(g.n, g.scales.column, 1);
-  if (g.dtype != DType::F32 || !in_order || g.group_size() > kMaxGroup) return routines::contract_quantized(call, g);
+  return g.dtype == DType::F32 && g.group_size() <= kMaxGroup && is(g.deep, g.values.deep, 1) &&
+         g.values.column == g.deep && is(g.rows, g.values.row, kTile * g.deep) &&
+         is(pieces(g.n, kTile), g.values.tile, g.rows * kTile * g.deep) && is(g.n, g.scales.column, 1);
+}
+
+void contract_quantized(const routines::RoutineCall& call, const routines::QuantizedArgs<>& g) {
+  if (!is_stored_in_order(g)) return routines::contract_quantized(call, g);
+  if (runtime::host_target().amx_int8 && g.m >= kTileRows && has_byte_tiles(g))
+    return contract_quantized_tiles(call, g);
+  contract_quantized_dots(call, g);
+}
+
+void contract_quantized_dots(const routines::RoutineCall& call, const routines::QuantizedArgs<>& g) {
   if (g.m <= 0 || g.n <= 0) return;
   for (int64_t p = 0; p < g.batch; ++p)
     multiply(call.buffer<const float>(0) + p * g.x.batch, call.buffer<const uint8_t>(1) + p * g.values.batch,

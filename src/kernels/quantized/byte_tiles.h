@@ -1,0 +1,56 @@
+// Micro-kernels of products with quantized weights by the matrix unit of x86-64 (AMX), which multiplies tiles of bytes
+// and adds to tiles of 32-bit numbers. A tile register holds 16 rows of at most 64 bytes.
+//
+// A group of rows of the weights is some steps of `depth` k. For each step, a panel of x has two tiles of [row][k]: for
+// weights of 8 bits the high and the low bytes of 16 rows, for 4 bits those of 32 rows. A panel of weights has two
+// tiles of 16 columns, [k / 4][column][4]. A group's sums are four tiles, [tile of x][tile of weights].
+#pragma once
+#include <cstdint>
+
+#include "routines/quantized/args.h"
+
+namespace sheaf::kernels {
+
+inline constexpr int64_t kByteTileRows = 16;
+inline constexpr int64_t kByteTileSums = kByteTileRows * kByteTileRows;
+inline constexpr int64_t kBytePanelColumns = 2 * kByteTileRows;
+
+// How the groups of a product are laid out.
+struct ByteLayout {
+  bool four_bits;
+  int64_t depth, steps;
+  int64_t group() const { return depth * steps; }
+  int64_t panel_rows() const { return four_bits ? 2 * kByteTileRows : kByteTileRows; }
+  int64_t panel_bytes() const { return 2 * kByteTileRows * group(); }  // of x as well as of weights, for a group
+};
+
+// A group of some columns as it is stored: tiles of four columns, `tile_bytes` apart; `tiles` of them, at most eight.
+struct StoredGroup {
+  const uint8_t* bytes;
+  int64_t tile_bytes, tiles;
+};
+
+// Sums of a group, to be scaled and added to a panel of results, [row][32 columns].
+struct GroupSums {
+  const int32_t* sums;
+  const float* steps;   // of the rows of x
+  const float* scales;  // of `columns` columns
+  int64_t columns;
+  float* totals;
+};
+
+struct ByteTileKernels {
+  // A group of `rows` rows of x, each contiguous and `apart` elements from the next; rows up to those of a panel are
+  // zero.
+  void (*pack_x)(int8_t* to, float* steps, const float* x, int64_t apart, int64_t rows, const ByteLayout& layout);
+  void (*pack_weights)(int8_t* to, const StoredGroup& from, const ByteLayout& layout);
+  void (*multiply)(int32_t* sums, const int8_t* x, const int8_t* weights, const ByteLayout& layout);
+  void (*add)(const GroupSums& s, const ByteLayout& layout);
+};
+
+// By the best instructions of this processor; the matrix unit is emulated where there is none.
+const ByteTileKernels& byte_tile_kernels();
+// The same in plain C++, for tests.
+const ByteTileKernels& plain_byte_tile_kernels();
+
+}  // namespace sheaf::kernels
