@@ -214,6 +214,8 @@ constexpr std::array kHabits = {
     Habit{"rand uniform random", "Use (random-uniform key shape) with (random-key seed)."},
     Habit{"randint rand-int random-int", "Use (random-randint key shape lo hi) with (random-key seed)."},
     Habit{"rand-nth", "Use (nth xs (choice key (len xs))) with (random-key seed)."},
+    Habit{"split-key key-split", "Use (random-split key n), which gives n keys."},
+    Habit{"prng-key prngkey", "Use (random-key seed)."},
     Habit{"seed set-seed manual-seed random-seed", "Random numbers come from explicit keys: (random-key seed)."},
     Habit{"shuffle permutation randperm", "Use (random-permutation key n) with (random-key seed)."},
     Habit{"bernoulli", "Use (random-bernoulli key p shape) with (random-key seed)."},

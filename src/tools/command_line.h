@@ -9,7 +9,22 @@
 
 namespace sheaf::tools {
 
-enum class Mode : uint8_t { Repl, File, Eval, InitAi, New, Format, Check, Test, Doc, Explain, Cache, Devices, Help, Version };
+enum class Mode : uint8_t {
+  Repl,
+  File,
+  Eval,
+  InitAi,
+  New,
+  Format,
+  Check,
+  Test,
+  Doc,
+  Explain,
+  Cache,
+  Devices,
+  Help,
+  Version
+};
 
 struct Options {
   Mode mode = Mode::Repl;

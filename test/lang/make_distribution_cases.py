@@ -75,7 +75,9 @@ for seed in (42, 7):
         case(
             f"multinomial {d}, seed {seed}",
             f"(random-multinomial {seed} [10 1000] [[0.2 0.3 0.5] [0.9 0 0.1]] {o})",
-            random.multinomial(key, jnp.array([10, 1000], dtype), jnp.array([[0.2, 0.3, 0.5], [0.9, 0, 0.1]], dtype), dtype=dtype),
+            random.multinomial(
+                key, jnp.array([10, 1000], dtype), jnp.array([[0.2, 0.3, 0.5], [0.9, 0, 0.1]], dtype), dtype=dtype
+            ),
             True,
         )
         case(
@@ -83,8 +85,8 @@ for seed in (42, 7):
             f"(random-multivariate-normal {seed} [1 2] [[2 1] [1 2]] :shape '[3] {o})",
             random.multivariate_normal(key, jnp.array([1, 2], dtype), jnp.array([[2, 1], [1, 2]], dtype), (3,), dtype),
         )
-    # Both kinds of rates at once would hang on rounding: jax.random gives the small ones the rate 1e5 in the loop of the
-    # large ones, and its acceptance there, computed in f32, decides how often all of them are drawn.
+    # Both kinds of rates at once would hang on rounding: jax.random gives the small ones the rate 1e5 in the loop of
+    # the large ones, and its acceptance there, computed in f32, decides how often all of them are drawn.
     for kind, rates in (("small", [0.0, 0.3, 4.0, 9.99]), ("large", [10.0, 50.0, 120.0, 900.0])):
         case(
             f"poisson of {kind} rates, seed {seed}",

@@ -60,7 +60,9 @@ for r in REDUCTIONS:
                     f"cross-entropy, {options}",
                     f"(cross-entropy-loss x {text(y)} {options})",
                     logits,
-                    lambda v: F.cross_entropy(v, y, weight, ignore_index=ignore, reduction=r, label_smoothing=smoothing),
+                    lambda v: F.cross_entropy(
+                        v, y, weight, ignore_index=ignore, reduction=r, label_smoothing=smoothing
+                    ),
                 )
     case(
         f"nll, {r}",

@@ -50,6 +50,7 @@ case("r2-score", f"(r2-score {text(p)} {text(t)})", m.r2_score(t, p))
 case("r2-score of a constant", "(r2-score [1 2] [1 1])", m.r2_score([1, 1], [1, 2]))
 case("r2-score of a constant that is met", "(r2-score [1 1] [1 1])", m.r2_score([1, 1], [1, 1]))
 case("mean-absolute-error", f"(mean-absolute-error {text(p)} {text(t)})", m.mean_absolute_error(t, p))
+case("mean-squared-error", f"(mean-squared-error {text(p)} {text(t)})", m.mean_squared_error(t, p))
 case("root-mean-squared-error", f"(root-mean-squared-error {text(p)} {text(t)})", m.root_mean_squared_error(t, p))
 print(
     """--- train-test-split is the same rows in two parts

@@ -1,6 +1,6 @@
 """Writes optimizers.cases: eight steps of every optimizer, and schedules, against PyTorch in double precision (Lion,
-which PyTorch lacks, against its published update, LAMB and lookahead against optax, Muon against PyTorch's update without
-its rounding to bf16). Needs torch, jax and optax. Run by hand:
+which PyTorch lacks, against its published update, LAMB and lookahead against optax, Muon against PyTorch's update
+without its rounding to bf16). Needs torch, jax and optax. Run by hand:
 python3 test/lang/make_optimizer_cases.py > test/lang/optimizers.cases"""
 
 import math
@@ -196,7 +196,9 @@ case("rmsprop", "(rmsprop {:lr 0.05})", trained(lambda w, b: o.RMSprop([w, b], l
 case(
     "rmsprop, centered, momentum and decay",
     "(rmsprop {:lr 0.02 :decay 0.9 :eps 1e-4 :momentum 0.8 :centered true :wd 0.1})",
-    trained(lambda w, b: o.RMSprop([w, b], lr=0.02, alpha=0.9, eps=1e-4, momentum=0.8, centered=True, weight_decay=0.1)),
+    trained(
+        lambda w, b: o.RMSprop([w, b], lr=0.02, alpha=0.9, eps=1e-4, momentum=0.8, centered=True, weight_decay=0.1)
+    ),
 )
 case("adagrad", "(adagrad {:lr 0.3})", trained(lambda w, b: o.Adagrad([w, b], lr=0.3)))
 case(

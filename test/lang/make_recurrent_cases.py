@@ -56,7 +56,9 @@ def case(kind, layers=1, both=False, start=False, lengths=None, act=None):
     lstm = kind == "lstm"
     inputs = x
     if lengths:
-        inputs = torch.nn.utils.rnn.pack_padded_sequence(x, torch.tensor(lengths), batch_first=True, enforce_sorted=False)
+        inputs = torch.nn.utils.rnn.pack_padded_sequence(
+            x, torch.tensor(lengths), batch_first=True, enforce_sorted=False
+        )
     y, end = net(inputs, ((h0, c0) if lstm else h0) if start else None)
     if lengths:
         y, _ = torch.nn.utils.rnn.pad_packed_sequence(y, batch_first=True, total_length=T)

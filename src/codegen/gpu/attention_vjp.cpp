@@ -117,8 +117,8 @@ constexpr std::string_view kRows = R"({kernel} {name}({parameters}, {global}{s}*
   const long long h = {block} / row_groups % heads;
   const long long b = {block} / row_groups / heads;
   const long long g = h / (heads / groups);
-{head}  const long long q_at = b * q_batch + h * q_head, k_at = b * k_batch + g * k_head, v_at = b * v_batch + g * v_head,
-                  dy_at = b * dy_batch + h * dy_head;
+{head}  const long long q_at = b * q_batch + h * q_head, k_at = b * k_batch + g * k_head,
+                  v_at = b * v_batch + g * v_head, dy_at = b * dy_batch + h * dy_head;
   {t} gradient[{own_depth}];
   for (int n = 0; n < {own_depth}; ++n) gradient[n] = 0;
   {{
