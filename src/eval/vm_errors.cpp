@@ -85,7 +85,9 @@ void Vm::add_context(UserError& e, size_t bottom) {
     // The function of this frame was called from the frame below.
     Span called = frames_.size() >= 2 ? span_at(frames_[frames_.size() - 2]) : Span{};
     if (is_library(e.span) && called && !is_library(called)) move_to_call(e, called);
-    if (f.proto->named && !blame_caller) {
+    // How library functions call each other is not the program's business.
+    bool is_inner = is_library(called) && is_library(span_at(f));
+    if (f.proto->named && !blame_caller && !is_inner) {
       std::string args;
       for (const Param& q : f.proto->params) {
         args += (args.empty() ? "" : ", ") + q.name.str();
