@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <numbers>
+
 #include "advice/hints.h"
 #include "builtins/table.h"
 #include "eval/analyzer.h"
@@ -207,6 +209,7 @@ ExprPtr Analyzer::symbol(const Form& f) {
   // A form at the top level runs before what is below it: a value defined there cannot be meant.
   bool too_early = !fn_->parent && fn_->proto->top_level && host_.will_define_value(name);
   if (known || (!prelude_ && host_.will_define(name) && !too_early)) return global(globals_.cell(name, prelude_));
+  if (plain.str() == "pi") return constant(Value::floating_from(std::numbers::pi), f.span);
   UserError e(ErrorKind::Compile, "Undefined symbol: " + f.name.str(), f.span);
   std::vector<std::string_view> names;
   for (const FnScope* scope = fn_; scope; scope = scope->parent)

@@ -43,6 +43,13 @@ uint32_t scalar_formula(graph::ScalarCtx& c) {
   if (c.type == DType::F64) return F::of(math::Scalar<loop::Builder, double>(c.b, c.x[0])).v;
   return F::of(math::Scalar<loop::Builder, float>(c.b, c.x[0])).v;
 }
+// The same of two elements.
+template <class F>
+uint32_t scalar_formula2(graph::ScalarCtx& c) {
+  if (c.type == DType::F64)
+    return F::of(math::Scalar<loop::Builder, double>(c.b, c.x[0]), math::Scalar<loop::Builder, double>(c.b, c.x[1])).v;
+  return F::of(math::Scalar<loop::Builder, float>(c.b, c.x[0]), math::Scalar<loop::Builder, float>(c.b, c.x[1])).v;
+}
 template <class F>
 double formula_f64(double x) {
   scalar::NativeBuilder b;

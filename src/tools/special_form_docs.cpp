@@ -15,6 +15,14 @@ DocExample fails(const char* code, const char* message) { return {code, "!!", me
 
 const std::vector<DocEntry>& special_form_docs() {
   static const auto* docs = new std::vector<DocEntry>{
+      {"pi",
+       "constant",
+       "Creation",
+       "pi",
+       "The ratio of a circle's circumference to its diameter, a float with all its digits. A program may give the "
+       "name "
+       "another meaning.",
+       {gives("(cos pi)", "-1.0")}},
       form("def", "(def name [doc] value)",
            "Evaluates the value once and binds it to a global name. Its value is the value.",
            {gives("(def rate 0.5) (* rate 4)", "2.0")}),

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "scalar/math/host_builder.h"
+#include "scalar/math/log10.h"
 
 namespace sheaf::scalar::math {
 namespace {
@@ -143,6 +144,7 @@ TEST(MathF64, Sigmoid) {
 }
 TEST(MathF32, Log) { EXPECT_F32(1.0, log); }
 TEST(MathF32, Log2) { EXPECT_F32(1.1, log2); }
+TEST(MathF32, Log10) { EXPECT_F32(1.1, log10); }
 TEST(MathF32, Log1p) { EXPECT_F32(1.0, log1p); }
 TEST(MathF32, Sin) { EXPECT_F32(1.3, sin, 1e5f); }
 TEST(MathF32, Cos) { EXPECT_F32(1.3, cos, 1e5f); }
@@ -156,6 +158,7 @@ TEST(MathF64, Expm1) { EXPECT_F64(2, expm1); }
 TEST(MathF64, Tanh) { EXPECT_F64(2, tanh); }
 TEST(MathF64, Log) { EXPECT_F64(1.5, log); }
 TEST(MathF64, Log2) { EXPECT_F64(1.5, log2); }
+TEST(MathF64, Log10) { EXPECT_F64(1.5, log10); }
 TEST(MathF64, Log1p) { EXPECT_F64(1.5, log1p); }
 TEST(MathF64, Sin) { EXPECT_F64(1.5, sin, 0x1p48); }
 TEST(MathF64, Cos) { EXPECT_F64(1.5, cos, 0x1p48); }

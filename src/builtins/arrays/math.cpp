@@ -1,5 +1,7 @@
 // Conversions around functions of the library that are computed in several steps. Elementary functions themselves come
 // from the entries of their ops (op_functions.cpp).
+#include <fmt/format.h>
+
 #include "builtins/arrays/families.h"
 #include "builtins/core/numeric.h"
 
@@ -27,7 +29,27 @@ Value narrow(Call& c) {
   return is_narrow_tensor(c[1]) ? tensor_value(ops::cast(num(c[0]).x, num(c[1]).x.dtype())) : c[0];
 }
 
+// (polygamma n x): digamma for 0, else its n-th derivative.
+Value polygamma(Call& c) {
+  constexpr int64_t kLargestOrder = 20;
+  int64_t n = to_index(c[0], "polygamma");
+  if (n < 0 || n > kLargestOrder)
+    throw runtime_error(fmt::format("polygamma: expected an order from 0 to {}, got {}", kLargestOrder, n));
+  Num x = num(c[1]);
+  Operand in = x.is_scalar() ? ops::cast(x.x, DType::F64) : ops::cast(x.x, float_dtype(x.x.dtype()));
+  Operand y = n == 0 ? ops::apply1("digamma", in) : graph::apply(ops::op("polygamma"), {in}, {{"order", n}});
+  return x.is_scalar() ? trace::to_value(ops::cast(y, DType::F32), Kind::Float) : tensor_value(y);
+}
+
 const BuiltinDef kBuiltins[] = {
+    {"polygamma",
+     "Elementary functions",
+     "(polygamma n x)",
+     "The n-th derivative of digamma, element-wise; for n of 1 and more x is positive, else the result is NaN.",
+     {{"(polygamma 1 [1 0.5])", "[1.644934 4.934802]"}},
+     2,
+     2,
+     polygamma},
     {"%floating", "", "", "", {}, 1, 1, floating},
     {"%wide", "", "", "", {}, 1, 1, wide},
     {"%narrow", "", "", "", {}, 2, 2, narrow},
