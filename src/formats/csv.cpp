@@ -84,13 +84,21 @@ bool parse(std::string_view s, T& v) {
   return !s.empty() && r.ec == std::errc{} && r.ptr == s.data() + s.size();
 }
 
+// Nothing, or what other programs write for it.
+bool is_missing(std::string_view s) {
+  s = trimmed(s);
+  for (std::string_view word : {"", "NA", "N/A", "n/a", "<NA>", "#N/A", "NULL", "null", "None", "NaN", "nan"})
+    if (s == word) return true;
+  return false;
+}
+
 bool is_number(std::string_view s) {
   double v;
   return parse(s, v);
 }
 
 Value column(const std::vector<Row>& rows, size_t first, size_t c) {
-  bool ints = true, numbers = true, bools = true, wide = false, any = false;
+  bool ints = true, numbers = true, bools = true, wide = false, exact = true, any = false;
   auto is_bool = [](const std::string& s) { return s == "true" || s == "false" || s == "True" || s == "False"; };
   for (size_t r = first; r < rows.size(); ++r) {
     const std::string& cell = rows[r][c];
@@ -99,7 +107,8 @@ Value column(const std::vector<Row>& rows, size_t first, size_t c) {
     bool is_int = parse(cell, i);
     ints = ints && is_int;
     wide = wide || i != static_cast<int32_t>(i);
-    bool missing = trimmed(cell).empty();
+    exact = exact && static_cast<double>(i) == static_cast<float>(i);
+    bool missing = is_missing(cell);
     numbers = numbers && (is_int || missing || is_number(cell));
     any = any || !missing;
   }
@@ -121,12 +130,14 @@ Value column(const std::vector<Row>& rows, size_t first, size_t c) {
       store_int(d, p, i);
     });
   }
-  if (any && numbers)
-    return tensor(DType::F32, [](std::byte* p, const std::string& s) {
+  if (any && numbers) {
+    DType d = exact ? DType::F32 : DType::F64;
+    return tensor(d, [d](std::byte* p, const std::string& s) {
       double v = NAN;
       if (!parse(s, v)) v = NAN;
-      store_double(DType::F32, p, v);
+      store_double(d, p, v);
     });
+  }
   std::vector<Value> items;
   for (size_t r = first; r < rows.size(); ++r)
     items.push_back(Value::string(rows[r][c]));
@@ -140,7 +151,7 @@ Value matrix(const Table& t) {
   for (size_t r = 0; r < t.rows.size(); ++r)
     for (const std::string& cell : t.rows[r]) {
       double v = NAN;
-      if (!parse(cell, v) && !trimmed(cell).empty())
+      if (!parse(cell, v) && !is_missing(cell))
         fail(fmt::format("line {}: '{}' is not a number, but the first row is numbers without names", t.lines[r],
                          cell.substr(0, 40)));
       *p++ = static_cast<float>(v);

@@ -13,6 +13,7 @@
 #include <map>
 #include <set>
 
+#include "formats/compressed.h"
 #include "formats/csv.h"
 #include "formats/mapped_file.h"
 #include "formats/npy.h"
@@ -218,6 +219,11 @@ Value parse_text(const std::string& path, std::string_view bytes) {
 }
 
 Value parse_any(const std::string& path, std::string_view bytes, const Ref<Buffer>& whole, Objects objects) {
+  if (is_compressed(bytes)) {
+    std::string inner = decompress(bytes);
+    // Not twice: what was compressed again is refused like any other file that is not read here.
+    if (!is_compressed(inner)) return parse_any(inner_name(path), inner, {}, objects);
+  }
   if (is_safetensors(bytes)) return parse_safetensors(bytes, whole);
   if (is_npy(bytes)) return parse_npy(bytes, whole);
   if (is_zip(bytes)) return parse_archive(path, bytes, whole, objects);
@@ -393,6 +399,17 @@ std::string read_file(const std::string& path, std::string_view verb) {
   }
   out.resize(used);
   return out;
+}
+
+std::string read_text(const std::string& path) {
+  std::string bytes = read_file(path);
+  if (!is_compressed(bytes)) return bytes;
+  try {
+    return decompress(bytes);
+  } catch (UserError& e) {
+    e.message = "io read '" + path + "': " + e.message;
+    throw;
+  }
 }
 
 void write_file(const std::string& path, std::string_view bytes, std::string_view verb) {

@@ -15,6 +15,8 @@ namespace sheaf::formats {
 void check_path(const std::string& path, std::string_view verb);
 // `verb` begins the message: "io read 'P': No such file or directory".
 std::string read_file(const std::string& path, std::string_view verb = "io read");
+// The same of text that may be compressed as a whole.
+std::string read_text(const std::string& path);
 // Replaces the file as one step: a reader, or a crash, sees the old contents or the new, and what was written is on the
 // disk when the call returns. Missing parent directories are made.
 void write_file(const std::string& path, std::string_view bytes, std::string_view verb = "io write");

@@ -3,9 +3,12 @@ it must load as. Needs numpy, ml_dtypes, safetensors, torch, pillow and pandas. 
 make_file_goldens.py
 """
 
+import gzip
 import json
 import os
+import shutil
 import struct
+import subprocess
 import wave
 import zipfile
 
@@ -205,9 +208,20 @@ def make_shards():
     expect("model.safetensors.index.json", {"layers": [{"w": w}, {"w": w + 1}], "head": w[0]})
 
 
+def make_compressed():
+    """By gzip, and by the program zstd."""
+    for name in ("frame.csv", "float32.npy"):
+        with open(path(name), "rb") as f, open(path(name + ".gz"), "wb") as packed:
+            packed.write(gzip.compress(f.read(), mtime=0))
+        subprocess.run(["zstd", "-q", "-f", "-19", path(name), "-o", path(name + ".zst")], check=True)
+        for end in (".gz", ".zst"):
+            shutil.copy(path(name + ".expected.json"), path(name + end + ".expected.json"))
+
+
 if __name__ == "__main__":
     make_torch()
     make_pictures()
     make_sound()
     make_tables()
+    make_compressed()
     make_shards()

@@ -9,6 +9,7 @@
 #include <new>
 
 #include "common/mutate.h"
+#include "formats/compressed.h"
 #include "formats/csv.h"
 #include "formats/files.h"
 #include "formats/json.h"
@@ -103,6 +104,12 @@ TEST(Mutations, Pickle) {
 TEST(Mutations, Torch) { run(".pt", parse_torch); }
 TEST(Mutations, Csv) {
   run(".csv", [](std::string_view s) { return parse_csv(s); });
+}
+TEST(Mutations, Gzip) {
+  run(".gz", [](std::string_view s) { return Value::string(is_compressed(s) ? decompress(s) : ""); });
+}
+TEST(Mutations, Zstd) {
+  run(".zst", [](std::string_view s) { return Value::string(is_compressed(s) ? decompress(s) : ""); });
 }
 TEST(Mutations, JsonLines) { run(".jsonl", parse_json_lines); }
 TEST(Mutations, Png) { run(".png", parse_png); }

@@ -123,7 +123,7 @@ struct Verb {
 
 const Verb kVerbs[] = {
     {"entropy", 0, 0, entropy},
-    {"read", 1, 1, [](const std::string& path, Call&) { return Value::string(formats::read_file(path)); }},
+    {"read", 1, 1, [](const std::string& path, Call&) { return Value::string(formats::read_text(path)); }},
     {"exists", 1, 1,
      [](const std::string& path, Call&) {
        std::error_code error;
@@ -213,7 +213,8 @@ const BuiltinDef kBuiltins[] = {
     {"io",
      "Files",
      "(io verb path …)",
-     "Files. \"read\" path: the text; \"write\" and \"append\" path text; \"load\" path and \"save\" path value: by "
+     "Files; those compressed by gzip or zstd are read as what is in them. \"read\" path: the text; "
+     " \"write\" and \"append\" path text; \"load\" path and \"save\" path value: by "
      "format (.safetensors, .npy, .npz, .csv, .tsv, .jsonl, .png, .wav; PyTorch's .pt and .pth; pickles for loading; "
      "a directory of .npy files; else JSON), parent directories are made and files replaced as a whole. The checksums "
      "that a checkpoint has are checked. A file of "
