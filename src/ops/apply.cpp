@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "ops/rules.h"
+#include "ops/update.h"
 
 namespace sheaf::ops {
 
@@ -165,8 +166,8 @@ Sizes around(const Sizes& s, int axis) {
   return {outer, s[axis], inner};
 }
 
-Attrs index_attrs(std::string who, bool wrap, bool set = false) {
-  return {{"who", std::move(who)}, {"wrap", wrap}, {"set", set}};
+Attrs index_attrs(std::string who, bool wrap, Update how = Update::Add) {
+  return {{"who", std::move(who)}, {"wrap", wrap}, {"how", static_cast<int64_t>(how)}};
 }
 
 }  // namespace
@@ -182,12 +183,12 @@ Operand take(Operand x, Operand index, int axis, std::string who, bool wrap) {
                  out);
 }
 
-Operand scatter(Operand x, Operand index, Operand updates, int axis, bool set, std::string who, bool wrap) {
+Operand update_rows(Operand x, Operand index, Operand updates, int axis, Update how, std::string who, bool wrap) {
   Sizes s = x.sizes(), u = updates.sizes();
   return reshape(
       apply(op("scatter"),
             {reshape(std::move(x), around(s, axis)), std::move(index), reshape(std::move(updates), around(u, axis))},
-            index_attrs(std::move(who), wrap, set)),
+            index_attrs(std::move(who), wrap, how)),
       s);
 }
 
@@ -199,13 +200,22 @@ Operand take_along(Operand x, Operand index, int axis, std::string who, bool wra
       idx);
 }
 
-Operand put_along(Operand x, Operand index, Operand updates, int axis, std::string who, bool wrap) {
+Operand update_along(Operand x, Operand index, Operand updates, int axis, Update how, std::string who, bool wrap) {
   Sizes s = x.sizes(), idx = index.sizes();
   return reshape(apply(op("put_along"),
                        {reshape(std::move(x), around(s, axis)), reshape(std::move(index), around(idx, axis)),
                         reshape(std::move(updates), around(idx, axis))},
-                       index_attrs(std::move(who), wrap)),
+                       index_attrs(std::move(who), wrap, how)),
                  s);
+}
+
+Operand scatter(Operand x, Operand index, Operand updates, int axis, bool set, std::string who, bool wrap) {
+  return update_rows(std::move(x), std::move(index), std::move(updates), axis, set ? Update::Set : Update::Add,
+                     std::move(who), wrap);
+}
+
+Operand put_along(Operand x, Operand index, Operand updates, int axis, std::string who, bool wrap) {
+  return update_along(std::move(x), std::move(index), std::move(updates), axis, Update::Add, std::move(who), wrap);
 }
 
 Operand dynamic_slice(Operand x, Operand starts, Sizes sizes) {

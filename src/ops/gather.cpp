@@ -7,6 +7,7 @@
 #include "ops/lower_ctx.h"
 #include "ops/rules.h"
 #include "ops/table.h"
+#include "ops/update.h"
 
 namespace sheaf::ops {
 namespace {
@@ -20,6 +21,7 @@ using graph::VjpCtx;
 
 std::string who(const Attrs& a) { return a.get<std::string>("who"); }
 bool wrap(const Attrs& a) { return a.flag("wrap"); }
+Update how_of(const Attrs& a) { return static_cast<Update>(a.integer("how")); }
 
 // The index, counted from the end if negative and allowed.
 uint32_t from_start(LowerCtx& c, uint32_t raw, uint32_t n) {
@@ -81,8 +83,15 @@ uint32_t stored_value(LowerCtx& c, std::span<const uint32_t> at) {
 }
 
 uint32_t combine(LowerCtx& c, uint32_t old_value, uint32_t update) {
-  if (c.attrs.flag("set")) return update;
-  return c.b.type_of(update) == DType::Bool ? c.b.or_(old_value, update) : c.b.add(old_value, update);
+  bool is_bool = c.b.type_of(update) == DType::Bool;
+  switch (how_of(c.attrs)) {
+    case Update::Set: return update;
+    case Update::Add: return is_bool ? c.b.or_(old_value, update) : c.b.add(old_value, update);
+    case Update::Max: return is_bool ? c.b.or_(old_value, update) : c.b.binary(loop::Op::Max, old_value, update);
+    case Update::Min: return is_bool ? c.b.and_(old_value, update) : c.b.binary(loop::Op::Min, old_value, update);
+    case Update::Multiply: return is_bool ? c.b.and_(old_value, update) : c.b.mul(old_value, update);
+  }
+  return update;
 }
 
 // Rows in order of the index: the result does not depend on threads, and repeated rows add up in order. Columns are
@@ -190,6 +199,38 @@ std::vector<Operand> batch_take(BatchCtx& c) {
   return {reshape(y, {c.batch, o, j, i})};
 }
 
+// The adjoints of what is updated and of the updates. `gather` reads the places that the updates went to, `update` is
+// the op itself. Of a maximum every element that equals it has the adjoint, as in reductions.
+template <class Gather, class UpdateFn>
+void vjp_update(VjpCtx& c, Gather gather, UpdateFn update) {
+  Operand dy = c.dy(), zero = like(dy, 0), one = like(dy, 1);
+  switch (how_of(c.attrs())) {
+    case Update::Add:
+    case Update::Set:
+      if (c.needs(0)) c.grad(0, how_of(c.attrs()) == Update::Add ? dy : update(dy, zeros(c.x(2).type()), Update::Set));
+      if (c.needs(2)) c.grad(2, gather(dy));
+      return;
+    case Update::Max:
+    case Update::Min:
+      if (c.needs(0)) c.grad(0, where(equal(c.x(0), c.y()), dy, zero));
+      if (c.needs(2)) c.grad(2, where(equal(c.x(2), gather(c.y())), gather(dy), zero));
+      return;
+    case Update::Multiply: {
+      // The product of all other factors: 0 if one of them is, else that of all factors but zeros, less its own.
+      Operand x_is_zero = equal(c.x(0), zero), u_is_zero = equal(c.x(2), zero);
+      Operand x = where(x_is_zero, one, c.x(0)), u = where(u_is_zero, one, c.x(2));
+      DType d = dy.dtype();
+      Operand product = update(x, u, Update::Multiply),
+              num_zeros = update(cast(x_is_zero, d), cast(u_is_zero, d), Update::Add);
+      auto others = [&](Operand is_zero, Operand factor, Operand all, Operand count) {
+        return where(equal(count, cast(is_zero, d)), all / factor, zero);
+      };
+      if (c.needs(0)) c.grad(0, dy * others(x_is_zero, x, product, num_zeros));
+      if (c.needs(2)) c.grad(2, gather(dy) * others(u_is_zero, u, gather(product), gather(num_zeros)));
+    }
+  }
+}
+
 void vjp_take_along(VjpCtx& c) {
   Operand index = c.x(1);
   Size n = c.x(0).size(1);
@@ -260,12 +301,14 @@ Sizes with_batch(Size batch, Sizes s) {
 }
 
 // Positions inside a window are never out of range.
-Attrs window_attrs(bool set) { return {{"who", std::string("window")}, {"wrap", false}, {"set", set}}; }
+Attrs window_attrs(Update how) {
+  return {{"who", std::string("window")}, {"wrap", false}, {"how", static_cast<int64_t>(how)}};
+}
 
 std::vector<Operand> batch_dynamic_slice(BatchCtx& c) {
   const Sizes& window = c.attrs.sizes("sizes");
   Operand at = window_positions(c.inputs[1], c.batched[1], without_batch(c.inputs[0], c.batched[0]), window);
-  Attrs attrs = window_attrs(false);
+  Attrs attrs = window_attrs(Update::Add);
   BatchCtx rows{op("take"), attrs, {as_row(c.inputs[0], c.batched[0], c.batch), at}, c.batched, c.batch};
   return {reshape(batch_take(rows)[0], with_batch(c.batch, window))};
 }
@@ -273,7 +316,7 @@ std::vector<Operand> batch_dynamic_slice(BatchCtx& c) {
 std::vector<Operand> batch_update_slice(BatchCtx& c) {
   Sizes full = without_batch(c.inputs[0], c.batched[0]), window = without_batch(c.inputs[1], c.batched[1]);
   Operand at = window_positions(c.inputs[2], c.batched[2], full, window);
-  Attrs attrs = window_attrs(true);
+  Attrs attrs = window_attrs(Update::Set);
   BatchCtx rows{op("scatter"),
                 attrs,
                 {as_row(c.inputs[0], c.batched[0], c.batch), at, as_row(c.inputs[1], c.batched[1], c.batch)},
@@ -285,19 +328,36 @@ std::vector<Operand> batch_update_slice(BatchCtx& c) {
 struct TestRows {
   int64_t outer, n, inner, j;
 };
-Attrs test_attrs(bool set) { return {{"who", std::string("take")}, {"wrap", true}, {"set", set}}; }
+Attrs test_attrs(Update how) {
+  return {{"who", std::string("take")}, {"wrap", true}, {"how", static_cast<int64_t>(how)}};
+}
+constexpr Update kUpdates[] = {Update::Add, Update::Set, Update::Max, Update::Min, Update::Multiply};
+
+// What is updated and the updates, with data that suits how they meet.
+void add_data(TestCase& c, Update how, const Dims& x, TestInput index, const Dims& updates) {
+  for (const Dims& sizes : {x, updates}) {
+    TestInput data{sizes};
+    if (how == Update::Multiply) data.lo = 0.7, data.hi = 1.4;
+    c.inputs.push_back(data);
+  }
+  c.inputs.insert(c.inputs.begin() + 1, std::move(index));
+  c.apart = how == Update::Max || how == Update::Min;
+}
 
 std::vector<TestCase> row_cases(bool updates) {
   std::vector<TestCase> out;
-  for (bool set : {false, true})
+  for (Update how : kUpdates)
     for (TestRows s :
          {TestRows{1, 4, 1, 3}, {2, 5, 3, 4}, {2, 3, 1, 0}, {1, 1, 1, 2}, {0, 3, 2, 2}, {1, 3, 0, 2}, {2, 7, 131, 5}}) {
+      if (!updates && how != Update::Add) continue;
       // Replacing the same row twice keeps the last one, whose gradient is that of a choice: rows are distinct then.
-      if (set && (!updates || s.j > s.n)) continue;
-      TestCase c{test_attrs(set),
-                 {{{s.outer, s.n, s.inner}},
-                  {{s.j}, set ? TestInput::Distinct : TestInput::Index, 0, static_cast<double>(s.n)}}};
-      if (updates) c.inputs.push_back({{s.outer, s.j, s.inner}});
+      bool set = how == Update::Set;
+      if (set && s.j > s.n) continue;
+      TestCase c{.attrs = test_attrs(how), .inputs = {}};
+      add_data(c, how, {s.outer, s.n, s.inner},
+               {{s.j}, set ? TestInput::Distinct : TestInput::Index, 0, static_cast<double>(s.n)},
+               {s.outer, s.j, s.inner});
+      if (!updates) c.inputs.pop_back();
       out.push_back(std::move(c));
     }
   return out;
@@ -307,13 +367,15 @@ std::vector<TestCase> scatter_cases(DType) { return row_cases(true); }
 
 std::vector<TestCase> along_cases(bool updates) {
   std::vector<TestCase> out;
-  for (TestRows s : {TestRows{1, 4, 1, 3}, {2, 5, 3, 4}, {2, 3, 1, 0}, {1, 1, 1, 2}, {0, 3, 2, 2}, {2, 7, 131, 3}}) {
-    Dims at{s.outer, s.j, s.inner};
-    TestCase c{test_attrs(false),
-               {{{s.outer, s.n, s.inner}}, {at, TestInput::Uniform, 0, static_cast<double>(s.n), DType::I64}}};
-    if (updates) c.inputs.push_back({at});
-    out.push_back(std::move(c));
-  }
+  for (Update how : kUpdates)
+    for (TestRows s : {TestRows{1, 4, 1, 3}, {2, 5, 3, 4}, {2, 3, 1, 0}, {1, 1, 1, 2}, {0, 3, 2, 2}, {2, 7, 131, 3}}) {
+      if (how == Update::Set || (!updates && how != Update::Add)) continue;
+      Dims at{s.outer, s.j, s.inner};
+      TestCase c{.attrs = test_attrs(how), .inputs = {}};
+      add_data(c, how, {s.outer, s.n, s.inner}, {at, TestInput::Uniform, 0, static_cast<double>(s.n), DType::I64}, at);
+      if (!updates) c.inputs.pop_back();
+      out.push_back(std::move(c));
+    }
   return out;
 }
 std::vector<TestCase> take_along_cases(DType) { return along_cases(false); }
@@ -352,15 +414,15 @@ const OpDef kOps[] = {
      .cases = {.list = take_cases}},
     {.name = "scatter",
      .kind = OpKind::Update,
-     .doc = "x with rows of axis 1 added to, or (set) replaced.",
+     .doc = "x with rows of axis 1 added to, or changed as `how` says.",
      .dtypes = kAnyType,
      .infer = infer_same,
      .vjp = differentiable([](VjpCtx& c) {
-       bool set = c.attrs().flag("set");
-       if (c.needs(0))
-         c.grad(0,
-                set ? scatter(c.dy(), c.x(1), zeros(c.x(2).type()), 1, true, who(c.attrs()), wrap(c.attrs())) : c.dy());
-       if (c.needs(2)) c.grad(2, take(c.dy(), c.x(1), 1, who(c.attrs()), wrap(c.attrs())));
+       vjp_update(
+           c, [&c](Operand y) { return take(std::move(y), c.x(1), 1, who(c.attrs()), wrap(c.attrs())); },
+           [&c](Operand x, Operand updates, Update how) {
+             return update_rows(std::move(x), c.x(1), std::move(updates), 1, how, who(c.attrs()), wrap(c.attrs()));
+           });
      }),
      .batch = batch_scatter,
      .lower = lower_scatter,
@@ -378,15 +440,15 @@ const OpDef kOps[] = {
      .cases = {.list = take_along_cases}},
     {.name = "put_along",
      .kind = OpKind::Update,
-     .doc = "x with elements along axis 1 added to, or (set) replaced, at per-element indices.",
+     .doc = "x with elements along axis 1 added to, or changed as `how` says, at per-element indices.",
      .dtypes = kAnyType,
      .infer = infer_same,
      .vjp = differentiable([](VjpCtx& c) {
-       if (c.needs(0))
-         c.grad(0, c.attrs().flag("set")
-                       ? graph::apply(op("put_along"), {c.dy(), c.x(1), zeros(c.x(2).type())}, c.attrs())
-                       : c.dy());
-       if (c.needs(2)) c.grad(2, take_along(c.dy(), c.x(1), 1, who(c.attrs()), wrap(c.attrs())));
+       vjp_update(
+           c, [&c](Operand y) { return take_along(std::move(y), c.x(1), 1, who(c.attrs()), wrap(c.attrs())); },
+           [&c](Operand x, Operand updates, Update how) {
+             return update_along(std::move(x), c.x(1), std::move(updates), 1, how, who(c.attrs()), wrap(c.attrs()));
+           });
      }),
      .batch = batch_first_axis,
      .lower = lower_put_along,

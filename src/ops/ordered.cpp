@@ -83,11 +83,13 @@ void vjp_cumulate(VjpCtx& c) {
     case 0: c.grad(0, running_sum_from_the_end(c.dy())); return;
     case 1: c.grad(0, running_product_adjoint(c.x(0), c.dy())); return;
     default: {
-      // Running maximum: the adjoint of a plateau goes to the element that started it. Plateaus are counted in ints and
-      // added up in f32 at least: a bf16 has no 257, and would round at each of the terms.
+      // Running extremum: the adjoint of a plateau goes to the element that started it. Plateaus are counted in ints
+      // and added up in f32 at least: a bf16 has no 257, and would round at each of the terms.
       Operand y = c.y(), x = c.x(0);
       DType sum = compute_type(x.dtype());
-      Operand starts = less(moved_back(y, 1, -HUGE_VAL), x), count = cumulate(cast(starts, DType::I64), 1, 0),
+      bool largest = c.attrs().integer("what") == 2;
+      Operand before = moved_back(y, 1, largest ? -HUGE_VAL : HUGE_VAL);
+      Operand starts = largest ? less(before, x) : less(x, before), count = cumulate(cast(starts, DType::I64), 1, 0),
               group = count - like(count, 1);
       Operand total = put_along(zeros({sum, x.sizes()}), group, cast(c.dy(), sum), 1, "cummax", false);
       Operand back = cast(take_along(total, group, 1, "cummax", false), x.dtype());
@@ -162,14 +164,14 @@ std::vector<TestCase> top_cases(DType) {
     out.push_back({.attrs = {{"count", count}}, .inputs = {{s}}, .apart = true});
   return out;
 }
-// Sums, products (of numbers near one, and with zeros among them) and maxima.
+// Sums, products (of numbers near one, and with zeros among them), maxima and minima.
 std::vector<TestCase> cumulate_cases(DType) {
   std::vector<TestCase> out;
-  for (int64_t what : {0, 1, 2})
+  for (int64_t what : {0, 1, 2, 3})
     for (const Dims& s : {Dims{1, 1, 1}, Dims{2, 5, 3}, Dims{2, 0, 3}, Dims{0, 2, 1}, Dims{1, 37, 1}, Dims{1, 2, 1}}) {
       TestInput x{s};
       if (what == 1) x.lo = 0.7, x.hi = 1.4;
-      out.push_back({.attrs = {{"what", what}}, .inputs = {x}, .apart = what == 2, .zeros = what == 1});
+      out.push_back({.attrs = {{"what", what}}, .inputs = {x}, .apart = what >= 2, .zeros = what == 1});
     }
   return out;
 }
@@ -209,7 +211,7 @@ const OpDef kOps[] = {
      .cases = {.list = top_cases}},
     {.name = "cumulate",
      .kind = OpKind::Ordered,
-     .doc = "Running sum, product or maximum along axis 1.",
+     .doc = "Running sum, product, maximum or minimum along axis 1.",
      .dtypes = kAnyType,
      .infer = infer_same,
      .vjp = differentiable(vjp_cumulate),

@@ -55,7 +55,7 @@ Operand check_alone(const Node& n) {
                                                  nothing(DType::F32, {x.size(0), checked.size(1), 0, 1}), checked});
   return graph::apply(ops::op("take"),
                       {nothing(DType::Bool, {1, x.size(1), 1}), ops::reshape(checked, {num_elems(checked.sizes())})},
-                      {{"who", n.attrs.get<std::string>("who")}, {"wrap", n.attrs.flag("wrap")}, {"set", false}});
+                      {{"who", n.attrs.get<std::string>("who")}, {"wrap", n.attrs.flag("wrap")}, {"how", int64_t{0}}});
 }
 
 // Nodes that depend on nothing but the inputs of a graph and of the traces it is part of. Reverse and batching rules

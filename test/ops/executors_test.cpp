@@ -119,7 +119,7 @@ TEST(Executors, AgreeOnLargeArrays) {
 
 TEST(Executors, AgreeOnTheFirstBadIndex) {
   Rng rng(test_seed());
-  OpCase c{"take", {{"who", std::string("take")}, {"wrap", false}, {"set", false}}, nullptr};
+  OpCase c{"take", {{"who", std::string("take")}, {"wrap", false}, {"how", int64_t{0}}}, nullptr};
   for (const char* name : {"take", "scatter"}) {
     Tensor index = index_tensor(rng, {9}, 4);
     index.data_mut<int64_t>()[3] = 40;

@@ -38,12 +38,20 @@ class Filler {
   Filler(const OpDef& op, DType dtype, Data data) : op_(op), dtype_(dtype), data_(data) {}
 
   std::vector<Tensor> fill(const TestCase& c, bool zeros, Rng& rng) const {
-    bool smooth = data_ == Data::Smooth;
-    if (smooth && c.apart && c.inputs.size() == 2)
-      return separate_pair(rng, dtype_, c.inputs[0].sizes, c.inputs[1].sizes);
-    std::vector<Tensor> in;
+    bool apart = data_ == Data::Smooth && c.apart && dtype_ != DType::Bool;
+    std::vector<Dims> sizes;
     for (const TestInput& x : c.inputs)
-      in.push_back(smooth && c.apart && dtype_ != DType::Bool ? separate_tensor(rng, dtype_, x.sizes) : fill(x, rng));
+      if (x.fill == TestInput::Data) sizes.push_back(x.sizes);
+    std::vector<Tensor> data = apart ? separate_tensors(rng, dtype_, sizes) : std::vector<Tensor>();
+    std::vector<Tensor> in;
+    for (const TestInput& x : c.inputs) {
+      if (apart && x.fill == TestInput::Data) {
+        in.push_back(data.front());
+        data.erase(data.begin());
+      } else {
+        in.push_back(fill(x, rng));
+      }
+    }
     if (zeros)
       for_each_element(in[0], [&](int64_t k, std::byte* p) {
         if (k % 3 == 1) store_number(dtype_, p, 0);

@@ -83,13 +83,17 @@ inline Tensor separate_tensor(Rng& rng, DType dtype, const Dims& sizes, double s
   return t;
 }
 
-// Two arrays with no two numbers near each other.
-inline std::vector<Tensor> separate_pair(Rng& rng, DType dtype, const Dims& a, const Dims& b) {
-  std::vector<Tensor> out{empty_tensor(dtype, a), empty_tensor(dtype, b)};
-  Tensor both = separate_tensor(rng, dtype, {out[0].num_elems() + out[1].num_elems()});
-  int64_t next = 0;
+// Arrays with no two numbers near each other.
+inline std::vector<Tensor> separate_tensors(Rng& rng, DType dtype, const std::vector<Dims>& sizes) {
+  std::vector<Tensor> out;
+  int64_t total = 0, next = 0;
+  for (const Dims& s : sizes) {
+    out.push_back(empty_tensor(dtype, s));
+    total += out.back().num_elems();
+  }
+  Tensor all = separate_tensor(rng, dtype, {total});
   for (Tensor& t : out)
-    for_each_element(t, [&](int64_t, std::byte* p) { store_number(dtype, p, element_as_double(both, next++)); });
+    for_each_element(t, [&](int64_t, std::byte* p) { store_number(dtype, p, element_as_double(all, next++)); });
   return out;
 }
 

@@ -6,6 +6,7 @@
 
 #include "builtins/arrays/arrays.h"
 #include "builtins/arrays/families.h"
+#include "ops/update.h"
 #include "trace/size_values.h"
 #include "value/print.h"
 
@@ -263,7 +264,7 @@ Operand gather_view(const Operand& view, const Plan& p) {
   return ops::take(merged_view(view, g), g.index, g.axis, std::string(p.who), true);
 }
 
-Operand scatter_view(const Operand& view, const Operand& v, const Plan& p, bool set) {
+Operand scatter_view(const Operand& view, const Operand& v, const Plan& p, ops::Update how) {
   Gather g = plan_gather(p, view);
   Sizes wide, flat;  // the shape of what is written, with the index's axes and with one for all of them
   for (int i = 0; i < static_cast<int>(g.merged.size()); ++i) {
@@ -274,8 +275,8 @@ Operand scatter_view(const Operand& view, const Operand& v, const Plan& p, bool 
         wide.push_back(s);
     flat.push_back(i == g.axis ? num_elems(g.index.sizes()) : g.merged[i]);
   }
-  Operand y = ops::scatter(merged_view(view, g), ops::reshape(g.index, {num_elems(g.index.sizes())}),
-                           ops::reshape(stretch(v, wide), flat), g.axis, set, std::string(p.who), true);
+  Operand y = ops::update_rows(merged_view(view, g), ops::reshape(g.index, {num_elems(g.index.sizes())}),
+                               ops::reshape(stretch(v, wide), flat), g.axis, how, std::string(p.who), true);
   std::vector<int> back(g.perm.size());
   for (size_t i = 0; i < g.perm.size(); ++i)
     back[g.perm[i]] = static_cast<int>(i);
@@ -284,29 +285,41 @@ Operand scatter_view(const Operand& view, const Operand& v, const Plan& p, bool 
 
 Value at(Call& c) { return items_at(tensor_operand(c[0], "at"), std::span<const Value>(c.args).subspan(1), "at"); }
 
+// What stands where v meets x.
+Operand met(const Operand& x, const Operand& v, ops::Update how) {
+  switch (how) {
+    case ops::Update::Add: return x + v;
+    case ops::Update::Max: return ops::apply2("maximum", x, v);
+    case ops::Update::Min: return ops::apply2("minimum", x, v);
+    case ops::Update::Multiply: return x * v;
+    case ops::Update::Set: break;
+  }
+  return v;
+}
+
 // A scalar written through a mask needs no positions, so the mask may be traced.
-Value write_masked(const Operand& x, const Operand& mask, const Operand& v, bool set) {
+Value write_masked(const Operand& x, const Operand& mask, const Operand& v, ops::Update how) {
   Sizes s = mask.sizes();
   for (int i = mask.rank(); i < x.rank(); ++i)
     s.push_back(1);
-  return tensor_value(ops::where(ops::reshape(mask, s), set ? v : x + v, x));
+  return tensor_value(ops::where(ops::reshape(mask, s), met(x, v, how), x));
 }
 
-template <const char* kWho, bool kSet>
+template <const char* kWho, ops::Update kHow>
 Value write(Call& c) {
   Operand x = tensor_operand(c[0], kWho);
   Operand v = in_dtype(num(c[1]), x.dtype());
   std::span<const Value> indices = std::span<const Value>(c.args).subspan(2);
   if (indices.size() == 1 && !indices[0].is_seq() && is_mask(indices[0]) && v.rank() == 0 &&
       operand_of(indices[0]).rank() <= x.rank())
-    return write_masked(x, operand_of(indices[0]), v, kSet);
+    return write_masked(x, operand_of(indices[0]), v, kHow);
   Plan p = Planner(x, indices, kWho).take();
   if (p.has_index()) {
-    Operand y = scatter_view(view_of(x, p), v, p, kSet);
+    Operand y = scatter_view(view_of(x, p), v, p, kHow);
     return tensor_value(put_view(x, y, p));
   }
   Operand y = stretch(v, view_sizes(p));
-  if (!kSet) y = view_of(x, p) + y;
+  if (kHow != ops::Update::Set) y = met(view_of(x, p), y, kHow);
   if (c[0].is_tensor() && !y.is_node()) {
     x = Operand();  // gives up our share, so that the argument can be the only one
     return write_region(std::move(c[0]), ops::reshape(y, p.box.sizes), p.box);
@@ -314,7 +327,7 @@ Value write(Call& c) {
   return tensor_value(put_view(x, y, p));
 }
 
-constexpr char kAtSet[] = "at-set", kAtAdd[] = "at-add";
+constexpr char kAtSet[] = "at-set", kAtAdd[] = "at-add", kAtMax[] = "at-max", kAtMin[] = "at-min", kAtMul[] = "at-mul";
 constexpr std::string_view kIndexing = "Indexing";
 
 const BuiltinDef kBuiltins[] = {
@@ -336,7 +349,7 @@ const BuiltinDef kBuiltins[] = {
      {{"(at-set [1 2 3] 9 1)", "[1. 9. 3.]"}, {"(at-set [[1 2] [3 4]] [8 9] : 0)", "[[8. 2.]\n [9. 4.]]"}},
      2,
      -1,
-     write<kAtSet, true>},
+     write<kAtSet, ops::Update::Set>},
     {"at-add",
      kIndexing,
      "(at-add x v i …)",
@@ -344,7 +357,33 @@ const BuiltinDef kBuiltins[] = {
      {{"(at-add [1 2 3] 10 1)", "[ 1. 12.  3.]"}},
      2,
      -1,
-     write<kAtAdd, false>},
+     write<kAtAdd, ops::Update::Add>},
+    {"at-max",
+     kIndexing,
+     "(at-max x v i …)",
+     "x with the larger of v (broadcast) and what is there in the places (at x i …) reads. Every element that equals "
+     "the "
+     "maximum has its gradient.",
+     {{"(at-max [1 2 3] [5 0] [0 2])", "[5. 2. 3.]"}},
+     2,
+     -1,
+     write<kAtMax, ops::Update::Max>},
+    {"at-min",
+     kIndexing,
+     "(at-min x v i …)",
+     "x with the smaller of v (broadcast) and what is there in the places (at x i …) reads, as at-max.",
+     {{"(at-min [1 2 3] 2 (span 1 3))", "[1. 2. 2.]"}},
+     2,
+     -1,
+     write<kAtMin, ops::Update::Min>},
+    {"at-mul",
+     kIndexing,
+     "(at-mul x v i …)",
+     "x multiplied by v (broadcast) in the places (at x i …) reads; repeated indices multiply several times.",
+     {{"(at-mul [1 2 3] 10 [1 1])", "[  1. 200.   3.]"}},
+     2,
+     -1,
+     write<kAtMul, ops::Update::Multiply>},
     {"span",
      kIndexing,
      "(span start stop [step])",

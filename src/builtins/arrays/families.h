@@ -9,10 +9,12 @@ namespace sheaf::builtins {
 std::span<const BuiltinDef> op_builtins();
 std::span<const BuiltinDef> arithmetic_builtins();
 std::span<const BuiltinDef> math_builtins();
+std::span<const BuiltinDef> bits_builtins();
 std::span<const BuiltinDef> compare_builtins();
 std::span<const BuiltinDef> shape_builtins();
 std::span<const BuiltinDef> create_builtins();
 std::span<const BuiltinDef> movement_builtins();
+std::span<const BuiltinDef> padding_builtins();
 std::span<const BuiltinDef> order_builtins();
 std::span<const BuiltinDef> index_builtins();
 std::span<const BuiltinDef> at_builtins();

@@ -8,6 +8,7 @@
 #include "builtins/arrays/families.h"
 #include "builtins/core/missing.h"
 #include "builtins/core/warnings.h"
+#include "ops/update.h"
 #include "value/dict.h"
 #include "value/print.h"
 
@@ -292,11 +293,12 @@ Value class_numbers(Call& c) {
   return trace::to_value(classes, kind_of(c[0]) == Kind::Tensor ? Kind::Tensor : Kind::Int);
 }
 
-// The inverse of a gather: updates[…, k, …] is added to row index[k] of the axis.
-Value scatter_add(Call& c) {
-  int axis = one_axis(c, 3, tensor_operand(c[0], "scatter-add").rank(), 0);
+// The inverse of a gather: updates[…, k, …] meets row index[k] of the axis.
+template <const char* kWho, ops::Update kHow>
+Value scatter(Call& c) {
+  int axis = one_axis(c, 3, tensor_operand(c[0], kWho).rank(), 0);
   Num x = num(c[0]), u = num(c[2]);
-  Operand at = index_operand(c[1], "scatter-add");
+  Operand at = index_operand(c[1], kWho);
   DType d = is_float(x.x.dtype()) ? x.x.dtype() : common_dtype(x, u);
   Sizes wide, flat;  // the shape of the updates, with the index's axes and with one for all of them
   for (int i = 0; i < x.x.rank(); ++i) {
@@ -308,10 +310,24 @@ Value scatter_add(Call& c) {
     flat.push_back(i == axis ? num_elems(at.sizes()) : x.x.size(i));
   }
   Operand updates = ops::reshape(stretch(in_dtype(u, d), wide), flat);
-  return tensor_value(ops::scatter(ops::cast(x.x, d), ops::reshape(at, {num_elems(at.sizes())}), updates, axis, false,
-                                   "scatter-add", true));
+  return tensor_value(
+      ops::update_rows(ops::cast(x.x, d), ops::reshape(at, {num_elems(at.sizes())}), updates, axis, kHow, kWho, true));
 }
 
+// take-along-axis the other way round.
+Value put_along_axis(Call& c) {
+  constexpr std::string_view who = "put-along-axis";
+  Operand x = tensor_operand(c[0], who), at = index_operand(c[1], who);
+  int axis = one_axis(c, 3, x.rank(), -1);
+  if (at.rank() != x.rank())
+    throw runtime_error(fmt::format("{}: the indices have {} axes, the tensor {}", who, at.rank(), x.rank()));
+  Sizes places = x.sizes();
+  places[axis] = at.size(axis);
+  Operand v = stretch(in_dtype(num(c[2]), x.dtype()), places);
+  return tensor_value(ops::update_along(x, stretch(at, places), v, axis, ops::Update::Set, std::string(who), true));
+}
+
+constexpr char kAdd[] = "scatter-add", kMax[] = "scatter-max", kMin[] = "scatter-min", kMul[] = "scatter-mul";
 constexpr char kFirst[] = "first", kSecond[] = "second", kLast[] = "last";
 constexpr std::string_view kIndexing = "Indexing";
 
@@ -406,7 +422,44 @@ const BuiltinDef kBuiltins[] = {
      {{"(scatter-add [0 0 0] [2 0 2] [1 2 3])", "[2. 0. 4.]"}},
      3,
      4,
-     scatter_add,
+     scatter<kAdd, ops::Update::Add>,
+     "axis"},
+    {"scatter-max",
+     kIndexing,
+     "(scatter-max x indices updates [:axis k])",
+     "x with the larger of the updates and what is there in the rows (of axis 0) at the indices. Every element that "
+     "equals the maximum has its gradient.",
+     {{"(scatter-max [0 0 0] [2 0 2] [1 -2 3])", "[0. 0. 3.]"}},
+     3,
+     4,
+     scatter<kMax, ops::Update::Max>,
+     "axis"},
+    {"scatter-min",
+     kIndexing,
+     "(scatter-min x indices updates [:axis k])",
+     "x with the smaller of the updates and what is there in the rows (of axis 0) at the indices, as scatter-max.",
+     {{"(scatter-min [0 0 0] [2 0 2] [1 -2 -3])", "[-2.  0. -3.]"}},
+     3,
+     4,
+     scatter<kMin, ops::Update::Min>,
+     "axis"},
+    {"scatter-mul",
+     kIndexing,
+     "(scatter-mul x indices updates [:axis k])",
+     "x with the rows (of axis 0) at the indices multiplied by the updates; repeated indices multiply several times.",
+     {{"(scatter-mul [1 1 1] [2 0 2] [2 3 4])", "[3. 1. 8.]"}},
+     3,
+     4,
+     scatter<kMul, ops::Update::Multiply>,
+     "axis"},
+    {"put-along-axis",
+     kIndexing,
+     "(put-along-axis x indices values axis)",
+     "x with values (broadcast) along an axis at an index for every place, where take-along-axis reads.",
+     {{"(put-along-axis [[10 20] [30 40]] [[1] [0]] 0 1)", "[[10.  0.]\n [ 0. 40.]]"}},
+     3,
+     4,
+     put_along_axis,
      "axis"},
 };
 

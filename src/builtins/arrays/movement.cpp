@@ -345,29 +345,6 @@ Value tile(Call& c) {
   return tensor_value(ops::reshape(ops::broadcast_to(ops::reshape(x, split), stretched), merged));
 }
 
-// Widths: a number for all sides, [before after] for all axes, or one such pair per axis.
-Value pad(Call& c) {
-  Operand x = tensor_operand(c[0], "pad");
-  int rank = x.rank();
-  Operand spec = array_operand(c[1], "pad", DType::I64);
-  std::vector<int64_t> w = to_ints(tensor_value(ops::reshape(spec, {num_elems(spec.sizes())})), "pad");
-  bool pairs = spec.rank() == 2 && w.size() == 2 * static_cast<size_t>(rank);
-  if (w.empty() || (w.size() > 2 && !pairs))
-    throw runtime_error(fmt::format("pad: expected a number, [before after], or {} such pairs, got shape {}", rank,
-                                    shape_text(spec.sizes())));
-  Sizes lo, hi;
-  for (int i = 0; i < rank; ++i) {
-    size_t first = pairs ? 2 * i : 0;
-    lo.push_back(w[first]);
-    hi.push_back(w[std::min(first + 1, w.size() - 1)]);
-  }
-  for (int64_t n : w)
-    if (n < 0) throw runtime_error(fmt::format("pad: widths must not be negative, got {}", n));
-  const Value* fill = c.option("value");
-  if (!fill && c.size() > 2) fill = &c[2];
-  return tensor_value(ops::pad(x, lo, hi, Sizes(rank, Size(0)), fill ? to_double(*fill, "pad") : 0));
-}
-
 Value append_and_roll(Call& c) {
   Operand x = tensor_operand(c[0], "append-and-roll");
   if (x.rank() != 1) throw runtime_error(fmt::format("append-and-roll: expected a 1D tensor, got {}D", x.rank()));
@@ -568,15 +545,6 @@ const BuiltinDef kBuiltins[] = {
      2,
      2,
      tile},
-    {"pad",
-     kMovement,
-     "(pad x widths [:value v])",
-     "With a constant (0) around: widths is a number, [before after], or one such pair per axis.",
-     {{"(pad [1 2] 1)", "[0. 1. 2. 0.]"}, {"(pad [[1]] [[0 1] [1 0]] :value 9)", "[[9. 1.]\n [9. 9.]]"}},
-     2,
-     3,
-     pad,
-     "value"},
     {"append-and-roll",
      kMovement,
      "(append-and-roll x v)",

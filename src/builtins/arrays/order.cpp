@@ -48,6 +48,8 @@ std::vector<int64_t> sorted_order(const std::vector<SortKey>& keys, bool reverse
   return order;
 }
 
+bool is_descending(const Call& c) { return c.flag("reverse") || c.flag("descending"); }
+
 Value sort_list(Call& c) {
   auto items = c[0].items();
   const Value* key = c.option("key");
@@ -55,7 +57,7 @@ Value sort_list(Call& c) {
   for (const Value& v : items)
     keys.push_back(sort_key(key ? c.caller.call(*key, {v}) : v));
   std::vector<Value> out;
-  for (int64_t i : sorted_order(keys, c.flag("reverse")))
+  for (int64_t i : sorted_order(keys, is_descending(c)))
     out.push_back(items[i]);
   return Value::list(std::move(out));
 }
@@ -66,7 +68,7 @@ Value sort_rows(Call& c, const Operand& x) {
   int64_t n = x.size(0).value();
   for (int64_t i = 0; i < n; ++i)
     keys.push_back(sort_key(c.caller.call(*c.option("key"), {row_value(x, i)})));
-  std::vector<int64_t> order = sorted_order(keys, c.flag("reverse"));
+  std::vector<int64_t> order = sorted_order(keys, is_descending(c));
   return tensor_value(ops::take(x, tensor_of(DType::I64, {n}, order.data()), 0, ops::kInRange, false));
 }
 
@@ -77,12 +79,12 @@ Value sort(Call& c) {
   Operand x = trace::operand_of(c[0]);
   if (x.rank() == 0) return std::move(c[0]);
   if (c.option("key")) return sort_rows(c, x);
-  return tensor_value(ops::sort(x, axis_option(c, x.rank()).value_or(x.rank() - 1), c.flag("reverse")).values);
+  return tensor_value(ops::sort(x, axis_option(c, x.rank()).value_or(x.rank() - 1), is_descending(c)).values);
 }
 
 Value argsort(Call& c) {
   Operand x = array_operand(c[0], "argsort", DType::I64);
-  return tensor_value(ops::sort(x, one_axis(c, 1, x.rank(), -1), c.flag("reverse")).indices);
+  return tensor_value(ops::sort(x, one_axis(c, 1, x.rank(), -1), is_descending(c)).indices);
 }
 
 Value top_k(Call& c) {
@@ -117,31 +119,32 @@ Value cumulate(Call& c) {
   return tensor_value(ops::cumulate(x, axis.value_or(0), kWhat));
 }
 
-constexpr char kCumsum[] = "cumsum", kCumprod[] = "cumprod";
+constexpr char kCumsum[] = "cumsum", kCumprod[] = "cumprod", kCummax[] = "cummax", kCummin[] = "cummin";
 constexpr std::string_view kOrder = "Sorting and running totals";
 
 const BuiltinDef kBuiltins[] = {
     {"sort",
      kOrder,
-     "(sort xs [:reverse] [:axis k] [:key f])",
+     "(sort xs [:descending] [:axis k] [:key f])",
      "A tensor in order along an axis (the last), NaN last; or a list, numbers by value and the rest by text, or by (f "
-     "item). Stable.",
+     "item). Stable. :reverse is the same as :descending.",
      {{"(sort [3 1 2])", "[1. 2. 3.]"},
       {"(sort '[10 9 -3] :reverse)", "[10, 9, -3]"},
       {"(sort '[\"ccc\" \"a\"] :key len)", "['a', 'ccc']"}},
      1,
      1,
      sort,
-     "reverse axis key="},
+     "reverse descending axis key="},
     {"argsort",
      kOrder,
-     "(argsort x [:axis k] [:reverse])",
-     "Where the elements of the sorted tensor come from, as i32, along an axis (the last). Stable.",
+     "(argsort x [:axis k] [:descending])",
+     "Where the elements of the sorted tensor come from, as i32, along an axis (the last). Stable. :reverse "
+     "is the same as :descending.",
      {{"(argsort [30 10 20])", "[1 2 0]"}},
      1,
      2,
      argsort,
-     "axis reverse"},
+     "axis reverse descending"},
     {"top_k",
      kOrder,
      "(top_k x k [:axis a])",
@@ -176,6 +179,24 @@ const BuiltinDef kBuiltins[] = {
      1,
      2,
      cumulate<1, kCumprod>,
+     "axis"},
+    {"cummax",
+     kOrder,
+     "(cummax x [:axis k])",
+     "The largest element so far along an axis, or of the flattened tensor; NaN wins.",
+     {{"(cummax [1 3 2 5])", "[1. 3. 3. 5.]"}},
+     1,
+     2,
+     cumulate<2, kCummax>,
+     "axis"},
+    {"cummin",
+     kOrder,
+     "(cummin x [:axis k])",
+     "The smallest element so far along an axis, or of the flattened tensor; NaN wins.",
+     {{"(cummin [4 1 2 0])", "[4. 1. 1. 0.]"}},
+     1,
+     2,
+     cumulate<3, kCummin>,
      "axis"},
 };
 

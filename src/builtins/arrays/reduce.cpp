@@ -50,6 +50,7 @@ Reduction read_call(const Call& c, Operand x, std::string_view who) {
 
 // Scalars are reduced as 0-d arrays; ints among them in f32, since the result is a float anyway.
 Reduction read_call(Call& c, std::string_view who) {
+  if (c[0].is_list()) c[0] = tensor_value(array_operand(c[0], who));
   Num n = num(c[0]);
   if (n.kind == Kind::Bool)
     warn(fmt::format("{} of a single bool; (= a b) compares arrays as a whole, (== a b) each element", who));
@@ -89,11 +90,15 @@ Operand averaged(Reduction& r) {
   return ops::cast(r.x, wide ? DType::F64 : DType::F32);
 }
 
-Operand mean_of(const Operand& x, const Reduction& r, bool keepdims) {
+Size num_reduced(const Operand& x, const Reduction& r) {
   Size n = 1;
   for (int a : r.axes)
     n = n * x.size(a);
-  return r.axes.empty() ? x : run("sum", x, r, keepdims) / trace::sizes_operand({n}, x.dtype(), true);
+  return n;
+}
+
+Operand mean_of(const Operand& x, const Reduction& r, bool keepdims) {
+  return r.axes.empty() ? x : run("sum", x, r, keepdims) / trace::sizes_operand({num_reduced(x, r)}, x.dtype(), true);
 }
 
 Value mean(Call& c) {
@@ -102,22 +107,28 @@ Value mean(Call& c) {
   return result(r, mean_of(x, r, r.keepdims));
 }
 
-// Two passes: the squares are of distances from the mean, so a large mean costs no digits.
-Operand variance(const Operand& x, const Reduction& r) {
+// Two passes: the squares are of distances from the mean, so a large mean costs no digits. The divisor is less by the
+// option :ddof; where nothing is left of it the variance is NaN.
+Operand variance(const Call& c, const Operand& x, const Reduction& r, std::string_view who) {
+  const Value* option = c.option("ddof");
+  double ddof = option ? to_double(*option, fmt::format("{}: :ddof", who)) : 0;
   Operand d = x - mean_of(x, r, true);
-  return mean_of(d * d, r, r.keepdims);
+  if (ddof == 0) return mean_of(d * d, r, r.keepdims);
+  Operand n = trace::sizes_operand({num_reduced(x, r)}, x.dtype(), true) - ops::like(x, ddof);
+  Operand divisor = ops::where(ops::less(ops::like(x, 0), n), n, ops::like(x, std::nan("")));
+  return run("sum", d * d, r, r.keepdims) / divisor;
 }
 
 Value var(Call& c) {
   Reduction r = read_call(c, "var");
   Operand x = averaged(r);
-  return result(r, variance(x, r));
+  return result(r, variance(c, x, r, "var"));
 }
 
 Value std_dev(Call& c) {
   Reduction r = read_call(c, "std");
   Operand x = averaged(r);
-  return result(r, ops::apply1("sqrt", variance(x, r)));
+  return result(r, ops::apply1("sqrt", variance(c, x, r, "std")));
 }
 
 // The p-norm of all elements or along axes, as one vector; p is 2 unless :ord says otherwise.
@@ -200,7 +211,8 @@ Value truth(Call& c) {
 }
 
 constexpr char kSum[] = "sum", kProduct[] = "product", kMax[] = "max", kMin[] = "min", kAny[] = "any", kAll[] = "all";
-constexpr std::string_view kReductions = "Reductions", kOptions = kReductionOptions;
+constexpr std::string_view kReductions = "Reductions", kOptions = kReductionOptions,
+                           kSpreadOptions = "*axis ddof keepdims dtype=";
 
 const BuiltinDef kBuiltins[] = {
     {"mean",
@@ -232,22 +244,22 @@ const BuiltinDef kBuiltins[] = {
      kOptions},
     {"var",
      kReductions,
-     "(var x [:axis k] [:keepdims] [:DTYPE])",
-     "Population variance (divides by n), in two passes.",
-     {{"(var [1 2 3 4])", "1.25"}},
+     "(var x [:axis k] [:ddof d] [:keepdims] [:DTYPE])",
+     "Variance, in two passes: the population's, which divides by n, or with :ddof by n - d (1 for a sample's).",
+     {{"(var [1 2 3 4])", "1.25"}, {"(var [1 2 3 4] :ddof 1)", "1.6666666"}},
      1,
      1,
      var,
-     kOptions},
+     kSpreadOptions},
     {"std",
      kReductions,
-     "(std x [:axis k] [:keepdims] [:DTYPE])",
-     "Population standard deviation: the square root of var.",
+     "(std x [:axis k] [:ddof d] [:keepdims] [:DTYPE])",
+     "Standard deviation: the square root of var, with its :ddof.",
      {{"(std [1 3])", "1.0"}},
      1,
      1,
      std_dev,
-     kOptions},
+     kSpreadOptions},
     {"norm",
      kReductions,
      "(norm x [:ord p] [:axis k] [:keepdims] [:DTYPE])",

@@ -25,9 +25,11 @@ using Ints = std::vector<int64_t>;
 struct Axis {
   Size n;  // of the input
   int64_t size, stride, dilation;
-  Size lo, hi;  // padding
+  Size lo, hi;     // padding
+  Size spare = 0;  // behind it, for a last window that the input does not fill
   Size span() const { return (size - 1) * dilation + 1; }
-  Size out() const { return floor_div(n + lo + hi - span(), stride) + Size(1); }
+  Size room() const { return n + lo + hi + spare; }
+  Size out() const { return floor_div(room() - span(), stride) + Size(1); }
 };
 using Axes = std::vector<Axis>;
 
@@ -84,7 +86,7 @@ Operand padded(const Operand& x, const Axes& axes, double value) {
   Sizes lo(lead, Size(0)), hi(lead, Size(0)), between(x.rank(), Size(0));
   for (const Axis& a : axes) {
     lo.push_back(a.lo);
-    hi.push_back(a.hi);
+    hi.push_back(a.hi + a.spare);
   }
   return ops::pad(x, lo, hi, between, value);
 }
@@ -111,7 +113,7 @@ Operand windows(const Operand& x, const Axes& axes) {
 
 void check_fits(std::string_view who, const Axes& axes) {
   for (const Axis& a : axes) {
-    Size room = a.n + a.lo + a.hi;
+    Size room = a.room();
     if (room.is_const() && room.value() < a.span().value())
       throw runtime_error(
           fmt::format("{}: a window of {} does not fit into {} elements", who, a.span().str(), room.str()))
@@ -130,7 +132,7 @@ Images images(Call& c, std::string_view who, int d) {
   Operand x = tensor_operand(c[0], who), w = tensor_operand(c[1], who);
   bool unbatched = x.rank() == d + 1;
   if ((x.rank() != d + 2 && !unbatched) || w.rank() != d + 2) {
-    std::string_view axes = d == 1 ? "W" : "H, W";
+    std::string_view axes = d == 1 ? "W" : d == 2 ? "H, W" : "D, H, W";
     throw runtime_error(fmt::format("{}: expected an input [N, C, {}] and a kernel of {} axes, got {} and {}", who,
                                     axes, d + 2, shape_text(x.sizes()), shape_text(w.sizes())));
   }
@@ -261,6 +263,12 @@ int spatial_axes(const Operand& x, const Ints& given, std::string_view who) {
   return d;
 }
 
+// One more window where some elements are left; it begins in the input or the padding before it.
+void add_partial_window(Axis& a) {
+  Size whole = a.out(), next = whole * Size(a.stride);
+  if (next + a.span() - Size(a.stride) < a.room() && next < a.n + a.lo) a.spare = next + a.span() - a.room();
+}
+
 struct Pool {
   Operand x;
   Axes axes;
@@ -275,11 +283,14 @@ Pool pool(Call& c, std::string_view who) {
   if (given.size() == 1) given.resize(d, given[0]);
   for (int64_t n : given)
     if (n < 1) throw runtime_error(fmt::format("{}: :size must be at least 1, got {}", who, n));
-  Ints stride = per_axis(c, who, "stride", d, 1, given);
+  Ints stride = per_axis(c, who, "stride", d, 1, given), dilation = per_axis(c, who, "dilation", d, 1, Ints(d, 1));
   Axes axes;
   for (int i = 0; i < d; ++i)
-    axes.push_back({x.size(x.rank() - d + i), given[i], stride[i], 1, 0, 0});
+    axes.push_back({x.size(x.rank() - d + i), given[i], stride[i], dilation[i], 0, 0});
   set_padding(c, who, axes);
+  if (c.flag("ceil-mode"))
+    for (Axis& a : axes)
+      add_partial_window(a);
   check_fits(who, axes);
   return {x, axes};
 }
@@ -315,6 +326,26 @@ Value max_pool(Call& c) {
   return tensor_value(ops::reshape(ops::take_along(win, at, lead, ops::kInRange, false), sizes));
 }
 
+// How many elements each window averages: all, but for the spare ones behind the padding, and without the padding
+// unless that counts.
+Operand window_counts(Axes axes, bool count_padding, DType dtype) {
+  bool uniform = true;
+  double count = 1;
+  Sizes sizes;
+  for (Axis& a : axes) {
+    uniform &= a.spare == Size(0) && (count_padding || (a.lo == Size(0) && a.hi == Size(0)));
+    count *= static_cast<double>(a.size);
+    sizes.push_back(a.n + (count_padding ? a.lo + a.hi : Size(0)));
+  }
+  if (uniform) return ops::constant(dtype, count);
+  if (count_padding)
+    for (Axis& a : axes)
+      a.n = a.n + a.lo + a.hi, a.lo = a.hi = 0;
+  std::vector<int> window(axes.size());
+  std::iota(window.begin(), window.end(), 0);
+  return ops::sum(windows(padded(ops::full({dtype, sizes}, 1), axes, 0), axes), window);
+}
+
 Value avg_pool(Call& c) {
   Pool p = pool(c, "avg-pool");
   DType dtype = float_dtype(p.x.dtype());
@@ -322,10 +353,8 @@ Value avg_pool(Call& c) {
   std::vector<int> axes(d);
   std::iota(axes.begin(), axes.end(), lead);
   Operand total = ops::sum(windows(padded(ops::cast(p.x, dtype), p.axes, 0), p.axes), axes);
-  double count = 1;
-  for (const Axis& a : p.axes)
-    count *= static_cast<double>(a.size);
-  return tensor_value(ops::div(total, ops::constant(dtype, count)));
+  const Value* include = c.option("count-padding");
+  return tensor_value(ops::div(total, window_counts(p.axes, !include || is_true(*include), dtype)));
 }
 
 Value upsample(Call& c) {
@@ -377,11 +406,20 @@ const BuiltinDef kBuiltins[] = {
      2,
      [](Call& c) { return convolve(c, "conv2d", 2); },
      kConvOptions},
+    {"conv3d",
+     "Convolution",
+     "(conv3d x w [:stride s] [:padding p] [:dilation d] [:groups g])",
+     "Cross-correlation of volumes x [N, C, D, H, W] with the kernels w [O, C / groups, KD, KH, KW], as conv2d.",
+     {{"(shape (conv3d (ones [1 2 4 4 4]) (ones [3 2 2 2 2])))", "[1. 3. 3. 3. 3.]"}},
+     2,
+     2,
+     [](Call& c) { return convolve(c, "conv3d", 3); },
+     kConvOptions},
     {"conv-transpose",
      "Convolution",
      "(conv-transpose x w [:stride s] [:padding p] [:dilation d] [:groups g] [:output-padding o])",
      "The adjoint of a convolution, which enlarges: x [N, C, spatial…] with the kernels w [C, O / groups, spatial…] "
-     "(one or two spatial axes). The size is "
+     "(any number of spatial axes). The size is "
      "(n - 1) stride + (k - 1) dilation + 1, less the padding; :same gives n stride. :output-padding adds elements at "
      "the end.",
      {{"(conv-transpose [[[1 2]]] [[[1 1 1]]] :stride 2)", "[[[1. 1. 3. 2. 2.]]]"},
@@ -392,27 +430,29 @@ const BuiltinDef kBuiltins[] = {
      "stride padding= dilation groups output-padding"},
     {"max-pool",
      "Convolution",
-     "(max-pool x :size k [:stride s] [:padding p])",
+     "(max-pool x :size k [:stride s] [:padding p] [:dilation d] [:ceil-mode])",
      "Largest element of each window over the last axes (all but the first two, or as many as :size names). The stride "
-     "is the size unless given. "
+     "is the size unless given. With :ceil-mode a last window may reach beyond the end. "
      "Of equal elements the first gets the gradient.",
      {{"(max-pool [[[1 5 2 4]]] :size 2)", "[[[5. 4.]]]"},
       {"(max-pool [[1 2 3] [4 5 6] [7 8 9]] :size [2 2] :stride 1)", "[[5. 6.]\n [8. 9.]]"}},
      1,
      2,
      max_pool,
-     "size stride padding="},
+     "size stride padding= dilation ceil-mode"},
     {"avg-pool",
      "Convolution",
-     "(avg-pool x :size k [:stride s] [:padding p])",
+     "(avg-pool x :size k [:stride s] [:padding p] [:dilation d] [:ceil-mode] [:count-padding false])",
      "Mean of each window over the last axes (all but the first two, or as many as :size names). The stride is the "
-     "size unless given. Padding counts as "
-     "zeros.",
-     {{"(avg-pool [[[1 5 2 4]]] :size 2)", "[[[3. 3.]]]"}},
+     "size unless given. Padding counts as zeros, or with :count-padding false not at all. With :ceil-mode a last "
+     "window "
+     "may reach beyond the end, of which nothing counts.",
+     {{"(avg-pool [[[1 5 2 4]]] :size 2)", "[[[3. 3.]]]"},
+      {"(avg-pool [[[1 5 2 4 6]]] :size 2 :ceil-mode)", "[[[3. 3. 6.]]]"}},
      1,
      2,
      avg_pool,
-     "size stride padding="},
+     "size stride padding= dilation ceil-mode count-padding"},
     {"upsample",
      "Convolution",
      "(upsample x :scale k)",

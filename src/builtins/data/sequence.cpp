@@ -123,36 +123,37 @@ Value enumerate(Call& c) {
   return Value::list(std::move(rows));
 }
 
-// (partition n xs), (partition n step xs), (partition n step pad xs), as in Clojure. A tensor is cut into tensors.
+// (partition n xs), (partition n step xs), (partition n step pad xs), as in Clojure. A tensor is cut into tensors. With
+// `kAll`, partition-all: groups may be incomplete.
+template <const char* kWho, bool kAll>
 Value partition(Call& c) {
-  int64_t n = to_index(c[0], "partition");
-  int64_t step = c.size() > 2 ? to_index(c[1], "partition") : n;
+  int64_t n = to_index(c[0], kWho);
+  int64_t step = c.size() > 2 ? to_index(c[1], kWho) : n;
   if (n < 1 || step < 1)
-    throw runtime_error(fmt::format("partition: sizes and steps are at least 1, got {} and {}", n, step));
+    throw runtime_error(fmt::format("{}: sizes and steps are at least 1, got {} and {}", kWho, n, step));
   bool padded = c.size() > 3;
   std::vector<Value> groups;
   Value xs = std::move(c[c.size() - 1]);
   if (is_tensor_value(xs) && !padded) {
     Operand o = trace::operand_of(xs);
-    if (o.rank() == 0) throw runtime_error("partition: a 0-d tensor has no elements to go through");
+    if (o.rank() == 0) throw runtime_error(fmt::format("{}: a 0-d tensor has no elements to go through", kWho));
     int64_t length = o.size(0).value();
-    for (int64_t at = 0; at + n <= length; at += step)
-      groups.push_back(tensor_value(ops::slice_axis(o, 0, at, n)));
+    for (int64_t at = 0; kAll ? at < length : at + n <= length; at += step)
+      groups.push_back(tensor_value(ops::slice_axis(o, 0, at, std::min(n, length - at))));
     return Value::list(std::move(groups));
   }
-  Elements items(std::move(xs), "partition");
-  std::vector<Value> pad =
-      padded ? Elements(c[2].is_nil() ? Value::list({}) : c[2], "partition").all() : std::vector<Value>{};
+  Elements items(std::move(xs), kWho);
+  std::vector<Value> pad = padded ? Elements(c[2].is_nil() ? Value::list({}) : c[2], kWho).all() : std::vector<Value>{};
   for (int64_t at = 0; at < items.size(); at += step) {
     bool whole = at + n <= items.size();
-    if (!whole && !padded) break;
+    if (!whole && !padded && !kAll) break;
     std::vector<Value> group;
     for (int64_t i = at; i < std::min(at + n, items.size()); ++i)
       group.push_back(items.at(i));
     for (size_t i = 0; i < pad.size() && static_cast<int64_t>(group.size()) < n; ++i)
       group.push_back(pad[i]);
     groups.push_back(Value::list(std::move(group)));
-    if (!whole) break;
+    if (!whole && !kAll) break;
   }
   return Value::list(std::move(groups));
 }
@@ -171,6 +172,8 @@ Value contains(Call& c) {
   int64_t i = to_index(key, "contains?"), n = Elements(v, "contains?").size();
   return Value::boolean(i >= 0 && i < n);
 }
+
+constexpr char kPartition[] = "partition", kPartitionAll[] = "partition-all";
 
 const BuiltinDef kBuiltins[] = {
     {"rest",
@@ -256,7 +259,15 @@ const BuiltinDef kBuiltins[] = {
       {"(partition 2 2 '[0] '[1 2 3])", "[[1, 2], [3, 0]]"}},
      2,
      4,
-     partition},
+     partition<kPartition, false>},
+    {"partition-all",
+     "Sequences",
+     "(partition-all n [step] xs)",
+     "Groups of n items, step apart (default n); the last ones may be incomplete. A tensor is cut into tensors.",
+     {{"(partition-all 2 '[1 2 3 4 5])", "[[1, 2], [3, 4], [5]]"}, {"(partition-all 2 [1 2 3])", "[[1. 2.], [3.]]"}},
+     2,
+     3,
+     partition<kPartitionAll, true>},
     {"contains?",
      "Sequences",
      "(contains? c k)",

@@ -1,4 +1,5 @@
-// Running sums, products and maxima: each row is one chain of dependent steps, so rows are shared out to threads.
+// Running sums, products, maxima and minima: each row is one chain of dependent steps, so rows are shared out to
+// threads.
 #include <algorithm>
 
 #include "kernels/sort/sort.h"
@@ -81,6 +82,7 @@ void cumulate(const routines::RoutineCall& call, const routines::CumulateArgs<>&
       case routines::Running::Sum: return cumulate_by<T, Combine::Sum>(call, args);
       case routines::Running::Product: return cumulate_by<T, Combine::Prod>(call, args);
       case routines::Running::Maximum: return cumulate_by<T, Combine::Max>(call, args);
+      case routines::Running::Minimum: return cumulate_by<T, Combine::Min>(call, args);
     }
   });
 }

@@ -21,7 +21,7 @@ struct SortArgs {
 // Sorts each row, stably, NaN last, and keeps the first `count` elements.
 void sort(const RoutineCall& call, const SortArgs<>& args);
 
-enum class Running : uint8_t { Sum, Product, Maximum };
+enum class Running : uint8_t { Sum, Product, Maximum, Minimum };
 
 // Buffers: x [outer, n, inner], y of the same shape.
 template <class Int = int64_t>
@@ -33,7 +33,7 @@ struct CumulateArgs {
   static void fields(auto& self, auto&& f) { f(self.dtype), f(self.outer), f(self.n), f(self.inner), f(self.what); }
 };
 
-// The running sum, product or maximum along the middle axis; narrow floats are accumulated in f32.
+// The running sum, product, maximum or minimum along the middle axis; narrow floats are accumulated in f32.
 void cumulate(const RoutineCall& call, const CumulateArgs<>& args);
 
 // Buffers: sorted [rows, n], x [rows, count], positions [rows, count] (i32).

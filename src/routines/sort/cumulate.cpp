@@ -24,8 +24,10 @@ void cumulate_in(const RoutineCall& c, const CumulateArgs<>& a) {
             e = combine<Combine::Sum>(running[j], e);
           else if (a.what == Running::Product)
             e = combine<Combine::Prod>(running[j], e);
-          else
+          else if (a.what == Running::Maximum)
             e = combine<Combine::Max>(running[j], e);
+          else
+            e = combine<Combine::Min>(running[j], e);
         }
         running[j] = e;
         y[j] = convert<T>(e);
