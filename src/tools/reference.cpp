@@ -25,6 +25,8 @@ std::string module_heading(const Span& span) {
                                                                        {"linalg.shf", "Library: linear algebra"},
                                                                        {"adaptive.shf", "Library: further optimizers"},
                                                                        {"minimize.shf", "Library: minima"},
+                                                                       {"elementwise.shf", "Library: elements"},
+                                                                       {"images.shf", "Library: images as arrays"},
                                                                        {"random.shf", "Library: distributions"},
                                                                        {"recurrent.shf", "Library: recurrent networks"},
                                                                        {"weights.shf", "Library: files of weights"}};
