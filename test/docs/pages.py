@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""test/docs/pages.py SHEAF readme|error|reference… [--write]: what the pages show of the program's output is what it
-prints. `readme`: the program of README.md and its output. `error`: docs/error.svg, the report of
-test/docs/error/train.shf as a terminal shows it. `reference`: docs/reference, as `sheaf doc --write` makes it. With
---write the pages are made anew (`./x docs` does all of it).
+"""test/docs/pages.py SHEAF readme|error|reference|numpy… [--write]: what the pages show of the program's output is
+what it prints. `readme`: the program of README.md and its output. `error`: docs/error.svg, the report of
+test/docs/error/train.shf as a terminal shows it. `reference`: docs/reference, as `sheaf doc --write` makes it.
+`numpy`: docs/from-numpy.md, whose names are those of the program. With --write the pages are made anew (`./x
+docs` does all of it).
 """
 
 import difflib
@@ -17,6 +18,8 @@ import sys
 import tempfile
 import termios
 from xml.sax.saxutils import escape
+
+import from_numpy
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAM = re.compile(r"```clojure\n(.*?)```\n\n```text\n(.*?)```\n", re.S)
@@ -133,9 +136,22 @@ def reference(sheaf, rewrite):
     return "\n".join(part for part in parts if part)
 
 
+def numpy(sheaf, rewrite):
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sheaf, "doc", "--write", folder], check=True, capture_output=True)
+        known = set(re.findall(r"`([^`\s]+)`", read(os.path.join(folder, "README.md"))))
+    unknown = sorted(set(from_numpy.names_here()) - known)
+    if unknown:
+        return "docs/from-numpy.txt: no such names here: " + " ".join(unknown)
+    if rewrite:
+        write(path_of("docs/from-numpy.md"), from_numpy.page())
+        return ""
+    return difference("docs/from-numpy.md", read(path_of("docs/from-numpy.md")), from_numpy.page())
+
+
 def main():
     words = [w for w in sys.argv[1:] if w != "--write"]
-    checks = {"readme": readme, "error": error, "reference": reference}
+    checks = {"readme": readme, "error": error, "reference": reference, "numpy": numpy}
     if len(words) < 2 or not set(words[1:]) <= checks.keys():
         sys.exit(__doc__)
     sheaf, failed = os.path.abspath(words[0]), False

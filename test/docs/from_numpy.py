@@ -1,0 +1,98 @@
+"""docs/from-numpy.md, made from docs/from-numpy.txt. As a program, lists the public functions of the NumPy and PyTorch
+that are installed and that the table says nothing of: python3 test/docs/from_numpy.py"""
+
+import fnmatch
+import os
+import re
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+DATA = os.path.join(ROOT, "docs", "from-numpy.txt")
+HEAD = """# Functions of NumPy, JAX and PyTorch
+
+What their functions of arrays are called here, or what to write instead. Names without a module are those of `numpy`
+(and `jax.numpy`) or of `torch`. Ideas rather than names are in [from-pytorch-jax.md](from-pytorch-jax.md). Made from
+`from-numpy.txt`; do not edit.
+"""
+
+
+def rows():
+    """(section, names of NumPy, names of PyTorch, what to write here) of each line."""
+    section = ""
+    with open(DATA, encoding="utf-8") as f:
+        for line in f:
+            line = line.rstrip("\n")
+            if line.startswith("## "):
+                section = line[3:]
+            elif line and not line.startswith("#"):
+                numpy, torch, here = (cell.strip() for cell in line.split("|", 2))
+                yield section, numpy.split(), torch.split(), here
+
+
+def page():
+    out, last = [HEAD], None
+    for section, numpy, torch, here in rows():
+        if section != last:
+            out.append(f"\n## {section}\n\n| NumPy | PyTorch | here |\n|---|---|---|\n")
+            last = section
+        cells = [", ".join(f"`{name}`" for name in names) for names in (numpy, torch)]
+        out.append(f"| {cells[0]} | {cells[1]} | {here} |\n")
+    return "".join(out)
+
+
+def names_here():
+    """Every name of this language in the last column: what stands in backquotes alone or at the head of a list."""
+    for _, _, _, here in rows():
+        for code in re.findall(r"`([^`]*)`", here):
+            if re.fullmatch(r"[^\s()\[\]:]+", code):
+                yield code
+            code = re.sub(r'"[^"]*"', "", code)
+            # Binding forms and calls of functions that the reader has.
+            for head in re.findall(r"\(([^\s()\[\]]+)", code):
+                if head not in ("f",):
+                    yield head
+
+
+def missing(module, covered, skip):
+    for name in sorted(dir(module)):
+        f = getattr(module, name)
+        if (
+            name.startswith("_")
+            or not callable(f)
+            or isinstance(f, type)
+            or any(fnmatch.fnmatch(name, s) for s in skip)
+        ):
+            continue
+        if not any(fnmatch.fnmatch(name, pattern) for pattern in covered):
+            yield name
+
+
+# What is no function of arrays: the state of the library, storage, other devices, variants in place and internal ones.
+NOT_OF_ARRAYS = """
+  *_ *_copy are_* autocast_* batch_norm_* cudnn_* miopen_* mkldnn_* quantize* q_* int_repr dequantize
+  choose_qparams* fake_quantize* fbgemm_* fused_* sparse_* hsmm hspmm smm spmm sspaddmm saddmm dsmm get_* set_*
+  is_*enabled is_inference is_distributed is_storage is_vulkan* native_* sym_* use_* unsafe_* hash_tensor compile*
+  compiled_with* import_ir* parse_* merge_type* unify_type* classproperty fork wait init_num* prepare_* thread_safe*
+  profiler_* crow_indices* ccol_indices* row_indices* col_indices* values_* detach* alias_* slice_inverse resolve_*
+  alpha_* has_torch* handle_torch* boolean_dispatch assert_int* scaled_* geterr* seterr* setbufsize getbufsize
+  show_* test get_include info iterable may_share_memory shares_memory isfortran busday* is_busday datetime* isnat
+  asmatrix embedding_renorm* constant_pad_nd cholesky_* geqrf lobpcg lu* orgqr ormqr lstsq pca_lowrank svd_lowrank
+  clear_autocast* empty_quantized solve triangular_solve symeig eig matrix_* pinverse bucketize *_with_indices
+  is_deterministic* is_autocast* is_anomaly* is_warn* is_grad* Optional
+""".split()
+
+
+def main():
+    table = list(rows())
+    import numpy
+    import torch
+
+    for column, root, modules in ((1, "numpy", [numpy]), (2, "torch", [torch, torch.nn.functional, torch.special])):
+        for module in modules:
+            prefix = module.__name__[len(root) + 1 :]
+            names = [name for row in table for name in row[column]]
+            covered = [n[len(prefix) + 1 :] for n in names if n.startswith(prefix + ".")] if prefix else names
+            print(module.__name__, *missing(module, covered, NOT_OF_ARRAYS))
+
+
+if __name__ == "__main__":
+    main()
