@@ -42,6 +42,8 @@ class Backend {
   // How a product runs as one step with its prologue and epilogue; nullptr: it does not, and they become steps of their
   // own.
   virtual std::shared_ptr<const runtime::Code> product(const ProductSpec& spec) const = 0;
+  // Whether a product reads operands whose rows and columns are several axes in memory (routines/gemm/views.h).
+  virtual bool multiplies_views() const { return false; }
   // Whether all of a factor that a prologue makes is written to memory.
   virtual bool materializes_factors() const = 0;
   // A product by itself: adds to its launch what this device can make use of.

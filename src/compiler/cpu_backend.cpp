@@ -34,6 +34,8 @@ class CpuBackend final : public Backend {
     return form;
   }
 
+  bool multiplies_views() const override { return true; }
+
   // Who runs launches one by one looks at what each has written.
   bool materializes_factors() const override { return runtime::g_run_steps != nullptr; }
 

@@ -105,6 +105,12 @@ class PlanBuilder {
   // A copy of an array that is about to be changed; it needs no work where the array itself can be given up.
   Stored base_for_update(const Stored& in);
 
+  // plan_views.cpp: products of what is no matrix in memory.
+  // An operand of a product as its batch and the axes of its rows and columns, where that takes no copy.
+  std::optional<Stored> stored_as_axes(const Operand& o);
+  // Both operands of a product that reads views, if it can and the second would have to be copied otherwise.
+  std::optional<std::vector<Stored>> product_of_views(const Node* n);
+
   // describe_group.cpp: from groups to what lower/group.h takes.
   // The members with everything they read; nothing is stored yet.
   Described describe(const FusionGroup& group);

@@ -156,6 +156,7 @@ void PlanBuilder::plan_with_sum(ProductPlan& p, const FusionGroup& epilogue) {
 
 std::shared_ptr<const runtime::Code> PlanBuilder::form_of(const ProductPlan& p, const lower::GroupSpec* epilogue,
                                                           int64_t unit) const {
+  if (p.a().sizes.size() > 3) return nullptr;  // a product of views
   return backend_.product({.args = gemm_args(p.a(), p.b(), p.c()),
                            .prologue = p.prologue ? &p.prologue->group.spec : nullptr,
                            .epilogue = epilogue,

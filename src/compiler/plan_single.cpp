@@ -21,8 +21,9 @@ PlanBuilder::PlannedLaunch PlanBuilder::describe_single(Node* n) {
   std::vector<Stored> arrays;
   std::vector<lower::ArrayKey> in, out;
   std::vector<int64_t> sizes;
-  for (const Operand& o : n->inputs) {
-    Stored s = stored(o);
+  std::optional<std::vector<Stored>> views = product_of_views(n);
+  for (size_t i = 0; i < n->inputs.size(); ++i) {
+    Stored s = views ? (*views)[i] : stored(n->inputs[i]);
     if (n->op->kind == OpKind::Ordered && !s.is_contiguous()) s = contiguous_copy(s);
     in.push_back({s.dtype, static_cast<int>(s.sizes.size())});
     sizes.insert(sizes.end(), s.sizes.begin(), s.sizes.end());
@@ -37,16 +38,18 @@ PlanBuilder::PlannedLaunch PlanBuilder::describe_single(Node* n) {
     arrays.push_back(std::move(s));
   }
   std::string name(n->op->name);
-  for (const Stored& a : arrays)
-    name += " " + shape_text(a.sizes);
+  for (const Operand& o : n->inputs)
+    name += " " + shape_text(to_dims(o.sizes()));
+  for (size_t i = n->inputs.size(); i < arrays.size(); ++i)
+    name += " " + shape_text(arrays[i].sizes);
   // The kernel does not read the first input of an update; its place in the list is taken by the output.
   if (updates) arrays[0] = arrays.back();
   PlannedLaunch p = launch_of(std::move(name), lowered_single(backend_, *n->op, n->attrs, in, out, updates), arrays,
                               std::move(sizes), label_);
   bool product = n->op->kind == OpKind::Contract && n->inputs.size() == 2;  // attention's work depends on its mask
   if (!product) return p;
-  p.launch.flops = 2 * checked_num_elems(arrays[2].sizes) * arrays[0].sizes.back();
-  backend_.refine_product(gemm_args(arrays[0], arrays[1], arrays[2]), p.launch);
+  p.launch.flops = 2 * checked_num_elems(arrays[2].sizes) * n->inputs[0].sizes().back().value();
+  if (!views) backend_.refine_product(gemm_args(arrays[0], arrays[1], arrays[2]), p.launch);
   return p;
 }
 

@@ -3,6 +3,7 @@
 #include "kernels/attention/attention.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/grouped.h"
+#include "kernels/gemm/views.h"
 #include "kernels/quantized/quantized.h"
 #include "kernels/sort/sort.h"
 #include "runtime/target.h"
@@ -15,6 +16,7 @@ using routines::entry;
 constexpr routines::RoutineEntry kFastForms[] = {
     entry<routines::GemmArgs<>, contract>(),
     entry<routines::GroupedArgs<>, contract_groups>(),
+    entry<routines::ContractViewsArgs<>, contract_views>(),
     entry<routines::QuantizedArgs<>, contract_quantized>(),
     entry<routines::AttentionArgs<>, attention>(),
     entry<routines::AttentionVjpArgs<>, attention_vjp>(),

@@ -5,6 +5,7 @@
 #include "ops/rules.h"
 #include "ops/table.h"
 #include "routines/gemm/args.h"
+#include "routines/gemm/views.h"
 
 namespace sheaf::ops {
 namespace {
@@ -31,8 +32,23 @@ std::vector<TensorType> infer_wide_dot(const InferCtx& c) {
   return out;
 }
 
+// An operand as routines/gemm/views.h takes it: batch, axes of the rows, axes of the columns.
+routines::MatrixOfView<loop::CallArg> matrix_of(const LowerCtx::Array& a) {
+  routines::MatrixOfView<loop::CallArg> out{.batch = a.strides[0], .rows = {}, .columns = {}};
+  for (size_t i = 0; i < routines::kViewAxes; ++i) {
+    const size_t row = 1 + i, column = row + routines::kViewAxes;
+    out.rows.sizes[i] = a.sizes[row], out.rows.strides[i] = a.strides[row];
+    out.columns.sizes[i] = a.sizes[column], out.columns.strides[i] = a.strides[column];
+  }
+  return out;
+}
+
 void lower_dot(LowerCtx& c) {
   const auto &a = c.in[0], &b = c.in[1];
+  if (a.rank() > 3)
+    return c.b.call({a.buffer, b.buffer, c.out[0].buffer},
+                    routines::ContractViewsArgs<loop::CallArg>{
+                        .dtype = a.dtype, .batch = a.sizes[0], .a = matrix_of(a), .b = matrix_of(b)});
   c.b.call({a.buffer, b.buffer, c.out[0].buffer}, routines::GemmArgs<loop::CallArg>{
                                                       .dtype = a.dtype,
                                                       .batch = a.sizes[0],

@@ -3,6 +3,7 @@
 #include "routines/attention/args.h"
 #include "routines/gemm/args.h"
 #include "routines/gemm/grouped.h"
+#include "routines/gemm/views.h"
 #include "routines/linalg/args.h"
 #include "routines/quantized/args.h"
 #include "routines/reduce/args.h"
@@ -14,6 +15,7 @@ namespace {
 constexpr RoutineEntry kDefinitions[] = {
     entry<GemmArgs<>, contract>(),
     entry<GroupedArgs<>, contract_groups>(),
+    entry<ContractViewsArgs<>, contract_views>(),
     entry<QuantizedArgs<>, contract_quantized>(),
     entry<AttentionArgs<>, attention>(),
     entry<AttentionVjpArgs<>, attention_vjp>(),

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -13,6 +12,7 @@
 #include "kernels/gemm/few_rows.h"
 #include "kernels/gemm/gemv_bf16_dot.h"
 #include "kernels/gemm/integer.h"
+#include "kernels/gemm/long_sum.h"
 #include "kernels/kernels.h"
 #include "kernels/simd/narrow.h"
 #include "runtime/target.h"
@@ -137,74 +137,6 @@ class Gemm {
   Arithmetic arithmetic_;
 };
 
-// The parts of a long sum (routines/gemm/args.h), for rows of C whose totals stay in a cache; several small parts at a
-// time.
-template <class T, class S>
-class LongSum {
- public:
-  LongSum(const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, int64_t n, int64_t k, Arithmetic arithmetic,
-          bool alone)
-      : a_(a), b_(b), c_(c), m_(m), n_(n), k_(k), arithmetic_(arithmetic), alone_(alone) {}
-
-  void run() {
-    for (int64_t p = 0; p < parts_; p += together_) {
-      int64_t count = std::min(together_, parts_ - p);
-      if (together_ == 1)
-        product(p, waiting(waiting_), alone_);
-      else
-        runtime::parallel_for(
-            count,
-            [&](int64_t begin, int64_t end) {
-              for (int64_t i = begin; i < end; ++i)
-                product(p + i, fresh_ + i * size_, false);
-            },
-            std::max<int64_t>(1, kTaskFlops / (2 * size_ * part_)));
-      for (int64_t i = 0; i < count; ++i) {
-        if (together_ > 1) std::copy_n(fresh_ + i * size_, size_, waiting(waiting_));
-        ++waiting_;
-        for (int64_t bits = p + i; bits & 1; bits >>= 1)
-          fold();
-      }
-    }
-    while (waiting_ > 1)
-      fold();
-  }
-
- private:
-  void product(int64_t p, T* to, bool alone) {
-    int64_t from = p * part_;
-    Gemm<T, S> part({a_.at(0, from), a_.minor, a_.k}, {b_.at(0, from), b_.minor, b_.k}, to, m_, n_,
-                    std::min(part_, k_ - from), arithmetic_);
-    part.run(alone, part.choice().algorithm);
-  }
-
-  // Totals that wait for others, the oldest in C.
-  T* waiting(int64_t i) const { return i == 0 ? c_ : totals_ + (i - 1) * size_; }
-
-  void fold() {
-    T *to = waiting(waiting_ - 2), *from = waiting(waiting_ - 1);
-    runtime::parallel_for(
-        size_,
-        [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i)
-            to[i] += from[i];
-        },
-        1 << 16);
-    --waiting_;
-  }
-
-  MatrixView<S> a_, b_;
-  T* c_;
-  int64_t m_, n_, k_;
-  Arithmetic arithmetic_;
-  bool alone_;
-  const int64_t part_ = routines::contract_part(k_), parts_ = pieces(k_, part_), size_ = m_ * n_;
-  const int64_t together_ = 2 * size_ * part_ < 8 * kTaskFlops ? std::min<int64_t>(parts_, 64) : 1;
-  const int64_t levels_ = std::bit_width(static_cast<uint64_t>(parts_));
-  T *totals_ = scratch<T>(5, (levels_ + together_) * size_), *fresh_ = totals_ + levels_ * size_;
-  int64_t waiting_ = 0;
-};
-
 // `usual` is the algorithm of a sum that is not long.
 template <class T, class S>
 void multiply(const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, int64_t n, int64_t k,
@@ -215,8 +147,13 @@ void multiply(const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, i
   int64_t strips = std::max<int64_t>(1, std::min(m / 2, pieces(m * n, kPackedElements)));
   for (int64_t s = 0; s < strips; ++s) {
     int64_t first = m * s / strips, last = m * (s + 1) / strips;
-    LongSum<T, S>({whole.at(first, 0), a.minor, a.k}, b, c + first * n, last - first, n, k, arithmetic, alone).run();
-    if (fusion.epilogue) (*fusion.epilogue)({first, last - first, 0, n});
+    const int64_t rows = last - first;
+    LongSum(c + first * n, rows, n, k, alone, [&](int64_t from, int64_t depth, T* to, bool alone) {
+      Gemm<T, S> part({whole.at(first, from), a.minor, a.k}, {b.at(0, from), b.minor, b.k}, to, rows, n, depth,
+                      arithmetic);
+      part.run(alone, part.choice().algorithm);
+    }).run();
+    if (fusion.epilogue) (*fusion.epilogue)({first, rows, 0, n});
   }
 }
 
