@@ -44,12 +44,12 @@ struct Streams {
       rounds;  // kTurns of all chains of one row of A by whole rows of B, where that is faster than the next ones
   InOrder<T, S> in_order, crowded;              // the second where rows of a chain are a multiple of kWay apart
   std::array<RowStream<T, S>, 3> deep, single;  // kStreamDepth and one k at a time; for 1, 2 and 4 rows of A
-  std::array<TileStream<T, S>, 4> tiles;        // for 1, 2, 4 and tile_rows
+  std::array<TileStream<T, S>, 5> tiles;        // for 1, 2, 4, middle_rows and tile_rows
   TileStream<T, S> copying_tiles;               // for tile_rows
 };
 template <class T>
 struct Kernels {
-  int64_t tile_rows, tile_columns;
+  int64_t middle_rows, tile_rows, tile_columns;
   void (*add_chains)(int64_t n, T* sums, int64_t ld);
   ByElement<T, Streams> streams;
 };
@@ -176,9 +176,11 @@ struct TileStrip {
   int64_t num_sums = round_up(m, kern.tile_rows) * tiles * wide;
   T *sums = scratch<T>(1, num_sums + max_depth * ld), *copy = sums + num_sums;
 
-  int form(int64_t rows) const { return rows == 1 ? 0 : rows == 2 ? 1 : rows <= 4 ? 2 : 3; }
+  int form(int64_t rows) const {
+    return rows == 1 ? 0 : rows == 2 ? 1 : rows <= 4 ? 2 : rows <= kern.middle_rows ? 3 : 4;
+  }
   static int64_t height(const Kernels<T>& kern, int64_t rows) {
-    return rows > 4 ? kern.tile_rows : rows > 2 ? 4 : rows;
+    return rows > kern.middle_rows ? kern.tile_rows : rows > 4 ? kern.middle_rows : rows > 2 ? 4 : rows;
   }
   // f(row, rows that exist, height)
   static void groups(const Kernels<T>& kern, int64_t m, auto&& f) {

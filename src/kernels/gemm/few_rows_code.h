@@ -191,6 +191,10 @@ template <class T, class S>
 constexpr RowStream<T, S> kTurnStream = Simd<T>::kLanes * sizeof(T) > 16 && sizeof(S) == sizeof(T) ? stream_rounds<T, S>
                                                                                                    : nullptr;
 
+// Of five to eight rows a tile of fourteen would be half empty.
+template <class T>
+constexpr int kMiddleRows = Simd<T>::kTileRows > 8 ? 8 : Simd<T>::kTileRows;
+
 template <class T, class S>
 constexpr Streams<T, S> kStreams{
     copy_row<T, S>,
@@ -200,12 +204,12 @@ constexpr Streams<T, S> kStreams{
     {stream_rows<T, S, 1, kStreamDepth>, stream_rows<T, S, 2, kStreamDepth>, stream_rows<T, S, 4, kStreamDepth>},
     {stream_rows<T, S, 1, 1>, stream_rows<T, S, 2, 1>, stream_rows<T, S, 4, 1>},
     {stream_tiles<T, S, 1, false>, stream_tiles<T, S, 2, false>, stream_tiles<T, S, 4, false>,
-     stream_tiles<T, S, Simd<T>::kTileRows, false>},
+     stream_tiles<T, S, kMiddleRows<T>, false>, stream_tiles<T, S, Simd<T>::kTileRows, false>},
     stream_tiles<T, S, Simd<T>::kTileRows, true>};
 
 template <class T>
 constexpr int64_t kTileColumns = Simd<T>::kTileVectors * Simd<T>::kLanes;
 
 template <class T>
-constexpr Kernels<T> kKernels{Simd<T>::kTileRows, kTileColumns<T>, add_chains<T>,
+constexpr Kernels<T> kKernels{kMiddleRows<T>, Simd<T>::kTileRows, kTileColumns<T>, add_chains<T>,
                               by_element<T, Streams>([]<class S>() { return kStreams<T, S>; })};
