@@ -59,15 +59,26 @@ std::vector<TensorType> infer_take(const InferCtx& c) {
 }
 std::vector<TensorType> infer_take_along(const InferCtx& c) { return {{c.inputs[0].dtype, c.inputs[1].sizes}}; }
 
-// All rows of all outer blocks are one parallel loop: a look-up in one table has a single outer block.
+// Three nests, of which one runs. Of rows of several elements those of all outer blocks are one parallel loop, as a
+// look-up in one table has a single outer block. Of rows of one element the index is the vector axis: of one block a
+// loop that is split into chunks, of several a loop for each block.
 void lower_take(LowerCtx& c) {
   auto& b = c.b;
-  uint32_t rows = c.out[0].sizes[1];
-  uint32_t r = b.begin_loop(b.mul(c.out[0].sizes[0], rows), loop::Mark::Parallel);
-  uint32_t o = b.binary(loop::Op::FloorDiv, r, rows), j = b.sub(r, b.mul(o, rows));
-  uint32_t at = checked_index(c, c.load(c.in[1], {j}), c.in[0].sizes[1]);
-  uint32_t i = b.begin_loop(c.out[0].sizes[2], loop::Mark::Vector);
-  c.store(c.out[0], {o, j, i}, c.load(c.in[0], {o, at, i}));
+  uint32_t zero = b.i64(0), one = b.i64(1), outer = c.out[0].sizes[0], rows = c.out[0].sizes[1],
+           inner = c.out[0].sizes[2];
+  auto row = [&](uint32_t j) { return checked_index(c, c.load(c.in[1], {j}), c.in[0].sizes[1]); };
+  auto copy = [&](uint32_t o, uint32_t at, uint32_t j, uint32_t i) {
+    c.store(c.out[0], {o, j, i}, c.load(c.in[0], {o, at, i}));
+  };
+  uint32_t single = b.eq(inner, one), single_block = b.and_(single, b.eq(outer, one));
+  uint32_t elements[] = {b.select(single_block, rows, zero)};
+  c.for_each(elements, [&](auto index) { copy(zero, row(index[0]), index[0], zero); });
+  uint32_t blocks[] = {b.select(b.and_(single, b.gt(outer, one)), outer, zero), rows};
+  c.for_each(blocks, [&](auto index) { copy(index[0], row(index[1]), index[1], zero); });
+  uint32_t r = b.begin_loop(b.select(single, zero, b.mul(outer, rows)), loop::Mark::Parallel);
+  uint32_t o = b.binary(loop::Op::FloorDiv, r, rows), j = b.sub(r, b.mul(o, rows)), at = row(j);
+  uint32_t i = b.begin_loop(inner, loop::Mark::Vector);
+  copy(o, at, j, i);
   b.end();
   b.end();
 }
