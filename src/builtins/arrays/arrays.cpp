@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
+#include "runtime/thread_pool.h"
 #include "trace/int_bounds.h"
 #include "trace/size_values.h"
 #include "value/print.h"
@@ -208,22 +210,79 @@ bool is_mask(const Value& v) {
   return !v.items().empty() && std::all_of(v.items().begin(), v.items().end(), is_bools);
 }
 
-std::vector<Tensor> nonzero_positions(const Tensor& x, DType dtype) {
-  Tensor t = contiguous(x);
-  std::vector<int64_t> hits;
-  for (int64_t i = 0, n = t.num_elems(); i < n; ++i)
-    if (load_double(t.dtype, t.bytes() + i * size_bytes(t.dtype)) != 0) hits.push_back(i);
-  std::vector<Tensor> out(t.rank());
-  int64_t below = 1;  // elements per step of the axis
-  for (int a = t.rank() - 1; a >= 0; --a) {
-    out[a] = empty_tensor(dtype, {static_cast<int64_t>(hits.size())});
-    std::byte* p = out[a].bytes_mut();
-    for (int64_t hit : hits) {
-      store_int(dtype, p, hit / below % t.sizes[a]);
-      p += size_bytes(dtype);
-    }
-    below *= t.sizes[a];
+namespace {
+
+// Calls f(test), where test(i) says whether element i of a contiguous tensor is not zero.
+template <class F>
+void visit_nonzero(const Tensor& t, F&& f) {
+  const std::byte* bytes = t.bytes();
+  const auto of = [&]<class T>(const T* x) { f([x](int64_t i) { return x[i] != T(0); }); };
+  switch (t.dtype) {
+    case DType::Bool: return of(reinterpret_cast<const uint8_t*>(bytes));
+    case DType::F32: return of(reinterpret_cast<const float*>(bytes));
+    case DType::F64: return of(reinterpret_cast<const double*>(bytes));
+    case DType::I32: return of(reinterpret_cast<const int32_t*>(bytes));
+    case DType::I64: return of(reinterpret_cast<const int64_t*>(bytes));
+    default:
+      f([&t, bytes, width = size_bytes(t.dtype)](int64_t i) { return load_double(t.dtype, bytes + i * width) != 0; });
   }
+}
+
+// The index along an axis of each of the elements [begin, end) that pass the test, to `to`.
+template <class T, class Test>
+void write_positions(T* to, int64_t begin, int64_t end, int64_t below, int64_t size, Test test) {
+  if (below == 1 && end <= size) {  // a vector: no division, and no branch that depends on the data
+    T unwanted;
+    for (int64_t i = begin; i < end; ++i) {
+      const bool hit = test(i);
+      *(hit ? to : &unwanted) = static_cast<T>(i);
+      to += hit;
+    }
+    return;
+  }
+  for (int64_t i = begin; i < end; ++i)
+    if (test(i)) *to++ = static_cast<T>(i / below % size);
+}
+
+}  // namespace
+
+// Threads count the elements of each chunk; then all know where theirs go.
+std::vector<Tensor> nonzero_positions(const Tensor& x, DType dtype) {
+  constexpr int64_t kChunk = 1 << 14;
+  const Tensor t = contiguous(x);
+  const int64_t n = t.num_elems(), chunks = (n + kChunk - 1) / kChunk;
+  std::vector<int64_t> first(static_cast<size_t>(chunks) + 1);
+  std::vector<Tensor> out(t.rank());
+  const auto each_chunk = [&](auto&& f) {
+    runtime::parallel_for(
+        chunks,
+        [&](int64_t begin, int64_t end) {
+          for (int64_t c = begin; c < end; ++c)
+            f(static_cast<size_t>(c), c * kChunk, std::min(n, (c + 1) * kChunk));
+        },
+        1);
+  };
+  visit_nonzero(t, [&](auto test) {
+    each_chunk([&](size_t chunk, int64_t begin, int64_t end) {
+      int64_t count = 0;
+      for (int64_t i = begin; i < end; ++i)
+        count += test(i);
+      first[chunk + 1] = count;
+    });
+    std::partial_sum(first.begin(), first.end(), first.begin());
+    int64_t below = 1;  // elements per step of the axis
+    for (int a = t.rank() - 1; a >= 0; --a) {
+      out[a] = empty_tensor(dtype, {first.back()});
+      std::byte* const p = out[a].bytes_mut();
+      each_chunk([&](size_t chunk, int64_t begin, int64_t end) {
+        if (dtype == DType::I32)
+          write_positions(reinterpret_cast<int32_t*>(p) + first[chunk], begin, end, below, t.sizes[a], test);
+        else
+          write_positions(reinterpret_cast<int64_t*>(p) + first[chunk], begin, end, below, t.sizes[a], test);
+      });
+      below *= t.sizes[a];
+    }
+  });
   return out;
 }
 
