@@ -8,6 +8,7 @@
 #include "loop/text.h"
 #include "passes/graph/fuse.h"
 #include "passes/graph/fuse_products.h"
+#include "passes/graph/hoist_products.h"
 #include "passes/graph/join_parts.h"
 #include "passes/graph/join_reshapes.h"
 #include "passes/graph/orient_dots.h"
@@ -79,6 +80,9 @@ constexpr Pass kPasses[] = {
     // Attention first: what is recognised may be written out twice, once for each use, and sharing would join them.
     {"raise-attention", "attention that is written out becomes one op; rounds in another way", kRaiseAttention},
     {"share", "nodes that compute the same become one", passes::share_common},
+    // Before products are turned round inside the body.
+    {"hoist-products", "products of the rows of a loop's input by one matrix run in front of it, all at once",
+     passes::hoist_products},
     // After sharing, when every use of a node is in sight. These look at one graph and rebuild it once, together.
     {"orient-dots", "products that are only read transposed are computed that way round", passes::orient_dots},
     {"join-parts", "parts that are added to zeros one by one, and cover them, are concatenated", passes::join_parts},

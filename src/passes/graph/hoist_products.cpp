@@ -1,0 +1,148 @@
+#include "passes/graph/hoist_products.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "graph/op_def.h"
+#include "ops/apply.h"
+#include "ops/subgraph.h"
+#include "passes/graph/rebuild.h"
+
+namespace sheaf::passes {
+namespace {
+
+using graph::Node;
+using graph::Operand;
+
+// Results of products in front of a scan: a memory that grows with the turns, and what waits for a matrix at all.
+constexpr int64_t kMostElements = 1 << 24, kMostRows = 64;
+
+bool is_scan(const Node* n) { return n->op->nested == graph::Nested::Scan; }
+bool is_view(const Node& n) { return n.op->view && n.inputs.size() == 1; }
+
+// What lies under views, all of which satisfy `may`.
+template <class F>
+Operand under_views(Operand o, F may) {
+  while (o.is_node() && is_view(*o.node()) && may(*o.node())) {
+    Operand in = o.node()->inputs[0];
+    o = std::move(in);
+  }
+  return o;
+}
+
+// Of one scan: its body's parameters are the index, carries, rows of xs and captures.
+class Hoisting {
+ public:
+  explicit Hoisting(const Node* scan)
+      : scan_(scan),
+        body_(*scan->subgraphs[0]),
+        nodes_(live_nodes(body_)),
+        carries_(static_cast<size_t>(scan->attrs.integer("carries"))),
+        xs_(static_cast<size_t>(scan->attrs.integer("xs"))) {
+    for (Node* n : nodes_)
+      if (moves(n)) products_.push_back(n);
+  }
+
+  bool any() const { return !products_.empty(); }
+
+  // The scan on renamed inputs.
+  Ref<Node> rewritten(const Rebuild& outer) const {
+    std::vector<Operand> inputs = outer.renamed(scan_->inputs), results;
+    std::vector<Ref<Node>> rows;
+    Rebuild inner(body_, nodes_, products_[0]);
+    graph::Graph body = inner.run([&](Node* n) {
+      if (std::find(products_.begin(), products_.end(), n) == products_.end()) return Operand();
+      results.push_back(product(*n, inputs));
+      rows.push_back(ops::parameter(n->types[0]));
+      return Operand(rows.back(), 0);
+    });
+    const auto behind_xs = static_cast<ptrdiff_t>(carries_ + xs_);
+    body.inputs.insert(body.inputs.begin() + 1 + behind_xs, rows.begin(), rows.end());
+    inputs.insert(inputs.begin() + behind_xs, results.begin(), results.end());
+    body.nodes.clear();
+    graph::Attrs attrs;
+    for (const auto& [key, value] : scan_->attrs.items())
+      attrs.add(key, std::string_view(key) == "xs" ? graph::AttrValue(static_cast<int64_t>(xs_ + rows.size())) : value);
+    Ref<Node> made = make_ref<Node>(scan_->op, std::move(attrs), std::move(inputs), scan_->types);
+    made->span = scan_->span;
+    made->subgraphs = {std::make_shared<const graph::Graph>(std::move(body))};
+    return made;
+  }
+
+ private:
+  // Which parameter of the body an operand is, or -1.
+  ptrdiff_t parameter(const Operand& o) const {
+    if (!o.is_node()) return -1;
+    const auto it = std::find(body_.inputs.begin(), body_.inputs.end(), o.node());
+    return it == body_.inputs.end() ? -1 : it - body_.inputs.begin();
+  }
+  bool is_row(ptrdiff_t p) const {
+    return p > static_cast<ptrdiff_t>(carries_) && p <= static_cast<ptrdiff_t>(carries_ + xs_);
+  }
+  static Operand row_under(const Operand& o) {
+    return under_views(o, [](const Node& v) { return v.op->arrangement == graph::Arrangement::SameOrder; });
+  }
+  static Operand fixed_under(const Operand& o) {
+    return under_views(o, [](const Node&) { return true; });
+  }
+
+  bool moves(const Node* n) const {
+    if (n->op->name != "dot" || (n->types[0].dtype != DType::F32 && n->types[0].dtype != DType::F64)) return false;
+    const Operand fixed = fixed_under(n->inputs[1]);
+    const ptrdiff_t p = parameter(fixed);
+    if (!is_row(parameter(row_under(n->inputs[0]))) || (fixed.is_node() && p <= static_cast<ptrdiff_t>(carries_ + xs_)))
+      return false;
+    const Sizes& sizes = n->types[0].sizes;
+    if (!std::all_of(sizes.begin(), sizes.end(), [](Size s) { return s.is_const(); })) return false;
+    const int64_t batch = sizes[0].value(), rows = sizes[1].value(), columns = sizes[2].value(),
+                  turns = scan_->attrs.integer("turns");
+    return batch == 1 && rows > 1 && rows <= kMostRows && columns > 1 && turns > 1 &&
+           turns * rows * columns <= kMostElements;
+  }
+
+  // An operand of the body in front of the scan.
+  Operand outside(const Operand& o, const std::vector<Operand>& inputs) const {
+    if (!o.is_node()) return o;
+    const ptrdiff_t p = parameter(o);
+    if (p >= 0) return inputs[static_cast<size_t>(p - 1)];
+    return Operand(with_inputs(*o.node(), {outside(o.node()->inputs[0], inputs)}), 0);
+  }
+
+  // The rows of all turns: [turns, 1, rows, columns].
+  Operand product(const Node& n, const std::vector<Operand>& inputs) const {
+    const Size turns = scan_->attrs.integer("turns"), rows = n.types[0].sizes[1], columns = n.types[0].sizes[2];
+    const Operand x = outside(row_under(n.inputs[0]), inputs), matrix = outside(n.inputs[1], inputs);
+    Ref<Node> all = make_ref<Node>(n.op, n.attrs,
+                                   std::vector{ops::reshape(x, {Size(1), turns * rows, n.inputs[0].size(2)}), matrix},
+                                   std::vector{graph::TensorType{n.types[0].dtype, {Size(1), turns * rows, columns}}});
+    all->span = n.span;
+    return ops::reshape(Operand(std::move(all), 0), {turns, Size(1), rows, columns});
+  }
+
+  const Node* scan_;
+  const graph::Graph& body_;
+  std::vector<Node*> nodes_, products_;
+  size_t carries_, xs_;
+};
+
+}  // namespace
+
+graph::Graph hoist_products(const graph::Graph& g) {
+  const std::vector<Node*> nodes = live_nodes(g);
+  graph::NodeMap<std::shared_ptr<const Hoisting>> found(nodes);
+  const Node* first = nullptr;
+  for (Node* n : nodes)
+    if (is_scan(n))
+      if (auto h = std::make_shared<const Hoisting>(n); h->any()) {
+        found[n] = std::move(h);
+        if (!first) first = n;
+      }
+  if (!first) return g;
+  Rebuild rebuild(g, nodes, first);
+  return rebuild.run([&](Node* n) {
+    const auto& h = found[n];
+    return h ? Operand(h->rewritten(rebuild), 0) : Operand();
+  });
+}
+
+}  // namespace sheaf::passes
