@@ -6,6 +6,7 @@
 #include "graph/op_def.h"
 #include "ops/apply.h"
 #include "ops/subgraph.h"
+#include "ops/table.h"
 #include "passes/graph/rebuild.h"
 
 namespace sheaf::passes {
@@ -16,6 +17,9 @@ using graph::Operand;
 
 // Results of products in front of a scan: a memory that grows with the turns, and what waits for a matrix at all.
 constexpr int64_t kMostElements = 1 << 24, kMostRows = 64;
+// Products of so few rows, in so many turns, by a matrix whose columns are contiguous: each would bring it into the
+// order of its rows, or read it twice as slowly (bench_gemm skinny).
+constexpr int64_t kFewRows = 16, kManyTurns = 16;
 
 bool is_scan(const Node* n) { return n->op->nested == graph::Nested::Scan; }
 bool is_view(const Node& n) { return n.op->view && n.inputs.size() == 1; }
@@ -38,26 +42,34 @@ class Hoisting {
         body_(*scan->subgraphs[0]),
         nodes_(live_nodes(body_)),
         carries_(static_cast<size_t>(scan->attrs.integer("carries"))),
-        xs_(static_cast<size_t>(scan->attrs.integer("xs"))) {
+        xs_(static_cast<size_t>(scan->attrs.integer("xs"))),
+        turns_(scan->attrs.integer("turns")) {
     for (Node* n : nodes_)
-      if (moves(n)) products_.push_back(n);
+      if (is_product(*n) && (moves(*n) || reads_transposed(*n))) products_.push_back(n);
   }
 
   bool any() const { return !products_.empty(); }
 
   // The scan on renamed inputs.
   Ref<Node> rewritten(const Rebuild& outer) const {
-    std::vector<Operand> inputs = outer.renamed(scan_->inputs), results;
-    std::vector<Ref<Node>> rows;
+    const std::vector<Operand> given = outer.renamed(scan_->inputs);
+    std::vector<Operand> inputs = given, results;
+    std::vector<Ref<Node>> rows, matrices;
     Rebuild inner(body_, nodes_, products_[0]);
     graph::Graph body = inner.run([&](Node* n) {
       if (std::find(products_.begin(), products_.end(), n) == products_.end()) return Operand();
-      results.push_back(product(*n, inputs));
-      rows.push_back(ops::parameter(n->types[0]));
-      return Operand(rows.back(), 0);
+      if (moves(*n)) {
+        results.push_back(product(*n, given));
+        rows.push_back(ops::parameter(n->types[0]));
+        return Operand(rows.back(), 0);
+      }
+      inputs.push_back(written_out(*n, given));
+      matrices.push_back(ops::parameter(n->inputs[1].type()));
+      return Operand(with_inputs(*n, {inner.renamed(n->inputs[0]), Operand(matrices.back(), 0)}), 0);
     });
     const auto behind_xs = static_cast<ptrdiff_t>(carries_ + xs_);
     body.inputs.insert(body.inputs.begin() + 1 + behind_xs, rows.begin(), rows.end());
+    body.inputs.insert(body.inputs.end(), matrices.begin(), matrices.end());
     inputs.insert(inputs.begin() + behind_xs, results.begin(), results.end());
     body.nodes.clear();
     graph::Attrs attrs;
@@ -86,18 +98,30 @@ class Hoisting {
     return under_views(o, [](const Node&) { return true; });
   }
 
-  bool moves(const Node* n) const {
-    if (n->op->name != "dot" || (n->types[0].dtype != DType::F32 && n->types[0].dtype != DType::F64)) return false;
-    const Operand fixed = fixed_under(n->inputs[1]);
-    const ptrdiff_t p = parameter(fixed);
-    if (!is_row(parameter(row_under(n->inputs[0]))) || (fixed.is_node() && p <= static_cast<ptrdiff_t>(carries_ + xs_)))
-      return false;
-    const Sizes& sizes = n->types[0].sizes;
-    if (!std::all_of(sizes.begin(), sizes.end(), [](Size s) { return s.is_const(); })) return false;
-    const int64_t batch = sizes[0].value(), rows = sizes[1].value(), columns = sizes[2].value(),
-                  turns = scan_->attrs.integer("turns");
-    return batch == 1 && rows > 1 && rows <= kMostRows && columns > 1 && turns > 1 &&
-           turns * rows * columns <= kMostElements;
+  // By something that is the same in all turns; several rows and columns of one pair of matrices.
+  bool is_product(const Node& n) const {
+    if (n.op->name != "dot" || (n.types[0].dtype != DType::F32 && n.types[0].dtype != DType::F64)) return false;
+    const Operand fixed = fixed_under(n.inputs[1]);
+    if (fixed.is_node() && parameter(fixed) <= static_cast<ptrdiff_t>(carries_ + xs_)) return false;
+    const Sizes& sizes = n.types[0].sizes;
+    return std::all_of(sizes.begin(), sizes.end(), [](Size s) { return s.is_const(); }) && sizes[0].value() == 1 &&
+           sizes[1].value() > 1 && sizes[2].value() > 1;
+  }
+
+  bool moves(const Node& n) const {
+    const int64_t rows = n.types[0].sizes[1].value(), columns = n.types[0].sizes[2].value();
+    return is_row(parameter(row_under(n.inputs[0]))) && rows <= kMostRows && turns_ > 1 &&
+           turns_ * rows * columns <= kMostElements;
+  }
+
+  bool reads_transposed(const Node& n) const {
+    if (turns_ < kManyTurns || n.types[0].sizes[1].value() > kFewRows) return false;
+    bool permuted = false;
+    under_views(n.inputs[1], [&](const Node& v) {
+      permuted |= v.op->arrangement == graph::Arrangement::Permuted;
+      return true;
+    });
+    return permuted;
   }
 
   // An operand of the body in front of the scan.
@@ -108,9 +132,14 @@ class Hoisting {
     return Operand(with_inputs(*o.node(), {outside(o.node()->inputs[0], inputs)}), 0);
   }
 
+  // The matrix of a product, in row-major order.
+  Operand written_out(const Node& n, const std::vector<Operand>& inputs) const {
+    return graph::apply(ops::op("stop_gradient"), {outside(n.inputs[1], inputs)});
+  }
+
   // The rows of all turns: [turns, 1, rows, columns].
   Operand product(const Node& n, const std::vector<Operand>& inputs) const {
-    const Size turns = scan_->attrs.integer("turns"), rows = n.types[0].sizes[1], columns = n.types[0].sizes[2];
+    const Size turns = turns_, rows = n.types[0].sizes[1], columns = n.types[0].sizes[2];
     const Operand x = outside(row_under(n.inputs[0]), inputs), matrix = outside(n.inputs[1], inputs);
     Ref<Node> all = make_ref<Node>(n.op, n.attrs,
                                    std::vector{ops::reshape(x, {Size(1), turns * rows, n.inputs[0].size(2)}), matrix},
@@ -123,6 +152,7 @@ class Hoisting {
   const graph::Graph& body_;
   std::vector<Node*> nodes_, products_;
   size_t carries_, xs_;
+  int64_t turns_;
 };
 
 }  // namespace
