@@ -6,6 +6,7 @@
 #include "ops/apply.h"
 #include "ops/loops.h"
 #include "ops/op_cases.h"
+#include "passes/graph/hoist_products.h"
 #include "trace/traced.h"
 #include "transforms/batch.h"
 #include "transforms/vjp.h"
@@ -104,6 +105,19 @@ Operands entwined(const Operands& in, bool reverse) {
   return scan(std::move(s));
 }
 
+// a' = tanh(x W + a W^T), y = a': the first product runs for all turns at once, the second by a copy of W^T.
+Operands recurrence_of_rows(const Operands& in, bool reverse, int64_t rows) {
+  const TensorType state{DType::F32, {Size(rows), 4}}, square{DType::F32, {4, 4}};
+  GraphPtr body = graph_of({kIndex, state, state, square}, [&](const Operands& p) {
+    auto batch_of_one = [](const Operand& x) { return reshape(x, {Size(1), x.size(0), x.size(1)}); };
+    const Operand w = batch_of_one(p[3]);
+    const Operand sum = dot(batch_of_one(p[2]), w) + dot(batch_of_one(p[1]), swap_last_two(w));
+    const Operand next = apply1("tanh", reshape(sum, state.sizes));
+    return Operands{next, next};
+  });
+  return scan(Scan{body, 20, reverse, {in[0]}, {in[1]}, {in[2]}, {}, 0});
+}
+
 class Control : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -114,6 +128,32 @@ class Control : public ::testing::Test {
   }
   std::vector<Tensor> in_;
 };
+
+TEST_F(Control, ProductsThatDependOnNoTurnBefore) {
+  Rng rng(test_seed());
+  for (int64_t rows : {1, 3, 70})
+    for (bool reverse : {false, true}) {
+      const Dims state{rows, 4};
+      const std::vector<Tensor> in = {uniform_tensor(rng, DType::F32, state),
+                                      uniform_tensor(rng, DType::F32, {20, rows, 4}),
+                                      uniform_tensor(rng, DType::F32, {4, 4})};
+      Function f = [&](const Operands& xs) { return recurrence_of_rows(xs, reverse, rows); };
+      expect_same(f, in);
+      expect_same(with_gradient(f), in);
+      Graph g;
+      for (const Tensor& t : in)
+        g.inputs.push_back(parameter({t.dtype, to_sizes(t.sizes)}));
+      g.outputs = f(operands(g.inputs));
+      const Graph out = passes::hoist_products(g);
+      auto count = [&](graph::OpKind kind) {
+        const std::vector<Node*> nodes = live_nodes(out);
+        return std::count_if(nodes.begin(), nodes.end(), [&](const Node* n) { return n->op->kind == kind; });
+      };
+      // One row sums in another order; many keep no matrix waiting.
+      EXPECT_EQ(count(graph::OpKind::Contract), rows == 3) << rows << " rows";
+      EXPECT_EQ(count(graph::OpKind::Elementwise), rows == 3) << rows << " rows";
+    }
+}
 
 TEST_F(Control, Scan) {
   for (bool reverse : {false, true}) {
