@@ -224,11 +224,10 @@ class ViewProduct {
 
   // Where they are, if they are so, and not in a few sets of the cache; else in scratch memory.
   RowsOfA<T> rows_of_a(int64_t from, int64_t depth, int64_t p, int64_t batch) {
-    const auto& [rows, columns] = std::pair(args_.a.rows, args_.a.columns);
-    const bool plain = rows.sizes[0] == 1 && rows.sizes[1] == 1 && columns.sizes[0] == 1 && columns.sizes[1] == 1 &&
-                       (columns.strides[2] == 1 || columns.sizes[2] == 1);
-    if (plain && rows.strides[2] * int64_t(sizeof(T)) % 4096 != 0)
-      return {a_ + p * args_.a.batch + from, rows.strides[2], args_.a.batch};
+    const ViewAxes<int64_t>&rows = args_.a.rows, &columns = args_.a.columns;
+    const bool one_axis = rows.sizes.back() == m_ && columns.sizes.back() == k_;
+    if (one_axis && (columns.strides.back() == 1 || k_ == 1) && rows.strides.back() * int64_t(sizeof(T)) % 4096 != 0)
+      return {a_ + p * args_.a.batch + from, rows.strides.back(), args_.a.batch};
     const int64_t apart = round_up(depth, kern_.lanes) + kern_.lanes;
     T* to = scratch<T>(0, batch * m_ * apart);
     runtime::parallel_for(

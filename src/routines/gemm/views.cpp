@@ -1,5 +1,7 @@
 #include "routines/gemm/views.h"
 
+#include <utility>
+
 #include "scalar/scalar_ops.h"
 #include "support/error.h"
 
@@ -39,12 +41,17 @@ void contract_as(const RoutineCall& call, const ContractViewsArgs<>& args,
 }  // namespace
 
 std::vector<int64_t> offsets(const ViewAxes<int64_t>& axes) {
-  std::vector<int64_t> out;
-  out.reserve(static_cast<size_t>(num_offsets(axes)));
-  for (int64_t i = 0; i < axes.sizes[0]; ++i)
-    for (int64_t j = 0; j < axes.sizes[1]; ++j)
-      for (int64_t l = 0; l < axes.sizes[2]; ++l)
-        out.push_back(i * axes.strides[0] + j * axes.strides[1] + l * axes.strides[2]);
+  std::vector<int64_t> out{0};
+  // Axis by axis, each inside of those before.
+  for (size_t a = 0; a < kViewAxes; ++a) {
+    if (axes.sizes[a] == 1) continue;
+    std::vector<int64_t> inner;
+    inner.reserve(out.size() * static_cast<size_t>(axes.sizes[a]));
+    for (int64_t at : out)
+      for (int64_t i = 0; i < axes.sizes[a]; ++i)
+        inner.push_back(at + i * axes.strides[a]);
+    out = std::move(inner);
+  }
   return out;
 }
 

@@ -14,7 +14,7 @@
 
 namespace sheaf::routines {
 
-inline constexpr size_t kViewAxes = 3;
+inline constexpr size_t kViewAxes = 4;  // channels and three axes of a window
 
 template <class Int>
 struct ViewAxes {
@@ -43,7 +43,12 @@ struct ContractViewsArgs {
   }
 };
 
-constexpr int64_t num_offsets(const ViewAxes<int64_t>& axes) { return axes.sizes[0] * axes.sizes[1] * axes.sizes[2]; }
+constexpr int64_t num_offsets(const ViewAxes<int64_t>& axes) {
+  int64_t out = 1;
+  for (int64_t n : axes.sizes)
+    out *= n;
+  return out;
+}
 // Where each row or column begins, in elements from the first.
 std::vector<int64_t> offsets(const ViewAxes<int64_t>& axes);
 

@@ -22,9 +22,9 @@ using testing::fill;
 
 using Below = std::function<int64_t(int64_t)>;
 
-// Up to three axes of about n elements in all, each a step apart that may overlap others; the last may be a run.
+// Up to four axes of about n elements in all, each a step apart that may overlap others; the last may be a run.
 ViewAxes<int64_t> random_axes(const Below& below, int64_t n) {
-  ViewAxes<int64_t> axes{{1, 1, 1}, {0, 0, 0}};
+  ViewAxes<int64_t> axes{{1, 1, 1, 1}, {}};
   for (size_t i = routines::kViewAxes; i-- > 0 && n > 0;) {
     const bool last = i == 0 || below(3) == 0;
     axes.sizes[i] = last ? n : 1 + below(n);
@@ -48,9 +48,9 @@ void expect_same_views(DType dtype, const Below& below, std::mt19937_64& rng, in
   ContractViewsArgs<> args{.dtype = dtype, .batch = batch, .a = {}, .b = {}};
   args.a = {below(50), random_axes(below, m), random_axes(below, k)};
   k = num_offsets(args.a.columns);
-  if (k == 0) args.a.columns = {{0, 1, 1}, {1, 1, 1}};
+  if (k == 0) args.a.columns = {{0, 1, 1, 1}, {}};
   args.b = {below(50), random_axes(below, k), random_axes(below, n)};
-  if (num_offsets(args.b.rows) != k) args.b.rows = {{1, 1, k}, {0, 0, 1 + below(3)}};
+  if (num_offsets(args.b.rows) != k) args.b.rows = {{1, 1, 1, k}, {0, 0, 0, 1 + below(3)}};
   auto elements = [&](const routines::MatrixOfView<int64_t>& x) {
     return static_cast<size_t>(1 + (batch - 1) * x.batch + std::max<int64_t>(0, reach(x.rows)) +
                                std::max<int64_t>(0, reach(x.columns)));
