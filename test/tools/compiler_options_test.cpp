@@ -80,9 +80,9 @@ TEST(CompilerOptions, DisableKnowsEveryPass) {
   std::string expected = s.run("p.shf").out;
   Result unknown = s.run("--disable=frob p.shf");
   EXPECT_EQ(unknown.status, 1);
-  for (const char* pass :
-       {"raise-attention", "share", "orient-dots", "join-parts", "sink-slices", "fuse", "recompute", "keep", "follow",
-        "precede", "place", "in-place", "reuse-scratch", "repack", "chunk", "specialize", "tile", "expand-math"}) {
+  for (const char* pass : {"raise-attention", "share", "hoist-products", "orient-dots", "join-parts", "sink-slices",
+                           "fuse", "recompute", "keep", "follow", "precede", "place", "in-place", "reuse-scratch",
+                           "repack", "chunk", "specialize", "tile", "expand-math"}) {
     EXPECT_TRUE(contains(unknown.err, pass)) << unknown.err;
     for (const char* backend : {"auto", "native"}) {
       Result r = s.run(std::string("--jit=always --backend=") + backend + " --disable=" + pass + " p.shf");
