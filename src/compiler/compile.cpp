@@ -46,9 +46,10 @@ Compiled compile(const graph::Graph& g, const Backend& backend, std::shared_ptr<
   return c;
 }
 
-std::vector<Tensor> run(const Compiled& c, std::span<const Tensor> inputs, std::span<const uint8_t> given_up) {
+std::vector<Tensor> run(const Compiled& c, std::span<const Tensor> inputs, std::span<const uint8_t> given_up,
+                        std::span<const uint8_t> wanted_here) {
   try {
-    return c.runner->run(inputs, given_up);
+    return c.runner->run(inputs, given_up, wanted_here);
   } catch (const runtime::CheckFailure& f) {
     throw check_error(c, f);
   }

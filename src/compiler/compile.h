@@ -45,7 +45,8 @@ extern std::function<void(const loop::Kernel&)> g_kernel_listener;
 extern std::function<void(const graph::Graph&, const std::vector<graph::FusionGroup>&, const runtime::Plan&)>
     g_plan_listener;
 
-// Runs it; a failed check becomes a UserError at the user's form.
-std::vector<Tensor> run(const Compiled& c, std::span<const Tensor> inputs, std::span<const uint8_t> given_up = {});
+// Runs it (runtime::Runner::run); a failed check becomes a UserError at the user's form.
+std::vector<Tensor> run(const Compiled& c, std::span<const Tensor> inputs, std::span<const uint8_t> given_up = {},
+                        std::span<const uint8_t> wanted_here = {});
 
 }  // namespace sheaf::compiler

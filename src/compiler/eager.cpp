@@ -86,13 +86,11 @@ class Kernel {
  private:
   std::optional<runtime::CheckFailure> run_there() {
     const LoweredKernel kernel = lowered_op(backend_of(device_->target().id), std::move(key_));
-    auto run = std::make_shared<runtime::DeviceRun>();
-    device_->submit(
-        runtime::DeviceLaunch{
-            kernel.code, {buffers_.begin(), buffers_.end()}, {sizes_.begin(), sizes_.end()}, -1, std::move(ranges_)},
-        run);
-    if (kernel.checks) device_->wait(device_->mark());
-    return kernel.checks ? run->failed : std::nullopt;
+    runtime::DeviceLaunch launch{
+        kernel.code, {buffers_.begin(), buffers_.end()}, {sizes_.begin(), sizes_.end()}, std::move(ranges_)};
+    if (kernel.checks) return runtime::submit_and_check(*device_, std::move(launch));
+    device_->submit(std::move(launch));
+    return std::nullopt;
   }
 
   void add_range(const Tensor& t) {

@@ -3,18 +3,21 @@
 #include "compiler/eager.h"
 #include "compiler/gpu_kernel.h"
 #include "runtime/device_runner.h"
+#include "runtime/device_walk.h"
 #include "support/phases.h"
 
 namespace sheaf::compiler {
 namespace {
 
-// Calls f for the launches of a plan and of those inside its steps.
+// Calls f(launch, guarded) for the launches of a plan and of those inside its steps. `guarded`: of the step that the
+// plan is inside.
 template <class F>
-void each_launch_inside(const runtime::Plan& plan, const F& f) {
+void each_launch_inside(const runtime::Plan& plan, bool can_fail, bool guarded, const F& f) {
   for (const runtime::Step& step : plan.steps) {
-    each_launch(step, f);
+    const bool g = guarded || (can_fail && writes_given_up(step, plan));
+    each_launch(step, [&](const runtime::Launch& l) { f(l, g); });
     auto inside = [&](const std::shared_ptr<const runtime::Plan>& p) {
-      if (p) each_launch_inside(*p, f);
+      if (p) each_launch_inside(*p, false, g, f);
     };
     if (auto* s = std::get_if<runtime::CallStep>(&step)) inside(s->body);
     if (auto* s = std::get_if<runtime::CondStep>(&step)) inside(s->yes), inside(s->no);
@@ -46,8 +49,9 @@ class GpuBackend final : public Backend {
     std::vector<GpuText> texts;
     {
       Phase phase("gpu text");
-      each_launch_inside(
-          plan, [&](const runtime::Launch& l) { static_cast<const GpuKernel&>(*l.kernel).add_texts(l.sizes, texts); });
+      each_launch_inside(plan, can_fail(plan), false, [&](const runtime::Launch& l, bool guarded) {
+        static_cast<const GpuKernel&>(*l.kernel).add_texts(l.sizes, {true, guarded}, texts);
+      });
     }
     modules_.prepare(texts);
     return std::make_shared<runtime::DeviceRunner>(std::move(plan), device_);

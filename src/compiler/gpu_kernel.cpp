@@ -4,7 +4,6 @@
 
 #include "codegen/block/block.h"
 #include "kernels/kernels.h"
-#include "loop/regions.h"
 #include "passes/loop/expand_math.h"
 #include "support/error.h"
 
@@ -36,14 +35,16 @@ GpuKernel::GpuKernel(loop::Kernel kernel, const runtime::Target& target, GpuModu
       target_(target),
       modules_(modules),
       strides_(kernel_),
-      has_host_routines_(calls_routines(kernel_)),
-      checks_(loop::contains_check(kernel_.body)) {}
+      has_host_routines_(calls_routines(kernel_)) {}
 
-GpuKernel::Version GpuKernel::version(std::span<const int64_t> sizes, bool aligned) const {
+GpuKernel::Version GpuKernel::version(std::span<const int64_t> sizes, runtime::LaunchForm form) const {
   Version v;
   v.kernel = std::make_shared<loop::Kernel>(passes::expand_math(passes::specialize(kernel_, strides_.known(sizes))));
   gpu::Helpers helpers(gpu::cuda());
-  v.program = gpu::make_program(*v.kernel, sizes, "k", helpers, aligned);
+  v.program = gpu::make_program(*v.kernel, sizes, "k", helpers, form.aligned);
+  if (form.guarded)
+    for (auto& step : v.program.steps)
+      if (auto* l = std::get_if<gpu::Launch>(&step)) gpu::guard(*l);
   v.helpers = helpers.text();
   return v;
 }
@@ -54,9 +55,9 @@ std::shared_ptr<const runtime::DeviceProgram> GpuKernel::find(const Key& key) co
   return it == programs_.end() ? nullptr : it->second;
 }
 
-void GpuKernel::add_texts(std::span<const int64_t> sizes, std::vector<GpuText>& texts) const {
-  if (find({{sizes.begin(), sizes.end()}, true})) return;
-  const Version v = version(sizes, true);
+void GpuKernel::add_texts(std::span<const int64_t> sizes, runtime::LaunchForm form, std::vector<GpuText>& texts) const {
+  if (find({{sizes.begin(), sizes.end()}, form})) return;
+  const Version v = version(sizes, form);
   for (const auto& step : v.program.steps)
     if (auto* l = std::get_if<gpu::Launch>(&step); l && l->schedule.blocks > 0) texts.push_back(text_of(*l, v.helpers));
 }
@@ -92,12 +93,12 @@ runtime::HostRoutine GpuKernel::host_routine(const Version& v, const gpu::HostCa
   return out;
 }
 
-std::shared_ptr<const runtime::DeviceProgram> GpuKernel::program(std::span<const int64_t> sizes, bool aligned) const {
-  Key key{{sizes.begin(), sizes.end()}, aligned};
+std::shared_ptr<const runtime::DeviceProgram> GpuKernel::program(std::span<const int64_t> sizes,
+                                                                 runtime::LaunchForm form) const {
+  Key key{{sizes.begin(), sizes.end()}, form};
   if (auto known = find(key)) return known;
-  const Version v = version(sizes, aligned);
+  const Version v = version(sizes, form);
   auto out = std::make_shared<runtime::DeviceProgram>();
-  out->checks = checks_;
   for (const auto& step : v.program.steps) {
     if (auto* call = std::get_if<gpu::HostCall>(&step)) {
       out->steps.emplace_back(host_routine(v, *call, sizes));

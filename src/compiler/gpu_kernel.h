@@ -18,12 +18,13 @@ namespace sheaf::compiler {
 class GpuKernel final : public runtime::DeviceCode {
  public:
   GpuKernel(loop::Kernel kernel, const runtime::Target& target, GpuModules& modules);
-  std::shared_ptr<const runtime::DeviceProgram> program(std::span<const int64_t> sizes, bool aligned) const override;
+  std::shared_ptr<const runtime::DeviceProgram> program(std::span<const int64_t> sizes,
+                                                        runtime::LaunchForm form) const override;
   bool has_host_routines() const override { return has_host_routines_; }
 
   const loop::Kernel& kernel() const { return kernel_; }
-  // What launches of these sizes, on aligned buffers, will run, and have no program yet.
-  void add_texts(std::span<const int64_t> sizes, std::vector<GpuText>& texts) const;
+  // What launches of these sizes will run, and have no program yet.
+  void add_texts(std::span<const int64_t> sizes, runtime::LaunchForm form, std::vector<GpuText>& texts) const;
 
  private:
   // A kernel for a pattern of strides, and its text for sizes.
@@ -32,17 +33,17 @@ class GpuKernel final : public runtime::DeviceCode {
     codegen::gpu::Program program;
     std::string helpers;
   };
-  Version version(std::span<const int64_t> sizes, bool aligned) const;
+  Version version(std::span<const int64_t> sizes, runtime::LaunchForm form) const;
   runtime::HostRoutine host_routine(const Version& v, const codegen::gpu::HostCall& call,
                                     std::span<const int64_t> sizes) const;
-  using Key = std::pair<std::vector<int64_t>, bool>;
+  using Key = std::pair<std::vector<int64_t>, runtime::LaunchForm>;
   std::shared_ptr<const runtime::DeviceProgram> find(const Key& key) const;
 
   loop::Kernel kernel_;
   const runtime::Target& target_;
   GpuModules& modules_;
   passes::StrideSizes strides_;
-  bool has_host_routines_, checks_;
+  bool has_host_routines_;
   mutable Mutex mu_;
   mutable std::map<Key, std::shared_ptr<const runtime::DeviceProgram>> programs_ GUARDED_BY(mu_);
 };

@@ -28,7 +28,8 @@ void copy(const Room& room, const Addresses& from, const Addresses& to, ControlD
 
 bool is_true(const std::byte* at, ControlDevice& on) {
   std::byte answer;
-  on.fetch(at, &answer, 1);
+  const Fetch piece{at, &answer, 1};
+  on.fetch({&piece, 1});
   return answer != std::byte{0};
 }
 
@@ -50,12 +51,14 @@ Ref<Buffer> kept(const Room& room, const Addresses& carries, ControlDevice& on) 
 // Scratch and memory of other steps are reused, so the call gets copies it may keep.
 void run_control(const HostStep& step, const Pointers& buffers, ControlDevice& on) {
   std::vector<Tensor> values;
+  std::vector<Fetch> pieces;
   for (size_t i = 0; i < step.arguments.size(); ++i) {
     const auto& [dtype, sizes] = step.arguments[i];
     values.push_back(empty_tensor(dtype, sizes));
     if (int64_t n = checked_num_elems(sizes) * size_bytes(dtype))
-      on.fetch(buffers[i], values.back().bytes_mut(), static_cast<size_t>(n));
+      pieces.push_back({buffers[i], values.back().bytes_mut(), static_cast<size_t>(n)});
   }
+  on.fetch(pieces);
   (*step.call)(values);
 }
 

@@ -11,7 +11,7 @@ class ControlDevice {
   virtual void copy(std::byte* to, const std::byte* from, size_t bytes) = 0;
   virtual void store(std::byte* to, int64_t number) = 0;
   // To the host, as soon as it is there.
-  virtual void fetch(const std::byte* from, std::byte* to, size_t bytes) = 0;
+  virtual void fetch(std::span<const Fetch> pieces) = 0;
   virtual Ref<Buffer> allocate(size_t bytes) = 0;
   virtual void run_nested(const Plan& plan, const Memory& memory) = 0;
 };

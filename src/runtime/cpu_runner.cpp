@@ -86,7 +86,10 @@ class HostControl final : public ControlDevice {
  public:
   void copy(std::byte* to, const std::byte* from, size_t bytes) override { std::memcpy(to, from, bytes); }
   void store(std::byte* to, int64_t number) override { std::memcpy(to, &number, sizeof number); }
-  void fetch(const std::byte* from, std::byte* to, size_t bytes) override { std::memcpy(to, from, bytes); }
+  void fetch(std::span<const Fetch> pieces) override {
+    for (const Fetch& f : pieces)
+      std::memcpy(f.to, f.from, f.bytes);
+  }
   Ref<Buffer> allocate(size_t bytes) override { return Buffer::allocate(bytes); }
   void run_nested(const Plan& plan, const Memory& memory) override { runtime::run_nested(plan, memory); }
 };
@@ -137,7 +140,8 @@ void run_nested(const Plan& plan, const Memory& m) {
   watched(plan, [&] { run_steps(plan, m); });
 }
 
-std::vector<Tensor> CpuRunner::run(std::span<const Tensor> inputs, std::span<const uint8_t> given_up) const {
+std::vector<Tensor> CpuRunner::run(std::span<const Tensor> inputs, std::span<const uint8_t> given_up,
+                                   std::span<const uint8_t> /*wanted_here*/) const {
   std::vector<Tensor> out;
   watched(plan_, [&] { out = run_once(inputs, given_up); });
   return out;

@@ -10,7 +10,8 @@ class CpuRunner final : public Runner {
  public:
   explicit CpuRunner(Plan plan) : plan_(std::move(plan)) {}
   const Plan& plan() const override { return plan_; }
-  std::vector<Tensor> run(std::span<const Tensor> inputs, std::span<const uint8_t> given_up = {}) const override;
+  std::vector<Tensor> run(std::span<const Tensor> inputs, std::span<const uint8_t> given_up = {},
+                          std::span<const uint8_t> wanted_here = {}) const override;
 
  private:
   std::vector<Tensor> run_once(std::span<const Tensor> inputs, std::span<const uint8_t> given_up) const;

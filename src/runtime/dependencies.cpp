@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "runtime/byte_map.h"
+#include "runtime/byte_uses.h"
 
 namespace sheaf::runtime {
 namespace {
@@ -27,7 +27,7 @@ bool may_fail(const Step& step) {
   return checks;
 }
 
-// Walks the steps in order and keeps, for each byte, who wrote it last and who has read it since.
+// Walks the steps in order.
 class Walk {
  public:
   explicit Walk(const Plan& plan) : plan_(plan) {}
@@ -50,33 +50,22 @@ class Walk {
   }
 
  private:
-  struct Uses {
-    int writer = -1;
-    std::vector<int> readers;
-  };
-
   void after(int before, Dependency::Kind kind) {
     if (before >= 0 && before != now_) found_.emplace(before, kind);
   }
-
-  void read(const Access& a) {
-    bytes_[buffer_of(a.place, plan_)].visit(a.place.offset, a.place.offset + a.bytes, [&](Uses& u) {
-      after(u.writer, Dependency::ReadAfterWrite);
-      if (u.readers.empty() || u.readers.back() != now_) u.readers.push_back(now_);
-    });
+  auto by_memory() {
+    return [this](int before, Wait why) {
+      after(before, why == Wait::ReadAfterWrite   ? Dependency::ReadAfterWrite
+                    : why == Wait::WriteAfterRead ? Dependency::WriteAfterRead
+                                                  : Dependency::WriteAfterWrite);
+    };
   }
 
-  // Readers came after the writer themselves. Of a range only some bytes may be written: what is read of the others
-  // was made before too.
+  void read(const Access& a) {
+    bytes_[buffer_of(a.place, plan_)].read(a.place.offset, a.place.offset + a.bytes, now_, by_memory());
+  }
   void write(const Access& a) {
-    ByteMap<Uses>& bytes = bytes_[buffer_of(a.place, plan_)];
-    const int64_t begin = a.place.offset, end = begin + a.bytes;
-    bytes.visit(begin, end, [&](const Uses& u) {
-      if (u.readers.empty()) after(u.writer, Dependency::WriteAfterWrite);
-      for (int reader : u.readers)
-        after(reader, Dependency::WriteAfterRead);
-    });
-    bytes.assign(begin, end, {now_, {}});
+    bytes_[buffer_of(a.place, plan_)].write(a.place.offset, a.place.offset + a.bytes, now_, by_memory());
   }
 
   void add_effects(const Step& step) {
@@ -95,7 +84,7 @@ class Walk {
 
   const Plan& plan_;
   int now_ = 0;
-  std::map<BufferId, ByteMap<Uses>> bytes_;
+  std::map<BufferId, ByteUses> bytes_;
   int last_host_ = -1;
   std::vector<int> checks_;
   std::map<int, Dependency::Kind> found_;  // of the step at hand

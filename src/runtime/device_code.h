@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/device.h"
 #include "runtime/kernel.h"
 
 namespace sheaf::runtime {
@@ -15,8 +16,9 @@ struct KernelParameter {
   enum Kind : uint8_t {
     Buffer,     // pointer to the launch's buffer number `index`
     Workspace,  // pointer to scratch memory of the launch; what one kernel leaves there the next one reads
-    Check,      // pointer to a CheckRecord of the text
-    Step,       // int: the number of the kernel in its launch, which orders failed checks
+    Check,      // pointer to the run's CheckRecord
+    Failed,     // pointer to its `failed`: of a kernel that does nothing once a check has failed
+    Step,       // int: orders failed checks
     Size,       // the launch's size number `index`: long long, or int where `narrow`
     Value,      // a number of the same types
   } kind;
@@ -46,17 +48,46 @@ struct HostRoutine {
 struct DeviceProgram {
   std::vector<std::variant<DeviceKernel, HostRoutine>> steps;
   int64_t workspace_bytes = 0;
-  bool checks = false;  // may fail
+};
+
+// What the text of a launch depends on besides sizes.
+struct LaunchForm {
+  bool aligned = true;   // all buffers begin at multiples of kDeviceAlignment
+  bool guarded = false;  // DeviceLaunch::guarded
+  friend auto operator<=>(const LaunchForm&, const LaunchForm&) = default;
 };
 
 class DeviceCode : public Code {
  public:
-  // Made when sizes are seen for the first time. `aligned`: all buffers begin at multiples of kDeviceAlignment.
-  virtual std::shared_ptr<const DeviceProgram> program(std::span<const int64_t> sizes, bool aligned) const = 0;
+  // Made when sizes are seen for the first time.
+  virtual std::shared_ptr<const DeviceProgram> program(std::span<const int64_t> sizes, LaunchForm form) const = 0;
   // Whether something of it runs on the host, which needs to know the bytes that a launch touches.
   virtual bool has_host_routines() const = 0;
 };
 
 inline constexpr uint64_t kDeviceAlignment = 16;
+
+// The program of a launch of such code.
+std::shared_ptr<const DeviceProgram> program_of(const DeviceLaunch& launch);
+
+// The values of a kernel's parameters, and pointers to them as a driver wants them. `number`: of the kernel in its
+// launch.
+class KernelArguments {
+ public:
+  KernelArguments(const DeviceKernel& kernel, const DeviceLaunch& launch, uint64_t workspace, int number);
+  KernelArguments(const KernelArguments&) = delete;
+  KernelArguments& operator=(const KernelArguments&) = delete;
+  void** pointers() { return pointers_.data(); }
+
+ private:
+  SmallVec<int64_t, 64> values_;
+  SmallVec<void*, 64> pointers_;
+};
+
+// Runs a routine of a launch on copies of the bytes that it touches. `read` copies them here when what writes them is
+// done, `write` copies back what the routine wrote. The number of the check that failed, or -1.
+int run_on_host(const HostRoutine& routine, const DeviceLaunch& launch, int64_t& payload,
+                const std::function<void(uint64_t from, std::byte* to, size_t bytes)>& read,
+                const std::function<void(const std::byte* from, uint64_t to, size_t bytes)>& write);
 
 }  // namespace sheaf::runtime

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <deque>
-#include <map>
+#include <thread>
 
 #include "runtime/cuda_driver.h"
-#include "runtime/device_code.h"
+#include "runtime/cuda_graph.h"
 #include "runtime/device_memory.h"
 #include "runtime/nvrtc.h"
+#include "runtime/pinned.h"
 #include "support/error.h"
 #include "support/mutex.h"
 #include "tensor/tensor.h"
@@ -45,9 +45,9 @@ class Cuda final : public CudaDevice {
     driver().check(driver().retain_context(&context_, device), "cuDevicePrimaryCtxRetain");
     enter();
     driver().check(driver().create_stream(&stream_, CudaDriver::kNonBlocking), "cuStreamCreate");
-    record_ = take(sizeof(CheckRecord));
-    const CheckRecord fresh;
-    send_bytes(&fresh, record_, sizeof fresh);
+    size_t free = 0, total = 0;
+    driver().check(driver().memory_info(&free, &total), "cuMemGetInfo");
+    memory_.set_limit(free / 100 * kUsedPercent);
     target_ = host_target();
     target_.id = TargetId::Cuda;
     target_.name = "cuda";
@@ -72,18 +72,28 @@ class Cuda final : public CudaDevice {
     return address;
   }
   void give(uint64_t address, size_t bytes) override { memory_.give(address, bytes); }
+  MemoryUse memory_use() const override { return {memory_.in_use(), memory_.peak()}; }
+  void set_memory_limit(size_t bytes) override { memory_.set_limit(bytes); }
 
   void read(uint64_t from, std::byte* to, size_t bytes) const override {
     if (bytes == 0) return;
     enter();
     driver().check(driver().to_host(to, from, bytes), "cuMemcpyDtoH");
   }
+  // Returns when the bytes are in pinned memory.
   void send(const std::byte* from, uint64_t to, size_t bytes) override {
-    if (bytes == 0) return;
     MutexLock lock(mu_);
     enter();
     send_bytes(from, to, bytes);
-    ++submitted_;
+  }
+  void fetch_all(std::span<const Fetch> pieces, Waiting how) override {
+    enter();
+    size_t total = 0;
+    for (const Fetch& f : pieces)
+      total += f.bytes;
+    if (total <= kLandingBytes) return fetch_together(pieces, how);
+    for (const Fetch& f : pieces)
+      fetch_large(f, how);
   }
   void copy(const Tensor& from, const Tensor& to) override {
     if (from.dtype != to.dtype || !from.is_contiguous()) return copy_elements_(from, to);
@@ -98,48 +108,72 @@ class Cuda final : public CudaDevice {
   bool needs_ranges(const Code& code) const override {
     return static_cast<const DeviceCode&>(code).has_host_routines();
   }
-  void submit(DeviceStep step, std::shared_ptr<DeviceRun> run) override {
-    if (run->failed) return;
+  void submit(DeviceStep step) override {
     // Code is found or made without the lock.
-    std::shared_ptr<const DeviceProgram> program;
-    if (auto* l = std::get_if<DeviceLaunch>(&step)) {
-      const bool aligned = std::all_of(l->buffers.begin(), l->buffers.end(), [](const std::byte* b) {
-        return reinterpret_cast<uint64_t>(b) % kDeviceAlignment == 0;
-      });
-      program = static_cast<const DeviceCode&>(*l->code).program(l->sizes, aligned);
-    }
+    auto* const launch = std::get_if<DeviceLaunch>(&step);
+    const std::shared_ptr<const DeviceProgram> program = launch ? program_of(*launch) : nullptr;
     const uint64_t workspace =
         program && program->workspace_bytes > 0 ? take(static_cast<size_t>(program->workspace_bytes)) : 0;
     {
       MutexLock lock(mu_);
       enter();
-      if (auto* l = std::get_if<DeviceLaunch>(&step)) run_launch(*l, *program, workspace, *run);
+      if (launch) run_launch(*launch, *program, workspace);
       if (auto* c = std::get_if<DeviceCopy>(&step)) copy_bytes(address(c->to), address(c->from), c->size_bytes);
-      if (auto* s = std::get_if<DeviceStore>(&step)) send_bytes(&s->number, address(s->to), sizeof s->number);
+      if (auto* s = std::get_if<DeviceStore>(&step))
+        send_bytes(reinterpret_cast<const std::byte*>(&s->number), address(s->to), sizeof s->number);
       ++submitted_;
     }
     if (workspace) give(workspace, static_cast<size_t>(program->workspace_bytes));
+  }
+
+  std::unique_ptr<DeviceGraph> record(std::vector<DeviceStep> steps,
+                                      const std::vector<std::vector<int>>& after) override {
+    enter();
+    return CudaGraph::record(std::move(steps), after);
+  }
+  void submit(DeviceGraph& graph) override {
+    MutexLock lock(mu_);
+    enter();
+    static_cast<CudaGraph&>(graph).launch(stream_);
+    ++submitted_;
+  }
+  bool can_record(const Code& code, std::span<const int64_t> sizes, bool guarded) const override {
+    const auto program = static_cast<const DeviceCode&>(code).program(sizes, {true, guarded});
+    return driver().has_graphs() && std::all_of(program->steps.begin(), program->steps.end(), [](const auto& step) {
+             return std::holds_alternative<DeviceKernel>(step);
+           });
+  }
+  size_t workspace_bytes(const DeviceLaunch& launch) const override {
+    return static_cast<size_t>(program_of(launch)->workspace_bytes);
+  }
+
+  uint64_t time(DeviceStep step) override {
+    MutexLock timing(timing_);
+    enter();
+    for (void*& event : timers_)
+      if (!event) driver().check(driver().create_event(&event, 0), "cuEventCreate");
+    driver().check(driver().record_event(timers_[0], stream_), "cuEventRecord");
+    submit(std::move(step));
+    driver().check(driver().record_event(timers_[1], stream_), "cuEventRecord");
+    driver().check(driver().synchronize_event(timers_[1]), "cuEventSynchronize");
+    float milliseconds = 0;
+    driver().check(driver().elapsed(&milliseconds, timers_[0], timers_[1]), "cuEventElapsedTime");
+    return static_cast<uint64_t>(milliseconds * 1e6f);
   }
 
   Event mark() override {
     MutexLock lock(mu_);
     return submitted_;
   }
-  bool passed(Event event) const override {
-    MutexLock lock(mu_);
-    if (event <= done_) return true;
+  bool wait_for(Event event, std::chrono::microseconds most) override {
     enter();
-    return driver().query_stream(stream_) == CudaDriver::kSuccess;
-  }
-  void wait(Event event) override {
-    {
+    return poll(most, [&] {
       MutexLock lock(mu_);
-      if (event <= done_) return;
-    }
-    const Event submitted = mark();
-    synchronize();
-    MutexLock lock(mu_);
-    done_ = std::max(done_, submitted);
+      if (event <= done_) return true;
+      if (!is_done(driver().query_stream(stream_), "cuStreamQuery")) return false;
+      done_ = submitted_;
+      return true;
+    });
   }
 
   void* load(std::string_view cubin, const std::string& function) override {
@@ -151,11 +185,9 @@ class Cuda final : public CudaDevice {
   }
 
  private:
-  // As the text of kernels declares it (codegen/gpu/dialect.cpp).
-  struct CheckRecord {
-    int lock = 0, failed = 0, step = 0, site = 0;
-    long long index = 0, payload = 0;
-  };
+  // The driver needs some for itself: for graphs, local memory, other programs of the user.
+  static constexpr size_t kUsedPercent = 92;
+  static constexpr size_t kLandingBytes = 4096, kSmall = 32 << 10, kLargePiece = 16 << 20;
 
   static uint64_t address(const std::byte* p) { return reinterpret_cast<uint64_t>(p); }
   // Makes the context that of the calling thread.
@@ -170,110 +202,129 @@ class Cuda final : public CudaDevice {
     driver().check(driver().synchronize_stream(stream_), "cuStreamSynchronize");
   }
 
-  // From memory that is not pinned: the driver has copied it when this returns. On the stream, or launches would not
-  // wait for it.
-  void send_bytes(const void* from, uint64_t to, size_t bytes) const {
-    driver().check(driver().to_device_async(to, from, bytes, stream_), "cuMemcpyHtoDAsync");
+  static bool is_done(int status, const char* call) {
+    if (status == CudaDriver::kNotReady) return false;
+    driver().check(status, call);
+    return true;
   }
+  // Asks until the answer is yes or the time is over. Busily: most answers come soon.
+  template <class Done>
+  static bool poll(std::chrono::microseconds most, Done done) {
+    for (const auto end = std::chrono::steady_clock::now() + most;; std::this_thread::yield()) {
+      if (done()) return true;
+      if (std::chrono::steady_clock::now() >= end) return false;
+    }
+  }
+  void wait_for_event(void* event, Waiting how) {
+    const auto look = std::chrono::milliseconds(2);
+    while (!poll(look, [&] { return is_done(driver().query_event(event), "cuEventQuery"); }))
+      if (how == Waiting::Stoppable && g_stop_requested && g_stop_requested()) throw Stopped{};
+  }
+
+  // On the stream, or launches would not wait for it.
+  void send_bytes(const std::byte* from, uint64_t to, size_t bytes) REQUIRES(mu_) {
+    PinnedRing& ring = bytes <= kSmall ? small_ring_ : large_ring_;
+    for (size_t at = 0; at < bytes; at += ring.piece_bytes()) {
+      const size_t count = std::min(bytes - at, ring.piece_bytes());
+      std::byte* const piece = ring.take(count, stream_);
+      runtime::copy_bytes(piece, from + at, count);
+      driver().check(driver().to_device_async(to + at, piece, count, stream_), "cuMemcpyHtoDAsync");
+    }
+    ++submitted_;
+  }
+  void submit_fetch(uint64_t from, std::byte* to, size_t bytes) REQUIRES(mu_) {
+    if (bytes) driver().check(driver().to_host_async(to, from, bytes, stream_), "cuMemcpyDtoHAsync");
+  }
+
+  // With one wait. A landing place may be used again before a copy to it is done, where waiting was stopped: the copies
+  // are in order.
+  void fetch_together(std::span<const Fetch> pieces, Waiting how) {
+    Landing landing;
+    {
+      MutexLock lock(mu_);
+      if (landings_.empty()) landings_.push_back(new_landing(kLandingBytes));
+      landing = landings_.back();
+      landings_.pop_back();
+      std::byte* to = landing.data;
+      for (const Fetch& f : pieces) {
+        submit_fetch(address(f.from), to, f.bytes);
+        to += f.bytes;
+      }
+      driver().check(driver().record_event(landing.event, stream_), "cuEventRecord");
+    }
+    struct Back {
+      Cuda& cuda;
+      const Landing& landing;
+      ~Back() {
+        MutexLock lock(cuda.mu_);
+        cuda.landings_.push_back(landing);
+      }
+    } back{*this, landing};
+    wait_for_event(landing.event, how);
+    const std::byte* from = landing.data;
+    for (const Fetch& f : pieces) {
+      if (f.bytes) std::memcpy(f.to, from, f.bytes);
+      from += f.bytes;
+    }
+  }
+
+  // In pieces: one is copied to its place while the next one is on its way.
+  void fetch_large(const Fetch& f, Waiting how) {
+    MutexLock fetching(fetching_);
+    auto submit = [&](size_t at) {
+      Landing& landing = large_[at / kLargePiece % 2];
+      MutexLock lock(mu_);
+      if (!landing.data) landing = new_landing(kLargePiece);
+      submit_fetch(address(f.from) + at, landing.data, std::min(f.bytes - at, kLargePiece));
+      driver().check(driver().record_event(landing.event, stream_), "cuEventRecord");
+    };
+    if (f.bytes) submit(0);
+    for (size_t at = 0; at < f.bytes; at += kLargePiece) {
+      if (at + kLargePiece < f.bytes) submit(at + kLargePiece);
+      const Landing& landing = large_[at / kLargePiece % 2];
+      wait_for_event(landing.event, how);
+      runtime::copy_bytes(f.to + at, landing.data, std::min(f.bytes - at, kLargePiece));
+    }
+  }
+
   void copy_bytes(uint64_t to, uint64_t from, size_t bytes) REQUIRES(mu_) {
     if (bytes == 0 || to == from) return;
     driver().check(driver().on_device_async(to, from, bytes, stream_), "cuMemcpyDtoDAsync");
     ++submitted_;
   }
 
-  void run_launch(const DeviceLaunch& l, const DeviceProgram& program, uint64_t workspace, DeviceRun& run)
-      REQUIRES(mu_) {
+  void run_launch(const DeviceLaunch& l, const DeviceProgram& program, uint64_t workspace) REQUIRES(mu_) {
     int number = 0;
     for (const auto& step : program.steps) {
       if (auto* kernel = std::get_if<DeviceKernel>(&step))
         run_kernel(*kernel, l, workspace, number);
       else
-        run_on_host(std::get<HostRoutine>(step), l, run);
-      if (run.failed) return;
+        run_on_host(std::get<HostRoutine>(step), l, number);
       ++number;
     }
-    if (program.checks) read_record(l, run);
   }
 
   void run_kernel(const DeviceKernel& kernel, const DeviceLaunch& l, uint64_t workspace, int number) REQUIRES(mu_) {
-    if (kernel.blocks == 0) return;
-    SmallVec<int64_t, 64> values;
-    for (const KernelParameter& p : kernel.parameters) {
-      int64_t value = 0;
-      // A narrow value is what its first four bytes hold.
-      auto set = [&](auto x) { std::memcpy(&value, &x, sizeof x); };
-      auto set_number = [&](int64_t x) { p.narrow ? set(static_cast<int>(x)) : set(x); };
-      switch (p.kind) {
-        case KernelParameter::Buffer: set(l.buffers[static_cast<size_t>(p.index)]); break;
-        case KernelParameter::Workspace: set(workspace); break;
-        case KernelParameter::Check: set(record_); break;
-        case KernelParameter::Step: set(number); break;
-        case KernelParameter::Size: set_number(l.sizes[static_cast<size_t>(p.index)]); break;
-        case KernelParameter::Value: set_number(p.value); break;
-      }
-      values.push_back(value);
-    }
-    SmallVec<void*, 64> pointers;
-    for (int64_t& value : values)
-      pointers.push_back(&value);
-    driver().check(driver().launch(kernel.function, static_cast<unsigned>(kernel.blocks), 1, 1,
-                                   static_cast<unsigned>(kernel.threads), 1, 1, 0, stream_, pointers.data(), nullptr),
-                   "cuLaunchKernel");
+    KernelArguments arguments(kernel, l, workspace, number);
+    driver().check(
+        driver().launch(kernel.function, static_cast<unsigned>(kernel.blocks), 1, 1,
+                        static_cast<unsigned>(kernel.threads), 1, 1, 0, stream_, arguments.pointers(), nullptr),
+        "cuLaunchKernel");
   }
 
   // Waits: what is to be read must be there.
-  void run_on_host(const HostRoutine& routine, const DeviceLaunch& l, DeviceRun& run) REQUIRES(mu_) {
-    synchronize();
-    struct Copy {
-      int64_t first = 0, end = 0;  // bytes from the pointer of the launch
-      bool written = false;
-      std::vector<std::byte> bytes;
-    };
-    // Buffers that begin at the same address are one: a result may take the place of an operand.
-    std::map<const std::byte*, Copy> copies;
-    for (const HostRoutine::Buffer& b : routine.buffers) {
-      const ByteRange& range = l.ranges[static_cast<size_t>(b.index)];
-      auto [at, fresh] = copies.try_emplace(l.buffers[static_cast<size_t>(b.index)]);
-      Copy& c = at->second;
-      c.first = fresh ? range.first : std::min(c.first, range.first);
-      c.end = std::max(fresh ? range.first : c.end, range.first + range.count);
-      c.written |= b.written;
-    }
-    constexpr size_t kAlign = 64;
-    for (auto& [at, c] : copies) {
-      const auto size = static_cast<size_t>(c.end - c.first);
-      c.bytes.resize(size + kAlign);
-      read(address(at) + static_cast<uint64_t>(c.first), aligned(c.bytes), size);
-    }
-    SmallVec<std::byte*, 16> pointers;
-    for (const HostRoutine::Buffer& b : routine.buffers) {
-      Copy& c = copies.at(l.buffers[static_cast<size_t>(b.index)]);
-      pointers.push_back(aligned(c.bytes) - c.first);
-    }
-    int64_t payload = 0;
-    const int site = routine.run({pointers.data(), pointers.size()}, payload);
-    if (site >= 0) {
-      run.failed = CheckFailure{l.label, site, payload};
-      return;
-    }
-    for (auto& [at, c] : copies)
-      if (const auto size = static_cast<size_t>(c.end - c.first); c.written && size > 0)
-        send_bytes(aligned(c.bytes), address(at) + static_cast<uint64_t>(c.first), size);
-  }
-  static std::byte* aligned(std::vector<std::byte>& bytes) {
-    constexpr uint64_t kAlign = 64;
-    return bytes.data() + (kAlign - reinterpret_cast<uint64_t>(bytes.data()) % kAlign) % kAlign;
-  }
-
-  // One record serves all launches, as each that may fail is waited for.
-  void read_record(const DeviceLaunch& l, DeviceRun& run) REQUIRES(mu_) {
+  void run_on_host(const HostRoutine& routine, const DeviceLaunch& l, int number) REQUIRES(mu_) {
     synchronize();
     CheckRecord record;
-    read(record_, reinterpret_cast<std::byte*>(&record), sizeof record);
-    if (!record.failed) return;
-    run.failed = CheckFailure{l.label, record.site, record.payload};
-    const CheckRecord fresh;
-    send_bytes(&fresh, record_, sizeof fresh);
+    if (l.record) read(address(l.record), reinterpret_cast<std::byte*>(&record), sizeof record);
+    if (record.failed) return;
+    int64_t payload = 0;
+    const int site = runtime::run_on_host(
+        routine, l, payload, [&](uint64_t from, std::byte* to, size_t bytes) { read(from, to, bytes); },
+        [&](const std::byte* from, uint64_t to, size_t bytes) REQUIRES(mu_) { send_bytes(from, to, bytes); });
+    if (site < 0) return;
+    record = {0, 1, l.number * kStepsOfLaunch + number, site, 0, payload};
+    send_bytes(reinterpret_cast<const std::byte*>(&record), address(l.record), sizeof record);
   }
 
   const int number_;
@@ -282,7 +333,6 @@ class Cuda final : public CudaDevice {
   Target target_;
   void* context_ = nullptr;
   void* stream_ = nullptr;
-  uint64_t record_ = 0;
   CopyElements copy_elements_ = nullptr;
   DeviceMemory memory_{[](size_t bytes) {
                          uint64_t address = 0;
@@ -294,6 +344,12 @@ class Cuda final : public CudaDevice {
                        [](uint64_t address) { driver().check(driver().release(address), "cuMemFree"); }};
   mutable Mutex mu_;
   Event submitted_ GUARDED_BY(mu_) = 0, done_ GUARDED_BY(mu_) = 0;
+  PinnedRing small_ring_ GUARDED_BY(mu_){64 << 10, 16}, large_ring_ GUARDED_BY(mu_){kLargePiece, 4};
+  std::vector<Landing> landings_ GUARDED_BY(mu_);  // for small pieces; nobody uses them
+  Mutex timing_;
+  void* timers_[2] GUARDED_BY(timing_) = {};
+  Mutex fetching_;
+  Landing large_[2] GUARDED_BY(fetching_);
 };
 
 }  // namespace

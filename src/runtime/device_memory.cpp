@@ -18,15 +18,33 @@ uint64_t DeviceMemory::take(size_t bytes) {
   }
   const size_t segment = rounded(std::max(size, kSegmentBytes), kSegmentGrain);
   size_t got = segment;
-  uint64_t address = allocate_(segment);
+  uint64_t address = new_segment(segment);
   // The last megabytes of a device are not worth a whole segment.
-  if (!address && segment > rounded(size, kSegmentGrain)) address = allocate_(got = rounded(size, kSegmentGrain));
+  if (!address && segment > rounded(size, kSegmentGrain)) address = new_segment(got = rounded(size, kSegmentGrain));
   if (!address) return 0;
   MutexLock lock(mu_);
   segments_[address] = got;
   if (got > size) add_free(address + size, got - size);
-  in_use_ += size;
+  add_use(size);
   return address;
+}
+
+uint64_t DeviceMemory::new_segment(size_t size) {
+  {
+    MutexLock lock(mu_);
+    if (size > limit_ - std::min(limit_, segment_bytes_)) return 0;
+    segment_bytes_ += size;
+  }
+  const uint64_t address = allocate_(size);
+  if (address) return address;
+  MutexLock lock(mu_);
+  segment_bytes_ -= size;
+  return 0;
+}
+
+void DeviceMemory::add_use(size_t size) {
+  in_use_ += size;
+  peak_ = std::max(peak_, in_use_);
 }
 
 // Best fit; among blocks of a size the one with the lowest address.
@@ -36,7 +54,7 @@ uint64_t DeviceMemory::take_free(size_t size) {
   const auto [found, address] = *fit;
   remove_free(free_.find(address));
   if (found > size) add_free(address + size, found - size);
-  in_use_ += size;
+  add_use(size);
   return address;
 }
 
@@ -77,6 +95,16 @@ size_t DeviceMemory::in_use() const {
   return in_use_;
 }
 
+size_t DeviceMemory::peak() const {
+  MutexLock lock(mu_);
+  return peak_;
+}
+
+void DeviceMemory::set_limit(size_t bytes) {
+  MutexLock lock(mu_);
+  limit_ = bytes;
+}
+
 void DeviceMemory::trim(const std::function<void()>& before) {
   std::vector<uint64_t> unused;
   {
@@ -85,6 +113,7 @@ void DeviceMemory::trim(const std::function<void()>& before) {
       if (auto f = free_.find(address); f != free_.end() && f->second == size) unused.push_back(address);
     for (uint64_t address : unused) {
       remove_free(free_.find(address));
+      segment_bytes_ -= segments_[address];
       segments_.erase(address);
     }
   }

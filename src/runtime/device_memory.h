@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -22,6 +23,9 @@ class DeviceMemory {
   uint64_t take(size_t bytes);
   void give(uint64_t address, size_t bytes);
   size_t in_use() const;
+  size_t peak() const;  // the most that was in use
+  // Segments take no more than so much together.
+  void set_limit(size_t bytes);
   // Gives segments back of which nothing is in use. `before`: called first, without the lock, if there are any.
   void trim(const std::function<void()>& before);
 
@@ -29,6 +33,8 @@ class DeviceMemory {
 
  private:
   uint64_t take_free(size_t size) REQUIRES(mu_);
+  uint64_t new_segment(size_t size);
+  void add_use(size_t size) REQUIRES(mu_);
   void add_free(uint64_t address, size_t size) REQUIRES(mu_);
   void remove_free(std::map<uint64_t, size_t>::iterator block) REQUIRES(mu_);
 
@@ -38,7 +44,8 @@ class DeviceMemory {
   std::map<uint64_t, size_t> segments_ GUARDED_BY(mu_);            // by address
   std::map<uint64_t, size_t> free_ GUARDED_BY(mu_);                // by address
   std::set<std::pair<size_t, uint64_t>> by_size_ GUARDED_BY(mu_);  // the same
-  size_t in_use_ GUARDED_BY(mu_) = 0;
+  size_t in_use_ GUARDED_BY(mu_) = 0, peak_ GUARDED_BY(mu_) = 0;
+  size_t segment_bytes_ GUARDED_BY(mu_) = 0, limit_ GUARDED_BY(mu_) = std::numeric_limits<size_t>::max();
 };
 
 }  // namespace sheaf::runtime

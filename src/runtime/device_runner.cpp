@@ -1,118 +1,193 @@
 #include "runtime/device_runner.h"
 
 #include <algorithm>
-#include <limits>
+#include <cstring>
 
-#include "runtime/control_runner.h"
-#include "support/error.h"
+#include "runtime/profiler.h"
 
 namespace sheaf::runtime {
 namespace {
 
-// The bytes that a launch touches of each of its buffers.
-SmallVec<ByteRange, 16> ranges_of(const Launch& l) {
-  SmallVec<ByteRange, 16> out;
-  for (const Place& p : l.buffers) {
-    const int64_t none = std::numeric_limits<int64_t>::max();
-    int64_t first = none, end = 0;
-    auto add = [&](const Access& a) {
-      const Place& at = a.place;
-      if (at.kind != p.kind || at.index != p.index) return;
-      // What begins at the buffer's address is of that buffer, and what encloses it: a flipped array begins before it.
-      if (at.offset != p.offset && (at.offset > p.offset || at.offset + a.bytes <= p.offset)) return;
-      first = std::min(first, at.offset - p.offset);
-      end = std::max(end, at.offset - p.offset + a.bytes);
-    };
-    std::for_each(l.reads.begin(), l.reads.end(), add);
-    std::for_each(l.writes.begin(), l.writes.end(), add);
-    out.push_back(first == none ? ByteRange{} : ByteRange{first, end - first});
-  }
-  return out;
-}
-
-class DeviceControl final : public ControlDevice {
+// What a run and its device tell each other, in one block of the device's memory: the record of the first check that
+// failed, and behind it the inputs that are small and live on the host, which travel together.
+class Exchange {
  public:
-  DeviceControl(Device& device, std::shared_ptr<DeviceRun> run) : device_(device), run_(std::move(run)) {}
-
-  void copy(std::byte* to, const std::byte* from, size_t bytes) override {
-    device_.submit(DeviceCopy{to, from, bytes}, run_);
-  }
-  void store(std::byte* to, int64_t number) override { device_.submit(DeviceStore{to, number}, run_); }
-  // An answer counts only where no check before it has failed.
-  void fetch(const std::byte* from, std::byte* to, size_t bytes) override {
-    finish(device_, *run_);
-    device_.fetch(reinterpret_cast<uint64_t>(from), to, bytes);
-  }
-  Ref<Buffer> allocate(size_t bytes) override { return Buffer::allocate(device_, bytes); }
-  void run_nested(const Plan& plan, const Memory& memory) override {
-    Memory here = memory;
-    here.space = &device_;
-    run_steps(plan, here);
-  }
-
-  void run_steps(const Plan& plan, const Memory& m) {
-    for (const Step& step : plan.steps) {
-      if (g_stop_requested && g_stop_requested()) throw Stopped{};
-      std::visit([&](const auto& s) { run_one(s, plan, m); }, step);
+  Exchange(Device& device, bool has_record, std::span<const Tensor> inputs) {
+    std::vector<std::byte> content(has_record ? kAlign : 0);
+    if (has_record) std::memcpy(content.data(), &kFresh, sizeof kFresh);
+    std::vector<std::ptrdiff_t> places;
+    for (const Tensor& t : inputs) {
+      const auto bytes = static_cast<size_t>(t.num_elems() * size_bytes(t.dtype));
+      const size_t at = content.size();
+      const bool travels = t.buffer->is_on_host() && bytes <= kMaxInput && at + bytes <= kMaxBytes;
+      places.push_back(travels ? static_cast<std::ptrdiff_t>(at) : -1);
+      if (!travels) continue;
+      content.resize((at + bytes + kAlign - 1) / kAlign * kAlign);
+      if (bytes > 0) std::memcpy(content.data() + at, t.bytes(), bytes);
     }
+    if (!content.empty()) {
+      block_ = Buffer::allocate(device, content.size());
+      device.send(content.data(), block_->address(), content.size());
+    }
+    for (size_t i = 0; i < inputs.size(); ++i)
+      inputs_.push_back(places[i] < 0 ? address_in(device, inputs[i]) : begin() + places[i]);
+    if (has_record) record_ = begin();
   }
+
+  std::byte* record() const { return record_; }  // or nullptr
+  std::span<std::byte* const> inputs() const { return {inputs_.data(), inputs_.size()}; }
 
  private:
-  void run_one(const Launch& l, const Plan& plan, const Memory& m) {
-    Pointers p = pointers(l, plan, m);
-    if (l.is_copy && p[0] == p[1]) return;
-    DeviceLaunch launch{l.kernel, std::move(p), l.sizes, l.label};
-    if (device_.needs_ranges(*l.kernel)) launch.ranges = ranges_of(l);
-    device_.submit(std::move(launch), run_);
-  }
-  void run_one(const ProductStep& step, const Plan&, const Memory&) {
-    INVARIANT(false, step.name << " is planned as one step for a device that runs none");
-  }
-  void run_one(const CopyStep& step, const Plan& plan, const Memory& m) {
-    const Pointers p = pointers(step, plan, m);
-    for (size_t i = 0; i < p.size() && step.size_bytes; i += 2)
-      copy(p[i + 1], p[i], static_cast<size_t>(step.size_bytes));
-  }
-  // A host call is made when no check before it can fail any more, whether it takes values or not.
-  void run_one(const HostStep& step, const Plan& plan, const Memory& m) {
-    finish(device_, *run_);
-    run_control(step, pointers(step, plan, m), *this);
-  }
-  template <class S>
-  void run_one(const S& step, const Plan& plan, const Memory& m) {
-    run_control(step, pointers(step, plan, m), *this);
-  }
+  static constexpr size_t kAlign = 64, kMaxInput = 512, kMaxBytes = 4096;
+  static constexpr CheckRecord kFresh{};
+  std::byte* begin() const { return block_ ? reinterpret_cast<std::byte*>(block_->address()) : nullptr; }
 
-  Device& device_;
-  std::shared_ptr<DeviceRun> run_;
+  Ref<Buffer> block_;
+  std::byte* record_ = nullptr;
+  Pointers inputs_;
 };
 
 }  // namespace
 
-void finish(Device& device, const DeviceRun& run) {
-  device.wait(device.mark());
-  if (run.failed) throw *run.failed;
+class DeviceRun final : public DeviceWalk {
+ public:
+  DeviceRun(const DeviceRunner& runner, std::byte* record)
+      : DeviceWalk(runner.device_, record, false), runner_(runner) {}
+
+  // Nothing may be written to memory that was given up before it is known that no check has failed.
+  void copy(std::byte* to, const std::byte* from, size_t bytes) override {
+    if (is_guarded()) finish({});
+    device_.submit(DeviceCopy{to, from, bytes});
+  }
+  void store(std::byte* to, int64_t number) override { device_.submit(DeviceStore{to, number}); }
+  void fetch(std::span<const Fetch> pieces) override { finish(pieces); }
+  Ref<Buffer> allocate(size_t bytes) override { return Buffer::allocate(device_, bytes); }
+  void run_nested(const Plan& plan, const Memory& memory) override {
+    Memory here = memory;
+    here.space = &device_;
+    run(plan, here, false, runner_.parts(plan, false, is_guarded()));
+  }
+
+  // `parts`: of DeviceRunner::parts.
+  void run(const Plan& plan, const Memory& m, bool is_top, const DeviceRunner::Parts* parts) {
+    if (!parts) return run_steps(plan, 0, plan.steps.size(), m, is_top);
+    for (const auto& part : *parts)
+      if (!run_as_graph(*part, m)) run_steps(plan, part->first, part->last, m, is_top);
+  }
+
+  // Memory for launches of graphs, until the run ends.
+  std::byte* workspace(size_t bytes) {
+    if (bytes == 0) return nullptr;
+    if (!workspace_ || workspace_->size_bytes() < bytes) workspace_ = Buffer::allocate(device_, bytes);
+    return reinterpret_cast<std::byte*>(workspace_->address());
+  }
+
+  // Waits for the bytes, and for the launches that may have failed. An answer counts only where no check before it has:
+  // throws CheckFailure for the first one.
+  void finish(std::span<const Fetch> pieces) {
+    CheckRecord record;
+    std::vector<Fetch> all(pieces.begin(), pieces.end());
+    if (!labels_.empty()) all.push_back({record_, reinterpret_cast<std::byte*>(&record), sizeof record});
+    if (all.empty()) return;
+    device_.fetch_all(all, Device::Waiting::Stoppable);
+    if (record.failed)
+      throw CheckFailure{labels_[static_cast<size_t>(record.step / kStepsOfLaunch)], record.site, record.payload};
+    labels_.clear();
+  }
+
+ private:
+  // More launches that may fail are not submitted before it is known that none has.
+  static constexpr size_t kMaxUnchecked = 1 << 16;
+
+  void run_steps(const Plan& plan, size_t first, size_t last, const Memory& m, bool is_top) {
+    for (size_t i = first; i < last; ++i) {
+      stop_if_asked();
+      walk(plan.steps[i], plan, m, is_top);
+    }
+  }
+
+  bool run_as_graph(PlanPart& part, const Memory& m) {
+    const Segment* const segment = part.segment(m.inputs.size());
+    if (!segment) return false;
+    stop_if_asked();
+    // Its launches have numbers from 0 on, unless those that may have failed are the same.
+    const std::vector<int>& labels = segment->labels();
+    if (!labels.empty() && !labels_.empty() && labels_ != labels) finish({});
+    if (!part.submit(m, record_, workspace(segment->workspace_bytes()))) return false;
+    if (!labels.empty()) labels_ = labels;
+    return true;
+  }
+
+  static void stop_if_asked() {
+    if (g_stop_requested && g_stop_requested()) throw Stopped{};
+  }
+
+  void launch(DeviceLaunch launch, const Launch& l, const Plan&, const Memory&) override {
+    if (l.is_copy && launch.buffers[0] == launch.buffers[1]) return;
+    if (l.checks) {
+      if (labels_.size() == kMaxUnchecked) finish({});
+      launch.number = static_cast<int>(labels_.size());
+      labels_.push_back(l.label);
+    }
+    if (g_run_launch) {
+      launch.ranges = ranges_of(l);
+      g_run_launch(l, std::move(launch), device_);
+    } else if (g_profiling) {
+      record_kernel({l.name, l.span, l.flops, l.bytes}, device_.time(std::move(launch)));
+    } else {
+      device_.submit(std::move(launch));
+    }
+  }
+
+  const DeviceRunner& runner_;
+  Ref<Buffer> workspace_;
+  std::vector<int> labels_;  // of the launches that may have failed, by number
+};
+
+void (*g_run_launch)(const Launch&, DeviceLaunch, Device&) = nullptr;
+
+DeviceRunner::DeviceRunner(Plan plan, Device& device)
+    : plan_(std::move(plan)), device_(device), can_fail_(can_fail(plan_)) {}
+
+const DeviceRunner::Parts* DeviceRunner::parts(const Plan& plan, bool is_top, bool guarded) const {
+  if (g_profiling || g_run_launch) return nullptr;
+  MutexLock lock(mu_);
+  Runs& runs = runs_[&plan];
+  if (runs.count++ < plain_runs()) return nullptr;
+  if (runs.parts.empty()) runs.parts = parts_of({plan, device_, can_fail_, is_top, guarded});
+  return &runs.parts;
 }
 
-DeviceRunner::DeviceRunner(Plan plan, Device& device) : plan_(std::move(plan)), device_(device), may_fail_(false) {
-  for (const Step& step : plan_.steps)
-    each_base(step, [&](const StepBase& s) { may_fail_ |= s.checks; });
-}
-
-std::vector<Tensor> DeviceRunner::run(std::span<const Tensor> inputs, std::span<const uint8_t> given_up) const {
+std::vector<Tensor> DeviceRunner::run(std::span<const Tensor> inputs, std::span<const uint8_t> given_up,
+                                      std::span<const uint8_t> wanted_here) const {
   Ref<Buffer> scratch;
   if (plan_.scratch_bytes) scratch = Buffer::allocate(device_, plan_.scratch_bytes);
   const std::vector<ResultBuffer> results = take_results(plan_, inputs, given_up, device_);
-  Pointers input_data, result_data;
-  for (const Tensor& t : inputs)
-    input_data.push_back(address_in(device_, t));
+  const Exchange exchange(device_, can_fail_, inputs);
+  Pointers result_data;
   for (const ResultBuffer& r : results)
     result_data.push_back(reinterpret_cast<std::byte*>(r.buffer->address()) + r.offset_bytes);
-  auto run = std::make_shared<DeviceRun>();
   auto* const scratch_data = scratch ? reinterpret_cast<std::byte*>(scratch->address()) : nullptr;
-  DeviceControl(device_, run).run_steps(plan_, {input_data, result_data, scratch_data, inputs, given_up, &device_});
-  if (may_fail_) finish(device_, *run);
-  return outputs_of(plan_, inputs, results);
+  DeviceRun run(*this, exchange.record());
+  // All memory is taken before anything is submitted.
+  const Parts* const parts = this->parts(plan_, true, false);
+  size_t workspace_bytes = 0;
+  for (size_t i = 0; parts && i < parts->size(); ++i)
+    if (const Segment* s = (*parts)[i]->segment(inputs.size()))
+      workspace_bytes = std::max(workspace_bytes, s->workspace_bytes());
+  run.workspace(workspace_bytes);
+  run.run(plan_, {exchange.inputs(), result_data, scratch_data, inputs, given_up, &device_}, true, parts);
+  std::vector<Tensor> outputs = outputs_of(plan_, inputs, results);
+  std::vector<Fetch> wanted;
+  for (size_t i = 0; i < wanted_here.size(); ++i)
+    if (wanted_here[i] && !outputs[i].buffer->is_on_host()) {
+      const Tensor& there = outputs[i];
+      Tensor here = empty_tensor(there.dtype, there.sizes);
+      wanted.push_back({address_in(device_, there), here.bytes_mut(), here.buffer->size_bytes()});
+      outputs[i] = std::move(here);
+    }
+  run.finish(wanted);
+  return outputs;
 }
 
 }  // namespace sheaf::runtime

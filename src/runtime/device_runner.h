@@ -1,25 +1,40 @@
 // Runs plans on a device. Steps are submitted in order and the host goes on; it waits where it needs an answer: the
-// predicate of a branch or loop, what a host call takes, and at the end of a plan whose checks may fail. Memory of the
-// run goes back when all is submitted: what is submitted later comes later on the device too.
+// predicate of a branch or loop, what a host call takes, and at the end of a plan for numbers that are wanted and for
+// checks that may have failed, both at once. Memory of the run goes back when all is submitted: what is submitted later
+// comes later on the device too. From the second run of a plan on, what needs nothing of the host runs as graphs.
 #pragma once
-#include "runtime/device.h"
+#include <map>
+
+#include "runtime/plan_graphs.h"
 
 namespace sheaf::runtime {
+
+// Set before anything runs: takes the place of submitting a launch. `ranges` are filled in.
+extern void (*g_run_launch)(const Launch& l, DeviceLaunch launch, Device& device);
 
 class DeviceRunner final : public Runner {
  public:
   // Every launch of the plan is code of this device, and nothing in it runs inside a product.
   DeviceRunner(Plan plan, Device& device);
   const Plan& plan() const override { return plan_; }
-  std::vector<Tensor> run(std::span<const Tensor> inputs, std::span<const uint8_t> given_up = {}) const override;
+  std::vector<Tensor> run(std::span<const Tensor> inputs, std::span<const uint8_t> given_up = {},
+                          std::span<const uint8_t> wanted_here = {}) const override;
 
  private:
+  friend class DeviceRun;
+  // Of this plan or one inside it; nullptr: its steps run one by one, as it has hardly run yet.
+  using Parts = std::vector<std::unique_ptr<PlanPart>>;
+  const Parts* parts(const Plan& plan, bool is_top, bool guarded) const;
+
   Plan plan_;
   Device& device_;
-  bool may_fail_;
+  bool can_fail_;
+  struct Runs {
+    int count = 0;
+    Parts parts;
+  };
+  mutable Mutex mu_;
+  mutable std::map<const Plan*, Runs> runs_ GUARDED_BY(mu_);
 };
-
-// Waits for the steps of a run so far; throws CheckFailure where one has failed.
-void finish(Device& device, const DeviceRun& run);
 
 }  // namespace sheaf::runtime

@@ -2,7 +2,6 @@
 // wrong bits. Memory is that of sim_memory.h. Kernels are those of this processor.
 #include <fmt/format.h>
 
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -24,6 +23,16 @@ namespace {
 constexpr int kFresh = 0xcd;
 constexpr size_t kMaxFilled = 1 << 16;
 
+// Runs its steps in any order that the edges allow.
+struct SimGraph final : DeviceGraph {
+  bool replace(size_t number, const DeviceStep& step) override {
+    steps[number] = step;
+    return true;
+  }
+  std::vector<DeviceStep> steps;
+  std::vector<std::vector<int>> after;
+};
+
 class Sim final : public Device {
  public:
   Sim() {
@@ -36,6 +45,8 @@ class Sim final : public Device {
   std::string_view name() const override { return "sim"; }
   const Target& target() const override { return target_; }
   SimMemory& memory() { return memory_; }
+  MemoryUse memory_use() const override { return {memory_.in_use(), memory_.peak()}; }
+  void set_memory_limit(size_t bytes) override { memory_.set_limit(bytes); }
   void set_seed(uint64_t seed) {
     MutexLock lock(mu_);
     random_ = seed;
@@ -60,29 +71,40 @@ class Sim final : public Device {
     enqueue([this, from = array(from), to = array(to)] { copy_on_host(real(from), real(to)); });
   }
 
-  void submit(DeviceStep step, std::shared_ptr<DeviceRun> run) override {
-    enqueue([this, step = std::move(step), run = std::move(run)] {
-      if (!run->failed) std::visit([&](const auto& s) { run_step(s, *run); }, step);
-    });
+  void submit(DeviceStep step) override {
+    enqueue([this, step = std::move(step)] { std::visit([&](const auto& s) { run_step(s); }, step); });
   }
+
+  std::unique_ptr<DeviceGraph> record(std::vector<DeviceStep> steps,
+                                      const std::vector<std::vector<int>>& after) override {
+    auto out = std::make_unique<SimGraph>();
+    out->steps = std::move(steps);
+    out->after = after;
+    return out;
+  }
+  void submit(DeviceGraph& graph) override {
+    enqueue([this, graph = static_cast<const SimGraph&>(graph)] { run_graph(graph); });
+  }
+  bool can_record(const Code&, std::span<const int64_t>, bool) const override { return true; }
 
   Event mark() override {
     MutexLock lock(mu_);
     return submitted_;
   }
-  bool passed(Event event) const override {
-    MutexLock lock(mu_);
-    return done_ >= event;
-  }
-  void wait(Event event) override {
+  bool wait_for(Event event, std::chrono::microseconds most) override {
     std::exception_ptr failure;
     {
       MutexLock lock(mu_);
-      while (done_ < event)
-        changed_.wait(mu_);
+      const auto end = std::chrono::steady_clock::now() + most;
+      while (done_ < event) {
+        const auto now = std::chrono::steady_clock::now();
+        if (now >= end) return false;
+        changed_.wait_for(mu_, end - now);
+      }
       failure = std::exchange(failure_, nullptr);
     }
     if (failure) std::rethrow_exception(failure);
+    return true;
   }
 
  private:
@@ -103,16 +125,39 @@ class Sim final : public Device {
   }
   std::byte* real(const std::byte* address) const { return memory_.real(reinterpret_cast<uint64_t>(address)); }
 
-  void run_step(const DeviceLaunch& l, DeviceRun& run) {
+  void run_step(const DeviceLaunch& l) {
+    auto* const record = l.record ? reinterpret_cast<CheckRecord*>(real(l.record)) : nullptr;
+    if (l.guarded && record->failed) return;
     SmallVec<std::byte*, 16> buffers;
     for (const std::byte* p : l.buffers)
       buffers.push_back(real(p));
     int64_t payload = 0;
     const int site = static_cast<const CpuKernel&>(*l.code).run(buffers, l.sizes, payload);
-    if (site >= 0) run.failed = CheckFailure{l.label, site, payload};
+    const int step = l.number * kStepsOfLaunch;
+    INVARIANT(site < 0 || record, "a check failed of a launch that has none");
+    if (site >= 0 && (!record->failed || step < record->step)) *record = {0, 1, step, site, 0, payload};
   }
-  void run_step(const DeviceCopy& c, DeviceRun&) { std::memmove(real(c.to), real(c.from), c.size_bytes); }
-  void run_step(const DeviceStore& s, DeviceRun&) { std::memcpy(real(s.to), &s.number, sizeof s.number); }
+  void run_step(const DeviceCopy& c) { std::memmove(real(c.to), real(c.from), c.size_bytes); }
+  void run_step(const DeviceStore& s) { std::memcpy(real(s.to), &s.number, sizeof s.number); }
+
+  void run_graph(const SimGraph& graph) {
+    std::vector<size_t> missing(graph.steps.size()), ready;
+    std::vector<std::vector<size_t>> next(graph.steps.size());
+    for (size_t i = 0; i < graph.steps.size(); ++i) {
+      missing[i] = graph.after[i].size();
+      for (int before : graph.after[i])
+        next[static_cast<size_t>(before)].push_back(i);
+      if (missing[i] == 0) ready.push_back(i);
+    }
+    while (!ready.empty()) {
+      std::swap(ready[next_random() % ready.size()], ready.back());
+      const size_t i = ready.back();
+      ready.pop_back();
+      std::visit([&](const auto& s) { run_step(s); }, graph.steps[i]);
+      for (size_t n : next[i])
+        if (--missing[n] == 0) ready.push_back(n);
+    }
+  }
 
   void enqueue(std::function<void()> command) {
     MutexLock lock(mu_);
@@ -122,23 +167,28 @@ class Sim final : public Device {
   }
 
   // A command in eight waits for up to a quarter of a millisecond.
-  std::chrono::microseconds next_delay() REQUIRES(mu_) {
+  std::chrono::microseconds next_delay() {
+    const uint64_t x = next_random();
+    return std::chrono::microseconds(x >> 28 ? 0 : x & 255);
+  }
+  // 31 bits.
+  uint64_t next_random() {
+    MutexLock lock(mu_);
     random_ = random_ * 6364136223846793005u + 1442695040888963407u;
-    return std::chrono::microseconds(random_ >> 61 ? 0 : random_ >> 40 & 255);
+    return random_ >> 33;
   }
 
   void work() {
     for (;;) {
       std::function<void()> command;
-      std::chrono::microseconds delay;
       {
         MutexLock lock(mu_);
         while (queue_.empty())
           changed_.wait(mu_);
         command = std::move(queue_.front());
         queue_.pop_front();
-        delay = next_delay();
       }
+      const std::chrono::microseconds delay = next_delay();
       if (delay.count()) std::this_thread::sleep_for(delay);
       std::exception_ptr failure;
       try {
@@ -175,24 +225,11 @@ Device& simulated_device(std::string_view options) {
     }
   });
   (void)at_exit;
-  while (!options.empty()) {
-    const std::string_view word = options.substr(0, options.find(','));
-    options.remove_prefix(std::min(word.size() + 1, options.size()));
-    const size_t colon = word.find(':');
-    int64_t number = 0;
-    const char* end = word.data() + word.size();
-    const bool is_number = colon != std::string_view::npos &&
-                           std::from_chars(word.data() + colon + 1, end, number) == std::from_chars_result{end, {}};
-    const std::string_view key = word.substr(0, colon);
-    if (is_number && key == "seed")
-      sim->set_seed(static_cast<uint64_t>(number));
-    else if (is_number && key == "oom")
-      sim->memory().fail_allocation(number);
-    else if (is_number && key == "least")
-      set_least_for_device(number);
-    else
-      throw runtime_error(fmt::format("SHEAF_SIM: expected seed:N, oom:N or least:N, got '{}'", word));
-  }
+  set_test_options("SHEAF_SIM", options, "seed:N, oom:N, least:N or plain:N", [](std::string_view key, int64_t number) {
+    if (key == "seed") sim->set_seed(static_cast<uint64_t>(number));
+    if (key == "oom") sim->memory().fail_allocation(number);
+    return key == "seed" || key == "oom";
+  });
   return *sim;
 }
 

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <charconv>
 #include <cstdlib>
 
@@ -24,16 +22,8 @@ Device& open_device(std::string_view name) {
     return simulated_device(options ? options : "");
   }
   INVARIANT(name.starts_with("cuda"), "no device is called " << name);
-  if (const char* options = std::getenv("SHEAF_CUDA")) {
-    constexpr std::string_view kLeast = "least:";
-    const std::string_view text = options;
-    int64_t least = 0;
-    const char* const end = text.data() + text.size();
-    if (!text.starts_with(kLeast) ||
-        std::from_chars(text.data() + kLeast.size(), end, least) != std::from_chars_result{end, {}})
-      throw runtime_error(fmt::format("SHEAF_CUDA: expected least:N, got '{}'", text));
-    set_least_for_device(least);
-  }
+  if (const char* options = std::getenv("SHEAF_CUDA"))
+    set_test_options("SHEAF_CUDA", options, "least:N or plain:N", [](std::string_view, int64_t) { return false; });
   return cuda_device(number_of(name));
 }
 

@@ -22,6 +22,13 @@ using Pointers = SmallVec<std::byte*, 16>;
 std::byte* address(const Place& p, const Plan& plan, const Memory& memory);
 Pointers pointers(const StepBase& step, const Plan& plan, const Memory& memory);
 
+// Bytes that the host asks for.
+struct Fetch {
+  const std::byte* from;  // where the run's memory is
+  std::byte* to;
+  size_t bytes;
+};
+
 // Where a tensor's elements begin in a space, for reading.
 std::byte* address_in(Space& space, const Tensor& t);
 

@@ -48,12 +48,13 @@ uint64_t SimMemory::take(size_t bytes) {
     wake_oldest();
     room = find_room(size);
   }
-  if (++taken_ == failing_ || room == free_.end())
+  if (++taken_ == failing_ || room == free_.end() || size > limit_ - std::min(limit_, in_use_))
     throw runtime_error(fmt::format("out of memory: the device sim has no {} bytes, with {} in use", bytes, in_use_));
   const auto [offset, found] = *room;
   free_.erase(room);
   if (found > size) free_[offset + size] = found - size;
   in_use_ += size;
+  peak_ = std::max(peak_, in_use_);
   return locked_ + offset;
 }
 
@@ -86,6 +87,21 @@ void SimMemory::wake_oldest() {
     }
   }
   free_[offset] = size;
+}
+
+size_t SimMemory::in_use() const {
+  MutexLock lock(mu_);
+  return in_use_;
+}
+
+size_t SimMemory::peak() const {
+  MutexLock lock(mu_);
+  return peak_;
+}
+
+void SimMemory::set_limit(size_t bytes) {
+  MutexLock lock(mu_);
+  limit_ = bytes;
 }
 
 void SimMemory::fail_allocation(int64_t number) {

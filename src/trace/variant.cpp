@@ -223,7 +223,10 @@ std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots,
   if (!std::all_of(variant->result.leaves.begin(), variant->result.leaves.end(), can_leave))
     throw Untraceable("the result holds a function or an object that depends on the arguments", {});
   for (const Value& v : variant->result.leaves)
-    if (v.is_traced()) g.outputs.push_back(wide_operand(v) ? wide_operand(v) : operand_of(v));
+    if (v.is_traced()) {
+      g.outputs.push_back(wide_operand(v) ? wide_operand(v) : operand_of(v));
+      variant->is_number.push_back(kind_of(v) != Kind::Tensor);
+    }
   g.effects = std::move(context.effects);
   {
     std::optional<SizeFacts::Use> sizes;
@@ -291,7 +294,7 @@ Value run_variant(const Variant& v, const Bound& b, std::span<const uint8_t> own
     }
   }
   auto gathered = now();
-  std::vector<Tensor> outputs = compiler::run(*code, inputs, given_up);
+  std::vector<Tensor> outputs = compiler::run(*code, inputs, given_up, v.is_number);
   auto done = now();
   Value result = rebuild(v.result, outputs);
   if (runtime::g_profiling) {

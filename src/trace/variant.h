@@ -53,8 +53,9 @@ struct Variant {
   std::string text;                    // of the graph, when asked for
   bool takes_gradient = false;         // somewhere in it
   runtime::TargetId target = runtime::TargetId::Cpu;
-  bool computes = false;  // else it only picks from its arguments
-  FlatTree result;        // the tree of results; its traced leaves stand for the outputs, in order
+  bool computes = false;           // else it only picks from its arguments
+  FlatTree result;                 // the tree of results; its traced leaves stand for the outputs, in order
+  std::vector<uint8_t> is_number;  // by output: read on the host as soon as the call returns
 
   // For sizes that are all known, the code; else what it is made from when a call brings new sizes.
   std::shared_ptr<const compiler::Compiled> code;

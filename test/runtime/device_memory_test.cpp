@@ -95,5 +95,20 @@ TEST(DeviceMemory, TheLastBytesOfADevice) {
   EXPECT_EQ(memory.take(kSegment), 0u);
 }
 
+TEST(DeviceMemory, TakesNoMoreThanItMay) {
+  Driver driver{4 * kSegment};
+  DeviceMemory memory = driver.memory();
+  memory.set_limit(kSegment + DeviceMemory::kSegmentGrain);
+  const uint64_t a = memory.take(kSegment), b = memory.take(512);
+  EXPECT_NE(b, 0u);
+  EXPECT_EQ(memory.take(DeviceMemory::kSegmentGrain), 0u);
+  EXPECT_EQ(memory.peak(), kSegment + 512);
+  memory.give(a, kSegment);
+  EXPECT_EQ(memory.in_use(), 512u);
+  EXPECT_EQ(memory.peak(), kSegment + 512);
+  memory.trim([] {});
+  EXPECT_NE(memory.take(kSegment), 0u);
+}
+
 }  // namespace
 }  // namespace sheaf::runtime

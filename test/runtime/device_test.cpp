@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "runtime/device_runner.h"
+#include "runtime/forwarding_device.h"
 #include "support/error.h"
 
 namespace sheaf::runtime {
@@ -38,6 +39,8 @@ Launch add_one(Place from, Place to, int64_t n, bool checks) {
   l.checks = checks;
   l.kernel = std::make_shared<AddOne>();
   l.buffers = {from, to};
+  l.reads = {{from, n * 4}};
+  l.writes = {{to, n * 4}};
   l.sizes = {n};
   return l;
 }
@@ -96,6 +99,29 @@ TEST(Sim, ReportsTheCheckThatFailedAndKeepsWhatWasGivenUp) {
   EXPECT_EQ(values(good[0]), (std::vector<float>{3, 4}));
 }
 
+// A step that ends when it is told to: until then the device has run nothing of what comes after it.
+class Gate final : public CpuKernel {
+ public:
+  int run(std::span<std::byte* const>, std::span<const int64_t>, int64_t&) const override {
+    open.wait(false);
+    return -1;
+  }
+  std::atomic<bool> open = false;
+};
+
+TEST(Sim, StopsWhileItWaits) {
+  const auto gate = std::make_shared<Gate>();
+  sim().submit(DeviceLaunch{gate, {}, {}});
+  static std::atomic<int> looks = 0;
+  g_stop_requested = [] { return ++looks > 5; };
+  std::vector<Tensor> in = {floats({1, 2})};
+  EXPECT_THROW(DeviceRunner(plan_of(2, 1, true), sim()).run(in), Stopped);
+  g_stop_requested = nullptr;
+  gate->open = true;
+  gate->open.notify_all();
+  sim().wait(sim().mark());
+}
+
 TEST(Sim, StopsBetweenSubmissions) {
   g_stop_requested = [] { return true; };
   std::vector<Tensor> in = {floats({1})};
@@ -136,7 +162,7 @@ TEST(Placement, ByElementsAndByWhereTheInputsAre) {
 
 // Planted faults.
 
-TEST(PlantedFaults, HostCodeThatFollowsAnAddressDies) {
+TEST(FaultsOfTheHost, HostCodeThatFollowsAnAddressDies) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(
       {
@@ -149,41 +175,19 @@ TEST(PlantedFaults, HostCodeThatFollowsAnAddressDies) {
 }
 
 // The simulated device, but for one thing: nobody waits.
-class Impatient final : public Device {
- public:
-  std::string_view name() const override { return "impatient"; }
-  uint64_t take(size_t bytes) override { return sim().take(bytes); }
-  void give(uint64_t address, size_t bytes) override { sim().give(address, bytes); }
-  void send(const std::byte* from, uint64_t to, size_t bytes) override { sim().send(from, to, bytes); }
-  void copy(const Tensor& from, const Tensor& to) override { sim().copy(from, to); }
-  const Target& target() const override { return sim().target(); }
-  void submit(DeviceStep step, std::shared_ptr<DeviceRun> run) override {
-    sim().submit(std::move(step), std::move(run));
-  }
-  Event mark() override { return sim().mark(); }
-  bool passed(Event event) const override { return sim().passed(event); }
-  void wait(Event) override {}
-  void read(uint64_t from, std::byte* to, size_t bytes) const override { sim().read(from, to, bytes); }
+struct Impatient final : ForwardingDevice {
+  using ForwardingDevice::ForwardingDevice;
+  bool wait_for(Event, std::chrono::microseconds) override { return true; }
 };
 
-// A step that ends when it is told to: until then the device has run nothing of what comes after it.
-class Gate final : public CpuKernel {
- public:
-  int run(std::span<std::byte* const>, std::span<const int64_t>, int64_t&) const override {
-    open.wait(false);
-    return -1;
-  }
-  std::atomic<bool> open = false;
-};
-
-TEST(PlantedFaults, AMissingWaitShowsAsWrongValues) {
+TEST(FaultsOfTheHost, AMissingWaitShowsAsWrongValues) {
   constexpr int kTimes = 300;
   std::vector<Tensor> in = {floats({1, 2})};
   const std::vector<float> expected = {1 + kTimes, 2 + kTimes};
   EXPECT_EQ(values(DeviceRunner(plan_of(2, kTimes), sim()).run(in)[0]), expected);
-  auto& impatient = *new Impatient;
+  auto& impatient = *new Impatient(sim());
   const auto gate = std::make_shared<Gate>();
-  sim().submit(DeviceLaunch{gate, {}, {}}, std::make_shared<DeviceRun>());
+  sim().submit(DeviceLaunch{gate, {}, {}});
   EXPECT_NE(values(DeviceRunner(plan_of(2, kTimes), impatient).run(in)[0]), expected);
   gate->open = true;
   gate->open.notify_all();
@@ -199,7 +203,7 @@ bool updates_in_place(std::span<const uint8_t> given_up) {
   return second[0].buffer->address() == first[0].buffer->address();
 }
 
-TEST(PlantedFaults, ALostDonationShowsInTheAddress) {
+TEST(FaultsOfTheHost, ALostDonationShowsInTheAddress) {
   const uint8_t given_up[] = {1};
   EXPECT_TRUE(updates_in_place(given_up));
   EXPECT_FALSE(updates_in_place({}));

@@ -25,7 +25,7 @@ TEST(Device, SimulatedGivesTheOutputOfTheCpu) {
   s.write("p.shf", kProgram);
   const Result cpu = s.run("p.shf");
   EXPECT_EQ(cpu.status, 0) << cpu.err;
-  for (const char* options : {"seed:1", "seed:2,least:1", "seed:3,least:100000"}) {
+  for (const char* options : {"seed:1", "seed:2,least:1", "seed:3,least:100000", "seed:4,least:1,plain:0"}) {
     setenv("SHEAF_SIM", options, 1);
     for (const char* flags : {"--device sim", "--device sim --jit off"}) {
       const Result sim = s.run(std::string(flags) + " p.shf");
@@ -33,6 +33,13 @@ TEST(Device, SimulatedGivesTheOutputOfTheCpu) {
     }
   }
   unsetenv("SHEAF_SIM");
+}
+
+TEST(Device, MemoryIsLimited) {
+  Sandbox s;
+  const Result r = s.run("--device sim --max-device-memory 30M -c '(sum (ones [10 1000 1000]))'");
+  EXPECT_EQ(r.status, 1);
+  EXPECT_TRUE(contains(r.err, "error: out of memory: the device sim has no 40000000 bytes, with ")) << r.err;
 }
 
 TEST(Device, ParametersStayOnTheDevice) {
@@ -74,7 +81,7 @@ TEST(Device, OptionsOfTheSimulation) {
   const Result r = s.run("--device sim -c 1");
   unsetenv("SHEAF_SIM");
   EXPECT_EQ(r.status, 1);
-  EXPECT_TRUE(contains(r.err, "SHEAF_SIM: expected seed:N, oom:N or least:N, got 'speed:1'")) << r.err;
+  EXPECT_TRUE(contains(r.err, "SHEAF_SIM: expected seed:N, oom:N, least:N or plain:N, got 'speed:1'")) << r.err;
 }
 
 }  // namespace

@@ -71,6 +71,15 @@ Program make_program(const loop::Kernel& k, std::span<const int64_t> sizes, cons
   return out;
 }
 
+// Every kernel, of a template or not, begins with its name and its parameters.
+void guard(Launch& l) {
+  constexpr std::string_view kEnd = ") {\n";
+  const size_t end = l.text.find(kEnd, l.text.find(l.name + "("));
+  INVARIANT(end != std::string::npos, "a kernel without a head:\n" << l.text);
+  l.text.replace(end, kEnd.size(), ", const int* failed) {\n  if (*failed) return;\n");
+  l.parameters.push_back({Parameter::Failed});
+}
+
 std::string program_text(const Program& p, const Helpers& helpers) {
   std::string out = helpers.text();
   for (const auto& step : p.steps) {

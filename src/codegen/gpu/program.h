@@ -29,6 +29,9 @@ Program make_program(const loop::Kernel& k, std::span<const int64_t> sizes, cons
 // The values of a call's arguments, which depend on sizes alone.
 std::vector<int64_t> call_arguments(const loop::Kernel& k, const loop::Stmt& call, std::span<const int64_t> sizes);
 
+// Lets a launch do nothing once a check of its run has failed.
+void guard(Launch& l);
+
 // All of it as one text.
 std::string program_text(const Program& p, const Helpers& helpers);
 

@@ -280,6 +280,13 @@ inline void run(void (*kernel)(A...), void** parameters, unsigned blocks, unsign
   run(kernel, parameters, blocks, threads, seed, std::make_integer_sequence<int, sizeof...(A)>());
 }
 
+template <class... A>
+inline unsigned parameters(void (*)(A...), unsigned* bytes) {
+  unsigned count = 0;
+  ((bytes[count++] = sizeof(A)), ...);
+  return count;
+}
+
 template <class To, class From>
 inline To bits(From x) {
   static_assert(sizeof(To) == sizeof(From));
@@ -342,8 +349,10 @@ inline double __int2double_rn(int x) { return x; }
 inline double __uint2double_rn(unsigned x) { return x; }
 inline double __ll2double_rn(long long x) { return static_cast<double>(x); }
 
-// Lets a program that has loaded the object run a kernel of the text.
+// Lets a program that has loaded the object run a kernel of the text, and copy its parameters before: their number, and
+// the bytes of each.
 #define SHIM_RUNS(kernel)                                                                             \
   extern "C" void run_##kernel(void** parameters, unsigned blocks, unsigned threads, uint64_t seed) { \
     shim::run(kernel, parameters, blocks, threads, seed);                                             \
-  }
+  }                                                                                                   \
+  extern "C" unsigned parameters_##kernel(unsigned* bytes) { return shim::parameters(kernel, bytes); }

@@ -57,6 +57,7 @@ TextProgram::Arguments TextProgram::arguments(const Launch& l, std::span<std::by
       case Parameter::Buffer: set(buffers[static_cast<size_t>(p.index)]); break;
       case Parameter::Workspace: set(workspace); break;
       case Parameter::Check: set(record); break;
+      case Parameter::Failed: set(record + offsetof(Record, failed)); break;
       case Parameter::Step: set(step); break;
       case Parameter::Size: number(sizes[static_cast<size_t>(p.index)]); break;
       case Parameter::Value: number(p.value); break;

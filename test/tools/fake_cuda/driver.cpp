@@ -1,34 +1,58 @@
-// Plays NVIDIA's driver with one GPU whose memory is the host's: what the program calls, and nothing else. All is done
-// when a call returns. Memory ends after $FAKE_CUDA_BYTES bytes.
+// Plays NVIDIA's driver with one GPU whose memory is the host's: what the program calls, and nothing else. What is
+// submitted is done later (stream.h); copies from memory that is not pinned read it at once, as the driver does. Memory
+// ends after $FAKE_CUDA_BYTES bytes. Graphs are in graph.cpp.
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <map>
-#include <mutex>
 
 #include "codegen/gpu/shim_load.h"
+#include "tools/fake_cuda/stream.h"
 
 namespace {
 
-constexpr int kInvalid = 1, kOutOfMemory = 2;
+using Lock = std::scoped_lock<std::recursive_mutex>;
+using fake_cuda::Side;
+
+constexpr int kInvalid = 1, kOutOfMemory = 2, kNotReady = 600;
 constexpr unsigned char kFresh = 0x5a;  // no zeros that sums could live with
 
-std::mutex mu;
-std::map<uint64_t, size_t> blocks;
+std::map<uint64_t, size_t> blocks, pinned;
 size_t in_use = 0;
-uint64_t launches = 0;
 
-// Whether the bytes lie in memory of the device.
-bool is_there(uint64_t address, size_t bytes) {
-  std::scoped_lock lock(mu);
-  auto after = blocks.upper_bound(address);
-  if (after == blocks.begin()) return false;
+// Whether the bytes lie in one of the blocks.
+bool is_in(const std::map<uint64_t, size_t>& all, uint64_t address, size_t bytes) {
+  auto after = all.upper_bound(address);
+  if (after == all.begin()) return false;
   const auto& [begin, size] = *std::prev(after);
   return address + bytes <= begin + size;
 }
+bool is_there(uint64_t address, size_t bytes) { return is_in(blocks, address, bytes); }
+bool is_pinned(const void* memory, size_t bytes) { return is_in(pinned, reinterpret_cast<uint64_t>(memory), bytes); }
 
-std::byte* at(uint64_t address) { return reinterpret_cast<std::byte*>(address); }
+void* at(uint64_t address) { return reinterpret_cast<void*>(address); }
+
+// How much of the stream has to be done for an event to have passed.
+struct Event {
+  uint64_t after = 0;
+};
 
 }  // namespace
+
+namespace fake_cuda {
+
+void copy(void* to, Side to_side, const void* from, Side from_side, size_t bytes) {
+  auto must_be_there = [&](const void* p, Side side) {
+    if (side == Side::Host || is_there(reinterpret_cast<uint64_t>(p), bytes)) return;
+    std::fprintf(stderr, "fake CUDA: a copy of %zu bytes beyond the memory of the GPU\n", bytes);
+    std::abort();
+  };
+  must_be_there(to, to_side);
+  must_be_there(from, from_side);
+  std::memmove(to, from, bytes);
+}
+
+}  // namespace fake_cuda
 
 extern "C" {
 
@@ -62,10 +86,11 @@ int cuDeviceTotalMem_v2(size_t* bytes, int) {
   return 0;
 }
 int cuDevicePrimaryCtxRetain(void** context, int) {
-  *context = &blocks;
+  *context = &in_use;
   return 0;
 }
 int cuCtxSetCurrent(void*) { return 0; }
+int cuCtxGetCurrent(void** context) { return cuDevicePrimaryCtxRetain(context, 0); }
 int cuMemGetInfo_v2(size_t* free, size_t* total) {
   *free = *total = size_t{1} << 30;
   return 0;
@@ -73,7 +98,7 @@ int cuMemGetInfo_v2(size_t* free, size_t* total) {
 
 int cuMemAlloc_v2(uint64_t* address, size_t bytes) {
   const char* limit = std::getenv("FAKE_CUDA_BYTES");
-  std::scoped_lock lock(mu);
+  const Lock lock(fake_cuda::lock());
   if (limit && in_use + bytes > std::strtoull(limit, nullptr, 10)) return kOutOfMemory;
   void* memory = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
   if (!memory) return kOutOfMemory;
@@ -84,7 +109,7 @@ int cuMemAlloc_v2(uint64_t* address, size_t bytes) {
   return 0;
 }
 int cuMemFree_v2(uint64_t address) {
-  std::scoped_lock lock(mu);
+  const Lock lock(fake_cuda::lock());
   auto block = blocks.find(address);
   if (block == blocks.end()) return kInvalid;
   in_use -= block->second;
@@ -92,22 +117,47 @@ int cuMemFree_v2(uint64_t address) {
   std::free(at(address));
   return 0;
 }
+int cuMemAllocHost_v2(void** memory, size_t bytes) {
+  const Lock lock(fake_cuda::lock());
+  *memory = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
+  pinned[reinterpret_cast<uint64_t>(*memory)] = bytes;
+  return 0;
+}
 int cuMemcpyHtoD_v2(uint64_t to, const void* from, size_t bytes) {
+  const Lock lock(fake_cuda::lock());
   if (!is_there(to, bytes)) return kInvalid;
   std::memcpy(at(to), from, bytes);
   return 0;
 }
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, void*) {
-  return cuMemcpyHtoD_v2(to, from, bytes);
+  const Lock lock(fake_cuda::lock());
+  if (!is_there(to, bytes)) return kInvalid;
+  if (is_pinned(from, bytes)) {
+    fake_cuda::submit([=] { fake_cuda::copy(at(to), Side::Gpu, from, Side::Host, bytes); });
+    return 0;
+  }
+  fake_cuda::submit([to, content = std::string(static_cast<const char*>(from), bytes)] {
+    fake_cuda::copy(at(to), Side::Gpu, content.data(), Side::Host, content.size());
+  });
+  return 0;
 }
 int cuMemcpyDtoH_v2(void* to, uint64_t from, size_t bytes) {
+  const Lock lock(fake_cuda::lock());
   if (!is_there(from, bytes)) return kInvalid;
   std::memcpy(to, at(from), bytes);
   return 0;
 }
+int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, void*) {
+  const Lock lock(fake_cuda::lock());
+  if (!is_there(from, bytes)) return kInvalid;
+  fake_cuda::submit([=] { fake_cuda::copy(to, Side::Host, at(from), Side::Gpu, bytes); });
+  if (!is_pinned(to, bytes)) fake_cuda::finish(fake_cuda::num_submitted());
+  return 0;
+}
 int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void*) {
+  const Lock lock(fake_cuda::lock());
   if (!is_there(to, bytes) || !is_there(from, bytes)) return kInvalid;
-  std::memmove(at(to), at(from), bytes);
+  fake_cuda::submit([=] { fake_cuda::copy(at(to), Side::Gpu, at(from), Side::Gpu, bytes); });
   return 0;
 }
 
@@ -120,8 +170,14 @@ int cuModuleLoadData(void** module, const void* image) {
 }
 int cuModuleUnload(void*) { return 0; }
 int cuModuleGetFunction(void** function, void* module, const char* name) {
-  *function = dlsym(module, ("run_" + std::string(name)).c_str());
-  return *function ? 0 : kInvalid;
+  void* const run = dlsym(module, ("run_" + std::string(name)).c_str());
+  void* const parameters = dlsym(module, ("parameters_" + std::string(name)).c_str());
+  if (!run || !parameters) return kInvalid;
+  auto* f = new fake_cuda::Function{};  // for the life of the program
+  f->run = reinterpret_cast<decltype(f->run)>(run);
+  f->parameters = reinterpret_cast<decltype(f->parameters)>(parameters);
+  *function = f;
+  return 0;
 }
 int cuFuncGetAttribute(int* value, int, void*) {
   *value = 0;
@@ -129,9 +185,9 @@ int cuFuncGetAttribute(int* value, int, void*) {
 }
 int cuLaunchKernel(void* function, unsigned blocks_x, unsigned, unsigned, unsigned threads_x, unsigned, unsigned,
                    unsigned, void*, void** parameters, void**) {
-  std::scoped_lock lock(mu);
-  reinterpret_cast<void (*)(void**, unsigned, unsigned, uint64_t)>(function)(parameters, blocks_x, threads_x,
-                                                                             ++launches);
+  const Lock lock(fake_cuda::lock());
+  fake_cuda::submit(
+      fake_cuda::call_of(*static_cast<const fake_cuda::Function*>(function), blocks_x, threads_x, parameters));
   return 0;
 }
 
@@ -139,16 +195,38 @@ int cuStreamCreate(void** stream, unsigned) {
   *stream = &blocks;
   return 0;
 }
-int cuStreamSynchronize(void*) { return 0; }
-int cuStreamQuery(void*) { return 0; }
-int cuEventCreate(void** event, unsigned) {
-  *event = &blocks;
+int cuStreamSynchronize(void*) {
+  const Lock lock(fake_cuda::lock());
+  fake_cuda::finish(fake_cuda::num_submitted());
   return 0;
 }
-int cuEventRecord(void*, void*) { return 0; }
-int cuEventSynchronize(void*) { return 0; }
-int cuEventElapsedTime(float* milliseconds, void*, void*) {
-  *milliseconds = 0;
+int cuStreamQuery(void*) {
+  const Lock lock(fake_cuda::lock());
+  return fake_cuda::advance(fake_cuda::num_submitted()) ? 0 : kNotReady;
+}
+int cuEventCreate(void** event, unsigned) {
+  *event = new Event;
+  return 0;
+}
+int cuEventRecord(void* event, void*) {
+  const Lock lock(fake_cuda::lock());
+  static_cast<Event*>(event)->after = fake_cuda::num_submitted();
+  return 0;
+}
+int cuEventSynchronize(void* event) {
+  const Lock lock(fake_cuda::lock());
+  fake_cuda::finish(static_cast<Event*>(event)->after);
+  return 0;
+}
+int cuEventQuery(void* event) {
+  const Lock lock(fake_cuda::lock());
+  return fake_cuda::advance(static_cast<Event*>(event)->after) ? 0 : kNotReady;
+}
+// A hundredth of a millisecond for each piece of work.
+int cuEventElapsedTime(float* milliseconds, void* begin, void* end) {
+  const Lock lock(fake_cuda::lock());
+  const uint64_t work = static_cast<Event*>(end)->after - static_cast<Event*>(begin)->after;
+  *milliseconds = 0.01f * static_cast<float>(work);
   return 0;
 }
 

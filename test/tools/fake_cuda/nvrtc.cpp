@@ -1,5 +1,6 @@
 // Plays NVRTC: text is compiled by the C++ compiler behind the shim. What it calls a cubin is the number of bytes of a
-// shared library, then the library. A line for each compilation goes to the file $FAKE_NVRTC_LOG.
+// shared library, then the library. A line for each compilation goes to the file $FAKE_NVRTC_LOG. $FAKE_NVRTC_FAULT,
+// "WORD=OTHER", is a mistake: the text has the other word in place of the first.
 #include <cstdint>
 #include <cstring>
 #include <regex>
@@ -32,6 +33,11 @@ int nvrtcCreateProgram(void** program, const char* text, const char*, int, const
 int nvrtcCompileProgram(void* program, int, const char* const*) {
   Program& p = of(program);
   std::string text = p.text;
+  if (const char* fault = std::getenv("FAKE_NVRTC_FAULT")) {
+    const std::string both = fault, word = both.substr(0, both.find('='));
+    for (size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += word.size())
+      text.replace(at, word.size(), both.substr(word.size() + 1));
+  }
   const std::regex kernel(R"(__global__ void (\w+)\()");
   for (std::sregex_iterator it(p.text.begin(), p.text.end(), kernel), end; it != end; ++it)
     text += "SHIM_RUNS(" + (*it)[1].str() + ")\n";

@@ -1,0 +1,36 @@
+// What was submitted to the GPU that is played and is not done yet. It is done as late as the program allows: when the
+// program waits for it, and bit by bit when it asks. So memory that is reused or read too soon shows as wrong bits.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <mutex>
+
+namespace fake_cuda {
+
+// Held by every function of the driver.
+std::recursive_mutex& lock();
+
+using Work = std::function<void()>;
+void submit(Work work);
+uint64_t num_submitted();
+// Does work until so much of what was submitted is done.
+void finish(uint64_t count);
+// Does a little of it. Whether so much is done.
+bool advance(uint64_t count);
+
+// The next of a series of numbers that $FAKE_CUDA_SEED begins.
+uint64_t random();
+
+// Copies bytes of the GPU's memory, of the host's, or both. Ends the program where memory of the GPU is meant and the
+// bytes are not there.
+enum class Side : uint8_t { Host, Gpu };
+void copy(void* to, Side to_side, const void* from, Side from_side, size_t bytes);
+
+// A kernel, and a call of it with its own copy of the parameters.
+struct Function {
+  void (*run)(void** parameters, unsigned blocks, unsigned threads, uint64_t seed);
+  unsigned (*parameters)(unsigned* bytes);
+};
+Work call_of(const Function& f, unsigned blocks, unsigned threads, void** parameters);
+
+}  // namespace fake_cuda
