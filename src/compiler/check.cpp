@@ -2,11 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstring>
+#include <map>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
+#include "codegen/block/block.h"
+#include "compiler/pipeline.h"
 #include "runtime/cpu_runner.h"
+#include "runtime/device_code.h"
+#include "runtime/device_runner.h"
+#include "support/mutex.h"
 #include "tensor/tensor.h"
 
 namespace sheaf::compiler {
@@ -103,8 +111,69 @@ void run_checked(const Plan& plan, const Memory& m) {
   }
 }
 
+std::shared_ptr<const codegen::BlockKernel> block_kernel(const Launch& l, const loop::Kernel& k,
+                                                         const runtime::Target& target) {
+  static auto* mu = new Mutex;
+  static auto* known = new std::map<std::shared_ptr<const runtime::Code>, std::shared_ptr<const codegen::BlockKernel>>;
+  MutexLock lock(*mu);
+  auto& block = (*known)[l.kernel];
+  if (!block) block = codegen::BlockKernel::compile(run_kernel_passes(k), target);
+  return block;
+}
+
+// The first element that differs, or nothing. NaNs are equal, whatever their bits.
+std::optional<size_t> first_difference(DType d, const std::vector<std::byte>& a, const std::byte* b) {
+  const auto width = static_cast<size_t>(size_bytes(d));
+  for (size_t at = 0; at + width <= a.size(); at += width)
+    if (std::memcmp(a.data() + at, b + at, width) != 0 &&
+        !(is_float(d) && std::isnan(load_double(d, a.data() + at)) && std::isnan(load_double(d, b + at))))
+      return at / width;
+  return std::nullopt;
+}
+
+void run_checked_there(const Launch& l, runtime::DeviceLaunch launch, runtime::Device& device) {
+  auto* const code = dynamic_cast<const DeviceCheckable*>(launch.code.get());
+  auto fetch = [&](uint64_t from, std::byte* to, size_t bytes) { device.fetch(from, to, bytes); };
+  runtime::CheckRecord record;
+  if (launch.guarded)
+    fetch(reinterpret_cast<uint64_t>(launch.record), reinterpret_cast<std::byte*>(&record), sizeof record);
+  if (!code || record.failed) return device.submit(std::move(launch));
+  const loop::Kernel& k = code->kernel();
+  const auto block = block_kernel(l, k, device.target());
+  runtime::HostRoutine twin;
+  for (size_t b = 0; b < k.buffers.size(); ++b)
+    twin.buffers.push_back({static_cast<int>(b), k.buffers[b].written});
+  twin.run = [&](std::span<std::byte* const> buffers, int64_t&) {
+    device.submit(launch);
+    loop::CheckRecord check;
+    block->run(buffers, l.sizes, check);
+    return -1;
+  };
+  auto compare = [&](const std::byte* expected, uint64_t there, size_t bytes) {
+    std::vector<std::byte> actual(bytes);
+    fetch(there, actual.data(), bytes);
+    size_t slot = 0;
+    while (!k.buffers[slot].written ||
+           reinterpret_cast<uint64_t>(launch.buffers[slot] + launch.ranges[slot].first) != there)
+      ++slot;
+    const DType d = k.buffers[slot].dtype;
+    const auto at = first_difference(d, actual, expected);
+    if (!at) return;
+    const size_t byte = *at * static_cast<size_t>(size_bytes(d));
+    throw std::runtime_error(
+        fmt::format("--check: {}{}: element {} of its array {} is {} on {} and {} in the block executor", l.name,
+                    l.span ? " at " + place(l.span) : "", *at, slot, load_double(d, actual.data() + byte),
+                    device.name(), load_double(d, expected + byte)));
+  };
+  int64_t payload = 0;
+  runtime::run_on_host(twin, launch, payload, fetch, compare);
+}
+
 }  // namespace
 
-void check_everything() { runtime::g_run_steps = run_checked; }
+void check_everything() {
+  runtime::g_run_steps = run_checked;
+  runtime::g_run_launch = run_checked_there;
+}
 
 }  // namespace sheaf::compiler

@@ -3,6 +3,7 @@
 // its own will not have it either.
 #include "codegen/block/block.h"
 #include "compiler/backend.h"
+#include "compiler/check.h"
 #include "compiler/gpu_backend.h"
 #include "compiler/pipeline.h"
 #include "runtime/device_runner.h"
@@ -11,10 +12,11 @@
 namespace sheaf::compiler {
 namespace {
 
-class BlockCode final : public runtime::CpuKernel {
+class BlockCode final : public runtime::CpuKernel, public DeviceCheckable {
  public:
   BlockCode(loop::Kernel kernel, const runtime::Target& target)
-      : block_(codegen::BlockKernel::compile(std::move(kernel), target)) {}
+      : kernel_(std::move(kernel)), block_(codegen::BlockKernel::compile(kernel_, target)) {}
+  const loop::Kernel& kernel() const override { return kernel_; }
   int run(std::span<std::byte* const> buffers, std::span<const int64_t> sizes, int64_t& payload) const override {
     loop::CheckRecord check;
     block_->run(buffers, sizes, check);
@@ -23,6 +25,7 @@ class BlockCode final : public runtime::CpuKernel {
   }
 
  private:
+  loop::Kernel kernel_;
   std::shared_ptr<const codegen::BlockKernel> block_;
 };
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codegen/gpu/program.h"
+#include "compiler/check.h"
 #include "compiler/gpu_modules.h"
 #include "loop/ir.h"
 #include "passes/loop/specialize.h"
@@ -15,14 +16,14 @@
 
 namespace sheaf::compiler {
 
-class GpuKernel final : public runtime::DeviceCode {
+class GpuKernel final : public runtime::DeviceCode, public DeviceCheckable {
  public:
   GpuKernel(loop::Kernel kernel, const runtime::Target& target, GpuModules& modules);
   std::shared_ptr<const runtime::DeviceProgram> program(std::span<const int64_t> sizes,
                                                         runtime::LaunchForm form) const override;
   bool has_host_routines() const override { return has_host_routines_; }
 
-  const loop::Kernel& kernel() const { return kernel_; }
+  const loop::Kernel& kernel() const override { return kernel_; }
   // What launches of these sizes will run, and have no program yet.
   void add_texts(std::span<const int64_t> sizes, runtime::LaunchForm form, std::vector<GpuText>& texts) const;
 
