@@ -195,6 +195,8 @@ class Parser {
         {"--trace-out", [](Options& o, const std::string& v) { o.trace_out = v; }},
         {"--threads", [](Options& o, const std::string& v) { o.threads = parse_count("--threads", v, 1, 4096); }},
         {"--max-memory", [](Options& o, const std::string& v) { o.max_memory = parse_bytes("--max-memory", v); }},
+        {"--max-device-memory",
+         [](Options& o, const std::string& v) { o.max_device_memory = parse_bytes("--max-device-memory", v); }},
         {"--emit",
          [](Options& o, const std::string& v) {
            o.emit =
@@ -294,6 +296,8 @@ Options, before or after the file (what follows -- belongs to the program):
       --threads N              as many threads (the number of physical cores that the process may use)
       --max-memory SIZE        stop with an error beyond this much memory (8G, 500M): of tensors, and of all that the
                                program holds beyond the start; pages of mapped files do not count
+      --max-device-memory SIZE
+                               the same for the memory of the device (92 % of what is free)
 
       --trace [F,G,…]          show calls of all functions, or of those named
       --trace-level N          1: names and times, 2: values too (default), 3: also built-ins and lambdas

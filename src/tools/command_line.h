@@ -41,9 +41,9 @@ struct Options {
   std::string trace_out;            // a file for JSON lines
   std::vector<GuardSpec> guards;
 
-  std::string emit;       // forms, core, graph, grad, fused, plan, loop, llvm, asm, gpu
-  int threads = 0;        // 0: what the machine has
-  size_t max_memory = 0;  // bytes; 0: no limit
+  std::string emit;                              // forms, core, graph, grad, fused, plan, loop, llvm, asm, gpu
+  int threads = 0;                               // 0: what the machine has
+  size_t max_memory = 0, max_device_memory = 0;  // bytes; 0: no limit
   // For the compiler.
   std::string jit, backend, dynamic, cache_dir;
   std::vector<std::string> disabled;  // passes

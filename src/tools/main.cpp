@@ -31,6 +31,7 @@ void choose_device(const Options& o) {
     } catch (const UserError& e) {
       throw UsageError(e.message);
     }
+  if (o.max_device_memory && runtime::g_device) runtime::g_device->set_memory_limit(o.max_device_memory);
   if (o.device == "metal" || o.device == "vulkan")
     say(fmt::format("sheaf: {} is not available here, running on CPU", o.device));
 }

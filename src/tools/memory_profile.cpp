@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "runtime/device.h"
 #include "support/machine_memory.h"
 #include "support/mutex.h"
 #include "tensor/tensor.h"
@@ -69,9 +70,17 @@ std::string MemoryProfile::report() {
   }
   out += row("peak", size_text(static_cast<double>(peak)),
              delta_text(static_cast<double>(peak) - static_cast<double>(points_[0].rss_bytes)));
-  MemoryStats stats = memory_stats();
-  return out + fmt::format("  Tensors: peak {}, live {}\n", size_text(static_cast<double>(stats.peak_bytes)),
-                           size_text(static_cast<double>(stats.live_bytes)));
+  auto account = [&](std::string_view name, size_t peak_bytes, size_t live_bytes) {
+    out += fmt::format("  {}: peak {}, live {}\n", name, size_text(static_cast<double>(peak_bytes)),
+                       size_text(static_cast<double>(live_bytes)));
+  };
+  const MemoryStats stats = memory_stats();
+  account("Tensors", stats.peak_bytes, stats.live_bytes);
+  if (const runtime::Device* device = runtime::g_device) {
+    const auto use = device->memory_use();
+    account(fmt::format("Memory of {}", device->name()), use.peak, use.in_use);
+  }
+  return out;
 }
 
 }  // namespace sheaf::tools
