@@ -64,6 +64,16 @@ int64_t checked_file_elems(const Dims& sizes) {
   return checked_num_elems(sizes);
 }
 
+namespace {
+
+// A buffer of its own, so that a device gets these bytes and not all of a file.
+Ref<Buffer> part_of(const Ref<Buffer>& whole, std::string_view bytes) {
+  const size_t at = static_cast<size_t>(bytes.data() - reinterpret_cast<const char*>(whole->host()));
+  return make_ref<Buffer>(whole->host_mut() + at, bytes.size(), [whole] {}, whole->origin());
+}
+
+}  // namespace
+
 Tensor tensor_from_raw(const RawType& type, const Dims& sizes, std::string_view bytes, bool fortran,
                        const Ref<Buffer>& whole) {
   int64_t n = checked_file_elems(sizes);
@@ -72,10 +82,9 @@ Tensor tensor_from_raw(const RawType& type, const Dims& sizes, std::string_view 
                                     n * type.element_bytes, bytes.size()));
   Dims stored = sizes;
   if (fortran) std::reverse(stored.begin(), stored.end());
-  auto at = static_cast<uint64_t>(whole ? bytes.data() - reinterpret_cast<const char*>(whole->host()) : 0);
   bool as_is = !type.big_endian && type.dtype != DType::Bool && !type.is_u64 && !fortran;
-  if (whole && as_is && n > 0 && at % type.element_bytes == 0)
-    return {type.dtype, stored, contiguous_strides(stored), static_cast<int64_t>(at / type.element_bytes), whole};
+  if (whole && as_is && n > 0 && reinterpret_cast<uintptr_t>(bytes.data()) % type.element_bytes == 0)
+    return {type.dtype, stored, contiguous_strides(stored), 0, part_of(whole, bytes)};
   Tensor t = empty_tensor(type.dtype, stored);
   if (n > 0) std::memcpy(t.bytes_mut(), bytes.data(), bytes.size());
   if (type.big_endian) swap_elements(t.bytes_mut(), n, type.element_bytes);

@@ -100,10 +100,12 @@ const Buffer::Copy& Buffer::make_copy(Space& space) const {
   if (const Copy* known = find_copy(space)) return *known;
   INVARIANT(is_on_host() || &space == &host_space(), "a buffer of " << home().name() << " in " << space.name());
   Ref<Buffer> made = allocate(space, bytes_);
-  if (is_on_host())
+  if (is_on_host()) {
     space.send(data_, made->address(), bytes_);
-  else
+    release_pages(data_, bytes_);  // who reads a file again on the host finds it in the system's cache
+  } else {
     device_->fetch(address(), made->data_, bytes_);
+  }
   copies_.store(new Copy{std::move(made), copies_.load(std::memory_order_relaxed)}, std::memory_order_release);
   return *copies_.load(std::memory_order_relaxed);
 }
