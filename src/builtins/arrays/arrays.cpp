@@ -320,10 +320,11 @@ void copy_elements(const Tensor& to, const Tensor& from, int axis, std::byte* p,
 
 }  // namespace
 
+bool lives_here(const Value& x) { return x.is_tensor() && x.as_tensor().buffer->is_on_host(); }
+
 Value write_region(Value x, const Operand& v, const Region& r) {
   const Tensor& old = x.as_tensor();
-  bool own =
-      x.unique() && old.buffer->unique() && old.buffer->is_ours() && old.buffer->is_on_host() && old.is_contiguous();
+  bool own = x.unique() && old.buffer->unique() && old.buffer->is_ours() && old.is_contiguous();
   Tensor out = old;
   if (!own) copy_on_host(old, out = empty_tensor(old.dtype, old.sizes));
   out.buffer->will_change();

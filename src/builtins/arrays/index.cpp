@@ -216,7 +216,7 @@ Value index_update(Call& c) {
   Sizes row = x.sizes();
   row[0] = 1;
   Sizes slice(row.begin() + 1, row.end());
-  if (c[0].is_tensor() && x.dtype() == d && !v.x.is_node() && is_known(c[1])) {
+  if (lives_here(c[0]) && x.dtype() == d && !v.x.is_node() && is_known(c[1])) {
     int64_t i = to_index(c[1], "index-update"), n = x.size(0).value();
     if (i < 0 || i >= n)
       throw runtime_error(fmt::format("index-update: index {} is out of bounds for axis 0 with size {}", i, n));
