@@ -196,8 +196,6 @@ constexpr std::array kHabits = {
     Habit{"astype", "Use (cast x :i32)."},
     Habit{"bool", "Use (cast x :bool), or (!= x 0)."},
     Habit{"float64", "Use (cast x :f64)."},
-    Habit{"fft", "Use (rfft x)."},
-    Habit{"ifft", "Use (irfft x)."},
     Habit{"randn normal gaussian", "Use (random-normal key shape) with (random-key seed)."},
     Habit{"rand uniform random", "Use (random-uniform key shape) with (random-key seed)."},
     Habit{"randint rand-int random-int", "Use (random-randint key shape lo hi) with (random-key seed)."},

@@ -34,7 +34,8 @@ struct Table {
           random_builtins(),   sequence_builtins(),   higher_order_builtins(), vmap_builtins(),    tree_builtins(),
           dict_builtins(),     string_builtins(),     tokenize_builtins(),     output_builtins(),  process_builtins(),
           io_builtins(),       token_row_builtins(),  progress_builtins(),     plot_builtins(),    quantize_builtins(),
-          gradient_builtins(), test_builtins(),       device_builtins(),       form_builtins(),    loss_builtins()})
+          gradient_builtins(), test_builtins(),       device_builtins(),       form_builtins(),    loss_builtins(),
+          fourier_builtins()})
       for (const BuiltinDef& d : family) {
         list.push_back(&d);
         Entry e{&d, Value::object(Tag::Builtin, new BuiltinObj(&d))};

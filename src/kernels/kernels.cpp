@@ -1,6 +1,7 @@
 #include "kernels/kernels.h"
 
 #include "kernels/attention/attention.h"
+#include "kernels/fft/fft.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/grouped.h"
 #include "kernels/gemm/views.h"
@@ -23,6 +24,7 @@ constexpr routines::RoutineEntry kFastForms[] = {
     entry<routines::SortArgs<>, sort>(),
     entry<routines::CumulateArgs<>, cumulate>(),
     entry<routines::SearchArgs<>, search_sorted>(),
+    entry<routines::FftArgs<>, fft>(),
 };
 
 }  // namespace

@@ -22,6 +22,7 @@ std::span<const OpDef> grouped_ops();
 std::span<const OpDef> attention_ops();
 std::span<const OpDef> ordered_ops();
 std::span<const OpDef> decompose_ops();
+std::span<const OpDef> fourier_ops();
 std::span<const OpDef> create_ops();
 std::span<const OpDef> window_ops();
 std::span<const OpDef> random_ops();

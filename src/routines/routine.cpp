@@ -1,6 +1,7 @@
 #include "routines/routine.h"
 
 #include "routines/attention/args.h"
+#include "routines/fft/args.h"
 #include "routines/gemm/args.h"
 #include "routines/gemm/grouped.h"
 #include "routines/gemm/views.h"
@@ -28,6 +29,7 @@ constexpr RoutineEntry kDefinitions[] = {
     entry<SolveArgs<>, solve>(),
     entry<DetArgs<>, det>(),
     entry<CholeskyArgs<>, cholesky>(),
+    entry<FftArgs<>, fft>(),
 };
 
 }  // namespace

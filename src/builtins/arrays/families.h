@@ -21,6 +21,7 @@ std::span<const BuiltinDef> at_builtins();
 std::span<const BuiltinDef> reduce_builtins();
 std::span<const BuiltinDef> loss_builtins();
 std::span<const BuiltinDef> linalg_builtins();
+std::span<const BuiltinDef> fourier_builtins();
 std::span<const BuiltinDef> window_builtins();
 std::span<const BuiltinDef> random_builtins();
 std::span<const BuiltinDef> quantize_builtins();

@@ -24,8 +24,19 @@ struct Subject {
 
 // Routines without a form for a device; `contract` has one in f32, f64 and integers.
 const std::set<std::string> kOnHost = {
-    "contract", "contract_groups", "contract_quantized", "sort", "cumulate", "search_sorted", "eigh", "svd", "solve",
-    "det",      "cholesky"};
+    "contract",
+    "contract_groups",
+    "contract_quantized",
+    "sort",
+    "cumulate",
+    "search_sorted",
+    "eigh",
+    "svd",
+    "solve",
+    "det",
+    "cholesky",
+    "fft",
+};
 
 // Outputs are memory of their own; inputs may be views.
 bool is_aligned(const Launch& l) {
