@@ -45,9 +45,9 @@ class Kept {
 
 template <class T>
 Table<T> table_of(const std::vector<routines::Complex<T>>& values) {
-  Table<T> out;
-  for (const auto& z : values)
-    out.append(z);
+  Table<T> out(values.size());
+  for (size_t i = 0; i < values.size(); ++i)
+    out.set(i, values[i]);
   return out;
 }
 
@@ -62,27 +62,25 @@ FftPlan<T> make_plan(int64_t n) {
     return plan;
   }
   const auto roots = routines::roots_of_unity<T>(n);
-  std::vector<size_t> begins;
+  size_t count = 0;
   int64_t s = 1;
   for (int r : stages.radices) {
     const int64_t m = n / (s * r);
-    begins.push_back(plan.roots.re.size());
     plan.steps.push_back({r, s, m, {nullptr, nullptr}});
-    if (m > 1)
-      for (int64_t k = 1; k < r; ++k)
-        for (int64_t p = 0; p < m; ++p)
-          plan.roots.append(roots[static_cast<size_t>(s * p * k)]);
+    if (m > 1) count += static_cast<size_t>((r - 1) * m);
     s *= r;
   }
-  for (size_t i = 0; i < begins.size(); ++i)
-    plan.steps[i].roots = plan.roots.parts() + static_cast<int64_t>(begins[i]);
+  plan.roots = Table<T>(count);
+  size_t at = 0;
+  for (auto& step : plan.steps) {
+    if (step.m == 1) continue;
+    step.roots = plan.roots.parts() + static_cast<int64_t>(at);
+    for (int64_t k = 1; k < step.radix; ++k)
+      for (int64_t p = 0; p < step.m; ++p)
+        plan.roots.set(at++, roots[static_cast<size_t>(step.s * p * k)]);
+  }
   plan.left = stages.left, plan.rows = stages.left_product, plan.columns = n / plan.rows;
   return plan;
-}
-
-template <class T>
-size_t bytes_of(const Table<T>& t) {
-  return 2 * sizeof(T) * t.re.size();
 }
 
 }  // namespace
@@ -90,21 +88,20 @@ size_t bytes_of(const Table<T>& t) {
 template <class T>
 std::shared_ptr<const FftPlan<T>> fft_plan(int64_t n) {
   static Kept<FftPlan<T>> kept;
-  return kept.get(n, make_plan<T>, [](const FftPlan<T>& p) {
-    return sizeof(p) + bytes_of(p.roots) + bytes_of(p.chirp) + bytes_of(p.filter);
-  });
+  return kept.get(n, make_plan<T>,
+                  [](const FftPlan<T>& p) { return sizeof(p) + p.roots.bytes() + p.chirp.bytes() + p.filter.bytes(); });
 }
 
 template <class T>
 std::shared_ptr<const Table<T>> fold_roots(int64_t half) {
   static Kept<Table<T>> kept;
   auto make = [](int64_t half) {
-    Table<T> out;
+    Table<T> out(static_cast<size_t>(half / 2 + 1));
     for (int64_t k = 0; 2 * k <= half; ++k)
-      out.append(routines::root_of_unity<T>(k, 2 * half));
+      out.set(static_cast<size_t>(k), routines::root_of_unity<T>(k, 2 * half));
     return out;
   };
-  return kept.get(half, make, [](const Table<T>& t) { return sizeof(t) + bytes_of(t); });
+  return kept.get(half, make, [](const Table<T>& t) { return sizeof(t) + t.bytes(); });
 }
 
 template std::shared_ptr<const FftPlan<float>> fft_plan(int64_t);

@@ -1,20 +1,38 @@
 // What transforms of a length need, made once and kept: the most recently used plans, as long as they are small enough
 // together. Any thread may ask for one.
 #pragma once
+#include <cstdlib>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "kernels/fft/steps.h"
 #include "routines/fft/stages.h"
+#include "support/huge_pages.h"
 
 namespace sheaf::kernels {
 
-// Numbers for vectors: real and imaginary parts apart.
+// Complex numbers, real and imaginary parts apart.
 template <class T>
-struct Table {
-  std::vector<T> re, im;
-  ConstParts<T> parts() const { return {re.data(), im.data()}; }
-  void append(routines::Complex<T> z) { re.push_back(z.re), im.push_back(z.im); }
+class Table {
+ public:
+  Table() = default;
+  explicit Table(size_t size) : size_(size) {
+    if (size == 0) return;
+    numbers_.reset(reinterpret_cast<T*>(bytes() < kHugePage ? static_cast<std::byte*>(std::malloc(bytes()))
+                                                            : allocate_huge_pages(bytes())));
+    if (!numbers_) throw std::bad_alloc();
+  }
+  void set(size_t i, routines::Complex<T> z) { numbers_[i] = z.re, numbers_[size_ + i] = z.im; }
+  size_t bytes() const { return 2 * sizeof(T) * size_; }
+  ConstParts<T> parts() const { return {numbers_.get(), numbers_.get() + size_}; }
+
+ private:
+  struct Free {
+    void operator()(T* p) const { std::free(p); }
+  };
+  size_t size_ = 0;
+  std::unique_ptr<T[], Free> numbers_;
 };
 
 template <class T>

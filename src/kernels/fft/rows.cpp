@@ -9,7 +9,7 @@ namespace sheaf::kernels {
 namespace {
 
 constexpr int64_t kWholeBytes = 256 << 10;  // of a row that is transformed in one piece; its buffers fit into an L2
-constexpr int64_t kBlockBytes = 128 << 10;  // of the blocks and groups of longer rows
+constexpr int64_t kBlockBytes = 256 << 10;  // of the blocks and groups of longer rows
 
 // [first, last) of piece i of n elements, in pieces of `each` but the last, which has what is left besides.
 struct Range {

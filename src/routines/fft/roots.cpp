@@ -89,8 +89,18 @@ Complex<T> root_of_unity(int64_t k, int64_t n) {
 template <class T>
 std::vector<Complex<T>> roots_of_unity(int64_t n) {
   std::vector<Complex<T>> out(static_cast<size_t>(n));
-  for (int64_t k = 0; k < n; ++k)
-    out[static_cast<size_t>(k)] = root_of_unity<T>(k, n);
+  const int64_t quarter = n % 4 == 0 ? n / 4 : n;
+  for (int64_t k = 0; k < quarter; ++k)
+    if (n % 4 == 0 && 8 * k > n) {  // mirrored
+      const Complex<T> z = out[static_cast<size_t>(quarter - k)];
+      out[static_cast<size_t>(k)] = {T(0) - z.im, T(0) - z.re};
+    } else {
+      out[static_cast<size_t>(k)] = root_of_unity<T>(k, n);
+    }
+  for (int64_t k = quarter; k < n; ++k) {  // a quarter further
+    const Complex<T> z = out[static_cast<size_t>(k - quarter)];
+    out[static_cast<size_t>(k)] = {z.im, T(0) - z.re};
+  }
   return out;
 }
 

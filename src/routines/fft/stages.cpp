@@ -8,17 +8,17 @@
 namespace sheaf::routines {
 namespace {
 
-// Eights, and fours where they are left over; fours alone where eights would leave nothing to divide into halves of
-// about one size.
-void append_twos(int twos, bool alone, std::vector<int>& radices) {
-  int fours = twos % 3 == 2 ? 1 : twos % 3 == 1 && twos > 1 ? 2 : 0;
-  if (alone && twos == 8) fours = 4;
-  if (alone && twos == 9) fours = 3;
-  const int eights = (twos - 2 * fours) / 3;
+// Eights, and fours where they are left over.
+void append_twos(int twos, std::vector<int>& radices) {
+  const int fours = twos % 3 == 2 ? 1 : twos % 3 == 1 && twos > 1 ? 2 : 0, eights = (twos - 2 * fours) / 3;
   radices.insert(radices.end(), static_cast<size_t>(eights), 8);
   radices.insert(radices.end(), static_cast<size_t>(fours), 4);
-  if (twos - 2 * fours - 3 * eights > 0) radices.push_back(2);
+  if (twos == 1) radices.push_back(2);
 }
+
+// Of a power of two that is to be divided near the root, and would not be by eights: the short ones, whose parts must
+// not be shorter than a vector, and those beyond the cache.
+bool is_halved(int twos) { return twos == 8 || twos == 9 || twos >= 20; }
 
 // The radices, falling, with those first whose product is nearest to sqrt(n); behind them rising, since the last step
 // multiplies by no roots and is best a large one.
@@ -63,7 +63,11 @@ Stages stages_of(int64_t n) {
       out.radices.push_back(prime);
   out.smooth = rest == 1;
   if (!out.smooth) return {};
-  append_twos(twos, out.radices.empty(), out.radices);
+  if (out.radices.empty() && is_halved(twos)) {
+    append_twos(twos / 2, out.radices);
+    twos -= twos / 2;
+  }
+  append_twos(twos, out.radices);
   std::sort(out.radices.rbegin(), out.radices.rend());
   divide(n, out);
   return out;
@@ -76,8 +80,11 @@ Chirp<T> chirp_of(int64_t n) {
   std::vector<Complex<double>> filter(static_cast<size_t>(out.length), {0, 0});
   int64_t square = 0;  // j^2 modulo 2 n
   for (int64_t j = 0; j < n; ++j) {
-    out.factors.push_back(root_of_unity<T>(square, 2 * n));
     const Complex<double> c = root_of_unity<double>(square, 2 * n);
+    if constexpr (sizeof(T) == 8)
+      out.factors.push_back(c);
+    else
+      out.factors.push_back(root_of_unity<T>(square, 2 * n));
     filter[static_cast<size_t>(j)] = {c.re, -c.im};
     if (j > 0) filter[static_cast<size_t>(out.length - j)] = {c.re, -c.im};
     square = (square + 2 * j + 1) % (2 * n);

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <complex>
+#include <cstring>
 #include <random>
 #include <vector>
 
@@ -32,6 +33,14 @@ TEST(Fft, RootsAreRounded) {
       EXPECT_NEAR(static_cast<double>(twice.re - wide.real()), 0, 0x1p-54 + 0x1p-61) << k << " of " << n;
       EXPECT_NEAR(static_cast<double>(twice.im - wide.imag()), 0, 0x1p-54 + 0x1p-61) << k << " of " << n;
     }
+  // All of them at once are the same.
+  for (int64_t n : {1, 2, 4, 6, 8, 12, 20, 1000, 1024}) {
+    const auto all = roots_of_unity<double>(n);
+    for (int64_t k = 0; k < n; ++k) {
+      const auto one = root_of_unity<double>(k, n);
+      EXPECT_EQ(std::memcmp(&all[static_cast<size_t>(k)], &one, sizeof(one)), 0) << k << " of " << n;
+    }
+  }
   // On the axes they are exact.
   for (auto [k, re, im] : {std::array{0, 1, 0}, {1, 0, -1}, {2, -1, 0}, {3, 0, 1}}) {
     const auto z = root_of_unity<double>(k, 4);
