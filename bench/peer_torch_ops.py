@@ -41,6 +41,10 @@ def f32(*shape):
     return lambda seed: uniform(shape, seed)
 
 
+def f64(*shape):
+    return lambda seed: uniform(shape, seed).double()
+
+
 def scaled(factor, *shape):
     return lambda seed: factor * uniform(shape, seed)
 
@@ -689,12 +693,35 @@ def irfft(x):
     return torch.fft.irfft(torch.view_as_complex(x))
 
 
-for n in [4096, 4093, 65536, 1000000]:
-    row(f"fft/rfft-{n}", [f32(n)], rfft)
+def fft(x, **options):
+    return torch.view_as_real(torch.fft.fft(torch.view_as_complex(x), **options))
+
+
+def fft2(x):
+    return torch.view_as_real(torch.fft.fft2(torch.view_as_complex(x)))
+
+
+def stft(x, window):
+    return torch.view_as_real(torch.stft(x, 400, 160, window=window, return_complex=True))
+
+
+for n in [64, 1000, 1024, 4093, 4096, 65536, 1048576]:
+    both(f"fft/rfft-{n}", [f32(n)], rfft)
+    both(f"fft/fft-{n}", [f32(n, 2)], fft)
+    row(f"fft/rfft-f64-{n}", [f64(n)], rfft)
+    row(f"fft/fft-f64-{n}", [f64(n, 2)], fft)
+row("fft/rfft-1000000", [f32(1000000)], rfft)
 both("fft/rfft-256x1024", [f32(256, 1024)], rfft)
+both("fft/fft-256x1024", [f32(256, 1024, 2)], fft)
+both("fft/fft-f64-256x1024", [f64(256, 1024, 2)], fft)
 row("fft/rfft-64x400", [f32(64, 400)], rfft)
 row("fft/irfft-4096", [f32(2049, 2)], irfft)
 row("fft/irfft-256x1024", [f32(256, 513, 2)], irfft)
+both("fft/rfft2-512", [f32(512, 512)], lambda x: torch.view_as_real(torch.fft.rfft2(x)))
+both("fft/fft2-512", [f32(512, 512, 2)], fft2)
+row("fft/fft2-f64-512", [f64(512, 512, 2)], fft2)
+row("fft/fft-first-axis-512", [f32(512, 512, 2)], lambda x: fft(x, dim=0))
+both("fft/stft-16x16000", [f32(16, 16000), f32(400)], stft, wrt=1)
 
 SIZES = [(512,), (512,), (512, 1536), (1536,), (512, 512), (512,), (512,), (512,), (512, 2048), (2048,), (2048, 512)]
 SIZES.append((512,))

@@ -35,7 +35,7 @@ struct Job {
 
 // Some neighbouring transforms of inner > 1, as columns.
 template <class T>
-struct Columns {
+struct AxisColumns {
   const T* x;
   T* y;
   int64_t inner, width;
@@ -95,8 +95,10 @@ void transform_block(const Job<T>& job, const Io& io) {
   const FftSteps<T>& steps = fft_steps<T>();
   T* all = scratch<T>(0, static_cast<size_t>(4 * size));
   const Parts<T> a = {all, all + size}, b = {all + 2 * size, all + 3 * size};
-  auto transformed = [&](Parts<T> x) { return transform_columns(*job.plan, 0, x, x.re < b.re ? b : a, width); };
   auto other = [&](Parts<T> x) { return std::min(x.re, x.im) == a.re ? b : a; };
+  auto transformed = [&](Parts<T> x) {
+    return transform_columns<T>(*job.plan, {.width = width, .x = x, .free = other(x)});
+  };
   switch (job.args.kind) {
     case FftKind::Complex: {
       const Parts<T> in = job.args.inverse ? a.swapped() : a;
@@ -129,6 +131,19 @@ void transform_block(const Job<T>& job, const Io& io) {
   }
 }
 
+// Complex numbers need not be brought to columns: the first step reads pairs, and the last one writes them.
+template <class T>
+void transform_pairs(const Job<T>& job, const AxisColumns<T>& io) {
+  const int64_t size = job.args.n * io.width;
+  T* all = scratch<T>(0, static_cast<size_t>(4 * size));
+  transform_columns<T>(*job.plan, {.width = io.width,
+                                   .x = {all, all + size},
+                                   .free = {all + 2 * size, all + 3 * size},
+                                   .from = {io.x, job.args.inverse},
+                                   .to = {io.y, job.args.inverse, job.scale},
+                                   .pairs_ld = io.inner});
+}
+
 // One transform of inner == 1.
 template <class T>
 void transform_single(const Job<T>& job, const T* x, T* y) {
@@ -136,8 +151,7 @@ void transform_single(const Job<T>& job, const T* x, T* y) {
   const bool inverse = job.args.inverse;
   const FftSteps<T>& steps = fft_steps<T>();
   if (job.args.kind == FftKind::Complex)
-    return transform_row<T>(*job.plan, {.pairs = x, .swapped = inverse},
-                            {.pairs = y, .swapped = inverse, .scale = job.scale});
+    return transform_row<T>(*job.plan, {.pairs = {x, inverse}}, {.pairs = {y, inverse, job.scale}});
   T* all = scratch<T>(2, static_cast<size_t>(4 * job.plan->n));
   const Parts<T> a = {all, all + job.plan->n}, b = {all + 2 * job.plan->n, all + 3 * job.plan->n};
   auto each_mirrored = [&](auto f) {
@@ -149,7 +163,7 @@ void transform_single(const Job<T>& job, const T* x, T* y) {
       transform_row<T>(*job.plan, {.parts = {x, a.im}}, {.parts = b});
       return steps.join(b, y, half + 1, job.scale);
     }
-    transform_row<T>(*job.plan, {.pairs = x}, {.parts = a});
+    transform_row<T>(*job.plan, {.pairs = {x}}, {.parts = a});
     y[0] = (a.re[0] + a.im[0]) * job.scale, y[1] = 0;
     y[2 * half] = (a.re[0] - a.im[0]) * job.scale, y[2 * half + 1] = 0;
     each_mirrored(
@@ -157,7 +171,7 @@ void transform_single(const Job<T>& job, const T* x, T* y) {
   } else if (job.even_real) {
     a.re[0] = x[0] + x[2 * half], a.im[0] = x[0] - x[2 * half];
     each_mirrored([&](int64_t first, int64_t last) { steps.fold(x, job.folding->parts(), half, first, last, a); });
-    transform_row<T>(*job.plan, {.parts = a.swapped()}, {.pairs = y, .swapped = true, .scale = job.scale});
+    transform_row<T>(*job.plan, {.parts = a.swapped()}, {.pairs = {y, true, job.scale}});
   } else {
     steps.split(x, a, half + 1);
     a.im[0] = 0;
@@ -215,8 +229,12 @@ void fft_of(const routines::RoutineCall& call, const FftArgs<>& args) {
     for_tasks(args.outer * blocks, flops * each, [&](int64_t task) {
       const int64_t o = task / blocks, block = task % blocks, first = block * each,
                     last = block + 1 == blocks ? inner : first + each;
-      transform_block(job, Columns<T>{job.x + o * x_row * inner + first * job.x_numbers(),
-                                      job.y + o * y_row * inner + first * job.y_numbers(), inner, last - first});
+      const AxisColumns<T> io{job.x + o * x_row * inner + first * job.x_numbers(),
+                              job.y + o * y_row * inner + first * job.y_numbers(), inner, last - first};
+      if (args.kind == FftKind::Complex)
+        transform_pairs(job, io);
+      else
+        transform_block(job, io);
     });
   } else if (smooth && inner == 1 && args.outer > 1 && length <= kShortRow) {
     for_tasks(pieces(args.outer, lanes), flops * lanes, [&](int64_t task) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "kernels/tasks.h"
 
@@ -23,29 +24,40 @@ template <class T>
 class LongRow {
  public:
   LongRow(const FftPlan<T>& plan, const RowSource<T>& from, const RowTarget<T>& to)
-      : plan_(plan),
-        from_(from),
-        to_(to),
-        whole_(plan.n * int64_t{2 * sizeof(T)} <= kWholeBytes),
-        middle_{scratch<T>(1, static_cast<size_t>(2 * plan.n)), nullptr} {
-    middle_.im = middle_.re + plan.n;
-  }
+      : plan_(plan), from_(from), to_(to) {}
   void run() {
-    const int64_t width = piece(plan_.columns, plan_.rows), height = piece(plan_.rows, plan_.columns);
-    pieces_of(plan_.columns, width, [&](Range columns) { run_left(columns); });
-    pieces_of(plan_.rows, height, [&](Range rows) { run_right(rows); });
+    if (plan_.n * int64_t{2 * sizeof(T)} <= kWholeBytes) {
+      const Buffers buffers(plan_.n);
+      const Parts<T> middle = run_left({0, plan_.columns, plan_.columns}, buffers, {nullptr, nullptr});
+      return run_right({0, plan_.rows, plan_.rows}, middle, buffers.other(middle), buffers);
+    }
+    T* numbers = scratch<T>(1, static_cast<size_t>(2 * plan_.n));
+    const Parts<T> middle = {numbers, numbers + plan_.n};
+    pieces_of(plan_.columns, plan_.rows,
+              [&](Range columns) { run_left(columns, Buffers(plan_.rows * columns.size()), middle); });
+    pieces_of(plan_.rows, plan_.columns, [&](Range rows) {
+      const Buffers buffers(plan_.columns * rows.size());
+      run_right(rows, middle, buffers.a, buffers);
+    });
   }
 
  private:
-  int64_t piece(int64_t n, int64_t other) const {
-    if (whole_) return n;
-    const int64_t fitting = kBlockBytes / (other * int64_t{2 * sizeof(T)});
-    return std::clamp(fitting / steps_.lanes, int64_t{1}, n / steps_.lanes) * steps_.lanes;
-  }
+  // Two arrays of n numbers, of this thread.
+  struct Buffers {
+    Parts<T> a, b;
+    explicit Buffers(int64_t n) {
+      T* all = scratch<T>(0, static_cast<size_t>(4 * n));
+      a = {all, all + n}, b = {all + 2 * n, all + 3 * n};
+    }
+    Parts<T> other(Parts<T> x) const { return x.re == a.re ? b : a; }
+  };
+
+  // f(range) for pieces of n columns or rows, which have `length` elements each.
   template <class F>
-  void pieces_of(int64_t n, int64_t each, F&& f) {
-    const int64_t count = Range::count(n, each);
-    if (count == 1) return f(Range(0, n, each));
+  void pieces_of(int64_t n, int64_t length, F&& f) {
+    const int64_t fitting = kBlockBytes / (length * int64_t{2 * sizeof(T)}),
+                  each = std::clamp(fitting / steps_.lanes, int64_t{1}, n / steps_.lanes) * steps_.lanes,
+                  count = Range::count(n, each);
     runtime::parallel_for(
         count,
         [&](int64_t begin, int64_t end) {
@@ -54,68 +66,52 @@ class LongRow {
         },
         std::max<int64_t>(1, kTaskFlops * count / fft_flops(plan_.n)));
   }
-  // Two arrays of n numbers, of this thread.
-  struct Buffers {
-    Parts<T> a, b;
-    explicit Buffers(int64_t n) {
-      T* all = scratch<T>(0, static_cast<size_t>(4 * n));
-      a = {all, all + n}, b = {all + 2 * n, all + 3 * n};
-    }
-  };
 
-  // The first steps on some columns of the matrix, from the source to the middle.
-  void run_left(Range columns) {
+  // The first steps on some columns of the matrix, from the source to the same columns of the middle, which is one of
+  // the buffers if it is not given.
+  Parts<T> run_left(Range columns, const Buffers& buffers, Parts<T> middle) {
     const int64_t width = columns.size();
-    const bool all = width == plan_.columns;
-    const Buffers buffers(plan_.rows * width);
-    ConstParts<T> x = buffers.a;
-    int64_t x_ld = width;
-    Parts<T> free = buffers.b;
-    if (from_.pairs) {
-      const Parts<T> to = from_.swapped ? buffers.a.swapped() : buffers.a;
-      const int64_t rows = all ? 1 : plan_.rows, length = all ? plan_.n : width;
-      for (int64_t j = 0; j < rows; ++j)
-        steps_.split(from_.pairs + 2 * (j * plan_.columns + columns.first), to + j * length, length);
-    } else {
-      x = from_.parts + columns.first, x_ld = plan_.columns, free = buffers.a;
-    }
+    ConstParts<T> x = from_.parts;
+    if (!from_.pairs.at) x = x + columns.first;
+    Parts<T> y = buffers.b;
+    int64_t x_ld = plan_.columns;
     for (size_t i = 0; i < plan_.left; ++i) {
       const auto& step = plan_.steps[i];
-      const bool last = i + 1 == plan_.left;
-      const Parts<T> y = last ? middle_ + columns.first : free;
-      const int64_t y_ld = last ? plan_.columns : width, parts = step.m / plan_.columns;
-      const RowStep<T> args =
-          all ? RowStep<T>{x, y, step.roots, step.s, 1, step.m, step.m, step.m, step.m, 0}
-              : RowStep<T>{x, y, step.roots + columns.first, step.s, parts, width, x_ld, y_ld, step.m, plan_.columns};
-      steps_.row_step[step.radix](args);
-      free = free.re == buffers.a.re ? buffers.b : buffers.a;
+      const bool leaves = middle.re && i + 1 == plan_.left;
+      y = leaves ? middle + columns.first : buffers.other(y);
+      const int64_t y_ld = leaves ? plan_.columns : width;
+      RowStep<T> args{
+          from_.pairs,  x, y, step.roots + columns.first, step.s, step.m / plan_.columns, width, x_ld, y_ld, step.m,
+          plan_.columns};
+      if (args.pairs.at) args.pairs.at += 2 * columns.first;
+      if (width == plan_.columns && !leaves)  // one run
+        args.parts = 1, args.width = args.x_ld = args.y_ld = step.m;
+      (i == 0 && from_.pairs.at ? steps_.row_step_of_pairs : steps_.row_step)[step.radix](args);
       x = y, x_ld = y_ld;
     }
+    return y;
   }
 
-  // The other steps on some rows of the middle, which become columns.
-  void run_right(Range rows) {
+  // The other steps on some rows of the middle, which become columns in x, one of the buffers.
+  void run_right(Range rows, Parts<T> middle, Parts<T> x, const Buffers& buffers) {
     const int64_t height = rows.size(), columns = plan_.columns;
-    const bool all = height == plan_.rows;
-    const Buffers buffers(columns * height);
     for (int64_t q = 0; q < height; q += steps_.lanes) {
       const int64_t at = std::min(q, height - steps_.lanes), row = (rows.first + at) * columns;
-      steps_.numbers_to_lanes(middle_.re + row, columns, steps_.lanes, buffers.a.re + at, height, columns);
-      steps_.numbers_to_lanes(middle_.im + row, columns, steps_.lanes, buffers.a.im + at, height, columns);
+      steps_.numbers_to_lanes(middle.re + row, columns, steps_.lanes, x.re + at, height, columns);
+      steps_.numbers_to_lanes(middle.im + row, columns, steps_.lanes, x.im + at, height, columns);
     }
-    const Parts<T> none = {nullptr, nullptr};
-    const Parts<T> y =
-        transform_columns(plan_, plan_.left, buffers.a, buffers.b, height, all && !to_.pairs ? to_.parts : none);
-    const int64_t runs = all ? 1 : columns, length = all ? plan_.n : height;
-    for (int64_t j = 0; j < runs; ++j) {
-      const int64_t at = j * plan_.rows + rows.first;
-      const Parts<T> run = y + j * length;
-      if (to_.pairs) {
-        steps_.join(to_.swapped ? run.swapped() : run, to_.pairs + 2 * at, length, to_.scale);
-      } else if (!all) {
-        std::copy_n(run.re, length, to_.parts.re + at);
-        std::copy_n(run.im, length, to_.parts.im + at);
-      }
+    Columns<T> c{.first = plan_.left, .width = height, .x = x, .free = buffers.other(x), .pairs_ld = plan_.rows};
+    if (to_.pairs.at) {
+      c.to = to_.pairs;
+      c.to.at += 2 * rows.first;
+    } else if (height == plan_.rows) {
+      c.target = to_.parts;
+    }
+    const Parts<T> y = transform_columns(plan_, c);
+    if (to_.pairs.at || height == plan_.rows) return;
+    for (int64_t j = 0; j < columns; ++j) {
+      std::copy_n(y.re + j * height, height, to_.parts.re + j * plan_.rows + rows.first);
+      std::copy_n(y.im + j * height, height, to_.parts.im + j * plan_.rows + rows.first);
     }
   }
 
@@ -123,8 +119,6 @@ class LongRow {
   const RowSource<T>& from_;
   const RowTarget<T>& to_;
   const FftSteps<T>& steps_ = fft_steps<T>();
-  const bool whole_;
-  Parts<T> middle_;  // [rows, columns], between the first steps and the others
 };
 
 // In one lane: too short for more.
@@ -133,17 +127,16 @@ void transform_short(const FftPlan<T>& plan, const RowSource<T>& from, const Row
   const FftSteps<T>& steps = fft_steps<T>();
   const int64_t lanes = steps.lanes, size = plan.n * lanes;
   T* all = scratch<T>(0, static_cast<size_t>(4 * size));
-  Parts<T> x = {all, all + size};
-  const Parts<T> other = {all + 2 * size, all + 3 * size};
-  if (from.pairs) {
-    steps.pairs_to_lanes(from.pairs, 0, 1, from.swapped ? x.swapped() : x, lanes, plan.n);
+  const Parts<T> x = {all, all + size};
+  if (from.pairs.at) {
+    steps.pairs_to_lanes(from.pairs.at, 0, 1, from.pairs.swapped ? x.swapped() : x, lanes, plan.n);
   } else {
     steps.numbers_to_lanes(from.parts.re, 0, 1, x.re, lanes, plan.n);
     steps.numbers_to_lanes(from.parts.im, 0, 1, x.im, lanes, plan.n);
   }
-  const Parts<T> y = transform_columns(plan, 0, x, other, lanes);
-  if (to.pairs) {
-    steps.lanes_to_pairs(to.swapped ? y.swapped() : y, lanes, plan.n, to.pairs, 0, 1, to.scale);
+  const Parts<T> y = transform_columns<T>(plan, {.width = lanes, .x = x, .free = {all + 2 * size, all + 3 * size}});
+  if (to.pairs.at) {
+    steps.lanes_to_pairs(to.pairs.swapped ? y.swapped() : y, lanes, plan.n, to.pairs.at, 0, 1, to.pairs.scale);
   } else {
     steps.lanes_to_numbers(y.re, lanes, plan.n, to.parts.re, 0, 1, T(1));
     steps.lanes_to_numbers(y.im, lanes, plan.n, to.parts.im, 0, 1, T(1));
@@ -158,8 +151,8 @@ void transform_chirp(const FftPlan<T>& plan, const RowSource<T>& from, const Row
   T* all = scratch<T>(3, static_cast<size_t>(4 * length));
   const Parts<T> x = {all, all + length}, y = {all + 2 * length, all + 3 * length};
   ConstParts<T> in = from.parts;
-  if (from.pairs) {
-    steps.split(from.pairs, from.swapped ? x.swapped() : x, n);
+  if (from.pairs.at) {
+    steps.split(from.pairs.at, from.pairs.swapped ? x.swapped() : x, n);
     in = x;
   }
   steps.multiply(in, plan.chirp.parts(), x, n);
@@ -168,8 +161,8 @@ void transform_chirp(const FftPlan<T>& plan, const RowSource<T>& from, const Row
   transform_row<T>(*plan.convolution, {.parts = x}, {.parts = y});
   steps.multiply(y, plan.filter.parts(), y, length);
   transform_row<T>(*plan.convolution, {.parts = y.swapped()}, {.parts = x.swapped()});
-  steps.multiply(x, plan.chirp.parts(), to.pairs ? x : to.parts, n);
-  if (to.pairs) steps.join(to.swapped ? x.swapped() : x, to.pairs, n, to.scale);
+  steps.multiply(x, plan.chirp.parts(), to.pairs.at ? x : to.parts, n);
+  if (to.pairs.at) steps.join(to.pairs.swapped ? x.swapped() : x, to.pairs.at, n, to.pairs.scale);
 }
 
 }  // namespace
@@ -177,16 +170,37 @@ void transform_chirp(const FftPlan<T>& plan, const RowSource<T>& from, const Row
 int64_t fft_flops(int64_t n) { return 5 * n * static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(n))); }
 
 template <class T>
-Parts<T> transform_columns(const FftPlan<T>& plan, size_t first, Parts<T> x, Parts<T> y, int64_t width,
-                           Parts<T> target) {
-  for (size_t i = first; i < plan.steps.size(); ++i) {
-    const auto& step = plan.steps[i];
-    const Parts<T> to = target.re && i + 1 == plan.steps.size() ? target : y;
-    // Every step sees the transforms that it divides as further columns.
-    const int64_t s = step.s / plan.steps[first].s;
-    fft_steps<T>().column_step[step.radix]({x, to, step.roots, step.m, s * width});
-    y = x, x = to;
+Parts<T> transform_columns(const FftPlan<T>& plan, const Columns<T>& c) {
+  const FftSteps<T>& steps = fft_steps<T>();
+  const size_t count = plan.steps.size();
+  Parts<T> x = c.x, y = c.free;
+  PairsIn<T> from = c.from;
+  if (from.at && count - c.first < 2) {  // the last step, if there is one, reads parts
+    for (int64_t j = 0; j < plan.n; ++j)
+      steps.split(from.at + 2 * j * c.pairs_ld, (from.swapped ? x.swapped() : x) + j * c.width, c.width);
+    from.at = nullptr;
   }
+  for (size_t i = c.first; i < count; ++i) {
+    const auto& step = plan.steps[i];
+    const bool last = i + 1 == count;
+    if (last && c.target.re) y = c.target;
+    // Every step sees the transforms that it divides as further columns.
+    ColumnStep<T> args{x, y, step.roots, step.m, step.s / plan.steps[c.first].s, c.width, from, c.to, c.pairs_ld};
+    if (!last) {
+      (from.at ? steps.column_step_of_pairs : steps.column_step)[step.radix](args);
+    } else if (c.to.at) {
+      if (c.pairs_ld == c.width) args.width = args.pairs_ld = args.s * c.width, args.s = 1;  // one run
+      steps.last_column_step_to_pairs[step.radix](args);
+    } else {
+      args.width = args.s * c.width, args.s = 1;
+      steps.last_column_step[step.radix](args);
+    }
+    from.at = nullptr;
+    std::swap(x, y);
+  }
+  if (c.to.at && count == c.first)
+    for (int64_t j = 0; j < plan.n; ++j)
+      steps.join((c.to.swapped ? x.swapped() : x) + j * c.width, c.to.at + 2 * j * c.pairs_ld, c.width, c.to.scale);
   return x;
 }
 
@@ -203,9 +217,7 @@ void transform_row(const FftPlan<T>& plan, const RowSource<T>& from, const RowTa
 
 template void transform_row(const FftPlan<float>&, const RowSource<float>&, const RowTarget<float>&);
 template void transform_row(const FftPlan<double>&, const RowSource<double>&, const RowTarget<double>&);
-template Parts<float> transform_columns(const FftPlan<float>&, size_t, Parts<float>, Parts<float>, int64_t,
-                                        Parts<float>);
-template Parts<double> transform_columns(const FftPlan<double>&, size_t, Parts<double>, Parts<double>, int64_t,
-                                         Parts<double>);
+template Parts<float> transform_columns(const FftPlan<float>&, const Columns<float>&);
+template Parts<double> transform_columns(const FftPlan<double>&, const Columns<double>&);
 
 }  // namespace sheaf::kernels

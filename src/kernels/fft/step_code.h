@@ -33,28 +33,38 @@ template <class S, class T>
   S::store(y.re + i, v.re), S::store(y.im + i, v.im);
 }
 
+template <class S, class T>
+[[gnu::always_inline]] inline Pair<S> load(const PairsIn<T>& x, int64_t i) {
+  Pair<S> z;
+  load_pairs<S>(x.at + 2 * i, z.re, z.im);
+  if (x.swapped) std::swap(z.re, z.im);
+  return z;
+}
+
 // f(i) for the beginnings of vectors that cover n elements, of which there are at least as many as lanes.
 template <int kLanes, class F>
 [[gnu::always_inline]] inline void for_vectors(int64_t n, F&& f) {
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes)
-    f(i);
-  if (i < n) f(n - kLanes);
+  for (int64_t i = 0; i < n; i += kLanes)
+    f(std::min(i, n - kLanes));
 }
 
-template <class T, int r>
+template <class T, int r, bool of_pairs>
 void row_step(const RowStep<T>& a) {
   using S = Simd<T>;
   const int64_t x_apart = a.parts * a.x_ld, y_apart = a.s * a.parts * a.y_ld;
   for (int64_t q = 0; q < a.s; ++q)
     for (int64_t p = 0; p < a.parts; ++p) {
-      const ConstParts<T> x = a.x + (q * r * a.parts + p) * a.x_ld, roots = a.roots + p * a.root_ld;
+      const int64_t at = (q * r * a.parts + p) * a.x_ld;
+      const ConstParts<T> roots = a.roots + p * a.root_ld;
       const Parts<T> y = a.y + (q * a.parts + p) * a.y_ld;
       for_vectors<S::kLanes>(a.width, [&](int64_t c) __attribute__((always_inline)) {
         Pair<S> z[r];
 #pragma GCC unroll 16
         for (int j = 0; j < r; ++j)
-          z[j] = load<S>(x, j * x_apart + c);
+          if constexpr (of_pairs)
+            z[j] = load<S>(a.pairs, at + j * x_apart + c);
+          else
+            z[j] = load<S>(a.x, at + j * x_apart + c);
         Butterfly<S, T, r>::apply(z);
         store<S>(y, c, z[0]);
 #pragma GCC unroll 16
@@ -64,39 +74,52 @@ void row_step(const RowStep<T>& a) {
     }
 }
 
-template <class T, int r>
+template <class T, int r, bool of_pairs>
 void column_step(const ColumnStep<T>& a) {
   using S = Simd<T>;
-  const int64_t x_apart = a.m * a.width;
+  const int64_t width = a.s * a.width;
   for (int64_t p = 0; p < a.m; ++p) {
-    const ConstParts<T> x = a.x + p * a.width;
-    const Parts<T> y = a.y + r * p * a.width;
-    auto each = [&]<bool last>(std::bool_constant<last>) __attribute__((always_inline)) {
-      Pair<S> w[r];
-      if constexpr (!last && r <= 4)
+    const Parts<T> y = a.y + r * p * width;
+    for_vectors<S::kLanes>(width, [&](int64_t c) __attribute__((always_inline)) {
+      Pair<S> z[r];
 #pragma GCC unroll 16
-        for (int k = 1; k < r; ++k)
-          w[k] = {S::splat(a.roots.re[(k - 1) * a.m + p]), S::splat(a.roots.im[(k - 1) * a.m + p])};
-      for_vectors<S::kLanes>(a.width, [&](int64_t c) __attribute__((always_inline)) {
-        Pair<S> z[r];
+      for (int j = 0; j < r; ++j)
+        if constexpr (of_pairs)
+          z[j] = load<S>(a.from, (p + a.m * j) * a.pairs_ld + c);
+        else
+          z[j] = load<S>(a.x, (p + a.m * j) * width + c);
+      Butterfly<S, T, r>::apply(z);
+      store<S>(y, c, z[0]);
 #pragma GCC unroll 16
-        for (int j = 0; j < r; ++j)
-          z[j] = load<S>(x, j * x_apart + c);
-        Butterfly<S, T, r>::apply(z);
-#pragma GCC unroll 16
-        for (int k = 0; k < r; ++k) {
-          if constexpr (!last && r > 4)
-            w[k] = k == 0 ? z[0]
-                          : Pair<S>{S::splat(a.roots.re[(k - 1) * a.m + p]), S::splat(a.roots.im[(k - 1) * a.m + p])};
-          store<S>(y, k * a.width + c, last || k == 0 ? z[k] : times<S>(z[k], w[k]));
-        }
-      });
-    };
-    if (a.m == 1)
-      each(std::true_type{});
-    else
-      each(std::false_type{});
+      for (int k = 1; k < r; ++k) {
+        const int64_t at = (k - 1) * a.m + p;
+        store<S>(y, k * width + c, times<S>(z[k], {S::splat(a.roots.re[at]), S::splat(a.roots.im[at])}));
+      }
+    });
   }
+}
+
+template <class T, int r, bool to_pairs>
+void last_column_step(const ColumnStep<T>& a) {
+  using S = Simd<T>;
+  const auto scale = S::splat(a.to.scale);
+  for (int64_t q = 0; q < a.s; ++q)
+    for_vectors<S::kLanes>(a.width, [&](int64_t c) __attribute__((always_inline)) {
+      Pair<S> z[r];
+#pragma GCC unroll 16
+      for (int j = 0; j < r; ++j)
+        z[j] = load<S>(a.x, (j * a.s + q) * a.width + c);
+      Butterfly<S, T, r>::apply(z);
+#pragma GCC unroll 16
+      for (int k = 0; k < r; ++k)
+        if constexpr (to_pairs) {
+          auto re = S::mul(z[k].re, scale), im = S::mul(z[k].im, scale);
+          if (a.to.swapped) std::swap(re, im);
+          store_pairs<S>(a.to.at + 2 * ((k * a.s + q) * a.pairs_ld + c), re, im);
+        } else {
+          store<S>(a.y, (k * a.s + q) * a.width + c, z[k]);
+        }
+    });
 }
 
 template <class T>
@@ -294,14 +317,19 @@ void fold_columns(ConstParts<T> y, ConstParts<T> roots, int64_t half, int64_t wi
   });
 }
 
+#define SHEAF_BY_RADIX(step, T, flag)                                                         \
+  {nullptr,          nullptr,           step<T, 2, flag>, step<T, 3, flag>, step<T, 4, flag>, \
+   step<T, 5, flag>, nullptr,           step<T, 7, flag>, step<T, 8, flag>, nullptr,          \
+   nullptr,          step<T, 11, flag>, nullptr,          step<T, 13, flag>}
 template <class T>
 constexpr Kernels<T> kKernels{
     .lanes = Simd<T>::kLanes,
-    .row_step = {nullptr, nullptr, row_step<T, 2>, row_step<T, 3>, row_step<T, 4>, row_step<T, 5>, nullptr,
-                 row_step<T, 7>, row_step<T, 8>, nullptr, nullptr, row_step<T, 11>, nullptr, row_step<T, 13>},
-    .column_step = {nullptr, nullptr, column_step<T, 2>, column_step<T, 3>, column_step<T, 4>, column_step<T, 5>,
-                    nullptr, column_step<T, 7>, column_step<T, 8>, nullptr, nullptr, column_step<T, 11>, nullptr,
-                    column_step<T, 13>},
+    .row_step = SHEAF_BY_RADIX(row_step, T, false),
+    .row_step_of_pairs = SHEAF_BY_RADIX(row_step, T, true),
+    .column_step = SHEAF_BY_RADIX(column_step, T, false),
+    .column_step_of_pairs = SHEAF_BY_RADIX(column_step, T, true),
+    .last_column_step = SHEAF_BY_RADIX(last_column_step, T, false),
+    .last_column_step_to_pairs = SHEAF_BY_RADIX(last_column_step, T, true),
     .split = split<T>,
     .join = join<T>,
     .pairs_to_lanes = pairs_to_lanes<T>,
@@ -315,3 +343,4 @@ constexpr Kernels<T> kKernels{
     .unfold_columns = unfold_columns<T>,
     .fold_columns = fold_columns<T>,
 };
+#undef SHEAF_BY_RADIX

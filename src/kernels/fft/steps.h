@@ -22,34 +22,59 @@ struct ConstParts {
   ConstParts operator+(int64_t n) const { return {re + n, im + n}; }
 };
 
+// Complex numbers as pairs, real and imaginary parts exchanged if `swapped`. What is written is multiplied by `scale`.
+template <class T>
+struct PairsIn {
+  const T* at = nullptr;
+  bool swapped = false;
+};
+template <class T>
+struct PairsOut {
+  T* at = nullptr;
+  bool swapped = false;
+  T scale = 1;
+};
+
 // A step of radix r on `s` transforms of r * parts * width elements, along contiguous runs of `width` of them:
 //   y[((q + s k) parts + p) y_ld + c] = root[(k - 1) roots_ld + p root_ld + c] *
 //                                       element k of the butterfly of x[((q r + j) parts + p) x_ld + c], j < r,
 // for q < s, p < parts, c < width, which is at least a vector.
 template <class T>
 struct RowStep {
+  PairsIn<T> pairs;  // x for row_step_of_pairs
   ConstParts<T> x;
   Parts<T> y;
   ConstParts<T> roots;
   int64_t s, parts, width, x_ld, y_ld, roots_ld, root_ld;
 };
 
-// A step of radix r on r * m elements of `width` transforms side by side:
-//   y[(r p + k) width + c] = root[(k - 1) m + p] * element k of the butterfly of x[(p + m j) width + c], j < r,
-// for p < m and c < width, which is at least a vector. Without the root where m = 1.
+// A step of radix r on r * m elements of s * width transforms side by side:
+//   y[(r p + k) s width + c] = root[(k - 1) m + p] * element k of the butterfly of x[(p + m j) s width + c], j < r,
+// for p < m and c < s width; width is at least a vector. The last step has no roots, and m = 1.
 template <class T>
 struct ColumnStep {
   ConstParts<T> x;
   Parts<T> y;
   ConstParts<T> roots;
-  int64_t m, width;
+  int64_t m, s, width;
+  // column_step_of_pairs: x[t width + c] is pair t pairs_ld + c of `from`, and s = 1. last_column_step_to_pairs:
+  // y[t width + c] is pair t pairs_ld + c of `to`.
+  PairsIn<T> from;
+  PairsOut<T> to;
+  int64_t pairs_ld;
 };
+
+template <class T>
+using RowSteps = void (*[kLargestRadix + 1])(const RowStep<T>&);
+template <class T>
+using ColumnSteps = void (*[kLargestRadix + 1])(const ColumnStep<T>&);
 
 template <class T>
 struct FftSteps {
   int64_t lanes;
-  void (*row_step[kLargestRadix + 1])(const RowStep<T>&);        // by radix
-  void (*column_step[kLargestRadix + 1])(const ColumnStep<T>&);  // by radix
+  // By radix.
+  RowSteps<T> row_step, row_step_of_pairs;
+  ColumnSteps<T> column_step, column_step_of_pairs, last_column_step, last_column_step_to_pairs;
   // to.re[i] = pairs[2 i], to.im[i] = pairs[2 i + 1]
   void (*split)(const T* pairs, Parts<T> to, int64_t n);
   // pairs[2 i] = scale x.re[i], pairs[2 i + 1] = scale x.im[i]
