@@ -14,6 +14,7 @@ using routines::FftKind;
 
 constexpr int64_t kColumnBytes = 1 << 20;  // of the buffers of a block of columns: they fit into an L2, or nearly
 constexpr int64_t kColumnVectors = 4;      // of a block of columns at most: whole cache lines are read
+constexpr int64_t kNextBytes = 8 << 10;    // of the next row, which is another page: it is read while a row is done
 constexpr int64_t kShortRow = 256;         // up to which rows are transformed as lanes of vectors
 
 template <class T>
@@ -242,8 +243,12 @@ void fft_of(const routines::RoutineCall& call, const FftArgs<>& args) {
       transform_block(job, RowsInLanes<T>{job.x + first * x_row, job.y + first * y_row, x_row, y_row, rows, lanes});
     });
   } else {
+    const int64_t next_bytes = std::min(kNextBytes, x_row * int64_t{sizeof(T)});
     for_tasks(args.outer * inner, flops, [&](int64_t task) {
       const int64_t o = task / inner, i = task % inner;
+      if (inner == 1 && o + 1 < args.outer)
+        for (int64_t at = 0; at < next_bytes; at += 64)
+          __builtin_prefetch(reinterpret_cast<const std::byte*>(job.x + (o + 1) * x_row) + at);
       transform_strided(job, job.x + o * x_row * inner + i * job.x_numbers(),
                         job.y + o * y_row * inner + i * job.y_numbers());
     });

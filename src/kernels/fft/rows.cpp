@@ -28,16 +28,17 @@ class LongRow {
   void run() {
     if (plan_.n * int64_t{2 * sizeof(T)} <= kWholeBytes) {
       const Buffers buffers(plan_.n);
-      const Parts<T> middle = run_left({0, plan_.columns, plan_.columns}, buffers, {nullptr, nullptr});
-      return run_right({0, plan_.rows, plan_.rows}, middle, buffers.other(middle), buffers);
+      width_ = plan_.columns;
+      middle_ = run_left({0, plan_.columns, width_}, buffers);
+      return run_right({0, plan_.rows, plan_.rows}, buffers.other(middle_), buffers);
     }
     T* numbers = scratch<T>(1, static_cast<size_t>(2 * plan_.n));
-    const Parts<T> middle = {numbers, numbers + plan_.n};
-    pieces_of(plan_.columns, plan_.rows,
-              [&](Range columns) { run_left(columns, Buffers(plan_.rows * columns.size()), middle); });
-    pieces_of(plan_.rows, plan_.columns, [&](Range rows) {
+    middle_ = {numbers, numbers + plan_.n};
+    width_ = piece(plan_.columns, plan_.rows);
+    for_pieces(plan_.columns, width_, [&](Range columns) { run_left(columns, Buffers(plan_.rows * columns.size())); });
+    for_pieces(plan_.rows, piece(plan_.rows, plan_.columns), [&](Range rows) {
       const Buffers buffers(plan_.columns * rows.size());
-      run_right(rows, middle, buffers.a, buffers);
+      run_right(rows, buffers.a, buffers);
     });
   }
 
@@ -52,12 +53,14 @@ class LongRow {
     Parts<T> other(Parts<T> x) const { return x.re == a.re ? b : a; }
   };
 
-  // f(range) for pieces of n columns or rows, which have `length` elements each.
+  // Of n columns or rows of `length` elements, how many are a piece.
+  int64_t piece(int64_t n, int64_t length) const {
+    const int64_t fitting = kBlockBytes / (length * int64_t{2 * sizeof(T)});
+    return std::clamp(fitting / steps_.lanes, int64_t{1}, n / steps_.lanes) * steps_.lanes;
+  }
   template <class F>
-  void pieces_of(int64_t n, int64_t length, F&& f) {
-    const int64_t fitting = kBlockBytes / (length * int64_t{2 * sizeof(T)}),
-                  each = std::clamp(fitting / steps_.lanes, int64_t{1}, n / steps_.lanes) * steps_.lanes,
-                  count = Range::count(n, each);
+  void for_pieces(int64_t n, int64_t each, F&& f) const {
+    const int64_t count = Range::count(n, each);
     runtime::parallel_for(
         count,
         [&](int64_t begin, int64_t end) {
@@ -67,9 +70,9 @@ class LongRow {
         std::max<int64_t>(1, kTaskFlops * count / fft_flops(plan_.n)));
   }
 
-  // The first steps on some columns of the matrix, from the source to the same columns of the middle, which is one of
-  // the buffers if it is not given.
-  Parts<T> run_left(Range columns, const Buffers& buffers, Parts<T> middle) {
+  // The first steps on some columns of the matrix, from the source to the middle, or if there is none yet to the buffer
+  // that is returned.
+  Parts<T> run_left(Range columns, const Buffers& buffers) const {
     const int64_t width = columns.size();
     ConstParts<T> x = from_.parts;
     if (!from_.pairs.at) x = x + columns.first;
@@ -77,28 +80,31 @@ class LongRow {
     int64_t x_ld = plan_.columns;
     for (size_t i = 0; i < plan_.left; ++i) {
       const auto& step = plan_.steps[i];
-      const bool leaves = middle.re && i + 1 == plan_.left;
-      y = leaves ? middle + columns.first : buffers.other(y);
-      const int64_t y_ld = leaves ? plan_.columns : width;
+      y = middle_.re && i + 1 == plan_.left ? middle_ + plan_.rows * columns.first : buffers.other(y);
       RowStep<T> args{
-          from_.pairs,  x, y, step.roots + columns.first, step.s, step.m / plan_.columns, width, x_ld, y_ld, step.m,
+          from_.pairs,  x, y, step.roots + columns.first, step.s, step.m / plan_.columns, width, x_ld, width, step.m,
           plan_.columns};
       if (args.pairs.at) args.pairs.at += 2 * columns.first;
-      if (width == plan_.columns && !leaves)  // one run
+      if (width == plan_.columns)  // one run
         args.parts = 1, args.width = args.x_ld = args.y_ld = step.m;
       (i == 0 && from_.pairs.at ? steps_.row_step_of_pairs : steps_.row_step)[step.radix](args);
-      x = y, x_ld = y_ld;
+      x = y, x_ld = width;
     }
     return y;
   }
 
   // The other steps on some rows of the middle, which become columns in x, one of the buffers.
-  void run_right(Range rows, Parts<T> middle, Parts<T> x, const Buffers& buffers) {
+  void run_right(Range rows, Parts<T> x, const Buffers& buffers) const {
     const int64_t height = rows.size(), columns = plan_.columns;
     for (int64_t q = 0; q < height; q += steps_.lanes) {
-      const int64_t at = std::min(q, height - steps_.lanes), row = (rows.first + at) * columns;
-      steps_.numbers_to_lanes(middle.re + row, columns, steps_.lanes, x.re + at, height, columns);
-      steps_.numbers_to_lanes(middle.im + row, columns, steps_.lanes, x.im + at, height, columns);
+      const int64_t at = std::min(q, height - steps_.lanes);
+      for (int64_t i = 0; i < Range::count(columns, width_); ++i) {
+        const Range block(i, columns, width_);
+        const Parts<T> from = middle_ + (plan_.rows * block.first + (rows.first + at) * block.size()),
+                       to = x + (block.first * height + at);
+        steps_.numbers_to_lanes(from.re, block.size(), steps_.lanes, to.re, height, block.size());
+        steps_.numbers_to_lanes(from.im, block.size(), steps_.lanes, to.im, height, block.size());
+      }
     }
     Columns<T> c{.first = plan_.left, .width = height, .x = x, .free = buffers.other(x), .pairs_ld = plan_.rows};
     if (to_.pairs.at) {
@@ -119,6 +125,9 @@ class LongRow {
   const RowSource<T>& from_;
   const RowTarget<T>& to_;
   const FftSteps<T>& steps_ = fft_steps<T>();
+  // Between the first steps and the others: for each piece of `width_` columns, its rows one after the other.
+  Parts<T> middle_ = {nullptr, nullptr};
+  int64_t width_ = 0;
 };
 
 // In one lane: too short for more.
