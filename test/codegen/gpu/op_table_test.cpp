@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <set>
 
+#include "codegen/gpu/shim_program.h"
 #include "codegen/gpu/text_program.h"
 #include "loop/reference.h"
 #include "ops/canonical.h"
@@ -121,6 +123,40 @@ TEST_P(OpTable, TextEqualsReference) {
         std::make_move_iterator(subjects.begin() + static_cast<std::ptrdiff_t>(i)),
         std::make_move_iterator(subjects.begin() + static_cast<std::ptrdiff_t>(std::min(i + kBatch, subjects.size()))));
     compare(*make(), some, rng.seed);
+  }
+}
+
+// Compilers for devices warn of a division by a constant 0, even where it never runs, as in launches without items.
+void expect_no_division_by_zero(const std::string& text, std::string_view label) {
+  for (const char* sign : {"% 0", "/ 0"})
+    for (size_t at = 0; (at = text.find(sign, at)) != std::string::npos; at += 3)
+      EXPECT_TRUE(std::isalnum(static_cast<unsigned char>(text[at + 3])) || text[at + 3] == '.')
+          << label << ": " << text.substr(text.rfind('\n', at) + 1, 120);
+}
+
+TEST(OpTableText, NeverDividesByZero) {
+  Rng rng(codegen::gpu::testing::seed());
+  int64_t empty = 0;
+  for (const OpDef* op : all_ops()) {
+    if (!op->scalar && !op->lower) continue;
+    for (DType dtype : {DType::F32, DType::I64}) {
+      if (std::vector<DType> all = dtypes_of(*op); std::find(all.begin(), all.end(), dtype) == all.end()) continue;
+      codegen::gpu::testing::ShimProgram batch;
+      for (const OpCase& c : cases_of(*op, dtype, Data::Wild)) {
+        const Launch l = canonical(*op, c, c.make(rng));
+        batch.add(kernel_of(*op, l), sizes_of(l));
+        for (const auto& step : batch.entry(batch.size() - 1).program.steps)
+          if (auto* launch = std::get_if<codegen::gpu::Launch>(&step)) empty += launch->schedule.blocks == 0;
+      }
+      expect_no_division_by_zero(batch.kernel_text(), op->name);
+    }
+  }
+  EXPECT_GT(empty, 0) << "no launch without items was looked at";
+  for (uint64_t i = 0; i < 20; ++i) {
+    codegen::gpu::testing::ShimProgram batch;
+    auto c = codegen::testing::Generator(rng.seed + i).make();
+    batch.add(c.kernel, c.sizes);
+    expect_no_division_by_zero(batch.kernel_text(), "random kernel " + std::to_string(rng.seed + i));
   }
 }
 

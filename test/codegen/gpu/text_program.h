@@ -43,6 +43,7 @@ class TextProgram {
   virtual void run(size_t i, std::span<const Region> memory, std::span<const int64_t> sizes, loop::CheckRecord& check,
                    uint64_t seed) = 0;
 
+  size_t size() const { return entries_.size(); }
   const Entry& entry(size_t i) const { return entries_[i]; }
   std::string text_of(size_t i) const;  // its launches, without the functions that they call
   std::string kernel_text() const;      // of the whole batch
