@@ -11,6 +11,11 @@ namespace {
 using loop::Op;
 using routines::GemmArgs;
 
+// What a product is accumulated in.
+DType accumulator(DType d) {
+  return d == DType::BF16 || d == DType::F16 ? DType::F32 : d == DType::I8 ? DType::I32 : d;
+}
+
 constexpr int kTileThreads = 256;     // 16 by 16
 constexpr int kChainThreads = 128;    // a warp per chain, a lane per element of the result
 constexpr int64_t kProcessors = 132;  // of the GPU that this was measured on: an H200
@@ -28,7 +33,7 @@ constexpr std::string_view kPart = R"(  const int begin = part * part_terms;
 // padded so that threads that write one column meet different banks. Beyond the edges stand zeros: terms that are 0
 // times 0 change no sum. Blocks of k begin at multiples of {depth}.
 constexpr std::string_view kTiles =
-    R"({kernel} {name}({global}const {t}* a, {global}const {t}* b, {global}{t}* c, int batches, int m, int n,
+    R"({kernel} {name}({global}const {s}* a, {global}const {s}* b, {global}{r}* c, int batches, int m, int n,
     int k, int part_terms, long long a_batch, long long a_row, long long a_column, long long b_batch, long long b_row,
     long long b_column) {{
   {shared}{t} a_tile[2][{depth}][{side} + {padding}];
@@ -56,12 +61,12 @@ constexpr std::string_view kTiles =
       {unroll}
       for (int e = 0; e < {each}; ++e) {{
         const int l = {a_depth}, i = first_row + {a_side};
-        a_next[e] = next + l < end && i < m ? a[i * a_row + (next + l) * a_column] : 0;
+        a_next[e] = next + l < end && i < m ? {a_value} : 0;
       }}
       {unroll}
       for (int e = 0; e < {each}; ++e) {{
         const int l = {b_depth}, j = first_column + {b_side};
-        b_next[e] = next + l < end && j < n ? b[(next + l) * b_row + j * b_column] : 0;
+        b_next[e] = next + l < end && j < n ? {b_value} : 0;
       }}
     }}
     if (at >= begin) {{
@@ -102,13 +107,14 @@ constexpr std::string_view kTiles =
   for (int i = 0; i < {own}; ++i)
     for (int j = 0; j < {own}; ++j)
       if (first_row + row + {spread_i} < m && first_column + column + {spread_j} < n)
-        c[(long long)(first_row + row + {spread_i}) * n + first_column + column + {spread_j}] = total[i][j];
+        c[(long long)(first_row + row + {spread_i}) * n + first_column + column + {spread_j}] =
+            {result};
 }}
 )";
 
 // x is the row or column, w the matrix, and `count` the elements of the result.
 constexpr std::string_view kChains =
-    R"({kernel} {name}({global}const {t}* x, {global}const {t}* w, {global}{t}* y, int batches, int count,
+    R"({kernel} {name}({global}const {s}* x, {global}const {s}* w, {global}{r}* y, int batches, int count,
     int k, int part_terms, long long x_batch, long long x_step, long long w_batch, long long w_step,
     long long w_column) {{
   {shared}{t} sums[4][32];
@@ -135,13 +141,13 @@ constexpr std::string_view kChains =
     total = {add};
     {barrier}  // all have read them
   }}
-  if (chain == 0 && own < count) y[((long long)part * batches + batch) * count + own] = total;
+  if (chain == 0 && own < count) y[((long long)part * batches + batch) * count + own] = {result};
 }}
 )";
 
 // Values of parts, two neighbours at a time, like the carries of a binary counter.
 constexpr std::string_view kParts =
-    R"({kernel} {name}({global}const {t}* totals, {global}{t}* c, int parts, long long elements) {{
+    R"({kernel} {name}({global}const {t}* totals, {global}{r}* c, int parts, long long elements) {{
   const long long i = (long long){block} * 256 + {thread};
   if (i >= elements) return;
   {t} pending[32];
@@ -159,26 +165,30 @@ constexpr std::string_view kParts =
     --count;
     total = {add};
   }}
-  c[i] = total;
+  c[i] = {result};
 }}
 )";
 
 // Values of blocks of k, in order.
 constexpr std::string_view kBlocks =
-    R"({kernel} {name}({global}const {t}* totals, {global}{t}* c, int parts, long long elements) {{
+    R"({kernel} {name}({global}const {t}* totals, {global}{r}* c, int parts, long long elements) {{
   const long long i = (long long){block} * 256 + {thread};
   if (i >= elements) return;
   {t} total = 0;
   for (int part = 0; part < parts; ++part) total = {add};
-  c[i] = total;
+  c[i] = {result};
 }}
 )";
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+std::string convert(Helpers& helpers, DType from, DType to, const std::string& x) {
+  return from == to ? x : Arithmetic(helpers).apply({Op::Convert, to, from}, {x, "", ""});
+}
+
 // Adds `parts` values of each of `elements`, as the text does it.
-Launch combine(std::string_view text, DType d, const std::string& name, Parameter from, int32_t to, int64_t parts,
-               int64_t elements, Helpers& helpers) {
+Launch combine(std::string_view text, DType d, DType result, const std::string& name, Parameter from, int32_t to,
+               int64_t parts, int64_t elements, Helpers& helpers) {
   const Dialect& words = helpers.dialect();
   const std::string add = Arithmetic(helpers).apply(
       {Op::Add, d, d}, text == kBlocks ? Arithmetic::Operands{"total", "totals[part * elements + i]", ""}
@@ -187,22 +197,33 @@ Launch combine(std::string_view text, DType d, const std::string& name, Paramete
   l.name = name;
   l.schedule = {.items = elements, .blocks = ceil_div(elements, 256)};
   l.parameters = {from, {Parameter::Buffer, to}, number(parts, true), number(elements, false)};
-  l.text =
-      fmt::format("// {}\n{}", print(l.schedule),
-                  fmt::format(fmt::runtime(text), fmt::arg("kernel", words.kernel), fmt::arg("name", name),
-                              fmt::arg("global", words.global), fmt::arg("t", type_name(d)),
-                              fmt::arg("thread", words.thread), fmt::arg("block", words.block), fmt::arg("add", add)));
+  l.text = fmt::format(
+      "// {}\n{}", print(l.schedule),
+      fmt::format(fmt::runtime(text), fmt::arg("kernel", words.kernel), fmt::arg("name", name),
+                  fmt::arg("global", words.global), fmt::arg("t", type_name(d)), fmt::arg("r", type_name(result)),
+                  fmt::arg("thread", words.thread), fmt::arg("block", words.block), fmt::arg("add", add),
+                  fmt::arg("result", convert(helpers, d, result, "total"))));
   return l;
 }
 
 }  // namespace
 
 bool has_template(const GemmArgs<>& g) {
-  const bool type = g.dtype == DType::F32 || g.dtype == DType::F64 || g.dtype == DType::I32 || g.dtype == DType::I64 ||
-                    g.dtype == DType::U32;
+  bool type = g.result == g.dtype;
+  switch (g.dtype) {
+    case DType::F32:
+    case DType::F64:
+    case DType::I32:
+    case DType::I64:
+    case DType::U32: break;
+    case DType::BF16:
+    case DType::F16: type |= g.result == DType::F32; break;
+    case DType::I8: type = g.result == DType::I32; break;
+    default: type = false;
+  }
   // Sizes and numbers of tiles are counted in 32 bits.
   constexpr int64_t kMost = int64_t{1} << 30;
-  return type && g.result == g.dtype && g.m < kMost && g.n < kMost && g.k < kMost && g.batch < kMost;
+  return type && g.m < kMost && g.n < kMost && g.k < kMost && g.batch < kMost;
 }
 
 // The largest tiles of which there are enough for all processors; else small ones, and blocks of k by themselves.
@@ -218,7 +239,8 @@ std::vector<Launch> emit_contract(const GemmArgs<>& g, Tiling tiling, const std:
   INVARIANT(has_template(g), "contract of " << sheaf::name_of(g.dtype));
   Arithmetic arithmetic(helpers);
   const Dialect& d = helpers.dialect();
-  const loop::Inst add{Op::Add, g.dtype, g.dtype}, fma{Op::Fma, g.dtype, g.dtype};
+  const DType type = accumulator(g.dtype);
+  const loop::Inst add{Op::Add, type, type}, fma{Op::Fma, type, type};
   auto sum = [&](const char* a, const char* b) { return arithmetic.apply(add, {a, b, ""}); };
   int64_t part_terms = routines::contract_part(g.k),
           parts = std::max<int64_t>(1, ceil_div(g.k, std::max<int64_t>(1, part_terms)));
@@ -229,10 +251,15 @@ std::vector<Launch> emit_contract(const GemmArgs<>& g, Tiling tiling, const std:
     parts = ceil_div(g.k, part_terms);
   }
   const int64_t elements = g.batch * g.m * g.n;
+  // Values of parts wait in workspace, as they are accumulated.
+  const DType result_type = parts > 1 ? type : g.result;
+  auto load = [&](const char* x) { return convert(helpers, g.dtype, type, x); };
+  auto store = [&](const char* x) { return convert(helpers, type, result_type, x); };
   const Parameter result = parts > 1 ? Parameter{Parameter::Workspace} : Parameter{Parameter::Buffer, buffers[2]};
   auto format = [&](std::string_view text, const std::string& name, auto... more) {
     return fmt::format(fmt::runtime(text), fmt::arg("kernel", d.kernel), fmt::arg("name", name),
-                       fmt::arg("global", d.global), fmt::arg("shared", d.shared), fmt::arg("t", type_name(g.dtype)),
+                       fmt::arg("global", d.global), fmt::arg("shared", d.shared), fmt::arg("t", type_name(type)),
+                       fmt::arg("s", type_name(g.dtype)), fmt::arg("r", type_name(result_type)),
                        fmt::arg("thread", d.thread), fmt::arg("block", d.block), fmt::arg("barrier", d.block_barrier),
                        fmt::arg("unroll", d.unroll), fmt::arg("part", kPart), more...);
   };
@@ -241,17 +268,18 @@ std::vector<Launch> emit_contract(const GemmArgs<>& g, Tiling tiling, const std:
   l.name = prefix;
   l.schedule.items = elements;
   l.schedule.longest = g.k;
-  l.workspace_bytes = parts > 1 ? parts * elements * size_bytes(g.dtype) : 0;
+  l.workspace_bytes = parts > 1 ? parts * elements * size_bytes(type) : 0;
   if (routines::contract_chains(g.m, g.n) > 1) {
     const bool row = g.m == 1;
     const int64_t count = row ? g.n : g.m;
     l.schedule.kind = Schedule::Chains;
     l.schedule.threads = kChainThreads;
     l.schedule.blocks = ceil_div(count, 32) * g.batch * parts;
-    l.text = format(kChains, l.name, fmt::arg("fma", arithmetic.apply(fma, {"x[l * x_step]", "w[l * w_step]", "sum"})),
+    l.text = format(kChains, l.name,
+                    fmt::arg("fma", arithmetic.apply(fma, {load("x[l * x_step]"), load("w[l * w_step]"), "sum"})),
                     fmt::arg("left", sum("sums[0][lane]", "sums[1][lane]")),
                     fmt::arg("right", sum("sums[2][lane]", "sums[3][lane]")), fmt::arg("both", sum("left", "right")),
-                    fmt::arg("add", sum("total", "both")));
+                    fmt::arg("add", sum("total", "both")), fmt::arg("result", store("total")));
     const auto &x = row ? g.a : g.b, &w = row ? g.b : g.a;
     l.parameters = {{Parameter::Buffer, buffers[row ? 0 : 1]},
                     {Parameter::Buffer, buffers[row ? 1 : 0]},
@@ -267,7 +295,7 @@ std::vector<Launch> emit_contract(const GemmArgs<>& g, Tiling tiling, const std:
                     number(row ? w.column : w.row, false)};
   } else {
     const int side = tiling.side, own = side / 16, chunk = std::min(own, 4);
-    const int depth = side == 128 && size_bytes(g.dtype) == 8 ? 8 : 16;
+    const int depth = side == 128 && size_bytes(type) == 8 ? 8 : 16;
     // Neighbouring threads read neighbouring elements, along k or across.
     const bool a_along = g.a.column == 1, b_along = g.b.row == 1 && g.b.column != 1;
     const std::string element = fmt::format("(thread + e * {})", kTileThreads);
@@ -286,7 +314,10 @@ std::vector<Launch> emit_contract(const GemmArgs<>& g, Tiling tiling, const std:
                     fmt::arg("b_depth", along(b_along, b_along ? depth : side)),
                     fmt::arg("b_side", along(!b_along, b_along ? depth : side)),
                     fmt::arg("fma", arithmetic.apply(fma, {"x[i]", "y[j]", "sum[i][j]"})),
-                    fmt::arg("add", sum("total[i][j]", "sum[i][j]")));
+                    fmt::arg("add", sum("total[i][j]", "sum[i][j]")),
+                    fmt::arg("a_value", load("a[i * a_row + (next + l) * a_column]")),
+                    fmt::arg("b_value", load("b[(next + l) * b_row + j * b_column]")),
+                    fmt::arg("result", store("total[i][j]")));
     l.parameters = {{Parameter::Buffer, buffers[0]},
                     {Parameter::Buffer, buffers[1]},
                     result,
@@ -305,15 +336,20 @@ std::vector<Launch> emit_contract(const GemmArgs<>& g, Tiling tiling, const std:
   l.text = fmt::format("// {}\n{}", print(l.schedule), l.text);
   out.push_back(std::move(l));
   if (parts == 1) return out;
-  out.push_back(combine(splits ? kBlocks : kParts, g.dtype, prefix + "_parts", {Parameter::Workspace}, buffers[2],
-                        parts, elements, helpers));
+  out.push_back(combine(splits ? kBlocks : kParts, type, g.result, prefix + "_parts", {Parameter::Workspace},
+                        buffers[2], parts, elements, helpers));
   out.back().workspace_bytes = out[0].workspace_bytes;
   return out;
 }
 
+Launch emit_sum_of_parts(DType from, DType result, const std::string& name, int32_t to, int64_t parts, int64_t elements,
+                         Helpers& helpers) {
+  return combine(kBlocks, from, result, name, {Parameter::Workspace}, to, parts, elements, helpers);
+}
+
 std::vector<Launch> emit_sum_totals(const routines::SumTotalsArgs<>& a, const std::vector<int32_t>& buffers,
                                     const std::string& prefix, Helpers& helpers) {
-  return {combine(kParts, a.dtype, prefix, {Parameter::Buffer, buffers[0]}, buffers[1], a.n, 1, helpers)};
+  return {combine(kParts, a.dtype, a.dtype, prefix, {Parameter::Buffer, buffers[0]}, buffers[1], a.n, 1, helpers)};
 }
 
 }  // namespace sheaf::codegen::gpu

@@ -1,6 +1,7 @@
-// Templates for the routine `contract` in f32, f64 and integers, with the bits of routines/gemm: accumulators run along
-// k in order; at the end of a block of k they are added to totals and cleared. Products with one row or one column have
-// four chains in a block. More than kContractPart terms are cut into parts, whose values another launch combines.
+// Templates for the routine `contract` with the bits of routines/gemm, where no instructions of a processor define
+// those of bf16: accumulators run along k in order; at the end of a block of k they are added to totals and cleared.
+// Products with one row or one column have four chains in a block. More than kContractPart terms are cut into parts,
+// whose values another launch combines. Narrow operands are widened as they are read.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,7 +12,7 @@
 
 namespace sheaf::codegen::gpu {
 
-// Whether these templates compute the product: operands and result of one type that is accumulated in itself.
+// Whether these templates compute the product.
 bool has_template(const routines::GemmArgs<>& g);
 
 // How a product is cut for the device: a block of 256 threads has a tile of C; each thread has side / 16 rows and
@@ -27,6 +28,10 @@ Tiling tiling_of(const routines::GemmArgs<>& g);
 // The launches of a product. `buffers`: the kernel's numbers of a, b and c.
 std::vector<Launch> emit_contract(const routines::GemmArgs<>& g, Tiling tiling, const std::vector<int32_t>& buffers,
                                   const std::string& prefix, Helpers& helpers);
+
+// Values of `parts` stretches of k in workspace, of type `from`, added in order to give buffer `to`.
+Launch emit_sum_of_parts(DType from, DType result, const std::string& name, int32_t to, int64_t parts, int64_t elements,
+                         Helpers& helpers);
 
 // The totals of the blocks of a long sum, added two neighbours at a time.
 inline bool has_template(const routines::SumTotalsArgs<>& a) { return a.n < int64_t{1} << 30; }

@@ -18,12 +18,16 @@ struct Case {
   Tiling tiling;
 };
 
-Case product(DType d, int64_t batch, int64_t m, int64_t n, int64_t k, bool a_transposed, bool b_transposed, Tiling t) {
-  GemmArgs<> g{.dtype = d, .batch = batch, .m = m, .n = n, .k = k, .a = {}, .b = {}, .result = d};
+Case product(DType d, int64_t batch, int64_t m, int64_t n, int64_t k, bool a_transposed, bool b_transposed, Tiling t,
+             bool to_f32 = false) {
+  const DType result = d == DType::I8 ? DType::I32 : to_f32 ? DType::F32 : d;
+  GemmArgs<> g{.dtype = d, .batch = batch, .m = m, .n = n, .k = k, .a = {}, .b = {}, .result = result};
   g.a = a_transposed ? routines::MatrixStrides<int64_t>{m * k, 1, m} : routines::MatrixStrides<int64_t>{m * k, k, 1};
   g.b = b_transposed ? routines::MatrixStrides<int64_t>{n * k, 1, k} : routines::MatrixStrides<int64_t>{n * k, n, 1};
   return {g, t};
 }
+
+bool is_narrow(DType d) { return d == DType::BF16 || d == DType::F16; }
 
 Memory random_memory(DType d, int64_t n, std::mt19937_64& rng) {
   Memory m{d, std::vector<std::byte>(static_cast<size_t>(std::max<int64_t>(n, 1) * size_bytes(d)))};
@@ -44,7 +48,8 @@ TEST_P(Contract, TemplatesEqualDefinition) {
   const uint64_t seed = testing::seed();
   std::mt19937_64 rng(seed);
   std::vector<Case> cases;
-  constexpr DType kTypes[] = {DType::F32, DType::F64, DType::I32, DType::I64, DType::U32};
+  constexpr DType kTypes[] = {DType::F32, DType::F64,  DType::I32, DType::I64,
+                              DType::U32, DType::BF16, DType::F16, DType::I8};
   auto any = [&](auto... x) {
     const int64_t all[] = {x...};
     return all[rng() % std::size(all)];
@@ -53,19 +58,21 @@ TEST_P(Contract, TemplatesEqualDefinition) {
     for (int i = 0; i < (d == DType::F32 ? 12 : 4); ++i)
       cases.push_back(product(d, any(1, 1, 3), any(2, 3, 16, 63, 64, 65, 130), any(2, 5, 63, 64, 65, 129),
                               any(0, 1, 15, 16, 17, 100, 511, 512, 513, 1100), rng() % 2, rng() % 2,
-                              Tiling{static_cast<int>(any(32, 64, 64, 128)), rng() % 2 == 0}));
+                              Tiling{static_cast<int>(any(32, 64, 64, 128)), rng() % 2 == 0},
+                              is_narrow(d) && rng() % 2));
   // One row or one column.
   for (DType d : kTypes)
     for (int i = 0; i < 4; ++i) {
       const bool row = rng() % 2;
       const int64_t count = any(1, 2, 31, 32, 33, 100);
       cases.push_back(product(d, any(1, 2), row ? 1 : count, row ? count : 1, any(0, 1, 3, 4, 5, 511, 513, 1500),
-                              rng() % 2, rng() % 2, Tiling{}));
+                              rng() % 2, rng() % 2, Tiling{}, is_narrow(d) && rng() % 2));
     }
   // Several parts of k.
   for (auto [m, n, k] :
        {std::array<int64_t, 3>{3, 2, 16384}, {3, 2, 16385}, {2, 3, 50000}, {1, 5, 40000}, {5, 1, 33000}})
-    cases.push_back(product(DType::F32, 1, m, n, k, false, true, Tiling{}));
+    for (DType d : {DType::F32, DType::BF16})
+      cases.push_back(product(d, 1, m, n, k, false, true, Tiling{}));
 
   const auto batch = make();
   for (const Case& c : cases) {
@@ -79,7 +86,7 @@ TEST_P(Contract, TemplatesEqualDefinition) {
     const GemmArgs<>& g = cases[i].args;
     std::vector<Memory> expected{random_memory(g.dtype, g.batch * g.m * g.k, rng),
                                  random_memory(g.dtype, g.batch * g.k * g.n, rng),
-                                 random_memory(g.dtype, g.batch * g.m * g.n, rng)};
+                                 random_memory(g.result, g.batch * g.m * g.n, rng)};
     std::vector<Memory> actual = expected;
     std::vector<std::byte*> pointers = codegen::testing::pointers(expected);
     routines::contract({pointers, {}}, g);
