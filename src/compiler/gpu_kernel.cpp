@@ -41,7 +41,8 @@ GpuKernel::Version GpuKernel::version(std::span<const int64_t> sizes, runtime::L
   Version v;
   v.kernel = std::make_shared<loop::Kernel>(passes::expand_math(passes::specialize(kernel_, strides_.known(sizes))));
   gpu::Helpers helpers(gpu::cuda());
-  v.program = gpu::make_program(*v.kernel, sizes, "k", helpers, form.aligned);
+  v.program = gpu::make_program(*v.kernel, sizes, "k", helpers,
+                                {form.aligned, target_.matrix_units && runtime::g_matrix_units});
   if (form.guarded)
     for (auto& step : v.program.steps)
       if (auto* l = std::get_if<gpu::Launch>(&step)) gpu::guard(*l);

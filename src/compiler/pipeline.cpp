@@ -41,10 +41,14 @@ struct NativePass {
 };
 // Taken while kernels and memory are planned, by code that asks is_enabled.
 struct Decision {};
+// Taken further down, by code that reads a variable.
+struct Setting {
+  bool* value;
+};
 
 struct Pass {
   std::string_view name, doc;
-  std::variant<Decision, GraphPass*, passes::FindRewrite*, GroupPass*, KernelPass*, NativePass> run;
+  std::variant<Decision, Setting, GraphPass*, passes::FindRewrite*, GroupPass*, KernelPass*, NativePass> run;
 };
 
 passes::FusionLimits limits_of(const runtime::Target& t) {
@@ -113,6 +117,13 @@ constexpr Pass kPasses[] = {
     // Last: the passes before it read elementary functions as single values.
     {"expand-math", "elementary functions become arithmetic; without it their kernels have no native code",
      NativePass{expand_math}},
+
+    // Routines.
+    {"matrix-units",
+     "products of narrow numbers use instructions with sums of their own; without it every processor and device has "
+     "the "
+     "same bits",
+     Setting{&runtime::g_matrix_units}},
 };
 
 struct State {
@@ -202,13 +213,15 @@ bool is_enabled(std::string_view pass) {
 
 bool switch_pass(std::string_view name, bool on) {
   const Pass* p = find_pass(name);
-  if (p) state_of(*p).disabled = !on;
-  return p;
+  if (!p) return false;
+  state_of(*p).disabled = !on;
+  if (auto* s = std::get_if<Setting>(&p->run)) *s->value = on;
+  return true;
 }
 
 bool dump_after(std::string_view name, std::function<void(const std::string&)> sink) {
   const Pass* p = find_pass(name);
-  if (!p || std::holds_alternative<Decision>(p->run)) return false;
+  if (!p || std::holds_alternative<Decision>(p->run) || std::holds_alternative<Setting>(p->run)) return false;
   state_of(*p).dump = std::move(sink);
   return true;
 }

@@ -36,6 +36,7 @@ routines::Routine find_fast_routine(std::string_view name) {
 }
 
 routines::Arithmetic arithmetic_of(const runtime::Target& target) {
+  if (!runtime::g_matrix_units) return {};
   return {.bf16_dot = target.bf16_dot, .bf16_tiles = target.amx};
 }
 

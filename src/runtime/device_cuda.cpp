@@ -51,6 +51,8 @@ class Cuda final : public CudaDevice {
     target_ = host_target();
     target_.id = TargetId::Cuda;
     target_.name = "cuda";
+    target_.bf16_dot = target_.amx = false;  // the host's
+    target_.matrix_units = major >= 8;
   }
 
   std::string_view name() const override { return name_; }

@@ -91,6 +91,8 @@ Target detect() {
 
 }  // namespace
 
+bool g_matrix_units = true;
+
 const Target& host_target() {
   static const Target target = detect();
   return target;

@@ -22,6 +22,8 @@ struct Target {
   bool bf16_dot = false;  // instructions that add two products of bf16 to an f32 (bfmmla, vdpbf16ps)
   bool amx = false;       // matrix units of x86-64, with permission of the operating system to use them
   bool amx_int8 = false;  // such units that multiply bytes
+  // A GPU's units for products of bf16 and f16, in whose results no definition states the last bits.
+  bool matrix_units = false;
   // Why a processor with matrix units runs without them; else empty.
   std::string_view amx_refused;
 
@@ -49,6 +51,10 @@ struct Target {
   // in a cache between two kernels (bench models).
   int64_t min_fused_product_elements = 1 << 18;
 };
+
+// False: nothing uses instructions that decide the bits of products of narrow numbers, so that these are the same on
+// every processor and every device. Set before anything is compiled (--disable=matrix-units).
+extern bool g_matrix_units;
 
 // The processor that this program runs on.
 const Target& host_target();

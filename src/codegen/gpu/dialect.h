@@ -14,19 +14,25 @@ struct FloatWords {
 
 struct Dialect {
   std::string_view name;
-  std::string_view kernel;    // before the name of a kernel
-  std::string_view function;  // before the result type of a device function
-  std::string_view global;    // before the type of a pointer to device memory
-  std::string_view shared;    // before the declaration of memory that a block shares
-  std::string_view unroll;    // a line before a loop that is to be unrolled
+  std::string_view kernel;         // before the name of a kernel
+  std::string_view function;       // before the result type of a device function
+  std::string_view global;         // before the type of a pointer to device memory
+  std::string_view shared;         // before the declaration of memory that a block shares
+  std::string_view launch_bounds;  // of a kernel: {0} threads of a block, of which {1} are to run at once
+  std::string_view unroll;         // a line before a loop that is to be unrolled
   // Waits for the threads of a block or of a warp, and makes their memory visible to each other.
   std::string_view block_barrier, warp_barrier;
-  // The value of {0} on the lane {1} further up (only sense below 32 - {1}); that of lane 0.
-  std::string_view shuffle_down, broadcast;
+  // The value of {0} on the lane {1} further up (only sense below 32 - {1}); that of lane 0; that of the lane whose
+  // number differs from the own one in bit {1}.
+  std::string_view shuffle_down, broadcast, shuffle_xor;
   std::string_view thread, block;  // number of the thread in its block, and of the block
   FloatWords f32, f64;
   std::string_view pack;          // a type {0} of {2} elements {1} that is read and written at once, as {3} bytes
   std::string_view failed_check;  // text of fail_check and of the record that it fills (emit.h)
+  // Text of device functions over matrix units, for all threads of a warp at once, and over copies in the background:
+  // copy_async, commit_copies, wait_for_copies, load_matrices, load_matrices_transposed, multiply_bf16, multiply_f16;
+  // and over f32 with the device's rounding: pack_bf16, pack_f16, power_of_two.
+  std::string_view matrix_units;
 };
 
 const Dialect& cuda();

@@ -210,4 +210,8 @@ std::string Helpers::failed_check() {
   return function("fail_check", [&](const std::string&) { return std::string(dialect_.failed_check); });
 }
 
+void Helpers::matrix_units() {
+  function("matrix units", [&](const std::string&) { return std::string(dialect_.matrix_units); });
+}
+
 }  // namespace sheaf::codegen::gpu

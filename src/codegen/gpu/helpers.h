@@ -34,6 +34,8 @@ class Helpers {
   std::string pack(DType d, int length);
   // For `fail_check`.
   std::string failed_check();
+  // For the functions over matrix units.
+  void matrix_units();
 
  private:
   std::string integer_body(scalar::Op op, DType d);

@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "codegen/gpu/attention.h"
+#include "codegen/gpu/attention_units.h"
 #include "codegen/gpu/contract.h"
+#include "codegen/gpu/matrix_units.h"
 #include "codegen/gpu/ranges.h"
 #include "support/error.h"
 
@@ -25,7 +27,7 @@ namespace {
 
 // A call of a routine by a template; nothing where none computes it.
 std::vector<Launch> launches_of(const loop::Kernel& k, const loop::Stmt& call, std::span<const int64_t> sizes,
-                                const std::string& name, Helpers& helpers) {
+                                const std::string& name, Helpers& helpers, Facilities facilities) {
   const std::vector<int64_t> arguments = call_arguments(k, call, sizes);
   std::vector<Launch> out;
   auto try_template = [&]<class Args>(std::type_identity<Args>, auto emit) {
@@ -33,12 +35,21 @@ std::vector<Launch> launches_of(const loop::Kernel& k, const loop::Stmt& call, s
     const auto args = routines::unpack<Args>(arguments);
     if (has_template(args)) out = emit(args);
   };
-  try_template(std::type_identity<routines::GemmArgs<>>(),
-               [&](const auto& a) { return emit_contract(a, tiling_of(a), call.buffers, name, helpers); });
-  try_template(std::type_identity<routines::AttentionArgs<>>(),
-               [&](const auto& a) { return emit_attention(a, call.buffers, name, helpers); });
-  try_template(std::type_identity<routines::AttentionVjpArgs<>>(),
-               [&](const auto& a) { return emit_attention_vjp(a, call.buffers, name, helpers); });
+  try_template(std::type_identity<routines::GemmArgs<>>(), [&](const auto& a) {
+    return facilities.matrix_units && suits_matrix_units(a)
+               ? emit_unit_contract(a, unit_tiling_of(a), call.buffers, name, helpers, facilities.aligned)
+               : emit_contract(a, tiling_of(a), call.buffers, name, helpers);
+  });
+  try_template(std::type_identity<routines::AttentionArgs<>>(), [&](const auto& a) {
+    return facilities.matrix_units && suits_matrix_units(a)
+               ? emit_unit_attention(a, call.buffers, name, helpers, facilities.aligned)
+               : emit_attention(a, call.buffers, name, helpers);
+  });
+  try_template(std::type_identity<routines::AttentionVjpArgs<>>(), [&](const auto& a) {
+    return facilities.matrix_units && suits_matrix_units(a)
+               ? emit_unit_attention_vjp(a, call.buffers, name, helpers, facilities.aligned)
+               : emit_attention_vjp(a, call.buffers, name, helpers);
+  });
   try_template(std::type_identity<routines::SumTotalsArgs<>>(),
                [&](const auto& a) { return emit_sum_totals(a, call.buffers, name, helpers); });
   return out;
@@ -47,7 +58,7 @@ std::vector<Launch> launches_of(const loop::Kernel& k, const loop::Stmt& call, s
 }  // namespace
 
 Program make_program(const loop::Kernel& k, std::span<const int64_t> sizes, const std::string& prefix, Helpers& helpers,
-                     bool aligned) {
+                     Facilities facilities) {
   Program out;
   if (calls_inside_loops(k)) {
     out.steps.emplace_back(HostCall{nullptr, k.name});
@@ -56,7 +67,7 @@ Program make_program(const loop::Kernel& k, std::span<const int64_t> sizes, cons
   for (const Part& part : split(k)) {
     if (const loop::Stmt* call = part.call()) {
       const std::string name = fmt::format("{}_{}", prefix, out.steps.size());
-      std::vector<Launch> launches = launches_of(k, *call, sizes, name, helpers);
+      std::vector<Launch> launches = launches_of(k, *call, sizes, name, helpers, facilities);
       if (!launches.empty()) {
         for (Launch& l : launches)
           out.steps.emplace_back(std::move(l));
@@ -65,7 +76,7 @@ Program make_program(const loop::Kernel& k, std::span<const int64_t> sizes, cons
       out.steps.emplace_back(HostCall{call, call->routine});
       continue;
     }
-    for (const Schedule& s : schedule(k, part, sizes, aligned))
+    for (const Schedule& s : schedule(k, part, sizes, facilities.aligned))
       out.steps.emplace_back(emit(k, part, s, sizes, fmt::format("{}_{}", prefix, out.steps.size()), helpers));
   }
   return out;

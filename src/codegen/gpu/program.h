@@ -20,11 +20,16 @@ struct Program {
   std::vector<std::variant<Launch, HostCall>> steps;
 };
 
+// What text may make use of.
+struct Facilities {
+  bool aligned = true;        // all buffers begin at multiples of 16 bytes
+  bool matrix_units = false;  // products of bf16 and f16 by matrix units (matrix_units.h)
+};
+
 // `prefix` begins the name of each launch. Expects elementary functions to be expanded, and strides that are 0 or 1 to
 // be constants where good code is wanted. The program points into the kernel.
-// `aligned`: all buffers begin at multiples of 16 bytes.
 Program make_program(const loop::Kernel& k, std::span<const int64_t> sizes, const std::string& prefix, Helpers& helpers,
-                     bool aligned);
+                     Facilities facilities);
 
 // The values of a call's arguments, which depend on sizes alone.
 std::vector<int64_t> call_arguments(const loop::Kernel& k, const loop::Stmt& call, std::span<const int64_t> sizes);

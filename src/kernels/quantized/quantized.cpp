@@ -141,7 +141,7 @@ bool is_stored_in_order(const routines::QuantizedArgs<>& g) {
 
 void contract_quantized(const routines::RoutineCall& call, const routines::QuantizedArgs<>& g) {
   if (!is_stored_in_order(g)) return routines::contract_quantized(call, g);
-  if (runtime::host_target().amx_int8 && g.m >= kTileRows && has_byte_tiles(g))
+  if (runtime::g_matrix_units && runtime::host_target().amx_int8 && g.m >= kTileRows && has_byte_tiles(g))
     return contract_quantized_tiles(call, g);
   contract_quantized_dots(call, g);
 }

@@ -1,10 +1,13 @@
 // The templates for attention and its reverse against the definition (routines/attention), to the bit: groups of rows,
-// blocks and stretches of columns, masks, windows, several types, infinities and NaN.
+// blocks and stretches of columns, masks, windows, several types, infinities and NaN. Those by matrix units against the
+// definition within their bounds.
 #include "codegen/gpu/attention.h"
 
 #include <gtest/gtest.h>
 
+#include "codegen/gpu/attention_units.h"
 #include "codegen/gpu/text_program.h"
+#include "codegen/gpu/unit_cases.h"
 #include "codegen/random_kernels.h"
 
 namespace sheaf::codegen::gpu {
@@ -65,6 +68,50 @@ Memory value(DType d, T x) {
   return m;
 }
 
+struct Operands {
+  std::vector<Memory> arrays;
+  std::vector<int32_t> forward, reverse;  // numbers of the arrays, in the order of each routine
+};
+
+Operands operands_of(const Case& c, std::mt19937_64& rng) {
+  const auto& a = c.args;
+  const DType t = a.dtype == DType::F64 ? DType::F64 : DType::F32;
+  const int64_t q = a.batch * a.heads * a.rows, k = a.batch * a.groups * a.columns;
+  Operands out{
+      {random_memory(a.dtype, q * a.depth, c.special, rng), random_memory(a.dtype, k * a.depth, c.special, rng),
+       random_memory(a.dtype, k * a.width, c.special, rng), t == DType::F64 ? value(t, 0.37) : value(t, 0.37f),
+       value(DType::I64, c.offset), value(DType::I64, c.window),
+       random_memory(a.mask == MaskKind::Bool ? DType::Bool : a.dtype, q * a.columns, false, rng),
+       memory(a.dtype, q * a.width), memory(t, q), random_memory(t, q, false, rng),
+       random_memory(a.dtype, q * a.width, c.special, rng), memory(a.dtype, q * a.depth), memory(a.dtype, k * a.depth),
+       memory(a.dtype, k * a.width)},
+      {0, 1, 2, 3, 4, 5},
+      {0, 1, 2, 3, 4, 5, 8, 9, 10}};
+  if (a.mask != MaskKind::None) out.forward.push_back(6), out.reverse.push_back(6);
+  out.forward.insert(out.forward.end(), {7, 8});
+  out.reverse.insert(out.reverse.end(), {11, 12, 13});
+  return out;
+}
+
+void run_definition(const Case& c, Operands& o) {
+  auto some = [&](const std::vector<int32_t>& numbers) {
+    std::vector<std::byte*> out;
+    for (int32_t n : numbers)
+      out.push_back(o.arrays[static_cast<size_t>(n)].bytes.data());
+    return out;
+  };
+  const std::vector<std::byte*> forward = some(o.forward), reverse = some(o.reverse);
+  routines::attention({forward, {}}, c.args);
+  routines::attention_vjp({reverse, {}}, c.args);
+}
+
+std::string print(const Case& c) {
+  const auto& a = c.args;
+  return fmt::format("{} B{} H{} G{} T{} S{} D{} E{}{} mask {} offset {} window {}", sheaf::name_of(a.dtype), a.batch,
+                     a.heads, a.groups, a.rows, a.columns, a.depth, a.width, a.causal ? " causal" : "",
+                     static_cast<int>(a.mask), c.offset, c.window);
+}
+
 struct Attention : testing::EachProgram {};
 SHEAF_EACH_PROGRAM(Attention);
 
@@ -94,57 +141,88 @@ TEST_P(Attention, TemplatesEqualDefinition) {
   cases.push_back(attention_case(DType::F32, {1, 1, 1, 2, 70, 200, 256}, false, MaskKind::None, false));
 
   const auto batch = make();
+  std::vector<Operands> operands;
   for (const Case& c : cases) {
-    // Numbers of the arrays below, in the order of each routine.
-    const bool masked = c.args.mask != MaskKind::None;
-    std::vector<int32_t> forward{0, 1, 2, 3, 4, 5}, reverse{0, 1, 2, 3, 4, 5, 8, 9, 10};
-    if (masked) forward.push_back(6), reverse.push_back(6);
-    forward.insert(forward.end(), {7, 8});
-    reverse.insert(reverse.end(), {11, 12, 13});
+    const Operands& o = operands.emplace_back(operands_of(c, rng));
     testing::Entry e;
-    for (Launch& l : emit_attention(c.args, forward, batch->next_prefix(), batch->helpers()))
+    for (Launch& l : emit_attention(c.args, o.forward, batch->next_prefix(), batch->helpers()))
       e.program.steps.emplace_back(std::move(l));
-    for (Launch& l : emit_attention_vjp(c.args, reverse, batch->next_prefix() + "v", batch->helpers()))
+    for (Launch& l : emit_attention_vjp(c.args, o.reverse, batch->next_prefix() + "v", batch->helpers()))
       e.program.steps.emplace_back(std::move(l));
     batch->add(std::move(e));
   }
   batch->compile();
   for (size_t i = 0; i < cases.size(); ++i) {
-    const Case& c = cases[i];
-    const auto& a = c.args;
-    const DType t = a.dtype == DType::F64 ? DType::F64 : DType::F32;
-    const int64_t q = a.batch * a.heads * a.rows, k = a.batch * a.groups * a.columns;
-    std::vector<Memory> expected{
-        random_memory(a.dtype, q * a.depth, c.special, rng),
-        random_memory(a.dtype, k * a.depth, c.special, rng),
-        random_memory(a.dtype, k * a.width, c.special, rng),
-        t == DType::F64 ? value(t, 0.37) : value(t, 0.37f),
-        value(DType::I64, c.offset),
-        value(DType::I64, c.window),
-        random_memory(a.mask == MaskKind::Bool ? DType::Bool : a.dtype, q * a.columns, false, rng),
-        memory(a.dtype, q * a.width),
-        memory(t, q),
-        random_memory(t, q, false, rng),
-        random_memory(a.dtype, q * a.width, c.special, rng),
-        memory(a.dtype, q * a.depth),
-        memory(a.dtype, k * a.depth),
-        memory(a.dtype, k * a.width)};
-    std::vector<Memory> actual = expected;
-    const std::vector<std::byte*> all = codegen::testing::pointers(expected);
-    std::vector<std::byte*> forward(all.begin(), all.begin() + 6), reverse = forward;
-    reverse.insert(reverse.end(), {all[8], all[9], all[10]});
-    if (a.mask != MaskKind::None) forward.push_back(all[6]), reverse.push_back(all[6]);
-    forward.insert(forward.end(), {all[7], all[8]});
-    reverse.insert(reverse.end(), {all[11], all[12], all[13]});
-    routines::attention({forward, {}}, a);
-    routines::attention_vjp({reverse, {}}, a);
+    Operands& expected = operands[i];
+    std::vector<Memory> actual = expected.arrays;
+    run_definition(cases[i], expected);
     loop::CheckRecord check;
     batch->run(i, testing::regions(actual), {}, check, seed + i);
-    ASSERT_EQ(codegen::testing::difference(expected, {}, actual, {}), "")
-        << sheaf::name_of(a.dtype) << " B" << a.batch << " H" << a.heads << " G" << a.groups << " T" << a.rows << " S"
-        << a.columns << " D" << a.depth << " E" << a.width << (a.causal ? " causal" : "") << " mask "
-        << static_cast<int>(a.mask) << " offset " << c.offset << " window " << c.window << " case " << i
-        << " SHEAF_SEED=" << seed;
+    ASSERT_EQ(codegen::testing::difference(expected.arrays, {}, actual, {}), "")
+        << print(cases[i]) << " case " << i << " SHEAF_SEED=" << seed;
+  }
+}
+
+// Empty, or how far an array is from the expected one: in norm, where a number is none in either it must be none in the
+// other.
+std::string distance(const Memory& expected, const Memory& actual, double bound) {
+  double error = 0, size = 0;
+  const int64_t n = std::ssize(expected.bytes) / size_bytes(expected.dtype);
+  for (int64_t i = 0; i < n; ++i) {
+    const double x = testing::unit_value(expected, i), y = testing::unit_value(actual, i);
+    if (std::isfinite(x) != std::isfinite(y)) return fmt::format("element {}: {} instead of {}", i, y, x);
+    if (!std::isfinite(x)) continue;
+    error += (x - y) * (x - y);
+    size += x * x;
+  }
+  const double relative = size > 0 ? std::sqrt(error / size) : error;
+  return relative <= bound ? "" : fmt::format("an error of {}", relative);
+}
+
+TEST_P(Attention, MatrixUnitsAreNearTheDefinition) {
+  const uint64_t seed = testing::seed();
+  std::mt19937_64 rng(seed);
+  std::vector<Case> cases;
+  auto any = [&](auto... x) {
+    const int64_t all[] = {x...};
+    return all[rng() % std::size(all)];
+  };
+  for (int i = 0; i < 14; ++i) {
+    const int64_t groups = any(1, 1, 2), heads = groups * any(1, 1, 2);
+    Case c = attention_case(i % 2 ? DType::BF16 : DType::F16,
+                            {any(1, 1, 2), heads, groups, any(17, 31, 63, 64, 65, 100), any(1, 31, 64, 65, 130, 200),
+                             i % 5 == 0 ? 128 : any(1, 8, 31, 32, 33, 64), i % 7 == 0 ? 100 : any(5, 16, 33, 64)},
+                            rng() % 2, static_cast<MaskKind>(rng() % 3), rng() % 2);
+    c.offset = any(0, 0, 5, 90, -3);
+    if (rng() % 3 == 0) c.window = any(0, 1, 20, 100);
+    cases.push_back(c);
+  }
+  const auto batch = make();
+  std::vector<Operands> operands;
+  for (const Case& c : cases) {
+    const Operands& o = operands.emplace_back(operands_of(c, rng));
+    const bool aligned = rng() % 4 != 0;
+    testing::Entry e;
+    for (Launch& l : emit_unit_attention(c.args, o.forward, batch->next_prefix(), batch->helpers(), aligned))
+      e.program.steps.emplace_back(std::move(l));
+    for (Launch& l : emit_unit_attention_vjp(c.args, o.reverse, batch->next_prefix() + "v", batch->helpers(), aligned))
+      e.program.steps.emplace_back(std::move(l));
+    batch->add(std::move(e));
+  }
+  batch->compile();
+  for (size_t i = 0; i < cases.size(); ++i) {
+    Operands& expected = operands[i];
+    std::vector<Memory> actual = expected.arrays, again = actual;
+    run_definition(cases[i], expected);
+    loop::CheckRecord check;
+    batch->run(i, testing::regions(actual), {}, check, seed + i);
+    if (i % 4 == 0) {
+      batch->run(i, testing::regions(again), {}, check, seed + i + 1);
+      ASSERT_EQ(codegen::testing::difference(actual, {}, again, {}), "") << "another order of threads";
+    }
+    for (size_t result : {8, 7, 11, 12, 13})
+      ASSERT_EQ(distance(expected.arrays[result], actual[result], result == 8 ? 1e-4 : 4e-3), "")
+          << "array " << result << ", " << print(cases[i]) << " case " << i << " SHEAF_SEED=" << seed;
   }
 }
 

@@ -1,7 +1,8 @@
 // CUDA C++ on a processor: the text of kernels is compiled behind this header by a C++ compiler. A thread is a fiber;
 // it runs until it waits at a barrier or a shuffle, and then another one is chosen at random, so that a missing barrier
 // shows as wrong bits. Blocks run one after the other, in random order. Barriers that not all threads reach, or that
-// they reach at different lines, end the process with a message.
+// they reach at different lines, end the process with a message. A copy in the background happens at once or when it is
+// waited for, at random; sums of matrix units are cut off behind each step, as those of real ones may be.
 //
 // Not thread-safe: one launch at a time.
 #pragma once
@@ -129,13 +130,39 @@ struct Fiber {
   int waits_for;  // 1: its warp; 2: its block
   int line;       // of the barrier
   unsigned shuffles;
+  int groups;  // of copies, that are no longer added to
+  int num_copies;
 };
+
+// A copy in the background that has not happened.
+struct Copy {
+  char* to;
+  const char* from;
+  int size, bytes;  // of which those from the second number on become zeros
+  int group;
+};
+constexpr int kMaxCopies = 128;
+
+// What the lanes of a warp give each other: the value of a shuffle, or operands of a matrix unit.
+union Exchanged {
+  uint64_t bits;
+  const void* pointer;
+  float operands[12];  // eight of a, four of b
+};
+
+// What takes time is optimized, where the compiler does that for single functions.
+#if defined(__GNUC__) && !defined(__clang__)
+#define SHIM_FAST __attribute__((optimize("O2")))
+#else
+#define SHIM_FAST
+#endif
 
 struct Machine {
   char* stacks = nullptr;
   Context scheduler;
   Fiber fibers[kMaxThreads];
-  uint64_t exchange[2][kMaxThreads];  // of shuffles: a lane is at most one shuffle ahead of another
+  Exchanged exchange[2][kMaxThreads];  // a lane is at most one exchange ahead of another
+  Copy copies[kMaxThreads][kMaxCopies];
   int threads = 0, current = 0;
   uint64_t random = 1;
   void (*call)(void*);
@@ -187,7 +214,7 @@ inline void run_block() {
   int ready[kMaxThreads], num_ready = m.threads, left = m.threads;
   int waiting[1 + kMaxThreads / kWarp] = {};  // for the block, for each warp
   for (int t = 0; t < m.threads; ++t) {
-    m.fibers[t] = {start_context(m.stacks + static_cast<size_t>(t) * kStackBytes, run_thread), false, 0, 0, 0};
+    m.fibers[t] = {start_context(m.stacks + static_cast<size_t>(t) * kStackBytes, run_thread), false, 0, 0, 0, 0, 0};
     ready[t] = t;
   }
   while (left > 0) {
@@ -215,17 +242,67 @@ inline void run_block() {
   }
 }
 
+// What all lanes of the warp give, by lane, until the next exchange.
 template <class T>
-inline T shuffle(T x, int from, int line) {
+inline const Exchanged* exchange(const T& x, int line) {
   Machine& m = machine();
   const int self = m.current;
   Fiber& f = m.fibers[self];
   const unsigned turn = f.shuffles++ & 1;
+  static_assert(sizeof x <= sizeof(Exchanged));
   memcpy(&m.exchange[turn][self], &x, sizeof x);
   wait(1, line);
+  return &m.exchange[turn][self / kWarp * kWarp];
+}
+
+template <class T>
+inline T shuffle(T x, int from, int line) {
+  const int own = machine().current % kWarp;
   T y;
-  memcpy(&y, &m.exchange[turn][from < 0 ? self : self / kWarp * kWarp + from], sizeof y);
+  memcpy(&y, exchange(x, line) + (from < 0 ? own : from), sizeof y);
   return y;
+}
+
+inline void do_copy(const Copy& c) {
+  memcpy(c.to, c.from, static_cast<size_t>(c.bytes));
+  memset(c.to + c.bytes, 0, static_cast<size_t>(c.size - c.bytes));
+}
+
+// Matrices of 8 by 8 elements of 16 bits: of each, two elements in a register of each lane.
+inline void load_matrices(unsigned (&x)[4], const unsigned short* line, bool transposed, int source_line) {
+  const Exchanged* lines = exchange(line, source_line);
+  const int lane = machine().current % kWarp, row = lane / 4, pair = lane % 4 * 2;
+  for (int i = 0; i < 4; ++i) {
+    auto element = [&](int r, int c) {
+      return static_cast<unsigned>(static_cast<const unsigned short*>(lines[i * 8 + r].pointer)[c]);
+    };
+    x[i] = transposed ? element(pair, row) | element(pair + 1, row) << 16
+                      : element(row, pair) | element(row, pair + 1) << 16;
+  }
+}
+
+// The exact sums of 16 products and a sum, cut off to floats.
+SHIM_FAST inline void add_products(float* sum, const Exchanged* lanes, int lane) {
+  for (int e = 0; e < 4; ++e) {
+    const Exchanged *a = lanes + lane / 4 * 4, *b = lanes + (lane % 4 * 2 + e % 2) * 4;
+    double total = sum[e];
+    for (int k = 0; k < 16; ++k)
+      total += static_cast<double>(a[k % 8 / 2].operands[e / 2 * 2 + k / 8 * 4 + k % 2]) *
+               static_cast<double>(b[k % 8 / 2].operands[8 + k / 8 * 2 + k % 2]);
+    float cut = static_cast<float>(total);
+    if (fabs(static_cast<double>(cut)) > fabs(total)) cut = nextafterf(cut, 0);
+    sum[e] = cut;
+  }
+}
+
+template <class Widen>
+inline void multiply(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1, int line, Widen widen) {
+  const unsigned words[6] = {a[0], a[1], a[2], a[3], b0, b1};
+  Exchanged own;
+  for (int i = 0; i < 12; ++i)
+    own.operands[i] = widen(static_cast<unsigned short>(words[i / 2] >> (i % 2 * 16)));
+  const Exchanged* lanes = exchange(own, line);
+  add_products(sum, lanes, machine().current % kWarp);
 }
 
 // Runs the kernel that `call` calls with the arguments, in an order given by `seed`.
@@ -300,6 +377,7 @@ inline To bits(From x) {
 #define __global__
 #define __device__
 #define __shared__ static
+#define __launch_bounds__(threads, blocks)
 #define threadIdx shim::threadIdx_
 #define blockIdx shim::blockIdx_
 #define blockDim shim::blockDim_
@@ -310,6 +388,7 @@ inline To bits(From x) {
 #define __shfl_down_sync(mask, x, delta) \
   shim::shuffle(x, shim::machine().current % 32 + (delta) < 32 ? shim::machine().current % 32 + (delta) : -1, __LINE__)
 #define __shfl_sync(mask, x, lane) shim::shuffle(x, lane, __LINE__)
+#define __shfl_xor_sync(mask, x, bit) shim::shuffle(x, shim::machine().current % 32 ^ (bit), __LINE__)
 
 inline void __threadfence() {}
 inline int atomicCAS(int* p, int expected, int value) {
@@ -348,6 +427,77 @@ inline float __ll2float_rn(long long x) { return static_cast<float>(x); }
 inline double __int2double_rn(int x) { return x; }
 inline double __uint2double_rn(unsigned x) { return x; }
 inline double __ll2double_rn(long long x) { return static_cast<double>(x); }
+
+// What the dialect leaves to the compiler that it is made for (Dialect::matrix_units).
+template <int BYTES>
+inline void copy_async(void* to, const void* from, int bytes, int line = __builtin_LINE()) {
+  shim::Machine& m = shim::machine();
+  shim::Fiber& f = m.fibers[m.current];
+  if ((reinterpret_cast<uintptr_t>(to) | (bytes ? reinterpret_cast<uintptr_t>(from) : 0)) % BYTES != 0)
+    shim::fail("a copy of unaligned memory", line);
+  const shim::Copy c{static_cast<char*>(to), static_cast<const char*>(from), BYTES, bytes, f.groups};
+  if (shim::next_random() & 1) return shim::do_copy(c);
+  if (f.num_copies == shim::kMaxCopies) shim::fail("too many copies", line);
+  m.copies[m.current][f.num_copies++] = c;
+}
+inline void commit_copies() { ++shim::machine().fibers[shim::machine().current].groups; }
+template <int GROUPS>
+inline void wait_for_copies() {
+  shim::Machine& m = shim::machine();
+  shim::Fiber& f = m.fibers[m.current];
+  int kept = 0;
+  for (int i = 0; i < f.num_copies; ++i) {
+    const shim::Copy c = m.copies[m.current][i];
+    if (c.group < f.groups - GROUPS)
+      shim::do_copy(c);
+    else
+      m.copies[m.current][kept++] = c;
+  }
+  f.num_copies = kept;
+}
+inline void load_matrices(unsigned (&x)[4], const unsigned short* line, int source_line = __builtin_LINE()) {
+  shim::load_matrices(x, line, false, source_line);
+}
+inline void load_matrices_transposed(unsigned (&x)[4], const unsigned short* line, int source_line = __builtin_LINE()) {
+  shim::load_matrices(x, line, true, source_line);
+}
+inline void multiply_bf16(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1,
+                          int line = __builtin_LINE()) {
+  shim::multiply(sum, a, b0, b1, line,
+                 [](unsigned short x) { return shim::bits<float>(static_cast<unsigned>(x) << 16); });
+}
+inline void multiply_f16(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1,
+                         int line = __builtin_LINE()) {
+  shim::multiply(sum, a, b0, b1, line, [](unsigned short x) {
+    const int exponent = x >> 10 & 31, fraction = x & 1023;
+    const float size = exponent == 31 ? (fraction ? NAN : INFINITY)
+                                      : ldexpf(static_cast<float>(exponent ? fraction | 1024 : fraction),
+                                               (exponent ? exponent : 1) - 25);
+    return x & 0x8000 ? -size : size;
+  });
+}
+inline unsigned pack_bf16(float x, float y) {
+  auto rounded = [](float x) {
+    const auto bits = shim::bits<unsigned>(x);
+    return x != x ? 0x7fffu : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  };
+  return rounded(x) | rounded(y) << 16;
+}
+inline unsigned pack_f16(float x, float y) {
+  auto rounded = [](float x) {
+    const unsigned sign = signbit(x) ? 0x8000 : 0;
+    const float size = fabsf(x);
+    if (size != size) return 0x7fffu;
+    if (size >= 65520) return sign | 0x7c00;
+    // A step is the 1024th part of the power of two below, and at least that of the smallest normal number.
+    int exponent = 0;
+    frexpf(size < 0x1p-14f ? 0x1p-14f : size, &exponent);
+    const auto steps = static_cast<unsigned>(nearbyintf(ldexpf(size, 11 - exponent)));
+    return sign | (static_cast<unsigned>(exponent + 13) * 1024 + steps);
+  };
+  return rounded(x) | rounded(y) << 16;
+}
+inline float power_of_two(float x) { return exp2f(x); }
 
 // Lets a program that has loaded the object run a kernel of the text, and copy its parameters before: their number, and
 // the bytes of each.

@@ -7,8 +7,11 @@
 #include <vector>
 
 #include "codegen/gpu/attention.h"
+#include "codegen/gpu/attention_units.h"
 #include "codegen/gpu/contract.h"
+#include "codegen/gpu/matrix_units.h"
 #include "codegen/gpu/shim_program.h"
+#include "codegen/gpu/unit_cases.h"
 #include "codegen/random_kernels.h"
 #include "ops/canonical.h"
 
@@ -37,15 +40,11 @@ TEST(Nvrtc, CompilesTheText) {
     auto c = codegen::testing::Generator(rng.seed + i).make();
     batch.add(c.kernel, c.sizes);
   }
+  constexpr DType kProducts[] = {DType::F32, DType::F64, DType::BF16, DType::F16};
   for (auto [m, n, tile] : {std::array<int, 3>{100, 100, 32}, {2000, 2000, 128}, {1, 768, 64}}) {
-    const routines::GemmArgs<> g{.dtype = DType::F32,
-                                 .batch = 1,
-                                 .m = m,
-                                 .n = n,
-                                 .k = 20000,
-                                 .a = {0, 20000, 1},
-                                 .b = {0, n, 1},
-                                 .result = DType::F32};
+    const DType d = kProducts[rng.below(4)];
+    const routines::GemmArgs<> g{
+        .dtype = d, .batch = 1, .m = m, .n = n, .k = 20000, .a = {0, 20000, 1}, .b = {0, n, 1}, .result = d};
     codegen::gpu::testing::Entry e;
     for (auto& l : codegen::gpu::emit_contract(g, {tile, tile == 32}, {0, 1, 2}, batch.next_prefix(), batch.helpers()))
       e.program.steps.emplace_back(std::move(l));
@@ -66,10 +65,45 @@ TEST(Nvrtc, CompilesTheText) {
       e.program.steps.emplace_back(std::move(l));
     batch.add(std::move(e));
   }
-  for (const char* architecture : {"sm_75", "sm_80", "sm_90"})
+  for (const char* architecture : {"sm_75", "sm_80", "sm_90", "sm_120"})
     EXPECT_EQ(nvrtc.compile(batch.kernel_text(), architecture).log, "")
         << architecture << " SHEAF_SEED=" << rng.seed << "\n"
         << batch.kernel_text();
+}
+
+// sm_75 has other units and no copies in the background: nothing asks for this text there.
+TEST(Nvrtc, CompilesMatrixUnits) {
+  const Nvrtc& nvrtc = Nvrtc::find();
+  if (!nvrtc.missing().empty()) GTEST_SKIP() << nvrtc.missing() << "; the text is checked as C++ only";
+  namespace gpu = codegen::gpu;
+  ShimProgram batch;
+  for (int i = 0; i < 4; ++i) {
+    const gpu::UnitTiling t = i % 2 ? gpu::UnitTiling{64, 64, 32, 32, 2} : gpu::UnitTiling{};
+    const int64_t gap = i / 2;
+    const gpu::testing::UnitCase c =
+        gpu::testing::unit_case(gap ? DType::F16 : DType::BF16, gap, 1, 256, 256, 256, i == 3, i != 0, 0, gap, t, true);
+    gpu::testing::Entry e;
+    for (auto& l : gpu::emit_unit_contract(c.args, t, {0, 1, 2}, batch.next_prefix(), batch.helpers(), true))
+      e.program.steps.emplace_back(std::move(l));
+    batch.add(std::move(e));
+  }
+  for (int64_t depth : {32, 64, 128}) {
+    routines::AttentionVjpArgs<> a{};
+    a.dtype = depth == 64 ? DType::BF16 : DType::F16;
+    a.causal = depth != 32;
+    a.mask = static_cast<routines::MaskKind>(depth / 64);
+    a.batch = 1, a.heads = 4, a.groups = 2, a.rows = 100, a.columns = 700, a.depth = a.width = depth;
+    a.q = a.k = a.v = a.dy = {0, 0, depth, 1};
+    gpu::testing::Entry e;
+    for (auto& l : gpu::emit_unit_attention(a, {0, 1, 2, 3, 4, 5, 6, 7, 8}, batch.next_prefix(), batch.helpers(), true))
+      e.program.steps.emplace_back(std::move(l));
+    for (auto& l : gpu::emit_unit_attention_vjp(a, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
+                                                batch.next_prefix() + "v", batch.helpers(), true))
+      e.program.steps.emplace_back(std::move(l));
+    batch.add(std::move(e));
+  }
+  for (const char* architecture : {"sm_80", "sm_90", "sm_120"})
+    EXPECT_EQ(nvrtc.compile(batch.kernel_text(), architecture).log, "") << architecture << "\n" << batch.kernel_text();
 }
 
 }  // namespace
