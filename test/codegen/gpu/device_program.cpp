@@ -213,4 +213,40 @@ void DeviceProgram::run(size_t i, std::span<const Region> memory, std::span<cons
   expect_unused(workspace_at + static_cast<size_t>(workspace_bytes(i)), size);
 }
 
+void print_rate(DeviceProgram& program, size_t i, const std::string& label, double work, bool is_product,
+                std::span<const RateBuffer> buffers, std::span<const int64_t> sizes) {
+  Device& device = Device::find();
+  constexpr size_t kWorkspaceBytes = 256 << 20;
+  std::vector<Device::Address> at;
+  for (const RateBuffer& b : buffers) {
+    at.push_back(device.allocate(b.size_bytes));
+    device.upload(at.back(), b.content, b.size_bytes);
+  }
+  at.push_back(device.allocate(kWorkspaceBytes));
+  const char zeros[64] = {};
+  at.push_back(device.allocate(sizeof zeros));
+  device.upload(at.back(), zeros, sizeof zeros);
+  auto launch = [&] { program.launch(i, {at.data(), buffers.size()}, sizes, at[buffers.size()], at.back()); };
+  constexpr int kTimes = 20;
+  for (int warm = 0; warm < 3; ++warm)
+    launch();
+  double best = 1e9;
+  for (int trial = 0; trial < 3; ++trial)
+    best = std::min(best, device.time([&] {
+      for (int n = 0; n < kTimes; ++n)
+        launch();
+    }) / kTimes);
+  std::string schedules;
+  for (const auto& s : program.entry(i).program.steps) {
+    const auto& l = std::get<Launch>(s);
+    const Device::Cost cost = program.cost(l);
+    schedules += fmt::format("  {}, {} registers", print(l.schedule), cost.registers);
+    if (cost.local_bytes > 0) schedules += fmt::format(", {} bytes of local memory", cost.local_bytes);
+  }
+  fmt::print("{:50} {:9.1f} us {:7.2f} {} {}\n", label, best * 1e3, work / best * 1e-9,
+             is_product ? "TFLOP/s" : "TB/s   ", schedules);
+  for (Device::Address a : at)
+    device.free(a);
+}
+
 }  // namespace sheaf::codegen::gpu::testing

@@ -38,6 +38,13 @@ struct Device {
   const runtime::CudaDriver& driver_ = runtime::CudaDriver::find();
 };
 
+// A test that needs a GPU.
+struct DeviceTest : ::testing::Test {
+  void SetUp() override {
+    if (!Device::find().missing.empty()) GTEST_SKIP() << "no GPU: " << Device::find().missing;
+  }
+};
+
 class DeviceProgram final : public TextProgram {
  public:
   void compile() override;
@@ -56,5 +63,14 @@ class DeviceProgram final : public TextProgram {
   std::vector<void*> modules_;
   std::unordered_map<std::string, void*> functions_;  // by the name of the launch
 };
+
+// Prints the speed of an entry, for people: time, rate, and the schedule and registers of each launch. `work`: bytes,
+// or operations of a product.
+struct RateBuffer {
+  const void* content;
+  size_t size_bytes;
+};
+void print_rate(DeviceProgram& program, size_t i, const std::string& label, double work, bool is_product,
+                std::span<const RateBuffer> buffers, std::span<const int64_t> sizes);
 
 }  // namespace sheaf::codegen::gpu::testing

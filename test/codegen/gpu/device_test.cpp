@@ -10,7 +10,6 @@
 namespace sheaf::codegen {
 namespace {
 
-using gpu::testing::Device;
 using gpu::testing::DeviceProgram;
 using loop::Builder;
 using loop::Combine;
@@ -19,11 +18,7 @@ using loop::Op;
 using testing::Memory;
 using V = Builder::V;
 
-struct OnDevice : ::testing::Test {
-  void SetUp() override {
-    if (!Device::find().missing.empty()) GTEST_SKIP() << "no GPU: " << Device::find().missing;
-  }
-};
+struct OnDevice : gpu::testing::DeviceTest {};
 
 // Values of either sign around 1.
 std::vector<float> random_floats(int64_t n, uint64_t seed) {
@@ -225,42 +220,14 @@ TEST_F(OnDevice, Rates) {
       add_product(program, g, t);
     }
   program.compile();
-  Device& device = Device::find();
   const std::vector<float> data = random_floats(kMany, 1);
-  const Device::Address workspace = device.allocate(64 << 20), record = device.allocate(64);
-  const char zeros[64] = {};
-  device.upload(record, zeros, sizeof zeros);
   for (size_t i = 0; i < cases.size(); ++i) {
     const Case& c = cases[i];
-    std::vector<Device::Address> buffers;
-    for (int64_t n : c.elements) {
-      buffers.push_back(device.allocate(static_cast<size_t>(n) * 4));
-      device.upload(buffers.back(), data.data(), static_cast<size_t>(n) * 4);
-    }
-    auto launch = [&] { program.launch(i, buffers, c.sizes, workspace, record); };
-    constexpr int kTimes = 20;
-    for (int warm = 0; warm < 3; ++warm)
-      launch();
-    double best = 1e9;
-    for (int trial = 0; trial < 3; ++trial)
-      best = std::min(best, device.time([&] {
-        for (int n = 0; n < kTimes; ++n)
-          launch();
-      }) / kTimes);
-    std::string schedules;
-    for (const auto& s : program.entry(i).program.steps) {
-      const auto& l = std::get<gpu::Launch>(s);
-      const Device::Cost cost = program.cost(l);
-      schedules += fmt::format("  {}, {} registers", print(l.schedule), cost.registers);
-      if (cost.local_bytes > 0) schedules += fmt::format(", {} bytes of local memory", cost.local_bytes);
-    }
-    fmt::print("{:40} {:9.1f} us {:7.2f} {} {}\n", c.label, best * 1e3, c.work / best * 1e-9,
-               c.product ? "TFLOP/s" : "TB/s   ", schedules);
-    for (Device::Address b : buffers)
-      device.free(b);
+    std::vector<gpu::testing::RateBuffer> buffers;
+    for (int64_t n : c.elements)
+      buffers.push_back({data.data(), static_cast<size_t>(n) * sizeof(float)});
+    print_rate(program, i, c.label, c.work, c.product, buffers, c.sizes);
   }
-  device.free(workspace);
-  device.free(record);
 }
 
 }  // namespace
