@@ -18,9 +18,9 @@ class Cuda : public ::testing::Test {
          {"SHEAF_CUDA_PATH", "FAKE_NVRTC_LOG", "FAKE_NVRTC_FAULT", "FAKE_CUDA_BYTES", "FAKE_CUDA_SEED", "SHEAF_CUDA"})
       unsetenv(name);
   }
-  void expect_output_of_cpu(const std::string& program) {
+  void expect_output_of_cpu(const std::string& program, const std::string& options = "") {
     s_.write("p.shf", program);
-    const Result cpu = s_.run("p.shf"), cuda = s_.run("--device cuda p.shf");
+    const Result cpu = s_.run(options + " p.shf"), cuda = s_.run(options + " --device cuda p.shf");
     EXPECT_EQ(cuda.out, cpu.out) << cuda.err;
     EXPECT_EQ(cuda.err, cpu.err);
     EXPECT_EQ(cuda.status, cpu.status);
@@ -103,8 +103,7 @@ TEST_F(Cuda, StoredKernelsNeedNoCompiler) {
   EXPECT_EQ(s_.read("compiled"), "");
 }
 
-// Attention, forward and back, and routines that run on the host between copies: sorting, a factorization, products of
-// bf16.
+// Attention, forward and back, and routines that run on the host between copies: sorting, a factorization.
 TEST_F(Cuda, Routines) {
   setenv("SHEAF_CUDA", "least:1", 1);
   expect_output_of_cpu(
@@ -112,8 +111,26 @@ TEST_F(Cuda, Routines) {
       "(print (sum (first ((grad (fn [q k v] (sum (attention q k v :causal true))) :argnums [0 1 2]) q q q))))\n"
       "(def a (random-normal (random-key 1) [6 6]))\n"
       "(print (sort (reshape a [36])) (cumsum (get a 0)) (solve a (get a 1)))\n"
-      "(print (@ (cast a :bf16) (cast (tr a) :bf16)))\n"
       "(print (sort (flip (get a 2) 0)))\n");
+}
+
+// bf16 has the bits of the CPU without matrix units, and with them a result near that.
+TEST_F(Cuda, NarrowProductsAndAttention) {
+  setenv("SHEAF_CUDA", "least:1", 1);
+  const std::string operands =
+      "(def a (cast (random-normal (random-key 1) [40 70]) :bf16))\n"
+      "(def b (cast (random-normal (random-key 2) [70 50]) :bf16))\n"
+      "(def q (cast (random-normal (random-key 3) [1 2 33 8]) :bf16))\n"
+      "(def y (@ a b))\n"
+      "(def z (attention q q q :causal true))\n";
+  expect_output_of_cpu(operands + "(print y (get (@ (get a [0]) b) 0) z)\n", "--disable=matrix-units");
+  s_.write("near.shf", operands +
+                           "(defn f32 [x] (cast x :f32))\n"
+                           "(defn near [x exact] (< (sum (** (- (f32 x) exact) 2)) (* 1.6e-5 (sum (** exact 2)))))\n"
+                           "(print (near y (@ (f32 a) (f32 b)))\n"
+                           "       (near z (attention (f32 q) (f32 q) (f32 q) :causal true)))\n");
+  const Result r = s_.run("--device cuda near.shf");
+  EXPECT_EQ(r.out, "true true\n") << r.err;
 }
 
 TEST_F(Cuda, FailedChecksAreReportedAsOnTheCpu) {

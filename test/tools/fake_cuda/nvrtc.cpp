@@ -38,7 +38,7 @@ int nvrtcCompileProgram(void* program, int, const char* const*) {
     for (size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += word.size())
       text.replace(at, word.size(), both.substr(word.size() + 1));
   }
-  const std::regex kernel(R"(__global__ void (\w+)\()");
+  const std::regex kernel(R"(__global__ void (?:__launch_bounds__\([^)]*\) )?(\w+)\()");
   for (std::sregex_iterator it(p.text.begin(), p.text.end(), kernel), end; it != end; ++it)
     text += "SHIM_RUNS(" + (*it)[1].str() + ")\n";
   if (const char* path = std::getenv("FAKE_NVRTC_LOG")) std::ofstream(path, std::ios::app) << "compiled\n";
