@@ -119,10 +119,7 @@ constexpr Pass kPasses[] = {
      NativePass{expand_math}},
 
     // Routines.
-    {"matrix-units",
-     "products of narrow numbers use instructions with sums of their own; without it every processor and device has "
-     "the "
-     "same bits",
+    {"matrix-units", "narrow numbers are multiplied by instructions that sum in an order of their own",
      Setting{&runtime::g_matrix_units}},
 };
 

@@ -40,12 +40,12 @@ Nvrtc::Nvrtc() {
   if (missing_.empty() && get_version_(&major, &minor) == 0) version_ = fmt::format("{}.{}", major, minor);
 }
 
-Nvrtc::Result Nvrtc::compile(const std::string& text, const std::string& architecture) const {
+Nvrtc::Result Nvrtc::compile(const std::string& text, const std::string& architecture, bool reports) const {
   Program p = nullptr;
   if (create_(&p, text.c_str(), "kernels.cu", 0, nullptr, nullptr) != 0) return {"no program", {}, false};
   const std::string arch = "--gpu-architecture=" + architecture;
-  const char* options[] = {arch.c_str(), "--fmad=false", "--std=c++17"};
-  const int status = compile_(p, 3, options);
+  const char* options[] = {arch.c_str(), "--fmad=false", "--std=c++17", "--ptxas-options=-v"};
+  const int status = compile_(p, reports ? 4 : 3, options);
   Result out;
   size_t n = 0;
   log_size_(p, &n);

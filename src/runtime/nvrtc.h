@@ -20,8 +20,8 @@ class Nvrtc {
     std::string cubin;
     bool ok = false;
   };
-  // `architecture`: "sm_90".
-  Result compile(const std::string& text, const std::string& architecture) const;
+  // `architecture`: "sm_90". `reports`: the log tells of each kernel how many registers it uses, and what it spills.
+  Result compile(const std::string& text, const std::string& architecture, bool reports = false) const;
 
  private:
   Nvrtc();

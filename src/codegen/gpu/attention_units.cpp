@@ -202,7 +202,8 @@ std::vector<Launch> emit_unit_attention(const AttentionArgs<>& a, const std::vec
   text.add_mask(buffers, a.kMaskBuffer, l.parameters);
   const bool wide = head.depth > 64 || head.width > 64, masked = a.mask != routines::MaskKind::None;
   l.text = text.fill(
-      kForward, l.name, fmt::arg("bounds", fmt::format(fmt::runtime(d.launch_bounds), kThreads, wide ? 2 : 3)),
+      kForward, l.name,
+      fmt::arg("bounds", fmt::format(fmt::runtime(d.launch_bounds), kThreads, wide || masked ? 2 : 3)),
       fmt::arg("unroll", d.unroll), fmt::arg("depth_class", head.depth), fmt::arg("width_class", head.width),
       fmt::arg("load_q", load_tile(q, kThreads, helpers)), fmt::arg("load_k", load_tile(k, kThreads, helpers)),
       fmt::arg("load_v", load_tile(v, kThreads, helpers)), fmt::arg("q_place", place(q, "line", "l * 2 + (lane >> 4)")),

@@ -54,7 +54,7 @@ constexpr std::string_view kReverse =
     for (int n = 0; n < {others} / 8; ++n)
       {unroll}
       for (int e = 0; e < 4; ++e) score[n][e] = slope[n][e] = 0;
-    {unroll}
+    {unroll_parts}
     for (int l = 0; l < {depth_class} / 16; ++l) {{
       unsigned x[4], z[4];
       int line = warp * 16 + (lane & 15);
@@ -67,7 +67,7 @@ constexpr std::string_view kReverse =
         {multiply}(score[2 * n + 1], x, z[2], z[3]);
       }}
     }}
-    {unroll}
+    {unroll_parts}
     for (int l = 0; l < {width_class} / 16; ++l) {{
       unsigned x[4], z[4];
       int line = warp * 16 + (lane & 15);
@@ -213,7 +213,9 @@ std::vector<Launch> emit_unit_attention_vjp(const AttentionVjpArgs<>& a, const s
   const UnitHead head(a, helpers, aligned);
   const Dialect& d = helpers.dialect();
   const auto result = static_cast<size_t>(a.first_result(a.kMaskBuffer));
-  const int others = head.depth + head.width > 128 ? 32 : 64;  // with what a block has, 48 KiB
+  // With wide heads tiles of 64 would not fit beside what a block has, and with masks not into registers.
+  const bool wide = head.depth > 64 || head.width > 64, masked = a.mask != routines::MaskKind::None;
+  const int others = wide || masked ? 32 : 64;
   const UnitTile q = head.tile(kOwn, head.depth, a.q), k = head.tile(kOwn, head.depth, a.k),
                  v = head.tile(kOwn, head.width, a.v), dy = head.tile(kOwn, head.width, a.dy);
   auto load = [&](UnitTile tile, int lines) {
@@ -283,6 +285,8 @@ std::vector<Launch> emit_unit_attention_vjp(const AttentionVjpArgs<>& a, const s
         fmt::arg("by_half", text.fill(rows ? kRowsByHalf : kColumnsByHalf, "")),
         fmt::arg("by_element", text.fill(rows ? kRowsByElement : kColumnsByElement, "")),
         fmt::arg("log2e", UnitHead::kLog2E),
+        // The places of many matrices at once would fill the registers that sums need.
+        fmt::arg("unroll_parts", wide || masked ? d.unroll_two : d.unroll),
         fmt::arg("weights", rows
                                 ? ""
                                 : text.fill(kColumnsWeights, "", unroll, width, multiply, pack,

@@ -105,6 +105,7 @@ constexpr Dialect kCuda{
     .shared = "__shared__ ",
     .launch_bounds = "__launch_bounds__({0}, {1})",
     .unroll = "#pragma unroll",
+    .unroll_two = "#pragma unroll 2",
     .block_barrier = "__syncthreads();",
     .warp_barrier = "__syncwarp();",
     .shuffle_down = "__shfl_down_sync(0xffffffffu, {0}, {1})",

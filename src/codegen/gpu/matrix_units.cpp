@@ -171,8 +171,9 @@ std::vector<Launch> emit_unit_contract(const GemmArgs<>& g, const UnitTiling& t,
                    : fmt::format("at, end, {}_line_step, {}, {}", name, first, count);
   };
   auto matrices = [](const Operand& o) { return o.along ? "load_matrices" : "load_matrices_transposed"; };
-  // Blocks at once that leave registers enough for the sums of a warp.
-  const int together = std::max(1, (t.warp_rows * t.warp_columns > 2048 ? 256 : 512) / t.threads());
+  // Blocks at once that leave registers enough for the sums of a warp, and for the addresses of single elements.
+  const bool takes_registers = t.warp_rows * t.warp_columns > 2048 || a.tile.unit < 4 || b.tile.unit < 4;
+  const int together = std::max(1, (takes_registers ? 256 : 512) / t.threads());
   Launch l;
   l.name = prefix;
   l.schedule.kind = Schedule::Tiles;
@@ -183,14 +184,14 @@ std::vector<Launch> emit_unit_contract(const GemmArgs<>& g, const UnitTiling& t,
   l.workspace_bytes = parts > 1 ? parts * elements * size_bytes(DType::F32) : 0;
   l.text = fmt::format(
       fmt::runtime(kProduct), fmt::arg("kernel", d.kernel),
-      fmt::arg("bounds", fmt::format(fmt::runtime(d.launch_bounds), t.threads(), together)),
-      fmt::arg("name", prefix), fmt::arg("global", d.global), fmt::arg("shared", d.shared),
-      fmt::arg("thread", d.thread), fmt::arg("block", d.block), fmt::arg("barrier", d.block_barrier),
-      fmt::arg("unroll", d.unroll), fmt::arg("r", type_name(result)), fmt::arg("stages", kStages),
-      fmt::arg("depth", kDepth), fmt::arg("rows", t.rows), fmt::arg("columns", t.columns),
-      fmt::arg("warps", t.columns / t.warp_columns), fmt::arg("warp_rows", t.warp_rows),
-      fmt::arg("warp_columns", t.warp_columns), fmt::arg("stripe", kStripe), fmt::arg("tiles_down", t.warp_rows / 16),
-      fmt::arg("tiles_across", t.warp_columns / 8), fmt::arg("load_a", load_tile(a.tile, t.threads(), helpers)),
+      fmt::arg("bounds", fmt::format(fmt::runtime(d.launch_bounds), t.threads(), together)), fmt::arg("name", prefix),
+      fmt::arg("global", d.global), fmt::arg("shared", d.shared), fmt::arg("thread", d.thread),
+      fmt::arg("block", d.block), fmt::arg("barrier", d.block_barrier), fmt::arg("unroll", d.unroll),
+      fmt::arg("r", type_name(result)), fmt::arg("stages", kStages), fmt::arg("depth", kDepth),
+      fmt::arg("rows", t.rows), fmt::arg("columns", t.columns), fmt::arg("warps", t.columns / t.warp_columns),
+      fmt::arg("warp_rows", t.warp_rows), fmt::arg("warp_columns", t.warp_columns), fmt::arg("stripe", kStripe),
+      fmt::arg("tiles_down", t.warp_rows / 16), fmt::arg("tiles_across", t.warp_columns / 8),
+      fmt::arg("load_a", load_tile(a.tile, t.threads(), helpers)),
       fmt::arg("load_b", load_tile(b.tile, t.threads(), helpers)), fmt::arg("a_range", range(a, 'a', "first_row", "m")),
       fmt::arg("b_range", range(b, 'b', "first_column", "n")), fmt::arg("a_matrices", matrices(a)),
       fmt::arg("b_matrices", matrices(b)),

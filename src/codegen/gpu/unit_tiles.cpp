@@ -58,10 +58,11 @@ std::string load_tile(const UnitTile& t, int threads, Helpers& helpers) {
             fmt::format(fmt::runtime(t.unit == 1 ? kCopyElement : kCopyPiece), fmt::arg("place", at),
                         fmt::arg("unit", t.unit), fmt::arg("bytes", 2 * t.unit));
         const Dialect& d = helpers.dialect();
+        // The addresses of many pieces at once would fill the registers that sums need.
         return fmt::format(fmt::runtime(kLoad), fmt::arg("function", d.function), fmt::arg("name", name),
-                           fmt::arg("global", d.global), fmt::arg("unroll", d.unroll), fmt::arg("each", each),
-                           fmt::arg("threads", threads), fmt::arg("per_line", per_line), fmt::arg("unit", t.unit),
-                           fmt::arg("copy", copy));
+                           fmt::arg("global", d.global), fmt::arg("unroll", each <= 4 ? d.unroll : d.unroll_two),
+                           fmt::arg("each", each), fmt::arg("threads", threads), fmt::arg("per_line", per_line),
+                           fmt::arg("unit", t.unit), fmt::arg("copy", copy));
       });
 }
 
