@@ -97,16 +97,21 @@ constexpr std::string_view kForward =
     if (sees) {{
       {unroll}
       for (int half = 0; half < 2; ++half) {{
-{row}        const bool whole = row_begin[half] <= block && block + 64 <= row_end[half];
+{row}        // A bit for each column of this thread.
+        unsigned seen = {all_seen};
+        if (seen == 0)
+          {unroll_two}
+          for (int n = 0; n < 16; ++n) {{
+            const long long j = block + n / 2 * 8 + lane % 4 * 2 + n % 2;
+            if (j >= row_begin[half] && j < row_end[half] && {shown}) seen |= 1u << n;
+          }}
         {t} most = m[half];
         {unroll}
         for (int n = 0; n < 8; ++n)
           {unroll}
           for (int e = 0; e < 2; ++e) {{
             {t}& value = score[n][half * 2 + e];
-            const long long j = block + n * 8 + lane % 4 * 2 + e;
-            const bool seen = (whole || (j >= row_begin[half] && j < row_end[half])) && ({shown});
-            value = seen ? value * scale{add_mask} : {lowest};
+{column}            value = (seen >> (n * 2 + e) & 1) != 0 ? value * scale{add_mask} : {lowest};
             most = fmaxf(most, value);  // a number, where one is NaN
           }}
         most = fmaxf(most, {most_1});
@@ -211,6 +216,13 @@ std::vector<Launch> emit_unit_attention(const AttentionArgs<>& a, const std::vec
       fmt::arg("v_place", place(v, "line", "n * 2 + (lane >> 4)")), fmt::arg("multiply", head.multiply),
       fmt::arg("pack", head.pack), fmt::arg("log2e", UnitHead::kLog2E), fmt::arg("most_1", across("most", 1)),
       fmt::arg("most_2", across("most", 2)), fmt::arg("all_1", across("all", 1)), fmt::arg("all_2", across("all", 2)),
+      fmt::arg("unroll_two", d.unroll_two),
+      fmt::arg("all_seen", a.mask == routines::MaskKind::Bool
+                               ? "0"
+                               : "row_begin[half] <= block && block + 64 <= row_end[half] ? 0xffffu : 0"),
+      fmt::arg("column", a.mask == routines::MaskKind::Added
+                             ? "            const long long j = block + n * 8 + lane % 4 * 2 + e;\n"
+                             : ""),
       fmt::arg("row", masked ? "        const int i = own + 8 * half;\n" : ""));
   l.text = fmt::format("// {}\n{}", print(l.schedule), l.text);
   return {std::move(l)};
