@@ -5,6 +5,7 @@
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/grouped.h"
 #include "kernels/gemm/views.h"
+#include "kernels/linalg/linalg.h"
 #include "kernels/quantized/quantized.h"
 #include "kernels/sort/sort.h"
 #include "runtime/target.h"
@@ -25,6 +26,15 @@ constexpr routines::RoutineEntry kFastForms[] = {
     entry<routines::CumulateArgs<>, cumulate>(),
     entry<routines::SearchArgs<>, search_sorted>(),
     entry<routines::FftArgs<>, fft>(),
+    entry<routines::SolveArgs<>, solve>(),
+    entry<routines::SolveTriangularArgs<>, solve_triangular>(),
+    entry<routines::DetArgs<>, det>(),
+    entry<routines::SlogdetArgs<>, slogdet>(),
+    entry<routines::LuArgs<>, lu>(),
+    entry<routines::QrArgs<>, qr>(),
+    entry<routines::EighArgs<>, eigh>(),
+    entry<routines::SvdArgs<>, svd>(),
+    entry<routines::CholeskyArgs<>, cholesky>(),
 };
 
 }  // namespace

@@ -56,7 +56,9 @@ void for_streams(int64_t count, int64_t streams, int64_t piece_bytes, int64_t gr
       std::max<int64_t>(1, grain / pieces(count, tasks)));
 }
 
-// Scratch memory of this thread; `slot` tells apart what is in use at the same time.
+// Scratch memory of this thread; `slot` tells apart what is in use at the same time: products use the first, and
+// factorizations, which call products, those from kLinalgSlot on.
+inline constexpr int kLinalgSlot = 6;
 template <class T>
 T* scratch(int slot, size_t elements) {
   constexpr size_t kLarge = 256 << 10;
@@ -65,7 +67,7 @@ T* scratch(int slot, size_t elements) {
     size_t size = 0;
     ~Memory() { std::free(bytes); }
   };
-  static thread_local Memory memory[6];
+  static thread_local Memory memory[kLinalgSlot + 8];
   Memory& m = memory[slot];
   size_t needed = elements * sizeof(T) + 64;
   if (m.size < needed) {

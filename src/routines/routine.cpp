@@ -27,7 +27,11 @@ constexpr RoutineEntry kDefinitions[] = {
     entry<EighArgs<>, eigh>(),
     entry<SvdArgs<>, svd>(),
     entry<SolveArgs<>, solve>(),
+    entry<SolveTriangularArgs<>, solve_triangular>(),
     entry<DetArgs<>, det>(),
+    entry<SlogdetArgs<>, slogdet>(),
+    entry<LuArgs<>, lu>(),
+    entry<QrArgs<>, qr>(),
     entry<CholeskyArgs<>, cholesky>(),
     entry<FftArgs<>, fft>(),
 };

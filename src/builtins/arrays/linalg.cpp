@@ -9,6 +9,7 @@
 #include "builtins/arrays/mixed.h"
 #include "builtins/arrays/quantize.h"
 #include "builtins/core/numeric.h"
+#include "value/equal.h"
 
 namespace sheaf::builtins {
 namespace {
@@ -164,15 +165,17 @@ Value decompose(Call& c) {
     Sizes whole = lead;
     for (int axis = 1; axis < y.rank(); ++axis)
       whole.push_back(y.size(axis));
-    Operand result = ops::cast(ops::reshape(y, whole), d);
+    Operand result = ops::reshape(y, whole);
+    if (is_float(result.dtype())) result = ops::cast(result, d);
     out.push_back(result.rank() == 0 ? element_value(result) : tensor_value(result));
   }
   return Value::list(std::move(out));
 }
-constexpr char kEigh[] = "eigh", kSvd[] = "svd", kDet[] = "det", kCholesky[] = "cholesky";
+constexpr char kEigh[] = "eigh", kSvd[] = "svd", kDet[] = "det", kSlogdet[] = "slogdet", kLu[] = "lu", kQr[] = "qr",
+               kCholesky[] = "cholesky";
 
 // Matrices in the last two axes, and others with as many rows; the axes before them broadcast.
-Value solve(Call& c) {
+Value solve_with(Call& c, const char* op, const graph::Attrs& attrs) {
   auto [a, b] = nums(c[0], c[1]);
   DType d = float_dtype(common_dtype(a, b)), wide = d == DType::F64 ? d : DType::F32;
   auto lead_of = [](const Sizes& s) { return Sizes(s.begin(), s.end() - 2); };
@@ -187,8 +190,13 @@ Value solve(Call& c) {
     return ops::reshape(ops::broadcast_to(ops::cast(x, wide), whole(x)),
                         {num_elems(lead), x.size(x.rank() - 2), x.size(x.rank() - 1)});
   };
-  Operand x = graph::apply_all(ops::op("solve"), {all(a.x), all(b.x)})[0];
+  Operand x = graph::apply(ops::op(op), {all(a.x), all(b.x)}, attrs);
   return tensor_value(ops::cast(ops::reshape(x, whole(b.x)), d));
+}
+Value solve(Call& c) { return solve_with(c, "solve", {}); }
+Value solve_triangular(Call& c) {
+  return solve_with(c, "solve_triangular",
+                    {{"upper", truthy(c[2])}, {"transposed", truthy(c[3])}, {"unit", truthy(c[4])}});
 }
 
 const BuiltinDef kBuiltins[] = {
@@ -240,8 +248,12 @@ const BuiltinDef kBuiltins[] = {
     {"%eigh", "", "", "", {}, 1, 1, decompose<kEigh>},
     {"%svd", "", "", "", {}, 1, 1, decompose<kSvd>},
     {"%det", "", "", "", {}, 1, 1, decompose<kDet>},
+    {"%slogdet", "", "", "", {}, 1, 1, decompose<kSlogdet>},
+    {"%lu", "", "", "", {}, 1, 1, decompose<kLu>},
+    {"%qr", "", "", "", {}, 1, 1, decompose<kQr>},
     {"%cholesky", "", "", "", {}, 1, 1, decompose<kCholesky>},
     {"%solve", "", "", "", {}, 2, 2, solve},
+    {"%solve-triangular", "", "", "", {}, 5, 5, solve_triangular},
     {"%with-contractions", "", "", "", {}, 3, 3, with_contractions},
 };
 

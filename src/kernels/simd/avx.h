@@ -95,6 +95,11 @@ struct Simd<float> {
   static constexpr int kLanes = 8, kTileRows = 6, kTileVectors = 2, kDepth = 1;
   static V zero() { return _mm256_setzero_ps(); }
   static V load(const float* p) { return _mm256_loadu_ps(p); }
+  static V load_part(const float* p, int64_t n) { return _mm256_maskload_ps(p, first_lanes(n)); }
+  static void store_part(float* p, V v, int64_t n) { _mm256_maskstore_ps(p, first_lanes(n), v); }
+  static __m256i first_lanes(int64_t n) {
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+  }
   static V load(const BFloat16* p) {
     return _mm256_castsi256_ps(
         _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))), 16));
@@ -167,6 +172,11 @@ struct Simd<double> {
   static constexpr int kLanes = 4, kTileRows = 6, kTileVectors = 2, kDepth = 1;
   static V zero() { return _mm256_setzero_pd(); }
   static V load(const double* p) { return _mm256_loadu_pd(p); }
+  static V load_part(const double* p, int64_t n) { return _mm256_maskload_pd(p, first_lanes(n)); }
+  static void store_part(double* p, V v, int64_t n) { _mm256_maskstore_pd(p, first_lanes(n), v); }
+  static __m256i first_lanes(int64_t n) {
+    return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3));
+  }
   static void store(double* p, V v) { _mm256_storeu_pd(p, v); }
   static V splat(double x) { return _mm256_set1_pd(x); }
   static V add(V a, V b) { return _mm256_add_pd(a, b); }
@@ -206,6 +216,9 @@ struct Simd<float> {
   static constexpr int kLanes = 16, kTileRows = 14, kTileVectors = 2, kDepth = 1;
   static V zero() { return _mm512_setzero_ps(); }
   static V load(const float* p) { return _mm512_loadu_ps(p); }
+  static V load_part(const float* p, int64_t n) { return _mm512_maskz_loadu_ps(first_lanes(n), p); }
+  static void store_part(float* p, V v, int64_t n) { _mm512_mask_storeu_ps(p, first_lanes(n), v); }
+  static __mmask16 first_lanes(int64_t n) { return static_cast<__mmask16>((1U << n) - 1); }
   static V load(const BFloat16* p) {
     return _mm512_castsi512_ps(
         _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))), 16));
@@ -305,6 +318,9 @@ struct Simd<double> {
   static constexpr int kLanes = 8, kTileRows = 14, kTileVectors = 2, kDepth = 1;
   static V zero() { return _mm512_setzero_pd(); }
   static V load(const double* p) { return _mm512_loadu_pd(p); }
+  static V load_part(const double* p, int64_t n) { return _mm512_maskz_loadu_pd(first_lanes(n), p); }
+  static void store_part(double* p, V v, int64_t n) { _mm512_mask_storeu_pd(p, first_lanes(n), v); }
+  static __mmask8 first_lanes(int64_t n) { return static_cast<__mmask8>((1U << n) - 1); }
   static void store(double* p, V v) { _mm512_storeu_pd(p, v); }
   static V splat(double x) { return _mm512_set1_pd(x); }
   static V add(V a, V b) { return _mm512_add_pd(a, b); }

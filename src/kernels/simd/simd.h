@@ -19,6 +19,9 @@
 //   + v[3]) of quad r. transpose_quads(y): element e of quad r of y[c] is element c of that quad of y[e], for four y.
 //   sum_sixteens(acc, out): out[c] = the sum of the sixteen lanes of acc[c], for four c, as routines::sum_of_chains
 //   adds them. transpose(y): of as many vectors as there are lanes.
+// Only where an instruction set has them:
+//   load_part(p, n), store_part(p, v, n): the first n elements, fewer than a vector has; loading gives zeros for
+//   others.
 // Only where it is faster than what the micro-kernels do without:
 //   multiply_steps(acc, steps, a, lda, row, each): acc[i][v] += a[l * lda + i] row(v) for `steps` l, in order; calls
 //   row(0), row(1) … for every l and each() before every two.

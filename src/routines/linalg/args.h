@@ -24,16 +24,33 @@ struct DetArgs : SquareArgs<Int> {
   static constexpr std::string_view kRoutine = "det";
 };
 template <class Int = int64_t>
+struct SlogdetArgs : SquareArgs<Int> {
+  static constexpr std::string_view kRoutine = "slogdet";
+};
+template <class Int = int64_t>
 struct CholeskyArgs : SquareArgs<Int> {
   static constexpr std::string_view kRoutine = "cholesky";
 };
 
-template <class Int = int64_t>
-struct SvdArgs {
-  static constexpr std::string_view kRoutine = "svd";
+// A batch of matrices [batch, m, n].
+template <class Int>
+struct MatrixArgs {
   DType dtype;
-  Int batch, m, n;  // m >= n
+  Int batch, m, n;
   static void fields(auto& self, auto&& f) { f(self.dtype), f(self.batch), f(self.m), f(self.n); }
+};
+
+template <class Int = int64_t>
+struct SvdArgs : MatrixArgs<Int> {  // m >= n
+  static constexpr std::string_view kRoutine = "svd";
+};
+template <class Int = int64_t>
+struct QrArgs : MatrixArgs<Int> {  // m >= n
+  static constexpr std::string_view kRoutine = "qr";
+};
+template <class Int = int64_t>
+struct LuArgs : MatrixArgs<Int> {
+  static constexpr std::string_view kRoutine = "lu";
 };
 
 template <class Int = int64_t>
@@ -42,6 +59,18 @@ struct SolveArgs {
   DType dtype;
   Int batch, n, columns;
   static void fields(auto& self, auto&& f) { f(self.dtype), f(self.batch), f(self.n), f(self.columns); }
+};
+
+// Of a triangle of a matrix the rest of which is not read; `unit`: nor its diagonal, which counts as ones.
+template <class Int = int64_t>
+struct SolveTriangularArgs {
+  static constexpr std::string_view kRoutine = "solve_triangular";
+  DType dtype;
+  Int batch, n, columns;
+  bool upper, transposed, unit;
+  static void fields(auto& self, auto&& f) {
+    f(self.dtype), f(self.batch), f(self.n), f(self.columns), f(self.upper), f(self.transposed), f(self.unit);
+  }
 };
 
 // Of (A + A^T) / 2: eigenvalues rising in W, vectors in the columns of V. Buffers: A, W, V.
@@ -53,9 +82,20 @@ void svd(const RoutineCall& call, const SvdArgs<>& args);
 
 // A X = B [batch, n, columns]; infinities or NaN where A is singular. Buffers: A, B, X.
 void solve(const RoutineCall& call, const SolveArgs<>& args);
+// A X = B or A^T X = B [batch, n, columns] for the upper or lower triangle of A. Buffers: A, B, X.
+void solve_triangular(const RoutineCall& call, const SolveTriangularArgs<>& args);
 // Determinants [batch]. Buffers: A, D.
 void det(const RoutineCall& call, const DetArgs<>& args);
+// Their signs (0 of a singular matrix) and the logarithms of their magnitudes, both [batch]. Buffers: A, S, L.
+void slogdet(const RoutineCall& call, const SlogdetArgs<>& args);
+// Row P[i] of A is row i of L U; P [batch, m] (i32). F [batch, m, n] has U, and below the diagonal L, of which the
+// diagonal is ones. Buffers: A, F, P.
+void lu(const RoutineCall& call, const LuArgs<>& args);
 // L L^T = (A + A^T) / 2, L lower triangular; NaN where that is not positive definite. Buffers: A, L.
 void cholesky(const RoutineCall& call, const CholeskyArgs<>& args);
+
+// A [batch, m, n] = Q R, Q [batch, m, n] with orthonormal columns, R [batch, n, n] upper triangular; NaN of a matrix
+// that is not finite. The signs are LAPACK's. Buffers: A, Q, R.
+void qr(const RoutineCall& call, const QrArgs<>& args);
 
 }  // namespace sheaf::routines

@@ -1,9 +1,10 @@
-// What the routines on matrices share: rows of doubles, sums whose bits no compiler changes, and how their arguments
-// are read.
+// What the routines on matrices share: rows of doubles, and how their arguments are read.
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "routines/routine.h"
@@ -23,24 +24,6 @@ struct Matrix {
   const double* row(int64_t i) const { return data.data() + i * stride; }
 };
 
-// Eight sums in vector lanes, so that a compiler may use vectors and every one gives these bits.
-inline double dot(const double* a, const double* b, int64_t n) {
-  double lanes[8] = {};
-  int64_t i = 0;
-  for (; i + 8 <= n; i += 8)
-    for (int lane = 0; lane < 8; ++lane)
-      lanes[lane] += a[i + lane] * b[i + lane];
-  double rest = 0;
-  for (; i < n; ++i)
-    rest += a[i] * b[i];
-  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7])) + rest;
-}
-
-inline void add_scaled(double* y, double k, const double* x, int64_t n) {
-  for (int64_t i = 0; i < n; ++i)
-    y[i] += k * x[i];
-}
-
 // Matrix k of a batch, of `elems` elements each.
 template <class T>
 T* matrix(const RoutineCall& c, int buffer, int64_t k, int64_t elems) {
@@ -52,9 +35,33 @@ void fill_nan(T* out, int64_t n) {
   std::fill_n(out, n, std::numeric_limits<T>::quiet_NaN());
 }
 
+// The exponent e for which 2^-e brings the largest element near one (as near as 2^e and 2^-e are normal numbers):
+// squares neither overflow nor vanish. False: not all are finite.
+template <class T>
+bool find_scale(const T* a, int64_t n, int& exponent) {
+  T largest = 0, odd = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const T x = std::fabs(a[i]);
+    largest = x > largest ? x : largest;
+    odd += T(0) * x;  // NaN of what is not finite
+  }
+  if (odd != 0) return false;
+  exponent = 0;
+  if (largest > 0) std::frexp(largest, &exponent);
+  constexpr int kMost = std::numeric_limits<T>::max_exponent - 4;
+  exponent = std::clamp(exponent, -kMost, kMost);
+  return true;
+}
+
 inline bool is_wide(DType d) {
   INVARIANT(d == DType::F32 || d == DType::F64, "a routine on matrices of dtype " << name_of(d));
   return d == DType::F64;
+}
+
+// Calls f(std::type_identity<T>{}) with the type of the matrices.
+template <class F>
+void visit_wide_float(DType dtype, F&& f) {
+  is_wide(dtype) ? f(std::type_identity<double>{}) : f(std::type_identity<float>{});
 }
 
 }  // namespace sheaf::routines

@@ -1,0 +1,110 @@
+// Rotations of neighbouring rows, and the implicit QL steps that make a small tridiagonal matrix diagonal with them.
+// Golub and Van Loan, Matrix Computations, 8.3.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "routines/linalg/matrix.h"
+
+namespace sheaf::routines {
+
+inline constexpr double kEps = std::numeric_limits<double>::epsilon();
+inline constexpr int kMostTurns = 60;  // for one value; three are usual
+
+// The length of (a, b), also where the squares would underflow.
+inline double length(double a, double b) {
+  a = std::fabs(a), b = std::fabs(b);
+  double large = std::max(a, b), ratio = large > 0 ? std::min(a, b) / large : 0;
+  return large * std::sqrt(1 + ratio * ratio);
+}
+
+struct Turn {
+  double c, s;
+};
+
+// Turns neighbouring rows against each other, one pair after the other: `first` and first + step, that and the next, …
+inline void turn_rows(Matrix& m, int64_t first, int step, const std::vector<Turn>& turns) {
+  constexpr int64_t kWide = 16;  // two cache lines of a row at a time, which stay in registers on their way down
+  auto chunk = [&](int64_t at, auto width) {
+    double carried[kWide], done[kWide];
+    double* row = m.row(first) + at;
+    std::copy(row, row + width, carried);
+    for (const Turn& t : turns) {
+      double* next = row + step * m.stride;
+      for (int64_t i = 0; i < width; ++i) {
+        done[i] = t.c * carried[i] + t.s * next[i];
+        carried[i] = t.c * next[i] - t.s * carried[i];
+      }
+      std::copy(done, done + width, row);
+      row = next;
+    }
+    std::copy(carried, carried + width, row);
+  };
+  int64_t at = 0;
+  for (; at + kWide <= m.columns; at += kWide)
+    chunk(at, std::integral_constant<int64_t, kWide>());
+  if (at < m.columns) chunk(at, m.columns - at);
+}
+
+// Its diagonal, its off-diagonal (with room for one more), and the vectors of the result as rows.
+struct Tridiagonal {
+  std::vector<double> diagonal, off_diagonal;
+  Matrix vectors;
+};
+
+// Leaves the eigenvalues in the diagonal and the vectors in the rows, in no order. False: no convergence.
+inline bool diagonalise(Tridiagonal& t) {
+  auto& d = t.diagonal;
+  auto& e = t.off_diagonal;
+  auto n = static_cast<int64_t>(d.size());
+  std::vector<Turn> turns;
+  for (int64_t at = 0; at < n; ++at)
+    for (int round = 0;; ++round) {
+      int64_t end = at;  // the block that begins at `at` ends where an off-diagonal element is negligible
+      while (end < n - 1 && std::fabs(e[end]) > kEps * (std::fabs(d[end]) + std::fabs(d[end + 1])))
+        ++end;
+      if (end == at) break;
+      if (round == kMostTurns) return false;
+      // Wilkinson's shift, from the first two rows; then a step of QL from the end of the block, which chases the bulge
+      // up.
+      double half = (d[at + 1] - d[at]) / (2 * e[at]), root = length(half, 1);
+      double g = d[end] - d[at] + e[at] / (half + (half < 0 ? -root : root));
+      double s = 1, c = 1, p = 0;
+      turns.clear();
+      int64_t i = end - 1;
+      for (; i >= at; --i) {
+        double f = s * e[i], b = c * e[i], r = length(f, g);
+        e[i + 1] = r;
+        if (r == 0) break;  // the block falls apart here
+        s = f / r;
+        c = g / r;
+        g = d[i + 1] - p;
+        double q = (d[i] - g) * s + 2 * c * b;
+        p = s * q;
+        d[i + 1] = g + p;
+        g = c * q - b;
+        turns.push_back({c, s});
+      }
+      turn_rows(t.vectors, end, -1, turns);
+      if (i >= at) {
+        d[i + 1] -= p;
+      } else {
+        d[at] -= p;
+        e[at] = g;
+      }
+      e[end] = 0;
+    }
+  return true;
+}
+
+inline std::vector<int64_t> order_of(const std::vector<double>& keys) {
+  std::vector<int64_t> order(keys.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) { return keys[i] < keys[j]; });
+  return order;
+}
+
+}  // namespace sheaf::routines
