@@ -23,6 +23,7 @@ std::string module_heading(const Span& span) {
                                                                        {"transformer.shf", "Library: transformers"},
                                                                        {"optim.shf", "Library: optimizers"},
                                                                        {"linalg.shf", "Library: linear algebra"},
+                                                                       {"matrices.shf", "Library: matrices"},
                                                                        {"adaptive.shf", "Library: further optimizers"},
                                                                        {"minimize.shf", "Library: minima"},
                                                                        {"elementwise.shf", "Library: elements"},
