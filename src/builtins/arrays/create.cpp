@@ -188,9 +188,9 @@ template <bool kLower>
 Value triangle(Call& c) {
   const char* who = kLower ? "tril" : "triu";
   Operand x = tensor_operand(c[0], who);
-  if (x.rank() != 2) throw runtime_error(fmt::format("{}: input must be 2D (matrix), got {}D", who, x.rank()));
+  if (x.rank() < 2) throw runtime_error(fmt::format("{}: input must be 2D (matrix), got {}D", who, x.rank()));
   int64_t k = c.size() > 1 ? to_index(c[1], who) : 0;
-  Operand rows = ops::expand_axis(ops::iota(x.size(0), DType::I64), 1), cols = ops::iota(x.size(1), DType::I64);
+  Operand rows = ops::expand_axis(ops::iota(x.size(-2), DType::I64), 1), cols = ops::iota(x.size(-1), DType::I64);
   if (k != 0) rows = rows + ops::constant_int(DType::I64, k);
   Operand keep = kLower ? ops::less_equal(cols, rows) : ops::less_equal(rows, cols);
   return tensor_value(ops::where(keep, x, ops::like(x, 0)));
@@ -287,7 +287,7 @@ const BuiltinDef kBuiltins[] = {
     {"tril",
      kCreation,
      "(tril m [k])",
-     "The matrix with zeros above its k-th diagonal (0: the main one).",
+     "The matrix, or each of [..., m, n], with zeros above its k-th diagonal (0: the main one).",
      {{"(tril [[1 2] [3 4]])", "[[1. 0.]\n [3. 4.]]"}},
      1,
      2,
@@ -295,7 +295,7 @@ const BuiltinDef kBuiltins[] = {
     {"triu",
      kCreation,
      "(triu m [k])",
-     "The matrix with zeros below its k-th diagonal (0: the main one).",
+     "The matrix, or each of [..., m, n], with zeros below its k-th diagonal (0: the main one).",
      {{"(triu [[1 2] [3 4]])", "[[1. 2.]\n [0. 4.]]"}},
      1,
      2,
