@@ -668,7 +668,7 @@ def singular(a):
     return s, u, vt
 
 
-for n in [64, 200, 500]:
+for n in [64, 100, 200, 500, 1000]:
     row(f"linalg/cholesky-{n}", [positive(n, n)], torch.linalg.cholesky)
     row(f"linalg/inv-{n}", [near_identity(n, n)], torch.linalg.inv)
     row(f"linalg/solve-{n}", [near_identity(n, n), f32(n, 16)], torch.linalg.solve)
@@ -676,6 +676,34 @@ for n in [64, 200, 500]:
     row(f"linalg/qr-{n}", [near_identity(n, n)], torch.linalg.qr)
     row(f"linalg/eigh-{n}", [positive(n, n)], torch.linalg.eigh, first_only=True)
     row(f"linalg/svd-{n}", [near_identity(n, n)], singular, first_only=True)
+
+
+def wide(make):
+    """In f64, far from singular."""
+
+    def far(seed):
+        a = make(seed).double()
+        return 4 * torch.eye(len(a), dtype=torch.float64) + a
+
+    return far
+
+
+for n in [100, 500, 2000]:
+    row(f"linalg/cholesky-f64-{n}", [wide(positive(n, n))], torch.linalg.cholesky)
+    row(f"linalg/inv-f64-{n}", [wide(near_identity(n, n))], torch.linalg.inv)
+    columns = f32(n, 16)
+    row(
+        f"linalg/solve-f64-{n}",
+        [wide(near_identity(n, n)), lambda seed, columns=columns: columns(seed).double()],
+        torch.linalg.solve,
+    )
+    row(f"linalg/qr-f64-{n}", [wide(near_identity(n, n))], torch.linalg.qr)
+    row(f"linalg/eigh-f64-{n}", [wide(positive(n, n))], torch.linalg.eigh, first_only=True)
+for n in [16, 32]:
+    row(f"linalg/cholesky-batch-64-of-{n}", [positive(64, n, n)], torch.linalg.cholesky)
+    row(f"linalg/solve-batch-64-of-{n}", [near_identity(64, n, n), f32(64, n, 4)], torch.linalg.solve)
+    row(f"linalg/inv-batch-64-of-{n}", [near_identity(64, n, n)], torch.linalg.inv)
+    row(f"linalg/qr-batch-64-of-{n}", [near_identity(64, n, n)], torch.linalg.qr)
 both("linalg/solve-grad-200", [near_identity(200, 200), f32(200, 16)], torch.linalg.solve)
 both("linalg/cholesky-batch-256-of-16", [positive(256, 16, 16)], torch.linalg.cholesky)
 row("linalg/solve-batch-256-of-16", [near_identity(256, 16, 16), f32(256, 16, 4)], torch.linalg.solve)
