@@ -25,6 +25,7 @@ struct Kernels {
   void (*dots)(const T* x, int64_t ldx, int64_t rows, const T* y, int64_t n, T* out);
   void (*divide)(T* x, int64_t n, T by);
   void (*negate)(T* x, int64_t n);
+  void (*add_zero)(T* x, int64_t n);
   void (*transpose)(const T* from, int64_t from_step, int64_t rows, int64_t columns, T* to, int64_t to_step);
   void (*solve_small)(const Triangle<T>& t, int64_t n, T* x, int64_t ldx, int64_t columns);
   bool (*cholesky_small)(T* a, int64_t ld, int64_t n);
@@ -80,6 +81,8 @@ void product_packed(const Product<T>& p, T sign, bool upper) {
               Prefetch none{reinterpret_cast<const std::byte*>(packed_b), 0, 0, 0, 1};
               multiply_panel(kern, packed_a + i * k, packed_b + j * k, p.c + i * p.ldc + j, p.ldc, above, columns, k,
                              false, none);
+              for (int64_t row = i; row < std::min(p.m, i + above); ++row)
+                kernels<T>().add_zero(p.c + row * p.ldc + j, columns);
             }
           }
         },

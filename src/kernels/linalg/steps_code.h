@@ -1,4 +1,4 @@
-// The steps of routines/linalg/steps.h for one instruction set (simd.h).
+// The steps of routines/linalg/steps.h for one instruction set (simd.h): included once per set.
 
 // Rows and vectors of columns of a tile that stays in registers with a row of b.
 constexpr int64_t kRows = 4;
@@ -34,7 +34,7 @@ inline void product_tile(int64_t k, const T* a, int64_t a_row, int64_t a_column,
 #pragma GCC unroll 16
     for (int v = 0; v < kWide; ++v) {
       T* to = c + i * ldc + v * S::kLanes;
-      S::store(to, S::add(S::load(to), acc[i][v]));
+      S::store(to, S::add(S::add(S::load(to), acc[i][v]), S::zero()));
     }
 }
 
@@ -79,7 +79,7 @@ inline void product_edge(int64_t k, const T* a, int64_t a_row, int64_t a_column,
   }
 #pragma GCC unroll 16
   for (int i = 0; i < kHigh; ++i)
-    store_part(c + i * ldc, S::add(load_part(c + i * ldc, columns), acc[i]), columns);
+    store_part(c + i * ldc, S::add(S::add(load_part(c + i * ldc, columns), acc[i]), S::zero()), columns);
 }
 
 template <class T, int kHigh>
@@ -141,6 +141,12 @@ void divide(T* x, int64_t n, T by) {
   for (; i + S::kLanes <= n; i += S::kLanes)
     S::store(x + i, quotient<T>(S::load(x + i), by));
   if (i < n) store_part(x + i, quotient<T>(load_part(x + i, n - i), by), n - i);
+}
+
+template <class T>
+void add_zero(T* x, int64_t n) {
+  for (int64_t i = 0; i < n; ++i)
+    x[i] += T(0);
 }
 
 template <class T>
@@ -289,5 +295,5 @@ void transpose(const T* from, int64_t from_step, int64_t rows, int64_t columns, 
 }
 
 template <class T>
-constexpr Kernels<T> kKernels{product_in_place<T>, dots<T>,        divide<T>,         negate<T>,
+constexpr Kernels<T> kKernels{product_in_place<T>, dots<T>,        divide<T>,         negate<T>,  add_zero<T>,
                               transpose<T>,        solve_small<T>, cholesky_small<T>, lu_small<T>};

@@ -50,7 +50,7 @@ inline constexpr int64_t kSmall = 8, kSmallPanel = 4;
 enum class Part : uint8_t { All, Upper };
 
 // An element is added to for each block of so many k: the chain of fused multiply-adds of sign a by b, which starts
-// from zero.
+// from zero, or from its first product. Then 0 is added, so that the two differ in nothing: it makes -0 to 0.
 inline constexpr int64_t kProductBlock = 256;
 
 inline constexpr int kDotSums = 32;
@@ -81,7 +81,7 @@ struct Plain {
           T chain = 0;
           for (int64_t l = begin; l < std::min(p.k, begin + kProductBlock); ++l)
             chain = scalar::apply<scalar::Op::Fma>(sign * p.a[i * p.a_row + l * p.a_column], p.b[l * p.ldb + j], chain);
-          p.c[i * p.ldc + j] += chain;
+          p.c[i * p.ldc + j] = (p.c[i * p.ldc + j] + chain) + T(0);
         }
   }
   template <class T>

@@ -4,6 +4,7 @@
 #pragma once
 #include "routines/linalg/args.h"
 #include "routines/linalg/eigh.h"
+#include "routines/linalg/small_svd.h"
 
 namespace sheaf::routines {
 
@@ -97,10 +98,38 @@ void make_orthonormal(std::vector<double>& q, int64_t n) {
       q[i * n + j] = -q[i * n + j];
 }
 
+// As bidiagonal_svd, for few rows.
+template <class T>
+bool small_bidiagonal_svd(const Bidiagonal<T>& b, int64_t n, std::vector<double>& s, std::vector<double>& u,
+                          std::vector<double>& v) {
+  BidiagonalRows rows{
+      {b.diagonal.begin(), b.diagonal.end()}, std::vector<double>(s.size()), Matrix(n, n), Matrix(n, n)};
+  for (int64_t i = 0; i < n; ++i) {
+    rows.u.row(i)[i] = rows.v.row(i)[i] = 1;
+    if (i > 0) rows.above[i] = b.above[i - 1];
+  }
+  if (!diagonalise(rows)) return false;
+  std::vector<double> falling(s.size());
+  for (int64_t i = 0; i < n; ++i)
+    falling[i] = -std::fabs(rows.diagonal[i]);
+  const std::vector<int64_t> order = order_of(falling);
+  for (int64_t j = 0; j < n; ++j) {
+    const double value = rows.diagonal[order[j]];
+    s[j] = std::fabs(value);
+    for (int64_t i = 0; i < n; ++i) {
+      u[i * n + j] = rows.u.row(order[j])[i];
+      v[i * n + j] = std::signbit(value) ? -rows.v.row(order[j])[i] : rows.v.row(order[j])[i];
+    }
+  }
+  return true;
+}
+
 // Singular values, falling, of the bidiagonal b, and the vectors of both sides as columns. False: not found.
 template <class M, class T>
 bool bidiagonal_svd(const Bidiagonal<T>& b, int64_t n, std::vector<double>& s, std::vector<double>& u,
                     std::vector<double>& v) {
+  constexpr int64_t kFew = 96;  // rows up to which a matrix of twice the size costs more than it gains
+  if (n <= kFew) return small_bidiagonal_svd(b, n, s, u, v);
   std::vector<double> zeros(static_cast<size_t>(2 * n)), next(static_cast<size_t>(2 * n));
   for (int64_t i = 0; i < n; ++i)
     next[2 * i] = b.diagonal[i], next[2 * i + 1] = b.above[i];

@@ -302,7 +302,7 @@ class Join {
 // largest `wanted`.
 template <class M>
 Eigen tridiagonal_eigen(const double* d, const double* e, int64_t n, int64_t wanted) {
-  constexpr int64_t kSmallest = 24;
+  constexpr int64_t kSmallest = 48;
   if (n <= kSmallest) return small_eigen(d, e, n);
   const int64_t h = n / 2;
   const double rho = std::fabs(e[h - 1]);

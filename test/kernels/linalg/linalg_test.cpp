@@ -232,7 +232,7 @@ TYPED_TEST(Linalg, EighEqualsPlain) {
   using T = TypeParam;
   // Besides random ones, matrices whose values are equal, nearly equal, or of very different magnitudes.
   enum { Random, Zero, Ones, Identity, Graded, Pairs, Banded, Kinds };
-  for (int64_t n : {0, 1, 2, 3, 24, 25, 50, 97, 200})
+  for (int64_t n : {0, 1, 2, 3, 48, 49, 97, 150})
     for (int kind = 0; kind < Kinds; ++kind) {
       auto a = random_matrix<T>(this->rng, n * n);
       for (int64_t i = 0; i < n; ++i)
@@ -266,7 +266,7 @@ TYPED_TEST(Linalg, EighEqualsPlain) {
 TYPED_TEST(Linalg, SvdEqualsPlain) {
   using T = TypeParam;
   enum { Random, Zero, Ones, Identity, Graded, LowRank, Kinds };
-  for (auto [m, n] : {std::pair{2, 0}, {1, 1}, {3, 2}, {13, 13}, {40, 25}, {70, 70}, {150, 90}})
+  for (auto [m, n] : {std::pair{2, 0}, {1, 1}, {3, 2}, {13, 13}, {40, 25}, {97, 97}, {150, 110}})
     for (int kind = 0; kind < Kinds; ++kind) {
       auto a = random_matrix<T>(this->rng, m * n);
       for (int64_t i = 0; i < m; ++i)
@@ -308,7 +308,7 @@ TYPED_TEST(Linalg, SingularMatrices) {
           same_as_plain<T, routines::SolveArgs<>>(routines::solve, solve, {kDType<T>, 1, n, 2}, {a, b}, {n * 2})[0];
       EXPECT_FALSE(std::isfinite(x[n / 2 * 2]) && std::isnormal(x[n / 2 * 2])) << n << " with " << odd;
       const auto d = same_as_plain<T, routines::DetArgs<>>(routines::det, det, {{kDType<T>, 1, n}}, {a}, {1})[0];
-      if (odd == 0) EXPECT_EQ(d[0], 0) << n;
+      EXPECT_TRUE(odd != 0 || d[0] == 0) << n << ": " << d[0];
       same_as_plain<T, routines::CholeskyArgs<>>(routines::cholesky, cholesky, {{kDType<T>, 1, n}}, {a}, {n * n});
     }
 }
