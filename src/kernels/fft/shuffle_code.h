@@ -1,5 +1,5 @@
-// Moves between the lanes of vectors, for step_code.h. Patterns name, for each lane of the result, an element of a or
-// of b, which are numbered on from those of a.
+// Moves between the lanes of vectors, for step_code.h, and like it included once per instruction set. Patterns name,
+// for each lane of the result, an element of a or of b, which are numbered on from those of a.
 
 template <int kLanes>
 struct EvenElements {

@@ -1,6 +1,6 @@
 // Transforms of a few complex numbers, in terms of an S that has a type V of one or several elements and, on these,
-// zero, splat, add, sub, mul, fma. Included by the definition with single elements and by kernels/fft once per
-// instruction set, each inside a namespace of its own: no include guard, no namespace here.
+// zero, splat, add, sub, mul, fma. Included by the definition with single elements, and by kernels/fft, where it is
+// included once per instruction set, each inside a namespace of its own: no include guard, no namespace here.
 
 template <class S>
 struct Pair {

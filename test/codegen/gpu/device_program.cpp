@@ -216,13 +216,12 @@ void DeviceProgram::run(size_t i, std::span<const Region> memory, std::span<cons
 void print_rate(DeviceProgram& program, size_t i, const std::string& label, double work, bool is_product,
                 std::span<const RateBuffer> buffers, std::span<const int64_t> sizes) {
   Device& device = Device::find();
-  constexpr size_t kWorkspaceBytes = 256 << 20;
   std::vector<Device::Address> at;
   for (const RateBuffer& b : buffers) {
     at.push_back(device.allocate(b.size_bytes));
     device.upload(at.back(), b.content, b.size_bytes);
   }
-  at.push_back(device.allocate(kWorkspaceBytes));
+  at.push_back(device.allocate(std::max<size_t>(static_cast<size_t>(program.workspace_bytes(i)), 1)));
   const char zeros[64] = {};
   at.push_back(device.allocate(sizeof zeros));
   device.upload(at.back(), zeros, sizeof zeros);

@@ -47,6 +47,7 @@ struct DeviceTest : ::testing::Test {
 
 class DeviceProgram final : public TextProgram {
  public:
+  using TextProgram::workspace_bytes;
   void compile() override;
   ~DeviceProgram() override;
   // The seed is not used: the GPU has its own order.
