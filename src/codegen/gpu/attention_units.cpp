@@ -3,6 +3,8 @@
 // the other way round.
 #include "codegen/gpu/attention_units.h"
 
+#include <algorithm>
+
 #include "codegen/gpu/attention_text.h"
 #include "codegen/gpu/matrix_units.h"
 #include "codegen/gpu/unit_head.h"
@@ -179,8 +181,9 @@ constexpr std::string_view kForward =
 }  // namespace
 
 bool suits_matrix_units(const AttentionArgs<>& a) {
-  return (a.dtype == DType::BF16 || a.dtype == DType::F16) && a.rows > kFewRows && a.depth <= kMaxUnitHeadWidth &&
-         a.width <= kMaxUnitHeadWidth && has_template(a);
+  return (a.dtype == DType::BF16 || a.dtype == DType::F16) && a.rows > kFewRows &&
+         std::min(a.depth, a.width) >= kMinUnitHeadWidth && std::max(a.depth, a.width) <= kMaxUnitHeadWidth &&
+         has_template(a);
 }
 
 std::vector<Launch> emit_unit_attention(const AttentionArgs<>& a, const std::vector<int32_t>& buffers,

@@ -10,8 +10,10 @@
 
 namespace sheaf::codegen::gpu {
 
-// Whether these templates should compute it: more rows than kFewRows, and heads that fit into memory of a block.
-inline constexpr int64_t kMaxUnitHeadWidth = 128;
+// Whether these templates should compute it: more rows than kFewRows, and heads that fill a fragment and fit into memory
+// of a block. Narrower heads would gain nothing, and their gradients, of which few products make an element, may lose
+// more than the bound where large terms cancel.
+inline constexpr int64_t kMinUnitHeadWidth = 16, kMaxUnitHeadWidth = 128;
 bool suits_matrix_units(const routines::AttentionArgs<>& a);
 
 // `buffers`: the kernel's numbers of the routine's. `aligned`: all begin at multiples of 16 bytes.
