@@ -210,7 +210,7 @@ print("""--- matrices without rows or columns
 --- singular matrices
 (list (slogdet (zeros [2 2])) (logdet (zeros [2 2])) (logdet [[0 1] [1 0]]) (condition-number (zeros [2 2]))
       (solve-triangular [[0]] [1]))
-=> [[  0. -inf], -inf, NaN, inf, [inf]]
+=> [[0.0, -inf], -inf, NaN, inf, [inf]]
 --- what is not a matrix
 (trace [1 2])
 !! trace: expected a matrix, got shape [2]

@@ -10,9 +10,9 @@
 
 namespace sheaf::codegen::gpu {
 
-// Whether these templates should compute it: more rows than kFewRows, and heads that fill a fragment and fit into memory
-// of a block. Narrower heads would gain nothing, and their gradients, of which few products make an element, may lose
-// more than the bound where large terms cancel.
+// Whether these templates should compute it: more rows than kFewRows, and heads that fill a fragment and fit into the
+// memory of a block. Narrower heads would gain nothing, and their gradients, of which few products make an element, may
+// lose more than the bound where large terms cancel.
 inline constexpr int64_t kMinUnitHeadWidth = 16, kMaxUnitHeadWidth = 128;
 bool suits_matrix_units(const routines::AttentionArgs<>& a);
 
