@@ -84,7 +84,7 @@ constexpr Pass kPasses[] = {
     // Attention first: what is recognised may be written out twice, once for each use, and sharing would join them.
     {"raise-attention", "attention that is written out becomes one op; rounds in another way", kRaiseAttention},
     {"share", "nodes that compute the same become one", passes::share_common},
-    // Before products are turned round inside the body.
+    // Before orient-dots transposes products inside the body.
     {"hoist-products", "products of the rows of a loop's input by one matrix run in front of it, all at once",
      passes::hoist_products},
     // After sharing, when every use of a node is in sight. These look at one graph and rebuild it once, together.

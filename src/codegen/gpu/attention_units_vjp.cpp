@@ -213,7 +213,7 @@ std::vector<Launch> emit_unit_attention_vjp(const AttentionVjpArgs<>& a, const s
   const UnitHead head(a, helpers, aligned);
   const Dialect& d = helpers.dialect();
   const auto result = static_cast<size_t>(a.first_result(a.kMaskBuffer));
-  // With wide heads tiles of 64 would not fit beside what a block has, and with masks not into registers.
+  // Tiles of 64 do not fit into shared memory with wide heads, nor into registers with masks.
   const bool wide = head.depth > 64 || head.width > 64, masked = a.mask != routines::MaskKind::None;
   const int others = wide || masked ? 32 : 64;
   const UnitTile q = head.tile(kOwn, head.depth, a.q), k = head.tile(kOwn, head.depth, a.k),
