@@ -1,5 +1,5 @@
-// A kernel of the loop IR as code of a CUDA device. Text depends on strides that are 0 or 1 and on the schedule that
-// sizes ask for, so it is made when sizes are first seen. Thread-safe.
+// A kernel of the loop IR as code of a CUDA device. Its text depends on which strides are 0 or 1 and on the schedule,
+// which is chosen by sizes; so it is made when sizes are first seen. Thread-safe.
 #pragma once
 #include <map>
 #include <memory>

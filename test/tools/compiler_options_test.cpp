@@ -153,7 +153,7 @@ TEST(CompilerOptions, EmitShowsEveryStage) {
   plan = s.run("--emit=plan product.shf");
   EXPECT_TRUE(contains(plan.out, "dot [1, 300, 40]") && contains(plan.out, "\n    by ")) << plan.out;
   Result llvm = s.run("--emit=llvm p.shf");
-  if (contains(llvm.out, "no LLVM")) GTEST_SKIP();
+  if (contains(llvm.out, "no LLVM")) GTEST_SKIP() << "built without LLVM";
   EXPECT_TRUE(contains(llvm.out, "define ")) << llvm.out;
   EXPECT_TRUE(contains(s.run("--emit=asm p.shf").out, "ret"));
 }

@@ -1,5 +1,5 @@
 // What transforms of a length need, made once and kept: the most recently used plans, as long as they are small enough
-// together. Any thread may ask for one.
+// together. Thread-safe.
 #pragma once
 #include <cstdlib>
 #include <memory>

@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kWholeBytes = 256 << 10;  // of a row that is transformed in one piece; its buffers fit into an L2
 constexpr int64_t kBlockBytes = 256 << 10;  // of the blocks and groups of longer rows
 
-// [first, last) of piece i of n elements, in pieces of `each` but the last, which has what is left besides.
+// [first, last) of piece i of n elements. Pieces have `each` elements; the last one also has the remainder.
 struct Range {
   int64_t first, last;
   Range(int64_t i, int64_t n, int64_t each) : first(i * each), last(i + 1 == count(n, each) ? n : first + each) {}

@@ -72,17 +72,17 @@ Complex<double> small_angle(int64_t part, int64_t whole) {
 template <class T>
 Complex<T> root_of_unity(int64_t k, int64_t n) {
   using Real = std::conditional_t<sizeof(T) == 8, Wide, double>;
-  auto turned = [](double cosine, double sine) { return Complex<T>{static_cast<T>(cosine), static_cast<T>(0 - sine)}; };
+  auto root = [](double cosine, double sine) { return Complex<T>{static_cast<T>(cosine), static_cast<T>(0 - sine)}; };
   Complex<double> a;
   switch (8 * k / n) {  // the angle and the nearest axis
-    case 0: a = small_angle<Real>(k, n); return turned(a.re, a.im);
-    case 1: a = small_angle<Real>(n - 4 * k, 4 * n); return turned(a.im, a.re);
-    case 2: a = small_angle<Real>(4 * k - n, 4 * n); return turned(0 - a.im, a.re);
-    case 3: a = small_angle<Real>(n - 2 * k, 2 * n); return turned(-a.re, a.im);
-    case 4: a = small_angle<Real>(2 * k - n, 2 * n); return turned(-a.re, 0 - a.im);
-    case 5: a = small_angle<Real>(3 * n - 4 * k, 4 * n); return turned(0 - a.im, -a.re);
-    case 6: a = small_angle<Real>(4 * k - 3 * n, 4 * n); return turned(a.im, -a.re);
-    default: a = small_angle<Real>(n - k, n); return turned(a.re, 0 - a.im);
+    case 0: a = small_angle<Real>(k, n); return root(a.re, a.im);
+    case 1: a = small_angle<Real>(n - 4 * k, 4 * n); return root(a.im, a.re);
+    case 2: a = small_angle<Real>(4 * k - n, 4 * n); return root(0 - a.im, a.re);
+    case 3: a = small_angle<Real>(n - 2 * k, 2 * n); return root(-a.re, a.im);
+    case 4: a = small_angle<Real>(2 * k - n, 2 * n); return root(-a.re, 0 - a.im);
+    case 5: a = small_angle<Real>(3 * n - 4 * k, 4 * n); return root(0 - a.im, -a.re);
+    case 6: a = small_angle<Real>(4 * k - 3 * n, 4 * n); return root(a.im, -a.re);
+    default: a = small_angle<Real>(n - k, n); return root(a.re, 0 - a.im);
   }
 }
 
