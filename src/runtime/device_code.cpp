@@ -24,7 +24,7 @@ KernelArguments::KernelArguments(const DeviceKernel& kernel, const DeviceLaunch&
     auto set_number = [&](int64_t x) { p.narrow ? set(static_cast<int>(x)) : set(x); };
     switch (p.kind) {
       case KernelParameter::Buffer: set(l.buffers[static_cast<size_t>(p.index)]); break;
-      case KernelParameter::Workspace: set(workspace); break;
+      case KernelParameter::Workspace: set(workspace + p.value); break;
       case KernelParameter::Check: set(l.record); break;
       case KernelParameter::Failed: set(l.record + offsetof(CheckRecord, failed)); break;
       case KernelParameter::Step: set(l.number * kStepsOfLaunch + number); break;

@@ -15,7 +15,8 @@ namespace sheaf::runtime {
 struct KernelParameter {
   enum Kind : uint8_t {
     Buffer,     // pointer to the launch's buffer number `index`
-    Workspace,  // pointer to scratch memory of the launch; what one kernel leaves there the next one reads
+    Workspace,  // pointer to scratch memory of the launch, `value` bytes from its beginning; what one kernel leaves
+                // there the next one reads
     Check,      // pointer to the run's CheckRecord
     Failed,     // pointer to its `failed`: of a kernel that does nothing once a check has failed
     Step,       // int: orders failed checks

@@ -52,13 +52,6 @@ struct Analysis {
   }
 };
 
-bool depends_on(const loop::Kernel& k, ValueId v, int axis) {
-  const Inst& inst = k.values[v];
-  if (inst.op == Op::Index) return inst.imm == axis;
-  return std::any_of(std::begin(inst.args), std::end(inst.args),
-                     [&](ValueId a) { return a != kNoValue && depends_on(k, a, axis); });
-}
-
 // Equal where index `i` of one is index `j` of the other.
 bool equal(const loop::Kernel& k, ValueId x, int i, ValueId y, int j) {
   if (x == kNoValue || y == kNoValue) return x == y;
@@ -73,6 +66,15 @@ bool equal(const loop::Kernel& k, ValueId x, int i, ValueId y, int j) {
 }
 
 }  // namespace
+
+bool depends_on(const loop::Kernel& k, ValueId v, int axis) {
+  const Inst& inst = k.values[v];
+  if (inst.op == Op::Index) return inst.imm == axis;
+  return std::any_of(std::begin(inst.args), std::end(inst.args),
+                     [&](ValueId a) { return a != kNoValue && depends_on(k, a, axis); });
+}
+
+bool equal(const loop::Kernel& k, ValueId x, ValueId y) { return equal(k, x, -1, y, -1); }
 
 Step step_of(const loop::Kernel& k, ValueId offset, int axis) {
   if (!depends_on(k, offset, axis)) return Step::None;

@@ -19,6 +19,11 @@ int vector_length(const loop::Kernel& k, const std::vector<const loop::Stmt*>& n
 enum class Step : uint8_t { None, One, Other };
 Step step_of(const loop::Kernel& k, loop::ValueId offset, int axis);
 
+// Whether a value changes with a loop variable; of what is loaded, whether its offset does.
+bool depends_on(const loop::Kernel& k, loop::ValueId v, int axis);
+// Whether two values are the same expression.
+bool equal(const loop::Kernel& k, loop::ValueId x, loop::ValueId y);
+
 // A load that two or more loops over a row do: from one read-only buffer, at offsets that are equal but for the loop.
 struct RowLoad {
   std::vector<loop::ValueId> loads;  // the first is in the first of the loops

@@ -111,6 +111,8 @@ constexpr Dialect kCuda{
     .shuffle_down = "__shfl_down_sync(0xffffffffu, {0}, {1})",
     .broadcast = "__shfl_sync(0xffffffffu, {0}, 0)",
     .shuffle_xor = "__shfl_xor_sync(0xffffffffu, {0}, {1})",
+    .ballot = "__ballot_sync(0xffffffffu, {0})",
+    .lowest_bit = "(__ffs((int){0}) - 1)",
     .thread = "(int)threadIdx.x",
     .block = "(int)blockIdx.x",
     .f32 = {"__fadd_rn({0}, {1})", "__fsub_rn({0}, {1})", "__fmul_rn({0}, {1})", "__fdiv_rn({0}, {1})",

@@ -26,6 +26,8 @@ struct Dialect {
   // The value of {0} on the lane {1} further up (only sense below 32 - {1}); that of lane 0; that of the lane whose
   // number differs from the own one in bit {1}.
   std::string_view shuffle_down, broadcast, shuffle_xor;
+  // The bits of lanes on which {0} is true; the number of the lowest bit of {0}, which is not 0.
+  std::string_view ballot, lowest_bit;
   std::string_view thread, block;  // number of the thread in its block, and of the block
   FloatWords f32, f64;
   std::string_view pack;          // a type {0} of {2} elements {1} that is read and written at once, as {3} bytes

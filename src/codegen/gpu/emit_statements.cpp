@@ -80,6 +80,7 @@ void Emitter::items() {
   if (team_ == Team::Block) line("const int warp = thread >> 5;");
   if (s_.kind == Schedule::SumAll && s_.stage == Schedule::Totals) return totals_of_all();
   if (s_.kind == Schedule::Columns && s_.stage != Schedule::Rest) return columns();
+  if (s_.kind == Schedule::Scatter) return scatter();
   if (s_.loops == 0) return stmts(part_.stmts);
 
   Stmts nest = nest_of(k_, *part_.stmts[0], sizes_);

@@ -9,6 +9,7 @@
 #include "codegen/gpu/arithmetic.h"
 #include "codegen/gpu/emit.h"
 #include "codegen/gpu/ranges.h"
+#include "codegen/gpu/scatter.h"
 
 namespace sheaf::codegen::gpu {
 
@@ -89,6 +90,11 @@ class Emitter {
   void combine_totals(const Stmt& s);
   const Stmt& shared_reduction() const { return *reduce_of_[static_cast<size_t>(s_.reduction)]; }
   void use_workspace(const Stmt& s, int64_t totals);
+
+  // Loops over places that data decides (emit_scatter.cpp).
+  void scatter();
+  void iterations(const Scatter& s);
+  void print_for(const Scatter& s, ValueId v);
 
   // Rows in registers.
   void keep_row(const Stmts& body);

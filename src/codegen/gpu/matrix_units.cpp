@@ -5,8 +5,11 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "codegen/gpu/arithmetic.h"
 #include "codegen/gpu/contract.h"
+#include "codegen/gpu/pack_lines.h"
 #include "codegen/gpu/unit_tiles.h"
 #include "support/error.h"
 
@@ -20,18 +23,34 @@ constexpr int kStages = 3;            // tiles at once; 48 KiB with the largest
 constexpr int kStripe = 16;           // rows of tiles whose blocks follow one another
 constexpr int64_t kProcessors = 132;  // of the GPU that this is tuned for: an H200
 constexpr int64_t kLeastTerms = 256;  // of a part
+constexpr int64_t kWorkspaceAlignment = 256;
+constexpr double kLeastPacked = 1 << 27;  // terms of a product from which on the copy of an operand pays
 
-// One operand: which way its lines run.
+// One operand: which way its lines run, and how tiles of them are read.
 struct Operand {
   bool along;  // k
+  Lines lines;
   UnitTile tile;
+  std::optional<Lines> packed_from;  // where it is read from a copy: what is copied
 };
 
-Operand operand(int64_t batch, int64_t across, int64_t along_k, int64_t batches, int side, bool aligned) {
-  const bool along = along_k == 1 || across != 1;
-  const int64_t line_step = along ? across : along_k, step = along ? along_k : across;
-  return {along, unit_tile(along ? side : kDepth, along ? kDepth : side, line_step, step, {batches == 1 ? 0 : batch},
-                           aligned)};
+// The operand has `count` rows (or columns) of k elements, `across` apart.
+Operand operand(const GemmArgs<>& g, int64_t count, int64_t across, int64_t along_k, int64_t batch, int side,
+                bool aligned, bool packs) {
+  Operand o;
+  o.along = along_k == 1 || across != 1;
+  o.lines = o.along ? Lines{g.batch, count, g.k, batch, across, along_k} : Lines{g.batch, g.k, count, batch, along_k, 1};
+  if (g.batch == 1) o.lines.batch_step = 0;
+  auto tile = [&](bool is_aligned) {
+    return unit_tile(o.along ? side : kDepth, o.along ? kDepth : side, o.lines.line_step, o.lines.step,
+                     {o.lines.batch_step}, is_aligned);
+  };
+  o.tile = tile(aligned);
+  if (!packs || o.tile.unit == kUnitPiece) return o;
+  o.packed_from = o.lines;
+  o.lines = packed(o.lines);
+  o.tile = tile(true);
+  return o;
 }
 
 constexpr std::string_view kProduct =
@@ -142,8 +161,11 @@ bool suits_matrix_units(const GemmArgs<>& g) {
 
 UnitTiling unit_tiling_of(const GemmArgs<>& g) {
   auto tiles = [&](int side) { return ceil_div(g.m, side) * ceil_div(g.n, side) * g.batch; };
-  if (tiles(128) >= kProcessors) return {};
-  UnitTiling small{64, 64, 32, 32, 1};
+  const double terms = static_cast<double>(g.batch) * static_cast<double>(g.m) * static_cast<double>(g.n) *
+                       static_cast<double>(g.k);
+  const bool packs = terms >= kLeastPacked;
+  if (tiles(128) >= kProcessors) return {.packs = packs};
+  UnitTiling small{64, 64, 32, 32, 1, packs};
   if (int64_t most = g.k / kLeastTerms; tiles(64) < kProcessors && most > 1)
     small.parts = std::min(most, ceil_div(2 * kProcessors, tiles(64)));
   return small;
@@ -154,8 +176,8 @@ std::vector<Launch> emit_unit_contract(const GemmArgs<>& g, const UnitTiling& t,
   INVARIANT(g.dtype == DType::BF16 || g.dtype == DType::F16, "matrix units multiply no " << sheaf::name_of(g.dtype));
   helpers.matrix_units();
   const Dialect& d = helpers.dialect();
-  const Operand a = operand(g.a.batch, g.a.row, g.a.column, g.batch, t.rows, aligned);
-  const Operand b = operand(g.b.batch, g.b.column, g.b.row, g.batch, t.columns, aligned);
+  const Operand a = operand(g, g.m, g.a.row, g.a.column, g.a.batch, t.rows, aligned, t.packs);
+  const Operand b = operand(g, g.n, g.b.column, g.b.row, g.b.batch, t.columns, aligned, t.packs);
   const int64_t part_terms = std::max<int64_t>(kDepth, ceil_div(ceil_div(g.k, t.parts), kDepth) * kDepth);
   const int64_t parts = std::max<int64_t>(1, ceil_div(g.k, part_terms)), elements = g.batch * g.m * g.n;
   const DType result = parts > 1 ? DType::F32 : g.result;
@@ -181,7 +203,18 @@ std::vector<Launch> emit_unit_contract(const GemmArgs<>& g, const UnitTiling& t,
   l.schedule.longest = g.k;
   l.schedule.threads = t.threads();
   l.schedule.blocks = ceil_div(g.m, t.rows) * ceil_div(g.n, t.columns) * g.batch * parts;
-  l.workspace_bytes = parts > 1 ? parts * elements * size_bytes(DType::F32) : 0;
+  int64_t workspace = parts > 1 ? parts * elements * size_bytes(DType::F32) : 0;
+  std::vector<Launch> out;
+  // The operand where it is, or a copy of it in workspace.
+  auto read = [&](const Operand& o, int which) {
+    if (!o.packed_from) return Parameter{Parameter::Buffer, buffers[static_cast<size_t>(which)]};
+    const int64_t offset = ceil_div(workspace, kWorkspaceAlignment) * kWorkspaceAlignment;
+    out.push_back(emit_pack(*o.packed_from, buffers[static_cast<size_t>(which)], offset,
+                            fmt::format("{}_pack_{}", prefix, "ab"[which]), helpers));
+    workspace = out.back().workspace_bytes;
+    return Parameter{Parameter::Workspace, 0, false, offset};
+  };
+  const Parameter a_from = read(a, 0), b_from = read(b, 1);
   l.text = fmt::format(
       fmt::runtime(kProduct), fmt::arg("kernel", d.kernel),
       fmt::arg("bounds", fmt::format(fmt::runtime(d.launch_bounds), t.threads(), together)), fmt::arg("name", prefix),
@@ -205,24 +238,25 @@ std::vector<Launch> emit_unit_contract(const GemmArgs<>& g, const UnitTiling& t,
                place(b.tile, "line", b.along ? "l * 2 + ((lane >> 3) & 1)" : "column / 8 + j * 2 + (lane >> 4)")),
       fmt::arg("multiply", g.dtype == DType::BF16 ? "multiply_bf16" : "multiply_f16"), fmt::arg("store", store));
   l.text = fmt::format("// {}\n{}", print(l.schedule), l.text);
-  l.parameters = {{Parameter::Buffer, buffers[0]},
-                  {Parameter::Buffer, buffers[1]},
+  l.parameters = {a_from,
+                  b_from,
                   parts > 1 ? Parameter{Parameter::Workspace} : Parameter{Parameter::Buffer, buffers[2]},
                   number(g.batch, true),
                   number(g.m, true),
                   number(g.n, true),
                   number(g.k, true),
                   number(part_terms, true),
-                  number(g.a.batch, false),
-                  number(a.tile.line_step, false),
-                  number(a.tile.step, false),
-                  number(g.b.batch, false),
-                  number(b.tile.line_step, false),
-                  number(b.tile.step, false)};
-  std::vector<Launch> out{std::move(l)};
-  if (parts == 1) return out;
-  out.push_back(emit_sum_of_parts(DType::F32, g.result, prefix + "_parts", buffers[2], parts, elements, helpers));
-  out.back().workspace_bytes = out[0].workspace_bytes;
+                  number(a.lines.batch_step, false),
+                  number(a.lines.line_step, false),
+                  number(a.lines.step, false),
+                  number(b.lines.batch_step, false),
+                  number(b.lines.line_step, false),
+                  number(b.lines.step, false)};
+  out.push_back(std::move(l));
+  if (parts > 1)
+    out.push_back(emit_sum_of_parts(DType::F32, g.result, prefix + "_parts", buffers[2], parts, elements, helpers));
+  for (Launch& launch : out)
+    launch.workspace_bytes = workspace;
   return out;
 }
 

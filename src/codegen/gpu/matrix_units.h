@@ -21,6 +21,7 @@ struct UnitTiling {
   int rows = 128, columns = 128;          // of a block
   int warp_rows = 64, warp_columns = 32;  // of a warp: multiples of 16
   int64_t parts = 1;
+  bool packs = false;  // operands whose lines begin anywhere are copied first (pack_lines.h)
   int threads() const { return rows / warp_rows * (columns / warp_columns) * 32; }
   friend bool operator==(const UnitTiling&, const UnitTiling&) = default;
 };

@@ -7,6 +7,7 @@
 #include "codegen/gpu/access.h"
 #include "codegen/gpu/arithmetic.h"
 #include "codegen/gpu/ranges.h"
+#include "codegen/gpu/scatter.h"
 #include "loop/regions.h"
 #include "support/error.h"
 
@@ -22,6 +23,8 @@ constexpr int64_t kShortRow = 8;      // elements up to which a warp would mostl
 constexpr int64_t kFewWarps = 528;    // warps up to which each gets a block of its own: 132 processors, 4 each
 constexpr int64_t kLongColumn = 64;   // elements of a column from which on warps share it
 constexpr int64_t kLongSum = 8 * loop::kReduceBlock;  // elements of a sum from which on several blocks share it
+constexpr int64_t kLongScatter = 64;  // iterations of a loop over places from which on warps share it
+constexpr int64_t kManyWarps = 4224;  // that keep a device busy: 132 processors, 32 each
 constexpr int64_t kMaxBlocks = 2147483647;
 
 // What a team would share in a block: calls f with the elements of each loop and reduction.
@@ -130,6 +133,18 @@ std::vector<Schedule> schedule(const loop::Kernel& k, const Part& part, std::spa
   out.loops = static_cast<int>(nest.size());
   for (const Stmt* s : nest)
     out.items *= std::max<int64_t>(0, evaluate(k, s->extent, sizes).value());
+  if (std::optional<Scatter> scatter = scatter_of(k, nest, sizes)) {
+    const int64_t iterations = evaluate(k, scatter->loop->extent, sizes).value_or(0),
+                  groups = std::max<int64_t>(1, ceil_div(out.items, kWarp));
+    while (out.owners < std::min(iterations, ceil_div(kManyWarps, groups)))
+      out.owners *= 2;
+    if (iterations >= kLongScatter && out.owners > 1) {
+      out.kind = Schedule::Scatter;
+      out.blocks = ceil_div(ceil_div(out.items, kWarp) * out.owners, kThreads / kWarp);
+      return {out};
+    }
+    out.owners = 1;
+  }
   int shared = 0;
   const Stmt* reduce = nullptr;
   for (const Stmt* s : body)
@@ -190,11 +205,12 @@ std::vector<Schedule> schedule(const loop::Kernel& k, const Part& part, std::spa
 
 std::string print(const Schedule& s) {
   constexpr std::string_view kNames[] = {"map",     "serial", "rows by warps", "rows by blocks", "sum of all",
-                                         "columns", "tiles",  "chains",        "heads"};
+                                         "columns", "scatter", "tiles",  "chains",        "heads"};
   std::string out = fmt::format("{}: {} items of {} loops", kNames[s.kind], s.items, s.loops);
   if (s.stage != Schedule::Whole) out += s.stage == Schedule::Totals ? ", totals" : ", rest";
   if (s.longest > 0) out += fmt::format(", rows of {}", s.longest);
   if (s.registers > 0) out += fmt::format(", {} registers of a lane", s.registers);
+  if (s.owners > 1) out += fmt::format(", places of {} owners", s.owners);
   if (s.vector > 1) out += fmt::format(", {} elements at once", s.vector);
   if (s.counts_checks) out += ", checks counted";
   return out + fmt::format("; {} x {} threads", s.blocks, s.threads);

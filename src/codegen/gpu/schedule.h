@@ -25,6 +25,8 @@ struct Schedule {
     BlockRows,  // a block per item: longer rows
     SumAll,     // one item that is a long reduction: a warp per kReduceBlock elements, then a block for their totals
     Columns,    // a reduction inside the innermost loop: a block takes 32 items, and its 8 warps 4 lanes of each
+    Scatter,    // a loop over elements at places that data decides: 32 items for a warp, which does the iterations whose
+                // place it owns
     Tiles,      // of a template: a block per tile of a product
     Chains,     // of a template: a block per 32 elements of a product with one row or column
     Heads,      // of a template: a block per group of rows, or of columns, of a head of attention
@@ -39,6 +41,7 @@ struct Schedule {
   int threads = 256;    // of a block
   int64_t blocks = 1;
   int vector = 1;              // Map: neighbouring elements that a thread takes, as pieces of at most 16 bytes
+  int owners = 1;              // Scatter: the warps that share the places, a power of two
   int registers = 0;           // WarpRows: elements of the row per lane that stay in registers between loops over it
   bool counts_checks = false;  // failed checks are ordered by counting them, on one thread
 };

@@ -9,6 +9,9 @@
 
 namespace sheaf::codegen::gpu {
 
+// Elements of the largest piece, 16 bytes.
+inline constexpr int kUnitPiece = 8;
+
 struct UnitTile {
   int lines, length;        // the length is 32 or a multiple of 64
   int64_t line_step, step;  // strides in memory, from line to line and along one

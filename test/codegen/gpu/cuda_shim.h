@@ -263,6 +263,17 @@ inline T shuffle(T x, int from, int line) {
   return y;
 }
 
+inline unsigned ballot(bool is_set, int line) {
+  const Exchanged* lanes = exchange(is_set, line);
+  unsigned all = 0;
+  for (int i = 0; i < kWarp; ++i) {
+    bool lane;
+    memcpy(&lane, lanes + i, sizeof lane);
+    all |= static_cast<unsigned>(lane) << i;
+  }
+  return all;
+}
+
 inline void do_copy(const Copy& c) {
   memcpy(c.to, c.from, static_cast<size_t>(c.bytes));
   memset(c.to + c.bytes, 0, static_cast<size_t>(c.size - c.bytes));
@@ -388,8 +399,10 @@ inline To bits(From x) {
 #define __shfl_down_sync(mask, x, delta) \
   shim::shuffle(x, shim::machine().current % 32 + (delta) < 32 ? shim::machine().current % 32 + (delta) : -1, __LINE__)
 #define __shfl_sync(mask, x, lane) shim::shuffle(x, lane, __LINE__)
+#define __ballot_sync(mask, is_set) shim::ballot(is_set, __LINE__)
 #define __shfl_xor_sync(mask, x, bit) shim::shuffle(x, shim::machine().current % 32 ^ (bit), __LINE__)
 
+inline int __ffs(int x) { return __builtin_ffs(x); }
 inline void __threadfence() {}
 inline int atomicCAS(int* p, int expected, int value) {
   int old = *p;

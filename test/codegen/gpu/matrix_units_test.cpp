@@ -47,7 +47,9 @@ TEST_P(MatrixUnits, ProductsAreWithinBounds) {
   };
   std::vector<UnitCase> cases;
   for (int i = 0; i < 60; ++i) {
-    const UnitTiling tilings[] = {{}, {64, 64, 32, 32, 1}, {64, 64, 32, 32, any(2, 3)}};
+    UnitTiling tilings[] = {{}, {64, 64, 32, 32, 1}, {64, 64, 32, 32, any(2, 3)}};
+    for (UnitTiling& t : tilings)
+      t.packs = rng() % 2 == 0;
     cases.push_back(
         testing::unit_case(rng() % 2 ? DType::BF16 : DType::F16, rng() % 3 == 0, any(1, 1, 1, 2),
                            any(1, 15, 16, 17, 63, 64, 65, 127, 128, 129), any(1, 15, 16, 17, 63, 64, 65, 127, 128, 129),

@@ -55,7 +55,7 @@ TextProgram::Arguments TextProgram::arguments(const Launch& l, std::span<std::by
     auto number = [&](int64_t x) { p.narrow ? set(static_cast<int>(x)) : set(x); };
     switch (p.kind) {
       case Parameter::Buffer: set(buffers[static_cast<size_t>(p.index)]); break;
-      case Parameter::Workspace: set(workspace); break;
+      case Parameter::Workspace: set(workspace + p.value); break;
       case Parameter::Check: set(record); break;
       case Parameter::Failed: set(record + offsetof(Record, failed)); break;
       case Parameter::Step: set(step); break;

@@ -42,9 +42,10 @@ inline UnitCase unit_case(DType d, bool to_f32, int64_t batch, int64_t m, int64_
 
 inline std::string print(const UnitCase& c) {
   const auto& g = c.args;
-  return fmt::format("{} to {}, {} x {} x {} x {}, strides {} {} by {} {}, tile {}, {} parts{}",
+  return fmt::format("{} to {}, {} x {} x {} x {}, strides {} {} by {} {}, tile {}, {} parts{}{}",
                      sheaf::name_of(g.dtype), sheaf::name_of(g.result), g.batch, g.m, g.n, g.k, g.a.row, g.a.column,
-                     g.b.row, g.b.column, c.tiling.rows, c.tiling.parts, c.aligned ? "" : ", unaligned");
+                     g.b.row, g.b.column, c.tiling.rows, c.tiling.parts, c.tiling.packs ? ", packed" : "",
+                     c.aligned ? "" : ", unaligned");
 }
 
 inline float unit_value(const codegen::testing::Memory& m, int64_t i) {

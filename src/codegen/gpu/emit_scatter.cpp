@@ -1,0 +1,151 @@
+// A warp has 32 items and owns some of the places: it looks at the places of 128 iterations at a time and does those
+// that are its own, in order. What iterations read is read for several at once, as only the element that they change
+// has an order; that stays in a register while its place does not change.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/gpu/access.h"
+#include "codegen/gpu/emitter.h"
+
+namespace sheaf::codegen::gpu {
+
+using loop::Op;
+
+namespace {
+
+constexpr int kChunks = 4;   // of 32 iterations, whose places are read at once
+constexpr int kAtOnce = 8;   // iterations whose operands are read at once
+
+}  // namespace
+
+void Emitter::scatter() {
+  const Dialect& d = helpers_.dialect();
+  const Stmts nest = nest_of(k_, *part_.stmts[0], sizes_);
+  const Scatter s = scatter_of(k_, nest, sizes_).value();
+  const bool is_int = static_cast<double>(s_.items) <= Range::kNarrow;
+  const std::string total = product(nest), flat = nest.size() == 1 ? fmt::format("i{}", nest[0]->axis) : "item",
+                    type = is_int ? "int" : "long long";
+  line(fmt::format("const int lane = {} & 31;", d.thread));
+  line(fmt::format("const {0} warp = ({0}){1} * {2} + {3} / 32;", type, d.block, s_.threads / kWarp, d.thread));
+  line(fmt::format("const int owner = (int)(warp % {});", s_.owners));
+  line(fmt::format("const {} items = {};", type, total));
+  line(fmt::format("const {} own = warp / {} * {} + lane;", type, s_.owners, kWarp));
+  line("if (own - lane >= items) return;");
+  // Lanes without an item take the last one, as all meet at the ballots; they store nothing.
+  line(fmt::format("const {} {} = own < items ? own : items - 1;", type, flat));
+  const loop::Block& body = open_nest(nest, flat, is_int);
+  for (const Stmt& t : body)
+    if (&t != s.loop) stmt(t);
+  ensure(s.loop->extent);
+  const std::string n = ref(s.loop->extent), i = fmt::format("i{}", s.loop->axis),
+                    index = integer(ranges_.of(s.loop->extent).high + kChunks * kWarp),
+                    element = std::string(type_name(k_.buffers[static_cast<size_t>(s.store->id)].dtype));
+  used_buffers_.insert(s.store->id);
+  if (s.old != loop::kNoValue) {
+    line(fmt::format("{} to = -1;", int_name(s.store->offset)));
+    line(fmt::format("{} stored;", element));
+  }
+  open(fmt::format("for ({0} base = 0; base < {1}; base += {2}) {{", index, n, kChunks * kWarp));
+  const std::vector<std::string> names = names_;
+  line(fmt::format("unsigned mine[{}];", kChunks));
+  line(d.unroll);
+  open(fmt::format("for (int chunk = 0; chunk < {}; ++chunk) {{", kChunks));
+  line(fmt::format("const {} at = base + chunk * 32 + lane;", index));
+  line(fmt::format("const {0} {1} = at < {2} ? at : {2} - 1;", index, i, n));
+  print_for(s, s.place);
+  line(fmt::format("mine[chunk] = {};",
+                   fmt::format(fmt::runtime(d.ballot),
+                               fmt::format("at < {} && ((int){} & {}) == owner", n, ref(s.place), s_.owners - 1))));
+  close();
+  names_ = names;
+  open(fmt::format("for (int chunk = 0; chunk < {}; ++chunk) {{", kChunks));
+  line("unsigned left = mine[0];");
+  for (int c = 1; c < kChunks; ++c)
+    line(fmt::format("if (chunk == {0}) left = mine[{0}];", c));
+  open("while (left != 0) {");
+  iterations(s);
+  close();
+  close();
+  close();
+  if (s.old != loop::kNoValue) line(fmt::format("if (to >= 0 && own < items) b{}[to] = stored;", s.store->id));
+}
+
+// Those of `left`, at most kAtOnce.
+void Emitter::iterations(const Scatter& s) {
+  const Dialect& d = helpers_.dialect();
+  const std::string i = fmt::format("i{}", s.loop->axis), index = integer(ranges_.of(s.loop->extent).high);
+  const std::vector<std::string> names = names_;
+  // What the changed element is combined with, and where it is.
+  std::vector<ValueId> operands = {s.store->offset};
+  std::set<ValueId> after;  // values that need the old element
+  if (s.old != loop::kNoValue) after.insert(s.old);
+  auto add_operand = [&](ValueId v) {
+    const Op op = k_.values[v].op;
+    if (after.count(v) || op == Op::Const || op == Op::Size || !depends_on(k_, v, s.loop->axis)) return;
+    if (std::find(operands.begin(), operands.end(), v) == operands.end()) operands.push_back(v);
+  };
+  for (const Stmt& t : s.loop->body) {
+    if (t.kind != Stmt::Let || !live_[t.value] || t.value == s.old) continue;
+    const auto& args = k_.values[t.value].args;
+    if (std::none_of(std::begin(args), std::end(args), [&](ValueId a) { return after.count(a) > 0; })) continue;
+    after.insert(t.value);
+    for (ValueId a : args)
+      if (a != loop::kNoValue) add_operand(a);
+  }
+  add_operand(s.store->value);
+
+  for (size_t o = 0; o < operands.size(); ++o)
+    line(fmt::format("{} operand{}[{}];", type_of(operands[o]), o, kAtOnce));
+  line("int count = 0;");
+  line(d.unroll);
+  open(fmt::format("for (int e = 0; e < {}; ++e)", kAtOnce));
+  open("if (left != 0) {");
+  line(fmt::format("const {} {} = base + chunk * 32 + {};", index, i, fmt::format(fmt::runtime(d.lowest_bit), "left")));
+  line("left &= left - 1;");
+  line("++count;");
+  for (size_t o = 0; o < operands.size(); ++o) {
+    print_for(s, operands[o]);
+    line(fmt::format("operand{}[e] = {};", o, ref(operands[o])));
+  }
+  close();
+  --depth_;
+  names_ = names;
+
+  line(d.unroll);
+  open(fmt::format("for (int e = 0; e < {}; ++e)", kAtOnce));
+  open("if (e < count) {");
+  for (size_t o = 0; o < operands.size(); ++o)
+    names_[operands[o]] = fmt::format("operand{}[e]", o);
+  if (s.old == loop::kNoValue) {
+    line(fmt::format("if (own < items) b{}[operand0[e]] = {};", s.store->id, ref(s.store->value)));
+  } else {
+    open("if (operand0[e] != to) {");
+    line(fmt::format("if (to >= 0 && own < items) b{}[to] = stored;", s.store->id));
+    line("to = operand0[e];");
+    line(fmt::format("stored = b{}[to];", s.store->id));
+    close();
+    kept_[s.old] = "stored";
+    for (const Stmt& t : s.loop->body)
+      if (t.kind == Stmt::Let && after.count(t.value)) let(t.value);
+    line(fmt::format("stored = {};", ref(s.store->value)));
+  }
+  close();
+  --depth_;
+  names_ = names;
+}
+
+// The values of an iteration that `v` is made of.
+void Emitter::print_for(const Scatter& s, ValueId v) {
+  std::set<ValueId> wanted;
+  auto want = [&](auto&& self, ValueId x) -> void {
+    if (!wanted.insert(x).second) return;
+    for (ValueId a : k_.values[x].args)
+      if (a != loop::kNoValue) self(self, a);
+  };
+  want(want, v);
+  for (const Stmt& t : s.loop->body)
+    if (t.kind == Stmt::Let && wanted.count(t.value)) let(t.value);
+}
+
+}  // namespace sheaf::codegen::gpu
