@@ -42,7 +42,7 @@ GpuKernel::Version GpuKernel::version(std::span<const int64_t> sizes, runtime::L
   v.kernel = std::make_shared<loop::Kernel>(passes::expand_math(passes::specialize(kernel_, strides_.known(sizes))));
   gpu::Helpers helpers(gpu::cuda());
   v.program = gpu::make_program(*v.kernel, sizes, "k", helpers,
-                                {form.aligned, target_.matrix_units && runtime::g_matrix_units});
+                                {form.aligned, target_.matrix_units, target_.matrix_units && runtime::g_matrix_units});
   if (form.guarded)
     for (auto& step : v.program.steps)
       if (auto* l = std::get_if<gpu::Launch>(&step)) gpu::guard(*l);

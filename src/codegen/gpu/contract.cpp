@@ -20,14 +20,6 @@ constexpr int kTileThreads = 256;     // 16 by 16
 constexpr int kChainThreads = 128;    // a warp per chain, a lane per element of the result
 constexpr int64_t kProcessors = 132;  // of the GPU that this was measured on: an H200
 
-// What both templates begin with: which part of k, and which length its blocks have (contract_block).
-constexpr std::string_view kPart = R"(  const int begin = part * part_terms;
-  const int end = k - begin < part_terms ? k : begin + part_terms;
-  const int terms = end - begin;
-  const int blocks = terms > 0 ? (terms + 511) / 512 : 1;
-  const int block_terms = ((terms + blocks - 1) / blocks + 31) / 32 * 32;
-)";
-
 // Tiles of A and B lie in shared memory twice: while one is multiplied, the next one is on its way through registers.
 // A thread has `own` by `own` elements of C, in chunks of neighbours that are read at once; rows of the tiles are
 // padded so that threads that write one column meet different banks. Beyond the edges stand zeros: terms that are 0
@@ -226,6 +218,15 @@ bool has_template(const GemmArgs<>& g) {
   return type && g.m < kMost && g.n < kMost && g.k < kMost && g.batch < kMost;
 }
 
+ProductParts parts_of(const GemmArgs<>& g, bool splits) {
+  ProductParts out{.terms = routines::contract_part(g.k), .count = 1};
+  out.count = std::max<int64_t>(1, ceil_div(g.k, std::max<int64_t>(1, out.terms)));
+  // A part of one block: its value is that of the block.
+  const int64_t block = routines::contract_block(g.k);
+  if (!splits || out.count > 1 || g.k <= block) return out;
+  return {.terms = block, .count = ceil_div(g.k, block), .splits = true};
+}
+
 // The largest tiles of which there are enough for all processors; else small ones, and blocks of k by themselves.
 Tiling tiling_of(const GemmArgs<>& g) {
   auto tiles = [&](int side) { return ceil_div(g.m, side) * ceil_div(g.n, side) * g.batch; };
@@ -242,14 +243,8 @@ std::vector<Launch> emit_contract(const GemmArgs<>& g, Tiling tiling, const std:
   const DType type = accumulator(g.dtype);
   const loop::Inst add{Op::Add, type, type}, fma{Op::Fma, type, type};
   auto sum = [&](const char* a, const char* b) { return arithmetic.apply(add, {a, b, ""}); };
-  int64_t part_terms = routines::contract_part(g.k),
-          parts = std::max<int64_t>(1, ceil_div(g.k, std::max<int64_t>(1, part_terms)));
-  // A part of one block: its value is that of the block.
-  const bool splits = tiling.splits && parts == 1 && g.k > routines::contract_block(g.k);
-  if (splits) {
-    part_terms = routines::contract_block(g.k);
-    parts = ceil_div(g.k, part_terms);
-  }
+  const ProductParts cut = parts_of(g, tiling.splits);
+  const int64_t part_terms = cut.terms, parts = cut.count;
   const int64_t elements = g.batch * g.m * g.n;
   // Values of parts wait in workspace, as they are accumulated.
   const DType result_type = parts > 1 ? type : g.result;
@@ -261,7 +256,7 @@ std::vector<Launch> emit_contract(const GemmArgs<>& g, Tiling tiling, const std:
                        fmt::arg("global", d.global), fmt::arg("shared", d.shared), fmt::arg("t", type_name(type)),
                        fmt::arg("s", type_name(g.dtype)), fmt::arg("r", type_name(result_type)),
                        fmt::arg("thread", d.thread), fmt::arg("block", d.block), fmt::arg("barrier", d.block_barrier),
-                       fmt::arg("unroll", d.unroll), fmt::arg("part", kPart), more...);
+                       fmt::arg("unroll", d.unroll), fmt::arg("part", kPartOfProduct), more...);
   };
   std::vector<Launch> out;
   Launch l;
@@ -335,10 +330,17 @@ std::vector<Launch> emit_contract(const GemmArgs<>& g, Tiling tiling, const std:
   }
   l.text = fmt::format("// {}\n{}", print(l.schedule), l.text);
   out.push_back(std::move(l));
-  if (parts == 1) return out;
-  out.push_back(combine(splits ? kBlocks : kParts, type, g.result, prefix + "_parts", {Parameter::Workspace},
-                        buffers[2], parts, elements, helpers));
-  out.back().workspace_bytes = out[0].workspace_bytes;
+  if (parts > 1) out.push_back(emit_parts(g, cut, prefix + "_parts", buffers[2], helpers));
+  return out;
+}
+
+Launch emit_parts(const GemmArgs<>& g, const ProductParts& parts, const std::string& name, int32_t to,
+                  Helpers& helpers) {
+  const DType type = accumulator(g.dtype);
+  const int64_t elements = g.batch * g.m * g.n;
+  Launch out = combine(parts.splits ? kBlocks : kParts, type, g.result, name, {Parameter::Workspace}, to, parts.count,
+                       elements, helpers);
+  out.workspace_bytes = parts.count * elements * size_bytes(type);
   return out;
 }
 

@@ -4,6 +4,7 @@
 // whose values another launch combines. Narrow operands are widened as they are read.
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "codegen/gpu/emit.h"
@@ -28,6 +29,24 @@ Tiling tiling_of(const routines::GemmArgs<>& g);
 // The launches of a product. `buffers`: the kernel's numbers of a, b and c.
 std::vector<Launch> emit_contract(const routines::GemmArgs<>& g, Tiling tiling, const std::vector<int32_t>& buffers,
                                   const std::string& prefix, Helpers& helpers);
+
+// What the text of a product begins with: which part of k, and which length its blocks have (contract_block).
+inline constexpr std::string_view kPartOfProduct = R"(  const int begin = part * part_terms;
+  const int end = k - begin < part_terms ? k : begin + part_terms;
+  const int terms = end - begin;
+  const int blocks = terms > 0 ? (terms + 511) / 512 : 1;
+  const int block_terms = ((terms + blocks - 1) / blocks + 31) / 32 * 32;
+)";
+
+// The parts of k that a product is cut into, each `terms` long: those of the definition, or with `splits` blocks of k.
+struct ProductParts {
+  int64_t terms, count;
+  bool splits = false;
+};
+ProductParts parts_of(const routines::GemmArgs<>& g, bool splits);
+// The launch that adds up the parts' values, which are in workspace.
+Launch emit_parts(const routines::GemmArgs<>& g, const ProductParts& parts, const std::string& name, int32_t to,
+                  Helpers& helpers);
 
 // Values of `parts` stretches of k in workspace, of type `from`, added in order to give buffer `to`.
 Launch emit_sum_of_parts(DType from, DType result, const std::string& name, int32_t to, int64_t parts, int64_t elements,

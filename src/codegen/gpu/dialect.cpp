@@ -106,6 +106,7 @@ constexpr Dialect kCuda{
     .launch_bounds = "__launch_bounds__({0}, {1})",
     .unroll = "#pragma unroll",
     .unroll_two = "#pragma unroll 2",
+    .unroll_eight = "#pragma unroll 8",
     .block_barrier = "__syncthreads();",
     .warp_barrier = "__syncwarp();",
     .shuffle_down = "__shfl_down_sync(0xffffffffu, {0}, {1})",

@@ -21,6 +21,7 @@ struct Dialect {
   std::string_view launch_bounds;  // of a kernel: {0} threads of a block, of which {1} are to run at once
   std::string_view unroll;         // a line before a loop that is to be unrolled
   std::string_view unroll_two;     // the same, of which two iterations are to stand together
+  std::string_view unroll_eight;
   // Waits for the threads of a block or of a warp, and makes their memory visible to each other.
   std::string_view block_barrier, warp_barrier;
   // The value of {0} on the lane {1} further up (only sense below 32 - {1}); that of lane 0; that of the lane whose

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "codegen/gpu/emitter.h"
+#include "loop/regions.h"
 #include "loop/text.h"
 
 namespace sheaf::codegen::gpu {
@@ -91,6 +92,9 @@ void Emitter::elements(const Stmt& s, const std::string& begin, const std::strin
   const std::string i = fmt::format("i{}", s.axis), key = key_;
   const DType d = reduced(s);
   const bool row = row_loops_.count(&s) > 0;
+  // Loads of several turns are then under way at once.
+  if (!row && step != "1" && !loop::contains_store(s.body) && !loop::contains_check(s.body))
+    line(helpers_.dialect().unroll_eight);
   if (row)
     open_row_loop(s);
   else

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "codegen/gpu/emitter.h"
+#include "loop/regions.h"
 #include "support/error.h"
 
 namespace sheaf::codegen::gpu {
@@ -93,21 +94,29 @@ void Emitter::accumulate_columns(const Stmt& s, const std::string& begin, const 
                     key = key_;
   line(fmt::format("{0} {1}_sums[{2}] = {{{3}, {3}, {3}, {3}}};", t, r, kLanesOfWarp, identity));
   static_assert(kLanesOfWarp == 4);
-  open(fmt::format("for ({0} {1} = {2} + {3} * warp; {1} < {4}; {1} += {5}) {{", type, row, begin, kLanesOfWarp, end,
-                   kReduceLanes));
-  line(dialect.unroll);
-  open(fmt::format("for (int q = 0; q < {}; ++q) {{", kLanesOfWarp));
-  line(fmt::format("const {} {} = {} + q;", type, i, row));
-  line(fmt::format("if ({} >= {}) break;", i, end));
-  key_ = key_in_loop(s, i);
-  const std::string guard = std::exchange(store_guard_, "own < items");
-  stmts(pointers(s.body));
-  store_guard_ = guard;
-  const std::string sum = fmt::format("{}_sums[q]", r);
-  line(fmt::format("{} = {};", sum, arithmetic_.combine(s.combine, d, sum, ref(s.value))));
-  close();
-  close();
-  key_ = key;
+  line(fmt::format("{} {} = {} + {} * warp;", type, row, begin, kLanesOfWarp));
+  // `inside`: all four rows are there, so that nothing keeps the loads of several turns from being under way at once.
+  auto turns = [&](bool inside) {
+    const std::vector<std::string> names = names_;
+    if (inside) line(dialect.unroll_eight);
+    open(fmt::format("for (; {}{} < {}; {} += {}) {{", row, inside ? " + 3" : "", end, row, kReduceLanes));
+    line(dialect.unroll);
+    open(fmt::format("for (int q = 0; q < {}; ++q) {{", kLanesOfWarp));
+    line(fmt::format("const {} {} = {} + q;", type, i, row));
+    if (!inside) line(fmt::format("if ({} >= {}) break;", i, end));
+    key_ = key_in_loop(s, i);
+    const std::string guard = std::exchange(store_guard_, "own < items");
+    stmts(pointers(s.body));
+    store_guard_ = guard;
+    const std::string sum = fmt::format("{}_sums[q]", r);
+    line(fmt::format("{} = {};", sum, arithmetic_.combine(s.combine, d, sum, ref(s.value))));
+    close();
+    close();
+    key_ = key;
+    names_ = names;
+  };
+  if (!loop::contains_store(s.body) && !loop::contains_check(s.body)) turns(true);
+  turns(false);
 
   line(fmt::format("{}{} {}_lanes[{}][{}];", dialect.shared, t, r, kReduceLanes, kWarp));
   line(fmt::format("for (int q = 0; q < {0}; ++q) {1}_lanes[{0} * warp + q][lane] = {1}_sums[q];", kLanesOfWarp, r));

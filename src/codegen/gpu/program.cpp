@@ -7,6 +7,7 @@
 #include "codegen/gpu/attention.h"
 #include "codegen/gpu/attention_units.h"
 #include "codegen/gpu/contract.h"
+#include "codegen/gpu/contract_tiles.h"
 #include "codegen/gpu/matrix_units.h"
 #include "codegen/gpu/ranges.h"
 #include "support/error.h"
@@ -38,6 +39,8 @@ std::vector<Launch> launches_of(const loop::Kernel& k, const loop::Stmt& call, s
   try_template(std::type_identity<routines::GemmArgs<>>(), [&](const auto& a) {
     return facilities.matrix_units && suits_matrix_units(a)
                ? emit_unit_contract(a, unit_tiling_of(a), call.buffers, name, helpers, facilities.aligned)
+           : facilities.copies && suits_tiles(a)
+               ? emit_tiles(a, tile_shape_of(a), call.buffers, name, helpers, facilities.aligned)
                : emit_contract(a, tiling_of(a), call.buffers, name, helpers);
   });
   try_template(std::type_identity<routines::AttentionArgs<>>(), [&](const auto& a) {

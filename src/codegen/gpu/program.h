@@ -23,6 +23,7 @@ struct Program {
 // What text may make use of.
 struct Facilities {
   bool aligned = true;        // all buffers begin at multiples of 16 bytes
+  bool copies = false;        // copies to memory of a block in the background: from sm_80 on
   bool matrix_units = false;  // products of bf16 and f16 by matrix units (matrix_units.h)
 };
 

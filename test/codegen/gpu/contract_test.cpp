@@ -2,8 +2,12 @@
 // of k, layouts, and batches; with all tilings.
 #include "codegen/gpu/contract.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+
+#include "codegen/gpu/contract_tiles.h"
 #include "codegen/gpu/text_program.h"
 #include "codegen/random_kernels.h"
 
@@ -16,6 +20,8 @@ using routines::GemmArgs;
 struct Case {
   GemmArgs<> args;
   Tiling tiling;
+  std::optional<TileShape> shape = {};  // by the template of contract_tiles.h
+  bool aligned = true;
 };
 
 Case product(DType d, int64_t batch, int64_t m, int64_t n, int64_t k, bool a_transposed, bool b_transposed, Tiling t,
@@ -60,6 +66,15 @@ TEST_P(Contract, TemplatesEqualDefinition) {
                               any(0, 1, 15, 16, 17, 100, 511, 512, 513, 1100), rng() % 2, rng() % 2,
                               Tiling{static_cast<int>(any(32, 64, 64, 128)), rng() % 2 == 0},
                               is_narrow(d) && rng() % 2));
+  for (DType d : kTypes)
+    for (int i = 0; i < (d == DType::F32 ? 16 : 6) && size_bytes(d) >= 4; ++i) {
+      cases.push_back(product(d, any(1, 1, 3), any(2, 3, 16, 32, 63, 64, 65, 128, 130), any(2, 5, 32, 63, 64, 65, 128),
+                              any(0, 1, 7, 8, 15, 16, 17, 64, 100, 511, 512, 513, 1100), rng() % 2, rng() % 2,
+                              Tiling{}));
+      cases.back().shape = kTileShapes[rng() % std::size(kTileShapes)];
+      cases.back().shape->splits = rng() % 2 == 0;
+      cases.back().aligned = rng() % 4 != 0;
+    }
   // One row or one column.
   for (DType d : kTypes)
     for (int i = 0; i < 4; ++i) {
@@ -73,11 +88,15 @@ TEST_P(Contract, TemplatesEqualDefinition) {
        {std::array<int64_t, 3>{3, 2, 16384}, {3, 2, 16385}, {2, 3, 50000}, {1, 5, 40000}, {5, 1, 33000}})
     for (DType d : {DType::F32, DType::BF16})
       cases.push_back(product(d, 1, m, n, k, false, true, Tiling{}));
+  cases.push_back(product(DType::F32, 1, 3, 2, 50000, false, true, Tiling{}));
+  cases.back().shape = kTileShapes[3];
 
   const auto batch = make();
   for (const Case& c : cases) {
     testing::Entry e;
-    for (Launch& l : emit_contract(c.args, c.tiling, {0, 1, 2}, batch->next_prefix(), batch->helpers()))
+    const std::string name = batch->next_prefix();
+    for (Launch& l : c.shape ? emit_tiles(c.args, *c.shape, {0, 1, 2}, name, batch->helpers(), c.aligned)
+                             : emit_contract(c.args, c.tiling, {0, 1, 2}, name, batch->helpers()))
       e.program.steps.emplace_back(std::move(l));
     batch->add(std::move(e));
   }
@@ -94,7 +113,9 @@ TEST_P(Contract, TemplatesEqualDefinition) {
     batch->run(i, testing::regions(actual), {}, check, seed + i);
     ASSERT_EQ(codegen::testing::difference(expected, {}, actual, {}), "")
         << sheaf::name_of(g.dtype) << " " << g.batch << " x " << g.m << " x " << g.n << " x " << g.k << " tile "
-        << cases[i].tiling.side << (cases[i].tiling.splits ? " split" : "") << " SHEAF_SEED=" << seed << "\n"
+        << cases[i].tiling.side << (cases[i].tiling.splits ? " split" : "")
+        << (cases[i].shape ? fmt::format(" or {} x {}", cases[i].shape->rows, cases[i].shape->columns) : "")
+        << " SHEAF_SEED=" << seed << "\n"
         << batch->text_of(i);
   }
 }

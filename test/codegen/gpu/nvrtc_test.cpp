@@ -10,6 +10,7 @@
 #include "codegen/gpu/attention.h"
 #include "codegen/gpu/attention_units.h"
 #include "codegen/gpu/contract.h"
+#include "codegen/gpu/contract_tiles.h"
 #include "codegen/gpu/matrix_units.h"
 #include "codegen/gpu/shim_program.h"
 #include "codegen/gpu/unit_cases.h"
@@ -105,6 +106,27 @@ TEST(Nvrtc, CompilesMatrixUnits) {
   }
   for (const char* architecture : {"sm_80", "sm_90", "sm_120"})
     EXPECT_EQ(complaints(batch, architecture), "") << architecture << "\n" << batch.kernel_text();
+}
+
+TEST(Nvrtc, CompilesTiles) {
+  const Nvrtc& nvrtc = Nvrtc::find();
+  if (!nvrtc.missing().empty()) GTEST_SKIP() << nvrtc.missing() << "; the text is checked as C++ only";
+  namespace gpu = codegen::gpu;
+  ShimProgram batch;
+  int number = 0;
+  for (gpu::TileShape shape : gpu::kTileShapes)
+    for (DType d : {DType::F32, DType::F64, DType::I32}) {
+      if (d == DType::F64 && shape.rows == 128) continue;  // not chosen: its sums do not fit into registers
+      const gpu::testing::UnitCase c =
+          gpu::testing::unit_case(d, false, 1, 256, 256, 1024, number % 2, number % 3 == 0, 0, 0, {}, true);
+      shape.splits = number++ % 2;
+      gpu::testing::Entry e;
+      for (auto& l : gpu::emit_tiles(c.args, shape, {0, 1, 2}, batch.next_prefix(), batch.helpers(), true))
+        e.program.steps.emplace_back(std::move(l));
+      batch.add(std::move(e));
+    }
+  const char* architecture = gpu::testing::seed() % 2 ? "sm_80" : "sm_90";
+  EXPECT_EQ(complaints(batch, architecture), "") << architecture << "\n" << batch.kernel_text();
 }
 
 TEST(Nvrtc, CompilesAttentionByMatrixUnits) {

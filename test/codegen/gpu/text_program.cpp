@@ -24,7 +24,7 @@ size_t TextProgram::add(const loop::Kernel& k, std::span<const int64_t> sizes, b
   auto kernel =
       std::make_shared<loop::Kernel>(passes::expand_math(passes::specialize(k, passes::StrideSizes(k).known(sizes))));
   loop::verify(*kernel);
-  Program p = make_program(*kernel, sizes, next_prefix(), helpers_, {.aligned = aligned});
+  Program p = make_program(*kernel, sizes, next_prefix(), helpers_, {.aligned = aligned, .copies = true});
   return add({std::move(kernel), std::move(p)});
 }
 
