@@ -16,9 +16,9 @@ using loop::Op;
 using routines::GemmArgs;
 using routines::MatrixStrides;
 
-constexpr int kStages = 4;         // steps of k whose tiles are there or on their way
-constexpr int kPadding = 4;        // elements after a line: copies that write a column meet different banks
-constexpr int kPieceBytes = 16;    // of the largest copy
+constexpr int kStages = 4;                     // steps of k whose tiles are there or on their way
+constexpr int kPadding = 4;                    // elements after a line: copies that write a column meet different banks
+constexpr int kPieceBytes = 16;                // of the largest copy
 constexpr int kWarpDown = 4, kWarpAcross = 8;  // threads of a warp, in the tile
 
 // The lines of a tile run across k. Of an operand whose lines run along k each element is copied by itself.
@@ -158,8 +158,7 @@ struct Speed {
 }  // namespace
 
 bool suits_tiles(const GemmArgs<>& g) {
-  return has_template(g) && g.result == g.dtype && size_bytes(g.dtype) >= 4 &&
-         routines::contract_chains(g.m, g.n) == 1;
+  return has_template(g) && g.result == g.dtype && size_bytes(g.dtype) >= 4 && routines::contract_chains(g.m, g.n) == 1;
 }
 
 TileShape tile_shape_of(const GemmArgs<>& g) {
@@ -200,18 +199,19 @@ std::vector<Launch> emit_tiles(const GemmArgs<>& g, const TileShape& shape, cons
     const bool along = along_k == 1 && across != 1;
     const int most = kPieceBytes / bytes;
     const int unit = aligned && across == 1 && along_k % most == 0 && (g.batch == 1 || s.batch % most == 0) ? most : 1;
-    return helpers.function(
-        fmt::format("load_{}_{}x{}_{}_{}", sheaf::name_of(g.dtype), depth, side, along ? "along" : fmt::format("by_{}", unit), threads),
-        [&](const std::string& name) {
-          const int per_line = side / unit;
-          return fmt::format(
-              fmt::runtime(along ? kLoadAlong : kLoadAcross), fmt::arg("function", d.function), fmt::arg("name", name),
-              fmt::arg("t", t), fmt::arg("global", d.global), fmt::arg("unroll", d.unroll), fmt::arg("depth", depth),
-              fmt::arg("side", side), fmt::arg("pitch", pitch), fmt::arg("unit", unit),
-              fmt::arg("per_line", per_line), fmt::arg("apart", along ? threads / depth : threads / per_line),
-              fmt::arg("each", elements / (along ? 1 : unit) / threads), fmt::arg("element_bytes", bytes),
-              fmt::arg("bytes", along ? bytes : bytes * unit));
-        });
+    return helpers.function(fmt::format("load_{}_{}x{}_{}_{}", sheaf::name_of(g.dtype), depth, side,
+                                        along ? "along" : fmt::format("by_{}", unit), threads),
+                            [&](const std::string& name) {
+                              const int per_line = side / unit;
+                              return fmt::format(
+                                  fmt::runtime(along ? kLoadAlong : kLoadAcross), fmt::arg("function", d.function),
+                                  fmt::arg("name", name), fmt::arg("t", t), fmt::arg("global", d.global),
+                                  fmt::arg("unroll", d.unroll), fmt::arg("depth", depth), fmt::arg("side", side),
+                                  fmt::arg("pitch", pitch), fmt::arg("unit", unit), fmt::arg("per_line", per_line),
+                                  fmt::arg("apart", along ? threads / depth : threads / per_line),
+                                  fmt::arg("each", elements / (along ? 1 : unit) / threads),
+                                  fmt::arg("element_bytes", bytes), fmt::arg("bytes", along ? bytes : bytes * unit));
+                            });
   };
   // Elements of a thread stand in chunks of four neighbours, which are read at once.
   auto spread = [](char i, int own, int side) {

@@ -1,5 +1,5 @@
-// A template for products of 4- and 8-byte types with several rows and columns, to the bits of routines/gemm: tiles of A
-// and B are copied to memory of the block in the background, several steps of k ahead of the multiplications, so that
+// A template for products of 4- and 8-byte types with several rows and columns, to the bits of routines/gemm: tiles of
+// A and B are copied to memory of the block in the background, several steps of k ahead of the multiplications, so that
 // products with few tiles do not wait for each step's memory.
 #pragma once
 #include <string>

@@ -14,8 +14,8 @@ using loop::Op;
 
 namespace {
 
-constexpr int kChunks = 4;   // of 32 iterations, whose places are read at once
-constexpr int kAtOnce = 8;   // iterations whose operands are read at once
+constexpr int kChunks = 4;  // of 32 iterations, whose places are read at once
+constexpr int kAtOnce = 8;  // iterations whose operands are read at once
 
 }  // namespace
 

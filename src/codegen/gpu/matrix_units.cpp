@@ -39,7 +39,8 @@ Operand operand(const GemmArgs<>& g, int64_t count, int64_t across, int64_t alon
                 bool aligned, bool packs) {
   Operand o;
   o.along = along_k == 1 || across != 1;
-  o.lines = o.along ? Lines{g.batch, count, g.k, batch, across, along_k} : Lines{g.batch, g.k, count, batch, along_k, 1};
+  o.lines =
+      o.along ? Lines{g.batch, count, g.k, batch, across, along_k} : Lines{g.batch, g.k, count, batch, along_k, 1};
   if (g.batch == 1) o.lines.batch_step = 0;
   auto tile = [&](bool is_aligned) {
     return unit_tile(o.along ? side : kDepth, o.along ? kDepth : side, o.lines.line_step, o.lines.step,
@@ -161,8 +162,8 @@ bool suits_matrix_units(const GemmArgs<>& g) {
 
 UnitTiling unit_tiling_of(const GemmArgs<>& g) {
   auto tiles = [&](int side) { return ceil_div(g.m, side) * ceil_div(g.n, side) * g.batch; };
-  const double terms = static_cast<double>(g.batch) * static_cast<double>(g.m) * static_cast<double>(g.n) *
-                       static_cast<double>(g.k);
+  const double terms =
+      static_cast<double>(g.batch) * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
   const bool packs = terms >= kLeastPacked;
   if (tiles(128) >= kProcessors) return {.packs = packs};
   UnitTiling small{64, 64, 32, 32, 1, packs};

@@ -49,21 +49,16 @@ Launch emit_pack(const Lines& l, int32_t buffer, int64_t offset, const std::stri
   out.name = name;
   out.schedule = {.items = pairs, .threads = kThreads, .blocks = ceil_div(pairs, int64_t{kThreads} * kEach)};
   out.workspace_bytes = offset + packed_bytes(l);
-  out.parameters = {{Parameter::Buffer, buffer},
-                    {Parameter::Workspace, 0, false, offset},
-                    number(l.lines, narrow),
-                    number(pairs, narrow),
-                    number(l.length, true),
-                    number(line_pairs, narrow),
-                    number(l.batch_step, false),
-                    number(l.line_step, false),
+  out.parameters = {{Parameter::Buffer, buffer}, {Parameter::Workspace, 0, false, offset},
+                    number(l.lines, narrow),     number(pairs, narrow),
+                    number(l.length, true),      number(line_pairs, narrow),
+                    number(l.batch_step, false), number(l.line_step, false),
                     number(l.step, false)};
-  out.text = fmt::format(
-      "// {}\n{}", print(out.schedule),
-      fmt::format(fmt::runtime(kPack), fmt::arg("kernel", d.kernel), fmt::arg("name", name),
-                  fmt::arg("global", d.global), fmt::arg("int", narrow ? "int" : "long long"),
-                  fmt::arg("unroll", d.unroll), fmt::arg("each", kEach), fmt::arg("block", d.block),
-                  fmt::arg("threads", kThreads), fmt::arg("thread", d.thread)));
+  out.text = fmt::format("// {}\n{}", print(out.schedule),
+                         fmt::format(fmt::runtime(kPack), fmt::arg("kernel", d.kernel), fmt::arg("name", name),
+                                     fmt::arg("global", d.global), fmt::arg("int", narrow ? "int" : "long long"),
+                                     fmt::arg("unroll", d.unroll), fmt::arg("each", kEach), fmt::arg("block", d.block),
+                                     fmt::arg("threads", kThreads), fmt::arg("thread", d.thread)));
   return out;
 }
 

@@ -10,9 +10,9 @@
 namespace sheaf::codegen::gpu {
 
 struct Scatter {
-  const loop::Stmt* loop;               // the serial one, whose body is values and one store
-  const loop::Stmt* store;              // its offset is `factor * place` and what does not change in the loop
-  loop::ValueId place;                  // equal offsets have equal places
+  const loop::Stmt* loop;              // the serial one, whose body is values and one store
+  const loop::Stmt* store;             // its offset is `factor * place` and what does not change in the loop
+  loop::ValueId place;                 // equal offsets have equal places
   loop::ValueId old = loop::kNoValue;  // the load of the element that is stored; none where it is overwritten
 };
 

@@ -23,8 +23,8 @@ constexpr int64_t kShortRow = 8;      // elements up to which a warp would mostl
 constexpr int64_t kFewWarps = 528;    // warps up to which each gets a block of its own: 132 processors, 4 each
 constexpr int64_t kLongColumn = 64;   // elements of a column from which on warps share it
 constexpr int64_t kLongSum = 8 * loop::kReduceBlock;  // elements of a sum from which on several blocks share it
-constexpr int64_t kLongScatter = 64;  // iterations of a loop over places from which on warps share it
-constexpr int64_t kManyWarps = 4224;  // that keep a device busy: 132 processors, 32 each
+constexpr int64_t kLongScatter = 64;                  // iterations of a loop over places from which on warps share it
+constexpr int64_t kManyWarps = 4224;                  // that keep a device busy: 132 processors, 32 each
 constexpr int64_t kMaxBlocks = 2147483647;
 
 // What a team would share in a block: calls f with the elements of each loop and reduction.
@@ -204,8 +204,8 @@ std::vector<Schedule> schedule(const loop::Kernel& k, const Part& part, std::spa
 }
 
 std::string print(const Schedule& s) {
-  constexpr std::string_view kNames[] = {"map",     "serial", "rows by warps", "rows by blocks", "sum of all",
-                                         "columns", "scatter", "tiles",  "chains",        "heads"};
+  constexpr std::string_view kNames[] = {"map",     "serial",  "rows by warps", "rows by blocks", "sum of all",
+                                         "columns", "scatter", "tiles",         "chains",         "heads"};
   std::string out = fmt::format("{}: {} items of {} loops", kNames[s.kind], s.items, s.loops);
   if (s.stage != Schedule::Whole) out += s.stage == Schedule::Totals ? ", totals" : ", rest";
   if (s.longest > 0) out += fmt::format(", rows of {}", s.longest);

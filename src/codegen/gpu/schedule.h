@@ -25,11 +25,11 @@ struct Schedule {
     BlockRows,  // a block per item: longer rows
     SumAll,     // one item that is a long reduction: a warp per kReduceBlock elements, then a block for their totals
     Columns,    // a reduction inside the innermost loop: a block takes 32 items, and its 8 warps 4 lanes of each
-    Scatter,    // a loop over elements at places that data decides: 32 items for a warp, which does the iterations whose
-                // place it owns
-    Tiles,      // of a template: a block per tile of a product
-    Chains,     // of a template: a block per 32 elements of a product with one row or column
-    Heads,      // of a template: a block per group of rows, or of columns, of a head of attention
+    Scatter,  // a loop over elements at places that data decides: 32 items for a warp, which does the iterations whose
+              // place it owns
+    Tiles,    // of a template: a block per tile of a product
+    Chains,   // of a template: a block per 32 elements of a product with one row or column
+    Heads,    // of a template: a block per group of rows, or of columns, of a head of attention
   } kind = Map;
   // A reduction that several blocks share takes two launches: the first leaves totals of kReduceBlock elements in
   // workspace, the second combines them and does the rest.

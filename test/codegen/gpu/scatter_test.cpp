@@ -80,12 +80,12 @@ TEST_P(Scatters, EqualReference) {
           const int64_t at = rng() % 2 ? n / 2 : static_cast<int64_t>(rng() % static_cast<uint64_t>(n));
           std::memcpy(index.bytes.data() + j * 8, &at, 8);
         }
-        subjects.push_back({fmt::format("{} how {}: {} x {} x {}, {} turns", sheaf::name_of(d), static_cast<int>(how),
-                                        outer, n, inner, turns),
-                            scatter(d, how),
-                            {outer, n, turns, inner},
-                            {index, random_memory(d, outer * turns * inner, rng),
-                             random_memory(d, outer * n * inner, rng)}});
+        subjects.push_back(
+            {fmt::format("{} how {}: {} x {} x {}, {} turns", sheaf::name_of(d), static_cast<int>(how), outer, n, inner,
+                         turns),
+             scatter(d, how),
+             {outer, n, turns, inner},
+             {index, random_memory(d, outer * turns * inner, rng), random_memory(d, outer * n * inner, rng)}});
       }
   const auto batch = make();
   int shared = 0;
