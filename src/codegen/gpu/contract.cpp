@@ -26,8 +26,8 @@ constexpr int64_t kProcessors = 132;  // of the GPU that this was measured on: a
 // times 0 change no sum. Blocks of k begin at multiples of {depth}.
 constexpr std::string_view kTiles =
     R"({kernel} {name}({global}const {s}* a, {global}const {s}* b, {global}{r}* c, int batches, int m, int n,
-    int k, int part_terms, long long a_batch, long long a_row, long long a_column, long long b_batch, long long b_row,
-    long long b_column) {{
+    int k, int part_terms, int part_blocks, long long a_batch, long long a_row, long long a_column, long long b_batch,
+    long long b_row, long long b_column) {{
   {shared}{t} a_tile[2][{depth}][{side} + {padding}];
   {shared}{t} b_tile[2][{depth}][{side} + {padding}];
   const int thread = {thread};
@@ -35,7 +35,7 @@ constexpr std::string_view kTiles =
   const int tile_columns = (n + {last}) / {side};
   const int tile = {block} % (tile_rows * tile_columns);
   const int batch = {block} / (tile_rows * tile_columns) % batches;
-  const int part = {block} / (tile_rows * tile_columns) / batches;
+  const int number = {block} / (tile_rows * tile_columns) / batches;
 {part}  const int first_row = tile / tile_columns * {side};
   const int first_column = tile % tile_columns * {side};
   const int row = thread / 16 * {chunk};
@@ -95,7 +95,7 @@ constexpr std::string_view kTiles =
     }}
     {barrier}  // the next tiles are complete, and nobody reads those before
   }}
-  c += ((long long)part * batches + batch) * m * n;
+  c += ((long long)number * batches + batch) * m * n;
   for (int i = 0; i < {own}; ++i)
     for (int j = 0; j < {own}; ++j)
       if (first_row + row + {spread_i} < m && first_column + column + {spread_j} < n)
@@ -107,7 +107,7 @@ constexpr std::string_view kTiles =
 // x is the row or column, w the matrix, and `count` the elements of the result.
 constexpr std::string_view kChains =
     R"({kernel} {name}({global}const {s}* x, {global}const {s}* w, {global}{r}* y, int batches, int count,
-    int k, int part_terms, long long x_batch, long long x_step, long long w_batch, long long w_step,
+    int k, int part_terms, int part_blocks, long long x_batch, long long x_step, long long w_batch, long long w_step,
     long long w_column) {{
   {shared}{t} sums[4][32];
   const int thread = {thread};
@@ -115,7 +115,7 @@ constexpr std::string_view kChains =
   const int chain = thread >> 5;
   const int groups = (count + 31) / 32;
   const int batch = {block} / groups % batches;
-  const int part = {block} / groups / batches;
+  const int number = {block} / groups / batches;
 {part}  const int own = {block} % groups * 32 + lane;
   const int column = own < count ? own : count - 1;  // all threads meet at the barriers
   x += batch * x_batch;
@@ -133,19 +133,26 @@ constexpr std::string_view kChains =
     total = {add};
     {barrier}  // all have read them
   }}
-  if (chain == 0 && own < count) y[((long long)part * batches + batch) * count + own] = {result};
+  if (chain == 0 && own < count) y[((long long)number * batches + batch) * count + own] = {result};
 }}
 )";
 
-// Values of parts, two neighbours at a time, like the carries of a binary counter.
+// Values of blocks, of which `blocks` in order are a part; parts two neighbours at a time, like the carries of a binary
+// counter.
 constexpr std::string_view kParts =
-    R"({kernel} {name}({global}const {t}* totals, {global}{r}* c, int parts, long long elements) {{
+    R"({kernel} {name}({global}const {t}* values, {global}{r}* c, int parts, int blocks, int last_blocks,
+    long long elements) {{
   const long long i = (long long){block} * 256 + {thread};
   if (i >= elements) return;
+  values += i;
   {t} pending[32];
   int count = 0;
   for (int part = 0; part < parts; ++part) {{
-    {t} total = totals[part * elements + i];
+    const {global}{t}* value = values + (long long)part * blocks * elements;
+    const int own = part + 1 < parts ? blocks : last_blocks;
+    {t} total = *value;
+    if (blocks > 1) total = {first};
+    for (int n = 1; n < own; ++n) total = {add_block};
     for (int number = part; number & 1; number >>= 1) {{
       --count;
       total = {add};
@@ -161,13 +168,15 @@ constexpr std::string_view kParts =
 }}
 )";
 
-// Values of blocks of k, in order.
-constexpr std::string_view kBlocks =
-    R"({kernel} {name}({global}const {t}* totals, {global}{r}* c, int parts, long long elements) {{
+// Values in order.
+constexpr std::string_view kInOrder =
+    R"({kernel} {name}({global}const {t}* values, {global}{r}* c, int count, long long elements) {{
   const long long i = (long long){block} * 256 + {thread};
   if (i >= elements) return;
+  values += i;
   {t} total = 0;
-  for (int part = 0; part < parts; ++part) total = {add};
+  {unroll_eight}
+  for (int n = 0; n < count; ++n) total = {add_value};
   c[i] = {result};
 }}
 )";
@@ -178,23 +187,29 @@ std::string convert(Helpers& helpers, DType from, DType to, const std::string& x
   return from == to ? x : Arithmetic(helpers).apply({Op::Convert, to, from}, {x, "", ""});
 }
 
-// Adds `parts` values of each of `elements`, as the text does it.
+// A kernel that adds the values of each element, as the text does it. Its parameters between `to` and `elements` are
+// the caller's.
 Launch combine(std::string_view text, DType d, DType result, const std::string& name, Parameter from, int32_t to,
-               int64_t parts, int64_t elements, Helpers& helpers) {
+               std::vector<Parameter> counts, int64_t elements, Helpers& helpers) {
   const Dialect& words = helpers.dialect();
-  const std::string add = Arithmetic(helpers).apply(
-      {Op::Add, d, d}, text == kBlocks ? Arithmetic::Operands{"total", "totals[part * elements + i]", ""}
-                                       : Arithmetic::Operands{"pending[count]", "total", ""});
+  Arithmetic arithmetic(helpers);
+  auto add = [&](const char* a, const char* b) { return arithmetic.apply({Op::Add, d, d}, {a, b, ""}); };
   Launch l;
   l.name = name;
   l.schedule = {.items = elements, .blocks = ceil_div(elements, 256)};
-  l.parameters = {from, {Parameter::Buffer, to}, number(parts, true), number(elements, false)};
-  l.text = fmt::format(
-      "// {}\n{}", print(l.schedule),
-      fmt::format(fmt::runtime(text), fmt::arg("kernel", words.kernel), fmt::arg("name", name),
-                  fmt::arg("global", words.global), fmt::arg("t", type_name(d)), fmt::arg("r", type_name(result)),
-                  fmt::arg("thread", words.thread), fmt::arg("block", words.block), fmt::arg("add", add),
-                  fmt::arg("result", convert(helpers, d, result, "total"))));
+  l.parameters = {from, {Parameter::Buffer, to}};
+  l.parameters.insert(l.parameters.end(), counts.begin(), counts.end());
+  l.parameters.push_back(number(elements, false));
+  l.text =
+      fmt::format("// {}\n{}", print(l.schedule),
+                  fmt::format(fmt::runtime(text), fmt::arg("kernel", words.kernel), fmt::arg("name", name),
+                              fmt::arg("global", words.global), fmt::arg("t", type_name(d)),
+                              fmt::arg("r", type_name(result)), fmt::arg("thread", words.thread),
+                              fmt::arg("block", words.block), fmt::arg("unroll_eight", words.unroll_eight),
+                              fmt::arg("first", add("0", "total")), fmt::arg("add", add("pending[count]", "total")),
+                              fmt::arg("add_block", add("total", "value[n * elements]")),
+                              fmt::arg("add_value", add("total", "values[n * elements]")),
+                              fmt::arg("result", convert(helpers, d, result, "total"))));
   return l;
 }
 
@@ -219,12 +234,13 @@ bool has_template(const GemmArgs<>& g) {
 }
 
 ProductParts parts_of(const GemmArgs<>& g, bool splits) {
-  ProductParts out{.terms = routines::contract_part(g.k), .count = 1};
-  out.count = std::max<int64_t>(1, ceil_div(g.k, std::max<int64_t>(1, out.terms)));
-  // A part of one block: its value is that of the block.
-  const int64_t block = routines::contract_block(g.k);
-  if (!splits || out.count > 1 || g.k <= block) return out;
-  return {.terms = block, .count = ceil_div(g.k, block), .splits = true};
+  ProductParts out{.terms = routines::contract_part(g.k), .parts = 1};
+  out.parts = std::max<int64_t>(1, ceil_div(g.k, std::max<int64_t>(1, out.terms)));
+  auto blocks = [](int64_t terms) { return ceil_div(terms, routines::contract_block(terms)); };
+  if (!splits || blocks(std::min(g.k, out.terms)) <= 1) return out;
+  out.blocks = blocks(std::min(g.k, out.terms));
+  out.last_blocks = blocks(g.k - (out.parts - 1) * out.terms);
+  return out;
 }
 
 // The largest tiles of which there are enough for all processors; else small ones, and blocks of k by themselves.
@@ -244,7 +260,7 @@ std::vector<Launch> emit_contract(const GemmArgs<>& g, Tiling tiling, const std:
   const loop::Inst add{Op::Add, type, type}, fma{Op::Fma, type, type};
   auto sum = [&](const char* a, const char* b) { return arithmetic.apply(add, {a, b, ""}); };
   const ProductParts cut = parts_of(g, tiling.splits);
-  const int64_t part_terms = cut.terms, parts = cut.count;
+  const int64_t part_terms = cut.terms, parts = cut.values();
   const int64_t elements = g.batch * g.m * g.n;
   // Values of parts wait in workspace, as they are accumulated.
   const DType result_type = parts > 1 ? type : g.result;
@@ -283,6 +299,7 @@ std::vector<Launch> emit_contract(const GemmArgs<>& g, Tiling tiling, const std:
                     number(count, true),
                     number(g.k, true),
                     number(part_terms, true),
+                    number(cut.blocks, true),
                     number(x.batch, false),
                     number(row ? x.column : x.row, false),
                     number(w.batch, false),
@@ -321,6 +338,7 @@ std::vector<Launch> emit_contract(const GemmArgs<>& g, Tiling tiling, const std:
                     number(g.n, true),
                     number(g.k, true),
                     number(part_terms, true),
+                    number(cut.blocks, true),
                     number(g.a.batch, false),
                     number(g.a.row, false),
                     number(g.a.column, false),
@@ -334,24 +352,30 @@ std::vector<Launch> emit_contract(const GemmArgs<>& g, Tiling tiling, const std:
   return out;
 }
 
-Launch emit_parts(const GemmArgs<>& g, const ProductParts& parts, const std::string& name, int32_t to,
-                  Helpers& helpers) {
+Launch emit_parts(const GemmArgs<>& g, const ProductParts& cut, const std::string& name, int32_t to, Helpers& helpers) {
   const DType type = accumulator(g.dtype);
-  const int64_t elements = g.batch * g.m * g.n;
-  Launch out = combine(parts.splits ? kBlocks : kParts, type, g.result, name, {Parameter::Workspace}, to, parts.count,
-                       elements, helpers);
-  out.workspace_bytes = parts.count * elements * size_bytes(type);
+  const int64_t elements = g.batch * g.m * g.n, blocks = std::max<int64_t>(1, cut.blocks);
+  // A part's value begins with 0 to which its blocks are added; where the part is one number, that has happened.
+  Launch out =
+      cut.parts == 1
+          ? combine(kInOrder, type, g.result, name, {Parameter::Workspace}, to, {number(cut.last_blocks, true)},
+                    elements, helpers)
+          : combine(kParts, type, g.result, name, {Parameter::Workspace}, to,
+                    {number(cut.parts, true), number(blocks, true), number(cut.blocks > 0 ? cut.last_blocks : 1, true)},
+                    elements, helpers);
+  out.workspace_bytes = cut.values() * elements * size_bytes(type);
   return out;
 }
 
 Launch emit_sum_of_parts(DType from, DType result, const std::string& name, int32_t to, int64_t parts, int64_t elements,
                          Helpers& helpers) {
-  return combine(kBlocks, from, result, name, {Parameter::Workspace}, to, parts, elements, helpers);
+  return combine(kInOrder, from, result, name, {Parameter::Workspace}, to, {number(parts, true)}, elements, helpers);
 }
 
 std::vector<Launch> emit_sum_totals(const routines::SumTotalsArgs<>& a, const std::vector<int32_t>& buffers,
                                     const std::string& prefix, Helpers& helpers) {
-  return {combine(kParts, a.dtype, a.dtype, prefix, {Parameter::Buffer, buffers[0]}, buffers[1], a.n, 1, helpers)};
+  return {combine(kParts, a.dtype, a.dtype, prefix, {Parameter::Buffer, buffers[0]}, buffers[1],
+                  {number(a.n, true), number(1, true), number(1, true)}, 1, helpers)};
 }
 
 }  // namespace sheaf::codegen::gpu

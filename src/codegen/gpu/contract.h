@@ -3,6 +3,7 @@
 // Products with one row or one column have four chains in a block. More than kContractPart terms are cut into parts,
 // whose values another launch combines. Narrow operands are widened as they are read.
 #pragma once
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,18 +31,27 @@ Tiling tiling_of(const routines::GemmArgs<>& g);
 std::vector<Launch> emit_contract(const routines::GemmArgs<>& g, Tiling tiling, const std::vector<int32_t>& buffers,
                                   const std::string& prefix, Helpers& helpers);
 
-// What the text of a product begins with: which part of k, and which length its blocks have (contract_block).
-inline constexpr std::string_view kPartOfProduct = R"(  const int begin = part * part_terms;
-  const int end = k - begin < part_terms ? k : begin + part_terms;
+// What the text of a product begins with, after `number`: which terms of k a block has, [begin, end), and which length
+// blocks of k have there (contract_block). With `part_blocks` above 0 each block of a part is a number of its own.
+inline constexpr std::string_view kPartOfProduct =
+    R"(  const int part = part_blocks > 0 ? number / part_blocks : number;
+  int begin = part * part_terms;
+  int end = k - begin < part_terms ? k : begin + part_terms;
   const int terms = end - begin;
   const int blocks = terms > 0 ? (terms + 511) / 512 : 1;
   const int block_terms = ((terms + blocks - 1) / blocks + 31) / 32 * 32;
+  if (part_blocks > 0) {{
+    begin += number % part_blocks * block_terms;
+    if (begin >= end) return;
+    if (end - begin > block_terms) end = begin + block_terms;
+  }}
 )";
 
-// The parts of k that a product is cut into, each `terms` long: those of the definition, or with `splits` blocks of k.
+// How a product is cut along k: the parts of the definition, each `terms` long; with `blocks` above 0 the blocks of a
+// part by themselves, of which the last part has `last_blocks`.
 struct ProductParts {
-  int64_t terms, count;
-  bool splits = false;
+  int64_t terms, parts, blocks = 0, last_blocks = 0;
+  int64_t values() const { return parts * std::max<int64_t>(1, blocks); }  // of which each element is the sum
 };
 ProductParts parts_of(const routines::GemmArgs<>& g, bool splits);
 // The launch that adds up the parts' values, which are in workspace.

@@ -16,7 +16,9 @@ using loop::Op;
 using routines::GemmArgs;
 using routines::MatrixStrides;
 
-constexpr int kStages = 4;                     // steps of k whose tiles are there or on their way
+constexpr int kMostStages = 4;  // steps of k whose tiles are there or on their way
+constexpr int kSharedBytes = 48 << 10;
+constexpr int kRegisters = 65536;              // of a processor
 constexpr int kPadding = 4;                    // elements after a line: copies that write a column meet different banks
 constexpr int kPieceBytes = 16;                // of the largest copy
 constexpr int kWarpDown = 4, kWarpAcross = 8;  // threads of a warp, in the tile
@@ -63,8 +65,8 @@ constexpr std::string_view kLoadAcross =
 
 constexpr std::string_view kProduct =
     R"({kernel} {bounds} {name}({global}const {t}* a, {global}const {t}* b, {global}{t}* c, int batches, int m, int n,
-    int k, int part_terms, long long a_batch, long long a_row, long long a_column, long long b_batch, long long b_row,
-    long long b_column) {{
+    int k, int part_terms, int part_blocks, long long a_batch, long long a_row, long long a_column, long long b_batch,
+    long long b_row, long long b_column) {{
   alignas(16) {shared}{t} a_tile[{stages}][{depth}][{rows} + {padding}];
   alignas(16) {shared}{t} b_tile[{stages}][{depth}][{columns} + {padding}];
   const int thread = {thread};
@@ -72,7 +74,7 @@ constexpr std::string_view kProduct =
   const int tile_columns = (n + {columns} - 1) / {columns};
   const int tile = {block} % (tile_rows * tile_columns);
   const int batch = {block} / (tile_rows * tile_columns) % batches;
-  const int part = {block} / (tile_rows * tile_columns) / batches;
+  const int number = {block} / (tile_rows * tile_columns) / batches;
 {part}  const int first_row = tile / tile_columns * {rows};
   const int first_column = tile % tile_columns * {columns};
   // A warp has {warp_down} by {warp_across} threads.
@@ -105,13 +107,20 @@ constexpr std::string_view kProduct =
       {load_b}(b_tile[next][0], b + at * b_row, thread, n - first_column, b_column, end - at, b_row);
     }}
     commit_copies();
+    {t} x[2][{own_rows}], y[2][{own_columns}];
+    {unroll}
+    for (int i = 0; i < {own_rows}; ++i) x[0][i] = a_tile[now][0][row + {spread_i}];
+    {unroll}
+    for (int j = 0; j < {own_columns}; ++j) y[0][j] = b_tile[now][0][column + {spread_j}];
     {unroll}
     for (int l = 0; l < {depth}; ++l) {{
-      {t} x[{own_rows}], y[{own_columns}];
-      {unroll}
-      for (int i = 0; i < {own_rows}; ++i) x[i] = a_tile[now][l][row + {spread_i}];
-      {unroll}
-      for (int j = 0; j < {own_columns}; ++j) y[j] = b_tile[now][l][column + {spread_j}];
+      // The operands of the next term are on their way while this one is multiplied.
+      if (l + 1 < {depth}) {{
+        {unroll}
+        for (int i = 0; i < {own_rows}; ++i) x[(l + 1) & 1][i] = a_tile[now][l + 1][row + {spread_i}];
+        {unroll}
+        for (int j = 0; j < {own_columns}; ++j) y[(l + 1) & 1][j] = b_tile[now][l + 1][column + {spread_j}];
+      }}
       {unroll}
       for (int i = 0; i < {own_rows}; ++i)
         {unroll}
@@ -131,7 +140,7 @@ constexpr std::string_view kProduct =
     now = now == {stages} - 1 ? 0 : now + 1;
     next = next == {stages} - 1 ? 0 : next + 1;
   }}
-  c += ((long long)part * batches + batch) * m * n;
+  c += ((long long)number * batches + batch) * m * n;
   {unroll}
   for (int i = 0; i < {own_rows}; ++i)
     {unroll}
@@ -143,16 +152,12 @@ constexpr std::string_view kProduct =
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Wide tiles take two steps of the others' at once.
-int depth_of(const TileShape& s, int bytes) { return (s.rows == 128 ? 32 : 64) / bytes; }
-
-// What an H200 does, for choosing shapes: its processors, and how fast one of them multiplies with tiles of each shape.
+// What an H200 does, for choosing shapes. Nanoseconds that a block takes for a term, by itself on a processor, and of
+// the processor's time among many blocks; bytes and launches.
 struct Speed {
   static constexpr int64_t kProcessors = 132;
-  static constexpr double kProcessor = 455e9;  // operations a second
-  static constexpr double kOfShape[] = {0.75, 0.65, 0.55, 0.4};
-  static constexpr double kMemory = 3.5e12;  // bytes a second
-  static constexpr double kLaunch = 1.5e-6;  // seconds
+  static constexpr double kAlone[] = {47, 40, 23}, kAmongMany[] = {28, 19.5, 11.8};
+  static constexpr double kBytes = 3500, kLaunch = 2500;
 };
 
 }  // namespace
@@ -162,24 +167,24 @@ bool suits_tiles(const GemmArgs<>& g) {
 }
 
 TileShape tile_shape_of(const GemmArgs<>& g) {
-  TileShape best = kTileShapes[1];
+  TileShape best = kTileShapes[0];
   double least = INFINITY;
-  // Sums of 8 bytes of the largest tiles do not fit into registers.
-  for (size_t s = size_bytes(g.dtype) == 8; s < std::size(kTileShapes); ++s)
+  for (size_t s = 0; s < std::size(kTileShapes); ++s)
     for (bool splits : {false, true}) {
       TileShape shape = kTileShapes[s];
       shape.splits = splits;
-      const ProductParts parts = parts_of(g, splits);
-      const int64_t blocks = ceil_div(g.m, shape.rows) * ceil_div(g.n, shape.columns) * g.batch * parts.count;
-      const double operations = 2.0 * shape.rows * shape.columns * static_cast<double>(std::min(g.k, parts.terms));
-      double seconds = static_cast<double>(ceil_div(blocks, Speed::kProcessors)) * operations /
-                       (Speed::kProcessor * Speed::kOfShape[s]);
+      const ProductParts cut = parts_of(g, splits);
+      if (splits && cut.blocks == 0) continue;
+      const int64_t terms = std::min(g.k, cut.terms);
+      const int64_t blocks = ceil_div(g.m, shape.rows) * ceil_div(g.n, shape.columns) * g.batch * cut.values();
+      const auto turns = static_cast<double>(ceil_div(blocks, Speed::kProcessors));
+      double time = std::max(Speed::kAlone[s], turns * Speed::kAmongMany[s]) *
+                    static_cast<double>(splits ? routines::contract_block(terms) : terms);
       if (splits) {
-        if (!parts.splits) continue;
-        const double values = static_cast<double>(parts.count) * static_cast<double>(g.batch * g.m * g.n);
-        seconds += 2 * values * size_bytes(g.dtype) / Speed::kMemory + Speed::kLaunch;
+        const double values = static_cast<double>(cut.values()) * static_cast<double>(g.batch * g.m * g.n);
+        time += 2 * values * size_bytes(g.dtype) / Speed::kBytes + Speed::kLaunch;
       }
-      if (seconds < least) least = seconds, best = shape;
+      if (time < least) least = time, best = shape;
     }
   return best;
 }
@@ -191,7 +196,9 @@ std::vector<Launch> emit_tiles(const GemmArgs<>& g, const TileShape& shape, cons
   Arithmetic arithmetic(helpers);
   const Dialect& d = helpers.dialect();
   const std::string_view t = type_name(g.dtype);
-  const int bytes = size_bytes(g.dtype), depth = depth_of(shape, bytes), threads = shape.threads();
+  const int bytes = size_bytes(g.dtype), depth = shape.depth * 4 / bytes, threads = shape.threads();
+  const int stages =
+      std::min(kMostStages, kSharedBytes / ((shape.rows + shape.columns + 2 * kPadding) * depth * bytes));
   const ProductParts parts = parts_of(g, shape.splits);
   // Neighbouring threads read neighbouring elements, along k or across.
   auto load = [&](const MatrixStrides<int64_t>& s, int64_t across, int64_t along_k, int side) {
@@ -220,21 +227,24 @@ std::vector<Launch> emit_tiles(const GemmArgs<>& g, const TileShape& shape, cons
                         : fmt::format("({0} / {1} * {2} + {0} % {1})", i, chunk, side / (own / chunk));
   };
   const int64_t elements = g.batch * g.m * g.n;
-  const int together = shape.rows == 128 ? 1 : std::max(1, 2048 / bytes / threads);
+  // Sums, totals, operands, and what addresses take.
+  const int registers =
+      2 * (shape.own_rows * shape.own_columns + shape.own_rows + shape.own_columns) * bytes / 4 + 10 * bytes;
+  const int together = std::clamp(kRegisters / (registers * threads), 1, 1024 / threads);
   Launch l;
   l.name = prefix;
   l.schedule.kind = Schedule::Tiles;
   l.schedule.items = elements;
   l.schedule.longest = g.k;
   l.schedule.threads = threads;
-  l.schedule.blocks = ceil_div(g.m, shape.rows) * ceil_div(g.n, shape.columns) * g.batch * parts.count;
-  l.workspace_bytes = parts.count > 1 ? parts.count * elements * bytes : 0;
+  l.schedule.blocks = ceil_div(g.m, shape.rows) * ceil_div(g.n, shape.columns) * g.batch * parts.values();
+  l.workspace_bytes = parts.values() > 1 ? parts.values() * elements * bytes : 0;
   l.text = fmt::format(
       fmt::runtime(kProduct), fmt::arg("kernel", d.kernel),
       fmt::arg("bounds", fmt::format(fmt::runtime(d.launch_bounds), threads, together)), fmt::arg("name", l.name),
       fmt::arg("global", d.global), fmt::arg("shared", d.shared), fmt::arg("t", t), fmt::arg("thread", d.thread),
       fmt::arg("block", d.block), fmt::arg("barrier", d.block_barrier), fmt::arg("unroll", d.unroll),
-      fmt::arg("part", kPartOfProduct), fmt::arg("stages", kStages), fmt::arg("depth", depth),
+      fmt::arg("part", kPartOfProduct), fmt::arg("stages", stages), fmt::arg("depth", depth),
       fmt::arg("padding", kPadding), fmt::arg("rows", shape.rows), fmt::arg("columns", shape.columns),
       fmt::arg("own_rows", shape.own_rows), fmt::arg("own_columns", shape.own_columns),
       fmt::arg("row_chunk", std::min(shape.own_rows, 4)), fmt::arg("column_chunk", std::min(shape.own_columns, 4)),
@@ -244,17 +254,18 @@ std::vector<Launch> emit_tiles(const GemmArgs<>& g, const TileShape& shape, cons
       fmt::arg("spread_j", spread('j', shape.own_columns, shape.columns)),
       fmt::arg("load_a", load(g.a, g.a.row, g.a.column, shape.rows)),
       fmt::arg("load_b", load(g.b, g.b.column, g.b.row, shape.columns)),
-      fmt::arg("fma", arithmetic.apply({Op::Fma, g.dtype, g.dtype}, {"x[i]", "y[j]", "sum[i][j]"})),
+      fmt::arg("fma", arithmetic.apply({Op::Fma, g.dtype, g.dtype}, {"x[l & 1][i]", "y[l & 1][j]", "sum[i][j]"})),
       fmt::arg("add", arithmetic.apply({Op::Add, g.dtype, g.dtype}, {"total[i][j]", "sum[i][j]", ""})));
   l.text = fmt::format("// {}\n{}", print(l.schedule), l.text);
   l.parameters = {{Parameter::Buffer, buffers[0]},
                   {Parameter::Buffer, buffers[1]},
-                  parts.count > 1 ? Parameter{Parameter::Workspace} : Parameter{Parameter::Buffer, buffers[2]},
+                  parts.values() > 1 ? Parameter{Parameter::Workspace} : Parameter{Parameter::Buffer, buffers[2]},
                   number(g.batch, true),
                   number(g.m, true),
                   number(g.n, true),
                   number(g.k, true),
                   number(parts.terms, true),
+                  number(parts.blocks, true),
                   number(g.a.batch, false),
                   number(g.a.row, false),
                   number(g.a.column, false),
@@ -262,7 +273,7 @@ std::vector<Launch> emit_tiles(const GemmArgs<>& g, const TileShape& shape, cons
                   number(g.b.row, false),
                   number(g.b.column, false)};
   std::vector<Launch> out{std::move(l)};
-  if (parts.count > 1) out.push_back(emit_parts(g, parts, prefix + "_parts", buffers[2], helpers));
+  if (parts.values() > 1) out.push_back(emit_parts(g, parts, prefix + "_parts", buffers[2], helpers));
   return out;
 }
 

@@ -13,15 +13,16 @@ namespace sheaf::codegen::gpu {
 // Whether this template computes the product; it needs copies in the background, from sm_80 on.
 bool suits_tiles(const routines::GemmArgs<>& g);
 
-// A block has a tile of C, each of its threads `own` rows and columns of that. With `splits`, blocks of k are computed
+// A block has a tile of C, each of its threads `own` rows and columns of that; a step takes `depth` terms of 4 bytes,
+// or half as many of 8. With `splits`, blocks of k are computed
 // by themselves, and another launch adds them in order: for products with too few tiles.
 struct TileShape {
-  int rows, columns, own_rows, own_columns;
+  int rows, columns, own_rows, own_columns, depth;
   bool splits = false;
   int threads() const { return rows / own_rows * (columns / own_columns); }
   friend bool operator==(const TileShape&, const TileShape&) = default;
 };
-inline constexpr TileShape kTileShapes[] = {{128, 128, 8, 8}, {64, 64, 4, 4}, {64, 32, 4, 4}, {32, 32, 4, 4}};
+inline constexpr TileShape kTileShapes[] = {{64, 64, 8, 4, 16}, {64, 32, 4, 4, 32}, {32, 32, 4, 2, 32}};
 TileShape tile_shape_of(const routines::GemmArgs<>& g);
 
 // The launches of a product. `buffers`: the kernel's numbers of a, b and c. `aligned`: all begin at multiples of 16

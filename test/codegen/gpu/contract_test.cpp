@@ -88,8 +88,12 @@ TEST_P(Contract, TemplatesEqualDefinition) {
        {std::array<int64_t, 3>{3, 2, 16384}, {3, 2, 16385}, {2, 3, 50000}, {1, 5, 40000}, {5, 1, 33000}})
     for (DType d : {DType::F32, DType::BF16})
       cases.push_back(product(d, 1, m, n, k, false, true, Tiling{}));
-  cases.push_back(product(DType::F32, 1, 3, 2, 50000, false, true, Tiling{}));
-  cases.back().shape = kTileShapes[3];
+  for (bool splits : {false, true})
+    for (int64_t k : {16385, 33000, 50000}) {
+      cases.push_back(product(DType::F32, 1, 3, 2, k, false, true, Tiling{}));
+      cases.back().shape = kTileShapes[2];
+      cases.back().shape->splits = splits;
+    }
 
   const auto batch = make();
   for (const Case& c : cases) {

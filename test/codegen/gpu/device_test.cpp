@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "codegen/gpu/contract.h"
+#include "codegen/gpu/contract_tiles.h"
 #include "codegen/gpu/device_program.h"
 
 namespace sheaf::codegen {
@@ -195,30 +196,52 @@ TEST_F(OnDevice, Rates) {
   add(column_sums(), "65536 x 768", {65536 * 768, 768}, {65536, 768});
   add(column_sums(), "8192 x 8192", {8192 * 8192, 8192}, {8192, 8192});
   add(sum_all(), "64M", {kMany, 1}, {kMany});
-  // Every tiling, to choose by (tiling_of); a star marks the one that is chosen.
-  for (auto [m, n, k] : {std::array<int64_t, 3>{4096, 4096, 4096},
-                         {8192, 3072, 768},
-                         {1024, 3072, 768},
-                         {1024, 1536, 384},
-                         {1024, 384, 1536},
-                         {64, 2304, 768},
-                         {64, 768, 768},
-                         {64, 768, 3072},
-                         {64, 50257, 768},
-                         {16, 768, 768},
-                         {1, 2304, 768},
-                         {1, 50257, 768}})
-    for (gpu::Tiling t : {gpu::Tiling{128, false}, {64, false}, {64, true}, {32, false}, {32, true}}) {
-      const routines::GemmArgs<> g = product(m, n, k);
-      if (m == 1 && !(t == gpu::tiling_of(g))) continue;
-      cases.push_back({fmt::format("product {} x {} x {}, {}{}{}", m, n, k, t.side, t.splits ? " split" : "",
-                                   t == gpu::tiling_of(g) ? " *" : ""),
-                       2.0 * static_cast<double>(m * n * k),
-                       true,
-                       {m * k, k * n, m * n},
-                       {}});
-      add_product(program, g, t);
-    }
+  // Every shape of tiles, to choose by (tile_shape_of); a star marks the one that is chosen.
+  enum Layout : uint8_t { NN, NT, TN };
+  struct Product {
+    int64_t m, n, k;
+    Layout layout;
+  };
+  for (auto [m, n, k, layout] : {Product{4096, 4096, 4096, NN},
+                                 {8192, 3072, 768, NN},
+                                 {1024, 3072, 768, NN},
+                                 {64, 3072, 768, NN},
+                                 {64, 3072, 768, NT},
+                                 {64, 768, 3072, NN},
+                                 {64, 2304, 768, NN},
+                                 {64, 768, 768, NN},
+                                 {64, 50257, 768, NT},
+                                 {64, 768, 50257, NN},
+                                 {3072, 768, 64, TN},
+                                 {768, 768, 64, TN},
+                                 {50257, 768, 64, TN},
+                                 {16, 768, 768, NN}})
+    for (gpu::TileShape shape : gpu::kTileShapes)
+      for (bool splits : {false, true}) {
+        shape.splits = splits;
+        routines::GemmArgs<> g = product(m, n, k);
+        if (layout == NT) g.b = {n * k, 1, k};
+        if (layout == TN) g.a = {m * k, 1, m};
+        if (splits && gpu::parts_of(g, true).blocks == 0) continue;
+        constexpr const char* kNames[] = {"NN", "NT", "TN"};
+        cases.push_back({fmt::format("product {} x {} x {} {}, {} x {} by {} x {}{}{}", m, n, k, kNames[layout],
+                                     shape.rows, shape.columns, shape.own_rows, shape.own_columns,
+                                     splits ? " split" : "", shape == gpu::tile_shape_of(g) ? " *" : ""),
+                         2.0 * static_cast<double>(m * n * k),
+                         true,
+                         {m * k, k * n, m * n},
+                         {}});
+        gpu::testing::Entry e;
+        for (gpu::Launch& l : gpu::emit_tiles(g, shape, {0, 1, 2}, program.next_prefix(), program.helpers(), true))
+          e.program.steps.emplace_back(std::move(l));
+        program.add(std::move(e));
+      }
+  for (int64_t n : {2304, 50257}) {
+    const routines::GemmArgs<> g = product(1, n, 768);
+    cases.push_back(
+        {fmt::format("product 1 x {} x 768", n), 2.0 * 768 * static_cast<double>(n), true, {768, 768 * n, n}, {}});
+    add_product(program, g, gpu::tiling_of(g));
+  }
   program.compile();
   const std::vector<float> data = random_floats(kMany, 1);
   for (size_t i = 0; i < cases.size(); ++i) {
