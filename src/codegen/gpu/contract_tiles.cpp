@@ -156,7 +156,7 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 // the processor's time among many blocks; bytes and launches.
 struct Speed {
   static constexpr int64_t kProcessors = 132;
-  static constexpr double kAlone[] = {47, 40, 23}, kAmongMany[] = {28, 19.5, 11.8};
+  static constexpr double kAlone[] = {43, 29, 21}, kAmongMany[] = {28, 18.8, 11.8};
   static constexpr double kBytes = 3500, kLaunch = 2500;
 };
 

@@ -95,6 +95,7 @@ void Emitter::elements(const Stmt& s, const std::string& begin, const std::strin
   // Loads of several turns are then under way at once.
   if (!row && step != "1" && !loop::contains_store(s.body) && !loop::contains_check(s.body))
     line(helpers_.dialect().unroll_eight);
+  if (row) read_row_ahead(s);
   if (row)
     open_row_loop(s);
   else

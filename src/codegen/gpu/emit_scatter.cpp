@@ -53,7 +53,7 @@ void Emitter::scatter() {
   open(fmt::format("for (int chunk = 0; chunk < {}; ++chunk) {{", kChunks));
   line(fmt::format("const {} at = base + chunk * 32 + lane;", index));
   line(fmt::format("const {0} {1} = at < {2} ? at : {2} - 1;", index, i, n));
-  print_for(s, s.place);
+  print_for(pointers(s.loop->body), s.place);
   line(fmt::format("mine[chunk] = {};",
                    fmt::format(fmt::runtime(d.ballot),
                                fmt::format("at < {} && ((int){} & {}) == owner", n, ref(s.place), s_.owners - 1))));
@@ -105,7 +105,7 @@ void Emitter::iterations(const Scatter& s) {
   line("left &= left - 1;");
   line("++count;");
   for (size_t o = 0; o < operands.size(); ++o) {
-    print_for(s, operands[o]);
+    print_for(pointers(s.loop->body), operands[o]);
     line(fmt::format("operand{}[e] = {};", o, ref(operands[o])));
   }
   close();
@@ -133,19 +133,6 @@ void Emitter::iterations(const Scatter& s) {
   close();
   --depth_;
   names_ = names;
-}
-
-// The values of an iteration that `v` is made of.
-void Emitter::print_for(const Scatter& s, ValueId v) {
-  std::set<ValueId> wanted;
-  auto want = [&](auto&& self, ValueId x) -> void {
-    if (!wanted.insert(x).second) return;
-    for (ValueId a : k_.values[x].args)
-      if (a != loop::kNoValue) self(self, a);
-  };
-  want(want, v);
-  for (const Stmt& t : s.loop->body)
-    if (t.kind == Stmt::Let && wanted.count(t.value)) let(t.value);
 }
 
 }  // namespace sheaf::codegen::gpu

@@ -93,6 +93,7 @@ void Emitter::items() {
                     type = is_int ? "int" : "long long",
                     block = is_int ? std::string(d.block) : fmt::format("(long long){}", d.block);
   const int per_block = team_ == Team::Thread ? s_.threads : team_ == Team::Warp ? s_.threads / kWarp : 1;
+  if (s_.each > 1) return several(nest, flat, total);
   if (per_block == 1)
     line(fmt::format("const {} {} = {};", type, flat, block));
   else
@@ -152,6 +153,89 @@ void Emitter::pieces(const Stmts& nest, const std::string& group) {
   stmts(pointers(body));
   close();
   text_ += after;
+}
+
+// `each` elements of a thread, as far apart as a block has threads.
+void Emitter::several(const Stmts& nest, const std::string& flat, const std::string& total) {
+  const Dialect& d = helpers_.dialect();
+  const bool is_int = static_cast<double>(s_.items) <= Range::kNarrow;
+  const std::string type = is_int ? "int" : "long long";
+  line(fmt::format("const {0} first = ({0}){1} * {2} + {3};", type, d.block, s_.threads * s_.each, d.thread));
+  const std::string key = key_;
+  auto open_turn = [&] {
+    line(d.unroll);
+    open(fmt::format("for (int u = 0; u < {}; ++u) {{", s_.each));
+    line(fmt::format("const {} {} = first + u * {};", type, flat, s_.threads));
+    open(fmt::format("if ({} < {}) {{", flat, total));
+    open_nest(nest, flat, is_int);
+  };
+  auto close_turn = [&] {
+    close();
+    close();
+    key_ = key;
+  };
+  const std::vector<std::string> names = names_;
+  const Stmts body = pointers(nest.back()->body);
+  read_ahead(body, s_.each, "u", open_turn, close_turn);
+  open_turn();
+  stmts(body);
+  close_turn();
+  names_ = names;
+}
+
+void Emitter::read_ahead(const Stmts& body, int turns, const std::string& turn, const std::function<void()>& open_turn,
+                         const std::function<void()>& close_turn) {
+  std::map<ValueId, std::string> ahead;
+  for (const Stmt* s : body)
+    if (s->kind == Stmt::Let && live_[s->value] && k_.values[s->value].op == Op::Load && !kept_.count(s->value)) {
+      const std::string name = fmt::format("ahead{}", next_ahead_++);
+      line(fmt::format("{} {}[{}];", type_of(s->value), name, turns));
+      ahead[s->value] = fmt::format("{}[{}]", name, turn);
+    }
+  if (ahead.empty()) return;
+  const std::vector<std::string> names = names_;
+  const std::map<ValueId, std::string> keeps = std::exchange(keeps_, {});
+  open_turn();
+  for (const auto& [v, place] : ahead) {
+    print_for(body, v);
+    line(fmt::format("{} = {};", place, ref(v)));
+  }
+  close_turn();
+  names_ = names;
+  keeps_ = keeps;
+  for (const auto& [v, place] : ahead)
+    kept_[v] = place;
+}
+
+// Of a loop over a row that stores, where its loads fit into registers.
+void Emitter::read_row_ahead(const Stmt& s) {
+  constexpr int kMostRegisters = 96;
+  int loads = 0;
+  bool is_plain = true;
+  for (const Stmt& t : s.body) {
+    loads += t.kind == Stmt::Let && live_[t.value] && k_.values[t.value].op == Op::Load && !kept_.count(t.value);
+    is_plain &= t.kind == Stmt::Let || t.kind == Stmt::Store;
+  }
+  if (!is_plain || !loop::contains_store(s.body) || loads * s_.registers > kMostRegisters) return;
+  read_ahead(
+      pointers(s.body), s_.registers, "k", [&] { open_row_loop(s); },
+      [&] {
+        close();
+        close();
+      });
+}
+
+// The values of a body that `v` is made of, and itself.
+void Emitter::print_for(const Stmts& body, ValueId v) {
+  std::set<ValueId> wanted;
+  auto want = [&](auto&& self, ValueId x) -> void {
+    if (!wanted.insert(x).second) return;
+    for (ValueId a : k_.values[x].args)
+      if (a != loop::kNoValue) self(self, a);
+  };
+  want(want, v);
+  for (const Stmt* t : body)
+    if (t->kind == Stmt::Let && wanted.count(t->value)) let(t->value);
 }
 
 // Loads that several loops over the row do: the first keeps what it reads in registers.
@@ -275,9 +359,10 @@ void Emitter::shared_loop(const Stmt& s) {
   const std::string total = product(nest),
                     flat = nest.size() == 1 ? fmt::format("i{}", s.axis) : fmt::format("t{}", s.axis);
   const bool row = row_loops_.count(&s) > 0;
-  if (row)
+  if (row) {
+    read_row_ahead(s);
     open_row_loop(s);
-  else
+  } else
     open(fmt::format("for ({0} {1} = {2}; {1} < {3}; {1} += {4}) {{", integer(elements), flat,
                      team == Team::Warp ? "lane" : "thread", total, team == Team::Warp ? kWarp : s_.threads));
   team_ = Team::Thread;

@@ -1,6 +1,7 @@
 // The walk that prints a launch; private to emit*.cpp. Statements are printed for a team of threads (schedule.h) until
 // one shares its elements out; inside of it they are printed for one thread.
 #pragma once
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -68,6 +69,12 @@ class Emitter {
   void serial_loop(const Stmt& s);
   const loop::Block& open_nest(const Stmts& nest, const std::string& flat, bool is_int);
   void pieces(const Stmts& nest, const std::string& group);
+  void several(const Stmts& nest, const std::string& flat, const std::string& total);
+  // Reads what `turns` iterations of a body load before any of them stores: a load waits for the stores before it, as
+  // they may be to the same memory. `open_turn` and `close_turn` print the loop over turns.
+  void read_ahead(const Stmts& body, int turns, const std::string& turn, const std::function<void()>& open_turn,
+                  const std::function<void()>& close_turn);
+  void read_row_ahead(const Stmt& s);
   void store(const Stmt& s);
   std::string num_checks(const Stmt& s);
   std::string num_checks(const Stmts& all);
@@ -94,7 +101,7 @@ class Emitter {
   // Loops over places that data decides (emit_scatter.cpp).
   void scatter();
   void iterations(const Scatter& s);
-  void print_for(const Scatter& s, ValueId v);
+  void print_for(const Stmts& body, ValueId v);
 
   // Rows in registers.
   void keep_row(const Stmts& body);
@@ -132,6 +139,7 @@ class Emitter {
   int first_of_axis_ = -1;                // whose index is that of the first element of a piece
   std::map<ValueId, std::string> kept_;   // by load: where its value is, in a piece or in registers
   std::map<ValueId, std::string> keeps_;  // by load: where its value is kept for later loops
+  int next_ahead_ = 0;
   std::map<const Stmt*, std::string> kept_stores_;
   std::set<const Stmt*> row_loops_;
   std::string workspace_type_;

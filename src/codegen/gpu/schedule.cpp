@@ -25,6 +25,8 @@ constexpr int64_t kLongColumn = 64;   // elements of a column from which on warp
 constexpr int64_t kLongSum = 8 * loop::kReduceBlock;  // elements of a sum from which on several blocks share it
 constexpr int64_t kLongScatter = 64;                  // iterations of a loop over places from which on warps share it
 constexpr int64_t kManyWarps = 4224;                  // that keep a device busy: 132 processors, 32 each
+constexpr int64_t kManyElements = 1 << 20;  // from so many on threads take several each: more is under way at once
+constexpr int kElements = 4;
 constexpr int64_t kMaxBlocks = 2147483647;
 
 // What a team would share in a block: calls f with the elements of each loop and reduction.
@@ -179,7 +181,10 @@ std::vector<Schedule> schedule(const loop::Kernel& k, const Part& part, std::spa
     out.kind = shared == 0 ? Schedule::Map : Schedule::Serial;
     out.threads = out.loops > 0 ? kThreads : 1;
     if (shared == 0 && aligned) out.vector = vector_length(k, nest, Ranges(k, sizes), sizes);
-    out.blocks = ceil_div(out.items, int64_t{out.threads} * out.vector);
+    const bool is_plain = std::all_of(body.begin(), body.end(),
+                                      [](const Stmt* s) { return s->kind == Stmt::Let || s->kind == Stmt::Store; });
+    if (shared == 0 && !nest.empty() && out.vector == 1 && is_plain && out.items >= kManyElements) out.each = kElements;
+    out.blocks = ceil_div(out.items, int64_t{out.threads} * out.vector * out.each);
   } else if (out.longest <= loop::kReduceBlock) {
     out.kind = Schedule::WarpRows;
     out.threads = out.items <= kFewWarps ? kWarp : kThreads;
@@ -211,6 +216,7 @@ std::string print(const Schedule& s) {
   if (s.longest > 0) out += fmt::format(", rows of {}", s.longest);
   if (s.registers > 0) out += fmt::format(", {} registers of a lane", s.registers);
   if (s.owners > 1) out += fmt::format(", places of {} owners", s.owners);
+  if (s.each > 1) out += fmt::format(", {} elements of a thread", s.each);
   if (s.vector > 1) out += fmt::format(", {} elements at once", s.vector);
   if (s.counts_checks) out += ", checks counted";
   return out + fmt::format("; {} x {} threads", s.blocks, s.threads);

@@ -41,6 +41,7 @@ struct Schedule {
   int threads = 256;    // of a block
   int64_t blocks = 1;
   int vector = 1;              // Map: neighbouring elements that a thread takes, as pieces of at most 16 bytes
+  int each = 1;                // Map: elements that a thread takes, a block's threads apart, and reads before it writes
   int owners = 1;              // Scatter: the warps that share the places, a power of two
   int registers = 0;           // WarpRows: elements of the row per lane that stay in registers between loops over it
   bool counts_checks = false;  // failed checks are ordered by counting them, on one thread
