@@ -59,9 +59,12 @@ std::vector<Shape> shapes() {
     linear("gpt2 up bf16", tokens, 768, 3072, DType::BF16);
     linear("gpt2 down bf16", tokens, 3072, 768, DType::BF16);
   }
-  out.push_back({"gpt2 logits", "NT", 1, 64, 50257, 768});
-  out.push_back({"gpt2 logits dx", "NN", 1, 64, 768, 50257});
-  out.push_back({"gpt2 logits dw", "TN", 1, 50257, 768, 64});
+  for (DType dtype : {DType::F32, DType::BF16}) {
+    const std::string what = dtype == DType::F32 ? "gpt2 logits" : "gpt2 logits bf16";
+    out.push_back({what, "NT", 1, 64, 50257, 768, dtype});
+    out.push_back({what + " dx", "NN", 1, 64, 768, 50257, dtype});
+    out.push_back({what + " dw", "TN", 1, 50257, 768, 64, dtype});
+  }
   linear("nanogpt up", 1024, 384, 1536);
   linear("mlp", 256, 1024, 1024);
   // makemore: a batch of 256 over 16 positions, and one step of a recurrence.

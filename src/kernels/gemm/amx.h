@@ -4,7 +4,9 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <tuple>
 
+#include "kernels/gemm/line_cursor.h"
 #include "kernels/gemm/packing.h"
 #include "scalar/bf16_dot.h"
 
@@ -17,13 +19,18 @@ inline constexpr int64_t kAmxPanel = 2 * kAmxRows;
 inline constexpr int64_t kAmxResult = kAmxPanel * kAmxPanel;  // f32 elements of the four tiles of a result
 
 struct AmxKernels {
-  // Packs `used` of the 32 rows from i0 on, and k terms from l0 on; the rest is zero.
-  using Pack = void (*)(BFloat16* dst, const MatrixView<BFloat16>& src, int64_t i0, int64_t l0, int64_t used,
-                        int64_t k);
+  // Packs `used` of the 32 rows from i0 on, and k terms from l0 on; the rest is zero. Meanwhile as
+  // many lines of `ahead` are prefetched as are read.
+  using Pack = void (*)(BFloat16* dst, const MatrixView<BFloat16>& src, int64_t i0, int64_t l0, int64_t used, int64_t k,
+                        LineCursor& ahead);
   Pack pack_a, pack_b;
   // c (+)= a b for `steps` tiles of k. The four tiles of c lie one after the other: by rows, then columns.
   using Multiply = void (*)(int64_t steps, const BFloat16* a, const BFloat16* b, float* c, bool first);
   std::array<Multiply, 2> multiply;  // of one tile of rows (the first of each two of a), and of two
+  // The sums of `columns` columns, so many panels of four tiles, to rows that are `apart` elements apart.
+  template <class Out>
+  using Write = void (*)(Out* to, int64_t apart, const float* sums, int64_t rows, int64_t columns);
+  std::tuple<Write<float>, Write<BFloat16>> write;
 };
 
 // The matrix unit where the processor has one; else the same in plain C++, slow, for tests.

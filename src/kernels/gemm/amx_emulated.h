@@ -15,7 +15,8 @@ int64_t packed_offset(Factor factor, int64_t i, int64_t l) {
 }
 
 template <Factor factor>
-void pack_emulated(BFloat16* dst, const MatrixView<BFloat16>& src, int64_t i0, int64_t l0, int64_t used, int64_t k) {
+void pack_emulated(BFloat16* dst, const MatrixView<BFloat16>& src, int64_t i0, int64_t l0, int64_t used, int64_t k,
+                   LineCursor&) {
   for (int64_t l = 0; l < round_up(k, kAmxDepth); ++l)
     for (int64_t i = 0; i < kAmxPanel; ++i)
       dst[packed_offset(factor, i, l)] = i < used && l < k ? *src.at(i0 + i, l0 + l) : BFloat16{};
@@ -38,8 +39,19 @@ void multiply_emulated(int64_t steps, const BFloat16* a, const BFloat16* b, floa
     }
 }
 
-constexpr AmxKernels kEmulatedAmxKernels{
-    pack_emulated<Factor::A>, pack_emulated<Factor::B>, {multiply_emulated<1>, multiply_emulated<2>}};
+template <class Out>
+void write_emulated(Out* to, int64_t apart, const float* sums, int64_t rows, int64_t columns) {
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t j = 0; j < columns; ++j) {
+      const int64_t tile = j / kAmxPanel * 4 + r / kAmxRows * 2 + j % kAmxPanel / kAmxRows;
+      to[r * apart + j] = scalar::convert<Out>(sums[(tile * kAmxRows + r % kAmxRows) * kAmxRows + j % kAmxRows]);
+    }
+}
+
+constexpr AmxKernels kEmulatedAmxKernels{pack_emulated<Factor::A>,
+                                         pack_emulated<Factor::B>,
+                                         {multiply_emulated<1>, multiply_emulated<2>},
+                                         {write_emulated<float>, write_emulated<BFloat16>}};
 
 }  // namespace
 }  // namespace sheaf::kernels

@@ -60,19 +60,62 @@ void multiply_tiles(int64_t steps, const BFloat16* a, const BFloat16* b, float* 
 struct PackedTile {
   __m512 lines[kAmxRows];
 
+  static bool is_whole(int64_t rows, int64_t k) { return rows >= kAmxRows && k >= kAmxDepth; }
   static __mmask32 first_bits(int64_t n) { return n >= 32 ? ~0u : (1u << n) - 1; }
 
   // Row i is contiguous along k, `apart` elements from the next.
   [[gnu::always_inline]] void load_rows(const BFloat16* from, int64_t apart, int64_t rows, int64_t k) {
+    if (is_whole(rows, k)) {
+#pragma GCC unroll 16
+      for (int i = 0; i < kAmxRows; ++i)
+        lines[i] = _mm512_loadu_ps(from + i * apart);
+      return;
+    }
     const __mmask32 there = first_bits(k);
 #pragma GCC unroll 16
     for (int i = 0; i < kAmxRows; ++i)
       lines[i] =
           i < rows ? _mm512_castsi512_ps(_mm512_maskz_loadu_epi16(there, from + i * apart)) : _mm512_setzero_ps();
   }
+  // load_rows of a whole tile, and transpose: quarters of rows go where they belong while they are loaded.
+  [[gnu::always_inline]] void load_rows_transposed(const BFloat16* from, int64_t apart) {
+    auto quarter = [&](int row, int q) __attribute__((always_inline)) {
+      return _mm_loadu_ps(reinterpret_cast<const float*>(from + row * apart + 8 * q));
+    };
+#pragma GCC unroll 4
+    for (int q = 0; q < 4; ++q) {
+      __m512 rows[4];
+#pragma GCC unroll 4
+      for (int r = 0; r < 4; ++r) {
+        rows[r] = _mm512_castps128_ps512(quarter(r, q));
+        rows[r] = _mm512_insertf32x4(rows[r], quarter(r + 4, q), 1);
+        rows[r] = _mm512_insertf32x4(rows[r], quarter(r + 8, q), 2);
+        rows[r] = _mm512_insertf32x4(rows[r], quarter(r + 12, q), 3);
+      }
+      auto pairs = [](__m512 x, __m512 y, auto unpack)
+                       __attribute__((always_inline)) { return _mm512_castps_pd(unpack(x, y)); };
+      auto low = [](__m512 x, __m512 y) __attribute__((always_inline)) { return _mm512_unpacklo_ps(x, y); };
+      auto high = [](__m512 x, __m512 y) __attribute__((always_inline)) { return _mm512_unpackhi_ps(x, y); };
+      const __m512d a = pairs(rows[0], rows[1], low), b = pairs(rows[2], rows[3], low),
+                    c = pairs(rows[0], rows[1], high), d = pairs(rows[2], rows[3], high);
+      lines[4 * q] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b));
+      lines[4 * q + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
+      lines[4 * q + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(c, d));
+      lines[4 * q + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(c, d));
+    }
+  }
   // For each k, rows are contiguous.
   [[gnu::always_inline]] void load_zipped(const BFloat16* from, int64_t apart, int64_t rows, int64_t k) {
     const __m512i order = _mm512_load_si512(&kZipOrder);
+    if (is_whole(rows, k)) {
+      auto half = [](const BFloat16* at) __attribute__((always_inline)) {
+        return _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)));
+      };
+#pragma GCC unroll 16
+      for (int p = 0; p < kAmxRows; ++p, from += 2 * apart)
+        lines[p] = _mm512_castsi512_ps(_mm512_permutex2var_epi16(half(from), order, half(from + apart)));
+      return;
+    }
     const __mmask32 there = first_bits(rows);
 #pragma GCC unroll 16
     for (int p = 0; p < kAmxRows; ++p) {
@@ -90,11 +133,33 @@ struct PackedTile {
   }
 };
 
+template <class Out>
+void write_tiles(Out* to, int64_t apart, const float* sums, int64_t rows, int64_t columns) {
+  constexpr int64_t kTile = kAmxRows * kAmxRows;
+  for (int64_t r = 0; r < rows; ++r, to += apart) {
+    const float* from = sums + r / kAmxRows * 2 * kTile + r % kAmxRows * kAmxRows;
+    for (int64_t j = 0; j < columns; j += kAmxPanel, from += kAmxResult) {
+      const __m512 left = _mm512_load_ps(from), right = _mm512_load_ps(from + kTile);
+      const __mmask32 there = PackedTile::first_bits(columns - j);
+      if constexpr (std::is_same_v<Out, float>) {
+        _mm512_mask_storeu_ps(to + j, static_cast<__mmask16>(there), left);
+        _mm512_mask_storeu_ps(to + j + kAmxRows, static_cast<__mmask16>(there >> 16), right);
+      } else {
+        // Sums are never subnormal, which this instruction would take for zero; so it rounds as to_bf16 does.
+        _mm512_mask_storeu_epi16(to + j, there, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(right, left)));
+      }
+    }
+  }
+}
+
 // `zips`: tiles hold zipped k, as those of B do.
 template <bool zips>
-void pack_tiles(BFloat16* dst, const MatrixView<BFloat16>& src, int64_t i0, int64_t l0, int64_t used, int64_t k) {
+void pack_tiles(BFloat16* dst, const MatrixView<BFloat16>& src, int64_t i0, int64_t l0, int64_t used, int64_t k,
+                LineCursor& ahead) {
   for (int64_t l = 0; l < k; l += kAmxDepth)
     for (int64_t i = 0; i < kAmxPanel; i += kAmxRows, dst += kAmxElements) {
+      for (int64_t line = 0; line < kAmxRows && !ahead.at_end(); ++line)
+        _mm_prefetch(ahead.take(), _MM_HINT_T1);
       const BFloat16* from = src.at(i0 + i, l0 + l);
       const int64_t rows = std::clamp<int64_t>(used - i, 0, kAmxRows), terms = std::min(kAmxDepth, k - l);
       BFloat16 near[kAmxElements];
@@ -102,6 +167,11 @@ void pack_tiles(BFloat16* dst, const MatrixView<BFloat16>& src, int64_t i0, int6
       PackedTile tile;
       if (rows == 0) {
         std::fill_n(dst, kAmxElements, BFloat16{});
+        continue;
+      }
+      if (zips && src.k == 1 && PackedTile::is_whole(rows, terms)) {
+        tile.load_rows_transposed(from, src.minor);
+        tile.store(dst);
         continue;
       }
       if (zipped) {
@@ -119,7 +189,10 @@ void pack_tiles(BFloat16* dst, const MatrixView<BFloat16>& src, int64_t i0, int6
     }
 }
 
-constexpr AmxKernels kAmxKernels{pack_tiles<false>, pack_tiles<true>, {multiply_tiles<1>, multiply_tiles<2>}};
+constexpr AmxKernels kAmxKernels{pack_tiles<false>,
+                                 pack_tiles<true>,
+                                 {multiply_tiles<1>, multiply_tiles<2>},
+                                 {write_tiles<float>, write_tiles<BFloat16>}};
 
 #if defined(__clang__)
 #pragma clang attribute pop

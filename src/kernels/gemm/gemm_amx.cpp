@@ -10,11 +10,10 @@
 // The sums lie tile after tile, so that the micro-kernel never meets the stride of C: rows a multiple of 4 KiB apart
 // share one set of the first-level cache.
 #include <algorithm>
-#include <cstring>
+#include <tuple>
 
 #include "kernels/gemm/algorithms.h"
 #include "kernels/gemm/amx.h"
-#include "kernels/simd/narrow.h"
 #include "kernels/tile_grid.h"
 #include "runtime/target.h"
 #include "runtime/thread_pool.h"
@@ -46,14 +45,21 @@ class AmxGemm {
         [&](int64_t begin, int64_t end) {
           for (int64_t task = begin; task < end; ++task) {
             const int64_t group = task / strips_, strip = task % strips_;
-            piece(row_panels_ * group / groups_, row_panels_ * (group + 1) / groups_, panels_ * strip / strips_,
-                  panels_ * (strip + 1) / strips_);
+            piece(part_of(row_panels_, group, groups_), part_of(panels_, strip, strips_));
           }
         },
         std::max<int64_t>(1, kTaskFlops / std::max<int64_t>(1, flops)));
   }
 
  private:
+  struct Panels {
+    int64_t begin, end;
+    int64_t count() const { return end - begin; }
+  };
+  static Panels part_of(int64_t panels, int64_t part, int64_t parts) {
+    return {panels * part / parts, panels * (part + 1) / parts};
+  }
+
   // In estimated cycles for each k (bench_gemm).
   void choose_grid() {
     constexpr double kTile = 3, kPackA = 2, kPackB = 2.5, kWrite = 400;  // of a panel; of the sums of two panels
@@ -63,28 +69,32 @@ class AmxGemm {
     strips_ = grid.strips, groups_ = grid.groups;
   }
 
-  void piece(int64_t first_row, int64_t last_row, int64_t first_panel, int64_t last_panel) {
-    const int64_t panels = last_panel - first_panel;
+  // Rows of panels `rows` by panels of columns `columns`.
+  void piece(Panels rows, Panels columns) {
+    const int64_t panels = columns.count();
     const bool chunks = chunk_ < k_;
     BFloat16* packed_b = scratch<BFloat16>(0, panels * kAmxPanel * chunk_);
     BFloat16* packed_a = scratch<BFloat16>(1, kAmxPanel * chunk_);
-    float* sums = scratch<float>(3, kAmxResult * (chunks ? panels * (last_row - first_row) : kWritten));
+    float* sums = scratch<float>(3, kAmxResult * (chunks ? panels * rows.count() : kWritten));
     for (int64_t from = 0; from < k_; from += chunk_) {
       const int64_t depth = std::min(chunk_, k_ - from);
-      pack_strip(packed_b, first_panel, last_panel, from, depth);
-      for (int64_t r = first_row; r < last_row; ++r) {
+      const bool last = from + depth == k_;
+      pack_strip(packed_b, columns, from, depth);
+      for (int64_t r = rows.begin; r < rows.end; ++r) {
         const int64_t row = r * kAmxPanel, height = std::min(kAmxPanel, m_ - row);
         const MatrixView<BFloat16> a = from == 0 && strips_ == 1 ? with_rows(a_, fusion_, row, height, chunks) : a_;
-        kern_.pack_a(packed_a, a, row, from, height, depth);
+        LineCursor nothing;
+        kern_.pack_a(packed_a, a, row, from, height, depth, nothing);
         for (int64_t p = 0; p < panels; p += kWritten) {
-          const int64_t some = std::min(kWritten, panels - p);
-          float* to = sums + (chunks ? ((r - first_row) * panels + p) * kAmxResult : 0);
-          if (from + depth == k_) prefetch_written(row, height, first_panel + p, some);
+          const int64_t some = std::min(kWritten, panels - p), column = column_of(columns.begin + p),
+                        width = column_of(columns.begin + p + some) - column;
+          float* to = sums + (chunks ? ((r - rows.begin) * panels + p) * kAmxResult : 0);
           multiply_panels(packed_a, packed_b + p * chunk_ * kAmxPanel, to, height, some, depth, from == 0);
-          if (from + depth == k_) write(to, row, height, first_panel + p, some);
+          if (last) std::get<AmxKernels::Write<Out>>(kern_.write)(c_ + row * n_ + column, n_, to, height, width);
         }
-        if (from + depth == k_ && fusion_.epilogue)
-          (*fusion_.epilogue)({row, height, column_of(first_panel), column_of(last_panel) - column_of(first_panel)});
+        if (last && fusion_.epilogue)
+          (*fusion_.epilogue)(
+              {row, height, column_of(columns.begin), column_of(columns.end) - column_of(columns.begin)});
       }
     }
   }
@@ -101,42 +111,18 @@ class AmxGemm {
 
   int64_t column_of(int64_t panel) const { return std::min(n_, panel * kAmxPanel); }
 
-  // Where rows of B are contiguous, some k across all panels: each line is then read once.
-  void pack_strip(BFloat16* to, int64_t first, int64_t last, int64_t from, int64_t depth) const {
-    const int64_t part = b_.minor == 1 ? kAmxDepth : depth;
+  // Where rows of B are contiguous, some k across all panels: each line is then read once. What follows in memory is
+  // prefetched in its order, as a panel is read across it.
+  void pack_strip(BFloat16* to, Panels columns, int64_t from, int64_t depth) const {
+    const bool by_rows = b_.minor == 1;
+    const int64_t part = by_rows ? kAmxDepth : depth, first = column_of(columns.begin),
+                  width = column_of(columns.end) - first;
+    LineCursor ahead(by_rows ? MatrixLines::of(b_, first, from + part, width, depth - part)
+                             : MatrixLines::of(b_, first + kAmxPanel, from, width - kAmxPanel, depth));
     for (int64_t l = 0; l < depth; l += part)
-      for (int64_t p = first; p < last; ++p)
-        kern_.pack_b(to + ((p - first) * chunk_ + l) * kAmxPanel, b_, p * kAmxPanel, from + l,
-                     std::min(kAmxPanel, n_ - p * kAmxPanel), std::min(part, depth - l));
-  }
-
-  // The lines of C that will be written: they arrive while the sums are computed.
-  void prefetch_written(int64_t row, int64_t rows, int64_t first_panel, int64_t panels) const {
-    constexpr int64_t kLine = 64 / sizeof(Out);
-    const int64_t column = column_of(first_panel), columns = column_of(first_panel + panels) - column;
-    for (int64_t r = 0; r < rows; ++r)
-      for (int64_t j = 0; j < columns; j += kLine)
-        __builtin_prefetch(c_ + (row + r) * n_ + column + j, 1);
-  }
-
-  // The sums of so many panels, whose tiles lie one after the other.
-  void write(const float* sums, int64_t row, int64_t rows, int64_t first_panel, int64_t panels) const {
-    constexpr int64_t kTile = kAmxRows * kAmxRows;
-    const int64_t column = column_of(first_panel), columns = column_of(first_panel + panels) - column;
-    float near[kWritten * kAmxPanel];
-    for (int64_t r = 0; r < rows; ++r) {
-      Out* to = c_ + (row + r) * n_ + column;
-      float* wide = near;
-      if constexpr (std::is_same_v<Out, float>) wide = to;
-      const float* from = sums + r / kAmxRows * 2 * kTile + r % kAmxRows * kAmxRows;
-      for (int64_t j = 0; j < columns; j += kAmxPanel, from += kAmxResult)
-        for (int64_t half = 0; half < 2; ++half)
-          if (const int64_t e = j + half * kAmxRows; e + kAmxRows <= columns)
-            std::memcpy(wide + e, from + half * kTile, kAmxRows * sizeof(float));
-          else if (e < columns)
-            std::memcpy(wide + e, from + half * kTile, (columns - e) * sizeof(float));
-      if constexpr (!std::is_same_v<Out, float>) narrow(to, near, columns);
-    }
+      for (int64_t p = columns.begin; p < columns.end; ++p)
+        kern_.pack_b(to + ((p - columns.begin) * chunk_ + l) * kAmxPanel, b_, p * kAmxPanel, from + l,
+                     std::min(kAmxPanel, n_ - p * kAmxPanel), std::min(part, depth - l), ahead);
   }
 
   const AmxKernels& kern_ = amx_kernels();
