@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "kernels/simd/by_element.h"
+#include "kernels/simd/narrow.h"
 #include "kernels/tasks.h"
 #include "routines/attention/args.h"
 #include "scalar/scalar_ops.h"
@@ -40,6 +41,15 @@ struct RowKernels {
   ByElement<T, RowReaders> readers;
 };
 
+// Rows of elements E, each `row` from the next, as T.
+template <class T, class E>
+struct RowCopies {
+  // to[e][i] = factor from[i][e] for i < n, e < width; rows of `to` are `ld` long, and the rest of them zero.
+  void (*transpose)(int64_t n, int64_t width, const E* from, int64_t row, T factor, T* to, int64_t ld);
+  // to[i][e] = from[i][e]; rows of `to` are `padded` long, and the rest of them zero.
+  void (*widen)(int64_t n, int64_t width, const E* from, int64_t row, T* to, int64_t padded);
+};
+
 template <class T>
 struct AttentionKernels {
   int64_t lanes;
@@ -50,7 +60,7 @@ struct AttentionKernels {
   void (*weigh)(int64_t n, T* s, int64_t width, bool first, T* m, T* l, T* factor);
   void (*join)(int64_t n, T* m, T* l, const T* m2, const T* l2, T* first, T* second);
   void (*reverse)(int64_t n, T* s, T* dp, int64_t ld, int64_t width, const T* lse, const T* delta);
-  void (*transpose_rows)(int64_t n, int64_t width, const T* from, int64_t row, T factor, T* to, int64_t ld);
+  ByElement<T, RowCopies> copies;
   void (*hide)(int64_t n, int64_t width, const T* first, const T* last, int64_t seen, int64_t unseen, T value, T* s,
                int64_t ld);
   void (*scale_rows)(int64_t n, int64_t width, const T* from, int64_t ld, const T* factor, int64_t step, T* to,
@@ -106,22 +116,19 @@ struct MatrixRows {
     return {copied, padded};
   }
   void copy(int64_t begin, int64_t n, int64_t width, int64_t padded, T* to) const {
+    if (element == 1)
+      return attention_kernels<T>().copies.of(data).widen(n, width, data + begin * row, row, to, padded);
     for (int64_t i = 0; i < n; ++i, to += padded) {
       const S* from = data + (begin + i) * row;
-      if (element == 1)
-        for (int64_t e = 0; e < width; ++e)
-          to[e] = convert<T>(from[e]);
-      else
-        for (int64_t e = 0; e < width; ++e)
-          to[e] = convert<T>(from[e * element]);
+      for (int64_t e = 0; e < width; ++e)
+        to[e] = convert<T>(from[e * element]);
       std::fill(to + width, to + padded, T(0));
     }
   }
   // `n` rows from `begin` interleaved: to[e][rows], missing rows zero.
   void transpose(int64_t begin, int64_t n, int64_t width, int64_t rows, T factor, T* to) const {
-    if constexpr (std::is_same_v<S, T>)
-      if (element == 1)
-        return attention_kernels<T>().transpose_rows(n, width, data + begin * row, row, factor, to, rows);
+    if (element == 1)
+      return attention_kernels<T>().copies.of(data).transpose(n, width, data + begin * row, row, factor, to, rows);
     for (int64_t e = 0; e < width; ++e)
       for (int64_t i = 0; i < rows; ++i)
         to[e * rows + i] = i < n ? convert<T>(data[(begin + i) * row + e * element]) * factor : T(0);
@@ -130,13 +137,21 @@ struct MatrixRows {
 
 // to[i][e] = factor[i step] from[i][e], rows `ld` and `ldo` apart.
 template <class T, class S>
-void store_scaled(int64_t n, int64_t width, const T* __restrict from, int64_t ld, const T* factor, int64_t step,
-                  S* __restrict to, int64_t ldo) {
-  if constexpr (std::is_same_v<T, S>)
-    return attention_kernels<T>().scale_rows(n, width, from, ld, factor, step, to, ldo);
-  for (int64_t i = 0; i < n; ++i)
-    for (int64_t e = 0; e < width; ++e)
-      to[i * ldo + e] = convert<S>(from[i * ld + e] * factor[i * step]);
+void store_scaled(int64_t n, int64_t width, const T* from, int64_t ld, const T* factor, int64_t step, S* to,
+                  int64_t ldo) {
+  const auto scale = attention_kernels<T>().scale_rows;
+  if constexpr (std::is_same_v<T, S>) {
+    scale(n, width, from, ld, factor, step, to, ldo);
+  } else {
+    constexpr int64_t kPart = 256;
+    T scaled[kPart];
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t e = 0; e < width; e += kPart) {
+        const int64_t part = std::min(kPart, width - e);
+        scale(1, part, from + i * ld + e, ld, factor + i * step, step, scaled, part);
+        narrow(to + i * ldo + e, scaled, part);
+      }
+  }
 }
 
 // What rows i, … (n of them) see by position of columns [begin, end), counted from `begin`. Kept from one head to the

@@ -216,9 +216,9 @@ void reverse(int64_t n, T* s, T* dp, int64_t ld, int64_t width, const T* lse, co
   }
 }
 
-// to[e][i] = factor from[i][e] for i < n, e < width; rows of `to` are `ld` long, and the rest of them zero.
-template <class T>
-void transpose_rows(int64_t n, int64_t width, const T* from, int64_t row, T factor, T* to, int64_t ld) {
+// RowCopies (parts.h).
+template <class T, class E>
+void transpose_rows(int64_t n, int64_t width, const E* from, int64_t row, T factor, T* to, int64_t ld) {
   using S = Simd<T>;
   int64_t whole = 0, wide = 0;  // what is transposed by vectors
   if constexpr (requires(typename S::V(&y)[S::kLanes]) { S::transpose(y); }) {
@@ -237,7 +237,27 @@ void transpose_rows(int64_t n, int64_t width, const T* from, int64_t row, T fact
   }
   for (int64_t e = whole == ld ? wide : 0; e < width; ++e)
     for (int64_t i = e < wide ? whole : 0; i < ld; ++i)
-      to[e * ld + i] = i < n ? from[i * row + e] * factor : T(0);
+      to[e * ld + i] = i < n ? convert<T>(from[i * row + e]) * factor : T(0);
+}
+
+template <class T, class E>
+void widen_rows(int64_t n, int64_t width, const E* from, int64_t row, T* to, int64_t padded) {
+  using S = Simd<T>;
+  for (int64_t i = 0; i < n; ++i, from += row, to += padded) {
+    int64_t e = 0;
+    for (; e + S::kLanes <= width; e += S::kLanes)
+      S::store(to + e, S::load(from + e));
+    for (; e < width; ++e)
+      to[e] = convert<T>(from[e]);
+    for (; e < padded; ++e)
+      to[e] = T(0);
+  }
+}
+
+template <class T>
+constexpr ByElement<T, RowCopies> row_copies() {
+  return by_element<T, RowCopies>(
+      []<class E>() -> RowCopies<T, E> { return {transpose_rows<T, E>, widen_rows<T, E>}; });
 }
 
 // Puts `value` into s[j][i], j < n, i < width, where row i does not see column j: first[i] <= j < last[i]. All rows see
@@ -296,6 +316,5 @@ __attribute__((flatten)) void conclude(int64_t n, const T* m, const T* l, T* lse
 #include "kernels/attention/row_code.h"
 
 template <class T>
-constexpr Kernels<T> kKernels{Simd<T>::kLanes, rows_times<T>, columns_times<T>,  weigh<T>,
-                              join<T>,         reverse<T>,    transpose_rows<T>, hide<T>,
-                              scale_rows<T>,   conclude<T>,   row_alone<T>()};
+constexpr Kernels<T> kKernels{Simd<T>::kLanes, rows_times<T>, columns_times<T>, weigh<T>,    join<T>,       reverse<T>,
+                              row_copies<T>(), hide<T>,       scale_rows<T>,    conclude<T>, row_alone<T>()};
