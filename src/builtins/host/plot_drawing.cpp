@@ -13,7 +13,7 @@ constexpr int kLeft = 72, kRight = 24, kBottom = 52;
 constexpr uint32_t kGrid = 0xe4e4e4, kAxis = 0x999999;
 
 // Round positions: about `count` multiples of 1, 2 or 5 times a power of ten.
-std::vector<double> ticks(const Range& r, int count) {
+std::vector<double> ticks(const AxisRange& r, int count) {
   double raw = (r.hi - r.lo) / count, size = std::pow(10, std::floor(std::log10(raw)));
   double step = size;
   for (double m : {1.0, 2.0, 5.0, 10.0})

@@ -4,12 +4,12 @@
 
 namespace sheaf::builtins {
 
-void Range::add(double v) {
+void AxisRange::add(double v) {
   lo = std::min(lo, v);
   hi = std::max(hi, v);
 }
 
-void Range::widen() {
+void AxisRange::widen() {
   if (empty()) lo = 0, hi = 1;
   if (lo == hi) {
     double d = lo == 0 ? 1 : std::fabs(lo) * 0.1;

@@ -18,7 +18,7 @@ struct PlotOptions {
   bool colour = false;  // ANSI colours tell curves apart; without them letters do
 };
 
-struct Range {
+struct AxisRange {
   double lo = HUGE_VAL, hi = -HUGE_VAL;
   void add(double v);
   bool empty() const { return lo > hi; }
@@ -27,7 +27,7 @@ struct Range {
 };
 
 struct Frame {
-  Range x, y;
+  AxisRange x, y;
   bool log_y;
   double scaled(double y_value) const { return log_y ? std::log10(y_value) : y_value; }
   bool shows(double px, double py) const { return std::isfinite(px) && std::isfinite(py) && (!log_y || py > 0); }

@@ -17,7 +17,7 @@ class Compiled final : public BlockKernel {
   double estimated_ns(std::span<const int64_t> sizes) const override { return work_.ns(sizes); }
 
  private:
-  std::unique_ptr<const block::Program> program_;
+  std::unique_ptr<const block::BlockProgram> program_;
   loop::KernelWork work_;
 };
 

@@ -43,7 +43,7 @@ struct Info {
 class BlockCompiler {
  public:
   explicit BlockCompiler(const Kernel& k)
-      : k_(k), p_(std::make_unique<Program>()), values_(k.values), info_(k.values.size()) {
+      : k_(k), p_(std::make_unique<BlockProgram>()), values_(k.values), info_(k.values.size()) {
     scalar_of_.assign(values_.size(), -1);
     array_of_.assign(values_.size(), -1);
     p_->sizes.assign(k.num_sizes, kNoId);
@@ -62,7 +62,7 @@ class BlockCompiler {
     }
   }
 
-  std::unique_ptr<Program> finish() {
+  std::unique_ptr<BlockProgram> finish() {
     block(k_.body, p_->body);
     layout();
     return std::move(p_);
@@ -105,7 +105,7 @@ class BlockCompiler {
   int width(Id id) const { return size_bytes(values_[id].type); }
 
   // Emits a step that computes a uniform value, in the prologue when nothing inside the region is needed.
-  void emit_uniform(Step s, Steps& out, std::initializer_list<Id> operands, bool movable) {
+  void emit_uniform(BlockStep s, Steps& out, std::initializer_list<Id> operands, bool movable) {
     scalar(s.out);
     info_[s.out].kind = Info::Uniform;
     bool inside = region_ && (!movable || std::any_of(operands.begin(), operands.end(),
@@ -168,7 +168,7 @@ class BlockCompiler {
   void load(Id v, const Inst& inst, Id offset, Steps& out) {
     int width = size_bytes(inst.type);
     if (kind(offset) == Info::Affine && is_const(info_[offset].stride, 0)) offset = info_[offset].base;
-    Step s{.out = v, .a = offset, .imm = inst.imm};
+    BlockStep s{.out = v, .a = offset, .imm = inst.imm};
     if (kind(offset) == Info::Uniform) {
       s.run = find_load_one(width);
       // A load moves only if it runs anyway and no store can come before it.
@@ -200,7 +200,7 @@ class BlockCompiler {
     if (inst.op == Op::Load) return load(v, inst, arg[0], out);
 
     if (!all_uniform && inst.type == DType::I64 && affine(v, inst, arg, out)) return;
-    Step s{.out = v, .a = arg[0], .b = arg[1], .c = arg[2]};
+    BlockStep s{.out = v, .a = arg[0], .b = arg[1], .c = arg[2]};
     if (all_uniform) {
       s.run = find(inst, arg);
       INVARIANT(s.run, "no step for " << name_of(inst.op) << " of " << sheaf::name_of(inst.type));
@@ -267,7 +267,7 @@ class BlockCompiler {
   void store(const Stmt& s, Steps& out) {
     int width = size_bytes(k_.buffers[s.id].dtype);
     Id offset = same_[s.offset], value = operand(same_[s.value], out);
-    Step step{.a = offset, .c = value, .imm = s.id};
+    BlockStep step{.a = offset, .c = value, .imm = s.id};
     if (kind(offset) == Info::Uniform && kind(value) == Info::Uniform) {
       step.run = find_store_one(width);
     } else if (kind(offset) == Info::Varying) {
@@ -330,7 +330,10 @@ class BlockCompiler {
   void region(const Stmt& s, Steps& out) {
     bool reduce = s.kind == Stmt::Reduce;
     bool parallel = s.mark == Mark::Parallel && !inside_parallel_;
-    Step step{.run = reduce ? run_reduce_chunks : parallel ? run_parallel_chunks : run_chunks, .a = same_[s.extent]};
+    BlockStep step{.run = reduce     ? run_reduce_chunks
+                          : parallel ? run_parallel_chunks
+                                     : run_chunks,
+                   .a = same_[s.extent]};
     Region region{&s, &step.prologue, loop::contains_store(s.body)};
     region_ = &region;
     int64_t states = states_bytes_;
@@ -353,7 +356,7 @@ class BlockCompiler {
     out.push_back(std::move(step));
   }
 
-  void take_state(Step& step, const Reducer& reducer) {
+  void take_state(BlockStep& step, const Reducer& reducer) {
     step.reducer = &reducer;
     step.own = states_bytes_;
     states_bytes_ += static_cast<int64_t>((reducer.state_bytes + 63) / 64 * 64);
@@ -362,7 +365,7 @@ class BlockCompiler {
 
   void reduce(const Stmt& s, Steps& out) {
     if (!region_ && loop::is_region(k_, s)) return region(s, out);
-    Step step{.run = run_reduce, .a = same_[s.extent]};
+    BlockStep step{.run = run_reduce, .a = same_[s.extent]};
     take_state(step, find_reducer(s.combine, k_.reduction_types[s.id], region_ != nullptr));
     step.c = index_scalar(s.axis);
     inner_body(s.body, step.body);
@@ -386,7 +389,8 @@ class BlockCompiler {
   void loop(const Stmt& s, Steps& out) {
     if (!region_ && loop::is_region(k_, s)) return region(s, out);
     bool parallel = s.mark == Mark::Parallel && !inside_parallel_ && !region_;
-    Step step{.run = parallel ? run_parallel_serial : run_serial, .out = index_scalar(s.axis), .a = same_[s.extent]};
+    BlockStep step{
+        .run = parallel ? run_parallel_serial : run_serial, .out = index_scalar(s.axis), .a = same_[s.extent]};
     if (parallel) inside_parallel_ = true;
     inner_body(s.body, step.body);
     if (parallel) {
@@ -409,7 +413,7 @@ class BlockCompiler {
   }
 
   // The work of one iteration of a parallel loop.
-  void attach_cost(Step& step, const Stmt& s) {
+  void attach_cost(BlockStep& step, const Stmt& s) {
     auto cost = std::make_unique<Cost>();
     for (loop::WorkTerm& t : loop::work_of(k_, s, step.run == run_parallel_chunks, kRates)) {
       Cost::Term term{t.ns, {}};
@@ -431,7 +435,7 @@ class BlockCompiler {
 
   // Numbers the steps of the region in order; a use inside a loop of what was made before it lasts to the loop's end.
   int64_t number(const Steps& steps, int64_t at, Lives& lives, std::vector<int64_t>& stores) {
-    for (const Step& s : steps) {
+    for (const BlockStep& s : steps) {
       ++at;
       auto use = [&](Id id, int64_t when) {
         if (id == kNoId || array_of_[id] < 0) return;
@@ -467,12 +471,12 @@ class BlockCompiler {
   }
 
   void for_each_list(Steps& steps, const std::function<void(Steps&)>& f) {
-    for (Step& s : steps)
+    for (BlockStep& s : steps)
       if (!s.body.empty()) for_each_list(s.body, f);
     f(steps);
   }
 
-  void place_arrays(Step& region) {
+  void place_arrays(BlockStep& region) {
     Lives lives;
     std::vector<int64_t> stores;
     int64_t end = number(region.body, 0, lives, stores) + 1;
@@ -524,7 +528,7 @@ class BlockCompiler {
     for (auto& [id, offset] : place)
       array_of_[id] = states_bytes_ + offset;
     std::function<void(Steps&)> finish = [&](Steps& list) {
-      for (Step& s : list) {
+      for (BlockStep& s : list) {
         finish(s.body);
         if (s.out == kNoId || !info_[s.out].load || s.run == find_point_into()) continue;
         s.own = array_of_[s.out];
@@ -538,14 +542,14 @@ class BlockCompiler {
   // A value whose one use is a store of consecutive elements soon after is written where the store would put it.
   void compute_in_place(Steps& list, Lives& lives, std::map<Id, bool>& points) {
     for (size_t q = 0; q < list.size(); ++q) {
-      Step store = list[q];
+      BlockStep store = list[q];
       bool is_store = store.c != kNoId && store.b != kNoId && is_const(store.b, 1) && kind(store.c) == Info::Varying &&
                       store.run == find_store(static_cast<int>(store.own), true, Shape::Varying);
       if (!is_store || !info_[store.c].computed || lives[store.c].uses != 1) continue;
       size_t d = q;
       bool quiet = true;
       while (d-- > 0 && list[d].out != store.c) {
-        const Step& s = list[d];
+        const BlockStep& s = list[d];
         bool touches =
             !s.body.empty() || s.out == kNoId || s.out == store.a || info_[s.out].load || values_[s.out].op == Op::Load;
         for (Id id : {s.a, s.b, s.c})
@@ -555,8 +559,9 @@ class BlockCompiler {
       if (d == static_cast<size_t>(-1) || !quiet) continue;
       info_[store.c].in_place = true;
       list.erase(list.begin() + static_cast<std::ptrdiff_t>(q));
-      list.insert(list.begin() + static_cast<std::ptrdiff_t>(d),
-                  Step{.run = find_point_into(), .out = store.c, .a = store.a, .imm = store.imm, .own = store.own});
+      list.insert(
+          list.begin() + static_cast<std::ptrdiff_t>(d),
+          BlockStep{.run = find_point_into(), .out = store.c, .a = store.a, .imm = store.imm, .own = store.own});
     }
   }
 
@@ -572,7 +577,7 @@ class BlockCompiler {
   }
 
   const Kernel& k_;
-  std::unique_ptr<Program> p_;
+  std::unique_ptr<BlockProgram> p_;
   std::vector<Inst> values_;  // the kernel's, and those made here
   std::vector<Info> info_;
   std::vector<Id> same_;            // the first of equal leaves
@@ -590,7 +595,7 @@ class BlockCompiler {
 
 }  // namespace
 
-std::unique_ptr<Program> compile(const loop::Kernel& kernel, routines::Arithmetic arithmetic) {
+std::unique_ptr<BlockProgram> compile(const loop::Kernel& kernel, routines::Arithmetic arithmetic) {
   auto program = BlockCompiler(kernel).finish();
   program->arithmetic = arithmetic;
   return program;

@@ -58,7 +58,7 @@ class Frame {
   size_t bytes_;
 };
 
-RunState make_run_state(const Program& p, std::byte* frame, std::byte* const* buffers, loop::CheckRecord* check) {
+RunState make_run_state(const BlockProgram& p, std::byte* frame, std::byte* const* buffers, loop::CheckRecord* check) {
   auto** address = reinterpret_cast<std::byte**>(frame);
   const int64_t* offsets = p.offsets.data();
   for (size_t i = 0; i < p.num_ids; ++i)
@@ -69,13 +69,13 @@ RunState make_run_state(const Program& p, std::byte* frame, std::byte* const* bu
 inline int64_t integer(RunState& c, Id id) { return *reinterpret_cast<const int64_t*>(c.address[id]); }
 inline void set_integer(RunState& c, Id id, int64_t x) { *reinterpret_cast<int64_t*>(c.address[id]) = x; }
 inline void run_steps(const Steps& steps, RunState& c) {
-  for (const Step& s : steps)
+  for (const BlockStep& s : steps)
     s.run(s, c);
 }
 
 // Calls each(at, count) after the body of every chunk of [begin, end).
 template <class Each>
-inline void chunks(const Step& s, RunState& c, int64_t begin, int64_t end, Each each) {
+inline void chunks(const BlockStep& s, RunState& c, int64_t begin, int64_t end, Each each) {
   if (begin >= end) return;
   run_steps(s.prologue, c);
   c.in_chunk = true;
@@ -94,7 +94,7 @@ inline void chunks(const Step& s, RunState& c, int64_t begin, int64_t end, Each 
   c.start = 0;
 }
 
-void serial(const Step& s, RunState& c, int64_t begin, int64_t end) {
+void serial(const BlockStep& s, RunState& c, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i) {
     set_integer(c, s.out, i);
     run_steps(s.body, c);
@@ -115,11 +115,11 @@ int64_t grain_of(const Cost& cost, RunState& c) {
 
 // Every range has a frame of its own that starts with the scalars of the caller's.
 template <class Range>
-void parallel(const Step& s, RunState& c, int64_t minimum, Range range) {
+void parallel(const BlockStep& s, RunState& c, int64_t minimum, Range range) {
   int64_t n = integer(c, s.a);
   int64_t grain = std::max(minimum, grain_of(*s.cost, c));
   if (n < 2 * grain || runtime::num_threads() == 1) return range(c, 0, n);
-  const Program& p = *c.program;
+  const BlockProgram& p = *c.program;
   const std::byte* scalars = reinterpret_cast<const std::byte*>(c.address) + p.scalars_at;
   Mutex mutex;
   int64_t first = INT64_MAX;
@@ -143,19 +143,19 @@ void parallel(const Step& s, RunState& c, int64_t minimum, Range range) {
 
 }  // namespace
 
-void run_serial(const Step& s, RunState& c) { serial(s, c, 0, integer(c, s.a)); }
-void run_chunks(const Step& s, RunState& c) {
+void run_serial(const BlockStep& s, RunState& c) { serial(s, c, 0, integer(c, s.a)); }
+void run_chunks(const BlockStep& s, RunState& c) {
   chunks(s, c, 0, integer(c, s.a), [](int64_t, int64_t) {});
 }
-void run_parallel_serial(const Step& s, RunState& c) {
+void run_parallel_serial(const BlockStep& s, RunState& c) {
   parallel(s, c, 1, [&](RunState& mine, int64_t begin, int64_t end) { serial(s, mine, begin, end); });
 }
-void run_parallel_chunks(const Step& s, RunState& c) {
+void run_parallel_chunks(const BlockStep& s, RunState& c) {
   parallel(s, c, kChunk,
            [&](RunState& mine, int64_t begin, int64_t end) { chunks(s, mine, begin, end, [](int64_t, int64_t) {}); });
 }
 
-void run_reduce(const Step& s, RunState& c) {
+void run_reduce(const BlockStep& s, RunState& c) {
   std::byte* state = c.frame + s.own;
   int64_t n = integer(c, s.a);
   s.reducer->init(state);
@@ -167,7 +167,7 @@ void run_reduce(const Step& s, RunState& c) {
   s.reducer->finish(state, c.address[s.out], n, c.count);
 }
 
-void run_reduce_chunks(const Step& s, RunState& c) {
+void run_reduce_chunks(const BlockStep& s, RunState& c) {
   std::byte* state = c.frame + s.own;
   int64_t n = integer(c, s.a);
   s.reducer->init(state);
@@ -175,7 +175,7 @@ void run_reduce_chunks(const Step& s, RunState& c) {
   s.reducer->finish(state, c.address[s.out], n, 1);
 }
 
-void run_call(const Step& s, RunState& c) {
+void run_call(const BlockStep& s, RunState& c) {
   const CallSite& site = *s.call;
   std::byte* buffers[kMaxCallBuffers];
   int64_t arguments[kMaxCallArguments];
@@ -186,7 +186,7 @@ void run_call(const Step& s, RunState& c) {
   site.routine({{buffers, site.buffers.size()}, c.program->arithmetic}, {arguments, site.arguments.size()});
 }
 
-void execute(const Program& p, std::span<std::byte* const> buffers, std::span<const int64_t> sizes,
+void execute(const BlockProgram& p, std::span<std::byte* const> buffers, std::span<const int64_t> sizes,
              loop::CheckRecord& check) {
   Frame frame(p.frame_bytes);
   RunState c = make_run_state(p, frame.data(), buffers.data(), &check);

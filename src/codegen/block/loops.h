@@ -18,7 +18,7 @@ inline T* at(RunState& c, Id id) {
 
 // f(out[i], a[i]…) where an operand that is not varying is read once.
 template <bool va, class Out, class A, class F>
-inline void map1(const Step& s, RunState& c, F f) {
+inline void map1(const BlockStep& s, RunState& c, F f) {
   Out* out = at<Out>(c, s.out);
   const A* a = at<const A>(c, s.a);
   if constexpr (!va) {
@@ -31,7 +31,7 @@ inline void map1(const Step& s, RunState& c, F f) {
   }
 }
 template <bool va, bool vb, class Out, class T, class F>
-inline void map2(const Step& s, RunState& c, F f) {
+inline void map2(const BlockStep& s, RunState& c, F f) {
   Out* out = at<Out>(c, s.out);
   const T* a = at<const T>(c, s.a);
   const T* b = at<const T>(c, s.b);
@@ -55,7 +55,7 @@ inline void map2(const Step& s, RunState& c, F f) {
   }
 }
 template <bool va, bool vb, bool vc, class T, class A, class F>
-inline void map3(const Step& s, RunState& c, F f) {
+inline void map3(const BlockStep& s, RunState& c, F f) {
   T* out = at<T>(c, s.out);
   const A* a = at<const A>(c, s.a);
   const T* b = at<const T>(c, s.b);
@@ -95,7 +95,7 @@ inline void store_vector(float* p, float32x4_t x) { vst1q_f32(p, x); }
 inline void store_vector(double* p, float64x2_t x) { vst1q_f64(p, x); }
 
 template <loop::Op op, class T, bool vb>
-void extrema(const Step& s, RunState& c) {
+void extrema(const BlockStep& s, RunState& c) {
   constexpr int64_t kLanes = 16 / sizeof(T);
   T* out = at<T>(c, s.out);
   const T* a = at<const T>(c, s.a);
@@ -111,7 +111,7 @@ void extrema(const Step& s, RunState& c) {
 #endif
 
 template <loop::Op op, class T, bool va, bool vb>
-void binary(const Step& s, RunState& c) {
+void binary(const BlockStep& s, RunState& c) {
 #if defined(__aarch64__)
   if constexpr (scalar::kIsFloat<T> && va && (op == loop::Op::Min || op == loop::Op::Max))
     return extrema<op, T, vb>(s, c);
@@ -122,11 +122,11 @@ void binary(const Step& s, RunState& c) {
     map2<va, vb, T, T>(s, c, [](T x, T y) { return scalar::apply<op>(x, y); });
 }
 template <loop::Op op, class T, bool va>
-void unary(const Step& s, RunState& c) {
+void unary(const BlockStep& s, RunState& c) {
   map1<va, T, T>(s, c, [](T x) { return scalar::apply<op>(x); });
 }
 template <class T, bool va, bool vb, bool vc>
-void fma(const Step& s, RunState& c) {
+void fma(const BlockStep& s, RunState& c) {
   map3<va, vb, vc, T, T>(s, c, [](T x, T y, T z) { return scalar::apply<loop::Op::Fma>(x, y, z); });
 }
 

@@ -5,7 +5,7 @@ namespace sheaf::codegen::block {
 namespace {
 
 template <class To, class From, bool varying>
-void convert(const Step& s, RunState& c) {
+void convert(const BlockStep& s, RunState& c) {
   map1<varying, To, From>(s, c, [](From x) { return scalar::convert<To>(x); });
 }
 

@@ -9,7 +9,7 @@ namespace sheaf::codegen::block {
 namespace {
 
 template <loop::Op op, class T>
-void elementary_one(const Step& s, RunState& c) {
+void elementary_one(const BlockStep& s, RunState& c) {
   if constexpr (scalar::num_operands(op) == 2)
     *at<T>(c, s.out) = scalar::elementary<op>(*at<const T>(c, s.a), *at<const T>(c, s.b));
   else
@@ -17,7 +17,7 @@ void elementary_one(const Step& s, RunState& c) {
 }
 
 template <loop::Op op, class T>
-void elementary_many(const Step& s, RunState& c) {
+void elementary_many(const BlockStep& s, RunState& c) {
   using B = kernels::VectorBuilder<T>;
   using V = typename B::template Vec<T>;
   constexpr bool kTwo = scalar::num_operands(op) == 2;

@@ -17,12 +17,12 @@ Run by_width(int width, F f) {
 }
 
 template <class T, bool vc, bool va, bool vb>
-void select(const Step& s, RunState& c) {
+void select(const BlockStep& s, RunState& c) {
   map3<vc, va, vb, T, bool>(s, c, [](bool p, T x, T y) { return p ? x : y; });
 }
 
 template <class T, bool varying>
-void copy(const Step& s, RunState& c) {
+void copy(const BlockStep& s, RunState& c) {
   if constexpr (varying)
     std::memmove(c.address[s.out], c.address[s.a], c.count * sizeof(T));
   else
@@ -30,7 +30,7 @@ void copy(const Step& s, RunState& c) {
 }
 
 template <class T>
-void splat(const Step& s, RunState& c) {
+void splat(const BlockStep& s, RunState& c) {
   T* out = at<T>(c, s.out);
   T x = *at<const T>(c, s.a);
   int64_t n = c.count;
@@ -38,7 +38,7 @@ void splat(const Step& s, RunState& c) {
     out[i] = x;
 }
 
-void iota(const Step& s, RunState& c) {
+void iota(const BlockStep& s, RunState& c) {
   int64_t* out = at<int64_t>(c, s.out);
   uint64_t stride = *at<const uint64_t>(c, s.b);
   uint64_t x = *at<const uint64_t>(c, s.a) + static_cast<uint64_t>(c.start) * stride;
@@ -50,7 +50,7 @@ void iota(const Step& s, RunState& c) {
 // Consecutive elements are not copied: the value points at them, unless `c` forbids it because a store comes before the
 // last use.
 template <class T>
-void load_affine(const Step& s, RunState& c) {
+void load_affine(const BlockStep& s, RunState& c) {
   int64_t stride = *at<const int64_t>(c, s.b);
   T* from = reinterpret_cast<T*>(c.buffers[s.imm]) + *at<const int64_t>(c, s.a) + c.start * stride;
   bool may_point = s.c == kNoId;
@@ -69,7 +69,7 @@ void load_affine(const Step& s, RunState& c) {
   }
 }
 template <class T>
-void load_gather(const Step& s, RunState& c) {
+void load_gather(const BlockStep& s, RunState& c) {
   const T* from = reinterpret_cast<const T*>(c.buffers[s.imm]);
   const int64_t* offset = at<const int64_t>(c, s.a);
   T* out = at<T>(c, s.out);
@@ -79,12 +79,12 @@ void load_gather(const Step& s, RunState& c) {
     out[i] = from[offset[i]];
 }
 template <class T>
-void load_one(const Step& s, RunState& c) {
+void load_one(const BlockStep& s, RunState& c) {
   *at<T>(c, s.out) = reinterpret_cast<const T*>(c.buffers[s.imm])[*at<const int64_t>(c, s.a)];
 }
 
 template <class T, bool varying>
-void store_affine(const Step& s, RunState& c) {
+void store_affine(const BlockStep& s, RunState& c) {
   int64_t stride = *at<const int64_t>(c, s.b);
   T* to = reinterpret_cast<T*>(c.buffers[s.imm]) + *at<const int64_t>(c, s.a) + c.start * stride;
   const T* value = at<const T>(c, s.c);
@@ -108,7 +108,7 @@ void store_affine(const Step& s, RunState& c) {
   }
 }
 template <class T, bool varying>
-void store_scatter(const Step& s, RunState& c) {
+void store_scatter(const BlockStep& s, RunState& c) {
   T* to = reinterpret_cast<T*>(c.buffers[s.imm]);
   const int64_t* offset = at<const int64_t>(c, s.a);
   const T* value = at<const T>(c, s.c);
@@ -117,16 +117,16 @@ void store_scatter(const Step& s, RunState& c) {
     to[offset[i]] = value[varying ? i : 0];
 }
 template <class T>
-void store_one(const Step& s, RunState& c) {
+void store_one(const BlockStep& s, RunState& c) {
   reinterpret_cast<T*>(c.buffers[s.imm])[*at<const int64_t>(c, s.a)] = *at<const T>(c, s.c);
 }
 
-void point_into(const Step& s, RunState& c) {
+void point_into(const BlockStep& s, RunState& c) {
   c.address[s.out] = c.buffers[s.imm] + (*at<const int64_t>(c, s.a) + c.start) * s.own;
 }
 
 template <bool varying_condition, bool varying_payload>
-void check(const Step& s, RunState& c) {
+void check(const BlockStep& s, RunState& c) {
   const bool* ok = at<const bool>(c, s.a);
   int64_t lane = 0;
   if constexpr (varying_condition) {

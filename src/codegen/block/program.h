@@ -26,7 +26,7 @@ struct Cost {
   std::vector<Term> terms;
 };
 
-struct Program {
+struct BlockProgram {
   Steps body;
   // Frame: the table of addresses, then the scalars (starting as `scalars`), then states and arrays.
   size_t num_ids = 0;
@@ -43,18 +43,18 @@ struct Program {
 // What steps cost here.
 inline constexpr loop::WorkRates kRates{.element = 0.3, .elementary = 2, .start = 6, .scalar = 3, .call = 1000};
 
-std::unique_ptr<Program> compile(const loop::Kernel& kernel, routines::Arithmetic arithmetic);
+std::unique_ptr<BlockProgram> compile(const loop::Kernel& kernel, routines::Arithmetic arithmetic);
 
 // Steps that run other steps (execute.cpp).
-void run_serial(const Step&, RunState&);  // a: extent, out: index
-void run_chunks(const Step&, RunState&);  // a: extent
-void run_parallel_serial(const Step&, RunState&);
-void run_parallel_chunks(const Step&, RunState&);
-void run_reduce(const Step&, RunState&);         // a: extent, c: index, b: element, out: result
-void run_reduce_chunks(const Step&, RunState&);  // a: extent, b: element, out: result
-void run_call(const Step&, RunState&);
+void run_serial(const BlockStep&, RunState&);  // a: extent, out: index
+void run_chunks(const BlockStep&, RunState&);  // a: extent
+void run_parallel_serial(const BlockStep&, RunState&);
+void run_parallel_chunks(const BlockStep&, RunState&);
+void run_reduce(const BlockStep&, RunState&);         // a: extent, c: index, b: element, out: result
+void run_reduce_chunks(const BlockStep&, RunState&);  // a: extent, b: element, out: result
+void run_call(const BlockStep&, RunState&);
 
-void execute(const Program&, std::span<std::byte* const> buffers, std::span<const int64_t> sizes,
+void execute(const BlockProgram&, std::span<std::byte* const> buffers, std::span<const int64_t> sizes,
              loop::CheckRecord& check);
 
 }  // namespace sheaf::codegen::block

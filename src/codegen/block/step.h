@@ -29,13 +29,13 @@ struct RunState {
   bool in_chunk;
   loop::CheckRecord pending;  // that failure
   loop::CheckRecord* check;
-  const struct Program* program;
+  const struct BlockProgram* program;
   static constexpr int64_t kNone = INT64_MAX;
 };
 
-struct Step;
-using Run = void (*)(const Step&, RunState&);
-using Steps = std::vector<Step>;
+struct BlockStep;
+using Run = void (*)(const BlockStep&, RunState&);
+using Steps = std::vector<BlockStep>;
 using Id = uint32_t;  // of a value: an entry in the table of addresses
 inline constexpr Id kNoId = ~0u;
 
@@ -49,7 +49,7 @@ struct Reducer {
   void (*finish)(std::byte* state, std::byte* result, int64_t n, int64_t count);
 };
 
-struct Step {
+struct BlockStep {
   Run run;
   Id out = kNoId, a = kNoId, b = kNoId, c = kNoId;  // meaning by step
   int64_t imm = 0;

@@ -3,7 +3,7 @@
 // on x86-64 is a call of the C library.
 template <Run run>
 struct Tuned {
-  __attribute__((flatten)) static void here(const Step& s, RunState& c) { run(s, c); }
+  __attribute__((flatten)) static void here(const BlockStep& s, RunState& c) { run(s, c); }
   static constexpr Run kRun = here;
 };
 

@@ -343,7 +343,7 @@ void Emitter::steps(const Stmt& s, Val* begin, Val* end, int pieces, bool move_l
   auto part = [&](int count, int lanes) {
     Val* stop = uniform(Op::Add, begin, uniform(Op::And, n, constant(-int64_t{count} * lanes)));
     Loop l = open(at->scalar, stop->scalar, int64_t{count} * lanes, {}, move_loads);
-    Step st{count, lanes, l.i, depth()};
+    Iterations st{count, lanes, l.i, depth()};
     step_ = &st;
     fn_->index[static_cast<size_t>(s.axis)] = make({Val::Affine, depth(), nullptr, constant(0), constant(1)});
     body();

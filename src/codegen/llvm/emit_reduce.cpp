@@ -36,7 +36,7 @@ bool Emitter::is_ordered(const Stmt& s) const {
 Values Emitter::elements(const Stmt& s, int pieces_wanted, int lanes, Value* first) {
   BasicBlock* next = new_block("elements");
   push_scope(b_.CreateBr(next), next, fn_->scopes.back().loads);
-  Step st{pieces_wanted, lanes, first, depth()};
+  Iterations st{pieces_wanted, lanes, first, depth()};
   step_ = &st;
   fn_->index[static_cast<size_t>(s.axis)] = make({Val::Affine, depth(), nullptr, constant(0), constant(1)});
   block(s.body);

@@ -81,7 +81,7 @@ struct Function {
 };
 
 // The iterations of a region that code is being emitted for: pieces * lanes of them from `first` on.
-struct Step {
+struct Iterations {
   int pieces, lanes;
   Value* first;
   int depth;
@@ -267,7 +267,7 @@ class Emitter {
   ArithmeticEmitter a_;
   std::deque<Val> vals_;
   Function* fn_ = nullptr;
-  Step* step_ = nullptr;
+  Iterations* step_ = nullptr;
   int64_t asked_elements_ = 0;     // of a step of a reduction whose first loads ask for what will be read later; else 0
   std::set<int64_t> asked_for_;    // buffers of which a reduction has asked
   std::map<int, Columns> totals_;  // of reductions that have run before the region's steps
