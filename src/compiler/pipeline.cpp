@@ -80,6 +80,8 @@ loop::Kernel expand_math(const loop::Kernel& k, const std::vector<passes::KnownS
 constexpr GraphPass* kRaiseAttention = passes::raise_attention;
 
 constexpr Pass kPasses[] = {
+    // Graph to graph, for a function whose results are its next arguments (trace/rounded.h): inputs and outputs change.
+    {"keep-rounded", "weights that a step reads rounded are left rounded by the step before", Decision{}},
     // Graph to graph.
     // Attention first: what is recognised may be written out twice, once for each use, and sharing would join them.
     {"raise-attention", "attention that is written out becomes one op; rounds in another way", kRaiseAttention},

@@ -101,8 +101,8 @@ std::byte* packed_operand(const Launch& launch, const Plan& plan, const Memory& 
   const Buffer* buffer = unchanged_buffer(place, plan, memory);
   if (!buffer || buffer->origin() == Buffer::Origin::Foreign) return nullptr;
   if (launch.packed->facts.is_copy && buffer->origin() != Buffer::Origin::File) return nullptr;
-  Buffer::Derived* derived = buffer->derived();
-  if (!derived) derived = buffer->keep_derived(std::make_unique<Copies>());
+  Buffer::Derived* derived = buffer->derived(Buffer::Made::Packed);
+  if (!derived) derived = buffer->keep_derived(Buffer::Made::Packed, std::make_unique<Copies>());
   return static_cast<Copies*>(derived)->find(*buffer, address(place, plan, memory),
                                              *launch.packed);  // nothing else derives anything
 }

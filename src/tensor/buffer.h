@@ -54,19 +54,26 @@ class Buffer : public Counted {
   // Gives the whole pages of a part of a file back to the system, which keeps them in its cache as long as it likes.
   void release_pages(const std::byte* from, size_t bytes) const;
 
-  // Something made of the content, such as a copy in another order, that lives as long as the content stays the same.
-  // Whoever writes to a buffer that others have read calls will_change().
+  // Something made of the content that lives as long as the content stays the same: copies of matrices in another
+  // order, the elements rounded to a narrow float. Whoever writes to a buffer that others have read calls
+  // will_change().
   struct Derived {
     virtual ~Derived() = default;
   };
-  Derived* derived() const { return derived_.load(std::memory_order_acquire); }
+  enum class Made : uint8_t { Packed, Rounded };
+  Derived* derived(Made made) const { return slot(made).load(std::memory_order_acquire); }
   // The first one that any thread gives is kept.
-  Derived* keep_derived(std::unique_ptr<Derived> d) const {
+  Derived* keep_derived(Made made, std::unique_ptr<Derived> d) const {
     Derived* kept = nullptr;
-    return derived_.compare_exchange_strong(kept, d.get(), std::memory_order_acq_rel) ? d.release() : kept;
+    return slot(made).compare_exchange_strong(kept, d.get(), std::memory_order_acq_rel) ? d.release() : kept;
+  }
+  // For an owner that holds the only reference.
+  std::unique_ptr<Derived> take_derived(Made made) const {
+    return std::unique_ptr<Derived>(slot(made).exchange(nullptr, std::memory_order_acq_rel));
   }
   void will_change() {
-    if (derived()) delete derived_.exchange(nullptr, std::memory_order_acq_rel);
+    for (Made made : {Made::Packed, Made::Rounded})
+      if (derived(made)) take_derived(made);
     if (copies_.load(std::memory_order_relaxed)) drop_copies();
   }
 
@@ -78,13 +85,14 @@ class Buffer : public Counted {
   const Copy& make_copy(Space& space) const;
   void drop_copies();
   [[noreturn]] void refuse_writing() const;
+  std::atomic<Derived*>& slot(Made made) const { return derived_[static_cast<size_t>(made)]; }
 
   std::byte* data_;  // an address of the device's, where there is one
   size_t bytes_;
   Space* device_ = nullptr;  // none: the host
   Origin origin_;
-  mutable std::atomic<Derived*> derived_{nullptr};
-  mutable std::atomic<Copy*> copies_{nullptr};  // a list, one for each space
+  mutable std::atomic<Derived*> derived_[2] = {};  // by Made
+  mutable std::atomic<Copy*> copies_{nullptr};     // a list, one for each space
   std::function<void()> release_;
 };
 

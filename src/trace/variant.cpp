@@ -258,7 +258,8 @@ std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots,
   if (g_describe_graphs) variant->text = print(g);
   variant->takes_gradient = context.takes_gradient;
   if (open.empty()) {
-    variant->code = std::make_shared<const Compiled>(compiler::compile(g, backend_of(key)));
+    variant->rounded = RoundedInputs::find(g, backend_of(key));
+    if (!variant->rounded) variant->code = std::make_shared<const Compiled>(compiler::compile(g, backend_of(key)));
     return variant;
   }
   variant->open = std::make_unique<Variant::Open>();
@@ -294,7 +295,8 @@ Value run_variant(const Variant& v, const Bound& b, std::span<const uint8_t> own
     }
   }
   auto gathered = now();
-  std::vector<Tensor> outputs = compiler::run(*code, inputs, given_up, v.is_number);
+  std::vector<Tensor> outputs = v.rounded ? v.rounded->run(std::move(inputs), std::move(given_up), v.is_number)
+                                          : compiler::run(*code, inputs, given_up, v.is_number);
   auto done = now();
   Value result = rebuild(v.result, outputs);
   if (runtime::g_profiling) {

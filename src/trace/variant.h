@@ -10,6 +10,7 @@
 #include "support/mutex.h"
 #include "tensor/size_facts.h"
 #include "trace/marks.h"
+#include "trace/rounded.h"
 #include "trace/signature.h"
 #include "value/tree.h"
 
@@ -57,8 +58,10 @@ struct Variant {
   FlatTree result;                 // the tree of results; its traced leaves stand for the outputs, in order
   std::vector<uint8_t> is_number;  // by output: read on the host as soon as the call returns
 
-  // For sizes that are all known, the code; else what it is made from when a call brings new sizes.
+  // For sizes that are all known, the code, or that with rounded inputs; else what it is made from when a call brings
+  // new sizes.
   std::shared_ptr<const compiler::Compiled> code;
+  std::unique_ptr<const RoundedInputs> rounded;
   struct Open {
     CallKey key;  // of the call it was traced for
     OpenSizes sizes;

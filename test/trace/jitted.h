@@ -40,17 +40,18 @@ class Jitted : public ::testing::Test {
   }
   // Calls it; the value, by compiled code or not.
   std::string call(std::vector<Value> args) {
-    Value result;
     std::vector<Value> given = args;
     int before = runs_;
     auto counted = [&](std::vector<Value> traced) {
       ++runs_;
       return body_(std::move(traced));
     };
-    compiled_ = run_compiled(key_, "f", given, counted, result);
+    compiled_ = run_compiled(key_, "f", given, counted, result_);
     traced_ = runs_ > before;
-    return render(compiled_ ? result : body_(args));
+    if (!compiled_) result_ = body_(args);
+    return render(result_);
   }
+  const Value& result() const { return result_; }  // of the last call
   bool was_compiled() const { return compiled_; }  // the last call ran compiled code
   bool was_traced() const { return traced_; }      // and made some, or tried to
   const JitEvent& last_event() const { return events_.back(); }
@@ -69,6 +70,7 @@ class Jitted : public ::testing::Test {
   Body body_;
   FunctionKey key_;
   std::vector<JitEvent> events_;
+  Value result_;
   int runs_ = 0;
   bool compiled_ = false, traced_ = false;
 };

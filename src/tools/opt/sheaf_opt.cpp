@@ -22,6 +22,7 @@
 #include "loop/text.h"
 #include "ops/apply.h"
 #include "ops/table.h"
+#include "passes/graph/keep_rounded.h"
 #include "trace/traced.h"
 #include "transforms/batch.h"
 #include "transforms/vjp.h"
@@ -82,6 +83,12 @@ Graph batched(const Graph& g) {
   return out;
 }
 
+// With rounded inputs and outputs, as the JIT compiles it.
+Graph with_rounded(const Graph& g) {
+  auto kept = passes::keep_rounded(g);
+  return kept ? std::move(kept->graph) : g;
+}
+
 std::string kernels_text(const Graph& g) {
   std::string out;
   compiler::g_kernel_listener = [&](const loop::Kernel& k) { out += loop::print(k); };
@@ -106,10 +113,12 @@ std::string run_passes(Graph g, const std::vector<std::string>& passes) {
       *graph = gradient(*graph);
     else if (graph && p == "batch")
       *graph = batched(*graph);
+    else if (graph && p == "keep-rounded")
+      *graph = with_rounded(*graph);
     else if (graph && p == "lower")
       return kernels_text(*graph);
     else if (p != "verify" && !compiler::run_pass(p, ir, compiler::cpu_backend().target()))
-      unknown_pass(p, "verify, vjp, batch, lower");
+      unknown_pass(p, "verify, vjp, batch, keep-rounded, lower");
     if (auto* now = std::get_if<Graph>(&ir)) graph::verify(*now);
   }
   if (auto* graph = std::get_if<Graph>(&ir)) return graph::print(*graph);
