@@ -40,11 +40,11 @@ inline constexpr std::string_view kPartOfProduct =
   const int terms = end - begin;
   const int blocks = terms > 0 ? (terms + 511) / 512 : 1;
   const int block_terms = ((terms + blocks - 1) / blocks + 31) / 32 * 32;
-  if (part_blocks > 0) {{
+  if (part_blocks > 0) {
     begin += number % part_blocks * block_terms;
     if (begin >= end) return;
     if (end - begin > block_terms) end = begin + block_terms;
-  }}
+  }
 )";
 
 // How a product is cut along k: the parts of the definition, each `terms` long; with `blocks` above 0 the blocks of a
