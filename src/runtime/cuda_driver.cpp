@@ -68,10 +68,14 @@ CudaDriver::CudaDriver() {
   set_if_there(destroy_graph, "cuGraphDestroy");
   set_if_there(add_kernel, "cuGraphAddKernelNode_v2");
   set_if_there(add_copy, "cuGraphAddMemcpyNode");
+  set_if_there(add_child, "cuGraphAddChildGraphNode");
+  set_if_there(begin_capture, "cuStreamBeginCapture_v2");
+  set_if_there(end_capture, "cuStreamEndCapture");
   set_if_there(instantiate_graph, "cuGraphInstantiateWithFlags");
   set_if_there(destroy_runnable, "cuGraphExecDestroy");
   set_if_there(set_kernel, "cuGraphExecKernelNodeSetParams_v2");
   set_if_there(set_copy, "cuGraphExecMemcpyNodeSetParams");
+  set_if_there(set_child, "cuGraphExecChildGraphNodeSetParams");
   set_if_there(launch_graph, "cuGraphLaunch");
   int count = 0;
   if (const int status = init(0); status != kSuccess)

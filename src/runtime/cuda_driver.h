@@ -75,10 +75,14 @@ struct CudaDriver {
   int (*add_kernel)(void** node, void* graph, void* const* after, size_t num_after, const KernelNode* what) = nullptr;
   int (*add_copy)(void** node, void* graph, void* const* after, size_t num_after, const CopyNode* what,
                   void* context) = nullptr;
+  int (*add_child)(void** node, void* graph, void* const* after, size_t num_after, void* child) = nullptr;
+  int (*begin_capture)(void* stream, int mode) = nullptr;
+  int (*end_capture)(void* stream, void** graph) = nullptr;
   int (*instantiate_graph)(void** runnable, void* graph, unsigned long long flags) = nullptr;
   int (*destroy_runnable)(void* runnable) = nullptr;
   int (*set_kernel)(void* runnable, void* node, const KernelNode* what) = nullptr;
   int (*set_copy)(void* runnable, void* node, const CopyNode* what, void* context) = nullptr;
+  int (*set_child)(void* runnable, void* node, void* child) = nullptr;
   int (*launch_graph)(void* runnable, void* stream) = nullptr;
   bool has_graphs() const { return has_graphs_; }
 
@@ -88,6 +92,7 @@ struct CudaDriver {
   static constexpr int kLocalBytes = 3, kRegisters = 4;                           // of function_attribute
   static constexpr unsigned kNonBlocking = 1;                                     // of create_stream
   static constexpr int kDeviceMemory = 2;                                         // of CopyNode
+  static constexpr int kRelaxed = 2;                                              // of begin_capture
   static constexpr unsigned kNoTiming = 2;                                        // of create_event
 
   // Of the calling thread.

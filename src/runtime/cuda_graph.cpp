@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/cuda_driver.h"
+#include "support/mutex.h"
 
 namespace sheaf::runtime {
 namespace {
@@ -26,6 +27,42 @@ CudaDriver::CopyNode node_of(const DeviceCopy& copy) {
   out.bytes = copy.size_bytes;
   return out;
 }
+
+// What a library submits for a launch.
+class Captured {
+ public:
+  Captured(const LibraryCall& call, const DeviceLaunch& l) {
+    // Nothing runs on this stream.
+    static auto* mu = new Mutex;
+    MutexLock lock(*mu);
+    static void* const stream = [] {
+      void* made = nullptr;
+      driver().check(driver().create_stream(&made, CudaDriver::kNonBlocking), "cuStreamCreate");
+      return made;
+    }();
+    // Other threads go on submitting, and the library may load a kernel.
+    driver().check(driver().begin_capture(stream, CudaDriver::kRelaxed), "cuStreamBeginCapture");
+    std::exception_ptr failure;
+    try {
+      call.submit(addresses_of(call, l, reinterpret_cast<uint64_t>(l.workspace)), stream);
+    } catch (...) {
+      failure = std::current_exception();  // first the capture ends
+    }
+    const int status = driver().end_capture(stream, &graph_);
+    if (failure) {
+      if (graph_) driver().destroy_graph(graph_);
+      std::rethrow_exception(failure);
+    }
+    driver().check(status, "cuStreamEndCapture");
+  }
+  ~Captured() { driver().destroy_graph(graph_); }
+  Captured(const Captured&) = delete;
+  Captured& operator=(const Captured&) = delete;
+  void* graph() const { return graph_; }
+
+ private:
+  void* graph_ = nullptr;
+};
 
 bool does_nothing(const DeviceCopy& copy) { return copy.size_bytes == 0 || copy.from == copy.to; }
 
@@ -73,12 +110,18 @@ bool CudaGraph::add(const DeviceStep& step, std::vector<Node> after, Recorded& o
   out.program = program_of(*launch);
   if (static_cast<size_t>(out.program->workspace_bytes) > launch->workspace_bytes) return false;
   for (size_t k = 0; k < out.program->steps.size(); ++k) {
-    const auto* const kernel = std::get_if<DeviceKernel>(&out.program->steps[k]);
-    if (!kernel) return false;
-    KernelArguments arguments(*kernel, *launch, reinterpret_cast<uint64_t>(launch->workspace), static_cast<int>(k));
-    const auto node = node_of(*kernel, arguments);
     Node made = nullptr;
-    driver().check(driver().add_kernel(&made, graph_, after.data(), after.size(), &node), "cuGraphAddKernelNode");
+    if (const auto* call = std::get_if<LibraryCall>(&out.program->steps[k])) {
+      const Captured captured(*call, *launch);
+      driver().check(driver().add_child(&made, graph_, after.data(), after.size(), captured.graph()),
+                     "cuGraphAddChildGraphNode");
+    } else if (const auto* kernel = std::get_if<DeviceKernel>(&out.program->steps[k])) {
+      KernelArguments arguments(*kernel, *launch, reinterpret_cast<uint64_t>(launch->workspace), static_cast<int>(k));
+      const auto node = node_of(*kernel, arguments);
+      driver().check(driver().add_kernel(&made, graph_, after.data(), after.size(), &node), "cuGraphAddKernelNode");
+    } else {
+      return false;
+    }
     out.nodes.push_back(made);
     after = {made};
   }
@@ -96,6 +139,11 @@ bool CudaGraph::replace(size_t number, const DeviceStep& step) {
   const auto& launch = std::get<DeviceLaunch>(step);
   if (program_of(launch) != r.program) return false;
   for (size_t k = 0; k < r.nodes.size(); ++k) {
+    if (const auto* call = std::get_if<LibraryCall>(&r.program->steps[k])) {
+      const Captured captured(*call, launch);
+      if (driver().set_child(runnable_, r.nodes[k], captured.graph()) != CudaDriver::kSuccess) return false;
+      continue;
+    }
     const auto& kernel = std::get<DeviceKernel>(r.program->steps[k]);
     KernelArguments arguments(kernel, launch, reinterpret_cast<uint64_t>(launch.workspace), static_cast<int>(k));
     const auto node = node_of(kernel, arguments);

@@ -1,4 +1,5 @@
 // Steps recorded as a graph of NVIDIA's driver: a node for each kernel and copy, edges where one waits for another.
+// What a library submits is a graph inside of it, captured for the addresses at hand.
 #pragma once
 #include <memory>
 #include <vector>
@@ -22,7 +23,7 @@ class CudaGraph final : public DeviceGraph {
  private:
   using Node = void*;
   struct Recorded {
-    std::vector<Node> nodes;  // of its kernels, or its copy; none where there is nothing to do
+    std::vector<Node> nodes;  // of its kernels and calls, or its copy; none where there is nothing to do
     std::shared_ptr<const DeviceProgram> program;
   };
   CudaGraph() = default;

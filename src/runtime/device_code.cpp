@@ -37,6 +37,17 @@ KernelArguments::KernelArguments(const DeviceKernel& kernel, const DeviceLaunch&
     pointers_.push_back(&value);
 }
 
+SmallVec<uint64_t, 4> addresses_of(const LibraryCall& call, const DeviceLaunch& l, uint64_t workspace) {
+  SmallVec<uint64_t, 4> out;
+  for (const KernelParameter& p : call.parameters) {
+    INVARIANT(p.kind == KernelParameter::Buffer || p.kind == KernelParameter::Workspace, "a library takes addresses");
+    const bool is_buffer = p.kind == KernelParameter::Buffer;
+    out.push_back(is_buffer ? reinterpret_cast<uint64_t>(l.buffers[static_cast<size_t>(p.index)])
+                            : workspace + static_cast<uint64_t>(p.value));
+  }
+  return out;
+}
+
 int run_on_host(const HostRoutine& routine, const DeviceLaunch& l, int64_t& payload,
                 const std::function<void(uint64_t, std::byte*, size_t)>& read,
                 const std::function<void(const std::byte*, uint64_t, size_t)>& write) {

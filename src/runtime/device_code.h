@@ -46,8 +46,14 @@ struct HostRoutine {
   std::function<int(std::span<std::byte* const> buffers, int64_t& payload)> run;
 };
 
+// A routine of a library of the device, which submits kernels of its own.
+struct LibraryCall {
+  std::vector<KernelParameter> parameters;  // addresses: buffers, and workspace
+  std::function<void(std::span<const uint64_t> addresses, void* stream)> submit;
+};
+
 struct DeviceProgram {
-  std::vector<std::variant<DeviceKernel, HostRoutine>> steps;
+  std::vector<std::variant<DeviceKernel, HostRoutine, LibraryCall>> steps;
   int64_t workspace_bytes = 0;
 };
 
@@ -84,6 +90,9 @@ class KernelArguments {
   SmallVec<int64_t, 64> values_;
   SmallVec<void*, 64> pointers_;
 };
+
+// The addresses that a library's routine is called with.
+SmallVec<uint64_t, 4> addresses_of(const LibraryCall& call, const DeviceLaunch& launch, uint64_t workspace);
 
 // Runs a routine of a launch on copies of the bytes that it touches. `read` copies them here when what writes them is
 // done, `write` copies back what the routine wrote. The number of the check that failed, or -1.

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <thread>
 
+#include "runtime/cublas_lt.h"
 #include "runtime/cuda_driver.h"
 #include "runtime/cuda_graph.h"
 #include "runtime/device_memory.h"
@@ -142,7 +143,7 @@ class Cuda final : public CudaDevice {
   bool can_record(const Code& code, std::span<const int64_t> sizes, bool guarded) const override {
     const auto program = static_cast<const DeviceCode&>(code).program(sizes, {true, guarded});
     return driver().has_graphs() && std::all_of(program->steps.begin(), program->steps.end(), [](const auto& step) {
-             return std::holds_alternative<DeviceKernel>(step);
+             return !std::holds_alternative<HostRoutine>(step);
            });
   }
   size_t workspace_bytes(const DeviceLaunch& launch) const override {
@@ -176,6 +177,11 @@ class Cuda final : public CudaDevice {
       done_ = submitted_;
       return true;
     });
+  }
+
+  std::shared_ptr<const PlannedProduct> plan_product(const LibraryProduct& product) override {
+    enter();
+    return PlannedProduct::find(product);
   }
 
   void* load(std::string_view cubin, const std::string& function) override {
@@ -300,6 +306,8 @@ class Cuda final : public CudaDevice {
     for (const auto& step : program.steps) {
       if (auto* kernel = std::get_if<DeviceKernel>(&step))
         run_kernel(*kernel, l, workspace, number);
+      else if (auto* call = std::get_if<LibraryCall>(&step))
+        call->submit(addresses_of(*call, l, workspace), stream_);
       else
         run_on_host(std::get<HostRoutine>(step), l, number);
       ++number;
@@ -372,18 +380,27 @@ CudaDevice& cuda_device(int number) {
 }
 
 CudaFinding find_cuda() {
-  CudaFinding out;
-  const Nvrtc& nvrtc = Nvrtc::find();
-  out.libraries.push_back(nvrtc.missing().empty() ? fmt::format("compiler: {}, NVRTC {}", nvrtc.path(), nvrtc.version())
-                                                  : "compiler: " + nvrtc.missing());
-  out.missing = driver().missing;
+  CudaFinding out{{}, driver().missing};
   if (!out.missing.empty()) return out;
-  int count = 0, version = 0;
-  driver().check(driver().driver_version(&version), "cuDriverGetVersion");
-  out.libraries.push_back(fmt::format("driver: {}, CUDA {}.{}", driver().path, version / 1000, version % 1000 / 10));
+  int count = 0;
   driver().check(driver().device_count(&count), "cuDeviceGetCount");
   for (int i = 0; i < count; ++i)
     out.devices.push_back(description(i));
+  return out;
+}
+
+std::vector<std::string> find_cuda_libraries() {
+  const Nvrtc& nvrtc = Nvrtc::find();
+  std::vector<std::string> out{nvrtc.missing().empty()
+                                   ? fmt::format("compiler: {}, NVRTC {}", nvrtc.path(), nvrtc.version())
+                                   : "compiler: " + nvrtc.missing()};
+  if (int version = 0; driver().missing.empty()) {
+    driver().check(driver().driver_version(&version), "cuDriverGetVersion");
+    out.push_back(fmt::format("driver: {}, CUDA {}.{}", driver().path, version / 1000, version % 1000 / 10));
+  }
+  const CublasLt& products = CublasLt::find();
+  out.push_back(products.missing.empty() ? fmt::format("products: {}, cuBLASLt {}", products.path, products.version)
+                                         : "products: " + products.missing);
   return out;
 }
 

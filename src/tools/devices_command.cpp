@@ -14,7 +14,7 @@ int run_devices(const Options&) {
   for (size_t i = 0; i < cuda.devices.size(); ++i)
     out += fmt::format("{:<8} {}\n", fmt::format("cuda:{}", i), cuda.devices[i]);
   if (!cuda.missing.empty()) out += fmt::format("{:<8} not usable: {}\n", "cuda", cuda.missing);
-  for (const std::string& library : cuda.libraries)
+  for (const std::string& library : runtime::find_cuda_libraries())
     out += fmt::format("{:<8}   {}\n", "", library);
   out += fmt::format("{:<8} simulated, for tests\n", "sim");
   builtins::write_out(out);

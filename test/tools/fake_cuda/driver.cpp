@@ -184,15 +184,25 @@ int cuFuncGetAttribute(int* value, int, void*) {
   return 0;
 }
 int cuLaunchKernel(void* function, unsigned blocks_x, unsigned, unsigned, unsigned threads_x, unsigned, unsigned,
-                   unsigned, void*, void** parameters, void**) {
+                   unsigned, void* stream, void** parameters, void**) {
   const Lock lock(fake_cuda::lock());
-  fake_cuda::submit(
-      fake_cuda::call_of(*static_cast<const fake_cuda::Function*>(function), blocks_x, threads_x, parameters));
+  fake_cuda::submit_to(
+      stream, fake_cuda::call_of(*static_cast<const fake_cuda::Function*>(function), blocks_x, threads_x, parameters));
   return 0;
 }
 
+// What libraries ask of the driver, to the library that is played (cublas_lt.cpp).
+void fake_cuda_submit(void* stream, std::function<void()> work) {
+  const Lock lock(fake_cuda::lock());
+  fake_cuda::submit_to(stream, std::move(work));
+}
+bool fake_cuda_is_there(const void* address, size_t bytes) {
+  const Lock lock(fake_cuda::lock());
+  return is_there(reinterpret_cast<uint64_t>(address), bytes);
+}
+
 int cuStreamCreate(void** stream, unsigned) {
-  *stream = &blocks;
+  *stream = new fake_cuda::Stream;  // for the life of the program
   return 0;
 }
 int cuStreamSynchronize(void*) {

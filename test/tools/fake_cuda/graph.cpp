@@ -42,6 +42,12 @@ fake_cuda::Work work_of(const CopyNode& n) {
   };
 }
 
+// A graph inside a graph, as it is now.
+struct ChildNode {
+  const Graph& graph;
+};
+fake_cuda::Work work_of(const ChildNode& n);
+
 template <class What>
 int add(void** node, void* graph, void* const* after, size_t num_after, const What& what) {
   const Lock lock(fake_cuda::lock());
@@ -60,6 +66,15 @@ int set(void* runnable, void* node, const What& what) {
   const Lock lock(fake_cuda::lock());
   static_cast<Runnable*>(runnable)->work[static_cast<Node*>(node)->number] = work_of(what);
   return 0;
+}
+
+Runnable runnable_of(const Graph& graph) {
+  Runnable out;
+  for (const auto& n : graph.nodes) {
+    out.after.push_back(n->after);
+    out.work.push_back(n->work);
+  }
+  return out;
 }
 
 void run(const Runnable& r) {
@@ -81,6 +96,10 @@ void run(const Runnable& r) {
   }
 }
 
+fake_cuda::Work work_of(const ChildNode& n) {
+  return [inside = runnable_of(n.graph)] { run(inside); };
+}
+
 }  // namespace
 
 extern "C" {
@@ -99,14 +118,32 @@ int cuGraphAddKernelNode_v2(void** node, void* graph, void* const* after, size_t
 int cuGraphAddMemcpyNode(void** node, void* graph, void* const* after, size_t num_after, const CopyNode* what, void*) {
   return add(node, graph, after, num_after, *what);
 }
+int cuGraphAddChildGraphNode(void** node, void* graph, void* const* after, size_t num_after, void* child) {
+  return add(node, graph, after, num_after, ChildNode{*static_cast<const Graph*>(child)});
+}
 int cuGraphInstantiateWithFlags(void** runnable, void* graph, unsigned long long) {
   const Lock lock(fake_cuda::lock());
-  auto* out = new Runnable;
-  for (const auto& n : static_cast<Graph*>(graph)->nodes) {
-    out->after.push_back(n->after);
-    out->work.push_back(n->work);
+  *runnable = new Runnable(runnable_of(*static_cast<const Graph*>(graph)));
+  return 0;
+}
+int cuStreamBeginCapture_v2(void* stream, int) {
+  const Lock lock(fake_cuda::lock());
+  auto& captured = static_cast<fake_cuda::Stream*>(stream)->captured;
+  if (captured) return kInvalid;
+  captured = std::make_unique<std::vector<fake_cuda::Work>>();
+  return 0;
+}
+// One after the other.
+int cuStreamEndCapture(void* stream, void** graph) {
+  const Lock lock(fake_cuda::lock());
+  const auto captured = std::move(static_cast<fake_cuda::Stream*>(stream)->captured);
+  if (!captured) return kInvalid;
+  auto* out = new Graph;
+  for (fake_cuda::Work& work : *captured) {
+    const size_t n = out->nodes.size();
+    out->nodes.push_back(std::make_unique<Node>(Node{n, n > 0 ? std::vector{n - 1} : std::vector<size_t>{}, work}));
   }
-  *runnable = out;
+  *graph = out;
   return 0;
 }
 int cuGraphExecDestroy(void* runnable) {
@@ -118,6 +155,9 @@ int cuGraphExecKernelNodeSetParams_v2(void* runnable, void* node, const KernelNo
 }
 int cuGraphExecMemcpyNodeSetParams(void* runnable, void* node, const CopyNode* what, void*) {
   return set(runnable, node, *what);
+}
+int cuGraphExecChildGraphNodeSetParams(void* runnable, void* node, void* child) {
+  return set(runnable, node, ChildNode{*static_cast<const Graph*>(child)});
 }
 // What is changed later counts for later launches.
 int cuGraphLaunch(void* runnable, void*) {

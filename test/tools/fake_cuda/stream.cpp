@@ -26,6 +26,13 @@ std::recursive_mutex& lock() {
 }
 
 void submit(Work work) { waiting.push_back(std::move(work)); }
+void submit_to(void* stream, Work work) {
+  auto* const s = static_cast<Stream*>(stream);
+  if (s && s->captured)
+    s->captured->push_back(std::move(work));
+  else
+    submit(std::move(work));
+}
 uint64_t num_submitted() { return done + waiting.size(); }
 
 void finish(uint64_t count) {

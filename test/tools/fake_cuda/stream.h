@@ -3,7 +3,9 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
+#include <vector>
 
 namespace fake_cuda {
 
@@ -12,6 +14,11 @@ std::recursive_mutex& lock();
 
 using Work = std::function<void()>;
 void submit(Work work);
+// To a stream: where that is being captured, the work becomes part of a graph instead.
+struct Stream {
+  std::unique_ptr<std::vector<Work>> captured;
+};
+void submit_to(void* stream, Work work);
 uint64_t num_submitted();
 // Does work until so much of what was submitted is done.
 void finish(uint64_t count);
