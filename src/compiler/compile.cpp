@@ -12,7 +12,7 @@ namespace sheaf::compiler {
 
 std::function<void(const graph::Graph&)> g_graph_listener;
 std::function<void(const loop::Kernel&)> g_kernel_listener;
-std::function<void(const graph::Graph&, const std::vector<graph::FusionGroup>&, const runtime::Plan&)> g_plan_listener;
+std::function<PlanListener> g_plan_listener;
 
 namespace {
 

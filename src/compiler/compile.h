@@ -41,9 +41,11 @@ Compiled compile(const graph::Graph& g, const Backend& backend = cpu_backend(),
 // Told every graph that is compiled, and every kernel that is compiled for the first time (--emit=loop).
 extern std::function<void(const graph::Graph&)> g_graph_listener;
 extern std::function<void(const loop::Kernel&)> g_kernel_listener;
-// Told every plan, nested ones too, with the graph after the passes and its groups (--emit, --perf-hints).
-extern std::function<void(const graph::Graph&, const std::vector<graph::FusionGroup>&, const runtime::Plan&)>
-    g_plan_listener;
+// Told every plan, nested ones too, with the graph after the passes, its groups, and what it is made for (--emit,
+// --perf-hints).
+using PlanListener = void(const graph::Graph&, const std::vector<graph::FusionGroup>&, const runtime::Plan&,
+                          const Backend&);
+extern std::function<PlanListener> g_plan_listener;
 
 // Runs it (runtime::Runner::run); a failed check becomes a UserError at the user's form.
 std::vector<Tensor> run(const Compiled& c, std::span<const Tensor> inputs, std::span<const uint8_t> given_up = {},

@@ -35,7 +35,7 @@ class GpuBackend final : public Backend {
   // Loops keep their independent iterations: schedules share them out among threads.
   loop::Kernel prepared(loop::Kernel kernel) const override { return kernel; }
   std::shared_ptr<const runtime::Code> code(loop::Kernel kernel, KernelUse, std::string) const override {
-    return std::make_shared<GpuKernel>(std::move(kernel), target(), modules_);
+    return std::make_shared<GpuKernel>(std::move(kernel), device_, modules_);
   }
   std::shared_ptr<const runtime::Code> product(const ProductSpec&) const override { return nullptr; }
   bool materializes_factors() const override { return true; }
@@ -56,7 +56,9 @@ class GpuBackend final : public Backend {
     modules_.prepare(texts);
     return std::make_shared<runtime::DeviceRunner>(std::move(plan), device_);
   }
-  std::string algorithm_text(const runtime::Launch&) const override { return ""; }
+  std::string algorithm_text(const runtime::Launch& l) const override {
+    return static_cast<const GpuKernel&>(*l.kernel).algorithm_text(l.sizes);
+  }
 
  private:
   runtime::CudaDevice& device_;

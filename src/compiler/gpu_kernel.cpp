@@ -30,19 +30,30 @@ GpuText text_of(const gpu::Launch& l, const std::string& helpers) {
 
 }  // namespace
 
-GpuKernel::GpuKernel(loop::Kernel kernel, const runtime::Target& target, GpuModules& modules)
+GpuKernel::GpuKernel(loop::Kernel kernel, runtime::CudaDevice& device, GpuModules& modules)
     : kernel_(std::move(kernel)),
-      target_(target),
+      device_(device),
       modules_(modules),
       strides_(kernel_),
       has_host_routines_(calls_routines(kernel_)) {}
+
+// A library knows nothing of checks that have failed.
+gpu::Facilities GpuKernel::facilities(runtime::LaunchForm form) const {
+  const bool units = device_.target().matrix_units;
+  gpu::Facilities out{form.aligned, units, units && runtime::g_matrix_units};
+  if (out.matrix_units && runtime::g_library_products && !form.guarded)
+    out.library = [this](const runtime::LibraryProduct& product) -> std::optional<int64_t> {
+      const auto planned = device_.plan_product(product);
+      return planned ? std::optional(planned->workspace_bytes()) : std::nullopt;
+    };
+  return out;
+}
 
 GpuKernel::Version GpuKernel::version(std::span<const int64_t> sizes, runtime::LaunchForm form) const {
   Version v;
   v.kernel = std::make_shared<loop::Kernel>(passes::expand_math(passes::specialize(kernel_, strides_.known(sizes))));
   gpu::Helpers helpers(gpu::cuda());
-  v.program = gpu::make_program(*v.kernel, sizes, "k", helpers,
-                                {form.aligned, target_.matrix_units, target_.matrix_units && runtime::g_matrix_units});
+  v.program = gpu::make_program(*v.kernel, sizes, "k", helpers, facilities(form));
   if (form.guarded)
     for (auto& step : v.program.steps)
       if (auto* l = std::get_if<gpu::Launch>(&step)) gpu::guard(*l);
@@ -63,6 +74,17 @@ void GpuKernel::add_texts(std::span<const int64_t> sizes, runtime::LaunchForm fo
     if (auto* l = std::get_if<gpu::Launch>(&step); l && l->schedule.blocks > 0) texts.push_back(text_of(*l, v.helpers));
 }
 
+std::string GpuKernel::algorithm_text(std::span<const int64_t> sizes) const {
+  return gpu::algorithm_text(kernel_, sizes, facilities({}));
+}
+
+runtime::LibraryCall GpuKernel::library_call(const gpu::LibraryCall& call) const {
+  return {{call.a, call.b, call.c, call.workspace},
+          [planned = device_.plan_product(call.product)](std::span<const uint64_t> at, void* stream) {
+            planned->submit(at[0], at[1], at[2], at[3], stream);
+          }};
+}
+
 // Runs the routine, or the whole kernel where a loop calls one.
 runtime::HostRoutine GpuKernel::host_routine(const Version& v, const gpu::HostCall& call,
                                              std::span<const int64_t> sizes) const {
@@ -71,7 +93,7 @@ runtime::HostRoutine GpuKernel::host_routine(const Version& v, const gpu::HostCa
   if (!call.call) {
     for (size_t b = 0; b < v.kernel->buffers.size(); ++b)
       add_buffer(b);
-    auto block = codegen::BlockKernel::compile(*v.kernel, target_);
+    auto block = codegen::BlockKernel::compile(*v.kernel, device_.target());
     out.run = [block, own = std::vector<int64_t>(sizes.begin(), sizes.end())](std::span<std::byte* const> buffers,
                                                                               int64_t& payload) {
       loop::CheckRecord check;
@@ -85,7 +107,7 @@ runtime::HostRoutine GpuKernel::host_routine(const Version& v, const gpu::HostCa
     add_buffer(static_cast<size_t>(b));
   const routines::Routine routine = kernels::find_fast_routine(call.routine);
   INVARIANT(routine, "there is no routine " << call.routine);
-  out.run = [routine, arithmetic = kernels::arithmetic_of(target_),
+  out.run = [routine, arithmetic = kernels::arithmetic_of(device_.target()),
              arguments = gpu::call_arguments(*v.kernel, *call.call, sizes)](std::span<std::byte* const> buffers,
                                                                             int64_t&) {
     routine({buffers, arithmetic}, arguments);
@@ -103,6 +125,11 @@ std::shared_ptr<const runtime::DeviceProgram> GpuKernel::program(std::span<const
   for (const auto& step : v.program.steps) {
     if (auto* call = std::get_if<gpu::HostCall>(&step)) {
       out->steps.emplace_back(host_routine(v, *call, sizes));
+      continue;
+    }
+    if (auto* call = std::get_if<gpu::LibraryCall>(&step)) {
+      out->workspace_bytes = std::max(out->workspace_bytes, call->workspace_bytes);
+      out->steps.emplace_back(library_call(*call));
       continue;
     }
     const auto& l = std::get<gpu::Launch>(step);

@@ -18,12 +18,14 @@ namespace sheaf::compiler {
 
 class GpuKernel final : public runtime::DeviceCode, public DeviceCheckable {
  public:
-  GpuKernel(loop::Kernel kernel, const runtime::Target& target, GpuModules& modules);
+  GpuKernel(loop::Kernel kernel, runtime::CudaDevice& device, GpuModules& modules);
   std::shared_ptr<const runtime::DeviceProgram> program(std::span<const int64_t> sizes,
                                                         runtime::LaunchForm form) const override;
   bool has_host_routines() const override { return has_host_routines_; }
 
   const loop::Kernel& kernel() const override { return kernel_; }
+  // How a product is computed, and why, for people; else empty.
+  std::string algorithm_text(std::span<const int64_t> sizes) const;
   // What launches of these sizes will run, and have no program yet.
   void add_texts(std::span<const int64_t> sizes, runtime::LaunchForm form, std::vector<GpuText>& texts) const;
 
@@ -35,13 +37,15 @@ class GpuKernel final : public runtime::DeviceCode, public DeviceCheckable {
     std::string helpers;
   };
   Version version(std::span<const int64_t> sizes, runtime::LaunchForm form) const;
+  codegen::gpu::Facilities facilities(runtime::LaunchForm form) const;
   runtime::HostRoutine host_routine(const Version& v, const codegen::gpu::HostCall& call,
                                     std::span<const int64_t> sizes) const;
+  runtime::LibraryCall library_call(const codegen::gpu::LibraryCall& call) const;
   using Key = std::pair<std::vector<int64_t>, runtime::LaunchForm>;
   std::shared_ptr<const runtime::DeviceProgram> find(const Key& key) const;
 
   loop::Kernel kernel_;
-  const runtime::Target& target_;
+  runtime::CudaDevice& device_;
   GpuModules& modules_;
   passes::StrideSizes strides_;
   bool has_host_routines_;

@@ -123,6 +123,8 @@ constexpr Pass kPasses[] = {
     // Routines.
     {"matrix-units", "narrow numbers are multiplied by instructions that sum in an order of their own",
      Setting{&runtime::g_matrix_units}},
+    {"library-products", "large products of bf16 and f16 run in a GPU's own library",
+     Setting{&runtime::g_library_products}},
 };
 
 struct State {

@@ -50,7 +50,7 @@ runtime::Plan PlanBuilder::run() {
                     .alignment_bytes = backend_.target().alignment_bytes});
   }
   if (g_verify) runtime::verify(plan_);
-  if (g_plan_listener) g_plan_listener(g_, groups_, plan_);
+  if (g_plan_listener) g_plan_listener(g_, groups_, plan_, backend_);
   return std::move(plan_);
 }
 

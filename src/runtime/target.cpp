@@ -92,6 +92,7 @@ Target detect() {
 }  // namespace
 
 bool g_matrix_units = true;
+bool g_library_products = true;
 
 const Target& host_target() {
   static const Target target = detect();

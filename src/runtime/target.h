@@ -56,6 +56,10 @@ struct Target {
 // every processor and every device. Set before anything is compiled (--disable=matrix-units).
 extern bool g_matrix_units;
 
+// False: all products run in kernels of this program, though a library of the device may be faster
+// (--disable=library-products). Set before anything is compiled.
+extern bool g_library_products;
+
 // The processor that this program runs on.
 const Target& host_target();
 

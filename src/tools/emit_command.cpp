@@ -66,9 +66,9 @@ int run_and_show(const Options& o, uint32_t source) {
     compiler::g_kernel_listener = [](const loop::Kernel& k) { builtins::write_out(loop::print(k)); };
   if (o.emit == "gpu") compiler::switch_pass("chunk", false);
   compiler::g_plan_listener = [&](const graph::Graph&, const std::vector<graph::FusionGroup>& groups,
-                                  const runtime::Plan& plan) {
+                                  const runtime::Plan& plan, const compiler::Backend& backend) {
     if (o.emit == "fused") builtins::write_out(graph::print(groups) + "\n");
-    if (o.emit == "plan") builtins::write_out(compiler::plan_text(plan, compiler::cpu_backend()) + "\n");
+    if (o.emit == "plan") builtins::write_out(compiler::plan_text(plan, backend) + "\n");
     if (o.emit == "llvm") builtins::write_out(compiler::native_text(plan, codegen::NativeText::Ir));
     if (o.emit == "gpu") builtins::write_out(compiler::gpu_text(plan));
     if (o.emit == "asm") builtins::write_out(compiler::native_text(plan, codegen::NativeText::Assembly));

@@ -23,7 +23,7 @@
 #include "compiler/tiered.h"
 #include "kernels/gemm/autotune.h"
 #include "kernels/simd/peak.h"
-#include "runtime/device.h"
+#include "runtime/device_cuda.h"
 #include "runtime/profiler.h"
 #include "runtime/target.h"
 #include "runtime/thread_pool.h"
@@ -167,6 +167,9 @@ class JitLog {
   void name_device() {
     say(fmt::format("sheaf: running on {}", runtime::g_device ? runtime::g_device->shown_name() : "CPU"));
     if (auto why = runtime::host_target().amx_refused; !why.empty()) say(fmt::format("sheaf: {}", why));
+    if (runtime::g_device && runtime::g_device->target().id == runtime::TargetId::Cuda)
+      for (const std::string& library : runtime::find_cuda_libraries())
+        say(fmt::format("sheaf:   {}", library));
   }
 
   bool full_, device_named_ = false;
@@ -328,7 +331,7 @@ Watch::Watch(const Options& o) : options_(o) {
   if (memory_) trace::set_gradient_listener([this] { checkpoint("after VAG dispatch"); });
   trace::set_jit_warning([](const std::string& text) { say(text); });
   if (o.perf_hints)
-    compiler::g_plan_listener = [](const graph::Graph& g, const auto&, const runtime::Plan& plan) {
+    compiler::g_plan_listener = [](const graph::Graph& g, const auto&, const runtime::Plan& plan, const auto&) {
       for (const compiler::Hint& h : compiler::performance_hints(g, plan))
         hints().add(h);
     };

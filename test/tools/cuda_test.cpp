@@ -1,5 +1,5 @@
-// Whole programs with --device cuda, on libraries that play the driver and NVRTC (fake_cuda): the output of the CPU, to
-// the letter, and errors that say what is missing. What only a real GPU shows is in test/codegen/gpu.
+// Whole programs with --device cuda, on libraries that play the driver, NVRTC and cuBLASLt (fake_cuda): the output of
+// the CPU, to the letter, and errors that say what is missing. What only a real GPU shows is in test/codegen/gpu.
 #include <gtest/gtest.h>
 
 #include "run_sheaf.h"
@@ -12,10 +12,11 @@ class Cuda : public ::testing::Test {
   void SetUp() override {
     setenv("SHEAF_CUDA_PATH", FAKE_CUDA_DIR, 1);
     setenv("FAKE_NVRTC_LOG", (s_.dir() / "compiled").c_str(), 1);
+    setenv("FAKE_CUBLASLT_LOG", (s_.dir() / "multiplied").c_str(), 1);
   }
   void TearDown() override {
-    for (const char* name :
-         {"SHEAF_CUDA_PATH", "FAKE_NVRTC_LOG", "FAKE_NVRTC_FAULT", "FAKE_CUDA_BYTES", "FAKE_CUDA_SEED", "SHEAF_CUDA"})
+    for (const char* name : {"SHEAF_CUDA_PATH", "FAKE_NVRTC_LOG", "FAKE_NVRTC_FAULT", "FAKE_CUDA_BYTES",
+                             "FAKE_CUDA_SEED", "SHEAF_CUDA", "FAKE_CUBLASLT_LOG", "FAKE_CUBLASLT_FAULT"})
       unsetenv(name);
   }
   void expect_output_of_cpu(const std::string& program, const std::string& options = "") {
@@ -133,6 +134,61 @@ TEST_F(Cuda, NarrowProductsAndAttention) {
   EXPECT_EQ(r.out, "true true\n") << r.err;
 }
 
+// Large enough for the library, called three times: by itself, and twice in a graph. The lines of `c` begin anywhere.
+constexpr const char* kLargeProduct =
+    "(defn numbers [key shape] (cast (random-normal (random-key key) shape) :bf16))\n"
+    "(def a (numbers 1 [1024 128]))\n"
+    "(def b (numbers 2 [128 1024]))\n"
+    "(def c (numbers 3 [1024 131]))\n"
+    "(def d (numbers 4 [131 1024]))\n"
+    "(defn f32 [x] (cast x :f32))\n"
+    "(defn near [x exact] (< (sum (** (- (f32 x) exact) 2)) (* 1.6e-5 (sum (** exact 2)))))\n"
+    "(defn f [a b] (relu (@ a b)))\n"
+    "(defn check [a b]\n"
+    "  (let [exact (with-device :cpu (fn [] (relu (@ (f32 a) (f32 b)))))]\n"
+    "    (print (near (f a b) exact) (near (f a (* 2 b)) (* 2 exact)) (near (f a b) exact))))\n";
+
+TEST_F(Cuda, LargeNarrowProductsRunInTheLibrary) {
+  s_.write("p.shf", std::string(kLargeProduct) + "(check a b)\n(check c d)\n");
+  const Result r = s_.run("--device cuda p.shf");
+  EXPECT_EQ(r.out, "true true true\ntrue true true\n") << r.err;
+  const std::string multiplied = s_.read("multiplied");
+  EXPECT_TRUE(contains(multiplied, "1024 x 1024 x 128\n")) << multiplied;
+  EXPECT_TRUE(contains(multiplied, "1024 x 1024 x 131\n")) << multiplied;
+  EXPECT_TRUE(contains(s_.run("--device cuda --emit=plan p.shf").out, "\n    by library: ")) << r.err;
+}
+
+TEST_F(Cuda, WithoutTheLibraryTheTemplatesMultiply) {
+  s_.write("p.shf", std::string(kLargeProduct) + "(print (f a b))\n");
+  const Result disabled = s_.run("--device cuda --disable=library-products --emit=plan p.shf");
+  EXPECT_TRUE(contains(disabled.out, "\n    by matrix-units: ")) << disabled.out << disabled.err;
+  setenv("FAKE_CUBLASLT_FAULT", "none", 1);
+  EXPECT_EQ(s_.run("--device cuda --emit=plan p.shf").out, disabled.out) << "it has no algorithm";
+  // A library without the functions that are needed is none.
+  const fs::path old = s_.dir() / "old";
+  fs::create_directory(old);
+  for (const char* library : {"libcuda.so.1", "libnvrtc.so.13"})
+    fs::create_symlink(fs::path(FAKE_CUDA_DIR) / library, old / library);
+  fs::create_symlink(fs::path(FAKE_CUDA_DIR) / "libnvrtc.so.13", old / "libcublasLt.so.13");
+  setenv("SHEAF_CUDA_PATH", old.c_str(), 1);
+  unsetenv("FAKE_CUBLASLT_FAULT");
+  EXPECT_EQ(s_.run("--device cuda --emit=plan p.shf").out, disabled.out);
+  const Result devices = s_.run("devices");
+  EXPECT_TRUE(contains(devices.out, "libcublasLt.so.13 has no function cublasLtGetVersion: it is too old\n"))
+      << devices.out;
+  EXPECT_EQ(s_.read("multiplied"), "");
+}
+
+TEST_F(Cuda, ALibraryThatFailsIsNamed) {
+  setenv("FAKE_CUBLASLT_FAULT", "fails", 1);
+  s_.write("p.shf", std::string(kLargeProduct) + "(print (f a b))\n");
+  const Result r = s_.run("--device cuda p.shf");
+  EXPECT_NE(r.status, 0);
+  EXPECT_TRUE(
+      contains(r.err, "cublasLtMatmul: CUBLAS_STATUS_EXECUTION_FAILED, for bf16 to bf16, 1 x 1024 x 1024 x 128"))
+      << r.err;
+}
+
 TEST_F(Cuda, FailedChecksAreReportedAsOnTheCpu) {
   setenv("SHEAF_CUDA", "least:1", 1);
   expect_output_of_cpu(
@@ -177,6 +233,7 @@ TEST_F(Cuda, WhatIsMissingIsNamed) {
   EXPECT_TRUE(contains(r.out, "\ncuda:0   Fake GPU, sm_90, 1 GiB\n")) << r.out;
   EXPECT_TRUE(contains(r.out, "libnvrtc.so.13, NVRTC 13.0\n")) << r.out;
   EXPECT_TRUE(contains(r.out, "libcuda.so.1, CUDA 13.0\n")) << r.out;
+  EXPECT_TRUE(contains(r.out, "libcublasLt.so.13, cuBLASLt 13.1.2\n")) << r.out;
   r = s_.run("--device cuda:3 -c 1");
   EXPECT_EQ(r.status, 1);
   EXPECT_EQ(r.err, "sheaf: --device cuda:3: there is no working CUDA device: there are 1 GPUs, from number 0 on\n");

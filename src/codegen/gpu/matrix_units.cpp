@@ -26,7 +26,7 @@ constexpr int64_t kLeastTerms = 256;  // of a part
 constexpr int64_t kWorkspaceAlignment = 256;
 constexpr double kLeastPacked = 1 << 27;  // terms of a product from which on the copy of an operand pays
 
-// One operand: which way its lines run, and how tiles of them are read.
+// One operand: its lines, and how tiles of them are read.
 struct Operand {
   bool along;  // k
   Lines lines;
@@ -34,14 +34,9 @@ struct Operand {
   std::optional<Lines> packed_from;  // where it is read from a copy: what is copied
 };
 
-// The operand has `count` rows (or columns) of k elements, `across` apart.
-Operand operand(const GemmArgs<>& g, int64_t count, int64_t across, int64_t along_k, int64_t batch, int side,
-                bool aligned, bool packs) {
-  Operand o;
-  o.along = along_k == 1 || across != 1;
-  o.lines =
-      o.along ? Lines{g.batch, count, g.k, batch, across, along_k} : Lines{g.batch, g.k, count, batch, along_k, 1};
-  if (g.batch == 1) o.lines.batch_step = 0;
+Operand operand(const GemmArgs<>& g, Factor factor, int side, bool aligned, bool packs) {
+  const auto [along, lines] = operand_lines(g, factor);
+  Operand o{.along = along, .lines = lines};
   auto tile = [&](bool is_aligned) {
     return unit_tile(o.along ? side : kDepth, o.along ? kDepth : side, o.lines.line_step, o.lines.step,
                      {o.lines.batch_step}, is_aligned);
@@ -177,8 +172,8 @@ std::vector<Launch> emit_unit_contract(const GemmArgs<>& g, const UnitTiling& t,
   INVARIANT(g.dtype == DType::BF16 || g.dtype == DType::F16, "matrix units multiply no " << sheaf::name_of(g.dtype));
   helpers.matrix_units();
   const Dialect& d = helpers.dialect();
-  const Operand a = operand(g, g.m, g.a.row, g.a.column, g.a.batch, t.rows, aligned, t.packs);
-  const Operand b = operand(g, g.n, g.b.column, g.b.row, g.b.batch, t.columns, aligned, t.packs);
+  const Operand a = operand(g, Factor::A, t.rows, aligned, t.packs);
+  const Operand b = operand(g, Factor::B, t.columns, aligned, t.packs);
   const int64_t part_terms = std::max<int64_t>(kDepth, ceil_div(ceil_div(g.k, t.parts), kDepth) * kDepth);
   const int64_t parts = std::max<int64_t>(1, ceil_div(g.k, part_terms)), elements = g.batch * g.m * g.n;
   const DType result = parts > 1 ? DType::F32 : g.result;

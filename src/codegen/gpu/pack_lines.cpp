@@ -29,10 +29,54 @@ constexpr std::string_view kPack =
 }}
 )";
 
+// Threads take pairs of neighbours of the copy, which may lie in two lines.
+constexpr std::string_view kUnpackPairs =
+    R"({kernel} {name}({global}const unsigned short* from, {global}unsigned* to, {int} elements, int length,
+    int line_step) {{
+  {unroll}
+  for (int e = 0; e < {each}; ++e) {{
+    const {int} pair = (({int}){block} * {each} + e) * {threads} + {thread};
+    const {int} i = pair * 2;
+    if (i < elements) {{
+      const {int} line = i / length;
+      const int at = (int)(i - line * length);
+      {global}const unsigned short* x = from + (long long)line * line_step + at;
+      if (i + 1 < elements)
+        to[pair] = x[0] | (unsigned)(at + 1 < length ? x[1] : x[line_step - at]) << 16;
+      else
+        (({global}unsigned short*)to)[i] = x[0];
+    }}
+  }}
+}}
+)";
+constexpr std::string_view kUnpack =
+    R"({kernel} {name}({global}const unsigned* from, {global}unsigned* to, {int} elements, int length,
+    int line_step) {{
+  {unroll}
+  for (int e = 0; e < {each}; ++e) {{
+    const {int} i = (({int}){block} * {each} + e) * {threads} + {thread};
+    if (i < elements) {{
+      const {int} line = i / length;
+      to[i] = from[(long long)line * line_step + (i - line * length)];
+    }}
+  }}
+}}
+)";
+
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t batches(const Lines& l) { return l.batch_step == 0 ? 1 : l.batch; }
 
 }  // namespace
+
+OperandLines operand_lines(const routines::GemmArgs<>& g, Factor factor) {
+  const bool is_a = factor == Factor::A;
+  const auto& s = is_a ? g.a : g.b;
+  const int64_t count = is_a ? g.m : g.n, across = is_a ? s.row : s.column, along = is_a ? s.column : s.row;
+  const bool along_k = along == 1 || across != 1;
+  const int64_t batch_step = g.batch == 1 ? 0 : s.batch;
+  return {along_k, along_k ? Lines{g.batch, count, g.k, batch_step, across, along}
+                           : Lines{g.batch, g.k, count, batch_step, along, 1}};
+}
 
 Lines packed(const Lines& l) {
   const int64_t line_step = ceil_div(l.length, kUnitPiece) * kUnitPiece;
@@ -59,6 +103,30 @@ Launch emit_pack(const Lines& l, int32_t buffer, int64_t offset, const std::stri
                                      fmt::arg("global", d.global), fmt::arg("int", narrow ? "int" : "long long"),
                                      fmt::arg("unroll", d.unroll), fmt::arg("each", kEach), fmt::arg("block", d.block),
                                      fmt::arg("threads", kThreads), fmt::arg("thread", d.thread)));
+  return out;
+}
+
+Launch emit_unpack(DType type, int64_t count, int64_t length, int64_t line_step, int32_t buffer, int64_t offset,
+                   const std::string& name, Helpers& helpers) {
+  const Dialect& d = helpers.dialect();
+  const bool in_pairs = size_bytes(type) == 2;
+  const int64_t elements = count * length, items = in_pairs ? ceil_div(elements, 2) : elements;
+  const bool narrow = static_cast<double>(elements) <= Range::kNarrow;
+  Launch out;
+  out.name = name;
+  out.schedule = {.items = items, .threads = kThreads, .blocks = ceil_div(items, int64_t{kThreads} * kEach)};
+  out.workspace_bytes = offset + count * line_step * size_bytes(type);
+  out.parameters = {{Parameter::Workspace, 0, false, offset},
+                    {Parameter::Buffer, buffer},
+                    number(elements, narrow),
+                    number(length, true),
+                    number(line_step, true)};
+  out.text = fmt::format(
+      "// {}\n{}", print(out.schedule),
+      fmt::format(fmt::runtime(in_pairs ? kUnpackPairs : kUnpack), fmt::arg("kernel", d.kernel), fmt::arg("name", name),
+                  fmt::arg("global", d.global), fmt::arg("int", narrow ? "int" : "long long"),
+                  fmt::arg("unroll", d.unroll), fmt::arg("each", kEach), fmt::arg("block", d.block),
+                  fmt::arg("threads", kThreads), fmt::arg("thread", d.thread)));
   return out;
 }
 

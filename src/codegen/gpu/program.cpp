@@ -7,8 +7,7 @@
 #include "codegen/gpu/attention.h"
 #include "codegen/gpu/attention_units.h"
 #include "codegen/gpu/contract.h"
-#include "codegen/gpu/contract_tiles.h"
-#include "codegen/gpu/matrix_units.h"
+#include "codegen/gpu/products.h"
 #include "codegen/gpu/ranges.h"
 #include "support/error.h"
 
@@ -27,22 +26,19 @@ std::vector<int64_t> call_arguments(const loop::Kernel& k, const loop::Stmt& cal
 namespace {
 
 // A call of a routine by a template; nothing where none computes it.
-std::vector<Launch> launches_of(const loop::Kernel& k, const loop::Stmt& call, std::span<const int64_t> sizes,
-                                const std::string& name, Helpers& helpers, Facilities facilities) {
+std::vector<ProgramStep> steps_of(const loop::Kernel& k, const loop::Stmt& call, std::span<const int64_t> sizes,
+                                  const std::string& name, Helpers& helpers, const Facilities& facilities) {
   const std::vector<int64_t> arguments = call_arguments(k, call, sizes);
-  std::vector<Launch> out;
+  std::vector<ProgramStep> out;
   auto try_template = [&]<class Args>(std::type_identity<Args>, auto emit) {
     if (call.routine != Args::kRoutine) return;
     const auto args = routines::unpack<Args>(arguments);
-    if (has_template(args)) out = emit(args);
+    if (!has_template(args)) return;
+    auto steps = emit(args);
+    std::move(steps.begin(), steps.end(), std::back_inserter(out));
   };
-  try_template(std::type_identity<routines::GemmArgs<>>(), [&](const auto& a) {
-    return facilities.matrix_units && suits_matrix_units(a)
-               ? emit_unit_contract(a, unit_tiling_of(a), call.buffers, name, helpers, facilities.aligned)
-           : facilities.copies && suits_tiles(a)
-               ? emit_tiles(a, tile_shape_of(a), call.buffers, name, helpers, facilities.aligned)
-               : emit_contract(a, tiling_of(a), call.buffers, name, helpers);
-  });
+  try_template(std::type_identity<routines::GemmArgs<>>(),
+               [&](const auto& a) { return emit_product(a, call.buffers, name, helpers, facilities); });
   try_template(std::type_identity<routines::AttentionArgs<>>(), [&](const auto& a) {
     return facilities.matrix_units && suits_matrix_units(a)
                ? emit_unit_attention(a, call.buffers, name, helpers, facilities.aligned)
@@ -61,7 +57,7 @@ std::vector<Launch> launches_of(const loop::Kernel& k, const loop::Stmt& call, s
 }  // namespace
 
 Program make_program(const loop::Kernel& k, std::span<const int64_t> sizes, const std::string& prefix, Helpers& helpers,
-                     Facilities facilities) {
+                     const Facilities& facilities) {
   Program out;
   if (calls_inside_loops(k)) {
     out.steps.emplace_back(HostCall{nullptr, k.name});
@@ -70,19 +66,26 @@ Program make_program(const loop::Kernel& k, std::span<const int64_t> sizes, cons
   for (const Part& part : split(k)) {
     if (const loop::Stmt* call = part.call()) {
       const std::string name = fmt::format("{}_{}", prefix, out.steps.size());
-      std::vector<Launch> launches = launches_of(k, *call, sizes, name, helpers, facilities);
-      if (!launches.empty()) {
-        for (Launch& l : launches)
-          out.steps.emplace_back(std::move(l));
-        continue;
-      }
-      out.steps.emplace_back(HostCall{call, call->routine});
+      std::vector<ProgramStep> steps = steps_of(k, *call, sizes, name, helpers, facilities);
+      if (steps.empty()) steps.emplace_back(HostCall{call, call->routine});
+      std::move(steps.begin(), steps.end(), std::back_inserter(out.steps));
       continue;
     }
     for (const Schedule& s : schedule(k, part, sizes, facilities.aligned))
       out.steps.emplace_back(emit(k, part, s, sizes, fmt::format("{}_{}", prefix, out.steps.size()), helpers));
   }
   return out;
+}
+
+std::string algorithm_text(const loop::Kernel& k, std::span<const int64_t> sizes, const Facilities& facilities) {
+  if (k.body.empty()) return "";
+  // Its kernel names values and calls the routine.
+  const loop::Stmt& call = k.body.back();
+  if (call.kind != loop::Stmt::Call || call.routine != routines::GemmArgs<>::kRoutine) return "";
+  const auto args = routines::unpack<routines::GemmArgs<>>(call_arguments(k, call, sizes));
+  if (!has_template(args)) return "";
+  const ProductForm& form = product_form(args, facilities);
+  return fmt::format("by {}: {}", form.name, form.why);
 }
 
 // Every kernel, of a template or not, begins with its name and its parameters.
@@ -99,6 +102,8 @@ std::string program_text(const Program& p, const Helpers& helpers) {
   for (const auto& step : p.steps) {
     if (auto* call = std::get_if<HostCall>(&step))
       out += fmt::format("// {} runs on the host\n\n", call->routine);
+    else if (auto* product = std::get_if<LibraryCall>(&step))
+      out += fmt::format("// a library multiplies {}\n\n", runtime::print(product->product));
     else
       out += std::get<Launch>(step).text + "\n";
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codegen/gpu/emit.h"
+#include "codegen/gpu/library_products.h"
 
 namespace sheaf::codegen::gpu {
 
@@ -16,8 +17,9 @@ struct HostCall {
   std::string routine;
 };
 
+using ProgramStep = std::variant<Launch, HostCall, LibraryCall>;
 struct Program {
-  std::vector<std::variant<Launch, HostCall>> steps;
+  std::vector<ProgramStep> steps;
 };
 
 // What text may make use of.
@@ -25,12 +27,15 @@ struct Facilities {
   bool aligned = true;        // all buffers begin at multiples of 16 bytes
   bool copies = false;        // copies to memory of a block in the background: from sm_80 on
   bool matrix_units = false;  // products of bf16 and f16 by matrix units (matrix_units.h)
+  AskLibrary library = {};    // for products of the same; none: there is none
 };
 
 // `prefix` begins the name of each launch. Expects elementary functions to be expanded, and strides that are 0 or 1 to
 // be constants where good code is wanted. The program points into the kernel.
 Program make_program(const loop::Kernel& k, std::span<const int64_t> sizes, const std::string& prefix, Helpers& helpers,
-                     Facilities facilities);
+                     const Facilities& facilities);
+// How the product that the kernel is will be computed, and why: "by library: …". Empty where it is none.
+std::string algorithm_text(const loop::Kernel& k, std::span<const int64_t> sizes, const Facilities& facilities);
 
 // The values of a call's arguments, which depend on sizes alone.
 std::vector<int64_t> call_arguments(const loop::Kernel& k, const loop::Stmt& call, std::span<const int64_t> sizes);

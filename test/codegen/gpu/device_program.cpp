@@ -124,6 +124,17 @@ DeviceProgram::~DeviceProgram() {
     Device::find().unload(m);
 }
 
+std::optional<int64_t> DeviceProgram::ask_library(const runtime::LibraryProduct& p) const {
+  const auto planned = runtime::PlannedProduct::find(p);
+  return planned ? std::optional(planned->workspace_bytes()) : std::nullopt;
+}
+
+void DeviceProgram::multiply(const LibraryCall& call, std::span<std::byte* const> buffers, std::byte* workspace) {
+  const auto at = addresses(call, buffers, workspace);
+  auto number = [&](size_t i) { return reinterpret_cast<uint64_t>(at[i]); };
+  runtime::PlannedProduct::find(call.product)->submit(number(0), number(1), number(2), number(3), nullptr);
+}
+
 void DeviceProgram::launch(const Launch& l, std::span<std::byte* const> buffers, std::span<const int64_t> sizes,
                            const std::byte* workspace, const std::byte* record, int step) {
   if (l.schedule.blocks == 0) return;
@@ -138,8 +149,11 @@ void DeviceProgram::launch(size_t i, std::span<const Device::Address> buffers, s
     at.push_back(reinterpret_cast<std::byte*>(b));
   int step = 0;
   for (const auto& s : entry(i).program.steps)
-    launch(std::get<Launch>(s), at, sizes, reinterpret_cast<std::byte*>(workspace),
-           reinterpret_cast<std::byte*>(record), step++);
+    if (auto* call = std::get_if<LibraryCall>(&s))
+      multiply(*call, at, reinterpret_cast<std::byte*>(workspace));
+    else
+      launch(std::get<Launch>(s), at, sizes, reinterpret_cast<std::byte*>(workspace),
+             reinterpret_cast<std::byte*>(record), step++);
 }
 
 // Everything lies in one block of memory, here and on the GPU, with a margin around each region that must keep its
@@ -190,6 +204,10 @@ void DeviceProgram::run(size_t i, std::span<const Region> memory, std::span<cons
       launch(*l, there, sizes, base + workspace_at, base + record_at, step++);
       continue;
     }
+    if (auto* call = std::get_if<LibraryCall>(&s)) {
+      multiply(*call, there, base + workspace_at);
+      continue;
+    }
     device.download(host, address, size);
     call_host(entry(i), std::get<HostCall>(s), here, sizes);
     device.upload(address, host, size);
@@ -237,9 +255,10 @@ void print_rate(DeviceProgram& program, size_t i, const std::string& label, doub
     }) / kTimes);
   std::string schedules;
   for (const auto& s : program.entry(i).program.steps) {
-    const auto& l = std::get<Launch>(s);
-    const Device::Cost cost = program.cost(l);
-    schedules += fmt::format("  {}, {} registers", print(l.schedule), cost.registers);
+    const auto* l = std::get_if<Launch>(&s);
+    if (!l) continue;
+    const Device::Cost cost = program.cost(*l);
+    schedules += fmt::format("  {}, {} registers", print(l->schedule), cost.registers);
     if (cost.local_bytes > 0) schedules += fmt::format(", {} bytes of local memory", cost.local_bytes);
   }
   fmt::print("{:50} {:9.1f} us {:7.2f} {} {}\n", label, best * 1e3, work / best * 1e-9,

@@ -50,6 +50,7 @@ class DeviceProgram final : public TextProgram {
   using TextProgram::workspace_bytes;
   void compile() override;
   ~DeviceProgram() override;
+  std::optional<int64_t> ask_library(const runtime::LibraryProduct& p) const override;
   // The seed is not used: the GPU has its own order.
   void run(size_t i, std::span<const Region> memory, std::span<const int64_t> sizes, loop::CheckRecord& check,
            uint64_t seed) override;
@@ -59,6 +60,7 @@ class DeviceProgram final : public TextProgram {
   Device::Cost cost(const Launch& l) const { return Device::find().cost(functions_.at(l.name)); }
 
  private:
+  static void multiply(const LibraryCall& call, std::span<std::byte* const> buffers, std::byte* workspace);
   void launch(const Launch& l, std::span<std::byte* const> buffers, std::span<const int64_t> sizes,
               const std::byte* workspace, const std::byte* record, int step);
   std::vector<void*> modules_;

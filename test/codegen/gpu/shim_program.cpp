@@ -4,12 +4,38 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <cstring>
 
 #include "codegen/gpu/shim_compile.h"
 #include "codegen/gpu/shim_load.h"
 #include "support/error.h"
 
 namespace sheaf::codegen::gpu::testing {
+
+namespace {
+
+// As the library is asked to, in the order of k.
+void multiply(const runtime::LibraryProduct& p, const std::array<std::byte*, 4>& at) {
+  auto value = [&](int which, const runtime::LibraryProduct::Matrix& m, int64_t batch, int64_t number, int64_t l) {
+    const int64_t i = batch * m.batch_step + (m.along_k ? number * m.line_step + l : l * m.line_step + number);
+    uint16_t bits;
+    std::memcpy(&bits, at[static_cast<size_t>(which)] + i * 2, sizeof bits);
+    return p.dtype == DType::BF16 ? bf16_to_f32(bits) : f16_to_f32(bits);
+  };
+  for (int64_t batch = 0; batch < p.batch; ++batch)
+    for (int64_t i = 0; i < p.m; ++i)
+      for (int64_t j = 0; j < p.n; ++j) {
+        float sum = 0;
+        for (int64_t l = 0; l < p.k; ++l)
+          sum += value(0, p.a, batch, i, l) * value(1, p.b, batch, j, l);
+        const uint16_t narrow = p.result == DType::BF16 ? f32_to_bf16(sum) : f32_to_f16(sum);
+        const auto size = static_cast<size_t>(size_bytes(p.result));
+        std::memcpy(at[2] + (batch * p.c_batch_step + i * p.c_line_step + j) * static_cast<int64_t>(size),
+                    size == 4 ? static_cast<const void*>(&sum) : &narrow, size);
+      }
+}
+
+}  // namespace
 
 void ShimProgram::compile(const std::function<std::string(std::string)>& edit) {
   text_ = kernel_text();
@@ -38,6 +64,10 @@ void ShimProgram::run(size_t i, std::span<const Region> memory, std::span<const 
   for (const auto& s : e.program.steps) {
     if (auto* call = std::get_if<HostCall>(&s)) {
       call_host(e, *call, buffers, sizes);
+      continue;
+    }
+    if (auto* call = std::get_if<LibraryCall>(&s)) {
+      multiply(call->product, addresses(*call, buffers, workspace.data()));
       continue;
     }
     const auto& l = std::get<Launch>(s);

@@ -15,6 +15,7 @@ class ShimProgram final : public TextProgram {
   ~ShimProgram() override;
   const std::string& text() const { return text_; }  // with what the shim needs
 
+  std::optional<int64_t> ask_library(const runtime::LibraryProduct& p) const override { return 1000; }
   void run(size_t i, std::span<const Region> memory, std::span<const int64_t> sizes, loop::CheckRecord& check,
            uint64_t seed) override;
 

@@ -80,8 +80,19 @@ void TextProgram::call_host(const Entry& e, const HostCall& call, std::span<std:
 int64_t TextProgram::workspace_bytes(size_t i) const {
   int64_t bytes = 0;
   for (const auto& s : entries_[i].program.steps)
-    if (auto* l = std::get_if<Launch>(&s)) bytes = std::max(bytes, l->workspace_bytes);
+    if (auto* l = std::get_if<Launch>(&s))
+      bytes = std::max(bytes, l->workspace_bytes);
+    else if (auto* call = std::get_if<LibraryCall>(&s))
+      bytes = std::max(bytes, call->workspace_bytes);
   return bytes;
+}
+
+std::array<std::byte*, 4> TextProgram::addresses(const LibraryCall& call, std::span<std::byte* const> buffers,
+                                                 std::byte* workspace) {
+  auto address = [&](const Parameter& p) {
+    return p.kind == Parameter::Buffer ? buffers[static_cast<size_t>(p.index)] : workspace + p.value;
+  };
+  return {address(call.a), address(call.b), address(call.c), address(call.workspace)};
 }
 
 std::string TextProgram::text_of(size_t i) const {

@@ -3,6 +3,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <memory>
 #include <string>
@@ -39,7 +40,10 @@ class TextProgram {
   Helpers& helpers() { return helpers_; }
 
   virtual void compile() = 0;
-  // Runs the launches; host calls run their routine. The seed is that of an order of threads, where it can be chosen.
+  // What a library needs for a product; nothing: there is none, or none that computes it.
+  virtual std::optional<int64_t> ask_library(const runtime::LibraryProduct& p) const = 0;
+  // Runs the launches; host calls run their routine, and calls of a library it. The seed is that of an order of
+  // threads, where it can be chosen.
   virtual void run(size_t i, std::span<const Region> memory, std::span<const int64_t> sizes, loop::CheckRecord& check,
                    uint64_t seed) = 0;
 
@@ -65,6 +69,9 @@ class TextProgram {
   static void call_host(const Entry& e, const HostCall& call, std::span<std::byte* const> buffers,
                         std::span<const int64_t> sizes);
   int64_t workspace_bytes(size_t i) const;
+  // What a library is called with: addresses of a, b, c and workspace.
+  static std::array<std::byte*, 4> addresses(const LibraryCall& call, std::span<std::byte* const> buffers,
+                                             std::byte* workspace);
   const std::vector<Launch>& launches() const { return launches_; }
 
  private:
