@@ -23,22 +23,26 @@ void pack_panel(const K& kern, typename K::Packed* dst, const MatrixView<S>& src
                 int64_t width, int64_t k) {
   if constexpr (K::kTogether > 1) {
     kern.pack(dst, src, i0, l0, used, width, k);
-  } else if constexpr (std::is_same_v<S, Float16>) {
-    // Widened in vectors first, some k at a time: what is consecutive.
+  } else if constexpr (!std::is_same_v<typename K::Packed, S>) {
     constexpr int64_t kSome = 64, kMost = std::max(kMaxTileRows, kMaxTileColumns);
+    if (src.minor == 1) {
+      widen_rows(k, used, src.at(i0, l0), src.k, dst, width);
+      for (int64_t l = 0; used < width && l < k; ++l)
+        std::fill(dst + l * width + used, dst + (l + 1) * width, 0.0f);
+      return;
+    }
+    // Contiguous k are widened in vectors first, some at a time; bf16 only where there is nothing faster.
+    if (src.k != 1 || used > kMost || !(kern.pack_transposed || std::is_same_v<S, Float16>))
+      return pack(dst, src, i0, l0, used, width, k);
     float wide[kMost * kSome];
-    if ((src.k != 1 && src.minor != 1) || used > kMost) return pack(dst, src, i0, l0, used, width, k);
     for (int64_t l = 0; l < k; l += kSome) {
-      const int64_t depth = std::min(kSome, k - l), rows = src.k == 1 ? used : depth, each = src.k == 1 ? depth : used;
-      for (int64_t r = 0; r < rows; ++r)
-        widen(wide + r * each, src.k == 1 ? src.at(i0 + r, l0 + l) : src.at(i0, l0 + l + r), each);
-      pack_panel(kern, dst + l * width, MatrixView<float>{wide, src.k == 1 ? each : 1, src.k == 1 ? 1 : each}, 0, 0,
-                 used, width, depth);
+      const int64_t depth = std::min(kSome, k - l);
+      widen_rows(used, depth, src.at(i0, l0 + l), src.minor, wide, depth);
+      pack_panel(kern, dst + l * width, MatrixView<float>{wide, depth, 1}, 0, 0, used, width, depth);
     }
   } else {
-    if constexpr (std::is_same_v<typename K::Packed, S>)
-      if (kern.pack_transposed && src.k == 1 && src.minor != 1)
-        return kern.pack_transposed(dst, src.at(i0, l0), src.minor, used, width, k);
+    if (kern.pack_transposed && src.k == 1 && src.minor != 1)
+      return kern.pack_transposed(dst, src.at(i0, l0), src.minor, used, width, k);
     pack(dst, src, i0, l0, used, width, k);
   }
 }

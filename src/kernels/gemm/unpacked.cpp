@@ -89,11 +89,8 @@ class UnpackedGemm {
   static void copy_row(T* __restrict to, const S* __restrict from, int64_t n) {
     if constexpr (std::is_same_v<T, S>)
       std::memcpy(to, from, n * sizeof(T));
-    else if constexpr (std::is_same_v<S, Float16>)
-      widen(to, from, n);
     else
-      for (int64_t e = 0; e < n; ++e)
-        to[e] = widen<T>(from[e]);
+      widen_rows(1, n, from, n, to, n);
   }
 
   void pack_y() {

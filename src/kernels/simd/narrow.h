@@ -9,6 +9,8 @@ namespace sheaf::kernels {
 
 void narrow(scalar::BFloat16* to, const float* from, int64_t n);
 void narrow(scalar::Float16* to, const float* from, int64_t n);
-void widen(float* to, const scalar::Float16* from, int64_t n);
+// to[r][i] = from[r][i] for r < rows and i < n; rows begin so many elements apart.
+void widen_rows(int64_t rows, int64_t n, const scalar::BFloat16* from, int64_t from_row, float* to, int64_t to_row);
+void widen_rows(int64_t rows, int64_t n, const scalar::Float16* from, int64_t from_row, float* to, int64_t to_row);
 
 }  // namespace sheaf::kernels
