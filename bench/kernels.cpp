@@ -217,7 +217,7 @@ double best_ms(Run run) {
 // As the compiler prepares it.
 loop::Kernel specialized(const Work& w) {
   return passes::expand_math(
-      passes::tile_transposed(passes::specialize(w.kernel, passes::StrideSizes(w.kernel).known(w.sizes))));
+      passes::tile_transposed(passes::specialize(w.kernel, passes::known_sizes(w.kernel, w.sizes))));
 }
 
 // Bytes that pass in a nanosecond: copied (read and written), and read.

@@ -51,7 +51,7 @@ NativeCode remember(const CodeKey& key, NativeCode code) {
 CodeKey code_key(std::string_view kernel_text, const std::vector<passes::KnownSize>& known_sizes) {
   std::string text(kernel_text);
   for (const auto& k : known_sizes)
-    text += fmt::format("\n{}={}", k.index, k.value);
+    text += fmt::format("\n{}{}{}", k.index, k.at_most ? "<=" : "=", k.value);
   text += "\n" + compiler_identity();
   XXH128_hash_t h = XXH3_128bits(text.data(), text.size());
   return {{h.high64, h.low64}};

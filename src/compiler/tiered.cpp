@@ -9,6 +9,7 @@
 #include "codegen/llvm/native.h"
 #include "compiler/made_for.h"
 #include "compiler/pipeline.h"
+#include "loop/regions.h"
 #include "runtime/thread_pool.h"
 #include "support/mutex.h"
 #include "support/phases.h"
@@ -28,8 +29,9 @@ constexpr int64_t kWorthNs = 10'000'000;
 // A batch leaves out kernels that have spent less than this. It is little on purpose: what will have earned its code a
 // few runs later is better made now, in parallel with the others, than found missing by the next start.
 constexpr int64_t kSmallNs = kWorthNs / 50;
-// Programs that ask for more stride patterns of one kernel than this keep to the block executor.
-constexpr int kMaxVersions = 8;
+// Programs that ask for more patterns of one kernel than this keep to the block executor: some of strides, and each
+// length of short rows.
+constexpr int kMaxVersions = 8 + static_cast<int>(loop::kShortestRow);
 // A kernel of a graph waits this many times longer before it is compiled by itself.
 constexpr int64_t kPatienceInGraph = 8;
 
@@ -83,6 +85,7 @@ TieredKernel::TieredKernel(loop::Kernel kernel, KernelUse use, std::string text)
     : kernel_(std::move(kernel)),
       made_for_(made_for()),
       strides_(kernel_),
+      short_rows_(kernel_),
       worth_compiling_(computes(kernel_.body) && (is_enabled("expand-math") || num_math(kernel_) == 0)),
       compile_ns_(estimated_compile_ns(kernel_)),
       patience_(use == KernelUse::InGraph ? kPatienceInGraph : 1),
@@ -93,25 +96,28 @@ TieredKernel::~TieredKernel() {
     delete std::exchange(v, v->next);
 }
 
-uint64_t TieredKernel::pattern(std::span<const int64_t> sizes) const {
+TieredKernel::Pattern TieredKernel::pattern(std::span<const int64_t> sizes) const {
   uint64_t p = 1;
   for (int i : strides_.indices())
     p = p * 3 + (sizes[i] == 0 ? 0 : sizes[i] == 1 ? 1 : 2);
-  return p;
+  return {p, short_rows_.pattern(sizes)};
 }
 
-const TieredKernel::Version* TieredKernel::find(uint64_t pattern) const {
+const TieredKernel::Version* TieredKernel::find(Pattern pattern) const {
   for (const Version* v = versions_.load(std::memory_order_acquire); v; v = v->next)
     if (v->pattern == pattern) return v;
   return nullptr;
 }
 
-std::vector<passes::KnownSize> TieredKernel::known_strides(std::span<const int64_t> sizes) const {
-  return is_enabled("specialize") ? strides_.known(sizes) : std::vector<passes::KnownSize>();
+std::vector<passes::KnownSize> TieredKernel::known_sizes(std::span<const int64_t> sizes) const {
+  if (!is_enabled("specialize")) return {};
+  std::vector<passes::KnownSize> known = strides_.known(sizes);
+  short_rows_.add_known(sizes, known);
+  return known;
 }
 
 loop::Kernel TieredKernel::specialized(std::span<const int64_t> sizes) const {
-  return run_native_passes(kernel_, known_strides(sizes));
+  return run_native_passes(kernel_, known_sizes(sizes));
 }
 
 const std::string& TieredKernel::text() const {
@@ -121,9 +127,9 @@ const std::string& TieredKernel::text() const {
   return text_;
 }
 
-CodeKey TieredKernel::key(std::span<const int64_t> sizes) const { return code_key(text(), known_strides(sizes)); }
+CodeKey TieredKernel::key(std::span<const int64_t> sizes) const { return code_key(text(), known_sizes(sizes)); }
 
-void TieredKernel::install(uint64_t pattern, NativeCode code) const {
+void TieredKernel::install(Pattern pattern, NativeCode code) const {
   MutexLock lock(installing_);
   const Version* known = find(pattern);
   if (known && (known->code || !code)) return;
@@ -137,7 +143,7 @@ void TieredKernel::install(uint64_t pattern, NativeCode code) const {
 
 // Code that exists in memory or on disk. A pattern is looked for once.
 const runtime::CpuKernel* TieredKernel::ready_code(std::span<const int64_t> sizes) const {
-  uint64_t p = pattern(sizes);
+  Pattern p = pattern(sizes);
   if (const Version* v = find(p)) return v->code.get();
   if (!is_compilable() || !codegen::native_available()) return nullptr;
   install(p, find_code(key(sizes)));
@@ -149,7 +155,7 @@ bool TieredKernel::is_native(std::span<const int64_t> sizes) const {
 }
 
 const runtime::CpuKernel* TieredKernel::compile(std::span<const int64_t> sizes) const {
-  uint64_t p = pattern(sizes);
+  Pattern p = pattern(sizes);
   try {
     install(p, find_or_make_code(key(sizes), [&] { return specialized(sizes); }, made_for_));
   } catch (...) {

@@ -2,7 +2,8 @@
 // code that is on disk already is used from the first launch on. Both executors give the same bits, so nobody sees the
 // switch. Thread-safe.
 //
-// Native code is made for a pattern of strides: which of the strides along vector axes are 0, 1 or something else.
+// Native code is made for a pattern of strides: which of the strides along vector axes are 0, 1 or something else, and
+// how long short rows are.
 // Launches with another pattern keep to the block executor until they have earned code of their own.
 #pragma once
 #include <atomic>
@@ -70,22 +71,27 @@ class TieredKernel final : public CheckableKernel {
 
  private:
   // Code for a pattern, or the knowledge that there was none on disk.
+  struct Pattern {
+    uint64_t strides, rows;
+    bool operator==(const Pattern&) const = default;
+  };
   struct Version {
-    uint64_t pattern;
+    Pattern pattern;
     NativeCode code;
     const Version* next;
   };
-  uint64_t pattern(std::span<const int64_t> sizes) const;
-  const Version* find(uint64_t pattern) const;
+  Pattern pattern(std::span<const int64_t> sizes) const;
+  const Version* find(Pattern pattern) const;
   const runtime::CpuKernel* ready_code(std::span<const int64_t> sizes) const;
-  void install(uint64_t pattern, NativeCode code) const;
+  void install(Pattern pattern, NativeCode code) const;
   const codegen::BlockKernel& block() const;
   bool takes_long(std::span<const int64_t> sizes) const;
-  std::vector<passes::KnownSize> known_strides(std::span<const int64_t> sizes) const;
+  std::vector<passes::KnownSize> known_sizes(std::span<const int64_t> sizes) const;
 
   loop::Kernel kernel_;
   std::string made_for_;  // the first function that needed it
   passes::StrideSizes strides_;
+  passes::ShortRows short_rows_;
   bool worth_compiling_;  // something else than calls of routines
   int64_t compile_ns_, patience_;
   // Made by the first run that needs it: with code on disk few kernels do.

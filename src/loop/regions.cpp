@@ -62,6 +62,24 @@ bool is_region(const Kernel& k, const Stmt& s) {
          fits(k, s);
 }
 
+ValueId row_extent(const Kernel& k, const Stmt& s) {
+  if (s.kind != Stmt::Loop || (s.mark != Mark::Parallel && s.mark != Mark::Free)) return kNoValue;
+  auto is_flat = [](const Stmt& t) { return t.kind == Stmt::Let || t.kind == Stmt::Store; };
+  std::vector<bool> inside = values_inside(k, s.body);
+  ValueId extent = kNoValue;
+  bool reduces = false;
+  for (const Stmt& t : s.body) {
+    if (is_flat(t)) continue;
+    bool row = t.kind == Stmt::Reduce || (t.kind == Stmt::Loop && t.mark == Mark::Vector);
+    if (!row || !std::all_of(t.body.begin(), t.body.end(), is_flat) || !is_outside(k, inside, t.extent))
+      return kNoValue;
+    if (extent != kNoValue && t.extent != extent) return kNoValue;
+    extent = t.extent;
+    reduces |= t.kind == Stmt::Reduce;
+  }
+  return reduces ? extent : kNoValue;
+}
+
 bool contains_store(const Block& b) {
   return contains(b, [](const Stmt& s) { return s.kind == Stmt::Store || s.kind == Stmt::Call; });
 }

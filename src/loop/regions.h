@@ -13,6 +13,16 @@ namespace sheaf::loop {
 // inside a region are serial and have the same extent for all of its iterations.
 bool is_region(const Kernel& k, const Stmt& s);
 
+// Rows up to here may be worked on as lanes of vectors, a row in each; up to the other length they are worth code of
+// their own. A kernel says that its rows are short by their extent: a constant, or the minimum of a size and a
+// constant.
+inline constexpr int64_t kShortRow = 31, kShortestRow = 16;
+
+// The extent of the rows that a loop walks, one in each iteration: of reductions and Vector loops that hold nothing but
+// values and stores, all with this extent and at least one of them a reduction, and else only values and stores between
+// them. kNoValue if `s` is no such loop.
+ValueId row_extent(const Kernel& k, const Stmt& s);
+
 bool contains_store(const Block& b);
 bool contains_check(const Block& b);
 

@@ -27,7 +27,7 @@ bool is_compiled(DType d) {
 }
 const runtime::CpuKernel& native_kernel(const loop::Kernel& kernel, std::span<const int64_t> sizes) {
   static auto* known = new std::map<std::string, std::shared_ptr<const runtime::CpuKernel>>;
-  loop::Kernel kernels[] = {passes::specialize(kernel, passes::StrideSizes(kernel).known(sizes))};
+  loop::Kernel kernels[] = {passes::specialize(kernel, passes::known_sizes(kernel, sizes))};
   auto& entry = (*known)[loop::print(kernels[0])];
   if (!entry) {
     kernels[0] = passes::expand_math(kernels[0]);

@@ -16,8 +16,6 @@ constexpr loop::WorkRates kRates{.element = 0.1, .elementary = 1.5, .start = 0.5
 constexpr int kPiecesOfWideBodies = 2;
 constexpr int kLongBody = 150;  // in statements
 constexpr int kMuchAlive = 16;  // values
-// Iterations of a region that are worth a range of their own.
-constexpr int64_t kMinRange = 256;
 
 int statements(const Block& b) {
   int n = 0;
@@ -307,6 +305,8 @@ Values Emitter::pieces(Val* v) {
 // --- loops ---
 
 void Emitter::loop(const Stmt& s) {
+  if (!step_ && walks_short_rows(s)) return short_rows(s);
+  if (row_length_) return each_element(s, [](Value*) {});
   bool region = !step_ && loop::is_region(k_, s);
   // Iterations of a region are independent, so a large one outside of all loops may use the threads too.
   if (!step_ && !fn_->parent && (s.mark == loop::Mark::Parallel || (region && depth() == 1)))

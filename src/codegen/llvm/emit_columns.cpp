@@ -13,6 +13,7 @@ constexpr int64_t kWideRow = 8192, kManyRows = 256, kMinColumns = 256;
 constexpr int64_t kBlocksTogether = 16;  // whose totals wait to be combined
 
 bool Emitter::reduces_columns(const Stmt& s) {
+  if (s.mark != loop::Mark::Vector) return false;
   bool seen = false, stored = false;
   for (const Stmt& t : s.body) {
     if (t.kind == Stmt::Let) continue;

@@ -280,14 +280,18 @@ Value* Emitter::position_along(const Stmt& s) {
 // A reduction inside a region, or around loops: one element for each iteration of the region at a time.
 void Emitter::inside(const Stmt& s, Value* from, Value* to, Values& state,
                      llvm::function_ref<void(Values&, const Values&, Value*)> add) {
+  auto element = [&] {
+    Values x = pieces(value(s.value));
+    for (Value*& e : x)
+      e = to_accumulator(s, e);
+    return x;
+  };
+  if (row_length_) return each_element(s, [&](Value* number) { add(state, element(), number); });
   Loop l = open(from, to, 1, state, !loop::contains_store(s.body));
   fn_->index[static_cast<size_t>(s.axis)] = uniform(l.i, depth());
   block(s.body);
-  Values x = pieces(value(s.value));
-  for (Value*& e : x)
-    e = to_accumulator(s, e);
   Values now = carried(l);
-  add(now, x, l.i);
+  add(now, element(), l.i);
   state = close(l, now);
 }
 
@@ -316,6 +320,7 @@ Values Emitter::position_inside(const Stmt& s) {
 
 // Where the bracketing decides bits: a row of memory for each of the 32 lanes.
 Values Emitter::ordered_inside(const Stmt& s) {
+  if (row_length_) return ordered_elements(s);
   DType d = accumulator(s);
   StackRows lanes = rows(d, kReduceLanes, num_pieces(), num_lanes());
   Values identity(static_cast<size_t>(num_pieces()), a_.splat(a_.identity(s.combine, d), num_lanes()));

@@ -33,7 +33,7 @@ void Emitter::let(ValueId v) {
     all_uniform &= arg[i]->kind == Val::Uniform;
     d = std::max(d, arg[i]->depth);
   }
-  if (inst.op == Op::Load) return define(v, load(inst, arg[0]));
+  if (inst.op == Op::Load) return define(v, load(v, arg[0]));
   if (!all_uniform && inst.type == DType::I64)
     if (Val* x = affine(inst, arg)) return define(v, x);
   if (all_uniform) {
@@ -202,7 +202,8 @@ void Emitter::ask_early(int64_t number, Value* address) {
                         b_.getInt32(kToSecondLevel), b_.getInt32(kData)});
 }
 
-Val* Emitter::load(const Inst& inst, Val* offset) {
+Val* Emitter::load(ValueId v, Val* offset) {
+  const Inst& inst = k_.values[v];
   DType d = inst.type;
   llvm::Align align(static_cast<uint64_t>(size_bytes(d)));
   auto in_register = [&](Value* x) { return d == DType::Bool ? b_.CreateIsNotNull(x) : x; };
@@ -215,13 +216,17 @@ Val* Emitter::load(const Inst& inst, Val* offset) {
     return uniform(in_register(b_.CreateAlignedLoad(a_.memory_type(d), address, align)), where);
   }
   Val out{Val::Varying, where};
-  out.pieces.assign(static_cast<size_t>(num_pieces()), llvm::PoisonValue::get(a_.memory_type(d, num_lanes())));
-  addresses(inst.imm, offset, [&](Value* address, int p, int l) {
-    Value*& x = out.pieces[static_cast<size_t>(p)];
-    if (l < 0 && p == 0) ask_early(inst.imm, address);
-    Value* loaded = b_.CreateAlignedLoad(a_.memory_type(d, l < 0 ? num_lanes() : 1), address, align);
-    x = l < 0 ? loaded : b_.CreateInsertElement(x, loaded, static_cast<uint64_t>(l));
-  });
+  if (is_end_to_end(inst.args[0], offset)) {
+    out.pieces = load_end_to_end(v, offset);
+  } else {
+    out.pieces.assign(static_cast<size_t>(num_pieces()), llvm::PoisonValue::get(a_.memory_type(d, num_lanes())));
+    addresses(inst.imm, offset, [&](Value* address, int p, int l) {
+      Value*& x = out.pieces[static_cast<size_t>(p)];
+      if (l < 0 && p == 0) ask_early(inst.imm, address);
+      Value* loaded = b_.CreateAlignedLoad(a_.memory_type(d, l < 0 ? num_lanes() : 1), address, align);
+      x = l < 0 ? loaded : b_.CreateInsertElement(x, loaded, static_cast<uint64_t>(l));
+    });
+  }
   for (Value*& x : out.pieces)
     x = in_register(x);
   return make(std::move(out));
@@ -245,6 +250,7 @@ void Emitter::store(const Stmt& s) {
   Values x = pieces(v);
   for (Value*& p : x)
     p = in_memory(p, num_lanes());
+  if (is_end_to_end(s.offset, offset)) return store_end_to_end(s, offset, x);
   addresses(s.id, offset, [&](Value* address, int p, int l) {
     Value* whole = x[static_cast<size_t>(p)];
     b_.CreateAlignedStore(l < 0 ? whole : b_.CreateExtractElement(whole, static_cast<uint64_t>(l)), address, align);

@@ -1,5 +1,4 @@
-// From a kernel to an LLVM function. Internal to emit.cpp, emit_statements.cpp, emit_reduce.cpp and emit_columns.cpp,
-// and the one header that includes LLVM's.
+// From a kernel to an LLVM function. Internal to emit*.cpp, and the one header that includes LLVM's.
 //
 // 1. Regions (loop/regions.h) run as vector code: a main loop of several *pieces* of `lanes` elements, a loop of one
 //    piece, and a scalar loop for what is left. Everything else is scalar code. No IR pass runs afterwards, so what is
@@ -13,7 +12,7 @@
 // 4. The body of a parallel loop becomes a function of its own; values it uses from outside are passed in an array.
 // 5. Reductions keep the lanes and blocks of ir.h: in vector registers along their own axis; as rows of an array where
 //    they run inside a region. Reductions of whole columns walk the rows of memory: loops over rows around loops over
-//    columns, and then the rest of the region with the totals.
+//    columns, and then the rest of the region with the totals. Loops over short rows are regions too: a lane has a row.
 #pragma once
 #include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/IR/IRBuilder.h>
@@ -45,6 +44,7 @@ using Values = std::vector<Value*>;
 
 // Pieces of a step: enough independent work for the pipelines, few enough that the values of one fit the registers.
 constexpr int kPieces = 4;
+constexpr int64_t kMinRange = 256;  // iterations of a region that are worth a range of their own
 constexpr int kPendingBlocks = 40;  // levels of the binary counter of blocks: more than memory holds
 
 // A value of the kernel in the function being emitted.
@@ -110,6 +110,16 @@ struct Columns {
   Value *memory, *first;
   DType type;
   Value* used;  // columns of a row, rounded up to whole steps: what lies past the last is computed and never read
+};
+
+// The element of short rows that code is being emitted for.
+struct RowElement {
+  int axis;
+  int64_t number;
+  // Whether elements of rows that lie end to end are loaded at the first and stored at the last.
+  bool regroups;
+  std::map<ValueId, std::vector<Values>> loaded;  // by number
+  std::map<const Stmt*, std::vector<Values>> stored;
 };
 
 class Emitter {
@@ -182,7 +192,7 @@ class Emitter {
   Values seldom(ValueId v, const Values (&x)[3]);
   Val* affine(const Inst& inst, Val* const* arg);
   void addresses(int64_t number, Val* offset, llvm::function_ref<void(Value* address, int piece, int lane)> f);
-  Val* load(const Inst& inst, Val* offset);
+  Val* load(ValueId v, Val* offset);
   void ask_early(int64_t number, Value* address);
   void store(const Stmt& s);
   void check(const Stmt& s);
@@ -240,6 +250,19 @@ class Emitter {
   Values position_inside(const Stmt& s);
   Values ordered_inside(const Stmt& s);
 
+  // --- emit_rows.cpp ---
+
+  bool walks_short_rows(const Stmt& s) const;
+  void short_rows(const Stmt& s);
+  // Writes the body of a loop or reduction out for each element of rows of known length, and `f` after it.
+  void each_element(const Stmt& s, llvm::function_ref<void(Value* number)> f);
+  // Whether an access of each_element's body is to rows that lie end to end.
+  bool is_end_to_end(ValueId offset, const Val* v) const;
+  Value* end_to_end_address(int64_t buffer_number, Val* offset, int p, int64_t i);
+  Values load_end_to_end(ValueId v, Val* offset);
+  void store_end_to_end(const Stmt& s, Val* offset, const Values& x);
+  Values ordered_elements(const Stmt& s);
+
   // --- emit_columns.cpp ---
 
   // Whether the reductions of a region can go first: only values come before them, and nothing but values is in them.
@@ -268,6 +291,8 @@ class Emitter {
   std::deque<Val> vals_;
   Function* fn_ = nullptr;
   Iterations* step_ = nullptr;
+  int64_t row_length_ = 0;  // where lanes are rows of known length; else 0
+  RowElement* element_ = nullptr;
   int64_t asked_elements_ = 0;     // of a step of a reduction whose first loads ask for what will be read later; else 0
   std::set<int64_t> asked_for_;    // buffers of which a reduction has asked
   std::map<int, Columns> totals_;  // of reductions that have run before the region's steps

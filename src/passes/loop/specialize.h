@@ -12,6 +12,7 @@ namespace sheaf::passes {
 struct KnownSize {
   int index;  // of the run-time size
   int64_t value;
+  bool at_most = false;  // this or less
   friend bool operator==(const KnownSize&, const KnownSize&) = default;
 };
 
@@ -27,6 +28,28 @@ class StrideSizes {
   std::vector<int> indices_;  // at most kMaxStrides: the others stay unknown
   static constexpr size_t kMaxStrides = 38;
 };
+
+// Short rows (loop/regions.h): what native code knows of them, so that it can work on as many as a vector has lanes.
+class ShortRows {
+ public:
+  explicit ShortRows(const loop::Kernel& k);
+  // Adds the length of the rows, if they are short and many, and strides from one row to the next that are 0, 1 or,
+  // where the length is known exactly, the length.
+  void add_known(std::span<const int64_t> sizes, std::vector<KnownSize>& known) const;
+  // A number for each of the sets that add_known adds.
+  uint64_t pattern(std::span<const int64_t> sizes) const;
+
+ private:
+  static constexpr size_t kMaxStrides = 28;
+  static constexpr int64_t kMinRows = 32;
+  bool are_short(std::span<const int64_t> sizes) const;
+
+  int length_ = -1, rows_ = -1;  // of the first loop over rows: run-time sizes, or -1
+  std::vector<int> strides_;     // at most kMaxStrides
+};
+
+// Both, for one launch.
+std::vector<KnownSize> known_sizes(const loop::Kernel& k, std::span<const int64_t> sizes);
 
 // The kernel for launches with these sizes; it keeps all its parameters. Same bits.
 loop::Kernel specialize(const loop::Kernel& k, const std::vector<KnownSize>& known);

@@ -27,7 +27,7 @@ void run(uint64_t first, uint64_t count) {
     cases.push_back(Generator(seed).make());
     const auto& c = cases.back();
     kernels.push_back(passes::expand_math(c.kernel));
-    kernels.push_back(passes::expand_math(passes::specialize(c.kernel, passes::StrideSizes(c.kernel).known(c.sizes))));
+    kernels.push_back(passes::expand_math(passes::specialize(c.kernel, passes::known_sizes(c.kernel, c.sizes))));
     loop::verify(kernels.back());
   }
   auto native = load_native_object(make_native_object(kernels));

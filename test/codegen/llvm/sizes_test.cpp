@@ -167,6 +167,46 @@ TEST_P(Sizes, NativeEqualsBlock) {
           }
   }
 }
+// Rows as lanes: written out, in loops, and where they do not lie end to end.
+TEST_P(Sizes, ShortRowsEqualBlock) {
+  if (!native_available()) GTEST_SKIP() << "built without LLVM";
+  std::mt19937_64 rng(11);
+  struct Rows {
+    int64_t length, gap, stride;
+  };
+  constexpr Rows kRows[] = {{2, 0, 1}, {3, 0, 1}, {5, 0, 1}, {5, 2, 1}, {6, 0, 1}, {16, 0, 1}, {4, 4, 2}, {17, 0, 1}};
+  for (const Subject& s : subjects(GetParam())) {
+    if (s.name.starts_with("column") || s.name == "map") continue;
+    auto block = BlockKernel::compile(s.kernel);
+    auto sizes_of = [](const Rows& r, int64_t rows) {
+      return std::vector<int64_t>{rows, r.length, r.length * r.stride + r.gap, r.stride, 1};
+    };
+    std::vector<loop::Kernel> kernels;
+    for (const Rows& r : kRows)
+      kernels.push_back(
+          passes::expand_math(passes::specialize(s.kernel, passes::known_sizes(s.kernel, sizes_of(r, 100)))));
+    auto native = load_native_object(make_native_object(kernels));
+    for (size_t v = 0; v < native.size(); ++v)
+      for (int64_t count : {32, 33, 47, 64, 79, 1000}) {
+        const Rows& r = kRows[v];
+        std::vector<int64_t> sizes = sizes_of(r, count);
+        Shape shape{count, r.length, sizes[2], sizes[3]};
+        std::vector<Memory> expected{random_memory(s.in, count * sizes[2] + 1, rng),
+                                     random_memory(s.out, s.written(shape), rng)};
+        std::vector<Memory> before = expected;
+        loop::CheckRecord expected_check;
+        block->run(testing::pointers(expected), sizes, expected_check);
+        for (int threads : {1, 2}) {
+          runtime::set_num_threads(threads);
+          std::vector<Memory> actual = before;
+          loop::CheckRecord check;
+          check.site = native[v]->run(testing::pointers(actual), sizes, check.payload);
+          ASSERT_EQ(testing::difference(expected, expected_check, actual, check), "")
+              << s.name << " " << count << " rows of " << r.length << " threads " << threads;
+        }
+      }
+  }
+}
 INSTANTIATE_TEST_SUITE_P(Types, Sizes, ::testing::ValuesIn(kTypes),
                          [](const auto& info) { return std::string(sheaf::name_of(info.param)); });
 

@@ -3,6 +3,7 @@
 
 #include "codegen/random_kernels.h"
 #include "loop/reference.h"
+#include "loop/regions.h"
 #include "passes/loop/chunk.h"
 #include "passes/loop/expand_math.h"
 #include "passes/loop/specialize.h"
@@ -139,6 +140,28 @@ TEST(Specialize, FindsTheStridesOfVectorAxes) {
   EXPECT_EQ(StrideSizes(k).known(sizes), (std::vector<KnownSize>{{3, 1}}));
   sizes[3] = 5;
   EXPECT_TRUE(StrideSizes(k).known(sizes).empty());
+}
+
+TEST(Specialize, KnowsShortRows) {
+  loop::Builder b("f");
+  b.buffer(DType::F32, false);
+  b.buffer(DType::F32, true);
+  auto n = b.size(), m = b.size(), outer = b.size(), inner = b.size();
+  auto i = b.begin_loop(n, loop::Mark::Parallel), j = b.begin_reduce(m, loop::Combine::Sum);
+  b.store(1, i, b.end_reduce(b.load(0, b.add(b.mul(i, outer), b.mul(j, inner)))));
+  b.end();
+  loop::Kernel k = b.finish();
+  auto known = [&](std::vector<int64_t> sizes) { return known_sizes(k, sizes); };
+  EXPECT_EQ(known({100, 5, 5, 1}), (std::vector<KnownSize>{{3, 1}, {1, 5}, {2, 5}}));
+  EXPECT_EQ(known({100, 5, 7, 1}), (std::vector<KnownSize>{{3, 1}, {1, 5}}));
+  EXPECT_EQ(known({100, 20, 20, 1}), (std::vector<KnownSize>{{3, 1}, {1, loop::kShortRow, true}}));
+  EXPECT_EQ(known({100, 32, 32, 1}), (std::vector<KnownSize>{{3, 1}}));
+  EXPECT_EQ(known({10, 5, 5, 1}), (std::vector<KnownSize>{{3, 1}}));
+  ShortRows rows(k);
+  auto pattern = [&](std::vector<int64_t> sizes) { return rows.pattern(sizes); };
+  EXPECT_EQ(pattern({100, 20, 20, 1}), pattern({90, 21, 21, 1}));
+  EXPECT_NE(pattern({100, 5, 5, 1}), pattern({100, 5, 7, 1}));
+  EXPECT_NE(pattern({100, 5, 5, 1}), pattern({100, 6, 6, 1}));
 }
 
 }  // namespace
