@@ -24,6 +24,7 @@ constexpr routines::RoutineEntry kFastForms[] = {
     entry<routines::AttentionVjpArgs<>, attention_vjp>(),
     entry<routines::SortArgs<>, sort>(),
     entry<routines::CumulateArgs<>, cumulate>(),
+    entry<routines::RecurrenceArgs<>, recurrence>(),
     entry<routines::SearchArgs<>, search_sorted>(),
     entry<routines::FftArgs<>, fft>(),
     entry<routines::SolveArgs<>, solve>(),

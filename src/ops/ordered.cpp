@@ -55,33 +55,44 @@ void lower_cumulate(LowerCtx& c) {
 
 Operand running_sum_from_the_end(Operand g) { return flip(cumulate(flip(std::move(g), 1), 1, 0), 1); }
 
-// Elements along axis 1 moved by `by` places; `fill` comes in.
+// Elements along axis 1 moved by `by` places; `fill` comes in. A last axis of 1 would be a loop of one turn.
 Operand moved_back(const Operand& x, int64_t by, double fill) {
   Size n = x.size(1), kept = max(n - Size(by), Size(0));
-  return pad(slice_axis(x, 1, 0, kept), {0, n - kept, 0}, {0, 0, 0}, {0, 0, 0}, fill);
+  if (x.size(2) != Size(1)) return pad(slice_axis(x, 1, 0, kept), {0, n - kept, 0}, {0, 0, 0}, {0, 0, 0}, fill);
+  Operand rows = reshape(x, {x.size(0), n});
+  return reshape(pad(slice_axis(rows, 1, 0, kept), {0, n - kept}, {0, 0}, {0, 0}, fill), x.sizes());
 }
-Operand moved_ahead(const Operand& x, int64_t by) {
-  Size n = x.size(1), kept = max(n - Size(by), Size(0));
-  return pad(slice_axis(x, 1, n - kept, kept), {0, 0, 0}, {0, n - kept, 0}, {0, 0, 0});
+
+Operand recurrence(const Operand& factors, const Operand& terms, bool backward) {
+  return graph::apply(op("recurrence"), {factors, terms}, {{"backward", backward}});
+}
+
+void lower_recurrence(LowerCtx& c) {
+  const auto& x = c.in[0];
+  c.b.call(
+      {x.buffer, c.in[1].buffer, c.out[0].buffer},
+      routines::RecurrenceArgs<loop::CallArg>{x.dtype, x.sizes[0], x.sizes[1], x.sizes[2], c.attrs.flag("backward")});
+}
+
+// With F the factors below the diagonal, s = (I - F)^-1 terms; backward it is the transposed matrix. So the adjoint of
+// the terms is the other recurrence, and that of a factor the adjoint of what it is added to times what it multiplies.
+void vjp_recurrence(VjpCtx& c) {
+  bool backward = c.attrs().flag("backward");
+  Operand terms = recurrence(c.x(0), c.dy(), !backward);
+  if (c.needs(0)) c.grad(0, backward ? moved_back(terms, 1, 0) * c.y() : moved_back(c.y(), 1, 0) * terms);
+  c.grad(1, terms);
 }
 
 // d y_j / d x_i is the product of the other factors up to j. So the adjoint is e_i s_i, with e_i the product before i
-// and s_i = dy_i + x_{i+1} s_{i+1}, which is solved by doubling. Nothing is divided: it holds where factors are zero,
-// and so do its own derivatives.
-Operand running_product_adjoint(const Operand& x, const Operand& dy) {
-  Operand s = dy, factor = moved_ahead(x, 1);
-  int64_t n = x.size(1).value();
-  for (int64_t step = 1; step < n; step *= 2) {
-    s = s + factor * moved_ahead(s, step);
-    if (2 * step < n) factor = factor * moved_ahead(factor, step);
-  }
-  return moved_back(cumulate(x, 1, 1), 1, 1) * s;
+// and s_i = dy_i + x_{i+1} s_{i+1}. Nothing is divided: it holds where factors are zero, and so do its own derivatives.
+Operand running_product_adjoint(const Operand& x, const Operand& y, const Operand& dy) {
+  return moved_back(y, 1, 1) * recurrence(x, dy, true);
 }
 
 void vjp_cumulate(VjpCtx& c) {
   switch (c.attrs().integer("what")) {
     case 0: c.grad(0, running_sum_from_the_end(c.dy())); return;
-    case 1: c.grad(0, running_product_adjoint(c.x(0), c.dy())); return;
+    case 1: c.grad(0, running_product_adjoint(c.x(0), c.y(), c.dy())); return;
     default: {
       // Running extremum: the adjoint of a plateau goes to the element that started it. Plateaus are counted in ints
       // and added up in f32 at least: a bf16 has no 257, and would round at each of the terms.
@@ -146,8 +157,11 @@ std::vector<Operand> batch_sort(BatchCtx& c) {
 }
 
 std::vector<Operand> batch_cumulate(BatchCtx& c) {
-  Operand x = c.inputs[0];
-  return {reshape(graph::apply(c.op, {reshape(x, {x.size(0) * x.size(1), x.size(2), x.size(3)})}, c.attrs), x.sizes())};
+  stretch_to_batch(c);
+  Sizes s = c.inputs[0].sizes();
+  for (Operand& x : c.inputs)
+    x = reshape(x, {s[0] * s[1], s[2], s[3]});
+  return {reshape(graph::apply(c.op, c.inputs, c.attrs), s)};
 }
 
 std::vector<TestCase> sort_cases(DType) {
@@ -173,6 +187,14 @@ std::vector<TestCase> cumulate_cases(DType) {
       if (what == 1) x.lo = 0.7, x.hi = 1.4;
       out.push_back({.attrs = {{"what", what}}, .inputs = {x}, .apart = what >= 2, .zeros = what == 1});
     }
+  return out;
+}
+
+std::vector<TestCase> recurrence_cases(DType) {
+  std::vector<TestCase> out;
+  for (bool backward : {false, true})
+    for (const Dims& s : {Dims{1, 1, 1}, Dims{2, 5, 3}, Dims{2, 0, 3}, Dims{0, 2, 1}, Dims{9, 37, 1}, Dims{1, 2, 1}})
+      out.push_back({.attrs = {{"backward", backward}}, .inputs = {{s, TestInput::Uniform, -0.9, 0.9}, {s}}});
   return out;
 }
 
@@ -218,6 +240,15 @@ const OpDef kOps[] = {
      .batch = batch_cumulate,
      .lower = lower_cumulate,
      .cases = {.list = cumulate_cases}},
+    {.name = "recurrence",
+     .kind = OpKind::Ordered,
+     .doc = "(factors, terms): s_i = terms_i + factors_i s_{i-1} along axis 1; or, `backward`, its adjoint.",
+     .dtypes = graph::kFloats,
+     .infer = infer_same,
+     .vjp = differentiable(vjp_recurrence),
+     .batch = batch_cumulate,
+     .lower = lower_recurrence,
+     .cases = {.list = recurrence_cases}},
     {.name = "search_sorted",
      .kind = OpKind::Ordered,
      .signature = "(searchsorted sorted x [:right])",

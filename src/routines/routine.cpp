@@ -22,6 +22,7 @@ constexpr RoutineEntry kDefinitions[] = {
     entry<AttentionVjpArgs<>, attention_vjp>(),
     entry<SortArgs<>, sort>(),
     entry<CumulateArgs<>, cumulate>(),
+    entry<RecurrenceArgs<>, recurrence>(),
     entry<SearchArgs<>, search_sorted>(),
     entry<SumTotalsArgs<>, sum_totals>(),
     entry<EighArgs<>, eigh>(),

@@ -1,5 +1,5 @@
-// Running sums, products, maxima and minima: each row is one chain of dependent steps, so rows are shared out to
-// threads.
+// Running sums, products, maxima and minima, and linear recurrences: each row is one chain of dependent steps, so rows
+// are shared out to threads.
 #include <algorithm>
 
 #include "kernels/sort/sort.h"
@@ -14,6 +14,8 @@ using scalar::Combine;
 using scalar::convert;
 
 constexpr int64_t kTaskElements = 4096;  // worth a thread: some 5 us
+constexpr int64_t kColumns = 256;        // neighbours along the inner axis that run together
+constexpr int64_t kRows = 8;             // rows that a thread runs together, where there is no inner axis
 
 template <class T>
 using Acc = std::conditional_t<scalar::kIsNarrowFloat<T>, float, T>;
@@ -35,7 +37,6 @@ void run_chains(const T* x, T* y, int64_t n) {
 
 template <class T, Combine combine>
 void cumulate_by(const routines::RoutineCall& c, const routines::CumulateArgs<>& a) {
-  constexpr int64_t kColumns = 256;
   const T* x = c.buffer<const T>(0);
   T* y = c.buffer<T>(1);
   const int64_t outer = a.outer, n = a.n, inner = a.inner;
@@ -74,7 +75,93 @@ void cumulate_by(const routines::RoutineCall& c, const routines::CumulateArgs<>&
       std::max<int64_t>(1, kTaskElements / (n * std::min(inner, kColumns))));
 }
 
+// Pieces of the rows are copied first: rows that lie a power of two apart share few sets of the cache, so that elements
+// of many rows in turn would fetch the same lines again and again.
+template <class T, int rows>
+void recur_rows(const T* factors, const T* terms, T* s, int64_t n, bool backward) {
+  constexpr int64_t kPiece = 64;
+  T f[rows][kPiece], t[rows][kPiece], out[rows][kPiece];
+  Acc<T> last[rows] = {};
+  for (int64_t done = 0; done < n; done += kPiece) {
+    const int64_t width = std::min(kPiece, n - done), begin = backward ? n - done - width : done;
+    // Backward it is the factor of the next element; there is none for the one that begins.
+    const int64_t ahead = backward ? 1 : 0, known = std::min(width, n - begin - ahead);
+    for (int r = 0; r < rows; ++r) {
+      std::copy_n(factors + r * n + begin + ahead, known, f[r]);
+      std::copy_n(terms + r * n + begin, width, t[r]);
+    }
+    for (int64_t k = 0; k < width; ++k) {
+      const int64_t i = backward ? width - 1 - k : k;
+      for (int r = 0; r < rows; ++r) {
+        Acc<T> term = convert<Acc<T>>(t[r][i]);
+        last[r] = done + k == 0 ? term : term + convert<Acc<T>>(f[r][i]) * last[r];
+        out[r][i] = convert<T>(last[r]);
+      }
+    }
+    for (int r = 0; r < rows; ++r)
+      std::copy_n(out[r], width, s + r * n + begin);
+  }
+}
+
+template <class T>
+void recur_columns(const T* factors, const T* terms, T* s, int64_t n, int64_t width, int64_t step, int64_t ahead) {
+  Acc<T> last[kColumns] = {};
+  for (int64_t j = 0; j < width; ++j) {
+    last[j] = convert<Acc<T>>(terms[j]);
+    s[j] = convert<T>(last[j]);
+  }
+  for (int64_t k = 1; k < n; ++k) {
+    factors += step, terms += step, s += step;
+    for (int64_t j = 0; j < width; ++j) {
+      last[j] = convert<Acc<T>>(terms[j]) + convert<Acc<T>>(factors[j + ahead]) * last[j];
+      s[j] = convert<T>(last[j]);
+    }
+  }
+}
+
+template <class T>
+void recur(const routines::RoutineCall& c, const routines::RecurrenceArgs<>& a) {
+  const T *factors = c.buffer<const T>(0), *terms = c.buffer<const T>(1);
+  T* s = c.buffer<T>(2);
+  const int64_t outer = a.outer, n = a.n, inner = a.inner;
+  if (n == 0 || inner == 0) return;
+  if (inner == 1) {
+    auto rows = [&]<int count>(int64_t row) {
+      recur_rows<T, count>(factors + row * n, terms + row * n, s + row * n, n, a.backward);
+    };
+    runtime::parallel_for(
+        pieces(outer, kRows),
+        [&](int64_t begin, int64_t end) {
+          int64_t row = begin * kRows, last = std::min(outer, end * kRows);
+          for (; row + kRows <= last; row += kRows)
+            rows.template operator()<kRows>(row);
+          for (; row < last; ++row)
+            rows.template operator()<1>(row);
+        },
+        std::max<int64_t>(1, kTaskElements / (kRows * n)));
+    return;
+  }
+  const int64_t first = a.backward ? n - 1 : 0, step = a.backward ? -1 : 1, ahead = a.backward ? 1 : 0;
+  int64_t blocks = pieces(inner, kColumns);
+  runtime::parallel_for(
+      outer * blocks,
+      [&](int64_t begin, int64_t end) {
+        for (int64_t task = begin; task < end; ++task) {
+          int64_t column = task % blocks * kColumns, at = (task / blocks * n + first) * inner + column;
+          recur_columns(factors + at, terms + at, s + at, n, std::min(kColumns, inner - column), step * inner,
+                        ahead * inner);
+        }
+      },
+      std::max<int64_t>(1, kTaskElements / (n * std::min(inner, kColumns))));
+}
+
 }  // namespace
+
+void recurrence(const routines::RoutineCall& call, const routines::RecurrenceArgs<>& args) {
+  scalar::visit_dtype(args.dtype, [&]<class T>(std::type_identity<T>) {
+    if constexpr (scalar::kIsFloat<T> || scalar::kIsNarrowFloat<T>) recur<T>(call, args);
+  });
+}
 
 void cumulate(const routines::RoutineCall& call, const routines::CumulateArgs<>& args) {
   scalar::visit_dtype(args.dtype, [&]<class T>(std::type_identity<T>) {

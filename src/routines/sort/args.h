@@ -36,6 +36,20 @@ struct CumulateArgs {
 // The running sum, product, maximum or minimum along the middle axis; narrow floats are accumulated in f32.
 void cumulate(const RoutineCall& call, const CumulateArgs<>& args);
 
+// Buffers: factors, terms and s, all [outer, n, inner].
+template <class Int = int64_t>
+struct RecurrenceArgs {
+  static constexpr std::string_view kRoutine = "recurrence";
+  DType dtype;
+  Int outer, n, inner;
+  bool backward;
+  static void fields(auto& self, auto&& f) { f(self.dtype), f(self.outer), f(self.n), f(self.inner), f(self.backward); }
+};
+
+// s_i = terms_i + factors_i s_{i-1} along the middle axis, s_0 = terms_0; or, its adjoint, s_i = terms_i +
+// factors_{i+1} s_{i+1} from the last one backward. Floats; narrow ones keep s in f32 on the way.
+void recurrence(const RoutineCall& call, const RecurrenceArgs<>& args);
+
 // Buffers: sorted [rows, n], x [rows, count], positions [rows, count] (i32).
 template <class Int = int64_t>
 struct SearchArgs {

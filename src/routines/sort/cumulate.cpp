@@ -34,7 +34,31 @@ void cumulate_in(const RoutineCall& c, const CumulateArgs<>& a) {
       }
 }
 
+template <class T>
+void recurrence_in(const RoutineCall& c, const RecurrenceArgs<>& a) {
+  using Acc = std::conditional_t<kIsNarrowFloat<T>, float, T>;
+  const T *factors = c.buffer<const T>(0), *terms = c.buffer<const T>(1);
+  T* s = c.buffer<T>(2);
+  const int64_t n = a.n, inner = a.inner;
+  for (int64_t o = 0; o < a.outer; ++o)
+    for (int64_t j = 0; j < inner; ++j) {
+      Acc last{};
+      for (int64_t k = 0; k < n; ++k) {
+        int64_t i = a.backward ? n - 1 - k : k, at = (o * n + i) * inner + j;
+        Acc term = convert<Acc>(terms[at]);
+        last = k == 0 ? term : term + convert<Acc>(factors[a.backward ? at + inner : at]) * last;
+        s[at] = convert<T>(last);
+      }
+    }
+}
+
 }  // namespace
+
+void recurrence(const RoutineCall& call, const RecurrenceArgs<>& args) {
+  scalar::visit_dtype(args.dtype, [&]<class T>(std::type_identity<T>) {
+    if constexpr (kIsFloat<T> || kIsNarrowFloat<T>) recurrence_in<T>(call, args);
+  });
+}
 
 void cumulate(const RoutineCall& call, const CumulateArgs<>& args) {
   scalar::visit_dtype(args.dtype, [&]<class T>(std::type_identity<T>) { cumulate_in<T>(call, args); });

@@ -30,6 +30,7 @@ const std::set<std::string> kOnHost = {
     "contract_quantized",
     "sort",
     "cumulate",
+    "recurrence",
     "search_sorted",
     "solve",
     "solve_triangular",

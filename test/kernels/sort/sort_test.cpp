@@ -8,6 +8,7 @@
 #include <cstring>
 #include <random>
 
+#include "runtime/thread_pool.h"
 #include "scalar/scalar_ops.h"
 
 namespace sheaf::kernels {
@@ -75,6 +76,21 @@ TEST(Ordered, SortEqualsPlain) {
             });
 }
 
+TEST(Ordered, SortOfLongRowsEqualsPlain) {
+  std::mt19937_64 rng(5);
+  const int before = runtime::num_threads();
+  for (int threads : {2, 3})
+    for (int d = 0; d < kNumDTypes; ++d)
+      for (int64_t n : {1 << 16, 100003})
+        for (bool descending : {false, true})
+          scalar::visit_dtype(static_cast<DType>(d), [&]<class T>(std::type_identity<T>) {
+            runtime::set_num_threads(threads);
+            const routines::SortArgs<> args{static_cast<DType>(d), 1, n, descending, descending ? n / 2 : n};
+            same_as_plain<T>(routines::sort, sort, args, n, rng);
+          });
+  runtime::set_num_threads(before);
+}
+
 TEST(Ordered, SearchEqualsPlain) {
   std::mt19937_64 rng(3);
   for (int64_t rows : {0, 1, 5})
@@ -110,6 +126,32 @@ TEST(Ordered, CumulateEqualsPlain) {
             scalar::visit_dtype(static_cast<DType>(d), [&]<class T>(std::type_identity<T>) {
               const routines::CumulateArgs<> args{static_cast<DType>(d), outer, n, inner, what};
               same_as_plain<T>(routines::cumulate, cumulate, args, outer * n * inner, rng);
+            });
+}
+
+TEST(Ordered, RecurrenceEqualsPlain) {
+  std::mt19937_64 rng(4);
+  for (DType d : {DType::F32, DType::F64, DType::BF16, DType::F16})
+    for (int64_t outer : {0, 1, 19})
+      for (int64_t n : {0, 1, 2, 300})
+        for (int64_t inner : {0, 1, 2, 257})
+          for (bool backward : {false, true})
+            scalar::visit_dtype(d, [&]<class T>(std::type_identity<T>) {
+              if constexpr (scalar::kIsFloat<T> || scalar::kIsNarrowFloat<T>) {
+                int64_t count = outer * n * inner;
+                auto factors = random_values<T>(rng, count), terms = random_values<T>(rng, count);
+                std::vector<T> plain(count), fast(count);
+                for (auto [routine, out] : {std::pair{&routines::recurrence, &plain}, {&recurrence, &fast}}) {
+                  std::byte* buffers[] = {reinterpret_cast<std::byte*>(factors.data()),
+                                          reinterpret_cast<std::byte*>(terms.data()),
+                                          reinterpret_cast<std::byte*>(out->data())};
+                  routine({buffers}, {d, outer, n, inner, backward});
+                }
+                for (int64_t i = 0; i < count; ++i) {
+                  double u = scalar::convert<double>(plain[i]), v = scalar::convert<double>(fast[i]);
+                  ASSERT_TRUE(u == v || (std::isnan(u) && std::isnan(v))) << u << " and " << v;
+                }
+              }
             });
 }
 
