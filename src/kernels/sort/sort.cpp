@@ -1,63 +1,17 @@
 #include "kernels/sort/sort.h"
 
 #include <algorithm>
-#include <bit>
 #include <memory>
 
+#include "kernels/sort/keys.h"
+#include "kernels/sort/long_row.h"
 #include "kernels/tasks.h"
 #include "runtime/thread_pool.h"
-#include "scalar/scalar_ops.h"
 
 namespace sheaf::kernels {
 namespace {
 
-using scalar::convert;
-
 constexpr int64_t kTaskElements = 4096;  // worth a thread: some 5 us
-
-// An unsigned number that orders as x does: both zeros are one, NaN comes last also when descending.
-template <class T>
-using KeyOf = std::conditional_t<sizeof(T) <= 4, uint32_t, uint64_t>;
-template <class T>
-KeyOf<T> key_of(T x, bool descending) {
-  using Bits = KeyOf<T>;
-  if constexpr (scalar::kIsNarrowFloat<T>) {
-    return key_of(convert<float>(x), descending);
-  } else if constexpr (std::is_floating_point_v<T>) {
-    if (x != x) return ~Bits{0};
-    constexpr Bits kSign = Bits{1} << (8 * sizeof(T) - 1);
-    Bits bits = std::bit_cast<Bits>(x == 0 ? T(0) : x);
-    bits ^= bits & kSign ? ~Bits{0} : kSign;
-    return descending ? static_cast<Bits>(~bits) : bits;
-  } else {
-    Bits bits = static_cast<Bits>(x);
-    if constexpr (std::is_signed_v<T>) bits ^= Bits{1} << (8 * sizeof(Bits) - 1);
-    return descending ? static_cast<Bits>(~bits) : bits;
-  }
-}
-
-// A key and where it was; equal keys stay in order of the latter.
-template <class Bits>
-struct Item;
-template <>
-struct Item<uint32_t> {
-  uint64_t both;
-  Item() = default;
-  Item(uint32_t key, uint32_t position) : both(uint64_t{key} << 32 | position) {}
-  uint32_t key() const { return static_cast<uint32_t>(both >> 32); }
-  uint32_t position() const { return static_cast<uint32_t>(both); }
-  friend bool operator<(Item a, Item b) { return a.both < b.both; }
-};
-template <>
-struct Item<uint64_t> {
-  uint64_t key_;
-  uint32_t position_;
-  Item() = default;
-  Item(uint64_t key, uint32_t position) : key_(key), position_(position) {}
-  uint64_t key() const { return key_; }
-  uint32_t position() const { return position_; }
-  friend bool operator<(Item a, Item b) { return a.key_ != b.key_ ? a.key_ < b.key_ : a.position_ < b.position_; }
-};
 
 // By bytes of the key, the least significant first; bytes that all keys share are passed over. Returns where the result
 // is.
@@ -105,6 +59,11 @@ void sort_in(const routines::RoutineCall& c, const routines::SortArgs<>& a) {
   const int64_t n = a.n, count = a.count;
   const bool descending = a.descending, few = count <= n / 8;
   if (count == 0) return;
+  if (!few && is_long_row(n) && a.rows < runtime::num_threads()) {
+    for (int64_t r = 0; r < a.rows; ++r)
+      sort_long_row(x + r * n, n, descending, values + r * count, positions + r * count, count);
+    return;
+  }
   runtime::parallel_for(
       a.rows,
       [&](int64_t begin, int64_t end) {
