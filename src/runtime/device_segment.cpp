@@ -201,9 +201,11 @@ Segment::Segment(const Plan& plan, const SegmentSteps& which, Device& device) {
 }
 
 // A few places, each used by steps that follow one another: those that could run side by side have different ones.
-// Where that takes too many, a step waits for another.
+// Where that takes too many, or too much memory, a step waits for another.
 void Segment::choose_workspaces(Device& device) {
   constexpr size_t kMaxPlaces = 8;
+  // A step that needs so much keeps the device busy by itself.
+  constexpr size_t kLarge = 64 << 20;
   struct Room {
     int user;
     size_t bytes;
@@ -214,7 +216,18 @@ void Segment::choose_workspaces(Device& device) {
     auto* l = std::get_if<DeviceLaunch>(&steps_[i].step);
     const size_t bytes = l ? device.workspace_bytes(*l) : 0;
     if (bytes == 0) continue;
-    auto room = std::find_if(rooms.begin(), rooms.end(), [&](const Room& r) { return has_bit(before_[i], r.user); });
+    // Of those that are free, the one that is too small by least; of these the smallest.
+    auto room = rooms.end();
+    auto cost = [&](const Room& r) { return std::pair(bytes > r.bytes ? bytes - r.bytes : 0, r.bytes); };
+    for (auto r = rooms.begin(); r != rooms.end(); ++r)
+      if (has_bit(before_[i], r->user) && (room == rooms.end() || cost(*r) < cost(*room))) room = r;
+    if (bytes >= kLarge && (room == rooms.end() || room->bytes < bytes)) {
+      const auto large = std::find_if(rooms.begin(), rooms.end(), [&](const Room& r) { return r.bytes >= bytes; });
+      if (large != rooms.end()) {
+        room = large;
+        after_[i].push_back(room->user);
+      }
+    }
     if (room == rooms.end() && rooms.size() == kMaxPlaces) {
       room = std::min_element(rooms.begin(), rooms.end(), [](const Room& a, const Room& b) { return a.user < b.user; });
       after_[i].push_back(room->user);

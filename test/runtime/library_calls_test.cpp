@@ -54,9 +54,10 @@ LibraryProduct product() {
 
 class ProductCode final : public DeviceCode {
  public:
-  explicit ProductCode(std::shared_ptr<const PlannedProduct> planned) : program_(std::make_shared<DeviceProgram>()) {
+  ProductCode(std::shared_ptr<const PlannedProduct> planned, int64_t workspace_bytes)
+      : program_(std::make_shared<DeviceProgram>()) {
     using P = KernelParameter;
-    program_->workspace_bytes = planned->workspace_bytes();
+    program_->workspace_bytes = workspace_bytes;
     program_->steps.emplace_back(LibraryCall{{{P::Buffer, 0}, {P::Buffer, 1}, {P::Buffer, 2}, {P::Workspace}},
                                              [planned](std::span<const uint64_t> at, void* stream) {
                                                planned->submit(at[0], at[1], at[2], at[3], stream);
@@ -86,8 +87,10 @@ class LibraryCalls : public EachDevice {
     if (IsSkipped()) return;
     planned_ = cuda_device(0).plan_product(product());
     if (!planned_) GTEST_SKIP() << "no cuBLASLt";
-    code_ = std::make_shared<ProductCode>(planned_);
+    use_workspace(planned_->workspace_bytes());
   }
+  // Of products that are made from now on, as if they also copied their operands.
+  void use_workspace(int64_t bytes) { code_ = std::make_shared<ProductCode>(planned_, bytes); }
   Launch multiply(Place a, Place b, Place c) const {
     Launch l = launch({{a, kMatrixBytes}, {b, kMatrixBytes}}, {{c, kMatrixBytes}});
     l.kernel = code_;
@@ -144,6 +147,20 @@ TEST_P(LibraryCalls, RunInGraphsAtAnyAddress) {
   }
   EXPECT_GT(device.recorded, 0);
   EXPECT_LE(device.recorded, 4) << "graphs are changed, not recorded again";
+}
+
+// Two that could run side by side have a workspace each, unless it is large: then one waits for the other.
+TEST_P(LibraryCalls, LargeWorkspacesAreShared) {
+  auto workspace_of_two = [&](int64_t bytes) {
+    use_workspace(bytes);
+    Plan p = plan();
+    p.steps.resize(2);
+    const Segment segment(p, SegmentSteps{3, 0, 2, false, true, false}, cuda_device(0));
+    EXPECT_EQ(segment.after()[1].size(), bytes < 1 << 20 ? 0u : 1u);
+    return segment.workspace_bytes();
+  };
+  EXPECT_EQ(workspace_of_two(4096), 2 * 4096u);
+  EXPECT_EQ(workspace_of_two(64 << 20), 64u << 20);
 }
 
 }  // namespace

@@ -18,18 +18,20 @@ constexpr double kLaunchSeconds = 2e-6;
 constexpr double kLeastSaved = 5e-7;
 // The library's tiles; smaller products wait for memory either way.
 constexpr int64_t kLeastSide = 64;
+// Lines that do not begin at multiples of so many bytes are copied.
+constexpr int64_t kReadAlignment = runtime::kLibraryAlignment, kWriteAlignment = runtime::kLibraryAlignment;
 constexpr int64_t kWorkspaceAlignment = 256;
 
 int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 
 // Whether the library can read lines where they are.
 bool fits(const Lines& l) {
-  constexpr int64_t kUnit = runtime::kLibraryAlignment / 2;
+  constexpr int64_t kUnit = kReadAlignment / 2;
   return l.step == 1 && l.line_step >= l.length && l.line_step % kUnit == 0 && l.batch_step >= 0 &&
          l.batch_step % kUnit == 0;
 }
 
-int64_t result_line(const GemmArgs<>& g) { return round_up(g.n, runtime::kLibraryAlignment / size_bytes(g.result)); }
+int64_t result_line(const GemmArgs<>& g) { return round_up(g.n, kWriteAlignment / size_bytes(g.result)); }
 bool copies_result(const GemmArgs<>& g) { return result_line(g) != g.n; }
 
 runtime::LibraryProduct::Matrix matrix(const GemmArgs<>& g, Factor factor) {

@@ -11,18 +11,19 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kEach = 4;  // pairs of a thread, so that enough bytes are under way
 
-// Threads take pairs of neighbours, `line_pairs` of which make a line of the copy.
+// Counts are numbers in the text: division by one that only the launch knows takes longer than the copy waits for
+// memory. Threads take pairs of neighbours, `line_pairs` of which make a line of the copy.
 constexpr std::string_view kPack =
-    R"({kernel} {name}({global}const unsigned short* from, {global}unsigned* to, {int} lines, {int} pairs, int length,
-    {int} line_pairs, long long batch_step, long long line_step, long long step) {{
+    R"({kernel} {name}({global}const unsigned short* from, {global}unsigned* to, long long batch_step,
+    long long line_step, long long step) {{
   {unroll}
   for (int e = 0; e < {each}; ++e) {{
     const {int} pair = (({int}){block} * {each} + e) * {threads} + {thread};
-    if (pair < pairs) {{
-      const {int} line = pair / line_pairs;
-      const int at = (int)(pair - line * line_pairs) * 2;
-      {global}const unsigned short* x = from + line / lines * batch_step + line % lines * line_step + at * step;
-      const unsigned left = at < length ? x[0] : 0, right = at + 1 < length ? x[step] : 0;
+    if (pair < {pairs}) {{
+      const {int} line = pair / {line_pairs};
+      const int at = (int)(pair - line * {line_pairs}) * 2;
+      {global}const unsigned short* x = from + {line_at} + at * step;
+      const unsigned left = at < {length} ? x[0] : 0, right = at + 1 < {length} ? x[step] : 0;
       to[pair] = left | right << 16;
     }}
   }}
@@ -31,18 +32,17 @@ constexpr std::string_view kPack =
 
 // Threads take pairs of neighbours of the copy, which may lie in two lines.
 constexpr std::string_view kUnpackPairs =
-    R"({kernel} {name}({global}const unsigned short* from, {global}unsigned* to, {int} elements, int length,
-    int line_step) {{
+    R"({kernel} {name}({global}const unsigned short* from, {global}unsigned* to) {{
   {unroll}
   for (int e = 0; e < {each}; ++e) {{
     const {int} pair = (({int}){block} * {each} + e) * {threads} + {thread};
     const {int} i = pair * 2;
-    if (i < elements) {{
-      const {int} line = i / length;
-      const int at = (int)(i - line * length);
-      {global}const unsigned short* x = from + (long long)line * line_step + at;
-      if (i + 1 < elements)
-        to[pair] = x[0] | (unsigned)(at + 1 < length ? x[1] : x[line_step - at]) << 16;
+    if (i < {elements}) {{
+      const {int} line = i / {length};
+      const int at = (int)(i - line * {length});
+      {global}const unsigned short* x = from + (long long)line * {line_step} + at;
+      if (i + 1 < {elements})
+        to[pair] = x[0] | (unsigned)(at + 1 < {length} ? x[1] : x[{line_step} - at]) << 16;
       else
         (({global}unsigned short*)to)[i] = x[0];
     }}
@@ -50,14 +50,13 @@ constexpr std::string_view kUnpackPairs =
 }}
 )";
 constexpr std::string_view kUnpack =
-    R"({kernel} {name}({global}const unsigned* from, {global}unsigned* to, {int} elements, int length,
-    int line_step) {{
+    R"({kernel} {name}({global}const unsigned* from, {global}unsigned* to) {{
   {unroll}
   for (int e = 0; e < {each}; ++e) {{
     const {int} i = (({int}){block} * {each} + e) * {threads} + {thread};
-    if (i < elements) {{
-      const {int} line = i / length;
-      to[i] = from[(long long)line * line_step + (i - line * length)];
+    if (i < {elements}) {{
+      const {int} line = i / {length};
+      to[i] = from[(long long)line * {line_step} + (i - line * {length})];
     }}
   }}
 }}
@@ -89,20 +88,24 @@ Launch emit_pack(const Lines& l, int32_t buffer, int64_t offset, const std::stri
   const Dialect& d = helpers.dialect();
   const int64_t line_pairs = packed(l).line_step / 2, pairs = batches(l) * l.lines * line_pairs;
   const bool narrow = static_cast<double>(pairs) <= Range::kNarrow;
+  const std::string line_at =
+      batches(l) == 1 ? "line * line_step" : fmt::format("line / {0} * batch_step + line % {0} * line_step", l.lines);
   Launch out;
   out.name = name;
   out.schedule = {.items = pairs, .threads = kThreads, .blocks = ceil_div(pairs, int64_t{kThreads} * kEach)};
   out.workspace_bytes = offset + packed_bytes(l);
-  out.parameters = {{Parameter::Buffer, buffer}, {Parameter::Workspace, 0, false, offset},
-                    number(l.lines, narrow),     number(pairs, narrow),
-                    number(l.length, true),      number(line_pairs, narrow),
-                    number(l.batch_step, false), number(l.line_step, false),
+  out.parameters = {{Parameter::Buffer, buffer},
+                    {Parameter::Workspace, 0, false, offset},
+                    number(l.batch_step, false),
+                    number(l.line_step, false),
                     number(l.step, false)};
-  out.text = fmt::format("// {}\n{}", print(out.schedule),
-                         fmt::format(fmt::runtime(kPack), fmt::arg("kernel", d.kernel), fmt::arg("name", name),
-                                     fmt::arg("global", d.global), fmt::arg("int", narrow ? "int" : "long long"),
-                                     fmt::arg("unroll", d.unroll), fmt::arg("each", kEach), fmt::arg("block", d.block),
-                                     fmt::arg("threads", kThreads), fmt::arg("thread", d.thread)));
+  out.text = fmt::format(
+      "// {}\n{}", print(out.schedule),
+      fmt::format(fmt::runtime(kPack), fmt::arg("kernel", d.kernel), fmt::arg("name", name),
+                  fmt::arg("global", d.global), fmt::arg("int", narrow ? "int" : "long long"),
+                  fmt::arg("unroll", d.unroll), fmt::arg("each", kEach), fmt::arg("block", d.block),
+                  fmt::arg("threads", kThreads), fmt::arg("thread", d.thread), fmt::arg("pairs", pairs),
+                  fmt::arg("line_pairs", line_pairs), fmt::arg("length", l.length), fmt::arg("line_at", line_at)));
   return out;
 }
 
@@ -116,17 +119,14 @@ Launch emit_unpack(DType type, int64_t count, int64_t length, int64_t line_step,
   out.name = name;
   out.schedule = {.items = items, .threads = kThreads, .blocks = ceil_div(items, int64_t{kThreads} * kEach)};
   out.workspace_bytes = offset + count * line_step * size_bytes(type);
-  out.parameters = {{Parameter::Workspace, 0, false, offset},
-                    {Parameter::Buffer, buffer},
-                    number(elements, narrow),
-                    number(length, true),
-                    number(line_step, true)};
+  out.parameters = {{Parameter::Workspace, 0, false, offset}, {Parameter::Buffer, buffer}};
   out.text = fmt::format(
       "// {}\n{}", print(out.schedule),
       fmt::format(fmt::runtime(in_pairs ? kUnpackPairs : kUnpack), fmt::arg("kernel", d.kernel), fmt::arg("name", name),
                   fmt::arg("global", d.global), fmt::arg("int", narrow ? "int" : "long long"),
                   fmt::arg("unroll", d.unroll), fmt::arg("each", kEach), fmt::arg("block", d.block),
-                  fmt::arg("threads", kThreads), fmt::arg("thread", d.thread)));
+                  fmt::arg("threads", kThreads), fmt::arg("thread", d.thread), fmt::arg("elements", elements),
+                  fmt::arg("length", length), fmt::arg("line_step", line_step)));
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "codegen/gpu/device_program.h"
+#include "codegen/gpu/pack_lines.h"
 #include "codegen/gpu/products.h"
 #include "codegen/gpu/text_program.h"
 #include "codegen/gpu/unit_cases.h"
@@ -140,6 +141,22 @@ TEST(LibraryProductChoice, OddLines) {
   EXPECT_EQ(p.c_line_step, 50264);
 }
 
+// Odd lines where they are, which the library may or may not be able to read and write.
+bool add_in_place(testing::DeviceProgram& program, const GemmArgs<>& g) {
+  runtime::LibraryProduct p = library_product(g);
+  const runtime::LibraryProduct with_copies = p;
+  p.a.line_step = operand_lines(g, Factor::A).lines.line_step;
+  p.b.line_step = operand_lines(g, Factor::B).lines.line_step;
+  p.c_line_step = g.n;
+  const auto workspace = program.ask_library(p);
+  if (p == with_copies || !workspace) return false;
+  testing::Entry e;
+  e.program.steps.emplace_back(LibraryCall{
+      p, {Parameter::Buffer, 0}, {Parameter::Buffer, 1}, {Parameter::Buffer, 2}, {Parameter::Workspace}, *workspace});
+  program.add(std::move(e));
+  return true;
+}
+
 // The speed at the shapes of models beside that of the templates, for people: SHEAF_RATES=1.
 struct OnDeviceLibrary : testing::DeviceTest {};
 TEST_F(OnDeviceLibrary, Rates) {
@@ -163,13 +180,15 @@ TEST_F(OnDeviceLibrary, Rates) {
                                                      {16384, 1536, 384, false, false},
                                                      {384, 1536, 16384, true, false},
                                                      {512, 512, 512, false, false}}) {
-    const GemmArgs<> g = product(DType::BF16, m, n, k, a_transposed, b_transposed);
-    const std::string label = fmt::format("bf16 {} x {} x {}{}", m, n, k,
+    GemmArgs<> g = product(DType::BF16, m, n, k, a_transposed, b_transposed);
+    if (n == 50257) g.result = DType::F32;  // logits, as models have them
+    const std::string label = fmt::format("bf16 to {} {} x {} x {}{}", sheaf::name_of(g.result), m, n, k,
                                           a_transposed   ? " TN"
                                           : b_transposed ? " NT"
                                                          : " NN");
     ASSERT_TRUE(add(program, g));
     cases.emplace_back(label + ", library", g);
+    if (add_in_place(program, g)) cases.emplace_back(label + ", library, odd lines", g);
     testing::Entry e;
     for (Launch& l :
          emit_unit_contract(g, unit_tiling_of(g), {0, 1, 2}, program.next_prefix(), program.helpers(), true))
@@ -178,7 +197,7 @@ TEST_F(OnDeviceLibrary, Rates) {
     cases.emplace_back(label + ", templates", g);
   }
   program.compile();
-  std::vector<uint16_t> data(size_t{420} << 20);
+  std::vector<uint16_t> data(size_t{840} << 20);
   uint64_t seed = 1;
   for (uint16_t& x : data) {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
@@ -187,8 +206,8 @@ TEST_F(OnDeviceLibrary, Rates) {
   for (size_t i = 0; i < cases.size(); ++i) {
     const auto& [label, g] = cases[i];
     std::vector<testing::RateBuffer> buffers;
-    for (int64_t n : {g.m * g.k, g.k * g.n, g.m * g.n})
-      buffers.push_back({data.data(), static_cast<size_t>(2 * n)});
+    for (int64_t bytes : {2 * g.m * g.k, 2 * g.k * g.n, g.m * g.n * size_bytes(g.result)})
+      buffers.push_back({data.data(), static_cast<size_t>(bytes)});
     print_rate(program, i, label, 2.0 * static_cast<double>(g.m * g.n * g.k), true, buffers, {});
   }
 }

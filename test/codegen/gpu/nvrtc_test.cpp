@@ -11,6 +11,7 @@
 #include "codegen/gpu/attention_units.h"
 #include "codegen/gpu/contract.h"
 #include "codegen/gpu/contract_tiles.h"
+#include "codegen/gpu/library_products.h"
 #include "codegen/gpu/matrix_units.h"
 #include "codegen/gpu/shim_program.h"
 #include "codegen/gpu/unit_cases.h"
@@ -102,6 +103,27 @@ TEST(Nvrtc, CompilesMatrixUnits) {
     gpu::testing::Entry e;
     for (auto& l : gpu::emit_unit_contract(c.args, t, {0, 1, 2}, batch.next_prefix(), batch.helpers(), true))
       e.program.steps.emplace_back(std::move(l));
+    batch.add(std::move(e));
+  }
+  for (const char* architecture : {"sm_80", "sm_90", "sm_120"})
+    EXPECT_EQ(complaints(batch, architecture), "") << architecture << "\n" << batch.kernel_text();
+}
+
+// Both ways, of both widths, with and without batches.
+TEST(Nvrtc, CompilesCopiesForLibraries) {
+  const Nvrtc& nvrtc = Nvrtc::find();
+  if (!nvrtc.missing().empty()) GTEST_SKIP() << nvrtc.missing() << "; the text is checked as C++ only";
+  namespace gpu = codegen::gpu;
+  ShimProgram batch;
+  for (int64_t batches : {1, 2}) {
+    const gpu::testing::UnitCase c =
+        gpu::testing::unit_case(DType::BF16, batches > 1, batches, 65, 67, 129, true, false, 0, 0, {}, true);
+    gpu::LibrarySteps steps = gpu::emit_library_product(c.args, 0, {0, 1, 2}, batch.next_prefix(), batch.helpers());
+    gpu::testing::Entry e;
+    for (auto* launches : {&steps.before, &steps.after})
+      for (auto& l : *launches)
+        e.program.steps.emplace_back(std::move(l));
+    EXPECT_EQ(e.program.steps.size(), 3u);
     batch.add(std::move(e));
   }
   for (const char* architecture : {"sm_80", "sm_90", "sm_120"})
