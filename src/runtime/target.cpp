@@ -75,6 +75,7 @@ Target detect() {
   if (avx2) t.kind = Target::Kind::Avx2, t.name = "avx2", t.vector_bytes = 32;
   if (avx2 && __builtin_cpu_supports("avx512f")) t.kind = Target::Kind::Avx512, t.name = "avx512", t.vector_bytes = 64;
   t.packs_transposed_early = t.kind == Target::Kind::Avx512 && is_intel();
+  t.vnni = t.kind == Target::Kind::Avx512 && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni");
   const bool bf16 = __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512bw");
   const unsigned unit = matrix_unit();
   if (bf16 && (unit & kAmxBf16) && (unit & kAmxTiles)) {

@@ -22,6 +22,9 @@ struct Target {
   bool bf16_dot = false;  // instructions that add two products of bf16 to an f32 (bfmmla, vdpbf16ps)
   bool amx = false;       // matrix units of x86-64, with permission of the operating system to use them
   bool amx_int8 = false;  // such units that multiply bytes
+  bool vnni = false;      // instructions for vectors of bytes of x86-64 (vpdpbusd), AVX-512 alone
+  // Products of many rows by quantized weights run on bytes.
+  bool multiplies_bytes() const { return amx_int8 || vnni; }
   // A GPU's units for products of bf16 and f16, in whose results no definition states the last bits.
   bool matrix_units = false;
   // Why a processor with matrix units runs without them; else empty.

@@ -17,12 +17,12 @@ namespace sheaf::builtins {
 namespace {
 
 // Up to this many rows of x the weights are read as they are stored: widening them first would write, and read again,
-// several times as much memory as they take. With more rows the faster product of floats makes up for it, unless there
-// is a matrix unit for bytes.
+// several times as much memory as they take. With more rows the faster product of floats makes up for it, unless
+// products of bytes are fast.
 constexpr int64_t kFewRows = 16;
 
 bool reads_as_stored(const Size& rows) {
-  return runtime::host_target().amx_int8 || (rows.is_const() && rows.value() <= kFewRows);
+  return runtime::host_target().multiplies_bytes() || (rows.is_const() && rows.value() <= kFewRows);
 }
 
 struct Weights {

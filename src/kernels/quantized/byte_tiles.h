@@ -1,5 +1,5 @@
-// Micro-kernels of products with quantized weights by the matrix unit of x86-64 (AMX), which multiplies tiles of bytes
-// and adds to tiles of 32-bit numbers. A tile register holds 16 rows of at most 64 bytes.
+// Micro-kernels of products with quantized weights that multiply bytes and add to 32-bit numbers: by the matrix unit of
+// x86-64 (AMX), whose tile registers hold 16 rows of at most 64 bytes, or by vectors of bytes (VNNI).
 //
 // A group of rows of the weights is some steps of `depth` k. For each step, a panel of x has two tiles of [row][k]: for
 // weights of 8 bits the high and the low bytes of 16 rows, for 4 bits those of 32 rows. A panel of weights has two
@@ -30,11 +30,21 @@ struct StoredGroup {
   int64_t tile_bytes, tiles;
 };
 
-// Sums of a group, to be scaled and added to a panel of results, [row][32 columns].
+// Neighbouring groups of a panel of x and of one of weights, whose products are scaled and added to a panel of results,
+// [row][32 columns].
+struct GroupRun {
+  const int8_t* x;
+  const float* steps;  // of the rows of x
+  const int8_t* weights;
+  const float* scales;  // of `columns` columns
+  int64_t scales_apart, count, columns;
+  float* totals;
+};
+// The sums of one group.
 struct GroupSums {
   const int32_t* sums;
-  const float* steps;   // of the rows of x
-  const float* scales;  // of `columns` columns
+  const float* steps;
+  const float* scales;
   int64_t columns;
   float* totals;
 };
@@ -44,11 +54,10 @@ struct ByteTileKernels {
   // zero.
   void (*pack_x)(int8_t* to, float* steps, const float* x, int64_t apart, int64_t rows, const ByteLayout& layout);
   void (*pack_weights)(int8_t* to, const StoredGroup& from, const ByteLayout& layout);
-  void (*multiply)(int32_t* sums, const int8_t* x, const int8_t* weights, const ByteLayout& layout);
-  void (*add)(const GroupSums& s, const ByteLayout& layout);
+  void (*add_groups)(const GroupRun& run, const ByteLayout& layout);
 };
 
-// By the best instructions of this processor; the matrix unit is emulated where there is none.
+// By the best instructions of this processor, else in plain C++.
 const ByteTileKernels& byte_tile_kernels();
 // The same in plain C++, for tests.
 const ByteTileKernels& plain_byte_tile_kernels();

@@ -1,6 +1,9 @@
-// The micro-kernels of byte_tiles.h by AVX-512 and the matrix unit. Included by byte_tiles.cpp.
+// The micro-kernels of byte_tiles.h by AVX-512, and the product by the matrix unit or by instructions that multiply
+// bytes of vectors (VNNI). Those take one factor without sign: x is packed with 128 added. Included by byte_tiles.cpp.
 #pragma once
 #include <immintrin.h>
+
+#include <cstring>
 
 #include "kernels/quantized/byte_tiles.h"
 #include "kernels/quantized/groups.h"
@@ -15,9 +18,12 @@ SHEAF_AVX512 inline __mmask16 first_lanes(int64_t n) {
   return static_cast<__mmask16>(n >= 16 ? 0xffff : (1u << std::max<int64_t>(n, 0)) - 1);
 }
 
+// What instructions take x as: signed bytes, or bytes with 128 added.
+enum class XBytes { Signed, Shifted };
+
 // A row of a group: its bytes to `first` and, of 8 bits, the low ones to `second`; tiles of the next step are
 // `step_bytes` further on. Groups are a multiple of eight.
-template <bool kFourBits>
+template <bool kFourBits, XBytes kBytes>
 SHEAF_AVX512 inline float pack_row(int8_t* first, int8_t* second, int64_t step_bytes, const float* x,
                                    const ByteLayout& g) {
   __m512i most = _mm512_setzero_si512();
@@ -28,41 +34,46 @@ SHEAF_AVX512 inline float pack_row(int8_t* first, int8_t* second, int64_t step_b
   const routines::QuantizedStep step(_mm512_reduce_max_epu32(most), kFourBits);
   const bool finite = step.step == step.step;
   const __m512 inverse = _mm512_set1_ps(step.inverse), round = _mm512_set1_ps(12582912.0f);
+  auto store = [](int8_t* to, __mmask16 mask, __m512i count) SHEAF_AVX512 {
+    if (kBytes == XBytes::Shifted) count = _mm512_xor_si512(count, _mm512_set1_epi32(128));
+    _mm512_mask_cvtepi32_storeu_epi8(to, mask, count);
+  };
   for (int64_t at = 0; at < g.group(); at += g.depth, first += step_bytes, second += step_bytes)
     for (int64_t l = 0; l < g.depth; l += 16) {
       const __mmask16 there = finite ? first_lanes(g.depth - l) : 0, all = first_lanes(g.depth - l);
       const __m512 v = _mm512_add_ps(_mm512_mul_ps(_mm512_maskz_loadu_ps(there, x + at + l), inverse), round);
       const __m512i count = _mm512_sub_epi32(_mm512_castps_si512(v), _mm512_castps_si512(round));
       if (kFourBits) {
-        _mm512_mask_cvtepi32_storeu_epi8(first + l, all, count);
+        store(first + l, all, count);
       } else {
         const __m512i high = _mm512_srai_epi32(_mm512_add_epi32(count, _mm512_set1_epi32(128)), 8);
-        _mm512_mask_cvtepi32_storeu_epi8(first + l, all, high);
-        _mm512_mask_cvtepi32_storeu_epi8(second + l, all, count);
+        store(first + l, all, high);
+        store(second + l, all, count);
       }
     }
   return step.step;
 }
 
-template <bool kFourBits>
+template <bool kFourBits, XBytes kBytes>
 SHEAF_AVX512 void pack_x_as(int8_t* to, float* steps, const float* x, int64_t apart, int64_t rows,
                             const ByteLayout& g) {
   const int64_t tile = kByteTileRows * g.depth;
   for (int64_t i = 0; i < g.panel_rows(); ++i) {
     int8_t* row = to + i / kByteTileRows * tile + i % kByteTileRows * g.depth;
     if (i < rows) {
-      steps[i] = pack_row<kFourBits>(row, row + tile, 2 * tile, x + i * apart, g);
+      steps[i] = pack_row<kFourBits, kBytes>(row, row + tile, 2 * tile, x + i * apart, g);
       continue;
     }
     steps[i] = 0;
     for (int64_t s = 0; s < g.steps; ++s)
       for (int64_t part = 0; part < (kFourBits ? 1 : 2); ++part)
-        std::fill_n(row + s * 2 * tile + part * tile, g.depth, int8_t{0});
+        std::fill_n(row + s * 2 * tile + part * tile, g.depth,
+                    static_cast<int8_t>(kBytes == XBytes::Shifted ? 128 : 0));
   }
 }
-SHEAF_AVX512 inline void pack_x(int8_t* to, float* steps, const float* x, int64_t apart, int64_t rows,
-                                const ByteLayout& g) {
-  g.four_bits ? pack_x_as<true>(to, steps, x, apart, rows, g) : pack_x_as<false>(to, steps, x, apart, rows, g);
+template <XBytes kBytes>
+void pack_x(int8_t* to, float* steps, const float* x, int64_t apart, int64_t rows, const ByteLayout& g) {
+  (g.four_bits ? pack_x_as<true, kBytes> : pack_x_as<false, kBytes>)(to, steps, x, apart, rows, g);
 }
 
 // Where row `line` (four k) of the tiles of a group begins, for the first 16 columns.
@@ -128,6 +139,74 @@ SHEAF_AVX512 inline void add(const GroupSums& s, const ByteLayout& g) {
   g.four_bits ? add_as<true>(s) : add_as<false>(s);
 }
 #undef SHEAF_AVX512
+
+#define SHEAF_VNNI __attribute__((target("avx512f,avx512bw,avx512vnni,fma")))
+// A group by VNNI: sixteen sums at a time, of eight rows of x in 4 bits and of both bytes of four rows in 8 bits, by
+// both halves of the columns. kDepth: that of the layout if its groups are one step, else 0.
+template <bool kFourBits, int64_t kDepth>
+SHEAF_VNNI void add_group(const GroupRun& run, const ByteLayout& layout) {
+  constexpr int64_t kRows = kFourBits ? 8 : 4;
+  const ByteLayout g{kFourBits, kDepth == 0 ? layout.depth : kDepth, kDepth == 0 ? layout.steps : 1};
+  const int64_t tile = kByteTileRows * g.depth;
+  const float* const steps = run.steps;
+  float* to = run.totals;
+  const __mmask16 there[2] = {first_lanes(run.columns), first_lanes(run.columns - kByteTileRows)};
+  const __m512 scales[2] = {_mm512_maskz_loadu_ps(there[0], run.scales),
+                            _mm512_maskz_loadu_ps(there[1], run.scales + (there[1] ? kByteTileRows : 0))};
+  // x + 128 by the weights is too much by 128 times the sum of the weights: sums begin below zero by that.
+  __m512i begin[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
+  for (int64_t step = 0; step < g.steps; ++step)
+    _Pragma("GCC unroll 16") for (int64_t l = 0; l < g.depth / 4; ++l) for (int64_t half = 0; half < 2; ++half)
+        begin[half] = _mm512_dpbusd_epi32(begin[half], _mm512_set1_epi8(-128),
+                                          _mm512_loadu_si512(run.weights + (2 * step + half) * tile + l * kLine));
+  for (__m512i& b : begin)
+    b = _mm512_sub_epi32(_mm512_setzero_si512(), b);
+  // One copy of the loop's code: several would not fit into the cache of decoded instructions.
+  _Pragma("GCC unroll 1") for (int64_t row = 0; row < g.panel_rows(); row += kRows, to += kRows * kBytePanelColumns) {
+    __m512i sum[8][2];  // 8 bits: four rows of high bytes, then their low ones
+    _Pragma("GCC unroll 8") for (auto& s : sum) s[0] = begin[0], s[1] = begin[1];
+    const int8_t *w = run.weights, *x = run.x + row / kByteTileRows * tile + row % kByteTileRows * g.depth;
+    for (int64_t step = 0; step < g.steps; ++step, w += 2 * tile, x += 2 * tile)
+      _Pragma("GCC unroll 16") for (int64_t l = 0; l < g.depth; l += 4) {
+        const __m512i here[2] = {_mm512_loadu_si512(w + l / 4 * kLine), _mm512_loadu_si512(w + tile + l / 4 * kLine)};
+        _Pragma("GCC unroll 8") for (int64_t i = 0; i < 8; ++i) {
+          int32_t four;
+          std::memcpy(&four, x + (kFourBits ? i * g.depth : i / 4 * tile + i % 4 * g.depth) + l, sizeof four);
+          const __m512i all = _mm512_set1_epi32(four);
+          sum[i][0] = _mm512_dpbusd_epi32(sum[i][0], all, here[0]);
+          sum[i][1] = _mm512_dpbusd_epi32(sum[i][1], all, here[1]);
+        }
+      }
+    _Pragma("GCC unroll 8") for (int64_t i = 0; i < kRows; ++i) {
+      const __m512 step = _mm512_set1_ps(steps[row + i]);
+      _Pragma("GCC unroll 2") for (int64_t half = 0; half < 2; ++half) {
+        float* const here = to + i * kBytePanelColumns + half * kByteTileRows;
+        __m512i s = sum[i][half];
+        if constexpr (!kFourBits) s = _mm512_add_epi32(_mm512_slli_epi32(s, 8), sum[i + 4][half]);
+        _mm512_storeu_ps(
+            here, _mm512_fmadd_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(s), step), scales[half], _mm512_loadu_ps(here)));
+      }
+    }
+  }
+}
+#undef SHEAF_VNNI
+
+template <bool kFourBits>
+void add_groups_of(const GroupRun& run, const ByteLayout& g) {
+  auto* add = g.steps != 1    ? add_group<kFourBits, 0>
+              : g.depth == 32 ? add_group<kFourBits, 32>
+              : g.depth == 64 ? add_group<kFourBits, 64>
+                              : add_group<kFourBits, 0>;
+  GroupRun one = run;
+  for (int64_t q = 0; q < run.count; ++q) {
+    add(one, g);
+    one.x += g.panel_bytes(), one.weights += g.panel_bytes();
+    one.steps += g.panel_rows(), one.scales += run.scales_apart;
+  }
+}
+inline void add_groups(const GroupRun& run, const ByteLayout& g) {
+  g.four_bits ? add_groups_of<true>(run, g) : add_groups_of<false>(run, g);
+}
 
 // Registers as in amx_tiles.h: sums 0 to 3, tiles of x 4 and 5, of weights 6 and 7.
 __attribute__((target("amx-tile,amx-int8"))) inline void multiply(int32_t* sums, const int8_t* x, const int8_t* weights,

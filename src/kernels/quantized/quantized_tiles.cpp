@@ -1,4 +1,4 @@
-// Products of many rows with quantized weights by a matrix unit.
+// Products of many rows with quantized weights by a matrix unit, or by vectors of bytes.
 //
 //   for each panel of rows, on all threads      x becomes whole numbers, packed as bytes
 //   for each strip of columns and some rows     a task: the strip of weights is packed, and stays in the second-level
@@ -6,8 +6,7 @@
 //     for each panel of rows
 //       for some groups                         the panel of x stays in the first-level cache while those of weights
 //         for each panel of columns             pass
-//           for each group                      sums of whole numbers, while those of the group before are scaled and
-//                                               added to the results
+//           for each group                      sums of whole numbers are scaled and added to the results
 #include <algorithm>
 #include <cstring>
 
@@ -107,21 +106,13 @@ class TiledProduct {
     }
   }
 
-  // The matrix unit multiplies one group while the sums of the one before are added up.
   void add_groups(int64_t row_panel, int64_t panel, int64_t first, int64_t count, const int8_t* weights,
                   float* totals) const {
-    alignas(64) int32_t sums[2][4 * kByteTileSums];
-    const int64_t column = panel * kBytePanelColumns, columns = std::min(kBytePanelColumns, g_.n - column);
-    auto add = [&](int64_t q) {
-      kern_.add({sums[q % 2], steps_at(row_panel, first + q), scales_ + (first + q) * g_.scales.group + column, columns,
-                 totals},
-                layout_);
-    };
-    for (int64_t q = 0; q < count; ++q) {
-      kern_.multiply(sums[q % 2], x_at(row_panel, first + q), weights + q * layout_.panel_bytes(), layout_);
-      if (q > 0) add(q - 1);
-    }
-    add(count - 1);
+    const int64_t column = panel * kBytePanelColumns;
+    kern_.add_groups(
+        {x_at(row_panel, first), steps_at(row_panel, first), weights, scales_ + first * g_.scales.group + column,
+         g_.scales.group, count, std::min(kBytePanelColumns, g_.n - column), totals},
+        layout_);
   }
 
   void write(int64_t row_panel, int64_t first_panel, int64_t panels, const float* totals) const {
