@@ -63,17 +63,17 @@ std::vector<Layout> as_rows(const std::vector<Layout>& layouts, const Dims& spac
   return rows;
 }
 
-int collapse_reduction(std::vector<Layout>& arrays, std::vector<bool> reduced) {
+ReducedAxes collapse_reduction(std::vector<Layout>& arrays, std::vector<bool> reduced) {
   collapse_axes(arrays, &reduced);
-  auto pieces = std::count(reduced.begin(), reduced.end(), true);
-  if (pieces > 1) return -1;
-  if (pieces == 1) return static_cast<int>(std::find(reduced.begin(), reduced.end(), true) - reduced.begin());
+  auto count = std::count(reduced.begin(), reduced.end(), true);
+  auto first = std::find(reduced.begin(), reduced.end(), true) - reduced.begin();
+  if (count > 0) return {static_cast<int>(first), static_cast<int>(count)};
   // Only axes of size 1 are reduced: one iteration.
   for (Layout& t : arrays) {
     t.sizes.push_back(1);
     t.strides.push_back(0);
   }
-  return static_cast<int>(reduced.size());
+  return {static_cast<int>(reduced.size()), 1};
 }
 
 }  // namespace sheaf::compiler

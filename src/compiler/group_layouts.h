@@ -22,8 +22,11 @@ std::optional<std::vector<Layout>> as_matrices(const std::vector<Layout>& layout
 // short.
 std::vector<Layout> as_rows(const std::vector<Layout>& layouts, const Dims& space);
 
-// Merges axes of the same sort (kept or reduced) where every array allows it; the position of the one reduced axis, or
-// -1 when several are left.
-int collapse_reduction(std::vector<Layout>& arrays, std::vector<bool> reduced);
+// Merges axes of the same sort (kept or reduced) where every array allows it; the
+// position of the first reduced one and their number: one, but where an array does not allow it.
+struct ReducedAxes {
+  int first, count;
+};
+ReducedAxes collapse_reduction(std::vector<Layout>& arrays, std::vector<bool> reduced);
 
 }  // namespace sheaf::compiler

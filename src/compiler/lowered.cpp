@@ -42,12 +42,12 @@ void add(std::string& bytes, const T&... x) {
 KernelKey key_of(const lower::GroupSpec& s) {
   // A field that is added must be added below.
   static_assert(sizeof(void*) != 8 || (sizeof(lower::GroupInput) == 32 && sizeof(lower::GroupMember) == 72 &&
-                                       sizeof(lower::GroupSpec) == 112));
+                                       sizeof(lower::GroupSpec) == 120));
   KernelKey k;
   std::string& bytes = k.group;
   bytes.reserve(512);
   k.members.reserve(s.members.size());
-  add(bytes, 'g', s.shape, s.rank, s.reduce_axis, s.inputs.size(), s.outputs.size(), s.externals.size(),
+  add(bytes, 'g', s.shape, s.rank, s.reduce_axis, s.num_reduced, s.inputs.size(), s.outputs.size(), s.externals.size(),
       s.members.size());
   for (DType d : s.inputs)
     add(bytes, d);

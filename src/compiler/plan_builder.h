@@ -56,7 +56,7 @@ class PlanBuilder {
     std::vector<int> order;
     std::vector<bool> reduced;    // by position in `order`
     std::vector<Layout> layouts;  // inputs and the output, collapsed
-    int axis = -1;                // the reduced one; -1: several are left
+    ReducedAxes axes;             // the reduced ones, of the layouts
   };
 
   // A prologue or epilogue that runs inside its product: all arrays are matrices.
@@ -131,6 +131,7 @@ class PlanBuilder {
 
   // plan_reduce.cpp: Reduce.
   Reduction describe_reduction(const FusionGroup& group);
+  static bool stretches(const Reduction& r);
   void plan_reduction(const FusionGroup& group, Reduction r);
   void plan_reduction_of_copy(const FusionGroup& group, const Reduction& r);
 

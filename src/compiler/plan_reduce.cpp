@@ -54,16 +54,31 @@ PlanBuilder::Reduction PlanBuilder::describe_reduction(const FusionGroup& group)
     r.reduced.push_back(reduced[a]);
   }
   r.layouts.push_back(std::move(result));
-  r.axis = collapse_reduction(r.layouts, r.reduced);
+  r.axes = collapse_reduction(r.layouts, r.reduced);
   return r;
+}
+
+// Whether a group makes many elements of few, so that a copy of them would be most of the memory.
+bool PlanBuilder::stretches(const Reduction& r) {
+  double elements = 1, read = 0;
+  for (int64_t n : r.layouts[0].sizes)
+    elements *= static_cast<double>(n);
+  for (size_t i = 0; i < r.group.arrays.size(); ++i) {
+    double touched = 1;
+    for (size_t a = 0; a < r.layouts[i].sizes.size(); ++a)
+      if (r.layouts[i].strides[a] != 0) touched *= static_cast<double>(r.layouts[i].sizes[a]);
+    read += touched;
+  }
+  return 4 * read <= elements;
 }
 
 void PlanBuilder::plan_reduction(const FusionGroup& group, Reduction r) {
   // Some array cannot walk the reduced axes as one: a contiguous copy of the elements can.
-  if (r.axis < 0) return plan_reduction_of_copy(group, r);
+  if (r.axes.count > 1 && !stretches(r)) return plan_reduction_of_copy(group, r);
   Described& d = r.group;
   d.spec.rank = static_cast<int>(r.layouts[0].sizes.size());
-  d.spec.reduce_axis = r.axis;
+  d.spec.reduce_axis = r.axes.first;
+  d.spec.num_reduced = r.axes.count;
   d.arrays.push_back(r.out);
   add(launch_of(d, r.layouts));
 }

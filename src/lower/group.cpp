@@ -44,20 +44,23 @@ class GroupLowering {
       b_.end();
   }
 
-  // A reduction along any one axis, at the end.
+  // A reduction along one axis or neighbouring ones, at the end.
   void reduction() {
     std::vector<ValueId> index(spec_.rank, kNoValue);
-    bool vector_inner = spec_.reduce_axis + 1 < spec_.rank;  // an axis after the reduced one is walked by lanes
+    const int first = spec_.reduce_axis, end = first + spec_.num_reduced;
+    ValueId extent = space_[first];
+    for (int a = first + 1; a < end; ++a)
+      extent = b_.mul(extent, space_[a]);
+    bool vector_inner = end < spec_.rank;  // an axis after the reduced ones is walked by lanes
     int opened = 0;
     for (int a = 0; a < spec_.rank; ++a) {
-      if (a == spec_.reduce_axis) continue;
+      if (a >= first && a < end) continue;
       bool vector = vector_inner && a + 1 == spec_.rank;
       index[a] = b_.begin_loop(space_[a], vector ? Mark::Vector : opened == 0 ? Mark::Parallel : Mark::Free);
       ++opened;
     }
     const GroupMember& last = spec_.members.back();
-    ValueId r = reduce(last, index, spec_.reduce_axis);
-    index[spec_.reduce_axis] = kNoValue;
+    ValueId r = reduce(last, index, extent, first, spec_.num_reduced);
     store(last.store, index, r);
     for (int k = 0; k < opened; ++k)
       b_.end();
@@ -80,7 +83,7 @@ class GroupLowering {
         continue;
       }
       if (member.combine) {
-        row_values_[m] = reduce(member, index, spec_.rank - 1);
+        row_values_[m] = reduce(member, index, space_.back(), spec_.rank - 1);
       } else {
         std::vector<ValueId> x;
         for (int a : member.args)
@@ -177,8 +180,14 @@ class GroupLowering {
       if (spec_.externals[e].row) row_external(static_cast<int>(e));
   }
 
-  ValueId reduce(const GroupMember& member, std::vector<ValueId> index, int axis) {
-    index[axis] = b_.begin_reduce(space_[axis], *member.combine);
+  ValueId reduce(const GroupMember& member, std::vector<ValueId> index, ValueId extent, int axis, int num_axes = 1) {
+    ValueId at = b_.begin_reduce(extent, *member.combine);
+    for (int a = axis + num_axes - 1; a > axis; --a) {
+      ValueId quotient = b_.binary(loop::Op::FloorDiv, at, space_[a]);
+      index[a] = b_.sub(at, b_.mul(quotient, space_[a]));
+      at = quotient;
+    }
+    index[axis] = at;
     Place p = place(index);
     ValueId x = argument(member.args[0], p);
     // What a later loop needs again and is dear stays in memory.

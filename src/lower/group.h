@@ -33,7 +33,8 @@ struct GroupSpec {
   std::vector<GroupInput> externals;
   std::vector<GroupMember> members;
   int rank = 0;          // of the collapsed space; Rows: the last axis is the row
-  int reduce_axis = -1;  // Reduce: the axis that the last member reduces
+  int reduce_axis = -1;  // Reduce: the axis that the last member reduces, or the first of several neighbours
+  int num_reduced = 1;   // Reduce: how many; they are walked as one, so that each element's place is a division
 };
 
 // Rows: values that are dear to compute and needed by several loops over the row are kept in an output array of the

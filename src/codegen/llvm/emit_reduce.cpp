@@ -32,8 +32,89 @@ bool Emitter::is_ordered(const Stmt& s) const {
   return (d == DType::F32 || d == DType::F64) && (s.combine == Combine::Sum || s.combine == Combine::Prod);
 }
 
-// Elements `first` … of a reduction that is a region.
+// Several axes that are reduced as one: the index is divided by their sizes, which its extent is the product of.
+namespace {
+bool is_factor(const loop::Kernel& k, ValueId product, ValueId v) {
+  const Inst& i = k.values[product];
+  return product == v || (i.op == Op::Mul && (is_factor(k, i.args[0], v) || is_factor(k, i.args[1], v)));
+}
+ValueId divisor_of_index(const loop::Kernel& k, const Stmt& s) {
+  for (const Stmt& t : s.body) {
+    if (t.kind != Stmt::Let || k.values[t.value].op != Op::FloorDiv) continue;
+    const Inst& i = k.values[t.value];
+    const Inst& x = k.values[i.args[0]];
+    if (x.op == Op::Index && x.imm == s.axis && is_factor(k, s.extent, i.args[1])) return i.args[1];
+  }
+  return loop::kNoValue;
+}
+}  // namespace
+
+bool Emitter::is_axis_quotient(ValueId v) const {
+  const Inst& i = k_.values[v];
+  if (!axes_ || i.op != Op::FloorDiv || !is_factor(k_, axes_->reduction->extent, i.args[1])) return false;
+  const Inst& x = k_.values[i.args[0]];
+  return x.op == Op::Index ? x.imm == axes_->reduction->axis : is_axis_quotient(i.args[0]);
+}
+
+// Quotients of indices, which doubles hold exactly, by the product with the reciprocal: at most one off. Processors
+// have no division of such vectors.
+Value* Emitter::quotient(Value* x, Val* by) {
+  Value* over = [&] {
+    At at(*this, by->depth);
+    return b_.CreateFDiv(llvm::ConstantFP::get(b_.getDoubleTy(), 1.0), b_.CreateSIToFP(by->scalar, b_.getDoubleTy()));
+  }();
+  const int lanes = x->getType()->isVectorTy() ? step_->lanes : 1;
+  Value* size = a_.splat(by->scalar, lanes);
+  Value* near = b_.CreateFMul(b_.CreateSIToFP(x, a_.type(DType::F64, lanes)), a_.splat(over, lanes));
+  Value* q = b_.CreateFPToSI(near, x->getType());
+  Value* rest = b_.CreateSub(x, b_.CreateMul(q, size));
+  q = b_.CreateAdd(q, b_.CreateZExt(b_.CreateICmpSGE(rest, size), x->getType()));
+  return b_.CreateAdd(q,
+                      b_.CreateSExt(b_.CreateICmpSLT(rest, llvm::Constant::getNullValue(x->getType())), x->getType()));
+}
+
+Val* Emitter::axis_quotient(Val* x, Val* by) {
+  if (axes_->quotient && x->kind == Val::Affine) return uniform(axes_->quotient, depth());
+  Val out{Val::Varying, depth()};
+  for (Value* e : pieces(x))
+    out.pieces.push_back(quotient(e, by));
+  return make(std::move(out));
+}
+
+// Elements `first` … of a reduction that is a region. Of several axes most steps stay within one row of the last: there
+// the quotient is the same for all elements, and they are read as if there were no other axis.
 Values Emitter::elements(const Stmt& s, int pieces_wanted, int lanes, Value* first) {
+  const ValueId divisor = divisor_of_index(k_, s);
+  if (divisor == loop::kNoValue) return elements_of_axis(s, pieces_wanted, lanes, first);
+  Val* by = value(divisor);
+  Value *q = quotient(first, by), *rest = b_.CreateSub(first, b_.CreateMul(q, by->scalar));
+  Value* within = b_.CreateICmpSLE(b_.CreateAdd(rest, i64(int64_t{pieces_wanted} * lanes)), by->scalar);
+  BasicBlock *inner = new_block("within"), *across = new_block("across"), *join = new_block("join");
+  llvm::Instruction* branch = b_.CreateCondBr(within, inner, across);
+  std::vector<Values> found;
+  std::vector<BasicBlock*> from;
+  for (BasicBlock* block : {inner, across}) {
+    ReducedAxes axes{&s, block == inner ? q : nullptr};
+    push_scope(branch, block, -1);
+    axes_ = &axes;
+    found.push_back(elements_of_axis(s, pieces_wanted, lanes, first));
+    axes_ = nullptr;
+    from.push_back(b_.GetInsertBlock());
+    b_.CreateBr(join);
+    pop_scope();
+  }
+  b_.SetInsertPoint(join);
+  Values out;
+  for (size_t p = 0; p < found[0].size(); ++p) {
+    llvm::PHINode* phi = b_.CreatePHI(found[0][p]->getType(), 2);
+    for (size_t way = 0; way < 2; ++way)
+      phi->addIncoming(found[way][p], from[way]);
+    out.push_back(phi);
+  }
+  return out;
+}
+
+Values Emitter::elements_of_axis(const Stmt& s, int pieces_wanted, int lanes, Value* first) {
   BasicBlock* next = new_block("elements");
   push_scope(b_.CreateBr(next), next, fn_->scopes.back().loads);
   Iterations st{pieces_wanted, lanes, first, depth()};

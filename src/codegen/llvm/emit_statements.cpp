@@ -34,6 +34,7 @@ void Emitter::let(ValueId v) {
     d = std::max(d, arg[i]->depth);
   }
   if (inst.op == Op::Load) return define(v, load(v, arg[0]));
+  if (!all_uniform && is_axis_quotient(v)) return define(v, axis_quotient(arg[0], arg[1]));
   if (!all_uniform && inst.type == DType::I64)
     if (Val* x = affine(inst, arg)) return define(v, x);
   if (all_uniform) {

@@ -122,6 +122,13 @@ struct RowElement {
   std::map<const Stmt*, std::vector<Values>> stored;
 };
 
+// The reduction of several axes as one that code is being emitted for, and what its index divided by the size of the
+// last is, where that is the same for a whole step; else null.
+struct ReducedAxes {
+  const Stmt* reduction;
+  Value* quotient;
+};
+
 class Emitter {
  public:
   Emitter(const loop::Kernel& k, const std::string& name, const EmitTarget& host, llvm::Module& m);
@@ -230,7 +237,11 @@ class Emitter {
   }
   Value* combined(const Stmt& s, Value* x, Value* y) { return a_.combine(s.combine, accumulator(s), x, y); }
   Values combined(const Stmt& s, const Values& x, const Values& y);
+  bool is_axis_quotient(ValueId v) const;
+  Value* quotient(Value* x, Val* by);
+  Val* axis_quotient(Val* x, Val* by);
   Values elements(const Stmt& s, int pieces_wanted, int lanes, Value* first);
+  Values elements_of_axis(const Stmt& s, int pieces_wanted, int lanes, Value* first);
   Value* halved(const Stmt& s, Values x);
   StackRows rows(DType d, int n, int pieces, int lanes);
   Value* row_address(const StackRows& r, Value* i, int p);
@@ -293,6 +304,7 @@ class Emitter {
   Iterations* step_ = nullptr;
   int64_t row_length_ = 0;  // where lanes are rows of known length; else 0
   RowElement* element_ = nullptr;
+  ReducedAxes* axes_ = nullptr;
   int64_t asked_elements_ = 0;     // of a step of a reduction whose first loads ask for what will be read later; else 0
   std::set<int64_t> asked_for_;    // buffers of which a reduction has asked
   std::map<int, Columns> totals_;  // of reductions that have run before the region's steps

@@ -207,6 +207,47 @@ TEST_P(Sizes, ShortRowsEqualBlock) {
       }
   }
 }
+// Two axes that no stride joins, reduced as one: rows shorter and longer than a step, and than a block.
+TEST_P(Sizes, ReducedAxesEqualBlock) {
+  if (!native_available()) GTEST_SKIP() << "built without LLVM";
+  std::mt19937_64 rng(13);
+  const DType d = GetParam();
+  for (Combine how : {Combine::Sum, Combine::Max}) {
+    Subject s = subject(
+        "axes", d, d, [](const Shape&) { return int64_t{1}; },
+        [&](Builder& b, V rows, V columns, auto at) {
+          V k = b.begin_reduce(b.mul(rows, columns), how);
+          V row = b.binary(Op::FloorDiv, k, columns);
+          b.store(1, b.i64(0), b.convert(b.end_reduce(at(row, b.sub(k, b.mul(row, columns)))), d));
+        });
+    std::vector<loop::Kernel> kernels;
+    const std::vector<std::vector<int64_t>> strides{{1, 0}, {0, 1}, {5000, 1}, {3, 2}};
+    for (const auto& stride : strides)
+      kernels.push_back(passes::expand_math(
+          passes::specialize(s.kernel, passes::known_sizes(s.kernel, {{9, 9, stride[0], stride[1], 1}}))));
+    auto block = BlockKernel::compile(s.kernel);
+    auto native = load_native_object(make_native_object(kernels));
+    for (size_t v = 0; v < native.size(); ++v)
+      for (auto [rows, columns] : {std::pair<int64_t, int64_t>{1, 1},
+                                   {7, 3},
+                                   {40, 15},
+                                   {3, 64},
+                                   {5, 65},
+                                   {9, 1000},
+                                   {3, 4099},
+                                   {0, 5},
+                                   {5, 0}}) {
+        std::vector<int64_t> sizes{rows, columns, strides[v][0], strides[v][1], 1};
+        std::vector<Memory> expected{random_memory(d, rows * sizes[2] + columns * sizes[3] + 2, rng),
+                                     random_memory(d, 1, rng)};
+        std::vector<Memory> actual = expected;
+        loop::CheckRecord expected_check, check;
+        block->run(testing::pointers(expected), sizes, expected_check);
+        check.site = native[v]->run(testing::pointers(actual), sizes, check.payload);
+        ASSERT_EQ(testing::difference(expected, expected_check, actual, check), "") << rows << " by " << columns;
+      }
+  }
+}
 INSTANTIATE_TEST_SUITE_P(Types, Sizes, ::testing::ValuesIn(kTypes),
                          [](const auto& info) { return std::string(sheaf::name_of(info.param)); });
 
