@@ -35,6 +35,8 @@ constexpr routines::RoutineEntry kFastForms[] = {
     entry<routines::QrArgs<>, qr>(),
     entry<routines::EighArgs<>, eigh>(),
     entry<routines::SvdArgs<>, svd>(),
+    entry<routines::EigvalshArgs<>, eigvalsh>(),
+    entry<routines::SvdvalsArgs<>, svdvals>(),
     entry<routines::CholeskyArgs<>, cholesky>(),
 };
 

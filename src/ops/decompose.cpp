@@ -28,6 +28,11 @@ std::vector<TensorType> infer_svd(const InferCtx& c) {
   return {a, {a.dtype, {batch, n}}, {a.dtype, {batch, n, n}}};
 }
 
+std::vector<TensorType> infer_values(const InferCtx& c) {
+  const TensorType& a = c.inputs[0];
+  return {{a.dtype, {a.sizes[0], a.sizes[2]}}};
+}
+
 std::vector<TensorType> infer_qr(const InferCtx& c) {
   const TensorType& a = c.inputs[0];
   return {a, {a.dtype, {a.sizes[0], a.sizes[2], a.sizes[2]}}};
@@ -90,6 +95,16 @@ void vjp_eigh(VjpCtx& c) {
   Operand w = c.y(0), v = c.y(1), vt = swap_last_two(v);
   Operand da = dot(dot(v, on_diagonal(c.dy(0)) + gaps(w) * dot(vt, c.dy(1))), vt);
   c.grad(0, like(da, 0.5) * (da + swap_last_two(da)));
+}
+
+// The vectors are made for the derivative alone.
+void vjp_eigvalsh(VjpCtx& c) {
+  Operand v = graph::apply_all(op("eigh"), {c.x(0)})[1];
+  c.grad(0, dot(v * as_row(c.dy()), swap_last_two(v)));
+}
+void vjp_svdvals(VjpCtx& c) {
+  std::vector<Operand> parts = graph::apply_all(op("svd"), {c.x(0)});
+  c.grad(0, dot(parts[0] * as_row(c.dy()), swap_last_two(parts[2])));
 }
 
 // With a = u diag(s) v^T: inside the spaces of u and v as for eigh of a^T a and a a^T, outside of them what is left of
@@ -248,6 +263,24 @@ const OpDef kOps[] = {
      .vjp = differentiable(vjp_svd),
      .batch = batch_first_axis,
      .lower = lower_matrix<routines::SvdArgs>,
+     .cases = {.list = svd_cases}},
+    {.name = "eigvalsh",
+     .kind = OpKind::Ordered,
+     .doc = "Eigenvalues, rising, of the symmetric part of matrices [batch, n, n].",
+     .dtypes = kWideFloats,
+     .infer = infer_values,
+     .vjp = differentiable(vjp_eigvalsh),
+     .batch = batch_first_axis,
+     .lower = lower_square<routines::EigvalshArgs>,
+     .cases = {.list = square_cases}},
+    {.name = "svdvals",
+     .kind = OpKind::Ordered,
+     .doc = "Singular values, falling, of matrices [batch, m, n] with m >= n.",
+     .dtypes = kWideFloats,
+     .infer = infer_values,
+     .vjp = differentiable(vjp_svdvals),
+     .batch = batch_first_axis,
+     .lower = lower_matrix<routines::SvdvalsArgs>,
      .cases = {.list = svd_cases}},
     {.name = "solve",
      .kind = OpKind::Ordered,

@@ -27,6 +27,8 @@ constexpr RoutineEntry kDefinitions[] = {
     entry<SumTotalsArgs<>, sum_totals>(),
     entry<EighArgs<>, eigh>(),
     entry<SvdArgs<>, svd>(),
+    entry<EigvalshArgs<>, eigvalsh>(),
+    entry<SvdvalsArgs<>, svdvals>(),
     entry<SolveArgs<>, solve>(),
     entry<SolveTriangularArgs<>, solve_triangular>(),
     entry<DetArgs<>, det>(),

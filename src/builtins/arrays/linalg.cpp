@@ -171,8 +171,8 @@ Value decompose(Call& c) {
   }
   return Value::list(std::move(out));
 }
-constexpr char kEigh[] = "eigh", kSvd[] = "svd", kDet[] = "det", kSlogdet[] = "slogdet", kLu[] = "lu", kQr[] = "qr",
-               kCholesky[] = "cholesky";
+constexpr char kEigh[] = "eigh", kSvd[] = "svd", kEigvalsh[] = "eigvalsh", kSvdvals[] = "svdvals", kDet[] = "det",
+               kSlogdet[] = "slogdet", kLu[] = "lu", kQr[] = "qr", kCholesky[] = "cholesky";
 
 // Matrices in the last two axes, and others with as many rows; the axes before them broadcast.
 Value solve_with(Call& c, const char* op, const graph::Attrs& attrs) {
@@ -247,6 +247,8 @@ const BuiltinDef kBuiltins[] = {
     {"%attention", "", "", "", {}, 8, 8, attend},
     {"%eigh", "", "", "", {}, 1, 1, decompose<kEigh>},
     {"%svd", "", "", "", {}, 1, 1, decompose<kSvd>},
+    {"%eigvalsh", "", "", "", {}, 1, 1, decompose<kEigvalsh>},
+    {"%svdvals", "", "", "", {}, 1, 1, decompose<kSvdvals>},
     {"%det", "", "", "", {}, 1, 1, decompose<kDet>},
     {"%slogdet", "", "", "", {}, 1, 1, decompose<kSlogdet>},
     {"%lu", "", "", "", {}, 1, 1, decompose<kLu>},

@@ -10,6 +10,8 @@ void det(const routines::RoutineCall& call, const routines::DetArgs<>& args);
 void slogdet(const routines::RoutineCall& call, const routines::SlogdetArgs<>& args);
 void lu(const routines::RoutineCall& call, const routines::LuArgs<>& args);
 void qr(const routines::RoutineCall& call, const routines::QrArgs<>& args);
+void eigvalsh(const routines::RoutineCall& call, const routines::EigvalshArgs<>& args);
+void svdvals(const routines::RoutineCall& call, const routines::SvdvalsArgs<>& args);
 void eigh(const routines::RoutineCall& call, const routines::EighArgs<>& args);
 void svd(const routines::RoutineCall& call, const routines::SvdArgs<>& args);
 void cholesky(const routines::RoutineCall& call, const routines::CholeskyArgs<>& args);

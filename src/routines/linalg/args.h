@@ -20,6 +20,10 @@ struct EighArgs : SquareArgs<Int> {
   static constexpr std::string_view kRoutine = "eigh";
 };
 template <class Int = int64_t>
+struct EigvalshArgs : SquareArgs<Int> {
+  static constexpr std::string_view kRoutine = "eigvalsh";
+};
+template <class Int = int64_t>
 struct DetArgs : SquareArgs<Int> {
   static constexpr std::string_view kRoutine = "det";
 };
@@ -43,6 +47,10 @@ struct MatrixArgs {
 template <class Int = int64_t>
 struct SvdArgs : MatrixArgs<Int> {  // m >= n
   static constexpr std::string_view kRoutine = "svd";
+};
+template <class Int = int64_t>
+struct SvdvalsArgs : MatrixArgs<Int> {  // m >= n
+  static constexpr std::string_view kRoutine = "svdvals";
 };
 template <class Int = int64_t>
 struct QrArgs : MatrixArgs<Int> {  // m >= n
@@ -77,8 +85,11 @@ struct SolveTriangularArgs {
 void eigh(const RoutineCall& call, const EighArgs<>& args);
 // A [batch, m, n] = U diag(S) V^T, S falling, U [batch, m, n]. Buffers: A, U, S, V.
 void svd(const RoutineCall& call, const SvdArgs<>& args);
-// Of both: NaN in a matrix, an infinity, or (which has not been seen) no convergence makes all results of that matrix
-// NaN.
+// W and S alone, by steps that need no vectors: they may differ from those above in the last bits. Buffers: A, W; A, S.
+void eigvalsh(const RoutineCall& call, const EigvalshArgs<>& args);
+void svdvals(const RoutineCall& call, const SvdvalsArgs<>& args);
+// Of all four: NaN in a matrix, an infinity, or (which has not been seen) no convergence makes all results of that
+// matrix NaN.
 
 // A X = B [batch, n, columns]; infinities or NaN where A is singular. Buffers: A, B, X.
 void solve(const RoutineCall& call, const SolveArgs<>& args);

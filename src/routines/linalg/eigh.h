@@ -96,6 +96,7 @@ std::vector<T> orient_columns(T* v, int64_t n) {
   return signs;
 }
 
+// Without `v` the values alone.
 template <class M, class T>
 bool eigh_one(const T* a, T* w, T* v, int64_t n) {
   int exponent = 0;
@@ -110,11 +111,16 @@ bool eigh_one(const T* a, T* w, T* v, int64_t n) {
       m[i * ld + j] = scale * a[i * n + j] + scale * m[i * ld + j];
   make_tridiagonal<M>(m, ld, n, diagonal, off_diagonal, factors);
   const std::vector<double> d(diagonal, diagonal + n), e(off_diagonal, off_diagonal + std::max<int64_t>(n - 1, 0));
-  const Eigen found = tridiagonal_eigen<M>(d.data(), e.data(), n, n);
+  Eigen found{{}, Matrix(0, 0)};
+  if (v)
+    found = tridiagonal_eigen<M>(d.data(), e.data(), n, n);
+  else if (found.values = d; !tridiagonal_values(found.values, e))
+    return false;
   for (int64_t i = 0; i < n; ++i) {
     if (std::isnan(found.values[i])) return false;
     w[i] = static_cast<T>(std::ldexp(found.values[i], exponent));
   }
+  if (!v) return true;
   for (int64_t i = 0; i < n; ++i)
     for (int64_t j = 0; j < n; ++j)
       v[j * n + i] = static_cast<T>(found.vectors.row(i)[j]);
@@ -129,6 +135,15 @@ void eigh_in(const RoutineCall& c, const EighArgs<>& args) {
   M::for_matrices(args.batch, 9 * n * n * n, [&](int64_t k) {
     T *w = matrix<T>(c, 1, k, n), *v = matrix<T>(c, 2, k, n * n);
     if (!eigh_one<M>(matrix<const T>(c, 0, k, n * n), w, v, n)) fill_nan(w, n), fill_nan(v, n * n);
+  });
+}
+
+template <class M, class T>
+void eigvalsh_in(const RoutineCall& c, const EigvalshArgs<>& args) {
+  const int64_t n = args.n;
+  M::for_matrices(args.batch, 2 * n * n * n, [&](int64_t k) {
+    T* w = matrix<T>(c, 1, k, n);
+    if (!eigh_one<M, T>(matrix<const T>(c, 0, k, n * n), w, nullptr, n)) fill_nan(w, n);
   });
 }
 

@@ -11,5 +11,11 @@ void eigh(const RoutineCall& c, const EighArgs<>& args) {
 void svd(const RoutineCall& c, const SvdArgs<>& args) {
   visit_wide_float(args.dtype, [&]<class T>(std::type_identity<T>) { svd_in<Plain, T>(c, args); });
 }
+void eigvalsh(const RoutineCall& c, const EigvalshArgs<>& args) {
+  visit_wide_float(args.dtype, [&]<class T>(std::type_identity<T>) { eigvalsh_in<Plain, T>(c, args); });
+}
+void svdvals(const RoutineCall& c, const SvdvalsArgs<>& args) {
+  visit_wide_float(args.dtype, [&]<class T>(std::type_identity<T>) { svdvals_in<Plain, T>(c, args); });
+}
 
 }  // namespace sheaf::routines

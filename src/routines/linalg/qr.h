@@ -117,9 +117,10 @@ void reflect_columns(T* a, int64_t ld, int64_t m, int64_t width, T* factors) {
 // Columns that are reflected together, by the number there are.
 constexpr int64_t reflected_together(int64_t n) { return n <= 64 ? 16 : 32; }
 
-// a [m, n], m >= n, contiguous, becomes q, and r is written. False: not all of a is finite.
+// a [m, n], m >= n, contiguous, becomes q, or anything if that is not wanted, and r is written. False: not all of a is
+// finite.
 template <class M, class T>
-bool qr_in_place(T* a, T* r, int64_t m, int64_t n) {
+bool qr_in_place(T* a, T* r, int64_t m, int64_t n, bool wants_q = true) {
   int exponent = 0;
   if (!find_scale(a, m * n, exponent)) return false;
   const T scale = std::ldexp(T(1), -exponent), back = std::ldexp(T(1), exponent);
@@ -140,6 +141,7 @@ bool qr_in_place(T* a, T* r, int64_t m, int64_t n) {
   for (int64_t i = 0; i < n; ++i)
     for (int64_t j = 0; j < n; ++j)
       r[i * n + j] = j < i ? T(0) : back * a[i * n + j];
+  if (!wants_q) return true;
   // From the last block: what is left of its columns and above its rows is not made yet.
   for (int64_t j = (n - 1) / most * most; j >= 0; j -= most) {
     const BlockReflector<T> b = block(j);

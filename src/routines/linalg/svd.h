@@ -2,6 +2,8 @@
 // time (Dongarra, Sorensen and Hammarling). The symmetric matrix of b and b^T, tridiagonal when rows of both take
 // turns, has the singular values as eigenvalues and the vectors of both sides as its vectors (Golub and Kahan).
 #pragma once
+#include <functional>
+
 #include "routines/linalg/args.h"
 #include "routines/linalg/eigh.h"
 #include "routines/linalg/small_svd.h"
@@ -124,6 +126,19 @@ bool small_bidiagonal_svd(const Bidiagonal<T>& b, int64_t n, std::vector<double>
   return true;
 }
 
+// The singular values of the bidiagonal b, falling. False: no convergence.
+template <class T>
+bool bidiagonal_values(const Bidiagonal<T>& b, int64_t n, std::vector<double>& s) {
+  BidiagonalRows rows{
+      {b.diagonal.begin(), b.diagonal.end()}, std::vector<double>(s.size()), Matrix(n, 0), Matrix(n, 0)};
+  std::copy_n(b.above.begin(), n - 1, rows.above.begin() + 1);
+  const bool found = diagonalise(rows);
+  for (int64_t i = 0; i < n; ++i)
+    s[i] = std::fabs(rows.diagonal[i]);
+  std::sort(s.begin(), s.end(), std::greater<>());
+  return found;
+}
+
 // Singular values, falling, of the bidiagonal b, and the vectors of both sides as columns. False: not found.
 template <class M, class T>
 bool bidiagonal_svd(const Bidiagonal<T>& b, int64_t n, std::vector<double>& s, std::vector<double>& u,
@@ -153,6 +168,7 @@ bool bidiagonal_svd(const Bidiagonal<T>& b, int64_t n, std::vector<double>& s, s
   return true;
 }
 
+// Without `u` and `v` the values alone.
 template <class M, class T>
 bool svd_one(const T* a, T* u, T* s, T* v, int64_t m, int64_t n) {
   int exponent = 0;
@@ -162,14 +178,21 @@ bool svd_one(const T* a, T* u, T* s, T* v, int64_t m, int64_t n) {
   T* scaled = m > n ? q.data() : square.data();
   for (int64_t i = 0; i < m * n; ++i)
     scaled[i] = scale * a[i];
-  if (m > n) qr_in_place<M>(q.data(), square.data(), m, n);
+  if (m > n) qr_in_place<M>(q.data(), square.data(), m, n, u != nullptr);
   const int64_t ld = row_step<T>(n);
   std::vector<T> rows(static_cast<size_t>(n * ld));
   for (int64_t i = 0; i < n; ++i)
     std::copy_n(square.data() + i * n, n, rows.data() + i * ld);
   Bidiagonal<T> b(n);
   make_bidiagonal<M>(rows.data(), ld, n, b);
-  std::vector<double> values(static_cast<size_t>(n)), left(static_cast<size_t>(n * n)), right(left);
+  std::vector<double> values(static_cast<size_t>(n));
+  if (!u) {
+    if (!bidiagonal_values(b, n, values)) return false;
+    for (int64_t i = 0; i < n; ++i)
+      s[i] = static_cast<T>(std::ldexp(values[i], exponent));
+    return true;
+  }
+  std::vector<double> left(static_cast<size_t>(n * n)), right(left);
   if (!bidiagonal_svd<M>(b, n, values, left, right)) return false;
   T* columns = m > n ? square.data() : u;
   for (int64_t i = 0; i < n * n; ++i)
@@ -196,6 +219,15 @@ void svd_in(const RoutineCall& c, const SvdArgs<>& args) {
     T *u = matrix<T>(c, 1, k, m * n), *s = matrix<T>(c, 2, k, n), *v = matrix<T>(c, 3, k, n * n);
     if (n > 0 && !svd_one<M>(matrix<const T>(c, 0, k, m * n), u, s, v, m, n))
       fill_nan(u, m * n), fill_nan(s, n), fill_nan(v, n * n);
+  });
+}
+
+template <class M, class T>
+void svdvals_in(const RoutineCall& c, const SvdvalsArgs<>& args) {
+  const int64_t m = args.m, n = args.n;
+  M::for_matrices(args.batch, n == 0 ? 0 : 4 * m * n * n, [&](int64_t k) {
+    T* s = matrix<T>(c, 1, k, n);
+    if (n > 0 && !svd_one<M, T>(matrix<const T>(c, 0, k, m * n), nullptr, s, nullptr, m, n)) fill_nan(s, n);
   });
 }
 

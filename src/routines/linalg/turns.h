@@ -100,6 +100,44 @@ inline bool diagonalise(Tridiagonal& t) {
   return true;
 }
 
+// Leaves the eigenvalues of the matrix with this diagonal and the n - 1 numbers next to it in `d`, rising, by QL steps
+// on the squares of those, without roots (Pal, Walker and Kahan; Parlett, The Symmetric Eigenvalue Problem, 8.15).
+// False: no convergence.
+inline bool tridiagonal_values(std::vector<double>& d, std::vector<double> e) {
+  const auto n = static_cast<int64_t>(d.size());
+  for (double& x : e)
+    x *= x;
+  auto negligible = [&](int64_t i) {
+    const double x = kEps * (std::fabs(d[i]) + std::fabs(d[i + 1]));
+    return e[i] <= x * x;
+  };
+  for (int64_t at = 0; at < n; ++at)
+    for (int round = 0;; ++round) {
+      int64_t end = at;
+      while (end < n - 1 && !negligible(end))
+        ++end;
+      if (end == at) break;
+      if (round == kMostTurns) return false;
+      // Wilkinson's shift, as above.
+      const double next = std::sqrt(e[at]), half = (d[at + 1] - d[at]) / (2 * next), root = length(half, 1);
+      const double shift = d[at] - next / (half + (half < 0 ? -root : root));
+      double c = 1, s = 0, gamma = d[end] - shift, p = gamma * gamma;
+      for (int64_t i = end - 1; i >= at; --i) {
+        const double square = e[i], r = p + square, before = c, over = r / p, last = gamma;
+        if (i < end - 1) e[i + 1] = s * r;
+        c = p / r;
+        s = square / r;
+        gamma = c * (d[i] - shift) - s * last;
+        d[i + 1] = last + (d[i] - gamma);
+        p = c != 0 ? gamma * gamma * over : before * square;
+      }
+      e[at] = s * p;
+      d[at] = shift + gamma;
+    }
+  std::sort(d.begin(), d.end());
+  return true;
+}
+
 inline std::vector<int64_t> order_of(const std::vector<double>& keys) {
   std::vector<int64_t> order(keys.size());
   std::iota(order.begin(), order.end(), 0);

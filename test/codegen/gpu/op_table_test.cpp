@@ -40,6 +40,8 @@ const std::set<std::string> kOnHost = {
     "qr",
     "eigh",
     "svd",
+    "eigvalsh",
+    "svdvals",
     "cholesky",
     "fft",
 };

@@ -249,6 +249,10 @@ TYPED_TEST(Linalg, EighEqualsPlain) {
           same_as_plain<T, routines::EighArgs<>>(routines::eigh, eigh, {{kDType<T>, 1, n}}, {a}, {n, n * n});
       const std::vector<T>&w = out[0], &v = out[1];
       EXPECT_TRUE(std::is_sorted(w.begin(), w.end())) << n << ", " << kind;
+      const auto values =
+          same_as_plain<T, routines::EigvalshArgs<>>(routines::eigvalsh, eigvalsh, {{kDType<T>, 1, n}}, {a}, {n});
+      EXPECT_TRUE(std::is_sorted(values[0].begin(), values[0].end())) << n << ", " << kind;
+      EXPECT_LE(distance(values[0], w), 20 * this->eps * double(n + 1) * (size_of(w) + 1e-300)) << n << ", " << kind;
       EXPECT_LE(off_identity(v, n, n), 20 * this->eps * double(n + 1)) << n << ", " << kind;
       std::vector<T> scaled(v.size()), vt(v.size());
       std::vector<double> symmetric(v.size());
@@ -281,6 +285,11 @@ TYPED_TEST(Linalg, SvdEqualsPlain) {
                                                              {int64_t(m) * n, n, int64_t(n) * n});
       const std::vector<T>&u = out[0], &s = out[1], &v = out[2];
       EXPECT_TRUE(std::is_sorted(s.rbegin(), s.rend())) << m << " x " << n << ", " << kind;
+      const auto values =
+          same_as_plain<T, routines::SvdvalsArgs<>>(routines::svdvals, svdvals, {{kDType<T>, 1, m, n}}, {a}, {n});
+      EXPECT_TRUE(std::is_sorted(values[0].rbegin(), values[0].rend())) << m << " x " << n << ", " << kind;
+      EXPECT_LE(distance(values[0], s), 20 * this->eps * double(m + 1) * (size_of(s) + 1e-300))
+          << m << " x " << n << ", " << kind;
       EXPECT_LE(off_identity(u, m, n), 20 * this->eps * double(m + 1)) << m << " x " << n << ", " << kind;
       EXPECT_LE(off_identity(v, n, n), 20 * this->eps * double(m + 1)) << m << " x " << n << ", " << kind;
       std::vector<T> us(u.size()), vt(v.size());
