@@ -71,7 +71,7 @@ TEST_P(LibraryProducts, AreWithinBounds) {
   for (int i = 0; i < 40; ++i)
     add_case(any(64, 65, 72, 100, 128), any(64, 65, 66, 72, 101), any(64, 65, 80, 130));
   if (on_device())
-    for (int i = 0; i < 12; ++i)
+    for (int i = 0; i < 4; ++i)
       add_case(any(512, 1024, 1100), any(768, 1029, 3072), any(333, 768, 1024));
   const auto batch = make();
   for (const UnitCase& c : cases)
