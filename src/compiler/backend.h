@@ -44,6 +44,9 @@ class Backend {
   virtual std::shared_ptr<const runtime::Code> product(const ProductSpec& spec) const = 0;
   // Whether a product reads operands whose rows and columns are several axes in memory (routines/gemm/views.h).
   virtual bool multiplies_views() const { return false; }
+  // Where products copy 16-bit factors whose lines begin anywhere: bytes at multiples of which lines of values should
+  // begin that only products read. 0: they do not.
+  virtual int64_t factor_line_bytes() const { return 0; }
   // Whether all of a factor that a prologue makes is written to memory.
   virtual bool materializes_factors() const = 0;
   // A product by itself: adds to its launch what this device can make use of.

@@ -38,6 +38,9 @@ class GpuBackend final : public Backend {
     return std::make_shared<GpuKernel>(std::move(kernel), device_, modules_);
   }
   std::shared_ptr<const runtime::Code> product(const ProductSpec&) const override { return nullptr; }
+  int64_t factor_line_bytes() const override {
+    return target().matrix_units && runtime::g_matrix_units ? runtime::kLibraryAlignment : 0;
+  }
   bool materializes_factors() const override { return true; }
   void refine_product(const routines::GemmArgs<>&, runtime::Launch&) const override {}
   // Programs of kernels say what they need when their sizes are seen.

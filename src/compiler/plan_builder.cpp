@@ -32,6 +32,7 @@ PlanBuilder::PlanBuilder(FusedGraph fused, const Backend& backend, bool owned_ou
       first_value_(g_.nodes, -1) {}
 
 runtime::Plan PlanBuilder::run() {
+  if (backend_.factor_line_bytes() > 0) readers_ = readers();
   values_.reserve(g_.nodes.size());
   for (size_t i = 0; i < g_.inputs.size(); ++i) {
     const auto& t = g_.inputs[i]->types[0];

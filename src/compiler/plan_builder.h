@@ -94,6 +94,11 @@ class PlanBuilder {
   Stored fresh(const graph::TensorType& t);
   // Memory for a value, which may be part of a concatenation that comes later.
   Stored place_for(Node* n);
+  // Memory for a value, in lines as products want them where nobody else reads it.
+  Stored fresh_factor(const Node* n);
+  // By node, who reads it or views of it.
+  enum Reader : uint8_t { kProduct = 1, kOther = 2 };
+  graph::NodeMap<uint8_t> readers() const;
   // Where an operand is. Views are resolved when they are first read; where strides cannot express one this adds a
   // copy.
   Stored stored(const Operand& o);
@@ -176,6 +181,7 @@ class PlanBuilder {
   memory::Storage storage_;
   std::vector<Stored> values_;       // of the nodes planned so far, the outputs of a node next to each other
   graph::NodeMap<int> first_value_;  // its place there, or -1
+  graph::NodeMap<uint8_t> readers_;  // where the back end wants to know
 };
 
 // The plan of a graph, all passes included (compile.cpp). `has_code`: native code of its kernels was there already.

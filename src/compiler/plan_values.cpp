@@ -44,9 +44,43 @@ const memory::Stored& PlanBuilder::keep(const Node* n, int index, Stored s) {
 
 memory::Stored PlanBuilder::fresh(const graph::TensorType& t) { return storage_.fresh(t.dtype, to_dims(t.sizes)); }
 
+graph::NodeMap<uint8_t> PlanBuilder::readers() const {
+  graph::NodeMap<uint8_t> out{std::span<Node* const>(g_.nodes)};
+  auto read = [&](Operand o, Reader by) {
+    while (o.is_node() && o.node()->op->view)
+      o = Operand(o.node()->inputs[0]);
+    if (o.is_node()) out[o.node().get()] |= by;
+  };
+  for (const Node* n : g_.nodes) {
+    if (n->op->view) continue;
+    const bool is_product = n->op->kind == graph::OpKind::Contract && n->inputs.size() == 2;
+    for (const Operand& o : n->inputs)
+      read(o, is_product ? kProduct : kOther);
+  }
+  for (const Operand& o : g_.outputs)
+    read(o, kOther);
+  return out;
+}
+
+memory::Stored PlanBuilder::fresh_factor(const Node* n) {
+  constexpr int64_t kLeastLine = 64;  // shorter ones would be padding in good part
+  const int64_t line_bytes = backend_.factor_line_bytes();
+  const graph::TensorType& t = n->types[0];
+  Dims sizes = to_dims(t.sizes);
+  const int64_t width = size_bytes(t.dtype);
+  if (line_bytes == 0 || !is_float(t.dtype) || width != 2 || sizes.size() < 2 || sizes.back() < kLeastLine ||
+      readers_[n] != kProduct)
+    return fresh(t);
+  const int64_t line = line_bytes / width;
+  sizes.back() = (sizes.back() + line - 1) / line * line;
+  Stored out = storage_.fresh(t.dtype, sizes);
+  out.sizes = to_dims(t.sizes);
+  return out;
+}
+
 memory::Stored PlanBuilder::place_for(Node* n) {
   const memory::Placement::Part& part = placement_.of(n);
-  if (!part.concat) return fresh(n->types[0]);
+  if (!part.concat) return fresh_factor(n);
   Stored whole = first_value_[part.concat] < 0 ? keep(part.concat, 0, fresh(part.concat->types[0]))
                                                : stored(Operand(Ref<Node>(part.concat), 0));
   Stored s = part_of(whole, part.concat, part.input);

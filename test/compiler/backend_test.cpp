@@ -18,6 +18,7 @@ class OtherDevice : public Backend {
     if ((spec.prologue && !takes_prologues) || (spec.epilogue && !takes_epilogues)) return nullptr;
     return cpu_backend().product(spec);
   }
+  int64_t factor_line_bytes() const override { return factor_lines; }
   bool materializes_factors() const override { return false; }
   void refine_product(const routines::GemmArgs<>&, runtime::Launch&) const override {}
   int64_t workspace_bytes(const runtime::Launch& launch) const override {
@@ -31,7 +32,7 @@ class OtherDevice : public Backend {
   std::string algorithm_text(const runtime::Launch&) const override { return "by luck"; }
 
   bool takes_prologues = true, takes_epilogues = true;
-  int64_t dot_workspace = 0;
+  int64_t dot_workspace = 0, factor_lines = 0;
   runtime::Target target_ = runtime::host_target();
 };
 
@@ -104,6 +105,37 @@ TEST_F(Backends, TheirTargetLimitsGroupsAndAlignsScratch) {
       for (const runtime::Access& a : b.writes)
         EXPECT_TRUE(a.place.kind != runtime::Place::Scratch || a.place.offset % 4096 == 0) << b.name;
     });
+}
+
+// tanh(x), which only products read, has 67 columns: its lines begin at multiples of 72 elements. That of y is also an
+// output, that of z is read by a sum: those follow one another.
+TEST_F(Backends, LinesOfFactorsBeginWhereTheyWantThem) {
+  auto f = [](const std::vector<graph::Operand>& in) -> std::vector<graph::Operand> {
+    const graph::Operand x = ops::apply1("tanh", in[0]), y = ops::apply1("tanh", in[1]), z = ops::apply1("tanh", in[2]);
+    return {ops::dot(x, in[3]), ops::dot(ops::transpose(x, {0, 2, 1}), in[4]),
+            ops::dot(y, in[3]), y,
+            ops::dot(z, in[3]), ops::sum(z, {1, 2})};
+  };
+  ops::Rng rng(7);
+  std::vector<Tensor> in;
+  for (const Dims& sizes : {Dims{1, 40, 67}, Dims{1, 40, 67}, Dims{1, 40, 67}, Dims{1, 67, 30}, Dims{1, 40, 30}})
+    in.push_back(ops::uniform_tensor(rng, DType::BF16, sizes));
+  const std::vector<Tensor> expected = values_of(f({in.begin(), in.end()}));
+  for (int64_t lines : {0, 16}) {
+    OtherDevice device;
+    device.takes_prologues = device.takes_epilogues = false;
+    device.factor_lines = lines;
+    const Compiled code = compile(graph_of(in, f), device);
+    const std::vector<Tensor> actual = run(code, in);
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_TRUE(ops::same_bits(expected[i], actual[i])) << "output " << i;
+    int padded = 0;
+    each_launch(code.plan(), [&](const runtime::Launch& l) {
+      for (const runtime::Access& a : l.writes)
+        padded += a.bytes == (39 * 72 + 67) * 2;
+    });
+    EXPECT_EQ(padded, lines ? 1 : 0);
+  }
 }
 
 }  // namespace

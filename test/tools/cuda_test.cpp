@@ -158,6 +158,18 @@ TEST_F(Cuda, LargeNarrowProductsRunInTheLibrary) {
   EXPECT_TRUE(contains(s_.run("--device cuda --emit=plan p.shf").out, "\n    by library: ")) << r.err;
 }
 
+// A factor of 131 columns that only products read is made in lines of 136.
+TEST_F(Cuda, LinesOfNarrowFactorsAreAligned) {
+  s_.write("p.shf", std::string(kLargeProduct) +
+                        "(defn h [x w] [(@ (relu x) w) (@ (tr (relu x)) x)])\n"
+                        "(defn near-both [] (let [x (f32 c) w (f32 d) [y z] (h c d)]\n"
+                        "  (with-device :cpu (fn [] [(near y (@ (relu x) w)) (near z (@ (tr (relu x)) x))]))))\n"
+                        "(print (near-both) (near-both))\n");
+  const Result r = s_.run("--device cuda --emit=plan p.shf");
+  EXPECT_TRUE(contains(r.out, "[true, true] [true, true]\n")) << r.out << r.err;
+  EXPECT_TRUE(contains(r.out, "> scratch+0:" + std::to_string((1023 * 136 + 131) * 2) + ")")) << r.out;
+}
+
 TEST_F(Cuda, WithoutTheLibraryTheTemplatesMultiply) {
   s_.write("p.shf", std::string(kLargeProduct) + "(print (f a b))\n");
   const Result disabled = s_.run("--device cuda --disable=library-products --emit=plan p.shf");
