@@ -17,7 +17,7 @@ constexpr std::string_view kLoad =
   {unroll}
   for (int e = 0; e < {each}; ++e) {{
     const int piece = thread + e * {threads};
-    const int line = piece / {per_line}, at = piece % {per_line} * {unit};
+{guard}    const int line = piece / {per_line}, at = piece % {per_line} * {unit};
 {copy}  }}
 }}
 )";
@@ -49,8 +49,7 @@ std::string place(const UnitTile& t, const std::string& line, const std::string&
 }
 
 std::string load_tile(const UnitTile& t, int threads, Helpers& helpers) {
-  const int per_line = t.length / t.unit, each = t.lines * per_line / threads;
-  INVARIANT(each * threads == t.lines * per_line, "threads share a tile");
+  const int per_line = t.length / t.unit, pieces = t.lines * per_line, each = (pieces + threads - 1) / threads;
   return helpers.function(
       fmt::format("load_{}x{}_by_{}_{}", t.lines, t.length, t.unit, threads), [&](const std::string& name) {
         const std::string at = place(t, "line", "at / 8") + (t.unit < 8 ? " + at % 8" : "");
@@ -59,10 +58,12 @@ std::string load_tile(const UnitTile& t, int threads, Helpers& helpers) {
                         fmt::arg("unit", t.unit), fmt::arg("bytes", 2 * t.unit));
         const Dialect& d = helpers.dialect();
         // The addresses of many pieces at once would fill the registers that sums need.
-        return fmt::format(fmt::runtime(kLoad), fmt::arg("function", d.function), fmt::arg("name", name),
-                           fmt::arg("global", d.global), fmt::arg("unroll", each <= 4 ? d.unroll : d.unroll_two),
-                           fmt::arg("each", each), fmt::arg("threads", threads), fmt::arg("per_line", per_line),
-                           fmt::arg("unit", t.unit), fmt::arg("copy", copy));
+        return fmt::format(
+            fmt::runtime(kLoad), fmt::arg("function", d.function), fmt::arg("name", name), fmt::arg("global", d.global),
+            fmt::arg("unroll", each <= 4 ? d.unroll : d.unroll_two), fmt::arg("each", each),
+            fmt::arg("threads", threads), fmt::arg("per_line", per_line),
+            fmt::arg("guard", pieces % threads == 0 ? "" : fmt::format("    if (piece >= {}) break;\n", pieces)),
+            fmt::arg("unit", t.unit), fmt::arg("copy", copy));
       });
 }
 
