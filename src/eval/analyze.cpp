@@ -210,6 +210,7 @@ ExprPtr Analyzer::symbol(const Form& f) {
   bool too_early = !fn_->parent && fn_->proto->top_level && host_.will_define_value(name);
   if (known || (!prelude_ && host_.will_define(name) && !too_early)) return global(globals_.cell(name, prelude_));
   if (plain.str() == "pi") return constant(Value::floating_from(std::numbers::pi), f.span);
+  if (plain.str() == "e") return constant(Value::floating_from(std::numbers::e), f.span);
   UserError e(ErrorKind::Compile, "Undefined symbol: " + f.name.str(), f.span);
   std::vector<std::string_view> names;
   for (const FnScope* scope = fn_; scope; scope = scope->parent)

@@ -6,6 +6,7 @@
 
 namespace sheaf::ops {
 
+std::span<const graph::OpDef> bessel_ops();
 std::span<const graph::OpDef> float_parts_ops();
 std::span<const graph::OpDef> powers_ops();
 std::span<const graph::OpDef> special_ops();

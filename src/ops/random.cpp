@@ -169,6 +169,11 @@ uint32_t scalar_next(ScalarCtx& c) {
   V above = b.select(b.gt(x, zero), b.add(bits, step), b.sub(bits, step));
   above = b.select(b.eq(x, zero), step, above);
   V next = b.select(b.eq(x, b.number(c.type, HUGE_VAL)), x, b.bitcast(above, c.type));
+  if (dtype == DType::F16) {
+    // Near 0 its steps are all the same, and what is below infinity is far from it in f32.
+    next = b.select(b.le(b.abs(x), b.f32(0x1p-14f)), b.add(x, b.f32(0x1p-24f)), next);
+    next = b.select(b.eq(x, b.number(c.type, -HUGE_VAL)), b.f32(-65504), next);
+  }
   return up ? next : b.neg(next);
 }
 

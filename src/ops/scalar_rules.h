@@ -50,6 +50,18 @@ uint32_t scalar_formula2(graph::ScalarCtx& c) {
     return F::of(math::Scalar<loop::Builder, double>(c.b, c.x[0]), math::Scalar<loop::Builder, double>(c.b, c.x[1])).v;
   return F::of(math::Scalar<loop::Builder, float>(c.b, c.x[0]), math::Scalar<loop::Builder, float>(c.b, c.x[1])).v;
 }
+// A formula for double on elements of any float type.
+template <class F>
+struct InDouble {
+  template <class B, class T>
+  static math::Scalar<B, T> of(math::Scalar<B, T> x) {
+    if constexpr (std::is_same_v<T, double>)
+      return F::of(x);
+    else
+      return math::to<T>(F::of(math::to<double>(x)));
+  }
+};
+
 template <class F>
 double formula_f64(double x) {
   scalar::NativeBuilder b;

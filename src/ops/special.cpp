@@ -27,18 +27,6 @@ using Real = math::Scalar<B, double>;
 
 constexpr double kInf = math::kInf<double>, kNaN = math::kNaN<double>;
 
-// A formula for double on elements of any float type.
-template <class F>
-struct InDouble {
-  template <class B, class T>
-  static math::Scalar<B, T> of(math::Scalar<B, T> x) {
-    if constexpr (std::is_same_v<T, double>)
-      return F::of(x);
-    else
-      return math::to<T>(F::of(math::to<double>(x)));
-  }
-};
-
 // x minus the nearest whole number.
 template <class B>
 Real<B> distance_from_whole(Real<B> x) {

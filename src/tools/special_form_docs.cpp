@@ -23,6 +23,12 @@ const std::vector<DocEntry>& special_form_docs() {
        "name "
        "another meaning.",
        {gives("(cos pi)", "-1.0")}},
+      {"e",
+       "constant",
+       "Creation",
+       "e",
+       "The base of natural logarithms, a float with all its digits. A program may give the name another meaning.",
+       {gives("(* 2 e)", "5.4365635")}},
       form("def", "(def name [doc] value)",
            "Evaluates the value once and binds it to a global name. Its value is the value.",
            {gives("(def rate 0.5) (* rate 4)", "2.0")}),

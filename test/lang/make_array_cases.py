@@ -42,6 +42,12 @@ UNARY = [
     ("i1", special.i1, plain),
     ("i0e", special.i0e, plain),
     ("i1e", special.i1e, plain),
+    ("bessel-j0", special.j0, plain * 4),
+    ("bessel-j1", special.j1, plain * 4),
+    ("bessel-y0", special.y0, positive),
+    ("bessel-y1", special.y1, positive),
+    ("bessel-k0", special.k0, positive),
+    ("bessel-k1", special.k1, positive),
     ("erfinv", special.erfinv, plain / 4),
     ("sinc", np.sinc, np.array([-1.25, -0.25, 0.0, 0.125, 0.75, 3.5])),
     ("square", np.square, plain),
@@ -78,13 +84,19 @@ for name, f in [
     ("lgamma", special.gammaln),
     ("i0e", special.i0e),
     ("i1e", special.i1e),
+    ("bessel-y0", special.y0),
+    ("bessel-y1", special.y1),
+    ("bessel-k0", special.k0),
+    ("bessel-k1", special.k1),
     ("sinc", np.sinc),
     ("trunc", np.trunc),
     ("rint", np.rint),
     ("entr", special.entr),
     ("ndtr", special.ndtr),
 ]:
-    x = np.array([v for v in SPECIAL if not (name == "sinc" and abs(v) > 1e9) and not (name == "lgamma" and v == -inf)])
+    # SciPy's functions of the second kind lose digits of large numbers, and have NaN at infinity.
+    large = name == "sinc" or name[:8] == "bessel-y"
+    x = np.array([v for v in SPECIAL if not (large and abs(v) > 1e9) and not (name == "lgamma" and v == -inf)])
     y = f(x)
     with np.errstate(over="ignore"):
         y = y.astype(np.float32).astype(np.float64)
@@ -101,6 +113,42 @@ c.value(
         np.float32([0.99999, 1.00001, 1.99999, 2.00001, -0.5, -1.5, -2.4570247382, -1e-5, -3]).astype("f8")
     ),
 )
+orders = np.array([0.125, 0.5, 1.0, 2.0, 5.0, 10.0, 10.0, 100.0, 0.0, 1.0, inf, -1.0, 2.0])
+upto = np.array([0.25, 0.125, 3.0, 0.0, 4.5, 30.0, 2.0, 90.0, 1.0, inf, 2.0, 1.0, -1.0])
+for name, f, sign in [("igamma", special.gammainc, 1), ("igammac", special.gammaincc, -1)]:
+    c.value(name, f"({name} {program(orders)} {program(upto)})", f(orders, upto))
+    c.value(f"{name} of numbers", f"({name} 2.5 1.5)", np.float64(f(2.5, 1.5)))
+    x = upto[:8]
+    slope = sign * np.exp(special.xlogy(orders[:8] - 1, x) - x - special.gammaln(orders[:8]))
+    c.value(
+        f"the derivative of {name}", f"((grad (fn [x] (sum ({name} {program(orders[:8])} x)))) {program(x)})", slope
+    )
+    want = " ".join(repr(float(v)) for v in f(orders[:8], x))
+    c.text(
+        f"{name} in f64",
+        f"(allclose ({name} (tensor '{program(orders[:8])} :dtype :f64) (tensor '{program(x)} :dtype :f64)) "
+        f"(tensor '[{want}] :dtype :f64) :rtol 1e-12 :atol 0.0)",
+        "true",
+    )
+    c.value(f"{name} under vmap", f"((vmap (fn [x] ({name} 2.5 x))) [0.5 1.5 9])", f(2.5, np.array([0.5, 1.5, 9])))
+x = np.array([1.0, 1.0, 0.0, 0.0, -2.0, inf, 65504.0, 2.0**-14, 3e-6, 5.0])
+to = np.array([2.0, 0.0, 1.0, -1.0, -3.0, 0.0, inf, 0.0, 1.0, 5.0])
+for dtype, of in [("f32", np.float32), ("f16", np.float16), ("f64", np.float64)]:
+    want = " ".join(number(float(v)) for v in np.nextafter(x.astype(of), to.astype(of)))
+    made = "(tensor '{} :dtype :f64)"
+    c.text(
+        f"nextafter in {dtype}",
+        f"(sum (!= (nextafter (cast {made.format(program(x))} :{dtype}) (cast {made.format(program(to))} :{dtype})) "
+        f"(cast {made.format(f'[{want}]')} :{dtype})))",
+        "0.0",
+    )
+c.text(
+    "nextafter in bf16",
+    "(nextafter (cast [1 1 -1 256] :bf16) (cast [2 0 -2 inf] :bf16))",
+    "[ 1.01 0.996 -1.01  258.]",
+)
+c.text("nextafter of NaN", "(nextafter [nan 1] [1 nan])", "[NaN NaN]")
+c.text("e", "(list (* 2 e) (let [e 3] e))", "[5.4365635, 3]")
 for n in range(1, 5):
     x = np.array([0.25, 1.0, 2.5, 20.0])
     c.function(f"polygamma {n}", f"(polygamma {n} x)", lambda x, n=n: special.polygamma(n, x), x[1:], derivatives=1)
@@ -117,10 +165,16 @@ for name, f in [
     ("i1", special.i1),
     ("i0e", special.i0e),
     ("i1e", special.i1e),
+    ("bessel-j0", special.j0),
+    ("bessel-j1", special.j1),
+    ("bessel-y0", special.y0),
+    ("bessel-y1", special.y1),
+    ("bessel-k0", special.k0),
+    ("bessel-k1", special.k1),
     ("log10", np.log10),
     ("cbrt", np.cbrt),
 ]:
-    x = abs(big) if name == "log10" else big
+    x = abs(big) if name[:8] in ("log10", "bessel-y", "bessel-k") else big
     want = " ".join(repr(float(v)) for v in f(x))
     c.text(
         f"{name} in f64",

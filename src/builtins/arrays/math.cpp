@@ -4,6 +4,7 @@
 
 #include "builtins/arrays/families.h"
 #include "builtins/core/numeric.h"
+#include "ops/random.h"
 
 namespace sheaf::builtins {
 namespace {
@@ -41,7 +42,26 @@ Value polygamma(Call& c) {
   return x.is_scalar() ? trace::to_value(ops::cast(y, DType::F32), Kind::Float) : tensor_value(y);
 }
 
+Value nextafter(Call& c) {
+  auto [a, b] = nums(c[0], c[1]);
+  DType d = float_dtype(common_dtype(a, b));
+  Sizes sizes = ops::broadcast_sizes(a.x.sizes(), b.x.sizes());
+  Operand x = ops::broadcast_to(ops::cast(a.x, d), sizes), to = ops::broadcast_to(ops::cast(b.x, d), sizes);
+  Operand next = ops::where(ops::less(x, to), ops::next_after(x, true), ops::next_after(x, false));
+  Operand y = ops::where(ops::equal(x, to), to, next);
+  y = ops::where(ops::equal(to, to), y, to);
+  return a.is_scalar() && b.is_scalar() ? element_value(y) : tensor_value(y);
+}
+
 const BuiltinDef kBuiltins[] = {
+    {"nextafter",
+     "Elementary functions",
+     "(nextafter x to)",
+     "The next number of x's dtype in the direction of another one, element-wise; `to` where they are equal.",
+     {{"(- (nextafter [1 1] [2 0]) 1)", "[  0.00000011920929 -0.000000059604645]"}},
+     2,
+     2,
+     nextafter},
     {"polygamma",
      "Elementary functions",
      "(polygamma n x)",
