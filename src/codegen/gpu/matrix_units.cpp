@@ -205,7 +205,7 @@ std::vector<Launch> emit_unit_contract(const GemmArgs<>& g, const UnitTiling& t,
   auto read = [&](const Operand& o, int which) {
     if (!o.packed_from) return Parameter{Parameter::Buffer, buffers[static_cast<size_t>(which)]};
     const int64_t offset = ceil_div(workspace, kWorkspaceAlignment) * kWorkspaceAlignment;
-    out.push_back(emit_pack(*o.packed_from, buffers[static_cast<size_t>(which)], offset,
+    out.push_back(emit_pack(*o.packed_from, o.lines, buffers[static_cast<size_t>(which)], offset,
                             fmt::format("{}_pack_{}", prefix, "ab"[which]), helpers));
     workspace = out.back().workspace_bytes;
     return Parameter{Parameter::Workspace, 0, false, offset};

@@ -23,7 +23,7 @@ constexpr std::string_view kPack =
       const {int} line = pair / {line_pairs};
       const int at = (int)(pair - line * {line_pairs}) * 2;
       {global}const unsigned short* x = from + {line_at} + at * step;
-      const unsigned left = at < {length} ? x[0] : 0, right = at + 1 < {length} ? x[step] : 0;
+      const unsigned left = {is_there}at < {length} ? x[0] : 0, right = {is_there}at + 1 < {length} ? x[step] : 0;
       to[pair] = left | right << 16;
     }}
   }}
@@ -77,23 +77,27 @@ OperandLines operand_lines(const routines::GemmArgs<>& g, Factor factor) {
                            : Lines{g.batch, g.k, count, batch_step, along, 1}};
 }
 
-Lines packed(const Lines& l) {
+Lines packed(const Lines& l, int64_t lines) {
   const int64_t line_step = ceil_div(l.length, kUnitPiece) * kUnitPiece;
-  return {l.batch, l.lines, l.length, l.batch_step == 0 ? 0 : l.lines * line_step, line_step, 1};
+  return {l.batch, lines, l.length, l.batch_step == 0 ? 0 : lines * line_step, line_step, 1};
 }
+Lines packed(const Lines& l) { return packed(l, l.lines); }
 
-int64_t packed_bytes(const Lines& l) { return batches(l) * l.lines * packed(l).line_step * 2; }
+int64_t packed_bytes(const Lines& copy) { return batches(copy) * copy.lines * copy.line_step * 2; }
 
-Launch emit_pack(const Lines& l, int32_t buffer, int64_t offset, const std::string& name, Helpers& helpers) {
+Launch emit_pack(const Lines& l, const Lines& copy, int32_t buffer, int64_t offset, const std::string& name,
+                 Helpers& helpers) {
   const Dialect& d = helpers.dialect();
-  const int64_t line_pairs = packed(l).line_step / 2, pairs = batches(l) * l.lines * line_pairs;
+  const int64_t line_pairs = copy.line_step / 2, pairs = batches(l) * copy.lines * line_pairs;
   const bool narrow = static_cast<double>(pairs) <= Range::kNarrow;
-  const std::string line_at =
-      batches(l) == 1 ? "line * line_step" : fmt::format("line / {0} * batch_step + line % {0} * line_step", l.lines);
+  const std::string line = batches(l) == 1 ? "line" : fmt::format("line % {}", copy.lines);
+  const std::string line_at = batches(l) == 1
+                                  ? "line * line_step"
+                                  : fmt::format("line / {0} * batch_step + line % {0} * line_step", copy.lines);
   Launch out;
   out.name = name;
   out.schedule = {.items = pairs, .threads = kThreads, .blocks = ceil_div(pairs, int64_t{kThreads} * kEach)};
-  out.workspace_bytes = offset + packed_bytes(l);
+  out.workspace_bytes = offset + packed_bytes(copy);
   out.parameters = {{Parameter::Buffer, buffer},
                     {Parameter::Workspace, 0, false, offset},
                     number(l.batch_step, false),
@@ -105,7 +109,8 @@ Launch emit_pack(const Lines& l, int32_t buffer, int64_t offset, const std::stri
                   fmt::arg("global", d.global), fmt::arg("int", narrow ? "int" : "long long"),
                   fmt::arg("unroll", d.unroll), fmt::arg("each", kEach), fmt::arg("block", d.block),
                   fmt::arg("threads", kThreads), fmt::arg("thread", d.thread), fmt::arg("pairs", pairs),
-                  fmt::arg("line_pairs", line_pairs), fmt::arg("length", l.length), fmt::arg("line_at", line_at)));
+                  fmt::arg("line_pairs", line_pairs), fmt::arg("length", l.length), fmt::arg("line_at", line_at),
+                  fmt::arg("is_there", copy.lines == l.lines ? "" : fmt::format("{} < {} && ", line, l.lines))));
   return out;
 }
 

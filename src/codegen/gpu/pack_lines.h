@@ -21,12 +21,15 @@ struct OperandLines {
 enum class Factor : uint8_t { A, B };
 OperandLines operand_lines(const routines::GemmArgs<>& g, Factor factor);
 
-// Where the copy's lines and matrices are; elements of a line are neighbours.
+// Where the copy's lines and matrices are; elements of a line are neighbours. Behind the elements of a line, and in
+// lines behind the last, the copy is zero.
 Lines packed(const Lines& from);
-int64_t packed_bytes(const Lines& from);
+Lines packed(const Lines& from, int64_t lines);
+int64_t packed_bytes(const Lines& copy);
 
 // The launch that copies. `buffer`: the kernel's number of it; `offset`: bytes from the beginning of the workspace.
-Launch emit_pack(const Lines& from, int32_t buffer, int64_t offset, const std::string& name, Helpers& helpers);
+Launch emit_pack(const Lines& from, const Lines& copy, int32_t buffer, int64_t offset, const std::string& name,
+                 Helpers& helpers);
 
 // The launch that copies `count` lines in workspace, `line_step` elements apart, to a buffer, where one follows the
 // other.

@@ -120,7 +120,8 @@ TEST(LibraryProductChoice, OtherwiseTheTemplates) {
   EXPECT_EQ(product_form(product(DType::BF16, 8192, 3072, 768), f).name, "matrix-units");
 }
 
-// Odd lines cost copies: of the result where k is long enough to pay for them.
+// Odd columns cost copies, of the result too where k is long enough to pay for them; odd k another launch, where the
+// result is not rounded yet.
 TEST(LibraryProductChoice, OddLines) {
   auto launches = [](const GemmArgs<>& g) {
     Helpers helpers(cuda());
@@ -133,11 +134,17 @@ TEST(LibraryProductChoice, OddLines) {
   };
   EXPECT_EQ(form(product(DType::BF16, 8192, 50257, 768, false, true), true), "library");
   EXPECT_EQ(form(product(DType::BF16, 8192, 50257, 64, false, true), true), "matrix-units");
-  EXPECT_EQ(launches(product(DType::BF16, 8192, 50257, 768, false, true)), "_unpack ");
-  EXPECT_EQ(launches(product(DType::BF16, 8192, 768, 50257)), "_pack_a ");
+  EXPECT_EQ(launches(product(DType::BF16, 8192, 50257, 768, false, true)), "_pack_b _unpack ");
+  GemmArgs<> odd_terms = product(DType::BF16, 8192, 768, 50257);
+  EXPECT_EQ(form(odd_terms, true), "matrix-units");
+  odd_terms.result = DType::F32;
+  EXPECT_EQ(form(odd_terms, true), "library");
+  EXPECT_EQ(launches(odd_terms), "_pack_a _rest ");
+  EXPECT_EQ(library_product(odd_terms).k, 50256);
   EXPECT_EQ(launches(product(DType::BF16, 50257, 768, 8192, true, false)), "_pack_a ");
   EXPECT_EQ(launches(product(DType::BF16, 8192, 3072, 768)), "");
   const runtime::LibraryProduct p = library_product(product(DType::BF16, 8192, 50257, 768, false, true));
+  EXPECT_EQ(p.n, 50264);
   EXPECT_EQ(p.c_line_step, 50264);
 }
 
