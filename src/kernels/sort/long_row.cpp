@@ -1,7 +1,7 @@
-// 1. Each thread takes a part of the row, makes items of it and counts the bytes of their keys.
-// 2. For each byte of the keys, from the least significant on, unless all keys share it: from the counts of all parts
-//    follows where each part's items with some byte go. Each thread moves those of its part, in order, so the sort is
-//    stable; then the parts are cut anew and counted for the next byte.
+// 1. Each thread takes a part of the row, makes items of it and counts the digits of their keys.
+// 2. For each digit of the keys, from the least significant on, unless all keys share it: from the counts of all parts
+//    follows where each part's items with some value go. Each thread moves those of its part, in order, so the sort is
+//    stable; then the parts are cut anew and counted for the next digit.
 // 3. Values follow from keys, so that they need not be fetched from all over the row.
 #include "kernels/sort/long_row.h"
 
@@ -17,7 +17,8 @@
 namespace sheaf::kernels {
 namespace {
 
-constexpr int kValues = 256;              // of a byte
+// Fewer, longer digits mean fewer passes over memory; their places still fit the second-level cache.
+constexpr int kDigitBits = 11, kValues = 1 << kDigitBits;
 constexpr int64_t kKeptBytes = 64 << 20;  // of scratch; more is given back
 
 struct Counts {
@@ -36,7 +37,7 @@ void for_parts(int64_t parts, int64_t n, F&& f) {
       1);
 }
 
-// From how many of each byte the parts have to where the first of them goes.
+// From how many of each value the parts have to where the first of them goes.
 void to_places(std::vector<Counts>& counts) {
   uint32_t at = 0;
   for (int v = 0; v < kValues; ++v)
@@ -50,7 +51,7 @@ template <class T>
 void sort_long_row(const T* row, int64_t n, bool descending, T* values, int32_t* positions, int64_t count) {
   using Bits = KeyOf<T>;
   using Entry = Item<Bits>;
-  constexpr int kBytes = sizeof(Bits);
+  constexpr int kDigits = (8 * sizeof(Bits) + kDigitBits - 1) / kDigitBits;
   const int64_t parts = runtime::num_threads();
   std::unique_ptr<Entry[]> own;
   const bool kept = 2 * n * static_cast<int64_t>(sizeof(Entry)) <= kKeptBytes;
@@ -63,38 +64,38 @@ void sort_long_row(const T* row, int64_t n, bool descending, T* values, int32_t*
     row = copy.get();
   }
 
-  std::vector<std::vector<Counts>> counts(kBytes, std::vector<Counts>(parts));
+  std::vector<std::vector<Counts>> counts(kDigits, std::vector<Counts>(parts));
   for_parts(parts, n, [&](int64_t p, int64_t begin, int64_t end) {
-    Counts mine[kBytes] = {};
+    Counts mine[kDigits] = {};
     for (int64_t i = begin; i < end; ++i) {
       Bits key = key_of(row[i], descending);
       items[i] = Entry(key, static_cast<uint32_t>(i));
-      for (int d = 0; d < kBytes; ++d)
-        ++mine[d].of[key >> (8 * d) & 255];
+      for (int d = 0; d < kDigits; ++d)
+        ++mine[d].of[key >> (kDigitBits * d) & (kValues - 1)];
     }
-    for (int d = 0; d < kBytes; ++d)
+    for (int d = 0; d < kDigits; ++d)
       counts[d][p] = mine[d];
   });
 
   bool moved = false;
-  for (int d = 0; d < kBytes; ++d) {
-    auto byte_of = [d](Entry e) { return e.key() >> (8 * d) & 255; };
+  for (int d = 0; d < kDigits; ++d) {
+    auto digit_of = [d](Entry e) { return e.key() >> (kDigitBits * d) & (kValues - 1); };
     int64_t shared = 0;
     for (const Counts& part : counts[d])
-      shared += part.of[byte_of(items[0])];
+      shared += part.of[digit_of(items[0])];
     if (shared == n) continue;
     if (moved)
       for_parts(parts, n, [&](int64_t p, int64_t begin, int64_t end) {
         Counts mine = {};
         for (int64_t i = begin; i < end; ++i)
-          ++mine.of[byte_of(items[i])];
+          ++mine.of[digit_of(items[i])];
         counts[d][p] = mine;
       });
     to_places(counts[d]);
     for_parts(parts, n, [&](int64_t p, int64_t begin, int64_t end) {
       Counts next = counts[d][p];
       for (int64_t i = begin; i < end; ++i)
-        spare[next.of[byte_of(items[i])]++] = items[i];
+        spare[next.of[digit_of(items[i])]++] = items[i];
     });
     std::swap(items, spare);
     moved = true;
