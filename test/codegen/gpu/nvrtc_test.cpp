@@ -24,10 +24,11 @@ namespace {
 using codegen::gpu::testing::ShimProgram;
 using runtime::Nvrtc;
 
-TEST(Nvrtc, CompilesTheText) {
-  const Nvrtc& nvrtc = Nvrtc::find();
-  if (!nvrtc.missing().empty()) GTEST_SKIP() << nvrtc.missing() << "; the text is checked as C++ only";
-  Rng rng(codegen::gpu::testing::seed());
+// One kernel of every op, some random ones and the templates, as GPUs with or without copies in the background take
+// them.
+void compile_all(uint64_t seed, bool copies, std::initializer_list<const char*> architectures) {
+  const codegen::gpu::Facilities facilities{.copies = copies};
+  Rng rng(seed);
   ShimProgram batch;
   for (const OpDef* op : all_ops()) {
     if (!op->scalar && !op->lower) continue;
@@ -37,11 +38,11 @@ TEST(Nvrtc, CompilesTheText) {
     if (cases.empty() || rng.below(3) != 0) continue;
     const OpCase& c = cases[static_cast<size_t>(rng.below(static_cast<int64_t>(cases.size())))];
     Launch l = canonical(*op, c, c.make(rng));
-    batch.add(kernel_of(*op, l), sizes_of(l));
+    batch.add(kernel_of(*op, l), sizes_of(l), facilities);
   }
   for (uint64_t i = 0; i < 12; ++i) {
     auto c = codegen::testing::Generator(rng.seed + i).make();
-    batch.add(c.kernel, c.sizes);
+    batch.add(c.kernel, c.sizes, facilities);
   }
   constexpr DType kProducts[] = {DType::F32, DType::F64, DType::BF16, DType::F16};
   for (auto [m, n, tile] : {std::array<int, 3>{100, 100, 32}, {2000, 2000, 128}, {1, 768, 64}}) {
@@ -68,10 +69,18 @@ TEST(Nvrtc, CompilesTheText) {
       e.program.steps.emplace_back(std::move(l));
     batch.add(std::move(e));
   }
-  for (const char* architecture : {"sm_75", "sm_80", "sm_90", "sm_120"})
-    EXPECT_EQ(nvrtc.compile(batch.kernel_text(), architecture).log, "")
+  for (const char* architecture : architectures)
+    EXPECT_EQ(Nvrtc::find().compile(batch.kernel_text(), architecture).log, "")
         << architecture << " SHEAF_SEED=" << rng.seed << "\n"
         << batch.kernel_text();
+}
+
+TEST(Nvrtc, CompilesTheText) {
+  const Nvrtc& nvrtc = Nvrtc::find();
+  if (!nvrtc.missing().empty()) GTEST_SKIP() << nvrtc.missing() << "; the text is checked as C++ only";
+  const uint64_t seed = codegen::gpu::testing::seed();
+  compile_all(seed, false, {"sm_75"});
+  compile_all(seed, true, {"sm_80", "sm_90", "sm_120"});
 }
 
 // Errors and warnings; and what a kernel spills, as sums of a template belong into registers.

@@ -69,7 +69,7 @@ std::vector<Region> regions(const Launch& l, const std::vector<std::byte*>& buff
 
 void compare(TextProgram& batch, std::vector<Subject>& subjects, uint64_t seed) {
   for (const Subject& s : subjects)
-    batch.add(s.kernel, sizes_of(s.launch), is_aligned(s.launch));
+    batch.add(s.kernel, sizes_of(s.launch), {.aligned = is_aligned(s.launch), .copies = true});
   batch.compile();
   for (size_t i = 0; i < subjects.size(); ++i) {
     const Subject& s = subjects[i];

@@ -20,11 +20,11 @@ std::vector<Region> regions(std::vector<codegen::testing::Memory>& m) {
   return out;
 }
 
-size_t TextProgram::add(const loop::Kernel& k, std::span<const int64_t> sizes, bool aligned) {
+size_t TextProgram::add(const loop::Kernel& k, std::span<const int64_t> sizes, const Facilities& facilities) {
   auto kernel =
       std::make_shared<loop::Kernel>(passes::expand_math(passes::specialize(k, passes::StrideSizes(k).known(sizes))));
   loop::verify(*kernel);
-  Program p = make_program(*kernel, sizes, next_prefix(), helpers_, {.aligned = aligned, .copies = true});
+  Program p = make_program(*kernel, sizes, next_prefix(), helpers_, facilities);
   return add({std::move(kernel), std::move(p)});
 }
 

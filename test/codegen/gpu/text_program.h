@@ -34,7 +34,7 @@ class TextProgram {
   virtual ~TextProgram() = default;
   // The kernel as a back end would give it to the emitter: strides known, elementary functions expanded. Returns the
   // number of the entry. `aligned`: its buffers begin at multiples of 16 bytes.
-  size_t add(const loop::Kernel& k, std::span<const int64_t> sizes, bool aligned = true);
+  size_t add(const loop::Kernel& k, std::span<const int64_t> sizes, const Facilities& facilities = {.copies = true});
   size_t add(Entry e);
   std::string next_prefix() const { return "k" + std::to_string(entries_.size()); }
   Helpers& helpers() { return helpers_; }
