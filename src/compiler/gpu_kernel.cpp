@@ -24,7 +24,7 @@ bool calls_routines(const loop::Kernel& k) {
 // The first line says how the launch is scheduled, which may differ where the text does not.
 std::string without_first_line(const std::string& text) { return text.substr(text.find('\n') + 1); }
 
-GpuText text_of(const gpu::Launch& l, const std::string& helpers) {
+GpuText text_of(const gpu::EmittedLaunch& l, const std::string& helpers) {
   return {l.name, helpers + "\n" + without_first_line(l.text)};
 }
 
@@ -56,7 +56,7 @@ GpuKernel::Version GpuKernel::version(std::span<const int64_t> sizes, runtime::L
   v.program = gpu::make_program(*v.kernel, sizes, "k", helpers, facilities(form));
   if (form.guarded)
     for (auto& step : v.program.steps)
-      if (auto* l = std::get_if<gpu::Launch>(&step)) gpu::guard(*l);
+      if (auto* l = std::get_if<gpu::EmittedLaunch>(&step)) gpu::guard(*l);
   v.helpers = helpers.text();
   return v;
 }
@@ -71,7 +71,8 @@ void GpuKernel::add_texts(std::span<const int64_t> sizes, runtime::LaunchForm fo
   if (find({{sizes.begin(), sizes.end()}, form})) return;
   const Version v = version(sizes, form);
   for (const auto& step : v.program.steps)
-    if (auto* l = std::get_if<gpu::Launch>(&step); l && l->schedule.blocks > 0) texts.push_back(text_of(*l, v.helpers));
+    if (auto* l = std::get_if<gpu::EmittedLaunch>(&step); l && l->schedule.blocks > 0)
+      texts.push_back(text_of(*l, v.helpers));
 }
 
 std::string GpuKernel::algorithm_text(std::span<const int64_t> sizes) const {
@@ -132,7 +133,7 @@ std::shared_ptr<const runtime::DeviceProgram> GpuKernel::program(std::span<const
       out->steps.emplace_back(library_call(*call));
       continue;
     }
-    const auto& l = std::get<gpu::Launch>(step);
+    const auto& l = std::get<gpu::EmittedLaunch>(step);
     if (l.schedule.blocks == 0) continue;
     out->workspace_bytes = std::max(out->workspace_bytes, l.workspace_bytes);
     out->steps.emplace_back(runtime::DeviceKernel{modules_.function(text_of(l, v.helpers)), l.schedule.blocks,

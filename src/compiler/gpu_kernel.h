@@ -33,7 +33,7 @@ class GpuKernel final : public runtime::DeviceCode, public DeviceCheckable {
   // A kernel for a pattern of strides, and its text for sizes.
   struct Version {
     std::shared_ptr<const loop::Kernel> kernel;
-    codegen::gpu::Program program;
+    codegen::gpu::EmittedProgram program;
     std::string helpers;
   };
   Version version(std::span<const int64_t> sizes, runtime::LaunchForm form) const;

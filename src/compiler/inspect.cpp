@@ -73,7 +73,7 @@ std::string gpu_text(const loop::Kernel& k, std::span<const int64_t> sizes) {
   namespace gpu = codegen::gpu;
   const loop::Kernel ready = passes::expand_math(passes::specialize(k, passes::StrideSizes(k).known(sizes)));
   gpu::Helpers helpers(gpu::cuda());
-  const gpu::Program p = gpu::make_program(ready, sizes, k.name, helpers, {true, true, runtime::g_matrix_units});
+  const gpu::EmittedProgram p = gpu::make_program(ready, sizes, k.name, helpers, {true, true, runtime::g_matrix_units});
   return gpu::program_text(p, helpers);
 }
 

@@ -265,12 +265,12 @@ constexpr std::string_view kRow = R"({kernel} {name}({global}const {s}* q, {glob
 
 }  // namespace
 
-std::vector<Launch> emit_attention(const AttentionArgs<>& a, const std::vector<int32_t>& buffers,
-                                   const std::string& prefix, Helpers& helpers) {
+std::vector<EmittedLaunch> emit_attention(const AttentionArgs<>& a, const std::vector<int32_t>& buffers,
+                                          const std::string& prefix, Helpers& helpers) {
   INVARIANT(has_template(a), "attention of " << sheaf::name_of(a.dtype) << ", " << a.depth << " by " << a.width);
   const AttentionText text(a, helpers);
   const bool alone = a.rows == 1;
-  Launch l;
+  EmittedLaunch l;
   l.name = prefix;
   l.schedule.kind = Schedule::Heads;
   l.schedule.items = a.batch * a.heads * a.rows;

@@ -15,9 +15,10 @@ inline constexpr int64_t kMaxHeadWidth = 256;
 bool has_template(const routines::AttentionArgs<>& a);
 
 // `buffers`: the kernel's numbers of the routine's.
-std::vector<Launch> emit_attention(const routines::AttentionArgs<>& a, const std::vector<int32_t>& buffers,
-                                   const std::string& prefix, Helpers& helpers);
-std::vector<Launch> emit_attention_vjp(const routines::AttentionVjpArgs<>& a, const std::vector<int32_t>& buffers,
-                                       const std::string& prefix, Helpers& helpers);
+std::vector<EmittedLaunch> emit_attention(const routines::AttentionArgs<>& a, const std::vector<int32_t>& buffers,
+                                          const std::string& prefix, Helpers& helpers);
+std::vector<EmittedLaunch> emit_attention_vjp(const routines::AttentionVjpArgs<>& a,
+                                              const std::vector<int32_t>& buffers, const std::string& prefix,
+                                              Helpers& helpers);
 
 }  // namespace sheaf::codegen::gpu

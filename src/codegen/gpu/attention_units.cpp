@@ -186,8 +186,8 @@ bool suits_matrix_units(const AttentionArgs<>& a) {
          has_template(a);
 }
 
-std::vector<Launch> emit_unit_attention(const AttentionArgs<>& a, const std::vector<int32_t>& buffers,
-                                        const std::string& prefix, Helpers& helpers, bool aligned) {
+std::vector<EmittedLaunch> emit_unit_attention(const AttentionArgs<>& a, const std::vector<int32_t>& buffers,
+                                               const std::string& prefix, Helpers& helpers, bool aligned) {
   INVARIANT(suits_matrix_units(a), "attention of " << sheaf::name_of(a.dtype) << " by matrix units");
   const AttentionText text(a, helpers);
   const UnitHead head(a, helpers, aligned);
@@ -195,7 +195,7 @@ std::vector<Launch> emit_unit_attention(const AttentionArgs<>& a, const std::vec
                  v = head.tile(kRows, head.width, a.v);
   const Dialect& d = helpers.dialect();
   auto across = [&](const char* x, int distance) { return fmt::format(fmt::runtime(d.shuffle_xor), x, distance); };
-  Launch l;
+  EmittedLaunch l;
   l.name = prefix;
   l.schedule.kind = Schedule::Heads;
   l.schedule.items = a.batch * a.heads * a.rows;

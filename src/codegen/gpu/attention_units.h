@@ -17,9 +17,10 @@ inline constexpr int64_t kMinUnitHeadWidth = 16, kMaxUnitHeadWidth = 128;
 bool suits_matrix_units(const routines::AttentionArgs<>& a);
 
 // `buffers`: the kernel's numbers of the routine's. `aligned`: all begin at multiples of 16 bytes.
-std::vector<Launch> emit_unit_attention(const routines::AttentionArgs<>& a, const std::vector<int32_t>& buffers,
-                                        const std::string& prefix, Helpers& helpers, bool aligned);
-std::vector<Launch> emit_unit_attention_vjp(const routines::AttentionVjpArgs<>& a, const std::vector<int32_t>& buffers,
-                                            const std::string& prefix, Helpers& helpers, bool aligned);
+std::vector<EmittedLaunch> emit_unit_attention(const routines::AttentionArgs<>& a, const std::vector<int32_t>& buffers,
+                                               const std::string& prefix, Helpers& helpers, bool aligned);
+std::vector<EmittedLaunch> emit_unit_attention_vjp(const routines::AttentionVjpArgs<>& a,
+                                                   const std::vector<int32_t>& buffers, const std::string& prefix,
+                                                   Helpers& helpers, bool aligned);
 
 }  // namespace sheaf::codegen::gpu

@@ -291,8 +291,8 @@ constexpr std::string_view kColumnsStore = R"(      {unroll}
 
 }  // namespace
 
-std::vector<Launch> emit_unit_attention_vjp(const AttentionVjpArgs<>& a, const std::vector<int32_t>& buffers,
-                                            const std::string& prefix, Helpers& helpers, bool aligned) {
+std::vector<EmittedLaunch> emit_unit_attention_vjp(const AttentionVjpArgs<>& a, const std::vector<int32_t>& buffers,
+                                                   const std::string& prefix, Helpers& helpers, bool aligned) {
   INVARIANT(suits_matrix_units(a), "attention_vjp of " << sheaf::name_of(a.dtype) << " by matrix units");
   const AttentionText text(a, helpers);
   const UnitHead head(a, helpers, aligned);
@@ -360,7 +360,7 @@ std::vector<Launch> emit_unit_attention_vjp(const AttentionVjpArgs<>& a, const s
                            fmt::arg("whole_causal", a.causal ? " && farthest <= 0" : ""),
                            fmt::arg("row_lse", rows ? "lse_of[half]" : "(" + sum_of_element("lse") + ")"),
                            fmt::arg("row_delta", rows ? "delta_of[half]" : "(" + sum_of_element("delta") + ")"));
-    Launch l;
+    EmittedLaunch l;
     l.name = prefix + (rows ? "_rows" : "_columns");
     l.schedule.kind = Schedule::Heads;
     l.schedule.items = a.batch * a.heads * a.rows;
@@ -437,7 +437,7 @@ std::vector<Launch> emit_unit_attention_vjp(const AttentionVjpArgs<>& a, const s
     l.text = fmt::format("// {}\n{}", print(l.schedule), l.text);
     return l;
   };
-  std::vector<Launch> out;
+  std::vector<EmittedLaunch> out;
   out.push_back(make(true));
   out.push_back(make(false));
   return out;

@@ -200,15 +200,15 @@ int64_t per_thread(int64_t elements, int64_t threads) {
 
 }  // namespace
 
-std::vector<Launch> emit_attention_vjp(const AttentionVjpArgs<>& a, const std::vector<int32_t>& buffers,
-                                       const std::string& prefix, Helpers& helpers) {
+std::vector<EmittedLaunch> emit_attention_vjp(const AttentionVjpArgs<>& a, const std::vector<int32_t>& buffers,
+                                              const std::string& prefix, Helpers& helpers) {
   INVARIANT(has_template(a), "attention_vjp of " << sheaf::name_of(a.dtype) << ", " << a.depth << " by " << a.width);
   const AttentionText text(a, helpers);
   const auto result = static_cast<size_t>(a.first_result(a.kMaskBuffer));
   const auto piece = fmt::arg("piece", kPiece), threads = fmt::arg("threads", kThreads);
   auto make = [&](const char* suffix, std::string_view format, int64_t blocks, std::vector<int32_t> results) {
     const std::string_view keep_weight = format == kColumns ? "      weights[row][own + 16 * n] = p;\n" : "";
-    Launch l;
+    EmittedLaunch l;
     l.name = prefix + suffix;
     l.schedule.kind = Schedule::Heads;
     l.schedule.items = a.batch * a.heads * a.rows;
@@ -238,7 +238,7 @@ std::vector<Launch> emit_attention_vjp(const AttentionVjpArgs<>& a, const std::v
                   fmt::arg("quarter_width", per_thread(a.width, 4))));
     return l;
   };
-  std::vector<Launch> out;
+  std::vector<EmittedLaunch> out;
   out.push_back(
       make("_rows", kRows, a.batch * a.heads * ((a.rows + kAttentionRows - 1) / kAttentionRows), {buffers[result]}));
   out.push_back(make("_columns", kColumns, a.batch * a.groups * ((a.columns + kAttentionBlock - 1) / kAttentionBlock),

@@ -189,12 +189,12 @@ std::string convert(Helpers& helpers, DType from, DType to, const std::string& x
 
 // A kernel that adds the values of each element, as the text does it. Its parameters between `to` and `elements` are
 // the caller's.
-Launch combine(std::string_view text, DType d, DType result, const std::string& name, Parameter from, int32_t to,
-               std::vector<Parameter> counts, int64_t elements, Helpers& helpers) {
+EmittedLaunch combine(std::string_view text, DType d, DType result, const std::string& name, Parameter from, int32_t to,
+                      std::vector<Parameter> counts, int64_t elements, Helpers& helpers) {
   const Dialect& words = helpers.dialect();
   Arithmetic arithmetic(helpers);
   auto add = [&](const char* a, const char* b) { return arithmetic.apply({Op::Add, d, d}, {a, b, ""}); };
-  Launch l;
+  EmittedLaunch l;
   l.name = name;
   l.schedule = {.items = elements, .blocks = ceil_div(elements, 256)};
   l.parameters = {from, {Parameter::Buffer, to}};
@@ -251,8 +251,8 @@ Tiling tiling_of(const GemmArgs<>& g) {
   return {32, true};
 }
 
-std::vector<Launch> emit_contract(const GemmArgs<>& g, Tiling tiling, const std::vector<int32_t>& buffers,
-                                  const std::string& prefix, Helpers& helpers) {
+std::vector<EmittedLaunch> emit_contract(const GemmArgs<>& g, Tiling tiling, const std::vector<int32_t>& buffers,
+                                         const std::string& prefix, Helpers& helpers) {
   INVARIANT(has_template(g), "contract of " << sheaf::name_of(g.dtype));
   Arithmetic arithmetic(helpers);
   const Dialect& d = helpers.dialect();
@@ -274,8 +274,8 @@ std::vector<Launch> emit_contract(const GemmArgs<>& g, Tiling tiling, const std:
                        fmt::arg("thread", d.thread), fmt::arg("block", d.block), fmt::arg("barrier", d.block_barrier),
                        fmt::arg("unroll", d.unroll), fmt::arg("part", kPartOfProduct), more...);
   };
-  std::vector<Launch> out;
-  Launch l;
+  std::vector<EmittedLaunch> out;
+  EmittedLaunch l;
   l.name = prefix;
   l.schedule.items = elements;
   l.schedule.longest = g.k;
@@ -352,11 +352,12 @@ std::vector<Launch> emit_contract(const GemmArgs<>& g, Tiling tiling, const std:
   return out;
 }
 
-Launch emit_parts(const GemmArgs<>& g, const ProductParts& cut, const std::string& name, int32_t to, Helpers& helpers) {
+EmittedLaunch emit_parts(const GemmArgs<>& g, const ProductParts& cut, const std::string& name, int32_t to,
+                         Helpers& helpers) {
   const DType type = accumulator(g.dtype);
   const int64_t elements = g.batch * g.m * g.n, blocks = std::max<int64_t>(1, cut.blocks);
   // A part's value begins with 0 to which its blocks are added; where the part is one number, that has happened.
-  Launch out =
+  EmittedLaunch out =
       cut.parts == 1
           ? combine(kInOrder, type, g.result, name, {Parameter::Workspace}, to, {number(cut.last_blocks, true)},
                     elements, helpers)
@@ -367,13 +368,13 @@ Launch emit_parts(const GemmArgs<>& g, const ProductParts& cut, const std::strin
   return out;
 }
 
-Launch emit_sum_of_parts(DType from, DType result, const std::string& name, int32_t to, int64_t parts, int64_t elements,
-                         Helpers& helpers) {
+EmittedLaunch emit_sum_of_parts(DType from, DType result, const std::string& name, int32_t to, int64_t parts,
+                                int64_t elements, Helpers& helpers) {
   return combine(kInOrder, from, result, name, {Parameter::Workspace}, to, {number(parts, true)}, elements, helpers);
 }
 
-std::vector<Launch> emit_sum_totals(const routines::SumTotalsArgs<>& a, const std::vector<int32_t>& buffers,
-                                    const std::string& prefix, Helpers& helpers) {
+std::vector<EmittedLaunch> emit_sum_totals(const routines::SumTotalsArgs<>& a, const std::vector<int32_t>& buffers,
+                                           const std::string& prefix, Helpers& helpers) {
   return {combine(kParts, a.dtype, a.dtype, prefix, {Parameter::Buffer, buffers[0]}, buffers[1],
                   {number(a.n, true), number(1, true), number(1, true)}, 1, helpers)};
 }

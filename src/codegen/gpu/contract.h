@@ -28,8 +28,9 @@ struct Tiling {
 Tiling tiling_of(const routines::GemmArgs<>& g);
 
 // The launches of a product. `buffers`: the kernel's numbers of a, b and c.
-std::vector<Launch> emit_contract(const routines::GemmArgs<>& g, Tiling tiling, const std::vector<int32_t>& buffers,
-                                  const std::string& prefix, Helpers& helpers);
+std::vector<EmittedLaunch> emit_contract(const routines::GemmArgs<>& g, Tiling tiling,
+                                         const std::vector<int32_t>& buffers, const std::string& prefix,
+                                         Helpers& helpers);
 
 // What the text of a product begins with, after `number`: which terms of k a block has, [begin, end), and which length
 // blocks of k have there (contract_block). With `part_blocks` above 0 each block of a part is a number of its own.
@@ -55,16 +56,16 @@ struct ProductParts {
 };
 ProductParts parts_of(const routines::GemmArgs<>& g, bool splits);
 // The launch that adds up the parts' values, which are in workspace.
-Launch emit_parts(const routines::GemmArgs<>& g, const ProductParts& parts, const std::string& name, int32_t to,
-                  Helpers& helpers);
+EmittedLaunch emit_parts(const routines::GemmArgs<>& g, const ProductParts& parts, const std::string& name, int32_t to,
+                         Helpers& helpers);
 
 // Values of `parts` stretches of k in workspace, of type `from`, added in order to give buffer `to`.
-Launch emit_sum_of_parts(DType from, DType result, const std::string& name, int32_t to, int64_t parts, int64_t elements,
-                         Helpers& helpers);
+EmittedLaunch emit_sum_of_parts(DType from, DType result, const std::string& name, int32_t to, int64_t parts,
+                                int64_t elements, Helpers& helpers);
 
 // The totals of the blocks of a long sum, added two neighbours at a time.
 inline bool has_template(const routines::SumTotalsArgs<>& a) { return a.n < int64_t{1} << 30; }
-std::vector<Launch> emit_sum_totals(const routines::SumTotalsArgs<>& a, const std::vector<int32_t>& buffers,
-                                    const std::string& prefix, Helpers& helpers);
+std::vector<EmittedLaunch> emit_sum_totals(const routines::SumTotalsArgs<>& a, const std::vector<int32_t>& buffers,
+                                           const std::string& prefix, Helpers& helpers);
 
 }  // namespace sheaf::codegen::gpu

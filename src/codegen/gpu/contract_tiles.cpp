@@ -189,8 +189,8 @@ TileShape tile_shape_of(const GemmArgs<>& g) {
   return best;
 }
 
-std::vector<Launch> emit_tiles(const GemmArgs<>& g, const TileShape& shape, const std::vector<int32_t>& buffers,
-                               const std::string& prefix, Helpers& helpers, bool aligned) {
+std::vector<EmittedLaunch> emit_tiles(const GemmArgs<>& g, const TileShape& shape, const std::vector<int32_t>& buffers,
+                                      const std::string& prefix, Helpers& helpers, bool aligned) {
   INVARIANT(suits_tiles(g), "tiles of " << sheaf::name_of(g.dtype));
   helpers.matrix_units();
   Arithmetic arithmetic(helpers);
@@ -231,7 +231,7 @@ std::vector<Launch> emit_tiles(const GemmArgs<>& g, const TileShape& shape, cons
   const int registers =
       2 * (shape.own_rows * shape.own_columns + shape.own_rows + shape.own_columns) * bytes / 4 + 10 * bytes;
   const int together = std::clamp(kRegisters / (registers * threads), 1, 1024 / threads);
-  Launch l;
+  EmittedLaunch l;
   l.name = prefix;
   l.schedule.kind = Schedule::Tiles;
   l.schedule.items = elements;
@@ -272,7 +272,7 @@ std::vector<Launch> emit_tiles(const GemmArgs<>& g, const TileShape& shape, cons
                   number(g.b.batch, false),
                   number(g.b.row, false),
                   number(g.b.column, false)};
-  std::vector<Launch> out{std::move(l)};
+  std::vector<EmittedLaunch> out{std::move(l)};
   if (parts.values() > 1) out.push_back(emit_parts(g, parts, prefix + "_parts", buffers[2], helpers));
   return out;
 }

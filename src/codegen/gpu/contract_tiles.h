@@ -27,8 +27,8 @@ TileShape tile_shape_of(const routines::GemmArgs<>& g);
 
 // The launches of a product. `buffers`: the kernel's numbers of a, b and c. `aligned`: all begin at multiples of 16
 // bytes.
-std::vector<Launch> emit_tiles(const routines::GemmArgs<>& g, const TileShape& shape,
-                               const std::vector<int32_t>& buffers, const std::string& prefix, Helpers& helpers,
-                               bool aligned);
+std::vector<EmittedLaunch> emit_tiles(const routines::GemmArgs<>& g, const TileShape& shape,
+                                      const std::vector<int32_t>& buffers, const std::string& prefix, Helpers& helpers,
+                                      bool aligned);
 
 }  // namespace sheaf::codegen::gpu

@@ -229,10 +229,10 @@ std::string without_unused(std::string_view text) {
 
 }  // namespace
 
-Launch Emitter::run(std::string name) {
+EmittedLaunch Emitter::run(std::string name) {
   items();
   text_ = without_unused(text_);
-  Launch out;
+  EmittedLaunch out;
   std::string head;
   auto add = [&](Parameter p, const std::string& text) {
     out.parameters.push_back(p);
@@ -251,8 +251,8 @@ Launch Emitter::run(std::string name) {
     add({Parameter::Step}, "int step");
   }
   for (int i : used_sizes_) {
-    const bool narrow = static_cast<double>(sizes_[static_cast<size_t>(i)]) <= Range::kNarrow &&
-                        static_cast<double>(sizes_[static_cast<size_t>(i)]) >= -Range::kNarrow;
+    const bool narrow = static_cast<double>(sizes_[static_cast<size_t>(i)]) <= ValueRange::kNarrow &&
+                        static_cast<double>(sizes_[static_cast<size_t>(i)]) >= -ValueRange::kNarrow;
     add({Parameter::Size, i, narrow}, fmt::format("{} s{}", narrow ? "int" : "long long", i));
   }
   out.text = fmt::format("// {}\n{} {}({}) {{\n{}}}\n", print(s_), helpers_.dialect().kernel, name, head, text_);
@@ -262,8 +262,8 @@ Launch Emitter::run(std::string name) {
   return out;
 }
 
-Launch emit(const loop::Kernel& k, const Part& part, const Schedule& s, std::span<const int64_t> sizes,
-            std::string name, Helpers& helpers) {
+EmittedLaunch emit(const loop::Kernel& k, const Part& part, const Schedule& s, std::span<const int64_t> sizes,
+                   std::string name, Helpers& helpers) {
   return Emitter(k, part, s, sizes, helpers).run(std::move(name));
 }
 

@@ -16,7 +16,7 @@ using Parameter = runtime::KernelParameter;
 // A number that the text takes as an int, or as a long long.
 inline Parameter number(int64_t x, bool narrow) { return {Parameter::Value, 0, narrow, x}; }
 
-struct Launch {
+struct EmittedLaunch {
   std::string name;
   Schedule schedule;
   std::vector<Parameter> parameters;
@@ -26,7 +26,7 @@ struct Launch {
 
 // Expects: elementary functions are expanded (passes/loop/expand_math.h). The text serves every launch whose sizes give
 // the same schedule but for the number of blocks, and the same text.
-Launch emit(const loop::Kernel& k, const Part& part, const Schedule& s, std::span<const int64_t> sizes,
-            std::string name, Helpers& helpers);
+EmittedLaunch emit(const loop::Kernel& k, const Part& part, const Schedule& s, std::span<const int64_t> sizes,
+                   std::string name, Helpers& helpers);
 
 }  // namespace sheaf::codegen::gpu

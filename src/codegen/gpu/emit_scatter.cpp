@@ -23,7 +23,7 @@ void Emitter::scatter() {
   const Dialect& d = helpers_.dialect();
   const Stmts nest = nest_of(k_, *part_.stmts[0], sizes_);
   const Scatter s = scatter_of(k_, nest, sizes_).value();
-  const bool is_int = static_cast<double>(s_.items) <= Range::kNarrow;
+  const bool is_int = static_cast<double>(s_.items) <= ValueRange::kNarrow;
   const std::string total = product(nest), flat = nest.size() == 1 ? fmt::format("i{}", nest[0]->axis) : "item",
                     type = is_int ? "int" : "long long";
   line(fmt::format("const int lane = {} & 31;", d.thread));

@@ -62,7 +62,7 @@ std::string Emitter::product(const Stmts& loops) {
   std::string text;
   for (const Stmt* s : loops) {
     ensure(s->extent);
-    text += (text.empty() ? s_.items > Range::kNarrow ? "(long long)" : "" : " * ") + ref(s->extent);
+    text += (text.empty() ? s_.items > ValueRange::kNarrow ? "(long long)" : "" : " * ") + ref(s->extent);
   }
   return text;
 }
@@ -88,7 +88,7 @@ void Emitter::items() {
   // A loop that never has iterations is never launched; its text would divide by a constant 0.
   for (const Stmt* s : nest)
     if (const loop::Inst& extent = k_.values[s->extent]; extent.op == Op::Const && extent.imm <= 0) return;
-  const bool is_int = static_cast<double>(s_.items) <= Range::kNarrow;
+  const bool is_int = static_cast<double>(s_.items) <= ValueRange::kNarrow;
   const std::string total = product(nest), flat = nest.size() == 1 ? fmt::format("i{}", nest[0]->axis) : "item",
                     type = is_int ? "int" : "long long",
                     block = is_int ? std::string(d.block) : fmt::format("(long long){}", d.block);
@@ -115,7 +115,7 @@ void Emitter::pieces(const Stmts& nest, const std::string& group) {
   const Stmt& inner = *nest.back();
   const std::string i = fmt::format("i{}", inner.axis), first = i + "_first",
                     type = integer(ranges_.of(inner.extent).high);
-  const bool is_int = static_cast<double>(s_.items) <= Range::kNarrow;
+  const bool is_int = static_cast<double>(s_.items) <= ValueRange::kNarrow;
   if (nest.size() == 1) {
     line(fmt::format("const {} {} = {} * {};", type, first, group, s_.vector));
   } else {
@@ -158,7 +158,7 @@ void Emitter::pieces(const Stmts& nest, const std::string& group) {
 // `each` elements of a thread, as far apart as a block has threads.
 void Emitter::several(const Stmts& nest, const std::string& flat, const std::string& total) {
   const Dialect& d = helpers_.dialect();
-  const bool is_int = static_cast<double>(s_.items) <= Range::kNarrow;
+  const bool is_int = static_cast<double>(s_.items) <= ValueRange::kNarrow;
   const std::string type = is_int ? "int" : "long long";
   line(fmt::format("const {0} first = ({0}){1} * {2} + {3};", type, d.block, s_.threads * s_.each, d.thread));
   const std::string key = key_;
@@ -366,7 +366,7 @@ void Emitter::shared_loop(const Stmt& s) {
     open(fmt::format("for ({0} {1} = {2}; {1} < {3}; {1} += {4}) {{", integer(elements), flat,
                      team == Team::Warp ? "lane" : "thread", total, team == Team::Warp ? kWarp : s_.threads));
   team_ = Team::Thread;
-  stmts(pointers(open_nest(nest, flat, elements <= Range::kNarrow)));
+  stmts(pointers(open_nest(nest, flat, elements <= ValueRange::kNarrow)));
   team_ = team;
   if (row) close();
   close();

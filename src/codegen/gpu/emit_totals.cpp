@@ -52,7 +52,7 @@ void Emitter::columns() {
   const Stmt& s = shared_reduction();
   const Dialect& d = helpers_.dialect();
   const Stmts nest = nest_of(k_, *part_.stmts[0], sizes_);
-  const bool is_int = static_cast<double>(s_.items) <= Range::kNarrow, whole = s_.stage == Schedule::Whole;
+  const bool is_int = static_cast<double>(s_.items) <= ValueRange::kNarrow, whole = s_.stage == Schedule::Whole;
   const std::string total = product(nest), flat = nest.size() == 1 ? fmt::format("i{}", nest[0]->axis) : "item",
                     type = is_int ? "int" : "long long";
   line(fmt::format("const int thread = {};", d.thread));

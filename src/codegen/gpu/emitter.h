@@ -17,7 +17,7 @@ namespace sheaf::codegen::gpu {
 class Emitter {
  public:
   Emitter(const loop::Kernel& k, const Part& part, const Schedule& s, std::span<const int64_t> sizes, Helpers& helpers);
-  Launch run(std::string name);
+  EmittedLaunch run(std::string name);
 
  private:
   using Stmt = loop::Stmt;
@@ -47,7 +47,7 @@ class Emitter {
   void ensure(ValueId v);  // a value made of sizes alone, printed where it is first needed
   std::string int_name(ValueId v) const { return ranges_.is_narrow(v) ? "int" : "long long"; }
   std::string product(const Stmts& loops);
-  std::string integer(double bound) const { return bound <= Range::kNarrow ? "int" : "long long"; }
+  std::string integer(double bound) const { return bound <= ValueRange::kNarrow ? "int" : "long long"; }
 
   std::string index_name(int64_t axis) const {
     return "i" + std::to_string(axis) + (axis == first_of_axis_ ? "_first" : "");

@@ -116,7 +116,7 @@ LibrarySteps emit_library_product(const GemmArgs<>& g, int64_t workspace_bytes, 
   out.call.workspace = take(workspace_bytes);
   out.call.workspace_bytes = used;
   for (auto* launches : {&out.before, &out.after})
-    for (Launch& l : *launches)
+    for (EmittedLaunch& l : *launches)
       l.workspace_bytes = used;
   return out;
 }

@@ -29,9 +29,9 @@ struct LibraryCall {
 
 // The call, between the launches that copy what it reads and what it writes. `workspace_bytes`: what the library said.
 struct LibrarySteps {
-  std::vector<Launch> before;
+  std::vector<EmittedLaunch> before;
   LibraryCall call;
-  std::vector<Launch> after;
+  std::vector<EmittedLaunch> after;
 };
 LibrarySteps emit_library_product(const routines::GemmArgs<>& g, int64_t workspace_bytes,
                                   const std::vector<int32_t>& buffers, const std::string& prefix, Helpers& helpers);

@@ -167,8 +167,9 @@ UnitTiling unit_tiling_of(const GemmArgs<>& g) {
   return small;
 }
 
-std::vector<Launch> emit_unit_contract(const GemmArgs<>& g, const UnitTiling& t, const std::vector<int32_t>& buffers,
-                                       const std::string& prefix, Helpers& helpers, bool aligned) {
+std::vector<EmittedLaunch> emit_unit_contract(const GemmArgs<>& g, const UnitTiling& t,
+                                              const std::vector<int32_t>& buffers, const std::string& prefix,
+                                              Helpers& helpers, bool aligned) {
   INVARIANT(g.dtype == DType::BF16 || g.dtype == DType::F16, "matrix units multiply no " << sheaf::name_of(g.dtype));
   helpers.matrix_units();
   const Dialect& d = helpers.dialect();
@@ -192,7 +193,7 @@ std::vector<Launch> emit_unit_contract(const GemmArgs<>& g, const UnitTiling& t,
   // Blocks at once that leave registers enough for the sums of a warp, and for the addresses of single elements.
   const bool takes_registers = t.warp_rows * t.warp_columns > 2048 || a.tile.unit < 4 || b.tile.unit < 4;
   const int together = std::max(1, (takes_registers ? 256 : 512) / t.threads());
-  Launch l;
+  EmittedLaunch l;
   l.name = prefix;
   l.schedule.kind = Schedule::Tiles;
   l.schedule.items = elements;
@@ -200,7 +201,7 @@ std::vector<Launch> emit_unit_contract(const GemmArgs<>& g, const UnitTiling& t,
   l.schedule.threads = t.threads();
   l.schedule.blocks = ceil_div(g.m, t.rows) * ceil_div(g.n, t.columns) * g.batch * parts;
   int64_t workspace = parts > 1 ? parts * elements * size_bytes(DType::F32) : 0;
-  std::vector<Launch> out;
+  std::vector<EmittedLaunch> out;
   // The operand where it is, or a copy of it in workspace.
   auto read = [&](const Operand& o, int which) {
     if (!o.packed_from) return Parameter{Parameter::Buffer, buffers[static_cast<size_t>(which)]};
@@ -251,7 +252,7 @@ std::vector<Launch> emit_unit_contract(const GemmArgs<>& g, const UnitTiling& t,
   out.push_back(std::move(l));
   if (parts > 1)
     out.push_back(emit_sum_of_parts(DType::F32, g.result, prefix + "_parts", buffers[2], parts, elements, helpers));
-  for (Launch& launch : out)
+  for (EmittedLaunch& launch : out)
     launch.workspace_bytes = workspace;
   return out;
 }

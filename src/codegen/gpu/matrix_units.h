@@ -29,8 +29,8 @@ UnitTiling unit_tiling_of(const routines::GemmArgs<>& g);
 
 // The launches of a product. `buffers`: the kernel's numbers of a, b and c. `aligned`: all begin at multiples of 16
 // bytes.
-std::vector<Launch> emit_unit_contract(const routines::GemmArgs<>& g, const UnitTiling& tiling,
-                                       const std::vector<int32_t>& buffers, const std::string& prefix, Helpers& helpers,
-                                       bool aligned);
+std::vector<EmittedLaunch> emit_unit_contract(const routines::GemmArgs<>& g, const UnitTiling& tiling,
+                                              const std::vector<int32_t>& buffers, const std::string& prefix,
+                                              Helpers& helpers, bool aligned);
 
 }  // namespace sheaf::codegen::gpu

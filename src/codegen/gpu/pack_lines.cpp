@@ -85,16 +85,16 @@ Lines packed(const Lines& l) { return packed(l, l.lines); }
 
 int64_t packed_bytes(const Lines& copy) { return batches(copy) * copy.lines * copy.line_step * 2; }
 
-Launch emit_pack(const Lines& l, const Lines& copy, int32_t buffer, int64_t offset, const std::string& name,
-                 Helpers& helpers) {
+EmittedLaunch emit_pack(const Lines& l, const Lines& copy, int32_t buffer, int64_t offset, const std::string& name,
+                        Helpers& helpers) {
   const Dialect& d = helpers.dialect();
   const int64_t line_pairs = copy.line_step / 2, pairs = batches(l) * copy.lines * line_pairs;
-  const bool narrow = static_cast<double>(pairs) <= Range::kNarrow;
+  const bool narrow = static_cast<double>(pairs) <= ValueRange::kNarrow;
   const std::string line = batches(l) == 1 ? "line" : fmt::format("line % {}", copy.lines);
   const std::string line_at = batches(l) == 1
                                   ? "line * line_step"
                                   : fmt::format("line / {0} * batch_step + line % {0} * line_step", copy.lines);
-  Launch out;
+  EmittedLaunch out;
   out.name = name;
   out.schedule = {.items = pairs, .threads = kThreads, .blocks = ceil_div(pairs, int64_t{kThreads} * kEach)};
   out.workspace_bytes = offset + packed_bytes(copy);
@@ -114,13 +114,13 @@ Launch emit_pack(const Lines& l, const Lines& copy, int32_t buffer, int64_t offs
   return out;
 }
 
-Launch emit_unpack(DType type, int64_t count, int64_t length, int64_t line_step, int32_t buffer, int64_t offset,
-                   const std::string& name, Helpers& helpers) {
+EmittedLaunch emit_unpack(DType type, int64_t count, int64_t length, int64_t line_step, int32_t buffer, int64_t offset,
+                          const std::string& name, Helpers& helpers) {
   const Dialect& d = helpers.dialect();
   const bool in_pairs = size_bytes(type) == 2;
   const int64_t elements = count * length, items = in_pairs ? ceil_div(elements, 2) : elements;
-  const bool narrow = static_cast<double>(elements) <= Range::kNarrow;
-  Launch out;
+  const bool narrow = static_cast<double>(elements) <= ValueRange::kNarrow;
+  EmittedLaunch out;
   out.name = name;
   out.schedule = {.items = items, .threads = kThreads, .blocks = ceil_div(items, int64_t{kThreads} * kEach)};
   out.workspace_bytes = offset + count * line_step * size_bytes(type);

@@ -28,12 +28,12 @@ Lines packed(const Lines& from, int64_t lines);
 int64_t packed_bytes(const Lines& copy);
 
 // The launch that copies. `buffer`: the kernel's number of it; `offset`: bytes from the beginning of the workspace.
-Launch emit_pack(const Lines& from, const Lines& copy, int32_t buffer, int64_t offset, const std::string& name,
-                 Helpers& helpers);
+EmittedLaunch emit_pack(const Lines& from, const Lines& copy, int32_t buffer, int64_t offset, const std::string& name,
+                        Helpers& helpers);
 
 // The launch that copies `count` lines in workspace, `line_step` elements apart, to a buffer, where one follows the
 // other.
-Launch emit_unpack(DType type, int64_t count, int64_t length, int64_t line_step, int32_t buffer, int64_t offset,
-                   const std::string& name, Helpers& helpers);
+EmittedLaunch emit_unpack(DType type, int64_t count, int64_t length, int64_t line_step, int32_t buffer, int64_t offset,
+                          const std::string& name, Helpers& helpers);
 
 }  // namespace sheaf::codegen::gpu

@@ -12,7 +12,7 @@ namespace {
 
 using routines::GemmArgs;
 
-std::vector<ProgramStep> steps(std::vector<Launch> launches) {
+std::vector<ProgramStep> steps(std::vector<EmittedLaunch> launches) {
   return {std::make_move_iterator(launches.begin()), std::make_move_iterator(launches.end())};
 }
 

@@ -56,9 +56,9 @@ std::vector<ProgramStep> steps_of(const loop::Kernel& k, const loop::Stmt& call,
 
 }  // namespace
 
-Program make_program(const loop::Kernel& k, std::span<const int64_t> sizes, const std::string& prefix, Helpers& helpers,
-                     const Facilities& facilities) {
-  Program out;
+EmittedProgram make_program(const loop::Kernel& k, std::span<const int64_t> sizes, const std::string& prefix,
+                            Helpers& helpers, const Facilities& facilities) {
+  EmittedProgram out;
   if (calls_inside_loops(k)) {
     out.steps.emplace_back(HostCall{nullptr, k.name});
     return out;
@@ -89,7 +89,7 @@ std::string algorithm_text(const loop::Kernel& k, std::span<const int64_t> sizes
 }
 
 // Every kernel, of a template or not, begins with its name and its parameters.
-void guard(Launch& l) {
+void guard(EmittedLaunch& l) {
   constexpr std::string_view kEnd = ") {\n";
   const size_t end = l.text.find(kEnd, l.text.find(l.name + "("));
   INVARIANT(end != std::string::npos, "a kernel without a head:\n" << l.text);
@@ -97,7 +97,7 @@ void guard(Launch& l) {
   l.parameters.push_back({Parameter::Failed});
 }
 
-std::string program_text(const Program& p, const Helpers& helpers) {
+std::string program_text(const EmittedProgram& p, const Helpers& helpers) {
   std::string out = helpers.text();
   for (const auto& step : p.steps) {
     if (auto* call = std::get_if<HostCall>(&step))
@@ -105,7 +105,7 @@ std::string program_text(const Program& p, const Helpers& helpers) {
     else if (auto* product = std::get_if<LibraryCall>(&step))
       out += fmt::format("// a library multiplies {}\n\n", runtime::print(product->product));
     else
-      out += std::get<Launch>(step).text + "\n";
+      out += std::get<EmittedLaunch>(step).text + "\n";
   }
   return out;
 }

@@ -17,8 +17,8 @@ struct HostCall {
   std::string routine;
 };
 
-using ProgramStep = std::variant<Launch, HostCall, LibraryCall>;
-struct Program {
+using ProgramStep = std::variant<EmittedLaunch, HostCall, LibraryCall>;
+struct EmittedProgram {
   std::vector<ProgramStep> steps;
 };
 
@@ -32,8 +32,8 @@ struct Facilities {
 
 // `prefix` begins the name of each launch. Expects elementary functions to be expanded, and strides that are 0 or 1 to
 // be constants where good code is wanted. The program points into the kernel.
-Program make_program(const loop::Kernel& k, std::span<const int64_t> sizes, const std::string& prefix, Helpers& helpers,
-                     const Facilities& facilities);
+EmittedProgram make_program(const loop::Kernel& k, std::span<const int64_t> sizes, const std::string& prefix,
+                            Helpers& helpers, const Facilities& facilities);
 // How the product that the kernel is will be computed, and why: "by library: …". Empty where it is none.
 std::string algorithm_text(const loop::Kernel& k, std::span<const int64_t> sizes, const Facilities& facilities);
 
@@ -41,9 +41,9 @@ std::string algorithm_text(const loop::Kernel& k, std::span<const int64_t> sizes
 std::vector<int64_t> call_arguments(const loop::Kernel& k, const loop::Stmt& call, std::span<const int64_t> sizes);
 
 // Lets a launch do nothing once a check of its run has failed.
-void guard(Launch& l);
+void guard(EmittedLaunch& l);
 
 // All of it as one text.
-std::string program_text(const Program& p, const Helpers& helpers);
+std::string program_text(const EmittedProgram& p, const Helpers& helpers);
 
 }  // namespace sheaf::codegen::gpu

@@ -15,16 +15,16 @@ using loop::ValueId;
 
 constexpr double kExact = 0x1p52;
 
-Range exact(double low, double high) {
+ValueRange exact(double low, double high) {
   if (!(low >= -kExact && high <= kExact)) return {};
   return {low, high};
 }
 // The same where one bound may be unknown.
-Range bounded(double low, double high) {
-  return {low >= -kExact ? low : -Range::kInfinite, high <= kExact ? high : Range::kInfinite};
+ValueRange bounded(double low, double high) {
+  return {low >= -kExact ? low : -ValueRange::kInfinite, high <= kExact ? high : ValueRange::kInfinite};
 }
-bool is_known(const Range& r) { return r.low >= -kExact && r.high <= kExact; }
-bool divides_plainly(const Range& a, const Range& b) { return is_known(a) && a.low >= 0 && b.low >= 1; }
+bool is_known(const ValueRange& r) { return r.low >= -kExact && r.high <= kExact; }
+bool divides_plainly(const ValueRange& a, const ValueRange& b) { return is_known(a) && a.low >= 0 && b.low >= 1; }
 
 }  // namespace
 
@@ -50,10 +50,10 @@ void Ranges::block(const loop::Block& b) {
   }
 }
 
-Range Ranges::range(const loop::Inst& inst) const {
+ValueRange Ranges::range(const loop::Inst& inst) const {
   if (inst.type != DType::I64) return {};
-  auto of = [&](int i) { return inst.args[i] == kNoValue ? Range() : ranges_[inst.args[i]]; };
-  const Range a = of(0), b = of(1), c = of(2);
+  auto of = [&](int i) { return inst.args[i] == kNoValue ? ValueRange() : ranges_[inst.args[i]]; };
+  const ValueRange a = of(0), b = of(1), c = of(2);
   switch (inst.op) {
     case Op::Add: return exact(a.low + b.low, a.high + b.high);
     case Op::Sub: return exact(a.low - b.high, a.high - b.low);
@@ -63,8 +63,8 @@ Range Ranges::range(const loop::Inst& inst) const {
       return exact(low, high);
     }
     case Op::FloorDiv:
-      return divides_plainly(a, b) ? exact(std::floor(a.low / b.high), std::floor(a.high / b.low)) : Range();
-    case Op::FloorMod: return b.low >= 1 ? bounded(0, std::min(a.low < 0 ? b.high : a.high, b.high - 1)) : Range();
+      return divides_plainly(a, b) ? exact(std::floor(a.low / b.high), std::floor(a.high / b.low)) : ValueRange();
+    case Op::FloorMod: return b.low >= 1 ? bounded(0, std::min(a.low < 0 ? b.high : a.high, b.high - 1)) : ValueRange();
     case Op::Min: return bounded(std::min(a.low, b.low), std::min(a.high, b.high));
     case Op::Max: return bounded(std::max(a.low, b.low), std::max(a.high, b.high));
     case Op::Select: return bounded(std::min(b.low, c.low), std::max(b.high, c.high));

@@ -13,7 +13,7 @@
 namespace sheaf::codegen::gpu {
 
 // Bounds that are exact: what lies beyond 2^52 is infinite, which says that nothing is known.
-struct Range {
+struct ValueRange {
   static constexpr double kInfinite = std::numeric_limits<double>::infinity();
   static constexpr double kNarrow = 1 << 30;  // sums of two, such as an index and a step, still fit into 32 bits
   double low = -kInfinite, high = kInfinite;
@@ -23,7 +23,7 @@ struct Range {
 class Ranges {
  public:
   Ranges(const loop::Kernel& k, std::span<const int64_t> sizes);
-  const Range& of(loop::ValueId v) const { return ranges_[v]; }
+  const ValueRange& of(loop::ValueId v) const { return ranges_[v]; }
   // Fits into 32 bits.
   bool is_narrow(loop::ValueId v) const { return ranges_[v].is_narrow(); }
   // Whether plain arithmetic of C has the meaning of the value's operation: it does not overflow, and division is of
@@ -32,10 +32,10 @@ class Ranges {
 
  private:
   void block(const loop::Block& b);
-  Range range(const loop::Inst& inst) const;
+  ValueRange range(const loop::Inst& inst) const;
 
   const loop::Kernel& k_;
-  std::vector<Range> ranges_;
+  std::vector<ValueRange> ranges_;
   std::map<int64_t, std::vector<loop::ValueId>> indices_;  // by axis
 };
 

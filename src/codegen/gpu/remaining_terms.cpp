@@ -33,16 +33,16 @@ constexpr std::string_view kAdd =
 
 }  // namespace
 
-Launch emit_remaining_terms(const routines::GemmArgs<>& g, int64_t first, const std::vector<int32_t>& buffers,
-                            const Parameter& c, int64_t c_line_step, const std::string& name, Helpers& helpers) {
+EmittedLaunch emit_remaining_terms(const routines::GemmArgs<>& g, int64_t first, const std::vector<int32_t>& buffers,
+                                   const Parameter& c, int64_t c_line_step, const std::string& name, Helpers& helpers) {
   const Dialect& d = helpers.dialect();
   const int64_t elements = g.batch * g.m * g.n, a_batch = g.batch == 1 ? 0 : g.a.batch,
                 b_batch = g.batch == 1 ? 0 : g.b.batch;
-  const bool narrow = static_cast<double>(elements) <= Range::kNarrow;
+  const bool narrow = static_cast<double>(elements) <= ValueRange::kNarrow;
   const std::string widen = helpers.conversion(g.dtype, DType::F32);
   const std::string multiplied = fmt::format(fmt::runtime(helpers.words(DType::F32).fma), widen + "(x[l * a_column])",
                                              widen + "(y[l * b_row])", "sum");
-  Launch out;
+  EmittedLaunch out;
   out.name = name;
   out.schedule = {.items = elements,
                   .threads = kThreads,

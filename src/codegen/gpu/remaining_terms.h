@@ -7,7 +7,7 @@ namespace sheaf::codegen::gpu {
 
 // The launch that adds the terms from `first` on to c, in f32, whose rows are c_line_step elements apart, all rows of a
 // batch after all of the one before. `buffers`: the kernel's numbers of a and b.
-Launch emit_remaining_terms(const routines::GemmArgs<>& g, int64_t first, const std::vector<int32_t>& buffers,
-                            const Parameter& c, int64_t c_line_step, const std::string& name, Helpers& helpers);
+EmittedLaunch emit_remaining_terms(const routines::GemmArgs<>& g, int64_t first, const std::vector<int32_t>& buffers,
+                                   const Parameter& c, int64_t c_line_step, const std::string& name, Helpers& helpers);
 
 }  // namespace sheaf::codegen::gpu

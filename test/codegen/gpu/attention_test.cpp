@@ -145,9 +145,9 @@ TEST_P(Attention, TemplatesEqualDefinition) {
   for (const Case& c : cases) {
     const Operands& o = operands.emplace_back(operands_of(c, rng));
     testing::Entry e;
-    for (Launch& l : emit_attention(c.args, o.forward, batch->next_prefix(), batch->helpers()))
+    for (EmittedLaunch& l : emit_attention(c.args, o.forward, batch->next_prefix(), batch->helpers()))
       e.program.steps.emplace_back(std::move(l));
-    for (Launch& l : emit_attention_vjp(c.args, o.reverse, batch->next_prefix() + "v", batch->helpers()))
+    for (EmittedLaunch& l : emit_attention_vjp(c.args, o.reverse, batch->next_prefix() + "v", batch->helpers()))
       e.program.steps.emplace_back(std::move(l));
     batch->add(std::move(e));
   }
@@ -203,9 +203,10 @@ TEST_P(Attention, MatrixUnitsAreNearTheDefinition) {
     const Operands& o = operands.emplace_back(operands_of(c, rng));
     const bool aligned = rng() % 4 != 0;
     testing::Entry e;
-    for (Launch& l : emit_unit_attention(c.args, o.forward, batch->next_prefix(), batch->helpers(), aligned))
+    for (EmittedLaunch& l : emit_unit_attention(c.args, o.forward, batch->next_prefix(), batch->helpers(), aligned))
       e.program.steps.emplace_back(std::move(l));
-    for (Launch& l : emit_unit_attention_vjp(c.args, o.reverse, batch->next_prefix() + "v", batch->helpers(), aligned))
+    for (EmittedLaunch& l :
+         emit_unit_attention_vjp(c.args, o.reverse, batch->next_prefix() + "v", batch->helpers(), aligned))
       e.program.steps.emplace_back(std::move(l));
     batch->add(std::move(e));
   }

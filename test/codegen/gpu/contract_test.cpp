@@ -99,8 +99,8 @@ TEST_P(Contract, TemplatesEqualDefinition) {
   for (const Case& c : cases) {
     testing::Entry e;
     const std::string name = batch->next_prefix();
-    for (Launch& l : c.shape ? emit_tiles(c.args, *c.shape, {0, 1, 2}, name, batch->helpers(), c.aligned)
-                             : emit_contract(c.args, c.tiling, {0, 1, 2}, name, batch->helpers()))
+    for (EmittedLaunch& l : c.shape ? emit_tiles(c.args, *c.shape, {0, 1, 2}, name, batch->helpers(), c.aligned)
+                                    : emit_contract(c.args, c.tiling, {0, 1, 2}, name, batch->helpers()))
       e.program.steps.emplace_back(std::move(l));
     batch->add(std::move(e));
   }

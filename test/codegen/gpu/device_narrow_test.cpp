@@ -35,9 +35,9 @@ UnitCase product(DType d, bool to_f32, int64_t m, int64_t n, int64_t k, bool a_t
   return c;
 }
 
-void add(DeviceProgram& program, std::vector<Launch> launches) {
+void add(DeviceProgram& program, std::vector<EmittedLaunch> launches) {
   testing::Entry e;
-  for (Launch& l : launches)
+  for (EmittedLaunch& l : launches)
     e.program.steps.emplace_back(std::move(l));
   program.add(std::move(e));
 }

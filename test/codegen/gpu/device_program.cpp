@@ -135,7 +135,7 @@ void DeviceProgram::multiply(const LibraryCall& call, std::span<std::byte* const
   runtime::PlannedProduct::find(call.product)->submit(number(0), number(1), number(2), number(3), nullptr);
 }
 
-void DeviceProgram::launch(const Launch& l, std::span<std::byte* const> buffers, std::span<const int64_t> sizes,
+void DeviceProgram::launch(const EmittedLaunch& l, std::span<std::byte* const> buffers, std::span<const int64_t> sizes,
                            const std::byte* workspace, const std::byte* record, int step) {
   if (l.schedule.blocks == 0) return;
   Arguments a = arguments(l, buffers, sizes, workspace, record, step);
@@ -152,7 +152,7 @@ void DeviceProgram::launch(size_t i, std::span<const Device::Address> buffers, s
     if (auto* call = std::get_if<LibraryCall>(&s))
       multiply(*call, at, reinterpret_cast<std::byte*>(workspace));
     else
-      launch(std::get<Launch>(s), at, sizes, reinterpret_cast<std::byte*>(workspace),
+      launch(std::get<EmittedLaunch>(s), at, sizes, reinterpret_cast<std::byte*>(workspace),
              reinterpret_cast<std::byte*>(record), step++);
 }
 
@@ -200,7 +200,7 @@ void DeviceProgram::run(size_t i, std::span<const Region> memory, std::span<cons
   device.upload(address, host, size);
   int step = 0;
   for (const auto& s : entry(i).program.steps) {
-    if (auto* l = std::get_if<Launch>(&s)) {
+    if (auto* l = std::get_if<EmittedLaunch>(&s)) {
       launch(*l, there, sizes, base + workspace_at, base + record_at, step++);
       continue;
     }
@@ -255,7 +255,7 @@ void print_rate(DeviceProgram& program, size_t i, const std::string& label, doub
     }) / kTimes);
   std::string schedules;
   for (const auto& s : program.entry(i).program.steps) {
-    const auto* l = std::get_if<Launch>(&s);
+    const auto* l = std::get_if<EmittedLaunch>(&s);
     if (!l) continue;
     const Device::Cost cost = program.cost(*l);
     schedules += fmt::format("  {}, {} registers", print(l->schedule), cost.registers);

@@ -57,11 +57,11 @@ class DeviceProgram final : public TextProgram {
   // The launches of an entry alone, on memory of the device.
   void launch(size_t i, std::span<const Device::Address> buffers, std::span<const int64_t> sizes,
               Device::Address workspace, Device::Address record);
-  Device::Cost cost(const Launch& l) const { return Device::find().cost(functions_.at(l.name)); }
+  Device::Cost cost(const EmittedLaunch& l) const { return Device::find().cost(functions_.at(l.name)); }
 
  private:
   static void multiply(const LibraryCall& call, std::span<std::byte* const> buffers, std::byte* workspace);
-  void launch(const Launch& l, std::span<std::byte* const> buffers, std::span<const int64_t> sizes,
+  void launch(const EmittedLaunch& l, std::span<std::byte* const> buffers, std::span<const int64_t> sizes,
               const std::byte* workspace, const std::byte* record, int step);
   std::vector<void*> modules_;
   std::unordered_map<std::string, void*> functions_;  // by the name of the launch

@@ -44,7 +44,7 @@ routines::GemmArgs<> product(int64_t m, int64_t n, int64_t k) {
 
 void add_product(DeviceProgram& program, const routines::GemmArgs<>& g, gpu::Tiling tiling) {
   gpu::testing::Entry e;
-  for (gpu::Launch& l : emit_contract(g, tiling, {0, 1, 2}, program.next_prefix(), program.helpers()))
+  for (gpu::EmittedLaunch& l : emit_contract(g, tiling, {0, 1, 2}, program.next_prefix(), program.helpers()))
     e.program.steps.emplace_back(std::move(l));
   program.add(std::move(e));
 }
@@ -232,7 +232,8 @@ TEST_F(OnDevice, Rates) {
                          {m * k, k * n, m * n},
                          {}});
         gpu::testing::Entry e;
-        for (gpu::Launch& l : gpu::emit_tiles(g, shape, {0, 1, 2}, program.next_prefix(), program.helpers(), true))
+        for (gpu::EmittedLaunch& l :
+             gpu::emit_tiles(g, shape, {0, 1, 2}, program.next_prefix(), program.helpers(), true))
           e.program.steps.emplace_back(std::move(l));
         program.add(std::move(e));
       }

@@ -37,10 +37,10 @@ bool add(testing::TextProgram& batch, const GemmArgs<>& g) {
   const auto workspace = batch.ask_library(library_product(g));
   if (!workspace) return false;
   LibrarySteps steps = emit_library_product(g, *workspace, {0, 1, 2}, batch.next_prefix(), batch.helpers());
-  for (Launch& l : steps.before)
+  for (EmittedLaunch& l : steps.before)
     e.program.steps.emplace_back(std::move(l));
   e.program.steps.emplace_back(std::move(steps.call));
-  for (Launch& l : steps.after)
+  for (EmittedLaunch& l : steps.after)
     e.program.steps.emplace_back(std::move(l));
   batch.add(std::move(e));
   return true;
@@ -128,7 +128,7 @@ TEST(LibraryProductChoice, OddLines) {
     const LibrarySteps s = emit_library_product(g, 100, {0, 1, 2}, "k", helpers);
     std::string out;
     for (const auto* all : {&s.before, &s.after})
-      for (const Launch& l : *all)
+      for (const EmittedLaunch& l : *all)
         out += l.name.substr(1) + " ";
     return out;
   };
@@ -197,7 +197,7 @@ TEST_F(OnDeviceLibrary, Rates) {
     cases.emplace_back(label + ", library", g);
     if (add_in_place(program, g)) cases.emplace_back(label + ", library, odd lines", g);
     testing::Entry e;
-    for (Launch& l :
+    for (EmittedLaunch& l :
          emit_unit_contract(g, unit_tiling_of(g), {0, 1, 2}, program.next_prefix(), program.helpers(), true))
       e.program.steps.emplace_back(std::move(l));
     program.add(std::move(e));

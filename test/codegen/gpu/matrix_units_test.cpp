@@ -25,7 +25,8 @@ SHEAF_EACH_PROGRAM(MatrixUnits);
 
 void add(testing::TextProgram& batch, const UnitCase& c) {
   testing::Entry e;
-  for (Launch& l : emit_unit_contract(c.args, c.tiling, {0, 1, 2}, batch.next_prefix(), batch.helpers(), c.aligned))
+  for (EmittedLaunch& l :
+       emit_unit_contract(c.args, c.tiling, {0, 1, 2}, batch.next_prefix(), batch.helpers(), c.aligned))
     e.program.steps.emplace_back(std::move(l));
   batch.add(std::move(e));
 }

@@ -150,7 +150,7 @@ TEST(OpTableText, NeverDividesByZero) {
         const Launch l = canonical(*op, c, c.make(rng));
         batch.add(kernel_of(*op, l), sizes_of(l));
         for (const auto& step : batch.entry(batch.size() - 1).program.steps)
-          if (auto* launch = std::get_if<codegen::gpu::Launch>(&step)) empty += launch->schedule.blocks == 0;
+          if (auto* launch = std::get_if<codegen::gpu::EmittedLaunch>(&step)) empty += launch->schedule.blocks == 0;
       }
       expect_no_division_by_zero(batch.kernel_text(), op->name);
     }

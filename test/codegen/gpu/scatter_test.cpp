@@ -92,7 +92,7 @@ TEST_P(Scatters, EqualReference) {
   for (const Subject& s : subjects) {
     const size_t entry = batch->add(s.kernel, s.sizes);
     const auto& step = batch->entry(entry).program.steps.at(0);
-    shared += std::get<gpu::Launch>(step).schedule.kind == gpu::Schedule::Scatter;
+    shared += std::get<gpu::EmittedLaunch>(step).schedule.kind == gpu::Schedule::Scatter;
   }
   EXPECT_GE(shared, static_cast<int>(subjects.size()) / 4);
   batch->compile();

@@ -39,7 +39,7 @@ void multiply(const runtime::LibraryProduct& p, const std::array<std::byte*, 4>&
 
 void ShimProgram::compile(const std::function<std::string(std::string)>& edit) {
   text_ = kernel_text();
-  for (const Launch& l : launches())
+  for (const EmittedLaunch& l : launches())
     text_ += fmt::format("SHIM_RUNS({})\n", l.name);
   if (edit) text_ = edit(std::move(text_));
   ShimObject object = compile_shim(text_, std::getenv("SHEAF_KEEP_TEXT") != nullptr);
@@ -70,7 +70,7 @@ void ShimProgram::run(size_t i, std::span<const Region> memory, std::span<const 
       multiply(call->product, addresses(*call, buffers, workspace.data()));
       continue;
     }
-    const auto& l = std::get<Launch>(s);
+    const auto& l = std::get<EmittedLaunch>(s);
     Arguments a = arguments(l, buffers, sizes, workspace.data(), reinterpret_cast<std::byte*>(&record), step);
     void* symbol = dlsym(library_, ("run_" + l.name).c_str());
     INVARIANT(symbol, "the library has no " << l.name);

@@ -24,13 +24,13 @@ size_t TextProgram::add(const loop::Kernel& k, std::span<const int64_t> sizes, c
   auto kernel =
       std::make_shared<loop::Kernel>(passes::expand_math(passes::specialize(k, passes::StrideSizes(k).known(sizes))));
   loop::verify(*kernel);
-  Program p = make_program(*kernel, sizes, next_prefix(), helpers_, facilities);
+  EmittedProgram p = make_program(*kernel, sizes, next_prefix(), helpers_, facilities);
   return add({std::move(kernel), std::move(p)});
 }
 
 size_t TextProgram::add(Entry e) {
   for (auto& step : e.program.steps) {
-    auto* l = std::get_if<Launch>(&step);
+    auto* l = std::get_if<EmittedLaunch>(&step);
     if (!l) continue;
     std::string anonymous = l->text;
     // The schedule in the first line may differ in what the text does not depend on.
@@ -44,7 +44,7 @@ size_t TextProgram::add(Entry e) {
   return entries_.size() - 1;
 }
 
-TextProgram::Arguments TextProgram::arguments(const Launch& l, std::span<std::byte* const> buffers,
+TextProgram::Arguments TextProgram::arguments(const EmittedLaunch& l, std::span<std::byte* const> buffers,
                                               std::span<const int64_t> sizes, const std::byte* workspace,
                                               const std::byte* record, int step) {
   Arguments out;
@@ -80,7 +80,7 @@ void TextProgram::call_host(const Entry& e, const HostCall& call, std::span<std:
 int64_t TextProgram::workspace_bytes(size_t i) const {
   int64_t bytes = 0;
   for (const auto& s : entries_[i].program.steps)
-    if (auto* l = std::get_if<Launch>(&s))
+    if (auto* l = std::get_if<EmittedLaunch>(&s))
       bytes = std::max(bytes, l->workspace_bytes);
     else if (auto* call = std::get_if<LibraryCall>(&s))
       bytes = std::max(bytes, call->workspace_bytes);
@@ -98,13 +98,13 @@ std::array<std::byte*, 4> TextProgram::addresses(const LibraryCall& call, std::s
 std::string TextProgram::text_of(size_t i) const {
   std::string out;
   for (const auto& s : entries_[i].program.steps)
-    if (auto* l = std::get_if<Launch>(&s)) out += l->text + "\n";
+    if (auto* l = std::get_if<EmittedLaunch>(&s)) out += l->text + "\n";
   return out;
 }
 
 std::string TextProgram::kernel_text() const {
   std::string out = helpers_.text() + "\n";
-  for (const Launch& l : launches_)
+  for (const EmittedLaunch& l : launches_)
     out += l.text + "\n";
   return out;
 }

@@ -18,7 +18,7 @@ namespace sheaf::codegen::gpu::testing {
 // A program of one kernel at one set of sizes, of which the batch has the code.
 struct Entry {
   std::shared_ptr<const loop::Kernel> kernel;  // as it was emitted
-  Program program;
+  EmittedProgram program;
 };
 
 // Memory of a buffer: a device copies all of it. Regions that begin at the same address are one.
@@ -64,19 +64,20 @@ class TextProgram {
     std::vector<void*> pointers;
   };
   // `buffers`, `workspace` and `record`: addresses that the launch gets.
-  static Arguments arguments(const Launch& l, std::span<std::byte* const> buffers, std::span<const int64_t> sizes,
-                             const std::byte* workspace, const std::byte* record, int step);
+  static Arguments arguments(const EmittedLaunch& l, std::span<std::byte* const> buffers,
+                             std::span<const int64_t> sizes, const std::byte* workspace, const std::byte* record,
+                             int step);
   static void call_host(const Entry& e, const HostCall& call, std::span<std::byte* const> buffers,
                         std::span<const int64_t> sizes);
   int64_t workspace_bytes(size_t i) const;
   // What a library is called with: addresses of a, b, c and workspace.
   static std::array<std::byte*, 4> addresses(const LibraryCall& call, std::span<std::byte* const> buffers,
                                              std::byte* workspace);
-  const std::vector<Launch>& launches() const { return launches_; }
+  const std::vector<EmittedLaunch>& launches() const { return launches_; }
 
  private:
   std::vector<Entry> entries_;
-  std::vector<Launch> launches_;              // of different text
+  std::vector<EmittedLaunch> launches_;       // of different text
   std::map<std::string, std::string> known_;  // by text without the name: the launch that has it
   Helpers helpers_{cuda()};
 };
