@@ -31,7 +31,7 @@ constexpr int64_t kWorthNs = 10'000'000;
 constexpr int64_t kSmallNs = kWorthNs / 50;
 // Programs that ask for more patterns of one kernel than this keep to the block executor: some of strides, and each
 // length of short rows.
-constexpr int kMaxVersions = 8 + static_cast<int>(loop::kShortestRow);
+constexpr int kMaxVersions = 8 + static_cast<int>(loop::kShortRow);
 // A kernel of a graph waits this many times longer before it is compiled by itself.
 constexpr int64_t kPatienceInGraph = 8;
 

@@ -13,10 +13,9 @@ namespace sheaf::loop {
 // inside a region are serial and have the same extent for all of its iterations.
 bool is_region(const Kernel& k, const Stmt& s);
 
-// Rows up to here may be worked on as lanes of vectors, a row in each; up to the other length they are worth code of
-// their own. A kernel says that its rows are short by their extent: a constant, or the minimum of a size and a
-// constant.
-inline constexpr int64_t kShortRow = 31, kShortestRow = 16;
+// Rows up to here may be worked on as lanes of vectors, a row in each. A kernel says that its rows are short by their
+// extent: a constant, for code of their own, or the minimum of a size and a constant.
+inline constexpr int64_t kShortRow = 31;
 
 // The extent of the rows that a loop walks, one in each iteration: of reductions and Vector loops that hold nothing but
 // values and stores, all with this extent and at least one of them a reduction, and else only values and stores between

@@ -114,7 +114,7 @@ bool Emitter::walks_short_rows(const Stmt& s) const {
   ValueId extent = loop::row_extent(k_, s);
   if (extent == loop::kNoValue) return false;
   const Inst& i = k_.values[extent];
-  if (i.op == Op::Const) return i.imm > 1 && i.imm <= loop::kShortestRow;
+  if (i.op == Op::Const) return i.imm > 1 && i.imm <= loop::kShortRow;
   if (i.op != Op::Min) return false;
   const Inst& limit = k_.values[i.args[1]];
   return limit.op == Op::Const && limit.imm <= loop::kShortRow;

@@ -101,6 +101,13 @@ ShortRows::ShortRows(const loop::Kernel& k) {
   length_ = static_cast<int>(length.imm), rows_ = static_cast<int>(rows.imm);
   finder.region(*s);
   tidy(strides_, kMaxStrides);
+  // What takes the compiler no longer than a loop: of 31 elements a layer norm takes four times as long.
+  constexpr int64_t kLongest = 24, kMostValues = 600, kValuesOfMath = 20;
+  int64_t values = 1;
+  for (const Stmt& t : s->body)
+    for (const Stmt& u : t.body)
+      if (u.kind == Stmt::Let) values += k.values[u.value].op >= Op::Exp ? kValuesOfMath : 1;
+  longest_exact_ = std::min(kLongest, kMostValues / values);
 }
 
 bool ShortRows::are_short(std::span<const int64_t> sizes) const {
@@ -110,7 +117,7 @@ bool ShortRows::are_short(std::span<const int64_t> sizes) const {
 void ShortRows::add_known(std::span<const int64_t> sizes, std::vector<KnownSize>& known) const {
   if (!are_short(sizes)) return;
   int64_t length = sizes[length_];
-  bool exact = length <= loop::kShortestRow;
+  bool exact = length <= longest_exact_;
   known.push_back({length_, exact ? length : loop::kShortRow, !exact});
   for (int i : strides_)
     if (sizes[i] == 0 || sizes[i] == 1 || (exact && sizes[i] == length)) known.push_back({i, sizes[i]});
@@ -119,7 +126,7 @@ void ShortRows::add_known(std::span<const int64_t> sizes, std::vector<KnownSize>
 uint64_t ShortRows::pattern(std::span<const int64_t> sizes) const {
   if (!are_short(sizes)) return 0;
   int64_t length = sizes[length_];
-  bool exact = length <= loop::kShortestRow;
+  bool exact = length <= longest_exact_;
   uint64_t p = exact ? static_cast<uint64_t>(length) : 1;
   for (int i : strides_)
     p = p * 4 + (sizes[i] == 0 ? 0 : sizes[i] == 1 ? 1 : exact && sizes[i] == length ? 2 : 3);

@@ -46,6 +46,7 @@ class ShortRows {
 
   int length_ = -1, rows_ = -1;  // of the first loop over rows: run-time sizes, or -1
   std::vector<int> strides_;     // at most kMaxStrides
+  int64_t longest_exact_ = 0;    // of rows that are code of their own
 };
 
 // Both, for one launch.

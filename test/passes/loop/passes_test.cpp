@@ -154,12 +154,12 @@ TEST(Specialize, KnowsShortRows) {
   auto known = [&](std::vector<int64_t> sizes) { return known_sizes(k, sizes); };
   EXPECT_EQ(known({100, 5, 5, 1}), (std::vector<KnownSize>{{3, 1}, {1, 5}, {2, 5}}));
   EXPECT_EQ(known({100, 5, 7, 1}), (std::vector<KnownSize>{{3, 1}, {1, 5}}));
-  EXPECT_EQ(known({100, 20, 20, 1}), (std::vector<KnownSize>{{3, 1}, {1, loop::kShortRow, true}}));
+  EXPECT_EQ(known({100, 27, 27, 1}), (std::vector<KnownSize>{{3, 1}, {1, loop::kShortRow, true}}));
   EXPECT_EQ(known({100, 32, 32, 1}), (std::vector<KnownSize>{{3, 1}}));
   EXPECT_EQ(known({10, 5, 5, 1}), (std::vector<KnownSize>{{3, 1}}));
   ShortRows rows(k);
   auto pattern = [&](std::vector<int64_t> sizes) { return rows.pattern(sizes); };
-  EXPECT_EQ(pattern({100, 20, 20, 1}), pattern({90, 21, 21, 1}));
+  EXPECT_EQ(pattern({100, 27, 27, 1}), pattern({90, 28, 28, 1}));
   EXPECT_NE(pattern({100, 5, 5, 1}), pattern({100, 5, 7, 1}));
   EXPECT_NE(pattern({100, 5, 5, 1}), pattern({100, 6, 6, 1}));
 }
