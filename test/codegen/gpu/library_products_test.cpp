@@ -46,14 +46,6 @@ bool add(testing::TextProgram& batch, const GemmArgs<>& g) {
   return true;
 }
 
-std::vector<std::byte> result_of(testing::TextProgram& batch, size_t i, const std::vector<Memory>& operands,
-                                 uint64_t seed) {
-  std::vector<Memory> memory = operands;
-  loop::CheckRecord check;
-  batch.run(i, testing::regions(memory), {}, check, seed);
-  return std::move(memory[2].bytes);
-}
-
 TEST_P(LibraryProducts, AreWithinBounds) {
   const uint64_t seed = testing::seed();
   std::mt19937_64 rng(seed);
@@ -81,11 +73,12 @@ TEST_P(LibraryProducts, AreWithinBounds) {
     GemmArgs<> laid_out = cases[i].args;
     if (laid_out.b.batch == 0) laid_out.b.batch = laid_out.n * laid_out.k * 2;  // room for one, whatever its lines
     std::vector<Memory> operands = testing::unit_operands(laid_out, rng());
-    const std::vector<std::byte> result = result_of(*batch, i, operands, seed + i);
+    const std::vector<std::byte> result = testing::unit_result(*batch, i, operands, seed + i);
     ASSERT_EQ(testing::unit_error(cases[i].args, operands, result), "")
         << testing::print(cases[i]) << " SHEAF_SEED=" << seed << "\n"
         << batch->text_of(i);
-    ASSERT_EQ(result, result_of(*batch, i, operands, seed + i + 1)) << "a second run, " << testing::print(cases[i]);
+    ASSERT_EQ(result, testing::unit_result(*batch, i, operands, seed + i + 1))
+        << "a second run, " << testing::print(cases[i]);
   }
 }
 

@@ -31,14 +31,6 @@ void add(testing::TextProgram& batch, const UnitCase& c) {
   batch.add(std::move(e));
 }
 
-std::vector<std::byte> result_of(testing::TextProgram& batch, size_t i, const std::vector<Memory>& operands,
-                                 uint64_t seed) {
-  std::vector<Memory> memory = operands;
-  loop::CheckRecord check;
-  batch.run(i, testing::regions(memory), {}, check, seed);
-  return std::move(memory[2].bytes);
-}
-
 TEST_P(MatrixUnits, ProductsAreWithinBounds) {
   const uint64_t seed = testing::seed();
   std::mt19937_64 rng(seed);
@@ -63,11 +55,11 @@ TEST_P(MatrixUnits, ProductsAreWithinBounds) {
   batch->compile();
   for (size_t i = 0; i < cases.size(); ++i) {
     const std::vector<Memory> operands = testing::unit_operands(cases[i].args, rng());
-    const std::vector<std::byte> result = result_of(*batch, i, operands, seed + i);
+    const std::vector<std::byte> result = testing::unit_result(*batch, i, operands, seed + i);
     ASSERT_EQ(testing::unit_error(cases[i].args, operands, result), "")
         << testing::print(cases[i]) << " SHEAF_SEED=" << seed << "\n"
         << batch->text_of(i);
-    ASSERT_EQ(result, result_of(*batch, i, operands, seed + i + 1)) << "another order of threads";
+    ASSERT_EQ(result, testing::unit_result(*batch, i, operands, seed + i + 1)) << "another order of threads";
   }
 }
 
@@ -81,7 +73,7 @@ TEST_P(MatrixUnits, KeepWhatIsNotFinite) {
   auto* a = reinterpret_cast<uint16_t*>(operands[0].bytes.data());
   a[3 * 70 + 69] = 0x7f80;  // infinity
   a[17 * 70] = 0x7fc0;      // NaN
-  const std::vector<std::byte> result = result_of(*batch, 0, operands, 1);
+  const std::vector<std::byte> result = testing::unit_result(*batch, 0, operands, 1);
   const auto* y = reinterpret_cast<const float*>(result.data());
   for (int64_t i = 0; i < 40; ++i)
     for (int64_t j = 0; j < 50; ++j) {
@@ -106,7 +98,7 @@ bool is_wrong(const std::string& from, const std::string& to, const UnitTiling& 
   EXPECT_TRUE(found) << "no '" << from << "' in\n" << batch.text();
   const std::vector<Memory> operands = testing::unit_operands(c.args, 7);
   for (uint64_t seed = 1; seed <= 5; ++seed)
-    if (!testing::unit_error(c.args, operands, result_of(batch, 0, operands, seed)).empty()) return true;
+    if (!testing::unit_error(c.args, operands, testing::unit_result(batch, 0, operands, seed)).empty()) return true;
   return false;
 }
 

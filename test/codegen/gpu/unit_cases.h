@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "codegen/gpu/matrix_units.h"
+#include "codegen/gpu/text_program.h"
 #include "codegen/random_kernels.h"
 #include "scalar/scalar_ops.h"
 
@@ -80,6 +81,15 @@ inline std::vector<codegen::testing::Memory> unit_operands(const routines::GemmA
     return m;
   };
   return {operand(g.a, g.m, g.k), operand(g.b, g.k, g.n), filled(g.result, g.batch * g.m * g.n)};
+}
+
+// What entry i of a program makes of them.
+inline std::vector<std::byte> unit_result(TextProgram& program, size_t i,
+                                          const std::vector<codegen::testing::Memory>& operands, uint64_t seed) {
+  std::vector<codegen::testing::Memory> memory = operands;
+  loop::CheckRecord check;
+  program.run(i, regions(memory), {}, check, seed);
+  return std::move(memory[2].bytes);
 }
 
 // Empty, or by how much the result leaves the bounds, in all rows or in some 130 of many.
