@@ -9,6 +9,7 @@
 #include "passes/graph/fuse.h"
 #include "passes/graph/fuse_products.h"
 #include "passes/graph/hoist_products.h"
+#include "passes/graph/join_casts.h"
 #include "passes/graph/join_parts.h"
 #include "passes/graph/join_reshapes.h"
 #include "passes/graph/orient_dots.h"
@@ -93,6 +94,7 @@ constexpr Pass kPasses[] = {
     {"orient-dots", "products that are only read transposed are computed that way round", passes::orient_dots},
     {"join-parts", "parts that are added to zeros one by one, and cover them, are concatenated", passes::join_parts},
     {"sink-slices", "elementwise values of which only parts are read are computed part by part", passes::sink_slices},
+    {"join-casts", "a float that is widened and rounded again is itself", passes::join_casts},
     // Last of these: orient-dots follows chains of reshapes to the transposes under them.
     {"join-reshapes", "a reshape of a reshape is one", passes::join_reshapes},
 
