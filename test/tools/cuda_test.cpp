@@ -154,7 +154,7 @@ TEST_F(Cuda, LargeNarrowProductsRunInTheLibrary) {
   EXPECT_EQ(r.out, "true true true\ntrue true true\n") << r.err;
   const std::string multiplied = s_.read("multiplied");
   EXPECT_TRUE(contains(multiplied, "1024 x 1024 x 128\n")) << multiplied;
-  EXPECT_TRUE(contains(multiplied, "1024 x 1024 x 131\n")) << multiplied;
+  EXPECT_FALSE(contains(multiplied, "131")) << "an odd number of terms, of a result that is rounded";
   EXPECT_TRUE(contains(s_.run("--device cuda --emit=plan p.shf").out, "\n    by library: ")) << r.err;
 }
 
