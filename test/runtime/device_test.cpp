@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "runtime/device_runner.h"
+#include "runtime/forever.h"
 #include "runtime/forwarding_device.h"
 #include "support/error.h"
 
@@ -185,7 +186,7 @@ TEST(FaultsOfTheHost, AMissingWaitShowsAsWrongValues) {
   std::vector<Tensor> in = {floats({1, 2})};
   const std::vector<float> expected = {1 + kTimes, 2 + kTimes};
   EXPECT_EQ(values(DeviceRunner(plan_of(2, kTimes), sim()).run(in)[0]), expected);
-  auto& impatient = *new Impatient(sim());
+  auto& impatient = testing::forever<Impatient>(sim());
   const auto gate = std::make_shared<Gate>();
   sim().submit(DeviceLaunch{gate, {}, {}});
   EXPECT_NE(values(DeviceRunner(plan_of(2, kTimes), impatient).run(in)[0]), expected);

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "runtime/each_device.h"
+#include "runtime/forever.h"
 #include "runtime/forwarding_device.h"
 
 namespace sheaf::runtime {
@@ -68,7 +69,7 @@ struct Counting final : ForwardingDevice {
 TEST_P(Graphs, OneLaunchAndAtMostOneWait) {
   for (bool checks : {false, true})
     for (bool wanted : {false, true}) {
-      auto& counting = *new Counting(device());
+      auto& counting = testing::forever<Counting>(device());
       const MixPlans m = plans();
       Plan p;
       p.steps = {m.mix(1, input(0), input(1), scratch(0), checks ? 1 << 30 : 0),
@@ -180,10 +181,12 @@ struct PlantedFaults : EachDevice {
 };
 SHEAF_EACH_DEVICE(PlantedFaults);
 
-TEST_P(PlantedFaults, AMissingEdge) { EXPECT_GT(wrong_plans(*new WithoutAnEdge(device())), 0); }
-TEST_P(PlantedFaults, ALostChange) { EXPECT_GT(wrong_plans(*new LosesAChange(device())), 0); }
-TEST_P(PlantedFaults, AMissingGuard) { EXPECT_GT(wrong_plans(*new WithoutGuards(device())), 0); }
-TEST_P(PlantedFaults, NoneIsFoundWhereThereIsNone) { EXPECT_EQ(wrong_plans(*new ForwardingDevice(device())), 0); }
+TEST_P(PlantedFaults, AMissingEdge) { EXPECT_GT(wrong_plans(testing::forever<WithoutAnEdge>(device())), 0); }
+TEST_P(PlantedFaults, ALostChange) { EXPECT_GT(wrong_plans(testing::forever<LosesAChange>(device())), 0); }
+TEST_P(PlantedFaults, AMissingGuard) { EXPECT_GT(wrong_plans(testing::forever<WithoutGuards>(device())), 0); }
+TEST_P(PlantedFaults, NoneIsFoundWhereThereIsNone) {
+  EXPECT_EQ(wrong_plans(testing::forever<ForwardingDevice>(device())), 0);
+}
 
 }  // namespace
 }  // namespace sheaf::runtime

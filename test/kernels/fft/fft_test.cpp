@@ -40,7 +40,7 @@ void expect_same(const FftArgs<>& a, std::mt19937_64& rng) {
     runtime::set_num_threads(threads);
     std::fill(fast.begin(), fast.end(), T(7));
     run(fft, fast);
-    EXPECT_EQ(std::memcmp(plain.data(), fast.data(), out * sizeof(T)), 0)
+    EXPECT_TRUE(out == 0 || std::memcmp(plain.data(), fast.data(), out * sizeof(T)) == 0)
         << "kind " << static_cast<int>(a.kind) << ", inverse " << a.inverse << ", [" << a.outer << ", " << a.n << ", "
         << a.inner << "] of " << name_of(a.dtype) << ", " << threads << " threads";
     EXPECT_EQ(x, before);
