@@ -18,7 +18,7 @@ using AskLibrary = std::function<std::optional<int64_t>(const runtime::LibraryPr
 // Whether the library is expected to be faster than the templates, copies included. Buffers begin at multiples of 16
 // bytes.
 bool suits_library(const routines::GemmArgs<>& g);
-// What the library is asked for.
+// The product as the library gets it.
 runtime::LibraryProduct library_product(const routines::GemmArgs<>& g);
 
 struct LibraryCall {
