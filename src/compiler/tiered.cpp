@@ -29,8 +29,8 @@ constexpr int64_t kWorthNs = 10'000'000;
 // A batch leaves out kernels that have spent less than this. It is little on purpose: what will have earned its code a
 // few runs later is better made now, in parallel with the others, than found missing by the next start.
 constexpr int64_t kSmallNs = kWorthNs / 50;
-// Programs that ask for more patterns of one kernel than this keep to the block executor: some of strides, and each
-// length of short rows.
+// At most so many native versions of one kernel: some for patterns of strides, one for each length of short rows.
+// Programs that need more stay in the block executor.
 constexpr int kMaxVersions = 8 + static_cast<int>(loop::kShortRow);
 // A kernel of a graph waits this many times longer before it is compiled by itself.
 constexpr int64_t kPatienceInGraph = 8;

@@ -22,7 +22,7 @@ using Real = math::Scalar<B, double>;
 
 constexpr double kInf = math::kInf<double>, kNaN = math::kNaN<double>;
 
-// J and Y up to 8, in x^2 / 32 - 1: J0, J1 / x, and what is left of Y0 and Y1 / x without their logarithm and pole.
+// J and Y up to 8, as polynomials in x^2 / 32 - 1: J0, J1 / x, and Y0 and Y1 / x minus their logarithm and pole.
 constexpr double kJ0[] = {
     0x1.776fc5f84e27ep-5,  0x1.dc5071f1209f4p-1,   -0x1.4c042a76a3d8cp-1, -0x1.9dbdd0f268edfp-1,
     0x1.09d33c8273433p+0,  -0x1.03d2da095b4d3p-1,  0x1.2afc33916fe4ap-3,  -0x1.d27f3cd0c3c58p-6,
@@ -61,9 +61,8 @@ constexpr double kQ1[] = {0x1.7f323705062fbp-2,  -0x1.938da0a0a6a1fp-11, 0x1.e8e
                           0x1.b9302eecdd8b1p-25, -0x1.8922fa1341065p-28, 0x1.c927792add62bp-31, -0x1.45d1fafbde408p-33,
                           0x1.11f1ec5ba5e4bp-35, -0x1.06a7aef913480p-37, 0x1.f9ccefc5a2172p-40, -0x1.14bb49dd9cee7p-41,
                           0x1.46123a8bbc898p-42, -0x1.e48d4f144b8b2p-44};  // 2^-55.6
-// K up to 2, in x^2 / 2 - 1: what is left of K0 and K1 / x without logarithm and pole. From 2 on times e^x sqrt(x), in
-// 4 / x
-// - 1.
+// K up to 2, as polynomials in x^2 / 2 - 1: K0 and K1 / x minus their logarithm and pole. From 2 on, in 4 / x - 1: K
+// times e^x sqrt(x).
 constexpr double kK0[] = {-0x1.36e85d283cd69p-2, 0x1.5cab546883284p-2,  0x1.25ffa680678fdp-4,  0x1.4b2ddc22e96bap-8,
                           0x1.7f5efc9e66850p-13, 0x1.1017e4b1b1c33p-18, 0x1.05b538f8f6deep-24, 0x1.6c1aa01600441p-31,
                           0x1.7fb0ac384a073p-38, 0x1.3cee1e6b887dcp-45};  // 2^-60.5

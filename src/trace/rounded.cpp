@@ -22,7 +22,9 @@ struct Copy final : Buffer::Derived {
   Tensor tensor;
 };
 
+// Memory of other owners changes without a word.
 void keep_copy(const Tensor& of, const Tensor& rounded) {
+  if (of.buffer->origin() == Buffer::Origin::Foreign) return;
   of.buffer->keep_derived(Buffer::Made::Rounded, std::make_unique<Copy>(of, rounded));
 }
 

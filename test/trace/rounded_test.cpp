@@ -86,6 +86,21 @@ TEST_F(Rounded, ACopyIsOfTheElementsAsTheyLieInTheArray) {
   EXPECT_EQ(call({Value::tensor(t), rows()}), expected[0]);
 }
 
+TEST_F(Rounded, MemoryOfOtherOwnersIsReadEachTime) {
+  const Tensor ours = weight({64, 64}).as_tensor();
+  std::vector<float> theirs(64 * 64);
+  Tensor t = ours;
+  t.buffer = make_ref<Buffer>(reinterpret_cast<std::byte*>(theirs.data()), theirs.size() * sizeof(float), nullptr);
+  for (const float factor : {1.0f, 3.0f}) {
+    Value w = weight({64, 64});
+    for (size_t i = 0; i < theirs.size(); ++i)
+      w.as_tensor().data_mut<float>()[i] = theirs[i] = factor * ours.data<float>()[i];
+    const auto expected = plain(w, 1);
+    EXPECT_EQ(call({Value::tensor(t), rows()}), expected[0]);
+    EXPECT_EQ(call({Value::tensor(t), rows()}), expected[0]);
+  }
+}
+
 TEST_F(Rounded, WhereNobodyLeavesCopiesWeightsAreRoundedInTheStep) {
   for (int i = 0; i < 6; ++i) {
     Value w = weight({64, 64});
