@@ -28,14 +28,14 @@ struct Table {
   std::unordered_map<std::string_view, Entry> by_name;
   Table() {
     for (auto family :
-         {op_builtins(),       arithmetic_builtins(), math_builtins(),         bits_builtins(),    compare_builtins(),
-          shape_builtins(),    create_builtins(),     movement_builtins(),     padding_builtins(), order_builtins(),
-          index_builtins(),    at_builtins(),         reduce_builtins(),       linalg_builtins(),  window_builtins(),
-          random_builtins(),   sequence_builtins(),   higher_order_builtins(), vmap_builtins(),    tree_builtins(),
-          dict_builtins(),     string_builtins(),     tokenize_builtins(),     output_builtins(),  process_builtins(),
-          io_builtins(),       token_row_builtins(),  progress_builtins(),     plot_builtins(),    quantize_builtins(),
-          gradient_builtins(), test_builtins(),       device_builtins(),       form_builtins(),    loss_builtins(),
-          fourier_builtins()})
+         {op_builtins(),       arithmetic_builtins(),  math_builtins(),         bits_builtins(),     compare_builtins(),
+          shape_builtins(),    create_builtins(),      movement_builtins(),     padding_builtins(),  order_builtins(),
+          index_builtins(),    at_builtins(),          reduce_builtins(),       linalg_builtins(),   window_builtins(),
+          random_builtins(),   sequence_builtins(),    higher_order_builtins(), vmap_builtins(),     tree_builtins(),
+          dict_builtins(),     string_builtins(),      tokenize_builtins(),     output_builtins(),   process_builtins(),
+          io_builtins(),       token_batch_builtins(), token_row_builtins(),    progress_builtins(), plot_builtins(),
+          quantize_builtins(), gradient_builtins(),    test_builtins(),         device_builtins(),   form_builtins(),
+          loss_builtins(),     fourier_builtins()})
       for (const BuiltinDef& d : family) {
         list.push_back(&d);
         Entry e{&d, Value::object(Tag::Builtin, new BuiltinObj(&d))};

@@ -12,12 +12,12 @@ namespace {
 class Bpe final : public Model {
  public:
   explicit Bpe(const Json& document);
-  void encode(std::string_view piece, Ids& out) const override;
+  void encode(std::string_view piece, Ids& out, Spans* spans) const override;
 
  private:
   void read_merges(const Json& merges);
-  void split_chars(std::string_view piece, Ids& out) const;
-  void merge(Ids& symbols, size_t first) const;
+  void split_chars(std::string_view piece, Ids& out, Spans* spans) const;
+  void merge(Ids& symbols, Spans* spans, size_t first) const;
 
   PairTable merges_;             // (left, right) to the merged token and its rank
   std::string prefix_, suffix_;  // of every character but the first, of the last one
@@ -72,11 +72,12 @@ void Bpe::read_merges(const Json& merges) {
   }
 }
 
-void Bpe::split_chars(std::string_view piece, Ids& out) const {
+void Bpe::split_chars(std::string_view piece, Ids& out, Spans* spans) const {
   int unknown_run = 0;  // characters since the last known one
   std::string token;
   for (size_t at = 0; at < piece.size();) {
     std::string_view one = piece.substr(at, char_bytes(piece[at]));
+    size_t start = at;
     bool is_last = at + one.size() == piece.size();
     if ((at > 0 && !prefix_.empty()) || (is_last && !suffix_.empty())) {
       token = (at > 0 ? prefix_ : "") + std::string(one) + (is_last ? suffix_ : "");
@@ -88,16 +89,25 @@ void Bpe::split_chars(std::string_view piece, Ids& out) const {
     int32_t id = vocabulary_.id_of(one);
     if (id != Vocabulary::kNone) {
       out.push_back(id);
+      if (spans) spans->push_back(span_of(start, at));
       unknown_run = 0;
       continue;
     }
-    if (falls_back_to_bytes_ && append_byte_tokens(one, out)) continue;
-    if (unknown_ != Vocabulary::kNone && !(fuses_unknown_ && unknown_run > 0)) out.push_back(unknown_);
-    ++unknown_run;
+    if (falls_back_to_bytes_ && append_byte_tokens(one, out)) {
+      if (spans) spans->resize(out.size(), span_of(start, at));
+      continue;
+    }
+    if (unknown_ == Vocabulary::kNone) continue;
+    if (unknown_run++ > 0 && fuses_unknown_) {
+      if (spans) spans->back().end = static_cast<uint32_t>(at);
+      continue;
+    }
+    out.push_back(unknown_);
+    if (spans) spans->push_back(span_of(start, at));
   }
 }
 
-void Bpe::merge(Ids& symbols, size_t first) const {
+void Bpe::merge(Ids& symbols, Spans* spans, size_t first) const {
   size_t count = symbols.size() - first;
   if (count < 2) return;
   int32_t* ids = symbols.data() + first;
@@ -142,23 +152,34 @@ void Bpe::merge(Ids& symbols, size_t first) const {
     uint32_t gone = links[c.at].next;
     ids[c.at] = c.merged;
     ids[gone] = kGone;
+    if (spans) (*spans)[first + c.at].end = (*spans)[first + gone].end;
     links[c.at].next = links[gone].next;
     if (links[gone].next != kEnd) links[links[gone].next].previous = c.at;
     push(links[c.at].previous);
     push(c.at);
   }
-  symbols.erase(std::remove(symbols.begin() + static_cast<std::ptrdiff_t>(first), symbols.end(), kGone), symbols.end());
+  size_t kept = first;
+  for (size_t i = first; i < symbols.size(); ++i) {
+    if (symbols[i] == kGone) continue;
+    if (spans) (*spans)[kept] = (*spans)[i];
+    symbols[kept++] = symbols[i];
+  }
+  symbols.resize(kept);
+  if (spans) spans->resize(kept);
 }
 
-void Bpe::encode(std::string_view piece, Ids& out) const {
+void Bpe::encode(std::string_view piece, Ids& out, Spans* spans) const {
   if (whole_pieces_first_) {
     int32_t id = vocabulary_.id_of(piece);
-    if (id != Vocabulary::kNone) return out.push_back(id);
+    if (id != Vocabulary::kNone) {
+      if (spans) spans->push_back(span_of(0, piece.size()));
+      return out.push_back(id);
+    }
   }
   if (piece.size() >= 0xFFFFFFFF) throw runtime_error("a piece of text of more than 4 GB");
   size_t first = out.size();
-  split_chars(piece, out);
-  merge(out, first);
+  split_chars(piece, out, spans);
+  merge(out, spans, first);
 }
 
 }  // namespace

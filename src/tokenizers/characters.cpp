@@ -48,7 +48,7 @@ std::string to_valid_utf8(std::string_view s) {
     out.append(s.substr(0, good));
     s.remove_prefix(good);
     if (s.empty()) return out;
-    out += "\xEF\xBF\xBD";
+    out += kReplacementChar;
     s.remove_prefix(measure_char(s).num_bytes);
   }
 }
@@ -92,13 +92,5 @@ bool is_control(int32_t c) {
 int32_t char_of_byte(uint8_t byte) { return byte_alphabet().chars[byte]; }
 
 int byte_of_char(int32_t c) { return c >= 0 && c < 512 ? byte_alphabet().bytes[c] : -1; }
-
-std::string bytes_as_chars(std::string_view bytes) {
-  std::string out;
-  out.reserve(bytes.size() + bytes.size() / 4);
-  for (char b : bytes)
-    append_char(out, char_of_byte(static_cast<uint8_t>(b)));
-  return out;
-}
 
 }  // namespace sheaf::tokenizers

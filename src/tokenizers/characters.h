@@ -39,6 +39,8 @@ void for_each_char(std::string_view s, F&& f) {
   }
 }
 
+inline constexpr std::string_view kReplacementChar = "\xEF\xBF\xBD";  // U+FFFD
+
 void append_char(std::string& out, int32_t code);
 size_t count_chars(std::string_view s);
 
@@ -56,6 +58,5 @@ bool is_control(int32_t c);  // Cc, Cf, Co
 // The byte alphabet of GPT-2: each byte as a printable character, and back (-1: none of them).
 int32_t char_of_byte(uint8_t byte);
 int byte_of_char(int32_t c);
-std::string bytes_as_chars(std::string_view bytes);
 
 }  // namespace sheaf::tokenizers

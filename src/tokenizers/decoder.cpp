@@ -68,7 +68,7 @@ Texts join_byte_tokens(Texts tokens) {
       if (!bytes.empty()) out.push_back(bytes);
     } else {
       for (size_t i = 0; i < bytes.size(); ++i)
-        out.push_back("\xEF\xBF\xBD");
+        out.emplace_back(kReplacementChar);
     }
     bytes.clear();
   };

@@ -1,8 +1,11 @@
 #include "tokenizers/documents.h"
 
+#include <algorithm>
 #include <charconv>
 #include <functional>
+#include <optional>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 
 #include "tokenizers/characters.h"
@@ -104,11 +107,13 @@ Part byte_level(bool use_regex) {
   };
 }
 
-void added_token(JsonText& j, int64_t id, std::string_view text) {
+void added_token(JsonText& j, int64_t id, std::string_view text, bool strips_left = false) {
   j.object([&] {
     j.key("id").number(id);
     j.key("content").text(text);
-    for (const char* off : {"single_word", "lstrip", "rstrip", "normalized"})
+    j.key("single_word").flag(false);
+    j.key("lstrip").flag(strips_left);
+    for (const char* off : {"rstrip", "normalized"})
       j.key(off).flag(false);
     j.key("special").flag(true);
   });
@@ -136,37 +141,46 @@ Part bpe_model(Part vocab, Part merges) {
   };
 }
 
+struct Parts {
+  Part normalizer = nothing, pre_tokenizer = nothing, post_processor = nothing, decoder = nothing;
+};
+
 // `added` writes the items of an array.
-std::string document(const Part& added, const Part& pre_tokenizer, const Part& decoder, const Part& model) {
+std::string document(const Part& added, const Parts& parts, const Part& model) {
   JsonText j;
   j.object([&] {
     j.key("version").text("1.0");
     j.key("truncation").null();
     j.key("padding").null();
     j.key("added_tokens").array([&] { added(j); });
-    j.key("normalizer").null();
-    pre_tokenizer(j.key("pre_tokenizer"));
-    j.key("post_processor").null();
-    decoder(j.key("decoder"));
+    parts.normalizer(j.key("normalizer"));
+    parts.pre_tokenizer(j.key("pre_tokenizer"));
+    parts.post_processor(j.key("post_processor"));
+    parts.decoder(j.key("decoder"));
     model(j.key("model"));
   });
   return j.take();
 }
 
-// Writes texts with the longest token that fits, from the left; `bytes`: tokens are in the byte alphabet.
-std::string longest_match(const Part& vocab, bool bytes) {
-  auto model = [&](JsonText& j) {
+// `vocab` writes the members of an object.
+Part word_piece_model(std::string_view unknown, std::string_view prefix, int64_t max_chars, Part vocab) {
+  return [=](JsonText& j) {
     j.object([&] {
       j.key("type").text("WordPiece");
-      j.key("unk_token").text("");
-      j.key("continuing_subword_prefix").text("");
-      j.key("max_input_chars_per_word").number(0x7FFFFFFE);
+      j.key("unk_token").text(unknown);
+      j.key("continuing_subword_prefix").text(prefix);
+      j.key("max_input_chars_per_word").number(max_chars);
       j.key("vocab").object([&] { vocab(j); });
     });
   };
+}
+
+// Writes texts with the longest token that fits, from the left; `bytes`: tokens are in the byte alphabet.
+std::string longest_match(const Part& vocab, bool bytes) {
   auto fuse = [](JsonText& j) { j.object([&] { j.key("type").text("Fuse"); }); };
   Part decoder = bytes ? byte_level(false) : Part(fuse);
-  return document([](JsonText&) {}, bytes ? byte_level(false) : Part(nothing), decoder, model);
+  Parts parts{.pre_tokenizer = bytes ? byte_level(false) : Part(nothing), .decoder = decoder};
+  return document([](JsonText&) {}, parts, word_piece_model("", "", 0x7FFFFFFE, vocab));
 }
 
 template <class F>
@@ -194,10 +208,22 @@ std::string document_of_merges(std::string_view vocab_json, std::string_view mer
     throw runtime_error(std::string("the vocabulary is not JSON: ") + e.what());
   }
   if (!vocab.is_object()) throw runtime_error("the vocabulary does not map tokens to ids");
+  auto id_of = [&](const char* token) -> std::optional<int64_t> {
+    auto it = vocab.find(token);
+    if (it == vocab.end() || !it->is_number_unsigned()) return {};
+    return it->get<int64_t>();
+  };
+  // Nothing in the files says which tokens are special: GPT-2 has one, RoBERTa five.
+  std::optional<int64_t> start = id_of("<s>"), end = id_of("</s>");
+  std::vector<const char*> special = {"<|endoftext|>"};
+  if (start && end) special.insert(special.end(), {"<s>", "<pad>", "</s>", "<unk>", "<mask>"});
+  std::vector<std::pair<int64_t, const char*>> special_ids;
+  for (const char* token : special)
+    if (auto id = id_of(token)) special_ids.emplace_back(*id, token);
+  std::sort(special_ids.begin(), special_ids.end());
   auto added = [&](JsonText& j) {
-    // The end of a text is a token of its own in the files of GPT-2, though nothing in them says so.
-    auto it = vocab.find("<|endoftext|>");
-    if (it != vocab.end() && it->is_number_unsigned()) added_token(j, it->get<int64_t>(), it.key());
+    for (auto [id, token] : special_ids)
+      added_token(j, id, token, std::string_view(token) == "<mask>");
   };
   auto ids = [&](JsonText& j) {
     for (const std::string& token : order) {
@@ -221,7 +247,100 @@ std::string document_of_merges(std::string_view vocab_json, std::string_view mer
     for (const auto& [left, right] : pairs)
       merge(j, left, right);
   };
-  return document(added, byte_level(true), byte_level(true), bpe_model(ids, all_merges));
+  Parts parts{.pre_tokenizer = byte_level(true), .decoder = byte_level(true)};
+  if (start && end) {
+    parts.post_processor = [&](JsonText& j) {
+      j.object([&] {
+        j.key("type").text("RobertaProcessing");
+        for (auto [key, token, id] : {std::tuple("sep", "</s>", *end), std::tuple("cls", "<s>", *start)})
+          j.key(key).array([&] {
+            j.text(token);
+            j.number(id);
+          });
+        j.key("trim_offsets").flag(true);
+        j.key("add_prefix_space").flag(false);
+      });
+    };
+  }
+  return document(added, parts, bpe_model(ids, all_merges));
+}
+
+std::string document_of_word_pieces(std::string_view lines, std::string_view config) {
+  constexpr std::string_view where = "tokenizer_config.json";
+  Json settings = config.empty() ? Json::object() : Json::parse(config, nullptr, false);
+  if (settings.is_discarded() || !settings.is_object())
+    throw runtime_error(fmt::format("{} is not a JSON object", where));
+  std::string text = to_valid_utf8(lines);
+  std::vector<std::string_view> tokens;
+  std::unordered_map<std::string_view, int64_t> ids;  // the last line of a token counts
+  bool has_upper = false;
+  for_each_line(text, [&](std::string_view line, size_t number) {
+    while (!line.empty() && is_white_space(static_cast<unsigned char>(line.back())) && line.back() > 0)
+      line.remove_suffix(1);
+    auto [it, is_new] = ids.try_emplace(line, 0);
+    it->second = static_cast<int64_t>(number) - 1;
+    if (is_new) tokens.push_back(line);
+    bool is_word = !line.starts_with('[');
+    has_upper |= is_word && std::any_of(line.begin(), line.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  });
+  std::erase(tokens, "");
+  if (tokens.empty()) throw runtime_error("the vocabulary is empty");
+  auto token_of = [&](const char* key, const char* usual) {
+    const Json* found = find_member(settings, key);
+    if (found && found->is_object()) found = find_member(*found, "content");  // a token with its options
+    return found && found->is_string() ? found->get<std::string>() : usual;
+  };
+  std::string unknown = token_of("unk_token", "[UNK]"), start = token_of("cls_token", "[CLS]"),
+              end = token_of("sep_token", "[SEP]");
+  std::vector<std::pair<int64_t, std::string>> special;
+  for (const std::string& token :
+       {unknown, start, end, token_of("pad_token", "[PAD]"), token_of("mask_token", "[MASK]")})
+    if (auto it = ids.find(token); it != ids.end()) special.emplace_back(it->second, token);
+  std::sort(special.begin(), special.end());
+  auto added = [&](JsonText& j) {
+    for (const auto& [id, token] : special)
+      added_token(j, id, token);
+  };
+  auto vocab = [&](JsonText& j) {
+    for (std::string_view token : tokens)
+      j.key(token).number(ids[token]);
+  };
+  auto normalizer = [&](JsonText& j) {
+    j.object([&] {
+      j.key("type").text("BertNormalizer");
+      j.key("clean_text").flag(true);
+      j.key("handle_chinese_chars").flag(bool_member(settings, "tokenize_chinese_chars", where, true));
+      j.key("strip_accents");
+      if (find_member(settings, "strip_accents"))
+        j.flag(bool_member(settings, "strip_accents", where, false));
+      else
+        j.null();
+      j.key("lowercase").flag(bool_member(settings, "do_lower_case", where, !has_upper));
+    });
+  };
+  Parts parts{.normalizer = normalizer,
+              .pre_tokenizer = [](JsonText& j) { j.object([&] { j.key("type").text("BertPreTokenizer"); }); },
+              .decoder =
+                  [](JsonText& j) {
+                    j.object([&] {
+                      j.key("type").text("WordPiece");
+                      j.key("prefix").text("##");
+                      j.key("cleanup").flag(true);
+                    });
+                  }};
+  if (ids.contains(start) && ids.contains(end)) {
+    parts.post_processor = [&](JsonText& j) {
+      j.object([&] {
+        j.key("type").text("BertProcessing");
+        for (auto [key, token] : {std::pair("sep", &end), std::pair("cls", &start)})
+          j.key(key).array([&] {
+            j.text(*token);
+            j.number(ids[*token]);
+          });
+      });
+    };
+  }
+  return document(added, parts, word_piece_model(unknown, "##", 100, vocab));
 }
 
 std::string document_of_list(std::string_view lines) {
@@ -300,7 +419,7 @@ std::string document_of_bpe(const std::vector<std::string>& tokens, size_t num_s
     });
   };
   Part pre_tokenizer = pattern == kGpt2Pattern ? byte_level(true) : Part(by_pattern);
-  return document(added, pre_tokenizer, byte_level(true), bpe_model(vocab, pairs));
+  return document(added, {.pre_tokenizer = pre_tokenizer, .decoder = byte_level(true)}, bpe_model(vocab, pairs));
 }
 
 }  // namespace sheaf::tokenizers

@@ -4,18 +4,21 @@
 #include <string_view>
 #include <vector>
 
+#include "tokenizers/aligned_text.h"
 #include "tokenizers/fields.h"
 #include "tokenizers/vocabulary.h"
 
 namespace sheaf::tokenizers {
 
 using Ids = std::vector<int32_t>;
+using Spans = std::vector<Span>;
 
 class Model {
  public:
   virtual ~Model() = default;
-  // Appends the ids of a piece that is not empty.
-  virtual void encode(std::string_view piece, Ids& out) const = 0;
+  // Appends the ids of a piece that is not empty and, unless `spans` is nullptr, which part of it each stands for; both
+  // are then of the same length.
+  virtual void encode(std::string_view piece, Ids& out, Spans* spans) const = 0;
   const Vocabulary& vocabulary() const { return vocabulary_; }
 
  protected:

@@ -2,47 +2,35 @@
 
 #include <utf8proc.h>
 
-#include <cstdlib>
-
 #include "tokenizers/characters.h"
+#include "tokenizers/normal_form.h"
 #include "tokenizers/pattern.h"
 #include "tokenizers/precompiled.h"
 
 namespace sheaf::tokenizers {
 namespace {
 
-using Step = std::function<std::string(std::string)>;
-
-bool is_ascii(std::string_view s) {
-  for (char c : s)
-    if (static_cast<unsigned char>(c) >= 0x80) return false;
-  return true;
-}
-
-// One of the four Unicode normal forms.
-Step normal_form(int options) {
-  return [options](std::string s) {
-    if (is_ascii(s)) return s;
-    utf8proc_uint8_t* out = nullptr;
-    utf8proc_ssize_t n =
-        utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(s.data()), static_cast<utf8proc_ssize_t>(s.size()), &out,
-                     static_cast<utf8proc_option_t>(options | UTF8PROC_STABLE));
-    if (n < 0) throw runtime_error(fmt::format("normalising the text failed: {}", utf8proc_errmsg(n)));
-    std::string result(reinterpret_cast<char*>(out), static_cast<size_t>(n));
-    std::free(out);
-    return result;
-  };
-}
+using Step = std::function<AlignedText(AlignedText)>;
 
 // `f(out, code)` appends what becomes of each character.
 template <class F>
 Step by_char(F f) {
-  return [f](std::string s) {
-    std::string out;
-    out.reserve(s.size());
-    for_each_char(s, [&](int32_t c) { f(out, c); });
-    return out;
+  return [f](AlignedText old) {
+    Rewriting out(old.view());
+    std::string made;
+    size_t at = 0;
+    for_each_char(old.text, [&](int32_t c) {
+      made.clear();
+      f(made, c);
+      out.put(made, at);
+      at += char_bytes(old.text[at]);
+    });
+    return out.take();
   };
+}
+
+Step to_form(NormalForm form) {
+  return [form](AlignedText s) { return normalized(std::move(s), form); };
 }
 
 void append_lower(std::string& out, int32_t c) {
@@ -55,8 +43,6 @@ bool is_chinese(int32_t c) {
          (c >= 0x2A700 && c <= 0x2B73F) || (c >= 0x2B740 && c <= 0x2B81F) || (c >= 0x2B920 && c <= 0x2CEAF) ||
          (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x2F800 && c <= 0x2FA1F);
 }
-
-constexpr int kNfd = UTF8PROC_DECOMPOSE, kNfc = UTF8PROC_COMPOSE, kCompatible = UTF8PROC_COMPAT;
 
 void add_bert(std::vector<Step>& steps, const Json& j, std::string_view where) {
   bool lower = bool_member(j, "lowercase", where, true);
@@ -73,7 +59,7 @@ void add_bert(std::vector<Step>& steps, const Json& j, std::string_view where) {
       if (is_chinese(c)) out += ' ';
     }));
   if (bool_member(j, "strip_accents", where, lower)) {
-    steps.push_back(normal_form(kNfd));
+    steps.push_back(to_form({.composes = false, .is_compatible = false}));
     steps.push_back(by_char([](std::string& out, int32_t c) {
       if (!is_nonspacing_mark(c)) append_char(out, c);
     }));
@@ -82,11 +68,11 @@ void add_bert(std::vector<Step>& steps, const Json& j, std::string_view where) {
 }
 
 Step strip(bool left, bool right) {
-  return [left, right](std::string s) {
-    size_t start = 0, end = s.size(), at = 0;
+  return [left, right](AlignedText s) {
+    size_t start = 0, end = s.text.size(), at = 0;
     bool inside = false;  // past the first character that is no space
-    for_each_char(s, [&](int32_t c) {
-      size_t n = char_bytes(s[at]);
+    for_each_char(s.text, [&](int32_t c) {
+      size_t n = char_bytes(s.text[at]);
       if (!is_white_space(c)) {
         if (!inside) start = at;
         inside = true;
@@ -94,21 +80,23 @@ Step strip(bool left, bool right) {
       }
       at += n;
     });
-    if (!inside) return left || right ? std::string() : s;
-    if (!left) start = 0;
-    if (!right) end = s.size();
-    return s.substr(start, end - start);
+    if (!inside && (left || right)) end = 0;
+    if (!left || !inside) start = 0;
+    if (!right && inside) end = s.text.size();
+    return AlignedText(s.view().part(start, end - start));
   };
 }
 
 Step replace(const Pattern& pattern, std::string content) {
-  return [pattern, content = std::move(content)](std::string s) {
-    std::string out;
-    out.reserve(s.size());
-    for_each_segment(pattern, s, [&](size_t start, size_t end, bool match) {
-      out += match ? content : s.substr(start, end - start);
+  return [pattern, content = std::move(content)](AlignedText s) {
+    Rewriting out(s.view());
+    for_each_segment(pattern, s.text, [&](size_t start, size_t end, bool match) {
+      if (match)
+        out.put(content, end - 1);
+      else
+        out.keep(start, end);
     });
-    return out;
+    return out.take();
   };
 }
 
@@ -119,13 +107,13 @@ Normalizer::Normalizer(const Json& document) {
   for_each_part(document, "normalizers", where, [&](const Json& j) {
     std::string type = text_member(j, "type", where);
     if (type == "NFC")
-      steps_.push_back(normal_form(kNfc));
+      steps_.push_back(to_form({.composes = true, .is_compatible = false}));
     else if (type == "NFD")
-      steps_.push_back(normal_form(kNfd));
+      steps_.push_back(to_form({.composes = false, .is_compatible = false}));
     else if (type == "NFKC")
-      steps_.push_back(normal_form(kNfc | kCompatible));
+      steps_.push_back(to_form({.composes = true, .is_compatible = true}));
     else if (type == "NFKD")
-      steps_.push_back(normal_form(kNfd | kCompatible));
+      steps_.push_back(to_form({.composes = false, .is_compatible = true}));
     else if (type == "Lowercase")
       steps_.push_back(by_char(append_lower));
     else if (type == "StripAccents")
@@ -137,13 +125,14 @@ Normalizer::Normalizer(const Json& document) {
     else if (type == "BertNormalizer")
       add_bert(steps_, j, where);
     else if (type == "ByteLevel")
-      steps_.push_back([](std::string s) { return bytes_as_chars(s); });
+      steps_.push_back([](AlignedText s) { return bytes_as_chars(s.view()); });
     else if (type == "Replace")
       steps_.push_back(replace(pattern_member(j, where), text_member(j, "content", where)));
-    else if (type == "Prepend") {
-      steps_.push_back(
-          [prefix = text_member(j, "prepend", where)](std::string s) { return s.empty() ? s : prefix + s; });
-    } else if (type == "Nmt") {
+    else if (type == "Prepend")
+      steps_.push_back([prefix = text_member(j, "prepend", where)](AlignedText s) {
+        return s.text.empty() ? s : prepended(prefix, s.view());
+      });
+    else if (type == "Nmt") {
       steps_.push_back(by_char([](std::string& out, int32_t c) {
         if ((c >= 1 && c <= 8) || c == 11 || (c >= 14 && c <= 31) || c == 0x7F || c == 0x8F || c == 0x9F) return;
         bool space = c == 9 || c == 10 || c == 12 || c == 13 || c == 0x1680 || (c >= 0x200B && c <= 0x200F) ||
@@ -151,21 +140,21 @@ Normalizer::Normalizer(const Json& document) {
         append_char(out, space ? ' ' : c);
       }));
     } else if (type == "Precompiled") {
-      steps_.push_back([table = Precompiled(text_member(j, "precompiled_charsmap", where))](std::string s) {
-        return table.apply(s);
+      steps_.push_back([table = Precompiled(text_member(j, "precompiled_charsmap", where))](AlignedText s) {
+        return table.apply(s.view());
       });
     } else
       throw runtime_error(fmt::format("a normalizer of type \"{}\" is not known", type));
   });
 }
 
-std::string Normalizer::apply(std::string text) const {
+AlignedText Normalizer::apply(AlignedText text) const {
   // The most that Unicode's own tables make of a character is eleven times its bytes; a chain of replacements in a
   // damaged file could double the text at each step.
-  size_t most = 64 * text.size() + 4096;
+  size_t most = 64 * text.text.size() + 4096;
   for (const auto& step : steps_) {
     text = step(std::move(text));
-    if (text.size() > most) throw runtime_error("the normalizer makes the text more than 64 times as long");
+    if (text.text.size() > most) throw runtime_error("the normalizer makes the text more than 64 times as long");
   }
   return text;
 }

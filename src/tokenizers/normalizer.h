@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tokenizers/aligned_text.h"
 #include "tokenizers/fields.h"
 
 namespace sheaf::tokenizers {
@@ -13,10 +14,11 @@ class Normalizer {
   Normalizer() = default;                     // changes nothing
   explicit Normalizer(const Json& document);  // the "normalizer" of a tokenizer
   bool is_identity() const { return steps_.empty(); }
-  std::string apply(std::string text) const;
+  AlignedText apply(AlignedText text) const;
+  std::string apply(std::string text) const { return apply(AlignedText(std::move(text))).text; }
 
  private:
-  std::vector<std::function<std::string(std::string)>> steps_;
+  std::vector<std::function<AlignedText(AlignedText)>> steps_;
 };
 
 }  // namespace sheaf::tokenizers

@@ -73,29 +73,39 @@ std::optional<std::string_view> Precompiled::find(std::string_view chars) const 
     if ((unit >> 8 & 1) == 0) continue;
     if (at >= trie_.size()) return {};
     size_t start = trie_[at] & 0x7FFFFFFF;
-    if (start >= texts_.size()) return {};
+    if (start >= texts_.size() || (static_cast<unsigned char>(texts_[start]) & 0xC0) == 0x80) return {};
     return std::string_view(texts_).substr(start, texts_.find('\0', start) - start);
   }
   return {};
 }
 
-std::string Precompiled::apply(std::string_view text) const {
-  std::string out;
-  out.reserve(text.size());
-  while (!text.empty()) {
-    std::string_view grapheme = text.substr(0, grapheme_bytes(text));
-    text.remove_prefix(grapheme.size());
+AlignedText Precompiled::apply(AlignedView text) const {
+  Rewriting out(text);
+  // Character by character; what there is more of stands for the last one that was replaced.
+  auto put = [&](std::string_view made, size_t at, size_t end) {
+    for (; !made.empty(); made.remove_prefix(char_bytes(made[0]))) {
+      out.put(made.substr(0, char_bytes(made[0])), at);
+      if (size_t next = at + char_bytes(text.text[at]); next < end) at = next;
+    }
+  };
+  for (size_t at = 0; at < text.text.size();) {
+    std::string_view grapheme = text.text.substr(at, grapheme_bytes(text.text.substr(at)));
+    size_t end = at + grapheme.size();
     // The library looks up whole clusters only when they are short.
     if (auto whole = grapheme.size() < 6 ? find(grapheme) : std::nullopt) {
-      out += *whole;
-      continue;
+      put(*whole, at, end);
+      at = end;
     }
-    for (; !grapheme.empty(); grapheme.remove_prefix(char_bytes(grapheme[0]))) {
-      std::string_view one = grapheme.substr(0, char_bytes(grapheme[0]));
-      out += find(one).value_or(one);
+    while (at < end) {
+      size_t next = at + char_bytes(text.text[at]);
+      if (auto made = find(text.text.substr(at, next - at)))
+        put(*made, at, next);
+      else
+        out.keep(at, next);
+      at = next;
     }
   }
-  return out;
+  return out.take();
 }
 
 }  // namespace sheaf::tokenizers

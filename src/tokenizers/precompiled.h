@@ -7,12 +7,14 @@
 #include <string_view>
 #include <vector>
 
+#include "tokenizers/aligned_text.h"
+
 namespace sheaf::tokenizers {
 
 class Precompiled {
  public:
   explicit Precompiled(std::string_view base64);
-  std::string apply(std::string_view text) const;
+  AlignedText apply(AlignedView text) const;
 
  private:
   // The replacement of the shortest entry that `chars` starts with.

@@ -24,7 +24,7 @@ Keep keep_member(const Json& j, const char* fallback) {
 // Takes segments in order and emits pieces by the rule for delimiters.
 class Joiner {
  public:
-  Joiner(std::string_view text, bool is_first, Keep keep, const Emit& emit)
+  Joiner(AlignedView text, bool is_first, Keep keep, const Emit& emit)
       : text_(text), is_first_(is_first), keep_(keep), emit_(emit) {}
   void add(size_t start, size_t end, bool is_delimiter) {
     if (keep_ == Keep::Isolated || (keep_ == Keep::Removed && !is_delimiter)) put(start, end);
@@ -46,8 +46,8 @@ class Joiner {
   }
 
  private:
-  void put(size_t start, size_t end) { emit_(text_.substr(start, end - start), is_first_ && start == 0); }
-  std::string_view text_;
+  void put(size_t start, size_t end) { emit_(text_.part(start, end - start), is_first_ && start == 0); }
+  AlignedView text_;
   bool is_first_;
   Keep keep_;
   const Emit& emit_;
@@ -59,9 +59,9 @@ class SplitByPattern final : public SplitStep {
  public:
   SplitByPattern(Pattern pattern, Keep keep, bool invert)
       : pattern_(std::move(pattern)), keep_(keep), invert_(invert) {}
-  void split(std::string_view text, bool is_first, const Emit& emit) const override {
+  void split(AlignedView text, bool is_first, const Emit& emit) const override {
     Joiner joiner(text, is_first, keep_, emit);
-    for_each_segment(pattern_, text,
+    for_each_segment(pattern_, text.text,
                      [&](size_t start, size_t end, bool match) { joiner.add(start, end, match != invert_); });
     joiner.finish();
   }
@@ -77,11 +77,11 @@ class SplitByClass final : public SplitStep {
  public:
   SplitByClass(std::function<bool(int32_t)> is_delimiter, Keep keep)
       : is_delimiter_(std::move(is_delimiter)), keep_(keep) {}
-  void split(std::string_view text, bool is_first, const Emit& emit) const override {
+  void split(AlignedView text, bool is_first, const Emit& emit) const override {
     Joiner joiner(text, is_first, keep_, emit);
     size_t done = 0;
-    for (size_t at = 0; at < text.size();) {
-      Char c = next_char(text.substr(at));
+    for (size_t at = 0; at < text.text.size();) {
+      Char c = next_char(text.text.substr(at));
       size_t end = at + c.num_bytes;
       if (is_delimiter_(c.code)) {
         if (done < at) joiner.add(done, at, false);
@@ -90,7 +90,7 @@ class SplitByClass final : public SplitStep {
       }
       at = end;
     }
-    if (done < text.size()) joiner.add(done, text.size(), false);
+    if (done < text.text.size()) joiner.add(done, text.text.size(), false);
     joiner.finish();
   }
 
@@ -101,18 +101,18 @@ class SplitByClass final : public SplitStep {
 
 class PrefixSpace final : public SplitStep {
  public:
-  void split(std::string_view text, bool is_first, const Emit& emit) const override {
-    if (text.starts_with(' '))
+  void split(AlignedView text, bool is_first, const Emit& emit) const override {
+    if (text.text.starts_with(' '))
       emit(text, is_first);
     else
-      emit(" " + std::string(text), is_first);
+      emit(prepended(" ", text).view(), is_first);
   }
 };
 
 class BytesAsChars final : public SplitStep {
  public:
-  void split(std::string_view text, bool is_first, const Emit& emit) const override {
-    emit(bytes_as_chars(text), is_first);
+  void split(AlignedView text, bool is_first, const Emit& emit) const override {
+    emit(bytes_as_chars(text).view(), is_first);
   }
 };
 
@@ -129,18 +129,23 @@ class Metaspace final : public SplitStep {
     prepends_ = scheme != "never";
     only_first_ = scheme == "first";
   }
-  void split(std::string_view text, bool is_first, const Emit& emit) const override {
-    std::string marked;
-    marked.reserve(text.size() + text.size() / 2);
-    bool has_mark = text.starts_with(' ') || text.starts_with(mark_);
-    if (prepends_ && !has_mark && (is_first || !only_first_)) marked += mark_;
-    for (char c : text)
-      c == ' ' ? marked += mark_ : marked += c;
-    if (!splits_) return emit(marked, is_first);
-    std::string_view all = marked;
-    for (size_t at = 0; at < all.size();) {
-      size_t next = std::min(all.find(mark_, at + (all.substr(at).starts_with(mark_) ? mark_.size() : 0)), all.size());
-      emit(all.substr(at, next - at), is_first && at == 0);
+  void split(AlignedView text, bool is_first, const Emit& emit) const override {
+    Rewriting marked(text);
+    bool has_mark = text.text.starts_with(' ') || text.text.starts_with(mark_);
+    if (prepends_ && !has_mark && (is_first || !only_first_)) marked.put(mark_, 0);
+    for (size_t at = 0; at < text.text.size();) {
+      size_t space = std::min(text.text.find(' ', at), text.text.size());
+      marked.keep(at, space);
+      if (space < text.text.size()) marked.put(mark_, space);
+      at = space + 1;
+    }
+    AlignedText whole = marked.take();
+    AlignedView all = whole.view();
+    if (!splits_) return emit(all, is_first);
+    for (size_t at = 0; at < all.text.size();) {
+      size_t past = at + (all.text.substr(at).starts_with(mark_) ? mark_.size() : 0);
+      size_t next = std::min(all.text.find(mark_, past), all.text.size());
+      emit(all.part(at, next - at), is_first && at == 0);
       at = next;
     }
   }
@@ -198,10 +203,10 @@ Splitter::Splitter(const Json& document) {
   if (leaves_bytes_) steps_.pop_back();
 }
 
-void Splitter::run(size_t step, std::string_view text, bool is_first, const Emit& emit) const {
+void Splitter::run(size_t step, AlignedView text, bool is_first, const Emit& emit) const {
   if (step == steps_.size()) return emit(text, is_first);
   if (step + 1 == steps_.size()) return steps_[step]->split(text, is_first, emit);
-  steps_[step]->split(text, is_first, [&](std::string_view piece, bool first) { run(step + 1, piece, first, emit); });
+  steps_[step]->split(text, is_first, [&](AlignedView piece, bool first) { run(step + 1, piece, first, emit); });
 }
 
 }  // namespace sheaf::tokenizers

@@ -19,63 +19,38 @@ Tokenizer::Tokenizer(std::string document) : document_(std::move(document)) {
   if (const Json* j = find_member(json, "normalizer")) normalizer_ = Normalizer(*j);
   if (const Json* j = find_member(json, "added_tokens")) added_ = AddedTokens(*j, normalizer_);
   if (const Json* j = find_member(json, "pre_tokenizer")) splitter_ = Splitter(*j);
-  if (const Json* j = find_member(json, "post_processor")) read_templates(*j);
+  if (const Json* j = find_member(json, "post_processor")) post_processor_ = PostProcessor(*j);
   if (const Json* j = find_member(json, "decoder")) decoder_ = Decoder(*j);
+  if (const Json* j = find_member(json, "truncation")) truncation_ = read_truncation(*j);
+  if (const Json* j = find_member(json, "padding")) padding_ = read_padding(*j);
   vocabulary_size_ = model_->vocabulary().size();
   largest_id_ = model_->vocabulary().largest_id();
   for (const AddedToken& t : added_.all()) {
     vocabulary_size_ += model_->vocabulary().id_of(t.text) == Vocabulary::kNone;
     largest_id_ = std::max(largest_id_, t.id);
   }
-  for (const auto& parts : templates_)
-    for (const TemplatePart& p : parts)
-      for (int32_t id : p.ids)
-        largest_id_ = std::max(largest_id_, id);
+  largest_id_ = std::max(largest_id_, post_processor_.largest_id());
 }
 
-void Tokenizer::read_templates(const Json& document) {
-  constexpr std::string_view where = "the post_processor";
-  for_each_part(document, "processors", where, [&](const Json& j) {
-    std::string type = text_member(j, "type", where);
-    if (type == "ByteLevel") return;  // about positions in the text only
-    std::vector<TemplatePart> parts;
-    auto id_of_pair = [&](const char* key) {
-      const Json& pair = list_member(j, key, where);
-      if (pair.size() != 2) throw runtime_error(fmt::format("\"{}\" of {} is not a token and its id", key, where));
-      return count_of(pair[1], fmt::format("the id of \"{}\"", key));
-    };
-    if (type == "BertProcessing" || type == "RobertaProcessing") {
-      parts = {{false, {id_of_pair("cls")}}, {true, {}}, {false, {id_of_pair("sep")}}};
-    } else if (type == "TemplateProcessing") {
-      for (const Json& piece : list_member(j, "single", where)) {
-        if (find_member(piece, "Sequence")) {
-          parts.push_back({true, {}});
-          continue;
-        }
-        std::string name = text_member(member(piece, "SpecialToken", where), "id", where);
-        Ids ids;
-        for (const Json& id :
-             list_member(member(member(j, "special_tokens", where), name.c_str(), "\"special_tokens\""), "ids", where))
-          ids.push_back(count_of(id, fmt::format("an id of '{}'", name)));
-        parts.push_back({false, std::move(ids)});
-      }
-    } else {
-      throw runtime_error(fmt::format("a post_processor of type \"{}\" is not known", type));
-    }
-    auto texts = std::count_if(parts.begin(), parts.end(), [](const TemplatePart& p) { return p.is_text; });
-    if (texts != 1) throw runtime_error(fmt::format("a template of {} has the text {} times", where, texts));
-    templates_.push_back(std::move(parts));
+template <class F>
+void Tokenizer::for_each_part(AlignedView text, F&& f) const {
+  // 1. Tokens that stand in the text as it is.  2. The rest in its normal form, and tokens in that.
+  auto part_of = [](AlignedView whole, std::string_view part) {
+    return whole.part(static_cast<size_t>(part.data() - whole.text.data()), part.size());
+  };
+  added_.cut(text.text, false, [&](std::string_view outer, const AddedToken* token) {
+    AlignedView part = part_of(text, outer);
+    if (token) return f(part, token, false);
+    bool is_first = outer.data() == text.text.data();
+    AlignedText normal;
+    if (!normalizer_.is_identity()) part = (normal = normalizer_.apply(AlignedText(part))).view();
+    added_.cut(part.text, true, [&](std::string_view inner, const AddedToken* inner_token) {
+      f(part_of(part, inner), inner_token, is_first && inner.data() == part.text.data());
+    });
   });
 }
 
-void Tokenizer::encode_part(std::string_view text, bool is_first, PieceCache& cache, Ids& out) const {
-  bool writes_bytes = splitter_.leaves_bytes();
-  splitter_.split(text, is_first, [&](std::string_view piece, bool) {
-    cache.append(piece, out, [&](Ids& ids) { model_->encode(writes_bytes ? bytes_as_chars(piece) : piece, ids); });
-  });
-}
-
-Ids Tokenizer::encode(std::string_view text, bool special) const {
+Ids Tokenizer::encode_ids(std::string_view text) const {
   std::string repaired;
   if (valid_prefix(text) < text.size()) text = repaired = to_valid_utf8(text);
 
@@ -89,35 +64,106 @@ Ids Tokenizer::encode(std::string_view text, bool special) const {
   }
   if (!cache) cache = std::make_unique<PieceCache>();
 
-  // 1. Tokens that stand in the text as it is.  2. The rest in its normal form, and tokens in that.  3. Pieces.  4.
-  // Ids.
   Ids out;
   out.reserve(text.size() / 3 + 8);
-  const char* start = text.data();
-  added_.cut(text, false, [&](std::string_view part, const AddedToken* token) {
+  bool writes_bytes = splitter_.leaves_bytes();
+  for_each_part({text}, [&](AlignedView part, const AddedToken* token, bool is_first) {
     if (token) return out.push_back(token->id);
-    bool is_first = part.data() == start;
-    std::string normal;
-    if (!normalizer_.is_identity()) part = normal = normalizer_.apply(std::string(part));
-    added_.cut(part, true, [&](std::string_view inner, const AddedToken* inner_token) {
-      if (inner_token) return out.push_back(inner_token->id);
-      encode_part(inner, is_first && inner.data() == part.data(), *cache, out);
+    splitter_.split(part, is_first, [&](AlignedView piece, bool) {
+      cache->append(piece.text, out, [&](Ids& ids) {
+        if (writes_bytes)
+          model_->encode(bytes_as_chars(piece).text, ids, nullptr);
+        else
+          model_->encode(piece.text, ids, nullptr);
+      });
     });
   });
-  {
-    MutexLock lock(mutex_);
-    free_caches_.push_back(std::move(cache));
-  }
-  if (!special) return out;
-  for (const auto& parts : templates_) {
-    Ids whole;
-    for (const TemplatePart& p : parts) {
-      const Ids& ids = p.is_text ? out : p.ids;
-      whole.insert(whole.end(), ids.begin(), ids.end());
-    }
-    out = std::move(whole);
-  }
+  MutexLock lock(mutex_);
+  free_caches_.push_back(std::move(cache));
   return out;
+}
+
+Encoding Tokenizer::encode_followed(std::string_view text, const CharOffsets& chars) const {
+  Encoding out;
+  out.is_followed = true;
+  AlignedText followed = follow(text);
+  int32_t word = 0;
+  Spans spans;
+  auto add_piece = [&](AlignedView piece) {
+    spans.clear();
+    Ids ids;
+    model_->encode(piece.text, ids, &spans);
+    for (Span s : spans)
+      out.offsets.push_back({piece.origins[s.start].start, piece.origins[std::max(s.end, s.start + 1) - 1].end});
+    out.ids.insert(out.ids.end(), ids.begin(), ids.end());
+    out.words.resize(out.ids.size(), word++);
+  };
+  for_each_part(followed.view(), [&](AlignedView part, const AddedToken* token, bool is_first) {
+    if (token) {
+      out.ids.push_back(token->id);
+      out.offsets.push_back({part.origins[0].start, part.origins[part.text.size() - 1].end});
+      out.words.push_back(word++);
+      return;
+    }
+    splitter_.split(part, is_first, [&](AlignedView piece, bool) {
+      add_piece(splitter_.leaves_bytes() ? bytes_as_chars(piece).view() : piece);
+    });
+  });
+  for (Span& s : out.offsets)
+    s = {chars.char_at(s.start), chars.char_at(s.end)};
+  return out;
+}
+
+std::vector<Encoding> Tokenizer::encode_rows(std::string_view text, const std::string_view* second,
+                                             const Request& request) const {
+  // Offsets are counted in characters until the end: white space is left out of them by characters.
+  struct Input {
+    std::string_view text;
+    std::optional<CharOffsets> chars;
+    std::vector<Encoding> rows;
+  };
+  auto read = [&](std::string_view s) {
+    Input in{s, {}, std::vector<Encoding>(1)};
+    if (request.offsets == Request::Offsets::None)
+      in.rows[0].ids = encode_ids(s);
+    else
+      in.rows[0] = encode_followed(s, in.chars.emplace(s));
+    return in;
+  };
+  std::vector<Input> inputs;
+  inputs.push_back(read(text));
+  if (second) inputs.push_back(read(*second));
+  std::vector<Encoding>* other = second ? &inputs[1].rows : nullptr;
+  if (request.truncation) {
+    Truncation t = *request.truncation;
+    size_t special = request.special ? post_processor_.num_special(second) : 0;
+    if (t.max_length < special)
+      throw runtime_error(fmt::format("a length of {} has no room for the {} special tokens", t.max_length, special));
+    t.max_length -= special;
+    truncate(inputs[0].rows, other, t);
+  }
+  auto text_of_id = [&](int32_t id) -> std::string_view { return written(id); };
+  for (Input& in : inputs) {
+    if (!request.overflow) in.rows.resize(1);
+    for (Encoding& e : in.rows) {
+      post_processor_.trim_offsets(e, text_of_id);
+      if (request.offsets == Request::Offsets::Bytes)
+        for (Span& s : e.offsets)
+          s = {in.chars->byte_at(s.start), in.chars->byte_at(s.end)};
+    }
+  }
+  return post_processor_.join(std::move(inputs[0].rows), other, request.special);
+}
+
+Ids Tokenizer::encode(std::string_view text, bool special) const {
+  if (!special) return encode_ids(text);
+  return std::move(encode_rows(text, nullptr, {.special = true})[0].ids);
+}
+
+std::string_view Tokenizer::written(int32_t id) const {
+  if (const AddedToken* t = added_.find(id)) return t->text;
+  const std::string* text = model_->vocabulary().text_of(id);
+  return text ? *text : std::string_view();
 }
 
 const std::string* Tokenizer::text_of(int32_t id) const {

@@ -2,6 +2,7 @@
 // sources are brought into that form first. Immutable apart from its caches; any thread may use it.
 #pragma once
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,8 +11,10 @@
 #include "support/mutex.h"
 #include "tokenizers/added_tokens.h"
 #include "tokenizers/decoder.h"
+#include "tokenizers/encoding.h"
 #include "tokenizers/model.h"
 #include "tokenizers/piece_cache.h"
+#include "tokenizers/post_processor.h"
 #include "tokenizers/splitter.h"
 
 namespace sheaf::tokenizers {
@@ -24,6 +27,20 @@ class Tokenizer {
   // `special`: with the tokens that the document puts around a text (start, end). Bytes that are not UTF-8 count as
   // U+FFFD.
   Ids encode(std::string_view text, bool special) const;
+  // Rows of a text, or of a pair of texts, without padding: the first is the text as it was cut by `truncation`; the
+  // others, if `overflow`, are what was cut off.
+  struct Request {
+    bool special = false;
+    enum class Offsets : uint8_t { None, Bytes, Chars } offsets = Offsets::None;
+    const Truncation* truncation = nullptr;  // nullptr: texts are not cut
+    bool overflow = false;
+  };
+  std::vector<Encoding> encode_rows(std::string_view text, const std::string_view* second,
+                                    const Request& request) const;
+  // What the document says; nullopt: nothing.
+  const std::optional<Truncation>& truncation() const { return truncation_; }
+  const std::optional<Padding>& padding() const { return padding_; }
+
   // `special`: with special tokens as text. An id that is not in the vocabulary is an error. The result is valid UTF-8.
   std::string decode(std::span<const int32_t> ids, bool special) const;
 
@@ -34,21 +51,24 @@ class Tokenizer {
   const std::string& document() const { return document_; }
 
  private:
-  // What is put around a text: ids, and where the text goes.
-  struct TemplatePart {
-    bool is_text;
-    Ids ids;
-  };
-  void read_templates(const Json& document);
-  void encode_part(std::string_view text, bool is_first, PieceCache& cache, Ids& out) const;
+  // f(part, its added token or nullptr, is it at the start) for the parts of the text between added tokens, in their
+  // normal form, and for those tokens.
+  template <class F>
+  void for_each_part(AlignedView text, F&& f) const;
+  // What stands in the text itself; offsets are in characters.
+  Ids encode_ids(std::string_view text) const;
+  Encoding encode_followed(std::string_view text, const CharOffsets& chars) const;
+  std::string_view written(int32_t id) const;  // as the vocabulary does
 
   std::string document_;
   Normalizer normalizer_;
   AddedTokens added_;
   Splitter splitter_;
   std::unique_ptr<const Model> model_;
-  std::vector<std::vector<TemplatePart>> templates_;
+  PostProcessor post_processor_;
   Decoder decoder_;
+  std::optional<Truncation> truncation_;
+  std::optional<Padding> padding_;
   size_t vocabulary_size_ = 0;
   int32_t largest_id_ = Vocabulary::kNone;
   mutable Mutex mutex_;

@@ -15,7 +15,7 @@ constexpr double kUnknownPenalty = 10;  // below the worst token
 class Unigram final : public Model {
  public:
   explicit Unigram(const Json& document);
-  void encode(std::string_view piece, Ids& out) const override;
+  void encode(std::string_view piece, Ids& out, Spans* spans) const override;
 
  private:
   void append_text(std::string_view text, Ids& out) const;
@@ -56,7 +56,7 @@ void Unigram::append_text(std::string_view text, Ids& out) const {
   out.push_back(id);
 }
 
-void Unigram::encode(std::string_view piece, Ids& out) const {
+void Unigram::encode(std::string_view piece, Ids& out, Spans* spans) const {
   struct Best {
     double score = 0;
     int32_t id = 0;
@@ -96,8 +96,11 @@ void Unigram::encode(std::string_view piece, Ids& out) const {
       tokens.push_back(piece.substr(end, b.num_bytes));
     after_unknown = is_unknown;
   }
-  for (auto it = tokens.rbegin(); it != tokens.rend(); ++it)
+  for (auto it = tokens.rbegin(); it != tokens.rend(); ++it) {
     append_text(*it, out);
+    auto start = static_cast<size_t>(it->data() - piece.data());
+    if (spans) spans->resize(out.size(), span_of(start, start + it->size()));
+  }
 }
 
 }  // namespace

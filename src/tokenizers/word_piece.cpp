@@ -15,8 +15,8 @@ class WithUnknown : public Model {
     unknown_text_ = text_member_or(document, "unk_token", kWhere, "[UNK]");
     unknown_ = vocabulary_.id_of(unknown_text_);
   }
-  // `from`: the part of a piece that begins where no token fits.
-  void append_unknown(std::string_view from, Ids& out) const {
+  // For a whole piece; `from`: the part of it that begins where no token fits.
+  void append_unknown(std::string_view piece, std::string_view from, Ids& out, Spans* spans) const {
     if (unknown_ == Vocabulary::kNone) {
       std::string_view shown = from.substr(0, valid_prefix(from.substr(0, 40)));
       throw runtime_error(fmt::format("there is no token for '{}' where the text goes on '{}'{}",
@@ -24,6 +24,7 @@ class WithUnknown : public Model {
                                       unknown_text_.empty() ? "" : ", and no unknown token '" + unknown_text_ + "'"));
     }
     out.push_back(unknown_);
+    if (spans) spans->push_back(span_of(0, piece.size()));
   }
 
  private:
@@ -38,8 +39,8 @@ class WordPiece final : public WithUnknown {
         prefix_(text_member_or(document, "continuing_subword_prefix", kWhere, "##")),
         max_chars_(static_cast<size_t>(count_member_or(document, "max_input_chars_per_word", kWhere, 100))) {}
 
-  void encode(std::string_view piece, Ids& out) const override {
-    if (count_chars(piece) > max_chars_) return append_unknown(piece, out);
+  void encode(std::string_view piece, Ids& out, Spans* spans) const override {
+    if (count_chars(piece) > max_chars_) return append_unknown(piece, piece, out, spans);
     size_t before = out.size();
     std::string token;
     for (size_t start = 0; start < piece.size();) {
@@ -56,10 +57,13 @@ class WordPiece final : public WithUnknown {
       }
       if (id == Vocabulary::kNone) {
         out.resize(before);
-        return append_unknown(piece.substr(start), out);
+        if (spans) spans->resize(before);
+        return append_unknown(piece, piece.substr(start), out, spans);
       }
       out.push_back(id);
-      start += token.size() - prefix;
+      size_t end = start + token.size() - prefix;
+      if (spans) spans->push_back(span_of(start, end));
+      start = end;
     }
   }
 
@@ -71,12 +75,11 @@ class WordPiece final : public WithUnknown {
 class WordLevel final : public WithUnknown {
  public:
   explicit WordLevel(const Json& document) : WithUnknown(document) {}
-  void encode(std::string_view piece, Ids& out) const override {
+  void encode(std::string_view piece, Ids& out, Spans* spans) const override {
     int32_t id = vocabulary_.id_of(piece);
-    if (id == Vocabulary::kNone)
-      append_unknown(piece, out);
-    else
-      out.push_back(id);
+    if (id == Vocabulary::kNone) return append_unknown(piece, piece, out, spans);
+    out.push_back(id);
+    if (spans) spans->push_back(span_of(0, piece.size()));
   }
 };
 

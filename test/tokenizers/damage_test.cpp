@@ -104,6 +104,14 @@ int use(const std::string& document) {
     Tokenizer tok(document);
     try {
       Ids ids = tok.encode(kText, true);
+      Truncation cut{.max_length = 7, .stride = 1};
+      std::string_view second = kText;
+      auto rows = tok.encode_rows(kText, &second,
+                                  {.special = true,
+                                   .offsets = Tokenizer::Request::Offsets::Bytes,
+                                   .truncation = tok.truncation() ? &*tok.truncation() : &cut,
+                                   .overflow = true});
+      pad(rows, Padding{});
       tok.decode(ids, true);
       tok.decode(std::vector<int32_t>{0, 1, 2, 65, 259}, false);
     } catch (const sheaf::UserError&) {
@@ -119,6 +127,8 @@ TEST(Damage, Structure) {
   std::vector<Json> seeds;
   for (const char* name : kNames)
     seeds.push_back(small_document(name));
+  seeds[2]["truncation"] = {{"direction", "Right"}, {"max_length", 6}, {"strategy", "LongestFirst"}, {"stride", 1}};
+  seeds[2]["padding"] = {{"strategy", {{"Fixed", 12}}}, {"direction", "Left"}, {"pad_id", 0}, {"pad_token", "[PAD]"}};
   for (const Json& s : seeds)
     EXPECT_EQ(use(s.dump()), 1);
   int made = 0;

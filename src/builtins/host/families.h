@@ -10,6 +10,7 @@ std::span<const BuiltinDef> tokenize_builtins();
 std::span<const BuiltinDef> output_builtins();
 std::span<const BuiltinDef> process_builtins();
 std::span<const BuiltinDef> io_builtins();
+std::span<const BuiltinDef> token_batch_builtins();
 std::span<const BuiltinDef> token_row_builtins();
 std::span<const BuiltinDef> progress_builtins();
 std::span<const BuiltinDef> plot_builtins();

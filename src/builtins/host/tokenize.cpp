@@ -5,10 +5,10 @@
 
 #include "builtins/core/elements.h"
 #include "builtins/host/families.h"
+#include "builtins/host/tokenizer_value.h"
 #include "formats/files.h"
 #include "tokenizers/documents.h"
 #include "tokenizers/pattern.h"
-#include "tokenizers/tokenizer.h"
 #include "tokenizers/train_bpe.h"
 #include "value/print.h"
 
@@ -27,46 +27,28 @@ Value tokenizer_value(std::string document) {
   return Value::object(Tag::Opaque, new TokenizerObj(std::move(document)));
 }
 
-const Tokenizer& tokenizer_arg(const Value& v, std::string_view who) {
-  auto* t = v.tag() == Tag::Opaque ? dynamic_cast<const TokenizerObj*>(v.object()) : nullptr;
-  if (!t)
-    throw runtime_error(fmt::format("{}: expected a tokenizer, got {}", who, type_name(v)))
-        .hint("(tokenizer path) reads one, (train-bpe text) and (char-tokenizer text) make one");
-  return t->tokenizer;
-}
-
-const std::string& string_arg(const Value& v, std::string_view who, std::string_view what) {
-  if (!v.is_string()) throw runtime_error(fmt::format("{}: {} must be a string, got {}", who, what, type_name(v)));
-  return v.as_string();
-}
-
-// Messages of what `f` throws begin with `who`.
-template <class F>
-auto naming(std::string_view who, F&& f) {
-  try {
-    return f();
-  } catch (UserError& e) {
-    if (!e.message.starts_with(who)) e.message = fmt::format("{}: {}", who, e.message);
-    throw;
-  }
-}
-
 // The file of a tokenizer: `path` itself, or what a folder holds.
 fs::path file_in(const fs::path& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) return path;
-  for (const char* name : {"tokenizer.json", "vocab.json"})
+  for (const char* name : {"tokenizer.json", "vocab.json", "vocab.txt"})
     if (fs::exists(path / name, error)) return path / name;
-  throw runtime_error("the folder has neither tokenizer.json nor vocab.json");
+  throw runtime_error("the folder has neither tokenizer.json nor vocab.json nor vocab.txt");
 }
 
 std::string document_at(const fs::path& path) {
   fs::path file = file_in(path);
   std::string bytes = formats::read_file(file.string(), "tokenizer");
   size_t start = bytes.find_first_not_of(" \t\r\n");
-  if (start == std::string::npos || bytes[start] != '{') return tokenizers::document_of_list(bytes);
-  fs::path merges = file.parent_path() / "merges.txt";
   std::error_code error;
+  if (start == std::string::npos || bytes[start] != '{') {
+    bool has_ids = std::string_view(bytes).substr(0, bytes.find('\n')).find('\t') != std::string_view::npos;
+    if (has_ids || file.extension() != ".txt") return tokenizers::document_of_list(bytes);
+    fs::path config = file.parent_path() / "tokenizer_config.json";
+    return tokenizers::document_of_word_pieces(
+        bytes, fs::exists(config, error) ? formats::read_file(config.string(), "tokenizer") : "");
+  }
+  fs::path merges = file.parent_path() / "merges.txt";
   // A vocabulary maps tokens to ids, a whole tokenizer has a model.
   bool is_vocabulary =
       file.filename() == "vocab.json" || (bytes.find("\"model\"") == std::string::npos && fs::exists(merges, error));
@@ -204,8 +186,8 @@ const BuiltinDef kBuiltins[] = {
      "(tokenizer path)",
      "The tokenizer in a file or folder: Hugging Face's tokenizer.json (BPE, WordPiece, Unigram, with its normalizers, "
      "patterns and added tokens), "
-     "vocab.json with merges.txt beside it, or lines of an id, a tab and a token. Truncation and padding in the file "
-     "are not applied.",
+     "vocab.json with merges.txt beside it (GPT-2, RoBERTa), BERT's vocab.txt, or lines of an id, a tab and a token. "
+     "encode-batch cuts and pads as the file says; encode gives all ids of a text.",
      {{"(let [f (str \"/tmp/sheaf-doc-\" (io \"entropy\") \".tsv\")] (io \"write\" f \"0\\ta\\n1\\tb\\n2\\tab\\n\") "
        "(let [t (tokenizer f)] (io \"rm\" f) (encode t \"abba\")))",
        "[2 1 0]"}},
@@ -320,6 +302,19 @@ const BuiltinDef kBuiltins[] = {
 };
 
 }  // namespace
+
+const Tokenizer& tokenizer_arg(const Value& v, std::string_view who) {
+  auto* t = v.tag() == Tag::Opaque ? dynamic_cast<const TokenizerObj*>(v.object()) : nullptr;
+  if (!t)
+    throw runtime_error(fmt::format("{}: expected a tokenizer, got {}", who, type_name(v)))
+        .hint("(tokenizer path) reads one, (train-bpe text) and (char-tokenizer text) make one");
+  return t->tokenizer;
+}
+
+const std::string& string_arg(const Value& v, std::string_view who, std::string_view what) {
+  if (!v.is_string()) throw runtime_error(fmt::format("{}: {} must be a string, got {}", who, what, type_name(v)));
+  return v.as_string();
+}
 
 std::span<const BuiltinDef> tokenize_builtins() { return kBuiltins; }
 
