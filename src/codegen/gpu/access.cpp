@@ -82,35 +82,44 @@ Step step_of(const loop::Kernel& k, ValueId offset, int axis) {
   return a.known && a.step == 1 ? Step::One : a.known && a.step == 0 ? Step::None : Step::Other;
 }
 
+int piece_length(const loop::Kernel& k, const std::vector<const Stmt*>& body, int axis, const Ranges& ranges,
+                 std::span<const int64_t> sizes) {
+  const Analysis analysis{k, &ranges, sizes, axis};
+  std::vector<bool> stored(k.buffers.size(), false);
+  int widest = 0;
+  int64_t multiple = 0;  // of which all that moves begins at one
+  for (const Stmt* s : body) {
+    if (s->kind != Stmt::Let && s->kind != Stmt::Store) return 1;
+    const bool load = s->kind == Stmt::Let && k.values[s->value].op == Op::Load;
+    if (s->kind == Stmt::Let && !load) continue;
+    const auto buffer = static_cast<size_t>(load ? k.values[s->value].imm : s->id);
+    const ValueId offset = load ? k.values[s->value].args[0] : s->offset;
+    // Loads of a piece come before everything that is stored.
+    if (load && stored[buffer]) return 1;
+    if (!load) stored[buffer] = true;
+    if (load && step_of(k, offset, axis) == Step::None) continue;
+    const Affine a = analysis.of(offset);
+    if (!a.known || a.step != 1) return 1;
+    multiple = std::gcd(multiple, a.multiple);
+    widest = std::max(widest, size_bytes(k.buffers[buffer].dtype));
+  }
+  int length = widest == 0 ? 1 : kPieceBytes / widest;
+  while (multiple % length != 0)
+    length /= 2;
+  return length;
+}
+
 int vector_length(const loop::Kernel& k, const std::vector<const Stmt*>& nest, const Ranges& ranges,
                   std::span<const int64_t> sizes) {
   if (nest.empty()) return 1;
   const Stmt& inner = *nest.back();
-  const Analysis analysis{k, &ranges, sizes, inner.axis};
-  std::vector<bool> stored(k.buffers.size(), false);
-  int widest = 0;
-  std::vector<Affine> moving;
-  for (const Stmt& s : inner.body) {
-    if (s.kind != Stmt::Let && s.kind != Stmt::Store) return 1;
-    const bool load = s.kind == Stmt::Let && k.values[s.value].op == Op::Load;
-    if (s.kind == Stmt::Let && !load) continue;
-    const auto buffer = static_cast<size_t>(load ? k.values[s.value].imm : s.id);
-    const ValueId offset = load ? k.values[s.value].args[0] : s.offset;
-    // Loads of a piece come before everything that is stored.
-    if (load && stored[buffer]) return 1;
-    if (!load) stored[buffer] = true;
-    if (load && !depends_on(k, offset, inner.axis)) continue;
-    const Affine a = analysis.of(offset);
-    if (!a.known || a.step != 1) return 1;
-    moving.push_back(a);
-    widest = std::max(widest, size_bytes(k.buffers[buffer].dtype));
-  }
-  if (widest == 0) return 1;
-  const int length = kPieceBytes / widest;
-  if (evaluate(k, inner.extent, sizes).value_or(1) % length != 0) return 1;
-  const bool aligned =
-      std::all_of(moving.begin(), moving.end(), [&](const Affine& a) { return a.multiple % length == 0; });
-  return aligned ? length : 1;
+  std::vector<const Stmt*> body;
+  for (const Stmt& s : inner.body)
+    body.push_back(&s);
+  int length = piece_length(k, body, inner.axis, ranges, sizes);
+  while (evaluate(k, inner.extent, sizes).value_or(1) % length != 0)
+    length /= 2;
+  return length;
 }
 
 std::vector<RowLoad> row_loads(const loop::Kernel& k, const std::vector<const Stmt*>& loops) {

@@ -10,8 +10,11 @@
 
 namespace sheaf::codegen::gpu {
 
-// How many neighbouring iterations of the innermost loop of a nest a thread may take at once, reading and writing their
-// elements as one piece of at most 16 bytes; 1 where it may not. Expects buffers that begin at multiples of 16 bytes.
+// How many neighbouring elements along a loop or reduction the statements of its body may read and write as one piece
+// of at most 16 bytes, a power of two; 1 where they may not. Expects buffers that begin at multiples of 16 bytes.
+int piece_length(const loop::Kernel& k, const std::vector<const loop::Stmt*>& body, int axis, const Ranges& ranges,
+                 std::span<const int64_t> sizes);
+// The same for the innermost loop of a nest that is nothing but pieces.
 int vector_length(const loop::Kernel& k, const std::vector<const loop::Stmt*>& nest, const Ranges& ranges,
                   std::span<const int64_t> sizes);
 

@@ -219,7 +219,7 @@ std::vector<EmittedLaunch> emit_unit_attention(const AttentionArgs<>& a, const s
       fmt::arg("v_place", place(v, "line", "n * 2 + (lane >> 4)")), fmt::arg("multiply", head.multiply),
       fmt::arg("pack", head.pack), fmt::arg("log2e", UnitHead::kLog2E), fmt::arg("most_1", across("most", 1)),
       fmt::arg("most_2", across("most", 2)), fmt::arg("all_1", across("all", 1)), fmt::arg("all_2", across("all", 2)),
-      fmt::arg("unroll_two", d.unroll_two),
+      fmt::arg("unroll_two", d.unroll_by(2)),
       fmt::arg("all_seen", a.mask == routines::MaskKind::Bool
                                ? "0"
                                : "row_begin[half] <= block && block + 64 <= row_end[half] ? 0xffffu : 0"),

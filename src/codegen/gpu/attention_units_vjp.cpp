@@ -425,7 +425,7 @@ std::vector<EmittedLaunch> emit_unit_attention_vjp(const AttentionVjpArgs<>& a, 
                                          fmt::arg("lse_of_element", sum_of_element("lse")),
                                          fmt::arg("delta_of_element", sum_of_element("delta")))),
         // The places of many matrices at once would fill the registers that sums need.
-        fmt::arg("unroll_parts", wide || masked ? d.unroll_two : d.unroll),
+        fmt::arg("unroll_parts", wide || masked ? d.unroll_by(2) : std::string(d.unroll)),
         fmt::arg("weights", rows
                                 ? ""
                                 : text.fill(kColumnsWeights, "", unroll, width, multiply, pack,

@@ -205,7 +205,7 @@ EmittedLaunch combine(std::string_view text, DType d, DType result, const std::s
                   fmt::format(fmt::runtime(text), fmt::arg("kernel", words.kernel), fmt::arg("name", name),
                               fmt::arg("global", words.global), fmt::arg("t", type_name(d)),
                               fmt::arg("r", type_name(result)), fmt::arg("thread", words.thread),
-                              fmt::arg("block", words.block), fmt::arg("unroll_eight", words.unroll_eight),
+                              fmt::arg("block", words.block), fmt::arg("unroll_eight", words.unroll_by(8)),
                               fmt::arg("first", add("0", "total")), fmt::arg("add", add("pending[count]", "total")),
                               fmt::arg("add_block", add("total", "value[n * elements]")),
                               fmt::arg("add_value", add("total", "values[n * elements]")),

@@ -105,8 +105,7 @@ constexpr Dialect kCuda{
     .shared = "__shared__ ",
     .launch_bounds = "__launch_bounds__({0}, {1})",
     .unroll = "#pragma unroll",
-    .unroll_two = "#pragma unroll 2",
-    .unroll_eight = "#pragma unroll 8",
+    .unroll_times = "#pragma unroll {0}",
     .block_barrier = "__syncthreads();",
     .warp_barrier = "__syncwarp();",
     .shuffle_down = "__shfl_down_sync(0xffffffffu, {0}, {1})",
@@ -123,6 +122,14 @@ constexpr Dialect kCuda{
             "__fma_rn({0}, {1}, {2})", "__dsqrt_rn({0})", "floor({0})", "ceil({0})", "trunc({0})", "rint({0})",
             "fabs({0})", "__longlong_as_double({0})"},
     .pack = "struct alignas({3}) {0} {{\n  {1} e[{2}];\n}};\n",
+    .by_instruction =
+        "#if defined(__CUDACC__) && __CUDA_ARCH__ >= 800\n"
+        "  {type} y;\n"
+        "  asm(\"{instruction};\" : \"={to}\"(y) : {operands});\n"
+        "  return y;\n"
+        "#else\n"
+        "{body}"
+        "#endif\n",
     .failed_check = kCudaFailedCheck,
     .matrix_units = kCudaMatrixUnits,
 };

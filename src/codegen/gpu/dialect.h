@@ -1,6 +1,9 @@
 // The words of the language that kernels are printed in: qualifiers, barriers, shuffles and the spelling of float
 // operations. Everything else of the text is common to C dialects. CUDA C++ is the only one so far.
 #pragma once
+#include <fmt/format.h>
+
+#include <string>
 #include <string_view>
 
 namespace sheaf::codegen::gpu {
@@ -20,8 +23,7 @@ struct Dialect {
   std::string_view shared;         // before the declaration of memory that a block shares
   std::string_view launch_bounds;  // of a kernel: {0} threads of a block, of which {1} are to run at once
   std::string_view unroll;         // a line before a loop that is to be unrolled
-  std::string_view unroll_two;     // the same, of which two iterations are to stand together
-  std::string_view unroll_eight;
+  std::string_view unroll_times;   // the same, of which {0} iterations are to stand together
   // Waits for the threads of a block or of a warp, and makes their memory visible to each other.
   std::string_view block_barrier, warp_barrier;
   // The value of {0} on the lane {1} further up (only sense below 32 - {1}); that of lane 0; that of the lane whose
@@ -31,12 +33,17 @@ struct Dialect {
   std::string_view ballot, lowest_bit;
   std::string_view thread, block;  // number of the thread in its block, and of the block
   FloatWords f32, f64;
-  std::string_view pack;          // a type {0} of {2} elements {1} that is read and written at once, as {3} bytes
+  std::string_view pack;  // a type {0} of {2} elements {1} that is read and written at once, as {3} bytes
+  // Statements of a function that computes {body}, or takes the instruction {instruction} where the device has it: of a
+  // result {type} in registers of kind {to}, and {operands}.
+  std::string_view by_instruction;
   std::string_view failed_check;  // text of fail_check and of the record that it fills (emit.h)
   // Text of device functions over matrix units, for all threads of a warp at once, and over copies in the background:
   // copy_async, commit_copies, wait_for_copies, load_matrices, load_matrices_transposed, multiply_bf16, multiply_f16;
   // and over f32 with the device's rounding: pack_bf16, pack_f16, power_of_two.
   std::string_view matrix_units;
+
+  std::string unroll_by(int times) const { return fmt::format(fmt::runtime(unroll_times), times); }
 };
 
 const Dialect& cuda();

@@ -229,6 +229,17 @@ std::string without_unused(std::string_view text) {
 
 }  // namespace
 
+// Later lines of other blocks may use another value of that name, which keeps the line from without_unused.
+void Emitter::drop_unless_used(size_t begin) {
+  const size_t end = text_.find('\n', begin) + 1;
+  const std::string_view line = std::string_view(text_).substr(begin, end - begin);
+  const std::string_view name = line.substr(0, line.find(" = "));
+  bool used = false;
+  each_word(std::string_view(text_).substr(end),
+            [&](std::string_view word) { used |= word == name.substr(name.rfind(' ') + 1); });
+  if (!used) text_.erase(begin, end - begin);
+}
+
 EmittedLaunch Emitter::run(std::string name) {
   items();
   text_ = without_unused(text_);
@@ -255,7 +266,16 @@ EmittedLaunch Emitter::run(std::string name) {
                         static_cast<double>(sizes_[static_cast<size_t>(i)]) >= -ValueRange::kNarrow;
     add({Parameter::Size, i, narrow}, fmt::format("{} s{}", narrow ? "int" : "long long", i));
   }
-  out.text = fmt::format("// {}\n{} {}({}) {{\n{}}}\n", print(s_), helpers_.dialect().kernel, name, head, text_);
+  // Compilers delay loads to save registers, so that as many threads as possible run at once, unless they are told that
+  // fewer do: those then have more bytes under way.
+  constexpr int kThreadsAtOnce = 512;
+  std::string bounds;
+  if (reads_ahead_)
+    bounds = fmt::format(fmt::runtime(helpers_.dialect().launch_bounds), s_.threads,
+                         std::max(1, kThreadsAtOnce / s_.threads)) +
+             " ";
+  out.text =
+      fmt::format("// {}\n{} {}{}({}) {{\n{}}}\n", print(s_), helpers_.dialect().kernel, bounds, name, head, text_);
   out.name = std::move(name);
   out.schedule = s_;
   out.workspace_bytes = workspace_bytes_;

@@ -85,35 +85,186 @@ std::string Emitter::team_function(std::string_view what, const Stmt& s) {
   });
 }
 
+int Emitter::turns_at_once(const Stmt& s, int length) const {
+  constexpr int kPieces = 16;             // of 16 bytes: more are bound to meet the limit of registers
+  constexpr int kInstructions = 1 << 10;  // of a loop that is written out
+  int loads = 0, values = 0;
+  for (const Stmt& t : s.body) {
+    if (t.kind != Stmt::Let || !live_[t.value]) continue;
+    ++values;
+    loads += k_.values[t.value].op == loop::Op::Load;
+  }
+  int turns = kPieces;
+  while (turns > 2 && (turns * loads > kPieces || turns * length * values > kInstructions))
+    turns /= 2;
+  return turns;
+}
+
+// Compilers keep loads behind the test of the turn before, and behind stores, which may be to the same memory: so they
+// are written out. First turns that are all there, then a few at once of which those beyond the end read what the first
+// one reads.
+void Emitter::in_turns(Turns t, const Stmts& body, const Stmt& along, int length,
+                       const std::function<void()>& element) {
+  constexpr int kLast = 4;
+  reads_ahead_ = true;
+  const Team team = std::exchange(team_, Team::Thread);
+  line(fmt::format("{} {}_turn = {};", t.type, t.index, t.first));
+  if (t.count > std::max(kLast, t.lanes)) turns(t, true, body, along, length, element);
+  t.count = std::max(std::min(t.count, kLast), t.lanes);
+  turns(t, false, body, along, length, element);
+  team_ = team;
+}
+
+void Emitter::turns(const Turns& t, bool all_there, const Stmts& body, const Stmt& along, int length,
+                    const std::function<void()>& element) {
+  const Dialect& dialect = helpers_.dialect();
+  const std::vector<std::string> names = names_;
+  const std::map<ValueId, std::string> kept = kept_;
+  const std::string turn = t.index + "_turn", at = t.index + "_at";
+  const int groups = t.count / t.lanes;
+  auto inside = [&](const std::string& x, int64_t further) {
+    further += t.span - 1;
+    return further == 0 ? fmt::format("{} < {}", x, t.end) : fmt::format("{} + {} < {}", x, further, t.end);
+  };
+  auto open_turn = [&](const std::string& index) {
+    line(dialect.unroll);
+    open(fmt::format("for (int t = 0; t < {}; ++t) {{", t.count));
+    line(fmt::format(
+        "const {} {} = {} + {};", t.type, index, turn,
+        t.lanes == 1 ? fmt::format("t * {}", t.step) : fmt::format("t / {0} * {1} + t % {0}", t.lanes, t.step)));
+  };
+  open(fmt::format("for (; {}; {} += {}) {{", inside(turn, all_there ? (groups - 1) * t.step + t.lanes - 1 : 0), turn,
+                   groups * t.step));
+  auto open_read = [&] {
+    open_turn(all_there ? t.index : at);
+    if (!all_there) line(fmt::format("const {} {} = {} ? {} : {};", t.type, t.index, inside(at, 0), at, turn));
+  };
+  if (length == 1) {
+    read_ahead(body, t.count, "t", open_read, [&] { close(); });
+  } else {
+    declare_pieces(body, along, length, t.count);
+    open_read();
+    read_piece(body, along, length, "[t]");
+    close();
+    names_ = names;
+  }
+  open_turn(t.index);
+  const size_t begin = text_.rfind('\n', text_.size() - 2) + 1;
+  if (!all_there) open(fmt::format("if ({}) {{", inside(t.index, 0)));
+  if (length == 1) {
+    stmts(body);
+    element();
+  } else {
+    piece(body, along, length, element, "[t]");
+  }
+  if (!all_there) close();
+  drop_unless_used(begin);
+  close();
+  close();
+  kept_ = kept;
+  names_ = names;
+}
+
+void Emitter::elements_in_pieces(const Stmt& s, int length, const std::string& first, const std::string& end,
+                                 int64_t step, const std::string& into) {
+  const Dialect& dialect = helpers_.dialect();
+  const Stmts body = pointers(s.body);
+  const std::string i = fmt::format("i{}", s.axis), at = i + "_cut", type = integer(ranges_.of(s.extent).high);
+  auto combine = [&] {
+    line(fmt::format("{} = {};", into, arithmetic_.combine(s.combine, reduced(s), into, ref(s.value))));
+  };
+  in_turns({.index = i + "_first",
+            .type = type,
+            .first = first,
+            .end = end,
+            .step = step,
+            .lanes = 1,
+            .span = length,
+            .count = turns_at_once(s, length)},
+           body, s, length, combine);
+  // The last piece of a row may be cut.
+  const Team team = std::exchange(team_, Team::Thread);
+  const std::vector<std::string> names = names_;
+  line(fmt::format("{} {} = {};", type, at, first));
+  line(fmt::format("if ({0} + {1} < {2}) {0} += ({2} - {0} + {3}) / {4} * {4};", at, length - 1, end, step - length,
+                   step));
+  line(dialect.unroll);
+  open(fmt::format("for (int u = 0; u < {}; ++u) {{", length - 1));
+  line(fmt::format("const {} {} = {} + u;", type, i, at));
+  open(fmt::format("if ({} < {}) {{", i, end));
+  stmts(body);
+  combine();
+  close();
+  close();
+  names_ = names;
+  team_ = team;
+}
+
+void Emitter::lanes_in_pieces(const Stmt& s, int length, const std::string& begin, const std::string& end) {
+  const DType d = reduced(s);
+  const int group = kReduceLanes / length;
+  const std::string r = fmt::format("r{}", s.id);
+  line(fmt::format("{} {}_lanes[{}];", type_name(d), r, length));
+  line(fmt::format("for (int u = 0; u < {}; ++u) {}_lanes[u] = {};", length, r, arithmetic_.identity(s.combine, d)));
+  elements_in_pieces(s, length, fmt::format("{} + lane % {} * {}", begin, group, length), end, kReduceLanes,
+                     r + "_lanes[u]");
+  const std::string_view t = type_name(d);
+  const std::string halve = helpers_.function(
+      fmt::format("lanes{}_{}_{}", length, name_of(s.combine), sheaf::name_of(d)), [&](const std::string& name) {
+        const Dialect& dialect = helpers_.dialect();
+        const std::string value = d == DType::Bool ? "(int)x[u]" : "x[u]",
+                          other = fmt::format(fmt::runtime(dialect.shuffle_down), value, "half");
+        return fmt::format(
+            "// Each thread of {7} has {3} neighbouring lanes of a reduction; the first one gets the value.\n"
+            "{0} {2} {1}({2}* x) {{\n  {11}\n  for (int half = {4}; half > 0; half /= 2)\n    {11}\n"
+            "    for (int u = 0; u < {3}; ++u) {{\n      const {2} other = {5}{6};\n      x[u] = {8};\n    }}\n"
+            "  {11}\n  for (int half = {9}; half > 0; half /= 2)\n    {11}\n"
+            "    for (int u = 0; u < half; ++u) x[u] = {10};\n  return x[0];\n}}\n",
+            dialect.function, name, t, length, group / 2, d == DType::Bool ? "(bool)" : "", other, group,
+            arithmetic_.combine(s.combine, d, "x[u]", "other"), length / 2,
+            arithmetic_.combine(s.combine, d, "x[u]", "x[u + half]"), dialect.unroll);
+      });
+  line(fmt::format("const {} {}_total = {}({}_lanes);", t, r, halve, r));
+}
+
 // A loop over elements begin, begin + step, … that combines each into `into`, or keeps the best there and where it is.
-void Emitter::elements(const Stmt& s, const std::string& begin, const std::string& end, const std::string& step,
+void Emitter::elements(const Stmt& s, const std::string& begin, const std::string& end, int64_t step,
                        const std::string& into, const std::string& position) {
   const Team team = team_;
-  const std::string i = fmt::format("i{}", s.axis), key = key_;
+  const std::string i = fmt::format("i{}", s.axis), key = key_, type = integer(ranges_.of(s.extent).high);
   const DType d = reduced(s);
-  const bool row = row_loops_.count(&s) > 0;
-  // Loads of several turns are then under way at once.
-  if (!row && step != "1" && !loop::contains_store(s.body) && !loop::contains_check(s.body))
-    line(helpers_.dialect().unroll_eight);
-  if (row) read_row_ahead(s);
-  if (row)
-    open_row_loop(s);
-  else
-    open(fmt::format("for ({0} {1} = {2}; {1} < {3}; {4}) {{", integer(ranges_.of(s.extent).high), i, begin, end,
-                     step == "1" ? "++" + i : i + " += " + step));
-  key_ = key_in_loop(s, i);
-  team_ = Team::Thread;
-  stmts(pointers(s.body));
-  team_ = team;
-  const std::string x = ref(s.value);
-  if (position.empty()) {
-    line(fmt::format("{} = {};", into, arithmetic_.combine(s.combine, d, into, x)));
-  } else {
+  const Stmts body = pointers(s.body);
+  auto combine = [&] {
+    const std::string x = ref(s.value);
+    if (position.empty()) return line(fmt::format("{} = {};", into, arithmetic_.combine(s.combine, d, into, x)));
     open(fmt::format("if ({}) {{", arithmetic_.replaces(s.combine, d, x, into)));
     line(fmt::format("{} = {};", into, x));
     line(fmt::format("{} = {};", position, i));
     close();
+  };
+  const bool row = row_loops_.count(&s) > 0;
+  if (!row && step != 1 && may_read_ahead(body)) {
+    return in_turns({.index = i,
+                     .type = type,
+                     .first = begin,
+                     .end = end,
+                     .step = step,
+                     .lanes = 1,
+                     .span = 1,
+                     .count = turns_at_once(s, 1)},
+                    body, s, 1, combine);
   }
+  if (row) read_row_ahead(s);
+  if (row)
+    open_row_loop(s);
+  else
+    open(fmt::format("for ({0} {1} = {2}; {1} < {3}; {4}) {{", type, i, begin, end,
+                     step == 1 ? "++" + i : fmt::format("{} += {}", i, step)));
+  key_ = key_in_loop(s, i);
+  team_ = Team::Thread;
+  stmts(body);
+  team_ = team;
+  combine();
   if (row) close();
   close();
   key_ = key;
@@ -122,7 +273,6 @@ void Emitter::elements(const Stmt& s, const std::string& begin, const std::strin
 void Emitter::reduce(const Stmt& s) {
   ensure(s.extent);
   if (s.id == s_.reduction && s_.stage == Schedule::Rest) return combine_totals(s);
-  if (s.id == s_.reduction && s_.kind == Schedule::Columns) return accumulate_columns(s, "0", ref(s.extent));
   switch (team_) {
     case Team::Thread: return reduce_by_thread(s);
     case Team::Warp: return reduce_by_warp(s);
@@ -138,11 +288,11 @@ void Emitter::reduce_by_thread(const Stmt& s) {
   if (is_position(s.combine)) {
     line(fmt::format("{} {}_best = {};", t, r, identity));
     line(fmt::format("long long {} = 0;", r));
-    return elements(s, "0", n, "1", r + "_best", r);
+    return elements(s, "0", n, 1, r + "_best", r);
   }
   if (!is_ordered(s.combine, d)) {
     line(fmt::format("{} {} = {};", t, r, identity));
-    return elements(s, "0", n, "1", r, "");
+    return elements(s, "0", n, 1, r, "");
   }
   const bool one_block = ranges_.of(s.extent).high <= kReduceBlock;
   const std::string lanes = r + "_lanes", lane = fmt::format("{}[{} & {}]", lanes, i, kReduceLanes - 1),
@@ -151,7 +301,7 @@ void Emitter::reduce_by_thread(const Stmt& s) {
   line(fmt::format("{} {}[{}];", t, lanes, kReduceLanes));
   if (one_block) {
     line(clear);
-    elements(s, "0", n, "1", lane, "");
+    elements(s, "0", n, 1, lane, "");
     line(fmt::format("const {} {} = {}({});", t, r, team_function("halve", s), lanes));
     return;
   }
@@ -161,7 +311,7 @@ void Emitter::reduce_by_thread(const Stmt& s) {
   open(fmt::format("for ({0} {1} = 0; {1} < {2}; {1} += {3}) {{", type, begin, n, kReduceBlock));
   line(clear);
   line(fmt::format("const {0} {1} = {2} - {3} < {4} ? {2} : {3} + {4};", type, end, n, begin, kReduceBlock));
-  elements(s, begin, end, "1", lane, "");
+  elements(s, begin, end, 1, lane, "");
   line(fmt::format("{0}_count = {1}({0}_pending, {0}_count, {2} / {3}, {4}({5}));", r, team_function("push", s), begin,
                    kReduceBlock, team_function("halve", s), lanes));
   close();
@@ -176,12 +326,12 @@ void Emitter::reduce_by_warp(const Stmt& s) {
   if (is_position(s.combine)) {
     line(fmt::format("{} {}_best = {};", type_name(d), r, identity));
     line(fmt::format("long long {} = 0;", r));
-    elements(s, "lane", n, "32", r + "_best", r);
+    elements(s, "lane", n, kReduceLanes, r + "_best", r);
     line(fmt::format("{0}(&{1}_best, &{1});", team_function("warp", s), r));
     return;
   }
   line(fmt::format("{} {} = {};", type_name(d), r, identity));
-  elements(s, "lane", n, "32", r, "");
+  elements(s, "lane", n, kReduceLanes, r, "");
   line(fmt::format("{0} = {1}({0});", r, team_function("warp", s)));
 }
 
@@ -199,7 +349,10 @@ void Emitter::reduce_by_block(const Stmt& s) {
     const std::string best = position ? r + "_best" : r;
     line(fmt::format("{} {} = {};", t, best, identity));
     if (position) line(fmt::format("long long {} = 0;", r));
-    elements(s, "thread", n, fmt::format("{}", s_.threads), best, position ? r : "");
+    if (const int length = row_piece(s); length > 1)
+      elements_in_pieces(s, length, fmt::format("{} * thread", length), n, int64_t{length} * s_.threads, r);
+    else
+      elements(s, "thread", n, s_.threads, best, position ? r : "");
     line(position ? fmt::format("{0}(&{1}, &{2});", team_function("warp", s), best, r)
                   : fmt::format("{0} = {1}({0});", r, team_function("warp", s)));
     line(fmt::format("{}{} {}_of_warp[{}];", dialect.shared, t, best, warps));
@@ -226,7 +379,7 @@ void Emitter::reduce_by_block(const Stmt& s) {
   }
 
   const bool waves = s_.longest > kTotals * kReduceBlock;
-  const std::string totals = r + "_totals", block = i + "_block", first = i + "_first", total = r + "_total";
+  const std::string totals = r + "_totals", block = i + "_block", first = i + "_wave", total = r + "_total";
   const int64_t wave = kTotals * kReduceBlock;
   line(fmt::format("{}{} {}[{}];", dialect.shared, t, totals, kTotals));
   std::string blocks = fmt::format("(int)(({} + {}) / {})", n, kReduceBlock - 1, kReduceBlock);
@@ -241,14 +394,28 @@ void Emitter::reduce_by_block(const Stmt& s) {
     begin = fmt::format("{} + {}", first, begin);
     ++serial_loops_;
   }
+  const int length = row_piece(s);
   line(fmt::format("const int {}_blocks = {};", i, blocks));
-  open(fmt::format("for (int {0} = warp; {0} < {1}_blocks; {0} += {2}) {{", block, i, warps));
+  if (length > 1) {
+    // All threads of a warp meet at the shuffles: those without a block take an empty one.
+    open(fmt::format("for (int {0}_warp = {1} * warp; {0}_warp < {0}_blocks; {0}_warp += {2}) {{", i, length,
+                     length * warps));
+    line(fmt::format("const int {} = {}_warp + lane / {};", block, i, kReduceLanes / length));
+  } else {
+    open(fmt::format("for (int {0} = warp; {0} < {1}_blocks; {0} += {2}) {{", block, i, warps));
+  }
   line(fmt::format("const {0} {1}_begin = {2};", type, i, begin));
   line(fmt::format("const {0} {1}_end = {2} - {1}_begin < {3} ? {2} : {1}_begin + {3};", type, i, n, kReduceBlock));
-  line(fmt::format("{} {} = {};", t, total, identity));
-  elements(s, fmt::format("{}_begin + lane", i), i + "_end", "32", total, "");
-  line(fmt::format("{0} = {1}({0});", total, team_function("warp", s)));
-  line(fmt::format("if (lane == 0) {}[{}] = {};", totals, block, total));
+  if (length > 1) {
+    lanes_in_pieces(s, length, i + "_begin", i + "_end");
+    line(fmt::format("if (lane % {} == 0 && {} < {}_blocks) {}[{}] = {};", kReduceLanes / length, block, i, totals,
+                     block, total));
+  } else {
+    line(fmt::format("{} {} = {};", t, total, identity));
+    elements(s, fmt::format("{}_begin + lane", i), i + "_end", kReduceLanes, total, "");
+    line(fmt::format("{0} = {1}({0});", total, team_function("warp", s)));
+    line(fmt::format("if (lane == 0) {}[{}] = {};", totals, block, total));
+  }
   close();
   line(fmt::format("{}({}, {}_blocks, thread, {});", team_function("block", s), totals, i, s_.threads));
   if (waves) {

@@ -94,12 +94,13 @@ void Emitter::items() {
                     block = is_int ? std::string(d.block) : fmt::format("(long long){}", d.block);
   const int per_block = team_ == Team::Thread ? s_.threads : team_ == Team::Warp ? s_.threads / kWarp : 1;
   if (s_.each > 1) return several(nest, flat, total);
+  const bool in_pieces = s_.kind == Schedule::Map && s_.vector > 1;
   if (per_block == 1)
     line(fmt::format("const {} {} = {};", type, flat, block));
   else
-    line(fmt::format("const {} {} = {} * {} + {};", type, s_.vector > 1 ? "group" : flat, block, per_block,
+    line(fmt::format("const {} {} = {} * {} + {};", type, in_pieces ? "group" : flat, block, per_block,
                      team_ == Team::Thread ? d.thread : "(thread >> 5)"));
-  if (s_.vector > 1) {
+  if (in_pieces) {
     line(fmt::format("if (group >= {} / {}) return;", nest.size() == 1 ? total : "(" + total + ")", s_.vector));
     return pieces(nest, "group");
   }
@@ -109,12 +110,10 @@ void Emitter::items() {
   stmts(all);
 }
 
-// `vector` neighbouring elements of the innermost loop: pieces are read, the elements computed one by one, and pieces
-// written.
+// `vector` neighbouring elements of the innermost loop.
 void Emitter::pieces(const Stmts& nest, const std::string& group) {
   const Stmt& inner = *nest.back();
-  const std::string i = fmt::format("i{}", inner.axis), first = i + "_first",
-                    type = integer(ranges_.of(inner.extent).high);
+  const std::string first = fmt::format("i{}_first", inner.axis), type = integer(ranges_.of(inner.extent).high);
   const bool is_int = static_cast<double>(s_.items) <= ValueRange::kNarrow;
   if (nest.size() == 1) {
     line(fmt::format("const {} {} = {} * {};", type, first, group, s_.vector));
@@ -122,36 +121,74 @@ void Emitter::pieces(const Stmts& nest, const std::string& group) {
     line(fmt::format("const {} item = {} * {};", is_int ? "int" : "long long", group, s_.vector));
   }
   first_of_axis_ = inner.axis;  // where pieces begin
-  const loop::Block& body = open_nest(nest, "item", is_int);
-  std::string after;
-  int number = 0;
-  for (const Stmt& s : body) {
-    const bool load = s.kind == Stmt::Let && live_[s.value] && k_.values[s.value].op == Op::Load;
-    if (!load && s.kind != Stmt::Store) continue;
-    const loop::Inst& inst = k_.values[s.value];
-    const int buffer = load ? static_cast<int>(inst.imm) : s.id;
-    const ValueId offset = load ? inst.args[0] : s.offset;
-    if (load && step_of(k_, offset, inner.axis) != Step::One) continue;
+  const Stmts body = pointers(open_nest(nest, "item", is_int));
+  first_of_axis_ = -1;
+  piece(body, inner, s_.vector, [] {});
+}
+
+void Emitter::declare_pieces(const Stmts& body, const Stmt& along, int length, int turns) {
+  for (const Stmt* s : body) {
+    if (!moves(*s, along)) continue;
+    const DType d = k_.buffers[static_cast<size_t>(k_.values[s->value].imm)].dtype;
+    pieces_[s->value] = fmt::format("x{}", next_piece_++);
+    line(fmt::format("{} {}[{}];", helpers_.pack(d, length), pieces_[s->value], turns));
+  }
+}
+
+bool Emitter::moves(const Stmt& s, const Stmt& along) const {
+  return s.kind == Stmt::Let && live_[s.value] && k_.values[s.value].op == Op::Load &&
+         step_of(k_, k_.values[s.value].args[0], along.axis) == Step::One;
+}
+
+void Emitter::read_piece(const Stmts& body, const Stmt& along, int length, const std::string& turn) {
+  first_of_axis_ = along.axis;
+  for (const Stmt* s : body) {
+    if (!moves(*s, along)) continue;
+    const loop::Inst& inst = k_.values[s->value];
+    const int buffer = static_cast<int>(inst.imm);
     used_buffers_.insert(buffer);
     const Dialect& d = helpers_.dialect();
-    const std::string pack = helpers_.pack(k_.buffers[static_cast<size_t>(buffer)].dtype, s_.vector),
-                      name = fmt::format("{}{}", load ? 'x' : 'y', number++),
-                      address = fmt::format("b{} + {}", buffer, folded(offset, 1));
-    if (load) {
-      line(fmt::format("const {1} {0} = *({2}const {1}*)({3});", name, pack, d.global, address));
-      kept_[s.value] = name + ".e[u]";
-    } else {
-      line(fmt::format("{} {};", pack, name));
-      after += fmt::format("  *({}{}*)({}) = {};\n", d.global, pack, address, name);
-      kept_stores_[&s] = name + ".e[u]";
-    }
+    const std::string pack = helpers_.pack(k_.buffers[static_cast<size_t>(buffer)].dtype, length),
+                      address = fmt::format("b{} + {}", buffer, folded(inst.args[0], 1));
+    auto [piece, fresh] = pieces_.emplace(s->value, fmt::format("x{}", next_piece_));
+    next_piece_ += fresh;
+    line(fmt::format("{}{}{} = *({}const {}*)({});", fresh ? "const " + pack + " " : "", piece->second, turn, d.global,
+                     pack, address));
   }
   first_of_axis_ = -1;
-  line(helpers_.dialect().unroll);
-  open(fmt::format("for (int u = 0; u < {}; ++u) {{", s_.vector));
-  line(fmt::format("const {} {} = {} + u;", type, i, first));
-  stmts(pointers(body));
+}
+
+void Emitter::piece(const Stmts& body, const Stmt& along, int length, const std::function<void()>& element,
+                    const std::string& turn) {
+  const Dialect& d = helpers_.dialect();
+  if (turn.empty()) read_piece(body, along, length, "");
+  first_of_axis_ = along.axis;
+  std::string after;
+  for (const Stmt* s : body) {
+    if (s->kind != Stmt::Store) continue;
+    used_buffers_.insert(s->id);
+    const std::string pack = helpers_.pack(k_.buffers[static_cast<size_t>(s->id)].dtype, length),
+                      name = fmt::format("y{}", next_piece_++);
+    line(fmt::format("{} {};", pack, name));
+    after += fmt::format("{:{}}*({}{}*)(b{} + {}) = {};\n", "", 2 * depth_, d.global, pack, s->id, folded(s->offset, 1),
+                         name);
+    kept_stores_[s] = name + ".e[u]";
+  }
+  first_of_axis_ = -1;
+  const std::map<ValueId, std::string> pieces = std::exchange(pieces_, {});
+  for (const auto& [v, name] : pieces)
+    kept_[v] = name + turn + ".e[u]";
+  line(d.unroll);
+  open(fmt::format("for (int u = 0; u < {}; ++u) {{", length));
+  const size_t begin = text_.size();
+  line(fmt::format("const {0} i{1} = i{1}_first + u;", integer(ranges_.of(along.extent).high), along.axis));
+  stmts(body);
+  element();
+  drop_unless_used(begin);
   close();
+  for (const auto& [v, name] : pieces)
+    kept_.erase(v);
+  kept_stores_.clear();
   text_ += after;
 }
 
@@ -205,6 +242,15 @@ void Emitter::read_ahead(const Stmts& body, int turns, const std::string& turn, 
   keeps_ = keeps;
   for (const auto& [v, place] : ahead)
     kept_[v] = place;
+}
+
+// Nothing but values and stores, and what it stores it does not read.
+bool Emitter::may_read_ahead(const Stmts& body) const {
+  bool stored = false;
+  return std::all_of(body.begin(), body.end(), [&](const Stmt* s) {
+    stored |= s->kind == Stmt::Store;
+    return s->kind == Stmt::Store || (s->kind == Stmt::Let && !(stored && k_.values[s->value].op == Op::Load));
+  });
 }
 
 // Of a loop over a row that stores, where its loads fit into registers.
@@ -359,6 +405,7 @@ void Emitter::shared_loop(const Stmt& s) {
   const std::string total = product(nest),
                     flat = nest.size() == 1 ? fmt::format("i{}", s.axis) : fmt::format("t{}", s.axis);
   const bool row = row_loops_.count(&s) > 0;
+  if (const int length = row_piece(s); length > 1) return shared_pieces(s, length);
   if (row) {
     read_row_ahead(s);
     open_row_loop(s);
@@ -371,6 +418,26 @@ void Emitter::shared_loop(const Stmt& s) {
   if (row) close();
   close();
   key_ = key;
+}
+
+// By a block: pieces, then what is left of the last one.
+void Emitter::shared_pieces(const Stmt& s, int length) {
+  ensure(s.extent);
+  const Stmts body = pointers(s.body);
+  const std::string i = fmt::format("i{}", s.axis), n = ref(s.extent), type = integer(ranges_.of(s.extent).high);
+  const std::vector<std::string> names = names_;
+  const Team team = std::exchange(team_, Team::Thread);
+  open(fmt::format("for ({0} {1}_first = {2} * thread; {1}_first + {3} < {4}; {1}_first += {5}) {{", type, i, length,
+                   length - 1, n, length * s_.threads));
+  piece(body, s, length, [] {});
+  close();
+  names_ = names;
+  open(fmt::format("if ({1} / {0} * {0} + thread < {1}) {{", length, n));
+  line(fmt::format("const {0} {1} = {3} / {2} * {2} + thread;", type, i, length, n));
+  stmts(body);
+  close();
+  names_ = names;
+  team_ = team;
 }
 
 void Emitter::store(const Stmt& s) {

@@ -1,6 +1,6 @@
-// Reductions that several blocks share: the sum of all elements, and sums of columns. A first launch leaves totals of
-// kReduceBlock elements in workspace, a second one combines them in order. Which threads add does not change the order:
-// emit_reduce.cpp.
+// Reductions that several blocks share: a few sums of many elements, and sums of columns. A first launch leaves totals
+// of kReduceBlock elements in workspace, a second one combines them in order. Which threads add does not change the
+// order: emit_reduce.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,143 +14,198 @@ namespace sheaf::codegen::gpu {
 using loop::kReduceBlock;
 using loop::kReduceLanes;
 
-namespace {
-
-constexpr int kColumnWarps = 8, kLanesOfWarp = kReduceLanes / kColumnWarps;
-
-}  // namespace
-
 void Emitter::use_workspace(const Stmt& s, int64_t totals) {
   workspace_type_ = std::string(type_name(reduced(s)));
   workspace_bytes_ = std::max<int64_t>(1, totals) * size_bytes(reduced(s));
 }
 
-// A warp per block of elements.
+// A warp has as many blocks of an item as a thread takes elements at once.
 void Emitter::totals_of_all() {
   const Stmt& s = shared_reduction();
-  const DType d = reduced(s);
-  for (const Stmt* t : part_.stmts) {
+  const int length = s_.vector, group = kReduceLanes / length, warps = s_.threads / kWarp;
+  const std::string n = ref(s.extent), i = fmt::format("i{}", s.axis), r = fmt::format("r{}", s.id),
+                    type = integer(ranges_.of(s.extent).high), blocks = i + "_blocks";
+  Stmts before = part_.stmts;
+  line(fmt::format("const int warp = {} * {} + (thread >> 5);", helpers_.dialect().block, warps));
+  line(fmt::format("const int {} = {};", blocks, blocks_of(s)));
+  if (s_.loops > 0) {
+    const Stmts nest = nest_of(k_, *part_.stmts[0], sizes_);
+    const std::string item = item_name(nest), warps_of_item = fmt::format("({} + {}) / {}", blocks, length - 1, length);
+    line(fmt::format("const int {} = warp / ({});", item, warps_of_item));
+    line(fmt::format("if ({} >= {}) return;", item, product(nest)));
+    line(fmt::format("const int block = warp % ({}) * {}{};", warps_of_item, length,
+                     length == 1 ? "" : fmt::format(" + lane / {}", group)));
+    before = pointers(open_nest(nest, item, true));
+  } else {
+    line(fmt::format("const int block = warp * {}{};", length, length == 1 ? "" : fmt::format(" + lane / {}", group)));
+    line(fmt::format("if (block - lane / {} >= {}) return;", group, blocks));
+  }
+  for (const Stmt* t : before) {
     if (t == &s) break;
     stmt(*t);
   }
-  ensure(s.extent);
-  const std::string n = ref(s.extent), i = fmt::format("i{}", s.axis), r = fmt::format("r{}", s.id),
-                    type = integer(ranges_.of(s.extent).high);
-  line(fmt::format("const int block = {} * {} + (thread >> 5);", helpers_.dialect().block, s_.threads / kWarp));
   line(fmt::format("const {0} {1}_begin = ({0})block * {2};", type, i, kReduceBlock));
-  line(fmt::format("if ({0}_begin >= {1}) return;", i, n));
   line(fmt::format("const {0} {1}_end = {2} - {1}_begin < {3} ? {2} : {1}_begin + {3};", type, i, n, kReduceBlock));
-  line(fmt::format("{} {} = {};", type_name(d), r, arithmetic_.identity(s.combine, d)));
-  elements(s, fmt::format("{}_begin + lane", i), i + "_end", "32", r, "");
-  line(fmt::format("{0} = {1}({0});", r, team_function("warp", s)));
-  line(fmt::format("if (lane == 0) totals[block] = {};", r));
-  use_workspace(s, (s_.longest + kReduceBlock - 1) / kReduceBlock);
+  if (length > 1) {
+    lanes_in_pieces(s, length, i + "_begin", i + "_end");
+  } else {
+    line(fmt::format("{} {}_total = {};", type_name(reduced(s)), r, arithmetic_.identity(s.combine, reduced(s))));
+    elements(s, fmt::format("{}_begin + lane", i), i + "_end", kReduceLanes, r + "_total", "");
+    line(fmt::format("{0}_total = {1}({0}_total);", r, team_function("warp", s)));
+  }
+  line(fmt::format(
+      "if (lane % {} == 0 && block < {}) totals[{}block] = {}_total;", group, blocks,
+      s_.loops > 0 ? fmt::format("{} * {} + ", item_name(nest_of(k_, *part_.stmts[0], sizes_)), blocks) : "", r));
+  use_workspace(s, blocks_of_longest() * s_.items);
 }
 
-// Lane i of a warp has item i of 32; warp w has lanes 4 w … 4 w + 3 of each item's reduction.
+// Threads are `side` beside each other, of `vector` columns each, and 32 lanes of a column are shared out among them.
 void Emitter::columns() {
   const Stmt& s = shared_reduction();
   const Dialect& d = helpers_.dialect();
   const Stmts nest = nest_of(k_, *part_.stmts[0], sizes_);
   const bool is_int = static_cast<double>(s_.items) <= ValueRange::kNarrow, whole = s_.stage == Schedule::Whole;
-  const std::string total = product(nest), flat = nest.size() == 1 ? fmt::format("i{}", nest[0]->axis) : "item",
-                    type = is_int ? "int" : "long long";
+  const std::string total = product(nest), item = item_name(nest), type = is_int ? "int" : "long long",
+                    r = fmt::format("r{}", s.id);
+  const int side = kWarp / s_.vector;
   line(fmt::format("const int thread = {};", d.thread));
-  line("const int lane = thread & 31;");
-  line("const int warp = thread >> 5;");
   line(fmt::format("const {} items = {};", type, total));
   if (!whole) {
     line(fmt::format("const int groups = (int)((items + {}) / {});", kWarp - 1, kWarp));
     line(fmt::format("const int block = {} / groups;", d.block));
   }
-  const std::string group = whole ? std::string(d.block) : fmt::format("{} % groups", d.block);
-  line(fmt::format("const {0} own = ({0})({1}) * {2} + lane;", type, group, kWarp));
-  // Threads without an item take the last one, as all meet at the barriers; they store nothing.
-  line(fmt::format("const {} {} = own < items ? own : items - 1;", type, flat));
-  const loop::Block& body = open_nest(nest, flat, is_int);
-  store_guard_ = "warp == 0 && own < items";
-  if (whole) return stmts(pointers(body));
-
-  for (const Stmt& t : body) {
-    if (&t == &s) break;
-    stmt(t);
+  line(fmt::format("const {0} base = ({0})({1}) * {2};", type,
+                   whole ? std::string(d.block) : fmt::format("{} % groups", d.block), kWarp));
+  line(fmt::format("{}{} {}_lanes[{}][{}];", d.shared, type_name(reduced(s)), r, kReduceLanes, kWarp));
+  const std::vector<std::string> names = names_;
+  const std::string key = key_;
+  open("{");
+  line(fmt::format("const {} own = base + thread % {} * {};", type, side, s_.vector));
+  // Threads without columns take the last ones, as all meet at the barriers.
+  if (s_.vector > 1) first_of_axis_ = nest.back()->axis;
+  line(fmt::format("const {} {} = own < items ? own : items - {};", type,
+                   nest.size() == 1 ? index_name(nest[0]->axis) : item, s_.vector));
+  const Stmts body = pointers(open_nest(nest, item, is_int));
+  first_of_axis_ = -1;
+  for (const Stmt* t : body) {
+    if (t == &s) break;
+    stmt(*t);
   }
   ensure(s.extent);
-  const std::string n = ref(s.extent), i = fmt::format("i{}", s.axis), index = integer(ranges_.of(s.extent).high);
-  line(fmt::format("const {0} {1}_begin = ({0})block * {2};", index, i, kReduceBlock));
-  line(fmt::format("const {0} {1}_end = {2} - {1}_begin < {3} ? {2} : {1}_begin + {3};", index, i, n, kReduceBlock));
-  accumulate_columns(s, i + "_begin", i + "_end");
-  line(fmt::format("if ({}) totals[(long long)block * items + own] = r{};", store_guard_, s.id));
-  use_workspace(s, (s_.longest + kReduceBlock - 1) / kReduceBlock * s_.items);
+  std::string begin = "0", end = ref(s.extent);
+  if (!whole) {
+    const std::string i = fmt::format("i{}", s.axis), index = integer(ranges_.of(s.extent).high);
+    begin = i + "_begin", end = i + "_end";
+    line(fmt::format("const {} {} = ({})block * {};", index, begin, index, kReduceBlock));
+    line(fmt::format("const {0} {1} = {2} - {3} < {4} ? {2} : {3} + {4};", index, end, ref(s.extent), begin,
+                     kReduceBlock));
+  }
+  accumulate_columns(s, begin, end, *nest.back());
+  close();
+  names_ = names;
+  key_ = key;
+  open(fmt::format("for (int half = {}; half > 0; half /= 2) {{", kReduceLanes / 2));
+  line(d.block_barrier);
+  line(fmt::format("for (int i = thread; i < half * {0}; i += {1}) {2}_lanes[i / {0}][i % {0}] = {3};", kWarp,
+                   s_.threads, r,
+                   arithmetic_.combine(s.combine, reduced(s), fmt::format("{1}_lanes[i / {0}][i % {0}]", kWarp, r),
+                                       fmt::format("{1}_lanes[i / {0} + half][i % {0}]", kWarp, r))));
+  close();
+  line(d.block_barrier);
+  line(fmt::format("if (thread >= {} || base + thread >= items) return;", kWarp));
+  if (!whole) {
+    line(fmt::format("totals[block * items + base + thread] = {}_lanes[0][thread];", r));
+    return use_workspace(s, blocks_of_longest() * s_.items);
+  }
+  line(fmt::format("const {} {} = base + thread;", type, item));
+  open_nest(nest, item, is_int);
+  line(fmt::format("const {0} {1} = {1}_lanes[0][thread];", type_name(reduced(s)), r));
+  for (const Stmt* t : body)
+    if (t != &s) stmt(*t);
 }
 
-// Elements [begin, end), at most a block, of each item of the thread's block.
-void Emitter::accumulate_columns(const Stmt& s, const std::string& begin, const std::string& end) {
+// Elements [begin, end), at most a block, of the columns of each thread. Lanes are one row apart.
+void Emitter::accumulate_columns(const Stmt& s, const std::string& begin, const std::string& end, const Stmt& column) {
   const Dialect& dialect = helpers_.dialect();
   const DType d = reduced(s);
-  const std::string_view t = type_name(d);
-  const std::string i = fmt::format("i{}", s.axis), r = fmt::format("r{}", s.id), row = i + "_row",
-                    type = integer(ranges_.of(s.extent).high), identity = arithmetic_.identity(s.combine, d),
-                    key = key_;
-  line(fmt::format("{0} {1}_sums[{2}] = {{{3}, {3}, {3}, {3}}};", t, r, kLanesOfWarp, identity));
-  static_assert(kLanesOfWarp == 4);
-  line(fmt::format("{} {} = {} + {} * warp;", type, row, begin, kLanesOfWarp));
-  // `inside`: all four rows are there, so that nothing keeps the loads of several turns from being under way at once.
-  auto turns = [&](bool inside) {
-    const std::vector<std::string> names = names_;
-    if (inside) line(dialect.unroll_eight);
-    open(fmt::format("for (; {}{} < {}; {} += {}) {{", row, inside ? " + 3" : "", end, row, kReduceLanes));
+  const int side = kWarp / s_.vector, lanes = kReduceLanes * side / s_.threads, sums = lanes * s_.vector;
+  const std::string i = fmt::format("i{}", s.axis), r = fmt::format("r{}", s.id), key = key_,
+                    type = integer(ranges_.of(s.extent).high), of_lane = lanes == 1 ? "" : fmt::format("t % {}", lanes),
+                    sum = fmt::format("{}_sums[{}{}]", r, of_lane,
+                                      s_.vector == 1 ? ""
+                                      : lanes == 1   ? "u"
+                                                     : fmt::format(" * {} + u", s_.vector));
+  line(fmt::format("{} {}_sums[{}];", type_name(d), r, sums));
+  line(dialect.unroll);
+  line(fmt::format("for (int q = 0; q < {}; ++q) {}_sums[q] = {};", sums, r, arithmetic_.identity(s.combine, d)));
+  auto combine = [&] { line(fmt::format("{} = {};", sum, arithmetic_.combine(s.combine, d, sum, ref(s.value)))); };
+  const std::string first =
+      fmt::format("{} + thread / {}{}", begin, side, lanes == 1 ? "" : fmt::format(" * {}", lanes));
+  const Stmts body = pointers(s.body);
+  if (may_read_ahead(body)) {
+    const std::string guard = std::exchange(store_guard_, "own < items");
+    in_turns({.index = i,
+              .type = type,
+              .first = first,
+              .end = end,
+              .step = kReduceLanes,
+              .lanes = lanes,
+              .span = 1,
+              .count = turns_at_once(s, s_.vector)},
+             body, column, s_.vector, combine);
+    store_guard_ = guard;
+  } else {
+    // Where a check stands in the order of all is known from its row.
+    open(fmt::format("for ({0} {1}_row = {2}; {1}_row < {3}; {1}_row += {4}) {{", type, i, first, end, kReduceLanes));
     line(dialect.unroll);
-    open(fmt::format("for (int q = 0; q < {}; ++q) {{", kLanesOfWarp));
-    line(fmt::format("const {} {} = {} + q;", type, i, row));
-    if (!inside) line(fmt::format("if ({} >= {}) break;", i, end));
+    open(fmt::format("for (int t = 0; t < {}; ++t) {{", lanes));
+    line(fmt::format("const {0} {1} = {1}_row + t;", type, i));
+    line(fmt::format("if ({} >= {}) break;", i, end));
     key_ = key_in_loop(s, i);
     const std::string guard = std::exchange(store_guard_, "own < items");
-    stmts(pointers(s.body));
+    stmts(body);
     store_guard_ = guard;
-    const std::string sum = fmt::format("{}_sums[q]", r);
-    line(fmt::format("{} = {};", sum, arithmetic_.combine(s.combine, d, sum, ref(s.value))));
+    combine();
     close();
     close();
     key_ = key;
-    names_ = names;
-  };
-  if (!loop::contains_store(s.body) && !loop::contains_check(s.body)) turns(true);
-  turns(false);
-
-  line(fmt::format("{}{} {}_lanes[{}][{}];", dialect.shared, t, r, kReduceLanes, kWarp));
-  line(fmt::format("for (int q = 0; q < {0}; ++q) {1}_lanes[{0} * warp + q][lane] = {1}_sums[q];", kLanesOfWarp, r));
-  open(fmt::format("for (int half = {}; half > 0; half /= 2) {{", kReduceLanes / 2));
-  line(dialect.block_barrier);
-  const std::string low = r + "_lanes[i][lane]", high = r + "_lanes[i + half][lane]";
-  line(fmt::format("for (int i = warp; i < half; i += {}) {} = {};", kColumnWarps, low,
-                   arithmetic_.combine(s.combine, d, low, high)));
-  close();
-  line(dialect.block_barrier);
-  line(fmt::format("const {0} {1} = {1}_lanes[0][lane];", t, r));
+  }
+  line(dialect.unroll);
+  line(fmt::format("for (int q = 0; q < {0}; ++q) {1}_lanes[thread / {2}{3}][thread % {2}{4}] = {1}_sums[q];", sums, r,
+                   side, lanes == 1 ? "" : fmt::format(" * {} + q / {}", lanes, s_.vector),
+                   s_.vector == 1 ? "" : fmt::format(" * {0} + q % {0}", s_.vector)));
 }
 
 // Totals are in workspace, in the order of blocks.
 void Emitter::combine_totals(const Stmt& s) {
   const DType d = reduced(s);
   const std::string_view t = type_name(d);
-  const std::string r = fmt::format("r{}", s.id), n = ref(s.extent), i = fmt::format("i{}", s.axis);
-  line(fmt::format("const int {}_blocks = (int)(({} + {}) / {});", i, n, kReduceBlock - 1, kReduceBlock));
+  const std::string r = fmt::format("r{}", s.id), i = fmt::format("i{}", s.axis);
+  const Stmts nest = s_.loops > 0 ? nest_of(k_, *part_.stmts[0], sizes_) : Stmts();
+  line(fmt::format("const int {}_blocks = {};", i, blocks_of(s)));
+  use_workspace(s, blocks_of_longest() * s_.items);
   if (s_.kind == Schedule::SumAll) {
-    line(fmt::format("{}(totals, {}_blocks, thread, {});", team_function("block", s), i, s_.threads));
-    line(fmt::format("const {} {} = totals[0];", t, r));
-    use_workspace(s, (s_.longest + kReduceBlock - 1) / kReduceBlock);
+    std::string own = "totals";
+    if (!nest.empty()) {
+      own = r + "_totals";
+      line(fmt::format("{}{}* {} = totals + (long long){} * {}_blocks;", helpers_.dialect().global, t, own,
+                       item_name(nest), i));
+    }
+    line(fmt::format("{}({}, {}_blocks, thread, {});", team_function("block", s), own, i, s_.threads));
+    line(fmt::format("const {} {} = {}[0];", t, r, own));
     return;
   }
-  const Stmts nest = nest_of(k_, *part_.stmts[0], sizes_);
-  const std::string item = nest.size() == 1 ? fmt::format("i{}", nest[0]->axis) : "item";
   line(fmt::format("{} {}_pending[32];", t, r));
   line(fmt::format("int {}_count = 0;", r));
   line(fmt::format("for (int block = 0; block < {}_blocks; ++block)", i));
   line(fmt::format("  {0}_count = {1}({0}_pending, {0}_count, block, totals[(long long)block * {2} + {3}]);", r,
-                   team_function("push", s), "(" + product(nest) + ")", item));
+                   team_function("push", s), "(" + product(nest) + ")", item_name(nest)));
   line(fmt::format("const {0} {1} = {2}({1}_pending, {1}_count);", t, r, team_function("pop", s)));
-  use_workspace(s, (s_.longest + kReduceBlock - 1) / kReduceBlock * s_.items);
 }
+
+std::string Emitter::blocks_of(const Stmt& s) {
+  return fmt::format("(int)(({} + {}) / {})", ref(s.extent), kReduceBlock - 1, kReduceBlock);
+}
+int64_t Emitter::blocks_of_longest() const { return (s_.longest + kReduceBlock - 1) / kReduceBlock; }
 
 }  // namespace sheaf::codegen::gpu

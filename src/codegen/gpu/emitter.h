@@ -36,6 +36,8 @@ class Emitter {
   void line(std::string_view text);
   void open(std::string_view text);
   void close(std::string_view text = "}");
+  // Removes the line at `begin`, which names a value, if nothing behind it uses that.
+  void drop_unless_used(size_t begin);
 
   // Values.
   std::string ref(ValueId v);
@@ -69,6 +71,16 @@ class Emitter {
   void serial_loop(const Stmt& s);
   const loop::Block& open_nest(const Stmts& nest, const std::string& flat, bool is_int);
   void pieces(const Stmts& nest, const std::string& group);
+  // A body for `length` neighbouring elements of a loop or reduction, the first of which has the index i…_first: pieces
+  // are read, each element computed, then what `element` prints, and pieces written. `turn`: they were read before,
+  // into arrays (declare_pieces, read_piece), of which this names the element.
+  void piece(const Stmts& body, const Stmt& along, int length, const std::function<void()>& element,
+             const std::string& turn = "");
+  void declare_pieces(const Stmts& body, const Stmt& along, int length, int turns);
+  void read_piece(const Stmts& body, const Stmt& along, int length, const std::string& turn);
+  bool moves(const Stmt& s, const Stmt& along) const;  // a load that pieces are read for
+  void shared_pieces(const Stmt& s, int length);
+  int row_piece(const Stmt& s) const { return s_.vector > 1 ? gpu::row_piece(k_, s, ranges_, sizes_) : 1; }
   void several(const Stmts& nest, const std::string& flat, const std::string& total);
   // Reads what `turns` iterations of a body load before any of them stores: a load waits for the stores before it, as
   // they may be to the same memory. `open_turn` and `close_turn` print the loop over turns.
@@ -86,15 +98,40 @@ class Emitter {
   void reduce_by_thread(const Stmt& s);
   void reduce_by_warp(const Stmt& s);
   void reduce_by_block(const Stmt& s);
-  void elements(const Stmt& s, const std::string& begin, const std::string& end, const std::string& step,
-                const std::string& into, const std::string& position);
+  void elements(const Stmt& s, const std::string& begin, const std::string& end, int64_t step, const std::string& into,
+                const std::string& position);
+  // The same in pieces of `length`; element u of a piece is combined into what `into` names with u.
+  void elements_in_pieces(const Stmt& s, int length, const std::string& first, const std::string& end, int64_t step,
+                          const std::string& into);
+  // How many elements or pieces of a row a thread has under way.
+  int turns_at_once(const Stmt& s, int length) const;
+  bool may_read_ahead(const Stmts& body) const;
+  // A loop of turns, `step` apart, of `lanes` neighbours each. `count` of them read before any of them computes. A turn
+  // is there if `span` elements from its index on are.
+  struct Turns {
+    std::string index, type, first, end;
+    int64_t step;
+    int lanes, span, count;
+  };
+  // `element` prints what follows the body's statements, for each of `length` neighbours along `along`.
+  void in_turns(Turns t, const Stmts& body, const Stmt& along, int length, const std::function<void()>& element);
+  void turns(const Turns& t, bool all_there, const Stmts& body, const Stmt& along, int length,
+             const std::function<void()>& element);
+  // A thread's share of a block of kReduceBlock elements, of which `length` neighbouring lanes are its own, and the
+  // block's total on the first thread of its group.
+  void lanes_in_pieces(const Stmt& s, int length, const std::string& begin, const std::string& end);
   std::string team_function(std::string_view what, const Stmt& s);
 
   // Reductions that several blocks share (emit_totals.cpp).
   void totals_of_all();
   void columns();
-  void accumulate_columns(const Stmt& s, const std::string& begin, const std::string& end);
+  void accumulate_columns(const Stmt& s, const std::string& begin, const std::string& end, const Stmt& column);
   void combine_totals(const Stmt& s);
+  std::string blocks_of(const Stmt& s);  // how many blocks of kReduceBlock elements there are
+  int64_t blocks_of_longest() const;
+  static std::string item_name(const Stmts& nest) {
+    return nest.size() == 1 ? "i" + std::to_string(nest[0]->axis) : "item";
+  }
   const Stmt& shared_reduction() const { return *reduce_of_[static_cast<size_t>(s_.reduction)]; }
   void use_workspace(const Stmt& s, int64_t totals);
 
@@ -134,13 +171,15 @@ class Emitter {
   std::vector<std::string> names_;  // by value, once printed
   int next_name_ = 0;
   std::set<int> used_buffers_, used_sizes_;
-  bool uses_check_ = false;
+  bool uses_check_ = false, reads_ahead_ = false;
   int64_t workspace_bytes_ = 0;
   int first_of_axis_ = -1;                // whose index is that of the first element of a piece
   std::map<ValueId, std::string> kept_;   // by load: where its value is, in a piece or in registers
   std::map<ValueId, std::string> keeps_;  // by load: where its value is kept for later loops
   int next_ahead_ = 0;
   std::map<const Stmt*, std::string> kept_stores_;
+  std::map<ValueId, std::string> pieces_;  // by load: the piece that was read
+  int next_piece_ = 0;
   std::set<const Stmt*> row_loops_;
   std::string workspace_type_;
   std::string store_guard_;  // of one thread's statements: who stores

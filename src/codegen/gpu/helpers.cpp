@@ -127,6 +127,13 @@ std::string Helpers::integer_body(Op op, DType d) {
   return "";
 }
 
+std::string Helpers::by_instruction(std::string_view instruction, std::string_view type, char to,
+                                    std::string_view operands, const std::string& body) const {
+  return fmt::format(fmt::runtime(dialect_.by_instruction), fmt::arg("type", type),
+                     fmt::arg("instruction", instruction), fmt::arg("to", to), fmt::arg("operands", operands),
+                     fmt::arg("body", body));
+}
+
 std::string Helpers::real_body(Op op, DType d) {
   const FloatWords& w = words(d);
   auto call = [](std::string_view format, auto... x) { return fmt::format(fmt::runtime(format), x...); };
@@ -135,11 +142,15 @@ std::string Helpers::real_body(Op op, DType d) {
   switch (op) {
     // A NaN wins, and -0 is less than +0.
     case Op::Min:
-    case Op::Max:
-      return fmt::format(
+    case Op::Max: {
+      const std::string body = fmt::format(
           "  if (a != a) return a;\n  if (b != b) return b;\n"
           "  return a {} b || (a == b && {}({}) < 0) ? a : b;\n",
           op == Op::Min ? '<' : '>', sign, op == Op::Min ? 'a' : 'b');
+      if (d == DType::F64) return body;
+      const char* instruction = op == Op::Min ? "min.NaN.f32 %0, %1, %2" : "max.NaN.f32 %0, %1, %2";
+      return by_instruction(instruction, "float", 'f', R"("f"(a), "f"(b))", body);
+    }
     case Op::FloorMod: {
       const std::string fmod = operation(Op::Rem, d);
       return fmt::format("  return {}({}, b);\n", fmod, call(w.add, fmod + "(a, b)", "b"));
@@ -161,26 +172,28 @@ std::string Helpers::conversion(DType from, DType to) {
     };
     if (from == DType::BF16) return text("  return __uint_as_float((unsigned)x << 16);\n");
     if (from == DType::F16)
-      return text(
+      return text(by_instruction(
+          "cvt.f32.f16 %0, %1", "float", 'f', R"("h"(x))",
           "  const unsigned sign = (unsigned)(x & 0x8000) << 16, rest = x & 0x7fffu;\n"
           "  if (rest >= 0x7c00u) return __uint_as_float(sign | 0x7f800000u | ((rest & 0x3ffu) << 13));\n"
           "  if (rest >= 0x400u) return __uint_as_float(sign | ((rest << 13) + (112u << 23)));\n"
           "  return __uint_as_float(sign | __float_as_uint(__fmul_rn(__uint2float_rn(rest), 5.9604644775390625e-8f)));"
-          "  // denormals: multiples of 2^-24\n");
+          "  // denormals: multiples of 2^-24\n"));
     if (to == DType::BF16)
-      return text(
-          "  const unsigned u = __float_as_uint(x);\n"
-          "  if (x != x) return (unsigned short)((u >> 16) | 0x40);\n"
-          "  return (unsigned short)((u + 0x7fffu + ((u >> 16) & 1)) >> 16);\n");
+      return text(by_instruction("cvt.rn.bf16.f32 %0, %1", "unsigned short", 'h', R"("f"(x))",
+                                 "  const unsigned u = __float_as_uint(x);\n"
+                                 "  if (x != x) return (unsigned short)((u >> 16) | 0x40);\n"
+                                 "  return (unsigned short)((u + 0x7fffu + ((u >> 16) & 1)) >> 16);\n"));
     if (to == DType::F16)
-      return text(
+      return text(by_instruction(
+          "cvt.rn.f16.f32 %0, %1", "unsigned short", 'h', R"("f"(x))",
           "  const unsigned bits = __float_as_uint(x), sign = (bits >> 16) & 0x8000u, u = bits & 0x7fffffffu;\n"
           "  if (u > 0x7f800000u) return (unsigned short)(sign | 0x7e00u);\n"
           "  if (u >= 0x477ff000u) return (unsigned short)(sign | 0x7c00u);\n"
           "  if (u >= 0x38800000u)\n"
           "    return (unsigned short)(sign | ((u + 0xfffu + ((u >> 13) & 1) - (112u << 23)) >> 13));\n"
           "  // A denormal is rounded by an addition: the last place of 0.5f is the smallest of them.\n"
-          "  return (unsigned short)(sign | (__float_as_uint(__fadd_rn(__uint_as_float(u), 0.5f)) - 0x3f000000u));\n");
+          "  return (unsigned short)(sign | (__float_as_uint(__fadd_rn(__uint_as_float(u), 0.5f)) - 0x3f000000u));\n"));
     // Float to integer: truncates, saturates, and NaN is 0.
     INVARIANT(is_real(from) && is_int(to), "conversion of " << sheaf::name_of(from) << " to " << sheaf::name_of(to));
     const bool has_sign = to == DType::I8 || to == DType::I16 || to == DType::I32 || to == DType::I64;

@@ -39,6 +39,9 @@ class Helpers {
 
  private:
   std::string integer_body(scalar::Op op, DType d);
+  // Statements of a function; those of `body` where the device has no such instruction (Dialect::by_instruction).
+  std::string by_instruction(std::string_view instruction, std::string_view type, char to, std::string_view operands,
+                             const std::string& body) const;
   std::string real_body(scalar::Op op, DType d);
 
   const Dialect& dialect_;

@@ -23,6 +23,7 @@ constexpr int64_t kShortRow = 8;      // elements up to which a warp would mostl
 constexpr int64_t kFewWarps = 528;    // warps up to which each gets a block of its own: 132 processors, 4 each
 constexpr int64_t kLongColumn = 64;   // elements of a column from which on warps share it
 constexpr int64_t kLongSum = 8 * loop::kReduceBlock;  // elements of a sum from which on several blocks share it
+constexpr int64_t kFewRows = 64;                      // sums up to which they do: half of the processors
 constexpr int64_t kLongScatter = 64;                  // iterations of a loop over places from which on warps share it
 constexpr int64_t kManyWarps = 4224;                  // that keep a device busy: 132 processors, 32 each
 constexpr int64_t kManyElements = 1 << 20;  // from so many on threads take several each: more is under way at once
@@ -72,6 +73,36 @@ bool comes_first(const loop::Kernel& k, const Stmt& reduce, const std::vector<co
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+// Warps that share a row: eight threads take a block of 2048 elements by four at once, so that a warp has four blocks.
+int warps_of_row(int64_t row_blocks, int piece) {
+  return static_cast<int>(std::clamp<int64_t>(ceil_div(row_blocks, piece), 2, 16));
+}
+
+// More sums of a thread would take the registers of loads.
+constexpr int kMostSums = 8;
+
+std::vector<const Stmt*> statements(const loop::Block& body) {
+  std::vector<const Stmt*> out;
+  for (const Stmt& s : body)
+    out.push_back(&s);
+  return out;
+}
+
+// How many neighbouring columns a thread takes at once of a reduction inside the innermost loop of a nest.
+int column_piece(const loop::Kernel& k, const std::vector<const Stmt*>& nest, const Stmt& reduce, const Ranges& ranges,
+                 std::span<const int64_t> sizes) {
+  const Stmt& inner = *nest.back();
+  for (const Stmt& s : inner.body) {
+    if (&s == &reduce) break;
+    if (k.values[s.value].op == loop::Op::Load) return 1;  // each column has its own
+  }
+  if (loop::contains_store(reduce.body)) return 1;
+  int length = std::min(kMostSums, piece_length(k, statements(reduce.body), inner.axis, ranges, sizes));
+  while (evaluate(k, inner.extent, sizes).value() % length != 0)
+    length /= 2;
+  return length;
+}
+
 // The lengths of rows that code is made for: few, so that rows of other lengths share it.
 int register_class(int64_t elements_of_lane) {
   constexpr int kClasses[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
@@ -113,6 +144,11 @@ std::vector<const Stmt*> loops_of_row(const loop::Kernel& k, const std::vector<c
     loops.push_back(s);
   }
   return loops;
+}
+
+int row_piece(const loop::Kernel& k, const Stmt& s, const Ranges& ranges, std::span<const int64_t> sizes) {
+  if (s.kind == Stmt::Reduce && is_position(s.combine)) return 1;
+  return std::min(kMostSums, piece_length(k, statements(s.body), s.axis, ranges, sizes));
 }
 
 std::vector<Schedule> schedule(const loop::Kernel& k, const Part& part, std::span<const int64_t> sizes, bool aligned) {
@@ -165,6 +201,7 @@ std::vector<Schedule> schedule(const loop::Kernel& k, const Part& part, std::spa
     return std::vector<Schedule>{totals, rest};
   };
 
+  const Ranges ranges(k, sizes);
   if (shared > 0 && !nest.empty() && nest.back()->mark == Mark::Vector && reduce) {
     out.kind = Schedule::Serial;
     out.threads = kThreads;
@@ -173,6 +210,8 @@ std::vector<Schedule> schedule(const loop::Kernel& k, const Part& part, std::spa
     Schedule rest = out;
     out.kind = rest.kind = Schedule::Columns;
     out.reduction = rest.reduction = reduce->id;
+    if (aligned) out.vector = column_piece(k, nest, *reduce, ranges, sizes);
+    out.threads = std::min(kThreads, kWarp * loop::kReduceLanes / out.vector);
     out.blocks = ceil_div(out.items, kWarp);
     if (row_blocks == 1) return {out};
     return in_two_stages(out.blocks * row_blocks, rest);
@@ -180,7 +219,7 @@ std::vector<Schedule> schedule(const loop::Kernel& k, const Part& part, std::spa
   if (shared == 0 || (out.longest <= kShortRow && out.items >= kManyItems)) {
     out.kind = shared == 0 ? Schedule::Map : Schedule::Serial;
     out.threads = out.loops > 0 ? kThreads : 1;
-    if (shared == 0 && aligned) out.vector = vector_length(k, nest, Ranges(k, sizes), sizes);
+    if (shared == 0 && aligned) out.vector = vector_length(k, nest, ranges, sizes);
     const bool is_plain = std::all_of(body.begin(), body.end(),
                                       [](const Stmt* s) { return s->kind == Stmt::Let || s->kind == Stmt::Store; });
     if (shared == 0 && !nest.empty() && out.vector == 1 && is_plain && out.items >= kManyElements) out.each = kElements;
@@ -195,13 +234,23 @@ std::vector<Schedule> schedule(const loop::Kernel& k, const Part& part, std::spa
     out.kind = Schedule::BlockRows;
     out.threads = out.longest <= 4 * loop::kReduceBlock ? 256 : 512;
     out.blocks = out.items;
-    if (one_total && out.loops == 0 && out.longest >= kLongSum) {
+    int piece = kWarp;  // the least of a reduction
+    for (const Stmt* s : body) {
+      if (!aligned || (s->kind != Stmt::Loop && s->kind != Stmt::Reduce)) continue;
+      const int own = row_piece(k, *s, ranges, sizes);
+      out.vector = std::max(out.vector, own);
+      if (s->kind == Stmt::Reduce) piece = std::min(piece, own);
+    }
+    if (out.vector > 1 && piece > 1) out.threads = kWarp * warps_of_row(row_blocks, std::min(piece, out.vector));
+    if (one_total && out.items <= kFewRows && out.longest >= kLongSum) {
       out.kind = Schedule::SumAll;
       out.reduction = reduce->id;
       out.threads = kThreads;
       Schedule rest = out;
-      rest.blocks = 1;
-      return in_two_stages(ceil_div(row_blocks, kThreads / kWarp), rest);
+      if (aligned) out.vector = row_piece(k, *reduce, ranges, sizes);
+      const int64_t warps = out.items * ceil_div(row_blocks, out.vector);
+      if (warps <= kFewWarps) out.threads = kWarp;
+      return in_two_stages(ceil_div(warps, out.threads / kWarp), rest);
     }
   }
   INVARIANT(out.blocks <= kMaxBlocks, k.name << " needs " << out.blocks << " blocks");

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/gpu/ranges.h"
 #include "codegen/gpu/split.h"
 #include "loop/ir.h"
 
@@ -23,8 +24,9 @@ struct Schedule {
     Serial,     // a thread per item, with reductions or with checks whose order needs one thread
     WarpRows,   // a warp per item: rows of at most kReduceBlock elements
     BlockRows,  // a block per item: longer rows
-    SumAll,     // one item that is a long reduction: a warp per kReduceBlock elements, then a block for their totals
-    Columns,    // a reduction inside the innermost loop: a block takes 32 items, and its 8 warps 4 lanes of each
+    SumAll,     // few items that are a long reduction each: warps for blocks of kReduceBlock elements, then a block of
+                // threads for the totals of an item
+    Columns,    // a reduction inside the innermost loop: a block takes 32 items, and shares the 32 lanes of each out
     Scatter,  // a loop over elements at places that data decides: 32 items for a warp, which does the iterations whose
               // place it owns
     Tiles,    // of a template: a block per tile of a product
@@ -40,7 +42,9 @@ struct Schedule {
   int reduction = -1;   // SumAll, Columns: the one that threads share in this way
   int threads = 256;    // of a block
   int64_t blocks = 1;
-  int vector = 1;              // Map: neighbouring elements that a thread takes, as pieces of at most 16 bytes
+  // Neighbouring elements that a thread takes, as pieces of at most 16 bytes. Map, Columns: of the innermost loop.
+  // BlockRows, SumAll: of a row, where a statement can (piece_length); this is the most that one takes.
+  int vector = 1;
   int each = 1;                // Map: elements that a thread takes, a block's threads apart, and reads before it writes
   int owners = 1;              // Scatter: the warps that share the places, a power of two
   int registers = 0;           // WarpRows: elements of the row per lane that stay in registers between loops over it
@@ -57,6 +61,9 @@ std::vector<const loop::Stmt*> nest_of(const loop::Kernel& k, const loop::Stmt& 
 // another loop. Empty otherwise.
 std::vector<const loop::Stmt*> loops_of_row(const loop::Kernel& k, const std::vector<const loop::Stmt*>& body,
                                             std::span<const int64_t> sizes);
+
+// How many neighbouring elements of a row a loop or reduction of a block of threads takes at once (piece_length).
+int row_piece(const loop::Kernel& k, const loop::Stmt& s, const Ranges& ranges, std::span<const int64_t> sizes);
 
 // One launch, or the two of a reduction that several blocks share. `aligned`: all buffers begin at multiples of 16
 // bytes.

@@ -60,7 +60,7 @@ std::string load_tile(const UnitTile& t, int threads, Helpers& helpers) {
         // The addresses of many pieces at once would fill the registers that sums need.
         return fmt::format(
             fmt::runtime(kLoad), fmt::arg("function", d.function), fmt::arg("name", name), fmt::arg("global", d.global),
-            fmt::arg("unroll", each <= 4 ? d.unroll : d.unroll_two), fmt::arg("each", each),
+            fmt::arg("unroll", each <= 4 ? std::string(d.unroll) : d.unroll_by(2)), fmt::arg("each", each),
             fmt::arg("threads", threads), fmt::arg("per_line", per_line),
             fmt::arg("guard", pieces % threads == 0 ? "" : fmt::format("    if (piece >= {}) break;\n", pieces)),
             fmt::arg("unit", t.unit), fmt::arg("copy", copy));

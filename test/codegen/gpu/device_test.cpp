@@ -116,6 +116,21 @@ loop::Kernel softmax() {
   });
 }
 
+// What cross entropy needs of a row: its maximum, and the sum of exponentials.
+loop::Kernel log_sum() {
+  Builder b("sums of exponentials");
+  b.buffer(DType::F32, false);
+  b.buffer(DType::F32, true);
+  V rows = b.size(), n = b.size(), i = b.begin_loop(rows, Mark::Parallel);
+  V j = b.begin_reduce(n, Combine::Max);
+  V max = b.end_reduce(b.load(0, b.add(b.mul(i, n), j)));
+  j = b.begin_reduce(n, Combine::Sum);
+  V sum = b.end_reduce(b.unary(Op::Exp, b.sub(b.load(0, b.add(b.mul(i, n), j)), max)));
+  b.store(1, i, b.add(max, b.unary(Op::Log, sum)));
+  b.end();
+  return b.finish();
+}
+
 // The exponentials wait in the output instead of being computed twice.
 loop::Kernel softmax_kept() {
   return rows_kernel("softmax, kept", 2, [](Builder& b, V n, auto at) {
@@ -191,11 +206,19 @@ TEST_F(OnDevice, Rates) {
   add(softmax(), "65536 x 768", {65536 * 768, 65536 * 768}, {65536, 768});
   add(softmax_kept(), "65536 x 768", {65536 * 768, 65536 * 768}, {65536, 768});
   add(softmax(), "1024 x 50257", {1024 * 50257, 1024 * 50257}, {1024, 50257});
+  add(softmax(), "1024 x 50260", {1024 * 50260, 1024 * 50260}, {1024, 50260});
+  add(log_sum(), "1024 x 50257", {1024 * 50257, 1024}, {1024, 50257});
+  add(log_sum(), "1024 x 50260", {1024 * 50260, 1024}, {1024, 50260});
+  add(log_sum(), "64 x 50260", {64 * 50260, 64}, {64, 50260});
   add(layer_norm(), "65536 x 768", {65536 * 768, 768, 768, 65536 * 768}, {65536, 768});
   add(layer_norm(), "32768 x 2048", {32768 * 2048, 2048, 2048, 32768 * 2048}, {32768, 2048});
   add(column_sums(), "65536 x 768", {65536 * 768, 768}, {65536, 768});
   add(column_sums(), "8192 x 8192", {8192 * 8192, 8192}, {8192, 8192});
+  add(column_sums(), "8192 x 768", {8192 * 768, 768}, {8192, 768});
+  add(column_sums(), "8192 x 3072", {8192 * 3072, 3072}, {8192, 3072});
+  add(column_sums(), "65536 x 771", {65536 * 771, 771}, {65536, 771});
   add(sum_all(), "64M", {kMany, 1}, {kMany});
+  add(sum_all(), "3072 x 768", {3072 * 768, 1}, {3072 * 768});
   // Every shape of tiles, to choose by (tile_shape_of); a star marks the one that is chosen.
   enum Layout : uint8_t { NN, NT, TN };
   struct Product {

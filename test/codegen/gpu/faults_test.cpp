@@ -98,7 +98,9 @@ TEST(Faults, AWrongShuffleIsSeen) {
   // The same sum in another order.
   EXPECT_TRUE(differs(rows_twice(), kWarpRows, "for (int half = 16; half > 0; half /= 2)",
                       "for (int half = 1; half < 32; half *= 2)"));
-  EXPECT_TRUE(differs(column_sums(), kColumns, "r0_lanes[4 * warp + q]", "r0_lanes[8 * q + warp]"));
+  EXPECT_TRUE(differs(rows_twice(), kBlockRows, "half = 4", "half = 2"));
+  EXPECT_TRUE(
+      differs(column_sums(), kColumns, "r0_lanes[thread / 8]", "r0_lanes[thread / 8 / 4 + thread / 8 % 4 * 8]"));
 }
 
 TEST(Faults, ABarrierThatOnlySomeReachEndsTheRun) {

@@ -1,6 +1,9 @@
 // Reductions of every kind and type at the sizes around warps, blocks of kReduceBlock, and what a block of threads
 // holds: in rows, over everything, in columns, and inside a thread.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <array>
 
 #include "codegen/gpu/text_program.h"
 #include "codegen/random_kernels.h"
@@ -57,11 +60,11 @@ loop::Kernel reduction(DType d, Combine how, bool columns, bool alone) {
   Builder b(columns ? "columns" : alone ? "all" : "rows");
   b.buffer(d, false);
   const bool position = how == Combine::ArgMax || how == Combine::ArgMin;
-  const DType to = position ? DType::I64 : d;
+  const DType sum = size_bytes(d) == 2 ? DType::F32 : d, to = position ? DType::I64 : sum;
   b.buffer(to, true);
   V outer = b.size(), n = b.size(), outer_stride = b.size(), stride = b.size();
   V i = alone ? b.i64(0) : b.begin_loop(outer, columns ? Mark::Vector : Mark::Parallel), k = b.begin_reduce(n, how);
-  V r = b.end_reduce(b.load(0, b.add(b.mul(i, outer_stride), b.mul(k, stride))));
+  V r = b.end_reduce(b.convert(b.load(0, b.add(b.mul(i, outer_stride), b.mul(k, stride))), sum));
   b.store(1, i, r);
   if (!alone) b.end();
   return b.finish();
@@ -127,16 +130,41 @@ TEST_P(Reductions, EqualReference) {
                               {random_memory(d, outer * outer_stride + n * stride + 1, rng),
                                random_memory(position ? DType::I64 : d, outer, rng)}});
         };
-        if (n <= 5000) add("rows", false, false, 3, n, 1);
-        if (n <= 5000) add("columns", true, false, 5, 1, 5);
+        add("rows", false, false, 3, n, 1);
+        // As many columns as make no pieces, or pieces of 2, 4 and 8 elements.
+        const int64_t columns = std::array{5, 6, 12, 40}[rng() % 4];
+        if (n <= 5000) add("columns", true, false, columns, 1, columns);
         add("all", false, true, 1, 0, 1);
       }
-  // More totals than wait in shared memory.
   constexpr int64_t kLong = 1'100'000;
   subjects.push_back({"a long row",
                       reduction(DType::F32, Combine::Sum, false, false),
                       {1, kLong, kLong, 1},
                       {random_memory(DType::F32, kLong, rng), random_memory(DType::F32, 1, rng)}});
+  // More rows than share several blocks, in pieces and one element at a time.
+  for (int64_t n : {17000, 17001})
+    subjects.push_back({"many rows of " + std::to_string(n),
+                        reduction(DType::F32, Combine::Sum, false, false),
+                        {65, n, n, 1},
+                        {random_memory(DType::F32, 65 * n, rng), random_memory(DType::F32, 65, rng)}});
+  compare(*make(), subjects, seed);
+}
+
+// Pieces of 16 bytes are then of eight elements; rows 16 bytes apart begin at them, others do not.
+TEST_P(Reductions, WidenNumbersOf16Bits) {
+  const uint64_t seed = gpu::testing::seed();
+  std::mt19937_64 rng(seed);
+  std::vector<Subject> subjects;
+  for (bool columns : {false, true})
+    for (int64_t n : {60, 2050, 5001, 20000})
+      for (int64_t padding : {0, 7}) {
+        const int64_t outer = columns ? 48 : 3, row = (n + padding) / 8 * 8;
+        subjects.push_back(
+            {fmt::format("{} of {}, {} apart", columns ? "columns" : "rows", n, row),
+             reduction(DType::BF16, Combine::Sum, columns, false),
+             {outer, n, columns ? 1 : row, columns ? outer : 1},
+             {random_memory(DType::BF16, outer * row + n * outer, rng), random_memory(DType::F32, outer, rng)}});
+      }
   compare(*make(), subjects, seed);
 }
 
@@ -153,6 +181,12 @@ TEST_P(Reductions, KeepWhatALaterLoopReads) {
                           {random_memory(DType::F32, 3 * n, rng), random_memory(DType::F32, 3 * n, rng)},
                           in_place});
   }
+  // More totals than wait in shared memory.
+  constexpr int64_t kLong = 1'100'000;
+  subjects.push_back({"a long softmax",
+                      softmax(),
+                      {1, kLong},
+                      {random_memory(DType::F32, kLong, rng), random_memory(DType::F32, kLong, rng)}});
   compare(*make(), subjects, seed);
 }
 
