@@ -15,6 +15,7 @@
 
 #include "formats/compressed.h"
 #include "formats/csv.h"
+#include "formats/jpeg.h"
 #include "formats/mapped_file.h"
 #include "formats/npy.h"
 #include "formats/pickle.h"
@@ -176,7 +177,7 @@ bool is_table(const std::string& path) { return path.ends_with(".csv") || path.e
 
 // The formats that are known by their first bytes.
 bool has_first_bytes(const std::string& path) {
-  for (std::string_view end : {".npy", ".npz", ".pt", ".pth", ".bin", ".png", ".wav"})
+  for (std::string_view end : {".npy", ".npz", ".pt", ".pth", ".bin", ".png", ".jpg", ".jpeg", ".wav"})
     if (path.ends_with(end)) return true;
   return false;
 }
@@ -230,6 +231,7 @@ Value parse_any(const std::string& path, std::string_view bytes, const Ref<Buffe
   if (is_torch_legacy(bytes)) return parse_torch_legacy(bytes, whole, objects);
   if (bytes.starts_with('\x80')) return parse_pickle(bytes, objects);
   if (is_png(bytes)) return parse_png(bytes);
+  if (is_jpeg(bytes)) return parse_jpeg(bytes);
   if (is_wav(bytes)) return parse_wav(bytes);
   if (const Foreign* f = recognise(bytes, path)) refuse(*f);
   if (path.ends_with(".safetensors")) return parse_safetensors(bytes, whole);  // for what is wrong with it
@@ -346,23 +348,25 @@ void write_safetensors_file(const std::string& path, const SafetensorsFile& file
   write_file(path, parts, "io save");
 }
 
-std::string text_for(const std::string& path, const Value& v, const JsonOptions& json) {
+std::string text_for(const std::string& path, const Value& v, const SaveOptions& options) {
   if (path.ends_with(".npz")) return write_npz(v);
   if (path.ends_with(".pt") || path.ends_with(".pth") || (path.ends_with(".bin") && !v.is_tensor()))
     return write_torch(v);
   if (path.ends_with(".bin")) return std::string(raw_bytes(contiguous(v.as_tensor())));
   if (path.ends_with(".png")) return write_png(v);
+  if (path.ends_with(".jpg") || path.ends_with(".jpeg")) return write_jpeg(v, options.quality);
   if (path.ends_with(".wav")) return write_wav(v);
   if (is_table(path)) return write_csv(v, separator_of(path));
   if (path.ends_with(".jsonl")) return write_json_lines(v);
-  if (!path.ends_with(".npy")) return write_json(v, json);
+  if (!path.ends_with(".npy")) return write_json(v, options.json);
   if (!v.is_tensor()) throw runtime_error("npy: cannot serialize " + std::string(type_name(v)) + " (only a tensor)");
   return write_npy(v.as_tensor());
 }
 
 // Messages of a named format already say who speaks.
 bool names_its_format(const std::string& message) {
-  for (std::string_view who : {"safetensors: ", "npy: ", "npz: ", "zip: ", "torch: ", "png: ", "wav: ", "csv: "})
+  for (std::string_view who :
+       {"safetensors: ", "npy: ", "npz: ", "zip: ", "torch: ", "png: ", "jpeg: ", "wav: ", "csv: "})
     if (message.starts_with(who)) return true;
   return false;
 }
@@ -449,11 +453,11 @@ Value load_value(const std::string& path, Objects objects) {
   return fs::is_directory(path, error) ? load_directory(path) : load_file(path, objects);
 }
 
-void save_value(const std::string& path, const Value& v, const JsonOptions& json) {
+void save_value(const std::string& path, const Value& v, const SaveOptions& options) {
   if (path.ends_with('/')) return save_directory(path, v);
   try {
     if (path.ends_with(".safetensors")) return write_safetensors_file(path, describe_safetensors(v));
-    write_file(path, text_for(path, v, json), "io save");
+    write_file(path, text_for(path, v, options), "io save");
   } catch (UserError& e) {
     if (!names_its_format(e.message) && !e.message.starts_with("io save")) e.message = "io save: " + e.message;
     throw;

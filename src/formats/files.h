@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "formats/jpeg.h"
 #include "formats/json.h"
 #include "formats/objects.h"
 #include "value/value.h"
@@ -27,12 +28,16 @@ void append_file(const std::string& path, std::string_view bytes, std::string_vi
 
 // By name: .safetensors.index.json (the files it names), .csv .tsv .jsonl; a directory is a dict of its .npy files. By
 // their first bytes: safetensors (mapped, not read), NumPy arrays and zip archives of them, PyTorch checkpoints,
-// pickles, PNG pictures, WAV sound; files of other programs are refused with a word on what they are. JSON otherwise.
-// Large arrays are mapped where the format allows. `objects` is for pickles and checkpoints.
+// pickles, PNG and JPEG pictures, WAV sound; files of other programs are refused with a word on what they are. JSON
+// otherwise. Large arrays are mapped where the format allows. `objects` is for pickles and checkpoints.
 Value load_value(const std::string& path, Objects objects = Objects::Refuse);
-// By name: .safetensors .npy .npz .csv .tsv .jsonl .png .wav, a path that ends in / for a directory of .npy files; JSON
-// otherwise.
-void save_value(const std::string& path, const Value& v, const JsonOptions& json = {});
+struct SaveOptions {
+  JsonOptions json;
+  int quality = kJpegQuality;
+};
+// By name: .safetensors .npy .npz .csv .tsv .jsonl .png .jpg .wav, a path that ends in / for a directory of .npy files;
+// JSON otherwise.
+void save_value(const std::string& path, const Value& v, const SaveOptions& options = {});
 // The state of a training as a .safetensors file with checksums, and its options.
 void save_checkpoint(const std::string& path, const Value& state, const Value& options);
 // A file that cannot be read is an error; one that is not whole says so: `damage` is what is wrong with it.

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <cstring>
 
 #include "formats/byte_reader.h"
 #include "formats/inflate.h"
+#include "formats/picture.h"
 #include "value/print.h"
 
 namespace sheaf::formats {
@@ -198,22 +198,17 @@ std::string write_png(const Value& v) {
   put_big(header, static_cast<uint32_t>(t.sizes[0]));
   for (uint8_t b : {static_cast<uint8_t>(wide ? 16 : 8), kind, uint8_t{0}, uint8_t{0}, uint8_t{0}})
     header += static_cast<char>(b);
-  Tensor c = contiguous(t);
-  std::string raw;
-  int64_t per_row = t.sizes[1] * channels;
-  const std::byte* p = c.bytes();
-  for (int64_t r = 0; r < t.sizes[0]; ++r) {
+  std::string samples = wide ? std::string() : picture_bytes(t), raw;
+  if (wide) {
+    Tensor c = contiguous(t);
+    const auto* p = reinterpret_cast<const uint16_t*>(c.bytes());
+    for (int64_t i = 0; i < c.num_elems(); ++i)
+      put_big(samples, p[i]);
+  }
+  size_t row_bytes = samples.size() / static_cast<size_t>(t.sizes[0]);
+  for (size_t at = 0; at < samples.size(); at += row_bytes) {
     raw += '\0';  // no filter
-    for (int64_t i = 0; i < per_row; ++i, p += size_bytes(c.dtype)) {
-      double x = load_double(c.dtype, p);
-      if (wide)
-        put_big(raw, static_cast<uint16_t>(x));
-      else if (c.dtype == DType::U8)
-        raw += static_cast<char>(static_cast<uint8_t>(x));
-      else
-        raw +=
-            static_cast<char>(static_cast<uint8_t>(std::lround(255 * std::clamp(std::isnan(x) ? 0.0 : x, 0.0, 1.0))));
-    }
+    raw.append(samples, at, row_bytes);
   }
   std::string out(kMagic);
   put_chunk(out, "IHDR", header);

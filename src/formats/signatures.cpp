@@ -77,7 +77,6 @@ constexpr Signature kBinaries[] = {
     {{"a NetCDF file", "in Python: open it with xarray and save its arrays by numpy.savez"}, "CDF\x01"},
     {{"a NetCDF file", "in Python: open it with xarray and save its arrays by numpy.savez"}, "CDF\x02"},
     {{"an Excel workbook", kSpreadsheet}, "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"},
-    {{"a JPEG picture", kPicture}, "\xff\xd8\xff"},
     {{"a GIF picture", kPicture}, "GIF8"},
     {{"a TIFF picture", kPicture}, "II*\0"sv},
     {{"a TIFF picture", kPicture}, "MM\0*"sv},

@@ -33,6 +33,8 @@ PROGRAM = """
 (io "save" "table.csv" {:n (range 3) :x [0.1 -2.5 1e-7] :text '["a,b" "say \\"hi\\"" "plain"] :yes (> [1 -1 1] 0)})
 (io "save" "grey.png" (reshape (cast (range 64) :u8) [8 8]))
 (io "save" "rgb.png" (reshape (/ (range 48) 47.0) [4 4 3]))
+(io "save" "rgb.jpg" (reshape (/ (range 48) 47.0) [4 4 3]) :quality 80)
+(io "save" "jpg.npy" (io "load" "rgb.jpg"))
 (io "save" "tone.wav" {:rate 8000 :samples (sin (* 0.1 (range 100)))})
 (doseq [i (range 5)] (log-metrics "board" (* 10 i) {:loss (/ 1.0 (+ i 1)) :lr 0.5}))
 (doseq [i (range 5)] (log-metrics "log.jsonl" i {:loss (/ 1.0 (+ i 1))}))
@@ -104,6 +106,7 @@ with tempfile.TemporaryDirectory() as folder:
         and list(frame["yes"]) == [True, False, True]
     )
     assert np.array_equal(frame["x"].astype(np.float32), np.array([0.1, -2.5, 1e-7], np.float32))
+    assert np.array_equal(np.asarray(Image.open("rgb.jpg")), np.load("jpg.npy"))
     assert np.array_equal(np.asarray(Image.open("grey.png")), np.arange(64, dtype=np.uint8).reshape(8, 8))
     assert np.array_equal(
         np.asarray(Image.open("rgb.png")), np.round(np.arange(48) / 47 * 255).astype(np.uint8).reshape(4, 4, 3)

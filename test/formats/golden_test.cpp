@@ -5,6 +5,7 @@
 
 #include "formats/csv.h"
 #include "formats/files.h"
+#include "formats/jpeg.h"
 #include "formats/json.h"
 #include "formats/npy.h"
 #include "formats/png.h"
@@ -57,6 +58,47 @@ TEST(Goldens, PicturesTablesAndSoundComeBack) {
   Value sound = load_value(kGoldens + "sound16.wav"), lines = load_value(kGoldens + "rows.jsonl");
   EXPECT_TRUE(tree_equal(parse_wav(write_wav(sound)), sound));
   EXPECT_TRUE(tree_equal(parse_json_lines(write_json_lines(lines)), lines));
+}
+
+// JPEG loses something, and the less the better the quality is.
+TEST(Goldens, JpegComesNear) {
+  for (std::string name : {"baseline-420.jpg", "grey.png", "ramp.png"}) {
+    Value v = load_value(kGoldens + name);
+    const Tensor& t = v.as_tensor();
+    auto distance = [&](int quality) {
+      Tensor back = parse_jpeg(write_jpeg(v, quality)).as_tensor();
+      EXPECT_EQ(back.sizes, t.sizes) << name;
+      double sum = 0;
+      for (int64_t i = 0; i < t.num_elems(); ++i) {
+        double by = load_double(DType::U8, back.bytes() + i) - load_double(DType::U8, t.bytes() + i);
+        sum += by * by;
+      }
+      return std::sqrt(sum / static_cast<double>(t.num_elems()));
+    };
+    EXPECT_LT(distance(100), 4) << name;
+    EXPECT_LE(distance(100), distance(30)) << name;
+    EXPECT_LT(write_jpeg(v, 10).size(), write_jpeg(v, 100).size()) << name;
+  }
+}
+
+TEST(Goldens, DamagedJpegIsRefused) {
+  std::string whole = read_file(kGoldens + "baseline-420.jpg"), progressive = read_file(kGoldens + "progressive.jpg");
+  auto message_of = [](std::string bytes) -> std::string {
+    try {
+      parse_jpeg(bytes);
+    } catch (const UserError& e) {
+      return e.message;
+    }
+    return "";
+  };
+  for (const std::string& picture : {whole, progressive})
+    for (size_t n = 3; n + 2 < picture.size(); n += 7)
+      EXPECT_TRUE(message_of(picture.substr(0, n)).starts_with("jpeg: ")) << n;
+  EXPECT_EQ(message_of(whole + "more after the end"), "");
+  std::string huge = whole;  // 65,500 x 65,500 pixels out of nothing
+  size_t at = huge.find("\xff\xc0") + 5;
+  huge.replace(at, 4, "\xff\xdc\xff\xdc");
+  EXPECT_TRUE(message_of(huge).starts_with("jpeg: the file ends early")) << message_of(huge);
 }
 
 TEST(Goldens, SharedObjectsStayShared) {

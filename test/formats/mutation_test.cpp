@@ -12,6 +12,7 @@
 #include "formats/compressed.h"
 #include "formats/csv.h"
 #include "formats/files.h"
+#include "formats/jpeg.h"
 #include "formats/json.h"
 #include "formats/npy.h"
 #include "formats/pickle.h"
@@ -113,6 +114,7 @@ TEST(Mutations, Zstd) {
 }
 TEST(Mutations, JsonLines) { run(".jsonl", parse_json_lines); }
 TEST(Mutations, Png) { run(".png", parse_png); }
+TEST(Mutations, Jpeg) { run(".jpg", parse_jpeg); }
 TEST(Mutations, Wav) { run(".wav", parse_wav); }
 TEST(Mutations, Npy) {
   run(".npy", [](std::string_view s) { return parse_npy(s); });

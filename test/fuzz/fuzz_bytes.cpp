@@ -1,6 +1,7 @@
 // Damaged bytes into the reader and the file loaders: whatever comes, they give a value or an error of the language.
-// Usage: fuzz_bytes [--inputs N] [--seed S] [--kind reader|json|jsonl|safetensors|pickle|torch|npy|npz|zip|csv|png|wav]
-// Input i is made from the seed S + i, so a failure is replayed by --seed THAT --inputs 1.
+// Usage: fuzz_bytes [--inputs N] [--seed S] [--kind
+// reader|json|jsonl|safetensors|pickle|torch|npy|npz|zip|csv|png|jpeg|wav] Input i is made from the seed S + i, so a
+// failure is replayed by --seed THAT --inputs 1.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "common/mutate.h"
 #include "formats/csv.h"
 #include "formats/files.h"
+#include "formats/jpeg.h"
 #include "formats/json.h"
 #include "formats/npy.h"
 #include "formats/pickle.h"
@@ -59,6 +61,7 @@ const Target kTargets[] = {
     {"jsonl", ".jsonl", [](const std::string& s) { formats::parse_json_lines(s); }},
     {"csv", ".csv", [](const std::string& s) { formats::parse_csv(s); }},
     {"png", ".png", [](const std::string& s) { formats::parse_png(s); }},
+    {"jpeg", ".jpg", [](const std::string& s) { formats::parse_jpeg(s); }},
     {"wav", ".wav", [](const std::string& s) { formats::parse_wav(s); }},
     {"npy", ".npy", [](const std::string& s) { formats::parse_npy(s); }},
     {"npz", ".npz", [](const std::string& s) { formats::parse_npz(s); }},

@@ -83,17 +83,26 @@ Value load(const std::string& path, Call& c) {
   return formats::load_value(path, objects);
 }
 
-// (io "save" path value [:plain true])
+// (io "save" path value [:plain true] [:quality n])
 Value save(const std::string& path, Call& c) {
-  formats::JsonOptions json;
+  formats::SaveOptions options;
   if (c.size() > 3) {
-    if (!is_key(c[3]) || key_name(c[3]).str() != "plain")
-      throw runtime_error("io save: unknown option " + short_text(c[3]) + ". Known options: :plain");
-    if (c.size() == 4 || !c[4].is_bool()) throw runtime_error("io save: :plain must be true or false");
-    if (!path.ends_with(".json")) throw runtime_error("io save '" + path + "': :plain is for .json files");
-    json.tagged = !c[4].as_bool();
+    std::string name = is_key(c[3]) ? key_name(c[3]).str() : "";
+    if (name != "plain" && name != "quality")
+      throw runtime_error("io save: unknown option " + short_text(c[3]) + ". Known options: :plain :quality");
+    if (name == "plain") {
+      if (c.size() == 4 || !c[4].is_bool()) throw runtime_error("io save: :plain must be true or false");
+      if (!path.ends_with(".json")) throw runtime_error("io save '" + path + "': :plain is for .json files");
+      options.json.tagged = !c[4].as_bool();
+    } else {
+      int64_t quality = c.size() == 4 ? 0 : to_index(c[4], "io save :quality");
+      if (quality < 1 || quality > 100) throw runtime_error("io save: :quality must be 1 to 100");
+      if (!path.ends_with(".jpg") && !path.ends_with(".jpeg"))
+        throw runtime_error("io save '" + path + "': :quality is for .jpg files");
+      options.quality = static_cast<int>(quality);
+    }
   }
-  formats::save_value(path, trace::concrete_tree(c[2]), json);
+  formats::save_value(path, trace::concrete_tree(c[2]), options);
   return {};
 }
 
@@ -215,13 +224,15 @@ const BuiltinDef kBuiltins[] = {
      "(io verb path …)",
      "Files; those compressed by gzip or zstd are read as what is in them. \"read\" path: the text; "
      " \"write\" and \"append\" path text; \"load\" path and \"save\" path value: by "
-     "format (.safetensors, .npy, .npz, .csv, .tsv, .jsonl, .png, .wav; PyTorch's .pt and .pth; pickles for loading; "
+     "format (.safetensors, .npy, .npz, .csv, .tsv, .jsonl, .png, .jpg, .wav; PyTorch's .pt and .pth; pickles for "
+     "loading; "
      "a directory of .npy files; else JSON), parent directories are made and files replaced as a whole. The checksums "
      "that a checkpoint has are checked. A file of "
      "another program is an error that says what it is. A pickled object that is no tensor, number, text or "
      "container is an error that names its class and key, or nil with :objects :skip after the path. JSON marks "
      "tensors, tuples and keywords, so that they come back as what they were; with :plain true after the value they "
-     "are plain arrays and text. In PyTorch's files a dict all of whose keys are spelt as ints has ints for keys. A "
+     "are plain arrays and text. :quality after the value is that of a .jpg, 1 to 100 (90). In PyTorch's files a dict "
+     "all of whose keys are spelt as ints has ints for keys. A "
      "tensor saved as .bin, or appended to one, is its elements and nothing else, other values there are PyTorch "
      "checkpoints. \"map\" path dtype [{:shape s :offset bytes}]: a tensor over the elements of a file of any size, "
      "read as they are used; \"exists\" path; \"ls\" directory: names; \"glob\" pattern: paths; \"mkdir\" path; "
