@@ -53,17 +53,22 @@ struct Pass {
 };
 
 passes::FusionLimits limits_of(const runtime::Target& t) {
-  return {static_cast<size_t>(t.max_fused_ops), static_cast<size_t>(t.max_fused_arrays), t.min_fused_product_elements};
+  return {static_cast<size_t>(t.max_fused_ops), static_cast<size_t>(t.max_fused_arrays), t.min_fused_product_elements,
+          static_cast<size_t>(t.max_recomputed_ops)};
 }
 
 void fuse(FusedGraph& f, const passes::FusionLimits& limits) { f.groups = passes::choose_groups(f.graph, limits); }
 
 void recompute(FusedGraph& f, const passes::FusionLimits& limits) {
-  auto again = passes::recompute(f.graph, f.groups);
-  if (!again) return;
-  auto groups = passes::choose_groups(*again, limits, is_enabled("fuse"));
-  // A copy that finds no room in a group would be one more kernel.
-  if (groups.size() <= f.groups.size()) f = {std::move(*again), std::move(groups)};
+  // Less is tried where that is too much: a copy that finds no room in a group would be one more kernel.
+  for (size_t most = limits.max_recomputed; most > 0; most /= 2) {
+    auto again = passes::recompute(f.graph, f.groups, most);
+    if (!again) return;
+    auto groups = passes::choose_groups(*again, limits, is_enabled("fuse"));
+    if (groups.size() > f.groups.size()) continue;
+    f = {std::move(*again), std::move(groups)};
+    return;
+  }
 }
 
 void follow(FusedGraph& f, const passes::FusionLimits& limits) {

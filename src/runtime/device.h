@@ -25,6 +25,8 @@ struct CheckRecord {
 };
 // A launch may be several kernels: the steps of launch n begin at n times this.
 inline constexpr int kStepsOfLaunch = 256;
+// Target::max_recomputed_ops of devices: an activation and its derivative, a normalized value.
+inline constexpr int64_t kRecomputedOps = 16;
 
 // Bytes that a launch touches of a buffer, seen from its pointer.
 struct ByteRange {

@@ -54,6 +54,7 @@ class Cuda final : public CudaDevice {
     target_.name = "cuda";
     target_.bf16_dot = target_.amx = false;  // the host's
     target_.matrix_units = major >= 8;
+    target_.max_recomputed_ops = kRecomputedOps;
   }
 
   std::string_view name() const override { return name_; }

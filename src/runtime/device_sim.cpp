@@ -39,6 +39,7 @@ class Sim final : public Device {
     target_ = host_target();
     target_.id = TargetId::Sim;
     target_.name = "sim";
+    target_.max_recomputed_ops = kRecomputedOps;
     std::thread([this] { work(); }).detach();
   }
 

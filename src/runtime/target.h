@@ -50,6 +50,9 @@ struct Target {
 
   // What one fused kernel holds at most: more arrays gain nothing and cost address registers (bench_kernels).
   int64_t max_fused_ops = 48, max_fused_arrays = 14;
+  // Ops that are computed again rather than stored and read (passes::FusionLimits). A GPU evaluates a dozen polynomials
+  // while it waits for one element.
+  int64_t max_recomputed_ops = 1;
   // Elements of a factor or a result of a product from which on fusing what makes or reads it pays. A smaller one stays
   // in a cache between two kernels (bench models).
   int64_t min_fused_product_elements = 1 << 18;

@@ -12,6 +12,9 @@ namespace sheaf::passes {
 struct FusionLimits {
   size_t max_members, max_arrays;
   int64_t min_product_elements;  // of a factor or result that passes through a fused product
+  // Ops that a later kernel computes again for a value that it would have to read. 1: a cheap one. More: of any kind,
+  // as arithmetic costs little beside memory.
+  size_t max_recomputed = 1;
 };
 
 // Expects: sizes known.  Leaves: groups in an order in which each finds its inputs ready. Without `merge` every node is

@@ -1,9 +1,11 @@
 // A value that a kernel makes on its way to another one, such as x x inside an activation, would be stored for the
-// reverse pass and loaded there. Where its operands wait in memory anyway, an instruction costs less than both.
+// reverse pass and loaded there. Where its operands wait in memory anyway, an instruction costs less than both. On a
+// device that waits for memory so do several: the value's *cone*, from what waits in memory to itself.
 #include "passes/graph/recompute.h"
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "graph/op_def.h"
@@ -20,14 +22,17 @@ using graph::OpKind;
 
 // Smaller arrays stay in a cache until they are read.
 constexpr int64_t kLeastBytes = 1 << 20;
+// An array is of few elements beside one of so many times as many.
+constexpr int64_t kFew = 8;
 
 int64_t count(const Sizes& sizes) { return num_elems(sizes).value(); }
 
 class Recomputing {
  public:
-  Recomputing(const graph::Graph& g, const std::vector<FusionGroup>& groups)
+  Recomputing(const graph::Graph& g, const std::vector<FusionGroup>& groups, size_t most)
       : g_(g),
         groups_(groups),
+        most_(most),
         nodes_(live_nodes(g)),
         group_of_(nodes_, -1),
         member_(nodes_),
@@ -73,19 +78,36 @@ class Recomputing {
   }
 
   // Narrow floats must be rounded, which takes longer than they do in memory.
-  static bool is_cheap(const Node& n) {
+  bool is_cheap(const Node& n) const {
     const auto& [dtype, sizes] = n.types[0];
-    return n.op->cheap && !is_storage_only(dtype) &&
+    return can_repeat(n) && !is_storage_only(dtype) &&
            count(sizes) * static_cast<int64_t>(size_bytes(dtype)) >= kLeastBytes;
   }
+
+  bool can_repeat(const Node& n) const { return n.op->cheap || (most_ > 1 && n.op->kind == OpKind::Elementwise); }
 
   bool is_elsewhere(const Node* user, const Node* n) const { return group_of_[user] != group_of_[n]; }
 
   // Whether all that read it from memory could as well compute it.
   bool is_needless(const Node* n) {
-    return std::all_of(n->inputs.begin(), n->inputs.end(), [&](const Operand& in) { return waits_in_memory(in); }) &&
-           std::all_of(users_[n].begin(), users_[n].end(),
-                       [&](const Node* u) { return u && (!is_elsewhere(u, n) || can_compute(u, n)); });
+    std::vector<Operand> leaves;
+    std::set<const Node*> cone;
+    return find_cone(n, cone, leaves) && std::all_of(users_[n].begin(), users_[n].end(), [&](const Node* u) {
+             return u && (!is_elsewhere(u, n) || can_compute(u, n, leaves));
+           });
+  }
+
+  // The nodes that compute n from what waits in memory, which are the leaves. False: there are too many of them.
+  bool find_cone(const Node* n, std::set<const Node*>& cone, std::vector<Operand>& leaves) const {
+    if (!cone.insert(n).second) return true;
+    return cone.size() <= most_ && std::all_of(n->inputs.begin(), n->inputs.end(), [&](const Operand& in) {
+             if (waits_in_memory(in)) {
+               leaves.push_back(in);
+               return true;
+             }
+             const Node* from = in.node().get();
+             return from == base_of(in) && can_repeat(*from) && find_cone(from, cone, leaves);
+           });
   }
 
   // Values for rows are so few that they may as well be stored.
@@ -96,20 +118,22 @@ class Recomputing {
     return !m || m->row || (m->stored && !goes_[n]);
   }
 
-  // Whether the group of a user can make n itself and need not read more for it than before: an operand instead of n.
-  bool can_compute(const Node* user, const Node* n) {
+  // Whether the group of a user can make n itself and need not read more for it than before: a leaf instead of n.
+  bool can_compute(const Node* user, const Node* n, const std::vector<Operand>& leaves) {
     int k = group_of_[user];
     if (k < 0 || groups_[k].kind == FusionGroup::Single) return false;
     const auto& [dtype, sizes] = n->types[0];
     if (!((user->op->kind == OpKind::Reduce ? user->inputs[0].sizes() : user->types[0].sizes) == sizes)) return false;
     const Node* more = nullptr;
-    for (const Operand& in : n->inputs) {
+    for (const Operand& in : leaves) {
       if (!in.is_node()) continue;
       const Node* from = base_of(in);
       const std::vector<const Node*>& read = reads(k);
       if (from == more || std::find(read.begin(), read.end(), from) != read.end()) continue;
-      // An argument may be written over by what replaces it, unless it is read later.
-      if (group_of_[from] < 0) return false;
+      const bool few = kFew * count(in.sizes()) <= count(sizes);
+      // An argument may be written over by what replaces it, unless it is read later: few elements may as well be
+      // copied, where that costs less than what is not stored.
+      if (group_of_[from] < 0 && !(few && most_ > 1)) return false;
       if (count(in.sizes()) < count(sizes)) continue;
       if (more || size_bytes(in.dtype()) > size_bytes(dtype)) return false;
       more = from;
@@ -138,13 +162,17 @@ class Recomputing {
   }
 
   Operand copy_for(const Node* user, const Node* n, const Rebuild& rebuild) {
-    Ref<Node>& copy = copies_[{n, group_of_[user]}];
-    if (!copy) copy = with_inputs(*n, rebuild.renamed(n->inputs));
-    return Operand(copy, 0);
+    const auto key = std::make_pair(n, group_of_[user]);
+    if (auto known = copies_.find(key); known != copies_.end()) return Operand(known->second, 0);
+    std::vector<Operand> inputs;
+    for (const Operand& in : n->inputs)
+      inputs.push_back(waits_in_memory(in) ? rebuild.renamed(in) : copy_for(user, in.node().get(), rebuild));
+    return Operand(copies_[key] = with_inputs(*n, std::move(inputs)), 0);
   }
 
   const graph::Graph& g_;
   const std::vector<FusionGroup>& groups_;
+  size_t most_;
   std::vector<Node*> nodes_;
   graph::NodeMap<int> group_of_;  // -1: an input or a view
   graph::NodeMap<const FusionGroup::Member*> member_;
@@ -156,8 +184,8 @@ class Recomputing {
 
 }  // namespace
 
-std::optional<graph::Graph> recompute(const graph::Graph& g, const std::vector<FusionGroup>& groups) {
-  return Recomputing(g, groups).run();
+std::optional<graph::Graph> recompute(const graph::Graph& g, const std::vector<FusionGroup>& groups, size_t most) {
+  return Recomputing(g, groups, most).run();
 }
 
 }  // namespace sheaf::passes

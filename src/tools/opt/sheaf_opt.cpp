@@ -2,6 +2,7 @@
 // front end: what `sheaf --emit=graph` and `--emit=loop` print is accepted here. Passes are those of
 // compiler/pipeline.h.
 //   sheaf-opt [--pass=NAME]… [FILE]      (standard input without a file)
+//   sheaf-opt --device --pass=NAME [FILE]  passes as for a device that waits for memory
 //   sheaf-opt --gpu=SIZE,… [FILE]        kernels as text for a GPU, at these sizes
 #include <fmt/format.h>
 
@@ -23,6 +24,7 @@
 #include "ops/apply.h"
 #include "ops/table.h"
 #include "passes/graph/keep_rounded.h"
+#include "runtime/device.h"
 #include "trace/traced.h"
 #include "transforms/batch.h"
 #include "transforms/vjp.h"
@@ -105,7 +107,7 @@ std::string kernels_text(const Graph& g) {
       fmt::format("no pass '{}' for this kind of text; there are {} and those of the pipeline:{}", name, others, list));
 }
 
-std::string run_passes(Graph g, const std::vector<std::string>& passes) {
+std::string run_passes(Graph g, const std::vector<std::string>& passes, const runtime::Target& target) {
   compiler::Ir ir = std::move(g);
   for (const std::string& p : passes) {
     auto* graph = std::get_if<Graph>(&ir);
@@ -117,7 +119,7 @@ std::string run_passes(Graph g, const std::vector<std::string>& passes) {
       *graph = with_rounded(*graph);
     else if (graph && p == "lower")
       return kernels_text(*graph);
-    else if (p != "verify" && !compiler::run_pass(p, ir, compiler::cpu_backend().target()))
+    else if (p != "verify" && !compiler::run_pass(p, ir, target))
       unknown_pass(p, "verify, vjp, batch, keep-rounded, lower");
     if (auto* now = std::get_if<Graph>(&ir)) graph::verify(*now);
   }
@@ -126,12 +128,12 @@ std::string run_passes(Graph g, const std::vector<std::string>& passes) {
   return graph::print(fused.graph) + graph::print(fused.groups);
 }
 
-std::string run_passes(loop::Kernel k, const std::vector<std::string>& passes) {
+std::string run_passes(loop::Kernel k, const std::vector<std::string>& passes, const runtime::Target& target) {
   compiler::Ir ir = std::move(k);
   auto& kernel = std::get<loop::Kernel>(ir);
   loop::verify(kernel);
   for (const std::string& p : passes) {
-    if (p != "verify" && !compiler::run_pass(p, ir, compiler::cpu_backend().target())) unknown_pass(p, "verify");
+    if (p != "verify" && !compiler::run_pass(p, ir, target)) unknown_pass(p, "verify");
     loop::verify(kernel);
   }
   return loop::print(kernel);
@@ -168,15 +170,18 @@ int run(int argc, char** argv) {
   std::vector<std::string> passes;
   std::optional<std::vector<int64_t>> gpu;
   std::string path;
+  runtime::Target target = compiler::cpu_backend().target();
   for (int i = 1; i < argc; ++i) {
     std::string_view word = argv[i];
     if (word.starts_with("--pass="))
       passes.emplace_back(word.substr(7));
     else if (word.starts_with("--gpu="))
       gpu = numbers(word.substr(6));
+    else if (word == "--device")
+      target.max_recomputed_ops = runtime::kRecomputedOps;
     else if (word.starts_with("-"))
       throw runtime_error(
-          fmt::format("unknown option '{}'; usage: sheaf-opt [--pass=NAME]… [--gpu=SIZE,…] [FILE]", word));
+          fmt::format("unknown option '{}'; usage: sheaf-opt [--device] [--pass=NAME]… [--gpu=SIZE,…] [FILE]", word));
     else
       path = word;
   }
@@ -185,8 +190,8 @@ int run(int argc, char** argv) {
   while (!s.at_end()) {
     bool is_kernel = s.next_is("kernel");
     std::string text = is_kernel && gpu ? gpu_text(loop::parse(s), *gpu)
-                       : is_kernel      ? run_passes(loop::parse(s), passes)
-                                        : run_passes(graph::parse(s, find_op), passes);
+                       : is_kernel      ? run_passes(loop::parse(s), passes, target)
+                                        : run_passes(graph::parse(s, find_op), passes, target);
     std::fputs(text.c_str(), stdout);
   }
   return 0;
