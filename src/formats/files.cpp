@@ -18,6 +18,7 @@
 #include "formats/jpeg.h"
 #include "formats/mapped_file.h"
 #include "formats/npy.h"
+#include "formats/parquet.h"
 #include "formats/pickle.h"
 #include "formats/png.h"
 #include "formats/raw_array.h"
@@ -177,7 +178,7 @@ bool is_table(const std::string& path) { return path.ends_with(".csv") || path.e
 
 // The formats that are known by their first bytes.
 bool has_first_bytes(const std::string& path) {
-  for (std::string_view end : {".npy", ".npz", ".pt", ".pth", ".bin", ".png", ".jpg", ".jpeg", ".wav"})
+  for (std::string_view end : {".npy", ".npz", ".pt", ".pth", ".bin", ".png", ".jpg", ".jpeg", ".parquet", ".wav"})
     if (path.ends_with(end)) return true;
   return false;
 }
@@ -219,17 +220,19 @@ Value parse_text(const std::string& path, std::string_view bytes) {
   }
 }
 
-Value parse_any(const std::string& path, std::string_view bytes, const Ref<Buffer>& whole, Objects objects) {
+Value parse_any(const std::string& path, std::string_view bytes, const Ref<Buffer>& whole, const LoadOptions& options) {
   if (is_compressed(bytes)) {
     std::string inner = decompress(bytes);
     // Not twice: what was compressed again is refused like any other file that is not read here.
-    if (!is_compressed(inner)) return parse_any(inner_name(path), inner, {}, objects);
+    if (!is_compressed(inner)) return parse_any(inner_name(path), inner, {}, options);
   }
+  if (is_parquet(bytes)) return parse_parquet(bytes, options.columns);
+  if (!options.columns.empty()) throw runtime_error(":columns is for Parquet tables, and this is none");
   if (is_safetensors(bytes)) return parse_safetensors(bytes, whole);
   if (is_npy(bytes)) return parse_npy(bytes, whole);
-  if (is_zip(bytes)) return parse_archive(path, bytes, whole, objects);
-  if (is_torch_legacy(bytes)) return parse_torch_legacy(bytes, whole, objects);
-  if (bytes.starts_with('\x80')) return parse_pickle(bytes, objects);
+  if (is_zip(bytes)) return parse_archive(path, bytes, whole, options.objects);
+  if (is_torch_legacy(bytes)) return parse_torch_legacy(bytes, whole, options.objects);
+  if (bytes.starts_with('\x80')) return parse_pickle(bytes, options.objects);
   if (is_png(bytes)) return parse_png(bytes);
   if (is_jpeg(bytes)) return parse_jpeg(bytes);
   if (is_wav(bytes)) return parse_wav(bytes);
@@ -265,9 +268,9 @@ auto with_bytes(const std::string& path, F&& parse) {
   return parse(read_file(path, "io load"), Ref<Buffer>{});
 }
 
-Value load_file(const std::string& path, Objects objects) {
+Value load_file(const std::string& path, const LoadOptions& options) {
   return with_bytes(path, [&](std::string_view bytes, const Ref<Buffer>& whole) {
-    return reading(path, [&] { return parse_any(path, bytes, whole, objects); });
+    return reading(path, [&] { return parse_any(path, bytes, whole, options); });
   });
 }
 
@@ -309,7 +312,7 @@ Value load_level(const std::string& path, std::vector<std::string>& names, size_
     if (it->is_directory())
       entries.push_back({Name(names.back()), load_level(it->path().string(), inner, arrays)});
     else if (it->path().extension() == ".npy")
-      entries.push_back({Name(it->path().stem().string()), load_file(it->path().string(), Objects::Refuse)}), ++arrays;
+      entries.push_back({Name(it->path().stem().string()), load_file(it->path().string(), {})}), ++arrays;
   }
   if (error) os_failure("io load", path, error.value());
   return make_dict(std::move(entries));
@@ -366,7 +369,7 @@ std::string text_for(const std::string& path, const Value& v, const SaveOptions&
 // Messages of a named format already say who speaks.
 bool names_its_format(const std::string& message) {
   for (std::string_view who :
-       {"safetensors: ", "npy: ", "npz: ", "zip: ", "torch: ", "png: ", "jpeg: ", "wav: ", "csv: "})
+       {"safetensors: ", "npy: ", "npz: ", "zip: ", "torch: ", "png: ", "jpeg: ", "parquet: ", "wav: ", "csv: "})
     if (message.starts_with(who)) return true;
   return false;
 }
@@ -446,11 +449,11 @@ void append_file(const std::string& path, std::string_view bytes, std::string_vi
   if (!file.ok() || !write_all(file.fd(), bytes) || !file.close()) os_failure(verb, path, errno);
 }
 
-Value load_value(const std::string& path, Objects objects) {
+Value load_value(const std::string& path, const LoadOptions& options) {
   check_path(path, "io load");
   std::error_code error;
   if (path.ends_with(".safetensors.index.json")) return load_sharded(path);
-  return fs::is_directory(path, error) ? load_directory(path) : load_file(path, objects);
+  return fs::is_directory(path, error) ? load_directory(path) : load_file(path, options);
 }
 
 void save_value(const std::string& path, const Value& v, const SaveOptions& options) {

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "formats/jpeg.h"
 #include "formats/json.h"
@@ -26,11 +27,15 @@ void write_file(const std::string& path, std::span<const std::string_view> parts
 // Adds to the end of a file, which is made if it is not there.
 void append_file(const std::string& path, std::string_view bytes, std::string_view verb);
 
+struct LoadOptions {
+  Objects objects = Objects::Refuse;  // of pickles and checkpoints
+  std::vector<std::string> columns;   // of a Parquet table; empty: all
+};
 // By name: .safetensors.index.json (the files it names), .csv .tsv .jsonl; a directory is a dict of its .npy files. By
 // their first bytes: safetensors (mapped, not read), NumPy arrays and zip archives of them, PyTorch checkpoints,
-// pickles, PNG and JPEG pictures, WAV sound; files of other programs are refused with a word on what they are. JSON
-// otherwise. Large arrays are mapped where the format allows. `objects` is for pickles and checkpoints.
-Value load_value(const std::string& path, Objects objects = Objects::Refuse);
+// pickles, Parquet tables, PNG and JPEG pictures, WAV sound; files of other programs are refused with a word on what
+// they are. JSON otherwise. Large arrays are mapped where the format allows.
+Value load_value(const std::string& path, const LoadOptions& options = {});
 struct SaveOptions {
   JsonOptions json;
   int quality = kJpegQuality;

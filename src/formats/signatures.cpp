@@ -67,7 +67,6 @@ constexpr Signature kBinaries[] = {
       "tf.train.list_variables(path)})"},
      "\x57\xfb\x80\x8b\x24\x75\x47\xdb",
      -8},
-    {{"a Parquet table", "in Python: pandas.read_parquet(path).to_csv(\"a.csv\", index=False)"}, "PAR1"},
     {{"an Arrow (Feather) table", "in Python: pandas.read_feather(path).to_csv(\"a.csv\", index=False)"}, "ARROW1"},
     {{"a Feather table", "in Python: pandas.read_feather(path).to_csv(\"a.csv\", index=False)"}, "FEA1"},
     {{"an ORC table", "in Python: pandas.read_orc(path).to_csv(\"a.csv\", index=False)"}, "ORC"},

@@ -15,6 +15,7 @@
 #include "formats/jpeg.h"
 #include "formats/json.h"
 #include "formats/npy.h"
+#include "formats/parquet.h"
 #include "formats/pickle.h"
 #include "formats/png.h"
 #include "formats/safetensors.h"
@@ -115,6 +116,9 @@ TEST(Mutations, Zstd) {
 TEST(Mutations, JsonLines) { run(".jsonl", parse_json_lines); }
 TEST(Mutations, Png) { run(".png", parse_png); }
 TEST(Mutations, Jpeg) { run(".jpg", parse_jpeg); }
+TEST(Mutations, Parquet) {
+  run(".parquet", [](std::string_view s) { return parse_parquet(s); });
+}
 TEST(Mutations, Wav) { run(".wav", parse_wav); }
 TEST(Mutations, Npy) {
   run(".npy", [](std::string_view s) { return parse_npy(s); });

@@ -26,7 +26,6 @@ std::string b(const char (&text)[N]) {
 TEST(Signatures, FirstBytes) {
   EXPECT_EQ(kind_of(b("GGUF\3")), "a GGUF model");
   EXPECT_EQ(kind_of(b("\x89HDF\r\n\x1a\n")), "an HDF5 file (Keras .h5, MATLAB 7.3)");
-  EXPECT_EQ(kind_of(b("PAR1")), "a Parquet table");
   EXPECT_EQ(kind_of(b("GIF89a")), "a GIF picture");
   EXPECT_EQ(kind_of(b("GIF89a\1")), "a GIF picture");
   EXPECT_EQ(kind_of(b("RIFF\1\2\3\4WEBPVP8")), "a WebP picture");

@@ -1,7 +1,7 @@
 // Damaged bytes into the reader and the file loaders: whatever comes, they give a value or an error of the language.
 // Usage: fuzz_bytes [--inputs N] [--seed S] [--kind
-// reader|json|jsonl|safetensors|pickle|torch|npy|npz|zip|csv|png|jpeg|wav] Input i is made from the seed S + i, so a
-// failure is replayed by --seed THAT --inputs 1.
+// reader|json|jsonl|safetensors|pickle|torch|npy|npz|zip|csv|png|jpeg|parquet|wav] Input i is made from the seed S + i,
+// so a failure is replayed by --seed THAT --inputs 1.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +18,7 @@
 #include "formats/jpeg.h"
 #include "formats/json.h"
 #include "formats/npy.h"
+#include "formats/parquet.h"
 #include "formats/pickle.h"
 #include "formats/png.h"
 #include "formats/safetensors.h"
@@ -62,6 +63,7 @@ const Target kTargets[] = {
     {"csv", ".csv", [](const std::string& s) { formats::parse_csv(s); }},
     {"png", ".png", [](const std::string& s) { formats::parse_png(s); }},
     {"jpeg", ".jpg", [](const std::string& s) { formats::parse_jpeg(s); }},
+    {"parquet", ".parquet", [](const std::string& s) { formats::parse_parquet(s); }},
     {"wav", ".wav", [](const std::string& s) { formats::parse_wav(s); }},
     {"npy", ".npy", [](const std::string& s) { formats::parse_npy(s); }},
     {"npz", ".npz", [](const std::string& s) { formats::parse_npz(s); }},

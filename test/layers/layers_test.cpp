@@ -139,6 +139,7 @@ TEST(Layers, OnlyMakersOfArraysWriteToMemory) {
                                         "formats/csv.cpp",
                                         "formats/json_read.cpp",
                                         "formats/npy.cpp",
+                                        "formats/parquet.cpp",
                                         "formats/png.cpp",
                                         "formats/raw_array.cpp",
                                         "formats/state_tree.cpp",

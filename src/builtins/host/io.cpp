@@ -66,21 +66,30 @@ Value map_file(const std::string& path, Call& c) {
   return formats::map_elements(path, to_dtype(c[2], "io map"), sizes, offset);
 }
 
-// (io "load" path [:objects :skip])
+// (io "load" path [:objects :skip] [:columns names])
 Value load(const std::string& path, Call& c) {
-  formats::Objects objects = formats::Objects::Refuse;
-  if (c.size() > 2) {
-    if (!is_key(c[2]) || key_name(c[2]).str() != "objects")
-      throw runtime_error("io load: unknown option " + short_text(c[2]) + ". Known options: :objects");
-    bool known = c.size() > 3 && is_key(c[3]);
-    std::string choice = known ? key_name(c[3]).str() : "";
-    if (choice == "skip")
-      objects = formats::Objects::Skip;
-    else if (choice != "error")
-      throw runtime_error("io load: :objects must be :error or :skip, got " +
-                          (c.size() > 3 ? short_text(c[3]) : "nothing"));
+  formats::LoadOptions options;
+  for (size_t at = 2; at < c.size(); at += 2) {
+    std::string name = is_key(c[at]) ? key_name(c[at]).str() : "",
+                got = at + 1 < c.size() ? short_text(c[at + 1]) : "nothing";
+    if (name == "objects") {
+      std::string choice = at + 1 < c.size() && is_key(c[at + 1]) ? key_name(c[at + 1]).str() : "";
+      if (choice == "skip")
+        options.objects = formats::Objects::Skip;
+      else if (choice != "error")
+        throw runtime_error("io load: :objects must be :error or :skip, got " + got);
+    } else if (name == "columns") {
+      auto refuse = [&] { return runtime_error("io load: :columns must be a list of names, got " + got); };
+      if (at + 1 == c.size() || !c[at + 1].is_seq() || c[at + 1].items().empty()) throw refuse();
+      for (const Value& column : c[at + 1].items()) {
+        if (!is_key(column)) throw refuse();
+        options.columns.push_back(key_name(column).str());
+      }
+    } else {
+      throw runtime_error("io load: unknown option " + short_text(c[at]) + ". Known options: :objects :columns");
+    }
   }
-  return formats::load_value(path, objects);
+  return formats::load_value(path, options);
 }
 
 // (io "save" path value [:plain true] [:quality n])
@@ -139,7 +148,7 @@ const Verb kVerbs[] = {
        return Value::boolean(fs::exists(path, error));
      }},
     {"save", 2, 4, save},
-    {"load", 1, 3, load},
+    {"load", 1, 5, load},
     {"write", 2, 2,
      [](const std::string& path, Call& c) {
        formats::write_file(path, text_of(c[2]));
@@ -222,21 +231,20 @@ const BuiltinDef kBuiltins[] = {
     {"io",
      "Files",
      "(io verb path …)",
-     "Files; those compressed by gzip or zstd are read as what is in them. \"read\" path: the text; "
-     " \"write\" and \"append\" path text; \"load\" path and \"save\" path value: by "
-     "format (.safetensors, .npy, .npz, .csv, .tsv, .jsonl, .png, .jpg, .wav; PyTorch's .pt and .pth; pickles for "
-     "loading; "
-     "a directory of .npy files; else JSON), parent directories are made and files replaced as a whole. The checksums "
-     "that a checkpoint has are checked. A file of "
-     "another program is an error that says what it is. A pickled object that is no tensor, number, text or "
-     "container is an error that names its class and key, or nil with :objects :skip after the path. JSON marks "
-     "tensors, tuples and keywords, so that they come back as what they were; with :plain true after the value they "
-     "are plain arrays and text. :quality after the value is that of a .jpg, 1 to 100 (90). In PyTorch's files a dict "
-     "all of whose keys are spelt as ints has ints for keys. A "
-     "tensor saved as .bin, or appended to one, is its elements and nothing else, other values there are PyTorch "
-     "checkpoints. \"map\" path dtype [{:shape s :offset bytes}]: a tensor over the elements of a file of any size, "
-     "read as they are used; \"exists\" path; \"ls\" directory: names; \"glob\" pattern: paths; \"mkdir\" path; "
-     "\"rm\" path: a file or empty directory, was it there?; \"entropy\": a random int from the system.",
+     "Files; those compressed by gzip or zstd are read as what is in them. \"read\" path: the text; \"write\" "
+     "and \"append\" path text; \"load\" path and \"save\" path value: by format (.safetensors, .npy, .npz, .csv, "
+     ".tsv, .jsonl, .png, .jpg, .wav; PyTorch's .pt and .pth; pickles and .parquet for loading; a directory of "
+     ".npy files; else JSON), parent directories are made and files replaced as a whole. The checksums that a "
+     "checkpoint has are checked. A file of another program is an error that says what it is. A pickled object "
+     "that is no tensor, number, text or container is an error that names its class and key, or nil with :objects "
+     ":skip after the path. :columns names there reads these columns of a Parquet table only. JSON marks tensors, "
+     "tuples and keywords, so that they come back as what they were; with :plain true after the value they are "
+     "plain arrays and text. :quality after the value is that of a .jpg, 1 to 100 (90). In PyTorch's files a dict "
+     "all of whose keys are spelt as ints has ints for keys. A tensor saved as .bin, or appended to one, is its "
+     "elements and nothing else, other values there are PyTorch checkpoints. \"map\" path dtype [{:shape s "
+     ":offset bytes}]: a tensor over the elements of a file of any size, read as they are used; \"exists\" path; "
+     "\"ls\" directory: names; \"glob\" pattern: paths; \"mkdir\" path; \"rm\" path: a file or empty directory, "
+     "was it there?; \"entropy\": a random int from the system.",
      {{"(io \"exists\" \"/no/such/file\")", "false"},
       {"(do (io \"save\" \"s.safetensors\" {:w [1 2] :step 3 :note nil}) (io \"load\" \"s.safetensors\"))",
        "{:note nil, :step 3, :w [1. 2.]}"},
