@@ -48,6 +48,11 @@ class Painter {
     raster_.paint(line.colour);
   }
 
+  void add(const Box& box) {
+    raster_.fill({box.at.x * scale_, box.at.y * scale_},
+                 {(box.at.x + box.width) * scale_, (box.at.y + box.height) * scale_}, box.colour);
+  }
+
   // Neighbouring dots of the font are joined, so that letters are smooth at any size.
   void add(const Label& label) {
     const double column = label.size * 0.1, row = label.size * 0.11, width = label.size * (label.bold ? 0.14 : 0.105);
@@ -68,7 +73,7 @@ class Painter {
       add_dots(g, [&](int c, int r, int c2, int r2) { stroke(place(c, r), place(c2, r2), width); });
       start += column * advance(g);
     }
-    raster_.paint(kInk);
+    raster_.paint(label.colour);
   }
 
   std::string png() const { return formats::write_png(Value::tensor(raster_.picture())); }
@@ -102,10 +107,14 @@ class Painter {
 
 std::string png_of(const Drawing& d, double scale) {
   Painter painter(d, scale);
-  for (const Line& line : d.lines)
-    painter.add(line);
-  for (const Label& label : d.labels)
-    painter.add(label);
+  auto add_all = [&](const auto& elements) {
+    for (const auto& e : elements)
+      painter.add(e);
+  };
+  add_all(d.grid);
+  add_all(d.boxes);
+  add_all(d.lines);
+  add_all(d.labels);
   return painter.png();
 }
 

@@ -40,6 +40,11 @@ std::string element_of(const Line& line) {
   return fmt::format("<path d=\"{}\" fill=\"none\" {}/>\n", path_of(line), look);
 }
 
+std::string element_of(const Box& box) {
+  return fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"#{:06x}\"/>\n",
+                     box.at.x, box.at.y, box.width, box.height, box.colour);
+}
+
 std::string element_of(const Label& label) {
   std::string place = label.upward
                           ? fmt::format("transform=\"translate({:.1f} {:.1f}) rotate(-90)\"", label.at.x, label.at.y)
@@ -48,6 +53,7 @@ std::string element_of(const Label& label) {
   std::string look = fmt::format(" text-anchor=\"{}\"", kAnchors[static_cast<int>(label.anchor)]);
   if (label.size != 13) look += fmt::format(" font-size=\"{}\"", label.size);
   if (label.bold) look += " font-weight=\"600\"";
+  if (label.colour != kInk) look += fmt::format(" fill=\"#{:06x}\"", label.colour);
   return fmt::format("<text {}{}>{}</text>\n", place, look, escaped(label.text));
 }
 
@@ -59,10 +65,17 @@ std::string svg_of(const Drawing& d) {
       "font-family=\"system-ui, sans-serif\" font-size=\"13\" fill=\"#{2:06x}\">\n"
       "<rect width=\"{0}\" height=\"{1}\" fill=\"#{3:06x}\"/>\n",
       d.width, d.height, kInk, kPaper);
-  for (const Line& line : d.lines)
-    out += element_of(line);
-  for (const Label& label : d.labels)
-    out += element_of(label);
+  auto add_all = [&](const auto& elements) {
+    for (const auto& e : elements)
+      out += element_of(e);
+  };
+  add_all(d.grid);
+  // Cells beside each other would show the paper between them where their edges are soft.
+  if (!d.boxes.empty()) out += "<g shape-rendering=\"crispEdges\">\n";
+  add_all(d.boxes);
+  if (!d.boxes.empty()) out += "</g>\n";
+  add_all(d.lines);
+  add_all(d.labels);
   return out + "</svg>\n";
 }
 

@@ -55,6 +55,16 @@ void Raster::paint(uint32_t colour) {
   right_ = end_ = 0;
 }
 
+void Raster::fill(Point from, Point to, uint32_t colour) {
+  auto inside = [](double v, int limit) { return static_cast<int>(std::clamp(std::round(v), 0.0, 1.0 * limit)); };
+  int left = inside(from.x, width_), right = inside(to.x, width_);
+  for (int y = inside(from.y, height_), end = inside(to.y, height_); y < end; ++y)
+    for (int x = left; x < right; ++x)
+      for (int channel = 0; channel < 3; ++channel)
+        pixels_[3 * (static_cast<size_t>(y) * static_cast<size_t>(width_) + static_cast<size_t>(x)) +
+                static_cast<size_t>(channel)] = static_cast<uint8_t>(colour >> (16 - 8 * channel));
+}
+
 Tensor Raster::picture() const {
   Tensor t = empty_tensor(DType::U8, {height_, width_, 3});
   std::memcpy(t.bytes_mut(), pixels_.data(), pixels_.size());

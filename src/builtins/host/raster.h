@@ -17,6 +17,9 @@ class Raster {
   // Paints the shape in one go, so that strokes which meet do not show.
   void paint(uint32_t colour);
 
+  // Paints a box between two corners, whose edges are rounded to pixels.
+  void fill(Point from, Point to, uint32_t colour);
+
   Tensor picture() const;  // u8 [height, width, 3]
 
  private:

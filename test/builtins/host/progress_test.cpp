@@ -37,7 +37,7 @@ TEST(Plot, CurvesApart) {
 
 TEST(Plot, Svg) {
   std::string svg =
-      svg_of(plot_drawing({{"a<b", {0, 1, 2}, {1, 10, 100}}}, {.title = "x & y", .y_label = "up", .log_y = true}));
+      svg_of(plot_drawing({{"a<b", {0, 1, 2}, {1, 10, 100}}}, {.title = "x & y", .y = {.label = "up", .log = true}}));
   EXPECT_TRUE(svg.starts_with("<svg "));
   EXPECT_TRUE(svg.ends_with("</svg>\n"));
   EXPECT_NE(svg.find("a&lt;b"), std::string::npos);
@@ -59,10 +59,34 @@ TEST(Plot, SvgLegend) {
   EXPECT_NE(svg.find("M72.0 106.0L72.0 380.0L696.0 380.0"), std::string::npos) << svg;
 }
 
+TEST(Plot, TicksAreRound) {
+  auto of = [](double lo, double hi, bool log) { return ticks(axis_of({lo, hi}, {.log = log}), 6); };
+  EXPECT_EQ(of(0, 12, false), (std::vector<double>{0, 2, 4, 6, 8, 10, 12}));
+  EXPECT_EQ(of(1, 1e6, true), (std::vector<double>{1, 10, 100, 1e3, 1e4, 1e5, 1e6}));
+  EXPECT_EQ(of(0.5, 40, true), (std::vector<double>{0.5, 1, 2, 5, 10, 20}));
+  EXPECT_EQ(of(2, 6, true), (std::vector<double>{2, 3, 4, 5, 6}));
+  EXPECT_EQ(of(1e-300, 1e300, true).size(), 7u);
+  EXPECT_LE(of(1e17, 1e17 + 64, false).size(), 25u);
+}
+
+TEST(Plot, SegmentsAreClipped) {
+  auto clipped = [](double x0, double y0, double x1, double y1) -> std::vector<double> {
+    if (!clip(x0, y0, x1, y1)) return {};
+    return {x0, y0, x1, y1};
+  };
+  EXPECT_EQ(clipped(0.25, 0.5, 0.75, 1), (std::vector<double>{0.25, 0.5, 0.75, 1}));
+  EXPECT_EQ(clipped(-1, 0.5, 2, 0.5), (std::vector<double>{0, 0.5, 1, 0.5}));
+  EXPECT_EQ(clipped(0.5, 2, 0.5, -2), (std::vector<double>{0.5, 1, 0.5, 0}));
+  EXPECT_EQ(clipped(2, 2, 3, 3), std::vector<double>());
+  EXPECT_EQ(clipped(-1, 0.5, 0.5, 2), std::vector<double>());
+  EXPECT_EQ(clipped(1, 1, 1, 1), (std::vector<double>{1, 1, 1, 1}));
+  EXPECT_EQ(clipped(1.5, 1, 1.5, 1), std::vector<double>());
+}
+
 // The same drawing in pixels: curves in their colours where they should be, text where labels are.
 TEST(Plot, Png) {
   std::vector<Curve> curves = {{"flat", {0, 1}, {1, 1}}, {"rising", {0, 1}, {0, 2}}};
-  Drawing d = plot_drawing(curves, {.title = "Two", .x_label = "x", .y_label = "é"});
+  Drawing d = plot_drawing(curves, {.title = "Two", .x = {.label = "x"}, .y = {.label = "é"}});
   Tensor t = formats::parse_png(png_of(d)).as_tensor();
   ASSERT_EQ(t.sizes, (Dims{864, 1440, 3}));
   auto pixel = [&](double x, double y) {
