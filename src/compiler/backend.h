@@ -47,6 +47,8 @@ class Backend {
   // Where products copy 16-bit factors whose lines begin anywhere: bytes at multiples of which lines of values should
   // begin that only products read. 0: they do not.
   virtual int64_t factor_line_bytes() const { return 0; }
+  // Elements from one row of a product's result to the next that spare this device a copy; 0: rows follow one another.
+  virtual int64_t result_line(const routines::GemmArgs<>& args) const { return 0; }
   // Whether all of a factor that a prologue makes is written to memory.
   virtual bool materializes_factors() const = 0;
   // A product by itself: adds to its launch what this device can make use of.

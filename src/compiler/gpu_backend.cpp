@@ -1,5 +1,6 @@
 #include "compiler/gpu_backend.h"
 
+#include "codegen/gpu/library_products.h"
 #include "compiler/eager.h"
 #include "compiler/gpu_kernel.h"
 #include "runtime/device_runner.h"
@@ -40,6 +41,14 @@ class GpuBackend final : public Backend {
   std::shared_ptr<const runtime::Code> product(const ProductSpec&) const override { return nullptr; }
   int64_t factor_line_bytes() const override {
     return target().matrix_units && runtime::g_matrix_units ? runtime::kLibraryAlignment : 0;
+  }
+  int64_t result_line(const routines::GemmArgs<>& args) const override {
+    if (!target().matrix_units || !runtime::g_matrix_units || !runtime::g_library_products) return 0;
+    const std::optional<int64_t> line = codegen::gpu::library_line_of(args);
+    if (!line || *line == args.n) return 0;
+    routines::GemmArgs<> in_lines = args;
+    in_lines.line = *line;
+    return device_.plan_product(codegen::gpu::library_product(in_lines)) ? *line : 0;
   }
   bool materializes_factors() const override { return true; }
   void refine_product(const routines::GemmArgs<>&, runtime::Launch&) const override {}

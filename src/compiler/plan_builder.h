@@ -96,8 +96,11 @@ class PlanBuilder {
   Stored place_for(Node* n);
   // Memory for a value, in lines as products want them where nobody else reads it.
   Stored fresh_factor(const Node* n);
-  // By node, who reads it or views of it.
-  enum Reader : uint8_t { kProduct = 1, kOther = 2 };
+  // Memory for the result of a product of two arrays, in lines as the back end wants them where all that read it take
+  // strides.
+  Stored fresh_product(const Node* n, const Stored& a, const Stored& b);
+  // By node, who reads it or views of it. Whole: outputs, and steps that take arrays in row-major order.
+  enum Reader : uint8_t { kProduct = 1, kOther = 2, kWhole = 4 };
   graph::NodeMap<uint8_t> readers() const;
   // Where an operand is. Views are resolved when they are first read; where strides cannot express one this adds a
   // copy.

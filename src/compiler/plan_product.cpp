@@ -46,7 +46,8 @@ routines::GemmArgs<> gemm_args(const Stored& a, const Stored& b, const Stored& c
           .k = a.sizes[2],
           .a = {a.strides[0], a.strides[1], a.strides[2]},
           .b = {b.strides[0], b.strides[1], b.strides[2]},
-          .result = c.dtype};
+          .result = c.dtype,
+          .line = c.is_contiguous() ? b.sizes[2] : c.strides[1]};
 }
 
 // The prologue's layouts as matrices with the rows of the product's first factor, if it can make that row by row.

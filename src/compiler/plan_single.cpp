@@ -30,11 +30,16 @@ PlanBuilder::PlannedLaunch PlanBuilder::describe_single(Node* n) {
     sizes.insert(sizes.end(), s.strides.begin(), s.strides.end());
     arrays.push_back(std::move(s));
   }
+  const bool product =
+      n->op->kind == OpKind::Contract && n->inputs.size() == 2;  // attention's work depends on its mask
   for (size_t i = 0; i < n->types.size(); ++i) {
-    Stored s = updates ? base_for_update(arrays[0]) : fresh(n->types[i]);
+    Stored s = updates             ? base_for_update(arrays[0])
+               : product && !views ? fresh_product(n, arrays[0], arrays[1])
+                                   : fresh(n->types[i]);
     keep(n, static_cast<int>(i), s);
     out.push_back({s.dtype, static_cast<int>(s.sizes.size())});
     sizes.insert(sizes.end(), s.sizes.begin(), s.sizes.end());
+    if (product && !s.is_contiguous()) sizes.back() = s.strides[1];  // that of a line
     arrays.push_back(std::move(s));
   }
   std::string name(n->op->name);
@@ -46,8 +51,9 @@ PlanBuilder::PlannedLaunch PlanBuilder::describe_single(Node* n) {
   if (updates) arrays[0] = arrays.back();
   PlannedLaunch p = launch_of(std::move(name), lowered_single(backend_, *n->op, n->attrs, in, out, updates), arrays,
                               std::move(sizes), label_);
-  bool product = n->op->kind == OpKind::Contract && n->inputs.size() == 2;  // attention's work depends on its mask
   if (!product) return p;
+  // The padding of the last row belongs to it: it may be written over.
+  if (!arrays[2].is_contiguous()) p.arrays[2].array.sizes[2] = arrays[2].strides[1];
   p.launch.flops = 2 * checked_num_elems(arrays[2].sizes) * n->inputs[0].sizes().back().value();
   if (!views) backend_.refine_product(gemm_args(arrays[0], arrays[1], arrays[2]), p.launch);
   return p;

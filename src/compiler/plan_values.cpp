@@ -54,11 +54,13 @@ graph::NodeMap<uint8_t> PlanBuilder::readers() const {
   for (const Node* n : g_.nodes) {
     if (n->op->view) continue;
     const bool is_product = n->op->kind == graph::OpKind::Contract && n->inputs.size() == 2;
+    const bool whole = n->op->kind == graph::OpKind::Control || n->op->kind == graph::OpKind::Host ||
+                       n->op->kind == graph::OpKind::Ordered || n->op->kind == graph::OpKind::Update;
     for (const Operand& o : n->inputs)
-      read(o, is_product ? kProduct : kOther);
+      read(o, is_product ? kProduct : whole ? kWhole : kOther);
   }
   for (const Operand& o : g_.outputs)
-    read(o, kOther);
+    read(o, kWhole);
   return out;
 }
 
@@ -75,6 +77,18 @@ memory::Stored PlanBuilder::fresh_factor(const Node* n) {
   sizes.back() = (sizes.back() + line - 1) / line * line;
   Stored out = storage_.fresh(t.dtype, sizes);
   out.sizes = to_dims(t.sizes);
+  return out;
+}
+
+memory::Stored PlanBuilder::fresh_product(const Node* n, const Stored& a, const Stored& b) {
+  const Stored plain{-1, 0, to_dims(n->types[0].sizes), contiguous_strides(to_dims(n->types[0].sizes)),
+                     n->types[0].dtype};
+  const int64_t line = backend_.factor_line_bytes() == 0 || (readers_[n] & kWhole) != 0
+                           ? 0
+                           : backend_.result_line(gemm_args(a, b, plain));
+  if (line == 0) return fresh(n->types[0]);
+  Stored out = storage_.fresh(plain.dtype, {plain.sizes[0], plain.sizes[1], line});
+  out.sizes = plain.sizes;
   return out;
 }
 

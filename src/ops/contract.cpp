@@ -58,6 +58,7 @@ void lower_dot(LowerCtx& c) {
                                                       .a = {a.strides[0], a.strides[1], a.strides[2]},
                                                       .b = {b.strides[0], b.strides[1], b.strides[2]},
                                                       .result = c.out[0].dtype,
+                                                      .line = c.out[0].sizes[2],  // as the plan asks for
                                                   });
 }
 

@@ -24,7 +24,7 @@ GemmArgs<> some_product() {
 
 TEST(Pack, ListsFieldsInTheirOrder) {
   EXPECT_EQ(pack(some_product()), (std::vector<int64_t>{static_cast<int64_t>(DType::BF16), 2, 3, 4, 5, 15, 5, 1, 20, 4,
-                                                        1, static_cast<int64_t>(DType::F32)}));
+                                                        1, static_cast<int64_t>(DType::F32), 0}));
 }
 
 TEST(Pack, RoundTrips) {

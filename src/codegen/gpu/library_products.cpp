@@ -33,7 +33,13 @@ bool fits(const Lines& l) {
 }
 
 int64_t columns(const GemmArgs<>& g) { return round_up(g.n, kPiece); }
-bool copies_result(const GemmArgs<>& g) { return columns(g) != g.n; }
+bool widens(const GemmArgs<>& g) { return columns(g) != g.n; }
+// Rows may be where the library writes them.
+bool copies_result(const GemmArgs<>& g) {
+  const int64_t line = routines::line_of(g);
+  return line < columns(g) || line * size_bytes(g.result) % runtime::kLibraryAlignment != 0;
+}
+int64_t library_line(const GemmArgs<>& g) { return copies_result(g) ? columns(g) : routines::line_of(g); }
 
 // The terms that the library adds up. A result that was rounded cannot take the rest.
 int64_t library_terms(const GemmArgs<>& g) {
@@ -48,9 +54,9 @@ struct Read {
 };
 Read read_of(const GemmArgs<>& g, Factor factor) {
   const auto [along_k, lines] = operand_lines(g, factor);
-  const bool widens = factor == Factor::B && copies_result(g);
-  if (fits(lines) && !widens) return {along_k, false, lines, lines};
-  return {along_k, true, lines, packed(lines, widens && along_k ? columns(g) : lines.lines)};
+  const bool wider = factor == Factor::B && widens(g);
+  if (fits(lines) && !wider) return {along_k, false, lines, lines};
+  return {along_k, true, lines, packed(lines, wider && along_k ? columns(g) : lines.lines)};
 }
 runtime::LibraryProduct::Matrix matrix(const Read& r) { return {r.along_k, r.lines.line_step, r.lines.batch_step}; }
 
@@ -60,6 +66,7 @@ runtime::LibraryProduct::Matrix matrix(const Read& r) { return {r.along_k, r.lin
 bool suits_library(const GemmArgs<>& g) {
   if ((g.dtype != DType::BF16 && g.dtype != DType::F16) || !has_template(g)) return false;
   if (std::min({g.m, g.n, g.k}) < kLeastSide) return false;
+  if (routines::line_of(g) != g.n && copies_result(g)) return false;
   const bool along_k = operand_lines(g, Factor::A).along_k || operand_lines(g, Factor::B).along_k;
   if (along_k && library_terms(g) % kPiece != 0) return false;
   const double results = static_cast<double>(g.batch) * static_cast<double>(g.m) * static_cast<double>(g.n);
@@ -73,6 +80,12 @@ bool suits_library(const GemmArgs<>& g) {
   return saved - spent >= kLeastSaved;
 }
 
+std::optional<int64_t> library_line_of(const GemmArgs<>& g) {
+  GemmArgs<> in_lines = g;
+  in_lines.line = columns(g);
+  return suits_library(in_lines) ? std::optional(columns(g)) : std::nullopt;
+}
+
 runtime::LibraryProduct library_product(const GemmArgs<>& g) {
   return {.dtype = g.dtype,
           .result = g.result,
@@ -82,8 +95,8 @@ runtime::LibraryProduct library_product(const GemmArgs<>& g) {
           .k = library_terms(g),
           .a = matrix(read_of(g, Factor::A)),
           .b = matrix(read_of(g, Factor::B)),
-          .c_line_step = columns(g),
-          .c_batch_step = g.m * columns(g)};
+          .c_line_step = library_line(g),
+          .c_batch_step = g.m * library_line(g)};
 }
 
 LibrarySteps emit_library_product(const GemmArgs<>& g, int64_t workspace_bytes, const std::vector<int32_t>& buffers,
@@ -108,8 +121,8 @@ LibrarySteps emit_library_product(const GemmArgs<>& g, int64_t workspace_bytes, 
   out.call.c =
       copies_result(g) ? take(rows * columns(g) * size_bytes(g.result)) : Parameter{Parameter::Buffer, buffers[2]};
   if (const int64_t terms = library_terms(g); terms != g.k)
-    out.after.push_back(
-        emit_remaining_terms(g, terms, {buffers[0], buffers[1]}, out.call.c, columns(g), prefix + "_rest", helpers));
+    out.after.push_back(emit_remaining_terms(g, terms, {buffers[0], buffers[1]}, out.call.c, library_line(g),
+                                             prefix + "_rest", helpers));
   if (copies_result(g))
     out.after.push_back(
         emit_unpack(g.result, rows, g.n, columns(g), buffers[2], out.call.c.value, prefix + "_unpack", helpers));

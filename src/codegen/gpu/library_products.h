@@ -18,6 +18,9 @@ using AskLibrary = std::function<std::optional<int64_t>(const runtime::LibraryPr
 // Whether the library is expected to be faster than the templates, copies included. Buffers begin at multiples of 16
 // bytes.
 bool suits_library(const routines::GemmArgs<>& g);
+// Elements from one row of a result to the next, so that the library can write it where it belongs; nothing where it is
+// not expected to compute the product.
+std::optional<int64_t> library_line_of(const routines::GemmArgs<>& g);
 // The product as the library gets it.
 runtime::LibraryProduct library_product(const routines::GemmArgs<>& g);
 

@@ -51,8 +51,8 @@ Operand operand(const GemmArgs<>& g, Factor factor, int side, bool aligned, bool
 
 constexpr std::string_view kProduct =
     R"({kernel} {bounds} {name}({global}const unsigned short* a, {global}const unsigned short* b, {global}{r}* c,
-    int batches, int m, int n, int k, int part_terms, long long a_batch, long long a_line_step, long long a_step,
-    long long b_batch, long long b_line_step, long long b_step) {{
+    int batches, int m, int n, int line, int k, int part_terms, long long a_batch, long long a_line_step,
+    long long a_step, long long b_batch, long long b_line_step, long long b_step) {{
   alignas(128) {shared}unsigned short a_tiles[{stages}][{rows} * {depth}];
   alignas(128) {shared}unsigned short b_tiles[{stages}][{columns} * {depth}];
   const int thread = {thread};
@@ -123,7 +123,7 @@ constexpr std::string_view kProduct =
     now = now == {stages} - 1 ? 0 : now + 1;
     next = next == {stages} - 1 ? 0 : next + 1;
   }}
-  c += ((long long)part * batches + batch) * m * n;
+  c += ((long long)part * batches + batch) * m * line;
   {unroll}
   for (int i = 0; i < {tiles_down}; ++i)
     {unroll}
@@ -133,7 +133,7 @@ constexpr std::string_view kProduct =
         const int r = first_row + row + i * 16 + half * 8 + lane / 4, q = first_column + column + j * 8 + lane % 4 * 2;
         const float left = sum[i][j][half * 2], right = sum[i][j][half * 2 + 1];
         if (r < m && q < n) {{
-          {global}{r}* to = c + (long long)r * n + q;
+          {global}{r}* to = c + (long long)r * line + q;
 {store}        }}
       }}
 }}
@@ -160,7 +160,8 @@ UnitTiling unit_tiling_of(const GemmArgs<>& g) {
   const double terms =
       static_cast<double>(g.batch) * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
   const bool packs = terms >= kLeastPacked;
-  if (tiles(128) >= kProcessors) return {.packs = packs};
+  // Parts are added where rows follow one another.
+  if (tiles(128) >= kProcessors || routines::line_of(g) != g.n) return {.packs = packs};
   UnitTiling small{64, 64, 32, 32, 1, packs};
   if (int64_t most = g.k / kLeastTerms; tiles(64) < kProcessors && most > 1)
     small.parts = std::min(most, ceil_div(2 * kProcessors, tiles(64)));
@@ -181,7 +182,10 @@ std::vector<EmittedLaunch> emit_unit_contract(const GemmArgs<>& g, const UnitTil
   auto stored = [&](const char* x) {
     return result == DType::F32 ? std::string(x) : fmt::format("{}({})", helpers.conversion(DType::F32, result), x);
   };
-  const bool in_pairs = g.n % 2 == 0 && (aligned || parts > 1);
+  const int64_t line = routines::line_of(g);
+  INVARIANT(line == g.n || parts == 1, "parts of a product are added where rows follow one another");
+  // The second of the last pair of a row may lie behind it.
+  const bool in_pairs = line % 2 == 0 && (aligned || parts > 1);
   const std::string store = fmt::format(
       fmt::runtime(in_pairs ? kStorePair : kStoreElements), fmt::arg("pair", in_pairs ? helpers.pack(result, 2) : ""),
       fmt::arg("global", d.global), fmt::arg("left", stored("left")), fmt::arg("right", stored("right")));
@@ -241,6 +245,7 @@ std::vector<EmittedLaunch> emit_unit_contract(const GemmArgs<>& g, const UnitTil
                   number(g.batch, true),
                   number(g.m, true),
                   number(g.n, true),
+                  number(line, true),
                   number(g.k, true),
                   number(part_terms, true),
                   number(a.lines.batch_step, false),

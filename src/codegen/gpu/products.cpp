@@ -6,6 +6,7 @@
 #include "codegen/gpu/contract.h"
 #include "codegen/gpu/contract_tiles.h"
 #include "codegen/gpu/matrix_units.h"
+#include "support/error.h"
 
 namespace sheaf::codegen::gpu {
 namespace {
@@ -43,7 +44,11 @@ constexpr ProductForm kForms[] = {
         const Facilities& f) { return steps(emit_tiles(g, tile_shape_of(g), buffers, prefix, helpers, f.aligned)); }},
     {"stated-order", "nothing is faster for it", [](const GemmArgs<>&, const Facilities&) { return true; },
      [](const GemmArgs<>& g, const std::vector<int32_t>& buffers, const std::string& prefix, Helpers& helpers,
-        const Facilities&) { return steps(emit_contract(g, tiling_of(g), buffers, prefix, helpers)); }},
+        const Facilities&) {
+       // Only what a library was expected to compute is stored otherwise, and that suits matrix units.
+       INVARIANT(routines::line_of(g) == g.n, "a product in stated order of rows that are apart");
+       return steps(emit_contract(g, tiling_of(g), buffers, prefix, helpers));
+     }},
 };
 
 }  // namespace

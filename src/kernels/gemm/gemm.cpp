@@ -263,10 +263,23 @@ class FusedGemm final : public runtime::FusedProduct {
   Arithmetic arithmetic_;
 };
 
+// No plan for a processor asks for rows that are further apart: they are checked here, and copied where they belong.
+void contract_in_lines(const routines::RoutineCall& call, GemmArgs<> g) {
+  const int64_t rows = g.batch * g.m, bytes = g.n * size_bytes(g.result), line_bytes = g.line * size_bytes(g.result);
+  g.line = 0;
+  std::vector<std::byte> whole(static_cast<size_t>(rows * bytes));
+  std::vector<std::byte*> buffers(call.buffers.begin(), call.buffers.end());
+  buffers[2] = whole.data();
+  kernels::contract({buffers, call.arithmetic}, g);
+  for (int64_t i = 0; i < rows; ++i)
+    std::memcpy(call.buffers[2] + i * line_bytes, whole.data() + i * bytes, static_cast<size_t>(bytes));
+}
+
 }  // namespace
 
 void contract(const routines::RoutineCall& call, const GemmArgs<>& args) {
   if (args.batch <= 0 || args.m <= 0 || args.n <= 0) return;
+  if (routines::line_of(args) != args.n) return contract_in_lines(call, args);
   if (!visit_float(args.dtype, [&]<class S>(std::type_identity<S>) { contract_floats<S>(call, args); }))
     contract_integers(call, args);
 }

@@ -17,7 +17,7 @@ struct MatrixStrides {
   Int batch, row, column;
 };
 
-// Buffers: a [batch, m, k], b [batch, k, n], c [batch, m, n] (contiguous).
+// Buffers: a [batch, m, k], b [batch, k, n], c [batch, m, n], contiguous but for `line`.
 template <class Int = int64_t>
 struct GemmArgs {
   static constexpr std::string_view kRoutine = "contract";
@@ -25,13 +25,16 @@ struct GemmArgs {
   Int batch, m, n, k;
   MatrixStrides<Int> a, b;
   DType result;  // of c: dtype, or I32 for I8; for BF16 and F16 also F32, in which they are accumulated
+  // Elements from one row of c to the next; 0: n. What lies between rows may be written over.
+  Int line{};
   static void fields(auto& self, auto&& f) {
     f(self.dtype), f(self.batch), f(self.m), f(self.n), f(self.k);
     f(self.a.batch), f(self.a.row), f(self.a.column);
     f(self.b.batch), f(self.b.row), f(self.b.column);
-    f(self.result);
+    f(self.result), f(self.line);
   }
 };
+inline int64_t line_of(const GemmArgs<>& g) { return g.line == 0 ? g.n : g.line; }
 
 void contract(const RoutineCall& call, const GemmArgs<>& args);
 

@@ -64,7 +64,7 @@ void contract_in(const RoutineCall& c, const GemmArgs<>& g) {
     return total;
   };
   for (int64_t p = 0; p < g.batch; ++p)
-    for (int64_t i = 0; i < g.m; ++i)
+    for (int64_t i = 0; i < g.m; ++i, out += line_of(g))
       for (int64_t j = 0; j < g.n; ++j) {
         std::vector<Acc> waiting;
         auto fold = [&] {
@@ -81,7 +81,7 @@ void contract_in(const RoutineCall& c, const GemmArgs<>& g) {
         }
         while (waiting.size() > 1)
           fold();
-        *out++ = convert<Out>(waiting.empty() ? Acc(0) : waiting[0]);
+        out[j] = convert<Out>(waiting.empty() ? Acc(0) : waiting[0]);
       }
 }
 

@@ -58,7 +58,8 @@ TEST_P(LibraryProducts, AreWithinBounds) {
     cases.push_back(testing::unit_case(rng() % 2 ? DType::BF16 : DType::F16, rng() % 3 == 0, any(1, 1, 2, 3), m, n, k,
                                        rng() % 2, rng() % 2, any(0, 0, 1, 4, 8), any(0, 0, 1, 4, 8), {}, true));
     GemmArgs<>& g = cases.back().args;
-    if (rng() % 4 == 0) g.b.batch = 0;  // one matrix for all
+    if (rng() % 4 == 0) g.b.batch = 0;                   // one matrix for all
+    g.line = any(n, (n + 7) / 8 * 8, (n + 23) / 8 * 8);  // as they are, or as the library can write them
   };
   for (int i = 0; i < 40; ++i)
     add_case(any(64, 65, 72, 100, 128), any(64, 65, 66, 72, 101), any(64, 65, 80, 130));
@@ -139,6 +140,16 @@ TEST(LibraryProductChoice, OddLines) {
   const runtime::LibraryProduct p = library_product(product(DType::BF16, 8192, 50257, 768, false, true));
   EXPECT_EQ(p.n, 50264);
   EXPECT_EQ(p.c_line_step, 50264);
+  // In lines that the library can write, the result is where it belongs.
+  GemmArgs<> in_lines = product(DType::BF16, 8192, 50257, 768, false, true);
+  in_lines.result = DType::F32;
+  EXPECT_EQ(library_line_of(in_lines), 50264);
+  in_lines.line = 50264;
+  EXPECT_EQ(launches(in_lines), "_pack_b ");
+  in_lines.line = 50260;
+  EXPECT_EQ(form(in_lines, true), "matrix-units") << "it would write more than there is";
+  EXPECT_EQ(library_line_of(product(DType::BF16, 8192, 3072, 768)), 3072);
+  EXPECT_EQ(library_line_of(product(DType::BF16, 32, 50257, 768)), std::nullopt);
 }
 
 // Odd lines where they are, which the library may or may not be able to read and write.

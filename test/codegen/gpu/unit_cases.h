@@ -43,9 +43,9 @@ inline UnitCase unit_case(DType d, bool to_f32, int64_t batch, int64_t m, int64_
 
 inline std::string print(const UnitCase& c) {
   const auto& g = c.args;
-  return fmt::format("{} to {}, {} x {} x {} x {}, strides {} {} by {} {}, tile {}, {} parts{}{}",
+  return fmt::format("{} to {}, {} x {} x {} x {}, strides {} {} by {} {} to {}, tile {}, {} parts{}{}",
                      sheaf::name_of(g.dtype), sheaf::name_of(g.result), g.batch, g.m, g.n, g.k, g.a.row, g.a.column,
-                     g.b.row, g.b.column, c.tiling.rows, c.tiling.parts, c.tiling.packs ? ", packed" : "",
+                     g.b.row, g.b.column, line_of(g), c.tiling.rows, c.tiling.parts, c.tiling.packs ? ", packed" : "",
                      c.aligned ? "" : ", unaligned");
 }
 
@@ -80,7 +80,7 @@ inline std::vector<codegen::testing::Memory> unit_operands(const routines::GemmA
     });
     return m;
   };
-  return {operand(g.a, g.m, g.k), operand(g.b, g.k, g.n), filled(g.result, g.batch * g.m * g.n)};
+  return {operand(g.a, g.m, g.k), operand(g.b, g.k, g.n), filled(g.result, g.batch * g.m * line_of(g))};
 }
 
 // What entry i of a program makes of them.
@@ -112,7 +112,7 @@ inline std::string unit_error(const routines::GemmArgs<>& g, const std::vector<c
           row[static_cast<size_t>(j)] += x * b[static_cast<size_t>(l * g.n + j)];
       }
       for (int64_t j = 0; j < g.n; ++j) {
-        const double y = unit_value(result, (p * g.m + i) * g.n + j), exact = row[static_cast<size_t>(j)];
+        const double y = unit_value(result, (p * g.m + i) * line_of(g) + j), exact = row[static_cast<size_t>(j)];
         error += (y - exact) * (y - exact);
         size += exact * exact;
       }

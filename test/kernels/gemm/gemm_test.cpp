@@ -105,9 +105,11 @@ void expect_same(DType dtype, Shape3 s, bool ta, bool tb, int64_t step, uint64_t
                         .a = {s.m * s.k * step, sam, sak},
                         .b = {shared ? 0 : s.k * s.n * step, sbk, sbn},
                         .result = dtype};
-  auto run = [&](Product product, std::vector<Out>& c) {
+  auto run = [&](Product product, std::vector<Out>& c, int64_t line = 0) {
     std::byte* p[] = {bytes(a), bytes(b), bytes(c)};
-    product({p, arithmetic_of(target)}, args);
+    GemmArgs<> in_lines = args;
+    in_lines.line = line;
+    product({p, arithmetic_of(target)}, in_lines);
   };
   run(routines::contract, expected);
   run(contract, actual);
@@ -118,6 +120,15 @@ void expect_same(DType dtype, Shape3 s, bool ta, bool tb, int64_t step, uint64_t
           << " ta " << ta << " tb " << tb << " step " << step << " seed " << seed << " element " << i;
   };
   compare(actual, "");
+  if (dtype != DType::I8 && seed % 4 == 0)
+    for (Product product : {routines::contract, contract}) {
+      const int64_t line = s.n + 3, rows = s.batch * s.m;
+      std::vector<Out> apart(rows * line);
+      run(product, apart, line);
+      for (int64_t i = 0; i < rows; ++i)
+        std::copy_n(apart.begin() + i * line, s.n, actual.begin() + i * s.n);
+      compare(actual, "rows apart ");
+    }
   if (auto form = s.batch == 1 && s.m > 0 && s.n > 0 ? fused_product(args, target) : nullptr)
     if constexpr (!std::is_integral_v<T>) compare(told_in_parts<T>(*form, a, bytes(b), s, sam, sak), "in parts ");
 }
