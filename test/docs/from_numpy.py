@@ -1,9 +1,12 @@
-"""docs/from-numpy.md, made from docs/from-numpy.txt. As a program, lists the public functions of the NumPy and PyTorch
-that are installed and that the table says nothing of: python3 test/docs/from_numpy.py"""
+"""docs/from-numpy.md, made from docs/from-numpy.txt. As a program, lists the public functions of the NumPy, JAX and
+PyTorch that are installed and that the table says nothing of, and counts those that have an equivalent here; with
+--write it puts the counts into the table: python3 test/docs/from_numpy.py [--write]"""
 
 import fnmatch
+import importlib
 import os
 import re
+import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DATA = os.path.join(ROOT, "docs", "from-numpy.txt")
@@ -28,8 +31,20 @@ def rows():
                 yield section, numpy.split(), torch.split(), here
 
 
+def has_equivalent(here):
+    return not here.startswith(("no ", "not here"))
+
+
+def counts():
+    """Lines `#= LIBRARY | FUNCTIONS | WITH AN EQUIVALENT`, which this script writes."""
+    with open(DATA, encoding="utf-8") as f:
+        return [[cell.strip() for cell in line[2:].split("|")] for line in f if line.startswith("#=")]
+
+
 def page():
     out, last = [HEAD], None
+    out.append("\n| library | functions of arrays | with an equivalent here |\n|---|---|---|\n")
+    out += [f"| {library} | {total} | {here} |\n" for library, total, here in counts()]
     for section, numpy, torch, here in rows():
         if section != last:
             out.append(f"\n## {section}\n\n| NumPy | PyTorch | here |\n|---|---|---|\n")
@@ -52,17 +67,11 @@ def names_here():
                     yield head
 
 
-def missing(module, covered, skip):
+def functions_of(module, skip):
     for name in sorted(dir(module)):
         f = getattr(module, name)
-        if (
-            name.startswith("_")
-            or not callable(f)
-            or isinstance(f, type)
-            or any(fnmatch.fnmatch(name, s) for s in skip)
-        ):
-            continue
-        if not any(fnmatch.fnmatch(name, pattern) for pattern in covered):
+        is_function = not name.startswith("_") and callable(f) and not isinstance(f, type)
+        if is_function and not any(fnmatch.fnmatch(name, s) for s in skip):
             yield name
 
 
@@ -81,17 +90,37 @@ NOT_OF_ARRAYS = """
 """.split()
 
 
+# The libraries, the column of their names, and the modules whose functions are counted.
+LIBRARIES = [
+    ("numpy", 1, ["", "linalg", "fft"]),
+    ("jax.numpy", 1, ["", "linalg", "fft"]),
+    ("torch", 2, ["", "nn.functional", "special", "linalg", "fft"]),
+]
+
+
 def main():
     table = list(rows())
-    import numpy
-    import torch
-
-    for column, root, modules in ((1, "numpy", [numpy]), (2, "torch", [torch, torch.nn.functional, torch.special])):
-        for module in modules:
-            prefix = module.__name__[len(root) + 1 :]
-            names = [name for row in table for name in row[column]]
-            covered = [n[len(prefix) + 1 :] for n in names if n.startswith(prefix + ".")] if prefix else names
-            print(module.__name__, *missing(module, covered, NOT_OF_ARRAYS))
+    lines = []
+    for library, column, modules in LIBRARIES:
+        total = equivalent = 0
+        for inner in modules:
+            module = importlib.import_module(f"{library}.{inner}" if inner else library)
+            start = inner + "." if inner else ""
+            for name in functions_of(module, NOT_OF_ARRAYS):
+                found = [row[3] for row in table if any(fnmatch.fnmatch(start + name, p) for p in row[column])]
+                total += 1
+                equivalent += any(map(has_equivalent, found))
+                if not found:
+                    print(f"nothing is said of {module.__name__}.{name}")
+        version = importlib.import_module(library.split(".")[0]).__version__.split("+")[0]
+        lines.append(f"#= {library} {version} | {total} | {equivalent}\n")
+    print("".join(lines), end="")
+    if "--write" in sys.argv:
+        with open(DATA, encoding="utf-8") as f:
+            text = [line for line in f if not line.startswith("#=")]
+        at = text.index("\n")
+        with open(DATA, "w", encoding="utf-8") as f:
+            f.writelines(text[:at] + lines + text[at:])
 
 
 if __name__ == "__main__":
