@@ -1,10 +1,13 @@
-// The ids of pieces seen before: text repeats itself, and looking a word up is far cheaper than merging it again. One
-// thread at a time.
+// The ids of pieces seen before, and which part of the piece each stands for, if that is wanted: text repeats itself,
+// and looking a word up is far cheaper than merging it again. One thread at a time; a cache is used with spans always
+// or never.
 #pragma once
 #include <cstring>
 #include <span>
 #include <string_view>
 #include <vector>
+
+#include "tokenizers/aligned_text.h"
 
 namespace sheaf::tokenizers {
 
@@ -12,10 +15,11 @@ class PieceCache {
  public:
   static constexpr size_t kMaxPieceBytes = 64;  // longer ones hardly come twice
 
-  // The ids of the piece, or those that `make(out)` appends, which are kept.
+  // The ids of the piece and, unless `spans` is nullptr, as many spans; or what `make(out, spans)` appends, which is
+  // kept.
   template <class Make>
-  void append(std::string_view piece, std::vector<int32_t>& out, Make&& make) {
-    if (piece.size() > kMaxPieceBytes) return make(out);
+  void append(std::string_view piece, std::vector<int32_t>& out, std::vector<Span>* spans, Make&& make) {
+    if (piece.size() > kMaxPieceBytes) return make(out, spans);
     if (slots_.empty() || texts_.size() > kMaxTextBytes || ids_.size() > kMaxIds || 2 * count_ > slots_.size())
       make_room();
     uint32_t hash = hash_of(piece);
@@ -27,14 +31,17 @@ class PieceCache {
           std::memcmp(texts_.data() + s.text, piece.data(), piece.size()) != 0)
         continue;
       out.insert(out.end(), ids_.begin() + s.ids, ids_.begin() + s.ids + s.num_ids);
+      if (spans) spans->insert(spans->end(), spans_.begin() + s.ids, spans_.begin() + s.ids + s.num_ids);
       return;
     }
     size_t before = out.size();
-    make(out);
+    make(out, spans);
     slots_[at] = {hash, static_cast<uint32_t>(texts_.size()), static_cast<uint32_t>(ids_.size()),
                   static_cast<uint16_t>(piece.size()), static_cast<uint16_t>(out.size() - before)};
     texts_.insert(texts_.end(), piece.begin(), piece.end());
     ids_.insert(ids_.end(), out.begin() + static_cast<std::ptrdiff_t>(before), out.end());
+    if (spans)
+      spans_.insert(spans_.end(), spans->end() - static_cast<std::ptrdiff_t>(out.size() - before), spans->end());
     ++count_;
   }
 
@@ -68,6 +75,7 @@ class PieceCache {
     if (full) {
       texts_.clear();
       ids_.clear();
+      spans_.clear();
       count_ = 0;
       return;
     }
@@ -82,6 +90,7 @@ class PieceCache {
   std::vector<Slot> slots_;  // a power of two
   std::vector<char> texts_;
   std::vector<int32_t> ids_;
+  std::vector<Span> spans_;  // of each id, or none
   size_t count_ = 0;
 };
 

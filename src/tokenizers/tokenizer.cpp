@@ -54,32 +54,17 @@ Ids Tokenizer::encode_ids(std::string_view text) const {
   std::string repaired;
   if (valid_prefix(text) < text.size()) text = repaired = to_valid_utf8(text);
 
-  std::unique_ptr<PieceCache> cache;
-  {
-    MutexLock lock(mutex_);
-    if (!free_caches_.empty()) {
-      cache = std::move(free_caches_.back());
-      free_caches_.pop_back();
-    }
-  }
-  if (!cache) cache = std::make_unique<PieceCache>();
-
+  std::unique_ptr<Caches> caches = take_caches();
   Ids out;
   out.reserve(text.size() / 3 + 8);
-  bool writes_bytes = splitter_.leaves_bytes();
   for_each_part({text}, [&](AlignedView part, const AddedToken* token, bool is_first) {
     if (token) return out.push_back(token->id);
     splitter_.split(part, is_first, [&](AlignedView piece, bool) {
-      cache->append(piece.text, out, [&](Ids& ids) {
-        if (writes_bytes)
-          model_->encode(bytes_as_chars(piece).text, ids, nullptr);
-        else
-          model_->encode(piece.text, ids, nullptr);
-      });
+      caches->ids.append(piece.text, out, nullptr,
+                         [&](Ids& ids, Spans* spans) { encode_piece(piece.text, ids, spans); });
     });
   });
-  MutexLock lock(mutex_);
-  free_caches_.push_back(std::move(cache));
+  give_back(std::move(caches));
   return out;
 }
 
@@ -87,17 +72,8 @@ Encoding Tokenizer::encode_followed(std::string_view text, const CharOffsets& ch
   Encoding out;
   out.is_followed = true;
   AlignedText followed = follow(text);
+  std::unique_ptr<Caches> caches = take_caches();
   int32_t word = 0;
-  Spans spans;
-  auto add_piece = [&](AlignedView piece) {
-    spans.clear();
-    Ids ids;
-    model_->encode(piece.text, ids, &spans);
-    for (Span s : spans)
-      out.offsets.push_back({piece.origins[s.start].start, piece.origins[std::max(s.end, s.start + 1) - 1].end});
-    out.ids.insert(out.ids.end(), ids.begin(), ids.end());
-    out.words.resize(out.ids.size(), word++);
-  };
   for_each_part(followed.view(), [&](AlignedView part, const AddedToken* token, bool is_first) {
     if (token) {
       out.ids.push_back(token->id);
@@ -106,12 +82,47 @@ Encoding Tokenizer::encode_followed(std::string_view text, const CharOffsets& ch
       return;
     }
     splitter_.split(part, is_first, [&](AlignedView piece, bool) {
-      add_piece(splitter_.leaves_bytes() ? bytes_as_chars(piece).view() : piece);
+      size_t before = out.ids.size();
+      caches->spans.append(piece.text, out.ids, &out.offsets,
+                           [&](Ids& ids, Spans* spans) { encode_piece(piece.text, ids, spans); });
+      for (size_t i = before; i < out.ids.size(); ++i) {
+        Span& s = out.offsets[i];
+        s = {piece.origins[s.start].start, piece.origins[s.end - 1].end};
+      }
+      out.words.resize(out.ids.size(), word++);
     });
   });
+  give_back(std::move(caches));
   for (Span& s : out.offsets)
     s = {chars.char_at(s.start), chars.char_at(s.end)};
   return out;
+}
+
+void Tokenizer::encode_piece(std::string_view piece, Ids& ids, Spans* spans) const {
+  if (!splitter_.leaves_bytes()) return model_->encode(piece, ids, spans);
+  std::string chars = bytes_as_chars({piece}).text;
+  size_t before = ids.size();
+  model_->encode(chars, ids, spans);
+  if (!spans) return;
+  // Each character was a byte: as many of those lie before a place as characters begin before it.
+  std::vector<uint32_t> byte_at(chars.size() + 1);
+  for (size_t i = 0; i < chars.size(); ++i)
+    byte_at[i + 1] = byte_at[i] + ((static_cast<unsigned char>(chars[i]) & 0xC0) != 0x80);
+  for (size_t i = before; i < ids.size(); ++i)
+    (*spans)[i] = {byte_at[(*spans)[i].start], byte_at[(*spans)[i].end]};
+}
+
+std::unique_ptr<Tokenizer::Caches> Tokenizer::take_caches() const {
+  MutexLock lock(mutex_);
+  if (free_caches_.empty()) return std::make_unique<Caches>();
+  std::unique_ptr<Caches> out = std::move(free_caches_.back());
+  free_caches_.pop_back();
+  return out;
+}
+
+void Tokenizer::give_back(std::unique_ptr<Caches> caches) const {
+  MutexLock lock(mutex_);
+  free_caches_.push_back(std::move(caches));
 }
 
 std::vector<Encoding> Tokenizer::encode_rows(std::string_view text, const std::string_view* second,

@@ -59,6 +59,15 @@ class Tokenizer {
   Ids encode_ids(std::string_view text) const;
   Encoding encode_followed(std::string_view text, const CharOffsets& chars) const;
   std::string_view written(int32_t id) const;  // as the vocabulary does
+  // The ids of a piece as the splitter leaves it, and their places in it unless `spans` is nullptr.
+  void encode_piece(std::string_view piece, Ids& ids, Spans* spans) const;
+
+  // Of one call at a time: of ids alone, and with the places of tokens.
+  struct Caches {
+    PieceCache ids, spans;
+  };
+  std::unique_ptr<Caches> take_caches() const;
+  void give_back(std::unique_ptr<Caches> caches) const;
 
   std::string document_;
   Normalizer normalizer_;
@@ -72,7 +81,7 @@ class Tokenizer {
   size_t vocabulary_size_ = 0;
   int32_t largest_id_ = Vocabulary::kNone;
   mutable Mutex mutex_;
-  mutable std::vector<std::unique_ptr<PieceCache>> free_caches_ GUARDED_BY(mutex_);  // each call of encode takes one
+  mutable std::vector<std::unique_ptr<Caches>> free_caches_ GUARDED_BY(mutex_);  // each call of encode takes one
 };
 
 }  // namespace sheaf::tokenizers
