@@ -1,8 +1,11 @@
 #include "codegen/gpu/access.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <map>
 #include <numeric>
+#include <set>
 
 namespace sheaf::codegen::gpu {
 namespace {
@@ -122,33 +125,92 @@ int vector_length(const loop::Kernel& k, const std::vector<const Stmt*>& nest, c
   return length;
 }
 
-std::vector<RowLoad> row_loads(const loop::Kernel& k, const std::vector<const Stmt*>& loops) {
-  struct Seen {
-    ValueId load;
-    int axis;
-    size_t row;
-  };
-  std::vector<Seen> seen;
-  std::vector<RowLoad> all;
-  for (const Stmt* loop : loops)
-    for (const Stmt& s : loop->body) {
-      if (s.kind != Stmt::Let || k.values[s.value].op != Op::Load) continue;
-      const Inst& inst = k.values[s.value];
-      if (k.buffers[static_cast<size_t>(inst.imm)].written || step_of(k, inst.args[0], loop->axis) == Step::None)
-        continue;
-      auto same = std::find_if(seen.begin(), seen.end(), [&](const Seen& other) {
-        const Inst& before = k.values[other.load];
-        return before.imm == inst.imm && equal(k, before.args[0], other.axis, inst.args[0], loop->axis);
-      });
-      if (same == seen.end()) {
-        seen.push_back({s.value, loop->axis, all.size()});
-        all.push_back({{s.value}});
-      } else {
-        all[same->row].loads.push_back(s.value);
-      }
+namespace {
+
+// Values of several loops over a row, numbered so that equal ones have equal numbers.
+class RowValues {
+ public:
+  RowValues(const loop::Kernel& k, const std::vector<bool>& live) : k_(k), live_(live) {}
+
+  std::vector<RowValue> run(const std::vector<const Stmt*>& loops) {
+    for (const Stmt* loop : loops) {
+      axis_ = loop->axis;
+      own_.clear();
+      for (const Stmt& s : loop->body)
+        if (s.kind == Stmt::Let && live_[s.value]) own_.insert(s.value);
+      for (const Stmt& s : loop->body)
+        if (s.kind != Stmt::Let)
+          for (ValueId v : {s.value, s.offset})
+            if (v != kNoValue) visit(v);
+      if (loop->kind == Stmt::Reduce) visit(loop->value);
+      for (ValueId v : own_)
+        first_.emplace(number(v), v);
     }
-  std::erase_if(all, [](const RowLoad& r) { return r.loads.size() < 2; });
-  return all;
+    std::vector<RowValue> out;
+    for (auto& [n, value] : kept_)
+      out.push_back(std::move(value));
+    return out;
+  }
+
+ private:
+  using Key = std::array<int64_t, 7>;
+
+  int number(ValueId v) {
+    const Inst& inst = k_.values[v];
+    const bool own_index = inst.op == Op::Index && inst.imm == axis_;
+    Key key{static_cast<int64_t>(inst.op),
+            static_cast<int64_t>(inst.type),
+            static_cast<int64_t>(inst.from),
+            own_index ? -1 : inst.imm,
+            -1,
+            -1,
+            -1};
+    // What is written may change between two loops.
+    if (inst.op == Op::Load && k_.buffers[static_cast<size_t>(inst.imm)].written) key[3] = -2 - int64_t{v};
+    for (size_t i = 0; i < 3; ++i)
+      if (inst.args[i] != kNoValue) key[4 + i] = number(inst.args[i]);
+    return numbers_.emplace(key, static_cast<int>(numbers_.size())).first->second;
+  }
+
+  // Whether computing it reads elements of the row that are not kept.
+  bool reads(ValueId v) {
+    if (!own_.count(v) || kept_.count(number(v))) return false;
+    const Inst& inst = k_.values[v];
+    if (inst.op == Op::Load && step_of(k_, inst.args[0], axis_) != Step::None) return true;
+    return std::any_of(std::begin(inst.args), std::end(inst.args),
+                       [&](ValueId a) { return a != kNoValue && reads(a); });
+  }
+
+  void visit(ValueId v) {
+    if (!own_.count(v)) return;
+    const int n = number(v);
+    if (auto kept = kept_.find(n); kept != kept_.end()) {
+      std::vector<ValueId>& later = kept->second.later;
+      if (kept->second.first != v && std::find(later.begin(), later.end(), v) == later.end()) later.push_back(v);
+      return;
+    }
+    if (auto first = first_.find(n); first != first_.end() && reads(v)) {
+      kept_[n] = {first->second, {v}};
+      return;
+    }
+    for (ValueId a : k_.values[v].args)
+      if (a != kNoValue) visit(a);
+  }
+
+  const loop::Kernel& k_;
+  const std::vector<bool>& live_;
+  int axis_ = -1;
+  std::set<ValueId> own_;  // of the loop at hand
+  std::map<Key, int> numbers_;
+  std::map<int, ValueId> first_;  // of earlier loops
+  std::map<int, RowValue> kept_;
+};
+
+}  // namespace
+
+std::vector<RowValue> row_values(const loop::Kernel& k, const std::vector<const Stmt*>& loops,
+                                 const std::vector<bool>& live) {
+  return RowValues(k, live).run(loops);
 }
 
 }  // namespace sheaf::codegen::gpu

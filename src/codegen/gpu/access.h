@@ -1,5 +1,5 @@
-// What a schedule asks about memory accesses: whether neighbouring iterations touch neighbouring elements, and which
-// loads of a row are the same in several loops over it.
+// What a schedule asks about memory accesses: whether neighbouring iterations touch neighbouring elements, and what
+// several loops over a row compute of the same loads.
 #pragma once
 #include <span>
 #include <vector>
@@ -27,11 +27,15 @@ bool depends_on(const loop::Kernel& k, loop::ValueId v, int axis);
 // Whether two values are the same expression.
 bool equal(const loop::Kernel& k, loop::ValueId x, loop::ValueId y);
 
-// A load that two or more loops over a row do: from one read-only buffer, at offsets that are equal but for the loop.
-struct RowLoad {
-  std::vector<loop::ValueId> loads;  // the first is in the first of the loops
+// A value that loops over a row compute from what they load, several of them the same: by element, but for the loop's
+// variable. The first is computed, the others could as well be kept from there.
+struct RowValue {
+  loop::ValueId first;
+  std::vector<loop::ValueId> later;
 };
-// Of loops and reductions over the same row, by their order in the body.
-std::vector<RowLoad> row_loads(const loop::Kernel& k, const std::vector<const loop::Stmt*>& loops);
+// What loops and reductions over one row, by their order in the body, should keep so that none reads again what an
+// earlier one has read: the last values before they differ. `live`: by value; others are not looked at.
+std::vector<RowValue> row_values(const loop::Kernel& k, const std::vector<const loop::Stmt*>& loops,
+                                 const std::vector<bool>& live);
 
 }  // namespace sheaf::codegen::gpu

@@ -242,8 +242,8 @@ void Emitter::elements(const Stmt& s, const std::string& begin, const std::strin
     line(fmt::format("{} = {};", position, i));
     close();
   };
-  const bool row = row_loops_.count(&s) > 0;
-  if (!row && step != 1 && may_read_ahead(body)) {
+  if (row_loops_.count(&s) > 0) return row_loop(s, combine);
+  if (step != 1 && may_read_ahead(body)) {
     return in_turns({.index = i,
                      .type = type,
                      .first = begin,
@@ -254,18 +254,13 @@ void Emitter::elements(const Stmt& s, const std::string& begin, const std::strin
                      .count = turns_at_once(s, 1)},
                     body, s, 1, combine);
   }
-  if (row) read_row_ahead(s);
-  if (row)
-    open_row_loop(s);
-  else
-    open(fmt::format("for ({0} {1} = {2}; {1} < {3}; {4}) {{", type, i, begin, end,
-                     step == 1 ? "++" + i : fmt::format("{} += {}", i, step)));
+  open(fmt::format("for ({0} {1} = {2}; {1} < {3}; {4}) {{", type, i, begin, end,
+                   step == 1 ? "++" + i : fmt::format("{} += {}", i, step)));
   key_ = key_in_loop(s, i);
   team_ = Team::Thread;
   stmts(body);
   team_ = team;
   combine();
-  if (row) close();
   close();
   key_ = key;
 }

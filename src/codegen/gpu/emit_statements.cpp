@@ -221,10 +221,11 @@ void Emitter::several(const Stmts& nest, const std::string& flat, const std::str
 }
 
 void Emitter::read_ahead(const Stmts& body, int turns, const std::string& turn, const std::function<void()>& open_turn,
-                         const std::function<void()>& close_turn) {
+                         const std::function<void()>& close_turn, const std::set<ValueId>* needed) {
   std::map<ValueId, std::string> ahead;
   for (const Stmt* s : body)
-    if (s->kind == Stmt::Let && live_[s->value] && k_.values[s->value].op == Op::Load && !kept_.count(s->value)) {
+    if (s->kind == Stmt::Let && live_[s->value] && k_.values[s->value].op == Op::Load && !kept_.count(s->value) &&
+        (!needed || needed->count(s->value))) {
       const std::string name = fmt::format("ahead{}", next_ahead_++);
       line(fmt::format("{} {}[{}];", type_of(s->value), name, turns));
       ahead[s->value] = fmt::format("{}[{}]", name, turn);
@@ -253,22 +254,59 @@ bool Emitter::may_read_ahead(const Stmts& body) const {
   });
 }
 
-// Of a loop over a row that stores, where its loads fit into registers.
-void Emitter::read_row_ahead(const Stmt& s) {
-  constexpr int kMostRegisters = 96;
-  int loads = 0;
-  bool is_plain = true;
-  for (const Stmt& t : s.body) {
-    loads += t.kind == Stmt::Let && live_[t.value] && k_.values[t.value].op == Op::Load && !kept_.count(t.value);
-    is_plain &= t.kind == Stmt::Let || t.kind == Stmt::Store;
+// The statements of a loop over a row, each followed by what `element` prints. Loads of a loop that stores are put
+// before the stores of some elements: of the whole row they would take the registers of other rows.
+void Emitter::row_loop(const Stmt& s, const std::function<void()>& element) {
+  constexpr int kAhead = 16;  // registers
+  const Team team = std::exchange(team_, Team::Thread);
+  const std::string key = key_;
+  key_ = key_in_loop(s, fmt::format("i{}", s.axis));
+  const Stmts body = pointers(s.body);
+  const std::set<ValueId> loads = loads_of_row(s);
+  int count = s_.registers;
+  auto elements_from = [&](const std::string& first) {
+    open_row_loop(s, first, count);
+    stmts(body);
+    element();
+    close();
+    close();
+  };
+  if (loop::contains_store(s.body) && may_read_ahead(body) && !loads.empty()) {
+    while (count > 1 && (static_cast<int>(loads.size()) * count > kAhead || s_.registers % count != 0))
+      --count;
+    const std::map<ValueId, std::string> kept = kept_;
+    line(helpers_.dialect().unroll);
+    open(fmt::format("for (int first = 0; first < {}; first += {}) {{", s_.registers, count));
+    read_ahead(
+        body, count, "k - first", [&] { open_row_loop(s, "first", count); },
+        [&] {
+          close();
+          close();
+        },
+        &loads);
+    elements_from("first");
+    close();
+    kept_ = kept;
+  } else {
+    elements_from("0");
   }
-  if (!is_plain || !loop::contains_store(s.body) || loads * s_.registers > kMostRegisters) return;
-  read_ahead(
-      pointers(s.body), s_.registers, "k", [&] { open_row_loop(s); },
-      [&] {
-        close();
-        close();
-      });
+  team_ = team;
+  key_ = key;
+}
+
+// The loads that its stores, or the value that is reduced, need, beside what is kept.
+std::set<loop::ValueId> Emitter::loads_of_row(const Stmt& s) const {
+  std::set<ValueId> seen, loads;
+  auto need = [&](auto&& self, ValueId v) -> void {
+    if (v == loop::kNoValue || kept_.count(v) || !seen.insert(v).second) return;
+    if (k_.values[v].op == Op::Load) loads.insert(v);
+    for (ValueId a : k_.values[v].args)
+      self(self, a);
+  };
+  if (s.kind == Stmt::Reduce) need(need, s.value);
+  for (const Stmt& t : s.body)
+    if (t.kind != Stmt::Let) need(need, t.value), need(need, t.offset);
+  return loads;
 }
 
 // The values of a body that `v` is made of, and itself.
@@ -284,29 +322,29 @@ void Emitter::print_for(const Stmts& body, ValueId v) {
     if (t->kind == Stmt::Let && wanted.count(t->value)) let(t->value);
 }
 
-// Loads that several loops over the row do: the first keeps what it reads in registers.
+// What several loops over the row make of the same loads: the first keeps it in registers.
 void Emitter::keep_row(const Stmts& body) {
   const Stmts loops = loops_of_row(k_, body, sizes_);
   row_loops_.insert(loops.begin(), loops.end());
-  int number = 0;
-  for (const RowLoad& r : row_loads(k_, loops)) {
-    std::vector<ValueId> live;
-    std::copy_if(r.loads.begin(), r.loads.end(), std::back_inserter(live), [&](ValueId v) { return live_[v]; });
-    if (live.size() < 2) continue;
-    const std::string row = fmt::format("row{}", number++);
-    line(fmt::format("{} {}[{}];", type_name(k_.values[live[0]].type), row, s_.registers));
-    keeps_[live[0]] = row + "[k]";
-    for (size_t i = 1; i < live.size(); ++i)
-      kept_[live[i]] = row + "[k]";
+  const std::vector<RowValue> values = row_values(k_, loops, live_);
+  for (size_t i = 0; i < values.size(); ++i) {
+    line(fmt::format("{} row{}[{}];", type_of(values[i].first), i, s_.registers));
+    keeps_[values[i].first] = fmt::format("row{}[k]", i);
+    for (ValueId v : values[i].later)
+      kept_[v] = fmt::format("row{}[k]", i);
   }
+  kept_registers_ = static_cast<int>(values.size()) * s_.registers;
 }
 
-// A loop over the elements of a lane whose length is known, as registers have no addresses. Two braces are open.
-void Emitter::open_row_loop(const Stmt& s) {
+// A loop over `count` elements of a lane from the first on; they are numbers, as registers have no addresses. Two
+// braces are open.
+void Emitter::open_row_loop(const Stmt& s, const std::string& first, int count) {
   line(helpers_.dialect().unroll);
-  open(fmt::format("for (int k = 0; k < {}; ++k) {{", s_.registers));
+  open(fmt::format("for (int k = {0}; k < {1}{2}; ++k) {{", first, first == "0" ? "" : first + " + ", count));
   line(fmt::format("const {} i{} = {} * k + lane;", integer(ranges_.of(s.extent).high), s.axis, kWarp));
-  open(fmt::format("if (i{} < {}) {{", s.axis, ref(s.extent)));
+  // All lanes have as many elements where the length says so.
+  const bool all_there = s_.longest == int64_t{kWarp} * s_.registers;
+  open(all_there ? "{" : fmt::format("if (i{} < {}) {{", s.axis, ref(s.extent)));
 }
 
 // Takes the loop variables of a nest from a flat index, and prints what stands between its loops. Returns the innermost
@@ -404,18 +442,13 @@ void Emitter::shared_loop(const Stmt& s) {
     elements *= std::max(0.0, ranges_.of(loop->extent).high);
   const std::string total = product(nest),
                     flat = nest.size() == 1 ? fmt::format("i{}", s.axis) : fmt::format("t{}", s.axis);
-  const bool row = row_loops_.count(&s) > 0;
+  if (row_loops_.count(&s) > 0) return row_loop(s, [] {});
   if (const int length = row_piece(s); length > 1) return shared_pieces(s, length);
-  if (row) {
-    read_row_ahead(s);
-    open_row_loop(s);
-  } else
-    open(fmt::format("for ({0} {1} = {2}; {1} < {3}; {1} += {4}) {{", integer(elements), flat,
-                     team == Team::Warp ? "lane" : "thread", total, team == Team::Warp ? kWarp : s_.threads));
+  open(fmt::format("for ({0} {1} = {2}; {1} < {3}; {1} += {4}) {{", integer(elements), flat,
+                   team == Team::Warp ? "lane" : "thread", total, team == Team::Warp ? kWarp : s_.threads));
   team_ = Team::Thread;
   stmts(pointers(open_nest(nest, flat, elements <= ValueRange::kNarrow)));
   team_ = team;
-  if (row) close();
   close();
   key_ = key;
 }
@@ -425,13 +458,17 @@ void Emitter::shared_pieces(const Stmt& s, int length) {
   ensure(s.extent);
   const Stmts body = pointers(s.body);
   const std::string i = fmt::format("i{}", s.axis), n = ref(s.extent), type = integer(ranges_.of(s.extent).high);
+  in_turns({.index = i + "_first",
+            .type = type,
+            .first = fmt::format("{} * thread", length),
+            .end = n,
+            .step = int64_t{length} * s_.threads,
+            .lanes = 1,
+            .span = length,
+            .count = std::min(4, turns_at_once(s, length))},
+           body, s, length, [] {});
   const std::vector<std::string> names = names_;
   const Team team = std::exchange(team_, Team::Thread);
-  open(fmt::format("for ({0} {1}_first = {2} * thread; {1}_first + {3} < {4}; {1}_first += {5}) {{", type, i, length,
-                   length - 1, n, length * s_.threads));
-  piece(body, s, length, [] {});
-  close();
-  names_ = names;
   open(fmt::format("if ({1} / {0} * {0} + thread < {1}) {{", length, n));
   line(fmt::format("const {0} {1} = {3} / {2} * {2} + thread;", type, i, length, n));
   stmts(body);

@@ -19,44 +19,51 @@ void Emitter::use_workspace(const Stmt& s, int64_t totals) {
   workspace_bytes_ = std::max<int64_t>(1, totals) * size_bytes(reduced(s));
 }
 
-// A warp has as many blocks of an item as a thread takes elements at once.
+// A warp has as many blocks of an item as a thread takes elements at once, a block of threads `together`: as that is a
+// power of two, their totals are combined as they would be among all.
 void Emitter::totals_of_all() {
   const Stmt& s = shared_reduction();
-  const int length = s_.vector, group = kReduceLanes / length, warps = s_.threads / kWarp;
+  const Dialect& d = helpers_.dialect();
+  const DType type_of_sum = reduced(s);
+  const int length = s_.vector, group = kReduceLanes / length;
   const std::string n = ref(s.extent), i = fmt::format("i{}", s.axis), r = fmt::format("r{}", s.id),
                     type = integer(ranges_.of(s.extent).high), blocks = i + "_blocks";
   Stmts before = part_.stmts;
-  line(fmt::format("const int warp = {} * {} + (thread >> 5);", helpers_.dialect().block, warps));
   line(fmt::format("const int {} = {};", blocks, blocks_of(s)));
+  std::string part(d.block);
   if (s_.loops > 0) {
     const Stmts nest = nest_of(k_, *part_.stmts[0], sizes_);
-    const std::string item = item_name(nest), warps_of_item = fmt::format("({} + {}) / {}", blocks, length - 1, length);
-    line(fmt::format("const int {} = warp / ({});", item, warps_of_item));
-    line(fmt::format("if ({} >= {}) return;", item, product(nest)));
-    line(fmt::format("const int block = warp % ({}) * {}{};", warps_of_item, length,
-                     length == 1 ? "" : fmt::format(" + lane / {}", group)));
-    before = pointers(open_nest(nest, item, true));
-  } else {
-    line(fmt::format("const int block = warp * {}{};", length, length == 1 ? "" : fmt::format(" + lane / {}", group)));
-    line(fmt::format("if (block - lane / {} >= {}) return;", group, blocks));
+    line(fmt::format("const int parts = {};", parts_of(s)));
+    line(fmt::format("const int {} = {} / parts;", item_name(nest), d.block));
+    part = fmt::format("{} % parts", d.block);
+    before = pointers(open_nest(nest, item_name(nest), true));
   }
+  line(fmt::format("const int own = {};", part));
+  line(fmt::format("const int block = own * {} + thread / {};", s_.together, group));
   for (const Stmt* t : before) {
     if (t == &s) break;
     stmt(*t);
   }
+  // Threads without a block take an empty one: all meet at shuffles and barriers.
   line(fmt::format("const {0} {1}_begin = ({0})block * {2};", type, i, kReduceBlock));
   line(fmt::format("const {0} {1}_end = {2} - {1}_begin < {3} ? {2} : {1}_begin + {3};", type, i, n, kReduceBlock));
   if (length > 1) {
     lanes_in_pieces(s, length, i + "_begin", i + "_end");
   } else {
-    line(fmt::format("{} {}_total = {};", type_name(reduced(s)), r, arithmetic_.identity(s.combine, reduced(s))));
+    line(fmt::format("{} {}_total = {};", type_name(type_of_sum), r, arithmetic_.identity(s.combine, type_of_sum)));
     elements(s, fmt::format("{}_begin + lane", i), i + "_end", kReduceLanes, r + "_total", "");
     line(fmt::format("{0}_total = {1}({0}_total);", r, team_function("warp", s)));
   }
-  line(fmt::format(
-      "if (lane % {} == 0 && block < {}) totals[{}block] = {}_total;", group, blocks,
-      s_.loops > 0 ? fmt::format("{} * {} + ", item_name(nest_of(k_, *part_.stmts[0], sizes_)), blocks) : "", r));
-  use_workspace(s, blocks_of_longest() * s_.items);
+  if (s_.together > 1) {
+    line(fmt::format("{}{} {}_own[{}];", d.shared, type_name(type_of_sum), r, s_.together));
+    line(fmt::format("if (thread % {0} == 0) {1}_own[thread / {0}] = {1}_total;", group, r));
+    line(fmt::format("const int left = {} - own * {};", blocks, s_.together));
+    line(fmt::format("{0}({1}_own, left < {2} ? left : {2}, thread, {3});", team_function("block", s), r, s_.together,
+                     s_.threads));
+  }
+  line(fmt::format("if (thread == 0) totals[{}] = {}{};", s_.loops > 0 ? std::string(d.block) : "own", r,
+                   s_.together > 1 ? "_own[0]" : "_total"));
+  use_workspace(s, parts_of_longest() * s_.items);
 }
 
 // Threads are `side` beside each other, of `vector` columns each, and 32 lanes of a column are shared out among them.
@@ -183,15 +190,17 @@ void Emitter::combine_totals(const Stmt& s) {
   const std::string r = fmt::format("r{}", s.id), i = fmt::format("i{}", s.axis);
   const Stmts nest = s_.loops > 0 ? nest_of(k_, *part_.stmts[0], sizes_) : Stmts();
   line(fmt::format("const int {}_blocks = {};", i, blocks_of(s)));
-  use_workspace(s, blocks_of_longest() * s_.items);
+  use_workspace(s, parts_of_longest() * s_.items);
   if (s_.kind == Schedule::SumAll) {
-    std::string own = "totals";
-    if (!nest.empty()) {
+    constexpr int64_t kShared = 2048;
+    std::string own = nest.empty() ? "totals" : fmt::format("(totals + (long long){} * parts)", item_name(nest));
+    line(fmt::format("const int parts = {};", parts_of(s)));
+    if (parts_of_longest() <= kShared) {
+      line(fmt::format("{}{} {}_totals[{}];", helpers_.dialect().shared, t, r, kShared));
+      line(fmt::format("for (int i = thread; i < parts; i += {}) {}_totals[i] = {}[i];", s_.threads, r, own));
       own = r + "_totals";
-      line(fmt::format("{}{}* {} = totals + (long long){} * {}_blocks;", helpers_.dialect().global, t, own,
-                       item_name(nest), i));
     }
-    line(fmt::format("{}({}, {}_blocks, thread, {});", team_function("block", s), own, i, s_.threads));
+    line(fmt::format("{}({}, parts, thread, {});", team_function("block", s), own, s_.threads));
     line(fmt::format("const {} {} = {}[0];", t, r, own));
     return;
   }
@@ -207,5 +216,10 @@ std::string Emitter::blocks_of(const Stmt& s) {
   return fmt::format("(int)(({} + {}) / {})", ref(s.extent), kReduceBlock - 1, kReduceBlock);
 }
 int64_t Emitter::blocks_of_longest() const { return (s_.longest + kReduceBlock - 1) / kReduceBlock; }
+std::string Emitter::parts_of(const Stmt& s) {
+  const std::string blocks = fmt::format("i{}_blocks", s.axis);
+  return s_.together == 1 ? blocks : fmt::format("({} + {}) / {}", blocks, s_.together - 1, s_.together);
+}
+int64_t Emitter::parts_of_longest() const { return (blocks_of_longest() + s_.together - 1) / s_.together; }
 
 }  // namespace sheaf::codegen::gpu

@@ -83,10 +83,12 @@ class Emitter {
   int row_piece(const Stmt& s) const { return s_.vector > 1 ? gpu::row_piece(k_, s, ranges_, sizes_) : 1; }
   void several(const Stmts& nest, const std::string& flat, const std::string& total);
   // Reads what `turns` iterations of a body load before any of them stores: a load waits for the stores before it, as
-  // they may be to the same memory. `open_turn` and `close_turn` print the loop over turns.
+  // they may be to the same memory. `open_turn` and `close_turn` print the loop over turns. `needed`: all loads, or
+  // these.
   void read_ahead(const Stmts& body, int turns, const std::string& turn, const std::function<void()>& open_turn,
-                  const std::function<void()>& close_turn);
-  void read_row_ahead(const Stmt& s);
+                  const std::function<void()>& close_turn, const std::set<ValueId>* needed = nullptr);
+  void row_loop(const Stmt& s, const std::function<void()>& element);
+  std::set<ValueId> loads_of_row(const Stmt& s) const;
   void store(const Stmt& s);
   std::string num_checks(const Stmt& s);
   std::string num_checks(const Stmts& all);
@@ -129,6 +131,8 @@ class Emitter {
   void combine_totals(const Stmt& s);
   std::string blocks_of(const Stmt& s);  // how many blocks of kReduceBlock elements there are
   int64_t blocks_of_longest() const;
+  std::string parts_of(const Stmt& s);  // SumAll: how many blocks of threads share them
+  int64_t parts_of_longest() const;
   static std::string item_name(const Stmts& nest) {
     return nest.size() == 1 ? "i" + std::to_string(nest[0]->axis) : "item";
   }
@@ -142,7 +146,7 @@ class Emitter {
 
   // Rows in registers.
   void keep_row(const Stmts& body);
-  void open_row_loop(const Stmt& s);
+  void open_row_loop(const Stmt& s, const std::string& first, int count);
 
   // Memory that another thread of the team may have touched since the last barrier.
   void wait_for(const Stmt& s);
@@ -179,7 +183,7 @@ class Emitter {
   int next_ahead_ = 0;
   std::map<const Stmt*, std::string> kept_stores_;
   std::map<ValueId, std::string> pieces_;  // by load: the piece that was read
-  int next_piece_ = 0;
+  int next_piece_ = 0, kept_registers_ = 0;
   std::set<const Stmt*> row_loops_;
   std::string workspace_type_;
   std::string store_guard_;  // of one thread's statements: who stores

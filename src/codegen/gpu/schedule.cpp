@@ -228,7 +228,7 @@ std::vector<Schedule> schedule(const loop::Kernel& k, const Part& part, std::spa
     out.kind = Schedule::WarpRows;
     out.threads = out.items <= kFewWarps ? kWarp : kThreads;
     out.blocks = ceil_div(out.items, out.threads / kWarp);
-    if (!row_loads(k, loops_of_row(k, body, sizes)).empty())
+    if (!row_values(k, loops_of_row(k, body, sizes), std::vector<bool>(k.values.size(), true)).empty())
       out.registers = register_class(ceil_div(out.longest, kWarp));
   } else {
     out.kind = Schedule::BlockRows;
@@ -248,9 +248,9 @@ std::vector<Schedule> schedule(const loop::Kernel& k, const Part& part, std::spa
       out.threads = kThreads;
       Schedule rest = out;
       if (aligned) out.vector = row_piece(k, *reduce, ranges, sizes);
-      const int64_t warps = out.items * ceil_div(row_blocks, out.vector);
-      if (warps <= kFewWarps) out.threads = kWarp;
-      return in_two_stages(ceil_div(warps, out.threads / kWarp), rest);
+      if (out.items * ceil_div(row_blocks, out.vector) <= kFewWarps) out.threads = kWarp;
+      out.together = rest.together = out.threads / kWarp * out.vector;
+      return in_two_stages(out.items * ceil_div(row_blocks, out.together), rest);
     }
   }
   INVARIANT(out.blocks <= kMaxBlocks, k.name << " needs " << out.blocks << " blocks");

@@ -40,6 +40,7 @@ struct Schedule {
   int64_t items = 1;    // their iterations; 0: nothing is launched
   int64_t longest = 0;  // elements of the longest loop that a team shares
   int reduction = -1;   // SumAll, Columns: the one that threads share in this way
+  int together = 1;     // SumAll: blocks of kReduceBlock elements whose totals a block of threads combines
   int threads = 256;    // of a block
   int64_t blocks = 1;
   // Neighbouring elements that a thread takes, as pieces of at most 16 bytes. Map, Columns: of the innermost loop.

@@ -168,6 +168,42 @@ TEST_P(Reductions, WidenNumbersOf16Bits) {
   compare(*make(), subjects, seed);
 }
 
+// Of two arrays: a value that loops over a row make of both stays in registers, and not what they read.
+loop::Kernel centred_sums() {
+  Builder b("centred sums");
+  for (int i = 0; i < 4; ++i)
+    b.buffer(DType::F32, i == 3);
+  V rows = b.size(), n = b.size(), i = b.begin_loop(rows, Mark::Parallel);
+  auto at = [&](V j) { return b.add(b.mul(i, n), j); };
+  auto sum = [&](V j) { return b.add(b.load(0, at(j)), b.load(1, at(j))); };
+  V count = b.convert(n, DType::F32), j = b.begin_reduce(n, Combine::Sum);
+  V mean = b.div(b.end_reduce(sum(j)), count);
+  j = b.begin_reduce(n, Combine::Sum);
+  V d = b.sub(sum(j), mean);
+  V scale = b.unary(Op::Sqrt, b.end_reduce(b.mul(d, d)));
+  j = b.begin_loop(n, Mark::Vector);
+  b.store(3, at(j), b.fma(b.sub(sum(j), mean), b.load(2, j), scale));
+  b.end();
+  b.end();
+  return b.finish();
+}
+
+TEST_P(Reductions, KeepWhatLoopsOverARowMakeOfTheSame) {
+  const uint64_t seed = gpu::testing::seed();
+  std::mt19937_64 rng(seed);
+  std::vector<Subject> subjects;
+  for (int64_t n : {33, 64, 100, 768, 2047, 2500}) {
+    Subject s{"centred sums of " + std::to_string(n), centred_sums(), {9, n}, {}};
+    for (int64_t size : {9 * n, 9 * n, n, 9 * n})
+      s.buffers.push_back(random_memory(DType::F32, size, rng));
+    subjects.push_back(std::move(s));
+  }
+  const auto batch = make();
+  compare(*batch, subjects, seed);
+  EXPECT_NE(batch->text_of(3).find("float row0[24];"), std::string::npos) << batch->text_of(3);
+  EXPECT_EQ(batch->text_of(3).find("row1"), std::string::npos) << batch->text_of(3);
+}
+
 TEST_P(Reductions, KeepWhatALaterLoopReads) {
   const uint64_t seed = gpu::testing::seed();
   std::mt19937_64 rng(seed);
