@@ -74,6 +74,7 @@ Target detect() {
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
   if (avx2) t.kind = Target::Kind::Avx2, t.name = "avx2", t.vector_bytes = 32;
   if (avx2 && __builtin_cpu_supports("avx512f")) t.kind = Target::Kind::Avx512, t.name = "avx512", t.vector_bytes = 64;
+  if (t.kind == Target::Kind::Avx512 && is_intel()) t.bypass_bytes = 48 << 20;
   t.packs_transposed_early = t.kind == Target::Kind::Avx512 && is_intel();
   t.vnni = t.kind == Target::Kind::Avx512 && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni");
   const bool bf16 = __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512bw");

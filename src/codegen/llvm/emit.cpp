@@ -80,6 +80,7 @@ std::vector<NativeObject::Call> Emitter::run() {
   Function f;
   begin(f, llvm::Function::Create(type, llvm::Function::ExternalLinkage, name_, m_));
   block(k_.body);
+  finish_bypassing();
   b_.CreateRetVoid();
   a_.finish();
   return std::move(calls_);
@@ -307,6 +308,12 @@ Values Emitter::pieces(Val* v) {
 void Emitter::loop(const Stmt& s) {
   if (!step_ && walks_short_rows(s)) return short_rows(s);
   if (row_length_) return each_element(s, [](Value*) {});
+  nest_.push_back(&s);
+  any_loop(s);
+  nest_.pop_back();
+}
+
+void Emitter::any_loop(const Stmt& s) {
   bool region = !step_ && loop::is_region(k_, s);
   // Iterations of a region are independent, so a large one outside of all loops may use the threads too.
   if (!step_ && !fn_->parent && (s.mark == loop::Mark::Parallel || (region && depth() == 1)))
@@ -377,6 +384,7 @@ void Emitter::fork(Value* n, Value* minimum, Value* ns, llvm::function_ref<void(
     f.captures = f.code->getArg(1);
     f.parent = outer;
     body(f.code->getArg(2), f.code->getArg(3));
+    finish_bypassing();
     b_.CreateRetVoid();
     fn_ = outer;
   }

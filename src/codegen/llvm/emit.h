@@ -18,6 +18,7 @@ struct EmitTarget {
   bool f16;   // conversions between f32 and f16 in hardware
   bool bf16;  // from f32 to bf16, to the nearest and with NaN as scalar/scalar_ops.h has it
   bool aarch64;
+  int64_t bypass_bytes;  // arrays of so many bytes and more are written past the caches; 0 for none
 };
 
 // emit.cpp: adds the function `name` for the kernel, and says what it calls.

@@ -252,6 +252,14 @@ void Emitter::store(const Stmt& s) {
   for (Value*& p : x)
     p = in_memory(p, num_lanes());
   if (is_end_to_end(s.offset, offset)) return store_end_to_end(s, offset, x);
+  if (offset->kind == Val::Affine && is_constant(offset->stride, 1)) {
+    Values to;
+    addresses(s.id, offset, [&](Value* address, int, int) { to.push_back(address); });
+    if (Value* bypass = should_bypass(s, offset, to[0])) return store_or_bypass(bypass, x, to, align);
+    for (size_t p = 0; p < x.size(); ++p)
+      b_.CreateAlignedStore(x[p], to[p], align);
+    return;
+  }
   addresses(s.id, offset, [&](Value* address, int p, int l) {
     Value* whole = x[static_cast<size_t>(p)];
     b_.CreateAlignedStore(l < 0 ? whole : b_.CreateExtractElement(whole, static_cast<uint64_t>(l)), address, align);

@@ -45,6 +45,7 @@ using Values = std::vector<Value*>;
 // Pieces of a step: enough independent work for the pipelines, few enough that the values of one fit the registers.
 constexpr int kPieces = 4;
 constexpr int64_t kMinRange = 256;  // iterations of a region that are worth a range of their own
+constexpr int64_t kLineBytes = 64;  // of a cache
 constexpr int kPendingBlocks = 40;  // levels of the binary counter of blocks: more than memory holds
 
 // A value of the kernel in the function being emitted.
@@ -77,7 +78,8 @@ struct Function {
   std::vector<Scope> scopes;
   std::vector<Val*> values, index, result, sizes;
   std::vector<Value*> buffers;
-  Values captured;  // in the parent
+  Values captured;        // in the parent
+  bool bypasses = false;  // some stores may bypass the caches
 };
 
 // The iterations of a region that code is being emitted for: pieces * lanes of them from `first` on.
@@ -206,9 +208,16 @@ class Emitter {
   void end_region(const Stmt& s);
   void call(const Stmt& s);
 
+  // --- emit_bypass.cpp ---
+
+  Value* should_bypass(const Stmt& s, const Val* offset, Value* address);
+  void store_or_bypass(Value* bypass, const Values& x, const Values& addresses, llvm::Align align);
+  void finish_bypassing();
+
   // --- emit.cpp: loops ---
 
   void loop(const Stmt& s);
+  void any_loop(const Stmt& s);
   void serial_loop(const Stmt& s, Value* begin, Value* end);
   int pieces_of(const Stmt& s) const;
   void region_loop(const Stmt& s, Val* begin, Val* end);
@@ -302,7 +311,8 @@ class Emitter {
   std::deque<Val> vals_;
   Function* fn_ = nullptr;
   Iterations* step_ = nullptr;
-  int64_t row_length_ = 0;  // where lanes are rows of known length; else 0
+  std::vector<const Stmt*> nest_;  // the loops around what is being emitted, from the outermost on
+  int64_t row_length_ = 0;         // where lanes are rows of known length; else 0
   RowElement* element_ = nullptr;
   ReducedAxes* axes_ = nullptr;
   int64_t asked_elements_ = 0;     // of a step of a reduction whose first loads ask for what will be read later; else 0

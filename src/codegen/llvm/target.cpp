@@ -43,7 +43,12 @@ struct Machine {
     for (const char* name : {"sve", "sve2", "sme"})
       if (!can(name)) list.AddFeature(name, false);
     list.AddFeature("bf16", runtime::host_target().bf16_dot);
-    host = {.lanes = 4, .fma = true, .f16 = true, .bf16 = runtime::host_target().bf16_dot, .aarch64 = true};
+    host = {.lanes = 4,
+            .fma = true,
+            .f16 = true,
+            .bf16 = runtime::host_target().bf16_dot,
+            .aarch64 = true,
+            .bypass_bytes = 0};
 #else
     const bool widest = can("avx512f") && can("avx512bw") && can("avx512dq") && can("avx512vl");
     host = {.lanes = widest        ? 16
@@ -52,7 +57,8 @@ struct Machine {
             .fma = can("fma"),
             .f16 = can("f16c"),
             .bf16 = false,
-            .aarch64 = false};
+            .aarch64 = false,
+            .bypass_bytes = runtime::host_target().bypass_bytes};
 #endif
     features = list.getString();
     std::string error;

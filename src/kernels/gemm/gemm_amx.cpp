@@ -23,8 +23,9 @@ namespace {
 
 // Found by bench_gemm on an Emerald Rapids (48 KiB and 2 MiB of first- and second-level cache).
 constexpr int64_t kChunk = 1024;  // k of a packed strip of B, at most
-constexpr int64_t kBlock = 384;   // k of a panel of A, at most, so that it stays in the first-level cache with one of B
-constexpr int64_t kWritten = 8;   // panels whose sums are written together: the second-level cache holds them
+constexpr int64_t kBlock =
+    256;  // k of a panel of A, at most, so that it stays in the first-level cache with those of B
+constexpr int64_t kWritten = 8;  // panels whose sums are written together: the second-level cache holds them
 
 template <class Out>
 class AmxGemm {

@@ -252,6 +252,45 @@ TEST_P(Sizes, ReducedAxesEqualBlock) {
 INSTANTIATE_TEST_SUITE_P(Types, Sizes, ::testing::ValuesIn(kTypes),
                          [](const auto& info) { return std::string(sheaf::name_of(info.param)); });
 
+// Arrays so large that they may be written past the caches: whole lines, lines that begin elsewhere, odd rows, in
+// place.
+TEST(LargeArrays, AreWritten) {
+  if (!native_available()) GTEST_SKIP() << "built without LLVM";
+  Builder b("large");
+  b.buffer(DType::F32, false);
+  b.buffer(DType::F32, true);
+  V rows = b.size(), columns = b.size();
+  V i = b.begin_loop(rows, Mark::Parallel), j = b.begin_loop(columns, Mark::Vector);
+  V at = b.add(b.mul(i, columns), j);
+  b.store(1, at, b.add(b.load(0, at), b.number(DType::F32, 1)));
+  b.end();
+  b.end();
+  const std::vector<loop::Kernel> kernels{passes::expand_math(b.finish())};
+  auto native = load_native_object(make_native_object(kernels));
+  constexpr int64_t kElements = 13'000'000, kLine = 16;
+  std::vector<float> from(kElements + kLine), to(kElements + 3 * kLine);
+  for (int64_t n = 0; n < kElements; ++n)
+    from[static_cast<size_t>(n)] = static_cast<float>(n % 4099);
+  float* line = to.data() + kLine - reinterpret_cast<uintptr_t>(to.data()) / sizeof(float) % kLine;
+  for (auto [count, length] :
+       {std::pair<int64_t, int64_t>{1, kElements}, {12'999, 1000}, {12'687, 1024}, {3, 4'300'001}})
+    for (int64_t shift : {0, 1, 8})
+      for (bool in_place : {false, true})
+        for (int threads : {1, 2}) {
+          runtime::set_num_threads(threads);
+          std::copy(from.begin(), from.begin() + kElements, line + shift);
+          const float* input = in_place ? line + shift : from.data();
+          std::byte* buffers[] = {reinterpret_cast<std::byte*>(const_cast<float*>(input)),
+                                  reinterpret_cast<std::byte*>(line + shift)};
+          const int64_t sizes[] = {count, length};
+          int64_t payload = 0;
+          native[0]->run(buffers, sizes, payload);
+          int64_t wrong = 0;
+          for (int64_t n = 0; n < count * length; ++n)
+            wrong += line[shift + n] != from[static_cast<size_t>(n)] + 1;
+          ASSERT_EQ(wrong, 0) << count << " by " << length << " from " << shift;
+        }
+}
 // Blocks of a reduction outside of all loops are shared out in waves: none, one, several, and more than a wave.
 TEST(Reduction, SharedByThreadsKeepsItsBits) {
   if (!native_available()) GTEST_SKIP() << "built without LLVM";
