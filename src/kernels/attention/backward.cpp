@@ -200,6 +200,7 @@ class Reverse {
 }  // namespace
 
 void attention_vjp(const routines::RoutineCall& call, const AttentionVjpArgs<>& args) {
+  if (routines::sums_by_tiles(call.arithmetic, args)) return attention_vjp_by_tiles(call, args);
   run_attention<Reverse>(call, args);
 }
 

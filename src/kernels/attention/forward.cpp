@@ -189,7 +189,7 @@ class Forward {
           view.look(t.head.sight, t.first + r, n, c0, c1);
           view.hide(kHidden, block.s, width, width);
           if (shown == Head<S, T>::Shown::Some) t.head.hide_masked(t.first + r, n, c0, c1, kHidden, block.s, width);
-          kern_.weigh(columns, block.s, width, first_block, sums.m + r, sums.l + r, factor);
+          kern_.weigh(columns, block.s, width, width, first_block, sums.m + r, sums.l + r, factor);
           kern_.columns_times(n, padded_, columns, block.s, width, v.data + (c0 - from) * v.row, v.row,
                               sums.y + r * padded_, padded_, first_block ? Start::Zero : Start::Scaled, factor);
         });
@@ -281,6 +281,9 @@ class Forward {
 
 }  // namespace
 
-void attention(const routines::RoutineCall& call, const AttentionArgs<>& args) { run_attention<Forward>(call, args); }
+void attention(const routines::RoutineCall& call, const AttentionArgs<>& args) {
+  if (routines::sums_by_tiles(call.arithmetic, args)) return attention_by_tiles(call, args);
+  run_attention<Forward>(call, args);
+}
 
 }  // namespace sheaf::kernels

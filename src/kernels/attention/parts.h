@@ -57,7 +57,7 @@ struct AttentionKernels {
                      int64_t ldo, bool add);
   void (*columns_times)(int64_t n, int64_t width, int64_t depth, const T* a, int64_t lda, const T* b, int64_t ldb,
                         T* out, int64_t ldo, Start start, const T* factor);
-  void (*weigh)(int64_t n, T* s, int64_t width, bool first, T* m, T* l, T* factor);
+  void (*weigh)(int64_t n, T* s, int64_t ld, int64_t width, bool first, T* m, T* l, T* factor);
   void (*join)(int64_t n, T* m, T* l, const T* m2, const T* l2, T* first, T* second);
   void (*reverse)(int64_t n, T* s, T* dp, int64_t ld, int64_t width, const T* lse, const T* delta);
   ByElement<T, RowCopies> copies;
@@ -72,6 +72,10 @@ struct AttentionKernels {
 // Those of the machine's instruction set, for float and double.
 template <class T>
 const AttentionKernels<T>& attention_kernels();
+
+// Those of bf16 by a matrix unit (forward_tiles.cpp, backward_tiles.cpp).
+void attention_by_tiles(const routines::RoutineCall& call, const AttentionArgs<>& args);
+void attention_vjp_by_tiles(const routines::RoutineCall& call, const AttentionVjpArgs<>& args);
 
 // Arrays in memory that the thread keeps; `use` tells apart what is alive at the same time.
 template <class T, int use = 0>

@@ -142,10 +142,10 @@ inline typename Simd<T>::V reference_point(typename Simd<T>::V m) {
   return S::if_less(m, S::splat(std::numeric_limits<T>::lowest()), S::zero(), m);
 }
 
-// A block of n columns of scores s[n][width] becomes weights; m, l and the factor for what was summed before, by row.
-// In the first block nothing was.
+// A block of n columns of scores s[n][ld] becomes weights for rows < width; m, l and the factor for what was summed
+// before, by row. In the first block nothing was.
 template <class T>
-void weigh(int64_t n, T* s, int64_t width, bool first, T* m, T* l, T* factor) {
+void weigh(int64_t n, T* s, int64_t ld, int64_t width, bool first, T* m, T* l, T* factor) {
   using S = Simd<T>;
   auto vectors = [&]<int kVectors>(std::integral_constant<int, kVectors>, int64_t at) __attribute__((always_inline)) {
     typename S::V most[kVectors], sum[kVectors];
@@ -155,7 +155,7 @@ void weigh(int64_t n, T* s, int64_t width, bool first, T* m, T* l, T* factor) {
     for (int64_t j = 0; j < n; ++j)
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v)
-        most[v] = S::max(S::load(s + j * width + at + v * S::kLanes), most[v]);
+        most[v] = S::max(S::load(s + j * ld + at + v * S::kLanes), most[v]);
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
       int64_t lane = at + v * S::kLanes;
@@ -172,7 +172,7 @@ void weigh(int64_t n, T* s, int64_t width, bool first, T* m, T* l, T* factor) {
     for (int64_t j = 0; j < n; ++j)
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) {
-        T* p = s + j * width + at + v * S::kLanes;
+        T* p = s + j * ld + at + v * S::kLanes;
         auto weight = decay<T>(S::sub(S::load(p), most[v]));
         S::store(p, weight);
         sum[v] = S::add(sum[v], weight);

@@ -25,19 +25,31 @@
 // Reverse, given lse, dy [B, T, H, E] and delta [B, T, H] (the sum of dy y, less what flows into lse), with s_ij as
 // above (one chain also for a row alone):
 //   p_ij = decay(s_ij - lse_i), ds_ij = p_ij (dp_ij - delta_i), dp_ij = chain over e of dy_ie v_je; ds is 0 where not
-//   seen dq_i = scale times the chain over j of ds_ij k_j, dk_j = scale times the chain over the heads of the group and
+//   seen
+//   dq_i = scale times the chain over j of ds_ij k_j, dk_j = scale times the chain over the heads of the group and
 //   i of ds_ij q_i, dv_j = chain over the same of p_ij dy_i; over the same groups and blocks, but over all for a group
 //   with a row whose lse is not finite, since that row's NaN is in every weight.
+//
+// With Arithmetic::bf16_tiles, attention of bf16 with at least kAttentionRows rows forms its sums of products as the
+// matrix unit does (scalar::Bf16TileSum), 32 terms at a time, the last ones filled up with zeros:
+//   rows come in groups of kTileRows, and the terms of a block of columns begin at the first column of its group's
+//   range s_j = scale times the sum over d of q_d k_jd, from 0; plus the mask y = y c, then the sum over the block of
+//   rounded(p_j) v_j; l is the sum of the p_j as they were dp_ij, dq_i, dk_j, dv_j likewise: over e, over the block's
+//   columns of rounded(ds_ij) k_j, over the group's rows of rounded(ds_ij) q_i and of rounded(p_ij) dy_i; columns of
+//   the block up to a multiple of 32 from its first take part with 0
+// where rounded(x) is x in bf16, with subnormal x taken as zero.
 #pragma once
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "routines/routine.h"
+#include "scalar/bf16_dot.h"
 #include "tensor/dtype.h"
 
 namespace sheaf::routines {
 
+inline constexpr int64_t kTileRows = 32, kTileTerms = scalar::kBf16TileTerms;
 inline constexpr int64_t kAttentionRows = 16, kAttentionBlock = 64, kAttentionStretch = 512, kAttentionChains = 16;
 
 template <class T>
@@ -85,6 +97,10 @@ struct AttentionVjpArgs : AttentionArgs<Int> {
     f(self.lse), f(self.delta), f(self.dy);
   }
 };
+
+inline bool sums_by_tiles(Arithmetic arithmetic, const AttentionArgs<>& a) {
+  return arithmetic.bf16_tiles && a.dtype == DType::BF16 && a.rows >= kAttentionRows;
+}
 
 // The columns that rows [first, last] may see by position.
 struct ColumnRange {

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <vector>
 
 #include "routines/attention/args.h"
@@ -27,12 +28,41 @@ T fma(T a, T b, T c) {
   return apply<Op::Fma>(a, b, c);
 }
 
+// As the operand of a matrix unit.
+template <class T>
+BFloat16 rounded(T x) {
+  return std::fpclassify(x) == FP_SUBNORMAL ? BFloat16{} : convert<BFloat16>(x);
+}
+
+// total and the sum of a(i) b(i) for i < n: one chain, or as a matrix unit forms it.
+template <class T, class A, class B>
+T add_products(bool by_tiles, T total, int64_t n, A&& a, B&& b) {
+  if (!by_tiles) {
+    for (int64_t i = 0; i < n; ++i)
+      total = fma(a(i), b(i), total);
+    return total;
+  }
+  auto left = [&](int64_t i) { return i < n ? rounded(a(i)) : BFloat16{}; };
+  auto right = [&](int64_t i) { return i < n ? rounded(b(i)) : BFloat16{}; };
+  for (int64_t i = 0; i < n; i += kTileTerms) {
+    Bf16TileSum sum;
+    for (int64_t l = i; l < i + kTileTerms; l += 2)
+      sum.add(left(l), right(l), left(l + 1), right(l + 1));
+    total = sum.added_to(static_cast<float>(total));
+  }
+  return total;
+}
+
 template <class T>
 constexpr T kNothing = -std::numeric_limits<T>::infinity();
 // What is subtracted from scores of which m is the largest.
 template <class T>
 T reference_point(T m) {
   return m == kNothing<T> ? T(0) : m;
+}
+
+int64_t rows_of_a_group(const RoutineCall& c, const AttentionArgs<>& a) {
+  return sums_by_tiles(c.arithmetic, a) ? kTileRows : kAttentionRows;
 }
 
 // One head of one element of the batch: S is what memory holds, T what is computed in.
@@ -44,6 +74,7 @@ struct Head {
   int64_t b, h, g;
   T scale;
   Sight sight;
+  bool by_tiles;
 
   Head(const AttentionArgs<>& a, const RoutineCall& c, int mask_buffer, int64_t b, int64_t h)
       : a(a),
@@ -53,7 +84,8 @@ struct Head {
         h(h),
         g(h / a.heads_per_group()),
         scale(buffer<T>(3)[b * a.scale]),
-        sight(a, buffer<int64_t>(4)[b * a.offset], buffer<int64_t>(5)[b * a.window]) {}
+        sight(a, buffer<int64_t>(4)[b * a.offset], buffer<int64_t>(5)[b * a.window]),
+        by_tiles(sums_by_tiles(c.arithmetic, a)) {}
 
   template <class E>
   const E* buffer(int i) const {
@@ -80,10 +112,16 @@ struct Head {
   }
   T score(int64_t i, int64_t j, int64_t chains) const {
     if (!seen(i, j)) return kNothing<T>;
-    T c[kAttentionChains] = {};
-    for (int64_t d = 0; d < a.depth; ++d)
-      c[d % chains] = fma(q(i, d) * scale, k(j, d), c[d % chains]);
-    T s = chains == 1 ? c[0] : sum_of_chains(c);
+    T s;
+    if (by_tiles) {
+      s = scale *
+          add_products(true, T(0), a.depth, [&](int64_t d) { return q(i, d); }, [&](int64_t d) { return k(j, d); });
+    } else {
+      T c[kAttentionChains] = {};
+      for (int64_t d = 0; d < a.depth; ++d)
+        c[d % chains] = fma(q(i, d) * scale, k(j, d), c[d % chains]);
+      s = chains == 1 ? c[0] : sum_of_chains(c);
+    }
     if (a.mask == MaskKind::Added) s = s + convert<T>(buffer<S>(mask_buffer)[mask_at(i, j)]);
     return s;
   }
@@ -115,12 +153,12 @@ void attention_in(const RoutineCall& c, const AttentionArgs<>& a) {
   const int out = a.first_result();
   S* y = c.buffer<S>(out);
   T* lse = c.buffer<T>(out + 1);
-  const int64_t chains = a.rows == 1 ? kAttentionChains : 1;
+  const int64_t chains = a.rows == 1 ? kAttentionChains : 1, group_rows = rows_of_a_group(c, a);
   for (int64_t b = 0; b < a.batch; ++b)
     for (int64_t h = 0; h < a.heads; ++h) {
       Head<S, T> head(a, c, a.kMaskBuffer, b, h);
-      for (int64_t first = 0; first < a.rows; first += kAttentionRows) {
-        int64_t last = std::min(a.rows, first + kAttentionRows) - 1;
+      for (int64_t first = 0; first < a.rows; first += group_rows) {
+        int64_t last = std::min(a.rows, first + group_rows) - 1;
         int64_t stretch = -1;
         bool joined = false;
         std::vector<Row<T>> total(last - first + 1, {kNothing<T>, 0, std::vector<T>(a.width, 0)}), part = total;
@@ -155,14 +193,15 @@ void attention_in(const RoutineCall& c, const AttentionArgs<>& a) {
             T at = reference_point(m), factor = decay(row.m - at);
             row.m = m;
             T l[kAttentionChains] = {row.l * factor};
-            for (T& e : row.y)
-              e = e * factor;
             for (int64_t j = begin; j < end; ++j) {
-              T p = decay(s[j - begin] - at);
+              T& p = s[j - begin];
+              p = decay(p - at);
               l[(j - begin) % chains] = l[(j - begin) % chains] + p;
-              for (int64_t e = 0; e < a.width; ++e)
-                row.y[e] = fma(p, head.v(j, e), row.y[e]);
             }
+            for (int64_t e = 0; e < a.width; ++e)
+              row.y[e] = add_products(
+                  head.by_tiles, row.y[e] * factor, end - begin, [&](int64_t j) { return s[j]; },
+                  [&](int64_t j) { return head.v(begin + j, e); });
             row.l = chains == 1 ? l[0] : sum_of_chains(l);
           }
         });
@@ -186,6 +225,7 @@ void attention_vjp_in(const RoutineCall& c, const AttentionVjpArgs<>& a) {
   const S* dys = c.buffer<const S>(8);
   const T* scales = c.buffer<const T>(3);
   const int out = a.first_result(a.kMaskBuffer);
+  const int64_t group_rows = rows_of_a_group(c, a);
   std::vector<T> dq(a.batch * a.rows * a.heads * a.depth), dk(a.batch * a.columns * a.groups * a.depth),
       dv(a.batch * a.columns * a.groups * a.width);
   for (int64_t b = 0; b < a.batch; ++b)
@@ -198,28 +238,50 @@ void attention_vjp_in(const RoutineCall& c, const AttentionVjpArgs<>& a) {
       auto row = [&](std::vector<T>& d, int64_t n, int64_t i, int64_t heads, int64_t at, int64_t width) {
         return d.data() + ((b * n + i) * heads + at) * width;
       };
-      for (int64_t first = 0; first < a.rows; first += kAttentionRows) {
-        int64_t last = std::min(a.rows, first + kAttentionRows) - 1;
+      for (int64_t first = 0; first < a.rows; first += group_rows) {
+        const int64_t last = std::min(a.rows, first + group_rows) - 1, rows = last - first + 1;
         bool all = false;
         for (int64_t i = first; i <= last; ++i)
           all |= !std::isfinite(lse_of(i));
         head.blocks(first, last, all, [&](int64_t begin, int64_t end) {
-          for (int64_t i = first; i <= last; ++i)
-            for (int64_t j = begin; j < end; ++j) {
-              T p = decay(head.score(i, j, 1) - lse_of(i)), dp = 0;
-              for (int64_t e = 0; e < a.width; ++e)
-                dp = fma(dy_of(i, e), head.v(j, e), dp);
-              T ds = head.seen(i, j) ? p * (dp - delta[b * a.delta[0] + i * a.delta[1] + h * a.delta[2]]) : T(0);
-              T *to_q = row(dq, a.rows, i, a.heads, h, a.depth),
-                *to_k = row(dk, a.columns, j, a.groups, head.g, a.depth),
-                *to_v = row(dv, a.columns, j, a.groups, head.g, a.width);
-              for (int64_t d = 0; d < a.depth; ++d)
-                to_q[d] = fma(ds, head.k(j, d), to_q[d]);
-              for (int64_t d = 0; d < a.depth; ++d)
-                to_k[d] = fma(ds, head.q(i, d), to_k[d]);
-              for (int64_t e = 0; e < a.width; ++e)
-                to_v[e] = fma(p, dy_of(i, e), to_v[e]);
+          const int64_t columns = end - begin;
+          // Weights and adjoints of scores, [row][column].
+          std::vector<T> p(rows * columns), ds(rows * columns);
+          for (int64_t i = 0; i < rows; ++i)
+            for (int64_t j = 0; j < columns; ++j) {
+              T& weight = p[i * columns + j] = decay(head.score(first + i, begin + j, 1) - lse_of(first + i));
+              const T dp = add_products(
+                  head.by_tiles, T(0), a.width, [&](int64_t e) { return dy_of(first + i, e); },
+                  [&](int64_t e) { return head.v(begin + j, e); });
+              ds[i * columns + j] =
+                  head.seen(first + i, begin + j)
+                      ? weight * (dp - delta[b * a.delta[0] + (first + i) * a.delta[1] + h * a.delta[2]])
+                      : T(0);
             }
+          for (int64_t i = 0; i < rows; ++i)
+            for (int64_t d = 0; d < a.depth; ++d) {
+              T& to = row(dq, a.rows, first + i, a.heads, h, a.depth)[d];
+              to = add_products(
+                  head.by_tiles, to, columns, [&](int64_t j) { return ds[i * columns + j]; },
+                  [&](int64_t j) { return head.k(begin + j, d); });
+            }
+          int64_t touched = columns;
+          if (head.by_tiles)
+            touched = std::min({(columns + kTileTerms - 1) / kTileTerms * kTileTerms, a.columns - begin,
+                                (begin / kAttentionBlock + 1) * kAttentionBlock - begin});
+          for (int64_t j = 0; j < touched; ++j) {
+            auto weight = [&](const std::vector<T>& of) {
+              return [&](int64_t i) { return j < columns ? of[i * columns + j] : T(0); };
+            };
+            for (int64_t d = 0; d < a.depth; ++d) {
+              T& to = row(dk, a.columns, begin + j, a.groups, head.g, a.depth)[d];
+              to = add_products(head.by_tiles, to, rows, weight(ds), [&](int64_t i) { return head.q(first + i, d); });
+            }
+            for (int64_t e = 0; e < a.width; ++e) {
+              T& to = row(dv, a.columns, begin + j, a.groups, head.g, a.width)[e];
+              to = add_products(head.by_tiles, to, rows, weight(p), [&](int64_t i) { return dy_of(first + i, e); });
+            }
+          }
         });
       }
     }

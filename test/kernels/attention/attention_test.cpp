@@ -81,7 +81,7 @@ std::byte* bytes(std::vector<T>& v) {
 }
 
 template <class S, class T>
-void check(DType dtype, const Problem& p, uint64_t seed) {
+void check(DType dtype, const Problem& p, uint64_t seed, routines::Arithmetic arithmetic = {}) {
   std::mt19937_64 rng(seed);
   auto q = random_array<S>(rng, p, p.heads, p.rows, p.depth), k = random_array<S>(rng, p, p.groups, p.columns, p.depth),
        v = random_array<S>(rng, p, p.groups, p.columns, p.width);
@@ -102,13 +102,14 @@ void check(DType dtype, const Problem& p, uint64_t seed) {
   auto run = [&](auto* routine, std::vector<std::byte*> inputs, std::vector<std::byte*> outputs) {
     if (p.mask != MaskKind::None) inputs.push_back(p.mask == MaskKind::Bool ? bytes(shown) : bytes(added.data));
     inputs.insert(inputs.end(), outputs.begin(), outputs.end());
-    routine({inputs}, args);
+    routine({inputs, arithmetic}, args);
   };
   std::vector<S> y(p.batch * p.rows * p.heads * p.width), y2 = y;
   std::vector<T> lse(p.batch * p.rows * p.heads), lse2 = lse;
   run(routines::attention, in, {bytes(y), bytes(lse)});
   run(attention, in, {bytes(y2), bytes(lse2)});
-  ASSERT_TRUE(same(y, y2) && same(lse, lse2)) << "forward " << sheaf::name_of(dtype) << " " << text(p, seed);
+  ASSERT_TRUE(same(y, y2) && same(lse, lse2))
+      << "forward " << sheaf::name_of(dtype) << (arithmetic.bf16_tiles ? " by tiles " : " ") << " " << text(p, seed);
 
   auto dy = random_array<S>(rng, p, p.heads, p.rows, p.width);
   auto delta = random_array<T>(rng, p, p.heads, p.rows, 1);
@@ -120,15 +121,19 @@ void check(DType dtype, const Problem& p, uint64_t seed) {
       dv(p.batch * p.columns * p.groups * p.width), dq2 = dq, dk2 = dk, dv2 = dv;
   run(routines::attention_vjp, in, {bytes(dq), bytes(dk), bytes(dv)});
   run(attention_vjp, in, {bytes(dq2), bytes(dk2), bytes(dv2)});
-  ASSERT_TRUE(same(dq, dq2)) << "dq " << sheaf::name_of(dtype) << " " << text(p, seed);
-  ASSERT_TRUE(same(dk, dk2)) << "dk " << sheaf::name_of(dtype) << " " << text(p, seed);
-  ASSERT_TRUE(same(dv, dv2)) << "dv " << sheaf::name_of(dtype) << " " << text(p, seed);
+  ASSERT_TRUE(same(dq, dq2)) << "dq " << sheaf::name_of(dtype) << (arithmetic.bf16_tiles ? " by tiles " : " ") << " "
+                             << text(p, seed);
+  ASSERT_TRUE(same(dk, dk2)) << "dk " << sheaf::name_of(dtype) << (arithmetic.bf16_tiles ? " by tiles " : " ") << " "
+                             << text(p, seed);
+  ASSERT_TRUE(same(dv, dv2)) << "dv " << sheaf::name_of(dtype) << (arithmetic.bf16_tiles ? " by tiles " : " ") << " "
+                             << text(p, seed);
 }
 
 void all_types(const Problem& p, uint64_t seed) {
   check<float, float>(DType::F32, p, seed);
   check<double, double>(DType::F64, p, seed);
   check<scalar::BFloat16, float>(DType::BF16, p, seed);
+  check<scalar::BFloat16, float>(DType::BF16, p, seed, {.bf16_tiles = true});
   check<scalar::Float16, float>(DType::F16, p, seed);
 }
 
@@ -138,7 +143,7 @@ TEST(Attention, EqualsDefinition) {
   uint64_t seed = std::random_device{}();
   std::mt19937_64 rng(seed);
   constexpr int64_t sizes[] = {1, 2, 3, 4, 5, 7, 8, 9, 13, 15, 16, 17, 24, 31, 33, 47, 64, 65, 70, 130};
-  constexpr int64_t widths[] = {1, 2, 3, 4, 5, 8, 12, 15, 16, 20, 33};
+  constexpr int64_t widths[] = {1, 2, 3, 4, 5, 8, 12, 15, 16, 20, 33, 64};
   for (int trial = 0; trial < 120; ++trial) {
     runtime::set_num_threads(1 + trial % 4);
     int64_t groups = 1 + static_cast<int64_t>(rng() % 2);
