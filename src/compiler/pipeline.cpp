@@ -99,9 +99,11 @@ constexpr Pass kPasses[] = {
     {"orient-dots", "products that are only read transposed are computed that way round", passes::orient_dots},
     {"join-parts", "parts that are added to zeros one by one, and cover them, are concatenated", passes::join_parts},
     {"sink-slices", "elementwise values of which only parts are read are computed part by part", passes::sink_slices},
-    {"join-casts", "a float that is widened and rounded again is itself", passes::join_casts},
     // Last of these: orient-dots follows chains of reshapes to the transposes under them.
     {"join-reshapes", "a reshape of a reshape is one", passes::join_reshapes},
+    // After join-parts: it looks through concatenations.
+    {"join-casts", "floats that are widened and rounded again, or only read rounded, are never wide",
+     passes::join_casts},
 
     // Graph to groups, each a kernel to be.
     {"fuse", "elementwise nodes and reductions share a kernel", fuse},
