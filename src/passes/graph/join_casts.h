@@ -1,7 +1,7 @@
 // A value that is widened and rounded again is itself, also where only its places changed between. What is only read
 // rounded, after its places have changed, is rounded first: a product then writes half of the bytes. Mixed training
 // widens what attention gives and rounds it for the next product, and splits a product into heads that it rounds; both
-// ways, forward and in the gradient. What is only moved after it was widened is moved narrow, and widened by its reader.
+// ways, forward and in the gradient. What is only moved after it was widened is moved narrow, and its reader widens it.
 #pragma once
 #include "graph/graph.h"
 
