@@ -15,6 +15,7 @@ MACHINES = {  # by the file in bench/results; the first is the README's
     "rows-neoverse-v1": "Neoverse-V1",
     "rows-neoverse-n1": "Neoverse-N1",
     "rows-zen5": "Zen 5",
+    "rows-granite-rapids": "Granite Rapids",
 }
 FRONT = [  # the rows of README.md and of the chart
     ("op/attention+grad", "attention, forward and backward"),
@@ -51,7 +52,7 @@ def mb(x):
 def peer_name(row, versions):
     words = row["peer"].split()
     tool, rest = words[0], " ".join(w for w in words[1:] if w not in ("eager", "flash"))
-    named = {"torch": f"PyTorch {versions['torch'].removesuffix('.0')}", "jax": "JAX " + versions["jax"]}
+    named = {"torch": f"PyTorch {versions['torch'].removesuffix('.0')}", "jax": f"JAX {versions.get('jax')}"}
     return (named.get(tool, tool) + " " + rest.replace("compile", "compiled")).strip()
 
 
@@ -100,13 +101,13 @@ def machine_section(name):
     data = load(name)
     title = MACHINES[name]
     peak = data["peak"]
-    versions = f"PyTorch {data['versions']['torch']}, JAX {data['versions']['jax']}"
+    named = [("torch", "PyTorch"), ("jax", "JAX"), ("llama-cpp-python", "llama-cpp-python")]
+    versions = [f"{name} {data['versions'][peer]}" for peer, name in named if peer in data["versions"]]
     text = [
         f"### {title}\n",
         f"{data['cpus']} cores ({data['machine']}), {data['cpus']} threads; measured peak {peak['gflops']:.0f} GFLOP/s"
-        f" in f32, {peak['read_gbs']:.0f} GB/s of reads.\n{versions}, llama-cpp-python"
-        f" {data['versions']['llama-cpp-python']}. Every mode of every peer and the command of\neach row:"
-        f" [`bench/results/{name}.json`](../bench/results/{name}.json).\n",
+        f" in f32, {peak['read_gbs']:.0f} GB/s of reads.\n{', '.join(versions)}. Every mode of every peer and the"
+        f" command of\neach row: [`bench/results/{name}.json`](../bench/results/{name}.json).\n",
         machine_table(data),
     ]
     if any(r.get("starts") for r in data["rows"]):
@@ -140,6 +141,8 @@ BAR, GAP, LEFT, WIDTH, TOP, FULL = 13, 12, 250, 760, 50, 2.5  # pixels; the rati
 
 def drawing():
     machines = {title: {r["work"]: r for r in load(name)["rows"]} for name, title in MACHINES.items()}
+    # A machine with few of the rows is in the tables alone.
+    machines = {t: rows for t, rows in machines.items() if 2 * sum(work in rows for work, _ in FRONT) > len(FRONT)}
     unit = (WIDTH - LEFT - 60) / FULL
     group = BAR * len(machines) + GAP
     height = TOP + group * len(FRONT) + 20
