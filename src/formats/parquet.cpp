@@ -142,7 +142,7 @@ class ColumnReader {
     rows_ += count;
     if (column_.is_optional) {
       std::vector<uint32_t> marks = decode_runs(levels, 1, count);
-      auto there = static_cast<uint64_t>(std::count(marks.begin(), marks.end(), 1u));
+      auto there = static_cast<uint64_t>(std::count_if(marks.begin(), marks.end(), [](uint32_t m) { return m != 0; }));
       if (there < count && present_.empty()) present_.assign(rows, true);
       if (there < count || !present_.empty())
         for (uint32_t m : marks)

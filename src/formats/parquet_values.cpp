@@ -68,6 +68,7 @@ std::vector<uint32_t> decode_runs(std::string_view bytes, int width, uint64_t co
       uint32_t value = 0;
       std::string_view stored = in.take(static_cast<uint64_t>(width + 7) / 8);
       std::memcpy(&value, stored.data(), stored.size());
+      if (width < 32 && value >> width != 0) throw runtime_error(fmt::format("{} in {} bits", value, width));
       out.insert(out.end(), here, value);
     }
   }

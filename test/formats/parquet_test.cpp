@@ -6,6 +6,7 @@
 
 #include "formats/block_codecs.h"
 #include "formats/files.h"
+#include "formats/parquet_values.h"
 #include "support/error.h"
 #include "value/dict.h"
 #include "value/print.h"
@@ -61,6 +62,21 @@ std::string bytes(std::initializer_list<int> list) {
   for (int b : list)
     out += static_cast<char>(b);
   return out;
+}
+
+TEST(Parquet, RunsOfNumbersOfSomeBits) {
+  using parquet::decode_runs;
+  // Five times 1; then, in a group of eight bits, 1 0 1 of which three are taken.
+  EXPECT_EQ(decode_runs(bytes({5 << 1, 1, 1 << 1 | 1, 0b101}), 1, 8), (std::vector<uint32_t>{1, 1, 1, 1, 1, 1, 0, 1}));
+  EXPECT_EQ(decode_runs(bytes({2 << 1, 0x34, 0x12}), 13, 2), (std::vector<uint32_t>{0x1234, 0x1234}));
+  EXPECT_EQ(decode_runs(bytes({1 << 1 | 1, 0x88, 0xc6, 0xfa}), 3, 8), (std::vector<uint32_t>{0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(decode_runs(bytes({3 << 1}), 0, 3), (std::vector<uint32_t>{0, 0, 0}));
+  // A mark that is neither there nor missing, a run of nothing, too few bytes, too many bits.
+  EXPECT_THROW(decode_runs(bytes({5 << 1, 3}), 1, 5), UserError);
+  EXPECT_THROW(decode_runs(bytes({0, 1}), 1, 5), UserError);
+  EXPECT_THROW(decode_runs(bytes({2 << 1, 1}), 1, 5), UserError);
+  EXPECT_THROW(decode_runs(bytes({1 << 1 | 1}), 1, 5), UserError);
+  EXPECT_THROW(decode_runs(bytes({2, 0, 0, 0, 0, 0}), 33, 1), UserError);
 }
 
 TEST(Snappy, UnpacksEveryElement) {
