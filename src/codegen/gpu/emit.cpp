@@ -200,7 +200,8 @@ void each_word(std::string_view line, F f) {
   }
 }
 
-// The lines without constants that no later line names: indices of axes along which nothing moves, and their like.
+// The lines without constants that no later line of their block names: indices of axes along which nothing moves, and
+// their like. Backwards, with the words of each block that is open.
 std::string without_unused(std::string_view text) {
   std::vector<std::string_view> lines, kept;
   for (size_t at = 0; at < text.size();) {
@@ -208,18 +209,25 @@ std::string without_unused(std::string_view text) {
     lines.push_back(text.substr(at, end - at));
     at = end;
   }
-  std::set<std::string_view> used;
+  std::vector<std::set<std::string_view>> blocks(1);
   for (size_t i = lines.size(); i-- > 0;) {
     std::string_view line = lines[i];
     const size_t equals = line.find(" = "), start = line.find_first_not_of(' ');
+    if (line.ends_with("{\n") && blocks.size() > 1) {
+      std::set<std::string_view> inner = std::move(blocks.back());
+      blocks.pop_back();
+      blocks.back().merge(inner);
+    }
+    if (line[start] == '}') blocks.emplace_back();
     if (line.substr(start).starts_with("const ") && equals != std::string_view::npos) {
       size_t begin = equals;
       while (is_word(line[begin - 1]))
         --begin;
-      if (!used.count(line.substr(begin, equals - begin))) continue;
+      if (blocks.back().erase(line.substr(begin, equals - begin)) == 0) continue;
+      line = line.substr(equals);
     }
-    each_word(line, [&](std::string_view word) { used.insert(word); });
-    kept.push_back(line);
+    each_word(line, [&](std::string_view word) { blocks.back().insert(word); });
+    kept.push_back(lines[i]);
   }
   std::string out;
   for (size_t i = kept.size(); i-- > 0;)
@@ -228,17 +236,6 @@ std::string without_unused(std::string_view text) {
 }
 
 }  // namespace
-
-// Later lines of other blocks may use another value of that name, which keeps the line from without_unused.
-void Emitter::drop_unless_used(size_t begin) {
-  const size_t end = text_.find('\n', begin) + 1;
-  const std::string_view line = std::string_view(text_).substr(begin, end - begin);
-  const std::string_view name = line.substr(0, line.find(" = "));
-  bool used = false;
-  each_word(std::string_view(text_).substr(end),
-            [&](std::string_view word) { used |= word == name.substr(name.rfind(' ') + 1); });
-  if (!used) text_.erase(begin, end - begin);
-}
 
 EmittedLaunch Emitter::run(std::string name) {
   items();

@@ -149,7 +149,6 @@ void Emitter::turns(const Turns& t, bool all_there, const Stmts& body, const Stm
     names_ = names;
   }
   open_turn(t.index);
-  const size_t begin = text_.rfind('\n', text_.size() - 2) + 1;
   if (!all_there) open(fmt::format("if ({}) {{", inside(t.index, 0)));
   if (length == 1) {
     stmts(body);
@@ -158,7 +157,6 @@ void Emitter::turns(const Turns& t, bool all_there, const Stmts& body, const Stm
     piece(body, along, length, element, "[t]");
   }
   if (!all_there) close();
-  drop_unless_used(begin);
   close();
   close();
   kept_ = kept;

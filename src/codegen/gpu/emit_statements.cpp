@@ -180,12 +180,9 @@ void Emitter::piece(const Stmts& body, const Stmt& along, int length, const std:
     kept_[v] = name + turn + ".e[u]";
   line(d.unroll);
   open(fmt::format("for (int u = 0; u < {}; ++u) {{", length));
-  const size_t begin = text_.size();
-  line(fmt::format("[[maybe_unused]] const {0} i{1} = i{1}_first + u;", integer(ranges_.of(along.extent).high),
-                   along.axis));
+  line(fmt::format("const {0} i{1} = i{1}_first + u;", integer(ranges_.of(along.extent).high), along.axis));
   stmts(body);
   element();
-  drop_unless_used(begin);
   close();
   for (const auto& [v, name] : pieces)
     kept_.erase(v);

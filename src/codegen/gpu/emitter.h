@@ -36,8 +36,6 @@ class Emitter {
   void line(std::string_view text);
   void open(std::string_view text);
   void close(std::string_view text = "}");
-  // Removes the line at `begin`, which names a value, if nothing behind it uses that.
-  void drop_unless_used(size_t begin);
 
   // Values.
   std::string ref(ValueId v);
