@@ -265,13 +265,14 @@ EmittedLaunch Emitter::run(std::string name) {
   }
   // Compilers delay loads to save registers, so that as many threads as possible run at once, unless they are told that
   // fewer do: those then have more bytes under way.
+  constexpr int kMostBlocks = 16;  // that every device runs at once on a processor
   // A short row in registers leaves room for more.
   const int at_once = reads_ahead_ ? 512 : kept_registers_ > 0 && kept_registers_ <= 32 ? 768 : 0;
   std::string bounds;
   if (at_once > 0)
-    bounds =
-        fmt::format(fmt::runtime(helpers_.dialect().launch_bounds), s_.threads, std::max(1, at_once / s_.threads)) +
-        " ";
+    bounds = fmt::format(fmt::runtime(helpers_.dialect().launch_bounds), s_.threads,
+                         std::clamp(at_once / s_.threads, 1, kMostBlocks)) +
+             " ";
   out.text =
       fmt::format("// {}\n{} {}{}({}) {{\n{}}}\n", print(s_), helpers_.dialect().kernel, bounds, name, head, text_);
   out.name = std::move(name);
