@@ -45,6 +45,8 @@ std::vector<Shape> shapes() {
   for (DType dtype : {DType::F32, DType::BF16})
     for (const char* form : {"NN", "NT", "TN"})
       out.push_back({dtype == DType::F32 ? "square" : "square bf16", form, 1, 1024, 1024, 1024, dtype});
+  for (DType dtype : {DType::F32, DType::BF16})
+    out.push_back({dtype == DType::F32 ? "large" : "large bf16", "NN", 1, 4096, 4096, 4096, dtype});
   // A linear layer of I inputs and O outputs over so many tokens: forward, gradient of the input, of the weight.
   auto linear = [&](const std::string& what, int64_t tokens, int64_t i, int64_t o, DType dtype = DType::F32) {
     out.push_back({what + " y", "NN", 1, tokens, o, i, dtype});
