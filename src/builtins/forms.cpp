@@ -10,6 +10,7 @@
 #include "builtins/host/future.h"
 #include "builtins/host/guard.h"
 #include "builtins/host/output.h"
+#include "runtime/device.h"
 #include "value/dict.h"
 #include "value/print.h"
 
@@ -191,9 +192,12 @@ Value throws(Call& c) {
   throw runtime_error("throws: " + c[0].as_string() + " raised no error");
 }
 
+// Waits for the device before and after, so that the time is that of the forms.
 Value time_it(Call& c) {
+  runtime::wait_for_device();
   auto start = std::chrono::steady_clock::now();
   Value v = c.caller.call(c[1], {});
+  runtime::wait_for_device();
   double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   write_out(fmt::format("{}: {:.3f} ms\n", c[0].as_string(), ms));
   return v;

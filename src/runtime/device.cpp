@@ -40,6 +40,10 @@ void Device::wait(Event event, Waiting how) {
     if (how == Waiting::Stoppable && g_stop_requested && g_stop_requested()) throw Stopped{};
 }
 
+void wait_for_device() {
+  if (g_device) g_device->wait(g_device->mark(), Device::Waiting::Stoppable);
+}
+
 void Device::fetch_all(std::span<const Fetch> pieces, Waiting how) {
   wait(mark(), how);
   for (const Fetch& f : pieces)

@@ -121,6 +121,10 @@ std::optional<CheckFailure> submit_and_check(Device& device, DeviceLaunch launch
 // The device of the program, set before anything runs; nullptr: none.
 extern Device* g_device;
 
+// Returns when that device has run all that was submitted to it; at once where there is none. Ctrl-C ends the wait with
+// Stopped.
+void wait_for_device();
+
 // Where a thread runs ops and compiled functions: by the rule, or all on one side.
 enum class Placement : uint8_t { ByRule, Host, Device };
 class PlacementScope {

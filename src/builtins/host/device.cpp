@@ -29,6 +29,11 @@ Value run_with_device(Call& c) {
   return c.caller.call(c[1], {});
 }
 
+Value run_synchronize(Call& c) {
+  runtime::wait_for_device();
+  return c.args.empty() ? Value() : c[0];
+}
+
 const BuiltinDef kBuiltins[] = {
     {.name = "device-of",
      .category = "State and host",
@@ -50,6 +55,17 @@ const BuiltinDef kBuiltins[] = {
      .min_args = 2,
      .max_args = 2,
      .run = run_with_device},
+    {.name = "synchronize",
+     .category = "State and host",
+     .signature = "(synchronize [x])",
+     .doc = "Waits until the device has run everything that was sent to it, then returns x. On the CPU nothing is "
+            "pending. For timing: a function that returns tensors returns while the device still works on them. A "
+            "function that waits is not compiled.",
+     .examples = {{"(synchronize (+ 1 2))", "3"}},
+     .min_args = 0,
+     .max_args = 1,
+     .run = run_synchronize,
+     .effect = Effect::Input},
 };
 
 }  // namespace
