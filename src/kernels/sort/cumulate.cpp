@@ -1,6 +1,7 @@
-// Running sums, products, maxima and minima, and linear recurrences: each row is one chain of dependent steps, so rows
-// are shared out to threads.
+// Running sums, products, maxima and minima, and linear recurrences: chains of dependent steps, a row of a recurrence
+// or a block of a row of running values, so they are shared out to threads, and each thread runs several at once.
 #include <algorithm>
+#include <memory>
 
 #include "kernels/sort/sort.h"
 #include "kernels/tasks.h"
@@ -20,19 +21,80 @@ constexpr int64_t kRows = 8;             // rows that a thread runs together, wh
 template <class T>
 using Acc = std::conditional_t<scalar::kIsNarrowFloat<T>, float, T>;
 
-// `chains` rows of n elements.
-template <class T, Combine combine, int chains>
-void run_chains(const T* x, T* y, int64_t n) {
-  Acc<T> total[chains];
+constexpr int kChains = 4;  // rows, or blocks of a row, that a thread runs together
+
+// `chains` runs of n elements, `apart` from each other. `before`: what the blocks before come to, if there are any;
+// then also what they come to with this one.
+template <class T, Combine combine, int chains, bool has_before>
+void run_chains(const T* x, T* y, int64_t n, int64_t apart, Acc<T>* before) {
+  Acc<T> own[chains], earlier[chains];
+  auto total = [&](int r) { return has_before ? scalar::combine<combine>(earlier[r], own[r]) : own[r]; };
   for (int r = 0; r < chains; ++r) {
-    total[r] = convert<Acc<T>>(x[r * n]);
-    y[r * n] = convert<T>(total[r]);
+    own[r] = convert<Acc<T>>(x[r * apart]);
+    earlier[r] = has_before ? before[r] : own[r];
+    y[r * apart] = convert<T>(total(r));
   }
   for (int64_t i = 1; i < n; ++i)
     for (int r = 0; r < chains; ++r) {
-      total[r] = scalar::combine<combine>(total[r], convert<Acc<T>>(x[r * n + i]));
-      y[r * n + i] = convert<T>(total[r]);
+      own[r] = scalar::combine<combine>(own[r], convert<Acc<T>>(x[r * apart + i]));
+      y[r * apart + i] = convert<T>(total(r));
     }
+  for (int r = 0; r < chains; ++r)
+    before[r] = total(r);
+}
+
+// Rows, from one block to the next.
+template <class T, Combine combine, int chains>
+void run_rows(const T* x, T* y, int64_t n) {
+  Acc<T> before[chains];
+  run_chains<T, combine, chains, false>(x, y, std::min(routines::kRunningBlock, n), n, before);
+  for (int64_t begin = routines::kRunningBlock; begin < n; begin += routines::kRunningBlock)
+    run_chains<T, combine, chains, true>(x + begin, y + begin, std::min(routines::kRunningBlock, n - begin), n, before);
+}
+
+// The last values of blocks that lie one after the other.
+template <class T, Combine combine, int chains>
+void block_totals(const T* x, Acc<T>* totals) {
+  Acc<T> own[chains];
+  for (int r = 0; r < chains; ++r)
+    own[r] = convert<Acc<T>>(x[r * routines::kRunningBlock]);
+  for (int64_t i = 1; i < routines::kRunningBlock; ++i)
+    for (int r = 0; r < chains; ++r)
+      own[r] = scalar::combine<combine>(own[r], convert<Acc<T>>(x[r * routines::kRunningBlock + i]));
+  std::copy_n(own, chains, totals);
+}
+
+// One row by all threads.
+// 1. The last value of each block that others follow. 2. What the blocks before each come to. 3. All values.
+template <class T, Combine combine>
+void run_long_row(const T* x, T* y, int64_t n) {
+  constexpr int64_t kBlock = routines::kRunningBlock;
+  const int64_t last = (n - 1) / kBlock;
+  auto before = std::make_unique_for_overwrite<Acc<T>[]>(last + 1);
+  // Calls f.operator()<count>(block) for the blocks from `first` to the last one but one, kChains at once.
+  auto for_blocks = [&](int64_t first, auto f) {
+    runtime::parallel_for(
+        pieces(last - first, kChains),
+        [&](int64_t begin, int64_t end) {
+          int64_t block = first + begin * kChains, stop = std::min(last, first + end * kChains);
+          for (; block + kChains <= stop; block += kChains)
+            f.template operator()<kChains>(block);
+          for (; block < stop; ++block)
+            f.template operator()<1>(block);
+        },
+        1);
+  };
+  for_blocks(
+      0, [&]<int count>(int64_t block) { block_totals<T, combine, count>(x + block * kBlock, &before[block + 1]); });
+  for (int64_t block = 2; block <= last; ++block)
+    before[block] = scalar::combine<combine>(before[block - 1], before[block]);
+  run_chains<T, combine, 1, false>(x, y, kBlock, 0, &before[0]);
+  for_blocks(1, [&]<int count>(int64_t block) {
+    Acc<T> own[count];
+    std::copy_n(&before[block], count, own);
+    run_chains<T, combine, count, true>(x + block * kBlock, y + block * kBlock, kBlock, kBlock, own);
+  });
+  run_chains<T, combine, 1, true>(x + last * kBlock, y + last * kBlock, n - last * kBlock, 0, &before[last]);
 }
 
 template <class T, Combine combine>
@@ -41,17 +103,20 @@ void cumulate_by(const routines::RoutineCall& c, const routines::CumulateArgs<>&
   T* y = c.buffer<T>(1);
   const int64_t outer = a.outer, n = a.n, inner = a.inner;
   if (n == 0 || inner == 0) return;
+  if (inner == 1 && n > routines::kRunningBlock && outer < kChains * runtime::num_threads()) {
+    for (int64_t o = 0; o < outer; ++o)
+      run_long_row<T, combine>(x + o * n, y + o * n, n);
+    return;
+  }
   if (inner == 1) {
-    // Each row is a chain of dependent steps: several rows at once keep the arithmetic busy.
-    constexpr int kChains = 4;
     runtime::parallel_for(
         pieces(outer, kChains),
         [&](int64_t begin, int64_t end) {
           int64_t row = begin * kChains, last = std::min(outer, end * kChains);
           for (; row + kChains <= last; row += kChains)
-            run_chains<T, combine, kChains>(x + row * n, y + row * n, n);
+            run_rows<T, combine, kChains>(x + row * n, y + row * n, n);
           for (; row < last; ++row)
-            run_chains<T, combine, 1>(x + row * n, y + row * n, n);
+            run_rows<T, combine, 1>(x + row * n, y + row * n, n);
         },
         std::max<int64_t>(1, kTaskElements / (kChains * n)));
     return;
@@ -60,16 +125,20 @@ void cumulate_by(const routines::RoutineCall& c, const routines::CumulateArgs<>&
   runtime::parallel_for(
       outer * blocks,
       [&](int64_t begin, int64_t end) {
-        Acc<T> running[kColumns];
+        Acc<T> before[kColumns], own[kColumns];
         for (int64_t task = begin; task < end; ++task) {
           int64_t first = task % blocks * kColumns, width = std::min(kColumns, inner - first),
                   at = task / blocks * n * inner + first;
-          for (int64_t i = 0; i < n; ++i, at += inner)
+          for (int64_t i = 0; i < n; ++i, at += inner) {
+            const bool begins = i % routines::kRunningBlock == 0, has_before = i >= routines::kRunningBlock;
             for (int64_t j = 0; j < width; ++j) {
-              Acc<T> e = convert<Acc<T>>(x[at + j]);
-              running[j] = i == 0 ? e : scalar::combine<combine>(running[j], e);
-              y[at + j] = convert<T>(running[j]);
+              if (begins && has_before)
+                before[j] = i == routines::kRunningBlock ? own[j] : scalar::combine<combine>(before[j], own[j]);
+              const Acc<T> e = convert<Acc<T>>(x[at + j]);
+              own[j] = begins ? e : scalar::combine<combine>(own[j], e);
+              y[at + j] = convert<T>(has_before ? scalar::combine<combine>(before[j], own[j]) : own[j]);
             }
+          }
         }
       },
       std::max<int64_t>(1, kTaskElements / (n * std::min(inner, kColumns))));

@@ -34,6 +34,11 @@ struct CumulateArgs {
 };
 
 // The running sum, product, maximum or minimum along the middle axis; narrow floats are accumulated in f32.
+//
+// More than kRunningBlock elements are cut into blocks, so that many processors can work at one row: in each a chain
+// from its first element on, a chain over the blocks' last values, and each element is what the blocks before it come
+// to, combined with its value in its own block.
+inline constexpr int64_t kRunningBlock = 2048;
 void cumulate(const RoutineCall& call, const CumulateArgs<>& args);
 
 // Buffers: factors, terms and s, all [outer, n, inner].

@@ -1,5 +1,3 @@
-#include <memory>
-
 #include "routines/sort/args.h"
 #include "scalar/scalar_ops.h"
 
@@ -9,29 +7,31 @@ namespace {
 using namespace scalar;
 
 template <class T>
-void cumulate_in(const RoutineCall& c, const CumulateArgs<>& a) {
-  using Acc = std::conditional_t<std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>, float, T>;
-  const T* x = c.buffer<const T>(0);
-  T* y = c.buffer<T>(1);
-  const int64_t inner = a.inner;
-  auto running = std::make_unique<Acc[]>(inner);
+void cumulate_by(const RoutineCall& c, const CumulateArgs<>& a, auto combine) {
+  using Acc = std::conditional_t<kIsNarrowFloat<T>, float, T>;
   for (int64_t o = 0; o < a.outer; ++o)
-    for (int64_t i = 0; i < a.n; ++i, x += inner, y += inner)
-      for (int64_t j = 0; j < inner; ++j) {
-        Acc e = convert<Acc>(x[j]);
-        if (i > 0) {
-          if (a.what == Running::Sum)
-            e = combine<Combine::Sum>(running[j], e);
-          else if (a.what == Running::Product)
-            e = combine<Combine::Prod>(running[j], e);
-          else if (a.what == Running::Maximum)
-            e = combine<Combine::Max>(running[j], e);
-          else
-            e = combine<Combine::Min>(running[j], e);
-        }
-        running[j] = e;
-        y[j] = convert<T>(e);
+    for (int64_t j = 0; j < a.inner; ++j) {
+      const T* x = c.buffer<const T>(0) + o * a.n * a.inner + j;
+      T* y = c.buffer<T>(1) + o * a.n * a.inner + j;
+      Acc before{}, own{};  // the blocks before, and this one
+      for (int64_t i = 0; i < a.n; ++i, x += a.inner, y += a.inner) {
+        const bool begins = i % kRunningBlock == 0;
+        if (begins && i > 0) before = i == kRunningBlock ? own : combine(before, own);
+        const Acc e = convert<Acc>(*x);
+        own = begins ? e : combine(own, e);
+        *y = convert<T>(i < kRunningBlock ? own : combine(before, own));
       }
+    }
+}
+
+template <class T>
+void cumulate_in(const RoutineCall& c, const CumulateArgs<>& a) {
+  switch (a.what) {
+    case Running::Sum: return cumulate_by<T>(c, a, [](auto x, auto y) { return combine<Combine::Sum>(x, y); });
+    case Running::Product: return cumulate_by<T>(c, a, [](auto x, auto y) { return combine<Combine::Prod>(x, y); });
+    case Running::Maximum: return cumulate_by<T>(c, a, [](auto x, auto y) { return combine<Combine::Max>(x, y); });
+    case Running::Minimum: return cumulate_by<T>(c, a, [](auto x, auto y) { return combine<Combine::Min>(x, y); });
+  }
 }
 
 template <class T>

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -127,6 +128,23 @@ TEST(Ordered, CumulateEqualsPlain) {
               const routines::CumulateArgs<> args{static_cast<DType>(d), outer, n, inner, what};
               same_as_plain<T>(routines::cumulate, cumulate, args, outer * n * inner, rng);
             });
+}
+
+// Several blocks of a row, one row and many, and blocks of columns.
+TEST(Ordered, LongCumulateEqualsPlain) {
+  std::mt19937_64 rng(5);
+  for (DType d : {DType::F32, DType::F64, DType::BF16, DType::I32})
+    for (auto [outer, n, inner] : {std::array<int64_t, 3>{1, 2049, 1},
+                                   {1, 4096, 1},
+                                   {1, 4097, 1},
+                                   {2, 30000, 1},
+                                   {40, 5000, 1},
+                                   {1, 2100, 260},
+                                   {2, 2048, 3}})
+      for (auto what : {routines::Running::Sum, routines::Running::Product, routines::Running::Minimum})
+        scalar::visit_dtype(d, [&]<class T>(std::type_identity<T>) {
+          same_as_plain<T>(routines::cumulate, cumulate, {d, outer, n, inner, what}, outer * n * inner, rng);
+        });
 }
 
 TEST(Ordered, RecurrenceEqualsPlain) {

@@ -40,5 +40,17 @@ TEST(Cumulate, RunsAlongTheMiddleAxis) {
   EXPECT_EQ(y, (std::vector<int32_t>{3, 3, 4, 4, 5, 9, 9, 9}));
 }
 
+// Powers of two have exact sums, so 2^24 + 1 shows where terms are added.
+TEST(Cumulate, AddsUpBlocks) {
+  std::vector<float> x(3 * kRunningBlock, 0), y(x.size());
+  std::byte* buffers[] = {bytes(x), bytes(y)};
+  x[0] = 16777216;
+  x[kRunningBlock] = x[kRunningBlock + 1] = 1;
+  cumulate({buffers}, {.dtype = DType::F32, .outer = 1, .n = 3 * kRunningBlock, .inner = 1, .what = Running::Sum});
+  EXPECT_EQ(y[kRunningBlock], 16777216.0f);
+  EXPECT_EQ(y[kRunningBlock + 1], 16777218.0f);  // one by one they would be lost
+  EXPECT_EQ(y.back(), 16777218.0f);
+}
+
 }  // namespace
 }  // namespace sheaf::routines
