@@ -9,6 +9,8 @@
 #include "codegen/gpu/contract.h"
 #include "codegen/gpu/products.h"
 #include "codegen/gpu/ranges.h"
+#include "codegen/gpu/running.h"
+#include "codegen/gpu/sorting.h"
 #include "support/error.h"
 
 namespace sheaf::codegen::gpu {
@@ -51,6 +53,14 @@ std::vector<ProgramStep> steps_of(const loop::Kernel& k, const loop::Stmt& call,
   });
   try_template(std::type_identity<routines::SumTotalsArgs<>>(),
                [&](const auto& a) { return emit_sum_totals(a, call.buffers, name, helpers); });
+  try_template(std::type_identity<routines::CumulateArgs<>>(),
+               [&](const auto& a) { return emit_cumulate(a, call.buffers, name, helpers); });
+  try_template(std::type_identity<routines::RecurrenceArgs<>>(),
+               [&](const auto& a) { return emit_recurrence(a, call.buffers, name, helpers); });
+  try_template(std::type_identity<routines::SortArgs<>>(),
+               [&](const auto& a) { return emit_sort(a, call.buffers, name, helpers); });
+  try_template(std::type_identity<routines::SearchArgs<>>(),
+               [&](const auto& a) { return emit_search(a, call.buffers, name, helpers); });
   return out;
 }
 
@@ -78,14 +88,21 @@ EmittedProgram make_program(const loop::Kernel& k, std::span<const int64_t> size
 }
 
 std::string algorithm_text(const loop::Kernel& k, std::span<const int64_t> sizes, const Facilities& facilities) {
+  if (calls_inside_loops(k)) return "on the host: it calls a routine in a loop";
   if (k.body.empty()) return "";
   // Its kernel names values and calls the routine.
   const loop::Stmt& call = k.body.back();
-  if (call.kind != loop::Stmt::Call || call.routine != routines::GemmArgs<>::kRoutine) return "";
-  const auto args = routines::unpack<routines::GemmArgs<>>(call_arguments(k, call, sizes));
-  if (!has_template(args)) return "";
-  const ProductForm& form = product_form(args, facilities);
-  return fmt::format("by {}: {}", form.name, form.why);
+  if (call.kind != loop::Stmt::Call) return "";
+  if (call.routine == routines::GemmArgs<>::kRoutine) {
+    const auto args = routines::unpack<routines::GemmArgs<>>(call_arguments(k, call, sizes));
+    if (has_template(args)) {
+      const ProductForm& form = product_form(args, facilities);
+      return fmt::format("by {}: {}", form.name, form.why);
+    }
+  }
+  Helpers unused(cuda());
+  if (!steps_of(k, call, sizes, "k", unused, facilities).empty()) return "";
+  return fmt::format("on the host: {} has no form for a GPU", call.routine);
 }
 
 // Every kernel, of a template or not, begins with its name and its parameters.

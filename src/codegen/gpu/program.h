@@ -34,7 +34,8 @@ struct Facilities {
 // be constants where good code is wanted. The program points into the kernel.
 EmittedProgram make_program(const loop::Kernel& k, std::span<const int64_t> sizes, const std::string& prefix,
                             Helpers& helpers, const Facilities& facilities);
-// How the product that the kernel is will be computed, and why: "by library: …". Empty where it is none.
+// How the product that the kernel is will be computed, and why: "by library: …"; or that its routine runs on the host.
+// Else empty.
 std::string algorithm_text(const loop::Kernel& k, std::span<const int64_t> sizes, const Facilities& facilities);
 
 // The values of a call's arguments, which depend on sizes alone.

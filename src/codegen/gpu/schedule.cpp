@@ -258,8 +258,9 @@ std::vector<Schedule> schedule(const loop::Kernel& k, const Part& part, std::spa
 }
 
 std::string print(const Schedule& s) {
-  constexpr std::string_view kNames[] = {"map",     "serial",  "rows by warps", "rows by blocks", "sum of all",
-                                         "columns", "scatter", "tiles",         "chains",         "heads"};
+  constexpr std::string_view kNames[] = {"map",        "serial",  "rows by warps", "rows by blocks",
+                                         "sum of all", "columns", "scatter",       "tiles",
+                                         "chains",     "heads",   "routine"};
   std::string out = fmt::format("{}: {} items of {} loops", kNames[s.kind], s.items, s.loops);
   if (s.stage != Schedule::Whole) out += s.stage == Schedule::Totals ? ", totals" : ", rest";
   if (s.longest > 0) out += fmt::format(", rows of {}", s.longest);

@@ -32,6 +32,7 @@ struct Schedule {
     Tiles,    // of a template: a block per tile of a product
     Chains,   // of a template: a block per 32 elements of a product with one row or column
     Heads,    // of a template: a block per group of rows, or of columns, of a head of attention
+    Routine,  // of a template for another routine: its text says
   } kind = Map;
   // A reduction that several blocks share takes two launches: the first leaves totals of kReduceBlock elements in
   // workspace, the second combines them and does the rest.

@@ -402,6 +402,7 @@ inline To bits(From x) {
 #define __ballot_sync(mask, is_set) shim::ballot(is_set, __LINE__)
 #define __shfl_xor_sync(mask, x, bit) shim::shuffle(x, shim::machine().current % 32 ^ (bit), __LINE__)
 
+inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __ffs(int x) { return __builtin_ffs(x); }
 inline void __threadfence() {}
 inline int atomicCAS(int* p, int expected, int value) {
@@ -413,6 +414,18 @@ inline int atomicExch(int* p, int value) {
   int old = *p;
   *p = value;
   return old;
+}
+
+inline int atomicAdd(int* p, int value) {
+  int old = *p;
+  *p += value;
+  return old;
+}
+inline int __dp4a(int a, int b, int c) {
+  auto byte = [](int x, int i) { return static_cast<int>(static_cast<signed char>(x >> 8 * i)); };
+  for (int i = 0; i < 4; ++i)
+    c = static_cast<int>(static_cast<unsigned>(c) + static_cast<unsigned>(byte(a, i) * byte(b, i)));
+  return c;
 }
 
 inline float __fadd_rn(float a, float b) { return a + b; }

@@ -28,10 +28,6 @@ struct Subject {
 const std::set<std::string> kOnHost = {
     "contract_groups",
     "contract_quantized",
-    "sort",
-    "cumulate",
-    "recurrence",
-    "search_sorted",
     "solve",
     "solve_triangular",
     "det",
