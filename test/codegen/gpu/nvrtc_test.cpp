@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdlib>
+#include <fstream>
 #include <sstream>
 #include <vector>
 
@@ -13,7 +15,10 @@
 #include "codegen/gpu/contract_tiles.h"
 #include "codegen/gpu/library_products.h"
 #include "codegen/gpu/matrix_units.h"
+#include "codegen/gpu/quantized.h"
+#include "codegen/gpu/running.h"
 #include "codegen/gpu/shim_program.h"
+#include "codegen/gpu/sorting.h"
 #include "codegen/gpu/unit_cases.h"
 #include "codegen/random_kernels.h"
 #include "ops/canonical.h"
@@ -159,6 +164,49 @@ TEST(Nvrtc, CompilesTiles) {
     }
   const char* architecture = gpu::testing::seed() % 2 ? "sm_80" : "sm_90";
   EXPECT_EQ(complaints(batch, architecture), "") << architecture << "\n" << batch.kernel_text();
+}
+
+TEST(Nvrtc, CompilesRoutines) {
+  const Nvrtc& nvrtc = Nvrtc::find();
+  if (!nvrtc.missing().empty()) GTEST_SKIP() << nvrtc.missing() << "; the text is checked as C++ only";
+  namespace gpu = codegen::gpu;
+  ShimProgram batch;
+  auto add = [&](auto emit, const auto& args) {
+    gpu::testing::Entry e;
+    for (auto& l : emit(args, std::vector<int32_t>{0, 1, 2, 3}, batch.next_prefix(), batch.helpers()))
+      e.program.steps.emplace_back(std::move(l));
+    batch.add(std::move(e));
+  };
+  for (DType d : {DType::F32, DType::F64, DType::BF16})
+    for (int64_t inner : {1, 64}) {
+      add(gpu::emit_cumulate, routines::CumulateArgs<>{d, 1, 50257, inner, routines::Running::Sum});
+      add(gpu::emit_recurrence, routines::RecurrenceArgs<>{d, inner == 1 ? 20000 : 1, 1000, inner, inner == 1});
+    }
+  for (DType d : {DType::F32, DType::F64, DType::F16, DType::I8}) {
+    add(gpu::emit_sort, routines::SortArgs<>{d, 4, 4096, false, 4096});
+    add(gpu::emit_sort, routines::SortArgs<>{d, 4, 50257, true, 50});
+    add(gpu::emit_sort, routines::SortArgs<>{d, 4, 50257, true, 50257});
+    add(gpu::emit_search, routines::SearchArgs<>{d, 4, 50257, 100, true});
+  }
+  for (bool four_bits : {false, true})
+    for (int64_t m : {1, 2, 4, 8}) {
+      const int64_t deep = four_bits ? 4 : 8, tile = 16 * deep;
+      add([](auto&&... x) { return gpu::emit_quantized(x..., true); },
+          routines::QuantizedArgs<>{.dtype = DType::F32,
+                                    .four_bits = four_bits,
+                                    .batch = 1,
+                                    .m = m,
+                                    .n = 8192,
+                                    .groups = 64,
+                                    .rows = 4,
+                                    .deep = deep,
+                                    .x = {0, 2048, 1},
+                                    .values = {0, 2048 * tile, tile, 4 * deep, deep, 1},
+                                    .scales = {0, 8192, 1}});
+    }
+  for (const char* architecture : {"sm_75", "sm_90"})
+    EXPECT_EQ(complaints(batch, architecture), "") << architecture << "\n" << batch.kernel_text();
+  if (const char* path = std::getenv("SHEAF_KEEP_TEXT")) std::ofstream(path) << batch.kernel_text();
 }
 
 TEST(Nvrtc, CompilesAttentionByMatrixUnits) {

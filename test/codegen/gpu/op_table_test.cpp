@@ -27,7 +27,6 @@ struct Subject {
 // Routines without a form for a device.
 const std::set<std::string> kOnHost = {
     "contract_groups",
-    "contract_quantized",
     "solve",
     "solve_triangular",
     "det",
