@@ -1,6 +1,7 @@
-"""steps.py FILE: training steps on a GPU by the program next to this, with and without the device's own library of
-products, and PyTorch where this Python has it: eager, captured as one CUDA graph, compiled and captured. FILE gets the
-rows as JSON."""
+"""steps.py [--own | --profile] FILE: training steps on a GPU by the program next to this, with and without the device's
+own library of products, and PyTorch where this Python has it: eager, captured as one CUDA graph, compiled and captured.
+FILE gets the rows as JSON. With --own the program alone, as it runs; with --profile the time and the rates of each
+kernel of the steps."""
 
 import datetime
 import json
@@ -38,6 +39,15 @@ def ours(arguments, *options):
     return {"ms": float(words[0]), "first_ms": float(words[2]), "loss": [float(words[4]), float(words[5])]}
 
 
+def profile(name, arguments):
+    command = ["./sheaf", "--device", "cuda", "--jit-profile", "bench/programs/gpt_train.shf", "--"]
+    done = subprocess.run(
+        [*command, *map(str, arguments), "300"], capture_output=True, text=True, timeout=SECONDS, cwd=HERE
+    )
+    print(name, done.stdout + done.stderr, sep="\n", flush=True)
+    return done.returncode == 0
+
+
 def torch(what, dtype):
     text, error = output(
         [sys.executable, "bench/peer_torch.py", "--device", "cuda", "--modes", "eager,graph,compile-graph"]
@@ -54,18 +64,18 @@ def shown(found):
 
 
 def main():
+    option, path = ("", *sys.argv[1:])[-2:]
+    if option == "--profile":
+        sys.exit(not all([profile(name, arguments) for name, (arguments, _) in ROWS.items()]))
     gpu = output(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"])[0]
     results = {"gpu": (gpu or "").strip(), "date": datetime.date.today().isoformat(), "rows": []}
     for name, (arguments, peer) in ROWS.items():
-        row = {
-            "work": name,
-            "ours": ours(arguments),
-            "without_library": ours(arguments, "--disable=library-products"),
-            "torch": torch(*peer),
-        }
+        row = {"work": name, "ours": ours(arguments)}
+        if option != "--own":
+            row |= {"without_library": ours(arguments, "--disable=library-products"), "torch": torch(*peer)}
         results["rows"].append(row)
-        print(name, *(f"{side} {shown(row[side])}" for side in ("ours", "without_library", "torch")), sep="  ")
-        with open(sys.argv[1], "w") as file:
+        print(name, *(f"{side} {shown(found)}" for side, found in row.items() if side != "work"), sep="  ", flush=True)
+        with open(path, "w") as file:
             json.dump(results, file, indent=1)
     sys.exit(any("error" in row["ours"] for row in results["rows"]))
 
