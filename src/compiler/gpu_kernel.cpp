@@ -5,6 +5,7 @@
 #include "codegen/block/block.h"
 #include "kernels/kernels.h"
 #include "passes/loop/expand_math.h"
+#include "passes/loop/hoist.h"
 #include "support/error.h"
 
 namespace sheaf::compiler {
@@ -51,7 +52,8 @@ gpu::Facilities GpuKernel::facilities(runtime::LaunchForm form) const {
 
 GpuKernel::Version GpuKernel::version(std::span<const int64_t> sizes, runtime::LaunchForm form) const {
   Version v;
-  v.kernel = std::make_shared<loop::Kernel>(passes::expand_math(passes::specialize(kernel_, strides_.known(sizes))));
+  v.kernel = std::make_shared<loop::Kernel>(
+      passes::expand_math(passes::hoist_invariants(passes::specialize(kernel_, strides_.known(sizes)), sizes)));
   gpu::Helpers helpers(gpu::cuda());
   v.program = gpu::make_program(*v.kernel, sizes, "k", helpers, facilities(form));
   if (form.guarded)

@@ -85,14 +85,15 @@ std::string Emitter::team_function(std::string_view what, const Stmt& s) {
   });
 }
 
-int Emitter::turns_at_once(const Stmt& s, int length) const {
+int Emitter::turns_at_once(const Stmt& s, const Stmt& along, int length) const {
   constexpr int kPieces = 16;             // of 16 bytes: more are bound to meet the limit of registers
   constexpr int kInstructions = 1 << 10;  // of a loop that is written out
   int loads = 0, values = 0;
   for (const Stmt& t : s.body) {
     if (t.kind != Stmt::Let || !live_[t.value]) continue;
     ++values;
-    loads += k_.values[t.value].op == loop::Op::Load;
+    // What stands still beside pieces takes little room.
+    loads += k_.values[t.value].op == loop::Op::Load && (length == 1 || moves(t, along));
   }
   int turns = kPieces;
   while (turns > 2 && (turns * loads > kPieces || turns * length * values > kInstructions))
@@ -147,6 +148,13 @@ void Emitter::turns(const Turns& t, bool all_there, const Stmts& body, const Stm
     read_piece(body, along, length, "[t]");
     close();
     names_ = names;
+    // What all elements of a piece share.
+    std::set<ValueId> still;
+    for (const Stmt* s : body)
+      if (s->kind == Stmt::Let && k_.values[s->value].op == loop::Op::Load && !moves(*s, along)) still.insert(s->value);
+    first_of_axis_ = along.axis;
+    read_ahead(body, t.count, "t", open_read, [&] { close(); }, &still);
+    first_of_axis_ = -1;
   }
   open_turn(t.index);
   if (!all_there) open(fmt::format("if ({}) {{", inside(t.index, 0)));
@@ -178,7 +186,7 @@ void Emitter::elements_in_pieces(const Stmt& s, int length, const std::string& f
             .step = step,
             .lanes = 1,
             .span = length,
-            .count = turns_at_once(s, length)},
+            .count = turns_at_once(s, s, length)},
            body, s, length, combine);
   // The last piece of a row may be cut.
   const Team team = std::exchange(team_, Team::Thread);
@@ -249,7 +257,7 @@ void Emitter::elements(const Stmt& s, const std::string& begin, const std::strin
                      .step = step,
                      .lanes = 1,
                      .span = 1,
-                     .count = turns_at_once(s, 1)},
+                     .count = turns_at_once(s, s, 1)},
                     body, s, 1, combine);
   }
   open(fmt::format("for ({0} {1} = {2}; {1} < {3}; {4}) {{", type, i, begin, end,

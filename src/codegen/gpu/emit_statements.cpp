@@ -463,7 +463,7 @@ void Emitter::shared_pieces(const Stmt& s, int length) {
             .step = int64_t{length} * s_.threads,
             .lanes = 1,
             .span = length,
-            .count = std::min(4, turns_at_once(s, length))},
+            .count = std::min(4, turns_at_once(s, s, length))},
            body, s, length, [] {});
   const std::vector<std::string> names = names_;
   const Team team = std::exchange(team_, Team::Thread);

@@ -158,7 +158,7 @@ void Emitter::accumulate_columns(const Stmt& s, const std::string& begin, const 
               .step = kReduceLanes,
               .lanes = lanes,
               .span = 1,
-              .count = turns_at_once(s, s_.vector)},
+              .count = turns_at_once(s, column, s_.vector)},
              body, column, s_.vector, combine);
     store_guard_ = guard;
   } else {

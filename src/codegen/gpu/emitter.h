@@ -104,7 +104,7 @@ class Emitter {
   void elements_in_pieces(const Stmt& s, int length, const std::string& first, const std::string& end, int64_t step,
                           const std::string& into);
   // How many elements or pieces of a row a thread has under way.
-  int turns_at_once(const Stmt& s, int length) const;
+  int turns_at_once(const Stmt& s, const Stmt& along, int length) const;
   bool may_read_ahead(const Stmts& body) const;
   // A loop of turns, `step` apart, of `lanes` neighbours each. `count` of them read before any of them computes. A turn
   // is there if `span` elements from its index on are.

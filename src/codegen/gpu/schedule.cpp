@@ -103,6 +103,20 @@ int column_piece(const loop::Kernel& k, const std::vector<const Stmt*>& nest, co
   return length;
 }
 
+// Whether a map goes along rows that are long, many, and begin where a piece does, but do not end there: a block for
+// each then reads and writes pieces, and divides no index.
+bool has_odd_rows(const loop::Kernel& k, const std::vector<const Stmt*>& nest, const Ranges& ranges,
+                  std::span<const int64_t> sizes) {
+  if (nest.size() < 2 || nest.back()->mark != Mark::Vector) return false;
+  int64_t rows = 1;
+  for (const Stmt* s : nest)
+    if (s != nest.back()) rows *= std::max<int64_t>(0, evaluate(k, s->extent, sizes).value());
+  const Stmt& inner = *nest.back();
+  return rows >= kFewWarps && evaluate(k, inner.extent, sizes).value() >= 2 * loop::kReduceBlock &&
+         vector_length(k, nest, ranges, sizes) == 1 &&
+         piece_length(k, statements(inner.body), inner.axis, ranges, sizes) > 1;
+}
+
 // The lengths of rows that code is made for: few, so that rows of other lengths share it.
 int register_class(int64_t elements_of_lane) {
   constexpr int kClasses[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
@@ -163,6 +177,8 @@ std::vector<Schedule> schedule(const loop::Kernel& k, const Part& part, std::spa
   }
   std::vector<const Stmt*> nest, body = part.stmts;
   if (part.stmts.size() == 1 && part.stmts[0]->kind == Stmt::Loop) nest = nest_of(k, *part.stmts[0], sizes);
+  const Ranges ranges(k, sizes);
+  if (aligned && has_odd_rows(k, nest, ranges, sizes)) nest.pop_back();
   if (!nest.empty()) {
     body.clear();
     for (const Stmt& s : nest.back()->body)
@@ -201,7 +217,6 @@ std::vector<Schedule> schedule(const loop::Kernel& k, const Part& part, std::spa
     return std::vector<Schedule>{totals, rest};
   };
 
-  const Ranges ranges(k, sizes);
   if (shared > 0 && !nest.empty() && nest.back()->mark == Mark::Vector && reduce) {
     out.kind = Schedule::Serial;
     out.threads = kThreads;

@@ -7,6 +7,7 @@
 #include "codegen/gpu/device_program.h"
 #include "codegen/gpu/shim_program.h"
 #include "passes/loop/expand_math.h"
+#include "passes/loop/hoist.h"
 #include "passes/loop/specialize.h"
 #include "routines/routine.h"
 #include "support/error.h"
@@ -21,8 +22,8 @@ std::vector<Region> regions(std::vector<codegen::testing::Memory>& m) {
 }
 
 size_t TextProgram::add(const loop::Kernel& k, std::span<const int64_t> sizes, const Facilities& facilities) {
-  auto kernel =
-      std::make_shared<loop::Kernel>(passes::expand_math(passes::specialize(k, passes::StrideSizes(k).known(sizes))));
+  auto kernel = std::make_shared<loop::Kernel>(passes::expand_math(
+      passes::hoist_invariants(passes::specialize(k, passes::StrideSizes(k).known(sizes)), sizes)));
   loop::verify(*kernel);
   EmittedProgram p = make_program(*kernel, sizes, next_prefix(), helpers_, facilities);
   return add({std::move(kernel), std::move(p)});

@@ -6,6 +6,7 @@
 #include "loop/regions.h"
 #include "passes/loop/chunk.h"
 #include "passes/loop/expand_math.h"
+#include "passes/loop/hoist.h"
 #include "passes/loop/specialize.h"
 #include "passes/loop/tile.h"
 
@@ -42,6 +43,34 @@ TEST(ExpandMath, KeepsBitsAndLeavesNoElementaryFunction) {
     EXPECT_FALSE(has_elementary(k));
     return k;
   });
+}
+
+TEST(HoistInvariants, KeepsBits) {
+  keeps_bits([](const testing::Generator::Case& c) {
+    loop::Kernel k = hoist_invariants(c.kernel, c.sizes);
+    loop::verify(k);
+    return k;
+  });
+}
+
+// What is the same along a row is computed once; what another loop writes stays where it is.
+TEST(HoistInvariants, MovesWhatDoesNotVary) {
+  loop::Builder b("f");
+  b.buffer(DType::F32, false);
+  b.buffer(DType::F32, true);
+  auto rows = b.size(), columns = b.size();
+  auto i = b.begin_loop(rows, loop::Mark::Parallel), j = b.begin_loop(columns, loop::Mark::Vector);
+  auto at = b.add(b.mul(i, columns), j);
+  auto half = b.div(b.load(0, i), b.number(DType::F32, 2));
+  b.store(1, at, b.add(b.mul(b.load(0, at), half), b.load(1, at)));
+  b.end();
+  b.end();
+  const loop::Kernel k = b.finish();
+  const std::vector<int64_t> sizes{4, 8}, empty{4, 0};
+  const loop::Block& outer = hoist_invariants(k, sizes).body.back().body;
+  EXPECT_EQ(outer.size(), 4u);  // the row's offset, the load, the division, the loop
+  EXPECT_EQ(outer.back().body.size(), 6u);
+  EXPECT_EQ(loop::print(hoist_invariants(k, empty)), loop::print(k));
 }
 
 TEST(Chunk, KeepsBits) {
