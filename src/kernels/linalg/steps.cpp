@@ -14,15 +14,17 @@ namespace {
 using routines::kDotSums;
 using routines::kProductBlock;
 using routines::kSmall;
+using routines::kSymmetricRows;
+using routines::kSymmetricSums;
 using routines::Part;
 using routines::Product;
-using routines::total_of;
 using routines::Triangle;
 
 template <class T>
 struct Kernels {
   void (*product_in_place)(const Product<T>& p, T sign, bool upper);
   void (*dots)(const T* x, int64_t ldx, int64_t rows, const T* y, int64_t n, T* out);
+  void (*symmetric_rows)(const T* a, int64_t ld, int64_t n, int64_t begin, int64_t end, const T* x, T* y);
   void (*divide)(T* x, int64_t n, T by);
   void (*negate)(T* x, int64_t n);
   void (*add_zero)(T* x, int64_t n);
@@ -139,6 +141,10 @@ void Fast::dots(const T* x, int64_t ldx, int64_t rows, const T* y, int64_t n, T*
   kernels<T>().dots(x, ldx, rows, y, n, out);
 }
 template <class T>
+void Fast::symmetric_rows(const T* a, int64_t ld, int64_t n, int64_t begin, int64_t end, const T* x, T* y) {
+  kernels<T>().symmetric_rows(a, ld, n, begin, end, x, y);
+}
+template <class T>
 void Fast::divide(T* x, int64_t n, T by) {
   kernels<T>().divide(x, n, by);
 }
@@ -155,13 +161,14 @@ void Fast::lu_small(T* p, int64_t ld, int64_t m, int64_t from, int64_t to, int64
   kernels<T>().lu_small(p, ld, m, from, to, width, exchanges);
 }
 
-#define SHEAF_STEPS(T)                                                                \
-  template void Fast::add_product(const Product<T>&, T, Part);                        \
-  template void Fast::dots(const T*, int64_t, int64_t, const T*, int64_t, T*);        \
-  template void Fast::divide(T*, int64_t, T);                                         \
-  template void Fast::transpose(const T*, int64_t, int64_t, int64_t, T*, int64_t);    \
-  template void Fast::solve_small(const Triangle<T>&, int64_t, T*, int64_t, int64_t); \
-  template bool Fast::cholesky_small(T*, int64_t, int64_t);                           \
+#define SHEAF_STEPS(T)                                                                            \
+  template void Fast::add_product(const Product<T>&, T, Part);                                    \
+  template void Fast::dots(const T*, int64_t, int64_t, const T*, int64_t, T*);                    \
+  template void Fast::symmetric_rows(const T*, int64_t, int64_t, int64_t, int64_t, const T*, T*); \
+  template void Fast::divide(T*, int64_t, T);                                                     \
+  template void Fast::transpose(const T*, int64_t, int64_t, int64_t, T*, int64_t);                \
+  template void Fast::solve_small(const Triangle<T>&, int64_t, T*, int64_t, int64_t);             \
+  template bool Fast::cholesky_small(T*, int64_t, int64_t);                                       \
   template void Fast::lu_small(T*, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t*);
 SHEAF_STEPS(float)
 SHEAF_STEPS(double)

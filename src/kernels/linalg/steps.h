@@ -12,6 +12,8 @@ struct Fast {
   template <class T>
   static void dots(const T* x, int64_t ldx, int64_t rows, const T* y, int64_t n, T* out);
   template <class T>
+  static void symmetric_rows(const T* a, int64_t ld, int64_t n, int64_t begin, int64_t end, const T* x, T* y);
+  template <class T>
   static void divide(T* x, int64_t n, T by);
   template <class T>
   static void transpose(const T* from, int64_t from_step, int64_t rows, int64_t columns, T* to, int64_t to_step);

@@ -105,27 +105,149 @@ void product_in_place(const Product<T>& p, T sign, bool upper) {
     product_rows<T, 1>(p, sign, i, upper ? i : 0);
 }
 
-template <class T>
-void dots(const T* x, int64_t ldx, int64_t rows, const T* y, int64_t n, T* out) {
+// total_of, by vectors down to four sums.
+template <class T, int kSums>
+inline std::conditional_t<std::is_same_v<T, double>, Doubles, Floats> four_totals(const T* sums) {
+  using Four = std::conditional_t<std::is_same_v<T, double>, Doubles, Floats>;
+  Four x[kSums / 4];
+  std::memcpy(x, sums, sizeof x);
+#pragma GCC unroll 4
+  for (int h = kSums / 8; h > 0; h /= 2)
+#pragma GCC unroll 4
+    for (int i = 0; i < h; ++i)
+      x[i] += x[i + h];
+  return x[0];
+}
+template <class Four>
+inline auto total_of_four(Four x) {
+  return (x[0] + x[2]) + (x[1] + x[3]);
+}
+
+// `kTogether` rows of x.
+template <class T, int kTogether>
+inline void dot_rows(const T* x, int64_t ldx, const T* y, int64_t n, T* out) {
   using S = Simd<T>;
   constexpr int64_t kLanes = S::kLanes, kVectors = kDotSums / kLanes;
-  for (int64_t i = 0; i < rows; ++i, x += ldx) {
-    typename S::V acc[kVectors];
+  typename S::V acc[kTogether][kVectors];
+#pragma GCC unroll 32
+  for (int i = 0; i < kTogether; ++i)
 #pragma GCC unroll 32
     for (int64_t v = 0; v < kVectors; ++v)
-      acc[v] = S::zero();
-    int64_t l = 0;
-    for (; l + kDotSums <= n; l += kDotSums)
+      acc[i][v] = S::zero();
+  int64_t l = 0;
+  for (; l + kDotSums <= n; l += kDotSums)
 #pragma GCC unroll 32
-      for (int64_t v = 0; v < kVectors; ++v)
-        acc[v] = S::fma(S::load(x + l + v * kLanes), S::load(y + l + v * kLanes), acc[v]);
+    for (int64_t v = 0; v < kVectors; ++v) {
+      const typename S::V factor = S::load(y + l + v * kLanes);
+#pragma GCC unroll 32
+      for (int i = 0; i < kTogether; ++i)
+        acc[i][v] = S::fma(S::load(x + i * ldx + l + v * kLanes), factor, acc[i][v]);
+    }
+  // What is left adds nothing to sums for which there is no element.
+#pragma GCC unroll 32
+  for (int64_t v = 0; v < kVectors; ++v)
+    if (const int64_t left = std::min(kLanes, n - l - v * kLanes); left > 0) {
+      auto take = [&](const T* from) { return left == kLanes ? S::load(from) : load_part(from, left); };
+      const typename S::V factor = take(y + l + v * kLanes);
+#pragma GCC unroll 32
+      for (int i = 0; i < kTogether; ++i)
+        acc[i][v] = S::fma(take(x + i * ldx + l + v * kLanes), factor, acc[i][v]);
+    }
+#pragma GCC unroll 32
+  for (int i = 0; i < kTogether; ++i) {
     T sums[kDotSums];
 #pragma GCC unroll 32
     for (int64_t v = 0; v < kVectors; ++v)
-      S::store(sums + v * kLanes, acc[v]);
-    for (int64_t lane = 0; l < n; ++l, ++lane)
-      sums[lane] = fused(x[l], y[l], sums[lane]);
-    out[i] = total_of(sums);
+      S::store(sums + v * kLanes, acc[i][v]);
+    out[i] = total_of_four(four_totals<T, kDotSums>(sums));
+  }
+}
+
+template <class T>
+void dots(const T* x, int64_t ldx, int64_t rows, const T* y, int64_t n, T* out) {
+  // As many as there are registers for.
+  constexpr int64_t kLanes = Simd<T>::kLanes, kVectors = kDotSums / kLanes;
+  constexpr int64_t kTogether = std::clamp<int64_t>((kLanes * sizeof(T) == 32 ? 8 : 16) / kVectors, 1, 4);
+  int64_t i = 0;
+  for (; i + kTogether <= rows; i += kTogether)
+    dot_rows<T, kTogether>(x + i * ldx, ldx, y, n, out + i);
+  for (; i < rows; ++i)
+    dot_rows<T, 1>(x + i * ldx, ldx, y, n, out + i);
+}
+
+template <class T, int kHigh>
+inline void symmetric_group(const T* a, int64_t ld, int64_t n, int64_t first, const T* x, T* y) {
+  using S = Simd<T>;
+  constexpr int64_t kLanes = S::kLanes;
+  constexpr int kSums = kSymmetricSums<T>, kVectors = kSums / kLanes;
+  const T* rows = a + first * ld;
+#pragma GCC unroll 4
+  for (int i = 0; i < kHigh; ++i) {
+    const T* row = rows + i * ld + first;
+    y[first + i] = fused(row[i], x[first + i], y[first + i]);
+    for (int l = i + 1; l < kHigh; ++l) {
+      y[first + i] = fused(row[l], x[first + l], y[first + i]);
+      y[first + l] = fused(row[l], x[first + i], y[first + l]);
+    }
+  }
+  typename S::V acc[kHigh][kVectors], factors[kHigh];
+#pragma GCC unroll 4
+  for (int i = 0; i < kHigh; ++i) {
+    factors[i] = S::splat(x[first + i]);
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v)
+      acc[i][v] = S::zero();
+  }
+  int64_t l = first + kHigh;
+  for (; l + kSums <= n; l += kSums)
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      const int64_t at = l + v * kLanes;
+      const typename S::V here = S::load(x + at);
+      typename S::V to = S::load(y + at);
+#pragma GCC unroll 4
+      for (int i = 0; i < kHigh; ++i) {
+        const typename S::V row = S::load(rows + i * ld + at);
+        acc[i][v] = S::fma(row, here, acc[i][v]);
+        to = S::fma(row, factors[i], to);
+      }
+      S::store(y + at, to);
+    }
+#pragma GCC unroll 8
+  for (int v = 0; v < kVectors; ++v)
+    if (const int64_t at = l + v * kLanes, left = std::min(kLanes, n - at); left > 0) {
+      auto take = [&](const T* from) { return left == kLanes ? S::load(from) : load_part(from, left); };
+      const typename S::V here = take(x + at);
+      typename S::V to = take(y + at);
+#pragma GCC unroll 4
+      for (int i = 0; i < kHigh; ++i) {
+        const typename S::V row = take(rows + i * ld + at);
+        acc[i][v] = S::fma(row, here, acc[i][v]);
+        to = S::fma(row, factors[i], to);
+      }
+      left == kLanes ? S::store(y + at, to) : store_part(y + at, to, left);
+    }
+#pragma GCC unroll 4
+  for (int i = 0; i < kHigh; ++i) {
+    T sums[kSums];
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v)
+      S::store(sums + v * kLanes, acc[i][v]);
+    y[first + i] += total_of_four(four_totals<T, kSums>(sums));
+  }
+}
+
+template <class T>
+void symmetric_rows(const T* a, int64_t ld, int64_t n, int64_t begin, int64_t end, const T* x, T* y) {
+  static_assert(kSymmetricRows == 4);
+  int64_t i = begin;
+  for (; i + kSymmetricRows <= end; i += kSymmetricRows)
+    symmetric_group<T, kSymmetricRows>(a, ld, n, i, x, y);
+  switch (end - i) {
+    case 1: return symmetric_group<T, 1>(a, ld, n, i, x, y);
+    case 2: return symmetric_group<T, 2>(a, ld, n, i, x, y);
+    case 3: return symmetric_group<T, 3>(a, ld, n, i, x, y);
+    default: return;
   }
 }
 
@@ -295,5 +417,5 @@ void transpose(const T* from, int64_t from_step, int64_t rows, int64_t columns, 
 }
 
 template <class T>
-constexpr Kernels<T> kKernels{product_in_place<T>, dots<T>,        divide<T>,         negate<T>,  add_zero<T>,
-                              transpose<T>,        solve_small<T>, cholesky_small<T>, lu_small<T>};
+constexpr Kernels<T> kKernels{product_in_place<T>, dots<T>,      symmetric_rows<T>, divide<T>,         negate<T>,
+                              add_zero<T>,         transpose<T>, solve_small<T>,    cholesky_small<T>, lu_small<T>};

@@ -9,29 +9,48 @@ namespace sheaf::routines {
 
 inline constexpr int64_t kTridiagonalBlock = 32;
 
-// The symmetric a becomes q t q^T: reflection j is below its place j + 1 of column j, and acts on the places from j + 1
-// on.
+// y = a x for a symmetric a, of which the upper triangle is read, in parts of about equal areas, whose number the size
+// decides. `parts` is memory for kSymmetricParts times row_step(n) elements.
+inline constexpr int64_t kSymmetricParts = 8;
+template <class M, class T>
+void symmetric_times(const T* a, int64_t ld, int64_t n, const T* x, T* y, T* memory) {
+  const int64_t parts = std::clamp<int64_t>(n / 128, 1, kSymmetricParts), step = row_step<T>(n);
+  auto cut = [&](int64_t part) {
+    const double above = double(n) * std::sqrt(double(parts - part) / double(parts));
+    return part == parts ? n : (n - static_cast<int64_t>(above)) / kSymmetricRows * kSymmetricRows;
+  };
+  M::for_ranges(parts, 1 + (1 << 14) * parts / (n * n), [&](int64_t begin, int64_t end) {
+    for (int64_t part = begin; part < end; ++part) {
+      T* to = part == 0 ? y : memory + part * step;
+      std::fill(to + cut(part), to + n, T(0));
+      M::symmetric_rows(a, ld, n, cut(part), cut(part + 1), x, to);
+    }
+  });
+  for (int64_t part = 1; part < parts; ++part)
+    for (int64_t i = cut(part); i < n; ++i)
+      y[i] += memory[part * step + i];
+}
+
+// The symmetric a, of which the upper triangle is read, becomes q t q^T: reflection j is right of place j + 1 of row j,
+// and acts on the places from j + 1 on.
 template <class M, class T>
 void make_tridiagonal(T* a, int64_t ld, int64_t n, T* diagonal, T* off_diagonal, T* factors) {
+  constexpr int64_t kBlock = kTridiagonalBlock;
   const int64_t step = row_step<T>(n);
-  T* v = M::template scratch<T>(0, 2 * kTridiagonalBlock * step);  // reflections as rows, and what they take from a
-  T *w = v + kTridiagonalBlock * step, *sums = M::template scratch<T>(7, n + 2 * kTridiagonalBlock);
-  // out[i] = row i of m times x, by all threads.
-  auto times = [](const T* m, int64_t m_step, int64_t rows, const T* x, int64_t length, T* out) {
-    M::for_ranges(rows, 1 + (1 << 15) / (length + 1), [&](int64_t begin, int64_t end) {
-      M::dots(m + begin * m_step, m_step, end - begin, x, length, out + begin);
-    });
-  };
-  for (int64_t from = 0; from < n; from += kTridiagonalBlock) {
-    const int64_t block = std::min(kTridiagonalBlock, n - from);
+  // Reflections as rows, what they take from a, and the reflections again: a less v w^T and w v^T is one product.
+  T* v = M::template scratch<T>(0, (3 * kBlock + kSymmetricParts) * step);
+  T *w = v + kBlock * step, *again = w + kBlock * step, *parts = again + kBlock * step;
+  T* sums = M::template scratch<T>(7, 2 * kBlock);
+  for (int64_t from = 0; from < n; from += kBlock) {
+    const int64_t block = std::min(kBlock, n - from);
     for (int64_t k = 0; k < block; ++k) {
       const int64_t j = from + k, below = n - j - 1;
       T* column = M::template scratch<T>(5, n);  // of what is left of a, from the diagonal on
       std::copy_n(a + j * ld + j, n - j, column);
       for (int64_t i = 0; i < k; ++i)
-        sums[i] = w[i * step + j], sums[kTridiagonalBlock + i] = v[i * step + j];
+        sums[i] = w[i * step + j], sums[kBlock + i] = v[i * step + j];
       subtract<M>(Product<T>{1, n - j, k, sums, 1, 1, v + j, step, column, n});
-      subtract<M>(Product<T>{1, n - j, k, sums + kTridiagonalBlock, 1, 1, w + j, step, column, n});
+      subtract<M>(Product<T>{1, n - j, k, sums + kBlock, 1, 1, w + j, step, column, n});
       diagonal[j] = column[0];
       T *x = v + k * step, *y = w + k * step;
       std::fill_n(x, j + 1, T(0));
@@ -43,11 +62,11 @@ void make_tridiagonal(T* a, int64_t ld, int64_t n, T* diagonal, T* off_diagonal,
       std::copy_n(column + 1, below, x + j + 1);
       std::copy_n(column + 2, below - 1, a + j * ld + j + 2);  // for the vectors
       // y = factor (a - v w^T - w v^T) x, less half of its part along x.
-      times(a + (j + 1) * ld + j + 1, ld, below, x + j + 1, below, y + j + 1);
-      times(w + j + 1, step, k, x + j + 1, below, sums);
-      times(v + j + 1, step, k, x + j + 1, below, sums + kTridiagonalBlock);
+      symmetric_times<M>(a + (j + 1) * ld + j + 1, ld, below, x + j + 1, y + j + 1, parts);
+      M::dots(w + j + 1, step, k, x + j + 1, below, sums);
+      M::dots(v + j + 1, step, k, x + j + 1, below, sums + kBlock);
       subtract<M>(Product<T>{1, below, k, sums, 1, 1, v + j + 1, step, y + j + 1, step});
-      subtract<M>(Product<T>{1, below, k, sums + kTridiagonalBlock, 1, 1, w + j + 1, step, y + j + 1, step});
+      subtract<M>(Product<T>{1, below, k, sums + kBlock, 1, 1, w + j + 1, step, y + j + 1, step});
       T along = 0;
       for (int64_t i = j + 1; i < n; ++i)
         y[i] *= r.factor;
@@ -57,9 +76,10 @@ void make_tridiagonal(T* a, int64_t ld, int64_t n, T* diagonal, T* off_diagonal,
         y[i] += part * x[i];
     }
     const int64_t rest = from + block, left = n - rest;
-    T* low = a + rest * ld + rest;
-    subtract<M>(Product<T>{left, left, block, v + rest, 1, step, w + rest, step, low, ld});
-    subtract<M>(Product<T>{left, left, block, w + rest, 1, step, v + rest, step, low, ld});
+    if (left == 0) break;
+    std::copy_n(v, kBlock * step, again);
+    subtract<M>(Product<T>{left, left, 2 * kBlock, v + rest, 1, step, w + rest, step, a + rest * ld + rest, ld},
+                Part::Upper);
   }
 }
 

@@ -5,6 +5,8 @@
 //   add_product(p, sign, part): p.c += sign p.a p.b, see Product. `Part::Upper`: at least where row <= column.
 //   dots(x, ldx, rows, y, n, out): out[i] = the product of row i of x and y, n elements each: element l is added to
 //   sum l % kDotSums by a fused multiply-add, and the sums are added pairwise, i and i + half of them.
+//   symmetric_rows(a, ld, n, begin, end, x, y): what rows [begin, end) of a symmetric matrix, and the columns below
+//   its diagonal that mirror them, add to the product with x, see there. The upper triangle is read.
 //   divide(x, n, by): of n consecutive elements.
 //   transpose(from, from_step, rows, columns, to, to_step): `to` is [columns, rows].
 //   solve_small(t, n, x, ldx, columns), cholesky_small(a, ld, n), lu_small(p, ld, m, from, to, width, exchanges): of at
@@ -54,13 +56,18 @@ enum class Part : uint8_t { All, Upper };
 inline constexpr int64_t kProductBlock = 256;
 
 inline constexpr int kDotSums = 32;
-template <class T>
-T total_of(T (&sums)[kDotSums]) {
-  for (int h = kDotSums / 2; h > 0; h /= 2)
+template <class T, int kSums>
+T total_of(T (&sums)[kSums]) {
+  for (int h = kSums / 2; h > 0; h /= 2)
     for (int i = 0; i < h; ++i)
       sums[i] += sums[i + h];
   return sums[0];
 }
+
+// Rows that symmetric_rows reads together, and the sums of a row.
+inline constexpr int64_t kSymmetricRows = 4;
+template <class T>
+inline constexpr int kSymmetricSums = 64 / sizeof(T);
 
 // Where factorizations cut n > 1 rows or columns in two: the largest power of two below n.
 constexpr int64_t half(int64_t n) { return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(n - 1))); }
@@ -91,6 +98,34 @@ struct Plain {
       for (int64_t l = 0; l < n; ++l)
         sums[l % kDotSums] = scalar::apply<scalar::Op::Fma>(x[i * ldx + l], y[l], sums[l % kDotSums]);
       out[i] = total_of(sums);
+    }
+  }
+  // Rows come kSymmetricRows at a time. First what is on and above the diagonal within these columns, row by row. Then
+  // each column l to the right of them: y[l] gets a[row][l] x[row] of one row after the other, and a[row][l] x[l] is
+  // added to one of the sums of the row, which take turns and are added pairwise. y is [n], and is added to.
+  template <class T>
+  static void symmetric_rows(const T* a, int64_t ld, int64_t n, int64_t begin, int64_t end, const T* x, T* y) {
+    using scalar::apply, scalar::Op;
+    for (int64_t first = begin; first < end; first += kSymmetricRows) {
+      const int64_t after = std::min(end, first + kSymmetricRows);
+      for (int64_t i = first; i < after; ++i) {
+        const T* row = a + i * ld;
+        y[i] = apply<Op::Fma>(row[i], x[i], y[i]);
+        for (int64_t l = i + 1; l < after; ++l) {
+          y[i] = apply<Op::Fma>(row[l], x[l], y[i]);
+          y[l] = apply<Op::Fma>(row[l], x[i], y[l]);
+        }
+      }
+      for (int64_t i = first; i < after; ++i) {
+        const T* row = a + i * ld;
+        T sums[kSymmetricSums<T>] = {};
+        for (int64_t l = after; l < n; ++l) {
+          T& sum = sums[(l - after) % kSymmetricSums<T>];
+          sum = apply<Op::Fma>(row[l], x[l], sum);
+          y[l] = apply<Op::Fma>(row[l], x[i], y[l]);
+        }
+        y[i] += total_of(sums);
+      }
     }
   }
   template <class T>
