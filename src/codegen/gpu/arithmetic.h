@@ -17,6 +17,8 @@ class Arithmetic {
 
   // A value of a compute type from its bits.
   std::string constant(DType d, int64_t bits);
+  // A value of one type as another.
+  std::string convert(DType from, DType to, const std::string& x);
   // An instruction that is neither a leaf nor a load.
   std::string apply(const loop::Inst& inst, const Operands& x);
 
@@ -27,7 +29,6 @@ class Arithmetic {
   std::string ties(DType d, const std::string& x, const std::string& y);
 
  private:
-  std::string convert(DType from, DType to, const std::string& x);
   std::string bitcast(DType from, DType to, const std::string& x);
 
   Helpers& helpers_;

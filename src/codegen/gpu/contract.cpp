@@ -24,24 +24,11 @@ constexpr int64_t kProcessors = 132;  // of the GPU that this was measured on: a
 // A thread has `own` by `own` elements of C, in chunks of neighbours that are read at once; rows of the tiles are
 // padded so that threads that write one column meet different banks. Beyond the edges stand zeros: terms that are 0
 // times 0 change no sum. Blocks of k begin at multiples of {depth}.
-constexpr std::string_view kTiles =
-    R"({kernel} {name}({global}const {s}* a, {global}const {s}* b, {global}{r}* c, int batches, int m, int n,
-    int k, int part_terms, int part_blocks, long long a_batch, long long a_row, long long a_column, long long b_batch,
-    long long b_row, long long b_column) {{
-  {shared}{t} a_tile[2][{depth}][{side} + {padding}];
+constexpr std::string_view kTileLoop =
+    R"(  {shared}{t} a_tile[2][{depth}][{side} + {padding}];
   {shared}{t} b_tile[2][{depth}][{side} + {padding}];
-  const int thread = {thread};
-  const int tile_rows = (m + {last}) / {side};
-  const int tile_columns = (n + {last}) / {side};
-  const int tile = {block} % (tile_rows * tile_columns);
-  const int batch = {block} / (tile_rows * tile_columns) % batches;
-  const int number = {block} / (tile_rows * tile_columns) / batches;
-{part}  const int first_row = tile / tile_columns * {side};
-  const int first_column = tile % tile_columns * {side};
   const int row = thread / 16 * {chunk};
   const int column = thread % 16 * {chunk};
-  a += batch * a_batch;
-  b += batch * b_batch;
   {t} a_next[{each}], b_next[{each}];
   {t} sum[{own}][{own}], total[{own}][{own}];
   for (int i = 0; i < {own}; ++i)
@@ -95,7 +82,23 @@ constexpr std::string_view kTiles =
     }}
     {barrier}  // the next tiles are complete, and nobody reads those before
   }}
-  c += ((long long)number * batches + batch) * m * n;
+)";
+
+constexpr std::string_view kTiles =
+    R"({kernel} {name}({global}const {s}* a, {global}const {s}* b, {global}{r}* c, int batches, int m, int n,
+    int k, int part_terms, int part_blocks, long long a_batch, long long a_row, long long a_column, long long b_batch,
+    long long b_row, long long b_column) {{
+  const int thread = {thread};
+  const int tile_rows = (m + {last}) / {side};
+  const int tile_columns = (n + {last}) / {side};
+  const int tile = {block} % (tile_rows * tile_columns);
+  const int batch = {block} / (tile_rows * tile_columns) % batches;
+  const int number = {block} / (tile_rows * tile_columns) / batches;
+{part}  const int first_row = tile / tile_columns * {side};
+  const int first_column = tile % tile_columns * {side};
+  a += batch * a_batch;
+  b += batch * b_batch;
+{loop}  c += ((long long)number * batches + batch) * m * n;
   for (int i = 0; i < {own}; ++i)
     for (int j = 0; j < {own}; ++j)
       if (first_row + row + {spread_i} < m && first_column + column + {spread_j} < n)
@@ -183,10 +186,6 @@ constexpr std::string_view kInOrder =
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-std::string convert(Helpers& helpers, DType from, DType to, const std::string& x) {
-  return from == to ? x : Arithmetic(helpers).apply({Op::Convert, to, from}, {x, "", ""});
-}
-
 // A kernel that adds the values of each element, as the text does it. Its parameters between `to` and `elements` are
 // the caller's.
 EmittedLaunch combine(std::string_view text, DType d, DType result, const std::string& name, Parameter from, int32_t to,
@@ -209,7 +208,7 @@ EmittedLaunch combine(std::string_view text, DType d, DType result, const std::s
                               fmt::arg("first", add("0", "total")), fmt::arg("add", add("pending[count]", "total")),
                               fmt::arg("add_block", add("total", "value[n * elements]")),
                               fmt::arg("add_value", add("total", "values[n * elements]")),
-                              fmt::arg("result", convert(helpers, d, result, "total"))));
+                              fmt::arg("result", arithmetic.convert(d, result, "total"))));
   return l;
 }
 
@@ -251,6 +250,38 @@ Tiling tiling_of(const GemmArgs<>& g) {
   return {32, true};
 }
 
+std::string TileLoop::spread(char i) const {
+  return own == chunk ? std::string(1, i) : fmt::format("({0} / {1} * {2} + {0} % {1})", i, chunk, 16 * chunk);
+}
+
+TileLoop tile_loop(DType dtype, int side, bool a_along, bool b_along, Helpers& helpers) {
+  const Dialect& d = helpers.dialect();
+  const DType type = accumulator(dtype);
+  Arithmetic arithmetic(helpers);
+  TileLoop out;
+  out.own = side / 16;
+  out.chunk = std::min(out.own, 4);
+  const int depth = side == 128 && size_bytes(type) == 8 ? 8 : 16;
+  // Neighbouring threads read neighbouring elements, along k or across.
+  const std::string element = fmt::format("(thread + e * {})", kTileThreads);
+  auto along = [&](bool is, int size) { return fmt::format("{} {} {}", element, is ? '%' : '/', size); };
+  auto load = [&](const char* x) { return arithmetic.convert(dtype, type, x); };
+  out.text = fmt::format(fmt::runtime(kTileLoop), fmt::arg("shared", d.shared), fmt::arg("t", type_name(type)),
+                         fmt::arg("barrier", d.block_barrier), fmt::arg("unroll", d.unroll), fmt::arg("depth", depth),
+                         fmt::arg("side", side), fmt::arg("padding", 4), fmt::arg("own", out.own),
+                         fmt::arg("chunk", out.chunk), fmt::arg("each", depth * side / kTileThreads),
+                         fmt::arg("spread_i", out.spread('i')), fmt::arg("spread_j", out.spread('j')),
+                         fmt::arg("a_depth", along(a_along, a_along ? depth : side)),
+                         fmt::arg("a_side", along(!a_along, a_along ? depth : side)),
+                         fmt::arg("b_depth", along(b_along, b_along ? depth : side)),
+                         fmt::arg("b_side", along(!b_along, b_along ? depth : side)),
+                         fmt::arg("fma", arithmetic.apply({Op::Fma, type, type}, {"x[i]", "y[j]", "sum[i][j]"})),
+                         fmt::arg("add", arithmetic.apply({Op::Add, type, type}, {"total[i][j]", "sum[i][j]", ""})),
+                         fmt::arg("a_value", load("a[i * a_row + (next + l) * a_column]")),
+                         fmt::arg("b_value", load("b[(next + l) * b_row + j * b_column]")));
+  return out;
+}
+
 std::vector<EmittedLaunch> emit_contract(const GemmArgs<>& g, Tiling tiling, const std::vector<int32_t>& buffers,
                                          const std::string& prefix, Helpers& helpers) {
   INVARIANT(has_template(g), "contract of " << sheaf::name_of(g.dtype));
@@ -264,8 +295,8 @@ std::vector<EmittedLaunch> emit_contract(const GemmArgs<>& g, Tiling tiling, con
   const int64_t elements = g.batch * g.m * g.n;
   // Values of parts wait in workspace, as they are accumulated.
   const DType result_type = parts > 1 ? type : g.result;
-  auto load = [&](const char* x) { return convert(helpers, g.dtype, type, x); };
-  auto store = [&](const char* x) { return convert(helpers, type, result_type, x); };
+  auto load = [&](const char* x) { return arithmetic.convert(g.dtype, type, x); };
+  auto store = [&](const char* x) { return arithmetic.convert(type, result_type, x); };
   const Parameter result = parts > 1 ? Parameter{Parameter::Workspace} : Parameter{Parameter::Buffer, buffers[2]};
   auto format = [&](std::string_view text, const std::string& name, auto... more) {
     return fmt::format(fmt::runtime(text), fmt::arg("kernel", d.kernel), fmt::arg("name", name),
@@ -306,30 +337,14 @@ std::vector<EmittedLaunch> emit_contract(const GemmArgs<>& g, Tiling tiling, con
                     number(row ? w.row : w.column, false),
                     number(row ? w.column : w.row, false)};
   } else {
-    const int side = tiling.side, own = side / 16, chunk = std::min(own, 4);
-    const int depth = side == 128 && size_bytes(type) == 8 ? 8 : 16;
-    // Neighbouring threads read neighbouring elements, along k or across.
-    const bool a_along = g.a.column == 1, b_along = g.b.row == 1 && g.b.column != 1;
-    const std::string element = fmt::format("(thread + e * {})", kTileThreads);
-    auto along = [&](bool is, int size) { return fmt::format("{} {} {}", element, is ? '%' : '/', size); };
-    auto spread = [&](char i) {
-      return own == chunk ? std::string(1, i) : fmt::format("({0} / {1} * {2} + {0} % {1})", i, chunk, 16 * chunk);
-    };
+    const int side = tiling.side;
+    const TileLoop loop = tile_loop(g.dtype, side, g.a.column == 1, g.b.row == 1 && g.b.column != 1, helpers);
     l.schedule.kind = Schedule::Tiles;
     l.schedule.threads = kTileThreads;
     l.schedule.blocks = ceil_div(g.m, side) * ceil_div(g.n, side) * g.batch * parts;
-    l.text = format(kTiles, l.name, fmt::arg("depth", depth), fmt::arg("side", side), fmt::arg("last", side - 1),
-                    fmt::arg("padding", 4), fmt::arg("own", own), fmt::arg("chunk", chunk),
-                    fmt::arg("each", depth * side / kTileThreads), fmt::arg("spread_i", spread('i')),
-                    fmt::arg("spread_j", spread('j')), fmt::arg("a_depth", along(a_along, a_along ? depth : side)),
-                    fmt::arg("a_side", along(!a_along, a_along ? depth : side)),
-                    fmt::arg("b_depth", along(b_along, b_along ? depth : side)),
-                    fmt::arg("b_side", along(!b_along, b_along ? depth : side)),
-                    fmt::arg("fma", arithmetic.apply(fma, {"x[i]", "y[j]", "sum[i][j]"})),
-                    fmt::arg("add", sum("total[i][j]", "sum[i][j]")),
-                    fmt::arg("a_value", load("a[i * a_row + (next + l) * a_column]")),
-                    fmt::arg("b_value", load("b[(next + l) * b_row + j * b_column]")),
-                    fmt::arg("result", store("total[i][j]")));
+    l.text = format(kTiles, l.name, fmt::arg("loop", loop.text), fmt::arg("side", side), fmt::arg("last", side - 1),
+                    fmt::arg("own", loop.own), fmt::arg("spread_i", loop.spread('i')),
+                    fmt::arg("spread_j", loop.spread('j')), fmt::arg("result", store("total[i][j]")));
     l.parameters = {{Parameter::Buffer, buffers[0]},
                     {Parameter::Buffer, buffers[1]},
                     result,

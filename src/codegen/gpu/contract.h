@@ -48,6 +48,18 @@ inline constexpr std::string_view kPartOfProduct =
   }
 )";
 
+// The loop over k of a product's tile, of `side` by `side` elements, for a block of 256 threads. The text computes
+// `total[own][own]` from `a`, `b`, their strides `a_row`, `a_column`, `b_row`, `b_column`, the sizes `m` and `n`,
+// `first_row` and `first_column` of the tile, and the range [`begin`, `end`) of k in blocks of `block_terms`. All
+// threads of the block run it. `a_along`, `b_along`: the operand is contiguous along k.
+struct TileLoop {
+  std::string text;
+  int own = 0, chunk = 0;
+  // Where in the tile the thread's row or column `i` is, from `row` or `column` on.
+  std::string spread(char i) const;
+};
+TileLoop tile_loop(DType dtype, int side, bool a_along, bool b_along, Helpers& helpers);
+
 // How a product is cut along k: the parts of the definition, each `terms` long; with `blocks` above 0 the blocks of a
 // part by themselves, of which the last part has `last_blocks`.
 struct ProductParts {

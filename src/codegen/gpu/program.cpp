@@ -7,6 +7,7 @@
 #include "codegen/gpu/attention.h"
 #include "codegen/gpu/attention_units.h"
 #include "codegen/gpu/contract.h"
+#include "codegen/gpu/grouped.h"
 #include "codegen/gpu/products.h"
 #include "codegen/gpu/quantized.h"
 #include "codegen/gpu/ranges.h"
@@ -62,6 +63,8 @@ std::vector<ProgramStep> steps_of(const loop::Kernel& k, const loop::Stmt& call,
                [&](const auto& a) { return emit_sort(a, call.buffers, name, helpers); });
   try_template(std::type_identity<routines::SearchArgs<>>(),
                [&](const auto& a) { return emit_search(a, call.buffers, name, helpers); });
+  try_template(std::type_identity<routines::GroupedArgs<>>(),
+               [&](const auto& a) { return emit_grouped(a, call.buffers, name, helpers); });
   try_template(std::type_identity<routines::QuantizedArgs<>>(),
                [&](const auto& a) { return emit_quantized(a, call.buffers, name, helpers, facilities.aligned); });
   return out;

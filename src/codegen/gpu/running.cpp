@@ -151,12 +151,9 @@ struct Step {
   int64_t ahead = 0;  // of a factor, in elements from where `value` stands
 };
 
-std::string convert(Helpers& helpers, DType from, DType to, const std::string& x) {
-  return from == to ? x : Arithmetic(helpers).apply({Op::Convert, to, from}, {x, "", ""});
-}
-
 EmittedLaunch emit_chains(const Chains& c, const Step& s, Parameter x, Parameter factors, Parameter y,
                           const std::string& name, int64_t workspace_bytes, Helpers& helpers) {
+  Arithmetic arithmetic(helpers);
   const bool columns = c.inner * size_bytes(s.stored) >= kColumnBytes;
   const int64_t count = c.count();
   const int chains = count >= kFewWarps * 32 ? 32 : count >= kFewWarps * 4 ? 4 : 1, each = kTile / chains;
@@ -177,8 +174,8 @@ EmittedLaunch emit_chains(const Chains& c, const Step& s, Parameter x, Parameter
       fmt::arg("s", stored), fmt::arg("t", type), fmt::arg("r", type_name(s.result)), fmt::arg("chains", chains),
       fmt::arg("each", each), fmt::arg("loads", kTile / 32), fmt::arg("threads", kThreads),
       fmt::arg("at_once", kAtOnce), fmt::arg("place", kPlace), fmt::arg("unroll_some", helpers.dialect().unroll_by(16)),
-      fmt::arg("load", convert(helpers, s.stored, s.type, "next[e]")),
-      fmt::arg("store", convert(helpers, s.type, s.result, "value")), fmt::arg("step", s.step),
+      fmt::arg("load", arithmetic.convert(s.stored, s.type, "next[e]")),
+      fmt::arg("store", arithmetic.convert(s.type, s.result, "value")), fmt::arg("step", s.step),
       fmt::arg("factors",
                if_factors(fmt::format("{}const {}* f, long long ahead, ", helpers.dialect().global, stored))),
       fmt::arg("factor_tile", if_factors(fmt::format("  {}{} factor_tile[{}][{} + 1];\n", helpers.dialect().shared,
@@ -194,9 +191,9 @@ EmittedLaunch emit_chains(const Chains& c, const Step& s, Parameter x, Parameter
       fmt::arg(
           "keep_factor",
           if_factors(columns ? fmt::format("      const {} factor = {};\n", type,
-                                           convert(helpers, s.stored, s.type, "next_factor[e]"))
+                                           arithmetic.convert(s.stored, s.type, "next_factor[e]"))
                              : fmt::format("        factor_tile[(e * 32 + lane) / {0}][(e * 32 + lane) % {0}] = {1};\n",
-                                           each, convert(helpers, s.stored, s.type, "next_factor[e]")))));
+                                           each, arithmetic.convert(s.stored, s.type, "next_factor[e]")))));
 }
 
 // Elements are counted in 64 bits, those of a row and launches in 32.
@@ -217,7 +214,8 @@ std::vector<EmittedLaunch> emit_cumulate(const CumulateArgs<>& a, const std::vec
   const int64_t blocks = std::max<int64_t>(1, ceil_div(a.n, block));
   constexpr loop::Combine kCombine[] = {loop::Combine::Sum, loop::Combine::Prod, loop::Combine::Max,
                                         loop::Combine::Min};
-  const std::string step = Arithmetic(helpers).combine(kCombine[static_cast<size_t>(a.what)], type, "own", "value");
+  Arithmetic arithmetic(helpers);
+  const std::string step = arithmetic.combine(kCombine[static_cast<size_t>(a.what)], type, "own", "value");
   const Parameter x{Parameter::Buffer, buffers[0]}, y{Parameter::Buffer, buffers[1]};
   const Chains own{a.outer,
                    blocks,
@@ -253,7 +251,7 @@ std::vector<EmittedLaunch> emit_cumulate(const CumulateArgs<>& a, const std::vec
                                  number(block, true), number(blocks, true)},
                                 workspace, helpers, fmt::arg("t", type_name(type)), fmt::arg("r", type_name(a.dtype)),
                                 fmt::arg("threads", kThreads), fmt::arg("step", step),
-                                fmt::arg("store", convert(helpers, type, a.dtype, "value"))));
+                                fmt::arg("store", arithmetic.convert(type, a.dtype, "value"))));
   return out;
 }
 

@@ -13,6 +13,7 @@
 #include "codegen/gpu/attention_units.h"
 #include "codegen/gpu/contract.h"
 #include "codegen/gpu/contract_tiles.h"
+#include "codegen/gpu/grouped.h"
 #include "codegen/gpu/library_products.h"
 #include "codegen/gpu/matrix_units.h"
 #include "codegen/gpu/quantized.h"
@@ -188,6 +189,13 @@ TEST(Nvrtc, CompilesRoutines) {
     add(gpu::emit_sort, routines::SortArgs<>{d, 4, 50257, true, 50257});
     add(gpu::emit_search, routines::SearchArgs<>{d, 4, 50257, 100, true});
   }
+  for (DType d : {DType::F32, DType::BF16})
+    for (bool outer : {false, true}) {
+      routines::GroupedArgs<> a{.dtype = d, .outer = outer, .batch = 1, .rows = 4096, .groups = 8, .k = 512, .n = 2048};
+      a.counts = {8, 1}, a.x = {0, 512, 1}, a.result = DType::F32;
+      a.other = {.batch = 0, .group = 512 * 2048, .row = 2048, .column = 1};
+      add(gpu::emit_grouped, a);
+    }
   for (bool four_bits : {false, true})
     for (int64_t m : {1, 2, 4, 8}) {
       const int64_t deep = four_bits ? 4 : 8, tile = 16 * deep;

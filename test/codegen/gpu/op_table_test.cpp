@@ -26,7 +26,6 @@ struct Subject {
 
 // Routines without a form for a device.
 const std::set<std::string> kOnHost = {
-    "contract_groups",
     "solve",
     "solve_triangular",
     "det",
