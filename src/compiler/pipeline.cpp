@@ -15,6 +15,7 @@
 #include "passes/graph/orient_dots.h"
 #include "passes/graph/raise_attention.h"
 #include "passes/graph/recompute.h"
+#include "passes/graph/round_early.h"
 #include "passes/graph/share.h"
 #include "passes/graph/sink_slices.h"
 #include "passes/loop/chunk.h"
@@ -55,6 +56,10 @@ struct Pass {
 passes::FusionLimits limits_of(const runtime::Target& t) {
   return {static_cast<size_t>(t.max_fused_ops), static_cast<size_t>(t.max_fused_arrays), t.min_fused_product_elements,
           static_cast<size_t>(t.max_recomputed_ops)};
+}
+
+void round_early(FusedGraph& f, const passes::FusionLimits& limits) {
+  if (limits.max_recomputed > 1 && f.groups.empty()) f.graph = passes::round_early(f.graph);
 }
 
 void fuse(FusedGraph& f, const passes::FusionLimits& limits) { f.groups = passes::choose_groups(f.graph, limits); }
@@ -106,6 +111,7 @@ constexpr Pass kPasses[] = {
      passes::join_casts},
 
     // Graph to groups, each a kernel to be.
+    {"round-early", "values that are read rounded, too, are rounded where they are computed, on a device", round_early},
     {"fuse", "elementwise nodes and reductions share a kernel", fuse},
     // After fusing: what is worth computing twice depends on which kernel needs it.
     {"recompute", "cheap values are computed again where a later kernel needs them, instead of stored", recompute},
@@ -150,7 +156,7 @@ State& state_of(const Pass& p) { return states[static_cast<size_t>(&p - kPasses)
 
 void verify(const FusedGraph& f) {
   graph::verify(f.graph);
-  graph::verify(f.graph, f.groups);
+  if (!f.groups.empty()) graph::verify(f.graph, f.groups);
 }
 std::string text_of(const graph::Graph& g) { return graph::print(g); }
 std::string text_of(const FusedGraph& f) { return graph::print(f.graph) + graph::print(f.groups); }
@@ -280,7 +286,7 @@ bool run_pass(std::string_view name, Ir& ir, const runtime::Target& target) {
     if (auto* g = std::get_if<graph::Graph>(&ir)) {
       FusedGraph fused{std::move(*g), {}};
       if (fused.graph.nodes.empty()) fused.graph.nodes = live_nodes(fused.graph);
-      if (f != fuse) fuse(fused, limits_of(target));
+      if (f != fuse && f != round_early) fuse(fused, limits_of(target));
       ir = std::move(fused);
     }
     f(std::get<FusedGraph>(ir), limits_of(target));

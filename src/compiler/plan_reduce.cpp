@@ -17,10 +17,12 @@ PlanBuilder::Reduction PlanBuilder::describe_reduction(const FusionGroup& group)
     if (sizes[a] != 1) reduced.push_back(is_reduced[a]);
   Reduction r;
   r.group = describe(group);
+  for (size_t m = 0; m + 1 < group.members.size(); ++m)
+    if (group.members[m].stored) add_output(r.group, group, m);
   r.out = fresh(root->types[0]);
   keep(root, 0, r.out);
-  r.group.spec.outputs = {r.out.dtype};
-  r.group.spec.members.back().store = 0;
+  r.group.spec.members.back().store = static_cast<int>(r.group.spec.outputs.size());
+  r.group.spec.outputs.push_back(r.out.dtype);
   // Kept axes in order around the reduced ones: [outer…, reduced…, inner…] when those are neighbours, else moved last.
   size_t first = 0;
   while (first < space.size() && !reduced[first])

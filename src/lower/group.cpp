@@ -196,6 +196,13 @@ class GroupLowering {
         store(spec_.members[m].kept_in, index, p.member[m]);
         kept_[m] = true;
       }
+    if (spec_.shape == GroupSpec::Reduce) {
+      std::vector<std::pair<int, ValueId>> stores;
+      for (size_t m = 0; m + 1 < spec_.members.size(); ++m)
+        if (const int to = spec_.members[m].store; to >= 0) stores.emplace_back(to, value(static_cast<int>(m), p));
+      for (auto& [output, v] : stores)
+        store(output, index, v);
+    }
     if (b_.type_of(x) == DType::Bool) x = b_.convert(x, DType::I32);
     ValueId r = b_.convert(b_.end_reduce(x), compute_type(member.dtype));
     if (member.dtype != compute_type(member.dtype))

@@ -170,8 +170,9 @@ void Emitter::piece(const Stmts& body, const Stmt& along, int length, const std:
     const std::string pack = helpers_.pack(k_.buffers[static_cast<size_t>(s->id)].dtype, length),
                       name = fmt::format("y{}", next_piece_++);
     line(fmt::format("{} {};", pack, name));
-    after += fmt::format("{:{}}*({}{}*)(b{} + {}) = {};\n", "", 2 * depth_, d.global, pack, s->id, folded(s->offset, 1),
-                         name);
+    after += fmt::format("{:{}}{}*({}{}*)(b{} + {}) = {};\n", "", 2 * depth_,
+                         store_guard_.empty() ? "" : "if (" + store_guard_ + ") ", d.global, pack, s->id,
+                         folded(s->offset, 1), name);
     kept_stores_[s] = name + ".e[u]";
   }
   first_of_axis_ = -1;

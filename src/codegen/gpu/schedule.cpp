@@ -96,7 +96,6 @@ int column_piece(const loop::Kernel& k, const std::vector<const Stmt*>& nest, co
     if (&s == &reduce) break;
     if (k.values[s.value].op == loop::Op::Load) return 1;  // each column has its own
   }
-  if (loop::contains_store(reduce.body)) return 1;
   int length = std::min(kMostSums, piece_length(k, statements(reduce.body), inner.axis, ranges, sizes));
   while (evaluate(k, inner.extent, sizes).value() % length != 0)
     length /= 2;

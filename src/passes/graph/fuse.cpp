@@ -33,6 +33,9 @@ using graph::squeezed;
 constexpr int64_t kMinRows = 4;
 constexpr int64_t kMinRowOfMap = 32;
 
+// A sum of rows that computes the map it reads has so many of them, of so many elements.
+constexpr int64_t kMinAddedRows = 256, kMinAddedRow = 256;
+
 enum class Level : uint8_t { Whole, Row, Foreign };
 
 // How a value of sizes `inner` appears under `outer`: the same elements, or repeated along the last axis that is not 1.
@@ -163,10 +166,12 @@ class Grouping {
   std::vector<FusionGroup> run(bool merge) {
     for (size_t i = live_.size(); i-- > 0;)
       if (computes(live_[i]) && !(merge && join(live_[i]))) start(live_[i]);
+    for (size_t k = 0; merge && limits_.max_recomputed > 1 && k < groups_.size(); ++k)
+      if (sums_rows(groups_[k])) take_map(static_cast<int>(k));
     std::vector<FusionGroup> out;
     out.reserve(groups_.size());
     for (size_t k = 0; k < groups_.size(); ++k)
-      out.push_back(finished(static_cast<int>(k)));
+      if (!groups_[k].members.empty()) out.push_back(finished(static_cast<int>(k)));
     std::sort(out.begin(), out.end(),
               [](const FusionGroup& a, const FusionGroup& b) { return a.root()->id < b.root()->id; });
     return out;
@@ -277,6 +282,59 @@ class Grouping {
     }
     if (g.kind == FusionGroup::Reduce || g.space.size() != own.size() + 1) return false;
     return g.kind == FusionGroup::Rows || (num_rows(g.space) >= kMinRows && g.space.back().value() >= kMinRowOfMap);
+  }
+
+  // Whether a group adds up many rows, so that a sum belongs to each place in a row.
+  bool sums_rows(const Group& g) const {
+    if (g.kind != FusionGroup::Reduce || g.space.size() < 2 || is_empty(g.space)) return false;
+    const Node* root = g.members[0];
+    const Sizes& in = root->inputs[0].sizes();
+    int64_t added = 1;
+    for (Size a : root->attrs.sizes("axes")) {
+      if (a.value() + 1 == static_cast<int64_t>(in.size())) return false;
+      added *= in[a.value()].value();
+    }
+    return in.back().value() >= kMinAddedRow && added >= kMinAddedRows;
+  }
+
+  // Computes the map whose values a sum reads in the sum's kernel, where all others that read them come later.
+  void take_map(int k) {
+    Group& sum = groups_[k];
+    int from = -1;
+    for (const Read& r : sum.reads)
+      if (r.source && groups_[group_of_[r.source]].kind == FusionGroup::Map &&
+          groups_[group_of_[r.source]].space == sum.space && group_of_[r.source] != k)
+        from = group_of_[r.source];
+    if (from < 0) return;
+    Group& map = groups_[from];
+    if (map.members.empty() || map.root_id() > sum.root_id() ||
+        map.members.size() + sum.members.size() > limits_.max_members)
+      return;
+    size_t stored = 1;
+    for (const Node* n : map.members) {
+      bool outside = false;
+      const bool later = all_uses(n, [&](const Use& u) {
+        const int user = u.user ? group_of_[u.user] : -1;
+        if (user == k) return u.level == Level::Whole;
+        if (user == from) return true;
+        outside = true;
+        return !u.user || groups_[user].root_id() > sum.root_id();
+      });
+      if (!later) return;
+      stored += outside;
+    }
+    Group both = sum;
+    both.members.insert(both.members.end(), map.members.begin(), map.members.end());
+    std::erase_if(both.reads, [&](const Read& r) { return r.source && group_of_[r.source] == from; });
+    for (const Read& r : map.reads)
+      if (std::none_of(both.reads.begin(), both.reads.end(), [&](const Read& x) { return x.value == r.value; }))
+        both.reads.push_back(r);
+    both.constants += map.constants;
+    if (both.reads.size() + both.constants + stored > limits_.max_arrays) return;
+    for (const Node* n : map.members)
+      group_of_[n] = k;
+    sum = std::move(both);
+    map.members.clear();
   }
 
   // What n reads; its producers come later, so none of them is a member yet.

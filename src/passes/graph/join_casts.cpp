@@ -32,6 +32,11 @@ bool is_concat(const Node& n) { return n.op->name == "concat"; }
 bool moves(const Node& n) {
   return n.op->name == "reshape" || n.op->name == "transpose" || n.op->name == "slice" || is_concat(n);
 }
+// x + 0: x, but for the sign of zero, in any dtype.
+bool adds_zero(const Node& n) {
+  return n.op->name == "add" && n.inputs[0].is_node() && !n.inputs[1].is_node() && n.inputs[1].has_value() &&
+         n.inputs[1].value().rank() == 0 && element_as_double(n.inputs[1].value(), 0) == 0;
+}
 int64_t count(const Node& n) { return num_elems(n.types[0].sizes).value(); }
 
 class Joining : public Rewrite {
@@ -58,9 +63,14 @@ class Joining : public Rewrite {
     if (!first_) return {};
     if (is_joined(*n)) return rounded(n->inputs[0], n->types[0].dtype, rebuild);
     if (!is_sunk(*n)) return {};
-    const Operand widened = rebuild.renamed(n->inputs[0]);
-    const Operand& x = widened.node()->inputs[0];
-    return ops::cast(moved(*n, {x}), n->types[0].dtype);
+    std::vector<Operand> narrow;
+    for (const Operand& in : n->inputs)
+      if (in.is_node()) narrow.push_back(rebuild.renamed(in).node()->inputs[0]);
+    if (adds_zero(*n)) {
+      const Operand zero = ops::like(narrow[0], 0);
+      return ops::cast(ops::add(std::move(narrow[0]), zero), n->types[0].dtype);
+    }
+    return ops::cast(moved(*n, std::move(narrow)), n->types[0].dtype);
   }
 
  private:
@@ -92,30 +102,43 @@ class Joining : public Rewrite {
   bool can_round(const Operand& o, DType d) const {
     if (!o.is_node() || o.index() != 0) return false;
     const Node& n = *o.node();
-    if (widened_from(n, d)) return true;
+    if (widened_from(n, d) || sunk_from(n) == d) return true;
     if (moves(n) && (!is_concat(n) || is_only_rounded(n, d)))
       return std::all_of(n.inputs.begin(), n.inputs.end(), [&](const Operand& in) { return can_round(in, d); });
     return is_only_rounded(n, d) && uses_[&n].elements >= count(n);
   }
 
-  // Whether this moves what is widened for it alone: then it moves the narrow value, and whoever reads it widens it.
-  bool is_sunk(const Node& n) const {
-    if (!moves(n) || is_concat(n) || !n.inputs[0].is_node()) return false;
-    const Node& in = *n.inputs[0].node();
-    if (uses_[&in].count != 1 || uses_[&in].is_result) return false;
-    return is_cast(in) ? holds(in.types[0].dtype, in.inputs[0].dtype()) && in.inputs[0].is_node() : is_sunk(in);
+  // Whether this moves what is widened for it alone: then it moves the narrow values, of this dtype, and whoever reads
+  // it widens them.
+  std::optional<DType> sunk_from(const Node& n) const {
+    if (!moves(n) && !adds_zero(n)) return std::nullopt;
+    std::optional<DType> narrow;
+    for (const Operand& o : n.inputs) {
+      if (!o.is_node() && adds_zero(n)) continue;
+      if (!o.is_node() || o.index() != 0) return std::nullopt;
+      const Node& in = *o.node();
+      if (uses_[&in].count != 1 || uses_[&in].is_result) return std::nullopt;
+      std::optional<DType> from = sunk_from(in);
+      if (is_cast(in) && in.inputs[0].is_node() && holds(in.types[0].dtype, in.inputs[0].dtype()))
+        from = in.inputs[0].dtype();
+      if (!from || (narrow && narrow != from)) return std::nullopt;
+      narrow = from;
+    }
+    return narrow;
   }
+  bool is_sunk(const Node& n) const { return sunk_from(n).has_value(); }
 
   bool is_joined(const Node& n) const {
     if (!is_rounding(n) || !n.inputs[0].is_node()) return false;
     const Node& in = *n.inputs[0].node();
     const DType d = n.types[0].dtype;
-    return widened_from(in, d) || (moves(in) && can_round(n.inputs[0], d));
+    return widened_from(in, d) || sunk_from(in) == d || (moves(in) && can_round(n.inputs[0], d));
   }
 
   Operand rounded(const Operand& o, DType d, const Rebuild& rebuild) {
     const Node& n = *o.node();
     if (const Operand* x = widened_from(n, d)) return rebuild.renamed(*x);
+    if (sunk_from(n) == d) return rebuild.renamed(o).node()->inputs[0];
     Operand& made = made_[{&n, d}];
     if (made) return made;
     if (!moves(n)) return made = ops::cast(rebuild.renamed(o), d);
