@@ -17,10 +17,9 @@ struct FusionLimits {
   size_t max_recomputed = 1;
 };
 
-// On a device (max_recomputed beyond 1) a map that a sum over rows reads is computed by that sum, which then stores what
-// others read of it.
-// Expects: sizes known.  Leaves: groups in an order in which each finds its inputs ready. Without `merge` every node is
-// a group of its own.
+// On a device (max_recomputed beyond 1) a map that a sum over rows reads is computed by that sum, which then stores
+// what others read of it. Expects: sizes known.  Leaves: groups in an order in which each finds its inputs ready.
+// Without `merge` every node is a group of its own.
 std::vector<graph::FusionGroup> choose_groups(const graph::Graph& g, const FusionLimits& limits, bool merge = true);
 
 }  // namespace sheaf::passes
