@@ -49,15 +49,12 @@ constexpr std::string_view kReverse =
     {unroll}
     for (int e = 0; e < 4; ++e) gradient[n][e] = 0;
 {load_own}{begin}
-    {barrier}  // nobody reads the tiles that are filled now
-    if (loads) {{
+{before_loads}    if (loads) {{
       {load_other_scores};
       {load_other_weights};
 {load_sums}    }}
     commit_copies();
-{advance}    wait_for_copies<{stages} - 1>();
-    {barrier}  // the tiles at hand are complete
-    {t} score[{others} / 8][4], slope[{others} / 8][4];
+{advance}    {t} score[{others} / 8][4], slope[{others} / 8][4];
     {unroll}
     for (int n = 0; n < {others} / 8; ++n)
       {unroll}
@@ -150,7 +147,15 @@ constexpr std::string_view kOwnInRegisters = R"(  commit_copies();
 )";
 
 // What is at hand is what was loaded in this turn, or in the one before.
-constexpr std::string_view kAdvanceOne = "    const int tile = next;\n    constexpr int now = 0;\n{keep_head}";
+constexpr std::string_view kBeforeOne = "    {barrier}  // nobody reads the tiles that are filled now\n";
+constexpr std::string_view kAdvanceOne = R"(    const int tile = next;
+    constexpr int now = 0;
+{keep_head}    wait_for_copies<0>();
+    {barrier}  // the tiles are complete
+)";
+constexpr std::string_view kBeforeTwo = R"(    wait_for_copies<0>();
+    {barrier}  // the tiles at hand are complete, and nobody reads those before
+)";
 constexpr std::string_view kAdvanceTwo = R"(    const int tile = before, now = stage ^ 1;
     stage ^= 1;
     before = loads ? next : -1;
@@ -409,6 +414,7 @@ std::vector<EmittedLaunch> emit_unit_attention_vjp(const AttentionVjpArgs<>& a, 
                                  "], dy + b * dy_batch + next_head * dy_head, thread, next, rows, dy_row, 0, "
                                  "width, dy_depth)")),
         fmt::arg("load_sums", keeps_sums ? text.fill(kLoadSums, "", many) : ""),
+        fmt::arg("before_loads", text.fill(wide ? kBeforeOne : kBeforeTwo, "")),
         fmt::arg("advance", text.fill(wide ? kAdvanceOne : kAdvanceTwo, "",
                                       fmt::arg("keep_head", rows   ? ""
                                                             : wide ? "    const long long h = next_head;\n"

@@ -14,12 +14,26 @@ namespace {
 constexpr std::string_view kLoad =
     R"({function} void {name}(unsigned short* tile, {global}const unsigned short* from, int thread, int first_line,
     int lines, long long line_step, int first, int end, long long step) {{
-  {unroll}
+{whole}  {unroll}
   for (int e = 0; e < {each}; ++e) {{
     const int piece = thread + e * {threads};
 {guard}    const int line = piece / {per_line}, at = piece % {per_line} * {unit};
 {copy}  }}
 }}
+)";
+// A tile that is all there. The lines of a thread are as far apart as what swaps their pieces repeats.
+constexpr std::string_view kWhole =
+    R"(  if (first_line + {lines} <= lines && end - first >= {length}) {{
+    const int line = thread / {per_line}, at = thread % {per_line} * {unit};
+    unsigned short* const to = tile + {place};
+    {global}const unsigned short* source = from + (first_line + line) * line_step + first + at;
+    {unroll}
+    for (int e = 0; e < {each}; ++e) {{
+      copy_async<{bytes}>(to + e * {apart} * {length}, source, {bytes});
+      source += {apart} * line_step;
+    }}
+    return;
+  }}
 )";
 constexpr std::string_view kCopyPiece =
     R"(    const int left = first_line + line < lines ? end - first - at : 0;
@@ -57,13 +71,20 @@ std::string load_tile(const UnitTile& t, int threads, Helpers& helpers) {
             fmt::format(fmt::runtime(t.unit == 1 ? kCopyElement : kCopyPiece), fmt::arg("place", at),
                         fmt::arg("unit", t.unit), fmt::arg("bytes", 2 * t.unit));
         const Dialect& d = helpers.dialect();
+        const int apart = threads / per_line;
+        std::string whole;
+        if (t.unit > 1 && pieces % threads == 0 && threads % per_line == 0 && apart % 8 == 0)
+          whole = fmt::format(fmt::runtime(kWhole), fmt::arg("lines", t.lines), fmt::arg("length", t.length),
+                              fmt::arg("per_line", per_line), fmt::arg("unit", t.unit), fmt::arg("place", at),
+                              fmt::arg("global", d.global), fmt::arg("unroll", d.unroll), fmt::arg("each", each),
+                              fmt::arg("bytes", 2 * t.unit), fmt::arg("apart", apart));
         // The addresses of many pieces at once would fill the registers that sums need.
         return fmt::format(
             fmt::runtime(kLoad), fmt::arg("function", d.function), fmt::arg("name", name), fmt::arg("global", d.global),
             fmt::arg("unroll", each <= 4 ? std::string(d.unroll) : d.unroll_by(2)), fmt::arg("each", each),
             fmt::arg("threads", threads), fmt::arg("per_line", per_line),
             fmt::arg("guard", pieces % threads == 0 ? "" : fmt::format("    if (piece >= {}) break;\n", pieces)),
-            fmt::arg("unit", t.unit), fmt::arg("copy", copy));
+            fmt::arg("unit", t.unit), fmt::arg("copy", copy), fmt::arg("whole", whole));
       });
 }
 
