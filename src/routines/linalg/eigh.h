@@ -86,15 +86,15 @@ void make_tridiagonal(T* a, int64_t ld, int64_t n, T* diagonal, T* off_diagonal,
 // The reflections of make_tridiagonal on the rows of q [n, n].
 template <class M, class T>
 void reflect_vectors(const T* a, int64_t ld, int64_t n, const T* factors, T* q) {
-  T *y = M::template scratch<T>(3, n * kTridiagonalBlock),
-    *t = M::template scratch<T>(2, kTridiagonalBlock * kTridiagonalBlock);
-  const int64_t count = n - 1;
-  for (int64_t from = (count - 1) / kTridiagonalBlock * kTridiagonalBlock; count > 0 && from >= 0;
-       from -= kTridiagonalBlock) {
-    const BlockReflector<T> b{y, t, n - from - 1, std::min(kTridiagonalBlock, count - from)};
-    for (int64_t i = 0; i < b.m; ++i)
-      for (int64_t j = 0; j < b.width; ++j)
-        y[i * b.width + j] = i < j ? T(0) : i == j ? T(1) : a[(from + j) * ld + from + 1 + i];
+  const int64_t many = many_reflections(n), count = n - 1;
+  T *y = M::template scratch<T>(3, n * many), *t = M::template scratch<T>(2, many * many);
+  for (int64_t from = (count - 1) / many * many; count > 0 && from >= 0; from -= many) {
+    const BlockReflector<T> b{y, t, n - from - 1, std::min(many, count - from)};
+    M::transpose(a + from * ld + from + 1, ld, b.width, b.m, y, b.width);
+    for (int64_t i = 0; i < b.width; ++i) {
+      y[i * b.width + i] = 1;
+      std::fill_n(y + i * b.width + i + 1, b.width - i - 1, T(0));
+    }
     make_t<M>(b, factors + from);
     reflect_block<M>(b, false, q + (from + 1) * n, n, n);
   }
@@ -130,20 +130,19 @@ bool eigh_one(const T* a, T* w, T* v, int64_t n) {
     for (int64_t j = 0; j < n; ++j)
       m[i * ld + j] = scale * a[i * n + j] + scale * m[i * ld + j];
   make_tridiagonal<M>(m, ld, n, diagonal, off_diagonal, factors);
-  const std::vector<double> d(diagonal, diagonal + n), e(off_diagonal, off_diagonal + std::max<int64_t>(n - 1, 0));
-  Eigen found{{}, Matrix(0, 0)};
-  if (v)
-    found = tridiagonal_eigen<M>(d.data(), e.data(), n, n);
-  else if (found.values = d; !tridiagonal_values(found.values, e))
+  std::vector<double> values(diagonal, diagonal + n), next(off_diagonal, off_diagonal + std::max<int64_t>(n - 1, 0));
+  if (v) {
+    const TridiagonalEigen<M, T> found(std::move(values), std::move(next));
+    values = found.values();
+    M::transpose(found.vectors().data, found.vectors().step, n, n, v, n);
+  } else if (!tridiagonal_values(values, next)) {
     return false;
+  }
   for (int64_t i = 0; i < n; ++i) {
-    if (std::isnan(found.values[i])) return false;
-    w[i] = static_cast<T>(std::ldexp(found.values[i], exponent));
+    if (std::isnan(values[i])) return false;
+    w[i] = static_cast<T>(std::ldexp(values[i], exponent));
   }
   if (!v) return true;
-  for (int64_t i = 0; i < n; ++i)
-    for (int64_t j = 0; j < n; ++j)
-      v[j * n + i] = static_cast<T>(found.vectors.row(i)[j]);
   reflect_vectors<M>(m, ld, n, factors, v);
   orient_columns(v, n);
   return true;

@@ -49,23 +49,39 @@ struct BlockReflector {
   int64_t m, width;
 };
 
+// The upper triangle t of w reflections with these factors, rows `step` apart, from the products s of the reflections.
+// That of two groups of reflections has -t1 s t2 next to the triangles of each. `memory` is for step / 2 rows.
+template <class M, class T>
+void join_t(T* t, const T* s, int64_t step, int64_t w, const T* factors, T* memory) {
+  constexpr int64_t kFew = 16;
+  if (w > kFew) {
+    const int64_t h = half(w), rest = w - h;
+    join_t<M>(t, s, step, h, factors, memory);
+    join_t<M>(t + h * (step + 1), s + h * (step + 1), step, rest, factors + h, memory);
+    std::fill_n(memory, h * step, T(0));
+    M::add_product(Product<T>{h, rest, rest, s + h, step, 1, t + h * (step + 1), step, memory, step}, T(1));
+    return subtract<M>(Product<T>{h, rest, h, t, step, 1, memory, step, t + h, step});
+  }
+  for (int64_t j = 0; j < w; ++j) {
+    t[j * step + j] = factors[j];
+    for (int64_t i = 0; i < j; ++i) {
+      T sum = 0;
+      for (int64_t l = i; l < j; ++l)
+        sum += t[i * step + l] * s[l * step + j];
+      t[i * step + j] = -factors[j] * sum;
+    }
+  }
+}
+
 // The upper triangular t of reflections with these factors.
 template <class M, class T>
 void make_t(const BlockReflector<T>& b, const T* factors) {
   const int64_t w = b.width;
-  T* s = M::template scratch<T>(5, w * w);
+  T* s = M::template scratch<T>(5, 2 * w * w);
   std::fill_n(s, w * w, T(0));
   M::add_product(Product<T>{w, w, b.m, b.y, 1, w, b.y, w, s, w}, T(1), Part::Upper);
   std::fill_n(b.t, w * w, T(0));
-  for (int64_t j = 0; j < w; ++j) {
-    b.t[j * w + j] = factors[j];
-    for (int64_t i = 0; i < j; ++i) {
-      T sum = 0;
-      for (int64_t l = i; l < j; ++l)
-        sum += b.t[i * w + l] * s[l * w + j];
-      b.t[i * w + j] = -factors[j] * sum;
-    }
-  }
+  join_t<M>(b.t, s, w, w, factors, s + w * w);
 }
 
 // c [m, n] -= y t y^T c, or with t^T: the reflections from last to first, or from first to last.
@@ -114,8 +130,10 @@ void reflect_columns(T* a, int64_t ld, int64_t m, int64_t width, T* factors) {
   M::transpose(p, step, width, m, a, ld);
 }
 
-// Columns that are reflected together, by the number there are.
-constexpr int64_t reflected_together(int64_t n) { return n <= 64 ? 16 : 32; }
+// Columns that are reflected together, by the number there are: first in few columns, then these together on others,
+// so that the others are gone through less often.
+constexpr int64_t few_reflections(int64_t n) { return n <= 64 ? 16 : 32; }
+constexpr int64_t many_reflections(int64_t n) { return n <= 64 ? 16 : n <= 192 ? 32 : n <= 384 ? 64 : 128; }
 
 // a [m, n], m >= n, contiguous, becomes q, or anything if that is not wanted, and r is written. False: not all of a is
 // finite.
@@ -126,24 +144,32 @@ bool qr_in_place(T* a, T* r, int64_t m, int64_t n, bool wants_q = true) {
   const T scale = std::ldexp(T(1), -exponent), back = std::ldexp(T(1), exponent);
   for (int64_t i = 0; i < m * n; ++i)
     a[i] *= scale;
-  const int64_t most = reflected_together(n);
-  T *factors = M::template scratch<T>(1, n), *ts = M::template scratch<T>(2, n * most),
-    *y = M::template scratch<T>(3, m * most);
-  auto block = [&](int64_t j) { return BlockReflector<T>{y, ts + j * most, m - j, std::min(most, n - j)}; };
-  for (int64_t j = 0; j < n; j += most) {
-    const BlockReflector<T> b = block(j);
-    T* from = a + j * n + j;
-    reflect_columns<M>(from, n, b.m, b.width, factors + j);
-    read_reflections(from, n, b);
+  const int64_t few = few_reflections(n), many = many_reflections(n);
+  T *factors = M::template scratch<T>(1, n), *ts = M::template scratch<T>(2, n * many + few * few),
+    *y = M::template scratch<T>(3, m * many);
+  auto block = [&](int64_t j) { return BlockReflector<T>{y, ts + j * many, m - j, std::min(many, n - j)}; };
+  // The reflections of columns from j on, on those from `to` to `end`.
+  auto reflect = [&](const BlockReflector<T>& b, int64_t j, int64_t to, int64_t end) {
+    read_reflections(a + j * n + j, n, b);
     make_t<M>(b, factors + j);
-    reflect_block<M>(b, true, from + b.width, n, n - j - b.width);
+    reflect_block<M>(b, true, a + j * n + to, n, end - to);
+  };
+  for (int64_t j = 0; j < n; j += many) {
+    const BlockReflector<T> b = block(j);
+    const int64_t end = j + b.width;
+    for (int64_t at = j; at < end; at += few) {
+      const BlockReflector<T> part{y, ts + n * many, m - at, std::min(few, end - at)};
+      reflect_columns<M>(a + at * n + at, n, part.m, part.width, factors + at);
+      if (at + part.width < end) reflect(part, at, at + part.width, end);
+    }
+    if (end < n || wants_q) reflect(b, j, end, n);
   }
   for (int64_t i = 0; i < n; ++i)
     for (int64_t j = 0; j < n; ++j)
       r[i * n + j] = j < i ? T(0) : back * a[i * n + j];
   if (!wants_q) return true;
   // From the last block: what is left of its columns and above its rows is not made yet.
-  for (int64_t j = (n - 1) / most * most; j >= 0; j -= most) {
+  for (int64_t j = (n - 1) / many * many; j >= 0; j -= many) {
     const BlockReflector<T> b = block(j);
     T* from = a + j * n + j;
     read_reflections(from, n, b);

@@ -1,12 +1,9 @@
 // Singular values and vectors on steps.h: Householder's reflections to bidiagonal form b, some columns and rows at a
-// time (Dongarra, Sorensen and Hammarling). The symmetric matrix of b and b^T, tridiagonal when rows of both take
-// turns, has the singular values as eigenvalues and the vectors of both sides as its vectors (Golub and Kahan).
+// time (Dongarra, Sorensen and Hammarling), then bidiagonal.h, and the reflections on its vectors.
 #pragma once
-#include <functional>
-
 #include "routines/linalg/args.h"
+#include "routines/linalg/bidiagonal.h"
 #include "routines/linalg/eigh.h"
-#include "routines/linalg/small_svd.h"
 
 namespace sheaf::routines {
 
@@ -80,50 +77,14 @@ void make_bidiagonal(T* a, int64_t ld, int64_t n, Bidiagonal<T>& b) {
 // The reflections below the diagonal of a, on the rows of q [n, n].
 template <class M, class T>
 void reflect_left(const T* a, int64_t ld, int64_t n, const T* factors, T* q) {
-  constexpr int64_t kBlock = kTridiagonalBlock;
-  T *y = M::template scratch<T>(3, n * kBlock), *t = M::template scratch<T>(2, kBlock * kBlock);
-  for (int64_t from = (n - 1) / kBlock * kBlock; from >= 0; from -= kBlock) {
-    const BlockReflector<T> b{y, t, n - from, std::min(kBlock, n - from)};
+  const int64_t many = many_reflections(n);
+  T *y = M::template scratch<T>(3, n * many), *t = M::template scratch<T>(2, many * many);
+  for (int64_t from = (n - 1) / many * many; from >= 0; from -= many) {
+    const BlockReflector<T> b{y, t, n - from, std::min(many, n - from)};
     read_reflections(a + from * ld + from, ld, b);
     make_t<M>(b, factors + from);
     reflect_block<M>(b, false, q + from * n, n, n);
   }
-}
-
-// The columns of q [n, n] that are nearly orthonormal, made so; columns that are not independent become any that are.
-template <class M>
-void make_orthonormal(std::vector<double>& q, int64_t n) {
-  std::vector<double> r(q.size());
-  qr_in_place<M>(q.data(), r.data(), n, n);
-  for (int64_t j = 0; j < n; ++j)
-    for (int64_t i = 0; i < n && r[j * n + j] < 0; ++i)
-      q[i * n + j] = -q[i * n + j];
-}
-
-// As bidiagonal_svd, for few rows.
-template <class T>
-bool small_bidiagonal_svd(const Bidiagonal<T>& b, int64_t n, std::vector<double>& s, std::vector<double>& u,
-                          std::vector<double>& v) {
-  BidiagonalRows rows{
-      {b.diagonal.begin(), b.diagonal.end()}, std::vector<double>(s.size()), Matrix(n, n), Matrix(n, n)};
-  for (int64_t i = 0; i < n; ++i) {
-    rows.u.row(i)[i] = rows.v.row(i)[i] = 1;
-    if (i > 0) rows.above[i] = b.above[i - 1];
-  }
-  if (!diagonalise(rows)) return false;
-  std::vector<double> falling(s.size());
-  for (int64_t i = 0; i < n; ++i)
-    falling[i] = -std::fabs(rows.diagonal[i]);
-  const std::vector<int64_t> order = order_of(falling);
-  for (int64_t j = 0; j < n; ++j) {
-    const double value = rows.diagonal[order[j]];
-    s[j] = std::fabs(value);
-    for (int64_t i = 0; i < n; ++i) {
-      u[i * n + j] = rows.u.row(order[j])[i];
-      v[i * n + j] = std::signbit(value) ? -rows.v.row(order[j])[i] : rows.v.row(order[j])[i];
-    }
-  }
-  return true;
 }
 
 // The singular values of the bidiagonal b, falling. False: no convergence.
@@ -137,35 +98,6 @@ bool bidiagonal_values(const Bidiagonal<T>& b, int64_t n, std::vector<double>& s
     s[i] = std::fabs(rows.diagonal[i]);
   std::sort(s.begin(), s.end(), std::greater<>());
   return found;
-}
-
-// Singular values, falling, of the bidiagonal b, and the vectors of both sides as columns. False: not found.
-template <class M, class T>
-bool bidiagonal_svd(const Bidiagonal<T>& b, int64_t n, std::vector<double>& s, std::vector<double>& u,
-                    std::vector<double>& v) {
-  constexpr int64_t kFew = 96;  // rows up to which a matrix of twice the size costs more than it gains
-  if (n <= kFew) return small_bidiagonal_svd(b, n, s, u, v);
-  std::vector<double> zeros(static_cast<size_t>(2 * n)), next(static_cast<size_t>(2 * n));
-  for (int64_t i = 0; i < n; ++i)
-    next[2 * i] = b.diagonal[i], next[2 * i + 1] = b.above[i];
-  const Eigen found = tridiagonal_eigen<M>(zeros.data(), next.data(), 2 * n, n);
-  for (int64_t j = 0; j < n; ++j) {
-    if (std::isnan(found.values[n + j])) return false;
-    s[j] = std::max(0.0, found.values[2 * n - 1 - j]);
-    const double* both = found.vectors.row(2 * n - 1 - j);
-    for (int64_t i = 0; i < n; ++i) {
-      v[i * n + j] = std::sqrt(2.0) * both[2 * i];
-      u[i * n + j] = std::sqrt(2.0) * both[2 * i + 1];
-    }
-  }
-  // The halves of a vector are as long as each other, and orthogonal to other halves, as far as its value is far from
-  // its negative.
-  constexpr double kFar = 1.0 / 64;
-  if (s[n - 1] < kFar * s[0] || s[0] == 0) {
-    make_orthonormal<M>(u, n);
-    make_orthonormal<M>(v, n);
-  }
-  return true;
 }
 
 // Without `u` and `v` the values alone.
@@ -192,11 +124,16 @@ bool svd_one(const T* a, T* u, T* s, T* v, int64_t m, int64_t n) {
       s[i] = static_cast<T>(std::ldexp(values[i], exponent));
     return true;
   }
-  std::vector<double> left(static_cast<size_t>(n * n)), right(left);
-  if (!bidiagonal_svd<M>(b, n, values, left, right)) return false;
+  const BidiagonalSvd<M, T> found({b.diagonal.begin(), b.diagonal.end()}, {b.above.begin(), b.above.end() - 1});
+  for (int64_t i = 0; i < n; ++i) {
+    values[i] = found.values()[n - 1 - i];
+    if (std::isnan(values[i])) return false;
+  }
+  // From the last row to the first, as columns.
   T* columns = m > n ? square.data() : u;
-  for (int64_t i = 0; i < n * n; ++i)
-    columns[i] = static_cast<T>(left[i]), v[i] = static_cast<T>(right[i]);
+  const Block<T> left = found.left(), right = found.right();
+  M::transpose(left.row(n - 1), -left.step, n, n, columns, n);
+  M::transpose(right.row(n - 1), -right.step, n, n, v, n);
   reflect_left<M>(rows.data(), ld, n, b.left.data(), columns);
   reflect_vectors<M>(rows.data(), ld, n, b.right.data(), v);
   if (m > n) {
