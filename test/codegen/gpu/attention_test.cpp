@@ -197,6 +197,9 @@ TEST_P(Attention, MatrixUnitsAreNearTheDefinition) {
     if (rng() % 3 == 0) c.window = any(0, 1, 20, 100);
     cases.push_back(c);
   }
+  // As many heads as give a warp 32 rows.
+  cases.push_back(
+      attention_case(DType::BF16, {4, 66, 33, any(17, 40, 100), any(31, 70), 16, 24}, true, MaskKind::None, false));
   const auto batch = make();
   std::vector<Operands> operands;
   for (const Case& c : cases) {
