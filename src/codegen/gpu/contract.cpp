@@ -11,13 +11,7 @@ namespace {
 using loop::Op;
 using routines::GemmArgs;
 
-// What a product is accumulated in.
-DType accumulator(DType d) {
-  return d == DType::BF16 || d == DType::F16 ? DType::F32 : d == DType::I8 ? DType::I32 : d;
-}
-
 constexpr int kTileThreads = 256;     // 16 by 16
-constexpr int kChainThreads = 128;    // a warp per chain, a lane per element of the result
 constexpr int64_t kProcessors = 132;  // of the GPU that this was measured on: an H200
 
 // Tiles of A and B lie in shared memory twice: while one is multiplied, the next one is on its way through registers.
@@ -107,39 +101,6 @@ constexpr std::string_view kTiles =
 }}
 )";
 
-// x is the row or column, w the matrix, and `count` the elements of the result.
-constexpr std::string_view kChains =
-    R"({kernel} {name}({global}const {s}* x, {global}const {s}* w, {global}{r}* y, int batches, int count,
-    int k, int part_terms, int part_blocks, long long x_batch, long long x_step, long long w_batch, long long w_step,
-    long long w_column) {{
-  {shared}{t} sums[4][32];
-  const int thread = {thread};
-  const int lane = thread & 31;
-  const int chain = thread >> 5;
-  const int groups = (count + 31) / 32;
-  const int batch = {block} / groups % batches;
-  const int number = {block} / groups / batches;
-{part}  const int own = {block} % groups * 32 + lane;
-  const int column = own < count ? own : count - 1;  // all threads meet at the barriers
-  x += batch * x_batch;
-  w += batch * w_batch + column * w_column;
-  {t} total = 0;
-  for (int block_begin = begin; block_begin < end; block_begin += block_terms) {{
-    const int block_end = end - block_begin < block_terms ? end : block_begin + block_terms;
-    {t} sum = 0;
-    for (int l = block_begin + chain; l < block_end; l += 4) sum = {fma};
-    sums[chain][lane] = sum;
-    {barrier}  // all chains of the block are complete
-    const {t} left = {left};
-    const {t} right = {right};
-    const {t} both = {both};
-    total = {add};
-    {barrier}  // all have read them
-  }}
-  if (chain == 0 && own < count) y[((long long)number * batches + batch) * count + own] = {result};
-}}
-)";
-
 // Values of blocks, of which `blocks` in order are a part; parts two neighbours at a time, like the carries of a binary
 // counter.
 constexpr std::string_view kParts =
@@ -214,6 +175,10 @@ EmittedLaunch combine(std::string_view text, DType d, DType result, const std::s
 
 }  // namespace
 
+DType accumulator(DType d) {
+  return d == DType::BF16 || d == DType::F16 ? DType::F32 : d == DType::I8 ? DType::I32 : d;
+}
+
 bool has_template(const GemmArgs<>& g) {
   bool type = g.result == g.dtype;
   switch (g.dtype) {
@@ -285,17 +250,15 @@ TileLoop tile_loop(DType dtype, int side, bool a_along, bool b_along, Helpers& h
 std::vector<EmittedLaunch> emit_contract(const GemmArgs<>& g, Tiling tiling, const std::vector<int32_t>& buffers,
                                          const std::string& prefix, Helpers& helpers) {
   INVARIANT(has_template(g), "contract of " << sheaf::name_of(g.dtype));
+  INVARIANT(routines::contract_chains(g.m, g.n) == 1, "tiles of a product with one row or column");
   Arithmetic arithmetic(helpers);
   const Dialect& d = helpers.dialect();
   const DType type = accumulator(g.dtype);
-  const loop::Inst add{Op::Add, type, type}, fma{Op::Fma, type, type};
-  auto sum = [&](const char* a, const char* b) { return arithmetic.apply(add, {a, b, ""}); };
   const ProductParts cut = parts_of(g, tiling.splits);
   const int64_t part_terms = cut.terms, parts = cut.values();
   const int64_t elements = g.batch * g.m * g.n;
   // Values of parts wait in workspace, as they are accumulated.
   const DType result_type = parts > 1 ? type : g.result;
-  auto load = [&](const char* x) { return arithmetic.convert(g.dtype, type, x); };
   auto store = [&](const char* x) { return arithmetic.convert(type, result_type, x); };
   const Parameter result = parts > 1 ? Parameter{Parameter::Workspace} : Parameter{Parameter::Buffer, buffers[2]};
   auto format = [&](std::string_view text, const std::string& name, auto... more) {
@@ -311,56 +274,29 @@ std::vector<EmittedLaunch> emit_contract(const GemmArgs<>& g, Tiling tiling, con
   l.schedule.items = elements;
   l.schedule.longest = g.k;
   l.workspace_bytes = parts > 1 ? parts * elements * size_bytes(type) : 0;
-  if (routines::contract_chains(g.m, g.n) > 1) {
-    const bool row = g.m == 1;
-    const int64_t count = row ? g.n : g.m;
-    l.schedule.kind = Schedule::Chains;
-    l.schedule.threads = kChainThreads;
-    l.schedule.blocks = ceil_div(count, 32) * g.batch * parts;
-    l.text = format(kChains, l.name,
-                    fmt::arg("fma", arithmetic.apply(fma, {load("x[l * x_step]"), load("w[l * w_step]"), "sum"})),
-                    fmt::arg("left", sum("sums[0][lane]", "sums[1][lane]")),
-                    fmt::arg("right", sum("sums[2][lane]", "sums[3][lane]")), fmt::arg("both", sum("left", "right")),
-                    fmt::arg("add", sum("total", "both")), fmt::arg("result", store("total")));
-    const auto &x = row ? g.a : g.b, &w = row ? g.b : g.a;
-    l.parameters = {{Parameter::Buffer, buffers[row ? 0 : 1]},
-                    {Parameter::Buffer, buffers[row ? 1 : 0]},
-                    result,
-                    number(g.batch, true),
-                    number(count, true),
-                    number(g.k, true),
-                    number(part_terms, true),
-                    number(cut.blocks, true),
-                    number(x.batch, false),
-                    number(row ? x.column : x.row, false),
-                    number(w.batch, false),
-                    number(row ? w.row : w.column, false),
-                    number(row ? w.column : w.row, false)};
-  } else {
-    const int side = tiling.side;
-    const TileLoop loop = tile_loop(g.dtype, side, g.a.column == 1, g.b.row == 1 && g.b.column != 1, helpers);
-    l.schedule.kind = Schedule::Tiles;
-    l.schedule.threads = kTileThreads;
-    l.schedule.blocks = ceil_div(g.m, side) * ceil_div(g.n, side) * g.batch * parts;
-    l.text = format(kTiles, l.name, fmt::arg("loop", loop.text), fmt::arg("side", side), fmt::arg("last", side - 1),
-                    fmt::arg("own", loop.own), fmt::arg("spread_i", loop.spread('i')),
-                    fmt::arg("spread_j", loop.spread('j')), fmt::arg("result", store("total[i][j]")));
-    l.parameters = {{Parameter::Buffer, buffers[0]},
-                    {Parameter::Buffer, buffers[1]},
-                    result,
-                    number(g.batch, true),
-                    number(g.m, true),
-                    number(g.n, true),
-                    number(g.k, true),
-                    number(part_terms, true),
-                    number(cut.blocks, true),
-                    number(g.a.batch, false),
-                    number(g.a.row, false),
-                    number(g.a.column, false),
-                    number(g.b.batch, false),
-                    number(g.b.row, false),
-                    number(g.b.column, false)};
-  }
+  const int side = tiling.side;
+  const TileLoop loop = tile_loop(g.dtype, side, g.a.column == 1, g.b.row == 1 && g.b.column != 1, helpers);
+  l.schedule.kind = Schedule::Tiles;
+  l.schedule.threads = kTileThreads;
+  l.schedule.blocks = ceil_div(g.m, side) * ceil_div(g.n, side) * g.batch * parts;
+  l.text = format(kTiles, l.name, fmt::arg("loop", loop.text), fmt::arg("side", side), fmt::arg("last", side - 1),
+                  fmt::arg("own", loop.own), fmt::arg("spread_i", loop.spread('i')),
+                  fmt::arg("spread_j", loop.spread('j')), fmt::arg("result", store("total[i][j]")));
+  l.parameters = {{Parameter::Buffer, buffers[0]},
+                  {Parameter::Buffer, buffers[1]},
+                  result,
+                  number(g.batch, true),
+                  number(g.m, true),
+                  number(g.n, true),
+                  number(g.k, true),
+                  number(part_terms, true),
+                  number(cut.blocks, true),
+                  number(g.a.batch, false),
+                  number(g.a.row, false),
+                  number(g.a.column, false),
+                  number(g.b.batch, false),
+                  number(g.b.row, false),
+                  number(g.b.column, false)};
   l.text = fmt::format("// {}\n{}", print(l.schedule), l.text);
   out.push_back(std::move(l));
   if (parts > 1) out.push_back(emit_parts(g, cut, prefix + "_parts", buffers[2], helpers));

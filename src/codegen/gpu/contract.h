@@ -1,7 +1,7 @@
 // Templates for the routine `contract` with the bits of routines/gemm, where no instructions of a processor define
 // those of bf16: accumulators run along k in order; at the end of a block of k they are added to totals and cleared.
-// Products with one row or one column have four chains in a block. More than kContractPart terms are cut into parts,
-// whose values another launch combines. Narrow operands are widened as they are read.
+// More than kContractPart terms are cut into parts, whose values another launch combines. Narrow operands are widened
+// as they are read. Products with one row or one column have templates of their own (row_products.h).
 #pragma once
 #include <algorithm>
 #include <string>
@@ -14,7 +14,10 @@
 
 namespace sheaf::codegen::gpu {
 
-// Whether these templates compute the product.
+// What a product is accumulated in.
+DType accumulator(DType d);
+
+// Whether these templates, or those of row_products.h, compute the product.
 bool has_template(const routines::GemmArgs<>& g);
 
 // How a product is cut for the device: a block of 256 threads has a tile of C; each thread has side / 16 rows and

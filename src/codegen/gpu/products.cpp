@@ -6,6 +6,7 @@
 #include "codegen/gpu/contract.h"
 #include "codegen/gpu/contract_tiles.h"
 #include "codegen/gpu/matrix_units.h"
+#include "codegen/gpu/row_products.h"
 #include "support/error.h"
 
 namespace sheaf::codegen::gpu {
@@ -42,6 +43,10 @@ constexpr ProductForm kForms[] = {
      [](const GemmArgs<>& g, const Facilities& f) { return f.copies && suits_tiles(g); },
      [](const GemmArgs<>& g, const std::vector<int32_t>& buffers, const std::string& prefix, Helpers& helpers,
         const Facilities& f) { return steps(emit_tiles(g, tile_shape_of(g), buffers, prefix, helpers, f.aligned)); }},
+    {"one-row", "one row or column waits for memory: many of its elements are requested at once",
+     [](const GemmArgs<>& g, const Facilities&) { return is_row_product(g); },
+     [](const GemmArgs<>& g, const std::vector<int32_t>& buffers, const std::string& prefix, Helpers& helpers,
+        const Facilities& f) { return steps(emit_row_product(g, buffers, prefix, helpers, f.aligned)); }},
     {"stated-order", "nothing is faster for it", [](const GemmArgs<>&, const Facilities&) { return true; },
      [](const GemmArgs<>& g, const std::vector<int32_t>& buffers, const std::string& prefix, Helpers& helpers,
         const Facilities&) {

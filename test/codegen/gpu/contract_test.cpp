@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "codegen/gpu/contract_tiles.h"
+#include "codegen/gpu/row_products.h"
 #include "codegen/gpu/text_program.h"
 #include "codegen/random_kernels.h"
 
@@ -82,12 +83,19 @@ TEST_P(Contract, TemplatesEqualDefinition) {
       const int64_t count = any(1, 2, 31, 32, 33, 100);
       cases.push_back(product(d, any(1, 2), row ? 1 : count, row ? count : 1, any(0, 1, 3, 4, 5, 511, 513, 1500),
                               rng() % 2, rng() % 2, Tiling{}, is_narrow(d) && rng() % 2));
+      cases.back().aligned = rng() % 2;
     }
+  // One row whose matrix is read along k, or across, with and without a rest.
+  for (DType d : kTypes)
+    for (int64_t k : {64, 520, 1544, 1551})
+      for (bool along : {false, true})
+        cases.push_back(product(d, any(1, 2), 1, any(1, 7, 40, 300), k, false, along, Tiling{}));
   // Several parts of k.
   for (auto [m, n, k] :
        {std::array<int64_t, 3>{3, 2, 16384}, {3, 2, 16385}, {2, 3, 50000}, {1, 5, 40000}, {5, 1, 33000}})
     for (DType d : {DType::F32, DType::BF16})
-      cases.push_back(product(d, 1, m, n, k, false, true, Tiling{}));
+      for (bool transposed : {false, true})
+        if (transposed || m == 1) cases.push_back(product(d, 1, m, n, k, false, transposed, Tiling{}));
   for (bool splits : {false, true})
     for (int64_t k : {16385, 33000, 50000}) {
       cases.push_back(product(DType::F32, 1, 3, 2, k, false, true, Tiling{}));
@@ -100,7 +108,9 @@ TEST_P(Contract, TemplatesEqualDefinition) {
     testing::Entry e;
     const std::string name = batch->next_prefix();
     for (EmittedLaunch& l : c.shape ? emit_tiles(c.args, *c.shape, {0, 1, 2}, name, batch->helpers(), c.aligned)
-                                    : emit_contract(c.args, c.tiling, {0, 1, 2}, name, batch->helpers()))
+                            : is_row_product(c.args)
+                                ? emit_row_product(c.args, {0, 1, 2}, name, batch->helpers(), c.aligned)
+                                : emit_contract(c.args, c.tiling, {0, 1, 2}, name, batch->helpers()))
       e.program.steps.emplace_back(std::move(l));
     batch->add(std::move(e));
   }

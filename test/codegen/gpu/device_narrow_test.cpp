@@ -9,6 +9,7 @@
 #include "codegen/gpu/attention_units.h"
 #include "codegen/gpu/contract.h"
 #include "codegen/gpu/device_program.h"
+#include "codegen/gpu/row_products.h"
 #include "codegen/gpu/unit_cases.h"
 
 namespace sheaf::codegen::gpu {
@@ -72,6 +73,11 @@ TEST_F(OnDeviceNarrow, LargeProductsAreWithinBounds) {
   }
 }
 
+std::vector<EmittedLaunch> stated_order(const routines::GemmArgs<>& g, DeviceProgram& program) {
+  return is_row_product(g) ? emit_row_product(g, {0, 1, 2}, program.next_prefix(), program.helpers(), true)
+                           : emit_contract(g, tiling_of(g), {0, 1, 2}, program.next_prefix(), program.helpers());
+}
+
 TEST_F(OnDeviceNarrow, FewRowsEqualDefinition) {
   std::vector<UnitCase> cases;
   for (int64_t m : {1, 2, 16})
@@ -80,7 +86,7 @@ TEST_F(OnDeviceNarrow, FewRowsEqualDefinition) {
           product(m == 2 ? DType::F16 : DType::BF16, b_transposed, m, m == 1 ? 50257 : 2304, 768, false, b_transposed));
   DeviceProgram program;
   for (const UnitCase& c : cases)
-    add(program, emit_contract(c.args, tiling_of(c.args), {0, 1, 2}, program.next_prefix(), program.helpers()));
+    add(program, stated_order(c.args, program));
   program.compile();
   for (size_t i = 0; i < cases.size(); ++i) {
     std::vector<Memory> expected = testing::unit_operands(cases[i].args, i), actual = expected;
@@ -147,9 +153,7 @@ TEST_F(OnDeviceNarrow, Rates) {
        {std::array<int64_t, 3>{1, 50257, 768}, {1, 768, 50257}, {1, 2304, 768}, {8, 2304, 768}, {16, 50257, 768}})
     for (bool b_transposed : {false, true}) {
       const UnitCase c = product(DType::BF16, false, m, n, k, false, b_transposed);
-      add_case(c, "stated order", [&] {
-        add(program, emit_contract(c.args, tiling_of(c.args), {0, 1, 2}, program.next_prefix(), program.helpers()));
-      });
+      add_case(c, "stated order", [&] { add(program, stated_order(c.args, program)); });
     }
   for (auto [batch, heads, rows, depth] :
        {std::array<int64_t, 4>{8, 12, 1024, 64}, {64, 6, 256, 64}, {1, 16, 2048, 128}}) {

@@ -7,6 +7,7 @@
 #include "codegen/gpu/contract.h"
 #include "codegen/gpu/contract_tiles.h"
 #include "codegen/gpu/device_program.h"
+#include "codegen/gpu/row_products.h"
 
 namespace sheaf::codegen {
 namespace {
@@ -44,7 +45,9 @@ routines::GemmArgs<> product(int64_t m, int64_t n, int64_t k) {
 
 void add_product(DeviceProgram& program, const routines::GemmArgs<>& g, gpu::Tiling tiling) {
   gpu::testing::Entry e;
-  for (gpu::EmittedLaunch& l : emit_contract(g, tiling, {0, 1, 2}, program.next_prefix(), program.helpers()))
+  for (gpu::EmittedLaunch& l : gpu::is_row_product(g)
+                                   ? gpu::emit_row_product(g, {0, 1, 2}, program.next_prefix(), program.helpers(), true)
+                                   : gpu::emit_contract(g, tiling, {0, 1, 2}, program.next_prefix(), program.helpers()))
     e.program.steps.emplace_back(std::move(l));
   program.add(std::move(e));
 }

@@ -17,6 +17,7 @@
 #include "codegen/gpu/library_products.h"
 #include "codegen/gpu/matrix_units.h"
 #include "codegen/gpu/quantized.h"
+#include "codegen/gpu/row_products.h"
 #include "codegen/gpu/running.h"
 #include "codegen/gpu/shim_program.h"
 #include "codegen/gpu/sorting.h"
@@ -56,7 +57,10 @@ void compile_all(uint64_t seed, bool copies, std::initializer_list<const char*> 
     const routines::GemmArgs<> g{
         .dtype = d, .batch = 1, .m = m, .n = n, .k = 20000, .a = {0, 20000, 1}, .b = {0, n, 1}, .result = d};
     codegen::gpu::testing::Entry e;
-    for (auto& l : codegen::gpu::emit_contract(g, {tile, tile == 32}, {0, 1, 2}, batch.next_prefix(), batch.helpers()))
+    using namespace codegen::gpu;
+    for (auto& l : is_row_product(g)
+                       ? emit_row_product(g, {0, 1, 2}, batch.next_prefix(), batch.helpers(), rng.below(2) == 0)
+                       : emit_contract(g, {tile, tile == 32}, {0, 1, 2}, batch.next_prefix(), batch.helpers()))
       e.program.steps.emplace_back(std::move(l));
     batch.add(std::move(e));
   }
