@@ -7,6 +7,7 @@
 #include "memory/layout.h"
 #include "ops/table.h"
 #include "runtime/device.h"
+#include "runtime/idle_memory.h"
 #include "runtime/run_memory.h"
 #include "support/error.h"
 
@@ -215,7 +216,8 @@ void (*g_op_listener)(std::span<const Tensor>, std::span<const Tensor>) = nullpt
 
 std::vector<Tensor> run_op(const OpDef& op, const std::vector<Tensor>& inputs, const Attrs& attrs,
                            const std::vector<graph::TensorType>& out_types) {
-  std::vector<Tensor> outputs = outputs_of(op, inputs, attrs, out_types);
+  auto run = [&] { return outputs_of(op, inputs, attrs, out_types); };
+  std::vector<Tensor> outputs = runtime::g_device ? runtime::DeviceUse().with_memory(*runtime::g_device, run) : run();
   if (g_op_listener) [[unlikely]]
     g_op_listener(inputs, outputs);
   return outputs;

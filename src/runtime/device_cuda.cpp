@@ -10,6 +10,7 @@
 #include "runtime/cuda_driver.h"
 #include "runtime/cuda_graph.h"
 #include "runtime/device_memory.h"
+#include "runtime/idle_memory.h"
 #include "runtime/nvrtc.h"
 #include "runtime/pinned.h"
 #include "support/error.h"
@@ -65,14 +66,15 @@ class Cuda final : public CudaDevice {
 
   uint64_t take(size_t bytes) override {
     enter();
-    uint64_t address = memory_.take(bytes);
-    if (!address) {
+    auto take_or_trim = [&] {
+      const uint64_t address = memory_.take(bytes);
+      if (address) return address;
       memory_.trim([this] { synchronize(); });
-      address = memory_.take(bytes);
-    }
-    if (!address)
-      throw runtime_error(
-          fmt::format("out of memory: the device {} has no {} bytes, with {} in use", name_, bytes, memory_.in_use()));
+      return memory_.take(bytes);
+    };
+    uint64_t address = take_or_trim();
+    if (!address && free_idle_memory(*this)) address = take_or_trim();
+    if (!address) throw out_of_device_memory(*this, bytes, memory_.in_use());
     return address;
   }
   void give(uint64_t address, size_t bytes) override { memory_.give(address, bytes); }

@@ -149,6 +149,24 @@ void (*g_run_launch)(const Launch&, DeviceLaunch, Device&) = nullptr;
 DeviceRunner::DeviceRunner(Plan plan, Device& device)
     : plan_(std::move(plan)), device_(device), can_fail_(can_fail(plan_)) {}
 
+Span DeviceRunner::span() const {
+  Span found;
+  for (const Step& step : plan_.steps)
+    each_base(step, [&](const StepBase& s) {
+      if (!found) found = s.span;
+    });
+  return found;
+}
+
+bool DeviceRunner::drop_graphs() {
+  MutexLock lock(mu_);
+  bool any = false;
+  for (const auto& [plan, runs] : runs_)
+    any |= !runs.parts.empty();
+  if (any) runs_.clear();
+  return any;
+}
+
 const DeviceRunner::Parts* DeviceRunner::parts(const Plan& plan, bool is_top, bool guarded) const {
   if (g_profiling || g_run_launch) return nullptr;
   MutexLock lock(mu_);
@@ -160,23 +178,37 @@ const DeviceRunner::Parts* DeviceRunner::parts(const Plan& plan, bool is_top, bo
 
 std::vector<Tensor> DeviceRunner::run(std::span<const Tensor> inputs, std::span<const uint8_t> given_up,
                                       std::span<const uint8_t> wanted_here) const {
-  Ref<Buffer> scratch;
-  if (plan_.scratch_bytes) scratch = Buffer::allocate(device_, plan_.scratch_bytes);
-  const std::vector<ResultBuffer> results = take_results(plan_, inputs, given_up, device_);
-  const Exchange exchange(device_, can_fail_, inputs);
+  DeviceUse use;
+  // All memory is taken before anything is submitted.
+  struct Taken {
+    Ref<Buffer> scratch;
+    std::vector<ResultBuffer> results;
+    std::unique_ptr<const Exchange> exchange;
+    std::unique_ptr<DeviceRun> run;
+    const Parts* parts;
+  };
+  const Taken taken = use.with_memory(device_, [&] {
+    Taken t;
+    if (plan_.scratch_bytes) t.scratch = Buffer::allocate(device_, plan_.scratch_bytes);
+    t.exchange = std::make_unique<Exchange>(device_, can_fail_, inputs);
+    t.run = std::make_unique<DeviceRun>(*this, t.exchange->record());
+    t.parts = parts(plan_, true, false);
+    size_t workspace_bytes = 0;
+    for (size_t i = 0; t.parts && i < t.parts->size(); ++i)
+      if (const Segment* s = (*t.parts)[i]->segment(inputs.size()))
+        workspace_bytes = std::max(workspace_bytes, s->workspace_bytes());
+    t.run->workspace(workspace_bytes);
+    t.results = take_results(plan_, inputs, given_up, device_);
+    return t;
+  });
+  const Exchange& exchange = *taken.exchange;
+  DeviceRun& run = *taken.run;
+  const std::vector<ResultBuffer>& results = taken.results;
   Pointers result_data;
   for (const ResultBuffer& r : results)
     result_data.push_back(reinterpret_cast<std::byte*>(r.buffer->address()) + r.offset_bytes);
-  auto* const scratch_data = scratch ? reinterpret_cast<std::byte*>(scratch->address()) : nullptr;
-  DeviceRun run(*this, exchange.record());
-  // All memory is taken before anything is submitted.
-  const Parts* const parts = this->parts(plan_, true, false);
-  size_t workspace_bytes = 0;
-  for (size_t i = 0; parts && i < parts->size(); ++i)
-    if (const Segment* s = (*parts)[i]->segment(inputs.size()))
-      workspace_bytes = std::max(workspace_bytes, s->workspace_bytes());
-  run.workspace(workspace_bytes);
-  run.run(plan_, {exchange.inputs(), result_data, scratch_data, inputs, given_up, &device_}, true, parts);
+  auto* const scratch_data = taken.scratch ? reinterpret_cast<std::byte*>(taken.scratch->address()) : nullptr;
+  run.run(plan_, {exchange.inputs(), result_data, scratch_data, inputs, given_up, &device_}, true, taken.parts);
   std::vector<Tensor> outputs = outputs_of(plan_, inputs, results);
   std::vector<Fetch> wanted;
   for (size_t i = 0; i < wanted_here.size(); ++i)

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "runtime/device.h"
+#include "runtime/idle_memory.h"
 #include "runtime/sim_memory.h"
 #include "support/error.h"
 #include "support/mutex.h"
@@ -54,7 +55,9 @@ class Sim final : public Device {
   }
 
   uint64_t take(size_t bytes) override {
-    const uint64_t at = memory_.take(bytes);
+    uint64_t at = memory_.take(bytes);
+    if (!at && free_idle_memory(*this)) at = memory_.take(bytes);
+    if (!at) throw out_of_device_memory(*this, bytes, memory_.in_use());
     if (bytes <= kMaxFilled) enqueue([this, at, bytes] { std::memset(memory_.real(at), kFresh, bytes); });
     return at;
   }

@@ -49,7 +49,7 @@ uint64_t SimMemory::take(size_t bytes) {
     room = find_room(size);
   }
   if (++taken_ == failing_ || room == free_.end() || size > limit_ - std::min(limit_, in_use_))
-    throw runtime_error(fmt::format("out of memory: the device sim has no {} bytes, with {} in use", bytes, in_use_));
+    return 0;
   const auto [offset, found] = *room;
   free_.erase(room);
   if (found > size) free_[offset + size] = found - size;

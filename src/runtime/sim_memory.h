@@ -14,7 +14,7 @@ namespace sheaf::runtime {
 class SimMemory {
  public:
   SimMemory();
-  // Throws UserError. Thread-safe, as all of them.
+  // 0: there is no more. Thread-safe, as all of them.
   uint64_t take(size_t bytes);
   void give(uint64_t address, size_t bytes);
   // The allocation of that number, counted from now, fails; 0: none does.

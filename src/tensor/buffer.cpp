@@ -4,12 +4,15 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <functional>
+#include <map>
 #include <string>
 
 #include "support/error.h"
 #include "support/internal_error.h"
 #include "support/mutex.h"
 #include "tensor/buffer_pool.h"
+#include "tensor/device_copies.h"
 #include "tensor/tensor.h"
 
 namespace sheaf {
@@ -38,7 +41,26 @@ Mutex& copying() {
   return *mu;
 }
 
+// What frees the copies of each host buffer that has some in a space, and returns their number.
+struct WithCopies {
+  Mutex mu;
+  std::map<const Buffer*, std::function<size_t(Space&)>> buffers GUARDED_BY(mu);
+};
+WithCopies& with_copies() {
+  static auto* all = new WithCopies;
+  return *all;
+}
+
 }  // namespace
+
+size_t drop_device_copies(Space& space) {
+  WithCopies& all = with_copies();
+  MutexLock lock(all.mu);
+  size_t dropped = 0;
+  for (auto& [buffer, drop] : all.buffers)
+    dropped += drop(space);
+  return dropped;
+}
 
 Space& host_space() {
   static auto* host = new Host;
@@ -107,10 +129,35 @@ const Buffer::Copy& Buffer::make_copy(Space& space) const {
     device_->fetch(address(), made->data_, bytes_);
   }
   copies_.store(new Copy{std::move(made), copies_.load(std::memory_order_relaxed)}, std::memory_order_release);
+  if (is_on_host()) {
+    WithCopies& all = with_copies();
+    MutexLock list(all.mu);
+    all.buffers[this] = [this](Space& there) {
+      size_t dropped = 0;
+      Copy* kept = nullptr;
+      for (Copy *c = copies_.exchange(nullptr, std::memory_order_acq_rel), *next = nullptr; c; c = next) {
+        next = c->next;
+        if (&c->buffer->home() == &there) {
+          delete c;
+          ++dropped;
+        } else {
+          c->next = kept;
+          kept = c;
+        }
+      }
+      copies_.store(kept, std::memory_order_release);
+      return dropped;
+    };
+  }
   return *copies_.load(std::memory_order_relaxed);
 }
 
 void Buffer::drop_copies() {
+  if (is_on_host()) {
+    WithCopies& all = with_copies();
+    MutexLock list(all.mu);
+    all.buffers.erase(this);
+  }
   const Copy* c = copies_.exchange(nullptr, std::memory_order_acq_rel);
   while (c) {
     const Copy* next = c->next;

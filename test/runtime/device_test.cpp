@@ -8,6 +8,7 @@
 #include "runtime/device_runner.h"
 #include "runtime/forever.h"
 #include "runtime/forwarding_device.h"
+#include "runtime/idle_memory.h"
 #include "support/error.h"
 
 namespace sheaf::runtime {
@@ -131,13 +132,47 @@ TEST(Sim, StopsBetweenSubmissions) {
 }
 
 TEST(Sim, OutOfMemoryIsAnErrorOfTheUser) {
-  DeviceRunner runner(plan_of(4, 2), sim());
   for (int n : {1, 2}) {
+    const DeviceRunner runner(plan_of(4, 2), sim());
     std::vector<Tensor> in = {floats({1, 2, 3, 4})};
     simulated_device("oom:" + std::to_string(n));
     EXPECT_THROW(runner.run(in), UserError) << n;
     EXPECT_EQ(values(runner.run(in)[0]), (std::vector<float>{3, 4, 5, 6}));
   }
+}
+
+// Copies of arrays that live on the host, and graphs.
+TEST(Sim, IdleMemoryIsFreedFirst) {
+  const DeviceRunner runner(plan_of(4, 2), sim());
+  std::vector<Tensor> in = {floats({1, 2, 3, 4})};
+  const std::vector<float> expected = {3, 4, 5, 6};
+  const Tensor large = floats(std::vector<float>(1 << 16, 1));
+  const size_t before = sim().memory_use().in_use;
+  auto copy_there = [&] {
+    DeviceUse use;
+    return large.buffer->in(sim());
+  };
+  for (int n : {1, 2}) {
+    copy_there();
+    EXPECT_GE(sim().memory_use().in_use, before + (4 << 16));
+    simulated_device("oom:" + std::to_string(n));
+    EXPECT_EQ(values(runner.run(in)[0]), expected);
+    EXPECT_LT(sim().memory_use().in_use, before + (4 << 16));
+  }
+  for (int i = 0; i < 3; ++i)
+    runner.run(in);  // by now as graphs
+  simulated_device("oom:1");
+  EXPECT_EQ(values(runner.run(in)[0]), expected);
+  // Nothing is freed while addresses are in use.
+  copy_there();
+  {
+    DeviceUse use;
+    EXPECT_FALSE(free_idle_memory(sim()));
+    simulated_device("oom:1");
+    EXPECT_THROW(Buffer::allocate(sim(), 4), OutOfDeviceMemory);
+  }
+  EXPECT_TRUE(free_idle_memory(sim()));
+  EXPECT_FALSE(free_idle_memory(sim()));
 }
 
 TEST(Sim, RefusesOptionsThatItDoesNotKnow) {

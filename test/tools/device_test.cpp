@@ -42,6 +42,31 @@ TEST(Device, MemoryIsLimited) {
   EXPECT_TRUE(contains(r.err, "error: out of memory: the device sim has no 40000000 bytes, with ")) << r.err;
 }
 
+// Each array is read once; its copy gives way to those that come later.
+TEST(Device, CopiesOfHostArraysGiveWay) {
+  Sandbox s;
+  s.write("p.shf",
+          "(def xs (with-device :cpu (fn [] (map (fn [i] (* i (ones [1000 1000]))) (range 12)))))\n"
+          "(defn total [x] (sum (+ x 1)))\n"
+          "(print (reduce (fn [s x] (+ s (sum x) (total x))) 0 xs) (device-of (first xs)))\n");
+  const std::string expected = s.run("p.shf").out;
+  for (const char* flags : {"", " --jit off"}) {
+    const Result r = s.run("--device sim --max-device-memory 30M" + std::string(flags) + " p.shf");
+    EXPECT_EQ(r.out, expected) << r.err;
+  }
+}
+
+TEST(Device, TheLargestFunctionIsNamed) {
+  Sandbox s;
+  s.write("p.shf",
+          "(def x (+ 1 (zeros [5000000])))\n"
+          "(defn spread [x] (let [y (sort (* x x))] (- (sum y) (max y))))\n"
+          "(print (spread x))\n");
+  const Result r = s.run("--device sim --max-device-memory 40M p.shf");
+  EXPECT_EQ(r.status, 1);
+  EXPECT_TRUE(contains(r.err, "p.shf:2:32 takes the most for itself: 60000000 bytes")) << r.err;
+}
+
 TEST(Device, ParametersStayOnTheDevice) {
   Sandbox s;
   s.write("p.shf", std::string(kProgram) + "(print (device-of (get w :a)) (device-of (get w0 :b)))\n");
@@ -54,6 +79,7 @@ TEST(Device, OutOfMemoryAtEveryAllocation) {
   Sandbox s;
   s.write("p.shf", kProgram);
   const std::string expected = s.run("p.shf").out;
+  int freed = 0;
   for (int n = 1; n <= 40; ++n) {
     setenv("SHEAF_SIM", ("oom:" + std::to_string(n)).c_str(), 1);
     const Result r = s.run("--device sim p.shf");
@@ -62,7 +88,9 @@ TEST(Device, OutOfMemoryAtEveryAllocation) {
       EXPECT_EQ(r.out, expected) << n;
     else
       EXPECT_TRUE(contains(r.err, "error: out of memory: the device sim has no ")) << n << ": " << r.err;
+    freed += r.status == 0;
   }
+  EXPECT_GT(freed, 0) << "no idle memory was freed";
   unsetenv("SHEAF_SIM");
 }
 
