@@ -173,10 +173,19 @@ runtime::Device* device_of(const std::vector<Tensor>& inputs, const std::vector<
   return runtime::device_for(any_there, elements);
 }
 
+// A small part of a large array on a device as an array of its own: who reads it on the host fetches no more than that.
+Tensor small_part(Tensor view) {
+  constexpr int64_t kSmall = 4096;  // bytes
+  constexpr size_t kLarge = 64 * kSmall;
+  const bool copies = !view.buffer->is_on_host() && view.buffer->size_bytes() >= kLarge &&
+                      view.num_elems() * size_bytes(view.dtype) <= kSmall;
+  return copies ? copy_of(view) : view;
+}
+
 std::vector<Tensor> outputs_of(const OpDef& op, const std::vector<Tensor>& inputs, const Attrs& attrs,
                                const std::vector<graph::TensorType>& out_types) {
   if (op.view) {
-    if (auto v = op.view(inputs[0], attrs)) return {std::move(*v)};
+    if (auto v = op.view(inputs[0], attrs)) return {small_part(std::move(*v))};
     // Movement that strides cannot express (a reshape of a transposed array) is a copy in row-major order.
     return {reshaped(inputs[0], to_dims(out_types[0].sizes))};
   }

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <vector>
 
+#include "tensor/transfer.h"
 #include "value/print.h"
 #include "value/print_parts.h"
 
@@ -55,9 +57,38 @@ int64_t num_brackets(const Tensor& t) {
   return rows;
 }
 
+// Elements of a tensor by their offset. Of a large one on a device it fetches only the pieces that are asked for.
+class Elements {
+ public:
+  explicit Elements(const Tensor& t)
+      : buffer_(*t.buffer),
+        width_(static_cast<size_t>(size_bytes(t.dtype))),
+        by_piece_(!buffer_.is_on_host() && buffer_.size_bytes() >= kLarge) {}
+
+  const std::byte* at(int64_t offset) const {
+    const size_t first = static_cast<size_t>(offset) * width_;
+    if (!by_piece_) return buffer_.host() + first;
+    std::vector<std::byte>& piece = pieces_[first / kPiece];
+    if (piece.empty()) {
+      const size_t begin = first / kPiece * kPiece;
+      piece.resize(std::min(kPiece, buffer_.size_bytes() - begin));
+      fetch_part(buffer_, begin, piece.data(), piece.size());
+    }
+    return piece.data() + first % kPiece;
+  }
+
+ private:
+  static constexpr size_t kLarge = 1 << 20, kPiece = 256;  // bytes
+
+  const Buffer& buffer_;
+  size_t width_;
+  bool by_piece_;
+  mutable std::map<size_t, std::vector<std::byte>> pieces_;
+};
+
 class TensorPrinter {
  public:
-  TensorPrinter(const Tensor& t, const Style& style) : t_(t), style_(style) {}
+  TensorPrinter(const Tensor& t, const Style& style) : t_(t), elements_(t), style_(style) {}
 
   std::string block(int axis, int64_t offset) const {
     int rest = t_.rank() - axis;
@@ -74,9 +105,7 @@ class TensorPrinter {
   }
 
  private:
-  std::string cell(int64_t offset) const {
-    return element_text_at(t_.dtype, t_.buffer->host() + offset * size_bytes(t_.dtype), style_.precision);
-  }
+  std::string cell(int64_t offset) const { return element_text_at(t_.dtype, elements_.at(offset), style_.precision); }
 
   std::vector<std::string> cells(int axis, int64_t offset, const Shown& shown) const {
     std::vector<std::string> out;
@@ -129,6 +158,7 @@ class TensorPrinter {
   }
 
   const Tensor& t_;
+  const Elements elements_;
   const Style& style_;
 };
 

@@ -104,7 +104,7 @@ TEST_F(Cuda, StoredKernelsNeedNoCompiler) {
   EXPECT_EQ(s_.read("compiled"), "");
 }
 
-// Attention, forward and back, and routines that run on the host between copies: sorting, a factorization.
+// Attention, forward and back, and a routine that runs on the host between copies.
 TEST_F(Cuda, Routines) {
   setenv("SHEAF_CUDA", "least:1", 1);
   expect_output_of_cpu(
@@ -113,6 +113,30 @@ TEST_F(Cuda, Routines) {
       "(def a (random-normal (random-key 1) [6 6]))\n"
       "(print (sort (reshape a [36])) (cumsum (get a 0)) (solve a (get a 1)))\n"
       "(print (sort (flip (get a 2) 0)))\n");
+  EXPECT_TRUE(
+      contains(s_.run("--device cuda --emit=plan p.shf").out, "    on the host: solve has no form for a GPU\n"));
+}
+
+// Each function runs launch by launch, then as a graph.
+TEST_F(Cuda, RowsWeightsAndExpertsStayThere) {
+  for (const char* options : {"least:1", "least:1,plain:0"}) {
+    setenv("SHEAF_CUDA", options, 1);
+    expect_output_of_cpu(
+        "(defn rows [x] [(sort x) (argsort x) (cumsum x :axis 1) (cumprod x) (first (top_k x 4))\n"
+        "                (searchsorted (sort (get x 0)) x)])\n"
+        "(defn weighed [x q8 q4] [(@ x q8) (@ (get x [0]) q4)])\n"
+        "(defn experts [x w counts] (grouped-matmul x w counts))\n"
+        "(def x (random-normal (random-key 1) [3 70]))\n"
+        "(def y (random-normal (random-key 3) [9 64]))\n"
+        "(def q8 (quantize (random-normal (random-key 4) [64 10]) :q8))\n"
+        "(def q4 (quantize (random-normal (random-key 5) [64 10]) :q4))\n"
+        "(def v (random-normal (random-key 6) [3 64 7]))\n"
+        "(print (rows x) (rows x))\n"
+        "(print (weighed y q8 q4) (weighed y q8 q4))\n"
+        "(print (experts y v [5 0 4]) (experts y v [1 2 3]))\n"
+        "(print (sum ((grad (fn [v] (sum (** (experts y v [5 1 2]) 2)))) v)))\n");
+  }
+  EXPECT_FALSE(contains(s_.run("--device cuda --emit=plan p.shf").out, "on the host"));
 }
 
 // bf16 has the bits of the CPU without matrix units, and with them a result near that.

@@ -56,6 +56,40 @@ TEST(Device, CopiesOfHostArraysGiveWay) {
   }
 }
 
+// An array of 20 MB has room once: what is updated is not copied. One run, several, and too many for that.
+TEST(Device, OwnedArraysAreUpdatedInPlace) {
+  Sandbox s;
+  s.write("p.shf",
+          "(defn fill [x n] (reduce (fn [x i] (index-update x i (* 2 i))) x (range n)))\n"
+          "(def x (fill (+ 1 (zeros [5000 1000])) 4))\n"
+          "(print x (device-of x) (sum x))\n");
+  const std::string large = "--device sim --max-device-memory 30M p.shf";
+  Result r = s.run("--device sim p.shf");
+  EXPECT_EQ(s.run(large).out, r.out);
+  s.write("q.shf",
+          "(def cache (reduce (fn [c t] (at-set c (* t (ones [2 4 8])) : : t)) (+ 0 (zeros [2 4 300 8])) (range 9)))\n"
+          "(def shared cache)\n"
+          "(def a (at-set cache 7 0 : (span 2 5)))\n"
+          "(def b (at-set cache (random-normal (random-key 1) [2 4 300]) : : : 3))\n"
+          "(def c (at-add cache 1 1 2 (span 1 9 2)))\n"
+          "(print cache (sum shared) a (at a 0 2 3) b (sum b) c (at c 1 2 3))\n");
+  for (const char* flags : {"--device sim q.shf", "--device sim --jit off q.shf"}) {
+    r = s.run(flags);
+    EXPECT_EQ(r.out, s.run("q.shf").out) << r.err;
+  }
+}
+
+TEST(Device, SmallPartsAreRead) {
+  Sandbox s;
+  s.write("p.shf",
+          "(def x (reshape (+ 1 (arange 800000)) [200 2 2000]))\n"
+          "(print x (at x 17 1 5) (nth (nth x 199) 1) (sum (at x 3)))\n"
+          "(print (str (transpose (at x : 1))))\n");
+  const Result cpu = s.run("p.shf");
+  EXPECT_EQ(cpu.status, 0) << cpu.err;
+  EXPECT_EQ(s.run("--device sim p.shf").out, cpu.out);
+}
+
 TEST(Device, TheLargestFunctionIsNamed) {
   Sandbox s;
   s.write("p.shf",

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
+#include <new>
 
 #include "make_values.h"
 #include "value/print.h"
@@ -19,6 +21,41 @@ TEST(PrintTensor, Elements) {
   EXPECT_EQ(element_text(array(DType::F32, {2, 2}, {1, 2, 3.5, 4}), 2), "3.5");
   EXPECT_EQ(tensor_type_text(array(DType::BF16, {2, 3}, {0, 0, 0, 0, 0, 0})), "bf16[2x3]");
   EXPECT_EQ(tensor_type_text(array(DType::F32, {}, {0})), "f32[]");
+}
+
+// Memory elsewhere, which counts the bytes that are fetched.
+struct Elsewhere final : Space {
+  size_t fetched = 0;
+  std::string_view name() const override { return "elsewhere"; }
+  uint64_t take(size_t bytes) override { return reinterpret_cast<uint64_t>(::operator new(bytes)); }
+  void give(uint64_t address, size_t) override { ::operator delete(reinterpret_cast<void*>(address)); }
+  void fetch(uint64_t from, std::byte* to, size_t bytes) override {
+    std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
+    fetched += bytes;
+  }
+  void send(const std::byte* from, uint64_t to, size_t bytes) override {
+    std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+  }
+  void copy(const Tensor&, const Tensor&) override {}
+};
+
+TEST(PrintTensor, FetchesWhatIsShown) {
+  static Elsewhere elsewhere;
+  const Dims sizes{30, 100, 200};
+  const Tensor here = empty_tensor(DType::F32, sizes), there = empty_tensor(elsewhere, DType::F32, sizes);
+  for (int64_t i = 0; i < here.num_elems(); ++i)
+    here.data_mut<float>()[i] = static_cast<float>(i);
+  elsewhere.send(here.bytes(), there.buffer->address(), here.buffer->size_bytes());
+  EXPECT_EQ(render(Value::tensor(there)), render(Value::tensor(here)));
+  EXPECT_LE(elsewhere.fetched, 6u * 6 * 2 * 256);
+  Tensor turned = there;
+  std::swap(turned.sizes[0], turned.sizes[2]);
+  std::swap(turned.strides[0], turned.strides[2]);
+  EXPECT_EQ(render(Value::tensor(turned)), render(Value::tensor(contiguous([&] {
+              Tensor t = turned;
+              t.buffer = here.buffer;
+              return t;
+            }()))));
 }
 
 TEST(PrintTensor, OtherDtypes) {

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "runtime/thread_pool.h"
+#include "tensor/transfer.h"
 #include "trace/int_bounds.h"
 #include "trace/size_values.h"
 #include "value/print.h"
@@ -320,13 +321,58 @@ void copy_elements(const Tensor& to, const Tensor& from, int axis, std::byte* p,
 
 }  // namespace
 
-bool lives_here(const Value& x) { return x.is_tensor() && x.as_tensor().buffer->is_on_host(); }
+namespace {
+
+// A copy on a device is a submission of its own, and takes some microseconds.
+constexpr int64_t kMostRuns = 64;
+
+// From which axis on the region is contiguous in an array of these sizes.
+int contiguous_from(const Region& r, const Dims& sizes) {
+  int axis = static_cast<int>(sizes.size());
+  while (axis > 0 && r.steps[axis - 1] == Size(1)) {
+    --axis;
+    if (r.sizes[axis] != Size(sizes[axis])) break;
+  }
+  return axis;
+}
+
+// The contiguous runs of `box`, which begin at the axis `from`, become the elements of v.
+void write_runs(const Tensor& box, const Tensor& v, int from) {
+  const Tensor source = contiguous(v);
+  Tensor to = box, run = source;
+  to.sizes.assign(box.sizes.begin() + from, box.sizes.end());
+  to.strides.assign(box.strides.begin() + from, box.strides.end());
+  run.sizes = to.sizes;
+  run.strides = to.strides = contiguous_strides(to.sizes);
+  const int64_t elements = to.num_elems(), runs = elements == 0 ? 0 : box.num_elems() / elements;
+  for (int64_t i = 0; i < runs; ++i, run.offset += elements) {
+    int64_t rest = i;
+    to.offset = box.offset;
+    for (int a = from - 1; a >= 0; --a) {
+      to.offset += rest % box.sizes[a] * box.strides[a];
+      rest /= box.sizes[a];
+    }
+    copy_into(run, to);
+  }
+}
+
+}  // namespace
+
+bool can_write_region(const Value& x, const Region& r) {
+  if (!x.is_tensor()) return false;
+  const Tensor& t = x.as_tensor();
+  if (t.buffer->is_on_host()) return true;
+  int64_t runs = 1;
+  for (int a = 0, end = contiguous_from(r, t.sizes); a < end && runs <= kMostRuns; ++a)
+    runs *= r.sizes[a].value();
+  return runs <= kMostRuns;
+}
 
 Value write_region(Value x, const Operand& v, const Region& r) {
   const Tensor& old = x.as_tensor();
   bool own = x.unique() && old.buffer->unique() && old.buffer->is_ours() && old.is_contiguous();
   Tensor out = old;
-  if (!own) copy_on_host(old, out = empty_tensor(old.dtype, old.sizes));
+  if (!own) old.buffer->home().copy(old, out = empty_tensor(old.buffer->home(), old.dtype, old.sizes));
   out.buffer->will_change();
   Tensor box = out;
   box.sizes = to_dims(r.sizes);
@@ -334,7 +380,10 @@ Value write_region(Value x, const Operand& v, const Region& r) {
     if (box.sizes[i] > 0) box.offset += r.starts[i].value() * out.strides[i];
     box.strides[i] = out.strides[i] * r.steps[i].value();
   }
-  if (box.num_elems() > 0) copy_elements(box, v.value(), 0, box.bytes_mut(), v.value().bytes());
+  if (!box.buffer->is_on_host())
+    write_runs(box, v.value(), contiguous_from(r, out.sizes));
+  else if (box.num_elems() > 0)
+    copy_elements(box, v.value(), 0, box.bytes_mut(), v.value().bytes());
   return own ? std::move(x) : Value::tensor(std::move(out));
 }
 

@@ -57,10 +57,11 @@ std::vector<Tensor> nonzero_positions(const Tensor& t, DType dtype);
 struct Region {
   Sizes starts, sizes, steps;
 };
-// A concrete tensor on the host: of others a part is written where they are.
-bool lives_here(const Value& x);
-// x (a tensor that lives here) with `v` (concrete, the region's sizes, x's dtype) in the region. Written in place when
-// `x` is the only reference to its data, so a cache that is updated every step is not copied.
+// Whether write_region applies to x: a concrete tensor, on the host or, if the region consists of few contiguous runs,
+// on a device.
+bool can_write_region(const Value& x, const Region& region);
+// x with `v` (concrete, the region's sizes, x's dtype) in the region. Written in place when `x` is the only reference
+// to its data, so a cache that is updated every step is not copied.
 Value write_region(Value x, const Operand& v, const Region& region);
 
 }  // namespace sheaf::builtins

@@ -320,7 +320,7 @@ Value write(Call& c) {
   }
   Operand y = stretch(v, view_sizes(p));
   if (kHow != ops::Update::Set) y = met(view_of(x, p), y, kHow);
-  if (lives_here(c[0]) && !y.is_node()) {
+  if (!y.is_node() && can_write_region(c[0], p.box)) {
     x = Operand();  // gives up our share, so that the argument can be the only one
     return write_region(std::move(c[0]), ops::reshape(y, p.box.sizes), p.box);
   }

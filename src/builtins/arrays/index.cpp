@@ -216,11 +216,11 @@ Value index_update(Call& c) {
   Sizes row = x.sizes();
   row[0] = 1;
   Sizes slice(row.begin() + 1, row.end());
-  if (lives_here(c[0]) && x.dtype() == d && !v.x.is_node() && is_known(c[1])) {
+  Region r{Sizes(row.size(), Size(0)), row, Sizes(row.size(), Size(1))};
+  if (x.dtype() == d && !v.x.is_node() && is_known(c[1]) && can_write_region(c[0], r)) {
     int64_t i = to_index(c[1], "index-update"), n = x.size(0).value();
     if (i < 0 || i >= n)
       throw runtime_error(fmt::format("index-update: index {} is out of bounds for axis 0 with size {}", i, n));
-    Region r{Sizes(row.size(), Size(0)), row, Sizes(row.size(), Size(1))};
     r.starts[0] = i;
     x = Operand();  // gives up our share, so that the argument can be the only one
     return write_region(std::move(c[0]), ops::reshape(stretch(in_dtype(v, d), slice), row), r);

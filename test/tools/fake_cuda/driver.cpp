@@ -210,6 +210,7 @@ int cuStreamSynchronize(void*) {
   fake_cuda::finish(fake_cuda::num_submitted());
   return 0;
 }
+int cuCtxSynchronize() { return cuStreamSynchronize(nullptr); }
 int cuStreamQuery(void*) {
   const Lock lock(fake_cuda::lock());
   return fake_cuda::advance(fake_cuda::num_submitted()) ? 0 : kNotReady;
