@@ -39,6 +39,10 @@ struct DLManagedTensor; /* of dlpack.h, or of sheaf/dlpack.h */
 /* "2.2.0" */
 SHEAF_API const char* sheaf_version(void);
 
+/* Where sessions compute: "cpu" (at first), "cuda", "cuda:1", or "sim", a simulated device for tests. At most once, and
+ * before the first session. An operation runs on the device if one of its inputs is there or if it is large. */
+SHEAF_API sheaf_error* sheaf_use_device(const char* name);
+
 /* ---- Sessions ---- */
 
 /* NULL when there is no memory or no thread for one. */
@@ -138,15 +142,23 @@ SHEAF_API sheaf_value* sheaf_text_of(const sheaf_value* value);
  * calls its deleter once when no value needs the memory any longer, which is not before the handle is freed and may be
  * later: the program may have kept the tensor, or a view of it. The deleter is called on whichever thread drops it
  * last. On failure the caller still owns it. Sheaf never writes to this memory, and relies on nobody else doing so
- * while it has it. Memory must be the CPU's and aligned to the element size.
+ * while it has it. Memory must be aligned to the element size. It is the CPU's, or that of the GPU in use
+ * (sheaf_use_device): such a tensor is copied on the GPU, behind all that this process has submitted there, and its
+ * deleter is called before the function returns.
  *
  * OUT. *out shows the value's own memory; nothing is copied (except that an axis which runs backwards is straightened).
  * It keeps the memory alive by itself, also after the value and the session are freed, until its deleter is called.
- * Treat it as read-only: values are immutable, and the program may still hold this one.
+ * Treat it as read-only: values are immutable, and the program may still hold this one. sheaf_to_dlpack shows memory of
+ * the CPU, with a copy of what is on a GPU. sheaf_to_dlpack_on_device shows a tensor where it is, complete; if that is
+ * a GPU, its deleter waits for all work that the process has submitted there.
  *
  * Element types: f16 bf16 f32 f64, i8 i16 i32 i64, u8 u16 u32, bool (one byte). */
 SHEAF_API sheaf_error* sheaf_from_dlpack(struct DLManagedTensor* tensor, sheaf_value** out);
 SHEAF_API sheaf_error* sheaf_to_dlpack(const sheaf_value* value, struct DLManagedTensor** out);
+SHEAF_API sheaf_error* sheaf_to_dlpack_on_device(const sheaf_value* value, struct DLManagedTensor** out);
+/* Fills out->dl_tensor with the tensor's type, sizes, strides and device, and without its data: nothing is copied or
+ * waited for. Sizes and strides belong to the value. There is no deleter. */
+SHEAF_API sheaf_error* sheaf_tensor_layout(const sheaf_value* value, struct DLManagedTensor* out);
 
 #ifdef __cplusplus
 }

@@ -162,6 +162,12 @@ class Value {
     check(sheaf_to_dlpack(get(), &m));
     return m;
   }
+  // The same where the tensor is: on a GPU, or here.
+  DLManagedTensor* to_dlpack_on_device() const {
+    DLManagedTensor* m = nullptr;
+    check(sheaf_to_dlpack_on_device(get(), &m));
+    return m;
+  }
 
   sheaf_kind kind() const { return sheaf_kind_of(get()); }
   bool is_nil() const { return kind() == SHEAF_NIL; }

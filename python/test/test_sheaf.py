@@ -173,6 +173,11 @@ class Values(SessionTest):
         self.assertEqual(f(41), 42)
         self.assertEqual(self.s.call("map", f, [1, 2]), [2, 3])
 
+    def test_the_device_is_chosen_first(self):
+        self.assertEqual(sheaf.Session().eval("(ones [2 3])").__dlpack_device__(), (1, 0))
+        with self.assertRaisesRegex(sheaf.Error, "the device is chosen once, before the first session"):
+            sheaf.use_device("sim")
+
     def test_limits(self):
         with self.assertRaises(OverflowError):
             self.s.same(1 << 63)

@@ -11,6 +11,7 @@
 #include "compiler/code_store.h"
 #include "embed/handle.h"
 #include "eval/interactive.h"
+#include "runtime/device.h"
 #include "support/interrupt.h"
 #include "support/large_stack.h"
 #include "support/mutex.h"
@@ -21,6 +22,10 @@ namespace {
 
 // Calls that run now, in all sessions.
 std::atomic<int> g_running{0};
+
+// Where sessions compute is settled by the first one, or by sheaf_use_device.
+Mutex g_device_mutex;
+bool g_device_is_settled GUARDED_BY(g_device_mutex) = false;
 
 }  // namespace
 }  // namespace sheaf::embed
@@ -191,8 +196,23 @@ struct sheaf_session {
 
 const char* sheaf_version() { return SHEAF_VERSION; }
 
+sheaf_error* sheaf_use_device(const char* name) {
+  return sheaf::embed::caught([&] {
+    sheaf::MutexLock lock(sheaf::embed::g_device_mutex);
+    if (sheaf::embed::g_device_is_settled)
+      throw sheaf::embed::HostError{"the device is chosen once, before the first session"};
+    const std::string device = name;
+    if (device != "cpu") sheaf::runtime::g_device = &sheaf::runtime::open_device(device);
+    sheaf::embed::g_device_is_settled = true;
+  });
+}
+
 sheaf_session* sheaf_new() {
   try {
+    {
+      sheaf::MutexLock lock(sheaf::embed::g_device_mutex);
+      sheaf::embed::g_device_is_settled = true;
+    }
     static std::once_flag once;
     std::call_once(once, [] {
       sheaf::enable_atomic_counts();  // values are shared with the host's threads

@@ -50,6 +50,7 @@ CudaDriver::CudaDriver() {
   set(find_function, "cuModuleGetFunction");
   set(function_attribute, "cuFuncGetAttribute");
   set(launch, "cuLaunchKernel");
+  set(synchronize_context, "cuCtxSynchronize");
   set(create_stream, "cuStreamCreate");
   set(synchronize_stream, "cuStreamSynchronize");
   set(query_stream, "cuStreamQuery");

@@ -42,6 +42,7 @@ struct CudaDriver {
   int (*launch)(void* function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z, unsigned threads_x,
                 unsigned threads_y, unsigned threads_z, unsigned shared_bytes, void* stream, void** parameters,
                 void** extra) = nullptr;
+  int (*synchronize_context)() = nullptr;
   int (*create_stream)(void** stream, unsigned flags) = nullptr;
   int (*synchronize_stream)(void* stream) = nullptr;
   int (*query_stream)(void* stream) = nullptr;

@@ -62,6 +62,11 @@ class Cuda final : public CudaDevice {
   std::string_view shown_name() const override { return shown_name_; }
   const Target& target() const override { return target_; }
   const std::string& architecture() const override { return architecture_; }
+  int number() const override { return number_; }
+  void synchronize_all() override {
+    enter();
+    driver().check(driver().synchronize_context(), "cuCtxSynchronize");
+  }
   void set_copy_elements(CopyElements copy) override { copy_elements_ = copy; }
 
   uint64_t take(size_t bytes) override {

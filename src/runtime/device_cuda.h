@@ -11,6 +11,9 @@ namespace sheaf::runtime {
 
 class CudaDevice : public Device {
  public:
+  virtual int number() const = 0;
+  // Waits for everything that this process has submitted to the GPU, other libraries included: the context is shared.
+  virtual void synchronize_all() = 0;
   // What kernels are compiled for: "sm_90".
   virtual const std::string& architecture() const = 0;
   // The function of that name in compiled text, for the life of the program.

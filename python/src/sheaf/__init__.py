@@ -9,9 +9,9 @@ s.f(np.arange(3.0))
 import atexit as _atexit
 
 from . import _sheaf
-from ._sheaf import Error, Function, Keyword, Tensor
+from ._sheaf import Error, Function, Keyword, Tensor, use_device
 
-__all__ = ["Error", "Function", "Keyword", "Session", "Tensor"]
+__all__ = ["Error", "Function", "Keyword", "Session", "Tensor", "use_device"]
 __version__ = _sheaf.version
 
 _atexit.register(_sheaf._leave)

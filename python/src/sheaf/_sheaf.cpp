@@ -1,5 +1,6 @@
 // The Python module over sheaf.h: Python's objects as values and back. Arrays come in by the buffer protocol (NumPy,
-// also read-only arrays) or by DLPack (PyTorch, JAX …) and go out by both; their memory is shared, never copied.
+// also read-only arrays) or by DLPack (PyTorch, JAX …) and go out by both; their memory is shared, and copied only to
+// or from a GPU.
 //
 // The GIL is released while a session works. Memory is given back on whichever thread drops it, which then takes the
 // GIL; at the end of the process it is not given back at all, because a thread that asks for the GIL then never
@@ -42,7 +43,8 @@ struct SessionObject {
 
 struct TensorObject {
   PyObject_HEAD sheaf_value* value;
-  DLManagedTensor* shown;  // its description
+  DLManagedTensor layout;  // without data
+  DLManagedTensor* here;   // with data, in the memory of the CPU; nullptr before it is needed
 };
 
 struct FunctionObject {
@@ -279,7 +281,7 @@ PyObject* new_tensor(Value v, SessionObject* session) {
   if (!t) return nullptr;
   Object owned(reinterpret_cast<PyObject*>(t));
   t->value = v.release();
-  if (sheaf_error* e = sheaf_to_dlpack(t->value, &t->shown)) return raise(e);
+  if (sheaf_error* e = sheaf_tensor_layout(t->value, &t->layout)) return raise(e);
   return session->convert ? PyObject_CallFunctionObjArgs(session->convert, owned.get(), nullptr) : owned.release();
 }
 
@@ -558,40 +560,52 @@ PyObject* function_repr(PyObject* o) { return shown_as(reinterpret_cast<Function
 
 // ---- Tensors ----
 
-const DLTensor& shown(PyObject* o) { return reinterpret_cast<TensorObject*>(o)->shown->dl_tensor; }
+const DLTensor& layout_of(PyObject* o) { return reinterpret_cast<TensorObject*>(o)->layout.dl_tensor; }
+// For reading; nullptr with a Python error if it cannot be fetched.
+const DLTensor* here(PyObject* o) {
+  auto* self = reinterpret_cast<TensorObject*>(o);
+  if (!self->here)
+    if (sheaf_error* e = sheaf_to_dlpack(self->value, &self->here)) {
+      raise(e);
+      return nullptr;
+    }
+  return &self->here->dl_tensor;
+}
 
 void tensor_dealloc(PyObject* o) {
   auto* self = reinterpret_cast<TensorObject*>(o);
-  if (self->shown) self->shown->deleter(self->shown);
+  if (self->here) self->here->deleter(self->here);
   sheaf_value_free(self->value);
   free_object(o);
 }
 
 PyObject* tensor_shape(PyObject* o, void*) {
-  const DLTensor& t = shown(o);
+  const DLTensor& t = layout_of(o);
   Object out(PyTuple_New(t.ndim));
   for (int a = 0; out && a < t.ndim; ++a)
     PyTuple_SET_ITEM(out.get(), a, PyLong_FromLongLong(t.shape[a]));
   return out.release();
 }
 
-PyObject* tensor_dtype(PyObject* o, void*) { return PyUnicode_FromString(type_of(shown(o)).name); }
+PyObject* tensor_dtype(PyObject* o, void*) { return PyUnicode_FromString(type_of(layout_of(o)).name); }
 PyObject* tensor_repr(PyObject* o) { return shown_as(reinterpret_cast<TensorObject*>(o)->value, "sheaf.Tensor(%U)"); }
 
 Py_ssize_t tensor_length(PyObject* o) {
-  if (shown(o).ndim > 0) return static_cast<Py_ssize_t>(shown(o).shape[0]);
+  if (layout_of(o).ndim > 0) return static_cast<Py_ssize_t>(layout_of(o).shape[0]);
   PyErr_SetString(PyExc_TypeError, "a tensor without axes has no length");
   return -1;
 }
 
 // The only element, as int, float or bool.
 PyObject* tensor_item(PyObject* o, PyObject*) {
-  const DLTensor& t = shown(o);
-  for (int a = 0; a < t.ndim; ++a)
-    if (t.shape[a] != 1) {
+  for (int a = 0; a < layout_of(o).ndim; ++a)
+    if (layout_of(o).shape[a] != 1) {
       PyErr_SetString(PyExc_ValueError, "only a tensor of one element is a number");
       return nullptr;
     }
+  const DLTensor* const found = here(o);
+  if (!found) return nullptr;
+  const DLTensor& t = *found;
   auto read = [&](auto x) {
     std::memcpy(&x, t.data, sizeof x);
     return x;
@@ -630,9 +644,11 @@ int tensor_bool(PyObject* o) {
 
 // Sizes and strides of a view are kept behind each other in `internal`.
 int tensor_get_buffer(PyObject* o, Py_buffer* view, int flags) {
-  const DLTensor& t = shown(o);
-  const ElementType& type = type_of(t);
   view->obj = nullptr;
+  const DLTensor* const found = here(o);
+  if (!found) return -1;
+  const DLTensor& t = *found;
+  const ElementType& type = type_of(t);
   auto refuse = [](const char* why) {
     PyErr_SetString(PyExc_BufferError, why);
     return -1;
@@ -673,14 +689,17 @@ PyObject* tensor_dlpack(PyObject* o, PyObject* args, PyObject* named) {
   PyObject *stream = Py_None, *version = Py_None, *device = Py_None, *copy = Py_None;
   if (!PyArg_ParseTupleAndKeywords(args, named, "|$OOOO", const_cast<char**>(names), &stream, &version, &device, &copy))
     return nullptr;
-  int type = kDLCPU, id = 0;
+  const DLDevice home = layout_of(o).device;
+  int type = home.device_type, id = home.device_id;
   if (device != Py_None && !PyArg_ParseTuple(device, "ii", &type, &id)) return nullptr;
-  if (type != kDLCPU || copy == Py_True) {
-    PyErr_SetString(PyExc_BufferError, "tensors of Sheaf are shown where they are, in the memory of the CPU");
+  if ((type != kDLCPU && (type != home.device_type || id != home.device_id)) || copy == Py_True) {
+    PyErr_SetString(PyExc_BufferError, "tensors of Sheaf are shown where they are, or in the memory of the CPU");
     return nullptr;
   }
+  // All that writes to it is complete, so no stream has to wait.
   DLManagedTensor* m = nullptr;
-  if (sheaf_error* e = sheaf_to_dlpack(reinterpret_cast<TensorObject*>(o)->value, &m)) return raise(e);
+  auto* const show = type == kDLCPU ? sheaf_to_dlpack : sheaf_to_dlpack_on_device;
+  if (sheaf_error* e = show(reinterpret_cast<TensorObject*>(o)->value, &m)) return raise(e);
   PyObject* capsule = PyCapsule_New(m, "dltensor", [](PyObject* c) {
     if (!PyCapsule_IsValid(c, "dltensor")) return;  // a consumer has taken it over
     auto* unused = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(c, "dltensor"));
@@ -690,7 +709,10 @@ PyObject* tensor_dlpack(PyObject* o, PyObject* args, PyObject* named) {
   return capsule;
 }
 
-PyObject* tensor_dlpack_device(PyObject*, PyObject*) { return Py_BuildValue("(ii)", kDLCPU, 0); }
+PyObject* tensor_dlpack_device(PyObject* o, PyObject*) {
+  const DLDevice home = layout_of(o).device;
+  return Py_BuildValue("(ii)", static_cast<int>(home.device_type), static_cast<int>(home.device_id));
+}
 
 PyMethodDef kTensorMethods[] = {
     {"item", tensor_item, METH_NOARGS, "item()\n--\n\nThe only element."},
@@ -749,8 +771,19 @@ PyObject* leave(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-PyMethodDef kFunctions[] = {{"_leave", leave, METH_NOARGS, "The process ends: nothing is given back any more."},
-                            {nullptr, nullptr, 0, nullptr}};
+PyObject* use_device(PyObject*, PyObject* name) {
+  const char* text = PyUnicode_AsUTF8(name);
+  if (!text) return nullptr;
+  if (sheaf_error* e = sheaf_use_device(text)) return raise(e);
+  Py_RETURN_NONE;
+}
+
+PyMethodDef kFunctions[] = {
+    {"use_device", use_device, METH_O,
+     "use_device(name)\n--\n\nWhere sessions compute: \"cpu\", \"cuda\", \"cuda:1\" or \"sim\". "
+     "At most once, before the first session."},
+    {"_leave", leave, METH_NOARGS, "The process ends: nothing is given back any more."},
+    {nullptr, nullptr, 0, nullptr}};
 PyModuleDef kModule = {
     PyModuleDef_HEAD_INIT, "sheaf._sheaf", nullptr, -1, kFunctions, nullptr, nullptr, nullptr, nullptr};
 
