@@ -1,6 +1,7 @@
 #include "codegen/gpu/quantized.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "codegen/gpu/template_launch.h"
@@ -105,7 +106,14 @@ constexpr std::string_view kProduct =
         {unroll}
         for (int i = 0; i < {rows}; ++i) {{
           const int x_row = first_row + i < m ? first_row + i : m - 1;
-          {global}const int* x = planes + (((long long)batch * m + x_row) * groups + group) * {two_planes}{piece_words};
+          {global}const {x_words}* x = ({global}const {x_words}*)(planes +
+              (((long long)batch * m + x_row) * groups + group) * {two_planes}{piece_words});
+          {x_words} first_plane[{x_loads}], second_plane[{x_loads}];
+          {unroll}
+          for (int u = 0; u < {x_loads}; ++u) {{
+            first_plane[u] = x[u];
+            second_plane[u] = x[u + {plane_loads}];
+          }}
           {unroll}
           for (int u = 0; u < {piece}; ++u) {{
             const int w = word[a][u / {load_words}].e[u % {load_words}];
@@ -263,7 +271,10 @@ std::vector<EmittedLaunch> emit_by_groups(const QuantizedArgs<>& a, const Words&
   const int64_t all_words = stored / 4;
   const bool has_pieces = words.piece < all_words;
   const int at_once = rows <= 2 && !has_pieces ? 4 : 1;
-  const std::string x_first = "x[u]", x_second = fmt::format("x[u + {}]", all_words);
+  // Words of x that are read at once: both planes begin at multiples of them.
+  const int64_t x_load = std::gcd(std::gcd(words.piece, all_words), int64_t{4});
+  auto x_word = [&](const char* plane) { return fmt::format("{0}[u / {1}].e[u % {1}]", plane, x_load); };
+  const std::string x_first = x_word("first_plane"), x_second = x_word("second_plane");
   auto dot = [&](std::string_view w, const std::string& x, std::string_view sum) {
     return word(d.dot_bytes, w, x, sum);
   };
@@ -302,6 +313,8 @@ std::vector<EmittedLaunch> emit_by_groups(const QuantizedArgs<>& a, const Words&
       fmt::arg("words", helpers.pack(DType::I32, static_cast<int>(words.load))),
       fmt::arg("loads", words.piece / words.load), fmt::arg("loads_of_row", a.deep / 4 / words.load),
       fmt::arg("row_bytes", 4 * a.deep), fmt::arg("load_bytes", 4 * words.load), fmt::arg("load_words", words.load),
+      fmt::arg("x_words", helpers.pack(DType::I32, static_cast<int>(x_load))),
+      fmt::arg("x_loads", words.piece / x_load), fmt::arg("plane_loads", all_words / x_load),
       fmt::arg("piece", words.piece), fmt::arg("two_planes", 2 * all_words), fmt::arg("multiply", multiply),
       // A piece begins with a row, of which four columns lie side by side.
       fmt::arg("pieces", has_pieces ? fmt::format("      for (int piece = 0; piece < {}; piece += {}) {{\n", all_words,

@@ -29,7 +29,7 @@ constexpr std::string_view kFloatKey = R"({function} {bits} {name}({bits} x) {{
 constexpr std::string_view kIntKey = R"({function} {bits} {name}({bits} x) {{ return (x ^ {flipped}) & {all}; }}
 )";
 
-// A block sorts {size} elements, in groups of {padded}: rows, or stretches of `segment` elements of a row. Of each it
+// A block sorts {size} elements, in groups of {padded}: rows, or segments of `segment` elements of a row. Of each it
 // keeps the first `count`. Elements that fill up a group come last.
 constexpr std::string_view kNetwork =
     R"({kernel} {name}({global}const {bits}* x, {from}{global}{bits}* values, {global}int* positions,
@@ -199,7 +199,7 @@ constexpr std::string_view kSearch =
 
 constexpr int64_t kEach = 16;           // elements of a thread in a pass by digits
 constexpr int64_t kTile = 256 * kEach;  // of a block
-constexpr int64_t kFewest = 1024;       // elements of a row that are kept at most by way of stretches
+constexpr int64_t kFewest = 1024;       // elements of a row that are kept at most by way of segments
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -225,7 +225,7 @@ class Sorter {
     if (a_.n <= kSortedByBlock)
       network(a_.n, a_.count, std::nullopt, {values_, positions_});
     else if (a_.count <= kFewest)
-      by_stretches();
+      by_segments();
     else
       by_digits();
     for (EmittedLaunch& l : out_)
@@ -286,7 +286,7 @@ class Sorter {
         fmt::arg("from", has_places ? from : ""), fmt::arg("key", key()), fmt::arg("all", hex(all())), words...));
   }
 
-  // Sorts stretches of rows of n elements, and keeps `count` of each.
+  // Sorts segments of rows of n elements, and keeps `count` of each.
   void network(int64_t n, int64_t count, const std::optional<Items>& from, const Items& to) {
     const int64_t segments = std::max<int64_t>(1, ceil_div(n, kSortedByBlock)), segment = std::min(n, kSortedByBlock),
                   groups = a_.rows * segments;
@@ -305,7 +305,7 @@ class Sorter {
            fmt::arg("place", from ? "from[group / segments * n + i]" : "i"));
   }
 
-  void by_stretches() {
+  void by_segments() {
     std::optional<Items> from;
     int64_t n = a_.n;
     while (n > kSortedByBlock) {

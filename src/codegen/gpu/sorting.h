@@ -1,6 +1,6 @@
 // Templates for sorting rows and for searching sorted ones (routines/sort/args.h). Elements with their places have one
 // order, so every algorithm gives the same result: blocks of threads sort up to kSortedByBlock elements by a bitonic
-// network in shared memory; the first few of longer rows are those of the first few of stretches; longer rows are
+// network in shared memory; the first few of a longer row are among the first few of its segments; longer rows are
 // sorted by digits of eight bits, the least significant first, each pass stable.
 #pragma once
 #include <string>

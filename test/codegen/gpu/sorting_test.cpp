@@ -45,7 +45,7 @@ TEST_P(Sorting, SortEqualsDefinition) {
     add(d, 1, any(512, 1023, 4095, 4096), any(3, 4096));
     add(d, any(1, 2), any(4097, 8192, 8193, 20000), any(1, 50, 1024));
   }
-  add(DType::F32, 1, 70000, 300);  // the first of stretches are two rounds of stretches
+  add(DType::F32, 1, 70000, 300);  // the first of segments are two rounds of segments
   cases.compare(*make());
 }
 
