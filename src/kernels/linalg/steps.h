@@ -13,6 +13,8 @@ struct Fast {
   static void dots(const T* x, int64_t ldx, int64_t rows, const T* y, int64_t n, T* out);
   template <class T>
   static void symmetric_rows(const T* a, int64_t ld, int64_t n, int64_t begin, int64_t end, const T* x, T* y);
+  static routines::PoleSums pole_sums(const double* z, const double* poles, int64_t n, double x);
+  static void turn_rows(double* rows, int64_t step, int64_t columns, const routines::Turn* turns, int64_t count);
   template <class T>
   static void divide(T* x, int64_t n, T by);
   template <class T>

@@ -67,7 +67,7 @@ class BidiagonalSvd {
       if (i > 0 && i < n) b.above[i] = above_[first + i - 1];
     }
     if (columns > n) clear_last_column(b, above_[first + n - 1]);
-    if (!diagonalise(b)) std::fill(b.diagonal.begin(), b.diagonal.end(), std::numeric_limits<double>::quiet_NaN());
+    if (!diagonalise<M>(b)) std::fill(b.diagonal.begin(), b.diagonal.end(), std::numeric_limits<double>::quiet_NaN());
     std::vector<double> values(static_cast<size_t>(n));
     for (int64_t i = 0; i < n; ++i)
       values[i] = std::fabs(b.diagonal[i]);
@@ -141,18 +141,19 @@ class BidiagonalSvd {
     if (k > 1) poles[1] = std::max(poles[1], tiny_ / 2);
     const Secular f{poles.data(), parts.data(), k, 1, true, kCloseZero<T>};
     const Zeros zeros = find_zeros<M>(f);
+    const Factors factors(f, zeros, places);
+    const auto zero_at = std::find(places.at.begin(), places.at.end(), 0) - places.at.begin();
     M::for_ranges(k, 1 + (1 << 11) / (k + 1), [&](int64_t begin, int64_t end) {
-      std::vector<double> factors(static_cast<size_t>(k));
+      std::vector<double> row(static_cast<size_t>(k));
       for (int64_t j = begin; j < end; ++j) {
         const double pole = poles[zeros.origin[j]];
         solved[j] = std::sqrt(pole * pole + zeros.distance[j]);
+        factors.quotients(j, row);
+        Factors::write(row, right.parts.row(j));
         for (int64_t i = 0; i < k; ++i)
-          factors[i] = zeros.z[i] / zeros.pole_less_zero(f, i, j);
-        write_normed(factors, places, right.parts.row(j));
-        for (int64_t i = 1; i < k; ++i)
-          factors[i] *= poles[i];
-        factors[0] = -1;
-        write_normed(factors, places, left.parts.row(j));
+          row[i] *= factors.poles()[i];
+        row[zero_at] = -1;  // of row h itself
+        Factors::write(row, left.parts.row(j));
       }
     });
     const std::vector<int64_t> order = order_of_join(solved, aside, d);

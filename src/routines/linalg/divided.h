@@ -121,17 +121,45 @@ inline std::vector<int64_t> order_of_join(const std::vector<double>& solved, std
   return order;
 }
 
-// The row of factors of a new vector, divided by its length.
-template <class T>
-void write_normed(const std::vector<double>& factors, const Places& places, T* row) {
-  double lanes[kLanes] = {};
-  const auto n = static_cast<int64_t>(factors.size());
-  for (int64_t i = 0; i < n; ++i)
-    lanes[i % kLanes] += factors[i] * factors[i];
-  const double over = 1 / std::sqrt(pairwise(lanes));
-  for (int64_t l = 0; l < n; ++l)
-    row[l] = static_cast<T>(over * factors[places.at[l]]);
-}
+// What the vectors of a join are made by: poles and z in the order of the places.
+class Factors {
+ public:
+  Factors(const Secular& f, const Zeros& zeros, const Places& places) : f_(f), zeros_(zeros) {
+    for (int64_t i : places.at)
+      poles_.push_back(f.d[i]), z_.push_back(zeros.z[i]);
+  }
+  const std::vector<double>& poles() const { return poles_; }
+  // z over the distances of the poles from zero j.
+  void quotients(int64_t j, std::vector<double>& out) const {
+    const double near = f_.d[zeros_.origin[j]], distance = zeros_.distance[j];
+    if (f_.squares)
+      for (size_t i = 0; i < out.size(); ++i)
+        out[i] = z_[i] / ((poles_[i] - near) * (poles_[i] + near) - distance);
+    else
+      for (size_t i = 0; i < out.size(); ++i)
+        out[i] = z_[i] / ((poles_[i] - near) - distance);
+  }
+  // A row of factors, divided by its length.
+  template <class T>
+  static void write(const std::vector<double>& factors, T* row) {
+    constexpr size_t kSums = 8;
+    double sums[kSums] = {};
+    size_t i = 0;
+    for (; i + kSums <= factors.size(); i += kSums)
+      for (size_t sum = 0; sum < kSums; ++sum)
+        sums[sum] += factors[i + sum] * factors[i + sum];
+    for (; i < factors.size(); ++i)
+      sums[i % kSums] += factors[i] * factors[i];
+    const double over = 1 / std::sqrt(total_of(sums));
+    for (i = 0; i < factors.size(); ++i)
+      row[i] = static_cast<T>(over * factors[i]);
+  }
+
+ private:
+  const Secular& f_;
+  const Zeros& zeros_;
+  std::vector<double> poles_, z_;
+};
 
 // A step that changes a distance by this part of it leaves an error of about its square.
 template <class T>

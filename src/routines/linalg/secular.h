@@ -10,15 +10,6 @@
 
 namespace sheaf::routines {
 
-// Sums whose elements take turns, added pairwise.
-inline constexpr int kLanes = 8;
-inline double pairwise(double (&lanes)[kLanes]) {
-  for (int h = kLanes / 2; h > 0; h /= 2)
-    for (int lane = 0; lane < h; ++lane)
-      lanes[lane] += lanes[lane + h];
-  return lanes[0];
-}
-
 // The zeros of 1 + rho sum z_i^2 / (p_i - x), rho > 0, no z_i zero. The poles p_i are d_i, or their squares if
 // `squares`; d rises strictly. A zero is a pole and the distance from it: `close` is the relative change of that which
 // is left undone when a step has found it.
@@ -32,19 +23,9 @@ struct Secular {
   // Pole i less pole j.
   double apart(int64_t i, int64_t j) const { return squares ? (d[i] - d[j]) * (d[i] + d[j]) : d[i] - d[j]; }
 
-  struct Value {
-    double below, above, slope_below, slope_above;  // sums over i <= split and over the others, and their derivatives
-  };
-  // At x, when `poles` are distances from where x is measured from.
-  Value at(const double* poles, double x, int64_t split) const {
-    Value v{};
-    sums(0, split + 1, poles, x, v.below, v.slope_below);
-    sums(split + 1, n, poles, x, v.above, v.slope_above);
-    return v;
-  }
-
   // Zero number k, between poles k and k + 1: the pole next to it, and its distance from that. `poles` is memory for n
   // numbers.
+  template <class M>
   void zero(int64_t k, double* poles, int64_t& origin, double& x) const {
     const bool last = k == n - 1;
     if (n == 1) return void((origin = 0, x = rho * z[0] * z[0]));
@@ -55,6 +36,11 @@ struct Secular {
     };
     measure_from(k);
     const int64_t split = last ? n - 2 : k;
+    // The sums over poles up to `split` and over the others.
+    auto at = [&](double to) {
+      return Value{M::pole_sums(z, poles, split + 1, to),
+                   M::pole_sums(z + split + 1, poles + split + 1, n - split - 1, to)};
+    };
     double low = 0, high = 0;
     x = 0;
     if (last) {
@@ -64,8 +50,8 @@ struct Secular {
       // The sign in the middle tells which pole is the nearer one. The first guess is the zero of the function that has
       // the terms of the two poles and, in place of the others, their sum there.
       const double gap = poles[k + 1], left = rho * z[k] * z[k], right = rho * z[k + 1] * z[k + 1];
-      const Value v = at(poles, gap / 2, split);
-      const double f = 1 + rho * (v.below + v.above), rest = f + (left - right) / (gap / 2);
+      const Value v = at(gap / 2);
+      const double f = 1 + rho * (v.below.value + v.above.value), rest = f + (left - right) / (gap / 2);
       if (f < 0) {
         measure_from(k + 1);
         low = -gap / 2;
@@ -79,9 +65,9 @@ struct Secular {
     }
     if (!(x > low && x < high)) x = (low + high) / 2;
     for (int round = 0; round < 100; ++round) {
-      const Value v = at(poles, x, split);
-      const double f = 1 + rho * (v.below + v.above);
-      const double size = 1 + rho * (std::fabs(v.below) + std::fabs(v.above));
+      const Value v = at(x);
+      const double f = 1 + rho * (v.below.value + v.above.value);
+      const double size = 1 + rho * (std::fabs(v.below.value) + std::fabs(v.above.value));
       if (std::fabs(f) <= kEps * size) break;
       (f < 0 ? low : high) = x;
       const double before = x;
@@ -96,27 +82,14 @@ struct Secular {
   }
 
  private:
-  void sums(int64_t begin, int64_t end, const double* poles, double x, double& value, double& slope) const {
-    double values[kLanes] = {}, slopes[kLanes] = {};
-    int64_t i = begin;
-    for (; i + kLanes <= end; i += kLanes)
-      for (int lane = 0; lane < kLanes; ++lane) {
-        const double t = z[i + lane] / (poles[i + lane] - x);
-        values[lane] += z[i + lane] * t;
-        slopes[lane] += t * t;
-      }
-    for (int lane = 0; i < end; ++i, ++lane) {
-      const double t = z[i] / (poles[i] - x);
-      values[lane] += z[i] * t;
-      slopes[lane] += t * t;
-    }
-    value = pairwise(values), slope = pairwise(slopes);
-  }
+  struct Value {
+    PoleSums below, above;
+  };
 
   // The zero of c + p / (left - x) + q / (right - x) that has the value and the slopes of both sums at x (R.-C. Li,
   // LAPACK Working Note 89, the middle way).
   double step(const Value& v, double f, double left, double right, double x) const {
-    const double a = left - x, b = right - x, lower = rho * v.slope_below, upper = rho * v.slope_above;
+    const double a = left - x, b = right - x, lower = rho * v.below.slope, upper = rho * v.above.slope;
     // With y the step: c + a^2 lower / (a - y) + b^2 upper / (b - y) = 0.
     const double c = f - a * lower - b * upper;
     const double p = a * b * f, s = (a + b) * f - a * b * (lower + upper);
@@ -145,7 +118,7 @@ Zeros find_zeros(const Secular& f) {
   M::for_ranges(n, grain, [&](int64_t begin, int64_t end) {
     std::vector<double> poles(size);
     for (int64_t j = begin; j < end; ++j)
-      f.zero(j, poles.data(), zeros.origin[j], zeros.distance[j]);
+      f.zero<M>(j, poles.data(), zeros.origin[j], zeros.distance[j]);
   });
   std::vector<double> near(size);
   for (int64_t j = 0; j < n; ++j)
@@ -158,21 +131,12 @@ Zeros find_zeros(const Secular& f) {
         const double sum = f.squares ? near[j] + here : 1, sum_other = f.squares ? f.d[other] + here : 1;
         return ((near[j] - here) * sum + zeros.distance[j]) / ((f.d[other] - here) * sum_other);
       };
-      double lanes[kLanes];
-      std::fill_n(lanes, kLanes, 1.0);
-      auto multiply = [&](int64_t first, int64_t last, int64_t shift) {
-        int64_t j = first;
-        for (; j + kLanes <= last; j += kLanes)
-          for (int lane = 0; lane < kLanes; ++lane)
-            lanes[lane] *= ratio(j + lane, j + lane + shift);
-        for (int lane = 0; j < last; ++j, ++lane)
-          lanes[lane] *= ratio(j, j + shift);
-      };
-      multiply(0, i, 0);
-      multiply(i, n - 1, 1);
-      double product = -zeros.pole_less_zero(f, i, n - 1);
-      for (double lane : lanes)
-        product *= lane;
+      constexpr int kProducts = 4;  // which take turns: one would wait for each multiplication
+      double products[kProducts] = {1, 1, 1, 1};
+      for (int64_t j = 0; j < n - 1; ++j)
+        products[j % kProducts] *= ratio(j, j < i ? j : j + 1);
+      const double product =
+          ((products[0] * products[1]) * (products[2] * products[3])) * -zeros.pole_less_zero(f, i, n - 1);
       zeros.z[i] = std::copysign(std::sqrt(std::fabs(product)), f.z[i]);
     }
   });

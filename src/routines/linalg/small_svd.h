@@ -44,7 +44,8 @@ inline int64_t start_of_block(BidiagonalRows& b, int64_t end, double tiny) {
 
 // Leaves the singular values in the diagonal, with signs, and the vectors in the rows, in no order. False: no
 // convergence.
-inline bool diagonalise(BidiagonalRows& b) {
+template <class M>
+bool diagonalise(BidiagonalRows& b) {
   auto& d = b.diagonal;
   auto& e = b.above;
   double norm = 0;
@@ -86,8 +87,9 @@ inline bool diagonalise(BidiagonalRows& b) {
         f = c * g + s * y;
         x = c * y - s * g;
       }
-      turn_rows(b.v, at, 1, right);
-      turn_rows(b.u, at, 1, left);
+      const auto count = static_cast<int64_t>(left.size());
+      M::turn_rows(b.v.row(at), b.v.stride, b.v.columns, right.data(), count);
+      M::turn_rows(b.u.row(at), b.u.stride, b.u.columns, left.data(), count);
       e[end] = f;
       d[end] = x;
     }

@@ -7,6 +7,7 @@
 //   sum l % kDotSums by a fused multiply-add, and the sums are added pairwise, i and i + half of them.
 //   symmetric_rows(a, ld, n, begin, end, x, y): what rows [begin, end) of a symmetric matrix, and the columns below
 //   its diagonal that mirror them, add to the product with x, see there. The upper triangle is read.
+//   pole_sums(z, poles, n, x), turn_rows(rows, step, columns, turns, count): of double, see there.
 //   divide(x, n, by): of n consecutive elements.
 //   transpose(from, from_step, rows, columns, to, to_step): `to` is [columns, rows].
 //   solve_small(t, n, x, ldx, columns), cholesky_small(a, ld, n), lu_small(p, ld, m, from, to, width, exchanges): of at
@@ -69,6 +70,18 @@ inline constexpr int64_t kSymmetricRows = 4;
 template <class T>
 inline constexpr int kSymmetricSums = 64 / sizeof(T);
 
+// The sums over i of z_i t and of t^2, t being z_i / (poles_i - x): kPoleSums of each, to which elements are added in
+// turn, and which are added pairwise.
+struct PoleSums {
+  double value, slope;
+};
+inline constexpr int kPoleSums = 8;
+
+// A rotation of two rows: c times the first and s times the second, and c times the second less s times the first.
+struct Turn {
+  double c, s;
+};
+
 // Where factorizations cut n > 1 rows or columns in two: the largest power of two below n.
 constexpr int64_t half(int64_t n) { return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(n - 1))); }
 
@@ -127,6 +140,25 @@ struct Plain {
         y[i] += total_of(sums);
       }
     }
+  }
+  static PoleSums pole_sums(const double* z, const double* poles, int64_t n, double x) {
+    double values[kPoleSums] = {}, slopes[kPoleSums] = {};
+    for (int64_t i = 0; i < n; ++i) {
+      const double t = z[i] / (poles[i] - x);
+      values[i % kPoleSums] += z[i] * t;
+      slopes[i % kPoleSums] += t * t;
+    }
+    return {total_of(values), total_of(slopes)};
+  }
+  // Turns neighbouring rows, `step` elements apart, against each other, one pair after the other: the first and the
+  // second, that and the third, …
+  static void turn_rows(double* rows, int64_t step, int64_t columns, const Turn* turns, int64_t count) {
+    for (int64_t i = 0; i < count; ++i, rows += step)
+      for (int64_t j = 0; j < columns; ++j) {
+        const double x = rows[j], y = rows[step + j];
+        rows[j] = turns[i].c * x + turns[i].s * y;
+        rows[step + j] = turns[i].c * y - turns[i].s * x;
+      }
   }
   template <class T>
   static void divide(T* x, int64_t n, T by) {

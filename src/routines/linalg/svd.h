@@ -15,64 +15,125 @@ struct Bidiagonal {
   explicit Bidiagonal(int64_t n) : diagonal(static_cast<size_t>(n)), above(diagonal), left(diagonal), right(diagonal) {}
 };
 template <class M, class T>
-void make_bidiagonal(T* a, int64_t ld, int64_t n, Bidiagonal<T>& b) {
-  constexpr int64_t kBlock = kTridiagonalBlock;
-  const int64_t step = row_step<T>(n);
-  // a less v y^T and x u^T is what is left to do, v and u the reflections.
-  T* v = M::template scratch<T>(0, 4 * kBlock * step);
-  T *y = v + kBlock * step, *x = y + kBlock * step, *u = x + kBlock * step;
-  T *sums = M::template scratch<T>(7, 2 * kBlock), *more = sums + kBlock;
-  for (int64_t from = 0; from < n; from += kBlock) {
-    const int64_t block = std::min(kBlock, n - from);
-    std::fill_n(v, 4 * kBlock * step, T(0));
-    // z -= the sums of rows of p and q from `at` on by the numbers in column `place` of the rows of s and t.
-    auto take = [&](T* z, int64_t at, const T* p, const T* s, int64_t rows, const T* q, const T* t, int64_t more_rows,
-                    int64_t place) {
-      subtract<M>(Product<T>{1, n - at, rows, s + place, 1, step, p + at, step, z, n});
-      subtract<M>(Product<T>{1, n - at, more_rows, t + place, 1, step, q + at, step, z, n});
-    };
-    for (int64_t k = 0; k < block; ++k) {
-      const int64_t j = from + k, after = n - j - 1;
-      T *vk = v + k * step, *yk = y + k * step, *xk = x + k * step, *uk = u + k * step;
-      for (int64_t i = j; i < n; ++i)
-        vk[i] = a[i * ld + j];
-      take(vk + j, j, v, y, k, x, u, k, j);
-      const Reflector<T> left = reflector<M>(vk + j, n - j);
-      b.diagonal[j] = left.value, b.left[j] = left.factor;
-      vk[j] = 1;
-      for (int64_t i = j + 1; i < n; ++i)
-        a[i * ld + j] = vk[i];
-      if (after == 0) break;
-      M::add_product(Product<T>{1, after, n - j, vk + j, 1, 1, a + j * ld + j + 1, ld, yk + j + 1, step}, T(1));
-      M::dots(v + j, step, k, vk + j, n - j, sums);
-      M::dots(x + j, step, k, vk + j, n - j, more);
-      subtract<M>(Product<T>{1, after, k, sums, 1, 1, y + j + 1, step, yk + j + 1, step});
-      subtract<M>(Product<T>{1, after, k, more, 1, 1, u + j + 1, step, yk + j + 1, step});
-      for (int64_t i = j + 1; i < n; ++i)
-        yk[i] *= left.factor;
-      T* row = a + j * ld;
-      std::copy_n(row + j + 1, after, uk + j + 1);
-      take(uk + j + 1, j + 1, y, v, k + 1, u, x, k, j);
-      const Reflector<T> right = reflector<M>(uk + j + 1, after);
-      b.above[j] = right.value, b.right[j] = right.factor;
-      uk[j + 1] = 1;
-      std::copy_n(uk + j + 1, after, row + j + 1);
-      M::for_ranges(after, 1 + (1 << 15) / after, [&](int64_t begin, int64_t end) {
-        M::dots(a + (j + 1 + begin) * ld + j + 1, ld, end - begin, uk + j + 1, after, xk + j + 1 + begin);
-      });
-      M::dots(y + j + 1, step, k + 1, uk + j + 1, after, sums);
-      M::dots(u + j + 1, step, k, uk + j + 1, after, more);
-      subtract<M>(Product<T>{1, after, k + 1, sums, 1, 1, v + j + 1, step, xk + j + 1, step});
-      subtract<M>(Product<T>{1, after, k, more, 1, 1, x + j + 1, step, xk + j + 1, step});
-      for (int64_t i = j + 1; i < n; ++i)
-        xk[i] *= right.factor;
+class MakeBidiagonal {
+ public:
+  MakeBidiagonal(T* a, int64_t ld, int64_t n, Bidiagonal<T>& b)
+      : a_(a),
+        ld_(ld),
+        n_(n),
+        step_(row_step<T>(n)),
+        rows_(M::template scratch<T>(0, (4 * kBlock + 2 + kMostParts) * step_)),
+        columns_(rows_ + 2 * kBlock * step_),
+        c_(columns_ + 2 * kBlock * step_),
+        z_(c_ + step_),
+        parts_(z_ + step_),
+        sums_(M::template scratch<T>(7, 2 * kBlock)),
+        b_(b) {}
+
+  void run() {
+    for (int64_t from = 0; from < n_; from += kBlock) {
+      const int64_t block = std::min(kBlock, n_ - from), rest = from + block, left = n_ - rest;
+      for (int64_t k = 0; k < block; ++k)
+        eliminate(from + k, k, k + 1 < block);
+      if (left > 0)
+        subtract<M>(Product<T>{left, left, 2 * block, rows_ + rest, 1, step_, columns_ + rest, step_,
+                               a_ + rest * ld_ + rest, ld_});
     }
-    const int64_t rest = from + block, left = n - rest;
-    T* low = a + rest * ld + rest;
-    subtract<M>(Product<T>{left, left, block, v + rest, 1, step, y + rest, step, low, ld});
-    subtract<M>(Product<T>{left, left, block, x + rest, 1, step, u + rest, step, low, ld});
   }
-}
+
+ private:
+  static constexpr int64_t kBlock = kTridiagonalBlock, kMostParts = 8, kPanel = 16;
+
+  // a less v y^T and x u^T is what is left to do, v and u the reflections: rows 2 k and 2 k + 1 here are v and x, and y
+  // and u.
+  T* v(int64_t k) const { return rows_ + 2 * k * step_; }
+  T* x(int64_t k) const { return v(k) + step_; }
+  T* y(int64_t k) const { return columns_ + 2 * k * step_; }
+  T* u(int64_t k) const { return y(k) + step_; }
+  // z[begin, end) -= the sums of `count` rows of `which` by the numbers in column `place` of the others.
+  void take(T* z, int64_t begin, int64_t end, int64_t count, const T* which, const T* others, int64_t place) const {
+    subtract<M>(Product<T>{1, end - begin, count, others + place, 1, step_, which + begin, step_, z + begin, step_});
+  }
+  // z[begin, end) -= the sums of `count` rows of `which` by sums_.
+  void take(T* z, int64_t begin, int64_t end, int64_t count, const T* which) const {
+    subtract<M>(Product<T>{1, end - begin, count, sums_, 1, 1, which + begin, step_, z + begin, step_});
+  }
+
+  // Column and row j, number k of its block. c_ and z_ are of the last call, whose `more` was k > 0.
+  void eliminate(int64_t j, int64_t k, bool more) {
+    const int64_t next = j + 1, after = n_ - next;
+    T *vk = v(k), *yk = y(k), *uk = u(k), *row = a_ + j * ld_;
+    if (k == 0)
+      for (int64_t i = j; i < n_; ++i)
+        c_[i] = a_[i * ld_ + j];
+    std::copy(c_ + j, c_ + n_, vk + j);
+    const Reflector<T> left = reflector<M>(vk + j, n_ - j);
+    b_.diagonal[j] = left.value, b_.left[j] = left.factor;
+    vk[j] = 1;
+    for (int64_t i = next; i < n_; ++i)
+      a_[i * ld_ + j] = vk[i];
+    if (after == 0) return;
+    std::fill(yk + next, yk + n_, T(0));
+    // y = factor a^T v, of what is left of a. v is c / (c[j] - value), but 1 in place j, which z leaves out.
+    constexpr T kLeast = 16 * (std::numeric_limits<T>::min() / std::numeric_limits<T>::epsilon());
+    if (k == 0 || left.value * left.value < kLeast) {
+      M::add_product(Product<T>{1, after, n_ - j, vk + j, 1, 1, row + next, ld_, yk + next, step_}, T(1));
+    } else if (left.factor != 0) {
+      M::divide(z_ + next, after, c_[j] - left.value);
+      for (int64_t i = next; i < n_; ++i)
+        yk[i] = z_[i] + row[i];
+    }
+    M::dots(rows_ + j, step_, 2 * k, vk + j, n_ - j, sums_);
+    take(yk, next, n_, 2 * k, columns_);
+    for (int64_t i = next; i < n_; ++i)
+      yk[i] *= left.factor;
+    std::copy_n(row + next, after, uk + next);
+    take(uk, next, n_, 2 * k + 1, columns_, rows_, j);
+    const Reflector<T> right = reflector<M>(uk + next, after);
+    b_.above[j] = right.value, b_.right[j] = right.factor;
+    uk[next] = 1;
+    std::copy_n(uk + next, after, row + next);
+    M::dots(columns_ + next, step_, 2 * k + 1, uk + next, after, sums_);
+    multiply(next, k, right.factor, more);
+  }
+
+  // x = factor a u, of what is left of a. If there is `more`: c = column `next` of what is left, and z = a^T c, without
+  // row `next`, when the rows are near from the first product: a is read once. In parts, whose number the size decides.
+  void multiply(int64_t next, int64_t k, T factor, bool more) const {
+    const int64_t rows = n_ - next, parts = std::clamp<int64_t>(rows / 128, 1, kMostParts);
+    T* xk = x(k);
+    M::for_ranges(parts, 1 + (1 << 14) * parts / (rows * rows), [&](int64_t begin, int64_t end) {
+      for (int64_t part = begin; part < end; ++part) {
+        T* z = part == 0 ? z_ : parts_ + part * step_;
+        std::fill(z + next, z + n_, T(0));
+        const int64_t last = next + rows * (part + 1) / parts;
+        for (int64_t at = next + rows * part / parts; at < last; at += kPanel) {
+          const int64_t to = std::min(last, at + kPanel);
+          M::dots(a_ + at * ld_ + next, ld_, to - at, u(k) + next, rows, xk + at);
+          take(xk, at, to, 2 * k + 1, rows_);
+          for (int64_t i = at; i < to; ++i)
+            xk[i] *= factor;
+          if (!more) continue;
+          for (int64_t i = at; i < to; ++i)
+            c_[i] = a_[i * ld_ + next];
+          take(c_, at, to, 2 * k + 2, rows_, columns_, next);
+          const int64_t skip = at == next;  // of row `next` comes what the reflection makes of c there
+          M::add_product(Product<T>{1, rows - 1, to - at - skip, c_ + at + skip, 1, 1,
+                                    a_ + (at + skip) * ld_ + next + 1, ld_, z + next + 1, step_},
+                         T(1));
+        }
+      }
+    });
+    for (int64_t part = 1; part < parts && more; ++part)
+      for (int64_t i = next + 1; i < n_; ++i)
+        z_[i] += parts_[part * step_ + i];
+  }
+
+  T* a_;
+  int64_t ld_, n_, step_;
+  T *rows_, *columns_, *c_, *z_, *parts_, *sums_;
+  Bidiagonal<T>& b_;
+};
 
 // The reflections below the diagonal of a, on the rows of q [n, n].
 template <class M, class T>
@@ -88,12 +149,12 @@ void reflect_left(const T* a, int64_t ld, int64_t n, const T* factors, T* q) {
 }
 
 // The singular values of the bidiagonal b, falling. False: no convergence.
-template <class T>
+template <class M, class T>
 bool bidiagonal_values(const Bidiagonal<T>& b, int64_t n, std::vector<double>& s) {
   BidiagonalRows rows{
       {b.diagonal.begin(), b.diagonal.end()}, std::vector<double>(s.size()), Matrix(n, 0), Matrix(n, 0)};
   std::copy_n(b.above.begin(), n - 1, rows.above.begin() + 1);
-  const bool found = diagonalise(rows);
+  const bool found = diagonalise<M>(rows);
   for (int64_t i = 0; i < n; ++i)
     s[i] = std::fabs(rows.diagonal[i]);
   std::sort(s.begin(), s.end(), std::greater<>());
@@ -116,10 +177,10 @@ bool svd_one(const T* a, T* u, T* s, T* v, int64_t m, int64_t n) {
   for (int64_t i = 0; i < n; ++i)
     std::copy_n(square.data() + i * n, n, rows.data() + i * ld);
   Bidiagonal<T> b(n);
-  make_bidiagonal<M>(rows.data(), ld, n, b);
+  MakeBidiagonal<M, T>(rows.data(), ld, n, b).run();
   std::vector<double> values(static_cast<size_t>(n));
   if (!u) {
-    if (!bidiagonal_values(b, n, values)) return false;
+    if (!bidiagonal_values<M>(b, n, values)) return false;
     for (int64_t i = 0; i < n; ++i)
       s[i] = static_cast<T>(std::ldexp(values[i], exponent));
     return true;

@@ -41,7 +41,7 @@ class TridiagonalEigen {
     t.off_diagonal.push_back(0);
     for (int64_t i = 0; i < n; ++i)
       t.vectors.row(i)[i] = 1;
-    if (!diagonalise(t)) std::fill(t.diagonal.begin(), t.diagonal.end(), std::numeric_limits<double>::quiet_NaN());
+    if (!diagonalise<M>(t)) std::fill(t.diagonal.begin(), t.diagonal.end(), std::numeric_limits<double>::quiet_NaN());
     const std::vector<int64_t> order = order_of(t.diagonal);
     const Block<T> q = squares_[0].from(first);
     for (int64_t i = 0; i < n; ++i) {
@@ -71,13 +71,13 @@ class TridiagonalEigen {
       poles.push_back(d[i]), parts.push_back(z[i]);
     const Secular f{poles.data(), parts.data(), k, rho, false, kCloseZero<T>};
     const Zeros zeros = find_zeros<M>(f);
+    const Factors factors(f, zeros, places);
     M::for_ranges(k, 1 + (1 << 12) / (k + 1), [&](int64_t begin, int64_t end) {
-      std::vector<double> factors(static_cast<size_t>(k));
+      std::vector<double> row(static_cast<size_t>(k));
       for (int64_t j = begin; j < end; ++j) {
         solved[j] = poles[zeros.origin[j]] + zeros.distance[j];
-        for (int64_t i = 0; i < k; ++i)
-          factors[i] = zeros.z[i] / zeros.pole_less_zero(f, i, j);
-        write_normed(factors, places, side.parts.row(j));
+        factors.quotients(j, row);
+        Factors::write(row, side.parts.row(j));
       }
     });
     const std::vector<int64_t> order = order_of_join(solved, aside, d);

@@ -1,4 +1,4 @@
-// Rotations of neighbouring rows, and the implicit QL steps that make a small tridiagonal matrix diagonal with them.
+// The implicit QL steps that make a small tridiagonal matrix diagonal, and rotate the rows of its vectors.
 // Golub and Van Loan, Matrix Computations, 8.3.
 #pragma once
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "routines/linalg/matrix.h"
+#include "routines/linalg/steps.h"
 
 namespace sheaf::routines {
 
@@ -21,34 +22,6 @@ inline double length(double a, double b) {
   return large * std::sqrt(1 + ratio * ratio);
 }
 
-struct Turn {
-  double c, s;
-};
-
-// Turns neighbouring rows against each other, one pair after the other: `first` and first + step, that and the next, …
-inline void turn_rows(Matrix& m, int64_t first, int step, const std::vector<Turn>& turns) {
-  constexpr int64_t kWide = 16;  // two cache lines of a row at a time, which stay in registers on their way down
-  auto chunk = [&](int64_t at, auto width) {
-    double carried[kWide], done[kWide];
-    double* row = m.row(first) + at;
-    std::copy(row, row + width, carried);
-    for (const Turn& t : turns) {
-      double* next = row + step * m.stride;
-      for (int64_t i = 0; i < width; ++i) {
-        done[i] = t.c * carried[i] + t.s * next[i];
-        carried[i] = t.c * next[i] - t.s * carried[i];
-      }
-      std::copy(done, done + width, row);
-      row = next;
-    }
-    std::copy(carried, carried + width, row);
-  };
-  int64_t at = 0;
-  for (; at + kWide <= m.columns; at += kWide)
-    chunk(at, std::integral_constant<int64_t, kWide>());
-  if (at < m.columns) chunk(at, m.columns - at);
-}
-
 // Its diagonal, its off-diagonal (with room for one more), and the vectors of the result as rows.
 struct Tridiagonal {
   std::vector<double> diagonal, off_diagonal;
@@ -56,7 +29,8 @@ struct Tridiagonal {
 };
 
 // Leaves the eigenvalues in the diagonal and the vectors in the rows, in no order. False: no convergence.
-inline bool diagonalise(Tridiagonal& t) {
+template <class M>
+bool diagonalise(Tridiagonal& t) {
   auto& d = t.diagonal;
   auto& e = t.off_diagonal;
   auto n = static_cast<int64_t>(d.size());
@@ -88,7 +62,7 @@ inline bool diagonalise(Tridiagonal& t) {
         g = c * q - b;
         turns.push_back({c, s});
       }
-      turn_rows(t.vectors, end, -1, turns);
+      M::turn_rows(t.vectors.row(end), -t.vectors.stride, n, turns.data(), static_cast<int64_t>(turns.size()));
       if (i >= at) {
         d[i + 1] -= p;
       } else {
