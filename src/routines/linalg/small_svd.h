@@ -42,6 +42,14 @@ inline int64_t start_of_block(BidiagonalRows& b, int64_t end, double tiny) {
   return at;
 }
 
+// The turn that takes (a, b) to (r, 0); returns r. Where squares vanish, so does what they are of, next to the norm.
+inline double turn_to(double a, double b, double& c, double& s) {
+  const double r = std::sqrt(a * a + b * b), over = 1 / r;
+  c = r > 0 ? a * over : 1;
+  s = r > 0 ? b * over : 0;
+  return r;
+}
+
 // Leaves the singular values in the diagonal, with signs, and the vectors in the rows, in no order. False: no
 // convergence.
 template <class M>
@@ -70,19 +78,13 @@ bool diagonalise(BidiagonalRows& b) {
         y = d[j + 1];
         h = s * g;
         g = c * g;
-        double r = length(f, h);
-        if (j > at) e[j] = r;
-        c = r > 0 ? f / r : 1;
-        s = r > 0 ? h / r : 0;
+        if (const double r = turn_to(f, h, c, s); j > at) e[j] = r;
         right.push_back({c, s});
         f = x * c + g * s;
         g = g * c - x * s;
         h = y * s;
         y = y * c;
-        r = length(f, h);
-        d[j] = r;
-        c = r > 0 ? f / r : 1;
-        s = r > 0 ? h / r : 0;
+        d[j] = turn_to(f, h, c, s);
         left.push_back({c, s});
         f = c * g + s * y;
         x = c * y - s * g;
