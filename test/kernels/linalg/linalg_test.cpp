@@ -270,7 +270,8 @@ TYPED_TEST(Linalg, EighEqualsPlain) {
 TYPED_TEST(Linalg, SvdEqualsPlain) {
   using T = TypeParam;
   enum { Random, Zero, Ones, Identity, Graded, LowRank, Kinds };
-  for (auto [m, n] : {std::pair{2, 0}, {1, 1}, {3, 2}, {13, 13}, {24, 24}, {40, 25}, {49, 49}, {97, 97}, {150, 110}, {290, 290}})
+  for (auto [m, n] :
+       {std::pair{2, 0}, {1, 1}, {3, 2}, {13, 13}, {24, 24}, {40, 25}, {49, 49}, {97, 97}, {150, 110}, {290, 290}})
     for (int kind = 0; kind < (n > 200 ? Zero : Kinds); ++kind) {  // 290: a product in parts
       auto a = random_matrix<T>(this->rng, m * n);
       for (int64_t i = 0; i < m; ++i)
