@@ -55,12 +55,13 @@ struct Hypot {
   template <class B, class T>
   static math::Scalar<B, T> of(math::Scalar<B, T> x, math::Scalar<B, T> y) {
     constexpr T kLarge = sizeof(T) == 4 ? T(0x1p60) : T(0x1p500), kSmall = 1 / kLarge;
+    constexpr T kUp = sizeof(T) == 4 ? T(0x1p90) : T(0x1p600), kDown = 1 / kUp;  // the ends of the range come inside
     auto a = abs(x), b = abs(y), larger = math::max(a, b);
     auto is_large = larger > kLarge, is_small = larger < kSmall;
-    auto down = select(is_large, kSmall, select(is_small, kLarge, x.lit(1)));
-    auto up = select(is_large, kLarge, select(is_small, kSmall, x.lit(1)));
-    auto p = a * down, q = b * down;
-    return select((a == math::kInf<T>) | (b == math::kInf<T>), math::kInf<T>, sqrt(fma(p, p, q * q)) * up);
+    auto in = select(is_large, kDown, select(is_small, kUp, x.lit(1)));
+    auto out = select(is_large, kUp, select(is_small, kDown, x.lit(1)));
+    auto p = a * in, q = b * in;
+    return select((a == math::kInf<T>) | (b == math::kInf<T>), math::kInf<T>, sqrt(fma(p, p, q * q)) * out);
   }
 };
 
