@@ -56,7 +56,7 @@ constexpr std::array kHabits = {
     Habit{"integer?", "Use (int? x)."},
     Habit{"boolean?", "Use (= (type x) :bool)."},
     Habit{"keyword name", "Keywords and strings are interchangeable as keys; (str k) gives the text."},
-    Habit{"append! push push! conj", "Use (append xs x), which gives a new list."},
+    Habit{"append! push push!", "Use (append xs x), which gives a new list."},
     Habit{"into", "Use (concat xs ys) for lists, (merge a b) for dicts, (zipmap ks vs) to make a dict."},
     Habit{"vec vector", "Use (list a b), or [a b] for a tensor of numbers."},
     Habit{"hash-map array-map sorted-map", "Use {:a 1} or (dict :a 1)."},

@@ -11,6 +11,7 @@
 #include "builtins/host/guard.h"
 #include "builtins/host/output.h"
 #include "runtime/device.h"
+#include "tensor/complex_element.h"
 #include "value/dict.h"
 #include "value/print.h"
 
@@ -160,8 +161,9 @@ Value spy(Call& c) {
     const Tensor& t = v.as_tensor();
     double lo = HUGE_VAL, hi = -HUGE_VAL, total = 0;
     int64_t n = t.num_elems();
+    const Tensor elements = contiguous(t);
     for (int64_t i = 0; i < n; ++i) {
-      double x = element_as_double(t, i);
+      double x = load_size(t.dtype, elements.bytes() + i * size_bytes(t.dtype));
       lo = std::min(lo, x);
       hi = std::max(hi, x);
       total += x;

@@ -35,7 +35,7 @@ struct Table {
           dict_builtins(),     string_builtins(),      tokenize_builtins(),     output_builtins(),   process_builtins(),
           io_builtins(),       token_batch_builtins(), token_row_builtins(),    progress_builtins(), plot_builtins(),
           quantize_builtins(), gradient_builtins(),    test_builtins(),         device_builtins(),   form_builtins(),
-          loss_builtins(),     fourier_builtins()})
+          loss_builtins(),     fourier_builtins(),     complex_builtins()})
       for (const BuiltinDef& d : family) {
         list.push_back(&d);
         Entry e{&d, Value::object(Tag::Builtin, new BuiltinObj(&d))};

@@ -232,8 +232,23 @@ std::vector<Tensor> run_op(const OpDef& op, const std::vector<Tensor>& inputs, c
   return outputs;
 }
 
+namespace {
+
+// Between complex and real numbers: without an imaginary part.
+void copy_parts(const Tensor& from, const Tensor& to) {
+  if (is_complex(to.dtype))
+    return launch_elementwise(ops::op("complex"), {}, {cast_tensor(from, DType::F32), zeros_tensor(DType::F32, {})}, to,
+                              {}, runtime::g_device);
+  Tensor real = to.dtype == DType::F32 ? to : empty_tensor(to.buffer->home(), DType::F32, to.sizes);
+  launch_elementwise(ops::op("real"), {}, {from}, real, {}, runtime::g_device);
+  if (to.dtype != DType::F32) copy_elements(real, to);
+}
+
+}  // namespace
+
 void copy_elements(const Tensor& from, const Tensor& to) {
   if (to.num_elems() == 0) return;
+  if (is_complex(from.dtype) != is_complex(to.dtype)) return copy_parts(from, to);
   launch_elementwise(ops::op("cast"), {{"dtype", to.dtype}}, {from}, to, {}, runtime::g_device);
 }
 

@@ -43,6 +43,7 @@ struct DTypes {
 constexpr DTypes only(DType d) { return {static_cast<uint16_t>(1 << static_cast<int>(d))}; }
 inline constexpr DTypes kNoData = {};
 inline constexpr DTypes kAnyType = {(1 << kNumDTypes) - 1};
+inline constexpr DTypes kAnyReal = {kAnyType.bits & ~only(DType::C64).bits};
 inline constexpr DTypes kFloats = only(DType::F32) | only(DType::F64) | only(DType::BF16) | only(DType::F16);
 inline constexpr DTypes kIntegers = only(DType::I32) | only(DType::I64) | only(DType::U32);
 inline constexpr DTypes kNumbers = kFloats | kIntegers;
@@ -121,6 +122,15 @@ constexpr Batch once_per_example(std::string_view why) {
   b.reason = why;
   return b;
 }
+
+// Complex numbers (docs/design/complex.md): how the op of inputs of which one is c64 is made of other ops, in the end
+// of those of real and imaginary parts. An op without a rule takes c64 only if `dtypes` names it: it moves elements.
+struct ComplexCtx {
+  const OpDef& op;
+  const Attrs& attrs;
+  const std::vector<Operand>& inputs;
+};
+using ComplexFn = std::vector<Operand> (*)(const ComplexCtx&);
 
 // Builds the value of one output element from the input elements (all of compute types).
 struct ScalarCtx {
@@ -285,6 +295,7 @@ struct OpDef {
   InferFn infer;
   Vjp vjp;
   Batch batch;
+  ComplexFn complex = nullptr;
   ScalarFn scalar = nullptr;  // Elementwise; Update with a window
   bool cheap = false;  // Elementwise: takes an instruction or two, so that computing it again costs less than memory
   LowerFn lower = nullptr;    // everything else that computes

@@ -1,6 +1,7 @@
 #include "lower/group.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "ops/lower_ctx.h"
 #include "routines/reduce/args.h"
@@ -122,6 +123,11 @@ class GroupLowering {
 
   ValueId constant(const Tensor& t) {
     DType type = compute_type(t.dtype);
+    if (is_complex(type)) {
+      int64_t bits;
+      std::memcpy(&bits, t.bytes(), sizeof bits);
+      return b_.i64(bits);
+    }
     return is_float(type) || type == DType::Bool ? b_.number(type, element_as_double(t, 0))
                                                  : b_.convert(b_.i64(element_as_int(t, 0)), type);
   }
@@ -244,10 +250,10 @@ int cost_of(const GroupSpec& spec, const GroupMember& m) {
       type = spec.inputs[in.array];
     else
       type = in.constant.dtype();
-    x.push_back(b.convert(b.i64(1), compute_type(type)));
+    x.push_back(b.convert(b.i64(1), compute_type(kernel_type(type))));
   }
   size_t before = x.size();
-  graph::ScalarCtx c{b, x, *m.attrs, compute_type(m.dtype)};
+  graph::ScalarCtx c{b, x, *m.attrs, compute_type(kernel_type(m.dtype))};
   m.op->scalar(c);
   int cost = 0;
   loop::Kernel k = b.finish();
@@ -304,7 +310,22 @@ void choose_kept(GroupSpec& spec) {
   }
 }
 
-loop::Kernel lower_group(const GroupSpec& spec) {
+namespace {
+
+GroupSpec in_kernel_types(GroupSpec spec) {
+  for (DType& d : spec.inputs)
+    d = kernel_type(d);
+  for (DType& d : spec.outputs)
+    d = kernel_type(d);
+  for (GroupMember& m : spec.members)
+    m.dtype = kernel_type(m.dtype);
+  return spec;
+}
+
+}  // namespace
+
+loop::Kernel lower_group(const GroupSpec& described) {
+  const GroupSpec spec = in_kernel_types(described);
   Builder b(std::string(spec.members.back().op->name));
   GroupLowering g(spec, b);
   switch (spec.shape) {

@@ -26,7 +26,8 @@ loop::Kernel lower_single(const graph::OpDef& op, const graph::Attrs& attrs, con
   LowerCtx c(b, attrs);
   c.in_place = in_place;
   for (const ArrayKey& k : inputs) {
-    LowerCtx::Array a{b.buffer(k.dtype, false), k.dtype, {}, {}};
+    const DType d = kernel_type(k.dtype);
+    LowerCtx::Array a{b.buffer(d, false), d, {}, {}};
     for (int i = 0; i < k.rank; ++i)
       a.sizes.push_back(b.size());
     for (int i = 0; i < k.rank; ++i)
@@ -34,7 +35,8 @@ loop::Kernel lower_single(const graph::OpDef& op, const graph::Attrs& attrs, con
     c.in.push_back(std::move(a));
   }
   for (const ArrayKey& k : outputs) {
-    LowerCtx::Array a{b.buffer(k.dtype, true), k.dtype, {}, {}};
+    const DType d = kernel_type(k.dtype);
+    LowerCtx::Array a{b.buffer(d, true), d, {}, {}};
     for (int i = 0; i < k.rank; ++i)
       a.sizes.push_back(b.size());
     a.strides.resize(k.rank);

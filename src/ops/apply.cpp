@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ops/complex.h"
 #include "ops/rules.h"
 #include "ops/update.h"
 
@@ -31,12 +32,15 @@ Operand full(const graph::TensorType& type, double value) {
   return broadcast_to(constant(type.dtype, value), type.sizes);
 }
 Operand zeros(const graph::TensorType& type) { return full(type, 0); }
-Operand iota(Size n, DType dtype) { return apply(op("iota"), {}, {{"dtype", dtype}, {"sizes", Sizes{n}}}); }
+Operand iota(Size n, DType dtype) {
+  if (is_complex(dtype)) return cast(iota(n, DType::F32), dtype);
+  return apply(op("iota"), {}, {{"dtype", dtype}, {"sizes", Sizes{n}}});
+}
 
 Operand cast(Operand x, DType to) {
   if (x.dtype() == to) return x;
   // Scalars of the program meet arrays here all the time: no kernel for one element.
-  if (!x.is_node() && x.rank() == 0) {
+  if (!x.is_node() && x.rank() == 0 && !is_complex(x.dtype())) {
     const Tensor& from = x.value();
     Tensor t = empty_tensor(to, {});
     if (is_float(from.dtype))
@@ -45,6 +49,7 @@ Operand cast(Operand x, DType to) {
       store_int(to, t.bytes_mut(), element_as_int(from, 0));
     return t;
   }
+  if (is_complex(to)) return complex_of(cast(std::move(x), DType::F32), constant(DType::F32, 0));
   return apply(op("cast"), {std::move(x)}, {{"dtype", to}});
 }
 Operand where(Operand condition, Operand a, Operand b) {

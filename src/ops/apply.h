@@ -32,6 +32,7 @@ Operand zeros(const graph::TensorType& type);
 Operand full(const graph::TensorType& type, double value);
 Operand iota(Size n, DType dtype);
 
+// Complex numbers become bools alone: what drops imaginary parts says so (real_part).
 Operand cast(Operand x, DType to);
 Operand where(Operand condition, Operand a, Operand b);  // condition Bool
 Operand less(Operand a, Operand b);

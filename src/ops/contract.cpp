@@ -1,6 +1,7 @@
 // The one general batched matrix product; everything contracted is brought to it by views.
 #include "loop/builder.h"
 #include "ops/apply.h"
+#include "ops/complex.h"
 #include "ops/lower_ctx.h"
 #include "ops/rules.h"
 #include "ops/table.h"
@@ -103,6 +104,7 @@ const OpDef kOps[] = {
      .infer = infer_dot,
      .vjp = differentiable(vjp_dot),
      .batch = batch_dot,
+     .complex = complex_dot,
      .lower = lower_dot,
      .cases = {.list = dot_cases}},
     {.name = "wide_dot",

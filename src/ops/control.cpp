@@ -69,7 +69,7 @@ void vjp_by_replay(VjpCtx& c, size_t first) {
   std::vector<size_t> flowing;
   std::vector<Operand> dy;
   for (size_t k = 0; k < n.types.size(); ++k)
-    if (is_float(n.types[k].dtype) && c.has_dy(static_cast<int>(k))) {
+    if (is_inexact(n.types[k].dtype) && c.has_dy(static_cast<int>(k))) {
       flowing.push_back(k);
       dy.push_back(c.dy(static_cast<int>(k)));
     }

@@ -4,6 +4,7 @@
 
 #include "loop/builder.h"
 #include "ops/apply.h"
+#include "ops/complex.h"
 #include "ops/rules.h"
 #include "ops/scalar_rules.h"
 #include "ops/table.h"
@@ -15,6 +16,7 @@ namespace {
 
 using graph::Arguments;
 using graph::differentiable;
+using graph::kAnyReal;
 using graph::kAnyType;
 using graph::kFloats;
 using graph::kIntegers;
@@ -85,7 +87,7 @@ std::optional<Size> whole_quotient(Size a, Size b) {
 std::vector<Attrs> each_dtype(DType) {
   std::vector<Attrs> out;
   for (int to = 0; to < kNumDTypes; ++to)
-    out.push_back({{"dtype", static_cast<DType>(to)}});
+    if (kAnyReal.has(static_cast<DType>(to))) out.push_back({{"dtype", static_cast<DType>(to)}});
   return out;
 }
 constexpr graph::Domain kQuotients[][3] = {{{-3, 3}, {0.5, 2}}};
@@ -113,6 +115,7 @@ const OpDef kOps[] = {
        c.grad(1, c.dy());
      }),
      .batch = batch_elementwise,
+     .complex = complex_by_parts,
      .scalar = scalar_arithmetic<Op::Add, Op::Or>,
      .cheap = true,
      .sizes = sizes_each<[](Size a, Size b) { return a + b; }>,
@@ -134,6 +137,7 @@ const OpDef kOps[] = {
        if (c.needs(1)) c.grad(1, -c.dy());
      }),
      .batch = batch_elementwise,
+     .complex = complex_by_parts,
      .scalar = scalar_arithmetic<Op::Sub, Op::Xor>,
      .cheap = true,
      .sizes = sizes_each<[](Size a, Size b) { return a - b; }>,
@@ -155,6 +159,7 @@ const OpDef kOps[] = {
        if (c.needs(1)) c.grad(1, c.dy() * c.x(0));
      }),
      .batch = batch_elementwise,
+     .complex = complex_mul,
      .scalar = scalar_arithmetic<Op::Mul, Op::And>,
      .cheap = true,
      .sizes = sizes_each<[](Size a, Size b) { return a * b; }>,
@@ -172,6 +177,7 @@ const OpDef kOps[] = {
        if (c.needs(1)) c.grad(1, -(g * c.y()));
      }),
      .batch = batch_elementwise,
+     .complex = complex_div,
      .scalar = scalar_binary<Op::Div>,
      .sizes = sizes_each<whole_quotient>,
      .reference2 = [](double a, double b) { return a / b; },
@@ -213,6 +219,7 @@ const OpDef kOps[] = {
      .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, -c.dy()); }),
      .batch = batch_elementwise,
+     .complex = complex_by_parts,
      .scalar = scalar_unary<Op::Neg>,
      .cheap = true,
      .sizes = sizes_each<[](Size a) { return a * Size(-1); }>,
@@ -234,6 +241,7 @@ const OpDef kOps[] = {
      // +1 at 0.
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, where(less(c.x(0), like(c.x(0), 0)), -c.dy(), c.dy())); }),
      .batch = batch_elementwise,
+     .complex = complex_abs,
      .scalar = scalar_unary<Op::Abs>,
      .cheap = true,
      .range = [](const RangeCtx& c) { return range_within(c.in(0)); },
@@ -297,6 +305,7 @@ const OpDef kOps[] = {
      .infer = infer_elementwise,
      .vjp = zero_derivative("piecewise constant"),
      .batch = batch_elementwise,
+     .complex = complex_sign,
      .scalar =
          [](ScalarCtx& c) {
            uint32_t zero = c.b.number(c.type, 0), one = c.b.number(c.type, 1);
@@ -374,6 +383,7 @@ const OpDef kOps[] = {
      .infer = infer_predicate,
      .vjp = kPredicate,
      .batch = batch_elementwise,
+     .complex = complex_both,
      .scalar = scalar_compare<Op::Eq>,
      .cheap = true,
      .size_test = [](Size a, Size b) { return a == b; },
@@ -385,6 +395,7 @@ const OpDef kOps[] = {
      .infer = infer_predicate,
      .vjp = kPredicate,
      .batch = batch_elementwise,
+     .complex = complex_both,
      .scalar =
          [](ScalarCtx& c) {
            uint32_t same = c.b.eq(c.x[0], c.x[1]);
@@ -404,6 +415,7 @@ const OpDef kOps[] = {
      .infer = infer_predicate,
      .vjp = kPredicate,
      .batch = batch_elementwise,
+     .complex = complex_either,
      .scalar = [](ScalarCtx& c) { return c.b.ne(c.x[0], c.x[0]); },
      .reference1 = [](double x) { return double(std::isnan(x)); }},
     {.name = "is_inf",
@@ -416,6 +428,7 @@ const OpDef kOps[] = {
      .infer = infer_predicate,
      .vjp = kPredicate,
      .batch = batch_elementwise,
+     .complex = complex_either,
      .scalar =
          [](ScalarCtx& c) {
            DType t = c.b.type_of(c.x[0]);
@@ -509,12 +522,13 @@ const OpDef kOps[] = {
      .doc = "Converts to another dtype: float to int truncates and saturates, to bool is x != 0, to bf16 and f16 "
             "rounds to even.",
      .converts = true,
-     .dtypes = kAnyType,
+     .dtypes = kAnyReal,
      .infer = infer_cast,
      .vjp = differentiable([](VjpCtx& c) {
        if (is_float(c.x(0).dtype()) && is_float(c.dy().dtype())) c.grad(0, cast(c.dy(), c.x(0).dtype()));
      }),
      .batch = batch_elementwise,
+     .complex = complex_cast,
      .scalar =
          [](ScalarCtx& c) {
            // Integers narrower than the compute type wrap when stored; floats must saturate at the narrow type first.

@@ -3,6 +3,7 @@
 
 #include "loop/builder.h"
 #include "ops/apply.h"
+#include "ops/complex.h"
 #include "ops/float_functions.h"
 #include "ops/rules.h"
 #include "ops/scalar_rules.h"
@@ -46,6 +47,7 @@ const OpDef kOps[] = {
      .infer = infer_predicate,
      .vjp = kPredicate,
      .batch = batch_elementwise,
+     .complex = complex_both,
      .scalar =
          [](ScalarCtx& c) {
            DType t = c.b.type_of(c.x[0]);

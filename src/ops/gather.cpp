@@ -4,6 +4,7 @@
 
 #include "loop/builder.h"
 #include "ops/apply.h"
+#include "ops/complex.h"
 #include "ops/lower_ctx.h"
 #include "ops/rules.h"
 #include "ops/table.h"
@@ -436,6 +437,7 @@ const OpDef kOps[] = {
            });
      }),
      .batch = batch_scatter,
+     .complex = complex_update,
      .lower = lower_scatter,
      .check_text = range_text,
      .cases = {.list = scatter_cases}},
@@ -462,6 +464,7 @@ const OpDef kOps[] = {
            });
      }),
      .batch = batch_first_axis,
+     .complex = complex_update,
      .lower = lower_put_along,
      .check_text = range_text,
      .cases = {.list = put_along_cases}},

@@ -4,6 +4,7 @@
 
 #include "loop/builder.h"
 #include "ops/apply.h"
+#include "ops/complex.h"
 #include "ops/rules.h"
 #include "ops/scalar_rules.h"
 #include "ops/table.h"
@@ -140,6 +141,7 @@ const OpDef kOps[] = {
      .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * c.y()); }),
      .batch = batch_elementwise,
+     .complex = complex_exp,
      .scalar = scalar_unary<Op::Exp>,
      .reference1 = [](double x) { return std::exp(x); },
      .ulps = 1.1},
@@ -153,6 +155,7 @@ const OpDef kOps[] = {
      .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() / c.x(0)); }),
      .batch = batch_elementwise,
+     .complex = complex_log,
      .scalar = scalar_unary<Op::Log>,
      .reference1 = [](double x) { return std::log(x); },
      .domain = {0.1, 5},
@@ -167,6 +170,7 @@ const OpDef kOps[] = {
      .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * like(c.y(), 0.5) / c.y()); }),
      .batch = batch_elementwise,
+     .complex = complex_sqrt,
      .scalar = scalar_unary<Op::Sqrt>,
      .reference1 = [](double x) { return std::sqrt(x); },
      .domain = {0.1, 5},
@@ -181,6 +185,7 @@ const OpDef kOps[] = {
      .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * apply1("cos", c.x(0))); }),
      .batch = batch_elementwise,
+     .complex = complex_sin,
      .scalar = scalar_unary<Op::Sin>,
      .reference1 = [](double x) { return std::sin(x); }},
     {.name = "cos",
@@ -193,6 +198,7 @@ const OpDef kOps[] = {
      .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, -(c.dy() * apply1("sin", c.x(0)))); }),
      .batch = batch_elementwise,
+     .complex = complex_cos,
      .scalar = scalar_unary<Op::Cos>,
      .reference1 = [](double x) { return std::cos(x); }},
     {.name = "tan",
@@ -205,6 +211,7 @@ const OpDef kOps[] = {
      .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * (one(c.y()) + c.y() * c.y())); }),
      .batch = batch_elementwise,
+     .complex = complex_tan,
      .scalar = scalar_unary<Op::Tan>,
      .reference1 = [](double x) { return std::tan(x); },
      .domain = {-1.2, 1.2}},
@@ -218,6 +225,7 @@ const OpDef kOps[] = {
      .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * (one(c.y()) - c.y() * c.y())); }),
      .batch = batch_elementwise,
+     .complex = complex_tanh,
      .scalar = scalar_unary<Op::Tanh>,
      .reference1 = [](double x) { return std::tanh(x); },
      .ulps = 1.4},
@@ -315,6 +323,7 @@ const OpDef kOps[] = {
      }),
      .batch = batch_elementwise,
      // A program that says (** x 3) gets products; one whose exponent is an argument must get the same bits.,
+     .complex = complex_pow,
      .scalar =
          [](graph::ScalarCtx& c) {
            uint32_t x = c.x[0], p = c.x[1];
@@ -351,6 +360,7 @@ const OpDef kOps[] = {
      .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * apply1("cosh", c.x(0))); }),
      .batch = batch_elementwise,
+     .complex = complex_sinh,
      .scalar = scalar_formula<Sinh>,
      .reference1 = [](double x) { return std::sinh(x); },
      .ulps = 1.7},
@@ -364,6 +374,7 @@ const OpDef kOps[] = {
      .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * apply1("sinh", c.x(0))); }),
      .batch = batch_elementwise,
+     .complex = complex_cosh,
      .scalar = scalar_formula<Cosh>,
      .reference1 = [](double x) { return std::cosh(x); },
      .ulps = 1.4},

@@ -1,6 +1,7 @@
 // Movement: the same elements at other places. What strides can say is a view; the rest copies.
 #include "loop/builder.h"
 #include "ops/apply.h"
+#include "ops/complex.h"
 #include "ops/lower_ctx.h"
 #include "ops/rules.h"
 #include "ops/table.h"
@@ -12,6 +13,7 @@ namespace {
 
 using graph::Arrangement;
 using graph::differentiable;
+using graph::kAnyReal;
 using graph::kAnyType;
 using graph::LowerCtx;
 using graph::OpKind;
@@ -418,7 +420,7 @@ const OpDef kOps[] = {
     {.name = "slice_add",
      .kind = OpKind::Update,
      .doc = "x with every step-th element from a start, per axis, added to.",
-     .dtypes = kAnyType,
+     .dtypes = kAnyReal,
      .infer = infer_same,
      .vjp = differentiable([](VjpCtx& c) {
        c.grad(0, c.dy());
@@ -431,6 +433,7 @@ const OpDef kOps[] = {
            return std::vector{slice_add(c.inputs[0], c.inputs[1], prepend(0, c.attrs.sizes("starts")),
                                         prepend(1, c.attrs.sizes("steps")))};
          },
+     .complex = complex_by_parts,
      .scalar = scalar_slice_add,
      .lower = lower_slice_add,
      .window = view_slice,
@@ -446,6 +449,7 @@ const OpDef kOps[] = {
            return std::vector{pad(c.inputs[0], prepend(0, c.attrs.sizes("lo")), prepend(0, c.attrs.sizes("hi")),
                                   prepend(0, c.attrs.sizes("interior")), c.attrs.get<double>("value"))};
          },
+     .complex = complex_pad,
      .lower = lower_pad,
      .cases = {.list = pad_cases}},
     {.name = "concat",

@@ -5,6 +5,7 @@
 
 #include "loop/builder.h"
 #include "ops/apply.h"
+#include "ops/complex.h"
 #include "ops/lower_ctx.h"
 #include "ops/rules.h"
 #include "ops/table.h"
@@ -14,7 +15,7 @@ namespace sheaf::ops {
 namespace {
 
 using graph::differentiable;
-using graph::kAnyType;
+using graph::kAnyReal;
 using graph::LowerCtx;
 using graph::OpKind;
 using graph::VjpCtx;
@@ -216,7 +217,7 @@ const OpDef kOps[] = {
     {.name = "sort",
      .kind = OpKind::Ordered,
      .doc = "Each row in order, stable, NaN last; also where each element came from (i32).",
-     .dtypes = kAnyType,
+     .dtypes = kAnyReal,
      .infer = infer_sort,
      .vjp = differentiable(vjp_sort),
      .batch = batch_sort,
@@ -225,7 +226,7 @@ const OpDef kOps[] = {
     {.name = "top",
      .kind = OpKind::Ordered,
      .doc = "The first `count` of each row in descending order, NaN last; also where each came from (i32).",
-     .dtypes = kAnyType,
+     .dtypes = kAnyReal,
      .infer = infer_top,
      .vjp = differentiable(vjp_sort),
      .batch = batch_sort,
@@ -234,10 +235,11 @@ const OpDef kOps[] = {
     {.name = "cumulate",
      .kind = OpKind::Ordered,
      .doc = "Running sum, product, maximum or minimum along axis 1.",
-     .dtypes = kAnyType,
+     .dtypes = kAnyReal,
      .infer = infer_same,
      .vjp = differentiable(vjp_cumulate),
      .batch = batch_cumulate,
+     .complex = complex_cumulate,
      .lower = lower_cumulate,
      .cases = {.list = cumulate_cases}},
     {.name = "recurrence",
@@ -260,7 +262,7 @@ const OpDef kOps[] = {
                   {"(searchsorted [[1 2] [3 4]] [[2] [2]])", "[[1]\n [0]]"}},
      .category = "Sorting and running totals",
      .arguments = graph::Arguments::Arrays,
-     .dtypes = kAnyType,
+     .dtypes = kAnyReal,
      .infer = infer_search,
      .vjp = zero_derivative("positions are whole numbers"),
      .batch = batch_search,

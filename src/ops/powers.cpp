@@ -4,6 +4,7 @@
 
 #include "loop/builder.h"
 #include "ops/apply.h"
+#include "ops/complex.h"
 #include "ops/float_functions.h"
 #include "ops/rules.h"
 #include "ops/scalar_rules.h"
@@ -89,6 +90,7 @@ const OpDef kOps[] = {
      .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * like(c.y(), std::numbers::log2e) / c.x(0)); }),
      .batch = batch_elementwise,
+     .complex = complex_log2,
      .scalar = scalar_formula<Log2>,
      .reference1 = [](double x) { return std::log2(x); },
      .domain = {0.1, 5},
@@ -103,6 +105,7 @@ const OpDef kOps[] = {
      .infer = infer_elementwise,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, c.dy() * like(c.y(), std::numbers::log10e) / c.x(0)); }),
      .batch = batch_elementwise,
+     .complex = complex_log10,
      .scalar = scalar_formula<Log10>,
      .reference1 = [](double x) { return std::log10(x); },
      .domain = {0.1, 5},

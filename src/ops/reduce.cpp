@@ -6,6 +6,7 @@
 
 #include "loop/builder.h"
 #include "ops/apply.h"
+#include "ops/complex.h"
 #include "ops/lower_ctx.h"
 #include "ops/rules.h"
 #include "ops/table.h"
@@ -15,7 +16,7 @@ namespace {
 
 using graph::Arguments;
 using graph::differentiable;
-using graph::kAnyType;
+using graph::kAnyReal;
 using graph::LowerCtx;
 using graph::OpKind;
 using graph::VjpCtx;
@@ -127,10 +128,11 @@ const OpDef kOps[] = {
      .doc = "Sum of all elements as a float, or along one or more axes as a tensor.",
      .examples = {{"(sum [1 2 3])", "6.0"}, {"(sum [[1 2] [3 4]] :axis 1)", "[3. 7.]"}},
      .arguments = Arguments::Total,
-     .dtypes = kAnyType,
+     .dtypes = kAnyReal,
      .infer = infer_reduce,
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, spread(c, c.dy())); }),
      .batch = batch_reduce,
+     .complex = complex_by_parts,
      .lower = lower_reduce<Combine::Sum>},  // by fixed blocks: the error grows with log n
     {.name = "product",
      .kind = OpKind::Reduce,
@@ -138,16 +140,17 @@ const OpDef kOps[] = {
      .doc = "Product of all elements, or along axes; a float whenever one number is left.",
      .examples = {{"(product [1 2 3 4])", "24.0"}, {"(product [[1 2] [3 4]] :axis 1)", "[ 2. 12.]"}},
      .arguments = Arguments::TotalOrNumber,
-     .dtypes = kAnyType,
+     .dtypes = kAnyReal,
      .infer = infer_reduce,
      .vjp = differentiable(vjp_product),
      .batch = batch_reduce,
+     .complex = complex_product,
      .lower = lower_reduce<Combine::Prod>,
      .cases = {.zeros = true, .smooth = kNearOne}},
     {.name = "max",
      .kind = OpKind::Reduce,
      .doc = "Largest element along axes; NaN wins. Every tied position gets the gradient.",
-     .dtypes = kAnyType,
+     .dtypes = kAnyReal,
      .infer = infer_extremum,
      .vjp = differentiable(vjp_extremum),
      .batch = batch_reduce,
@@ -156,7 +159,7 @@ const OpDef kOps[] = {
     {.name = "min",
      .kind = OpKind::Reduce,
      .doc = "Smallest element along axes; NaN wins. Every tied position gets the gradient.",
-     .dtypes = kAnyType,
+     .dtypes = kAnyReal,
      .infer = infer_extremum,
      .vjp = differentiable(vjp_extremum),
      .batch = batch_reduce,
@@ -169,7 +172,7 @@ const OpDef kOps[] = {
             "as an i32 tensor.",
      .examples = {{"(argmax [3 9 4])", "1"}, {"(argmax [[1 8] [3 4]] :axis 0)", "[1 0]"}},
      .arguments = Arguments::Position,
-     .dtypes = kAnyType,
+     .dtypes = kAnyReal,
      .infer = infer_position,
      .vjp = zero_derivative("a position"),
      .batch = batch_reduce,
@@ -181,7 +184,7 @@ const OpDef kOps[] = {
      .doc = "Position of the smallest element (the first of ties), as argmax.",
      .examples = {{"(argmin [3 1 4])", "1"}},
      .arguments = Arguments::Position,
-     .dtypes = kAnyType,
+     .dtypes = kAnyReal,
      .infer = infer_position,
      .vjp = zero_derivative("a position"),
      .batch = batch_reduce,

@@ -25,7 +25,7 @@ class Reverse {
       wanted_.push_back(c.needs(static_cast<int>(i)));
     // What is kept for a reverse is used after everything else: its adjoints come first.
     for (size_t i = n_.types.size(); i-- > num_carries_;)
-      if (c.has_dy(static_cast<int>(i)) && is_float(n_.types[i].dtype)) flowing_.push_back(i);
+      if (c.has_dy(static_cast<int>(i)) && is_inexact(n_.types[i].dtype)) flowing_.push_back(i);
     parameters_ = s_.body->inputs;
     outputs_ = s_.body->outputs;
     for (Node* n : graph::live_nodes(*s_.body))
@@ -49,7 +49,7 @@ class Reverse {
     int64_t left = s_.turns - first_apart_;
     std::vector<bool> flags;
     for (size_t i = 0; i < num_carries_; ++i)
-      flags.push_back(is_float(n_.types[i].dtype) && c_.has_dy(static_cast<int>(i)));
+      flags.push_back(is_inexact(n_.types[i].dtype) && c_.has_dy(static_cast<int>(i)));
     std::vector<Turn> turns;
     constexpr size_t kMaxPeeled = 4;
     while (static_cast<int64_t>(turns.size()) < left) {
@@ -85,7 +85,7 @@ class Reverse {
   std::vector<bool> all_floats() const {
     std::vector<bool> f;
     for (size_t i = 0; i < num_carries_; ++i)
-      f.push_back(is_float(n_.types[i].dtype));
+      f.push_back(is_inexact(n_.types[i].dtype));
     return f;
   }
 
@@ -264,8 +264,8 @@ class Reverse {
 
   void start() {
     for (size_t i = 0; i < num_carries_; ++i)
-      carry_.push_back(is_float(n_.types[i].dtype) && c_.has_dy(static_cast<int>(i)) ? c_.dy(static_cast<int>(i))
-                                                                                     : Operand());
+      carry_.push_back(is_inexact(n_.types[i].dtype) && c_.has_dy(static_cast<int>(i)) ? c_.dy(static_cast<int>(i))
+                                                                                       : Operand());
     for (size_t i = num_carries_ + num_xs_; i < wanted_.size(); ++i) {
       if (!wanted_[i]) continue;
       Operand p =

@@ -13,6 +13,7 @@ using graph::OpDef;
 // One function per family file.
 std::span<const OpDef> elementwise_ops();
 std::span<const OpDef> math_ops();
+std::span<const OpDef> complex_ops();
 std::span<const OpDef> reduce_ops();
 std::span<const OpDef> movement_ops();
 std::span<const OpDef> gather_ops();

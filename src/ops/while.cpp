@@ -40,7 +40,7 @@ void vjp_while(VjpCtx& c) {
   std::vector<size_t> carried, wanted;
   std::vector<Operand> adjoints;
   for (size_t i = 0; i < num_carries; ++i)
-    if (is_float(n.types[i].dtype)) {
+    if (is_inexact(n.types[i].dtype)) {
       carried.push_back(i);
       adjoints.push_back(c.dy(static_cast<int>(i)));
     }

@@ -1,6 +1,7 @@
 #include "ops/window.h"
 
 #include "loop/builder.h"
+#include "ops/complex.h"
 #include "ops/lower_ctx.h"
 #include "ops/rules.h"
 #include "ops/table.h"
@@ -173,6 +174,7 @@ const OpDef kOps[] = {
      .infer = infer_unwindow,
      .vjp = differentiable(vjp_unwindow),
      .batch = batch_leading,
+     .complex = complex_by_parts,
      .lower = lower_unwindow,
      .cases = {.list = unwindow_cases}},
 };

@@ -5,8 +5,8 @@
 namespace sheaf {
 
 std::string_view name_of(DType d) {
-  constexpr std::string_view names[] = {"f32", "f64",  "bf16", "f16", "i32", "i64",
-                                        "u32", "bool", "i8",   "u8",  "i16", "u16"};
+  constexpr std::string_view names[] = {"f32",  "f64", "bf16", "f16", "i32", "i64", "u32",
+                                        "bool", "i8",  "u8",   "i16", "u16", "c64"};
   return names[static_cast<int>(d)];
 }
 
@@ -16,12 +16,13 @@ std::optional<DType> dtype_from_name(std::string_view s) {
   return std::nullopt;
 }
 
-std::string_view dtype_list() { return ":f32, :f64, :bf16, :f16, :i32, :i64, :u32, :bool, :i8, :u8, :i16, :u16"; }
+std::string_view dtype_list() { return ":f32, :f64, :bf16, :f16, :i32, :i64, :u32, :bool, :i8, :u8, :i16, :u16, :c64"; }
 
 DType promote(DType a, DType b) {
   a = is_storage_only(a) ? DType::I32 : a;
   b = is_storage_only(b) ? DType::I32 : b;
   if (a == b) return a;
+  if (is_complex(a) || is_complex(b)) return DType::C64;  // f64 too: there is no wider one
   if (a == DType::Bool) return b;
   if (b == DType::Bool) return a;
   if (is_float(a) && is_float(b)) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -33,6 +34,7 @@ int64_t integer_at(DType d, const std::byte* p) {
 
 std::string exact_text(DType d, const std::byte* p) {
   if (d == DType::Bool) return bits_of(d, p) ? "true" : "false";
+  if (is_complex(d)) return exact_text(DType::F32, p) + 'j' + exact_text(DType::F32, p + sizeof(float));
   if (!is_float(d)) return std::to_string(integer_at(d, p));
   double x = load_double(d, p);
   if (std::isnan(x)) return fmt::format("nan:{:#x}", bits_of(d, p));
@@ -41,6 +43,11 @@ std::string exact_text(DType d, const std::byte* p) {
 }
 
 bool parse_exact(DType d, std::string_view text, std::byte* out) {
+  if (is_complex(d)) {
+    const size_t j = std::min(text.find('j'), text.size());
+    return parse_exact(DType::F32, text.substr(0, j), out) &&
+           parse_exact(DType::F32, text.substr(std::min(j + 1, text.size())), out + sizeof(float));
+  }
   uint64_t bits = 0;
   const char* last = text.data() + text.size();
   if (d == DType::Bool) {

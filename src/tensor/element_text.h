@@ -11,7 +11,7 @@ namespace sheaf {
 
 class Scanner;
 
-// "0x1.8p+1", "-inf", "nan:0x7fc00000", "12", "true"
+// "0x1.8p+1", "-inf", "nan:0x7fc00000", "12", "true"; both parts of a complex number: "0x1.8p+1j-inf"
 std::string exact_text(DType d, const std::byte* element);
 // The inverse; false when the text is no element of that type.
 bool parse_exact(DType d, std::string_view text, std::byte* element);

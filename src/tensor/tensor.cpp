@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <limits>
 
@@ -177,6 +178,7 @@ double load_double(DType d, const std::byte* p) {
     case DType::U8: return as(uint8_t{});
     case DType::I16: return as(int16_t{});
     case DType::U16: return as(uint16_t{});
+    case DType::C64: return as(float{});
   }
   return 0;
 }
@@ -211,6 +213,7 @@ void store_int(DType d, std::byte* p, int64_t v) {
     case DType::U8: put(static_cast<uint8_t>(v)); break;
     case DType::I16:
     case DType::U16: put(static_cast<uint16_t>(v)); break;
+    case DType::C64: put(std::complex<float>(static_cast<float>(v))); break;
   }
 }
 
@@ -229,6 +232,7 @@ void store_double(DType d, std::byte* p, double v) {
     case DType::U8: store_int(d, p, clamp_int(saturate_to_int(v), 0, UINT8_MAX)); break;
     case DType::I16: store_int(d, p, clamp_int(saturate_to_int(v), INT16_MIN, INT16_MAX)); break;
     case DType::U16: store_int(d, p, clamp_int(saturate_to_int(v), 0, UINT16_MAX)); break;
+    case DType::C64: put(std::complex<float>(static_cast<float>(v))); break;
   }
 }
 
@@ -239,7 +243,7 @@ void copy_on_host(const Tensor& from, const Tensor& to) {
   std::byte* p = to.bytes_mut();
   const int step = size_bytes(to.dtype), width = size_bytes(from.dtype);
   const std::byte* base = from.buffer->host();
-  const bool int_to_int = !is_float(from.dtype) && !is_float(to.dtype);
+  const bool int_to_int = !is_inexact(from.dtype) && !is_inexact(to.dtype);
   for_each_offset(from, [&](int64_t off) {
     const std::byte* q = base + off * width;
     if (int_to_int)

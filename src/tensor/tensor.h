@@ -67,10 +67,10 @@ Tensor select_axis0(const Tensor& t, int64_t index);  // drops axis 0
 // The view with the given sizes, or a contiguous copy when strides do not allow it.
 Tensor reshaped(const Tensor& t, Dims sizes);
 
-// One element, widened; `flat` counts in row-major order.
+// One element, widened, of a complex one the real part; `flat` counts in row-major order.
 double element_as_double(const Tensor& t, int64_t flat);
 int64_t element_as_int(const Tensor& t, int64_t flat);  // float: truncated and saturated, NaN 0
-// The element at an address, widened.
+// The element at an address, widened; of a complex one the real part, and stored without an imaginary one.
 double load_double(DType d, const std::byte* p);
 void store_double(DType d, std::byte* p, double v);
 void store_int(DType d, std::byte* p, int64_t v);

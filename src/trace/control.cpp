@@ -182,7 +182,7 @@ Value trace_cond(const Value& condition, const std::function<Value()>& yes, cons
   // The reverse computes the values of the way that was taken again, so that a second derivative would add up what
   // flows to them in another order than interpreted code.
   if (gradient_depth() >= 2 &&
-      std::any_of(merge.yes.begin(), merge.yes.end(), [](const Operand& o) { return is_float(o.dtype()); }))
+      std::any_of(merge.yes.begin(), merge.yes.end(), [](const Operand& o) { return is_inexact(o.dtype()); }))
     throw Untraceable("a branch on a traced value is differentiated twice", span);
   a.piece.outputs = std::move(merge.yes);
   b.piece.outputs = std::move(merge.no);

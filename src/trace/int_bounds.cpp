@@ -27,7 +27,7 @@ Operand failing_if(const Operand& wrong, const Operand& y) {
 IntRange range_of_dtype(DType d) {
   if (d == DType::Bool) return {0, 1};
   int bits = size_bytes(d) * 8;
-  if (is_float(d) || bits == 64) return {};
+  if (is_inexact(d) || bits == 64) return {};
   int64_t values = int64_t{1} << bits;
   return is_unsigned(d) ? IntRange{0, values - 1} : IntRange{-values / 2, values / 2 - 1};
 }
@@ -57,7 +57,7 @@ IntRange range_of_node(const Node& n) {
 }  // namespace
 
 IntRange int_range(const Operand& x) {
-  if (is_float(x.dtype())) return {};
+  if (is_inexact(x.dtype())) return {};
   if (!x.is_node()) {
     int64_t v = element_as_int(x.value(), 0);
     return {v, v};

@@ -6,6 +6,7 @@
 #include "compiler/eager.h"
 #include "graph/graph.h"
 #include "ops/apply.h"
+#include "ops/complex.h"
 #include "ops/table.h"
 #include "tensor/size_facts.h"
 #include "trace/context.h"
@@ -48,12 +49,15 @@ class TapeEngine final : public graph::Engine {
   std::vector<Operand> apply(const OpDef& op, std::vector<Operand> inputs, Attrs attrs) override {
     std::vector<TensorType> types;
     types.reserve(inputs.size());
-    bool any_node = false, all_values = true;
+    bool any_node = false, all_values = true, any_complex = false;
     for (const Operand& o : inputs) {
       types.push_back(o.type());
       any_node |= o.is_node();
       all_values &= o.has_value();
+      any_complex |= is_complex(types.back().dtype);
     }
+    if (any_complex)
+      if (auto made = of_parts(op, inputs, attrs); !made.empty()) return made;
     std::vector<TensorType> out = op.infer({types, attrs});
     if (SizeFacts::current()) {
       if (auto sizes = apply_to_sizes(op, inputs, attrs, out[0])) return {std::move(*sizes)};
@@ -102,6 +106,13 @@ class TapeEngine final : public graph::Engine {
   }
 
  private:
+  // Complex numbers by other ops; nothing when the op itself only moves them.
+  static std::vector<Operand> of_parts(const OpDef& op, const std::vector<Operand>& inputs, const Attrs& attrs) {
+    const graph::ComplexCtx c{op, attrs, inputs};
+    if (op.complex) return op.complex(c);
+    if (!op.dtypes.has(DType::C64)) ops::refuse_complex(c);
+    return {};
+  }
   static bool are_known(const Attrs& attrs, const std::vector<TensorType>& out) {
     auto known = [](const Sizes& s) { return std::all_of(s.begin(), s.end(), [](Size x) { return x.is_const(); }); };
     for (const auto& [key, value] : attrs.items())
@@ -112,7 +123,7 @@ class TapeEngine final : public graph::Engine {
   static bool ends_gradients(const OpDef& op, const std::vector<TensorType>& out) {
     if (op.vjp.zero) return true;
     for (const TensorType& t : out)
-      if (is_float(t.dtype)) return false;
+      if (is_inexact(t.dtype)) return false;
     return true;
   }
 };

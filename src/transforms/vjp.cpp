@@ -15,7 +15,7 @@ using graph::Attrs;
 using graph::Node;
 using graph::OpKind;
 
-bool carries_gradient(DType d) { return is_float(d); }
+bool carries_gradient(DType d) { return is_inexact(d); }
 
 // The nodes between `wrt` and `y`: reachable from y, and depending on some wrt. Iterative; ids order the graph.
 class Between {

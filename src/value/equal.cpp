@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "tensor/complex_element.h"
 #include "value/dict.h"
 #include "value/print.h"
 
@@ -49,12 +50,17 @@ int64_t load_int(DType d, const std::byte* p) {
 // Integers compare exactly; otherwise both sides take the promoted type first, as arithmetic would.
 bool arrays_equal(const Tensor& a, const Tensor& b) {
   if (!(a.sizes == b.sizes)) return false;
-  bool integral = !is_float(a.dtype) && !is_float(b.dtype);
+  bool complex = is_complex(a.dtype) || is_complex(b.dtype);
+  bool integral = !complex && !is_float(a.dtype) && !is_float(b.dtype);
   bool wide = a.dtype == DType::F64 || b.dtype == DType::F64;
   const std::byte *p = a.bytes(), *q = b.bytes();
   for (int64_t n = a.num_elems(); n > 0; --n, p += size_bytes(a.dtype), q += size_bytes(b.dtype)) {
     if (integral) {
       if (load_int(a.dtype, p) != load_int(b.dtype, q)) return false;
+      continue;
+    }
+    if (complex) {
+      if (std::complex<float>(load_complex(a.dtype, p)) != std::complex<float>(load_complex(b.dtype, q))) return false;
       continue;
     }
     double x = load_double(a.dtype, p), y = load_double(b.dtype, q);
@@ -101,13 +107,12 @@ bool same_bits_or_nan(double a, double b) {
 bool tensors_identical(const Tensor& a0, const Tensor& b0) {
   if (a0.dtype != b0.dtype || !(a0.sizes == b0.sizes)) return false;
   Tensor a = contiguous(a0), b = contiguous(b0);
-  int step = size_bytes(a.dtype);
-  int64_t n = a.num_elems();
-  if (n == 0 || std::memcmp(a.bytes(), b.bytes(), n * step) == 0) return true;
-  if (!is_float(a.dtype)) return false;
-  for (int64_t i = 0; i < n; ++i)
-    if (!same_bits_or_nan(load_double(a.dtype, a.bytes() + i * step), load_double(a.dtype, b.bytes() + i * step)))
-      return false;
+  int64_t bytes = a.num_elems() * size_bytes(a.dtype);
+  if (bytes == 0 || std::memcmp(a.bytes(), b.bytes(), bytes) == 0) return true;
+  if (!is_inexact(a.dtype)) return false;
+  const DType part = is_complex(a.dtype) ? DType::F32 : a.dtype;
+  for (int64_t i = 0; i < bytes; i += size_bytes(part))
+    if (!same_bits_or_nan(load_double(part, a.bytes() + i), load_double(part, b.bytes() + i))) return false;
   return true;
 }
 
@@ -171,7 +176,8 @@ bool truthy(const Value& v) {
     case Tag::Bool:
     case Tag::Int: return v.as_int() != 0;
     case Tag::Float: return v.as_float() != 0;
-    case Tag::Tensor: return v.as_tensor().rank() > 0 || element_as_double(v.as_tensor(), 0) != 0;
+    case Tag::Tensor:
+      return v.as_tensor().rank() > 0 || load_complex(v.as_tensor().dtype, v.as_tensor().bytes()) != 0.0;
     case Tag::Traced: {
       Value now = v.as_traced()->concrete();
       INVARIANT(!now.is_nil(), "truth of a traced " << v.as_traced()->describe());

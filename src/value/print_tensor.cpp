@@ -166,6 +166,11 @@ class TensorPrinter {
 
 std::string element_text_at(DType d, const std::byte* p, int precision) {
   if (is_float(d)) return decimal_text(load_double(d, p), d, ".", precision);
+  if (is_complex(d)) {
+    std::string imaginary = element_text_at(DType::F32, p + sizeof(float), precision);
+    if (imaginary[0] != '-') imaginary.insert(0, "+");
+    return element_text_at(DType::F32, p, precision) + imaginary + 'j';
+  }
   if (d == DType::Bool) return load_double(d, p) != 0 ? "true" : "false";
   if (d == DType::I64) {
     int64_t v;

@@ -160,6 +160,7 @@ TEST(Cast, EqualsTheTensorLayer) {
   SCOPED_TRACE("SHEAF_SEED=" + std::to_string(rng.seed));
   for (int from = 0; from < kNumDTypes; ++from)
     for (int to = 0; to < kNumDTypes; ++to) {
+      if (is_complex(static_cast<DType>(from)) || is_complex(static_cast<DType>(to))) continue;  // complex_test
       Tensor x = wild_tensor(rng, static_cast<DType>(from), {521});
       DType t = static_cast<DType>(to);
       SCOPED_TRACE(std::string(sheaf::name_of(x.dtype)) + " to " + std::string(sheaf::name_of(t)));

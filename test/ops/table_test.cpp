@@ -90,10 +90,19 @@ TEST(Table, PlainNumbersAgreeWithKernels) {
   }
 }
 
+// c64 is moved, computed with by a rule, or refused.
+TEST(Table, RulesOfComplexNumbersAreForRealOps) {
+  for (const OpDef* d : all_ops()) {
+    const bool in_part = d->name == "pad" || d->name == "scatter" || d->name == "put_along";  // with some attributes
+    EXPECT_FALSE(d->complex && d->dtypes.has(DType::C64) && !in_part) << d->name;
+  }
+}
+
 // The gradient of a float must flow or stop by decision, and only through ops that take floats.
 TEST(Table, GradientsAreForFloats) {
   for (const OpDef* d : all_ops()) {
-    bool floats = d->dtypes.has(DType::F64) || d->dtypes.has(DType::BF16);
+    bool floats =
+        d->dtypes.has(DType::F64) || d->dtypes.has(DType::BF16) || d->name == "complex" || d->dtypes.has(DType::C64);
     EXPECT_TRUE(!d->vjp.rule || floats) << d->name;
   }
 }

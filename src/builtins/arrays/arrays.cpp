@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <complex>
 #include <cstring>
 #include <numeric>
 
@@ -224,6 +225,7 @@ void visit_nonzero(const Tensor& t, F&& f) {
     case DType::F64: return of(reinterpret_cast<const double*>(bytes));
     case DType::I32: return of(reinterpret_cast<const int32_t*>(bytes));
     case DType::I64: return of(reinterpret_cast<const int64_t*>(bytes));
+    case DType::C64: return of(reinterpret_cast<const std::complex<float>*>(bytes));
     default:
       f([&t, bytes, width = size_bytes(t.dtype)](int64_t i) { return load_double(t.dtype, bytes + i * width) != 0; });
   }

@@ -15,7 +15,7 @@ using trace::to_value;
 // An int or bool operand; narrow ints are computed in i32.
 Num bits_of(const Value& v, std::string_view who) {
   Num n = v.is_list() ? Num{array_operand(v, who, DType::I32), Kind::Tensor} : num(v);
-  if (is_float(n.x.dtype()))
+  if (is_inexact(n.x.dtype()))
     throw runtime_error(fmt::format("{}: expected ints or bools, got {}", who, short_text(v)))
         .hint("[1 2 3] is a vector of floats; [1 2 3] :i32 and (cast x :i32) are ints");
   if (is_storage_only(n.x.dtype())) n.x = ops::cast(n.x, DType::I32);

@@ -15,11 +15,17 @@ namespace {
 
 using trace::to_value;
 
+UserError no_order(const Value& a, const Value& b) {
+  return runtime_error(fmt::format("complex numbers have no order: {} and {}", short_text(a), short_text(b)))
+      .hint("(abs z) compares sizes; == and = compare complex numbers");
+}
+
 // A predicate of two numeric values: two scalars give a bool, anything else a bool tensor (0-d for 0-d operands).
 // `swapped`: of the second and the first; errors name them as they are written.
 Value predicate(std::string_view op, const Value& av, const Value& bv, bool swapped = false) {
   auto [a, b] = nums(av, bv);
   DType d = common_dtype(a, b);
+  if (is_complex(d) && !ops::op(op).complex) throw no_order(av, bv);
   // An int beyond the dtype of the tensor has its place among the ints all the same.
   for (const Num* n : {&a, &b})
     if (n->kind == Kind::Int && is_int(d) && !trace::surely_holds(d, n->x)) d = DType::I64;

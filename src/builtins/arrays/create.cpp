@@ -199,7 +199,7 @@ Value triangle(Call& c) {
 Value tensor(Call& c) {
   auto d = dtype_option(c, "tensor");
   if (c[0].is_seq()) {
-    Operand x = array_operand(c[0], "tensor", d && !is_float(*d) ? DType::I64 : d.value_or(DType::F32));
+    Operand x = array_operand(c[0], "tensor", d && !is_inexact(*d) ? DType::I64 : d.value_or(DType::F32));
     return tensor_value(ops::cast(x, d.value_or(x.dtype())));
   }
   if (!trace::is_numeric(c[0]))

@@ -9,6 +9,7 @@ namespace sheaf::builtins {
 std::span<const BuiltinDef> op_builtins();
 std::span<const BuiltinDef> arithmetic_builtins();
 std::span<const BuiltinDef> math_builtins();
+std::span<const BuiltinDef> complex_builtins();
 std::span<const BuiltinDef> bits_builtins();
 std::span<const BuiltinDef> compare_builtins();
 std::span<const BuiltinDef> shape_builtins();

@@ -1,12 +1,14 @@
 // Fourier transforms, as lib/fourier.shf calls them: axes and norms are checked there.
 #include "builtins/arrays/arrays.h"
 #include "builtins/arrays/families.h"
+#include "ops/complex.h"
 
 namespace sheaf::builtins {
 namespace {
 
 // An op on [outer, n, inner] or, of complex numbers, [outer, n, inner, 2], along `axis` of x: the results.
 Operand along(const char* op, const Operand& x, int axis, bool from_complex, bool to_complex, graph::Attrs attrs) {
+  ops::check_real(x, op);
   const DType d = is_float(x.dtype()) ? x.dtype() : DType::F32;
   const Sizes sizes = x.sizes();
   const int rank = x.rank() - (from_complex ? 1 : 0);

@@ -76,7 +76,7 @@ struct Leaves : Parameters {
       Kind kind = trace::kind_of(v);
       Operand x = trace::operand_of(v);
       // An int parameter is differentiated like a float; the program still sees an int. An i32 tensor becomes f32.
-      if (kind != Kind::Tensor || !is_float(x.dtype())) x = ops::cast(x, DType::F32);
+      if (kind != Kind::Tensor || !is_inexact(x.dtype())) x = ops::cast(x, DType::F32);
       Operand digits = kind == Kind::Float ? trace::wide_operand(v) : Operand();
       if (digits) {
         digits = trace::make_leaf(digits);
@@ -91,7 +91,7 @@ struct Leaves : Parameters {
     if (v.is_number()) return true;
     if (!is_tensor_value(v)) return v.is_traced() && trace::kind_of(v) != Kind::Bool;
     DType d = trace::operand_of(v).dtype();
-    return is_float(d) || d == DType::I32;
+    return is_inexact(d) || d == DType::I32;
   }
 
   // The tree of adjoints, with zeros where nothing flowed.
@@ -150,6 +150,9 @@ Operand scalar_loss(const Value& y, const std::string& who) {
   if (!ok)
     throw runtime_error(who + ": loss must return a scalar")
         .hint("the function must return a single number, e.g. (sum x) or (mean x); got " + short_text(y));
+  if (is_complex(o.dtype()))
+    throw runtime_error(who + ": the loss must be real, got a complex number")
+        .hint("take (abs z), (real z) or (imag z) of the result; vjp and jvp differentiate complex results");
   if (!is_float(o.dtype())) o = ops::cast(o, DType::F32);
   return ops::reshape(o, {});
 }

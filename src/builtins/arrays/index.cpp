@@ -207,12 +207,17 @@ Value item_at(Call& c) {
   return row_value(x, kAt < 0 ? n - Size(1) : Size(kAt));
 }
 
-// A float put into an int tensor makes it f32; otherwise the tensor's dtype stays.
+// Whether `updates` find place in an array of another dtype: floats do not among ints, nor complex numbers among reals.
+bool keeps_dtype(DType array, DType updates) {
+  return is_complex(array) || (!is_complex(updates) && (is_float(array) || !is_float(updates)));
+}
+
+// A float put into an int tensor makes it f32, a complex number c64; otherwise the tensor's dtype stays.
 Value index_update(Call& c) {
   Operand x = tensor_operand(c[0], "index-update");
   ops::check_axis(0, x.rank());
   Num v = num(c[2]);
-  DType d = is_float(v.x.dtype()) && !is_float(x.dtype()) ? common_dtype(num(c[0]), v) : x.dtype();
+  DType d = keeps_dtype(x.dtype(), v.x.dtype()) ? x.dtype() : common_dtype(num(c[0]), v);
   Sizes row = x.sizes();
   row[0] = 1;
   Sizes slice(row.begin() + 1, row.end());
@@ -299,7 +304,7 @@ Value scatter(Call& c) {
   int axis = one_axis(c, 3, tensor_operand(c[0], kWho).rank(), 0);
   Num x = num(c[0]), u = num(c[2]);
   Operand at = index_operand(c[1], kWho);
-  DType d = is_float(x.x.dtype()) ? x.x.dtype() : common_dtype(x, u);
+  DType d = is_float(x.x.dtype()) && !is_complex(u.x.dtype()) ? x.x.dtype() : common_dtype(x, u);
   Sizes wide, flat;  // the shape of the updates, with the index's axes and with one for all of them
   for (int i = 0; i < x.x.rank(); ++i) {
     if (i != axis)

@@ -9,6 +9,7 @@
 #include "builtins/arrays/mixed.h"
 #include "builtins/arrays/quantize.h"
 #include "builtins/core/numeric.h"
+#include "ops/complex.h"
 #include "value/equal.h"
 
 namespace sheaf::builtins {
@@ -156,6 +157,7 @@ Value outer(Call& c) {
 template <const char* kOp>
 Value decompose(Call& c) {
   Operand x = array_operand(c[0], kOp);
+  ops::check_real(x, kOp);
   DType d = is_float(x.dtype()) ? x.dtype() : DType::F32;
   Sizes sizes = x.sizes(), lead(sizes.begin(), sizes.end() - 2);
   Operand all = ops::reshape(ops::cast(x, d == DType::F64 ? d : DType::F32),
@@ -177,6 +179,8 @@ constexpr char kEigh[] = "eigh", kSvd[] = "svd", kEigvalsh[] = "eigvalsh", kSvdv
 // Matrices in the last two axes, and others with as many rows; the axes before them broadcast.
 Value solve_with(Call& c, const char* op, const graph::Attrs& attrs) {
   auto [a, b] = nums(c[0], c[1]);
+  ops::check_real(a.x, op);
+  ops::check_real(b.x, op);
   DType d = float_dtype(common_dtype(a, b)), wide = d == DType::F64 ? d : DType::F32;
   auto lead_of = [](const Sizes& s) { return Sizes(s.begin(), s.end() - 2); };
   const Sizes lead = ops::broadcast_sizes(lead_of(a.x.sizes()), lead_of(b.x.sizes()));

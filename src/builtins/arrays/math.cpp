@@ -11,7 +11,7 @@ namespace {
 
 // An int tensor as f32, everything else as it is: the operation that follows says what it thinks of it.
 Value floating(Call& c) {
-  if (!is_tensor_value(c[0]) || is_float(num(c[0]).x.dtype())) return c[0];
+  if (!is_tensor_value(c[0]) || is_inexact(num(c[0]).x.dtype())) return c[0];
   return tensor_value(ops::cast(num(c[0]).x, DType::F32));
 }
 

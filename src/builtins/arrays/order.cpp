@@ -7,6 +7,7 @@
 
 #include "builtins/arrays/arrays.h"
 #include "builtins/arrays/families.h"
+#include "ops/complex.h"
 #include "value/print.h"
 
 namespace sheaf::builtins {
@@ -79,16 +80,19 @@ Value sort(Call& c) {
   Operand x = trace::operand_of(c[0]);
   if (x.rank() == 0) return std::move(c[0]);
   if (c.option("key")) return sort_rows(c, x);
+  ops::check_real(x, "sort");
   return tensor_value(ops::sort(x, axis_option(c, x.rank()).value_or(x.rank() - 1), is_descending(c)).values);
 }
 
 Value argsort(Call& c) {
   Operand x = array_operand(c[0], "argsort", DType::I64);
+  ops::check_real(x, "argsort");
   return tensor_value(ops::sort(x, one_axis(c, 1, x.rank(), -1), is_descending(c)).indices);
 }
 
 Value top_k(Call& c) {
   Operand x = array_operand(c[0], "top_k");
+  ops::check_real(x, "top_k");
   auto axis = axis_option(c, x.rank());
   if (!axis) x = ops::reshape(x, {num_elems(x.sizes())});
   int a = axis.value_or(0);

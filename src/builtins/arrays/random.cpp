@@ -10,6 +10,7 @@
 #include "builtins/arrays/families.h"
 #include "builtins/core/numeric.h"
 #include "builtins/core/warnings.h"
+#include "ops/complex.h"
 #include "value/print.h"
 
 namespace sheaf::builtins {
@@ -76,8 +77,19 @@ Value uniform(Call& c) {
 }
 
 Value normal(Call& c) {
-  return tensor_value(draw("normal", key_operand(c[0], "random-normal"), to_shape(c[1], "random-normal"),
-                           float_option(c, "random-normal")));
+  constexpr std::string_view who = "random-normal";
+  const Operand key = key_operand(c[0], who);
+  const Sizes shape = to_shape(c[1], who);
+  const Value* option = c.option("dtype");
+  if (!option || !is_complex(to_dtype(*option, who)))
+    return tensor_value(draw("normal", key, shape, float_option(c, who)));
+  // As in JAX: parts of variance 1/2 from keys of their own.
+  const Operand keys = split(key, 2);
+  auto part = [&](int64_t k) {
+    Operand x = draw("normal", ops::slice_axis(keys, 0, k, 1), shape, DType::F32);
+    return x / ops::like(x, std::numbers::sqrt2);
+  };
+  return tensor_value(ops::complex_of(part(0), part(1)));
 }
 
 // Bounds of the integers of a dtype; hi is one past the last.
@@ -305,7 +317,7 @@ const BuiltinDef kBuiltins[] = {
     {"random-normal",
      "Random numbers",
      "(random-normal key shape [:dtype d])",
-     "Normal numbers of mean 0 and variance 1.",
+     "Normal numbers of mean 0 and variance 1; of c64, parts of variance 1/2.",
      {{"(dims (random-normal (random-key 42) [2 3]))", "[2, 3]"}},
      2,
      2,

@@ -9,6 +9,7 @@
 #include "builtins/arrays/families.h"
 #include "builtins/arrays/op_functions.h"
 #include "builtins/core/warnings.h"
+#include "ops/complex.h"
 #include "trace/size_values.h"
 #include "value/print.h"
 
@@ -64,7 +65,7 @@ Operand run(std::string_view op, const Operand& x, const Reduction& r, bool keep
 // Results computed in a wider dtype come back in the one asked for.
 Value result(const Reduction& r, const Operand& y) {
   if (!r.whole) return tensor_value(ops::cast(y, r.out));
-  return r.out == DType::F64 ? tensor_value(ops::cast(y, r.out)) : to_value(ops::cast(y, DType::F32), Kind::Float);
+  return float_value(ops::cast(y, is_number_dtype(r.out) ? DType::F32 : r.out));
 }
 
 // What sums are computed in: whole sums of ints in f64, which is exact up to 2^53; narrow floats in f32 when the result
@@ -75,6 +76,8 @@ Operand summands(Reduction& r) {
     DType out = plain_dtype(r.out);
     d = d == out ? d : compute_type(promote(d, out));
     if (!r.asked) r.out = out;
+  } else if (is_complex(d) || is_complex(r.out)) {
+    d = DType::C64;
   } else if (!is_float(d)) {
     d = DType::F64;
   } else {
@@ -87,7 +90,15 @@ Operand summands(Reduction& r) {
 Operand averaged(Reduction& r) {
   bool wide = r.x.dtype() == DType::F64 || r.out == DType::F64;
   if (!r.asked) r.out = float_dtype(r.out);
-  return ops::cast(r.x, wide ? DType::F64 : DType::F32);
+  return is_complex(r.x.dtype()) ? r.x : ops::cast(r.x, wide ? DType::F64 : DType::F32);
+}
+
+// |x|^2, which is real, and so is what is made of it.
+Operand squares(const Operand& x, Reduction& r) {
+  if (!is_complex(x.dtype())) return x * x;
+  if (is_complex(r.out)) r.out = DType::F32;
+  auto [re, im] = ops::parts_of(x);
+  return re * re + im * im;
 }
 
 Size num_reduced(const Operand& x, const Reduction& r) {
@@ -98,7 +109,10 @@ Size num_reduced(const Operand& x, const Reduction& r) {
 }
 
 Operand mean_of(const Operand& x, const Reduction& r, bool keepdims) {
-  return r.axes.empty() ? x : run("sum", x, r, keepdims) / trace::sizes_operand({num_reduced(x, r)}, x.dtype(), true);
+  if (r.axes.empty()) return x;
+  const DType parts = is_complex(x.dtype()) ? DType::F32 : x.dtype();
+  Operand n = ops::cast(trace::sizes_operand({num_reduced(x, r)}, parts, true), x.dtype());
+  return run("sum", x, r, keepdims) / n;
 }
 
 Value mean(Call& c) {
@@ -109,26 +123,28 @@ Value mean(Call& c) {
 
 // Two passes: the squares are of distances from the mean, so a large mean costs no digits. The divisor is less by the
 // option :ddof; where nothing is left of it the variance is NaN.
-Operand variance(const Call& c, const Operand& x, const Reduction& r, std::string_view who) {
+Operand variance(const Call& c, const Operand& x, Reduction& r, std::string_view who) {
   const Value* option = c.option("ddof");
   double ddof = option ? to_double(*option, fmt::format("{}: :ddof", who)) : 0;
-  Operand d = x - mean_of(x, r, true);
-  if (ddof == 0) return mean_of(d * d, r, r.keepdims);
-  Operand n = trace::sizes_operand({num_reduced(x, r)}, x.dtype(), true) - ops::like(x, ddof);
-  Operand divisor = ops::where(ops::less(ops::like(x, 0), n), n, ops::like(x, std::nan("")));
-  return run("sum", d * d, r, r.keepdims) / divisor;
+  Operand d = squares(x - mean_of(x, r, true), r);
+  if (ddof == 0) return mean_of(d, r, r.keepdims);
+  Operand n = trace::sizes_operand({num_reduced(x, r)}, d.dtype(), true) - ops::like(d, ddof);
+  Operand divisor = ops::where(ops::less(ops::like(d, 0), n), n, ops::like(d, std::nan("")));
+  return run("sum", d, r, r.keepdims) / divisor;
 }
 
 Value var(Call& c) {
   Reduction r = read_call(c, "var");
   Operand x = averaged(r);
-  return result(r, variance(c, x, r, "var"));
+  Operand y = variance(c, x, r, "var");
+  return result(r, y);
 }
 
 Value std_dev(Call& c) {
   Reduction r = read_call(c, "std");
   Operand x = averaged(r);
-  return result(r, ops::apply1("sqrt", variance(c, x, r, "std")));
+  Operand y = ops::apply1("sqrt", variance(c, x, r, "std"));
+  return result(r, y);
 }
 
 // The p-norm of all elements or along axes, as one vector; p is 2 unless :ord says otherwise.
@@ -137,8 +153,10 @@ Value norm(Call& c) {
   double p = ord && !ord->is_nil() ? to_double(*ord, "norm") : 2;
   Reduction r = read_call(c, "norm");
   Operand x = averaged(r);
-  if (p == 2) return result(r, ops::apply1("sqrt", run("sum", x * x, r, r.keepdims)));
+  Operand square = p == 2 ? squares(x, r) : Operand();
+  if (p == 2) return result(r, ops::apply1("sqrt", run("sum", square, r, r.keepdims)));
   Operand size = ops::apply1("abs", x);
+  if (is_complex(r.out)) r.out = DType::F32;
   if (p == 1) return result(r, run("sum", size, r, r.keepdims));
   if (std::isinf(p)) return result(r, run(p > 0 ? "max" : "min", size, r, r.keepdims));
   Operand powers = run("sum", ops::apply2("pow", size, ops::like(x, p)), r, r.keepdims);
@@ -172,6 +190,7 @@ Value extremum_of_numbers(Call& c) {
     if (rank_of(v) > 0)
       throw runtime_error(fmt::format("{}: expected numbers, got {} and {}", kOp, short_text(c[0]), short_text(v)))
           .hint(fmt::format("({}imum a b) compares arrays element by element", kOp));
+    ops::check_real(num(v).x, kOp);
     plain &= is_plain_scalar(v);
   }
   if (plain) {

@@ -5,6 +5,7 @@
 
 #include "builtins/arrays/arrays.h"
 #include "builtins/arrays/families.h"
+#include "ops/complex.h"
 #include "trace/marks.h"
 #include "trace/size_values.h"
 #include "value/dict.h"
@@ -49,6 +50,7 @@ Value to_int(Call& c) {
   if (v.is_float()) return Value::integer(saturate_to_int(v.as_float()));
   if (!trace::is_numeric(v)) throw runtime_error(fmt::format("int expects a scalar or tensor, got {}", type_name(v)));
   Operand x = operand_of(v);
+  ops::check_real(x, "int");
   if (kind_of(v) == Kind::Int) return v;
   if (x.rank() == 0) return to_value(ops::cast(x, DType::I64), Kind::Int);
   if (x.dtype() == DType::I64 || x.dtype() == DType::U32) return v;  // already whole numbers, which i32 might not hold
@@ -62,6 +64,7 @@ Value to_float(Call& c) {
   if (!trace::is_numeric(v))
     throw runtime_error(fmt::format("float expects a scalar or tensor, got {}", type_name(v)))
         .hint("to reduce a collection to one number, use (sum x)");
+  ops::check_real(operand_of(v), "float");
   return to_value(ops::cast(operand_of(v), DType::F32), kind_of(v) == Kind::Tensor ? Kind::Tensor : Kind::Float);
 }
 
@@ -71,11 +74,13 @@ Value cast(Call& c) {
     throw runtime_error(fmt::format("cast: expected a tensor or a number, got {}", type_name(c[0])));
   // Ints of a list go straight to an integer dtype, so that large ones stay exact.
   if (!c[0].is_list()) {
-    Value out = tensor_value(converted(num(c[0]), d));
+    Num x = num(c[0]);
+    if (is_complex(x.x.dtype()) && !is_complex(d) && d != DType::Bool) x.x = ops::real_part(x.x);
+    Value out = tensor_value(converted(x, d));
     if (c[0].is_tensor() && c[0].as_tensor().dtype != d) release_converted(c[0].as_tensor());
     return out;
   }
-  DType ints = !is_float(d) ? DType::I64 : d == DType::F64 ? DType::F64 : DType::F32;
+  DType ints = !is_inexact(d) ? DType::I64 : d == DType::F64 ? DType::F64 : DType::F32;
   return tensor_value(ops::cast(array_operand(c[0], "cast", ints), d));
 }
 
@@ -93,6 +98,7 @@ Value item(Call& c) {
   for (size_t i = 1; i < c.size(); ++i)
     x = select_item(x, 0, c[i], "item");
   if (x.dtype() == DType::Bool) return to_value(x, Kind::Bool);
+  if (is_complex(x.dtype())) return tensor_value(x);
   if (is_float(x.dtype())) return digits_value(x);
   return to_value(ops::cast(x, DType::I64), Kind::Int);
 }

@@ -21,7 +21,7 @@ Value exact_element(const Tensor& t, int64_t i) { return Value::integer(element_
 Value plain_element(const Tensor& t, int64_t i, Ints ints) {
   const std::byte* p = t.bytes() + i * t.strides[0] * size_bytes(t.dtype);
   if (t.dtype == DType::F32) return Value::floating(static_cast<float>(load_double(DType::F32, p)));
-  if (t.dtype == DType::F64) return Value::tensor(select_axis0(t, i));
+  if (!is_number_dtype(t.dtype)) return Value::tensor(select_axis0(t, i));
   if (is_int(t.dtype) && (ints == Ints::Exact || t.dtype == DType::I64 || t.dtype == DType::U32))
     return exact_element(t, i);
   double x = load_double(t.dtype, p);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "builtins/core/warnings.h"
+#include "ops/complex.h"
 #include "trace/control.h"
 #include "trace/int_bounds.h"
 #include "trace/size_values.h"
@@ -39,7 +40,7 @@ DType weak_dtype(DType tensor, Kind scalar) {
   switch (scalar) {
     case Kind::Bool:
     case Kind::Int: return tensor == DType::Bool && scalar == Kind::Int ? DType::I32 : tensor;
-    default: return is_float(tensor) ? tensor : DType::F32;
+    default: return is_inexact(tensor) ? tensor : DType::F32;
   }
 }
 
@@ -77,10 +78,10 @@ Operand bound_in_dtype(const Num& n, DType d, bool upper) {
 Kind common_kind(const Num& a, const Num& b) {
   if (a.is_scalar() && b.is_scalar()) return a.kind == Kind::Float || b.kind == Kind::Float ? Kind::Float : Kind::Int;
   bool zero_d = (a.is_scalar() || a.x.rank() == 0) && (b.is_scalar() || b.x.rank() == 0);
-  return zero_d && common_dtype(a, b) != DType::F64 ? Kind::Float : Kind::Tensor;
+  return zero_d && is_number_dtype(common_dtype(a, b)) ? Kind::Float : Kind::Tensor;
 }
 
-DType float_dtype(DType d) { return is_float(d) ? d : DType::F32; }
+DType float_dtype(DType d) { return is_inexact(d) ? d : DType::F32; }
 
 namespace {
 
@@ -150,7 +151,7 @@ bool is_tensor_value(const Value& v) { return v.is_tensor() || (v.is_traced() &&
 Value tensor_value(const Operand& o) { return to_value(o, Kind::Tensor); }
 
 Value float_value(const Operand& o) {
-  if (o.dtype() == DType::F64) return to_value(o, Kind::Tensor);
+  if (!is_number_dtype(o.dtype())) return to_value(o, Kind::Tensor);
   return to_value(ops::cast(o, DType::F32), Kind::Float);
 }
 
@@ -190,6 +191,7 @@ Value scalar_of(const Value& v, std::string_view who) {
     const Tensor& t = c.as_tensor();
     if (t.num_elems() != 1) throw runtime_error(fmt::format("{}: expected a number, got {}", who, short_text(c)));
     if (t.dtype == DType::F64) return c;
+    ops::check_real(t, who);
     return is_float(t.dtype) ? Value::floating(static_cast<float>(element_as_double(t, 0)))
                              : Value::integer(element_as_int(t, 0));
   }
@@ -221,6 +223,7 @@ int64_t whole_number(const Value& v, std::string_view who, std::string_view expe
 
 // The first element that is not a whole number.
 std::optional<double> first_fraction(const Tensor& x) {
+  ops::check_real(x, "index");
   if (!is_float(x.dtype)) return std::nullopt;
   Tensor t = contiguous(x);
   int64_t width = size_bytes(t.dtype);
@@ -235,7 +238,8 @@ int64_t to_index(const Value& v, std::string_view who) { return whole_number(v, 
 
 double to_double(const Value& v, std::string_view who) {
   Value c = concrete(v);
-  if (c.is_tensor() && c.as_tensor().num_elems() == 1) return element_as_double(c.as_tensor(), 0);
+  if (c.is_tensor() && c.as_tensor().num_elems() == 1 && !is_complex(c.as_tensor().dtype))
+    return element_as_double(c.as_tensor(), 0);
   Value s = scalar_of(c, who);
   return s.is_int() ? static_cast<double>(s.as_int()) : s.as_double();
 }
@@ -339,7 +343,8 @@ std::string_view dtype_elsewhere(std::string_view name) {
       {"float32", "f32"}, {"float", "f32"},  {"float64", "f64"}, {"double", "f64"},    {"float16", "f16"},
       {"half", "f16"},    {"int32", "i32"},  {"int", "i32"},     {"bfloat16", "bf16"}, {"int64", "i64"},
       {"long", "i64"},    {"uint32", "u32"}, {"int8", "i8"},     {"uint8", "u8"},      {"byte", "u8"},
-      {"int16", "i16"},   {"short", "i16"},  {"uint16", "u16"},  {"boolean", "bool"}};
+      {"int16", "i16"},   {"short", "i16"},  {"uint16", "u16"},  {"boolean", "bool"},  {"complex64", "c64"},
+      {"complex", "c64"}, {"cfloat", "c64"}};
   for (const auto& [there, here] : kNames)
     if (there == name) return here;
   return "";
@@ -377,6 +382,7 @@ Operand index_operand(const Value& v, std::string_view who) {
 
 Operand whole_operand(const Value& v, std::string_view who) {
   Operand o = num(v).x;
+  ops::check_real(o, who);
   if (!is_float(o.dtype())) return ops::cast(o, DType::I64);
   if (!o.has_value()) return trace::checked_whole(o);
   if (auto x = first_fraction(o.value())) throw not_whole(who, "a whole number", *x);

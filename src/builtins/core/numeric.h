@@ -38,9 +38,11 @@ Operand in_dtype(const Num& n, DType d);
 // The same of a bound: an int beyond all that d holds bounds nothing.
 Operand bound_in_dtype(const Num& n, DType d, bool upper);
 // Kind of a combination: two scalars give a scalar (int if both are int or bool, else float); a 0-d tensor with a
-// scalar or another 0-d tensor gives a float, unless it is f64.
+// scalar or another 0-d tensor gives a float, unless it is f64 or c64.
 Kind common_kind(const Num& a, const Num& b);
-// Ints become f32, narrow floats stay.
+// What an f32 of the program can stand for: f64 has more digits, c64 another part, and both stay 0-d tensors.
+constexpr bool is_number_dtype(DType d) { return d != DType::F64 && !is_complex(d); }
+// Ints become f32, narrow floats and c64 stay.
 DType float_dtype(DType d);
 
 // Applies a binary op after promotion. `to_float`: ints are computed in f32 (division).
@@ -77,7 +79,7 @@ Operand tensor_operand(const Value& v, std::string_view who, bool scalars = fals
 // True for tensors and traced tensors.
 bool is_tensor_value(const Value& v);
 Value tensor_value(const Operand& o);  // kind Tensor
-Value float_value(const Operand& o);   // kind Float: a 0-d operand as a scalar (f64 stays a 0-d tensor)
+Value float_value(const Operand& o);   // kind Float: a 0-d operand as a scalar (f64 and c64 stay 0-d tensors)
 Value digits_value(const Operand& o);  // kind Float: a 0-d operand of floats as a scalar with all its digits
 // Warns about an i32 (0-d operand) that no float equals.
 void warn_if_inexact(const Operand& o);

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "support/error.h"
+#include "tensor/complex_element.h"
 #include "trace/traced.h"
 #include "value/print.h"
 #include "value/tree.h"
@@ -58,7 +59,7 @@ Extent extent_of(const Tensor& t) {
   const std::byte* base = t.buffer->host();
   int width = size_bytes(t.dtype);
   for_each_offset(t, [&](int64_t off) {
-    double v = load_double(t.dtype, base + off * width);
+    double v = load_size(t.dtype, base + off * width);
     x.lo = std::fmin(x.lo, v);
     x.hi = std::fmax(x.hi, v);
     x.finite &= std::isfinite(v);

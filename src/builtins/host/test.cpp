@@ -7,6 +7,7 @@
 #include "builtins/core/numeric.h"
 #include "builtins/host/families.h"
 #include "builtins/host/output.h"
+#include "tensor/complex_element.h"
 #include "value/equal.h"
 #include "value/print.h"
 #include "value/tree.h"
@@ -53,16 +54,17 @@ void walk_together(const std::string& path, const Value& a, const Value& b, Leaf
 }
 
 DType comparison_dtype(const Num& a, const Num& b) {
+  if (is_complex(a.x.dtype()) || is_complex(b.x.dtype())) return DType::C64;
   return a.x.dtype() == DType::F64 || b.x.dtype() == DType::F64 ? DType::F64 : DType::F32;
 }
 
 // Bool, 0-d: |a - b| <= atol + rtol |b| everywhere (equal infinities included).
 Operand all_close(const Num& a, const Num& b, const Tolerance& t) {
-  DType d = comparison_dtype(a, b);
+  const DType d = comparison_dtype(a, b), size = is_complex(d) ? DType::F32 : d;
   Operand x = converted(a, d), y = converted(b, d);
-  Operand allowed = ops::add(ops::constant(d, t.atol), ops::mul(ops::constant(d, t.rtol), ops::apply1("abs", y)));
+  Operand allowed = ops::add(ops::constant(size, t.atol), ops::mul(ops::constant(size, t.rtol), ops::apply1("abs", y)));
   // An infinite b would allow everything.
-  Operand finite = ops::less(ops::apply1("abs", y), ops::constant(d, HUGE_VAL));
+  Operand finite = ops::less(ops::apply1("abs", y), ops::constant(size, HUGE_VAL));
   Operand close = ops::apply2("bit_and", finite, ops::less_equal(ops::apply1("abs", ops::sub(x, y)), allowed));
   close = ops::apply2("bit_or", close, ops::equal(x, y));
   if (t.equal_nan)
@@ -107,6 +109,12 @@ std::string scalar_text(const Tensor& t, int64_t i) {
   return s.ends_with('.') ? s + '0' : s;
 }
 
+// Of a contiguous tensor.
+std::complex<double> element(const Tensor& t, int64_t i) {
+  return load_complex(t.dtype, t.bytes() + i * size_bytes(t.dtype));
+}
+bool is_nan(std::complex<double> z) { return std::isnan(z.real()) || std::isnan(z.imag()); }
+
 // Throws at the element that misses by most.
 void check_close(const std::string& path, const Value& a, const Value& b, const Tolerance& t) {
   if (!trace::is_numeric(a) || !trace::is_numeric(b)) {
@@ -122,19 +130,18 @@ void check_close(const std::string& path, const Value& a, const Value& b, const 
   int64_t bad = 0, worst = -1, n = x.num_elems();
   double worst_excess = 0;
   for (int64_t i = 0; i < n; ++i) {
-    double p = load_double(x.dtype, x.bytes() + i * size_bytes(x.dtype)),
-           q = load_double(y.dtype, y.bytes() + i * size_bytes(y.dtype));
-    double allowed = t.atol + t.rtol * std::fabs(q), miss = std::fabs(p - q);
-    if (p == q || (miss <= allowed && std::isfinite(q)) || (t.equal_nan && std::isnan(p) && std::isnan(q))) continue;
+    std::complex<double> p = element(x, i), q = element(y, i);
+    double allowed = t.atol + t.rtol * std::abs(q), miss = std::abs(p - q);
+    if (p == q || (miss <= allowed && std::isfinite(std::abs(q))) || (t.equal_nan && is_nan(p) && is_nan(q))) continue;
     ++bad;
     double excess = miss - allowed;
     if (std::isnan(excess)) excess = HUGE_VAL;
     if (worst < 0 || excess > worst_excess) worst = i, worst_excess = excess;
   }
   if (bad == 0) return;
-  double p = element_as_double(x, worst), q = element_as_double(y, worst);
+  std::complex<double> p = element(x, worst), q = element(y, worst);
   std::string values = fmt::format("got {}, expected {} (difference {:.3g}, allowed {:.3g})", scalar_text(x, worst),
-                                   scalar_text(y, worst), std::fabs(p - q), t.atol + t.rtol * std::fabs(q));
+                                   scalar_text(y, worst), std::abs(p - q), t.atol + t.rtol * std::abs(q));
   if (sizes.empty()) not_close(path, values);
   not_close(path, fmt::format("{} of {} elements differ; the worst, at {}: {}", bad, n, element_place(x.sizes, worst),
                               values));
@@ -186,13 +193,14 @@ std::string numeric_difference(const Operand& a, const Operand& b) {
   int64_t differ = 0, worst = -1, n = x.num_elems();
   double most = 0;
   for (int64_t i = 0; i < n; ++i) {
-    double p = element_as_double(x, i), q = element_as_double(y, i);
-    if (p == q || (std::isnan(p) && std::isnan(q))) continue;
+    std::complex<double> p = element(x, i), q = element(y, i);
+    if (p == q || (is_nan(p) && is_nan(q))) continue;
     ++differ;
-    double apart = std::isnan(p - q) ? HUGE_VAL : std::fabs(p - q);
+    double apart = is_nan(p - q) ? HUGE_VAL : std::abs(p - q);
     if (worst < 0 || apart > most) worst = i, most = apart;
   }
   if (differ == 0) return "";
+  if (sizes.empty() && (is_complex(x.dtype) || is_complex(y.dtype))) return fmt::format("{:.6g}", most);
   if (sizes.empty()) return fmt::format("{:.6g}", element_as_double(x, 0) - element_as_double(y, 0));
   return fmt::format("{} of {} elements differ; the worst, at {}: {} and {} (difference {:.3g})", differ, n,
                      element_place(x.sizes, worst), scalar_text(x, worst), scalar_text(y, worst), most);
@@ -253,7 +261,7 @@ struct Description {
     int64_t n = t.num_elems(), nans = 0, used = 0;
     double lo = HUGE_VAL, hi = -HUGE_VAL, mean = 0, squares = 0;
     for (int64_t i = 0; i < n; ++i) {
-      double x = load_double(t.dtype, t.bytes() + i * size_bytes(t.dtype));
+      double x = load_size(t.dtype, t.bytes() + i * size_bytes(t.dtype));
       if (std::isnan(x)) {
         ++nans;
         continue;

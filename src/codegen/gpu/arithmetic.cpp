@@ -55,6 +55,7 @@ std::string Arithmetic::constant(DType d, int64_t bits) {
     case DType::I8: return fmt::format("{}", static_cast<int8_t>(bits));
     case DType::U8: return fmt::format("{}", static_cast<uint8_t>(bits));
     case DType::I16: return fmt::format("{}", static_cast<int16_t>(bits));
+    case DType::C64: break;  // 64 bits to kernels
   }
   return "";
 }

@@ -58,7 +58,7 @@ Graph gradient(const Graph& g) {
     dy.push_back(Operand(out.inputs.back(), 0));
   }
   for (const auto& n : g.inputs)
-    if (is_float(n->types[0].dtype)) wrt.push_back(Operand(n, 0));
+    if (is_inexact(n->types[0].dtype)) wrt.push_back(Operand(n, 0));
   std::vector<Operand> adjoints = transforms::vjp(g.outputs, dy, wrt, true);
   for (size_t i = 0; i < wrt.size(); ++i)
     out.outputs.push_back(adjoints[i] ? adjoints[i] : ops::zeros(wrt[i].type()));
