@@ -25,6 +25,7 @@ except ImportError:
 
 ROOT = Path(__file__).resolve().parents[2]
 TYPES = ["float32", "float64", "float16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "bool"]
+TYPES += ["complex64"]
 
 
 def pointer(array):
@@ -116,7 +117,7 @@ class Arrays(SessionTest):
         with self.assertRaises(ValueError):
             sheaf.Session().eval("1\0 2")
         for x in (
-            np.ones(2, "complex64"),
+            np.ones(2, "complex128"),
             np.ones(2, ">f4"),
             np.ones(2, "uint64"),
             np.array(["a"]),

@@ -12,8 +12,9 @@ namespace sheaf::embed {
 namespace {
 
 constexpr DLDataType kTypes[kNumDTypes] = {
-    {kDLFloat, 32, 1}, {kDLFloat, 64, 1}, {kDLBfloat, 16, 1}, {kDLFloat, 16, 1}, {kDLInt, 32, 1}, {kDLInt, 64, 1},
-    {kDLUInt, 32, 1},  {kDLBool, 8, 1},   {kDLInt, 8, 1},     {kDLUInt, 8, 1},   {kDLInt, 16, 1}, {kDLUInt, 16, 1},
+    {kDLFloat, 32, 1}, {kDLFloat, 64, 1}, {kDLBfloat, 16, 1},  {kDLFloat, 16, 1}, {kDLInt, 32, 1},
+    {kDLInt, 64, 1},   {kDLUInt, 32, 1},  {kDLBool, 8, 1},     {kDLInt, 8, 1},    {kDLUInt, 8, 1},
+    {kDLInt, 16, 1},   {kDLUInt, 16, 1},  {kDLComplex, 64, 1},
 };
 
 DType dtype_of(const DLDataType& t) {

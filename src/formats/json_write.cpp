@@ -96,6 +96,8 @@ class Writer {
   }
 
   void element(DType d, const std::byte* p) {
+    if (is_complex(d))
+      throw runtime_error("cannot serialize complex numbers").hint("(as-pair z) gives pairs of floats");
     if (d == DType::F64)
       append_float(out_, load_double(d, p));
     else if (is_float(d))

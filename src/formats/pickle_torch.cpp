@@ -23,6 +23,7 @@ constexpr TorchType kTypes[] = {{"FloatStorage", "float32", DType::F32},
                                 {"CharStorage", "int8", DType::I8},
                                 {"ByteStorage", "uint8", DType::U8},
                                 {"BoolStorage", "bool", DType::Bool},
+                                {"ComplexFloatStorage", "complex64", DType::C64},
                                 {"", "uint16", DType::U16},
                                 {"", "uint32", DType::U32}};
 

@@ -17,7 +17,8 @@ struct KnownType {
 };
 constexpr KnownType kTypes[] = {{"f4", DType::F32}, {"f8", DType::F64}, {"V2", DType::BF16}, {"f2", DType::F16},
                                 {"i4", DType::I32}, {"i8", DType::I64}, {"u4", DType::U32},  {"b1", DType::Bool},
-                                {"i1", DType::I8},  {"u1", DType::U8},  {"i2", DType::I16},  {"u2", DType::U16}};
+                                {"i1", DType::I8},  {"u1", DType::U8},  {"i2", DType::I16},  {"u2", DType::U16},
+                                {"c8", DType::C64}};
 
 void swap_elements(std::byte* p, int64_t n, int width) {
   for (int64_t i = 0; i < n; ++i, p += width)
@@ -87,7 +88,8 @@ Tensor tensor_from_raw(const RawType& type, const Dims& sizes, std::string_view 
     return {type.dtype, stored, contiguous_strides(stored), 0, part_of(whole, bytes)};
   Tensor t = empty_tensor(type.dtype, stored);
   if (n > 0) std::memcpy(t.bytes_mut(), bytes.data(), bytes.size());
-  if (type.big_endian) swap_elements(t.bytes_mut(), n, type.element_bytes);
+  const int parts = is_complex(type.dtype) ? 2 : 1;
+  if (type.big_endian) swap_elements(t.bytes_mut(), n * parts, type.element_bytes / parts);
   if (type.dtype == DType::Bool) {
     // Any non-zero byte is true in a file; in memory only 1 is.
     auto* p = t.data_mut<uint8_t>();

@@ -22,7 +22,8 @@ struct NamedType {
 };
 constexpr NamedType kTypes[] = {{"F32", DType::F32}, {"F64", DType::F64}, {"BF16", DType::BF16}, {"F16", DType::F16},
                                 {"I32", DType::I32}, {"I64", DType::I64}, {"U32", DType::U32},   {"BOOL", DType::Bool},
-                                {"I8", DType::I8},   {"U8", DType::U8},   {"I16", DType::I16},   {"U16", DType::U16}};
+                                {"I8", DType::I8},   {"U8", DType::U8},   {"I16", DType::I16},   {"U16", DType::U16},
+                                {"C64", DType::C64}};
 
 DType type_named(const std::string& name, const std::string& key) {
   for (const NamedType& t : kTypes)

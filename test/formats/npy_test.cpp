@@ -29,13 +29,24 @@ std::string with_header(const std::string& header, const std::string& data = "")
   return std::string("\x93NUMPY\1\0", 8) + std::string(reinterpret_cast<const char*>(&n), 2) + header + data;
 }
 
+TEST(Npy, ComplexNumbers) {
+  const std::string parts[] = {std::string("\0\0\xC0\x3F\0\0\0\xC0", 8), std::string("\x3F\xC0\0\0\xC0\0\0\0", 8)};
+  for (const char* order : {"<", ">"}) {
+    const std::string header = std::string("{'descr': '") + order + "c8', 'fortran_order': False, 'shape': (1,), }";
+    const Tensor z = parse_npy(with_header(header, parts[*order == '>'])).as_tensor();
+    EXPECT_EQ(z.dtype, DType::C64);
+    EXPECT_EQ(element_text(z, 0), "1.5-2.j");
+    EXPECT_NE(write_npy(z).find("'<c8'"), std::string::npos);
+  }
+}
+
 TEST(Npy, BadFiles) {
   auto error = [](std::string bytes) { return message_of([&] { parse_npy(bytes); }); };
   EXPECT_EQ(error("nothing"), "npy: not an .npy file");
   EXPECT_EQ(error(std::string("\x93NUMPY\7\0", 8)), "npy: unsupported version 7");
   EXPECT_EQ(error(with_header("{}")), "npy: the header is incomplete");
-  EXPECT_EQ(error(with_header("{'descr': '<c8', 'fortran_order': False, 'shape': ()}")),
-            "npy: unsupported dtype '<c8'");
+  EXPECT_EQ(error(with_header("{'descr': '<c16', 'fortran_order': False, 'shape': ()}")),
+            "npy: unsupported dtype '<c16'");
   EXPECT_EQ(error(with_header("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': ()}")),
             "npy: structured arrays are not supported");
   EXPECT_EQ(error(with_header("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", "1234")),

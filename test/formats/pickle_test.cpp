@@ -73,7 +73,7 @@ TEST(Pickle, TypesAndDevices) {
   EXPECT_EQ(render(parse_pickle(p("ctorch\ndevice\nU\4cudaK\1\x86R."))), "cuda:1");
   EXPECT_EQ(render(parse_pickle(p("ctorch\ndevice\nU\3cpu\x85R."))), "cpu");
   EXPECT_EQ(render(parse_pickle(p("ctorch\nSize\nK\2K\3\x86\x85R."))), "(2, 3)");
-  EXPECT_EQ(error(p("ctorch\ncomplex64\n.")), "pickle: the whole is the class or function torch.complex64" + kOnly);
+  EXPECT_EQ(error(p("ctorch\ncomplex128\n.")), "pickle: the whole is the class or function torch.complex128" + kOnly);
 }
 
 TEST(Pickle, KeysOfTwoKindsWithOneSpelling) {
@@ -103,9 +103,9 @@ TEST(Pickle, BadFiles) {
   EXPECT_EQ(error(p("K\1K\2a.")), "pickle: items are appended to something else than a list");
   EXPECT_EQ(error(p("X\xff\xff\xff\xff.")), "the file ends early: 4294967295 bytes expected at offset 7, 1 left");
   EXPECT_EQ(error(p("cnumpy.core.multiarray\n_reconstruct\n)R.")), "pickle: an array without its data");
-  EXPECT_EQ(error(p("cnumpy\ndtype\nX\x02\0\0\0c8\x85Rq\0"
+  EXPECT_EQ(error(p("cnumpy\ndtype\nX\x03\0\0\0c16\x85Rq\0"
                     "cnumpy.core.multiarray\nscalar\nh\0U\x08xxxxxxxx\x86R.")),
-            "pickle: unsupported array dtype 'c8'");
+            "pickle: unsupported array dtype 'c16'");
   EXPECT_EQ(error(p("cnumpy\ndtype\nX\x02\0\0\0f4\x85Rq\0"
                     "cnumpy.core.multiarray\nscalar\nh\0U\x03xxx\x86R.")),
             "pickle: an array of shape [] needs 4 bytes, its data has 3");

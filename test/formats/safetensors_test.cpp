@@ -121,8 +121,8 @@ TEST(Safetensors, BadFiles) {
             "the file ends early: 18446744073709551615 bytes expected at offset 8, 2 left");
   EXPECT_EQ(error(file("[]")), "the header is not a JSON object");
   EXPECT_EQ(error(file("{\"x\":1}")), "'x' is not described by an object");
-  EXPECT_EQ(error(file(entry("\"dtype\":\"C64\",\"shape\":[],\"data_offsets\":[0,8]"))),
-            "'x' has the unsupported dtype 'C64'");
+  EXPECT_EQ(error(file(entry("\"dtype\":\"C128\",\"shape\":[],\"data_offsets\":[0,8]"))),
+            "'x' has the unsupported dtype 'C128'");
   EXPECT_EQ(error(file(entry("\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]"))), "'x' has no valid shape");
   EXPECT_EQ(error(file(entry("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]"))),
             "'x' lies outside the file's 0 bytes of data");

@@ -53,8 +53,8 @@ TEST(Torch, FaultsNameTheTensor) {
   EXPECT_EQ(a.message(),
             "torch: tensor '0.bias': shape [4] with strides [1] reaches outside storage '1' of 2 elements");
   a = Archive("torch-state.pt");
-  replace(a["data.pkl"], "ctorch\nFloatStorage\n", "ctorch\nComplexFloatStorage\n");
-  EXPECT_EQ(a.message(), "torch: tensor '0.weight': unsupported dtype 'torch.ComplexFloatStorage'");
+  replace(a["data.pkl"], "ctorch\nFloatStorage\n", "ctorch\nComplexDoubleStorage\n");
+  EXPECT_EQ(a.message(), "torch: tensor '0.weight': unsupported dtype 'torch.ComplexDoubleStorage'");
   // Inside what makes a parameter of it.
   a = Archive("torch-parameter.pt");
   a.remove("data/0");
@@ -63,9 +63,9 @@ TEST(Torch, FaultsNameTheTensor) {
 
 TEST(Torch, FaultsOfTheOlderLayout) {
   std::string bytes = read_file(kGoldens + "torch-state-old.pt");
-  replace(bytes, "ctorch\nFloatStorage\n", "ctorch\nComplexFloatStorage\n");
+  replace(bytes, "ctorch\nFloatStorage\n", "ctorch\nComplexDoubleStorage\n");
   EXPECT_EQ(message_of([&] { parse_torch(bytes); }),
-            "torch: tensor '0.weight': unsupported dtype 'torch.ComplexFloatStorage'");
+            "torch: tensor '0.weight': unsupported dtype 'torch.ComplexDoubleStorage'");
 }
 
 TEST(Torch, ATensorWithoutAKeyIsKnownByItsStorage) {

@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <bit>
+#include <complex>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -64,6 +65,7 @@ constexpr ElementType kTypes[] = {
     {kDLBfloat, 16, "bfloat16", nullptr}, {kDLInt, 8, "int8", "b"},       {kDLInt, 16, "int16", "h"},
     {kDLInt, 32, "int32", "i"},           {kDLInt, 64, "int64", "q"},     {kDLUInt, 8, "uint8", "B"},
     {kDLUInt, 16, "uint16", "H"},         {kDLUInt, 32, "uint32", "I"},   {kDLBool, 8, "bool", "?"},
+    {kDLComplex, 64, "complex64", "Zf"},
 };
 
 const ElementType& type_of(const DLTensor& t) {
@@ -78,6 +80,10 @@ bool read_format(const char* format, Py_ssize_t item_size, DLDataType& out) {
   bool swapped = std::endian::native == std::endian::little ? *format == '>' || *format == '!' : *format == '<';
   if (swapped && item_size > 1) return false;
   if (std::strchr("@=<>!", *format)) ++format;
+  if (std::strcmp(format, "Zf") == 0) {
+    out = {kDLComplex, 64, 1};
+    return true;
+  }
   if (!*format || format[1]) return false;
   out = {0, static_cast<uint8_t>(8 * item_size), 1};
   if (std::strchr("bhilqn", *format))
@@ -596,7 +602,7 @@ Py_ssize_t tensor_length(PyObject* o) {
   return -1;
 }
 
-// The only element, as int, float or bool.
+// The only element, as int, float, complex or bool.
 PyObject* tensor_item(PyObject* o, PyObject*) {
   for (int a = 0; a < layout_of(o).ndim; ++a)
     if (layout_of(o).shape[a] != 1) {
@@ -625,6 +631,10 @@ PyObject* tensor_item(PyObject* o, PyObject*) {
     case kDLUInt << 8 | 8: return PyLong_FromLong(read(uint8_t()));
     case kDLUInt << 8 | 16: return PyLong_FromLong(read(uint16_t()));
     case kDLUInt << 8 | 32: return PyLong_FromUnsignedLong(read(uint32_t()));
+    case kDLComplex << 8 | 64: {
+      const auto z = read(std::complex<float>());
+      return PyComplex_FromDoubles(static_cast<double>(z.real()), static_cast<double>(z.imag()));
+    }
     default: return PyBool_FromLong(read(uint8_t()));
   }
 }
