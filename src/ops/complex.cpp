@@ -1,4 +1,4 @@
-// The three ops that touch what is inside of a complex number. A kernel sees 64 bits: the real part is the lower half.
+// The ops that touch what is inside of a complex number. A kernel sees 64 bits: the real part is the lower half.
 #include "ops/complex.h"
 
 #include <fmt/format.h>
@@ -7,6 +7,7 @@
 
 #include "loop/builder.h"
 #include "ops/apply.h"
+#include "ops/lower_ctx.h"
 #include "ops/rules.h"
 #include "ops/table.h"
 #include "support/error.h"
@@ -15,6 +16,7 @@ namespace sheaf::ops {
 namespace {
 
 using graph::differentiable;
+using graph::LowerCtx;
 using graph::only;
 using graph::OpKind;
 using graph::ScalarCtx;
@@ -28,6 +30,59 @@ std::vector<TensorType> infer_of(const InferCtx& c, DType result) {
   return out;
 }
 
+uint32_t joined(loop::Builder& b, uint32_t re, uint32_t im) {
+  auto bits = [&](uint32_t x) { return b.convert(b.bitcast(x, DType::U32), DType::I64); };
+  return b.or_(b.shl(bits(im), b.i64(kHalf)), bits(re));
+}
+uint32_t lower_half(loop::Builder& b, uint32_t z) { return b.bitcast(b.convert(z, DType::I32), DType::F32); }
+uint32_t upper_half(loop::Builder& b, uint32_t z) { return lower_half(b, b.shr(z, b.i64(kHalf))); }
+
+std::vector<TensorType> infer_as_pair(const InferCtx& c) {
+  TensorType t{DType::F32, c.inputs[0].sizes};
+  t.sizes.push_back(2);
+  return {t};
+}
+std::vector<TensorType> infer_from_pair(const InferCtx& c) {
+  TensorType t{DType::C64, c.inputs[0].sizes};
+  t.sizes.pop_back();
+  return {t};
+}
+
+std::vector<uint32_t> with_part(LowerCtx& c, std::span<const uint32_t> index, int64_t part) {
+  std::vector<uint32_t> all(index.begin(), index.end());
+  all.push_back(c.b.i64(part));
+  return all;
+}
+void lower_as_pair(LowerCtx& c) {
+  c.for_each(c.in[0].sizes, [&](std::span<const uint32_t> index) {
+    const uint32_t z = c.load(c.in[0], index);
+    c.store(c.out[0], with_part(c, index, 0), lower_half(c.b, z));
+    c.store(c.out[0], with_part(c, index, 1), upper_half(c.b, z));
+  });
+}
+void lower_from_pair(LowerCtx& c) {
+  c.for_each(c.out[0].sizes, [&](std::span<const uint32_t> index) {
+    const uint32_t re = c.load(c.in[0], with_part(c, index, 0)), im = c.load(c.in[0], with_part(c, index, 1));
+    c.store(c.out[0], index, joined(c.b, re, im));
+  });
+}
+
+std::vector<Operand> batch_same(BatchCtx& c) { return graph::apply_all(c.op, std::move(c.inputs), c.attrs); }
+
+Operand conjugate(const Operand& z) { return complex_of(real_part(z), -imag_part(z)); }
+
+std::vector<TestCase> pair_cases(bool pairs) {
+  std::vector<TestCase> out;
+  for (Dims x : {Dims{}, Dims{1}, Dims{5}, Dims{2, 3}, Dims{0}, Dims{3, 0, 2}, Dims{2, 131}, Dims{2, 3, 5, 7}}) {
+    if (pairs) x.push_back(2);
+    out.push_back({{}, {{x}}});
+  }
+  return out;
+}
+std::vector<TestCase> complex_cases(DType) { return pair_cases(false); }
+std::vector<TestCase> real_cases(DType) { return pair_cases(true); }
+
+enum Which : uint8_t { Complex, Real, Imag, AsPair, FromPair };  // their places
 const OpDef kOps[] = {
     {.name = "complex",
      .kind = OpKind::Elementwise,
@@ -39,11 +94,7 @@ const OpDef kOps[] = {
        if (c.needs(1)) c.grad(1, -imag_part(c.dy()));
      }),
      .batch = batch_elementwise,
-     .scalar =
-         [](ScalarCtx& c) {
-           auto bits = [&](uint32_t x) { return c.b.convert(c.b.bitcast(x, DType::U32), DType::I64); };
-           return c.b.or_(c.b.shl(bits(c.x[1]), c.b.i64(kHalf)), bits(c.x[0]));
-         },
+     .scalar = [](ScalarCtx& c) { return joined(c.b, c.x[0], c.x[1]); },
      .cheap = true,
      .cases = {.inputs = 2}},
     {.name = "real",
@@ -53,7 +104,7 @@ const OpDef kOps[] = {
      .infer = [](const InferCtx& c) { return infer_of(c, DType::F32); },
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, complex_of(c.dy(), like(c.dy(), 0))); }),
      .batch = batch_elementwise,
-     .scalar = [](ScalarCtx& c) { return c.b.bitcast(c.b.convert(c.x[0], DType::I32), DType::F32); },
+     .scalar = [](ScalarCtx& c) { return lower_half(c.b, c.x[0]); },
      .cheap = true},
     {.name = "imag",
      .kind = OpKind::Elementwise,
@@ -62,18 +113,31 @@ const OpDef kOps[] = {
      .infer = [](const InferCtx& c) { return infer_of(c, DType::F32); },
      .vjp = differentiable([](VjpCtx& c) { c.grad(0, complex_of(like(c.dy(), 0), -c.dy())); }),
      .batch = batch_elementwise,
-     .scalar =
-         [](ScalarCtx& c) {
-           uint32_t upper = c.b.shr(c.x[0], c.b.i64(kHalf));
-           return c.b.bitcast(c.b.convert(upper, DType::I32), DType::F32);
-         },
+     .scalar = [](ScalarCtx& c) { return upper_half(c.b, c.x[0]); },
      .cheap = true},
+    {.name = "as_pair",
+     .kind = OpKind::Movement,
+     .doc = "Complex numbers as real and imaginary part in a last axis.",
+     .dtypes = only(DType::C64),
+     .infer = infer_as_pair,
+     .vjp = differentiable([](VjpCtx& c) { c.grad(0, conjugate(from_pair(c.dy()))); }),
+     .batch = batch_same,
+     .lower = lower_as_pair,
+     .cases = {.list = complex_cases}},
+    {.name = "from_pair",
+     .kind = OpKind::Movement,
+     .doc = "Complex numbers from real and imaginary part in a last axis.",
+     .dtypes = only(DType::F32),
+     .infer = infer_from_pair,
+     .vjp = differentiable([](VjpCtx& c) { c.grad(0, as_pair(conjugate(c.dy()))); }),
+     .batch = batch_same,
+     .lower = lower_from_pair,
+     .cases = {.list = real_cases}},
 };
 
-Operand part(const Operand& z, int which) {
-  const OpDef& joined = kOps[0];
-  if (!z.is_node() || z.node()->op != &joined) return graph::apply(kOps[1 + which], {z});
-  return broadcast_to(z.node()->inputs[static_cast<size_t>(which)], z.sizes());
+Operand part(const Operand& z, Which which) {
+  if (!z.is_node() || z.node()->op != &kOps[Complex]) return graph::apply(kOps[which], {z});
+  return broadcast_to(z.node()->inputs[which == Real ? 0 : 1], z.sizes());
 }
 
 // As a function of the language.
@@ -93,9 +157,11 @@ UserError refusal(std::string_view who, const Operand& x) {
 
 }  // namespace
 
-Operand complex_of(Operand re, Operand im) { return graph::apply(kOps[0], {std::move(re), std::move(im)}); }
-Operand real_part(const Operand& z) { return part(z, 0); }
-Operand imag_part(const Operand& z) { return part(z, 1); }
+Operand complex_of(Operand re, Operand im) { return graph::apply(kOps[Complex], {std::move(re), std::move(im)}); }
+Operand real_part(const Operand& z) { return part(z, Real); }
+Operand imag_part(const Operand& z) { return part(z, Imag); }
+Operand as_pair(const Operand& z) { return graph::apply(kOps[AsPair], {z}); }
+Operand from_pair(const Operand& x) { return graph::apply(kOps[FromPair], {x}); }
 Parts parts_of(const Operand& z) { return {real_part(z), imag_part(z)}; }
 
 void refuse_complex(const ComplexCtx& c) {

@@ -17,6 +17,9 @@ Operand complex_of(Operand re, Operand im);
 Operand real_part(const Operand& z);
 Operand imag_part(const Operand& z);
 Parts parts_of(const Operand& z);
+// Pairs of f32 in a last axis, and back.
+Operand as_pair(const Operand& z);
+Operand from_pair(const Operand& x);
 
 // The error of an op that has no meaning for complex numbers, and of a place that wants real ones.
 [[noreturn]] void refuse_complex(const ComplexCtx& c);

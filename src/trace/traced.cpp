@@ -10,6 +10,7 @@
 #include "ops/table.h"
 #include "tensor/size_facts.h"
 #include "trace/context.h"
+#include "trace/jit.h"
 #include "trace/size_values.h"
 #include "value/print.h"
 #include "value/tree.h"
@@ -109,9 +110,36 @@ class TapeEngine final : public graph::Engine {
   // Complex numbers by other ops; nothing when the op itself only moves them.
   static std::vector<Operand> of_parts(const OpDef& op, const std::vector<Operand>& inputs, const Attrs& attrs) {
     const graph::ComplexCtx c{op, attrs, inputs};
-    if (op.complex) return op.complex(c);
+    if (op.complex) {
+      Value whole;
+      return as_one(c, whole) ? std::vector<Operand>{operand_of(whole)} : op.complex(c);
+    }
     if (!op.dtypes.has(DType::C64)) ops::refuse_complex(c);
     return {};
+  }
+  // Of large arrays, what a rule makes of them as one kernel, as if it were a function of the program: one by one, a
+  // product is eleven ops, each of which writes an array.
+  static bool as_one(const graph::ComplexCtx& c, Value& result) {
+    constexpr int64_t kLeast = 4096;
+    if (c.op.kind != graph::OpKind::Elementwise || !c.attrs.items().empty() || !g_jit_enabled || is_tracing() ||
+        gradient_depth() > 0)
+      return false;
+    std::vector<Value> roots;
+    int64_t most = 0;
+    for (const Operand& x : c.inputs) {
+      if (x.is_node()) return false;
+      roots.push_back(Value::tensor(x.value()));
+      most = std::max(most, x.value().num_elems());
+    }
+    if (most < kLeast) return false;
+    auto body = [&c](const std::vector<Value>& traced) {
+      std::vector<Operand> in;
+      for (const Value& v : traced)
+        in.push_back(operand_of(v));
+      return to_value(c.op.complex({c.op, c.attrs, in})[0], Kind::Tensor);
+    };
+    const FunctionKey key{reinterpret_cast<uintptr_t>(&c.op), {}};
+    return run_compiled(key, std::string(c.op.name) + " of c64", roots, body, result);
   }
   static bool are_known(const Attrs& attrs, const std::vector<TensorType>& out) {
     auto known = [](const Sizes& s) { return std::all_of(s.begin(), s.end(), [](Size x) { return x.is_const(); }); };

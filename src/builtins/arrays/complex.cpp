@@ -39,12 +39,7 @@ Value conj(Call& c) {
   return tensor_value(ops::complex_of(re, -im));
 }
 
-Value as_pair(Call& c) {
-  Operand z = num(c[0]).x;
-  z = ops::cast(z, DType::C64);
-  auto [re, im] = ops::parts_of(z);
-  return tensor_value(ops::concat({ops::expand_axis(re, z.rank()), ops::expand_axis(im, z.rank())}, z.rank()));
-}
+Value as_pair(Call& c) { return tensor_value(ops::as_pair(ops::cast(num(c[0]).x, DType::C64))); }
 
 Value from_pair(Call& c) {
   Operand x = array_operand(c[0], "from-pair");
@@ -53,9 +48,7 @@ Value from_pair(Call& c) {
   if (last < 0 || !(x.size(last) == Size(2)))
     throw runtime_error(fmt::format("from-pair: expected real and imaginary parts in a last axis of 2, got shape {}",
                                     shape_text(x.sizes())));
-  auto part = [&](int64_t k) { return ops::squeeze_axis(ops::slice_axis(x, last, k, 1), last); };
-  x = ops::cast(x, DType::F32);
-  return tensor_value(ops::complex_of(part(0), part(1)));
+  return tensor_value(ops::from_pair(ops::cast(x, DType::F32)));
 }
 
 constexpr std::string_view kComplex = "Complex numbers";
